@@ -1,0 +1,39 @@
+# `make demo` and `make check` do everything on a bare Debian 12; the rest is convenience.
+BUILD := build
+SETUP := meson setup
+
+.PHONY: demo check check-asan check-tsan build install packages format clean
+
+packages:
+	scripts/install-packages
+
+$(BUILD)/build.ninja:
+	$(SETUP) $(BUILD)
+
+build: packages $(BUILD)/build.ninja
+	ninja -C $(BUILD)
+
+demo: build
+	scripts/demo $(BUILD)
+
+check: build
+	scripts/check $(BUILD)
+
+check-asan: packages
+	[ -e build-asan/build.ninja ] || $(SETUP) build-asan -Db_sanitize=address,undefined -Db_lundef=false --buildtype=debugoptimized
+	ninja -C build-asan
+	scripts/run-tests build-asan
+
+check-tsan: packages
+	[ -e build-tsan/build.ninja ] || $(SETUP) build-tsan -Db_sanitize=thread -Db_lundef=false --buildtype=debugoptimized
+	ninja -C build-tsan
+	scripts/run-tests build-tsan
+
+install: build
+	meson install -C $(BUILD)
+
+format:
+	git ls-files '*.c' '*.h' '*.cpp' | grep -v '\.def$$' | xargs clang-format -i
+
+clean:
+	rm -rf build build-asan build-tsan out

@@ -1,0 +1,96 @@
+#!/usr/bin/python3
+"""Fetches the photographs that photos.tsv names and prepares pictures from them.
+
+    photos.py fetch DIR        download the Debian packages, keep one original per row in DIR
+    photos.py demo DIR FILE    write the demo photograph, a reduced crop of a held-out original
+"""
+import csv
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from PIL import Image
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SCALE = 2
+TEST_SIDE = 1024  # longest side of a held-out picture
+DEMO_BOX = (0, 25, 1365, 1049)  # 4:3
+DEMO_SIZE = (1024, 768)
+
+
+def rows(*uses):
+    """The rows of photos.tsv whose use is one of uses (all rows without one)."""
+    with open(os.path.join(HERE, "photos.tsv"), newline="", encoding="utf-8") as f:
+        return [r for r in csv.DictReader(f, delimiter="\t") if not uses or r["use"] in uses]
+
+
+def original(directory, row):
+    """Where fetch puts a row's photograph."""
+    return os.path.join(directory, row["name"] + os.path.splitext(row["path"])[1])
+
+
+def fetch(directory):
+    os.makedirs(directory, exist_ok=True)
+    with tempfile.TemporaryDirectory() as work:
+        packages = sorted({r["package"] for r in rows()})
+        subprocess.run(["apt-get", "download", *packages], cwd=work, check=True)
+        for deb in os.listdir(work):
+            root = os.path.join(work, deb.split("_")[0] + ".files")
+            subprocess.run(["dpkg-deb", "-x", os.path.join(work, deb), root], check=True)
+        for row in rows():
+            source = os.path.join(work, row["package"] + ".files", row["path"])
+            shutil.copyfile(source, original(directory, row))
+
+
+def reduce_half(picture):
+    """The low-resolution input: antialiased bicubic, rounded to 8 bits, as the demo makes it."""
+    return picture.resize((picture.width // SCALE, picture.height // SCALE), Image.BICUBIC)
+
+
+def enlarge(picture):
+    """The rival: bicubic upscaling."""
+    return picture.resize((picture.width * SCALE, picture.height * SCALE), Image.BICUBIC)
+
+
+def even(picture):
+    """The picture without its last odd column and row."""
+    return picture.crop((0, 0, picture.width // SCALE * SCALE, picture.height // SCALE * SCALE))
+
+
+def fitted(picture, side):
+    """The picture reduced until its longest side is at most `side`, both sides even."""
+    factor = min(1.0, side / max(picture.size))
+    size = (round(picture.width * factor), round(picture.height * factor))
+    return even(picture if factor == 1.0 else picture.resize(size, Image.LANCZOS))
+
+
+def open_rgb(path):
+    return Image.open(path).convert("RGB")
+
+
+def test_picture(directory, row):
+    """A held-out photograph at the size at which it is measured."""
+    picture = open_rgb(original(directory, row))
+    if row["use"] == "demo":
+        return picture.crop(DEMO_BOX).resize(DEMO_SIZE, Image.LANCZOS)
+    return fitted(picture, TEST_SIDE)
+
+
+def demo(directory, path):
+    (row,) = rows("demo")
+    test_picture(directory, row).save(path, quality=94, subsampling=0, optimize=True)
+
+
+def main(args):
+    if len(args) == 2 and args[0] == "fetch":
+        fetch(args[1])
+    elif len(args) == 3 and args[0] == "demo":
+        demo(args[1], args[2])
+    else:
+        sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,106 @@
+#define _GNU_SOURCE
+#include "base/cpu.h"
+
+#include <ctype.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/utsname.h>
+
+static const struct {
+    const char *name;
+    uint32_t flag;
+} flag_names[] = {
+    { "avx2", BASE_CPU_AVX2 },
+    { "avx512", BASE_CPU_AVX512 },
+    { "avx512_vnni", BASE_CPU_AVX512_VNNI },
+    { "avx512_bf16", BASE_CPU_AVX512_BF16 },
+    { "neon", BASE_CPU_NEON },
+};
+
+static atomic_uint flags_mask = UINT32_MAX;
+
+static uint32_t detect(void)
+{
+    uint32_t flags = 0;
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        flags |= BASE_CPU_AVX2;
+    if ((flags & BASE_CPU_AVX2) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+        flags |= BASE_CPU_AVX512;
+    if ((flags & BASE_CPU_AVX512) && __builtin_cpu_supports("avx512vnni"))
+        flags |= BASE_CPU_AVX512_VNNI;
+    if ((flags & BASE_CPU_AVX512) && __builtin_cpu_supports("avx512bf16"))
+        flags |= BASE_CPU_AVX512_BF16;
+#elif defined(__aarch64__)
+    flags |= BASE_CPU_NEON;
+#endif
+    return flags;
+}
+
+static uint32_t mask_from_environment(void)
+{
+    const char *wanted = getenv("ANYDML_CPU_FLAGS");
+    if (!wanted)
+        return UINT32_MAX;
+    uint32_t mask = 0;
+    for (const char *at = wanted; *at;) {
+        size_t length = strcspn(at, ",");
+        for (size_t i = 0; i < ARRAY_SIZE(flag_names); i++) {
+            if (strlen(flag_names[i].name) == length && !strncmp(at, flag_names[i].name, length))
+                mask |= flag_names[i].flag;
+        }
+        at += length + (at[length] == ',');
+    }
+    return mask;
+}
+
+uint32_t base_cpu_flags(void)
+{
+    static atomic_uint cached; /* top bit set once known */
+    uint32_t flags = atomic_load_explicit(&cached, memory_order_relaxed);
+    if (!(flags & 0x80000000u)) {
+        flags = (detect() & mask_from_environment()) | 0x80000000u;
+        atomic_store_explicit(&cached, flags, memory_order_relaxed);
+    }
+    return flags & 0x7fffffffu & atomic_load_explicit(&flags_mask, memory_order_relaxed);
+}
+
+void base_cpu_flags_mask(uint32_t mask)
+{
+    atomic_store_explicit(&flags_mask, mask, memory_order_relaxed);
+}
+
+void base_cpu_name(char *out, size_t size)
+{
+    snprintf(out, size, "CPU");
+    FILE *info = fopen("/proc/cpuinfo", "r");
+    char line[512];
+    while (info && fgets(line, sizeof(line), info)) {
+        char *value = strncmp(line, "model name", 10) ? NULL : strchr(line, ':');
+        if (!value)
+            continue;
+        do {
+            value++;
+        } while (isspace((unsigned char)*value));
+        value[strcspn(value, "\n")] = '\0';
+        snprintf(out, size, "%.*s", (int)size - 1, value);
+        fclose(info);
+        return;
+    }
+    if (info)
+        fclose(info);
+    struct utsname system;
+    if (!uname(&system))
+        snprintf(out, size, "%s CPU", system.machine);
+}
+
+uint32_t base_cpu_count(void)
+{
+    cpu_set_t set;
+    int count = sched_getaffinity(0, sizeof(set), &set) ? 1 : CPU_COUNT(&set);
+    return count > 0 ? (uint32_t)count : 1;
+}

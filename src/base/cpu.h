@@ -1,0 +1,28 @@
+/* Instruction sets of this processor, detected once. ANYDML_CPU_FLAGS masks them for tests, e.g. "none", "avx2",
+ * "avx2,avx512". */
+#ifndef BASE_CPU_H
+#define BASE_CPU_H
+
+#include "base/base.h"
+
+enum base_cpu_flag {
+    BASE_CPU_NONE = 0,
+    BASE_CPU_AVX2 = 1 << 0,   /* AVX2, FMA3 and F16C */
+    BASE_CPU_AVX512 = 1 << 1, /* F, BW, DQ, VL */
+    BASE_CPU_AVX512_VNNI = 1 << 2,
+    BASE_CPU_AVX512_BF16 = 1 << 3,
+    BASE_CPU_NEON = 1 << 4,
+};
+
+uint32_t base_cpu_flags(void);
+
+/* Narrows what base_cpu_flags() returns from now on (tests only). Not thread-safe against running compilations. */
+void base_cpu_flags_mask(uint32_t mask);
+
+/* The processor's name, e.g. "AMD EPYC 9654 96-Core Processor"; UTF-8, always terminated. */
+void base_cpu_name(char *out, size_t size);
+
+/* Processors this process may run on: at least 1. */
+uint32_t base_cpu_count(void);
+
+#endif

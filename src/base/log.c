@@ -1,0 +1,48 @@
+#include "base/log.h"
+
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static const char *const level_names[] = { "none", "error", "warn", "info", "debug", "trace" };
+
+static enum base_log_level log_level(void)
+{
+    static atomic_int cached = -1;
+    int level = atomic_load_explicit(&cached, memory_order_relaxed);
+    if (level >= 0)
+        return (enum base_log_level)level;
+    const char *wanted = getenv("ANYDML_LOG");
+    level = BASE_LOG_WARN;
+    for (size_t i = 0; wanted && i < ARRAY_SIZE(level_names); i++) {
+        if (!strcmp(wanted, level_names[i]))
+            level = (int)i;
+    }
+    atomic_store_explicit(&cached, level, memory_order_relaxed);
+    return (enum base_log_level)level;
+}
+
+bool base_log_enabled(enum base_log_level level)
+{
+    return level <= log_level();
+}
+
+void base_log(enum base_log_level level, const char *format, ...)
+{
+    if (!base_log_enabled(level))
+        return;
+    char line[1024];
+    int used = snprintf(line, sizeof(line), "anydml %s: ", level_names[level]);
+    va_list args;
+    va_start(args, format);
+    int more = vsnprintf(line + used, sizeof(line) - (size_t)used - 1, format, args);
+    va_end(args);
+    size_t length = (size_t)used + (more > 0 ? (size_t)more : 0);
+    length = BASE_MIN(length, sizeof(line) - 2);
+    line[length++] = '\n';
+    /* One write keeps lines of several threads apart; a failure to log has no one to tell. */
+    ssize_t written = write(STDERR_FILENO, line, length);
+    (void)written;
+}

@@ -1,0 +1,78 @@
+#include "base/parallel.h"
+
+#include "base/cpu.h"
+
+#include <omp.h>
+
+static _Thread_local uint32_t thread_count;
+
+void base_parallel_set_threads(uint32_t count)
+{
+    thread_count = count ? count : base_cpu_count();
+    omp_set_num_threads((int)thread_count);
+}
+
+uint32_t base_parallel_threads(void)
+{
+    if (!thread_count)
+        base_parallel_set_threads(0);
+    return thread_count;
+}
+
+struct region {
+    base_parallel_fn *fn;
+    void *context;
+    size_t units;
+    unsigned ranges;
+};
+
+static void run_range(const struct region *region, unsigned range)
+{
+    size_t each = region->units / region->ranges, extra = region->units % region->ranges;
+    size_t begin = each * range + BASE_MIN(range, extra);
+    region->fn(region->context, begin, begin + each + (range < extra), range);
+}
+
+#if defined(__SANITIZE_THREAD__)
+/* libgomp is not instrumented: tell the sanitizer where the region's start and end order memory. */
+void __tsan_acquire(void *address);
+void __tsan_release(void *address);
+static _Thread_local char team_tag;
+#define TEAM_ATTRIBUTES   __attribute__((no_sanitize("thread")))
+#define TEAM_ACQUIRE(tag) __tsan_acquire(tag)
+#define TEAM_RELEASE(tag) __tsan_release(tag)
+#else
+static char team_tag;
+#define TEAM_ATTRIBUTES
+#define TEAM_ACQUIRE(tag) (void)(tag)
+#define TEAM_RELEASE(tag) (void)(tag)
+#endif
+
+TEAM_ATTRIBUTES static void run_region(const struct region *region)
+{
+    char *tag = &team_tag;
+    TEAM_RELEASE(tag);
+#pragma omp parallel num_threads(region->ranges)
+    {
+        TEAM_ACQUIRE(tag);
+        /* A team may be granted fewer threads than asked for: every range must run all the same. */
+        for (unsigned range = (unsigned)omp_get_thread_num(); range < region->ranges;
+             range += (unsigned)omp_get_num_threads())
+            run_range(region, range);
+        TEAM_RELEASE(tag);
+    }
+    TEAM_ACQUIRE(tag);
+}
+
+void base_parallel_for(size_t units, size_t grain, base_parallel_fn *fn, void *context)
+{
+    size_t ranges = grain ? units / grain : units;
+    ranges = BASE_MIN(ranges, base_parallel_threads());
+    struct region region = { fn, context, units, ranges ? (unsigned)ranges : 1 };
+    if (!units)
+        return;
+    if (region.ranges == 1)
+        fn(context, 0, units, 0);
+    else
+        run_region(&region);
+}

@@ -1,0 +1,19 @@
+/* The worker team. It is OpenMP's, because oneDNN uses that too: one team per submitting thread, so the two never
+ * compete for cores. */
+#ifndef BASE_PARALLEL_H
+#define BASE_PARALLEL_H
+
+#include "base/base.h"
+
+/* Called with disjoint ranges that cover [0, units); worker < base_parallel_threads(). */
+typedef void base_parallel_fn(void *context, size_t begin, size_t end, unsigned worker);
+
+/* How many threads parallel work started by the calling thread uses (this thread included); 0 = one per processor. */
+void base_parallel_set_threads(uint32_t count);
+uint32_t base_parallel_threads(void);
+
+/* Runs fn over [0, units) in at most base_parallel_threads() equal contiguous ranges of at least `grain` units, on the
+ * calling thread alone when one range is enough. Returns when all is done. */
+void base_parallel_for(size_t units, size_t grain, base_parallel_fn *fn, void *context);
+
+#endif

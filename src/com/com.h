@@ -1,0 +1,85 @@
+/* COM in C, written once. ID3D12Object and IDMLObject have the same first slots (QueryInterface, AddRef, Release,
+ * GetPrivateData, SetPrivateData, SetPrivateDataInterface, SetName, and for children GetDevice), so one set of
+ * functions serves every object of the three libraries.
+ *
+ * Two counters: `refs` belongs to the application, `keep` to the library (plus one while refs > 0). The object is
+ * destroyed when keep falls to 0. All functions here are thread-safe. */
+#ifndef COM_COM_H
+#define COM_COM_H
+
+#include "base/base.h"
+
+#include <anydml_d3d12.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct com_object;
+struct com_private_data;
+
+struct com_class {
+    const char *name;                           /* for messages: "ID3D12Fence" */
+    const IID *const *iids;                     /* interfaces that the object's own pointer serves, NULL-terminated */
+    void (*destroy)(struct com_object *object); /* frees the object's own parts, calls com_finish, frees the memory */
+    /* Optional: interfaces served by another pointer (tear-offs). Returns a referenced pointer or NULL. */
+    void *(*query)(struct com_object *object, const IID *iid);
+};
+
+/* First member of every object. */
+struct com_object {
+    const void *lpVtbl;
+    const struct com_class *class;
+    atomic_uint refs;
+    atomic_uint keep;
+    struct com_object *parent; /* the device; kept while this object lives. NULL for devices */
+    pthread_mutex_t lock;      /* guards the two fields below */
+    struct com_private_data *private_data;
+    char *name; /* UTF-8, NULL = unnamed */
+};
+
+/* refs = keep = 1. `parent` may be NULL; otherwise it is kept until com_finish. */
+void com_init(struct com_object *object, const void *vtbl, const struct com_class *class, struct com_object *parent);
+
+/* Releases private data, name and parent. The last thing that `destroy` does before it frees the memory. */
+void com_finish(struct com_object *object);
+
+/* Library-side references, invisible to the application's counts. */
+void com_keep(struct com_object *object);
+void com_unkeep(struct com_object *object);
+
+/* com_keep unless the object is already being destroyed (for tables of weak pointers, under the table's lock). */
+bool com_try_keep(struct com_object *object);
+
+/* Hands `object` (with its first reference) to the caller under `riid`: E_NOINTERFACE destroys it and sets *out NULL.
+ * out == NULL: the object is destroyed and S_FALSE returned (validation-only calls). */
+HRESULT com_return(struct com_object *object, REFIID riid, void **out);
+
+/* "name" or "<unnamed>", copied into `out` (always terminated). */
+void com_object_name(struct com_object *object, char *out, size_t size);
+
+/* How many objects of these libraries live in this process: tests end at their starting value. Each library counts its
+ * own. */
+uint32_t com_live_objects(void);
+
+bool com_iid_equal(const IID *a, const IID *b);
+
+/* The shared methods. Assign them to vtable slots with a (void *) cast: `.AddRef = (void *)com_AddRef`. */
+HRESULT com_QueryInterface(void *iface, REFIID riid, void **out);
+ULONG com_AddRef(void *iface);
+ULONG com_Release(void *iface);
+HRESULT com_GetPrivateData(void *iface, REFGUID guid, UINT *size, void *data);
+HRESULT com_SetPrivateData(void *iface, REFGUID guid, UINT size, const void *data);
+HRESULT com_SetPrivateDataInterface(void *iface, REFGUID guid, const IUnknown *unknown);
+HRESULT com_SetName(void *iface, const WCHAR *name);
+/* GetDevice of ID3D12DeviceChild and IDMLDeviceChild: QueryInterface on the parent. out NULL: E_INVALIDARG. */
+HRESULT com_GetDevice(void *iface, REFIID riid, void **out);
+
+/* The first seven and the first eight slots as designated initialisers. */
+#define COM_UNKNOWN_METHODS                                                                                            \
+    .QueryInterface = (void *)com_QueryInterface, .AddRef = (void *)com_AddRef, .Release = (void *)com_Release
+#define COM_OBJECT_METHODS                                                                                             \
+    COM_UNKNOWN_METHODS, .GetPrivateData = (void *)com_GetPrivateData, .SetPrivateData = (void *)com_SetPrivateData,   \
+                         .SetPrivateDataInterface = (void *)com_SetPrivateDataInterface,                               \
+                         .SetName = (void *)com_SetName
+#define COM_CHILD_METHODS COM_OBJECT_METHODS, .GetDevice = (void *)com_GetDevice
+
+#endif

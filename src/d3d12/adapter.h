@@ -1,0 +1,175 @@
+/* The seam between the Direct3D 12 front (d3d12/) and the adapters (adapter/cpu, adapter/vulkan, adapter/null).
+ *
+ * The front checks every argument, keeps COM objects, fences, descriptors and one thread per queue; an adapter gives
+ * memory, and executes neutral commands. All functions may be called from any thread; calls on one adapter_queue come
+ * from that queue's thread only. */
+#ifndef D3D12_ADAPTER_H
+#define D3D12_ADAPTER_H
+
+#include "base/base.h"
+
+#include <anydml_d3d12.h>
+
+enum adapter_kind {
+    ADAPTER_HOST,  /* dispatches are host functions */
+    ADAPTER_SPIRV, /* dispatches are compute pipelines */
+};
+
+struct adapter_info {
+    const struct adapter_ops *ops;
+    uint32_t index; /* of this adapter within its ops */
+    enum adapter_kind kind;
+    char name[256]; /* UTF-8 */
+    LUID luid;      /* unique in the process, not 0 */
+    uint32_t vendor_id, device_id, subsystem_id, revision;
+    uint64_t driver_version; /* four 16-bit words */
+    uint64_t dedicated_memory, shared_memory;
+    bool integrated, uma, cache_coherent_uma;
+    bool hardware; /* what DXCore's IsHardware says */
+    bool is_gpu;
+    uint64_t timestamp_frequency; /* ticks per second */
+};
+
+struct adapter_device;
+struct adapter_queue;
+struct adapter_queries;
+struct adapter_pipeline;
+
+enum adapter_memory_kind { ADAPTER_MEMORY_DEVICE, ADAPTER_MEMORY_UPLOAD, ADAPTER_MEMORY_READBACK };
+
+/* One allocation: a heap, or a committed resource's. The adapter embeds this at the start of its own struct. */
+struct adapter_memory {
+    uint64_t size;    /* multiple of 65536 */
+    uint64_t address; /* GPU virtual address of byte 0: not 0, multiple of 65536, unique among living memory */
+    void
+        *host; /* CPU address of byte 0 for UPLOAD and READBACK (and DEVICE on the host adapter); NULL = not mappable */
+};
+
+/* A checked, resolved buffer range of a dispatch. memory NULL = nothing is bound. */
+struct adapter_binding {
+    struct adapter_memory *memory;
+    uint64_t offset, size; /* bytes */
+};
+
+/* What a SPIR-V dispatch may do while it is encoded (on the queue's thread). Steps run in order; call barrier() between
+ * dependent ones. */
+struct adapter_encoder {
+    void (*dispatch)(struct adapter_encoder *encoder, struct adapter_pipeline *pipeline, const void *push_data,
+                     uint32_t push_bytes, uint32_t x, uint32_t y, uint32_t z);
+    void (*copy)(struct adapter_encoder *encoder, const struct adapter_binding *to, const struct adapter_binding *from,
+                 uint64_t bytes);
+    void (*barrier)(struct adapter_encoder *encoder);
+};
+
+/* A dispatch made by libdirectml; opaque to libd3d12. Shared by command lists: ref/unref count its users. */
+struct adapter_dispatch {
+    const struct adapter_dispatch_ops *ops;
+};
+
+struct adapter_dispatch_ops {
+    void (*ref)(struct adapter_dispatch *dispatch);
+    void (*unref)(struct adapter_dispatch *dispatch);
+    /* At submission, on the caller's thread: are these bindings complete and sound? A failure removes the device;
+     * `message` (512 bytes) says why. */
+    HRESULT (*check)
+    (struct adapter_dispatch *dispatch, const struct adapter_binding *bindings, uint32_t count, char *message);
+    /* On the queue's thread. HOST adapters call run, SPIRV adapters encode. A failure removes the device. */
+    HRESULT (*run)(struct adapter_dispatch *dispatch, const struct adapter_binding *bindings, uint32_t count);
+    HRESULT (*encode)
+    (struct adapter_dispatch *dispatch, const struct adapter_binding *bindings, uint32_t count,
+     struct adapter_encoder *encoder);
+};
+
+enum adapter_command_type {
+    ADAPTER_COPY,
+    ADAPTER_FILL,      /* repeats a 32-bit value */
+    ADAPTER_TIMESTAMP, /* time at which all earlier commands are complete */
+    ADAPTER_RESOLVE,   /* queries -> buffer, 8 bytes each; never-written ones give 0 */
+    ADAPTER_BARRIER,   /* everything before is complete and visible to everything after */
+    ADAPTER_DISPATCH,
+};
+
+struct adapter_command {
+    enum adapter_command_type type;
+    union {
+        struct {
+            struct adapter_binding to, from; /* sizes equal */
+        } copy;
+        struct {
+            struct adapter_binding to;
+            uint32_t value;
+        } fill;
+        struct {
+            struct adapter_queries *queries;
+            uint32_t index;
+        } timestamp;
+        struct {
+            struct adapter_queries *queries;
+            uint32_t start, count;
+            struct adapter_binding to;
+        } resolve;
+        struct {
+            struct adapter_dispatch *dispatch;
+            const struct adapter_binding *bindings; /* resolved at submission */
+            uint32_t binding_count;
+        } dispatch;
+    } u;
+};
+
+/* Everything in it stays alive until queue_finish(ticket) or a later ticket's has returned. */
+struct adapter_batch {
+    const struct adapter_command *const *lists; /* executed in order, with full ordering between lists */
+    const uint32_t *command_counts;
+    uint32_t list_count;
+};
+
+struct adapter_ops {
+    const char *name; /* "cpu": the word of ANYDML_ADAPTERS */
+
+    /* device.c */
+    uint32_t (*enumerate)(struct adapter_info *out, uint32_t capacity); /* how many there are; fills up to capacity */
+    HRESULT (*device_create)(const struct adapter_info *info, struct adapter_device **out);
+    void (*device_destroy)(struct adapter_device *device);
+    void (*memory_budget)(struct adapter_device *device, uint64_t *out_budget, uint64_t *out_usage);
+
+    /* heap.c: zeroed memory; E_OUTOFMEMORY beyond the machine's real limits */
+    HRESULT (*memory_create)
+    (struct adapter_device *device, enum adapter_memory_kind kind, uint64_t size, struct adapter_memory **out);
+    void (*memory_destroy)(struct adapter_device *device, struct adapter_memory *memory);
+
+    /* queue.c, list.c */
+    HRESULT (*queue_create)(struct adapter_device *device, D3D12_COMMAND_LIST_TYPE type, struct adapter_queue **out);
+    void (*queue_destroy)(struct adapter_queue *queue);
+    /* Starts a batch; may return before it is complete. Tickets of one queue grow. */
+    HRESULT (*queue_submit)(struct adapter_queue *queue, const struct adapter_batch *batch, uint64_t *out_ticket);
+    /* Returns when the batch of that ticket and all earlier ones are complete and visible to the host. */
+    HRESULT (*queue_finish)(struct adapter_queue *queue, uint64_t ticket);
+    HRESULT (*queries_create)(struct adapter_device *device, uint32_t count, struct adapter_queries **out);
+    void (*queries_destroy)(struct adapter_device *device, struct adapter_queries *queries);
+
+    /* dispatch.c: SPIRV adapters only, else NULL */
+    HRESULT (*pipeline_create)
+    (struct adapter_device *device, const uint32_t *spirv, size_t spirv_bytes, const uint32_t *specialization,
+     uint32_t specialization_count, struct adapter_pipeline **out);
+    void (*pipeline_destroy)(struct adapter_device *device, struct adapter_pipeline *pipeline);
+};
+
+/* The adapters of this build, in their default order (d3d12/adapters.c lists them). */
+extern const struct adapter_ops adapter_cpu_ops;
+extern const struct adapter_ops adapter_vulkan_ops;
+extern const struct adapter_ops adapter_null_ops;
+
+/* Snapshot of all adapters of this process, made once, filtered and ordered by ANYDML_ADAPTERS ("cpu,vulkan" by
+ * default; "null" only when named). Indices and LUIDs are stable for the process. */
+uint32_t adapter_list(const struct adapter_info **out);
+
+/* Higher is faster: software, processor, integrated GPU, GPU of its own memory. */
+uint32_t adapter_performance(const struct adapter_info *info);
+
+/* The first one of ANYDML_ADAPTERS, when that is set, else the fastest; NULL when there is none. */
+const struct adapter_info *adapter_default(void);
+
+/* ANYDML_THREADS, or the number of processors: the threads of one queue of a HOST adapter. */
+uint32_t adapter_thread_count(void);
+
+#endif

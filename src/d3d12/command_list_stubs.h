@@ -1,0 +1,15 @@
+/* The absent methods of command lists, as functions of their first arguments: on every ABI that AnyDML knows the caller
+ * removes what it passed, so further arguments are simply not looked at. */
+#ifndef D3D12_COMMAND_LIST_STUBS_H
+#define D3D12_COMMAND_LIST_STUBS_H
+
+#define ABSENT(name)   void d3d_command_list_##name(void *iface);
+#define OPTIONAL(name) void d3d_command_list_##name(void *iface, void *argument);
+#include "d3d12/command_list_stubs.def"
+#undef ABSENT
+#undef OPTIONAL
+
+#define ABSENT(name)   .name = (void *)d3d_command_list_##name,
+#define OPTIONAL(name) .name = (void *)d3d_command_list_##name,
+
+#endif

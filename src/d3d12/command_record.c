@@ -1,0 +1,317 @@
+/* What command lists record, except barriers. */
+#include "d3d12/lists.h"
+
+#include "base/arena.h"
+
+static struct d3d_resource *list_resource(struct d3d_command_list *list, ID3D12Resource *iface)
+{
+    return d3d_child(d3d_parent(list), iface, &d3d_resource_vtbl);
+}
+
+static bool in_range(const struct d3d_resource *resource, uint64_t offset, uint64_t size)
+{
+    return offset <= resource->desc.Width && size <= resource->desc.Width - offset;
+}
+
+/* ---- copies ---- */
+
+static const char *copy_error(const struct d3d_resource *to, const struct d3d_resource *from)
+{
+    if (!to || !from)
+        return "both must be buffers of this device";
+    if (to->properties.Type == D3D12_HEAP_TYPE_UPLOAD)
+        return "the destination must not be in an UPLOAD heap";
+    if (from->properties.Type == D3D12_HEAP_TYPE_READBACK)
+        return "the source must not be in a READBACK heap";
+    return NULL;
+}
+
+static const char *region_error(const struct d3d_resource *to, uint64_t to_offset, const struct d3d_resource *from,
+                                uint64_t from_offset, uint64_t bytes)
+{
+    const char *error = copy_error(to, from);
+    if (error)
+        return error;
+    if (!in_range(to, to_offset, bytes) || !in_range(from, from_offset, bytes))
+        return "the range is beyond the end of a buffer";
+    if (to == from && to_offset < from_offset + bytes && from_offset < to_offset + bytes)
+        return "the ranges of one buffer overlap";
+    return NULL;
+}
+
+static void record_copy(struct d3d_command_list *list, struct d3d_resource *to, uint64_t to_offset,
+                        struct d3d_resource *from, uint64_t from_offset, uint64_t bytes)
+{
+    struct adapter_command *command =
+        d3d_list_append(list, ADAPTER_COPY, &to->pageable.base, &from->pageable.base);
+    if (!command)
+        return;
+    command->u.copy.to = d3d_resource_range(to, to_offset, bytes);
+    command->u.copy.from = d3d_resource_range(from, from_offset, bytes);
+}
+
+void d3d_command_list_CopyBufferRegion(D3D_LIST, ID3D12Resource *to_iface, UINT64 to_offset, ID3D12Resource *from_iface,
+                                       UINT64 from_offset, UINT64 bytes)
+{
+    struct d3d_command_list *list = d3d_command_list_from(iface);
+    if (!d3d_list_recording(list, "CopyBufferRegion"))
+        return;
+    struct d3d_resource *to = list_resource(list, to_iface), *from = list_resource(list, from_iface);
+    const char *error = region_error(to, to_offset, from, from_offset, bytes);
+    if (error)
+        d3d_list_fail(list, E_INVALIDARG,
+                      "ID3D12GraphicsCommandList::CopyBufferRegion: %llu bytes from offset %llu to offset %llu: %s",
+                      (unsigned long long)bytes, (unsigned long long)from_offset, (unsigned long long)to_offset, error);
+    else if (bytes)
+        record_copy(list, to, to_offset, from, from_offset, bytes);
+}
+
+void d3d_command_list_CopyResource(D3D_LIST, ID3D12Resource *to_iface, ID3D12Resource *from_iface)
+{
+    struct d3d_command_list *list = d3d_command_list_from(iface);
+    if (!d3d_list_recording(list, "CopyResource"))
+        return;
+    struct d3d_resource *to = list_resource(list, to_iface), *from = list_resource(list, from_iface);
+    const char *error = copy_error(to, from);
+    if (!error && to == from)
+        error = "a buffer cannot be copied to itself";
+    if (!error && to->desc.Width != from->desc.Width)
+        error = "the buffers must have the same width";
+    if (error)
+        d3d_list_fail(list, E_INVALIDARG, "ID3D12GraphicsCommandList::CopyResource: %s", error);
+    else
+        record_copy(list, to, 0, from, 0, to->desc.Width);
+}
+
+void d3d_command_list_DiscardResource(D3D_LIST, ID3D12Resource *resource, const D3D12_DISCARD_REGION *region)
+{
+    struct d3d_command_list *list = d3d_command_list_from(iface);
+    (void)region; /* a hint */
+    if (d3d_list_recording(list, "DiscardResource") && !list_resource(list, resource))
+        d3d_list_fail(list, E_INVALIDARG,
+                      "ID3D12GraphicsCommandList::DiscardResource: pResource is no resource of this device");
+}
+
+/* ---- descriptors ---- */
+
+static const char *heaps_error(struct d3d_device *device, UINT count, ID3D12DescriptorHeap *const *heaps,
+                               struct d3d_descriptor_heap *out[2])
+{
+    if (count && !heaps)
+        return "the array is NULL";
+    for (UINT i = 0; i < count; i++) {
+        struct d3d_descriptor_heap *heap = d3d_child(device, heaps[i], &d3d_descriptor_heap_vtbl);
+        if (!heap)
+            return "an entry is no descriptor heap of this device";
+        if (!(heap->desc.Flags & D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE))
+            return "a heap is not shader-visible";
+        if (out[heap->desc.Type])
+            return "there are two heaps of one type";
+        out[heap->desc.Type] = heap;
+    }
+    return NULL;
+}
+
+void d3d_command_list_SetDescriptorHeaps(D3D_LIST, UINT count, ID3D12DescriptorHeap *const *heaps)
+{
+    struct d3d_command_list *list = d3d_command_list_from(iface);
+    struct d3d_descriptor_heap *found[2] = { NULL, NULL };
+    if (!d3d_list_recording(list, "SetDescriptorHeaps"))
+        return;
+    const char *error = heaps_error(d3d_parent(list), count, heaps, found);
+    struct d3d_descriptor_heap *heap = found[D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV];
+    if (error)
+        d3d_list_fail(list, E_INVALIDARG, "ID3D12GraphicsCommandList::SetDescriptorHeaps: %u heaps: %s", count, error);
+    else if (heap && !d3d_recording_keep(list->recording, &heap->pageable.base))
+        d3d_list_fail(list, E_OUTOFMEMORY, "ID3D12GraphicsCommandList::SetDescriptorHeaps: no memory");
+    else
+        list->heap = heap;
+}
+
+/* Where the CPU handle points, and whether the GPU handle is in the heap in force. */
+static const char *clear_view(struct d3d_command_list *list, uint64_t gpu, uint64_t cpu, struct d3d_descriptor *out)
+{
+    struct d3d_device *device = d3d_parent(list);
+    uint32_t index, gpu_index;
+    const char *error = NULL;
+    pthread_mutex_lock(&device->tables_lock);
+    struct d3d_descriptor_heap *heap = d3d_descriptors_find(device, cpu, 1, false, &index);
+    struct d3d_descriptor_heap *gpu_heap = d3d_descriptors_find(device, gpu, 1, true, &gpu_index);
+    if (!gpu_heap || gpu_heap != list->heap)
+        error = "the GPU handle is not in the heap set by SetDescriptorHeaps";
+    else if (!heap || heap->desc.Flags & D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE)
+        error = "the CPU handle is not in a heap that is not shader-visible";
+    else
+        *out = heap->slots[index];
+    pthread_mutex_unlock(&device->tables_lock);
+    return error;
+}
+
+static void record_fill(struct d3d_command_list *list, struct d3d_resource *resource, uint64_t offset, uint64_t size,
+                        uint32_t value)
+{
+    struct adapter_command *command =
+        size ? d3d_list_append(list, ADAPTER_FILL, &resource->pageable.base, NULL) : NULL;
+    if (!command)
+        return;
+    command->u.fill.to = d3d_resource_range(resource, offset, size);
+    command->u.fill.value = value;
+}
+
+/* Rectangles of a buffer view select elements [left, right). */
+static void record_clear(struct d3d_command_list *list, struct d3d_resource *resource,
+                         const struct d3d_descriptor *view, uint32_t pattern, UINT rect_count, const D3D12_RECT *rects)
+{
+    uint64_t count = view->size / view->stride;
+    if (!rect_count)
+        record_fill(list, resource, view->offset, view->size, pattern);
+    for (UINT i = 0; i < rect_count; i++) {
+        uint64_t left = (uint64_t)BASE_MAX(rects[i].left, 0), right = (uint64_t)BASE_MAX(rects[i].right, 0);
+        right = BASE_MIN(right, count);
+        if (left < right)
+            record_fill(list, resource, view->offset + left * view->stride, (right - left) * view->stride, pattern);
+    }
+}
+
+void d3d_command_list_ClearUnorderedAccessViewUint(D3D_LIST, D3D12_GPU_DESCRIPTOR_HANDLE gpu,
+                                                   D3D12_CPU_DESCRIPTOR_HANDLE cpu, ID3D12Resource *resource_iface,
+                                                   const UINT values[4], UINT rect_count, const D3D12_RECT *rects)
+{
+    struct d3d_command_list *list = d3d_command_list_from(iface);
+    const char *method = "ID3D12GraphicsCommandList::ClearUnorderedAccessViewUint";
+    struct d3d_descriptor view = { 0 };
+    uint32_t pattern = 0;
+    if (!d3d_list_recording(list, "ClearUnorderedAccessViewUint"))
+        return;
+    struct d3d_resource *resource = list_resource(list, resource_iface);
+    const char *error = clear_view(list, gpu.ptr, cpu.ptr, &view);
+    if (!error && (!resource || view.resource_id != resource->id))
+        error = "the view is not of pResource";
+    if (!error && (!values || (rect_count && !rects)))
+        error = "Values or pRects is NULL";
+    if (!error && list->type == D3D12_COMMAND_LIST_TYPE_COPY)
+        error = "a COPY list cannot clear";
+    if (error) {
+        d3d_list_fail(list, E_INVALIDARG, "%s: %s", method, error);
+        return;
+    }
+    if (!d3d_view_clear_pattern(&view, values, &pattern)) {
+        d3d_list_fail(list, E_NOTIMPL, "%s: format %d: only values that repeat every 4 bytes can be written", method,
+                      (int)view.format);
+        return;
+    }
+    bool raw = view.format == DXGI_FORMAT_R32_TYPELESS || view.format == DXGI_FORMAT_UNKNOWN;
+    if (raw && (values[0] != values[1] || values[0] != values[2] || values[0] != values[3]))
+        d3d_warn(d3d_parent(list), "%s: a raw or structured view takes Values[0] alone, the others differ from it",
+                 method);
+    record_clear(list, resource, &view, pattern, rect_count, rects);
+}
+
+/* ---- queries ---- */
+
+static struct d3d_query_heap *list_queries(struct d3d_command_list *list, const char *method, ID3D12QueryHeap *iface,
+                                           D3D12_QUERY_TYPE type, UINT start, UINT count)
+{
+    struct d3d_query_heap *heap = d3d_child(d3d_parent(list), iface, &d3d_query_heap_vtbl);
+    const char *error = NULL;
+    if (!heap)
+        error = "pQueryHeap is no query heap of this device";
+    else if (type != D3D12_QUERY_TYPE_TIMESTAMP)
+        error = "only TIMESTAMP queries are supported";
+    else if (start > heap->desc.Count || count > heap->desc.Count - start)
+        error = "the index is beyond the end of the heap";
+    if (error)
+        d3d_list_fail(list, E_INVALIDARG, "ID3D12GraphicsCommandList::%s: type %d, queries [%u, +%u): %s", method,
+                      (int)type, start, count, error);
+    return error ? NULL : heap;
+}
+
+void d3d_command_list_BeginQuery(D3D_LIST, ID3D12QueryHeap *heap, D3D12_QUERY_TYPE type, UINT index)
+{
+    struct d3d_command_list *list = d3d_command_list_from(iface);
+    (void)heap, (void)index;
+    if (d3d_list_recording(list, "BeginQuery"))
+        d3d_list_fail(list, E_INVALIDARG,
+                      "ID3D12GraphicsCommandList::BeginQuery: type %d: timestamps have no beginning, and there is "
+                      "nothing else",
+                      (int)type);
+}
+
+void d3d_command_list_EndQuery(D3D_LIST, ID3D12QueryHeap *heap_iface, D3D12_QUERY_TYPE type, UINT index)
+{
+    struct d3d_command_list *list = d3d_command_list_from(iface);
+    if (!d3d_list_recording(list, "EndQuery"))
+        return;
+    struct d3d_query_heap *heap = list_queries(list, "EndQuery", heap_iface, type, index, 1);
+    struct adapter_command *command =
+        heap ? d3d_list_append(list, ADAPTER_TIMESTAMP, &heap->pageable.base, NULL) : NULL;
+    if (!command)
+        return;
+    command->u.timestamp.queries = heap->queries;
+    command->u.timestamp.index = index;
+}
+
+void d3d_command_list_ResolveQueryData(D3D_LIST, ID3D12QueryHeap *heap_iface, D3D12_QUERY_TYPE type, UINT start,
+                                       UINT count, ID3D12Resource *to_iface, UINT64 offset)
+{
+    struct d3d_command_list *list = d3d_command_list_from(iface);
+    if (!d3d_list_recording(list, "ResolveQueryData"))
+        return;
+    struct d3d_query_heap *heap = list_queries(list, "ResolveQueryData", heap_iface, type, start, count);
+    struct d3d_resource *to = list_resource(list, to_iface);
+    if (!heap)
+        return;
+    if (!to || to->properties.Type == D3D12_HEAP_TYPE_UPLOAD || offset % 8 || !in_range(to, offset, count * 8ull)) {
+        d3d_list_fail(list, E_INVALIDARG,
+                      "ID3D12GraphicsCommandList::ResolveQueryData: %u results at offset %llu: needs a buffer outside "
+                      "UPLOAD heaps that holds them, and an offset that is a multiple of 8",
+                      count, (unsigned long long)offset);
+        return;
+    }
+    struct adapter_command *command =
+        count ? d3d_list_append(list, ADAPTER_RESOLVE, &heap->pageable.base, &to->pageable.base) : NULL;
+    if (!command)
+        return;
+    command->u.resolve.queries = heap->queries;
+    command->u.resolve.start = start;
+    command->u.resolve.count = count;
+    command->u.resolve.to = d3d_resource_range(to, offset, count * 8ull);
+}
+
+/* ---- dispatches of libdirectml ---- */
+
+HRESULT d3d_list_record_dispatch(struct d3d_command_list *list, struct adapter_dispatch *dispatch, uint64_t handle,
+                                 uint32_t count, BOOL *out_heap_in_force)
+{
+    struct d3d_device *device = d3d_parent(list);
+    struct d3d_recording *recording = list->recording;
+    uint32_t index = 0;
+    *out_heap_in_force = TRUE;
+    if (d3d_removed(device))
+        return DXGI_ERROR_DEVICE_REMOVED;
+    if (!list->open || list->type == D3D12_COMMAND_LIST_TYPE_COPY)
+        return E_INVALIDARG;
+    struct d3d_descriptor_heap *heap = NULL;
+    if (count) {
+        pthread_mutex_lock(&device->tables_lock);
+        heap = d3d_descriptors_find(device, handle, count, true, &index);
+        pthread_mutex_unlock(&device->tables_lock);
+        *out_heap_in_force = heap && heap == list->heap;
+        if (!*out_heap_in_force)
+            return E_INVALIDARG;
+    }
+    if (!base_array_reserve((void **)&recording->dispatches, recording->dispatch_count, &recording->dispatch_capacity,
+                            sizeof(*recording->dispatches)))
+        return E_OUTOFMEMORY;
+    struct adapter_command *command =
+        d3d_list_append(list, ADAPTER_DISPATCH, heap ? &heap->pageable.base : NULL, NULL);
+    if (!command)
+        return E_OUTOFMEMORY;
+    dispatch->ops->ref(dispatch);
+    command->u.dispatch.dispatch = dispatch;
+    command->u.dispatch.binding_count = count;
+    recording->dispatches[recording->dispatch_count++] =
+        (struct d3d_dispatch_slots){ recording->command_count - 1, heap, index, count };
+    recording->binding_count += count;
+    return S_OK;
+}

@@ -1,0 +1,82 @@
+/* MakeResident and Evict. Memory never moves here: residency is counted, so that its misuse can be told. */
+#include "d3d12/device_methods.h"
+
+/* The pageable object, or NULL for everything that has no residency of its own (placed resources among them). */
+static struct d3d_pageable *pageable_of(struct d3d_device *device, ID3D12Pageable *iface)
+{
+    struct d3d_resource *resource = d3d_child(device, iface, &d3d_resource_vtbl);
+    if (resource)
+        return resource->heap ? NULL : &resource->pageable;
+    const void *const vtbls[] = { &d3d_heap_vtbl, &d3d_descriptor_heap_vtbl, &d3d_query_heap_vtbl };
+    for (size_t i = 0; i < ARRAY_SIZE(vtbls); i++) {
+        struct d3d_pageable *pageable = d3d_child(device, iface, vtbls[i]);
+        if (pageable)
+            return pageable;
+    }
+    return NULL;
+}
+
+static HRESULT pageables_check(struct d3d_device *device, const char *method, UINT count,
+                               ID3D12Pageable *const *objects)
+{
+    if (d3d_removed(device))
+        return DXGI_ERROR_DEVICE_REMOVED;
+    if (count && !objects)
+        return d3d_fail(device, E_INVALIDARG, "%s: ppObjects is NULL", method);
+    for (UINT i = 0; i < count; i++) {
+        if (!pageable_of(device, objects[i]))
+            return d3d_fail(device, E_INVALIDARG,
+                            "%s: ppObjects[%u] is no heap, committed resource, descriptor heap or query heap of this "
+                            "device",
+                            method, i);
+    }
+    return S_OK;
+}
+
+HRESULT d3d_device_MakeResident(D3D_DEVICE, UINT count, ID3D12Pageable *const *objects)
+{
+    struct d3d_device *device = d3d_device_from(iface);
+    HRESULT hr = pageables_check(device, "ID3D12Device::MakeResident", count, objects);
+    for (UINT i = 0; SUCCEEDED(hr) && i < count; i++)
+        atomic_fetch_add(&pageable_of(device, objects[i])->residency, 1);
+    return hr;
+}
+
+HRESULT d3d_device_Evict(D3D_DEVICE, UINT count, ID3D12Pageable *const *objects)
+{
+    struct d3d_device *device = d3d_device_from(iface);
+    HRESULT hr = pageables_check(device, "ID3D12Device::Evict", count, objects);
+    for (UINT i = 0; SUCCEEDED(hr) && i < count; i++) {
+        atomic_int *residency = &pageable_of(device, objects[i])->residency;
+        if (atomic_fetch_sub(residency, 1) > 0)
+            continue;
+        atomic_fetch_add(residency, 1);
+        d3d_warn(device, "ID3D12Device::Evict: ppObjects[%u] is not resident", i);
+    }
+    return hr;
+}
+
+HRESULT d3d_device_SetResidencyPriority(D3D_DEVICE, UINT count, ID3D12Pageable *const *objects,
+                                        const D3D12_RESIDENCY_PRIORITY *priorities)
+{
+    struct d3d_device *device = d3d_device_from(iface);
+    HRESULT hr = pageables_check(device, "ID3D12Device1::SetResidencyPriority", count, objects);
+    if (SUCCEEDED(hr) && count && !priorities)
+        hr = d3d_fail(device, E_INVALIDARG, "ID3D12Device1::SetResidencyPriority: pPriorities is NULL");
+    return hr;
+}
+
+HRESULT d3d_device_EnqueueMakeResident(D3D_DEVICE, D3D12_RESIDENCY_FLAGS flags, UINT count,
+                                       ID3D12Pageable *const *objects, ID3D12Fence *fence_iface, UINT64 value)
+{
+    struct d3d_device *device = d3d_device_from(iface);
+    struct d3d_fence *fence = d3d_child(device, fence_iface, &d3d_fence_vtbl);
+    (void)flags;
+    if (!fence)
+        return d3d_fail(device, E_INVALIDARG,
+                        "ID3D12Device3::EnqueueMakeResident: pFenceToSignal is no fence of this device");
+    HRESULT hr = d3d_device_MakeResident(iface, count, objects);
+    if (SUCCEEDED(hr))
+        d3d_fence_signal(fence, value);
+    return hr;
+}

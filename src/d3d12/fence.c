@@ -1,0 +1,333 @@
+/* ID3D12Fence. */
+#define _GNU_SOURCE
+#include "d3d12/device_methods.h"
+
+#include "base/cpu.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SPIN_NS 30000
+
+/* An application's event, shared by the waiters that lead to it. */
+struct event {
+    atomic_uint refs;
+    atomic_int missing; /* waiters that must still fire before the event does */
+    int fd;
+};
+
+struct d3d_waiter {
+    struct d3d_waiter *next;
+    uint64_t value;
+    struct event *event;  /* NULL: a blocked thread's, on its stack */
+    atomic_uint has_fired; /* of a blocked thread's; the last thing that is touched */
+};
+
+static void event_unref(struct event *event)
+{
+    if (atomic_fetch_sub(&event->refs, 1) != 1)
+        return;
+    close(event->fd);
+    free(event);
+}
+
+static void event_fire(struct event *event)
+{
+    const uint64_t one = 1;
+    struct pollfd ready = { event->fd, POLLOUT, 0 };
+    if (atomic_fetch_sub(&event->missing, 1) != 1)
+        return;
+    /* Full means that it is signalled already; O_NONBLOCK is not ours to set, it belongs to the caller's descriptor. */
+    if (poll(&ready, 1, 0) == 1 && ready.revents & POLLOUT)
+        (void)!write(event->fd, &one, sizeof(one));
+}
+
+/* ---- waiting and signalling ---- */
+
+static void spin_pause(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+bool d3d_spin(const atomic_uint *word, unsigned old)
+{
+    static atomic_uint processors;
+    unsigned count = atomic_load_explicit(&processors, memory_order_relaxed);
+    if (!count)
+        atomic_store_explicit(&processors, count = base_cpu_count(), memory_order_relaxed);
+    uint64_t end = count > 1 ? now_ns() + SPIN_NS : 0;
+    do {
+        for (int i = 0; i < 32; i++) {
+            if (atomic_load_explicit(word, memory_order_acquire) != old)
+                return true;
+            spin_pause();
+        }
+    } while (end && now_ns() < end);
+    return false;
+}
+
+/* Under the fence's lock. */
+static void fire_reached(struct d3d_fence *fence, uint64_t value)
+{
+    struct d3d_waiter **at = &fence->waiters;
+    while (*at) {
+        struct d3d_waiter *waiter = *at;
+        if (waiter->value > value) {
+            at = &waiter->next;
+            continue;
+        }
+        *at = waiter->next;
+        if (waiter->event) {
+            event_fire(waiter->event);
+            event_unref(waiter->event);
+            free(waiter);
+        } else {
+            atomic_store_explicit(&waiter->has_fired, 1, memory_order_release);
+        }
+    }
+    if (fence->sleepers)
+        pthread_cond_broadcast(&fence->fired);
+}
+
+void d3d_fence_signal(struct d3d_fence *fence, uint64_t value)
+{
+    struct d3d_device *device = d3d_parent(fence);
+    pthread_mutex_lock(&fence->lock);
+    if (!d3d_removed(device)) {
+        atomic_store_explicit(&fence->value, value, memory_order_release);
+        fire_reached(fence, value);
+    }
+    pthread_mutex_unlock(&fence->lock);
+}
+
+void d3d_fence_remove(struct d3d_fence *fence)
+{
+    pthread_mutex_lock(&fence->lock);
+    atomic_store_explicit(&fence->value, UINT64_MAX, memory_order_release);
+    fire_reached(fence, UINT64_MAX);
+    pthread_mutex_unlock(&fence->lock);
+}
+
+/* Adds the waiter, unless the value is reached already: then false. */
+static bool waiter_add(struct d3d_fence *fence, struct d3d_waiter *waiter)
+{
+    pthread_mutex_lock(&fence->lock);
+    bool reached = atomic_load_explicit(&fence->value, memory_order_acquire) >= waiter->value;
+    if (!reached) {
+        waiter->next = fence->waiters;
+        fence->waiters = waiter;
+    }
+    pthread_mutex_unlock(&fence->lock);
+    return !reached;
+}
+
+void d3d_fence_wait(struct d3d_fence *fence, uint64_t value)
+{
+    struct d3d_waiter waiter = { NULL, value, NULL, 0 };
+    if (atomic_load_explicit(&fence->value, memory_order_acquire) >= value)
+        return;
+    if (!waiter_add(fence, &waiter) || d3d_spin(&waiter.has_fired, 0))
+        return;
+    pthread_mutex_lock(&fence->lock);
+    fence->sleepers++;
+    while (!atomic_load_explicit(&waiter.has_fired, memory_order_acquire))
+        pthread_cond_wait(&fence->fired, &fence->lock);
+    fence->sleepers--;
+    pthread_mutex_unlock(&fence->lock);
+}
+
+/* ---- the object ---- */
+
+static void fence_destroy(struct com_object *object)
+{
+    struct d3d_fence *fence = (struct d3d_fence *)object;
+    struct d3d_device *device = d3d_parent(fence);
+    pthread_mutex_lock(&device->fences_lock);
+    *fence->at = fence->next;
+    if (fence->next)
+        fence->next->at = fence->at;
+    pthread_mutex_unlock(&device->fences_lock);
+    for (struct d3d_waiter *waiter = fence->waiters, *next; waiter; waiter = next) {
+        next = waiter->next;
+        event_unref(waiter->event);
+        free(waiter);
+    }
+    pthread_mutex_destroy(&fence->lock);
+    pthread_cond_destroy(&fence->fired);
+    com_finish(object);
+    free(fence);
+}
+
+static const IID *const fence_iids[] = {
+    &IID_ID3D12Object, &IID_ID3D12DeviceChild, &IID_ID3D12Pageable, &IID_ID3D12Fence, &IID_ID3D12Fence1, NULL,
+};
+
+static const struct com_class fence_class = { "ID3D12Fence", fence_iids, fence_destroy, NULL };
+
+static struct d3d_fence *fence_from(ID3D12Fence1 *iface)
+{
+    return (struct d3d_fence *)iface;
+}
+
+static UINT64 d3d_fence_GetCompletedValue(ID3D12Fence1 *iface)
+{
+    return atomic_load_explicit(&fence_from(iface)->value, memory_order_acquire);
+}
+
+/* The application's event with `refs` users; it may close its own descriptor at once. */
+static HRESULT event_open(HANDLE handle, uint32_t refs, uint32_t missing, struct event **out)
+{
+    struct event *event = malloc(sizeof(*event));
+    if (!event)
+        return E_OUTOFMEMORY;
+    atomic_init(&event->refs, refs);
+    atomic_init(&event->missing, (int)missing);
+    event->fd = handle ? fcntl((int)(intptr_t)handle, F_DUPFD_CLOEXEC, 3) : eventfd(0, EFD_CLOEXEC);
+    int error = errno;
+    if (event->fd >= 0) {
+        *out = event;
+        return S_OK;
+    }
+    free(event);
+    return error == EBADF ? E_INVALIDARG : E_OUTOFMEMORY;
+}
+
+/* Takes one of the event's references in every case. */
+static HRESULT event_register(struct d3d_fence *fence, uint64_t value, struct event *event)
+{
+    struct d3d_waiter *waiter = calloc(1, sizeof(*waiter));
+    if (!waiter) {
+        event_unref(event);
+        return E_OUTOFMEMORY;
+    }
+    waiter->value = value;
+    waiter->event = event;
+    if (!waiter_add(fence, waiter)) {
+        event_fire(event);
+        event_unref(event);
+        free(waiter);
+    }
+    return S_OK;
+}
+
+static HRESULT d3d_fence_SetEventOnCompletion(ID3D12Fence1 *iface, UINT64 value, HANDLE handle)
+{
+    struct d3d_fence *fence = fence_from(iface);
+    struct event *event;
+    if (!handle) {
+        d3d_fence_wait(fence, value);
+        return S_OK;
+    }
+    HRESULT hr = event_open(handle, 1, 1, &event);
+    if (SUCCEEDED(hr))
+        return event_register(fence, value, event);
+    return d3d_fail(d3d_parent(fence), hr, "ID3D12Fence::SetEventOnCompletion: hEvent %p is not usable as an eventfd",
+                    handle);
+}
+
+static HRESULT d3d_fence_Signal(ID3D12Fence1 *iface, UINT64 value)
+{
+    if (d3d_removed(d3d_parent(iface)))
+        return DXGI_ERROR_DEVICE_REMOVED;
+    d3d_fence_signal(fence_from(iface), value);
+    return S_OK;
+}
+
+static D3D12_FENCE_FLAGS d3d_fence_GetCreationFlags(ID3D12Fence1 *iface)
+{
+    return fence_from(iface)->flags;
+}
+
+const ID3D12Fence1Vtbl d3d_fence_vtbl = {
+    COM_CHILD_METHODS,
+    .GetCompletedValue = d3d_fence_GetCompletedValue,
+    .SetEventOnCompletion = d3d_fence_SetEventOnCompletion,
+    .Signal = d3d_fence_Signal,
+    .GetCreationFlags = d3d_fence_GetCreationFlags,
+};
+
+static void fence_link(struct d3d_device *device, struct d3d_fence *fence)
+{
+    pthread_mutex_lock(&device->fences_lock);
+    fence->next = device->fences;
+    fence->at = &device->fences;
+    if (fence->next)
+        fence->next->at = &fence->next;
+    device->fences = fence;
+    if (d3d_removed(device)) /* since the method began */
+        atomic_store(&fence->value, UINT64_MAX);
+    pthread_mutex_unlock(&device->fences_lock);
+}
+
+HRESULT d3d_device_CreateFence(D3D_DEVICE, UINT64 value, D3D12_FENCE_FLAGS flags, REFIID riid, void **out)
+{
+    struct d3d_device *device = d3d_device_from(iface);
+    HRESULT hr = d3d_create_begin_strict(device, "ID3D12Device::CreateFence", out);
+    if (FAILED(hr))
+        return hr;
+    if (flags)
+        return d3d_fail(device, (unsigned)flags > 0xf ? E_INVALIDARG : E_NOTIMPL,
+                        "ID3D12Device::CreateFence: Flags 0x%x: only NONE is supported", (unsigned)flags);
+    struct d3d_fence *fence = calloc(1, sizeof(*fence));
+    if (!fence)
+        return E_OUTOFMEMORY;
+    com_init(&fence->base, &d3d_fence_vtbl, &fence_class, &device->base);
+    atomic_init(&fence->value, value);
+    pthread_mutex_init(&fence->lock, NULL);
+    pthread_cond_init(&fence->fired, NULL);
+    fence_link(device, fence);
+    return com_return(&fence->base, riid, out);
+}
+
+/* ---- several fences ---- */
+
+static HRESULT fences_check(struct d3d_device *device, ID3D12Fence *const *fences, const UINT64 *values, UINT count,
+                            D3D12_MULTIPLE_FENCE_WAIT_FLAGS flags)
+{
+    const char *method = "ID3D12Device1::SetEventOnMultipleFenceCompletion";
+    if (!fences || !values || !count || (unsigned)flags > D3D12_MULTIPLE_FENCE_WAIT_FLAG_ANY)
+        return d3d_fail(device, E_INVALIDARG, "%s: needs fences, values, at least one of each, and flags ALL or ANY",
+                        method);
+    for (UINT i = 0; i < count; i++) {
+        if (!d3d_child(device, fences[i], &d3d_fence_vtbl))
+            return d3d_fail(device, E_INVALIDARG, "%s: ppFences[%u] is no fence of this device", method, i);
+    }
+    return S_OK;
+}
+
+HRESULT d3d_device_SetEventOnMultipleFenceCompletion(D3D_DEVICE, ID3D12Fence *const *fences, const UINT64 *values,
+                                                     UINT count, D3D12_MULTIPLE_FENCE_WAIT_FLAGS flags, HANDLE handle)
+{
+    struct d3d_device *device = d3d_device_from(iface);
+    struct event *event;
+    HRESULT hr = fences_check(device, fences, values, count, flags);
+    if (SUCCEEDED(hr)) /* one reference more than waiters: this function's */
+        hr = event_open(handle, count + 1, flags & D3D12_MULTIPLE_FENCE_WAIT_FLAG_ANY ? 1 : count, &event);
+    if (FAILED(hr))
+        return hr;
+    for (UINT i = 0; i < count; i++) {
+        HRESULT one = event_register((struct d3d_fence *)fences[i], values[i], event);
+        hr = FAILED(hr) ? hr : one;
+    }
+    struct pollfd ready = { event->fd, POLLIN, 0 };
+    while (SUCCEEDED(hr) && !handle && poll(&ready, 1, -1) < 0 && errno == EINTR)
+        ;
+    event_unref(event);
+    return hr;
+}

@@ -1,0 +1,120 @@
+/* Command lists, what they record, and submissions of it. */
+#ifndef D3D12_LISTS_H
+#define D3D12_LISTS_H
+
+#include "d3d12/objects.h"
+
+/* ---- recording.c: the commands between two Resets. Shared by the list and the submissions that still run it ---- */
+
+struct d3d_dispatch_slots {
+    uint32_t command; /* index in commands */
+    struct d3d_descriptor_heap *heap;
+    uint32_t first, count;
+};
+
+struct d3d_recording {
+    atomic_uint refs;
+    atomic_uint pending;          /* submissions not finished */
+    _Atomic(void *) last_worker;  /* of the newest submission, identity only */
+    struct adapter_command *commands;
+    uint32_t command_count, command_capacity;
+    struct d3d_dispatch_slots *dispatches;
+    uint32_t dispatch_count, dispatch_capacity;
+    uint32_t binding_count; /* of all dispatches */
+    struct com_object **kept; /* everything the commands name */
+    uint32_t kept_count, kept_capacity;
+};
+
+struct d3d_recording *d3d_recording_create(void);
+void d3d_recording_ref(struct d3d_recording *recording);
+void d3d_recording_unref(struct d3d_recording *recording);
+/* Empties it; it must have one user. */
+void d3d_recording_clear(struct d3d_recording *recording);
+/* false: memory is short. */
+bool d3d_recording_keep(struct d3d_recording *recording, struct com_object *object);
+struct adapter_command *d3d_recording_append(struct d3d_recording *recording, enum adapter_command_type type);
+
+/* ---- command_list.c ---- */
+
+struct d3d_split {
+    struct d3d_resource *resource;
+    D3D12_RESOURCE_STATES before, after;
+};
+
+struct d3d_state {
+    uint64_t resource_id;
+    D3D12_RESOURCE_STATES state;
+};
+
+struct d3d_command_list {
+    struct com_object base; /* ID3D12GraphicsCommandList6 */
+    D3D12_COMMAND_LIST_TYPE type;
+    bool open;
+    HRESULT error; /* the first one of this recording */
+    struct d3d_command_allocator *allocator; /* kept; NULL before the first Reset of CreateCommandList1's lists */
+    unsigned allocator_generation;
+    struct d3d_recording *recording;
+    struct d3d_descriptor_heap *heap; /* CBV_SRV_UAV heap in force; the recording keeps it */
+    struct d3d_split *splits; /* barriers begun and not ended */
+    uint32_t split_count, split_capacity;
+    struct d3d_state *states; /* with the debug layer: what transitions said */
+    uint32_t state_count, state_capacity;
+};
+
+extern const ID3D12GraphicsCommandList6Vtbl d3d_command_list_vtbl;
+
+static inline struct d3d_command_list *d3d_command_list_from(void *iface)
+{
+    return iface;
+}
+
+/* For recording methods: true when the list is open and its device lives; otherwise says why not. */
+bool d3d_list_recording(struct d3d_command_list *list, const char *method);
+/* Notes the recording's first error. */
+void d3d_list_fail(struct d3d_command_list *list, HRESULT hr, const char *format, ...) BASE_PRINTF(3, 4);
+/* Appends a command that names these objects (NULL: none); NULL and an error of the list when memory is short. */
+struct adapter_command *d3d_list_append(struct d3d_command_list *list, enum adapter_command_type type,
+                                        struct com_object *first, struct com_object *second);
+
+/* The methods in command_record.c and command_barrier.c. */
+#define D3D_LIST ID3D12GraphicsCommandList6 *iface
+void d3d_command_list_CopyBufferRegion(D3D_LIST, ID3D12Resource *to, UINT64 to_offset, ID3D12Resource *from,
+                                       UINT64 from_offset, UINT64 bytes);
+void d3d_command_list_CopyResource(D3D_LIST, ID3D12Resource *to, ID3D12Resource *from);
+void d3d_command_list_ResourceBarrier(D3D_LIST, UINT count, const D3D12_RESOURCE_BARRIER *barriers);
+void d3d_command_list_SetDescriptorHeaps(D3D_LIST, UINT count, ID3D12DescriptorHeap *const *heaps);
+void d3d_command_list_ClearUnorderedAccessViewUint(D3D_LIST, D3D12_GPU_DESCRIPTOR_HANDLE gpu,
+                                                   D3D12_CPU_DESCRIPTOR_HANDLE cpu, ID3D12Resource *resource,
+                                                   const UINT values[4], UINT rect_count, const D3D12_RECT *rects);
+void d3d_command_list_BeginQuery(D3D_LIST, ID3D12QueryHeap *heap, D3D12_QUERY_TYPE type, UINT index);
+void d3d_command_list_EndQuery(D3D_LIST, ID3D12QueryHeap *heap, D3D12_QUERY_TYPE type, UINT index);
+void d3d_command_list_ResolveQueryData(D3D_LIST, ID3D12QueryHeap *heap, D3D12_QUERY_TYPE type, UINT start, UINT count,
+                                       ID3D12Resource *to, UINT64 offset);
+void d3d_command_list_DiscardResource(D3D_LIST, ID3D12Resource *resource, const D3D12_DISCARD_REGION *region);
+
+/* Close's part of the barriers: every split barrier must have ended. */
+void d3d_list_check_splits(struct d3d_command_list *list);
+
+HRESULT d3d_list_record_dispatch(struct d3d_command_list *list, struct adapter_dispatch *dispatch, uint64_t handle,
+                                 uint32_t count, BOOL *out_heap_in_force);
+
+/* ---- submission.c: one ExecuteCommandLists call ---- */
+
+struct d3d_submission {
+    struct d3d_submission *next; /* among a worker's free or running ones */
+    size_t capacity;             /* bytes after this struct */
+    uint64_t ticket;
+    struct adapter_batch batch;
+    struct d3d_recording **recordings;
+    struct com_object **kept; /* resources found in descriptors */
+    uint32_t kept_count;
+    _Alignas(16) char data[];
+};
+
+/* Checks and resolves. NULL: nothing to run, the device was removed or the call dropped, with a message. */
+struct d3d_submission *d3d_submission_create(struct d3d_command_queue *queue, ID3D12CommandList *const *lists,
+                                             uint32_t count);
+/* Drops what it holds; the block goes back to the worker. */
+void d3d_submission_release(struct d3d_worker *worker, struct d3d_submission *submission);
+
+#endif

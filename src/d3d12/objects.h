@@ -1,0 +1,267 @@
+/* The objects of the Direct3D 12 front and what they offer each other. Fields are guarded as their comments say; plain
+ * ones never change after creation. */
+#ifndef D3D12_OBJECTS_H
+#define D3D12_OBJECTS_H
+
+#include "com/com.h"
+#include "d3d12/adapter.h"
+#include "d3d12/private.h"
+#include "d3d12/table.h"
+
+#define D3D_PLACEMENT_ALIGNMENT 65536ull
+#define D3D_DESCRIPTOR_SIZE     64u /* distance of two descriptor handles */
+
+struct d3d_info_queue;
+struct d3d_recording;
+struct d3d_submission;
+struct d3d_worker;
+
+/* ---- device.c ---- */
+
+/* A further interface of the device, served by its own pointer; the device's reference count. */
+struct d3d_face {
+    const void *lpVtbl;
+    struct d3d_device *device;
+};
+
+struct d3d_device {
+    struct com_object base; /* ID3D12Device9 */
+    struct d3d_face private_face, info_queue_face, debug_face;
+    const struct adapter_info *info;
+    const struct adapter_ops *ops;
+    struct adapter_device *adapter;
+    _Atomic(HRESULT) removed_reason; /* S_OK while the device lives */
+
+    pthread_mutex_t fences_lock; /* taken before a fence's lock */
+    struct d3d_fence *fences;    /* weak */
+
+    pthread_mutex_t tables_lock; /* the two tables and the contents of all descriptor slots; nothing is called under it */
+    struct d3d_table resources;  /* id -> struct d3d_resource, weak */
+    struct d3d_table heaps;      /* id -> struct d3d_descriptor_heap, weak */
+
+    struct d3d_info_queue *info_queue; /* NULL without the debug layer */
+    atomic_uint debug_features;        /* ID3D12DebugDevice's mask */
+};
+
+extern const ID3D12Device9Vtbl d3d_device_vtbl;
+
+/* The adapter's one device in this process, with a new application reference. */
+HRESULT d3d_device_open(const struct adapter_info *info, struct d3d_device **out);
+
+/* A number no other object of this process has had. */
+uint64_t d3d_unique_id(void);
+
+static inline struct d3d_device *d3d_device_from(void *iface)
+{
+    return iface;
+}
+
+static inline bool d3d_removed(struct d3d_device *device)
+{
+    return atomic_load(&device->removed_reason) != S_OK;
+}
+
+/* First reason wins. Wakes everything that waits on a fence of this device. */
+void d3d_device_remove(struct d3d_device *device, HRESULT reason, const char *format, ...) BASE_PRINTF(3, 4);
+
+HRESULT d3d_face_QueryInterface(void *iface, REFIID riid, void **out);
+ULONG d3d_face_AddRef(void *iface);
+ULONG d3d_face_Release(void *iface);
+#define D3D_FACE_METHODS                                                                                               \
+    .QueryInterface = (void *)d3d_face_QueryInterface, .AddRef = (void *)d3d_face_AddRef,                              \
+    .Release = (void *)d3d_face_Release
+
+/* `iface` as the object of this device that has this method table; NULL for NULL, foreign objects and other devices. */
+static inline void *d3d_child(struct d3d_device *device, const void *iface, const void *vtbl)
+{
+    const struct com_object *object = iface;
+    return object && object->lpVtbl == vtbl && object->parent == &device->base ? (void *)object : NULL;
+}
+
+static inline struct d3d_device *d3d_parent(void *object)
+{
+    return (struct d3d_device *)((struct com_object *)object)->parent;
+}
+
+/* ---- message.c ---- */
+
+/* To the info queue, if there is one, and to stderr. Not under a lock: the application's callback may run. */
+void d3d_message(struct d3d_device *device, D3D12_MESSAGE_SEVERITY severity, D3D12_MESSAGE_CATEGORY category,
+                 D3D12_MESSAGE_ID id, const char *text);
+void d3d_warn(struct d3d_device *device, const char *format, ...) BASE_PRINTF(2, 3);
+/* An error message; returns hr. */
+HRESULT d3d_fail(struct d3d_device *device, HRESULT hr, const char *format, ...) BASE_PRINTF(3, 4);
+/* "method" is not there: says so once per call site's method, returns E_NOTIMPL. */
+HRESULT d3d_not_implemented(struct d3d_device *device, const char *method);
+
+/* The first lines of every creating method: *out = NULL, then DXGI_ERROR_DEVICE_REMOVED or S_OK. */
+HRESULT d3d_create_begin(struct d3d_device *device, void **out);
+/* The same for methods that may not be called with out == NULL. */
+HRESULT d3d_create_begin_strict(struct d3d_device *device, const char *method, void **out);
+
+/* ---- debug.c, info_queue.c ---- */
+
+bool d3d_debug_enabled(void);
+HRESULT d3d_debug_create(REFIID riid, void **out);
+HRESULT d3d_dred_create(REFIID riid, void **out);
+extern const ID3D12DebugDeviceVtbl d3d_debug_device_vtbl;
+extern const ID3D12InfoQueue1Vtbl d3d_info_queue_vtbl;
+struct d3d_info_queue *d3d_info_queue_create(void);
+void d3d_info_queue_destroy(struct d3d_info_queue *queue);
+void d3d_info_queue_add(struct d3d_info_queue *queue, D3D12_MESSAGE_CATEGORY category, D3D12_MESSAGE_SEVERITY severity,
+                        D3D12_MESSAGE_ID id, const char *text);
+bool d3d_info_queue_muted(struct d3d_info_queue *queue);
+
+extern const struct AnydmlDeviceVtbl d3d_private_device_vtbl;
+
+/* ---- heap.c, resource.c ---- */
+
+/* What MakeResident and Evict count. */
+struct d3d_pageable {
+    struct com_object base;
+    atomic_int residency;
+};
+
+struct d3d_heap {
+    struct d3d_pageable pageable; /* ID3D12Heap1 */
+    D3D12_HEAP_DESC desc;
+    struct adapter_memory *memory;
+    uint64_t id;
+};
+
+extern const ID3D12Heap1Vtbl d3d_heap_vtbl;
+
+/* Checks properties and flags; `method` is for the message. */
+HRESULT d3d_heap_check(struct d3d_device *device, const char *method, const D3D12_HEAP_PROPERTIES *properties,
+                       D3D12_HEAP_FLAGS flags);
+enum adapter_memory_kind d3d_heap_memory_kind(const D3D12_HEAP_PROPERTIES *properties);
+
+struct d3d_resource {
+    struct d3d_pageable pageable; /* ID3D12Resource2 */
+    D3D12_RESOURCE_DESC desc;
+    D3D12_HEAP_PROPERTIES properties;
+    D3D12_HEAP_FLAGS heap_flags;
+    struct d3d_heap *heap; /* kept; NULL = committed */
+    struct adapter_memory *memory;
+    uint64_t offset; /* in memory */
+    uint64_t id, memory_id;
+    atomic_int map_count;
+};
+
+extern const ID3D12Resource2Vtbl d3d_resource_vtbl;
+
+static inline struct adapter_binding d3d_resource_range(const struct d3d_resource *resource, uint64_t offset,
+                                                        uint64_t size)
+{
+    return (struct adapter_binding){ resource->memory, resource->offset + offset, size };
+}
+
+/* NULL, or what is wrong with a buffer's description (format with %s: the rule). */
+const char *d3d_resource_desc_error(const D3D12_RESOURCE_DESC *desc);
+/* NULL, or what is wrong with this combination of states for a buffer. */
+const char *d3d_states_error(D3D12_RESOURCE_STATES states);
+
+/* ---- descriptor_heap.c ---- */
+
+struct d3d_descriptor {
+    uint64_t resource_id; /* 0 = nothing */
+    uint64_t offset, size; /* bytes */
+    DXGI_FORMAT format;   /* of a typed view, else UNKNOWN or R32_TYPELESS (raw) */
+    uint32_t stride;      /* bytes of one element */
+};
+
+struct d3d_descriptor_heap {
+    struct d3d_pageable pageable; /* ID3D12DescriptorHeap */
+    D3D12_DESCRIPTOR_HEAP_DESC desc;
+    uint64_t id;                  /* the high half of its handles */
+    struct d3d_descriptor *slots; /* guarded by the device's tables_lock */
+};
+
+extern const ID3D12DescriptorHeapVtbl d3d_descriptor_heap_vtbl;
+
+/* The heap that holds [handle, handle + count), and the first index; NULL when there is none. Under tables_lock. */
+struct d3d_descriptor_heap *d3d_descriptors_find(struct d3d_device *device, uint64_t handle, uint64_t count, bool gpu,
+                                                 uint32_t *out_index);
+
+/* ---- query_heap.c ---- */
+
+struct d3d_query_heap {
+    struct d3d_pageable pageable; /* ID3D12QueryHeap */
+    D3D12_QUERY_HEAP_DESC desc;
+    struct adapter_queries *queries;
+};
+
+extern const ID3D12QueryHeapVtbl d3d_query_heap_vtbl;
+
+/* ---- fence.c ---- */
+
+struct d3d_waiter;
+
+struct d3d_fence {
+    struct com_object base; /* ID3D12Fence1 */
+    struct d3d_fence *next, **at; /* in the device's list, under its fences_lock */
+    D3D12_FENCE_FLAGS flags;
+    _Atomic uint64_t value;
+    pthread_mutex_t lock;
+    pthread_cond_t fired;
+    uint32_t sleepers;          /* under lock: threads in cond_wait */
+    struct d3d_waiter *waiters; /* under lock */
+};
+
+extern const ID3D12Fence1Vtbl d3d_fence_vtbl;
+
+void d3d_fence_signal(struct d3d_fence *fence, uint64_t value);
+/* Blocks until the fence has reached the value or the device is removed. */
+void d3d_fence_wait(struct d3d_fence *fence, uint64_t value);
+/* The device is removed: the value becomes UINT64_MAX for good. */
+void d3d_fence_remove(struct d3d_fence *fence);
+
+/* true when *word differs from `old`, watched for a few microseconds before a thread goes to sleep over it. */
+bool d3d_spin(const atomic_uint *word, unsigned old);
+
+/* ---- command_allocator.c ---- */
+
+struct d3d_command_allocator {
+    struct com_object base; /* ID3D12CommandAllocator */
+    D3D12_COMMAND_LIST_TYPE type;
+    atomic_uint generation; /* counts Resets */
+    _Atomic(void *) user;   /* the list that records with it, identity only */
+};
+
+extern const ID3D12CommandAllocatorVtbl d3d_command_allocator_vtbl;
+
+/* ---- command_queue.c, worker.c ---- */
+
+struct d3d_command_queue {
+    struct com_object base; /* ID3D12CommandQueue */
+    D3D12_COMMAND_QUEUE_DESC desc;
+    struct d3d_worker *worker;
+};
+
+extern const ID3D12CommandQueueVtbl d3d_command_queue_vtbl;
+
+HRESULT d3d_worker_create(struct d3d_device *device, D3D12_COMMAND_LIST_TYPE type, struct d3d_worker **out);
+/* Ends the thread after all its work; work that waits for a fence goes on alone. */
+void d3d_worker_close(struct d3d_worker *worker);
+
+enum d3d_work_type { D3D_WORK_EXECUTE, D3D_WORK_SIGNAL, D3D_WORK_WAIT };
+
+struct d3d_work {
+    enum d3d_work_type type;
+    struct d3d_submission *submission; /* EXECUTE: owned */
+    struct d3d_fence *fence;           /* SIGNAL, WAIT: kept */
+    uint64_t value;
+};
+
+/* false: memory is short, nothing is queued and the caller still owns what the work names. */
+bool d3d_worker_push(struct d3d_worker *worker, const struct d3d_work *work);
+/* Blocks for submissions that have been used before; NULL = none. */
+struct d3d_submission *d3d_worker_take_block(struct d3d_worker *worker, size_t bytes);
+void d3d_worker_give_block(struct d3d_worker *worker, struct d3d_submission *submission);
+
+/* ---- views.c ---- */
+
+/* A clear value for one element of the view as a repeated 32-bit word; false when it is not one. */
+bool d3d_view_clear_pattern(const struct d3d_descriptor *view, const UINT values[4], uint32_t *out);
+
+#endif

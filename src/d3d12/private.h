@@ -1,0 +1,85 @@
+/* What libdirectml asks of a Direct3D 12 device beyond the public interfaces: QueryInterface the ID3D12Device for
+ * IID_AnydmlDevice. Another runtime's device answers E_NOINTERFACE. The two libraries are built together: this is no
+ * stable ABI, and `version` guards against a mixed installation. Callable from any thread. */
+#ifndef D3D12_PRIVATE_H
+#define D3D12_PRIVATE_H
+
+#include "d3d12/adapter.h"
+
+/* {7b0f3c52-9a41-4e5d-8a3e-2c1d6f0b9e17} */
+static const IID IID_AnydmlDevice = { 0x7b0f3c52, 0x9a41, 0x4e5d, { 0x8a, 0x3e, 0x2c, 0x1d, 0x6f, 0x0b, 0x9e, 0x17 } };
+
+#define ANYDML_DEVICE_VERSION 1
+
+/* One buffer range as libdirectml stores it in a descriptor slot: a weak reference, checked again at submission. */
+struct anydml_buffer {
+    uint64_t resource_id; /* 0 = nothing bound */
+    uint64_t offset, size;
+};
+
+struct anydml_resource_info {
+    uint64_t resource_id; /* unique for the process's life */
+    uint64_t width;       /* bytes */
+    D3D12_HEAP_TYPE heap_type;
+    D3D12_RESOURCE_FLAGS flags;
+    uint64_t memory_id;     /* equal for resources placed in one heap */
+    uint64_t memory_offset; /* of the resource within it */
+};
+
+/* A range of descriptors found from a handle. */
+struct anydml_descriptors {
+    void *heap; /* weak; identity only */
+    uint32_t index;
+    bool shader_visible;
+};
+
+typedef struct AnydmlDevice AnydmlDevice;
+struct AnydmlDeviceVtbl {
+    HRESULT (*QueryInterface)(AnydmlDevice *self, REFIID riid, void **out);
+    ULONG (*AddRef)(AnydmlDevice *self);
+    ULONG (*Release)(AnydmlDevice *self);
+
+    uint32_t (*GetVersion)(AnydmlDevice *self);
+    const struct adapter_info *(*GetAdapterInfo)(AnydmlDevice *self);
+    /* The worker count of the cpu adapter (ANYDML_THREADS, or the number of processors). */
+    uint32_t (*GetThreadCount)(AnydmlDevice *self);
+
+    /* false: not a live buffer resource of this device. */
+    BOOL (*GetResourceInfo)(AnydmlDevice *self, ID3D12Resource *resource, struct anydml_resource_info *out);
+
+    /* Finds the range [handle, handle + count) in a living CBV_SRV_UAV heap of this device. */
+    BOOL (*FindCpuDescriptors)
+    (AnydmlDevice *self, D3D12_CPU_DESCRIPTOR_HANDLE handle, UINT count, struct anydml_descriptors *out);
+    BOOL (*FindGpuDescriptors)
+    (AnydmlDevice *self, D3D12_GPU_DESCRIPTOR_HANDLE handle, UINT count, struct anydml_descriptors *out);
+    /* Writes slots; the handle was found before but may have died since: then FALSE. */
+    BOOL (*WriteDescriptors)
+    (AnydmlDevice *self, D3D12_CPU_DESCRIPTOR_HANDLE handle, UINT count, const struct anydml_buffer *buffers);
+
+    /* Appends a dispatch that reads `count` slots at `handle` when the list is submitted. Takes its own reference.
+     * Fails when the list is not open, of the wrong type, or another device's; resets the list's pipeline state and
+     * compute root signature. *out_heap_in_force FALSE: the handle's heap was not set by SetDescriptorHeaps. */
+    HRESULT (*RecordDispatch)
+    (AnydmlDevice *self, ID3D12CommandList *list, struct adapter_dispatch *dispatch, D3D12_GPU_DESCRIPTOR_HANDLE handle,
+     UINT count, BOOL *out_heap_in_force);
+    /* Makes Close return E_INVALIDARG. Ignored when `list` is no list of this device. */
+    void (*PoisonCommandList)(AnydmlDevice *self, ID3D12CommandList *list);
+
+    void (*RemoveDevice)(AnydmlDevice *self, HRESULT reason, const char *message);
+    /* To the info queue (category APPLICATION_DEFINED, STRING_FROM_APPLICATION) and to stderr by ANYDML_LOG. */
+    void (*Message)(AnydmlDevice *self, D3D12_MESSAGE_SEVERITY severity, const char *text);
+
+    /* SPIRV adapters: device memory and pipelines for compiled operators. */
+    HRESULT (*CreateMemory)
+    (AnydmlDevice *self, enum adapter_memory_kind kind, uint64_t size, struct adapter_memory **out);
+    void (*DestroyMemory)(AnydmlDevice *self, struct adapter_memory *memory);
+    HRESULT (*CreatePipeline)
+    (AnydmlDevice *self, const uint32_t *spirv, size_t spirv_bytes, const uint32_t *specialization,
+     uint32_t specialization_count, struct adapter_pipeline **out);
+    void (*DestroyPipeline)(AnydmlDevice *self, struct adapter_pipeline *pipeline);
+};
+struct AnydmlDevice {
+    const struct AnydmlDeviceVtbl *lpVtbl;
+};
+
+#endif

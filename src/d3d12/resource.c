@@ -1,0 +1,335 @@
+/* ID3D12Resource: buffers, committed or placed in a heap. */
+#include "d3d12/device_methods.h"
+
+#include <stdlib.h>
+
+static void resource_destroy(struct com_object *object)
+{
+    struct d3d_resource *resource = (struct d3d_resource *)object;
+    struct d3d_device *device = d3d_parent(resource);
+    pthread_mutex_lock(&device->tables_lock);
+    d3d_table_remove(&device->resources, resource->id);
+    pthread_mutex_unlock(&device->tables_lock);
+    if (resource->heap)
+        com_unkeep(&resource->heap->pageable.base);
+    else if (resource->memory)
+        device->ops->memory_destroy(device->adapter, resource->memory);
+    com_finish(object);
+    free(resource);
+}
+
+static const IID *const resource_iids[] = {
+    &IID_ID3D12Object,   &IID_ID3D12DeviceChild, &IID_ID3D12Pageable, &IID_ID3D12Resource,
+    &IID_ID3D12Resource1, &IID_ID3D12Resource2,  NULL,
+};
+
+static const struct com_class resource_class = { "ID3D12Resource", resource_iids, resource_destroy, NULL };
+
+static struct d3d_resource *resource_from(ID3D12Resource2 *iface)
+{
+    return (struct d3d_resource *)iface;
+}
+
+/* ---- methods ---- */
+
+static bool is_mappable(const struct d3d_resource *resource)
+{
+    return resource->properties.Type == D3D12_HEAP_TYPE_UPLOAD ||
+           resource->properties.Type == D3D12_HEAP_TYPE_READBACK ||
+           (resource->properties.Type == D3D12_HEAP_TYPE_CUSTOM &&
+            resource->properties.CPUPageProperty != D3D12_CPU_PAGE_PROPERTY_NOT_AVAILABLE);
+}
+
+static HRESULT d3d_resource_Map(ID3D12Resource2 *iface, UINT subresource, const D3D12_RANGE *read, void **data)
+{
+    struct d3d_resource *resource = resource_from(iface);
+    struct d3d_device *device = d3d_parent(resource);
+    (void)read; /* memory is coherent */
+    if (data)
+        *data = NULL;
+    if (d3d_removed(device))
+        return DXGI_ERROR_DEVICE_REMOVED;
+    if (subresource)
+        return d3d_fail(device, E_INVALIDARG, "ID3D12Resource::Map: subresource %u: a buffer has only 0", subresource);
+    if (!is_mappable(resource) || !resource->memory->host)
+        return d3d_fail(device, E_INVALIDARG, "ID3D12Resource::Map: a resource in a heap of type %d is not for the CPU",
+                        (int)resource->properties.Type);
+    atomic_fetch_add(&resource->map_count, 1);
+    if (data)
+        *data = (char *)resource->memory->host + resource->offset;
+    return S_OK;
+}
+
+static void d3d_resource_Unmap(ID3D12Resource2 *iface, UINT subresource, const D3D12_RANGE *written)
+{
+    struct d3d_resource *resource = resource_from(iface);
+    (void)written;
+    int count = atomic_load(&resource->map_count);
+    while (count > 0 && !atomic_compare_exchange_weak(&resource->map_count, &count, count - 1))
+        ;
+    if (count <= 0 || subresource)
+        d3d_warn(d3d_parent(resource), "ID3D12Resource::Unmap: subresource %u is not mapped", subresource);
+}
+
+static D3D12_RESOURCE_DESC d3d_resource_GetDesc(ID3D12Resource2 *iface)
+{
+    return resource_from(iface)->desc;
+}
+
+static D3D12_RESOURCE_DESC1 d3d_resource_GetDesc1(ID3D12Resource2 *iface)
+{
+    const D3D12_RESOURCE_DESC *desc = &resource_from(iface)->desc;
+    return (D3D12_RESOURCE_DESC1){
+        .Dimension = desc->Dimension,
+        .Alignment = desc->Alignment,
+        .Width = desc->Width,
+        .Height = desc->Height,
+        .DepthOrArraySize = desc->DepthOrArraySize,
+        .MipLevels = desc->MipLevels,
+        .Format = desc->Format,
+        .SampleDesc = desc->SampleDesc,
+        .Layout = desc->Layout,
+        .Flags = desc->Flags,
+    };
+}
+
+static D3D12_GPU_VIRTUAL_ADDRESS d3d_resource_GetGPUVirtualAddress(ID3D12Resource2 *iface)
+{
+    return resource_from(iface)->memory->address + resource_from(iface)->offset;
+}
+
+static HRESULT d3d_resource_WriteToSubresource(ID3D12Resource2 *iface, UINT subresource, const D3D12_BOX *box,
+                                               const void *data, UINT row_pitch, UINT depth_pitch)
+{
+    (void)subresource, (void)box, (void)data, (void)row_pitch, (void)depth_pitch;
+    return d3d_not_implemented(d3d_parent(iface), "ID3D12Resource::WriteToSubresource");
+}
+
+static HRESULT d3d_resource_ReadFromSubresource(ID3D12Resource2 *iface, void *data, UINT row_pitch, UINT depth_pitch,
+                                                UINT subresource, const D3D12_BOX *box)
+{
+    (void)subresource, (void)box, (void)data, (void)row_pitch, (void)depth_pitch;
+    return d3d_not_implemented(d3d_parent(iface), "ID3D12Resource::ReadFromSubresource");
+}
+
+static HRESULT d3d_resource_GetHeapProperties(ID3D12Resource2 *iface, D3D12_HEAP_PROPERTIES *properties,
+                                              D3D12_HEAP_FLAGS *flags)
+{
+    if (properties)
+        *properties = resource_from(iface)->properties;
+    if (flags)
+        *flags = resource_from(iface)->heap_flags;
+    return S_OK;
+}
+
+static HRESULT d3d_resource_GetProtectedResourceSession(ID3D12Resource2 *iface, REFIID riid, void **out)
+{
+    (void)iface, (void)riid;
+    if (out)
+        *out = NULL;
+    return DXGI_ERROR_NOT_FOUND;
+}
+
+const ID3D12Resource2Vtbl d3d_resource_vtbl = {
+    COM_CHILD_METHODS,
+    .Map = d3d_resource_Map,
+    .Unmap = d3d_resource_Unmap,
+    .GetDesc = d3d_resource_GetDesc,
+    .GetGPUVirtualAddress = d3d_resource_GetGPUVirtualAddress,
+    .WriteToSubresource = d3d_resource_WriteToSubresource,
+    .ReadFromSubresource = d3d_resource_ReadFromSubresource,
+    .GetHeapProperties = d3d_resource_GetHeapProperties,
+    .GetProtectedResourceSession = d3d_resource_GetProtectedResourceSession,
+    .GetDesc1 = d3d_resource_GetDesc1,
+};
+
+/* ---- creation ---- */
+
+struct creation {
+    const char *method;
+    const D3D12_RESOURCE_DESC *desc;
+    D3D12_RESOURCE_STATES state;
+    const D3D12_CLEAR_VALUE *clear;
+    const D3D12_HEAP_PROPERTIES *properties;
+    D3D12_HEAP_FLAGS flags;
+};
+
+static const char *state_error(const struct creation *creation)
+{
+    if (creation->properties->Type == D3D12_HEAP_TYPE_UPLOAD && creation->state != D3D12_RESOURCE_STATE_GENERIC_READ)
+        return "a resource in an UPLOAD heap must start in GENERIC_READ";
+    if (creation->properties->Type == D3D12_HEAP_TYPE_READBACK && creation->state != D3D12_RESOURCE_STATE_COPY_DEST)
+        return "a resource in a READBACK heap must start in COPY_DEST";
+    return d3d_states_error(creation->state);
+}
+
+static HRESULT creation_check(struct d3d_device *device, const struct creation *creation)
+{
+    const char *method = creation->method;
+    if (!creation->desc || !creation->properties)
+        return d3d_fail(device, E_INVALIDARG, "%s: the description or the heap properties are NULL", method);
+    if (creation->desc->Dimension >= D3D12_RESOURCE_DIMENSION_TEXTURE1D &&
+        creation->desc->Dimension <= D3D12_RESOURCE_DIMENSION_TEXTURE3D)
+        return d3d_fail(device, E_NOTIMPL, "%s: pDesc->Dimension is %d: there are only buffers", method,
+                        (int)creation->desc->Dimension);
+    const char *error = d3d_resource_desc_error(creation->desc);
+    if (error)
+        return d3d_fail(device, creation->desc->Flags & D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER ? E_NOTIMPL : E_INVALIDARG,
+                        "%s: {Width %llu, Height %u, Flags 0x%x}: %s", method,
+                        (unsigned long long)creation->desc->Width, creation->desc->Height,
+                        (unsigned)creation->desc->Flags, error);
+    if (creation->clear)
+        return d3d_fail(device, E_INVALIDARG, "%s: pOptimizedClearValue must be NULL for a buffer", method);
+    if ((creation->properties->Type == D3D12_HEAP_TYPE_UPLOAD ||
+         creation->properties->Type == D3D12_HEAP_TYPE_READBACK) &&
+        creation->desc->Flags & D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS)
+        return d3d_fail(device, E_INVALIDARG, "%s: UPLOAD and READBACK heaps refuse ALLOW_UNORDERED_ACCESS", method);
+    error = state_error(creation);
+    if (error)
+        return d3d_fail(device, E_INVALIDARG, "%s: initial state 0x%x: %s", method, (unsigned)creation->state, error);
+    return S_OK;
+}
+
+static struct d3d_resource *resource_new(struct d3d_device *device, const struct creation *creation)
+{
+    struct d3d_resource *resource = calloc(1, sizeof(*resource));
+    if (!resource)
+        return NULL;
+    com_init(&resource->pageable.base, &d3d_resource_vtbl, &resource_class, &device->base);
+    atomic_init(&resource->pageable.residency, 1);
+    resource->desc = *creation->desc;
+    resource->desc.Alignment = D3D_PLACEMENT_ALIGNMENT;
+    resource->properties = *creation->properties;
+    resource->properties.CreationNodeMask = resource->properties.VisibleNodeMask = 1;
+    resource->heap_flags = creation->flags;
+    resource->id = resource->memory_id = d3d_unique_id();
+    return resource;
+}
+
+static HRESULT resource_register(struct d3d_device *device, struct d3d_resource *resource)
+{
+    pthread_mutex_lock(&device->tables_lock);
+    bool done = d3d_table_insert(&device->resources, resource->id, resource);
+    pthread_mutex_unlock(&device->tables_lock);
+    return done ? S_OK : E_OUTOFMEMORY;
+}
+
+static HRESULT committed_create(struct d3d_device *device, const struct creation *creation, REFIID riid, void **out)
+{
+    HRESULT hr = d3d_create_begin(device, out);
+    if (SUCCEEDED(hr) && creation->properties)
+        hr = d3d_heap_check(device, creation->method, creation->properties, creation->flags);
+    if (SUCCEEDED(hr))
+        hr = creation_check(device, creation);
+    if (FAILED(hr))
+        return hr;
+    if (!out)
+        return S_FALSE;
+    struct d3d_resource *resource = resource_new(device, creation);
+    if (!resource)
+        return E_OUTOFMEMORY;
+    hr = device->ops->memory_create(device->adapter, d3d_heap_memory_kind(creation->properties),
+                                    base_align_up(creation->desc->Width, D3D_PLACEMENT_ALIGNMENT), &resource->memory);
+    if (SUCCEEDED(hr))
+        hr = resource_register(device, resource);
+    if (SUCCEEDED(hr))
+        return com_return(&resource->pageable.base, riid, out);
+    com_Release(resource);
+    return d3d_fail(device, hr, "%s: no memory for %llu bytes", creation->method,
+                    (unsigned long long)creation->desc->Width);
+}
+
+static HRESULT placed_check(struct d3d_device *device, const struct creation *creation, const struct d3d_heap *heap,
+                            UINT64 offset)
+{
+    HRESULT hr = creation_check(device, creation);
+    if (FAILED(hr))
+        return hr;
+    uint64_t size = base_align_up(creation->desc->Width, D3D_PLACEMENT_ALIGNMENT);
+    if (offset % D3D_PLACEMENT_ALIGNMENT)
+        return d3d_fail(device, E_INVALIDARG, "%s: HeapOffset %llu is no multiple of 65536", creation->method,
+                        (unsigned long long)offset);
+    if (offset > heap->desc.SizeInBytes || size > heap->desc.SizeInBytes - offset)
+        return d3d_fail(device, E_INVALIDARG, "%s: HeapOffset %llu and size %llu exceed the heap's %llu bytes",
+                        creation->method, (unsigned long long)offset, (unsigned long long)size,
+                        (unsigned long long)heap->desc.SizeInBytes);
+    if (heap->desc.Flags & D3D12_HEAP_FLAG_DENY_BUFFERS)
+        return d3d_fail(device, E_INVALIDARG, "%s: the heap denies buffers", creation->method);
+    return S_OK;
+}
+
+static HRESULT placed_create(struct d3d_device *device, struct creation *creation, ID3D12Heap *heap_iface,
+                             UINT64 offset, REFIID riid, void **out)
+{
+    HRESULT hr = d3d_create_begin(device, out);
+    if (FAILED(hr))
+        return hr;
+    struct d3d_heap *heap = d3d_child(device, heap_iface, &d3d_heap_vtbl);
+    if (!heap)
+        return d3d_fail(device, E_INVALIDARG, "%s: pHeap is no heap of this device", creation->method);
+    creation->properties = &heap->desc.Properties;
+    creation->flags = heap->desc.Flags;
+    hr = placed_check(device, creation, heap, offset);
+    if (FAILED(hr))
+        return hr;
+    if (!out)
+        return S_FALSE;
+    struct d3d_resource *resource = resource_new(device, creation);
+    if (!resource)
+        return E_OUTOFMEMORY;
+    com_keep(&heap->pageable.base);
+    resource->heap = heap;
+    resource->memory = heap->memory;
+    resource->memory_id = heap->id;
+    resource->offset = offset;
+    hr = resource_register(device, resource);
+    if (SUCCEEDED(hr))
+        return com_return(&resource->pageable.base, riid, out);
+    com_Release(resource);
+    return hr;
+}
+
+/* ---- the device's five methods ---- */
+
+HRESULT d3d_device_CreateCommittedResource(D3D_COMMITTED(D3D12_RESOURCE_DESC), REFIID riid, void **out)
+{
+    struct creation creation = {
+        "ID3D12Device::CreateCommittedResource", desc, state, clear, properties, flags,
+    };
+    return committed_create(d3d_device_from(iface), &creation, riid, out);
+}
+
+HRESULT d3d_device_CreateCommittedResource1(D3D_COMMITTED(D3D12_RESOURCE_DESC), ID3D12ProtectedResourceSession *session,
+                                            REFIID riid, void **out)
+{
+    if (!session)
+        return d3d_device_CreateCommittedResource(iface, properties, flags, desc, state, clear, riid, out);
+    if (out)
+        *out = NULL;
+    return d3d_not_implemented(d3d_device_from(iface),
+                               "ID3D12Device4::CreateCommittedResource1 with a protected session");
+}
+
+HRESULT d3d_device_CreateCommittedResource2(D3D_COMMITTED(D3D12_RESOURCE_DESC1),
+                                            ID3D12ProtectedResourceSession *session, REFIID riid, void **out)
+{
+    D3D12_RESOURCE_DESC old = { 0 };
+    if (desc)
+        old = d3d_resource_desc0(desc);
+    return d3d_device_CreateCommittedResource1(iface, properties, flags, desc ? &old : NULL, state, clear, session, riid,
+                                               out);
+}
+
+HRESULT d3d_device_CreatePlacedResource(D3D_PLACED(D3D12_RESOURCE_DESC))
+{
+    struct creation creation = { "ID3D12Device::CreatePlacedResource", desc, state, clear, NULL, 0 };
+    return placed_create(d3d_device_from(iface), &creation, heap, offset, riid, out);
+}
+
+HRESULT d3d_device_CreatePlacedResource1(D3D_PLACED(D3D12_RESOURCE_DESC1))
+{
+    D3D12_RESOURCE_DESC old = { 0 };
+    if (desc)
+        old = d3d_resource_desc0(desc);
+    return d3d_device_CreatePlacedResource(iface, heap, offset, desc ? &old : NULL, state, clear, riid, out);
+}

@@ -1,0 +1,244 @@
+/* ExecuteCommandLists: checks the lists, and freezes what they will run on. Descriptors are read here, the bindings of
+ * libdirectml's dispatches made from them, and everything that is named is kept until the work is done. */
+#include "d3d12/lists.h"
+
+#include <stdlib.h>
+
+/* ---- checks ---- */
+
+/* Rules whose breach drops the call (false), or removes the device (false too). */
+static bool list_check(struct d3d_command_queue *queue, struct d3d_command_list *list, UINT index)
+{
+    struct d3d_device *device = d3d_parent(queue);
+    const char *method = "ID3D12CommandQueue::ExecuteCommandLists";
+    if (!list || list->open || !list->recording) {
+        d3d_fail(device, E_INVALIDARG, "%s: ppCommandLists[%u] %s: nothing is executed", method, index,
+                 list ? "is not closed" : "is no command list of this device");
+        return false;
+    }
+    if (list->type != queue->desc.Type)
+        d3d_device_remove(device, DXGI_ERROR_INVALID_CALL, "%s: ppCommandLists[%u] is of type %d, the queue of type %d",
+                          method, index, (int)list->type, (int)queue->desc.Type);
+    else if (FAILED(list->error))
+        d3d_device_remove(device, DXGI_ERROR_INVALID_CALL, "%s: ppCommandLists[%u] failed while recording (0x%08x)",
+                          method, index, (unsigned)list->error);
+    else if (atomic_load(&list->allocator->generation) != list->allocator_generation)
+        d3d_device_remove(device, DXGI_ERROR_INVALID_CALL,
+                          "%s: the allocator of ppCommandLists[%u] was reset after Close", method, index);
+    return !d3d_removed(device);
+}
+
+/* With the debug layer: objects that the application has released or evicted too early. */
+static void list_check_objects(struct d3d_device *device, const struct d3d_recording *recording, UINT index)
+{
+    for (uint32_t i = 0; device->info_queue && i < recording->kept_count; i++) {
+        struct com_object *object = recording->kept[i];
+        char name[128];
+        com_object_name(object, name, sizeof(name));
+        if (!atomic_load(&object->refs))
+            d3d_warn(device, "ID3D12CommandQueue::ExecuteCommandLists: ppCommandLists[%u] uses the released %s \"%s\"",
+                     index, object->class->name, name);
+        else if (atomic_load(&((struct d3d_pageable *)object)->residency) < 1)
+            d3d_warn(device, "ID3D12CommandQueue::ExecuteCommandLists: ppCommandLists[%u] uses the evicted %s \"%s\"",
+                     index, object->class->name, name);
+    }
+}
+
+/* ---- one block of memory ---- */
+
+struct sizes {
+    uint32_t lists, copied_commands, bindings;
+};
+
+static void *carve(char **at, size_t bytes)
+{
+    char *start = *at;
+    *at += base_align_up(bytes, 16);
+    return start;
+}
+
+static size_t block_bytes(const struct sizes *sizes)
+{
+    return 5 * 16 + sizes->lists * (2 * sizeof(void *) + sizeof(uint32_t)) +
+           sizes->copied_commands * sizeof(struct adapter_command) +
+           sizes->bindings * (sizeof(struct adapter_binding) + sizeof(void *));
+}
+
+static struct d3d_submission *block_make(struct d3d_worker *worker, const struct sizes *sizes)
+{
+    size_t bytes = block_bytes(sizes);
+    struct d3d_submission *submission = d3d_worker_take_block(worker, bytes);
+    if (!submission) {
+        submission = malloc(sizeof(*submission) + bytes);
+        if (!submission)
+            return NULL;
+        submission->capacity = bytes;
+    }
+    submission->next = NULL;
+    submission->kept_count = 0;
+    return submission;
+}
+
+/* ---- descriptors -> bindings ---- */
+
+struct resolver {
+    struct d3d_submission *submission;
+    struct adapter_command *commands;  /* free room for copies */
+    struct adapter_binding *bindings; /* free room */
+    const char *error;                /* what is wrong with the slot below */
+    uint32_t error_slot;
+};
+
+/* Under tables_lock. NULL or what is wrong. */
+static const char *slot_resolve(struct d3d_device *device, struct d3d_submission *submission,
+                                const struct d3d_descriptor *slot, struct adapter_binding *out)
+{
+    *out = (struct adapter_binding){ 0 };
+    if (!slot->resource_id)
+        return NULL;
+    struct d3d_resource *resource = d3d_table_find(&device->resources, slot->resource_id);
+    if (!resource || !com_try_keep(&resource->pageable.base))
+        return "names a resource that has been released";
+    submission->kept[submission->kept_count++] = &resource->pageable.base;
+    if (slot->offset > resource->desc.Width || slot->size > resource->desc.Width - slot->offset)
+        return "reaches beyond the end of its buffer";
+    *out = d3d_resource_range(resource, slot->offset, slot->size);
+    return NULL;
+}
+
+/* Under tables_lock. Copies a list that has dispatches, with their bindings in place. */
+static const struct adapter_command *list_resolve(struct d3d_device *device, struct resolver *resolver,
+                                                  const struct d3d_recording *recording)
+{
+    struct adapter_command *commands = resolver->commands;
+    resolver->commands += recording->command_count;
+    memcpy(commands, recording->commands, recording->command_count * sizeof(*commands));
+    for (uint32_t i = 0; i < recording->dispatch_count; i++) {
+        const struct d3d_dispatch_slots *slots = &recording->dispatches[i];
+        commands[slots->command].u.dispatch.bindings = resolver->bindings;
+        for (uint32_t j = 0; j < slots->count; j++) {
+            const char *error = slot_resolve(device, resolver->submission, &slots->heap->slots[slots->first + j],
+                                             resolver->bindings++);
+            if (!error || resolver->error)
+                continue;
+            resolver->error = error;
+            resolver->error_slot = slots->first + j;
+        }
+    }
+    return commands;
+}
+
+static void submission_fill(struct d3d_device *device, struct d3d_submission *submission, const struct sizes *sizes,
+                            struct d3d_command_list *const *lists, struct resolver *resolver)
+{
+    char *at = submission->data;
+    const struct adapter_command **arrays = carve(&at, sizes->lists * sizeof(*arrays));
+    uint32_t *counts = carve(&at, sizes->lists * sizeof(*counts));
+    submission->recordings = carve(&at, sizes->lists * sizeof(*submission->recordings));
+    submission->kept = carve(&at, sizes->bindings * sizeof(*submission->kept));
+    *resolver = (struct resolver){ .submission = submission };
+    resolver->bindings = carve(&at, sizes->bindings * sizeof(*resolver->bindings));
+    resolver->commands = (struct adapter_command *)at;
+    if (sizes->copied_commands)
+        pthread_mutex_lock(&device->tables_lock);
+    for (uint32_t i = 0; i < sizes->lists; i++) {
+        struct d3d_recording *recording = lists[i]->recording;
+        d3d_recording_ref(recording);
+        submission->recordings[i] = recording;
+        counts[i] = recording->command_count;
+        arrays[i] = recording->dispatch_count ? list_resolve(device, resolver, recording) : recording->commands;
+    }
+    if (sizes->copied_commands)
+        pthread_mutex_unlock(&device->tables_lock);
+    submission->batch = (struct adapter_batch){ arrays, counts, sizes->lists };
+}
+
+/* Asks every dispatch whether its bindings are sound; false: the device is removed. */
+static bool dispatches_check(struct d3d_device *device, const struct d3d_submission *submission)
+{
+    char message[512] = "";
+    for (uint32_t i = 0; i < submission->batch.list_count; i++) {
+        const struct d3d_recording *recording = submission->recordings[i];
+        for (uint32_t j = 0; j < recording->dispatch_count; j++) {
+            const struct adapter_command *command = &submission->batch.lists[i][recording->dispatches[j].command];
+            struct adapter_dispatch *dispatch = command->u.dispatch.dispatch;
+            HRESULT hr = dispatch->ops->check(dispatch, command->u.dispatch.bindings,
+                                              command->u.dispatch.binding_count, message);
+            if (SUCCEEDED(hr))
+                continue;
+            d3d_device_remove(device, hr, "ID3D12CommandQueue::ExecuteCommandLists: ppCommandLists[%u]: %s", i, message);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- the whole ---- */
+
+/* Notes that this worker will run the recordings; warns when another one still does. */
+static void recordings_begin(struct d3d_device *device, struct d3d_worker *worker,
+                             const struct d3d_submission *submission)
+{
+    for (uint32_t i = 0; i < submission->batch.list_count; i++) {
+        struct d3d_recording *recording = submission->recordings[i];
+        void *before = atomic_exchange(&recording->last_worker, (void *)worker);
+        if (atomic_fetch_add(&recording->pending, 1) && before != worker)
+            d3d_warn(device, "ID3D12CommandQueue::ExecuteCommandLists: ppCommandLists[%u] still runs on another queue",
+                     i);
+    }
+}
+
+static bool lists_check(struct d3d_command_queue *queue, struct d3d_command_list *const *lists, uint32_t count,
+                        struct sizes *out)
+{
+    *out = (struct sizes){ .lists = count };
+    for (uint32_t i = 0; i < count; i++) {
+        struct d3d_command_list *list = d3d_child(d3d_parent(queue), lists[i], &d3d_command_list_vtbl);
+        if (!list_check(queue, list, i))
+            return false;
+        list_check_objects(d3d_parent(queue), list->recording, i);
+        if (list->recording->dispatch_count) {
+            out->copied_commands += list->recording->command_count;
+            out->bindings += list->recording->binding_count;
+        }
+    }
+    return true;
+}
+
+struct d3d_submission *d3d_submission_create(struct d3d_command_queue *queue, ID3D12CommandList *const *ifaces,
+                                             uint32_t count)
+{
+    struct d3d_device *device = d3d_parent(queue);
+    struct d3d_command_list *const *lists = (struct d3d_command_list *const *)ifaces;
+    struct resolver resolver;
+    struct sizes sizes;
+    if (!lists_check(queue, lists, count, &sizes))
+        return NULL;
+    struct d3d_submission *submission = block_make(queue->worker, &sizes);
+    if (!submission) {
+        d3d_device_remove(device, E_OUTOFMEMORY, "ID3D12CommandQueue::ExecuteCommandLists: no memory for %u lists",
+                          count);
+        return NULL;
+    }
+    submission_fill(device, submission, &sizes, lists, &resolver);
+    recordings_begin(device, queue->worker, submission);
+    if (resolver.error)
+        d3d_device_remove(device, DXGI_ERROR_INVALID_CALL,
+                          "ID3D12CommandQueue::ExecuteCommandLists: descriptor %u of a dispatch %s", resolver.error_slot,
+                          resolver.error);
+    if (!resolver.error && dispatches_check(device, submission))
+        return submission;
+    d3d_submission_release(queue->worker, submission);
+    return NULL;
+}
+
+void d3d_submission_release(struct d3d_worker *worker, struct d3d_submission *submission)
+{
+    for (uint32_t i = 0; i < submission->kept_count; i++)
+        com_unkeep(submission->kept[i]);
+    for (uint32_t i = 0; i < submission->batch.list_count; i++) {
+        atomic_fetch_sub(&submission->recordings[i]->pending, 1);
+        d3d_recording_unref(submission->recordings[i]);
+    }
+    d3d_worker_give_block(worker, submission);
+}

@@ -1,0 +1,300 @@
+/* One thread per queue: runs its work in order. Several batches may be in flight on the adapter; a signal or a wait is
+ * only performed when all work before it is finished. */
+#define _GNU_SOURCE
+#include "d3d12/lists.h"
+
+#include <signal.h>
+#include <stdlib.h>
+
+#define MAX_IN_FLIGHT   8
+#define MAX_FREE_BLOCKS 4
+#define MAX_FREE_BYTES  (1u << 20)
+
+struct d3d_worker {
+    struct d3d_device *device; /* kept */
+    struct adapter_queue *queue;
+    pthread_t thread;
+    atomic_uint pushed; /* counts everything a sleeping thread would wake for */
+
+    pthread_mutex_t lock; /* everything below, except the thread's own fields */
+    pthread_cond_t wake, state_changed;
+    struct d3d_work *ring; /* capacity is 0 or a power of two */
+    uint32_t head, count, capacity;
+    bool sleeping, blocked, closing, orphan, finished;
+    struct d3d_submission *free_blocks;
+    uint32_t free_count;
+
+    struct d3d_submission *running, **running_end; /* the thread's own: in flight, oldest first */
+    uint32_t running_count;
+};
+
+/* ---- blocks ---- */
+
+struct d3d_submission *d3d_worker_take_block(struct d3d_worker *worker, size_t bytes)
+{
+    pthread_mutex_lock(&worker->lock);
+    struct d3d_submission *block = worker->free_blocks;
+    if (block && block->capacity >= bytes) {
+        worker->free_blocks = block->next;
+        worker->free_count--;
+    } else {
+        block = NULL;
+    }
+    pthread_mutex_unlock(&worker->lock);
+    return block;
+}
+
+/* Keeps the few largest: the largest one first. */
+void d3d_worker_give_block(struct d3d_worker *worker, struct d3d_submission *block)
+{
+    struct d3d_submission *drop = block;
+    pthread_mutex_lock(&worker->lock);
+    if (block->capacity <= MAX_FREE_BYTES) {
+        struct d3d_submission **at = &worker->free_blocks;
+        while (*at && (*at)->capacity > block->capacity)
+            at = &(*at)->next;
+        block->next = *at;
+        *at = block;
+        drop = NULL;
+        if (++worker->free_count > MAX_FREE_BLOCKS) {
+            for (at = &worker->free_blocks; (*at)->next; at = &(*at)->next)
+                ;
+            drop = *at;
+            *at = NULL;
+            worker->free_count--;
+        }
+    }
+    pthread_mutex_unlock(&worker->lock);
+    free(drop);
+}
+
+/* ---- the ring ---- */
+
+static bool ring_grow(struct d3d_worker *worker)
+{
+    uint32_t capacity = worker->capacity ? worker->capacity * 2 : 64;
+    struct d3d_work *ring = malloc(capacity * sizeof(*ring));
+    if (!ring)
+        return false;
+    for (uint32_t i = 0; i < worker->count; i++)
+        ring[i] = worker->ring[(worker->head + i) & (worker->capacity - 1)];
+    free(worker->ring);
+    worker->ring = ring;
+    worker->head = 0;
+    worker->capacity = capacity;
+    return true;
+}
+
+bool d3d_worker_push(struct d3d_worker *worker, const struct d3d_work *work)
+{
+    pthread_mutex_lock(&worker->lock);
+    bool room = worker->count < worker->capacity || ring_grow(worker);
+    if (room) {
+        worker->ring[(worker->head + worker->count++) & (worker->capacity - 1)] = *work;
+        atomic_fetch_add_explicit(&worker->pushed, 1, memory_order_release);
+        if (worker->sleeping)
+            pthread_cond_signal(&worker->wake);
+    }
+    pthread_mutex_unlock(&worker->lock);
+    return room;
+}
+
+static bool ring_pop(struct d3d_worker *worker, struct d3d_work *out)
+{
+    pthread_mutex_lock(&worker->lock);
+    bool any = worker->count > 0;
+    if (any) {
+        *out = worker->ring[worker->head];
+        worker->head = (worker->head + 1) & (worker->capacity - 1);
+        worker->count--;
+    }
+    pthread_mutex_unlock(&worker->lock);
+    return any;
+}
+
+/* ---- the thread ---- */
+
+/* Finishes the oldest batches until at most `left` are in flight. */
+static void finish_running(struct d3d_worker *worker, uint32_t left)
+{
+    if (worker->running_count <= left)
+        return;
+    struct d3d_submission *last = worker->running;
+    for (uint32_t i = worker->running_count - left; i > 1; i--)
+        last = last->next;
+    HRESULT hr = worker->device->ops->queue_finish(worker->queue, last->ticket);
+    if (FAILED(hr))
+        d3d_device_remove(worker->device, hr, "the adapter could not finish a batch");
+    while (worker->running_count > left) {
+        struct d3d_submission *submission = worker->running;
+        worker->running = submission->next;
+        worker->running_count--;
+        d3d_submission_release(worker, submission);
+    }
+    if (!worker->running)
+        worker->running_end = &worker->running;
+}
+
+static void work_execute(struct d3d_worker *worker, struct d3d_submission *submission)
+{
+    struct d3d_device *device = worker->device;
+    HRESULT hr = d3d_removed(device)
+                     ? DXGI_ERROR_DEVICE_REMOVED
+                     : device->ops->queue_submit(worker->queue, &submission->batch, &submission->ticket);
+    if (FAILED(hr)) {
+        finish_running(worker, 0);
+        d3d_submission_release(worker, submission);
+        d3d_device_remove(device, hr, "the adapter could not execute a batch"); /* no effect when it is already */
+        return;
+    }
+    submission->next = NULL;
+    *worker->running_end = submission;
+    worker->running_end = &submission->next;
+    worker->running_count++;
+    finish_running(worker, MAX_IN_FLIGHT);
+}
+
+static void set_blocked(struct d3d_worker *worker, bool blocked)
+{
+    pthread_mutex_lock(&worker->lock);
+    worker->blocked = blocked;
+    if (blocked)
+        pthread_cond_broadcast(&worker->state_changed);
+    pthread_mutex_unlock(&worker->lock);
+}
+
+static void work_wait(struct d3d_worker *worker, struct d3d_fence *fence, uint64_t value)
+{
+    if (atomic_load_explicit(&fence->value, memory_order_acquire) >= value)
+        return;
+    set_blocked(worker, true);
+    d3d_fence_wait(fence, value);
+    set_blocked(worker, false);
+}
+
+/* The next work; false: the queue is closed and empty. */
+static bool next_work(struct d3d_worker *worker, struct d3d_work *out)
+{
+    for (;;) {
+        unsigned seen = atomic_load_explicit(&worker->pushed, memory_order_acquire);
+        if (ring_pop(worker, out))
+            return true;
+        if (d3d_spin(&worker->pushed, seen))
+            continue;
+        if (worker->running_count) {
+            finish_running(worker, 0);
+            continue;
+        }
+        pthread_mutex_lock(&worker->lock);
+        worker->sleeping = true;
+        while (!worker->count && !worker->closing)
+            pthread_cond_wait(&worker->wake, &worker->lock);
+        worker->sleeping = false;
+        bool end = !worker->count;
+        pthread_mutex_unlock(&worker->lock);
+        if (end)
+            return false;
+    }
+}
+
+static void worker_destroy(struct d3d_worker *worker)
+{
+    for (struct d3d_submission *block = worker->free_blocks, *next; block; block = next) {
+        next = block->next;
+        free(block);
+    }
+    free(worker->ring);
+    pthread_mutex_destroy(&worker->lock);
+    pthread_cond_destroy(&worker->wake);
+    pthread_cond_destroy(&worker->state_changed);
+    com_unkeep(&worker->device->base);
+    free(worker);
+}
+
+static void *worker_main(void *argument)
+{
+    struct d3d_worker *worker = argument;
+    struct d3d_work work;
+    while (next_work(worker, &work)) {
+        if (work.type == D3D_WORK_EXECUTE) {
+            work_execute(worker, work.submission);
+            continue;
+        }
+        finish_running(worker, 0);
+        if (work.type == D3D_WORK_SIGNAL)
+            d3d_fence_signal(work.fence, work.value);
+        else
+            work_wait(worker, work.fence, work.value);
+        com_unkeep(&work.fence->base);
+    }
+    worker->device->ops->queue_destroy(worker->queue);
+    pthread_mutex_lock(&worker->lock);
+    worker->finished = true;
+    bool orphan = worker->orphan;
+    pthread_cond_broadcast(&worker->state_changed);
+    pthread_mutex_unlock(&worker->lock);
+    if (orphan)
+        worker_destroy(worker);
+    return NULL;
+}
+
+static HRESULT thread_start(struct d3d_worker *worker)
+{
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are the application's */
+    int error = pthread_create(&worker->thread, NULL, worker_main, worker);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (!error)
+        pthread_setname_np(worker->thread, "anydml-queue");
+    return error ? E_OUTOFMEMORY : S_OK;
+}
+
+HRESULT d3d_worker_create(struct d3d_device *device, D3D12_COMMAND_LIST_TYPE type, struct d3d_worker **out)
+{
+    struct d3d_worker *worker = calloc(1, sizeof(*worker));
+    if (!worker)
+        return E_OUTOFMEMORY;
+    HRESULT hr = device->ops->queue_create(device->adapter, type, &worker->queue);
+    if (FAILED(hr)) {
+        free(worker);
+        return hr;
+    }
+    worker->device = device;
+    com_keep(&device->base);
+    worker->running_end = &worker->running;
+    pthread_mutex_init(&worker->lock, NULL);
+    pthread_cond_init(&worker->wake, NULL);
+    pthread_cond_init(&worker->state_changed, NULL);
+    hr = thread_start(worker);
+    if (FAILED(hr)) {
+        device->ops->queue_destroy(worker->queue);
+        worker_destroy(worker);
+        return hr;
+    }
+    *out = worker;
+    return S_OK;
+}
+
+/* A queue may be released while its work waits for a fence that only this very thread would signal, or on its own
+ * thread (by private data of an object that its work kept): then the thread ends and frees itself later. */
+void d3d_worker_close(struct d3d_worker *worker)
+{
+    bool self = pthread_equal(pthread_self(), worker->thread);
+    pthread_mutex_lock(&worker->lock);
+    worker->closing = true;
+    atomic_fetch_add(&worker->pushed, 1);
+    pthread_cond_signal(&worker->wake);
+    while (!self && !worker->finished && !worker->blocked)
+        pthread_cond_wait(&worker->state_changed, &worker->lock);
+    pthread_t thread = worker->thread;
+    bool orphan = !worker->finished;
+    worker->orphan = orphan;
+    pthread_mutex_unlock(&worker->lock);
+    if (orphan) {
+        pthread_detach(thread);
+    } else {
+        pthread_join(thread, NULL);
+        worker_destroy(worker);
+    }
+}

@@ -1,0 +1,176 @@
+/* From checked descriptions to the naive graph: values for all tensors, then each operator's lowering. */
+#include "graph/build.h"
+
+/* graph->failed with nothing else said means that memory ran short. */
+static HRESULT built(const struct graph *graph)
+{
+    return graph->failed ? E_OUTOFMEMORY : S_OK;
+}
+
+/* Appends one operator's ops. values[i]: inputs, then outputs; GRAPH_NONE where the slot has no tensor. */
+static HRESULT lower_node(struct graph *graph, const struct schema_desc *desc, uint32_t node, const uint32_t *values,
+                          char *error)
+{
+    uint32_t count = desc->input_count + desc->output_count;
+    struct graph_operand *operands = base_arena_alloc(&graph->arena, count * sizeof(*operands));
+    if (!operands)
+        return E_OUTOFMEMORY;
+    for (uint32_t i = 0; i < count; i++) {
+        const DML_BUFFER_TENSOR_DESC *tensor =
+            i < desc->input_count ? desc->inputs[i] : desc->outputs[i - desc->input_count];
+        operands[i].value = tensor ? values[i] : GRAPH_NONE;
+        if (tensor && !graph_view_from_desc(tensor, &operands[i].view))
+            return E_INVALIDARG;
+    }
+    struct graph_lowering lowering = { graph, desc, operands, operands + desc->input_count, node, error };
+    graph->node = node;
+    graph->origin = desc->op->name;
+    HRESULT hr = graph_lower(&lowering);
+    graph->node = GRAPH_NONE;
+    graph->origin = "";
+    return FAILED(hr) ? hr : built(graph);
+}
+
+static bool any_alias(const struct schema_desc *desc)
+{
+    for (uint32_t i = 0; i < desc->input_count; i++)
+        for (uint32_t j = 0; j < desc->output_count; j++)
+            if (schema_in_place_allowed(desc->op, i, j))
+                return true;
+    return false;
+}
+
+HRESULT graph_from_operator(struct graph *graph, const struct schema_desc *desc, uint32_t flags, char *error)
+{
+    graph_init(graph, desc->input_count, desc->output_count, flags);
+    graph->may_alias = any_alias(desc);
+    uint32_t count = desc->input_count + desc->output_count;
+    uint32_t *values = base_arena_alloc(&graph->arena, count * sizeof(*values));
+    HRESULT hr = values ? S_OK : E_OUTOFMEMORY;
+    for (uint32_t i = 0; values && i < count; i++) {
+        bool input = i < desc->input_count;
+        const DML_BUFFER_TENSOR_DESC *tensor = input ? desc->inputs[i] : desc->outputs[i - desc->input_count];
+        if (!tensor)
+            continue;
+        enum graph_place place = tensor->Flags & DML_TENSOR_FLAG_OWNED_BY_DML ? GRAPH_OWNED : GRAPH_INPUT;
+        values[i] = graph_value_add(graph, input ? place : GRAPH_OUTPUT, input ? i : i - desc->input_count,
+                                    tensor->TotalTensorSizeInBytes);
+        hr = built(graph);
+    }
+    if (SUCCEEDED(hr))
+        hr = lower_node(graph, desc, 0, values, error);
+    if (FAILED(hr))
+        graph_finish(graph);
+    return hr;
+}
+
+/* The constant's bytes, with zeros up to what its readers expect. */
+static uint32_t add_constant(struct build *build, uint32_t node)
+{
+    const DML_CONSTANT_DATA_GRAPH_NODE_DESC *constant = build->desc->Nodes[node].Desc;
+    uint64_t bytes = BASE_MAX(build->bytes[build->first_output[node]], (uint64_t)constant->DataSize);
+    bytes = base_align_up(bytes, 4);
+    char *data = base_arena_alloc(&build->graph->arena, bytes);
+    if (!data) {
+        build->graph->failed = true;
+        return GRAPH_NONE;
+    }
+    memcpy(data, constant->Data, constant->DataSize);
+    build->bytes[build->first_output[node]] = bytes;
+    uint32_t value = graph_value_add(build->graph, GRAPH_CONSTANT, 0, bytes);
+    if (value != GRAPH_NONE)
+        build->graph->values[value].data = data;
+    return value;
+}
+
+static void add_node_outputs(struct build *build, uint32_t node)
+{
+    if (!build->nodes[node]) {
+        build->output_value[build->first_output[node]] = add_constant(build, node);
+        return;
+    }
+    for (uint32_t s = 0; s < build->nodes[node]->output_count; s++) {
+        uint32_t slot = build->first_output[node] + s, index = build->graph_output[slot];
+        if (build->nodes[node]->outputs[s])
+            build->output_value[slot] = graph_value_add(build->graph, index == GRAPH_NONE ? GRAPH_TEMP : GRAPH_OUTPUT,
+                                                        index == GRAPH_NONE ? 0 : index, build->bytes[slot]);
+    }
+}
+
+static HRESULT add_values(struct build *build)
+{
+    for (uint32_t i = 0; i < build->desc->InputCount; i++)
+        if (build->input_kind[i])
+            build->input_value[i] = graph_value_add(
+                build->graph, build->input_kind[i] == 2 ? GRAPH_OWNED : GRAPH_INPUT, i, build->input_bytes[i]);
+    for (uint32_t i = 0; i < build->desc->NodeCount; i++)
+        add_node_outputs(build, i);
+    return built(build->graph);
+}
+
+static HRESULT lower_graph_node(struct build *build, uint32_t node)
+{
+    const struct schema_desc *desc = build->nodes[node];
+    uint32_t count = desc->input_count + desc->output_count;
+    uint32_t *values = base_arena_alloc(&build->graph->arena, count * sizeof(*values));
+    if (!values)
+        return E_OUTOFMEMORY;
+    for (uint32_t s = 0; s < desc->input_count; s++) {
+        const struct build_feed *feed = &build->feeds[build->first_input[node] + s];
+        if (feed->from != BUILD_NOTHING)
+            values[s] = feed->from == BUILD_GRAPH_INPUT ? build->input_value[feed->index]
+                                                        : build->output_value[feed->index];
+    }
+    for (uint32_t s = 0; s < desc->output_count; s++)
+        values[desc->input_count + s] = build->output_value[build->first_output[node] + s];
+    return lower_node(build->graph, desc, node, values, build->error);
+}
+
+/* What a graph output gets that cannot be written by its node: all 32-bit words of the value. */
+static HRESULT add_output_copy(struct build *build, uint32_t index, uint32_t slot)
+{
+    struct graph *graph = build->graph;
+    uint64_t words = build->bytes[slot] / 4;
+    uint32_t sizes[2] = { 1, (uint32_t)words };
+    struct graph_operand from = { build->output_value[slot], { 0 } };
+    /* One dimension counts up to 2^32 - 1. */
+    while (words > UINT32_MAX && words % 2 == 0) {
+        sizes[0] *= 2;
+        words /= 2;
+        sizes[1] = (uint32_t)words;
+    }
+    if (words > UINT32_MAX)
+        return E_OUTOFMEMORY;
+    kern_view_set_packed(&from.view, DML_TENSOR_DATA_TYPE_UINT32, 2, sizes);
+    struct graph_operand to = { graph_value_add(graph, GRAPH_OUTPUT, index, build->bytes[slot]), from.view };
+    graph_op_add(graph, KERN_MOVE, &from, 1, &to, 1);
+    return built(graph);
+}
+
+static HRESULT build_graph(struct build *build)
+{
+    HRESULT hr = build_read(build);
+    if (SUCCEEDED(hr))
+        hr = add_values(build);
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < build->desc->NodeCount; i++)
+        if (build->nodes[build->order[i]])
+            hr = lower_graph_node(build, build->order[i]);
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < build->desc->OutputCount; i++) {
+        uint32_t slot = build->output_source[i];
+        /* The slot's first graph output is its own buffer; a constant has none. */
+        if (build->graph_output[slot] != i || !build->nodes[build->owner[slot]])
+            hr = add_output_copy(build, i, slot);
+    }
+    return hr;
+}
+
+HRESULT graph_from_desc(struct graph *graph, const DML_GRAPH_DESC *desc, const struct schema_desc *const *nodes,
+                        uint32_t flags, char *error)
+{
+    struct build build = { .graph = graph, .desc = desc, .nodes = nodes, .error = error };
+    graph_init(graph, desc->InputCount, desc->OutputCount, flags);
+    HRESULT hr = build_graph(&build);
+    if (FAILED(hr))
+        graph_finish(graph);
+    return hr;
+}

@@ -1,0 +1,101 @@
+#include "graph/ops.h"
+
+#include <stdlib.h>
+
+void graph_init(struct graph *graph, uint32_t input_count, uint32_t output_count, uint32_t flags)
+{
+    memset(graph, 0, sizeof(*graph));
+    graph->input_count = input_count;
+    graph->output_count = output_count;
+    graph->flags = flags;
+    graph->node = GRAPH_NONE;
+    graph->origin = "";
+}
+
+void graph_finish(struct graph *graph)
+{
+    free(graph->values);
+    free(graph->ops);
+    base_arena_finish(&graph->arena);
+    memset(graph, 0, sizeof(*graph));
+}
+
+uint32_t graph_value_add(struct graph *graph, enum graph_place place, uint32_t index, uint64_t size_bytes)
+{
+    if (!base_array_reserve((void **)&graph->values, graph->value_count, &graph->value_capacity,
+                            sizeof(*graph->values))) {
+        graph->failed = true;
+        return GRAPH_NONE;
+    }
+    graph->values[graph->value_count] = (struct graph_value){ place, index, size_bytes, NULL };
+    return graph->value_count++;
+}
+
+uint32_t graph_constant_add(struct graph *graph, const void *data, uint64_t size_bytes)
+{
+    const void *copy = base_arena_copy(&graph->arena, data, size_bytes);
+    if (!copy) {
+        graph->failed = true;
+        return GRAPH_NONE;
+    }
+    uint32_t value = graph_value_add(graph, GRAPH_CONSTANT, 0, size_bytes);
+    if (value != GRAPH_NONE)
+        graph->values[value].data = copy;
+    return value;
+}
+
+struct graph_operand graph_temp(struct graph *graph, DML_TENSOR_DATA_TYPE type, uint32_t rank, const uint32_t *sizes)
+{
+    struct graph_operand operand = { GRAPH_NONE, { 0 } };
+    uint64_t bits = schema_data_type_bits(type);
+    bool fits = bits && rank >= 1 && rank <= KERN_RANK_MAX;
+    for (uint32_t i = 0; fits && i < rank; i++)
+        fits = base_mul_u64(bits, sizes[i], &bits) && bits / 8 <= SCHEMA_MAX_TENSOR_BYTES;
+    if (!fits) {
+        graph->failed = true;
+        return operand;
+    }
+    kern_view_set_packed(&operand.view, type, rank, sizes);
+    operand.value = graph_value_add(graph, GRAPH_TEMP, 0, base_align_up((bits + 7) / 8, 4));
+    return operand;
+}
+
+static uint32_t kernel_flags(uint32_t execution_flags)
+{
+    uint32_t flags = 0;
+    if (execution_flags & DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION)
+        flags |= KERN_FLAG_HALF_PRECISION;
+    if (execution_flags & DML_EXECUTION_FLAG_DISABLE_META_COMMANDS)
+        flags |= KERN_FLAG_REFERENCE;
+    return flags;
+}
+
+struct graph_op *graph_op_add(struct graph *graph, enum kern_kind kind, const struct graph_operand *inputs,
+                              uint32_t input_count, const struct graph_operand *outputs, uint32_t output_count)
+{
+    struct graph_op *op = NULL;
+    if (input_count <= KERN_TENSORS_MAX && output_count <= KERN_TENSORS_MAX - input_count &&
+        base_array_reserve((void **)&graph->ops, graph->op_count, &graph->op_capacity, sizeof(*graph->ops)))
+        op = base_arena_alloc(&graph->arena, sizeof(*op));
+    if (!op) {
+        graph->failed = true;
+        return NULL;
+    }
+    op->k.kind = kind;
+    op->k.input_count = input_count;
+    op->k.output_count = output_count;
+    op->k.flags = kernel_flags(graph->flags);
+    op->node = graph->node;
+    op->origin = graph->origin;
+    for (uint32_t i = 0; i < input_count + output_count; i++) {
+        const struct graph_operand *operand = i < input_count ? &inputs[i] : &outputs[i - input_count];
+        op->value[i] = operand->value;
+        op->k.tensors[i] = operand->view;
+        if (operand->value == GRAPH_NONE)
+            graph->failed = true;
+    }
+    if (graph->failed) /* an operand that was never made: nothing may look at this graph any more */
+        return NULL;
+    graph->ops[graph->op_count++] = op;
+    return op;
+}

@@ -1,0 +1,168 @@
+/* Pooling and resampling. */
+#include "graph/lower.h"
+
+/* The fields that all pooling descriptions have, read from whichever struct it is. */
+struct window {
+    const UINT *strides, *window, *start, *end, *dilations; /* dilations NULL = 1 */
+};
+
+#define WINDOW(desc)                                                                                                   \
+    {                                                                                                                  \
+        (desc)->Strides, (desc)->WindowSize, (desc)->StartPadding, (desc)->EndPadding, NULL                            \
+    }
+
+static HRESULT pool(struct graph_lowering *lowering, const struct window *window, struct kern_pool params)
+{
+    params.spatial = lowering->inputs[0].view.rank - 2;
+    if (params.spatial < 1 || params.spatial > KERN_SPATIAL_MAX)
+        return lower_unsupported(lowering, "this number of dimensions");
+    for (uint32_t i = 0; i < params.spatial; i++) {
+        params.window[i] = window->window[i];
+        params.strides[i] = window->strides[i];
+        params.dilations[i] = window->dilations ? window->dilations[i] : 1;
+        params.pad_start[i] = window->start[i];
+        params.pad_end[i] = window->end[i];
+    }
+    struct graph_op *op =
+        lower_op(lowering, KERN_POOL, lowering->inputs, 1, lowering->outputs, params.has_indices ? 2 : 1);
+    if (!op)
+        return E_OUTOFMEMORY;
+    op->k.u.pool = params;
+    return lower_done(lowering);
+}
+
+HRESULT lower_average_pooling(struct graph_lowering *lowering)
+{
+    struct kern_pool params = { .mode = KERN_POOL_AVERAGE };
+    if (lowering->desc->op->type == DML_OPERATOR_AVERAGE_POOLING1) {
+        const DML_AVERAGE_POOLING1_OPERATOR_DESC *desc = LOWER_DESC(lowering, AVERAGE_POOLING1);
+        struct window window = WINDOW(desc);
+        window.dilations = desc->Dilations;
+        params.include_padding = desc->IncludePadding;
+        return pool(lowering, &window, params);
+    }
+    const DML_AVERAGE_POOLING_OPERATOR_DESC *desc = LOWER_DESC(lowering, AVERAGE_POOLING);
+    struct window window = WINDOW(desc);
+    params.include_padding = desc->IncludePadding;
+    return pool(lowering, &window, params);
+}
+
+HRESULT lower_lp_pooling(struct graph_lowering *lowering)
+{
+    struct kern_pool params = { .mode = KERN_POOL_LP };
+    if (lowering->desc->op->type == DML_OPERATOR_LP_POOLING1) {
+        const DML_LP_POOLING1_OPERATOR_DESC *desc = LOWER_DESC(lowering, LP_POOLING1);
+        struct window window = WINDOW(desc);
+        window.dilations = desc->Dilations;
+        params.p = desc->P;
+        return pool(lowering, &window, params);
+    }
+    const DML_LP_POOLING_OPERATOR_DESC *desc = LOWER_DESC(lowering, LP_POOLING);
+    struct window window = WINDOW(desc);
+    params.p = desc->P;
+    return pool(lowering, &window, params);
+}
+
+HRESULT lower_max_pooling(struct graph_lowering *lowering)
+{
+    struct kern_pool params = { .mode = KERN_POOL_MAX };
+    struct window window;
+    switch (lowering->desc->op->type) {
+    case DML_OPERATOR_MAX_POOLING:
+        window = (struct window)WINDOW(LOWER_DESC(lowering, MAX_POOLING));
+        break;
+    case DML_OPERATOR_MAX_POOLING1:
+        window = (struct window)WINDOW(LOWER_DESC(lowering, MAX_POOLING1));
+        break;
+    default:
+        window = (struct window)WINDOW(LOWER_DESC(lowering, MAX_POOLING2));
+        window.dilations = LOWER_DESC(lowering, MAX_POOLING2)->Dilations;
+        break;
+    }
+    params.has_indices = lowering->desc->output_count > 1 && lower_present(&lowering->outputs[1]);
+    return pool(lowering, &window, params);
+}
+
+/* All versions use the coordinate rule x = (o - output offset) / scale - input offset of RESAMPLE1 to 3. The older ones
+ * round to nearest, halves up: floor(x + 0.5), which is floor with the input offset lowered by one half. */
+static HRESULT resample(struct graph_lowering *lowering, const struct kern_resample *params)
+{
+    struct graph_op *op = lower_op(lowering, KERN_RESAMPLE, lowering->inputs, 1, lowering->outputs, 1);
+    if (!op)
+        return E_OUTOFMEMORY;
+    op->k.u.resample = *params;
+    return lower_done(lowering);
+}
+
+static void resample_fill(struct kern_resample *params, uint32_t rank, const FLOAT *scales, const FLOAT *input_offsets,
+                          const FLOAT *output_offsets)
+{
+    for (uint32_t i = 0; i < rank; i++) {
+        params->scales[i] = scales[i];
+        params->input_offsets[i] = input_offsets ? input_offsets[i] : 0.5f;
+        params->output_offsets[i] = output_offsets ? output_offsets[i] : -0.5f;
+    }
+}
+
+static void resample_round_half_up(struct kern_resample *params, uint32_t rank)
+{
+    params->rounding = DML_AXIS_DIRECTION_DECREASING;
+    if (params->mode != DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR)
+        return;
+    for (uint32_t i = 0; i < rank; i++)
+        params->input_offsets[i] -= 0.5f;
+}
+
+HRESULT lower_resample(struct graph_lowering *lowering)
+{
+    struct kern_resample params = { 0 };
+    uint32_t rank = lowering->inputs[0].view.rank;
+    switch (lowering->desc->op->type) {
+    case DML_OPERATOR_RESAMPLE: {
+        const DML_RESAMPLE_OPERATOR_DESC *desc = LOWER_DESC(lowering, RESAMPLE);
+        params.mode = desc->InterpolationMode;
+        resample_fill(&params, rank, desc->Scales, NULL, NULL);
+        resample_round_half_up(&params, rank);
+        break;
+    }
+    case DML_OPERATOR_RESAMPLE1: {
+        const DML_RESAMPLE1_OPERATOR_DESC *desc = LOWER_DESC(lowering, RESAMPLE1);
+        params.mode = desc->InterpolationMode;
+        resample_fill(&params, rank, desc->Scales, desc->InputPixelOffsets, desc->OutputPixelOffsets);
+        resample_round_half_up(&params, rank);
+        break;
+    }
+    case DML_OPERATOR_RESAMPLE2: {
+        const DML_RESAMPLE2_OPERATOR_DESC *desc = LOWER_DESC(lowering, RESAMPLE2);
+        params.mode = desc->InterpolationMode;
+        params.rounding = desc->RoundingDirection;
+        resample_fill(&params, rank, desc->Scales, desc->InputPixelOffsets, desc->OutputPixelOffsets);
+        break;
+    }
+    default: {
+        const DML_RESAMPLE3_OPERATOR_DESC *desc = LOWER_DESC(lowering, RESAMPLE3);
+        if (desc->Antialiased)
+            return lower_unsupported(lowering, "Antialiased = TRUE");
+        params.mode = desc->InterpolationMode;
+        params.rounding = desc->RoundingDirection;
+        resample_fill(&params, rank, desc->Scales, desc->InputPixelOffsets, desc->OutputPixelOffsets);
+        break;
+    }
+    }
+    return resample(lowering, &params);
+}
+
+HRESULT lower_upsample(struct graph_lowering *lowering)
+{
+    const DML_UPSAMPLE_2D_OPERATOR_DESC *desc = LOWER_DESC(lowering, UPSAMPLE_2D);
+    struct kern_resample params = { .mode = desc->InterpolationMode };
+    uint32_t rank = lowering->inputs[0].view.rank;
+    FLOAT scales[KERN_RANK_MAX];
+    for (uint32_t i = 0; i < rank; i++)
+        scales[i] = 1;
+    scales[rank - 2] = (FLOAT)desc->ScaleSize.Height;
+    scales[rank - 1] = (FLOAT)desc->ScaleSize.Width;
+    resample_fill(&params, rank, scales, NULL, NULL);
+    resample_round_half_up(&params, rank);
+    return resample(lowering, &params);
+}

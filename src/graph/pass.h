@@ -1,0 +1,102 @@
+/* What the passes share. A pass sees a legal graph and leaves one with the same meaning; it marks ops dead, and the runner
+ * takes them out. Memory that runs short: E_OUTOFMEMORY, the graph is then thrown away. */
+#ifndef GRAPH_PASS_H
+#define GRAPH_PASS_H
+
+#include "graph/ops.h"
+
+typedef HRESULT graph_pass_fn(struct graph *graph, const struct graph_options *options, bool *changed);
+
+#define PASS(name, host_only, meaning) graph_pass_fn graph_pass_##name;
+#include "graph/passes.def"
+#undef PASS
+
+/* ---- who touches a value (uses.c) ------------------------------------------------------------------------------------- */
+
+struct graph_use {
+    uint32_t op, tensor; /* position in graph->ops, and operand number there */
+    uint32_t next;
+};
+
+/* Per value a list of uses. Entries are never removed: one whose op died or whose operand moved on is skipped. */
+struct graph_uses {
+    const struct graph *graph;
+    uint32_t *heads;
+    uint32_t head_capacity;
+    struct graph_use *pool;
+    uint32_t count, capacity;
+};
+
+/* A value's live uses, summed up. */
+struct graph_use_summary {
+    uint32_t writes;                   /* operands */
+    uint32_t reading_ops;              /* 2 stands for several */
+    uint32_t writer, writer_tensor;    /* of the last write found */
+    uint32_t reader;                   /* of the last read found */
+};
+
+bool graph_uses_init(struct graph_uses *uses, const struct graph *graph);
+void graph_uses_finish(struct graph_uses *uses);
+/* Lists the operands of the op at this position that are not listed yet; call it after changing that op. */
+bool graph_uses_refresh(struct graph_uses *uses, uint32_t op);
+struct graph_use_summary graph_uses_of(const struct graph_uses *uses, uint32_t value);
+/* The next live use at or after `at` (a number of uses->pool, uses->heads[value] to begin with), or GRAPH_NONE. */
+uint32_t graph_uses_next(const struct graph_uses *uses, uint32_t value, uint32_t at);
+
+/* ---- what is safe (uses.c) ---------------------------------------------------------------------------------------------- */
+
+bool graph_op_reads(const struct graph_op *op, uint32_t value);
+bool graph_op_writes(const struct graph_op *op, uint32_t value);
+/* No op strictly between the positions writes what lies in `value` (an input's buffer may be an output's, too). */
+bool graph_stable_between(const struct graph *graph, uint32_t value, uint32_t from, uint32_t to);
+/* Everything the op reads stays as it is from position `from` to position `to`, so that it may run there instead. */
+bool graph_op_may_sink(const struct graph *graph, const struct graph_op *op, uint32_t from, uint32_t to);
+bool graph_is_float(DML_TENSOR_DATA_TYPE type);
+
+/* The kernel row this op would run on, as its place in the table (low is good); UINT32_MAX for none. */
+uint32_t graph_op_rank(const struct graph *graph, const struct graph_options *options, const struct graph_op *op);
+/* `after` gets a kernel at least as good as `before` (always true where the kernels are not the host's). */
+bool graph_op_no_worse(const struct graph *graph, const struct graph_options *options, const struct graph_op *before,
+                       const struct graph_op *after);
+/* The one input that kernels may want packed: index + 1 when it is known before execution, else 0. */
+uint32_t graph_op_packable(const struct graph *graph, const struct graph_op *op);
+
+/* ---- element-wise programs (program.c) ------------------------------------------------------------------------------------ */
+
+/* A program with what its input registers stand for. value GRAPH_NONE: the result of the kernel that hosts an epilogue. */
+struct graph_program {
+    struct kern_map map;
+    struct graph_operand inputs[KERN_TENSORS_MAX];
+    uint32_t input_count;
+};
+
+/* The program of a MAP op. */
+void graph_program_of(const struct graph_op *op, struct graph_program *out);
+/* `second` after `first`: the inputs of second in `fed` (bit i = input i) are first's output 0, which was stored as
+ * `stored`. false when limits are exceeded, or when leaving out the store and load would change results beyond rounding. */
+bool graph_program_join(const struct graph_program *first, const struct graph_program *second, uint32_t fed,
+                        DML_TENSOR_DATA_TYPE stored, struct graph_program *out);
+
+/* Takes out instructions and inputs that output 0, the only one, does not need. */
+void graph_program_trim(struct graph_program *program);
+/* "ADD" and 2, from mapops.def. */
+const char *graph_map_name(uint32_t code);
+uint32_t graph_map_arity(uint32_t code);
+
+/* ---- printing (text.c) ------------------------------------------------------------------------------------------------------ */
+
+struct graph_text {
+    char *data;
+    size_t length, capacity;
+    bool failed;
+};
+
+void graph_text_add(struct graph_text *text, const char *format, ...) BASE_PRINTF(2, 3);
+/* The finished string, or NULL when memory ran short. */
+char *graph_text_take(struct graph_text *text);
+const char *graph_type_name(uint32_t type); /* "f32" */
+void graph_text_view(struct graph_text *text, const struct kern_view *view);
+/* Kind, parameters and programs of an op: print_op.c. */
+void graph_text_op(struct graph_text *text, const struct kern_op *op);
+
+#endif

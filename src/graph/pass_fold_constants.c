@@ -1,0 +1,86 @@
+/* Ops whose inputs are all known run now, on the host's kernels; their results become constants. */
+#include "graph/pass.h"
+
+#include <stdlib.h>
+
+#define FOLD_BYTES_MAX (UINT64_C(16) << 20)
+
+static bool foldable(const struct graph *graph, const struct graph_uses *uses, const struct graph_op *op)
+{
+    uint64_t total = 0;
+    for (uint32_t t = 0; t < op->k.input_count + op->k.output_count; t++) {
+        const struct graph_value *value = &graph->values[op->value[t]];
+        bool input = t < op->k.input_count;
+        if (value->place != (input ? GRAPH_CONSTANT : GRAPH_TEMP) || value->size_bytes > FOLD_BYTES_MAX)
+            return false;
+        if (!input && graph_uses_of(uses, op->value[t]).writes != 1)
+            return false;
+        total += value->size_bytes;
+    }
+    /* Without inputs it is a fill: making it where it is used costs less than keeping it. */
+    return op->k.input_count > 0 && total <= FOLD_BYTES_MAX;
+}
+
+static void run_row(const struct kern_row *row, const struct kern_call *call, const struct kern_work *work)
+{
+    if (work->units)
+        row->run(call, 0, work->units);
+}
+
+/* S_FALSE when no kernel takes the op. */
+static HRESULT run_now(const struct kern_op *op, uint32_t cpu, void *const *data)
+{
+    struct kern_work work = { 0 };
+    void *state = NULL, *scratch = NULL, *worker = NULL;
+    HRESULT hr = S_FALSE;
+    const struct kern_row *row = kern_find(op, cpu, 1, &state);
+    if (!row)
+        return S_FALSE;
+    row->plan(op, state, 1, &work);
+    scratch = aligned_alloc(64, base_align_up(work.scratch_bytes + 1, 64));
+    worker = aligned_alloc(64, base_align_up(work.worker_scratch_bytes + 1, 64));
+    hr = scratch && worker ? S_OK : E_OUTOFMEMORY;
+    if (SUCCEEDED(hr))
+        run_row(row, &(struct kern_call){ op, data, state, scratch, worker }, &work);
+    free(scratch);
+    free(worker);
+    kern_release(row, state);
+    return hr;
+}
+
+static HRESULT fold(struct graph *graph, const struct graph_options *options, struct graph_op *op)
+{
+    void *data[KERN_TENSORS_MAX], *bases[KERN_TENSORS_MAX];
+    for (uint32_t t = 0; t < op->k.input_count + op->k.output_count; t++) {
+        const struct graph_value *value = &graph->values[op->value[t]];
+        /* Kernels only read what an input's pointer addresses. */
+        bases[t] = t < op->k.input_count ? (void *)(uintptr_t)value->data
+                                         : base_arena_alloc(&graph->arena, value->size_bytes);
+        if (!bases[t])
+            return E_OUTOFMEMORY;
+        data[t] = (char *)bases[t] + graph_view_byte_offset(&op->k.tensors[t]);
+    }
+    HRESULT hr = run_now(&op->k, options->cpu, data);
+    if (hr != S_OK)
+        return hr;
+    for (uint32_t t = op->k.input_count; t < op->k.input_count + op->k.output_count; t++) {
+        graph->values[op->value[t]].place = GRAPH_CONSTANT;
+        graph->values[op->value[t]].data = bases[t];
+    }
+    op->dead = true;
+    return S_OK;
+}
+
+HRESULT graph_pass_fold_constants(struct graph *graph, const struct graph_options *options, bool *changed)
+{
+    struct graph_uses uses;
+    HRESULT hr = graph_uses_init(&uses, graph) ? S_OK : E_OUTOFMEMORY;
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < graph->op_count; i++) {
+        if (!foldable(graph, &uses, graph->ops[i]))
+            continue;
+        hr = fold(graph, options, graph->ops[i]);
+        *changed |= hr == S_OK;
+    }
+    graph_uses_finish(&uses);
+    return hr;
+}

@@ -1,0 +1,138 @@
+/* CONV, GEMM and NORM may end in an element-wise program. The MAP op that alone reads their result becomes that program,
+ * its other inputs (a residual, for example) become theirs; an op that has an epilogue already gets a longer one. */
+#include "graph/pass.h"
+
+static bool takes_epilogue(const struct graph_op *op)
+{
+    DML_TENSOR_DATA_TYPE type = op->k.tensors[op->k.input_count].type;
+    return (op->k.kind == KERN_CONV || op->k.kind == KERN_GEMM || op->k.kind == KERN_NORM) &&
+           op->k.output_count == 1 &&
+           (type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT16);
+}
+
+/* The inputs of `map` that read the host's result as it was written, in FLOAT32; 0 when some read it otherwise. */
+static uint32_t fed_inputs(const struct graph_op *map, const struct graph_op *host)
+{
+    uint32_t fed = 0;
+    for (uint32_t t = 0; t < map->k.input_count; t++) {
+        if (map->value[t] != host->value[host->k.input_count])
+            continue;
+        if (!graph_view_equal(&map->k.tensors[t], &host->k.tensors[host->k.input_count]) ||
+            map->k.u.map.load_type[t] != DML_TENSOR_DATA_TYPE_FLOAT32)
+            return 0;
+        fed |= UINT32_C(1) << t;
+    }
+    return fed;
+}
+
+/* The host's epilogue so far, or the empty one: result = register 0. */
+static void epilogue_of(const struct graph_op *host, struct graph_program *out)
+{
+    memset(out, 0, sizeof(*out));
+    if (host->k.epilogue)
+        out->map = *host->k.epilogue;
+    else
+        out->map.load_type[0] = DML_TENSOR_DATA_TYPE_FLOAT32;
+    out->inputs[0].value = GRAPH_NONE;
+    out->input_count = 1;
+    for (uint32_t t = host->k.epilogue_input; host->k.epilogue && t < host->k.input_count; t++)
+        out->inputs[out->input_count++] = (struct graph_operand){ host->value[t], host->k.tensors[t] };
+}
+
+/* Joins both; the kernel's result is FLOAT32 before it is stored, as an epilogue sees it. */
+static bool join(const struct graph_op *host, const struct graph_op *map, uint32_t fed, struct graph_program *out)
+{
+    struct graph_program first, second;
+    epilogue_of(host, &first);
+    graph_program_of(map, &second);
+    for (uint32_t t = 0; t < second.input_count; t++)
+        if (!(fed >> t & 1) && second.map.load_type[t] != DML_TENSOR_DATA_TYPE_FLOAT32)
+            return false;
+    return graph_program_join(&first, &second, fed, DML_TENSOR_DATA_TYPE_FLOAT32, out);
+}
+
+/* The host with this epilogue, writing where the MAP op wrote. `program` must outlive the result. */
+static bool build(const struct graph_op *host, const struct graph_op *map, const struct graph_program *program,
+                  struct graph_op *out)
+{
+    uint32_t own = host->k.epilogue ? host->k.epilogue_input : host->k.input_count;
+    if (own + program->input_count > KERN_TENSORS_MAX) /* the result's register stands for the output here */
+        return false;
+    *out = *host;
+    for (uint32_t t = 1; t < program->input_count; t++) {
+        out->value[own + t - 1] = program->inputs[t].value;
+        out->k.tensors[own + t - 1] = program->inputs[t].view;
+    }
+    out->k.epilogue = &program->map;
+    out->k.epilogue_input = own;
+    out->k.input_count = own + program->input_count - 1;
+    out->value[out->k.input_count] = map->value[map->k.input_count];
+    out->k.tensors[out->k.input_count] = map->k.tensors[map->k.input_count];
+    return !graph_op_reads(out, out->value[out->k.input_count]);
+}
+
+/* Position of an op that may take in the MAP op at `second` by its input t, or GRAPH_NONE. */
+static uint32_t find_host(const struct graph *graph, const struct graph_uses *uses, uint32_t second, uint32_t t)
+{
+    const struct graph_op *map = graph->ops[second];
+    struct graph_use_summary sum = graph_uses_of(uses, map->value[t]);
+    if (graph->values[map->value[t]].place != GRAPH_TEMP || sum.writes != 1 || sum.reading_ops != 1 ||
+        sum.writer >= second || !takes_epilogue(graph->ops[sum.writer]) ||
+        !graph_op_may_sink(graph, graph->ops[sum.writer], sum.writer, second))
+        return GRAPH_NONE;
+    return sum.writer;
+}
+
+static bool same_shape(const struct graph_op *host, const struct graph_op *map)
+{
+    const struct kern_view *a = &host->k.tensors[host->k.input_count], *b = &map->k.tensors[map->k.input_count];
+    return a->rank == b->rank && !memcmp(a->sizes, b->sizes, a->rank * sizeof(*a->sizes));
+}
+
+static bool fuse(struct graph *graph, struct graph_uses *uses, const struct graph_options *options, uint32_t first,
+                 uint32_t second)
+{
+    struct graph_op *host = graph->ops[first], *map = graph->ops[second], fused;
+    struct graph_program program;
+    uint32_t fed = fed_inputs(map, host);
+    /* An output bound over an input would be written while the host still reads that input. */
+    bool shared = graph->may_alias && graph->values[map->value[map->k.input_count]].place == GRAPH_OUTPUT;
+    if (!fed || shared || !same_shape(host, map) || !join(host, map, fed, &program) ||
+        !build(host, map, &program, &fused) || !graph_op_no_worse(graph, options, host, &fused))
+        return false;
+    fused.k.epilogue = base_arena_copy(&graph->arena, &program.map, sizeof(program.map));
+    if (!fused.k.epilogue) {
+        graph->failed = true;
+        return false;
+    }
+    *host = fused; /* the host now runs where the MAP op ran */
+    map->dead = true;
+    graph->ops[first] = map;
+    graph->ops[second] = host;
+    if (!graph_uses_refresh(uses, second))
+        graph->failed = true;
+    return true;
+}
+
+static bool fuse_any(struct graph *graph, struct graph_uses *uses, const struct graph_options *options, uint32_t second)
+{
+    const struct graph_op *map = graph->ops[second];
+    if (map->dead || map->k.kind != KERN_MAP || map->k.output_count != 1)
+        return false;
+    for (uint32_t t = 0; t < map->k.input_count; t++) {
+        uint32_t first = find_host(graph, uses, second, t);
+        if (first != GRAPH_NONE && fuse(graph, uses, options, first, second))
+            return true;
+    }
+    return false;
+}
+
+HRESULT graph_pass_fuse_activation(struct graph *graph, const struct graph_options *options, bool *changed)
+{
+    struct graph_uses uses;
+    bool ok = graph_uses_init(&uses, graph);
+    for (uint32_t i = 0; ok && !graph->failed && i < graph->op_count; i++)
+        *changed |= fuse_any(graph, &uses, options, i);
+    graph_uses_finish(&uses);
+    return ok && !graph->failed ? S_OK : E_OUTOFMEMORY;
+}

@@ -1,0 +1,166 @@
+/* MOVE ops that only bring data into another order or place:
+ *   read-through   readers of the copy read the source, through a view (slice, split, transpose, reinterpret)
+ *   write-through  the op that made the source writes into the copy at once, and other readers follow (join) */
+#include "graph/pass.h"
+
+struct views {
+    struct graph *graph;
+    const struct graph_options *options;
+    struct graph_uses uses;
+};
+
+/* Every read of value `from` by the op at `reader` becomes one of value `to`; the sides of the copy say how. */
+static bool redirect(const struct views *views, uint32_t reader, uint32_t from, const struct kern_view *from_side,
+                     uint32_t to, const struct kern_view *to_side, struct graph_op *out)
+{
+    *out = *views->graph->ops[reader];
+    for (uint32_t t = 0; t < out->k.input_count; t++) {
+        if (out->value[t] != from)
+            continue;
+        if (!graph_view_through(from_side, to_side, &out->k.tensors[t], &out->k.tensors[t]))
+            return false;
+        out->value[t] = to;
+    }
+    /* Two copies on end become one, which is always less; other kernels must like the new strides. */
+    return out->k.kind == KERN_MOVE || graph_op_no_worse(views->graph, views->options, views->graph->ops[reader], out);
+}
+
+static void commit(struct views *views, uint32_t position, const struct graph_op *op)
+{
+    *views->graph->ops[position] = *op;
+    if (!graph_uses_refresh(&views->uses, position))
+        views->graph->failed = true;
+}
+
+static bool read_through_one(struct views *views, uint32_t move_at, uint32_t reader)
+{
+    const struct graph_op *move = views->graph->ops[move_at];
+    uint32_t source = move->value[0];
+    struct graph_op changed;
+    if (reader <= move_at || graph_op_writes(views->graph->ops[reader], source) ||
+        !graph_stable_between(views->graph, source, move_at, reader) ||
+        !redirect(views, reader, move->value[1], &move->k.tensors[1], source, &move->k.tensors[0], &changed))
+        return false;
+    commit(views, reader, &changed);
+    return true;
+}
+
+/* In place, an op that reads an input and writes an output relies on its element-wise order: it must not change inputs. */
+static bool input_may_alias(const struct graph *graph, uint32_t value)
+{
+    return graph->may_alias && graph->values[value].place == GRAPH_INPUT;
+}
+
+static bool read_through(struct views *views, uint32_t move_at)
+{
+    struct graph *graph = views->graph;
+    const struct graph_op *move = graph->ops[move_at];
+    uint32_t copy = move->value[1];
+    bool any = false;
+    if (graph->values[copy].place != GRAPH_TEMP || copy == move->value[0] || input_may_alias(graph, move->value[0]) ||
+        graph_uses_of(&views->uses, copy).writes != 1)
+        return false;
+    for (uint32_t at = graph_uses_next(&views->uses, copy, views->uses.heads[copy]); at != GRAPH_NONE;
+         at = graph_uses_next(&views->uses, copy, views->uses.pool[at].next)) {
+        const struct graph_use use = views->uses.pool[at];
+        if (use.tensor < graph->ops[use.op]->k.input_count)
+            any |= read_through_one(views, move_at, use.op);
+    }
+    if (graph_uses_of(&views->uses, copy).reading_ops == 0)
+        graph->ops[move_at]->dead = true;
+    return any;
+}
+
+/* Nobody reads the target up to the copy, and all others write other parts of it. */
+static bool target_free(const struct views *views, uint32_t move_at)
+{
+    const struct graph_uses *uses = &views->uses;
+    const struct graph_op *move = views->graph->ops[move_at];
+    uint32_t target = move->value[1];
+    for (uint32_t at = graph_uses_next(uses, target, uses->heads[target]); at != GRAPH_NONE;
+         at = graph_uses_next(uses, target, uses->pool[at].next)) {
+        const struct graph_use *use = &uses->pool[at];
+        const struct graph_op *op = views->graph->ops[use->op];
+        if (use->op == move_at)
+            continue;
+        if (use->tensor < op->k.input_count ? use->op < move_at
+                                            : !graph_views_disjoint(&op->k.tensors[use->tensor], &move->k.tensors[1]))
+            return false;
+    }
+    return true;
+}
+
+/* The next op other than the copy that reads its source, at or after use `*at`; false when there is none. */
+static bool next_other_reader(const struct views *views, uint32_t move_at, uint32_t *at, uint32_t *out_reader)
+{
+    const struct graph_uses *uses = &views->uses;
+    uint32_t source = views->graph->ops[move_at]->value[0];
+    for (*at = graph_uses_next(uses, source, *at); *at != GRAPH_NONE;
+         *at = graph_uses_next(uses, source, uses->pool[*at].next)) {
+        const struct graph_use *use = &uses->pool[*at];
+        if (use->op == move_at || use->tensor >= views->graph->ops[use->op]->k.input_count)
+            continue;
+        *out_reader = use->op;
+        return true;
+    }
+    return false;
+}
+
+/* First a trial (`apply` false) over all other readers of the source, then the change itself. */
+static bool move_readers(struct views *views, uint32_t move_at, uint32_t writer, bool apply)
+{
+    const struct graph_op *move = views->graph->ops[move_at];
+    uint32_t at = views->uses.heads[move->value[0]], reader;
+    struct graph_op changed;
+    while (next_other_reader(views, move_at, &at, &reader)) {
+        if (reader <= writer || graph_op_writes(views->graph->ops[reader], move->value[1]) ||
+            !redirect(views, reader, move->value[0], &move->k.tensors[0], move->value[1], &move->k.tensors[1],
+                      &changed))
+            return false;
+        if (apply)
+            commit(views, reader, &changed);
+        at = views->uses.pool[at].next;
+    }
+    return true;
+}
+
+static bool write_through(struct views *views, uint32_t move_at)
+{
+    struct graph *graph = views->graph;
+    struct graph_op *move = graph->ops[move_at], made;
+    uint32_t source = move->value[0], target = move->value[1];
+    enum graph_place place = graph->values[target].place;
+    struct graph_use_summary sum = graph_uses_of(&views->uses, source);
+    if (graph->values[source].place != GRAPH_TEMP || (place != GRAPH_TEMP && place != GRAPH_OUTPUT) ||
+        source == target || sum.writes != 1 || sum.writer >= move_at || (graph->may_alias && place == GRAPH_OUTPUT))
+        return false;
+    made = *graph->ops[sum.writer];
+    if (graph_op_reads(&made, target) || graph_op_writes(&made, target) || !target_free(views, move_at) ||
+        !graph_view_through(&move->k.tensors[0], &move->k.tensors[1], &made.k.tensors[sum.writer_tensor],
+                            &made.k.tensors[sum.writer_tensor]))
+        return false;
+    made.value[sum.writer_tensor] = target;
+    if (made.k.kind != KERN_MOVE && !graph_op_no_worse(graph, views->options, graph->ops[sum.writer], &made))
+        return false;
+    if (!move_readers(views, move_at, sum.writer, false))
+        return false;
+    move_readers(views, move_at, sum.writer, true);
+    commit(views, sum.writer, &made);
+    move->dead = true;
+    return true;
+}
+
+HRESULT graph_pass_views(struct graph *graph, const struct graph_options *options, bool *changed)
+{
+    struct views views = { graph, options, { 0 } };
+    bool ok = graph_uses_init(&views.uses, graph);
+    for (uint32_t i = 0; ok && !graph->failed && i < graph->op_count; i++) {
+        if (graph->ops[i]->dead || graph->ops[i]->k.kind != KERN_MOVE)
+            continue;
+        *changed |= read_through(&views, i);
+        if (!graph->ops[i]->dead)
+            *changed |= write_through(&views, i);
+    }
+    graph_uses_finish(&views.uses);
+    return ok && !graph->failed ? S_OK : E_OUTOFMEMORY;
+}

@@ -1,0 +1,94 @@
+/* Runs the rows of passes.def until a round changes nothing. */
+#include "graph/pass.h"
+
+#include "base/cpu.h"
+#include "base/log.h"
+#include "base/parallel.h"
+
+#include <stdlib.h>
+
+/* Each round strictly shrinks or finishes something; this only bounds a mistake. */
+#define ROUNDS_MAX 16
+
+static const struct {
+    const char *name;
+    graph_pass_fn *run;
+    bool host_only;
+} passes[] = {
+#define PASS(name, host_only, meaning) { #name, graph_pass_##name, host_only },
+#include "graph/passes.def"
+#undef PASS
+};
+
+static uint32_t pass_bit(const char *name, size_t length)
+{
+    if (length == 3 && !memcmp(name, "all", 3))
+        return UINT32_MAX;
+    for (uint32_t i = 0; i < ARRAY_SIZE(passes); i++)
+        if (strlen(passes[i].name) == length && !memcmp(passes[i].name, name, length))
+            return UINT32_C(1) << i;
+    if (length)
+        base_log(BASE_LOG_WARN, "ANYDML_DISABLE_PASS: there is no pass \"%.*s\"", (int)length, name);
+    return 0;
+}
+
+void graph_options_init(struct graph_options *options, bool host, uint32_t threads)
+{
+    const char *names = getenv("ANYDML_DISABLE_PASS");
+    memset(options, 0, sizeof(*options));
+    options->cpu = base_cpu_flags();
+    options->threads = threads ? threads : base_parallel_threads();
+    options->host = host;
+    while (names && *names) {
+        size_t length = strcspn(names, ",");
+        options->disabled_passes |= pass_bit(names, length);
+        names += length + (names[length] == ',');
+    }
+}
+
+static void remove_dead(struct graph *graph)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < graph->op_count; i++)
+        if (!graph->ops[i]->dead)
+            graph->ops[kept++] = graph->ops[i];
+    graph->op_count = kept;
+}
+
+static void trace(const struct graph *graph, const char *name)
+{
+    if (!base_log_enabled(BASE_LOG_TRACE))
+        return;
+    char *text = graph_print(graph);
+    base_log(BASE_LOG_TRACE, "graph after %s:\n%s", name, text ? text : "(out of memory)");
+    free(text);
+}
+
+static HRESULT run_round(struct graph *graph, const struct graph_options *options, bool *changed)
+{
+    for (uint32_t i = 0; i < ARRAY_SIZE(passes); i++) {
+        bool here = false;
+        if ((options->disabled_passes >> i & 1) || (passes[i].host_only && !options->host))
+            continue;
+        HRESULT hr = passes[i].run(graph, options, &here);
+        if (FAILED(hr) || graph->failed)
+            return E_OUTOFMEMORY;
+        remove_dead(graph);
+        if (here)
+            trace(graph, passes[i].name);
+        *changed |= here;
+    }
+    return S_OK;
+}
+
+HRESULT graph_run_passes(struct graph *graph, const struct graph_options *options)
+{
+    bool changed = true;
+    HRESULT hr = S_OK;
+    trace(graph, "lowering");
+    for (uint32_t round = 0; SUCCEEDED(hr) && changed && round < ROUNDS_MAX; round++) {
+        changed = false;
+        hr = run_round(graph, options, &changed);
+    }
+    return hr;
+}

@@ -1,0 +1,187 @@
+/* Kinds, parameters and element-wise programs as text. */
+#include "graph/pass.h"
+
+static const char *const kind_names[] = { "map",  "reduce", "gemm", "conv",     "pool",   "softmax", "norm",
+                                          "lp_norm", "lrn", "move", "pad", "resample", "gather", "attention" };
+
+static void print_array(struct graph_text *text, const char *name, const uint32_t *values, uint32_t count)
+{
+    graph_text_add(text, " %s=[", name);
+    for (uint32_t i = 0; i < count; i++)
+        graph_text_add(text, "%s%u", i ? "," : "", values[i]);
+    graph_text_add(text, "]");
+}
+
+static void print_floats(struct graph_text *text, const char *name, const float *values, uint32_t count)
+{
+    graph_text_add(text, " %s=[", name);
+    for (uint32_t i = 0; i < count; i++)
+        graph_text_add(text, "%s%.9g", i ? "," : "", values[i]);
+    graph_text_add(text, "]");
+}
+
+static void print_immediate(struct graph_text *text, uint32_t type, const union kern_scalar *value)
+{
+    switch (type) {
+    case DML_TENSOR_DATA_TYPE_FLOAT32: graph_text_add(text, "%.9g", value->f32); break;
+    case DML_TENSOR_DATA_TYPE_FLOAT64: graph_text_add(text, "%.17g", value->f64); break;
+    case DML_TENSOR_DATA_TYPE_INT32: graph_text_add(text, "%d", value->i32); break;
+    case DML_TENSOR_DATA_TYPE_UINT32: graph_text_add(text, "%u", value->u32); break;
+    case DML_TENSOR_DATA_TYPE_INT64: graph_text_add(text, "%lld", (long long)value->i64); break;
+    default: graph_text_add(text, "%llu", (unsigned long long)value->u64); break;
+    }
+}
+
+struct program_text {
+    const struct kern_map *map;
+    uint32_t inputs;
+    uint8_t uses[KERN_TENSORS_MAX + KERN_MAP_INST_MAX];
+};
+
+static void print_register(struct graph_text *text, const struct program_text *program, uint32_t reg);
+
+static void print_instruction(struct graph_text *text, const struct program_text *program, uint32_t index)
+{
+    const struct kern_map_inst *inst = &program->map->inst[index];
+    uint32_t arity = graph_map_arity(inst->code);
+    static const union kern_scalar zero;
+    bool second = memcmp(&inst->imm[1], &zero, sizeof(zero)) != 0;
+    bool first = second || memcmp(&inst->imm[0], &zero, sizeof(zero)) != 0 || inst->code == KERN_MAP_CONST;
+    if (inst->code == KERN_MAP_CONVERT)
+        graph_text_add(text, "%s_to_", graph_type_name(inst->type));
+    graph_text_add(text, "%s",
+                   inst->code == KERN_MAP_CONVERT ? graph_type_name(inst->to_type) : graph_map_name(inst->code));
+    graph_text_add(text, "(");
+    for (uint32_t s = 0; s < arity; s++) {
+        graph_text_add(text, "%s", s ? ", " : "");
+        print_register(text, program, inst->src[s]);
+    }
+    for (uint32_t p = 0; p < (first ? 1u : 0u) + (second ? 1u : 0u); p++) {
+        graph_text_add(text, "%s", arity || p ? ", " : "");
+        print_immediate(text, inst->type, &inst->imm[p]);
+    }
+    graph_text_add(text, ")");
+}
+
+/* A register used once stands for its expression, others have a name. */
+static void print_register(struct graph_text *text, const struct program_text *program, uint32_t reg)
+{
+    if (reg < program->inputs)
+        graph_text_add(text, "i%u", reg);
+    else if (program->uses[reg] > 1)
+        graph_text_add(text, "t%u", reg - program->inputs);
+    else
+        print_instruction(text, program, reg - program->inputs);
+}
+
+static void print_program(struct graph_text *text, const struct kern_map *map, uint32_t inputs, uint32_t outputs)
+{
+    struct program_text program = { map, inputs, { 0 } };
+    for (uint32_t i = 0; i < map->inst_count; i++)
+        for (uint32_t s = 0; s < graph_map_arity(map->inst[i].code); s++)
+            program.uses[map->inst[i].src[s]] += program.uses[map->inst[i].src[s]] < 2;
+    for (uint32_t j = 0; j < outputs; j++)
+        program.uses[map->store[j]] += program.uses[map->store[j]] < 2;
+    for (uint32_t i = 0; i < inputs; i++)
+        graph_text_add(text, "%si%u:%s", i ? " " : " {", i, graph_type_name(map->load_type[i]));
+    graph_text_add(text, "%s", inputs ? ";" : " {");
+    for (uint32_t i = 0; i < map->inst_count; i++) {
+        if (program.uses[inputs + i] < 2)
+            continue;
+        graph_text_add(text, " t%u = ", i);
+        print_instruction(text, &program, i);
+        graph_text_add(text, ";");
+    }
+    for (uint32_t j = 0; j < outputs; j++) {
+        graph_text_add(text, "%s", j ? ", " : " ");
+        print_register(text, &program, map->store[j]);
+    }
+    graph_text_add(text, "}");
+}
+
+static void print_conv(struct graph_text *text, const struct kern_conv *conv)
+{
+    graph_text_add(text, " groups=%u%s%s%s", conv->groups, conv->transposed ? " transposed" : "",
+                   conv->flip ? " flip" : "", conv->has_bias ? " bias" : "");
+    print_array(text, "strides", conv->strides, conv->spatial);
+    print_array(text, "dilations", conv->dilations, conv->spatial);
+    print_array(text, "pad_start", conv->pad_start, conv->spatial);
+    print_array(text, "pad_end", conv->pad_end, conv->spatial);
+}
+
+static void print_pool(struct graph_text *text, const struct kern_pool *pool)
+{
+    static const char *const modes[] = { "average", "lp", "max" };
+    graph_text_add(text, " %s%s%s p=%u", modes[pool->mode], pool->include_padding ? " include_padding" : "",
+                   pool->has_indices ? " indices" : "", pool->p);
+    print_array(text, "window", pool->window, pool->spatial);
+    print_array(text, "strides", pool->strides, pool->spatial);
+    print_array(text, "dilations", pool->dilations, pool->spatial);
+    print_array(text, "pad_start", pool->pad_start, pool->spatial);
+    print_array(text, "pad_end", pool->pad_end, pool->spatial);
+}
+
+static void print_norm(struct graph_text *text, const struct kern_norm *norm)
+{
+    graph_text_add(text, " axes=0x%x epsilon=%.9g%s%s%s%s", norm->axes, norm->epsilon, norm->use_mean ? " mean" : "",
+                   norm->use_variance ? " variance" : "", norm->has_scale ? " scale" : "",
+                   norm->has_bias ? " bias" : "");
+}
+
+static void print_resample(struct graph_text *text, const struct kern_resample *resample, uint32_t rank)
+{
+    graph_text_add(text, " mode=%u rounding=%u", (unsigned)resample->mode, (unsigned)resample->rounding);
+    print_floats(text, "scales", resample->scales, rank);
+    print_floats(text, "input_offsets", resample->input_offsets, rank);
+    print_floats(text, "output_offsets", resample->output_offsets, rank);
+}
+
+static void print_parameters(struct graph_text *text, const struct kern_op *op)
+{
+    uint32_t rank = op->tensors[op->input_count].rank;
+    switch (op->kind) {
+    case KERN_MAP: print_program(text, &op->u.map, op->input_count, op->output_count); break;
+    case KERN_REDUCE:
+        graph_text_add(text, " function=%u axes=0x%x%s", (unsigned)op->u.reduce.function, op->u.reduce.axes,
+                       op->u.reduce.last ? " last" : "");
+        break;
+    case KERN_GEMM:
+        graph_text_add(text, " alpha=%.9g beta=%.9g%s", op->u.gemm.alpha, op->u.gemm.beta, op->u.gemm.has_c ? " c" : "");
+        break;
+    case KERN_CONV: print_conv(text, &op->u.conv); break;
+    case KERN_POOL: print_pool(text, &op->u.pool); break;
+    case KERN_SOFTMAX:
+        graph_text_add(text, " mode=%u axes=0x%x", (unsigned)op->u.softmax.mode, op->u.softmax.axes);
+        break;
+    case KERN_NORM: print_norm(text, &op->u.norm); break;
+    case KERN_LP_NORM:
+        graph_text_add(text, " axis=%u epsilon=%.9g p=%u", op->u.lp_norm.axis, op->u.lp_norm.epsilon, op->u.lp_norm.p);
+        break;
+    case KERN_LRN:
+        graph_text_add(text, " %s size=%u alpha=%.9g beta=%.9g bias=%.9g",
+                       op->u.lrn.cross_channel ? "channels" : "pixels", op->u.lrn.local_size, op->u.lrn.alpha,
+                       op->u.lrn.beta, op->u.lrn.bias);
+        break;
+    case KERN_MOVE: break;
+    case KERN_PAD:
+        graph_text_add(text, " mode=%u", (unsigned)op->u.pad.mode);
+        print_array(text, "start", op->u.pad.start, rank);
+        break;
+    case KERN_RESAMPLE: print_resample(text, &op->u.resample, rank); break;
+    case KERN_GATHER: graph_text_add(text, " axis=%u index_rank=%u", op->u.gather.axis, op->u.gather.index_rank); break;
+    case KERN_ATTENTION:
+        graph_text_add(text, " scale=%.9g%s", op->u.attention.scale, op->u.attention.has_mask ? " mask" : "");
+        break;
+    case KERN_KIND_COUNT: break;
+    }
+}
+
+void graph_text_op(struct graph_text *text, const struct kern_op *op)
+{
+    graph_text_add(text, "%s", (unsigned)op->kind < ARRAY_SIZE(kind_names) ? kind_names[op->kind] : "?");
+    print_parameters(text, op);
+    if (op->epilogue) {
+        graph_text_add(text, " epilogue");
+        print_program(text, op->epilogue, 1 + op->input_count - op->epilogue_input, 1);
+    }
+}

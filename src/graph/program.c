@@ -1,0 +1,189 @@
+/* Joining element-wise programs: registers are renumbered, equal inputs become one, and a conversion stands where the
+ * first program's result was stored and loaded. */
+#include "graph/pass.h"
+
+void graph_program_of(const struct graph_op *op, struct graph_program *out)
+{
+    out->map = op->k.u.map;
+    out->input_count = op->k.input_count;
+    for (uint32_t i = 0; i < op->k.input_count; i++)
+        out->inputs[i] = (struct graph_operand){ op->value[i], op->k.tensors[i] };
+}
+
+static bool add_input(struct graph_program *program, const struct graph_operand *input, uint8_t load, uint8_t *out_reg)
+{
+    uint32_t i;
+    for (i = 0; i < program->input_count; i++)
+        if (program->inputs[i].value == input->value && program->map.load_type[i] == load &&
+            graph_view_equal(&program->inputs[i].view, &input->view))
+            break;
+    if (i == KERN_TENSORS_MAX)
+        return false;
+    if (i == program->input_count) {
+        program->inputs[i] = *input;
+        program->map.load_type[i] = load;
+        program->input_count++;
+    }
+    *out_reg = (uint8_t)i;
+    return true;
+}
+
+/* Appends one instruction on renumbered registers; `*out_reg` is its result. */
+static bool append(struct graph_program *program, struct kern_map_inst inst, uint8_t *out_reg)
+{
+    if (program->map.inst_count == KERN_MAP_INST_MAX)
+        return false;
+    *out_reg = (uint8_t)(program->input_count + program->map.inst_count);
+    program->map.inst[program->map.inst_count++] = inst;
+    return true;
+}
+
+/* Appends all of `source`; regs[0 .. its inputs) say where its inputs are now and regs[inputs ..] are filled. */
+static bool append_all(struct graph_program *program, const struct graph_program *source, uint8_t *regs)
+{
+    for (uint32_t i = 0; i < source->map.inst_count; i++) {
+        struct kern_map_inst inst = source->map.inst[i];
+        for (uint32_t s = 0; s < ARRAY_SIZE(inst.src); s++)
+            inst.src[s] = inst.src[s] < source->input_count + i ? regs[inst.src[s]] : 0;
+        if (!append(program, inst, &regs[source->input_count + i]))
+            return false;
+    }
+    return true;
+}
+
+static DML_TENSOR_DATA_TYPE register_type(const struct graph_program *program, uint32_t reg)
+{
+    return reg < program->input_count ? program->map.load_type[reg]
+                                      : program->map.inst[reg - program->input_count].to_type;
+}
+
+static bool convert(struct graph_program *program, DML_TENSOR_DATA_TYPE to, uint8_t *reg)
+{
+    DML_TENSOR_DATA_TYPE from = register_type(program, *reg);
+    struct kern_map_inst inst = { .code = KERN_MAP_CONVERT, .type = (uint8_t)from, .to_type = (uint8_t)to };
+    inst.src[0] = *reg;
+    return from == to || append(program, inst, reg);
+}
+
+/* All that `program` reads is FLOAT16: its result was FLOAT16 for storage's sake, not because a cast asked for it. */
+static bool only_half_inputs(const struct graph_program *program)
+{
+    for (uint32_t i = 0; i < program->input_count; i++)
+        if (program->inputs[i].view.type != DML_TENSOR_DATA_TYPE_FLOAT16 && program->inputs[i].value != GRAPH_NONE)
+            return false;
+    return program->input_count > 0;
+}
+
+/* Narrow integers keep the low bits when stored: WRAP does the same in a register. */
+static bool wrap(struct graph_program *program, DML_TENSOR_DATA_TYPE stored, uint8_t *reg)
+{
+    bool is_signed = stored == DML_TENSOR_DATA_TYPE_INT16 || stored == DML_TENSOR_DATA_TYPE_INT8;
+    DML_TENSOR_DATA_TYPE type = is_signed ? DML_TENSOR_DATA_TYPE_INT32 : DML_TENSOR_DATA_TYPE_UINT32;
+    struct kern_map_inst inst = { .code = KERN_MAP_WRAP, .type = (uint8_t)type, .to_type = (uint8_t)type };
+    if (graph_is_float(register_type(program, *reg)) || !convert(program, type, reg))
+        return false;
+    inst.src[0] = *reg;
+    inst.imm[0].u32 = schema_data_type_bits(stored);
+    return append(program, inst, reg);
+}
+
+/* The register as it would be after a store as `stored`. */
+static bool pass_storage(struct graph_program *program, DML_TENSOR_DATA_TYPE stored, DML_TENSOR_DATA_TYPE load,
+                         uint8_t *reg)
+{
+    switch (stored) {
+    case DML_TENSOR_DATA_TYPE_FLOAT16:
+        return register_type(program, *reg) == DML_TENSOR_DATA_TYPE_FLOAT32 && load == DML_TENSOR_DATA_TYPE_FLOAT32;
+    case DML_TENSOR_DATA_TYPE_INT16:
+    case DML_TENSOR_DATA_TYPE_INT8:
+    case DML_TENSOR_DATA_TYPE_UINT16:
+    case DML_TENSOR_DATA_TYPE_UINT8:
+        return wrap(program, stored, reg);
+    case DML_TENSOR_DATA_TYPE_UINT4:
+    case DML_TENSOR_DATA_TYPE_INT4:
+    case DML_TENSOR_DATA_TYPE_UNKNOWN:
+        return false;
+    default:
+        return convert(program, stored, reg);
+    }
+}
+
+static bool add_inputs(struct graph_program *out, const struct graph_program *source, uint32_t skip, uint8_t *regs)
+{
+    for (uint32_t i = 0; i < source->input_count; i++)
+        if (!(skip >> i & 1) && !add_input(out, &source->inputs[i], source->map.load_type[i], &regs[i]))
+            return false;
+    return true;
+}
+
+bool graph_program_join(const struct graph_program *first, const struct graph_program *second, uint32_t fed,
+                        DML_TENSOR_DATA_TYPE stored, struct graph_program *out)
+{
+    uint8_t first_regs[KERN_TENSORS_MAX + KERN_MAP_INST_MAX] = { 0 };
+    uint8_t second_regs[KERN_TENSORS_MAX + KERN_MAP_INST_MAX] = { 0 };
+    memset(out, 0, sizeof(*out));
+    if (stored == DML_TENSOR_DATA_TYPE_FLOAT16 && !only_half_inputs(first))
+        return false;
+    if (!add_inputs(out, first, 0, first_regs) || !add_inputs(out, second, fed, second_regs) ||
+        !append_all(out, first, first_regs))
+        return false;
+    for (uint32_t i = 0; i < second->input_count; i++) {
+        if (!(fed >> i & 1))
+            continue;
+        second_regs[i] = first_regs[first->map.store[0]];
+        if (!pass_storage(out, stored, second->map.load_type[i], &second_regs[i]) ||
+            !convert(out, second->map.load_type[i], &second_regs[i]))
+            return false;
+    }
+    if (!append_all(out, second, second_regs))
+        return false;
+    for (uint32_t j = 0; j < KERN_TENSORS_MAX; j++)
+        if (second->map.store[j] < second->input_count + second->map.inst_count)
+            out->map.store[j] = second_regs[second->map.store[j]];
+    return true;
+}
+
+void graph_program_trim(struct graph_program *program)
+{
+    bool needed[KERN_TENSORS_MAX + KERN_MAP_INST_MAX] = { 0 };
+    uint8_t regs[KERN_TENSORS_MAX + KERN_MAP_INST_MAX] = { 0 };
+    struct graph_program out = { 0 };
+    uint32_t inputs = program->input_count;
+    needed[program->map.store[0]] = true;
+    for (uint32_t i = program->map.inst_count; i--;)
+        for (uint32_t s = 0; needed[inputs + i] && s < ARRAY_SIZE(program->map.inst[i].src); s++)
+            if (s < graph_map_arity(program->map.inst[i].code))
+                needed[program->map.inst[i].src[s]] = true;
+    for (uint32_t i = 0; i < inputs; i++)
+        if (needed[i])
+            add_input(&out, &program->inputs[i], program->map.load_type[i], &regs[i]);
+    for (uint32_t i = 0; i < program->map.inst_count; i++) {
+        struct kern_map_inst inst = program->map.inst[i];
+        if (!needed[inputs + i])
+            continue;
+        for (uint32_t s = 0; s < ARRAY_SIZE(inst.src); s++)
+            inst.src[s] = s < graph_map_arity(inst.code) ? regs[inst.src[s]] : 0;
+        append(&out, inst, &regs[inputs + i]);
+    }
+    out.map.store[0] = regs[program->map.store[0]];
+    *program = out;
+}
+
+static const struct {
+    const char *name;
+    uint32_t arity;
+} codes[] = {
+#define MAPOP(name, arity, types, formula) { #name, arity },
+#include "kernels/mapops.def"
+#undef MAPOP
+};
+
+const char *graph_map_name(uint32_t code)
+{
+    return code < ARRAY_SIZE(codes) ? codes[code].name : "?";
+}
+
+uint32_t graph_map_arity(uint32_t code)
+{
+    return code < ARRAY_SIZE(codes) ? codes[code].arity : 0;
+}

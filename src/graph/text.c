@@ -1,0 +1,64 @@
+#include "graph/pass.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static bool reserve(struct graph_text *text, size_t more)
+{
+    if (text->length + more + 1 <= text->capacity)
+        return true;
+    size_t capacity = (text->length + more + 1) * 2;
+    char *data = realloc(text->data, capacity);
+    if (!data)
+        return false;
+    text->data = data;
+    text->capacity = capacity;
+    return true;
+}
+
+void graph_text_add(struct graph_text *text, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (length < 0 || text->failed || !reserve(text, (size_t)length)) {
+        text->failed = true;
+        return;
+    }
+    va_start(args, format);
+    vsnprintf(text->data + text->length, (size_t)length + 1, format, args);
+    va_end(args);
+    text->length += (size_t)length;
+}
+
+char *graph_text_take(struct graph_text *text)
+{
+    char *data = text->data;
+    if (text->failed) {
+        free(data);
+        data = NULL;
+    }
+    memset(text, 0, sizeof(*text));
+    return data;
+}
+
+static const char *const type_names[] = { "?",   "f32", "f16", "u32", "u16", "u8", "i32",
+                                          "i16", "i8",  "f64", "u64", "i64", "u4", "i4" };
+
+const char *graph_type_name(uint32_t type)
+{
+    return type < ARRAY_SIZE(type_names) ? type_names[type] : "?";
+}
+
+void graph_text_view(struct graph_text *text, const struct kern_view *view)
+{
+    graph_text_add(text, "%s[", graph_type_name(view->type));
+    for (uint32_t i = 0; i < view->rank; i++)
+        graph_text_add(text, "%s%u", i ? "," : "", view->sizes[i]);
+    graph_text_add(text, "]{");
+    for (uint32_t i = 0; i < view->rank; i++)
+        graph_text_add(text, "%s%lld", i ? "," : "", (long long)view->strides[i]);
+    graph_text_add(text, "}%+lld", (long long)view->offset);
+}

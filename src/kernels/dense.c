@@ -1,0 +1,199 @@
+#include "kernels/dense.h"
+
+#include "base/cpu.h"
+#include "kernels/map.h"
+
+#include <math.h>
+#include <stdlib.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+static double round_clamped(double value, double low, double high)
+{
+    if (value != value)
+        return 0;
+    value = rint(value);
+    return value < low ? low : value > high ? high : value;
+}
+
+void dense_store(void *data, int64_t index, DML_TENSOR_DATA_TYPE type, double value)
+{
+    switch (type) {
+    case DML_TENSOR_DATA_TYPE_FLOAT64: ((double *)data)[index] = value; break;
+    case DML_TENSOR_DATA_TYPE_FLOAT32: ((float *)data)[index] = (float)value; break;
+    case DML_TENSOR_DATA_TYPE_FLOAT16: ((uint16_t *)data)[index] = base_double_to_half(value); break;
+    case DML_TENSOR_DATA_TYPE_INT8: ((int8_t *)data)[index] = (int8_t)round_clamped(value, -128, 127); break;
+    case DML_TENSOR_DATA_TYPE_UINT8: ((uint8_t *)data)[index] = (uint8_t)round_clamped(value, 0, 255); break;
+    case DML_TENSOR_DATA_TYPE_INT16: ((int16_t *)data)[index] = (int16_t)round_clamped(value, -32768, 32767); break;
+    case DML_TENSOR_DATA_TYPE_UINT16: ((uint16_t *)data)[index] = (uint16_t)round_clamped(value, 0, 65535); break;
+    case DML_TENSOR_DATA_TYPE_INT32:
+        ((int32_t *)data)[index] = (int32_t)round_clamped(value, INT32_MIN, INT32_MAX);
+        break;
+    case DML_TENSOR_DATA_TYPE_UINT32: ((uint32_t *)data)[index] = (uint32_t)round_clamped(value, 0, UINT32_MAX); break;
+    default: break; /* 64-bit integers do not fit in a double: no dense kernel accepts them */
+    }
+}
+
+bool dense_is_float(DML_TENSOR_DATA_TYPE type)
+{
+    return type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT16 ||
+           type == DML_TENSOR_DATA_TYPE_FLOAT64;
+}
+
+bool dense_same_type(const struct kern_op *op, uint32_t first, uint32_t last, DML_TENSOR_DATA_TYPE type)
+{
+    for (uint32_t i = first; i <= last; i++) {
+        if (op->tensors[i].type != type)
+            return false;
+    }
+    return true;
+}
+
+bool dense_epilogue_fits(const struct kern_op *op)
+{
+    DML_TENSOR_DATA_TYPE type = op->tensors[op->input_count].type;
+    return !op->epilogue || type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT16;
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2,f16c"))) static void halves_to_floats(const uint16_t *in, uint32_t count, float *out)
+{
+    uint32_t i = 0;
+    for (; i + 8 <= count; i += 8)
+        _mm256_storeu_ps(out + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(in + i))));
+    for (; i < count; i++)
+        out[i] = _cvtsh_ss(in[i]);
+}
+
+__attribute__((target("avx2,f16c"))) static void floats_to_halves(const float *in, uint32_t count, uint16_t *out)
+{
+    uint32_t i = 0;
+    for (; i + 8 <= count; i += 8)
+        _mm_storeu_si128((__m128i *)(out + i), _mm256_cvtps_ph(_mm256_loadu_ps(in + i), _MM_FROUND_TO_NEAREST_INT));
+    for (; i < count; i++)
+        out[i] = _cvtss_sh(in[i], _MM_FROUND_TO_NEAREST_INT);
+}
+
+static bool halves_fast(void)
+{
+    return base_cpu_flags() & BASE_CPU_AVX2;
+}
+#else
+static bool halves_fast(void)
+{
+    return false;
+}
+
+static void halves_to_floats(const uint16_t *in, uint32_t count, float *out)
+{
+    for (uint32_t i = 0; i < count; i++)
+        out[i] = base_half_to_float(in[i]);
+}
+
+static void floats_to_halves(const float *in, uint32_t count, uint16_t *out)
+{
+    for (uint32_t i = 0; i < count; i++)
+        out[i] = base_float_to_half(in[i]);
+}
+#endif
+
+void dense_load_row(const void *data, int64_t index, int64_t step, DML_TENSOR_DATA_TYPE type, uint32_t count, float *out)
+{
+    if (type == DML_TENSOR_DATA_TYPE_FLOAT32 && step == 1) {
+        memcpy(out, (const float *)data + index, count * sizeof(float));
+    } else if (type == DML_TENSOR_DATA_TYPE_FLOAT32) {
+        for (uint32_t i = 0; i < count; i++)
+            out[i] = ((const float *)data)[index + i * step];
+    } else if (type == DML_TENSOR_DATA_TYPE_FLOAT16 && step == 1 && halves_fast()) {
+        halves_to_floats((const uint16_t *)data + index, count, out);
+    } else {
+        for (uint32_t i = 0; i < count; i++)
+            out[i] = (float)dense_load(data, index + i * step, type);
+    }
+}
+
+void dense_store_row(void *data, int64_t index, int64_t step, DML_TENSOR_DATA_TYPE type, uint32_t count, const float *in)
+{
+    if (type == DML_TENSOR_DATA_TYPE_FLOAT32 && step == 1) {
+        memcpy((float *)data + index, in, count * sizeof(float));
+    } else if (type == DML_TENSOR_DATA_TYPE_FLOAT32) {
+        for (uint32_t i = 0; i < count; i++)
+            ((float *)data)[index + i * step] = in[i];
+    } else if (type == DML_TENSOR_DATA_TYPE_FLOAT16 && step == 1 && halves_fast()) {
+        floats_to_halves(in, count, (uint16_t *)data + index);
+    } else {
+        for (uint32_t i = 0; i < count; i++)
+            dense_store(data, index + i * step, type, in[i]);
+    }
+}
+
+/* Repeated dimensions count as widest: walking them last would touch one element again and again. */
+static int64_t stride_width(const struct kern_view *view, uint32_t d)
+{
+    return view->sizes[d] == 1 || view->strides[d] == 0 ? INT64_MAX : llabs(view->strides[d]);
+}
+
+void dense_memory_order(const struct kern_view *view, uint32_t *order)
+{
+    for (uint32_t d = 0; d < view->rank; d++) {
+        uint32_t place = d;
+        for (; place > 0 && stride_width(view, order[place - 1]) < stride_width(view, d); place--)
+            order[place] = order[place - 1];
+        order[place] = d;
+    }
+}
+
+struct kern_view dense_permute(const struct kern_view *view, const uint32_t *order)
+{
+    struct kern_view result = *view;
+    for (uint32_t d = 0; d < view->rank; d++) {
+        result.sizes[d] = view->sizes[order[d]];
+        result.strides[d] = view->strides[order[d]];
+    }
+    return result;
+}
+
+static const struct kern_map_isa *map_isa(void)
+{
+#if defined(__x86_64__)
+    if (base_cpu_flags() & BASE_CPU_AVX512)
+        return &kern_map_isa_avx512;
+    if (base_cpu_flags() & BASE_CPU_AVX2)
+        return &kern_map_isa_avx2;
+#endif
+    return &kern_map_isa_portable;
+}
+
+uint64_t dense_epilogue_bytes(const struct kern_op *op)
+{
+    return op->epilogue ? base_align_up(kern_epilogue_bytes(op), 64) : 0;
+}
+
+void dense_finish_f32(const struct kern_call *call, void *scratch, const uint32_t *at, uint32_t count,
+                      const float *values)
+{
+    uint32_t out = call->op->input_count;
+    const struct kern_view *y = &call->op->tensors[out];
+    if (call->op->epilogue)
+        kern_epilogue_row(call, map_isa(), scratch, at, y->rank - 1, values, count);
+    else
+        dense_store_row(call->data[out], dense_offset(y, at, y->rank), y->strides[y->rank - 1], y->type, count, values);
+}
+
+void dense_finish(const struct kern_call *call, const uint32_t *at, uint32_t count, const double *values)
+{
+    const struct kern_view *y = &call->op->tensors[call->op->input_count];
+    uint32_t last = y->rank - 1, index[KERN_RANK_MAX];
+    if (!call->op->epilogue) {
+        int64_t offset = dense_offset(y, at, y->rank);
+        for (uint32_t i = 0; i < count; i++)
+            dense_store(call->data[call->op->input_count], offset + i * y->strides[last], y->type, values[i]);
+        return;
+    }
+    memcpy(index, at, y->rank * sizeof(*index));
+    for (uint32_t i = 0; i < count; i++) {
+        index[last] = at[last] + i;
+        kern_epilogue_store(call, index, values[i]);
+    }
+}

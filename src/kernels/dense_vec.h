@@ -1,0 +1,175 @@
+/* Vectors of FLOAT32 as wide as the instruction set that the including file is compiled for. Bodies written with these
+ * are included by x86/dense_avx2.c and x86/dense_avx512.c. */
+#ifndef KERNELS_DENSE_VEC_H
+#define KERNELS_DENSE_VEC_H
+
+#include "kernels/dense.h"
+
+#include <immintrin.h>
+
+#if defined(__AVX512F__)
+#define VEC 16
+typedef __m512 vec;
+
+DENSE_INLINE vec vec_load(const float *from)
+{
+    return _mm512_loadu_ps(from);
+}
+
+DENSE_INLINE vec vec_load_half(const uint16_t *from)
+{
+    return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)from));
+}
+
+DENSE_INLINE void vec_store(float *to, vec value)
+{
+    _mm512_storeu_ps(to, value);
+}
+
+DENSE_INLINE void vec_store_half(uint16_t *to, vec value)
+{
+    _mm256_storeu_si256((__m256i *)to, _mm512_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT));
+}
+
+DENSE_INLINE vec vec_set(float value)
+{
+    return _mm512_set1_ps(value);
+}
+
+/* NaN in `a` gives b. */
+DENSE_INLINE vec vec_max(vec a, vec b)
+{
+    return _mm512_max_ps(a, b);
+}
+
+DENSE_INLINE vec vec_abs(vec a)
+{
+    return _mm512_abs_ps(a);
+}
+
+DENSE_INLINE vec vec_fma(vec a, vec b, vec c)
+{
+    return _mm512_fmadd_ps(a, b, c);
+}
+
+DENSE_INLINE float vec_sum(vec a)
+{
+    return _mm512_reduce_add_ps(a);
+}
+
+DENSE_INLINE float vec_top(vec a)
+{
+    return _mm512_reduce_max_ps(a);
+}
+
+DENSE_INLINE vec vec_round(vec a)
+{
+    return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+/* a * 2^n for whole n */
+DENSE_INLINE vec vec_scale(vec a, vec n)
+{
+    return _mm512_scalef_ps(a, n);
+}
+
+DENSE_INLINE vec vec_zero_below(vec value, vec x, float limit)
+{
+    return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, vec_set(limit), _CMP_NLT_UQ), value);
+}
+
+#else
+#define VEC 8
+typedef __m256 vec;
+
+DENSE_INLINE vec vec_load(const float *from)
+{
+    return _mm256_loadu_ps(from);
+}
+
+DENSE_INLINE vec vec_load_half(const uint16_t *from)
+{
+    return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)from));
+}
+
+DENSE_INLINE void vec_store(float *to, vec value)
+{
+    _mm256_storeu_ps(to, value);
+}
+
+DENSE_INLINE void vec_store_half(uint16_t *to, vec value)
+{
+    _mm_storeu_si128((__m128i *)to, _mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT));
+}
+
+DENSE_INLINE vec vec_set(float value)
+{
+    return _mm256_set1_ps(value);
+}
+
+/* NaN in `a` gives b. */
+DENSE_INLINE vec vec_max(vec a, vec b)
+{
+    return _mm256_max_ps(a, b);
+}
+
+DENSE_INLINE vec vec_abs(vec a)
+{
+    return _mm256_andnot_ps(vec_set(-0.0f), a);
+}
+
+DENSE_INLINE vec vec_fma(vec a, vec b, vec c)
+{
+    return _mm256_fmadd_ps(a, b, c);
+}
+
+DENSE_INLINE float vec_sum(vec a)
+{
+    __m128 half = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+    half = _mm_add_ps(half, _mm_movehl_ps(half, half));
+    return _mm_cvtss_f32(_mm_add_ss(half, _mm_movehdup_ps(half)));
+}
+
+DENSE_INLINE float vec_top(vec a)
+{
+    __m128 half = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+    half = _mm_max_ps(half, _mm_movehl_ps(half, half));
+    return _mm_cvtss_f32(_mm_max_ss(half, _mm_movehdup_ps(half)));
+}
+
+DENSE_INLINE vec vec_round(vec a)
+{
+    return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+/* a * 2^n for whole n from -126 to 127 */
+DENSE_INLINE vec vec_scale(vec a, vec n)
+{
+    __m256i bits = _mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127)), 23);
+    return a * _mm256_castsi256_ps(bits);
+}
+
+DENSE_INLINE vec vec_zero_below(vec value, vec x, float limit)
+{
+    return _mm256_and_ps(value, _mm256_cmp_ps(x, vec_set(limit), _CMP_NLT_UQ));
+}
+#endif
+
+/* e^x for x <= 0, within 2 units in the last place; below -87 it is 0, NaN stays. */
+DENSE_INLINE vec vec_exp(vec x)
+{
+    vec clamped = vec_max(vec_set(-87.0f), x); /* in this order a NaN in x is kept */
+    vec n = vec_round(clamped * vec_set(0x1.715476p+0f));
+    vec r = vec_fma(n, vec_set(-0x1.62e4p-1f), clamped); /* ln 2 in two parts */
+    r = vec_fma(n, vec_set(-0x1.7f7d1cp-20f), r);
+    vec p = vec_set(0x1.6b7d2ep-10f);
+    p = vec_fma(p, r, vec_set(0x1.110e6p-7f));
+    p = vec_fma(p, r, vec_set(0x1.555502p-5f));
+    p = vec_fma(p, r, vec_set(0x1.55554cp-3f));
+    p = vec_fma(p, r, vec_set(0.5f));
+    p = vec_fma(p, r, vec_set(1.0f));
+    p = vec_fma(p, r, vec_set(1.0f));
+    return vec_zero_below(vec_scale(p, n), x, -87.0f);
+}
+
+#endif

@@ -1,0 +1,310 @@
+/* Convolutions on oneDNN. With channels innermost in memory (nhwc) the primitive works on the tensors as they lie. Other
+ * layouts are brought into the library's own in scratch: its kernels for plain nchw are up to three times slower, more
+ * than the two extra passes over the activations cost. Pointwise convolutions are matrix products on plain nchw too, as
+ * fast as on nhwc, and stay there. */
+#include "kernels/dnnl_op.h"
+
+#include "base/cpu.h"
+#include "base/parallel.h"
+#include "kernels/conv.h"
+
+struct conv_build {
+    const struct kern_op *op;
+    struct dnnl_state *state;
+    struct conv_shape shape;
+    uint32_t rank, threads;
+    bool channels_last, reorders; /* reorders: X and Y in the layout that the library likes best */
+    struct kern_view x, w, y;     /* as FLOAT32: the tensor or its copy */
+    int64_t w_start;
+    bool x_direct, w_direct, y_direct, in_post;
+    dnnl_memory_desc_t x_md, w_md, bias_md, y_md;
+    struct dnnl_post post;
+};
+
+static bool innermost_channels(const struct kern_view *view)
+{
+    return view->sizes[1] == 1 || view->strides[1] == 1;
+}
+
+/* Dimensions of size 1 get the stride they would have if dense, so that the library recognises the layout. */
+static bool activation_md(const struct conv_build *b, const struct kern_view *view, dnnl_memory_desc_t *out)
+{
+    dnnl_dims_t dims, strides;
+    int64_t inner = 1;
+    for (uint32_t i = 0; i < b->rank; i++) {
+        /* From the innermost outwards: channels first or last among the dimensions after the batch. */
+        uint32_t d = b->rank - 1 - i;
+        if (b->channels_last)
+            d = i == 0 ? 1 : i == b->rank - 1 ? 0 : b->rank - i;
+        dims[d] = view->sizes[d];
+        strides[d] = view->sizes[d] > 1 ? view->strides[d] : inner;
+        inner = strides[d] * dims[d];
+    }
+    return dnnl_memory_desc_init_by_strides(out, (int)b->rank, dims, dnnl_f32, strides) == dnnl_success;
+}
+
+/* [groups, out channels, in channels, kernel...] over the view of W. */
+static bool weights_md(const struct conv_build *b, const struct kern_view *view, dnnl_memory_desc_t *out, bool any)
+{
+    const struct conv_shape *s = &b->shape;
+    dnnl_dims_t dims, strides;
+    int n = 0;
+    if (s->groups > 1) {
+        dims[n] = s->groups;
+        strides[n++] = view->strides[0] * (s->transposed ? s->in_group : s->out_group);
+    }
+    dims[n] = s->out_group;
+    strides[n++] = view->strides[s->transposed ? 1 : 0];
+    dims[n] = s->in_group;
+    strides[n++] = view->strides[s->transposed ? 0 : 1];
+    for (uint32_t d = 2; d < b->rank; d++) {
+        dims[n] = view->sizes[d];
+        strides[n++] = view->strides[d];
+    }
+    if (any)
+        return dnnl_memory_desc_init_by_tag(out, n, dims, dnnl_f32, dnnl_format_tag_any) == dnnl_success;
+    return dnnl_memory_desc_init_by_strides(out, n, dims, dnnl_f32, strides) == dnnl_success;
+}
+
+static bool any_md(const dnnl_memory_desc_t *from, dnnl_memory_desc_t *out)
+{
+    return dnnl_memory_desc_init_by_tag(out, from->ndims, from->dims, dnnl_f32, dnnl_format_tag_any) == dnnl_success;
+}
+
+static bool residual_md(void *context, uint32_t tensor, dnnl_memory_desc_t *out)
+{
+    const struct conv_build *b = context;
+    const struct kern_view *view = &b->op->tensors[tensor];
+    /* The library adds element by element only in the output's own layout. */
+    return dnnl_view_direct(view) && activation_md(b, view, out) && dnnl_memory_desc_equal(out, &b->y_md);
+}
+
+static bool conv_views(struct conv_build *b)
+{
+    const struct kern_op *op = b->op;
+    b->x = op->tensors[0];
+    b->w = op->tensors[1];
+    b->y = op->tensors[op->input_count];
+    for (uint32_t d = 2; b->shape.flip && d < b->rank; d++) {
+        b->w_start += (int64_t)(b->w.sizes[d] - 1) * b->w.strides[d];
+        b->w.strides[d] = -b->w.strides[d];
+    }
+    b->x_direct = dnnl_view_direct(&b->x);
+    b->w_direct = dnnl_view_direct(&b->w) && !b->w_start;
+    b->y_direct = dnnl_view_direct(&b->y);
+    b->channels_last = innermost_channels(&b->x) && innermost_channels(&b->y);
+    if (!b->x_direct)
+        dnnl_view_densify(&b->x);
+    if (!b->y_direct)
+        dnnl_view_densify(&b->y);
+    return activation_md(b, &b->x, &b->x_md) && activation_md(b, &b->y, &b->y_md);
+}
+
+/* Start and end padding, strides and dilations as the library counts them; the end padding so that sizes agree. */
+static void conv_steps(const struct conv_build *b, int64_t *strides, int64_t *dilates, int64_t *start, int64_t *end)
+{
+    const struct conv_shape *s = &b->shape;
+    for (uint32_t i = 0; i + 2 < b->rank; i++) {
+        uint32_t d = i + 5 - b->rank;
+        int64_t reach = (s->kernel[d] - 1) * s->dilation[d] + 1;
+        strides[i] = s->stride[d];
+        dilates[i] = s->dilation[d] - 1;
+        start[i] = s->pad[d];
+        if (s->transposed)
+            end[i] = (s->in[d] - 1) * s->stride[d] + reach - s->pad[d] - s->out[d];
+        else
+            end[i] = (s->out[d] - 1) * s->stride[d] + reach - s->pad[d] - s->in[d];
+    }
+}
+
+static bool conv_attr(struct conv_build *b, dnnl_primitive_attr_t *attr)
+{
+    dnnl_post_ops_t ops = NULL;
+    if (!dnnl_attr_create(attr))
+        return false;
+    b->post.count = 0;
+    b->in_post = false;
+    if (!b->op->epilogue || !b->y_direct)
+        return true;
+    bool ok = dnnl_post_ops_create(&ops) == dnnl_success;
+    if (ok && dnnl_post_epilogue(b->op, ops, residual_md, b, &b->post) && (!b->post.count || !b->reorders)) {
+        b->in_post = true;
+        ok = dnnl_primitive_attr_set_post_ops(*attr, ops) == dnnl_success;
+    } else {
+        b->post.count = 0;
+    }
+    dnnl_post_ops_destroy(ops);
+    return ok;
+}
+
+static bool conv_desc(struct conv_build *b, const_dnnl_primitive_attr_t attr, dnnl_primitive_desc_t *pd)
+{
+    dnnl_memory_desc_t x = b->x_md, w, y = b->y_md;
+    dnnl_dims_t strides, dilates, start, end, bias = { b->shape.out_channels };
+    if (b->reorders && (!any_md(&b->x_md, &x) || !any_md(&b->y_md, &y)))
+        return false;
+    if (!weights_md(b, &b->w, &w, true))
+        return false;
+    conv_steps(b, strides, dilates, start, end);
+    const dnnl_memory_desc_t *bias_md = NULL;
+    if (b->op->u.conv.has_bias) {
+        dnnl_memory_desc_init_by_tag(&b->bias_md, 1, bias, dnnl_f32, dnnl_a);
+        bias_md = &b->bias_md;
+    }
+    dnnl_convolution_desc_t conv;
+    dnnl_deconvolution_desc_t deconv;
+    if (b->shape.transposed) {
+        return dnnl_dilated_deconvolution_forward_desc_init(&deconv, dnnl_forward_inference, dnnl_deconvolution_direct, &x,
+                                                            &w, bias_md, &y, strides, dilates, start,
+                                                            end) == dnnl_success &&
+               dnnl_primitive_desc_create(pd, &deconv, attr, dnnl_engine(), NULL) == dnnl_success;
+    }
+    return dnnl_dilated_convolution_forward_desc_init(&conv, dnnl_forward_inference, dnnl_convolution_direct, &x, &w,
+                                                      bias_md, &y, strides, dilates, start, end) == dnnl_success &&
+           dnnl_primitive_desc_create(pd, &conv, attr, dnnl_engine(), NULL) == dnnl_success;
+}
+
+static uint32_t input_buffer(struct dnnl_state *state, uint32_t tensor, const struct kern_view *source, int64_t start,
+                             bool direct, const dnnl_memory_desc_t *md)
+{
+    uint32_t number = dnnl_buffer_tensor(state, md, tensor);
+    if (!direct && number < DNNL_BUFFERS_MAX) {
+        state->buffers[number].scratch = true;
+        state->buffers[number].offset = dnnl_copy_add(state, tensor, source, start);
+    }
+    return number;
+}
+
+static uint32_t conv_weights(struct conv_build *b, const dnnl_memory_desc_t *wanted)
+{
+    struct dnnl_state *state = b->state;
+    struct kern_view dense = b->w;
+    if (!b->w_direct)
+        dnnl_view_densify(&dense);
+    if (!weights_md(b, &dense, &b->w_md, false))
+        return DNNL_BUFFERS_MAX;
+    if (b->op->packed_input != 2)
+        return dnnl_stage_reorder_in(state, input_buffer(state, 1, &b->w, b->w_start, b->w_direct, &b->w_md), wanted);
+    if (b->w_direct && dnnl_memory_desc_equal(&b->w_md, wanted))
+        return dnnl_buffer_tensor(state, wanted, 1);
+    state->packs = true;
+    state->pack_from = b->w_md;
+    state->pack_to = *wanted;
+    state->pack_copies = !b->w_direct;
+    if (state->pack_copies)
+        dnnl_pack_copy_set(state, 1, &b->w, b->w_start);
+    return dnnl_buffer_tensor(state, wanted, 1);
+}
+
+static bool conv_stages(struct conv_build *b, const_dnnl_primitive_desc_t pd)
+{
+    const struct kern_op *op = b->op;
+    struct dnnl_state *state = b->state;
+    int args[DNNL_ARGS_MAX] = { DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST };
+    uint32_t buffers[DNNL_ARGS_MAX], count = 3, out = op->input_count;
+    uint32_t x = input_buffer(state, 0, &op->tensors[0], 0, b->x_direct, &b->x_md);
+    buffers[0] = dnnl_stage_reorder_in(state, x, dnnl_query_md(pd, dnnl_query_src_md));
+    buffers[1] = conv_weights(b, dnnl_query_md(pd, dnnl_query_weights_md));
+    if (op->u.conv.has_bias) {
+        bool direct = dnnl_view_direct(&op->tensors[2]) && (op->tensors[2].strides[1] == 1 || b->shape.out_channels == 1);
+        args[count] = DNNL_ARG_BIAS;
+        buffers[count++] = input_buffer(state, 2, &op->tensors[2], 0, direct, &b->bias_md);
+    }
+    for (uint32_t i = 0; i < b->post.count; i++) {
+        args[count] = b->post.arg[i];
+        buffers[count++] = dnnl_buffer_tensor(state, &b->y_md, b->post.tensor[i]);
+    }
+    uint32_t y = b->y_direct ? dnnl_buffer_tensor(state, &b->y_md, out) : dnnl_buffer_scratch(state, &b->y_md);
+    const dnnl_memory_desc_t *made = dnnl_query_md(pd, dnnl_query_dst_md);
+    bool same = dnnl_memory_desc_equal(made, &b->y_md);
+    buffers[2] = same ? y : dnnl_buffer_scratch(state, made);
+    if (!dnnl_stage_add(state, pd, count, args, buffers) || (!same && !dnnl_stage_reorder(state, buffers[2], y)))
+        return false;
+    if (!b->y_direct || (op->epilogue && !b->in_post)) {
+        dnnl_finish_set(state, op, !b->y_direct, state->buffers[y].offset, &b->y, false,
+                        op->epilogue && !b->in_post);
+    }
+    return true;
+}
+
+static bool conv_build(struct conv_build *b)
+{
+    dnnl_primitive_attr_t attr = NULL;
+    dnnl_primitive_desc_t pd = NULL;
+    bool ok = conv_attr(b, &attr) && conv_desc(b, attr, &pd) && !dnnl_is_reference(pd);
+    if (ok)
+        ok = (b->state = dnnl_state_create(b->threads)) && conv_stages(b, pd) && dnnl_state_finish(b->state);
+    if (!ok) {
+        dnnl_state_destroy(b->state);
+        b->state = NULL;
+    }
+    dnnl_primitive_desc_destroy(pd);
+    dnnl_primitive_attr_destroy(attr);
+    return ok;
+}
+
+bool kern_conv_f32_dnnl_accepts(const struct kern_op *op)
+{
+    struct conv_shape shape;
+    DML_TENSOR_DATA_TYPE type = op->tensors[op->input_count].type;
+    if ((op->flags & KERN_FLAG_REFERENCE) || (type != DML_TENSOR_DATA_TYPE_FLOAT32 && type != DML_TENSOR_DATA_TYPE_FLOAT16))
+        return false;
+    return dense_same_type(op, 0, op->u.conv.has_bias ? 2 : 1, type) && conv_shape_init(op, &shape) &&
+           (!op->u.conv.has_bias || op->tensors[2].sizes[1] == shape.out_channels);
+}
+
+static bool pointwise(const struct conv_shape *s)
+{
+    bool result = s->groups == 1 && !s->transposed;
+    for (uint32_t d = 0; d < KERN_SPATIAL_MAX; d++)
+        result = result && s->kernel[d] == 1 && s->stride[d] == 1 && s->pad[d] == 0;
+    return result;
+}
+
+bool kern_conv_f32_dnnl_create(const struct kern_op *op, uint32_t threads, void **out_state)
+{
+    struct conv_build b = { .op = op, .rank = op->u.conv.spatial + 2, .threads = threads };
+    uint32_t before = base_parallel_threads();
+    if (!dnnl_engine() || !conv_shape_init(op, &b.shape) || !conv_views(&b))
+        return false;
+    base_parallel_set_threads(threads); /* the library cuts the work when it makes the primitive */
+    b.reorders = !b.channels_last && !pointwise(&b.shape);
+    bool ok = conv_build(&b);
+    if (!ok) {
+        b.reorders = !b.reorders;
+        ok = conv_build(&b);
+    }
+    base_parallel_set_threads(before);
+    *out_state = b.state;
+    return ok;
+}
+
+void kern_conv_f32_dnnl_destroy(void *state)
+{
+    dnnl_state_destroy(state);
+}
+
+void kern_conv_f32_dnnl_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+{
+    (void)op;
+    (void)threads;
+    dnnl_plan(state, out);
+}
+
+void kern_conv_f32_dnnl_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    if (begin < end)
+        dnnl_run(call);
+}
+
+bool kern_conv_f32_dnnl_pack_plan(const struct kern_op *op, const void *state, uint32_t *out_input, uint64_t *out_bytes)
+{
+    (void)op;
+    return dnnl_pack_plan(state, out_input, out_bytes);
+}
+
+void kern_conv_f32_dnnl_pack(const struct kern_op *op, const void *state, const void *source, void *packed)
+{
+    (void)op;
+    dnnl_pack(state, source, packed);
+}

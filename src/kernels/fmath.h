@@ -1,0 +1,201 @@
+/* FLOAT32 functions without branches or tables, for loops that the compiler turns into vectors. Polynomials are minimax
+ * fits; every function is within 4 units in the last place and right at zeros, infinities, NaN and subnormal numbers. */
+#ifndef KERNELS_FMATH_H
+#define KERNELS_FMATH_H
+
+#include "base/base.h"
+
+#include <math.h>
+
+#define FMATH static inline __attribute__((always_inline))
+
+FMATH float fmath_bits(uint32_t bits)
+{
+    union {
+        uint32_t u;
+        float f;
+    } both = { .u = bits };
+    return both.f;
+}
+
+FMATH uint32_t fmath_to_bits(float value)
+{
+    union {
+        float f;
+        uint32_t u;
+    } both = { .f = value };
+    return both.u;
+}
+
+/* a * b + c, rounded once (or as if). */
+FMATH float fmath_muladd(float a, float b, float c)
+{
+#ifdef __FMA__
+    return __builtin_fmaf(a, b, c);
+#else
+    return (float)((double)a * b + c);
+#endif
+}
+
+/* a * b + c; rounded once where that costs nothing. */
+FMATH float fmath_fma(float a, float b, float c)
+{
+#ifdef __FMA__
+    return __builtin_fmaf(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
+
+/* What a * a loses when it is rounded. */
+FMATH float fmath_square_rest(float a, float square)
+{
+#ifdef __FMA__
+    return __builtin_fmaf(a, a, -square);
+#else
+    return (float)((double)a * a - square);
+#endif
+}
+
+FMATH float fmath_copysign(float size, float sign)
+{
+    return fmath_bits((fmath_to_bits(size) & 0x7fffffffu) | (fmath_to_bits(sign) & 0x80000000u));
+}
+
+FMATH float fmath_abs(float a)
+{
+    return fmath_bits(fmath_to_bits(a) & 0x7fffffffu);
+}
+
+/* e^x = 2^k * (1 + *out_rest); x in [-104, 89] */
+FMATH uint32_t fmath_exp_parts(float x, float *out_rest)
+{
+    const float shift = 12582912.0f; /* 1.5 * 2^23: the sum's low bits are the rounded integer */
+    float shifted = fmath_fma(x, 1.44269504f, shift);
+    float n = shifted - shift;
+    float r = fmath_fma(n, 2.12194440e-4f, fmath_fma(n, -0.693359375f, x));
+    float p = 0.00139506007f;
+    p = fmath_fma(p, r, 0.00836895368f);
+    p = fmath_fma(p, r, 0.0416662042f);
+    p = fmath_fma(p, r, 0.166665183f);
+    p = fmath_fma(p, r, 0.50000001f);
+    *out_rest = fmath_fma(r * r, p, r);
+    return fmath_to_bits(shifted) - 0x4b400000u;
+}
+
+FMATH float fmath_exp(float x)
+{
+    float rest, in_range = x > 89.0f ? 89.0f : x;
+    in_range = in_range < -104.0f ? -104.0f : in_range;
+    uint32_t k = fmath_exp_parts(in_range, &rest);
+    uint32_t half = (uint32_t)((int32_t)k >> 1);
+    /* Two steps, since 2^k may lie outside the normal numbers. */
+    return (1.0f + rest) * fmath_bits((half + 127u) << 23) * fmath_bits((k - half + 127u) << 23);
+}
+
+/* e^x - 1 for x <= 80 */
+FMATH float fmath_expm1(float x)
+{
+    float rest, in_range = x < -30.0f ? -30.0f : x;
+    in_range = in_range > 80.0f ? 80.0f : in_range;
+    float scale = fmath_bits((fmath_exp_parts(in_range, &rest) + 127u) << 23);
+    float result = fmath_fma(scale, rest, scale - 1.0f);
+    return x == 0.0f ? x : result;
+}
+
+FMATH float fmath_log(float x)
+{
+    bool small = x < 1.17549435e-38f;
+    uint32_t bits = fmath_to_bits(small ? x * 8388608.0f : x);
+    int32_t k = (int32_t)(bits - 0x3f3504f3u) >> 23; /* so that the rest lies in [sqrt 1/2, sqrt 2) */
+    float f = fmath_bits(bits - ((uint32_t)k << 23)) - 1.0f;
+    float n = (float)k - (small ? 23.0f : 0.0f);
+    float p = 0.0674660179f;
+    p = fmath_fma(p, f, -0.116756387f);
+    p = fmath_fma(p, f, 0.11888173f);
+    p = fmath_fma(p, f, -0.124055919f);
+    p = fmath_fma(p, f, 0.142195512f);
+    p = fmath_fma(p, f, -0.166679956f);
+    p = fmath_fma(p, f, 0.200021187f);
+    p = fmath_fma(p, f, -0.250000096f);
+    p = fmath_fma(p, f, 0.333333126f);
+    float square = f * f;
+    float y = fmath_fma(square * f, p, fmath_fma(square, -0.5f, n * -2.12194440e-4f));
+    float result = fmath_fma(n, 0.693359375f, f + y);
+    result = x == INFINITY ? x : result;
+    result = x == 0.0f ? -INFINITY : result;
+    return x < 0.0f || x != x ? NAN : result;
+}
+
+/* ln(1 + e) for 0 <= e <= 1 */
+FMATH float fmath_log1p_unit(float e)
+{
+    float u = 1.0f + e;
+    return fmath_log(u) + (e - (u - 1.0f)) / u;
+}
+
+/* ln(1 + e^x) */
+FMATH float fmath_softplus(float x)
+{
+    return (x < 0.0f ? 0.0f : x) + fmath_log1p_unit(fmath_exp(-fmath_abs(x)));
+}
+
+FMATH float fmath_sigmoid(float x)
+{
+    float e = fmath_exp(-fmath_abs(x));
+    return (x < 0.0f ? e : 1.0f) / (1.0f + e);
+}
+
+FMATH float fmath_tanh(float x)
+{
+    float a = 2.0f * fmath_abs(x);
+    float e = fmath_expm1(a > 20.0f ? 20.0f : a);
+    return fmath_copysign(e / (e + 2.0f), x);
+}
+
+/* e^(x^2) * erfc(x), with t = (x - 2.5) / (x + 2.5) and 0 <= x <= 10.6 */
+FMATH float fmath_erfcx(float t)
+{
+    float p = 6.05150847e-06f;
+    p = fmath_fma(p, t, 1.53468322e-05f);
+    p = fmath_fma(p, t, -3.39111818e-05f);
+    p = fmath_fma(p, t, -0.000126968262f);
+    p = fmath_fma(p, t, 0.000228492388f);
+    p = fmath_fma(p, t, 0.000875351553f);
+    p = fmath_fma(p, t, -0.00264241162f);
+    p = fmath_fma(p, t, -0.00399361624f);
+    p = fmath_fma(p, t, 0.0399225437f);
+    p = fmath_fma(p, t, -0.125033058f);
+    p = fmath_fma(p, t, 0.251713193f);
+    p = fmath_fma(p, t, -0.371736734f);
+    return fmath_fma(p, t, 0.210806364f);
+}
+
+FMATH float fmath_erf(float x)
+{
+    float a = fmath_abs(x), s = x * x;
+    float p = 7.85385416e-05f;
+    p = fmath_fma(p, s, -0.000801019145f);
+    p = fmath_fma(p, s, 0.00518832744f);
+    p = fmath_fma(p, s, -0.0268538118f);
+    p = fmath_fma(p, s, 0.112835851f);
+    p = fmath_fma(p, s, -0.376126258f);
+    p = fmath_fma(p, s, 1.12837917f);
+    float b = a > 6.0f ? 6.0f : a;
+    float tail = 1.0f - fmath_exp(-b * b) * fmath_erfcx((b - 2.5f) / (b + 2.5f));
+    return a < 1.0f ? x * p : fmath_copysign(tail, x);
+}
+
+/* x / 2 * erfc(-x / sqrt 2): in terms of x itself, since rounding x / sqrt 2 would spoil the far tail. */
+FMATH float fmath_gelu(float x)
+{
+    float a = fmath_abs(x);
+    a = a > 14.9f ? 14.9f : a;
+    float square = a * a;
+    float rest = 0.5f * fmath_square_rest(a, square);
+    float e = fmath_exp(-0.5f * square);
+    float tail = 0.5f * fmath_fma(-e, rest, e) * fmath_erfcx((a - 3.53553391f) / (a + 3.53553391f));
+    return x * (x < 0.0f ? tail : 1.0f - tail);
+}
+
+#endif

@@ -1,0 +1,101 @@
+/* Matrix product, the definition: double accumulation in the order of k. */
+#include "kernels/gemm.h"
+
+#define COLUMNS 64
+
+bool kern_gemm_any_ref_accepts(const struct kern_op *op)
+{
+    const struct kern_view *a = &op->tensors[0], *b = &op->tensors[1], *y = &op->tensors[op->input_count];
+    if (a->rank < 2 || a->rank != b->rank || a->rank != y->rank || !dense_epilogue_fits(op))
+        return false;
+    if (dense_is_float(y->type))
+        return dense_same_type(op, 0, op->u.gemm.has_c ? 2 : 1, y->type);
+    /* Exact products of small integers: sums stay below 2^53 for any matrix that fits in memory. */
+    return y->type == DML_TENSOR_DATA_TYPE_INT32 && !op->u.gemm.has_c && gemm_small_integer(a->type) &&
+           gemm_small_integer(b->type);
+}
+
+bool gemm_small_integer(DML_TENSOR_DATA_TYPE type)
+{
+    return type == DML_TENSOR_DATA_TYPE_INT8 || type == DML_TENSOR_DATA_TYPE_UINT8 ||
+           type == DML_TENSOR_DATA_TYPE_INT16 || type == DML_TENSOR_DATA_TYPE_UINT16 ||
+           type == DML_TENSOR_DATA_TYPE_INT32;
+}
+
+void kern_gemm_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+{
+    (void)state;
+    (void)threads;
+    const struct kern_view *a = &op->tensors[0], *y = &op->tensors[op->input_count];
+    uint64_t cost = (uint64_t)a->sizes[a->rank - 1] * y->sizes[y->rank - 1];
+    *out = (struct kern_work){ .units = dense_rows(y), .grain = dense_grain(cost) };
+}
+
+struct gemm_line {
+    const void *a, *b;
+    int64_t a_at, a_step, b_at, b_row, b_step;
+    uint32_t k, n;
+};
+
+DENSE_INLINE void gemm_columns(const struct gemm_line *line, DML_TENSOR_DATA_TYPE a_type, DML_TENSOR_DATA_TYPE b_type,
+                               double *sums)
+{
+    for (uint32_t n = 0; n < line->n; n++)
+        sums[n] = 0;
+    for (uint32_t k = 0; k < line->k; k++) {
+        double a = dense_load(line->a, line->a_at + k * line->a_step, a_type);
+        int64_t b_at = line->b_at + k * line->b_row;
+        for (uint32_t n = 0; n < line->n; n++)
+            sums[n] += a * dense_load(line->b, b_at + n * line->b_step, b_type);
+    }
+}
+
+static void gemm_add_c(const struct kern_call *call, const uint32_t *at, uint32_t count, double *sums)
+{
+    const struct kern_gemm *gemm = &call->op->u.gemm;
+    const struct kern_view *c = &call->op->tensors[2];
+    for (uint32_t n = 0; n < count; n++)
+        sums[n] *= gemm->alpha;
+    if (!gemm->has_c || gemm->beta == 0)
+        return;
+    int64_t step = c->sizes[c->rank - 1] > 1 ? c->strides[c->rank - 1] : 0;
+    int64_t offset = dense_offset(c, at, c->rank);
+    for (uint32_t n = 0; n < count; n++)
+        sums[n] += gemm->beta * dense_load(call->data[2], offset + n * step, c->type);
+}
+
+DENSE_INLINE void gemm_rows(const struct kern_call *call, uint64_t begin, uint64_t end, DML_TENSOR_DATA_TYPE a_type,
+                            DML_TENSOR_DATA_TYPE b_type)
+{
+    const struct kern_view *a = &call->op->tensors[0], *b = &call->op->tensors[1];
+    const struct kern_view *y = &call->op->tensors[call->op->input_count];
+    uint32_t rank = y->rank, at[KERN_RANK_MAX], columns = y->sizes[rank - 1];
+    struct gemm_line line = { .a = call->data[0], .b = call->data[1], .a_step = a->strides[rank - 1] };
+    line.b_row = b->strides[rank - 2];
+    line.b_step = b->strides[rank - 1];
+    line.k = a->sizes[rank - 1];
+    for (uint64_t row = begin; row < end; row++) {
+        dense_row_at(y, row, at);
+        line.a_at = dense_offset(a, at, rank - 1);
+        for (uint32_t n = 0; n < columns; n += COLUMNS) {
+            double sums[COLUMNS];
+            at[rank - 1] = n;
+            line.b_at = dense_offset(b, at, rank - 2) + n * line.b_step;
+            line.n = BASE_MIN(columns - n, COLUMNS);
+            gemm_columns(&line, a_type, b_type, sums);
+            gemm_add_c(call, at, line.n, sums);
+            dense_finish(call, at, line.n, sums);
+        }
+    }
+}
+
+void kern_gemm_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    DML_TENSOR_DATA_TYPE a = call->op->tensors[0].type, b = call->op->tensors[1].type;
+    if (a == DML_TENSOR_DATA_TYPE_FLOAT32)
+        gemm_rows(call, begin, end, DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT32);
+    else if (a == DML_TENSOR_DATA_TYPE_FLOAT16)
+        gemm_rows(call, begin, end, DML_TENSOR_DATA_TYPE_FLOAT16, DML_TENSOR_DATA_TYPE_FLOAT16);
+    else
+        gemm_rows(call, begin, end, a, b);
+}

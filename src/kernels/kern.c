@@ -1,0 +1,158 @@
+/* The kernel table, the look-up in it, and small helpers on views. */
+#include "kernels/kern.h"
+
+#include "base/cpu.h"
+
+/* Every row's functions are named kern_<row>_<role>. */
+#define KERNEL(kind, name, cpu, max_ulp)                                                                               \
+    bool kern_##name##_accepts(const struct kern_op *op);                                                              \
+    void kern_##name##_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out);     \
+    void kern_##name##_run(const struct kern_call *call, uint64_t begin, uint64_t end);
+#define KERNEL_AS(kind, name, family, cpu, max_ulp)                                                                    \
+    bool kern_##family##_accepts(const struct kern_op *op);                                                            \
+    void kern_##family##_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out);   \
+    void kern_##name##_run(const struct kern_call *call, uint64_t begin, uint64_t end);
+#define VENDOR(kind, name, cpu, max_ulp)                                                                               \
+    KERNEL(kind, name, cpu, max_ulp)                                                                                   \
+    bool kern_##name##_create(const struct kern_op *op, uint32_t threads, void **out_state);                           \
+    void kern_##name##_destroy(void *state);                                                                           \
+    bool kern_##name##_pack_plan(const struct kern_op *op, const void *state, uint32_t *out_input,                     \
+                                 uint64_t *out_bytes);                                                                 \
+    void kern_##name##_pack(const struct kern_op *op, const void *state, const void *source, void *packed);
+#define PACKED(kind, name, cpu, max_ulp)                                                                               \
+    KERNEL(kind, name, cpu, max_ulp)                                                                                   \
+    bool kern_##name##_pack_plan(const struct kern_op *op, const void *state, uint32_t *out_input,                     \
+                                 uint64_t *out_bytes);                                                                 \
+    void kern_##name##_pack(const struct kern_op *op, const void *state, const void *source, void *packed);
+#include "kernels/kernels.def"
+#include "kernels/kernels_dense.def"
+#undef KERNEL
+#undef KERNEL_AS
+#undef VENDOR
+#undef PACKED
+
+static const struct kern_row rows[] = {
+#define KERNEL(kind, name, cpu, max_ulp)                                                                               \
+    { #name, KERN_##kind, cpu, max_ulp, kern_##name##_accepts, kern_##name##_plan, kern_##name##_run },
+#define KERNEL_AS(kind, name, family, cpu, max_ulp)                                                                    \
+    { #name, KERN_##kind, cpu, max_ulp, kern_##family##_accepts, kern_##family##_plan, kern_##name##_run },
+#define VENDOR(kind, name, cpu, max_ulp)                                                                               \
+    { #name,                                                                                                           \
+      KERN_##kind,                                                                                                     \
+      cpu,                                                                                                             \
+      max_ulp,                                                                                                         \
+      kern_##name##_accepts,                                                                                           \
+      kern_##name##_plan,                                                                                              \
+      kern_##name##_run,                                                                                               \
+      kern_##name##_create,                                                                                            \
+      kern_##name##_destroy,                                                                                           \
+      kern_##name##_pack_plan,                                                                                         \
+      kern_##name##_pack },
+#define PACKED(kind, name, cpu, max_ulp)                                                                               \
+    { #name,                                                                                                           \
+      KERN_##kind,                                                                                                     \
+      cpu,                                                                                                             \
+      max_ulp,                                                                                                         \
+      kern_##name##_accepts,                                                                                           \
+      kern_##name##_plan,                                                                                              \
+      kern_##name##_run,                                                                                               \
+      NULL,                                                                                                            \
+      NULL,                                                                                                            \
+      kern_##name##_pack_plan,                                                                                         \
+      kern_##name##_pack },
+#include "kernels/kernels.def"
+#include "kernels/kernels_dense.def"
+#undef KERNEL
+#undef KERNEL_AS
+#undef VENDOR
+#undef PACKED
+};
+
+static bool row_allowed(const struct kern_row *row, const struct kern_op *op, uint32_t cpu)
+{
+    if (row->kind != op->kind || (row->cpu & ~cpu))
+        return false;
+    if ((op->flags & KERN_FLAG_REFERENCE) && (row->cpu || row->create))
+        return false;
+    return row->accepts(op);
+}
+
+const struct kern_row *kern_find(const struct kern_op *op, uint32_t cpu, uint32_t threads, void **out_state)
+{
+    *out_state = NULL;
+    for (uint32_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        if (!row_allowed(&rows[i], op, cpu))
+            continue;
+        if (!rows[i].create || rows[i].create(op, threads, out_state))
+            return &rows[i];
+        *out_state = NULL;
+    }
+    return NULL;
+}
+
+void kern_release(const struct kern_row *row, void *state)
+{
+    if (row && row->destroy && state)
+        row->destroy(state);
+}
+
+const struct kern_row *kern_rows(uint32_t *out_count)
+{
+    *out_count = ARRAY_SIZE(rows);
+    return rows;
+}
+
+uint32_t kern_type_bytes(DML_TENSOR_DATA_TYPE type)
+{
+    switch (type) {
+    case DML_TENSOR_DATA_TYPE_FLOAT64:
+    case DML_TENSOR_DATA_TYPE_UINT64:
+    case DML_TENSOR_DATA_TYPE_INT64:
+        return 8;
+    case DML_TENSOR_DATA_TYPE_FLOAT32:
+    case DML_TENSOR_DATA_TYPE_UINT32:
+    case DML_TENSOR_DATA_TYPE_INT32:
+        return 4;
+    case DML_TENSOR_DATA_TYPE_FLOAT16:
+    case DML_TENSOR_DATA_TYPE_UINT16:
+    case DML_TENSOR_DATA_TYPE_INT16:
+        return 2;
+    case DML_TENSOR_DATA_TYPE_UINT8:
+    case DML_TENSOR_DATA_TYPE_INT8:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+uint64_t kern_view_elements(const struct kern_view *view)
+{
+    uint64_t count = 1;
+    for (uint32_t i = 0; i < view->rank; i++)
+        count *= view->sizes[i];
+    return count;
+}
+
+bool kern_view_packed(const struct kern_view *view)
+{
+    int64_t stride = 1;
+    for (uint32_t i = view->rank; i-- > 0;) {
+        if (view->sizes[i] != 1 && view->strides[i] != stride)
+            return false;
+        stride *= view->sizes[i];
+    }
+    return true;
+}
+
+void kern_view_set_packed(struct kern_view *view, DML_TENSOR_DATA_TYPE type, uint32_t rank, const uint32_t *sizes)
+{
+    int64_t stride = 1;
+    memset(view, 0, sizeof(*view));
+    view->type = type;
+    view->rank = rank;
+    for (uint32_t i = rank; i-- > 0;) {
+        view->sizes[i] = sizes[i];
+        view->strides[i] = stride;
+        stride *= sizes[i];
+    }
+}

@@ -1,0 +1,270 @@
+/* What a kernel is asked to do (struct kern_op), and what a kernel is (struct kern_row, one line of kernels.def).
+ *
+ * The graph compiler makes a kern_op per step and looks its row up once (kern_find); execution only calls row->run.
+ * Kernels hold no state of their own, allocate nothing and start no threads: scratch memory and the range of work are
+ * passed in. Rows of vendor libraries (oneDNN) hold a prepared primitive, created with `create`; they use the calling
+ * thread's OpenMP team themselves. */
+#ifndef KERNELS_KERN_H
+#define KERNELS_KERN_H
+
+#include "base/base.h"
+
+#include <DirectML.h>
+
+#define KERN_RANK_MAX     8
+#define KERN_TENSORS_MAX  16 /* inputs + outputs of one op */
+#define KERN_MAP_INST_MAX 64
+#define KERN_SPATIAL_MAX  3
+
+/* A tensor as it lies in memory. Sizes and strides in elements, outermost first; stride 0 repeats; strides may be
+ * negative. The data pointer that a kernel gets addresses the element at index 0,...,0 (view.offset is already added).
+ * 4-bit types: strides and offset count nibbles from the pointer's byte, even element in the low nibble. */
+struct kern_view {
+    DML_TENSOR_DATA_TYPE type;
+    uint32_t rank; /* 1 to KERN_RANK_MAX */
+    uint32_t sizes[KERN_RANK_MAX];
+    int64_t strides[KERN_RANK_MAX];
+    int64_t offset; /* elements from the start of the value; used by the graph, not by kernels */
+};
+
+enum kern_kind {
+    KERN_MAP,       /* element-wise program over broadcast inputs */
+    KERN_REDUCE,    /* along axes; also argmin/argmax */
+    KERN_GEMM,      /* batched matrix product */
+    KERN_CONV,      /* convolution, forward or transposed, grouped, 1 to 3 spatial dimensions */
+    KERN_POOL,      /* average, Lp, max (with indices) over windows */
+    KERN_SOFTMAX,   /* softmax, log-softmax, hardmax over axes */
+    KERN_NORM,      /* mean-variance normalisation over axes with scale and bias */
+    KERN_LP_NORM,   /* x / max(|x|_p, eps) along one axis */
+    KERN_LRN,       /* local response normalisation */
+    KERN_MOVE,      /* bit copy between two views of equal sizes and element width */
+    KERN_PAD,       /* padding: constant, edge, reflection, symmetric, wrap */
+    KERN_RESAMPLE,  /* nearest or linear resampling */
+    KERN_GATHER,    /* pick slices along one axis */
+    KERN_ATTENTION, /* fused scaled dot-product attention */
+    KERN_KIND_COUNT
+};
+
+/* ---- KERN_MAP -------------------------------------------------------------------------------------------------- */
+
+/* Registers are numbered: 0 .. input count - 1 are the inputs' elements, converted on load to `load_type` of the input;
+ * instruction i writes register input count + i. Output j stores register store[j], converted from its type to the
+ * output's type. Register types are the six compute types FLOAT32, FLOAT64, INT32, UINT32, INT64, UINT64. Conversions:
+ * float to integer truncates toward zero and saturates (NaN gives 0); integer to narrower integer keeps the low bits;
+ * float to float rounds to nearest even. mapops.def lists the operations with their formulas. */
+enum kern_map_code {
+#define MAPOP(name, arity, types, formula) KERN_MAP_##name,
+#include "kernels/mapops.def"
+#undef MAPOP
+    KERN_MAP_CODE_COUNT
+};
+
+union kern_scalar {
+    float f32;
+    double f64;
+    int32_t i32;
+    uint32_t u32;
+    int64_t i64;
+    uint64_t u64;
+};
+
+struct kern_map_inst {
+    uint8_t code;    /* enum kern_map_code */
+    uint8_t type;    /* compute type of the operands (DML_TENSOR_DATA_TYPE); CONVERT: of the source */
+    uint8_t to_type; /* type of the result: = type, but for CONVERT; comparisons give `type` 0 or 1 */
+    uint8_t src[3];  /* registers */
+    union kern_scalar imm[2]; /* constants of the formula (p, q), in `type` */
+};
+
+struct kern_map {
+    uint32_t inst_count;
+    uint8_t load_type[KERN_TENSORS_MAX]; /* per input */
+    uint8_t store[KERN_TENSORS_MAX];     /* per output: register */
+    struct kern_map_inst inst[KERN_MAP_INST_MAX];
+};
+
+/* ---- the other kinds; tensors in the order given ------------------------------------------------------------------ */
+
+/* in: X; out: Y with the same rank, size 1 at reduced axes. ARGMIN/ARGMAX: Y holds UINT32, INT32, UINT64 or INT64
+ * indices counted row-major over the reduced axes. */
+struct kern_reduce {
+    DML_REDUCE_FUNCTION function;
+    uint32_t axes; /* bit i = dimension i is reduced */
+    bool last;     /* argmin/argmax: of equal values take the last instead of the first */
+};
+
+/* Y[b..., m, n] = alpha * sum_k A[b..., m, k] * B[b..., k, n] + beta * C[b..., m, n]. All views have the same rank, batch
+ * dimensions broadcast by stride 0; transposition is expressed by A's and B's strides. in: A, B, [C]; out: Y. */
+struct kern_gemm {
+    float alpha, beta;
+    bool has_c;
+};
+
+/* in: X [N, C, S...], W [Cout, C / groups, K...] ([C, Cout / groups, K...] when transposed), [bias, rank of X with all
+ * sizes 1 but the channel's]; out: Y [N, Cout, S'...]. Cross-correlation unless flip.
+ * forward: Y[n, o, s] = sum over c, k of X[n, c, s * stride + k * dilation - pad_start] * W[o, c, k] + bias[o].
+ * transposed: the gradient of that with respect to its input: Y gets X scattered through W. */
+struct kern_conv {
+    uint32_t spatial; /* 1 to KERN_SPATIAL_MAX */
+    uint32_t groups;
+    bool transposed, flip, has_bias;
+    uint32_t strides[KERN_SPATIAL_MAX], dilations[KERN_SPATIAL_MAX];
+    uint32_t pad_start[KERN_SPATIAL_MAX], pad_end[KERN_SPATIAL_MAX];
+};
+
+enum kern_pool_mode { KERN_POOL_AVERAGE, KERN_POOL_LP, KERN_POOL_MAX };
+
+/* in: X [N, C, S...]; out: Y [N, C, S'...], [indices UINT32/UINT64: logical row-major position of
+ * the chosen element within the whole of X, strides ignored; the first maximum wins]. */
+struct kern_pool {
+    enum kern_pool_mode mode;
+    uint32_t spatial;
+    bool include_padding; /* average: divide by the whole window */
+    bool has_indices, whole_indices;
+    uint32_t p; /* Lp */
+    uint32_t window[KERN_SPATIAL_MAX], strides[KERN_SPATIAL_MAX], dilations[KERN_SPATIAL_MAX];
+    uint32_t pad_start[KERN_SPATIAL_MAX], pad_end[KERN_SPATIAL_MAX];
+};
+
+enum kern_softmax_mode { KERN_SOFTMAX_PLAIN, KERN_SOFTMAX_LOG, KERN_SOFTMAX_HARD };
+
+/* in: X; out: Y of the same sizes. */
+struct kern_softmax {
+    enum kern_softmax_mode mode;
+    uint32_t axes;
+};
+
+/* in: X, [scale], [bias] (same rank as X, broadcast by stride 0); out: Y.
+ * Y = scale * (X - mean) / sqrt(variance + epsilon) + bias; mean and variance over `axes`. Without use_mean nothing is
+ * subtracted (and the variance is the mean square); without use_variance nothing is divided. */
+struct kern_norm {
+    uint32_t axes;
+    float epsilon;
+    bool use_mean, use_variance, has_scale, has_bias;
+};
+
+struct kern_lp_norm {
+    uint32_t axis;
+    float epsilon;
+    uint32_t p; /* 1 or 2 */
+};
+
+/* Y = X / (bias + alpha / n * sum of squares)^beta over a window of local_size channels or (not cross_channel) of
+ * local_size x local_size pixels. */
+struct kern_lrn {
+    bool cross_channel;
+    uint32_t local_size;
+    float alpha, beta, bias;
+};
+
+/* in: X; out: Y, sizes X + start + end per dimension. */
+struct kern_pad {
+    DML_PADDING_MODE mode;
+    DML_SCALAR_UNION value; /* in X's type; CONSTANT only */
+    uint32_t start[KERN_RANK_MAX];
+};
+
+/* in: X; out: Y of the same rank. The coordinate rule is that of DML_OPERATOR_RESAMPLE2 (kernels/resample_ref.c). */
+struct kern_resample {
+    DML_INTERPOLATION_MODE mode;
+    DML_AXIS_DIRECTION rounding; /* nearest: ceil (INCREASING) or floor of the coordinate */
+    float scales[KERN_RANK_MAX], input_offsets[KERN_RANK_MAX], output_offsets[KERN_RANK_MAX];
+};
+
+/* in: X, indices (UINT32, INT32, UINT64, INT64; negative counts from the end; out of range is clamped); out: Y.
+ * Y[outer, i..., inner] = X[outer, indices[i...], inner]: X is [outer..., axis, inner...], and Y's dimensions are
+ * outer_rank + index_rank + inner_rank = Y.rank, where outer_rank = axis of X. */
+struct kern_gather {
+    uint32_t axis; /* of X */
+    uint32_t index_rank;
+};
+
+/* in: Q [B, H, M, D], K [B, H, N, D], V [B, H, N, Dv], [mask, additive, broadcast over B, H, M, N]; out: Y [B, H, M, Dv]. */
+struct kern_attention {
+    float scale;
+    bool has_mask;
+};
+
+struct kern_op {
+    enum kern_kind kind;
+    uint32_t input_count, output_count;
+    uint32_t flags; /* enum kern_flag */
+    struct kern_view tensors[KERN_TENSORS_MAX]; /* inputs, then outputs */
+    union {
+        struct kern_map map;
+        struct kern_reduce reduce;
+        struct kern_gemm gemm;
+        struct kern_conv conv;
+        struct kern_pool pool;
+        struct kern_softmax softmax;
+        struct kern_norm norm;
+        struct kern_lp_norm lp_norm;
+        struct kern_lrn lrn;
+        struct kern_pad pad;
+        struct kern_resample resample;
+        struct kern_gather gather;
+        struct kern_attention attention;
+    } u;
+    /* CONV, GEMM, NORM ... may end in an element-wise program: its register 0 is the kernel's result (FLOAT32),
+     * registers 1.. are the inputs from epilogue_input on (e.g. the residual). NULL = none. */
+    const struct kern_map *epilogue;
+    uint32_t epilogue_input;
+    uint32_t packed_input; /* index + 1 of the input that row->pack prepares; 0 = none */
+};
+
+enum kern_flag {
+    KERN_FLAG_HALF_PRECISION = 1 << 0, /* the caller allows computing in less than FLOAT32 */
+    KERN_FLAG_REFERENCE = 1 << 1,      /* use portable rows only (DISABLE_META_COMMANDS; tests) */
+};
+
+/* How a step is cut: run() is called with disjoint ranges of [0, units), at least `grain` units each. */
+struct kern_work {
+    uint64_t units;
+    uint64_t grain;
+    uint64_t scratch_bytes;        /* shared by all workers of the step, 64-byte aligned */
+    uint64_t worker_scratch_bytes; /* for each worker */
+};
+
+struct kern_call {
+    const struct kern_op *op;
+    void *const *data;    /* one per tensor, inputs then outputs */
+    const void *state;    /* of row->create, or NULL */
+    void *scratch;        /* shared */
+    void *worker_scratch; /* this worker's */
+};
+
+struct kern_row {
+    const char *name; /* <family>_<types>_<isa> */
+    enum kern_kind kind;
+    uint32_t cpu; /* required enum base_cpu_flag bits */
+    uint32_t max_ulp; /* against the reference in tests/check, in the output's type */
+    bool (*accepts)(const struct kern_op *op);
+    void (*plan)(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out);
+    void (*run)(const struct kern_call *call, uint64_t begin, uint64_t end);
+    /* Optional, rows of vendor libraries: prepared state; returns false when the library refuses the op (the next row is
+     * then tried). The state is immutable afterwards and may be used by several threads. */
+    bool (*create)(const struct kern_op *op, uint32_t threads, void **out_state);
+    void (*destroy)(void *state);
+    /* Optional: input `*out_input` is wanted in a private layout of *out_bytes bytes, made once by pack() when the data is
+     * constant or owned. The data pointer of that input then addresses the packed bytes (256-byte aligned) at run(), and
+     * op->packed_input holds its index + 1 (0 = nothing is packed: the row must then work on the plain layout). create()
+     * sees the op with packed_input already set when packing is possible. */
+    bool (*pack_plan)(const struct kern_op *op, const void *state, uint32_t *out_input, uint64_t *out_bytes);
+    void (*pack)(const struct kern_op *op, const void *state, const void *source, void *packed);
+};
+
+/* The best row for this op on this processor whose accepts() (and create()) agree, with its state; NULL when there is
+ * none. `cpu` = base_cpu_flags(). The caller releases with kern_release. */
+const struct kern_row *kern_find(const struct kern_op *op, uint32_t cpu, uint32_t threads, void **out_state);
+void kern_release(const struct kern_row *row, void *state);
+
+/* The whole table, best first within a kind. */
+const struct kern_row *kern_rows(uint32_t *out_count);
+
+/* Bytes that one element takes, 0 for 4-bit types. */
+uint32_t kern_type_bytes(DML_TENSOR_DATA_TYPE type);
+uint64_t kern_view_elements(const struct kern_view *view);
+bool kern_view_packed(const struct kern_view *view); /* dense row-major */
+void kern_view_set_packed(struct kern_view *view, DML_TENSOR_DATA_TYPE type, uint32_t rank, const uint32_t *sizes);
+
+#endif

@@ -1,0 +1,72 @@
+/* Element-wise programs: the scalar definition (map_eval.c), the block interpreter (map.c), and the way other kernels
+ * apply op->epilogue (epilogue.c). */
+#ifndef KERNELS_MAP_H
+#define KERNELS_MAP_H
+
+#include "kernels/number.h"
+#include "kernels/walk.h"
+
+/* Elements that the block interpreter computes at once. */
+#define KERN_MAP_BLOCK 512
+
+#define KERN_MAP_REGISTERS (KERN_TENSORS_MAX + KERN_MAP_INST_MAX)
+
+/* The definition of one instruction, on numbers already in the instruction's type. */
+struct kern_number kern_map_eval(const struct kern_map_inst *inst, struct kern_number a, struct kern_number b,
+                                 struct kern_number c);
+
+/* Runs the program on registers[0 .. input_count), which hold the inputs in their load types; fills the rest. */
+void kern_map_eval_program(const struct kern_map *map, uint32_t input_count, struct kern_number *registers);
+
+/* Block functions of one instruction set; out may be one of the sources. Both return false for what they leave to the
+ * portable functions. src[] has three valid pointers whatever the operation needs. */
+struct kern_map_isa {
+    bool (*exec)(const struct kern_map_inst *inst, void *out, const void *const *src, uint32_t count);
+    bool (*convert)(DML_TENSOR_DATA_TYPE to, void *out, DML_TENSOR_DATA_TYPE from, const void *in, uint32_t count);
+};
+extern const struct kern_map_isa kern_map_isa_portable, kern_map_isa_avx2, kern_map_isa_avx512;
+
+bool kern_convert_portable(DML_TENSOR_DATA_TYPE to, void *out, DML_TENSOR_DATA_TYPE from, const void *in,
+                           uint32_t count);
+
+/* Converts exactly `count` dense elements; 4-bit types stand one per byte here. */
+void kern_convert(const struct kern_map_isa *isa, DML_TENSOR_DATA_TYPE to, void *out, DML_TENSOR_DATA_TYPE from,
+                  const void *in, uint32_t count);
+
+/* A program made ready to run block by block. */
+struct kern_map_block {
+    const struct kern_map *map;
+    const struct kern_map_isa *isa;
+    uint32_t input_count, output_count;
+    uint32_t register_count;
+    uint64_t slot_bytes;
+    char *slots;
+    uint8_t slot[KERN_MAP_REGISTERS];
+    uint8_t type[KERN_MAP_REGISTERS];   /* compute type of each register */
+    const void *value[KERN_MAP_REGISTERS]; /* where a register's block is now; inputs are set by the caller */
+};
+
+/* Worker scratch of a program. */
+uint64_t kern_map_block_bytes(const struct kern_map *map, uint32_t input_count);
+void kern_map_block_init(struct kern_map_block *block, const struct kern_map *map, uint32_t input_count,
+                         uint32_t output_count, const struct kern_map_isa *isa, void *worker_scratch);
+/* The buffer of an input register, for inputs that cannot be used in place. */
+void *kern_map_block_buffer(const struct kern_map_block *block, uint32_t reg);
+/* Raw elements of one tensor, before conversion. */
+void *kern_map_block_staging(const struct kern_map_block *block);
+/* Runs all instructions on block->value[0 .. input_count). The last instruction writes to `last_out` when not NULL. */
+void kern_map_run_block(struct kern_map_block *block, void *last_out, uint32_t count);
+
+void kern_map_run(const struct kern_call *call, const struct kern_map_isa *isa, uint64_t begin, uint64_t end);
+
+/* ---- results of other kernels ---------------------------------------------------------------------------------------- */
+
+/* Stores one result at `index` of output 0, through op->epilogue when there is one. */
+void kern_epilogue_store(const struct kern_call *call, const uint32_t *index, double value);
+
+/* The same for `count` results along dimension `dim`, starting at `index`; needs kern_epilogue_bytes(op) of `scratch`. */
+uint64_t kern_epilogue_bytes(const struct kern_op *op);
+void kern_epilogue_row(const struct kern_call *call, const struct kern_map_isa *isa, void *scratch,
+                       const uint32_t *index, uint32_t dim, const float *values, uint32_t count);
+
+#endif

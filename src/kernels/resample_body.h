@@ -1,0 +1,109 @@
+/* The resampling of resample_fast.h; included once per instruction set. */
+#include "kernels/dense_vec.h"
+#include "kernels/resample_fast.h"
+
+struct resample {
+    struct resample_plan plan;
+    const struct kern_call *call;
+    float *line, *row, *out, *w; /* line: blended over the outer dimensions; w: weights of the upper taps */
+    int32_t *i0, *i1;
+};
+
+static void resample_init(struct resample *r, const struct kern_call *call)
+{
+    resample_plan_init(call->op, &r->plan);
+    uint32_t in = r->plan.in, out = r->plan.out;
+    r->call = call;
+    r->line = call->worker_scratch;
+    r->row = r->line + in;
+    r->out = r->row + in;
+    r->w = r->out + out;
+    r->i0 = (int32_t *)(r->w + out);
+    r->i1 = r->i0 + out;
+    for (uint32_t i = 0; !r->plan.same && i < out; i++) {
+        struct resample_tap tap = resample_tap(call->op, r->plan.order[r->plan.y.rank - 1], i);
+        r->i0[i] = (int32_t)tap.i0;
+        r->i1[i] = (int32_t)tap.i1;
+        r->w[i] = tap.w;
+    }
+}
+
+static void resample_add(float *restrict line, const float *restrict row, float weight, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        line[i] += weight * row[i];
+}
+
+static void resample_set(float *restrict line, const float *restrict row, float weight, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        line[i] = weight * row[i];
+}
+
+/* line = the input rows around coordinates `at`, blended */
+static void resample_outer(const struct resample *r, const uint32_t *at)
+{
+    const struct kern_view *x = &r->plan.x;
+    uint32_t last = x->rank - 1;
+    struct resample_tap taps[KERN_RANK_MAX];
+    bool first = true;
+    for (uint32_t d = 0; d < last; d++)
+        taps[d] = resample_tap(r->call->op, r->plan.order[d], at[d]);
+    for (uint32_t choice = 0; choice < 1u << last; choice++) {
+        float weight = 1;
+        int64_t offset = 0;
+        for (uint32_t d = 0; d < last && weight != 0; d++) {
+            bool upper = choice >> d & 1;
+            weight *= upper ? taps[d].w : 1 - taps[d].w;
+            offset += (upper ? taps[d].i1 : taps[d].i0) * x->strides[d];
+        }
+        if (weight == 0)
+            continue;
+        const float *row = (const float *)r->call->data[0] + offset;
+        if (x->type != DML_TENSOR_DATA_TYPE_FLOAT32 || x->strides[last] != 1) {
+            dense_load_row(r->call->data[0], offset, x->strides[last], x->type, r->plan.in, r->row);
+            row = r->row;
+        }
+        if (first && weight == 1)
+            memcpy(r->line, row, r->plan.in * sizeof(float));
+        else if (first)
+            resample_set(r->line, row, weight, r->plan.in);
+        else
+            resample_add(r->line, row, weight, r->plan.in);
+        first = false;
+    }
+}
+
+static void resample_pick(const float *restrict line, const int32_t *restrict index, uint32_t count, float *restrict out)
+{
+    for (uint32_t i = 0; i < count; i++)
+        out[i] = line[index[i]];
+}
+
+static void resample_blend(const float *restrict line, const int32_t *restrict i0, const int32_t *restrict i1,
+                           const float *restrict w, uint32_t count, float *restrict out)
+{
+    for (uint32_t i = 0; i < count; i++)
+        out[i] = line[i0[i]] * (1 - w[i]) + line[i1[i]] * w[i];
+}
+
+static void resample_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    struct resample r;
+    resample_init(&r, call);
+    const struct kern_view *y = &r.plan.y;
+    uint32_t last = y->rank - 1;
+    for (uint64_t row = begin; row < end; row++) {
+        uint32_t at[KERN_RANK_MAX];
+        float *out = r.out;
+        dense_row_at(y, row, at);
+        resample_outer(&r, at);
+        if (r.plan.same)
+            out = r.line;
+        else if (call->op->u.resample.mode == DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR)
+            resample_pick(r.line, r.i0, r.plan.out, out);
+        else
+            resample_blend(r.line, r.i0, r.i1, r.w, r.plan.out, out);
+        dense_store_row(call->data[1], dense_offset(y, at, last), y->strides[last], y->type, r.plan.out, out);
+    }
+}

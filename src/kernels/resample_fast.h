@@ -1,0 +1,17 @@
+/* Resampling row by row in memory order, with the positions along the row looked up in a table. */
+#ifndef KERNELS_RESAMPLE_FAST_H
+#define KERNELS_RESAMPLE_FAST_H
+
+#include "kernels/resample.h"
+
+/* The dimensions in the output's memory order, and how the innermost one is treated. */
+struct resample_plan {
+    struct kern_view x, y;
+    uint32_t order[KERN_RANK_MAX];
+    uint32_t in, out; /* sizes of the innermost dimension */
+    bool same;        /* it is not resampled */
+};
+
+void resample_plan_init(const struct kern_op *op, struct resample_plan *out);
+
+#endif

@@ -1,0 +1,239 @@
+#include "kernels/walk.h"
+
+#include "kernels/number.h"
+
+struct dim {
+    uint64_t size;
+    int64_t strides[KERN_TENSORS_MAX];
+};
+
+static uint64_t magnitude(int64_t value)
+{
+    return value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+}
+
+static uint32_t collect(struct dim *out, const struct kern_op *op, const uint32_t *tensors, uint32_t count, uint32_t dims)
+{
+    const struct kern_view *first = &op->tensors[tensors[0]];
+    uint32_t rank = 0;
+    for (uint32_t d = 0; d < first->rank; d++) {
+        if (!(dims >> d & 1) || first->sizes[d] == 1)
+            continue;
+        out[rank].size = first->sizes[d];
+        for (uint32_t t = 0; t < count; t++)
+            out[rank].strides[t] = op->tensors[tensors[t]].strides[d];
+        rank++;
+    }
+    return rank;
+}
+
+/* Insertion sort: stable, and at most eight elements. */
+static void sort(struct dim *dims, uint32_t rank, uint32_t leader)
+{
+    for (uint32_t i = 1; i < rank; i++) {
+        struct dim moving = dims[i];
+        uint32_t j = i;
+        for (; j > 0 && magnitude(dims[j - 1].strides[leader]) < magnitude(moving.strides[leader]); j--)
+            dims[j] = dims[j - 1];
+        dims[j] = moving;
+    }
+}
+
+static bool mergeable(const struct kern_walk *walk, uint32_t outer, const struct dim *inner)
+{
+    for (uint32_t t = 0; t < walk->views; t++)
+        if (walk->strides[t][outer] != inner->strides[t] * (int64_t)inner->size)
+            return false;
+    return true;
+}
+
+void kern_walk_init(struct kern_walk *walk, const struct kern_op *op, const uint32_t *tensors, uint32_t count,
+                    uint32_t dims, uint32_t leader)
+{
+    struct dim list[KERN_RANK_MAX] = { { 0 } };
+    uint32_t rank = collect(list, op, tensors, count, dims);
+    if (leader != KERN_WALK_ROW_MAJOR)
+        sort(list, rank, leader);
+    walk->rank = 0;
+    walk->views = count;
+    walk->count = 1;
+    for (uint32_t d = 0; d < rank; d++) {
+        bool merge = walk->rank > 0 && mergeable(walk, walk->rank - 1, &list[d]);
+        uint32_t at = merge ? walk->rank - 1 : walk->rank++;
+        walk->sizes[at] = merge ? walk->sizes[at] * list[d].size : list[d].size;
+        for (uint32_t t = 0; t < count; t++)
+            walk->strides[t][at] = list[d].strides[t];
+        walk->count *= list[d].size;
+    }
+    if (walk->rank)
+        return;
+    walk->rank = 1;
+    walk->sizes[0] = 1;
+    for (uint32_t t = 0; t < count; t++)
+        walk->strides[t][0] = 1;
+}
+
+int64_t kern_walk_offset(const struct kern_walk *walk, uint32_t view, uint64_t flat)
+{
+    int64_t offset = 0;
+    for (uint32_t d = walk->rank; d-- > 1;) {
+        offset += (int64_t)(flat % walk->sizes[d]) * walk->strides[view][d];
+        flat /= walk->sizes[d];
+    }
+    return offset + (int64_t)flat * walk->strides[view][0];
+}
+
+uint64_t kern_walk_row_left(const struct kern_walk *walk, uint64_t flat)
+{
+    uint64_t row = walk->sizes[walk->rank - 1];
+    return row - flat % row;
+}
+
+/* Rows may be merged for one view where the others forbid it: look outwards as long as this view stays linear. */
+bool kern_walk_linear(const struct kern_walk *walk, uint32_t view, uint64_t begin, uint64_t count, int64_t *out_stride)
+{
+    const int64_t *strides = walk->strides[view];
+    uint32_t d = walk->rank - 1;
+    uint64_t run = walk->sizes[d];
+    *out_stride = strides[d];
+    while (d > 0 && strides[d - 1] == strides[d] * (int64_t)walk->sizes[d])
+        run *= walk->sizes[--d];
+    return d == 0 || begin % run + count <= run;
+}
+
+void kern_cursor_seek(const struct kern_walk *walk, uint64_t flat, struct kern_cursor *out)
+{
+    for (uint32_t d = walk->rank; d-- > 0;) {
+        out->index[d] = flat % walk->sizes[d];
+        flat /= walk->sizes[d];
+    }
+    for (uint32_t v = 0; v < walk->views; v++) {
+        out->offset[v] = 0;
+        for (uint32_t d = 0; d < walk->rank; d++)
+            out->offset[v] += (int64_t)out->index[d] * walk->strides[v][d];
+    }
+}
+
+void kern_cursor_next_row(const struct kern_walk *walk, struct kern_cursor *cursor)
+{
+    uint32_t d = walk->rank - 1;
+    for (uint32_t v = 0; v < walk->views; v++)
+        cursor->offset[v] -= (int64_t)cursor->index[d] * walk->strides[v][d];
+    cursor->index[d] = 0;
+    while (d-- > 0) {
+        bool wraps = ++cursor->index[d] == walk->sizes[d];
+        for (uint32_t v = 0; v < walk->views; v++)
+            cursor->offset[v] += walk->strides[v][d] * (wraps ? 1 - (int64_t)walk->sizes[d] : 1);
+        if (!wraps)
+            return;
+        cursor->index[d] = 0;
+    }
+}
+
+static void copy_row_8(uint8_t *out, int64_t out_stride, const uint8_t *in, int64_t in_stride, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++)
+        out[(int64_t)i * out_stride] = in[(int64_t)i * in_stride];
+}
+
+static void copy_row_16(uint16_t *out, int64_t out_stride, const uint16_t *in, int64_t in_stride, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++)
+        out[(int64_t)i * out_stride] = in[(int64_t)i * in_stride];
+}
+
+static void fill_32(uint32_t *out, uint32_t value, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++)
+        out[i] = value;
+}
+
+static void copy_row_32(uint32_t *out, int64_t out_stride, const uint32_t *in, int64_t in_stride, uint64_t count)
+{
+    if (in_stride == 0 && out_stride == 1)
+        fill_32(out, *in, count);
+    else
+        for (uint64_t i = 0; i < count; i++)
+            out[(int64_t)i * out_stride] = in[(int64_t)i * in_stride];
+}
+
+static void copy_row_64(uint64_t *out, int64_t out_stride, const uint64_t *in, int64_t in_stride, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++)
+        out[(int64_t)i * out_stride] = in[(int64_t)i * in_stride];
+}
+
+void kern_copy_row(uint32_t bytes, void *out, int64_t out_stride, const void *in, int64_t in_stride, uint64_t count)
+{
+    if (out_stride == 1 && in_stride == 1)
+        memcpy(out, in, count * bytes);
+    else if (bytes == 4)
+        copy_row_32(out, out_stride, in, in_stride, count);
+    else if (bytes == 2)
+        copy_row_16(out, out_stride, in, in_stride, count);
+    else if (bytes == 1)
+        copy_row_8(out, out_stride, in, in_stride, count);
+    else
+        copy_row_64(out, out_stride, in, in_stride, count);
+}
+
+static void load_nibbles(DML_TENSOR_DATA_TYPE type, const void *base, int64_t offset, int64_t stride, uint64_t count,
+                         uint8_t *out)
+{
+    for (uint64_t i = 0; i < count; i++)
+        out[i] = (uint8_t)kern_read(type, base, offset + (int64_t)i * stride).u;
+}
+
+static void store_nibbles(DML_TENSOR_DATA_TYPE type, void *base, int64_t offset, int64_t stride, uint64_t count,
+                          const uint8_t *in)
+{
+    for (uint64_t i = 0; i < count; i++)
+        kern_write(type, base, offset + (int64_t)i * stride,
+                   (struct kern_number){ .class = KERN_CLASS_UNSIGNED, .u = in[i] });
+}
+
+static uint64_t segment(const struct kern_walk *walk, uint32_t view, uint64_t begin, uint64_t count)
+{
+    int64_t stride;
+    if (kern_walk_linear(walk, view, begin, count, &stride))
+        return count;
+    return BASE_MIN(count, kern_walk_row_left(walk, begin));
+}
+
+void kern_walk_load(const struct kern_walk *walk, uint32_t view, DML_TENSOR_DATA_TYPE type, const void *base,
+                    uint64_t begin, uint64_t count, void *out)
+{
+    uint32_t bytes = kern_type_bytes(type);
+    int64_t stride = walk->strides[view][walk->rank - 1];
+    char *to = out;
+    while (count) {
+        uint64_t n = segment(walk, view, begin, count);
+        int64_t offset = kern_walk_offset(walk, view, begin);
+        if (bytes)
+            kern_copy_row(bytes, to, 1, (const char *)base + offset * bytes, stride, n);
+        else
+            load_nibbles(type, base, offset, stride, n, (uint8_t *)to);
+        to += n * (bytes ? bytes : 1);
+        begin += n;
+        count -= n;
+    }
+}
+
+void kern_walk_store(const struct kern_walk *walk, uint32_t view, DML_TENSOR_DATA_TYPE type, void *base, uint64_t begin,
+                     uint64_t count, const void *in)
+{
+    uint32_t bytes = kern_type_bytes(type);
+    int64_t stride = walk->strides[view][walk->rank - 1];
+    const char *from = in;
+    while (count) {
+        uint64_t n = segment(walk, view, begin, count);
+        int64_t offset = kern_walk_offset(walk, view, begin);
+        if (bytes)
+            kern_copy_row(bytes, (char *)base + offset * bytes, stride, from, 1, n);
+        else
+            store_nibbles(type, base, offset, stride, n, (const uint8_t *)from);
+        from += n * (bytes ? bytes : 1);
+        begin += n;
+        count -= n;
+    }
+}

@@ -1,0 +1,395 @@
+#include "onnx/build.h"
+
+#include <DirectMLGuids.h>
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Constants up to this size become constant nodes, which the compiler may fold; larger ones are owned inputs. */
+#define CONSTANT_NODE_BYTES_MAX ((uint64_t)16 << 20)
+
+bool onnx_fail(struct onnx_builder *b, const char *format, ...)
+{
+    if (b->failed)
+        return false;
+    b->failed = true;
+    int used = 0;
+    if (b->node)
+        used = snprintf(b->error->text, sizeof(b->error->text), "%s '%s': ", b->node->op,
+                        b->node->name[0]        ? b->node->name
+                        : b->node->output_count ? b->node->outputs[0]
+                                                : "");
+    if (used < 0 || (size_t)used >= sizeof(b->error->text))
+        return false;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(b->error->text + used, sizeof(b->error->text) - (size_t)used, format, args);
+    va_end(args);
+    return false;
+}
+
+/* ---- values ---- */
+
+static uint32_t hash(const char *name)
+{
+    uint32_t h = 2166136261u;
+    for (; *name; name++)
+        h = (h ^ (uint8_t)*name) * 16777619u;
+    return h;
+}
+
+static struct onnx_value **slot_find(struct onnx_value **table, uint32_t size, const char *name)
+{
+    uint32_t i = hash(name) & (size - 1);
+    while (table[i] && strcmp(table[i]->name, name))
+        i = (i + 1) & (size - 1);
+    return &table[i];
+}
+
+static bool table_grow(struct onnx_builder *b)
+{
+    uint32_t size = b->table_size ? b->table_size * 2 : 256;
+    struct onnx_value **table = calloc(size, sizeof(*table));
+    if (!table)
+        return onnx_fail(b, "out of memory");
+    for (uint32_t i = 0; i < b->table_size; i++) {
+        if (b->table[i])
+            *slot_find(table, size, b->table[i]->name) = b->table[i];
+    }
+    free(b->table);
+    b->table = table;
+    b->table_size = size;
+    return true;
+}
+
+struct onnx_value *onnx_value_find(struct onnx_builder *b, const char *name)
+{
+    return b->table_size ? *slot_find(b->table, b->table_size, name) : NULL;
+}
+
+struct onnx_value *onnx_value_new(struct onnx_builder *b, const char *name, int32_t type, uint32_t rank,
+                                  const int64_t *dims)
+{
+    if (b->value_count * 2 >= b->table_size && !table_grow(b))
+        return NULL;
+    struct onnx_value **slot = slot_find(b->table, b->table_size, name);
+    struct onnx_value *v = base_arena_alloc(&b->arena, sizeof(*v));
+    if (*slot || !v || rank > ONNX_RANK_MAX) {
+        onnx_fail(b,
+                  *slot ? "value '%s' is defined twice"
+                  : !v  ? "out of memory for '%s'"
+                        : "'%s' has rank above 8",
+                  name);
+        return NULL;
+    }
+    v->name = name;
+    v->type = type;
+    v->rank = rank;
+    for (uint32_t i = 0; i < rank; i++)
+        v->dims[i] = dims[i];
+    *slot = v;
+    b->value_count++;
+    return v;
+}
+
+struct onnx_value *onnx_in_optional(struct onnx_builder *b, const struct onnx_node *n, uint32_t i)
+{
+    if (i >= n->input_count || !n->inputs[i][0])
+        return NULL;
+    struct onnx_value *v = onnx_value_find(b, n->inputs[i]);
+    if (!v)
+        onnx_fail(b, "input '%s' is not defined by any node, input or initializer before it", n->inputs[i]);
+    return v;
+}
+
+struct onnx_value *onnx_in(struct onnx_builder *b, const struct onnx_node *n, uint32_t i)
+{
+    struct onnx_value *v = onnx_in_optional(b, n, i);
+    if (!v)
+        onnx_fail(b, "input %u is required", i);
+    return v;
+}
+
+bool onnx_has_output(const struct onnx_node *n, uint32_t i)
+{
+    return i < n->output_count && n->outputs[i][0];
+}
+
+struct onnx_value *onnx_temp(struct onnx_builder *b, int32_t type, uint32_t rank, const int64_t *dims)
+{
+    char name[32];
+    snprintf(name, sizeof(name), "\x01%u", b->temporary_count++);
+    char *copy = base_arena_strdup(&b->arena, name);
+    if (!copy) {
+        onnx_fail(b, "out of memory");
+        return NULL;
+    }
+    return onnx_value_new(b, copy, type, rank, dims);
+}
+
+struct onnx_value *onnx_out(struct onnx_builder *b, const struct onnx_node *n, uint32_t i, int32_t type, uint32_t rank,
+                            const int64_t *dims)
+{
+    if (!onnx_has_output(n, i))
+        return onnx_temp(b, type, rank, dims);
+    return onnx_value_new(b, n->outputs[i], type, rank, dims);
+}
+
+struct onnx_value *onnx_constant(struct onnx_builder *b, int32_t type, uint32_t rank, const int64_t *dims,
+                                 const void *data, uint64_t bytes)
+{
+    struct onnx_value *v = onnx_temp(b, type, rank, dims);
+    if (!v)
+        return NULL;
+    v->source = ONNX_SOURCE_CONSTANT;
+    v->data = base_arena_copy(&b->arena, data, bytes);
+    if (!v->data)
+        onnx_fail(b, "out of memory");
+    return v->data ? v : NULL;
+}
+
+int64_t onnx_elements(const struct onnx_value *v)
+{
+    int64_t n = 1;
+    for (uint32_t i = 0; i < v->rank; i++)
+        n *= v->dims[i];
+    return n;
+}
+
+uint64_t onnx_value_bytes(const struct onnx_value *v)
+{
+    return (uint64_t)onnx_elements(v) * onnx_type_bytes(v->type);
+}
+
+bool onnx_alias(struct onnx_builder *b, struct onnx_value *out, const struct onnx_value *in)
+{
+    if (!out)
+        return false;
+    if (onnx_elements(out) != onnx_elements(in))
+        return onnx_fail(b, "output '%s' has %lld elements, the input %lld", out->name, (long long)onnx_elements(out),
+                         (long long)onnx_elements(in));
+    out->source = in->source;
+    out->index = in->index;
+    out->output = in->output;
+    out->data = in->data;
+    out->materialised = in->materialised;
+    out->owned = in->owned;
+    return true;
+}
+
+/* ---- attributes ---- */
+
+const struct onnx_attribute *onnx_attribute(const struct onnx_node *n, const char *name)
+{
+    for (uint32_t i = 0; i < n->attribute_count; i++) {
+        if (!strcmp(n->attributes[i].name, name))
+            return &n->attributes[i];
+    }
+    return NULL;
+}
+
+int64_t onnx_attr_int(const struct onnx_node *n, const char *name, int64_t otherwise)
+{
+    const struct onnx_attribute *a = onnx_attribute(n, name);
+    return a ? a->i : otherwise;
+}
+
+float onnx_attr_float(const struct onnx_node *n, const char *name, float otherwise)
+{
+    const struct onnx_attribute *a = onnx_attribute(n, name);
+    return a ? a->f : otherwise;
+}
+
+const char *onnx_attr_string(const struct onnx_node *n, const char *name, const char *otherwise)
+{
+    const struct onnx_attribute *a = onnx_attribute(n, name);
+    return a && a->s ? a->s : otherwise;
+}
+
+uint32_t onnx_attr_ints(const struct onnx_node *n, const char *name, int64_t *out, uint32_t capacity)
+{
+    const struct onnx_attribute *a = onnx_attribute(n, name);
+    if (!a || !a->ints)
+        return 0;
+    for (uint32_t i = 0; i < a->count && i < capacity; i++)
+        out[i] = a->ints[i];
+    return a->count;
+}
+
+bool onnx_const_ints(struct onnx_builder *b, const struct onnx_value *v, int64_t *out, uint32_t capacity,
+                     uint32_t *out_count)
+{
+    int64_t n = onnx_elements(v);
+    if (v->source != ONNX_SOURCE_CONSTANT || (v->type != ONNX_INT64 && v->type != ONNX_INT32))
+        return onnx_fail(b, "'%s' must be constant integers", v->name);
+    if (n > capacity)
+        return onnx_fail(b, "'%s' has %lld values, at most %u are supported", v->name, (long long)n, capacity);
+    for (int64_t i = 0; i < n; i++)
+        out[i] = v->type == ONNX_INT64 ? ((const int64_t *)v->data)[i] : ((const int32_t *)v->data)[i];
+    *out_count = (uint32_t)n;
+    return true;
+}
+
+bool onnx_const_floats(struct onnx_builder *b, const struct onnx_value *v, float *out, uint32_t capacity,
+                       uint32_t *out_count)
+{
+    int64_t n = onnx_elements(v);
+    if (v->source != ONNX_SOURCE_CONSTANT || v->type != ONNX_FLOAT || n > capacity)
+        return onnx_fail(b, "'%s' must be at most %u constant float32 values", v->name, capacity);
+    memcpy(out, v->data, (size_t)n * sizeof(*out));
+    *out_count = (uint32_t)n;
+    return true;
+}
+
+bool onnx_axis(struct onnx_builder *b, int64_t axis, uint32_t rank, uint32_t *out)
+{
+    if (axis < -(int64_t)rank || axis >= (int64_t)rank)
+        return onnx_fail(b, "axis %lld is outside the %u dimensions", (long long)axis, rank);
+    *out = (uint32_t)(axis < 0 ? axis + (int64_t)rank : axis);
+    return true;
+}
+
+bool onnx_broadcast_dims(struct onnx_builder *b, const struct onnx_value *x, const struct onnx_value *y,
+                         uint32_t *out_rank, int64_t *out_dims)
+{
+    uint32_t rank = BASE_MAX(x->rank, y->rank);
+    for (uint32_t i = 0; i < rank; i++) {
+        int64_t dx = i + x->rank < rank ? 1 : x->dims[i + x->rank - rank];
+        int64_t dy = i + y->rank < rank ? 1 : y->dims[i + y->rank - rank];
+        if (dx != dy && dx != 1 && dy != 1)
+            return onnx_fail(b, "'%s' and '%s' do not broadcast: %lld against %lld", x->name, y->name, (long long)dx,
+                             (long long)dy);
+        out_dims[i] = dx == 1 ? dy : dx;
+    }
+    *out_rank = rank;
+    return true;
+}
+
+/* ---- emitting ---- */
+
+/* A constant is given to DirectML when the first operator uses it. */
+static bool materialise(struct onnx_builder *b, struct onnx_value *v)
+{
+    if (v->source != ONNX_SOURCE_CONSTANT || v->materialised)
+        return true;
+    uint64_t bytes = onnx_value_bytes(v);
+    v->owned = bytes > CONSTANT_NODE_BYTES_MAX;
+    if (v->owned) {
+        if (!base_array_reserve((void **)&b->weights, b->weight_count, &b->weight_capacity, sizeof(*b->weights)))
+            return onnx_fail(b, "out of memory");
+        v->index = b->graph_input_count++;
+        b->weights[b->weight_count++] = (struct onnx_weight){ v->index, v->data, bytes };
+    } else {
+        DML_CONSTANT_DATA_GRAPH_NODE_DESC *desc = base_arena_alloc(&b->arena, sizeof(*desc));
+        if (!desc || !base_array_reserve((void **)&b->nodes, b->node_count, &b->node_capacity, sizeof(*b->nodes)))
+            return onnx_fail(b, "out of memory");
+        *desc = (DML_CONSTANT_DATA_GRAPH_NODE_DESC){ v->data, bytes, v->name };
+        v->index = b->node_count;
+        b->nodes[b->node_count++] = (DML_GRAPH_NODE_DESC){ DML_GRAPH_NODE_TYPE_CONSTANT, desc };
+    }
+    v->materialised = true;
+    return true;
+}
+
+const DML_TENSOR_DESC *onnx_desc_strided(struct onnx_builder *b, struct onnx_desc *d, struct onnx_value *v,
+                                         uint32_t rank, const int64_t *dims, const uint32_t *strides)
+{
+    if (!v || !materialise(b, v))
+        return NULL;
+    memset(d, 0, sizeof(*d));
+    uint32_t used = BASE_MAX(rank, 1u);
+    d->sizes[0] = 1;
+    for (uint32_t i = 0; i < rank; i++) {
+        if (dims[i] <= 0 || dims[i] > UINT32_MAX) {
+            onnx_fail(b, "'%s': dimension %u is %lld; empty tensors are not supported", v->name, i, (long long)dims[i]);
+            return NULL;
+        }
+        d->sizes[i] = (UINT)dims[i];
+        d->strides[i] = strides ? strides[i] : 0;
+    }
+    d->buffer.DataType = onnx_type_dml(v->type);
+    d->buffer.Flags = v->owned ? DML_TENSOR_FLAG_OWNED_BY_DML : DML_TENSOR_FLAG_NONE;
+    d->buffer.DimensionCount = used;
+    d->buffer.Sizes = d->sizes;
+    d->buffer.Strides = strides && rank ? d->strides : NULL;
+    /* All views of a value declare its full size: both ends of an edge must agree. */
+    d->buffer.TotalTensorSizeInBytes = base_align_up(onnx_value_bytes(v), 4);
+    d->desc = (DML_TENSOR_DESC){ DML_TENSOR_TYPE_BUFFER, &d->buffer };
+    return &d->desc;
+}
+
+const DML_TENSOR_DESC *onnx_desc_as(struct onnx_builder *b, struct onnx_desc *d, struct onnx_value *v, uint32_t rank,
+                                    const int64_t *dims)
+{
+    return onnx_desc_strided(b, d, v, rank, dims, NULL);
+}
+
+const DML_TENSOR_DESC *onnx_desc(struct onnx_builder *b, struct onnx_desc *d, struct onnx_value *v)
+{
+    return v ? onnx_desc_as(b, d, v, v->rank, v->dims) : NULL;
+}
+
+const DML_TENSOR_DESC *onnx_desc_broadcast(struct onnx_builder *b, struct onnx_desc *d, struct onnx_value *v,
+                                           uint32_t rank, const int64_t *dims)
+{
+    uint32_t strides[ONNX_RANK_MAX] = { 0 };
+    int64_t step = 1;
+    bool packed = v && v->rank == rank;
+    for (uint32_t i = 0; v && i < v->rank; i++) {
+        uint32_t from = v->rank - 1 - i, to = rank - 1 - i;
+        strides[to] = v->dims[from] == 1 ? 0 : (uint32_t)step;
+        packed = packed && v->dims[from] == dims[to];
+        step *= v->dims[from];
+    }
+    return onnx_desc_strided(b, d, v, rank, dims, packed ? NULL : strides);
+}
+
+static bool edge_add(struct onnx_builder *b, const struct onnx_value *v, uint32_t node, uint32_t input)
+{
+    bool graph_input = v->source == ONNX_SOURCE_INPUT || v->owned;
+    if (graph_input) {
+        if (!base_array_reserve((void **)&b->input_edges, b->input_edge_count, &b->input_edge_capacity,
+                                sizeof(*b->input_edges)))
+            return onnx_fail(b, "out of memory");
+        b->input_edges[b->input_edge_count++] = (DML_INPUT_GRAPH_EDGE_DESC){ v->index, node, input, v->name };
+        return true;
+    }
+    if (!base_array_reserve((void **)&b->edges, b->edge_count, &b->edge_capacity, sizeof(*b->edges)))
+        return onnx_fail(b, "out of memory");
+    uint32_t output = v->source == ONNX_SOURCE_NODE ? v->output : 0;
+    b->edges[b->edge_count++] = (DML_INTERMEDIATE_GRAPH_EDGE_DESC){ v->index, output, node, input, v->name };
+    return true;
+}
+
+bool onnx_emit(struct onnx_builder *b, DML_OPERATOR_TYPE type, const void *desc, struct onnx_value *const *inputs,
+               uint32_t input_count, struct onnx_value *const *outputs, uint32_t output_count)
+{
+    if (b->failed)
+        return false;
+    const DML_OPERATOR_DESC operator_desc = { type, desc };
+    IDMLOperator *op = NULL;
+    HRESULT hr = b->device->lpVtbl->CreateOperator(b->device, &operator_desc, &IID_IDMLOperator, (void **)&op);
+    if (FAILED(hr))
+        return onnx_fail(b, "DirectML refuses operator %d with 0x%08x", (int)type, (unsigned)hr);
+    DML_OPERATOR_GRAPH_NODE_DESC *node = base_arena_alloc(&b->arena, sizeof(*node));
+    if (!node || !base_array_reserve((void **)&b->nodes, b->node_count, &b->node_capacity, sizeof(*b->nodes))) {
+        op->lpVtbl->Release(op);
+        return onnx_fail(b, "out of memory");
+    }
+    *node = (DML_OPERATOR_GRAPH_NODE_DESC){ op, b->node ? b->node->name : NULL };
+    uint32_t index = b->node_count++;
+    b->nodes[index] = (DML_GRAPH_NODE_DESC){ DML_GRAPH_NODE_TYPE_OPERATOR, node };
+    for (uint32_t i = 0; i < input_count; i++) {
+        if (inputs[i] && !edge_add(b, inputs[i], index, i))
+            return false;
+    }
+    for (uint32_t i = 0; i < output_count; i++) {
+        if (!outputs[i])
+            continue;
+        outputs[i]->source = ONNX_SOURCE_NODE;
+        outputs[i]->index = index;
+        outputs[i]->output = i;
+    }
+    return true;
+}

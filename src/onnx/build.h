@@ -1,0 +1,117 @@
+/* What the rows of rows.def work with. A row reads its node's inputs, defines its outputs, and either emits DirectML
+ * operators, or gives the output another view of the same bytes, or knows its data already (shape arithmetic). */
+#ifndef ONNX_BUILD_H
+#define ONNX_BUILD_H
+
+#include "onnx/onnx.h"
+
+enum onnx_source { ONNX_SOURCE_INPUT, ONNX_SOURCE_NODE, ONNX_SOURCE_CONSTANT };
+
+/* A value of the ONNX graph while it is converted. Elements are packed, row-major. rank 0 = scalar. */
+struct onnx_value {
+    const char *name;
+    int32_t type;
+    uint32_t rank;
+    int64_t dims[ONNX_RANK_MAX];
+    enum onnx_source source;
+    uint32_t index;   /* graph input, or DirectML node; constants: once materialised, that of the constant */
+    uint32_t output;  /* of the node */
+    const void *data; /* CONSTANT */
+    bool materialised, owned;
+};
+
+struct onnx_builder {
+    struct base_arena arena; /* values, descriptions */
+    const struct onnx_model *model;
+    const struct onnx_node *node; /* being converted, for messages */
+    IDMLDevice1 *device;
+    struct onnx_error *error;
+    bool failed;
+    struct onnx_value **table; /* open addressing by name */
+    uint32_t table_size, value_count;
+    DML_GRAPH_NODE_DESC *nodes;
+    uint32_t node_count, node_capacity;
+    DML_INPUT_GRAPH_EDGE_DESC *input_edges;
+    uint32_t input_edge_count, input_edge_capacity;
+    DML_INTERMEDIATE_GRAPH_EDGE_DESC *edges;
+    uint32_t edge_count, edge_capacity;
+    uint32_t graph_input_count;
+    struct onnx_weight *weights;
+    uint32_t weight_count, weight_capacity;
+    uint32_t temporary_count; /* makes names for values inside a row */
+};
+
+typedef bool onnx_row_fn(struct onnx_builder *b, const struct onnx_node *n);
+
+struct onnx_row {
+    const char *domain, *op;
+    onnx_row_fn *convert;
+};
+const struct onnx_row *onnx_row_find(const char *domain, const char *op);
+
+/* Fails the conversion: "Conv 'conv1': <text>". Returns false. */
+bool onnx_fail(struct onnx_builder *b, const char *format, ...) BASE_PRINTF(2, 3);
+
+/* ---- values ---- */
+struct onnx_value *onnx_value_find(struct onnx_builder *b, const char *name);
+struct onnx_value *onnx_value_new(struct onnx_builder *b, const char *name, int32_t type, uint32_t rank,
+                                  const int64_t *dims); /* NULL when memory is short or the name exists: b->failed */
+struct onnx_value *onnx_in(struct onnx_builder *b, const struct onnx_node *n, uint32_t i); /* required: NULL = failed */
+struct onnx_value *onnx_in_optional(struct onnx_builder *b, const struct onnx_node *n, uint32_t i);
+bool onnx_has_output(const struct onnx_node *n, uint32_t i);
+/* Output i of the node; a temporary when the node does not name it. */
+struct onnx_value *onnx_out(struct onnx_builder *b, const struct onnx_node *n, uint32_t i, int32_t type, uint32_t rank,
+                            const int64_t *dims);
+struct onnx_value *onnx_temp(struct onnx_builder *b, int32_t type, uint32_t rank, const int64_t *dims);
+struct onnx_value *onnx_constant(struct onnx_builder *b, int32_t type, uint32_t rank, const int64_t *dims,
+                                 const void *data, uint64_t bytes);
+/* `out` becomes another view of the same bytes (reshape). Element counts must agree. */
+bool onnx_alias(struct onnx_builder *b, struct onnx_value *out, const struct onnx_value *in);
+int64_t onnx_elements(const struct onnx_value *v);
+uint64_t onnx_value_bytes(const struct onnx_value *v);
+
+/* ---- attributes ---- */
+const struct onnx_attribute *onnx_attribute(const struct onnx_node *n, const char *name);
+int64_t onnx_attr_int(const struct onnx_node *n, const char *name, int64_t otherwise);
+float onnx_attr_float(const struct onnx_node *n, const char *name, float otherwise);
+const char *onnx_attr_string(const struct onnx_node *n, const char *name, const char *otherwise);
+/* Up to `capacity` integers of an attribute; returns how many there are (0 = absent). */
+uint32_t onnx_attr_ints(const struct onnx_node *n, const char *name, int64_t *out, uint32_t capacity);
+/* The integers of a constant input (INT32 or INT64); false (failed) when it is not constant or too long. */
+bool onnx_const_ints(struct onnx_builder *b, const struct onnx_value *v, int64_t *out, uint32_t capacity,
+                     uint32_t *out_count);
+bool onnx_const_floats(struct onnx_builder *b, const struct onnx_value *v, float *out, uint32_t capacity,
+                       uint32_t *out_count);
+/* 0 <= axis < rank after counting negative ones from the end; false (failed) otherwise. */
+bool onnx_axis(struct onnx_builder *b, int64_t axis, uint32_t rank, uint32_t *out);
+/* Numpy broadcasting of two shapes. */
+bool onnx_broadcast_dims(struct onnx_builder *b, const struct onnx_value *x, const struct onnx_value *y,
+                         uint32_t *out_rank, int64_t *out_dims);
+
+/* ---- emitting ---- */
+/* A tensor description; keep it on the stack until onnx_emit. Never moved: desc points into it. */
+struct onnx_desc {
+    DML_TENSOR_DESC desc;
+    DML_BUFFER_TENSOR_DESC buffer;
+    UINT sizes[ONNX_RANK_MAX], strides[ONNX_RANK_MAX];
+};
+/* The value with its own shape. NULL value: desc stays unused, returns NULL. */
+const DML_TENSOR_DESC *onnx_desc(struct onnx_builder *b, struct onnx_desc *d, struct onnx_value *v);
+/* The value seen with another shape of as many elements. */
+const DML_TENSOR_DESC *onnx_desc_as(struct onnx_builder *b, struct onnx_desc *d, struct onnx_value *v, uint32_t rank,
+                                    const int64_t *dims);
+/* Broadcast to rank/dims by stride 0, aligned right. */
+const DML_TENSOR_DESC *onnx_desc_broadcast(struct onnx_builder *b, struct onnx_desc *d, struct onnx_value *v,
+                                           uint32_t rank, const int64_t *dims);
+/* Explicit strides (elements): transposes. */
+const DML_TENSOR_DESC *onnx_desc_strided(struct onnx_builder *b, struct onnx_desc *d, struct onnx_value *v,
+                                         uint32_t rank, const int64_t *dims, const uint32_t *strides);
+/* Creates the operator and its edges. inputs[i] NULL = absent slot; outputs get source = this node. */
+bool onnx_emit(struct onnx_builder *b, DML_OPERATOR_TYPE type, const void *desc, struct onnx_value *const *inputs,
+               uint32_t input_count, struct onnx_value *const *outputs, uint32_t output_count);
+
+#define ONNX_ROW(domain, op, function) onnx_row_fn function;
+#include "onnx/rows.def"
+#undef ONNX_ROW
+
+#endif

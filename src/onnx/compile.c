@@ -1,0 +1,236 @@
+/* From a model and concrete input shapes to one compiled DirectML graph. */
+#include "onnx/build.h"
+
+#include <DirectMLGuids.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const struct onnx_row rows[] = {
+#define ONNX_ROW(domain, op, function) { domain, op, function },
+#include "onnx/rows.def"
+#undef ONNX_ROW
+};
+
+const struct onnx_row *onnx_row_find(const char *domain, const char *op)
+{
+    if (!strcmp(domain, "ai.onnx"))
+        domain = "";
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        if (!strcmp(rows[i].op, op) && !strcmp(rows[i].domain, domain))
+            return &rows[i];
+    }
+    return NULL;
+}
+
+bool onnx_row_known(const char *domain, const char *op)
+{
+    return onnx_row_find(domain, op) != NULL;
+}
+
+static bool add_inputs(struct onnx_builder *b, const struct onnx_shape *shapes)
+{
+    for (uint32_t i = 0; i < b->model->input_count; i++) {
+        const struct onnx_value_info *info = &b->model->inputs[i];
+        if (!onnx_type_bytes(info->type))
+            return onnx_fail(b, "input '%s': data type %d is not supported", info->name, info->type);
+        if (info->has_shape && shapes[i].rank != info->rank)
+            return onnx_fail(b, "input '%s' has %u dimensions, the model wants %u", info->name, shapes[i].rank,
+                             info->rank);
+        for (uint32_t d = 0; d < shapes[i].rank; d++) {
+            int64_t got = shapes[i].dims[d];
+            if (got < 1 || got > UINT32_MAX || (info->has_shape && info->dims[d] > 0 && got != info->dims[d]))
+                return onnx_fail(b, "input '%s': dimension %u is %lld, the model wants %lld", info->name, d,
+                                 (long long)got, (long long)(info->has_shape ? info->dims[d] : -1));
+        }
+        struct onnx_value *v = onnx_value_new(b, info->name, info->type, shapes[i].rank, shapes[i].dims);
+        if (!v)
+            return false;
+        v->source = ONNX_SOURCE_INPUT;
+        v->index = b->graph_input_count++;
+    }
+    return true;
+}
+
+static bool add_initializers(struct onnx_builder *b)
+{
+    for (uint32_t i = 0; i < b->model->initializer_count; i++) {
+        const struct onnx_tensor *t = &b->model->initializers[i];
+        struct onnx_value *v = onnx_value_new(b, t->name, t->type, t->rank, t->dims);
+        if (!v)
+            return false;
+        v->source = ONNX_SOURCE_CONSTANT;
+        v->data = t->data;
+    }
+    return true;
+}
+
+static bool convert_nodes(struct onnx_builder *b)
+{
+    for (uint32_t i = 0; i < b->model->node_count && !b->failed; i++) {
+        const struct onnx_node *n = &b->model->nodes[i];
+        const struct onnx_row *row = onnx_row_find(n->domain, n->op);
+        b->node = n;
+        if (!row)
+            return onnx_fail(b, "operator %s%s%s is not supported", n->domain, n->domain[0] ? "." : "", n->op);
+        for (uint32_t j = 0; j < n->input_count; j++) {
+            const struct onnx_value *v = n->inputs[j][0] ? onnx_value_find(b, n->inputs[j]) : NULL;
+            if (v && !onnx_type_bytes(v->type))
+                return onnx_fail(b, "'%s' has data type %d, which is not supported", v->name, v->type);
+        }
+        if (!row->convert(b, n))
+            return onnx_fail(b, "cannot be converted");
+    }
+    b->node = NULL;
+    return !b->failed;
+}
+
+static struct onnx_port port_of(const struct onnx_value *v, const char *name)
+{
+    struct onnx_port port = { .name = name, .onnx_type = v->type, .type = onnx_type_dml(v->type), .rank = v->rank };
+    for (uint32_t i = 0; i < v->rank; i++)
+        port.sizes[i] = (uint32_t)v->dims[i];
+    port.bytes = onnx_value_bytes(v);
+    return port;
+}
+
+/* An output that is an input or already another output needs an operator of its own: a copy. */
+static struct onnx_value *copy_of(struct onnx_builder *b, struct onnx_value *v)
+{
+    struct onnx_value *y = onnx_temp(b, v->type, v->rank, v->dims);
+    struct onnx_desc dx, dy;
+    if (!y)
+        return NULL;
+    DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC desc = { onnx_desc(b, &dx, v), onnx_desc(b, &dy, y), NULL };
+    return onnx_emit(b, DML_OPERATOR_ELEMENT_WISE_IDENTITY, &desc, &v, 1, &y, 1) ? y : NULL;
+}
+
+static bool add_outputs(struct onnx_builder *b, struct onnx_program *p, DML_OUTPUT_GRAPH_EDGE_DESC *edges)
+{
+    for (uint32_t i = 0; i < b->model->output_count; i++) {
+        const char *name = b->model->outputs[i].name;
+        struct onnx_value *v = onnx_value_find(b, name);
+        if (!v)
+            return onnx_fail(b, "output '%s' is not computed by any node", name);
+        p->outputs[i] = port_of(v, name);
+        p->output_count = i + 1;
+        if (v->source == ONNX_SOURCE_CONSTANT) {
+            p->outputs[i].constant = base_arena_copy(&p->arena, v->data, p->outputs[i].bytes);
+            if (!p->outputs[i].constant)
+                return onnx_fail(b, "out of memory");
+            continue;
+        }
+        if (v->source == ONNX_SOURCE_INPUT && !(v = copy_of(b, v)))
+            return false;
+        p->outputs[i].slot = p->graph_output_count;
+        edges[p->graph_output_count] = (DML_OUTPUT_GRAPH_EDGE_DESC){ v->index, v->output, p->graph_output_count, name };
+        p->graph_output_count++;
+    }
+    return true;
+}
+
+/* Edge arrays are of typed pointers: one DML_GRAPH_EDGE_DESC per edge. */
+static DML_GRAPH_EDGE_DESC *wrap_edges(struct onnx_builder *b, DML_GRAPH_EDGE_TYPE type, const void *edges,
+                                       uint32_t count, size_t size)
+{
+    DML_GRAPH_EDGE_DESC *wrapped = base_arena_alloc(&b->arena, count * sizeof(*wrapped));
+    for (uint32_t i = 0; wrapped && i < count; i++)
+        wrapped[i] = (DML_GRAPH_EDGE_DESC){ type, (const char *)edges + i * size };
+    if (!wrapped)
+        onnx_fail(b, "out of memory");
+    return wrapped;
+}
+
+static HRESULT compile_graph(struct onnx_builder *b, struct onnx_program *p, const DML_OUTPUT_GRAPH_EDGE_DESC *outputs,
+                             DML_EXECUTION_FLAGS flags)
+{
+    DML_GRAPH_DESC desc = {
+        .InputCount = b->graph_input_count,
+        .OutputCount = p->graph_output_count,
+        .NodeCount = b->node_count,
+        .Nodes = b->nodes,
+        .InputEdgeCount = b->input_edge_count,
+        .InputEdges =
+            wrap_edges(b, DML_GRAPH_EDGE_TYPE_INPUT, b->input_edges, b->input_edge_count, sizeof(*b->input_edges)),
+        .OutputEdgeCount = p->graph_output_count,
+        .OutputEdges = wrap_edges(b, DML_GRAPH_EDGE_TYPE_OUTPUT, outputs, p->graph_output_count, sizeof(*outputs)),
+        .IntermediateEdgeCount = b->edge_count,
+        .IntermediateEdges =
+            wrap_edges(b, DML_GRAPH_EDGE_TYPE_INTERMEDIATE, b->edges, b->edge_count, sizeof(*b->edges)),
+    };
+    if (b->failed)
+        return E_OUTOFMEMORY;
+    if (!p->graph_output_count)
+        return S_OK;
+    HRESULT hr = b->device->lpVtbl->CompileGraph(b->device, &desc, flags, &IID_IDMLCompiledOperator, (void **)&p->op);
+    if (FAILED(hr))
+        onnx_fail(b, "DirectML cannot compile the graph (0x%08x)", (unsigned)hr);
+    return hr;
+}
+
+static HRESULT build_program(struct onnx_builder *b, const struct onnx_shape *shapes, struct onnx_program *p,
+                             DML_EXECUTION_FLAGS flags)
+{
+    const struct onnx_model *m = b->model;
+    p->inputs = base_arena_alloc(&p->arena, m->input_count * sizeof(*p->inputs));
+    p->outputs = base_arena_alloc(&p->arena, m->output_count * sizeof(*p->outputs));
+    DML_OUTPUT_GRAPH_EDGE_DESC *edges = base_arena_alloc(&b->arena, m->output_count * sizeof(*edges));
+    if (!p->inputs || !p->outputs || !edges)
+        return E_OUTOFMEMORY;
+    if (!add_inputs(b, shapes) || !add_initializers(b) || !convert_nodes(b) || !add_outputs(b, p, edges))
+        return E_INVALIDARG;
+    for (uint32_t i = 0; i < m->input_count; i++) {
+        p->inputs[i] = port_of(onnx_value_find(b, m->inputs[i].name), m->inputs[i].name);
+        p->inputs[i].slot = i;
+    }
+    p->input_count = m->input_count;
+    p->graph_input_count = b->graph_input_count;
+    p->node_count = b->node_count;
+    p->weight_count = b->weight_count;
+    p->weights =
+        base_arena_copy(&p->arena, b->weights ? (const void *)b->weights : "", b->weight_count * sizeof(*b->weights));
+    if (!p->weights)
+        return E_OUTOFMEMORY;
+    return compile_graph(b, p, edges, flags);
+}
+
+static void builder_finish(struct onnx_builder *b)
+{
+    for (uint32_t i = 0; i < b->node_count; i++) {
+        const DML_OPERATOR_GRAPH_NODE_DESC *node = b->nodes[i].Desc;
+        if (b->nodes[i].Type == DML_GRAPH_NODE_TYPE_OPERATOR)
+            node->Operator->lpVtbl->Release(node->Operator);
+    }
+    free(b->table);
+    free(b->nodes);
+    free(b->input_edges);
+    free(b->edges);
+    free(b->weights);
+    base_arena_finish(&b->arena);
+}
+
+HRESULT onnx_compile(const struct onnx_model *model, const struct onnx_shape *shapes, IDMLDevice1 *device,
+                     DML_EXECUTION_FLAGS flags, struct onnx_program **out, struct onnx_error *error)
+{
+    struct onnx_builder b = { .model = model, .device = device, .error = error };
+    struct onnx_program *program = calloc(1, sizeof(*program));
+    *out = NULL;
+    snprintf(error->text, sizeof(error->text), "out of memory");
+    HRESULT hr = program ? build_program(&b, shapes, program, flags) : E_OUTOFMEMORY;
+    builder_finish(&b);
+    if (FAILED(hr))
+        onnx_program_destroy(program);
+    else
+        *out = program;
+    return hr;
+}
+
+void onnx_program_destroy(struct onnx_program *program)
+{
+    if (!program)
+        return;
+    if (program->op)
+        program->op->lpVtbl->Release(program->op);
+    base_arena_finish(&program->arena);
+    free(program);
+}

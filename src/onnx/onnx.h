@@ -1,0 +1,134 @@
+/* ONNX models to DirectML graphs. The reader (model.c) fills neutral structs; rows.def lists one function per ONNX
+ * operator that appends DirectML operators to a builder; compile.c makes the compiled operator. Uses the public
+ * DirectML interface only. Not thread-safe per object; different models and programs are independent. */
+#ifndef ONNX_ONNX_H
+#define ONNX_ONNX_H
+
+#include "base/arena.h"
+
+#include <DirectML.h>
+
+#define ONNX_RANK_MAX 8
+
+/* TensorProto.DataType values that are supported. */
+enum onnx_type {
+    ONNX_FLOAT = 1,
+    ONNX_UINT8 = 2,
+    ONNX_INT8 = 3,
+    ONNX_UINT16 = 4,
+    ONNX_INT16 = 5,
+    ONNX_INT32 = 6,
+    ONNX_INT64 = 7,
+    ONNX_BOOL = 9,
+    ONNX_FLOAT16 = 10,
+    ONNX_DOUBLE = 11,
+    ONNX_UINT32 = 12,
+    ONNX_UINT64 = 13,
+};
+
+struct onnx_error {
+    char text[512]; /* one line that names what is wrong */
+};
+
+/* A constant tensor; data is little-endian, packed, and lives as long as the model. */
+struct onnx_tensor {
+    const char *name;
+    int32_t type; /* enum onnx_type, or another TensorProto value that nothing here takes */
+    uint32_t rank;
+    int64_t dims[ONNX_RANK_MAX];
+    const void *data;
+    uint64_t bytes;
+};
+
+struct onnx_attribute {
+    const char *name;
+    float f;
+    int64_t i;
+    const char *s;
+    const struct onnx_tensor *t;
+    const float *floats;
+    const int64_t *ints;
+    uint32_t count; /* of floats or ints */
+};
+
+struct onnx_node {
+    const char *op, *domain, *name; /* domain "" = ai.onnx */
+    const char **inputs, **outputs; /* "" = absent optional */
+    uint32_t input_count, output_count;
+    const struct onnx_attribute *attributes;
+    uint32_t attribute_count;
+};
+
+struct onnx_value_info {
+    const char *name;
+    int32_t type;
+    uint32_t rank;
+    bool has_shape;
+    int64_t dims[ONNX_RANK_MAX];        /* -1 = symbolic */
+    const char *symbols[ONNX_RANK_MAX]; /* name of a symbolic dimension or NULL */
+};
+
+struct onnx_model {
+    struct base_arena arena;
+    int64_t opset; /* of ai.onnx */
+    struct onnx_node *nodes;
+    uint32_t node_count;
+    struct onnx_tensor *initializers;
+    uint32_t initializer_count;
+    struct onnx_value_info *inputs; /* those that are no initializers */
+    uint32_t input_count;
+    struct onnx_value_info *outputs;
+    uint32_t output_count;
+    void *storage; /* the parsed file */
+};
+
+/* E_INVALIDARG (bad file; error says what), E_OUTOFMEMORY. */
+HRESULT onnx_model_load(const char *path, struct onnx_model **out, struct onnx_error *error);
+HRESULT onnx_model_parse(const void *bytes, size_t size, const char *folder, struct onnx_model **out,
+                         struct onnx_error *error);
+void onnx_model_destroy(struct onnx_model *model);
+
+struct onnx_port {
+    const char *name;
+    int32_t onnx_type;
+    DML_TENSOR_DATA_TYPE type;
+    uint32_t rank;
+    uint32_t sizes[ONNX_RANK_MAX];
+    uint64_t bytes;       /* of the packed elements */
+    uint32_t slot;        /* graph input or output of the compiled operator */
+    const void *constant; /* outputs known at compile time: the data; slot is then unused */
+};
+
+struct onnx_weight {
+    uint32_t slot; /* graph input, OWNED_BY_DML */
+    const void *data;
+    uint64_t bytes; /* of the data; the binding is rounded up to 4 */
+};
+
+/* A model compiled for concrete input shapes. The model must outlive it (weights and names point into it). */
+struct onnx_program {
+    struct base_arena arena;
+    IDMLCompiledOperator *op; /* NULL when every output is constant */
+    uint32_t graph_input_count, graph_output_count;
+    struct onnx_port *inputs, *outputs; /* in the model's order */
+    uint32_t input_count, output_count;
+    struct onnx_weight *weights;
+    uint32_t weight_count;
+    uint32_t node_count; /* DirectML nodes */
+};
+
+/* shapes[i]: concrete dims of model input i (rank from the model, or from shape when it has none). */
+struct onnx_shape {
+    uint32_t rank;
+    int64_t dims[ONNX_RANK_MAX];
+};
+HRESULT onnx_compile(const struct onnx_model *model, const struct onnx_shape *shapes, IDMLDevice1 *device,
+                     DML_EXECUTION_FLAGS flags, struct onnx_program **out, struct onnx_error *error);
+void onnx_program_destroy(struct onnx_program *program);
+
+uint32_t onnx_type_bytes(int32_t type);   /* 0 = not supported */
+const char *onnx_type_name(int32_t type); /* "float32" */
+DML_TENSOR_DATA_TYPE onnx_type_dml(int32_t type);
+bool onnx_row_known(const char *domain, const char *op);
+
+#endif

@@ -1,0 +1,459 @@
+/* Data movement and resampling. */
+#include "onnx/build.h"
+
+/* Copies x, seen through strides, to y. */
+static bool emit_copy(struct onnx_builder *b, struct onnx_value *x, const uint32_t *strides, struct onnx_value *y)
+{
+    struct onnx_desc dx, dy;
+    DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC desc = { onnx_desc_strided(b, &dx, x, y->rank, y->dims, strides),
+                                                     onnx_desc(b, &dy, y), NULL };
+    return onnx_emit(b, DML_OPERATOR_ELEMENT_WISE_IDENTITY, &desc, &x, 1, &y, 1);
+}
+
+static void packed_strides(const struct onnx_value *v, uint32_t *strides)
+{
+    int64_t step = 1;
+    for (uint32_t i = v->rank; i-- > 0;) {
+        strides[i] = (uint32_t)step;
+        step *= v->dims[i];
+    }
+}
+
+bool onnx_transpose(struct onnx_builder *b, const struct onnx_node *n)
+{
+    struct onnx_value *x = onnx_in(b, n, 0);
+    int64_t order[ONNX_RANK_MAX], dims[ONNX_RANK_MAX];
+    uint32_t strides[ONNX_RANK_MAX], permuted[ONNX_RANK_MAX], seen = 0;
+    if (!x)
+        return false;
+    uint32_t count = onnx_attr_ints(n, "perm", order, ONNX_RANK_MAX);
+    if (count && count != x->rank)
+        return onnx_fail(b, "perm has %u values for %u dimensions", count, x->rank);
+    packed_strides(x, strides);
+    for (uint32_t i = 0; i < x->rank; i++) {
+        int64_t from = count ? order[i] : (int64_t)x->rank - 1 - i;
+        if (from < 0 || from >= (int64_t)x->rank || (seen >> from & 1))
+            return onnx_fail(b, "perm is no permutation");
+        seen |= 1u << from;
+        dims[i] = x->dims[from];
+        permuted[i] = strides[from];
+    }
+    struct onnx_value *y = onnx_out(b, n, 0, x->type, x->rank, dims);
+    return y && (x->rank ? emit_copy(b, x, permuted, y) : onnx_alias(b, y, x));
+}
+
+bool onnx_expand(struct onnx_builder *b, const struct onnx_node *n)
+{
+    struct onnx_value *x = onnx_in(b, n, 0), *shape = onnx_in(b, n, 1), wanted = { .name = "shape" };
+    uint32_t rank;
+    int64_t dims[ONNX_RANK_MAX];
+    struct onnx_desc dx, dy;
+    if (!x || !shape || !onnx_const_ints(b, shape, wanted.dims, ONNX_RANK_MAX, &wanted.rank) ||
+        !onnx_broadcast_dims(b, x, &wanted, &rank, dims))
+        return false;
+    struct onnx_value *y = onnx_out(b, n, 0, x->type, rank, dims);
+    if (!y)
+        return false;
+    DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC desc = { onnx_desc_broadcast(b, &dx, x, rank, dims), onnx_desc(b, &dy, y),
+                                                     NULL };
+    return onnx_emit(b, DML_OPERATOR_ELEMENT_WISE_IDENTITY, &desc, &x, 1, &y, 1);
+}
+
+/* All inputs constant INT64 vectors: a shape being put together. */
+static bool concat_known(struct onnx_builder *b, const struct onnx_node *n, int64_t total, bool *handled)
+{
+    int64_t data[256], used = 0;
+    *handled = false;
+    if (total > (int64_t)ARRAY_SIZE(data))
+        return true;
+    for (uint32_t i = 0; i < n->input_count; i++) {
+        const struct onnx_value *x = onnx_in(b, n, i);
+        if (!x || x->source != ONNX_SOURCE_CONSTANT || x->type != ONNX_INT64 || x->rank != 1)
+            return !b->failed;
+        memcpy(data + used, x->data, (size_t)x->dims[0] * sizeof(*data));
+        used += x->dims[0];
+    }
+    struct onnx_value *known = onnx_constant(b, ONNX_INT64, 1, &used, data, (uint64_t)used * sizeof(*data));
+    *handled = true;
+    return known && onnx_alias(b, onnx_out(b, n, 0, ONNX_INT64, 1, &used), known);
+}
+
+bool onnx_concat(struct onnx_builder *b, const struct onnx_node *n)
+{
+    struct onnx_value *first = onnx_in(b, n, 0);
+    uint32_t axis, count = n->input_count;
+    int64_t dims[ONNX_RANK_MAX];
+    bool handled;
+    if (!first || !onnx_axis(b, onnx_attr_int(n, "axis", b->model->opset < 4 ? 1 : 0), first->rank, &axis))
+        return false;
+    memcpy(dims, first->dims, sizeof(dims));
+    dims[axis] = 0;
+    struct onnx_desc *d = base_arena_alloc(&b->arena, count * sizeof(*d));
+    DML_TENSOR_DESC *tensors = base_arena_alloc(&b->arena, count * sizeof(*tensors));
+    struct onnx_value **in = base_arena_alloc(&b->arena, count * sizeof(*in));
+    if (!d || !tensors || !in)
+        return onnx_fail(b, "out of memory");
+    for (uint32_t i = 0; i < count; i++) {
+        in[i] = onnx_in(b, n, i);
+        if (!in[i] || in[i]->rank != first->rank)
+            return onnx_fail(b, "input %u has another rank", i);
+        for (uint32_t j = 0; j < first->rank; j++) {
+            if (j != axis && in[i]->dims[j] != dims[j])
+                return onnx_fail(b, "input %u: dimension %u is %lld instead of %lld", i, j, (long long)in[i]->dims[j],
+                                 (long long)dims[j]);
+        }
+        dims[axis] += in[i]->dims[axis];
+    }
+    if (!concat_known(b, n, dims[axis], &handled) || handled)
+        return !b->failed;
+    for (uint32_t i = 0; i < count; i++) {
+        const DML_TENSOR_DESC *t = onnx_desc(b, &d[i], in[i]);
+        if (!t)
+            return false;
+        tensors[i] = *t;
+    }
+    struct onnx_value *y = onnx_out(b, n, 0, first->type, first->rank, dims);
+    struct onnx_desc dy;
+    if (!y)
+        return false;
+    DML_JOIN_OPERATOR_DESC desc = { count, tensors, onnx_desc(b, &dy, y), axis };
+    return onnx_emit(b, DML_OPERATOR_JOIN, &desc, in, count, &y, 1);
+}
+
+/* Sizes: the `split` attribute or input, or equal parts (the last one smaller). */
+static bool split_sizes(struct onnx_builder *b, const struct onnx_node *n, int64_t total, int64_t *sizes)
+{
+    const struct onnx_value *input = onnx_in_optional(b, n, 1);
+    uint32_t count = onnx_attr_ints(n, "split", sizes, n->output_count), outputs = n->output_count;
+    int64_t sum = 0, part = (total + outputs - 1) / outputs;
+    if (b->failed || (input && !onnx_const_ints(b, input, sizes, outputs, &count)))
+        return false;
+    for (uint32_t i = 0; i < outputs; i++) {
+        if (!count)
+            sizes[i] = BASE_MIN(part, total - sum);
+        sum += sizes[i];
+    }
+    if ((count && count != outputs) || sum != total)
+        return onnx_fail(b, "the parts sum up to %lld of %lld", (long long)sum, (long long)total);
+    return true;
+}
+
+bool onnx_split(struct onnx_builder *b, const struct onnx_node *n)
+{
+    struct onnx_value *x = onnx_in(b, n, 0);
+    uint32_t axis, count = n->output_count;
+    int64_t dims[ONNX_RANK_MAX];
+    if (!x || !count || !onnx_axis(b, onnx_attr_int(n, "axis", 0), x->rank, &axis))
+        return false;
+    struct onnx_desc *d = base_arena_alloc(&b->arena, count * sizeof(*d)), dx;
+    DML_TENSOR_DESC *tensors = base_arena_alloc(&b->arena, count * sizeof(*tensors));
+    struct onnx_value **out = base_arena_alloc(&b->arena, count * sizeof(*out));
+    int64_t *sizes = base_arena_alloc(&b->arena, count * sizeof(*sizes));
+    if (!d || !tensors || !out || !sizes)
+        return onnx_fail(b, "out of memory");
+    if (!split_sizes(b, n, x->dims[axis], sizes))
+        return false;
+    memcpy(dims, x->dims, sizeof(dims));
+    for (uint32_t i = 0; i < count; i++) {
+        dims[axis] = sizes[i];
+        out[i] = onnx_out(b, n, i, x->type, x->rank, dims);
+        const DML_TENSOR_DESC *t = out[i] ? onnx_desc(b, &d[i], out[i]) : NULL;
+        if (!t)
+            return false;
+        tensors[i] = *t;
+    }
+    DML_SPLIT_OPERATOR_DESC desc = { onnx_desc(b, &dx, x), count, tensors, axis };
+    return onnx_emit(b, DML_OPERATOR_SPLIT, &desc, &x, 1, out, count);
+}
+
+/* ---- slice ---- */
+
+struct slice {
+    int64_t start[ONNX_RANK_MAX], end[ONNX_RANK_MAX], axes[ONNX_RANK_MAX], steps[ONNX_RANK_MAX];
+    uint32_t count;
+};
+
+static bool slice_read(struct onnx_builder *b, const struct onnx_node *n, struct slice *s)
+{
+    uint32_t ends, axes = 0, steps = 0;
+    if (b->model->opset < 10) {
+        s->count = onnx_attr_ints(n, "starts", s->start, ONNX_RANK_MAX);
+        ends = onnx_attr_ints(n, "ends", s->end, ONNX_RANK_MAX);
+        axes = onnx_attr_ints(n, "axes", s->axes, ONNX_RANK_MAX);
+    } else {
+        const struct onnx_value *start = onnx_in(b, n, 1), *end = onnx_in(b, n, 2);
+        const struct onnx_value *axis = onnx_in_optional(b, n, 3), *step = onnx_in_optional(b, n, 4);
+        if (!start || !end || b->failed || !onnx_const_ints(b, start, s->start, ONNX_RANK_MAX, &s->count) ||
+            !onnx_const_ints(b, end, s->end, ONNX_RANK_MAX, &ends) ||
+            (axis && !onnx_const_ints(b, axis, s->axes, ONNX_RANK_MAX, &axes)) ||
+            (step && !onnx_const_ints(b, step, s->steps, ONNX_RANK_MAX, &steps)))
+            return false;
+    }
+    if (s->count > ONNX_RANK_MAX || ends != s->count || (axes && axes != s->count) || (steps && steps != s->count))
+        return onnx_fail(b, "starts, ends, axes and steps differ in length");
+    for (uint32_t i = 0; i < s->count; i++) {
+        s->axes[i] = axes ? s->axes[i] : i;
+        s->steps[i] = steps ? s->steps[i] : 1;
+    }
+    return true;
+}
+
+static int64_t clamp(int64_t value, int64_t low, int64_t high)
+{
+    return value < low ? low : value > high ? high : value;
+}
+
+/* Numpy's rules: negative positions count from the end, everything is clamped. */
+static int64_t slice_axis(int64_t dim, int64_t *start, int64_t end, int64_t step)
+{
+    int64_t from = *start < 0 ? *start + dim : *start, to = end < 0 ? end + dim : end;
+    if (step > 0) {
+        from = clamp(from, 0, dim);
+        to = clamp(to, 0, dim);
+    } else {
+        from = clamp(from, 0, dim - 1);
+        to = clamp(to, -1, dim - 1);
+    }
+    *start = from;
+    int64_t span = step > 0 ? to - from : from - to, stride = step > 0 ? step : -step;
+    return span > 0 ? (span - 1) / stride + 1 : 0;
+}
+
+static bool slice_known(struct onnx_builder *b, const struct onnx_node *n, const struct onnx_value *x,
+                        const int64_t *start, const int64_t *steps, const int64_t *dims)
+{
+    int64_t data[256];
+    for (int64_t i = 0; i < dims[0]; i++)
+        data[i] = ((const int64_t *)x->data)[start[0] + i * steps[0]];
+    struct onnx_value *known = onnx_constant(b, ONNX_INT64, 1, dims, data, (uint64_t)dims[0] * sizeof(*data));
+    return known && onnx_alias(b, onnx_out(b, n, 0, ONNX_INT64, 1, dims), known);
+}
+
+bool onnx_slice(struct onnx_builder *b, const struct onnx_node *n)
+{
+    struct onnx_value *x = onnx_in(b, n, 0);
+    struct slice s = { 0 };
+    int64_t start[ONNX_RANK_MAX] = { 0 }, steps[ONNX_RANK_MAX], dims[ONNX_RANK_MAX];
+    UINT offsets[ONNX_RANK_MAX], sizes[ONNX_RANK_MAX];
+    INT strides[ONNX_RANK_MAX];
+    struct onnx_desc dx, dy;
+    if (!x || !slice_read(b, n, &s))
+        return false;
+    for (uint32_t i = 0; i < x->rank; i++) {
+        steps[i] = 1;
+        dims[i] = x->dims[i];
+    }
+    for (uint32_t i = 0; i < s.count; i++) {
+        uint32_t axis;
+        if (!onnx_axis(b, s.axes[i], x->rank, &axis))
+            return false;
+        if (!s.steps[i] || s.steps[i] < -INT32_MAX || s.steps[i] > INT32_MAX)
+            return onnx_fail(b, "steps[%u] = %lld", i, (long long)s.steps[i]);
+        start[axis] = s.start[i];
+        steps[axis] = s.steps[i];
+        dims[axis] = slice_axis(x->dims[axis], &start[axis], s.end[i], steps[axis]);
+    }
+    if (x->source == ONNX_SOURCE_CONSTANT && x->type == ONNX_INT64 && x->rank == 1 && x->dims[0] <= 256)
+        return slice_known(b, n, x, start, steps, dims);
+    struct onnx_value *y = onnx_out(b, n, 0, x->type, x->rank, dims);
+    if (!y)
+        return false;
+    for (uint32_t i = 0; i < x->rank; i++) {
+        int64_t reach = (dims[i] - 1) * (steps[i] < 0 ? -steps[i] : steps[i]);
+        offsets[i] = (UINT)(steps[i] < 0 ? start[i] - reach : start[i]);
+        sizes[i] = (UINT)(reach + 1);
+        strides[i] = (INT)steps[i];
+    }
+    DML_SLICE1_OPERATOR_DESC desc = { onnx_desc(b, &dx, x), onnx_desc(b, &dy, y), x->rank, offsets, sizes, strides };
+    return onnx_emit(b, DML_OPERATOR_SLICE1, &desc, &x, 1, &y, 1);
+}
+
+/* ---- pad ---- */
+
+static bool pad_value(struct onnx_builder *b, const struct onnx_node *n, const struct onnx_value *x,
+                      DML_SCALAR_UNION *out)
+{
+    const struct onnx_value *value = b->model->opset < 11 ? NULL : onnx_in_optional(b, n, 2);
+    memset(out, 0, sizeof(*out));
+    if (b->failed)
+        return false;
+    if (b->model->opset < 11 && x->type == ONNX_FLOAT)
+        out->Float32 = onnx_attr_float(n, "value", 0);
+    if (!value)
+        return true;
+    if (value->source != ONNX_SOURCE_CONSTANT || value->type != x->type || onnx_elements(value) != 1)
+        return onnx_fail(b, "the value must be one constant %s", onnx_type_name(x->type));
+    memcpy(out, value->data, onnx_type_bytes(x->type));
+    return true;
+}
+
+static bool pad_amounts(struct onnx_builder *b, const struct onnx_node *n, const struct onnx_value *x, int64_t *pads)
+{
+    int64_t given[2 * ONNX_RANK_MAX], axes[ONNX_RANK_MAX];
+    uint32_t count, axis_count = x->rank;
+    for (uint32_t i = 0; i < x->rank; i++)
+        axes[i] = i;
+    memset(pads, 0, 2 * ONNX_RANK_MAX * sizeof(*pads));
+    if (b->model->opset < 11) {
+        count = onnx_attr_ints(n, "pads", given, 2 * ONNX_RANK_MAX);
+    } else {
+        const struct onnx_value *input = onnx_in(b, n, 1), *axis_input = onnx_in_optional(b, n, 3);
+        if (!input || b->failed || !onnx_const_ints(b, input, given, 2 * ONNX_RANK_MAX, &count) ||
+            (axis_input && !onnx_const_ints(b, axis_input, axes, ONNX_RANK_MAX, &axis_count)))
+            return false;
+    }
+    if (count != 2 * axis_count)
+        return onnx_fail(b, "pads has %u values, %u are needed", count, 2 * axis_count);
+    for (uint32_t i = 0; i < axis_count; i++) {
+        uint32_t axis;
+        if (!onnx_axis(b, axes[i], x->rank, &axis))
+            return false;
+        if (given[i] < 0 || given[i + axis_count] < 0)
+            return onnx_fail(b, "negative padding is not supported");
+        pads[axis] = given[i];
+        pads[axis + ONNX_RANK_MAX] = given[i + axis_count];
+    }
+    return true;
+}
+
+bool onnx_pad(struct onnx_builder *b, const struct onnx_node *n)
+{
+    static const char *const modes[] = { "constant", "edge", "reflect", "symmetric", "wrap" };
+    struct onnx_value *x = onnx_in(b, n, 0);
+    const char *mode = onnx_attr_string(n, "mode", "constant");
+    int64_t pads[2 * ONNX_RANK_MAX], dims[ONNX_RANK_MAX];
+    UINT start[ONNX_RANK_MAX], end[ONNX_RANK_MAX], kind = 0;
+    DML_SCALAR_UNION value;
+    struct onnx_desc dx, dy;
+    while (kind < ARRAY_SIZE(modes) && strcmp(modes[kind], mode))
+        kind++;
+    if (kind == ARRAY_SIZE(modes))
+        return onnx_fail(b, "mode '%s' is not supported", mode);
+    if (!x || !pad_amounts(b, n, x, pads) || !pad_value(b, n, x, &value))
+        return false;
+    for (uint32_t i = 0; i < x->rank; i++) {
+        start[i] = (UINT)pads[i];
+        end[i] = (UINT)pads[i + ONNX_RANK_MAX];
+        dims[i] = x->dims[i] + pads[i] + pads[i + ONNX_RANK_MAX];
+    }
+    struct onnx_value *y = onnx_out(b, n, 0, x->type, x->rank, dims);
+    if (!y)
+        return false;
+    DML_PADDING1_OPERATOR_DESC desc = { onnx_desc(b, &dx, x),
+                                        onnx_desc(b, &dy, y),
+                                        (DML_PADDING_MODE)kind,
+                                        onnx_type_dml(x->type),
+                                        value,
+                                        x->rank,
+                                        start,
+                                        end };
+    return onnx_emit(b, DML_OPERATOR_PADDING1, &desc, &x, 1, &y, 1);
+}
+
+bool onnx_tile(struct onnx_builder *b, const struct onnx_node *n)
+{
+    struct onnx_value *x = onnx_in(b, n, 0), *repeats = onnx_in(b, n, 1);
+    int64_t times[ONNX_RANK_MAX], dims[ONNX_RANK_MAX];
+    UINT counts[ONNX_RANK_MAX];
+    uint32_t count;
+    struct onnx_desc dx, dy;
+    if (!x || !repeats || !onnx_const_ints(b, repeats, times, ONNX_RANK_MAX, &count))
+        return false;
+    if (count != x->rank)
+        return onnx_fail(b, "repeats has %u values for %u dimensions", count, x->rank);
+    for (uint32_t i = 0; i < count; i++) {
+        if (times[i] < 1 || times[i] > INT32_MAX)
+            return onnx_fail(b, "repeats[%u] = %lld", i, (long long)times[i]);
+        counts[i] = (UINT)times[i];
+        dims[i] = x->dims[i] * times[i];
+    }
+    struct onnx_value *y = onnx_out(b, n, 0, x->type, x->rank, dims);
+    if (!y)
+        return false;
+    if (!x->rank)
+        return onnx_alias(b, y, x);
+    DML_TILE_OPERATOR_DESC desc = { onnx_desc(b, &dx, x), onnx_desc(b, &dy, y), x->rank, counts };
+    return onnx_emit(b, DML_OPERATOR_TILE, &desc, &x, 1, &y, 1);
+}
+
+/* ---- gather ---- */
+
+static bool gather_known(struct onnx_builder *b, const struct onnx_node *n, const struct onnx_value *x,
+                         const struct onnx_value *indices)
+{
+    int64_t data[256], at[256];
+    uint32_t count;
+    if (!onnx_const_ints(b, indices, at, 256, &count))
+        return false;
+    for (uint32_t i = 0; i < count; i++) {
+        int64_t index = at[i] < 0 ? at[i] + x->dims[0] : at[i];
+        if (index < 0 || index >= x->dims[0])
+            return onnx_fail(b, "index %lld is outside the %lld elements", (long long)at[i], (long long)x->dims[0]);
+        data[i] = ((const int64_t *)x->data)[index];
+    }
+    struct onnx_value *known = onnx_constant(b, ONNX_INT64, indices->rank, indices->dims, data, count * sizeof(*data));
+    return known && onnx_alias(b, onnx_out(b, n, 0, ONNX_INT64, indices->rank, indices->dims), known);
+}
+
+bool onnx_gather(struct onnx_builder *b, const struct onnx_node *n)
+{
+    struct onnx_value *in[2] = { onnx_in(b, n, 0), onnx_in(b, n, 1) };
+    uint32_t axis, rank = 0;
+    int64_t dims[2 * ONNX_RANK_MAX], x_dims[ONNX_RANK_MAX], i_dims[ONNX_RANK_MAX];
+    struct onnx_desc d[3];
+    if (!in[0] || !in[1] || !onnx_axis(b, onnx_attr_int(n, "axis", 0), in[0]->rank, &axis))
+        return false;
+    const struct onnx_value *x = in[0], *indices = in[1];
+    if (x->source == ONNX_SOURCE_CONSTANT && x->type == ONNX_INT64 && x->rank == 1 &&
+        indices->source == ONNX_SOURCE_CONSTANT && onnx_elements(indices) <= 256)
+        return gather_known(b, n, x, indices);
+    for (uint32_t i = 0; i < x->rank; i++) {
+        if (i != axis)
+            dims[rank++] = x->dims[i];
+        for (uint32_t j = 0; i == axis && j < indices->rank; j++)
+            dims[rank++] = indices->dims[j];
+    }
+    /* DirectML: three tensors of one rank, right-aligned with leading ones. */
+    uint32_t full = BASE_MAX(BASE_MAX(x->rank, indices->rank), rank);
+    if (full > ONNX_RANK_MAX)
+        return onnx_fail(b, "the result has %u dimensions", full);
+    struct onnx_value *y = onnx_out(b, n, 0, x->type, rank, dims);
+    if (!y)
+        return false;
+    int64_t y_dims[ONNX_RANK_MAX];
+    for (uint32_t i = 0; i < full; i++) {
+        x_dims[i] = i + x->rank < full ? 1 : x->dims[i + x->rank - full];
+        i_dims[i] = i + indices->rank < full ? 1 : indices->dims[i + indices->rank - full];
+        y_dims[i] = i + rank < full ? 1 : dims[i + rank - full];
+    }
+    DML_GATHER_OPERATOR_DESC desc = { onnx_desc_as(b, &d[0], in[0], full, x_dims),
+                                      onnx_desc_as(b, &d[1], in[1], full, i_dims),
+                                      onnx_desc_as(b, &d[2], y, full, y_dims), axis + full - x->rank, indices->rank };
+    return onnx_emit(b, DML_OPERATOR_GATHER, &desc, in, 2, &y, 1);
+}
+
+bool onnx_depth_space(struct onnx_builder *b, const struct onnx_node *n)
+{
+    struct onnx_value *x = onnx_in(b, n, 0);
+    bool to_space = !strcmp(n->op, "DepthToSpace");
+    int64_t block = onnx_attr_int(n, "blocksize", 0);
+    struct onnx_desc dx, dy;
+    if (!x)
+        return false;
+    if (x->rank != 4 || block < 1 || block > 65536)
+        return onnx_fail(b, "input of rank %u with blocksize %lld is not supported", x->rank, (long long)block);
+    bool fits = to_space ? x->dims[1] % (block * block) == 0 : x->dims[2] % block == 0 && x->dims[3] % block == 0;
+    if (!fits)
+        return onnx_fail(b, "blocksize %lld does not divide the input", (long long)block);
+    int64_t dims[4] = { x->dims[0], to_space ? x->dims[1] / (block * block) : x->dims[1] * block * block,
+                        to_space ? x->dims[2] * block : x->dims[2] / block,
+                        to_space ? x->dims[3] * block : x->dims[3] / block };
+    struct onnx_value *y = onnx_out(b, n, 0, x->type, 4, dims);
+    if (!y)
+        return false;
+    bool crd = to_space && !strcmp(onnx_attr_string(n, "mode", "DCR"), "CRD");
+    DML_DEPTH_TO_SPACE1_OPERATOR_DESC desc = { onnx_desc(b, &dx, x), onnx_desc(b, &dy, y), (UINT)block,
+                                               crd ? DML_DEPTH_SPACE_ORDER_COLUMN_ROW_DEPTH
+                                                   : DML_DEPTH_SPACE_ORDER_DEPTH_COLUMN_ROW };
+    return onnx_emit(b, to_space ? DML_OPERATOR_DEPTH_TO_SPACE1 : DML_OPERATOR_SPACE_TO_DEPTH1, &desc, &x, 1, &y, 1);
+}

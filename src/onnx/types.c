@@ -1,0 +1,48 @@
+#include "onnx/onnx.h"
+
+static const struct {
+    int32_t type;
+    const char *name;
+    uint32_t bytes;
+    DML_TENSOR_DATA_TYPE dml;
+} types[] = {
+    { ONNX_FLOAT, "float32", 4, DML_TENSOR_DATA_TYPE_FLOAT32 },
+    { ONNX_UINT8, "uint8", 1, DML_TENSOR_DATA_TYPE_UINT8 },
+    { ONNX_INT8, "int8", 1, DML_TENSOR_DATA_TYPE_INT8 },
+    { ONNX_UINT16, "uint16", 2, DML_TENSOR_DATA_TYPE_UINT16 },
+    { ONNX_INT16, "int16", 2, DML_TENSOR_DATA_TYPE_INT16 },
+    { ONNX_INT32, "int32", 4, DML_TENSOR_DATA_TYPE_INT32 },
+    { ONNX_INT64, "int64", 8, DML_TENSOR_DATA_TYPE_INT64 },
+    { ONNX_BOOL, "bool", 1, DML_TENSOR_DATA_TYPE_UINT8 },
+    { ONNX_FLOAT16, "float16", 2, DML_TENSOR_DATA_TYPE_FLOAT16 },
+    { ONNX_DOUBLE, "float64", 8, DML_TENSOR_DATA_TYPE_FLOAT64 },
+    { ONNX_UINT32, "uint32", 4, DML_TENSOR_DATA_TYPE_UINT32 },
+    { ONNX_UINT64, "uint64", 8, DML_TENSOR_DATA_TYPE_UINT64 },
+};
+
+uint32_t onnx_type_bytes(int32_t type)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+        if (types[i].type == type)
+            return types[i].bytes;
+    }
+    return 0;
+}
+
+const char *onnx_type_name(int32_t type)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+        if (types[i].type == type)
+            return types[i].name;
+    }
+    return "an unsupported type";
+}
+
+DML_TENSOR_DATA_TYPE onnx_type_dml(int32_t type)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+        if (types[i].type == type)
+            return types[i].dml;
+    }
+    return DML_TENSOR_DATA_TYPE_UNKNOWN;
+}

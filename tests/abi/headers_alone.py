@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""Compiles every public header alone, in each language and by each compiler there is, without a warning. Then
+DML_TARGET_VERSION: every level compiles, and what is newer than the level is hidden.
+
+usage: headers_alone.py INCLUDE_DIR [flags that find the Direct3D headers]
+"""
+import os
+import shutil
+import subprocess
+import sys
+
+LANGUAGES = [("c", compiler, standard) for compiler in ("gcc", "clang") for standard in ("c99", "c11", "c17")]
+LANGUAGES += [("c++", compiler, standard) for compiler in ("g++", "clang++") for standard in ("c++17", "c++20")]
+
+LEVELS = [0x1000, 0x2000, 0x2100, 0x3000, 0x3100, 0x4000, 0x4100, 0x5000, 0x5100, 0x5200, 0x6000, 0x6100, 0x6200,
+          0x6300, 0x6400]
+
+# Expressions and the level that brings them; at least one for every level and for every kind of declaration.
+SINCE = [
+    ("DML_OPERATOR_GRU", 0x1000), ("sizeof(IDMLDevice)", 0x1000), ("sizeof(DMLCreateDevice(0, zero, iid, 0))", 0x1000),
+    ("DML_OPERATOR_ELEMENT_WISE_SIGN", 0x2000), ("DML_OPERATOR_SCATTER", 0x2000),
+    ("DML_FEATURE_FEATURE_LEVELS", 0x2000), ("sizeof(DML_FEATURE_LEVEL)", 0x2000),
+    ("sizeof(DML_FEATURE_DATA_FEATURE_LEVELS)", 0x2000),
+    ("sizeof(DMLCreateDevice1(0, zero, DML_FEATURE_LEVEL_1_0, iid, 0))", 0x2000),
+    ("DML_OPERATOR_ELEMENT_WISE_ROUND", 0x2100), ("sizeof(DML_SCALAR_UNION)", 0x2100),
+    ("sizeof(DML_GRAPH_DESC)", 0x2100), ("sizeof(IDMLDevice1)", 0x2100), ("DML_AXIS_DIRECTION_DECREASING", 0x2100),
+    ("DML_OPERATOR_GATHER_ND1", 0x3000), ("DML_PADDING_MODE_SYMMETRIC", 0x3000),
+    ("DML_TENSOR_DIMENSION_COUNT_MAX1", 0x3000), ("sizeof(DML_RANDOM_GENERATOR_TYPE)", 0x3000),
+    ("DML_OPERATOR_CUMULATIVE_PRODUCT", 0x3100), ("DML_OPERATOR_ROI_ALIGN1", 0x4000),
+    ("DML_OPERATOR_ROI_ALIGN_GRAD", 0x4100), ("DML_OPERATOR_PADDING1", 0x5000), ("DML_OPERATOR_RESAMPLE2", 0x5100),
+    ("DML_FEATURE_LEVEL_5_2", 0x5200), ("DML_FEATURE_LEVEL_6_0", 0x6000), ("DML_OPERATOR_MULTIHEAD_ATTENTION", 0x6100),
+    ("sizeof(DML_MULTIHEAD_ATTENTION_MASK_TYPE)", 0x6100), ("DML_GRAPH_NODE_TYPE_CONSTANT", 0x6200),
+    ("sizeof(DML_CONSTANT_DATA_GRAPH_NODE_DESC)", 0x6200), ("DML_TENSOR_DATA_TYPE_INT4", 0x6300),
+    ("sizeof(DML_QUANTIZATION_TYPE)", 0x6300), ("DML_PADDING_MODE_WRAP", 0x6400),
+    ("sizeof(DML_FOLD_OPERATOR_DESC)", 0x6400),
+]
+
+
+class Compilers:
+    def __init__(self, include, flags):
+        self.flags = ["-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I" + include] + flags
+        self.runs = 0
+        self.failures = 0
+
+    def compile(self, language, source, *flags):
+        """The compiler's messages, or None when it is content."""
+        kind, compiler, standard = language
+        self.runs += 1
+        command = [compiler, "-std=" + standard, *self.flags, *flags, "-x", kind, "-"]
+        done = subprocess.run(command, input=source, text=True, stderr=subprocess.PIPE, check=False)
+        return done.stderr or "failed in silence" if done.returncode else None
+
+    def expect(self, compiles, language, what, source, *flags):
+        messages = self.compile(language, source, *flags)
+        if (messages is None) != compiles:
+            self.failures += 1
+            print(what, "with", " ".join(language[1:]), "must" if compiles else "must not", "compile")
+            print("\n".join((messages or "").splitlines()[:5]))
+
+
+def public_headers(include):
+    for folder, _, files in os.walk(include):
+        for name in sorted(files):
+            if name.endswith(".h"):
+                yield os.path.relpath(os.path.join(folder, name), include)
+
+
+def check_alone(compilers, include, languages):
+    for header in public_headers(include):
+        for language in languages:
+            if language[0] == "c++" and header.endswith("_c.h"):
+                continue  # the C view of what C++ sees as classes
+            source = f"#include <{header}>\n#include <{header}>\nint anydml_alone;\n"
+            compilers.expect(True, language, header, source)
+
+
+def check_modes(compilers, languages):
+    everything = "#include <DirectMLGuids.h>\n#include <anydml_dxcore.h>\n#include <anydml.h>\n"
+    for language in languages:
+        for mode in ("-DINITGUID", "-DCONST_VTABLE", "-DDML_TARGET_VERSION_USE_LATEST"):
+            compilers.expect(True, language, "all headers " + mode, everything, mode)
+        if language[0] == "c++":
+            compilers.expect(True, language, "DirectML.h -DCINTERFACE", "#include <DirectML.h>\n", "-DCINTERFACE")
+
+
+def check_levels(compilers, languages):
+    head = "#include <DirectML.h>\nstatic const DML_CREATE_DEVICE_FLAGS zero = DML_CREATE_DEVICE_FLAG_NONE;\n"
+    for kind, guid in (("c", "static const IID *iid;\n"), ("c++", "static const IID iid = {};\n")):
+        language = next((one for one in languages if one[0] == kind), None)
+        if not language:
+            continue
+        for level in LEVELS:
+            flag = f"-DDML_TARGET_VERSION={level:#x}"
+            known = [expression for expression, since in SINCE if since <= level]
+            uses = "".join(f"size_t use{i}(void) {{ return (size_t)({e}); }}\n" for i, e in enumerate(known))
+            compilers.expect(True, language, f"level {level:#x}", head + guid + uses, flag, "-Wno-unused")
+        for expression, since in SINCE:
+            if since == LEVELS[0]:
+                continue
+            flag = f"-DDML_TARGET_VERSION={LEVELS[LEVELS.index(since) - 1]:#x}"
+            use = f"size_t use(void) {{ return (size_t)({expression}); }}\n"
+            compilers.expect(False, language, f"{expression} below {since:#x}", head + guid + use, flag, "-Wno-unused")
+
+
+def main():
+    include = sys.argv[1]
+    languages = [language for language in LANGUAGES if shutil.which(language[1])]
+    if not languages:
+        print("no compiler of a known name")
+        return 77
+    compilers = Compilers(include, sys.argv[2:])
+    check_alone(compilers, include, languages)
+    check_modes(compilers, languages)
+    check_levels(compilers, languages)
+    print(f"{compilers.runs} compilations, {compilers.failures} failures")
+    return 1 if compilers.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,4 @@
+// A client that takes the identifiers from DirectMLGuids.h.
+#include <DirectML.h>
+#include <DirectMLGuids.h>
+#include "client.h"

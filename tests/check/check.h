@@ -1,0 +1,108 @@
+/* Every row of the kernel table against its reference: random legal operations, guard zones, poison, random cuts of the
+ * work. */
+#ifndef CHECK_H
+#define CHECK_H
+
+#include "base/base.h"
+#include "kernels/kern.h"
+
+struct check_rng {
+    uint64_t state;
+};
+
+uint64_t check_next(struct check_rng *rng);
+/* 0 .. count - 1 */
+uint32_t check_pick(struct check_rng *rng, uint32_t count);
+/* least .. most */
+int32_t check_range(struct check_rng *rng, int32_t least, int32_t most);
+bool check_chance(struct check_rng *rng, uint32_t one_in);
+double check_uniform(struct check_rng *rng, double least, double most);
+
+enum check_data {
+    CHECK_DATA_NORMAL,   /* -4 .. 4, integers over the small numbers */
+    CHECK_DATA_POSITIVE, /* 0.25 .. 4 */
+    CHECK_DATA_SPECIAL,  /* everything, with NaN, infinities, zeros, subnormal and huge numbers */
+    CHECK_DATA_INDEX,    /* 0 .. limit - 1, sometimes negative or too great */
+};
+
+struct check_case {
+    struct kern_op op;
+    struct kern_map epilogue; /* op.epilogue points here when used */
+    enum check_data data[KERN_TENSORS_MAX];
+    uint32_t index_limit[KERN_TENSORS_MAX];
+    bool norm_wise; /* errors are measured against the output's greatest element, not each element */
+};
+
+/* One generator per kind: a random legal op. Views are random layouts of random sizes. */
+typedef void check_gen_fn(struct check_rng *rng, struct check_case *out);
+check_gen_fn check_gen_map, check_gen_reduce, check_gen_softmax, check_gen_norm, check_gen_lp_norm, check_gen_lrn;
+check_gen_fn check_gen_move, check_gen_pad;
+check_gen_fn check_gen_gemm, check_gen_conv, check_gen_pool, check_gen_resample, check_gen_gather, check_gen_attention;
+
+/* ---- helpers of the generators (check_view.c) -------------------------------------------------------------------------- */
+
+/* Random rank and sizes; about `target` elements at most. */
+uint32_t check_sizes(struct check_rng *rng, uint32_t most_rank, uint32_t target, uint32_t *out_sizes);
+
+/* A view of these sizes: packed, permuted or with gaps; never overlapping itself. */
+void check_view(struct check_rng *rng, struct kern_view *out, DML_TENSOR_DATA_TYPE type, uint32_t rank,
+                const uint32_t *sizes);
+/* The same, dimensions chosen at random repeated by stride 0. */
+void check_view_broadcast(struct check_rng *rng, struct kern_view *out, DML_TENSOR_DATA_TYPE type, uint32_t rank,
+                          const uint32_t *sizes);
+DML_TENSOR_DATA_TYPE check_float_type(struct check_rng *rng);
+DML_TENSOR_DATA_TYPE check_any_type(struct check_rng *rng);
+
+/* A short element-wise program at the end of the op; it may add an input of the output's sizes. */
+void check_epilogue(struct check_rng *rng, struct check_case *c, const struct kern_view *out_view);
+
+/* ---- buffers (check_buffer.c) ------------------------------------------------------------------------------------------- */
+
+struct check_buffer {
+    uint8_t *block;
+    size_t size;
+    uint8_t *data; /* element 0,...,0 */
+};
+bool check_buffer_create(struct check_buffer *out, const struct kern_view *view);
+void check_buffer_destroy(struct check_buffer *buffer);
+void check_buffer_poison(struct check_buffer *buffer);
+void check_buffer_fill(struct check_buffer *buffer, const struct kern_view *view, struct check_rng *rng,
+                       enum check_data data, uint32_t limit);
+/* Overwrites the view's elements with poison; then every byte must be poison. Destroys the contents. */
+bool check_buffer_guarded(struct check_buffer *buffer, const struct kern_view *view);
+
+struct check_error {
+    double worst; /* units in the last place */
+    uint32_t index[KERN_RANK_MAX];
+    double got, want;
+};
+/* false when an element differs by more than max_ulp. */
+bool check_compare(const struct kern_view *view, const struct check_buffer *got, const struct check_buffer *want,
+                   double max_ulp, bool norm_wise, struct check_error *out);
+
+/* ---- the references against independent formulas (check_oracle*.c); return how many checks failed ----------------------- */
+int check_oracle_map(struct check_rng *rng);
+int check_oracle_reduce(struct check_rng *rng);
+int check_oracle_norm(struct check_rng *rng);
+int check_oracle_views(struct check_rng *rng);
+
+/* ---- running (check_run.c) ------------------------------------------------------------------------------------------------ */
+
+struct check_set {
+    struct check_buffer buffers[KERN_TENSORS_MAX];
+    uint32_t count;
+};
+/* Allocates, fills inputs and poisons outputs. */
+bool check_set_create(struct check_set *set, const struct check_case *c, struct check_rng *rng);
+void check_set_destroy(struct check_set *set);
+
+/* Runs a row on the set's inputs into `outputs` (one per output). Returns what went wrong, NULL when all is well;
+ * *out_ran is false when the row's library refused the op. */
+const char *check_run(const struct kern_row *row, const struct kern_op *op, const struct check_set *set,
+                      const struct check_buffer *outputs, struct check_rng *rng, bool *out_ran);
+
+/* Times a row on the case; seconds per run. */
+double check_time(const struct kern_row *row, const struct kern_op *op, const struct check_set *set);
+void check_bench(const char *filter, uint32_t cpu);
+
+#endif

@@ -1,0 +1,117 @@
+#include "check.h"
+
+#include "kernels/number.h"
+
+struct code {
+    uint8_t code, arity;
+    char types;
+};
+
+static const struct code codes[] = {
+#define MAPOP(name, arity, types, formula) { KERN_MAP_##name, arity, #types[0] },
+#include "kernels/mapops.def"
+#undef MAPOP
+};
+
+static const uint8_t compute_types[] = { DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT64,
+                                         DML_TENSOR_DATA_TYPE_INT32,   DML_TENSOR_DATA_TYPE_UINT32,
+                                         DML_TENSOR_DATA_TYPE_INT64,   DML_TENSOR_DATA_TYPE_UINT64 };
+
+static bool is_float(uint8_t type)
+{
+    return kern_type_class(type) == KERN_CLASS_FLOAT;
+}
+
+static bool has_type(const struct code *code, uint8_t type)
+{
+    return code->types == 'A' || (code->types == 'F') == is_float(type);
+}
+
+/* p and q. Powers of two where the formula multiplies or divides the argument of an exponential: rounding that argument
+ * is not the function's error. */
+static void random_immediates(struct check_rng *rng, struct kern_map_inst *inst)
+{
+    static const double exact[] = { 1, 0.5, 2, 0.25 };
+    bool argument = inst->code == KERN_MAP_CELU || inst->code == KERN_MAP_SOFTPLUS || inst->code == KERN_MAP_PSOFTPLUS ||
+                    inst->code == KERN_MAP_SWISH || inst->code == KERN_MAP_STANH;
+    double p = argument ? exact[check_pick(rng, 4)] : check_uniform(rng, -3, 3);
+    double q = argument ? exact[check_pick(rng, 4)] : check_uniform(rng, 0, 3);
+    if (!is_float(inst->type))
+        p = check_range(rng, 0, inst->code == KERN_MAP_SHR || inst->code == KERN_MAP_SHL ? 32 : 9);
+    if (inst->code == KERN_MAP_WRAP || inst->code == KERN_MAP_BIT_COUNT || inst->code == KERN_MAP_SHL ||
+        inst->code == KERN_MAP_SHR)
+        p = check_pick(rng, 2) ? 8 : 32;
+    kern_write(inst->type, &inst->imm[0], 0, kern_from_double(p));
+    kern_write(inst->type, &inst->imm[1], 0, kern_from_double(q));
+}
+
+static void random_views(struct check_rng *rng, struct check_case *c, const uint8_t *load, uint8_t store, bool native)
+{
+    uint32_t sizes[KERN_RANK_MAX];
+    struct kern_op *op = &c->op;
+    uint32_t rank = check_sizes(rng, 6, 3000, sizes);
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        DML_TENSOR_DATA_TYPE type = native ? load[i] : check_any_type(rng);
+        check_view_broadcast(rng, &op->tensors[i], type, rank, sizes);
+        op->u.map.load_type[i] = load[i];
+        c->data[i] = CHECK_DATA_SPECIAL;
+    }
+    for (uint32_t j = 0; j < op->output_count; j++)
+        check_view(rng, &op->tensors[op->input_count + j], native ? store : check_any_type(rng), rank, sizes);
+}
+
+static void gen_single(struct check_rng *rng, struct check_case *c)
+{
+    const struct code *code = &codes[check_pick(rng, ARRAY_SIZE(codes))];
+    uint8_t type, load[3];
+    do
+        type = check_chance(rng, 2) ? DML_TENSOR_DATA_TYPE_FLOAT32 : compute_types[check_pick(rng, 6)];
+    while (!has_type(code, type) && code->types != 'I');
+    if (code->types == 'I')
+        type = compute_types[2 + check_pick(rng, 4)];
+    struct kern_op *op = &c->op;
+    struct kern_map_inst *inst = &op->u.map.inst[0];
+    *inst = (struct kern_map_inst){ code->code, type, type, { 0, 1, 2 } };
+    if (code->code == KERN_MAP_CONVERT)
+        inst->to_type = compute_types[check_pick(rng, 6)];
+    random_immediates(rng, inst);
+    memset(load, type, sizeof(load));
+    op->input_count = code->arity;
+    op->output_count = 1;
+    op->u.map.inst_count = 1;
+    op->u.map.store[0] = code->arity;
+    random_views(rng, c, load, inst->to_type, !check_chance(rng, 4));
+}
+
+/* A chain whose steps round the same way in every row. */
+static void gen_chain(struct check_rng *rng, struct check_case *c)
+{
+    static const uint8_t steps[] = { KERN_MAP_ADD, KERN_MAP_SUB, KERN_MAP_MUL, KERN_MAP_MIN,    KERN_MAP_MAX,
+                                     KERN_MAP_ABS, KERN_MAP_NEG, KERN_MAP_EQ,  KERN_MAP_SELECT, KERN_MAP_NOT,
+                                     KERN_MAP_LE,  KERN_MAP_OR };
+    struct kern_op *op = &c->op;
+    struct kern_map *map = &op->u.map;
+    uint8_t type = check_chance(rng, 2) ? DML_TENSOR_DATA_TYPE_FLOAT32 : compute_types[check_pick(rng, 6)];
+    uint8_t load[8];
+    memset(load, type, sizeof(load));
+    op->input_count = 1 + check_pick(rng, 5);
+    op->output_count = 1 + check_pick(rng, 3);
+    map->inst_count = check_chance(rng, 8) ? KERN_MAP_INST_MAX : check_pick(rng, 12);
+    for (uint32_t i = 0; i < map->inst_count; i++) {
+        map->inst[i] = (struct kern_map_inst){ steps[check_pick(rng, ARRAY_SIZE(steps))], type, type };
+        for (uint32_t s = 0; s < 3; s++)
+            map->inst[i].src[s] = (uint8_t)check_pick(rng, op->input_count + i);
+    }
+    for (uint32_t j = 0; j < op->output_count; j++)
+        map->store[j] = (uint8_t)(op->input_count + map->inst_count - 1 - check_pick(rng, map->inst_count + 1));
+    random_views(rng, c, load, type, check_chance(rng, 2));
+}
+
+void check_gen_map(struct check_rng *rng, struct check_case *out)
+{
+    out->op.kind = KERN_MAP;
+    if (check_chance(rng, 4))
+        gen_chain(rng, out);
+    else
+        gen_single(rng, out);
+}

@@ -1,0 +1,46 @@
+#include "check.h"
+
+void check_gen_move(struct check_rng *rng, struct check_case *out)
+{
+    struct kern_op *op = &out->op;
+    uint32_t sizes[KERN_RANK_MAX];
+    uint32_t rank = check_sizes(rng, KERN_RANK_MAX, check_chance(rng, 4) ? 60000 : 3000, sizes);
+    DML_TENSOR_DATA_TYPE type = check_any_type(rng);
+    op->kind = KERN_MOVE;
+    op->input_count = op->output_count = 1;
+    if (check_chance(rng, 3))
+        check_view_broadcast(rng, &op->tensors[0], type, rank, sizes);
+    else
+        check_view(rng, &op->tensors[0], type, rank, sizes);
+    check_view(rng, &op->tensors[1], type, rank, sizes);
+    for (uint32_t i = 0; i < rank; i++)
+        if (check_chance(rng, 8))
+            op->tensors[0].strides[i] = -op->tensors[0].strides[i];
+    out->data[0] = CHECK_DATA_SPECIAL;
+}
+
+static uint32_t most_padding(DML_PADDING_MODE mode, uint32_t size)
+{
+    return mode == DML_PADDING_MODE_REFLECTION ? size - 1 : mode == DML_PADDING_MODE_CONSTANT ? 4 : size;
+}
+
+void check_gen_pad(struct check_rng *rng, struct check_case *out)
+{
+    struct kern_op *op = &out->op;
+    uint32_t sizes[KERN_RANK_MAX], padded[KERN_RANK_MAX];
+    uint32_t rank = check_sizes(rng, 5, 500, sizes);
+    DML_TENSOR_DATA_TYPE type = check_any_type(rng);
+    op->kind = KERN_PAD;
+    op->input_count = op->output_count = 1;
+    op->u.pad.mode = check_pick(rng, 5);
+    for (uint32_t i = 0; i < 8; i++)
+        op->u.pad.value.Bytes[i] = (uint8_t)check_next(rng);
+    for (uint32_t i = 0; i < rank; i++) {
+        uint32_t most = BASE_MIN(5, most_padding(op->u.pad.mode, sizes[i]));
+        op->u.pad.start[i] = check_pick(rng, most + 1);
+        padded[i] = sizes[i] + op->u.pad.start[i] + check_pick(rng, most + 1);
+    }
+    check_view(rng, &op->tensors[0], type, rank, sizes);
+    check_view(rng, &op->tensors[1], type, rank, padded);
+    out->data[0] = CHECK_DATA_SPECIAL;
+}

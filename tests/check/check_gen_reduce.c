@@ -1,0 +1,127 @@
+#include "check.h"
+
+#include "kernels/number.h"
+
+/* Sizes with size 1 at `axes`. */
+static void reduced(uint32_t rank, const uint32_t *sizes, uint32_t axes, uint32_t *out)
+{
+    for (uint32_t i = 0; i < rank; i++)
+        out[i] = axes >> i & 1 ? 1 : sizes[i];
+}
+
+static uint32_t random_axes(struct check_rng *rng, uint32_t rank)
+{
+    uint32_t axes = check_pick(rng, 1u << rank);
+    return check_chance(rng, 3) ? 1u << (rank - 1) : axes ? axes : 1;
+}
+
+static bool is_position(DML_REDUCE_FUNCTION function)
+{
+    return function == DML_REDUCE_FUNCTION_ARGMAX || function == DML_REDUCE_FUNCTION_ARGMIN;
+}
+
+static bool is_extreme(DML_REDUCE_FUNCTION function)
+{
+    return is_position(function) || function == DML_REDUCE_FUNCTION_MAX || function == DML_REDUCE_FUNCTION_MIN;
+}
+
+void check_gen_reduce(struct check_rng *rng, struct check_case *out)
+{
+    static const DML_TENSOR_DATA_TYPE positions[] = { DML_TENSOR_DATA_TYPE_UINT32, DML_TENSOR_DATA_TYPE_INT32,
+                                                      DML_TENSOR_DATA_TYPE_UINT64, DML_TENSOR_DATA_TYPE_INT64 };
+    struct kern_op *op = &out->op;
+    struct kern_reduce *reduce = &op->u.reduce;
+    uint32_t sizes[KERN_RANK_MAX], small[KERN_RANK_MAX];
+    uint32_t rank = check_sizes(rng, 5, 20000, sizes);
+    DML_TENSOR_DATA_TYPE type = check_chance(rng, 2) ? check_float_type(rng) : check_any_type(rng);
+    op->kind = KERN_REDUCE;
+    op->input_count = op->output_count = 1;
+    reduce->function = check_pick(rng, DML_REDUCE_FUNCTION_SUM_SQUARE + 1);
+    reduce->axes = random_axes(rng, rank);
+    reduce->last = check_chance(rng, 2);
+    while (!kern_type_bytes(type) || (reduce->function == DML_REDUCE_FUNCTION_LOG_SUM_EXP && kern_type_class(type)))
+        type = check_float_type(rng);
+    out->data[0] = is_extreme(reduce->function)                       ? CHECK_DATA_SPECIAL
+                   : reduce->function == DML_REDUCE_FUNCTION_LOG_SUM ? CHECK_DATA_POSITIVE
+                                                                     : CHECK_DATA_NORMAL;
+    if (reduce->function == DML_REDUCE_FUNCTION_MULTIPLY)
+        out->data[0] = CHECK_DATA_POSITIVE;
+    check_view(rng, &op->tensors[0], type, rank, sizes);
+    reduced(rank, sizes, reduce->axes, small);
+    check_view(rng, &op->tensors[1], is_position(reduce->function) ? positions[check_pick(rng, 4)] : type, rank, small);
+    out->norm_wise = reduce->function == DML_REDUCE_FUNCTION_SUM || reduce->function == DML_REDUCE_FUNCTION_AVERAGE;
+}
+
+void check_gen_softmax(struct check_rng *rng, struct check_case *out)
+{
+    struct kern_op *op = &out->op;
+    uint32_t sizes[KERN_RANK_MAX];
+    uint32_t rank = check_sizes(rng, 5, 6000, sizes);
+    DML_TENSOR_DATA_TYPE type = check_float_type(rng);
+    op->kind = KERN_SOFTMAX;
+    op->input_count = op->output_count = 1;
+    op->u.softmax.mode = check_pick(rng, 3);
+    op->u.softmax.axes = random_axes(rng, rank);
+    check_view(rng, &op->tensors[0], type, rank, sizes);
+    check_view(rng, &op->tensors[1], type, rank, sizes);
+    out->norm_wise = op->u.softmax.mode == KERN_SOFTMAX_LOG; /* ln 1 = 0 has no relative accuracy */
+}
+
+void check_gen_norm(struct check_rng *rng, struct check_case *out)
+{
+    struct kern_op *op = &out->op;
+    struct kern_norm *norm = &op->u.norm;
+    uint32_t sizes[KERN_RANK_MAX];
+    uint32_t rank = check_sizes(rng, 5, 8000, sizes);
+    op->kind = KERN_NORM;
+    op->output_count = 1;
+    norm->axes = random_axes(rng, rank);
+    norm->epsilon = check_chance(rng, 2) ? 1e-5f : 0.1f;
+    norm->use_mean = !check_chance(rng, 4);
+    norm->use_variance = !check_chance(rng, 4);
+    norm->has_scale = check_chance(rng, 2);
+    norm->has_bias = check_chance(rng, 2);
+    check_view(rng, &op->tensors[op->input_count++], check_float_type(rng), rank, sizes);
+    if (norm->has_scale)
+        check_view_broadcast(rng, &op->tensors[op->input_count++], check_float_type(rng), rank, sizes);
+    if (norm->has_bias)
+        check_view_broadcast(rng, &op->tensors[op->input_count++], check_float_type(rng), rank, sizes);
+    struct kern_view y;
+    check_view(rng, &y, check_float_type(rng), rank, sizes);
+    op->tensors[op->input_count] = y;
+    check_epilogue(rng, out, &y);
+    op->tensors[op->input_count] = y;
+    out->norm_wise = true;
+}
+
+void check_gen_lp_norm(struct check_rng *rng, struct check_case *out)
+{
+    struct kern_op *op = &out->op;
+    uint32_t sizes[KERN_RANK_MAX];
+    uint32_t rank = check_sizes(rng, 5, 6000, sizes);
+    DML_TENSOR_DATA_TYPE type = check_float_type(rng);
+    op->kind = KERN_LP_NORM;
+    op->input_count = op->output_count = 1;
+    op->u.lp_norm.axis = check_pick(rng, rank);
+    op->u.lp_norm.epsilon = check_chance(rng, 2) ? 1e-5f : 100.0f;
+    op->u.lp_norm.p = 1 + check_pick(rng, 2);
+    check_view(rng, &op->tensors[0], type, rank, sizes);
+    check_view(rng, &op->tensors[1], type, rank, sizes);
+}
+
+void check_gen_lrn(struct check_rng *rng, struct check_case *out)
+{
+    struct kern_op *op = &out->op;
+    uint32_t sizes[] = { 1 + check_pick(rng, 3), 1 + check_pick(rng, 12), 1 + check_pick(rng, 9),
+                         1 + check_pick(rng, 20) };
+    DML_TENSOR_DATA_TYPE type = check_float_type(rng);
+    op->kind = KERN_LRN;
+    op->input_count = op->output_count = 1;
+    op->u.lrn.cross_channel = check_chance(rng, 2);
+    op->u.lrn.local_size = 1 + check_pick(rng, 6);
+    op->u.lrn.alpha = (float)check_uniform(rng, 0.001, 1);
+    op->u.lrn.beta = check_chance(rng, 2) ? 0.75f : (float)check_uniform(rng, 0.3, 2);
+    op->u.lrn.bias = (float)check_uniform(rng, 0.5, 3);
+    check_view(rng, &op->tensors[0], type, 4, sizes);
+    check_view(rng, &op->tensors[1], type, 4, sizes);
+}

@@ -1,0 +1,119 @@
+/* base: half floats against an exhaustive independent rule, arena, parallel ranges. */
+#include "base/arena.h"
+#include "base/half.h"
+#include "base/parallel.h"
+#include "test.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+/* The definition of binary16, by powers of two. */
+static double half_value(uint16_t h)
+{
+    int exponent = h >> 10 & 0x1f, mantissa = h & 0x3ff;
+    double magnitude = exponent ? ldexp(1024 + mantissa, exponent - 25) : ldexp(mantissa, -24);
+    if (exponent == 0x1f)
+        magnitude = mantissa ? NAN : INFINITY;
+    return h & 0x8000 ? -magnitude : magnitude;
+}
+
+static void test_half_values(void)
+{
+    for (uint32_t h = 0; h < 0x10000; h++) {
+        double want = half_value((uint16_t)h);
+        float got = base_half_to_float((uint16_t)h);
+        if (isnan(want)) {
+            TEST(isnan(got));
+            TEST((base_float_to_half(got) & 0x7c00) == 0x7c00 && (base_float_to_half(got) & 0x3ff));
+            continue;
+        }
+        TEST((double)got == want && !signbit(got) == !signbit(want));
+        TEST(base_float_to_half(got) == h);
+    }
+}
+
+/* Between two neighbours: to the nearer one, halfway to the even one. */
+static void test_half_rounding(void)
+{
+    for (uint32_t h = 0; h < 0x7bff; h++) {
+        double low = half_value((uint16_t)h), high = half_value((uint16_t)(h + 1)), middle = (low + high) / 2;
+        uint16_t even = (uint16_t)(h & 1 ? h + 1 : h);
+        TEST(base_double_to_half(middle) == even);
+        TEST(base_double_to_half(-middle) == (even | 0x8000));
+        TEST(base_double_to_half(nextafter(middle, 0)) == h);
+        TEST(base_double_to_half(nextafter(middle, INFINITY)) == h + 1);
+    }
+    TEST(base_double_to_half(65519.999) == 0x7bff);
+    TEST(base_double_to_half(65520.0) == 0x7c00);
+    TEST(base_double_to_half(1e300) == 0x7c00 && base_double_to_half(-INFINITY) == 0xfc00);
+    TEST(base_float_to_half(-0.0f) == 0x8000);
+}
+
+static void test_arena(void)
+{
+    struct base_arena arena = { 0 };
+    char *blocks[200];
+    for (int i = 0; i < 200; i++) {
+        size_t size = (size_t)i * 37 % 5000;
+        blocks[i] = base_arena_alloc(&arena, size);
+        TEST(blocks[i] && (uintptr_t)blocks[i] % 16 == 0);
+        for (size_t j = 0; j < size; j++)
+            TEST(blocks[i][j] == 0);
+        memset(blocks[i], i, size);
+    }
+    for (int i = 0; i < 200; i++) {
+        for (size_t j = 0; j < (size_t)i * 37 % 5000; j++)
+            TEST((unsigned char)blocks[i][j] == i);
+    }
+    TEST(!base_arena_alloc(&arena, SIZE_MAX));
+    TEST(!strcmp(base_arena_strdup(&arena, "text"), "text"));
+    base_arena_finish(&arena);
+    TEST(!arena.blocks);
+}
+
+struct marks {
+    atomic_uint seen[1000];
+    atomic_uint calls, bad_worker;
+    uint32_t threads;
+};
+
+static void mark(void *context, size_t begin, size_t end, unsigned worker)
+{
+    struct marks *marks = context;
+    atomic_fetch_add(&marks->calls, 1);
+    if (worker >= marks->threads)
+        atomic_fetch_add(&marks->bad_worker, 1);
+    for (size_t i = begin; i < end; i++)
+        atomic_fetch_add(&marks->seen[i], 1);
+}
+
+static void test_parallel(void)
+{
+    for (uint32_t threads = 1; threads <= 5; threads++) {
+        base_parallel_set_threads(threads);
+        TEST(base_parallel_threads() == threads);
+        for (size_t units = 0; units <= 1000; units += units < 20 ? 1 : 245) {
+            for (size_t grain = 0; grain < 600; grain += 199) {
+                struct marks *marks = calloc(1, sizeof(*marks));
+                marks->threads = threads;
+                base_parallel_for(units, grain, mark, marks);
+                for (size_t i = 0; i < 1000; i++)
+                    TEST(marks->seen[i] == (i < units));
+                TEST(!marks->bad_worker && marks->calls <= threads);
+                TEST(!grain || marks->calls <= BASE_MAX(units / grain, (size_t)1));
+                free(marks);
+            }
+        }
+    }
+    base_parallel_set_threads(0);
+}
+
+int main(void)
+{
+    test_half_values();
+    test_half_rounding();
+    test_arena();
+    test_parallel();
+    return test_result();
+}

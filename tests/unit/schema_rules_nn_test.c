@@ -1,0 +1,245 @@
+/* The rules of convolution, matrix products, recurrent networks, attention, reduction, pooling and normalisation. */
+#include "schema_cases.h"
+
+#define CONV1D                                                                                              \
+    "InputTensor=2x4x9 FilterTensor=6x4x3 BiasTensor=1x6x1 OutputTensor=2x6x4 Strides=2 Dilations=1 StartPadding=0 " \
+    "EndPadding=0 OutputPadding=0 GroupCount=1 "
+#define DECONV                                                                                              \
+    "Direction=1 InputTensor=1x4x3x3 FilterTensor=4x3x3x3 BiasTensor=1x6x1x1 OutputTensor=1x6x5x5 GroupCount=2 "
+#define POOL3D                                                                                          \
+    "InputTensor=1x2x5x6x7 OutputTensor=1x2x4x5x6 OutputIndicesTensor=1x2x4x5x6 WindowSize=2,2,2 Strides=1,1,1 " \
+    "StartPadding=0,0,0 EndPadding=0,0,0 Dilations=1,1,1 "
+#define NO_MASK "MaskTensor=- MaskType=0 "
+#define BARE    NO_MASK "BiasTensor=- RelativePositionBiasTensor=- PastKeyTensor=- PastValueTensor=- "
+#define NO_PRESENT "OutputPresentKeyTensor=- OutputPresentValueTensor=- "
+#define STACKED "QueryTensor=- KeyTensor=- ValueTensor=- "
+
+static const struct schema_case cases[] = {
+    /* Convolution: 8x7 padded by 1, window 3, stride 2 gives 4x4. */
+    CASE_OK(CONVOLUTION, "BiasTensor=- FusedActivation=-"),
+    CASE_OK(CONVOLUTION, CONV1D),
+    CASE_OK(CONVOLUTION, CONV1D "DimensionCount=1"),
+    CASE_BAD(CONVOLUTION, COUNT, "DimensionCount=3", "DimensionCount = 3"),
+    CASE_BAD_AT(CONVOLUTION, 0x3100, RANK, CONV1D, "InputTensor: DimensionCount = 3"),
+    CASE_BAD(CONVOLUTION, RANK_MISMATCH, "BiasTensor=1x6x1", "BiasTensor: DimensionCount = 3"),
+    CASE_BAD(CONVOLUTION, SIZE_MISMATCH, "BiasTensor=1x5x1x1", "BiasTensor: Sizes[1] = 5"),
+    CASE_BAD(CONVOLUTION, SIZE_MISMATCH, "BiasTensor=1x6x4x4", "BiasTensor: Sizes[2] = 4"),
+    CASE_BAD(CONVOLUTION, SIZE_MISMATCH, "FilterTensor=6x3x3x3", "FilterTensor: Sizes[1] = 3"),
+    CASE_BAD(CONVOLUTION, SIZE_MISMATCH, "FilterTensor=4x2x3x3", "FilterTensor: Sizes[0] = 4"),
+    CASE_BAD(CONVOLUTION, SIZE_MISMATCH, "GroupCount=3", "GroupCount = 3"),
+    CASE_BAD(CONVOLUTION, ATTRIBUTE_RANGE, "GroupCount=0", "GroupCount = 0"),
+    CASE_BAD(CONVOLUTION, ATTRIBUTE_RANGE, "Strides=2,0", "Strides[1] = 0"),
+    CASE_BAD(CONVOLUTION, ATTRIBUTE_RANGE, "Dilations=0,1", "Dilations[0] = 0"),
+    CASE_BAD(CONVOLUTION, ATTRIBUTE_RANGE, "EndPadding=4294967295,0", "EndPadding[0] = 4294967295"),
+    CASE_BAD(CONVOLUTION, ARRAY_NULL, "Dilations=-", "Dilations: NULL"),
+    CASE_BAD(CONVOLUTION, SIZE_MISMATCH, "OutputTensor=2x6x5x4", "OutputTensor: Sizes[2] = 5"),
+    CASE_BAD(CONVOLUTION, SIZE_MISMATCH, "OutputTensor=2x6x4x3", "OutputTensor: Sizes[3] = 3"),
+    CASE_OK(CONVOLUTION, "OutputTensor=2x6x5x4 OutputPadding=1,0"),
+    CASE_BAD(CONVOLUTION, SIZE_MISMATCH, "Dilations=5,1", "FilterTensor: Sizes[2] = 3"),
+    CASE_BAD(CONVOLUTION, ENUM_VALUE, "Mode=2", "Mode = 2"),
+    CASE_BAD(CONVOLUTION, ENUM_VALUE, "Direction=2", "Direction = 2"),
+    CASE_OK(CONVOLUTION, DECONV "Strides=2,2"),
+    CASE_OK(CONVOLUTION, DECONV "Strides=2,2 OutputTensor=1x6x6x5"), /* ONNX output_padding by size alone */
+    CASE_BAD(CONVOLUTION, SIZE_MISMATCH, DECONV "Strides=2,2 OutputTensor=1x6x7x5", "OutputTensor: Sizes[2] = 7"),
+    CASE_OK(CONVOLUTION, DECONV "Strides=2,2 OutputTensor=1x6x7x5 OutputPadding=1,0"),
+    CASE_BAD(CONVOLUTION, SIZE_MISMATCH, DECONV "Strides=2,2 OutputTensor=1x6x4x5", "OutputTensor: Sizes[2] = 4"),
+    CASE_BAD(CONVOLUTION, SIZE_MISMATCH, DECONV "FilterTensor=6x3x3x3", "FilterTensor: Sizes[0] = 6"),
+    CASE_OK(CONVOLUTION_INTEGER, "FilterZeroPointTensor=1 InputZeroPointTensor=1x1"),
+    CASE_OK(CONVOLUTION_INTEGER, "FilterTensor=6x2x3x3:INT8 FilterZeroPointTensor=1x6x1x1:INT8"),
+    CASE_BAD(CONVOLUTION_INTEGER, DATA_TYPE_MISMATCH, "FilterTensor=6x2x3x3:INT8", "FilterZeroPointTensor: DataType"),
+    CASE_BAD(CONVOLUTION_INTEGER, SIZE_MISMATCH, "FilterZeroPointTensor=1x5x1x1", "FilterZeroPointTensor: Sizes[1] = 5"),
+    CASE_BAD(CONVOLUTION_INTEGER, SIZE_MISMATCH, "InputZeroPointTensor=1x4x1x1", "InputZeroPointTensor: Sizes[1] = 4"),
+    CASE_OK(QUANTIZED_LINEAR_CONVOLUTION, "FilterScaleTensor=1x1x1x1 BiasTensor=- OutputZeroPointTensor=-"),
+    CASE_BAD(QUANTIZED_LINEAR_CONVOLUTION, SIZE_MISMATCH, "FilterScaleTensor=6x1x1x1", "FilterScaleTensor: Sizes[0] = 6"),
+    CASE_BAD(QUANTIZED_LINEAR_CONVOLUTION, DATA_TYPE, "BiasTensor=1x6x1x1:FLOAT32", "BiasTensor: DataType = FLOAT32"),
+
+    /* Fused activations are in schema_activation_test.c. Matrix products: 4x5 x 5x6. */
+    CASE_OK(GEMM, "CTensor=-"),
+    CASE_OK(GEMM, "TransA=1 ATensor=2x3x5x4"),
+    CASE_OK(GEMM, "TransB=1 BTensor=2x3x6x5"),
+    CASE_OK(GEMM, "ATensor=4x5 BTensor=5x6 CTensor=4x6 OutputTensor=4x6"),
+    CASE_BAD(GEMM, SIZE_MISMATCH, "TransA=1", "BTensor: Sizes[2] = 5, must equal the rows of ATensor (4)"),
+    CASE_BAD(GEMM, SIZE_MISMATCH, "BTensor=2x3x4x6", "BTensor: Sizes[2] = 4, must equal the columns of ATensor (5)"),
+    CASE_BAD(GEMM, SIZE_MISMATCH, "CTensor=2x3x1x6", "must equal CTensor (1)"),
+    CASE_BAD(GEMM, SIZE_MISMATCH, "ATensor=1x3x4x5", "ATensor: Sizes[0] = 1"),
+    CASE_BAD(GEMM, SIZE_MISMATCH, "CTensor=- OutputTensor=2x3x4x7", "OutputTensor: Sizes[3] = 7"),
+    CASE_BAD(GEMM, DATA_TYPE_MISMATCH, "BTensor=2x3x5x6:FLOAT16", "BTensor: DataType = FLOAT16"),
+    CASE_BAD(GEMM, ENUM_VALUE, "TransB=2", "TransB = 2, must be a DML_MATRIX_TRANSFORM"),
+    CASE_OK(MATRIX_MULTIPLY_INTEGER, "AZeroPointTensor=1 BZeroPointTensor=6"),
+    CASE_OK(MATRIX_MULTIPLY_INTEGER, "BTensor=2x3x5x6:INT8 BZeroPointTensor=1x6:INT8"),
+    CASE_BAD(MATRIX_MULTIPLY_INTEGER, SIZE_MISMATCH, "AZeroPointTensor=4", "AZeroPointTensor: Sizes[0] = 4"),
+    CASE_BAD(MATRIX_MULTIPLY_INTEGER, SIZE_MISMATCH, "BZeroPointTensor=1x1x6x1", "BZeroPointTensor: Sizes[2] = 6"),
+    CASE_BAD(MATRIX_MULTIPLY_INTEGER, SIZE_MISMATCH, "BZeroPointTensor=5", "BZeroPointTensor: Sizes[0] = 5"),
+    CASE_OK(QUANTIZED_LINEAR_MATRIX_MULTIPLY, "OutputScaleTensor=1x1x4x1 OutputZeroPointTensor=4x1"),
+    CASE_BAD(QUANTIZED_LINEAR_MATRIX_MULTIPLY, SIZE_MISMATCH, "OutputScaleTensor=1x1x1x6", "OutputScaleTensor: Sizes[3]"),
+    CASE_BAD(QUANTIZED_LINEAR_MATRIX_MULTIPLY, DATA_TYPE_MISMATCH, "OutputZeroPointTensor=1:INT8", "DataType"),
+    CASE_OK(MATRIX_MULTIPLY_INTEGER_TO_FLOAT,
+            "ATensor=2x3x4x5:INT8 AZeroPointTensor=-  BTensor=2x3x5x6:UINT8 BZeroPointTensor=1:UINT8"),
+    CASE_BAD(MATRIX_MULTIPLY_INTEGER_TO_FLOAT, DATA_TYPE_MISMATCH,
+             "ATensor=2x3x4x5:INT16 AZeroPointTensor=- BTensor=2x3x5x6:UINT8 BZeroPointTensor=-", "BTensor: DataType"),
+    CASE_BAD(MATRIX_MULTIPLY_INTEGER_TO_FLOAT, SIZE_MISMATCH, "BiasTensor=1x1x1x6", "must equal BiasTensor (1)"),
+    CASE_BAD(MATRIX_MULTIPLY_INTEGER_TO_FLOAT, DATA_TYPE_MISMATCH, "BScaleTensor=6:FLOAT16", "BScaleTensor: DataType"),
+
+    /* Recurrent: 5 steps, batch 2, 4 inputs, 3 hidden, both directions. */
+    CASE_OK(RNN, "BiasTensor=- HiddenInitTensor=- SequenceLengthsTensor=- OutputSingleTensor=-"),
+    CASE_OK(RNN, "OutputSequenceTensor=-"),
+    CASE_OK(RNN, "Direction=1 WeightTensor=1x1x3x4 RecurrenceTensor=1x1x3x3 BiasTensor=- HiddenInitTensor=- "
+                 "OutputSequenceTensor=- OutputSingleTensor=1x1x2x3 ActivationDescCount=1"),
+    CASE_BAD(RNN, TENSOR_COMBINATION, "OutputSequenceTensor=- OutputSingleTensor=-", "OutputSequenceTensor: NULL"),
+    CASE_BAD(RNN, COUNT, "ActivationDescCount=1", "ActivationDescCount = 1, must be 2"),
+    CASE_BAD(RNN, COUNT, "ActivationDescCount=0", "ActivationDescs: has 0"),
+    CASE_BAD(RNN, COUNT, "ActivationDescCount=4294967295", "ActivationDescs: has 4294967295"),
+    CASE_BAD(RNN, ARRAY_NULL, "ActivationDescs=-", "ActivationDescs: NULL"),
+    CASE_BAD(RNN, SIZE_MISMATCH, "InputTensor=2x5x2x4", "InputTensor: Sizes[0] = 2"),
+    CASE_BAD(RNN, SIZE_MISMATCH, "WeightTensor=1x1x3x4", "WeightTensor: Sizes[1] = 1"),
+    CASE_BAD(RNN, SIZE_MISMATCH, "SequenceLengthsTensor=1x1x1x3", "SequenceLengthsTensor: Sizes[3] = 3"),
+    CASE_BAD(RNN, SIZE_MISMATCH, "OutputSequenceTensor=5x2x2x4", "OutputSequenceTensor: Sizes[3] = 4"),
+    CASE_BAD(RNN, SIZE_MISMATCH, "HiddenInitTensor=1x2x1x3", "HiddenInitTensor: Sizes[2] = 1"),
+    CASE_BAD(GRU, SIZE_MISMATCH, "BiasTensor=1x1x2x17", "BiasTensor: Sizes[3] = 17"),
+    CASE_BAD(GRU, SIZE_MISMATCH, "RecurrenceTensor=1x2x6x3", "RecurrenceTensor: Sizes[2] = 6"),
+    CASE_BAD(GRU, COUNT, "ActivationDescCount=2", "must be 4"),
+    CASE_BAD(GRU, DATA_TYPE_MISMATCH, "OutputSingleTensor=1x2x2x3:FLOAT16", "OutputSingleTensor: DataType = FLOAT16"),
+    CASE_OK(LSTM, "PeepholeTensor=- CellMemInitTensor=- OutputSequenceTensor=- OutputSingleTensor=-"),
+    CASE_BAD(LSTM, SIZE_MISMATCH, "PeepholeTensor=1x1x2x12", "PeepholeTensor: Sizes[3] = 12"),
+    CASE_BAD(LSTM, SIZE_MISMATCH, "CellMemInitTensor=1x1x2x3", "CellMemInitTensor: Sizes[1] = 1"),
+    CASE_BAD(LSTM, SIZE_MISMATCH, "OutputCellSingleTensor=1x2x2x4", "OutputCellSingleTensor: Sizes[3] = 4"),
+
+    /* Attention: batch 2, 3 queries, 5 keys after 4 past ones, 2 heads of size 4 and values of size 6. */
+    CASE_OK(MULTIHEAD_ATTENTION, BARE NO_PRESENT),
+    CASE_OK(MULTIHEAD_ATTENTION, BARE "OutputPresentKeyTensor=2x2x5x4 OutputPresentValueTensor=2x2x5x6"),
+    CASE_OK(MULTIHEAD_ATTENTION, "QueryTensor=1x2x3x8 OutputTensor=1x1x2x3x12 BiasTensor=1x1x28"),
+    CASE_OK(MULTIHEAD_ATTENTION, BARE NO_PRESENT "QueryTensor=- KeyTensor=- StackedQueryKeyTensor=2x5x2x2x4 "
+                                                 "ValueTensor=2x5x12 OutputTensor=2x5x12"),
+    CASE_OK(MULTIHEAD_ATTENTION, BARE NO_PRESENT "KeyTensor=- ValueTensor=- StackedKeyValueTensor=2x5x2x2x4 "
+                                                 "OutputTensor=2x3x8"),
+    CASE_OK(MULTIHEAD_ATTENTION, BARE NO_PRESENT STACKED "StackedQueryKeyValueTensor=2x5x2x3x4 OutputTensor=2x5x8"),
+    CASE_OK(MULTIHEAD_ATTENTION, NO_MASK NO_PRESENT "BiasTensor=- RelativePositionBiasTensor=- KeyTensor=- "
+                                                    "ValueTensor=- OutputTensor=2x3x12"), /* past keys alone */
+    CASE_BAD(MULTIHEAD_ATTENTION, TENSOR_COMBINATION, BARE "KeyTensor=- ValueTensor=-", "QueryTensor: with the tensors"),
+    CASE_BAD(MULTIHEAD_ATTENTION, TENSOR_COMBINATION, "ValueTensor=-", "QueryTensor: with the tensors"),
+    CASE_BAD(MULTIHEAD_ATTENTION, TENSOR_COMBINATION, STACKED, "source of query, key and value"),
+    CASE_BAD(MULTIHEAD_ATTENTION, TENSOR_COMBINATION, "StackedQueryKeyValueTensor=2x5x2x3x4", "source of query"),
+    CASE_BAD(MULTIHEAD_ATTENTION, TENSOR_COMBINATION, "PastKeyTensor=-", "PastKeyTensor: NULL"),
+    CASE_BAD(MULTIHEAD_ATTENTION, TENSOR_COMBINATION, "PastValueTensor=-", "PastValueTensor: NULL"),
+    CASE_BAD(MULTIHEAD_ATTENTION, SIZE_MISMATCH, "HeadCount=3", "QueryTensor: Sizes[2] = 8"),
+    CASE_BAD(MULTIHEAD_ATTENTION, ATTRIBUTE_RANGE, "HeadCount=0", "HeadCount = 0"),
+    CASE_BAD(MULTIHEAD_ATTENTION, SIZE_MISMATCH, "HeadCount=100", "QueryTensor: Sizes[2] = 8"),
+    CASE_BAD(MULTIHEAD_ATTENTION, SIZE_MISMATCH, "KeyTensor=2x5x9", "KeyTensor: Sizes[2] = 9"),
+    CASE_BAD(MULTIHEAD_ATTENTION, SIZE_MISMATCH, "ValueTensor=2x4x12", "ValueTensor: Sizes[1] = 4"),
+    CASE_BAD(MULTIHEAD_ATTENTION, SIZE_MISMATCH, "BiasTensor=27", "BiasTensor: Sizes[0] = 27"),
+    CASE_BAD(MULTIHEAD_ATTENTION, SIZE_MISMATCH, "PastKeyTensor=2x2x4x5", "PastKeyTensor: Sizes[3] = 5"),
+    CASE_BAD(MULTIHEAD_ATTENTION, SIZE_MISMATCH, "PastValueTensor=2x2x3x6", "PastValueTensor: Sizes[2] = 3"),
+    CASE_BAD(MULTIHEAD_ATTENTION, SIZE_MISMATCH, "OutputPresentKeyTensor=2x2x8x4", "OutputPresentKeyTensor: Sizes[2]"),
+    CASE_BAD(MULTIHEAD_ATTENTION, SIZE_MISMATCH, "RelativePositionBiasTensor=1x2x3x9", "RelativePositionBiasTensor"),
+    CASE_BAD(MULTIHEAD_ATTENTION, TENSOR_COMBINATION, "MaskType=0", "MaskTensor: given with MaskType = 0"),
+    CASE_BAD(MULTIHEAD_ATTENTION, TENSOR_COMBINATION, "MaskTensor=-", "MaskTensor: NULL with MaskType = 4"),
+    CASE_OK(MULTIHEAD_ATTENTION, "MaskType=1 MaskTensor=1x2"),
+    CASE_OK(MULTIHEAD_ATTENTION, "MaskType=2 MaskTensor=2x2"),
+    CASE_OK(MULTIHEAD_ATTENTION, "MaskType=3 MaskTensor=8"),
+    CASE_BAD(MULTIHEAD_ATTENTION, SIZE_MISMATCH, "MaskType=3 MaskTensor=7", "MaskTensor: Sizes[0] = 7"),
+    CASE_BAD(MULTIHEAD_ATTENTION, SIZE_MISMATCH, "MaskType=2 MaskTensor=1x2", "MaskTensor: Sizes[0] = 1"),
+    CASE_BAD(MULTIHEAD_ATTENTION, RANK_MISMATCH, "MaskTensor=9", "MaskTensor: DimensionCount = 1"),
+    CASE_BAD(MULTIHEAD_ATTENTION, ENUM_VALUE, "MaskType=5", "MaskType = 5"),
+    CASE_OK(MULTIHEAD_ATTENTION1, "PastSequenceLengthsTensor=1x1x2:UINT32"),
+    CASE_OK(MULTIHEAD_ATTENTION1, "PastSequenceLengthsTensor=- OutputPresentKeyTensor=- OutputPresentValueTensor=-"),
+    CASE_BAD(MULTIHEAD_ATTENTION1, DATA_TYPE, "PastSequenceLengthsTensor=2:FLOAT32", "PastSequenceLengthsTensor"),
+    CASE_BAD(MULTIHEAD_ATTENTION1, SIZE_MISMATCH, "PastSequenceLengthsTensor=3", "PastSequenceLengthsTensor: Sizes[0]"),
+    CASE_BAD(MULTIHEAD_ATTENTION1, TENSOR_COMBINATION, "OutputPresentKeyTensor=-", "OutputPresentKeyTensor: NULL"),
+    CASE_BAD(MULTIHEAD_ATTENTION1, TENSOR_COMBINATION, "PastKeyTensor=2x2x4x4 PastValueTensor=2x2x4x6", "must be NULL"),
+    CASE_BAD(MULTIHEAD_ATTENTION1, SIZE_MISMATCH,
+             "OutputPresentKeyTensor=2x2x4x4 OutputPresentValueTensor=2x2x4x6", "has room for 4"),
+    CASE_BAD(MULTIHEAD_ATTENTION1, ATTRIBUTE_RANGE, "KeyValueHeadCount=3", "KeyValueHeadCount = 3"),
+    CASE_BAD(MULTIHEAD_ATTENTION1, ATTRIBUTE_RANGE,
+             STACKED "StackedQueryKeyValueTensor=2x5x4x3x4 PastSequenceLengthsTensor=-", "KeyValueHeadCount = 2"),
+
+    /* Reductions. */
+    CASE_OK(REDUCE, "Axes=0,1,2,3 OutputTensor=1x1x1x1"),
+    CASE_OK(REDUCE, "Axes=- AxisCount=0 OutputTensor=2x3x4x5"),
+    CASE_OK(REDUCE, "Function=0 OutputTensor=2x1x4x1:INT64"),
+    CASE_OK(REDUCE, "Function=7 InputTensor=2x3x4x5:INT8 OutputTensor=2x1x4x1:INT8"),
+    CASE_BAD(REDUCE, DATA_TYPE, "Function=10 InputTensor=2x3x4x5:INT8 OutputTensor=2x1x4x1:INT8", "INT8 (8)"),
+    CASE_BAD(REDUCE, DATA_TYPE, "Function=2 InputTensor=2x3x4x5:INT32 OutputTensor=2x1x4x1:INT32", "INT32 (6)"),
+    CASE_BAD_AT(REDUCE, 0x4100, DATA_TYPE, "Function=3 InputTensor=2x3x4x5:INT32 OutputTensor=2x1x4x1:INT32", "INT32"),
+    CASE_BAD(REDUCE, DATA_TYPE, "Function=1 OutputTensor=2x1x4x1:FLOAT32", "OutputTensor: DataType = FLOAT32"),
+    CASE_BAD(REDUCE, DATA_TYPE_MISMATCH, "OutputTensor=2x1x4x1:FLOAT16", "OutputTensor: DataType = FLOAT16"),
+    CASE_BAD(REDUCE, ENUM_VALUE, "Function=12", "Function = 12"),
+    CASE_BAD(REDUCE, SIZE_MISMATCH, "OutputTensor=2x1x4x5", "OutputTensor: Sizes[3] = 5"),
+    CASE_BAD(REDUCE, AXIS, "Axes=1,4", "Axes[1] = 4"),
+    CASE_BAD(REDUCE, AXIS, "Axes=1,1", "Axes[1] = 1, must not be repeated"),
+    CASE_BAD(REDUCE, COUNT, "AxisCount=9", "Axes: has 9"),
+    CASE_BAD(REDUCE, COUNT, "AxisCount=4294967295", "Axes: has 4294967295"),
+    CASE_BAD(REDUCE, ARRAY_NULL, "Axes=- AxisCount=1", "Axes: NULL"),
+    CASE_BAD(ARGMAX, SIZE_MISMATCH, "OutputTensor=2x3x4x5", "OutputTensor: Sizes[1] = 3"),
+    CASE_BAD(ARGMIN, ENUM_VALUE, "AxisDirection=2", "AxisDirection = 2"),
+    CASE_OK(TOP_K, "K=5 OutputValueTensor=2x3x4x5 OutputIndexTensor=2x3x4x5"),
+    CASE_BAD(TOP_K, ATTRIBUTE_RANGE, "K=6 OutputValueTensor=2x3x4x6 OutputIndexTensor=2x3x4x6", "K = 6"),
+    CASE_BAD(TOP_K, ATTRIBUTE_RANGE, "K=0", "K = 0"),
+    CASE_BAD(TOP_K1, SIZE_MISMATCH, "K=1", "OutputValueTensor: Sizes[3] = 2, must equal K (1)"),
+    CASE_BAD(TOP_K1, AXIS, "Axis=4", "Axis = 4"),
+    CASE_BAD(TOP_K1, DATA_TYPE, "OutputIndexTensor=2x3x4x2:INT32", "OutputIndexTensor: DataType = INT32"),
+
+    /* Pooling: 5x6 with a 2x2 window. */
+    CASE_OK(MAX_POOLING2, POOL3D),
+    CASE_OK(MAX_POOLING2, "OutputIndicesTensor=-"),
+    CASE_OK(MAX_POOLING2, "OutputIndicesTensor=1x2x4x5:UINT64"),
+    CASE_BAD(MAX_POOLING2, DATA_TYPE, "OutputIndicesTensor=1x2x4x5:INT64", "OutputIndicesTensor: DataType = INT64"),
+    CASE_BAD(MAX_POOLING2, SIZE_MISMATCH, "OutputIndicesTensor=1x2x4x4", "OutputIndicesTensor: Sizes[3] = 4"),
+    CASE_BAD(MAX_POOLING2, COUNT, "DimensionCount=3", "DimensionCount = 3"),
+    CASE_BAD(MAX_POOLING2, COUNT, POOL3D "DimensionCount=2", "DimensionCount = 2"),
+    CASE_OK(AVERAGE_POOLING, "Strides=2,2 OutputTensor=1x2x2x3"),
+    CASE_OK(AVERAGE_POOLING, "Strides=2,2 OutputTensor=1x2x3x3"), /* the ceiling of 2.5 */
+    CASE_BAD(AVERAGE_POOLING, SIZE_MISMATCH, "Strides=2,2 OutputTensor=1x2x4x3", "OutputTensor: Sizes[2] = 4"),
+    CASE_BAD(AVERAGE_POOLING, SIZE_MISMATCH, "Strides=2,2 OutputTensor=1x2x1x3", "OutputTensor: Sizes[2] = 1"),
+    CASE_BAD(AVERAGE_POOLING, SIZE_MISMATCH, "OutputTensor=1x3x4x5", "OutputTensor: Sizes[1] = 3"),
+    CASE_BAD(AVERAGE_POOLING, ATTRIBUTE_RANGE, "WindowSize=0,2", "WindowSize[0] = 0"),
+    CASE_BAD(AVERAGE_POOLING, ATTRIBUTE_RANGE, "WindowSize=2,4294967295", "WindowSize[1] = 4294967295"),
+    CASE_OK(AVERAGE_POOLING, "StartPadding=1,0 EndPadding=1,2 OutputTensor=1x2x6x7"),
+    CASE_OK(AVERAGE_POOLING1, "Dilations=2,1 OutputTensor=1x2x3x5"),
+    CASE_OK(AVERAGE_POOLING1, "Dilations=2,1 OutputTensor=1x2x4x5"), /* the documented formula forgets dilation */
+    CASE_BAD(AVERAGE_POOLING1, SIZE_MISMATCH, "Dilations=2,1 OutputTensor=1x2x5x5", "OutputTensor: Sizes[2] = 5"),
+    CASE_OK(MAX_POOLING2, "WindowSize=9,2 OutputTensor=1x2x1x5 OutputIndicesTensor=-"), /* a helper library's clamp */
+    CASE_BAD(LP_POOLING, ATTRIBUTE_RANGE, "P=0", "P = 0"),
+    CASE_BAD(LP_POOLING1, RANK, "InputTensor=2x5x6", "InputTensor: DimensionCount = 3"),
+    CASE_OK(AVERAGE_POOLING_GRAD, "OutputGradientTensor=1x2x9x9"),
+    CASE_BAD(AVERAGE_POOLING_GRAD, SIZE_MISMATCH, "OutputGradientTensor=2x2x5x6", "OutputGradientTensor: Sizes[0] = 2"),
+    CASE_BAD(MAX_POOLING_GRAD, SIZE_MISMATCH, "OutputGradientTensor=1x2x5x7", "OutputGradientTensor: Sizes[3] = 7"),
+    CASE_BAD(MAX_POOLING_GRAD, SIZE_MISMATCH, "InputGradientTensor=1x1x4x5", "InputGradientTensor: Sizes[1] = 1"),
+    CASE_OK(MAX_UNPOOLING, "OutputTensor=1x2x9x9"),
+    CASE_BAD(MAX_UNPOOLING, SIZE_MISMATCH, "IndicesTensor=1x2x2x2", "IndicesTensor: Sizes[3] = 2"),
+    CASE_OK(QUANTIZED_LINEAR_AVERAGE_POOLING, "InputScaleTensor=1 InputZeroPointTensor=- OutputScaleTensor=1x2x1x1"),
+    CASE_BAD(QUANTIZED_LINEAR_AVERAGE_POOLING, SIZE_MISMATCH, "InputScaleTensor=1x3x1x1", "InputScaleTensor: Sizes[1]"),
+
+    /* Normalisation of 2x3x4x5. */
+    CASE_OK(BATCH_NORMALIZATION, "MeanTensor=2x3x4x5 VarianceTensor=1x1x1x1 ScaleTensor=1x3x4x1 BiasTensor=2x1x1x5"),
+    CASE_BAD(BATCH_NORMALIZATION, SIZE_MISMATCH, "BiasTensor=1x2x1x1", "BiasTensor: Sizes[1] = 2, must be 1 or that of"),
+    CASE_BAD(BATCH_NORMALIZATION, RANK_MISMATCH, "MeanTensor=3", "MeanTensor: DimensionCount = 1"),
+    CASE_BAD(BATCH_NORMALIZATION_GRAD, SIZE_MISMATCH, "ScaleTensor=1x1x1x1", "ScaleTensor: Sizes[1] = 1"),
+    CASE_BAD(BATCH_NORMALIZATION_GRAD, SIZE_MISMATCH,
+             "MeanTensor=1x2x1x1 VarianceTensor=1x2x1x1 ScaleTensor=1x2x1x1 OutputScaleGradientTensor=1x2x1x1 "
+             "OutputBiasGradientTensor=1x2x1x1",
+             "MeanTensor: Sizes[1] = 2"),
+    CASE_BAD(BATCH_NORMALIZATION_TRAINING_GRAD, SIZE_MISMATCH, "OutputBiasGradientTensor=1x1x1x1",
+             "OutputBiasGradientTensor: Sizes[1] = 1"),
+    CASE_BAD(BATCH_NORMALIZATION_TRAINING, SIZE_MISMATCH, "FusedAddTensor=1x3x4x5", "FusedAddTensor: Sizes[0] = 1"),
+    CASE_BAD(BATCH_NORMALIZATION_TRAINING, SIZE_MISMATCH, "OutputMeanTensor=1x1x1x1", "OutputMeanTensor: Sizes[1] = 1"),
+    CASE_OK(MEAN_VARIANCE_NORMALIZATION, "ScaleTensor=-"),
+    CASE_BAD_AT(MEAN_VARIANCE_NORMALIZATION, 0x5100, TENSOR_COMBINATION, "ScaleTensor=-", "ScaleTensor: NULL without"),
+    CASE_BAD_AT(MEAN_VARIANCE_NORMALIZATION1, 0x5100, TENSOR_COMBINATION, "BiasTensor=-", "BiasTensor: NULL without"),
+    CASE_OK_AT(MEAN_VARIANCE_NORMALIZATION1, 0x5100, "ScaleTensor=- BiasTensor=-"),
+    CASE_OK_AT(MEAN_VARIANCE_NORMALIZATION1, 0x3100, ""),
+    CASE_OK(MEAN_VARIANCE_NORMALIZATION1, "ScaleTensor=1x1x1x1"),
+    CASE_BAD_AT(MEAN_VARIANCE_NORMALIZATION1, 0x3100, SIZE_MISMATCH, "ScaleTensor=1x1x1x1", "ScaleTensor: Sizes[1] = 1"),
+    CASE_BAD(MEAN_VARIANCE_NORMALIZATION1, AXIS, "Axes=4", "Axes[0] = 4"),
+    CASE_BAD(MEAN_VARIANCE_NORMALIZATION2, SIZE_MISMATCH, "BiasTensor=1x3x1x2", "BiasTensor: Sizes[3] = 2"),
+    CASE_BAD(LOCAL_RESPONSE_NORMALIZATION, ATTRIBUTE_RANGE, "LocalSize=0", "LocalSize = 0"),
+    CASE_BAD(LOCAL_RESPONSE_NORMALIZATION_GRAD, SIZE_MISMATCH, "InputGradientTensor=2x3x4x4", "InputGradientTensor"),
+    CASE_BAD(LP_NORMALIZATION, ATTRIBUTE_RANGE, "P=3", "P = 3"),
+    CASE_BAD(LP_NORMALIZATION, AXIS, "Axis=4294967295", "Axis = 4294967295"),
+};
+
+int main(void)
+{
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        schema_run_case(&cases[i]);
+    return test_result();
+}

@@ -1,0 +1,40 @@
+/* The least a unit test needs: TEST counts and prints failures and goes on; main ends with `return test_result();`. */
+#ifndef TESTS_UNIT_TEST_H
+#define TESTS_UNIT_TEST_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+static unsigned test_checks, test_failures;
+
+__attribute__((format(printf, 4, 5))) static inline bool test_check(bool good, const char *file, int line,
+                                                                    const char *format, ...)
+{
+    test_checks++;
+    if (good)
+        return true;
+    if (test_failures++ < 50) {
+        va_list args;
+        va_start(args, format);
+        fprintf(stderr, "%s:%d: ", file, line);
+        vfprintf(stderr, format, args);
+        fprintf(stderr, "\n");
+        va_end(args);
+    }
+    return false;
+}
+
+/* The value of the condition, so that a test can leave where going on makes no sense. */
+#define TEST(COND) test_check((COND), __FILE__, __LINE__, "failed: %s", #COND)
+
+/* The same with a text that says for what it failed, as of printf. */
+#define TEST_FOR(COND, ...) test_check((COND), __FILE__, __LINE__, "failed: " #COND ": " __VA_ARGS__)
+
+static inline int test_result(void)
+{
+    fprintf(stderr, "%u checks, %u failures\n", test_checks, test_failures);
+    return test_failures != 0 || test_checks == 0;
+}
+
+#endif

@@ -1,0 +1,50 @@
+/* Pictures as 8-bit RGB: PNG and JPEG files, resizing, and their way into tensors and back. */
+#ifndef TOOLS_IMAGE_H
+#define TOOLS_IMAGE_H
+
+#include "tools/error.h"
+#include "tools/npy.h"
+
+struct tools_image {
+    uint32_t width, height;
+    uint8_t *pixels; /* R, G, B, row by row, without gaps */
+};
+
+bool tools_image_init(struct tools_image *image, uint32_t width, uint32_t height, struct tools_error *error);
+void tools_image_finish(struct tools_image *image); /* a zeroed image is fine too */
+
+/* .png, .jpg and .jpeg, by the name's ending. */
+bool tools_image_is_name(const char *path);
+
+/* Any bit depth and colour model of PNG, grey and colour JPEG; alpha is dropped, colour profiles are ignored. */
+bool tools_image_read(const char *path, struct tools_image *out, struct tools_error *error);
+bool tools_image_write(const char *path, const struct tools_image *image, struct tools_error *error);
+
+/* Halves of the two above, for image.c. */
+bool tools_png_read(const char *path, struct tools_image *out, struct tools_error *error);
+bool tools_png_write(const char *path, const struct tools_image *image, struct tools_error *error);
+bool tools_jpeg_read(const char *path, struct tools_image *out, struct tools_error *error);
+bool tools_jpeg_write(const char *path, const struct tools_image *image, struct tools_error *error);
+
+/* Bicubic (a = -0.5); when reducing, the filter is stretched by the factor. Rows first, rounded to 8 bits, then columns:
+ * the same pixels as Image.resize(size, BICUBIC) of Pillow. */
+bool tools_image_resize(const struct tools_image *from, uint32_t width, uint32_t height, struct tools_image *out,
+                        struct tools_error *error);
+
+/* How pixels become numbers: value = (low + pixel / 255 * (high - low) - mean) / std. */
+struct tools_picture {
+    float low, high, mean[3], std[3];
+    bool nhwc;
+};
+
+/* The tensor that a model input of these dims (-1 = free) takes: [N, C, H, W], [C, H, W] or, with nhwc, the channels
+ * last; N is 1, C is 1 (luma) or 3. Free H and W take the picture's size, else the picture is resized. */
+bool tools_picture_load(const struct tools_image *image, const struct tools_picture *how, int32_t type, uint32_t rank,
+                        const int64_t *dims, const char *name, struct tools_array *out, struct tools_error *error);
+
+/* The way back of one picture of 1 or 3 channels: low..high to 0..255, rounded and clamped; mean and std are not
+ * undone. */
+bool tools_picture_store(const struct tools_array *array, const struct tools_picture *how, const char *name,
+                         struct tools_image *out, struct tools_error *error);
+
+#endif

@@ -1,0 +1,14 @@
+/* A line on stderr that tells what a slow command is doing; only on a terminal, and only after two seconds. */
+#ifndef TOOLS_PROGRESS_H
+#define TOOLS_PROGRESS_H
+
+/* `phase` must stay valid until the next call. The first call starts a thread. Call from one thread only. */
+void tools_progress(const char *phase);
+
+/* For loops: "<phase> 3 of 10". */
+void tools_progress_count(unsigned done, unsigned total);
+
+/* Wipes the line; call before anything is printed. */
+void tools_progress_stop(void);
+
+#endif
