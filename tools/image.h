@@ -26,8 +26,8 @@ bool tools_png_write(const char *path, const struct tools_image *image, struct t
 bool tools_jpeg_read(const char *path, struct tools_image *out, struct tools_error *error);
 bool tools_jpeg_write(const char *path, const struct tools_image *image, struct tools_error *error);
 
-/* Bicubic (a = -0.5); when reducing, the filter is stretched by the factor. Rows first, rounded to 8 bits, then columns:
- * the same pixels as Image.resize(size, BICUBIC) of Pillow. */
+/* Bicubic (a = -0.5); when reducing, the filter is stretched by the factor. Rows first, rounded to 8 bits, then
+ * columns: the same pixels as Image.resize(size, BICUBIC) of Pillow. */
 bool tools_image_resize(const struct tools_image *from, uint32_t width, uint32_t height, struct tools_image *out,
                         struct tools_error *error);
 

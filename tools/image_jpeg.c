@@ -5,6 +5,7 @@
 #include <stdio.h> /* before jpeglib.h, which needs FILE and does not say so */
 #include <stdlib.h>
 
+#define XMD_H /* keeps jmorecfg.h from defining INT16 and INT32, which the Direct3D headers have defined */
 #include <jpeglib.h>
 #include <jerror.h>
 

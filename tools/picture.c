@@ -116,8 +116,8 @@ bool tools_picture_store(const struct tools_array *array, const struct tools_pic
     for (size_t i = 0; i < plane * 3; i++) {
         size_t c = channels == 1 ? 0 : i % 3, pixel = i / 3;
         size_t from = how->nhwc ? pixel * channels + c : c * plane + pixel;
-        float value = is_float ? (((const float *)array->data)[from] - how->low) / (how->high - how->low) * 255.0f :
-                                 ((const uint8_t *)array->data)[from];
+        float value = is_float ? (((const float *)array->data)[from] - how->low) / (how->high - how->low) * 255.0f
+                               : ((const uint8_t *)array->data)[from];
         out->pixels[i] = (uint8_t)fminf(fmaxf(rintf(value), 0.0f), 255.0f);
     }
     return true;

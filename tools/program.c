@@ -17,7 +17,8 @@ bool tools_compile(struct tools_session *session, const struct onnx_model *model
         return true;
     *out = NULL;
     bool device = hr == E_OUTOFMEMORY || FAILED(ID3D12Device_GetDeviceRemovedReason(session->device));
-    return tools_fail(error, device ? TOOLS_RUNTIME : TOOLS_USAGE, "%s", why.text[0] ? why.text : tools_hresult_name(hr));
+    return tools_fail(error, device ? TOOLS_RUNTIME : TOOLS_USAGE, "%s",
+                      why.text[0] ? why.text : tools_hresult_name(hr));
 }
 
 /* A table for `dispatchable` over the program's whole heap. */
@@ -42,10 +43,10 @@ static bool program_heap(struct tools_program *p, UINT descriptors, struct tools
         .NumDescriptors = BASE_MAX(descriptors, 1),
         .Flags = D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE,
     };
-    return tools_check(error,
-                       ID3D12Device_CreateDescriptorHeap(p->session->device, &desc, &IID_ID3D12DescriptorHeap,
-                                                         (void **)&p->heap),
-                       "creating the descriptor heap");
+    return tools_check(
+        error,
+        ID3D12Device_CreateDescriptorHeap(p->session->device, &desc, &IID_ID3D12DescriptorHeap, (void **)&p->heap),
+        "creating the descriptor heap");
 }
 
 /* All weights in one upload buffer, each at a multiple of 256; `bindings` has one entry per graph input. Initializers
@@ -109,8 +110,8 @@ static bool program_run_initializer(struct tools_program *p, IDMLOperatorInitial
     if (ok && p->onnx->weight_count)
         ok = (upload = program_upload(p, weights, error)) != NULL;
     if (ok && needs.TemporaryResourceSize)
-        ok = (temporary = tools_buffer_create(p->session, D3D12_HEAP_TYPE_DEFAULT, needs.TemporaryResourceSize,
-                                              error)) != NULL;
+        ok = (temporary =
+                  tools_buffer_create(p->session, D3D12_HEAP_TYPE_DEFAULT, needs.TemporaryResourceSize, error)) != NULL;
     ok = ok && program_table(p, (IDMLDispatchable *)initializer, needs.RequiredDescriptorCount, &table, error);
     if (ok) {
         program_record_initializer(p, initializer, table, temporary, needs.TemporaryResourceSize, weights);
@@ -219,8 +220,8 @@ static bool program_record(struct tools_program *p, struct tools_error *error)
 {
     struct tools_session *s = p->session;
     const D3D12_COMMAND_LIST_TYPE type = D3D12_COMMAND_LIST_TYPE_COMPUTE;
-    HRESULT hr = ID3D12Device_CreateCommandAllocator(s->device, type, &IID_ID3D12CommandAllocator,
-                                                     (void **)&p->allocator);
+    HRESULT hr =
+        ID3D12Device_CreateCommandAllocator(s->device, type, &IID_ID3D12CommandAllocator, (void **)&p->allocator);
     if (SUCCEEDED(hr))
         hr = ID3D12Device_CreateCommandList(s->device, 0, type, p->allocator, NULL, &IID_ID3D12GraphicsCommandList,
                                             (void **)&p->list);

@@ -102,8 +102,8 @@ static bool session_open(struct tools_session *s, IDXCoreAdapter *adapter, struc
 {
     const D3D12_COMMAND_LIST_TYPE type = D3D12_COMMAND_LIST_TYPE_COMPUTE;
     D3D12_COMMAND_QUEUE_DESC queue = { .Type = type };
-    HRESULT hr = D3D12CreateDevice((IUnknown *)adapter, D3D_FEATURE_LEVEL_1_0_CORE, &IID_ID3D12Device,
-                                   (void **)&s->device);
+    HRESULT hr =
+        D3D12CreateDevice((IUnknown *)adapter, D3D_FEATURE_LEVEL_1_0_CORE, &IID_ID3D12Device, (void **)&s->device);
     if (!tools_check(error, hr, "creating the Direct3D 12 device"))
         return false;
     hr = ID3D12Device_CreateCommandQueue(s->device, &queue, &IID_ID3D12CommandQueue, (void **)&s->queue);
@@ -201,9 +201,9 @@ ID3D12Resource *tools_buffer_create(struct tools_session *s, D3D12_HEAP_TYPE hea
         .Layout = D3D12_TEXTURE_LAYOUT_ROW_MAJOR,
         .Flags = is_default ? D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS : D3D12_RESOURCE_FLAG_NONE,
     };
-    D3D12_RESOURCE_STATES state = is_default                       ? D3D12_RESOURCE_STATE_COMMON :
-                                  heap == D3D12_HEAP_TYPE_READBACK ? D3D12_RESOURCE_STATE_COPY_DEST :
-                                                                     D3D12_RESOURCE_STATE_GENERIC_READ;
+    D3D12_RESOURCE_STATES state = is_default                         ? D3D12_RESOURCE_STATE_COMMON
+                                  : heap == D3D12_HEAP_TYPE_READBACK ? D3D12_RESOURCE_STATE_COPY_DEST
+                                                                     : D3D12_RESOURCE_STATE_GENERIC_READ;
     ID3D12Resource *buffer = NULL;
     HRESULT hr = ID3D12Device_CreateCommittedResource(s->device, &properties, D3D12_HEAP_FLAG_NONE, &desc, state, NULL,
                                                       &IID_ID3D12Resource, (void **)&buffer);

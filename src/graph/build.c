@@ -43,6 +43,7 @@ static bool any_alias(const struct schema_desc *desc)
 HRESULT graph_from_operator(struct graph *graph, const struct schema_desc *desc, uint32_t flags, char *error)
 {
     graph_init(graph, desc->input_count, desc->output_count, flags);
+    error[0] = 0;
     graph->may_alias = any_alias(desc);
     uint32_t count = desc->input_count + desc->output_count;
     uint32_t *values = base_arena_alloc(&graph->arena, count * sizeof(*values));
@@ -169,6 +170,7 @@ HRESULT graph_from_desc(struct graph *graph, const DML_GRAPH_DESC *desc, const s
 {
     struct build build = { .graph = graph, .desc = desc, .nodes = nodes, .error = error };
     graph_init(graph, desc->InputCount, desc->OutputCount, flags);
+    error[0] = 0;
     HRESULT hr = build_graph(&build);
     if (FAILED(hr))
         graph_finish(graph);

@@ -11,7 +11,8 @@ static bool foldable(const struct graph *graph, const struct graph_uses *uses, c
     for (uint32_t t = 0; t < op->k.input_count + op->k.output_count; t++) {
         const struct graph_value *value = &graph->values[op->value[t]];
         bool input = t < op->k.input_count;
-        if (value->place != (input ? GRAPH_CONSTANT : GRAPH_TEMP) || value->size_bytes > FOLD_BYTES_MAX)
+        if (value->place != (input ? GRAPH_CONSTANT : GRAPH_TEMP) || value->size_bytes > FOLD_BYTES_MAX ||
+            !graph_operand_fits(graph, op, t))
             return false;
         if (!input && graph_uses_of(uses, op->value[t]).writes != 1)
             return false;

@@ -130,6 +130,13 @@ bool graph_op_may_sink(const struct graph *graph, const struct graph_op *op, uin
     return true;
 }
 
+bool graph_operand_fits(const struct graph *graph, const struct graph_op *op, uint32_t t)
+{
+    int64_t low, high;
+    return graph_view_bounds(&op->k.tensors[t], &low, &high) && low >= 0 &&
+           graph_view_span_bytes(&op->k.tensors[t]) <= graph->values[op->value[t]].size_bytes;
+}
+
 bool graph_is_float(DML_TENSOR_DATA_TYPE type)
 {
     return type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT16 ||

@@ -15,7 +15,9 @@ struct attention {
 static void attention_init(struct attention *a, const struct kern_call *call)
 {
     const struct kern_op *op = call->op;
-    *a = (struct attention){ .call = call, .q_view = &op->tensors[0], .k_view = &op->tensors[1], .v_view = &op->tensors[2] };
+    *a = (struct attention){
+        .call = call, .q_view = &op->tensors[0], .k_view = &op->tensors[1], .v_view = &op->tensors[2]
+    };
     a->mask_view = op->u.attention.has_mask ? &op->tensors[3] : NULL;
     a->y_view = &op->tensors[op->input_count];
     a->keys = a->k_view->sizes[2];
@@ -78,7 +80,8 @@ static void attention_load_row(const struct attention *a, uint32_t tensor, const
                                const uint32_t *at, uint32_t row, float *out)
 {
     uint32_t where[4] = { at[0], at[1], row };
-    dense_load_row(a->call->data[tensor], dense_offset(view, where, 3), view->strides[3], view->type, view->sizes[3], out);
+    dense_load_row(a->call->data[tensor], dense_offset(view, where, 3), view->strides[3], view->type, view->sizes[3],
+                   out);
 }
 
 /* kt[d][n] of four keys from their rows */
@@ -192,8 +195,8 @@ static void attention_block(const struct attention *a, const uint32_t *at, uint3
         attention_dots(a, at, rows, first, count);
     } else {
         attention_load_keys(a, at, first, count);
-        attention_product(rows, (uint32_t)base_align_up(count, 2 * VEC), a->depth, a->q, a->depth, a->kt, ATTENTION_KEYS,
-                          a->scores, ATTENTION_KEYS, false);
+        attention_product(rows, (uint32_t)base_align_up(count, 2 * VEC), a->depth, a->q, a->depth, a->kt,
+                          ATTENTION_KEYS, a->scores, ATTENTION_KEYS, false);
     }
     for (uint32_t m = 0; m < rows; m++) {
         if (a->mask_view)

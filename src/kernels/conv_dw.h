@@ -3,18 +3,23 @@
 #define KERNELS_CONV_DW_H
 
 #include "kernels/conv.h"
+#include "kernels/window_plan.h"
 
-/* Input rows are kept in worker scratch, padded with zeros and split by phase: element i of phase p is the padded row's
- * element i * stride + p, so that every tap of every output is a contiguous run. */
-struct conv_dw_plan {
-    uint32_t width;  /* of the output, rounded up to whole vectors */
-    uint32_t phase;  /* floats of one phase of one row */
-    uint32_t line;   /* floats of a padded row */
-    uint32_t slots;  /* rows kept */
-    uint32_t taps;
-    uint64_t floats; /* of all rows and buffers */
-};
+DENSE_INLINE void conv_dw_window(const struct kern_op *op, const struct conv_shape *s, struct window *w)
+{
+    *w = (struct window){ .x_row = s->x[3], .type = op->tensors[0].type };
+    for (int d = 0; d < 2; d++) {
+        w->in[d] = s->in[d + 1];
+        w->out[d] = s->out[d + 1];
+        w->kernel[d] = s->kernel[d + 1];
+        w->stride[d] = s->stride[d + 1];
+        w->dilation[d] = s->dilation[d + 1];
+        w->pad[d] = s->pad[d + 1];
+    }
+    window_plan_init(w);
+}
 
-void conv_dw_plan_init(const struct conv_shape *s, struct conv_dw_plan *out);
+/* The op is a depthwise convolution that these rows compute faster than oneDNN. */
+bool conv_dw_suits(const struct kern_op *op);
 
 #endif

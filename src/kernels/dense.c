@@ -20,18 +20,35 @@ static double round_clamped(double value, double low, double high)
 void dense_store(void *data, int64_t index, DML_TENSOR_DATA_TYPE type, double value)
 {
     switch (type) {
-    case DML_TENSOR_DATA_TYPE_FLOAT64: ((double *)data)[index] = value; break;
-    case DML_TENSOR_DATA_TYPE_FLOAT32: ((float *)data)[index] = (float)value; break;
-    case DML_TENSOR_DATA_TYPE_FLOAT16: ((uint16_t *)data)[index] = base_double_to_half(value); break;
-    case DML_TENSOR_DATA_TYPE_INT8: ((int8_t *)data)[index] = (int8_t)round_clamped(value, -128, 127); break;
-    case DML_TENSOR_DATA_TYPE_UINT8: ((uint8_t *)data)[index] = (uint8_t)round_clamped(value, 0, 255); break;
-    case DML_TENSOR_DATA_TYPE_INT16: ((int16_t *)data)[index] = (int16_t)round_clamped(value, -32768, 32767); break;
-    case DML_TENSOR_DATA_TYPE_UINT16: ((uint16_t *)data)[index] = (uint16_t)round_clamped(value, 0, 65535); break;
+    case DML_TENSOR_DATA_TYPE_FLOAT64:
+        ((double *)data)[index] = value;
+        break;
+    case DML_TENSOR_DATA_TYPE_FLOAT32:
+        ((float *)data)[index] = (float)value;
+        break;
+    case DML_TENSOR_DATA_TYPE_FLOAT16:
+        ((uint16_t *)data)[index] = base_double_to_half(value);
+        break;
+    case DML_TENSOR_DATA_TYPE_INT8:
+        ((int8_t *)data)[index] = (int8_t)round_clamped(value, -128, 127);
+        break;
+    case DML_TENSOR_DATA_TYPE_UINT8:
+        ((uint8_t *)data)[index] = (uint8_t)round_clamped(value, 0, 255);
+        break;
+    case DML_TENSOR_DATA_TYPE_INT16:
+        ((int16_t *)data)[index] = (int16_t)round_clamped(value, -32768, 32767);
+        break;
+    case DML_TENSOR_DATA_TYPE_UINT16:
+        ((uint16_t *)data)[index] = (uint16_t)round_clamped(value, 0, 65535);
+        break;
     case DML_TENSOR_DATA_TYPE_INT32:
         ((int32_t *)data)[index] = (int32_t)round_clamped(value, INT32_MIN, INT32_MAX);
         break;
-    case DML_TENSOR_DATA_TYPE_UINT32: ((uint32_t *)data)[index] = (uint32_t)round_clamped(value, 0, UINT32_MAX); break;
-    default: break; /* 64-bit integers do not fit in a double: no dense kernel accepts them */
+    case DML_TENSOR_DATA_TYPE_UINT32:
+        ((uint32_t *)data)[index] = (uint32_t)round_clamped(value, 0, UINT32_MAX);
+        break;
+    default:
+        break; /* 64-bit integers do not fit in a double: no dense kernel accepts them */
     }
 }
 
@@ -98,7 +115,8 @@ static void floats_to_halves(const float *in, uint32_t count, uint16_t *out)
 }
 #endif
 
-void dense_load_row(const void *data, int64_t index, int64_t step, DML_TENSOR_DATA_TYPE type, uint32_t count, float *out)
+void dense_load_row(const void *data, int64_t index, int64_t step, DML_TENSOR_DATA_TYPE type, uint32_t count,
+                    float *out)
 {
     if (type == DML_TENSOR_DATA_TYPE_FLOAT32 && step == 1) {
         memcpy(out, (const float *)data + index, count * sizeof(float));
@@ -113,7 +131,8 @@ void dense_load_row(const void *data, int64_t index, int64_t step, DML_TENSOR_DA
     }
 }
 
-void dense_store_row(void *data, int64_t index, int64_t step, DML_TENSOR_DATA_TYPE type, uint32_t count, const float *in)
+void dense_store_row(void *data, int64_t index, int64_t step, DML_TENSOR_DATA_TYPE type, uint32_t count,
+                     const float *in)
 {
     if (type == DML_TENSOR_DATA_TYPE_FLOAT32 && step == 1) {
         memcpy((float *)data + index, in, count * sizeof(float));
@@ -196,4 +215,34 @@ void dense_finish(const struct kern_call *call, const uint32_t *at, uint32_t cou
         index[last] = at[last] + i;
         kern_epilogue_store(call, index, values[i]);
     }
+}
+
+bool dense_view_merges(const struct kern_view *view, uint32_t d)
+{
+    return (uint64_t)view->sizes[d] * view->sizes[d + 1] <= UINT32_MAX &&
+           (view->sizes[d] == 1 || view->strides[d] == view->strides[d + 1] * view->sizes[d + 1]);
+}
+
+void dense_view_merge(struct kern_view *view, uint32_t d)
+{
+    view->sizes[d] *= view->sizes[d + 1];
+    view->strides[d] = view->strides[d + 1];
+    for (uint32_t i = d + 1; i + 1 < view->rank; i++) {
+        view->sizes[i] = view->sizes[i + 1];
+        view->strides[i] = view->strides[i + 1];
+    }
+    view->rank--;
+}
+
+bool dense_merge_rows(const struct kern_op *op, struct kern_op *out)
+{
+    uint32_t y = op->input_count, first = op->epilogue ? op->epilogue_input : y, d = op->tensors[y].rank - 2;
+    for (uint32_t t = first; t <= y; t++) {
+        if (!dense_view_merges(&op->tensors[t], d))
+            return false;
+    }
+    *out = *op;
+    for (uint32_t t = first; t <= y; t++)
+        dense_view_merge(&out->tensors[t], d);
+    return true;
 }

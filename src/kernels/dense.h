@@ -12,18 +12,30 @@
 DENSE_INLINE double dense_load(const void *data, int64_t index, DML_TENSOR_DATA_TYPE type)
 {
     switch (type) {
-    case DML_TENSOR_DATA_TYPE_FLOAT64: return ((const double *)data)[index];
-    case DML_TENSOR_DATA_TYPE_FLOAT32: return ((const float *)data)[index];
-    case DML_TENSOR_DATA_TYPE_FLOAT16: return base_half_to_float(((const uint16_t *)data)[index]);
-    case DML_TENSOR_DATA_TYPE_INT8: return ((const int8_t *)data)[index];
-    case DML_TENSOR_DATA_TYPE_UINT8: return ((const uint8_t *)data)[index];
-    case DML_TENSOR_DATA_TYPE_INT16: return ((const int16_t *)data)[index];
-    case DML_TENSOR_DATA_TYPE_UINT16: return ((const uint16_t *)data)[index];
-    case DML_TENSOR_DATA_TYPE_INT32: return ((const int32_t *)data)[index];
-    case DML_TENSOR_DATA_TYPE_UINT32: return ((const uint32_t *)data)[index];
-    case DML_TENSOR_DATA_TYPE_INT64: return (double)((const int64_t *)data)[index];
-    case DML_TENSOR_DATA_TYPE_UINT64: return (double)((const uint64_t *)data)[index];
-    default: return 0;
+    case DML_TENSOR_DATA_TYPE_FLOAT64:
+        return ((const double *)data)[index];
+    case DML_TENSOR_DATA_TYPE_FLOAT32:
+        return ((const float *)data)[index];
+    case DML_TENSOR_DATA_TYPE_FLOAT16:
+        return base_half_to_float(((const uint16_t *)data)[index]);
+    case DML_TENSOR_DATA_TYPE_INT8:
+        return ((const int8_t *)data)[index];
+    case DML_TENSOR_DATA_TYPE_UINT8:
+        return ((const uint8_t *)data)[index];
+    case DML_TENSOR_DATA_TYPE_INT16:
+        return ((const int16_t *)data)[index];
+    case DML_TENSOR_DATA_TYPE_UINT16:
+        return ((const uint16_t *)data)[index];
+    case DML_TENSOR_DATA_TYPE_INT32:
+        return ((const int32_t *)data)[index];
+    case DML_TENSOR_DATA_TYPE_UINT32:
+        return ((const uint32_t *)data)[index];
+    case DML_TENSOR_DATA_TYPE_INT64:
+        return (double)((const int64_t *)data)[index];
+    case DML_TENSOR_DATA_TYPE_UINT64:
+        return (double)((const uint64_t *)data)[index];
+    default:
+        return 0;
     }
 }
 
@@ -73,16 +85,24 @@ void dense_finish_f32(const struct kern_call *call, void *scratch, const uint32_
 uint64_t dense_epilogue_bytes(const struct kern_op *op);
 
 /* Rows of FLOAT16 or FLOAT32 elements `step` apart, to and from dense FLOAT32. */
-void dense_load_row(const void *data, int64_t index, int64_t step, DML_TENSOR_DATA_TYPE type, uint32_t count, float *out);
-void dense_store_row(void *data, int64_t index, int64_t step, DML_TENSOR_DATA_TYPE type, uint32_t count, const float *in);
+void dense_load_row(const void *data, int64_t index, int64_t step, DML_TENSOR_DATA_TYPE type, uint32_t count,
+                    float *out);
+void dense_store_row(void *data, int64_t index, int64_t step, DML_TENSOR_DATA_TYPE type, uint32_t count,
+                     const float *in);
 
-/* Order of the dimensions from the widest stride to the narrowest, those of size 1 and repeated ones first: walking rows of the permuted
- * view touches memory in its order. */
+/* Order of the dimensions from the widest stride to the narrowest, those of size 1 and repeated ones first: walking
+ * rows of the permuted view touches memory in its order. */
 void dense_memory_order(const struct kern_view *view, uint32_t *order);
 struct kern_view dense_permute(const struct kern_view *view, const uint32_t *order);
 
 /* Tensors `first` to `last` have this type. */
 bool dense_same_type(const struct kern_op *op, uint32_t first, uint32_t last, DML_TENSOR_DATA_TYPE type);
+
+/* A copy of the op whose output and epilogue inputs have their two last dimensions merged; false when strides forbid.
+ */
+bool dense_merge_rows(const struct kern_op *op, struct kern_op *out);
+bool dense_view_merges(const struct kern_view *view, uint32_t d); /* dimensions d and d + 1 */
+void dense_view_merge(struct kern_view *view, uint32_t d);
 
 /* An epilogue computes in FLOAT32, so the result must be FLOAT32 or FLOAT16. */
 bool dense_epilogue_fits(const struct kern_op *op);

@@ -16,6 +16,12 @@ DENSE_INLINE vec vec_load(const float *from)
     return _mm512_loadu_ps(from);
 }
 
+/* The first `count` elements, of `rest` after them; reads nothing beyond. */
+DENSE_INLINE vec vec_load_part(const float *from, uint32_t count, vec rest)
+{
+    return _mm512_mask_loadu_ps(rest, (__mmask16)((1u << count) - 1), from);
+}
+
 DENSE_INLINE vec vec_load_half(const uint16_t *from)
 {
     return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)from));
@@ -85,6 +91,14 @@ typedef __m256 vec;
 DENSE_INLINE vec vec_load(const float *from)
 {
     return _mm256_loadu_ps(from);
+}
+
+/* The first `count` elements, of `rest` after them; reads nothing beyond. */
+DENSE_INLINE vec vec_load_part(const float *from, uint32_t count, vec rest)
+{
+    __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    __m256i mask = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)count), lanes);
+    return _mm256_blendv_ps(rest, _mm256_maskload_ps(from, mask), _mm256_castsi256_ps(mask));
 }
 
 DENSE_INLINE vec vec_load_half(const uint16_t *from)

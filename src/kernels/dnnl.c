@@ -21,7 +21,8 @@ dnnl_engine_t dnnl_engine(void)
     return engine;
 }
 
-/* ---- building ------------------------------------------------------------------------------------------------------- */
+/* ---- building -------------------------------------------------------------------------------------------------------
+ */
 
 struct dnnl_state *dnnl_state_create(uint32_t threads)
 {
@@ -47,7 +48,8 @@ static bool slot_init(struct dnnl_slot *slot, const struct dnnl_state *state)
     if (dnnl_stream_create(&slot->stream, dnnl_engine(), dnnl_stream_default_flags) != dnnl_success)
         return false;
     for (uint32_t i = 0; i < state->buffer_count; i++) {
-        if (dnnl_memory_create(&slot->memory[i], &state->buffers[i].md, dnnl_engine(), DNNL_MEMORY_NONE) != dnnl_success)
+        if (dnnl_memory_create(&slot->memory[i], &state->buffers[i].md, dnnl_engine(), DNNL_MEMORY_NONE) !=
+            dnnl_success)
             return false;
     }
     return true;
@@ -207,11 +209,17 @@ void dnnl_view_densify(struct kern_view *view)
     view->offset = 0;
 }
 
+/* The copy is dense in the view's own order of memory, so dimensions that lie together are taken as one. */
 static struct dnnl_copy copy_make(uint32_t tensor, const struct kern_view *view, int64_t start)
 {
     uint32_t order[KERN_RANK_MAX];
     dense_memory_order(view, order);
-    return (struct dnnl_copy){ .tensor = tensor, .view = dense_permute(view, order), .start = start };
+    struct dnnl_copy copy = { .tensor = tensor, .view = dense_permute(view, order), .start = start };
+    for (uint32_t d = view->rank - 1; d-- > 0;) {
+        if (dense_view_merges(&copy.view, d))
+            dense_view_merge(&copy.view, d);
+    }
+    return copy;
 }
 
 void dnnl_pack_copy_set(struct dnnl_state *state, uint32_t tensor, const struct kern_view *view, int64_t start)
@@ -225,6 +233,29 @@ uint64_t dnnl_copy_add(struct dnnl_state *state, uint32_t tensor, const struct k
     copy.offset = scratch_take(state, kern_view_elements(view) * sizeof(float));
     state->copies[state->copy_count++] = copy; /* at most one each for X or A, W or B, bias and nothing else */
     return copy.offset;
+}
+
+/* The tensor has the output's shape and takes part in the last pass. */
+static bool finishes_with(const struct kern_op *op, uint32_t tensor)
+{
+    return tensor == op->input_count || (tensor == 2 && op->kind == KERN_GEMM && op->u.gemm.has_c) ||
+           (op->epilogue && tensor >= op->epilogue_input && tensor < op->input_count);
+}
+
+/* Longer rows: dimensions d and d + 1 as one, in all tensors of the last pass. */
+static void finish_merge(struct dnnl_state *state, uint32_t d)
+{
+    struct kern_op *op = &state->finish_op;
+    bool ok = dense_view_merges(&state->finish_view, d);
+    for (uint32_t t = 0; t <= op->input_count; t++)
+        ok = ok && (!finishes_with(op, t) || dense_view_merges(&op->tensors[t], d));
+    if (!ok)
+        return;
+    dense_view_merge(&state->finish_view, d);
+    for (uint32_t t = 0; t <= op->input_count; t++) {
+        if (finishes_with(op, t))
+            dense_view_merge(&op->tensors[t], d);
+    }
 }
 
 void dnnl_finish_set(struct dnnl_state *state, const struct kern_op *op, bool scratch, uint64_t offset,
@@ -243,14 +274,16 @@ void dnnl_finish_set(struct dnnl_state *state, const struct kern_op *op, bool sc
     state->finish_op = *op;
     dense_memory_order(&op->tensors[out], order);
     state->finish_view = dense_permute(source, order);
-    state->finish_op.tensors[out] = dense_permute(&op->tensors[out], order);
-    if (op->kind == KERN_GEMM && op->u.gemm.has_c)
-        state->finish_op.tensors[2] = dense_permute(&op->tensors[2], order);
-    for (uint32_t i = op->epilogue_input; op->epilogue && i < op->input_count; i++)
-        state->finish_op.tensors[i] = dense_permute(&op->tensors[i], order);
+    for (uint32_t t = 0; t <= out; t++) {
+        if (finishes_with(op, t))
+            state->finish_op.tensors[t] = dense_permute(&op->tensors[t], order);
+    }
+    for (uint32_t d = source->rank - 1; d-- > 0;)
+        finish_merge(state, d);
 }
 
-/* ---- running -------------------------------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------------------------------
+ */
 
 void dnnl_plan(const struct dnnl_state *state, struct kern_work *out)
 {
@@ -263,25 +296,33 @@ struct copy_job {
     float *to;
 };
 
-static void copy_rows(void *context, size_t begin, size_t end, unsigned worker)
+#define COPY_CHUNK 4096
+
+static uint32_t copy_chunks(const struct kern_view *view)
+{
+    return (uint32_t)((view->sizes[view->rank - 1] + (uint64_t)COPY_CHUNK - 1) / COPY_CHUNK);
+}
+
+static void copy_parts(void *context, size_t begin, size_t end, unsigned worker)
 {
     const struct copy_job *job = context;
     const struct kern_view *view = &job->copy->view;
-    uint32_t length = view->sizes[view->rank - 1];
+    uint32_t last = view->rank - 1, length = view->sizes[last], chunks = copy_chunks(view);
     (void)worker;
-    for (size_t row = begin; row < end; row++) {
-        uint32_t at[KERN_RANK_MAX];
-        dense_row_at(view, row, at);
-        int64_t index = job->copy->start + dense_offset(view, at, view->rank);
-        dense_load_row(job->from, index, view->strides[view->rank - 1], view->type, length, job->to + row * length);
+    for (size_t part = begin; part < end; part++) {
+        uint32_t at[KERN_RANK_MAX], first = (uint32_t)(part % chunks) * COPY_CHUNK;
+        dense_row_at(view, part / chunks, at);
+        int64_t index = job->copy->start + dense_offset(view, at, last) + first * view->strides[last];
+        dense_load_row(job->from, index, view->strides[last], view->type, BASE_MIN(length - first, COPY_CHUNK),
+                       job->to + part / chunks * length + first);
     }
 }
 
 static void copy_run(const struct dnnl_copy *copy, const void *from, void *to)
 {
     struct copy_job job = { copy, from, to };
-    uint64_t grain = dense_grain(copy->view.sizes[copy->view.rank - 1]);
-    base_parallel_for(dense_rows(&copy->view), grain, copy_rows, &job);
+    uint64_t grain = dense_grain(BASE_MIN(copy->view.sizes[copy->view.rank - 1], COPY_CHUNK));
+    base_parallel_for(dense_rows(&copy->view) * copy_chunks(&copy->view), grain, copy_parts, &job);
 }
 
 struct finish_job {
@@ -298,21 +339,21 @@ static void finish_add_c(const struct kern_call *call, const uint32_t *at, uint3
         values[i] += call->op->u.gemm.beta * (float)dense_load(call->data[2], index + i * step, c->type);
 }
 
-static void finish_row(const struct finish_job *job, void *scratch, uint64_t row)
+#define FINISH_CHUNK 512
+
+static void finish_chunk(const struct finish_job *job, void *scratch, uint64_t row, uint32_t first)
 {
     const struct kern_view *source = &job->state->finish_view;
     uint32_t last = source->rank - 1, at[KERN_RANK_MAX];
-    float values[256];
+    uint32_t count = BASE_MIN(source->sizes[last] - first, FINISH_CHUNK);
+    float values[FINISH_CHUNK];
     dense_row_at(source, row, at);
-    for (uint32_t i = 0; i < source->sizes[last]; i += ARRAY_SIZE(values)) {
-        uint32_t count = BASE_MIN(source->sizes[last] - i, ARRAY_SIZE(values));
-        at[last] = i;
-        dense_load_row(job->source, dense_offset(source, at, source->rank), source->strides[last],
-                       DML_TENSOR_DATA_TYPE_FLOAT32, count, values);
-        if (job->state->finish_c)
-            finish_add_c(&job->call, at, count, values);
-        dense_finish_f32(&job->call, scratch, at, count, values);
-    }
+    at[last] = first;
+    dense_load_row(job->source, dense_offset(source, at, source->rank), source->strides[last],
+                   DML_TENSOR_DATA_TYPE_FLOAT32, count, values);
+    if (job->state->finish_c)
+        finish_add_c(&job->call, at, count, values);
+    dense_finish_f32(&job->call, scratch, at, count, values);
 }
 
 /* One part per thread of the plan, because each needs its scratch. */
@@ -320,12 +361,14 @@ static void finish_parts(void *context, size_t begin, size_t end, unsigned worke
 {
     const struct finish_job *job = context;
     const struct dnnl_state *state = job->state;
-    uint64_t rows = dense_rows(&state->finish_view);
+    const struct kern_view *source = &state->finish_view;
+    uint32_t chunks = (source->sizes[source->rank - 1] + FINISH_CHUNK - 1) / FINISH_CHUNK;
+    uint64_t total = dense_rows(source) * chunks;
     (void)worker;
     for (size_t part = begin; part < end; part++) {
         char *scratch = (char *)job->call.scratch + state->finish_worker_offset + part * state->finish_worker_bytes;
-        for (uint64_t row = rows * part / state->threads; row < rows * (part + 1) / state->threads; row++)
-            finish_row(job, scratch, row);
+        for (uint64_t i = total * part / state->threads; i < total * (part + 1) / state->threads; i++)
+            finish_chunk(job, scratch, i / chunks, (uint32_t)(i % chunks) * FINISH_CHUNK);
     }
 }
 
@@ -396,14 +439,16 @@ void dnnl_run(const struct kern_call *call)
 {
     const struct dnnl_state *state = call->state;
     for (uint32_t i = 0; i < state->copy_count; i++)
-        copy_run(&state->copies[i], call->data[state->copies[i].tensor], (char *)call->scratch + state->copies[i].offset);
+        copy_run(&state->copies[i], call->data[state->copies[i].tensor],
+                 (char *)call->scratch + state->copies[i].offset);
     if (!execute(state, call))
         base_log(BASE_LOG_ERROR, "oneDNN failed to execute a step");
     else if (state->finishes)
         finish_run(call, state);
 }
 
-/* ---- packing -------------------------------------------------------------------------------------------------------- */
+/* ---- packing --------------------------------------------------------------------------------------------------------
+ */
 
 bool dnnl_pack_plan(const struct dnnl_state *state, uint32_t *out_input, uint64_t *out_bytes)
 {
@@ -421,14 +466,16 @@ static bool pack_reorder(const struct dnnl_state *state, const void *source, voi
     dnnl_memory_t from = NULL, to = NULL;
     dnnl_stream_t stream = NULL;
     dnnl_engine_t on = dnnl_engine();
-    bool ok = dnnl_reorder_primitive_desc_create(&pd, &state->pack_from, on, &state->pack_to, on, NULL) == dnnl_success &&
-              dnnl_primitive_create(&reorder, pd) == dnnl_success &&
-              dnnl_memory_create(&from, &state->pack_from, on, (void *)source) == dnnl_success &&
-              dnnl_memory_create(&to, &state->pack_to, on, packed) == dnnl_success &&
-              dnnl_stream_create(&stream, on, dnnl_stream_default_flags) == dnnl_success;
+    bool ok =
+        dnnl_reorder_primitive_desc_create(&pd, &state->pack_from, on, &state->pack_to, on, NULL) == dnnl_success &&
+        dnnl_primitive_create(&reorder, pd) == dnnl_success &&
+        dnnl_memory_create(&from, &state->pack_from, on, (void *)source) == dnnl_success &&
+        dnnl_memory_create(&to, &state->pack_to, on, packed) == dnnl_success &&
+        dnnl_stream_create(&stream, on, dnnl_stream_default_flags) == dnnl_success;
     if (ok) {
         dnnl_exec_arg_t args[] = { { DNNL_ARG_FROM, from }, { DNNL_ARG_TO, to } };
-        ok = dnnl_primitive_execute(reorder, stream, 2, args) == dnnl_success && dnnl_stream_wait(stream) == dnnl_success;
+        ok = dnnl_primitive_execute(reorder, stream, 2, args) == dnnl_success &&
+             dnnl_stream_wait(stream) == dnnl_success;
     }
     dnnl_stream_destroy(stream);
     dnnl_memory_destroy(to);

@@ -10,6 +10,7 @@ struct gemm_build {
     struct dnnl_state *state;
     uint32_t rank;
     struct kern_view views[KERN_TENSORS_MAX]; /* merged; repeated dimensions have stride 0 */
+    bool plain;                               /* no post-ops */
     bool expands; /* matrices shared by several batches are repeated in scratch; nothing is packed then */
     bool a_direct, b_direct, y_direct;
     bool c_bias, c_post, c_finish, in_post;
@@ -167,7 +168,7 @@ static bool gemm_post(struct gemm_build *b, dnnl_post_ops_t ops, float *scale)
     *scale = gemm->alpha;
     b->c_bias = b->c_post = b->c_finish = b->in_post = false;
     b->post.count = 0;
-    if (has_c && b->y_direct && post_md(b, 2, &b->c_md)) {
+    if (has_c && b->y_direct && !b->plain && post_md(b, 2, &b->c_md)) {
         bool row = b->c_md.dims[b->rank - 1] == b->views[b->op->input_count].sizes[b->rank - 1];
         for (uint32_t d = 0; d + 1 < b->rank; d++)
             row = row && b->c_md.dims[d] == 1;
@@ -179,8 +180,7 @@ static bool gemm_post(struct gemm_build *b, dnnl_post_ops_t ops, float *scale)
         *scale = gemm->alpha / gemm->beta;
         if (!dnnl_post_add(ops, 2, &b->c_md, &b->post))
             return false;
-        if (gemm->beta != 1 &&
-            dnnl_post_ops_append_eltwise(ops, 1, dnnl_eltwise_linear, gemm->beta, 0) != dnnl_success)
+        if (gemm->beta != 1 && dnnl_post_ops_append_eltwise(ops, 1, dnnl_eltwise_linear, gemm->beta, 0) != dnnl_success)
             return false;
     }
     return true;
@@ -191,7 +191,7 @@ static bool gemm_attr(struct gemm_build *b, dnnl_primitive_attr_t *attr)
     dnnl_post_ops_t ops = NULL;
     float scale;
     bool ok = dnnl_attr_create(attr) && dnnl_post_ops_create(&ops) == dnnl_success && gemm_post(b, ops, &scale);
-    if (ok && b->op->epilogue && b->y_direct && !b->c_finish) {
+    if (ok && b->op->epilogue && b->y_direct && !b->c_finish && !b->plain) {
         b->in_post = dnnl_post_epilogue(b->op, ops, post_md, b, &b->post);
         if (!b->in_post) { /* start again: the list holds a part of the epilogue */
             dnnl_post_ops_destroy(ops);
@@ -332,10 +332,13 @@ bool kern_gemm_f32_dnnl_create(const struct kern_op *op, uint32_t threads, void 
         return false;
     gemm_views(&b);
     base_parallel_set_threads(threads); /* the library cuts the work when it makes the primitive */
-    bool ok = gemm_try(&b, threads);
-    if (!ok && (repeats(&b.views[0]) || repeats(&b.views[1]))) { /* only its reference takes shared matrices sometimes */
-        b.expands = true;
-        ok = gemm_try(&b, threads);
+    /* Only the library's reference takes some mixes of shared matrices and post-ops: then it gets simpler ones. */
+    bool shared = repeats(&b.views[0]) || repeats(&b.views[1]), ok = false;
+    for (uint32_t attempt = 0; attempt < 4 && !ok; attempt++) {
+        /* oneDNN 2.6 repeats rows wrongly over batches of single rows that do not lie together. */
+        b.plain = (attempt & 1) || (b.rank > 2 && b.views[op->input_count].sizes[b.rank - 2] == 1);
+        b.expands = attempt & 2;
+        ok = (shared || !b.expands) && gemm_try(&b, threads);
     }
     base_parallel_set_threads(before);
     *out_state = b.state;

@@ -27,7 +27,8 @@ static bool eltwise(dnnl_post_ops_t ops, dnnl_alg_kind_t algorithm, float alpha,
 bool dnnl_post_add(dnnl_post_ops_t ops, uint32_t tensor, const dnnl_memory_desc_t *md, struct dnnl_post *post)
 {
     int place = dnnl_post_ops_len(ops);
-    if (post->count == ARRAY_SIZE(post->tensor) || dnnl_post_ops_append_binary(ops, dnnl_binary_add, md) != dnnl_success)
+    if (post->count == ARRAY_SIZE(post->tensor) ||
+        dnnl_post_ops_append_binary(ops, dnnl_binary_add, md) != dnnl_success)
         return false;
     post->tensor[post->count] = tensor;
     post->arg[post->count++] = DNNL_ARG_ATTR_MULTIPLE_POST_OP(place) | DNNL_ARG_SRC_1;
@@ -38,23 +39,49 @@ static bool unary(dnnl_post_ops_t ops, const struct kern_map_inst *inst)
 {
     float p = inst->imm[0].f32, q = inst->imm[1].f32;
     switch (inst->code) {
-    case KERN_MAP_RELU: return eltwise(ops, dnnl_eltwise_relu, 0, 0);
-    case KERN_MAP_LEAKY_RELU: return eltwise(ops, dnnl_eltwise_relu, p, 0);
-    case KERN_MAP_ELU: return eltwise(ops, dnnl_eltwise_elu, p, 0);
-    case KERN_MAP_SIGMOID: return eltwise(ops, dnnl_eltwise_logistic, 0, 0);
-    case KERN_MAP_TANH: return eltwise(ops, dnnl_eltwise_tanh, 0, 0);
-    case KERN_MAP_GELU: return eltwise(ops, dnnl_eltwise_gelu_erf, 0, 0);
-    case KERN_MAP_SWISH: return eltwise(ops, dnnl_eltwise_swish, p, 0);
-    case KERN_MAP_MULADD: return eltwise(ops, dnnl_eltwise_linear, p, q);
-    case KERN_MAP_CLAMP: return p <= q && eltwise(ops, p == 0 && q == INFINITY ? dnnl_eltwise_relu : dnnl_eltwise_clip,
-                                                  p == 0 && q == INFINITY ? 0 : p, q);
-    case KERN_MAP_ABS: return eltwise(ops, dnnl_eltwise_abs, 0, 0);
+    case KERN_MAP_RELU:
+        return eltwise(ops, dnnl_eltwise_relu, 0, 0);
+    case KERN_MAP_LEAKY_RELU:
+        return eltwise(ops, dnnl_eltwise_relu, p, 0);
+    case KERN_MAP_ELU:
+        return eltwise(ops, dnnl_eltwise_elu, p, 0);
+    case KERN_MAP_SIGMOID:
+        return eltwise(ops, dnnl_eltwise_logistic, 0, 0);
+    case KERN_MAP_TANH:
+        return eltwise(ops, dnnl_eltwise_tanh, 0, 0);
+    case KERN_MAP_GELU:
+        return eltwise(ops, dnnl_eltwise_gelu_erf, 0, 0);
+    case KERN_MAP_SWISH:
+        return eltwise(ops, dnnl_eltwise_swish, p, 0);
+    case KERN_MAP_MULADD:
+        return eltwise(ops, dnnl_eltwise_linear, p, q);
+    case KERN_MAP_CLAMP:
+        return p <= q && eltwise(ops, p == 0 && q == INFINITY ? dnnl_eltwise_relu : dnnl_eltwise_clip,
+                                 p == 0 && q == INFINITY ? 0 : p, q);
+    case KERN_MAP_ABS:
+        return eltwise(ops, dnnl_eltwise_abs, 0, 0);
     case KERN_MAP_HARD_SIGMOID:
         return eltwise(ops, dnnl_eltwise_linear, p, q) && eltwise(ops, dnnl_eltwise_clip, 0, 1);
     case KERN_MAP_HARD_SWISH: /* the library's own has fixed constants */
         return p == 1.0f / 6 && q == 0.5f && eltwise(ops, dnnl_eltwise_hardswish, 0, 0);
-    default: return false;
+    default:
+        return false;
     }
+}
+
+/* x * sigmoid(x) and x * hard sigmoid(x) written as two operations. */
+static bool gated(dnnl_post_ops_t ops, const struct kern_map_inst *gate, const struct kern_map_inst *product,
+                  uint32_t last, uint32_t gate_register)
+{
+    if (product->code != KERN_MAP_MUL || gate->src[0] != last)
+        return false;
+    if (!(product->src[0] == last && product->src[1] == gate_register) &&
+        !(product->src[1] == last && product->src[0] == gate_register))
+        return false;
+    if (gate->code == KERN_MAP_SIGMOID)
+        return eltwise(ops, dnnl_eltwise_swish, 1, 0);
+    return gate->code == KERN_MAP_HARD_SIGMOID && gate->imm[0].f32 == 1.0f / 6 && gate->imm[1].f32 == 0.5f &&
+           eltwise(ops, dnnl_eltwise_hardswish, 0, 0);
 }
 
 bool dnnl_post_epilogue(const struct kern_op *op, dnnl_post_ops_t ops, dnnl_md_fn *md_of, void *context,
@@ -66,7 +93,10 @@ bool dnnl_post_epilogue(const struct kern_op *op, dnnl_post_ops_t ops, dnnl_md_f
         const struct kern_map_inst *inst = &map->inst[i];
         if (inst->type != DML_TENSOR_DATA_TYPE_FLOAT32 || inst->to_type != DML_TENSOR_DATA_TYPE_FLOAT32)
             return false;
-        if (inst->code == KERN_MAP_ADD) {
+        if (i + 1 < map->inst_count && inst[1].type == DML_TENSOR_DATA_TYPE_FLOAT32 &&
+            gated(ops, inst, inst + 1, last, 1 + extra + i)) {
+            i++;
+        } else if (inst->code == KERN_MAP_ADD) {
             uint32_t other = inst->src[0] == last ? inst->src[1] : inst->src[0];
             dnnl_memory_desc_t md;
             if ((inst->src[0] != last && inst->src[1] != last) || other < 1 || other > extra)

@@ -1,5 +1,5 @@
 /* FLOAT32 functions without branches or tables, for loops that the compiler turns into vectors. Polynomials are minimax
- * fits; every function is within 4 units in the last place and right at zeros, infinities, NaN and subnormal numbers. */
+ * fits; every function is within 5 units in the last place and right at zeros, infinities, NaN and subnormal numbers. */
 #ifndef KERNELS_FMATH_H
 #define KERNELS_FMATH_H
 
@@ -67,7 +67,7 @@ FMATH float fmath_abs(float a)
     return fmath_bits(fmath_to_bits(a) & 0x7fffffffu);
 }
 
-/* e^x = 2^k * (1 + *out_rest); x in [-104, 89] */
+/* e^x = 2^k * (1 + *out_rest); x in [-150, 89] */
 FMATH uint32_t fmath_exp_parts(float x, float *out_rest)
 {
     const float shift = 12582912.0f; /* 1.5 * 2^23: the sum's low bits are the rounded integer */
@@ -83,14 +83,20 @@ FMATH uint32_t fmath_exp_parts(float x, float *out_rest)
     return fmath_to_bits(shifted) - 0x4b400000u;
 }
 
-FMATH float fmath_exp(float x)
+/* factor * e^x, where e^x alone may be a subnormal number or too great. */
+FMATH float fmath_exp_times(float x, float factor)
 {
     float rest, in_range = x > 89.0f ? 89.0f : x;
-    in_range = in_range < -104.0f ? -104.0f : in_range;
+    in_range = in_range < -150.0f ? -150.0f : in_range;
     uint32_t k = fmath_exp_parts(in_range, &rest);
     uint32_t half = (uint32_t)((int32_t)k >> 1);
     /* Two steps, since 2^k may lie outside the normal numbers. */
-    return (1.0f + rest) * fmath_bits((half + 127u) << 23) * fmath_bits((k - half + 127u) << 23);
+    return fmath_fma(factor, rest, factor) * fmath_bits((half + 127u) << 23) * fmath_bits((k - half + 127u) << 23);
+}
+
+FMATH float fmath_exp(float x)
+{
+    return fmath_exp_times(x, 1.0f);
 }
 
 /* e^x - 1 for x <= 80 */
@@ -146,6 +152,14 @@ FMATH float fmath_sigmoid(float x)
     return (x < 0.0f ? e : 1.0f) / (1.0f + e);
 }
 
+/* x * sigmoid(y) */
+FMATH float fmath_swish(float x, float y)
+{
+    float a = -fmath_abs(y);
+    float top = y < 0.0f ? fmath_exp_times(a, x) : x;
+    return (y < -150.0f ? x * 0.0f : top) / (1.0f + fmath_exp(a));
+}
+
 FMATH float fmath_tanh(float x)
 {
     float a = 2.0f * fmath_abs(x);
@@ -193,9 +207,11 @@ FMATH float fmath_gelu(float x)
     a = a > 14.9f ? 14.9f : a;
     float square = a * a;
     float rest = 0.5f * fmath_square_rest(a, square);
-    float e = fmath_exp(-0.5f * square);
-    float tail = 0.5f * fmath_fma(-e, rest, e) * fmath_erfcx((a - 3.53553391f) / (a + 3.53553391f));
-    return x * (x < 0.0f ? tail : 1.0f - tail);
+    float factor = 0.5f * fmath_erfcx((a - 3.53553391f) / (a + 3.53553391f));
+    factor = fmath_fma(-factor, rest, factor);
+    float tail = fmath_exp_times(-0.5f * square, x < 0.0f ? x * factor : factor);
+    float result = x < 0.0f ? tail : x * (1.0f - tail);
+    return x < -14.9f ? x * 0.0f : result;
 }
 
 #endif

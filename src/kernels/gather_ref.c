@@ -15,8 +15,8 @@ bool kern_gather_any_ref_accepts(const struct kern_op *op)
     if (op->epilogue || gather->axis >= x->rank || gather->index_rank > index->rank)
         return false;
     uint32_t rank = x->rank - 1 + gather->index_rank;
-    return y->rank == BASE_MAX(rank, 1) && kern_type_bytes(x->type) && kern_type_bytes(x->type) == kern_type_bytes(y->type) &&
-           index_type(index->type);
+    return y->rank == BASE_MAX(rank, 1) && kern_type_bytes(x->type) &&
+           kern_type_bytes(x->type) == kern_type_bytes(y->type) && index_type(index->type);
 }
 
 void kern_gather_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
@@ -37,10 +37,14 @@ static int64_t clamp_signed(int64_t index, int64_t size)
 static int64_t load_index(const void *data, int64_t at, DML_TENSOR_DATA_TYPE type, int64_t size)
 {
     switch (type) {
-    case DML_TENSOR_DATA_TYPE_INT32: return clamp_signed(((const int32_t *)data)[at], size);
-    case DML_TENSOR_DATA_TYPE_INT64: return clamp_signed(((const int64_t *)data)[at], size);
-    case DML_TENSOR_DATA_TYPE_UINT32: return BASE_MIN((int64_t)((const uint32_t *)data)[at], size - 1);
-    default: return (int64_t)BASE_MIN(((const uint64_t *)data)[at], (uint64_t)size - 1);
+    case DML_TENSOR_DATA_TYPE_INT32:
+        return clamp_signed(((const int32_t *)data)[at], size);
+    case DML_TENSOR_DATA_TYPE_INT64:
+        return clamp_signed(((const int64_t *)data)[at], size);
+    case DML_TENSOR_DATA_TYPE_UINT32:
+        return BASE_MIN((int64_t)((const uint32_t *)data)[at], size - 1);
+    default:
+        return (int64_t)BASE_MIN(((const uint64_t *)data)[at], (uint64_t)size - 1);
     }
 }
 
@@ -80,7 +84,8 @@ void kern_gather_any_ref_run(const struct kern_call *call, uint64_t begin, uint6
             int64_t where = dense_offset(&lookup, at + axis, indices);
             int64_t slice = load_index(call->data[1], where, index->type, x->sizes[axis]);
             copy_strided(to + i * y->strides[last] * bytes, y->strides[last],
-                         from + i * from_step + slice * x->strides[axis] * bytes, inner ? x->strides[x->rank - 1] : 0, length, bytes);
+                         from + i * from_step + slice * x->strides[axis] * bytes, inner ? x->strides[x->rank - 1] : 0,
+                         length, bytes);
         }
     }
 }

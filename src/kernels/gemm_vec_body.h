@@ -99,14 +99,30 @@ DENSE_INLINE void gemm_vec_rows(const struct gemm_vec *g, uint32_t rows, uint32_
 static void gemm_vec_panel(const struct gemm_vec *g, uint32_t count)
 {
     switch (g->rows * 2 + g->half) {
-    case 2: gemm_vec_rows(g, 1, count, false); break;
-    case 3: gemm_vec_rows(g, 1, count, true); break;
-    case 4: gemm_vec_rows(g, 2, count, false); break;
-    case 5: gemm_vec_rows(g, 2, count, true); break;
-    case 6: gemm_vec_rows(g, 3, count, false); break;
-    case 7: gemm_vec_rows(g, 3, count, true); break;
-    case 8: gemm_vec_rows(g, 4, count, false); break;
-    default: gemm_vec_rows(g, 4, count, true); break;
+    case 2:
+        gemm_vec_rows(g, 1, count, false);
+        break;
+    case 3:
+        gemm_vec_rows(g, 1, count, true);
+        break;
+    case 4:
+        gemm_vec_rows(g, 2, count, false);
+        break;
+    case 5:
+        gemm_vec_rows(g, 2, count, true);
+        break;
+    case 6:
+        gemm_vec_rows(g, 3, count, false);
+        break;
+    case 7:
+        gemm_vec_rows(g, 3, count, true);
+        break;
+    case 8:
+        gemm_vec_rows(g, 4, count, false);
+        break;
+    default:
+        gemm_vec_rows(g, 4, count, true);
+        break;
     }
 }
 
@@ -147,7 +163,9 @@ static void gemm_vec_run(const struct kern_call *call, uint64_t begin, uint64_t 
     const struct kern_view *a = &call->op->tensors[0], *b = &call->op->tensors[1];
     const struct kern_view *y = &call->op->tensors[call->op->input_count];
     uint32_t rank = y->rank, blocks = (y->sizes[rank - 1] + GEMM_VEC_UNIT - 1) / GEMM_VEC_UNIT;
-    struct gemm_vec g = { .call = call, .rows = y->sizes[rank - 2], .k = a->sizes[rank - 1], .columns = y->sizes[rank - 1] };
+    struct gemm_vec g = {
+        .call = call, .rows = y->sizes[rank - 2], .k = a->sizes[rank - 1], .columns = y->sizes[rank - 1]
+    };
     g.sums = call->worker_scratch;
     g.a = g.sums + GEMM_VEC_ROWS * GEMM_VEC_PANEL;
     g.epilogue = (char *)call->worker_scratch +

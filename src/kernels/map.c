@@ -2,6 +2,9 @@
  * first-level cache and dispatch costs nothing. */
 #include "kernels/map.h"
 
+/* Raw elements of any type lie before the slots. */
+#define STAGING_BYTES (KERN_MAP_BLOCK * 8 + 64)
+
 static bool is_wide(uint8_t type)
 {
     return kern_type_bytes(type) == 8;
@@ -63,7 +66,7 @@ uint64_t kern_map_block_bytes(const struct kern_map *map, uint32_t input_count)
 {
     uint8_t slot[KERN_MAP_REGISTERS];
     uint32_t used = assign_slots(map, input_count, KERN_TENSORS_MAX - input_count, slot);
-    return (uint64_t)(used + 1) * slot_size(map, input_count) + 64;
+    return (uint64_t)used * slot_size(map, input_count) + STAGING_BYTES + 64;
 }
 
 void kern_map_block_init(struct kern_map_block *block, const struct kern_map *map, uint32_t input_count,
@@ -75,7 +78,7 @@ void kern_map_block_init(struct kern_map_block *block, const struct kern_map *ma
     block->output_count = output_count;
     block->register_count = input_count + map->inst_count;
     block->slot_bytes = slot_size(map, input_count);
-    block->slots = (char *)base_align_up((uintptr_t)worker_scratch, 64) + block->slot_bytes;
+    block->slots = (char *)base_align_up((uintptr_t)worker_scratch, 64) + STAGING_BYTES;
     assign_slots(map, input_count, output_count, block->slot);
     for (uint32_t i = 0; i < input_count; i++)
         block->type[i] = map->load_type[i];
@@ -91,7 +94,7 @@ void *kern_map_block_buffer(const struct kern_map_block *block, uint32_t reg)
 
 void *kern_map_block_staging(const struct kern_map_block *block)
 {
-    return block->slots - block->slot_bytes;
+    return block->slots - STAGING_BYTES;
 }
 
 void kern_map_run_block(struct kern_map_block *block, void *last_out, uint32_t count)

@@ -143,14 +143,14 @@ static bool exec_f32_activation(uint8_t code, float *out, const float *a, const 
         LOOP(CELU, x > 0 ? x : p * fmath_expm1(x / p))
         LOOP(SIGMOID, fmath_sigmoid(x))
         LOOP(HARD_SIGMOID, hard_sigmoid_f32(x, p, q))
-        LOOP(SOFTPLUS, fmath_softplus(p *x) / p)
-        LOOP(PSOFTPLUS, p *fmath_softplus(q *x))
+        LOOP(SOFTPLUS, p *x > 88.0f ? x : fmath_softplus(p *x) / p)
+        LOOP(PSOFTPLUS, q *x > 88.0f ? (p * q) * x : p *fmath_softplus(q *x))
         LOOP(SOFTSIGN, x / (1.0f + fmath_abs(x)))
         LOOP(STANH, p *fmath_tanh(q *x))
         LOOP(THRESH_RELU, x > p ? x : 0.0f)
         LOOP(SHRINK, x < -q ? x + p : x > q ? x - p : 0.0f)
         LOOP(GELU, fmath_gelu(x))
-        LOOP(SWISH, x *fmath_sigmoid(p *x))
+        LOOP(SWISH, fmath_swish(x, p *x))
         LOOP(HARD_SWISH, x *hard_sigmoid_f32(x, p, q))
     default:
         return false;

@@ -1,9 +1,20 @@
 #include "kernels/pool_fast.h"
 
-void pool_fast_plan_init(const struct pool_shape *s, struct pool_fast_plan *plan)
+#include <math.h>
+
+void pool_window(const struct kern_op *op, const struct pool_shape *s, struct window *w)
 {
-    plan->width = (uint32_t)base_align_up((uint64_t)s->out[2], POOL_WIDTH_STEP);
-    plan->line = (uint32_t)((plan->width - 1) * s->stride[2] + (s->window[2] - 1) * s->dilation[2] + 1);
+    *w = (struct window){ .x_row = s->x[3], .type = op->tensors[0].type };
+    w->fill = op->u.pool.mode == KERN_POOL_MAX ? -INFINITY : 0;
+    for (int d = 0; d < 2; d++) {
+        w->in[d] = s->in[d + 1];
+        w->out[d] = s->out[d + 1];
+        w->kernel[d] = s->window[d + 1];
+        w->stride[d] = s->stride[d + 1];
+        w->dilation[d] = s->dilation[d + 1];
+        w->pad[d] = s->pad[d + 1];
+    }
+    window_plan_init(w);
 }
 
 bool pool_channels_last(const struct kern_op *op, const struct pool_shape *s)
@@ -11,9 +22,22 @@ bool pool_channels_last(const struct kern_op *op, const struct pool_shape *s)
     return op->tensors[0].sizes[1] > 1 && s->x[1] == 1 && s->y[1] == 1;
 }
 
+bool pool_global(const struct pool_shape *s)
+{
+    int64_t dense = 1;
+    for (int d = 2; d >= 0; d--) {
+        if (s->out[d] != 1 || s->pad[d] || s->window[d] != s->in[d] || s->dilation[d] != 1 ||
+            (s->in[d] > 1 && s->x[d + 2] != dense))
+            return false;
+        dense *= s->in[d];
+    }
+    return true;
+}
+
 bool kern_pool_f32_accepts(const struct kern_op *op)
 {
     struct pool_shape s;
+    struct window w;
     DML_TENSOR_DATA_TYPE type = op->tensors[0].type;
     if (op->epilogue || op->u.pool.has_indices || !pool_shape_init(op, &s) || op->tensors[1].type != type)
         return false;
@@ -21,23 +45,29 @@ bool kern_pool_f32_accepts(const struct kern_op *op)
         return false;
     if (op->u.pool.mode == KERN_POOL_LP && op->u.pool.p != 1 && op->u.pool.p != 2)
         return false;
-    return pool_channels_last(op, &s) || s.x[4] == 1;
+    if (pool_channels_last(op, &s) || pool_global(&s))
+        return true;
+    pool_window(op, &s, &w);
+    return s.x[4] == 1 && window_floats(&w) <= 256 * 1024; /* stays in the second-level cache */
 }
 
 void kern_pool_f32_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
     struct pool_shape s;
-    struct pool_fast_plan plan;
+    struct window w;
     (void)state;
     (void)threads;
     pool_shape_init(op, &s);
-    pool_fast_plan_init(&s, &plan);
-    uint64_t rows = dense_rows(&op->tensors[1]), channels = op->tensors[1].sizes[1];
+    pool_window(op, &s, &w);
+    uint64_t planes = (uint64_t)op->tensors[1].sizes[0] * op->tensors[1].sizes[1];
     if (pool_channels_last(op, &s)) {
-        *out = (struct kern_work){ .units = rows / channels };
+        uint64_t channels = op->tensors[1].sizes[1];
+        *out = (struct kern_work){ .units = dense_rows(&op->tensors[1]) / channels };
         out->grain = dense_grain((uint64_t)(s.area * s.out[2]) * channels / 4);
         return;
     }
-    *out = (struct kern_work){ .units = rows, .grain = dense_grain((uint64_t)(s.area * s.out[2]) / 2) };
-    out->worker_scratch_bytes = (2ull * plan.line + s.in[2] + 2ull * plan.width) * sizeof(float);
+    *out = (struct kern_work){ .units = planes * (uint64_t)s.out[0] };
+    out->grain = dense_grain((uint64_t)(s.area * s.out[1] * s.out[2]) / 4);
+    if (!pool_global(&s))
+        out->worker_scratch_bytes = (window_floats(&w) + (uint64_t)(s.out[1] + s.out[2])) * sizeof(float);
 }

@@ -7,6 +7,8 @@ struct resample {
     const struct kern_call *call;
     float *line, *row, *out, *w; /* line: blended over the outer dimensions; w: weights of the upper taps */
     int32_t *i0, *i1;
+    struct resample_tap taps[KERN_RANK_MAX]; /* of the outer dimensions at coordinates known[] */
+    uint32_t known[KERN_RANK_MAX];
 };
 
 static void resample_init(struct resample *r, const struct kern_call *call)
@@ -20,12 +22,14 @@ static void resample_init(struct resample *r, const struct kern_call *call)
     r->w = r->out + out;
     r->i0 = (int32_t *)(r->w + out);
     r->i1 = r->i0 + out;
+    uint32_t group = r->plan.group;
     for (uint32_t i = 0; !r->plan.same && i < out; i++) {
-        struct resample_tap tap = resample_tap(call->op, r->plan.order[r->plan.y.rank - 1], i);
-        r->i0[i] = (int32_t)tap.i0;
-        r->i1[i] = (int32_t)tap.i1;
+        struct resample_tap tap = resample_tap(call->op, r->plan.order[r->plan.inner], i / group);
+        r->i0[i] = (int32_t)(tap.i0 * group + i % group);
+        r->i1[i] = (int32_t)(tap.i1 * group + i % group);
         r->w[i] = tap.w;
     }
+    memset(r->known, 0xff, sizeof(r->known));
 }
 
 static void resample_add(float *restrict line, const float *restrict row, float weight, uint32_t count)
@@ -40,41 +44,53 @@ static void resample_set(float *restrict line, const float *restrict row, float 
         line[i] = weight * row[i];
 }
 
-/* line = the input rows around coordinates `at`, blended */
-static void resample_outer(const struct resample *r, const uint32_t *at)
+/* The input row at `offset` takes its part in the line. */
+static void resample_take(const struct resample *r, int64_t offset, float weight, bool first)
 {
     const struct kern_view *x = &r->plan.x;
-    uint32_t last = x->rank - 1;
-    struct resample_tap taps[KERN_RANK_MAX];
-    bool first = true;
-    for (uint32_t d = 0; d < last; d++)
-        taps[d] = resample_tap(r->call->op, r->plan.order[d], at[d]);
-    for (uint32_t choice = 0; choice < 1u << last; choice++) {
+    const float *row = (const float *)r->call->data[0] + offset;
+    int64_t step = x->strides[x->rank - 1];
+    if (x->type != DML_TENSOR_DATA_TYPE_FLOAT32 || step != 1) {
+        dense_load_row(r->call->data[0], offset, step, x->type, r->plan.in, r->row);
+        row = r->row;
+    }
+    if (!first)
+        resample_add(r->line, row, weight, r->plan.in);
+    else if (weight != 1)
+        resample_set(r->line, row, weight, r->plan.in);
+    else
+        memcpy(r->line, row, r->plan.in * sizeof(float));
+}
+
+/* line = the input rows around coordinates `at`, blended */
+static void resample_outer(struct resample *r, const uint32_t *at)
+{
+    const struct kern_view *x = &r->plan.x;
+    uint32_t blended[KERN_RANK_MAX], count = 0;
+    int64_t offset = 0;
+    for (uint32_t d = 0; d < r->plan.inner; d++) {
+        if (r->known[d] != at[d])
+            r->taps[d] = resample_tap(r->call->op, r->plan.order[d], at[d]);
+        r->known[d] = at[d];
+        offset += r->taps[d].i0 * x->strides[d];
+        if (r->taps[d].w != 0)
+            blended[count++] = d;
+    }
+    for (uint32_t choice = 0; choice < 1u << count; choice++) {
         float weight = 1;
-        int64_t offset = 0;
-        for (uint32_t d = 0; d < last && weight != 0; d++) {
-            bool upper = choice >> d & 1;
-            weight *= upper ? taps[d].w : 1 - taps[d].w;
-            offset += (upper ? taps[d].i1 : taps[d].i0) * x->strides[d];
+        int64_t from = offset;
+        for (uint32_t i = 0; i < count; i++) {
+            const struct resample_tap *tap = &r->taps[blended[i]];
+            bool upper = choice >> i & 1;
+            weight *= upper ? tap->w : 1 - tap->w;
+            from += upper ? (tap->i1 - tap->i0) * x->strides[blended[i]] : 0;
         }
-        if (weight == 0)
-            continue;
-        const float *row = (const float *)r->call->data[0] + offset;
-        if (x->type != DML_TENSOR_DATA_TYPE_FLOAT32 || x->strides[last] != 1) {
-            dense_load_row(r->call->data[0], offset, x->strides[last], x->type, r->plan.in, r->row);
-            row = r->row;
-        }
-        if (first && weight == 1)
-            memcpy(r->line, row, r->plan.in * sizeof(float));
-        else if (first)
-            resample_set(r->line, row, weight, r->plan.in);
-        else
-            resample_add(r->line, row, weight, r->plan.in);
-        first = false;
+        resample_take(r, from, weight, choice == 0);
     }
 }
 
-static void resample_pick(const float *restrict line, const int32_t *restrict index, uint32_t count, float *restrict out)
+static void resample_pick(const float *restrict line, const int32_t *restrict index, uint32_t count,
+                          float *restrict out)
 {
     for (uint32_t i = 0; i < count; i++)
         out[i] = line[index[i]];
@@ -92,11 +108,12 @@ static void resample_run(const struct kern_call *call, uint64_t begin, uint64_t 
     struct resample r;
     resample_init(&r, call);
     const struct kern_view *y = &r.plan.y;
-    uint32_t last = y->rank - 1;
+    struct kern_view rows = *y; /* so that one row is one element of its last dimension */
+    rows.rank = r.plan.inner + 1;
     for (uint64_t row = begin; row < end; row++) {
         uint32_t at[KERN_RANK_MAX];
         float *out = r.out;
-        dense_row_at(y, row, at);
+        dense_row_at(&rows, row, at);
         resample_outer(&r, at);
         if (r.plan.same)
             out = r.line;
@@ -104,6 +121,7 @@ static void resample_run(const struct kern_call *call, uint64_t begin, uint64_t 
             resample_pick(r.line, r.i0, r.plan.out, out);
         else
             resample_blend(r.line, r.i0, r.i1, r.w, r.plan.out, out);
-        dense_store_row(call->data[1], dense_offset(y, at, last), y->strides[last], y->type, r.plan.out, out);
+        dense_store_row(call->data[1], dense_offset(y, at, r.plan.inner), y->strides[y->rank - 1], y->type, r.plan.out,
+                        out);
     }
 }

@@ -8,8 +8,10 @@
 struct resample_plan {
     struct kern_view x, y;
     uint32_t order[KERN_RANK_MAX];
-    uint32_t in, out; /* sizes of the innermost dimension */
-    bool same;        /* it is not resampled */
+    uint32_t inner;   /* the innermost dimension: of Y's rank - 1, or one more when two are taken together */
+    uint32_t in, out; /* elements of a row: sizes of the inner dimensions */
+    uint32_t group;   /* neighbours that move together: the size of the last dimension when two are taken, else 1 */
+    bool same;        /* rows are not resampled */
 };
 
 void resample_plan_init(const struct kern_op *op, struct resample_plan *out);

@@ -65,6 +65,7 @@ enum schema_shape {
     SCHEMA_SHAPE_SAME,     /* that, and one Sizes among these */
     SCHEMA_SHAPE_SAME2,    /* that, and another Sizes among these */
     SCHEMA_SHAPE_RANK_ONE, /* that, and every size 1 */
+    SCHEMA_SHAPE_RANK2,    /* another common DimensionCount */
     SCHEMA_SHAPE_ONE,      /* every size 1, any DimensionCount */
 };
 

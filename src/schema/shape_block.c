@@ -85,9 +85,9 @@ static bool check_windows(struct schema_check *check, const struct windows *win)
                                "WindowSizes[%" PRIu32 "] = %" PRIu32 " with dilation spans %" PRIu64
                                ", must not exceed the padded %s (%" PRIu64 ")",
                                i, win->window[i], span, win->image.name, padded);
-        positions *= (padded - span) / win->strides[i] + 1;
+        const bool wraps = !base_mul_u64(positions, (padded - span) / win->strides[i] + 1, &positions);
         elements *= win->window[i];
-        if (positions > UINT32_MAX || elements > UINT32_MAX)
+        if (wraps || positions > UINT32_MAX || elements > UINT32_MAX)
             return schema_fail(check, SCHEMA_ERROR_SIZE_MISMATCH,
                                "%s: the windows of WindowSizes[%" PRIu32 "] = %" PRIu32
                                " exceed 2^32 - 1 columns or rows",

@@ -118,8 +118,10 @@ bool schema_rule_convolution_integer(struct schema_check *check)
         .end = desc->EndPadding,
         .groups = desc->GroupCount,
     };
-    const struct schema_tensor zero_point = SCHEMA_TENSOR_OF(desc, FilterZeroPointTensor);
-    return check_convolution(check, &conv) && check_per_channel(check, &zero_point, &conv.output);
+    const struct schema_tensor input_zero = SCHEMA_TENSOR_OF(desc, InputZeroPointTensor);
+    const struct schema_tensor filter_zero = SCHEMA_TENSOR_OF(desc, FilterZeroPointTensor);
+    return check_convolution(check, &conv) && schema_expect_leading_ones(check, &input_zero, 0) &&
+           check_per_channel(check, &filter_zero, &conv.output);
 }
 
 bool schema_rule_quantized_convolution(struct schema_check *check)

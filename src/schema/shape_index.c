@@ -194,6 +194,9 @@ bool schema_rule_nonzero_coordinates(struct schema_check *check)
                            "%s: Sizes[%" PRIu32 "] = %" PRIu32 ", must be %" PRIu32 " to %" PRIu32
                            ", the dimensions of InputTensor",
                            rows.name, rank - 1, columns, effective, check->rank);
+    if (check->level < DML_FEATURE_LEVEL_4_0 && (!schema_expect_rank(check, &count, check->rank, input.name) ||
+                                                 !schema_expect_rank(check, &rows, check->rank, input.name)))
+        return false;
     const uint64_t want[] = { schema_element_count(input.desc), columns };
     return schema_expect_leading_ones(check, &count, 0) &&
            schema_expect_trailing(check, &rows, 2, want, "the elements of InputTensor");

@@ -4,6 +4,18 @@
 #include "schema/check.h"
 #include "schema/rules.h"
 
+/* Below level 4.0 statistics that are not Spatial have a value for each position; later the attribute is ignored. */
+static bool check_spatial(struct schema_check *check, const struct schema_tensor *input,
+                          const struct schema_tensor *statistic, BOOL spatial)
+{
+    if (check->level >= DML_FEATURE_LEVEL_4_0 || spatial)
+        return true;
+    for (uint32_t i = 2; i < check->rank; i++)
+        if (!schema_expect_size(check, statistic, i, input->desc->Sizes[i], "that of InputTensor without Spatial"))
+            return false;
+    return true;
+}
+
 bool schema_rule_batch_normalization(struct schema_check *check)
 {
     const DML_BATCH_NORMALIZATION_OPERATOR_DESC *desc = check->desc;
@@ -17,7 +29,8 @@ bool schema_rule_batch_normalization(struct schema_check *check)
     for (size_t i = 0; i < ARRAY_SIZE(parameters); i++)
         if (!schema_expect_broadcast(check, &parameters[i], &input))
             return false;
-    return true;
+    return check_spatial(check, &input, &parameters[0], desc->Spatial) &&
+           check_spatial(check, &input, &parameters[1], desc->Spatial);
 }
 
 /* The parameters of the next three have one Sizes already: looking at one of them is enough. */

@@ -58,7 +58,7 @@ static bool check_tensors(struct schema_check *check)
 struct groups {
     struct schema_tensor type[4]; /* by type group */
     struct schema_tensor same[2]; /* SAME, SAME2 */
-    struct schema_tensor rank;
+    struct schema_tensor rank[2]; /* RANK2 last */
 };
 
 static bool check_type_group(struct schema_check *check, struct schema_tensor *first,
@@ -75,14 +75,15 @@ static bool check_shape_group(struct schema_check *check, struct groups *groups,
     if (shape == SCHEMA_SHAPE_ANY)
         return true;
     if (shape != SCHEMA_SHAPE_ONE) {
-        if (!groups->rank.desc)
-            groups->rank = *tensor;
-        if (!schema_expect_rank(check, tensor, groups->rank.desc->DimensionCount, groups->rank.name))
+        struct schema_tensor *rank = &groups->rank[shape == SCHEMA_SHAPE_RANK2];
+        if (!rank->desc)
+            *rank = *tensor;
+        if (!schema_expect_rank(check, tensor, rank->desc->DimensionCount, rank->name))
             return false;
     }
     if (shape == SCHEMA_SHAPE_ONE || shape == SCHEMA_SHAPE_RANK_ONE)
         return schema_expect_leading_ones(check, tensor, 0);
-    if (shape == SCHEMA_SHAPE_RANK)
+    if (shape == SCHEMA_SHAPE_RANK || shape == SCHEMA_SHAPE_RANK2)
         return true;
     struct schema_tensor *first = &groups->same[shape == SCHEMA_SHAPE_SAME2];
     if (!first->desc)

@@ -25,6 +25,13 @@ static bool is_extreme(DML_REDUCE_FUNCTION function)
     return is_position(function) || function == DML_REDUCE_FUNCTION_MAX || function == DML_REDUCE_FUNCTION_MIN;
 }
 
+/* Functions that cancel when signs differ: their error is relative to the terms, not to the result. */
+static bool is_sum(DML_REDUCE_FUNCTION function)
+{
+    return function == DML_REDUCE_FUNCTION_SUM || function == DML_REDUCE_FUNCTION_AVERAGE ||
+           function == DML_REDUCE_FUNCTION_LOG_SUM || function == DML_REDUCE_FUNCTION_MULTIPLY;
+}
+
 void check_gen_reduce(struct check_rng *rng, struct check_case *out)
 {
     static const DML_TENSOR_DATA_TYPE positions[] = { DML_TENSOR_DATA_TYPE_UINT32, DML_TENSOR_DATA_TYPE_INT32,
@@ -42,14 +49,11 @@ void check_gen_reduce(struct check_rng *rng, struct check_case *out)
     while (!kern_type_bytes(type) || (reduce->function == DML_REDUCE_FUNCTION_LOG_SUM_EXP && kern_type_class(type)))
         type = check_float_type(rng);
     out->data[0] = is_extreme(reduce->function)                       ? CHECK_DATA_SPECIAL
-                   : reduce->function == DML_REDUCE_FUNCTION_LOG_SUM ? CHECK_DATA_POSITIVE
-                                                                     : CHECK_DATA_NORMAL;
-    if (reduce->function == DML_REDUCE_FUNCTION_MULTIPLY)
-        out->data[0] = CHECK_DATA_POSITIVE;
+                   : is_sum(reduce->function) && !kern_type_class(type) ? CHECK_DATA_POSITIVE
+                                                                        : CHECK_DATA_NORMAL;
     check_view(rng, &op->tensors[0], type, rank, sizes);
     reduced(rank, sizes, reduce->axes, small);
     check_view(rng, &op->tensors[1], is_position(reduce->function) ? positions[check_pick(rng, 4)] : type, rank, small);
-    out->norm_wise = reduce->function == DML_REDUCE_FUNCTION_SUM || reduce->function == DML_REDUCE_FUNCTION_AVERAGE;
 }
 
 void check_gen_softmax(struct check_rng *rng, struct check_case *out)

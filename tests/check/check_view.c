@@ -70,7 +70,7 @@ void check_view(struct check_rng *rng, struct kern_view *out, DML_TENSOR_DATA_TY
 void check_view_broadcast(struct check_rng *rng, struct kern_view *out, DML_TENSOR_DATA_TYPE type, uint32_t rank,
                           const uint32_t *sizes)
 {
-    uint32_t small[KERN_RANK_MAX];
+    uint32_t small[KERN_RANK_MAX] = { 0 };
     uint32_t repeated = check_chance(rng, 2) ? 0 : check_chance(rng, 4) ? UINT32_MAX : check_pick(rng, 1u << rank);
     for (uint32_t i = 0; i < rank; i++)
         small[i] = repeated >> i & 1 ? 1 : sizes[i];

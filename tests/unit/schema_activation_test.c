@@ -114,6 +114,10 @@ static void test_contents(void)
            sizeof(tensor));
     refused(SCHEMA_ERROR_ACTIVATION, "FusedActivation: DML_OPERATOR_ACTIVATION_RELU: OutputTensor: not NULL");
     make_host(DML_OPERATOR_GEMM, DML_OPERATOR_ACTIVATION_RELU);
+    memcpy((char *)storage.activation_descs[0] + offsetof(DML_ACTIVATION_RELU_OPERATOR_DESC, InputTensor), &tensor,
+           sizeof(tensor));
+    refused(SCHEMA_ERROR_ACTIVATION, "FusedActivation: DML_OPERATOR_ACTIVATION_RELU: InputTensor: not NULL");
+    make_host(DML_OPERATOR_GEMM, DML_OPERATOR_ACTIVATION_RELU);
     activation->Desc = NULL;
     refused(SCHEMA_ERROR_ACTIVATION, "FusedActivation: Desc = NULL");
     make_host(DML_OPERATOR_GEMM, DML_OPERATOR_ACTIVATION_RELU);
@@ -145,7 +149,8 @@ static void test_steepness(void)
     activation->Desc = &softplus;
     TEST(takes(DML_FEATURE_LEVEL_6_4, &error));
     TEST(!takes(DML_FEATURE_LEVEL_6_3, &error) && error.id == SCHEMA_ERROR_ATTRIBUTE_RANGE);
-    TEST(strstr(error.text, "DML_OPERATOR_CONVOLUTION: FusedActivation: DML_OPERATOR_ACTIVATION_SOFTPLUS: Steepness = 0.5"));
+    TEST(strstr(error.text,
+                "DML_OPERATOR_CONVOLUTION: FusedActivation: DML_OPERATOR_ACTIVATION_SOFTPLUS: Steepness = 0.5"));
     softplus.Steepness = 0; /* a client's zeroed struct */
     make_host(DML_OPERATOR_RNN, DML_OPERATOR_ACTIVATION_SOFTPLUS);
     activation->Desc = &softplus;

@@ -20,9 +20,12 @@ static uint32_t random_below(uint32_t limit)
 
 static uint32_t nasty(void)
 {
-    static const uint32_t values[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 64, 255, 256, 65535, 65536, 65537,
-                                       1u << 30, (1u << 30) + 1, 0x7f800000, 0x7fc00000, 0x7fffffff, 0x80000000,
-                                       0x80000001, 0xbf800000, 0xfffffffe, 0xffffffff };
+    static const uint32_t values[] = { 0,          1,          2,          3,          4,
+                                       5,          6,          7,          8,          9,
+                                       12,         16,         64,         255,        256,
+                                       65535,      65536,      65537,      1u << 30,   (1u << 30) + 1,
+                                       0x7f800000, 0x7fc00000, 0x7fffffff, 0x80000000, 0x80000001,
+                                       0xbf800000, 0xfffffffe, 0xffffffff };
     return values[random_below(sizeof(values) / sizeof(values[0]))];
 }
 
@@ -56,7 +59,7 @@ static void damage_tensor(void)
         storage.strides[i][axis] = nasty();
         break;
     case 7:
-        tensor->TotalTensorSizeInBytes = random_below(2) ? (uint64_t)nasty() * nasty() : schema_tensor_min_bytes(tensor);
+        tensor->TotalTensorSizeInBytes = schema_tensor_min_bytes(tensor) + (random_below(2) ? nasty() : 0);
         break;
     case 8:
         tensor->GuaranteedBaseOffsetAlignment = nasty();
@@ -87,6 +90,12 @@ static void damage_field(const struct schema_op *op)
            is_pointer ? sizeof(pointer) : sizeof(value));
 }
 
+static void damage_array(void)
+{
+    const uint32_t i = random_below(storage.array_count), k = random_below(8);
+    storage.arrays[i][k] = nasty();
+}
+
 static void damage_activation(void)
 {
     const uint32_t i = random_below(OP_RECIPE_ACTIVATIONS);
@@ -104,7 +113,7 @@ static void damage(const struct schema_op *op)
     else if (kind < 8)
         damage_field(op);
     else if (kind < 9 && storage.array_count)
-        storage.arrays[random_below(storage.array_count)][random_below(8)] = nasty();
+        damage_array();
     else
         damage_activation();
 }

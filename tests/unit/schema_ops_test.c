@@ -142,7 +142,8 @@ static void test_broadcast(const struct schema_op *op, const struct schema_field
     if (field->kind == SCHEMA_OUTPUT && repeats)
         refused(op, field, SCHEMA_ERROR_STRIDE_OUTPUT, "= 0 with");
     else
-        TEST_FOR(schema_validate(&desc, DML_FEATURE_LEVEL_6_4, NULL) == S_OK, "%s: %s: stride 0", op->name, field->name);
+        TEST_FOR(schema_validate(&desc, DML_FEATURE_LEVEL_6_4, NULL) == S_OK, "%s: %s: stride 0", op->name,
+                 field->name);
 }
 
 /* Any size may stand here, because it says what the operator makes rather than following from its inputs. */
@@ -184,7 +185,8 @@ static void test_output_size(const struct schema_op *op, const struct schema_fie
     }
     TEST_FOR(result == E_INVALIDARG, "%s: %s", op->name, field->name);
     TEST_FOR(error.id == SCHEMA_ERROR_SIZE_MISMATCH, "%s: %s", schema_error_name(error.id), error.text);
-    TEST_FOR(strstr(error.text, op->name) == error.text && strstr(error.text, value), "%s in \"%s\"", value, error.text);
+    TEST_FOR(strstr(error.text, op->name) == error.text && strstr(error.text, value), "%s in \"%s\"", value,
+             error.text);
 }
 
 static void test_levels(const struct schema_op *op)

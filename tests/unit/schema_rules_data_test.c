@@ -2,7 +2,7 @@
 #include "schema_cases.h"
 
 #define ALL_RANK2 "InputTensor=4x5 OutputTensor=4x5 "
-#define Q_SCALE "QuantizationType=1 QuantizationTensors=2x3x4x2 "
+#define Q_SCALE   "QuantizationType=1 QuantizationTensors=2x3x4x2 "
 
 static const struct schema_case cases[] = {
     /* Element-wise: one Sizes, one data type. */
@@ -14,8 +14,8 @@ static const struct schema_case cases[] = {
              "BTensor: DataType = FLOAT16, must equal that of ATensor (FLOAT32)"),
     CASE_BAD(ELEMENT_WISE_ADD, DATA_TYPE, "ATensor=2x3x4x5:FLOAT64", "ATensor: DataType = FLOAT64"),
     CASE_BAD_AT(ELEMENT_WISE_ADD, 0x2100, RANK, "ATensor=7 BTensor=7 OutputTensor=7", "ATensor: DimensionCount = 1"),
-    CASE_BAD_AT(ELEMENT_WISE_ADD, 0x4100, DATA_TYPE,
-                "ATensor=7:INT8 BTensor=7:INT8 OutputTensor=7:INT8", "INT8 (8), not supported for this tensor at"),
+    CASE_BAD_AT(ELEMENT_WISE_ADD, 0x4100, DATA_TYPE, "ATensor=7:INT8 BTensor=7:INT8 OutputTensor=7:INT8",
+                "INT8 (8), not supported for this tensor at"),
     CASE_OK(ELEMENT_WISE_IDENTITY, "ScaleBias=-"),
     CASE_OK(ELEMENT_WISE_LOGICAL_EQUALS, "ATensor=7 BTensor=7 OutputTensor=7:UINT8"),
     CASE_BAD(ELEMENT_WISE_LOGICAL_AND, DATA_TYPE_MISMATCH, "OutputTensor=2x3x4x5:UINT8", "OutputTensor: DataType"),
@@ -25,12 +25,13 @@ static const struct schema_case cases[] = {
     CASE_OK(ELEMENT_WISE_CONSTANT_POW, "InputTensor=7:INT32 OutputTensor=7:INT32"),
     CASE_BAD_AT(ELEMENT_WISE_POW, 0x2100, DATA_TYPE_MISMATCH, "ExponentTensor=2x3x4x5:FLOAT16", "ExponentTensor"),
     CASE_OK(ELEMENT_WISE_QUANTIZE_LINEAR, "ZeroPointTensor=-"),
+    CASE_OK_AT(ELEMENT_WISE_QUANTIZE_LINEAR, 0x6200, "ZeroPointTensor=-"),
     CASE_BAD_AT(ELEMENT_WISE_QUANTIZE_LINEAR, 0x6100, TENSOR_REQUIRED, "ZeroPointTensor=-", "ZeroPointTensor: NULL"),
     CASE_OK(ELEMENT_WISE_QUANTIZE_LINEAR, "InputTensor=2x3x4x5:INT32"),
     CASE_OK(ELEMENT_WISE_QUANTIZE_LINEAR, "InputTensor=2x3x4x5:FLOAT16 ScaleTensor=2x3x4x5:FLOAT16"),
     CASE_BAD(ELEMENT_WISE_QUANTIZE_LINEAR, DATA_TYPE_MISMATCH, "InputTensor=2x3x4x5:FLOAT16", "ScaleTensor: DataType"),
-    CASE_BAD(ELEMENT_WISE_QUANTIZE_LINEAR, DATA_TYPE_MISMATCH,
-             "InputTensor=2x3x4x5:INT32 ScaleTensor=2x3x4x5:FLOAT16", "ScaleTensor: DataType = FLOAT16"),
+    CASE_BAD(ELEMENT_WISE_QUANTIZE_LINEAR, DATA_TYPE_MISMATCH, "InputTensor=2x3x4x5:INT32 ScaleTensor=2x3x4x5:FLOAT16",
+             "ScaleTensor: DataType = FLOAT16"),
     CASE_BAD(ELEMENT_WISE_QUANTIZE_LINEAR, SIZE_MISMATCH, "ScaleTensor=1x1x1x1", "ScaleTensor: Sizes[0] = 1"),
     CASE_BAD(ELEMENT_WISE_DEQUANTIZE_LINEAR, DATA_TYPE_MISMATCH, "OutputTensor=2x3x4x5:FLOAT16", "DataType"),
     CASE_OK(ELEMENT_WISE_QUANTIZED_LINEAR_ADD, "AZeroPointTensor=- BZeroPointTensor=- OutputZeroPointTensor=-"),
@@ -43,9 +44,14 @@ static const struct schema_case cases[] = {
     CASE_BAD(ELEMENT_WISE_CLIP_GRAD1, VALUE_TYPE, "MinMaxDataType=0", "MinMaxDataType = UNKNOWN (0)"),
     CASE_OK(ACTIVATION_SOFTMAX, ALL_RANK2),
     CASE_OK(ACTIVATION_SOFTMAX, "InputTensor=5 OutputTensor=5"),
-    CASE_BAD(ACTIVATION_SOFTMAX, SIZE_MISMATCH, "InputTensor=1x3x4x5 OutputTensor=1x3x4x5", "InputTensor: Sizes[1] = 3"),
-    CASE_BAD(ACTIVATION_HARDMAX, SIZE_MISMATCH, "InputTensor=2x1x4x5 OutputTensor=2x1x4x5", "InputTensor: Sizes[0] = 2"),
+    CASE_BAD(ACTIVATION_SOFTMAX, SIZE_MISMATCH, "InputTensor=1x3x4x5 OutputTensor=1x3x4x5",
+             "InputTensor: Sizes[1] = 3"),
+    CASE_BAD(ACTIVATION_HARDMAX, SIZE_MISMATCH, "InputTensor=2x1x4x5 OutputTensor=2x1x4x5",
+             "InputTensor: Sizes[0] = 2"),
+    CASE_BAD(ACTIVATION_LOG_SOFTMAX, SIZE_MISMATCH, "InputTensor=2x4x5 OutputTensor=2x4x5",
+             "InputTensor: Sizes[0] = 2"),
     CASE_OK(ACTIVATION_SOFTMAX1, "Axes=0,1,2,3"),
+    CASE_OK(ACTIVATION_SOFTMAX1, "InputTensor=2x1x2x1x2x1x2x1 OutputTensor=2x1x2x1x2x1x2x1 Axes=7,6,5,4,3,2,1,0"),
     CASE_BAD(ACTIVATION_SOFTMAX1, AXIS, "Axes=2,2", "Axes[1] = 2"),
     CASE_OK(ACTIVATION_SOFTPLUS, "Steepness=0.5"),
     CASE_BAD_AT(ACTIVATION_SOFTPLUS, 0x6300, ATTRIBUTE_RANGE, "Steepness=0.5", "Steepness = 0.5"),
@@ -91,6 +97,7 @@ static const struct schema_case cases[] = {
     CASE_BAD(TILE, COUNT, "Repeats=1,2", "RepeatsCount = 2"),
     CASE_BAD(TILE, ATTRIBUTE_RANGE, "Repeats=1,2,1,0", "Repeats[3] = 0"),
     CASE_BAD(TILE, DATA_TYPE, "InputTensor=2x3x4x5:FLOAT64 OutputTensor=2x6x4x15:FLOAT64", "InputTensor: DataType"),
+    CASE_BAD(REVERSE_SUBSEQUENCES, SIZE_MISMATCH, "SequenceLengthsTensor=1x1x4x5", "SequenceLengthsTensor: Sizes[0]"),
     CASE_BAD(REVERSE_SUBSEQUENCES, SIZE_MISMATCH, "Axis=2", "SequenceLengthsTensor: Sizes[1] = 1"),
 
     /* Blocks. */
@@ -104,6 +111,11 @@ static const struct schema_case cases[] = {
     CASE_BAD(UNFOLD, SIZE_MISMATCH, "InputTensor=2x2x3x4x6", "InputTensor: Sizes[0] = 2"),
     CASE_BAD(UNFOLD, SIZE_MISMATCH, "OutputTensor=2x18x11", "OutputTensor: Sizes[2] = 11"),
     CASE_BAD(UNFOLD, ATTRIBUTE_RANGE, "WindowSizes=6,3", "WindowSizes[0] = 6"),
+    CASE_BAD(
+        UNFOLD, SIZE_MISMATCH, /* 65535 * 65537 * (2^32 + 2) positions are 2^32 - 2 modulo 2^64 */
+        "InputTensor=1x1x1x1x2147483651 OutputTensor=1x1x4294967294 DimensionCount=3 WindowSizes=1,1,1 Strides=1,1,1 "
+        "Dilations=1,1,1 StartPadding=65534,65536,1073741824 EndPadding=0,0,1073741823",
+        "exceed 2^32 - 1"),
     CASE_BAD(UNFOLD, COUNT, "DimensionCount=3", "DimensionCount = 3"),
     CASE_BAD(FOLD, SIZE_MISMATCH, "InputTensor=2x17x12", "InputTensor: Sizes[1] = 17"),
     CASE_BAD(FOLD, SIZE_MISMATCH, "Strides=1,1", "InputTensor: Sizes[2] = 12"),
@@ -114,10 +126,14 @@ static const struct schema_case cases[] = {
     CASE_BAD(QUANTIZE, COUNT, "QuantizationTensors=2x3x4x2", "QuantizationTensorCount = 1, must be 2"),
     CASE_BAD(QUANTIZE, SIZE_MISMATCH, "QuantizationType=1 QuantizationTensors=2x3x4x4",
              "QuantizationTensors[0]: Sizes[3] = 4, must divide"),
-    CASE_BAD(QUANTIZE, DATA_TYPE_MISMATCH, "QuantizationTensors=2x3x4x2+2x3x4x2:INT8", "QuantizationTensors[1]: DataType"),
-    CASE_BAD(QUANTIZE, DATA_TYPE_MISMATCH, "QuantizationType=1 QuantizationTensors=2x3x4x2:INT8", "[0]: DataType = INT8"),
+    CASE_BAD(QUANTIZE, SIZE_MISMATCH, "QuantizationType=1 QuantizationTensors=4x3x4x2", "Tensors[0]: Sizes[0] = 4"),
+    CASE_BAD(QUANTIZE, DATA_TYPE_MISMATCH, "QuantizationTensors=2x3x4x2+2x3x4x2:INT8",
+             "QuantizationTensors[1]: DataType"),
+    CASE_BAD(QUANTIZE, DATA_TYPE_MISMATCH, "QuantizationType=1 QuantizationTensors=2x3x4x2:INT8",
+             "[0]: DataType = INT8"),
     CASE_BAD(QUANTIZE, SIZE_MISMATCH, "QuantizationTensors=2x3x4x2+2x3x4x1:UINT4", "QuantizationTensors[1]: Sizes[3]"),
-    CASE_BAD(DEQUANTIZE, DATA_TYPE_MISMATCH, Q_SCALE "OutputTensor=2x3x4x6:FLOAT16", "QuantizationTensors[0]: DataType"),
+    CASE_BAD(DEQUANTIZE, DATA_TYPE_MISMATCH, Q_SCALE "OutputTensor=2x3x4x6:FLOAT16",
+             "QuantizationTensors[0]: DataType"),
     CASE_BAD(DYNAMIC_QUANTIZE_LINEAR, SIZE_MISMATCH, "OutputScaleTensor=1x3x1x1", "OutputScaleTensor: Sizes[1] = 3"),
 
     /* Indices. */
@@ -132,7 +148,8 @@ static const struct schema_case cases[] = {
     CASE_BAD(GATHER, SIZE_MISMATCH, "OutputTensor=3x2x2x4", "OutputTensor: Sizes[3] = 4"),
     CASE_BAD(GATHER, DATA_TYPE, "IndicesTensor=1x1x2x2:FLOAT32", "IndicesTensor: DataType = FLOAT32"),
     CASE_OK(GATHER, "IndicesTensor=1x1x2x2:INT64"),
-    CASE_BAD(GATHER_ELEMENTS, SIZE_MISMATCH, "IndicesTensor=2x6x3x5 OutputTensor=2x6x3x5", "IndicesTensor: Sizes[2] = 3"),
+    CASE_BAD(GATHER_ELEMENTS, SIZE_MISMATCH, "IndicesTensor=2x6x3x5 OutputTensor=2x6x3x5",
+             "IndicesTensor: Sizes[2] = 3"),
     CASE_BAD(GATHER_ELEMENTS, SIZE_MISMATCH, "OutputTensor=2x5x4x5", "OutputTensor: Sizes[1] = 5"),
     CASE_BAD(SCATTER_ELEMENTS, SIZE_MISMATCH, "UpdatesTensor=2x3x4x5", "UpdatesTensor: Sizes[1] = 3"),
     CASE_BAD(SCATTER_ELEMENTS, SIZE_MISMATCH, "OutputTensor=2x2x4x5", "OutputTensor: Sizes[1] = 2"),
@@ -144,22 +161,33 @@ static const struct schema_case cases[] = {
     CASE_BAD(GATHER_ND, ATTRIBUTE_RANGE, "InputDimensionCount=0", "InputDimensionCount = 0"),
     CASE_BAD(GATHER_ND, SIZE_MISMATCH, "InputDimensionCount=2", "InputTensor: Sizes[1] = 2"),
     CASE_BAD(GATHER_ND, SIZE_MISMATCH, "OutputTensor=1x5x1x4", "OutputTensor: Sizes[2] = 1"),
-    CASE_BAD(GATHER_ND, ATTRIBUTE_RANGE, "InputTensor=2x3x4x5 IndicesTensor=1x2x3x1 InputDimensionCount=4 "
-                                         "IndicesDimensionCount=3", "IndicesDimensionCount = 3, gives slices of 5"),
+    CASE_BAD(GATHER_ND, ATTRIBUTE_RANGE,
+             "InputTensor=2x3x4x5 IndicesTensor=1x2x3x1 InputDimensionCount=4 "
+             "IndicesDimensionCount=3",
+             "IndicesDimensionCount = 3, gives slices of 5"),
     CASE_BAD(GATHER_ND1, ATTRIBUTE_RANGE, "BatchDimensionCount=3", "BatchDimensionCount = 3"),
     CASE_BAD(GATHER_ND1, SIZE_MISMATCH, "IndicesTensor=1x3x5x1 OutputTensor=1x3x5x4", "IndicesTensor: Sizes[1] = 3"),
     CASE_BAD(GATHER_ND1, SIZE_MISMATCH, "IndicesTensor=1x2x5x3", "IndicesTensor: Sizes[3] = 3"),
     CASE_BAD(SCATTER_ND, SIZE_MISMATCH, "UpdatesTensor=1x1x5x3", "UpdatesTensor: Sizes[3] = 3"),
     CASE_OK(SCATTER_ND, "InputDimensionCount=4 IndicesTensor=1x1x5x3"),
+    CASE_OK(GATHER_ND, "IndicesTensor=2x1x5x3 IndicesDimensionCount=4 OutputTensor=1x2x1x5"),
+    CASE_BAD(GATHER_ND1, ATTRIBUTE_RANGE, "BatchDimensionCount=2 IndicesDimensionCount=2", "BatchDimensionCount = 2"),
     CASE_BAD(ONE_HOT, SIZE_MISMATCH, "ValuesTensor=1x1x1x1", "ValuesTensor: has 1"),
     CASE_BAD(ONE_HOT, SIZE_MISMATCH, "IndicesTensor=2x3x4x5", "IndicesTensor: Sizes[1] = 3, must equal 1 on Axis"),
     CASE_OK(NONZERO_COORDINATES, "InputTensor=1x1x4x5 OutputCountTensor=1 OutputCoordinatesTensor=20x2"),
-    CASE_BAD(NONZERO_COORDINATES, SIZE_MISMATCH, "OutputCoordinatesTensor=120x3", "OutputCoordinatesTensor: Sizes[1] = 3"),
+    CASE_BAD(NONZERO_COORDINATES, SIZE_MISMATCH, "OutputCoordinatesTensor=120x3",
+             "OutputCoordinatesTensor: Sizes[1] = 3"),
     CASE_BAD(NONZERO_COORDINATES, SIZE_MISMATCH, "OutputCoordinatesTensor=119x4", "OutputCoordinatesTensor: Sizes[0]"),
+    CASE_BAD(NONZERO_COORDINATES, SIZE_MISMATCH, "OutputCountTensor=1x1x1x2", "OutputCountTensor: Sizes[3] = 2"),
+    CASE_OK_AT(NONZERO_COORDINATES, 0x3100, ""),
+    CASE_OK_AT(NONZERO_COORDINATES, 0x4000, "OutputCountTensor=1x1x1x1x1"),
+    CASE_BAD_AT(NONZERO_COORDINATES, 0x3100, RANK_MISMATCH, "OutputCountTensor=1x1x1x1x1",
+                "OutputCountTensor: Dimension"),
     CASE_BAD(NONZERO_COORDINATES, RANK, "OutputCoordinatesTensor=480", "OutputCoordinatesTensor: DimensionCount = 1"),
     CASE_OK(RANDOM_GENERATOR, "OutputStateTensor=-"),
     CASE_BAD(RANDOM_GENERATOR, SIZE_MISMATCH, "OutputStateTensor=1x1x1x5", "OutputStateTensor: Sizes[3] = 5"),
-    CASE_BAD(RANDOM_GENERATOR, SIZE_MISMATCH, "InputStateTensor=1x1x6x1 OutputStateTensor=-", "InputStateTensor: Sizes[3]"),
+    CASE_BAD(RANDOM_GENERATOR, SIZE_MISMATCH, "InputStateTensor=1x1x6x1 OutputStateTensor=-",
+             "InputStateTensor: Sizes[3]"),
     CASE_BAD(RANDOM_GENERATOR, ENUM_VALUE, "Type=1", "Type = 1"),
 
     /* Values and images. */
@@ -197,7 +225,8 @@ static const struct schema_case cases[] = {
     CASE_OK(ROI_ALIGN_GRAD, "OutputGradientTensor=-"),
     CASE_BAD(ROI_ALIGN_GRAD, TENSOR_COMBINATION, "InputTensor=-", "InputTensor: NULL"),
     CASE_BAD(ROI_ALIGN_GRAD, TENSOR_COMBINATION, "InputTensor=- OutputROIGradientTensor=- ReductionFunction=7", "NULL"),
-    CASE_BAD(ROI_ALIGN_GRAD, TENSOR_COMBINATION, "OutputGradientTensor=- OutputROIGradientTensor=-", "OutputGradientTensor"),
+    CASE_BAD(ROI_ALIGN_GRAD, TENSOR_COMBINATION, "OutputGradientTensor=- OutputROIGradientTensor=-",
+             "OutputGradientTensor"),
     CASE_BAD(ROI_ALIGN_GRAD, SIZE_MISMATCH, "OutputROIGradientTensor=5x3", "OutputROIGradientTensor: Sizes[1] = 3"),
     CASE_BAD(ROI_ALIGN_GRAD, SIZE_MISMATCH, "InputTensor=- OutputROIGradientTensor=- OutputGradientTensor=2x4x8x8",
              "InputGradientTensor: Sizes[1] = 3"),

@@ -1,18 +1,18 @@
 /* The rules of convolution, matrix products, recurrent networks, attention, reduction, pooling and normalisation. */
 #include "schema_cases.h"
 
-#define CONV1D                                                                                              \
-    "InputTensor=2x4x9 FilterTensor=6x4x3 BiasTensor=1x6x1 OutputTensor=2x6x4 Strides=2 Dilations=1 StartPadding=0 " \
+#define CONV1D                                                                                                         \
+    "InputTensor=2x4x9 FilterTensor=6x4x3 BiasTensor=1x6x1 OutputTensor=2x6x4 Strides=2 Dilations=1 StartPadding=0 "   \
     "EndPadding=0 OutputPadding=0 GroupCount=1 "
-#define DECONV                                                                                              \
+#define DECONV                                                                                                         \
     "Direction=1 InputTensor=1x4x3x3 FilterTensor=4x3x3x3 BiasTensor=1x6x1x1 OutputTensor=1x6x5x5 GroupCount=2 "
-#define POOL3D                                                                                          \
-    "InputTensor=1x2x5x6x7 OutputTensor=1x2x4x5x6 OutputIndicesTensor=1x2x4x5x6 WindowSize=2,2,2 Strides=1,1,1 " \
+#define POOL3D                                                                                                         \
+    "InputTensor=1x2x5x6x7 OutputTensor=1x2x4x5x6 OutputIndicesTensor=1x2x4x5x6 WindowSize=2,2,2 Strides=1,1,1 "       \
     "StartPadding=0,0,0 EndPadding=0,0,0 Dilations=1,1,1 "
-#define NO_MASK "MaskTensor=- MaskType=0 "
-#define BARE    NO_MASK "BiasTensor=- RelativePositionBiasTensor=- PastKeyTensor=- PastValueTensor=- "
+#define NO_MASK    "MaskTensor=- MaskType=0 "
+#define BARE       NO_MASK "BiasTensor=- RelativePositionBiasTensor=- PastKeyTensor=- PastValueTensor=- "
 #define NO_PRESENT "OutputPresentKeyTensor=- OutputPresentValueTensor=- "
-#define STACKED "QueryTensor=- KeyTensor=- ValueTensor=- "
+#define STACKED    "QueryTensor=- KeyTensor=- ValueTensor=- "
 
 static const struct schema_case cases[] = {
     /* Convolution: 8x7 padded by 1, window 3, stride 2 gives 4x4. */
@@ -39,18 +39,26 @@ static const struct schema_case cases[] = {
     CASE_BAD(CONVOLUTION, ENUM_VALUE, "Mode=2", "Mode = 2"),
     CASE_BAD(CONVOLUTION, ENUM_VALUE, "Direction=2", "Direction = 2"),
     CASE_OK(CONVOLUTION, DECONV "Strides=2,2"),
+    CASE_OK(CONVOLUTION, DECONV "Strides=4,2 StartPadding=2,1 EndPadding=0,1 OutputTensor=1x6x9x5"),
+    CASE_BAD(CONVOLUTION, SIZE_MISMATCH, DECONV "Strides=4,2 StartPadding=2,1 EndPadding=0,1 OutputTensor=1x6x8x5",
+             "OutputTensor: Sizes[2] = 8"),
     CASE_OK(CONVOLUTION, DECONV "Strides=2,2 OutputTensor=1x6x6x5"), /* ONNX output_padding by size alone */
     CASE_BAD(CONVOLUTION, SIZE_MISMATCH, DECONV "Strides=2,2 OutputTensor=1x6x7x5", "OutputTensor: Sizes[2] = 7"),
     CASE_OK(CONVOLUTION, DECONV "Strides=2,2 OutputTensor=1x6x7x5 OutputPadding=1,0"),
     CASE_BAD(CONVOLUTION, SIZE_MISMATCH, DECONV "Strides=2,2 OutputTensor=1x6x4x5", "OutputTensor: Sizes[2] = 4"),
     CASE_BAD(CONVOLUTION, SIZE_MISMATCH, DECONV "FilterTensor=6x3x3x3", "FilterTensor: Sizes[0] = 6"),
-    CASE_OK(CONVOLUTION_INTEGER, "FilterZeroPointTensor=1 InputZeroPointTensor=1x1"),
+    CASE_BAD(CONVOLUTION_INTEGER, SIZE_MISMATCH, "OutputTensor=2x6x5x4", "OutputTensor: Sizes[2] = 5"),
+    CASE_OK(CONVOLUTION_INTEGER, "FilterZeroPointTensor=6 InputZeroPointTensor=1"),
     CASE_OK(CONVOLUTION_INTEGER, "FilterTensor=6x2x3x3:INT8 FilterZeroPointTensor=1x6x1x1:INT8"),
     CASE_BAD(CONVOLUTION_INTEGER, DATA_TYPE_MISMATCH, "FilterTensor=6x2x3x3:INT8", "FilterZeroPointTensor: DataType"),
-    CASE_BAD(CONVOLUTION_INTEGER, SIZE_MISMATCH, "FilterZeroPointTensor=1x5x1x1", "FilterZeroPointTensor: Sizes[1] = 5"),
+    CASE_BAD(CONVOLUTION_INTEGER, SIZE_MISMATCH, "FilterZeroPointTensor=1x5x1x1",
+             "FilterZeroPointTensor: Sizes[1] = 5"),
+    CASE_BAD(CONVOLUTION_INTEGER, SIZE_MISMATCH, "InputZeroPointTensor=1x1x1x4", "InputZeroPointTensor: Sizes[3] = 4"),
+    CASE_BAD(CONVOLUTION_INTEGER, RANK_MISMATCH, "InputZeroPointTensor=1", "FilterZeroPointTensor: DimensionCount = 4"),
     CASE_BAD(CONVOLUTION_INTEGER, SIZE_MISMATCH, "InputZeroPointTensor=1x4x1x1", "InputZeroPointTensor: Sizes[1] = 4"),
     CASE_OK(QUANTIZED_LINEAR_CONVOLUTION, "FilterScaleTensor=1x1x1x1 BiasTensor=- OutputZeroPointTensor=-"),
-    CASE_BAD(QUANTIZED_LINEAR_CONVOLUTION, SIZE_MISMATCH, "FilterScaleTensor=6x1x1x1", "FilterScaleTensor: Sizes[0] = 6"),
+    CASE_BAD(QUANTIZED_LINEAR_CONVOLUTION, SIZE_MISMATCH, "FilterScaleTensor=6x1x1x1",
+             "FilterScaleTensor: Sizes[0] = 6"),
     CASE_BAD(QUANTIZED_LINEAR_CONVOLUTION, DATA_TYPE, "BiasTensor=1x6x1x1:FLOAT32", "BiasTensor: DataType = FLOAT32"),
 
     /* Fused activations are in schema_activation_test.c. Matrix products: 4x5 x 5x6. */
@@ -66,19 +74,27 @@ static const struct schema_case cases[] = {
     CASE_BAD(GEMM, DATA_TYPE_MISMATCH, "BTensor=2x3x5x6:FLOAT16", "BTensor: DataType = FLOAT16"),
     CASE_BAD(GEMM, ENUM_VALUE, "TransB=2", "TransB = 2, must be a DML_MATRIX_TRANSFORM"),
     CASE_OK(MATRIX_MULTIPLY_INTEGER, "AZeroPointTensor=1 BZeroPointTensor=6"),
+    CASE_OK(MATRIX_MULTIPLY_INTEGER, "AZeroPointTensor=4x1 BZeroPointTensor=1x6"),
     CASE_OK(MATRIX_MULTIPLY_INTEGER, "BTensor=2x3x5x6:INT8 BZeroPointTensor=1x6:INT8"),
     CASE_BAD(MATRIX_MULTIPLY_INTEGER, SIZE_MISMATCH, "AZeroPointTensor=4", "AZeroPointTensor: Sizes[0] = 4"),
     CASE_BAD(MATRIX_MULTIPLY_INTEGER, SIZE_MISMATCH, "BZeroPointTensor=1x1x6x1", "BZeroPointTensor: Sizes[2] = 6"),
     CASE_BAD(MATRIX_MULTIPLY_INTEGER, SIZE_MISMATCH, "BZeroPointTensor=5", "BZeroPointTensor: Sizes[0] = 5"),
-    CASE_OK(QUANTIZED_LINEAR_MATRIX_MULTIPLY, "OutputScaleTensor=1x1x4x1 OutputZeroPointTensor=4x1"),
-    CASE_BAD(QUANTIZED_LINEAR_MATRIX_MULTIPLY, SIZE_MISMATCH, "OutputScaleTensor=1x1x1x6", "OutputScaleTensor: Sizes[3]"),
-    CASE_BAD(QUANTIZED_LINEAR_MATRIX_MULTIPLY, DATA_TYPE_MISMATCH, "OutputZeroPointTensor=1:INT8", "DataType"),
+    CASE_OK(QUANTIZED_LINEAR_MATRIX_MULTIPLY, "OutputScaleTensor=1x1x4x1 OutputZeroPointTensor=-"),
+    CASE_BAD(QUANTIZED_LINEAR_MATRIX_MULTIPLY, SIZE_MISMATCH, "OutputScaleTensor=1x1x1x6",
+             "OutputScaleTensor: Sizes[3]"),
+    CASE_BAD(QUANTIZED_LINEAR_MATRIX_MULTIPLY, DATA_TYPE_MISMATCH, "OutputZeroPointTensor=1x1x1x1:INT8", "DataType"),
+    CASE_BAD(QUANTIZED_LINEAR_MATRIX_MULTIPLY, RANK_MISMATCH, "BScaleTensor=6", "BScaleTensor: DimensionCount = 1"),
     CASE_OK(MATRIX_MULTIPLY_INTEGER_TO_FLOAT,
-            "ATensor=2x3x4x5:INT8 AZeroPointTensor=-  BTensor=2x3x5x6:UINT8 BZeroPointTensor=1:UINT8"),
+            "ATensor=2x3x4x5:INT8 AZeroPointTensor=-  BTensor=2x3x5x6:UINT8 BZeroPointTensor=1x1x1x1:UINT8"),
     CASE_BAD(MATRIX_MULTIPLY_INTEGER_TO_FLOAT, DATA_TYPE_MISMATCH,
              "ATensor=2x3x4x5:INT16 AZeroPointTensor=- BTensor=2x3x5x6:UINT8 BZeroPointTensor=-", "BTensor: DataType"),
+    CASE_BAD(MATRIX_MULTIPLY_INTEGER_TO_FLOAT, SIZE_MISMATCH, "AScaleTensor=1x1x1x4", "AScaleTensor: Sizes[3] = 4"),
+    CASE_BAD(MATRIX_MULTIPLY_INTEGER_TO_FLOAT, SIZE_MISMATCH, "AZeroPointTensor=1x1x3x1", "AZeroPointTensor: Sizes[2]"),
+    CASE_BAD(MATRIX_MULTIPLY_INTEGER_TO_FLOAT, SIZE_MISMATCH, "BScaleTensor=1x1x6x1", "BScaleTensor: Sizes[2] = 6"),
+    CASE_BAD(MATRIX_MULTIPLY_INTEGER_TO_FLOAT, SIZE_MISMATCH, "BZeroPointTensor=1x1x1x5", "BZeroPointTensor: Sizes[3]"),
     CASE_BAD(MATRIX_MULTIPLY_INTEGER_TO_FLOAT, SIZE_MISMATCH, "BiasTensor=1x1x1x6", "must equal BiasTensor (1)"),
-    CASE_BAD(MATRIX_MULTIPLY_INTEGER_TO_FLOAT, DATA_TYPE_MISMATCH, "BScaleTensor=6:FLOAT16", "BScaleTensor: DataType"),
+    CASE_BAD(MATRIX_MULTIPLY_INTEGER_TO_FLOAT, DATA_TYPE_MISMATCH, "BScaleTensor=1x1x1x6:FLOAT16",
+             "BScaleTensor: DataType"),
 
     /* Recurrent: 5 steps, batch 2, 4 inputs, 3 hidden, both directions. */
     CASE_OK(RNN, "BiasTensor=- HiddenInitTensor=- SequenceLengthsTensor=- OutputSingleTensor=-"),
@@ -95,11 +111,16 @@ static const struct schema_case cases[] = {
     CASE_BAD(RNN, SIZE_MISMATCH, "SequenceLengthsTensor=1x1x1x3", "SequenceLengthsTensor: Sizes[3] = 3"),
     CASE_BAD(RNN, SIZE_MISMATCH, "OutputSequenceTensor=5x2x2x4", "OutputSequenceTensor: Sizes[3] = 4"),
     CASE_BAD(RNN, SIZE_MISMATCH, "HiddenInitTensor=1x2x1x3", "HiddenInitTensor: Sizes[2] = 1"),
+    CASE_OK(GRU, "OutputSequenceTensor=-"),
+    CASE_OK(GRU, "OutputSingleTensor=-"),
+    CASE_BAD(GRU, TENSOR_COMBINATION, "OutputSequenceTensor=- OutputSingleTensor=-", "OutputSequenceTensor: NULL"),
     CASE_BAD(GRU, SIZE_MISMATCH, "BiasTensor=1x1x2x17", "BiasTensor: Sizes[3] = 17"),
     CASE_BAD(GRU, SIZE_MISMATCH, "RecurrenceTensor=1x2x6x3", "RecurrenceTensor: Sizes[2] = 6"),
     CASE_BAD(GRU, COUNT, "ActivationDescCount=2", "must be 4"),
     CASE_BAD(GRU, DATA_TYPE_MISMATCH, "OutputSingleTensor=1x2x2x3:FLOAT16", "OutputSingleTensor: DataType = FLOAT16"),
     CASE_OK(LSTM, "PeepholeTensor=- CellMemInitTensor=- OutputSequenceTensor=- OutputSingleTensor=-"),
+    CASE_OK(LSTM, "OutputSequenceTensor=- OutputCellSingleTensor=-"),
+    CASE_BAD(LSTM, TENSOR_COMBINATION, "OutputSequenceTensor=- OutputSingleTensor=- OutputCellSingleTensor=-", "NULL"),
     CASE_BAD(LSTM, SIZE_MISMATCH, "PeepholeTensor=1x1x2x12", "PeepholeTensor: Sizes[3] = 12"),
     CASE_BAD(LSTM, SIZE_MISMATCH, "CellMemInitTensor=1x1x2x3", "CellMemInitTensor: Sizes[1] = 1"),
     CASE_BAD(LSTM, SIZE_MISMATCH, "OutputCellSingleTensor=1x2x2x4", "OutputCellSingleTensor: Sizes[3] = 4"),
@@ -115,7 +136,15 @@ static const struct schema_case cases[] = {
     CASE_OK(MULTIHEAD_ATTENTION, BARE NO_PRESENT STACKED "StackedQueryKeyValueTensor=2x5x2x3x4 OutputTensor=2x5x8"),
     CASE_OK(MULTIHEAD_ATTENTION, NO_MASK NO_PRESENT "BiasTensor=- RelativePositionBiasTensor=- KeyTensor=- "
                                                     "ValueTensor=- OutputTensor=2x3x12"), /* past keys alone */
-    CASE_BAD(MULTIHEAD_ATTENTION, TENSOR_COMBINATION, BARE "KeyTensor=- ValueTensor=-", "QueryTensor: with the tensors"),
+    CASE_OK(MULTIHEAD_ATTENTION, "KeyTensor=- ValueTensor=- StackedKeyValueTensor=2x5x2x2x4 BiasTensor=24 "
+                                 "PastValueTensor=2x2x4x4 OutputPresentValueTensor=2x2x9x4 OutputTensor=2x3x8"),
+    CASE_BAD(MULTIHEAD_ATTENTION, SIZE_MISMATCH,
+             "KeyTensor=- ValueTensor=- StackedKeyValueTensor=2x5x2x2x4 BiasTensor=24 OutputTensor=2x3x8",
+             "PastValueTensor: Sizes[3] = 6"),
+    CASE_OK(MULTIHEAD_ATTENTION, NO_MASK "BiasTensor=- RelativePositionBiasTensor=- KeyTensor=- ValueTensor=- "
+                                         "OutputPresentKeyTensor=2x2x4x4 OutputPresentValueTensor=2x2x4x6"),
+    CASE_BAD(MULTIHEAD_ATTENTION, TENSOR_COMBINATION, BARE "KeyTensor=- ValueTensor=-",
+             "QueryTensor: with the tensors"),
     CASE_BAD(MULTIHEAD_ATTENTION, TENSOR_COMBINATION, "ValueTensor=-", "QueryTensor: with the tensors"),
     CASE_BAD(MULTIHEAD_ATTENTION, TENSOR_COMBINATION, STACKED, "source of query, key and value"),
     CASE_BAD(MULTIHEAD_ATTENTION, TENSOR_COMBINATION, "StackedQueryKeyValueTensor=2x5x2x3x4", "source of query"),
@@ -140,14 +169,15 @@ static const struct schema_case cases[] = {
     CASE_BAD(MULTIHEAD_ATTENTION, SIZE_MISMATCH, "MaskType=2 MaskTensor=1x2", "MaskTensor: Sizes[0] = 1"),
     CASE_BAD(MULTIHEAD_ATTENTION, RANK_MISMATCH, "MaskTensor=9", "MaskTensor: DimensionCount = 1"),
     CASE_BAD(MULTIHEAD_ATTENTION, ENUM_VALUE, "MaskType=5", "MaskType = 5"),
+    CASE_OK(MULTIHEAD_ATTENTION1, "OutputPresentKeyTensor=2x2x5x4 OutputPresentValueTensor=2x2x5x6"),
     CASE_OK(MULTIHEAD_ATTENTION1, "PastSequenceLengthsTensor=1x1x2:UINT32"),
     CASE_OK(MULTIHEAD_ATTENTION1, "PastSequenceLengthsTensor=- OutputPresentKeyTensor=- OutputPresentValueTensor=-"),
     CASE_BAD(MULTIHEAD_ATTENTION1, DATA_TYPE, "PastSequenceLengthsTensor=2:FLOAT32", "PastSequenceLengthsTensor"),
     CASE_BAD(MULTIHEAD_ATTENTION1, SIZE_MISMATCH, "PastSequenceLengthsTensor=3", "PastSequenceLengthsTensor: Sizes[0]"),
     CASE_BAD(MULTIHEAD_ATTENTION1, TENSOR_COMBINATION, "OutputPresentKeyTensor=-", "OutputPresentKeyTensor: NULL"),
     CASE_BAD(MULTIHEAD_ATTENTION1, TENSOR_COMBINATION, "PastKeyTensor=2x2x4x4 PastValueTensor=2x2x4x6", "must be NULL"),
-    CASE_BAD(MULTIHEAD_ATTENTION1, SIZE_MISMATCH,
-             "OutputPresentKeyTensor=2x2x4x4 OutputPresentValueTensor=2x2x4x6", "has room for 4"),
+    CASE_BAD(MULTIHEAD_ATTENTION1, SIZE_MISMATCH, "OutputPresentKeyTensor=2x2x4x4 OutputPresentValueTensor=2x2x4x6",
+             "has room for 4"),
     CASE_BAD(MULTIHEAD_ATTENTION1, ATTRIBUTE_RANGE, "KeyValueHeadCount=3", "KeyValueHeadCount = 3"),
     CASE_BAD(MULTIHEAD_ATTENTION1, ATTRIBUTE_RANGE,
              STACKED "StackedQueryKeyValueTensor=2x5x4x3x4 PastSequenceLengthsTensor=-", "KeyValueHeadCount = 2"),
@@ -171,6 +201,8 @@ static const struct schema_case cases[] = {
     CASE_BAD(REDUCE, ARRAY_NULL, "Axes=- AxisCount=1", "Axes: NULL"),
     CASE_BAD(ARGMAX, SIZE_MISMATCH, "OutputTensor=2x3x4x5", "OutputTensor: Sizes[1] = 3"),
     CASE_BAD(ARGMIN, ENUM_VALUE, "AxisDirection=2", "AxisDirection = 2"),
+    CASE_BAD(TOP_K, SIZE_MISMATCH, "OutputValueTensor=1x3x4x2 OutputIndexTensor=1x3x4x2",
+             "OutputValueTensor: Sizes[0]"),
     CASE_OK(TOP_K, "K=5 OutputValueTensor=2x3x4x5 OutputIndexTensor=2x3x4x5"),
     CASE_BAD(TOP_K, ATTRIBUTE_RANGE, "K=6 OutputValueTensor=2x3x4x6 OutputIndexTensor=2x3x4x6", "K = 6"),
     CASE_BAD(TOP_K, ATTRIBUTE_RANGE, "K=0", "K = 0"),
@@ -186,6 +218,8 @@ static const struct schema_case cases[] = {
     CASE_BAD(MAX_POOLING2, SIZE_MISMATCH, "OutputIndicesTensor=1x2x4x4", "OutputIndicesTensor: Sizes[3] = 4"),
     CASE_BAD(MAX_POOLING2, COUNT, "DimensionCount=3", "DimensionCount = 3"),
     CASE_BAD(MAX_POOLING2, COUNT, POOL3D "DimensionCount=2", "DimensionCount = 2"),
+    CASE_BAD(MAX_POOLING2, SIZE_MISMATCH, "OutputTensor=1x2x4x4 OutputIndicesTensor=-", "OutputTensor: Sizes[3] = 4"),
+    CASE_BAD(MAX_POOLING1, SIZE_MISMATCH, "OutputTensor=1x2x4x6 OutputIndicesTensor=-", "OutputTensor: Sizes[3] = 6"),
     CASE_OK(AVERAGE_POOLING, "Strides=2,2 OutputTensor=1x2x2x3"),
     CASE_OK(AVERAGE_POOLING, "Strides=2,2 OutputTensor=1x2x3x3"), /* the ceiling of 2.5 */
     CASE_BAD(AVERAGE_POOLING, SIZE_MISMATCH, "Strides=2,2 OutputTensor=1x2x4x3", "OutputTensor: Sizes[2] = 4"),
@@ -197,7 +231,7 @@ static const struct schema_case cases[] = {
     CASE_OK(AVERAGE_POOLING1, "Dilations=2,1 OutputTensor=1x2x3x5"),
     CASE_OK(AVERAGE_POOLING1, "Dilations=2,1 OutputTensor=1x2x4x5"), /* the documented formula forgets dilation */
     CASE_BAD(AVERAGE_POOLING1, SIZE_MISMATCH, "Dilations=2,1 OutputTensor=1x2x5x5", "OutputTensor: Sizes[2] = 5"),
-    CASE_OK(MAX_POOLING2, "WindowSize=9,2 OutputTensor=1x2x1x5 OutputIndicesTensor=-"), /* a helper library's clamp */
+    CASE_OK(MAX_POOLING2, "WindowSize=9,2 OutputTensor=1x2x1x5 OutputIndicesTensor=-"), /* as DirectMLX does */
     CASE_BAD(LP_POOLING, ATTRIBUTE_RANGE, "P=0", "P = 0"),
     CASE_BAD(LP_POOLING1, RANK, "InputTensor=2x5x6", "InputTensor: DimensionCount = 3"),
     CASE_OK(AVERAGE_POOLING_GRAD, "OutputGradientTensor=1x2x9x9"),
@@ -211,7 +245,14 @@ static const struct schema_case cases[] = {
 
     /* Normalisation of 2x3x4x5. */
     CASE_OK(BATCH_NORMALIZATION, "MeanTensor=2x3x4x5 VarianceTensor=1x1x1x1 ScaleTensor=1x3x4x1 BiasTensor=2x1x1x5"),
-    CASE_BAD(BATCH_NORMALIZATION, SIZE_MISMATCH, "BiasTensor=1x2x1x1", "BiasTensor: Sizes[1] = 2, must be 1 or that of"),
+    CASE_BAD(BATCH_NORMALIZATION, SIZE_MISMATCH, "BiasTensor=1x2x1x1",
+             "BiasTensor: Sizes[1] = 2, must be 1 or that of"),
+    CASE_OK(BATCH_NORMALIZATION, "Spatial=0"),
+    CASE_OK_AT(BATCH_NORMALIZATION, 0x4000, "Spatial=0"),
+    CASE_BAD(BATCH_NORMALIZATION, SIZE_MISMATCH, "MeanTensor=1x3x3x1", "MeanTensor: Sizes[2] = 3"),
+    CASE_BAD_AT(BATCH_NORMALIZATION, 0x3100, SIZE_MISMATCH, "Spatial=0", "MeanTensor: Sizes[2] = 1"),
+    CASE_OK_AT(BATCH_NORMALIZATION, 0x3100, "Spatial=0 MeanTensor=1x3x4x5 VarianceTensor=1x3x4x5"),
+    CASE_BAD(BATCH_NORMALIZATION, SIZE_MISMATCH, "ScaleTensor=3x3x1x1", "ScaleTensor: Sizes[0] = 3"),
     CASE_BAD(BATCH_NORMALIZATION, RANK_MISMATCH, "MeanTensor=3", "MeanTensor: DimensionCount = 1"),
     CASE_BAD(BATCH_NORMALIZATION_GRAD, SIZE_MISMATCH, "ScaleTensor=1x1x1x1", "ScaleTensor: Sizes[1] = 1"),
     CASE_BAD(BATCH_NORMALIZATION_GRAD, SIZE_MISMATCH,
@@ -222,17 +263,27 @@ static const struct schema_case cases[] = {
              "OutputBiasGradientTensor: Sizes[1] = 1"),
     CASE_BAD(BATCH_NORMALIZATION_TRAINING, SIZE_MISMATCH, "FusedAddTensor=1x3x4x5", "FusedAddTensor: Sizes[0] = 1"),
     CASE_BAD(BATCH_NORMALIZATION_TRAINING, SIZE_MISMATCH, "OutputMeanTensor=1x1x1x1", "OutputMeanTensor: Sizes[1] = 1"),
+    CASE_BAD(BATCH_NORMALIZATION_TRAINING, SIZE_MISMATCH,
+             "ScaleTensor=1x2x1x1 BiasTensor=1x2x1x1 OutputMeanTensor=1x2x1x1 OutputVarianceTensor=1x2x1x1",
+             "ScaleTensor: Sizes[1] = 2"),
+    CASE_BAD(BATCH_NORMALIZATION_TRAINING_GRAD, SIZE_MISMATCH,
+             "MeanTensor=1x3x2x1 VarianceTensor=1x3x2x1 ScaleTensor=1x3x2x1 OutputScaleGradientTensor=1x3x2x1 "
+             "OutputBiasGradientTensor=1x3x2x1",
+             "MeanTensor: Sizes[2] = 2"),
     CASE_OK(MEAN_VARIANCE_NORMALIZATION, "ScaleTensor=-"),
     CASE_BAD_AT(MEAN_VARIANCE_NORMALIZATION, 0x5100, TENSOR_COMBINATION, "ScaleTensor=-", "ScaleTensor: NULL without"),
     CASE_BAD_AT(MEAN_VARIANCE_NORMALIZATION1, 0x5100, TENSOR_COMBINATION, "BiasTensor=-", "BiasTensor: NULL without"),
     CASE_OK_AT(MEAN_VARIANCE_NORMALIZATION1, 0x5100, "ScaleTensor=- BiasTensor=-"),
     CASE_OK_AT(MEAN_VARIANCE_NORMALIZATION1, 0x3100, ""),
+    CASE_OK_AT(MEAN_VARIANCE_NORMALIZATION1, 0x4000, "ScaleTensor=1x1x1x1"),
     CASE_OK(MEAN_VARIANCE_NORMALIZATION1, "ScaleTensor=1x1x1x1"),
-    CASE_BAD_AT(MEAN_VARIANCE_NORMALIZATION1, 0x3100, SIZE_MISMATCH, "ScaleTensor=1x1x1x1", "ScaleTensor: Sizes[1] = 1"),
+    CASE_BAD_AT(MEAN_VARIANCE_NORMALIZATION1, 0x3100, SIZE_MISMATCH, "ScaleTensor=1x1x1x1",
+                "ScaleTensor: Sizes[1] = 1"),
     CASE_BAD(MEAN_VARIANCE_NORMALIZATION1, AXIS, "Axes=4", "Axes[0] = 4"),
     CASE_BAD(MEAN_VARIANCE_NORMALIZATION2, SIZE_MISMATCH, "BiasTensor=1x3x1x2", "BiasTensor: Sizes[3] = 2"),
     CASE_BAD(LOCAL_RESPONSE_NORMALIZATION, ATTRIBUTE_RANGE, "LocalSize=0", "LocalSize = 0"),
     CASE_BAD(LOCAL_RESPONSE_NORMALIZATION_GRAD, SIZE_MISMATCH, "InputGradientTensor=2x3x4x4", "InputGradientTensor"),
+    CASE_OK(LP_NORMALIZATION, "P=1"),
     CASE_BAD(LP_NORMALIZATION, ATTRIBUTE_RANGE, "P=3", "P = 3"),
     CASE_BAD(LP_NORMALIZATION, AXIS, "Axis=4294967295", "Axis = 4294967295"),
 };

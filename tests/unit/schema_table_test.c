@@ -13,8 +13,7 @@ static void test_levels(void)
 {
     static const uint32_t known[] = { 0x1000, 0x2000, 0x2100, 0x3000, 0x3100, 0x4000, 0x4100, 0x5000,
                                       0x5100, 0x5200, 0x6000, 0x6100, 0x6200, 0x6300, 0x6400 };
-    static const uint32_t operators[] = { 78,  96,  120, 140, 146, 149, 152, 156,
-                                          163, 163, 163, 164, 170, 174, 177 };
+    static const uint32_t operators[] = { 78, 96, 120, 140, 146, 149, 152, 156, 163, 163, 163, 164, 170, 174, 177 };
     uint32_t count, seen = 0;
     const uint32_t *levels = schema_feature_levels(&count);
     TEST(count == 15 && !memcmp(levels, known, sizeof(known)));
@@ -53,8 +52,7 @@ static const struct {
     { DML_OPERATOR_GEMM, "CTensor", DML_FEATURE_LEVEL_3_1, 4, 4, "FLOAT32 FLOAT16 " },
     { DML_OPERATOR_GEMM, "CTensor", DML_FEATURE_LEVEL_4_0, 2, 4, "FLOAT32 FLOAT16 " },
     { DML_OPERATOR_CONVOLUTION, "FilterTensor", DML_FEATURE_LEVEL_6_4, 3, 5, "FLOAT32 FLOAT16 " },
-    { DML_OPERATOR_CAST, "OutputTensor", DML_FEATURE_LEVEL_1_0, 4, 4,
-      "FLOAT32 FLOAT16 UINT16 UINT8 INT16 INT8 " },
+    { DML_OPERATOR_CAST, "OutputTensor", DML_FEATURE_LEVEL_1_0, 4, 4, "FLOAT32 FLOAT16 UINT16 UINT8 INT16 INT8 " },
     { DML_OPERATOR_JOIN, "InputTensors", DML_FEATURE_LEVEL_3_0, 4, 5,
       "FLOAT32 FLOAT16 UINT32 UINT16 UINT8 INT32 INT16 INT8 " },
     { DML_OPERATOR_GATHER, "IndicesTensor", DML_FEATURE_LEVEL_3_0, 1, 8, "UINT32 INT32 UINT64 INT64 " },
@@ -86,7 +84,7 @@ static void test_support(void)
     }
 }
 
-/* Every tensor has a row from the operator's first level on, ranks grow within 1 to 8, and types are never taken back. */
+/* Every tensor has a row from the operator's first level on, ranks lie in 1 to 8, and types are never taken back. */
 static void test_rows(const struct schema_op *op)
 {
     uint32_t count;
@@ -115,8 +113,9 @@ static void test_types(void)
     TEST(!(schema_all_types(DML_FEATURE_LEVEL_2_1) & bit(DML_TENSOR_DATA_TYPE_INT64)));
     TEST(schema_all_types(DML_FEATURE_LEVEL_1_0) & bit(DML_TENSOR_DATA_TYPE_UINT8));
     static const uint8_t bits[] = { 0, 32, 16, 32, 16, 8, 32, 16, 8, 64, 64, 64, 4, 4, 0 };
-    static const char *const names[] = { "UNKNOWN", "FLOAT32", "FLOAT16", "UINT32", "UINT16", "UINT8", "INT32", "INT16",
-                                         "INT8",    "FLOAT64", "UINT64",  "INT64",  "UINT4",  "INT4",  "UNKNOWN" };
+    static const char *const names[] = { "UNKNOWN", "FLOAT32", "FLOAT16", "UINT32", "UINT16",
+                                         "UINT8",   "INT32",   "INT16",   "INT8",   "FLOAT64",
+                                         "UINT64",  "INT64",   "UINT4",   "INT4",   "UNKNOWN" };
     for (uint32_t i = 0; i < sizeof(bits); i++) {
         TEST(schema_data_type_bits((DML_TENSOR_DATA_TYPE)i) == bits[i]);
         TEST(!strcmp(schema_data_type_name((DML_TENSOR_DATA_TYPE)i), names[i]));
@@ -144,7 +143,8 @@ static void test_in_place(void)
     for (uint32_t i = 0; i < 6; i++)
         for (uint32_t k = 0; k < 4; k++)
             TEST(in_place(DML_OPERATOR_ADAM_OPTIMIZER, i, k) == (i < 4 && k < 3));
-    TEST(!in_place(DML_OPERATOR_GEMM, 0, 0) && !in_place(DML_OPERATOR_CAST, 0, 0) && !in_place(DML_OPERATOR_JOIN, 0, 0));
+    TEST(!in_place(DML_OPERATOR_GEMM, 0, 0) && !in_place(DML_OPERATOR_CAST, 0, 0) &&
+         !in_place(DML_OPERATOR_JOIN, 0, 0));
     TEST(!in_place(DML_OPERATOR_SPLIT, 0, 0) && !in_place(DML_OPERATOR_SPLIT, 0, 7));
     TEST(!in_place(DML_OPERATOR_ELEMENT_WISE_IDENTITY, 70000, 0));
 }

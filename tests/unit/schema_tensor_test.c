@@ -8,7 +8,7 @@
 static const struct {
     DML_TENSOR_DATA_TYPE type;
     uint32_t rank;
-    UINT sizes[8];
+    UINT sizes[9];
     bool has_strides;
     UINT strides[8];
     uint64_t bytes; /* 0: cannot be */
@@ -33,7 +33,7 @@ static const struct {
     { DML_TENSOR_DATA_TYPE_UINT8, 8, { 65536, 65536, 65536, 65536, 1, 1, 1, 1 }, false, { 0 }, 0 }, /* 2^64 is 0 */
     { DML_TENSOR_DATA_TYPE_UINT8, 1, { 0 }, false, { 0 }, 0 },
     { DML_TENSOR_DATA_TYPE_UINT8, 0, { 1 }, false, { 0 }, 0 },
-    { DML_TENSOR_DATA_TYPE_UINT8, 9, { 1 }, false, { 0 }, 0 },
+    { DML_TENSOR_DATA_TYPE_UINT8, 9, { 1, 1, 1, 1, 1, 1, 1, 1, 1 }, false, { 0 }, 0 },
     { DML_TENSOR_DATA_TYPE_UNKNOWN, 1, { 1 }, false, { 0 }, 0 },
     { (DML_TENSOR_DATA_TYPE)14, 1, { 1 }, false, { 0 }, 0 },
     { DML_TENSOR_DATA_TYPE_INT4, 1, { 1 }, false, { 0 }, 4 },
@@ -92,7 +92,7 @@ static void test_alignment(void)
     const UINT sizes[] = { 2, 3 };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct schema_error error;
-        const DML_BUFFER_TENSOR_DESC buffer = { cases[i].type, DML_TENSOR_FLAG_NONE, 2, sizes, NULL, 48,
+        const DML_BUFFER_TENSOR_DESC buffer = { cases[i].type,     DML_TENSOR_FLAG_NONE, 2, sizes, NULL, 48,
                                                 cases[i].alignment };
         TEST_FOR(identity_takes(&buffer, &error) == cases[i].good, "%zu: %s", i, error.text);
         TEST_FOR(cases[i].good || error.id == SCHEMA_ERROR_ALIGNMENT, "%zu: %s", i, error.text);
@@ -128,8 +128,9 @@ static void test_output_strides(void)
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct schema_error error;
-        const DML_BUFFER_TENSOR_DESC buffer = { DML_TENSOR_DATA_TYPE_UINT8, DML_TENSOR_FLAG_NONE, 4, sizes,
-                                                cases[i].strides, 1024, 0 };
+        const DML_BUFFER_TENSOR_DESC buffer = {
+            DML_TENSOR_DATA_TYPE_UINT8, DML_TENSOR_FLAG_NONE, 4, sizes, cases[i].strides, 1024, 0
+        };
         TEST_FOR(identity_takes(&buffer, &error) == cases[i].good, "%zu: %s", i, error.text);
     }
 }

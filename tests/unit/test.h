@@ -8,8 +8,8 @@
 
 static unsigned test_checks, test_failures;
 
-__attribute__((format(printf, 4, 5))) static inline bool test_check(bool good, const char *file, int line,
-                                                                    const char *format, ...)
+__attribute__((format(printf, 5, 6))) static inline bool test_check(bool good, const char *file, int line,
+                                                                    const char *condition, const char *format, ...)
 {
     test_checks++;
     if (good)
@@ -17,7 +17,7 @@ __attribute__((format(printf, 4, 5))) static inline bool test_check(bool good, c
     if (test_failures++ < 50) {
         va_list args;
         va_start(args, format);
-        fprintf(stderr, "%s:%d: ", file, line);
+        fprintf(stderr, "%s:%d: failed: %s ", file, line, condition);
         vfprintf(stderr, format, args);
         fprintf(stderr, "\n");
         va_end(args);
@@ -26,10 +26,10 @@ __attribute__((format(printf, 4, 5))) static inline bool test_check(bool good, c
 }
 
 /* The value of the condition, so that a test can leave where going on makes no sense. */
-#define TEST(COND) test_check((COND), __FILE__, __LINE__, "failed: %s", #COND)
+#define TEST(COND) test_check((COND), __FILE__, __LINE__, #COND, "%s", "")
 
 /* The same with a text that says for what it failed, as of printf. */
-#define TEST_FOR(COND, ...) test_check((COND), __FILE__, __LINE__, "failed: " #COND ": " __VA_ARGS__)
+#define TEST_FOR(COND, ...) test_check((COND), __FILE__, __LINE__, #COND, "for " __VA_ARGS__)
 
 static inline int test_result(void)
 {

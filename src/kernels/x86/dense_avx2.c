@@ -1,6 +1,4 @@
-/* The dense families' bodies for this instruction set. O3: their plain loops are written to be vectorised. */
-#pragma GCC optimize("O3")
-
+/* The dense families' bodies for this instruction set. */
 #include "kernels/attention_body.h"
 #include "kernels/conv_dw_body.h"
 #include "kernels/gemm_vec_body.h"

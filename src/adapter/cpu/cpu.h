@@ -1,0 +1,44 @@
+/* The adapter that runs everything on this machine's processors. */
+#ifndef ADAPTER_CPU_CPU_H
+#define ADAPTER_CPU_CPU_H
+
+#include "d3d12/adapter.h"
+
+#include <stdatomic.h>
+
+struct adapter_device {
+    _Atomic uint64_t used;  /* bytes of living memory */
+    _Atomic uint64_t drawn; /* bytes created since MemAvailable was last read */
+};
+
+struct adapter_queries {
+    uint32_t count;
+    _Atomic uint64_t ticks[];
+};
+
+struct adapter_queue {
+    bool threads_set;
+    uint64_t ticket;
+};
+
+/* device.c: what the machine, and this process's control group, have. Bytes. */
+uint64_t cpu_memory_total(void);
+uint64_t cpu_memory_available(void);
+
+/* heap.c */
+HRESULT cpu_memory_create(struct adapter_device *device, enum adapter_memory_kind kind, uint64_t size,
+                          struct adapter_memory **out);
+void cpu_memory_destroy(struct adapter_device *device, struct adapter_memory *memory);
+
+/* queue.c */
+HRESULT cpu_queue_create(struct adapter_device *device, D3D12_COMMAND_LIST_TYPE type, struct adapter_queue **out);
+void cpu_queue_destroy(struct adapter_queue *queue);
+HRESULT cpu_queue_submit(struct adapter_queue *queue, const struct adapter_batch *batch, uint64_t *out_ticket);
+HRESULT cpu_queue_finish(struct adapter_queue *queue, uint64_t ticket);
+HRESULT cpu_queries_create(struct adapter_device *device, uint32_t count, struct adapter_queries **out);
+void cpu_queries_destroy(struct adapter_device *device, struct adapter_queries *queries);
+
+/* list.c: runs the commands on the calling thread and its worker team. */
+HRESULT cpu_list_run(const struct adapter_command *commands, uint32_t count);
+
+#endif

@@ -1,0 +1,139 @@
+#include "adapter/cpu/cpu.h"
+
+#include "base/cpu.h"
+
+#include <anydml.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* ---- memory of the machine ---- */
+
+/* A field of /proc/meminfo in bytes; 0 = not there. */
+static uint64_t meminfo(const char *field)
+{
+    FILE *file = fopen("/proc/meminfo", "re");
+    char line[128];
+    unsigned long long kib = 0;
+    size_t length = strlen(field);
+    while (file && fgets(line, sizeof(line), file)) {
+        if (!strncmp(line, field, length) && line[length] == ':' && sscanf(line + length + 1, "%llu", &kib) == 1)
+            break;
+    }
+    if (file)
+        fclose(file);
+    return (uint64_t)kib * 1024;
+}
+
+/* A number alone in a file; UINT64_MAX when there is none ("max"). */
+static uint64_t number_in(const char *path)
+{
+    FILE *file = fopen(path, "re");
+    unsigned long long value;
+    uint64_t number = UINT64_MAX;
+    if (file && fscanf(file, "%llu", &value) == 1)
+        number = value;
+    if (file)
+        fclose(file);
+    return number;
+}
+
+static uint64_t group_limit(void)
+{
+    return number_in("/sys/fs/cgroup/memory.max");
+}
+
+uint64_t cpu_memory_total(void)
+{
+    uint64_t total = meminfo("MemTotal");
+    return BASE_MIN(total ? total : UINT64_MAX, group_limit());
+}
+
+uint64_t cpu_memory_available(void)
+{
+    uint64_t available = meminfo("MemAvailable"), limit = group_limit();
+    uint64_t swap = meminfo("SwapFree");
+    if (!available)
+        return UINT64_MAX; /* unknown: mmap decides */
+    available += swap;
+    if (limit == UINT64_MAX)
+        return available;
+    uint64_t used = number_in("/sys/fs/cgroup/memory.current");
+    uint64_t left = used < limit ? limit - used : 0;
+    return BASE_MIN(available, left);
+}
+
+/* ---- the adapter ---- */
+
+static uint32_t vendor_of(const char *name)
+{
+    if (strstr(name, "AMD"))
+        return 0x1022;
+    if (strstr(name, "Intel"))
+        return 0x8086;
+    if (strstr(name, "ARM") || strstr(name, "Neoverse") || strstr(name, "Cortex"))
+        return 0x13b5;
+    return 0x1b36; /* of virtual machines */
+}
+
+static uint32_t cpu_enumerate(struct adapter_info *out, uint32_t capacity)
+{
+    if (!capacity)
+        return 1;
+    memset(out, 0, sizeof(*out));
+    base_cpu_name(out->name, sizeof(out->name));
+    out->kind = ADAPTER_HOST;
+    out->vendor_id = vendor_of(out->name);
+    out->device_id = 1;
+    out->driver_version = (uint64_t)ANYDML_VERSION_MAJOR << 48 | (uint64_t)ANYDML_VERSION_MINOR << 32 |
+                          (uint64_t)ANYDML_VERSION_PATCH << 16;
+    out->shared_memory = cpu_memory_total();
+    out->integrated = true;
+    out->uma = true;
+    out->cache_coherent_uma = true;
+    out->hardware = true; /* programs skip adapters that say no */
+    out->timestamp_frequency = 1000000000;
+    return 1;
+}
+
+static HRESULT cpu_device_create(const struct adapter_info *info, struct adapter_device **out)
+{
+    (void)info;
+    *out = calloc(1, sizeof(**out));
+    return *out ? S_OK : E_OUTOFMEMORY;
+}
+
+static void cpu_device_destroy(struct adapter_device *device)
+{
+    free(device);
+}
+
+static void cpu_memory_budget(struct adapter_device *device, uint64_t *out_budget, uint64_t *out_usage)
+{
+    FILE *file = fopen("/proc/self/statm", "re");
+    unsigned long long size, resident = 0;
+    (void)device;
+    if (file) {
+        if (fscanf(file, "%llu %llu", &size, &resident) != 2)
+            resident = 0;
+        fclose(file);
+    }
+    *out_usage = (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
+    *out_budget = BASE_MIN(cpu_memory_total(), cpu_memory_available() + *out_usage);
+}
+
+const struct adapter_ops adapter_cpu_ops = {
+    .name = "cpu",
+    .enumerate = cpu_enumerate,
+    .device_create = cpu_device_create,
+    .device_destroy = cpu_device_destroy,
+    .memory_budget = cpu_memory_budget,
+    .memory_create = cpu_memory_create,
+    .memory_destroy = cpu_memory_destroy,
+    .queue_create = cpu_queue_create,
+    .queue_destroy = cpu_queue_destroy,
+    .queue_submit = cpu_queue_submit,
+    .queue_finish = cpu_queue_finish,
+    .queries_create = cpu_queries_create,
+    .queries_destroy = cpu_queries_destroy,
+};

@@ -1,0 +1,106 @@
+/* Executes commands one after the other: every command sees what the ones before it wrote, so barriers are nothing. */
+#include "adapter/cpu/cpu.h"
+
+#include "base/parallel.h"
+
+#include <time.h>
+
+#define COPY_GRAIN (1u << 20) /* bytes that are worth a thread */
+
+static char *host_of(const struct adapter_binding *binding)
+{
+    return (char *)binding->memory->host + binding->offset;
+}
+
+struct copy {
+    char *to;
+    const char *from;
+};
+
+static void copy_range(void *context, size_t begin, size_t end, unsigned worker)
+{
+    const struct copy *copy = context;
+    (void)worker;
+    memcpy(copy->to + begin, copy->from + begin, end - begin);
+}
+
+static void run_copy(const struct adapter_command *command)
+{
+    struct copy copy = { host_of(&command->u.copy.to), host_of(&command->u.copy.from) };
+    size_t size = command->u.copy.to.size;
+    if (copy.to < copy.from + size && copy.from < copy.to + size) /* placed resources may share bytes */
+        memmove(copy.to, copy.from, size);
+    else
+        base_parallel_for(size, COPY_GRAIN, copy_range, &copy);
+}
+
+struct fill {
+    char *to;
+    uint32_t value;
+};
+
+static void fill_range(void *context, size_t begin, size_t end, unsigned worker)
+{
+    const struct fill *fill = context;
+    const char *bytes = (const char *)&fill->value;
+    (void)worker;
+    for (; begin < end && begin % sizeof(fill->value); begin++)
+        fill->to[begin] = bytes[begin % sizeof(fill->value)];
+    for (; end - begin >= sizeof(fill->value); begin += sizeof(fill->value))
+        memcpy(fill->to + begin, bytes, sizeof(fill->value));
+    for (; begin < end; begin++)
+        fill->to[begin] = bytes[begin % sizeof(fill->value)];
+}
+
+static void run_fill(const struct adapter_command *command)
+{
+    struct fill fill = { host_of(&command->u.fill.to), command->u.fill.value };
+    base_parallel_for(command->u.fill.to.size, COPY_GRAIN, fill_range, &fill);
+}
+
+static void run_timestamp(const struct adapter_command *command)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_RAW, &now);
+    atomic_store_explicit(&command->u.timestamp.queries->ticks[command->u.timestamp.index],
+                          (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec, memory_order_relaxed);
+}
+
+static void run_resolve(const struct adapter_command *command)
+{
+    char *to = host_of(&command->u.resolve.to);
+    for (uint32_t i = 0; i < command->u.resolve.count; i++) {
+        uint64_t ticks = atomic_load_explicit(&command->u.resolve.queries->ticks[command->u.resolve.start + i],
+                                              memory_order_relaxed);
+        memcpy(to + i * sizeof(ticks), &ticks, sizeof(ticks));
+    }
+}
+
+HRESULT cpu_list_run(const struct adapter_command *commands, uint32_t count)
+{
+    HRESULT hr = S_OK;
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < count; i++) {
+        const struct adapter_command *command = &commands[i];
+        switch (command->type) {
+        case ADAPTER_COPY:
+            run_copy(command);
+            break;
+        case ADAPTER_FILL:
+            run_fill(command);
+            break;
+        case ADAPTER_TIMESTAMP:
+            run_timestamp(command);
+            break;
+        case ADAPTER_RESOLVE:
+            run_resolve(command);
+            break;
+        case ADAPTER_BARRIER:
+            break;
+        case ADAPTER_DISPATCH:
+            hr = command->u.dispatch.dispatch->ops->run(command->u.dispatch.dispatch, command->u.dispatch.bindings,
+                                                        command->u.dispatch.binding_count);
+            break;
+        }
+    }
+    return hr;
+}

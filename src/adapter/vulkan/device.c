@@ -1,0 +1,310 @@
+#include "adapter/vulkan/vulkan.h"
+
+#include "base/log.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+HRESULT vulkan_hresult(VkResult result)
+{
+    switch (result) {
+    case VK_SUCCESS:
+        return S_OK;
+    case VK_ERROR_OUT_OF_HOST_MEMORY:
+    case VK_ERROR_OUT_OF_DEVICE_MEMORY:
+    case VK_ERROR_OUT_OF_POOL_MEMORY:
+    case VK_ERROR_TOO_MANY_OBJECTS:
+        return E_OUTOFMEMORY;
+    case VK_ERROR_DEVICE_LOST:
+        return DXGI_ERROR_DEVICE_HUNG;
+    default:
+        base_log(BASE_LOG_ERROR, "vulkan: the driver returned %d", (int)result);
+        return E_FAIL;
+    }
+}
+
+/* ---- what there is ---- */
+
+static bool shares_memory(const struct vulkan_physical *physical)
+{
+    VkPhysicalDeviceType type = physical->properties.deviceType;
+    return type == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU || type == VK_PHYSICAL_DEVICE_TYPE_CPU;
+}
+
+static void describe_memory(const struct vulkan_physical *physical, struct adapter_info *out)
+{
+    for (uint32_t i = 0; i < physical->memory.memoryHeapCount; i++) {
+        const VkMemoryHeap *heap = &physical->memory.memoryHeaps[i];
+        if ((heap->flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) && !shares_memory(physical))
+            out->dedicated_memory += heap->size;
+        else
+            out->shared_memory += heap->size;
+    }
+    out->uma = shares_memory(physical);
+    out->cache_coherent_uma = out->uma;
+    out->integrated = out->uma;
+}
+
+static uint64_t version_words(const VkPhysicalDeviceProperties *properties)
+{
+    uint32_t v = properties->driverVersion;
+    if (properties->vendorID == 0x10de) /* NVIDIA packs 10.8.8.6 bits */
+        return (uint64_t)(v >> 22) << 48 | (uint64_t)(v >> 14 & 255) << 32 | (v >> 6 & 255) << 16 | (v & 63);
+    return (uint64_t)VK_API_VERSION_MAJOR(v) << 48 | (uint64_t)VK_API_VERSION_MINOR(v) << 32 |
+           (uint64_t)VK_API_VERSION_PATCH(v) << 16;
+}
+
+static void describe(const struct vulkan_physical *physical, uint32_t index, struct adapter_info *out)
+{
+    const VkPhysicalDeviceProperties *properties = &physical->properties;
+    float period = properties->limits.timestampPeriod;
+    memset(out, 0, sizeof(*out));
+    out->index = index;
+    out->kind = ADAPTER_SPIRV;
+    snprintf(out->name, sizeof(out->name), "%s", properties->deviceName);
+    out->vendor_id = properties->vendorID;
+    out->device_id = properties->deviceID;
+    out->driver_version = version_words(properties);
+    describe_memory(physical, out);
+    out->is_gpu = properties->deviceType == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU ||
+                  properties->deviceType == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU ||
+                  properties->deviceType == VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU;
+    out->hardware = true; /* also for software: programs skip adapters that say no */
+    out->timestamp_frequency = period > 0 ? (uint64_t)(1e9 / (double)period + 0.5) : 1000000000u;
+}
+
+static uint32_t vulkan_enumerate(struct adapter_info *out, uint32_t capacity)
+{
+    const struct vulkan_physical *physicals;
+    uint32_t count = vulkan_physicals(&physicals);
+    for (uint32_t i = 0; i < count && i < capacity; i++)
+        describe(&physicals[i], i, &out[i]);
+    return count;
+}
+
+/* ---- command buffers ---- */
+
+HRESULT vulkan_timeline_create(struct adapter_device *device, VkSemaphore *out)
+{
+    VkSemaphoreTypeCreateInfo type = {
+        .sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
+        .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE,
+    };
+    VkSemaphoreCreateInfo info = { .sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, .pNext = &type };
+    return vulkan_hresult(vk.vkCreateSemaphore(device->handle, &info, NULL, out));
+}
+
+HRESULT vulkan_timeline_wait(struct adapter_device *device, VkSemaphore timeline, uint64_t value)
+{
+    VkSemaphoreWaitInfo info = {
+        .sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
+        .semaphoreCount = 1,
+        .pSemaphores = &timeline,
+        .pValues = &value,
+    };
+    return vulkan_hresult(vk.vkWaitSemaphores(device->handle, &info, UINT64_MAX));
+}
+
+HRESULT vulkan_submit(struct vulkan_lane *lane, VkCommandBuffer commands, VkSemaphore timeline, uint64_t value)
+{
+    VkTimelineSemaphoreSubmitInfo values = {
+        .sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
+        .signalSemaphoreValueCount = 1,
+        .pSignalSemaphoreValues = &value,
+    };
+    VkSubmitInfo info = {
+        .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+        .pNext = &values,
+        .commandBufferCount = 1,
+        .pCommandBuffers = &commands,
+        .signalSemaphoreCount = 1,
+        .pSignalSemaphores = &timeline,
+    };
+    pthread_mutex_lock(&lane->lock);
+    VkResult result = vk.vkQueueSubmit(lane->handle, 1, &info, VK_NULL_HANDLE);
+    pthread_mutex_unlock(&lane->lock);
+    return vulkan_hresult(result);
+}
+
+HRESULT vulkan_commands_create(struct adapter_device *device, VkCommandPool *out_pool, VkCommandBuffer *out_commands)
+{
+    VkCommandPoolCreateInfo pool = {
+        .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
+        .queueFamilyIndex = device->physical->family,
+    };
+    VkResult result = vk.vkCreateCommandPool(device->handle, &pool, NULL, out_pool);
+    if (result != VK_SUCCESS)
+        return vulkan_hresult(result);
+    VkCommandBufferAllocateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+        .commandPool = *out_pool,
+        .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
+        .commandBufferCount = 1,
+    };
+    result = vk.vkAllocateCommandBuffers(device->handle, &info, out_commands);
+    if (result != VK_SUCCESS)
+        vk.vkDestroyCommandPool(device->handle, *out_pool, NULL);
+    return vulkan_hresult(result);
+}
+
+HRESULT vulkan_commands_begin(struct adapter_device *device, VkCommandPool pool, VkCommandBuffer commands)
+{
+    VkCommandBufferBeginInfo info = {
+        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
+        .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT,
+    };
+    VkResult result = vk.vkResetCommandPool(device->handle, pool, 0);
+    if (result == VK_SUCCESS)
+        result = vk.vkBeginCommandBuffer(commands, &info);
+    return vulkan_hresult(result);
+}
+
+void vulkan_barrier(VkCommandBuffer commands)
+{
+    VkMemoryBarrier barrier = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+        .srcAccessMask = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT,
+        .dstAccessMask = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT | VK_ACCESS_HOST_READ_BIT,
+    };
+    vk.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
+                            VK_PIPELINE_STAGE_ALL_COMMANDS_BIT | VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier, 0, NULL, 0,
+                            NULL);
+}
+
+/* ---- the device ---- */
+
+static HRESULT open_device(struct adapter_device *device)
+{
+    const struct vulkan_physical *physical = device->physical;
+    const float priorities[VULKAN_QUEUES_MAX] = { 1, 1, 1, 1 };
+    const char *budget = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME;
+    VkDeviceQueueCreateInfo queues = {
+        .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+        .queueFamilyIndex = physical->family,
+        .queueCount = device->lane_count,
+        .pQueuePriorities = priorities,
+    };
+    VkPhysicalDeviceVulkan12Features v12 = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
+        .bufferDeviceAddress = VK_TRUE,
+        .timelineSemaphore = VK_TRUE,
+        .storageBuffer8BitAccess = VK_TRUE,
+    };
+    VkPhysicalDeviceVulkan11Features v11 = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES,
+        .pNext = &v12,
+        .storageBuffer16BitAccess = VK_TRUE,
+    };
+    VkPhysicalDeviceFeatures features = { .shaderInt64 = physical->int64, .shaderFloat64 = physical->float64 };
+    VkDeviceCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+        .pNext = &v11,
+        .queueCreateInfoCount = 1,
+        .pQueueCreateInfos = &queues,
+        .enabledExtensionCount = physical->budget,
+        .ppEnabledExtensionNames = &budget,
+        .pEnabledFeatures = &features,
+    };
+    return vulkan_hresult(vk.vkCreateDevice(physical->handle, &info, NULL, &device->handle));
+}
+
+static HRESULT create_layout(struct adapter_device *device)
+{
+    VkPushConstantRange range = { .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT, .size = device->push_bytes };
+    VkPipelineLayoutCreateInfo layout = {
+        .sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
+        .pushConstantRangeCount = 1,
+        .pPushConstantRanges = &range,
+    };
+    VkPipelineCacheCreateInfo cache = { .sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO };
+    VkResult result = vk.vkCreatePipelineLayout(device->handle, &layout, NULL, &device->layout);
+    if (result == VK_SUCCESS)
+        result = vk.vkCreatePipelineCache(device->handle, &cache, NULL, &device->cache);
+    return vulkan_hresult(result);
+}
+
+static void vulkan_device_destroy(struct adapter_device *device)
+{
+    if (device->handle) {
+        vk.vkDeviceWaitIdle(device->handle);
+        vk.vkDestroySemaphore(device->handle, device->own.done, NULL);
+        vk.vkDestroyCommandPool(device->handle, device->own.pool, NULL);
+        vk.vkDestroyPipelineCache(device->handle, device->cache, NULL);
+        vk.vkDestroyPipelineLayout(device->handle, device->layout, NULL);
+        vk.vkDestroyDevice(device->handle, NULL);
+    }
+    for (uint32_t i = 0; i < device->lane_count; i++)
+        pthread_mutex_destroy(&device->lanes[i].lock);
+    pthread_mutex_destroy(&device->own.lock);
+    free(device);
+}
+
+static HRESULT vulkan_device_create(const struct adapter_info *info, struct adapter_device **out)
+{
+    const struct vulkan_physical *physicals;
+    uint32_t count = vulkan_physicals(&physicals);
+    *out = NULL;
+    struct adapter_device *device = info->index < count ? calloc(1, sizeof(*device)) : NULL;
+    if (!device)
+        return info->index < count ? E_OUTOFMEMORY : E_INVALIDARG;
+    device->physical = &physicals[info->index];
+    device->lane_count = BASE_MIN(device->physical->family_queues, VULKAN_QUEUES_MAX);
+    device->push_bytes = BASE_MIN(device->physical->properties.limits.maxPushConstantsSize, VULKAN_PUSH_MOST) & ~3u;
+    pthread_mutex_init(&device->own.lock, NULL);
+    for (uint32_t i = 0; i < device->lane_count; i++)
+        pthread_mutex_init(&device->lanes[i].lock, NULL);
+    HRESULT hr = open_device(device);
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < device->lane_count; i++)
+        vk.vkGetDeviceQueue(device->handle, device->physical->family, i, &device->lanes[i].handle);
+    if (SUCCEEDED(hr))
+        hr = create_layout(device);
+    if (SUCCEEDED(hr))
+        hr = vulkan_timeline_create(device, &device->own.done);
+    if (SUCCEEDED(hr))
+        hr = vulkan_commands_create(device, &device->own.pool, &device->own.commands);
+    if (FAILED(hr))
+        vulkan_device_destroy(device);
+    else
+        *out = device;
+    return hr;
+}
+
+/* Of the heap that most of the device's own memory is in. */
+static void vulkan_memory_budget(struct adapter_device *device, uint64_t *out_budget, uint64_t *out_usage)
+{
+    const struct vulkan_physical *physical = device->physical;
+    VkPhysicalDeviceMemoryBudgetPropertiesEXT budget = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT,
+    };
+    VkPhysicalDeviceMemoryProperties2 properties = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2,
+                                                     .pNext = physical->budget ? &budget : NULL };
+    uint32_t best = 0;
+    for (uint32_t i = 1; i < physical->memory.memoryHeapCount; i++) {
+        const VkMemoryHeap *heap = &physical->memory.memoryHeaps[i], *before = &physical->memory.memoryHeaps[best];
+        bool local = heap->flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT;
+        bool local_before = before->flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT;
+        if (local > local_before || (local == local_before && heap->size > before->size))
+            best = i;
+    }
+    vk.vkGetPhysicalDeviceMemoryProperties2(physical->handle, &properties);
+    *out_budget = physical->budget ? budget.heapBudget[best] : physical->memory.memoryHeaps[best].size;
+    *out_usage = physical->budget ? budget.heapUsage[best] : atomic_load(&device->used[best]);
+}
+
+const struct adapter_ops adapter_vulkan_ops = {
+    .name = "vulkan",
+    .enumerate = vulkan_enumerate,
+    .device_create = vulkan_device_create,
+    .device_destroy = vulkan_device_destroy,
+    .memory_budget = vulkan_memory_budget,
+    .memory_create = vulkan_memory_create,
+    .memory_destroy = vulkan_memory_destroy,
+    .queue_create = vulkan_queue_create,
+    .queue_destroy = vulkan_queue_destroy,
+    .queue_submit = vulkan_queue_submit,
+    .queue_finish = vulkan_queue_finish,
+    .queries_create = vulkan_queries_create,
+    .queries_destroy = vulkan_queries_destroy,
+    .pipeline_create = vulkan_pipeline_create,
+    .pipeline_destroy = vulkan_pipeline_destroy,
+};

@@ -1,0 +1,159 @@
+/* Opens the Vulkan loader and picks the devices that this adapter can use. */
+#include "adapter/vulkan/vulkan.h"
+
+#include "base/log.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+
+#define PHYSICALS_MAX 32
+
+struct vulkan_procs vk;
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct vulkan_physical physicals[PHYSICALS_MAX];
+static uint32_t physical_count;
+
+static bool load_global(PFN_vkGetInstanceProcAddr get)
+{
+    bool complete = true;
+#define VULKAN_GLOBAL(name) complete &= (vk.name = (PFN_##name)get(NULL, #name)) != NULL;
+#define VULKAN_INSTANCE(name)
+#include "adapter/vulkan/procs.def"
+#undef VULKAN_GLOBAL
+#undef VULKAN_INSTANCE
+    return complete;
+}
+
+static bool load_instance(PFN_vkGetInstanceProcAddr get, VkInstance instance)
+{
+    bool complete = true;
+#define VULKAN_GLOBAL(name)
+#define VULKAN_INSTANCE(name) complete &= (vk.name = (PFN_##name)get(instance, #name)) != NULL;
+#include "adapter/vulkan/procs.def"
+#undef VULKAN_GLOBAL
+#undef VULKAN_INSTANCE
+    return complete;
+}
+
+/* The instance lives as long as the process: drivers do not like to be unloaded. */
+static VkInstance open_instance(void)
+{
+    VkApplicationInfo application = {
+        .sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
+        .pEngineName = "AnyDML",
+        .apiVersion = VK_API_VERSION_1_2,
+    };
+    VkInstanceCreateInfo info = { .sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO, .pApplicationInfo = &application };
+    VkInstance instance = VK_NULL_HANDLE;
+    uint32_t version = 0;
+    void *library = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        base_log(BASE_LOG_INFO, "vulkan: %s", dlerror());
+        return VK_NULL_HANDLE;
+    }
+    PFN_vkGetInstanceProcAddr get = (PFN_vkGetInstanceProcAddr)dlsym(library, "vkGetInstanceProcAddr");
+    if (get && load_global(get) && vk.vkEnumerateInstanceVersion(&version) == VK_SUCCESS &&
+        version >= VK_API_VERSION_1_2 && vk.vkCreateInstance(&info, NULL, &instance) == VK_SUCCESS &&
+        load_instance(get, instance))
+        return instance;
+    base_log(BASE_LOG_INFO, "vulkan: no instance of version 1.2");
+    return VK_NULL_HANDLE;
+}
+
+/* The first family that computes; one with graphics is usually the one with all abilities. */
+static bool find_family(struct vulkan_physical *physical)
+{
+    VkQueueFamilyProperties families[32];
+    uint32_t count = ARRAY_SIZE(families);
+    vk.vkGetPhysicalDeviceQueueFamilyProperties(physical->handle, &count, families);
+    for (uint32_t i = 0; i < count; i++) {
+        if (!(families[i].queueFlags & VK_QUEUE_COMPUTE_BIT) || !families[i].queueCount)
+            continue;
+        physical->family = i;
+        physical->family_queues = families[i].queueCount;
+        physical->timestamp_bits = families[i].timestampValidBits;
+        return true;
+    }
+    return false;
+}
+
+static bool has_extension(VkPhysicalDevice device, const char *name)
+{
+    uint32_t count = 0;
+    bool found = false;
+    if (vk.vkEnumerateDeviceExtensionProperties(device, NULL, &count, NULL) != VK_SUCCESS || !count)
+        return false;
+    VkExtensionProperties *list = calloc(count, sizeof(*list));
+    if (list && vk.vkEnumerateDeviceExtensionProperties(device, NULL, &count, list) >= VK_SUCCESS) {
+        for (uint32_t i = 0; i < count && !found; i++)
+            found = !strcmp(list[i].extensionName, name);
+    }
+    free(list);
+    return found;
+}
+
+/* NULL, or what the device lacks. */
+static const char *missing(struct vulkan_physical *physical)
+{
+    VkPhysicalDeviceVulkan12Features v12 = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES };
+    VkPhysicalDeviceVulkan11Features v11 = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES,
+                                             .pNext = &v12 };
+    VkPhysicalDeviceFeatures2 features = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, .pNext = &v11 };
+    if (physical->properties.apiVersion < VK_API_VERSION_1_2)
+        return "Vulkan 1.2";
+    vk.vkGetPhysicalDeviceFeatures2(physical->handle, &features);
+    physical->int64 = features.features.shaderInt64;
+    physical->float64 = features.features.shaderInt64 && features.features.shaderFloat64;
+    if (!v12.bufferDeviceAddress)
+        return "bufferDeviceAddress";
+    if (!v12.timelineSemaphore)
+        return "timelineSemaphore";
+    if (!v12.storageBuffer8BitAccess)
+        return "storageBuffer8BitAccess";
+    if (!v11.storageBuffer16BitAccess)
+        return "storageBuffer16BitAccess";
+    return find_family(physical) ? NULL : "a compute queue";
+}
+
+static void add_physical(VkPhysicalDevice handle)
+{
+    struct vulkan_physical *physical = &physicals[physical_count];
+    VkPhysicalDeviceMaintenance3Properties limits = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES,
+    };
+    VkPhysicalDeviceProperties2 properties = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
+                                               .pNext = &limits };
+    VkPhysicalDeviceMemoryProperties2 memory = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2 };
+    *physical = (struct vulkan_physical){ .handle = handle };
+    vk.vkGetPhysicalDeviceProperties2(handle, &properties);
+    vk.vkGetPhysicalDeviceMemoryProperties2(handle, &memory);
+    physical->properties = properties.properties;
+    physical->memory = memory.memoryProperties;
+    physical->allocation_bytes_max = limits.maxMemoryAllocationSize;
+    const char *lack = missing(physical);
+    if (lack) {
+        base_log(BASE_LOG_INFO, "vulkan: \"%s\" is left out: it has no %s", physical->properties.deviceName, lack);
+        return;
+    }
+    physical->budget = has_extension(handle, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+    physical_count++;
+}
+
+static void find_physicals(void)
+{
+    VkPhysicalDevice handles[PHYSICALS_MAX];
+    uint32_t count = PHYSICALS_MAX;
+    VkInstance instance = open_instance();
+    if (!instance || vk.vkEnumeratePhysicalDevices(instance, &count, handles) < VK_SUCCESS)
+        return;
+    for (uint32_t i = 0; i < count; i++)
+        add_physical(handles[i]);
+}
+
+uint32_t vulkan_physicals(const struct vulkan_physical **out)
+{
+    pthread_once(&once, find_physicals);
+    *out = physicals;
+    return physical_count;
+}

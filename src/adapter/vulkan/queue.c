@@ -1,0 +1,115 @@
+#include "adapter/vulkan/vulkan.h"
+
+#include <stdlib.h>
+
+HRESULT vulkan_queue_create(struct adapter_device *device, D3D12_COMMAND_LIST_TYPE type, struct adapter_queue **out)
+{
+    (void)type; /* one family serves all */
+    *out = NULL;
+    struct adapter_queue *queue = calloc(1, sizeof(*queue));
+    if (!queue)
+        return E_OUTOFMEMORY;
+    queue->device = device;
+    queue->lane = &device->lanes[atomic_fetch_add(&device->next_lane, 1) % device->lane_count];
+    HRESULT hr = vulkan_timeline_create(device, &queue->timeline);
+    if (FAILED(hr))
+        free(queue);
+    else
+        *out = queue;
+    return hr;
+}
+
+void vulkan_queue_destroy(struct adapter_queue *queue)
+{
+    struct adapter_device *device = queue->device;
+    vulkan_queue_finish(queue, queue->ticket);
+    while (queue->records) {
+        struct vulkan_record *record = queue->records;
+        queue->records = record->next;
+        vk.vkDestroyCommandPool(device->handle, record->pool, NULL);
+        free(record);
+    }
+    vulkan_memory_destroy(device, queue->scratch);
+    vk.vkDestroySemaphore(device->handle, queue->timeline, NULL);
+    free(queue);
+}
+
+/* A command buffer that is not in use; a new one when all are. */
+static HRESULT take_record(struct adapter_queue *queue, struct vulkan_record **out)
+{
+    uint64_t complete = 0;
+    VkResult result = vk.vkGetSemaphoreCounterValue(queue->device->handle, queue->timeline, &complete);
+    if (result != VK_SUCCESS)
+        return vulkan_hresult(result);
+    for (struct vulkan_record *record = queue->records; record; record = record->next) {
+        if (record->ticket <= complete)
+            return *out = record, S_OK;
+    }
+    struct vulkan_record *record = calloc(1, sizeof(*record));
+    if (!record)
+        return E_OUTOFMEMORY;
+    HRESULT hr = vulkan_commands_create(queue->device, &record->pool, &record->commands);
+    if (FAILED(hr)) {
+        free(record);
+        return hr;
+    }
+    record->next = queue->records;
+    queue->records = record;
+    *out = record;
+    return S_OK;
+}
+
+HRESULT vulkan_queue_submit(struct adapter_queue *queue, const struct adapter_batch *batch, uint64_t *out_ticket)
+{
+    struct vulkan_record *record = NULL;
+    *out_ticket = queue->ticket;
+    HRESULT hr = take_record(queue, &record);
+    if (SUCCEEDED(hr))
+        hr = vulkan_commands_begin(queue->device, record->pool, record->commands);
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < batch->list_count; i++) {
+        vulkan_barrier(record->commands);
+        hr = vulkan_list_record(queue, record->commands, batch->lists[i], batch->command_counts[i]);
+    }
+    if (FAILED(hr))
+        return hr;
+    vulkan_barrier(record->commands);
+    hr = vulkan_hresult(vk.vkEndCommandBuffer(record->commands));
+    if (SUCCEEDED(hr))
+        hr = vulkan_submit(queue->lane, record->commands, queue->timeline, queue->ticket + 1);
+    if (SUCCEEDED(hr))
+        record->ticket = *out_ticket = ++queue->ticket;
+    return hr;
+}
+
+HRESULT vulkan_queue_finish(struct adapter_queue *queue, uint64_t ticket)
+{
+    return vulkan_timeline_wait(queue->device, queue->timeline, ticket);
+}
+
+HRESULT vulkan_queries_create(struct adapter_device *device, uint32_t count, struct adapter_queries **out)
+{
+    *out = NULL;
+    struct adapter_queries *queries = calloc(1, sizeof(*queries) + count * sizeof(queries->written[0]));
+    if (!queries)
+        return E_OUTOFMEMORY;
+    queries->count = count;
+    VkQueryPoolCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
+        .queryType = VK_QUERY_TYPE_TIMESTAMP,
+        .queryCount = count,
+    };
+    HRESULT hr = S_OK;
+    if (count && device->physical->timestamp_bits)
+        hr = vulkan_hresult(vk.vkCreateQueryPool(device->handle, &info, NULL, &queries->pool));
+    if (FAILED(hr))
+        free(queries);
+    else
+        *out = queries;
+    return hr;
+}
+
+void vulkan_queries_destroy(struct adapter_device *device, struct adapter_queries *queries)
+{
+    vk.vkDestroyQueryPool(device->handle, queries->pool, NULL);
+    free(queries);
+}

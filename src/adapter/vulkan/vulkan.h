@@ -1,0 +1,150 @@
+/* The adapter over Vulkan 1.2: buffers are reached by device address, dispatches are compute pipelines with push
+ * constants only. The loader is opened at run time; without it, or without a device, there is no such adapter. */
+#ifndef ADAPTER_VULKAN_VULKAN_H
+#define ADAPTER_VULKAN_VULKAN_H
+
+#include "d3d12/adapter.h"
+
+#define VK_NO_PROTOTYPES
+#include <pthread.h>
+#include <stdatomic.h>
+#include <vulkan/vulkan_core.h>
+
+#define VULKAN_ALIGNMENT   65536u
+#define VULKAN_QUEUES_MAX  4u
+#define VULKAN_PUSH_LEAST  128u
+#define VULKAN_PUSH_MOST   256u
+
+/* ---- loader.c ---- */
+
+struct vulkan_procs {
+#define VULKAN_GLOBAL(name)   PFN_##name name;
+#define VULKAN_INSTANCE(name) PFN_##name name;
+#include "adapter/vulkan/procs.def"
+#undef VULKAN_GLOBAL
+#undef VULKAN_INSTANCE
+};
+extern struct vulkan_procs vk;
+
+/* A device that fits. Never changes after it was found. */
+struct vulkan_physical {
+    VkPhysicalDevice handle;
+    VkPhysicalDeviceProperties properties;
+    VkPhysicalDeviceMemoryProperties memory;
+    uint64_t allocation_bytes_max;
+    uint32_t family, family_queues, timestamp_bits;
+    bool int64, float64, budget;
+};
+
+/* The process's suitable devices, looked for once. */
+uint32_t vulkan_physicals(const struct vulkan_physical **out);
+
+/* ---- device.c ---- */
+
+/* One VkQueue; adapter queues beyond their number share them. */
+struct vulkan_lane {
+    VkQueue handle;
+    pthread_mutex_t lock; /* around vkQueueSubmit */
+};
+
+struct adapter_device {
+    const struct vulkan_physical *physical;
+    VkDevice handle;
+    struct vulkan_lane lanes[VULKAN_QUEUES_MAX];
+    uint32_t lane_count;
+    atomic_uint next_lane;
+    VkPipelineLayout layout;
+    VkPipelineCache cache;
+    uint32_t push_bytes;
+    _Atomic uint64_t used[VK_MAX_MEMORY_HEAPS]; /* bytes allocated by this process */
+    atomic_bool unaligned; /* addresses of this driver are not multiples of VULKAN_ALIGNMENT: allocate more */
+    struct {
+        pthread_mutex_t lock; /* guards all of it */
+        VkCommandPool pool;
+        VkCommandBuffer commands;
+        VkSemaphore done;
+        uint64_t value;
+    } own; /* the adapter's own work: zeroing memory */
+};
+
+HRESULT vulkan_hresult(VkResult result);
+HRESULT vulkan_timeline_create(struct adapter_device *device, VkSemaphore *out);
+HRESULT vulkan_timeline_wait(struct adapter_device *device, VkSemaphore timeline, uint64_t value);
+/* Submits `commands`, which raise `timeline` to `value`. */
+HRESULT vulkan_submit(struct vulkan_lane *lane, VkCommandBuffer commands, VkSemaphore timeline, uint64_t value);
+HRESULT vulkan_commands_create(struct adapter_device *device, VkCommandPool *out_pool, VkCommandBuffer *out_commands);
+HRESULT vulkan_commands_begin(struct adapter_device *device, VkCommandPool pool, VkCommandBuffer commands);
+/* Everything before is complete and visible to everything after, the host included. */
+void vulkan_barrier(VkCommandBuffer commands);
+
+/* ---- heap.c ---- */
+
+struct vulkan_memory {
+    struct adapter_memory base;
+    VkBuffer buffer;
+    VkDeviceMemory memory;
+    uint64_t offset; /* of byte 0 in the buffer */
+    uint64_t allocated;
+    uint32_t heap;
+};
+
+static inline struct vulkan_memory *vulkan_memory_from(struct adapter_memory *memory)
+{
+    return (struct vulkan_memory *)memory;
+}
+
+HRESULT vulkan_memory_create(struct adapter_device *device, enum adapter_memory_kind kind, uint64_t size,
+                             struct adapter_memory **out);
+void vulkan_memory_destroy(struct adapter_device *device, struct adapter_memory *memory);
+
+/* ---- queue.c ---- */
+
+/* A command buffer and the ticket that it was last submitted under. */
+struct vulkan_record {
+    VkCommandPool pool;
+    VkCommandBuffer commands;
+    uint64_t ticket;
+    struct vulkan_record *next;
+};
+
+struct adapter_queue {
+    struct adapter_device *device;
+    struct vulkan_lane *lane;
+    VkSemaphore timeline; /* its value = the last complete ticket */
+    uint64_t ticket;
+    struct vulkan_record *records;
+    struct adapter_memory *scratch; /* made when first needed: odd fills and overlapping copies */
+};
+
+/* written[i]: query i holds a time, or will when the commands submitted so far are complete. */
+struct adapter_queries {
+    VkQueryPool pool; /* VK_NULL_HANDLE: the device has no timestamps */
+    uint32_t count;
+    atomic_bool written[];
+};
+
+HRESULT vulkan_queue_create(struct adapter_device *device, D3D12_COMMAND_LIST_TYPE type, struct adapter_queue **out);
+void vulkan_queue_destroy(struct adapter_queue *queue);
+HRESULT vulkan_queue_submit(struct adapter_queue *queue, const struct adapter_batch *batch, uint64_t *out_ticket);
+HRESULT vulkan_queue_finish(struct adapter_queue *queue, uint64_t ticket);
+HRESULT vulkan_queries_create(struct adapter_device *device, uint32_t count, struct adapter_queries **out);
+void vulkan_queries_destroy(struct adapter_device *device, struct adapter_queries *queries);
+
+/* ---- list.c ---- */
+
+HRESULT vulkan_list_record(struct adapter_queue *queue, VkCommandBuffer commands,
+                           const struct adapter_command *list, uint32_t count);
+void vulkan_copy(VkCommandBuffer commands, const struct adapter_binding *to, const struct adapter_binding *from,
+                 uint64_t bytes);
+
+/* ---- dispatch.c ---- */
+
+HRESULT vulkan_dispatch_record(struct adapter_device *device, VkCommandBuffer commands,
+                               struct adapter_dispatch *dispatch, const struct adapter_binding *bindings,
+                               uint32_t count);
+HRESULT vulkan_pipeline_create(struct adapter_device *device, const uint32_t *spirv, size_t spirv_bytes,
+                               const uint32_t *specialization, uint32_t specialization_count,
+                               struct adapter_pipeline **out);
+void vulkan_pipeline_destroy(struct adapter_device *device, struct adapter_pipeline *pipeline);
+
+#endif

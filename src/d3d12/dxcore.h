@@ -1,0 +1,28 @@
+/* The objects of libdxcore: one factory and at most one object per adapter in the process, and lists. */
+#ifndef D3D12_DXCORE_H
+#define D3D12_DXCORE_H
+
+#include "com/com.h"
+#include "d3d12/adapter.h"
+
+#include <anydml_dxcore.h>
+
+struct dxcore_adapter {
+    struct com_object base; /* IDXCoreAdapter1; its parent is the factory */
+    const struct adapter_info *info;
+};
+
+/* dxcore.c. The living adapter object, or a new one, with an application reference. */
+HRESULT dxcore_adapter_open(const struct adapter_info *info, struct com_object *factory, struct dxcore_adapter **out);
+/* Destroying takes an object out of the table of living ones. */
+void dxcore_adapter_forget(struct dxcore_adapter *adapter);
+
+/* dxcore_adapter.c */
+struct dxcore_adapter *dxcore_adapter_create(const struct adapter_info *info, struct com_object *factory);
+bool dxcore_adapter_has(const struct adapter_info *info, const GUID *attribute);
+
+/* dxcore_list.c. Takes over `infos` (malloc). */
+HRESULT dxcore_list_create(struct com_object *factory, const struct adapter_info **infos, uint32_t count, REFIID riid,
+                           void **out);
+
+#endif

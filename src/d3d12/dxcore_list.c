@@ -1,0 +1,134 @@
+/* IDXCoreAdapterList: a snapshot, which Sort orders in place. */
+#include "d3d12/dxcore.h"
+
+#include "base/log.h"
+
+#include <stdlib.h>
+
+struct dxcore_list {
+    struct com_object base; /* IDXCoreAdapterList; its parent is the factory */
+    const struct adapter_info **infos;
+    uint32_t count;
+};
+
+static struct dxcore_list *list_from(IDXCoreAdapterList *iface)
+{
+    return (struct dxcore_list *)iface;
+}
+
+static void list_destroy(struct com_object *object)
+{
+    free(((struct dxcore_list *)object)->infos);
+    com_finish(object);
+    free(object);
+}
+
+#define LIST IDXCoreAdapterList *iface
+
+static HRESULT dxcore_list_GetAdapter(LIST, uint32_t index, REFIID riid, void **out)
+{
+    struct dxcore_list *list = list_from(iface);
+    struct dxcore_adapter *adapter;
+    if (!out)
+        return E_POINTER;
+    *out = NULL;
+    if (index >= list->count) {
+        base_log(BASE_LOG_ERROR, "IDXCoreAdapterList::GetAdapter: index %u, the list has %u", index, list->count);
+        return E_INVALIDARG;
+    }
+    HRESULT hr = dxcore_adapter_open(list->infos[index], list->base.parent, &adapter);
+    return SUCCEEDED(hr) ? com_return(&adapter->base, riid, out) : hr;
+}
+
+static uint32_t dxcore_list_GetAdapterCount(LIST)
+{
+    return list_from(iface)->count;
+}
+
+static bool dxcore_list_IsStale(LIST)
+{
+    (void)iface;
+    return false;
+}
+
+static HRESULT dxcore_list_GetFactory(LIST, REFIID riid, void **out)
+{
+    return com_QueryInterface(list_from(iface)->base.parent, riid, out);
+}
+
+/* Greater is preferred. */
+static int preference_of(const struct adapter_info *info, DXCoreAdapterPreference preference)
+{
+    switch ((int)preference) {
+    case DXCoreAdapterPreference_Hardware:
+        return info->hardware;
+    case DXCoreAdapterPreference_MinimumPower:
+        return info->integrated;
+    case DXCoreAdapterPreference_HighPerformance:
+        return (int)adapter_performance(info);
+    default:
+        return 0;
+    }
+}
+
+static bool comes_before(const struct adapter_info *a, const struct adapter_info *b,
+                         const DXCoreAdapterPreference *preferences, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        int of_a = preference_of(a, preferences[i]), of_b = preference_of(b, preferences[i]);
+        if (of_a != of_b)
+            return of_a > of_b;
+    }
+    return false;
+}
+
+static HRESULT dxcore_list_Sort(LIST, uint32_t count, const DXCoreAdapterPreference *preferences)
+{
+    struct dxcore_list *list = list_from(iface);
+    if (!count || !preferences) {
+        base_log(BASE_LOG_ERROR, "IDXCoreAdapterList::Sort: needs at least one preference");
+        return E_INVALIDARG;
+    }
+    for (uint32_t i = 1; i < list->count; i++) { /* insertion sort: stable, and lists are short */
+        const struct adapter_info *moving = list->infos[i];
+        uint32_t at = i;
+        for (; at > 0 && comes_before(moving, list->infos[at - 1], preferences, count); at--)
+            list->infos[at] = list->infos[at - 1];
+        list->infos[at] = moving;
+    }
+    return S_OK;
+}
+
+static bool dxcore_list_IsAdapterPreferenceSupported(LIST, DXCoreAdapterPreference preference)
+{
+    (void)iface;
+    return (unsigned)preference <= DXCoreAdapterPreference_HighPerformance;
+}
+
+static const IDXCoreAdapterListVtbl list_vtbl = {
+    COM_UNKNOWN_METHODS,
+    .GetAdapter = dxcore_list_GetAdapter,
+    .GetAdapterCount = dxcore_list_GetAdapterCount,
+    .IsStale = dxcore_list_IsStale,
+    .GetFactory = dxcore_list_GetFactory,
+    .Sort = dxcore_list_Sort,
+    .IsAdapterPreferenceSupported = dxcore_list_IsAdapterPreferenceSupported,
+};
+
+static const IID *const list_iids[] = { &IID_IDXCoreAdapterList, NULL };
+
+static const struct com_class list_class = { "IDXCoreAdapterList", list_iids, list_destroy, NULL };
+
+HRESULT dxcore_list_create(struct com_object *factory, const struct adapter_info **infos, uint32_t count, REFIID riid,
+                           void **out)
+{
+    struct dxcore_list *list = calloc(1, sizeof(*list));
+    if (!list) {
+        free(infos);
+        return E_OUTOFMEMORY;
+    }
+    com_init(&list->base, &list_vtbl, &list_class, factory);
+    list->infos = infos;
+    list->count = count;
+    return com_return(&list->base, riid, out);
+}

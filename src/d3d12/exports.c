@@ -1,0 +1,143 @@
+/* The functions that libd3d12.so exports. */
+#include "d3d12/objects.h"
+
+#include "base/log.h"
+
+#include <anydml_dxcore.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+#define LEVEL_1_0_GENERIC 0x100
+
+static HRESULT refuse(HRESULT hr, const char *text)
+{
+    base_log(BASE_LOG_ERROR, "%s", text);
+    return hr;
+}
+
+static HRESULT level_check(unsigned level)
+{
+    switch (level) {
+    case LEVEL_1_0_GENERIC:
+    case D3D_FEATURE_LEVEL_1_0_CORE:
+    case D3D_FEATURE_LEVEL_11_0: /* asked for by programs that never draw */
+        return S_OK;
+    case D3D_FEATURE_LEVEL_11_1:
+    case D3D_FEATURE_LEVEL_12_0:
+    case D3D_FEATURE_LEVEL_12_1:
+    case D3D_FEATURE_LEVEL_12_2:
+        return refuse(DXGI_ERROR_UNSUPPORTED, "D3D12CreateDevice: MinimumFeatureLevel is above 11_0");
+    default:
+        return refuse(E_INVALIDARG, "D3D12CreateDevice: MinimumFeatureLevel is no level of Direct3D 12");
+    }
+}
+
+/* The adapter of a DXCore object, which may come from another library: only its public methods are used. */
+static HRESULT adapter_of(IUnknown *unknown, const struct adapter_info **out)
+{
+    const struct adapter_info *all;
+    IDXCoreAdapter *adapter = NULL;
+    LUID luid = { 0, 0 };
+    uint32_t count = adapter_list(&all);
+    if (FAILED(unknown->lpVtbl->QueryInterface(unknown, &IID_IDXCoreAdapter, (void **)&adapter)))
+        return refuse(E_INVALIDARG, "D3D12CreateDevice: pAdapter is no IDXCoreAdapter");
+    HRESULT hr = IDXCoreAdapter_GetProperty(adapter, DXCoreAdapterProperty_InstanceLuid, sizeof(luid), &luid);
+    IDXCoreAdapter_Release(adapter);
+    if (FAILED(hr))
+        return refuse(hr, "D3D12CreateDevice: pAdapter does not tell its LUID");
+    for (uint32_t i = 0; i < count; i++) {
+        if (!memcmp(&all[i].luid, &luid, sizeof(luid))) {
+            *out = &all[i];
+            return S_OK;
+        }
+    }
+    return refuse(DXGI_ERROR_DEVICE_REMOVED, "D3D12CreateDevice: pAdapter is none of this process's adapters");
+}
+
+EXPORT HRESULT D3D12CreateDevice(IUnknown *unknown, D3D_FEATURE_LEVEL level, REFIID riid, void **out)
+{
+    const struct adapter_info *info = NULL;
+    struct d3d_device *device;
+    if (out)
+        *out = NULL;
+    HRESULT hr = level_check((unsigned)level);
+    if (FAILED(hr))
+        return hr;
+    if (unknown) {
+        hr = adapter_of(unknown, &info);
+        if (FAILED(hr))
+            return hr;
+    } else {
+        info = adapter_default();
+    }
+    if (!info)
+        return refuse(DXGI_ERROR_UNSUPPORTED, "D3D12CreateDevice: there is no adapter (see ANYDML_ADAPTERS)");
+    hr = d3d_device_open(info, &device);
+    return SUCCEEDED(hr) ? com_return(&device->base, riid, out) : hr;
+}
+
+EXPORT HRESULT D3D12GetDebugInterface(REFIID riid, void **out)
+{
+    HRESULT hr = d3d_debug_create(riid, out);
+    if (hr == E_NOINTERFACE)
+        hr = d3d_dred_create(riid, out);
+    return hr;
+}
+
+EXPORT HRESULT D3D12GetInterface(REFCLSID class, REFIID riid, void **out)
+{
+    (void)class, (void)riid;
+    if (out)
+        *out = NULL;
+    return E_NOINTERFACE;
+}
+
+EXPORT HRESULT D3D12EnableExperimentalFeatures(UINT count, const IID *features, void *structs, UINT *sizes)
+{
+    (void)features, (void)structs, (void)sizes;
+    return count ? E_NOINTERFACE : S_OK;
+}
+
+static HRESULT no_blob(const char *function, ID3DBlob **blob, ID3DBlob **error)
+{
+    if (blob)
+        *blob = NULL;
+    if (error)
+        *error = NULL;
+    base_log(BASE_LOG_ERROR, "%s: not part of this compute-only runtime", function);
+    return E_NOTIMPL;
+}
+
+EXPORT HRESULT D3D12SerializeRootSignature(const D3D12_ROOT_SIGNATURE_DESC *desc, D3D_ROOT_SIGNATURE_VERSION version,
+                                           ID3DBlob **blob, ID3DBlob **error)
+{
+    (void)desc, (void)version;
+    return no_blob("D3D12SerializeRootSignature", blob, error);
+}
+
+EXPORT HRESULT D3D12SerializeVersionedRootSignature(const D3D12_VERSIONED_ROOT_SIGNATURE_DESC *desc, ID3DBlob **blob,
+                                                    ID3DBlob **error)
+{
+    (void)desc;
+    return no_blob("D3D12SerializeVersionedRootSignature", blob, error);
+}
+
+EXPORT HRESULT D3D12CreateRootSignatureDeserializer(LPCVOID data, SIZE_T bytes, REFIID riid, void **out)
+{
+    (void)data, (void)bytes, (void)riid;
+    return no_blob("D3D12CreateRootSignatureDeserializer", (ID3DBlob **)out, NULL);
+}
+
+EXPORT HRESULT D3D12CreateVersionedRootSignatureDeserializer(LPCVOID data, SIZE_T bytes, REFIID riid, void **out)
+{
+    (void)data, (void)bytes, (void)riid;
+    return no_blob("D3D12CreateVersionedRootSignatureDeserializer", (ID3DBlob **)out, NULL);
+}
+
+/* For tests: how many objects of this library live in the process. */
+EXPORT uint32_t AnydmlLiveObjects(void);
+
+uint32_t AnydmlLiveObjects(void)
+{
+    return com_live_objects();
+}

@@ -1,0 +1,158 @@
+/* AnydmlDevice: what libdirectml asks of the device (private.h). */
+#include "d3d12/lists.h"
+
+#define PRIVATE AnydmlDevice *iface
+
+static struct d3d_device *private_from(PRIVATE)
+{
+    return ((struct d3d_face *)iface)->device;
+}
+
+static uint32_t d3d_private_GetVersion(PRIVATE)
+{
+    (void)iface;
+    return ANYDML_DEVICE_VERSION;
+}
+
+static const struct adapter_info *d3d_private_GetAdapterInfo(PRIVATE)
+{
+    return private_from(iface)->info;
+}
+
+static uint32_t d3d_private_GetThreadCount(PRIVATE)
+{
+    (void)iface;
+    return adapter_thread_count();
+}
+
+static BOOL d3d_private_GetResourceInfo(PRIVATE, ID3D12Resource *resource_iface, struct anydml_resource_info *out)
+{
+    struct d3d_resource *resource = d3d_child(private_from(iface), resource_iface, &d3d_resource_vtbl);
+    if (!resource)
+        return FALSE;
+    *out = (struct anydml_resource_info){
+        .resource_id = resource->id,
+        .width = resource->desc.Width,
+        .heap_type = resource->properties.Type,
+        .flags = resource->desc.Flags,
+        .memory_id = resource->memory_id,
+        .memory_offset = resource->offset,
+    };
+    return TRUE;
+}
+
+static BOOL find_descriptors(struct d3d_device *device, uint64_t handle, UINT count, bool gpu,
+                             struct anydml_descriptors *out)
+{
+    uint32_t index;
+    pthread_mutex_lock(&device->tables_lock);
+    struct d3d_descriptor_heap *heap = d3d_descriptors_find(device, handle, count, gpu, &index);
+    bool right = heap && heap->desc.Type == D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV;
+    if (right)
+        *out = (struct anydml_descriptors){ heap, index, heap->desc.Flags & D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE };
+    pthread_mutex_unlock(&device->tables_lock);
+    return right;
+}
+
+static BOOL d3d_private_FindCpuDescriptors(PRIVATE, D3D12_CPU_DESCRIPTOR_HANDLE handle, UINT count,
+                                           struct anydml_descriptors *out)
+{
+    return find_descriptors(private_from(iface), handle.ptr, count, false, out);
+}
+
+static BOOL d3d_private_FindGpuDescriptors(PRIVATE, D3D12_GPU_DESCRIPTOR_HANDLE handle, UINT count,
+                                           struct anydml_descriptors *out)
+{
+    return find_descriptors(private_from(iface), handle.ptr, count, true, out);
+}
+
+static BOOL d3d_private_WriteDescriptors(PRIVATE, D3D12_CPU_DESCRIPTOR_HANDLE handle, UINT count,
+                                         const struct anydml_buffer *buffers)
+{
+    struct d3d_device *device = private_from(iface);
+    uint32_t index;
+    pthread_mutex_lock(&device->tables_lock);
+    struct d3d_descriptor_heap *heap = d3d_descriptors_find(device, handle.ptr, count, false, &index);
+    for (UINT i = 0; heap && i < count; i++)
+        heap->slots[index + i] = (struct d3d_descriptor){
+            buffers[i].resource_id, buffers[i].offset, buffers[i].size, DXGI_FORMAT_R32_TYPELESS, 4,
+        };
+    pthread_mutex_unlock(&device->tables_lock);
+    return heap != NULL;
+}
+
+static HRESULT d3d_private_RecordDispatch(PRIVATE, ID3D12CommandList *list_iface, struct adapter_dispatch *dispatch,
+                                          D3D12_GPU_DESCRIPTOR_HANDLE handle, UINT count, BOOL *out_heap_in_force)
+{
+    struct d3d_command_list *list = d3d_child(private_from(iface), list_iface, &d3d_command_list_vtbl);
+    *out_heap_in_force = TRUE;
+    return list ? d3d_list_record_dispatch(list, dispatch, handle.ptr, count, out_heap_in_force) : E_INVALIDARG;
+}
+
+static void d3d_private_PoisonCommandList(PRIVATE, ID3D12CommandList *list_iface)
+{
+    struct d3d_command_list *list = d3d_child(private_from(iface), list_iface, &d3d_command_list_vtbl);
+    if (list && list->open && list->error == S_OK)
+        list->error = E_INVALIDARG;
+}
+
+static void d3d_private_RemoveDevice(PRIVATE, HRESULT reason, const char *message)
+{
+    d3d_device_remove(private_from(iface), reason, "%s", message);
+}
+
+static void d3d_private_Message(PRIVATE, D3D12_MESSAGE_SEVERITY severity, const char *text)
+{
+    d3d_message(private_from(iface), severity, D3D12_MESSAGE_CATEGORY_APPLICATION_DEFINED,
+                D3D12_MESSAGE_ID_STRING_FROM_APPLICATION, text);
+}
+
+static HRESULT d3d_private_CreateMemory(PRIVATE, enum adapter_memory_kind kind, uint64_t size,
+                                        struct adapter_memory **out)
+{
+    struct d3d_device *device = private_from(iface);
+    return device->ops->memory_create(device->adapter, kind, base_align_up(size, D3D_PLACEMENT_ALIGNMENT), out);
+}
+
+static void d3d_private_DestroyMemory(PRIVATE, struct adapter_memory *memory)
+{
+    struct d3d_device *device = private_from(iface);
+    if (memory)
+        device->ops->memory_destroy(device->adapter, memory);
+}
+
+static HRESULT d3d_private_CreatePipeline(PRIVATE, const uint32_t *spirv, size_t spirv_bytes,
+                                          const uint32_t *specialization, uint32_t specialization_count,
+                                          struct adapter_pipeline **out)
+{
+    struct d3d_device *device = private_from(iface);
+    if (!device->ops->pipeline_create)
+        return E_NOTIMPL;
+    return device->ops->pipeline_create(device->adapter, spirv, spirv_bytes, specialization, specialization_count, out);
+}
+
+static void d3d_private_DestroyPipeline(PRIVATE, struct adapter_pipeline *pipeline)
+{
+    struct d3d_device *device = private_from(iface);
+    if (pipeline && device->ops->pipeline_destroy)
+        device->ops->pipeline_destroy(device->adapter, pipeline);
+}
+
+const struct AnydmlDeviceVtbl d3d_private_device_vtbl = {
+    D3D_FACE_METHODS,
+    .GetVersion = d3d_private_GetVersion,
+    .GetAdapterInfo = d3d_private_GetAdapterInfo,
+    .GetThreadCount = d3d_private_GetThreadCount,
+    .GetResourceInfo = d3d_private_GetResourceInfo,
+    .FindCpuDescriptors = d3d_private_FindCpuDescriptors,
+    .FindGpuDescriptors = d3d_private_FindGpuDescriptors,
+    .WriteDescriptors = d3d_private_WriteDescriptors,
+    .RecordDispatch = d3d_private_RecordDispatch,
+    .PoisonCommandList = d3d_private_PoisonCommandList,
+    .RemoveDevice = d3d_private_RemoveDevice,
+    .Message = d3d_private_Message,
+    .CreateMemory = d3d_private_CreateMemory,
+    .DestroyMemory = d3d_private_DestroyMemory,
+    .CreatePipeline = d3d_private_CreatePipeline,
+    .DestroyPipeline = d3d_private_DestroyPipeline,
+};

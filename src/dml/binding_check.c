@@ -1,0 +1,79 @@
+/* What one DML_BUFFER_BINDING must fulfil. */
+#include "dml/dml.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+void dml_bind_fail(const struct dml_bind_site *site, const char *format, ...)
+{
+    char text[512], element[32] = "";
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    if (site->element != GRAPH_NONE)
+        snprintf(element, sizeof(element), ", buffer %u", site->element);
+    dml_device_remove(dml_parent(site->table), site->table, E_INVALIDARG, "%s: %s, %s %u%s: %s", site->method, site->op,
+                      site->kind, site->index, element, text);
+}
+
+static const char *heap_type_name(D3D12_HEAP_TYPE type)
+{
+    static const char *const names[] = { "DEFAULT", "UPLOAD", "READBACK", "CUSTOM" };
+    unsigned index = (unsigned)type - D3D12_HEAP_TYPE_DEFAULT;
+    return index < ARRAY_SIZE(names) ? names[index] : "unknown";
+}
+
+static bool check_heap(const struct dml_bind_site *site, const struct anydml_resource_info *info, bool upload)
+{
+    if (info->heap_type == D3D12_HEAP_TYPE_DEFAULT || info->heap_type == D3D12_HEAP_TYPE_CUSTOM ||
+        (upload && info->heap_type == D3D12_HEAP_TYPE_UPLOAD))
+        return true;
+    dml_bind_fail(site, "invalid D3D12_HEAP_TYPE %s: the buffer must be in a heap of type DEFAULT%s or CUSTOM",
+                  heap_type_name(info->heap_type), upload ? ", UPLOAD" : "");
+    return false;
+}
+
+static bool check_range(const struct dml_bind_site *site, const DML_BUFFER_BINDING *binding,
+                        const struct dml_bind_rule *rule, uint64_t width)
+{
+    unsigned long long offset = binding->Offset, size = binding->SizeInBytes;
+    if (offset > width || size > width - offset)
+        dml_bind_fail(site, "Offset %llu and SizeInBytes %llu reach beyond the buffer's %llu bytes", offset, size,
+                      (unsigned long long)width);
+    else if (offset % rule->alignment)
+        dml_bind_fail(site, "Offset %llu is no multiple of %u", offset, rule->alignment);
+    else if (size % 4)
+        dml_bind_fail(site, "SizeInBytes %llu is no multiple of 4", size);
+    else if (size < rule->bytes)
+        dml_bind_fail(site, "SizeInBytes is %llu, at least %llu are needed", size, (unsigned long long)rule->bytes);
+    else
+        return true;
+    return false;
+}
+
+bool dml_bind_buffer(const struct dml_bind_site *site, const DML_BUFFER_BINDING *binding,
+                     const struct dml_bind_rule *rule, uint32_t descriptor)
+{
+    struct dml_binding_table *table = site->table;
+    struct dml_device *device = dml_parent(table);
+    struct anydml_resource_info info;
+    if (!device->d3d12->lpVtbl->GetResourceInfo(device->d3d12, binding->Buffer, &info)) {
+        dml_bind_fail(site, "Buffer is no buffer resource of the parent device");
+        return false;
+    }
+    if (!check_heap(site, &info, rule->upload) || !check_range(site, binding, rule, info.width))
+        return false;
+    if (!(info.flags & D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS) && info.heap_type != D3D12_HEAP_TYPE_UPLOAD)
+        dml_warn(device, table, "%s: %s, %s %u: the buffer was created without ALLOW_UNORDERED_ACCESS", site->method,
+                 site->op, site->kind, site->index);
+    table->buffers[descriptor] = (struct anydml_buffer){ info.resource_id, binding->Offset, binding->SizeInBytes };
+    table->places[descriptor] = (struct dml_place){ info.memory_id, info.memory_offset + binding->Offset };
+    return true;
+}
+
+void dml_bind_nothing(struct dml_binding_table *table, uint32_t descriptor)
+{
+    table->buffers[descriptor] = (struct anydml_buffer){ 0 };
+    table->places[descriptor] = (struct dml_place){ 0 };
+}

@@ -1,0 +1,435 @@
+/* IDMLBindingTable: writes descriptors. It references no resource and no heap, and recorded work does not need it. */
+#include "dml/dml.h"
+
+#include <stdlib.h>
+
+#include <DirectMLGuids.h>
+
+#define TABLE IDMLBindingTable *iface
+
+static struct dml_binding_table *table_from(TABLE)
+{
+    return (struct dml_binding_table *)iface;
+}
+
+/* ---- one dispatchable's part of the table ---- */
+
+static void table_clear(struct dml_binding_table *table)
+{
+    if (table->dispatchable)
+        com_unkeep(&table->dispatchable->base);
+    free(table->buffers);
+    free(table->places);
+    table->dispatchable = NULL;
+    table->buffers = NULL;
+    table->places = NULL;
+    table->descriptor_count = 0;
+}
+
+static uint32_t descriptor_count(struct dml_pageable *object)
+{
+    struct dml_compiled_operator *op = dml_as_compiled(object);
+    return op ? op->descriptor_count : dml_as_initializer(object)->descriptor_count;
+}
+
+static HRESULT handles_check(struct dml_device *device, const char *method, const DML_BINDING_TABLE_DESC *desc,
+                             uint32_t required)
+{
+    struct anydml_descriptors range;
+    if (desc->SizeInDescriptors < required)
+        return dml_fail(device, NULL, E_INVALIDARG, "%s: SizeInDescriptors is %u, the dispatchable needs %u", method,
+                        desc->SizeInDescriptors, required);
+    if (!device->d3d12->lpVtbl->FindCpuDescriptors(device->d3d12, desc->CPUDescriptorHandle, desc->SizeInDescriptors,
+                                                   &range))
+        return dml_fail(device, NULL, E_INVALIDARG,
+                        "%s: CPUDescriptorHandle 0x%llx does not begin %u descriptors of a CBV_SRV_UAV heap", method,
+                        (unsigned long long)desc->CPUDescriptorHandle.ptr, desc->SizeInDescriptors);
+    if (!device->d3d12->lpVtbl->FindGpuDescriptors(device->d3d12, desc->GPUDescriptorHandle, desc->SizeInDescriptors,
+                                                   &range) ||
+        !range.shader_visible)
+        return dml_fail(device, NULL, E_INVALIDARG,
+                        "%s: GPUDescriptorHandle 0x%llx does not begin %u descriptors of a shader-visible CBV_SRV_UAV "
+                        "heap",
+                        method, (unsigned long long)desc->GPUDescriptorHandle.ptr, desc->SizeInDescriptors);
+    return S_OK;
+}
+
+static HRESULT desc_check(struct dml_device *device, const char *method, const DML_BINDING_TABLE_DESC *desc)
+{
+    if (!dml_child(device, desc->Dispatchable, &dml_compiled_operator_vtbl) &&
+        !dml_child(device, desc->Dispatchable, &dml_initializer_vtbl))
+        return dml_fail(device, NULL, E_INVALIDARG, "%s: Dispatchable is %s", method,
+                        desc->Dispatchable ? "no dispatchable of this device" : "NULL");
+    uint32_t required = BASE_MAX(descriptor_count((struct dml_pageable *)desc->Dispatchable), 1);
+    return handles_check(device, method, desc, required);
+}
+
+/* On failure the table stays as it was. NULL: empty. */
+static HRESULT table_set(struct dml_device *device, struct dml_binding_table *table, const char *method,
+                         const DML_BINDING_TABLE_DESC *desc)
+{
+    struct dml_binding_table next = { 0 };
+    if (!desc) {
+        table_clear(table);
+        return S_OK;
+    }
+    HRESULT hr = desc_check(device, method, desc);
+    if (FAILED(hr))
+        return hr;
+    next.dispatchable = (struct dml_pageable *)desc->Dispatchable;
+    next.descriptor_count = descriptor_count(next.dispatchable);
+    next.buffers = calloc((size_t)next.descriptor_count + 1, sizeof(*next.buffers));
+    next.places = calloc((size_t)next.descriptor_count + 1, sizeof(*next.places));
+    if (!next.buffers || !next.places) {
+        free(next.buffers);
+        free(next.places);
+        return E_OUTOFMEMORY;
+    }
+    struct dml_initializer *initializer = dml_as_initializer(next.dispatchable);
+    com_keep(&next.dispatchable->base);
+    table_clear(table);
+    table->dispatchable = next.dispatchable;
+    table->generation = initializer ? atomic_load(&initializer->generation) : 0;
+    table->cpu = desc->CPUDescriptorHandle;
+    table->gpu = desc->GPUDescriptorHandle;
+    table->descriptor_count = next.descriptor_count;
+    table->buffers = next.buffers;
+    table->places = next.places;
+    return S_OK;
+}
+
+bool dml_binding_table_ready(struct dml_binding_table *table, const char *method)
+{
+    struct dml_initializer *initializer = dml_as_initializer(table->dispatchable);
+    if (!table->dispatchable)
+        dml_device_remove(dml_parent(table), table, E_INVALIDARG, "%s: the table is empty until its Reset", method);
+    else if (initializer && atomic_load(&initializer->generation) != table->generation)
+        dml_device_remove(dml_parent(table), table, E_INVALIDARG,
+                          "%s: the operator initializer was reset after the table was made for it", method);
+    else
+        return true;
+    return false;
+}
+
+/* ---- Bind...: each call replaces all bindings of its kind ---- */
+
+/* Descriptors [first, first + count) to the heap. */
+static void table_write(struct dml_binding_table *table, const char *method, uint32_t first, uint32_t count)
+{
+    struct dml_device *device = dml_parent(table);
+    D3D12_CPU_DESCRIPTOR_HANDLE handle = { table->cpu.ptr + (SIZE_T)first * device->descriptor_bytes };
+    if (count && !device->d3d12->lpVtbl->WriteDescriptors(device->d3d12, handle, count, &table->buffers[first]))
+        dml_device_remove(device, table, E_INVALIDARG, "%s: the descriptor heap of CPUDescriptorHandle was released",
+                          method);
+}
+
+static const DML_BUFFER_BINDING no_buffer;
+
+/* The buffer of a NONE or BUFFER binding: its Buffer is NULL for none. NULL: an invalid binding, reported. */
+static const DML_BUFFER_BINDING *binding_buffer(const struct dml_bind_site *site, const DML_BINDING_DESC *binding)
+{
+    if (binding->Type == DML_BINDING_TYPE_NONE)
+        return &no_buffer;
+    if (binding->Type != DML_BINDING_TYPE_BUFFER)
+        dml_bind_fail(site, "a binding of type %s is not possible here",
+                      binding->Type == DML_BINDING_TYPE_BUFFER_ARRAY ? "BUFFER_ARRAY" : "unknown");
+    else if (!binding->Desc)
+        dml_bind_fail(site, "Desc is NULL, but Type is BUFFER");
+    else
+        return binding->Desc;
+    return NULL;
+}
+
+/* The method may go on: the device lives, the table is in use, the array is there. */
+static bool bind_begin(struct dml_binding_table *table, const char *method, UINT count, const DML_BINDING_DESC *bindings)
+{
+    if (dml_device_removed(dml_parent(table)) || !dml_binding_table_ready(table, method))
+        return false;
+    if (!count || bindings)
+        return true;
+    dml_device_remove(dml_parent(table), table, E_INVALIDARG, "%s: bindings is NULL, bindingCount is %u", method, count);
+    return false;
+}
+
+static bool count_check(struct dml_binding_table *table, const char *method, const char *op, const char *wanted,
+                        UINT count, uint32_t expected)
+{
+    if (!count || count == expected)
+        return true;
+    dml_device_remove(dml_parent(table), table, E_INVALIDARG, "%s: %s: bindingCount is %u, there are %u %s", method, op,
+                      count, expected, wanted);
+    return false;
+}
+
+static bool bind_slot(const struct dml_bind_site *site, const struct dml_slot *slot, const DML_BINDING_DESC *binding)
+{
+    const DML_BUFFER_BINDING *buffer = binding_buffer(site, binding);
+    struct dml_bind_rule rule = { slot->bytes, slot->alignment, false };
+    if (!buffer)
+        return false;
+    if (slot->expect == DML_EXPECT_BUFFER && buffer->Buffer)
+        return dml_bind_buffer(site, buffer, &rule, slot->descriptor);
+    if (slot->expect == DML_EXPECT_BUFFER)
+        dml_bind_nothing(site->table, slot->descriptor);
+    else if (buffer->Buffer && slot->unused)
+        dml_warn(dml_parent(site->table), site->table, "%s: %s, %s %u: the graph does not use it; the buffer is ignored",
+                 site->method, site->op, site->kind, site->index);
+    else if (buffer->Buffer)
+        dml_bind_fail(site,
+                      "the dispatchable object expects nothing to be bound at index %u (%s), but a binding of type "
+                      "BUFFER was provided",
+                      site->index, slot->expect == DML_EXPECT_OWNED ? "it is OWNED_BY_DML" : "the tensor is absent");
+    return !buffer->Buffer || slot->unused;
+}
+
+/* Inputs or outputs of a compiled operator. */
+static void bind_slots(struct dml_bind_site *site, const struct dml_slot *slots, uint32_t slot_count, UINT count,
+                       const DML_BINDING_DESC *bindings, uint32_t first, uint32_t descriptors)
+{
+    const char *wanted = *site->kind == 'i' ? "inputs" : "outputs";
+    if (!count_check(site->table, site->method, site->op, wanted, count, slot_count))
+        return;
+    for (uint32_t i = 0; i < slot_count; i++) {
+        static const DML_BINDING_DESC none = { DML_BINDING_TYPE_NONE, NULL };
+        site->index = i;
+        if (!bind_slot(site, &slots[i], count ? &bindings[i] : &none))
+            return;
+    }
+    table_write(site->table, site->method, first, descriptors);
+}
+
+/* ---- of an initializer ---- */
+
+static void bind_no_owned(struct dml_binding_table *table, const struct dml_target *target)
+{
+    for (uint32_t i = 0; i < target->op->owned_count; i++)
+        dml_bind_nothing(table, target->first + i);
+}
+
+static bool bind_owned_element(const struct dml_bind_site *site, const struct dml_target *target,
+                               const DML_BUFFER_BINDING *buffer)
+{
+    const struct dml_slot *slot = &target->op->inputs[site->element];
+    struct dml_bind_rule rule = { slot->bytes, slot->alignment, true };
+    if (slot->expect == DML_EXPECT_OWNED && buffer->Buffer)
+        return dml_bind_buffer(site, buffer, &rule, target->first + slot->descriptor);
+    if (slot->expect == DML_EXPECT_OWNED)
+        dml_bind_nothing(site->table, target->first + slot->descriptor);
+    else if (buffer->Buffer && slot->unused)
+        dml_warn(dml_parent(site->table), site->table, "%s: %s, input %u: the graph does not use it; the buffer is ignored",
+                 site->method, site->op, site->element);
+    else if (buffer->Buffer)
+        dml_bind_fail(site,
+                      "the dispatchable object expects nothing to be bound at index %u (it is not OWNED_BY_DML), but a "
+                      "buffer was provided",
+                      site->element);
+    return !buffer->Buffer || slot->unused;
+}
+
+static bool bind_owned(struct dml_bind_site *site, const struct dml_target *target, const DML_BINDING_DESC *binding)
+{
+    const DML_BUFFER_ARRAY_BINDING *array = binding->Desc;
+    if (binding->Type == DML_BINDING_TYPE_NONE || (array && binding->Type == DML_BINDING_TYPE_BUFFER_ARRAY &&
+                                                   !array->BindingCount)) {
+        bind_no_owned(site->table, target);
+        return true;
+    }
+    if (binding->Type != DML_BINDING_TYPE_BUFFER_ARRAY || !array || !array->Bindings) {
+        dml_bind_fail(site, "an operator initializer takes NONE or a BUFFER_ARRAY with one element for each input");
+        return false;
+    }
+    if (array->BindingCount != target->op->input_count) {
+        dml_bind_fail(site, "the buffer array has %u elements, the operator has %u inputs", array->BindingCount,
+                      target->op->input_count);
+        return false;
+    }
+    for (uint32_t i = 0; i < array->BindingCount; i++) {
+        site->element = i;
+        if (!bind_owned_element(site, target, &array->Bindings[i]))
+            return false;
+    }
+    site->element = GRAPH_NONE;
+    return true;
+}
+
+static void bind_all_owned(struct dml_bind_site *site, const struct dml_initializer *initializer, UINT count,
+                           const DML_BINDING_DESC *bindings)
+{
+    if (!count_check(site->table, site->method, "operator initializer", "operators to initialise", count,
+                     initializer->target_count))
+        return;
+    for (uint32_t i = 0; i < initializer->target_count; i++) {
+        const struct dml_target *target = &initializer->targets[i];
+        site->index = i;
+        site->op = target->op->what;
+        if (!count)
+            bind_no_owned(site->table, target);
+        else if (!bind_owned(site, target, &bindings[i]))
+            return;
+        table_write(site->table, site->method, target->first, target->op->owned_count);
+    }
+}
+
+/* One target's persistent buffer. */
+static bool bind_persistent_output(const struct dml_bind_site *site, const struct dml_target *target,
+                                   const DML_BINDING_DESC *binding)
+{
+    const DML_BUFFER_BINDING *buffer = binding ? binding_buffer(site, binding) : &no_buffer;
+    struct dml_bind_rule rule = { target->op->program.persistent_bytes, DML_PERSISTENT_BUFFER_ALIGNMENT, false };
+    uint32_t descriptor = dml_target_persistent(target);
+    if (!buffer)
+        return false;
+    if (descriptor == GRAPH_NONE) {
+        if (buffer->Buffer)
+            dml_warn(dml_parent(site->table), site->table, "%s: %s, %s %u: its PersistentResourceSize is 0; ignored",
+                     site->method, site->op, site->kind, site->index);
+        return true;
+    }
+    if (buffer->Buffer)
+        return dml_bind_buffer(site, buffer, &rule, descriptor);
+    dml_bind_nothing(site->table, descriptor);
+    return true;
+}
+
+static void bind_persistent_outputs(struct dml_bind_site *site, const struct dml_initializer *initializer, UINT count,
+                                    const DML_BINDING_DESC *bindings)
+{
+    if (!count_check(site->table, site->method, "operator initializer", "operators to initialise", count,
+                     initializer->target_count))
+        return;
+    for (uint32_t i = 0; i < initializer->target_count; i++) {
+        const struct dml_target *target = &initializer->targets[i];
+        uint32_t descriptor = dml_target_persistent(target);
+        site->index = i;
+        site->op = target->op->what;
+        if (!bind_persistent_output(site, target, count ? &bindings[i] : NULL))
+            return;
+        if (descriptor != GRAPH_NONE)
+            table_write(site->table, site->method, descriptor, 1);
+    }
+}
+
+/* ---- the methods ---- */
+
+static void dml_binding_table_BindInputs(TABLE, UINT count, const DML_BINDING_DESC *bindings)
+{
+    struct dml_binding_table *table = table_from(iface);
+    struct dml_bind_site site = { table, "IDMLBindingTable::BindInputs", "", "input", 0, GRAPH_NONE };
+    if (!bind_begin(table, site.method, count, bindings))
+        return;
+    struct dml_compiled_operator *op = dml_as_compiled(table->dispatchable);
+    site.op = op ? op->what : "operator initializer";
+    if (op)
+        bind_slots(&site, op->inputs, op->input_count, count, bindings, 0, op->bound_inputs);
+    else
+        bind_all_owned(&site, dml_as_initializer(table->dispatchable), count, bindings);
+}
+
+static void dml_binding_table_BindOutputs(TABLE, UINT count, const DML_BINDING_DESC *bindings)
+{
+    struct dml_binding_table *table = table_from(iface);
+    struct dml_bind_site site = { table, "IDMLBindingTable::BindOutputs", "", "output", 0, GRAPH_NONE };
+    if (!bind_begin(table, site.method, count, bindings))
+        return;
+    struct dml_compiled_operator *op = dml_as_compiled(table->dispatchable);
+    site.op = op ? op->what : "operator initializer";
+    if (op)
+        bind_slots(&site, op->outputs, op->output_count, count, bindings, op->bound_inputs, op->bound_outputs);
+    else
+        bind_persistent_outputs(&site, dml_as_initializer(table->dispatchable), count, bindings);
+}
+
+/* Temporary and persistent resources; `descriptor` GRAPH_NONE: the dispatchable needs none. */
+static void bind_resource(struct dml_bind_site *site, const DML_BINDING_DESC *binding, uint32_t descriptor,
+                          uint64_t bytes)
+{
+    const DML_BUFFER_BINDING *buffer = binding ? binding_buffer(site, binding) : &no_buffer;
+    struct dml_bind_rule rule = { bytes, DML_TEMPORARY_BUFFER_ALIGNMENT, false };
+    if (!buffer)
+        return;
+    if (descriptor == GRAPH_NONE) {
+        if (buffer->Buffer)
+            dml_warn(dml_parent(site->table), site->table, "%s: %s needs no %s; the buffer is ignored", site->method,
+                     site->op, site->kind);
+        return;
+    }
+    if (!buffer->Buffer)
+        dml_bind_nothing(site->table, descriptor);
+    else if (!dml_bind_buffer(site, buffer, &rule, descriptor))
+        return;
+    table_write(site->table, site->method, descriptor, 1);
+}
+
+static void dml_binding_table_BindTemporaryResource(TABLE, const DML_BINDING_DESC *binding)
+{
+    struct dml_binding_table *table = table_from(iface);
+    struct dml_bind_site site = { table, "IDMLBindingTable::BindTemporaryResource", "", "temporary resource", 0,
+                                  GRAPH_NONE };
+    if (!bind_begin(table, site.method, 0, NULL))
+        return;
+    struct dml_compiled_operator *op = dml_as_compiled(table->dispatchable);
+    site.op = op ? op->what : "operator initializer";
+    bind_resource(&site, binding, op ? op->temp_descriptor : GRAPH_NONE, op ? op->program.temp_bytes : 0);
+}
+
+static void dml_binding_table_BindPersistentResource(TABLE, const DML_BINDING_DESC *binding)
+{
+    struct dml_binding_table *table = table_from(iface);
+    struct dml_bind_site site = { table, "IDMLBindingTable::BindPersistentResource", "", "persistent resource", 0,
+                                  GRAPH_NONE };
+    if (!bind_begin(table, site.method, 0, NULL))
+        return;
+    struct dml_compiled_operator *op = dml_as_compiled(table->dispatchable);
+    site.op = op ? op->what : "operator initializer";
+    bind_resource(&site, binding, op ? op->persistent_descriptor : GRAPH_NONE, op ? op->program.persistent_bytes : 0);
+}
+
+static HRESULT dml_binding_table_Reset(TABLE, const DML_BINDING_TABLE_DESC *desc)
+{
+    struct dml_binding_table *table = table_from(iface);
+    struct dml_device *device = dml_parent(table);
+    if (dml_device_removed(device))
+        return DXGI_ERROR_DEVICE_REMOVED;
+    return table_set(device, table, "IDMLBindingTable::Reset", desc);
+}
+
+const IDMLBindingTableVtbl dml_binding_table_vtbl = {
+    COM_CHILD_METHODS,
+    .BindInputs = dml_binding_table_BindInputs,
+    .BindOutputs = dml_binding_table_BindOutputs,
+    .BindTemporaryResource = dml_binding_table_BindTemporaryResource,
+    .BindPersistentResource = dml_binding_table_BindPersistentResource,
+    .Reset = dml_binding_table_Reset,
+};
+
+/* ---- creation ---- */
+
+static void binding_table_destroy(struct com_object *object)
+{
+    table_clear((struct dml_binding_table *)object);
+    com_finish(object);
+    free(object);
+}
+
+static const IID *const binding_table_iids[] = { &IID_IDMLObject, &IID_IDMLDeviceChild, &IID_IDMLBindingTable, NULL };
+
+static const struct com_class binding_table_class = { "IDMLBindingTable", binding_table_iids, binding_table_destroy,
+                                                      NULL };
+
+HRESULT dml_device_CreateBindingTable(DML_DEVICE, const DML_BINDING_TABLE_DESC *desc, REFIID riid, void **out)
+{
+    static const char method[] = "IDMLDevice::CreateBindingTable";
+    struct dml_device *device = dml_device_from(iface);
+    HRESULT hr = dml_create_begin_strict(device, method, out);
+    if (FAILED(hr))
+        return hr;
+    struct dml_binding_table *table = calloc(1, sizeof(*table));
+    if (!table)
+        return E_OUTOFMEMORY;
+    com_init(&table->base, &dml_binding_table_vtbl, &binding_table_class, &device->base);
+    hr = table_set(device, table, method, desc);
+    if (SUCCEEDED(hr))
+        return com_return(&table->base, riid, out);
+    com_Release(table);
+    return hr;
+}

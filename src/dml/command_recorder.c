@@ -1,0 +1,171 @@
+/* IDMLCommandRecorder: checks a dispatch and appends it to a command list. */
+#include "dml/dml.h"
+
+#include <stdlib.h>
+
+#include <DirectMLGuids.h>
+
+static const char method[] = "IDMLCommandRecorder::RecordDispatch";
+
+struct record {
+    struct dml_device *device;
+    ID3D12CommandList *list;
+    struct dml_pageable *dispatchable;
+    struct dml_binding_table *table;
+};
+
+/* ---- what is bound, as the table last wrote it ---- */
+
+static uint64_t table_bound(const void *context, uint32_t descriptor)
+{
+    const struct dml_binding_table *table = context;
+    return table->buffers[descriptor].resource_id ? table->buffers[descriptor].size : 0;
+}
+
+static struct dml_range table_range(const void *context, uint32_t descriptor)
+{
+    const struct dml_binding_table *table = context;
+    return (struct dml_range){ table->buffers[descriptor].resource_id, table->buffers[descriptor].offset };
+}
+
+static struct dml_range table_place(const void *context, uint32_t descriptor)
+{
+    const struct dml_binding_table *table = context;
+    return (struct dml_range){ table->places[descriptor].memory, table->places[descriptor].offset };
+}
+
+static bool find_missing(const struct record *record, char *message)
+{
+    const struct dml_compiled_operator *op = dml_as_compiled(record->dispatchable);
+    const struct dml_initializer *initializer = dml_as_initializer(record->dispatchable);
+    struct dml_missing missing;
+    bool found = op ? dml_missing_execution(op, table_bound, record->table, &missing)
+                    : dml_missing_initialization(initializer->targets, initializer->target_count, table_bound,
+                                                 record->table, &missing);
+    if (found)
+        dml_missing_print(&missing, message);
+    return found;
+}
+
+static bool find_hazard(const struct record *record, dml_range_fn *range, char *message)
+{
+    const struct dml_compiled_operator *op = dml_as_compiled(record->dispatchable);
+    const struct dml_initializer *initializer = dml_as_initializer(record->dispatchable);
+    return op ? dml_hazard_execution(op, range, record->table, message)
+              : dml_hazard_initialization(initializer->targets, initializer->target_count, range, record->table,
+                                          message);
+}
+
+/* Operators compiled for late binding are checked when they are executed. */
+static bool check_bindings(const struct record *record)
+{
+    const struct dml_compiled_operator *op = dml_as_compiled(record->dispatchable);
+    char message[DML_ERROR_BYTES];
+    if (op && dml_compiled_volatile(op))
+        return true;
+    if (find_missing(record, message) || find_hazard(record, table_range, message)) {
+        dml_device_remove(record->device, record->table, E_INVALIDARG, "%s: %s", method, message);
+        return false;
+    }
+    /* Programs alias placed resources on purpose: this is for the debug layer only. */
+    if (record->device->debug && op && find_hazard(record, table_place, message))
+        dml_warn(record->device, record->table, "%s: in one heap, %s", method, message);
+    return true;
+}
+
+/* ---- the call ---- */
+
+static bool check_arguments(const struct record *record, IDMLDispatchable *dispatchable, IDMLBindingTable *table)
+{
+    const char *error = NULL;
+    if (!record->list)
+        error = "commandList is NULL";
+    else if (!record->dispatchable)
+        error = dispatchable ? "dispatchable is no object of this device" : "dispatchable is NULL";
+    else if (!record->table)
+        error = table ? "bindings is no binding table of this device" : "bindings is NULL";
+    else if (record->table->dispatchable && record->table->dispatchable != record->dispatchable)
+        error = "the binding table was made for another dispatchable";
+    if (error)
+        dml_device_remove(record->device, NULL, E_INVALIDARG, "%s: %s", method, error);
+    return !error && dml_binding_table_ready(record->table, method);
+}
+
+static void check_residency(const struct record *record)
+{
+    if (atomic_load(&record->dispatchable->residency) > 0)
+        return;
+    dml_warn(record->device, record->dispatchable, "%s: the dispatchable is evicted; it is made resident", method);
+    atomic_store(&record->dispatchable->residency, 1);
+}
+
+static bool append(const struct record *record)
+{
+    struct dml_device *device = record->device;
+    struct adapter_dispatch *dispatch = dml_dispatch_create(record->dispatchable);
+    BOOL in_force = TRUE;
+    HRESULT hr = E_OUTOFMEMORY;
+    if (dispatch) {
+        hr = device->d3d12->lpVtbl->RecordDispatch(device->d3d12, record->list, dispatch, record->table->gpu,
+                                                   record->table->descriptor_count, &in_force);
+        dispatch->ops->unref(dispatch);
+    }
+    if (SUCCEEDED(hr) && in_force)
+        return true;
+    const char *why = hr == E_OUTOFMEMORY ? "no memory"
+                      : !in_force         ? "the heap of GPUDescriptorHandle is not set by SetDescriptorHeaps"
+                                          : "commandList is not an open DIRECT or COMPUTE list of the parent device";
+    if (SUCCEEDED(hr))
+        dml_error(device, record->table, "%s: %s", method, why);
+    else
+        dml_device_remove(device, record->table, hr == E_OUTOFMEMORY ? hr : E_INVALIDARG, "%s: %s", method, why);
+    return SUCCEEDED(hr);
+}
+
+static void dml_command_recorder_RecordDispatch(IDMLCommandRecorder *iface, ID3D12CommandList *list,
+                                                IDMLDispatchable *dispatchable, IDMLBindingTable *table)
+{
+    struct dml_device *device = dml_parent(iface);
+    struct record record = { device, list, dml_child(device, dispatchable, &dml_compiled_operator_vtbl),
+                             dml_child(device, table, &dml_binding_table_vtbl) };
+    if (!record.dispatchable)
+        record.dispatchable = dml_child(device, dispatchable, &dml_initializer_vtbl);
+    bool good = !dml_device_removed(device) && check_arguments(&record, dispatchable, table) && check_bindings(&record);
+    if (good) {
+        check_residency(&record);
+        good = append(&record);
+    }
+    /* A list that lacks work must not look sound to those who check only the list. */
+    if (!good && list)
+        device->d3d12->lpVtbl->PoisonCommandList(device->d3d12, list);
+}
+
+const IDMLCommandRecorderVtbl dml_command_recorder_vtbl = {
+    COM_CHILD_METHODS,
+    .RecordDispatch = dml_command_recorder_RecordDispatch,
+};
+
+static void command_recorder_destroy(struct com_object *object)
+{
+    com_finish(object);
+    free(object);
+}
+
+static const IID *const command_recorder_iids[] = { &IID_IDMLObject, &IID_IDMLDeviceChild, &IID_IDMLCommandRecorder,
+                                                    NULL };
+
+static const struct com_class command_recorder_class = { "IDMLCommandRecorder", command_recorder_iids,
+                                                         command_recorder_destroy, NULL };
+
+HRESULT dml_device_CreateCommandRecorder(DML_DEVICE, REFIID riid, void **out)
+{
+    struct dml_device *device = dml_device_from(iface);
+    HRESULT hr = dml_create_begin_strict(device, "IDMLDevice::CreateCommandRecorder", out);
+    if (FAILED(hr))
+        return hr;
+    struct com_object *recorder = calloc(1, sizeof(*recorder));
+    if (!recorder)
+        return E_OUTOFMEMORY;
+    com_init(recorder, &dml_command_recorder_vtbl, &command_recorder_class, &device->base);
+    return com_return(recorder, riid, out);
+}

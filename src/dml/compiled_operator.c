@@ -1,0 +1,277 @@
+/* IDMLCompiledOperator: a description or a graph, turned into a program for the device's adapter. */
+#include "dml/dispatch_spirv.h"
+
+#include <stdlib.h>
+
+#include <DirectMLGuids.h>
+
+
+#define FLAGS_KNOWN                                                                                                    \
+    (DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION | DML_EXECUTION_FLAG_DISABLE_META_COMMANDS |                  \
+     DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE)
+
+static void compiled_operator_destroy(struct com_object *object)
+{
+    struct dml_compiled_operator *op = (struct dml_compiled_operator *)object;
+    if (op->program.plan)
+        graph_plan_destroy(op->program.plan);
+    if (op->program.spirv)
+        dml_spirv_destroy(dml_parent(op), op->program.spirv);
+    if (op->op)
+        com_unkeep(&op->op->base);
+    free(op->inputs);
+    free(op->outputs);
+    com_finish(object);
+    free(op);
+}
+
+static const IID *const compiled_operator_iids[] = {
+    &IID_IDMLObject, &IID_IDMLDeviceChild, &IID_IDMLPageable, &IID_IDMLDispatchable, &IID_IDMLCompiledOperator, NULL,
+};
+
+static const struct com_class compiled_operator_class = { "IDMLCompiledOperator", compiled_operator_iids,
+                                                          compiled_operator_destroy, NULL };
+
+static DML_BINDING_PROPERTIES dml_compiled_operator_GetBindingProperties(IDMLCompiledOperator *iface)
+{
+    const struct dml_compiled_operator *op = (const struct dml_compiled_operator *)iface;
+    return (DML_BINDING_PROPERTIES){ BASE_MAX(op->descriptor_count, 1), op->program.temp_bytes,
+                                     op->program.persistent_bytes };
+}
+
+const IDMLCompiledOperatorVtbl dml_compiled_operator_vtbl = {
+    COM_CHILD_METHODS,
+    .GetBindingProperties = dml_compiled_operator_GetBindingProperties,
+};
+
+/* ---- slots ---- */
+
+static struct dml_slot slot_of(const DML_BUFFER_TENSOR_DESC *tensor)
+{
+    if (!tensor)
+        return (struct dml_slot){ .expect = DML_EXPECT_NOTHING };
+    return (struct dml_slot){
+        .expect = tensor->Flags & DML_TENSOR_FLAG_OWNED_BY_DML ? DML_EXPECT_OWNED : DML_EXPECT_BUFFER,
+        .alignment = BASE_MAX(tensor->GuaranteedBaseOffsetAlignment, DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT),
+        .bytes = tensor->TotalTensorSizeInBytes,
+    };
+}
+
+static bool allocate_slots(struct dml_compiled_operator *op, uint32_t inputs, uint32_t outputs)
+{
+    op->input_count = inputs;
+    op->output_count = outputs;
+    op->inputs = calloc((size_t)inputs + 1, sizeof(*op->inputs));
+    op->outputs = calloc((size_t)outputs + 1, sizeof(*op->outputs));
+    return op->inputs && op->outputs;
+}
+
+/* Numbers the descriptors, once the program's sizes are known. */
+static void place_descriptors(struct dml_compiled_operator *op)
+{
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        if (op->inputs[i].expect == DML_EXPECT_BUFFER)
+            op->inputs[i].descriptor = op->bound_inputs++;
+        else if (op->inputs[i].expect == DML_EXPECT_OWNED)
+            op->inputs[i].descriptor = op->owned_count++;
+    }
+    for (uint32_t i = 0; i < op->output_count; i++)
+        if (op->outputs[i].expect == DML_EXPECT_BUFFER)
+            op->outputs[i].descriptor = op->bound_inputs + op->bound_outputs++;
+    op->descriptor_count = op->bound_inputs + op->bound_outputs;
+    op->temp_descriptor = op->program.temp_bytes ? op->descriptor_count++ : GRAPH_NONE;
+    op->persistent_descriptor = op->program.persistent_bytes ? op->descriptor_count++ : GRAPH_NONE;
+    op->needs_initialization = op->program.persistent_bytes || op->owned_count;
+}
+
+bool dml_compiled_in_place(const struct dml_compiled_operator *op, uint32_t input, uint32_t output)
+{
+    if (!op->op || !schema_in_place_allowed(op->op->desc->op, input, output))
+        return false;
+    const DML_BUFFER_TENSOR_DESC *from = op->op->desc->inputs[input], *to = op->op->desc->outputs[output];
+    uint32_t from_strides[SCHEMA_MAX_RANK], to_strides[SCHEMA_MAX_RANK];
+    if (from->DimensionCount != to->DimensionCount ||
+        schema_data_type_bits(from->DataType) != schema_data_type_bits(to->DataType))
+        return false;
+    /* Each element must be read where its result goes. */
+    schema_tensor_strides(from, from_strides);
+    schema_tensor_strides(to, to_strides);
+    for (uint32_t i = 0; i < to->DimensionCount; i++)
+        if (from->Sizes[i] != to->Sizes[i] || (to->Sizes[i] > 1 && from_strides[i] != to_strides[i]))
+            return false;
+    return true;
+}
+
+/* ---- programs ---- */
+
+static HRESULT compile_host(struct dml_compiled_operator *op, struct graph *graph, const struct graph_options *options,
+                            char *error)
+{
+    struct dml_program *program = &op->program;
+    HRESULT hr = graph_plan_create(graph, options, &program->plan, error);
+    if (FAILED(hr))
+        return hr;
+    program->temp_bytes = base_align_up(program->plan->temp_bytes, DML_TEMPORARY_BUFFER_ALIGNMENT);
+    if (program->plan->persistent_bytes)
+        program->persistent_bytes =
+            base_align_up(program->plan->persistent_bytes, DML_PERSISTENT_BUFFER_ALIGNMENT) + DML_TAG_BYTES;
+    return S_OK;
+}
+
+static HRESULT compile_spirv(struct dml_compiled_operator *op, struct graph *graph, const struct graph_options *options,
+                             char *error)
+{
+    struct dml_program *program = &op->program;
+    HRESULT hr = dml_spirv_create(dml_parent(op), graph, options, &program->spirv, error);
+    if (FAILED(hr))
+        return hr;
+    dml_spirv_sizes(program->spirv, &program->temp_bytes, &program->persistent_bytes);
+    program->temp_bytes = base_align_up(program->temp_bytes, DML_TEMPORARY_BUFFER_ALIGNMENT);
+    program->persistent_bytes = base_align_up(program->persistent_bytes, DML_PERSISTENT_BUFFER_ALIGNMENT);
+    return S_OK;
+}
+
+static HRESULT compile_graph(struct dml_compiled_operator *op, struct graph *graph, char *error)
+{
+    struct dml_device *device = dml_parent(op);
+    bool host = device->adapter->kind == ADAPTER_HOST;
+    struct graph_options options;
+    graph_options_init(&options, host, device->threads);
+    dml_trace_graph(device->trace, op->what, op->id, "before passes", graph);
+    HRESULT hr = graph_run_passes(graph, &options);
+    dml_trace_graph(device->trace, op->what, op->id, "after passes", graph);
+    if (SUCCEEDED(hr))
+        hr = host ? compile_host(op, graph, &options, error) : compile_spirv(op, graph, &options, error);
+    if (SUCCEEDED(hr))
+        place_descriptors(op);
+    return hr;
+}
+
+static struct dml_compiled_operator *compiled_operator_new(struct dml_device *device, const char *what, uint32_t flags)
+{
+    static _Atomic uint64_t last_id;
+    struct dml_compiled_operator *op = calloc(1, sizeof(*op));
+    if (!op)
+        return NULL;
+    com_init(&op->pageable.base, &dml_compiled_operator_vtbl, &compiled_operator_class, &device->base);
+    atomic_init(&op->pageable.residency, 1);
+    atomic_init(&op->initialized, 0);
+    atomic_init(&op->warned, false);
+    op->id = atomic_fetch_add(&last_id, 1) + 1;
+    op->what = what;
+    op->flags = flags;
+    return op;
+}
+
+static HRESULT flags_check(struct dml_device *device, const char *method, DML_EXECUTION_FLAGS flags)
+{
+    if (!((unsigned)flags & ~(unsigned)FLAGS_KNOWN))
+        return S_OK;
+    return dml_fail(device, NULL, E_INVALIDARG, "%s: flags 0x%x has bits other than 0x%x", method, (unsigned)flags,
+                    (unsigned)FLAGS_KNOWN);
+}
+
+/* Says why, destroys the operator. */
+static HRESULT compile_failed(struct dml_device *device, const char *method, struct dml_compiled_operator *op,
+                              HRESULT hr, const char *error)
+{
+    dml_error(device, NULL, "%s: %s: %s (0x%08x)", method, op->what,
+              *error                    ? error
+              : hr == E_OUTOFMEMORY ? "no memory"
+                                        : "cannot be compiled",
+              (unsigned)hr);
+    com_Release(op);
+    return hr;
+}
+
+/* ---- IDMLDevice::CompileOperator ---- */
+
+static HRESULT compile_operator(struct dml_compiled_operator *op, struct dml_operator *source, char *error)
+{
+    const struct schema_desc *desc = source->desc;
+    struct graph graph;
+    com_keep(&source->base);
+    op->op = source;
+    if (!allocate_slots(op, desc->input_count, desc->output_count))
+        return E_OUTOFMEMORY;
+    for (uint32_t i = 0; i < desc->input_count; i++)
+        op->inputs[i] = slot_of(desc->inputs[i]);
+    for (uint32_t i = 0; i < desc->output_count; i++)
+        op->outputs[i] = slot_of(desc->outputs[i]);
+    HRESULT hr = graph_from_operator(&graph, desc, op->flags, error);
+    if (FAILED(hr))
+        return hr;
+    hr = compile_graph(op, &graph, error);
+    graph_finish(&graph);
+    return hr;
+}
+
+HRESULT dml_device_CompileOperator(DML_DEVICE, IDMLOperator *op_iface, DML_EXECUTION_FLAGS flags, REFIID riid,
+                                   void **out)
+{
+    static const char method[] = "IDMLDevice::CompileOperator";
+    struct dml_device *device = dml_device_from(iface);
+    char error[DML_ERROR_BYTES] = "";
+    HRESULT hr = dml_create_begin(device, out);
+    if (FAILED(hr))
+        return hr;
+    struct dml_operator *source = dml_child(device, op_iface, &dml_operator_vtbl);
+    if (!source)
+        return dml_fail(device, NULL, E_INVALIDARG, "%s: op is %s", method,
+                        op_iface ? "no operator of this device" : "NULL");
+    hr = flags_check(device, method, flags);
+    if (FAILED(hr))
+        return hr;
+    struct dml_compiled_operator *op = compiled_operator_new(device, source->desc->op->name, flags);
+    if (!op)
+        return E_OUTOFMEMORY;
+    hr = compile_operator(op, source, error);
+    if (FAILED(hr))
+        return compile_failed(device, method, op, hr, error);
+    return com_return(&op->pageable.base, riid, out);
+}
+
+/* ---- IDMLDevice1::CompileGraph ---- */
+
+static HRESULT compile_checked_graph(struct dml_compiled_operator *op, const DML_GRAPH_DESC *desc,
+                                     const struct dml_graph *checked, char *error)
+{
+    struct graph graph;
+    if (!allocate_slots(op, desc->InputCount, desc->OutputCount))
+        return E_OUTOFMEMORY;
+    memcpy(op->inputs, checked->inputs, desc->InputCount * sizeof(*op->inputs));
+    memcpy(op->outputs, checked->outputs, desc->OutputCount * sizeof(*op->outputs));
+    HRESULT hr = graph_from_desc(&graph, desc, checked->nodes, op->flags, error);
+    if (FAILED(hr))
+        return hr;
+    hr = compile_graph(op, &graph, error);
+    graph_finish(&graph);
+    return hr;
+}
+
+HRESULT dml_device_CompileGraph(DML_DEVICE, const DML_GRAPH_DESC *desc, DML_EXECUTION_FLAGS flags, REFIID riid,
+                                void **out)
+{
+    static const char method[] = "IDMLDevice1::CompileGraph";
+    struct dml_device *device = dml_device_from(iface);
+    struct dml_compiled_operator *op = NULL;
+    struct dml_graph checked;
+    char error[DML_ERROR_BYTES] = "";
+    HRESULT hr = dml_create_begin(device, out);
+    if (FAILED(hr))
+        return hr;
+    if (!desc)
+        return dml_fail(device, NULL, E_INVALIDARG, "%s: desc is NULL", method);
+    hr = flags_check(device, method, flags);
+    if (FAILED(hr))
+        return hr;
+    hr = dml_graph_check(device, desc, &checked);
+    if (SUCCEEDED(hr)) {
+        op = compiled_operator_new(device, "graph", flags);
+        hr = op ? compile_checked_graph(op, desc, &checked, error) : E_OUTOFMEMORY;
+    }
+    dml_graph_finish(&checked);
+    if (op && FAILED(hr))
+        return compile_failed(device, method, op, hr, error);
+    return op ? com_return(&op->pageable.base, riid, out) : hr;
+}

@@ -1,0 +1,66 @@
+/* IDMLDevice::CheckFeatureSupport. */
+#include "dml/dml.h"
+
+static HRESULT sizes_check(struct dml_device *device, const char *feature, UINT query_size, const void *query,
+                           UINT wanted_query, UINT data_size, const void *data, UINT wanted_data)
+{
+    if (query && data && query_size == wanted_query && data_size == wanted_data)
+        return S_OK;
+    return dml_fail(device, NULL, E_INVALIDARG,
+                    "IDMLDevice::CheckFeatureSupport: %s takes a query of %u bytes and data of %u bytes, not %s%u and "
+                    "%s%u",
+                    feature, wanted_query, wanted_data, query ? "" : "NULL with ", query_size,
+                    data ? "" : "NULL with ", data_size);
+}
+
+static HRESULT data_type_support(struct dml_device *device, const DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT *query,
+                                 DML_FEATURE_DATA_TENSOR_DATA_TYPE_SUPPORT *data)
+{
+    /* UNKNOWN is answered like any type: clients ask for all of 0 to 13 and stop at a failure. */
+    if ((unsigned)query->DataType > DML_TENSOR_DATA_TYPE_INT4)
+        return dml_fail(device, NULL, E_INVALIDARG,
+                        "IDMLDevice::CheckFeatureSupport: TENSOR_DATA_TYPE_SUPPORT: DataType %d is no data type",
+                        (int)query->DataType);
+    data->IsSupported = query->DataType && (schema_all_types(DML_HIGHEST_LEVEL) >> query->DataType & 1);
+    return S_OK;
+}
+
+static HRESULT feature_levels(struct dml_device *device, const DML_FEATURE_QUERY_FEATURE_LEVELS *query,
+                              DML_FEATURE_DATA_FEATURE_LEVELS *data)
+{
+    uint32_t best = 0;
+    if (!query->RequestedFeatureLevelCount || !query->RequestedFeatureLevels)
+        return dml_fail(device, NULL, E_INVALIDARG,
+                        "IDMLDevice::CheckFeatureSupport: FEATURE_LEVELS: the list is empty or NULL");
+    for (UINT i = 0; i < query->RequestedFeatureLevelCount; i++) {
+        uint32_t level = (uint32_t)query->RequestedFeatureLevels[i];
+        if (level <= DML_HIGHEST_LEVEL && schema_feature_level_known(level))
+            best = BASE_MAX(best, level);
+    }
+    if (!best)
+        return DXGI_ERROR_UNSUPPORTED;
+    data->MaxSupportedFeatureLevel = (DML_FEATURE_LEVEL)best;
+    return S_OK;
+}
+
+HRESULT dml_device_CheckFeatureSupport(DML_DEVICE, DML_FEATURE feature, UINT query_size, const void *query,
+                                       UINT data_size, void *data)
+{
+    struct dml_device *device = dml_device_from(iface);
+    HRESULT hr = S_OK;
+    if (dml_device_removed(device))
+        return DXGI_ERROR_DEVICE_REMOVED;
+    if (feature == DML_FEATURE_TENSOR_DATA_TYPE_SUPPORT) {
+        hr = sizes_check(device, "TENSOR_DATA_TYPE_SUPPORT", query_size, query,
+                         sizeof(DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT), data_size, data,
+                         sizeof(DML_FEATURE_DATA_TENSOR_DATA_TYPE_SUPPORT));
+        return FAILED(hr) ? hr : data_type_support(device, query, data);
+    }
+    if (feature == DML_FEATURE_FEATURE_LEVELS) {
+        hr = sizes_check(device, "FEATURE_LEVELS", query_size, query, sizeof(DML_FEATURE_QUERY_FEATURE_LEVELS),
+                         data_size, data, sizeof(DML_FEATURE_DATA_FEATURE_LEVELS));
+        return FAILED(hr) ? hr : feature_levels(device, query, data);
+    }
+    return dml_fail(device, NULL, DXGI_ERROR_UNSUPPORTED, "IDMLDevice::CheckFeatureSupport: %d is no feature",
+                    (int)feature);
+}

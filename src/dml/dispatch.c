@@ -1,0 +1,314 @@
+/* What a recorded dispatch runs. It is a snapshot: the binding table may go, an initializer may be reset. Descriptors
+ * come resolved from the list, so running one looks nothing up, locks nothing and allocates nothing. */
+#include "dml/dispatch_spirv.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/parallel.h"
+
+#define STACK_SLOTS 64
+
+/* Room to put a dispatch's buffers in order of its slots. */
+union room {
+    void *host;
+    struct adapter_binding device;
+};
+
+struct dml_dispatch {
+    struct adapter_dispatch base;
+    atomic_uint refs;
+    struct dml_compiled_operator *op;    /* kept; NULL for an initializer's */
+    struct dml_initializer *initializer; /* kept; NULL for an operator's */
+    atomic_bool ran;
+    union room *room; /* for more than STACK_SLOTS slots, else NULL */
+    uint32_t target_count;
+    struct dml_target targets[]; /* of an initializer; their operators are kept */
+};
+
+static const struct adapter_dispatch_ops dispatch_ops;
+
+static struct dml_dispatch *dispatch_from(struct adapter_dispatch *base)
+{
+    return container_of(base, struct dml_dispatch, base);
+}
+
+static struct dml_device *dispatch_device(const struct dml_dispatch *dispatch)
+{
+    return dispatch->op ? dml_parent(dispatch->op) : dml_parent(dispatch->initializer);
+}
+
+/* ---- life ---- */
+
+static uint32_t slots_needed(const struct dml_dispatch *dispatch)
+{
+    uint32_t slots = 0;
+    if (dispatch->op)
+        return dispatch->op->input_count + dispatch->op->output_count;
+    for (uint32_t i = 0; i < dispatch->target_count; i++)
+        slots = BASE_MAX(slots, dispatch->targets[i].op->input_count);
+    return slots;
+}
+
+static void dispatch_destroy(struct dml_dispatch *dispatch)
+{
+    for (uint32_t i = 0; i < dispatch->target_count; i++)
+        com_unkeep(&dispatch->targets[i].op->pageable.base);
+    if (dispatch->initializer && !atomic_load(&dispatch->ran))
+        atomic_fetch_sub(&dispatch->initializer->waiting, 1);
+    if (dispatch->initializer)
+        com_unkeep(&dispatch->initializer->pageable.base);
+    if (dispatch->op)
+        com_unkeep(&dispatch->op->pageable.base);
+    free(dispatch->room);
+    free(dispatch);
+}
+
+static void snapshot_targets(struct dml_dispatch *dispatch, struct dml_initializer *initializer)
+{
+    dispatch->initializer = initializer;
+    dispatch->target_count = initializer->target_count;
+    for (uint32_t i = 0; i < initializer->target_count; i++) {
+        dispatch->targets[i] = initializer->targets[i];
+        com_keep(&dispatch->targets[i].op->pageable.base);
+    }
+    atomic_fetch_add(&initializer->waiting, 1);
+}
+
+struct adapter_dispatch *dml_dispatch_create(struct dml_pageable *dispatchable)
+{
+    struct dml_initializer *initializer = dml_as_initializer(dispatchable);
+    uint32_t targets = initializer ? initializer->target_count : 0;
+    struct dml_dispatch *dispatch = calloc(1, sizeof(*dispatch) + targets * sizeof(*dispatch->targets));
+    if (!dispatch)
+        return NULL;
+    dispatch->base.ops = &dispatch_ops;
+    atomic_init(&dispatch->refs, 1);
+    atomic_init(&dispatch->ran, false);
+    com_keep(&dispatchable->base);
+    dispatch->op = dml_as_compiled(dispatchable);
+    if (initializer)
+        snapshot_targets(dispatch, initializer);
+    uint32_t slots = slots_needed(dispatch);
+    if (slots <= STACK_SLOTS)
+        return &dispatch->base;
+    dispatch->room = calloc(slots, sizeof(*dispatch->room));
+    if (dispatch->room)
+        return &dispatch->base;
+    dispatch_destroy(dispatch);
+    return NULL;
+}
+
+static void dispatch_ref(struct adapter_dispatch *base)
+{
+    atomic_fetch_add(&dispatch_from(base)->refs, 1);
+}
+
+static void dispatch_unref(struct adapter_dispatch *base)
+{
+    if (atomic_fetch_sub(&dispatch_from(base)->refs, 1) == 1)
+        dispatch_destroy(dispatch_from(base));
+}
+
+/* ---- at submission ---- */
+
+static uint64_t binding_bound(const void *context, uint32_t descriptor)
+{
+    const struct adapter_binding *binding = (const struct adapter_binding *)context + descriptor;
+    return binding->memory ? binding->size : 0;
+}
+
+/* Which resource a range came through is not known any more: bytes count. */
+static struct dml_range binding_range(const void *context, uint32_t descriptor)
+{
+    const struct adapter_binding *binding = (const struct adapter_binding *)context + descriptor;
+    return (struct dml_range){ (uintptr_t)binding->memory, binding->offset };
+}
+
+static HRESULT dispatch_check(struct adapter_dispatch *base, const struct adapter_binding *bindings, uint32_t count,
+                              char *message)
+{
+    struct dml_dispatch *dispatch = dispatch_from(base);
+    const struct dml_compiled_operator *op = dispatch->op;
+    struct dml_missing missing;
+    bool lacks = op ? dml_missing_execution(op, binding_bound, bindings, &missing)
+                    : dml_missing_initialization(dispatch->targets, dispatch->target_count, binding_bound, bindings,
+                                                 &missing);
+    (void)count; /* that of RecordDispatch: the descriptors that the program has */
+    if (lacks) {
+        char text[DML_ERROR_BYTES];
+        dml_missing_print(&missing, text);
+        snprintf(message, 512, "%.380s in descriptor %u of its range; descriptors written elsewhere must be copied here",
+                 text, missing.descriptor);
+        return E_INVALIDARG;
+    }
+    if (op && dml_compiled_volatile(op) && dml_hazard_execution(op, binding_range, bindings, message))
+        return E_INVALIDARG;
+    if (op && !atomic_load(&op->pageable.base.refs))
+        dml_error(dispatch_device(dispatch), dispatch->op,
+                  "ID3D12CommandQueue::ExecuteCommandLists: a dispatch of the released %s; it is executed", op->what);
+    return S_OK;
+}
+
+/* ---- execution ---- */
+
+static bool dispatch_first_run(struct dml_dispatch *dispatch)
+{
+    return !atomic_load(&dispatch->ran) && !atomic_exchange(&dispatch->ran, true);
+}
+
+static void *host_address(const struct adapter_binding *binding)
+{
+    return (char *)binding->memory->host + binding->offset;
+}
+
+/* NULL: there is none. */
+static void *host_resource(const struct adapter_binding *bindings, uint32_t descriptor)
+{
+    return descriptor == GRAPH_NONE ? NULL : host_address(&bindings[descriptor]);
+}
+
+static uint64_t *host_tag(const struct dml_compiled_operator *op, void *persistent)
+{
+    return (uint64_t *)((char *)persistent + op->program.persistent_bytes - DML_TAG_BYTES);
+}
+
+/* Initialisation is seen when it has run, since it may be recorded in the same list. */
+static HRESULT check_initialized(struct dml_compiled_operator *op)
+{
+    if (atomic_load(&op->initialized))
+        return S_OK;
+    if (op->needs_initialization) {
+        dml_device_remove_parent(dml_parent(op), op, E_INVALIDARG, "%s is executed before its initialisation", op->what);
+        return E_INVALIDARG;
+    }
+    if (!atomic_exchange(&op->warned, true))
+        dml_warn(dml_parent(op), op, "%s is executed without an initialisation; it needs none", op->what);
+    return S_OK;
+}
+
+static void note_initialized(struct dml_compiled_operator *op)
+{
+    if (atomic_fetch_add(&op->initialized, 1))
+        dml_error(dml_parent(op), op, "%s is initialised more than once; the new persistent resource counts", op->what);
+}
+
+static HRESULT run_operator(struct dml_compiled_operator *op, const struct adapter_binding *bindings, union room *room)
+{
+    HRESULT hr = check_initialized(op);
+    if (FAILED(hr))
+        return hr;
+    void **inputs = &room[0].host, **outputs = inputs + op->input_count;
+    for (uint32_t i = 0; i < op->input_count; i++)
+        inputs[i] = op->inputs[i].expect == DML_EXPECT_BUFFER ? host_address(&bindings[op->inputs[i].descriptor]) : NULL;
+    for (uint32_t i = 0; i < op->output_count; i++)
+        outputs[i] =
+            op->outputs[i].expect == DML_EXPECT_BUFFER ? host_address(&bindings[op->outputs[i].descriptor]) : NULL;
+    void *persistent = host_resource(bindings, op->persistent_descriptor);
+    if (persistent && *host_tag(op, persistent) != op->id) {
+        dml_device_remove_parent(dml_parent(op), op, E_INVALIDARG,
+                                 "%s: the bound persistent resource was not initialised for this operator", op->what);
+        return E_INVALIDARG;
+    }
+    struct graph_buffers buffers = { inputs, outputs, host_resource(bindings, op->temp_descriptor), persistent };
+    graph_plan_run(op->program.plan, &buffers, dml_trace_tracer(dml_parent(op)->trace));
+    return S_OK;
+}
+
+static void run_target(const struct dml_target *target, const struct adapter_binding *bindings, union room *room)
+{
+    struct dml_compiled_operator *op = target->op;
+    void **owned = &room[0].host;
+    for (uint32_t i = 0; i < op->input_count; i++)
+        owned[i] = op->inputs[i].expect == DML_EXPECT_OWNED
+                       ? host_address(&bindings[target->first + op->inputs[i].descriptor])
+                       : NULL;
+    void *persistent = host_resource(bindings, dml_target_persistent(target));
+    note_initialized(op);
+    graph_plan_initialize(op->program.plan, owned, persistent);
+    if (persistent)
+        *host_tag(op, persistent) = op->id;
+}
+
+static HRESULT dispatch_run(struct adapter_dispatch *base, const struct adapter_binding *bindings, uint32_t count)
+{
+    struct dml_dispatch *dispatch = dispatch_from(base);
+    union room stack[STACK_SLOTS], *room = dispatch->room ? dispatch->room : stack;
+    uint32_t threads = dispatch_device(dispatch)->threads;
+    (void)count;
+    /* This library has its own record of the calling thread's team. */
+    if (base_parallel_threads() != threads)
+        base_parallel_set_threads(threads);
+    if (dispatch->op)
+        return run_operator(dispatch->op, bindings, room);
+    for (uint32_t i = 0; i < dispatch->target_count; i++)
+        run_target(&dispatch->targets[i], bindings, room);
+    if (dispatch_first_run(dispatch))
+        atomic_fetch_sub(&dispatch->initializer->waiting, 1);
+    return S_OK;
+}
+
+/* ---- the same for compute pipelines ---- */
+
+static struct adapter_binding device_resource(const struct adapter_binding *bindings, uint32_t descriptor)
+{
+    return descriptor == GRAPH_NONE ? (struct adapter_binding){ 0 } : bindings[descriptor];
+}
+
+static void device_slots(const struct dml_slot *slots, uint32_t count, enum dml_expect expect,
+                         const struct adapter_binding *bindings, union room *out)
+{
+    struct adapter_binding *to = &out[0].device;
+    for (uint32_t i = 0; i < count; i++)
+        to[i] = device_resource(bindings, slots[i].expect == expect ? slots[i].descriptor : GRAPH_NONE);
+}
+
+static HRESULT encode_operator(struct dml_compiled_operator *op, const struct adapter_binding *bindings,
+                               union room *room, struct adapter_encoder *encoder)
+{
+    union room *outputs = room + op->input_count;
+    HRESULT hr = check_initialized(op);
+    if (FAILED(hr))
+        return hr;
+    device_slots(op->inputs, op->input_count, DML_EXPECT_BUFFER, bindings, room);
+    device_slots(op->outputs, op->output_count, DML_EXPECT_BUFFER, bindings, outputs);
+    struct dml_spirv_buffers buffers = { &room[0].device, &outputs[0].device,
+                                         device_resource(bindings, op->temp_descriptor),
+                                         device_resource(bindings, op->persistent_descriptor) };
+    return dml_spirv_encode(op->program.spirv, &buffers, encoder);
+}
+
+static HRESULT encode_target(const struct dml_target *target, const struct adapter_binding *bindings, union room *room,
+                             struct adapter_encoder *encoder)
+{
+    struct dml_compiled_operator *op = target->op;
+    device_slots(op->inputs, op->input_count, DML_EXPECT_OWNED, bindings + target->first, room);
+    struct dml_spirv_buffers buffers = { .inputs = &room[0].device,
+                                         .persistent = device_resource(bindings, dml_target_persistent(target)) };
+    note_initialized(op);
+    return dml_spirv_encode_initialize(op->program.spirv, &buffers, encoder);
+}
+
+static HRESULT dispatch_encode(struct adapter_dispatch *base, const struct adapter_binding *bindings, uint32_t count,
+                               struct adapter_encoder *encoder)
+{
+    struct dml_dispatch *dispatch = dispatch_from(base);
+    union room stack[STACK_SLOTS], *room = dispatch->room ? dispatch->room : stack;
+    HRESULT hr = S_OK;
+    (void)count;
+    if (dispatch->op)
+        return encode_operator(dispatch->op, bindings, room, encoder);
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < dispatch->target_count; i++)
+        hr = encode_target(&dispatch->targets[i], bindings, room, encoder);
+    if (SUCCEEDED(hr) && dispatch_first_run(dispatch))
+        atomic_fetch_sub(&dispatch->initializer->waiting, 1);
+    return hr;
+}
+
+static const struct adapter_dispatch_ops dispatch_ops = {
+    .ref = dispatch_ref,
+    .unref = dispatch_unref,
+    .check = dispatch_check,
+    .run = dispatch_run,
+    .encode = dispatch_encode,
+};

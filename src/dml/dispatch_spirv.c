@@ -1,0 +1,41 @@
+/* A build without shaders: no graph has a program, so nothing can be encoded. */
+#include "dml/dispatch_spirv.h"
+
+#include <stdio.h>
+
+HRESULT dml_spirv_create(struct dml_device *device, struct graph *graph, const struct graph_options *options,
+                         struct dml_spirv **out, char *error)
+{
+    (void)graph;
+    (void)options;
+    *out = NULL;
+    snprintf(error, DML_ERROR_BYTES, "this build has no compute shaders for the adapter \"%s\"", device->adapter->name);
+    return DXGI_ERROR_UNSUPPORTED;
+}
+
+void dml_spirv_destroy(struct dml_device *device, struct dml_spirv *program)
+{
+    (void)device;
+    (void)program;
+}
+
+void dml_spirv_sizes(const struct dml_spirv *program, uint64_t *out_temp_bytes, uint64_t *out_persistent_bytes)
+{
+    (void)program;
+    *out_temp_bytes = *out_persistent_bytes = 0;
+}
+
+HRESULT dml_spirv_encode(const struct dml_spirv *program, const struct dml_spirv_buffers *buffers,
+                         struct adapter_encoder *encoder)
+{
+    (void)program;
+    (void)buffers;
+    (void)encoder;
+    return DXGI_ERROR_UNSUPPORTED;
+}
+
+HRESULT dml_spirv_encode_initialize(const struct dml_spirv *program, const struct dml_spirv_buffers *buffers,
+                                    struct adapter_encoder *encoder)
+{
+    return dml_spirv_encode(program, buffers, encoder);
+}

@@ -1,0 +1,28 @@
+/* The seam to programs of compute pipelines, for adapters of kind ADAPTER_SPIRV. A program is made from a graph after
+ * its passes, like a graph_plan, and encoded when its dispatch is executed. */
+#ifndef DML_DISPATCH_SPIRV_H
+#define DML_DISPATCH_SPIRV_H
+
+#include "dml/dml.h"
+
+struct dml_spirv;
+
+/* The buffers of one dispatch. Inputs and outputs by slot, entries without a buffer have memory NULL. */
+struct dml_spirv_buffers {
+    const struct adapter_binding *inputs, *outputs; /* initialisation: inputs are the owned ones, no outputs */
+    struct adapter_binding temp, persistent;
+};
+
+/* DXGI_ERROR_UNSUPPORTED with `error` (DML_ERROR_BYTES) filled when a part of the graph has no shader. */
+HRESULT dml_spirv_create(struct dml_device *device, struct graph *graph, const struct graph_options *options,
+                         struct dml_spirv **out, char *error);
+void dml_spirv_destroy(struct dml_device *device, struct dml_spirv *program);
+void dml_spirv_sizes(const struct dml_spirv *program, uint64_t *out_temp_bytes, uint64_t *out_persistent_bytes);
+
+/* On the queue's thread. */
+HRESULT dml_spirv_encode(const struct dml_spirv *program, const struct dml_spirv_buffers *buffers,
+                         struct adapter_encoder *encoder);
+HRESULT dml_spirv_encode_initialize(const struct dml_spirv *program, const struct dml_spirv_buffers *buffers,
+                                    struct adapter_encoder *encoder);
+
+#endif

@@ -1,0 +1,320 @@
+/* The objects behind DirectML's interfaces and what they offer each other. Fields without a remark never change after
+ * creation. Objects keep each other through com_keep, which applications' reference counts do not show. */
+#ifndef DML_DML_H
+#define DML_DML_H
+
+#include "com/com.h"
+#include "d3d12/private.h"
+#include "graph/ops.h"
+
+#include <DirectML.h>
+
+#define DML_HIGHEST_LEVEL DML_FEATURE_LEVEL_6_4
+#define DML_ERROR_BYTES   512  /* for reasons that lower layers write */
+#define DML_TAG_BYTES     256u /* at the end of a persistent buffer of the host: the operator's id */
+
+struct dml_trace;
+
+/* ---- device.c ---- */
+
+/* IDMLDebugDevice, served by its own pointer; the device's reference count. */
+struct dml_debug_face {
+    const void *lpVtbl;
+    struct dml_device *device;
+};
+
+struct dml_device {
+    struct com_object base; /* IDMLDevice1 */
+    struct dml_debug_face debug_face;
+    bool debug;           /* created with DML_CREATE_DEVICE_FLAG_DEBUG */
+    atomic_bool muted;    /* SetMuteDebugOutput */
+    ID3D12Device *parent; /* referenced */
+    AnydmlDevice *d3d12;  /* the same object's private interface, referenced */
+    const struct adapter_info *adapter;
+    uint32_t threads;
+    uint32_t descriptor_bytes; /* distance of two descriptor handles */
+    _Atomic(HRESULT) reason;   /* S_OK while alive; set once */
+    struct dml_trace *trace;   /* NULL: off */
+};
+
+extern const IDMLDevice1Vtbl dml_device_vtbl;
+extern const IDMLDebugDeviceVtbl dml_debug_device_vtbl;
+
+#define DML_DEVICE IDMLDevice1 *iface
+
+static inline struct dml_device *dml_device_from(void *iface)
+{
+    return iface;
+}
+
+static inline struct dml_device *dml_parent(void *object)
+{
+    return (struct dml_device *)((struct com_object *)object)->parent;
+}
+
+/* `iface` as the object of this device that has this method table; NULL for NULL, foreign objects, other devices. */
+static inline void *dml_child(struct dml_device *device, const void *iface, const void *vtbl)
+{
+    const struct com_object *object = iface;
+    return object && object->lpVtbl == vtbl && object->parent == &device->base ? (void *)object : NULL;
+}
+
+HRESULT dml_device_create(ID3D12Device *parent, AnydmlDevice *d3d12, bool debug, struct dml_device **out);
+
+/* ---- message.c. Texts start with the name of `object` (NULL: the device). Without the debug flag errors still go to
+ * stderr; warnings and remarks are for the debug layer alone. ---- */
+
+/* Returns hr. */
+HRESULT dml_fail(struct dml_device *device, void *object, HRESULT hr, const char *format, ...) BASE_PRINTF(4, 5);
+void dml_error(struct dml_device *device, void *object, const char *format, ...) BASE_PRINTF(3, 4);
+void dml_warn(struct dml_device *device, void *object, const char *format, ...) BASE_PRINTF(3, 4);
+void dml_info(struct dml_device *device, void *object, const char *format, ...) BASE_PRINTF(3, 4);
+
+/* ---- removal.c ---- */
+
+/* S_OK, or why the device is removed; looks at the Direct3D device too. */
+HRESULT dml_device_reason(struct dml_device *device);
+static inline bool dml_device_removed(struct dml_device *device)
+{
+    return dml_device_reason(device) != S_OK;
+}
+/* The first reason wins and is printed even without the debug flag. */
+void dml_device_remove(struct dml_device *device, void *object, HRESULT reason, const char *format, ...)
+    BASE_PRINTF(4, 5);
+/* An error found while a list executes: removes the Direct3D device, which every DirectML device over it notices. */
+void dml_device_remove_parent(struct dml_device *device, void *object, HRESULT reason, const char *format, ...)
+    BASE_PRINTF(4, 5);
+
+/* The first lines of creating methods: *out = NULL, then DXGI_ERROR_DEVICE_REMOVED or S_OK. */
+HRESULT dml_create_begin(struct dml_device *device, void **out);
+/* The same where out may not be NULL. */
+HRESULT dml_create_begin_strict(struct dml_device *device, const char *method, void **out);
+
+/* ---- device_methods: one file each ---- */
+
+HRESULT dml_device_CheckFeatureSupport(DML_DEVICE, DML_FEATURE feature, UINT query_size, const void *query,
+                                       UINT data_size, void *data);
+HRESULT dml_device_CreateOperator(DML_DEVICE, const DML_OPERATOR_DESC *desc, REFIID riid, void **out);
+HRESULT dml_device_CompileOperator(DML_DEVICE, IDMLOperator *op, DML_EXECUTION_FLAGS flags, REFIID riid, void **out);
+HRESULT dml_device_CompileGraph(DML_DEVICE, const DML_GRAPH_DESC *desc, DML_EXECUTION_FLAGS flags, REFIID riid,
+                                void **out);
+HRESULT dml_device_CreateOperatorInitializer(DML_DEVICE, UINT count, IDMLCompiledOperator *const *operators,
+                                             REFIID riid, void **out);
+HRESULT dml_device_CreateCommandRecorder(DML_DEVICE, REFIID riid, void **out);
+HRESULT dml_device_CreateBindingTable(DML_DEVICE, const DML_BINDING_TABLE_DESC *desc, REFIID riid, void **out);
+HRESULT dml_device_Evict(DML_DEVICE, UINT count, IDMLPageable *const *objects);
+HRESULT dml_device_MakeResident(DML_DEVICE, UINT count, IDMLPageable *const *objects);
+
+/* ---- operator.c ---- */
+
+struct dml_operator {
+    struct com_object base; /* IDMLOperator */
+    struct schema_desc *desc;
+};
+
+extern const IDMLOperatorVtbl dml_operator_vtbl;
+
+/* ---- compiled_operator.c ---- */
+
+/* What MakeResident and Evict count: compiled operators and initializers. */
+struct dml_pageable {
+    struct com_object base;
+    atomic_int residency;
+};
+
+enum dml_expect {
+    DML_EXPECT_NOTHING, /* an absent optional tensor, or an input that a graph does not use */
+    DML_EXPECT_BUFFER,
+    DML_EXPECT_OWNED, /* a buffer, but at initialisation */
+};
+
+/* One input or output. */
+struct dml_slot {
+    enum dml_expect expect;
+    uint32_t alignment;  /* of the offset */
+    uint64_t bytes;      /* least size */
+    uint32_t descriptor; /* BUFFER: in the operator's range; OWNED: among the owned inputs */
+    bool unused;         /* of a graph: a buffer bound here is ignored with a warning */
+};
+
+/* What a compiled operator runs: one of the two, by the adapter's kind. */
+struct dml_program {
+    struct graph_plan *plan;
+    struct dml_spirv *spirv;
+    uint64_t temp_bytes, persistent_bytes;
+};
+
+/* Its descriptors, in this order: inputs and outputs that expect a buffer, the temporary one when it has bytes, the
+ * persistent one when it has bytes. Slots that never hold anything have no descriptor, since what an earlier user left
+ * in one would be resolved at submission. */
+struct dml_compiled_operator {
+    struct dml_pageable pageable; /* IDMLCompiledOperator */
+    uint64_t id;                  /* no other operator of this process has it; marks the persistent buffer */
+    struct dml_operator *op;      /* kept; NULL for graphs */
+    const char *what;             /* "DML_OPERATOR_GEMM" or "graph": static */
+    uint32_t flags;               /* DML_EXECUTION_FLAGS */
+    uint32_t input_count, output_count;
+    struct dml_slot *inputs, *outputs;
+    uint32_t bound_inputs, bound_outputs; /* those that expect a buffer */
+    uint32_t owned_count;
+    uint32_t temp_descriptor, persistent_descriptor; /* GRAPH_NONE: no bytes */
+    uint32_t descriptor_count;
+    bool needs_initialization; /* it keeps state */
+    struct dml_program program;
+    atomic_uint initialized;     /* initialisations executed so far */
+    atomic_bool warned;          /* that it runs without one */
+};
+
+extern const IDMLCompiledOperatorVtbl dml_compiled_operator_vtbl;
+
+static inline bool dml_compiled_volatile(const struct dml_compiled_operator *op)
+{
+    return op->flags & DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE;
+}
+
+/* Whether this output may be bound to exactly the bytes of this input. */
+bool dml_compiled_in_place(const struct dml_compiled_operator *op, uint32_t input, uint32_t output);
+
+/* ---- graph_check.c ---- */
+
+/* The checked parts of a DML_GRAPH_DESC. Everything lies in the arena. */
+struct dml_graph {
+    struct base_arena arena;
+    const struct schema_desc **nodes; /* NULL for constants; owned by the operators */
+    struct dml_slot *inputs, *outputs;
+};
+
+/* E_INVALIDARG with a message, or E_OUTOFMEMORY, or S_OK; dml_graph_finish afterwards in any case. */
+HRESULT dml_graph_check(struct dml_device *device, const DML_GRAPH_DESC *desc, struct dml_graph *out);
+void dml_graph_finish(struct dml_graph *graph);
+
+/* ---- initializer.c ---- */
+
+struct dml_target {
+    struct dml_compiled_operator *op; /* kept */
+    uint32_t first; /* descriptor of its first owned input; its persistent buffer's follows the last one's */
+};
+
+struct dml_initializer {
+    struct dml_pageable pageable; /* IDMLOperatorInitializer */
+    atomic_uint generation;       /* counts Resets: tables made before one are stale */
+    atomic_uint waiting;          /* recorded dispatches that have not run yet */
+    struct dml_target *targets;   /* replaced by Reset */
+    uint32_t target_count;
+    uint32_t descriptor_count; /* those that hold something */
+};
+
+/* The descriptor of a target's persistent buffer, GRAPH_NONE when it has none. */
+static inline uint32_t dml_target_persistent(const struct dml_target *target)
+{
+    return target->op->program.persistent_bytes ? target->first + target->op->owned_count : GRAPH_NONE;
+}
+
+extern const IDMLOperatorInitializerVtbl dml_initializer_vtbl;
+
+/* ---- binding_table.c ---- */
+
+/* Where a bound buffer lies, to find overlaps. */
+struct dml_place {
+    uint64_t memory, offset; /* equal memory: placed in one heap */
+};
+
+struct dml_binding_table {
+    struct com_object base; /* IDMLBindingTable */
+    struct dml_pageable *dispatchable; /* kept; NULL = empty. The fields below belong to it */
+    unsigned generation;               /* of an initializer */
+    D3D12_CPU_DESCRIPTOR_HANDLE cpu;
+    D3D12_GPU_DESCRIPTOR_HANDLE gpu;
+    uint32_t descriptor_count;
+    struct anydml_buffer *buffers; /* per descriptor, as last bound */
+    struct dml_place *places;
+};
+
+extern const IDMLBindingTableVtbl dml_binding_table_vtbl;
+
+static inline struct dml_compiled_operator *dml_as_compiled(struct dml_pageable *object)
+{
+    return object && object->base.lpVtbl == &dml_compiled_operator_vtbl ? (struct dml_compiled_operator *)object : NULL;
+}
+
+static inline struct dml_initializer *dml_as_initializer(struct dml_pageable *object)
+{
+    return object && object->base.lpVtbl == &dml_initializer_vtbl ? (struct dml_initializer *)object : NULL;
+}
+
+/* The table is not empty and its initializer was not reset since. false: the device is removed. */
+bool dml_binding_table_ready(struct dml_binding_table *table, const char *method);
+
+/* ---- binding_check.c ---- */
+
+/* What a binding is for; used in messages only, so that the good case formats nothing. */
+struct dml_bind_site {
+    struct dml_binding_table *table;
+    const char *method;  /* "IDMLBindingTable::BindInputs" */
+    const char *op;      /* "DML_OPERATOR_GEMM" */
+    const char *kind;    /* "input" */
+    uint32_t index;      /* of the binding */
+    uint32_t element;    /* of a buffer array; GRAPH_NONE = none */
+};
+
+struct dml_bind_rule {
+    uint64_t bytes;     /* least size */
+    uint32_t alignment; /* of the offset, a power of two */
+    bool upload;        /* an UPLOAD heap is fine */
+};
+
+/* Removes the device: "<method>: <op>, <kind> <index>: <text>". */
+void dml_bind_fail(const struct dml_bind_site *site, const char *format, ...) BASE_PRINTF(2, 3);
+/* A binding with a buffer, checked and translated to descriptor `descriptor` of the table. */
+bool dml_bind_buffer(const struct dml_bind_site *site, const DML_BUFFER_BINDING *binding,
+                     const struct dml_bind_rule *rule, uint32_t descriptor);
+void dml_bind_nothing(struct dml_binding_table *table, uint32_t descriptor);
+
+/* ---- hazard.c ---- */
+
+/* Bytes in something that two bindings can share. object 0: nothing bound. */
+struct dml_range {
+    uint64_t object, offset;
+};
+typedef struct dml_range dml_range_fn(const void *context, uint32_t descriptor);
+
+/* Bindings that exclude one another; `message` (DML_ERROR_BYTES) names the two. */
+bool dml_hazard_execution(const struct dml_compiled_operator *op, dml_range_fn *range, const void *context,
+                          char *message);
+bool dml_hazard_initialization(const struct dml_target *targets, uint32_t count, dml_range_fn *range,
+                               const void *context, char *message);
+
+/* ---- command_recorder.c, dispatch.c ---- */
+
+extern const IDMLCommandRecorderVtbl dml_command_recorder_vtbl;
+
+/* A snapshot of what is executed, with one reference. NULL: memory is short. */
+struct adapter_dispatch *dml_dispatch_create(struct dml_pageable *dispatchable);
+
+/* The first thing that this dispatchable needs and `bound` does not have; false: nothing is missing. */
+struct dml_missing {
+    const char *op, *kind; /* "DML_OPERATOR_GEMM", "input" */
+    uint32_t index;        /* GRAPH_NONE: there is one only */
+    uint32_t target;       /* of an initializer, else GRAPH_NONE */
+    uint32_t descriptor;
+    uint64_t bytes, bound; /* needed; bound bytes, 0 = nothing */
+};
+typedef uint64_t dml_bound_fn(const void *context, uint32_t descriptor);
+bool dml_missing_execution(const struct dml_compiled_operator *op, dml_bound_fn *bound, const void *context,
+                           struct dml_missing *out);
+bool dml_missing_initialization(const struct dml_target *targets, uint32_t count, dml_bound_fn *bound,
+                                const void *context, struct dml_missing *out);
+void dml_missing_print(const struct dml_missing *missing, char *out);
+
+/* ---- trace.c: ANYDML_TRACE=FILE. All functions accept NULL and do nothing then. ---- */
+
+/* NULL: off. */
+struct dml_trace *dml_trace_open(void);
+void dml_trace_close(struct dml_trace *trace);
+/* The tracer for graph_plan_run, or NULL. */
+const struct graph_tracer *dml_trace_tracer(struct dml_trace *trace);
+/* A compiled operator's graph as text, "before" or "after" the passes. */
+void dml_trace_graph(struct dml_trace *trace, const char *what, uint64_t id, const char *when,
+                     const struct graph *graph);
+
+#endif

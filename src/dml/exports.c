@@ -1,0 +1,103 @@
+/* The library's functions. */
+#include "dml/dml.h"
+
+#include <stdio.h>
+
+#include "base/log.h"
+
+#include <anydml.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+static HRESULT level_check(uint32_t level)
+{
+    if (level > DML_HIGHEST_LEVEL)
+        return DXGI_ERROR_UNSUPPORTED;
+    return schema_feature_level_known(level) ? S_OK : E_INVALIDARG;
+}
+
+static HRESULT arguments_check(ID3D12Device *parent, DML_CREATE_DEVICE_FLAGS flags, DML_FEATURE_LEVEL level)
+{
+    HRESULT hr = parent && !(flags & ~DML_CREATE_DEVICE_FLAG_DEBUG) ? level_check(level) : E_INVALIDARG;
+    if (FAILED(hr))
+        base_log(BASE_LOG_ERROR, "DMLCreateDevice: %s (flags 0x%x, minimum feature level 0x%x, highest 0x%x)",
+                 !parent                                    ? "d3d12Device is NULL"
+                 : (flags & ~DML_CREATE_DEVICE_FLAG_DEBUG) ? "flags may be NONE or DEBUG"
+                 : hr == E_INVALIDARG                       ? "minimumFeatureLevel is no feature level"
+                                                            : "minimumFeatureLevel is not supported",
+                 (unsigned)flags, (unsigned)level, DML_HIGHEST_LEVEL);
+    return hr;
+}
+
+/* The private interface of our own runtime's devices. */
+static HRESULT d3d12_open(ID3D12Device *parent, AnydmlDevice **out)
+{
+    AnydmlDevice *d3d12 = NULL;
+    if (FAILED(ID3D12Device_QueryInterface(parent, &IID_AnydmlDevice, (void **)&d3d12))) {
+        base_log(BASE_LOG_ERROR, "DMLCreateDevice: d3d12Device is not a device of AnyDML's libd3d12.so");
+        return DXGI_ERROR_UNSUPPORTED;
+    }
+    uint32_t version = d3d12->lpVtbl->GetVersion(d3d12);
+    if (version != ANYDML_DEVICE_VERSION) {
+        base_log(BASE_LOG_ERROR, "DMLCreateDevice: libd3d12.so has the private interface %u, libdirectml.so needs %u",
+                 version, ANYDML_DEVICE_VERSION);
+        d3d12->lpVtbl->Release(d3d12);
+        return DXGI_ERROR_UNSUPPORTED;
+    }
+    *out = d3d12;
+    return S_OK;
+}
+
+EXPORT HRESULT DMLCreateDevice1(ID3D12Device *parent, DML_CREATE_DEVICE_FLAGS flags, DML_FEATURE_LEVEL level,
+                                REFIID riid, void **out)
+{
+    AnydmlDevice *d3d12 = NULL;
+    struct dml_device *device = NULL;
+    if (out)
+        *out = NULL;
+    HRESULT hr = arguments_check(parent, flags, level);
+    if (SUCCEEDED(hr))
+        hr = d3d12_open(parent, &d3d12);
+    if (FAILED(hr))
+        return hr;
+    if (FAILED(ID3D12Device_GetDeviceRemovedReason(parent)))
+        hr = DXGI_ERROR_DEVICE_REMOVED;
+    else
+        hr = dml_device_create(parent, d3d12, flags & DML_CREATE_DEVICE_FLAG_DEBUG, &device);
+    d3d12->lpVtbl->Release(d3d12);
+    return FAILED(hr) ? hr : com_return(&device->base, riid, out);
+}
+
+EXPORT HRESULT DMLCreateDevice(ID3D12Device *parent, DML_CREATE_DEVICE_FLAGS flags, REFIID riid, void **out)
+{
+    return DMLCreateDevice1(parent, flags, DML_FEATURE_LEVEL_1_0, riid, out);
+}
+
+/* For tests, which look it up in each library. */
+EXPORT uint32_t AnydmlLiveObjects(void);
+EXPORT uint32_t AnydmlLiveObjects(void)
+{
+    return com_live_objects();
+}
+
+/* Every type that one of the operator's tensors may have at this level. */
+static uint64_t tensor_types(const struct schema_op *op, DML_FEATURE_LEVEL level)
+{
+    uint64_t types = 0;
+    for (uint32_t i = 0; i < op->field_count; i++)
+        types |= schema_field_types(op, i, level);
+    return types;
+}
+
+EXPORT HRESULT AnydmlEnumOperators(IDMLDevice *iface, UINT index, struct anydml_operator_info *info)
+{
+    if (!iface || !info || (const void *)iface->lpVtbl != &dml_device_vtbl)
+        return E_INVALIDARG;
+    if (index >= schema_op_count())
+        return DXGI_ERROR_NOT_FOUND;
+    const struct schema_op *op = schema_op_at(index);
+    uint64_t types = tensor_types(op, DML_HIGHEST_LEVEL);
+    bool runs = graph_lower_known(op->type);
+    *info = (struct anydml_operator_info){ op->type, op->name, op->level, types, runs ? types : 0 };
+    return S_OK;
+}

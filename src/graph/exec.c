@@ -1,0 +1,93 @@
+/* Execution on the host: pointers are made on the stack, the rows do the work. */
+#include "graph/ops.h"
+
+#include "base/parallel.h"
+
+#include <time.h>
+
+#define COPY_GRAIN (UINT64_C(1) << 20)
+
+static uint64_t now_ns(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * UINT64_C(1000000000) + (uint64_t)time.tv_nsec;
+}
+
+static void *resolve(const struct graph_location *where, const struct graph_buffers *buffers)
+{
+    char *base = NULL;
+    switch (where->buffer) {
+    case GRAPH_BUFFER_INPUT: base = buffers->inputs[where->index]; break;
+    case GRAPH_BUFFER_OUTPUT: base = buffers->outputs[where->index]; break;
+    case GRAPH_BUFFER_TEMP: base = buffers->temp; break;
+    case GRAPH_BUFFER_PERSISTENT: base = buffers->persistent; break;
+    case GRAPH_BUFFER_CONSTANT: base = (char *)(uintptr_t)where->data; break; /* inputs only: never written */
+    }
+    return base + where->offset;
+}
+
+struct running {
+    const struct graph_step *step;
+    struct kern_call call;
+    char *worker_scratch;
+};
+
+static void run_range(void *context, size_t begin, size_t end, unsigned worker)
+{
+    const struct running *running = context;
+    struct kern_call call = running->call;
+    if (running->worker_scratch)
+        call.worker_scratch = running->worker_scratch + worker * running->step->worker_scratch_stride;
+    running->step->row->run(&call, begin, end);
+}
+
+static void run_step(const struct graph_step *step, const struct graph_buffers *buffers)
+{
+    void *data[KERN_TENSORS_MAX];
+    struct running running = { step, { &step->op, data, step->state, NULL, NULL }, NULL };
+    for (uint32_t t = 0; t < step->op.input_count + step->op.output_count; t++)
+        data[t] = resolve(&step->where[t], buffers);
+    if (step->work.scratch_bytes)
+        running.call.scratch = (char *)buffers->temp + step->scratch_offset;
+    if (step->work.worker_scratch_bytes)
+        running.worker_scratch = (char *)buffers->temp + step->worker_scratch_offset;
+    base_parallel_for(step->work.units, step->work.grain, run_range, &running);
+}
+
+void graph_plan_run(const struct graph_plan *plan, const struct graph_buffers *buffers,
+                    const struct graph_tracer *tracer)
+{
+    for (uint32_t i = 0; i < plan->step_count; i++) {
+        uint64_t begin = tracer ? now_ns() : 0;
+        run_step(&plan->steps[i], buffers);
+        if (tracer)
+            tracer->step(tracer->context, &plan->steps[i], begin, now_ns());
+    }
+}
+
+struct copying {
+    char *to;
+    const char *from;
+};
+
+static void copy_range(void *context, size_t begin, size_t end, unsigned worker)
+{
+    const struct copying *copying = context;
+    (void)worker;
+    memcpy(copying->to + begin, copying->from + begin, end - begin);
+}
+
+void graph_plan_initialize(const struct graph_plan *plan, void *const *owned_inputs, void *persistent)
+{
+    struct graph_buffers buffers = { .inputs = owned_inputs, .persistent = persistent };
+    for (uint32_t i = 0; i < plan->init_step_count; i++) {
+        const struct graph_init_step *init = &plan->init_steps[i];
+        const struct graph_step *step = &plan->steps[init->step];
+        struct copying copying = { (char *)persistent + init->destination, resolve(&init->source, &buffers) };
+        if (init->pack)
+            step->row->pack(&step->op, step->state, copying.from, copying.to);
+        else
+            base_parallel_for(init->size_bytes, COPY_GRAIN, copy_range, &copying);
+    }
+}

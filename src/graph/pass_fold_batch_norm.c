@@ -1,0 +1,356 @@
+/* After a convolution with constant weights, whatever is a * x + b per output channel with known a and b (batch
+ * normalisation above all) goes into the weights and the bias. The element-wise program is followed once in symbols, to
+ * find its last register that is such a line in x and through which alone x goes on; then in numbers for each channel. */
+#include "graph/pass.h"
+
+#include "base/half.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum shape { KNOWN, LINE, OTHER };
+
+#define REGISTERS (KERN_TENSORS_MAX + KERN_MAP_INST_MAX)
+
+struct line {
+    double a, b;
+};
+
+struct folding {
+    struct graph *graph;
+    uint32_t conv_at, map_at;
+    struct graph_op *conv, *map;
+    uint32_t x;   /* the MAP op's input that is the convolution's result */
+    uint32_t cut; /* the register that the new convolution computes */
+};
+
+static bool float_compute(uint8_t type)
+{
+    return type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT64;
+}
+
+/* What an instruction makes of lines; *out = its value where that is a line or known. */
+static enum shape step(const struct kern_map_inst *inst, const enum shape *shapes, const struct line *lines,
+                       struct line *out)
+{
+    double p = inst->type == DML_TENSOR_DATA_TYPE_FLOAT64 ? inst->imm[0].f64 : inst->imm[0].f32;
+    double q = inst->type == DML_TENSOR_DATA_TYPE_FLOAT64 ? inst->imm[1].f64 : inst->imm[1].f32;
+    enum shape most = KNOWN, x_shape = shapes[inst->src[0]], y_shape = shapes[inst->src[1]];
+    struct line x = lines[inst->src[0]], y = lines[inst->src[1]], z = lines[inst->src[2]];
+    uint32_t known = 0;
+    for (uint32_t s = 0; s < graph_map_arity(inst->code); s++) {
+        most = BASE_MAX(most, shapes[inst->src[s]]);
+        known += shapes[inst->src[s]] == KNOWN;
+    }
+    if (most == OTHER || !float_compute(inst->type) || !float_compute(inst->to_type))
+        return OTHER;
+    switch (inst->code) {
+    case KERN_MAP_CONST: *out = (struct line){ 0, p }; return KNOWN;
+    case KERN_MAP_CONVERT: *out = x; return most;
+    case KERN_MAP_NEG: *out = (struct line){ -x.a, -x.b }; return most;
+    case KERN_MAP_MULADD: *out = (struct line){ x.a * p, x.b * p + q }; return most;
+    case KERN_MAP_ADD: *out = (struct line){ x.a + y.a, x.b + y.b }; return most;
+    case KERN_MAP_SUB: *out = (struct line){ x.a - y.a, x.b - y.b }; return most;
+    case KERN_MAP_MUL: *out = (struct line){ x.a * y.b + y.a * x.b, x.b * y.b }; return known ? most : OTHER;
+    case KERN_MAP_DIV: *out = (struct line){ x.a / y.b, x.b / y.b }; return y_shape == KNOWN ? most : OTHER;
+    case KERN_MAP_FMA:
+        *out = (struct line){ x.a * y.b + y.a * x.b + z.a, x.b * y.b + z.b };
+        return x_shape == KNOWN || y_shape == KNOWN ? most : OTHER;
+    case KERN_MAP_SQRT: *out = (struct line){ 0, sqrt(x.b) }; return most == KNOWN ? KNOWN : OTHER;
+    case KERN_MAP_RECIP: *out = (struct line){ 0, 1 / x.b }; return most == KNOWN ? KNOWN : OTHER;
+    default: return OTHER;
+    }
+}
+
+/* lines[0 .. inputs) and shapes[0 .. inputs) are given; fills the rest. */
+static void follow(const struct graph_op *map, enum shape *shapes, struct line *lines)
+{
+    for (uint32_t i = 0; i < map->k.u.map.inst_count; i++) {
+        uint32_t reg = map->k.input_count + i;
+        lines[reg] = (struct line){ 0, 0 };
+        shapes[reg] = step(&map->k.u.map.inst[i], shapes, lines, &lines[reg]);
+    }
+}
+
+static void input_shapes(const struct folding *folding, enum shape *shapes)
+{
+    for (uint32_t t = 0; t < folding->map->k.input_count; t++)
+        shapes[t] = t == folding->x ? LINE
+                    : folding->graph->values[folding->map->value[t]].place == GRAPH_CONSTANT ? KNOWN
+                                                                                             : OTHER;
+}
+
+/* x reaches the result only through register `cut`. */
+static bool all_through(const struct graph_op *map, uint32_t x, uint32_t cut)
+{
+    bool depends[REGISTERS] = { 0 };
+    uint32_t inputs = map->k.input_count;
+    depends[x] = true;
+    for (uint32_t i = 0; i < map->k.u.map.inst_count; i++) {
+        const struct kern_map_inst *inst = &map->k.u.map.inst[i];
+        for (uint32_t s = 0; s < graph_map_arity(inst->code); s++) {
+            bool passes = depends[inst->src[s]] && !(inst->src[s] == cut);
+            if (inputs + i > cut && passes && inst->src[s] < cut)
+                return false;
+            depends[inputs + i] |= depends[inst->src[s]];
+        }
+    }
+    return map->k.u.map.store[0] >= cut || !depends[map->k.u.map.store[0]];
+}
+
+static bool find_cut(struct folding *folding)
+{
+    enum shape shapes[REGISTERS] = { KNOWN };
+    struct line lines[REGISTERS] = { { 0, 0 } };
+    const struct graph_op *map = folding->map;
+    input_shapes(folding, shapes);
+    follow(map, shapes, lines);
+    for (uint32_t reg = map->k.input_count + map->k.u.map.inst_count; reg-- > map->k.input_count;) {
+        if (shapes[reg] != LINE || map->k.u.map.inst[reg - map->k.input_count].to_type != DML_TENSOR_DATA_TYPE_FLOAT32)
+            continue;
+        folding->cut = reg;
+        if (all_through(map, folding->x, reg))
+            return true;
+    }
+    return false;
+}
+
+static double load(const void *data, DML_TENSOR_DATA_TYPE type, int64_t index)
+{
+    switch (type) {
+    case DML_TENSOR_DATA_TYPE_FLOAT32: return ((const float *)data)[index];
+    case DML_TENSOR_DATA_TYPE_FLOAT16: return base_half_to_float(((const uint16_t *)data)[index]);
+    case DML_TENSOR_DATA_TYPE_FLOAT64: return ((const double *)data)[index];
+    default: return NAN;
+    }
+}
+
+static void store(void *data, DML_TENSOR_DATA_TYPE type, uint64_t index, double value)
+{
+    if (type == DML_TENSOR_DATA_TYPE_FLOAT16)
+        ((uint16_t *)data)[index] = base_double_to_half(value);
+    else
+        ((float *)data)[index] = (float)value;
+}
+
+/* One value per channel: nothing but dimension 1 moves. */
+static bool per_channel(const struct kern_view *view)
+{
+    for (uint32_t d = 0; d < view->rank; d++)
+        if (d != 1 && view->sizes[d] > 1 && view->strides[d])
+            return false;
+    return true;
+}
+
+static double channel_value(const struct graph *graph, const struct graph_op *op, uint32_t t, uint32_t channel)
+{
+    const struct kern_view *view = &op->k.tensors[t];
+    int64_t step_elements = view->sizes[1] > 1 ? view->strides[1] : 0;
+    return load(graph->values[op->value[t]].data, view->type, view->offset + channel * step_elements);
+}
+
+/* The line of each output channel; false when one is not finite. */
+static bool make_lines(const struct folding *folding, struct line *out)
+{
+    enum shape shapes[REGISTERS] = { KNOWN };
+    struct line lines[REGISTERS] = { { 0, 0 } };
+    const struct graph_op *map = folding->map;
+    input_shapes(folding, shapes);
+    for (uint32_t c = 0; c < folding->conv->k.tensors[folding->conv->k.input_count].sizes[1]; c++) {
+        for (uint32_t t = 0; t < map->k.input_count; t++)
+            if (shapes[t] == KNOWN)
+                lines[t] = (struct line){ 0, channel_value(folding->graph, map, t, c) };
+        lines[folding->x] = (struct line){ 1, 0 };
+        follow(map, shapes, lines);
+        out[c] = lines[folding->cut];
+        if (!isfinite(out[c].a) || !isfinite(out[c].b))
+            return false;
+    }
+    return true;
+}
+
+/* Output channel that element (i0, i1, ...) of the weights belongs to. */
+static uint32_t weight_channel(const struct graph_op *conv, uint32_t i0, uint32_t i1)
+{
+    const struct kern_view *w = &conv->k.tensors[1];
+    if (!conv->k.u.conv.transposed)
+        return i0;
+    return i0 / (w->sizes[0] / conv->k.u.conv.groups) * w->sizes[1] + i1;
+}
+
+static uint32_t scale_weights(const struct folding *folding, const struct line *lines, struct kern_view *out_view)
+{
+    const struct graph_op *conv = folding->conv;
+    const struct kern_view *view = &conv->k.tensors[1];
+    const void *data = folding->graph->values[conv->value[1]].data;
+    uint64_t count = kern_view_elements(view);
+    uint32_t at[KERN_RANK_MAX] = { 0 };
+    struct graph_operand made = graph_temp(folding->graph, view->type, view->rank, view->sizes);
+    void *bytes = made.value == GRAPH_NONE ? NULL : base_arena_alloc(&folding->graph->arena, count * 4);
+    if (!bytes)
+        return GRAPH_NONE;
+    for (uint64_t i = 0; i < count; i++) {
+        int64_t index = view->offset;
+        for (uint32_t d = 0; d < view->rank; d++)
+            index += at[d] * view->strides[d];
+        store(bytes, view->type, i, load(data, view->type, index) * lines[weight_channel(conv, at[0], at[1])].a);
+        for (uint32_t d = view->rank; d-- && ++at[d] == view->sizes[d];)
+            at[d] = 0;
+    }
+    folding->graph->values[made.value].place = GRAPH_CONSTANT;
+    folding->graph->values[made.value].data = bytes;
+    *out_view = made.view;
+    return made.value;
+}
+
+static uint32_t make_bias(const struct folding *folding, const struct line *lines, struct kern_view *out_view)
+{
+    const struct graph_op *conv = folding->conv;
+    const struct kern_view *y = &conv->k.tensors[conv->k.input_count];
+    uint32_t sizes[KERN_RANK_MAX];
+    for (uint32_t d = 0; d < y->rank; d++)
+        sizes[d] = d == 1 ? y->sizes[1] : 1;
+    struct graph_operand made = graph_temp(folding->graph, y->type, y->rank, sizes);
+    void *bytes = made.value == GRAPH_NONE ? NULL : base_arena_alloc(&folding->graph->arena, y->sizes[1] * UINT64_C(4));
+    if (!bytes)
+        return GRAPH_NONE;
+    for (uint32_t c = 0; c < y->sizes[1]; c++) {
+        double bias = conv->k.u.conv.has_bias ? channel_value(folding->graph, conv, 2, c) : 0;
+        store(bytes, y->type, c, bias * lines[c].a + lines[c].b);
+    }
+    folding->graph->values[made.value].place = GRAPH_CONSTANT;
+    folding->graph->values[made.value].data = bytes;
+    *out_view = made.view;
+    return made.value;
+}
+
+static bool constant_float(const struct graph *graph, const struct graph_op *op, uint32_t t)
+{
+    DML_TENSOR_DATA_TYPE type = op->k.tensors[t].type;
+    return graph->values[op->value[t]].place == GRAPH_CONSTANT &&
+           (type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT16);
+}
+
+/* What is left of the MAP op when the convolution computes register `cut`. */
+static void shorten_map(const struct folding *folding)
+{
+    struct graph_op *map = folding->map, old = *folding->map;
+    struct graph_program program;
+    graph_program_of(map, &program);
+    for (uint32_t i = 0; i < program.map.inst_count; i++)
+        for (uint32_t s = 0; s < ARRAY_SIZE(program.map.inst[i].src); s++)
+            if (program.map.inst[i].src[s] == folding->cut)
+                program.map.inst[i].src[s] = (uint8_t)folding->x;
+    if (program.map.store[0] == folding->cut)
+        program.map.store[0] = (uint8_t)folding->x;
+    graph_program_trim(&program);
+    map->k.u.map = program.map;
+    map->k.input_count = program.input_count;
+    for (uint32_t t = 0; t < program.input_count; t++) {
+        map->value[t] = program.inputs[t].value;
+        map->k.tensors[t] = program.inputs[t].view;
+    }
+    map->value[program.input_count] = old.value[old.k.input_count];
+    map->k.tensors[program.input_count] = old.k.tensors[old.k.input_count];
+}
+
+/* Nothing is left of the MAP op: the convolution writes its result, where it may. */
+static void take_over(const struct folding *folding, const struct graph_options *options)
+{
+    struct graph_op *conv = folding->conv, *map = folding->map, made = *conv;
+    if (map->k.u.map.inst_count || map->k.input_count != 1 ||
+        map->k.tensors[0].type != map->k.tensors[1].type || folding->graph->may_alias ||
+        !graph_op_may_sink(folding->graph, conv, folding->conv_at, folding->map_at))
+        return;
+    made.value[made.k.input_count] = map->value[1];
+    made.k.tensors[made.k.input_count] = map->k.tensors[1];
+    if (graph_op_reads(&made, map->value[1]) || !graph_op_no_worse(folding->graph, options, conv, &made))
+        return;
+    *conv = made;
+    map->dead = true;
+    folding->graph->ops[folding->conv_at] = map;
+    folding->graph->ops[folding->map_at] = conv;
+}
+
+static bool fold(const struct folding *folding, const struct graph_options *options)
+{
+    struct graph_op *conv = folding->conv, old = *conv;
+    struct kern_view weights_view, bias_view;
+    uint32_t weights = GRAPH_NONE, bias = GRAPH_NONE;
+    struct line *lines = calloc(conv->k.tensors[conv->k.input_count].sizes[1], sizeof(*lines));
+    if (!lines) {
+        folding->graph->failed = true;
+        return false;
+    }
+    bool finite = make_lines(folding, lines);
+    if (finite) {
+        weights = scale_weights(folding, lines, &weights_view);
+        bias = make_bias(folding, lines, &bias_view);
+    }
+    free(lines);
+    if (!finite || weights == GRAPH_NONE || bias == GRAPH_NONE) {
+        folding->graph->failed |= finite;
+        return false;
+    }
+    conv->value[1] = weights;
+    conv->k.tensors[1] = weights_view;
+    conv->value[2] = bias;
+    conv->k.tensors[2] = bias_view;
+    conv->value[3] = old.value[old.k.input_count];
+    conv->k.tensors[3] = old.k.tensors[old.k.input_count];
+    conv->k.input_count = 3;
+    conv->k.u.conv.has_bias = true;
+    shorten_map(folding);
+    take_over(folding, options);
+    return true;
+}
+
+static bool conv_suits(const struct graph *graph, const struct graph_op *conv)
+{
+    DML_TENSOR_DATA_TYPE type = conv->k.tensors[conv->k.input_count].type;
+    return conv->k.kind == KERN_CONV && !conv->dead && !conv->k.epilogue && conv->k.input_count <= 3 &&
+           constant_float(graph, conv, 1) && (!conv->k.u.conv.has_bias || constant_float(graph, conv, 2)) &&
+           type == conv->k.tensors[1].type;
+}
+
+/* Finds what there is to fold into the one convolution that the MAP op at `at` follows. */
+static bool find(struct graph *graph, const struct graph_uses *uses, uint32_t at, struct folding *out)
+{
+    struct graph_op *map = graph->ops[at];
+    uint32_t found = 0;
+    *out = (struct folding){ .graph = graph, .map_at = at, .map = map };
+    if (map->dead || map->k.kind != KERN_MAP || map->k.output_count != 1)
+        return false;
+    for (uint32_t t = 0; t < map->k.input_count; t++) {
+        struct graph_use_summary sum = graph_uses_of(uses, map->value[t]);
+        if (graph->values[map->value[t]].place == GRAPH_CONSTANT && !constant_float(graph, map, t))
+            return false;
+        if (graph->values[map->value[t]].place == GRAPH_CONSTANT && !per_channel(&map->k.tensors[t]))
+            return false;
+        if (graph->values[map->value[t]].place != GRAPH_TEMP || sum.writes != 1 || sum.reading_ops != 1 ||
+            sum.writer >= at || !conv_suits(graph, graph->ops[sum.writer]))
+            continue;
+        out->conv_at = sum.writer;
+        out->conv = graph->ops[sum.writer];
+        out->x = t;
+        found++;
+    }
+    return found == 1 && map->k.tensors[out->x].rank >= 3 &&
+           map->k.u.map.load_type[out->x] == DML_TENSOR_DATA_TYPE_FLOAT32 &&
+           graph_view_equal(&map->k.tensors[out->x], &out->conv->k.tensors[out->conv->k.input_count]);
+}
+
+HRESULT graph_pass_fold_batch_norm(struct graph *graph, const struct graph_options *options, bool *changed)
+{
+    struct graph_uses uses;
+    struct folding folding;
+    bool ok = graph_uses_init(&uses, graph);
+    for (uint32_t i = 0; ok && !graph->failed && i < graph->op_count; i++) {
+        if (!find(graph, &uses, i, &folding) || !find_cut(&folding) || !fold(&folding, options))
+            continue;
+        *changed = true;
+        ok = graph_uses_refresh(&uses, i) && graph_uses_refresh(&uses, folding.conv_at);
+    }
+    graph_uses_finish(&uses);
+    return ok && !graph->failed ? S_OK : E_OUTOFMEMORY;
+}

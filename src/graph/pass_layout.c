@@ -1,0 +1,138 @@
+/* Convolutions run fastest when the channels of a pixel lie together. A temporary that is only ever seen whole, as one
+ * plain [N, C, ...] tensor, may lie in memory in any order: those that convolutions touch, and those that element-wise ops
+ * and pooling connect to them, get the channels innermost. */
+#include "graph/pass.h"
+
+#include <stdlib.h>
+
+struct layout {
+    struct graph *graph;
+    const struct graph_options *options;
+    struct kern_view *shape; /* [value]: how all ops see it; rank 0: not known yet */
+    bool *refused;           /* [value] */
+    bool *conv;              /* [group] */
+    uint32_t *group;         /* [value]: towards the group's first value */
+};
+
+static bool any_order(enum kern_kind kind)
+{
+    return kind == KERN_CONV || kind == KERN_POOL || kind == KERN_MAP || kind == KERN_RESAMPLE;
+}
+
+/* Operand t of the op, seen as a whole plain tensor with channels and pixels. */
+static bool suits(const struct graph_op *op, uint32_t t)
+{
+    const struct kern_view *view = &op->k.tensors[t];
+    uint64_t pixels = 1;
+    for (uint32_t d = 2; d < view->rank; d++)
+        pixels *= view->sizes[d];
+    bool weights = op->k.kind == KERN_CONV && t && t < op->k.input_count &&
+                   (!op->k.epilogue || t < op->k.epilogue_input);
+    return any_order(op->k.kind) && !weights && view->rank >= 4 && view->sizes[1] > 1 && pixels > 1 &&
+           !view->offset && kern_view_packed(view) && kern_type_bytes(view->type);
+}
+
+static void look(struct layout *layout, const struct graph_op *op, uint32_t t)
+{
+    uint32_t value = op->value[t];
+    struct kern_view *shape = &layout->shape[value];
+    if (layout->graph->values[value].place != GRAPH_TEMP || !suits(op, t))
+        layout->refused[value] = true;
+    else if (!shape->rank)
+        *shape = op->k.tensors[t];
+    else if (!graph_view_equal(shape, &op->k.tensors[t]))
+        layout->refused[value] = true;
+}
+
+static uint32_t find_group(struct layout *layout, uint32_t value)
+{
+    while (layout->group[value] != value)
+        value = layout->group[value] = layout->group[layout->group[value]];
+    return value;
+}
+
+/* The op's candidates become one group. */
+static void connect(struct layout *layout, const struct graph_op *op)
+{
+    uint32_t first = GRAPH_NONE;
+    for (uint32_t t = 0; t < op->k.input_count + op->k.output_count; t++) {
+        if (layout->refused[op->value[t]])
+            continue;
+        uint32_t group = find_group(layout, op->value[t]);
+        if (first == GRAPH_NONE)
+            first = group;
+        layout->conv[first] |= layout->conv[group] || op->k.kind == KERN_CONV;
+        layout->group[group] = first;
+    }
+}
+
+static void channels_last(struct kern_view *view)
+{
+    int64_t stride = view->sizes[1];
+    for (uint32_t d = view->rank; d-- > 2; stride *= view->sizes[d])
+        view->strides[d] = stride;
+    view->strides[0] = stride;
+    view->strides[1] = 1;
+}
+
+/* The op with its operands in groups of convolutions turned; false when it has none. */
+static bool turned(struct layout *layout, const struct graph_op *op, struct graph_op *out)
+{
+    bool any = false;
+    *out = *op;
+    for (uint32_t t = 0; t < op->k.input_count + op->k.output_count; t++) {
+        if (layout->refused[op->value[t]] || !layout->conv[find_group(layout, op->value[t])])
+            continue;
+        channels_last(&out->k.tensors[t]);
+        any = true;
+    }
+    return any;
+}
+
+/* A convolution that would lose its kernel keeps its whole group as it is. */
+static void veto(struct layout *layout, const struct graph_op *op)
+{
+    struct graph_op changed;
+    if (op->k.kind != KERN_CONV || !turned(layout, op, &changed) ||
+        graph_op_no_worse(layout->graph, layout->options, op, &changed))
+        return;
+    for (uint32_t t = 0; t < op->k.input_count + op->k.output_count; t++)
+        if (!layout->refused[op->value[t]])
+            layout->conv[find_group(layout, op->value[t])] = false;
+}
+
+static void turn_all(struct layout *layout, bool *changed)
+{
+    struct graph *graph = layout->graph;
+    struct graph_op op;
+    for (uint32_t i = 0; i < graph->op_count; i++)
+        for (uint32_t t = 0; t < graph->ops[i]->k.input_count + graph->ops[i]->k.output_count; t++)
+            look(layout, graph->ops[i], t);
+    for (uint32_t i = 0; i < graph->op_count; i++)
+        connect(layout, graph->ops[i]);
+    for (uint32_t i = 0; i < graph->op_count; i++)
+        veto(layout, graph->ops[i]);
+    for (uint32_t i = 0; i < graph->op_count; i++) {
+        if (!turned(layout, graph->ops[i], &op))
+            continue;
+        *graph->ops[i] = op;
+        *changed = true;
+    }
+}
+
+HRESULT graph_pass_layout(struct graph *graph, const struct graph_options *options, bool *changed)
+{
+    size_t count = (size_t)graph->value_count + 1;
+    struct layout layout = { graph, options, calloc(count, sizeof(*layout.shape)), calloc(count, sizeof(bool)),
+                             calloc(count, sizeof(bool)), calloc(count, sizeof(uint32_t)) };
+    bool ok = layout.shape && layout.refused && layout.conv && layout.group;
+    for (uint32_t v = 0; ok && v < graph->value_count; v++)
+        layout.group[v] = v;
+    if (ok)
+        turn_all(&layout, changed);
+    free(layout.shape);
+    free(layout.refused);
+    free(layout.conv);
+    free(layout.group);
+    return ok ? S_OK : E_OUTOFMEMORY;
+}

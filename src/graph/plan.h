@@ -1,0 +1,46 @@
+/* The planner's parts. */
+#ifndef GRAPH_PLAN_H
+#define GRAPH_PLAN_H
+
+#include "graph/ops.h"
+
+#define PLAN_ALIGN 256 /* of everything in the temporary and the persistent buffer */
+
+/* ---- places in one buffer (plan_blocks.c) ---- */
+
+/* Bytes that are in use from step `first` to step `last`. */
+struct plan_block {
+    uint64_t size;
+    uint32_t first, last;
+    uint64_t offset; /* result */
+};
+
+/* Gives each block an offset such that blocks in use at one time do not overlap. *out_bytes: all of it; *out_least: the
+ * most that is in use at one time. E_OUTOFMEMORY also when 64 bits do not count the bytes. */
+HRESULT plan_place_blocks(struct plan_block *blocks, uint32_t count, uint64_t *out_bytes, uint64_t *out_least);
+
+/* ---- a plan in the making (plan.c) ---- */
+
+struct planner {
+    struct graph *graph;
+    const struct graph_options *options;
+    struct graph_plan *plan;
+    char *error;
+    uint32_t *block;    /* [value]: number in `blocks`, or GRAPH_NONE */
+    uint64_t *resident; /* [value]: offset in the persistent buffer, or UINT64_MAX */
+    const void **known; /* [value]: a constant's bytes in the plan's arena */
+    uint64_t *packed;   /* [step]: offset of its packed input in the persistent buffer */
+    struct plan_block *blocks;
+    uint32_t block_count;
+};
+
+/* Kernel row, state and work of each step; packing (plan_rows.c). */
+HRESULT plan_choose_rows(struct planner *planner);
+/* Appends room to the persistent buffer. */
+HRESULT plan_add_persistent(struct planner *planner, uint64_t bytes, uint64_t *out_offset);
+/* Temporary values and scratch memory: blocks and their offsets (plan_temp.c). */
+HRESULT plan_place_temporaries(struct planner *planner);
+/* Sorts and merges the dimensions of an element-wise step for the output's memory order (plan_loops.c). */
+void plan_tidy_loops(struct kern_op *op);
+
+#endif

@@ -1,0 +1,132 @@
+/* Lifetimes of temporary values, results in place of inputs that end there, and scratch memory. */
+#include "graph/plan.h"
+
+static HRESULT add_block(struct planner *planner, uint64_t size, uint32_t first, uint32_t last, uint32_t *out)
+{
+    *out = planner->block_count;
+    planner->blocks[planner->block_count++] = (struct plan_block){ size, first, last, 0 };
+    return size > INT64_MAX ? E_OUTOFMEMORY : S_OK;
+}
+
+/* Times at which a value is touched. */
+struct life {
+    uint32_t first, last;
+    uint32_t writes;
+};
+
+static void note_lives(const struct graph *graph, struct life *lives)
+{
+    for (uint32_t v = 0; v < graph->value_count; v++)
+        lives[v].first = GRAPH_NONE;
+    for (uint32_t i = 0; i < graph->op_count; i++)
+        for (uint32_t t = 0; t < graph->ops[i]->k.input_count + graph->ops[i]->k.output_count; t++) {
+            struct life *life = &lives[graph->ops[i]->value[t]];
+            life->first = BASE_MIN(life->first, i);
+            life->last = i;
+            life->writes += t >= graph->ops[i]->k.input_count;
+        }
+}
+
+/* Elements of both views have one width and lie at the same places. */
+static bool same_places(const struct kern_view *a, const struct kern_view *b)
+{
+    struct kern_view like_b = *a;
+    like_b.type = b->type;
+    return schema_data_type_bits(a->type) == schema_data_type_bits(b->type) && graph_view_equal(&like_b, b);
+}
+
+/* Every input of the op that lies in this block is read exactly where the result is written. */
+static bool reads_in_step(const struct planner *planner, const struct graph_op *op, uint32_t block)
+{
+    const struct kern_view *result = &op->k.tensors[op->k.input_count];
+    for (uint32_t t = 0; t < op->k.input_count; t++)
+        if (planner->block[op->value[t]] == block && !same_places(&op->k.tensors[t], result))
+            return false;
+    return graph_view_injective(result);
+}
+
+/* The block of an input that ends with element-wise op `at` and whose place its result may take. */
+static uint32_t block_to_reuse(const struct planner *planner, const struct life *lives, uint32_t at)
+{
+    const struct graph_op *op = planner->graph->ops[at];
+    const struct life *result = &lives[op->value[op->k.input_count]];
+    if (op->k.kind != KERN_MAP || op->k.output_count != 1 || result->first != at || result->writes != 1)
+        return GRAPH_NONE;
+    for (uint32_t t = 0; t < op->k.input_count; t++) {
+        uint32_t block = planner->block[op->value[t]];
+        if (block != GRAPH_NONE && planner->blocks[block].last == at && reads_in_step(planner, op, block))
+            return block;
+    }
+    return GRAPH_NONE;
+}
+
+static HRESULT place_value(struct planner *planner, const struct life *lives, uint32_t value, uint32_t at)
+{
+    uint64_t size = planner->graph->values[value].size_bytes;
+    uint32_t block = block_to_reuse(planner, lives, at);
+    if (block == GRAPH_NONE)
+        return add_block(planner, size, lives[value].first, lives[value].last, &planner->block[value]);
+    struct plan_block *shared = &planner->blocks[block];
+    shared->size = BASE_MAX(shared->size, size);
+    shared->last = BASE_MAX(shared->last, lives[value].last);
+    planner->block[value] = block;
+    return S_OK;
+}
+
+static HRESULT place_values(struct planner *planner, const struct life *lives)
+{
+    HRESULT hr = S_OK;
+    for (uint32_t i = 0; i < planner->graph->op_count; i++) {
+        const struct graph_op *op = planner->graph->ops[i];
+        for (uint32_t t = 0; SUCCEEDED(hr) && t < op->k.input_count + op->k.output_count; t++) {
+            uint32_t value = op->value[t];
+            if (planner->graph->values[value].place == GRAPH_TEMP && planner->block[value] == GRAPH_NONE)
+                hr = place_value(planner, lives, value, i);
+        }
+    }
+    return hr;
+}
+
+/* Two blocks per step at most; their numbers go into the step's offsets until the offsets are known. */
+static HRESULT place_scratch(struct planner *planner, uint32_t at)
+{
+    struct graph_step *step = &planner->plan->steps[at];
+    uint32_t shared = GRAPH_NONE, workers = GRAPH_NONE;
+    uint64_t bytes;
+    HRESULT hr = S_OK;
+    if (step->work.scratch_bytes)
+        hr = add_block(planner, step->work.scratch_bytes, at, at, &shared);
+    if (SUCCEEDED(hr) && step->work.worker_scratch_bytes) {
+        if (step->work.worker_scratch_bytes > INT64_MAX - PLAN_ALIGN)
+            return E_OUTOFMEMORY;
+        step->worker_scratch_stride = base_align_up(step->work.worker_scratch_bytes, 64);
+        if (!base_mul_u64(step->worker_scratch_stride, planner->options->threads, &bytes))
+            return E_OUTOFMEMORY;
+        hr = add_block(planner, bytes, at, at, &workers);
+    }
+    step->scratch_offset = shared;
+    step->worker_scratch_offset = workers;
+    return hr;
+}
+
+HRESULT plan_place_temporaries(struct planner *planner)
+{
+    struct graph_plan *plan = planner->plan;
+    uint64_t blocks = planner->graph->value_count + UINT64_C(2) * plan->step_count + 1;
+    struct life *lives = base_arena_alloc(&planner->graph->arena, (planner->graph->value_count + 1) * sizeof(*lives));
+    planner->blocks = base_arena_alloc(&planner->graph->arena, blocks * sizeof(*planner->blocks));
+    if (!lives || !planner->blocks)
+        return E_OUTOFMEMORY;
+    note_lives(planner->graph, lives);
+    HRESULT hr = place_values(planner, lives);
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < plan->step_count; i++)
+        hr = place_scratch(planner, i);
+    if (SUCCEEDED(hr))
+        hr = plan_place_blocks(planner->blocks, planner->block_count, &plan->temp_bytes, &plan->temp_lower_bound);
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < plan->step_count; i++) {
+        uint64_t *offsets[2] = { &plan->steps[i].scratch_offset, &plan->steps[i].worker_scratch_offset };
+        for (uint32_t k = 0; k < 2; k++)
+            *offsets[k] = *offsets[k] == GRAPH_NONE ? 0 : planner->blocks[*offsets[k]].offset;
+    }
+    return hr;
+}

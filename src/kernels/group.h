@@ -1,0 +1,92 @@
+/* Kernels that look at groups of elements (those that differ in some axes only): reductions, softmax, normalisations.
+ *
+ * Each has two steps for a tile of groups: statistics per group (sum, extreme, ...), computed here, and an element-wise
+ * program that takes them as inputs, run by the block interpreter. So every type and layout works, and tiles stay in
+ * cache between the steps. */
+#ifndef KERNELS_GROUP_H
+#define KERNELS_GROUP_H
+
+#include "kernels/map.h"
+
+#define KERN_GROUP_TILE  256  /* most groups of a tile */
+#define KERN_GROUP_BLOCK 4096 /* most elements that are summed in FLOAT32 before going on in double */
+
+enum kern_stat {
+    KERN_STAT_SUM,     /* of x */
+    KERN_STAT_SIZE,    /* of |x| */
+    KERN_STAT_SQUARES, /* of (x - center)^2 */
+    KERN_STAT_EXP,     /* of e^(x - center) */
+    KERN_STAT_MOST,    /* a number wins over NaN */
+    KERN_STAT_LEAST,
+};
+
+/* Loops of one instruction set. */
+struct kern_group_isa {
+    const struct kern_map_isa *map;
+    /* The statistic of one run of at most KERN_GROUP_BLOCK elements. */
+    double (*row)(enum kern_stat stat, const float *x, uint32_t count, float center);
+    /* out[] = e^(x - top), out may be x; returns the sum. Then out[] *= factor. */
+    double (*exponentials)(float *out, const float *x, uint32_t count, float top);
+    void (*scale)(float *out, uint32_t count, float factor);
+    /* One element of each of `count` groups joins acc[]. */
+    void (*column)(enum kern_stat stat, float *acc, const float *x, const float *center, uint32_t count);
+    /* The same for argmax/argmin: position[] gets `index` where x[] is better than best[]. */
+    void (*position)(float *best, uint32_t *position, const float *x, uint32_t index, bool greatest, bool last,
+                     uint32_t count);
+};
+extern const struct kern_group_isa kern_group_isa_portable, kern_group_isa_avx2, kern_group_isa_avx512;
+
+struct kern_groups {
+    const struct kern_call *call;
+    const struct kern_group_isa *isa;
+    struct kern_walk outer; /* over the groups; views = all tensors of the op in its order */
+    struct kern_walk inner; /* within a group */
+    bool columns;           /* neighbouring elements of X belong to neighbouring groups */
+    uint32_t tile;
+    struct kern_group_scratch *scratch;
+};
+
+struct kern_group_scratch {
+    double sum[KERN_GROUP_TILE];
+    float a[KERN_GROUP_TILE], b[KERN_GROUP_TILE], c[KERN_GROUP_TILE]; /* inputs of the element-wise program */
+    float acc[KERN_GROUP_TILE];
+    uint32_t position[KERN_GROUP_TILE];
+    float block[KERN_MAP_BLOCK];
+    uint16_t raw[KERN_MAP_BLOCK];
+    char map[]; /* scratch of the element-wise program */
+};
+
+/* X (tensor 0) is FLOAT32 or FLOAT16. row_major: elements of a group are met in the order of their indices. */
+void kern_groups_init(struct kern_groups *groups, const struct kern_call *call, const struct kern_group_isa *isa,
+                      uint32_t axes, bool row_major);
+void kern_groups_plan(const struct kern_op *op, uint32_t axes, uint64_t map_bytes, struct kern_work *out);
+
+/* How many groups from `first` on (before `end`) make the next tile. */
+uint32_t kern_groups_width(const struct kern_groups *groups, uint64_t first, uint64_t end);
+
+/* out[] = statistic of each of `width` groups; center[] for SQUARES and EXP, else NULL. */
+void kern_groups_stat(const struct kern_groups *groups, enum kern_stat stat, uint64_t first, uint32_t width,
+                      const float *center, double *out);
+/* Positions of the extremes, counted from the group's first element; exact ties go to the first or the last. */
+void kern_groups_position(const struct kern_groups *groups, bool greatest, bool last, uint64_t first, uint32_t width,
+                          uint32_t *out);
+
+#define KERN_GROUP_EXTRA 3
+
+/* Runs `map` over the tile. Its inputs are X, scratch->a, b and c (one value per group), the op's further inputs; its
+ * output is the op's output 0. */
+void kern_groups_apply(const struct kern_groups *groups, const struct kern_map *map, uint64_t first, uint32_t width);
+
+/* Appends an instruction on FLOAT32; returns its register. */
+uint32_t kern_groups_step(struct kern_map *map, uint32_t inputs, uint8_t code, uint32_t x, uint32_t y, uint32_t z);
+/* Appends op->epilogue, whose register 0 is `result`, sets the store; `inputs` counts X, a, b, c and the further inputs. */
+void kern_groups_finish(struct kern_map *map, const struct kern_op *op, uint32_t inputs, uint32_t result);
+
+bool kern_groups_accept(const struct kern_op *op);
+
+void kern_reduce_run(const struct kern_call *call, const struct kern_group_isa *isa, uint64_t begin, uint64_t end);
+void kern_softmax_run(const struct kern_call *call, const struct kern_group_isa *isa, uint64_t begin, uint64_t end);
+void kern_norm_run(const struct kern_call *call, const struct kern_group_isa *isa, uint64_t begin, uint64_t end);
+void kern_lp_norm_run(const struct kern_call *call, const struct kern_group_isa *isa, uint64_t begin, uint64_t end);
+
+#endif

@@ -1,0 +1,24 @@
+/* Reductions, softmax and normalisations of FLOAT32 and FLOAT16 for every processor. */
+#include "kernels/group_exec.h"
+
+const struct kern_group_isa kern_group_isa_portable = { &kern_map_isa_portable, group_row, group_exponentials, group_scale, group_column, group_position };
+
+void kern_reduce_float_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    kern_reduce_run(call, &kern_group_isa_portable, begin, end);
+}
+
+void kern_softmax_float_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    kern_softmax_run(call, &kern_group_isa_portable, begin, end);
+}
+
+void kern_norm_float_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    kern_norm_run(call, &kern_group_isa_portable, begin, end);
+}
+
+void kern_lp_norm_float_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    kern_lp_norm_run(call, &kern_group_isa_portable, begin, end);
+}

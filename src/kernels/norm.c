@@ -1,0 +1,121 @@
+/* Mean-variance and Lp normalisation of FLOAT32 and FLOAT16. Sums go on in double, so that large images keep their mean. */
+#include "kernels/group.h"
+
+#include <math.h>
+
+/* Inputs of the element-wise step: X, a = mean as FLOAT32, b = 1 / deviation, c = what a lost of the mean, scaled by b;
+ * then the op's further inputs. */
+enum { X, MEAN, FACTOR, REST, FURTHER };
+
+static uint32_t norm_program(const struct kern_op *op, struct kern_map *map)
+{
+    const struct kern_norm *norm = &op->u.norm;
+    uint32_t inputs = op->input_count + KERN_GROUP_EXTRA, r = X, next = FURTHER;
+    memset(map, 0, sizeof(*map));
+    if (norm->use_mean)
+        r = kern_groups_step(map, inputs, KERN_MAP_SUB, r, MEAN, 0);
+    if (norm->use_variance)
+        r = kern_groups_step(map, inputs, KERN_MAP_FMA, r, FACTOR, REST);
+    else if (norm->use_mean)
+        r = kern_groups_step(map, inputs, KERN_MAP_ADD, r, REST, 0);
+    if (norm->has_scale && norm->has_bias)
+        r = kern_groups_step(map, inputs, KERN_MAP_FMA, r, next, next + 1);
+    else if (norm->has_scale)
+        r = kern_groups_step(map, inputs, KERN_MAP_MUL, r, next, 0);
+    else if (norm->has_bias)
+        r = kern_groups_step(map, inputs, KERN_MAP_ADD, r, next, 0);
+    kern_groups_finish(map, op, inputs, r);
+    return inputs;
+}
+
+bool kern_norm_float_accepts(const struct kern_op *op)
+{
+    return kern_groups_accept(op) && op->output_count == 1 && kern_type_bytes(op->tensors[op->input_count].type) &&
+           op->tensors[0].rank == op->tensors[op->input_count].rank;
+}
+
+void kern_norm_float_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+{
+    struct kern_map map;
+    (void)state;
+    (void)threads;
+    uint32_t inputs = norm_program(op, &map);
+    kern_groups_plan(op, op->u.norm.axes, kern_map_block_bytes(&map, inputs), out);
+}
+
+static void tile_moments(const struct kern_groups *groups, const struct kern_norm *norm, uint64_t first, uint32_t width)
+{
+    struct kern_group_scratch *scratch = groups->scratch;
+    double count = (double)groups->inner.count, rest[KERN_GROUP_TILE] = { 0 };
+    memset(scratch->a, 0, sizeof(scratch->a));
+    if (norm->use_mean)
+        kern_groups_stat(groups, KERN_STAT_SUM, first, width, NULL, scratch->sum);
+    for (uint32_t i = 0; i < width && norm->use_mean; i++) {
+        scratch->a[i] = (float)(scratch->sum[i] / count);
+        rest[i] = scratch->sum[i] / count - scratch->a[i];
+    }
+    if (norm->use_variance)
+        kern_groups_stat(groups, KERN_STAT_SQUARES, first, width, scratch->a, scratch->sum);
+    for (uint32_t i = 0; i < width; i++) {
+        double variance = scratch->sum[i] / count - rest[i] * rest[i];
+        double factor = norm->use_variance ? 1 / sqrt(variance + norm->epsilon) : 1;
+        scratch->b[i] = (float)factor;
+        scratch->c[i] = (float)(-rest[i] * factor);
+    }
+}
+
+void kern_norm_run(const struct kern_call *call, const struct kern_group_isa *isa, uint64_t begin, uint64_t end)
+{
+    struct kern_groups groups;
+    struct kern_map map;
+    norm_program(call->op, &map);
+    kern_groups_init(&groups, call, isa, call->op->u.norm.axes, false);
+    for (uint32_t width; begin < end; begin += width) {
+        width = kern_groups_width(&groups, begin, end);
+        tile_moments(&groups, &call->op->u.norm, begin, width);
+        kern_groups_apply(&groups, &map, begin, width);
+    }
+}
+
+static uint32_t lp_norm_program(const struct kern_op *op, struct kern_map *map)
+{
+    uint32_t inputs = op->input_count + KERN_GROUP_EXTRA;
+    memset(map, 0, sizeof(*map));
+    kern_groups_finish(map, op, inputs, kern_groups_step(map, inputs, KERN_MAP_DIV, X, FACTOR, 0));
+    return inputs;
+}
+
+bool kern_lp_norm_float_accepts(const struct kern_op *op)
+{
+    return kern_norm_float_accepts(op) && (op->u.lp_norm.p == 1 || op->u.lp_norm.p == 2);
+}
+
+void kern_lp_norm_float_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+{
+    struct kern_map map;
+    (void)state;
+    (void)threads;
+    uint32_t inputs = lp_norm_program(op, &map);
+    kern_groups_plan(op, 1u << op->u.lp_norm.axis, kern_map_block_bytes(&map, inputs), out);
+}
+
+void kern_lp_norm_run(const struct kern_call *call, const struct kern_group_isa *isa, uint64_t begin, uint64_t end)
+{
+    const struct kern_lp_norm *norm = &call->op->u.lp_norm;
+    struct kern_groups groups;
+    struct kern_map map;
+    lp_norm_program(call->op, &map);
+    kern_groups_init(&groups, call, isa, 1u << norm->axis, false);
+    struct kern_group_scratch *scratch = groups.scratch;
+    memset(scratch->a, 0, sizeof(scratch->a));
+    for (uint32_t width; begin < end; begin += width) {
+        width = kern_groups_width(&groups, begin, end);
+        kern_groups_stat(&groups, norm->p == 1 ? KERN_STAT_SIZE : KERN_STAT_SQUARES, begin, width,
+                         norm->p == 1 ? NULL : scratch->a, scratch->sum);
+        for (uint32_t i = 0; i < width; i++) {
+            double size = norm->p == 1 ? scratch->sum[i] : sqrt(scratch->sum[i]);
+            scratch->b[i] = (float)fmax(size, norm->epsilon);
+        }
+        kern_groups_apply(&groups, &map, begin, width);
+    }
+}

@@ -1,0 +1,25 @@
+/* Reductions, softmax and normalisations with AVX-512. */
+#pragma GCC target("prefer-vector-width=512")
+#include "kernels/group_exec.h"
+
+const struct kern_group_isa kern_group_isa_avx512 = { &kern_map_isa_avx512, group_row, group_exponentials, group_scale, group_column, group_position };
+
+void kern_reduce_float_avx512_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    kern_reduce_run(call, &kern_group_isa_avx512, begin, end);
+}
+
+void kern_softmax_float_avx512_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    kern_softmax_run(call, &kern_group_isa_avx512, begin, end);
+}
+
+void kern_norm_float_avx512_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    kern_norm_run(call, &kern_group_isa_avx512, begin, end);
+}
+
+void kern_lp_norm_float_avx512_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    kern_lp_norm_run(call, &kern_group_isa_avx512, begin, end);
+}

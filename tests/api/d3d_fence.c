@@ -1,0 +1,193 @@
+/* ID3D12Fence: values, events, blocking waits, several fences, and no lost wake-ups. */
+#include "api_test.h"
+
+#include <dirent.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+static ID3D12Fence *fence_create(ID3D12Device *device, UINT64 value)
+{
+    ID3D12Fence *fence = NULL;
+    ok_hr(ID3D12Device_CreateFence(device, value, D3D12_FENCE_FLAG_NONE, &IID_ID3D12Fence, (void **)&fence), S_OK);
+    need(fence);
+    return fence;
+}
+
+static HANDLE event_of(int fd)
+{
+    return (HANDLE)(intptr_t)fd;
+}
+
+static bool is_set(int fd, int timeout_ms)
+{
+    struct pollfd ready = { fd, POLLIN, 0 };
+    return poll(&ready, 1, timeout_ms) == 1;
+}
+
+static int new_event(void)
+{
+    int fd = eventfd(0, EFD_CLOEXEC);
+    need(fd > 0);
+    return fd;
+}
+
+static void test_values(ID3D12Device *device)
+{
+    ID3D12Fence *fence = fence_create(device, 5);
+    ok(ID3D12Fence_GetCompletedValue(fence) == 5, "initial value");
+    ok_hr(ID3D12Fence_Signal(fence, 3), S_OK);
+    ok(ID3D12Fence_GetCompletedValue(fence) == 3, "values may fall");
+    void *out = device;
+    ok_hr(ID3D12Device_CreateFence(device, 0, D3D12_FENCE_FLAG_SHARED, &IID_ID3D12Fence, &out), E_NOTIMPL);
+    ok(!out, "the output is not cleared");
+    ok_hr(ID3D12Device_CreateFence(device, 0, 0, &IID_ID3D12Heap, &out), E_NOINTERFACE);
+    ok_hr(ID3D12Device_CreateFence(device, 0, 0, &IID_ID3D12Fence, NULL), E_INVALIDARG);
+    api_release(fence);
+}
+
+static void test_events(ID3D12Device *device)
+{
+    ID3D12Fence *fence = fence_create(device, 5);
+    int reached = new_event(), one = new_event(), two = new_event(), closed = new_event();
+    ok_hr(ID3D12Fence_SetEventOnCompletion(fence, 5, event_of(reached)), S_OK);
+    ok(is_set(reached, 0), "a reached value does not fire at once");
+    ok_hr(ID3D12Fence_SetEventOnCompletion(fence, 7, event_of(one)), S_OK);
+    ok_hr(ID3D12Fence_SetEventOnCompletion(fence, 7, event_of(two)), S_OK);
+    ok_hr(ID3D12Fence_SetEventOnCompletion(fence, 7, event_of(two)), S_OK);
+    int watch = dup(closed); /* the same event under another number */
+    ok_hr(ID3D12Fence_SetEventOnCompletion(fence, 7, event_of(closed)), S_OK);
+    close(closed);
+    ok_hr(ID3D12Fence_Signal(fence, 6), S_OK);
+    ok(!is_set(one, 0) && !is_set(two, 0), "fired too early");
+    ok_hr(ID3D12Fence_Signal(fence, 8), S_OK);
+    ok(is_set(one, 0) && is_set(two, 0) && is_set(watch, 0), "did not fire");
+    uint64_t count = 0;
+    ok(read(two, &count, sizeof(count)) == sizeof(count) && count == 2, "fired %llu times", (unsigned long long)count);
+    ok_hr(ID3D12Fence_Signal(fence, 9), S_OK);
+    ok(!is_set(two, 0), "fired again");
+    ok_hr(ID3D12Fence_SetEventOnCompletion(fence, 100, event_of(closed)), E_INVALIDARG);
+    ok_hr(ID3D12Fence_SetEventOnCompletion(fence, 100, event_of(one)), S_OK); /* dies with the fence */
+    close(reached);
+    close(one);
+    close(two);
+    close(watch);
+    api_release(fence);
+}
+
+struct waiting {
+    ID3D12Fence *fence;
+    UINT64 value;
+};
+
+static void *wait_thread(void *argument)
+{
+    struct waiting *waiting = argument;
+    ok_hr(ID3D12Fence_SetEventOnCompletion(waiting->fence, waiting->value, NULL), S_OK);
+    return NULL;
+}
+
+static void test_blocking(ID3D12Device *device)
+{
+    struct waiting waiting = { fence_create(device, 0), 10 };
+    pthread_t threads[3];
+    for (int i = 0; i < 3; i++)
+        need(!pthread_create(&threads[i], NULL, wait_thread, &waiting));
+    nanosleep(&(struct timespec){ 0, 20000000 }, NULL); /* past the time they only spin */
+    ok_hr(ID3D12Fence_Signal(waiting.fence, 10), S_OK);
+    ok_hr(ID3D12Fence_Signal(waiting.fence, 1), S_OK); /* the value has been there: nobody may miss it */
+    for (int i = 0; i < 3; i++)
+        pthread_join(threads[i], NULL);
+    api_release(waiting.fence);
+}
+
+static void test_several(ID3D12Device *device)
+{
+    ID3D12Device1 *one = (ID3D12Device1 *)device;
+    ID3D12Fence *fences[] = { fence_create(device, 0), fence_create(device, 0) };
+    const UINT64 values[] = { 1, 2 };
+    int all = new_event(), any = new_event();
+    ok_hr(ID3D12Device1_SetEventOnMultipleFenceCompletion(one, fences, values, 2, D3D12_MULTIPLE_FENCE_WAIT_FLAG_ALL,
+                                                          event_of(all)),
+          S_OK);
+    ok_hr(ID3D12Device1_SetEventOnMultipleFenceCompletion(one, fences, values, 2, D3D12_MULTIPLE_FENCE_WAIT_FLAG_ANY,
+                                                          event_of(any)),
+          S_OK);
+    ok(!is_set(all, 0) && !is_set(any, 0), "fired too early");
+    ID3D12Fence_Signal(fences[1], 2);
+    ok(!is_set(all, 0) && is_set(any, 0), "any");
+    ID3D12Fence_Signal(fences[0], 1);
+    ok(is_set(all, 0), "all");
+    ok_hr(ID3D12Device1_SetEventOnMultipleFenceCompletion(one, fences, values, 2, 0, NULL), S_OK);
+    ok_hr(ID3D12Device1_SetEventOnMultipleFenceCompletion(one, fences, values, 0, 0, NULL), E_INVALIDARG);
+    ok_hr(ID3D12Device1_SetEventOnMultipleFenceCompletion(one, NULL, values, 1, 0, NULL), E_INVALIDARG);
+    close(all);
+    close(any);
+    api_release(fences[0]);
+    api_release(fences[1]);
+}
+
+static int open_files(void)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    int count = 0;
+    need(dir);
+    while (readdir(dir))
+        count++;
+    closedir(dir);
+    return count;
+}
+
+#define SUBMISSIONS 10000
+
+static ID3D12Fence *many[SUBMISSIONS];
+
+static void *wait_for_many(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < SUBMISSIONS; i++)
+        ok_hr(ID3D12Fence_SetEventOnCompletion(many[i], 1, NULL), S_OK);
+    return NULL;
+}
+
+static void test_many(ID3D12Device *device)
+{
+    struct api_queue q = api_queue_create(device);
+    pthread_t threads[2];
+    int files = open_files(), event = new_event();
+    ok_hr(ID3D12GraphicsCommandList_Close(q.list), S_OK);
+    for (int i = 0; i < SUBMISSIONS; i++)
+        many[i] = fence_create(device, 0);
+    for (int i = 0; i < 2; i++)
+        need(!pthread_create(&threads[i], NULL, wait_for_many, NULL));
+    for (int i = 0; i < SUBMISSIONS; i++) {
+        api_queue_execute(&q);
+        if (i % 100 == 0)
+            ok_hr(ID3D12Fence_SetEventOnCompletion(many[i], 1, event_of(event)), S_OK);
+        ok_hr(ID3D12CommandQueue_Signal(q.queue, many[i], 1), S_OK);
+    }
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    uint64_t fired = 0;
+    ok(read(event, &fired, sizeof(fired)) == sizeof(fired) && fired == SUBMISSIONS / 100, "%llu events",
+       (unsigned long long)fired);
+    for (int i = 0; i < SUBMISSIONS; i++)
+        api_release(many[i]);
+    api_queue_destroy(&q);
+    close(event);
+    ok(open_files() == files, "%d descriptors leaked", open_files() - files);
+}
+
+int main(void)
+{
+    api_begin();
+    ID3D12Device *device = api_device();
+    test_values(device);
+    test_events(device);
+    test_blocking(device);
+    test_several(device);
+    test_many(device);
+    ok(api_release(device) == 0, "the device is still referenced");
+    return api_end();
+}

@@ -1,0 +1,224 @@
+/* AnydmlDevice, the interface that libdirectml uses: dispatches bind through descriptors read at submission. */
+#include "api_test.h"
+
+#include "d3d12/private.h"
+
+struct probe {
+    struct adapter_dispatch base;
+    int refs, runs, checks;
+    HRESULT check_answer, run_answer;
+};
+
+static void probe_ref(struct adapter_dispatch *dispatch)
+{
+    __atomic_add_fetch(&((struct probe *)dispatch)->refs, 1, __ATOMIC_RELAXED);
+}
+
+static void probe_unref(struct adapter_dispatch *dispatch)
+{
+    __atomic_sub_fetch(&((struct probe *)dispatch)->refs, 1, __ATOMIC_RELAXED);
+}
+
+static HRESULT probe_check(struct adapter_dispatch *dispatch, const struct adapter_binding *bindings, uint32_t count,
+                           char *message)
+{
+    struct probe *probe = (struct probe *)dispatch;
+    probe->checks++;
+    ok(count == 3 && bindings[0].memory && bindings[1].memory && !bindings[2].memory, "bindings");
+    snprintf(message, 512, "the probe refuses");
+    return probe->check_answer;
+}
+
+/* Adds 1 to each byte of the first binding into the second. */
+static HRESULT probe_run(struct adapter_dispatch *dispatch, const struct adapter_binding *bindings, uint32_t count)
+{
+    struct probe *probe = (struct probe *)dispatch;
+    ok(count == 3 && bindings[0].size == 16 && bindings[1].size == 16, "binding sizes");
+    const char *from = (const char *)bindings[0].memory->host + bindings[0].offset;
+    char *to = (char *)bindings[1].memory->host + bindings[1].offset;
+    for (int i = 0; i < 16; i++)
+        to[i] = from[i] + 1;
+    __atomic_add_fetch(&probe->runs, 1, __ATOMIC_RELAXED);
+    return probe->run_answer;
+}
+
+static const struct adapter_dispatch_ops probe_ops = { probe_ref, probe_unref, probe_check, probe_run, NULL };
+
+struct setup {
+    ID3D12Device *device;
+    AnydmlDevice *private_device;
+    struct api_queue q;
+    ID3D12DescriptorHeap *heap;
+    ID3D12Resource *from, *to;
+    struct probe probe;
+};
+
+static struct setup setup_create(void)
+{
+    struct setup s = { .device = api_device(), .probe = { .base = { &probe_ops } } };
+    D3D12_DESCRIPTOR_HEAP_DESC desc = { D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV, 8,
+                                        D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE, 0 };
+    ok_hr(ID3D12Device_QueryInterface(s.device, &IID_AnydmlDevice, (void **)&s.private_device), S_OK);
+    need(s.private_device);
+    s.q = api_queue_create(s.device);
+    ok_hr(ID3D12Device_CreateDescriptorHeap(s.device, &desc, &IID_ID3D12DescriptorHeap, (void **)&s.heap), S_OK);
+    s.from = api_buffer(s.device, D3D12_HEAP_TYPE_DEFAULT, 64);
+    s.to = api_buffer(s.device, D3D12_HEAP_TYPE_DEFAULT, 64);
+    return s;
+}
+
+static void setup_destroy(struct setup *s)
+{
+    api_queue_destroy(&s->q);
+    api_release(s->heap);
+    if (s->from)
+        api_release(s->from);
+    api_release(s->to);
+    s->private_device->lpVtbl->Release(s->private_device);
+    ok(api_release(s->device) == 0, "the device is still referenced");
+    ok(!s->probe.refs, "%d references to the dispatch are left", s->probe.refs);
+}
+
+static D3D12_CPU_DESCRIPTOR_HANDLE cpu_slot(struct setup *s, UINT index)
+{
+    D3D12_CPU_DESCRIPTOR_HANDLE handle = ID3D12DescriptorHeap_GetCPUDescriptorHandleForHeapStart(s->heap);
+    handle.ptr += index * ID3D12Device_GetDescriptorHandleIncrementSize(s->device, 0);
+    return handle;
+}
+
+static D3D12_GPU_DESCRIPTOR_HANDLE gpu_slot(struct setup *s, UINT index)
+{
+    D3D12_GPU_DESCRIPTOR_HANDLE handle = ID3D12DescriptorHeap_GetGPUDescriptorHandleForHeapStart(s->heap);
+    handle.ptr += index * ID3D12Device_GetDescriptorHandleIncrementSize(s->device, 0);
+    return handle;
+}
+
+static void bind(struct setup *s, UINT64 from_offset, UINT64 to_offset)
+{
+    struct anydml_resource_info from, to;
+    ok(s->private_device->lpVtbl->GetResourceInfo(s->private_device, s->from, &from), "info");
+    ok(s->private_device->lpVtbl->GetResourceInfo(s->private_device, s->to, &to), "info");
+    ok(from.width == 64 && from.resource_id != to.resource_id && from.heap_type == D3D12_HEAP_TYPE_DEFAULT, "info");
+    struct anydml_buffer buffers[] = { { from.resource_id, from_offset, 16 }, { to.resource_id, to_offset, 16 }, { 0 } };
+    ok(s->private_device->lpVtbl->WriteDescriptors(s->private_device, cpu_slot(s, 2), 3, buffers), "write");
+}
+
+static HRESULT record(struct setup *s)
+{
+    BOOL in_force = FALSE;
+    return s->private_device->lpVtbl->RecordDispatch(s->private_device, (ID3D12CommandList *)s->q.list, &s->probe.base,
+                                                     gpu_slot(s, 2), 3, &in_force);
+}
+
+static void test_late_binding(void)
+{
+    struct setup s = setup_create();
+    char bytes[64], got[64];
+    for (int i = 0; i < 64; i++)
+        bytes[i] = (char)i;
+    api_write(&s.q, s.from, 0, bytes, 64);
+    ok_hr(record(&s), E_INVALIDARG); /* no heap is set */
+    ID3D12GraphicsCommandList_SetDescriptorHeaps(s.q.list, 1, &s.heap);
+    ok_hr(record(&s), S_OK);
+    ok_hr(ID3D12GraphicsCommandList_Close(s.q.list), S_OK);
+    ok_hr(record(&s), E_INVALIDARG); /* closed */
+    for (UINT64 i = 0; i < 4; i++) { /* bound after recording, and anew for each submission */
+        bind(&s, i * 16, 48 - i * 16);
+        api_queue_execute(&s.q);
+    }
+    api_queue_wait(&s.q);
+    ok_hr(ID3D12GraphicsCommandList_Reset(s.q.list, s.q.allocator, NULL), S_OK);
+    api_read(&s.q, s.to, 0, got, 64);
+    for (int i = 0; i < 64; i++)
+        ok(got[i] == (48 - i / 16 * 16) + i % 16 + 1, "byte %d is %d", i, got[i]);
+    ok(s.probe.runs == 4 && s.probe.checks == 4, "%d runs, %d checks", s.probe.runs, s.probe.checks);
+    setup_destroy(&s);
+}
+
+static void test_descriptors(void)
+{
+    struct setup s = setup_create();
+    const struct AnydmlDeviceVtbl *p = s.private_device->lpVtbl;
+    struct anydml_descriptors found;
+    struct anydml_resource_info info;
+    ok(p->GetVersion(s.private_device) == ANYDML_DEVICE_VERSION && p->GetThreadCount(s.private_device) >= 1, "version");
+    ok(!strcmp(p->GetAdapterInfo(s.private_device)->ops->name, api_adapter()), "adapter");
+    ok(p->FindCpuDescriptors(s.private_device, cpu_slot(&s, 7), 1, &found) && found.index == 7 && found.shader_visible,
+       "find");
+    ok(!p->FindCpuDescriptors(s.private_device, cpu_slot(&s, 7), 2, &found), "beyond the end");
+    ok(p->FindGpuDescriptors(s.private_device, gpu_slot(&s, 0), 8, &found) && found.index == 0, "find");
+    ok(!p->FindGpuDescriptors(s.private_device, (D3D12_GPU_DESCRIPTOR_HANDLE){ 0 }, 1, &found), "NULL handle");
+    ok(!p->FindCpuDescriptors(s.private_device, (D3D12_CPU_DESCRIPTOR_HANDLE){ cpu_slot(&s, 1).ptr + 4 }, 1, &found),
+       "between two slots");
+    ok(!p->GetResourceInfo(s.private_device, (ID3D12Resource *)s.heap, &info), "a heap is no resource");
+    p->PoisonCommandList(s.private_device, (ID3D12CommandList *)s.heap);
+    p->PoisonCommandList(s.private_device, (ID3D12CommandList *)s.q.list);
+    ok_hr(ID3D12GraphicsCommandList_Close(s.q.list), E_INVALIDARG);
+    setup_destroy(&s);
+}
+
+/* One submission of a dispatch that must remove the device. */
+static void submit_bad(struct setup *s, HRESULT want, const char *what)
+{
+    ID3D12GraphicsCommandList_SetDescriptorHeaps(s->q.list, 1, &s->heap);
+    ok_hr(record(s), S_OK);
+    ok_hr(ID3D12GraphicsCommandList_Close(s->q.list), S_OK);
+    api_queue_execute(&s->q);
+    ID3D12CommandQueue_Signal(s->q.queue, s->q.fence, 1);
+    ID3D12Fence_SetEventOnCompletion(s->q.fence, 1, NULL);
+    ok(ID3D12Device_GetDeviceRemovedReason(s->device) == want, "%s: 0x%08x", what,
+       (unsigned)ID3D12Device_GetDeviceRemovedReason(s->device));
+    ok(ID3D12Fence_GetCompletedValue(s->q.fence) == UINT64_MAX, "%s: fence", what);
+    setup_destroy(s);
+}
+
+static void test_failures(void)
+{
+    struct setup s = setup_create();
+    s.probe.check_answer = E_INVALIDARG;
+    bind(&s, 0, 0);
+    submit_bad(&s, E_INVALIDARG, "check fails");
+    s = setup_create();
+    s.probe.run_answer = E_OUTOFMEMORY;
+    bind(&s, 0, 0);
+    submit_bad(&s, E_OUTOFMEMORY, "run fails");
+    s = setup_create();
+    bind(&s, 0, 0);
+    api_release(s.from);
+    s.from = NULL;
+    submit_bad(&s, DXGI_ERROR_INVALID_CALL, "a released resource");
+    s = setup_create();
+    bind(&s, 56, 0);
+    submit_bad(&s, DXGI_ERROR_INVALID_CALL, "beyond the end");
+}
+
+/* Very many executions: their number leaves no trace. */
+static void test_many(void)
+{
+    struct setup s = setup_create();
+    bind(&s, 0, 0);
+    ID3D12GraphicsCommandList_SetDescriptorHeaps(s.q.list, 1, &s.heap);
+    ok_hr(record(&s), S_OK);
+    ok_hr(ID3D12GraphicsCommandList_Close(s.q.list), S_OK);
+    double start = api_seconds();
+    for (int i = 0; i < 20000; i++) {
+        api_queue_execute(&s.q);
+        ID3D12CommandQueue_Signal(s.q.queue, s.q.fence, ++s.q.value);
+        ID3D12Fence_SetEventOnCompletion(s.q.fence, s.q.value, NULL);
+    }
+    printf("%.2f us per dispatch with signal and wait\n", (api_seconds() - start) / 20000 * 1e6);
+    ok(s.probe.runs == 20000, "%d runs", s.probe.runs);
+    setup_destroy(&s);
+}
+
+int main(void)
+{
+    api_begin();
+    if (!api_is("cpu")) /* the probe is a host function */
+        return 77;
+    test_late_binding();
+    test_descriptors();
+    test_failures();
+    test_many();
+    return api_end();
+}

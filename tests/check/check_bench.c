@@ -1,0 +1,185 @@
+/* check --bench: time and memory traffic of every row on typical shapes, one thread. */
+#include "check.h"
+
+#include <stdio.h>
+
+static void view(struct kern_op *op, uint32_t tensor, DML_TENSOR_DATA_TYPE type, uint32_t rank, const uint32_t *sizes)
+{
+    kern_view_set_packed(&op->tensors[tensor], type, rank, sizes);
+}
+
+static double megabytes(const struct kern_op *op)
+{
+    double bytes = 0;
+    for (uint32_t i = 0; i < op->input_count + op->output_count; i++) {
+        uint64_t elements = 1;
+        for (uint32_t d = 0; d < op->tensors[i].rank; d++)
+            elements *= op->tensors[i].strides[d] ? op->tensors[i].sizes[d] : 1;
+        bytes += (double)elements * kern_type_bytes(op->tensors[i].type);
+    }
+    return bytes / 1e6;
+}
+
+static void bench_case(const char *name, const struct check_case *c, const char *filter, uint32_t cpu)
+{
+    struct check_rng rng = { 7 };
+    struct check_set set;
+    uint32_t count;
+    const struct kern_row *rows = kern_rows(&count);
+    if (!check_set_create(&set, c, &rng))
+        return;
+    for (uint32_t i = 0; i < count; i++) {
+        if (rows[i].kind != c->op.kind || (rows[i].cpu & ~cpu) || (filter && !strstr(rows[i].name, filter)))
+            continue;
+        if (!rows[i].accepts(&c->op))
+            continue;
+        double seconds = check_time(&rows[i], &c->op, &set);
+        printf("%-28s %-24s %10.1f us %8.2f GB/s\n", name, rows[i].name, seconds * 1e6, megabytes(&c->op) / 1e3 / seconds);
+    }
+    check_set_destroy(&set);
+}
+
+static void bench_map(const char *filter, uint32_t cpu)
+{
+    static const struct {
+        const char *name;
+        uint8_t code, inputs;
+    } ops[] = { { "add", KERN_MAP_ADD, 2 },         { "relu", KERN_MAP_RELU, 1 },       { "exp", KERN_MAP_EXP, 1 },
+                { "sigmoid", KERN_MAP_SIGMOID, 1 }, { "tanh", KERN_MAP_TANH, 1 },       { "gelu", KERN_MAP_GELU, 1 },
+                { "log", KERN_MAP_LOG, 1 },         { "softplus", KERN_MAP_SOFTPLUS, 1 }, { "sin", KERN_MAP_SIN, 1 } };
+    const uint32_t sizes[] = { 1, 64, 112, 112 };
+    for (uint32_t i = 0; i < ARRAY_SIZE(ops); i++)
+        for (uint32_t half = 0; half < 2; half++) {
+            struct check_case c = { .op = { .kind = KERN_MAP, .input_count = ops[i].inputs, .output_count = 1 } };
+            DML_TENSOR_DATA_TYPE type = half ? DML_TENSOR_DATA_TYPE_FLOAT16 : DML_TENSOR_DATA_TYPE_FLOAT32;
+            char name[64];
+            for (uint32_t t = 0; t <= c.op.input_count; t++) {
+                view(&c.op, t, type, 4, sizes);
+                c.op.u.map.load_type[t] = DML_TENSOR_DATA_TYPE_FLOAT32;
+            }
+            c.op.u.map.inst_count = 1;
+            c.op.u.map.store[0] = ops[i].inputs;
+            c.op.u.map.inst[0] = (struct kern_map_inst){ ops[i].code, DML_TENSOR_DATA_TYPE_FLOAT32,
+                                                         DML_TENSOR_DATA_TYPE_FLOAT32, { 0, 1, 0 }, { { 1 }, { 1 } } };
+            snprintf(name, sizeof(name), "map %s %s", ops[i].name, half ? "f16" : "f32");
+            bench_case(name, &c, filter, cpu);
+        }
+}
+
+/* x * scale[c] + bias[c], relu; nhwc = channels last. */
+static void bench_scale_bias(const char *filter, uint32_t cpu, bool nhwc)
+{
+    const uint8_t f32 = DML_TENSOR_DATA_TYPE_FLOAT32;
+    const uint32_t nchw_sizes[] = { 1, 64, 56, 56 }, nhwc_sizes[] = { 1, 56, 56, 64 };
+    struct check_case c = { .op = { .kind = KERN_MAP, .input_count = 3, .output_count = 1 } };
+    for (uint32_t t = 0; t < 4; t++) {
+        view(&c.op, t, f32, 4, nhwc ? nhwc_sizes : nchw_sizes);
+        c.op.u.map.load_type[t] = f32;
+        for (uint32_t d = 0; (t == 1 || t == 2) && d < 4; d++)
+            c.op.tensors[t].strides[d] = d == (nhwc ? 3 : 1);
+    }
+    c.op.u.map.inst_count = 2;
+    c.op.u.map.inst[0] = (struct kern_map_inst){ KERN_MAP_FMA, f32, f32, { 0, 1, 2 } };
+    c.op.u.map.inst[1] = (struct kern_map_inst){ KERN_MAP_RELU, f32, f32, { 3 } };
+    c.op.u.map.store[0] = 4;
+    bench_case(nhwc ? "map scale bias relu nhwc" : "map scale bias relu nchw", &c, filter, cpu);
+}
+
+static void bench_reduce(const char *filter, uint32_t cpu)
+{
+    static const struct {
+        const char *name;
+        uint32_t axes;
+    } shapes[] = { { "inner", 8 }, { "channels", 2 }, { "spatial", 12 }, { "all", 15 }, { "outer", 1 } };
+    const uint32_t sizes[] = { 4, 64, 56, 56 };
+    const DML_REDUCE_FUNCTION functions[] = { DML_REDUCE_FUNCTION_SUM, DML_REDUCE_FUNCTION_MAX,
+                                              DML_REDUCE_FUNCTION_ARGMAX };
+    for (uint32_t i = 0; i < ARRAY_SIZE(shapes) * ARRAY_SIZE(functions); i++) {
+        uint32_t s = i / ARRAY_SIZE(functions), f = i % ARRAY_SIZE(functions), small[4];
+        struct check_case c = { .op = { .kind = KERN_REDUCE, .input_count = 1, .output_count = 1 } };
+        char name[64];
+        for (uint32_t d = 0; d < 4; d++)
+            small[d] = shapes[s].axes >> d & 1 ? 1 : sizes[d];
+        view(&c.op, 0, DML_TENSOR_DATA_TYPE_FLOAT32, 4, sizes);
+        view(&c.op, 1, f == 2 ? DML_TENSOR_DATA_TYPE_UINT32 : DML_TENSOR_DATA_TYPE_FLOAT32, 4, small);
+        c.op.u.reduce = (struct kern_reduce){ .function = functions[f], .axes = shapes[s].axes };
+        snprintf(name, sizeof(name), "reduce %s %s", f == 0 ? "sum" : f == 1 ? "max" : "argmax", shapes[s].name);
+        bench_case(name, &c, filter, cpu);
+    }
+}
+
+static void bench_softmax_norm(const char *filter, uint32_t cpu)
+{
+    const uint32_t attention[] = { 1, 12, 384, 384 }, image[] = { 1, 32, 160, 160 }, words[] = { 1, 1, 384, 768 };
+    struct check_case c = { .op = { .kind = KERN_SOFTMAX, .input_count = 1, .output_count = 1 } };
+    view(&c.op, 0, DML_TENSOR_DATA_TYPE_FLOAT32, 4, attention);
+    view(&c.op, 1, DML_TENSOR_DATA_TYPE_FLOAT32, 4, attention);
+    c.op.u.softmax = (struct kern_softmax){ KERN_SOFTMAX_PLAIN, 8 };
+    bench_case("softmax 384", &c, filter, cpu);
+    c.op.u.softmax.axes = 2;
+    bench_case("softmax channels", &c, filter, cpu);
+    struct check_case n = { .op = { .kind = KERN_NORM, .input_count = 3, .output_count = 1 } };
+    for (uint32_t t = 0; t < 4; t++)
+        view(&n.op, t, DML_TENSOR_DATA_TYPE_FLOAT32, 4, image);
+    for (uint32_t d = 0; d < 4; d++)
+        n.op.tensors[1].strides[d] = n.op.tensors[2].strides[d] = d == 1;
+    n.op.u.norm = (struct kern_norm){ 12, 1e-5f, true, true, true, true };
+    bench_case("norm instance", &n, filter, cpu);
+    for (uint32_t t = 0; t < 4; t++)
+        view(&n.op, t, DML_TENSOR_DATA_TYPE_FLOAT32, 4, words);
+    for (uint32_t d = 0; d < 4; d++)
+        n.op.tensors[1].strides[d] = n.op.tensors[2].strides[d] = d == 3;
+    n.op.u.norm.axes = 8;
+    bench_case("norm layer", &n, filter, cpu);
+}
+
+static void bench_move(const char *filter, uint32_t cpu)
+{
+    static const struct {
+        const char *name;
+        uint32_t sizes[4];
+        uint32_t order[4]; /* of the input's memory, outermost first */
+    } moves[] = { { "copy", { 1, 64, 112, 112 }, { 0, 1, 2, 3 } },
+                  { "nchw to nhwc 64", { 1, 112, 112, 64 }, { 0, 3, 1, 2 } },
+                  { "nhwc to nchw 64", { 1, 64, 112, 112 }, { 0, 2, 3, 1 } },
+                  { "nhwc to nchw 3", { 1, 3, 224, 224 }, { 0, 2, 3, 1 } },
+                  { "nchw to nhwc 3", { 1, 224, 224, 3 }, { 0, 3, 1, 2 } },
+                  { "heads", { 1, 12, 384, 64 }, { 0, 2, 1, 3 } } };
+    for (uint32_t i = 0; i < ARRAY_SIZE(moves); i++)
+        for (uint32_t half = 0; half < 2; half++) {
+            struct check_case c = { .op = { .kind = KERN_MOVE, .input_count = 1, .output_count = 1 } };
+            DML_TENSOR_DATA_TYPE type = half ? DML_TENSOR_DATA_TYPE_FLOAT16 : DML_TENSOR_DATA_TYPE_FLOAT32;
+            int64_t stride = 1;
+            char name[64];
+            view(&c.op, 0, type, 4, moves[i].sizes);
+            view(&c.op, 1, type, 4, moves[i].sizes);
+            for (uint32_t d = 4; d-- > 0;) {
+                c.op.tensors[0].strides[moves[i].order[d]] = stride;
+                stride *= moves[i].sizes[moves[i].order[d]];
+            }
+            snprintf(name, sizeof(name), "move %s %s", moves[i].name, half ? "f16" : "f32");
+            bench_case(name, &c, filter, cpu);
+        }
+}
+
+static void bench_gemm(const char *filter, uint32_t cpu)
+{
+    const uint32_t a[] = { 256, 512 }, b[] = { 512, 256 }, y[] = { 256, 256 };
+    struct check_case c = { .op = { .kind = KERN_GEMM, .input_count = 2, .output_count = 1 } };
+    view(&c.op, 0, DML_TENSOR_DATA_TYPE_FLOAT32, 2, a);
+    view(&c.op, 1, DML_TENSOR_DATA_TYPE_FLOAT32, 2, b);
+    view(&c.op, 2, DML_TENSOR_DATA_TYPE_FLOAT32, 2, y);
+    c.op.u.gemm.alpha = 1;
+    bench_case("gemm 256 512 256", &c, filter, cpu);
+}
+
+void check_bench(const char *filter, uint32_t cpu)
+{
+    bench_map(filter, cpu);
+    bench_scale_bias(filter, cpu, false);
+    bench_scale_bias(filter, cpu, true);
+    bench_reduce(filter, cpu);
+    bench_softmax_norm(filter, cpu);
+    bench_move(filter, cpu);
+    bench_gemm(filter, cpu);
+}

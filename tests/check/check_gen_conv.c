@@ -1,0 +1,99 @@
+#include "check_window.h"
+
+void check_activation_view(struct check_rng *rng, struct kern_view *out, DML_TENSOR_DATA_TYPE type, uint32_t rank,
+                           const uint32_t *sizes)
+{
+    uint32_t style = check_pick(rng, 5);
+    kern_view_set_packed(out, type, rank, sizes);
+    if (style == 4)
+        check_view(rng, out, type, rank, sizes);
+    if (style < 2 || style == 4)
+        return;
+    int64_t stride = sizes[1];
+    out->strides[1] = 1;
+    for (uint32_t d = rank - 1; d >= 2; d--) {
+        out->strides[d] = stride;
+        stride *= sizes[d];
+    }
+    out->strides[0] = stride;
+}
+
+void check_steps(struct check_rng *rng, uint32_t most, struct check_steps *out)
+{
+    do {
+        out->in = 1 + check_pick(rng, most);
+        out->kernel = check_chance(rng, 3) ? 1 : 1 + check_pick(rng, 4);
+        out->stride = check_chance(rng, 2) ? 1 : 1 + check_pick(rng, 3);
+        out->dilation = check_chance(rng, 4) ? 2 : 1;
+        out->start = check_pick(rng, out->kernel);
+        out->end = check_pick(rng, out->kernel);
+    } while (out->in + out->start + out->end < (out->kernel - 1) * out->dilation + 1 || !check_steps_spread(out));
+}
+
+uint32_t check_steps_count(const struct check_steps *s)
+{
+    return (s->in + s->start + s->end - (s->kernel - 1) * s->dilation - 1) / s->stride + 1;
+}
+
+uint32_t check_steps_spread(const struct check_steps *s)
+{
+    uint32_t whole = (s->in - 1) * s->stride + (s->kernel - 1) * s->dilation + 1;
+    return whole > s->start + s->end ? whole - s->start - s->end : 0;
+}
+
+static void channels(struct check_rng *rng, struct kern_conv *conv, uint32_t *in_group, uint32_t *out_group)
+{
+    bool depthwise = check_chance(rng, 3);
+    conv->groups = depthwise ? 2 + check_pick(rng, 30) : check_chance(rng, 3) ? 1 + check_pick(rng, 3) : 1;
+    *in_group = depthwise ? 1 : 1 + check_pick(rng, check_chance(rng, 4) ? 40 : 6);
+    *out_group = depthwise ? 1 + check_pick(rng, 2) : 1 + check_pick(rng, check_chance(rng, 4) ? 40 : 6);
+}
+
+void check_gen_conv(struct check_rng *rng, struct check_case *out)
+{
+    struct kern_op *op = &out->op;
+    struct kern_conv *conv = &op->u.conv;
+    uint32_t x[5] = { 1 + check_pick(rng, 2) }, w[5], y[5] = { x[0] }, in_group, out_group;
+    DML_TENSOR_DATA_TYPE type = check_float_type(rng);
+    struct kern_view last;
+    conv->spatial = 1 + check_pick(rng, 3);
+    uint32_t rank = conv->spatial + 2;
+    conv->transposed = check_chance(rng, 4);
+    conv->flip = check_chance(rng, 6);
+    conv->has_bias = check_chance(rng, 2);
+    channels(rng, conv, &in_group, &out_group);
+    x[1] = conv->groups * in_group;
+    y[1] = conv->groups * out_group;
+    w[0] = conv->transposed ? x[1] : y[1];
+    w[1] = conv->transposed ? out_group : in_group;
+    bool plain = check_chance(rng, 6); /* 3 x 3 without steps: libraries have special ways for these */
+    for (uint32_t d = 0; d < conv->spatial; d++) {
+        struct check_steps steps;
+        check_steps(rng, conv->spatial == 3 ? 7 : 24, &steps);
+        if (plain)
+            steps = (struct check_steps){ steps.in, 3, 1, 1, 1, 1 };
+        x[2 + d] = steps.in;
+        w[2 + d] = steps.kernel;
+        y[2 + d] = conv->transposed ? check_steps_spread(&steps) : check_steps_count(&steps);
+        conv->strides[d] = steps.stride;
+        conv->dilations[d] = steps.dilation;
+        conv->pad_start[d] = steps.start;
+        conv->pad_end[d] = steps.end;
+    }
+    op->kind = KERN_CONV;
+    op->input_count = 2;
+    op->output_count = 1;
+    check_activation_view(rng, &op->tensors[0], type, rank, x);
+    kern_view_set_packed(&op->tensors[1], type, rank, w);
+    if (check_chance(rng, 4))
+        check_view(rng, &op->tensors[1], type, rank, w);
+    if (conv->has_bias)
+        kern_view_set_packed(&op->tensors[op->input_count++], type, rank, (uint32_t[5]){ 1, y[1], 1, 1, 1 });
+    check_activation_view(rng, &last, type, rank, y);
+    op->tensors[op->input_count] = last;
+    if (type != DML_TENSOR_DATA_TYPE_FLOAT64)
+        check_epilogue(rng, out, &last);
+    op->tensors[op->input_count] = last;
+    out->norm_wise = true;
+    check_few(out, &last);
+}

@@ -1,0 +1,35 @@
+#include "check_window.h"
+
+void check_gen_resample(struct check_rng *rng, struct check_case *out)
+{
+    struct kern_op *op = &out->op;
+    struct kern_resample *resample = &op->u.resample;
+    uint32_t x[5], y[5], rank = 1 + check_pick(rng, 5);
+    DML_TENSOR_DATA_TYPE type = check_float_type(rng);
+    resample->mode = check_pick(rng, 2);
+    resample->rounding = check_pick(rng, 2);
+    if (check_chance(rng, 4))
+        type = check_chance(rng, 2) ? DML_TENSOR_DATA_TYPE_INT8 : DML_TENSOR_DATA_TYPE_UINT8;
+    for (uint32_t d = 0; d < rank; d++) {
+        bool scaled = d + 3 >= rank && check_chance(rng, 2);
+        x[d] = 1 + check_pick(rng, d + 2 >= rank ? 30 : 6);
+        y[d] = scaled ? 1 + check_pick(rng, 40) : x[d];
+        resample->scales[d] = (float)y[d] / (float)x[d];
+        resample->input_offsets[d] = scaled ? 0.5f : 0;
+        resample->output_offsets[d] = scaled ? -0.5f : 0;
+        if (scaled && check_chance(rng, 3)) {
+            resample->scales[d] = (float)check_uniform(rng, 0.3, 4);
+            resample->input_offsets[d] = (float)check_uniform(rng, -1, 1);
+        }
+    }
+    op->kind = KERN_RESAMPLE;
+    op->input_count = op->output_count = 1;
+    if (rank > 2) {
+        check_activation_view(rng, &op->tensors[0], type, rank, x);
+        check_activation_view(rng, &op->tensors[1], type, rank, y);
+    } else {
+        check_view(rng, &op->tensors[0], type, rank, x);
+        check_view(rng, &op->tensors[1], type, rank, y);
+    }
+    out->norm_wise = resample->mode == DML_INTERPOLATION_MODE_LINEAR;
+}

@@ -1,0 +1,26 @@
+/* What the generators of the dense and window families share. */
+#ifndef CHECK_WINDOW_H
+#define CHECK_WINDOW_H
+
+#include "check.h"
+
+/* A view of [N, C, S...]: channels first or last in memory, or any layout. */
+void check_activation_view(struct check_rng *rng, struct kern_view *out, DML_TENSOR_DATA_TYPE type, uint32_t rank,
+                           const uint32_t *sizes);
+
+/* Few results may all happen to be near zero, with nothing to measure errors against: positive inputs then (after
+ * everything else is chosen). check_gen_gemm.c. */
+void check_few(struct check_case *c, const struct kern_view *y);
+
+struct check_steps {
+    uint32_t in, kernel, stride, dilation, start, end;
+};
+
+/* Along one dimension; the window fits at least once. */
+void check_steps(struct check_rng *rng, uint32_t most, struct check_steps *out);
+
+/* Positions of the window, and for transposed convolutions the size that has as many. */
+uint32_t check_steps_count(const struct check_steps *steps);
+uint32_t check_steps_spread(const struct check_steps *steps);
+
+#endif

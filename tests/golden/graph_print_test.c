@@ -1,0 +1,202 @@
+/* The text of sample graphs as they are lowered and after each pass that changes them, compared with <name>.txt in the
+ * folder given as the first argument. "--update" as the second writes those files instead. Portable kernels only, so that
+ * the text is the same on every machine. */
+#include "graph_make.h"
+
+#include "test.h"
+
+static struct graph_operand temp4(struct graph *graph, uint32_t n, uint32_t c, uint32_t h, uint32_t w)
+{
+    return make4(graph, GRAPH_TEMP, 0, n, c, h, w);
+}
+
+/* conv -> batch normalisation (scale, shift) -> relu, all weights constant. */
+static void conv_batch_norm(struct graph *graph)
+{
+    struct graph_operand in[3] = { make4(graph, GRAPH_INPUT, 0, 1, 3, 6, 6) };
+    struct graph_operand y = temp4(graph, 1, 4, 6, 6), z = temp4(graph, 1, 4, 6, 6);
+    in[1] = make_constant(graph, 4, SIZES(4, 3, 3, 3), -1, 0.01f);
+    make_conv(graph, in, 2, y, 1, 1, 1);
+    in[0] = y;
+    in[1] = make_constant(graph, 4, SIZES(1, 4, 1, 1), 1, 0.5f);
+    in[2] = make_constant(graph, 4, SIZES(1, 4, 1, 1), -1, 0.5f);
+    make_map(graph, KERN_MAP_FMA, in, 3, z, 0, 0);
+    make_map(graph, KERN_MAP_RELU, &z, 1, make4(graph, GRAPH_OUTPUT, 0, 1, 4, 6, 6), 0, 0);
+}
+
+/* A residual block with owned weights: conv, relu, conv, add, relu, then pooling over all pixels. */
+static void residual(struct graph *graph)
+{
+    struct graph_operand x = make4(graph, GRAPH_INPUT, 0, 1, 8, 5, 5), w1 = make4(graph, GRAPH_OWNED, 1, 8, 8, 3, 3);
+    struct graph_operand w2 = make4(graph, GRAPH_OWNED, 2, 8, 8, 3, 3), a = temp4(graph, 1, 8, 5, 5);
+    struct graph_operand b = temp4(graph, 1, 8, 5, 5), c = temp4(graph, 1, 8, 5, 5), d = temp4(graph, 1, 8, 5, 5);
+    struct graph_operand e = temp4(graph, 1, 8, 5, 5), out = make4(graph, GRAPH_OUTPUT, 0, 1, 8, 1, 1);
+    make_conv(graph, (struct graph_operand[]){ x, w1 }, 2, a, 1, 1, 1);
+    make_map(graph, KERN_MAP_RELU, &a, 1, b, 0, 0);
+    make_conv(graph, (struct graph_operand[]){ b, w2 }, 2, c, 1, 1, 1);
+    make_map(graph, KERN_MAP_ADD, (struct graph_operand[]){ c, b }, 2, d, 0, 0);
+    make_map(graph, KERN_MAP_RELU, &d, 1, e, 0, 0);
+    struct graph_op *pool = graph_op_add(graph, KERN_POOL, &e, 1, &out, 1);
+    pool->k.u.pool = (struct kern_pool){ .mode = KERN_POOL_AVERAGE, .spatial = 2, .p = 2 };
+    for (uint32_t i = 0; i < 2; i++) {
+        pool->k.u.pool.window[i] = 5;
+        pool->k.u.pool.strides[i] = pool->k.u.pool.dilations[i] = 1;
+    }
+}
+
+/* Two branches joined along channels, a slice of that, and a transposition. */
+static void join_and_slice(struct graph *graph)
+{
+    struct graph_operand x = make4(graph, GRAPH_INPUT, 0, 1, 2, 3, 4), a = temp4(graph, 1, 2, 3, 4);
+    struct graph_operand b = temp4(graph, 1, 2, 3, 4), joined = temp4(graph, 1, 4, 3, 4), part = joined;
+    make_map(graph, KERN_MAP_TANH, &x, 1, a, 0, 0);
+    make_map(graph, KERN_MAP_RELU, &x, 1, b, 0, 0);
+    part.view = graph_view_slice(&joined.view, SIZES(0, 0, 0, 0), SIZES(1, 2, 3, 4), NULL);
+    make_move(graph, a, part);
+    part.view = graph_view_slice(&joined.view, SIZES(0, 2, 0, 0), SIZES(1, 2, 3, 4), NULL);
+    make_move(graph, b, part);
+    struct graph_operand slice = temp4(graph, 1, 2, 3, 4), turned = temp4(graph, 1, 4, 3, 2);
+    part.view = graph_view_slice(&joined.view, SIZES(0, 1, 0, 0), SIZES(1, 2, 3, 4), NULL);
+    make_move(graph, part, slice);
+    slice.view = graph_view_permute(&slice.view, SIZES(0, 3, 2, 1));
+    make_move(graph, slice, turned);
+    make_map(graph, KERN_MAP_NEG, &turned, 1, make4(graph, GRAPH_OUTPUT, 0, 1, 4, 3, 2), 0, 0);
+    make_move(graph, joined, make4(graph, GRAPH_OUTPUT, 1, 1, 4, 3, 4));
+}
+
+/* x * sigmoid(x), a cast to FLOAT16 and back that has to stay, and a broadcast product. */
+static void map_chain(struct graph *graph)
+{
+    struct graph_operand x = make4(graph, GRAPH_INPUT, 0, 1, 2, 3, 4), s = temp4(graph, 1, 2, 3, 4);
+    struct graph_operand y = temp4(graph, 1, 2, 3, 4), in[2] = { x, s };
+    struct graph_operand half = make_value(graph, GRAPH_TEMP, 0, F16, 4, SIZES(1, 2, 3, 4));
+    make_map(graph, KERN_MAP_SIGMOID, &x, 1, s, 0, 0);
+    make_map(graph, KERN_MAP_MUL, in, 2, y, 0, 0);
+    make_map(graph, KERN_MAP_MULADD, &y, 1, half, 0.5f, 1);
+    in[0] = half;
+    in[1] = make_constant(graph, 4, SIZES(1, 2, 1, 1), 2, 1);
+    make_map(graph, KERN_MAP_MUL, in, 2, make4(graph, GRAPH_OUTPUT, 0, 1, 2, 3, 4), 0, 0);
+}
+
+/* Constants that become one, an op computed twice, an op for nobody; a product with bias and activation. */
+static void known_and_unused(struct graph *graph)
+{
+    struct graph_operand x = make4(graph, GRAPH_INPUT, 0, 1, 1, 4, 8), w = make_constant(graph, 4, SIZES(1, 1, 8, 4), 0, 1);
+    struct graph_operand scaled = temp4(graph, 1, 1, 8, 4), a = temp4(graph, 1, 1, 4, 8), b = temp4(graph, 1, 1, 4, 8);
+    struct graph_operand sum = temp4(graph, 1, 1, 4, 8), product = temp4(graph, 1, 1, 4, 4);
+    make_map(graph, KERN_MAP_MULADD, &w, 1, scaled, 0.125f, 0);
+    make_map(graph, KERN_MAP_TANH, &x, 1, a, 0, 0);
+    make_map(graph, KERN_MAP_TANH, &x, 1, b, 0, 0);
+    make_map(graph, KERN_MAP_NEG, &x, 1, temp4(graph, 1, 1, 4, 8), 0, 0);
+    make_map(graph, KERN_MAP_ADD, (struct graph_operand[]){ a, b }, 2, sum, 0, 0);
+    make_gemm(graph, (struct graph_operand[]){ sum, scaled }, 2, product);
+    make_map(graph, KERN_MAP_SIGMOID, &product, 1, make4(graph, GRAPH_OUTPUT, 0, 1, 1, 4, 4), 0, 0);
+}
+
+static const struct {
+    const char *name;
+    void (*make)(struct graph *graph);
+} samples[] = {
+    { "conv_batch_norm", conv_batch_norm }, { "residual", residual },
+    { "join_and_slice", join_and_slice },   { "map_chain", map_chain },
+    { "known_and_unused", known_and_unused },
+};
+
+static const char *const pass_names[] = {
+#define PASS(name, host_only, meaning) #name,
+#include "graph/passes.def"
+#undef PASS
+};
+
+static void add_state(struct graph_text *text, const struct graph *graph, const char *title)
+{
+    char *print = graph_print(graph);
+    graph_text_add(text, "== %s\n%s\n", title, print ? print : "out of memory");
+    free(print);
+}
+
+/* Each pass in turn on what the ones before left, twice over, as the compiler does. */
+static char *describe(void (*make)(struct graph *graph))
+{
+    struct graph_text text = { 0 };
+    struct graph graph;
+    graph_init(&graph, 1, 1, DML_EXECUTION_FLAG_DISABLE_META_COMMANDS);
+    make(&graph);
+    add_state(&text, &graph, "lowered");
+    for (uint32_t i = 0; i < 2 * MAKE_PASS_COUNT; i++) {
+        struct graph_options options = make_options(~(UINT32_C(1) << i % MAKE_PASS_COUNT));
+        char *before = graph_print(&graph);
+        TEST(graph_run_passes(&graph, &options) == S_OK);
+        char *after = graph_print(&graph);
+        if (before && after && strcmp(before, after) != 0)
+            add_state(&text, &graph, pass_names[i % MAKE_PASS_COUNT]);
+        free(before);
+        free(after);
+    }
+    graph_finish(&graph);
+    return graph_text_take(&text);
+}
+
+static char *read_file(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    struct graph_text text = { 0 };
+    char line[1024];
+    if (!file)
+        return NULL;
+    graph_text_add(&text, "%s", "");
+    while (fgets(line, sizeof(line), file))
+        graph_text_add(&text, "%s", line);
+    fclose(file);
+    return graph_text_take(&text);
+}
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "wb");
+    if (!TEST_FOR(file != NULL, "%s", path))
+        return;
+    TEST(fputs(text, file) >= 0);
+    TEST(fclose(file) == 0);
+}
+
+/* The first line in which they differ. */
+static void explain(const char *name, const char *expected, const char *got)
+{
+    uint32_t line = 1;
+    while (*expected && *expected == *got) {
+        line += *expected == '\n';
+        expected++;
+        got++;
+    }
+    while (line > 1 && expected[-1] != '\n') {
+        expected--;
+        got--;
+    }
+    fprintf(stderr, "%s.txt line %u\nexpected: %.*s\ngot:      %.*s\n", name, line, (int)strcspn(expected, "\n"),
+            expected, (int)strcspn(got, "\n"), got);
+}
+
+int main(int argc, char **argv)
+{
+    bool update = argc > 2 && !strcmp(argv[2], "--update");
+    if (argc < 2) {
+        fprintf(stderr, "usage: %s folder [--update]\n", argv[0]);
+        return 2;
+    }
+    for (uint32_t i = 0; i < ARRAY_SIZE(samples); i++) {
+        char path[4096];
+        char *text = describe(samples[i].make);
+        snprintf(path, sizeof(path), "%s/%s.txt", argv[1], samples[i].name);
+        if (update && text)
+            write_file(path, text);
+        char *expected = read_file(path);
+        bool same = expected && text && !strcmp(expected, text);
+        TEST_FOR(same, "%s", path);
+        if (!same && expected && text)
+            explain(samples[i].name, expected, text);
+        free(expected);
+        free(text);
+    }
+    return test_result();
+}

@@ -1,0 +1,70 @@
+#!/usr/bin/python3
+"""Damaged models never crash the command: test_corrupt.py ANYDML SAMPLES
+
+Files cut short and files with changed bytes must be refused in one line, or run. The damage is the same every time;
+--seed N before the other arguments chooses another.
+"""
+import random
+import sys
+
+import numpy as np
+
+import wire
+from tool import Tool
+
+CASES = 300
+
+
+def small_model():
+    """Many kinds of messages in few bytes, so that most changes hit something that matters."""
+    weight = np.linspace(-1, 1, 4 * 2 * 3 * 3, dtype=np.float32).reshape(4, 2, 3, 3)
+    nodes = [
+        wire.node("Conv", ["x", "weight", "bias"], ["a"], kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
+        wire.node("Relu", ["a"], ["b"]),
+        wire.node("MaxPool", ["b"], ["c"], kernel_shape=[2, 2], strides=[2, 2]),
+        wire.node("Constant", [], ["shape"], value=np.array([1, -1], np.int64)),
+        wire.node("Reshape", ["c", "shape"], ["d"]),
+        wire.node("Concat", ["d", "d"], ["e"], axis=1),
+        wire.node("Softmax", ["e"], ["f"], axis=1),
+        wire.node("Transpose", ["f"], ["y"], perm=[1, 0]),
+    ]
+    return wire.model(nodes, [("x", wire.FLOAT, [1, 2, "height", "width"])], [("y", wire.FLOAT, ["n", 1])],
+                      [("weight", weight), ("bias", np.zeros(4, np.float32))])
+
+
+def damage(chance, model):
+    """A cut, or up to three changed bytes."""
+    if chance.random() < 0.4:
+        return model[:chance.randrange(len(model))]
+    damaged = bytearray(model)
+    for _ in range(chance.randint(1, 3)):
+        damaged[chance.randrange(len(model))] = chance.choice([0, 1, 127, 128, 255, chance.randrange(256)])
+    return bytes(damaged)
+
+
+def main():
+    args = sys.argv[1:]
+    seed = int(args.pop(1)) if args[0] == "--seed" and args.pop(0) else 1
+    tool = Tool(args[0])
+    chance = random.Random(seed)
+    with open(args[1] + "/data/super_resolution_x2.onnx", "rb") as file:
+        models = [small_model(), file.read()]
+    inputs = [tool.file("x0.npy"), tool.file("x1.npy")]
+    np.save(inputs[0], np.ones((1, 2, 4, 6), np.float32))
+    np.save(inputs[1], np.ones((1, 3, 4, 6), np.float32))
+    codes = {}
+    for case in range(CASES):
+        which = 1 if case % 10 == 9 else 0
+        path = tool.file("damaged.onnx", damage(chance, models[which]))
+        result = tool.run("run", path, "--input", inputs[which], timeout=60)
+        codes[result.returncode] = codes.get(result.returncode, 0) + 1
+        lines = len(result.stderr.splitlines())
+        fine = result.returncode in (0, 1, 2) and lines == (result.returncode != 0)
+        tool.test(fine, f"seed {seed}, case {case}: code {result.returncode}, {result.stderr.strip()[-300:]!r}")
+    print("exit codes:", codes)
+    tool.test(codes.get(2, 0) > CASES // 4, "hardly any damage was noticed")
+    tool.finish()
+
+
+if __name__ == "__main__":
+    main()

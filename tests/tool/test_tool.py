@@ -1,0 +1,283 @@
+#!/usr/bin/python3
+"""The anydml command: test_tool.py ANYDML SAMPLES
+
+Results against numpy, .npy files and pictures of all kinds, and one line with exit code 2 for everything that a user can
+get wrong.
+"""
+import json
+import os
+import sys
+
+import numpy as np
+
+import pictures
+import reference
+import wire
+from tool import Tool
+
+# Image.resize((5, 7), BICUBIC) of Pillow 9.4 on pattern(9, 6), its red channel.
+PILLOW_5x7 = [[12, 78, 156, 180, 20],
+              [126, 143, 69, 138, 150],
+              [204, 112, 136, 187, 138],
+              [146, 136, 169, 130, 82],
+              [94, 162, 131, 64, 68],
+              [147, 120, 131, 139, 72],
+              [160, 143, 204, 212, 37]]
+
+
+def pattern(width, height):
+    """A picture with flat parts, edges and noise, the same everywhere."""
+    y, x, c = np.mgrid[0:height, 0:width, 0:3]
+    return ((x * 37 + y * 91 + c * 53 + (x * y * 17) % 29 * 5) % 256).astype(np.uint8)
+
+
+def identity(code, dims):
+    return wire.model([wire.node("Identity", ["x"], ["y"])], [("x", code, dims)], [("y", code, dims)])
+
+
+def check_basics(tool):
+    tool.test("anydml 0." in tool.works("--version"), "--version")
+    tool.test("usage" in tool.works("--help"), "--help")
+    for command in ("devices", "run", "bench", "ops"):
+        tool.test(f"usage: anydml {command}" in tool.works(command, "--help"), f"{command} --help")
+    devices = json.loads(tool.works("devices", "--json"))
+    tool.test(len(devices) >= 1 and [d["index"] for d in devices] == list(range(len(devices))), "devices --json")
+    text = tool.works("devices")
+    for device in devices:
+        tool.test(device["name"] in text, "devices names " + device["name"])
+        tool.test(float(device["feature_level"]) >= 5, "feature level")
+    ops = json.loads(tool.works("ops", "--json"))
+    names = [op["name"] for op in ops["operators"]]
+    tool.test(len(names) == len(set(names)) == 177, f"ops lists 177 operators, not {len(names)}")
+    gemm = [op for op in ops["operators"] if op["name"].endswith("GEMM")][:1]
+    tool.test(gemm and all("float32" in types for types in gemm[0]["devices"]), "GEMM runs in float32")
+    tool.test(len(tool.works("ops").splitlines()) >= 177, "ops as text")
+
+
+def check_usage(tool, model):
+    tool.fails([], "command is missing")
+    tool.fails(["jump"], "unknown command 'jump'")
+    for command in ("devices", "run", "bench", "ops"):
+        tool.fails([command, "--bad"], "unknown option '--bad'")
+    tool.fails(["devices", "extra"], "unexpected argument 'extra'")
+    tool.fails(["run"], "model is missing")
+    tool.fails(["bench"], "model is missing")
+    tool.fails(["run", model, "--input"], "--input needs a value")
+    for option, value in (("--device", "x"), ("--threads", "0"), ("--repeat", "0"), ("--range", "1..0"),
+                          ("--range", "5"), ("--mean", "1,2"), ("--std", "0"), ("--layout", "nc")):
+        tool.fails(["run", model, option, value], option, value)
+    tool.fails(["run", model, "--trace", "/nonexistent/trace.json"], "/nonexistent/trace.json")
+    tool.fails(["bench", model, "--seconds", "x"], "--seconds")
+    tool.fails(["bench", model, "--input-shape", "picture=1x3xbig"], "picture=1x3xbig")
+    tool.fails(["bench", model, "--input-shape", "nothing=1"], "nothing=1", "no such input")
+    tool.fails(["bench", model, "--input-shape", "picture=1x4x8x8"], "picture=1x4x8x8")
+    tool.fails(["bench", model], "picture", "--input-shape")
+
+
+def check_models(tool, x):
+    tool.fails(["run", "/nonexistent.onnx", "--input", x], "/nonexistent.onnx")
+    tool.fails(["run", tool.folder.name, "--input", x], tool.folder.name)
+    tool.fails(["run", tool.file("text.onnx", b"This is no model."), "--input", x], "text.onnx")
+    tool.fails(["run", tool.file("empty.onnx", b""), "--input", x], "empty.onnx")
+    unknown = wire.model([wire.node("Frobnicate", ["x"], ["y"])], [("x", wire.FLOAT, [1, 3, 10, 12])],
+                         [("y", wire.FLOAT, [1, 3, 10, 12])])
+    tool.fails(["run", tool.file("unknown.onnx", unknown), "--input", x], "Frobnicate")
+    loose = wire.model([wire.node("Relu", ["nowhere"], ["y"])], [("x", wire.FLOAT, [1, 3, 10, 12])],
+                       [("y", wire.FLOAT, [1, 3, 10, 12])])
+    tool.fails(["run", tool.file("loose.onnx", loose), "--input", x], "nowhere")
+    clash = wire.model([wire.node("Add", ["x", "w"], ["y"])], [("x", wire.FLOAT, [1, 3, 10, 12])],
+                       [("y", wire.FLOAT, [1, 3, 10, 12])], [("w", np.zeros(7, np.float32))])
+    tool.fails(["run", tool.file("clash.onnx", clash), "--input", x], "Add")
+
+
+def check_files(tool, model, x):
+    tool.fails(["run", model], "--input is missing", "picture")
+    tool.fails(["run", model, "--input", "/nonexistent.npy"], "/nonexistent.npy")
+    tool.fails(["run", model, "--input", "/nonexistent.png"], "/nonexistent.png")
+    tool.fails(["run", model, "--input", model], ".npy, .png or .jpg")
+    tool.fails(["run", model, "--input", "nothing=" + x], "nothing=", "picture")
+    tool.fails(["run", model, "--input", x, "--input", x], "only 1 input")
+    tool.fails(["run", model, "--input", "picture=" + x, "--input", "picture=" + x], "given twice")
+    tool.fails(["run", model, "--input", x, "--output", "y.txt"], "y.txt")
+    tool.fails(["run", model, "--input", x, "--output", "nothing=y.npy"], "nothing=y.npy", "upscaled")
+    tool.fails(["run", model, "--input", x, "--output", "/nonexistent/y.npy"], "/nonexistent/y.npy")
+    tool.fails(["run", model, "--input", x, "--device", "99"], "device 99")
+    tool.fails(["run", model, "--input", x, "--labels", "/nonexistent.txt"], "/nonexistent.txt")
+    for shape in ((1, 4, 10, 12), (3, 10, 12), (1, 3, 0, 12)):
+        path = tool.file("shape.npy")
+        np.save(path, np.zeros(shape, np.float32))
+        tool.fails(["run", model, "--input", path], "picture", str(shape[1]), "height")
+    np.save(path, np.zeros((1, 3, 10, 12), np.int32))
+    tool.fails(["run", model, "--input", path], "int32", "float32")
+    np.save(path, np.zeros((1, 3, 10, 12), np.complex64))
+    tool.fails(["run", model, "--input", path], "shape.npy")
+    np.save(path, np.zeros((1, 3, 10, 12), ">f4"))
+    tool.fails(["run", model, "--input", path], "shape.npy")
+    np.save(path, np.asfortranarray(np.zeros((1, 3, 10, 12), np.float32)))
+    tool.fails(["run", model, "--input", path], "Fortran")
+
+
+def check_damaged_inputs(tool, model, x):
+    with open(x, "rb") as file:
+        good = file.read()
+    for size in [*range(0, 140, 7), len(good) - 1]:
+        tool.fails(["run", model, "--input", tool.file("cut.npy", good[:size])], "cut.npy")
+    for old, new in ((b"(1, 3, 10, 12)", b"(1, 3, 99999, 99999)"), (b"(1, 3, 10, 12)", b"(-1, 3, 10, 12)"),
+                     (b"'shape'", b"'sharp'"), (b"'<f4'", b"'<f9'"), (b"'<f4'", b"'<"), (b"'<f4'", b"''"),
+                     (b"\x93NUMPY\x01", b"\x93NUMPY\x09"), (b"(1, 3, 10, 12)", b"(1, 3, 10, 12"),
+                     (b"(1, 3, 10, 12)", b"(4294967296, 4294967296, 4294967296)")):
+        bad = good.replace(old, new)
+        tool.fails(["run", model, "--input", tool.file("bad.npy", bad)], "bad.npy")
+    png = pictures.png(pattern(12, 10))
+    for size in (0, 5, 20, 60, len(png) - 20):
+        tool.fails(["run", model, "--input", tool.file("cut.png", png[:size])], "cut.png")
+    broken = bytearray(png)
+    broken[len(png) // 2] ^= 255
+    tool.fails(["run", model, "--input", tool.file("bad.png", bytes(broken))], "bad.png")
+    tool.fails(["run", model, "--input", tool.file("bad.jpg", b"\xff\xd8\xff" + b"x" * 50)], "bad.jpg")
+
+
+def check_network(tool, path, x):
+    with open(path, "rb") as file:
+        want = reference.upscale(file.read(), np.load(x))
+    y = tool.file("y.npy")
+    text = tool.works("run", path, "--input", x, "--output", y)
+    tool.test("float32[1,3,20,24]" in text and "time" in text, "shapes and time are printed")
+    have = np.load(y)
+    tool.test(have.dtype == np.float32 and have.shape == want.shape, "shape of the result")
+    tool.test(np.abs(have - want).max() < 1e-4, f"network: difference {np.abs(have - want).max()}")
+    tool.works("run", path, "--input", "picture=" + x, "--output", "upscaled=" + y, "--repeat", "3", "--threads", "1")
+    tool.test(np.abs(np.load(y) - want).max() < 1e-4, "the same by name, repeated, with one thread")
+    bench = json.loads(tool.works("bench", path, "--input-shape", "picture=1x3x10x12", "--seconds", "0.1", "--json"))
+    tool.test(0 < bench["min_ms"] <= bench["median_ms"] <= bench["p90_ms"] and bench["runs"] >= 5, "bench --json")
+    tool.test("median" in tool.works("bench", path, "--input-shape", "picture=1x3x10x12", "--seconds", "0"), "bench")
+
+
+def check_types(tool):
+    """Every type goes in and comes out unchanged; others are converted where nothing is lost."""
+    values = np.array([[0, 1, 2, 100], [7, 5, 3, 1]])
+    x, y = tool.file("x.npy"), tool.file("y.npy")
+    for code, numpy in wire.TYPES.items():
+        model = tool.file("identity.onnx", identity(code, [2, "n"]))
+        np.save(x, values.astype(numpy))
+        tool.works("run", model, "--input", x, "--output", y)
+        have = np.load(y)
+        tool.test(have.dtype == numpy and np.array_equal(have, values.astype(numpy)), f"round trip of {numpy}")
+    model = tool.file("identity.onnx", identity(wire.INT32, [2, 4]))
+    for numpy in (np.uint8, np.int16, np.int64, np.uint64):
+        np.save(x, values.astype(numpy))
+        tool.works("run", model, "--input", x, "--output", y)
+        tool.test(np.array_equal(np.load(y), values), f"{numpy} to int32")
+    np.save(x, values << 40)
+    tool.fails(["run", model, "--input", x], "does not fit", "int32")
+    model = tool.file("identity.onnx", identity(wire.FLOAT16, [3]))
+    np.save(x, np.array([0.1, -65504, 1e-7]))
+    tool.works("run", model, "--input", x, "--output", y)
+    tool.test(np.array_equal(np.load(y), np.array([0.1, -65504, 1e-7], np.float16)), "float64 to float16")
+
+
+def check_symbols(tool):
+    model = tool.file("add.onnx", wire.model([wire.node("Add", ["a", "b"], ["y"])],
+                                             [("a", wire.FLOAT, ["n", 2]), ("b", wire.FLOAT, ["n", 2])],
+                                             [("y", wire.FLOAT, ["n", 2])]))
+    a, b, y = tool.file("a.npy"), tool.file("b.npy"), tool.file("y.npy")
+    np.save(a, np.ones((3, 2), np.float32))
+    np.save(b, np.arange(6, dtype=np.float32).reshape(3, 2))
+    tool.works("run", model, "--input", "b=" + b, "--input", a, "--output", y)
+    tool.test(np.array_equal(np.load(y), np.load(a) + np.load(b)), "two inputs, one by name")
+    np.save(b, np.ones((4, 2), np.float32))
+    tool.fails(["run", model, "--input", a, "--input", b], "'n'", "3", "4")
+
+
+def check_labels(tool):
+    model = tool.file("identity.onnx", identity(wire.FLOAT, [1, 6]))
+    x, labels = tool.file("x.npy"), tool.file("labels.txt", b"zero\none\ntwo\nthree\nfour\nfive\n")
+    np.save(x, np.array([[3, 9, 1, 7, 5, 2]], np.float32))
+    lines = tool.works("run", model, "--input", x, "--labels", labels).splitlines()
+    top = [line.split()[-1] for line in lines if line.startswith("  ")]
+    tool.test(top == ["one", "three", "four", "zero", "five"], f"top five: {top}")
+
+
+def check_pictures(tool):
+    x = pattern(9, 6)
+    y = tool.file("y.npy")
+    free = tool.file("free.onnx", identity(wire.FLOAT, [1, 3, "h", "w"]))
+    grey, indices = x[:, :, :1], (x[:, :, :1] % 4).astype(np.uint8)
+    palette = np.array([[1, 2, 3], [50, 60, 70], [255, 0, 9], [7, 250, 100]], np.uint8)
+    kinds = {
+        "rgb": (pictures.png(x), x),
+        "rgba": (pictures.png(np.concatenate([x, 255 - grey], 2)), x),
+        "grey": (pictures.png(grey), grey.repeat(3, 2)),
+        "greya": (pictures.png(np.concatenate([grey, grey], 2)), grey.repeat(3, 2)),
+        "deep": (pictures.png(x.astype(np.uint16) * 257), x),
+        "palette": (pictures.png(indices, palette), palette[indices[:, :, 0]]),
+    }
+    for kind, (png, want) in kinds.items():
+        tool.works("run", free, "--input", tool.file(kind + ".png", png), "--output", y)
+        have = np.load(y)[0].transpose(1, 2, 0) * 255
+        tool.test(have.shape == want.shape and np.abs(have - want).max() < 1e-3, f"PNG of kind {kind}")
+    rgb = tool.file("rgb.png")
+    tool.works("run", free, "--input", rgb, "--output", y, "--range", "-1..1", "--mean", "0.5,0,1", "--std", "2")
+    want = (x / 127.5 - 1 - [0.5, 0, 1]) / 2
+    tool.test(np.abs(np.load(y)[0].transpose(1, 2, 0) - want).max() < 1e-5, "range, mean and std")
+    bytes_model = tool.file("bytes.onnx", identity(wire.UINT8, ["h", "w", 3]))
+    tool.works("run", bytes_model, "--input", rgb, "--output", y, "--layout", "nhwc")
+    tool.test(np.array_equal(np.load(y), x), "uint8, channels last")
+    luma = tool.file("luma.onnx", identity(wire.FLOAT, [1, 1, "h", "w"]))
+    tool.works("run", luma, "--input", rgb, "--output", y, "--range", "0..255")
+    want = x @ np.array([0.299, 0.587, 0.114])
+    tool.test(np.abs(np.load(y)[0, 0] - want).max() <= 0.51, "luma")
+    many = tool.file("many.onnx", identity(wire.FLOAT, [2, 5, 4, 4]))
+    tool.fails(["run", many, "--input", rgb], "channels")
+
+
+def check_written_pictures(tool):
+    x = pattern(9, 6)
+    free = tool.file("free.onnx", identity(wire.FLOAT, [1, 3, "h", "w"]))
+    rgb, out, back = tool.file("rgb.png", pictures.png(x)), tool.file("out.png"), tool.file("back.npy")
+    tool.works("run", free, "--input", rgb, "--output", out)
+    tool.test(np.array_equal(pictures.read_png(out), x), "a picture comes out as it went in")
+    flat = tool.file("flat.png", pictures.png(np.full((16, 16, 3), (200, 100, 50), np.uint8)))
+    jpeg = tool.file("out.jpg")
+    tool.works("run", free, "--input", flat, "--output", jpeg)
+    tool.works("run", free, "--input", jpeg, "--output", back, "--range", "0..255")
+    tool.test(np.abs(np.load(back)[0, :, 8, 8] - [200, 100, 50]).max() <= 3, "JPEG, written and read")
+    path = tool.file("wild.npy")
+    np.save(path, np.array([-5, 0, 0.5, 1, 9, np.nan] * 3, np.float32).reshape(1, 3, 1, 6))
+    tool.works("run", free, "--input", path, "--output", out)
+    tool.test(pictures.read_png(out)[0, :5, 0].tolist() == [0, 0, 128, 255, 255], "values outside 0..1 are clamped")
+    line = tool.file("line.onnx", identity(wire.FLOAT, [4]))
+    np.save(path, np.zeros(4, np.float32))
+    tool.fails(["run", line, "--input", path, "--output", out], "no picture")
+
+
+def check_resizing(tool):
+    """Against Pillow's own results, both ways at once."""
+    model, y = tool.file("fixed.onnx", identity(wire.UINT8, [1, 3, 7, 5])), tool.file("y.npy")
+    tool.works("run", model, "--input", tool.file("rgb.png", pictures.png(pattern(9, 6))), "--output", y)
+    have = np.load(y)[0, 0].tolist()
+    tool.test(have == PILLOW_5x7, f"bicubic resizing: {have}")
+
+
+def main():
+    tool = Tool(sys.argv[1])
+    model = os.path.join(sys.argv[2], "data", "super_resolution_x2.onnx")
+    x = tool.file("picture.npy")
+    np.save(x, pattern(12, 10).transpose(2, 0, 1)[None].astype(np.float32) / 255)
+    check_basics(tool)
+    check_usage(tool, model)
+    check_models(tool, x)
+    check_files(tool, model, x)
+    check_damaged_inputs(tool, model, x)
+    check_network(tool, model, x)
+    check_types(tool)
+    check_symbols(tool)
+    check_labels(tool)
+    check_pictures(tool)
+    check_written_pictures(tool)
+    check_resizing(tool)
+    tool.finish()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,410 @@
+/* Random small graphs give the same results without passes, with each pass alone, and with all of them. */
+#include "graph_make.h"
+
+#include "base/half.h"
+#include "base/parallel.h"
+
+#include "test.h"
+
+#include <math.h>
+
+#define TENSORS_MAX 24
+#define INPUTS      4
+#define OUTPUTS     3
+
+static uint64_t state;
+
+static uint32_t rnd(uint32_t below)
+{
+    state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)((state >> 33) % below);
+}
+
+static float rnd_float(void)
+{
+    return (float)rnd(2001) / 1000.0f - 1.0f;
+}
+
+struct maker {
+    struct graph *graph;
+    struct graph_operand tensors[TENSORS_MAX];
+    uint32_t count;
+    bool half; /* some tensor was FLOAT16 */
+};
+
+static void keep(struct maker *maker, struct graph_operand tensor)
+{
+    if (maker->count < TENSORS_MAX)
+        maker->tensors[maker->count++] = tensor;
+}
+
+static const struct graph_operand *any(const struct maker *maker)
+{
+    return &maker->tensors[rnd(2) ? maker->count - 1 : rnd(maker->count)];
+}
+
+static struct graph_operand random_constant(struct maker *maker, const uint32_t *sizes)
+{
+    struct graph_operand operand = make_constant(maker->graph, 4, sizes, 0, 0);
+    float *data = (float *)(uintptr_t)maker->graph->values[operand.value].data;
+    for (uint64_t i = 0; i < kern_view_elements(&operand.view); i++)
+        data[i] = rnd_float() * 0.7f;
+    return operand;
+}
+
+static struct graph_operand temp_like(struct maker *maker, const struct kern_view *view)
+{
+    DML_TENSOR_DATA_TYPE type = rnd(12) ? F32 : F16;
+    maker->half |= type == F16;
+    return graph_temp(maker->graph, type, view->rank, view->sizes);
+}
+
+static void add_unary(struct maker *maker)
+{
+    static const enum kern_map_code codes[] = { KERN_MAP_RELU, KERN_MAP_TANH, KERN_MAP_SIGMOID, KERN_MAP_MULADD,
+                                                KERN_MAP_ABS, KERN_MAP_LEAKY_RELU };
+    struct graph_operand in = *any(maker), out = temp_like(maker, &in.view);
+    make_map(maker->graph, codes[rnd(ARRAY_SIZE(codes))], &in, 1, out, 0.5f, 0.25f);
+    keep(maker, out);
+}
+
+static const struct graph_operand *same_size(const struct maker *maker, const struct kern_view *view)
+{
+    for (uint32_t i = maker->count, tries = rnd(4); i--;)
+        if (!memcmp(maker->tensors[i].view.sizes, view->sizes, sizeof(view->sizes)) && !tries--)
+            return &maker->tensors[i];
+    return NULL;
+}
+
+static void add_binary(struct maker *maker)
+{
+    static const enum kern_map_code codes[] = { KERN_MAP_ADD, KERN_MAP_SUB, KERN_MAP_MEAN, KERN_MAP_MAX };
+    struct graph_operand in[2] = { *any(maker) }, out = temp_like(maker, &in[0].view);
+    const struct graph_operand *other = same_size(maker, &in[0].view);
+    in[1] = other && rnd(3) ? *other : random_constant(maker, SIZES(1, in[0].view.sizes[1], 1, 1));
+    if (rnd(2)) {
+        struct graph_operand first = in[0];
+        in[0] = in[1];
+        in[1] = first;
+    }
+    make_map(maker->graph, codes[rnd(ARRAY_SIZE(codes))], in, 2, out, 0, 0);
+    keep(maker, out);
+}
+
+/* x * scale + bias per channel, as batch normalisation lowers to. */
+static void add_scale(struct maker *maker)
+{
+    struct graph_operand in[3] = { *any(maker) }, out = temp_like(maker, &in[0].view);
+    in[1] = random_constant(maker, SIZES(1, in[0].view.sizes[1], 1, 1));
+    in[2] = random_constant(maker, SIZES(1, in[0].view.sizes[1], 1, 1));
+    make_map(maker->graph, KERN_MAP_FMA, in, 3, out, 0, 0);
+    keep(maker, out);
+}
+
+static void add_move(struct maker *maker)
+{
+    struct graph_operand in = *any(maker);
+    uint32_t start[4], sizes[4], order[4] = { 0, 1, 2, 3 };
+    for (uint32_t d = 0; d < 4; d++) {
+        sizes[d] = rnd(2) ? in.view.sizes[d] : 1 + rnd(in.view.sizes[d]);
+        start[d] = rnd(in.view.sizes[d] - sizes[d] + 1);
+    }
+    if (rnd(2))
+        in.view = graph_view_slice(&in.view, start, sizes, NULL);
+    if (rnd(2)) {
+        uint32_t a = rnd(4), b = rnd(4);
+        order[a] = b;
+        order[b] = a;
+        in.view = graph_view_permute(&in.view, order);
+    }
+    struct graph_operand out = graph_temp(maker->graph, in.view.type, 4, in.view.sizes);
+    make_move(maker->graph, in, out);
+    /* A reinterpreting edge: the same bytes as another shape. */
+    if (rnd(3) == 0)
+        graph_view_reshape(&out.view, 4, SIZES(1, out.view.sizes[0] * out.view.sizes[1], out.view.sizes[2], out.view.sizes[3]),
+                           &out.view);
+    keep(maker, out);
+}
+
+static void add_join(struct maker *maker)
+{
+    struct graph_operand a = *any(maker), out, part;
+    const struct graph_operand *b = same_size(maker, &a.view);
+    uint32_t axis = rnd(4), sizes[4], start[4] = { 0 };
+    if (!b || b->view.type != a.view.type)
+        return;
+    struct graph_operand second = *b;
+    memcpy(sizes, a.view.sizes, sizeof(sizes));
+    sizes[axis] *= 2;
+    if (kern_view_elements(&a.view) > 4000)
+        return;
+    out = graph_temp(maker->graph, a.view.type, 4, sizes);
+    part = out;
+    part.view = graph_view_slice(&out.view, start, a.view.sizes, NULL);
+    make_move(maker->graph, a, part);
+    start[axis] = a.view.sizes[axis];
+    part.view = graph_view_slice(&out.view, start, a.view.sizes, NULL);
+    make_move(maker->graph, second, part);
+    keep(maker, out);
+}
+
+static void add_conv(struct maker *maker)
+{
+    struct graph_operand in[3] = { *any(maker) };
+    const uint32_t *x = in[0].view.sizes;
+    uint32_t groups = rnd(3) ? 1 : x[1], outs = groups * (1 + rnd(groups == 1 ? 5 : 2)), pad = rnd(2);
+    uint32_t h = x[2] + 2 * pad, w = x[3] + 2 * pad, k = 1 + rnd(3), stride = 1 + rnd(2);
+    k = BASE_MIN(k, BASE_MIN(h, w));
+    if (in[0].view.type != F32)
+        return;
+    in[1] = random_constant(maker, SIZES(outs, x[1] / groups, k, k));
+    in[2] = random_constant(maker, SIZES(1, outs, 1, 1));
+    struct graph_operand out =
+        graph_temp(maker->graph, F32, 4, SIZES(x[0], outs, (h - k) / stride + 1, (w - k) / stride + 1));
+    make_conv(maker->graph, in, 2 + rnd(2), out, groups, stride, pad);
+    keep(maker, out);
+}
+
+static void add_gemm(struct maker *maker)
+{
+    struct graph_operand in[3] = { *any(maker) };
+    const uint32_t *a = in[0].view.sizes;
+    uint32_t n = 1 + rnd(5);
+    if (in[0].view.type != F32)
+        return;
+    struct graph_operand out = graph_temp(maker->graph, F32, 4, SIZES(a[0], a[1], a[2], n));
+    in[1] = random_constant(maker, SIZES(1, 1, a[3], n));
+    in[1].view = graph_view_broadcast(&in[1].view, 4, SIZES(a[0], a[1], a[3], n));
+    in[2] = random_constant(maker, SIZES(1, 1, 1, n));
+    in[2].view = graph_view_broadcast(&in[2].view, 4, out.view.sizes);
+    make_gemm(maker->graph, in, 2 + rnd(2), out);
+    keep(maker, out);
+}
+
+static void add_pool(struct maker *maker)
+{
+    struct graph_operand in = *any(maker);
+    const uint32_t *x = in.view.sizes;
+    uint32_t k = BASE_MIN(BASE_MIN(x[2], x[3]), 2);
+    struct graph_operand out = graph_temp(maker->graph, in.view.type, 4, SIZES(x[0], x[1], x[2] - k + 1, x[3] - k + 1));
+    struct graph_op *op = graph_op_add(maker->graph, KERN_POOL, &in, 1, &out, 1);
+    op->k.u.pool = (struct kern_pool){ .mode = rnd(2) ? KERN_POOL_MAX : KERN_POOL_AVERAGE, .spatial = 2, .p = 2 };
+    for (uint32_t d = 0; d < 2; d++) {
+        op->k.u.pool.window[d] = k;
+        op->k.u.pool.strides[d] = op->k.u.pool.dilations[d] = 1;
+    }
+    keep(maker, out);
+}
+
+static void add_reduce(struct maker *maker)
+{
+    struct graph_operand in = *any(maker);
+    uint32_t axes = 1 + rnd(15), sizes[4];
+    for (uint32_t d = 0; d < 4; d++)
+        sizes[d] = axes >> d & 1 ? 1 : in.view.sizes[d];
+    struct graph_operand out = graph_temp(maker->graph, in.view.type, 4, sizes);
+    struct graph_op *op = graph_op_add(maker->graph, KERN_REDUCE, &in, 1, &out, 1);
+    op->k.u.reduce.function = rnd(2) ? DML_REDUCE_FUNCTION_AVERAGE : DML_REDUCE_FUNCTION_MAX;
+    op->k.u.reduce.axes = axes;
+    keep(maker, out);
+}
+
+static void add_norm(struct maker *maker)
+{
+    struct graph_operand in = *any(maker);
+    if (in.view.type != F32)
+        return;
+    struct graph_operand out = graph_temp(maker->graph, F32, 4, in.view.sizes);
+    struct graph_op *op = graph_op_add(maker->graph, KERN_NORM, &in, 1, &out, 1);
+    op->k.u.norm = (struct kern_norm){ .axes = 12, .epsilon = 0.5f, .use_mean = true, .use_variance = true };
+    keep(maker, out);
+}
+
+/* What only depends on constants, sometimes twice. */
+static void add_known(struct maker *maker)
+{
+    const uint32_t *sizes = any(maker)->view.sizes;
+    struct graph_operand in = random_constant(maker, SIZES(1, sizes[1], 1, 1));
+    for (uint32_t i = 0; i < 2; i++) {
+        struct graph_operand out = graph_temp(maker->graph, F32, 4, in.view.sizes);
+        make_map(maker->graph, KERN_MAP_TANH, &in, 1, out, 0, 0);
+        keep(maker, out);
+    }
+}
+
+static void add_output(struct maker *maker, uint32_t index)
+{
+    struct graph_operand from = index ? *any(maker) : maker->tensors[maker->count - 1];
+    struct graph_operand to = make_value(maker->graph, GRAPH_OUTPUT, index, from.view.type, 4, from.view.sizes);
+    make_move(maker->graph, from, to);
+}
+
+/* The same graph for the same seed. */
+static void make_graph(struct graph *graph, uint64_t seed, uint32_t flags, bool *out_half)
+{
+    static void (*const adders[])(struct maker *) = { add_unary, add_unary, add_binary, add_binary, add_scale, add_move,
+                                                      add_move,  add_join,  add_conv,   add_conv,   add_gemm,  add_pool,
+                                                      add_reduce, add_norm, add_known };
+    struct maker maker = { .graph = graph };
+    state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
+    graph_init(graph, INPUTS, OUTPUTS, flags);
+    for (uint32_t i = 0; i < INPUTS; i++) {
+        uint32_t twin = i & 1 ? i - 1 : i;
+        struct graph_operand input = make4(graph, rnd(5) ? GRAPH_INPUT : GRAPH_OWNED, i, 1 + rnd(2), 1 + rnd(4),
+                                           1 + rnd(6), 1 + rnd(6));
+        if (twin != i) /* pairs of one shape, for binary ops and joins */
+            input = make_value(graph, GRAPH_INPUT, i, F32, 4, maker.tensors[twin].view.sizes);
+        keep(&maker, input);
+    }
+    for (uint32_t i = 0, ops = 2 + rnd(12); i < ops; i++)
+        adders[rnd(ARRAY_SIZE(adders))](&maker);
+    for (uint32_t i = 0; i < OUTPUTS; i++)
+        add_output(&maker, i);
+    *out_half = maker.half;
+}
+
+struct slots {
+    uint64_t input_bytes[INPUTS], output_bytes[OUTPUTS];
+    DML_TENSOR_DATA_TYPE output_type[OUTPUTS];
+    uint64_t output_elements[OUTPUTS];
+};
+
+static void note_slots(const struct graph *graph, struct slots *slots)
+{
+    for (uint32_t v = 0; v < graph->value_count; v++) {
+        const struct graph_value *value = &graph->values[v];
+        if (value->place == GRAPH_OUTPUT)
+            slots->output_bytes[value->index] = value->size_bytes;
+        else if (value->place == GRAPH_INPUT || value->place == GRAPH_OWNED)
+            slots->input_bytes[value->index] = value->size_bytes;
+    }
+    for (uint32_t i = 0; i < graph->op_count; i++) {
+        const struct graph_op *op = graph->ops[i];
+        const struct graph_value *value = &graph->values[op->value[op->k.input_count]];
+        if (value->place != GRAPH_OUTPUT)
+            continue;
+        slots->output_type[value->index] = op->k.tensors[op->k.input_count].type;
+        slots->output_elements[value->index] = kern_view_elements(&op->k.tensors[op->k.input_count]);
+    }
+}
+
+static uint32_t fired[MAKE_PASS_COUNT];
+
+/* Runs the passes; notes for a single one whether it did anything. */
+static HRESULT run_passes(struct graph *graph, const struct graph_options *options)
+{
+    char *before = graph_print(graph);
+    HRESULT hr = graph_run_passes(graph, options);
+    char *after = graph_print(graph);
+    for (uint32_t i = 0; i < MAKE_PASS_COUNT; i++)
+        fired[i] += options->disabled_passes == ~(UINT32_C(1) << i) && before && after && strcmp(before, after) != 0;
+    free(before);
+    free(after);
+    return hr;
+}
+
+/* Results of one way to compile and run; the caller frees run->inputs and run->outputs. */
+static bool run_way(uint64_t seed, uint32_t flags, const struct graph_options *options, struct slots *slots,
+                    struct make_run *run, bool *half)
+{
+    struct graph graph;
+    struct graph_plan *plan = NULL;
+    char error[256] = "";
+    memset(run, 0, sizeof(*run));
+    make_graph(&graph, seed, flags, half);
+    note_slots(&graph, slots);
+    if (!TEST(!graph.failed))
+        return false;
+    for (uint32_t i = 0; i < INPUTS; i++) {
+        run->inputs[i] = malloc(slots->input_bytes[i]);
+        state = seed + i;
+        for (uint64_t e = 0; e < slots->input_bytes[i] / 4; e++)
+            ((float *)run->inputs[i])[e] = rnd_float();
+    }
+    for (uint32_t i = 0; i < OUTPUTS; i++)
+        run->outputs[i] = malloc(slots->output_bytes[i]);
+    HRESULT hr = run_passes(&graph, options);
+    if (SUCCEEDED(hr))
+        hr = graph_plan_create(&graph, options, &plan, error);
+    graph_finish(&graph);
+    bool good = TEST_FOR(SUCCEEDED(hr), "seed %llu: %s", (unsigned long long)seed, error);
+    good = good && TEST(plan->temp_lower_bound <= plan->temp_bytes) && make_execute(plan, run);
+    graph_plan_destroy(plan);
+    return good;
+}
+
+static void free_run(struct make_run *run)
+{
+    for (uint32_t i = 0; i < 16; i++) {
+        free(run->inputs[i]);
+        free(run->outputs[i]);
+    }
+}
+
+static double element(const void *data, DML_TENSOR_DATA_TYPE type, uint64_t i)
+{
+    return type == F16 ? base_half_to_float(((const uint16_t *)data)[i]) : ((const float *)data)[i];
+}
+
+static bool agree(const struct make_run *a, const struct make_run *b, const struct slots *slots, double tolerance)
+{
+    for (uint32_t o = 0; o < OUTPUTS; o++)
+        for (uint64_t i = 0; i < slots->output_elements[o]; i++) {
+            double x = element(a->outputs[o], slots->output_type[o], i);
+            double y = element(b->outputs[o], slots->output_type[o], i);
+            double room = tolerance + (slots->output_type[o] == F16 ? 2e-3 : 0);
+            if (!(fabs(x - y) <= room * (1 + fabs(x)))) {
+                fprintf(stderr, "output %u element %llu: %g and %g\n", o, (unsigned long long)i, x, y);
+                return false;
+            }
+        }
+    return true;
+}
+
+static void test_way(uint64_t seed, uint32_t flags, const struct graph_options *options, const struct make_run *plain,
+                     const char *name)
+{
+    struct make_run run;
+    struct slots slots = { 0 };
+    bool half;
+    if (run_way(seed, flags, options, &slots, &run, &half))
+        TEST_FOR(agree(plain, &run, &slots, half ? 3e-2 : 3e-4), "seed %llu, %s", (unsigned long long)seed, name);
+    free_run(&run);
+}
+
+static void test_seed(uint64_t seed)
+{
+    static const char *const names[] = {
+#define PASS(name, host_only, meaning) #name " alone",
+#include "graph/passes.def"
+#undef PASS
+    };
+    struct make_run plain;
+    struct slots slots = { 0 };
+    struct graph_options options = make_options(MAKE_PASS_ALL);
+    bool half;
+    if (run_way(seed, DML_EXECUTION_FLAG_DISABLE_META_COMMANDS, &options, &slots, &plain, &half)) {
+        for (uint32_t i = 0; i < MAKE_PASS_COUNT; i++) {
+            options = make_options(~(UINT32_C(1) << i));
+            test_way(seed, DML_EXECUTION_FLAG_DISABLE_META_COMMANDS, &options, &plain, names[i]);
+        }
+        options = make_options(0);
+        test_way(seed, DML_EXECUTION_FLAG_DISABLE_META_COMMANDS, &options, &plain, "all passes");
+        graph_options_init(&options, true, 2);
+        options.disabled_passes = 0;
+        test_way(seed, 0, &options, &plain, "all passes, best kernels");
+    }
+    free_run(&plain);
+}
+
+/* Arguments: number of graphs, first seed. */
+int main(int argc, char **argv)
+{
+    uint64_t count = argc > 1 ? strtoull(argv[1], NULL, 0) : 400, first = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
+    base_parallel_set_threads(2);
+    for (uint64_t i = 0; i < count && test_failures < 10; i++)
+        test_seed(first + i);
+    for (uint32_t i = 0; count >= 400 && i < MAKE_PASS_COUNT; i++)
+        TEST_FOR(fired[i] > 10, "pass %u, which changed %u graphs", i, fired[i]);
+    return test_result();
+}

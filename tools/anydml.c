@@ -1,0 +1,94 @@
+/* The anydml command: picks the command and prints help. */
+#include "tools/cmd.h"
+#include "tools/text.h"
+
+#include <DirectML.h>
+#include <anydml.h>
+
+#include <stdlib.h>
+
+static const struct {
+    const char *name, *about;
+    int (*run)(int argc, char **argv);
+} commands[] = {
+    { "devices", "list the devices", tools_cmd_devices },
+    { "run", "run an ONNX model on .npy files and pictures", tools_cmd_run },
+    { "bench", "measure how fast an ONNX model runs", tools_cmd_bench },
+    { "ops", "list the operators and the data types that run on each device", tools_cmd_ops },
+};
+
+bool tools_options_parse(struct tools_options *o, int argc, char **argv, struct tools_error *error)
+{
+    uint64_t number;
+    opterr = 0;
+    optind = 1;
+    for (int option; (option = getopt_long(argc, argv, ":", o->table, NULL)) != -1;) {
+        switch (option) {
+        case TOOLS_OPTION_HELP:
+            fputs(o->help, stdout);
+            o->helped = true;
+            return true;
+        case TOOLS_OPTION_JSON:
+            o->json = true;
+            break;
+        case TOOLS_OPTION_DEVICE:
+            if (!tools_parse_uint(optarg, 0, UINT32_MAX, &number))
+                return tools_fail(error, TOOLS_USAGE, "--device takes the number of a device, not '%s'", optarg);
+            o->device = (uint32_t)number;
+            break;
+        case TOOLS_OPTION_THREADS:
+            if (!tools_parse_uint(optarg, 1, 4096, &number))
+                return tools_fail(error, TOOLS_USAGE, "--threads takes a number from 1 to 4096, not '%s'", optarg);
+            setenv("ANYDML_THREADS", optarg, 1);
+            break;
+        case ':':
+            return tools_fail(error, TOOLS_USAGE, "%s needs a value", argv[optind - 1]);
+        case '?':
+            return tools_fail(error, TOOLS_USAGE, "unknown option '%s' (anydml %s --help)", argv[optind - 1], argv[0]);
+        default:
+            if (!o->take(o->context, option, optarg, error))
+                return false;
+        }
+    }
+    uint32_t given = (uint32_t)(argc - optind);
+    if (given > o->operands)
+        return tools_fail(error, TOOLS_USAGE, "unexpected argument '%s' (anydml %s --help)", argv[optind + o->operands],
+                          argv[0]);
+    if (given < o->operands)
+        return tools_fail(error, TOOLS_USAGE, "%s is missing (anydml %s --help)", o->operand_name, argv[0]);
+    o->operand = given ? argv[optind] : NULL;
+    return true;
+}
+
+static void print_help(void)
+{
+    printf("usage: anydml COMMAND [OPTIONS]\n\n");
+    for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+        printf("  %-8s %s\n", commands[i].name, commands[i].about);
+    printf("\nanydml COMMAND --help tells more; anydml --version prints the version.\n"
+           "Exit codes: 0 done, 1 the device failed, 2 the command line, a file or the model is wrong.\n");
+}
+
+int main(int argc, char **argv)
+{
+    struct tools_error error;
+    /* The command reports in one line of its own; the libraries' messages come when asked for. */
+    setenv("ANYDML_LOG", "none", 0);
+    if (argc < 2) {
+        tools_fail(&error, TOOLS_USAGE, "a command is missing (anydml --help)");
+        return tools_report("anydml", &error);
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+        print_help();
+        return 0;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("anydml %d.%d.%d\n", ANYDML_VERSION_MAJOR, ANYDML_VERSION_MINOR, ANYDML_VERSION_PATCH);
+        return 0;
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+        if (strcmp(argv[1], commands[i].name) == 0)
+            return commands[i].run(argc - 1, argv + 1);
+    tools_fail(&error, TOOLS_USAGE, "unknown command '%s' (anydml --help)", argv[1]);
+    return tools_report("anydml", &error);
+}

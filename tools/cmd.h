@@ -1,0 +1,44 @@
+/* The commands of anydml: each parses its own arguments (argv[0] is its name), prints its result on stdout, and returns
+ * the exit code after reporting an error on stderr. */
+#ifndef TOOLS_CMD_H
+#define TOOLS_CMD_H
+
+#include "tools/error.h"
+
+#include <getopt.h>
+
+int tools_cmd_devices(int argc, char **argv);
+int tools_cmd_run(int argc, char **argv);
+int tools_cmd_bench(int argc, char **argv);
+int tools_cmd_ops(int argc, char **argv);
+
+/* What --help prints. */
+extern const char tools_help_devices[], tools_help_run[], tools_help_bench[], tools_help_ops[];
+
+/* Options common to several commands, as getopt_long's `val`; those of one command start at TOOLS_OPTION_OWN. */
+enum {
+    TOOLS_OPTION_HELP = 256,
+    TOOLS_OPTION_JSON,
+    TOOLS_OPTION_DEVICE,
+    TOOLS_OPTION_THREADS,
+    TOOLS_OPTION_OWN,
+};
+
+struct tools_options {
+    const struct option *table; /* ends with a zeroed row */
+    const char *help;
+    /* Takes one option of the command; false with `error` filled when the value is bad. */
+    bool (*take)(void *context, int option, const char *value, struct tools_error *error);
+    void *context;
+    uint32_t operands; /* how many arguments that are no options */
+    const char *operand_name;
+    bool json;
+    uint32_t device;
+    const char *operand;
+    bool helped; /* --help was given and printed: there is nothing more to do */
+};
+
+/* Parses all arguments. --threads sets ANYDML_THREADS. */
+bool tools_options_parse(struct tools_options *options, int argc, char **argv, struct tools_error *error);
+
+#endif
