@@ -171,10 +171,8 @@ static bool bench_inputs(struct bench *b, struct tools_error *error)
 
 static bool bench_prepare(struct bench *b, const char *path, uint32_t device, struct tools_error *error)
 {
-    struct onnx_error why = { "" };
-    HRESULT hr = onnx_model_load(path, &b->model, &why);
-    if (FAILED(hr))
-        return tools_fail(error, hr == E_OUTOFMEMORY ? TOOLS_RUNTIME : TOOLS_USAGE, "%s", why.text);
+    if (!tools_model_load(path, &b->model, error))
+        return false;
     struct onnx_shape *shapes = calloc(b->model->input_count + 1, sizeof(*shapes));
     if (!shapes)
         return tools_fail_memory(error);

@@ -11,9 +11,10 @@ const char tools_help_devices[] =
 static void devices_print(uint32_t index, const struct tools_device_info *info)
 {
     uint64_t bytes = info->dedicated_bytes ? info->dedicated_bytes : info->shared_bytes;
-    printf("%-6u %-4s %7.1f GiB  %-12u.%u.%u.%u  %x.%x    %s\n", index, info->kind, (double)bytes / (1 << 30),
-           info->driver[0], info->driver[1], info->driver[2], info->driver[3], (unsigned)info->level >> 12,
-           (unsigned)info->level >> 8 & 15, info->name);
+    char driver[32];
+    snprintf(driver, sizeof(driver), "%u.%u.%u.%u", info->driver[0], info->driver[1], info->driver[2], info->driver[3]);
+    printf("%-6u  %-4s  %6.1f GiB  %-14s  %x.%x    %s\n", index, info->kind, (double)bytes / (1 << 30), driver,
+           (unsigned)info->level >> 12, (unsigned)info->level >> 8 & 15, info->name);
 }
 
 static void devices_print_json(uint32_t index, const struct tools_device_info *info)
@@ -32,7 +33,7 @@ static bool devices_list(bool json, struct tools_error *error)
     uint32_t count;
     if (!tools_device_count(&count, error))
         return false;
-    printf("%s", json ? "[" : "device kind       memory  driver        level  name\n");
+    printf("%s", json ? "[" : "device  kind      memory  driver          level  name\n");
     for (uint32_t i = 0; i < count; i++) {
         struct tools_session *session;
         if (!tools_session_create(i, &session, error))

@@ -63,9 +63,8 @@ static bool demo_pictures(struct demo *d, const char *path, struct tools_error *
 
 static bool demo_load(struct demo *d, const char *path, struct tools_error *error)
 {
-    struct onnx_error why = { "" };
-    if (FAILED(onnx_model_load(path, &d->model, &why)))
-        return tools_fail(error, TOOLS_USAGE, "%s", why.text);
+    if (!tools_model_load(path, &d->model, error))
+        return false;
     return (d->model->input_count == 1 && d->model->output_count == 1) ||
            tools_fail(error, TOOLS_USAGE, "%s is no network with one input and one output", path);
 }

@@ -6,6 +6,17 @@
 
 #include <stdlib.h>
 
+bool tools_model_load(const char *path, struct onnx_model **out, struct tools_error *error)
+{
+    struct onnx_error why = { "" };
+    HRESULT hr = onnx_model_load(path, out, &why);
+    if (SUCCEEDED(hr))
+        return true;
+    *out = NULL;
+    return tools_fail(error, hr == E_OUTOFMEMORY ? TOOLS_RUNTIME : TOOLS_USAGE, "%s: %s", path,
+                      why.text[0] ? why.text : tools_hresult_name(hr));
+}
+
 bool tools_compile(struct tools_session *session, const struct onnx_model *model, const struct onnx_shape *shapes,
                    DML_EXECUTION_FLAGS flags, struct onnx_program **out, double *ms, struct tools_error *error)
 {

@@ -38,6 +38,9 @@ bool tools_program_run(struct tools_program *program, double *host_ms, double *d
 bool tools_program_get_output(struct tools_program *program, uint32_t index, struct tools_array *out,
                               struct tools_error *error);
 
+/* onnx_model_load; messages begin with the path. */
+bool tools_model_load(const char *path, struct onnx_model **out, struct tools_error *error);
+
 /* onnx_compile with its time, its error sorted into usage and runtime. */
 bool tools_compile(struct tools_session *session, const struct onnx_model *model, const struct onnx_shape *shapes,
                    DML_EXECUTION_FLAGS flags, struct onnx_program **out, double *ms, struct tools_error *error);

@@ -175,10 +175,8 @@ static bool run_allocate(struct run *run)
 
 bool tools_run_load(struct run *run, struct tools_error *error)
 {
-    struct onnx_error why = { "" };
-    HRESULT hr = onnx_model_load(run->path, &run->model, &why);
-    if (FAILED(hr))
-        return tools_fail(error, hr == E_OUTOFMEMORY ? TOOLS_RUNTIME : TOOLS_USAGE, "%s", why.text);
+    if (!tools_model_load(run->path, &run->model, error))
+        return false;
     const struct onnx_model *model = run->model;
     if (!run_allocate(run))
         return tools_fail_memory(error);

@@ -48,6 +48,8 @@ static void private_data_destroy(struct com_private_data *entry)
 
 void com_finish(struct com_object *object)
 {
+    /* A private interface's destructor may AddRef and Release its dying owner: that must not destroy it again. */
+    atomic_fetch_add(&object->keep, 1);
     for (struct com_private_data *entry = object->private_data, *next; entry; entry = next) {
         next = entry->next;
         private_data_destroy(entry);

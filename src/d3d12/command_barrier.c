@@ -42,7 +42,8 @@ void d3d_list_check_splits(struct d3d_command_list *list)
 {
     if (list->split_count)
         d3d_list_fail(list, E_INVALIDARG,
-                      "ID3D12GraphicsCommandList::Close: %u split barriers have begun and not ended", list->split_count);
+                      "ID3D12GraphicsCommandList::Close: %u split barriers have begun and not ended",
+                      list->split_count);
 }
 
 /* With the debug layer: warns when the barrier contradicts the one before it in the same list. */
@@ -144,7 +145,8 @@ void d3d_command_list_ResourceBarrier(D3D_LIST, UINT count, const D3D12_RESOURCE
             return;
         }
     }
-    bool already = recording->command_count && recording->commands[recording->command_count - 1].type == ADAPTER_BARRIER;
+    bool already =
+        recording->command_count && recording->commands[recording->command_count - 1].type == ADAPTER_BARRIER;
     if (count && !already)
         d3d_list_append(list, ADAPTER_BARRIER, NULL, NULL);
 }

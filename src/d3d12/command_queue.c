@@ -163,8 +163,9 @@ static HRESULT queue_desc_check(struct d3d_device *device, const D3D12_COMMAND_Q
         desc->Priority != D3D12_COMMAND_QUEUE_PRIORITY_GLOBAL_REALTIME)
         return d3d_fail(device, E_INVALIDARG, "%s: Priority %d: must be 0, 100 or 10000", method, desc->Priority);
     if ((unsigned)desc->Flags > D3D12_COMMAND_QUEUE_FLAG_DISABLE_GPU_TIMEOUT || desc->NodeMask > 1)
-        return d3d_fail(device, E_INVALIDARG, "%s: Flags 0x%x, NodeMask %u: must be NONE or DISABLE_GPU_TIMEOUT, 0 or 1",
-                        method, (unsigned)desc->Flags, desc->NodeMask);
+        return d3d_fail(device, E_INVALIDARG,
+                        "%s: Flags 0x%x, NodeMask %u: must be NONE or DISABLE_GPU_TIMEOUT, 0 or 1", method,
+                        (unsigned)desc->Flags, desc->NodeMask);
     return S_OK;
 }
 

@@ -42,8 +42,7 @@ static const char *region_error(const struct d3d_resource *to, uint64_t to_offse
 static void record_copy(struct d3d_command_list *list, struct d3d_resource *to, uint64_t to_offset,
                         struct d3d_resource *from, uint64_t from_offset, uint64_t bytes)
 {
-    struct adapter_command *command =
-        d3d_list_append(list, ADAPTER_COPY, &to->pageable.base, &from->pageable.base);
+    struct adapter_command *command = d3d_list_append(list, ADAPTER_COPY, &to->pageable.base, &from->pageable.base);
     if (!command)
         return;
     command->u.copy.to = d3d_resource_range(to, to_offset, bytes);
@@ -150,8 +149,7 @@ static const char *clear_view(struct d3d_command_list *list, uint64_t gpu, uint6
 static void record_fill(struct d3d_command_list *list, struct d3d_resource *resource, uint64_t offset, uint64_t size,
                         uint32_t value)
 {
-    struct adapter_command *command =
-        size ? d3d_list_append(list, ADAPTER_FILL, &resource->pageable.base, NULL) : NULL;
+    struct adapter_command *command = size ? d3d_list_append(list, ADAPTER_FILL, &resource->pageable.base, NULL) : NULL;
     if (!command)
         return;
     command->u.fill.to = d3d_resource_range(resource, offset, size);
@@ -303,8 +301,7 @@ HRESULT d3d_list_record_dispatch(struct d3d_command_list *list, struct adapter_d
     if (!base_array_reserve((void **)&recording->dispatches, recording->dispatch_count, &recording->dispatch_capacity,
                             sizeof(*recording->dispatches)))
         return E_OUTOFMEMORY;
-    struct adapter_command *command =
-        d3d_list_append(list, ADAPTER_DISPATCH, heap ? &heap->pageable.base : NULL, NULL);
+    struct adapter_command *command = d3d_list_append(list, ADAPTER_DISPATCH, heap ? &heap->pageable.base : NULL, NULL);
     if (!command)
         return E_OUTOFMEMORY;
     dispatch->ops->ref(dispatch);

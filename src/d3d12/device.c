@@ -95,9 +95,9 @@ static void device_destroy(struct com_object *object)
 }
 
 static const IID *const device_iids[] = {
-    &IID_ID3D12Object,  &IID_ID3D12Device,  &IID_ID3D12Device1, &IID_ID3D12Device2, &IID_ID3D12Device3,
-    &IID_ID3D12Device4, &IID_ID3D12Device5, &IID_ID3D12Device6, &IID_ID3D12Device7, &IID_ID3D12Device8,
-    &IID_ID3D12Device9, NULL,
+    &IID_ID3D12Object,  &IID_ID3D12Device,  &IID_ID3D12Device1, &IID_ID3D12Device2,
+    &IID_ID3D12Device3, &IID_ID3D12Device4, &IID_ID3D12Device5, &IID_ID3D12Device6,
+    &IID_ID3D12Device7, &IID_ID3D12Device8, &IID_ID3D12Device9, NULL,
 };
 
 static const struct com_class device_class = { "ID3D12Device", device_iids, device_destroy, device_query };

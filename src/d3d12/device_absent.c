@@ -1,4 +1,5 @@
-/* The device's methods that a compute-only runtime without shaders does not have: E_NOTIMPL, *out = NULL, one message. */
+/* The device's methods that a compute-only runtime without shaders does not have: E_NOTIMPL, *out = NULL, one message.
+ */
 #include "d3d12/device_methods.h"
 
 static HRESULT absent(ID3D12Device9 *iface, const char *method, void **out)

@@ -71,7 +71,8 @@ static HRESULT feature_levels(struct d3d_device *device, void *data)
 static HRESULT feature_address_bits(struct d3d_device *device, void *data)
 {
     (void)device;
-    *(D3D12_FEATURE_DATA_GPU_VIRTUAL_ADDRESS_SUPPORT *)data = (D3D12_FEATURE_DATA_GPU_VIRTUAL_ADDRESS_SUPPORT){ 46, 47 };
+    *(D3D12_FEATURE_DATA_GPU_VIRTUAL_ADDRESS_SUPPORT *)data =
+        (D3D12_FEATURE_DATA_GPU_VIRTUAL_ADDRESS_SUPPORT){ 46, 47 };
     return S_OK;
 }
 
@@ -99,13 +100,12 @@ static HRESULT feature_queue_priority(struct d3d_device *device, void *data)
 {
     D3D12_FEATURE_DATA_COMMAND_QUEUE_PRIORITY *priority = data;
     (void)device;
-    priority->PriorityForTypeIsSupported =
-        (priority->CommandListType == D3D12_COMMAND_LIST_TYPE_DIRECT ||
-         priority->CommandListType == D3D12_COMMAND_LIST_TYPE_COMPUTE ||
-         priority->CommandListType == D3D12_COMMAND_LIST_TYPE_COPY) &&
-        (priority->Priority == D3D12_COMMAND_QUEUE_PRIORITY_NORMAL ||
-         priority->Priority == D3D12_COMMAND_QUEUE_PRIORITY_HIGH ||
-         priority->Priority == D3D12_COMMAND_QUEUE_PRIORITY_GLOBAL_REALTIME);
+    priority->PriorityForTypeIsSupported = (priority->CommandListType == D3D12_COMMAND_LIST_TYPE_DIRECT ||
+                                            priority->CommandListType == D3D12_COMMAND_LIST_TYPE_COMPUTE ||
+                                            priority->CommandListType == D3D12_COMMAND_LIST_TYPE_COPY) &&
+                                           (priority->Priority == D3D12_COMMAND_QUEUE_PRIORITY_NORMAL ||
+                                            priority->Priority == D3D12_COMMAND_QUEUE_PRIORITY_HIGH ||
+                                            priority->Priority == D3D12_COMMAND_QUEUE_PRIORITY_GLOBAL_REALTIME);
     return S_OK;
 }
 

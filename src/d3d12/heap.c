@@ -55,9 +55,11 @@ HRESULT d3d_heap_check(struct d3d_device *device, const char *method, const D3D1
 
 enum adapter_memory_kind d3d_heap_memory_kind(const D3D12_HEAP_PROPERTIES *properties)
 {
-    if (properties->Type == D3D12_HEAP_TYPE_UPLOAD || properties->CPUPageProperty == D3D12_CPU_PAGE_PROPERTY_WRITE_COMBINE)
+    if (properties->Type == D3D12_HEAP_TYPE_UPLOAD ||
+        properties->CPUPageProperty == D3D12_CPU_PAGE_PROPERTY_WRITE_COMBINE)
         return ADAPTER_MEMORY_UPLOAD;
-    if (properties->Type == D3D12_HEAP_TYPE_READBACK || properties->CPUPageProperty == D3D12_CPU_PAGE_PROPERTY_WRITE_BACK)
+    if (properties->Type == D3D12_HEAP_TYPE_READBACK ||
+        properties->CPUPageProperty == D3D12_CPU_PAGE_PROPERTY_WRITE_BACK)
         return ADAPTER_MEMORY_READBACK;
     return ADAPTER_MEMORY_DEVICE;
 }
@@ -157,7 +159,7 @@ HRESULT d3d_device_CreateHeap(D3D_DEVICE, const D3D12_HEAP_DESC *desc, REFIID ri
     if (!heap)
         return E_OUTOFMEMORY;
     com_init(&heap->pageable.base, &d3d_heap_vtbl, &heap_class, &device->base);
-    atomic_init(&heap->pageable.residency, 1);
+    atomic_init(&heap->pageable.residency, !(desc->Flags & D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT));
     heap->desc = *desc;
     heap->desc.SizeInBytes = base_align_up(desc->SizeInBytes, D3D_PLACEMENT_ALIGNMENT);
     heap->desc.Alignment = desc->Alignment ? desc->Alignment : D3D_PLACEMENT_ALIGNMENT;

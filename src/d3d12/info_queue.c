@@ -24,7 +24,7 @@ struct callback {
 };
 
 struct d3d_info_queue {
-    pthread_mutex_t lock; /* everything */
+    pthread_mutex_t lock;      /* everything */
     struct message **messages; /* oldest first */
     uint32_t count, capacity;
     UINT64 limit, allowed, denied, discarded;
@@ -78,8 +78,8 @@ static void store(struct d3d_info_queue *queue, const struct message *like, cons
     size_t length = strlen(text) + 1;
     if (!queue->limit)
         queue->discarded++;
-    if (!queue->limit || !base_array_reserve((void **)&queue->messages, queue->count, &queue->capacity,
-                                             sizeof(*queue->messages)))
+    if (!queue->limit ||
+        !base_array_reserve((void **)&queue->messages, queue->count, &queue->capacity, sizeof(*queue->messages)))
         return;
     struct message *message = malloc(sizeof(*message) + length);
     if (!message)

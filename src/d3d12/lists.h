@@ -14,13 +14,13 @@ struct d3d_dispatch_slots {
 
 struct d3d_recording {
     atomic_uint refs;
-    atomic_uint pending;          /* submissions not finished */
-    _Atomic(void *) last_worker;  /* of the newest submission, identity only */
+    atomic_uint pending;         /* submissions not finished */
+    _Atomic(void *) last_worker; /* of the newest submission, identity only */
     struct adapter_command *commands;
     uint32_t command_count, command_capacity;
     struct d3d_dispatch_slots *dispatches;
     uint32_t dispatch_count, dispatch_capacity;
-    uint32_t binding_count; /* of all dispatches */
+    uint32_t binding_count;   /* of all dispatches */
     struct com_object **kept; /* everything the commands name */
     uint32_t kept_count, kept_capacity;
 };
@@ -50,12 +50,12 @@ struct d3d_command_list {
     struct com_object base; /* ID3D12GraphicsCommandList6 */
     D3D12_COMMAND_LIST_TYPE type;
     bool open;
-    HRESULT error; /* the first one of this recording */
+    HRESULT error;                           /* the first one of this recording */
     struct d3d_command_allocator *allocator; /* kept; NULL before the first Reset of CreateCommandList1's lists */
     unsigned allocator_generation;
     struct d3d_recording *recording;
     struct d3d_descriptor_heap *heap; /* CBV_SRV_UAV heap in force; the recording keeps it */
-    struct d3d_split *splits; /* barriers begun and not ended */
+    struct d3d_split *splits;         /* barriers begun and not ended */
     uint32_t split_count, split_capacity;
     struct d3d_state *states; /* with the debug layer: what transitions said */
     uint32_t state_count, state_capacity;

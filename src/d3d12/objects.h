@@ -35,9 +35,10 @@ struct d3d_device {
     pthread_mutex_t fences_lock; /* taken before a fence's lock */
     struct d3d_fence *fences;    /* weak */
 
-    pthread_mutex_t tables_lock; /* the two tables and the contents of all descriptor slots; nothing is called under it */
-    struct d3d_table resources;  /* id -> struct d3d_resource, weak */
-    struct d3d_table heaps;      /* id -> struct d3d_descriptor_heap, weak */
+    pthread_mutex_t
+        tables_lock; /* the two tables and the contents of all descriptor slots; nothing is called under it */
+    struct d3d_table resources; /* id -> struct d3d_resource, weak */
+    struct d3d_table heaps;     /* id -> struct d3d_descriptor_heap, weak */
 
     struct d3d_info_queue *info_queue; /* NULL without the debug layer */
     atomic_uint debug_features;        /* ID3D12DebugDevice's mask */
@@ -164,10 +165,10 @@ const char *d3d_states_error(D3D12_RESOURCE_STATES states);
 /* ---- descriptor_heap.c ---- */
 
 struct d3d_descriptor {
-    uint64_t resource_id; /* 0 = nothing */
+    uint64_t resource_id;  /* 0 = nothing */
     uint64_t offset, size; /* bytes */
-    DXGI_FORMAT format;   /* of a typed view, else UNKNOWN or R32_TYPELESS (raw) */
-    uint32_t stride;      /* bytes of one element */
+    DXGI_FORMAT format;    /* of a typed view, else UNKNOWN or R32_TYPELESS (raw) */
+    uint32_t stride;       /* bytes of one element */
 };
 
 struct d3d_descriptor_heap {
@@ -198,7 +199,7 @@ extern const ID3D12QueryHeapVtbl d3d_query_heap_vtbl;
 struct d3d_waiter;
 
 struct d3d_fence {
-    struct com_object base; /* ID3D12Fence1 */
+    struct com_object base;       /* ID3D12Fence1 */
     struct d3d_fence *next, **at; /* in the device's list, under its fences_lock */
     D3D12_FENCE_FLAGS flags;
     _Atomic uint64_t value;

@@ -19,8 +19,13 @@ static void resource_destroy(struct com_object *object)
 }
 
 static const IID *const resource_iids[] = {
-    &IID_ID3D12Object,   &IID_ID3D12DeviceChild, &IID_ID3D12Pageable, &IID_ID3D12Resource,
-    &IID_ID3D12Resource1, &IID_ID3D12Resource2,  NULL,
+    &IID_ID3D12Object,
+    &IID_ID3D12DeviceChild,
+    &IID_ID3D12Pageable,
+    &IID_ID3D12Resource,
+    &IID_ID3D12Resource1,
+    &IID_ID3D12Resource2,
+    NULL,
 };
 
 static const struct com_class resource_class = { "ID3D12Resource", resource_iids, resource_destroy, NULL };
@@ -174,10 +179,10 @@ static HRESULT creation_check(struct d3d_device *device, const struct creation *
                         (int)creation->desc->Dimension);
     const char *error = d3d_resource_desc_error(creation->desc);
     if (error)
-        return d3d_fail(device, creation->desc->Flags & D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER ? E_NOTIMPL : E_INVALIDARG,
-                        "%s: {Width %llu, Height %u, Flags 0x%x}: %s", method,
-                        (unsigned long long)creation->desc->Width, creation->desc->Height,
-                        (unsigned)creation->desc->Flags, error);
+        return d3d_fail(
+            device, creation->desc->Flags & D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER ? E_NOTIMPL : E_INVALIDARG,
+            "%s: {Width %llu, Height %u, Flags 0x%x}: %s", method, (unsigned long long)creation->desc->Width,
+            creation->desc->Height, (unsigned)creation->desc->Flags, error);
     if (creation->clear)
         return d3d_fail(device, E_INVALIDARG, "%s: pOptimizedClearValue must be NULL for a buffer", method);
     if ((creation->properties->Type == D3D12_HEAP_TYPE_UPLOAD ||
@@ -196,7 +201,7 @@ static struct d3d_resource *resource_new(struct d3d_device *device, const struct
     if (!resource)
         return NULL;
     com_init(&resource->pageable.base, &d3d_resource_vtbl, &resource_class, &device->base);
-    atomic_init(&resource->pageable.residency, 1);
+    atomic_init(&resource->pageable.residency, !(creation->flags & D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT));
     resource->desc = *creation->desc;
     resource->desc.Alignment = D3D_PLACEMENT_ALIGNMENT;
     resource->properties = *creation->properties;
@@ -278,6 +283,7 @@ static HRESULT placed_create(struct d3d_device *device, struct creation *creatio
     if (!resource)
         return E_OUTOFMEMORY;
     com_keep(&heap->pageable.base);
+    atomic_store(&resource->pageable.residency, 1); /* the heap's is what counts */
     resource->heap = heap;
     resource->memory = heap->memory;
     resource->memory_id = heap->id;
@@ -316,8 +322,8 @@ HRESULT d3d_device_CreateCommittedResource2(D3D_COMMITTED(D3D12_RESOURCE_DESC1),
     D3D12_RESOURCE_DESC old = { 0 };
     if (desc)
         old = d3d_resource_desc0(desc);
-    return d3d_device_CreateCommittedResource1(iface, properties, flags, desc ? &old : NULL, state, clear, session, riid,
-                                               out);
+    return d3d_device_CreateCommittedResource1(iface, properties, flags, desc ? &old : NULL, state, clear, session,
+                                               riid, out);
 }
 
 HRESULT d3d_device_CreatePlacedResource(D3D_PLACED(D3D12_RESOURCE_DESC))

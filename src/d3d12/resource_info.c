@@ -28,8 +28,8 @@ const char *d3d_resource_desc_error(const D3D12_RESOURCE_DESC *desc)
 
 const char *d3d_states_error(D3D12_RESOURCE_STATES states)
 {
-    const unsigned write = D3D12_RESOURCE_STATE_UNORDERED_ACCESS | D3D12_RESOURCE_STATE_STREAM_OUT |
-                           D3D12_RESOURCE_STATE_COPY_DEST;
+    const unsigned write =
+        D3D12_RESOURCE_STATE_UNORDERED_ACCESS | D3D12_RESOURCE_STATE_STREAM_OUT | D3D12_RESOURCE_STATE_COPY_DEST;
     const unsigned read = D3D12_RESOURCE_STATE_GENERIC_READ;
     unsigned bits = (unsigned)states;
     if (bits == D3D12_RESOURCE_STATE_RAYTRACING_ACCELERATION_STRUCTURE)

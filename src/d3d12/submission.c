@@ -83,7 +83,7 @@ static struct d3d_submission *block_make(struct d3d_worker *worker, const struct
 
 struct resolver {
     struct d3d_submission *submission;
-    struct adapter_command *commands;  /* free room for copies */
+    struct adapter_command *commands; /* free room for copies */
     struct adapter_binding *bindings; /* free room */
     const char *error;                /* what is wrong with the slot below */
     uint32_t error_slot;
@@ -117,8 +117,8 @@ static const struct adapter_command *list_resolve(struct d3d_device *device, str
         const struct d3d_dispatch_slots *slots = &recording->dispatches[i];
         commands[slots->command].u.dispatch.bindings = resolver->bindings;
         for (uint32_t j = 0; j < slots->count; j++) {
-            const char *error = slot_resolve(device, resolver->submission, &slots->heap->slots[slots->first + j],
-                                             resolver->bindings++);
+            const char *error =
+                slot_resolve(device, resolver->submission, &slots->heap->slots[slots->first + j], resolver->bindings++);
             if (!error || resolver->error)
                 continue;
             resolver->error = error;
@@ -162,11 +162,12 @@ static bool dispatches_check(struct d3d_device *device, const struct d3d_submiss
         for (uint32_t j = 0; j < recording->dispatch_count; j++) {
             const struct adapter_command *command = &submission->batch.lists[i][recording->dispatches[j].command];
             struct adapter_dispatch *dispatch = command->u.dispatch.dispatch;
-            HRESULT hr = dispatch->ops->check(dispatch, command->u.dispatch.bindings,
-                                              command->u.dispatch.binding_count, message);
+            HRESULT hr = dispatch->ops->check(dispatch, command->u.dispatch.bindings, command->u.dispatch.binding_count,
+                                              message);
             if (SUCCEEDED(hr))
                 continue;
-            d3d_device_remove(device, hr, "ID3D12CommandQueue::ExecuteCommandLists: ppCommandLists[%u]: %s", i, message);
+            d3d_device_remove(device, hr, "ID3D12CommandQueue::ExecuteCommandLists: ppCommandLists[%u]: %s", i,
+                              message);
             return false;
         }
     }
@@ -224,8 +225,8 @@ struct d3d_submission *d3d_submission_create(struct d3d_command_queue *queue, ID
     recordings_begin(device, queue->worker, submission);
     if (resolver.error)
         d3d_device_remove(device, DXGI_ERROR_INVALID_CALL,
-                          "ID3D12CommandQueue::ExecuteCommandLists: descriptor %u of a dispatch %s", resolver.error_slot,
-                          resolver.error);
+                          "ID3D12CommandQueue::ExecuteCommandLists: descriptor %u of a dispatch %s",
+                          resolver.error_slot, resolver.error);
     if (!resolver.error && dispatches_check(device, submission))
         return submission;
     d3d_submission_release(queue->worker, submission);

@@ -40,7 +40,7 @@ static const struct view_format *view_format_find(DXGI_FORMAT format)
 bool d3d_view_clear_pattern(const struct d3d_descriptor *view, const UINT values[4], uint32_t *out)
 {
     const struct view_format *format = view_format_find(view->format);
-    uint8_t element[16], *pattern = (uint8_t *)out;
+    uint8_t element[16] = { 0 }, *pattern = (uint8_t *)out;
     if (!format) { /* raw and structured views: the first value in every 32-bit word */
         *out = values[0];
         return true;
@@ -121,9 +121,8 @@ static void view_create(struct d3d_device *device, ID3D12Resource *iface, const 
     else if (iface)
         error = "pResource is no resource of this device";
     if (error)
-        d3d_fail(device, E_INVALIDARG,
-                 "%s: {Format %d, FirstElement %llu, NumElements %u, StructureByteStride %u}: %s", view->method,
-                 (int)view->format, (unsigned long long)view->first, view->count, view->stride, error);
+        d3d_fail(device, E_INVALIDARG, "%s: {Format %d, FirstElement %llu, NumElements %u, StructureByteStride %u}: %s",
+                 view->method, (int)view->format, (unsigned long long)view->first, view->count, view->stride, error);
     else
         slot_write(device, view->method, to, &slot);
 }

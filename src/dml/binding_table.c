@@ -141,13 +141,15 @@ static const DML_BUFFER_BINDING *binding_buffer(const struct dml_bind_site *site
 }
 
 /* The method may go on: the device lives, the table is in use, the array is there. */
-static bool bind_begin(struct dml_binding_table *table, const char *method, UINT count, const DML_BINDING_DESC *bindings)
+static bool bind_begin(struct dml_binding_table *table, const char *method, UINT count,
+                       const DML_BINDING_DESC *bindings)
 {
     if (dml_device_removed(dml_parent(table)) || !dml_binding_table_ready(table, method))
         return false;
     if (!count || bindings)
         return true;
-    dml_device_remove(dml_parent(table), table, E_INVALIDARG, "%s: bindings is NULL, bindingCount is %u", method, count);
+    dml_device_remove(dml_parent(table), table, E_INVALIDARG, "%s: bindings is NULL, bindingCount is %u", method,
+                      count);
     return false;
 }
 
@@ -172,8 +174,9 @@ static bool bind_slot(const struct dml_bind_site *site, const struct dml_slot *s
     if (slot->expect == DML_EXPECT_BUFFER)
         dml_bind_nothing(site->table, slot->descriptor);
     else if (buffer->Buffer && slot->unused)
-        dml_warn(dml_parent(site->table), site->table, "%s: %s, %s %u: the graph does not use it; the buffer is ignored",
-                 site->method, site->op, site->kind, site->index);
+        dml_warn(dml_parent(site->table), site->table,
+                 "%s: %s, %s %u: the graph does not use it; the buffer is ignored", site->method, site->op, site->kind,
+                 site->index);
     else if (buffer->Buffer)
         dml_bind_fail(site,
                       "the dispatchable object expects nothing to be bound at index %u (%s), but a binding of type "
@@ -216,8 +219,9 @@ static bool bind_owned_element(const struct dml_bind_site *site, const struct dm
     if (slot->expect == DML_EXPECT_OWNED)
         dml_bind_nothing(site->table, target->first + slot->descriptor);
     else if (buffer->Buffer && slot->unused)
-        dml_warn(dml_parent(site->table), site->table, "%s: %s, input %u: the graph does not use it; the buffer is ignored",
-                 site->method, site->op, site->element);
+        dml_warn(dml_parent(site->table), site->table,
+                 "%s: %s, input %u: the graph does not use it; the buffer is ignored", site->method, site->op,
+                 site->element);
     else if (buffer->Buffer)
         dml_bind_fail(site,
                       "the dispatchable object expects nothing to be bound at index %u (it is not OWNED_BY_DML), but a "
@@ -229,8 +233,8 @@ static bool bind_owned_element(const struct dml_bind_site *site, const struct dm
 static bool bind_owned(struct dml_bind_site *site, const struct dml_target *target, const DML_BINDING_DESC *binding)
 {
     const DML_BUFFER_ARRAY_BINDING *array = binding->Desc;
-    if (binding->Type == DML_BINDING_TYPE_NONE || (array && binding->Type == DML_BINDING_TYPE_BUFFER_ARRAY &&
-                                                   !array->BindingCount)) {
+    if (binding->Type == DML_BINDING_TYPE_NONE ||
+        (array && binding->Type == DML_BINDING_TYPE_BUFFER_ARRAY && !array->BindingCount)) {
         bind_no_owned(site->table, target);
         return true;
     }
@@ -363,7 +367,7 @@ static void bind_resource(struct dml_bind_site *site, const DML_BINDING_DESC *bi
 static void dml_binding_table_BindTemporaryResource(TABLE, const DML_BINDING_DESC *binding)
 {
     struct dml_binding_table *table = table_from(iface);
-    struct dml_bind_site site = { table, "IDMLBindingTable::BindTemporaryResource", "", "temporary resource", 0,
+    struct dml_bind_site site = { table,     "IDMLBindingTable::BindTemporaryResource", "", "temporary resource", 0,
                                   GRAPH_NONE };
     if (!bind_begin(table, site.method, 0, NULL))
         return;
@@ -375,7 +379,7 @@ static void dml_binding_table_BindTemporaryResource(TABLE, const DML_BINDING_DES
 static void dml_binding_table_BindPersistentResource(TABLE, const DML_BINDING_DESC *binding)
 {
     struct dml_binding_table *table = table_from(iface);
-    struct dml_bind_site site = { table, "IDMLBindingTable::BindPersistentResource", "", "persistent resource", 0,
+    struct dml_bind_site site = { table,     "IDMLBindingTable::BindPersistentResource", "", "persistent resource", 0,
                                   GRAPH_NONE };
     if (!bind_begin(table, site.method, 0, NULL))
         return;

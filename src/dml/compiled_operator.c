@@ -5,7 +5,6 @@
 
 #include <DirectMLGuids.h>
 
-
 #define FLAGS_KNOWN                                                                                                    \
     (DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION | DML_EXECUTION_FLAG_DISABLE_META_COMMANDS |                  \
      DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE)
@@ -175,11 +174,9 @@ static HRESULT flags_check(struct dml_device *device, const char *method, DML_EX
 static HRESULT compile_failed(struct dml_device *device, const char *method, struct dml_compiled_operator *op,
                               HRESULT hr, const char *error)
 {
-    dml_error(device, NULL, "%s: %s: %s (0x%08x)", method, op->what,
-              *error                    ? error
-              : hr == E_OUTOFMEMORY ? "no memory"
-                                        : "cannot be compiled",
-              (unsigned)hr);
+    bool named = !strncmp(error, op->what, strlen(op->what));
+    const char *why = *error ? error : hr == E_OUTOFMEMORY ? "no memory" : "cannot be compiled";
+    dml_error(device, NULL, "%s: %s%s%s (0x%08x)", method, named ? "" : op->what, named ? "" : ": ", why, (unsigned)hr);
     com_Release(op);
     return hr;
 }

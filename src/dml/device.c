@@ -69,8 +69,8 @@ static HRESULT dml_device_GetParentDevice(DML_DEVICE, REFIID riid, void **out)
 
 /* ---- residency: a count and nothing else, since all memory is the application's or the host's ---- */
 
-static HRESULT residency_change(struct dml_device *device, const char *method, UINT count,
-                                IDMLPageable *const *objects, int step)
+static HRESULT residency_change(struct dml_device *device, const char *method, UINT count, IDMLPageable *const *objects,
+                                int step)
 {
     if (dml_device_removed(device))
         return DXGI_ERROR_DEVICE_REMOVED;

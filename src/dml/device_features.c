@@ -9,8 +9,8 @@ static HRESULT sizes_check(struct dml_device *device, const char *feature, UINT 
     return dml_fail(device, NULL, E_INVALIDARG,
                     "IDMLDevice::CheckFeatureSupport: %s takes a query of %u bytes and data of %u bytes, not %s%u and "
                     "%s%u",
-                    feature, wanted_query, wanted_data, query ? "" : "NULL with ", query_size,
-                    data ? "" : "NULL with ", data_size);
+                    feature, wanted_query, wanted_data, query ? "" : "NULL with ", query_size, data ? "" : "NULL with ",
+                    data_size);
 }
 
 static HRESULT data_type_support(struct dml_device *device, const DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT *query,

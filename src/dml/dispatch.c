@@ -131,15 +131,16 @@ static HRESULT dispatch_check(struct adapter_dispatch *base, const struct adapte
     struct dml_dispatch *dispatch = dispatch_from(base);
     const struct dml_compiled_operator *op = dispatch->op;
     struct dml_missing missing;
-    bool lacks = op ? dml_missing_execution(op, binding_bound, bindings, &missing)
-                    : dml_missing_initialization(dispatch->targets, dispatch->target_count, binding_bound, bindings,
-                                                 &missing);
+    bool lacks =
+        op ? dml_missing_execution(op, binding_bound, bindings, &missing)
+           : dml_missing_initialization(dispatch->targets, dispatch->target_count, binding_bound, bindings, &missing);
     (void)count; /* that of RecordDispatch: the descriptors that the program has */
     if (lacks) {
         char text[DML_ERROR_BYTES];
         dml_missing_print(&missing, text);
-        snprintf(message, 512, "%.380s in descriptor %u of its range; descriptors written elsewhere must be copied here",
-                 text, missing.descriptor);
+        snprintf(message, 512,
+                 "%.380s in descriptor %u of its range; descriptors written elsewhere must be copied here", text,
+                 missing.descriptor);
         return E_INVALIDARG;
     }
     if (op && dml_compiled_volatile(op) && dml_hazard_execution(op, binding_range, bindings, message))
@@ -179,7 +180,8 @@ static HRESULT check_initialized(struct dml_compiled_operator *op)
     if (atomic_load(&op->initialized))
         return S_OK;
     if (op->needs_initialization) {
-        dml_device_remove_parent(dml_parent(op), op, E_INVALIDARG, "%s is executed before its initialisation", op->what);
+        dml_device_remove_parent(dml_parent(op), op, E_INVALIDARG, "%s is executed before its initialisation",
+                                 op->what);
         return E_INVALIDARG;
     }
     if (!atomic_exchange(&op->warned, true))
@@ -200,7 +202,8 @@ static HRESULT run_operator(struct dml_compiled_operator *op, const struct adapt
         return hr;
     void **inputs = &room[0].host, **outputs = inputs + op->input_count;
     for (uint32_t i = 0; i < op->input_count; i++)
-        inputs[i] = op->inputs[i].expect == DML_EXPECT_BUFFER ? host_address(&bindings[op->inputs[i].descriptor]) : NULL;
+        inputs[i] =
+            op->inputs[i].expect == DML_EXPECT_BUFFER ? host_address(&bindings[op->inputs[i].descriptor]) : NULL;
     for (uint32_t i = 0; i < op->output_count; i++)
         outputs[i] =
             op->outputs[i].expect == DML_EXPECT_BUFFER ? host_address(&bindings[op->outputs[i].descriptor]) : NULL;

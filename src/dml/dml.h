@@ -161,8 +161,8 @@ struct dml_compiled_operator {
     uint32_t descriptor_count;
     bool needs_initialization; /* it keeps state */
     struct dml_program program;
-    atomic_uint initialized;     /* initialisations executed so far */
-    atomic_bool warned;          /* that it runs without one */
+    atomic_uint initialized; /* initialisations executed so far */
+    atomic_bool warned;      /* that it runs without one */
 };
 
 extern const IDMLCompiledOperatorVtbl dml_compiled_operator_vtbl;
@@ -220,7 +220,7 @@ struct dml_place {
 };
 
 struct dml_binding_table {
-    struct com_object base; /* IDMLBindingTable */
+    struct com_object base;            /* IDMLBindingTable */
     struct dml_pageable *dispatchable; /* kept; NULL = empty. The fields below belong to it */
     unsigned generation;               /* of an initializer */
     D3D12_CPU_DESCRIPTOR_HANDLE cpu;
@@ -250,11 +250,11 @@ bool dml_binding_table_ready(struct dml_binding_table *table, const char *method
 /* What a binding is for; used in messages only, so that the good case formats nothing. */
 struct dml_bind_site {
     struct dml_binding_table *table;
-    const char *method;  /* "IDMLBindingTable::BindInputs" */
-    const char *op;      /* "DML_OPERATOR_GEMM" */
-    const char *kind;    /* "input" */
-    uint32_t index;      /* of the binding */
-    uint32_t element;    /* of a buffer array; GRAPH_NONE = none */
+    const char *method; /* "IDMLBindingTable::BindInputs" */
+    const char *op;     /* "DML_OPERATOR_GEMM" */
+    const char *kind;   /* "input" */
+    uint32_t index;     /* of the binding */
+    uint32_t element;   /* of a buffer array; GRAPH_NONE = none */
 };
 
 struct dml_bind_rule {

@@ -21,10 +21,10 @@ static HRESULT arguments_check(ID3D12Device *parent, DML_CREATE_DEVICE_FLAGS fla
     HRESULT hr = parent && !(flags & ~DML_CREATE_DEVICE_FLAG_DEBUG) ? level_check(level) : E_INVALIDARG;
     if (FAILED(hr))
         base_log(BASE_LOG_ERROR, "DMLCreateDevice: %s (flags 0x%x, minimum feature level 0x%x, highest 0x%x)",
-                 !parent                                    ? "d3d12Device is NULL"
+                 !parent                                   ? "d3d12Device is NULL"
                  : (flags & ~DML_CREATE_DEVICE_FLAG_DEBUG) ? "flags may be NONE or DEBUG"
-                 : hr == E_INVALIDARG                       ? "minimumFeatureLevel is no feature level"
-                                                            : "minimumFeatureLevel is not supported",
+                 : hr == E_INVALIDARG                      ? "minimumFeatureLevel is no feature level"
+                                                           : "minimumFeatureLevel is not supported",
                  (unsigned)flags, (unsigned)level, DML_HIGHEST_LEVEL);
     return hr;
 }

@@ -74,8 +74,7 @@ static HRESULT check_operator_node(struct graph_check *check, uint32_t index)
     struct dml_operator *op = dml_child(check->device, node->Operator, &dml_operator_vtbl);
     if (!op)
         return graph_check_fail(check, "Nodes[%u]%s%s: Operator is %s", index, node->Name ? " " : "",
-                                node->Name ? node->Name : "",
-                                node->Operator ? "no operator of this device" : "NULL");
+                                node->Name ? node->Name : "", node->Operator ? "no operator of this device" : "NULL");
     check->nodes[index] = op->desc;
     return S_OK;
 }
@@ -85,8 +84,8 @@ static HRESULT check_constant_node(const struct graph_check *check, uint32_t ind
     const DML_CONSTANT_DATA_GRAPH_NODE_DESC *node = check->desc->Nodes[index].Desc;
     if (!node->Data || !node->DataSize || node->DataSize > SCHEMA_MAX_TENSOR_BYTES)
         return graph_check_fail(check, "Nodes[%u]%s%s: a constant needs data, not %llu bytes at %s", index,
-                                node->Name ? " " : "", node->Name ? node->Name : "",
-                                (unsigned long long)node->DataSize, node->Data ? "an address" : "NULL");
+                                node->Name ? " " : "", node->Name ? node->Name : "", (unsigned long long)node->DataSize,
+                                node->Data ? "an address" : "NULL");
     return S_OK;
 }
 

@@ -19,8 +19,8 @@ static HRESULT BASE_PRINTF(2, 3) edge_fail(const struct edge *edge, const char *
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
     const char *quote = edge->name ? "\"" : "";
-    return graph_check_fail(edge->check, "%s[%u]%s%s%.64s%s: %s", edge->array, edge->index, edge->name ? " " : "", quote,
-                            edge->name ? edge->name : "", quote, text);
+    return graph_check_fail(edge->check, "%s[%u]%s%s%.64s%s: %s", edge->array, edge->index, edge->name ? " " : "",
+                            quote, edge->name ? edge->name : "", quote, text);
 }
 
 static HRESULT edge_begin(const struct edge *edge, const DML_GRAPH_EDGE_DESC *desc, DML_GRAPH_EDGE_TYPE type)

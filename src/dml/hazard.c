@@ -100,7 +100,8 @@ bool dml_hazard_execution(const struct dml_compiled_operator *op, dml_range_fn *
 {
     struct execution run = { .op = op, .range = range, .context = context, .message = message };
     run.temp = used_resource(&run, "temporary resource", op->temp_descriptor, op->program.temp_bytes);
-    run.persistent = used_resource(&run, "persistent resource", op->persistent_descriptor, op->program.persistent_bytes);
+    run.persistent =
+        used_resource(&run, "persistent resource", op->persistent_descriptor, op->program.persistent_bytes);
     if (overlap(&run.temp, &run.persistent))
         return report(message, op->what, &run.temp, &run.persistent, "overlap");
     for (uint32_t i = 0; run.temp.range.object && i < op->input_count; i++)

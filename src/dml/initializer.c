@@ -42,7 +42,8 @@ static HRESULT targets_check(struct dml_device *device, const char *method, UINT
 
 static int compare_pointers(const void *a, const void *b)
 {
-    uintptr_t left = (uintptr_t)((const struct dml_target *)a)->op, right = (uintptr_t)((const struct dml_target *)b)->op;
+    uintptr_t left = (uintptr_t)((const struct dml_target *)a)->op,
+              right = (uintptr_t)((const struct dml_target *)b)->op;
     return (left > right) - (left < right);
 }
 
@@ -132,7 +133,8 @@ static HRESULT dml_initializer_Reset(IDMLOperatorInitializer *iface, UINT count,
     static const char method[] = "IDMLOperatorInitializer::Reset";
     struct dml_initializer *initializer = (struct dml_initializer *)iface;
     struct dml_device *device = dml_parent(initializer);
-    HRESULT hr = dml_device_removed(device) ? DXGI_ERROR_DEVICE_REMOVED : targets_check(device, method, count, operators);
+    HRESULT hr =
+        dml_device_removed(device) ? DXGI_ERROR_DEVICE_REMOVED : targets_check(device, method, count, operators);
     if (SUCCEEDED(hr))
         hr = initializer_set(device, initializer, method, count, operators);
     if (FAILED(hr))

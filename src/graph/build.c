@@ -102,8 +102,8 @@ static HRESULT add_values(struct build *build)
 {
     for (uint32_t i = 0; i < build->desc->InputCount; i++)
         if (build->input_kind[i])
-            build->input_value[i] = graph_value_add(
-                build->graph, build->input_kind[i] == 2 ? GRAPH_OWNED : GRAPH_INPUT, i, build->input_bytes[i]);
+            build->input_value[i] = graph_value_add(build->graph, build->input_kind[i] == 2 ? GRAPH_OWNED : GRAPH_INPUT,
+                                                    i, build->input_bytes[i]);
     for (uint32_t i = 0; i < build->desc->NodeCount; i++)
         add_node_outputs(build, i);
     return built(build->graph);
@@ -119,8 +119,8 @@ static HRESULT lower_graph_node(struct build *build, uint32_t node)
     for (uint32_t s = 0; s < desc->input_count; s++) {
         const struct build_feed *feed = &build->feeds[build->first_input[node] + s];
         if (feed->from != BUILD_NOTHING)
-            values[s] = feed->from == BUILD_GRAPH_INPUT ? build->input_value[feed->index]
-                                                        : build->output_value[feed->index];
+            values[s] =
+                feed->from == BUILD_GRAPH_INPUT ? build->input_value[feed->index] : build->output_value[feed->index];
     }
     for (uint32_t s = 0; s < desc->output_count; s++)
         values[desc->input_count + s] = build->output_value[build->first_output[node] + s];

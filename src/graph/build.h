@@ -1,5 +1,5 @@
-/* A DML_GRAPH_DESC as arrays: every slot of every node with what it is connected to. build_edges.c fills it and checks the
- * edges, build.c makes the graph of it. */
+/* A DML_GRAPH_DESC as arrays: every slot of every node with what it is connected to. build_edges.c fills it and checks
+ * the edges, build.c makes the graph of it. */
 #ifndef GRAPH_BUILD_H
 #define GRAPH_BUILD_H
 

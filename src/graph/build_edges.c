@@ -50,8 +50,8 @@ static HRESULT check_nodes(struct build *build)
         if (build->nodes[i])
             continue;
         const DML_CONSTANT_DATA_GRAPH_NODE_DESC *constant = desc->Nodes[i].Desc;
-        if (desc->Nodes[i].Type != DML_GRAPH_NODE_TYPE_CONSTANT || !constant || !constant->Data || !constant->DataSize ||
-            constant->DataSize > SCHEMA_MAX_TENSOR_BYTES)
+        if (desc->Nodes[i].Type != DML_GRAPH_NODE_TYPE_CONSTANT || !constant || !constant->Data ||
+            !constant->DataSize || constant->DataSize > SCHEMA_MAX_TENSOR_BYTES)
             return refuse(build, "graph node %u: neither an operator nor a constant with data", i);
     }
     return S_OK;
@@ -138,7 +138,8 @@ static HRESULT read_input_edge(struct build *build, const DML_GRAPH_EDGE_DESC *e
     if (FAILED(hr))
         return hr;
     const DML_BUFFER_TENSOR_DESC *tensor = input_desc(build, input->ToNodeIndex, input->ToNodeInputIndex);
-    uint8_t kind = tensor->Flags & DML_TENSOR_FLAG_OWNED_BY_DML ? 2 : 1, *known = &build->input_kind[input->GraphInputIndex];
+    uint8_t kind = tensor->Flags & DML_TENSOR_FLAG_OWNED_BY_DML ? 2 : 1,
+            *known = &build->input_kind[input->GraphInputIndex];
     if (*known && *known != kind)
         return refuse(build, "graph input %u: all tensors it feeds must agree on DML_TENSOR_FLAG_OWNED_BY_DML",
                       input->GraphInputIndex);
@@ -156,7 +157,8 @@ static HRESULT read_intermediate_edge(struct build *build, const DML_GRAPH_EDGE_
         return refuse(build, "graph: IntermediateEdges holds an edge that is not of type INTERMEDIATE, or has no Desc");
     HRESULT hr = output_slot(build, link->FromNodeIndex, link->FromNodeOutputIndex, &slot);
     if (SUCCEEDED(hr))
-        hr = feed_slot(build, link->ToNodeIndex, link->ToNodeInputIndex, (struct build_feed){ BUILD_NODE_OUTPUT, slot });
+        hr =
+            feed_slot(build, link->ToNodeIndex, link->ToNodeInputIndex, (struct build_feed){ BUILD_NODE_OUTPUT, slot });
     if (FAILED(hr))
         return hr;
     const DML_BUFFER_TENSOR_DESC *tensor = input_desc(build, link->ToNodeIndex, link->ToNodeInputIndex);
@@ -164,11 +166,12 @@ static HRESULT read_intermediate_edge(struct build *build, const DML_GRAPH_EDGE_
         return refuse(build, "graph node %u (%s), input %u: an OWNED_BY_DML tensor must be fed by a graph input",
                       link->ToNodeIndex, build->nodes[link->ToNodeIndex]->op->name, link->ToNodeInputIndex);
     if (build->nodes[link->FromNodeIndex] && tensor->TotalTensorSizeInBytes != build->bytes[slot])
-        return refuse(build,
-                      "graph edge from node %u, output %u to node %u, input %u: TotalTensorSizeInBytes must be equal at "
-                      "both ends, not %llu and %llu",
-                      link->FromNodeIndex, link->FromNodeOutputIndex, link->ToNodeIndex, link->ToNodeInputIndex,
-                      (unsigned long long)build->bytes[slot], (unsigned long long)tensor->TotalTensorSizeInBytes);
+        return refuse(
+            build,
+            "graph edge from node %u, output %u to node %u, input %u: TotalTensorSizeInBytes must be equal at "
+            "both ends, not %llu and %llu",
+            link->FromNodeIndex, link->FromNodeOutputIndex, link->ToNodeIndex, link->ToNodeInputIndex,
+            (unsigned long long)build->bytes[slot], (unsigned long long)tensor->TotalTensorSizeInBytes);
     build->bytes[slot] = BASE_MAX(build->bytes[slot], tensor->TotalTensorSizeInBytes);
     return S_OK;
 }

@@ -18,11 +18,21 @@ static void *resolve(const struct graph_location *where, const struct graph_buff
 {
     char *base = NULL;
     switch (where->buffer) {
-    case GRAPH_BUFFER_INPUT: base = buffers->inputs[where->index]; break;
-    case GRAPH_BUFFER_OUTPUT: base = buffers->outputs[where->index]; break;
-    case GRAPH_BUFFER_TEMP: base = buffers->temp; break;
-    case GRAPH_BUFFER_PERSISTENT: base = buffers->persistent; break;
-    case GRAPH_BUFFER_CONSTANT: base = (char *)(uintptr_t)where->data; break; /* inputs only: never written */
+    case GRAPH_BUFFER_INPUT:
+        base = buffers->inputs[where->index];
+        break;
+    case GRAPH_BUFFER_OUTPUT:
+        base = buffers->outputs[where->index];
+        break;
+    case GRAPH_BUFFER_TEMP:
+        base = buffers->temp;
+        break;
+    case GRAPH_BUFFER_PERSISTENT:
+        base = buffers->persistent;
+        break;
+    case GRAPH_BUFFER_CONSTANT:
+        base = (char *)(uintptr_t)where->data;
+        break; /* inputs only: never written */
     }
     return base + where->offset;
 }
@@ -37,6 +47,8 @@ static void run_range(void *context, size_t begin, size_t end, unsigned worker)
 {
     const struct running *running = context;
     struct kern_call call = running->call;
+    _Alignas(64) char scratch[GRAPH_STACK_SCRATCH_BYTES];
+    call.worker_scratch = scratch;
     if (running->worker_scratch)
         call.worker_scratch = running->worker_scratch + worker * running->step->worker_scratch_stride;
     running->step->row->run(&call, begin, end);
@@ -50,7 +62,7 @@ static void run_step(const struct graph_step *step, const struct graph_buffers *
         data[t] = resolve(&step->where[t], buffers);
     if (step->work.scratch_bytes)
         running.call.scratch = (char *)buffers->temp + step->scratch_offset;
-    if (step->work.worker_scratch_bytes)
+    if (step->work.worker_scratch_bytes > GRAPH_STACK_SCRATCH_BYTES)
         running.worker_scratch = (char *)buffers->temp + step->worker_scratch_offset;
     base_parallel_for(step->work.units, step->work.grain, run_range, &running);
 }

@@ -80,6 +80,7 @@ HRESULT lower_max_pooling(struct graph_lowering *lowering)
         break;
     }
     params.has_indices = lowering->desc->output_count > 1 && lower_present(&lowering->outputs[1]);
+    params.whole_indices = true;
     return pool(lowering, &window, params);
 }
 

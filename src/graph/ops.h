@@ -15,6 +15,9 @@
 
 #define GRAPH_NONE UINT32_MAX
 
+/* Worker scratch up to this size lives on the worker's stack, so that small operators need no temporary buffer. */
+#define GRAPH_STACK_SCRATCH_BYTES 65536
+
 enum graph_place {
     GRAPH_INPUT,    /* bound by the caller at execution; `index` = input slot */
     GRAPH_OWNED,    /* bound at initialisation (OWNED_BY_DML); `index` = input slot; copied to the persistent buffer */
@@ -39,8 +42,8 @@ struct graph_operand {
 struct graph_op {
     struct kern_op k;
     uint32_t value[KERN_TENSORS_MAX];
-    uint32_t node;       /* index of the DirectML node it came from, GRAPH_NONE when made by a pass */
-    const char *origin;  /* "DML_OPERATOR_GEMM": static */
+    uint32_t node;      /* index of the DirectML node it came from, GRAPH_NONE when made by a pass */
+    const char *origin; /* "DML_OPERATOR_GEMM": static */
     bool dead;
 };
 
@@ -53,12 +56,13 @@ struct graph {
     uint32_t input_count, output_count; /* slots of the compiled operator */
     uint32_t flags;                     /* DML_EXECUTION_FLAGS */
     bool failed;                        /* memory ran out in a builder call; checked once at the end */
-    bool may_alias;                     /* outputs may be bound over inputs: no read of an input may pass a write of one */
-    uint32_t node;                      /* given to the ops that graph_op_add makes from now on */
-    const char *origin;                 /* likewise */
+    bool may_alias;     /* outputs may be bound over inputs: no read of an input may pass a write of one */
+    uint32_t node;      /* given to the ops that graph_op_add makes from now on */
+    const char *origin; /* likewise */
 };
 
-/* ---- building (graph.c). All return GRAPH_NONE / NULL and set graph->failed when memory is short. ----------------- */
+/* ---- building (graph.c). All return GRAPH_NONE / NULL and set graph->failed when memory is short. -----------------
+ */
 void graph_init(struct graph *graph, uint32_t input_count, uint32_t output_count, uint32_t flags);
 void graph_finish(struct graph *graph);
 uint32_t graph_value_add(struct graph *graph, enum graph_place place, uint32_t index, uint64_t size_bytes);
@@ -69,34 +73,40 @@ struct graph_operand graph_temp(struct graph *graph, DML_TENSOR_DATA_TYPE type, 
 struct graph_op *graph_op_add(struct graph *graph, enum kern_kind kind, const struct graph_operand *inputs,
                               uint32_t input_count, const struct graph_operand *outputs, uint32_t output_count);
 
-/* ---- views (view.c): pure functions on operands; no data moves ----------------------------------------------------- */
+/* ---- views (view.c): pure functions on operands; no data moves -----------------------------------------------------
+ */
 bool graph_view_from_desc(const DML_BUFFER_TENSOR_DESC *desc, struct kern_view *out);
-struct kern_view graph_view_broadcast(const struct kern_view *view, uint32_t rank, const uint32_t *sizes); /* size 1 -> n by stride 0, aligned right */
+struct kern_view graph_view_broadcast(const struct kern_view *view, uint32_t rank,
+                                      const uint32_t *sizes); /* size 1 -> n by stride 0, aligned right */
 struct kern_view graph_view_permute(const struct kern_view *view, const uint32_t *order);
-struct kern_view graph_view_slice(const struct kern_view *view, const uint32_t *start, const uint32_t *sizes, const int32_t *steps);
+struct kern_view graph_view_slice(const struct kern_view *view, const uint32_t *start, const uint32_t *sizes,
+                                  const int32_t *steps);
 /* false when the dimensions cannot be regrouped without moving data. */
 bool graph_view_reshape(const struct kern_view *view, uint32_t rank, const uint32_t *sizes, struct kern_view *out);
 bool graph_view_equal(const struct kern_view *a, const struct kern_view *b);
-uint64_t graph_view_span_bytes(const struct kern_view *view); /* bytes from the value's start to the last element's end */
+uint64_t
+graph_view_span_bytes(const struct kern_view *view); /* bytes from the value's start to the last element's end */
 /* The lowest and highest element that the view touches; false when that does not fit 64 bits. */
 bool graph_view_bounds(const struct kern_view *view, int64_t *out_low, int64_t *out_high);
 /* Byte offset of element 0,...,0 from the value's start. */
 int64_t graph_view_byte_offset(const struct kern_view *view);
 /* No two indices address one element (may say false of exotic strides where it holds). */
 bool graph_view_injective(const struct kern_view *view);
-/* `from` and `to` show the same elements in two values (the sides of a MOVE, sizes equal); `view` looks into from's value:
- * *out shows the same elements in to's value. false when no view can, or when `view` leaves what `from` covers. */
+/* `from` and `to` show the same elements in two values (the sides of a MOVE, sizes equal); `view` looks into from's
+ * value: *out shows the same elements in to's value. false when no view can, or when `view` leaves what `from` covers.
+ */
 bool graph_view_through(const struct kern_view *from, const struct kern_view *to, const struct kern_view *view,
                         struct kern_view *out);
 /* Two views of one value surely share no bytes. */
 bool graph_views_disjoint(const struct kern_view *a, const struct kern_view *b);
 
-/* ---- lowering (lower.c, lower_<family>.c, lowerings.def) ------------------------------------------------------------ */
+/* ---- lowering (lower.c, lower_<family>.c, lowerings.def) ------------------------------------------------------------
+ */
 struct graph_lowering {
     struct graph *graph;
-    const struct schema_desc *desc;       /* desc->desc.Desc is the operator's C struct */
-    const struct graph_operand *inputs;   /* per input slot; value GRAPH_NONE = absent optional */
-    const struct graph_operand *outputs;  /* per output slot; likewise */
+    const struct schema_desc *desc;      /* desc->desc.Desc is the operator's C struct */
+    const struct graph_operand *inputs;  /* per input slot; value GRAPH_NONE = absent optional */
+    const struct graph_operand *outputs; /* per output slot; likewise */
     uint32_t node;
     char *error; /* at least 256 bytes: what is not supported, for the log */
 };
@@ -111,26 +121,35 @@ HRESULT graph_from_operator(struct graph *graph, const struct schema_desc *desc,
 HRESULT graph_from_desc(struct graph *graph, const DML_GRAPH_DESC *desc, const struct schema_desc *const *nodes,
                         uint32_t flags, char *error);
 
-/* ---- passes (passes.c, pass_<name>.c, passes.def) ------------------------------------------------------------------- */
+/* ---- passes (passes.c, pass_<name>.c, passes.def) -------------------------------------------------------------------
+ */
 struct graph_options {
     uint32_t disabled_passes; /* bit i = row i of passes.def; from ANYDML_DISABLE_PASS="name,name" or "all" */
     uint32_t cpu;             /* base_cpu_flags() */
     uint32_t threads;
-    bool host;                /* false: only ops the SPIR-V adapter runs may be made */
+    bool host; /* false: only ops the SPIR-V adapter runs may be made */
 };
 void graph_options_init(struct graph_options *options, bool host, uint32_t threads);
 HRESULT graph_run_passes(struct graph *graph, const struct graph_options *options);
 
-/* ---- printing (print.c): stable text for people and golden tests. Writes to a growing string; caller frees ----------- */
+/* ---- printing (print.c): stable text for people and golden tests. Writes to a growing string; caller frees
+ * ----------- */
 char *graph_print(const struct graph *graph);
 
-/* ---- plan (plan.c) and host execution (exec.c) ------------------------------------------------------------------------ */
-enum graph_buffer { GRAPH_BUFFER_INPUT, GRAPH_BUFFER_OUTPUT, GRAPH_BUFFER_TEMP, GRAPH_BUFFER_PERSISTENT, GRAPH_BUFFER_CONSTANT };
+/* ---- plan (plan.c) and host execution (exec.c)
+ * ------------------------------------------------------------------------ */
+enum graph_buffer {
+    GRAPH_BUFFER_INPUT,
+    GRAPH_BUFFER_OUTPUT,
+    GRAPH_BUFFER_TEMP,
+    GRAPH_BUFFER_PERSISTENT,
+    GRAPH_BUFFER_CONSTANT
+};
 
 struct graph_location {
     enum graph_buffer buffer;
-    uint32_t index;  /* input or output slot */
-    uint64_t offset; /* bytes */
+    uint32_t index;   /* input or output slot */
+    uint64_t offset;  /* bytes */
     const void *data; /* CONSTANT */
 };
 
@@ -139,7 +158,7 @@ struct graph_step {
     const struct kern_row *row; /* NULL on SPIR-V adapters */
     void *state;
     struct kern_work work;
-    struct graph_location where[KERN_TENSORS_MAX]; /* of element 0,...,0 of each tensor */
+    struct graph_location where[KERN_TENSORS_MAX];                         /* of element 0,...,0 of each tensor */
     uint64_t scratch_offset, worker_scratch_offset, worker_scratch_stride; /* in the temporary buffer */
     const char *origin;
     uint32_t node;
@@ -167,7 +186,8 @@ struct graph_plan {
 
 /* Consumes nothing; the graph may be finished afterwards (constants are moved into the plan).
  * DXGI_ERROR_UNSUPPORTED with `error` filled when no kernel row takes an op. */
-HRESULT graph_plan_create(struct graph *graph, const struct graph_options *options, struct graph_plan **out, char *error);
+HRESULT graph_plan_create(struct graph *graph, const struct graph_options *options, struct graph_plan **out,
+                          char *error);
 void graph_plan_destroy(struct graph_plan *plan);
 char *graph_plan_print(const struct graph_plan *plan);
 
@@ -186,7 +206,8 @@ struct graph_tracer {
 };
 
 /* Runs on the calling thread's team (base/parallel.h). No allocation, no lock. `tracer` may be NULL. */
-void graph_plan_run(const struct graph_plan *plan, const struct graph_buffers *buffers, const struct graph_tracer *tracer);
+void graph_plan_run(const struct graph_plan *plan, const struct graph_buffers *buffers,
+                    const struct graph_tracer *tracer);
 void graph_plan_initialize(const struct graph_plan *plan, void *const *owned_inputs, void *persistent);
 
 #endif

@@ -1,5 +1,5 @@
-/* What the passes share. A pass sees a legal graph and leaves one with the same meaning; it marks ops dead, and the runner
- * takes them out. Memory that runs short: E_OUTOFMEMORY, the graph is then thrown away. */
+/* What the passes share. A pass sees a legal graph and leaves one with the same meaning; it marks ops dead, and the
+ * runner takes them out. Memory that runs short: E_OUTOFMEMORY, the graph is then thrown away. */
 #ifndef GRAPH_PASS_H
 #define GRAPH_PASS_H
 
@@ -11,7 +11,8 @@ typedef HRESULT graph_pass_fn(struct graph *graph, const struct graph_options *o
 #include "graph/passes.def"
 #undef PASS
 
-/* ---- who touches a value (uses.c) ------------------------------------------------------------------------------------- */
+/* ---- who touches a value (uses.c)
+ * ------------------------------------------------------------------------------------- */
 
 struct graph_use {
     uint32_t op, tensor; /* position in graph->ops, and operand number there */
@@ -29,10 +30,10 @@ struct graph_uses {
 
 /* A value's live uses, summed up. */
 struct graph_use_summary {
-    uint32_t writes;                   /* operands */
-    uint32_t reading_ops;              /* 2 stands for several */
-    uint32_t writer, writer_tensor;    /* of the last write found */
-    uint32_t reader;                   /* of the last read found */
+    uint32_t writes;                /* operands */
+    uint32_t reading_ops;           /* 2 stands for several */
+    uint32_t writer, writer_tensor; /* of the last write found */
+    uint32_t reader;                /* of the last read found */
 };
 
 bool graph_uses_init(struct graph_uses *uses, const struct graph *graph);
@@ -43,7 +44,8 @@ struct graph_use_summary graph_uses_of(const struct graph_uses *uses, uint32_t v
 /* The next live use at or after `at` (a number of uses->pool, uses->heads[value] to begin with), or GRAPH_NONE. */
 uint32_t graph_uses_next(const struct graph_uses *uses, uint32_t value, uint32_t at);
 
-/* ---- what is safe (uses.c) ---------------------------------------------------------------------------------------------- */
+/* ---- what is safe (uses.c)
+ * ---------------------------------------------------------------------------------------------- */
 
 bool graph_op_reads(const struct graph_op *op, uint32_t value);
 bool graph_op_writes(const struct graph_op *op, uint32_t value);
@@ -64,9 +66,11 @@ bool graph_op_no_worse(const struct graph *graph, const struct graph_options *op
 /* The one input that kernels may want packed: index + 1 when it is known before execution, else 0. */
 uint32_t graph_op_packable(const struct graph *graph, const struct graph_op *op);
 
-/* ---- element-wise programs (program.c) ------------------------------------------------------------------------------------ */
+/* ---- element-wise programs (program.c)
+ * ------------------------------------------------------------------------------------ */
 
-/* A program with what its input registers stand for. value GRAPH_NONE: the result of the kernel that hosts an epilogue. */
+/* A program with what its input registers stand for. value GRAPH_NONE: the result of the kernel that hosts an epilogue.
+ */
 struct graph_program {
     struct kern_map map;
     struct graph_operand inputs[KERN_TENSORS_MAX];
@@ -76,7 +80,8 @@ struct graph_program {
 /* The program of a MAP op. */
 void graph_program_of(const struct graph_op *op, struct graph_program *out);
 /* `second` after `first`: the inputs of second in `fed` (bit i = input i) are first's output 0, which was stored as
- * `stored`. false when limits are exceeded, or when leaving out the store and load would change results beyond rounding. */
+ * `stored`. false when limits are exceeded, or when leaving out the store and load would change results beyond
+ * rounding. */
 bool graph_program_join(const struct graph_program *first, const struct graph_program *second, uint32_t fed,
                         DML_TENSOR_DATA_TYPE stored, struct graph_program *out);
 
@@ -86,7 +91,8 @@ void graph_program_trim(struct graph_program *program);
 const char *graph_map_name(uint32_t code);
 uint32_t graph_map_arity(uint32_t code);
 
-/* ---- printing (text.c) ------------------------------------------------------------------------------------------------------ */
+/* ---- printing (text.c)
+ * ------------------------------------------------------------------------------------------------------ */
 
 struct graph_text {
     char *data;

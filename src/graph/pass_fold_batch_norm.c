@@ -1,6 +1,7 @@
 /* After a convolution with constant weights, whatever is a * x + b per output channel with known a and b (batch
  * normalisation above all) goes into the weights and the bias. The element-wise program is followed once in symbols, to
- * find its last register that is such a line in x and through which alone x goes on; then in numbers for each channel. */
+ * find its last register that is such a line in x and through which alone x goes on; then in numbers for each channel.
+ */
 #include "graph/pass.h"
 
 #include "base/half.h"
@@ -45,20 +46,41 @@ static enum shape step(const struct kern_map_inst *inst, const enum shape *shape
     if (most == OTHER || !float_compute(inst->type) || !float_compute(inst->to_type))
         return OTHER;
     switch (inst->code) {
-    case KERN_MAP_CONST: *out = (struct line){ 0, p }; return KNOWN;
-    case KERN_MAP_CONVERT: *out = x; return most;
-    case KERN_MAP_NEG: *out = (struct line){ -x.a, -x.b }; return most;
-    case KERN_MAP_MULADD: *out = (struct line){ x.a * p, x.b * p + q }; return most;
-    case KERN_MAP_ADD: *out = (struct line){ x.a + y.a, x.b + y.b }; return most;
-    case KERN_MAP_SUB: *out = (struct line){ x.a - y.a, x.b - y.b }; return most;
-    case KERN_MAP_MUL: *out = (struct line){ x.a * y.b + y.a * x.b, x.b * y.b }; return known ? most : OTHER;
-    case KERN_MAP_DIV: *out = (struct line){ x.a / y.b, x.b / y.b }; return y_shape == KNOWN ? most : OTHER;
+    case KERN_MAP_CONST:
+        *out = (struct line){ 0, p };
+        return KNOWN;
+    case KERN_MAP_CONVERT:
+        *out = x;
+        return most;
+    case KERN_MAP_NEG:
+        *out = (struct line){ -x.a, -x.b };
+        return most;
+    case KERN_MAP_MULADD:
+        *out = (struct line){ x.a * p, x.b * p + q };
+        return most;
+    case KERN_MAP_ADD:
+        *out = (struct line){ x.a + y.a, x.b + y.b };
+        return most;
+    case KERN_MAP_SUB:
+        *out = (struct line){ x.a - y.a, x.b - y.b };
+        return most;
+    case KERN_MAP_MUL:
+        *out = (struct line){ x.a * y.b + y.a * x.b, x.b * y.b };
+        return known ? most : OTHER;
+    case KERN_MAP_DIV:
+        *out = (struct line){ x.a / y.b, x.b / y.b };
+        return y_shape == KNOWN ? most : OTHER;
     case KERN_MAP_FMA:
         *out = (struct line){ x.a * y.b + y.a * x.b + z.a, x.b * y.b + z.b };
         return x_shape == KNOWN || y_shape == KNOWN ? most : OTHER;
-    case KERN_MAP_SQRT: *out = (struct line){ 0, sqrt(x.b) }; return most == KNOWN ? KNOWN : OTHER;
-    case KERN_MAP_RECIP: *out = (struct line){ 0, 1 / x.b }; return most == KNOWN ? KNOWN : OTHER;
-    default: return OTHER;
+    case KERN_MAP_SQRT:
+        *out = (struct line){ 0, sqrt(x.b) };
+        return most == KNOWN ? KNOWN : OTHER;
+    case KERN_MAP_RECIP:
+        *out = (struct line){ 0, 1 / x.b };
+        return most == KNOWN ? KNOWN : OTHER;
+    default:
+        return OTHER;
     }
 }
 
@@ -75,7 +97,7 @@ static void follow(const struct graph_op *map, enum shape *shapes, struct line *
 static void input_shapes(const struct folding *folding, enum shape *shapes)
 {
     for (uint32_t t = 0; t < folding->map->k.input_count; t++)
-        shapes[t] = t == folding->x ? LINE
+        shapes[t] = t == folding->x                                                          ? LINE
                     : folding->graph->values[folding->map->value[t]].place == GRAPH_CONSTANT ? KNOWN
                                                                                              : OTHER;
 }
@@ -118,10 +140,14 @@ static bool find_cut(struct folding *folding)
 static double load(const void *data, DML_TENSOR_DATA_TYPE type, int64_t index)
 {
     switch (type) {
-    case DML_TENSOR_DATA_TYPE_FLOAT32: return ((const float *)data)[index];
-    case DML_TENSOR_DATA_TYPE_FLOAT16: return base_half_to_float(((const uint16_t *)data)[index]);
-    case DML_TENSOR_DATA_TYPE_FLOAT64: return ((const double *)data)[index];
-    default: return NAN;
+    case DML_TENSOR_DATA_TYPE_FLOAT32:
+        return ((const float *)data)[index];
+    case DML_TENSOR_DATA_TYPE_FLOAT16:
+        return base_half_to_float(((const uint16_t *)data)[index]);
+    case DML_TENSOR_DATA_TYPE_FLOAT64:
+        return ((const double *)data)[index];
+    default:
+        return NAN;
     }
 }
 
@@ -258,9 +284,8 @@ static void shorten_map(const struct folding *folding)
 static void take_over(const struct folding *folding, const struct graph_options *options)
 {
     struct graph_op *conv = folding->conv, *map = folding->map, made = *conv;
-    if (map->k.u.map.inst_count || map->k.input_count != 1 ||
-        map->k.tensors[0].type != map->k.tensors[1].type || folding->graph->may_alias ||
-        !graph_op_may_sink(folding->graph, conv, folding->conv_at, folding->map_at))
+    if (map->k.u.map.inst_count || map->k.input_count != 1 || map->k.tensors[0].type != map->k.tensors[1].type ||
+        folding->graph->may_alias || !graph_op_may_sink(folding->graph, conv, folding->conv_at, folding->map_at))
         return;
     made.value[made.k.input_count] = map->value[1];
     made.k.tensors[made.k.input_count] = map->k.tensors[1];

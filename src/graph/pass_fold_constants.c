@@ -55,8 +55,8 @@ static HRESULT fold(struct graph *graph, const struct graph_options *options, st
     for (uint32_t t = 0; t < op->k.input_count + op->k.output_count; t++) {
         const struct graph_value *value = &graph->values[op->value[t]];
         /* Kernels only read what an input's pointer addresses. */
-        bases[t] = t < op->k.input_count ? (void *)(uintptr_t)value->data
-                                         : base_arena_alloc(&graph->arena, value->size_bytes);
+        bases[t] =
+            t < op->k.input_count ? (void *)(uintptr_t)value->data : base_arena_alloc(&graph->arena, value->size_bytes);
         if (!bases[t])
             return E_OUTOFMEMORY;
         data[t] = (char *)bases[t] + graph_view_byte_offset(&op->k.tensors[t]);

@@ -1,6 +1,6 @@
 /* Convolutions run fastest when the channels of a pixel lie together. A temporary that is only ever seen whole, as one
- * plain [N, C, ...] tensor, may lie in memory in any order: those that convolutions touch, and those that element-wise ops
- * and pooling connect to them, get the channels innermost. */
+ * plain [N, C, ...] tensor, may lie in memory in any order: those that convolutions touch, and those that element-wise
+ * ops and pooling connect to them, get the channels innermost. */
 #include "graph/pass.h"
 
 #include <stdlib.h>
@@ -26,10 +26,10 @@ static bool suits(const struct graph_op *op, uint32_t t)
     uint64_t pixels = 1;
     for (uint32_t d = 2; d < view->rank; d++)
         pixels *= view->sizes[d];
-    bool weights = op->k.kind == KERN_CONV && t && t < op->k.input_count &&
-                   (!op->k.epilogue || t < op->k.epilogue_input);
-    return any_order(op->k.kind) && !weights && view->rank >= 4 && view->sizes[1] > 1 && pixels > 1 &&
-           !view->offset && kern_view_packed(view) && kern_type_bytes(view->type);
+    bool weights =
+        op->k.kind == KERN_CONV && t && t < op->k.input_count && (!op->k.epilogue || t < op->k.epilogue_input);
+    return any_order(op->k.kind) && !weights && view->rank >= 4 && view->sizes[1] > 1 && pixels > 1 && !view->offset &&
+           kern_view_packed(view) && kern_type_bytes(view->type);
 }
 
 static void look(struct layout *layout, const struct graph_op *op, uint32_t t)
@@ -123,8 +123,12 @@ static void turn_all(struct layout *layout, bool *changed)
 HRESULT graph_pass_layout(struct graph *graph, const struct graph_options *options, bool *changed)
 {
     size_t count = (size_t)graph->value_count + 1;
-    struct layout layout = { graph, options, calloc(count, sizeof(*layout.shape)), calloc(count, sizeof(bool)),
-                             calloc(count, sizeof(bool)), calloc(count, sizeof(uint32_t)) };
+    struct layout layout = { graph,
+                             options,
+                             calloc(count, sizeof(*layout.shape)),
+                             calloc(count, sizeof(bool)),
+                             calloc(count, sizeof(bool)),
+                             calloc(count, sizeof(uint32_t)) };
     bool ok = layout.shape && layout.refused && layout.conv && layout.group;
     for (uint32_t v = 0; ok && v < graph->value_count; v++)
         layout.group[v] = v;

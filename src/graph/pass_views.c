@@ -1,6 +1,6 @@
 /* MOVE ops that only bring data into another order or place:
  *   read-through   readers of the copy read the source, through a view (slice, split, transpose, reinterpret)
- *   write-through  the op that made the source writes into the copy at once, and other readers follow (join) */
+ *   write-through  what makes the source writes into the copy at once, and its other readers follow (join) */
 #include "graph/pass.h"
 
 struct views {
@@ -45,7 +45,8 @@ static bool read_through_one(struct views *views, uint32_t move_at, uint32_t rea
     return true;
 }
 
-/* In place, an op that reads an input and writes an output relies on its element-wise order: it must not change inputs. */
+/* In place, an op that reads an input and writes an output relies on its element-wise order: it must not change inputs.
+ */
 static bool input_may_alias(const struct graph *graph, uint32_t value)
 {
     return graph->may_alias && graph->values[value].place == GRAPH_INPUT;
@@ -80,72 +81,80 @@ static bool target_free(const struct views *views, uint32_t move_at)
     for (uint32_t at = graph_uses_next(uses, target, uses->heads[target]); at != GRAPH_NONE;
          at = graph_uses_next(uses, target, uses->pool[at].next)) {
         const struct graph_use *use = &uses->pool[at];
-        const struct graph_op *op = views->graph->ops[use->op];
-        if (use->op == move_at)
-            continue;
-        if (use->tensor < op->k.input_count ? use->op < move_at
-                                            : !graph_views_disjoint(&op->k.tensors[use->tensor], &move->k.tensors[1]))
+        const struct kern_view *view = &views->graph->ops[use->op]->k.tensors[use->tensor];
+        bool reads = use->tensor < views->graph->ops[use->op]->k.input_count;
+        if (use->op != move_at && (!reads || use->op < move_at) && !graph_views_disjoint(view, &move->k.tensors[1]))
             return false;
     }
     return true;
 }
 
-/* The next op other than the copy that reads its source, at or after use `*at`; false when there is none. */
-static bool next_other_reader(const struct views *views, uint32_t move_at, uint32_t *at, uint32_t *out_reader)
+/* The source is complete when it is copied: a later write would not reach the target. */
+static bool all_before(const struct views *views, uint32_t move_at)
 {
     const struct graph_uses *uses = &views->uses;
     uint32_t source = views->graph->ops[move_at]->value[0];
-    for (*at = graph_uses_next(uses, source, *at); *at != GRAPH_NONE;
-         *at = graph_uses_next(uses, source, uses->pool[*at].next)) {
-        const struct graph_use *use = &uses->pool[*at];
-        if (use->op == move_at || use->tensor >= views->graph->ops[use->op]->k.input_count)
-            continue;
-        *out_reader = use->op;
-        return true;
-    }
-    return false;
+    for (uint32_t at = graph_uses_next(uses, source, uses->heads[source]); at != GRAPH_NONE;
+         at = graph_uses_next(uses, source, uses->pool[at].next))
+        if (uses->pool[at].op > move_at && uses->pool[at].tensor >= views->graph->ops[uses->pool[at].op]->k.input_count)
+            return false;
+    return true;
 }
 
-/* First a trial (`apply` false) over all other readers of the source, then the change itself. */
-static bool move_readers(struct views *views, uint32_t move_at, uint32_t writer, bool apply)
+/* The op with every operand in the copy's source turned into one in its target. */
+static bool rename_source(const struct views *views, uint32_t move_at, uint32_t position, struct graph_op *out)
 {
     const struct graph_op *move = views->graph->ops[move_at];
-    uint32_t at = views->uses.heads[move->value[0]], reader;
+    *out = *views->graph->ops[position];
+    bool writes = graph_op_writes(out, move->value[0]);
+    for (uint32_t t = 0; t < out->k.input_count + out->k.output_count; t++) {
+        struct kern_view *view = &out->k.tensors[t];
+        /* An op that will write there must not read there. */
+        if (writes && t < out->k.input_count && out->value[t] == move->value[1] &&
+            !graph_views_disjoint(view, &move->k.tensors[1]))
+            return false;
+        if (out->value[t] != move->value[0])
+            continue;
+        if (!graph_view_through(&move->k.tensors[0], &move->k.tensors[1], view, view))
+            return false;
+        out->value[t] = move->value[1];
+    }
+    return out->k.kind == KERN_MOVE ||
+           graph_op_no_worse(views->graph, views->options, views->graph->ops[position], out);
+}
+
+/* All uses of the source but the copy: first a trial (`apply` false), then the change itself. */
+static bool rename_all(struct views *views, uint32_t move_at, bool apply)
+{
+    const struct graph_uses *uses = &views->uses;
+    uint32_t source = views->graph->ops[move_at]->value[0];
     struct graph_op changed;
-    while (next_other_reader(views, move_at, &at, &reader)) {
-        if (reader <= writer || graph_op_writes(views->graph->ops[reader], move->value[1]) ||
-            !redirect(views, reader, move->value[0], &move->k.tensors[0], move->value[1], &move->k.tensors[1],
-                      &changed))
+    for (uint32_t at = graph_uses_next(uses, source, uses->heads[source]); at != GRAPH_NONE;
+         at = graph_uses_next(uses, source, uses->pool[at].next)) {
+        uint32_t position = uses->pool[at].op;
+        if (position == move_at)
+            continue;
+        if (!rename_source(views, move_at, position, &changed))
             return false;
         if (apply)
-            commit(views, reader, &changed);
-        at = views->uses.pool[at].next;
+            commit(views, position, &changed);
     }
     return true;
 }
 
+/* The source becomes the part of the target that it would be copied to: its own bytes are then needed nowhere. */
 static bool write_through(struct views *views, uint32_t move_at)
 {
     struct graph *graph = views->graph;
-    struct graph_op *move = graph->ops[move_at], made;
+    struct graph_op *move = graph->ops[move_at];
     uint32_t source = move->value[0], target = move->value[1];
     enum graph_place place = graph->values[target].place;
-    struct graph_use_summary sum = graph_uses_of(&views->uses, source);
     if (graph->values[source].place != GRAPH_TEMP || (place != GRAPH_TEMP && place != GRAPH_OUTPUT) ||
-        source == target || sum.writes != 1 || sum.writer >= move_at || (graph->may_alias && place == GRAPH_OUTPUT))
+        source == target || (graph->may_alias && place == GRAPH_OUTPUT) ||
+        !graph_uses_of(&views->uses, source).writes || !target_free(views, move_at) || !all_before(views, move_at) ||
+        !rename_all(views, move_at, false))
         return false;
-    made = *graph->ops[sum.writer];
-    if (graph_op_reads(&made, target) || graph_op_writes(&made, target) || !target_free(views, move_at) ||
-        !graph_view_through(&move->k.tensors[0], &move->k.tensors[1], &made.k.tensors[sum.writer_tensor],
-                            &made.k.tensors[sum.writer_tensor]))
-        return false;
-    made.value[sum.writer_tensor] = target;
-    if (made.k.kind != KERN_MOVE && !graph_op_no_worse(graph, views->options, graph->ops[sum.writer], &made))
-        return false;
-    if (!move_readers(views, move_at, sum.writer, false))
-        return false;
-    move_readers(views, move_at, sum.writer, true);
-    commit(views, sum.writer, &made);
+    rename_all(views, move_at, true);
     move->dead = true;
     return true;
 }

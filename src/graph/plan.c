@@ -86,8 +86,12 @@ static HRESULT locate(struct planner *planner, uint32_t step, uint32_t tensor)
         return S_OK;
     }
     switch (value->place) {
-    case GRAPH_INPUT: where->buffer = GRAPH_BUFFER_INPUT; break;
-    case GRAPH_OUTPUT: where->buffer = GRAPH_BUFFER_OUTPUT; break;
+    case GRAPH_INPUT:
+        where->buffer = GRAPH_BUFFER_INPUT;
+        break;
+    case GRAPH_OUTPUT:
+        where->buffer = GRAPH_BUFFER_OUTPUT;
+        break;
     case GRAPH_TEMP:
         where->buffer = GRAPH_BUFFER_TEMP;
         where->offset += planner->blocks[planner->block[number]].offset;
@@ -111,8 +115,8 @@ static HRESULT locate_all(struct planner *planner)
 {
     HRESULT hr = S_OK;
     for (uint32_t i = 0; i < planner->plan->step_count; i++)
-        for (uint32_t t = 0; SUCCEEDED(hr) && t < planner->plan->steps[i].op.input_count +
-                                                      planner->plan->steps[i].op.output_count; t++)
+        for (uint32_t t = 0;
+             SUCCEEDED(hr) && t < planner->plan->steps[i].op.input_count + planner->plan->steps[i].op.output_count; t++)
             hr = locate(planner, i, t);
     for (uint32_t i = 0; SUCCEEDED(hr) && i < planner->plan->init_step_count; i++) {
         struct graph_init_step *init = &planner->plan->init_steps[i];
@@ -151,7 +155,8 @@ static HRESULT make_plan(struct planner *planner)
     return SUCCEEDED(hr) ? locate_all(planner) : hr;
 }
 
-HRESULT graph_plan_create(struct graph *graph, const struct graph_options *options, struct graph_plan **out, char *error)
+HRESULT graph_plan_create(struct graph *graph, const struct graph_options *options, struct graph_plan **out,
+                          char *error)
 {
     struct graph_plan *plan = calloc(1, sizeof(*plan));
     *out = NULL;

@@ -1,5 +1,5 @@
-/* Offline placement: the largest block first, each into the smallest gap between those already placed that are in use at
- * the same time. */
+/* Offline placement: the largest block first, each into the smallest gap between those already placed that are in use
+ * at the same time. */
 #include "graph/plan.h"
 
 #include <stdlib.h>

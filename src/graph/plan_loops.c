@@ -1,5 +1,5 @@
-/* The order of an element-wise op's dimensions means nothing: the output's memory order, in as few dimensions as possible,
- * is what kernels run fastest. */
+/* The order of an element-wise op's dimensions means nothing: the output's memory order, in as few dimensions as
+ * possible, is what kernels run fastest. */
 #include "graph/plan.h"
 
 struct loop {

@@ -17,9 +17,8 @@ HRESULT plan_add_persistent(struct planner *planner, uint64_t bytes, uint64_t *o
 
 static bool equal_epilogues(const struct kern_op *a, const struct kern_op *b)
 {
-    return a->epilogue == b->epilogue ||
-           (a->epilogue && b->epilogue && a->epilogue_input == b->epilogue_input &&
-            !memcmp(a->epilogue, b->epilogue, sizeof(*a->epilogue)));
+    return a->epilogue == b->epilogue || (a->epilogue && b->epilogue && a->epilogue_input == b->epilogue_input &&
+                                          !memcmp(a->epilogue, b->epilogue, sizeof(*a->epilogue)));
 }
 
 /* Equal but for where their data lie, so that one row packs the same bytes for both. */
@@ -84,8 +83,8 @@ static bool find_row(struct planner *planner, struct graph_step *step, uint32_t 
     step->row = kern_find(&step->op, options->cpu, options->threads, &step->state);
     if (!packable)
         return step->row != NULL;
-    if (step->row && step->row->pack_plan &&
-        step->row->pack_plan(&step->op, step->state, &input, out_packed_bytes) && input + 1 == packable)
+    if (step->row && step->row->pack_plan && step->row->pack_plan(&step->op, step->state, &input, out_packed_bytes) &&
+        input + 1 == packable)
         return true;
     kern_release(step->row, step->state);
     step->state = NULL;

@@ -96,7 +96,7 @@ static HRESULT place_scratch(struct planner *planner, uint32_t at)
     HRESULT hr = S_OK;
     if (step->work.scratch_bytes)
         hr = add_block(planner, step->work.scratch_bytes, at, at, &shared);
-    if (SUCCEEDED(hr) && step->work.worker_scratch_bytes) {
+    if (SUCCEEDED(hr) && step->work.worker_scratch_bytes > GRAPH_STACK_SCRATCH_BYTES) {
         if (step->work.worker_scratch_bytes > INT64_MAX - PLAN_ALIGN)
             return E_OUTOFMEMORY;
         step->worker_scratch_stride = base_align_up(step->work.worker_scratch_bytes, 64);

@@ -65,11 +65,21 @@ char *graph_print(const struct graph *graph)
 static void print_location(struct graph_text *text, const struct graph_location *where)
 {
     switch (where->buffer) {
-    case GRAPH_BUFFER_INPUT: graph_text_add(text, "input %u", where->index); break;
-    case GRAPH_BUFFER_OUTPUT: graph_text_add(text, "output %u", where->index); break;
-    case GRAPH_BUFFER_TEMP: graph_text_add(text, "temp"); break;
-    case GRAPH_BUFFER_PERSISTENT: graph_text_add(text, "persistent"); break;
-    case GRAPH_BUFFER_CONSTANT: graph_text_add(text, "constant"); return;
+    case GRAPH_BUFFER_INPUT:
+        graph_text_add(text, "input %u", where->index);
+        break;
+    case GRAPH_BUFFER_OUTPUT:
+        graph_text_add(text, "output %u", where->index);
+        break;
+    case GRAPH_BUFFER_TEMP:
+        graph_text_add(text, "temp");
+        break;
+    case GRAPH_BUFFER_PERSISTENT:
+        graph_text_add(text, "persistent");
+        break;
+    case GRAPH_BUFFER_CONSTANT:
+        graph_text_add(text, "constant");
+        return;
     }
     graph_text_add(text, "+%llu", (unsigned long long)where->offset);
 }

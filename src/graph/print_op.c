@@ -1,8 +1,8 @@
 /* Kinds, parameters and element-wise programs as text. */
 #include "graph/pass.h"
 
-static const char *const kind_names[] = { "map",  "reduce", "gemm", "conv",     "pool",   "softmax", "norm",
-                                          "lp_norm", "lrn", "move", "pad", "resample", "gather", "attention" };
+static const char *const kind_names[] = { "map",     "reduce", "gemm", "conv", "pool",     "softmax", "norm",
+                                          "lp_norm", "lrn",    "move", "pad",  "resample", "gather",  "attention" };
 
 static void print_array(struct graph_text *text, const char *name, const uint32_t *values, uint32_t count)
 {
@@ -23,12 +23,24 @@ static void print_floats(struct graph_text *text, const char *name, const float 
 static void print_immediate(struct graph_text *text, uint32_t type, const union kern_scalar *value)
 {
     switch (type) {
-    case DML_TENSOR_DATA_TYPE_FLOAT32: graph_text_add(text, "%.9g", value->f32); break;
-    case DML_TENSOR_DATA_TYPE_FLOAT64: graph_text_add(text, "%.17g", value->f64); break;
-    case DML_TENSOR_DATA_TYPE_INT32: graph_text_add(text, "%d", value->i32); break;
-    case DML_TENSOR_DATA_TYPE_UINT32: graph_text_add(text, "%u", value->u32); break;
-    case DML_TENSOR_DATA_TYPE_INT64: graph_text_add(text, "%lld", (long long)value->i64); break;
-    default: graph_text_add(text, "%llu", (unsigned long long)value->u64); break;
+    case DML_TENSOR_DATA_TYPE_FLOAT32:
+        graph_text_add(text, "%.9g", value->f32);
+        break;
+    case DML_TENSOR_DATA_TYPE_FLOAT64:
+        graph_text_add(text, "%.17g", value->f64);
+        break;
+    case DML_TENSOR_DATA_TYPE_INT32:
+        graph_text_add(text, "%d", value->i32);
+        break;
+    case DML_TENSOR_DATA_TYPE_UINT32:
+        graph_text_add(text, "%u", value->u32);
+        break;
+    case DML_TENSOR_DATA_TYPE_INT64:
+        graph_text_add(text, "%lld", (long long)value->i64);
+        break;
+    default:
+        graph_text_add(text, "%llu", (unsigned long long)value->u64);
+        break;
     }
 }
 
@@ -140,20 +152,29 @@ static void print_parameters(struct graph_text *text, const struct kern_op *op)
 {
     uint32_t rank = op->tensors[op->input_count].rank;
     switch (op->kind) {
-    case KERN_MAP: print_program(text, &op->u.map, op->input_count, op->output_count); break;
+    case KERN_MAP:
+        print_program(text, &op->u.map, op->input_count, op->output_count);
+        break;
     case KERN_REDUCE:
         graph_text_add(text, " function=%u axes=0x%x%s", (unsigned)op->u.reduce.function, op->u.reduce.axes,
                        op->u.reduce.last ? " last" : "");
         break;
     case KERN_GEMM:
-        graph_text_add(text, " alpha=%.9g beta=%.9g%s", op->u.gemm.alpha, op->u.gemm.beta, op->u.gemm.has_c ? " c" : "");
+        graph_text_add(text, " alpha=%.9g beta=%.9g%s", op->u.gemm.alpha, op->u.gemm.beta,
+                       op->u.gemm.has_c ? " c" : "");
         break;
-    case KERN_CONV: print_conv(text, &op->u.conv); break;
-    case KERN_POOL: print_pool(text, &op->u.pool); break;
+    case KERN_CONV:
+        print_conv(text, &op->u.conv);
+        break;
+    case KERN_POOL:
+        print_pool(text, &op->u.pool);
+        break;
     case KERN_SOFTMAX:
         graph_text_add(text, " mode=%u axes=0x%x", (unsigned)op->u.softmax.mode, op->u.softmax.axes);
         break;
-    case KERN_NORM: print_norm(text, &op->u.norm); break;
+    case KERN_NORM:
+        print_norm(text, &op->u.norm);
+        break;
     case KERN_LP_NORM:
         graph_text_add(text, " axis=%u epsilon=%.9g p=%u", op->u.lp_norm.axis, op->u.lp_norm.epsilon, op->u.lp_norm.p);
         break;
@@ -162,17 +183,23 @@ static void print_parameters(struct graph_text *text, const struct kern_op *op)
                        op->u.lrn.cross_channel ? "channels" : "pixels", op->u.lrn.local_size, op->u.lrn.alpha,
                        op->u.lrn.beta, op->u.lrn.bias);
         break;
-    case KERN_MOVE: break;
+    case KERN_MOVE:
+        break;
     case KERN_PAD:
         graph_text_add(text, " mode=%u", (unsigned)op->u.pad.mode);
         print_array(text, "start", op->u.pad.start, rank);
         break;
-    case KERN_RESAMPLE: print_resample(text, &op->u.resample, rank); break;
-    case KERN_GATHER: graph_text_add(text, " axis=%u index_rank=%u", op->u.gather.axis, op->u.gather.index_rank); break;
+    case KERN_RESAMPLE:
+        print_resample(text, &op->u.resample, rank);
+        break;
+    case KERN_GATHER:
+        graph_text_add(text, " axis=%u index_rank=%u", op->u.gather.axis, op->u.gather.index_rank);
+        break;
     case KERN_ATTENTION:
         graph_text_add(text, " scale=%.9g%s", op->u.attention.scale, op->u.attention.has_mask ? " mask" : "");
         break;
-    case KERN_KIND_COUNT: break;
+    case KERN_KIND_COUNT:
+        break;
     }
 }
 

@@ -2,14 +2,15 @@
  *
  * All positions count nibbles, the smallest element there is, so that views of different types meet: an element of w
  * nibbles is one more innermost dimension of size w. The copy becomes a list of dimensions, each with a step on both
- * sides. On the `from` side the steps form a number system (each is at least the extent of all smaller ones), so a position
- * has one set of digits; a view's dimension steps along one digit, and stays inside it when no carry can occur. */
+ * sides. On the `from` side the steps form a number system (each is at least the extent of all smaller ones), so a
+ * position has one set of digits; a view's dimension steps along one digit, and stays inside it when no carry can
+ * occur. */
 #include "graph/ops.h"
 
 #define DIMS_MAX (KERN_RANK_MAX + 1)
 
 struct digit {
-    int64_t size, from, to; /* from > 0 */
+    int64_t size, from, to;   /* from > 0 */
     int64_t start, low, high; /* of the view: digit of element 0, and how far it moves */
 };
 

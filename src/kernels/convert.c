@@ -139,7 +139,7 @@ static void to_8_bits(uint8_t *out, int64_t least, int64_t most, DML_TENSOR_DATA
 }
 
 bool kern_convert_portable(DML_TENSOR_DATA_TYPE to, void *out, DML_TENSOR_DATA_TYPE from, const void *in,
-                             uint32_t count)
+                           uint32_t count)
 {
     switch (to) {
     case DML_TENSOR_DATA_TYPE_FLOAT32:

@@ -179,6 +179,18 @@ uint32_t dnnl_stage_reorder_in(struct dnnl_state *state, uint32_t from, const dn
     return dnnl_stage_reorder(state, from, to) ? to : DNNL_BUFFERS_MAX;
 }
 
+bool dnnl_pack_set(struct dnnl_state *state, const dnnl_memory_desc_t *from, const dnnl_memory_desc_t *to)
+{
+    dnnl_primitive_desc_t pd = NULL;
+    state->packs = true;
+    state->pack_from = *from;
+    state->pack_to = *to;
+    /* Winograd's layout, for one, is made from dense weights only. */
+    bool ok = dnnl_reorder_primitive_desc_create(&pd, from, dnnl_engine(), to, dnnl_engine(), NULL) == dnnl_success;
+    dnnl_primitive_desc_destroy(pd);
+    return ok;
+}
+
 bool dnnl_view_direct(const struct kern_view *view)
 {
     uint32_t order[KERN_RANK_MAX];

@@ -191,9 +191,8 @@ static uint32_t conv_weights(struct conv_build *b, const dnnl_memory_desc_t *wan
         return dnnl_stage_reorder_in(state, input_buffer(state, 1, &b->w, b->w_start, b->w_direct, &b->w_md), wanted);
     if (b->w_direct && dnnl_memory_desc_equal(&b->w_md, wanted))
         return dnnl_buffer_tensor(state, wanted, 1);
-    state->packs = true;
-    state->pack_from = b->w_md;
-    state->pack_to = *wanted;
+    if (!dnnl_pack_set(state, &b->w_md, wanted))
+        return DNNL_BUFFERS_MAX;
     state->pack_copies = !b->w_direct;
     if (state->pack_copies)
         dnnl_pack_copy_set(state, 1, &b->w, b->w_start);

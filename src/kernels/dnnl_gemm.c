@@ -233,9 +233,8 @@ static uint32_t gemm_packed(struct gemm_build *b, const dnnl_memory_desc_t *want
         return DNNL_BUFFERS_MAX;
     if (b->b_direct && dnnl_memory_desc_equal(&b->b_md, wanted))
         return dnnl_buffer_tensor(state, wanted, 1);
-    state->packs = true;
-    state->pack_from = b->b_md;
-    state->pack_to = *wanted;
+    if (!dnnl_pack_set(state, &b->b_md, wanted))
+        return DNNL_BUFFERS_MAX;
     state->pack_copies = !b->b_direct;
     if (state->pack_copies)
         dnnl_pack_copy_set(state, 1, &source, 0);

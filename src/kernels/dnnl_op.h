@@ -104,6 +104,9 @@ bool dnnl_attr_create(dnnl_primitive_attr_t *out);
 bool dnnl_is_reference(const_dnnl_primitive_desc_t pd);
 const dnnl_memory_desc_t *dnnl_query_md(const_dnnl_primitive_desc_t pd, dnnl_query_t what);
 
+/* Input 1 is packed from `from` to `to`; false when the library has no such reorder. */
+bool dnnl_pack_set(struct dnnl_state *state, const dnnl_memory_desc_t *from, const dnnl_memory_desc_t *to);
+
 /* The epilogue as post-ops (dnnl_post.c). */
 struct dnnl_post {
     uint32_t count; /* tensors that binary post-ops read */

@@ -13,8 +13,8 @@ void kern_epilogue_store(const struct kern_call *call, const uint32_t *index, do
         registers[0] = kern_number_to(DML_TENSOR_DATA_TYPE_FLOAT32, result);
         for (uint32_t r = 1; r < count; r++) {
             uint32_t t = op->epilogue_input + r - 1;
-            registers[r] = kern_number_to(map->load_type[r], kern_read(op->tensors[t].type, call->data[t],
-                                                                       kern_offset(&op->tensors[t], index)));
+            registers[r] = kern_number_to(
+                map->load_type[r], kern_read(op->tensors[t].type, call->data[t], kern_offset(&op->tensors[t], index)));
         }
         kern_map_eval_program(map, count, registers);
         result = registers[map->store[0]];

@@ -1,5 +1,6 @@
 /* FLOAT32 functions without branches or tables, for loops that the compiler turns into vectors. Polynomials are minimax
- * fits; every function is within 5 units in the last place and right at zeros, infinities, NaN and subnormal numbers. */
+ * fits; every function is within 5 units in the last place and right at zeros, infinities, NaN and subnormal numbers.
+ */
 #ifndef KERNELS_FMATH_H
 #define KERNELS_FMATH_H
 

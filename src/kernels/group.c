@@ -8,7 +8,10 @@ static bool is_float(DML_TENSOR_DATA_TYPE type)
 bool kern_groups_accept(const struct kern_op *op)
 {
     uint32_t tensors = op->input_count + op->output_count;
-    if (!is_float(op->tensors[0].type) || tensors + KERN_GROUP_EXTRA > KERN_TENSORS_MAX || op->tensors[0].rank >= KERN_RANK_MAX)
+    if (!is_float(op->tensors[0].type) || tensors + KERN_GROUP_EXTRA > KERN_TENSORS_MAX ||
+        op->tensors[0].rank >= KERN_RANK_MAX)
+        return false;
+    if (kern_view_elements(&op->tensors[0]) > UINT32_MAX)
         return false;
     return !op->epilogue || op->epilogue->inst_count + 8 <= KERN_MAP_INST_MAX;
 }
@@ -134,8 +137,8 @@ static void column_stat(const struct kern_groups *groups, enum kern_stat stat, u
                 acc[i] = is_extreme(stat) ? __builtin_nanf("") : 0;
             for (uint64_t i = begin; i < end; i++)
                 groups->isa->column(stat, acc,
-                                    column_block(groups, offset + cursor.offset[0] + (int64_t)i * stride, width), center,
-                                    width);
+                                    column_block(groups, offset + cursor.offset[0] + (int64_t)i * stride, width),
+                                    center, width);
             for (uint32_t i = 0; i < width; i++)
                 out[i] = at + begin ? join(stat, out[i], acc[i]) : acc[i];
             begin = end;
@@ -230,7 +233,8 @@ void kern_groups_apply(const struct kern_groups *groups, const struct kern_map *
     for (uint32_t t = 0; t <= op->input_count; t++) {
         uint32_t to = t ? t + KERN_GROUP_EXTRA : 0;
         tile.tensors[to] = tile_view(groups, t, width);
-        data[to] = (void *)kern_at(groups->call->data[t], op->tensors[t].type, kern_walk_offset(&groups->outer, t, first));
+        data[to] =
+            (void *)kern_at(groups->call->data[t], op->tensors[t].type, kern_walk_offset(&groups->outer, t, first));
     }
     float *extra[] = { groups->scratch->a, groups->scratch->b, groups->scratch->c };
     for (uint32_t s = 1; s <= KERN_GROUP_EXTRA; s++) {

@@ -30,7 +30,10 @@ struct kern_group_isa {
     void (*scale)(float *out, uint32_t count, float factor);
     /* One element of each of `count` groups joins acc[]. */
     void (*column)(enum kern_stat stat, float *acc, const float *x, const float *center, uint32_t count);
-    /* The same for argmax/argmin: position[] gets `index` where x[] is better than best[]. */
+    /* out[] = x[] * (bias + alpha * squares[])^-beta */
+    void (*respond)(float *out, const float *x, const float *squares, uint32_t count, float bias, float alpha,
+                    float beta);
+    /* As column, for argmax/argmin: position[] gets `index` where x[] is better than best[]. */
     void (*position)(float *best, uint32_t *position, const float *x, uint32_t index, bool greatest, bool last,
                      uint32_t count);
 };
@@ -79,7 +82,8 @@ void kern_groups_apply(const struct kern_groups *groups, const struct kern_map *
 
 /* Appends an instruction on FLOAT32; returns its register. */
 uint32_t kern_groups_step(struct kern_map *map, uint32_t inputs, uint8_t code, uint32_t x, uint32_t y, uint32_t z);
-/* Appends op->epilogue, whose register 0 is `result`, sets the store; `inputs` counts X, a, b, c and the further inputs. */
+/* Appends op->epilogue, whose register 0 is `result`, sets the store; `inputs` counts X, a, b, c and the further
+ * inputs. */
 void kern_groups_finish(struct kern_map *map, const struct kern_op *op, uint32_t inputs, uint32_t result);
 
 bool kern_groups_accept(const struct kern_op *op);
@@ -87,6 +91,7 @@ bool kern_groups_accept(const struct kern_op *op);
 void kern_reduce_run(const struct kern_call *call, const struct kern_group_isa *isa, uint64_t begin, uint64_t end);
 void kern_softmax_run(const struct kern_call *call, const struct kern_group_isa *isa, uint64_t begin, uint64_t end);
 void kern_norm_run(const struct kern_call *call, const struct kern_group_isa *isa, uint64_t begin, uint64_t end);
+void kern_lrn_run(const struct kern_call *call, const struct kern_group_isa *isa, uint64_t begin, uint64_t end);
 void kern_lp_norm_run(const struct kern_call *call, const struct kern_group_isa *isa, uint64_t begin, uint64_t end);
 
 #endif

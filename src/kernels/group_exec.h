@@ -70,17 +70,12 @@ static double group_exponentials(float *out, const float *x, uint32_t count, flo
 {
     float acc[LANES] = { 0 };
     uint32_t i = 0;
+    _Pragma("GCC ivdep") for (uint32_t j = 0; j < count; j++) out[j] = fmath_exp(x[j] - top);
     for (; i + LANES <= count; i += LANES)
-        for (uint32_t j = 0; j < LANES; j++) {
-            float e = fmath_exp(x[i + j] - top);
-            out[i + j] = e;
-            acc[j] += e;
-        }
-    for (uint32_t j = 0; i + j < count; j++) {
-        float e = fmath_exp(x[i + j] - top);
-        out[i + j] = e;
-        acc[j] += e;
-    }
+        for (uint32_t j = 0; j < LANES; j++)
+            acc[j] += out[i + j];
+    for (uint32_t j = 0; i + j < count; j++)
+        acc[j] += out[i + j];
     return fold_sum(acc);
 }
 
@@ -127,6 +122,16 @@ static void group_position(float *best, uint32_t *position, const float *x, uint
         bool better = (v > b) | (last & (v == b)) | ((b != b) & (v == v));
         best[j] = better ? v : b;
         position[j] = better ? index : position[j];
+    }
+}
+
+static void group_respond(float *out, const float *x, const float *squares, uint32_t count, float bias, float alpha,
+                          float beta)
+{
+    _Pragma("GCC ivdep") for (uint32_t j = 0; j < count; j++)
+    {
+        float base = fmath_fma(alpha, squares[j], bias);
+        out[j] = x[j] * fmath_exp(-beta * fmath_log(base));
     }
 }
 

@@ -1,7 +1,9 @@
 /* Reductions, softmax and normalisations of FLOAT32 and FLOAT16 for every processor. */
 #include "kernels/group_exec.h"
 
-const struct kern_group_isa kern_group_isa_portable = { &kern_map_isa_portable, group_row, group_exponentials, group_scale, group_column, group_position };
+const struct kern_group_isa kern_group_isa_portable = {
+    &kern_map_isa_portable, group_row, group_exponentials, group_scale, group_column, group_respond, group_position
+};
 
 void kern_reduce_float_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
@@ -21,4 +23,9 @@ void kern_norm_float_run(const struct kern_call *call, uint64_t begin, uint64_t 
 void kern_lp_norm_float_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
     kern_lp_norm_run(call, &kern_group_isa_portable, begin, end);
+}
+
+void kern_lrn_float_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    kern_lrn_run(call, &kern_group_isa_portable, begin, end);
 }

@@ -83,8 +83,7 @@ void kern_map_block_init(struct kern_map_block *block, const struct kern_map *ma
     for (uint32_t i = 0; i < input_count; i++)
         block->type[i] = map->load_type[i];
     for (uint32_t i = 0; i < map->inst_count; i++)
-        block->type[input_count + i] =
-            map->inst[i].code == KERN_MAP_CONVERT ? map->inst[i].to_type : map->inst[i].type;
+        block->type[input_count + i] = map->inst[i].code == KERN_MAP_CONVERT ? map->inst[i].to_type : map->inst[i].type;
 }
 
 void *kern_map_block_buffer(const struct kern_map_block *block, uint32_t reg)
@@ -116,7 +115,8 @@ void kern_map_run_block(struct kern_map_block *block, void *last_out, uint32_t c
     }
 }
 
-/* ---- whole tensors --------------------------------------------------------------------------------------------------- */
+/* ---- whole tensors
+ * --------------------------------------------------------------------------------------------------- */
 
 struct map_run {
     const struct kern_call *call;

@@ -42,7 +42,7 @@ struct kern_map_block {
     uint64_t slot_bytes;
     char *slots;
     uint8_t slot[KERN_MAP_REGISTERS];
-    uint8_t type[KERN_MAP_REGISTERS];   /* compute type of each register */
+    uint8_t type[KERN_MAP_REGISTERS];      /* compute type of each register */
     const void *value[KERN_MAP_REGISTERS]; /* where a register's block is now; inputs are set by the caller */
 };
 
@@ -59,12 +59,14 @@ void kern_map_run_block(struct kern_map_block *block, void *last_out, uint32_t c
 
 void kern_map_run(const struct kern_call *call, const struct kern_map_isa *isa, uint64_t begin, uint64_t end);
 
-/* ---- results of other kernels ---------------------------------------------------------------------------------------- */
+/* ---- results of other kernels
+ * ---------------------------------------------------------------------------------------- */
 
 /* Stores one result at `index` of output 0, through op->epilogue when there is one. */
 void kern_epilogue_store(const struct kern_call *call, const uint32_t *index, double value);
 
-/* The same for `count` results along dimension `dim`, starting at `index`; needs kern_epilogue_bytes(op) of `scratch`. */
+/* The same for `count` results along dimension `dim`, starting at `index`; needs kern_epilogue_bytes(op) of `scratch`.
+ */
 uint64_t kern_epilogue_bytes(const struct kern_op *op);
 void kern_epilogue_row(const struct kern_call *call, const struct kern_map_isa *isa, void *scratch,
                        const uint32_t *index, uint32_t dim, const float *values, uint32_t count);

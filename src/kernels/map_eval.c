@@ -398,7 +398,7 @@ void kern_map_eval_program(const struct kern_map *map, uint32_t input_count, str
 {
     for (uint32_t i = 0; i < map->inst_count; i++) {
         const struct kern_map_inst *inst = &map->inst[i];
-        registers[input_count + i] = kern_map_eval(inst, registers[inst->src[0]], registers[inst->src[1]],
-                                                   registers[inst->src[2]]);
+        registers[input_count + i] =
+            kern_map_eval(inst, registers[inst->src[0]], registers[inst->src[1]], registers[inst->src[2]]);
     }
 }

@@ -1,5 +1,5 @@
-/* The block functions of KERN_MAP as plain loops; each instruction set's file includes this once and is compiled with its
- * flags, so that the compiler makes the vectors. `out` may be one of the sources, never overlap it partly. */
+/* The block functions of KERN_MAP as plain loops; each instruction set's file includes this once and is compiled with
+ * its flags, so that the compiler makes the vectors. `out` may be one of the sources, never overlap it partly. */
 #ifndef KERNELS_MAP_EXEC_H
 #define KERNELS_MAP_EXEC_H
 
@@ -22,7 +22,8 @@
 #define MIN_NUMBER(u, v) ((u) < (v) || (v) != (v) ? (u) : (v))
 #define MAX_NUMBER(u, v) ((u) > (v) || (v) != (v) ? (u) : (v))
 
-/* ---- FLOAT32 --------------------------------------------------------------------------------------------------------- */
+/* ---- FLOAT32
+ * --------------------------------------------------------------------------------------------------------- */
 
 static float mod_floor_f32(float u, float v)
 {
@@ -37,7 +38,7 @@ static bool exec_f32_basic(uint8_t code, float *out, const float *a, const float
         LOOP(CONST, p)
         LOOP(ADD, x + y)
         LOOP(SUB, x - y)
-        LOOP(MUL, x *y)
+        LOOP(MUL, x * y)
         LOOP(DIV, x / y)
         LOOP(MOD_TRUNC, fmodf(x, y))
         LOOP(MOD_FLOOR, mod_floor_f32(x, y))
@@ -143,15 +144,15 @@ static bool exec_f32_activation(uint8_t code, float *out, const float *a, const 
         LOOP(CELU, x > 0 ? x : p * fmath_expm1(x / p))
         LOOP(SIGMOID, fmath_sigmoid(x))
         LOOP(HARD_SIGMOID, hard_sigmoid_f32(x, p, q))
-        LOOP(SOFTPLUS, p *x > 88.0f ? x : fmath_softplus(p *x) / p)
-        LOOP(PSOFTPLUS, q *x > 88.0f ? (p * q) * x : p *fmath_softplus(q *x))
+        LOOP(SOFTPLUS, p * x > 88.0f ? x : fmath_softplus(p * x) / p)
+        LOOP(PSOFTPLUS, q * x > 88.0f ? (p * q) * x : p * fmath_softplus(q * x))
         LOOP(SOFTSIGN, x / (1.0f + fmath_abs(x)))
-        LOOP(STANH, p *fmath_tanh(q *x))
+        LOOP(STANH, p * fmath_tanh(q * x))
         LOOP(THRESH_RELU, x > p ? x : 0.0f)
         LOOP(SHRINK, x < -q ? x + p : x > q ? x - p : 0.0f)
         LOOP(GELU, fmath_gelu(x))
-        LOOP(SWISH, fmath_swish(x, p *x))
-        LOOP(HARD_SWISH, x *hard_sigmoid_f32(x, p, q))
+        LOOP(SWISH, fmath_swish(x, p * x))
+        LOOP(HARD_SWISH, x * hard_sigmoid_f32(x, p, q))
     default:
         return false;
     }
@@ -165,7 +166,8 @@ static bool exec_f32(const struct kern_map_inst *inst, float *out, const float *
            exec_f32_activation(inst->code, out, a, b, p, q, n) || exec_f32_math(inst->code, out, a, b, n);
 }
 
-/* ---- integers -------------------------------------------------------------------------------------------------------- */
+/* ---- integers
+ * -------------------------------------------------------------------------------------------------------- */
 
 /* Cases whose low bits do not depend on the sign; U = the unsigned type. */
 #define INTEGER_BITS(U)                                                                                                \
@@ -271,7 +273,8 @@ static bool exec_block(const struct kern_map_inst *inst, void *out, const void *
     }
 }
 
-/* ---- conversions worth vectors: to and from FLOAT32 -------------------------------------------------------------------- */
+/* ---- conversions worth vectors: to and from FLOAT32
+ * -------------------------------------------------------------------- */
 
 #define EACH(to_type, from_type, expr)                                                                                 \
     for (uint32_t i = 0; i < count; i++) {                                                                             \
@@ -351,8 +354,7 @@ static bool convert_from_f32(DML_TENSOR_DATA_TYPE to, void *out, const void *in,
     }
 }
 
-static bool convert_block(DML_TENSOR_DATA_TYPE to, void *out, DML_TENSOR_DATA_TYPE from, const void *in,
-                          uint32_t count)
+static bool convert_block(DML_TENSOR_DATA_TYPE to, void *out, DML_TENSOR_DATA_TYPE from, const void *in, uint32_t count)
 {
     if (to == DML_TENSOR_DATA_TYPE_FLOAT32)
         return convert_to_f32(out, from, in, count);

@@ -36,7 +36,8 @@ static void map_element(const struct kern_call *call, const uint32_t *index)
     struct kern_number registers[KERN_MAP_REGISTERS];
     for (uint32_t i = 0; i < op->input_count; i++) {
         const struct kern_view *view = &op->tensors[i];
-        registers[i] = kern_number_to(map->load_type[i], kern_read(view->type, call->data[i], kern_offset(view, index)));
+        registers[i] =
+            kern_number_to(map->load_type[i], kern_read(view->type, call->data[i], kern_offset(view, index)));
     }
     kern_map_eval_program(map, op->input_count, registers);
     for (uint32_t j = 0; j < op->output_count; j++) {

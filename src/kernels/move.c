@@ -145,9 +145,9 @@ void kern_move_any_ref_plan(const struct kern_op *op, const void *state, uint32_
 void kern_move_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
     /* As unsigned integers: floating-point NaNs keep their bits. */
-    static const DML_TENSOR_DATA_TYPE types[] = { DML_TENSOR_DATA_TYPE_UINT4,  DML_TENSOR_DATA_TYPE_UINT8,
-                                                  DML_TENSOR_DATA_TYPE_UINT16, DML_TENSOR_DATA_TYPE_UNKNOWN,
-                                                  DML_TENSOR_DATA_TYPE_UINT32, DML_TENSOR_DATA_TYPE_UNKNOWN,
+    static const DML_TENSOR_DATA_TYPE types[] = { DML_TENSOR_DATA_TYPE_UINT4,   DML_TENSOR_DATA_TYPE_UINT8,
+                                                  DML_TENSOR_DATA_TYPE_UINT16,  DML_TENSOR_DATA_TYPE_UNKNOWN,
+                                                  DML_TENSOR_DATA_TYPE_UINT32,  DML_TENSOR_DATA_TYPE_UNKNOWN,
                                                   DML_TENSOR_DATA_TYPE_UNKNOWN, DML_TENSOR_DATA_TYPE_UNKNOWN,
                                                   DML_TENSOR_DATA_TYPE_UINT64 };
     const struct kern_view *x = &call->op->tensors[0], *y = &call->op->tensors[1];

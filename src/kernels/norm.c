@@ -1,4 +1,5 @@
-/* Mean-variance and Lp normalisation of FLOAT32 and FLOAT16. Sums go on in double, so that large images keep their mean. */
+/* Mean-variance and Lp normalisation of FLOAT32 and FLOAT16. Sums go on in double, so that large images keep their
+ * mean. */
 #include "kernels/group.h"
 
 #include <math.h>

@@ -24,8 +24,8 @@ const void *kern_at(const void *base, DML_TENSOR_DATA_TYPE type, int64_t offset)
 struct kern_number kern_read(DML_TENSOR_DATA_TYPE type, const void *base, int64_t offset);
 void kern_write(DML_TENSOR_DATA_TYPE type, void *base, int64_t offset, struct kern_number value);
 
-/* Value as `type` holds it: float to integer truncates and saturates (NaN gives 0), integer to narrower integer keeps the
- * low bits, to float rounds once. */
+/* Value as `type` holds it: float to integer truncates and saturates (NaN gives 0), integer to narrower integer keeps
+ * the low bits, to float rounds once. */
 struct kern_number kern_number_to(DML_TENSOR_DATA_TYPE type, struct kern_number value);
 
 /* The same for elements of floating-point use. */

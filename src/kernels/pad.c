@@ -58,8 +58,8 @@ static void copy_run(const struct row *row, uint64_t to, uint64_t from, uint64_t
     int64_t in_offset = row->in_offset + (int64_t)from * in_stride;
     int64_t out_offset = row->out_offset + (int64_t)to * out_stride;
     if (bytes) {
-        kern_copy_row(bytes, (char *)row->out + out_offset * bytes, out_stride, (const char *)row->in + in_offset * bytes,
-                      in_stride * step, count);
+        kern_copy_row(bytes, (char *)row->out + out_offset * bytes, out_stride,
+                      (const char *)row->in + in_offset * bytes, in_stride * step, count);
         return;
     }
     for (uint64_t i = 0; i < count; i++)

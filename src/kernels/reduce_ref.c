@@ -149,7 +149,8 @@ static struct kern_number result(const struct total *total)
 
 bool kern_reduce_any_ref_accepts(const struct kern_op *op)
 {
-    return op->tensors[0].rank == op->tensors[1].rank && (unsigned)op->u.reduce.function <= DML_REDUCE_FUNCTION_SUM_SQUARE;
+    return op->tensors[0].rank == op->tensors[1].rank &&
+           (unsigned)op->u.reduce.function <= DML_REDUCE_FUNCTION_SUM_SQUARE;
 }
 
 void kern_reduce_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)

@@ -12,7 +12,8 @@ static uint64_t magnitude(int64_t value)
     return value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
 }
 
-static uint32_t collect(struct dim *out, const struct kern_op *op, const uint32_t *tensors, uint32_t count, uint32_t dims)
+static uint32_t collect(struct dim *out, const struct kern_op *op, const uint32_t *tensors, uint32_t count,
+                        uint32_t dims)
 {
     const struct kern_view *first = &op->tensors[tensors[0]];
     uint32_t rank = 0;

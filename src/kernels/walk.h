@@ -6,7 +6,7 @@
 #include "kernels/kern.h"
 
 struct kern_walk {
-    uint32_t rank;  /* at least 1 */
+    uint32_t rank; /* at least 1 */
     uint32_t views;
     uint64_t count; /* elements */
     uint64_t sizes[KERN_RANK_MAX];
@@ -15,8 +15,8 @@ struct kern_walk {
 
 #define KERN_WALK_ROW_MAJOR UINT32_MAX
 
-/* Dimensions in `dims` (bit mask) of op->tensors[tensors[i]]; sizes are those of tensors[0]. `leader` indexes `tensors`:
- * dimensions are sorted by its strides, the smallest last; KERN_WALK_ROW_MAJOR keeps their order. */
+/* Dimensions in `dims` (bit mask) of op->tensors[tensors[i]]; sizes are those of tensors[0]. `leader` indexes
+ * `tensors`: dimensions are sorted by its strides, the smallest last; KERN_WALK_ROW_MAJOR keeps their order. */
 void kern_walk_init(struct kern_walk *walk, const struct kern_op *op, const uint32_t *tensors, uint32_t count,
                     uint32_t dims, uint32_t leader);
 

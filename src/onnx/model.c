@@ -29,7 +29,7 @@ struct reader {
 
 static HRESULT fail(struct onnx_error *error, const char *what, const char *name)
 {
-    snprintf(error->text, sizeof(error->text), "%s%s%s", what, name ? ": " : "", name ? name : "");
+    snprintf(error->text, sizeof(error->text), "%s%s%.400s", what, name ? ": " : "", name ? name : "");
     return E_INVALIDARG;
 }
 

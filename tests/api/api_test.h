@@ -113,7 +113,11 @@ static inline int api_end(void)
 /* ---- releasing ---- */
 
 /* The reference count that is left. */
-#define api_release(object) (((IUnknown *)(object))->lpVtbl->Release((IUnknown *)(object)))
+static inline ULONG api_release(void *object)
+{
+    IUnknown *unknown = object;
+    return unknown->lpVtbl->Release(unknown);
+}
 
 /* ---- buffers ---- */
 

@@ -15,8 +15,8 @@ static void on_message(D3D12_MESSAGE_CATEGORY category, D3D12_MESSAGE_SEVERITY s
 
 static void test_enable(void)
 {
-    static const IID *const iids[] = { &IID_ID3D12Debug,  &IID_ID3D12Debug1, &IID_ID3D12Debug2,
-                                       &IID_ID3D12Debug3, &IID_ID3D12Debug5 };
+    static const IID *const iids[] = { &IID_ID3D12Debug, &IID_ID3D12Debug1, &IID_ID3D12Debug2, &IID_ID3D12Debug3,
+                                       &IID_ID3D12Debug5 };
     ID3D12Debug *debug = NULL;
     ok_hr(D3D12GetDebugInterface(&IID_ID3D12Debug, (void **)&debug), S_OK);
     need(debug);
@@ -84,7 +84,8 @@ static void test_filters(ID3D12InfoQueue1 *queue)
     ok_hr(ID3D12InfoQueue1_GetStorageFilter(queue, NULL, &bytes), S_OK);
     D3D12_INFO_QUEUE_FILTER *got = malloc(bytes);
     ok_hr(ID3D12InfoQueue1_GetStorageFilter(queue, got, &bytes), S_OK);
-    ok(got->DenyList.NumSeverities == 1 && got->DenyList.pSeverityList[0] == info[0] && !got->AllowList.NumIDs, "filter");
+    ok(got->DenyList.NumSeverities == 1 && got->DenyList.pSeverityList[0] == info[0] && !got->AllowList.NumIDs,
+       "filter");
     free(got);
     ok_hr(ID3D12InfoQueue1_PushCopyOfStorageFilter(queue), S_OK);
     ok(ID3D12InfoQueue1_GetStorageFilterStackSize(queue) == 2, "stack");
@@ -120,9 +121,9 @@ static void test_flags(ID3D12InfoQueue1 *queue)
 static void test_callbacks(ID3D12Device *device, ID3D12InfoQueue1 *queue)
 {
     DWORD cookie = 0;
-    ok_hr(ID3D12InfoQueue1_RegisterMessageCallback(queue, on_message, D3D12_MESSAGE_CALLBACK_FLAG_NONE, &called,
-                                                   &cookie),
-          S_OK);
+    ok_hr(
+        ID3D12InfoQueue1_RegisterMessageCallback(queue, on_message, D3D12_MESSAGE_CALLBACK_FLAG_NONE, &called, &cookie),
+        S_OK);
     ok(cookie, "cookie 0");
     void *out;
     ok_hr(ID3D12Device_CreateQueryHeap(device, NULL, &IID_ID3D12QueryHeap, &out), E_INVALIDARG);

@@ -16,16 +16,16 @@ static ID3D12DescriptorHeap *heap_create(ID3D12Device *device, UINT count, bool 
 static D3D12_CPU_DESCRIPTOR_HANDLE cpu_at(ID3D12Device *device, ID3D12DescriptorHeap *heap, UINT index)
 {
     D3D12_CPU_DESCRIPTOR_HANDLE handle = ID3D12DescriptorHeap_GetCPUDescriptorHandleForHeapStart(heap);
-    handle.ptr += (SIZE_T)index * ID3D12Device_GetDescriptorHandleIncrementSize(
-                                      device, D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV);
+    handle.ptr +=
+        (SIZE_T)index * ID3D12Device_GetDescriptorHandleIncrementSize(device, D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV);
     return handle;
 }
 
 static D3D12_GPU_DESCRIPTOR_HANDLE gpu_at(ID3D12Device *device, ID3D12DescriptorHeap *heap, UINT index)
 {
     D3D12_GPU_DESCRIPTOR_HANDLE handle = ID3D12DescriptorHeap_GetGPUDescriptorHandleForHeapStart(heap);
-    handle.ptr += (UINT64)index * ID3D12Device_GetDescriptorHandleIncrementSize(
-                                      device, D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV);
+    handle.ptr +=
+        (UINT64)index * ID3D12Device_GetDescriptorHandleIncrementSize(device, D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV);
     return handle;
 }
 
@@ -96,9 +96,8 @@ static D3D12_UNORDERED_ACCESS_VIEW_DESC raw_view(UINT64 first, UINT count)
 static void record_clear(struct clear *c, const UINT values[4], UINT rects, const D3D12_RECT *rect)
 {
     ID3D12GraphicsCommandList_SetDescriptorHeaps(c->q.list, 1, &c->shown);
-    ID3D12GraphicsCommandList_ClearUnorderedAccessViewUint(c->q.list, gpu_at(c->q.device, c->shown, 3),
-                                                           cpu_at(c->q.device, c->hidden, 3), c->buffer, values, rects,
-                                                           rect);
+    ID3D12GraphicsCommandList_ClearUnorderedAccessViewUint(
+        c->q.list, gpu_at(c->q.device, c->shown, 3), cpu_at(c->q.device, c->hidden, 3), c->buffer, values, rects, rect);
 }
 
 static void expect_words(struct clear *c, UINT begin, UINT end, uint32_t inside, uint32_t outside, const char *what)
@@ -151,6 +150,29 @@ static void test_clear(ID3D12Device *device)
     clear_destroy(&c);
 }
 
+/* So large that several threads share it, and not in whole words. */
+static void test_large_clear(ID3D12Device *device)
+{
+    enum { COUNT = 2500001 };
+    struct clear c = clear_create(device);
+    D3D12_UNORDERED_ACCESS_VIEW_DESC view = raw_view(0, COUNT);
+    uint16_t *got = calloc(COUNT, sizeof(*got));
+    need(got);
+    api_release(c.buffer);
+    c.buffer = api_buffer(device, D3D12_HEAP_TYPE_DEFAULT, COUNT * 2);
+    view.Format = DXGI_FORMAT_R8G8_UINT;
+    view.Buffer.Flags = D3D12_BUFFER_UAV_FLAG_NONE;
+    write_view(&c, &view);
+    record_clear(&c, (const UINT[4]){ 1, 2, 1, 2 }, 0, NULL);
+    api_read(&c.q, c.buffer, 0, got, COUNT * 2);
+    int wrong = 0;
+    for (int i = 0; i < COUNT; i++)
+        wrong += got[i] != 0x0201;
+    ok(!wrong || api_is("null"), "%d elements are wrong", wrong);
+    free(got);
+    clear_destroy(&c);
+}
+
 static void test_clear_errors(ID3D12Device *device)
 {
     const UINT values[4] = { 0, 0, 0, 0 };
@@ -174,7 +196,10 @@ static void test_clear_errors(ID3D12Device *device)
     for (int i = 0; i < 3; i++) {
         struct clear c = clear_create(device);
         ID3D12DescriptorHeap *twice[] = { c.shown, c.shown };
-        ID3D12GraphicsCommandList_SetDescriptorHeaps(c.q.list, i == 0 ? 2 : 1, i == 0 ? twice : i == 1 ? &c.hidden : NULL);
+        ID3D12GraphicsCommandList_SetDescriptorHeaps(c.q.list, i == 0 ? 2 : 1,
+                                                     i == 0   ? twice
+                                                     : i == 1 ? &c.hidden
+                                                              : NULL);
         HRESULT hr = ID3D12GraphicsCommandList_Close(c.q.list);
         ok(hr == E_INVALIDARG, "SetDescriptorHeaps error %d: 0x%08x", i, (unsigned)hr);
         clear_destroy(&c);
@@ -238,6 +263,7 @@ int main(void)
     ID3D12Device *device = api_device();
     test_heaps(device);
     test_clear(device);
+    test_large_clear(device);
     test_clear_errors(device);
     test_bad_views(device);
     test_copies(device);

@@ -17,7 +17,8 @@ static void test_singleton(void)
     ok(!two, "the output is not cleared");
     ok_hr(D3D12CreateDevice(NULL, (D3D_FEATURE_LEVEL)0x1234, &IID_ID3D12Device, (void **)&two), E_INVALIDARG);
     ok_hr(D3D12CreateDevice(NULL, (D3D_FEATURE_LEVEL)0x1000, &IID_ID3D12Fence, (void **)&two), E_NOINTERFACE);
-    ok_hr(D3D12CreateDevice((IUnknown *)one, (D3D_FEATURE_LEVEL)0x1000, &IID_ID3D12Device, (void **)&two), E_INVALIDARG);
+    ok_hr(D3D12CreateDevice((IUnknown *)one, (D3D_FEATURE_LEVEL)0x1000, &IID_ID3D12Device, (void **)&two),
+          E_INVALIDARG);
     ok(api_release(one) == 0, "the device is still referenced");
 }
 
@@ -84,10 +85,12 @@ static void test_levels(ID3D12Device *device)
     D3D_FEATURE_LEVEL levels[] = { (D3D_FEATURE_LEVEL)0x100, (D3D_FEATURE_LEVEL)0x1000, D3D_FEATURE_LEVEL_11_0 };
     D3D12_FEATURE_DATA_FEATURE_LEVELS data = { 3, levels, 0 };
     ok_hr(ID3D12Device_CheckFeatureSupport(device, D3D12_FEATURE_FEATURE_LEVELS, &data, sizeof(data)), S_OK);
-    ok(data.MaxSupportedFeatureLevel == (D3D_FEATURE_LEVEL)0x1000, "level 0x%x", (unsigned)data.MaxSupportedFeatureLevel);
+    ok(data.MaxSupportedFeatureLevel == (D3D_FEATURE_LEVEL)0x1000, "level 0x%x",
+       (unsigned)data.MaxSupportedFeatureLevel);
     data.NumFeatureLevels = 1;
     ok_hr(ID3D12Device_CheckFeatureSupport(device, D3D12_FEATURE_FEATURE_LEVELS, &data, sizeof(data)), S_OK);
-    ok(data.MaxSupportedFeatureLevel == (D3D_FEATURE_LEVEL)0x100, "level 0x%x", (unsigned)data.MaxSupportedFeatureLevel);
+    ok(data.MaxSupportedFeatureLevel == (D3D_FEATURE_LEVEL)0x100, "level 0x%x",
+       (unsigned)data.MaxSupportedFeatureLevel);
     data.pFeatureLevelsRequested = levels + 2;
     ok_hr(ID3D12Device_CheckFeatureSupport(device, D3D12_FEATURE_FEATURE_LEVELS, &data, sizeof(data)), E_INVALIDARG);
     data.NumFeatureLevels = 0;
@@ -99,8 +102,8 @@ static void test_sizes(ID3D12Device *device)
     static const struct {
         unsigned feature;
         UINT size;
-    } rows[] = { { 0, 60 }, { 1, 16 }, { 6, 8 }, { 8, 24 }, { 16, 20 }, { 18, 8 }, { 20, 12 },
-                 { 21, 20 }, { 22, 4 }, { 23, 12 }, { 48, 40 }, { 3, 12 } };
+    } rows[] = { { 0, 60 },  { 1, 16 },  { 6, 8 },  { 8, 24 },  { 16, 20 }, { 18, 8 },
+                 { 20, 12 }, { 21, 20 }, { 22, 4 }, { 23, 12 }, { 48, 40 }, { 3, 12 } };
     uint64_t room[16];
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         for (UINT size = 0; size <= 64; size++) {
@@ -109,7 +112,8 @@ static void test_sizes(ID3D12Device *device)
             HRESULT hr = ID3D12Device_CheckFeatureSupport(device, (D3D12_FEATURE)rows[i].feature, room, size);
             ok(hr == want, "feature %u size %u: 0x%08x", rows[i].feature, size, (unsigned)hr);
         }
-        ok_hr(ID3D12Device_CheckFeatureSupport(device, (D3D12_FEATURE)rows[i].feature, NULL, rows[i].size), E_INVALIDARG);
+        ok_hr(ID3D12Device_CheckFeatureSupport(device, (D3D12_FEATURE)rows[i].feature, NULL, rows[i].size),
+              E_INVALIDARG);
     }
     ok_hr(ID3D12Device_CheckFeatureSupport(device, (D3D12_FEATURE)4711, room, 4), E_INVALIDARG);
 }

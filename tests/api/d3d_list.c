@@ -60,8 +60,9 @@ static void test_life(ID3D12Device *device)
     ok_hr(ID3D12CommandAllocator_Reset(l.allocator), S_OK);
     ok_hr(ID3D12CommandAllocator_Reset(other), E_FAIL);
     ok_hr(ID3D12GraphicsCommandList_Close(l.list), S_OK);
-    ok_hr(ID3D12Device_CreateCommandAllocator(device, D3D12_COMMAND_LIST_TYPE_BUNDLE, &IID_ID3D12CommandAllocator, &out),
-          E_INVALIDARG);
+    ok_hr(
+        ID3D12Device_CreateCommandAllocator(device, D3D12_COMMAND_LIST_TYPE_BUNDLE, &IID_ID3D12CommandAllocator, &out),
+        E_INVALIDARG);
     ok_hr(ID3D12Device_CreateCommandAllocator(device, D3D12_COMMAND_LIST_TYPE_COPY, &IID_ID3D12CommandAllocator, NULL),
           E_INVALIDARG);
     const IID *const iids[] = { &IID_ID3D12CommandList, &IID_ID3D12GraphicsCommandList, &IID_ID3D12GraphicsCommandList1,
@@ -97,10 +98,17 @@ static void test_copy_errors(ID3D12Device *device)
         UINT64 from_offset, bytes;
         HRESULT want;
     } rows[] = {
-        { a, 0, b, 0, 64, S_OK },           { a, 0, b, 0, 65, E_INVALIDARG }, { a, 1, b, 0, 64, E_INVALIDARG },
-        { a, 0, b, 65, 64, E_INVALIDARG },  { a, 0, b, UINT64_MAX, 2, E_INVALIDARG },
-        { up, 0, a, 0, 4, E_INVALIDARG },   { a, 0, back, 0, 4, E_INVALIDARG }, { a, 0, NULL, 0, 4, E_INVALIDARG },
-        { a, 0, a, 32, 32, S_OK },          { a, 0, a, 31, 32, E_INVALIDARG },  { a, 64, b, 128, 0, S_OK },
+        { a, 0, b, 0, 64, S_OK },
+        { a, 0, b, 0, 65, E_INVALIDARG },
+        { a, 1, b, 0, 64, E_INVALIDARG },
+        { a, 0, b, 65, 64, E_INVALIDARG },
+        { a, 0, b, UINT64_MAX, 2, E_INVALIDARG },
+        { up, 0, a, 0, 4, E_INVALIDARG },
+        { a, 0, back, 0, 4, E_INVALIDARG },
+        { a, 0, NULL, 0, 4, E_INVALIDARG },
+        { a, 0, a, 32, 32, S_OK },
+        { a, 0, a, 31, 32, E_INVALIDARG },
+        { a, 64, b, 128, 0, S_OK },
         { back, 0, up, 0, 64, S_OK },
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -157,8 +165,10 @@ static void test_barriers(ID3D12Device *device)
     enum { BEGIN = D3D12_RESOURCE_BARRIER_FLAG_BEGIN_ONLY, END = D3D12_RESOURCE_BARRIER_FLAG_END_ONLY };
     ID3D12Resource *uav = api_buffer(device, D3D12_HEAP_TYPE_DEFAULT, 64);
     ID3D12Resource *up = api_buffer(device, D3D12_HEAP_TYPE_UPLOAD, 64);
-    D3D12_RESOURCE_BARRIER good[] = { transition(uav, 0, 8, 0), transition(uav, 8, 0x800, BEGIN),
-                                      transition(uav, 8, 0x800, END), { .Type = D3D12_RESOURCE_BARRIER_TYPE_UAV },
+    D3D12_RESOURCE_BARRIER good[] = { transition(uav, 0, 8, 0),
+                                      transition(uav, 8, 0x800, BEGIN),
+                                      transition(uav, 8, 0x800, END),
+                                      { .Type = D3D12_RESOURCE_BARRIER_TYPE_UAV },
                                       { .Type = D3D12_RESOURCE_BARRIER_TYPE_ALIASING } };
     try_barriers(device, 5, good, S_OK, "good barriers");
     const struct {

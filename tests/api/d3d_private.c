@@ -99,7 +99,9 @@ static void bind(struct setup *s, UINT64 from_offset, UINT64 to_offset)
     ok(s->private_device->lpVtbl->GetResourceInfo(s->private_device, s->from, &from), "info");
     ok(s->private_device->lpVtbl->GetResourceInfo(s->private_device, s->to, &to), "info");
     ok(from.width == 64 && from.resource_id != to.resource_id && from.heap_type == D3D12_HEAP_TYPE_DEFAULT, "info");
-    struct anydml_buffer buffers[] = { { from.resource_id, from_offset, 16 }, { to.resource_id, to_offset, 16 }, { 0 } };
+    struct anydml_buffer buffers[] = { { from.resource_id, from_offset, 16 },
+                                       { to.resource_id, to_offset, 16 },
+                                       { 0 } };
     ok(s->private_device->lpVtbl->WriteDescriptors(s->private_device, cpu_slot(s, 2), 3, buffers), "write");
 }
 

@@ -10,9 +10,9 @@ static void test_creation(ID3D12Device *device)
         unsigned flags, mask;
         HRESULT want;
     } rows[] = {
-        { 0, 0, 0, 0, S_OK },           { 2, 100, 1, 1, S_OK },          { 3, 10000, 0, 0, S_OK },
-        { 1, 0, 0, 0, E_INVALIDARG },   { 9, 0, 0, 0, E_INVALIDARG },    { 2, 50, 0, 0, E_INVALIDARG },
-        { 2, 0, 2, 0, E_INVALIDARG },   { 2, 0, 0, 2, E_INVALIDARG },
+        { 0, 0, 0, 0, S_OK },         { 2, 100, 1, 1, S_OK },       { 3, 10000, 0, 0, S_OK },
+        { 1, 0, 0, 0, E_INVALIDARG }, { 9, 0, 0, 0, E_INVALIDARG }, { 2, 50, 0, 0, E_INVALIDARG },
+        { 2, 0, 2, 0, E_INVALIDARG }, { 2, 0, 0, 2, E_INVALIDARG },
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         D3D12_COMMAND_QUEUE_DESC desc = { (D3D12_COMMAND_LIST_TYPE)rows[i].type, rows[i].priority,

@@ -1,6 +1,8 @@
 /* ID3D12Resource and ID3D12Heap: what may be created, mapping, placed buffers that share bytes, sizes, residency. */
 #include "api_test.h"
 
+#include <unistd.h>
+
 static HRESULT try_create(ID3D12Device *device, D3D12_HEAP_PROPERTIES heap, D3D12_RESOURCE_DESC desc,
                           D3D12_RESOURCE_STATES state)
 {
@@ -26,7 +28,8 @@ static void test_creation(ID3D12Device *device)
     ok_hr(try_create(device, back, desc, D3D12_RESOURCE_STATE_COPY_DEST), S_OK);
     ok_hr(try_create(device, back, desc, D3D12_RESOURCE_STATE_COMMON), E_INVALIDARG);
     ok_hr(try_create(device, up, uav, D3D12_RESOURCE_STATE_GENERIC_READ), E_INVALIDARG);
-    ok_hr(try_create(device, gpu, desc, D3D12_RESOURCE_STATE_COPY_DEST | D3D12_RESOURCE_STATE_COPY_SOURCE), E_INVALIDARG);
+    ok_hr(try_create(device, gpu, desc, D3D12_RESOURCE_STATE_COPY_DEST | D3D12_RESOURCE_STATE_COPY_SOURCE),
+          E_INVALIDARG);
     ok_hr(try_create(device, gpu, desc, D3D12_RESOURCE_STATE_RENDER_TARGET), E_INVALIDARG);
     ok_hr(try_create(device, gpu, api_buffer_desc(0, 0), 0), E_INVALIDARG);
     ok_hr(try_create(device, gpu, api_buffer_desc(UINT64_MAX, 0), 0), E_INVALIDARG);
@@ -43,8 +46,8 @@ static void test_creation(ID3D12Device *device)
     desc = api_buffer_desc(100, 0);
     heap.CPUPageProperty = D3D12_CPU_PAGE_PROPERTY_WRITE_BACK;
     ok_hr(try_create(device, heap, desc, 0), E_INVALIDARG);
-    heap = (D3D12_HEAP_PROPERTIES){ D3D12_HEAP_TYPE_CUSTOM, D3D12_CPU_PAGE_PROPERTY_WRITE_COMBINE,
-                                    D3D12_MEMORY_POOL_L0, 1, 1 };
+    heap = (D3D12_HEAP_PROPERTIES){ D3D12_HEAP_TYPE_CUSTOM, D3D12_CPU_PAGE_PROPERTY_WRITE_COMBINE, D3D12_MEMORY_POOL_L0,
+                                    1, 1 };
     ok_hr(try_create(device, heap, uav, D3D12_RESOURCE_STATE_UNORDERED_ACCESS), S_OK);
     heap.MemoryPoolPreference = D3D12_MEMORY_POOL_L1;
     ok_hr(try_create(device, heap, desc, 0), E_INVALIDARG);
@@ -53,7 +56,8 @@ static void test_creation(ID3D12Device *device)
     ok_hr(try_create(device, heap, desc, 0), E_INVALIDARG);
     ok_hr(ID3D12Device_CreateCommittedResource(device, &gpu, 0, &desc, 0, NULL, &IID_ID3D12Resource, NULL), S_FALSE);
     void *none = device;
-    ok_hr(ID3D12Device_CreateCommittedResource(device, &gpu, 0, &desc, 0, NULL, &IID_ID3D12Fence, &none), E_NOINTERFACE);
+    ok_hr(ID3D12Device_CreateCommittedResource(device, &gpu, 0, &desc, 0, NULL, &IID_ID3D12Fence, &none),
+          E_NOINTERFACE);
     ok(!none, "the output is not cleared");
 }
 
@@ -204,11 +208,31 @@ static void test_sizes(ID3D12Device *device)
     ok(layout.Offset == 512 && layout.Footprint.RowPitch == 1024 && layout.Footprint.Width == 1000 &&
            layout.Footprint.Height == 1 && layout.Footprint.Depth == 1,
        "footprint");
+    desc = api_buffer_desc(1100, 0);
+    ID3D12Device_GetCopyableFootprints(device, &desc, 0, 1, 0, &layout, NULL, NULL, NULL);
+    ok(layout.Footprint.RowPitch == 1280, "pitch %u", layout.Footprint.RowPitch);
     ID3D12Device_GetCopyableFootprints(device, &desc, 1, 1, 0, &layout, &rows, &row_size, &total);
     ok(total == UINT64_MAX && row_size == UINT64_MAX && rows == UINT32_MAX && layout.Offset == UINT64_MAX, "bad range");
     ID3D12Device_GetCopyableFootprints(device, &desc, 0, 0, 0, NULL, NULL, NULL, &total);
     ok(!total, "nothing has a size");
     ID3D12Device_GetCopyableFootprints(device, &desc, 0, 1, 0, NULL, NULL, NULL, NULL);
+}
+
+/* The system would promise both; the second could never be used. */
+static void test_limits(ID3D12Device *device)
+{
+    UINT64 most = (UINT64)sysconf(_SC_PHYS_PAGES) * (UINT64)sysconf(_SC_PAGESIZE) / 10 * 6;
+    D3D12_HEAP_DESC desc = { .SizeInBytes = most, .Properties = { .Type = D3D12_HEAP_TYPE_DEFAULT } };
+    ID3D12Heap *first = NULL, *second = NULL;
+    HRESULT hr = ID3D12Device_CreateHeap(device, &desc, &IID_ID3D12Heap, (void **)&first);
+    ok(hr == S_OK || hr == E_OUTOFMEMORY, "0x%08x", (unsigned)hr);
+    ok_hr(ID3D12Device_CreateHeap(device, &desc, &IID_ID3D12Heap, (void **)&second), E_OUTOFMEMORY);
+    ok(!second, "a heap beyond the machine's memory");
+    if (first)
+        api_release(first);
+    desc.SizeInBytes = 65536; /* and what is released can be had again */
+    ok_hr(ID3D12Device_CreateHeap(device, &desc, &IID_ID3D12Heap, (void **)&first), S_OK);
+    api_release(first);
 }
 
 static void test_custom_heaps(ID3D12Device *device)
@@ -217,7 +241,8 @@ static void test_custom_heaps(ID3D12Device *device)
     ok_hr(ID3D12Device_CheckFeatureSupport(device, D3D12_FEATURE_ARCHITECTURE1, &arch, sizeof(arch)), S_OK);
     for (int type = D3D12_HEAP_TYPE_DEFAULT; type <= D3D12_HEAP_TYPE_READBACK; type++) {
         D3D12_HEAP_PROPERTIES heap = ID3D12Device_GetCustomHeapProperties(device, 0, (D3D12_HEAP_TYPE)type);
-        ok(heap.Type == D3D12_HEAP_TYPE_CUSTOM && heap.CreationNodeMask == 1 && heap.VisibleNodeMask == 1, "type %d", type);
+        ok(heap.Type == D3D12_HEAP_TYPE_CUSTOM && heap.CreationNodeMask == 1 && heap.VisibleNodeMask == 1, "type %d",
+           type);
         bool hidden = type == D3D12_HEAP_TYPE_DEFAULT;
         ok((heap.CPUPageProperty == D3D12_CPU_PAGE_PROPERTY_NOT_AVAILABLE) == hidden, "type %d: page property", type);
         ok((heap.MemoryPoolPreference == D3D12_MEMORY_POOL_L1) == (hidden && !arch.UMA), "type %d: pool", type);
@@ -254,6 +279,8 @@ int main(void)
     test_heap_errors(device);
     test_sizes(device);
     test_custom_heaps(device);
+    if (api_is("cpu"))
+        test_limits(device);
     test_residency(device);
     ok(api_release(device) == 0, "the device is still referenced");
     return api_end();

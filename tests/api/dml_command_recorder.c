@@ -33,7 +33,8 @@ static void test_table_independent(void)
     IDMLCompiledOperator *add = compile(rig.dml, add_operator(rig.dml, 8), DML_EXECUTION_FLAG_NONE);
     IDMLCompiledOperator *identity = compile(rig.dml, identity_operator(rig.dml, 8), DML_EXECUTION_FLAG_NONE);
     struct prepared p_add = prepare(&rig, add, 0, NULL), p_identity = prepare(&rig, identity, 0, NULL);
-    ID3D12Resource *in = buffer_f32(&rig, 8, 0, 1), *sum = buffer_f32(&rig, 8, -1, 0), *copy = buffer_f32(&rig, 8, -1, 0);
+    ID3D12Resource *in = buffer_f32(&rig, 8, 0, 1), *sum = buffer_f32(&rig, 8, -1, 0),
+                   *copy = buffer_f32(&rig, 8, -1, 0);
     IDMLBindingTable *table = table_at(&rig, add, 0);
     bind_inputs(table, 2, (struct bound[]){ { in, 0, 32 }, { in, 0, 32 } });
     bind_outputs(table, 1, &(struct bound){ sum, 0, 32 });
@@ -64,8 +65,7 @@ static void test_table_independent(void)
 static void test_late_binding(void)
 {
     struct rig rig = rig_create(DML_CREATE_DEVICE_FLAG_NONE);
-    IDMLCompiledOperator *op =
-        compile(rig.dml, identity_operator(rig.dml, 8), DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE);
+    IDMLCompiledOperator *op = compile(rig.dml, identity_operator(rig.dml, 8), DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE);
     struct prepared prepared = prepare(&rig, op, 0, NULL);
     ID3D12Resource *in = buffer_f32(&rig, 8, 0, 1), *outs[3];
     IDMLBindingTable *table = table_at(&rig, op, 0);
@@ -113,7 +113,8 @@ static void test_copied_descriptors(void)
     bind_outputs(table, 1, &(struct bound){ out, 0, 32 });
     bind_prepared(table, &prepared);
     record(&rig, op, table);
-    ID3D12Device_CopyDescriptorsSimple(rig.d3d, count, rig_cpu(&rig, 32), start, D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV);
+    ID3D12Device_CopyDescriptorsSimple(rig.d3d, count, rig_cpu(&rig, 32), start,
+                                       D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV);
     rig_run(&rig);
     expect_f32(&rig, out, 0, ramp, 8);
     api_release(table);

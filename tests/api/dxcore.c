@@ -14,7 +14,8 @@ static IDXCoreAdapterFactory *factory_create(void)
 static IDXCoreAdapterList *list_create(IDXCoreAdapterFactory *factory, const GUID *attribute)
 {
     IDXCoreAdapterList *list = NULL;
-    ok_hr(IDXCoreAdapterFactory_CreateAdapterList(factory, 1, attribute, &IID_IDXCoreAdapterList, (void **)&list), S_OK);
+    ok_hr(IDXCoreAdapterFactory_CreateAdapterList(factory, 1, attribute, &IID_IDXCoreAdapterList, (void **)&list),
+          S_OK);
     need(list);
     return list;
 }
@@ -111,10 +112,12 @@ static void test_properties(IDXCoreAdapter *adapter)
     static const struct {
         DXCoreAdapterProperty property;
         size_t size;
-    } rows[] = { { DXCoreAdapterProperty_InstanceLuid, 8 },           { DXCoreAdapterProperty_DriverVersion, 8 },
-                 { DXCoreAdapterProperty_HardwareID, 16 },            { DXCoreAdapterProperty_DedicatedAdapterMemory, 8 },
-                 { DXCoreAdapterProperty_DedicatedSystemMemory, 8 },  { DXCoreAdapterProperty_SharedSystemMemory, 8 },
-                 { DXCoreAdapterProperty_IsIntegrated, 1 },           { DXCoreAdapterProperty_IsDetachable, 1 } };
+    } rows[] = {
+        { DXCoreAdapterProperty_InstanceLuid, 8 },          { DXCoreAdapterProperty_DriverVersion, 8 },
+        { DXCoreAdapterProperty_HardwareID, 16 },           { DXCoreAdapterProperty_DedicatedAdapterMemory, 8 },
+        { DXCoreAdapterProperty_DedicatedSystemMemory, 8 }, { DXCoreAdapterProperty_SharedSystemMemory, 8 },
+        { DXCoreAdapterProperty_IsIntegrated, 1 },          { DXCoreAdapterProperty_IsDetachable, 1 }
+    };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         ok(IDXCoreAdapter_IsPropertySupported(adapter, rows[i].property), "property %d", (int)rows[i].property);
         ok_hr(IDXCoreAdapter_GetPropertySize(adapter, rows[i].property, &size), S_OK);
@@ -122,7 +125,8 @@ static void test_properties(IDXCoreAdapter *adapter)
         char value[16];
         ok_hr(IDXCoreAdapter_GetProperty(adapter, rows[i].property, size, value), S_OK);
     }
-    ok_hr(IDXCoreAdapter_GetProperty(adapter, DXCoreAdapterProperty_KmdModelVersion, 4, &number), DXGI_ERROR_UNSUPPORTED);
+    ok_hr(IDXCoreAdapter_GetProperty(adapter, DXCoreAdapterProperty_KmdModelVersion, 4, &number),
+          DXGI_ERROR_UNSUPPORTED);
     ok_hr(IDXCoreAdapter_GetProperty(adapter, (DXCoreAdapterProperty)1000, 8, &number), DXGI_ERROR_INVALID_CALL);
     ok_hr(IDXCoreAdapter_GetProperty(adapter, DXCoreAdapterProperty_IsHardware, 1, NULL), E_POINTER);
     ok_hr(IDXCoreAdapter_GetPropertySize(adapter, DXCoreAdapterProperty_IsHardware, NULL), E_POINTER);

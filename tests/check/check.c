@@ -12,11 +12,13 @@
 #include <time.h>
 
 static check_gen_fn *const generators[KERN_KIND_COUNT] = {
-    [KERN_MAP] = check_gen_map,           [KERN_REDUCE] = check_gen_reduce,     [KERN_GEMM] = check_gen_gemm,
-    [KERN_CONV] = check_gen_conv,         [KERN_POOL] = check_gen_pool,         [KERN_SOFTMAX] = check_gen_softmax,
-    [KERN_NORM] = check_gen_norm,         [KERN_LP_NORM] = check_gen_lp_norm,   [KERN_LRN] = check_gen_lrn,
-    [KERN_MOVE] = check_gen_move,         [KERN_PAD] = check_gen_pad,           [KERN_RESAMPLE] = check_gen_resample,
-    [KERN_GATHER] = check_gen_gather,     [KERN_ATTENTION] = check_gen_attention,
+    [KERN_MAP] = check_gen_map,       [KERN_REDUCE] = check_gen_reduce,
+    [KERN_GEMM] = check_gen_gemm,     [KERN_CONV] = check_gen_conv,
+    [KERN_POOL] = check_gen_pool,     [KERN_SOFTMAX] = check_gen_softmax,
+    [KERN_NORM] = check_gen_norm,     [KERN_LP_NORM] = check_gen_lp_norm,
+    [KERN_LRN] = check_gen_lrn,       [KERN_MOVE] = check_gen_move,
+    [KERN_PAD] = check_gen_pad,       [KERN_RESAMPLE] = check_gen_resample,
+    [KERN_GATHER] = check_gen_gather, [KERN_ATTENTION] = check_gen_attention,
 };
 
 struct options {
@@ -110,8 +112,8 @@ static const char *compare(const struct kern_row *row, const struct check_case *
 }
 
 /* One case; NULL when all is well. */
-static const char *run_case(const struct kern_row *row, const struct check_case *c, struct check_rng *rng, bool *out_ran,
-                            double *worst)
+static const char *run_case(const struct kern_row *row, const struct check_case *c, struct check_rng *rng,
+                            bool *out_ran, double *worst)
 {
     struct check_buffer got[KERN_TENSORS_MAX] = { { 0 } }, want[KERN_TENSORS_MAX] = { { 0 } };
     const struct kern_row *reference = reference_of(row->kind);
@@ -217,7 +219,8 @@ int main(int argc, char **argv)
 {
     struct options options = { .seed = (uint64_t)time(NULL), .cases = 300 };
     if (!parse(argc, argv, &options)) {
-        fprintf(stderr, "usage: check [--seed N] [--cases N] [--filter TEXT] [--isa none|avx2|avx512] [--bench] [--verbose]\n");
+        fprintf(stderr,
+                "usage: check [--seed N] [--cases N] [--filter TEXT] [--isa none|avx2|avx512] [--bench] [--verbose]\n");
         return 2;
     }
     options.cpu = base_cpu_flags();
@@ -229,7 +232,8 @@ int main(int argc, char **argv)
     struct check_rng rng = { options.seed | 1 };
     int failures = 0;
     if (!options.filter)
-        failures += check_oracle_map(&rng) + check_oracle_reduce(&rng) + check_oracle_norm(&rng) + check_oracle_views(&rng);
+        failures += check_oracle_dense(&rng) + check_oracle_map(&rng) + check_oracle_reduce(&rng) +
+                    check_oracle_norm(&rng) + check_oracle_views(&rng);
     failures += check_rows(&options);
     return failures ? 1 : 0;
 }

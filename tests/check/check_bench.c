@@ -34,7 +34,8 @@ static void bench_case(const char *name, const struct check_case *c, const char 
         if (!rows[i].accepts(&c->op))
             continue;
         double seconds = check_time(&rows[i], &c->op, &set);
-        printf("%-28s %-24s %10.1f us %8.2f GB/s\n", name, rows[i].name, seconds * 1e6, megabytes(&c->op) / 1e3 / seconds);
+        printf("%-28s %-24s %10.1f us %8.2f GB/s\n", name, rows[i].name, seconds * 1e6,
+               megabytes(&c->op) / 1e3 / seconds);
     }
     check_set_destroy(&set);
 }
@@ -44,8 +45,8 @@ static void bench_map(const char *filter, uint32_t cpu)
     static const struct {
         const char *name;
         uint8_t code, inputs;
-    } ops[] = { { "add", KERN_MAP_ADD, 2 },         { "relu", KERN_MAP_RELU, 1 },       { "exp", KERN_MAP_EXP, 1 },
-                { "sigmoid", KERN_MAP_SIGMOID, 1 }, { "tanh", KERN_MAP_TANH, 1 },       { "gelu", KERN_MAP_GELU, 1 },
+    } ops[] = { { "add", KERN_MAP_ADD, 2 },         { "relu", KERN_MAP_RELU, 1 },         { "exp", KERN_MAP_EXP, 1 },
+                { "sigmoid", KERN_MAP_SIGMOID, 1 }, { "tanh", KERN_MAP_TANH, 1 },         { "gelu", KERN_MAP_GELU, 1 },
                 { "log", KERN_MAP_LOG, 1 },         { "softplus", KERN_MAP_SOFTPLUS, 1 }, { "sin", KERN_MAP_SIN, 1 } };
     const uint32_t sizes[] = { 1, 64, 112, 112 };
     for (uint32_t i = 0; i < ARRAY_SIZE(ops); i++)
@@ -59,8 +60,9 @@ static void bench_map(const char *filter, uint32_t cpu)
             }
             c.op.u.map.inst_count = 1;
             c.op.u.map.store[0] = ops[i].inputs;
-            c.op.u.map.inst[0] = (struct kern_map_inst){ ops[i].code, DML_TENSOR_DATA_TYPE_FLOAT32,
-                                                         DML_TENSOR_DATA_TYPE_FLOAT32, { 0, 1, 0 }, { { 1 }, { 1 } } };
+            c.op.u.map.inst[0] = (struct kern_map_inst){
+                ops[i].code, DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT32, { 0, 1, 0 }, { { 1 }, { 1 } }
+            };
             snprintf(name, sizeof(name), "map %s %s", ops[i].name, half ? "f16" : "f32");
             bench_case(name, &c, filter, cpu);
         }
@@ -133,6 +135,16 @@ static void bench_softmax_norm(const char *filter, uint32_t cpu)
     bench_case("norm layer", &n, filter, cpu);
 }
 
+static void bench_lrn(const char *filter, uint32_t cpu)
+{
+    const uint32_t sizes[] = { 1, 64, 56, 56 };
+    struct check_case c = { .op = { .kind = KERN_LRN, .input_count = 1, .output_count = 1 } };
+    view(&c.op, 0, DML_TENSOR_DATA_TYPE_FLOAT32, 4, sizes);
+    view(&c.op, 1, DML_TENSOR_DATA_TYPE_FLOAT32, 4, sizes);
+    c.op.u.lrn = (struct kern_lrn){ true, 5, 1e-4f, 0.75f, 1 };
+    bench_case("lrn 5 channels", &c, filter, cpu);
+}
+
 static void bench_move(const char *filter, uint32_t cpu)
 {
     static const struct {
@@ -180,6 +192,7 @@ void check_bench(const char *filter, uint32_t cpu)
     bench_scale_bias(filter, cpu, true);
     bench_reduce(filter, cpu);
     bench_softmax_norm(filter, cpu);
+    bench_lrn(filter, cpu);
     bench_move(filter, cpu);
     bench_gemm(filter, cpu);
 }

@@ -39,10 +39,11 @@ void check_buffer_poison(struct check_buffer *buffer)
 
 static double special(struct check_rng *rng)
 {
-    static const double values[] = { NAN,    INFINITY, -INFINITY, 0.0,   -0.0,  1,     -1,   0.5, 1e-40, -1e-40,
-                                     1e-44,  3e38,     -3e38,     1e30,  -1e30, 88.5,  -88,  -95, 104,   -103.5,
-                                     1e-10,  -1e-10,   1.5,       -2.5,  2,     127.5, -300, 300, 65504, -70000,
-                                     1.2e-7, 2147483647.0, 4294967296.0, 9.3e18, -9.3e18, 6e-8 };
+    static const double values[] = {
+        NAN,   INFINITY, -INFINITY, 0.0,  -0.0,  1,      -1,     0.5,          1e-40,        -1e-40, 1e-44,   3e38,
+        -3e38, 1e30,     -1e30,     88.5, -88,   -95,    104,    -103.5,       1e-10,        -1e-10, 1.5,     -2.5,
+        2,     127.5,    -300,      300,  65504, -70000, 1.2e-7, 2147483647.0, 4294967296.0, 9.3e18, -9.3e18, 6e-8
+    };
     if (check_chance(rng, 3))
         return values[check_pick(rng, ARRAY_SIZE(values))];
     if (check_chance(rng, 3))
@@ -70,7 +71,8 @@ static struct kern_number random_number(struct check_rng *rng, DML_TENSOR_DATA_T
     if (data == CHECK_DATA_INDEX) {
         int64_t value = check_chance(rng, 8) ? check_range(rng, -2 * (int32_t)limit, 2 * (int32_t)limit)
                                              : check_range(rng, 0, (int32_t)limit - 1);
-        return (struct kern_number){ .class = KERN_CLASS_SIGNED, .i = class == KERN_CLASS_UNSIGNED && value < 0 ? 0 : value };
+        return (struct kern_number){ .class = KERN_CLASS_SIGNED,
+                                     .i = class == KERN_CLASS_UNSIGNED && value < 0 ? 0 : value };
     }
     if (class != KERN_CLASS_FLOAT)
         return random_integer(rng, class, data);
@@ -136,7 +138,9 @@ static double greatest(const struct kern_view *view, const struct check_buffer *
 /* Distance in units in the last place; infinite for what can have no error, e.g. a number instead of NaN. */
 static double distance(DML_TENSOR_DATA_TYPE type, struct kern_number got, struct kern_number want, double scale)
 {
-    double most = type == DML_TENSOR_DATA_TYPE_FLOAT16 ? 65504 : type == DML_TENSOR_DATA_TYPE_FLOAT32 ? 0x1.fffffep127 : 0;
+    double most = type == DML_TENSOR_DATA_TYPE_FLOAT16   ? 65504
+                  : type == DML_TENSOR_DATA_TYPE_FLOAT32 ? 0x1.fffffep127
+                                                         : 0;
     if (got.class != KERN_CLASS_FLOAT)
         return got.u == want.u ? 0 : INFINITY;
     if (got.f != got.f || want.f != want.f)

@@ -56,12 +56,18 @@ void check_gen_conv(struct check_rng *rng, struct check_case *out)
     uint32_t x[5] = { 1 + check_pick(rng, 2) }, w[5], y[5] = { x[0] }, in_group, out_group;
     DML_TENSOR_DATA_TYPE type = check_float_type(rng);
     struct kern_view last;
-    conv->spatial = 1 + check_pick(rng, 3);
+    bool wide = check_chance(rng, 16); /* enough channels and pixels for Winograd's algorithm */
+    conv->spatial = wide ? 2 : 1 + check_pick(rng, 3);
     uint32_t rank = conv->spatial + 2;
-    conv->transposed = check_chance(rng, 4);
+    conv->transposed = !wide && check_chance(rng, 4);
     conv->flip = check_chance(rng, 6);
     conv->has_bias = check_chance(rng, 2);
     channels(rng, conv, &in_group, &out_group);
+    if (wide) {
+        conv->groups = 1;
+        in_group = 32 + check_pick(rng, 9);
+        out_group = 32 + check_pick(rng, 9);
+    }
     x[1] = conv->groups * in_group;
     y[1] = conv->groups * out_group;
     w[0] = conv->transposed ? x[1] : y[1];
@@ -70,8 +76,8 @@ void check_gen_conv(struct check_rng *rng, struct check_case *out)
     for (uint32_t d = 0; d < conv->spatial; d++) {
         struct check_steps steps;
         check_steps(rng, conv->spatial == 3 ? 7 : 24, &steps);
-        if (plain)
-            steps = (struct check_steps){ steps.in, 3, 1, 1, 1, 1 };
+        if (plain || wide)
+            steps = (struct check_steps){ steps.in + (wide ? 12 : 0), 3, 1, 1, 1, 1 };
         x[2 + d] = steps.in;
         w[2 + d] = steps.kernel;
         y[2 + d] = conv->transposed ? check_steps_spread(&steps) : check_steps_count(&steps);

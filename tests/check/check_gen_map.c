@@ -32,8 +32,8 @@ static bool has_type(const struct code *code, uint8_t type)
 static void random_immediates(struct check_rng *rng, struct kern_map_inst *inst)
 {
     static const double exact[] = { 1, 0.5, 2, 0.25 };
-    bool argument = inst->code == KERN_MAP_CELU || inst->code == KERN_MAP_SOFTPLUS || inst->code == KERN_MAP_PSOFTPLUS ||
-                    inst->code == KERN_MAP_SWISH || inst->code == KERN_MAP_STANH;
+    bool argument = inst->code == KERN_MAP_CELU || inst->code == KERN_MAP_SOFTPLUS ||
+                    inst->code == KERN_MAP_PSOFTPLUS || inst->code == KERN_MAP_SWISH || inst->code == KERN_MAP_STANH;
     double p = argument ? exact[check_pick(rng, 4)] : check_uniform(rng, -3, 3);
     double q = argument ? exact[check_pick(rng, 4)] : check_uniform(rng, 0, 3);
     if (!is_float(inst->type))
@@ -43,6 +43,15 @@ static void random_immediates(struct check_rng *rng, struct kern_map_inst *inst)
         p = check_pick(rng, 2) ? 8 : 32;
     kern_write(inst->type, &inst->imm[0], 0, kern_from_double(p));
     kern_write(inst->type, &inst->imm[1], 0, kern_from_double(q));
+}
+
+/* Results that rows may round differently must not be truncated to integers. */
+static DML_TENSOR_DATA_TYPE output_type(struct check_rng *rng, const struct kern_map *map, uint8_t store)
+{
+    uint8_t code = map->inst_count == 1 ? map->inst[0].code : 0;
+    bool inexact = code == KERN_MAP_POW || code == KERN_MAP_ATAN2 || code == KERN_MAP_MULADD || code == KERN_MAP_FMA ||
+                   code == KERN_MAP_MOD_FLOOR || code == KERN_MAP_MEAN || code >= KERN_MAP_SQRT;
+    return is_float(store) && inexact ? check_float_type(rng) : check_any_type(rng);
 }
 
 static void random_views(struct check_rng *rng, struct check_case *c, const uint8_t *load, uint8_t store, bool native)
@@ -57,7 +66,8 @@ static void random_views(struct check_rng *rng, struct check_case *c, const uint
         c->data[i] = CHECK_DATA_SPECIAL;
     }
     for (uint32_t j = 0; j < op->output_count; j++)
-        check_view(rng, &op->tensors[op->input_count + j], native ? store : check_any_type(rng), rank, sizes);
+        check_view(rng, &op->tensors[op->input_count + j], native ? store : output_type(rng, &op->u.map, store), rank,
+                   sizes);
 }
 
 static void gen_single(struct check_rng *rng, struct check_case *c)
@@ -86,9 +96,9 @@ static void gen_single(struct check_rng *rng, struct check_case *c)
 /* A chain whose steps round the same way in every row. */
 static void gen_chain(struct check_rng *rng, struct check_case *c)
 {
-    static const uint8_t steps[] = { KERN_MAP_ADD, KERN_MAP_SUB, KERN_MAP_MUL, KERN_MAP_MIN,    KERN_MAP_MAX,
-                                     KERN_MAP_ABS, KERN_MAP_NEG, KERN_MAP_EQ,  KERN_MAP_SELECT, KERN_MAP_NOT,
-                                     KERN_MAP_LE,  KERN_MAP_OR };
+    static const uint8_t steps[] = { KERN_MAP_ADD,    KERN_MAP_SUB, KERN_MAP_MUL, KERN_MAP_MIN,
+                                     KERN_MAP_MAX,    KERN_MAP_ABS, KERN_MAP_NEG, KERN_MAP_EQ,
+                                     KERN_MAP_SELECT, KERN_MAP_NOT, KERN_MAP_LE,  KERN_MAP_OR };
     struct kern_op *op = &c->op;
     struct kern_map *map = &op->u.map;
     uint8_t type = check_chance(rng, 2) ? DML_TENSOR_DATA_TYPE_FLOAT32 : compute_types[check_pick(rng, 6)];

@@ -1,4 +1,5 @@
-/* The reference rows of reductions, normalisations and data movement against plain loops on a dense [A, B, C] tensor. */
+/* The reference rows of reductions, normalisations and data movement against plain loops on a dense [A, B, C] tensor.
+ */
 #include "check.h"
 
 #include <math.h>
@@ -70,18 +71,30 @@ static struct sums sum_middle(const float *x, uint32_t a, uint32_t c)
 static long double expected(const struct sums *s, DML_REDUCE_FUNCTION function)
 {
     switch (function) {
-    case DML_REDUCE_FUNCTION_ARGMAX: return s->at_most;
-    case DML_REDUCE_FUNCTION_ARGMIN: return s->at_least;
-    case DML_REDUCE_FUNCTION_AVERAGE: return s->sum / B;
-    case DML_REDUCE_FUNCTION_L1: return s->size;
-    case DML_REDUCE_FUNCTION_L2: return sqrtl(s->squares);
-    case DML_REDUCE_FUNCTION_LOG_SUM: return logl(s->sum);
-    case DML_REDUCE_FUNCTION_LOG_SUM_EXP: return logl(s->exponentials);
-    case DML_REDUCE_FUNCTION_MAX: return s->most;
-    case DML_REDUCE_FUNCTION_MIN: return s->least;
-    case DML_REDUCE_FUNCTION_MULTIPLY: return s->product;
-    case DML_REDUCE_FUNCTION_SUM: return s->sum;
-    default: return s->squares;
+    case DML_REDUCE_FUNCTION_ARGMAX:
+        return s->at_most;
+    case DML_REDUCE_FUNCTION_ARGMIN:
+        return s->at_least;
+    case DML_REDUCE_FUNCTION_AVERAGE:
+        return s->sum / B;
+    case DML_REDUCE_FUNCTION_L1:
+        return s->size;
+    case DML_REDUCE_FUNCTION_L2:
+        return sqrtl(s->squares);
+    case DML_REDUCE_FUNCTION_LOG_SUM:
+        return logl(s->sum);
+    case DML_REDUCE_FUNCTION_LOG_SUM_EXP:
+        return logl(s->exponentials);
+    case DML_REDUCE_FUNCTION_MAX:
+        return s->most;
+    case DML_REDUCE_FUNCTION_MIN:
+        return s->least;
+    case DML_REDUCE_FUNCTION_MULTIPLY:
+        return s->product;
+    case DML_REDUCE_FUNCTION_SUM:
+        return s->sum;
+    default:
+        return s->squares;
     }
 }
 
@@ -255,9 +268,20 @@ static int check_transpose(void)
 int check_oracle_views(struct check_rng *rng)
 {
     (void)rng;
-    return check_pad(DML_PADDING_MODE_CONSTANT, "......" "..abc." "..def.") +
-           check_pad(DML_PADDING_MODE_EDGE, "aaabcc" "aaabcc" "dddeff") +
-           check_pad(DML_PADDING_MODE_REFLECTION, "fedefe" "cbabcb" "fedefe") +
-           check_pad(DML_PADDING_MODE_SYMMETRIC, "baabcc" "baabcc" "eddeff") +
-           check_pad(DML_PADDING_MODE_WRAP, "efdefd" "bcabca" "efdefd") + check_transpose();
+    return check_pad(DML_PADDING_MODE_CONSTANT, "......"
+                                                "..abc."
+                                                "..def.") +
+           check_pad(DML_PADDING_MODE_EDGE, "aaabcc"
+                                            "aaabcc"
+                                            "dddeff") +
+           check_pad(DML_PADDING_MODE_REFLECTION, "fedefe"
+                                                  "cbabcb"
+                                                  "fedefe") +
+           check_pad(DML_PADDING_MODE_SYMMETRIC, "baabcc"
+                                                 "baabcc"
+                                                 "eddeff") +
+           check_pad(DML_PADDING_MODE_WRAP, "efdefd"
+                                            "bcabca"
+                                            "efdefd") +
+           check_transpose();
 }

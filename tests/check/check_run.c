@@ -51,14 +51,15 @@ static bool scratch_guarded(const struct scratch *scratch)
     return true;
 }
 
-/* Neighbouring threads get neighbouring ranges; each starts with its scratch in any state. Rows whose grain is all units
- * must not be cut (4-bit outputs). */
+/* Neighbouring threads get neighbouring ranges; each starts with its scratch in any state. Rows whose grain is all
+ * units must not be cut (4-bit outputs). */
 static const char *run_ranges(const struct kern_row *row, struct kern_call *call, const struct kern_work *work,
                               struct check_rng *rng)
 {
     struct scratch shared, own;
     bool whole = row->create || work->grain >= work->units;
-    whole &= !check_chance(rng, 2) || row->create || kern_type_bytes(call->op->tensors[call->op->input_count].type) == 0;
+    whole &=
+        !check_chance(rng, 2) || row->create || kern_type_bytes(call->op->tensors[call->op->input_count].type) == 0;
     if (!scratch_create(&shared, work->scratch_bytes))
         return "out of memory";
     if (!scratch_create(&own, work->worker_scratch_bytes))

@@ -111,7 +111,8 @@ void check_epilogue(struct check_rng *rng, struct check_case *c, const struct ke
     map->load_type[0] = f32;
     if (check_chance(rng, 2)) {
         op->tensors[op->input_count + 1] = op->tensors[op->input_count];
-        check_view_broadcast(rng, &op->tensors[op->input_count], check_float_type(rng), out_view->rank, out_view->sizes);
+        check_view_broadcast(rng, &op->tensors[op->input_count], check_float_type(rng), out_view->rank,
+                             out_view->sizes);
         c->data[op->input_count] = CHECK_DATA_NORMAL;
         op->input_count++;
         map->load_type[1] = f32;

@@ -1,6 +1,6 @@
 /* The text of sample graphs as they are lowered and after each pass that changes them, compared with <name>.txt in the
- * folder given as the first argument. "--update" as the second writes those files instead. Portable kernels only, so that
- * the text is the same on every machine. */
+ * folder given as the first argument. "--update" as the second writes those files instead. Portable kernels only, so
+ * that the text is the same on every machine. */
 #include "graph_make.h"
 
 #include "test.h"
@@ -81,7 +81,8 @@ static void map_chain(struct graph *graph)
 /* Constants that become one, an op computed twice, an op for nobody; a product with bias and activation. */
 static void known_and_unused(struct graph *graph)
 {
-    struct graph_operand x = make4(graph, GRAPH_INPUT, 0, 1, 1, 4, 8), w = make_constant(graph, 4, SIZES(1, 1, 8, 4), 0, 1);
+    struct graph_operand x = make4(graph, GRAPH_INPUT, 0, 1, 1, 4, 8),
+                         w = make_constant(graph, 4, SIZES(1, 1, 8, 4), 0, 1);
     struct graph_operand scaled = temp4(graph, 1, 1, 8, 4), a = temp4(graph, 1, 1, 4, 8), b = temp4(graph, 1, 1, 4, 8);
     struct graph_operand sum = temp4(graph, 1, 1, 4, 8), product = temp4(graph, 1, 1, 4, 4);
     make_map(graph, KERN_MAP_MULADD, &w, 1, scaled, 0.125f, 0);
@@ -97,8 +98,8 @@ static const struct {
     const char *name;
     void (*make)(struct graph *graph);
 } samples[] = {
-    { "conv_batch_norm", conv_batch_norm }, { "residual", residual },
-    { "join_and_slice", join_and_slice },   { "map_chain", map_chain },
+    { "conv_batch_norm", conv_batch_norm },   { "residual", residual },
+    { "join_and_slice", join_and_slice },     { "map_chain", map_chain },
     { "known_and_unused", known_and_unused },
 };
 

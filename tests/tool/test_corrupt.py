@@ -44,7 +44,9 @@ def damage(chance, model):
 
 def main():
     args = sys.argv[1:]
-    seed = int(args.pop(1)) if args[0] == "--seed" and args.pop(0) else 1
+    seed = 1
+    if args[0] == "--seed":
+        seed, args = int(args[1]), args[2:]
     tool = Tool(args[0])
     chance = random.Random(seed)
     with open(args[1] + "/data/super_resolution_x2.onnx", "rb") as file:

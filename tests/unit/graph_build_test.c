@@ -23,7 +23,9 @@ static struct schema_desc *unary(DML_BUFFER_TENSOR_DESC *tensor)
 
 static struct schema_desc *binary(DML_BUFFER_TENSOR_DESC *a, DML_BUFFER_TENSOR_DESC *b, DML_BUFFER_TENSOR_DESC *out)
 {
-    DML_TENSOR_DESC descs[3] = { { DML_TENSOR_TYPE_BUFFER, a }, { DML_TENSOR_TYPE_BUFFER, b }, { DML_TENSOR_TYPE_BUFFER, out } };
+    DML_TENSOR_DESC descs[3] = { { DML_TENSOR_TYPE_BUFFER, a },
+                                 { DML_TENSOR_TYPE_BUFFER, b },
+                                 { DML_TENSOR_TYPE_BUFFER, out } };
     DML_ELEMENT_WISE_ADD_OPERATOR_DESC add = { &descs[0], &descs[1], &descs[2] };
     DML_OPERATOR_DESC op = { DML_OPERATOR_ELEMENT_WISE_ADD, &add };
     struct schema_desc *copy = NULL;
@@ -93,7 +95,8 @@ static void build_and_run(struct sample *sample, const struct make_run *run, uin
     struct graph graph;
     struct graph_plan *plan = NULL;
     struct graph_options options = make_options(disabled);
-    HRESULT hr = graph_from_desc(&graph, &sample->desc, (const struct schema_desc *const *)sample->ops, 0, sample->error);
+    HRESULT hr =
+        graph_from_desc(&graph, &sample->desc, (const struct schema_desc *const *)sample->ops, 0, sample->error);
     if (!TEST_FOR(hr == S_OK, "%s", sample->error))
         return;
     TEST(graph_run_passes(&graph, &options) == S_OK);
@@ -107,7 +110,8 @@ static void build_and_run(struct sample *sample, const struct make_run *run, uin
 static void refused(struct sample *sample, const char *why)
 {
     struct graph graph;
-    HRESULT hr = graph_from_desc(&graph, &sample->desc, (const struct schema_desc *const *)sample->ops, 0, sample->error);
+    HRESULT hr =
+        graph_from_desc(&graph, &sample->desc, (const struct schema_desc *const *)sample->ops, 0, sample->error);
     TEST_FOR(hr == E_INVALIDARG, "%s", why);
     TEST_FOR(strstr(sample->error, why) != NULL, "%s: %s", why, sample->error);
     if (SUCCEEDED(hr))
@@ -137,7 +141,8 @@ static void test_everything(void)
         build_and_run(&sample, &run, pass ? 0 : MAKE_PASS_ALL);
         for (uint32_t i = 0; i < N; i++) {
             float y = x[i] > 0 ? x[i] : 0;
-            TEST(out[0][i] == y && out[2][i] == y && out[3][i] == constant_data[i] && out[1][i] == y + constant_data[i]);
+            TEST(out[0][i] == y && out[2][i] == y && out[3][i] == constant_data[i] &&
+                 out[1][i] == y + constant_data[i]);
         }
         free_sample(&sample);
     }

@@ -30,7 +30,11 @@ __attribute__((unused)) static struct graph_operand make_value(struct graph *gra
     return operand;
 }
 
-#define SIZES(...) (const uint32_t[]){ __VA_ARGS__ }
+#define SIZES(...)                                                                                                     \
+    (const uint32_t[])                                                                                                 \
+    {                                                                                                                  \
+        __VA_ARGS__                                                                                                    \
+    }
 
 __attribute__((unused)) static struct graph_operand make4(struct graph *graph, enum graph_place place, uint32_t index,
                                                           uint32_t n, uint32_t c, uint32_t h, uint32_t w)

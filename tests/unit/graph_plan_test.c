@@ -139,7 +139,8 @@ static void test_residents(bool host)
     char error[256] = "";
     options.host = host;
     graph_init(&graph, 2, 2, 0);
-    struct graph_operand in[3] = { make4(&graph, GRAPH_INPUT, 0, 1, 1, 4, 4), make4(&graph, GRAPH_OWNED, 1, 1, 1, 4, 4) };
+    struct graph_operand in[3] = { make4(&graph, GRAPH_INPUT, 0, 1, 1, 4, 4),
+                                   make4(&graph, GRAPH_OWNED, 1, 1, 1, 4, 4) };
     in[2] = make_constant(&graph, 4, SIZES(1, 1, 4, 4), 1, 1);
     make_map(&graph, KERN_MAP_FMA, in, 3, make4(&graph, GRAPH_OUTPUT, 0, 1, 1, 4, 4), 0, 0);
     make_map(&graph, KERN_MAP_NEG, &in[1], 1, make4(&graph, GRAPH_OUTPUT, 1, 1, 1, 4, 4), 0, 0);
@@ -220,9 +221,11 @@ static void test_limits(void)
     TEST(graph_plan_create(&graph, &options, &plan, error) == E_OUTOFMEMORY && !plan);
     graph_finish(&graph);
 
-    /* A product whose inner sizes disagree: no kernel can take it. */
+    /* A product of numbers of different types: no kernel takes it. */
     graph_init(&graph, 2, 1, 0);
-    struct graph_operand in[2] = { make4(&graph, GRAPH_INPUT, 0, 1, 1, 2, 3), make4(&graph, GRAPH_INPUT, 1, 1, 1, 5, 2) };
+    struct graph_operand in[2] = { make4(&graph, GRAPH_INPUT, 0, 1, 1, 2, 3),
+                                   make4(&graph, GRAPH_INPUT, 1, 1, 1, 3, 2) };
+    in[1].view.type = DML_TENSOR_DATA_TYPE_UINT16;
     make_gemm(&graph, in, 2, make4(&graph, GRAPH_OUTPUT, 0, 1, 1, 2, 2));
     TEST(graph_plan_create(&graph, &options, &plan, error) == DXGI_ERROR_UNSUPPORTED && strstr(error, "gemm"));
     graph_finish(&graph);

@@ -38,9 +38,37 @@ static void keep(struct maker *maker, struct graph_operand tensor)
         maker->tensors[maker->count++] = tensor;
 }
 
-static const struct graph_operand *any(const struct maker *maker)
+/* The same bytes seen otherwise: a part, another order of dimensions, other sizes. */
+static struct graph_operand look_again(struct graph_operand tensor)
 {
-    return &maker->tensors[rnd(2) ? maker->count - 1 : rnd(maker->count)];
+    uint32_t start[4] = { 0 }, sizes[4], order[4] = { 0, 1, 2, 3 }, a = rnd(4), b = rnd(4);
+    struct kern_view *view = &tensor.view, shaped;
+    memcpy(sizes, view->sizes, sizeof(sizes));
+    switch (rnd(3)) {
+    case 0:
+        sizes[a] = 1 + rnd(view->sizes[a]);
+        start[a] = rnd(view->sizes[a] - sizes[a] + 1);
+        *view = graph_view_slice(view, start, sizes, NULL);
+        break;
+    case 1:
+        order[a] = b;
+        order[b] = a;
+        *view = graph_view_permute(view, order);
+        break;
+    default:
+        sizes[a] = view->sizes[b];
+        sizes[b] = view->sizes[a];
+        if (graph_view_reshape(view, 4, sizes, &shaped))
+            *view = shaped;
+        break;
+    }
+    return tensor;
+}
+
+static struct graph_operand any(const struct maker *maker)
+{
+    struct graph_operand tensor = maker->tensors[rnd(2) ? maker->count - 1 : rnd(maker->count)];
+    return rnd(5) ? tensor : look_again(tensor);
 }
 
 static struct graph_operand random_constant(struct maker *maker, const uint32_t *sizes)
@@ -61,9 +89,9 @@ static struct graph_operand temp_like(struct maker *maker, const struct kern_vie
 
 static void add_unary(struct maker *maker)
 {
-    static const enum kern_map_code codes[] = { KERN_MAP_RELU, KERN_MAP_TANH, KERN_MAP_SIGMOID, KERN_MAP_MULADD,
-                                                KERN_MAP_ABS, KERN_MAP_LEAKY_RELU };
-    struct graph_operand in = *any(maker), out = temp_like(maker, &in.view);
+    static const enum kern_map_code codes[] = { KERN_MAP_RELU,   KERN_MAP_TANH, KERN_MAP_SIGMOID,
+                                                KERN_MAP_MULADD, KERN_MAP_ABS,  KERN_MAP_LEAKY_RELU };
+    struct graph_operand in = any(maker), out = temp_like(maker, &in.view);
     make_map(maker->graph, codes[rnd(ARRAY_SIZE(codes))], &in, 1, out, 0.5f, 0.25f);
     keep(maker, out);
 }
@@ -79,7 +107,7 @@ static const struct graph_operand *same_size(const struct maker *maker, const st
 static void add_binary(struct maker *maker)
 {
     static const enum kern_map_code codes[] = { KERN_MAP_ADD, KERN_MAP_SUB, KERN_MAP_MEAN, KERN_MAP_MAX };
-    struct graph_operand in[2] = { *any(maker) }, out = temp_like(maker, &in[0].view);
+    struct graph_operand in[2] = { any(maker) }, out = temp_like(maker, &in[0].view);
     const struct graph_operand *other = same_size(maker, &in[0].view);
     in[1] = other && rnd(3) ? *other : random_constant(maker, SIZES(1, in[0].view.sizes[1], 1, 1));
     if (rnd(2)) {
@@ -94,7 +122,7 @@ static void add_binary(struct maker *maker)
 /* x * scale + bias per channel, as batch normalisation lowers to. */
 static void add_scale(struct maker *maker)
 {
-    struct graph_operand in[3] = { *any(maker) }, out = temp_like(maker, &in[0].view);
+    struct graph_operand in[3] = { any(maker) }, out = temp_like(maker, &in[0].view);
     in[1] = random_constant(maker, SIZES(1, in[0].view.sizes[1], 1, 1));
     in[2] = random_constant(maker, SIZES(1, in[0].view.sizes[1], 1, 1));
     make_map(maker->graph, KERN_MAP_FMA, in, 3, out, 0, 0);
@@ -103,7 +131,7 @@ static void add_scale(struct maker *maker)
 
 static void add_move(struct maker *maker)
 {
-    struct graph_operand in = *any(maker);
+    struct graph_operand in = any(maker);
     uint32_t start[4], sizes[4], order[4] = { 0, 1, 2, 3 };
     for (uint32_t d = 0; d < 4; d++) {
         sizes[d] = rnd(2) ? in.view.sizes[d] : 1 + rnd(in.view.sizes[d]);
@@ -121,28 +149,35 @@ static void add_move(struct maker *maker)
     make_move(maker->graph, in, out);
     /* A reinterpreting edge: the same bytes as another shape. */
     if (rnd(3) == 0)
-        graph_view_reshape(&out.view, 4, SIZES(1, out.view.sizes[0] * out.view.sizes[1], out.view.sizes[2], out.view.sizes[3]),
+        graph_view_reshape(&out.view, 4,
+                           SIZES(1, out.view.sizes[0] * out.view.sizes[1], out.view.sizes[2], out.view.sizes[3]),
                            &out.view);
     keep(maker, out);
 }
 
+/* Two tensors side by side along an axis, or the second over part of the first; the first part is sometimes copied away
+ * in between, so that order matters. */
 static void add_join(struct maker *maker)
 {
-    struct graph_operand a = *any(maker), out, part;
+    struct graph_operand a = any(maker), part, copy;
     const struct graph_operand *b = same_size(maker, &a.view);
     uint32_t axis = rnd(4), sizes[4], start[4] = { 0 };
-    if (!b || b->view.type != a.view.type)
+    if (!b || b->view.type != a.view.type || kern_view_elements(&a.view) > 4000)
         return;
     struct graph_operand second = *b;
     memcpy(sizes, a.view.sizes, sizeof(sizes));
-    sizes[axis] *= 2;
-    if (kern_view_elements(&a.view) > 4000)
-        return;
-    out = graph_temp(maker->graph, a.view.type, 4, sizes);
+    uint32_t shift = rnd(3) ? sizes[axis] : rnd(sizes[axis]);
+    sizes[axis] += shift;
+    struct graph_operand out = graph_temp(maker->graph, a.view.type, 4, sizes);
     part = out;
     part.view = graph_view_slice(&out.view, start, a.view.sizes, NULL);
     make_move(maker->graph, a, part);
-    start[axis] = a.view.sizes[axis];
+    if (rnd(2)) {
+        copy = graph_temp(maker->graph, a.view.type, 4, a.view.sizes);
+        make_move(maker->graph, part, copy);
+        keep(maker, copy);
+    }
+    start[axis] = shift;
     part.view = graph_view_slice(&out.view, start, a.view.sizes, NULL);
     make_move(maker->graph, second, part);
     keep(maker, out);
@@ -150,7 +185,7 @@ static void add_join(struct maker *maker)
 
 static void add_conv(struct maker *maker)
 {
-    struct graph_operand in[3] = { *any(maker) };
+    struct graph_operand in[3] = { any(maker) };
     const uint32_t *x = in[0].view.sizes;
     uint32_t groups = rnd(3) ? 1 : x[1], outs = groups * (1 + rnd(groups == 1 ? 5 : 2)), pad = rnd(2);
     uint32_t h = x[2] + 2 * pad, w = x[3] + 2 * pad, k = 1 + rnd(3), stride = 1 + rnd(2);
@@ -167,7 +202,7 @@ static void add_conv(struct maker *maker)
 
 static void add_gemm(struct maker *maker)
 {
-    struct graph_operand in[3] = { *any(maker) };
+    struct graph_operand in[3] = { any(maker) };
     const uint32_t *a = in[0].view.sizes;
     uint32_t n = 1 + rnd(5);
     if (in[0].view.type != F32)
@@ -183,7 +218,7 @@ static void add_gemm(struct maker *maker)
 
 static void add_pool(struct maker *maker)
 {
-    struct graph_operand in = *any(maker);
+    struct graph_operand in = any(maker);
     const uint32_t *x = in.view.sizes;
     uint32_t k = BASE_MIN(BASE_MIN(x[2], x[3]), 2);
     struct graph_operand out = graph_temp(maker->graph, in.view.type, 4, SIZES(x[0], x[1], x[2] - k + 1, x[3] - k + 1));
@@ -198,7 +233,7 @@ static void add_pool(struct maker *maker)
 
 static void add_reduce(struct maker *maker)
 {
-    struct graph_operand in = *any(maker);
+    struct graph_operand in = any(maker);
     uint32_t axes = 1 + rnd(15), sizes[4];
     for (uint32_t d = 0; d < 4; d++)
         sizes[d] = axes >> d & 1 ? 1 : in.view.sizes[d];
@@ -211,7 +246,7 @@ static void add_reduce(struct maker *maker)
 
 static void add_norm(struct maker *maker)
 {
-    struct graph_operand in = *any(maker);
+    struct graph_operand in = any(maker);
     if (in.view.type != F32)
         return;
     struct graph_operand out = graph_temp(maker->graph, F32, 4, in.view.sizes);
@@ -220,11 +255,34 @@ static void add_norm(struct maker *maker)
     keep(maker, out);
 }
 
+/* One temporary with two contents: what was computed from the first must not come to see the second. */
+static void add_overwrite(struct maker *maker)
+{
+    struct graph_operand a = any(maker), results[2];
+    const struct graph_operand *b = same_size(maker, &a.view);
+    if (!b || b->view.type != F32 || a.view.type != F32)
+        return;
+    struct graph_operand second = *b, shared = graph_temp(maker->graph, F32, 4, a.view.sizes);
+    bool product = rnd(2);
+    for (uint32_t i = 0; i < 2; i++) {
+        make_move(maker->graph, i ? second : a, shared);
+        results[i] = graph_temp(maker->graph, F32, 4, shared.view.sizes);
+        if (product && shared.view.sizes[2] == shared.view.sizes[3])
+            make_gemm(maker->graph, (struct graph_operand[]){ shared, shared }, 2, results[i]);
+        else
+            make_map(maker->graph, KERN_MAP_TANH, &shared, 1, results[i], 0, 0);
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        struct graph_operand out = graph_temp(maker->graph, F32, 4, shared.view.sizes);
+        make_map(maker->graph, KERN_MAP_SIGMOID, &results[i], 1, out, 0, 0);
+        keep(maker, out);
+    }
+}
+
 /* What only depends on constants, sometimes twice. */
 static void add_known(struct maker *maker)
 {
-    const uint32_t *sizes = any(maker)->view.sizes;
-    struct graph_operand in = random_constant(maker, SIZES(1, sizes[1], 1, 1));
+    struct graph_operand like = any(maker), in = random_constant(maker, SIZES(1, like.view.sizes[1], 1, 1));
     for (uint32_t i = 0; i < 2; i++) {
         struct graph_operand out = graph_temp(maker->graph, F32, 4, in.view.sizes);
         make_map(maker->graph, KERN_MAP_TANH, &in, 1, out, 0, 0);
@@ -234,7 +292,7 @@ static void add_known(struct maker *maker)
 
 static void add_output(struct maker *maker, uint32_t index)
 {
-    struct graph_operand from = index ? *any(maker) : maker->tensors[maker->count - 1];
+    struct graph_operand from = index ? any(maker) : maker->tensors[maker->count - 1];
     struct graph_operand to = make_value(maker->graph, GRAPH_OUTPUT, index, from.view.type, 4, from.view.sizes);
     make_move(maker->graph, from, to);
 }
@@ -242,16 +300,17 @@ static void add_output(struct maker *maker, uint32_t index)
 /* The same graph for the same seed. */
 static void make_graph(struct graph *graph, uint64_t seed, uint32_t flags, bool *out_half)
 {
-    static void (*const adders[])(struct maker *) = { add_unary, add_unary, add_binary, add_binary, add_scale, add_move,
-                                                      add_move,  add_join,  add_conv,   add_conv,   add_gemm,  add_pool,
-                                                      add_reduce, add_norm, add_known };
+    static void (*const adders[])(struct maker *) = { add_unary,     add_unary,    add_binary, add_binary, add_scale,
+                                                      add_move,      add_move,     add_join,   add_conv,   add_conv,
+                                                      add_gemm,      add_pool,     add_reduce, add_norm,   add_known,
+                                                      add_overwrite, add_overwrite };
     struct maker maker = { .graph = graph };
     state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
     graph_init(graph, INPUTS, OUTPUTS, flags);
     for (uint32_t i = 0; i < INPUTS; i++) {
         uint32_t twin = i & 1 ? i - 1 : i;
-        struct graph_operand input = make4(graph, rnd(5) ? GRAPH_INPUT : GRAPH_OWNED, i, 1 + rnd(2), 1 + rnd(4),
-                                           1 + rnd(6), 1 + rnd(6));
+        uint32_t h = 1 + rnd(6), w = rnd(2) ? h : 1 + rnd(6);
+        struct graph_operand input = make4(graph, rnd(5) ? GRAPH_INPUT : GRAPH_OWNED, i, 1 + rnd(2), 1 + rnd(4), h, w);
         if (twin != i) /* pairs of one shape, for binary ops and joins */
             input = make_value(graph, GRAPH_INPUT, i, F32, 4, maker.tensors[twin].view.sizes);
         keep(&maker, input);
@@ -400,7 +459,7 @@ static void test_seed(uint64_t seed)
 /* Arguments: number of graphs, first seed. */
 int main(int argc, char **argv)
 {
-    uint64_t count = argc > 1 ? strtoull(argv[1], NULL, 0) : 400, first = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
+    uint64_t count = argc > 1 ? strtoull(argv[1], NULL, 0) : 1000, first = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
     base_parallel_set_threads(2);
     for (uint64_t i = 0; i < count && test_failures < 10; i++)
         test_seed(first + i);

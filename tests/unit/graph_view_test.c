@@ -77,7 +77,8 @@ static void test_basic(void)
     struct kern_view back =
         graph_view_slice(&view, (uint32_t[]){ 1, 0, 2 }, (uint32_t[]){ 2, 1, 3 }, (int32_t[]){ -1, 1, -1 });
     TEST(back.offset == 5 && position(&back, 5) == 0);
-    TEST(graph_view_span_bytes(&view) == 24 && graph_view_span_bytes(&back) == 24 && graph_view_span_bytes(&wide) == 24);
+    TEST(graph_view_span_bytes(&view) == 24 && graph_view_span_bytes(&back) == 24 &&
+         graph_view_span_bytes(&wide) == 24);
     view.type = DML_TENSOR_DATA_TYPE_UINT4;
     TEST(graph_view_span_bytes(&view) == 3);
     view.type = DML_TENSOR_DATA_TYPE_FLOAT64;
@@ -189,7 +190,8 @@ static void test_through(void)
     TEST_FOR(exact > 35000, "%u copies", exact);
 }
 
-/* What the compiler relies on, and must not lose: a slice, a transposition, a split after a reshape, a reinterpretation. */
+/* What the compiler relies on, and must not lose: a slice, a transposition, a split after a reshape, a
+ * reinterpretation. */
 static void test_through_known(void)
 {
     struct kern_view whole = dense(DML_TENSOR_DATA_TYPE_FLOAT32, 4, (uint32_t[]){ 1, 6, 4, 4 }), out, view;

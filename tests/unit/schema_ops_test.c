@@ -90,6 +90,8 @@ static void test_sizes(const struct schema_op *op, const struct schema_field *fi
     /* Products and sums that wrap around 2^64 to something small must not pass. */
     tensor = fresh_tensor(op, field);
     const uint32_t i = (uint32_t)tensor_index(field);
+    if (!TEST(i < sizeof(storage.sizes) / sizeof(storage.sizes[0])))
+        return;
     memset(storage.sizes[i], 0xff, sizeof(storage.sizes[i]));
     if (tensor->DimensionCount == 1) {
         storage.strides[i][0] = UINT32_MAX;

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 struct adapter_device {
+    uint64_t total;         /* bytes that the machine has */
     _Atomic uint64_t used;  /* bytes of living memory */
     _Atomic uint64_t drawn; /* bytes created since MemAvailable was last read */
 };

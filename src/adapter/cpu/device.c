@@ -100,7 +100,10 @@ static HRESULT cpu_device_create(const struct adapter_info *info, struct adapter
 {
     (void)info;
     *out = calloc(1, sizeof(**out));
-    return *out ? S_OK : E_OUTOFMEMORY;
+    if (!*out)
+        return E_OUTOFMEMORY;
+    (*out)->total = cpu_memory_total();
+    return S_OK;
 }
 
 static void cpu_device_destroy(struct adapter_device *device)

@@ -12,8 +12,7 @@
 /* mmap grants more than there is, and the process would die when it writes: refuse what cannot fit. */
 static bool fits(struct adapter_device *device, uint64_t size)
 {
-    uint64_t used = atomic_load(&device->used), total = cpu_memory_total();
-    if (size > total || used > total - size)
+    if (size > device->total || atomic_load(&device->used) > device->total - size)
         return false;
     if (atomic_fetch_add(&device->drawn, size) + size < CHECK_BYTES)
         return true;

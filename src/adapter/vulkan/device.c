@@ -227,6 +227,7 @@ static void vulkan_device_destroy(struct adapter_device *device)
 {
     if (device->handle) {
         vk.vkDeviceWaitIdle(device->handle);
+        vulkan_pipelines_finish(device);
         vk.vkDestroySemaphore(device->handle, device->own.done, NULL);
         vk.vkDestroyCommandPool(device->handle, device->own.pool, NULL);
         vk.vkDestroyPipelineCache(device->handle, device->cache, NULL);
@@ -235,6 +236,7 @@ static void vulkan_device_destroy(struct adapter_device *device)
     }
     for (uint32_t i = 0; i < device->lane_count; i++)
         pthread_mutex_destroy(&device->lanes[i].lock);
+    pthread_mutex_destroy(&device->pipelines_lock);
     pthread_mutex_destroy(&device->own.lock);
     free(device);
 }
@@ -250,6 +252,7 @@ static HRESULT vulkan_device_create(const struct adapter_info *info, struct adap
     device->physical = &physicals[info->index];
     device->lane_count = BASE_MIN(device->physical->family_queues, VULKAN_QUEUES_MAX);
     device->push_bytes = BASE_MIN(device->physical->properties.limits.maxPushConstantsSize, VULKAN_PUSH_MOST) & ~3u;
+    pthread_mutex_init(&device->pipelines_lock, NULL);
     pthread_mutex_init(&device->own.lock, NULL);
     for (uint32_t i = 0; i < device->lane_count; i++)
         pthread_mutex_init(&device->lanes[i].lock, NULL);

@@ -22,8 +22,9 @@ static const struct wish wishes[] = {
 };
 
 /* Types whose memory some drivers lend on conditions that are not met here. */
-#define STRANGE (VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT | VK_MEMORY_PROPERTY_PROTECTED_BIT |                          \
-                 VK_MEMORY_PROPERTY_DEVICE_COHERENT_BIT_AMD)
+#define STRANGE                                                                                                        \
+    (VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT | VK_MEMORY_PROPERTY_PROTECTED_BIT |                                      \
+     VK_MEMORY_PROPERTY_DEVICE_COHERENT_BIT_AMD)
 
 static uint32_t find_type(const struct vulkan_physical *physical, enum adapter_memory_kind kind, uint32_t allowed)
 {
@@ -79,8 +80,7 @@ static HRESULT allocate(struct adapter_device *device, struct vulkan_memory *mem
     memory->allocated = needs.size;
     atomic_fetch_add(&device->used[memory->heap], needs.size);
     result = vk.vkBindBufferMemory(device->handle, memory->buffer, memory->memory, 0);
-    bool visible =
-        device->physical->memory.memoryTypes[type].propertyFlags & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT;
+    bool visible = device->physical->memory.memoryTypes[type].propertyFlags & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT;
     if (result == VK_SUCCESS && visible)
         result = vk.vkMapMemory(device->handle, memory->memory, 0, VK_WHOLE_SIZE, 0, &memory->base.host);
     return vulkan_hresult(result);

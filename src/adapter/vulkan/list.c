@@ -150,8 +150,8 @@ static HRESULT record(struct recorder *recorder, const struct adapter_command *c
     return E_INVALIDARG;
 }
 
-HRESULT vulkan_list_record(struct adapter_queue *queue, VkCommandBuffer commands,
-                           const struct adapter_command *list, uint32_t count)
+HRESULT vulkan_list_record(struct adapter_queue *queue, VkCommandBuffer commands, const struct adapter_command *list,
+                           uint32_t count)
 {
     struct recorder recorder = { queue, commands };
     bool dirty = false;

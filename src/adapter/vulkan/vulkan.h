@@ -10,10 +10,10 @@
 #include <stdatomic.h>
 #include <vulkan/vulkan_core.h>
 
-#define VULKAN_ALIGNMENT   65536u
-#define VULKAN_QUEUES_MAX  4u
-#define VULKAN_PUSH_LEAST  128u
-#define VULKAN_PUSH_MOST   256u
+#define VULKAN_ALIGNMENT  65536u
+#define VULKAN_QUEUES_MAX 4u
+#define VULKAN_PUSH_LEAST 128u
+#define VULKAN_PUSH_MOST  256u
 
 /* ---- loader.c ---- */
 
@@ -55,6 +55,8 @@ struct adapter_device {
     atomic_uint next_lane;
     VkPipelineLayout layout;
     VkPipelineCache cache;
+    pthread_mutex_t pipelines_lock;
+    struct adapter_pipeline *pipelines; /* all that were made */
     uint32_t push_bytes;
     _Atomic uint64_t used[VK_MAX_MEMORY_HEAPS]; /* bytes allocated by this process */
     atomic_bool unaligned; /* addresses of this driver are not multiples of VULKAN_ALIGNMENT: allocate more */
@@ -132,8 +134,8 @@ void vulkan_queries_destroy(struct adapter_device *device, struct adapter_querie
 
 /* ---- list.c ---- */
 
-HRESULT vulkan_list_record(struct adapter_queue *queue, VkCommandBuffer commands,
-                           const struct adapter_command *list, uint32_t count);
+HRESULT vulkan_list_record(struct adapter_queue *queue, VkCommandBuffer commands, const struct adapter_command *list,
+                           uint32_t count);
 void vulkan_copy(VkCommandBuffer commands, const struct adapter_binding *to, const struct adapter_binding *from,
                  uint64_t bytes);
 
@@ -146,5 +148,6 @@ HRESULT vulkan_pipeline_create(struct adapter_device *device, const uint32_t *sp
                                const uint32_t *specialization, uint32_t specialization_count,
                                struct adapter_pipeline **out);
 void vulkan_pipeline_destroy(struct adapter_device *device, struct adapter_pipeline *pipeline);
+void vulkan_pipelines_finish(struct adapter_device *device);
 
 #endif

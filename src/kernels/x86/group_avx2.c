@@ -1,7 +1,8 @@
 /* Reductions, softmax and normalisations with AVX2 and FMA. */
 #include "kernels/group_exec.h"
 
-const struct kern_group_isa kern_group_isa_avx2 = { &kern_map_isa_avx2, group_row, group_exponentials, group_scale, group_column, group_position };
+const struct kern_group_isa kern_group_isa_avx2 = { &kern_map_isa_avx2, group_row,     group_exponentials, group_scale,
+                                                    group_column,       group_respond, group_position };
 
 void kern_reduce_float_avx2_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
@@ -21,4 +22,9 @@ void kern_norm_float_avx2_run(const struct kern_call *call, uint64_t begin, uint
 void kern_lp_norm_float_avx2_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
     kern_lp_norm_run(call, &kern_group_isa_avx2, begin, end);
+}
+
+void kern_lrn_float_avx2_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    kern_lrn_run(call, &kern_group_isa_avx2, begin, end);
 }

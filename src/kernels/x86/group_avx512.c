@@ -2,7 +2,9 @@
 #pragma GCC target("prefer-vector-width=512")
 #include "kernels/group_exec.h"
 
-const struct kern_group_isa kern_group_isa_avx512 = { &kern_map_isa_avx512, group_row, group_exponentials, group_scale, group_column, group_position };
+const struct kern_group_isa kern_group_isa_avx512 = { &kern_map_isa_avx512, group_row,    group_exponentials,
+                                                      group_scale,          group_column, group_respond,
+                                                      group_position };
 
 void kern_reduce_float_avx512_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
@@ -22,4 +24,9 @@ void kern_norm_float_avx512_run(const struct kern_call *call, uint64_t begin, ui
 void kern_lp_norm_float_avx512_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
     kern_lp_norm_run(call, &kern_group_isa_avx512, begin, end);
+}
+
+void kern_lrn_float_avx512_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    kern_lrn_run(call, &kern_group_isa_avx512, begin, end);
 }

@@ -1,0 +1,280 @@
+/* A plan's element-wise step as the parameter block that shaders/params.glsl describes. */
+#include "dml/spirv.h"
+
+#include <stdio.h>
+
+enum {
+    HEADER_WORDS = 16,
+    TENSOR_WORDS = 24,
+    INST_WORDS = 6,
+    GROUP_SIZE = 256,
+    GROUPS_MAX = 4096, /* invocations then take several elements each */
+    REGISTERS_MAX = KERN_TENSORS_MAX + KERN_MAP_INST_MAX,
+};
+
+/* The shaders count elements in 32 bits, in strides of all invocations. */
+#define ELEMENTS_MAX (UINT32_MAX - (uint64_t)GROUPS_MAX * GROUP_SIZE)
+
+/* shaders/params.glsl has these numbers. */
+_Static_assert(DML_TENSOR_DATA_TYPE_FLOAT32 == 1 && DML_TENSOR_DATA_TYPE_FLOAT16 == 2 &&
+                   DML_TENSOR_DATA_TYPE_UINT32 == 3 && DML_TENSOR_DATA_TYPE_UINT16 == 4 &&
+                   DML_TENSOR_DATA_TYPE_UINT8 == 5 && DML_TENSOR_DATA_TYPE_INT32 == 6 &&
+                   DML_TENSOR_DATA_TYPE_INT16 == 7 && DML_TENSOR_DATA_TYPE_INT8 == 8 &&
+                   DML_TENSOR_DATA_TYPE_FLOAT64 == 9 && DML_TENSOR_DATA_TYPE_UINT64 == 10 &&
+                   DML_TENSOR_DATA_TYPE_INT64 == 11 && DML_TENSOR_DATA_TYPE_UINT4 == 12 &&
+                   DML_TENSOR_DATA_TYPE_INT4 == 13,
+               "data types");
+
+static const uint8_t arity[KERN_MAP_CODE_COUNT] = {
+#define MAPOP(name, operands, types, formula) [KERN_MAP_##name] = operands,
+#include "kernels/mapops.def"
+#undef MAPOP
+};
+
+static void put64(uint32_t *words, int64_t value)
+{
+    words[0] = (uint32_t)value;
+    words[1] = (uint32_t)((uint64_t)value >> 32);
+}
+
+static uint32_t inst_count(const struct kern_op *op)
+{
+    return op->kind == KERN_MAP ? op->u.map.inst_count : 0;
+}
+
+uint32_t dml_spirv_params_words(const struct graph_step *step)
+{
+    const struct kern_op *op = &step->op;
+    return HEADER_WORDS + (op->input_count + op->output_count) * TENSOR_WORDS + inst_count(op) * INST_WORDS;
+}
+
+/* The number of this tensor's buffer among the step's bases; UINT32_MAX: there are too many. */
+static uint32_t base_of(struct dml_spirv_step *step, const struct graph_location *where)
+{
+    bool slots = where->buffer == GRAPH_BUFFER_INPUT || where->buffer == GRAPH_BUFFER_OUTPUT;
+    struct dml_spirv_base base = { where->buffer, slots ? where->index : 0 };
+    for (uint32_t i = 0; i < step->base_count; i++)
+        if (step->bases[i].buffer == base.buffer && step->bases[i].index == base.index)
+            return i;
+    if (step->base_count == DML_SPIRV_BASES_MAX)
+        return UINT32_MAX;
+    step->bases[step->base_count] = base;
+    return step->base_count++;
+}
+
+/* The unsigned type of the same width: moves copy bits. */
+static uint32_t type_of_width(DML_TENSOR_DATA_TYPE type)
+{
+    switch (kern_type_bytes(type)) {
+    case 0:
+        return DML_TENSOR_DATA_TYPE_UINT4;
+    case 1:
+        return DML_TENSOR_DATA_TYPE_UINT8;
+    case 2:
+        return DML_TENSOR_DATA_TYPE_UINT16;
+    case 4:
+        return DML_TENSOR_DATA_TYPE_UINT32;
+    default:
+        return DML_TENSOR_DATA_TYPE_UINT64;
+    }
+}
+
+static bool write_tensors(const struct graph_step *step, uint32_t *words, struct dml_spirv_step *out)
+{
+    const struct kern_op *op = &step->op;
+    for (uint32_t t = 0; t < op->input_count + op->output_count; t++) {
+        const struct kern_view *view = &op->tensors[t];
+        uint32_t *at = words + HEADER_WORDS + t * TENSOR_WORDS, bytes = kern_type_bytes(view->type);
+        at[0] = op->kind == KERN_MOVE ? type_of_width(view->type) : (uint32_t)view->type;
+        at[1] = base_of(out, &step->where[t]);
+        if (at[1] == UINT32_MAX)
+            return false;
+        put64(at + 4, (int64_t)step->where[t].offset);
+        for (uint32_t d = 0; d < view->rank; d++)
+            put64(at + 8 + 2 * d, view->strides[d] * (bytes ? bytes : 1));
+    }
+    return true;
+}
+
+/* ---- registers ---- */
+
+/* Instruction after which nobody needs register i any more. */
+static void find_ends(const struct kern_op *op, uint32_t *ends)
+{
+    const struct kern_map *map = &op->u.map;
+    memset(ends, 0, REGISTERS_MAX * sizeof(*ends));
+    for (uint32_t i = 0; i < map->inst_count; i++)
+        for (uint32_t s = 0; s < arity[map->inst[i].code]; s++)
+            ends[map->inst[i].src[s]] = i;
+    for (uint32_t j = 0; j < op->output_count; j++)
+        ends[map->store[j]] = map->inst_count;
+}
+
+struct allocation {
+    uint8_t place[REGISTERS_MAX]; /* of each register of the program */
+    bool taken[REGISTERS_MAX];
+    uint32_t count;
+};
+
+static uint8_t take(struct allocation *allocation)
+{
+    uint8_t place = 0;
+    while (allocation->taken[place])
+        place++;
+    allocation->taken[place] = true;
+    allocation->count = BASE_MAX(allocation->count, place + 1u);
+    return place;
+}
+
+/* A result may take the place of an operand that ends with its instruction. */
+static void allocate(const struct kern_op *op, struct allocation *out)
+{
+    const struct kern_map *map = &op->u.map;
+    uint32_t ends[REGISTERS_MAX];
+    memset(out, 0, sizeof(*out));
+    find_ends(op, ends);
+    for (uint32_t i = 0; i < op->input_count; i++)
+        out->place[i] = take(out);
+    for (uint32_t i = 0; i < map->inst_count; i++) {
+        for (uint32_t s = 0; s < arity[map->inst[i].code]; s++) {
+            uint8_t source = map->inst[i].src[s];
+            if (ends[source] == i)
+                out->taken[out->place[source]] = false;
+        }
+        uint32_t result = op->input_count + i;
+        out->place[result] = take(out);
+        if (ends[result] <= i) /* nobody reads it */
+            out->taken[out->place[result]] = false;
+    }
+}
+
+static uint32_t round_registers(uint32_t count)
+{
+    uint32_t rounded = 4;
+    while (rounded < count)
+        rounded *= 2;
+    return BASE_MIN(rounded, REGISTERS_MAX);
+}
+
+/* ---- programs ---- */
+
+static uint32_t register_type(const struct kern_op *op, uint32_t reg)
+{
+    return reg < op->input_count ? op->u.map.load_type[reg] : op->u.map.inst[reg - op->input_count].to_type;
+}
+
+static void write_program(const struct kern_op *op, const struct allocation *registers, uint32_t *words)
+{
+    const struct kern_map *map = &op->u.map;
+    uint32_t tensors = op->input_count + op->output_count;
+    for (uint32_t t = 0; t < tensors; t++) {
+        uint32_t reg = t < op->input_count ? t : map->store[t - op->input_count];
+        words[HEADER_WORDS + t * TENSOR_WORDS + 2] = register_type(op, reg);
+        words[HEADER_WORDS + t * TENSOR_WORDS + 3] = registers->place[reg];
+    }
+    uint32_t *at = words + HEADER_WORDS + tensors * TENSOR_WORDS;
+    for (uint32_t i = 0; i < map->inst_count; i++, at += INST_WORDS) {
+        const struct kern_map_inst *inst = &map->inst[i];
+        at[0] = inst->code | (uint32_t)inst->type << 8 | (uint32_t)inst->to_type << 16 |
+                (uint32_t)registers->place[op->input_count + i] << 24;
+        at[1] = 0;
+        for (uint32_t s = 0; s < arity[inst->code]; s++)
+            at[1] |= (uint32_t)registers->place[inst->src[s]] << 8 * s;
+        put64(at + 2, inst->imm[0].i64);
+        put64(at + 4, inst->imm[1].i64);
+    }
+}
+
+/* What shaders compute in single precision only. */
+static bool needs_single(uint32_t code)
+{
+    switch (code) {
+    case KERN_MAP_POW:
+    case KERN_MAP_ATAN2:
+    case KERN_MAP_ELU:
+    case KERN_MAP_SELU:
+    case KERN_MAP_CELU:
+    case KERN_MAP_SIGMOID:
+    case KERN_MAP_SOFTPLUS:
+    case KERN_MAP_PSOFTPLUS:
+    case KERN_MAP_STANH:
+    case KERN_MAP_GELU:
+    case KERN_MAP_SWISH:
+        return true;
+    default:
+        return code >= KERN_MAP_EXP && code <= KERN_MAP_ERF;
+    }
+}
+
+/* Shaders with more types include those with fewer. */
+static enum dml_spirv_shader shader_of_type(uint32_t type)
+{
+    switch (type) {
+    case DML_TENSOR_DATA_TYPE_FLOAT64:
+        return DML_SPIRV_map_f64;
+    case DML_TENSOR_DATA_TYPE_INT64:
+    case DML_TENSOR_DATA_TYPE_UINT64:
+        return DML_SPIRV_map_i64;
+    default:
+        return DML_SPIRV_map;
+    }
+}
+
+static enum dml_spirv_shader shader_of(const struct kern_op *op)
+{
+    const struct kern_map *map = &op->u.map;
+    enum dml_spirv_shader shader = DML_SPIRV_map;
+    for (uint32_t t = 0; t < op->input_count + op->output_count; t++)
+        shader = BASE_MAX(shader, shader_of_type(op->tensors[t].type));
+    for (uint32_t t = 0; t < op->input_count; t++)
+        shader = BASE_MAX(shader, shader_of_type(map->load_type[t]));
+    for (uint32_t i = 0; i < map->inst_count; i++) {
+        shader = BASE_MAX(shader, shader_of_type(map->inst[i].type));
+        shader = BASE_MAX(shader, shader_of_type(map->inst[i].to_type));
+    }
+    return shader;
+}
+
+/* NULL, or what the shaders cannot do. */
+static const char *obstacle(const struct kern_op *op)
+{
+    if (op->kind != KERN_MAP && op->kind != KERN_MOVE)
+        return "there is no shader for it";
+    if (kern_view_elements(&op->tensors[op->input_count]) > ELEMENTS_MAX)
+        return "the shaders do not count that many elements";
+    for (uint32_t i = 0; i < inst_count(op); i++)
+        if (op->u.map.inst[i].type == DML_TENSOR_DATA_TYPE_FLOAT64 && needs_single(op->u.map.inst[i].code))
+            return "there is no shader for it in FLOAT64";
+    return NULL;
+}
+
+HRESULT dml_spirv_params_write(const struct graph_step *step, uint32_t *words, struct dml_spirv_step *out,
+                               struct dml_spirv_shape *out_shape, char *error)
+{
+    const struct kern_op *op = &step->op;
+    const struct kern_view *result = &op->tensors[op->input_count];
+    const char *what = obstacle(op);
+    struct allocation registers;
+    memset(words, 0, dml_spirv_params_words(step) * sizeof(*words));
+    if (!what && !write_tensors(step, words, out))
+        what = "it uses more than 15 buffers at once";
+    if (what) {
+        snprintf(error, DML_ERROR_BYTES, "%s: %s", step->origin, what);
+        return DXGI_ERROR_UNSUPPORTED;
+    }
+    uint32_t elements = (uint32_t)kern_view_elements(result);
+    words[0] = elements;
+    words[1] = result->rank;
+    words[2] = op->input_count;
+    words[3] = op->output_count;
+    words[4] = inst_count(op);
+    memcpy(words + 8, result->sizes, result->rank * sizeof(*words));
+    out->groups = BASE_MIN((elements + GROUP_SIZE - 1) / GROUP_SIZE, GROUPS_MAX);
+    *out_shape = (struct dml_spirv_shape){ DML_SPIRV_move, 0 };
+    if (op->kind == KERN_MAP) {
+        allocate(op, &registers);
+        write_program(op, &registers, words);
+        *out_shape = (struct dml_spirv_shape){ shader_of(op), round_registers(registers.count) };
+    }
+    return S_OK;
+}

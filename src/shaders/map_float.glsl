@@ -1,0 +1,283 @@
+/* The operations of kernels/mapops.def on floating-point registers. Included for float and for double: REAL is the type,
+ * and only float has the TRANSCENDENTAL ones. */
+
+REAL min_number(REAL a, REAL b)
+{
+    return a < b || is_nan(b) ? a : b;
+}
+
+REAL max_number(REAL a, REAL b)
+{
+    return a > b || is_nan(b) ? a : b;
+}
+
+REAL mod_floor(REAL a, REAL b)
+{
+    REAL rest = fmod_of(a, b);
+    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
+REAL truth(bool value, REAL one)
+{
+    return value ? one : one - one;
+}
+
+REAL round_away(REAL a)
+{
+    REAL whole = trunc(a);
+    return abs(a - whole) >= 0.5 ? whole + sign(a) : whole;
+}
+
+bool infinite_of_sign(REAL a, REAL p)
+{
+    return is_inf(a) && (a > 0 ? !(p < 0) : !(p > 0));
+}
+
+REAL eval_basic(uint code, REAL a, REAL b, REAL c, REAL p, REAL q)
+{
+    switch (code) {
+    case KERN_MAP_CONST:
+        return p;
+    case KERN_MAP_ADD:
+        return a + b;
+    case KERN_MAP_SUB:
+        return a - b;
+    case KERN_MAP_MUL:
+        return a * b;
+    case KERN_MAP_DIV:
+        return a / b;
+    case KERN_MAP_MOD_TRUNC:
+        return fmod_of(a, b);
+    case KERN_MAP_MOD_FLOOR:
+        return mod_floor(a, b);
+    case KERN_MAP_MIN:
+        return min_number(a, b);
+    case KERN_MAP_MAX:
+        return max_number(a, b);
+    case KERN_MAP_MEAN:
+        return a / 2 + b / 2;
+    case KERN_MAP_MULADD:
+        return fma(a, p, q);
+    case KERN_MAP_FMA:
+        return fma(a, b, c);
+    case KERN_MAP_CLAMP:
+        return min_number(max_number(a, p), q);
+    case KERN_MAP_SELECT:
+        return a != 0 || is_nan(a) ? b : c;
+    case KERN_MAP_ABS:
+        return abs(a);
+    case KERN_MAP_NEG:
+        return -a;
+    case KERN_MAP_SIGN:
+        return is_nan(a) ? p - p : sign(a);
+    case KERN_MAP_SQRT:
+        return a < 0 ? ((a - a) / (a - a)) : sqrt(a);
+    case KERN_MAP_RECIP:
+        return 1 / a;
+    case KERN_MAP_CEIL:
+        return ceil(a);
+    case KERN_MAP_FLOOR:
+        return floor(a);
+    case KERN_MAP_TRUNC:
+        return trunc(a);
+    case KERN_MAP_RINT:
+        return roundEven(a);
+    case KERN_MAP_ROUND_AWAY:
+        return round_away(a);
+    default:
+        return a;
+    }
+}
+
+REAL eval_logic(uint code, REAL a, REAL b, REAL p)
+{
+    bool yes;
+    switch (code) {
+    case KERN_MAP_IS_NAN:
+        yes = is_nan(a);
+        break;
+    case KERN_MAP_IS_INF:
+        yes = infinite_of_sign(a, p);
+        break;
+    case KERN_MAP_EQ:
+        yes = a == b;
+        break;
+    case KERN_MAP_LT:
+        yes = a < b;
+        break;
+    case KERN_MAP_LE:
+        yes = a <= b;
+        break;
+    case KERN_MAP_AND:
+        yes = a != 0 && b != 0;
+        break;
+    case KERN_MAP_OR:
+        yes = a != 0 || b != 0;
+        break;
+    case KERN_MAP_XOR:
+        yes = (a != 0) != (b != 0);
+        break;
+    default:
+        yes = a == 0;
+    }
+    return truth(yes, REAL(1));
+}
+
+REAL eval_activation(uint code, REAL a, REAL b, REAL p, REAL q)
+{
+    switch (code) {
+    case KERN_MAP_RELU:
+        return a < 0 ? REAL(0) : a;
+    case KERN_MAP_LEAKY_RELU:
+        return a < 0 ? p * a : a;
+    case KERN_MAP_HARD_SIGMOID:
+        return max_number(REAL(0), min_number(p * a + q, REAL(1)));
+    case KERN_MAP_SOFTSIGN:
+        return a / (1 + abs(a));
+    case KERN_MAP_THRESH_RELU:
+        return a > p ? a : REAL(0);
+    case KERN_MAP_SHRINK:
+        return a < -q ? a + p : a > q ? a - p : REAL(0);
+    case KERN_MAP_HARD_SWISH:
+        return a * max_number(REAL(0), min_number(p * a + q, REAL(1)));
+    case KERN_MAP_PRELU:
+        return a < 0 ? b * a : a;
+    default:
+        return a;
+    }
+}
+
+#ifdef TRANSCENDENTAL
+REAL sigmoid(REAL a)
+{
+    REAL e = exp_of(-abs(a));
+    return a < 0 ? e / (1 + e) : 1 / (1 + e);
+}
+
+/* ln(1 + e^a) without overflow */
+REAL softplus(REAL a)
+{
+    return is_nan(a) ? a : max(a, REAL(0)) + log1p_of(exp_of(-abs(a)));
+}
+
+REAL eval_math(uint code, REAL a, REAL b)
+{
+    switch (code) {
+    case KERN_MAP_POW:
+        return pow_of(a, b);
+    case KERN_MAP_ATAN2:
+        return atan2_of(a, b);
+    case KERN_MAP_EXP:
+        return exp_of(a);
+    case KERN_MAP_LOG:
+        return log_of(a);
+    case KERN_MAP_SIN:
+        return sin_of(a);
+    case KERN_MAP_COS:
+        return cos_of(a);
+    case KERN_MAP_TAN:
+        return tan_of(a);
+    case KERN_MAP_ASIN:
+        return asin_of(a);
+    case KERN_MAP_ACOS:
+        return acos_of(a);
+    case KERN_MAP_ATAN:
+        return atan_of(a);
+    case KERN_MAP_SINH:
+        return sinh_of(a);
+    case KERN_MAP_COSH:
+        return cosh_of(a);
+    case KERN_MAP_TANH:
+        return tanh_of(a);
+    case KERN_MAP_ASINH:
+        return asinh_of(a);
+    case KERN_MAP_ACOSH:
+        return acosh_of(a);
+    case KERN_MAP_ATANH:
+        return atanh_of(a);
+    default:
+        return erf_of(a);
+    }
+}
+
+REAL eval_smooth(uint code, REAL a, REAL p, REAL q)
+{
+    switch (code) {
+    case KERN_MAP_ELU:
+        return a < 0 ? p * expm1_of(a) : a;
+    case KERN_MAP_SELU:
+        return a > 0 ? q * a : q * p * expm1_of(a);
+    case KERN_MAP_CELU:
+        return is_nan(a) ? a : max(REAL(0), a) + min(REAL(0), p * expm1_of(a / p));
+    case KERN_MAP_SIGMOID:
+        return sigmoid(a);
+    case KERN_MAP_SOFTPLUS:
+        return softplus(p * a) / p;
+    case KERN_MAP_PSOFTPLUS:
+        return p * softplus(q * a);
+    case KERN_MAP_STANH:
+        return p * tanh_of(q * a);
+    case KERN_MAP_GELU:
+        return a / 2 * erfc_of(-a * 0.707106781);
+    default:
+        return a * sigmoid(p * a);
+    }
+}
+#endif
+
+REAL eval_real(uint code, REAL a, REAL b, REAL c, REAL p, REAL q)
+{
+    switch (code) {
+#ifdef TRANSCENDENTAL
+    case KERN_MAP_POW:
+    case KERN_MAP_ATAN2:
+    case KERN_MAP_EXP:
+    case KERN_MAP_LOG:
+    case KERN_MAP_SIN:
+    case KERN_MAP_COS:
+    case KERN_MAP_TAN:
+    case KERN_MAP_ASIN:
+    case KERN_MAP_ACOS:
+    case KERN_MAP_ATAN:
+    case KERN_MAP_SINH:
+    case KERN_MAP_COSH:
+    case KERN_MAP_TANH:
+    case KERN_MAP_ASINH:
+    case KERN_MAP_ACOSH:
+    case KERN_MAP_ATANH:
+    case KERN_MAP_ERF:
+        return eval_math(code, a, b);
+    case KERN_MAP_ELU:
+    case KERN_MAP_SELU:
+    case KERN_MAP_CELU:
+    case KERN_MAP_SIGMOID:
+    case KERN_MAP_SOFTPLUS:
+    case KERN_MAP_PSOFTPLUS:
+    case KERN_MAP_STANH:
+    case KERN_MAP_GELU:
+    case KERN_MAP_SWISH:
+        return eval_smooth(code, a, p, q);
+#endif
+    case KERN_MAP_IS_NAN:
+    case KERN_MAP_IS_INF:
+    case KERN_MAP_EQ:
+    case KERN_MAP_LT:
+    case KERN_MAP_LE:
+    case KERN_MAP_AND:
+    case KERN_MAP_OR:
+    case KERN_MAP_XOR:
+    case KERN_MAP_NOT:
+        return eval_logic(code, a, b, p);
+    case KERN_MAP_RELU:
+    case KERN_MAP_LEAKY_RELU:
+    case KERN_MAP_HARD_SIGMOID:
+    case KERN_MAP_SOFTSIGN:
+    case KERN_MAP_THRESH_RELU:
+    case KERN_MAP_SHRINK:
+    case KERN_MAP_HARD_SWISH:
+    case KERN_MAP_PRELU:
+        return eval_activation(code, a, b, p, q);
+    default:
+        return eval_basic(code, a, b, c, p, q);
+    }
+}

@@ -1,0 +1,323 @@
+/* Conversions between storage and registers. A register is two words; types of 32 bits use the first. */
+
+float half_to_float(uint h)
+{
+    uint sign_bit = (h & 0x8000u) << 16, exponent = h >> 10 & 31u, mantissa = h & 0x3ffu;
+    if (exponent == 31u)
+        return uintBitsToFloat(sign_bit | 0x7f800000u | mantissa << 13);
+    if (exponent != 0u)
+        return uintBitsToFloat(sign_bit | (exponent + 112u) << 23 | mantissa << 13);
+    return uintBitsToFloat(sign_bit | floatBitsToUint(float(mantissa) * 5.9604644775390625e-8));
+}
+
+/* Rounds to nearest even. */
+uint float_to_half(float x)
+{
+    uint bits = floatBitsToUint(x), sign_bit = bits >> 16 & 0x8000u, a = bits & 0x7fffffffu;
+    if (a > 0x7f800000u)
+        return sign_bit | 0x7e00u | (a >> 13 & 0x3ffu);
+    if (a >= 0x477ff000u)
+        return sign_bit | 0x7c00u;
+    if (a < 0x38800000u)
+        return sign_bit | uint(roundEven(uintBitsToFloat(a) * 16777216.0));
+    return sign_bit | (a + 0xfffu + (a >> 13 & 1u) - 0x38000000u) >> 13;
+}
+
+/* Truncates and saturates; NaN gives 0. `bits` to 32. */
+uint float_to_int(float x, uint bits, bool is_signed)
+{
+    if (is_nan(x))
+        return 0u;
+    float limit = power_of_two(int(bits) - (is_signed ? 1 : 0));
+    uint most = bits == 32u ? 0xffffffffu : (1u << bits) - 1u;
+    if (is_signed)
+        return x >= limit ? most >> 1 : x < -limit ? ~(most >> 1) : uint(int(x));
+    return x >= limit ? most : x > 0.0 ? uint(x) : 0u;
+}
+
+bool type_is_signed(uint type)
+{
+    return type == TYPE_INT32 || type == TYPE_INT16 || type == TYPE_INT8 || type == TYPE_INT64 || type == TYPE_INT4;
+}
+
+/* Of integer types to 32 bits. */
+uint type_bits(uint type)
+{
+    if (type == TYPE_UINT8 || type == TYPE_INT8)
+        return 8u;
+    if (type == TYPE_UINT16 || type == TYPE_INT16)
+        return 16u;
+    return type >= TYPE_UINT4 ? 4u : 32u;
+}
+
+#ifdef HAVE_INT64
+uint64_t as_uint64(uvec2 x)
+{
+    return packUint2x32(x);
+}
+
+uvec2 from_uint64(uint64_t x)
+{
+    return unpackUint2x32(x);
+}
+
+uint64_t float_to_int64(float x, bool is_signed)
+{
+    if (is_nan(x))
+        return 0ul;
+    if (is_signed)
+        return x >= 9223372036854775808.0   ? 0x7ffffffffffffffful
+               : x < -9223372036854775808.0 ? 0x8000000000000000ul
+                                            : uint64_t(int64_t(x));
+    return x >= 18446744073709551616.0 ? ~0ul : x > 0.0 ? uint64_t(x) : 0ul;
+}
+#endif
+
+#ifdef HAVE_FLOAT64
+bool is_nan(double x)
+{
+    uvec2 bits = unpackDouble2x32(x);
+    uint high = bits.y & 0x7fffffffu;
+    return high > 0x7ff00000u || (high == 0x7ff00000u && bits.x != 0u);
+}
+
+bool is_inf(double x)
+{
+    uvec2 bits = unpackDouble2x32(x);
+    return (bits.y & 0x7fffffffu) == 0x7ff00000u && bits.x == 0u;
+}
+
+uint double_to_int(double x, uint bits, bool is_signed)
+{
+    if (is_nan(x))
+        return 0u;
+    double limit = double(power_of_two(int(bits) - (is_signed ? 1 : 0)));
+    uint most = bits == 32u ? 0xffffffffu : (1u << bits) - 1u;
+    if (is_signed)
+        return x >= limit ? most >> 1 : x < -limit ? ~(most >> 1) : uint(int(x));
+    return x >= limit ? most : x > 0.0lf ? uint(x) : 0u;
+}
+
+uint64_t double_to_int64(double x, bool is_signed)
+{
+    if (is_nan(x))
+        return 0ul;
+    if (is_signed)
+        return x >= 9223372036854775808.0lf   ? 0x7ffffffffffffffful
+               : x < -9223372036854775808.0lf ? 0x8000000000000000ul
+                                              : uint64_t(int64_t(x));
+    return x >= 18446744073709551616.0lf ? ~0ul : x > 0.0lf ? uint64_t(x) : 0ul;
+}
+
+/* Rounded so that rounding again to fewer bits gives what rounding once would: odd when inexact. */
+float double_to_odd_float(double x)
+{
+    float near = float(x);
+    if (is_nan(x) || is_inf(near) || double(near) == x)
+        return near;
+    uint bits = floatBitsToUint(near);
+    if (abs(double(near)) > abs(x))
+        bits--;
+    return uintBitsToFloat(bits | 1u);
+}
+
+double fmod_of(double a, double b)
+{
+    uint64_t mask = 0x7ffffffffffffffful, unit = 0x10000000000000ul;
+    uint64_t ua = packUint2x32(unpackDouble2x32(a)) & mask, ub = packUint2x32(unpackDouble2x32(b)) & mask;
+    if (is_nan(a) || is_nan(b) || is_inf(a) || ub == 0ul)
+        return packDouble2x32(uvec2(0u, 0x7ff80000u));
+    if (ua < ub)
+        return a;
+    int ea = max(int(ua >> 52), 1), eb = max(int(ub >> 52), 1);
+    uint64_t ma = (ua & (unit - 1ul)) | (ua >= unit ? unit : 0ul), mb = (ub & (unit - 1ul)) | (ub >= unit ? unit : 0ul);
+    uint64_t rest = ma % mb;
+    for (int e = ea - eb, k; e > 0; e -= k) {
+        k = min(e, 8);
+        rest = (rest << k) % mb;
+    }
+    /* rest * 2^(eb - 1075), by hand: normalised, or subnormal where the exponent ends */
+    if (rest == 0ul)
+        return a < 0.0lf ? -0.0lf : 0.0lf;
+    while (rest < unit && eb > 1) {
+        rest <<= 1;
+        eb--;
+    }
+    uint64_t bits = rest >= unit ? uint64_t(eb) << 52 | (rest - unit) : rest;
+    double y = packDouble2x32(unpackUint2x32(bits));
+    return a < 0.0lf ? -y : y;
+}
+#endif
+
+float register_to_float(uvec2 x, uint type)
+{
+    switch (type) {
+    case TYPE_INT32:
+        return float(int(x.x));
+    case TYPE_UINT32:
+        return float(x.x);
+#ifdef HAVE_INT64
+    case TYPE_INT64:
+        return float(int64_t(as_uint64(x)));
+    case TYPE_UINT64:
+        return float(as_uint64(x));
+#endif
+#ifdef HAVE_FLOAT64
+    case TYPE_FLOAT64:
+        return float(packDouble2x32(x));
+#endif
+    default:
+        return uintBitsToFloat(x.x);
+    }
+}
+
+/* As an integer of `bits` bits, to 32. */
+uint register_to_int(uvec2 x, uint type, uint bits, bool is_signed)
+{
+    switch (type) {
+    case TYPE_FLOAT32:
+        return float_to_int(uintBitsToFloat(x.x), bits, is_signed);
+#ifdef HAVE_FLOAT64
+    case TYPE_FLOAT64:
+        return double_to_int(packDouble2x32(x), bits, is_signed);
+#endif
+    default:
+        return x.x;
+    }
+}
+
+#ifdef HAVE_INT64
+uvec2 register_to_int64(uvec2 x, uint type, bool is_signed)
+{
+    switch (type) {
+    case TYPE_FLOAT32:
+        return from_uint64(float_to_int64(uintBitsToFloat(x.x), is_signed));
+    case TYPE_INT32:
+        return uvec2(x.x, uint(int(x.x) >> 31));
+    case TYPE_UINT32:
+        return uvec2(x.x, 0u);
+#ifdef HAVE_FLOAT64
+    case TYPE_FLOAT64:
+        return from_uint64(double_to_int64(packDouble2x32(x), is_signed));
+#endif
+    default:
+        return x;
+    }
+}
+#endif
+
+#ifdef HAVE_FLOAT64
+uvec2 register_to_double(uvec2 x, uint type)
+{
+    switch (type) {
+    case TYPE_FLOAT32:
+        return unpackDouble2x32(double(uintBitsToFloat(x.x)));
+    case TYPE_INT32:
+        return unpackDouble2x32(double(int(x.x)));
+    case TYPE_UINT32:
+        return unpackDouble2x32(double(x.x));
+    case TYPE_INT64:
+        return unpackDouble2x32(double(int64_t(as_uint64(x))));
+    case TYPE_UINT64:
+        return unpackDouble2x32(double(as_uint64(x)));
+    default:
+        return x;
+    }
+}
+#endif
+
+/* From one compute type to another. */
+uvec2 convert(uvec2 x, uint from, uint to)
+{
+    if (from == to)
+        return x;
+    switch (to) {
+    case TYPE_FLOAT32:
+        return uvec2(floatBitsToUint(register_to_float(x, from)), 0u);
+#ifdef HAVE_INT64
+    case TYPE_INT64:
+    case TYPE_UINT64:
+        return register_to_int64(x, from, to == TYPE_INT64);
+#endif
+#ifdef HAVE_FLOAT64
+    case TYPE_FLOAT64:
+        return register_to_double(x, from);
+#endif
+    default:
+        return uvec2(register_to_int(x, from, 32u, to == TYPE_INT32), 0u);
+    }
+}
+
+/* The element in the compute type that holds it exactly. */
+uvec2 load(Place place, uint type, out uint compute_type)
+{
+    switch (type) {
+    case TYPE_FLOAT16:
+        compute_type = TYPE_FLOAT32;
+        return uvec2(floatBitsToUint(half_to_float(uint(Halves(place.address).v))), 0u);
+    case TYPE_UINT16:
+        compute_type = TYPE_UINT32;
+        return uvec2(uint(Halves(place.address).v), 0u);
+    case TYPE_UINT8:
+        compute_type = TYPE_UINT32;
+        return uvec2(uint(Bytes(place.address).v), 0u);
+    case TYPE_INT16:
+        compute_type = TYPE_INT32;
+        return uvec2(uint(bitfieldExtract(int(uint(Halves(place.address).v)), 0, 16)), 0u);
+    case TYPE_INT8:
+        compute_type = TYPE_INT32;
+        return uvec2(uint(bitfieldExtract(int(uint(Bytes(place.address).v)), 0, 8)), 0u);
+    case TYPE_UINT4:
+        compute_type = TYPE_UINT32;
+        return uvec2(load_nibble(place), 0u);
+    case TYPE_INT4:
+        compute_type = TYPE_INT32;
+        return uvec2(uint(bitfieldExtract(int(load_nibble(place)), 0, 4)), 0u);
+    case TYPE_FLOAT64:
+    case TYPE_INT64:
+    case TYPE_UINT64:
+        compute_type = type;
+        return Pairs(place.address).v;
+    default:
+        compute_type = type;
+        return uvec2(Words(place.address).v, 0u);
+    }
+}
+
+uint register_to_half(uvec2 x, uint type)
+{
+#ifdef HAVE_FLOAT64
+    if (type == TYPE_FLOAT64)
+        return float_to_half(double_to_odd_float(packDouble2x32(x)));
+#endif
+    return float_to_half(register_to_float(x, type));
+}
+
+void store(Place place, uint type, uvec2 x, uint from)
+{
+    uint narrow = register_to_int(x, from, type_bits(type), type_is_signed(type));
+    switch (type) {
+    case TYPE_FLOAT16:
+        Halves(place.address).v = uint16_t(register_to_half(x, from));
+        break;
+    case TYPE_UINT16:
+    case TYPE_INT16:
+        Halves(place.address).v = uint16_t(narrow);
+        break;
+    case TYPE_UINT8:
+    case TYPE_INT8:
+        Bytes(place.address).v = uint8_t(narrow);
+        break;
+    case TYPE_UINT4:
+    case TYPE_INT4:
+        store_nibble(place, narrow);
+        break;
+    case TYPE_FLOAT64:
+    case TYPE_INT64:
+    case TYPE_UINT64:
+        Pairs(place.address).v = convert(x, from, type);
+        break;
+    default:
+        Words(place.address).v = convert(x, from, type).x;
+    }
+}

@@ -1,0 +1,135 @@
+/* IDMLDebugDevice and messages: identity, the info queue's entries, names in them, muting. */
+#include "dml_test.h"
+
+static ID3D12Device *debug_d3d(ID3D12InfoQueue **out_queue)
+{
+    ID3D12Debug *debug = NULL;
+    ok_hr(D3D12GetDebugInterface(&IID_ID3D12Debug, (void **)&debug), S_OK);
+    need(debug);
+    ID3D12Debug_EnableDebugLayer(debug);
+    api_release(debug);
+    ID3D12Device *d3d = api_device();
+    ok_hr(ID3D12Device_QueryInterface(d3d, &IID_ID3D12InfoQueue, (void **)out_queue), S_OK);
+    need(*out_queue);
+    ID3D12InfoQueue_ClearStoredMessages(*out_queue);
+    return d3d;
+}
+
+/* The newest stored message, or NULL; free() it. */
+static D3D12_MESSAGE *newest(ID3D12InfoQueue *queue)
+{
+    UINT64 count = ID3D12InfoQueue_GetNumStoredMessages(queue);
+    SIZE_T bytes = 0;
+    if (!count)
+        return NULL;
+    ID3D12InfoQueue_GetMessage(queue, count - 1, NULL, &bytes);
+    D3D12_MESSAGE *message = malloc(bytes);
+    need(message);
+    ok_hr(ID3D12InfoQueue_GetMessage(queue, count - 1, message, &bytes), S_OK);
+    return message;
+}
+
+static void expect_message(ID3D12InfoQueue *queue, const char *name, const char *part)
+{
+    D3D12_MESSAGE *message = newest(queue);
+    ok(message, "no message with \"%s\"", part);
+    if (!message)
+        return;
+    ok(strstr(message->pDescription, part), "\"%s\" is not in \"%s\"", part, message->pDescription);
+    ok(!strncmp(message->pDescription, name, strlen(name)), "\"%s\" does not begin with \"%s\"", message->pDescription,
+       name);
+    ok(message->Category == D3D12_MESSAGE_CATEGORY_APPLICATION_DEFINED, "category %d", (int)message->Category);
+    ok(message->ID == D3D12_MESSAGE_ID_STRING_FROM_APPLICATION, "id %d", (int)message->ID);
+    ok(message->Severity == D3D12_MESSAGE_SEVERITY_ERROR, "severity %d", (int)message->Severity);
+    free(message);
+    ID3D12InfoQueue_ClearStoredMessages(queue);
+}
+
+static void test_identity(IDMLDevice1 *dml)
+{
+    IDMLDebugDevice *debug = NULL;
+    void *out;
+    ok_hr(IDMLDevice1_QueryInterface(dml, &IID_IDMLDebugDevice, (void **)&debug), S_OK);
+    need(debug);
+    ok_hr(IDMLDebugDevice_QueryInterface(debug, &IID_IUnknown, &out), S_OK);
+    ok(out == (void *)dml, "another IUnknown than the device's");
+    api_release(out);
+    ok_hr(IDMLDebugDevice_QueryInterface(debug, &IID_IDMLDevice1, &out), S_OK);
+    ok(out == (void *)dml, "another device");
+    api_release(out);
+    ok_hr(IDMLDebugDevice_QueryInterface(debug, &IID_IDMLDebugDevice, &out), S_OK);
+    ok(out == (void *)debug, "another debug device");
+    api_release(out);
+    api_release(debug);
+}
+
+static void test_messages(IDMLDevice1 *dml, ID3D12InfoQueue *queue)
+{
+    IDMLDebugDevice *debug = NULL;
+    ok_hr(IDMLDevice1_CompileOperator(dml, NULL, 0, &IID_IDMLCompiledOperator, NULL), E_INVALIDARG);
+    expect_message(queue, "<unnamed>: ", "op is NULL");
+    ok_hr(IDMLDevice1_SetName(dml, L"gr\u00fcn"), S_OK);
+    ok_hr(IDMLDevice1_CreateOperator(dml, NULL, &IID_IDMLOperator, NULL), E_INVALIDARG);
+    expect_message(queue, "gr\xc3\xbcn: ", "IDMLDevice::CreateOperator");
+    ok_hr(IDMLDevice1_QueryInterface(dml, &IID_IDMLDebugDevice, (void **)&debug), S_OK);
+    need(debug);
+    IDMLDebugDevice_SetMuteDebugOutput(debug, TRUE);
+    ok_hr(IDMLDevice1_CreateOperator(dml, NULL, &IID_IDMLOperator, NULL), E_INVALIDARG);
+    ok(!ID3D12InfoQueue_GetNumStoredMessages(queue), "a muted message was stored");
+    IDMLDebugDevice_SetMuteDebugOutput(debug, FALSE);
+    ok_hr(IDMLDevice1_CreateOperator(dml, NULL, &IID_IDMLOperator, NULL), E_INVALIDARG);
+    expect_message(queue, "gr\xc3\xbcn: ", "IDMLDevice::CreateOperator");
+    api_release(debug);
+}
+
+/* Without the flag a refused call says nothing to the info queue, but a removal always does. */
+static void test_without_flag(ID3D12Device *d3d, ID3D12InfoQueue *queue)
+{
+    IDMLDevice1 *dml = rig_dml_device(d3d, DML_CREATE_DEVICE_FLAG_NONE);
+    IDMLBindingTable *table = NULL;
+    ok_hr(IDMLDevice1_CreateOperator(dml, NULL, &IID_IDMLOperator, NULL), E_INVALIDARG);
+    ok(!ID3D12InfoQueue_GetNumStoredMessages(queue), "a message without the flag");
+    ok_hr(IDMLDevice1_CreateBindingTable(dml, NULL, &IID_IDMLBindingTable, (void **)&table), S_OK);
+    need(table);
+    ok_hr(IDMLBindingTable_SetName(table, L"the table"), S_OK);
+    IDMLBindingTable_BindInputs(table, 0, NULL);
+    ok_hr(IDMLDevice1_GetDeviceRemovedReason(dml), E_INVALIDARG);
+    expect_message(queue, "the table: ", "IDMLBindingTable::BindInputs");
+    IDMLBindingTable_BindOutputs(table, 0, NULL); /* the first cause is the only one */
+    ok(!ID3D12InfoQueue_GetNumStoredMessages(queue), "a second cause");
+    api_release(table);
+    api_release(dml);
+}
+
+/* The layer changes no sizes and no counts. */
+static void test_same_properties(ID3D12Device *d3d)
+{
+    DML_BINDING_PROPERTIES props[2];
+    for (int i = 0; i < 2; i++) {
+        IDMLDevice1 *dml = rig_dml_device(d3d, i ? DML_CREATE_DEVICE_FLAG_DEBUG : DML_CREATE_DEVICE_FLAG_NONE);
+        IDMLCompiledOperator *op = compile(dml, gemm_operator(dml, 8, 8, 8, DML_TENSOR_FLAG_OWNED_BY_DML), 0);
+        props[i] = properties(op);
+        api_release(op);
+        api_release(dml);
+    }
+    ok(props[0].RequiredDescriptorCount == props[1].RequiredDescriptorCount &&
+           props[0].TemporaryResourceSize == props[1].TemporaryResourceSize &&
+           props[0].PersistentResourceSize == props[1].PersistentResourceSize,
+       "they differ");
+}
+
+int main(void)
+{
+    ID3D12InfoQueue *queue = NULL;
+    api_begin();
+    ID3D12Device *d3d = debug_d3d(&queue);
+    IDMLDevice1 *dml = rig_dml_device(d3d, DML_CREATE_DEVICE_FLAG_DEBUG);
+    test_identity(dml);
+    test_messages(dml, queue);
+    ok(!api_release(dml), "the device has references left");
+    test_without_flag(d3d, queue);
+    test_same_properties(d3d);
+    api_release(queue);
+    api_release(d3d);
+    return api_end();
+}

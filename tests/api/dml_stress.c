@@ -1,0 +1,205 @@
+/* Long runs grow nothing; several threads on one device compute what one computes. */
+#include "dml_test.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+enum { ROUNDS = 1000, PER_LIST = 100, THREADS = 4, COMPILATIONS = 25 };
+
+static long resident_pages(void)
+{
+    long total = 0, resident = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    need(file);
+    need(fscanf(file, "%ld %ld", &total, &resident) == 2);
+    fclose(file);
+    return resident;
+}
+
+/* What a loop may add to the process: 2 MiB, where one byte for each of its 100,000 dispatches would stay unseen but a
+ * leaked object would not. */
+static void expect_no_growth(const char *what, long before)
+{
+    long grown = (resident_pages() - before) * sysconf(_SC_PAGESIZE);
+    ok(grown < 2 * 1024 * 1024, "%s: %ld bytes", what, grown);
+}
+
+struct work {
+    IDMLCompiledOperator *op;
+    struct prepared prepared;
+    ID3D12Resource *in, *out;
+    IDMLBindingTable *table;
+};
+
+static struct work work_create(struct rig *rig, DML_EXECUTION_FLAGS flags)
+{
+    struct work work = { .op = compile(rig->dml, add_operator(rig->dml, 8), flags) };
+    work.prepared = prepare(rig, work.op, 0, NULL);
+    work.in = buffer_f32(rig, 8, 0, 1);
+    work.out = buffer_f32(rig, 8, -1, 0);
+    work.table = table_at(rig, work.op, 0);
+    return work;
+}
+
+static void work_bind(struct work *work)
+{
+    bind_inputs(work->table, 2, (struct bound[]){ { work->in, 0, 32 }, { work->in, 0, 32 } });
+    bind_outputs(work->table, 1, &(struct bound){ work->out, 0, 32 });
+    bind_prepared(work->table, &work->prepared);
+}
+
+static void work_destroy(struct rig *rig, struct work *work)
+{
+    expect_f32(rig, work->out, 0, (const float[]){ 0, 2, 4, 6, 8, 10, 12, 14 }, 8);
+    ok_hr(dml_reason(rig), S_OK);
+    api_release(work->table);
+    api_release(work->in);
+    api_release(work->out);
+    prepared_release(&work->prepared);
+    api_release(work->op);
+}
+
+/* 100,000 dispatches are bound and recorded; lists are reset every 100. */
+static void test_recording(void)
+{
+    struct rig rig = rig_create(DML_CREATE_DEVICE_FLAG_NONE);
+    struct work work = work_create(&rig, DML_EXECUTION_FLAG_NONE);
+    long before = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < PER_LIST; i++) {
+            work_bind(&work);
+            record(&rig, work.op, work.table);
+        }
+        rig_run(&rig);
+        if (round == ROUNDS / 10)
+            before = resident_pages();
+    }
+    expect_no_growth("recording", before);
+    work_destroy(&rig, &work);
+    rig_destroy(&rig);
+}
+
+/* One closed list is executed 100,000 times with bindings of its own each time. */
+static void test_execution(void)
+{
+    struct rig rig = rig_create(DML_CREATE_DEVICE_FLAG_NONE);
+    struct work work = work_create(&rig, DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE);
+    long before = 0;
+    record(&rig, work.op, work.table);
+    ok_hr(ID3D12GraphicsCommandList_Close(rig.q.list), S_OK);
+    for (int i = 0; i < ROUNDS * PER_LIST; i++) {
+        work_bind(&work);
+        api_queue_execute(&rig.q);
+        if (i % PER_LIST == 0)
+            api_queue_wait(&rig.q);
+        if (i == ROUNDS * PER_LIST / 10)
+            before = resident_pages();
+    }
+    api_queue_wait(&rig.q);
+    expect_no_growth("execution", before);
+    ok_hr(ID3D12CommandAllocator_Reset(rig.q.allocator), S_OK);
+    ok_hr(ID3D12GraphicsCommandList_Reset(rig.q.list, rig.q.allocator, NULL), S_OK);
+    work_destroy(&rig, &work);
+    rig_destroy(&rig);
+}
+
+/* ---- threads: each has a queue, a heap and a recorder of its own; the two devices are shared ---- */
+
+struct worker {
+    struct rig rig;
+    float results[16];
+    pthread_t thread;
+};
+
+/* a * b with a owned b, compiled anew each time. */
+static void compute(struct rig *rig, float out[16])
+{
+    IDMLCompiledOperator *op = compile(rig->dml, gemm_operator(rig->dml, 4, 4, 4, DML_TENSOR_FLAG_OWNED_BY_DML), 0);
+    ID3D12Resource *a = buffer_f32(rig, 16, 0.5f, 0.25f), *b = buffer_f32(rig, 16, -3, 0.5f);
+    ID3D12Resource *result = buffer_f32(rig, 16, -1, 0);
+    struct prepared prepared = prepare(rig, op, 3, (struct bound[]){ { NULL, 0, 0 }, { b, 0, 64 }, { NULL, 0, 0 } });
+    IDMLBindingTable *table = table_at(rig, op, 0);
+    bind_inputs(table, 3, (struct bound[]){ { a, 0, 64 }, { NULL, 0, 0 }, { NULL, 0, 0 } });
+    bind_outputs(table, 1, &(struct bound){ result, 0, 64 });
+    bind_prepared(table, &prepared);
+    record(rig, op, table);
+    rig_run(rig);
+    api_read(&rig->q, result, 0, out, 64);
+    rig_set_heap(rig);
+    api_release(table);
+    api_release(a);
+    api_release(b);
+    api_release(result);
+    prepared_release(&prepared);
+    api_release(op);
+}
+
+static void *worker_run(void *context)
+{
+    struct worker *worker = context;
+    for (int i = 0; i < COMPILATIONS; i++) {
+        float again[16] = { 0 };
+        compute(&worker->rig, again);
+        ok(i == 0 || !memcmp(again, worker->results, sizeof(again)), "round %d differs", i);
+        memcpy(worker->results, again, sizeof(again));
+    }
+    return NULL;
+}
+
+static void test_threads(void)
+{
+    struct rig rig = rig_create(DML_CREATE_DEVICE_FLAG_NONE);
+    struct worker workers[THREADS];
+    float want[16] = { 0 };
+    compute(&rig, want);
+    for (int i = 0; i < THREADS; i++) {
+        workers[i].rig = rig;
+        workers[i].rig.q = api_queue_create(rig.d3d);
+        workers[i].rig.heap = rig_heap(rig.d3d, DML_TEST_DESCRIPTORS, true);
+        rig_set_heap(&workers[i].rig);
+        need(!pthread_create(&workers[i].thread, NULL, worker_run, &workers[i]));
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(workers[i].thread, NULL);
+        ok(api_is("null") || !memcmp(workers[i].results, want, sizeof(want)), "thread %d differs", i);
+        api_release(workers[i].rig.heap);
+        api_queue_destroy(&workers[i].rig.q);
+    }
+    ok_hr(dml_reason(&rig), S_OK);
+    rig_destroy(&rig);
+}
+
+/* Devices come and go while others work. */
+static void *device_loop(void *context)
+{
+    ID3D12Device *d3d = context;
+    for (int i = 0; i < 100; i++) {
+        IDMLDevice1 *dml = rig_dml_device(d3d, 0);
+        IDMLOperator *op = identity_operator(dml, 4);
+        ok_hr(IDMLDevice1_SetName(dml, L"one of many"), S_OK);
+        api_release(dml);
+        api_release(op); /* the operator keeps its device */
+    }
+    return NULL;
+}
+
+static void test_devices(void)
+{
+    ID3D12Device *d3d = api_device();
+    pthread_t threads[THREADS];
+    for (int i = 0; i < THREADS; i++)
+        need(!pthread_create(&threads[i], NULL, device_loop, d3d));
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    api_release(d3d);
+}
+
+int main(void)
+{
+    api_begin();
+    test_devices();
+    test_threads();
+    test_recording();
+    test_execution();
+    return api_end();
+}

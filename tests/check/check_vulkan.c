@@ -1,0 +1,348 @@
+/* Element-wise programs and moves on a SPIR-V adapter against the reference kernels: random ones from the generators of
+ * the kernel tests, every operation at least once. The program is made from a graph as libdirectml makes it and
+ * runs through a Direct3D 12 command list. */
+#include "api/api_test.h"
+#include "check.h"
+
+#include "dml/dispatch_spirv.h"
+#include "kernels/number.h"
+
+#include <math.h>
+
+#define SLOT_ALIGN 256
+#define CASES_MAX  20000
+
+struct bench {
+    ID3D12Device *d3d;
+    AnydmlDevice *anydml;
+    struct api_queue q;
+    ID3D12DescriptorHeap *heap;
+    struct dml_device dml; /* only what programs look at is set */
+    ID3D12Resource *buffer;
+    uint64_t room;
+    uint32_t ran, unsupported, failed;
+    bool seen[KERN_MAP_CODE_COUNT]; /* operations that ran */
+};
+
+/* ---- the dispatch that runs one program ---- */
+
+struct dispatch {
+    struct adapter_dispatch base;
+    const struct dml_spirv *program;
+    uint32_t input_count;
+};
+
+static void dispatch_ref(struct adapter_dispatch *base)
+{
+    (void)base; /* it outlives the list */
+}
+
+static HRESULT dispatch_check(struct adapter_dispatch *base, const struct adapter_binding *bindings, uint32_t count,
+                              char *message)
+{
+    (void)base;
+    (void)bindings;
+    (void)count;
+    (void)message;
+    return S_OK;
+}
+
+static HRESULT dispatch_encode(struct adapter_dispatch *base, const struct adapter_binding *bindings, uint32_t count,
+                               struct adapter_encoder *encoder)
+{
+    const struct dispatch *dispatch = container_of(base, struct dispatch, base);
+    struct dml_spirv_buffers buffers = { bindings, bindings + dispatch->input_count, { 0 }, { 0 } };
+    (void)count;
+    return dml_spirv_encode(dispatch->program, &buffers, encoder);
+}
+
+static const struct adapter_dispatch_ops dispatch_ops = {
+    .ref = dispatch_ref,
+    .unref = dispatch_ref,
+    .check = dispatch_check,
+    .encode = dispatch_encode,
+};
+
+/* ---- one case ---- */
+
+static uint32_t tensor_count(const struct kern_op *op)
+{
+    return op->input_count + op->output_count;
+}
+
+/* The op on values that are the test's buffers; every tensor is a slot of its own. */
+static HRESULT make_program(struct bench *bench, const struct kern_op *op, const struct check_set *set,
+                            struct dml_spirv **out, char *error)
+{
+    struct graph_operand operands[KERN_TENSORS_MAX];
+    struct graph_options options;
+    struct graph graph;
+    graph_options_init(&options, false, 1);
+    graph_init(&graph, op->input_count, op->output_count, 0);
+    for (uint32_t t = 0; t < tensor_count(op); t++) {
+        bool input = t < op->input_count;
+        int64_t start = set->buffers[t].data - set->buffers[t].block;
+        uint32_t bits = kern_type_bits(op->tensors[t].type);
+        operands[t].value = graph_value_add(&graph, input ? GRAPH_INPUT : GRAPH_OUTPUT, input ? t : t - op->input_count,
+                                            set->buffers[t].size);
+        operands[t].view = op->tensors[t];
+        operands[t].view.offset = start * 8 / bits;
+    }
+    struct graph_op *node = graph_op_add(&graph, op->kind, operands, op->input_count, operands + op->input_count,
+                                         op->output_count);
+    HRESULT hr = node ? S_OK : E_OUTOFMEMORY;
+    if (node) {
+        node->k.u = op->u;
+        node->origin = "case";
+        hr = dml_spirv_create(&bench->dml, &graph, &options, out, error);
+    }
+    graph_finish(&graph);
+    return hr;
+}
+
+static void need_room(struct bench *bench, uint64_t bytes)
+{
+    if (bench->room >= bytes)
+        return;
+    if (bench->buffer)
+        api_release(bench->buffer);
+    bench->room = bytes * 2;
+    bench->buffer = api_buffer(bench->d3d, D3D12_HEAP_TYPE_DEFAULT, bench->room);
+}
+
+/* Where element 0 lies must keep its alignment on the device: whole blocks start at multiples of 64 plus a little. */
+static uint64_t skew(const struct check_buffer *buffer)
+{
+    return (uintptr_t)buffer->block % 64;
+}
+
+static void copy_back(struct bench *bench, const struct kern_op *op, struct check_set *set, const uint64_t *at)
+{
+    for (uint32_t t = op->input_count; t < tensor_count(op); t++)
+        api_read(&bench->q, bench->buffer, at[t], set->buffers[t].block, set->buffers[t].size);
+}
+
+static void run_program(struct bench *bench, const struct kern_op *op, struct check_set *set,
+                        const struct dml_spirv *program)
+{
+    struct dispatch dispatch = { { &dispatch_ops }, program, op->input_count };
+    struct anydml_buffer slots[KERN_TENSORS_MAX];
+    struct anydml_resource_info info;
+    uint64_t at[KERN_TENSORS_MAX], bytes = 0;
+    BOOL in_force;
+    for (uint32_t t = 0; t < tensor_count(op); t++) {
+        at[t] = bytes + skew(&set->buffers[t]);
+        bytes = base_align_up(at[t] + set->buffers[t].size + 4, SLOT_ALIGN);
+    }
+    need_room(bench, bytes);
+    need(bench->anydml->lpVtbl->GetResourceInfo(bench->anydml, bench->buffer, &info));
+    for (uint32_t t = 0; t < tensor_count(op); t++) {
+        api_write(&bench->q, bench->buffer, at[t], set->buffers[t].block, set->buffers[t].size);
+        slots[t] = (struct anydml_buffer){ info.resource_id, at[t], set->buffers[t].size };
+    }
+    ID3D12GraphicsCommandList_SetDescriptorHeaps(bench->q.list, 1, &bench->heap);
+    need(bench->anydml->lpVtbl->WriteDescriptors(bench->anydml,
+                                                 ID3D12DescriptorHeap_GetCPUDescriptorHandleForHeapStart(bench->heap),
+                                                 tensor_count(op), slots));
+    ok_hr(bench->anydml->lpVtbl->RecordDispatch(
+              bench->anydml, (ID3D12CommandList *)bench->q.list, &dispatch.base,
+              ID3D12DescriptorHeap_GetGPUDescriptorHandleForHeapStart(bench->heap), tensor_count(op), &in_force),
+          S_OK);
+    api_queue_run(&bench->q);
+    copy_back(bench, op, set, at);
+}
+
+/* ---- what may differ ---- */
+
+/* Devices may take subnormal numbers for zeros: data has none, and results that are one count as zero. Data beyond
+ * `most`, from which intermediate results overflow that the reference computes in double, is cut. */
+static void tame(const struct kern_view *view, const struct check_buffer *buffer, double most)
+{
+    uint32_t index[KERN_RANK_MAX] = { 0 };
+    double least = view->type == DML_TENSOR_DATA_TYPE_FLOAT32 ? 0x1p-126 : 0x1p-1022;
+    if (view->type != DML_TENSOR_DATA_TYPE_FLOAT32 && view->type != DML_TENSOR_DATA_TYPE_FLOAT64)
+        return;
+    do {
+        double value = kern_read_double(view->type, buffer->data, kern_offset(view, index));
+        if (fabs(value) < least)
+            kern_write_double(view->type, buffer->data, kern_offset(view, index), 0);
+        else if (fabs(value) > most && !isinf(value))
+            kern_write_double(view->type, buffer->data, kern_offset(view, index), copysign(most, value));
+    } while (kern_advance(view->rank, view->sizes, index));
+}
+
+/* Units in the last place: exact where the reference rounds once and the device must. */
+static double tolerance(const struct kern_op *op)
+{
+    double most = 0;
+    for (uint32_t i = 0; op->kind == KERN_MAP && i < op->u.map.inst_count; i++) {
+        const struct kern_map_inst *inst = &op->u.map.inst[i];
+        if (kern_type_class(inst->type) != KERN_CLASS_FLOAT)
+            continue;
+        /* the error of the exponent or square that it is computed from counts many times */
+        bool steep = inst->code == KERN_MAP_POW || inst->code == KERN_MAP_GELU;
+        most = BASE_MAX(most, steep ? 100 : inst->code < KERN_MAP_DIV ? 1 : 12);
+    }
+    return most;
+}
+
+/* Devices need not fuse a multiplication with an addition, and errors of squares grow: where results nearly cancel or
+ * vanish, errors are measured against the greatest one, over tame data. */
+static bool cancels(const struct kern_op *op)
+{
+    for (uint32_t i = 0; op->kind == KERN_MAP && i < op->u.map.inst_count; i++)
+        switch (op->u.map.inst[i].code) {
+        case KERN_MAP_MULADD:
+        case KERN_MAP_FMA:
+        case KERN_MAP_HARD_SIGMOID:
+        case KERN_MAP_HARD_SWISH:
+        case KERN_MAP_GELU:
+            return true;
+        default:
+            break;
+        }
+    return false;
+}
+
+static void explain(const struct kern_op *op, const struct check_error *error)
+{
+    static const char *const names[] = {
+#define MAPOP(name, arity, types, formula) #name,
+#include "kernels/mapops.def"
+#undef MAPOP
+    };
+    fprintf(stderr, "failed: got %.9g, want %.9g, %.1f units apart; %s", error->got, error->want, error->worst,
+            op->kind == KERN_MAP ? "map" : "move");
+    for (uint32_t i = 0; op->kind == KERN_MAP && i < op->u.map.inst_count && i < 8; i++)
+        fprintf(stderr, " %s:%u->%u", names[op->u.map.inst[i].code], op->u.map.inst[i].type, op->u.map.inst[i].to_type);
+    fprintf(stderr, ", tensors");
+    for (uint32_t t = 0; t < tensor_count(op); t++)
+        fprintf(stderr, " %u", op->tensors[t].type);
+    fputc('\n', stderr);
+}
+
+static void run_reference(const struct kern_op *op, const struct check_set *set)
+{
+    void *data[KERN_TENSORS_MAX];
+    struct kern_op portable = *op;
+    void *state = NULL;
+    uint32_t count;
+    const struct kern_row *rows = kern_rows(&count), *row = NULL;
+    for (uint32_t i = 0; i < count; i++)
+        if (rows[i].kind == op->kind && rows[i].accepts(&portable))
+            row = &rows[i]; /* the reference is the last */
+    need(row);
+    for (uint32_t t = 0; t < tensor_count(op); t++)
+        data[t] = set->buffers[t].data;
+    struct kern_work work;
+    row->plan(&portable, state, 1, &work);
+    void *scratch = calloc(1, work.scratch_bytes + work.worker_scratch_bytes + 64);
+    need(scratch);
+    struct kern_call call = { &portable, data, NULL, scratch, (char *)scratch + work.scratch_bytes };
+    row->run(&call, 0, work.units);
+    free(scratch);
+}
+
+static void compare(struct bench *bench, const struct kern_op *op, struct check_set *got, struct check_set *want)
+{
+    struct check_error error;
+    for (uint32_t t = op->input_count; t < tensor_count(op); t++) {
+        const struct kern_view *view = &op->tensors[t];
+        if (op->kind == KERN_MAP) {
+            tame(view, &got->buffers[t], INFINITY);
+            tame(view, &want->buffers[t], INFINITY);
+        }
+        bool same = check_compare(view, &got->buffers[t], &want->buffers[t], tolerance(op), cancels(op), &error);
+        if (!same)
+            explain(op, &error);
+        bool guarded = check_buffer_guarded(&got->buffers[t], view);
+        if (!guarded)
+            fprintf(stderr, "failed: wrote beside output %u, type %u\n", t - op->input_count, view->type);
+        bench->failed += !same || !guarded;
+    }
+}
+
+static void run_case(struct bench *bench, const struct check_case *c, struct check_rng *rng)
+{
+    struct check_set device, host;
+    struct check_rng again = *rng;
+    struct dml_spirv *program = NULL;
+    char error[DML_ERROR_BYTES] = "";
+    need(check_set_create(&device, c, rng));
+    need(check_set_create(&host, c, &again));
+    for (uint32_t t = 0; t < c->op.input_count && c->op.kind == KERN_MAP; t++) {
+        tame(&c->op.tensors[t], &device.buffers[t], 1e18);
+        tame(&c->op.tensors[t], &host.buffers[t], 1e18);
+    }
+    HRESULT hr = make_program(bench, &c->op, &device, &program, error);
+    if (hr == DXGI_ERROR_UNSUPPORTED) {
+        bench->unsupported++;
+    } else {
+        ok(hr == S_OK, "0x%08x %s", (unsigned)hr, error);
+        need(program);
+        run_program(bench, &c->op, &device, program);
+        run_reference(&c->op, &host);
+        compare(bench, &c->op, &device, &host);
+        bench->ran++;
+        for (uint32_t i = 0; c->op.kind == KERN_MAP && i < c->op.u.map.inst_count; i++)
+            bench->seen[c->op.u.map.inst[i].code] = true;
+    }
+    dml_spirv_destroy(&bench->dml, program);
+    check_set_destroy(&device);
+    check_set_destroy(&host);
+}
+
+/* ---- cases ---- */
+
+static bool saw_all(const struct bench *bench)
+{
+    for (uint32_t i = 0; i < KERN_MAP_CODE_COUNT; i++)
+        if (!bench->seen[i])
+            return false;
+    return true;
+}
+
+/* At least `count` cases, and until every operation had its turn. */
+static void run_random(struct bench *bench, check_gen_fn *gen, enum kern_kind kind, uint32_t count, uint64_t seed)
+{
+    struct check_rng rng = { seed };
+    for (uint32_t i = 0; i < count || (kind == KERN_MAP && !saw_all(bench) && i < CASES_MAX); i++) {
+        struct check_case c = { 0 };
+        gen(&rng, &c);
+        for (uint32_t t = 0; t < c.op.input_count && cancels(&c.op); t++)
+            c.data[t] = CHECK_DATA_NORMAL;
+        if (c.op.kind == kind)
+            run_case(bench, &c, &rng);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    struct bench bench = { 0 };
+    uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
+    uint32_t cases = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 0) : 600;
+    setenv("ANYDML_TEST_ADAPTER", "vulkan", 0);
+    api_begin();
+    bench.d3d = api_device();
+    need(ID3D12Device_QueryInterface(bench.d3d, &IID_AnydmlDevice, (void **)&bench.anydml) == S_OK);
+    bench.dml.d3d12 = bench.anydml;
+    bench.dml.adapter = bench.anydml->lpVtbl->GetAdapterInfo(bench.anydml);
+    bench.q = api_queue_create(bench.d3d);
+    D3D12_DESCRIPTOR_HEAP_DESC desc = { D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV, KERN_TENSORS_MAX,
+                                        D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE, 0 };
+    ok_hr(ID3D12Device_CreateDescriptorHeap(bench.d3d, &desc, &IID_ID3D12DescriptorHeap, (void **)&bench.heap), S_OK);
+    need(bench.heap);
+    run_random(&bench, check_gen_map, KERN_MAP, cases, seed);
+    ok(saw_all(&bench), "not every operation ran");
+    run_random(&bench, check_gen_move, KERN_MOVE, cases / 4, seed + 1);
+    printf("%s: %u cases ran, %u unsupported, %u outputs failed\n", bench.dml.adapter->name, bench.ran,
+           bench.unsupported, bench.failed);
+    ok(bench.ran && !bench.failed, "seed %llu", (unsigned long long)seed);
+    if (bench.buffer)
+        api_release(bench.buffer);
+    api_release(bench.heap);
+    api_queue_destroy(&bench.q);
+    bench.anydml->lpVtbl->Release(bench.anydml);
+    api_release(bench.d3d);
+    return api_end();
+}
