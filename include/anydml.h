@@ -42,8 +42,9 @@ struct anydml_operator_info {
  * for devices of another library. Thread-safe. */
 HRESULT STDMETHODCALLTYPE AnydmlEnumOperators(IDMLDevice *device, UINT index, struct anydml_operator_info *info);
 
-/* libdirectml, libd3d12 and libdxcore each export `uint32_t AnydmlLiveObjects(void)`: how many COM objects of that library
- * live in this process. It is no prototype here because the three have one name: tests look it up with dlsym. */
+/* libdirectml, libd3d12 and libdxcore each export `uint32_t AnydmlLiveObjects(void)`: how many COM objects of that
+ * library live in this process. It is no prototype here because the three have one name: tests look it up with dlsym.
+ */
 
 #ifdef __cplusplus
 }

@@ -71,11 +71,11 @@ struct adapter_dispatch_ops {
     void (*unref)(struct adapter_dispatch *dispatch);
     /* At submission, on the caller's thread: are these bindings complete and sound? A failure removes the device;
      * `message` (512 bytes) says why. */
-    HRESULT (*check)
+    HRESULT(*check)
     (struct adapter_dispatch *dispatch, const struct adapter_binding *bindings, uint32_t count, char *message);
     /* On the queue's thread. HOST adapters call run, SPIRV adapters encode. A failure removes the device. */
     HRESULT (*run)(struct adapter_dispatch *dispatch, const struct adapter_binding *bindings, uint32_t count);
-    HRESULT (*encode)
+    HRESULT(*encode)
     (struct adapter_dispatch *dispatch, const struct adapter_binding *bindings, uint32_t count,
      struct adapter_encoder *encoder);
 };
@@ -133,7 +133,7 @@ struct adapter_ops {
     void (*memory_budget)(struct adapter_device *device, uint64_t *out_budget, uint64_t *out_usage);
 
     /* heap.c: zeroed memory; E_OUTOFMEMORY beyond the machine's real limits */
-    HRESULT (*memory_create)
+    HRESULT(*memory_create)
     (struct adapter_device *device, enum adapter_memory_kind kind, uint64_t size, struct adapter_memory **out);
     void (*memory_destroy)(struct adapter_device *device, struct adapter_memory *memory);
 
@@ -148,7 +148,7 @@ struct adapter_ops {
     void (*queries_destroy)(struct adapter_device *device, struct adapter_queries *queries);
 
     /* dispatch.c: SPIRV adapters only, else NULL */
-    HRESULT (*pipeline_create)
+    HRESULT(*pipeline_create)
     (struct adapter_device *device, const uint32_t *spirv, size_t spirv_bytes, const uint32_t *specialization,
      uint32_t specialization_count, struct adapter_pipeline **out);
     void (*pipeline_destroy)(struct adapter_device *device, struct adapter_pipeline *pipeline);

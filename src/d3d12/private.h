@@ -48,18 +48,18 @@ struct AnydmlDeviceVtbl {
     BOOL (*GetResourceInfo)(AnydmlDevice *self, ID3D12Resource *resource, struct anydml_resource_info *out);
 
     /* Finds the range [handle, handle + count) in a living CBV_SRV_UAV heap of this device. */
-    BOOL (*FindCpuDescriptors)
+    BOOL(*FindCpuDescriptors)
     (AnydmlDevice *self, D3D12_CPU_DESCRIPTOR_HANDLE handle, UINT count, struct anydml_descriptors *out);
-    BOOL (*FindGpuDescriptors)
+    BOOL(*FindGpuDescriptors)
     (AnydmlDevice *self, D3D12_GPU_DESCRIPTOR_HANDLE handle, UINT count, struct anydml_descriptors *out);
     /* Writes slots; the handle was found before but may have died since: then FALSE. */
-    BOOL (*WriteDescriptors)
+    BOOL(*WriteDescriptors)
     (AnydmlDevice *self, D3D12_CPU_DESCRIPTOR_HANDLE handle, UINT count, const struct anydml_buffer *buffers);
 
     /* Appends a dispatch that reads `count` slots at `handle` when the list is submitted. Takes its own reference.
      * Fails when the list is not open, of the wrong type, or another device's; resets the list's pipeline state and
      * compute root signature. *out_heap_in_force FALSE: the handle's heap was not set by SetDescriptorHeaps. */
-    HRESULT (*RecordDispatch)
+    HRESULT(*RecordDispatch)
     (AnydmlDevice *self, ID3D12CommandList *list, struct adapter_dispatch *dispatch, D3D12_GPU_DESCRIPTOR_HANDLE handle,
      UINT count, BOOL *out_heap_in_force);
     /* Makes Close return E_INVALIDARG. Ignored when `list` is no list of this device. */
@@ -70,10 +70,10 @@ struct AnydmlDeviceVtbl {
     void (*Message)(AnydmlDevice *self, D3D12_MESSAGE_SEVERITY severity, const char *text);
 
     /* SPIRV adapters: device memory and pipelines for compiled operators. */
-    HRESULT (*CreateMemory)
+    HRESULT(*CreateMemory)
     (AnydmlDevice *self, enum adapter_memory_kind kind, uint64_t size, struct adapter_memory **out);
     void (*DestroyMemory)(AnydmlDevice *self, struct adapter_memory *memory);
-    HRESULT (*CreatePipeline)
+    HRESULT(*CreatePipeline)
     (AnydmlDevice *self, const uint32_t *spirv, size_t spirv_bytes, const uint32_t *specialization,
      uint32_t specialization_count, struct adapter_pipeline **out);
     void (*DestroyPipeline)(AnydmlDevice *self, struct adapter_pipeline *pipeline);

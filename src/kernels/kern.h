@@ -69,10 +69,10 @@ union kern_scalar {
 };
 
 struct kern_map_inst {
-    uint8_t code;    /* enum kern_map_code */
-    uint8_t type;    /* compute type of the operands (DML_TENSOR_DATA_TYPE); CONVERT: of the source */
-    uint8_t to_type; /* type of the result: = type, but for CONVERT; comparisons give `type` 0 or 1 */
-    uint8_t src[3];  /* registers */
+    uint8_t code;             /* enum kern_map_code */
+    uint8_t type;             /* compute type of the operands (DML_TENSOR_DATA_TYPE); CONVERT: of the source */
+    uint8_t to_type;          /* type of the result: = type, but for CONVERT; comparisons give `type` 0 or 1 */
+    uint8_t src[3];           /* registers */
     union kern_scalar imm[2]; /* constants of the formula (p, q), in `type` */
 };
 
@@ -83,7 +83,8 @@ struct kern_map {
     struct kern_map_inst inst[KERN_MAP_INST_MAX];
 };
 
-/* ---- the other kinds; tensors in the order given ------------------------------------------------------------------ */
+/* ---- the other kinds; tensors in the order given ------------------------------------------------------------------
+ */
 
 /* in: X; out: Y with the same rank, size 1 at reduced axes. ARGMIN/ARGMAX: Y holds UINT32, INT32, UINT64 or INT64
  * indices counted row-major over the reduced axes. */
@@ -93,8 +94,8 @@ struct kern_reduce {
     bool last;     /* argmin/argmax: of equal values take the last instead of the first */
 };
 
-/* Y[b..., m, n] = alpha * sum_k A[b..., m, k] * B[b..., k, n] + beta * C[b..., m, n]. All views have the same rank, batch
- * dimensions broadcast by stride 0; transposition is expressed by A's and B's strides. in: A, B, [C]; out: Y. */
+/* Y[b..., m, n] = alpha * sum_k A[b..., m, k] * B[b..., k, n] + beta * C[b..., m, n]. All views have the same rank,
+ * batch dimensions broadcast by stride 0; transposition is expressed by A's and B's strides. in: A, B, [C]; out: Y. */
 struct kern_gemm {
     float alpha, beta;
     bool has_c;
@@ -179,7 +180,8 @@ struct kern_gather {
     uint32_t index_rank;
 };
 
-/* in: Q [B, H, M, D], K [B, H, N, D], V [B, H, N, Dv], [mask, additive, broadcast over B, H, M, N]; out: Y [B, H, M, Dv]. */
+/* in: Q [B, H, M, D], K [B, H, N, D], V [B, H, N, Dv], [mask, additive, broadcast over B, H, M, N]; out: Y [B, H, M,
+ * Dv]. */
 struct kern_attention {
     float scale;
     bool has_mask;
@@ -188,7 +190,7 @@ struct kern_attention {
 struct kern_op {
     enum kern_kind kind;
     uint32_t input_count, output_count;
-    uint32_t flags; /* enum kern_flag */
+    uint32_t flags;                             /* enum kern_flag */
     struct kern_view tensors[KERN_TENSORS_MAX]; /* inputs, then outputs */
     union {
         struct kern_map map;
@@ -236,19 +238,19 @@ struct kern_call {
 struct kern_row {
     const char *name; /* <family>_<types>_<isa> */
     enum kern_kind kind;
-    uint32_t cpu; /* required enum base_cpu_flag bits */
+    uint32_t cpu;     /* required enum base_cpu_flag bits */
     uint32_t max_ulp; /* against the reference in tests/check, in the output's type */
     bool (*accepts)(const struct kern_op *op);
     void (*plan)(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out);
     void (*run)(const struct kern_call *call, uint64_t begin, uint64_t end);
-    /* Optional, rows of vendor libraries: prepared state; returns false when the library refuses the op (the next row is
-     * then tried). The state is immutable afterwards and may be used by several threads. */
+    /* Optional, rows of vendor libraries: prepared state; returns false when the library refuses the op (the next row
+     * is then tried). The state is immutable afterwards and may be used by several threads. */
     bool (*create)(const struct kern_op *op, uint32_t threads, void **out_state);
     void (*destroy)(void *state);
-    /* Optional: input `*out_input` is wanted in a private layout of *out_bytes bytes, made once by pack() when the data is
-     * constant or owned. The data pointer of that input then addresses the packed bytes (256-byte aligned) at run(), and
-     * op->packed_input holds its index + 1 (0 = nothing is packed: the row must then work on the plain layout). create()
-     * sees the op with packed_input already set when packing is possible. */
+    /* Optional: input `*out_input` is wanted in a private layout of *out_bytes bytes, made once by pack() when the data
+     * is constant or owned. The data pointer of that input then addresses the packed bytes (256-byte aligned) at run(),
+     * and op->packed_input holds its index + 1 (0 = nothing is packed: the row must then work on the plain layout).
+     * create() sees the op with packed_input already set when packing is possible. */
     bool (*pack_plan)(const struct kern_op *op, const void *state, uint32_t *out_input, uint64_t *out_bytes);
     void (*pack)(const struct kern_op *op, const void *state, const void *source, void *packed);
 };

@@ -88,8 +88,8 @@ static HRESULT make_program(struct bench *bench, const struct kern_op *op, const
         operands[t].view = op->tensors[t];
         operands[t].view.offset = start * 8 / bits;
     }
-    struct graph_op *node = graph_op_add(&graph, op->kind, operands, op->input_count, operands + op->input_count,
-                                         op->output_count);
+    struct graph_op *node =
+        graph_op_add(&graph, op->kind, operands, op->input_count, operands + op->input_count, op->output_count);
     HRESULT hr = node ? S_OK : E_OUTOFMEMORY;
     if (node) {
         node->k.u = op->u;
@@ -141,12 +141,11 @@ static void run_program(struct bench *bench, const struct kern_op *op, struct ch
         slots[t] = (struct anydml_buffer){ info.resource_id, at[t], set->buffers[t].size };
     }
     ID3D12GraphicsCommandList_SetDescriptorHeaps(bench->q.list, 1, &bench->heap);
-    need(bench->anydml->lpVtbl->WriteDescriptors(bench->anydml,
-                                                 ID3D12DescriptorHeap_GetCPUDescriptorHandleForHeapStart(bench->heap),
-                                                 tensor_count(op), slots));
-    ok_hr(bench->anydml->lpVtbl->RecordDispatch(
-              bench->anydml, (ID3D12CommandList *)bench->q.list, &dispatch.base,
-              ID3D12DescriptorHeap_GetGPUDescriptorHandleForHeapStart(bench->heap), tensor_count(op), &in_force),
+    need(bench->anydml->lpVtbl->WriteDescriptors(
+        bench->anydml, ID3D12DescriptorHeap_GetCPUDescriptorHandleForHeapStart(bench->heap), tensor_count(op), slots));
+    ok_hr(bench->anydml->lpVtbl->RecordDispatch(bench->anydml, (ID3D12CommandList *)bench->q.list, &dispatch.base,
+                                                ID3D12DescriptorHeap_GetGPUDescriptorHandleForHeapStart(bench->heap),
+                                                tensor_count(op), &in_force),
           S_OK);
     api_queue_run(&bench->q);
     copy_back(bench, op, set, at);
