@@ -295,8 +295,8 @@ HRESULT d3d_list_record_dispatch(struct d3d_command_list *list, struct adapter_d
         heap = d3d_descriptors_find(device, handle, count, true, &index);
         pthread_mutex_unlock(&device->tables_lock);
         *out_heap_in_force = heap && heap == list->heap;
-        if (!*out_heap_in_force)
-            return E_INVALIDARG;
+        if (!heap)
+            return E_INVALIDARG; /* a heap that is merely not in force is reported and resolved all the same */
     }
     if (!base_array_reserve((void **)&recording->dispatches, recording->dispatch_count, &recording->dispatch_capacity,
                             sizeof(*recording->dispatches)))

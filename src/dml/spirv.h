@@ -28,10 +28,13 @@ struct dml_spirv_step {
     struct dml_spirv_base bases[DML_SPIRV_BASES_MAX];
 };
 
-/* What spirv_params.c finds out about a step. */
+/* What spirv_params.c finds out about a step: steps of one shape share a pipeline. The constants are map.comp's; moves
+ * have none. */
+#define DML_SPIRV_CONSTANTS 6
 struct dml_spirv_shape {
     enum dml_spirv_shader shader;
-    uint32_t registers; /* specialisation constant; 0 = the shader takes none */
+    uint32_t constant_count;
+    uint32_t constants[DML_SPIRV_CONSTANTS];
 };
 
 /* Words of a step's parameter block. */

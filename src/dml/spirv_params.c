@@ -10,6 +10,8 @@ enum {
     GROUP_SIZE = 256,
     GROUPS_MAX = 4096, /* invocations then take several elements each */
     REGISTERS_MAX = KERN_TENSORS_MAX + KERN_MAP_INST_MAX,
+    KNOWN_MAX = 4, /* instructions that map.comp takes as specialisation constants */
+    NOT_KNOWN = 255,
 };
 
 /* The shaders count elements in 32 bits, in strides of all invocations. */
@@ -235,6 +237,20 @@ static enum dml_spirv_shader shader_of(const struct kern_op *op)
     return shader;
 }
 
+/* Short programs get a pipeline of their own, which devices keep; others share one that interprets. */
+static void shape_program(const struct kern_op *op, const uint32_t *words, uint32_t registers,
+                          struct dml_spirv_shape *out)
+{
+    const uint32_t *first = words + HEADER_WORDS + (op->input_count + op->output_count) * TENSOR_WORDS;
+    uint32_t count = inst_count(op);
+    out->shader = shader_of(op);
+    out->constant_count = DML_SPIRV_CONSTANTS;
+    out->constants[0] = registers;
+    out->constants[1] = count <= KNOWN_MAX ? count : NOT_KNOWN;
+    for (uint32_t i = 0; i < count && count <= KNOWN_MAX; i++)
+        out->constants[2 + i] = first[i * INST_WORDS];
+}
+
 /* NULL, or what the shaders cannot do. */
 static const char *obstacle(const struct kern_op *op)
 {
@@ -270,11 +286,12 @@ HRESULT dml_spirv_params_write(const struct graph_step *step, uint32_t *words, s
     words[4] = inst_count(op);
     memcpy(words + 8, result->sizes, result->rank * sizeof(*words));
     out->groups = BASE_MIN((elements + GROUP_SIZE - 1) / GROUP_SIZE, GROUPS_MAX);
-    *out_shape = (struct dml_spirv_shape){ DML_SPIRV_move, 0 };
+    memset(out_shape, 0, sizeof(*out_shape));
+    out_shape->shader = DML_SPIRV_move;
     if (op->kind == KERN_MAP) {
         allocate(op, &registers);
         write_program(op, &registers, words);
-        *out_shape = (struct dml_spirv_shape){ shader_of(op), round_registers(registers.count) };
+        shape_program(op, words, round_registers(registers.count), out_shape);
     }
     return S_OK;
 }

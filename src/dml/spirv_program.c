@@ -21,7 +21,7 @@ static const struct {
 #undef SHADER
 };
 
-/* Pipelines of one program: few, since they differ in shader and register count only. */
+/* The pipelines of one program. */
 struct pipeline {
     struct dml_spirv_shape shape;
     struct adapter_pipeline *handle;
@@ -46,19 +46,17 @@ struct dml_spirv {
 
 /* ---- making ---- */
 
-static HRESULT find_pipeline(struct dml_device *device, struct dml_spirv *program, struct dml_spirv_shape shape,
+static HRESULT find_pipeline(struct dml_device *device, struct dml_spirv *program, const struct dml_spirv_shape *shape,
                              struct adapter_pipeline **out)
 {
-    for (uint32_t i = 0; i < program->pipeline_count; i++) {
-        const struct pipeline *pipeline = &program->pipelines[i];
-        if (pipeline->shape.shader == shape.shader && pipeline->shape.registers == shape.registers)
-            return *out = pipeline->handle, S_OK;
-    }
+    for (uint32_t i = 0; i < program->pipeline_count; i++)
+        if (!memcmp(&program->pipelines[i].shape, shape, sizeof(*shape)))
+            return *out = program->pipelines[i].handle, S_OK;
     HRESULT hr =
-        device->d3d12->lpVtbl->CreatePipeline(device->d3d12, shaders[shape.shader].words, shaders[shape.shader].bytes,
-                                              &shape.registers, shape.registers ? 1 : 0, out);
+        device->d3d12->lpVtbl->CreatePipeline(device->d3d12, shaders[shape->shader].words, shaders[shape->shader].bytes,
+                                              shape->constants, shape->constant_count, out);
     if (SUCCEEDED(hr))
-        program->pipelines[program->pipeline_count++] = (struct pipeline){ shape, *out };
+        program->pipelines[program->pipeline_count++] = (struct pipeline){ *shape, *out };
     return hr;
 }
 
@@ -70,7 +68,7 @@ static HRESULT make_step(struct dml_device *device, struct dml_spirv *program, c
     HRESULT hr = dml_spirv_params_write(step, words, out, &shape, error);
     if (FAILED(hr))
         return hr;
-    hr = find_pipeline(device, program, shape, &out->pipeline);
+    hr = find_pipeline(device, program, &shape, &out->pipeline);
     if (hr == DXGI_ERROR_UNSUPPORTED)
         snprintf(error, DML_ERROR_BYTES, "%s: the adapter \"%s\" has no 64-bit arithmetic for it", step->origin,
                  device->adapter->name);

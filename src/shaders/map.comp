@@ -1,9 +1,16 @@
-/* KERN_MAP: interprets an element-wise program. Variants: HAVE_INT64 adds 64-bit integer registers, HAVE_FLOAT64 (with
- * it) double ones; the first specialisation constant is the number of registers. */
+/* KERN_MAP: runs an element-wise program. Variants: HAVE_INT64 adds 64-bit integer registers, HAVE_FLOAT64 (with it)
+ * double ones. Specialisation constants: the number of registers; then, of programs of at most KNOWN_MAX instructions,
+ * their number and each one's first word, so that nothing is interpreted when the pipeline runs; longer ones are. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #if defined(HAVE_INT64)
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
+#endif
+#extension GL_EXT_spirv_intrinsics : require
+/* NaN, infinities and -0 mean what they mean: without this, compilers turn a < 0 ? 0 : a into a maximum. */
+spirv_execution_mode(extensions = ["SPV_KHR_float_controls"], capabilities = [4466], 4461, 32);
+#ifdef HAVE_FLOAT64
+spirv_execution_mode(extensions = ["SPV_KHR_float_controls"], capabilities = [4466], 4461, 64);
 #endif
 #define BLOCK_WORDS 784 /* 16 + 16 tensors of 24 + 64 instructions of 6 */
 #include "shaders/params.glsl"
@@ -12,6 +19,12 @@
 #include "shaders/number.glsl"
 
 layout(constant_id = 0) const uint REGISTERS = 80;
+layout(constant_id = 1) const uint KNOWN = 255; /* 255: the program is interpreted */
+layout(constant_id = 2) const uint KNOWN_0 = 0;
+layout(constant_id = 3) const uint KNOWN_1 = 0;
+layout(constant_id = 4) const uint KNOWN_2 = 0;
+layout(constant_id = 5) const uint KNOWN_3 = 0;
+#define KNOWN_MAX 4
 
 #define REAL float
 #define TRANSCENDENTAL
@@ -82,9 +95,9 @@ uvec2 eval(uint code, uint type, uvec2 a, uvec2 b, uvec2 c, uvec2 p, uvec2 q)
     }
 }
 
-void run_instruction(uint at)
+void run_instruction(uint head, uint at)
 {
-    uint head = block[at], sources = block[at + 1];
+    uint sources = block[at + 1];
     uint code = head & 255u, type = head >> 8 & 255u, to_type = head >> 16 & 255u;
     uvec2 a = registers[sources & 255u];
     if (code == KERN_MAP_CONVERT) {
@@ -106,8 +119,19 @@ void run_element(uint number)
         registers[block[at + 3]] = convert(x, compute_type, block[at + 2]);
     }
     uint first = tensor_at(inputs + outputs);
-    for (uint i = 0; i < block[4]; i++)
-        run_instruction(first + i * INST_WORDS);
+    if (KNOWN <= KNOWN_MAX) {
+        if (KNOWN > 0)
+            run_instruction(KNOWN_0, first);
+        if (KNOWN > 1)
+            run_instruction(KNOWN_1, first + INST_WORDS);
+        if (KNOWN > 2)
+            run_instruction(KNOWN_2, first + 2 * INST_WORDS);
+        if (KNOWN > 3)
+            run_instruction(KNOWN_3, first + 3 * INST_WORDS);
+    } else {
+        for (uint i = 0; i < block[4]; i++)
+            run_instruction(block[first + i * INST_WORDS], first + i * INST_WORDS);
+    }
     for (uint t = inputs; t < inputs + outputs; t++) {
         uint at = tensor_at(t);
         store(locate(t, index), block[at], registers[block[at + 3]], block[at + 2]);

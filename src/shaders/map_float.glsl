@@ -71,7 +71,7 @@ REAL eval_basic(uint code, REAL a, REAL b, REAL c, REAL p, REAL q)
     case KERN_MAP_SIGN:
         return is_nan(a) ? p - p : sign(a);
     case KERN_MAP_SQRT:
-        return a < 0 ? ((a - a) / (a - a)) : sqrt(a);
+        return a < 0 ? nan_like(a) : sqrt(a);
     case KERN_MAP_RECIP:
         return 1 / a;
     case KERN_MAP_CEIL:

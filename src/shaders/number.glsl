@@ -23,6 +23,11 @@ uint float_to_half(float x)
     return sign_bit | (a + 0xfffu + (a >> 13 & 1u) - 0x38000000u) >> 13;
 }
 
+float nan_like(float x)
+{
+    return NAN;
+}
+
 /* Truncates and saturates; NaN gives 0. `bits` to 32. */
 uint float_to_int(float x, uint bits, bool is_signed)
 {
@@ -81,6 +86,11 @@ bool is_nan(double x)
     return high > 0x7ff00000u || (high == 0x7ff00000u && bits.x != 0u);
 }
 
+double nan_like(double x)
+{
+    return packDouble2x32(uvec2(0u, 0x7ff80000u));
+}
+
 bool is_inf(double x)
 {
     uvec2 bits = unpackDouble2x32(x);
@@ -126,7 +136,7 @@ double fmod_of(double a, double b)
     uint64_t mask = 0x7ffffffffffffffful, unit = 0x10000000000000ul;
     uint64_t ua = packUint2x32(unpackDouble2x32(a)) & mask, ub = packUint2x32(unpackDouble2x32(b)) & mask;
     if (is_nan(a) || is_nan(b) || is_inf(a) || ub == 0ul)
-        return packDouble2x32(uvec2(0u, 0x7ff80000u));
+        return nan_like(a);
     if (ua < ub)
         return a;
     int ea = max(int(ua >> 52), 1), eb = max(int(ub >> 52), 1);

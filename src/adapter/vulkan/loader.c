@@ -122,8 +122,12 @@ static void add_physical(VkPhysicalDevice handle)
     VkPhysicalDeviceMaintenance3Properties limits = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES,
     };
+    VkPhysicalDeviceFloatControlsProperties floats = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES,
+        .pNext = &limits,
+    };
     VkPhysicalDeviceProperties2 properties = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
-                                               .pNext = &limits };
+                                               .pNext = &floats };
     VkPhysicalDeviceMemoryProperties2 memory = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2 };
     *physical = (struct vulkan_physical){ .handle = handle };
     vk.vkGetPhysicalDeviceProperties2(handle, &properties);
@@ -132,6 +136,9 @@ static void add_physical(VkPhysicalDevice handle)
     physical->memory = memory.memoryProperties;
     physical->allocation_bytes_max = limits.maxMemoryAllocationSize;
     const char *lack = missing(physical);
+    if (!lack && !floats.shaderSignedZeroInfNanPreserveFloat32)
+        lack = "shaderSignedZeroInfNanPreserveFloat32";
+    physical->float64 &= floats.shaderSignedZeroInfNanPreserveFloat64 != 0;
     if (lack) {
         base_log(BASE_LOG_INFO, "vulkan: \"%s\" is left out: it has no %s", physical->properties.deviceName, lack);
         return;
