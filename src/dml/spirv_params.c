@@ -12,6 +12,7 @@ enum {
     REGISTERS_MAX = KERN_TENSORS_MAX + KERN_MAP_INST_MAX,
     KNOWN_MAX = 4, /* instructions that map.comp takes as specialisation constants */
     NOT_KNOWN = 255,
+    KNOWN_ELEMENTS = 16384, /* work from which a pipeline of its own pays: making one takes a driver 10 to 500 ms */
 };
 
 /* The shaders count elements in 32 bits, in strides of all invocations. */
@@ -237,17 +238,18 @@ static enum dml_spirv_shader shader_of(const struct kern_op *op)
     return shader;
 }
 
-/* Short programs get a pipeline of their own, which devices keep; others share one that interprets. */
+/* Short programs over much data get a pipeline of their own, which devices keep; others share one that interprets. */
 static void shape_program(const struct kern_op *op, const uint32_t *words, uint32_t registers,
                           struct dml_spirv_shape *out)
 {
     const uint32_t *first = words + HEADER_WORDS + (op->input_count + op->output_count) * TENSOR_WORDS;
     uint32_t count = inst_count(op);
+    bool known = count <= KNOWN_MAX && words[0] >= KNOWN_ELEMENTS;
     out->shader = shader_of(op);
     out->constant_count = DML_SPIRV_CONSTANTS;
     out->constants[0] = registers;
-    out->constants[1] = count <= KNOWN_MAX ? count : NOT_KNOWN;
-    for (uint32_t i = 0; i < count && count <= KNOWN_MAX; i++)
+    out->constants[1] = known ? count : NOT_KNOWN;
+    for (uint32_t i = 0; i < count && known; i++)
         out->constants[2 + i] = first[i * INST_WORDS];
 }
 

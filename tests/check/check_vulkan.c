@@ -315,6 +315,32 @@ static void run_random(struct bench *bench, check_gen_fn *gen, enum kern_kind ki
     }
 }
 
+/* Enough elements for a pipeline made for the program, and for invocations that take several. */
+static void run_large(struct bench *bench, uint64_t seed)
+{
+    static const struct kern_map_inst programs[][2] = {
+        { { KERN_MAP_ADD, 1, 1, { 0, 1 } }, { KERN_MAP_RELU, 1, 1, { 2 } } },
+        { { KERN_MAP_EXP, 1, 1, { 0 } }, { KERN_MAP_MAX, 1, 1, { 1, 2 } } },
+        { { KERN_MAP_CONVERT, 1, 6, { 0 } }, { KERN_MAP_BIT_NOT, 6, 6, { 2 } } },
+    };
+    struct check_rng rng = { seed };
+    for (uint32_t i = 0; i < ARRAY_SIZE(programs); i++) {
+        struct check_case c = { .op = { .kind = KERN_MAP, .input_count = 2, .output_count = 1 } };
+        struct kern_map *map = &c.op.u.map;
+        const uint32_t sizes[] = { i == 0 ? 1100000 : 20001 };
+        map->inst_count = ARRAY_SIZE(programs[i]);
+        memcpy(map->inst, programs[i], sizeof(programs[i]));
+        map->store[0] = 3;
+        for (uint32_t t = 0; t < 3; t++) {
+            kern_view_set_packed(&c.op.tensors[t], t < 2 ? DML_TENSOR_DATA_TYPE_FLOAT32 : map->inst[1].to_type, 1,
+                                 sizes);
+            map->load_type[t] = DML_TENSOR_DATA_TYPE_FLOAT32;
+            c.data[t] = CHECK_DATA_SPECIAL;
+        }
+        run_case(bench, &c, &rng);
+    }
+}
+
 int main(int argc, char **argv)
 {
     struct bench bench = { 0 };
@@ -334,6 +360,7 @@ int main(int argc, char **argv)
     run_random(&bench, check_gen_map, KERN_MAP, cases, seed);
     ok(saw_all(&bench), "not every operation ran");
     run_random(&bench, check_gen_move, KERN_MOVE, cases / 4, seed + 1);
+    run_large(&bench, seed + 2);
     printf("%s: %u cases ran, %u unsupported, %u outputs failed\n", bench.dml.adapter->name, bench.ran,
            bench.unsupported, bench.failed);
     ok(bench.ran && !bench.failed, "seed %llu", (unsigned long long)seed);
