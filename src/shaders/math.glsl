@@ -240,8 +240,8 @@ float sinh_of(float x)
         return x;
     if (a > 80.0) {
         float e = exp_of(0.5 * a);
-        precise float half_e = 0.5 * e; /* e * e may be too great */
-        y = half_e * e;
+        precise float half_e = 0.5 * e, product = half_e * e; /* e * e may be too great */
+        y = product;
     } else {
         float t = expm1_of(a);
         y = 0.5 * (t + t / (t + 1.0));
@@ -254,8 +254,8 @@ float cosh_of(float x)
     float e = exp_of(0.5 * abs(x));
     if (is_nan(x))
         return x;
-    precise float half_e = 0.5 * e; /* e * e may be too great */
-    return abs(x) > 40.0 ? half_e * e : half_e * e + 0.5 / (e * e);
+    precise float half_e = 0.5 * e, y = half_e * e; /* e * e may be too great */
+    return abs(x) > 40.0 ? y : y + 0.5 / (e * e);
 }
 
 float tanh_of(float x)

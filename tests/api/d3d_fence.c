@@ -176,7 +176,8 @@ static void test_many(ID3D12Device *device)
         api_release(many[i]);
     api_queue_destroy(&q);
     close(event);
-    ok(open_files() == files, "%d descriptors leaked", open_files() - files);
+    ok(open_files() <= files, /* a driver may close one of its own meanwhile */
+       "%d descriptors leaked", open_files() - files);
 }
 
 int main(void)
