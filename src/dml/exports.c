@@ -98,7 +98,8 @@ EXPORT HRESULT AnydmlEnumOperators(IDMLDevice *iface, UINT index, struct anydml_
     const struct schema_op *op = schema_op_at(index);
     uint64_t types = tensor_types(op, DML_HIGHEST_LEVEL);
     const struct dml_device *device = (const struct dml_device *)iface;
-    bool runs = device->adapter->kind == ADAPTER_HOST ? graph_lower_known(op->type) : graph_lower_element_wise(op->type);
+    bool runs =
+        device->adapter->kind == ADAPTER_HOST ? graph_lower_known(op->type) : graph_lower_element_wise(op->type);
     *info = (struct anydml_operator_info){ op->type, op->name, op->level, types, runs ? types : 0 };
     return S_OK;
 }
