@@ -230,13 +230,13 @@ static void test_object(void)
 int main(void)
 {
     api_begin();
-    test_object();
-    test_identity();
-    test_table_independent();
-    test_late_binding();
-    test_copied_descriptors();
-    test_released_operator();
+    rig_part(test_object());
+    rig_part(test_identity());
+    rig_part(test_table_independent());
+    rig_part(test_late_binding());
+    rig_part(test_copied_descriptors());
+    rig_part(test_released_operator());
     for (int i = 0; i < REFUSE_COUNT; i++)
-        test_refusal((enum refusal)i);
-    return api_end();
+        rig_part(test_refusal((enum refusal)i));
+    return rig_end();
 }

@@ -83,17 +83,22 @@ static void test_flags(DML_EXECUTION_FLAGS flags)
     rig_destroy(&rig);
 }
 
+static void test_with_device(void (*test)(IDMLDevice1 *))
+{
+    ID3D12Device *d3d = api_device();
+    IDMLDevice1 *dml = rig_dml_device(d3d, 0);
+    test(dml);
+    api_release(dml);
+    api_release(d3d);
+}
+
 int main(void)
 {
     api_begin();
-    ID3D12Device *d3d = api_device();
-    IDMLDevice1 *dml = rig_dml_device(d3d, 0);
-    test_object(dml);
-    test_properties(dml);
-    test_arguments(dml);
-    api_release(dml);
-    api_release(d3d);
+    rig_part(test_with_device(test_object));
+    rig_part(test_with_device(test_properties));
+    rig_part(test_with_device(test_arguments));
     for (UINT flags = 0; flags < 8; flags++)
-        test_flags((DML_EXECUTION_FLAGS)flags);
-    return api_end();
+        rig_part(test_flags((DML_EXECUTION_FLAGS)flags));
+    return rig_end();
 }

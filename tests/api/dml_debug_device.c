@@ -118,18 +118,34 @@ static void test_same_properties(ID3D12Device *d3d)
        "they differ");
 }
 
-int main(void)
+static void with_queue(void (*test)(ID3D12Device *, ID3D12InfoQueue *))
 {
     ID3D12InfoQueue *queue = NULL;
-    api_begin();
     ID3D12Device *d3d = debug_d3d(&queue);
+    test(d3d, queue);
+    api_release(queue);
+    api_release(d3d);
+}
+
+static void test_with_flag(ID3D12Device *d3d, ID3D12InfoQueue *queue)
+{
     IDMLDevice1 *dml = rig_dml_device(d3d, DML_CREATE_DEVICE_FLAG_DEBUG);
     test_identity(dml);
     test_messages(dml, queue);
     ok(!api_release(dml), "the device has references left");
-    test_without_flag(d3d, queue);
+}
+
+static void test_properties(ID3D12Device *d3d, ID3D12InfoQueue *queue)
+{
+    (void)queue;
     test_same_properties(d3d);
-    api_release(queue);
-    api_release(d3d);
-    return api_end();
+}
+
+int main(void)
+{
+    api_begin();
+    rig_part(with_queue(test_with_flag));
+    rig_part(with_queue(test_without_flag));
+    rig_part(with_queue(test_properties));
+    return rig_end();
 }

@@ -397,18 +397,23 @@ static void test_reinterpreting_edge(void)
     rig_destroy(&rig);
 }
 
-int main(void)
+static void test_all_refused(void)
 {
-    api_begin();
     ID3D12Device *d3d = api_device();
     IDMLDevice1 *dml = rig_dml_device(d3d, 0), *other = rig_dml_device(d3d, 0);
     test_refused(dml, other);
     api_release(dml);
     api_release(other);
     api_release(d3d);
-    test_numbers();
-    test_owned();
-    test_constant();
-    test_reinterpreting_edge();
-    return api_end();
+}
+
+int main(void)
+{
+    api_begin();
+    rig_part(test_all_refused());
+    rig_part(test_numbers());
+    rig_part(test_owned());
+    rig_part(test_constant());
+    rig_part(test_reinterpreting_edge());
+    return rig_end();
 }

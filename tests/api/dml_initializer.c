@@ -211,11 +211,11 @@ static void test_wrong(enum wrong wrong)
 int main(void)
 {
     api_begin();
-    test_arguments();
-    test_owned();
-    test_reset();
-    test_several();
+    rig_part(test_arguments());
+    rig_part(test_owned());
+    rig_part(test_reset());
+    rig_part(test_several());
     for (int i = 0; i < WRONG_NUMBER; i++)
-        test_wrong((enum wrong)i);
-    return api_end();
+        rig_part(test_wrong((enum wrong)i));
+    return rig_end();
 }

@@ -145,10 +145,10 @@ static void test_fault(enum fault fault)
 int main(void)
 {
     api_begin();
-    test_removed(CAUSE_BINDING);
-    test_removed(CAUSE_PARENT);
+    rig_part(test_removed(CAUSE_BINDING));
+    rig_part(test_removed(CAUSE_PARENT));
     /* The null adapter executes nothing, so it sees no fault of an execution. */
     for (int i = 0; i < FAULTS && !api_is("null"); i++)
-        test_fault((enum fault)i);
-    return api_end();
+        rig_part(test_fault((enum fault)i));
+    return rig_end();
 }

@@ -23,11 +23,12 @@ static const bool exact_memory = false;
 static const bool exact_memory = true;
 #endif
 
-/* What a loop may add to the process: 2 MiB, far less than one leaked object for each of its 100,000 dispatches. */
+/* What a loop may add to the process: 2 MiB (a GPU's driver 4, for its own caches), far less than one leaked object for
+ * each of its 100,000 dispatches. */
 static void expect_no_growth(const char *what, long before)
 {
     long grown = (resident_pages() - before) * sysconf(_SC_PAGESIZE);
-    ok(!exact_memory || grown < 2 * 1024 * 1024, "%s: %ld bytes", what, grown);
+    ok(!exact_memory || grown < (api_is("vulkan") ? 4 : 2) * 1024 * 1024, "%s: %ld bytes", what, grown);
 }
 
 struct work {
@@ -203,9 +204,9 @@ static void test_devices(void)
 int main(void)
 {
     api_begin();
-    test_devices();
-    test_threads();
-    test_recording();
-    test_execution();
-    return api_end();
+    rig_part(test_devices());
+    rig_part(test_threads());
+    rig_part(test_recording());
+    rig_part(test_execution());
+    return rig_end();
 }
