@@ -23,11 +23,6 @@ const struct onnx_row *onnx_row_find(const char *domain, const char *op)
     return NULL;
 }
 
-bool onnx_row_known(const char *domain, const char *op)
-{
-    return onnx_row_find(domain, op) != NULL;
-}
-
 static bool add_inputs(struct onnx_builder *b, const struct onnx_shape *shapes)
 {
     for (uint32_t i = 0; i < b->model->input_count; i++) {

@@ -129,6 +129,5 @@ void onnx_program_destroy(struct onnx_program *program);
 uint32_t onnx_type_bytes(int32_t type);   /* 0 = not supported */
 const char *onnx_type_name(int32_t type); /* "float32" */
 DML_TENSOR_DATA_TYPE onnx_type_dml(int32_t type);
-bool onnx_row_known(const char *domain, const char *op);
 
 #endif
