@@ -1,8 +1,11 @@
 /* Kinds, parameters and element-wise programs as text. */
 #include "graph/pass.h"
 
-static const char *const kind_names[] = { "map",     "reduce", "gemm", "conv", "pool",     "softmax", "norm",
-                                          "lp_norm", "lrn",    "move", "pad",  "resample", "gather",  "attention" };
+static const char *const kind_names[] = {
+#define KIND(NAME, name) #name,
+#include "kernels/kinds.def"
+#undef KIND
+};
 
 static void print_array(struct graph_text *text, const char *name, const uint32_t *values, uint32_t count)
 {

@@ -28,20 +28,9 @@ struct kern_view {
 };
 
 enum kern_kind {
-    KERN_MAP,       /* element-wise program over broadcast inputs */
-    KERN_REDUCE,    /* along axes; also argmin/argmax */
-    KERN_GEMM,      /* batched matrix product */
-    KERN_CONV,      /* convolution, forward or transposed, grouped, 1 to 3 spatial dimensions */
-    KERN_POOL,      /* average, Lp, max (with indices) over windows */
-    KERN_SOFTMAX,   /* softmax, log-softmax, hardmax over axes */
-    KERN_NORM,      /* mean-variance normalisation over axes with scale and bias */
-    KERN_LP_NORM,   /* x / max(|x|_p, eps) along one axis */
-    KERN_LRN,       /* local response normalisation */
-    KERN_MOVE,      /* bit copy between two views of equal sizes and element width */
-    KERN_PAD,       /* padding: constant, edge, reflection, symmetric, wrap */
-    KERN_RESAMPLE,  /* nearest or linear resampling */
-    KERN_GATHER,    /* pick slices along one axis */
-    KERN_ATTENTION, /* fused scaled dot-product attention */
+#define KIND(NAME, name) KERN_##NAME,
+#include "kernels/kinds.def"
+#undef KIND
     KERN_KIND_COUNT
 };
 

@@ -12,13 +12,9 @@
 #include <time.h>
 
 static check_gen_fn *const generators[KERN_KIND_COUNT] = {
-    [KERN_MAP] = check_gen_map,       [KERN_REDUCE] = check_gen_reduce,
-    [KERN_GEMM] = check_gen_gemm,     [KERN_CONV] = check_gen_conv,
-    [KERN_POOL] = check_gen_pool,     [KERN_SOFTMAX] = check_gen_softmax,
-    [KERN_NORM] = check_gen_norm,     [KERN_LP_NORM] = check_gen_lp_norm,
-    [KERN_LRN] = check_gen_lrn,       [KERN_MOVE] = check_gen_move,
-    [KERN_PAD] = check_gen_pad,       [KERN_RESAMPLE] = check_gen_resample,
-    [KERN_GATHER] = check_gen_gather, [KERN_ATTENTION] = check_gen_attention,
+#define KIND(NAME, name) check_gen_##name,
+#include "kernels/kinds.def"
+#undef KIND
 };
 
 struct options {

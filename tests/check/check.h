@@ -35,9 +35,9 @@ struct check_case {
 
 /* One generator per kind: a random legal op. Views are random layouts of random sizes. */
 typedef void check_gen_fn(struct check_rng *rng, struct check_case *out);
-check_gen_fn check_gen_map, check_gen_reduce, check_gen_softmax, check_gen_norm, check_gen_lp_norm, check_gen_lrn;
-check_gen_fn check_gen_move, check_gen_pad;
-check_gen_fn check_gen_gemm, check_gen_conv, check_gen_pool, check_gen_resample, check_gen_gather, check_gen_attention;
+#define KIND(NAME, name) check_gen_fn check_gen_##name;
+#include "kernels/kinds.def"
+#undef KIND
 
 /* ---- helpers of the generators (check_view.c)
  * -------------------------------------------------------------------------- */
