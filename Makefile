@@ -2,7 +2,7 @@
 BUILD := build
 SETUP := meson setup
 
-.PHONY: demo check check-asan check-tsan build install packages format clean
+.PHONY: demo check check-asan check-tsan fuzz build install packages format clean
 
 packages:
 	scripts/install-packages
@@ -29,6 +29,11 @@ check-tsan: packages
 	ninja -C build-tsan
 	scripts/run-tests build-tsan
 
+# Minutes of processor time: make fuzz MINUTES=30
+MINUTES := 30
+fuzz: packages
+	scripts/fuzz $(MINUTES)
+
 install: build
 	meson install -C $(BUILD)
 
@@ -36,4 +41,4 @@ format:
 	git ls-files '*.c' '*.h' '*.cpp' | grep -v '\.def$$' | xargs clang-format -i
 
 clean:
-	rm -rf build build-asan build-tsan out
+	rm -rf build build-aarch64 build-asan build-fuzz build-tsan out

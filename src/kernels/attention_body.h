@@ -88,6 +88,7 @@ static void attention_load_row(const struct attention *a, uint32_t tensor, const
 static void attention_turn(const float *rows, uint32_t depth, float *kt)
 {
     uint32_t d = 0;
+#if defined(__x86_64__)
     for (; d + 4 <= depth; d += 4) {
         __m128 r0 = _mm_loadu_ps(rows + d), r1 = _mm_loadu_ps(rows + depth + d);
         __m128 r2 = _mm_loadu_ps(rows + 2 * depth + d), r3 = _mm_loadu_ps(rows + 3 * depth + d);
@@ -97,6 +98,7 @@ static void attention_turn(const float *rows, uint32_t depth, float *kt)
         _mm_storeu_ps(kt + (d + 2) * ATTENTION_KEYS, r2);
         _mm_storeu_ps(kt + (d + 3) * ATTENTION_KEYS, r3);
     }
+#endif
     for (; d < depth; d++) {
         for (uint32_t n = 0; n < 4; n++)
             kt[d * ATTENTION_KEYS + n] = rows[n * depth + d];

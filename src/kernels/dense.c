@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 static double round_clamped(double value, double low, double high)
@@ -96,6 +98,29 @@ static bool halves_fast(void)
 {
     return base_cpu_flags() & BASE_CPU_AVX2;
 }
+#elif defined(__aarch64__)
+static void halves_to_floats(const uint16_t *in, uint32_t count, float *out)
+{
+    uint32_t i = 0;
+    for (; i + 4 <= count; i += 4)
+        vst1q_f32(out + i, vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(in + i))));
+    for (; i < count; i++)
+        out[i] = base_half_to_float(in[i]);
+}
+
+static void floats_to_halves(const float *in, uint32_t count, uint16_t *out)
+{
+    uint32_t i = 0;
+    for (; i + 4 <= count; i += 4)
+        vst1_u16(out + i, vreinterpret_u16_f16(vcvt_f16_f32(vld1q_f32(in + i))));
+    for (; i < count; i++)
+        out[i] = base_float_to_half(in[i]);
+}
+
+static bool halves_fast(void)
+{
+    return base_cpu_flags() & BASE_CPU_NEON;
+}
 #else
 static bool halves_fast(void)
 {
@@ -180,6 +205,9 @@ static const struct kern_map_isa *map_isa(void)
         return &kern_map_isa_avx512;
     if (base_cpu_flags() & BASE_CPU_AVX2)
         return &kern_map_isa_avx2;
+#elif defined(__aarch64__)
+    if (base_cpu_flags() & BASE_CPU_NEON)
+        return &kern_map_isa_neon;
 #endif
     return &kern_map_isa_portable;
 }

@@ -1,11 +1,15 @@
 /* Vectors of FLOAT32 as wide as the instruction set that the including file is compiled for. Bodies written with these
- * are included by x86/dense_avx2.c and x86/dense_avx512.c. */
+ * are included by x86/dense_avx2.c, x86/dense_avx512.c and arm/dense_neon.c. */
 #ifndef KERNELS_DENSE_VEC_H
 #define KERNELS_DENSE_VEC_H
 
 #include "kernels/dense.h"
 
+#if defined(__aarch64__)
+#include <arm_neon.h>
+#else
 #include <immintrin.h>
+#endif
 
 #if defined(__AVX512F__)
 #define VEC 16
@@ -82,6 +86,86 @@ DENSE_INLINE vec vec_scale(vec a, vec n)
 DENSE_INLINE vec vec_zero_below(vec value, vec x, float limit)
 {
     return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, vec_set(limit), _CMP_NLT_UQ), value);
+}
+
+#elif defined(__aarch64__)
+#define VEC 4
+typedef float32x4_t vec;
+
+DENSE_INLINE vec vec_load(const float *from)
+{
+    return vld1q_f32(from);
+}
+
+/* The first `count` elements, of `rest` after them; reads nothing beyond. */
+DENSE_INLINE vec vec_load_part(const float *from, uint32_t count, vec rest)
+{
+    for (uint32_t i = 0; i < VEC && i < count; i++)
+        rest[i] = from[i];
+    return rest;
+}
+
+DENSE_INLINE vec vec_load_half(const uint16_t *from)
+{
+    return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(from)));
+}
+
+DENSE_INLINE void vec_store(float *to, vec value)
+{
+    vst1q_f32(to, value);
+}
+
+DENSE_INLINE void vec_store_half(uint16_t *to, vec value)
+{
+    vst1_u16(to, vreinterpret_u16_f16(vcvt_f16_f32(value)));
+}
+
+DENSE_INLINE vec vec_set(float value)
+{
+    return vdupq_n_f32(value);
+}
+
+/* NaN in `a` gives b. */
+DENSE_INLINE vec vec_max(vec a, vec b)
+{
+    return vbslq_f32(vcgtq_f32(a, b), a, b);
+}
+
+DENSE_INLINE vec vec_abs(vec a)
+{
+    return vabsq_f32(a);
+}
+
+DENSE_INLINE vec vec_fma(vec a, vec b, vec c)
+{
+    return vfmaq_f32(c, a, b);
+}
+
+DENSE_INLINE float vec_sum(vec a)
+{
+    return vaddvq_f32(a);
+}
+
+DENSE_INLINE float vec_top(vec a)
+{
+    return vmaxvq_f32(a);
+}
+
+DENSE_INLINE vec vec_round(vec a)
+{
+    return vrndnq_f32(a);
+}
+
+/* a * 2^n for whole n from -126 to 127 */
+DENSE_INLINE vec vec_scale(vec a, vec n)
+{
+    int32x4_t bits = vshlq_n_s32(vaddq_s32(vcvtnq_s32_f32(n), vdupq_n_s32(127)), 23);
+    return vmulq_f32(a, vreinterpretq_f32_s32(bits));
+}
+
+DENSE_INLINE vec vec_zero_below(vec value, vec x, float limit)
+{
+    return vreinterpretq_f32_u32(vbicq_u32(vreinterpretq_u32_f32(value), vcltq_f32(x, vec_set(limit))));
 }
 
 #else

@@ -37,7 +37,8 @@ struct kern_group_isa {
     void (*position)(float *best, uint32_t *position, const float *x, uint32_t index, bool greatest, bool last,
                      uint32_t count);
 };
-extern const struct kern_group_isa kern_group_isa_portable, kern_group_isa_avx2, kern_group_isa_avx512;
+extern const struct kern_group_isa kern_group_isa_portable, kern_group_isa_avx2, kern_group_isa_avx512,
+    kern_group_isa_neon;
 
 struct kern_groups {
     const struct kern_call *call;

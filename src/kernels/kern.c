@@ -3,6 +3,16 @@
 
 #include "base/cpu.h"
 
+#if defined(__x86_64__)
+#define SIMD(kind, name, family, max_ulp)                                                                              \
+    KERNEL_AS(kind, name##_avx512, family, BASE_CPU_AVX512, max_ulp)                                                   \
+    KERNEL_AS(kind, name##_avx2, family, BASE_CPU_AVX2, max_ulp)
+#elif defined(__aarch64__)
+#define SIMD(kind, name, family, max_ulp) KERNEL_AS(kind, name##_neon, family, BASE_CPU_NEON, max_ulp)
+#else
+#define SIMD(kind, name, family, max_ulp)
+#endif
+
 /* Every row's functions are named kern_<row>_<role>. */
 #define KERNEL(kind, name, cpu, max_ulp)                                                                               \
     bool kern_##name##_accepts(const struct kern_op *op);                                                              \

@@ -24,7 +24,7 @@ struct kern_map_isa {
     bool (*exec)(const struct kern_map_inst *inst, void *out, const void *const *src, uint32_t count);
     bool (*convert)(DML_TENSOR_DATA_TYPE to, void *out, DML_TENSOR_DATA_TYPE from, const void *in, uint32_t count);
 };
-extern const struct kern_map_isa kern_map_isa_portable, kern_map_isa_avx2, kern_map_isa_avx512;
+extern const struct kern_map_isa kern_map_isa_portable, kern_map_isa_avx2, kern_map_isa_avx512, kern_map_isa_neon;
 
 bool kern_convert_portable(DML_TENSOR_DATA_TYPE to, void *out, DML_TENSOR_DATA_TYPE from, const void *in,
                            uint32_t count);

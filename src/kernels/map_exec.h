@@ -6,8 +6,12 @@
 #include "kernels/fmath.h"
 #include "kernels/map.h"
 
-#ifdef __F16C__
+#if defined(__F16C__)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+
+#include "base/half.h"
 #endif
 
 /* One case: `expr` of x = a[i], y = b[i], z = c[i]. */
@@ -285,12 +289,18 @@ static bool exec_block(const struct kern_map_inst *inst, void *out, const void *
 
 static void halves_to_floats(float *out, const uint16_t *in, uint32_t count)
 {
-#ifdef __F16C__
+#if defined(__F16C__)
     uint32_t i = 0;
     for (; i + 8 <= count; i += 8)
         _mm256_storeu_ps(out + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(in + i))));
     for (; i < count; i++)
         out[i] = _cvtsh_ss(in[i]);
+#elif defined(__aarch64__)
+    uint32_t i = 0;
+    for (; i + 4 <= count; i += 4)
+        vst1q_f32(out + i, vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(in + i))));
+    for (; i < count; i++)
+        out[i] = base_half_to_float(in[i]);
 #else
     kern_convert_portable(DML_TENSOR_DATA_TYPE_FLOAT32, out, DML_TENSOR_DATA_TYPE_FLOAT16, in, count);
 #endif
@@ -298,12 +308,18 @@ static void halves_to_floats(float *out, const uint16_t *in, uint32_t count)
 
 static void floats_to_halves(uint16_t *out, const float *in, uint32_t count)
 {
-#ifdef __F16C__
+#if defined(__F16C__)
     uint32_t i = 0;
     for (; i + 8 <= count; i += 8)
         _mm_storeu_si128((__m128i *)(out + i), _mm256_cvtps_ph(_mm256_loadu_ps(in + i), _MM_FROUND_TO_NEAREST_INT));
     for (; i < count; i++)
         out[i] = _cvtss_sh(in[i], _MM_FROUND_TO_NEAREST_INT);
+#elif defined(__aarch64__)
+    uint32_t i = 0;
+    for (; i + 4 <= count; i += 4)
+        vst1_u16(out + i, vreinterpret_u16_f16(vcvt_f16_f32(vld1q_f32(in + i))));
+    for (; i < count; i++)
+        out[i] = base_float_to_half(in[i]);
 #else
     kern_convert_portable(DML_TENSOR_DATA_TYPE_FLOAT16, out, DML_TENSOR_DATA_TYPE_FLOAT32, in, count);
 #endif

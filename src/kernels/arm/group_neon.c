@@ -1,0 +1,30 @@
+/* Reductions, softmax and normalisations with NEON. */
+#include "kernels/group_exec.h"
+
+const struct kern_group_isa kern_group_isa_neon = { &kern_map_isa_neon, group_row,     group_exponentials, group_scale,
+                                                    group_column,       group_respond, group_position };
+
+void kern_reduce_float_neon_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    kern_reduce_run(call, &kern_group_isa_neon, begin, end);
+}
+
+void kern_softmax_float_neon_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    kern_softmax_run(call, &kern_group_isa_neon, begin, end);
+}
+
+void kern_norm_float_neon_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    kern_norm_run(call, &kern_group_isa_neon, begin, end);
+}
+
+void kern_lp_norm_float_neon_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    kern_lp_norm_run(call, &kern_group_isa_neon, begin, end);
+}
+
+void kern_lrn_float_neon_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    kern_lrn_run(call, &kern_group_isa_neon, begin, end);
+}

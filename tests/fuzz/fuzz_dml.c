@@ -1,0 +1,404 @@
+/* Fuzzing of the whole way: operators and graphs described from bytes are created, compiled, bound and run on the cpu
+ * adapter. A caller's mistake must be refused; nothing may crash, leak, hang, or touch memory outside what is bound.
+ *
+ * With -fsanitize=fuzzer this is a libFuzzer target (scripts/fuzz); without, a program that runs the files and folders
+ * it is given, which is how the kept corpus is a test. Under AddressSanitizer everything of the arena that is not bound
+ * is poisoned, so that kernels are caught reading or writing outside their tensors. */
+#include "api/dml_test.h"
+
+#include "mutate.h"
+
+#include <dirent.h>
+#include <sys/stat.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define HAVE_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HAVE_ASAN 1
+#endif
+#endif
+#ifdef HAVE_ASAN
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(start, size)   ((void)(start), (void)(size))
+#define ASAN_UNPOISON_MEMORY_REGION(start, size) ((void)(start), (void)(size))
+#endif
+
+enum {
+    NODES_MOST = 4,
+    SLOTS_MOST = 128,
+    GAP = 256,
+};
+#define ARENA_BYTES (64u << 20)
+/* A temporary or persistent buffer beyond this is not run: inputs are small, but windows may be large. */
+#define RUN_BYTES_MOST (16u << 20)
+
+struct arena {
+    ID3D12Resource *buffer;
+    uint8_t *host; /* on the cpu adapter an address of the device is one of the host */
+    uint64_t used;
+};
+
+static struct rig rig;
+/* A persistent buffer lies in its own: owned inputs and what is made of them may not share a resource. */
+static struct arena arena, kept;
+
+static struct arena arena_create(void)
+{
+    struct arena out = { .buffer = api_buffer(rig.d3d, D3D12_HEAP_TYPE_DEFAULT, ARENA_BYTES) };
+    out.host = (uint8_t *)(uintptr_t)ID3D12Resource_GetGPUVirtualAddress(out.buffer);
+    return out;
+}
+
+static void arena_empty(struct arena *in)
+{
+    in->used = GAP;
+    ASAN_POISON_MEMORY_REGION(in->host, ARENA_BYTES);
+}
+
+static void fuzz_begin(void)
+{
+    setenv("ANYDML_LOG", "none", 0);
+    setenv("ANYDML_THREADS", "2", 0);
+    rig = rig_create(DML_CREATE_DEVICE_FLAG_NONE);
+    arena = arena_create();
+    kept = arena_create();
+}
+
+/* Bytes of the arena that nothing else uses, filled from `fill`. */
+static struct bound take(struct arena *in, uint64_t bytes, uint8_t fill)
+{
+    struct bound bound = { in->buffer, in->used, bytes };
+    if (!bytes)
+        return (struct bound){ NULL, 0, 0 };
+    need(in->used + bytes + GAP <= ARENA_BYTES);
+    in->used = (in->used + bytes + 2 * GAP - 1) / GAP * GAP;
+    ASAN_UNPOISON_MEMORY_REGION(in->host + bound.offset, bytes);
+    for (uint64_t i = 0; i < bytes; i++)
+        in->host[bound.offset + i] = (uint8_t)(fill + i * (fill | 1) + (i >> 3));
+    return bound;
+}
+
+/* ---- what runs ---- */
+
+struct program {
+    IDMLCompiledOperator *op;
+    uint64_t input_bytes[SLOTS_MOST], output_bytes[SLOTS_MOST]; /* 0: absent */
+    bool owned[SLOTS_MOST];
+    uint32_t input_count, output_count;
+};
+
+static void bind(IDMLBindingTable *table, const struct bound *bound, uint32_t count, bool outputs)
+{
+    DML_BUFFER_BINDING buffers[SLOTS_MOST];
+    DML_BINDING_DESC descs[SLOTS_MOST];
+    for (uint32_t i = 0; i < count; i++) {
+        buffers[i] = (DML_BUFFER_BINDING){ bound[i].buffer, bound[i].offset, bound[i].bytes };
+        descs[i] = (DML_BINDING_DESC){ bound[i].buffer ? DML_BINDING_TYPE_BUFFER : DML_BINDING_TYPE_NONE,
+                                       bound[i].buffer ? &buffers[i] : NULL };
+    }
+    if (outputs)
+        IDMLBindingTable_BindOutputs(table, count, descs);
+    else
+        IDMLBindingTable_BindInputs(table, count, descs);
+}
+
+static void initialize(const struct program *program, const struct bound *inputs, struct bound persistent)
+{
+    IDMLCompiledOperator *op = program->op;
+    IDMLOperatorInitializer *initializer = make_initializer(rig.dml, 1, &op);
+    IDMLBindingTable *table = table_at(&rig, initializer, 0);
+    uint64_t temporary = properties(initializer).TemporaryResourceSize;
+    DML_BUFFER_BINDING buffers[SLOTS_MOST] = { { 0 } };
+    bool any = false;
+    for (uint32_t i = 0; i < program->input_count; i++) {
+        any |= program->owned[i];
+        if (program->owned[i])
+            buffers[i] = (DML_BUFFER_BINDING){ inputs[i].buffer, inputs[i].offset, inputs[i].bytes };
+    }
+    DML_BUFFER_ARRAY_BINDING array = { program->input_count, buffers };
+    DML_BINDING_DESC desc = { DML_BINDING_TYPE_BUFFER_ARRAY, &array };
+    if (any)
+        IDMLBindingTable_BindInputs(table, 1, &desc);
+    if (persistent.buffer)
+        bind_outputs(table, 1, &persistent);
+    if (temporary) {
+        struct bound bound = take(&arena, temporary, 3);
+        bind_temporary(table, bound.buffer, bound.offset, bound.bytes);
+    }
+    record(&rig, initializer, table);
+    rig_run(&rig);
+    api_release(table);
+    api_release(initializer);
+}
+
+static void execute(const struct program *program, const struct bound *inputs, const struct bound *outputs,
+                    struct bound persistent)
+{
+    IDMLBindingTable *table = table_at(&rig, program->op, 0);
+    struct bound bindable[SLOTS_MOST];
+    for (uint32_t i = 0; i < program->input_count; i++)
+        bindable[i] = program->owned[i] ? (struct bound){ NULL, 0, 0 } : inputs[i];
+    bind(table, bindable, program->input_count, false);
+    bind(table, outputs, program->output_count, true);
+    struct bound temporary = take(&arena, properties(program->op).TemporaryResourceSize, 5);
+    if (temporary.buffer)
+        bind_temporary(table, temporary.buffer, temporary.offset, temporary.bytes);
+    if (persistent.buffer)
+        bind_persistent(table, persistent.buffer, persistent.offset, persistent.bytes);
+    record(&rig, program->op, table);
+    rig_run(&rig);
+    api_release(table);
+}
+
+static void run(const struct program *program, struct fuzz_bytes *bytes)
+{
+    struct bound inputs[SLOTS_MOST], outputs[SLOTS_MOST];
+    DML_BINDING_PROPERTIES props = properties(program->op);
+    if (props.TemporaryResourceSize > RUN_BYTES_MOST || props.PersistentResourceSize > RUN_BYTES_MOST ||
+        props.RequiredDescriptorCount > DML_TEST_DESCRIPTORS)
+        return;
+    arena_empty(&arena);
+    arena_empty(&kept);
+    for (uint32_t i = 0; i < program->input_count; i++)
+        inputs[i] = take(&arena, program->input_bytes[i], fuzz_byte(bytes));
+    for (uint32_t i = 0; i < program->output_count; i++)
+        outputs[i] = take(&arena, program->output_bytes[i], 0xcd);
+    struct bound persistent = take(&kept, props.PersistentResourceSize, 0xab);
+    initialize(program, inputs, persistent);
+    execute(program, inputs, outputs, persistent);
+    ok(dml_reason(&rig) == S_OK, "the device was removed");
+}
+
+/* ---- one operator ---- */
+
+static IDMLOperator *create(const DML_OPERATOR_DESC *desc)
+{
+    void *op = NULL;
+    HRESULT hr = IDMLDevice1_CreateOperator(rig.dml, desc, &IID_IDMLOperator, &op);
+    ok((hr == S_OK) == (op != NULL), "CreateOperator: 0x%08x and %p", (unsigned)hr, op);
+    ok(hr == S_OK || hr == E_INVALIDARG, "CreateOperator: 0x%08x", (unsigned)hr);
+    return op;
+}
+
+static uint32_t slots(const struct schema_desc *desc, struct program *out)
+{
+    if (desc->input_count > SLOTS_MOST || desc->output_count > SLOTS_MOST)
+        return 0;
+    out->input_count = desc->input_count;
+    out->output_count = desc->output_count;
+    for (uint32_t i = 0; i < desc->input_count; i++) {
+        out->input_bytes[i] = desc->inputs[i] ? desc->inputs[i]->TotalTensorSizeInBytes : 0;
+        out->owned[i] = desc->inputs[i] && (desc->inputs[i]->Flags & DML_TENSOR_FLAG_OWNED_BY_DML);
+    }
+    for (uint32_t i = 0; i < desc->output_count; i++)
+        out->output_bytes[i] = desc->outputs[i] ? desc->outputs[i]->TotalTensorSizeInBytes : 0;
+    return 1;
+}
+
+static DML_EXECUTION_FLAGS execution_flags(uint8_t byte)
+{
+    return (DML_EXECUTION_FLAGS)(byte & 7);
+}
+
+static void fuzz_single(struct fuzz_bytes *bytes)
+{
+    static struct op_recipe_storage storage;
+    DML_OPERATOR_DESC desc;
+    DML_EXECUTION_FLAGS flags = execution_flags(fuzz_byte(bytes));
+    struct program program = { 0 };
+    struct schema_desc *copy = NULL;
+    if (!fuzz_operator(bytes, &storage, &desc))
+        return;
+    IDMLOperator *op = create(&desc);
+    if (!op)
+        return;
+    need(schema_desc_create(&desc, &copy) == S_OK);
+    HRESULT hr = IDMLDevice1_CompileOperator(rig.dml, op, flags, &IID_IDMLCompiledOperator, (void **)&program.op);
+    ok(hr == S_OK, "%s: CompileOperator 0x%08x", copy->op->name, (unsigned)hr);
+    if (program.op && slots(copy, &program))
+        run(&program, bytes);
+    if (program.op)
+        api_release(program.op);
+    schema_desc_destroy(copy);
+    api_release(op);
+}
+
+/* ---- graphs ---- */
+
+struct graph {
+    struct op_recipe_storage storage[NODES_MOST];
+    IDMLOperator *ops[NODES_MOST];
+    struct schema_desc *descs[NODES_MOST];
+    uint32_t node_count;
+    DML_OPERATOR_GRAPH_NODE_DESC operator_nodes[NODES_MOST];
+    DML_GRAPH_NODE_DESC nodes[NODES_MOST];
+    DML_INPUT_GRAPH_EDGE_DESC input_edges[SLOTS_MOST];
+    DML_OUTPUT_GRAPH_EDGE_DESC output_edges[SLOTS_MOST];
+    DML_INTERMEDIATE_GRAPH_EDGE_DESC inner_edges[SLOTS_MOST];
+    DML_GRAPH_EDGE_DESC edges[3][SLOTS_MOST];
+    uint32_t inner_count;
+};
+
+/* An earlier output of the same size, else a new input of the graph. */
+static void connect_input(struct graph *graph, struct program *program, uint32_t node, uint32_t slot, uint8_t choice)
+{
+    const DML_BUFFER_TENSOR_DESC *tensor = graph->descs[node]->inputs[slot];
+    for (uint32_t from = choice % 4 ? node : 0; from-- > 0;) {
+        const struct schema_desc *desc = graph->descs[from];
+        uint32_t output = desc->output_count ? choice / 4 % desc->output_count : 0;
+        if (!desc->output_count || !desc->outputs[output] || graph->inner_count == SLOTS_MOST ||
+            desc->outputs[output]->TotalTensorSizeInBytes < tensor->TotalTensorSizeInBytes)
+            continue;
+        graph->inner_edges[graph->inner_count++] = (DML_INTERMEDIATE_GRAPH_EDGE_DESC){ from, output, node, slot, NULL };
+        return;
+    }
+    if (program->input_count == SLOTS_MOST)
+        return;
+    program->input_bytes[program->input_count] = tensor->TotalTensorSizeInBytes;
+    program->owned[program->input_count] = tensor->Flags & DML_TENSOR_FLAG_OWNED_BY_DML;
+    graph->input_edges[program->input_count] = (DML_INPUT_GRAPH_EDGE_DESC){ program->input_count, node, slot, NULL };
+    program->input_count++;
+}
+
+static void connect_node(struct graph *graph, struct program *program, uint32_t node, struct fuzz_bytes *bytes)
+{
+    const struct schema_desc *desc = graph->descs[node];
+    for (uint32_t i = 0; i < desc->input_count; i++)
+        if (desc->inputs[i])
+            connect_input(graph, program, node, i, fuzz_byte(bytes));
+    for (uint32_t i = 0; i < desc->output_count && program->output_count < SLOTS_MOST; i++) {
+        if (!desc->outputs[i])
+            continue;
+        program->output_bytes[program->output_count] = desc->outputs[i]->TotalTensorSizeInBytes;
+        graph->output_edges[program->output_count] =
+            (DML_OUTPUT_GRAPH_EDGE_DESC){ node, i, program->output_count, NULL };
+        program->output_count++;
+    }
+}
+
+static void add_nodes(struct graph *graph, struct program *program, struct fuzz_bytes *bytes)
+{
+    uint32_t wanted = 2 + fuzz_byte(bytes) % (NODES_MOST - 1);
+    for (uint32_t i = 0; i < wanted; i++) {
+        DML_OPERATOR_DESC desc;
+        uint32_t n = graph->node_count;
+        if (!fuzz_operator(bytes, &graph->storage[n], &desc) || !(graph->ops[n] = create(&desc)))
+            continue;
+        need(schema_desc_create(&desc, &graph->descs[n]) == S_OK);
+        graph->operator_nodes[n] = (DML_OPERATOR_GRAPH_NODE_DESC){ graph->ops[n], NULL };
+        graph->nodes[n] = (DML_GRAPH_NODE_DESC){ DML_GRAPH_NODE_TYPE_OPERATOR, &graph->operator_nodes[n] };
+        graph->node_count++;
+        connect_node(graph, program, n, bytes);
+    }
+}
+
+static void compile_graph(struct graph *graph, struct program *program, DML_EXECUTION_FLAGS flags)
+{
+    for (uint32_t i = 0; i < SLOTS_MOST; i++) {
+        graph->edges[0][i] = (DML_GRAPH_EDGE_DESC){ DML_GRAPH_EDGE_TYPE_INPUT, &graph->input_edges[i] };
+        graph->edges[1][i] = (DML_GRAPH_EDGE_DESC){ DML_GRAPH_EDGE_TYPE_OUTPUT, &graph->output_edges[i] };
+        graph->edges[2][i] = (DML_GRAPH_EDGE_DESC){ DML_GRAPH_EDGE_TYPE_INTERMEDIATE, &graph->inner_edges[i] };
+    }
+    DML_GRAPH_DESC desc = { program->input_count, program->output_count, graph->node_count,     graph->nodes,
+                            program->input_count, graph->edges[0],       program->output_count, graph->edges[1],
+                            graph->inner_count,   graph->edges[2] };
+    HRESULT hr = IDMLDevice1_CompileGraph(rig.dml, &desc, flags, &IID_IDMLCompiledOperator, (void **)&program->op);
+    ok(hr == S_OK || hr == E_INVALIDARG, "CompileGraph: 0x%08x", (unsigned)hr);
+    ok((hr == S_OK) == (program->op != NULL), "CompileGraph: 0x%08x and %p", (unsigned)hr, (void *)program->op);
+}
+
+static void fuzz_graph(struct fuzz_bytes *bytes)
+{
+    static struct graph graph;
+    struct program program = { 0 };
+    DML_EXECUTION_FLAGS flags = execution_flags(fuzz_byte(bytes));
+    memset(&graph, 0, sizeof(graph));
+    add_nodes(&graph, &program, bytes);
+    if (graph.node_count)
+        compile_graph(&graph, &program, flags);
+    if (program.op) {
+        run(&program, bytes);
+        api_release(program.op);
+    }
+    for (uint32_t i = 0; i < graph.node_count; i++) {
+        schema_desc_destroy(graph.descs[i]);
+        api_release(graph.ops[i]);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct fuzz_bytes bytes = { data, size };
+    if (!arena.buffer)
+        fuzz_begin();
+    if (fuzz_byte(&bytes) & 1)
+        fuzz_graph(&bytes);
+    else
+        fuzz_single(&bytes);
+    if (api_failures)
+        abort();
+    return 0;
+}
+
+#ifndef FUZZ_LIBFUZZER
+static void arena_destroy(struct arena *in)
+{
+    ASAN_UNPOISON_MEMORY_REGION(in->host, ARENA_BYTES);
+    api_release(in->buffer);
+}
+
+static void fuzz_end(void)
+{
+    arena_destroy(&arena);
+    arena_destroy(&kept);
+    rig_destroy(&rig);
+}
+
+static uint32_t files_run;
+
+static void run_file(const char *path)
+{
+    static uint8_t data[1 << 16];
+    FILE *file = fopen(path, "rb");
+    need(file);
+    size_t size = fread(data, 1, sizeof(data), file);
+    fclose(file);
+    if (getenv("FUZZ_VERBOSE"))
+        fprintf(stderr, "%s\n", path);
+    LLVMFuzzerTestOneInput(data, size);
+    files_run++;
+}
+
+static void run_path(const char *path)
+{
+    struct stat info;
+    need(stat(path, &info) == 0);
+    if (!S_ISDIR(info.st_mode)) {
+        run_file(path);
+        return;
+    }
+    DIR *folder = opendir(path);
+    need(folder);
+    for (struct dirent *entry = readdir(folder); entry; entry = readdir(folder)) {
+        char name[4096];
+        snprintf(name, sizeof(name), "%s/%s", path, entry->d_name);
+        if (entry->d_name[0] != '.')
+            run_file(name);
+    }
+    closedir(folder);
+}
+
+int main(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        run_path(argv[i]);
+    ok(files_run > 0, "no file was run");
+    printf("%u files\n", files_run);
+    if (arena.buffer)
+        fuzz_end();
+    return api_end();
+}
+#endif

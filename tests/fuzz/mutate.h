@@ -1,0 +1,30 @@
+/* Operator descriptions from bytes: a valid one of any operator, then changes to its fields that keep every pointer and
+ * array length true, which is all that a caller promises. */
+#ifndef FUZZ_MUTATE_H
+#define FUZZ_MUTATE_H
+
+#include "schema/schema.h"
+#include "unit/op_recipes.h"
+
+struct fuzz_bytes {
+    const uint8_t *data;
+    size_t size;
+};
+
+/* 0 when the bytes have run out. */
+static inline uint8_t fuzz_byte(struct fuzz_bytes *bytes)
+{
+    if (!bytes->size)
+        return 0;
+    bytes->size--;
+    return *bytes->data++;
+}
+
+enum {
+    FUZZ_TENSOR_BYTES_MOST = 1 << 15, /* so that no run takes long */
+};
+
+/* false when the bytes name no operator or a tensor is larger than FUZZ_TENSOR_BYTES_MOST. */
+bool fuzz_operator(struct fuzz_bytes *bytes, struct op_recipe_storage *storage, DML_OPERATOR_DESC *out);
+
+#endif
