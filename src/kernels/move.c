@@ -1,19 +1,9 @@
 /* Bit copies between views. The output is walked in the order of its memory; where the input's rows lie across, blocks
  * of rows are copied so that both sides use whole cache lines. */
+#include "kernels/move.h"
 #include "kernels/number.h"
-#include "kernels/walk.h"
 
-enum { BLOCK = 64 };
-
-struct plan {
-    struct kern_walk walk; /* view 0 = output, 1 = input */
-    bool crossed;          /* the input's unit stride is along dimension `across`, not along rows */
-    uint32_t across;
-    uint64_t strips; /* crossed: pieces of BLOCK of dimension `across` */
-    uint64_t units;
-};
-
-static void plan_init(struct plan *plan, const struct kern_op *op)
+void move_plan_init(struct move_plan *plan, const struct kern_op *op)
 {
     const uint32_t tensors[] = { 1, 0 };
     kern_walk_init(&plan->walk, op, tensors, 2, UINT32_MAX, 0);
@@ -28,7 +18,7 @@ static void plan_init(struct plan *plan, const struct kern_op *op)
         }
     if (!plan->crossed)
         return;
-    plan->strips = (walk->sizes[plan->across] + BLOCK - 1) / BLOCK;
+    plan->strips = (walk->sizes[plan->across] + MOVE_BLOCK - 1) / MOVE_BLOCK;
     plan->units = walk->count / walk->sizes[row] / walk->sizes[plan->across] * plan->strips;
 }
 
@@ -40,18 +30,18 @@ bool kern_move_any_accepts(const struct kern_op *op)
 
 void kern_move_any_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
-    struct plan plan;
+    struct move_plan plan;
     (void)state;
     (void)threads;
-    plan_init(&plan, op);
+    move_plan_init(&plan, op);
     *out = (struct kern_work){ .units = plan.units, .grain = 65536 };
     if (plan.crossed)
-        out->grain = BASE_MAX(1, 65536 / BLOCK / plan.walk.sizes[plan.walk.rank - 1]);
+        out->grain = BASE_MAX(1, 65536 / MOVE_BLOCK / plan.walk.sizes[plan.walk.rank - 1]);
     if (!kern_type_bytes(op->tensors[1].type))
         out->grain = out->units; /* neighbours share bytes */
 }
 
-static void copy_rows(const struct kern_call *call, const struct plan *plan, uint64_t begin, uint64_t end)
+static void copy_rows(const struct kern_call *call, const struct move_plan *plan, uint64_t begin, uint64_t end)
 {
     const struct kern_walk *walk = &plan->walk;
     uint32_t bytes = kern_type_bytes(call->op->tensors[0].type), row = walk->rank - 1;
@@ -66,7 +56,7 @@ static void copy_rows(const struct kern_call *call, const struct plan *plan, uin
     }
 }
 
-static void copy_nibbles(const struct kern_call *call, const struct plan *plan, uint64_t begin, uint64_t end)
+static void copy_nibbles(const struct kern_call *call, const struct move_plan *plan, uint64_t begin, uint64_t end)
 {
     DML_TENSOR_DATA_TYPE type = call->op->tensors[0].type;
     uint8_t buffer[256];
@@ -78,48 +68,58 @@ static void copy_nibbles(const struct kern_call *call, const struct plan *plan, 
     }
 }
 
-/* out[j * out_stride + i * row_stride] = in[j + i * in_stride], j < width: columns of the input become rows. */
-static void copy_block(uint32_t bytes, char *out, int64_t out_stride, int64_t row_stride, const char *in,
-                       int64_t in_stride, uint64_t width, uint64_t length)
+void move_block_copy(uint32_t bytes, const struct move_block *block)
 {
-    for (uint64_t i = 0; i < length; i += 16) {
-        uint64_t n = BASE_MIN(16, length - i);
-        const char *from = in + (int64_t)i * in_stride * bytes;
-        char *to = out + (int64_t)i * row_stride * bytes;
+    for (uint64_t i = 0; i < block->length; i += 16) {
+        uint64_t n = BASE_MIN(16, block->length - i);
+        const char *from = block->in + (int64_t)i * block->in_stride * bytes;
+        char *to = block->out + (int64_t)i * block->row_stride * bytes;
         if (n < 4)
             for (uint64_t k = 0; k < n; k++)
-                kern_copy_row(bytes, to + (int64_t)k * row_stride * bytes, out_stride,
-                              from + (int64_t)k * in_stride * bytes, 1, width);
+                kern_copy_row(bytes, to + (int64_t)k * block->row_stride * bytes, block->out_stride,
+                              from + (int64_t)k * block->in_stride * bytes, 1, block->width);
         else
-            for (uint64_t j = 0; j < width; j++)
-                kern_copy_row(bytes, to + (int64_t)j * out_stride * bytes, row_stride, from + j * bytes, in_stride, n);
+            for (uint64_t j = 0; j < block->width; j++)
+                kern_copy_row(bytes, to + (int64_t)j * block->out_stride * bytes, block->row_stride, from + j * bytes,
+                              block->in_stride, n);
     }
 }
 
-static void copy_crossed(const struct kern_call *call, const struct plan *plan, uint64_t begin, uint64_t end)
+struct move_block move_block_at(const struct kern_call *call, const struct move_plan *plan, uint64_t unit)
 {
     const struct kern_walk *walk = &plan->walk;
     uint32_t bytes = kern_type_bytes(call->op->tensors[0].type), row = walk->rank - 1;
+    uint64_t outer = unit / plan->strips, first = unit % plan->strips * MOVE_BLOCK;
+    int64_t offset[2] = { 0, 0 };
+    for (uint32_t d = row; d-- > 0;) {
+        uint64_t index = d == plan->across ? first : outer % walk->sizes[d];
+        outer /= d == plan->across ? 1 : walk->sizes[d];
+        offset[0] += (int64_t)index * walk->strides[0][d];
+        offset[1] += (int64_t)index * walk->strides[1][d];
+    }
+    return (struct move_block){
+        .out = (char *)call->data[1] + offset[0] * bytes,
+        .in = (const char *)call->data[0] + offset[1] * bytes,
+        .out_stride = walk->strides[0][plan->across],
+        .row_stride = walk->strides[0][row],
+        .in_stride = walk->strides[1][row],
+        .width = BASE_MIN(MOVE_BLOCK, walk->sizes[plan->across] - first),
+        .length = walk->sizes[row],
+    };
+}
+
+static void copy_crossed(const struct kern_call *call, const struct move_plan *plan, uint64_t begin, uint64_t end)
+{
     for (uint64_t unit = begin; unit < end; unit++) {
-        uint64_t outer = unit / plan->strips, first = unit % plan->strips * BLOCK;
-        uint64_t width = BASE_MIN(BLOCK, walk->sizes[plan->across] - first);
-        int64_t offset[2] = { 0, 0 };
-        for (uint32_t d = row; d-- > 0;) {
-            uint64_t index = d == plan->across ? first : outer % walk->sizes[d];
-            outer /= d == plan->across ? 1 : walk->sizes[d];
-            offset[0] += (int64_t)index * walk->strides[0][d];
-            offset[1] += (int64_t)index * walk->strides[1][d];
-        }
-        copy_block(bytes, (char *)call->data[1] + offset[0] * bytes, walk->strides[0][plan->across],
-                   walk->strides[0][row], (const char *)call->data[0] + offset[1] * bytes, walk->strides[1][row], width,
-                   walk->sizes[row]);
+        struct move_block block = move_block_at(call, plan, unit);
+        move_block_copy(kern_type_bytes(call->op->tensors[0].type), &block);
     }
 }
 
 void kern_move_any_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
-    struct plan plan;
-    plan_init(&plan, call->op);
+    struct move_plan plan;
+    move_plan_init(&plan, call->op);
     if (plan.crossed)
         copy_crossed(call, &plan, begin, end);
     else if (kern_type_bytes(call->op->tensors[0].type))

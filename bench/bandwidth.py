@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+"""Measures the memory-bound operators of the CPU adapter on large tensors: bytes that an operation must read and write,
+per second, as a fraction of the machine's copy bandwidth, beside numpy and PyTorch doing the same.
+
+usage: bandwidth.py [--operators build/bench/operators] [--threads 1,2] [--seconds 0.5] [--filter TEXT] [--json FILE]
+
+Copy bandwidth is the best of numpy's and PyTorch's copies of the same bytes with as many threads, each thread pinned
+to its own processor. The three take turns in one run; each figure is a median. numpy has no threads: its column is for
+one thread. Needs numpy and PyTorch. Prints a Markdown table. A difference below 5 % is noise on a shared machine.
+"""
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+import numpy as np
+import torch
+
+N = 4096  # tensors are N x N: 64 MiB of FLOAT32, larger than the caches
+
+
+def case(label, operator, fields, bytes_per_element, torch_function=None, numpy_function=None, n=N, types=("float32", "float16")):
+    return [dict(label=label, operator=operator, fields=fields, bytes=bytes_per_element, torch=torch_function,
+                 numpy=numpy_function, n=n, type=t) for t in types]
+
+
+# Fields: {n} is N, {t} the data type. Bytes: per element of the type, counted as the operation must move them.
+UNARY = "InputTensor={n}x{n}:{t} OutputTensor={n}x{n}:{t}"
+PLAIN = " ScaleBias=-"
+BINARY = "ATensor={n}x{n}:{t} BTensor={n}x{n}:{t} OutputTensor={n}x{n}:{t}"
+CASES = [
+    *case("copy", "ELEMENT_WISE_IDENTITY", UNARY + PLAIN, 2, lambda x, y, o: o.copy_(x), lambda x, y, o: np.copyto(o, x)),
+    *case("add", "ELEMENT_WISE_ADD", BINARY, 3, lambda x, y, o: torch.add(x, y, out=o),
+          lambda x, y, o: np.add(x, y, out=o)),
+    *case("multiply, row broadcast", "ELEMENT_WISE_MULTIPLY",
+          "ATensor={n}x{n}:{t} BTensor={n}x{n}:{t}@0x1 OutputTensor={n}x{n}:{t}", 2,
+          lambda x, y, o: torch.mul(x, y[:1], out=o), lambda x, y, o: np.multiply(x, y[:1], out=o)),
+    *case("relu", "ACTIVATION_RELU", UNARY, 2, lambda x, y, o: torch.clamp_min(x, 0, out=o),
+          lambda x, y, o: np.maximum(x, 0, out=o)),
+    *case("sigmoid", "ACTIVATION_SIGMOID", UNARY, 2, lambda x, y, o: torch.sigmoid(x, out=o)),
+    *case("gelu", "ACTIVATION_GELU", UNARY, 2, lambda x, y, o: torch.nn.functional.gelu(x)),
+    *case("exp", "ELEMENT_WISE_EXP", UNARY + PLAIN, 2, lambda x, y, o: torch.exp(x, out=o), lambda x, y, o: np.exp(x, out=o)),
+    *case("sin", "ELEMENT_WISE_SIN", UNARY + PLAIN, 2, lambda x, y, o: torch.sin(x, out=o), lambda x, y, o: np.sin(x, out=o)),
+    *case("select", "ELEMENT_WISE_IF",
+          "ConditionTensor={n}x{n}:UINT8 ATensor={n}x{n}:{t} BTensor={n}x{n}:{t} OutputTensor={n}x{n}:{t}", 3.25,
+          lambda x, y, o: torch.where(x > 0.5, x, y), None, types=("float32",)),
+    *case("cast to the other float", "CAST", "InputTensor={n}x{n}:{t} OutputTensor={n}x{n}:{u}", None,
+          lambda x, y, o: x.to(torch.float16 if x.dtype == torch.float32 else torch.float32),
+          lambda x, y, o: x.astype(np.float16 if x.dtype == np.float32 else np.float32)),
+    *case("transpose", "ELEMENT_WISE_IDENTITY", "InputTensor={n}x{n}:{t}@1x{n} OutputTensor={n}x{n}:{t}" + PLAIN, 2,
+          lambda x, y, o: o.copy_(x.t()), lambda x, y, o: np.copyto(o, x.T)),
+    *case("permute 0,2,3,1 (64 channels)", "ELEMENT_WISE_IDENTITY",
+          "InputTensor=16x128x128x64:{t}@1048576x128x1x16384 OutputTensor=16x128x128x64:{t}" + PLAIN, 2,
+          lambda x, y, o: o.view(16, 128, 128, 64).copy_(x.view(16, 64, 128, 128).permute(0, 2, 3, 1)),
+          lambda x, y, o: np.copyto(o.reshape(16, 128, 128, 64), x.reshape(16, 64, 128, 128).transpose(0, 2, 3, 1))),
+    *case("slice, every second column", "SLICE1",
+          "InputTensor={n}x{n}:{t} OutputTensor={n}x{h}:{t} InputWindowOffsets=0,0 InputWindowSizes={n},{n} "
+          "InputWindowStrides=1,2", 1.5, lambda x, y, o: o[:, :N // 2].copy_(x[:, ::2]),
+          lambda x, y, o: np.copyto(o[:, :N // 2], x[:, ::2])),
+    *case("join along columns", "JOIN", "InputTensors={n}x{h}:{t}+{n}x{h}:{t} OutputTensor={n}x{n}:{t} Axis=1", 2,
+          lambda x, y, o: torch.cat((x[:, :N // 2], y[:, :N // 2]), 1, out=o),
+          lambda x, y, o: np.concatenate((x[:, :N // 2], y[:, :N // 2]), 1, out=o)),
+    *case("pad by 2 (reflect)", "PADDING",
+          "InputTensor={n}x{n}:{t} OutputTensor={p}x{p}:{t} PaddingMode=2 StartPadding=2,2 EndPadding=2,2", 2,
+          lambda x, y, o: torch.nn.functional.pad(x[None], (2, 2, 2, 2), mode="reflect"), None, types=("float32",)),
+    *case("tile 1x2", "TILE", "InputTensor={n}x{h}:{t} OutputTensor={n}x{n}:{t} Repeats=1,2", 1.5,
+          lambda x, y, o: x[:, :N // 2].repeat(1, 2), lambda x, y, o: np.tile(x[:, :N // 2], (1, 2))),
+    *case("sum of rows", "REDUCE", "InputTensor={n}x{n}:{t} OutputTensor={n}x1:{t} Axes=1 Function=10", 1,
+          lambda x, y, o: torch.sum(x, 1), lambda x, y, o: np.sum(x, 1)),
+    *case("sum of columns", "REDUCE", "InputTensor={n}x{n}:{t} OutputTensor=1x{n}:{t} Axes=0 Function=10", 1,
+          lambda x, y, o: torch.sum(x, 0), lambda x, y, o: np.sum(x, 0)),
+    *case("sum of all", "REDUCE", "InputTensor={n}x{n}:{t} OutputTensor=1x1:{t} Axes=0,1 Function=10", 1,
+          lambda x, y, o: torch.sum(x), lambda x, y, o: np.sum(x)),
+    *case("maximum of rows", "REDUCE", "InputTensor={n}x{n}:{t} OutputTensor={n}x1:{t} Axes=1 Function=7", 1,
+          lambda x, y, o: torch.amax(x, 1), lambda x, y, o: np.max(x, 1)),
+    *case("argmax of rows", "ARGMAX", "InputTensor={n}x{n}:{t} OutputTensor={n}x1 Axes=1", 1,
+          lambda x, y, o: torch.argmax(x, 1), lambda x, y, o: np.argmax(x, 1)),
+    *case("softmax of rows", "ACTIVATION_SOFTMAX1", UNARY + " Axes=1", 2, lambda x, y, o: torch.softmax(x, 1)),
+    *case("softmax of columns", "ACTIVATION_SOFTMAX1", UNARY + " Axes=0", 2, lambda x, y, o: torch.softmax(x, 0)),
+    *case("layer normalisation", "MEAN_VARIANCE_NORMALIZATION1",
+          UNARY + " ScaleTensor={n}x{n}:{t}@0x1 BiasTensor={n}x{n}:{t}@0x1 Axes=1 Epsilon=0.00001 FusedActivation=-", 2,
+          lambda x, y, o: torch.nn.functional.layer_norm(x, (N,), y[0], y[1])),
+    *case("gather of rows", "GATHER",
+          "InputTensor={n}x{n}:{t} IndicesTensor=1x{n} OutputTensor={n}x{n}:{t} Axis=0 IndexDimensions=1", 2,
+          lambda x, y, o: torch.index_select(x, 0, INDICES, out=o), lambda x, y, o: np.take(x, INDICES.numpy(), 0, out=o)),
+    *case("cumulative sum of rows", "CUMULATIVE_SUMMATION", UNARY + " Axis=1", 2,
+          lambda x, y, o: torch.cumsum(x, 1), lambda x, y, o: np.cumsum(x, 1, out=o)),
+    *case("max pooling 2x2", "MAX_POOLING",
+          "InputTensor=16x64x128x128:{t} OutputTensor=16x64x64x64:{t} WindowSize=2,2 Strides=2,2 StartPadding=0,0 "
+          "EndPadding=0,0", 1.25, lambda x, y, o: torch.nn.functional.max_pool2d(x.view(16, 64, 128, 128), 2)),
+]
+INDICES = torch.from_numpy(np.random.default_rng(1).integers(0, 64, N))
+
+
+def median_of(function, seconds):
+    function()
+    times = []
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end or len(times) < 3:
+        start = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def ours(args, entry, threads, processors):
+    names = {"float32": "FLOAT32", "float16": "FLOAT16"}
+    t = names[entry["type"]]
+    u = "FLOAT16" if t == "FLOAT32" else "FLOAT32"
+    fields = entry["fields"].format(n=N, h=N // 2, p=N + 4, t=t, u=u)
+    env = dict(os.environ, ANYDML_THREADS=str(threads), ANYDML_ADAPTERS="cpu", OMP_PROC_BIND="false")
+    command = ["taskset", "-c", processors, args.operators, "--seconds", str(args.seconds), entry["operator"], fields]
+    result = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    if result.returncode:
+        print(f"{entry['label']}: {result.stderr.strip()[-200:]}", file=sys.stderr)
+        return None
+    return float(result.stdout.split()[1])
+
+
+def theirs(entry, x, y, out, args):
+    try:
+        return median_of(lambda: entry["torch"](x, y, out), args.seconds) if entry["torch"] else None
+    except RuntimeError:  # not implemented for 'Half', says PyTorch of some
+        return None
+
+
+def measure(args, threads):
+    cpus = sorted(os.sched_getaffinity(0))[:threads]
+    processors = ",".join(map(str, cpus))
+    torch.set_num_threads(threads)
+    rows = []
+    for dtype in ("float32", "float16"):
+        x = torch.rand(N, N).to(getattr(torch, dtype))
+        y = torch.rand(N, N).to(getattr(torch, dtype))
+        out = torch.empty_like(x)
+        element = x.element_size()
+        copy = min(median_of(lambda: out.copy_(x), args.seconds), median_of(lambda: np.copyto(out.numpy(), x.numpy()), args.seconds)
+                   if threads == 1 else float("inf"))
+        bandwidth = 2 * N * N * element / copy
+        for entry in CASES:
+            if entry["type"] != dtype or args.filter not in entry["label"]:
+                continue
+            moved = N * N * (6 if entry["bytes"] is None else entry["bytes"] * element)
+            seconds = {"anydml": ours(args, entry, threads, processors), "torch": theirs(entry, x, y, out, args)}
+            seconds["numpy"] = (median_of(lambda: entry["numpy"](x.numpy(), y.numpy(), out.numpy()), args.seconds)
+                                if entry["numpy"] and threads == 1 else None)
+            rows.append(dict(label=entry["label"], type=dtype, threads=threads, copy=bandwidth, bytes=moved,
+                             **{k: (moved / v if v else None) for k, v in seconds.items()}))
+            show(rows[-1])
+    return rows
+
+
+def show(row):
+    def cell(rate):
+        return f"{rate / row['copy']:.2f}" if rate else "-"
+    gb = f"{row['anydml'] / 1e9:.1f}" if row["anydml"] else "-"
+    print(f"| {row['label']} | {row['type']} | {row['threads']} | {gb} | {cell(row['anydml'])} | {cell(row['torch'])} | "
+          f"{cell(row['numpy'])} |", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--operators", default="build/bench/operators")
+    parser.add_argument("--threads", default="1,2")
+    parser.add_argument("--seconds", type=float, default=0.5)
+    parser.add_argument("--filter", default="")
+    parser.add_argument("--json")
+    args = parser.parse_args()
+    print("| operation | type | threads | AnyDML GB/s | AnyDML / copy | PyTorch / copy | numpy / copy |")
+    print("|---|---|---|---|---|---|---|")
+    rows = [row for threads in args.threads.split(",") for row in measure(args, int(threads))]
+    print("\ncopy bandwidth: " + ", ".join(sorted({f"{r['type']}, {r['threads']} threads: {r['copy'] / 1e9:.1f} GB/s"
+                                                   for r in rows})))
+    if args.json:
+        with open(args.json, "w", encoding="utf-8") as file:
+            json.dump(rows, file, indent=1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,159 @@
+/* Times single operators through the DirectML interfaces.
+ *
+ * usage: operators [--seconds S] OPERATOR "Field=value ..." [OPERATOR "Field=value ..."]...
+ *
+ * Prints one line for each: median seconds of one execution (a recorded list executed, and a host wait), runs. Fields
+ * that are not given are as in tests/unit/op_recipes.c, which also has the syntax. ANYDML_THREADS sets the threads. */
+#include "api/dml_test.h"
+
+#include "base/half.h"
+#include "schema/schema.h"
+#include "unit/op_recipes.h"
+
+#include <math.h>
+
+enum {
+    SLOTS = 32,
+    RUNS_MOST = 4096,
+};
+
+static DML_OPERATOR_TYPE operator_named(const char *name)
+{
+    for (uint32_t i = 0; i < schema_op_count(); i++)
+        if (!strcmp(schema_op_at(i)->name + strlen("DML_OPERATOR_"), name))
+            return schema_op_at(i)->type;
+    return DML_OPERATOR_INVALID;
+}
+
+/* Small positive numbers of every type; indices stay small. */
+static void fill(DML_TENSOR_DATA_TYPE type, uint8_t *data, uint64_t bytes)
+{
+    uint32_t width = BASE_MAX(schema_data_type_bits(type) / 8, 1), state = 1;
+    memset(data, 0, bytes);
+    for (uint64_t i = 0; i + width <= bytes; i += width) {
+        state = state * 1664525u + 1013904223u;
+        float real = (float)(state >> 8) / 16777216.0f + 0.25f;
+        double wide = real;
+        uint16_t half = base_float_to_half(real);
+        if (type == DML_TENSOR_DATA_TYPE_FLOAT32)
+            memcpy(data + i, &real, sizeof(real));
+        else if (type == DML_TENSOR_DATA_TYPE_FLOAT64)
+            memcpy(data + i, &wide, sizeof(wide));
+        else if (type == DML_TENSOR_DATA_TYPE_FLOAT16)
+            memcpy(data + i, &half, sizeof(half));
+        else
+            data[i] = (uint8_t)(state >> 26);
+    }
+}
+
+static struct bound upload(struct rig *rig, const DML_BUFFER_TENSOR_DESC *tensor)
+{
+    struct bound bound = { NULL, 0, 0 };
+    if (!tensor)
+        return bound;
+    bound.bytes = (tensor->TotalTensorSizeInBytes + 3) & ~UINT64_C(3);
+    bound.buffer = api_buffer(rig->d3d, D3D12_HEAP_TYPE_DEFAULT, bound.bytes);
+    uint8_t *data = malloc(bound.bytes);
+    need(data);
+    fill(tensor->DataType, data, bound.bytes);
+    api_write(&rig->q, bound.buffer, 0, data, bound.bytes);
+    rig_set_heap(rig);
+    free(data);
+    return bound;
+}
+
+static void bind(IDMLBindingTable *table, uint32_t count, const struct bound *bound, bool outputs)
+{
+    DML_BUFFER_BINDING buffers[SLOTS];
+    DML_BINDING_DESC descs[SLOTS];
+    for (uint32_t i = 0; i < count; i++) {
+        buffers[i] = (DML_BUFFER_BINDING){ bound[i].buffer, bound[i].offset, bound[i].bytes };
+        descs[i] = (DML_BINDING_DESC){ bound[i].buffer ? DML_BINDING_TYPE_BUFFER : DML_BINDING_TYPE_NONE,
+                                       bound[i].buffer ? &buffers[i] : NULL };
+    }
+    if (outputs)
+        IDMLBindingTable_BindOutputs(table, count, descs);
+    else
+        IDMLBindingTable_BindInputs(table, count, descs);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The list is closed and executed again and again. */
+static void time_list(struct rig *rig, const char *name, double seconds)
+{
+    static double times[RUNS_MOST];
+    uint32_t runs = 0;
+    double end = api_seconds() + seconds;
+    ok_hr(ID3D12GraphicsCommandList_Close(rig->q.list), S_OK);
+    for (uint32_t warm = 0; warm < 2; warm++) {
+        api_queue_execute(&rig->q);
+        api_queue_wait(&rig->q);
+    }
+    while (runs < 3 || (runs < RUNS_MOST && api_seconds() < end)) {
+        double start = api_seconds();
+        api_queue_execute(&rig->q);
+        api_queue_wait(&rig->q);
+        times[runs++] = api_seconds() - start;
+    }
+    qsort(times, runs, sizeof(*times), by_value);
+    printf("%s %.9f %u\n", name, times[runs / 2], runs);
+    fflush(stdout);
+}
+
+static int run(const char *name, const char *changes, double seconds)
+{
+    static struct op_recipe_storage storage;
+    struct bound bound[2 * SLOTS] = { { 0 } };
+    struct schema_desc *desc = NULL;
+    DML_OPERATOR_DESC op_desc;
+    if (!op_recipe_with(operator_named(name), changes, &storage, &op_desc)) {
+        fprintf(stderr, "operators: %s: no such operator, or its fields cannot be read\n", name);
+        return 2;
+    }
+    struct rig rig = rig_create(DML_CREATE_DEVICE_FLAG_NONE);
+    IDMLCompiledOperator *op =
+        compile(rig.dml, make_operator(rig.dml, op_desc.Type, op_desc.Desc), DML_EXECUTION_FLAG_NONE);
+    need(schema_desc_create(&op_desc, &desc) == S_OK && desc->input_count <= SLOTS && desc->output_count <= SLOTS);
+    struct prepared prepared = prepare(&rig, op, 0, NULL);
+    for (uint32_t i = 0; i < desc->input_count; i++)
+        bound[i] = upload(&rig, desc->inputs[i]);
+    for (uint32_t i = 0; i < desc->output_count; i++)
+        bound[SLOTS + i] = upload(&rig, desc->outputs[i]);
+    IDMLBindingTable *table = table_at(&rig, op, 0);
+    bind(table, desc->input_count, bound, false);
+    bind(table, desc->output_count, bound + SLOTS, true);
+    bind_prepared(table, &prepared);
+    record(&rig, op, table);
+    time_list(&rig, name, seconds);
+    for (uint32_t i = 0; i < 2 * SLOTS; i++)
+        if (bound[i].buffer)
+            api_release(bound[i].buffer);
+    prepared_release(&prepared);
+    schema_desc_destroy(desc);
+    api_release(table);
+    api_release(op);
+    rig_destroy(&rig);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    double seconds = 0.5;
+    int first = 1, status = 0;
+    if (argc > 2 && !strcmp(argv[1], "--seconds")) {
+        seconds = atof(argv[2]);
+        first = 3;
+    }
+    if (argc <= first || (argc - first) % 2) {
+        fprintf(stderr, "usage: operators [--seconds S] OPERATOR \"Field=value ...\"...\n");
+        return 2;
+    }
+    for (int i = first; i + 1 < argc && !status; i += 2)
+        status = run(argv[i], argv[i + 1], seconds);
+    return status ? status : api_end();
+}

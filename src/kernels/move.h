@@ -1,0 +1,42 @@
+/* How a bit copy between two views is walked; shared by move.c and the rows that turn blocks (move_turn.c). */
+#ifndef KERNELS_MOVE_H
+#define KERNELS_MOVE_H
+
+#include "kernels/walk.h"
+
+enum { MOVE_BLOCK = 64 };
+
+struct move_plan {
+    struct kern_walk walk; /* view 0 = output, 1 = input */
+    bool crossed;          /* the input's unit stride is along dimension `across`, not along rows */
+    uint32_t across;
+    uint64_t strips; /* crossed: pieces of MOVE_BLOCK of dimension `across` */
+    uint64_t units;
+};
+
+bool kern_move_any_accepts(const struct kern_op *op);
+void kern_move_any_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out);
+
+void move_plan_init(struct move_plan *plan, const struct kern_op *op);
+
+/* A crossed unit: out[j * out_stride + i * row_stride] = in[j + i * in_stride], j < width, i < length. Strides in
+ * elements. */
+struct move_block {
+    char *out;
+    const char *in;
+    int64_t out_stride, row_stride, in_stride;
+    uint64_t width, length;
+};
+struct move_block move_block_at(const struct kern_call *call, const struct move_plan *plan, uint64_t unit);
+
+/* Any block, element by element or in short runs. */
+void move_block_copy(uint32_t bytes, const struct move_block *block);
+
+/* Turns the part of the block that whole tiles cover: sides `*out_width` and `*out_length`. */
+typedef void move_turn_fn(const struct move_block *block, uint64_t *out_width, uint64_t *out_length);
+struct move_isa {
+    move_turn_fn *turn[9]; /* by bytes of an element; NULL: none */
+};
+void move_turn_run(const struct kern_call *call, const struct move_isa *isa, uint64_t begin, uint64_t end);
+
+#endif

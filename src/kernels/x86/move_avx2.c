@@ -1,0 +1,6 @@
+#include "kernels/move_exec.h"
+
+void kern_move_turn_avx2_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    move_turn_run(call, &move_isa, begin, end);
+}
