@@ -6,6 +6,7 @@ import importlib
 import json
 import multiprocessing
 import os
+import random
 import subprocess
 import sys
 import time
@@ -186,6 +187,9 @@ def execute(args, schema, units):
     done, last_words = [], []
     # Small pieces, so that the processes end together.
     pieces = [Unit(unit.op, unit.type, unit.indices[at:at + 8]) for unit in units for at in range(0, len(unit.indices), 8)]
+    # A budget that runs out leaves some cases of everything.
+    random.Random(args.seed).shuffle(pieces)
+    pieces.sort(key=lambda piece: piece.indices[0] if len(piece.indices) else 0)
     with context.Pool(args.jobs, start_worker, (args, schema, deadline)) as pool:
         for unit in pool.imap_unordered(run_unit, pieces):
             done.append(unit)

@@ -292,10 +292,12 @@ class Driver:
     """The process; started again after a crash."""
 
     def __init__(self, path, adapter, timeout):
-        self.path, self.adapter, self.timeout, self.process = path, adapter, timeout, None
+        self.path, self.adapter, self.timeout, self.process, self.log = path, adapter, timeout, None, None
 
     def start(self):
-        self.log = tempfile.TemporaryFile()
+        self.log = self.log or tempfile.TemporaryFile()
+        self.log.seek(0)
+        self.log.truncate()
         env = dict(os.environ, OMP_WAIT_POLICY="passive")
         self.process = subprocess.Popen([self.path, "--adapter", self.adapter], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=self.log, bufsize=0, env=env)
@@ -312,8 +314,11 @@ class Driver:
             process.kill()
             process.wait()
         process.stdout.close()
+        last_words = self.tail()
+        self.log.close()
+        self.log = None
         if process.returncode not in (0, 1):
-            raise Crash(f"the driver ended with {process.returncode}: {self.tail()}")
+            raise Crash(f"the driver ended with {process.returncode}: {last_words}")
 
     def tail(self):
         self.log.seek(0)

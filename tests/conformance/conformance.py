@@ -98,8 +98,11 @@ class Generator:
         """The legal dtypes of a tensor field."""
         return [dtype_of(name) for name in self.desc.field(field).types]
 
-    def shape(self, min_rank=None, max_rank=None, most=2000):
-        """Random sizes with at most `most` elements; ranks default to those of the field under test."""
+    def shape(self, min_rank=None, max_rank=None, most=None):
+        """Random sizes with at most `most` elements, 2000 and now and then enough for several threads; ranks default to
+        those of the field under test."""
+        if most is None:
+            most = 100000 if self.chance(0.03) else 2000
         field = self.desc.field(self.types_field)
         low = field.min_rank if min_rank is None else min_rank
         high = field.max_rank if max_rank is None else max_rank

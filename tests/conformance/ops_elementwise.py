@@ -117,10 +117,27 @@ def identity(g):
                 {"OutputTensor": np.ma.masked_array(np.where(sure, np.trunc(y), 0).astype(g.dtype), ~sure)})
 
 
+def _with_scale_bias(g, fields, function, outputs="OutputTensor"):
+    """function(x * scale + bias), where the scaled value is not so near to an integer that its own rounding decides."""
+    scale_bias = tuple(float(np.float32(x)) for x in g.rng.uniform(-2, 2, 2))
+    x = g.array(g.shape(), low=-30, high=30) if is_float(g.dtype) or lowest(g.dtype) < 0 else g.array(g.shape(), low=0, high=60)
+    u = x.astype(FLOAT64) * scale_bias[0] + scale_bias[1]
+    sure = np.abs(u - np.round(u)) > 1e-4
+    if not is_float(g.dtype):
+        sure &= (u > lowest(g.dtype)) & (u < highest(g.dtype))
+        u = np.where(sure, np.trunc(u), 0).astype(g.dtype)
+    want = np.ma.masked_array(_round(function(u), g.dtype), ~sure)
+    half = g.dtype == np.float16
+    return Case({"InputTensor": x, "ScaleBias": scale_bias, **fields}, {outputs: want},
+                **({"rtol": 1.1e-3 if half else 1e-6, "atol": 1e-3 if half else 1e-5} if is_float(g.dtype) else {}))
+
+
 @operator("ELEMENT_WISE_ABS", "ELEMENT_WISE_NEGATE", "ELEMENT_WISE_SIGN", "ELEMENT_WISE_CEIL", "ELEMENT_WISE_FLOOR")
 def exact_unary(g):
-    x = _full(g)
     name = g.op.removeprefix("ELEMENT_WISE_")
+    if name in ("ABS", "CEIL", "FLOOR") and g.chance(0.3):
+        return _with_scale_bias(g, {}, {"ABS": np.abs, "CEIL": np.ceil, "FLOOR": np.floor}[name])
+    x = _full(g)
     if name == "SIGN":
         want = (x > 0).astype(g.dtype) - (x < 0).astype(g.dtype)
     else:
@@ -209,13 +226,15 @@ def _limits(g):
 @operator("ELEMENT_WISE_CLIP", "ELEMENT_WISE_THRESHOLD")
 def clip(g):
     low, high = _limits(g)
+    fields = {"Min": low, "Max": high} if g.op == "ELEMENT_WISE_CLIP" else {"Min": low}
+
+    def function(u):
+        y = _fmax(u, u.dtype.type(_bound(g, low)))
+        return _fmin(y, u.dtype.type(_bound(g, high))) if "Max" in fields else y
+    if g.chance(0.3):
+        return _with_scale_bias(g, fields, function)
     x = _full(g)
-    y = _fmax(x, _bound(g, low))
-    fields = {"InputTensor": x, "Min": low}
-    if g.op == "ELEMENT_WISE_CLIP":
-        fields["Max"] = high
-        y = _fmin(y, _bound(g, high))
-    return Case(fields, {"OutputTensor": y}, rtol=1e-30)
+    return Case({"InputTensor": x, **fields}, {"OutputTensor": function(x)}, rtol=1e-30)
 
 
 def _typed_limits(g):
@@ -230,9 +249,15 @@ def clip1(g):
     limits = _typed_limits(g)
     if limits is None:
         return None
+    fields = {"Min": limits[0], "Max": limits[1]}
+
+    def function(u):
+        low, high = (u.dtype.type(x) for x in limits)
+        return _fmax(_fmin(u, high), low)
+    if g.chance(0.3):
+        return _with_scale_bias(g, fields, function)
     x = _full(g)
-    return Case({"InputTensor": x, "Min": limits[0], "Max": limits[1]},
-                {"OutputTensor": _fmax(_fmin(x, limits[1]), limits[0])}, rtol=1e-30)
+    return Case({"InputTensor": x, **fields}, {"OutputTensor": function(x)}, rtol=1e-30)
 
 
 @operator("ELEMENT_WISE_CLIP_GRAD", "ELEMENT_WISE_CLIP_GRAD1")
@@ -259,6 +284,8 @@ def clip_ends():
         one(np.float32([-5, 0, 5, np.nan]), 2, -2, [-2, -2, -2, -2]),
         one(np.int8([-128, 127, 3]), -2.9, 2.9, [-2, 2, 2]),
         one(np.uint8([0, 200, 255]), -7, 1e30, [0, 200, 255]),
+        one(np.uint8([0, 200, 255]), 300, 400, [255, 255, 255]),
+        one(np.int8([-7, 0, 7]), -300, -200, [-128, -128, -128]),
         one(np.int64([-2**63, 2**63 - 1, 2**53 + 1]), -3e38, 3e38, [-2**63, 2**63 - 1, 2**53 + 1]),
         one(np.uint64([0, 2**64 - 1]), -3e38, 3e38, [0, 2**64 - 1]),
         one(np.float32([np.nan, np.inf, -np.inf]), -1, 1, [-1, 1, -1]),
@@ -505,6 +532,12 @@ def constant_power(g):
         p = g.pick(0, 1, 2, 3)
         return Case({"InputTensor": x, "Exponent": p}, {"OutputTensor": _integer_power(x, np.full(x.shape, p), g.dtype)})
     p = g.pick(0.0, 1.0, 2.0, 3.0, -1.0, 0.5, -0.5, float(np.float32(g.rng.uniform(-3, 3))))
+    if g.chance(0.3):
+        scale_bias = (float(np.float32(g.rng.uniform(0.2, 2))), float(np.float32(g.rng.uniform(0, 1))))
+        x = g.array(g.shape(), low=0.2, high=2)
+        want = _round(np.power(_scaled(g, x, scale_bias), p), g.dtype)
+        return Case({"InputTensor": x, "Exponent": p, "ScaleBias": scale_bias}, {"OutputTensor": want},
+                    rtol=2e-3 if g.dtype == np.float16 else 1e-5)
     x = g.array(g.shape(), low=-3 if p == int(p) else 0.1, high=3)
     want = _round(np.power(x.astype(FLOAT64), p), g.dtype)
     return Case({"InputTensor": x, "Exponent": p}, {"OutputTensor": np.ma.masked_array(want, ~np.isfinite(want))},

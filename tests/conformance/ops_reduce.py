@@ -145,3 +145,22 @@ def reduce_ends():
         one(np.ones(100000, np.float32) / 3, SUM, 100000 / 3, rtol=1e-5),
         one(np.ones(5000, np.float16), SUM, 5000, rtol=0, atol=0),
     ]
+
+
+@edge("REDUCE")
+def reduce_no_axes():
+    """Each element is a sum of its own."""
+    x = np.float32([[-2, 3], [4, 0.5]])
+    wanted = {SUM: x, L1: np.abs(x), SUM_SQUARE: x * x, MAX: x, AVERAGE: x, L2: np.abs(x), LOG_SUM_EXP: x,
+              ARGMAX: np.zeros(x.shape, np.int32)}
+    return [Case({"InputTensor": x, "Function": function, "Axes": []}, {"OutputTensor": want}, rtol=1e-6)
+            for function, want in wanted.items()]
+
+
+@edge("REDUCE")
+def reduce_large():
+    """Enough for several threads, along either end."""
+    x = (np.arange(300 * 1000) % 101 - 50).astype(np.float32).reshape(300, 1000)
+    out = [Case({"InputTensor": x, "Function": SUM, "Axes": [axis]}, {"OutputTensor": x.sum(axis, keepdims=True)})
+           for axis in (0, 1)]
+    return out + [Case({"InputTensor": x, "Function": MAX, "Axes": [0, 1]}, {"OutputTensor": np.float32([[50]])})]
