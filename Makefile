@@ -2,7 +2,7 @@
 BUILD := build
 SETUP := meson setup
 
-.PHONY: demo check check-asan check-tsan fuzz build install packages format clean
+.PHONY: demo check check-asan check-tsan conformance fuzz build install packages format clean
 
 packages:
 	scripts/install-packages
@@ -33,6 +33,11 @@ check-tsan: packages
 MINUTES := 30
 fuzz: packages
 	scripts/fuzz $(MINUTES)
+
+# Minutes; writes docs/conformance.md.
+conformance: build
+	/usr/bin/python3 tests/conformance/conformance.py --driver $(BUILD)/tests/conformance/conformance-driver --cases 64 \
+	    --json $(BUILD)/conformance.json --markdown docs/conformance.md
 
 install: build
 	meson install -C $(BUILD)

@@ -155,52 +155,43 @@ static HRESULT clip(struct graph_lowering *lowering, const DML_SCALE_BIAS *scale
     return lower_done(lowering);
 }
 
+/* A FLOAT bound on elements of `type` becomes one of them first: rounded, or truncated and saturated. */
+static union kern_scalar element_bound(DML_TENSOR_DATA_TYPE type, float value)
+{
+    const DML_SCALAR_UNION element = lower_element(type, value);
+    return lower_scalar(type, &element, lower_compute_type(type));
+}
+
 HRESULT lower_clip(struct graph_lowering *lowering)
 {
     const DML_ELEMENT_WISE_CLIP_OPERATOR_DESC *desc = LOWER_DESC(lowering, ELEMENT_WISE_CLIP);
-    DML_TENSOR_DATA_TYPE type = lower_compute_type(lowering->inputs[0].view.type);
-    DML_SCALAR_UNION min = { .Float32 = desc->Min }, max = { .Float32 = desc->Max };
-    return clip(lowering, desc->ScaleBias, lower_scalar(DML_TENSOR_DATA_TYPE_FLOAT32, &min, type),
-                lower_scalar(DML_TENSOR_DATA_TYPE_FLOAT32, &max, type));
+    DML_TENSOR_DATA_TYPE type = lowering->inputs[0].view.type;
+    return clip(lowering, desc->ScaleBias, element_bound(type, desc->Min), element_bound(type, desc->Max));
 }
 
-static bool scalar_less(DML_TENSOR_DATA_TYPE type, union kern_scalar a, union kern_scalar b)
-{
-    switch (type) {
-    case DML_TENSOR_DATA_TYPE_FLOAT64:
-        return a.f64 < b.f64;
-    case DML_TENSOR_DATA_TYPE_INT32:
-        return a.i32 < b.i32;
-    case DML_TENSOR_DATA_TYPE_UINT32:
-        return a.u32 < b.u32;
-    case DML_TENSOR_DATA_TYPE_INT64:
-        return a.i64 < b.i64;
-    case DML_TENSOR_DATA_TYPE_UINT64:
-        return a.u64 < b.u64;
-    default:
-        return a.f32 < b.f32;
-    }
-}
-
+/* max(Min, min(u, Max)): CLAMP nests the other way, which matters for NaN and for crossed bounds. */
 HRESULT lower_clip1(struct graph_lowering *lowering)
 {
     const DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC *desc = LOWER_DESC(lowering, ELEMENT_WISE_CLIP1);
     DML_TENSOR_DATA_TYPE type = lower_compute_type(lowering->inputs[0].view.type);
-    union kern_scalar min = lower_scalar(desc->MinMaxDataType, &desc->Min, type);
-    union kern_scalar max = lower_scalar(desc->MinMaxDataType, &desc->Max, type);
-    /* max(Min, min(u, Max)) is constantly Min when the bounds are crossed; CLAMP nests the other way. */
-    return clip(lowering, desc->ScaleBias, min, scalar_less(type, max, min) ? min : max);
+    struct lower_map map;
+    lower_map_begin(&map, lowering, lowering->inputs, 1, type);
+    uint32_t reg = emit_scale_bias(&map, 0, desc->ScaleBias);
+    uint32_t max = lower_emit_const(&map, type, lower_scalar(desc->MinMaxDataType, &desc->Max, type));
+    reg = lower_emit2(&map, KERN_MAP_MIN, reg, max);
+    uint32_t min = lower_emit_const(&map, type, lower_scalar(desc->MinMaxDataType, &desc->Min, type));
+    lower_map_end(&map, &lowering->outputs[0], lower_emit2(&map, KERN_MAP_MAX, reg, min));
+    return lower_done(lowering);
 }
 
 HRESULT lower_threshold(struct graph_lowering *lowering)
 {
     const DML_ELEMENT_WISE_THRESHOLD_OPERATOR_DESC *desc = LOWER_DESC(lowering, ELEMENT_WISE_THRESHOLD);
     DML_TENSOR_DATA_TYPE type = lower_compute_type(lowering->inputs[0].view.type);
-    DML_SCALAR_UNION min = { .Float32 = desc->Min };
     struct lower_map map;
     lower_map_begin(&map, lowering, lowering->inputs, 1, type);
     uint32_t reg = emit_scale_bias(&map, 0, desc->ScaleBias);
-    uint32_t bound = lower_emit_const(&map, type, lower_scalar(DML_TENSOR_DATA_TYPE_FLOAT32, &min, type));
+    uint32_t bound = lower_emit_const(&map, type, element_bound(lowering->inputs[0].view.type, desc->Min));
     lower_map_end(&map, &lowering->outputs[0], lower_emit2(&map, KERN_MAP_MAX, reg, bound));
     return lower_done(lowering);
 }
@@ -209,22 +200,20 @@ HRESULT lower_threshold(struct graph_lowering *lowering)
 HRESULT lower_clip_grad(struct graph_lowering *lowering)
 {
     DML_TENSOR_DATA_TYPE type = lower_compute_type(lowering->inputs[0].view.type);
-    DML_TENSOR_DATA_TYPE bound_type = DML_TENSOR_DATA_TYPE_FLOAT32;
-    DML_SCALAR_UNION min, max;
+    const DML_TENSOR_DATA_TYPE element = lowering->inputs[0].view.type;
+    union kern_scalar min, max;
     if (lowering->desc->op->type == DML_OPERATOR_ELEMENT_WISE_CLIP_GRAD1) {
         const DML_ELEMENT_WISE_CLIP_GRAD1_OPERATOR_DESC *desc = LOWER_DESC(lowering, ELEMENT_WISE_CLIP_GRAD1);
-        bound_type = desc->MinMaxDataType;
-        min = desc->Min;
-        max = desc->Max;
+        min = lower_scalar(desc->MinMaxDataType, &desc->Min, type);
+        max = lower_scalar(desc->MinMaxDataType, &desc->Max, type);
     } else {
         const DML_ELEMENT_WISE_CLIP_GRAD_OPERATOR_DESC *desc = LOWER_DESC(lowering, ELEMENT_WISE_CLIP_GRAD);
-        min.Float32 = desc->Min;
-        max.Float32 = desc->Max;
+        min = element_bound(element, desc->Min);
+        max = element_bound(element, desc->Max);
     }
     struct lower_map map;
     lower_map_begin(&map, lowering, lowering->inputs, 2, type);
-    uint32_t low = lower_emit_const(&map, type, lower_scalar(bound_type, &min, type));
-    uint32_t high = lower_emit_const(&map, type, lower_scalar(bound_type, &max, type));
+    uint32_t low = lower_emit_const(&map, type, min), high = lower_emit_const(&map, type, max);
     uint32_t outside =
         lower_emit2(&map, KERN_MAP_OR, lower_emit2(&map, KERN_MAP_LE, 0, low), lower_emit2(&map, KERN_MAP_LE, high, 0));
     uint32_t zero = lower_emit_const(&map, type, (union kern_scalar){ .u64 = 0 });
@@ -275,7 +264,11 @@ HRESULT lower_pow(struct graph_lowering *lowering)
 HRESULT lower_constant_pow(struct graph_lowering *lowering)
 {
     const DML_ELEMENT_WISE_CONSTANT_POW_OPERATOR_DESC *desc = LOWER_DESC(lowering, ELEMENT_WISE_CONSTANT_POW);
-    DML_TENSOR_DATA_TYPE type = lower_real_type(lowering->inputs[0].view.type);
+    DML_TENSOR_DATA_TYPE base = lowering->inputs[0].view.type;
+    /* Integers: exact, and wrapping like POW, unless the result may have a fraction. */
+    const bool integer = !lower_is_float(base) && desc->Exponent >= 0 && desc->Exponent < 1e9f &&
+                         desc->Exponent == (float)(int32_t)desc->Exponent;
+    DML_TENSOR_DATA_TYPE type = integer ? DML_TENSOR_DATA_TYPE_INT64 : lower_real_type(base);
     struct lower_map map;
     lower_map_begin(&map, lowering, lowering->inputs, 1, type);
     uint32_t reg = emit_scale_bias(&map, 0, desc->ScaleBias);

@@ -1,0 +1,288 @@
+"""Draws the cases, runs them in several processes and reports."""
+import argparse
+import fnmatch
+import glob
+import importlib
+import json
+import multiprocessing
+import os
+import random
+import subprocess
+import sys
+import time
+import traceback
+import zlib
+
+import numpy as np
+
+import conformance
+from conf_compare import compare
+from conf_report import write_markdown
+from conf_schema import Schema, dtype_of, type_name
+from conf_wire import Crash, Driver, Encoder
+
+UNSUPPORTED = 0x887A0004
+EDGE = "edge"
+FAILURES_SHOWN = 3  # of each operator and type
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class Unit:
+    """The cases of one operator and type (or its edge cases): what a worker takes."""
+
+    def __init__(self, op, type_name, indices):
+        self.op, self.type, self.indices = op, type_name, indices
+        self.cases = self.failed = self.unsupported = 0
+        self.worst, self.failures, self.seen = 0.0, [], set()
+
+
+class Worker:
+    def __init__(self, args, schema, deadline):
+        self.args, self.schema, self.deadline = args, schema, deadline
+        self.driver = Driver(args.driver, args.adapter, args.timeout)
+
+    def seed(self, *more):
+        return [self.args.seed, *(zlib.crc32(x.encode()) if isinstance(x, str) else x for x in more)]
+
+    def draw(self, unit, index):
+        """(the case, its family)."""
+        if unit.type == EDGE:
+            cases = [(case, family) for function, family in conformance.EDGES[unit.op] for case in function()]
+            return cases[index]
+        registered = conformance.OPERATORS[unit.op]
+        field = registered.types or self.schema.operators[unit.op].first_tensor()
+        for attempt in range(100):
+            seed = self.seed(unit.op, unit.type, index, attempt)
+            case = registered.function(conformance.Generator(self.schema, unit.op, dtype_of(unit.type), field, seed))
+            if case is not None:
+                return case, registered.family
+        raise ValueError("no legal case in 100 attempts")
+
+    def run(self, unit):
+        for index in unit.indices:
+            if self.deadline and time.monotonic() > self.deadline:
+                break
+            problem = self.case(unit, index)
+            unit.cases += 1
+            if not problem:
+                continue
+            unit.failed += 1
+            if len(unit.failures) < FAILURES_SHOWN or self.args.all:
+                unit.failures.append((f"{unit.op}:{unit.type}:{index}", problem))
+        return unit
+
+    def case(self, unit, index):
+        """What is wrong, or None."""
+        try:
+            with np.errstate(all="ignore"):
+                case, family = self.draw(unit, index)
+                encoder = Encoder(self.schema, unit.op, case, np.random.default_rng(self.seed(unit.op, unit.type, index, 777)))
+        except Exception:  # whatever a reference does wrong is that case's failure
+            return "the reference failed: " + traceback.format_exc(limit=-3)
+        for slot in encoder.seen:
+            unit.seen.add(slot)
+        try:
+            stage, hr, message, data = self.driver.run(encoder.request())
+        except Crash as crash:
+            return f"{crash}\n{encoder.describe()}"
+        if stage == "CompileOperator" and hr == UNSUPPORTED:
+            unit.unsupported += 1
+            return None if self.args.allow_unsupported else "unsupported: " + message
+        if stage != "done":
+            return f"{stage}: 0x{hr:08x} {message}\n{encoder.describe()}"
+        if message:
+            return f"an error message of a run that went well: {message}"
+        return self.check(unit, case, family, encoder, data)
+
+    def check(self, unit, case, family, encoder, data):
+        for slot, raw in zip(encoder.outputs, data):
+            if slot is None:
+                continue
+            field, index, layout, aliased = slot
+            want = case.outputs[field] if index is None else case.outputs[field][index]
+            got, clean = layout.load(raw, encoder.poison)
+            text, worst = compare(got, want, case, family)
+            unit.worst = max(unit.worst, worst)
+            if text:
+                return f"{field}{'' if index is None else f'[{index}]'}: {text}\n{encoder.describe()}"
+            if not clean and not aliased:
+                return f"{field}: bytes between its elements were written\n{encoder.describe()}"
+        return None
+
+
+_worker = None
+
+
+def start_worker(args, schema, deadline):
+    global _worker
+    _worker = Worker(args, schema, deadline)
+
+
+def run_unit(unit):
+    return _worker.run(unit)
+
+
+def stop_worker(_):
+    """The last words of the driver: leaks, for example."""
+    try:
+        _worker.driver.stop()
+    except Crash as crash:
+        return str(crash)
+    return None
+
+
+def load_families():
+    sys.path.insert(0, HERE)
+    for path in sorted(glob.glob(os.path.join(HERE, "ops_*.py"))):
+        importlib.import_module(os.path.basename(path)[:-3])
+
+
+def chosen(args, op):
+    return not args.filter or any(fnmatch.fnmatch(op, pattern.upper()) for pattern in args.filter)
+
+
+def make_units(args, schema):
+    """The work, in the schema's order."""
+    if args.only:
+        parts = [one.split(":") for one in args.only]
+        return [Unit(op, kind, [int(index)]) for op, kind, index in parts]
+    units = []
+    for op, desc in schema.operators.items():
+        if not chosen(args, op):
+            continue
+        if op in conformance.EDGES:
+            count = sum(len(function()) for function, _ in conformance.EDGES[op])
+            units.append(Unit(op, EDGE, range(count)))
+        if op in conformance.OPERATORS:
+            field = conformance.OPERATORS[op].types or desc.first_tensor()
+            units += [Unit(op, name, range(args.cases)) for name in desc.field(field).types]
+    return units
+
+
+def untested(args, schema, units):
+    """What has no case at all: operators, and types of the field under test."""
+    run = {(unit.op, unit.type) for unit in units if unit.cases}
+    out = []
+    for op, desc in schema.operators.items():
+        if not chosen(args, op):
+            continue
+        if op not in conformance.OPERATORS:
+            out.append(f"{op} has no cases")
+            continue
+        field = conformance.OPERATORS[op].types or desc.first_tensor()
+        out += [f"{op} never ran with {field} of {name}" for name in desc.field(field).types if (op, name) not in run]
+    return out
+
+
+def untested_fields(units, schema):
+    """Data types that other tensors may have and never had: a hint, some are not legal together."""
+    seen = {(unit.op, slot) for unit in units for slot in unit.seen}
+    return [f"{op}.{field.name} {name}" for op in sorted({unit.op for unit in units})
+            for field in schema.operators[op].fields for name in field.types if (op, (field.name, name)) not in seen]
+
+
+def execute(args, schema, units):
+    deadline = time.monotonic() + args.budget if args.budget else None
+    context = multiprocessing.get_context("fork")
+    done, last_words = [], []
+    # Small pieces, so that the processes end together.
+    pieces = [Unit(unit.op, unit.type, unit.indices[at:at + 8]) for unit in units for at in range(0, len(unit.indices), 8)]
+    # A budget that runs out leaves some cases of everything.
+    random.Random(args.seed).shuffle(pieces)
+    pieces.sort(key=lambda piece: piece.indices[0] if len(piece.indices) else 0)
+    with context.Pool(args.jobs, start_worker, (args, schema, deadline)) as pool:
+        for unit in pool.imap_unordered(run_unit, pieces):
+            done.append(unit)
+            for name, problem in unit.failures:
+                print(f"FAILED {name}: {problem.strip()}\n  repeat: {repeat_command(args, name)}", flush=True)
+            if args.verbose:
+                print(f"{unit.op}:{unit.type} {unit.cases} cases, {unit.failed} failed, worst {unit.worst:.3g}", flush=True)
+        # Each process ends its driver once; a few may be asked twice, which does no harm.
+        last_words = [text for text in pool.map(stop_worker, range(args.jobs * 4), chunksize=1) if text]
+    return merge(done), last_words
+
+
+def merge(pieces):
+    units = {}
+    for piece in pieces:
+        unit = units.setdefault((piece.op, piece.type), Unit(piece.op, piece.type, ()))
+        unit.cases += piece.cases
+        unit.failed += piece.failed
+        unit.unsupported += piece.unsupported
+        unit.worst = max(unit.worst, piece.worst)
+        unit.failures += piece.failures
+        unit.seen |= piece.seen
+    return list(units.values())
+
+
+def repeat_command(args, name):
+    script = os.path.relpath(os.path.join(HERE, "conformance.py"))
+    return (f"{script} --driver {os.path.relpath(args.driver)} --adapter {args.adapter} --seed {args.seed} "
+            f"--only {name}")
+
+
+def parse():
+    parser = argparse.ArgumentParser(description="Runs every operator against independent references.")
+    parser.add_argument("--driver", default=os.environ.get("CONFORMANCE_DRIVER",
+                        os.path.join(HERE, "../../build/tests/conformance/conformance-driver")))
+    parser.add_argument("--adapter", default="cpu", help="cpu, vulkan, or an index in the list of `anydml devices`")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--cases", type=int, default=16, help="of each operator and data type")
+    parser.add_argument("--quick", action="store_true", help="three cases of each operator and data type")
+    parser.add_argument("--filter", action="append", metavar="OP", help="operators like this, with wildcards; several")
+    parser.add_argument("--only", action="append", metavar="OP:TYPE:INDEX", help="this case; several")
+    parser.add_argument("--jobs", type=int, default=min(os.cpu_count() or 1, 16))
+    parser.add_argument("--budget", type=float, help="seconds after which no case is begun")
+    parser.add_argument("--timeout", type=float, default=120, help="seconds that a case may take")
+    parser.add_argument("--all", action="store_true", help=f"print every failure, not {FAILURES_SHOWN} of a kind")
+    parser.add_argument("--allow-unsupported", action="store_true", help="an adapter may lack operators")
+    parser.add_argument("--fields", action="store_true", help="list data types that no case gave to a tensor")
+    parser.add_argument("--json", metavar="FILE")
+    parser.add_argument("--markdown", metavar="FILE")
+    parser.add_argument("--verbose", "-v", action="store_true")
+    args = parser.parse_args()
+    if args.quick:
+        args.cases = 3
+    return args
+
+
+def result(args, units, missing, last_words, seconds):
+    return {
+        "adapter": args.adapter, "seed": args.seed, "date": time.strftime("%Y-%m-%d", time.gmtime()),
+        "seconds": round(seconds, 1),
+        "cases": sum(unit.cases for unit in units),
+        "failed": sum(unit.failed for unit in units) + len(last_words),
+        "unsupported": sum(unit.unsupported for unit in units),
+        "missing": missing,
+        "operators": {op: {unit.type: {"cases": unit.cases, "failed": unit.failed, "unsupported": unit.unsupported,
+                                       "worst": unit.worst} for unit in units if unit.op == op}
+                      for op in sorted({unit.op for unit in units})},
+    }
+
+
+def main():
+    args = parse()
+    started = time.monotonic()
+    probe = subprocess.run([args.driver, "--adapter", args.adapter], stdin=subprocess.DEVNULL, check=False)
+    if probe.returncode:
+        return probe.returncode
+    load_families()
+    schema = Schema(args.driver)
+    unknown = (set(conformance.OPERATORS) | set(conformance.EDGES)) - set(schema.operators)
+    assert not unknown, f"no such operators: {unknown}"
+    units, last_words = execute(args, schema, make_units(args, schema))
+    full = not args.only and not args.quick and not args.budget
+    missing = untested(args, schema, units) if full else []
+    for text in last_words + missing:
+        print("FAILED " + text)
+    if args.fields:
+        print("\n".join("never: " + text for text in untested_fields(units, schema)))
+    out = result(args, units, missing, last_words, time.monotonic() - started)
+    if args.json:
+        with open(args.json, "w", encoding="utf-8") as file:
+            json.dump(out, file, indent=1)
+    if args.markdown:
+        write_markdown(args.markdown, out, schema)
+    print(f"{out['cases']} cases of {len(out['operators'])} operators on {args.adapter}, seed {args.seed}: "
+          f"{out['failed']} failed, {out['unsupported']} unsupported, {len(missing)} missing, {out['seconds']} s")
+    return 1 if out["failed"] or missing or not out["cases"] else 0

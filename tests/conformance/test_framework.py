@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""The conformance framework itself: that it sees what is wrong. Usage: test_framework.py DRIVER"""
+import argparse
+import os
+import stat
+import sys
+import tempfile
+import unittest
+
+import numpy as np
+
+import conformance
+from conf_compare import compare
+from conf_run import Unit, Worker
+from conf_schema import INT4, UINT4, Schema, dtype_of, highest, is_float, lowest, type_name
+from conf_wire import Driver, random_layout
+
+DRIVER = None
+
+
+def worker(path=None):
+    args = argparse.Namespace(driver=path or DRIVER, adapter="cpu", seed=5, timeout=60, all=True, allow_unsupported=False)
+    return Worker(args, Schema(DRIVER), None)
+
+
+def problem_of(case, op="ELEMENT_WISE_ADD", runner=None):
+    """What the framework says about a case, None for nothing."""
+    conformance.EDGES[op] = [(lambda: [case], "none")]
+    own = runner or worker()
+    problem = own.case(Unit(op, "edge", [0]), 0)
+    if not runner:
+        own.driver.stop()
+    return problem
+
+
+class Layouts(unittest.TestCase):
+    def test_round_trip(self):
+        rng = np.random.default_rng(3)
+        for name in Schema(DRIVER).numbers:
+            dtype = dtype_of(name)
+            for _ in range(50):
+                shape = rng.integers(1, 5, rng.integers(1, 6))
+                if is_float(dtype):
+                    array = rng.uniform(-9, 9, shape).astype(dtype)
+                else:
+                    array = rng.integers(lowest(dtype), highest(dtype), shape, endpoint=True,
+                                         dtype=getattr(dtype, "storage", dtype))
+                    array = dtype.wrap(array) if dtype in (INT4, UINT4) else array
+                layout = random_layout(rng, array, name, bool(rng.integers(2)))
+                got, clean = layout.load(layout.store(array, 0xA5), 0xA5)
+                self.assertTrue(clean)
+                self.assertEqual(type_name(got), name)
+                np.testing.assert_array_equal(np.asarray(got), np.asarray(array))
+
+    def test_gaps_are_watched(self):
+        array = np.zeros((2, 3), np.int16)
+        layout = random_layout(np.random.default_rng(1), array, "INT16", True)
+        layout.__init__("INT16", (2, 3), [8, 2])
+        data = bytearray(layout.store(array, 0xA5))
+        data[2] ^= 1
+        self.assertFalse(layout.load(bytes(data), 0xA5)[1])
+
+
+class Comparison(unittest.TestCase):
+    def check(self, got, want, good, **how):
+        want = want if isinstance(want, np.ndarray) else np.float32(want)
+        text, _ = compare(np.asarray(got, want.dtype), want, conformance.Case({}, {}, **how), "none")
+        self.assertEqual(text is None, good, text)
+
+    def test_floats(self):
+        exact = {"rtol": 0, "atol": 0}
+        self.check([1, 2], [1, 2], True, **exact)
+        self.check([1, np.nextafter(np.float32(2), 3, dtype=np.float32)], [1, 2], False, **exact)
+        self.check([0.0], [-0.0], False, **exact)
+        self.check([0.0], [-0.0], True, rtol=1e-6)
+        self.check([np.nan], [np.nan], True, **exact)
+        self.check([np.nan], [1], False, rtol=1)
+        self.check([1], [np.nan], False, rtol=1)
+        self.check([np.inf], [3e38], False, rtol=1)
+        self.check([-np.inf], [np.inf], False, rtol=1)
+        self.check([1.1], [1], False, rtol=0.05)
+        self.check([1.1], [1], True, rtol=0.2)
+        self.check([np.nextafter(np.float32(1), 2, dtype=np.float32)], [1], True, ulp=1)
+        self.check([1.000001], [1], False, ulp=1)
+
+    def test_bits(self):
+        nans = np.uint32([0x7FC00000, 0x7FC00001]).view(np.float32)
+        self.check(nans, nans.copy(), True, bits=True)
+        self.check(nans, nans[::-1].copy(), False, bits=True)
+
+    def test_masks_and_integers(self):
+        self.check([1, 5], np.ma.masked_array(np.int32([1, 2]), [False, True]), True)
+        self.check([1, 5], np.int32([1, 2]), False)
+        self.check([2**63 + 1], np.uint64([2**63]), False)
+
+
+class Running(unittest.TestCase):
+    x = np.float32([[1, 2, 3], [4, 5, 6]])
+
+    def test_right_and_wrong(self):
+        right = {"OutputTensor": 2 * self.x}
+        inputs = {"ATensor": self.x, "BTensor": self.x}
+        self.assertIsNone(problem_of(conformance.Case(inputs, right)))
+        wrong = {"OutputTensor": 2 * self.x + np.float32([[0, 0, 0], [0, 0, 1e-3]])}
+        self.assertIn("1 of 6 elements differ", problem_of(conformance.Case(inputs, wrong, rtol=1e-6)))
+
+    def test_refusals(self):
+        case = conformance.Case({"ATensor": self.x, "BTensor": self.x[:1]}, {"OutputTensor": self.x})
+        self.assertRegex(problem_of(case), "CreateOperator: 0x80070057 .*BTensor")
+        case = conformance.Case({"NoField": 1}, {"OutputTensor": self.x})
+        self.assertIn("no field NoField", problem_of(case))
+
+    def test_nonsense(self):
+        driver = Driver(DRIVER, "cpu", 60)
+        self.assertEqual(driver.run(b"\4\0\0\0\xff\xff\xff\xff")[0], "request")
+        driver.stop()
+
+    def test_crash(self):
+        """The first process dies, the second works."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "driver")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(f'#!/bin/sh\n[ -e "{folder}/died" ] || {{ touch "{folder}/died"; echo last words >&2; kill -SEGV $$; }}\n'
+                           f'exec "{os.path.abspath(DRIVER)}" "$@"\n')
+            os.chmod(path, os.stat(path).st_mode | stat.S_IXUSR)
+            runner = worker(path)
+            case = conformance.Case({"ATensor": self.x, "BTensor": self.x}, {"OutputTensor": 2 * self.x})
+            self.assertRegex(problem_of(case, runner=runner), "(?s)crashed.*last words")
+            self.assertIsNone(problem_of(case, runner=runner))
+            runner.driver.stop()
+
+
+if __name__ == "__main__":
+    DRIVER = sys.argv.pop(1)
+    unittest.main()
