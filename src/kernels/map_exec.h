@@ -4,6 +4,7 @@
 #define KERNELS_MAP_EXEC_H
 
 #include "kernels/fmath.h"
+#include "kernels/fmath_wide.h"
 #include "kernels/map.h"
 
 #if defined(__F16C__)
@@ -74,17 +75,39 @@ static bool exec_f32_basic(uint8_t code, float *out, const float *a, const float
     }
 }
 
-/* e^x by squaring would differ; squares and roots are what networks use. */
+/* Squares and roots are what networks use. */
 static void power_f32(float *out, const float *a, const float *b, uint32_t n)
 {
-    bool square = true, root = true;
+    bool square = true, root = true, inside = true;
     for (uint32_t i = 0; i < n; i++) {
         square &= b[i] == 2.0f;
         root &= b[i] == 0.5f && a[i] > 0 && a[i] < INFINITY;
+        inside &= FMATH_IN_POSITIVE(a[i]) && FMATH_IN_FINITE(b[i]);
     }
-    for (uint32_t i = 0; i < n; i++)
-        out[i] = square ? a[i] * a[i] : root ? sqrtf(a[i]) : powf(a[i], b[i]);
+    if (square)
+        _Pragma("GCC ivdep") for (uint32_t i = 0; i < n; i++) out[i] = a[i] * a[i];
+    else if (root)
+        _Pragma("GCC ivdep") for (uint32_t i = 0; i < n; i++) out[i] = sqrtf(a[i]);
+    else if (inside)
+        _Pragma("GCC ivdep") for (uint32_t i = 0; i < n; i++) out[i] = fmath_pow(a[i], b[i]);
+    else
+        for (uint32_t i = 0; i < n; i++)
+            out[i] = powf(a[i], b[i]);
 }
+
+/* One case: vectors when all of the block lies in the function's domain, the C library otherwise. */
+#define WIDE(name, function, domain)                                                                                   \
+    case KERN_MAP_##name: {                                                                                            \
+        bool inside = true;                                                                                            \
+        for (uint32_t i = 0; i < n; i++)                                                                               \
+            inside &= domain(x);                                                                                       \
+        if (inside)                                                                                                    \
+            _Pragma("GCC ivdep") for (uint32_t i = 0; i < n; i++) out[i] = fmath_##function(x);                        \
+        else                                                                                                           \
+            for (uint32_t i = 0; i < n; i++)                                                                           \
+                out[i] = function##f(x);                                                                               \
+        return true;                                                                                                   \
+    }
 
 static bool exec_f32_math(uint8_t code, float *out, const float *a, const float *b, uint32_t n)
 {
@@ -93,17 +116,17 @@ static bool exec_f32_math(uint8_t code, float *out, const float *a, const float 
         LOOP(LOG, fmath_log(x))
         LOOP(TANH, fmath_tanh(x))
         LOOP(ERF, fmath_erf(x))
-        LOOP(SIN, sinf(x))
-        LOOP(COS, cosf(x))
-        LOOP(TAN, tanf(x))
-        LOOP(ASIN, asinf(x))
-        LOOP(ACOS, acosf(x))
-        LOOP(ATAN, atanf(x))
-        LOOP(SINH, sinhf(x))
-        LOOP(COSH, coshf(x))
-        LOOP(ASINH, asinhf(x))
-        LOOP(ACOSH, acoshf(x))
-        LOOP(ATANH, atanhf(x))
+        WIDE(SIN, sin, FMATH_IN_TURNS)
+        WIDE(COS, cos, FMATH_IN_TURNS)
+        WIDE(TAN, tan, FMATH_IN_TURNS)
+        WIDE(ASIN, asin, FMATH_IN_ONE)
+        WIDE(ACOS, acos, FMATH_IN_ONE)
+        WIDE(ATAN, atan, FMATH_IN_FINITE)
+        WIDE(SINH, sinh, FMATH_IN_EXP)
+        WIDE(COSH, cosh, FMATH_IN_EXP)
+        WIDE(ASINH, asinh, FMATH_IN_FINITE)
+        WIDE(ACOSH, acosh, FMATH_IN_ABOVE)
+        WIDE(ATANH, atanh, FMATH_IN_OPEN_ONE)
         LOOP(ATAN2, atan2f(x, y))
     case KERN_MAP_POW:
         return power_f32(out, a, b, n), true;
