@@ -75,6 +75,7 @@ void driver_device_destroy(struct driver_device *device);
 ID3D12Device *driver_device_d3d(struct driver_device *device);
 IDMLDevice1 *driver_device_dml(struct driver_device *device);
 IDMLCommandRecorder *driver_device_recorder(struct driver_device *device);
+bool driver_device_is_host(struct driver_device *device); /* GPU addresses are those of this process */
 ID3D12GraphicsCommandList *driver_device_list(struct driver_device *device); /* open, its heap of descriptors set */
 /* Descriptor number `index` of that heap, which holds DRIVER_DESCRIPTORS. */
 enum { DRIVER_DESCRIPTORS = 4096 };
@@ -91,6 +92,11 @@ HRESULT driver_device_buffers(struct driver_device *device, uint64_t bytes, stru
 HRESULT driver_device_submit(struct driver_device *device);
 /* The newest error of the debug layer since the last call, "" for none. */
 void driver_device_message(struct driver_device *device, char out[DRIVER_MESSAGE]);
+
+/* driver_watch.c: from now on any access to these bytes is an error, or not any more. With AddressSanitizer, on the
+ * host; else nothing happens. */
+void driver_watch(struct driver_device *device, ID3D12Resource *buffer, uint64_t begin, uint64_t end);
+void driver_unwatch(struct driver_device *device, ID3D12Resource *buffer, uint64_t begin, uint64_t end);
 
 /* driver_run.c: sets the offsets of the slots. */
 void driver_run(struct driver_device *device, struct driver_request *request, struct driver_answer *out);
