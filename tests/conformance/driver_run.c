@@ -160,7 +160,7 @@ static void bindings(const struct run *run, const struct driver_slot *slots, uin
                      DML_BUFFER_BINDING *buffers, DML_BINDING_DESC *descs)
 {
     for (uint32_t i = 0; i < count; i++) {
-        const bool bound = slots[i].name && !slots[i].owned;
+        const bool bound = slots[i].name && !slots[i].owned && slots[i].source != DRIVER_CONSTANT;
         buffers[i] = binding_at(run, slots[i].offset, slots[i].bytes);
         descs[i] =
             (DML_BINDING_DESC){ bound ? DML_BINDING_TYPE_BUFFER : DML_BINDING_TYPE_NONE, bound ? &buffers[i] : NULL };
@@ -215,7 +215,7 @@ static void watch_owned(struct run *run)
     const struct driver_request *request = run->request;
     for (uint32_t i = 0; i < request->input_count; i++) {
         const struct driver_slot *slot = &request->inputs[i];
-        if (slot->name && slot->owned)
+        if (slot->name && (slot->owned || slot->source == DRIVER_CONSTANT))
             driver_watch(run->device, run->buffers.buffer, slot->offset, slot->offset + slot->bytes);
     }
 }
@@ -287,8 +287,9 @@ static bool compile(struct run *run)
     return check(run, IDMLDevice1_CreateOperator(dml, &run->request->desc, &IID_IDMLOperator, (void **)&run->op),
                  DRIVER_CREATE) &&
            check(run,
-                 IDMLDevice1_CompileOperator(dml, run->op, run->request->flags, &IID_IDMLCompiledOperator,
-                                             (void **)&run->compiled),
+                 run->request->graph ? driver_compile_graph(dml, run->op, run->request, &run->compiled)
+                                     : IDMLDevice1_CompileOperator(dml, run->op, run->request->flags,
+                                                                   &IID_IDMLCompiledOperator, (void **)&run->compiled),
                  DRIVER_COMPILE) &&
            check(run,
                  IDMLDevice1_CreateOperatorInitializer(dml, 1, &run->compiled, &IID_IDMLOperatorInitializer,
