@@ -208,7 +208,8 @@ static void store_output(struct map_run *run, uint32_t j, uint64_t begin, uint32
     uint32_t reg = op->u.map.store[j];
     const void *value = run->block.value[reg];
     void *out = output_in_place(run, j, begin, count);
-    if (out == value)
+    /* An input of another type may lie where the output goes. */
+    if (out == value && type == run->block.type[reg])
         return;
     if (out) {
         kern_convert(run->block.isa, type, out, run->block.type[reg], value, count);

@@ -94,18 +94,28 @@ static void bench_reduce(const char *filter, uint32_t cpu)
         uint32_t axes;
     } shapes[] = { { "inner", 8 }, { "channels", 2 }, { "spatial", 12 }, { "all", 15 }, { "outer", 1 } };
     const uint32_t sizes[] = { 4, 64, 56, 56 };
-    const DML_REDUCE_FUNCTION functions[] = { DML_REDUCE_FUNCTION_SUM, DML_REDUCE_FUNCTION_MAX,
-                                              DML_REDUCE_FUNCTION_ARGMAX };
+    static const struct {
+        const char *name;
+        DML_REDUCE_FUNCTION function;
+        DML_TENSOR_DATA_TYPE type, to;
+    } functions[] = {
+        { "sum", DML_REDUCE_FUNCTION_SUM, DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT32 },
+        { "max", DML_REDUCE_FUNCTION_MAX, DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT32 },
+        { "argmax", DML_REDUCE_FUNCTION_ARGMAX, DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_UINT32 },
+        { "sum int32", DML_REDUCE_FUNCTION_SUM, DML_TENSOR_DATA_TYPE_INT32, DML_TENSOR_DATA_TYPE_INT32 },
+        { "max int64", DML_REDUCE_FUNCTION_MAX, DML_TENSOR_DATA_TYPE_INT64, DML_TENSOR_DATA_TYPE_INT64 },
+        { "argmax int8", DML_REDUCE_FUNCTION_ARGMAX, DML_TENSOR_DATA_TYPE_INT8, DML_TENSOR_DATA_TYPE_UINT32 },
+    };
     for (uint32_t i = 0; i < ARRAY_SIZE(shapes) * ARRAY_SIZE(functions); i++) {
         uint32_t s = i / ARRAY_SIZE(functions), f = i % ARRAY_SIZE(functions), small[4];
         struct check_case c = { .op = { .kind = KERN_REDUCE, .input_count = 1, .output_count = 1 } };
         char name[64];
         for (uint32_t d = 0; d < 4; d++)
             small[d] = shapes[s].axes >> d & 1 ? 1 : sizes[d];
-        view(&c.op, 0, DML_TENSOR_DATA_TYPE_FLOAT32, 4, sizes);
-        view(&c.op, 1, f == 2 ? DML_TENSOR_DATA_TYPE_UINT32 : DML_TENSOR_DATA_TYPE_FLOAT32, 4, small);
-        c.op.u.reduce = (struct kern_reduce){ .function = functions[f], .axes = shapes[s].axes };
-        snprintf(name, sizeof(name), "reduce %s %s", f == 0 ? "sum" : f == 1 ? "max" : "argmax", shapes[s].name);
+        view(&c.op, 0, functions[f].type, 4, sizes);
+        view(&c.op, 1, functions[f].to, 4, small);
+        c.op.u.reduce = (struct kern_reduce){ .function = functions[f].function, .axes = shapes[s].axes };
+        snprintf(name, sizeof(name), "reduce %s %s", functions[f].name, shapes[s].name);
         bench_case(name, &c, filter, cpu);
     }
 }

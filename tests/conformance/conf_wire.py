@@ -10,7 +10,9 @@ import numpy as np
 from conf_schema import NibbleArray, Nibbles, dtype_of, type_name
 
 STAGES = ("done", "CreateOperator", "CompileOperator", "execution", "guard", "request")
+SOURCES = ("direct", "identity", "not", "constant")
 NONE = 0xFFFFFFFF
+GRAPH_SLOTS = 12
 MOST_ELEMENTS = 1 << 20  # that gaps may stretch a tensor to
 
 
@@ -116,11 +118,13 @@ class Encoder:
     def __init__(self, schema, op, case, rng):
         self.schema, self.op, self.case, self.rng = schema, schema.operators[op], case, rng
         self.poison = int(rng.choice([0xFF, 0xA5, 0x00, 0x7C]))
+        self.graph = self.may_be_graph() and rng.random() < 0.25
+        self.sources = []  # of each tensor, for people
         self.words = bytearray()
         self.inputs = []   # per slot: (layout, owned) or None
         self.outputs = []  # per slot: (field, index, layout) or None
         self.plan_aliases()
-        self.words += struct.pack("<III", self.op.number, int(rng.choice([0, 0, 0, 2, 4])), self.poison)
+        self.word(self.op.number, int(rng.choice([0, 0, 0, 2, 4])), self.poison, self.graph)
         values = self.complete(self.op, case.fields)
         for field in self.op.fields:
             self.field(field, values.get(field.name), values)
@@ -144,7 +148,8 @@ class Encoder:
         plain = {name: value for name, value in self.case.fields.items()
                  if not isinstance(value, np.ndarray) and not (isinstance(value, list) and value and
                                                                isinstance(value[0], np.ndarray))}
-        return f"  {'; '.join(slots)}\n  {plain}"
+        graph = f"\n  in a graph: {', '.join(self.sources)}" if self.graph else ""
+        return f"  {'; '.join(slots)}\n  {plain}{graph}"
 
     def request(self):
         return struct.pack("<I", len(self.words)) + bytes(self.words)
@@ -164,9 +169,28 @@ class Encoder:
                 out[field.name] = type_name(results[0])
         return out
 
+    def may_be_graph(self):
+        """A node of a graph has at most DRIVER_GRAPH_SLOTS inputs and outputs."""
+        def slots(given):
+            return sum(len(one) if isinstance(one, list) else 1 for one in given)
+        named = {field.name: field.kind for field in self.op.fields}
+        return (slots(value for name, value in self.case.fields.items() if named.get(name) == "input") <= 6 and
+                slots(self.case.outputs.values()) <= 6 and
+                sum(field.kind == "input" for field in self.op.fields) <= GRAPH_SLOTS)
+
+    def source(self, layout, array):
+        """How a tensor reaches the operator in a graph; nodes for it need a type and strides that an output may have."""
+        plain = layout.bits >= 8 and all(stride or size == 1 for size, stride in zip(layout.shape, layout.real))
+        choices = (["direct"] + (["identity", "not"] if plain else []) + (["constant"] if array is not None else []))
+        out = self.rng.choice(choices) if self.graph else "direct"
+        self.sources.append(str(out))
+        return SOURCES.index(out)
+
     def plan_aliases(self):
         """Which output shares its memory with which input slot."""
         self.alias = {}
+        if self.graph:
+            return
         inputs = [self.case.fields.get(field.name) for field in self.op.fields if field.kind == "input"]
         for field in self.op.fields:
             want = self.case.outputs.get(field.name)
@@ -201,11 +225,12 @@ class Encoder:
         array = array.astype(np.uint8) if array.dtype == np.bool_ else array
         aliased = len(self.inputs) in self.alias.values()
         layout = self.layout(field, array, aliased)
-        owned = not aliased and self.rng.random() < 0.15
+        source = self.source(layout, array)
+        owned = not aliased and not source and self.rng.random() < 0.15
         self.inputs.append(layout)
         self.tensor(layout, owned)
         data = layout.store(array, self.poison)
-        self.word(NONE, len(data))
+        self.word(NONE, source, len(data))
         self.raw(data)
 
     def output(self, field, index, array):
@@ -217,7 +242,7 @@ class Encoder:
         layout = self.inputs[slot] if slot is not None else self.layout(field, array, True)
         self.outputs.append((field.name, index, layout, slot is not None))
         self.tensor(layout, False)
-        self.word(NONE if slot is None else slot, 0)
+        self.word(NONE if slot is None else slot, self.source(layout, None), 0)
 
     def tensor(self, layout, owned):
         self.word(1, self.schema.numbers[layout.name], owned, len(layout.shape), layout.strides is not None)

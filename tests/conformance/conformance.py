@@ -143,7 +143,7 @@ class Generator:
     def _sprinkle(self, values, dtype, low, high):
         if is_float(dtype):
             info = np.finfo(dtype)
-            extremes = [np.nan, np.inf, -np.inf, -0.0, 0.0, info.max, info.min, info.tiny]
+            extremes = [np.nan, np.inf, -np.inf, -0.0, 0.0, info.max, info.min, info.tiny, info.smallest_subnormal]
         else:
             extremes = [lowest(dtype), highest(dtype), 0, 1]
         extremes = [x for x in extremes if (low is None or not x < low) and (high is None or not x > high)]

@@ -1,9 +1,11 @@
 /* The conformance driver: runs single operators that tests/conformance/conformance.py describes on its standard input.
  *
  * Words are 32 bits, little-endian; bytes are padded to whole words. A request is its length in bytes, then
- *     DML_OPERATOR_TYPE, DML_EXECUTION_FLAGS, byte to poison memory with, then every field in the schema's order:
+ *     DML_OPERATOR_TYPE, DML_EXECUTION_FLAGS, byte to poison memory with, whether to make it a node of a graph, then
+ *     every field in the schema's order:
  *     tensor       0, or 1, data type, flags, rank, has strides, sizes, strides (if any), total bytes (2 words), input
- *                  slot to share a buffer with (outputs; ~0: none), length of the data (inputs), data
+ *                  slot to share a buffer with (outputs; ~0: none), enum driver_source, length of the data (inputs),
+ *                  data
  *     tensor array count, tensors; numbers: one word; scalar, size: two words; scale and bias: 0, or 1 and two words
  *     array        ~0 for NULL, or count, words
  *     activation   0, or 1, operator type, its fields; array of them: count, for each operator type and fields
@@ -24,6 +26,15 @@
 enum {
     DRIVER_SLOTS = 128, /* inputs or outputs of one operator, absent ones included */
     DRIVER_MESSAGE = 1024,
+    DRIVER_GRAPH_SLOTS = 12, /* inputs or outputs of an operator that can be made a node of a graph */
+};
+
+/* Where a tensor comes from or goes to, in a graph. */
+enum driver_source {
+    DRIVER_DIRECT,
+    DRIVER_IDENTITY,
+    DRIVER_NOT_NOT,  /* two ELEMENT_WISE_BIT_NOT */
+    DRIVER_CONSTANT, /* inputs */
 };
 
 enum driver_stage {
@@ -37,6 +48,8 @@ enum driver_stage {
 
 struct driver_slot {
     const char *name; /* NULL: absent */
+    const DML_BUFFER_TENSOR_DESC *tensor;
+    enum driver_source source;
     bool owned;       /* OWNED_BY_DML */
     uint64_t bytes;   /* of the binding */
     const void *data; /* of an input, data_bytes of them */
@@ -50,6 +63,7 @@ struct driver_request {
     DML_OPERATOR_DESC desc;
     DML_EXECUTION_FLAGS flags;
     uint8_t poison;
+    bool graph;
     struct driver_slot inputs[DRIVER_SLOTS], outputs[DRIVER_SLOTS];
     uint32_t input_count, output_count;
 };
@@ -75,6 +89,7 @@ void driver_device_destroy(struct driver_device *device);
 ID3D12Device *driver_device_d3d(struct driver_device *device);
 IDMLDevice1 *driver_device_dml(struct driver_device *device);
 IDMLCommandRecorder *driver_device_recorder(struct driver_device *device);
+bool driver_device_is_host(struct driver_device *device); /* GPU addresses are those of this process */
 ID3D12GraphicsCommandList *driver_device_list(struct driver_device *device); /* open, its heap of descriptors set */
 /* Descriptor number `index` of that heap, which holds DRIVER_DESCRIPTORS. */
 enum { DRIVER_DESCRIPTORS = 4096 };
@@ -91,6 +106,15 @@ HRESULT driver_device_buffers(struct driver_device *device, uint64_t bytes, stru
 HRESULT driver_device_submit(struct driver_device *device);
 /* The newest error of the debug layer since the last call, "" for none. */
 void driver_device_message(struct driver_device *device, char out[DRIVER_MESSAGE]);
+
+/* driver_watch.c: from now on any access to these bytes is an error, or not any more. With AddressSanitizer, on the
+ * host; else nothing happens. */
+void driver_watch(struct driver_device *device, ID3D12Resource *buffer, uint64_t begin, uint64_t end);
+void driver_unwatch(struct driver_device *device, ID3D12Resource *buffer, uint64_t begin, uint64_t end);
+
+/* driver_graph.c: the operator compiled as a graph. */
+HRESULT driver_compile_graph(IDMLDevice1 *dml, IDMLOperator *op, const struct driver_request *request,
+                             IDMLCompiledOperator **out);
 
 /* driver_run.c: sets the offsets of the slots. */
 void driver_run(struct driver_device *device, struct driver_request *request, struct driver_answer *out);

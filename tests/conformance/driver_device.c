@@ -21,6 +21,7 @@ struct driver_device {
     ID3D12DescriptorHeap *heap;
     IDMLDevice1 *dml;
     IDMLCommandRecorder *recorder;
+    bool is_host;
     uint64_t fence_value;
     uint32_t descriptor_step;
     uint64_t capacity; /* of the buffers */
@@ -52,6 +53,7 @@ static IDXCoreAdapter *adapter_at(uint32_t index)
 static HRESULT create_d3d(struct driver_device *device, const char *name)
 {
     const bool by_index = isdigit((unsigned char)*name);
+    device->is_host = !strcmp(name, "cpu");
     if (!by_index)
         setenv("ANYDML_ADAPTERS", name, 1);
     ID3D12Debug *debug = NULL;
@@ -158,6 +160,11 @@ IDMLDevice1 *driver_device_dml(struct driver_device *device)
 IDMLCommandRecorder *driver_device_recorder(struct driver_device *device)
 {
     return device->recorder;
+}
+
+bool driver_device_is_host(struct driver_device *device)
+{
+    return device->is_host;
 }
 
 ID3D12GraphicsCommandList *driver_device_list(struct driver_device *device)

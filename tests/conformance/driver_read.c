@@ -81,9 +81,11 @@ static bool read_tensor(struct reader *reader, const struct schema_field *field,
     const uint64_t low = word(reader), high = word(reader);
     buffer->TotalTensorSizeInBytes = low | high << 32;
     slot->name = field->name;
+    slot->tensor = buffer;
     slot->owned = buffer->Flags & DML_TENSOR_FLAG_OWNED_BY_DML;
     slot->bytes = buffer->TotalTensorSizeInBytes;
     slot->alias = word(reader);
+    slot->source = (enum driver_source)word(reader);
     slot->data_bytes = word(reader);
     slot->data = take(reader, slot->data_bytes);
     if (slot->data_bytes > slot->bytes)
@@ -165,6 +167,7 @@ static DML_OPERATOR_DESC read_fields(struct reader *reader, bool slots)
     if (slots) {
         reader->request->flags = (DML_EXECUTION_FLAGS)word(reader);
         reader->request->poison = (uint8_t)word(reader);
+        reader->request->graph = word(reader);
     }
     char *desc = op ? base_arena_alloc(&reader->request->arena, op->desc_size) : NULL;
     if (!desc)

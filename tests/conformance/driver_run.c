@@ -75,18 +75,6 @@ static void fill(struct run *run)
             memcpy(run->buffers.to + request->inputs[i].offset, request->inputs[i].data, request->inputs[i].data_bytes);
 }
 
-static void transition(struct run *run, D3D12_RESOURCE_STATES before, D3D12_RESOURCE_STATES after)
-{
-    D3D12_RESOURCE_BARRIER barriers[2];
-    for (int i = 0; i < 2; i++)
-        barriers[i] = (D3D12_RESOURCE_BARRIER){
-            .Type = D3D12_RESOURCE_BARRIER_TYPE_TRANSITION,
-            .Transition = { i ? run->buffers.persistent : run->buffers.buffer, D3D12_RESOURCE_BARRIER_ALL_SUBRESOURCES,
-                            before, after },
-        };
-    ID3D12GraphicsCommandList_ResourceBarrier(driver_device_list(run->device), 2, barriers);
-}
-
 /* Between the buffers and the mapped ones, each byte stays at its offset. */
 static void copy_all(struct run *run, bool upload)
 {
@@ -172,7 +160,7 @@ static void bindings(const struct run *run, const struct driver_slot *slots, uin
                      DML_BUFFER_BINDING *buffers, DML_BINDING_DESC *descs)
 {
     for (uint32_t i = 0; i < count; i++) {
-        const bool bound = slots[i].name && !slots[i].owned;
+        const bool bound = slots[i].name && !slots[i].owned && slots[i].source != DRIVER_CONSTANT;
         buffers[i] = binding_at(run, slots[i].offset, slots[i].bytes);
         descs[i] =
             (DML_BINDING_DESC){ bound ? DML_BINDING_TYPE_BUFFER : DML_BINDING_TYPE_NONE, bound ? &buffers[i] : NULL };
@@ -199,18 +187,63 @@ static bool record_operator(struct run *run)
     return true;
 }
 
+/* The zone behind a region, up to the next one. */
+static void watch_behind(struct run *run, uint64_t offset, uint64_t bytes)
+{
+    ID3D12Resource *buffer = offset < run->second ? run->buffers.buffer : run->buffers.persistent;
+    driver_watch(run->device, buffer, offset + bytes, base_align_up(offset + bytes + ZONE, ALIGN));
+}
+
+static void watch_zones(struct run *run)
+{
+    const struct driver_request *request = run->request;
+    driver_watch(run->device, run->buffers.buffer, 0, ZONE);
+    for (uint32_t i = 0; i < request->input_count; i++)
+        if (request->inputs[i].name)
+            watch_behind(run, request->inputs[i].offset, request->inputs[i].bytes);
+    for (uint32_t i = 0; i < request->output_count; i++)
+        if (request->outputs[i].name)
+            watch_behind(run, request->outputs[i].offset, request->outputs[i].bytes);
+    watch_behind(run, run->temp, run->temp_bytes);
+    driver_watch(run->device, run->buffers.persistent, run->second, run->persistent);
+    watch_behind(run, run->persistent, run->need.PersistentResourceSize);
+}
+
+/* What was handed over at initialisation is not there any more. */
+static void watch_owned(struct run *run)
+{
+    const struct driver_request *request = run->request;
+    for (uint32_t i = 0; i < request->input_count; i++) {
+        const struct driver_slot *slot = &request->inputs[i];
+        if (slot->name && (slot->owned || slot->source == DRIVER_CONSTANT))
+            driver_watch(run->device, run->buffers.buffer, slot->offset, slot->offset + slot->bytes);
+    }
+}
+
+static bool submit(struct run *run)
+{
+    return check(run, driver_device_submit(run->device), DRIVER_RUN);
+}
+
+/* In lists of their own, between which all states decay. */
 static bool execute(struct run *run)
 {
     if (!check(run, driver_device_buffers(run->device, run->total, &run->buffers), DRIVER_RUN))
         return false;
     fill(run);
     copy_all(run, true);
-    transition(run, D3D12_RESOURCE_STATE_COPY_DEST, D3D12_RESOURCE_STATE_UNORDERED_ACCESS);
-    if (!record_initializer(run) || !record_operator(run))
+    if (!submit(run))
         return false;
-    transition(run, D3D12_RESOURCE_STATE_UNORDERED_ACCESS, D3D12_RESOURCE_STATE_COPY_SOURCE);
+    watch_zones(run);
+    if (!record_initializer(run) || !submit(run))
+        return false;
+    watch_owned(run);
+    if (!record_operator(run) || !submit(run))
+        return false;
+    driver_unwatch(run->device, run->buffers.buffer, 0, run->second);
+    driver_unwatch(run->device, run->buffers.persistent, run->second, run->total);
     copy_all(run, false);
-    return check(run, driver_device_submit(run->device), DRIVER_RUN);
+    return submit(run);
 }
 
 /* What lies before `offset`, for people. */
@@ -254,8 +287,9 @@ static bool compile(struct run *run)
     return check(run, IDMLDevice1_CreateOperator(dml, &run->request->desc, &IID_IDMLOperator, (void **)&run->op),
                  DRIVER_CREATE) &&
            check(run,
-                 IDMLDevice1_CompileOperator(dml, run->op, run->request->flags, &IID_IDMLCompiledOperator,
-                                             (void **)&run->compiled),
+                 run->request->graph ? driver_compile_graph(dml, run->op, run->request, &run->compiled)
+                                     : IDMLDevice1_CompileOperator(dml, run->op, run->request->flags,
+                                                                   &IID_IDMLCompiledOperator, (void **)&run->compiled),
                  DRIVER_COMPILE) &&
            check(run,
                  IDMLDevice1_CreateOperatorInitializer(dml, 1, &run->compiled, &IID_IDMLOperatorInitializer,

@@ -105,6 +105,8 @@ def _arg_page(largest):
                 {"OutputTensor": np.full((1, 1, 1, 1), 4 * last, np.uint64)}) for last in (0, 1)]
     out.append(Case({"InputTensor": square, "Axes": [2, 3]},
                     {"OutputTensor": np.full((1, 1, 1, 1), 7 if largest else 4, np.int64)}))
+    ends = np.float32([np.nan, -np.inf, np.nan, np.inf]).reshape(4, 1)  # not specified: a number wins over NaN
+    out.append(Case({"InputTensor": ends, "Axes": [0]}, {"OutputTensor": np.full((1, 1), 3 if largest else 1, np.uint32)}))
     equal = np.zeros((3, 1, 4), np.int8)
     return out + [Case({"InputTensor": equal, "Axes": [0, 2], "AxisDirection": last},
                        {"OutputTensor": np.full((1, 1, 1), 11 * last, np.uint32)}) for last in (0, 1)]
@@ -142,6 +144,10 @@ def reduce_ends():
         one(np.float32([-np.inf, 1]), MIN, -np.inf),
         one(np.float32([np.inf, 1]), SUM, np.inf),
         one(np.float32([np.nan, 1]), SUM, np.nan),
+        one(np.float32([1, np.nan, 2]), MAX, 2),  # not specified: a number wins over NaN
+        one(np.float32([np.nan, np.nan]), MIN, np.nan),
+        one(np.float32([np.inf, 1]), LOG_SUM_EXP, np.inf),
+        one(np.float32([-np.inf, -np.inf]), LOG_SUM_EXP, -np.inf),
         one(np.ones(100000, np.float32) / 3, SUM, 100000 / 3, rtol=1e-5),
         one(np.ones(5000, np.float16), SUM, 5000, rtol=0, atol=0),
     ]

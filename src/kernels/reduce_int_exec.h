@@ -1,0 +1,28 @@
+/* The loops of struct kern_fold_isa; each instruction set's file includes this once and is compiled with its flags. */
+#ifndef KERNELS_REDUCE_INT_EXEC_H
+#define KERNELS_REDUCE_INT_EXEC_H
+
+#include "kernels/reduce_int.h"
+
+#define WORD     uint32_t
+#define SIGNED   int32_t
+#define ROW      fold_row_32
+#define COLUMN   fold_column_32
+#define POSITION fold_position_32
+#include "kernels/reduce_int_body.h"
+#define WORD     uint64_t
+#define SIGNED   int64_t
+#define ROW      fold_row_64
+#define COLUMN   fold_column_64
+#define POSITION fold_position_64
+#include "kernels/reduce_int_body.h"
+
+#define KERN_FOLD_ISA(map)                                                                                             \
+    {                                                                                                                  \
+        map, { fold_row_32, fold_row_64 }, { fold_column_32, fold_column_64 },                                         \
+        {                                                                                                              \
+            fold_position_32, fold_position_64                                                                         \
+        }                                                                                                              \
+    }
+
+#endif

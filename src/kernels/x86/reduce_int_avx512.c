@@ -1,0 +1,9 @@
+/* Reductions of integers with AVX-512. */
+#pragma GCC target("prefer-vector-width=512")
+#include "kernels/reduce_int_exec.h"
+
+void kern_reduce_int_avx512_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    static const struct kern_fold_isa isa = KERN_FOLD_ISA(&kern_map_isa_avx512);
+    kern_reduce_int_on(call, &isa, begin, end);
+}
