@@ -140,6 +140,63 @@ static void floats_to_halves(const float *in, uint32_t count, uint16_t *out)
 }
 #endif
 
+/* Exact in FLOAT32. */
+static bool load_integers(const void *data, DML_TENSOR_DATA_TYPE type, uint32_t count, float *restrict out)
+{
+    switch (type) {
+    case DML_TENSOR_DATA_TYPE_INT8:
+        for (uint32_t i = 0; i < count; i++)
+            out[i] = ((const int8_t *)data)[i];
+        return true;
+    case DML_TENSOR_DATA_TYPE_UINT8:
+        for (uint32_t i = 0; i < count; i++)
+            out[i] = ((const uint8_t *)data)[i];
+        return true;
+    case DML_TENSOR_DATA_TYPE_INT16:
+        for (uint32_t i = 0; i < count; i++)
+            out[i] = ((const int16_t *)data)[i];
+        return true;
+    case DML_TENSOR_DATA_TYPE_UINT16:
+        for (uint32_t i = 0; i < count; i++)
+            out[i] = ((const uint16_t *)data)[i];
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* The nearest integer (halves to even) in a type's range; NaN gives 0. */
+DENSE_INLINE int32_t nearest_in(float value, float low, float high)
+{
+    value = value == value ? value : 0;
+    value = value < low ? low : value > high ? high : value;
+    return (int32_t)(value + 0x1.8p23f - 0x1.8p23f);
+}
+
+static bool store_integers(void *data, DML_TENSOR_DATA_TYPE type, uint32_t count, const float *restrict in)
+{
+    switch (type) {
+    case DML_TENSOR_DATA_TYPE_INT8:
+        for (uint32_t i = 0; i < count; i++)
+            ((int8_t *)data)[i] = (int8_t)nearest_in(in[i], -128, 127);
+        return true;
+    case DML_TENSOR_DATA_TYPE_UINT8:
+        for (uint32_t i = 0; i < count; i++)
+            ((uint8_t *)data)[i] = (uint8_t)nearest_in(in[i], 0, 255);
+        return true;
+    case DML_TENSOR_DATA_TYPE_INT16:
+        for (uint32_t i = 0; i < count; i++)
+            ((int16_t *)data)[i] = (int16_t)nearest_in(in[i], -32768, 32767);
+        return true;
+    case DML_TENSOR_DATA_TYPE_UINT16:
+        for (uint32_t i = 0; i < count; i++)
+            ((uint16_t *)data)[i] = (uint16_t)nearest_in(in[i], 0, 65535);
+        return true;
+    default:
+        return false;
+    }
+}
+
 void dense_load_row(const void *data, int64_t index, int64_t step, DML_TENSOR_DATA_TYPE type, uint32_t count,
                     float *out)
 {
@@ -150,7 +207,7 @@ void dense_load_row(const void *data, int64_t index, int64_t step, DML_TENSOR_DA
             out[i] = ((const float *)data)[index + i * step];
     } else if (type == DML_TENSOR_DATA_TYPE_FLOAT16 && step == 1 && halves_fast()) {
         halves_to_floats((const uint16_t *)data + index, count, out);
-    } else {
+    } else if (step != 1 || !load_integers((const char *)data + index * kern_type_bytes(type), type, count, out)) {
         for (uint32_t i = 0; i < count; i++)
             out[i] = (float)dense_load(data, index + i * step, type);
     }
@@ -166,7 +223,7 @@ void dense_store_row(void *data, int64_t index, int64_t step, DML_TENSOR_DATA_TY
             ((float *)data)[index + i * step] = in[i];
     } else if (type == DML_TENSOR_DATA_TYPE_FLOAT16 && step == 1 && halves_fast()) {
         floats_to_halves(in, count, (uint16_t *)data + index);
-    } else {
+    } else if (step != 1 || !store_integers((char *)data + index * kern_type_bytes(type), type, count, in)) {
         for (uint32_t i = 0; i < count; i++)
             dense_store(data, index + i * step, type, in[i]);
     }
