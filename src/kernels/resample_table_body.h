@@ -50,7 +50,9 @@ static bool resample_rows_gather(struct resample_rows *r, const uint32_t *at)
         vec factor = vec_set(weight);
         for (; i + VEC <= count; i += VEC) {
             vec value = vec_load(row + i) * factor;
-            vec_store(r->line + i, first ? value : value + vec_load(r->line + i));
+            if (!first)
+                value = value + vec_load(r->line + i);
+            vec_store(r->line + i, value);
         }
         for (; i < count; i++)
             r->line[i] = row[i] * weight + (first ? 0 : r->line[i]);
