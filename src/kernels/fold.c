@@ -80,10 +80,9 @@ static void unfold_line(const struct kern_call *call, uint32_t k, const char *ro
     int64_t first = fold_pixel(fold, d, 0, k), step = call->op->tensors[1].strides[2];
     int64_t begin = first < 0 ? (-first + stride - 1) / stride : 0;
     int64_t end = first < width ? (width - 1 - first) / stride + 1 : 0;
-    end = row ? BASE_MIN(end, count) : 0;
-    begin = BASE_MIN(begin, count);
-    begin = begin < end ? begin : 0;
-    end = BASE_MAX(end, begin);
+    end = BASE_MIN(end, count);
+    if (!row || begin >= end)
+        begin = end = 0;
     unfold_copy((struct unfold_run){ to, NULL, step, 0, begin }, bytes);
     if (begin < end)
         unfold_copy((struct unfold_run){ to + begin * step * bytes,

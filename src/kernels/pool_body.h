@@ -107,7 +107,7 @@ static void pool_band_store(const struct pool_fast *p, const int64_t *at, int64_
         where[row_dim] = (uint32_t)first;
     window_finish(p->call, p->flat, &b->w, values, NULL, where, row_dim, rows);
     for (int64_t row = 0; p->indices && row < rows; row++)
-        pool_index_row(p, (const int64_t[]){ at[0], at[1], depth, first + row }, row);
+        pool_index_row(p, (const int64_t[5]){ at[0], at[1], depth, first + row }, row);
 }
 
 static void pool_planes(struct pool_fast *p, uint64_t begin, uint64_t end)

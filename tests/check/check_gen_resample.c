@@ -1,5 +1,17 @@
 #include "check_window.h"
 
+/* Weights without rounding, so that halves of integers stay halves. */
+static void exact_weights(struct check_rng *rng, struct kern_resample *resample, uint32_t rank)
+{
+    static const float scales[] = { 0.5f, 1, 2, 4 }, offsets[] = { 0.5f, 0, -0.5f };
+    resample->antialiased = false;
+    for (uint32_t d = 0; d < rank; d++) {
+        resample->scales[d] = scales[check_pick(rng, 4)];
+        resample->input_offsets[d] = offsets[check_pick(rng, 3)];
+        resample->output_offsets[d] = offsets[check_pick(rng, 3)];
+    }
+}
+
 void check_gen_resample(struct check_rng *rng, struct check_case *out)
 {
     struct kern_op *op = &out->op;
@@ -26,6 +38,8 @@ void check_gen_resample(struct check_rng *rng, struct check_case *out)
             resample->input_offsets[d] = (float)check_uniform(rng, -1, 1);
         }
     }
+    if (kern_type_bytes(type) == 1)
+        exact_weights(rng, resample, rank);
     op->kind = KERN_RESAMPLE;
     op->input_count = op->output_count = 1;
     if (rank > 2) {
