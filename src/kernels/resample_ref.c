@@ -5,7 +5,6 @@
  * the division's rounding brings o / (out / in) back to the whole numbers where ceil and floor would otherwise slip. */
 #include "kernels/resample_table.h"
 
-#include <float.h>
 #include <math.h>
 
 #define CHUNK 64
@@ -20,7 +19,7 @@ float resample_position(const struct kern_op *op, uint32_t d, uint32_t out)
 {
     const struct kern_resample *r = &op->u.resample;
     float x = ((float)out - r->output_offsets[d]) / r->scales[d] - r->input_offsets[d];
-    return fabsf(x) < FLT_MIN ? 0 : x; /* a scale of FLT_MAX means "always the first": a denormal is not beyond it */
+    return fabsf(x) < 0x1p-100f ? 0 : x; /* a scale of FLT_MAX means "always the first": ceil must not see 1e-38 */
 }
 
 struct resample_tap resample_tap(const struct kern_op *op, uint32_t d, uint32_t out)

@@ -385,13 +385,15 @@ class Resampling:
         return mask
 
 
-def _stored(y, dtype, mask):
-    """In the tensor's type; integers round half to even, and what lies near a half may go either way."""
+def _stored(y, dtype, mask, matrices):
+    """In the tensor's type; integers round half to even. Unless the weights are exact, what lies near a half may go
+    either way."""
     if is_float(dtype):
         return np.ma.array(y.astype(dtype), mask=mask)
-    distance = np.abs(y - np.floor(y) - 0.5)
     rounded = np.clip(np.rint(y), lowest(dtype), highest(dtype)).astype(dtype)
-    return np.ma.array(rounded, mask=mask | ((distance > 0) & (distance < 1e-3)))
+    if not all((np.rint(matrix * 64) == matrix * 64).all() for matrix in matrices):
+        mask = mask | (np.abs(y - np.floor(y) - 0.5) < 1e-3)
+    return np.ma.array(rounded, mask=mask)
 
 
 @operator("RESAMPLE", "RESAMPLE1", "RESAMPLE2", "RESAMPLE3", types="InputTensor")
@@ -403,7 +405,7 @@ def resample(g):
     fields = {"InputTensor": x, **r.fields(offsets, rounding)}
     if g.op == "RESAMPLE3":
         fields["Antialiased"] = int(r.antialiased)
-    return Case(fields, {"OutputTensor": _stored(y, x.dtype, r.doubt())})
+    return Case(fields, {"OutputTensor": _stored(y, x.dtype, r.doubt(), r.matrices)})
 
 
 @operator("RESAMPLE_GRAD", "RESAMPLE_GRAD1", types="InputGradientTensor")
