@@ -42,9 +42,10 @@ DENSE_INLINE int64_t fold_pixel(const struct kern_fold *fold, uint32_t d, uint32
 DENSE_INLINE bool fold_position(const struct kern_fold *fold, uint32_t d, uint32_t p, uint32_t k, uint32_t *out_b)
 {
     int64_t from = (int64_t)p + fold->pad_start[d] - (int64_t)k * fold->dilations[d];
-    if (from < 0 || from % fold->strides[d] || from / fold->strides[d] >= fold->positions[d])
+    int64_t stride = fold->strides[d], b = stride == 1 ? from : stride == 2 ? from >> 1 : from / stride;
+    if (from < 0 || b * stride != from || b >= fold->positions[d])
         return false;
-    *out_b = (uint32_t)(from / fold->strides[d]);
+    *out_b = (uint32_t)b;
     return true;
 }
 

@@ -63,16 +63,19 @@ static void pool_store_index(const struct pool_fast *p, int64_t at, uint64_t bas
 /* ---- planes (nchw) --------------------------------------------------------------------------------------------------
  */
 
+static void pool_scale_row(float *restrict values, const float *restrict share, float row_share, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        values[i] *= row_share * share[i];
+}
+
 static void pool_end_band(const struct pool_fast *p, float *values, int64_t first, int64_t rows, float share)
 {
     int64_t width = p->b.w.out[1];
     for (int64_t i = 0; p->b.kind == POOL_SUM_SQUARE && i < rows * width; i++)
         values[i] = sqrtf(values[i]);
-    for (int64_t row = 0; p->divides && row < rows; row++) {
-        float row_share = share * p->share[0][first + row];
-        for (int64_t i = 0; i < width; i++)
-            values[row * width + i] *= row_share * p->share[1][i];
-    }
+    for (int64_t row = 0; p->divides && row < rows; row++)
+        pool_scale_row(values + row * width, p->share[1], share * p->share[0][first + row], width);
 }
 
 /* The indices of the band's row `row`. at: batch, channel, output depth and row. */
@@ -88,6 +91,12 @@ static void pool_index_row(const struct pool_fast *p, const int64_t *at, int64_t
         uint32_t *out = (uint32_t *)p->call->data[2] + to;
         for (int64_t i = 0; i < s->out[2]; i++)
             out[i] = place[i] == POOL_NOWHERE ? 0 : (uint32_t)base + place[i];
+        return;
+    }
+    if (step == 1) {
+        uint64_t *out = (uint64_t *)p->call->data[2] + to;
+        for (int64_t i = 0; i < s->out[2]; i++)
+            out[i] = place[i] == POOL_NOWHERE ? 0 : base + place[i];
         return;
     }
     for (int64_t i = 0; i < s->out[2]; i++)

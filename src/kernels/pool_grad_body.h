@@ -27,8 +27,8 @@ static void pool_grad_init(struct pool_grad *g, const struct kern_call *call)
             g->share[d][i] = count > 0 ? (float)(1 / count) : 0;
         }
     }
-    g->row = scratch;
-    g->sum = scratch + g->s.out[2];
+    g->row = scratch + SPREAD_STEP; /* rows are worked on in whole vectors */
+    g->sum = g->row + g->s.out[2];
     spread_init(&g->spread, g->s.in[2], g->s.stride[2], g->sum + g->s.out[2] + SPREAD_STEP);
 }
 
@@ -36,18 +36,20 @@ static void pool_grad_init(struct pool_grad *g, const struct kern_call *call)
 static void pool_grad_windows(const struct pool_shape *s, uint32_t d, int64_t at, int64_t *begin, int64_t *end)
 {
     int64_t far = at + s->pad[d] - s->window[d] + 1, near = at + s->pad[d];
-    *begin = far > 0 ? (far + s->stride[d] - 1) / s->stride[d] : 0;
-    *end = BASE_MIN(near / s->stride[d] + 1, s->out[d]);
+    *begin = far > 0 ? spread_div(far + s->stride[d] - 1, s->stride[d]) : 0;
+    *end = BASE_MIN(spread_div(near, s->stride[d]) + 1, s->out[d]);
 }
 
+/* sum += row * share, zeros up to a whole vector. */
 DENSE_INLINE void pool_grad_take(float *sum, const float *row, float share, int64_t count)
 {
     vec factor = vec_set(share);
     int64_t i = 0;
     for (; i + VEC <= count; i += VEC)
         vec_store(sum + i, vec_fma(vec_load(row + i), factor, vec_load(sum + i)));
-    for (; i < count; i++)
-        sum[i] += row[i] * share;
+    if (i < count)
+        vec_store(sum + i,
+                  vec_fma(vec_load_part(row + i, (uint32_t)(count - i), vec_set(0)), factor, vec_load(sum + i)));
 }
 
 /* sum = what arrives at the windows that hold the row (i0, i1) of dX; false when none do. */
@@ -60,7 +62,8 @@ static bool pool_grad_gather(const struct pool_grad *g, int64_t plane, int64_t i
     pool_grad_windows(s, 1, i1, &begin[1], &end[1]);
     if (begin[0] >= end[0] || begin[1] >= end[1])
         return false;
-    memset(g->sum, 0, (size_t)s->out[2] * sizeof(float));
+    for (int64_t i = 0; i < s->out[2]; i += VEC)
+        vec_store(g->sum + i, vec_set(0));
     for (int64_t o0 = begin[0]; o0 < end[0]; o0++) {
         for (int64_t o1 = begin[1]; o1 < end[1]; o1++) {
             int64_t at = plane + o0 * s->y[2] + o1 * s->y[3];
@@ -72,16 +75,15 @@ static bool pool_grad_gather(const struct pool_grad *g, int64_t plane, int64_t i
             pool_grad_take(g->sum, row, g->share[0][o0] * g->share[1][o1], s->out[2]);
         }
     }
-    for (int64_t i = 0; i < s->out[2]; i++)
-        g->sum[i] *= g->share[2][i];
+    for (int64_t i = 0; i < s->out[2]; i += VEC)
+        vec_store(g->sum + i, vec_load(g->sum + i) * vec_load(g->share[2] + i));
     return true;
 }
 
 /* Few wide windows: each is added where it lies. */
-static void pool_grad_wide(const struct pool_grad *g)
+static void pool_grad_wide(const struct pool_grad *g, float *line)
 {
     const struct pool_shape *s = &g->s;
-    float *line = g->spread.line;
     memset(line, 0, (size_t)s->in[2] * sizeof(float));
     for (int64_t o = 0; o < s->out[2]; o++) {
         int64_t first = o * s->stride[2] - s->pad[2];
@@ -98,23 +100,26 @@ static void pool_grad_average(const struct kern_call *call, uint64_t begin, uint
     struct pool_grad g;
     pool_grad_init(&g, call);
     const struct pool_shape *s = &g.s;
+    bool direct = dx->type == DML_TENSOR_DATA_TYPE_FLOAT32 && dx->strides[dx->rank - 1] == 1;
     for (uint64_t unit = begin; unit < end; unit++) {
         uint32_t at[KERN_RANK_MAX];
         dense_row_at(dx, unit, at);
         int64_t i0 = dx->rank > 4 ? at[2] : 0, i1 = dx->rank > 3 ? at[dx->rank - 2] : 0;
-        const float *line = g.spread.line;
+        int64_t to = dense_offset(dx, at, dx->rank);
+        float *line = direct ? (float *)call->data[1] + to : g.spread.line;
+        const float *sums = line;
         if (!pool_grad_gather(&g, at[0] * s->y[0] + at[1] * s->y[1], i0, i1)) {
-            memset(g.spread.line, 0, (size_t)s->in[2] * sizeof(float));
+            memset(line, 0, (size_t)s->in[2] * sizeof(float));
         } else if (s->out[2] < s->window[2]) {
-            pool_grad_wide(&g);
+            pool_grad_wide(&g, line);
         } else {
             spread_clear(&g.spread);
             for (int64_t k = 0; k < s->window[2]; k++)
                 spread_add(&g.spread, s->stride[2], k - s->pad[2], g.sum, s->out[2]);
-            line = spread_end(&g.spread);
+            sums = spread_end(&g.spread, line);
         }
-        dense_store_row(call->data[1], dense_offset(dx, at, dx->rank), dx->strides[dx->rank - 1], dx->type,
-                        (uint32_t)s->in[2], line);
+        if (sums != line || !direct)
+            dense_store_row(call->data[1], to, dx->strides[dx->rank - 1], dx->type, (uint32_t)s->in[2], sums);
     }
 }
 

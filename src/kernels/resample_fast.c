@@ -50,4 +50,6 @@ void kern_resample_f32_plan(const struct kern_op *op, const void *state, uint32_
     *out = (struct kern_work){ .units = kern_view_elements(&plan.y) / plan.out };
     out->grain = dense_grain(2 * (uint64_t)plan.out + plan.in);
     out->worker_scratch_bytes = (2ull * plan.in + 4ull * plan.out + 64) * sizeof(float);
+    if (resample_keeps(&plan))
+        out->worker_scratch_bytes += (uint64_t)RESAMPLE_KEPT * plan.out * sizeof(float);
 }

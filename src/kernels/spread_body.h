@@ -24,8 +24,8 @@ DENSE_INLINE void spread_clear(const struct spread *s)
 DENSE_INLINE void spread_range(int64_t width, int64_t stride, int64_t first, int64_t count, int64_t *begin,
                                int64_t *end)
 {
-    *begin = first < 0 ? (-first + stride - 1) / stride : 0;
-    *end = first < width ? (width - 1 - first) / stride + 1 : 0;
+    *begin = first < 0 ? spread_div(-first + stride - 1, stride) : 0;
+    *end = first < width ? spread_div(width - 1 - first, stride) + 1 : 0;
     *end = BASE_MIN(*end, count);
 }
 
@@ -36,18 +36,14 @@ DENSE_INLINE void spread_add(const struct spread *s, int64_t stride, int64_t fir
     spread_range(s->width, stride, first, count, &begin, &end);
     if (begin >= end)
         return;
-    int64_t at = first + begin * stride;
-    if (s->stride == 1)
-        spread_run(s->phases + at, run + begin, end - begin);
-    else
-        spread_run(s->phases + at % s->stride * s->pitch + at / s->stride, run + begin, end - begin);
+    int64_t at = first + begin * stride, q = spread_div(at, s->stride), r = at - q * s->stride;
+    spread_run(s->phases + r * s->pitch + q, run + begin, end - begin);
 }
 
-/* The row, in order. */
-static const float *spread_end(const struct spread *s)
+/* The row, in order; made in `line`, where it is not in order already. */
+static const float *spread_end(const struct spread *s, float *restrict line)
 {
     const float *phase = s->phases, *odd = s->phases + s->pitch;
-    float *restrict line = s->line;
     if (s->stride == 1)
         return s->phases;
     if (s->stride == 2) {

@@ -12,6 +12,12 @@ struct spread {
     float *phases, *line;
 };
 
+/* a / stride for a >= 0; most strides are 1 or 2, and dividing takes as long as a short run. */
+DENSE_INLINE int64_t spread_div(int64_t a, int64_t stride)
+{
+    return stride == 1 ? a : stride == 2 ? a >> 1 : a / stride;
+}
+
 /* A stride beyond the width never adds two elements of a run: as good as 1. */
 DENSE_INLINE void spread_init(struct spread *s, int64_t width, int64_t stride, float *scratch)
 {
