@@ -11,7 +11,8 @@ struct window {
         (desc)->Strides, (desc)->WindowSize, (desc)->StartPadding, (desc)->EndPadding, NULL                            \
     }
 
-static HRESULT pool(struct graph_lowering *lowering, const struct window *window, struct kern_pool params)
+static HRESULT pool_between(struct graph_lowering *lowering, const struct graph_operand *input,
+                            const struct graph_operand *outputs, const struct window *window, struct kern_pool params)
 {
     params.spatial = lowering->inputs[0].view.rank - 2;
     if (params.spatial < 1 || params.spatial > KERN_SPATIAL_MAX)
@@ -23,12 +24,16 @@ static HRESULT pool(struct graph_lowering *lowering, const struct window *window
         params.pad_start[i] = window->start[i];
         params.pad_end[i] = window->end[i];
     }
-    struct graph_op *op =
-        lower_op(lowering, KERN_POOL, lowering->inputs, 1, lowering->outputs, params.has_indices ? 2 : 1);
+    struct graph_op *op = lower_op(lowering, KERN_POOL, input, 1, outputs, params.has_indices ? 2 : 1);
     if (!op)
         return E_OUTOFMEMORY;
     op->k.u.pool = params;
     return lower_done(lowering);
+}
+
+static HRESULT pool(struct graph_lowering *lowering, const struct window *window, struct kern_pool params)
+{
+    return pool_between(lowering, lowering->inputs, lowering->outputs, window, params);
 }
 
 HRESULT lower_average_pooling(struct graph_lowering *lowering)
@@ -45,6 +50,68 @@ HRESULT lower_average_pooling(struct graph_lowering *lowering)
     struct window window = WINDOW(desc);
     params.include_padding = desc->IncludePadding;
     return pool(lowering, &window, params);
+}
+
+/* A scale or zero point, one or one for each channel, seen with the sizes of `like`. */
+static struct graph_operand per_channel(const struct graph_operand *parameter, const struct kern_view *like)
+{
+    struct graph_operand result = *parameter;
+    uint32_t axis = parameter->view.rank > 1 ? 1 : 0;
+    result.view.rank = like->rank;
+    for (uint32_t d = 0; d < like->rank; d++) {
+        result.view.sizes[d] = like->sizes[d];
+        result.view.strides[d] = d == 1 && parameter->view.sizes[axis] > 1 ? parameter->view.strides[axis] : 0;
+    }
+    return result;
+}
+
+/* x - zero point, exact in FLOAT32 */
+static struct graph_operand centred(struct graph_lowering *lowering, const struct graph_operand *x,
+                                    const struct graph_operand *zero_point)
+{
+    struct graph_operand inputs[2] = { *x };
+    struct lower_map map;
+    struct graph_operand result =
+        graph_temp(lowering->graph, DML_TENSOR_DATA_TYPE_FLOAT32, x->view.rank, x->view.sizes);
+    if (lower_present(zero_point))
+        inputs[1] = per_channel(zero_point, &x->view);
+    lower_map_begin(&map, lowering, inputs, lower_present(zero_point) ? 2 : 1, DML_TENSOR_DATA_TYPE_FLOAT32);
+    lower_map_end(&map, &result, lower_present(zero_point) ? lower_emit2(&map, KERN_MAP_SUB, 0, 1) : 0);
+    return result;
+}
+
+/* y = clamp(round-half-even(mean * input scale / output scale) + output zero point) */
+static HRESULT requantize(struct graph_lowering *lowering, const struct graph_operand *mean)
+{
+    const struct graph_operand *slots = lowering->inputs, *y = &lowering->outputs[0];
+    bool has_zero = lower_present(&slots[4]), is_signed = y->view.type == DML_TENSOR_DATA_TYPE_INT8;
+    struct graph_operand inputs[4] = { *mean, per_channel(&slots[1], &y->view), per_channel(&slots[3], &y->view) };
+    struct lower_map map;
+    if (has_zero)
+        inputs[3] = per_channel(&slots[4], &y->view);
+    lower_map_begin(&map, lowering, inputs, has_zero ? 4 : 3, DML_TENSOR_DATA_TYPE_FLOAT32);
+    uint32_t real = lower_emit2(&map, KERN_MAP_MUL, 0, 1);
+    uint32_t q = lower_emit1(&map, KERN_MAP_RINT, lower_emit2(&map, KERN_MAP_DIV, real, 2), 0, 0);
+    if (has_zero)
+        q = lower_emit2(&map, KERN_MAP_ADD, q, 3);
+    q = lower_emit1(&map, KERN_MAP_CLAMP, q, is_signed ? -128 : 0, is_signed ? 127 : 255);
+    lower_map_end(&map, y, q);
+    return lower_done(lowering);
+}
+
+/* Scales belong to whole channels: the mean is taken of whole numbers, which are exact, and scaled afterwards. */
+HRESULT lower_quantized_average_pooling(struct graph_lowering *lowering)
+{
+    const DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC *desc =
+        LOWER_DESC(lowering, QUANTIZED_LINEAR_AVERAGE_POOLING);
+    const struct kern_view *y = &lowering->outputs[0].view;
+    struct kern_pool params = { .mode = KERN_POOL_AVERAGE, .include_padding = desc->IncludePadding };
+    struct window window = WINDOW(desc);
+    window.dilations = desc->Dilations;
+    struct graph_operand x = centred(lowering, &lowering->inputs[0], &lowering->inputs[2]);
+    struct graph_operand mean = graph_temp(lowering->graph, DML_TENSOR_DATA_TYPE_FLOAT32, y->rank, y->sizes);
+    HRESULT hr = pool_between(lowering, &x, &mean, &window, params);
+    return FAILED(hr) ? hr : requantize(lowering, &mean);
 }
 
 HRESULT lower_lp_pooling(struct graph_lowering *lowering)
@@ -142,9 +209,8 @@ HRESULT lower_resample(struct graph_lowering *lowering)
     }
     default: {
         const DML_RESAMPLE3_OPERATOR_DESC *desc = LOWER_DESC(lowering, RESAMPLE3);
-        if (desc->Antialiased)
-            return lower_unsupported(lowering, "Antialiased = TRUE");
         params.mode = desc->InterpolationMode;
+        params.antialiased = desc->Antialiased && params.mode == DML_INTERPOLATION_MODE_LINEAR;
         params.rounding = desc->RoundingDirection;
         resample_fill(&params, rank, desc->Scales, desc->InputPixelOffsets, desc->OutputPixelOffsets);
         break;

@@ -145,10 +145,21 @@ static void print_norm(struct graph_text *text, const struct kern_norm *norm)
 
 static void print_resample(struct graph_text *text, const struct kern_resample *resample, uint32_t rank)
 {
-    graph_text_add(text, " mode=%u rounding=%u", (unsigned)resample->mode, (unsigned)resample->rounding);
+    graph_text_add(text, " mode=%u rounding=%u%s%s", (unsigned)resample->mode, (unsigned)resample->rounding,
+                   resample->antialiased ? " antialiased" : "", resample->transposed ? " transposed" : "");
     print_floats(text, "scales", resample->scales, rank);
     print_floats(text, "input_offsets", resample->input_offsets, rank);
     print_floats(text, "output_offsets", resample->output_offsets, rank);
+}
+
+static void print_fold(struct graph_text *text, const struct kern_fold *fold)
+{
+    graph_text_add(text, "%s", fold->unfold ? " unfold" : "");
+    print_array(text, "window", fold->window, fold->spatial);
+    print_array(text, "strides", fold->strides, fold->spatial);
+    print_array(text, "dilations", fold->dilations, fold->spatial);
+    print_array(text, "pad_start", fold->pad_start, fold->spatial);
+    print_array(text, "positions", fold->positions, fold->spatial);
 }
 
 static void print_parameters(struct graph_text *text, const struct kern_op *op)
@@ -170,6 +181,7 @@ static void print_parameters(struct graph_text *text, const struct kern_op *op)
         print_conv(text, &op->u.conv);
         break;
     case KERN_POOL:
+    case KERN_POOL_GRAD: /* the same parameters */
         print_pool(text, &op->u.pool);
         break;
     case KERN_SOFTMAX:
@@ -194,6 +206,9 @@ static void print_parameters(struct graph_text *text, const struct kern_op *op)
         break;
     case KERN_RESAMPLE:
         print_resample(text, &op->u.resample, rank);
+        break;
+    case KERN_FOLD:
+        print_fold(text, &op->u.fold);
         break;
     case KERN_GATHER:
         graph_text_add(text, " axis=%u index_rank=%u", op->u.gather.axis, op->u.gather.index_rank);

@@ -94,7 +94,7 @@ __attribute__((target("avx2,f16c"))) static void floats_to_halves(const float *i
         out[i] = _cvtss_sh(in[i], _MM_FROUND_TO_NEAREST_INT);
 }
 
-static bool halves_fast(void)
+static bool rows_fast(void)
 {
     return base_cpu_flags() & BASE_CPU_AVX2;
 }
@@ -117,12 +117,12 @@ static void floats_to_halves(const float *in, uint32_t count, uint16_t *out)
         out[i] = base_float_to_half(in[i]);
 }
 
-static bool halves_fast(void)
+static bool rows_fast(void)
 {
     return base_cpu_flags() & BASE_CPU_NEON;
 }
 #else
-static bool halves_fast(void)
+static bool rows_fast(void)
 {
     return false;
 }
@@ -140,6 +140,90 @@ static void floats_to_halves(const float *in, uint32_t count, uint16_t *out)
 }
 #endif
 
+/* Integers of at most 16 bits, exact in FLOAT32; false for other types. */
+DENSE_INLINE bool load_integers(const void *data, DML_TENSOR_DATA_TYPE type, uint32_t count, float *restrict out)
+{
+    switch (type) {
+    case DML_TENSOR_DATA_TYPE_INT8:
+        for (uint32_t i = 0; i < count; i++)
+            out[i] = ((const int8_t *)data)[i];
+        return true;
+    case DML_TENSOR_DATA_TYPE_UINT8:
+        for (uint32_t i = 0; i < count; i++)
+            out[i] = ((const uint8_t *)data)[i];
+        return true;
+    case DML_TENSOR_DATA_TYPE_INT16:
+        for (uint32_t i = 0; i < count; i++)
+            out[i] = ((const int16_t *)data)[i];
+        return true;
+    case DML_TENSOR_DATA_TYPE_UINT16:
+        for (uint32_t i = 0; i < count; i++)
+            out[i] = ((const uint16_t *)data)[i];
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* The nearest integer (halves to even) in a type's range; NaN gives 0. */
+DENSE_INLINE int32_t nearest_in(float value, float low, float high)
+{
+    value = value == value ? value : 0;
+    value = value < low ? low : value > high ? high : value;
+    return (int32_t)(value + 0x1.8p23f - 0x1.8p23f);
+}
+
+DENSE_INLINE bool store_integers(void *data, DML_TENSOR_DATA_TYPE type, uint32_t count, const float *restrict in)
+{
+    switch (type) {
+    case DML_TENSOR_DATA_TYPE_INT8:
+        for (uint32_t i = 0; i < count; i++)
+            ((int8_t *)data)[i] = (int8_t)nearest_in(in[i], -128, 127);
+        return true;
+    case DML_TENSOR_DATA_TYPE_UINT8:
+        for (uint32_t i = 0; i < count; i++)
+            ((uint8_t *)data)[i] = (uint8_t)nearest_in(in[i], 0, 255);
+        return true;
+    case DML_TENSOR_DATA_TYPE_INT16:
+        for (uint32_t i = 0; i < count; i++)
+            ((int16_t *)data)[i] = (int16_t)nearest_in(in[i], -32768, 32767);
+        return true;
+    case DML_TENSOR_DATA_TYPE_UINT16:
+        for (uint32_t i = 0; i < count; i++)
+            ((uint16_t *)data)[i] = (uint16_t)nearest_in(in[i], 0, 65535);
+        return true;
+    default:
+        return false;
+    }
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) static bool load_integers_wide(const void *data, DML_TENSOR_DATA_TYPE type,
+                                                               uint32_t count, float *restrict out)
+{
+    return load_integers(data, type, count, out);
+}
+
+__attribute__((target("avx2"))) static bool store_integers_wide(void *data, DML_TENSOR_DATA_TYPE type, uint32_t count,
+                                                                const float *restrict in)
+{
+    return store_integers(data, type, count, in);
+}
+#else
+#define load_integers_wide  load_integers
+#define store_integers_wide store_integers
+#endif
+
+static bool load_integer_row(const void *data, DML_TENSOR_DATA_TYPE type, uint32_t count, float *out)
+{
+    return rows_fast() ? load_integers_wide(data, type, count, out) : load_integers(data, type, count, out);
+}
+
+static bool store_integer_row(void *data, DML_TENSOR_DATA_TYPE type, uint32_t count, const float *in)
+{
+    return rows_fast() ? store_integers_wide(data, type, count, in) : store_integers(data, type, count, in);
+}
+
 void dense_load_row(const void *data, int64_t index, int64_t step, DML_TENSOR_DATA_TYPE type, uint32_t count,
                     float *out)
 {
@@ -148,9 +232,9 @@ void dense_load_row(const void *data, int64_t index, int64_t step, DML_TENSOR_DA
     } else if (type == DML_TENSOR_DATA_TYPE_FLOAT32) {
         for (uint32_t i = 0; i < count; i++)
             out[i] = ((const float *)data)[index + i * step];
-    } else if (type == DML_TENSOR_DATA_TYPE_FLOAT16 && step == 1 && halves_fast()) {
+    } else if (type == DML_TENSOR_DATA_TYPE_FLOAT16 && step == 1 && rows_fast()) {
         halves_to_floats((const uint16_t *)data + index, count, out);
-    } else {
+    } else if (step != 1 || !load_integer_row((const char *)data + index * kern_type_bytes(type), type, count, out)) {
         for (uint32_t i = 0; i < count; i++)
             out[i] = (float)dense_load(data, index + i * step, type);
     }
@@ -164,9 +248,9 @@ void dense_store_row(void *data, int64_t index, int64_t step, DML_TENSOR_DATA_TY
     } else if (type == DML_TENSOR_DATA_TYPE_FLOAT32) {
         for (uint32_t i = 0; i < count; i++)
             ((float *)data)[index + i * step] = in[i];
-    } else if (type == DML_TENSOR_DATA_TYPE_FLOAT16 && step == 1 && halves_fast()) {
+    } else if (type == DML_TENSOR_DATA_TYPE_FLOAT16 && step == 1 && rows_fast()) {
         floats_to_halves(in, count, (uint16_t *)data + index);
-    } else {
+    } else if (step != 1 || !store_integer_row((char *)data + index * kern_type_bytes(type), type, count, in)) {
         for (uint32_t i = 0; i < count; i++)
             dense_store(data, index + i * step, type, in[i]);
     }

@@ -84,7 +84,7 @@ void dense_finish_f32(const struct kern_call *call, void *scratch, const uint32_
                       const float *values);
 uint64_t dense_epilogue_bytes(const struct kern_op *op);
 
-/* Rows of FLOAT16 or FLOAT32 elements `step` apart, to and from dense FLOAT32. */
+/* Rows of elements `step` apart, to and from dense FLOAT32. Integers: as dense_store. */
 void dense_load_row(const void *data, int64_t index, int64_t step, DML_TENSOR_DATA_TYPE type, uint32_t count,
                     float *out);
 void dense_store_row(void *data, int64_t index, int64_t step, DML_TENSOR_DATA_TYPE type, uint32_t count,

@@ -88,6 +88,31 @@ DENSE_INLINE vec vec_zero_below(vec value, vec x, float limit)
     return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, vec_set(limit), _CMP_NLT_UQ), value);
 }
 
+typedef __m512i vec_int;
+
+DENSE_INLINE vec_int vec_int_set(int32_t value)
+{
+    return _mm512_set1_epi32(value);
+}
+
+DENSE_INLINE vec_int vec_int_load(const int32_t *from)
+{
+    return _mm512_loadu_si512(from);
+}
+
+DENSE_INLINE void vec_int_store(int32_t *to, vec_int value)
+{
+    _mm512_storeu_si512(to, value);
+}
+
+/* Where x is greater than *best, *best = x and *place = here. */
+DENSE_INLINE void vec_take_greater(vec x, vec_int here, vec *best, vec_int *place)
+{
+    __mmask16 greater = _mm512_cmp_ps_mask(x, *best, _CMP_GT_OQ);
+    *best = _mm512_mask_mov_ps(*best, greater, x);
+    *place = _mm512_mask_mov_epi32(*place, greater, here);
+}
+
 #elif defined(__aarch64__)
 #define VEC 4
 typedef float32x4_t vec;
@@ -166,6 +191,31 @@ DENSE_INLINE vec vec_scale(vec a, vec n)
 DENSE_INLINE vec vec_zero_below(vec value, vec x, float limit)
 {
     return vreinterpretq_f32_u32(vbicq_u32(vreinterpretq_u32_f32(value), vcltq_f32(x, vec_set(limit))));
+}
+
+typedef int32x4_t vec_int;
+
+DENSE_INLINE vec_int vec_int_set(int32_t value)
+{
+    return vdupq_n_s32(value);
+}
+
+DENSE_INLINE vec_int vec_int_load(const int32_t *from)
+{
+    return vld1q_s32(from);
+}
+
+DENSE_INLINE void vec_int_store(int32_t *to, vec_int value)
+{
+    vst1q_s32(to, value);
+}
+
+/* Where x is greater than *best, *best = x and *place = here. */
+DENSE_INLINE void vec_take_greater(vec x, vec_int here, vec *best, vec_int *place)
+{
+    uint32x4_t greater = vcgtq_f32(x, *best);
+    *best = vbslq_f32(greater, x, *best);
+    *place = vbslq_s32(greater, here, *place);
 }
 
 #else
@@ -250,6 +300,31 @@ DENSE_INLINE vec vec_scale(vec a, vec n)
 DENSE_INLINE vec vec_zero_below(vec value, vec x, float limit)
 {
     return _mm256_and_ps(value, _mm256_cmp_ps(x, vec_set(limit), _CMP_NLT_UQ));
+}
+
+typedef __m256i vec_int;
+
+DENSE_INLINE vec_int vec_int_set(int32_t value)
+{
+    return _mm256_set1_epi32(value);
+}
+
+DENSE_INLINE vec_int vec_int_load(const int32_t *from)
+{
+    return _mm256_loadu_si256((const __m256i *)from);
+}
+
+DENSE_INLINE void vec_int_store(int32_t *to, vec_int value)
+{
+    _mm256_storeu_si256((__m256i *)to, value);
+}
+
+/* Where x is greater than *best, *best = x and *place = here. */
+DENSE_INLINE void vec_take_greater(vec x, vec_int here, vec *best, vec_int *place)
+{
+    __m256 greater = _mm256_cmp_ps(x, *best, _CMP_GT_OQ);
+    *best = _mm256_blendv_ps(*best, x, greater);
+    *place = _mm256_blendv_epi8(*place, here, _mm256_castps_si256(greater));
 }
 #endif
 

@@ -116,6 +116,9 @@ struct kern_pool {
     uint32_t pad_start[KERN_SPATIAL_MAX], pad_end[KERN_SPATIAL_MAX];
 };
 
+/* kern_pool with mode average or max. in: [max: X [N, C, S...]], dY [N, C, S'...]; out: dX [N, C, S...]: what a change
+ * of X does to the sum of dY * POOL(X). S' is any size: windows outside X take no part. */
+
 enum kern_softmax_mode { KERN_SOFTMAX_PLAIN, KERN_SOFTMAX_LOG, KERN_SOFTMAX_HARD };
 
 /* in: X; out: Y of the same sizes. */
@@ -158,7 +161,21 @@ struct kern_pad {
 struct kern_resample {
     DML_INTERPOLATION_MODE mode;
     DML_AXIS_DIRECTION rounding; /* nearest: ceil (INCREASING) or floor of the coordinate */
+    bool antialiased;            /* linear: a dimension shrunk more than twice takes all it covers (triangle filter) */
+    bool transposed;             /* the gradient: X is dY of the forward op, Y its dX; floats only */
     float scales[KERN_RANK_MAX], input_offsets[KERN_RANK_MAX], output_offsets[KERN_RANK_MAX];
+};
+
+#define KERN_FOLD_MAX (KERN_RANK_MAX - 2)
+
+/* image [N, C, S...] and columns [N, C * (product of window), product of positions]; element (k, b) of a column matrix
+ * belongs to the pixel b * stride + k * dilation - pad_start. unfold: in: image; out: columns, 0 outside the image.
+ * Otherwise in: columns; out: image, the sum of all elements that belong to a pixel. */
+struct kern_fold {
+    bool unfold;
+    uint32_t spatial; /* 1 to KERN_FOLD_MAX */
+    uint32_t window[KERN_FOLD_MAX], strides[KERN_FOLD_MAX], dilations[KERN_FOLD_MAX], pad_start[KERN_FOLD_MAX];
+    uint32_t positions[KERN_FOLD_MAX]; /* of the window along each dimension */
 };
 
 /* in: X, indices (UINT32, INT32, UINT64, INT64; negative counts from the end; out of range is clamped); out: Y.
@@ -187,12 +204,14 @@ struct kern_op {
         struct kern_gemm gemm;
         struct kern_conv conv;
         struct kern_pool pool;
+        struct kern_pool pool_grad;
         struct kern_softmax softmax;
         struct kern_norm norm;
         struct kern_lp_norm lp_norm;
         struct kern_lrn lrn;
         struct kern_pad pad;
         struct kern_resample resample;
+        struct kern_fold fold;
         struct kern_gather gather;
         struct kern_attention attention;
     } u;

@@ -4,11 +4,12 @@
 
 #include <math.h>
 
-bool pool_shape_init(const struct kern_op *op, struct pool_shape *s)
+bool pool_shape_of(const struct kern_pool *pool, const struct kern_view *x, const struct kern_view *y,
+                   const struct kern_view *index, struct pool_shape *s)
 {
-    const struct kern_pool *pool = &op->u.pool;
-    const struct kern_view *x = &op->tensors[0], *y = &op->tensors[1], *index = &op->tensors[pool->has_indices ? 2 : 1];
     uint32_t rank = pool->spatial + 2, missing = KERN_SPATIAL_MAX - pool->spatial;
+    if (!index)
+        index = y;
     if (!pool->spatial || pool->spatial > KERN_SPATIAL_MAX || x->rank != rank || y->rank != rank || index->rank != rank)
         return false;
     *s = (struct pool_shape){ .area = 1 };
@@ -29,9 +30,15 @@ bool pool_shape_init(const struct kern_op *op, struct pool_shape *s)
         s->x[d + 2] = present ? x->strides[dim] : 0;
         s->y[d + 2] = present ? y->strides[dim] : 0;
         s->index[d + 2] = present ? index->strides[dim] : 0;
-        s->area *= s->window[d];
+        s->area = s->area > INT64_MAX / s->window[d] ? INT64_MAX : s->area * s->window[d];
     }
     return true;
+}
+
+bool pool_shape_init(const struct kern_op *op, struct pool_shape *s)
+{
+    const struct kern_view *index = op->u.pool.has_indices ? &op->tensors[2] : NULL;
+    return pool_shape_of(&op->u.pool, &op->tensors[0], &op->tensors[1], index, s);
 }
 
 bool kern_pool_any_ref_accepts(const struct kern_op *op)
@@ -49,23 +56,22 @@ void kern_pool_any_ref_plan(const struct kern_op *op, const void *state, uint32_
 {
     (void)state;
     (void)threads;
-    struct pool_shape s;
+    struct pool_shape s = { 0 };
     pool_shape_init(op, &s);
-    *out = (struct kern_work){ .units = dense_rows(&op->tensors[1]), .grain = dense_grain(4 * s.area * s.out[2]) };
+    uint64_t cost = (uint64_t)BASE_MIN(s.area, INT32_MAX) * (uint64_t)s.out[2];
+    *out = (struct kern_work){ .units = dense_rows(&op->tensors[1]), .grain = dense_grain(4 * cost) };
 }
 
-/* One output element: its window's first element inside the input, and the taps along each dimension. */
-struct pool_window {
-    const void *x;
-    int64_t at;          /* element of the channel's first element */
-    int64_t position[3]; /* of tap 0; may be negative */
-    int64_t begin[3], end[3];
-};
+void pool_window_at(const struct pool_shape *s, const void *x, const int64_t at[5], struct pool_window *out)
+{
+    *out = (struct pool_window){ .x = x, .at = at[0] * s->x[0] + at[1] * s->x[1] };
+    for (uint32_t d = 0; d < 3; d++) {
+        out->position[d] = at[d + 2] * s->stride[d] - s->pad[d];
+        pool_taps(s, d, at[d + 2], &out->begin[d], &out->end[d]);
+    }
+}
 
-/* Calls `visit` with the element's offset and its row-major position in the channel for every tap inside. */
-typedef void pool_visit(void *context, const struct pool_window *window, int64_t offset, int64_t position);
-
-static void pool_walk(const struct pool_shape *s, const struct pool_window *w, pool_visit *visit, void *context)
+void pool_walk(const struct pool_shape *s, const struct pool_window *w, pool_visit *visit, void *context)
 {
     for (int64_t k0 = w->begin[0]; k0 < w->end[0]; k0++) {
         int64_t i0 = w->position[0] + k0 * s->dilation[0];
@@ -84,7 +90,6 @@ struct pool_sum {
     DML_TENSOR_DATA_TYPE type;
     uint32_t p; /* 0 = average */
     double sum;
-    int64_t count;
 };
 
 static void pool_add(void *context, const struct pool_window *window, int64_t offset, int64_t position)
@@ -92,28 +97,24 @@ static void pool_add(void *context, const struct pool_window *window, int64_t of
     struct pool_sum *sum = context;
     double value = dense_load(window->x, offset, sum->type);
     (void)position;
-    sum->count++;
     if (sum->p)
         value = sum->p == 1 ? fabs(value) : sum->p == 2 ? value * value : pow(fabs(value), sum->p);
     sum->sum += value;
 }
 
-static double pool_summed(const struct kern_call *call, const struct pool_shape *s, const struct pool_window *window)
+static double pool_summed(const struct kern_call *call, const struct pool_shape *s, const struct pool_window *window,
+                          const int64_t *at)
 {
     const struct kern_pool *pool = &call->op->u.pool;
     struct pool_sum sum = { .type = call->op->tensors[0].type, .p = pool->mode == KERN_POOL_LP ? pool->p : 0 };
+    double count = 1;
     pool_walk(s, window, pool_add, &sum);
     if (pool->mode == KERN_POOL_LP)
         return pool->p == 1 ? sum.sum : pool->p == 2 ? sqrt(sum.sum) : pow(sum.sum, 1.0 / pool->p);
-    int64_t count = pool->include_padding ? s->area : sum.count;
-    return count ? sum.sum / (double)count : 0;
+    for (uint32_t d = 0; d < 3; d++)
+        count *= pool_count(s, d, at[d + 2], pool->include_padding);
+    return count > 0 ? sum.sum / count : 0;
 }
-
-struct pool_best {
-    DML_TENSOR_DATA_TYPE type;
-    int64_t offset, position; /* offset of the best element; valid when found */
-    bool found;
-};
 
 static bool pool_greater(const void *x, int64_t a, int64_t b, DML_TENSOR_DATA_TYPE type)
 {
@@ -140,6 +141,13 @@ static void pool_take(void *context, const struct pool_window *window, int64_t o
     best->position = position;
 }
 
+struct pool_best pool_best_of(const struct pool_shape *s, const struct pool_window *window, DML_TENSOR_DATA_TYPE type)
+{
+    struct pool_best best = { .type = type };
+    pool_walk(s, window, pool_take, &best);
+    return best;
+}
+
 static void pool_store_lowest(void *y, int64_t at, DML_TENSOR_DATA_TYPE type)
 {
     if (type == DML_TENSOR_DATA_TYPE_INT64)
@@ -157,8 +165,7 @@ static void pool_max(const struct kern_call *call, const struct pool_shape *s, c
     const struct kern_op *op = call->op;
     DML_TENSOR_DATA_TYPE type = op->tensors[0].type;
     uint32_t bytes = kern_type_bytes(type);
-    struct pool_best best = { .type = type };
-    pool_walk(s, window, pool_take, &best);
+    struct pool_best best = pool_best_of(s, window, type);
     if (best.found)
         memcpy((char *)call->data[1] + y_at * bytes, (const char *)window->x + best.offset * bytes, bytes);
     else
@@ -184,7 +191,7 @@ void kern_pool_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_
         dense_row_at(y, row, at);
         for (uint32_t d = 0; d < y->rank; d++)
             where[d < 2 ? d : d + 5 - y->rank] = at[d];
-        struct pool_window window = { .x = call->data[0], .at = where[0] * s.x[0] + where[1] * s.x[1] };
+        struct pool_window window;
         uint64_t base = call->op->u.pool.whole_indices ? (at[0] * (uint64_t)y->sizes[1] + at[1]) * plane : 0;
         for (where[4] = 0; where[4] < s.out[2]; where[4]++) {
             int64_t y_at = 0, index_at = 0;
@@ -192,14 +199,11 @@ void kern_pool_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_
                 y_at += where[d] * s.y[d];
                 index_at += where[d] * s.index[d];
             }
-            for (uint32_t d = 0; d < 3; d++) {
-                window.position[d] = where[d + 2] * s.stride[d] - s.pad[d];
-                pool_taps(&s, d, where[d + 2], &window.begin[d], &window.end[d]);
-            }
+            pool_window_at(&s, call->data[0], where, &window);
             if (call->op->u.pool.mode == KERN_POOL_MAX)
                 pool_max(call, &s, &window, y_at, index_at, base);
             else
-                dense_store(call->data[1], y_at, y->type, pool_summed(call, &s, &window));
+                dense_store(call->data[1], y_at, y->type, pool_summed(call, &s, &window, where));
         }
     }
 }

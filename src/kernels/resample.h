@@ -9,7 +9,8 @@ struct resample_tap {
     float w;
 };
 
-/* The coordinate rule along dimension d. */
+/* The coordinate rule along dimension d: where output `out` of the forward op reads. */
+float resample_position(const struct kern_op *op, uint32_t d, uint32_t out);
 struct resample_tap resample_tap(const struct kern_op *op, uint32_t d, uint32_t out);
 
 #endif

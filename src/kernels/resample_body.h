@@ -9,6 +9,9 @@ struct resample {
     int32_t *i0, *i1;
     struct resample_tap taps[KERN_RANK_MAX]; /* of the outer dimensions at coordinates known[] */
     uint32_t known[KERN_RANK_MAX];
+    float *kept[RESAMPLE_KEPT]; /* rows resampled along themselves, of the input rows at kept_at */
+    int64_t kept_at[RESAMPLE_KEPT];
+    uint32_t kept_count, kept_next;
 };
 
 static void resample_init(struct resample *r, const struct kern_call *call)
@@ -22,6 +25,9 @@ static void resample_init(struct resample *r, const struct kern_call *call)
     r->w = r->out + out;
     r->i0 = (int32_t *)(r->w + out);
     r->i1 = r->i0 + out;
+    r->kept_count = r->kept_next = 0;
+    for (uint32_t i = 0; i < RESAMPLE_KEPT; i++)
+        r->kept[i] = (float *)(r->i1 + out) + (uint64_t)i * out;
     uint32_t group = r->plan.group;
     for (uint32_t i = 0; !r->plan.same && i < out; i++) {
         struct resample_tap tap = resample_tap(call->op, r->plan.order[r->plan.inner], i / group);
@@ -44,49 +50,15 @@ static void resample_set(float *restrict line, const float *restrict row, float 
         line[i] = weight * row[i];
 }
 
-/* The input row at `offset` takes its part in the line. */
-static void resample_take(const struct resample *r, int64_t offset, float weight, bool first)
+/* The input row at `offset`, as floats. */
+static const float *resample_load(const struct resample *r, int64_t offset)
 {
     const struct kern_view *x = &r->plan.x;
-    const float *row = (const float *)r->call->data[0] + offset;
     int64_t step = x->strides[x->rank - 1];
-    if (x->type != DML_TENSOR_DATA_TYPE_FLOAT32 || step != 1) {
-        dense_load_row(r->call->data[0], offset, step, x->type, r->plan.in, r->row);
-        row = r->row;
-    }
-    if (!first)
-        resample_add(r->line, row, weight, r->plan.in);
-    else if (weight != 1)
-        resample_set(r->line, row, weight, r->plan.in);
-    else
-        memcpy(r->line, row, r->plan.in * sizeof(float));
-}
-
-/* line = the input rows around coordinates `at`, blended */
-static void resample_outer(struct resample *r, const uint32_t *at)
-{
-    const struct kern_view *x = &r->plan.x;
-    uint32_t blended[KERN_RANK_MAX], count = 0;
-    int64_t offset = 0;
-    for (uint32_t d = 0; d < r->plan.inner; d++) {
-        if (r->known[d] != at[d])
-            r->taps[d] = resample_tap(r->call->op, r->plan.order[d], at[d]);
-        r->known[d] = at[d];
-        offset += r->taps[d].i0 * x->strides[d];
-        if (r->taps[d].w != 0)
-            blended[count++] = d;
-    }
-    for (uint32_t choice = 0; choice < 1u << count; choice++) {
-        float weight = 1;
-        int64_t from = offset;
-        for (uint32_t i = 0; i < count; i++) {
-            const struct resample_tap *tap = &r->taps[blended[i]];
-            bool upper = choice >> i & 1;
-            weight *= upper ? tap->w : 1 - tap->w;
-            from += upper ? (tap->i1 - tap->i0) * x->strides[blended[i]] : 0;
-        }
-        resample_take(r, from, weight, choice == 0);
-    }
+    if (x->type == DML_TENSOR_DATA_TYPE_FLOAT32 && step == 1)
+        return (const float *)r->call->data[0] + offset;
+    dense_load_row(r->call->data[0], offset, step, x->type, r->plan.in, r->row);
+    return r->row;
 }
 
 static void resample_pick(const float *restrict line, const int32_t *restrict index, uint32_t count,
@@ -103,25 +75,81 @@ static void resample_blend(const float *restrict line, const int32_t *restrict i
         out[i] = line[i0[i]] * (1 - w[i]) + line[i1[i]] * w[i];
 }
 
+/* out = `line` resampled along itself */
+static void resample_along(const struct resample *r, const float *line, float *out)
+{
+    if (r->call->op->u.resample.mode == DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR)
+        resample_pick(line, r->i0, r->plan.out, out);
+    else
+        resample_blend(line, r->i0, r->i1, r->w, r->plan.out, out);
+}
+
+/* The input row at `offset`, resampled along itself. */
+static const float *resample_kept(struct resample *r, int64_t offset)
+{
+    for (uint32_t i = 0; i < r->kept_count; i++) {
+        if (r->kept_at[i] == offset)
+            return r->kept[i];
+    }
+    uint32_t slot = r->kept_next++ % RESAMPLE_KEPT;
+    r->kept_count = BASE_MAX(r->kept_count, slot + 1);
+    r->kept_at[slot] = offset;
+    resample_along(r, resample_load(r, offset), r->kept[slot]);
+    return r->kept[slot];
+}
+
+/* The rows around coordinates `at` of the outer dimensions, blended: input rows, or (keeps) rows resampled along
+ * themselves. The result is in `line`, or one row as it lies. */
+static const float *resample_outer(struct resample *r, const uint32_t *at, bool keeps, float *line)
+{
+    const struct kern_view *x = &r->plan.x;
+    uint32_t blended[KERN_RANK_MAX], count = 0, width = keeps ? r->plan.out : r->plan.in;
+    int64_t offset = 0;
+    for (uint32_t d = 0; d < r->plan.inner; d++) {
+        if (r->known[d] != at[d])
+            r->taps[d] = resample_tap(r->call->op, r->plan.order[d], at[d]);
+        r->known[d] = at[d];
+        offset += r->taps[d].i0 * x->strides[d];
+        if (r->taps[d].w != 0)
+            blended[count++] = d;
+    }
+    if (!count)
+        return keeps ? resample_kept(r, offset) : resample_load(r, offset);
+    for (uint32_t choice = 0; choice < 1u << count; choice++) {
+        float weight = 1;
+        int64_t from = offset;
+        for (uint32_t i = 0; i < count; i++) {
+            const struct resample_tap *tap = &r->taps[blended[i]];
+            bool upper = choice >> i & 1;
+            weight *= upper ? tap->w : 1 - tap->w;
+            from += upper ? (tap->i1 - tap->i0) * x->strides[blended[i]] : 0;
+        }
+        const float *row = keeps ? resample_kept(r, from) : resample_load(r, from);
+        if (choice)
+            resample_add(line, row, weight, width);
+        else
+            resample_set(line, row, weight, width);
+    }
+    return line;
+}
+
 static void resample_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
     struct resample r;
     resample_init(&r, call);
     const struct kern_view *y = &r.plan.y;
+    bool keeps = resample_keeps(&r.plan);
     struct kern_view rows = *y; /* so that one row is one element of its last dimension */
     rows.rank = r.plan.inner + 1;
     for (uint64_t row = begin; row < end; row++) {
         uint32_t at[KERN_RANK_MAX];
-        float *out = r.out;
         dense_row_at(&rows, row, at);
-        resample_outer(&r, at);
-        if (r.plan.same)
-            out = r.line;
-        else if (call->op->u.resample.mode == DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR)
-            resample_pick(r.line, r.i0, r.plan.out, out);
-        else
-            resample_blend(r.line, r.i0, r.i1, r.w, r.plan.out, out);
+        const float *line = resample_outer(&r, at, keeps, keeps ? r.out : r.line);
+        if (!keeps && !r.plan.same) {
+            resample_along(&r, line, r.out);
+            line = r.out;
+        }
         dense_store_row(call->data[1], dense_offset(y, at, r.plan.inner), y->strides[y->rank - 1], y->type, r.plan.out,
-                        out);
+                        line);
     }
 }

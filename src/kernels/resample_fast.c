@@ -1,5 +1,7 @@
 #include "kernels/resample_fast.h"
 
+#include "kernels/resample_table.h"
+
 #define GROUP_MAX 32
 
 static bool untouched(const struct kern_op *op, uint32_t d)
@@ -34,8 +36,9 @@ void resample_plan_init(const struct kern_op *op, struct resample_plan *plan)
 bool kern_resample_f32_accepts(const struct kern_op *op)
 {
     const struct kern_view *x = &op->tensors[0], *y = &op->tensors[1];
-    return !op->epilogue && x->rank == y->rank && x->type == y->type &&
-           (x->type == DML_TENSOR_DATA_TYPE_FLOAT32 || x->type == DML_TENSOR_DATA_TYPE_FLOAT16);
+    return !op->epilogue && !resample_uses_table(op) && x->rank == y->rank && x->type == y->type &&
+           (x->type == DML_TENSOR_DATA_TYPE_FLOAT32 || x->type == DML_TENSOR_DATA_TYPE_FLOAT16 ||
+            x->type == DML_TENSOR_DATA_TYPE_INT8 || x->type == DML_TENSOR_DATA_TYPE_UINT8);
 }
 
 void kern_resample_f32_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
@@ -47,4 +50,6 @@ void kern_resample_f32_plan(const struct kern_op *op, const void *state, uint32_
     *out = (struct kern_work){ .units = kern_view_elements(&plan.y) / plan.out };
     out->grain = dense_grain(2 * (uint64_t)plan.out + plan.in);
     out->worker_scratch_bytes = (2ull * plan.in + 4ull * plan.out + 64) * sizeof(float);
+    if (resample_keeps(&plan))
+        out->worker_scratch_bytes += (uint64_t)RESAMPLE_KEPT * plan.out * sizeof(float);
 }

@@ -14,6 +14,13 @@ struct resample_plan {
     bool same;        /* rows are not resampled */
 };
 
+/* Rows that grow are first resampled along themselves and kept for the outputs that follow: several take the same. */
+#define RESAMPLE_KEPT 4
+DENSE_INLINE bool resample_keeps(const struct resample_plan *plan)
+{
+    return !plan->same && plan->out >= plan->in;
+}
+
 void resample_plan_init(const struct kern_op *op, struct resample_plan *out);
 
 #endif

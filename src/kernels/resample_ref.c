@@ -3,9 +3,8 @@
  * nearest: element ceil(x) (INCREASING) or floor(x) (DECREASING); linear: a blend of floor(x) and floor(x) + 1.
  * Positions outside repeat the edge. Coordinates are computed in FLOAT32: scales are quotients rounded to FLOAT32, and
  * the division's rounding brings o / (out / in) back to the whole numbers where ceil and floor would otherwise slip. */
-#include "kernels/resample.h"
+#include "kernels/resample_table.h"
 
-#include <float.h>
 #include <math.h>
 
 #define CHUNK 64
@@ -16,13 +15,18 @@ static int64_t clamp_index(float at, uint32_t size)
     return at > 0 ? (int64_t)(at < last ? at : last) : 0; /* NaN gives 0 */
 }
 
+float resample_position(const struct kern_op *op, uint32_t d, uint32_t out)
+{
+    const struct kern_resample *r = &op->u.resample;
+    float x = ((float)out - r->output_offsets[d]) / r->scales[d] - r->input_offsets[d];
+    return fabsf(x) < 0x1p-100f ? 0 : x; /* a scale of FLT_MAX means "always the first": ceil must not see 1e-38 */
+}
+
 struct resample_tap resample_tap(const struct kern_op *op, uint32_t d, uint32_t out)
 {
     const struct kern_resample *r = &op->u.resample;
-    uint32_t size = op->tensors[0].sizes[d];
-    float x = ((float)out - r->output_offsets[d]) / r->scales[d] - r->input_offsets[d];
-    if (fabsf(x) < FLT_MIN)
-        x = 0; /* a scale of FLT_MAX means "always the first": a denormal must not round up to 1 */
+    uint32_t size = op->tensors[r->transposed].sizes[d];
+    float x = resample_position(op, d, out);
     struct resample_tap tap = { 0 };
     if (r->mode == DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR) {
         tap.i0 = tap.i1 = clamp_index(r->rounding == DML_AXIS_DIRECTION_INCREASING ? ceilf(x) : floorf(x), size);
@@ -40,6 +44,8 @@ bool kern_resample_any_ref_accepts(const struct kern_op *op)
     const struct kern_view *x = &op->tensors[0], *y = &op->tensors[1];
     if (op->epilogue || x->rank != y->rank || x->type != y->type || !kern_type_bytes(x->type))
         return false;
+    if (resample_uses_table(op))
+        return resample_table_accepts(op);
     return op->u.resample.mode == DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR || dense_is_float(x->type) ||
            x->type == DML_TENSOR_DATA_TYPE_INT8 || x->type == DML_TENSOR_DATA_TYPE_UINT8;
 }
@@ -49,6 +55,10 @@ void kern_resample_any_ref_plan(const struct kern_op *op, const void *state, uin
     (void)state;
     (void)threads;
     const struct kern_view *y = &op->tensors[1];
+    if (resample_uses_table(op)) {
+        resample_table_ref_plan(op, out);
+        return;
+    }
     *out = (struct kern_work){ .units = dense_rows(y), .grain = dense_grain(64 * (uint64_t)y->sizes[y->rank - 1]) };
 }
 
@@ -106,6 +116,10 @@ void kern_resample_any_ref_run(const struct kern_call *call, uint64_t begin, uin
 {
     const struct kern_view *y = &call->op->tensors[1];
     uint32_t last = y->rank - 1;
+    if (resample_uses_table(call->op)) {
+        resample_table_ref_run(call, begin, end);
+        return;
+    }
     for (uint64_t row = begin; row < end; row++) {
         uint32_t at[KERN_RANK_MAX];
         dense_row_at(y, row, at);

@@ -9,6 +9,7 @@
 
 #define WINDOW_STEP 32   /* whole vectors of every instruction set */
 #define WINDOW_BAND 4096 /* results of a band, about */
+#define WINDOW_FAR  (1 << 20)
 
 /* Index 0: rows, 1: columns. */
 struct window {
@@ -17,6 +18,7 @@ struct window {
     float fill;    /* what padding holds */
     DML_TENSOR_DATA_TYPE type;
 
+    bool fits;           /* sizes are small enough to be worked out; the members below are set only then */
     int64_t pitch, rows; /* of a band's results */
     int64_t phase_rows, phase_floats, line_floats, run_floats;
 };
@@ -24,8 +26,13 @@ struct window {
 DENSE_INLINE void window_plan_init(struct window *w)
 {
     int64_t far[2]; /* phase elements from a tap 0 to the farthest tap */
-    for (int d = 0; d < 2; d++)
+    w->fits = true;
+    for (int d = 0; d < 2; d++) {
         far[d] = (w->kernel[d] - 1) * w->dilation[d] / w->stride[d];
+        w->fits &= far[d] < WINDOW_FAR && w->out[d] < WINDOW_FAR && w->stride[d] < WINDOW_FAR / 1024;
+    }
+    if (!w->fits)
+        return;
     w->pitch = w->out[1] + far[1];
     w->rows = BASE_MAX(WINDOW_BAND / w->pitch, 1);
     w->rows = BASE_MIN(w->rows, w->out[0]);
@@ -39,6 +46,8 @@ DENSE_INLINE void window_plan_init(struct window *w)
 /* Scratch: phases, a line, results at the pitch, results close together. */
 DENSE_INLINE uint64_t window_floats(const struct window *w)
 {
+    if (!w->fits)
+        return UINT64_MAX;
     return (uint64_t)(w->stride[0] * w->stride[1] * w->phase_floats + w->line_floats + 2 * w->run_floats +
                       2 * WINDOW_STEP);
 }

@@ -23,8 +23,8 @@ void check_gen_pool(struct check_rng *rng, struct check_case *out)
         if (whole)
             steps = (struct check_steps){ steps.in, steps.in, 1, 1, 0, 0 };
         x[2 + d] = steps.in;
-        /* One window more than fit: what rounding sizes up gives. */
-        y[2 + d] = check_steps_count(&steps) + (!whole && check_chance(rng, 6));
+        /* More windows than fit: what rounding sizes up and ignoring dilation give. */
+        y[2 + d] = check_steps_count(&steps) + (!whole && check_chance(rng, 6) ? 1 + check_pick(rng, 3) : 0);
         pool->window[d] = steps.kernel;
         pool->strides[d] = steps.stride;
         pool->dilations[d] = steps.dilation;

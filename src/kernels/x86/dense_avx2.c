@@ -1,9 +1,12 @@
 /* The dense families' bodies for this instruction set. */
 #include "kernels/attention_body.h"
 #include "kernels/conv_dw_body.h"
+#include "kernels/fold_body.h"
 #include "kernels/gemm_vec_body.h"
 #include "kernels/pool_body.h"
+#include "kernels/pool_grad_body.h"
 #include "kernels/resample_body.h"
+#include "kernels/resample_table_body.h"
 
 void kern_attention_f32_avx2_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
@@ -28,4 +31,19 @@ void kern_pool_f32_avx2_run(const struct kern_call *call, uint64_t begin, uint64
 void kern_resample_f32_avx2_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
     resample_run(call, begin, end);
+}
+
+void kern_fold_f32_avx2_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    fold_fast_run(call, begin, end);
+}
+
+void kern_pool_grad_f32_avx2_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    pool_grad_run(call, begin, end);
+}
+
+void kern_resample_table_f32_avx2_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    resample_table_run(call, begin, end);
 }
