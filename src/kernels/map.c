@@ -235,15 +235,32 @@ static void *last_output(struct map_run *run, uint64_t begin, uint32_t count)
     return output_in_place(run, 0, begin, count);
 }
 
+/* Elements of one unit of work. Where 4-bit elements lie densely, blocks of them begin and end with whole bytes, so
+ * that several threads may write them. */
+static uint32_t unit_elements(const struct kern_op *op)
+{
+    bool nibbles = false;
+    for (uint32_t t = op->input_count; t < op->input_count + op->output_count; t++) {
+        bool narrow = !kern_type_bytes(op->tensors[t].type);
+        if (narrow && !kern_view_packed(&op->tensors[t]))
+            return 1;
+        nibbles |= narrow;
+    }
+    return nibbles && kern_view_packed(&op->tensors[op->input_count]) ? KERN_MAP_BLOCK : 1;
+}
+
 void kern_map_run(const struct kern_call *call, const struct kern_map_isa *isa, uint64_t begin, uint64_t end)
 {
     struct map_run run;
+    uint32_t unit = unit_elements(call->op);
     run.call = call;
     run.op = call->op;
     memset(run.filled, 0, sizeof(run.filled));
     map_walk_init(&run.walk, call->op);
     kern_map_block_init(&run.block, &call->op->u.map, call->op->input_count, call->op->output_count, isa,
                         call->worker_scratch);
+    begin *= unit;
+    end = BASE_MIN(end * unit, run.walk.count);
     while (begin < end) {
         uint32_t count = (uint32_t)BASE_MIN(end - begin, KERN_MAP_BLOCK);
         uint64_t left = kern_walk_row_left(&run.walk, begin);
@@ -272,7 +289,9 @@ void kern_map_any_plan(const struct kern_op *op, const void *state, uint32_t thr
 {
     kern_map_any_ref_plan(op, state, threads, out);
     uint64_t weight = BASE_MIN(1 + op->u.map.inst_count / 2, 8);
-    out->grain = BASE_MAX(out->grain == out->units ? out->units : 0, 32768 / weight);
+    uint32_t unit = unit_elements(op);
+    out->grain = BASE_MAX(out->grain == out->units && unit == 1 ? out->units : 0, 32768 / weight / unit);
+    out->units = (out->units + unit - 1) / unit;
     out->worker_scratch_bytes = kern_map_block_bytes(&op->u.map, op->input_count);
 }
 
