@@ -198,14 +198,15 @@ static HRESULT quantize_blocks(struct graph_lowering *lowering, bool forward)
     const struct graph_operand in[] = { tensors[0], tensors[2], tensors[3] };
     struct lower_map map;
     lower_map_begin(&map, lowering, in, has_zero ? 3 : 2, DML_TENSOR_DATA_TYPE_FLOAT32);
-    uint32_t zero_point = has_zero ? 2 : GRAPH_NONE;
+    uint32_t x = 0, zero_point = has_zero ? 2 : GRAPH_NONE;
     double low, high;
     type_range(type, &low, &high);
-    if (!has_zero && low == 0) {
-        union kern_scalar middle = { .f32 = (float)(high + 1) / 2 };
-        zero_point = lower_emit_const(&map, DML_TENSOR_DATA_TYPE_FLOAT32, middle);
-    }
-    uint32_t result = forward ? emit_quantize(&map, 0, 1, zero_point, type) : emit_dequantize(&map, 0, 1, zero_point);
+    float middle = low == 0 && !has_zero ? (float)(high + 1) / 2 : 0;
+    if (forward && middle != 0)
+        zero_point = lower_emit_const(&map, DML_TENSOR_DATA_TYPE_FLOAT32, (union kern_scalar){ .f32 = middle });
+    else if (middle != 0)
+        x = lower_emit1(&map, KERN_MAP_MULADD, 0, 1, -middle);
+    uint32_t result = forward ? emit_quantize(&map, x, 1, zero_point, type) : emit_dequantize(&map, x, 1, zero_point);
     lower_map_end(&map, &tensors[1], result);
     return lower_done(lowering);
 }

@@ -7,6 +7,7 @@
 enum {
     KEY_SHIFT = 8 * sizeof(sort_key),
     SMALL = 40,    /* insertion is faster up to here */
+    FEW = 16,      /* so many first items are inserted one by one */
     LARGE = 32768, /* digits of 11 bits instead of 8 from here on */
     CHUNK = 64,    /* keys that are kept or left together */
     SAMPLE = 1024,
@@ -118,10 +119,33 @@ static void load_all(struct sorter *sorter)
     }
 }
 
+/* The first k items come to the front, in order: for small k. What stood there is lost. */
+static void insert_first(sort_item *items, uint32_t count, uint32_t k)
+{
+    insertion_sort(items, k);
+    for (uint32_t i = k; i < count; i++) {
+        sort_item moving = items[i];
+        uint32_t at = k;
+        for (; at > 0 && items[at - 1] > moving; at--)
+            items[at] = items[at - 1];
+        if (at < k)
+            items[at] = moving;
+    }
+}
+
+/* The first k items come to the front, in order. */
+static void first_items(struct sorter *sorter, uint32_t count)
+{
+    if (sorter->line->k <= FEW)
+        insert_first(sorter->items, count, sorter->line->k);
+    else
+        sort_items(sorter, count);
+}
+
 /* Keeps the first k items, in order. false when no later element can come before the last of them. */
 static bool shorten(struct sorter *sorter, uint32_t *count, sort_key *bound)
 {
-    sort_items(sorter, *count);
+    first_items(sorter, *count);
     *count = sorter->line->k;
     sort_key last = item_key(sorter->items[*count - 1]);
     if (last == 0)
@@ -184,7 +208,7 @@ static void select_items(struct sorter *sorter)
         kept = collect(sorter, sample_bound(sorter));
     if (kept < line->k)
         kept = collect(sorter, all);
-    sort_items(sorter, kept);
+    first_items(sorter, kept);
 }
 
 static void store_positions(struct sorter *sorter, uint32_t at, uint32_t count)

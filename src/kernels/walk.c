@@ -228,21 +228,11 @@ static void store_nibbles(uint8_t *base, int64_t offset, int64_t stride, uint64_
         set_nibble(base, offset + (int64_t)i * stride, in[i]);
 }
 
-/* The runs of one view's elements, found without a division for each. */
-struct runs {
-    const struct kern_walk *walk;
-    uint32_t view;
-    uint64_t index[KERN_RANK_MAX];
-    uint64_t left; /* elements still to come */
-    int64_t offset, stride;
-};
-
-/* Returns the length of the first run, at runs->offset. */
-static uint64_t first_run(struct runs *runs, const struct kern_walk *walk, uint32_t view, uint64_t begin,
-                          uint64_t count)
+uint64_t kern_runs_first(struct kern_runs *runs, const struct kern_walk *walk, uint32_t view, uint64_t begin,
+                         uint64_t count)
 {
     const uint32_t last = walk->rank - 1;
-    *runs = (struct runs){ .walk = walk, .view = view, .left = count, .stride = walk->strides[view][last] };
+    *runs = (struct kern_runs){ .walk = walk, .view = view, .left = count, .stride = walk->strides[view][last] };
     int64_t stride;
     if (kern_walk_linear(walk, view, begin, count, &stride)) {
         runs->offset = kern_walk_offset(walk, view, begin);
@@ -256,8 +246,7 @@ static uint64_t first_run(struct runs *runs, const struct kern_walk *walk, uint3
     return BASE_MIN(count, walk->sizes[last] - runs->index[last]);
 }
 
-/* `done` elements were those of the last run; 0 when that was the last one. */
-static uint64_t next_run(struct runs *runs, uint64_t done)
+uint64_t kern_runs_next(struct kern_runs *runs, uint64_t done)
 {
     const struct kern_walk *walk = runs->walk;
     const int64_t *strides = walk->strides[runs->view];
@@ -278,13 +267,22 @@ static uint64_t next_run(struct runs *runs, uint64_t done)
     return BASE_MIN(runs->left, walk->sizes[walk->rank - 1]);
 }
 
+void kern_walk_element(DML_TENSOR_DATA_TYPE type, const void *base, int64_t offset, void *out)
+{
+    uint32_t bytes = kern_type_bytes(type);
+    if (bytes)
+        memcpy(out, (const char *)base + offset * bytes, bytes);
+    else
+        load_nibbles(type, base, offset, 0, 1, out);
+}
+
 void kern_walk_load(const struct kern_walk *walk, uint32_t view, DML_TENSOR_DATA_TYPE type, const void *base,
                     uint64_t begin, uint64_t count, void *out)
 {
     uint32_t bytes = kern_type_bytes(type);
     char *to = out;
-    struct runs runs;
-    for (uint64_t n = first_run(&runs, walk, view, begin, count); n; n = next_run(&runs, n)) {
+    struct kern_runs runs;
+    for (uint64_t n = kern_runs_first(&runs, walk, view, begin, count); n; n = kern_runs_next(&runs, n)) {
         if (bytes)
             kern_copy_row(bytes, to, 1, (const char *)base + runs.offset * bytes, runs.stride, n);
         else
@@ -298,8 +296,8 @@ void kern_walk_store(const struct kern_walk *walk, uint32_t view, DML_TENSOR_DAT
 {
     uint32_t bytes = kern_type_bytes(type);
     const char *from = in;
-    struct runs runs;
-    for (uint64_t n = first_run(&runs, walk, view, begin, count); n; n = next_run(&runs, n)) {
+    struct kern_runs runs;
+    for (uint64_t n = kern_runs_first(&runs, walk, view, begin, count); n; n = kern_runs_next(&runs, n)) {
         if (bytes)
             kern_copy_row(bytes, (char *)base + runs.offset * bytes, runs.stride, from, 1, n);
         else

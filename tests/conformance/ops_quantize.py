@@ -245,7 +245,7 @@ def dequantize_edges():
     rng, cases = np.random.default_rng(9), list(_every_dimension_in_blocks("DEQUANTIZE"))
     for dtype in (INT4, UINT4):
         values = dtype.wrap(np.arange(dtype.low, dtype.high + 1))
-        cases += [_block_case("DEQUANTIZE", values, np.full(1, 0.5, F32), None, np.dtype(out))
+        cases += [_block_case("DEQUANTIZE", values, np.full(1, 0.5, out), None, np.dtype(out))
                   for out in (np.float32, np.float16)]
         weights = dtype.wrap(rng.integers(dtype.low, dtype.high, (96, 256), endpoint=True))
         scale = rng.uniform(0.01, 0.1, (96, 8)).astype(F32)
