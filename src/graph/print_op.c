@@ -216,6 +216,16 @@ static void print_parameters(struct graph_text *text, const struct kern_op *op)
     case KERN_ATTENTION:
         graph_text_add(text, " scale=%.9g%s", op->u.attention.scale, op->u.attention.has_mask ? " mask" : "");
         break;
+    case KERN_SORT:
+        graph_text_add(text, " axis=%u%s", op->u.sort.axis, op->u.sort.descending ? " descending" : "");
+        break;
+    case KERN_SCAN:
+        graph_text_add(text, " axis=%u %s%s%s%s", op->u.scan.axis, op->u.scan.product ? "product" : "sum",
+                       op->u.scan.exclusive ? " exclusive" : "", op->u.scan.total ? " total" : "",
+                       op->u.scan.has_init ? " init" : "");
+        break;
+    case KERN_RANDOM:
+        break;
     case KERN_KIND_COUNT:
         break;
     }

@@ -193,6 +193,26 @@ struct kern_attention {
     bool has_mask;
 };
 
+/* in: X; out: values (X's type), positions in the line (UINT32, UINT64), of the same sizes: along `axis` the first K of
+ * X's elements in order. Equal elements are ordered by position in both directions; NaN is greater than every number
+ * and equal to NaN, -0 equals 0. */
+struct kern_sort {
+    uint32_t axis;
+    bool descending;
+};
+
+/* in: X, [init, size 1 along the axis]; out: Y. Along `axis`, with + or *:
+ * Y[i] = init + X[0] + ... + X[i], exclusive: without X[i]. total: Y has size 1 along the axis and holds the whole sum.
+ * Floating-point sums are carried in FLOAT64 (init and totals may be of that type); integers wrap. */
+struct kern_scan {
+    uint32_t axis;
+    bool product, exclusive, total, has_init;
+};
+
+/* RANDOM. in: state, 6 UINT32 along the last dimension: 128-bit counter, lowest word first, and 64-bit key; out: Y
+ * UINT32, [state]. Element 4 * g + j of Y, row-major, is word j of Philox 4x32-10 at counter + g. The second output is
+ * the state with the counter behind the last one used. */
+
 struct kern_op {
     enum kern_kind kind;
     uint32_t input_count, output_count;
@@ -214,6 +234,8 @@ struct kern_op {
         struct kern_fold fold;
         struct kern_gather gather;
         struct kern_attention attention;
+        struct kern_sort sort;
+        struct kern_scan scan;
     } u;
     /* CONV, GEMM, NORM ... may end in an element-wise program: its register 0 is the kernel's result (FLOAT32),
      * registers 1.. are the inputs from epilogue_input on (e.g. the residual). NULL = none. */

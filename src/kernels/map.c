@@ -5,6 +5,9 @@
 /* Raw elements of any type lie before the slots. */
 #define STAGING_BYTES (KERN_MAP_BLOCK * 8 + 64)
 
+/* Rows from this length on are looked at as rows. */
+#define LEAST_ROW 8
+
 static bool is_wide(uint8_t type)
 {
     return kern_type_bytes(type) == 8;
@@ -162,6 +165,27 @@ static void load_repeated(struct map_run *run, uint32_t i, const void *element)
     kern_copy_row(bytes, buffer, 1, staging, 0, KERN_MAP_BLOCK);
 }
 
+/* Input i repeats one element along each row: those are converted before they are repeated. */
+static void load_rows(struct map_run *run, uint32_t i, uint64_t begin, uint32_t count)
+{
+    DML_TENSOR_DATA_TYPE type = run->op->tensors[i].type;
+    uint32_t bytes = kern_type_bytes(type), wide = kern_type_bytes(run->block.type[i]), rows = 0;
+    uint64_t length[KERN_MAP_BLOCK / LEAST_ROW + 2];
+    char *raw = kern_map_block_staging(&run->block), *elements = raw + sizeof(length);
+    char *buffer = kern_map_block_buffer(&run->block, i);
+    struct kern_runs runs;
+    for (uint64_t n = kern_runs_first(&runs, &run->walk, view_of_input(i), begin, count); n;
+         n = kern_runs_next(&runs, n)) {
+        kern_walk_element(type, run->call->data[i], runs.offset, raw + rows * BASE_MAX(1, bytes));
+        length[rows++] = n;
+    }
+    kern_convert(run->block.isa, run->block.type[i], elements, type, raw, rows);
+    for (uint32_t r = 0; r < rows; r++) {
+        kern_copy_row(wide, buffer, 1, elements + r * wide, 0, length[r]);
+        buffer += length[r] * wide;
+    }
+}
+
 static void load_input(struct map_run *run, uint32_t i, uint64_t begin, uint32_t count)
 {
     DML_TENSOR_DATA_TYPE type = run->op->tensors[i].type;
@@ -183,6 +207,11 @@ static void load_input(struct map_run *run, uint32_t i, uint64_t begin, uint32_t
     void *buffer = kern_map_block_buffer(&run->block, i);
     void *raw = same ? buffer : kern_map_block_staging(&run->block);
     run->block.value[i] = buffer;
+    uint32_t last = run->walk.rank - 1;
+    if (!at && !same && run->walk.strides[view][last] == 0 && run->walk.sizes[last] >= LEAST_ROW) {
+        load_rows(run, i, begin, count);
+        return;
+    }
     if (!at)
         kern_walk_load(&run->walk, view, type, run->call->data[i], begin, count, raw);
     if (!same)
@@ -236,21 +265,37 @@ static void *last_output(struct map_run *run, uint64_t begin, uint32_t count)
     return output_in_place(run, 0, begin, count);
 }
 
+/* Elements of one unit of work. Where 4-bit elements lie densely, blocks of them begin and end with whole bytes, so
+ * that several threads may write them. */
+static uint32_t unit_elements(const struct kern_op *op)
+{
+    bool nibbles = false;
+    for (uint32_t t = op->input_count; t < op->input_count + op->output_count; t++) {
+        bool narrow = !kern_type_bytes(op->tensors[t].type);
+        if (narrow && !kern_view_packed(&op->tensors[t]))
+            return 1;
+        nibbles |= narrow;
+    }
+    return nibbles && kern_view_packed(&op->tensors[op->input_count]) ? KERN_MAP_BLOCK : 1;
+}
+
 void kern_map_run(const struct kern_call *call, const struct kern_map_isa *isa, uint64_t begin, uint64_t end)
 {
     struct map_run run;
+    uint32_t unit = unit_elements(call->op);
     run.call = call;
     run.op = call->op;
     memset(run.filled, 0, sizeof(run.filled));
     map_walk_init(&run.walk, call->op);
     kern_map_block_init(&run.block, &call->op->u.map, call->op->input_count, call->op->output_count, isa,
                         call->worker_scratch);
+    begin *= unit;
+    end = BASE_MIN(end * unit, run.walk.count);
     while (begin < end) {
         uint32_t count = (uint32_t)BASE_MIN(end - begin, KERN_MAP_BLOCK);
-        uint64_t left = kern_walk_row_left(&run.walk, begin);
         /* Blocks end with long rows, so that rows are read and written in place. */
-        if (left >= KERN_MAP_BLOCK / 4)
-            count = (uint32_t)BASE_MIN(count, left);
+        if (run.walk.sizes[run.walk.rank - 1] >= KERN_MAP_BLOCK)
+            count = (uint32_t)BASE_MIN(count, kern_walk_row_left(&run.walk, begin));
         for (uint32_t i = 0; i < call->op->input_count; i++)
             load_input(&run, i, begin, count);
         kern_map_run_block(&run.block, last_output(&run, begin, count), count);
@@ -273,7 +318,9 @@ void kern_map_any_plan(const struct kern_op *op, const void *state, uint32_t thr
 {
     kern_map_any_ref_plan(op, state, threads, out);
     uint64_t weight = BASE_MIN(1 + op->u.map.inst_count / 2, 8);
-    out->grain = BASE_MAX(out->grain == out->units ? out->units : 0, 32768 / weight);
+    uint32_t unit = unit_elements(op);
+    out->grain = BASE_MAX(out->grain == out->units && unit == 1 ? out->units : 0, 32768 / weight / unit);
+    out->units = (out->units + unit - 1) / unit;
     out->worker_scratch_bytes = kern_map_block_bytes(&op->u.map, op->input_count);
 }
 

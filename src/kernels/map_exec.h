@@ -353,9 +353,13 @@ static bool convert_to_f32(void *out, DML_TENSOR_DATA_TYPE from, const void *in,
     switch (from) {
     case DML_TENSOR_DATA_TYPE_FLOAT16:
         return halves_to_floats(out, in, count), true;
+    case DML_TENSOR_DATA_TYPE_FLOAT64:
+        EACH(float, double, (float)v)
     case DML_TENSOR_DATA_TYPE_UINT8:
+    case DML_TENSOR_DATA_TYPE_UINT4:
         EACH(float, uint8_t, (float)v)
     case DML_TENSOR_DATA_TYPE_INT8:
+    case DML_TENSOR_DATA_TYPE_INT4:
         EACH(float, int8_t, (float)v)
     case DML_TENSOR_DATA_TYPE_UINT16:
         EACH(float, uint16_t, (float)v)
@@ -380,10 +384,16 @@ static bool convert_from_f32(DML_TENSOR_DATA_TYPE to, void *out, const void *in,
     switch (to) {
     case DML_TENSOR_DATA_TYPE_FLOAT16:
         return floats_to_halves(out, in, count), true;
+    case DML_TENSOR_DATA_TYPE_FLOAT64:
+        EACH(double, float, (double)v)
     case DML_TENSOR_DATA_TYPE_UINT8:
         EACH(uint8_t, float, (uint8_t)saturate(v, 0, 255))
     case DML_TENSOR_DATA_TYPE_INT8:
         EACH(int8_t, float, (int8_t)saturate(v, -128, 127))
+    case DML_TENSOR_DATA_TYPE_UINT4:
+        EACH(uint8_t, float, (uint8_t)saturate(v, 0, 15))
+    case DML_TENSOR_DATA_TYPE_INT4:
+        EACH(int8_t, float, (int8_t)saturate(v, -8, 7))
     case DML_TENSOR_DATA_TYPE_UINT16:
         EACH(uint16_t, float, (uint16_t)saturate(v, 0, 65535))
     case DML_TENSOR_DATA_TYPE_INT16:

@@ -1,7 +1,5 @@
 #include "kernels/walk.h"
 
-#include "kernels/number.h"
-
 struct dim {
     uint64_t size;
     int64_t strides[KERN_TENSORS_MAX];
@@ -178,45 +176,118 @@ void kern_copy_row(uint32_t bytes, void *out, int64_t out_stride, const void *in
         copy_row_64(out, out_stride, in, in_stride, count);
 }
 
-static void load_nibbles(DML_TENSOR_DATA_TYPE type, const void *base, int64_t offset, int64_t stride, uint64_t count,
+static uint8_t nibble(const uint8_t *base, int64_t offset)
+{
+    return (base[offset >> 1] >> (offset & 1 ? 4 : 0)) & 15;
+}
+
+/* INT4 elements become their sign-extended bytes. */
+static void load_nibbles(DML_TENSOR_DATA_TYPE type, const uint8_t *base, int64_t offset, int64_t stride, uint64_t count,
                          uint8_t *out)
 {
-    for (uint64_t i = 0; i < count; i++)
-        out[i] = (uint8_t)kern_read(type, base, offset + (int64_t)i * stride).u;
+    const uint8_t sign = type == DML_TENSOR_DATA_TYPE_INT4 ? 8 : 0;
+    uint64_t i = 0;
+    if (stride == 0) {
+        memset(out, (uint8_t)((nibble(base, offset) ^ sign) - sign), count);
+        return;
+    }
+    if (stride == 1) {
+        for (; i < count && ((offset + (int64_t)i) & 1); i++)
+            out[i] = (uint8_t)((nibble(base, offset) ^ sign) - sign);
+        const uint8_t *in = base + ((offset + (int64_t)i) >> 1);
+        uint64_t pairs = (count - i) / 2;
+        for (uint64_t p = 0; p < pairs; p++) {
+            out[i + 2 * p] = (uint8_t)(((in[p] & 15) ^ sign) - sign);
+            out[i + 2 * p + 1] = (uint8_t)((in[p] >> 4 ^ sign) - sign);
+        }
+        i += 2 * pairs;
+    }
+    for (; i < count; i++)
+        out[i] = (uint8_t)((nibble(base, offset + (int64_t)i * stride) ^ sign) - sign);
 }
 
-static void store_nibbles(DML_TENSOR_DATA_TYPE type, void *base, int64_t offset, int64_t stride, uint64_t count,
-                          const uint8_t *in)
+static void set_nibble(uint8_t *base, int64_t offset, uint8_t value)
 {
-    for (uint64_t i = 0; i < count; i++)
-        kern_write(type, base, offset + (int64_t)i * stride,
-                   (struct kern_number){ .class = KERN_CLASS_UNSIGNED, .u = in[i] });
+    uint8_t *byte = base + (offset >> 1);
+    *byte = (uint8_t)(offset & 1 ? (*byte & 15) | value << 4 : (*byte & 0xf0) | (value & 15));
 }
 
-static uint64_t segment(const struct kern_walk *walk, uint32_t view, uint64_t begin, uint64_t count)
+static void store_nibbles(uint8_t *base, int64_t offset, int64_t stride, uint64_t count, const uint8_t *in)
 {
+    uint64_t i = 0;
+    if (stride == 1) {
+        for (; i < count && ((offset + (int64_t)i) & 1); i++)
+            set_nibble(base, offset, in[i]);
+        uint8_t *out = base + ((offset + (int64_t)i) >> 1);
+        uint64_t pairs = (count - i) / 2;
+        for (uint64_t p = 0; p < pairs; p++)
+            out[p] = (uint8_t)((in[i + 2 * p] & 15) | in[i + 2 * p + 1] << 4);
+        i += 2 * pairs;
+    }
+    for (; i < count; i++)
+        set_nibble(base, offset + (int64_t)i * stride, in[i]);
+}
+
+uint64_t kern_runs_first(struct kern_runs *runs, const struct kern_walk *walk, uint32_t view, uint64_t begin,
+                         uint64_t count)
+{
+    const uint32_t last = walk->rank - 1;
+    *runs = (struct kern_runs){ .walk = walk, .view = view, .left = count, .stride = walk->strides[view][last] };
     int64_t stride;
-    if (kern_walk_linear(walk, view, begin, count, &stride))
+    if (kern_walk_linear(walk, view, begin, count, &stride)) {
+        runs->offset = kern_walk_offset(walk, view, begin);
         return count;
-    return BASE_MIN(count, kern_walk_row_left(walk, begin));
+    }
+    for (uint32_t d = walk->rank; d-- > 0;) {
+        runs->index[d] = begin % walk->sizes[d];
+        runs->offset += (int64_t)runs->index[d] * walk->strides[view][d];
+        begin /= walk->sizes[d];
+    }
+    return BASE_MIN(count, walk->sizes[last] - runs->index[last]);
+}
+
+uint64_t kern_runs_next(struct kern_runs *runs, uint64_t done)
+{
+    const struct kern_walk *walk = runs->walk;
+    const int64_t *strides = walk->strides[runs->view];
+    uint32_t d = walk->rank - 1;
+    runs->left -= done;
+    if (!runs->left)
+        return 0;
+    runs->offset -= (int64_t)runs->index[d] * strides[d];
+    runs->index[d] = 0;
+    while (d-- > 0) {
+        if (++runs->index[d] < walk->sizes[d]) {
+            runs->offset += strides[d];
+            break;
+        }
+        runs->offset -= ((int64_t)walk->sizes[d] - 1) * strides[d];
+        runs->index[d] = 0;
+    }
+    return BASE_MIN(runs->left, walk->sizes[walk->rank - 1]);
+}
+
+void kern_walk_element(DML_TENSOR_DATA_TYPE type, const void *base, int64_t offset, void *out)
+{
+    uint32_t bytes = kern_type_bytes(type);
+    if (bytes)
+        memcpy(out, (const char *)base + offset * bytes, bytes);
+    else
+        load_nibbles(type, base, offset, 0, 1, out);
 }
 
 void kern_walk_load(const struct kern_walk *walk, uint32_t view, DML_TENSOR_DATA_TYPE type, const void *base,
                     uint64_t begin, uint64_t count, void *out)
 {
     uint32_t bytes = kern_type_bytes(type);
-    int64_t stride = walk->strides[view][walk->rank - 1];
     char *to = out;
-    while (count) {
-        uint64_t n = segment(walk, view, begin, count);
-        int64_t offset = kern_walk_offset(walk, view, begin);
+    struct kern_runs runs;
+    for (uint64_t n = kern_runs_first(&runs, walk, view, begin, count); n; n = kern_runs_next(&runs, n)) {
         if (bytes)
-            kern_copy_row(bytes, to, 1, (const char *)base + offset * bytes, stride, n);
+            kern_copy_row(bytes, to, 1, (const char *)base + runs.offset * bytes, runs.stride, n);
         else
-            load_nibbles(type, base, offset, stride, n, (uint8_t *)to);
+            load_nibbles(type, base, runs.offset, runs.stride, n, (uint8_t *)to);
         to += n * (bytes ? bytes : 1);
-        begin += n;
-        count -= n;
     }
 }
 
@@ -224,17 +295,13 @@ void kern_walk_store(const struct kern_walk *walk, uint32_t view, DML_TENSOR_DAT
                      uint64_t count, const void *in)
 {
     uint32_t bytes = kern_type_bytes(type);
-    int64_t stride = walk->strides[view][walk->rank - 1];
     const char *from = in;
-    while (count) {
-        uint64_t n = segment(walk, view, begin, count);
-        int64_t offset = kern_walk_offset(walk, view, begin);
+    struct kern_runs runs;
+    for (uint64_t n = kern_runs_first(&runs, walk, view, begin, count); n; n = kern_runs_next(&runs, n)) {
         if (bytes)
-            kern_copy_row(bytes, (char *)base + offset * bytes, stride, from, 1, n);
+            kern_copy_row(bytes, (char *)base + runs.offset * bytes, runs.stride, from, 1, n);
         else
-            store_nibbles(type, base, offset, stride, n, (const uint8_t *)from);
+            store_nibbles(base, runs.offset, runs.stride, n, (const uint8_t *)from);
         from += n * (bytes ? bytes : 1);
-        begin += n;
-        count -= n;
     }
 }
