@@ -151,6 +151,14 @@ static void print_resample(struct graph_text *text, const struct kern_resample *
     print_floats(text, "output_offsets", resample->output_offsets, rank);
 }
 
+static void print_roi(struct graph_text *text, const struct kern_roi *roi)
+{
+    static const char *const modes[] = { "pool", "average", "max" };
+    graph_text_add(text, " %s%s%s scale=[%.9g,%.9g] offsets=[%.9g,%.9g] outside=%.9g samples=%u..%u", modes[roi->mode],
+                   roi->linear ? " linear" : "", roi->align_corners ? " align_corners" : "", roi->scale_x, roi->scale_y,
+                   roi->in_offset, roi->out_offset, roi->outside, roi->least, roi->most);
+}
+
 static void print_parameters(struct graph_text *text, const struct kern_op *op)
 {
     uint32_t rank = op->tensors[op->input_count].rank;
@@ -200,6 +208,12 @@ static void print_parameters(struct graph_text *text, const struct kern_op *op)
         break;
     case KERN_ATTENTION:
         graph_text_add(text, " scale=%.9g%s", op->u.attention.scale, op->u.attention.has_mask ? " mask" : "");
+        break;
+    case KERN_ROI:
+        print_roi(text, &op->u.roi);
+        break;
+    case KERN_ROI_GRAD:
+        print_roi(text, &op->u.roi_grad.roi);
         break;
     case KERN_KIND_COUNT:
         break;

@@ -4,6 +4,8 @@
 #include "kernels/gemm_vec_body.h"
 #include "kernels/pool_body.h"
 #include "kernels/resample_body.h"
+#include "kernels/roi_body.h"
+#include "kernels/roi_grad_body.h"
 
 void kern_attention_f32_avx512_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
@@ -28,4 +30,14 @@ void kern_pool_f32_avx512_run(const struct kern_call *call, uint64_t begin, uint
 void kern_resample_f32_avx512_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
     resample_run(call, begin, end);
+}
+
+void kern_roi_f32_avx512_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    roi_run(call, begin, end);
+}
+
+void kern_roi_grad_f32_avx512_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    roi_grad_run(call, begin, end);
 }
