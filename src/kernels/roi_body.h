@@ -3,14 +3,16 @@
 
 #include <math.h>
 
+#define ROI_LONG 64 /* pixels from which a line of one channel is long enough */
+
 struct roi_work {
     struct roi_plan plan;
     const struct kern_call *call;
     const struct kern_roi *roi;
     const struct kern_view *x, *y;
     struct roi_list lx, ly;
-    float *line, *row0, *row1, *samples, *out;
-    uint32_t group;  /* channels taken now: plan.group or what is left */
+    float *line, *row0, *row1, *single, *samples, *out;
+    uint32_t group;  /* channels taken now: plan.group, what is left, or 1 */
     uint32_t pixels; /* columns touched */
     int64_t plane;   /* offset of the first column touched */
 };
@@ -40,21 +42,39 @@ static void roi_max_row(float *restrict line, const float *restrict row, uint32_
         line[i] = row[i] > line[i] ? row[i] : line[i];
 }
 
-/* The touched columns of an image row, as dense FLOAT32: where they are, or copied to `buffer`. */
+/* The touched columns of one channel of an image row. */
+static const float *roi_row_single(const struct roi_work *w, int64_t at, float *buffer)
+{
+    const struct kern_view *x = w->x;
+    if (x->type == DML_TENSOR_DATA_TYPE_FLOAT32 && (x->strides[3] == 1 || w->pixels == 1))
+        return (const float *)w->call->data[2] + at;
+    dense_load_row(w->call->data[2], at, x->strides[3], x->type, w->pixels, buffer);
+    return buffer;
+}
+
+static void roi_spread(const float *restrict from, uint32_t count, uint32_t step, float *restrict to)
+{
+    for (uint32_t i = 0; i < count; i++)
+        to[(size_t)i * step] = from[i];
+}
+
+/* The touched columns of an image row, the channels of each side by side, as FLOAT32: where they are, or copied. */
 static const float *roi_row(const struct roi_work *w, int32_t row, float *buffer)
 {
     const struct kern_view *x = w->x;
     int64_t at = w->plane + row * x->strides[2];
     uint32_t group = w->group;
-    bool dense = x->strides[3] == group || w->pixels == 1;
-    if (x->type == DML_TENSOR_DATA_TYPE_FLOAT32 && dense)
-        return (const float *)w->call->data[2] + at;
-    if (group == 1 || dense) {
-        dense_load_row(w->call->data[2], at, group == 1 ? x->strides[3] : 1, x->type, w->pixels * group, buffer);
+    if (group == 1)
+        return roi_row_single(w, at, buffer);
+    if (x->strides[1] != 1) {
+        for (uint32_t k = 0; k < group; k++)
+            roi_spread(roi_row_single(w, at + k * x->strides[1], w->single), w->pixels, group, buffer + k);
         return buffer;
     }
+    if (x->type == DML_TENSOR_DATA_TYPE_FLOAT32 && (x->strides[3] == group || w->pixels == 1))
+        return (const float *)w->call->data[2] + at;
     for (uint32_t i = 0; i < w->pixels; i++)
-        dense_load_row(w->call->data[2], at + i * x->strides[3], 1, x->type, group, buffer + (uint64_t)i * group);
+        dense_load_row(w->call->data[2], at + i * x->strides[3], 1, x->type, group, buffer + (size_t)i * group);
     return buffer;
 }
 
@@ -183,8 +203,9 @@ static void roi_block(struct roi_work *w, uint32_t r, uint32_t first, uint32_t l
         }
     }
     w->pixels = (uint32_t)(w->lx.high - w->lx.low);
-    for (uint32_t c = first; c < last; c += w->plan.group) {
-        w->group = BASE_MIN(w->plan.group, last - c);
+    uint32_t group = w->x->strides[1] != 1 && w->pixels > ROI_LONG ? 1 : w->plan.group;
+    for (uint32_t c = first; c < last; c += group) {
+        w->group = BASE_MIN(group, last - c);
         w->plane = n * w->x->strides[0] + c * w->x->strides[1] + w->lx.low * w->x->strides[3];
         for (uint32_t oy = 0; oy < w->y->sizes[2]; oy++) {
             if (average)
@@ -209,7 +230,8 @@ static void roi_run(const struct kern_call *call, uint64_t begin, uint64_t end)
     w.line = scratch;
     w.row0 = w.line + w.plan.line;
     w.row1 = w.row0 + w.plan.line;
-    w.out = w.row1 + w.plan.line;
+    w.single = w.row1 + w.plan.line;
+    w.out = w.single + w.x->sizes[3];
     uint32_t channels = w.y->sizes[1], blocks = (channels + w.plan.block - 1) / w.plan.block;
     for (uint64_t unit = begin; unit < end; unit++) {
         uint32_t first = (uint32_t)(unit % blocks) * w.plan.block;

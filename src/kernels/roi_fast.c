@@ -26,7 +26,7 @@ void roi_plan_init(const struct kern_op *op, const struct kern_roi *roi, const s
     uint32_t channels = image->sizes[1];
     bool last = !grad && channels > 1 && image->strides[1] == 1 && image->strides[3] != 1;
     uint64_t plane = (uint64_t)image->sizes[2] * image->sizes[3];
-    *out = (struct roi_plan){ .group = last ? BASE_MIN(channels, GROUP_MAX) : 1 };
+    *out = (struct roi_plan){ .group = grad ? 1 : BASE_MIN(channels, last ? GROUP_MAX : PLANAR_BLOCK) };
     out->block = last ? out->group : PLANAR_BLOCK;
     if (grad) {
         out->block = (uint32_t)BASE_MIN(GRAD_BLOCK, BASE_MAX(1, GRAD_ELEMENTS / plane));
@@ -36,8 +36,8 @@ void roi_plan_init(const struct kern_op *op, const struct kern_roi *roi, const s
     out->capacity_y = capacity(roi, image->sizes[2], pooled->sizes[2]);
     out->line = (uint64_t)image->sizes[3] * out->group;
     out->out = (uint64_t)pooled->sizes[3] * out->group;
-    out->bytes = (4 * out->line + out->out + out->planes) * 4 + list_bytes(pooled->sizes[3], out->capacity_x) +
-                 list_bytes(pooled->sizes[2], out->capacity_y);
+    out->bytes = (4 * out->line + image->sizes[3] + out->out + out->planes) * 4 +
+                 list_bytes(pooled->sizes[3], out->capacity_x) + list_bytes(pooled->sizes[2], out->capacity_y);
 }
 
 void *roi_list_place(struct roi_list *list, void *scratch, uint32_t bins, uint64_t capacity)

@@ -1,6 +1,7 @@
 /* Regions of interest, fast. A sample's weight is a product of one for its row and one for its column, so averages are
  * separable: the rows of a cell are blended into one line, and the columns of the line into the outputs. What a region
- * needs along each axis is worked out once for a block of channels. */
+ * needs along each axis is worked out once for a block of channels. Small regions make short lines, so that several
+ * channels share a line, brought side by side where they do not lie so. */
 #ifndef KERNELS_ROI_FAST_H
 #define KERNELS_ROI_FAST_H
 
@@ -19,7 +20,7 @@ struct roi_list {
 };
 
 struct roi_plan {
-    uint32_t group; /* channels that lie next to each other and are taken together, else 1 */
+    uint32_t group; /* channels taken together, side by side in lines */
     uint32_t block; /* channels of one unit */
     uint64_t capacity_x, capacity_y;
     uint64_t line, out; /* elements */
