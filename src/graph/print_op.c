@@ -160,6 +160,12 @@ static void print_fold(struct graph_text *text, const struct kern_fold *fold)
     print_array(text, "dilations", fold->dilations, fold->spatial);
     print_array(text, "pad_start", fold->pad_start, fold->spatial);
     print_array(text, "positions", fold->positions, fold->spatial);
+static void print_roi(struct graph_text *text, const struct kern_roi *roi)
+{
+    static const char *const modes[] = { "pool", "average", "max" };
+    graph_text_add(text, " %s%s%s scale=[%.9g,%.9g] offsets=[%.9g,%.9g] outside=%.9g samples=%u..%u", modes[roi->mode],
+                   roi->linear ? " linear" : "", roi->align_corners ? " align_corners" : "", roi->scale_x, roi->scale_y,
+                   roi->in_offset, roi->out_offset, roi->outside, roi->least, roi->most);
 }
 
 static void print_parameters(struct graph_text *text, const struct kern_op *op)
@@ -225,6 +231,11 @@ static void print_parameters(struct graph_text *text, const struct kern_op *op)
                        op->u.scan.has_init ? " init" : "");
         break;
     case KERN_RANDOM:
+    case KERN_ROI:
+        print_roi(text, &op->u.roi);
+        break;
+    case KERN_ROI_GRAD:
+        print_roi(text, &op->u.roi_grad.roi);
         break;
     case KERN_KIND_COUNT:
         break;

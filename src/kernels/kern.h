@@ -213,6 +213,29 @@ struct kern_scan {
  * UINT32, [state]. Element 4 * g + j of Y, row-major, is word j of Philox 4x32-10 at counter + g. The second output is
  * the state with the counter behind the last one used. */
 
+enum kern_roi_mode { KERN_ROI_POOL, KERN_ROI_AVERAGE, KERN_ROI_MAX };
+
+/* Regions of interest. in: corners [R, 4] (x1, y1, x2, y2), image of each region [R] (any number; a region of no image
+ * is all outside), X [N, C, H, W]; out: Y [R, C, h, w]: each region is cut in h x w cells, and a cell gives
+ *   pool     the maximum of the whole pixels it covers, corners rounded; without any: `outside`
+ *   average, max  of samples: per axis ceil(extent / cells), but `least` to `most`; sample s of all of an axis lies at
+ *            (s - out_offset) * extent / (samples [- 1 with align_corners]) + corner * scale - in_offset
+ *            and is inside from -1 to the size, repeating the edge pixels; elsewhere it reads `outside`.
+ * kernels/roi.c has the exact rule. */
+struct kern_roi {
+    enum kern_roi_mode mode;
+    bool linear, align_corners; /* not linear: nearest, halves up */
+    float scale_x, scale_y, in_offset, out_offset, outside;
+    uint32_t least, most;
+};
+
+/* in: corners, image of each region, gradient of Y, [X]; out: [gradient of X], [gradient of the corners]. Samples
+ * outside give nothing; of a maximum only the first of the greatest samples gets the gradient. */
+struct kern_roi_grad {
+    struct kern_roi roi;
+    bool has_image, has_image_gradient, has_corner_gradient;
+};
+
 struct kern_op {
     enum kern_kind kind;
     uint32_t input_count, output_count;
@@ -236,6 +259,8 @@ struct kern_op {
         struct kern_attention attention;
         struct kern_sort sort;
         struct kern_scan scan;
+        struct kern_roi roi;
+        struct kern_roi_grad roi_grad;
     } u;
     /* CONV, GEMM, NORM ... may end in an element-wise program: its register 0 is the kernel's result (FLOAT32),
      * registers 1.. are the inputs from epilogue_input on (e.g. the residual). NULL = none. */

@@ -195,6 +195,41 @@ static void bench_gemm(const char *filter, uint32_t cpu)
     bench_case("gemm 256 512 256", &c, filter, cpu);
 }
 
+/* As in detection networks: 7 x 7 outputs of 100 regions of about 32 x 32 pixels, nchw or nhwc. */
+static void bench_roi(const char *filter, uint32_t cpu, bool nhwc, bool grad)
+{
+    const uint32_t corners[] = { 100, 4 }, x[] = { 1, 256, 50, 80 }, y[] = { 100, 256, 7, 7 };
+    struct check_case c = { .op = { .kind = grad ? KERN_ROI_GRAD : KERN_ROI, .input_count = 3, .output_count = 1 } };
+    const struct kern_roi roi = { .mode = KERN_ROI_AVERAGE,
+                                  .linear = true,
+                                  .scale_x = 12,
+                                  .scale_y = 12,
+                                  .in_offset = 0.5f,
+                                  .out_offset = -0.5f,
+                                  .least = 2,
+                                  .most = 2 };
+    struct kern_view *image = &c.op.tensors[grad ? 3 : 2];
+    view(&c.op, 0, DML_TENSOR_DATA_TYPE_FLOAT32, 2, corners);
+    view(&c.op, 1, DML_TENSOR_DATA_TYPE_UINT32, 1, corners);
+    view(&c.op, grad ? 3 : 2, DML_TENSOR_DATA_TYPE_FLOAT32, 4, x);
+    view(&c.op, grad ? 2 : 3, DML_TENSOR_DATA_TYPE_FLOAT32, 4, y);
+    if (nhwc) {
+        const int64_t strides[] = { 50 * 80 * 256, 1, 80 * 256, 256 };
+        memcpy(image->strides, strides, sizeof(strides));
+    }
+    c.data[0] = CHECK_DATA_POSITIVE;
+    c.data[1] = CHECK_DATA_INDEX;
+    c.index_limit[1] = 1;
+    if (grad)
+        c.op.u.roi_grad = (struct kern_roi_grad){ .roi = roi, .has_image_gradient = true };
+    else
+        c.op.u.roi = roi;
+    bench_case(grad ? "roi align gradient" : nhwc ? "roi align nhwc" : "roi align", &c, filter, cpu);
+    c.op.u.roi.mode = KERN_ROI_MAX;
+    if (!grad)
+        bench_case(nhwc ? "roi align max nhwc" : "roi align max", &c, filter, cpu);
+}
+
 void check_bench(const char *filter, uint32_t cpu)
 {
     bench_map(filter, cpu);
@@ -205,4 +240,7 @@ void check_bench(const char *filter, uint32_t cpu)
     bench_lrn(filter, cpu);
     bench_move(filter, cpu);
     bench_gemm(filter, cpu);
+    bench_roi(filter, cpu, false, false);
+    bench_roi(filter, cpu, true, false);
+    bench_roi(filter, cpu, false, true);
 }

@@ -1,0 +1,25 @@
+/* The rows of the dense and window families for one instruction set: the including file defines ISA (avx2, avx512,
+ * neon) and is compiled with its flags. */
+#include "kernels/isa.h"
+
+#include "kernels/attention_body.h"
+#include "kernels/conv_dw_body.h"
+#include "kernels/fold_body.h"
+#include "kernels/gemm_vec_body.h"
+#include "kernels/pool_body.h"
+#include "kernels/pool_grad_body.h"
+#include "kernels/resample_body.h"
+#include "kernels/resample_table_body.h"
+#include "kernels/roi_body.h"
+#include "kernels/roi_grad_body.h"
+
+KERN_ISA_RUN(attention_f32, attention_run)
+KERN_ISA_RUN(conv_dw_f32, conv_dw_run)
+KERN_ISA_RUN(gemm_vec_f32, gemm_vec_run)
+KERN_ISA_RUN(pool_f32, pool_fast_run)
+KERN_ISA_RUN(resample_f32, resample_run)
+KERN_ISA_RUN(fold_f32, fold_fast_run)
+KERN_ISA_RUN(pool_grad_f32, pool_grad_run)
+KERN_ISA_RUN(resample_table_f32, resample_table_run)
+KERN_ISA_RUN(roi_f32, roi_run)
+KERN_ISA_RUN(roi_grad_f32, roi_grad_run)
