@@ -25,7 +25,7 @@ uint64_t kern_random_groups(const struct kern_op *op);
 
 /* The words of KERN_RANDOM_GROUPS groups from `state` on. */
 typedef void kern_random_fn(const struct kern_random_state *state, uint32_t *out);
-kern_random_fn kern_random_block_portable, kern_random_block_avx2, kern_random_block_avx512;
+kern_random_fn kern_random_block_portable, kern_random_block_avx2, kern_random_block_avx512, kern_random_block_neon;
 
 void kern_random_run(const struct kern_call *call, kern_random_fn *block, uint64_t begin, uint64_t end);
 
