@@ -170,11 +170,13 @@ class Encoder:
         return out
 
     def may_be_graph(self):
-        """A node of a graph has at most DRIVER_GRAPH_SLOTS inputs and outputs."""
+        """A node of a graph has at most DRIVER_GRAPH_SLOTS inputs and outputs, and every output of a graph has an edge, so
+        that none of the operator's may be absent."""
         def slots(given):
             return sum(len(one) if isinstance(one, list) else 1 for one in given)
         named = {field.name: field.kind for field in self.op.fields}
-        return (slots(value for name, value in self.case.fields.items() if named.get(name) == "input") <= 6 and
+        return (all(self.case.outputs.get(name) is not None for name, kind in named.items() if kind == "output") and
+                slots(value for name, value in self.case.fields.items() if named.get(name) == "input") <= 6 and
                 slots(self.case.outputs.values()) <= 6 and
                 sum(field.kind == "input" for field in self.op.fields) <= GRAPH_SLOTS)
 
