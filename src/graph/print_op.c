@@ -160,6 +160,8 @@ static void print_fold(struct graph_text *text, const struct kern_fold *fold)
     print_array(text, "dilations", fold->dilations, fold->spatial);
     print_array(text, "pad_start", fold->pad_start, fold->spatial);
     print_array(text, "positions", fold->positions, fold->spatial);
+}
+
 static void print_roi(struct graph_text *text, const struct kern_roi *roi)
 {
     static const char *const modes[] = { "pool", "average", "max" };
