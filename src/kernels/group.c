@@ -71,7 +71,7 @@ static double join(enum kern_stat stat, double total, double x)
         return x > total || total != total ? x : total;
     if (stat == KERN_STAT_LEAST)
         return x < total || total != total ? x : total;
-    return total + x;
+    return stat == KERN_STAT_PRODUCT ? total * x : total + x;
 }
 
 /* Elements [at, at + *count) of a group as dense FLOAT32; shortens *count. */

@@ -18,6 +18,7 @@ enum kern_stat {
     KERN_STAT_EXP,     /* of e^(x - center) */
     KERN_STAT_MOST,    /* a number wins over NaN */
     KERN_STAT_LEAST,
+    KERN_STAT_PRODUCT, /* of rows only */
 };
 
 /* Loops of one instruction set. */

@@ -41,6 +41,22 @@ static float fold_extreme(float *acc, bool greatest)
     return acc[0];
 }
 
+static double row_product(const float *x, uint32_t count)
+{
+    double acc[32], total = 1;
+    uint32_t i = 0;
+    for (uint32_t j = 0; j < ARRAY_SIZE(acc); j++)
+        acc[j] = 1;
+    for (; i + ARRAY_SIZE(acc) <= count; i += ARRAY_SIZE(acc))
+        for (uint32_t j = 0; j < ARRAY_SIZE(acc); j++)
+            acc[j] *= x[i + j];
+    for (; i < count; i++)
+        total *= x[i];
+    for (uint32_t j = 0; j < ARRAY_SIZE(acc); j++)
+        total *= acc[j];
+    return total;
+}
+
 static double group_row(enum kern_stat stat, const float *x, uint32_t count, float center)
 {
     float acc[LANES];
@@ -61,6 +77,8 @@ static double group_row(enum kern_stat stat, const float *x, uint32_t count, flo
         EACH_LANE(v > acc[j] || acc[j] != acc[j] ? v : acc[j])
     case KERN_STAT_LEAST:
         EACH_LANE(v < acc[j] || acc[j] != acc[j] ? v : acc[j])
+    case KERN_STAT_PRODUCT:
+        return row_product(x, count);
     }
     return extreme ? fold_extreme(acc, stat == KERN_STAT_MOST) : fold_sum(acc);
 }
@@ -108,6 +126,8 @@ static void group_column(enum kern_stat stat, float *acc, const float *x, const 
         EACH_GROUP(v > acc[j] || acc[j] != acc[j] ? v : acc[j])
     case KERN_STAT_LEAST:
         EACH_GROUP(v < acc[j] || acc[j] != acc[j] ? v : acc[j])
+    case KERN_STAT_PRODUCT:
+        break;
     }
 }
 

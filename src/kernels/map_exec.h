@@ -6,6 +6,7 @@
 #include "kernels/fmath.h"
 #include "kernels/fmath_wide.h"
 #include "kernels/map.h"
+#include "kernels/map_integer.h"
 
 #if defined(__F16C__)
 #include <immintrin.h>
@@ -231,7 +232,7 @@ static bool exec_i32(const struct kern_map_inst *inst, int32_t *out, const int32
         LOOP(SIGN, (x > 0) - (x < 0))
         LOOP(CLAMP, (x > p ? x : p) < q ? (x > p ? x : p) : q)
     default:
-        return false;
+        return integer_i32(inst->code, out, a, b, (uint32_t)p, n);
     }
 }
 
@@ -245,7 +246,7 @@ static bool exec_u32(const struct kern_map_inst *inst, uint32_t *out, const uint
         LOOP(SIGN, x > 0)
         LOOP(CLAMP, (x > p ? x : p) < q ? (x > p ? x : p) : q)
     default:
-        return false;
+        return integer_u32(inst->code, out, a, b, p, n);
     }
 }
 
@@ -259,7 +260,7 @@ static bool exec_i64(const struct kern_map_inst *inst, int64_t *out, const int64
         LOOP(SIGN, (x > 0) - (x < 0))
         LOOP(CLAMP, (x > p ? x : p) < q ? (x > p ? x : p) : q)
     default:
-        return false;
+        return integer_i64(inst->code, out, a, b, (uint64_t)p, n);
     }
 }
 
@@ -273,7 +274,7 @@ static bool exec_u64(const struct kern_map_inst *inst, uint64_t *out, const uint
         LOOP(SIGN, x > 0)
         LOOP(CLAMP, (x > p ? x : p) < q ? (x > p ? x : p) : q)
     default:
-        return false;
+        return integer_u64(inst->code, out, a, b, p, n);
     }
 }
 
@@ -367,9 +368,28 @@ static bool convert_to_f32(void *out, DML_TENSOR_DATA_TYPE from, const void *in,
         EACH(float, int16_t, (float)v)
     case DML_TENSOR_DATA_TYPE_INT32:
         EACH(float, int32_t, (float)v)
+    case DML_TENSOR_DATA_TYPE_UINT32:
+        EACH(float, uint32_t, (float)v)
+    case DML_TENSOR_DATA_TYPE_INT64:
+        EACH(float, int64_t, (float)v)
+    case DML_TENSOR_DATA_TYPE_UINT64:
+        EACH(float, uint64_t, (float)v)
     default:
         return false;
     }
+}
+
+/* By way of FLOAT32, which rounds only what FLOAT16 cannot hold anyway. */
+static bool integers_to_halves(uint16_t *out, DML_TENSOR_DATA_TYPE from, const void *in, uint32_t count)
+{
+    float floats[128];
+    const uint32_t bytes = BASE_MAX(1, kern_type_bytes(from));
+    for (uint32_t i = 0; i < count; i += ARRAY_SIZE(floats)) {
+        const uint32_t n = BASE_MIN(count - i, (uint32_t)ARRAY_SIZE(floats));
+        convert_to_f32(floats, from, (const char *)in + (size_t)i * bytes, n);
+        floats_to_halves(out + i, floats, n);
+    }
+    return true;
 }
 
 static inline int32_t saturate(float v, float least, float most)
@@ -398,6 +418,8 @@ static bool convert_from_f32(DML_TENSOR_DATA_TYPE to, void *out, const void *in,
         EACH(uint16_t, float, (uint16_t)saturate(v, 0, 65535))
     case DML_TENSOR_DATA_TYPE_INT16:
         EACH(int16_t, float, (int16_t)saturate(v, -32768, 32767))
+    case DML_TENSOR_DATA_TYPE_INT32:
+        EACH(int32_t, float, v != v ? 0 : v >= 0x1p31f ? INT32_MAX : v <= -0x1p31f ? INT32_MIN : (int32_t)v)
     default:
         return false;
     }
@@ -409,6 +431,8 @@ static bool convert_block(DML_TENSOR_DATA_TYPE to, void *out, DML_TENSOR_DATA_TY
         return convert_to_f32(out, from, in, count);
     if (from == DML_TENSOR_DATA_TYPE_FLOAT32)
         return convert_from_f32(to, out, in, count);
+    if (to == DML_TENSOR_DATA_TYPE_FLOAT16 && kern_type_class(from) != KERN_CLASS_FLOAT)
+        return integers_to_halves(out, from, in, count);
     return false;
 }
 

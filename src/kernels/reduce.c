@@ -1,4 +1,4 @@
-/* Reductions of FLOAT32 and FLOAT16: every function but the product. */
+/* Reductions of FLOAT32 and FLOAT16. */
 #include "kernels/group.h"
 
 #include <math.h>
@@ -13,8 +13,7 @@ bool kern_reduce_float_accepts(const struct kern_op *op)
     DML_TENSOR_DATA_TYPE to = op->tensors[1].type;
     if (!kern_groups_accept(op) || op->tensors[0].rank != op->tensors[1].rank || !kern_type_bytes(to) || op->epilogue)
         return false;
-    return op->u.reduce.function != DML_REDUCE_FUNCTION_MULTIPLY &&
-           kern_view_elements(&op->tensors[0]) / kern_view_elements(&op->tensors[1]) < UINT32_MAX;
+    return kern_view_elements(&op->tensors[0]) / kern_view_elements(&op->tensors[1]) < UINT32_MAX;
 }
 
 void kern_reduce_float_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
@@ -37,6 +36,8 @@ static enum kern_stat stat_of(DML_REDUCE_FUNCTION function)
         return KERN_STAT_MOST;
     case DML_REDUCE_FUNCTION_MIN:
         return KERN_STAT_LEAST;
+    case DML_REDUCE_FUNCTION_MULTIPLY:
+        return KERN_STAT_PRODUCT;
     default:
         return KERN_STAT_SUM;
     }
@@ -94,6 +95,10 @@ void kern_reduce_run(const struct kern_call *call, const struct kern_group_isa *
     struct kern_groups groups;
     kern_groups_init(&groups, call, isa, reduce->axes, is_position(reduce->function));
     double *sum = groups.scratch->sum;
+    if (reduce->function == DML_REDUCE_FUNCTION_MULTIPLY) {
+        groups.columns = false; /* a product's error has no room for FLOAT32 */
+        groups.tile = 64;
+    }
     memset(groups.scratch->a, 0, sizeof(groups.scratch->a));
     for (uint32_t width; begin < end; begin += width) {
         width = kern_groups_width(&groups, begin, end);

@@ -11,12 +11,12 @@ struct scratch {
 
 struct folding {
     const struct kern_call *call;
-    const struct kern_fold_isa *isa;
+    const struct kern_total_isa *isa;
     struct kern_walk outer, inner; /* over the groups, within one; views: X, Y */
     bool columns;                  /* neighbouring elements of X belong to neighbouring groups */
     bool wide;
     DML_TENSOR_DATA_TYPE type, word; /* of X; of what is computed with */
-    enum kern_reduce_int fold;
+    enum kern_total fold;
     uint64_t flip;
     struct scratch *scratch;
 };
@@ -66,23 +66,23 @@ void kern_reduce_int_plan(const struct kern_op *op, const void *state, uint32_t 
     out->worker_scratch_bytes = sizeof(struct scratch);
 }
 
-static enum kern_reduce_int fold_of(DML_REDUCE_FUNCTION function, bool is_signed)
+static enum kern_total fold_of(DML_REDUCE_FUNCTION function, bool is_signed)
 {
     switch (function) {
     case DML_REDUCE_FUNCTION_L1:
-        return is_signed ? KERN_FOLD_SIZE : KERN_FOLD_SUM;
+        return is_signed ? KERN_TOTAL_SIZE : KERN_TOTAL_SUM;
     case DML_REDUCE_FUNCTION_SUM_SQUARE:
-        return KERN_FOLD_SQUARES;
+        return KERN_TOTAL_SQUARES;
     case DML_REDUCE_FUNCTION_MULTIPLY:
-        return KERN_FOLD_PRODUCT;
+        return KERN_TOTAL_PRODUCT;
     case DML_REDUCE_FUNCTION_SUM:
-        return KERN_FOLD_SUM;
+        return KERN_TOTAL_SUM;
     default:
-        return KERN_FOLD_MOST;
+        return KERN_TOTAL_MOST;
     }
 }
 
-static void folding_init(struct folding *f, const struct kern_call *call, const struct kern_fold_isa *isa)
+static void folding_init(struct folding *f, const struct kern_call *call, const struct kern_total_isa *isa)
 {
     const DML_REDUCE_FUNCTION function = call->op->u.reduce.function;
     f->call = call;
@@ -99,7 +99,7 @@ static void folding_init(struct folding *f, const struct kern_call *call, const 
                           : DML_TENSOR_DATA_TYPE_UINT32;
     f->fold = fold_of(function, is_signed);
     f->flip = 0;
-    if (f->fold == KERN_FOLD_MOST)
+    if (f->fold == KERN_TOTAL_MOST)
         f->flip = (is_signed ? UINT64_C(1) << (f->wide ? 63 : 31) : 0) ^ (least ? UINT64_MAX : 0);
 }
 
@@ -127,17 +127,17 @@ static const void *group_block(const struct folding *f, int64_t offset, uint64_t
     return as_words(f, f->scratch->raw, *count);
 }
 
-static uint64_t join(enum kern_reduce_int fold, uint64_t a, uint64_t b)
+static uint64_t join(enum kern_total fold, uint64_t a, uint64_t b)
 {
-    if (fold == KERN_FOLD_PRODUCT)
+    if (fold == KERN_TOTAL_PRODUCT)
         return a * b;
-    return fold == KERN_FOLD_MOST ? BASE_MAX(a, b) : a + b;
+    return fold == KERN_TOTAL_MOST ? BASE_MAX(a, b) : a + b;
 }
 
 static uint64_t row_fold(const struct folding *f, uint64_t group)
 {
     const int64_t offset = kern_walk_offset(&f->outer, 0, group);
-    uint64_t total = f->fold == KERN_FOLD_PRODUCT;
+    uint64_t total = f->fold == KERN_TOTAL_PRODUCT;
     for (uint64_t at = 0; at < f->inner.count;) {
         uint32_t count = (uint32_t)BASE_MIN(f->inner.count - at, RUN);
         const void *x = group_block(f, offset, at, &count);
@@ -166,7 +166,7 @@ static uint32_t row_position(const struct folding *f, bool last, uint64_t group)
     for (uint64_t at = 0; at < f->inner.count;) {
         uint32_t count = (uint32_t)BASE_MIN(f->inner.count - at, RUN);
         const void *x = group_block(f, offset, at, &count);
-        const uint64_t top = f->isa->row[f->wide](KERN_FOLD_MOST, x, count, f->flip);
+        const uint64_t top = f->isa->row[f->wide](KERN_TOTAL_MOST, x, count, f->flip);
         if (!at || top > best || (last && top == best)) {
             best = top;
             position = at + find(f, x, count, top, last);
@@ -186,7 +186,7 @@ static void column_fold(const struct folding *f, uint64_t first, uint32_t width)
     kern_cursor_seek(&f->inner, 0, &cursor);
     memset(f->scratch->acc, 0, sizeof(f->scratch->acc));
     memset(f->scratch->position, 0, sizeof(f->scratch->position));
-    for (uint32_t i = 0; i < width && f->fold == KERN_FOLD_PRODUCT; i++)
+    for (uint32_t i = 0; i < width && f->fold == KERN_TOTAL_PRODUCT; i++)
         if (f->wide)
             f->scratch->acc[i] = 1;
         else
@@ -223,7 +223,7 @@ static void store(const struct folding *f, uint64_t first, uint32_t width)
                   f->outer.strides[1][f->outer.rank - 1], converted, 1, width);
 }
 
-void kern_reduce_int_on(const struct kern_call *call, const struct kern_fold_isa *isa, uint64_t begin, uint64_t end)
+void kern_reduce_int_on(const struct kern_call *call, const struct kern_total_isa *isa, uint64_t begin, uint64_t end)
 {
     struct folding f;
     folding_init(&f, call, isa);

@@ -1,27 +1,27 @@
 /* Included by reduce_int_exec.h for each width of a word. */
 
-static uint64_t ROW(enum kern_reduce_int fold, const void *data, uint32_t count, uint64_t flip)
+static uint64_t ROW(enum kern_total fold, const void *data, uint32_t count, uint64_t flip)
 {
     const WORD *x = data;
-    WORD total = fold == KERN_FOLD_PRODUCT, mask = (WORD)flip;
+    WORD total = fold == KERN_TOTAL_PRODUCT, mask = (WORD)flip;
     switch (fold) {
-    case KERN_FOLD_SUM:
+    case KERN_TOTAL_SUM:
         for (uint32_t i = 0; i < count; i++)
             total += x[i];
         break;
-    case KERN_FOLD_SIZE:
+    case KERN_TOTAL_SIZE:
         for (uint32_t i = 0; i < count; i++)
             total += (SIGNED)x[i] < 0 ? 0 - x[i] : x[i];
         break;
-    case KERN_FOLD_SQUARES:
+    case KERN_TOTAL_SQUARES:
         for (uint32_t i = 0; i < count; i++)
             total += x[i] * x[i];
         break;
-    case KERN_FOLD_PRODUCT:
+    case KERN_TOTAL_PRODUCT:
         for (uint32_t i = 0; i < count; i++)
             total *= x[i];
         break;
-    case KERN_FOLD_MOST:
+    case KERN_TOTAL_MOST:
         for (uint32_t i = 0; i < count; i++)
             total = (x[i] ^ mask) > total ? x[i] ^ mask : total;
         break;
@@ -29,24 +29,24 @@ static uint64_t ROW(enum kern_reduce_int fold, const void *data, uint32_t count,
     return total;
 }
 
-static void COLUMN(enum kern_reduce_int fold, void *into, const void *data, uint32_t count, uint64_t flip)
+static void COLUMN(enum kern_total fold, void *into, const void *data, uint32_t count, uint64_t flip)
 {
     const WORD *x = data;
     WORD *acc = into, mask = (WORD)flip;
     switch (fold) {
-    case KERN_FOLD_SUM:
+    case KERN_TOTAL_SUM:
         _Pragma("GCC ivdep") for (uint32_t i = 0; i < count; i++) acc[i] += x[i];
         break;
-    case KERN_FOLD_SIZE:
+    case KERN_TOTAL_SIZE:
         _Pragma("GCC ivdep") for (uint32_t i = 0; i < count; i++) acc[i] += (SIGNED)x[i] < 0 ? 0 - x[i] : x[i];
         break;
-    case KERN_FOLD_SQUARES:
+    case KERN_TOTAL_SQUARES:
         _Pragma("GCC ivdep") for (uint32_t i = 0; i < count; i++) acc[i] += x[i] * x[i];
         break;
-    case KERN_FOLD_PRODUCT:
+    case KERN_TOTAL_PRODUCT:
         _Pragma("GCC ivdep") for (uint32_t i = 0; i < count; i++) acc[i] *= x[i];
         break;
-    case KERN_FOLD_MOST:
+    case KERN_TOTAL_MOST:
         _Pragma("GCC ivdep") for (uint32_t i = 0; i < count; i++) acc[i] =
             (x[i] ^ mask) > acc[i] ? x[i] ^ mask : acc[i];
         break;

@@ -1,4 +1,4 @@
-/* The loops of struct kern_fold_isa; each instruction set's file includes this once and is compiled with its flags. */
+/* The loops of struct kern_total_isa; each instruction set's file includes this once and is compiled with its flags. */
 #ifndef KERNELS_REDUCE_INT_EXEC_H
 #define KERNELS_REDUCE_INT_EXEC_H
 
@@ -17,7 +17,7 @@
 #define POSITION fold_position_64
 #include "kernels/reduce_int_body.h"
 
-#define KERN_FOLD_ISA(map)                                                                                             \
+#define KERN_TOTAL_ISA(map)                                                                                            \
     {                                                                                                                  \
         map, { fold_row_32, fold_row_64 }, { fold_column_32, fold_column_64 },                                         \
         {                                                                                                              \
