@@ -89,7 +89,7 @@ static void pool_join_chunk(const struct pool_band *b, const float *const *tap, 
     }
 }
 
-/* One depth slice of the window joins the band's results. Places may wrap: only those outside the input do. */
+/* One depth slice of the window joins the band's results. Places outside the input may wrap. */
 static void pool_join_slice(const struct pool_band *b, int64_t depth, int64_t count)
 {
     const struct window *w = &b->w;
@@ -101,7 +101,9 @@ static void pool_join_slice(const struct pool_band *b, int64_t depth, int64_t co
         for (int64_t j = 0; j < now; j++) {
             int64_t k0 = (k + j) / w->kernel[1], k1 = (k + j) % w->kernel[1];
             tap[j] = window_tap(w, &b->band, k0, k1);
-            here[j] = (int32_t)((depth * w->in[0] + k0 * w->dilation[0]) * w->in[1] + k1 * w->dilation[1]);
+            here[j] = (int32_t)(((uint64_t)depth * (uint64_t)w->in[0] + (uint64_t)(k0 * w->dilation[0])) *
+                                    (uint64_t)w->in[1] +
+                                (uint64_t)(k1 * w->dilation[1]));
         }
         pool_join_chunk(b, tap, here, now, count);
     }
@@ -131,8 +133,9 @@ static uint32_t *pool_places(const struct pool_band *b, const int64_t at[5], int
     const struct pool_shape *s = &b->s;
     const float *run = b->band.run + row * b->w.pitch;
     uint32_t *place = (uint32_t *)b->place + row * b->w.pitch, lost = 0;
-    int64_t depth = at[2] * s->stride[0] - s->pad[0], line = at[3] * s->stride[1] - s->pad[1];
-    uint32_t base = (uint32_t)((depth * s->in[1] + line) * s->in[2] - s->pad[2]), step = (uint32_t)s->stride[2];
+    uint64_t depth = (uint64_t)(at[2] * s->stride[0] - s->pad[0]), line = (uint64_t)(at[3] * s->stride[1] - s->pad[1]);
+    uint32_t base = (uint32_t)((depth * (uint64_t)s->in[1] + line) * (uint64_t)s->in[2] - (uint64_t)s->pad[2]);
+    uint32_t step = (uint32_t)s->stride[2];
     for (uint32_t i = 0; i < (uint32_t)s->out[2]; i++) {
         place[i] += base + i * step;
         lost |= run[i] == -INFINITY;

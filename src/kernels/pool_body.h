@@ -355,7 +355,7 @@ static void pool_pixel_init(const struct pool_fast *p, const int64_t *at, struct
     for (uint32_t d = 0; d < 3; d++) {
         int64_t first, last;
         pool_taps(s, d, at[d + 2], &first, &last);
-        int64_t from = at[d + 2] * s->stride[d] - s->pad[d] + first * s->dilation[d];
+        int64_t from = last > first ? at[d + 2] * s->stride[d] - s->pad[d] + first * s->dilation[d] : 0;
         w->count[d] = last - first;
         w->step[d] = s->dilation[d] * s->x[d + 2];
         w->x_at += from * s->x[d + 2];
