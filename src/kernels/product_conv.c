@@ -194,13 +194,34 @@ static uint64_t image_plane(const struct conv_unit *u)
     return (uint64_t)(u->in_size[0] * u->in_size[1] * u->line_words);
 }
 
+static void split_words(const uint32_t *restrict words, int64_t stride, int64_t count, uint32_t *restrict out)
+{
+    for (int64_t i = 0; stride == 2 && i < count; i++)
+        out[i] = words[i * 2];
+    for (int64_t i = 0; stride != 2 && i < count; i++)
+        out[i] = words[i * stride];
+}
+
+/* No kernel tap reads positions `at` along d, counted from in_low[d]. */
+static bool never_read(const struct conv_unit *u, uint32_t d, int64_t at)
+{
+    const struct conv_shape *s = &u->g.s;
+    return !s->transposed && s->kernel[d] == 1 && (at + u->in_low[d] + s->pad[d]) % s->stride[d];
+}
+
 /* Words `stride` apart side by side. */
 static void split_line(const struct conv_unit *u, const char *words, char *out)
 {
     int64_t stride = u->g.s.stride[2];
     for (int64_t p = 0; p < BASE_MIN(stride, u->in_size[2]); p++) {
-        for (int64_t from = p, to = p * u->phase; from < u->in_size[2]; from += stride, to++)
-            memcpy(out + (uint64_t)to * u->isa->word, words + (uint64_t)from * u->isa->word, u->isa->word);
+        int64_t count = (u->in_size[2] - p + stride - 1) / stride;
+        if (never_read(u, 2, p))
+            continue;
+        if (u->isa->word == sizeof(uint32_t))
+            split_words((const uint32_t *)words + p, stride, count, (uint32_t *)out + p * u->phase);
+        else
+            for (int64_t i = 0; i < count; i++)
+                ((uint64_t *)out)[p * u->phase + i] = ((const uint64_t *)words)[p + i * stride];
     }
 }
 
@@ -216,8 +237,10 @@ static void image_load(struct conv_unit *u)
         int64_t from = u->n * s->x[0] + (u->group * s->in_group + (int64_t)channel) * s->x[1] + u->in_low[2] * s->x[4];
         for (int64_t line = 0; line < u->in_size[0] * u->in_size[1]; line++) {
             int64_t i0 = u->in_low[0] + line / u->in_size[1], i1 = u->in_low[1] + line % u->in_size[1];
-            image_line(u, channel, from + i0 * s->x[2] + i1 * s->x[3], splits ? words : out);
-            if (splits)
+            bool wanted = !never_read(u, 1, i1 - u->in_low[1]);
+            if (wanted)
+                image_line(u, channel, from + i0 * s->x[2] + i1 * s->x[3], splits ? words : out);
+            if (wanted && splits)
                 split_line(u, words, out);
             out += (uint64_t)u->line_words * u->isa->word;
         }
