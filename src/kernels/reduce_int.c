@@ -16,7 +16,7 @@ struct folding {
     bool columns;                  /* neighbouring elements of X belong to neighbouring groups */
     bool wide;
     DML_TENSOR_DATA_TYPE type, word; /* of X; of what is computed with */
-    enum kern_fold fold;
+    enum reduce_fold fold;
     uint64_t flip;
     struct scratch *scratch;
 };
@@ -66,7 +66,7 @@ void kern_reduce_int_plan(const struct kern_op *op, const void *state, uint32_t 
     out->worker_scratch_bytes = sizeof(struct scratch);
 }
 
-static enum kern_fold fold_of(DML_REDUCE_FUNCTION function, bool is_signed)
+static enum reduce_fold fold_of(DML_REDUCE_FUNCTION function, bool is_signed)
 {
     switch (function) {
     case DML_REDUCE_FUNCTION_L1:
@@ -127,7 +127,7 @@ static const void *group_block(const struct folding *f, int64_t offset, uint64_t
     return as_words(f, f->scratch->raw, *count);
 }
 
-static uint64_t join(enum kern_fold fold, uint64_t a, uint64_t b)
+static uint64_t join(enum reduce_fold fold, uint64_t a, uint64_t b)
 {
     if (fold == KERN_FOLD_PRODUCT)
         return a * b;

@@ -5,7 +5,7 @@
 
 #include "kernels/map.h"
 
-enum kern_fold {
+enum reduce_fold {
     KERN_FOLD_SUM,
     KERN_FOLD_SIZE, /* sum of |x|, x signed */
     KERN_FOLD_SQUARES,
@@ -17,9 +17,9 @@ enum kern_fold {
 struct kern_fold_isa {
     const struct kern_map_isa *map;
     /* All elements of a run folded. */
-    uint64_t (*row[2])(enum kern_fold fold, const void *x, uint32_t count, uint64_t flip);
+    uint64_t (*row[2])(enum reduce_fold fold, const void *x, uint32_t count, uint64_t flip);
     /* One element of each of `count` groups joins acc[]. */
-    void (*column[2])(enum kern_fold fold, void *acc, const void *x, uint32_t count, uint64_t flip);
+    void (*column[2])(enum reduce_fold fold, void *acc, const void *x, uint32_t count, uint64_t flip);
     /* position[] gets `index` where x[] ^ flip exceeds best[], or equals it and the last one is wanted. */
     void (*position[2])(void *best, uint32_t *position, const void *x, uint32_t index, bool last, uint32_t count,
                         uint64_t flip);

@@ -1,6 +1,6 @@
 /* Included by reduce_int_exec.h for each width of a word. */
 
-static uint64_t ROW(enum kern_fold fold, const void *data, uint32_t count, uint64_t flip)
+static uint64_t ROW(enum reduce_fold fold, const void *data, uint32_t count, uint64_t flip)
 {
     const WORD *x = data;
     WORD total = fold == KERN_FOLD_PRODUCT, mask = (WORD)flip;
@@ -29,7 +29,7 @@ static uint64_t ROW(enum kern_fold fold, const void *data, uint32_t count, uint6
     return total;
 }
 
-static void COLUMN(enum kern_fold fold, void *into, const void *data, uint32_t count, uint64_t flip)
+static void COLUMN(enum reduce_fold fold, void *into, const void *data, uint32_t count, uint64_t flip)
 {
     const WORD *x = data;
     WORD *acc = into, mask = (WORD)flip;
