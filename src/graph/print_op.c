@@ -168,95 +168,95 @@ static void print_fold(struct graph_text *text, const struct kern_fold *fold)
     print_array(text, "dilations", fold->dilations, fold->spatial);
     print_array(text, "pad_start", fold->pad_start, fold->spatial);
     print_array(text, "positions", fold->positions, fold->spatial);
-    static void print_roi(struct graph_text * text, const struct kern_roi *roi)
-    {
-        static const char *const modes[] = { "pool", "average", "max" };
-        graph_text_add(text, " %s%s%s scale=[%.9g,%.9g] offsets=[%.9g,%.9g] outside=%.9g samples=%u..%u",
-                       modes[roi->mode], roi->linear ? " linear" : "", roi->align_corners ? " align_corners" : "",
-                       roi->scale_x, roi->scale_y, roi->in_offset, roi->out_offset, roi->outside, roi->least,
-                       roi->most);
-    }
+}
 
-    static void print_parameters(struct graph_text * text, const struct kern_op *op)
-    {
-        uint32_t rank = op->tensors[op->input_count].rank;
-        switch (op->kind) {
-        case KERN_MAP:
-            print_program(text, &op->u.map, op->input_count, op->output_count);
-            break;
-        case KERN_REDUCE:
-            graph_text_add(text, " function=%u axes=0x%x%s", (unsigned)op->u.reduce.function, op->u.reduce.axes,
-                           op->u.reduce.last ? " last" : "");
-            break;
-        case KERN_GEMM:
-            print_gemm(text, &op->u.gemm);
-            break;
-        case KERN_CONV:
-            print_conv(text, &op->u.conv);
-            break;
-        case KERN_POOL:
-        case KERN_POOL_GRAD: /* the same parameters */
-            print_pool(text, &op->u.pool);
-            break;
-        case KERN_SOFTMAX:
-            graph_text_add(text, " mode=%u axes=0x%x", (unsigned)op->u.softmax.mode, op->u.softmax.axes);
-            break;
-        case KERN_NORM:
-            print_norm(text, &op->u.norm);
-            break;
-        case KERN_LP_NORM:
-            graph_text_add(text, " axis=%u epsilon=%.9g p=%u", op->u.lp_norm.axis, op->u.lp_norm.epsilon,
-                           op->u.lp_norm.p);
-            break;
-        case KERN_LRN:
-            graph_text_add(text, " %s size=%u alpha=%.9g beta=%.9g bias=%.9g",
-                           op->u.lrn.cross_channel ? "channels" : "pixels", op->u.lrn.local_size, op->u.lrn.alpha,
-                           op->u.lrn.beta, op->u.lrn.bias);
-            break;
-        case KERN_MOVE:
-            break;
-        case KERN_PAD:
-            graph_text_add(text, " mode=%u", (unsigned)op->u.pad.mode);
-            print_array(text, "start", op->u.pad.start, rank);
-            break;
-        case KERN_RESAMPLE:
-            print_resample(text, &op->u.resample, rank);
-            break;
-        case KERN_FOLD:
-            print_fold(text, &op->u.fold);
-            break;
-        case KERN_GATHER:
-            graph_text_add(text, " axis=%u index_rank=%u", op->u.gather.axis, op->u.gather.index_rank);
-            break;
-        case KERN_ATTENTION:
-            graph_text_add(text, " scale=%.9g%s", op->u.attention.scale, op->u.attention.has_mask ? " mask" : "");
-            break;
-        case KERN_SORT:
-            graph_text_add(text, " axis=%u%s", op->u.sort.axis, op->u.sort.descending ? " descending" : "");
-            break;
-        case KERN_SCAN:
-            graph_text_add(text, " axis=%u %s%s%s%s", op->u.scan.axis, op->u.scan.product ? "product" : "sum",
-                           op->u.scan.exclusive ? " exclusive" : "", op->u.scan.total ? " total" : "",
-                           op->u.scan.has_init ? " init" : "");
-            break;
-        case KERN_RANDOM:
-        case KERN_ROI:
-            print_roi(text, &op->u.roi);
-            break;
-        case KERN_ROI_GRAD:
-            print_roi(text, &op->u.roi_grad.roi);
-            break;
-        case KERN_KIND_COUNT:
-            break;
-        }
-    }
+static void print_roi(struct graph_text *text, const struct kern_roi *roi)
+{
+    static const char *const modes[] = { "pool", "average", "max" };
+    graph_text_add(text, " %s%s%s scale=[%.9g,%.9g] offsets=[%.9g,%.9g] outside=%.9g samples=%u..%u", modes[roi->mode],
+                   roi->linear ? " linear" : "", roi->align_corners ? " align_corners" : "", roi->scale_x, roi->scale_y,
+                   roi->in_offset, roi->out_offset, roi->outside, roi->least, roi->most);
+}
 
-    void graph_text_op(struct graph_text * text, const struct kern_op *op)
-    {
-        graph_text_add(text, "%s", (unsigned)op->kind < ARRAY_SIZE(kind_names) ? kind_names[op->kind] : "?");
-        print_parameters(text, op);
-        if (op->epilogue) {
-            graph_text_add(text, " epilogue");
-            print_program(text, op->epilogue, 1 + op->input_count - op->epilogue_input, 1);
-        }
+static void print_parameters(struct graph_text *text, const struct kern_op *op)
+{
+    uint32_t rank = op->tensors[op->input_count].rank;
+    switch (op->kind) {
+    case KERN_MAP:
+        print_program(text, &op->u.map, op->input_count, op->output_count);
+        break;
+    case KERN_REDUCE:
+        graph_text_add(text, " function=%u axes=0x%x%s", (unsigned)op->u.reduce.function, op->u.reduce.axes,
+                       op->u.reduce.last ? " last" : "");
+        break;
+    case KERN_GEMM:
+        print_gemm(text, &op->u.gemm);
+        break;
+    case KERN_CONV:
+        print_conv(text, &op->u.conv);
+        break;
+    case KERN_POOL:
+    case KERN_POOL_GRAD: /* the same parameters */
+        print_pool(text, &op->u.pool);
+        break;
+    case KERN_SOFTMAX:
+        graph_text_add(text, " mode=%u axes=0x%x", (unsigned)op->u.softmax.mode, op->u.softmax.axes);
+        break;
+    case KERN_NORM:
+        print_norm(text, &op->u.norm);
+        break;
+    case KERN_LP_NORM:
+        graph_text_add(text, " axis=%u epsilon=%.9g p=%u", op->u.lp_norm.axis, op->u.lp_norm.epsilon, op->u.lp_norm.p);
+        break;
+    case KERN_LRN:
+        graph_text_add(text, " %s size=%u alpha=%.9g beta=%.9g bias=%.9g",
+                       op->u.lrn.cross_channel ? "channels" : "pixels", op->u.lrn.local_size, op->u.lrn.alpha,
+                       op->u.lrn.beta, op->u.lrn.bias);
+        break;
+    case KERN_MOVE:
+        break;
+    case KERN_PAD:
+        graph_text_add(text, " mode=%u", (unsigned)op->u.pad.mode);
+        print_array(text, "start", op->u.pad.start, rank);
+        break;
+    case KERN_RESAMPLE:
+        print_resample(text, &op->u.resample, rank);
+        break;
+    case KERN_FOLD:
+        print_fold(text, &op->u.fold);
+        break;
+    case KERN_GATHER:
+        graph_text_add(text, " axis=%u index_rank=%u", op->u.gather.axis, op->u.gather.index_rank);
+        break;
+    case KERN_ATTENTION:
+        graph_text_add(text, " scale=%.9g%s", op->u.attention.scale, op->u.attention.has_mask ? " mask" : "");
+        break;
+    case KERN_SORT:
+        graph_text_add(text, " axis=%u%s", op->u.sort.axis, op->u.sort.descending ? " descending" : "");
+        break;
+    case KERN_SCAN:
+        graph_text_add(text, " axis=%u %s%s%s%s", op->u.scan.axis, op->u.scan.product ? "product" : "sum",
+                       op->u.scan.exclusive ? " exclusive" : "", op->u.scan.total ? " total" : "",
+                       op->u.scan.has_init ? " init" : "");
+        break;
+    case KERN_RANDOM:
+    case KERN_ROI:
+        print_roi(text, &op->u.roi);
+        break;
+    case KERN_ROI_GRAD:
+        print_roi(text, &op->u.roi_grad.roi);
+        break;
+    case KERN_KIND_COUNT:
+        break;
     }
+}
+
+void graph_text_op(struct graph_text *text, const struct kern_op *op)
+{
+    graph_text_add(text, "%s", (unsigned)op->kind < ARRAY_SIZE(kind_names) ? kind_names[op->kind] : "?");
+    print_parameters(text, op);
+    if (op->epilogue) {
+        graph_text_add(text, " epilogue");
+        print_program(text, op->epilogue, 1 + op->input_count - op->epilogue_input, 1);
+    }
+}
