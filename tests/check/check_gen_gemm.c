@@ -27,6 +27,8 @@ static void matrix(struct check_rng *rng, struct kern_view *out, DML_TENSOR_DATA
         if (check_chance(rng, 4))
             out->strides[d] = 0;
     }
+    if (check_chance(rng, 12))
+        out->strides[rank - 1 - check_pick(rng, 2)] = 0;
     if (turned)
         swap_last(out);
 }

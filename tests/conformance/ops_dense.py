@@ -110,7 +110,7 @@ def _gemm_softmax(g, fields, exact):
         fields["FusedActivation"] = ("ACTIVATION_SOFTMAX", {})
     else:
         axes = sorted(int(axis) for axis in g.rng.permutation(exact.ndim)[:g.integer(1, exact.ndim)])
-        fields["FusedActivation"] = ("ACTIVATION_SOFTMAX1", {"Axes": axes})
+        fields["FusedActivation"] = ("ACTIVATION_SOFTMAX1", {"AxisCount": len(axes), "Axes": axes})
     powers = np.exp(exact - exact.max(axis=tuple(axes), keepdims=True))
     result = (powers / powers.sum(axis=tuple(axes), keepdims=True)).astype(g.dtype)
     half = g.dtype == np.float16
