@@ -3,11 +3,18 @@
  * one. */
 #include "graph/pass.h"
 
+/* A sum of integers, seen as FLOAT32; what its epilogue has stored in another type is not. */
+static bool integer_sum(const struct kern_op *op)
+{
+    bool integer = op->kind == KERN_GEMM ? op->u.gemm.integer : op->kind == KERN_CONV && op->u.conv.integer;
+    return integer && !op->epilogue && op->tensors[op->input_count].type == DML_TENSOR_DATA_TYPE_INT32;
+}
+
 static bool takes_epilogue(const struct graph_op *op)
 {
     DML_TENSOR_DATA_TYPE type = op->k.tensors[op->k.input_count].type;
     return (op->k.kind == KERN_CONV || op->k.kind == KERN_GEMM || op->k.kind == KERN_NORM) && op->k.output_count == 1 &&
-           (type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT16);
+           (type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT16 || integer_sum(&op->k));
 }
 
 /* The inputs of `map` that read the host's result as it was written, in FLOAT32; 0 when some read it otherwise. */

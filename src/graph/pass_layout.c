@@ -61,7 +61,7 @@ static void connect(struct layout *layout, const struct graph_op *op)
         uint32_t group = find_group(layout, op->value[t]);
         if (first == GRAPH_NONE)
             first = group;
-        layout->conv[first] |= layout->conv[group] || op->k.kind == KERN_CONV;
+        layout->conv[first] |= layout->conv[group] || (op->k.kind == KERN_CONV && !op->k.u.conv.integer);
         layout->group[group] = first;
     }
 }

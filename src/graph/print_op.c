@@ -116,12 +116,20 @@ static void print_program(struct graph_text *text, const struct kern_map *map, u
 
 static void print_conv(struct graph_text *text, const struct kern_conv *conv)
 {
-    graph_text_add(text, " groups=%u%s%s%s", conv->groups, conv->transposed ? " transposed" : "",
-                   conv->flip ? " flip" : "", conv->has_bias ? " bias" : "");
+    graph_text_add(text, " groups=%u%s%s%s%s%s%s", conv->groups, conv->transposed ? " transposed" : "",
+                   conv->flip ? " flip" : "", conv->has_bias ? " bias" : "", conv->integer ? " integer" : "",
+                   conv->has_x_zero ? " x_zero" : "", conv->has_w_zero ? " w_zero" : "");
     print_array(text, "strides", conv->strides, conv->spatial);
     print_array(text, "dilations", conv->dilations, conv->spatial);
     print_array(text, "pad_start", conv->pad_start, conv->spatial);
     print_array(text, "pad_end", conv->pad_end, conv->spatial);
+}
+
+static void print_gemm(struct graph_text *text, const struct kern_gemm *gemm)
+{
+    graph_text_add(text, " alpha=%.9g beta=%.9g%s%s%s%s", gemm->alpha, gemm->beta, gemm->has_c ? " c" : "",
+                   gemm->integer ? " integer" : "", gemm->has_a_zero ? " a_zero" : "",
+                   gemm->has_b_zero ? " b_zero" : "");
 }
 
 static void print_pool(struct graph_text *text, const struct kern_pool *pool)
@@ -182,8 +190,7 @@ static void print_parameters(struct graph_text *text, const struct kern_op *op)
                        op->u.reduce.last ? " last" : "");
         break;
     case KERN_GEMM:
-        graph_text_add(text, " alpha=%.9g beta=%.9g%s", op->u.gemm.alpha, op->u.gemm.beta,
-                       op->u.gemm.has_c ? " c" : "");
+        print_gemm(text, &op->u.gemm);
         break;
     case KERN_CONV:
         print_conv(text, &op->u.conv);

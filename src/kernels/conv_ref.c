@@ -1,6 +1,7 @@
 /* Convolution, the definition: each row of the output is summed in double over channels and kernel taps. */
 #include "kernels/conv.h"
 #include "kernels/gemm.h"
+#include "kernels/product.h"
 
 bool conv_shape_init(const struct kern_op *op, struct conv_shape *s)
 {
@@ -42,13 +43,10 @@ bool conv_shape_init(const struct kern_op *op, struct conv_shape *s)
 bool kern_conv_any_ref_accepts(const struct kern_op *op)
 {
     struct conv_shape shape;
-    DML_TENSOR_DATA_TYPE type = op->tensors[op->input_count].type;
-    if (!conv_shape_init(op, &shape) || !dense_epilogue_fits(op))
+    const struct kern_conv *conv = &op->u.conv;
+    if (!conv_shape_init(op, &shape) || !product_types_fit(op, conv->integer, conv->has_bias))
         return false;
-    if (dense_is_float(type))
-        return dense_same_type(op, 0, op->u.conv.has_bias ? 2 : 1, type);
-    return type == DML_TENSOR_DATA_TYPE_INT32 && gemm_small_integer(op->tensors[0].type) &&
-           gemm_small_integer(op->tensors[1].type) && (!op->u.conv.has_bias || op->tensors[2].type == type);
+    return !conv->integer || !conv->has_bias || op->tensors[2].type == DML_TENSOR_DATA_TYPE_INT32;
 }
 
 void kern_conv_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
@@ -145,10 +143,60 @@ DENSE_INLINE void conv_rows(const struct kern_call *call, uint64_t begin, uint64
     }
 }
 
+/* at = coordinates of one element of Y. */
+static void conv_integer_element(const struct kern_call *call, const struct conv_shape *s, const uint32_t *at)
+{
+    const struct kern_conv *conv = &call->op->u.conv;
+    const struct kern_view *x = &call->op->tensors[0], *w = &call->op->tensors[1];
+    static const uint32_t first[KERN_RANK_MAX];
+    const uint32_t channel[KERN_RANK_MAX] = { 0, at[1] }, missing = 5 - x->rank;
+    uint32_t next = conv->has_bias ? 3 : 2, sum = 0;
+    int32_t x_zero = gemm_zero(call, conv->has_x_zero, next, first);
+    int32_t w_zero = gemm_zero(call, conv->has_w_zero, next + conv->has_x_zero, channel);
+    int64_t group = at[1] / s->out_group, within = at[1] % s->out_group, taps = s->kernel[1] * s->kernel[2];
+    for (int64_t i = 0; i < s->in_group * s->kernel[0] * taps; i++) {
+        int64_t c = i / taps / s->kernel[0],
+                k[3] = { i / taps % s->kernel[0], i / s->kernel[2] % s->kernel[1], i % s->kernel[2] };
+        int64_t from = at[0] * s->x[0] + (group * s->in_group + c) * s->x[1];
+        int64_t weight =
+            s->transposed ? (group * s->in_group + c) * s->w[0] + within * s->w[1] : at[1] * s->w[0] + c * s->w[1];
+        bool inside = true;
+        for (uint32_t d = 0; d < 3; d++) {
+            int64_t in = conv_tap(s, d, d < missing ? 0 : at[d + 2 - missing], k[d]);
+            inside = inside && in >= 0;
+            from += in * s->x[d + 2];
+            weight += (s->flip ? s->kernel[d] - 1 - k[d] : k[d]) * s->w[d + 2];
+        }
+        if (inside)
+            sum += (uint32_t)(((int32_t)dense_load(call->data[0], from, x->type) - x_zero) *
+                              ((int32_t)dense_load(call->data[1], weight, w->type) - w_zero));
+    }
+    if (conv->has_bias)
+        sum += (uint32_t)(int32_t)dense_load(call->data[2], at[1] * s->bias, DML_TENSOR_DATA_TYPE_INT32);
+    dense_finish(call, at, 1, &(double){ (int32_t)sum });
+}
+
+static void conv_integer_rows(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    const struct kern_view *y = &call->op->tensors[call->op->input_count];
+    uint32_t at[KERN_RANK_MAX];
+    struct conv_shape s;
+    conv_shape_init(call->op, &s);
+    for (uint64_t row = begin; row < end; row++) {
+        dense_row_at(y, row, at);
+        for (uint32_t i = 0; i < y->sizes[y->rank - 1]; i++) {
+            at[y->rank - 1] = i;
+            conv_integer_element(call, &s, at);
+        }
+    }
+}
+
 void kern_conv_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
     DML_TENSOR_DATA_TYPE x = call->op->tensors[0].type, w = call->op->tensors[1].type;
-    if (x == DML_TENSOR_DATA_TYPE_FLOAT32)
+    if (call->op->u.conv.integer)
+        conv_integer_rows(call, begin, end);
+    else if (x == DML_TENSOR_DATA_TYPE_FLOAT32)
         conv_rows(call, begin, end, DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT32);
     else if (x == DML_TENSOR_DATA_TYPE_FLOAT16)
         conv_rows(call, begin, end, DML_TENSOR_DATA_TYPE_FLOAT16, DML_TENSOR_DATA_TYPE_FLOAT16);

@@ -72,7 +72,8 @@ bool dense_same_type(const struct kern_op *op, uint32_t first, uint32_t last, DM
 bool dense_epilogue_fits(const struct kern_op *op)
 {
     DML_TENSOR_DATA_TYPE type = op->tensors[op->input_count].type;
-    return !op->epilogue || type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT16;
+    bool integer = (op->kind == KERN_GEMM && op->u.gemm.integer) || (op->kind == KERN_CONV && op->u.conv.integer);
+    return !op->epilogue || integer || type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT16;
 }
 
 #if defined(__x86_64__)

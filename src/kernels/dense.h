@@ -104,7 +104,7 @@ bool dense_merge_rows(const struct kern_op *op, struct kern_op *out);
 bool dense_view_merges(const struct kern_view *view, uint32_t d); /* dimensions d and d + 1 */
 void dense_view_merge(struct kern_view *view, uint32_t d);
 
-/* An epilogue computes in FLOAT32, so the result must be FLOAT32 or FLOAT16. */
+/* An epilogue computes in FLOAT32, so the result must be FLOAT32 or FLOAT16, but for integer products. */
 bool dense_epilogue_fits(const struct kern_op *op);
 
 #endif

@@ -304,10 +304,18 @@ static bool gemm_build(struct gemm_build *b)
     return ok;
 }
 
+/* Rows or columns repeat: the merged views would lose how often. */
+static bool repeats_within(const struct kern_view *view)
+{
+    uint32_t m = view->rank - 2, n = view->rank - 1;
+    return (view->sizes[m] > 1 && view->strides[m] == 0) || (view->sizes[n] > 1 && view->strides[n] == 0);
+}
+
 bool kern_gemm_f32_dnnl_accepts(const struct kern_op *op)
 {
     const struct kern_view *a = &op->tensors[0], *b = &op->tensors[1], *y = &op->tensors[op->input_count];
-    if ((op->flags & KERN_FLAG_REFERENCE) || a->rank < 2 || a->rank != b->rank || a->rank != y->rank)
+    if ((op->flags & KERN_FLAG_REFERENCE) || a->rank < 2 || a->rank != b->rank || a->rank != y->rank ||
+        repeats_within(a) || repeats_within(b))
         return false;
     return (y->type == DML_TENSOR_DATA_TYPE_FLOAT32 || y->type == DML_TENSOR_DATA_TYPE_FLOAT16) &&
            dense_same_type(op, 0, op->u.gemm.has_c ? 2 : 1, y->type);

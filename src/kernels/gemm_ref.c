@@ -1,25 +1,20 @@
 /* Matrix product, the definition: double accumulation in the order of k. */
 #include "kernels/gemm.h"
+#include "kernels/product.h"
 
 #define COLUMNS 64
 
 bool kern_gemm_any_ref_accepts(const struct kern_op *op)
 {
     const struct kern_view *a = &op->tensors[0], *b = &op->tensors[1], *y = &op->tensors[op->input_count];
-    if (a->rank < 2 || a->rank != b->rank || a->rank != y->rank || !dense_epilogue_fits(op))
+    if (a->rank < 2 || a->rank != b->rank || a->rank != y->rank)
         return false;
-    if (dense_is_float(y->type))
-        return dense_same_type(op, 0, op->u.gemm.has_c ? 2 : 1, y->type);
-    /* Exact products of small integers: sums stay below 2^53 for any matrix that fits in memory. */
-    return y->type == DML_TENSOR_DATA_TYPE_INT32 && !op->u.gemm.has_c && gemm_small_integer(a->type) &&
-           gemm_small_integer(b->type);
+    return product_types_fit(op, op->u.gemm.integer, op->u.gemm.has_c);
 }
 
-bool gemm_small_integer(DML_TENSOR_DATA_TYPE type)
+bool gemm_bytes(DML_TENSOR_DATA_TYPE type)
 {
-    return type == DML_TENSOR_DATA_TYPE_INT8 || type == DML_TENSOR_DATA_TYPE_UINT8 ||
-           type == DML_TENSOR_DATA_TYPE_INT16 || type == DML_TENSOR_DATA_TYPE_UINT16 ||
-           type == DML_TENSOR_DATA_TYPE_INT32;
+    return type == DML_TENSOR_DATA_TYPE_INT8 || type == DML_TENSOR_DATA_TYPE_UINT8;
 }
 
 void kern_gemm_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
@@ -89,10 +84,43 @@ DENSE_INLINE void gemm_rows(const struct kern_call *call, uint64_t begin, uint64
     }
 }
 
+static void gemm_integer_element(const struct kern_call *call, const uint32_t *at)
+{
+    const struct kern_op *op = call->op;
+    const struct kern_gemm *gemm = &op->u.gemm;
+    const struct kern_view *a = &op->tensors[0], *b = &op->tensors[1];
+    uint32_t rank = a->rank, sum = 0;
+    int64_t a_at = dense_offset(a, at, rank - 1), b_at = dense_offset(b, at, rank - 2);
+    b_at += at[rank - 1] * b->strides[rank - 1];
+    int32_t a_zero = gemm_zero(call, gemm->has_a_zero, 2, at);
+    int32_t b_zero = gemm_zero(call, gemm->has_b_zero, gemm->has_a_zero ? 3 : 2, at);
+    for (uint32_t k = 0; k < a->sizes[rank - 1]; k++) {
+        int32_t left = (int32_t)dense_load(call->data[0], a_at + k * a->strides[rank - 1], a->type) - a_zero;
+        int32_t right = (int32_t)dense_load(call->data[1], b_at + k * b->strides[rank - 2], b->type) - b_zero;
+        sum += (uint32_t)(left * right);
+    }
+    dense_finish(call, at, 1, &(double){ (int32_t)sum });
+}
+
+static void gemm_integer_rows(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    const struct kern_view *y = &call->op->tensors[call->op->input_count];
+    uint32_t at[KERN_RANK_MAX];
+    for (uint64_t row = begin; row < end; row++) {
+        dense_row_at(y, row, at);
+        for (uint32_t n = 0; n < y->sizes[y->rank - 1]; n++) {
+            at[y->rank - 1] = n;
+            gemm_integer_element(call, at);
+        }
+    }
+}
+
 void kern_gemm_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
     DML_TENSOR_DATA_TYPE a = call->op->tensors[0].type, b = call->op->tensors[1].type;
-    if (a == DML_TENSOR_DATA_TYPE_FLOAT32)
+    if (call->op->u.gemm.integer)
+        gemm_integer_rows(call, begin, end);
+    else if (a == DML_TENSOR_DATA_TYPE_FLOAT32)
         gemm_rows(call, begin, end, DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT32);
     else if (a == DML_TENSOR_DATA_TYPE_FLOAT16)
         gemm_rows(call, begin, end, DML_TENSOR_DATA_TYPE_FLOAT16, DML_TENSOR_DATA_TYPE_FLOAT16);

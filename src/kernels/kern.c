@@ -29,6 +29,13 @@
     bool kern_##name##_pack_plan(const struct kern_op *op, const void *state, uint32_t *out_input,                     \
                                  uint64_t *out_bytes);                                                                 \
     void kern_##name##_pack(const struct kern_op *op, const void *state, const void *source, void *packed);
+#define PACKED_AS(kind, name, family, cpu, max_ulp)                                                                    \
+    bool kern_##family##_accepts(const struct kern_op *op);                                                            \
+    void kern_##name##_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out);     \
+    void kern_##name##_run(const struct kern_call *call, uint64_t begin, uint64_t end);                                \
+    bool kern_##name##_pack_plan(const struct kern_op *op, const void *state, uint32_t *out_input,                     \
+                                 uint64_t *out_bytes);                                                                 \
+    void kern_##name##_pack(const struct kern_op *op, const void *state, const void *source, void *packed);
 #define PACKED(kind, name, cpu, max_ulp)                                                                               \
     KERNEL(kind, name, cpu, max_ulp)                                                                                   \
     bool kern_##name##_pack_plan(const struct kern_op *op, const void *state, uint32_t *out_input,                     \
@@ -40,6 +47,7 @@
 #undef KERNEL_AS
 #undef VENDOR
 #undef PACKED
+#undef PACKED_AS
 
 static const struct kern_row rows[] = {
 #define KERNEL(kind, name, cpu, max_ulp)                                                                               \
@@ -58,6 +66,18 @@ static const struct kern_row rows[] = {
       kern_##name##_destroy,                                                                                           \
       kern_##name##_pack_plan,                                                                                         \
       kern_##name##_pack },
+#define PACKED_AS(kind, name, family, cpu, max_ulp)                                                                    \
+    { #name,                                                                                                           \
+      KERN_##kind,                                                                                                     \
+      cpu,                                                                                                             \
+      max_ulp,                                                                                                         \
+      kern_##family##_accepts,                                                                                         \
+      kern_##name##_plan,                                                                                              \
+      kern_##name##_run,                                                                                               \
+      NULL,                                                                                                            \
+      NULL,                                                                                                            \
+      kern_##name##_pack_plan,                                                                                         \
+      kern_##name##_pack },
 #define PACKED(kind, name, cpu, max_ulp)                                                                               \
     { #name,                                                                                                           \
       KERN_##kind,                                                                                                     \
@@ -76,6 +96,7 @@ static const struct kern_row rows[] = {
 #undef KERNEL_AS
 #undef VENDOR
 #undef PACKED
+#undef PACKED_AS
 };
 
 static bool row_allowed(const struct kern_row *row, const struct kern_op *op, uint32_t cpu)

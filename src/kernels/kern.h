@@ -88,6 +88,10 @@ struct kern_reduce {
 struct kern_gemm {
     float alpha, beta;
     bool has_c;
+    /* Exact products of integers: A, B INT8 or UINT8; in: A, B, [a_zero], [b_zero] of their types and Y's sizes, a_zero
+     * with strides 0 but along m, b_zero but along n. Y[m, n] = sum of (A - a_zero[m]) * (B - b_zero[n]), INT32 that
+     * wraps; alpha, beta and C do not count. An epilogue sees it as FLOAT32 and may store any type. */
+    bool integer, has_a_zero, has_b_zero;
 };
 
 /* in: X [N, C, S...], W [Cout, C / groups, K...] ([C, Cout / groups, K...] when transposed), [bias, rank of X with all
@@ -98,6 +102,10 @@ struct kern_conv {
     uint32_t spatial; /* 1 to KERN_SPATIAL_MAX */
     uint32_t groups;
     bool transposed, flip, has_bias;
+    /* Exact products of integers: X, W INT8 or UINT8, bias INT32; in: X, W, [bias], [x_zero, all sizes 1], [w_zero,
+     * shaped as bias]. Y = sum of (X - x_zero) * (W - w_zero[o]) + bias[o], INT32 that wraps; padding counts as x_zero.
+     * An epilogue sees it as FLOAT32 and may store any type. */
+    bool integer, has_x_zero, has_w_zero;
     uint32_t strides[KERN_SPATIAL_MAX], dilations[KERN_SPATIAL_MAX];
     uint32_t pad_start[KERN_SPATIAL_MAX], pad_end[KERN_SPATIAL_MAX];
 };

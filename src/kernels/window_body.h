@@ -47,6 +47,12 @@ static void window_load_row(const struct window *w, const void *x, int64_t at, i
             vec_store(to + i, vec_load(from + i));
         if (i < count)
             vec_store(to + i, vec_load_part(from + i, (uint32_t)(count - i), vec_set(w->fill)));
+    } else if (w->type == DML_TENSOR_DATA_TYPE_UINT8) {
+        for (i = 0; i < count; i++)
+            to[i] = (float)((const uint8_t *)x)[at + i] - w->zero;
+    } else if (w->type == DML_TENSOR_DATA_TYPE_INT8) {
+        for (i = 0; i < count; i++)
+            to[i] = (float)((const int8_t *)x)[at + i] - w->zero;
     } else {
         dense_load_row(x, at, 1, w->type, (uint32_t)count, to);
     }

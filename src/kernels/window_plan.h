@@ -17,6 +17,7 @@ struct window {
     int64_t x_row; /* elements from one input row to the next */
     float fill;    /* what padding holds */
     DML_TENSOR_DATA_TYPE type;
+    float zero; /* taken from elements of INT8 and UINT8 */
 
     bool fits;           /* sizes are small enough to be worked out; the members below are set only then */
     int64_t pitch, rows; /* of a band's results */

@@ -31,10 +31,10 @@ static void bench_case(const char *name, const struct check_case *c, const char 
     for (uint32_t i = 0; i < count; i++) {
         if (rows[i].kind != c->op.kind || (rows[i].cpu & ~cpu) || (filter && !strstr(rows[i].name, filter)))
             continue;
-        if (!rows[i].accepts(&c->op))
-            continue;
+        if (!rows[i].accepts(&c->op) || ((c->op.kind == KERN_GEMM || c->op.kind == KERN_CONV) && !rows[i].max_ulp))
+            continue; /* the references of products take seconds */
         double seconds = check_time(&rows[i], &c->op, &set);
-        printf("%-28s %-24s %10.1f us %8.2f GB/s\n", name, rows[i].name, seconds * 1e6,
+        printf("%-36s %-24s %10.1f us %8.2f GB/s\n", name, rows[i].name, seconds * 1e6,
                megabytes(&c->op) / 1e3 / seconds);
     }
     check_set_destroy(&set);
@@ -184,15 +184,96 @@ static void bench_move(const char *filter, uint32_t cpu)
         }
 }
 
+/* The end of quantised products: clamp(round(x * scale[c]) + zero point), scale along dimension `along`. */
+static void requantize(struct check_case *c, uint32_t rank, uint32_t along)
+{
+    const uint8_t f32 = DML_TENSOR_DATA_TYPE_FLOAT32;
+    struct kern_op *op = &c->op;
+    struct kern_map *map = &c->epilogue;
+    struct kern_view *scale = &op->tensors[op->input_count], *zero = scale + 1, *y = scale + 2;
+    *y = *zero = *scale;
+    y->type = zero->type = DML_TENSOR_DATA_TYPE_UINT8;
+    scale->type = f32;
+    for (uint32_t d = 0; d < rank; d++) {
+        scale->strides[d] = d == along;
+        zero->strides[d] = 0;
+    }
+    map->load_type[0] = map->load_type[1] = map->load_type[2] = f32;
+    map->inst_count = 4;
+    map->inst[0] = (struct kern_map_inst){ KERN_MAP_MUL, f32, f32, { 0, 1 } };
+    map->inst[1] = (struct kern_map_inst){ KERN_MAP_RINT, f32, f32, { 3 } };
+    map->inst[2] = (struct kern_map_inst){ KERN_MAP_ADD, f32, f32, { 4, 2 } };
+    map->inst[3] = (struct kern_map_inst){ KERN_MAP_CLAMP, f32, f32, { 5 }, { { 0 }, { 255 } } };
+    map->store[0] = 6;
+    op->epilogue = map;
+    op->epilogue_input = op->input_count;
+    op->input_count += 2;
+}
+
 static void bench_gemm(const char *filter, uint32_t cpu)
 {
-    const uint32_t a[] = { 256, 512 }, b[] = { 512, 256 }, y[] = { 256, 256 };
-    struct check_case c = { .op = { .kind = KERN_GEMM, .input_count = 2, .output_count = 1 } };
-    view(&c.op, 0, DML_TENSOR_DATA_TYPE_FLOAT32, 2, a);
-    view(&c.op, 1, DML_TENSOR_DATA_TYPE_FLOAT32, 2, b);
-    view(&c.op, 2, DML_TENSOR_DATA_TYPE_FLOAT32, 2, y);
-    c.op.u.gemm.alpha = 1;
-    bench_case("gemm 256 512 256", &c, filter, cpu);
+    static const uint32_t shapes[][3] = {
+        { 128, 768, 768 }, { 128, 768, 3072 }, { 1, 768, 3072 }, { 384, 1024, 1024 }
+    };
+    static const struct {
+        const char *name;
+        DML_TENSOR_DATA_TYPE a, b, y;
+    } types[] = {
+        { "f32", DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT32 },
+        { "f16", DML_TENSOR_DATA_TYPE_FLOAT16, DML_TENSOR_DATA_TYPE_FLOAT16, DML_TENSOR_DATA_TYPE_FLOAT16 },
+        { "f64", DML_TENSOR_DATA_TYPE_FLOAT64, DML_TENSOR_DATA_TYPE_FLOAT64, DML_TENSOR_DATA_TYPE_FLOAT64 },
+        { "u8s8", DML_TENSOR_DATA_TYPE_UINT8, DML_TENSOR_DATA_TYPE_INT8, DML_TENSOR_DATA_TYPE_INT32 },
+        { "s8u8", DML_TENSOR_DATA_TYPE_INT8, DML_TENSOR_DATA_TYPE_UINT8, DML_TENSOR_DATA_TYPE_INT32 },
+        { "u8s8 to u8", DML_TENSOR_DATA_TYPE_UINT8, DML_TENSOR_DATA_TYPE_INT8, DML_TENSOR_DATA_TYPE_UINT8 },
+    };
+    for (uint32_t i = 0; i < ARRAY_SIZE(shapes) * ARRAY_SIZE(types); i++) {
+        const uint32_t *s = shapes[i / ARRAY_SIZE(types)], t = i % ARRAY_SIZE(types);
+        struct check_case c = { .op = { .kind = KERN_GEMM, .input_count = 2, .output_count = 1 } };
+        char name[64];
+        view(&c.op, 0, types[t].a, 2, (uint32_t[]){ s[0], s[1] });
+        view(&c.op, 1, types[t].b, 2, (uint32_t[]){ s[1], s[2] });
+        view(&c.op, 2, types[t].y, 2, (uint32_t[]){ s[0], s[2] });
+        c.op.u.gemm.alpha = 1;
+        c.op.u.gemm.integer = t >= 3;
+        if (t == 5)
+            requantize(&c, 2, 1);
+        snprintf(name, sizeof(name), "gemm %u %u %u %s", s[0], s[1], s[2], types[t].name);
+        bench_case(name, &c, filter, cpu);
+    }
+}
+
+static void bench_conv(const char *filter, uint32_t cpu)
+{
+    static const struct {
+        uint32_t in, size, out, kernel, stride, pad, groups;
+    } shapes[] = { { 3, 224, 64, 7, 2, 3, 1 },   { 64, 56, 64, 3, 1, 1, 1 },   { 64, 56, 256, 1, 1, 0, 1 },
+                   { 128, 28, 128, 3, 1, 1, 1 }, { 256, 14, 256, 3, 1, 1, 1 }, { 512, 7, 512, 3, 1, 1, 1 },
+                   { 256, 56, 128, 1, 2, 0, 1 }, { 32, 112, 32, 3, 1, 1, 32 }, { 256, 14, 256, 3, 1, 1, 256 } };
+    static const char *const types[] = { "f32", "f16", "u8s8", "u8s8 to u8" };
+    for (uint32_t i = 0; i < ARRAY_SIZE(shapes) * ARRAY_SIZE(types); i++) {
+        uint32_t s = i / ARRAY_SIZE(types), t = i % ARRAY_SIZE(types);
+        uint32_t out = (shapes[s].size + 2 * shapes[s].pad - shapes[s].kernel) / shapes[s].stride + 1;
+        struct check_case c = { .op = { .kind = KERN_CONV, .input_count = 2, .output_count = 1 } };
+        struct kern_conv *conv = &c.op.u.conv;
+        DML_TENSOR_DATA_TYPE type = t ? DML_TENSOR_DATA_TYPE_FLOAT16 : DML_TENSOR_DATA_TYPE_FLOAT32;
+        char name[64];
+        *conv = (struct kern_conv){ .spatial = 2, .groups = shapes[s].groups, .integer = t >= 2 };
+        for (uint32_t d = 0; d < 2; d++) {
+            conv->strides[d] = shapes[s].stride;
+            conv->dilations[d] = 1;
+            conv->pad_start[d] = conv->pad_end[d] = shapes[s].pad;
+        }
+        view(&c.op, 0, t < 2 ? type : DML_TENSOR_DATA_TYPE_UINT8, 4,
+             (uint32_t[]){ 1, shapes[s].in, shapes[s].size, shapes[s].size });
+        view(&c.op, 1, t < 2 ? type : DML_TENSOR_DATA_TYPE_INT8, 4,
+             (uint32_t[]){ shapes[s].out, shapes[s].in / shapes[s].groups, shapes[s].kernel, shapes[s].kernel });
+        view(&c.op, 2, t < 2 ? type : DML_TENSOR_DATA_TYPE_INT32, 4, (uint32_t[]){ 1, shapes[s].out, out, out });
+        if (t == 3)
+            requantize(&c, 4, 1);
+        snprintf(name, sizeof(name), "conv %ux%u %u k%u s%u g%u %s", shapes[s].in, shapes[s].size, shapes[s].out,
+                 shapes[s].kernel, shapes[s].stride, shapes[s].groups, types[t]);
+        bench_case(name, &c, filter, cpu);
+    }
 }
 
 /* As in detection networks: 7 x 7 outputs of 100 regions of about 32 x 32 pixels, nchw or nhwc. */
@@ -240,6 +321,7 @@ void check_bench(const char *filter, uint32_t cpu)
     bench_lrn(filter, cpu);
     bench_move(filter, cpu);
     bench_gemm(filter, cpu);
+    bench_conv(filter, cpu);
     bench_roi(filter, cpu, false, false);
     bench_roi(filter, cpu, true, false);
     bench_roi(filter, cpu, false, true);

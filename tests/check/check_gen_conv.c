@@ -49,12 +49,34 @@ static void channels(struct check_rng *rng, struct kern_conv *conv, uint32_t *in
     *out_group = depthwise ? 1 + check_pick(rng, 2) : 1 + check_pick(rng, check_chance(rng, 4) ? 40 : 6);
 }
 
+static void zero_points(struct check_rng *rng, struct kern_op *op, uint32_t rank, uint32_t channels)
+{
+    struct kern_conv *conv = &op->u.conv;
+    uint32_t sizes[5] = { 1, 1, 1, 1, 1 };
+    conv->integer = true;
+    conv->has_x_zero = check_chance(rng, 2);
+    conv->has_w_zero = check_chance(rng, 2);
+    if (conv->has_x_zero)
+        kern_view_set_packed(&op->tensors[op->input_count++], op->tensors[0].type, rank, sizes);
+    sizes[1] = channels;
+    if (!conv->has_w_zero)
+        return;
+    kern_view_set_packed(&op->tensors[op->input_count], op->tensors[1].type, rank, sizes);
+    if (check_chance(rng, 3))
+        op->tensors[op->input_count].strides[1] = 0;
+    op->input_count++;
+}
+
 void check_gen_conv(struct check_rng *rng, struct check_case *out)
 {
     struct kern_op *op = &out->op;
     struct kern_conv *conv = &op->u.conv;
     uint32_t x[5] = { 1 + check_pick(rng, 2) }, w[5], y[5] = { x[0] }, in_group, out_group;
-    DML_TENSOR_DATA_TYPE type = check_float_type(rng);
+    bool integer = check_chance(rng, 3);
+    DML_TENSOR_DATA_TYPE type = integer                ? DML_TENSOR_DATA_TYPE_INT32
+                                : check_chance(rng, 6) ? DML_TENSOR_DATA_TYPE_FLOAT64
+                                                       : check_float_type(rng);
+    DML_TENSOR_DATA_TYPE x_type = integer ? check_byte_type(rng) : type, w_type = integer ? check_byte_type(rng) : type;
     struct kern_view last;
     bool wide = check_chance(rng, 16); /* enough channels and pixels for Winograd's algorithm */
     conv->spatial = wide ? 2 : 1 + check_pick(rng, 3);
@@ -89,17 +111,23 @@ void check_gen_conv(struct check_rng *rng, struct check_case *out)
     op->kind = KERN_CONV;
     op->input_count = 2;
     op->output_count = 1;
-    check_activation_view(rng, &op->tensors[0], type, rank, x);
-    kern_view_set_packed(&op->tensors[1], type, rank, w);
+    check_activation_view(rng, &op->tensors[0], x_type, rank, x);
+    kern_view_set_packed(&op->tensors[1], w_type, rank, w);
     if (check_chance(rng, 4))
-        check_view(rng, &op->tensors[1], type, rank, w);
+        check_view(rng, &op->tensors[1], w_type, rank, w);
     if (conv->has_bias)
         kern_view_set_packed(&op->tensors[op->input_count++], type, rank, (uint32_t[5]){ 1, y[1], 1, 1, 1 });
+    if (integer)
+        zero_points(rng, op, rank, y[1]);
     check_activation_view(rng, &last, type, rank, y);
     op->tensors[op->input_count] = last;
     if (type != DML_TENSOR_DATA_TYPE_FLOAT64)
         check_epilogue(rng, out, &last);
     op->tensors[op->input_count] = last;
+    if (integer) {
+        check_integer_output(rng, out);
+        return;
+    }
     out->norm_wise = true;
     check_few(out, &last);
 }

@@ -27,6 +27,8 @@ static void matrix(struct check_rng *rng, struct kern_view *out, DML_TENSOR_DATA
         if (check_chance(rng, 4))
             out->strides[d] = 0;
     }
+    if (check_chance(rng, 12))
+        out->strides[rank - 1 - check_pick(rng, 2)] = 0;
     if (turned)
         swap_last(out);
 }
@@ -41,25 +43,80 @@ void check_few(struct check_case *c, const struct kern_view *y)
         c->op.u.gemm.alpha = c->op.u.gemm.beta = 1;
 }
 
+DML_TENSOR_DATA_TYPE check_byte_type(struct check_rng *rng)
+{
+    return check_chance(rng, 2) ? DML_TENSOR_DATA_TYPE_INT8 : DML_TENSOR_DATA_TYPE_UINT8;
+}
+
+void check_integer_output(struct check_rng *rng, struct check_case *c)
+{
+    struct kern_op *op = &c->op;
+    for (uint32_t i = 0; i < op->input_count; i++)
+        c->data[i] = CHECK_DATA_SPECIAL;
+    if (!op->epilogue)
+        return;
+    static const DML_TENSOR_DATA_TYPE types[] = { DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT16,
+                                                  DML_TENSOR_DATA_TYPE_INT32, DML_TENSOR_DATA_TYPE_UINT8 };
+    op->tensors[op->input_count].type = types[check_pick(rng, ARRAY_SIZE(types))];
+    for (uint32_t i = op->epilogue_input; i < op->input_count; i++)
+        c->data[i] = CHECK_DATA_NORMAL;
+}
+
+/* A zero point that repeats along all dimensions but one, along which it may. */
+static void zero_point(struct check_rng *rng, struct kern_view *out, DML_TENSOR_DATA_TYPE type, uint32_t rank,
+                       const uint32_t *sizes, uint32_t along)
+{
+    int64_t stride = check_chance(rng, 3) ? 0 : 1 + check_pick(rng, 2);
+    kern_view_set_packed(out, type, rank, sizes);
+    for (uint32_t d = 0; d < rank; d++)
+        out->strides[d] = d == along ? stride : 0;
+}
+
+static void integer_inputs(struct check_rng *rng, struct kern_op *op, uint32_t rank, const uint32_t *sizes, uint32_t k)
+{
+    struct kern_gemm *gemm = &op->u.gemm;
+    DML_TENSOR_DATA_TYPE a = check_byte_type(rng), b = check_byte_type(rng);
+    matrix(rng, &op->tensors[0], a, rank, sizes, sizes[rank - 2], k);
+    matrix(rng, &op->tensors[1], b, rank, sizes, k, sizes[rank - 1]);
+    gemm->integer = true;
+    gemm->has_a_zero = check_chance(rng, 2);
+    gemm->has_b_zero = check_chance(rng, 2);
+    if (gemm->has_a_zero)
+        zero_point(rng, &op->tensors[op->input_count++], a, rank, sizes, rank - 2);
+    if (gemm->has_b_zero)
+        zero_point(rng, &op->tensors[op->input_count++], b, rank, sizes, rank - 1);
+}
+
 void check_gen_gemm(struct check_rng *rng, struct check_case *out)
 {
     struct kern_op *op = &out->op;
     struct kern_gemm *gemm = &op->u.gemm;
     uint32_t sizes[KERN_RANK_MAX], rank = 2 + check_pick(rng, 4), k = 1 + check_pick(rng, 70);
-    DML_TENSOR_DATA_TYPE type = check_float_type(rng);
+    bool integer = check_chance(rng, 3), large = check_chance(rng, 16); /* several blocks of work */
+    DML_TENSOR_DATA_TYPE type = check_chance(rng, 6) ? DML_TENSOR_DATA_TYPE_FLOAT64 : check_float_type(rng);
     struct kern_view y;
     for (uint32_t d = 0; d + 2 < rank; d++)
         sizes[d] = 1 + check_pick(rng, 3);
     sizes[rank - 2] = 1 + check_pick(rng, check_chance(rng, 2) ? 5 : 40);
     sizes[rank - 1] = 1 + check_pick(rng, check_chance(rng, 4) ? 3 : 90);
+    if (large) {
+        rank = 2;
+        sizes[0] = 90 + check_pick(rng, 30);
+        sizes[1] = 120 + check_pick(rng, 200);
+    }
     op->kind = KERN_GEMM;
     op->input_count = 2;
     op->output_count = 1;
-    matrix(rng, &op->tensors[0], type, rank, sizes, sizes[rank - 2], k);
-    matrix(rng, &op->tensors[1], type, rank, sizes, k, sizes[rank - 1]);
+    if (integer) {
+        type = DML_TENSOR_DATA_TYPE_INT32;
+        integer_inputs(rng, op, rank, sizes, k);
+    } else {
+        matrix(rng, &op->tensors[0], type, rank, sizes, sizes[rank - 2], k);
+        matrix(rng, &op->tensors[1], type, rank, sizes, k, sizes[rank - 1]);
+    }
     gemm->alpha = check_chance(rng, 2) ? 1 : (float)check_uniform(rng, -2, 2);
     gemm->beta = check_chance(rng, 2) ? 1 : check_chance(rng, 5) ? 0 : (float)check_uniform(rng, 0.1, 2);
-    gemm->has_c = check_chance(rng, 2);
+    gemm->has_c = !integer && check_chance(rng, 2);
     if (gemm->has_c)
         check_view_broadcast(rng, &op->tensors[op->input_count++], type, rank, sizes);
     if (check_chance(rng, 3))
@@ -70,6 +127,10 @@ void check_gen_gemm(struct check_rng *rng, struct check_case *out)
     if (type != DML_TENSOR_DATA_TYPE_FLOAT64)
         check_epilogue(rng, out, &y);
     op->tensors[op->input_count] = y;
+    if (integer) {
+        check_integer_output(rng, out);
+        return;
+    }
     out->norm_wise = true;
     check_few(out, &y);
 }

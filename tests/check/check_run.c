@@ -141,16 +141,25 @@ static double now(void)
 double check_time(const struct kern_row *row, const struct kern_op *op, const struct check_set *set)
 {
     struct kern_work work = { 0 };
-    void *data[KERN_TENSORS_MAX], *state = NULL;
+    struct kern_op copy = *op;
+    void *data[KERN_TENSORS_MAX], *state = NULL, *packed = NULL;
     double best = 1e9, stop = now() + 0.15;
     for (uint32_t i = 0; i < set->count; i++)
         data[i] = set->buffers[i].data;
-    if (row->create && !row->create(op, 1, &state))
+    copy.packed_input = row->pack_plan ? 2 : 0; /* weights are constant more often than not */
+    if (row->create && !row->create(&copy, 1, &state))
         return 0;
-    row->plan(op, state, 1, &work);
+    if (row->pack_plan && !pack(row, &copy, state, data, &packed)) {
+        kern_release(row, state);
+        state = NULL;
+        copy.packed_input = 0;
+        if (row->create && !row->create(&copy, 1, &state))
+            return 0;
+    }
+    row->plan(&copy, state, 1, &work);
     void *shared = aligned_alloc(64, base_align_up(work.scratch_bytes + 64, 64));
     void *own = aligned_alloc(64, base_align_up(work.worker_scratch_bytes + 64, 64));
-    struct kern_call call = { .op = op, .data = data, .state = state, .scratch = shared, .worker_scratch = own };
+    struct kern_call call = { .op = &copy, .data = data, .state = state, .scratch = shared, .worker_scratch = own };
     for (uint32_t i = 0; shared && own && (i < 2 || now() < stop); i++) {
         double start = now();
         row->run(&call, 0, work.units);
@@ -158,7 +167,7 @@ double check_time(const struct kern_row *row, const struct kern_op *op, const st
     }
     free(shared);
     free(own);
-    if (row->destroy && state)
-        row->destroy(state);
+    free(packed);
+    kern_release(row, state);
     return best;
 }

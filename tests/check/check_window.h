@@ -12,6 +12,10 @@ void check_activation_view(struct check_rng *rng, struct kern_view *out, DML_TEN
  * everything else is chosen). check_gen_gemm.c. */
 void check_few(struct check_case *c, const struct kern_view *y);
 
+/* Of integer products (check_gen_gemm.c): a type of factors; their data and, under an epilogue, the output's type. */
+DML_TENSOR_DATA_TYPE check_byte_type(struct check_rng *rng);
+void check_integer_output(struct check_rng *rng, struct check_case *c);
+
 struct check_steps {
     uint32_t in, kernel, stride, dilation, start, end;
 };

@@ -1,0 +1,195 @@
+#include "kernels/product.h"
+
+#include "kernels/gemm.h"
+
+/* ---- packing ---- */
+
+static int32_t row_bytes(const struct product_line *from, uint32_t count, uint8_t flip, uint8_t *out)
+{
+    const uint8_t *restrict in = (const uint8_t *)from->data + from->index;
+    int32_t sum = 0;
+    if (from->step == 1) {
+        for (uint32_t i = 0; i < count; i++)
+            out[i] = in[i] ^ flip;
+    } else {
+        for (uint32_t i = 0; i < count; i++)
+            out[i] = in[(int64_t)i * from->step] ^ flip;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        sum += out[i];
+    return sum;
+}
+
+static int32_t row_pairs(const struct product_line *from, uint32_t count, int16_t *out)
+{
+    const uint8_t *restrict in = (const uint8_t *)from->data + from->index;
+    bool is_signed = from->type == DML_TENSOR_DATA_TYPE_INT8;
+    int32_t sum = 0;
+    for (uint32_t i = 0; is_signed && i < count; i++)
+        out[i] = (int8_t)in[(int64_t)i * from->step];
+    for (uint32_t i = 0; !is_signed && i < count; i++)
+        out[i] = in[(int64_t)i * from->step];
+    for (uint32_t i = 0; i < count; i++)
+        sum += out[i];
+    return sum;
+}
+
+void product_load(const struct product_isa *isa, const struct product_line *from, uint64_t count, void *words)
+{
+    if (isa->word == sizeof(float)) {
+        dense_load_row(from->data, from->index, from->step, from->type, (uint32_t)count, words);
+        return;
+    }
+    double *out = words;
+    for (uint64_t i = 0; i < count; i++)
+        out[i] = dense_load(from->data, from->index + (int64_t)i * from->step, from->type);
+}
+
+int32_t product_row(const struct product_isa *isa, const struct product_line *from, uint32_t count, bool right,
+                    void *words)
+{
+    uint32_t places = (uint32_t)product_words(isa, count) * isa->group;
+    if (!isa->integers) {
+        product_load(isa, from, count, words);
+        return 0;
+    }
+    if (isa->group == 4) {
+        memset((uint8_t *)words + count, 0, places - count);
+        return row_bytes(from, count, product_flip(isa, from->type, right), words);
+    }
+    memset((int16_t *)words + count, 0, (places - count) * sizeof(int16_t));
+    return row_pairs(from, count, words);
+}
+
+uint64_t product_word(const struct product_isa *isa, int32_t value, DML_TENSOR_DATA_TYPE type, uint32_t count)
+{
+    uint64_t word = 0;
+    uint32_t bits = isa->group == 4 ? 8 : 16;
+    uint32_t place = ((uint32_t)value ^ product_flip(isa, type, true)) & ((1u << bits) - 1);
+    for (uint32_t i = 0; isa->integers && i < count; i++)
+        word |= (uint64_t)place << (i * bits);
+    return word;
+}
+
+#define ONES 256
+
+void product_column_sums(const struct product_isa *isa, const void *panel, uint64_t words, int32_t *sums)
+{
+    uint32_t ones[ONES];
+    int32_t part[PRODUCT_COLUMNS_MAX];
+    memset(sums, 0, isa->columns * sizeof(*sums));
+    for (uint32_t i = 0; i < ONES; i++)
+        ones[i] = isa->group == 4 ? 0x01010101 : 0x00010001;
+    for (uint64_t first = 0; first < words; first += ONES) {
+        uint64_t count = BASE_MIN(words - first, ONES);
+        isa->tile(ones, (const char *)panel + first * isa->columns * isa->word, count, 1, isa->columns, part,
+                  isa->columns);
+        for (uint32_t c = 0; c < isa->columns; c++)
+            sums[c] += part[c];
+    }
+}
+
+/* ---- the way out ---- */
+
+/* The program is clamp(rint(x * scale) + zero point), and its tensors lie as requantize() wants them. */
+void product_way_out_init(const struct kern_op *op, struct product_way_out *out)
+{
+    const struct kern_map *map = op->epilogue;
+    const struct kern_view *y = &op->tensors[op->input_count];
+    *out = (struct product_way_out){ .requantizes = false };
+    if (!map || !gemm_bytes(y->type) || map->inst_count < 3 || map->inst_count > 4)
+        return;
+    uint32_t inputs = 1 + op->input_count - op->epilogue_input, last = inputs + 1, end = map->inst_count - 1;
+    const struct kern_map_inst *inst = map->inst;
+    bool fits = inst[0].code == KERN_MAP_MUL && inst[0].src[0] == 0 && inst[0].src[1] >= 1 && inst[0].src[1] < inputs;
+    fits = fits && inst[1].code == KERN_MAP_RINT && inst[1].src[0] == inputs;
+    if (fits && end == 3) {
+        fits = inst[2].code == KERN_MAP_ADD && inst[2].src[0] == last && inst[2].src[1] >= 1 && inst[2].src[1] < inputs;
+        out->zero = op->epilogue_input + inst[2].src[1] - 1;
+        last++;
+    }
+    fits = fits && inst[end].code == KERN_MAP_CLAMP && inst[end].src[0] == last && map->store[0] == last + 1;
+    for (uint32_t i = 0; i <= end; i++)
+        fits = fits && inst[i].type == DML_TENSOR_DATA_TYPE_FLOAT32 && inst[i].to_type == inst[i].type;
+    if (!fits)
+        return;
+    out->scale = op->epilogue_input + inst[0].src[1] - 1;
+    out->low = inst[end].imm[0].f32;
+    out->high = inst[end].imm[1].f32;
+    out->requantizes = op->tensors[out->scale].type == DML_TENSOR_DATA_TYPE_FLOAT32 &&
+                       (!out->zero || gemm_bytes(op->tensors[out->zero].type)) && out->low >= -128 && out->high <= 255;
+}
+
+static int64_t last_step(const struct kern_view *view)
+{
+    return view->sizes[view->rank - 1] > 1 ? view->strides[view->rank - 1] : 0;
+}
+
+static bool finish_bytes(const struct product_isa *isa, const struct kern_call *call, const struct product_way_out *way,
+                         const uint32_t *at, uint32_t count, const int32_t *sums, const struct product_shift *shift)
+{
+    const struct kern_op *op = call->op;
+    const struct kern_view *y = &op->tensors[op->input_count], *scale = &op->tensors[way->scale];
+    int64_t step = last_step(scale);
+    if (!way->requantizes || (y->strides[y->rank - 1] != 1 && count > 1) || (step != 0 && step != 1) ||
+        (way->zero && last_step(&op->tensors[way->zero])))
+        return false;
+    struct product_requantize how = { .scale_step = (uint32_t)step, .low = way->low, .high = way->high };
+    how.scale = (const float *)call->data[way->scale] + dense_offset(scale, at, scale->rank);
+    if (way->zero)
+        how.zero = (float)gemm_zero(call, true, way->zero, at);
+    isa->integers->requantize(sums, count, shift, &how,
+                              (uint8_t *)call->data[op->input_count] + dense_offset(y, at, y->rank));
+    return true;
+}
+
+static void finish_integers(const struct product_isa *isa, const struct kern_call *call,
+                            const struct product_way_out *way, void *epilogue, const uint32_t *at, uint32_t count,
+                            int32_t *sums, const struct product_shift *shift, float *floats)
+{
+    const struct kern_op *op = call->op;
+    const struct kern_view *y = &op->tensors[op->input_count];
+    if (finish_bytes(isa, call, way, at, count, sums, shift))
+        return;
+    if (op->epilogue) {
+        isa->integers->unshift(sums, count, shift, sums);
+        for (uint32_t i = 0; i < count; i++)
+            floats[i] = (float)sums[i];
+        dense_finish_f32(call, epilogue, at, count, floats);
+        return;
+    }
+    int32_t *to = (int32_t *)call->data[op->input_count] + dense_offset(y, at, y->rank);
+    int64_t step = y->strides[y->rank - 1];
+    isa->integers->unshift(sums, count, shift, step == 1 ? to : sums);
+    for (uint32_t i = 0; step != 1 && i < count; i++)
+        to[i * step] = sums[i];
+}
+
+void product_finish(const struct product_isa *isa, const struct kern_call *call, const struct product_way_out *way,
+                    void *epilogue, const uint32_t *at, uint32_t count, void *sums, const struct product_shift *shift,
+                    float *floats)
+{
+    if (isa->integers)
+        finish_integers(isa, call, way, epilogue, at, count, sums, shift, floats);
+    else if (isa->word == sizeof(double))
+        dense_finish(call, at, count, sums);
+    else
+        dense_finish_f32(call, epilogue, at, count, sums);
+}
+
+const struct product_isa *product_isa_for(const struct kern_op *op, const struct product_isa *f32,
+                                          const struct product_isa *f64)
+{
+    return op->tensors[0].type == DML_TENSOR_DATA_TYPE_FLOAT64 ? f64 : f32;
+}
+
+bool product_types_fit(const struct kern_op *op, bool integer, bool third)
+{
+    DML_TENSOR_DATA_TYPE type = op->tensors[op->input_count].type;
+    if (!dense_epilogue_fits(op))
+        return false;
+    if (!integer)
+        return dense_is_float(type) && dense_same_type(op, 0, third ? 2 : 1, type);
+    return gemm_bytes(op->tensors[0].type) && gemm_bytes(op->tensors[1].type) &&
+           (op->epilogue ? kern_type_bytes(type) != 0 : type == DML_TENSOR_DATA_TYPE_INT32);
+}
