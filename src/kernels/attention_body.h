@@ -6,8 +6,9 @@
 
 struct attention {
     const struct kern_call *call;
-    const struct kern_view *q_view, *k_view, *v_view, *mask_view, *y_view;
-    uint32_t keys, depth, value_depth, width; /* width: value_depth rounded up */
+    struct attention_inputs in;
+    const struct kern_view *q_view, *k_view, *v_view, *y_view;
+    uint32_t group, depth, value_depth, width; /* query heads per key head; width: value_depth rounded up */
     float *q, *scores, *sums, *top, *total;   /* of the rows */
     float *kt, *v, *rows4, *mask;             /* of the keys: [depth][ATTENTION_KEYS], [ATTENTION_KEYS][width] */
 };
@@ -18,9 +19,9 @@ static void attention_init(struct attention *a, const struct kern_call *call)
     *a = (struct attention){
         .call = call, .q_view = &op->tensors[0], .k_view = &op->tensors[1], .v_view = &op->tensors[2]
     };
-    a->mask_view = op->u.attention.has_mask ? &op->tensors[3] : NULL;
+    attention_inputs_init(op, &a->in);
     a->y_view = &op->tensors[op->input_count];
-    a->keys = a->k_view->sizes[2];
+    a->group = a->q_view->sizes[1] / a->k_view->sizes[1];
     a->depth = a->k_view->sizes[3];
     a->value_depth = a->v_view->sizes[3];
     a->width = (uint32_t)base_align_up(a->value_depth, ATTENTION_STEP);
@@ -79,7 +80,7 @@ static void attention_product(uint32_t rows, uint32_t width, uint32_t depth, con
 static void attention_load_row(const struct attention *a, uint32_t tensor, const struct kern_view *view,
                                const uint32_t *at, uint32_t row, float *out)
 {
-    uint32_t where[4] = { at[0], at[1], row };
+    uint32_t where[4] = { at[0], tensor ? at[1] / a->group : at[1], row };
     dense_load_row(a->call->data[tensor], dense_offset(view, where, 3), view->strides[3], view->type, view->sizes[3],
                    out);
 }
@@ -107,9 +108,10 @@ static void attention_turn(const float *rows, uint32_t depth, float *kt)
 
 static void attention_load_keys(const struct attention *a, const uint32_t *at, uint32_t first, uint32_t count)
 {
+    uint32_t last = first + count - 1;
     for (uint32_t n = 0; n < count; n += 4) {
         for (uint32_t i = 0; i < 4; i++) /* past the end: the last key again; its scores are not used */
-            attention_load_row(a, 1, a->k_view, at, BASE_MIN(first + n + i, a->keys - 1), a->rows4 + i * a->depth);
+            attention_load_row(a, 1, a->k_view, at, BASE_MIN(first + n + i, last), a->rows4 + i * a->depth);
         attention_turn(a->rows4, a->depth, a->kt + n);
     }
 }
@@ -119,7 +121,7 @@ static const float *attention_values(const struct attention *a, const uint32_t *
                                      int64_t *out_row)
 {
     const struct kern_view *v = a->v_view;
-    uint32_t where[4] = { at[0], at[1], first };
+    uint32_t where[4] = { at[0], at[1] / a->group, first };
     if (v->type == DML_TENSOR_DATA_TYPE_FLOAT32 && v->strides[3] == 1 && a->width == a->value_depth) {
         *out_row = v->strides[2];
         return (const float *)a->call->data[2] + dense_offset(v, where, 3);
@@ -138,7 +140,7 @@ static bool attention_direct(const struct attention *a, uint32_t rows)
 
 static void attention_dots(const struct attention *a, const uint32_t *at, uint32_t rows, uint32_t first, uint32_t count)
 {
-    uint32_t where[4] = { at[0], at[1], first };
+    uint32_t where[4] = { at[0], at[1] / a->group, first };
     const float *key = (const float *)a->call->data[1] + dense_offset(a->k_view, where, 3);
     for (uint32_t n = 0; n < count; n++, key += a->k_view->strides[2]) {
         for (uint32_t m = 0; m < rows; m++) {
@@ -155,22 +157,56 @@ static void attention_dots(const struct attention *a, const uint32_t *at, uint32
     }
 }
 
-static void attention_add_mask(const struct attention *a, const uint32_t *at, uint32_t row, uint32_t first,
-                               uint32_t count, float *scores)
+static void attention_add_mask(const struct attention *a, const uint32_t *where, uint32_t count, float *scores)
 {
-    const struct kern_view *view = a->mask_view;
-    uint32_t where[4] = { at[0], at[1], row, first };
+    const struct kern_view *view = &a->call->op->tensors[a->in.mask];
     int64_t step = view->sizes[3] > 1 ? view->strides[3] : 0;
-    dense_load_row(a->call->data[3], dense_offset(view, where, 4), step, view->type, count, a->mask);
+    dense_load_row(a->call->data[a->in.mask], dense_offset(view, where, 4), step, view->type, count, a->mask);
     for (uint32_t n = 0; n < count; n++)
         scores[n] += a->mask[n];
 }
 
-/* Turns scores into weights relative to the row's greatest score so far, and what was summed up before likewise. */
-static void attention_soften(const struct attention *a, uint32_t m, uint32_t count)
+static void attention_keep(const struct attention *a, const uint32_t *where, uint32_t count, float *scores)
+{
+    const struct kern_view *view = &a->call->op->tensors[a->in.keep];
+    const int32_t *keep = (const int32_t *)a->call->data[a->in.keep] + dense_offset(view, where, 4);
+    int64_t step = view->sizes[3] > 1 ? view->strides[3] : 0;
+    float filter = a->call->op->u.attention.filter;
+    for (uint32_t n = 0; n < count; n++)
+        scores[n] += keep[n * step] ? 0 : filter;
+}
+
+/* Masks the keys outside the batch's span. */
+static void attention_cut(const struct attention *a, const uint32_t *where, uint32_t count, float *scores)
+{
+    float filter = a->call->op->u.attention.filter;
+    int64_t start, end;
+    attention_span(a->call, &a->in, where[0], &start, &end);
+    int64_t low = BASE_MAX(0, BASE_MIN(start - where[3], count));
+    int64_t high = BASE_MAX(low, BASE_MIN(end - where[3], count));
+    for (int64_t n = 0; n < low; n++)
+        scores[n] += filter;
+    for (int64_t n = high; n < count; n++)
+        scores[n] += filter;
+}
+
+static void attention_masks(const struct attention *a, const uint32_t *at, uint32_t m, uint32_t first, uint32_t count)
+{
+    const uint32_t where[4] = { at[0], at[1], at[2] + m, first };
+    float *scores = a->scores + m * ATTENTION_KEYS;
+    if (a->in.mask)
+        attention_add_mask(a, where, count, scores);
+    if (a->in.keep)
+        attention_keep(a, where, count, scores);
+    if (a->in.end || a->in.start)
+        attention_cut(a, where, count, scores);
+}
+
+/* Turns the first `count` of `padded` scores into weights relative to the row's greatest score so far, and what was
+ * summed up before likewise; the others have no weight. false when no weight is left. */
+static bool attention_soften(const struct attention *a, uint32_t m, uint32_t count, uint32_t padded)
 {
     float *scores = a->scores + m * ATTENTION_KEYS, *sums = a->sums + m * a->width;
-    uint32_t padded = (uint32_t)base_align_up(count, VEC);
     vec most = vec_set(a->top[m]), sum = vec_set(0);
     for (uint32_t n = count; n < padded; n++)
         scores[n] = -INFINITY;
@@ -182,17 +218,20 @@ static void attention_soften(const struct attention *a, uint32_t m, uint32_t cou
         vec_store(scores + n, weight);
         sum += weight;
     }
-    float shrink = a->top[m] == -INFINITY ? 0 : expf(a->top[m] - base);
-    a->total[m] = a->total[m] * shrink + vec_sum(sum);
+    float shrink = a->top[m] == -INFINITY ? 0 : expf(a->top[m] - base), added = vec_sum(sum);
+    a->total[m] = a->total[m] * shrink + added;
     a->top[m] = top;
     for (uint32_t d = 0; shrink != 1 && d < a->width; d += VEC)
         vec_store(sums + d, vec_load(sums + d) * vec_set(shrink));
+    return added != 0;
 }
 
-static void attention_block(const struct attention *a, const uint32_t *at, uint32_t rows, uint32_t first)
+/* The block's keys from `first` on; `keys` exist for the last of its rows. */
+static void attention_block(const struct attention *a, const uint32_t *at, uint32_t rows, uint32_t first, uint32_t keys)
 {
-    uint32_t count = BASE_MIN(a->keys - first, ATTENTION_KEYS);
+    uint32_t count = BASE_MIN(keys - first, ATTENTION_KEYS);
     int64_t v_row;
+    bool any = false;
     if (attention_direct(a, rows)) {
         attention_dots(a, at, rows, first, count);
     } else {
@@ -201,10 +240,13 @@ static void attention_block(const struct attention *a, const uint32_t *at, uint3
                           ATTENTION_KEYS, a->scores, ATTENTION_KEYS, false);
     }
     for (uint32_t m = 0; m < rows; m++) {
-        if (a->mask_view)
-            attention_add_mask(a, at, at[2] + m, first, count, a->scores + m * ATTENTION_KEYS);
-        attention_soften(a, m, count);
+        uint32_t own = attention_keys(a->call, &a->in, at[0], at[2] + m);
+        own = own > first ? BASE_MIN(own - first, count) : 0;
+        attention_masks(a, at, m, first, own);
+        any |= attention_soften(a, m, own, (uint32_t)base_align_up(count, VEC));
     }
+    if (!any)
+        return;
     const float *v = attention_values(a, at, first, count, &v_row);
     attention_product(rows, a->width, count, a->scores, ATTENTION_KEYS, v, v_row, a->sums, a->width, true);
 }
@@ -227,8 +269,9 @@ static void attention_run(const struct kern_call *call, uint64_t begin, uint64_t
             a.total[m] = 0;
         }
         memset(a.sums, 0, (size_t)rows * a.width * sizeof(float));
-        for (uint32_t first = 0; first < a.keys; first += ATTENTION_KEYS)
-            attention_block(&a, at, rows, first);
+        uint32_t keys = attention_keys(call, &a.in, at[0], at[2] + rows - 1);
+        for (uint32_t first = 0; first < keys; first += ATTENTION_KEYS)
+            attention_block(&a, at, rows, first, keys);
         for (uint32_t m = 0; m < rows; m++) {
             float inverse = a.total[m] == 0 ? 0 : 1 / a.total[m];
             uint32_t where[4] = { at[0], at[1], at[2] + m, 0 };

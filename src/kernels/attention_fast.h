@@ -3,7 +3,7 @@
 #ifndef KERNELS_ATTENTION_FAST_H
 #define KERNELS_ATTENTION_FAST_H
 
-#include "kernels/dense.h"
+#include "kernels/attention.h"
 
 #define ATTENTION_ROWS 64  /* of Q at once */
 #define ATTENTION_KEYS 128 /* at once */
