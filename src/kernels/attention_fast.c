@@ -29,7 +29,7 @@ void kern_attention_f32_plan(const struct kern_op *op, const void *state, uint32
     *out = (struct kern_work){ .units = (uint64_t)y->sizes[0] * y->sizes[1] *
                                         ((y->sizes[2] + ATTENTION_ROWS - 1) / ATTENTION_ROWS) };
     out->grain = dense_grain(rows * k->sizes[2] * (depth + width) / 8);
-    uint64_t floats = ATTENTION_ROWS * (depth + ATTENTION_KEYS + width + 2) + ATTENTION_KEYS * (depth + width) +
-                      4 * depth + ATTENTION_KEYS;
+    uint64_t floats = ATTENTION_ROWS * (depth + ATTENTION_KEYS + width + 3) + ATTENTION_KEYS * (depth + width) +
+                      4 * ATTENTION_KEYS + 4 * base_align_up(depth, 4);
     out->worker_scratch_bytes = floats * sizeof(float);
 }
