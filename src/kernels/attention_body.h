@@ -142,15 +142,13 @@ static void attention_load_queries(const struct attention *a, const uint32_t *at
         a->q[i] *= a->call->op->u.attention.scale;
 }
 
-/* Keys or values where they lie when the products can read them there, otherwise a copy. Values are read once per few
- * queries: rows far apart, which share few places of the cache, are better brought together first. */
+/* Keys or values where they lie when the products can read them there, otherwise a copy. */
 static const float *attention_rows(const struct attention *a, uint32_t tensor, const uint32_t *at, uint32_t first,
-                                   uint32_t count, uint32_t length, bool often, float *copy, int64_t *out_row)
+                                   uint32_t count, uint32_t length, float *copy, int64_t *out_row)
 {
     const struct kern_view *view = &a->call->op->tensors[tensor];
     uint32_t where[4] = { at[0], at[1] / a->group, first };
-    if (view->type == DML_TENSOR_DATA_TYPE_FLOAT32 && view->strides[3] == 1 && length == view->sizes[3] &&
-        !(often && view->strides[2] > 2 * (int64_t)length)) {
+    if (view->type == DML_TENSOR_DATA_TYPE_FLOAT32 && view->strides[3] == 1 && length == view->sizes[3]) {
         *out_row = view->strides[2];
         return (const float *)a->call->data[tensor] + dense_offset(view, where, 3);
     }
@@ -315,7 +313,7 @@ static bool attention_weights(const struct attention *a, const uint32_t *at, uin
             any |= attention_soften_row(a, at, m, first, count);
         return any;
     }
-    const float *k = attention_rows(a, 1, at, first, count, a->depth, false, a->k, &row);
+    const float *k = attention_rows(a, 1, at, first, count, a->depth, a->k, &row);
     attention_product(count, (uint32_t)base_align_up(rows, VEC), a->depth, k, row, 1, a->q, ATTENTION_ROWS, a->scores,
                       ATTENTION_ROWS, false);
     attention_mask_block(a, at, rows, first, count);
@@ -330,7 +328,7 @@ static void attention_block(const struct attention *a, const uint32_t *at, uint3
     if (!attention_weights(a, at, rows, first, count))
         return;
     int64_t row;
-    const float *v = attention_rows(a, 2, at, first, count, a->width, rows > 2 * TILE_ROWS, a->v, &row);
+    const float *v = attention_rows(a, 2, at, first, count, a->width, a->v, &row);
     for (uint32_t m = 0; m < rows; m++)
         for (uint32_t d = 0; a->shrink[m] != 1 && d < a->width; d += VEC)
             vec_store(a->sums + m * a->width + d, vec_load(a->sums + m * a->width + d) * vec_set(a->shrink[m]));
