@@ -113,14 +113,21 @@ DENSE_INLINE void attention_turn(const float *rows, uint32_t length, uint32_t co
                                  bool add)
 {
     for (uint32_t c = 0; c < count; c += 4) {
+        float *to = out + c * out_row;
+#if defined(__x86_64__)
         __m128 r0 = _mm_loadu_ps(rows + c), r1 = _mm_loadu_ps(rows + length + c);
         __m128 r2 = _mm_loadu_ps(rows + 2 * length + c), r3 = _mm_loadu_ps(rows + 3 * length + c);
-        float *to = out + c * out_row;
         _MM_TRANSPOSE4_PS(r0, r1, r2, r3);
         _mm_storeu_ps(to, add ? _mm_add_ps(_mm_loadu_ps(to), r0) : r0);
         _mm_storeu_ps(to + out_row, add ? _mm_add_ps(_mm_loadu_ps(to + out_row), r1) : r1);
         _mm_storeu_ps(to + 2 * out_row, add ? _mm_add_ps(_mm_loadu_ps(to + 2 * out_row), r2) : r2);
         _mm_storeu_ps(to + 3 * out_row, add ? _mm_add_ps(_mm_loadu_ps(to + 3 * out_row), r3) : r3);
+#else
+        for (uint32_t i = 0; i < 16; i++) {
+            float value = rows[i % 4 * length + c + i / 4], *at = to + i / 4 * out_row + i % 4;
+            *at = add ? *at + value : value;
+        }
+#endif
     }
 }
 
