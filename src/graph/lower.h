@@ -47,6 +47,8 @@ uint32_t lower_emit_convert(struct lower_map *map, uint32_t a, DML_TENSOR_DATA_T
  * when that operator is no element-wise activation. */
 uint32_t lower_emit_activation(struct lower_map *map, uint32_t a, const DML_OPERATOR_DESC *activation);
 void lower_map_end(struct lower_map *map, const struct graph_operand *output, uint32_t reg);
+void lower_map_end_many(struct lower_map *map, const struct graph_operand *outputs, const uint32_t *regs,
+                        uint32_t count);
 
 /* Where a host of a fused activation must write: `output` itself, or a temporary when there is an activation. */
 struct graph_operand lower_fused_target(struct graph_lowering *lowering, const struct graph_operand *output,

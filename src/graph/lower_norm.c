@@ -152,16 +152,6 @@ HRESULT lower_mean_variance(struct graph_lowering *lowering)
     }
 }
 
-HRESULT lower_local_response(struct graph_lowering *lowering)
-{
-    const DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC *desc = LOWER_DESC(lowering, LOCAL_RESPONSE_NORMALIZATION);
-    struct graph_op *op = lower_op(lowering, KERN_LRN, lowering->inputs, 1, lowering->outputs, 1);
-    if (!op)
-        return E_OUTOFMEMORY;
-    op->k.u.lrn = (struct kern_lrn){ desc->CrossChannel, desc->LocalSize, desc->Alpha, desc->Beta, desc->Bias };
-    return lower_done(lowering);
-}
-
 HRESULT lower_lp_normalization(struct graph_lowering *lowering)
 {
     const DML_LP_NORMALIZATION_OPERATOR_DESC *desc = LOWER_DESC(lowering, LP_NORMALIZATION);

@@ -206,6 +206,12 @@ static void print_parameters(struct graph_text *text, const struct kern_op *op)
     case KERN_NORM:
         print_norm(text, &op->u.norm);
         break;
+    case KERN_MOMENTS:
+        graph_text_add(text, " axes=0x%x", op->u.moments.axes);
+        break;
+    case KERN_GRAD_SUMS:
+        graph_text_add(text, " axes=0x%x", op->u.grad_sums.axes);
+        break;
     case KERN_LP_NORM:
         graph_text_add(text, " axis=%u epsilon=%.9g p=%u", op->u.lp_norm.axis, op->u.lp_norm.epsilon, op->u.lp_norm.p);
         break;

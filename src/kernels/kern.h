@@ -136,6 +136,16 @@ struct kern_norm {
     bool use_mean, use_variance, has_scale, has_bias;
 };
 
+/* in: X; out: mean, mean of (X - mean)^2 over `axes`: X's rank, size 1 at reduced axes. */
+struct kern_moments {
+    uint32_t axes;
+};
+
+/* in: X, G (X's sizes), C (X's sizes, repeated over `axes`); out: sums over `axes` of G, G * (X - C), X - C. */
+struct kern_grad_sums {
+    uint32_t axes;
+};
+
 struct kern_lp_norm {
     uint32_t axis;
     float epsilon;
@@ -259,6 +269,8 @@ struct kern_op {
         struct kern_pool pool_grad;
         struct kern_softmax softmax;
         struct kern_norm norm;
+        struct kern_moments moments;
+        struct kern_grad_sums grad_sums;
         struct kern_lp_norm lp_norm;
         struct kern_lrn lrn;
         struct kern_pad pad;
