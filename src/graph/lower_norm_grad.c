@@ -110,11 +110,12 @@ HRESULT lower_batch_normalization_training_grad(struct graph_lowering *lowering)
     double inverse_count = (double)kern_view_elements(&mean->view) / (double)kern_view_elements(&x->view);
     struct graph_operand sums[3], k = small_temp(lowering, &mean->view, f32);
     struct graph_operand a = small_temp(lowering, &mean->view, f32), c = small_temp(lowering, &mean->view, f32);
+    struct graph_operand near = small_temp(lowering, &mean->view, f32); /* mean(dY) but for what FLOAT32 loses of it */
     struct lower_map map;
     if (!grad_sums(lowering, sums))
         return E_OUTOFMEMORY;
     struct graph_operand in[] = { sums[0], sums[1], sums[2], lowering->inputs[3], lowering->inputs[4] };
-    struct graph_operand outs[] = { out[1], out[2], k, a, c };
+    struct graph_operand outs[] = { out[1], out[2], near, k, a, c };
     lower_map_begin(&map, lowering, in, 5, f64);
     uint32_t inverse = emit_inverse_deviation(&map, 3, desc->Epsilon);
     uint32_t scale_gradient = lower_emit2(&map, KERN_MAP_MUL, 1, inverse);
@@ -126,19 +127,22 @@ HRESULT lower_batch_normalization_training_grad(struct graph_lowering *lowering)
     uint32_t slope = lower_emit2(&map, KERN_MAP_MUL, lower_emit2(&map, KERN_MAP_MUL, inverse, inverse),
                                  lower_emit2(&map, KERN_MAP_MUL, factor, mean_product));
     slope = lower_emit1(&map, KERN_MAP_NEG, slope, 0, 0);
-    uint32_t rest = lower_emit2(&map, KERN_MAP_ADD, lower_emit2(&map, KERN_MAP_MUL, factor, mean_gradient),
+    uint32_t rounded = lower_emit_convert(&map, mean_gradient, f32);
+    uint32_t lost = lower_emit2(&map, KERN_MAP_SUB, mean_gradient, lower_emit_convert(&map, rounded, f64));
+    uint32_t rest = lower_emit2(&map, KERN_MAP_ADD, lower_emit2(&map, KERN_MAP_MUL, factor, lost),
                                 lower_emit2(&map, KERN_MAP_MUL, slope, d));
     rest = lower_emit1(&map, KERN_MAP_NEG, rest, 0, 0);
-    lower_map_end_many(&map, outs, (const uint32_t[]){ scale_gradient, 0, factor, slope, rest }, 5);
+    lower_map_end_many(&map, outs, (const uint32_t[]){ scale_gradient, 0, rounded, factor, slope, rest }, 6);
 
     struct graph_operand big[] = { *x,
                                    lowering->inputs[1],
                                    lower_broadcast(mean, &x->view),
+                                   lower_broadcast(&near, &x->view),
                                    lower_broadcast(&k, &x->view),
                                    lower_broadcast(&a, &x->view),
                                    lower_broadcast(&c, &x->view) };
-    lower_map_begin(&map, lowering, big, 6, f32);
-    uint32_t y = lower_emit3(&map, KERN_MAP_FMA, lower_emit2(&map, KERN_MAP_SUB, 0, 2), 4, 5);
-    lower_map_end(&map, &out[0], lower_emit3(&map, KERN_MAP_FMA, 1, 3, y));
+    lower_map_begin(&map, lowering, big, 7, f32);
+    uint32_t y = lower_emit3(&map, KERN_MAP_FMA, lower_emit2(&map, KERN_MAP_SUB, 0, 2), 5, 6);
+    lower_map_end(&map, &out[0], lower_emit3(&map, KERN_MAP_FMA, lower_emit2(&map, KERN_MAP_SUB, 1, 3), 4, y));
     return lower_done(lowering);
 }

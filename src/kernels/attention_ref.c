@@ -6,8 +6,7 @@
 static bool is_integer_vector(const struct kern_view *view, uint32_t size, bool may_be_unsigned)
 {
     return view->rank == 1 && view->sizes[0] == size &&
-           (view->type == DML_TENSOR_DATA_TYPE_INT32 ||
-            (may_be_unsigned && view->type == DML_TENSOR_DATA_TYPE_UINT32));
+           (view->type == DML_TENSOR_DATA_TYPE_INT32 || (may_be_unsigned && view->type == DML_TENSOR_DATA_TYPE_UINT32));
 }
 
 static bool is_per_score(const struct kern_op *op, uint32_t tensor)

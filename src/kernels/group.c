@@ -167,13 +167,12 @@ void kern_groups_stat(const struct kern_groups *groups, enum kern_stat stat, uin
         out[i] = row_stat(groups, stat, first + i, center ? center[i] : 0);
 }
 
-/* A run of `count` elements joins a group's moments: their own mean is subtracted first, so nothing cancels. */
+/* A run of `count` elements joins a group's moments; sum and squares are those of x - center, so nothing cancels. */
 static void join_moments(double *mean, double *squares, double before, double sum, double part, double center,
                          double count)
 {
-    double own = sum / count, difference = own - *mean;
-    *squares +=
-        part - count * (own - center) * (own - center) + difference * difference * before * count / (before + count);
+    double difference = center + sum / count - *mean;
+    *squares += part - sum * sum / count + difference * difference * before * count / (before + count);
     *mean += difference * count / (before + count);
 }
 
@@ -184,10 +183,10 @@ static void row_moments(const struct kern_groups *groups, uint64_t group, double
     for (uint64_t at = 0; at < groups->inner.count;) {
         uint32_t count = (uint32_t)BASE_MIN(groups->inner.count - at, KERN_GROUP_BLOCK);
         const float *x = group_block(groups, 0, offset, at, &count, groups->scratch->block);
-        double sum = groups->isa->row(KERN_STAT_SUM, x, count, 0);
-        float center = (float)(sum / count);
-        join_moments(mean, squares, (double)at, sum, groups->isa->row(KERN_STAT_SQUARES, x, count, center), center,
-                     count);
+        float center = (float)(groups->isa->row(KERN_STAT_SUM, x, count, 0) / count);
+        double sum, part;
+        groups->isa->spread(x, count, center, &sum, &part);
+        join_moments(mean, squares, (double)at, sum, part, center, count);
         at += count;
     }
 }
@@ -199,16 +198,17 @@ static void column_run(const struct kern_groups *groups, const int64_t *at, uint
                        uint32_t width, double *mean, double *squares)
 {
     struct kern_group_scratch *scratch = groups->scratch;
-    memset(scratch->acc, 0, width * sizeof(float));
+    memset(scratch->a, 0, width * sizeof(float));
     memset(scratch->b, 0, width * sizeof(float));
+    memset(scratch->acc, 0, width * sizeof(float));
     for (uint32_t i = 0; i < count; i++)
-        groups->isa->column(KERN_STAT_SUM, scratch->acc, column_block(groups, 0, at[i], width, scratch->block), NULL,
+        groups->isa->column(KERN_STAT_SUM, scratch->a, column_block(groups, 0, at[i], width, scratch->block), NULL,
                             width);
     for (uint32_t i = 0; i < width; i++)
-        scratch->a[i] = scratch->acc[i] / (float)count;
+        scratch->a[i] /= (float)count;
     for (uint32_t i = 0; i < count; i++)
-        groups->isa->column(KERN_STAT_SQUARES, scratch->b, column_block(groups, 0, at[i], width, scratch->block),
-                            scratch->a, width);
+        groups->isa->spread_columns(scratch->acc, scratch->b, column_block(groups, 0, at[i], width, scratch->block),
+                                    scratch->a, width);
     for (uint32_t i = 0; i < width; i++)
         join_moments(&mean[i], &squares[i], (double)before, scratch->acc[i], scratch->b[i], scratch->a[i], count);
 }

@@ -36,6 +36,10 @@ struct kern_group_isa {
     /* As column, for argmax/argmin: position[] gets `index` where x[] is better than best[]. */
     void (*position)(float *best, uint32_t *position, const float *x, uint32_t index, bool greatest, bool last,
                      uint32_t count);
+    /* Sums of one run of at most KERN_GROUP_BLOCK elements: of x - center and (x - center)^2. */
+    void (*spread)(const float *x, uint32_t count, float center, double *out_sum, double *out_squares);
+    /* The same for one element of each of `count` groups, added. */
+    void (*spread_columns)(float *sum, float *squares, const float *x, const float *center, uint32_t count);
     /* Sums of one run of at most KERN_GROUP_BLOCK elements: out[] += g, g * (x - center), x - center. */
     void (*pairs)(const float *x, const float *g, uint32_t count, float center, double *out);
     /* The same for one element of each of `count` groups; a, b, c += the three. */

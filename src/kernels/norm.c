@@ -49,13 +49,10 @@ static void tile_moments(const struct kern_groups *groups, const struct kern_nor
     struct kern_group_scratch *scratch = groups->scratch;
     double count = (double)groups->inner.count, mean[KERN_GROUP_TILE] = { 0 };
     memset(scratch->a, 0, sizeof(scratch->a));
-    if (norm->use_mean && norm->use_variance)
+    if (norm->use_mean)
         kern_groups_moments(groups, first, width, mean, scratch->sum);
     else
-        kern_groups_stat(groups, norm->use_mean ? KERN_STAT_SUM : KERN_STAT_SQUARES, first, width, scratch->a,
-                         scratch->sum);
-    for (uint32_t i = 0; i < width && norm->use_mean && !norm->use_variance; i++)
-        mean[i] = scratch->sum[i] / count;
+        kern_groups_stat(groups, KERN_STAT_SQUARES, first, width, scratch->a, scratch->sum);
     for (uint32_t i = 0; i < width; i++) {
         double factor = norm->use_variance ? 1 / sqrt(scratch->sum[i] / count + norm->epsilon) : 1;
         scratch->a[i] = (float)mean[i];

@@ -5,6 +5,10 @@ import torch
 from conformance import Case, activate, edge, operator
 
 
+def _wide(x):
+    return np.asarray(x, np.float64)
+
+
 def _f32(x):
     return float(np.float32(x))
 
@@ -26,12 +30,12 @@ def _length(shape, axes):
 # ---- softmax -------------------------------------------------------------------------------------------------------
 
 def _softmax(x, axes):
-    shifted = np.float64(x) - np.max(np.float64(x), axes, keepdims=True)
+    shifted = _wide(x) - np.max(_wide(x), axes, keepdims=True)
     return np.exp(shifted) / np.sum(np.exp(shifted), axes, keepdims=True)
 
 
 def _log_softmax(x, axes):
-    shifted = np.float64(x) - np.max(np.float64(x), axes, keepdims=True)
+    shifted = _wide(x) - np.max(_wide(x), axes, keepdims=True)
     return shifted - np.log(np.sum(np.exp(shifted), axes, keepdims=True))
 
 
@@ -58,7 +62,7 @@ def softmax(g):
     rank = g.integer(1, 8)
     shape = (1,) * max(0, rank - 2) + g.shape(min(rank, 2), min(rank, 2))
     x = _ties(g, g.array(shape, low=-20, high=20))
-    y = SOFTMAX[g.op.removeprefix("ACTIVATION_")](x, [len(shape) - 1])
+    y = SOFTMAX[g.op.removeprefix("ACTIVATION_")](x, (len(shape) - 1,))
     return Case({"InputTensor": x}, {"OutputTensor": _like(x, y)})
 
 
@@ -125,18 +129,18 @@ def batch_normalization(g):
     x, fused, epsilon = g.array(shape), g.fused(), _epsilon(g)
     mean, scale, bias = (_parameter(g, shape) for _ in range(3))
     variance = _parameter(g, shape, low=0.1, high=4)
-    y = np.float64(scale) * (np.float64(x) - mean) / np.sqrt(np.float64(variance) + epsilon) + bias
+    y = _wide(scale) * (_wide(x) - mean) / np.sqrt(_wide(variance) + epsilon) + bias
     return Case({"InputTensor": x, "MeanTensor": mean, "VarianceTensor": variance, "ScaleTensor": scale,
                  "BiasTensor": bias, "Spatial": g.chance(0.5), "Epsilon": epsilon, "FusedActivation": fused},
                 {"OutputTensor": _like(x, activate(fused, y))})
 
 
 def _normalize(x, axes, use_mean, use_variance, epsilon, scale, bias):
-    x = np.float64(x)
+    x = _wide(x)
     x = x - (np.mean(x, axes, keepdims=True) if use_mean else 0)
     if use_variance:
         x = x / np.sqrt(np.mean(x * x, axes, keepdims=True) + epsilon)
-    return x * (1 if scale is None else np.float64(scale)) + (0 if bias is None else np.float64(bias))
+    return x * (1 if scale is None else _wide(scale)) + (0 if bias is None else _wide(bias))
 
 
 def _scale_and_bias(g, shape):
@@ -199,9 +203,9 @@ def batch_normalization_training(g):
     x, epsilon, fused = _spread(g, g.array(shape)), _epsilon(g), g.fused()
     scale, bias, add = g.array(small), g.array(small), g.array(shape) if g.chance(0.5) else None
     axes = _repeated(x, scale)
-    mean = np.mean(np.float64(x), axes, keepdims=True)
-    variance = np.mean((np.float64(x) - mean) ** 2, axes, keepdims=True)
-    y = scale * (x - mean) / np.sqrt(variance + epsilon) + bias + (0 if add is None else np.float64(add))
+    mean = np.mean(_wide(x), axes, keepdims=True)
+    variance = np.mean((_wide(x) - mean) ** 2, axes, keepdims=True)
+    y = scale * (x - mean) / np.sqrt(variance + epsilon) + bias + (0 if add is None else _wide(add))
     return Case({"InputTensor": x, "ScaleTensor": scale, "BiasTensor": bias, "FusedAddTensor": add, "Epsilon": epsilon,
                  "FusedActivation": fused},
                 {"OutputTensor": _like(x, activate(fused, y)), "OutputMeanTensor": _like(x, mean),
@@ -223,14 +227,14 @@ def batch_normalization_training_torch():
         others = tuple(axis for axis in range(4) if axis != channel)
         cases.append(Case({"InputTensor": x, "ScaleTensor": scale, "BiasTensor": bias, "Epsilon": 1e-5},
                           {"OutputTensor": np.moveaxis(y.numpy(), 1, channel).astype(np.float32),
-                           "OutputMeanTensor": np.mean(np.float64(x), others, keepdims=True).astype(np.float32),
-                           "OutputVarianceTensor": np.var(np.float64(x), others, keepdims=True).astype(np.float32)},
+                           "OutputMeanTensor": np.mean(_wide(x), others, keepdims=True).astype(np.float32),
+                           "OutputVarianceTensor": np.var(_wide(x), others, keepdims=True).astype(np.float32)},
                           rtol=1e-5, atol=1e-5))
     return cases
 
 
 def _leaf(x):
-    return torch.tensor(np.float64(x), requires_grad=True)
+    return torch.tensor(_wide(x), requires_grad=True)
 
 
 def _gradient_case(g, forward):
@@ -240,14 +244,14 @@ def _gradient_case(g, forward):
     x, dy, epsilon = _spread(g, g.array(shape)), g.array(shape), _epsilon(g)
     scale = g.array(small)
     axes = _repeated(x, scale)
-    mean = _like(x, np.mean(np.float64(x), axes, keepdims=True))
-    variance = _like(x, np.var(np.float64(x), axes, keepdims=True))
+    mean = _like(x, np.mean(_wide(x), axes, keepdims=True))
+    variance = _like(x, np.var(_wide(x), axes, keepdims=True))
     if forward is _constant_statistics:
         mean, variance = g.array(small), g.array(small, low=0.1, high=4)
     leaves = _leaf(x), _leaf(scale), _leaf(np.zeros(small))
-    y = forward(leaves[0], torch.tensor(np.float64(mean)), torch.tensor(np.float64(variance)), leaves[1], leaves[2],
+    y = forward(leaves[0], torch.tensor(_wide(mean)), torch.tensor(_wide(variance)), leaves[1], leaves[2],
                 epsilon, axes)
-    y.backward(torch.tensor(np.float64(dy)))
+    y.backward(torch.tensor(_wide(dy)))
     grads = [leaf.grad.numpy() for leaf in leaves]
     return Case({"InputTensor": x, "InputGradientTensor": dy, "MeanTensor": mean, "VarianceTensor": variance,
                  "ScaleTensor": scale, "Epsilon": epsilon},
@@ -293,7 +297,7 @@ def _given_statistics_grad(g):
     x, dy, epsilon = _spread(g, g.array(shape)), g.array(shape), _epsilon(g)
     scale, mean, variance = g.array(small), g.array(small), g.array(small, low=0.2, high=4)
     axes = _repeated(x, scale)
-    X, G, M, V = (np.float64(one) for one in (x, dy, mean, variance))
+    X, G, M, V = (_wide(one) for one in (x, dy, mean, variance))
     r = 1 / np.sqrt(V + epsilon)
     gc, xc = G - np.mean(G, axes, keepdims=True), X - np.mean(X, axes, keepdims=True)
     grads = [scale * r * (gc - xc * np.mean(G * xc, axes, keepdims=True) / (V + epsilon)),
@@ -333,7 +337,7 @@ def _base(x, a):
 @operator("LOCAL_RESPONSE_NORMALIZATION")
 def local_response(g):
     x, attributes = g.array(g.shape(most=4000)), _response_attributes(g)
-    y = np.float64(x) / _base(np.float64(x), attributes) ** attributes["Beta"]
+    y = _wide(x) / _base(_wide(x), attributes) ** attributes["Beta"]
     return Case({"InputTensor": x, **attributes}, {"OutputTensor": _like(x, y)})
 
 
@@ -342,14 +346,16 @@ def local_response_grad(g):
     x, attributes = g.array(g.shape(most=4000)), _response_attributes(g)
     dy = g.array(x.shape)
     leaf = _leaf(x)
-    size, cross = min(attributes["LocalSize"], 2 * max(x.shape)), attributes["CrossChannel"]
-    squares = (leaf * leaf).unsqueeze(1)
-    before, after = (size - 1) // 2, size - 1 - (size - 1) // 2
-    padding = (0, 0, 0, 0, before, after) if cross else (before, after, before, after, 0, 0)
-    window = (size, 1, 1) if cross else (1, size, size)
-    sums = torch.nn.functional.avg_pool3d(torch.nn.functional.pad(squares, padding), window, 1) * float(np.prod(window))
-    base = attributes["Bias"] + attributes["Alpha"] / attributes["LocalSize"] * sums.squeeze(1)
-    (leaf / base ** attributes["Beta"]).backward(torch.tensor(np.float64(dy)))
+    sums = leaf * leaf
+    for axis in (1,) if attributes["CrossChannel"] else (2, 3):  # no region reaches farther than the tensor
+        n, before = x.shape[axis], (attributes["LocalSize"] - 1) // 2
+        before, after = min(before, n - 1), min(attributes["LocalSize"] - 1 - before, n - 1)
+        rows = sums.movedim(axis, -1)
+        line = torch.nn.functional.pad(rows.reshape(-1, 1, n), (before, after))
+        line = torch.nn.functional.avg_pool1d(line, before + after + 1, 1) * (before + after + 1)
+        sums = line.reshape(rows.shape).movedim(-1, axis)
+    base = attributes["Bias"] + attributes["Alpha"] / attributes["LocalSize"] * sums
+    (leaf / base ** attributes["Beta"]).backward(torch.tensor(_wide(dy)))
     return Case({"InputTensor": x, "InputGradientTensor": dy, **attributes},
                 {"OutputGradientTensor": _like(x, leaf.grad.numpy())}, **_tolerance(x))
 
@@ -363,7 +369,7 @@ def local_response_grad_formula():
         for size in (2, 4, 5):
             x, dy = (rng.uniform(-3, 3, (2, 7, 6, 5)).astype(np.float32) for _ in range(2))
             a = {"CrossChannel": cross, "LocalSize": size, "Alpha": 0.5, "Beta": 0.75, "Bias": 1.0}
-            X, D = np.float64(x), _base(np.float64(x), a)
+            X, D = _wide(x), _base(_wide(x), a)
             inner = _regions(dy * X * D ** (-a["Beta"] - 1), size, cross, reverse=True)
             dx = dy * D ** -a["Beta"] - 2 * a["Alpha"] * a["Beta"] / size * X * inner
             cases.append(Case({"InputTensor": x, "InputGradientTensor": dy, **a},
@@ -375,7 +381,7 @@ def local_response_grad_formula():
 def lp_normalization(g):
     shape = g.shape()
     x, axis, p, epsilon = g.array(shape), g.integer(0, len(shape) - 1), g.pick(1, 2), _f32(g.pick(1e-5, 0.5, 100))
-    norm = np.sum(np.abs(np.float64(x)) ** p, axis, keepdims=True) ** (1 / p)
+    norm = np.sum(np.abs(_wide(x)) ** p, axis, keepdims=True) ** (1 / p)
     return Case({"InputTensor": x, "Axis": axis, "Epsilon": epsilon, "P": p},
                 {"OutputTensor": _like(x, x / np.maximum(norm, epsilon))})
 
