@@ -30,10 +30,8 @@ HRESULT lower_batch_normalization_training(struct graph_lowering *lowering)
     const struct kern_view *small = &lowering->inputs[1].view;
     const DML_TENSOR_DATA_TYPE f32 = DML_TENSOR_DATA_TYPE_FLOAT32, f64 = DML_TENSOR_DATA_TYPE_FLOAT64;
     struct graph_operand moments[] = { small_temp(lowering, small, f64), small_temp(lowering, small, f64) };
-    struct graph_op *op = lower_op(lowering, KERN_MOMENTS, x, 1, moments, 2);
-    if (!op)
+    if (!lower_moments(lowering, x, repeated_axes(small), &moments[0], &moments[1]))
         return E_OUTOFMEMORY;
-    op->k.u.moments.axes = repeated_axes(small);
 
     /* near + what FLOAT32 loses of it = the mean; y = (x - near) * factor + shift */
     struct graph_operand in[] = { moments[0], moments[1], lowering->inputs[1], lowering->inputs[2] };

@@ -26,8 +26,9 @@ void kern_append_any_run(const struct kern_call *call, uint64_t begin, uint64_t 
         uint32_t at[4];
         dense_row_at(x, row, at);
         int64_t from = dense_offset(x, at, 3);
-        int64_t place = (int64_t)dense_load(call->data[1], dense_offset(lengths, at, 1), lengths->type) + at[2];
-        if (place < 0 || place >= y->sizes[2])
+        double length = dense_load(call->data[1], dense_offset(lengths, at, 1), lengths->type);
+        uint64_t place = (length > 0 ? (uint64_t)length : 0) + at[2];
+        if (place >= y->sizes[2])
             continue;
         at[2] = (uint32_t)place;
         kern_copy_row(kern_type_bytes(x->type), (void *)kern_at(call->data[2], y->type, dense_offset(y, at, 3)),

@@ -253,7 +253,8 @@ struct kern_roi_grad {
     bool has_image, has_image_gradient, has_corner_gradient;
 };
 /* in: X [B, H, L, D], lengths (INT32 or UINT32) [B]; out: Y [B, H, M, D] of X's type. Y[b, h, lengths[b] + l, d] =
- * X[b, h, l, d]; rows beyond Y are dropped, all other elements of Y keep what they hold. No parameters. */
+ * X[b, h, l, d] (lengths below 0 count as 0); rows beyond Y are dropped, all other elements of Y keep what they hold.
+ * No parameters. */
 
 struct kern_op {
     enum kern_kind kind;

@@ -107,6 +107,23 @@ def log_softmax_extremes():
     return [Case({"InputTensor": EXTREMES}, {"OutputTensor": EXTREME_LOGS})]
 
 
+@edge("ACTIVATION_SOFTMAX1")
+def softmax_huge():
+    """One group, and a few, of more elements than one worker should take."""
+    rng, cases = np.random.default_rng(2), []
+    for shape, axes in (((1, 200000), (1,)), ((3, 130, 1200), (1, 2)), ((2, 64, 2053, 2), (1, 2)), ((3, 200003), (1,))):
+        x = rng.uniform(-20, 20, shape).astype(np.float32)
+        cases.append(Case({"InputTensor": x, "Axes": list(axes)}, {"OutputTensor": _like(x, _softmax(x, axes))},
+                          rtol=1e-5, atol=1e-9))
+    return cases
+
+
+@edge("ACTIVATION_LOG_SOFTMAX1")
+def log_softmax_huge():
+    x = np.random.default_rng(2).uniform(-20, 20, (2, 160000)).astype(np.float16)
+    return [Case({"InputTensor": x, "Axes": [1]}, {"OutputTensor": _like(x, _log_softmax(x, (1,)))})]
+
+
 # ---- mean and variance ---------------------------------------------------------------------------------------------
 
 def _parameter(g, shape, **range_):
@@ -182,7 +199,8 @@ def mean_variance1_far_from_zero():
     """A mean a thousand times the deviation must not eat the digits."""
     rng = np.random.default_rng(3)
     cases = []
-    for shape, axes in (((3, 5000), [1]), ((5000, 3), [0]), ((2, 8, 40, 40), [1, 2, 3]), ((1, 300000), [1])):
+    for shape, axes in (((3, 5000), [1]), ((5000, 3), [0]), ((2, 8, 40, 40), [1, 2, 3]), ((1, 300000), [1]),
+                        ((2, 24, 90, 80), [1, 2, 3]), ((24, 90, 3, 80), [0, 1, 3])):
         x = (1000 + rng.standard_normal(shape)).astype(np.float32)
         y = _normalize(x, tuple(axes), True, True, 1e-5, None, None)
         cases.append(Case({"InputTensor": x, "Axes": axes, "NormalizeVariance": True, "Epsilon": 1e-5},
@@ -212,12 +230,27 @@ def batch_normalization_training(g):
                  "OutputVarianceTensor": _like(x, variance)}, **_tolerance(x))
 
 
+@edge("MEAN_VARIANCE_NORMALIZATION2")
+def mean_variance2_huge():
+    """All that follows the statistics of a huge group: scale, bias, activation, no variance."""
+    rng, cases = np.random.default_rng(7), []
+    for variance in (True, False):
+        x = rng.uniform(-2, 3, (1, 16, 100, 100)).astype(np.float32)
+        scale, bias = (rng.uniform(-2, 2, (1, 16, 1, 1)).astype(np.float32) for _ in range(2))
+        for s, b in ((scale, bias), (scale, None), (None, bias), (None, None)):
+            y = np.maximum(_normalize(x, (1, 2, 3), True, variance, 1e-3, s, b), 0)
+            cases.append(Case({"InputTensor": x, "ScaleTensor": s, "BiasTensor": b, "Axes": [1, 2, 3], "UseMean": True,
+                               "UseVariance": variance, "Epsilon": 1e-3, "FusedActivation": ("ACTIVATION_RELU", {})},
+                              {"OutputTensor": _like(x, y)}))
+    return cases
+
+
 @edge("BATCH_NORMALIZATION_TRAINING")
 def batch_normalization_training_torch():
     """Against PyTorch; far from zero, channels first and last."""
     rng = np.random.default_rng(4)
     cases = []
-    for shape, channel in (((8, 6, 17, 19), 1), ((8, 17, 19, 70), 3)):
+    for shape, channel in (((8, 6, 17, 19), 1), ((8, 17, 19, 70), 3), ((16, 3, 100, 110), 1)):
         x = (300 + 2 * rng.standard_normal(shape)).astype(np.float32)
         small = tuple(size if axis == channel else 1 for axis, size in enumerate(shape))
         scale, bias = (rng.uniform(-2, 2, small).astype(np.float32) for _ in range(2))
@@ -390,3 +423,23 @@ def lp_normalization(g):
 def lp_normalization_zero():
     zero = np.zeros((2, 3), np.float32)
     return [Case({"InputTensor": zero, "Axis": 1, "Epsilon": 1e-5, "P": p}, {"OutputTensor": zero}) for p in (1, 2)]
+
+
+# ---- reductions of huge groups, which go in parts --------------------------------------------------------------------
+
+@edge("REDUCE")
+def reduce_huge():
+    rng, cases = np.random.default_rng(12), []
+    functions = {"AVERAGE": np.mean, "L1": lambda x, axis, keepdims: np.sum(np.abs(x), axis, keepdims=keepdims),
+                 "L2": lambda x, axis, keepdims: np.sqrt(np.sum(x * x, axis, keepdims=keepdims)),
+                 "LOG_SUM": lambda x, axis, keepdims: np.log(np.sum(x, axis, keepdims=keepdims)),
+                 "LOG_SUM_EXP": lambda x, axis, keepdims: np.log(np.sum(np.exp(x), axis, keepdims=keepdims)),
+                 "MAX": np.max, "MIN": np.min, "SUM": np.sum,
+                 "SUM_SQUARE": lambda x, axis, keepdims: np.sum(x * x, axis, keepdims=keepdims)}
+    for name, function in functions.items():
+        for shape, axes in (((1, 3, 400, 500), (2, 3)), ((64, 4, 4000), (0, 2)), ((262144,), (0,))):
+            x = rng.uniform(0.5, 4, shape).astype(np.float32)
+            y = np.asarray(function(_wide(x), axis=axes, keepdims=True))
+            cases.append(Case({"InputTensor": x, "Axes": list(axes), "Function": f"{name}"},
+                              {"OutputTensor": _like(x, y)}, rtol=1e-5, atol=1e-5))
+    return cases
