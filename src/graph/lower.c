@@ -278,13 +278,20 @@ uint32_t lower_emit_convert(struct lower_map *map, uint32_t a, DML_TENSOR_DATA_T
     return reg;
 }
 
-void lower_map_end(struct lower_map *map, const struct graph_operand *output, uint32_t reg)
+void lower_map_end_many(struct lower_map *map, const struct graph_operand *outputs, const uint32_t *regs,
+                        uint32_t count)
 {
-    struct graph_op *op = lower_op(map->lowering, KERN_MAP, map->inputs, map->input_count, output, 1);
+    struct graph_op *op = lower_op(map->lowering, KERN_MAP, map->inputs, map->input_count, outputs, count);
     if (!op)
         return;
     op->k.u.map = map->program;
-    op->k.u.map.store[0] = (uint8_t)reg;
+    for (uint32_t i = 0; i < count; i++)
+        op->k.u.map.store[i] = (uint8_t)regs[i];
+}
+
+void lower_map_end(struct lower_map *map, const struct graph_operand *output, uint32_t reg)
+{
+    lower_map_end_many(map, output, &reg, 1);
 }
 
 struct graph_operand lower_fused_target(struct graph_lowering *lowering, const struct graph_operand *output,

@@ -47,6 +47,26 @@ uint32_t lower_emit_convert(struct lower_map *map, uint32_t a, DML_TENSOR_DATA_T
  * when that operator is no element-wise activation. */
 uint32_t lower_emit_activation(struct lower_map *map, uint32_t a, const DML_OPERATOR_DESC *activation);
 void lower_map_end(struct lower_map *map, const struct graph_operand *output, uint32_t reg);
+void lower_map_end_many(struct lower_map *map, const struct graph_operand *outputs, const uint32_t *regs,
+                        uint32_t count);
+
+/* ---- reductions over few very large groups (lower_huge.c) ---- */
+struct lower_split {
+    uint32_t axis;           /* of the parts */
+    uint32_t part_axes;      /* reduced within a part */
+    struct kern_view parts;  /* the input with its axis cut in parts */
+    struct kern_view result; /* sizes of what the parts give */
+};
+/* Whether reducing x over `axes` is better done in parts. */
+bool lower_huge_split(const struct kern_view *x, uint32_t axes, struct lower_split *out);
+struct graph_operand lower_huge_temp(struct graph_lowering *lowering, const struct lower_split *split,
+                                     DML_TENSOR_DATA_TYPE type);
+struct graph_operand lower_huge_result(const struct lower_split *split, const struct graph_operand *result);
+/* The ops of a reduction, of mean and variance (FLOAT64); false when memory is short. */
+bool lower_reduction(struct graph_lowering *lowering, const struct graph_operand *x, const struct graph_operand *y,
+                     struct kern_reduce params);
+bool lower_moments(struct graph_lowering *lowering, const struct graph_operand *x, uint32_t axes,
+                   const struct graph_operand *mean, const struct graph_operand *variance);
 
 /* Where a host of a fused activation must write: `output` itself, or a temporary when there is an activation. */
 struct graph_operand lower_fused_target(struct graph_lowering *lowering, const struct graph_operand *output,

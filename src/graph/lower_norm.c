@@ -1,47 +1,72 @@
 /* Normalisations, softmax and reductions. */
 #include "graph/lower.h"
 
+/* Softmax and log-softmax of few very large groups: e^(x - top), its sums in parts, then each element. */
+static HRESULT huge_softmax(struct graph_lowering *lowering, struct kern_softmax params)
+{
+    const struct graph_operand *x = &lowering->inputs[0];
+    const DML_TENSOR_DATA_TYPE f32 = DML_TENSOR_DATA_TYPE_FLOAT32;
+    uint32_t sizes[KERN_RANK_MAX];
+    for (uint32_t d = 0; d < x->view.rank; d++)
+        sizes[d] = params.axes >> d & 1 ? 1 : x->view.sizes[d];
+    struct graph_operand top = graph_temp(lowering->graph, f32, x->view.rank, sizes);
+    struct graph_operand sum = graph_temp(lowering->graph, f32, x->view.rank, sizes);
+    struct graph_operand powers = graph_temp(lowering->graph, f32, x->view.rank, x->view.sizes);
+    struct graph_operand in[] = { *x, lower_broadcast(&top, &x->view), lower_broadcast(&sum, &x->view) };
+    struct kern_reduce most = { DML_REDUCE_FUNCTION_MAX, params.axes, false };
+    struct kern_reduce total = { DML_REDUCE_FUNCTION_SUM, params.axes, false };
+    struct lower_map map;
+    if (!lower_reduction(lowering, x, &top, most))
+        return E_OUTOFMEMORY;
+    lower_map_begin(&map, lowering, in, 2, f32);
+    lower_map_end(&map, &powers, lower_emit1(&map, KERN_MAP_EXP, lower_emit2(&map, KERN_MAP_SUB, 0, 1), 0, 0));
+    if (!lower_reduction(lowering, &powers, &sum, total))
+        return E_OUTOFMEMORY;
+    bool logarithm = params.mode == KERN_SOFTMAX_LOG;
+    if (!logarithm)
+        in[0] = powers;
+    lower_map_begin(&map, lowering, in, 3, f32);
+    uint32_t y = logarithm ? lower_emit2(&map, KERN_MAP_SUB, lower_emit2(&map, KERN_MAP_SUB, 0, 1),
+                                         lower_emit1(&map, KERN_MAP_LOG, 2, 0, 0))
+                           : lower_emit2(&map, KERN_MAP_DIV, 0, 2);
+    lower_map_end(&map, &lowering->outputs[0], y);
+    return lower_done(lowering);
+}
+
+static struct kern_softmax softmax_params(const struct graph_lowering *lowering)
+{
+    struct kern_softmax params = { .axes = 1u << (lowering->inputs[0].view.rank - 1) }; /* version 0: rows */
+    DML_OPERATOR_TYPE type = lowering->desc->op->type;
+    if (type == DML_OPERATOR_ACTIVATION_SOFTMAX1 || type == DML_OPERATOR_ACTIVATION_LOG_SOFTMAX1 ||
+        type == DML_OPERATOR_ACTIVATION_HARDMAX1) { /* one layout for the three */
+        const DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC *desc = LOWER_DESC(lowering, ACTIVATION_SOFTMAX1);
+        params.axes = lower_axes_mask(desc->Axes, desc->AxisCount);
+    }
+    params.mode = KERN_SOFTMAX_PLAIN;
+    if (type == DML_OPERATOR_ACTIVATION_LOG_SOFTMAX || type == DML_OPERATOR_ACTIVATION_LOG_SOFTMAX1)
+        params.mode = KERN_SOFTMAX_LOG;
+    if (type == DML_OPERATOR_ACTIVATION_HARDMAX || type == DML_OPERATOR_ACTIVATION_HARDMAX1)
+        params.mode = KERN_SOFTMAX_HARD;
+    return params;
+}
+
 HRESULT lower_softmax(struct graph_lowering *lowering)
 {
+    struct kern_softmax params = softmax_params(lowering);
+    struct lower_split split;
+    if (params.mode != KERN_SOFTMAX_HARD && lower_huge_split(&lowering->inputs[0].view, params.axes, &split))
+        return huge_softmax(lowering, params);
     struct graph_op *op = lower_op(lowering, KERN_SOFTMAX, lowering->inputs, 1, lowering->outputs, 1);
     if (!op)
         return E_OUTOFMEMORY;
-    struct kern_softmax *softmax = &op->k.u.softmax;
-    softmax->axes = 1u << (lowering->inputs[0].view.rank - 1); /* version 0: rows of the {batch, width} view */
-    switch (lowering->desc->op->type) {
-    case DML_OPERATOR_ACTIVATION_SOFTMAX1:
-    case DML_OPERATOR_ACTIVATION_LOG_SOFTMAX1:
-    case DML_OPERATOR_ACTIVATION_HARDMAX1: { /* one layout for the three */
-        const DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC *desc = LOWER_DESC(lowering, ACTIVATION_SOFTMAX1);
-        softmax->axes = lower_axes_mask(desc->Axes, desc->AxisCount);
-        break;
-    }
-    default:
-        break;
-    }
-    switch (lowering->desc->op->type) {
-    case DML_OPERATOR_ACTIVATION_LOG_SOFTMAX:
-    case DML_OPERATOR_ACTIVATION_LOG_SOFTMAX1:
-        softmax->mode = KERN_SOFTMAX_LOG;
-        break;
-    case DML_OPERATOR_ACTIVATION_HARDMAX:
-    case DML_OPERATOR_ACTIVATION_HARDMAX1:
-        softmax->mode = KERN_SOFTMAX_HARD;
-        break;
-    default:
-        softmax->mode = KERN_SOFTMAX_PLAIN;
-        break;
-    }
+    op->k.u.softmax = params;
     return lower_done(lowering);
 }
 
 static HRESULT reduce(struct graph_lowering *lowering, struct kern_reduce params)
 {
-    struct graph_op *op = lower_op(lowering, KERN_REDUCE, lowering->inputs, 1, lowering->outputs, 1);
-    if (!op)
-        return E_OUTOFMEMORY;
-    op->k.u.reduce = params;
-    return lower_done(lowering);
+    return lower_reduction(lowering, &lowering->inputs[0], &lowering->outputs[0], params) ? lower_done(lowering)
+                                                                                          : E_OUTOFMEMORY;
 }
 
 HRESULT lower_reduce(struct graph_lowering *lowering)
@@ -106,11 +131,59 @@ HRESULT lower_batch_normalization(struct graph_lowering *lowering)
     return lower_done(lowering);
 }
 
+/* y = (x - near) * factor + shift [* scale + bias]; near: the mean but for what FLOAT32 loses of it. */
+static HRESULT huge_mean_variance(struct graph_lowering *lowering, struct kern_norm params,
+                                  const DML_OPERATOR_DESC *activation)
+{
+    const struct graph_operand *x = &lowering->inputs[0];
+    const DML_TENSOR_DATA_TYPE f32 = DML_TENSOR_DATA_TYPE_FLOAT32, f64 = DML_TENSOR_DATA_TYPE_FLOAT64;
+    uint32_t sizes[KERN_RANK_MAX], count = 4;
+    struct graph_operand moments[2], outs[3];
+    for (uint32_t d = 0; d < x->view.rank; d++)
+        sizes[d] = params.axes >> d & 1 ? 1 : x->view.sizes[d];
+    for (uint32_t i = 0; i < 3; i++)
+        outs[i] = graph_temp(lowering->graph, f32, x->view.rank, sizes);
+    for (uint32_t i = 0; i < 2; i++)
+        moments[i] = graph_temp(lowering->graph, f64, x->view.rank, sizes);
+    if (!lower_moments(lowering, x, params.axes, &moments[0], &moments[1]))
+        return E_OUTOFMEMORY;
+    struct lower_map map;
+    lower_map_begin(&map, lowering, moments, 2, f64);
+    uint32_t factor =
+        lower_emit1(&map, KERN_MAP_MULADD, 1, params.use_variance, params.use_variance ? params.epsilon : 1);
+    factor = lower_emit1(&map, KERN_MAP_RECIP, lower_emit1(&map, KERN_MAP_SQRT, factor, 0, 0), 0, 0);
+    uint32_t near = lower_emit_convert(&map, 0, f32);
+    uint32_t lost = lower_emit2(&map, KERN_MAP_SUB, lower_emit_convert(&map, near, f64), 0);
+    lower_map_end_many(&map, outs, (const uint32_t[]){ near, factor, lower_emit2(&map, KERN_MAP_MUL, lost, factor) },
+                       3);
+
+    struct graph_operand in[6] = { *x };
+    for (uint32_t i = 0; i < 3; i++)
+        in[1 + i] = lower_broadcast(&outs[i], &x->view);
+    for (uint32_t i = 1; i < 3; i++)
+        if (lower_present(&lowering->inputs[i]))
+            in[count++] = lower_broadcast(&lowering->inputs[i], &x->view);
+    lower_map_begin(&map, lowering, in, count, f32);
+    uint32_t y = lower_emit3(&map, KERN_MAP_FMA, lower_emit2(&map, KERN_MAP_SUB, 0, 1), 2, 3);
+    if (lower_present(&lowering->inputs[1]))
+        y = lower_emit2(&map, KERN_MAP_MUL, y, 4);
+    if (lower_present(&lowering->inputs[2]))
+        y = lower_emit2(&map, KERN_MAP_ADD, y, count - 1);
+    y = activation ? lower_emit_activation(&map, y, activation) : y;
+    if (y == UINT32_MAX)
+        return lower_unsupported(lowering, "this fused activation");
+    lower_map_end(&map, &lowering->outputs[0], y);
+    return lower_done(lowering);
+}
+
 static HRESULT mean_variance(struct graph_lowering *lowering, struct kern_norm params,
                              const DML_OPERATOR_DESC *activation)
 {
     struct graph_operand in[3] = { lowering->inputs[0] };
+    struct lower_split split;
     uint32_t count = 1;
+    if (params.use_mean && lower_huge_split(&in[0].view, params.axes, &split))
+        return huge_mean_variance(lowering, params, activation);
     params.has_scale = lower_present(&lowering->inputs[1]);
     params.has_bias = lower_present(&lowering->inputs[2]);
     if (params.has_scale)
@@ -150,16 +223,6 @@ HRESULT lower_mean_variance(struct graph_lowering *lowering)
         return mean_variance(lowering, params, desc->FusedActivation);
     }
     }
-}
-
-HRESULT lower_local_response(struct graph_lowering *lowering)
-{
-    const DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC *desc = LOWER_DESC(lowering, LOCAL_RESPONSE_NORMALIZATION);
-    struct graph_op *op = lower_op(lowering, KERN_LRN, lowering->inputs, 1, lowering->outputs, 1);
-    if (!op)
-        return E_OUTOFMEMORY;
-    op->k.u.lrn = (struct kern_lrn){ desc->CrossChannel, desc->LocalSize, desc->Alpha, desc->Beta, desc->Bias };
-    return lower_done(lowering);
 }
 
 HRESULT lower_lp_normalization(struct graph_lowering *lowering)

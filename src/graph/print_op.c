@@ -176,6 +176,14 @@ static void print_roi(struct graph_text *text, const struct kern_roi *roi)
     graph_text_add(text, " %s%s%s scale=[%.9g,%.9g] offsets=[%.9g,%.9g] outside=%.9g samples=%u..%u", modes[roi->mode],
                    roi->linear ? " linear" : "", roi->align_corners ? " align_corners" : "", roi->scale_x, roi->scale_y,
                    roi->in_offset, roi->out_offset, roi->outside, roi->least, roi->most);
+static void print_attention(struct graph_text *text, const struct kern_attention *attention)
+{
+    graph_text_add(text, " scale=%.9g%s", attention->scale, attention->has_mask ? " mask" : "");
+    if (attention->has_keep || attention->has_end)
+        graph_text_add(text, "%s%s%s filter=%.9g", attention->has_keep ? " keep" : "", attention->has_end ? " end" : "",
+                       attention->has_start ? " start" : "", attention->filter);
+    if (attention->has_past)
+        graph_text_add(text, " past%s new_keys=%u", attention->causal ? " causal" : "", attention->new_keys);
 }
 
 static void print_parameters(struct graph_text *text, const struct kern_op *op)
@@ -205,6 +213,12 @@ static void print_parameters(struct graph_text *text, const struct kern_op *op)
     case KERN_NORM:
         print_norm(text, &op->u.norm);
         break;
+    case KERN_MOMENTS:
+        graph_text_add(text, " axes=0x%x", op->u.moments.axes);
+        break;
+    case KERN_GRAD_SUMS:
+        graph_text_add(text, " axes=0x%x", op->u.grad_sums.axes);
+        break;
     case KERN_LP_NORM:
         graph_text_add(text, " axis=%u epsilon=%.9g p=%u", op->u.lp_norm.axis, op->u.lp_norm.epsilon, op->u.lp_norm.p);
         break;
@@ -229,7 +243,9 @@ static void print_parameters(struct graph_text *text, const struct kern_op *op)
         graph_text_add(text, " axis=%u index_rank=%u", op->u.gather.axis, op->u.gather.index_rank);
         break;
     case KERN_ATTENTION:
-        graph_text_add(text, " scale=%.9g%s", op->u.attention.scale, op->u.attention.has_mask ? " mask" : "");
+        print_attention(text, &op->u.attention);
+        break;
+    case KERN_APPEND:
         break;
     case KERN_SORT:
         graph_text_add(text, " axis=%u%s", op->u.sort.axis, op->u.sort.descending ? " descending" : "");

@@ -1,16 +1,28 @@
-/* The attention of attention_fast.h; included once per instruction set. */
+/* The attention of attention_fast.h; included once per instruction set.
+ *
+ * Scores are kept turned, [key][query]: the products then read K where it lies, and the softmax goes through whole
+ * vectors of queries. Few queries have their scores the other way round, so that vectors run along the keys' depth. */
 #include "kernels/attention_fast.h"
 #include "kernels/dense_vec.h"
 
+#include <float.h>
 #include <math.h>
 
 struct attention {
     const struct kern_call *call;
-    const struct kern_view *q_view, *k_view, *v_view, *mask_view, *y_view;
-    uint32_t keys, depth, value_depth, width; /* width: value_depth rounded up */
-    float *q, *scores, *sums, *top, *total;   /* of the rows */
-    float *kt, *v, *rows4, *mask;             /* of the keys: [depth][ATTENTION_KEYS], [ATTENTION_KEYS][width] */
+    struct attention_inputs in;
+    const struct kern_view *q_view, *k_view, *v_view, *y_view;
+    uint32_t group, depth, value_depth, width; /* query heads per key head; width: value_depth rounded up */
+    bool masked, uniform;                      /* there are masks; they do not depend on the query */
+    float *q, *scores, *sums, *k, *v;
+    float *top, *total, *shrink; /* per query: greatest score, sum of weights, what the last block left of them */
+    float *rows4, *masks;        /* four rows of Q, of masks */
 };
+
+static bool attention_repeats(const struct kern_view *view)
+{
+    return view->sizes[2] == 1 || view->strides[2] == 0;
+}
 
 static void attention_init(struct attention *a, const struct kern_call *call)
 {
@@ -18,195 +30,330 @@ static void attention_init(struct attention *a, const struct kern_call *call)
     *a = (struct attention){
         .call = call, .q_view = &op->tensors[0], .k_view = &op->tensors[1], .v_view = &op->tensors[2]
     };
-    a->mask_view = op->u.attention.has_mask ? &op->tensors[3] : NULL;
+    attention_inputs_init(op, &a->in);
+    a->masked = a->in.mask || a->in.keep || a->in.end || a->in.start;
+    a->uniform = (!a->in.mask || attention_repeats(&op->tensors[a->in.mask])) &&
+                 (!a->in.keep || attention_repeats(&op->tensors[a->in.keep]));
     a->y_view = &op->tensors[op->input_count];
-    a->keys = a->k_view->sizes[2];
+    a->group = a->q_view->sizes[1] / a->k_view->sizes[1];
     a->depth = a->k_view->sizes[3];
     a->value_depth = a->v_view->sizes[3];
     a->width = (uint32_t)base_align_up(a->value_depth, ATTENTION_STEP);
     a->q = call->worker_scratch;
     a->scores = a->q + ATTENTION_ROWS * a->depth;
     a->sums = a->scores + ATTENTION_ROWS * ATTENTION_KEYS;
-    a->kt = a->sums + ATTENTION_ROWS * a->width;
-    a->v = a->kt + ATTENTION_KEYS * a->depth;
+    a->k = a->sums + ATTENTION_ROWS * a->width;
+    a->v = a->k + ATTENTION_KEYS * a->depth;
     a->top = a->v + ATTENTION_KEYS * a->width;
     a->total = a->top + ATTENTION_ROWS;
-    a->rows4 = a->total + ATTENTION_ROWS;
-    a->mask = a->rows4 + 4 * a->depth;
+    a->shrink = a->total + ATTENTION_ROWS;
+    a->masks = a->shrink + ATTENTION_ROWS;
+    a->rows4 = a->masks + 4 * ATTENTION_KEYS;
     memset(a->v, 0, ATTENTION_KEYS * a->width * sizeof(float));
-    memset(a->kt, 0, ATTENTION_KEYS * a->depth * sizeof(float));
 }
 
-/* c[m][0 .. 2 VEC) = (add ? c : 0) + sum over k of a[m][k] * b[k][...] */
-DENSE_INLINE void attention_tile(uint32_t rows, uint32_t depth, const float *a, uint32_t a_row, const float *b,
-                                 int64_t b_row, float *c, uint32_t c_row, bool add)
+/* c[m][0 .. vecs * VEC) = (add ? c : 0) + sum over k of a[m * a_row + k * a_step] * b[k][...] */
+DENSE_INLINE void attention_tile(uint32_t rows, uint32_t vecs, uint32_t depth, const float *a, int64_t a_row,
+                                 int64_t a_step, const float *b, int64_t b_row, float *c, uint32_t c_row, bool add)
 {
-    vec low[8], high[8];
-    for (uint32_t m = 0; m < rows; m++) {
-        low[m] = add ? vec_load(c + m * c_row) : vec_set(0);
-        high[m] = add ? vec_load(c + m * c_row + VEC) : vec_set(0);
-    }
+    vec sum[8][2];
+    for (uint32_t m = 0; m < rows; m++)
+        for (uint32_t i = 0; i < vecs; i++)
+            sum[m][i] = add ? vec_load(c + m * c_row + i * VEC) : vec_set(0);
     for (uint32_t k = 0; k < depth; k++) {
-        vec b0 = vec_load(b + k * b_row), b1 = vec_load(b + k * b_row + VEC);
+        vec line[2];
+        for (uint32_t i = 0; i < vecs; i++)
+            line[i] = vec_load(b + k * b_row + i * VEC);
         for (uint32_t m = 0; m < rows; m++) {
-            vec value = vec_set(a[m * a_row + k]);
-            low[m] = vec_fma(value, b0, low[m]);
-            high[m] = vec_fma(value, b1, high[m]);
+            vec value = vec_set(a[m * a_row + k * a_step]);
+            for (uint32_t i = 0; i < vecs; i++)
+                sum[m][i] = vec_fma(value, line[i], sum[m][i]);
         }
     }
-    for (uint32_t m = 0; m < rows; m++) {
-        vec_store(c + m * c_row, low[m]);
-        vec_store(c + m * c_row + VEC, high[m]);
-    }
+    for (uint32_t m = 0; m < rows; m++)
+        for (uint32_t i = 0; i < vecs; i++)
+            vec_store(c + m * c_row + i * VEC, sum[m][i]);
 }
 
 #define TILE_ROWS (VEC == 16 ? 8 : 6) /* accumulators that fit in the registers */
 
-static void attention_product(uint32_t rows, uint32_t width, uint32_t depth, const float *a, uint32_t a_row,
-                              const float *b, int64_t b_row, float *c, uint32_t c_row, bool add)
+DENSE_INLINE void attention_strip(uint32_t rows, uint32_t vecs, uint32_t depth, const float *a, int64_t a_row,
+                                  int64_t a_step, const float *b, int64_t b_row, float *c, uint32_t c_row, bool add)
 {
-    for (uint32_t n = 0; n < width; n += 2 * VEC) {
-        uint32_t m = 0;
-        for (; m + TILE_ROWS <= rows; m += TILE_ROWS)
-            attention_tile(TILE_ROWS, depth, a + m * a_row, a_row, b + n, b_row, c + m * c_row + n, c_row, add);
-        for (; m + 2 <= rows; m += 2)
-            attention_tile(2, depth, a + m * a_row, a_row, b + n, b_row, c + m * c_row + n, c_row, add);
-        if (m < rows)
-            attention_tile(1, depth, a + m * a_row, a_row, b + n, b_row, c + m * c_row + n, c_row, add);
-    }
+    uint32_t m = 0;
+    for (; m + TILE_ROWS <= rows; m += TILE_ROWS)
+        attention_tile(TILE_ROWS, vecs, depth, a + m * a_row, a_row, a_step, b, b_row, c + m * c_row, c_row, add);
+    for (; m + 2 <= rows; m += 2)
+        attention_tile(2, vecs, depth, a + m * a_row, a_row, a_step, b, b_row, c + m * c_row, c_row, add);
+    if (m < rows)
+        attention_tile(1, vecs, depth, a + m * a_row, a_row, a_step, b, b_row, c + m * c_row, c_row, add);
+}
+
+/* `width` is a multiple of VEC */
+DENSE_INLINE void attention_product(uint32_t rows, uint32_t width, uint32_t depth, const float *a, int64_t a_row,
+                                    int64_t a_step, const float *b, int64_t b_row, float *c, uint32_t c_row, bool add)
+{
+    uint32_t n = 0;
+    for (; n + 2 * VEC <= width; n += 2 * VEC)
+        attention_strip(rows, 2, depth, a, a_row, a_step, b + n, b_row, c + n, c_row, add);
+    if (n < width)
+        attention_strip(rows, 1, depth, a, a_row, a_step, b + n, b_row, c + n, c_row, add);
 }
 
 static void attention_load_row(const struct attention *a, uint32_t tensor, const struct kern_view *view,
                                const uint32_t *at, uint32_t row, float *out)
 {
-    uint32_t where[4] = { at[0], at[1], row };
+    uint32_t where[4] = { at[0], tensor ? at[1] / a->group : at[1], row };
     dense_load_row(a->call->data[tensor], dense_offset(view, where, 3), view->strides[3], view->type, view->sizes[3],
                    out);
 }
 
-/* kt[d][n] of four keys from their rows */
-static void attention_turn(const float *rows, uint32_t depth, float *kt)
+/* out[c][r] (+)= rows[r][c] for four rows of `count` columns rounded up to 4 */
+DENSE_INLINE void attention_turn(const float *rows, uint32_t length, uint32_t count, float *out, uint32_t out_row,
+                                 bool add)
 {
-    uint32_t d = 0;
+    for (uint32_t c = 0; c < count; c += 4) {
+        float *to = out + c * out_row;
 #if defined(__x86_64__)
-    for (; d + 4 <= depth; d += 4) {
-        __m128 r0 = _mm_loadu_ps(rows + d), r1 = _mm_loadu_ps(rows + depth + d);
-        __m128 r2 = _mm_loadu_ps(rows + 2 * depth + d), r3 = _mm_loadu_ps(rows + 3 * depth + d);
+        __m128 r0 = _mm_loadu_ps(rows + c), r1 = _mm_loadu_ps(rows + length + c);
+        __m128 r2 = _mm_loadu_ps(rows + 2 * length + c), r3 = _mm_loadu_ps(rows + 3 * length + c);
         _MM_TRANSPOSE4_PS(r0, r1, r2, r3);
-        _mm_storeu_ps(kt + d * ATTENTION_KEYS, r0);
-        _mm_storeu_ps(kt + (d + 1) * ATTENTION_KEYS, r1);
-        _mm_storeu_ps(kt + (d + 2) * ATTENTION_KEYS, r2);
-        _mm_storeu_ps(kt + (d + 3) * ATTENTION_KEYS, r3);
-    }
+        _mm_storeu_ps(to, add ? _mm_add_ps(_mm_loadu_ps(to), r0) : r0);
+        _mm_storeu_ps(to + out_row, add ? _mm_add_ps(_mm_loadu_ps(to + out_row), r1) : r1);
+        _mm_storeu_ps(to + 2 * out_row, add ? _mm_add_ps(_mm_loadu_ps(to + 2 * out_row), r2) : r2);
+        _mm_storeu_ps(to + 3 * out_row, add ? _mm_add_ps(_mm_loadu_ps(to + 3 * out_row), r3) : r3);
+#else
+        for (uint32_t i = 0; i < 16; i++) {
+            float value = rows[i % 4 * length + c + i / 4], *at = to + i / 4 * out_row + i % 4;
+            *at = add ? *at + value : value;
+        }
 #endif
-    for (; d < depth; d++) {
-        for (uint32_t n = 0; n < 4; n++)
-            kt[d * ATTENTION_KEYS + n] = rows[n * depth + d];
     }
 }
 
-static void attention_load_keys(const struct attention *a, const uint32_t *at, uint32_t first, uint32_t count)
+/* Q of these rows times scale: [row][depth], or turned. */
+static void attention_load_queries(const struct attention *a, const uint32_t *at, uint32_t rows, bool turned)
 {
-    for (uint32_t n = 0; n < count; n += 4) {
-        for (uint32_t i = 0; i < 4; i++) /* past the end: the last key again; its scores are not used */
-            attention_load_row(a, 1, a->k_view, at, BASE_MIN(first + n + i, a->keys - 1), a->rows4 + i * a->depth);
-        attention_turn(a->rows4, a->depth, a->kt + n);
+    uint32_t length = (uint32_t)base_align_up(a->depth, 4);
+    vec scale = vec_set(a->call->op->u.attention.scale);
+    for (uint32_t m = 0; m < rows; m++) {
+        float *row = turned ? a->rows4 + m % 4 * length : a->q + m * a->depth;
+        attention_load_row(a, 0, a->q_view, at, at[2] + m, row);
+        if (turned && (m % 4 == 3 || m + 1 == rows)) /* behind the last row: old ones, whose scores are not used */
+            attention_turn(a->rows4, length, a->depth, a->q + (m & ~3u), ATTENTION_ROWS, false);
     }
+    uint32_t count = a->depth * (turned ? ATTENTION_ROWS : rows), i = 0;
+    for (; i + VEC <= count; i += VEC)
+        vec_store(a->q + i, vec_load(a->q + i) * scale);
+    for (; i < count; i++)
+        a->q[i] *= a->call->op->u.attention.scale;
 }
 
-/* The values where they lie when the tiles can read them there, otherwise a copy. */
-static const float *attention_values(const struct attention *a, const uint32_t *at, uint32_t first, uint32_t count,
-                                     int64_t *out_row)
+/* Keys or values where they lie when the products can read them there, otherwise a copy. */
+static const float *attention_rows(const struct attention *a, uint32_t tensor, const uint32_t *at, uint32_t first,
+                                   uint32_t count, uint32_t length, float *copy, int64_t *out_row)
 {
-    const struct kern_view *v = a->v_view;
-    uint32_t where[4] = { at[0], at[1], first };
-    if (v->type == DML_TENSOR_DATA_TYPE_FLOAT32 && v->strides[3] == 1 && a->width == a->value_depth) {
-        *out_row = v->strides[2];
-        return (const float *)a->call->data[2] + dense_offset(v, where, 3);
+    const struct kern_view *view = &a->call->op->tensors[tensor];
+    uint32_t where[4] = { at[0], at[1] / a->group, first };
+    if (view->type == DML_TENSOR_DATA_TYPE_FLOAT32 && view->strides[3] == 1 && length == view->sizes[3]) {
+        *out_row = view->strides[2];
+        return (const float *)a->call->data[tensor] + dense_offset(view, where, 3);
     }
     for (uint32_t n = 0; n < count; n++)
-        attention_load_row(a, 2, v, at, first + n, a->v + n * a->width);
-    *out_row = a->width;
-    return a->v;
+        attention_load_row(a, tensor, view, at, first + n, copy + n * length);
+    *out_row = length;
+    return copy;
 }
 
-/* Few rows: turning the keys would cost more than the products. */
+/* Few rows: the scores row by row, and from the elements as they are stored. */
 static bool attention_direct(const struct attention *a, uint32_t rows)
 {
-    return rows < 4 && a->k_view->type == DML_TENSOR_DATA_TYPE_FLOAT32 && a->k_view->strides[3] == 1;
+    return rows <= ATTENTION_FEW && (a->k_view->strides[3] == 1 || a->depth == 1);
+}
+
+DENSE_INLINE float attention_dot(const float *q, const void *key, bool half, uint32_t depth)
+{
+    const uint16_t *halves = key;
+    const float *floats = key;
+    vec sum[4] = { vec_set(0), vec_set(0), vec_set(0), vec_set(0) };
+    uint32_t d = 0;
+    for (; d + 4 * VEC <= depth; d += 4 * VEC)
+        for (uint32_t i = 0; i < 4; i++) {
+            uint32_t e = d + i * VEC;
+            sum[i] = vec_fma(vec_load(q + e), half ? vec_load_half(halves + e) : vec_load(floats + e), sum[i]);
+        }
+    for (; d + VEC <= depth; d += VEC)
+        sum[0] = vec_fma(vec_load(q + d), half ? vec_load_half(halves + d) : vec_load(floats + d), sum[0]);
+    float score = vec_sum((sum[0] + sum[1]) + (sum[2] + sum[3]));
+    for (; d < depth; d++)
+        score += q[d] * (half ? base_half_to_float(halves[d]) : floats[d]);
+    return score;
 }
 
 static void attention_dots(const struct attention *a, const uint32_t *at, uint32_t rows, uint32_t first, uint32_t count)
 {
-    uint32_t where[4] = { at[0], at[1], first };
-    const float *key = (const float *)a->call->data[1] + dense_offset(a->k_view, where, 3);
-    for (uint32_t n = 0; n < count; n++, key += a->k_view->strides[2]) {
-        for (uint32_t m = 0; m < rows; m++) {
-            const float *q = a->q + m * a->depth;
-            vec sum = vec_set(0);
-            uint32_t d = 0;
-            for (; d + VEC <= a->depth; d += VEC)
-                sum = vec_fma(vec_load(q + d), vec_load(key + d), sum);
-            float score = vec_sum(sum);
-            for (; d < a->depth; d++)
-                score += q[d] * key[d];
-            a->scores[m * ATTENTION_KEYS + n] = score;
-        }
+    uint32_t where[4] = { at[0], at[1] / a->group, first };
+    bool half = a->k_view->type == DML_TENSOR_DATA_TYPE_FLOAT16;
+    int64_t bytes = half ? 2 : 4, step = a->k_view->strides[2] * bytes;
+    const char *key = (const char *)a->call->data[1] + dense_offset(a->k_view, where, 3) * bytes;
+    for (uint32_t n = 0; n < count; n++, key += step)
+        for (uint32_t m = 0; m < rows; m++)
+            a->scores[m * ATTENTION_KEYS + n] = half ? attention_dot(a->q + m * a->depth, key, true, a->depth)
+                                                     : attention_dot(a->q + m * a->depth, key, false, a->depth);
+}
+
+/* What the masks add to the scores of query where[2] and `count` keys from where[3] on. */
+static void attention_mask_row(const struct attention *a, const uint32_t *where, uint32_t count, float *out)
+{
+    const struct kern_view *mask = &a->call->op->tensors[a->in.mask], *keep = &a->call->op->tensors[a->in.keep];
+    float filter = a->call->op->u.attention.filter;
+    int64_t start, end;
+    if (a->in.mask)
+        dense_load_row(a->call->data[a->in.mask], dense_offset(mask, where, 4),
+                       mask->sizes[3] > 1 ? mask->strides[3] : 0, mask->type, count, out);
+    else
+        memset(out, 0, count * sizeof(*out));
+    if (a->in.keep) {
+        const int32_t *kept = (const int32_t *)a->call->data[a->in.keep] + dense_offset(keep, where, 4);
+        int64_t step = keep->sizes[3] > 1 ? keep->strides[3] : 0;
+        for (uint32_t n = 0; n < count; n++)
+            out[n] += kept[n * step] ? 0 : filter;
     }
+    attention_span(a->call, &a->in, where[0], &start, &end);
+    int64_t low = BASE_MAX(0, BASE_MIN(start - where[3], count));
+    int64_t high = BASE_MAX(low, BASE_MIN(end - where[3], count));
+    for (int64_t n = 0; n < low; n++)
+        out[n] += filter;
+    for (int64_t n = high; n < count; n++)
+        out[n] += filter;
 }
 
-static void attention_add_mask(const struct attention *a, const uint32_t *at, uint32_t row, uint32_t first,
-                               uint32_t count, float *scores)
+/* The same, and -infinity for keys that do not exist for the query. */
+static void attention_limit_row(const struct attention *a, const uint32_t *at, uint32_t m, uint32_t first,
+                                uint32_t count, float *out)
 {
-    const struct kern_view *view = a->mask_view;
-    uint32_t where[4] = { at[0], at[1], row, first };
-    int64_t step = view->sizes[3] > 1 ? view->strides[3] : 0;
-    dense_load_row(a->call->data[3], dense_offset(view, where, 4), step, view->type, count, a->mask);
-    for (uint32_t n = 0; n < count; n++)
-        scores[n] += a->mask[n];
+    const uint32_t where[4] = { at[0], at[1], at[2] + m, first };
+    uint32_t keys = attention_keys(a->call, &a->in, at[0], at[2] + m);
+    attention_mask_row(a, where, count, out);
+    for (uint32_t n = keys > first ? keys - first : 0; n < count; n++)
+        out[n] = -INFINITY;
 }
 
-/* Turns scores into weights relative to the row's greatest score so far, and what was summed up before likewise. */
-static void attention_soften(const struct attention *a, uint32_t m, uint32_t count)
+/* Turns a row's scores into weights relative to its greatest score so far; false when no weight is left. */
+static bool attention_soften_row(const struct attention *a, const uint32_t *at, uint32_t m, uint32_t first,
+                                 uint32_t count)
 {
-    float *scores = a->scores + m * ATTENTION_KEYS, *sums = a->sums + m * a->width;
+    float *scores = a->scores + m * ATTENTION_KEYS;
     uint32_t padded = (uint32_t)base_align_up(count, VEC);
     vec most = vec_set(a->top[m]), sum = vec_set(0);
+    attention_limit_row(a, at, m, first, count, a->masks);
+    for (uint32_t n = 0; n < count; n++)
+        scores[n] += a->masks[n];
     for (uint32_t n = count; n < padded; n++)
         scores[n] = -INFINITY;
     for (uint32_t n = 0; n < padded; n += VEC)
         most = vec_max(vec_load(scores + n), most);
-    float top = vec_top(most), base = top == -INFINITY ? 0 : top;
+    float top = vec_top(most), base = BASE_MAX(top, -FLT_MAX);
     for (uint32_t n = 0; n < padded; n += VEC) {
         vec weight = vec_exp(vec_load(scores + n) - vec_set(base));
         vec_store(scores + n, weight);
         sum += weight;
     }
-    float shrink = a->top[m] == -INFINITY ? 0 : expf(a->top[m] - base);
-    a->total[m] = a->total[m] * shrink + vec_sum(sum);
+    float added = vec_sum(sum);
+    a->shrink[m] = expf(a->top[m] - base);
+    a->total[m] = a->total[m] * a->shrink[m] + added;
     a->top[m] = top;
-    for (uint32_t d = 0; shrink != 1 && d < a->width; d += VEC)
-        vec_store(sums + d, vec_load(sums + d) * vec_set(shrink));
+    return added != 0;
 }
 
-static void attention_block(const struct attention *a, const uint32_t *at, uint32_t rows, uint32_t first)
+/* Adds the masks to turned scores. */
+static void attention_mask_block(const struct attention *a, const uint32_t *at, uint32_t rows, uint32_t first,
+                                 uint32_t count)
 {
-    uint32_t count = BASE_MIN(a->keys - first, ATTENTION_KEYS);
-    int64_t v_row;
-    if (attention_direct(a, rows)) {
-        attention_dots(a, at, rows, first, count);
-    } else {
-        attention_load_keys(a, at, first, count);
-        attention_product(rows, (uint32_t)base_align_up(count, 2 * VEC), a->depth, a->q, a->depth, a->kt,
-                          ATTENTION_KEYS, a->scores, ATTENTION_KEYS, false);
+    bool limited = attention_keys(a->call, &a->in, at[0], at[2]) < first + count;
+    if (!a->masked && !limited)
+        return;
+    if (a->uniform && !limited) {
+        attention_limit_row(a, at, 0, first, count, a->masks);
+        for (uint32_t n = 0; n < count; n++)
+            for (uint32_t m = 0; m < rows; m += VEC) {
+                float *scores = a->scores + n * ATTENTION_ROWS + m;
+                vec_store(scores, vec_load(scores) + vec_set(a->masks[n]));
+            }
+        return;
     }
     for (uint32_t m = 0; m < rows; m++) {
-        if (a->mask_view)
-            attention_add_mask(a, at, at[2] + m, first, count, a->scores + m * ATTENTION_KEYS);
-        attention_soften(a, m, count);
+        attention_limit_row(a, at, m, first, count, a->masks + m % 4 * ATTENTION_KEYS);
+        if (m % 4 == 3 || m + 1 == rows)
+            attention_turn(a->masks, ATTENTION_KEYS, count, a->scores + (m & ~3u), ATTENTION_ROWS, true);
     }
-    const float *v = attention_values(a, at, first, count, &v_row);
-    attention_product(rows, a->width, count, a->scores, ATTENTION_KEYS, v, v_row, a->sums, a->width, true);
+}
+
+/* As attention_soften_row for VEC queries from m on. */
+static bool attention_soften(const struct attention *a, uint32_t m, uint32_t count)
+{
+    float *scores = a->scores + m;
+    vec most = vec_load(a->top + m), sum = vec_set(0);
+    for (uint32_t n = 0; n < count; n++)
+        most = vec_max(vec_load(scores + n * ATTENTION_ROWS), most);
+    vec base = vec_max(most, vec_set(-FLT_MAX));
+    for (uint32_t n = 0; n < count; n++) {
+        vec weight = vec_exp(vec_load(scores + n * ATTENTION_ROWS) - base);
+        vec_store(scores + n * ATTENTION_ROWS, weight);
+        sum += weight;
+    }
+    vec shrink = vec_exp(vec_load(a->top + m) - base);
+    vec_store(a->shrink + m, shrink);
+    vec_store(a->total + m, vec_load(a->total + m) * shrink + sum);
+    vec_store(a->top + m, most);
+    return vec_sum(sum) != 0;
+}
+
+static bool attention_weights(const struct attention *a, const uint32_t *at, uint32_t rows, uint32_t first,
+                              uint32_t count)
+{
+    bool any = false;
+    int64_t row;
+    if (attention_direct(a, rows)) {
+        attention_dots(a, at, rows, first, count);
+        for (uint32_t m = 0; m < rows; m++)
+            any |= attention_soften_row(a, at, m, first, count);
+        return any;
+    }
+    const float *k = attention_rows(a, 1, at, first, count, a->depth, a->k, &row);
+    attention_product(count, (uint32_t)base_align_up(rows, VEC), a->depth, k, row, 1, a->q, ATTENTION_ROWS, a->scores,
+                      ATTENTION_ROWS, false);
+    attention_mask_block(a, at, rows, first, count);
+    for (uint32_t m = 0; m < rows; m += VEC)
+        any |= attention_soften(a, m, count);
+    return any;
+}
+
+static void attention_block(const struct attention *a, const uint32_t *at, uint32_t rows, uint32_t first,
+                            uint32_t count)
+{
+    if (!attention_weights(a, at, rows, first, count))
+        return;
+    int64_t row;
+    const float *v = attention_rows(a, 2, at, first, count, a->width, a->v, &row);
+    for (uint32_t m = 0; m < rows; m++)
+        for (uint32_t d = 0; a->shrink[m] != 1 && d < a->width; d += VEC)
+            vec_store(a->sums + m * a->width + d, vec_load(a->sums + m * a->width + d) * vec_set(a->shrink[m]));
+    if (attention_direct(a, rows))
+        attention_product(rows, a->width, count, a->scores, ATTENTION_KEYS, 1, v, row, a->sums, a->width, true);
+    else
+        attention_product(rows, a->width, count, a->scores, 1, ATTENTION_ROWS, v, row, a->sums, a->width, true);
+}
+
+static void attention_store(const struct attention *a, const uint32_t *at, uint32_t rows)
+{
+    for (uint32_t m = 0; m < rows; m++) {
+        float inverse = a->total[m] == 0 ? 0 : 1 / a->total[m];
+        uint32_t where[4] = { at[0], at[1], at[2] + m, 0 };
+        for (uint32_t d = 0; d < a->width; d += VEC)
+            vec_store(a->sums + m * a->width + d, vec_load(a->sums + m * a->width + d) * vec_set(inverse));
+        dense_finish_f32(a->call, NULL, where, a->value_depth, a->sums + m * a->width);
+    }
 }
 
 static void attention_run(const struct kern_call *call, uint64_t begin, uint64_t end)
@@ -219,22 +366,15 @@ static void attention_run(const struct kern_call *call, uint64_t begin, uint64_t
         at[1] = (uint32_t)(unit / blocks % a.y_view->sizes[1]);
         at[0] = (uint32_t)(unit / blocks / a.y_view->sizes[1]);
         uint32_t rows = BASE_MIN(total - at[2], ATTENTION_ROWS);
-        for (uint32_t m = 0; m < rows; m++) {
-            attention_load_row(&a, 0, a.q_view, at, at[2] + m, a.q + m * a.depth);
-            for (uint32_t d = 0; d < a.depth; d++)
-                a.q[m * a.depth + d] *= call->op->u.attention.scale;
+        attention_load_queries(&a, at, rows, !attention_direct(&a, rows));
+        for (uint32_t m = 0; m < ATTENTION_ROWS; m++) {
             a.top[m] = -INFINITY;
             a.total[m] = 0;
         }
         memset(a.sums, 0, (size_t)rows * a.width * sizeof(float));
-        for (uint32_t first = 0; first < a.keys; first += ATTENTION_KEYS)
-            attention_block(&a, at, rows, first);
-        for (uint32_t m = 0; m < rows; m++) {
-            float inverse = a.total[m] == 0 ? 0 : 1 / a.total[m];
-            uint32_t where[4] = { at[0], at[1], at[2] + m, 0 };
-            for (uint32_t d = 0; d < a.value_depth; d++)
-                a.sums[m * a.width + d] *= inverse;
-            dense_finish_f32(call, NULL, where, a.value_depth, a.sums + m * a.width);
-        }
+        uint32_t keys = attention_keys(call, &a.in, at[0], at[2] + rows - 1);
+        for (uint32_t first = 0; first < keys; first += ATTENTION_KEYS)
+            attention_block(&a, at, rows, first, BASE_MIN(keys - first, ATTENTION_KEYS));
+        attention_store(&a, at, rows);
     }
 }

@@ -1,20 +1,22 @@
 #include "kernels/attention_fast.h"
 
-#define DEPTH_MAX 512
+#define DEPTH_MAX 4096
+
+static bool is_short_float(DML_TENSOR_DATA_TYPE type)
+{
+    return type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT16;
+}
 
 bool kern_attention_f32_accepts(const struct kern_op *op)
 {
     const struct kern_view *t = op->tensors, *y = &t[op->input_count];
-    if (op->epilogue || op->input_count != (op->u.attention.has_mask ? 4u : 3u))
+    struct attention_inputs in;
+    if (op->epilogue || !attention_inputs_init(op, &in) || !is_short_float(y->type))
         return false;
-    if (y->type != DML_TENSOR_DATA_TYPE_FLOAT32 && y->type != DML_TENSOR_DATA_TYPE_FLOAT16)
-        return false;
-    for (uint32_t i = 0; i <= op->input_count; i++) {
-        if (t[i].rank != 4 || t[i].type != y->type)
+    for (uint32_t i = 0; i < (in.mask ? 4u : 3u); i++)
+        if (!is_short_float(t[i].type))
             return false;
-    }
-    return t[0].sizes[3] == t[1].sizes[3] && t[1].sizes[2] == t[2].sizes[2] && t[2].sizes[3] == y->sizes[3] &&
-           t[0].sizes[3] <= DEPTH_MAX && y->sizes[3] <= DEPTH_MAX;
+    return t[0].sizes[3] <= DEPTH_MAX && y->sizes[3] <= DEPTH_MAX;
 }
 
 void kern_attention_f32_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
@@ -27,7 +29,7 @@ void kern_attention_f32_plan(const struct kern_op *op, const void *state, uint32
     *out = (struct kern_work){ .units = (uint64_t)y->sizes[0] * y->sizes[1] *
                                         ((y->sizes[2] + ATTENTION_ROWS - 1) / ATTENTION_ROWS) };
     out->grain = dense_grain(rows * k->sizes[2] * (depth + width) / 8);
-    uint64_t floats = ATTENTION_ROWS * (depth + ATTENTION_KEYS + width + 2) + ATTENTION_KEYS * (depth + width) +
-                      4 * depth + ATTENTION_KEYS;
+    uint64_t floats = ATTENTION_ROWS * (depth + ATTENTION_KEYS + width + 3) + ATTENTION_KEYS * (depth + width) +
+                      4 * ATTENTION_KEYS + 4 * base_align_up(depth, 4);
     out->worker_scratch_bytes = floats * sizeof(float);
 }

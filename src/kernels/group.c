@@ -74,25 +74,25 @@ static double join(enum kern_stat stat, double total, double x)
     return stat == KERN_STAT_PRODUCT ? total * x : total + x;
 }
 
-/* Elements [at, at + *count) of a group as dense FLOAT32; shortens *count. */
-static const float *group_block(const struct kern_groups *groups, int64_t offset, uint64_t at, uint32_t *count)
+/* Elements [at, at + *count) of a group in tensor t as dense FLOAT32, perhaps in `buffer`; shortens *count. */
+static const float *group_block(const struct kern_groups *groups, uint32_t t, int64_t offset, uint64_t at,
+                                uint32_t *count, float *buffer)
 {
-    DML_TENSOR_DATA_TYPE type = groups->call->op->tensors[0].type;
+    DML_TENSOR_DATA_TYPE type = groups->call->op->tensors[t].type;
     uint32_t bytes = kern_type_bytes(type);
-    const char *base = (const char *)groups->call->data[0] + offset * bytes;
+    const char *base = (const char *)groups->call->data[t] + offset * bytes;
     int64_t stride;
-    bool dense = kern_walk_linear(&groups->inner, 0, at, *count, &stride) && stride == 1;
+    bool dense = kern_walk_linear(&groups->inner, t, at, *count, &stride) && stride == 1;
     if (dense && type == DML_TENSOR_DATA_TYPE_FLOAT32)
-        return (const float *)(base + kern_walk_offset(&groups->inner, 0, at) * bytes);
+        return (const float *)(base + kern_walk_offset(&groups->inner, t, at) * bytes);
     *count = BASE_MIN(*count, KERN_MAP_BLOCK);
     if (type == DML_TENSOR_DATA_TYPE_FLOAT32) {
-        kern_walk_load(&groups->inner, 0, type, base, at, *count, groups->scratch->block);
-        return groups->scratch->block;
+        kern_walk_load(&groups->inner, t, type, base, at, *count, buffer);
+        return buffer;
     }
-    kern_walk_load(&groups->inner, 0, type, base, at, *count, groups->scratch->raw);
-    kern_convert(groups->isa->map, DML_TENSOR_DATA_TYPE_FLOAT32, groups->scratch->block, type, groups->scratch->raw,
-                 *count);
-    return groups->scratch->block;
+    kern_walk_load(&groups->inner, t, type, base, at, *count, groups->scratch->raw);
+    kern_convert(groups->isa->map, DML_TENSOR_DATA_TYPE_FLOAT32, buffer, type, groups->scratch->raw, *count);
+    return buffer;
 }
 
 static double row_stat(const struct kern_groups *groups, enum kern_stat stat, uint64_t group, float center)
@@ -101,7 +101,7 @@ static double row_stat(const struct kern_groups *groups, enum kern_stat stat, ui
     double total = 0;
     for (uint64_t at = 0; at < groups->inner.count;) {
         uint32_t count = (uint32_t)BASE_MIN(groups->inner.count - at, KERN_GROUP_BLOCK);
-        const float *x = group_block(groups, offset, at, &count);
+        const float *x = group_block(groups, 0, offset, at, &count, groups->scratch->block);
         double part = groups->isa->row(stat, x, count, center);
         total = at ? join(stat, total, part) : part;
         at += count;
@@ -109,15 +109,22 @@ static double row_stat(const struct kern_groups *groups, enum kern_stat stat, ui
     return total;
 }
 
-/* `width` neighbouring elements from element `offset` of X on, as FLOAT32. */
-static const float *column_block(const struct kern_groups *groups, int64_t offset, uint32_t width)
+/* One element of each of `width` neighbouring groups from element `offset` of tensor t on, as FLOAT32. */
+static const float *column_block(const struct kern_groups *groups, uint32_t t, int64_t offset, uint32_t width,
+                                 float *buffer)
 {
-    DML_TENSOR_DATA_TYPE type = groups->call->op->tensors[0].type;
-    const char *x = (const char *)groups->call->data[0] + offset * kern_type_bytes(type);
-    if (type == DML_TENSOR_DATA_TYPE_FLOAT32)
+    DML_TENSOR_DATA_TYPE type = groups->call->op->tensors[t].type;
+    const char *x = (const char *)groups->call->data[t] + offset * kern_type_bytes(type);
+    int64_t stride = groups->outer.strides[t][groups->outer.rank - 1];
+    bool single = type == DML_TENSOR_DATA_TYPE_FLOAT32;
+    if (stride != 1) {
+        kern_copy_row(kern_type_bytes(type), single ? (void *)buffer : groups->scratch->raw, 1, x, stride, width);
+        x = single ? (const char *)buffer : (const char *)groups->scratch->raw;
+    }
+    if (single)
         return (const float *)x;
-    kern_convert(groups->isa->map, DML_TENSOR_DATA_TYPE_FLOAT32, groups->scratch->block, type, x, width);
-    return groups->scratch->block;
+    kern_convert(groups->isa->map, DML_TENSOR_DATA_TYPE_FLOAT32, buffer, type, x, width);
+    return buffer;
 }
 
 static void column_stat(const struct kern_groups *groups, enum kern_stat stat, uint64_t first, uint32_t width,
@@ -137,7 +144,8 @@ static void column_stat(const struct kern_groups *groups, enum kern_stat stat, u
                 acc[i] = is_extreme(stat) ? __builtin_nanf("") : 0;
             for (uint64_t i = begin; i < end; i++)
                 groups->isa->column(stat, acc,
-                                    column_block(groups, offset + cursor.offset[0] + (int64_t)i * stride, width),
+                                    column_block(groups, 0, offset + cursor.offset[0] + (int64_t)i * stride, width,
+                                                 groups->scratch->block),
                                     center, width);
             for (uint32_t i = 0; i < width; i++)
                 out[i] = at + begin ? join(stat, out[i], acc[i]) : acc[i];
@@ -159,6 +167,131 @@ void kern_groups_stat(const struct kern_groups *groups, enum kern_stat stat, uin
         out[i] = row_stat(groups, stat, first + i, center ? center[i] : 0);
 }
 
+/* A run of `count` elements joins a group's moments; sum and squares are those of x - center, so nothing cancels. */
+static void join_moments(double *mean, double *squares, double before, double sum, double part, double center,
+                         double count)
+{
+    double difference = center + sum / count - *mean;
+    *squares += part - sum * sum / count + difference * difference * before * count / (before + count);
+    *mean += difference * count / (before + count);
+}
+
+static void row_moments(const struct kern_groups *groups, uint64_t group, double *mean, double *squares)
+{
+    int64_t offset = kern_walk_offset(&groups->outer, 0, group);
+    *mean = *squares = 0;
+    for (uint64_t at = 0; at < groups->inner.count;) {
+        uint32_t count = (uint32_t)BASE_MIN(groups->inner.count - at, KERN_GROUP_BLOCK);
+        const float *x = group_block(groups, 0, offset, at, &count, groups->scratch->block);
+        float center = (float)(groups->isa->row(KERN_STAT_SUM, x, count, 0) / count);
+        double sum, part;
+        groups->isa->spread(x, count, center, &sum, &part);
+        join_moments(mean, squares, (double)at, sum, part, center, count);
+        at += count;
+    }
+}
+
+#define COLUMN_RUN 64 /* rows of a tile that stay in the cache for a second look */
+
+/* The elements at[0] .. at[count - 1] of each group of the tile. */
+static void column_run(const struct kern_groups *groups, const int64_t *at, uint32_t count, uint64_t before,
+                       uint32_t width, double *mean, double *squares)
+{
+    struct kern_group_scratch *scratch = groups->scratch;
+    memset(scratch->a, 0, width * sizeof(float));
+    memset(scratch->b, 0, width * sizeof(float));
+    memset(scratch->acc, 0, width * sizeof(float));
+    for (uint32_t i = 0; i < count; i++)
+        groups->isa->column(KERN_STAT_SUM, scratch->a, column_block(groups, 0, at[i], width, scratch->block), NULL,
+                            width);
+    for (uint32_t i = 0; i < width; i++)
+        scratch->a[i] /= (float)count;
+    for (uint32_t i = 0; i < count; i++)
+        groups->isa->spread_columns(scratch->acc, scratch->b, column_block(groups, 0, at[i], width, scratch->block),
+                                    scratch->a, width);
+    for (uint32_t i = 0; i < width; i++)
+        join_moments(&mean[i], &squares[i], (double)before, scratch->acc[i], scratch->b[i], scratch->a[i], count);
+}
+
+static void column_moments(const struct kern_groups *groups, uint64_t first, uint32_t width, double *mean,
+                           double *squares)
+{
+    int64_t offset = kern_walk_offset(&groups->outer, 0, first), at[COLUMN_RUN];
+    memset(mean, 0, width * sizeof(*mean));
+    memset(squares, 0, width * sizeof(*squares));
+    for (uint64_t begin = 0; begin < groups->inner.count; begin += COLUMN_RUN) {
+        uint32_t count = (uint32_t)BASE_MIN(groups->inner.count - begin, COLUMN_RUN);
+        for (uint32_t i = 0; i < count; i++)
+            at[i] = offset + kern_walk_offset(&groups->inner, 0, begin + i);
+        column_run(groups, at, count, begin, width, mean, squares);
+    }
+}
+
+void kern_groups_moments(const struct kern_groups *groups, uint64_t first, uint32_t width, double *mean,
+                         double *squares)
+{
+    if (groups->columns) {
+        column_moments(groups, first, width, mean, squares);
+        return;
+    }
+    for (uint32_t i = 0; i < width; i++)
+        row_moments(groups, first + i, &mean[i], &squares[i]);
+}
+
+static void row_pairs(const struct kern_groups *groups, uint64_t group, float center, double *sums)
+{
+    int64_t x_at = kern_walk_offset(&groups->outer, 0, group), g_at = kern_walk_offset(&groups->outer, 1, group);
+    sums[0] = sums[1] = sums[2] = 0;
+    for (uint64_t at = 0; at < groups->inner.count;) {
+        uint32_t count = (uint32_t)BASE_MIN(groups->inner.count - at, KERN_GROUP_BLOCK);
+        const float *x = group_block(groups, 0, x_at, at, &count, groups->scratch->block);
+        const float *g = group_block(groups, 1, g_at, at, &count, groups->scratch->block2);
+        groups->isa->pairs(x, g, count, center, sums);
+        at += count;
+    }
+}
+
+static void column_pairs(const struct kern_groups *groups, uint64_t first, uint32_t width, const float *center,
+                         double *sums)
+{
+    int64_t x_at = kern_walk_offset(&groups->outer, 0, first), g_at = kern_walk_offset(&groups->outer, 1, first);
+    float acc[3][KERN_GROUP_TILE];
+    memset(sums, 0, 3 * width * sizeof(*sums));
+    for (uint64_t begin = 0; begin < groups->inner.count; begin += 256) {
+        uint64_t end = BASE_MIN(begin + 256, groups->inner.count);
+        memset(acc, 0, sizeof(acc));
+        for (uint64_t i = begin; i < end; i++)
+            groups->isa->pair_columns(
+                acc[0], acc[1], acc[2],
+                column_block(groups, 0, x_at + kern_walk_offset(&groups->inner, 0, i), width, groups->scratch->block),
+                column_block(groups, 1, g_at + kern_walk_offset(&groups->inner, 1, i), width, groups->scratch->block2),
+                center, width);
+        for (uint32_t i = 0; i < 3 * width; i++)
+            sums[i] += acc[i % 3][i / 3];
+    }
+}
+
+void kern_groups_pairs(const struct kern_groups *groups, uint64_t first, uint32_t width, const float *center,
+                       double *sums)
+{
+    if (groups->columns) {
+        column_pairs(groups, first, width, center, sums);
+        return;
+    }
+    for (uint32_t i = 0; i < width; i++)
+        row_pairs(groups, first + i, center[i], sums + 3 * i);
+}
+
+void kern_groups_store(const struct kern_groups *groups, uint32_t t, uint64_t first, uint32_t width,
+                       const double *values, uint32_t step)
+{
+    const struct kern_view *y = &groups->call->op->tensors[t];
+    int64_t offset = kern_walk_offset(&groups->outer, t, first);
+    int64_t stride = groups->outer.strides[t][groups->outer.rank - 1];
+    for (uint32_t i = 0; i < width; i++)
+        kern_write_double(y->type, groups->call->data[t], offset + (int64_t)i * stride, values[i * step]);
+}
+
 static uint32_t find(const float *x, uint32_t count, float value, bool last)
 {
     uint32_t found = 0;
@@ -177,7 +310,7 @@ static uint32_t row_position(const struct kern_groups *groups, bool greatest, bo
     uint64_t position = 0;
     for (uint64_t at = 0; at < groups->inner.count;) {
         uint32_t count = (uint32_t)BASE_MIN(groups->inner.count - at, KERN_GROUP_BLOCK);
-        const float *x = group_block(groups, offset, at, &count);
+        const float *x = group_block(groups, 0, offset, at, &count, groups->scratch->block);
         float top = (float)groups->isa->row(greatest ? KERN_STAT_MOST : KERN_STAT_LEAST, x, count, 0);
         bool better = greatest ? top > best : top < best;
         if (better || (last && top == best) || (best != best && top == top)) {
@@ -202,9 +335,10 @@ void kern_groups_position(const struct kern_groups *groups, bool greatest, bool 
         out[i] = 0;
     }
     for (uint64_t i = 0; i < groups->inner.count; i++)
-        groups->isa->position(groups->scratch->acc, out,
-                              column_block(groups, offset + kern_walk_offset(&groups->inner, 0, i), width), (uint32_t)i,
-                              greatest, last, width);
+        groups->isa->position(
+            groups->scratch->acc, out,
+            column_block(groups, 0, offset + kern_walk_offset(&groups->inner, 0, i), width, groups->scratch->block),
+            (uint32_t)i, greatest, last, width);
 }
 
 /* The part of tensor `t` that belongs to the tile: one dimension of groups, then those within a group. */

@@ -37,6 +37,15 @@ struct kern_group_isa {
     /* As column, for argmax/argmin: position[] gets `index` where x[] is better than best[]. */
     void (*position)(float *best, uint32_t *position, const float *x, uint32_t index, bool greatest, bool last,
                      uint32_t count);
+    /* Sums of one run of at most KERN_GROUP_BLOCK elements: of x - center and (x - center)^2. */
+    void (*spread)(const float *x, uint32_t count, float center, double *out_sum, double *out_squares);
+    /* The same for one element of each of `count` groups, added. */
+    void (*spread_columns)(float *sum, float *squares, const float *x, const float *center, uint32_t count);
+    /* Sums of one run of at most KERN_GROUP_BLOCK elements: out[] += g, g * (x - center), x - center. */
+    void (*pairs)(const float *x, const float *g, uint32_t count, float center, double *out);
+    /* The same for one element of each of `count` groups; a, b, c += the three. */
+    void (*pair_columns)(float *a, float *b, float *c, const float *x, const float *g, const float *center,
+                         uint32_t count);
 };
 extern const struct kern_group_isa kern_group_isa_portable, kern_group_isa_avx2, kern_group_isa_avx512,
     kern_group_isa_neon;
@@ -56,7 +65,7 @@ struct kern_group_scratch {
     float a[KERN_GROUP_TILE], b[KERN_GROUP_TILE], c[KERN_GROUP_TILE]; /* inputs of the element-wise program */
     float acc[KERN_GROUP_TILE];
     uint32_t position[KERN_GROUP_TILE];
-    float block[KERN_MAP_BLOCK];
+    float block[KERN_MAP_BLOCK], block2[KERN_MAP_BLOCK];
     uint16_t raw[KERN_MAP_BLOCK];
     char map[]; /* scratch of the element-wise program */
 };
@@ -72,6 +81,15 @@ uint32_t kern_groups_width(const struct kern_groups *groups, uint64_t first, uin
 /* out[] = statistic of each of `width` groups; center[] for SQUARES and EXP, else NULL. */
 void kern_groups_stat(const struct kern_groups *groups, enum kern_stat stat, uint64_t first, uint32_t width,
                       const float *center, double *out);
+/* Mean and sum of (x - mean)^2 of each group, in one pass over memory. */
+void kern_groups_moments(const struct kern_groups *groups, uint64_t first, uint32_t width, double *mean,
+                         double *squares);
+/* sums[3 * i ...] of group i: what `pairs` adds up for tensors 0 and 1. */
+void kern_groups_pairs(const struct kern_groups *groups, uint64_t first, uint32_t width, const float *center,
+                       double *sums);
+/* Stores values[i * step] of group first + i in tensor t. */
+void kern_groups_store(const struct kern_groups *groups, uint32_t t, uint64_t first, uint32_t width,
+                       const double *values, uint32_t step);
 /* Positions of the extremes, counted from the group's first element; exact ties go to the first or the last. */
 void kern_groups_position(const struct kern_groups *groups, bool greatest, bool last, uint64_t first, uint32_t width,
                           uint32_t *out);
@@ -93,6 +111,8 @@ bool kern_groups_accept(const struct kern_op *op);
 void kern_reduce_run(const struct kern_call *call, const struct kern_group_isa *isa, uint64_t begin, uint64_t end);
 void kern_softmax_run(const struct kern_call *call, const struct kern_group_isa *isa, uint64_t begin, uint64_t end);
 void kern_norm_run(const struct kern_call *call, const struct kern_group_isa *isa, uint64_t begin, uint64_t end);
+void kern_moments_run(const struct kern_call *call, const struct kern_group_isa *isa, uint64_t begin, uint64_t end);
+void kern_grad_sums_run(const struct kern_call *call, const struct kern_group_isa *isa, uint64_t begin, uint64_t end);
 void kern_lrn_run(const struct kern_call *call, const struct kern_group_isa *isa, uint64_t begin, uint64_t end);
 void kern_lp_norm_run(const struct kern_call *call, const struct kern_group_isa *isa, uint64_t begin, uint64_t end);
 

@@ -155,6 +155,60 @@ static void group_respond(float *out, const float *x, const float *squares, uint
     }
 }
 
+static void group_spread(const float *x, uint32_t count, float center, double *out_sum, double *out_squares)
+{
+    float sum[LANES] = { 0 }, squares[LANES] = { 0 };
+    for (uint32_t i = 0; i < count; i += LANES) {
+        uint32_t width = BASE_MIN(LANES, count - i);
+        for (uint32_t j = 0; j < width; j++) {
+            float difference = x[i + j] - center;
+            sum[j] += difference;
+            squares[j] = fmath_fma(difference, difference, squares[j]);
+        }
+    }
+    *out_sum = fold_sum(sum);
+    *out_squares = fold_sum(squares);
+}
+
+static void group_spread_columns(float *sum, float *squares, const float *x, const float *center, uint32_t count)
+{
+    _Pragma("GCC ivdep") for (uint32_t j = 0; j < count; j++)
+    {
+        float difference = x[j] - center[j];
+        sum[j] += difference;
+        squares[j] = fmath_fma(difference, difference, squares[j]);
+    }
+}
+
+static void group_pairs(const float *x, const float *g, uint32_t count, float center, double *out)
+{
+    float a[LANES] = { 0 }, b[LANES] = { 0 }, c[LANES] = { 0 };
+    for (uint32_t i = 0; i < count; i += LANES) {
+        uint32_t width = BASE_MIN(LANES, count - i);
+        for (uint32_t j = 0; j < width; j++) {
+            float difference = x[i + j] - center;
+            a[j] += g[i + j];
+            b[j] = fmath_fma(g[i + j], difference, b[j]);
+            c[j] += difference;
+        }
+    }
+    out[0] += fold_sum(a);
+    out[1] += fold_sum(b);
+    out[2] += fold_sum(c);
+}
+
+static void group_pair_columns(float *a, float *b, float *c, const float *x, const float *g, const float *center,
+                               uint32_t count)
+{
+    _Pragma("GCC ivdep") for (uint32_t j = 0; j < count; j++)
+    {
+        float difference = x[j] - center[j];
+        a[j] += g[j];
+        b[j] = fmath_fma(g[j], difference, b[j]);
+        c[j] += difference;
+    }
+}
+
 #undef EACH_LANE
 #undef EACH_GROUP
 

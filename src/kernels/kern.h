@@ -144,6 +144,16 @@ struct kern_norm {
     bool use_mean, use_variance, has_scale, has_bias;
 };
 
+/* in: X; out: mean, mean of (X - mean)^2 over `axes`: X's rank, size 1 at reduced axes. */
+struct kern_moments {
+    uint32_t axes;
+};
+
+/* in: X, G (X's sizes), C (X's sizes, repeated over `axes`); out: sums over `axes` of G, G * (X - C), X - C. */
+struct kern_grad_sums {
+    uint32_t axes;
+};
+
 struct kern_lp_norm {
     uint32_t axis;
     float epsilon;
@@ -194,11 +204,18 @@ struct kern_gather {
     uint32_t index_rank;
 };
 
-/* in: Q [B, H, M, D], K [B, H, N, D], V [B, H, N, Dv], [mask, additive, broadcast over B, H, M, N]; out: Y [B, H, M,
- * Dv]. */
+/* in: Q [B, H, M, D], K [B, G, N, D], V [B, G, N, Dv], then those that are there, in this order:
+ *   mask    [B, H, M, N], added to the scores
+ *   keep    INT32 [B, H, M, N], 0 = masked
+ *   end     INT32 [B]: keys from there on are masked
+ *   start   INT32 [B]: keys before it are masked
+ *   past    INT32 or UINT32 [B]: only keys before past + new_keys exist; causal: for query m before past + m + 1
+ * out: Y [B, H, M, Dv] = softmax over n of (scale * Q K^T + mask, + filter where masked) x V; query head h uses head
+ * h / (H / G) of K and V. Keys that do not exist are not read. Only -infinity as scores gives zeros. */
 struct kern_attention {
-    float scale;
-    bool has_mask;
+    float scale, filter;
+    uint32_t new_keys;
+    bool has_mask, has_keep, has_end, has_start, has_past, causal;
 };
 
 /* in: X; out: values (X's type), positions in the line (UINT32, UINT64), of the same sizes: along `axis` the first K of
@@ -243,6 +260,9 @@ struct kern_roi_grad {
     struct kern_roi roi;
     bool has_image, has_image_gradient, has_corner_gradient;
 };
+/* in: X [B, H, L, D], lengths (INT32 or UINT32) [B]; out: Y [B, H, M, D] of X's type. Y[b, h, lengths[b] + l, d] =
+ * X[b, h, l, d] (lengths below 0 count as 0); rows beyond Y are dropped, all other elements of Y keep what they hold.
+ * No parameters. */
 
 struct kern_op {
     enum kern_kind kind;
@@ -258,6 +278,8 @@ struct kern_op {
         struct kern_pool pool_grad;
         struct kern_softmax softmax;
         struct kern_norm norm;
+        struct kern_moments moments;
+        struct kern_grad_sums grad_sums;
         struct kern_lp_norm lp_norm;
         struct kern_lrn lrn;
         struct kern_pad pad;

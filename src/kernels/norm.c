@@ -47,21 +47,17 @@ void kern_norm_float_plan(const struct kern_op *op, const void *state, uint32_t 
 static void tile_moments(const struct kern_groups *groups, const struct kern_norm *norm, uint64_t first, uint32_t width)
 {
     struct kern_group_scratch *scratch = groups->scratch;
-    double count = (double)groups->inner.count, rest[KERN_GROUP_TILE] = { 0 };
+    double count = (double)groups->inner.count, mean[KERN_GROUP_TILE] = { 0 };
     memset(scratch->a, 0, sizeof(scratch->a));
     if (norm->use_mean)
-        kern_groups_stat(groups, KERN_STAT_SUM, first, width, NULL, scratch->sum);
-    for (uint32_t i = 0; i < width && norm->use_mean; i++) {
-        scratch->a[i] = (float)(scratch->sum[i] / count);
-        rest[i] = scratch->sum[i] / count - scratch->a[i];
-    }
-    if (norm->use_variance)
+        kern_groups_moments(groups, first, width, mean, scratch->sum);
+    else
         kern_groups_stat(groups, KERN_STAT_SQUARES, first, width, scratch->a, scratch->sum);
     for (uint32_t i = 0; i < width; i++) {
-        double variance = scratch->sum[i] / count - rest[i] * rest[i];
-        double factor = norm->use_variance ? 1 / sqrt(variance + norm->epsilon) : 1;
+        double factor = norm->use_variance ? 1 / sqrt(scratch->sum[i] / count + norm->epsilon) : 1;
+        scratch->a[i] = (float)mean[i];
         scratch->b[i] = (float)factor;
-        scratch->c[i] = (float)(-rest[i] * factor);
+        scratch->c[i] = (float)((scratch->a[i] - mean[i]) * factor);
     }
 }
 

@@ -1,4 +1,4 @@
-/* Softmax and log-softmax of FLOAT32 and FLOAT16. */
+/* Softmax, log-softmax and hardmax of FLOAT32 and FLOAT16. */
 #include "kernels/group.h"
 
 #include <math.h>
@@ -21,8 +21,11 @@ static void program(const struct kern_op *op, struct kern_map *map)
 
 bool kern_softmax_float_accepts(const struct kern_op *op)
 {
+    DML_TENSOR_DATA_TYPE to = op->tensors[1].type;
     return kern_groups_accept(op) && op->tensors[0].rank == op->tensors[1].rank && op->input_count == 1 &&
-           !op->epilogue && op->u.softmax.mode != KERN_SOFTMAX_HARD && kern_type_bytes(op->tensors[1].type);
+           !op->epilogue && kern_type_bytes(to) &&
+           (op->u.softmax.mode != KERN_SOFTMAX_HARD || to == DML_TENSOR_DATA_TYPE_FLOAT32 ||
+            to == DML_TENSOR_DATA_TYPE_FLOAT16);
 }
 
 void kern_softmax_float_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
@@ -71,16 +74,68 @@ static void softmax_tile(const struct kern_groups *groups, const struct kern_map
     kern_groups_apply(groups, map, first, width);
 }
 
+/* ones[i] = index i is the position ? 1 : 0, as elements of Y. */
+static void write_one(DML_TENSOR_DATA_TYPE type, void *ones, uint32_t i, bool one)
+{
+    if (type == DML_TENSOR_DATA_TYPE_FLOAT32)
+        ((float *)ones)[i] = one;
+    else
+        ((uint16_t *)ones)[i] = one ? 0x3c00 : 0;
+}
+
+static void hardmax_row(const struct kern_groups *groups, uint64_t group, uint32_t position)
+{
+    DML_TENSOR_DATA_TYPE type = groups->call->op->tensors[1].type;
+    void *y = (void *)kern_at(groups->call->data[1], type, kern_walk_offset(&groups->outer, 1, group));
+    float *ones = groups->scratch->block;
+    memset(ones, 0, sizeof(groups->scratch->block));
+    for (uint64_t at = 0; at < groups->inner.count; at += KERN_MAP_BLOCK) {
+        uint32_t count = (uint32_t)BASE_MIN(groups->inner.count - at, KERN_MAP_BLOCK);
+        bool here = position >= at && position - at < count;
+        if (here)
+            write_one(type, ones, (uint32_t)(position - at), true);
+        kern_walk_store(&groups->inner, 1, type, y, at, count, ones);
+        if (here)
+            write_one(type, ones, (uint32_t)(position - at), false);
+    }
+}
+
+static void hardmax_columns(const struct kern_groups *groups, uint64_t first, uint32_t width)
+{
+    DML_TENSOR_DATA_TYPE type = groups->call->op->tensors[1].type;
+    int64_t offset = kern_walk_offset(&groups->outer, 1, first);
+    int64_t stride = groups->outer.strides[1][groups->outer.rank - 1];
+    float *ones = groups->scratch->block;
+    for (uint64_t i = 0; i < groups->inner.count; i++) {
+        void *y = (void *)kern_at(groups->call->data[1], type, offset + kern_walk_offset(&groups->inner, 1, i));
+        for (uint32_t j = 0; j < width; j++)
+            write_one(type, ones, j, groups->scratch->position[j] == i);
+        kern_copy_row(kern_type_bytes(type), y, stride, ones, 1, width);
+    }
+}
+
+static void hardmax_tile(const struct kern_groups *groups, uint64_t first, uint32_t width)
+{
+    kern_groups_position(groups, true, false, first, width, groups->scratch->position);
+    if (groups->columns)
+        hardmax_columns(groups, first, width);
+    for (uint32_t i = 0; i < width && !groups->columns; i++)
+        hardmax_row(groups, first + i, groups->scratch->position[i]);
+}
+
 void kern_softmax_run(const struct kern_call *call, const struct kern_group_isa *isa, uint64_t begin, uint64_t end)
 {
     struct kern_groups groups;
     struct kern_map map;
+    bool hard = call->op->u.softmax.mode == KERN_SOFTMAX_HARD;
     program(call->op, &map);
-    kern_groups_init(&groups, call, isa, call->op->u.softmax.axes, false);
+    kern_groups_init(&groups, call, isa, call->op->u.softmax.axes, hard);
     bool dense = !groups.columns && dense_rows(&groups);
     for (uint32_t width; begin < end; begin += width) {
         width = dense ? 1 : kern_groups_width(&groups, begin, end);
-        if (dense)
+        if (hard)
+            hardmax_tile(&groups, begin, width);
+        else if (dense)
             softmax_row(&groups, begin);
         else
             softmax_tile(&groups, &map, begin, width);

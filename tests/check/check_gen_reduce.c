@@ -105,6 +105,47 @@ void check_gen_norm(struct check_rng *rng, struct check_case *out)
     out->norm_wise = true;
 }
 
+void check_gen_moments(struct check_rng *rng, struct check_case *out)
+{
+    struct kern_op *op = &out->op;
+    uint32_t sizes[KERN_RANK_MAX], small[KERN_RANK_MAX];
+    uint32_t rank = check_sizes(rng, 5, 20000, sizes);
+    op->kind = KERN_MOMENTS;
+    op->input_count = 1;
+    op->output_count = 2;
+    op->u.moments.axes = random_axes(rng, rank);
+    reduced(rank, sizes, op->u.moments.axes, small);
+    check_view(rng, &op->tensors[0], check_float_type(rng), rank, sizes);
+    check_view(rng, &op->tensors[1], check_float_type(rng), rank, small);
+    check_view(rng, &op->tensors[2], check_float_type(rng), rank, small);
+    out->data[0] = CHECK_DATA_POSITIVE; /* sums that cancel have no relative accuracy */
+    out->norm_wise = true;
+}
+
+void check_gen_grad_sums(struct check_rng *rng, struct check_case *out)
+{
+    struct kern_op *op = &out->op;
+    uint32_t sizes[KERN_RANK_MAX], small[KERN_RANK_MAX];
+    uint32_t rank = check_sizes(rng, 5, 20000, sizes);
+    op->kind = KERN_GRAD_SUMS;
+    op->input_count = op->output_count = 3;
+    op->u.grad_sums.axes = random_axes(rng, rank);
+    reduced(rank, sizes, op->u.grad_sums.axes, small);
+    check_view(rng, &op->tensors[0], check_float_type(rng), rank, sizes);
+    check_view(rng, &op->tensors[1], check_float_type(rng), rank, sizes);
+    check_view(rng, &op->tensors[2], DML_TENSOR_DATA_TYPE_FLOAT32, rank, small);
+    for (uint32_t d = 0; d < rank; d++) {
+        op->tensors[2].sizes[d] = sizes[d];
+        op->tensors[2].strides[d] *= !(op->u.grad_sums.axes >> d & 1);
+    }
+    for (uint32_t t = 3; t < 6; t++)
+        check_view(rng, &op->tensors[t], DML_TENSOR_DATA_TYPE_FLOAT32, rank, small);
+    out->data[0] = out->data[1] = CHECK_DATA_POSITIVE;
+    out->data[2] = CHECK_DATA_INDEX; /* mostly 0 */
+    out->index_limit[2] = 1;
+    out->norm_wise = true;
+}
+
 void check_gen_lp_norm(struct check_rng *rng, struct check_case *out)
 {
     struct kern_op *op = &out->op;

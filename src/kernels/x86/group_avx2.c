@@ -1,8 +1,10 @@
 /* Reductions, softmax and normalisations with AVX2 and FMA. */
 #include "kernels/group_exec.h"
 
-const struct kern_group_isa kern_group_isa_avx2 = { &kern_map_isa_avx2, group_row,     group_exponentials, group_scale,
-                                                    group_column,       group_respond, group_position };
+const struct kern_group_isa kern_group_isa_avx2 = { &kern_map_isa_avx2, group_row,         group_exponentials,
+                                                    group_scale,        group_column,      group_respond,
+                                                    group_position,     group_spread,      group_spread_columns,
+                                                    group_pairs,        group_pair_columns };
 
 void kern_reduce_float_avx2_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
@@ -27,4 +29,14 @@ void kern_lp_norm_float_avx2_run(const struct kern_call *call, uint64_t begin, u
 void kern_lrn_float_avx2_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
     kern_lrn_run(call, &kern_group_isa_avx2, begin, end);
+}
+
+void kern_moments_float_avx2_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    kern_moments_run(call, &kern_group_isa_avx2, begin, end);
+}
+
+void kern_grad_sums_float_avx2_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    kern_grad_sums_run(call, &kern_group_isa_avx2, begin, end);
 }
