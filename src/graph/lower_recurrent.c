@@ -1,9 +1,12 @@
 /* RNN, GRU and LSTM: the inputs of all steps and both directions are one product; the steps are one op after it. */
 #include "graph/lower.h"
 
-/* So many products with one matrix are worth laying it out in panels first; fewer read it where it lies. */
-#define PANELS_LEAST_ROWS  4
-#define PANELS_LEAST_STEPS 16
+/* Laying R out in panels pays from this many rows in a batch, and this many rows of all steps unless it is done once.
+ */
+#define PANELS_LEAST_BATCH 4
+#define PANELS_LEAST_ROWS  64
+/* The greatest R that is surely laid out at compile time when it is constant. */
+#define PANELS_CONSTANT_BYTES (UINT64_C(4) << 20)
 
 struct recurrent {
     struct graph_lowering *lowering;
@@ -134,6 +137,13 @@ static struct graph_operand recurrence(const struct recurrent *net, bool panels)
     return out;
 }
 
+static bool wants_panels(const struct recurrent *net)
+{
+    const struct graph_value *value = &net->lowering->graph->values[net->recurrence->value];
+    bool once = value->place == GRAPH_CONSTANT && value->size_bytes <= PANELS_CONSTANT_BYTES;
+    return net->batch >= PANELS_LEAST_BATCH && (once || (uint64_t)net->steps * net->batch >= PANELS_LEAST_ROWS);
+}
+
 static bool make_activation(const struct recurrent *net, const DML_OPERATOR_DESC *desc, struct kern_activation *out)
 {
     struct lower_map map;
@@ -187,7 +197,7 @@ static void add_tensors(const struct recurrent *net, struct tensors *tensors, st
 {
     const uint32_t sequence[] = { net->steps, net->directions, net->batch, net->hidden }, *state = sequence + 1;
     const uint32_t peepholes[] = { net->directions, 3, net->hidden }, reset[] = { net->directions, net->hidden };
-    out->panels = net->batch >= PANELS_LEAST_ROWS && net->steps * net->batch >= PANELS_LEAST_STEPS;
+    out->panels = wants_panels(net);
     tensors->in[0] = input_product(net);
     tensors->in[1] = recurrence(net, out->panels);
     tensors->in_count = 2;
