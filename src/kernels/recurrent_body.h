@@ -1,5 +1,6 @@
 /* The steps of recurrent.h; included once per instruction set. */
 #include "kernels/dense_vec.h"
+#include "kernels/isa.h"
 #include "kernels/recurrent.h"
 
 struct recurrent {
@@ -363,10 +364,10 @@ static void recurrent_block(struct recurrent *x, uint32_t first)
         recurrent_finish(x, m);
 }
 
-static void recurrent_run(const struct kern_call *call, const struct kern_map_isa *isa, uint64_t begin, uint64_t end)
+static void recurrent_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
     const uint32_t *sizes = call->op->tensors[0].sizes;
-    struct recurrent x = { .call = call, .net = &call->op->u.recurrent, .isa = isa };
+    struct recurrent x = { .call = call, .net = &call->op->u.recurrent, .isa = &KERN_ISA_MAP };
     x.steps = sizes[0];
     x.batch = sizes[1];
     x.gates = sizes[3];

@@ -191,7 +191,7 @@ def _case(op, fields, outputs, dtype):
     check_onnx(op, fields, want)
     names = ("OutputSequenceTensor", "OutputSingleTensor", "OutputCellSingleTensor")
     return Case(fields, {name: value.astype(dtype) for name, value in zip(names, want) if name in outputs},
-                rtol=tolerance, atol=tolerance * scale)
+                rtol=tolerance, atol=tolerance * scale, owned=False)
 
 
 def _activations(g, op, directions):
