@@ -193,8 +193,10 @@ static void step_lstm(const struct recurrent_row *row)
 static void store(const struct recurrent_row *row, uint32_t tensor, const uint32_t *at, const double *values)
 {
     const struct kern_view *view = &row->call->op->tensors[tensor];
+    if (!tensor)
+        return;
     int64_t offset = dense_offset(view, at, view->rank - 1), step = view->strides[view->rank - 1];
-    for (uint32_t n = 0; tensor && n < row->hidden; n++)
+    for (uint32_t n = 0; n < row->hidden; n++)
         dense_store(row->call->data[tensor], offset + n * step, view->type, values ? values[n] : 0);
 }
 
