@@ -151,6 +151,38 @@ static void print_norm(struct graph_text *text, const struct kern_norm *norm)
                    norm->has_bias ? " bias" : "");
 }
 
+static void print_recurrent(struct graph_text *text, const struct kern_recurrent *net, uint32_t directions)
+{
+    static const char *const cells[] = { "rnn", "gru", "lstm" };
+    static const uint8_t activations[] = { 1, 2, 3 };
+    graph_text_add(text, " %s%s%s%s%s", cells[net->cell], net->panels ? " panels" : "",
+                   net->linear_before_reset ? " linear_before_reset" : "", net->couple ? " couple" : "",
+                   net->has_clip ? " clip" : "");
+    if (net->has_clip)
+        graph_text_add(text, "=%.9g", net->clip.imm[1].f32);
+    for (uint32_t i = 0; i < directions * activations[net->cell]; i++) {
+        const struct kern_activation *a = &net->activations[i / activations[net->cell]][i % activations[net->cell]];
+        const char *name = a->mode == KERN_ACTIVATION_MAP       ? graph_map_name(a->inst.code)
+                           : a->mode == KERN_ACTIVATION_HARDMAX ? "hardmax"
+                                                                : "identity";
+        graph_text_add(text, "%s%s", i % activations[net->cell] ? "," : i ? " second=" : " first=", name);
+        if (a->mode == KERN_ACTIVATION_MAP && (a->inst.imm[0].u64 || a->inst.imm[1].u64))
+            graph_text_add(text, "(%.9g, %.9g)", a->inst.imm[0].f32, a->inst.imm[1].f32);
+    }
+    for (uint32_t d = 0; d < directions; d++)
+        graph_text_add(text, "%s", net->reverse[d] ? " reverse" : " forward");
+    const struct {
+        const char *name;
+        uint8_t at;
+    } optional[] = { { "reset_bias", net->reset_bias },   { "hidden", net->hidden },
+                     { "memory", net->memory },           { "lengths", net->lengths },
+                     { "peepholes", net->peepholes },     { "sequence", net->sequence },
+                     { "last_hidden", net->last_hidden }, { "last_memory", net->last_memory } };
+    for (uint32_t i = 0; i < ARRAY_SIZE(optional); i++)
+        if (optional[i].at)
+            graph_text_add(text, " %s=%u", optional[i].name, optional[i].at);
+}
+
 static void print_resample(struct graph_text *text, const struct kern_resample *resample, uint32_t rank)
 {
     graph_text_add(text, " mode=%u rounding=%u%s%s", (unsigned)resample->mode, (unsigned)resample->rounding,
@@ -228,6 +260,9 @@ static void print_parameters(struct graph_text *text, const struct kern_op *op)
                        op->u.lrn.beta, op->u.lrn.bias);
         break;
     case KERN_MOVE:
+        break;
+    case KERN_RECURRENT:
+        print_recurrent(text, &op->u.recurrent, op->tensors[0].sizes[2]);
         break;
     case KERN_PAD:
         graph_text_add(text, " mode=%u", (unsigned)op->u.pad.mode);

@@ -8,6 +8,7 @@
 #include "kernels/gemm_vec_body.h"
 #include "kernels/pool_body.h"
 #include "kernels/pool_grad_body.h"
+#include "kernels/recurrent_body.h"
 #include "kernels/resample_body.h"
 #include "kernels/resample_table_body.h"
 #include "kernels/roi_body.h"
@@ -24,3 +25,4 @@ KERN_ISA_RUN(pool_grad_f32, pool_grad_run)
 KERN_ISA_RUN(resample_table_f32, resample_table_run)
 KERN_ISA_RUN(roi_f32, roi_run)
 KERN_ISA_RUN(roi_grad_f32, roi_grad_run)
+KERN_ISA_RUN(recurrent_f32, recurrent_run)

@@ -212,6 +212,46 @@ struct kern_gather {
  *   past    INT32 or UINT32 [B]: only keys before past + new_keys exist; causal: for query m before past + m + 1
  * out: Y [B, H, M, Dv] = softmax over n of (scale * Q K^T + mask, + filter where masked) x V; query head h uses head
  * h / (H / G) of K and V. Keys that do not exist are not read. Only -infinity as scores gives zeros. */
+enum kern_cell { KERN_CELL_RNN, KERN_CELL_GRU, KERN_CELL_LSTM };
+
+enum kern_activation_mode { KERN_ACTIVATION_MAP, KERN_ACTIVATION_IDENTITY, KERN_ACTIVATION_HARDMAX };
+
+/* HARDMAX is over the hidden values of one batch row and one gate. */
+struct kern_activation {
+    enum kern_activation_mode mode;
+    struct kern_map_inst inst; /* MAP: one operand, FLOAT32 */
+};
+
+#define KERN_RECURRENT_PANEL 32
+
+/* T steps of B independent rows with H hidden values, in D directions at once; G gates: 1 (RNN), 3 (GRU: z, r, h),
+ * 4 (LSTM: i, o, f, c).
+ * in: X [T, B, D, G, H] FLOAT32: the inputs' product with their weights plus all biases that are only added;
+ *     R, either [D, G, H, K = H], or when `panels` [D, G, ceil(H / 32), K, 32] FLOAT32, where row n of a gate is column
+ *     n % 32 of panel n / 32 and what is past H does not matter;
+ *     the others are optional and stand where their fields say (indices into op->tensors, 0 = absent).
+ * out: of the outputs at least one.
+ * Row b runs min(lengths[b], T) steps, forward from step 0 or in reverse down to step 0; later steps of `sequence` are
+ * zero, and so are the last states of rows of length 0. */
+struct kern_recurrent {
+    enum kern_cell cell;
+    bool panels;
+    bool reverse[2];                          /* per direction */
+    bool linear_before_reset;                 /* GRU */
+    bool couple;                              /* LSTM: f = 1 - i */
+    bool has_clip;                            /* LSTM: every activation's argument goes through `clip`, a CLAMP */
+    uint8_t reset_bias;                       /* [D, H], linear_before_reset: bias of h inside the product with r */
+    uint8_t hidden, memory;                   /* [D, B, H]: states before the first step, else zero */
+    uint8_t lengths;                          /* [B] UINT32 */
+    uint8_t peepholes;                        /* [D, 3, H]: i, o, f */
+    uint8_t sequence;                         /* out [T, D, B, H]: hidden states */
+    uint8_t last_hidden, last_memory;         /* out [D, B, H] */
+    struct kern_activation activations[2][3]; /* per direction: f, g, h */
+    struct kern_map_inst clip;
+};
+
+/* in: Q [B, H, M, D], K [B, H, N, D], V [B, H, N, Dv], [mask, additive, broadcast over B, H, M, N]; out: Y [B, H, M,
+ * Dv]. */
 struct kern_attention {
     float scale, filter;
     uint32_t new_keys;
@@ -286,6 +326,7 @@ struct kern_op {
         struct kern_resample resample;
         struct kern_fold fold;
         struct kern_gather gather;
+        struct kern_recurrent recurrent;
         struct kern_attention attention;
         struct kern_sort sort;
         struct kern_scan scan;

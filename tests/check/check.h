@@ -21,6 +21,7 @@ double check_uniform(struct check_rng *rng, double least, double most);
 enum check_data {
     CHECK_DATA_NORMAL,   /* -4 .. 4, integers over the small numbers */
     CHECK_DATA_POSITIVE, /* 0.25 .. 4 */
+    CHECK_DATA_SMALL,    /* -0.25 .. 0.25 */
     CHECK_DATA_SPECIAL,  /* everything, with NaN, infinities, zeros, subnormal and huge numbers */
     CHECK_DATA_INDEX,    /* 0 .. limit - 1, sometimes negative or too great */
 };

@@ -78,6 +78,8 @@ static struct kern_number random_number(struct check_rng *rng, DML_TENSOR_DATA_T
         return random_integer(rng, class, data);
     if (data == CHECK_DATA_SPECIAL)
         return kern_from_double(special(rng));
+    if (data == CHECK_DATA_SMALL)
+        return kern_from_double(check_uniform(rng, -0.25, 0.25));
     return kern_from_double(check_uniform(rng, data == CHECK_DATA_POSITIVE ? 0.25 : -4, 4));
 }
 

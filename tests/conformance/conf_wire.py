@@ -228,7 +228,7 @@ class Encoder:
         aliased = len(self.inputs) in self.alias.values()
         layout = self.layout(field, array, aliased)
         source = self.source(layout, array)
-        owned = not aliased and not source and self.rng.random() < 0.15
+        owned = not aliased and not source and self.rng.random() < 0.15 and self.case.owned
         self.inputs.append(layout)
         self.tensor(layout, owned)
         data = layout.store(array, self.poison)

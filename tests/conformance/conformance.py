@@ -37,11 +37,12 @@ class Case:
     numpy.ma are not compared. A list of arrays for an array of tensors.
     rtol, atol: |got - want| <= atol + rtol * |want|; both 0: the same value and sign of zero. ulp: units in the last place
     instead. None: the family's tolerance, exact for integers. bits: the same bits, so NaN payloads count.
-    packed: names of tensors (True: all) that keep their packed layout."""
+    packed: names of tensors (True: all) that keep their packed layout.
+    owned: whether inputs may be OWNED_BY_DML."""
 
-    def __init__(self, fields, outputs, rtol=None, atol=None, ulp=None, bits=False, packed=()):
+    def __init__(self, fields, outputs, rtol=None, atol=None, ulp=None, bits=False, packed=(), owned=True):
         self.fields, self.outputs = fields, outputs
-        self.rtol, self.atol, self.ulp, self.bits, self.packed = rtol, atol, ulp, bits, packed
+        self.rtol, self.atol, self.ulp, self.bits, self.packed, self.owned = rtol, atol, ulp, bits, packed, owned
 
 
 class Registered:

@@ -1,0 +1,23 @@
+/* What the rows of recurrent networks share. Fast rows take some batch rows of one direction through all steps
+ * together: every step is a product of their states with R, then the cell's formula row by row. */
+#ifndef KERNELS_RECURRENT_H
+#define KERNELS_RECURRENT_H
+
+#include "kernels/map.h"
+
+#define RECURRENT_ROWS 32 /* of the batch at once */
+
+uint32_t recurrent_gates(enum kern_cell cell);
+
+/* Fast rows: hidden values rounded up to whole panels, and the floats that a batch row and a worker need. */
+static inline uint64_t recurrent_width(uint32_t hidden)
+{
+    return base_align_up(hidden, KERN_RECURRENT_PANEL);
+}
+
+enum {
+    RECURRENT_ROW_PARTS = 8,  /* widths: h, c, a mix, five gates */
+    RECURRENT_SAME_PARTS = 5, /* widths: three peepholes, zeros, a bias */
+};
+
+#endif
