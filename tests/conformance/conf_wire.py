@@ -178,7 +178,9 @@ class Encoder:
         return (all(self.case.outputs.get(name) is not None for name, kind in named.items() if kind == "output") and
                 slots(value for name, value in self.case.fields.items() if named.get(name) == "input") <= 6 and
                 slots(self.case.outputs.values()) <= 6 and
-                sum(field.kind == "input" for field in self.op.fields) <= GRAPH_SLOTS)
+                sum(field.kind == "input" for field in self.op.fields) <= GRAPH_SLOTS and
+                # Every output of a graph has an edge.
+                all(self.case.outputs.get(field.name) is not None for field in self.op.fields if field.kind == "output"))
 
     def source(self, layout, array):
         """How a tensor reaches the operator in a graph; nodes for it need a type and strides that an output may have."""
