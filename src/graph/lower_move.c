@@ -187,36 +187,3 @@ HRESULT lower_tile(struct graph_lowering *lowering)
     tile_dimension(lowering, lowering->inputs[0], lowering->outputs[0], LOWER_DESC(lowering, TILE)->Repeats, 0);
     return lower_done(lowering);
 }
-
-/* All tensors have rank D. Output = input dims before Axis, the last IndexDimensions of the indices, input dims after
- * Axis, right-aligned: IndexDimensions - 1 leading ones of the input fall away (or one is added). */
-HRESULT lower_gather(struct graph_lowering *lowering)
-{
-    const DML_GATHER_OPERATOR_DESC *desc = LOWER_DESC(lowering, GATHER);
-    struct graph_operand in[2] = { lowering->inputs[0], lowering->inputs[1] }, out = lowering->outputs[0];
-    uint32_t rank = in[0].view.rank, count = desc->IndexDimensions, axis = desc->Axis;
-    uint32_t drop = count ? count - 1 : 0;
-    if (drop > axis)
-        return E_INVALIDARG;
-    uint32_t start = !count && rank > 1; /* a scalar index: the output gained a leading one */
-    struct kern_view x = in[0].view, y = out.view, indices = in[1].view;
-    x.rank = rank - drop;
-    memmove(x.sizes, x.sizes + drop, x.rank * sizeof(x.sizes[0]));
-    memmove(x.strides, x.strides + drop, x.rank * sizeof(x.strides[0]));
-    y.rank = rank - start;
-    memmove(y.sizes, y.sizes + start, y.rank * sizeof(y.sizes[0]));
-    memmove(y.strides, y.strides + start, y.rank * sizeof(y.strides[0]));
-    uint32_t kept = count ? count : 1;
-    memmove(indices.sizes, indices.sizes + (rank - kept), kept * sizeof(indices.sizes[0]));
-    memmove(indices.strides, indices.strides + (rank - kept), kept * sizeof(indices.strides[0]));
-    indices.rank = kept;
-    in[0].view = x;
-    in[1].view = indices;
-    out.view = y;
-    struct graph_op *op = lower_op(lowering, KERN_GATHER, in, 2, &out, 1);
-    if (!op)
-        return E_OUTOFMEMORY;
-    /* Rank 1 with a scalar index is the same as one index dimension of size 1. */
-    op->k.u.gather = (struct kern_gather){ axis - drop, !count && rank == 1 ? 1 : count };
-    return lower_done(lowering);
-}

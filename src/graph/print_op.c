@@ -219,10 +219,11 @@ static void print_attention(struct graph_text *text, const struct kern_attention
     if (attention->has_past)
         graph_text_add(text, " past%s new_keys=%u", attention->causal ? " causal" : "", attention->new_keys);
 }
+static const char *const index_modes[] = { "", " elements", " nd" };
 
 static void print_parameters(struct graph_text *text, const struct kern_op *op)
 {
-    uint32_t rank = op->tensors[op->input_count].rank;
+    uint32_t rank = op->tensors[op->input_count].rank, gaps = 0;
     switch (op->kind) {
     case KERN_MAP:
         print_program(text, &op->u.map, op->input_count, op->output_count);
@@ -269,6 +270,10 @@ static void print_parameters(struct graph_text *text, const struct kern_op *op)
     case KERN_PAD:
         graph_text_add(text, " mode=%u", (unsigned)op->u.pad.mode);
         print_array(text, "start", op->u.pad.start, rank);
+        for (uint32_t d = 0; d < rank; d++)
+            gaps |= op->u.pad.gap[d];
+        if (gaps)
+            print_array(text, "gap", op->u.pad.gap, rank);
         break;
     case KERN_RESAMPLE:
         print_resample(text, &op->u.resample, rank);
@@ -277,7 +282,21 @@ static void print_parameters(struct graph_text *text, const struct kern_op *op)
         print_fold(text, &op->u.fold);
         break;
     case KERN_GATHER:
-        graph_text_add(text, " axis=%u index_rank=%u", op->u.gather.axis, op->u.gather.index_rank);
+        graph_text_add(text, "%s axis=%u index_rank=%u", index_modes[op->u.gather.mode], op->u.gather.axis,
+                       op->u.gather.index_rank);
+        break;
+    case KERN_SCATTER:
+        graph_text_add(text, "%s axis=%u", index_modes[op->u.scatter.mode], op->u.scatter.axis);
+        break;
+    case KERN_NONZERO:
+        graph_text_add(text, " %s block=%u", op->u.nonzero.write ? "write" : "count", op->u.nonzero.block);
+        break;
+    case KERN_SEQUENCE:
+        if (graph_is_float(op->tensors[0].type))
+            graph_text_add(text, " start=%.17g delta=%.17g", op->u.sequence.start.f64, op->u.sequence.delta.f64);
+        else
+            graph_text_add(text, " start=%lld delta=%lld", (long long)op->u.sequence.start.i64,
+                           (long long)op->u.sequence.delta.i64);
         break;
     case KERN_ATTENTION:
         print_attention(text, &op->u.attention);

@@ -173,6 +173,7 @@ struct kern_pad {
     DML_PADDING_MODE mode;
     DML_SCALAR_UNION value; /* in X's type; CONSTANT only */
     uint32_t start[KERN_RANK_MAX];
+    uint32_t gap[KERN_RANK_MAX]; /* so many of `value` between neighbours; CONSTANT only */
 };
 
 /* in: X; out: Y of the same rank. The coordinate rule is that of DML_OPERATOR_RESAMPLE2 (kernels/resample_ref.c). */
@@ -195,13 +196,42 @@ struct kern_fold {
     uint32_t window[KERN_FOLD_MAX], strides[KERN_FOLD_MAX], dilations[KERN_FOLD_MAX], pad_start[KERN_FOLD_MAX];
     uint32_t positions[KERN_FOLD_MAX]; /* of the window along each dimension */
 };
+enum kern_index_mode { KERN_INDEX_AXIS, KERN_INDEX_ELEMENTS, KERN_INDEX_ND };
 
 /* in: X, indices (UINT32, INT32, UINT64, INT64; negative counts from the end; out of range is clamped); out: Y.
- * Y[outer, i..., inner] = X[outer, indices[i...], inner]: X is [outer..., axis, inner...], and Y's dimensions are
- * outer_rank + index_rank + inner_rank = Y.rank, where outer_rank = axis of X. */
+ * AXIS: Y[outer, i..., inner] = X[outer, indices[i...], inner]: X is [outer..., axis, inner...], and Y's dimensions are
+ * outer_rank + index_rank + inner_rank = Y.rank, where outer_rank = axis of X; i = the indices' last dimensions.
+ * ELEMENTS: Y[o] = X[o with o[axis] = indices[o]]; the indices have Y's sizes.
+ * ND: Y[b..., i..., inner] = X[b..., t..., inner], where t = the tuple indices[b..., i...] along the indices' last
+ * dimension; `axis` = number of dimensions b, index_rank = number of dimensions i.
+ * Y has one dimension of size 1 where none is left. */
 struct kern_gather {
     uint32_t axis; /* of X */
     uint32_t index_rank;
+    enum kern_index_mode mode;
+};
+
+/* in: X, indices as for gather (but out of range: not written), updates; out: Y = X, and then in element order of the
+ * updates (the last write of an element wins)
+ * ELEMENTS: Y[u with u[axis] = indices[u]] = updates[u]; indices and updates have the same sizes.
+ * ND: Y[t..., inner] = updates[i..., inner], where t = the tuple indices[i...]; `axis` is 0. */
+struct kern_scatter {
+    uint32_t axis;
+    enum kern_index_mode mode; /* not AXIS */
+};
+
+/* Elements are counted in `block`s of X, in element order; UINT32 everywhere.
+ * not write: in: X; out: counts [blocks], the non-zero elements of each block.
+ * write: in: X, counts; out: their sum (one element), coordinates [M, N]: row r has the last N coordinates of the r-th
+ * non-zero element; rows past the sum stay as they are. */
+struct kern_nonzero {
+    bool write;
+    uint32_t block;
+};
+
+/* out: Y[k-th element] = start + k * delta. Scalars are f64 for floating-point Y, u64 for integers, which wrap. */
+struct kern_sequence {
+    union kern_scalar start, delta;
 };
 
 /* in: Q [B, H, M, D], K [B, G, N, D], V [B, G, N, Dv], then those that are there, in this order:
@@ -327,6 +357,9 @@ struct kern_op {
         struct kern_fold fold;
         struct kern_gather gather;
         struct kern_recurrent recurrent;
+        struct kern_scatter scatter;
+        struct kern_nonzero nonzero;
+        struct kern_sequence sequence;
         struct kern_attention attention;
         struct kern_sort sort;
         struct kern_scan scan;

@@ -50,6 +50,7 @@ struct row {
     bool constant;
 };
 
+/* `count` neighbours of the input, `step` apart in the output. */
 static void copy_run(const struct row *row, uint64_t to, uint64_t from, uint64_t count, int64_t step)
 {
     const struct kern_view *x = &row->op->tensors[0], *y = &row->op->tensors[1];
@@ -57,14 +58,15 @@ static void copy_run(const struct row *row, uint64_t to, uint64_t from, uint64_t
     uint32_t bytes = kern_type_bytes(x->type);
     int64_t in_offset = row->in_offset + (int64_t)from * in_stride;
     int64_t out_offset = row->out_offset + (int64_t)to * out_stride;
+    out_stride *= step;
     if (bytes) {
         kern_copy_row(bytes, (char *)row->out + out_offset * bytes, out_stride,
-                      (const char *)row->in + in_offset * bytes, in_stride * step, count);
+                      (const char *)row->in + in_offset * bytes, in_stride, count);
         return;
     }
     for (uint64_t i = 0; i < count; i++)
         kern_write(y->type, row->out, out_offset + (int64_t)i * out_stride,
-                   kern_read(x->type, row->in, in_offset + (int64_t)i * in_stride * step));
+                   kern_read(x->type, row->in, in_offset + (int64_t)i * in_stride));
 }
 
 static void fill_run(const struct row *row, uint64_t to, uint64_t count)
@@ -103,9 +105,22 @@ static void pad_row(const struct row *row)
         fill_run(row, 0, length);
         return;
     }
+    if (row->op->u.pad.gap[last]) {
+        fill_run(row, 0, length);
+        copy_run(row, start, 0, inside, (int64_t)row->op->u.pad.gap[last] + 1);
+        return;
+    }
     fill_ends(row, 0, start);
     copy_run(row, start, 0, inside, 1);
     fill_ends(row, start + inside, length);
+}
+
+static int64_t outer_index(const struct kern_pad *pad, uint32_t d, uint32_t index, int64_t size)
+{
+    int64_t at = (int64_t)index - pad->start[d], step = (int64_t)pad->gap[d] + 1;
+    if (at % step)
+        return -1;
+    return source_index(pad->mode, at / step, size);
 }
 
 void kern_pad_any_run(const struct kern_call *call, uint64_t begin, uint64_t end)
@@ -117,7 +132,7 @@ void kern_pad_any_run(const struct kern_call *call, uint64_t begin, uint64_t end
     for (uint64_t i = begin; i < end; i++) {
         struct row row = { .op = call->op, .in = call->data[0], .out = call->data[1] };
         for (uint32_t d = 0; d + 1 < y->rank; d++) {
-            int64_t from = source_index(pad->mode, (int64_t)index[d] - pad->start[d], x->sizes[d]);
+            int64_t from = outer_index(pad, d, index[d], x->sizes[d]);
             row.constant |= from < 0;
             row.in_offset += from * x->strides[d];
             row.out_offset += index[d] * y->strides[d];

@@ -113,6 +113,14 @@ void kern_cursor_seek(const struct kern_walk *walk, uint64_t flat, struct kern_c
     }
 }
 
+void kern_cursor_skip(const struct kern_walk *walk, struct kern_cursor *cursor, uint64_t count)
+{
+    uint32_t d = walk->rank - 1;
+    cursor->index[d] += count;
+    for (uint32_t v = 0; v < walk->views; v++)
+        cursor->offset[v] += (int64_t)count * walk->strides[v][d];
+}
+
 void kern_cursor_next_row(const struct kern_walk *walk, struct kern_cursor *cursor)
 {
     uint32_t d = walk->rank - 1;
@@ -141,19 +149,40 @@ static void copy_row_16(uint16_t *out, int64_t out_stride, const uint16_t *in, i
         out[(int64_t)i * out_stride] = in[(int64_t)i * in_stride];
 }
 
+static void fill_16(uint16_t *out, uint16_t value, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++)
+        out[i] = value;
+}
+
 static void fill_32(uint32_t *out, uint32_t value, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++)
         out[i] = value;
 }
 
+static void fill_64(uint64_t *out, uint64_t value, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++)
+        out[i] = value;
+}
+
+static void fill_row(uint32_t bytes, void *out, const void *value, uint64_t count)
+{
+    if (bytes == 4)
+        fill_32(out, *(const uint32_t *)value, count);
+    else if (bytes == 2)
+        fill_16(out, *(const uint16_t *)value, count);
+    else if (bytes == 1)
+        memset(out, *(const uint8_t *)value, count);
+    else
+        fill_64(out, *(const uint64_t *)value, count);
+}
+
 static void copy_row_32(uint32_t *out, int64_t out_stride, const uint32_t *in, int64_t in_stride, uint64_t count)
 {
-    if (in_stride == 0 && out_stride == 1)
-        fill_32(out, *in, count);
-    else
-        for (uint64_t i = 0; i < count; i++)
-            out[(int64_t)i * out_stride] = in[(int64_t)i * in_stride];
+    for (uint64_t i = 0; i < count; i++)
+        out[(int64_t)i * out_stride] = in[(int64_t)i * in_stride];
 }
 
 static void copy_row_64(uint64_t *out, int64_t out_stride, const uint64_t *in, int64_t in_stride, uint64_t count)
@@ -166,6 +195,8 @@ void kern_copy_row(uint32_t bytes, void *out, int64_t out_stride, const void *in
 {
     if (out_stride == 1 && in_stride == 1)
         memcpy(out, in, count * bytes);
+    else if (out_stride == 1 && in_stride == 0)
+        fill_row(bytes, out, in, count);
     else if (bytes == 4)
         copy_row_32(out, out_stride, in, in_stride, count);
     else if (bytes == 2)

@@ -35,6 +35,8 @@ struct kern_cursor {
     int64_t offset[KERN_TENSORS_MAX];
 };
 void kern_cursor_seek(const struct kern_walk *walk, uint64_t flat, struct kern_cursor *out);
+/* Onwards within the innermost row, which must not end there. */
+void kern_cursor_skip(const struct kern_walk *walk, struct kern_cursor *cursor, uint64_t count);
 /* To the start of the next innermost row. */
 void kern_cursor_next_row(const struct kern_walk *walk, struct kern_cursor *cursor);
 

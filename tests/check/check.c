@@ -228,8 +228,8 @@ int main(int argc, char **argv)
     struct check_rng rng = { options.seed | 1 };
     int failures = 0;
     if (!options.filter)
-        failures += check_oracle_dense(&rng) + check_oracle_map(&rng) + check_oracle_reduce(&rng) +
-                    check_oracle_norm(&rng) + check_oracle_views(&rng);
+        failures += check_oracle_dense(&rng) + check_oracle_index(&rng) + check_oracle_map(&rng) +
+                    check_oracle_reduce(&rng) + check_oracle_norm(&rng) + check_oracle_views(&rng);
     failures += check_rows(&options);
     return failures ? 1 : 0;
 }

@@ -23,6 +23,8 @@ enum check_data {
     CHECK_DATA_POSITIVE, /* 0.25 .. 4 */
     CHECK_DATA_SMALL,    /* -0.25 .. 0.25 */
     CHECK_DATA_SPECIAL,  /* everything, with NaN, infinities, zeros, subnormal and huge numbers */
+    CHECK_DATA_SPARSE,   /* half of them zero, of either sign */
+    CHECK_DATA_INSIDE,   /* 0 .. limit - 1 */
     CHECK_DATA_INDEX,    /* 0 .. limit - 1, sometimes negative or too great */
 };
 
@@ -86,6 +88,7 @@ bool check_compare(const struct kern_view *view, const struct check_buffer *got,
 /* ---- the references against independent formulas (check_oracle*.c); return how many checks failed
  * ----------------------- */
 int check_oracle_dense(struct check_rng *rng);
+int check_oracle_index(struct check_rng *rng);
 int check_oracle_map(struct check_rng *rng);
 int check_oracle_reduce(struct check_rng *rng);
 int check_oracle_norm(struct check_rng *rng);

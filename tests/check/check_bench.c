@@ -311,6 +311,78 @@ static void bench_roi(const char *filter, uint32_t cpu, bool nhwc, bool grad)
         bench_case(nhwc ? "roi align max nhwc" : "roi align max", &c, filter, cpu);
 }
 
+/* Rows of a table by random indices, and written back. */
+static void bench_rows(const char *filter, uint32_t cpu)
+{
+    static const struct {
+        const char *name;
+        uint32_t rows, row, picks;
+    } shapes[] = { { "words 768", 30000, 768, 384 },
+                   { "rows 64", 100000, 64, 100000 },
+                   { "rows 4", 1000000, 4, 500000 },
+                   { "single elements", 1000000, 1, 1000000 },
+                   { "single, in cache", 4000, 1, 100000 } };
+    for (uint32_t i = 0; i < ARRAY_SIZE(shapes); i++) {
+        const DML_TENSOR_DATA_TYPE f32 = DML_TENSOR_DATA_TYPE_FLOAT32;
+        const uint32_t table[] = { shapes[i].rows, shapes[i].row }, tuples[] = { shapes[i].picks, 1 },
+                       picked[] = { shapes[i].picks, shapes[i].row };
+        char name[64];
+        struct check_case c = { .op = { .kind = KERN_GATHER, .input_count = 2, .output_count = 1 } };
+        c.op.u.gather = (struct kern_gather){ 0, 1, KERN_INDEX_ND };
+        view(&c.op, 0, f32, 2, table);
+        view(&c.op, 1, DML_TENSOR_DATA_TYPE_INT64, 2, tuples);
+        view(&c.op, 2, f32, 2, picked);
+        c.data[1] = CHECK_DATA_INSIDE;
+        c.index_limit[1] = shapes[i].rows;
+        snprintf(name, sizeof(name), "gather %s", shapes[i].name);
+        bench_case(name, &c, filter, cpu);
+        c.op.kind = KERN_SCATTER;
+        c.op.input_count = 3;
+        c.op.u.scatter = (struct kern_scatter){ 0, KERN_INDEX_ND };
+        c.op.tensors[3] = c.op.tensors[0];
+        snprintf(name, sizeof(name), "scatter %s", shapes[i].name);
+        bench_case(name, &c, filter, cpu);
+    }
+}
+
+/* One index per element, along either axis of a matrix. */
+static void bench_elements(const char *filter, uint32_t cpu)
+{
+    const uint32_t sizes[] = { 1000, 1000 };
+    for (uint32_t axis = 0; axis < 2; axis++) {
+        char name[64];
+        struct check_case c = { .op = { .kind = KERN_GATHER, .input_count = 2, .output_count = 1 } };
+        c.op.u.gather = (struct kern_gather){ axis, 0, KERN_INDEX_ELEMENTS };
+        for (uint32_t t = 0; t < 4; t++)
+            view(&c.op, t, t == 1 ? DML_TENSOR_DATA_TYPE_INT64 : DML_TENSOR_DATA_TYPE_FLOAT32, 2, sizes);
+        c.data[1] = CHECK_DATA_INSIDE;
+        c.index_limit[1] = sizes[axis];
+        snprintf(name, sizeof(name), "gather elements axis %u", axis);
+        bench_case(name, &c, filter, cpu);
+        c.op.kind = KERN_SCATTER;
+        c.op.input_count = 3;
+        c.op.u.scatter = (struct kern_scatter){ axis, KERN_INDEX_ELEMENTS };
+        snprintf(name, sizeof(name), "scatter elements axis %u", axis);
+        bench_case(name, &c, filter, cpu);
+    }
+}
+
+static void bench_nonzero(const char *filter, uint32_t cpu)
+{
+    const uint32_t sizes[] = { 1000, 1000 }, blocks[] = { 1 }, list[] = { 1000000, 2 };
+    struct check_case c = { .op = { .kind = KERN_NONZERO, .input_count = 1, .output_count = 1 } };
+    view(&c.op, 0, DML_TENSOR_DATA_TYPE_FLOAT32, 2, sizes);
+    view(&c.op, 1, DML_TENSOR_DATA_TYPE_UINT32, 1, blocks);
+    c.data[0] = CHECK_DATA_SPARSE;
+    c.op.u.nonzero.block = 1000000;
+    bench_case("nonzero count", &c, filter, cpu);
+    c.op.u.nonzero.write = true;
+    c.op.input_count = c.op.output_count = 2;
+    view(&c.op, 2, DML_TENSOR_DATA_TYPE_UINT32, 1, blocks);
+    view(&c.op, 3, DML_TENSOR_DATA_TYPE_UINT32, 2, list);
+    bench_case("nonzero write", &c, filter, cpu);
+}
+
 void check_bench(const char *filter, uint32_t cpu)
 {
     bench_map(filter, cpu);
@@ -325,4 +397,7 @@ void check_bench(const char *filter, uint32_t cpu)
     bench_roi(filter, cpu, false, false);
     bench_roi(filter, cpu, true, false);
     bench_roi(filter, cpu, false, true);
+    bench_rows(filter, cpu);
+    bench_elements(filter, cpu);
+    bench_nonzero(filter, cpu);
 }

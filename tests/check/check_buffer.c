@@ -68,14 +68,18 @@ static struct kern_number random_number(struct check_rng *rng, DML_TENSOR_DATA_T
                                         uint32_t limit)
 {
     enum kern_class class = kern_type_class(type);
-    if (data == CHECK_DATA_INDEX) {
-        int64_t value = check_chance(rng, 8) ? check_range(rng, -2 * (int32_t)limit, 2 * (int32_t)limit)
-                                             : check_range(rng, 0, (int32_t)limit - 1);
+    if (data == CHECK_DATA_INDEX || data == CHECK_DATA_INSIDE) {
+        int64_t value = data == CHECK_DATA_INDEX && check_chance(rng, 8)
+                            ? check_range(rng, -2 * (int32_t)limit, 2 * (int32_t)limit)
+                            : check_range(rng, 0, (int32_t)limit - 1);
         return (struct kern_number){ .class = KERN_CLASS_SIGNED,
                                      .i = class == KERN_CLASS_UNSIGNED && value < 0 ? 0 : value };
     }
+    bool zero = data == CHECK_DATA_SPARSE && check_chance(rng, 2);
     if (class != KERN_CLASS_FLOAT)
-        return random_integer(rng, class, data);
+        return zero ? (struct kern_number){ .class = class } : random_integer(rng, class, data);
+    if (zero)
+        return kern_from_double(check_chance(rng, 2) ? 0.0 : -0.0);
     if (data == CHECK_DATA_SPECIAL)
         return kern_from_double(special(rng));
     if (data == CHECK_DATA_SMALL)

@@ -38,7 +38,8 @@ void check_gen_pad(struct check_rng *rng, struct check_case *out)
     for (uint32_t i = 0; i < rank; i++) {
         uint32_t most = BASE_MIN(5, most_padding(op->u.pad.mode, sizes[i]));
         op->u.pad.start[i] = check_pick(rng, most + 1);
-        padded[i] = sizes[i] + op->u.pad.start[i] + check_pick(rng, most + 1);
+        op->u.pad.gap[i] = op->u.pad.mode == DML_PADDING_MODE_CONSTANT && check_chance(rng, 3) ? check_pick(rng, 3) : 0;
+        padded[i] = 1 + (sizes[i] - 1) * (op->u.pad.gap[i] + 1) + op->u.pad.start[i] + check_pick(rng, most + 1);
     }
     check_view(rng, &op->tensors[0], type, rank, sizes);
     check_view(rng, &op->tensors[1], type, rank, padded);
