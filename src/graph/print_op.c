@@ -208,6 +208,8 @@ static void print_roi(struct graph_text *text, const struct kern_roi *roi)
     graph_text_add(text, " %s%s%s scale=[%.9g,%.9g] offsets=[%.9g,%.9g] outside=%.9g samples=%u..%u", modes[roi->mode],
                    roi->linear ? " linear" : "", roi->align_corners ? " align_corners" : "", roi->scale_x, roi->scale_y,
                    roi->in_offset, roi->out_offset, roi->outside, roi->least, roi->most);
+}
+
 static void print_attention(struct graph_text *text, const struct kern_attention *attention)
 {
     graph_text_add(text, " scale=%.9g%s", attention->scale, attention->has_mask ? " mask" : "");
