@@ -3,7 +3,7 @@
  * usage: operators [--seconds S] OPERATOR "Field=value ..." [OPERATOR "Field=value ..."]...
  *
  * Prints one line for each: median seconds of one execution (a recorded list executed, and a host wait), runs. Fields
- * that are not given are as in tests/unit/op_recipes.c, which also has the syntax. ANYDML_THREADS sets the threads. */
+ * that are not given are as in src/schema/sample.c, which also has the syntax. ANYDML_THREADS sets the threads. */
 #include "api/dml_test.h"
 
 #include "base/half.h"

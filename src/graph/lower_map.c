@@ -48,11 +48,12 @@ static const struct map_row *row_find(const struct graph_lowering *lowering)
 static struct graph_operand as_bits(const struct graph_operand *operand)
 {
     struct graph_operand result = *operand;
-    switch (operand->view.type) {
+    switch ((uint32_t)operand->view.type) {
     case DML_TENSOR_DATA_TYPE_FLOAT32:
         result.view.type = DML_TENSOR_DATA_TYPE_UINT32;
         break;
     case DML_TENSOR_DATA_TYPE_FLOAT16:
+    case ANYDML_TENSOR_DATA_TYPE_BFLOAT16:
         result.view.type = DML_TENSOR_DATA_TYPE_UINT16;
         break;
     case DML_TENSOR_DATA_TYPE_FLOAT64:

@@ -15,7 +15,9 @@ bool kern_lrn_float_accepts(const struct kern_op *op)
 {
     return kern_groups_accept(op) && op->tensors[0].rank >= 2 && op->u.lrn.cross_channel && !op->epilogue &&
            op->u.lrn.local_size >= 1 && op->u.lrn.local_size <= 64 &&
-           (op->tensors[1].type == DML_TENSOR_DATA_TYPE_FLOAT32 || op->tensors[1].type == DML_TENSOR_DATA_TYPE_FLOAT16);
+           (op->tensors[1].type == DML_TENSOR_DATA_TYPE_FLOAT32 ||
+            op->tensors[1].type == DML_TENSOR_DATA_TYPE_FLOAT16 ||
+            op->tensors[1].type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16);
 }
 
 void kern_lrn_float_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)

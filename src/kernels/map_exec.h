@@ -8,12 +8,12 @@
 #include "kernels/map.h"
 #include "kernels/map_integer.h"
 
+#include "base/half.h"
+
 #if defined(__F16C__)
 #include <immintrin.h>
 #elif defined(__aarch64__)
 #include <arm_neon.h>
-
-#include "base/half.h"
 #endif
 
 /* One case: `expr` of x = a[i], y = b[i], z = c[i]. */
@@ -351,9 +351,11 @@ static void floats_to_halves(uint16_t *out, const float *in, uint32_t count)
 
 static bool convert_to_f32(void *out, DML_TENSOR_DATA_TYPE from, const void *in, uint32_t count)
 {
-    switch (from) {
+    switch ((uint32_t)from) {
     case DML_TENSOR_DATA_TYPE_FLOAT16:
         return halves_to_floats(out, in, count), true;
+    case ANYDML_TENSOR_DATA_TYPE_BFLOAT16:
+        EACH(float, uint16_t, base_bfloat_to_float(v))
     case DML_TENSOR_DATA_TYPE_FLOAT64:
         EACH(float, double, (float)v)
     case DML_TENSOR_DATA_TYPE_UINT8:
@@ -401,9 +403,11 @@ static inline int32_t saturate(float v, float least, float most)
 
 static bool convert_from_f32(DML_TENSOR_DATA_TYPE to, void *out, const void *in, uint32_t count)
 {
-    switch (to) {
+    switch ((uint32_t)to) {
     case DML_TENSOR_DATA_TYPE_FLOAT16:
         return floats_to_halves(out, in, count), true;
+    case ANYDML_TENSOR_DATA_TYPE_BFLOAT16:
+        EACH(uint16_t, float, base_float_to_bfloat(v))
     case DML_TENSOR_DATA_TYPE_FLOAT64:
         EACH(double, float, (double)v)
     case DML_TENSOR_DATA_TYPE_UINT8:

@@ -25,7 +25,7 @@ bool kern_softmax_float_accepts(const struct kern_op *op)
     return kern_groups_accept(op) && op->tensors[0].rank == op->tensors[1].rank && op->input_count == 1 &&
            !op->epilogue && kern_type_bytes(to) &&
            (op->u.softmax.mode != KERN_SOFTMAX_HARD || to == DML_TENSOR_DATA_TYPE_FLOAT32 ||
-            to == DML_TENSOR_DATA_TYPE_FLOAT16);
+            to == DML_TENSOR_DATA_TYPE_FLOAT16 || to == ANYDML_TENSOR_DATA_TYPE_BFLOAT16);
 }
 
 void kern_softmax_float_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
@@ -80,7 +80,7 @@ static void write_one(DML_TENSOR_DATA_TYPE type, void *ones, uint32_t i, bool on
     if (type == DML_TENSOR_DATA_TYPE_FLOAT32)
         ((float *)ones)[i] = one;
     else
-        ((uint16_t *)ones)[i] = one ? 0x3c00 : 0;
+        ((uint16_t *)ones)[i] = !one ? 0 : type == DML_TENSOR_DATA_TYPE_FLOAT16 ? 0x3c00 : 0x3f80;
 }
 
 static void hardmax_row(const struct kern_groups *groups, uint64_t group, uint32_t position)

@@ -1,4 +1,4 @@
-#include "op_recipes.h"
+#include "schema/sample.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -154,12 +154,27 @@ static const struct recipe recipes[] = {
     { DML_OPERATOR_UNFOLD, WINDOWS "InputTensor=2x3x4x6 OutputTensor=2x18x12" },
 };
 
+/* What else to change where an operator's description cannot have a data type, the first that helps; the type "*" is
+ * the one asked for. */
+static const struct recipe alternatives[] = {
+    { DML_OPERATOR_ELEMENT_WISE_QUANTIZE_LINEAR, "InputTensor=2x3x4x5:* ScaleTensor=2x3x4x5:*" },
+    { DML_OPERATOR_REDUCE, "InputTensor=2x3x4x5:* OutputTensor=2x1x4x1:* Function=7" },
+    { DML_OPERATOR_MATRIX_MULTIPLY_INTEGER_TO_FLOAT,
+      "ATensor=2x3x4x5:* BTensor=2x3x5x6:* AZeroPointTensor=1x1x4x1:* BZeroPointTensor=1x1x1x6:*" },
+    { DML_OPERATOR_QUANTIZE, "InputTensor=2x3x4x6:* QuantizationTensors=2x3x4x2:*+2x3x4x2:UINT4" },
+    { DML_OPERATOR_QUANTIZE, "OutputTensor=2x3x4x6:* QuantizationTensors=2x3x4x2:FLOAT32+2x3x4x2:*" },
+    { DML_OPERATOR_DEQUANTIZE, "OutputTensor=2x3x4x6:* QuantizationTensors=2x3x4x2:*+2x3x4x2:UINT4" },
+    { DML_OPERATOR_DEQUANTIZE, "InputTensor=2x3x4x6:* QuantizationTensors=2x3x4x2:FLOAT32+2x3x4x2:*" },
+};
+
 /* One description in the making. */
 struct maker {
     const struct schema_op *op;
-    struct op_recipe_storage *storage;
+    struct schema_sample_storage *storage;
     const char *values[32]; /* text of each field, NULL: default */
     uint32_t rank;          /* of the first tensor */
+    uint32_t typed_field;   /* with its type group it has this type, but for elements of arrays that name theirs */
+    DML_TENSOR_DATA_TYPE type;
 };
 
 /* Every value ends at a space or at the end of the text. */
@@ -193,10 +208,23 @@ static bool read_fields(struct maker *maker, const char *text, bool strict)
     return true;
 }
 
-static DML_TENSOR_DATA_TYPE default_type(const struct schema_op *op, uint32_t field)
+/* Whether the field's type was asked for. */
+static bool is_typed(const struct maker *maker, uint32_t field)
 {
+    const struct schema_field *fields = maker->op->fields;
+    if (maker->type == DML_TENSOR_DATA_TYPE_UNKNOWN)
+        return false;
+    return field == maker->typed_field ||
+           (fields[field].type_group && fields[field].type_group == fields[maker->typed_field].type_group);
+}
+
+static DML_TENSOR_DATA_TYPE default_type(const struct maker *maker, uint32_t field)
+{
+    const struct schema_op *op = maker->op;
     static const DML_TENSOR_DATA_TYPE preferred[] = { DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_INT32,
                                                       DML_TENSOR_DATA_TYPE_UINT32, DML_TENSOR_DATA_TYPE_UINT8 };
+    if (is_typed(maker, field))
+        return maker->type;
     uint32_t types = schema_field_types(op, field, DML_FEATURE_LEVEL_6_4);
     for (uint32_t i = 0; i < op->field_count; i++)
         if (op->fields[field].type_group && op->fields[i].type_group == op->fields[field].type_group)
@@ -209,7 +237,7 @@ static DML_TENSOR_DATA_TYPE default_type(const struct schema_op *op, uint32_t fi
 
 static DML_TENSOR_DATA_TYPE type_named(const char *name, size_t length)
 {
-    for (uint32_t type = 1; type <= DML_TENSOR_DATA_TYPE_INT4; type++) {
+    for (uint32_t type = 1; type < 16; type++) {
         const char *known = schema_data_type_name((DML_TENSOR_DATA_TYPE)type);
         if (strlen(known) == length && !strncmp(known, name, length))
             return (DML_TENSOR_DATA_TYPE)type;
@@ -217,23 +245,26 @@ static DML_TENSOR_DATA_TYPE type_named(const char *name, size_t length)
     return DML_TENSOR_DATA_TYPE_UNKNOWN;
 }
 
-/* "2x3x4:UINT8@12x1x3" (type and strides may be left out), up to '+' or the end of the value, as tensor `index`. */
-static bool read_tensor(struct maker *maker, const char *text, DML_TENSOR_DATA_TYPE type, uint32_t index)
+/* "2x3x4:UINT8@12x1x3" (type and strides may be left out), up to '+' or the end of the value, as tensor `index` of
+ * field i. */
+static bool read_tensor(struct maker *maker, const char *text, uint32_t i, uint32_t index)
 {
-    struct op_recipe_storage *s = maker->storage;
+    const bool fixed = is_typed(maker, i) && maker->op->fields[i].type == SCHEMA_TENSOR;
+    DML_TENSOR_DATA_TYPE type = default_type(maker, i);
+    struct schema_sample_storage *s = maker->storage;
     uint32_t rank = 0, packed = 1;
     char *end = (char *)(uintptr_t)text;
     do
         s->sizes[index][rank++] = (UINT)strtoul(text, &end, 10);
     while (rank < 8 && *end == 'x' && (text = end + 1));
-    if (*end == ':')
-        type = type_named(end + 1, strcspn(end + 1, "@ +"));
+    if (*end == ':' && !fixed)
+        type = end[1] == '*' ? maker->type : type_named(end + 1, strcspn(end + 1, "@ +"));
     end += strcspn(end, "@ +");
     bool strided = *end == '@';
-    for (uint32_t i = rank; i-- > 0; packed *= s->sizes[index][i])
-        s->strides[index][i] = packed;
-    for (uint32_t i = 0; i < rank && (*end == '@' || *end == 'x'); i++)
-        s->strides[index][i] = (UINT)strtoul(end + 1, &end, 10);
+    for (uint32_t d = rank; d-- > 0; packed *= s->sizes[index][d])
+        s->strides[index][d] = packed;
+    for (uint32_t d = 0; d < rank && (*end == '@' || *end == 'x'); d++)
+        s->strides[index][d] = (UINT)strtoul(end + 1, &end, 10);
     s->buffers[index] = (DML_BUFFER_TENSOR_DESC){ .DataType = type, .DimensionCount = rank, .Sizes = s->sizes[index] };
     s->buffers[index].Strides = strided ? s->strides[index] : NULL;
     s->buffers[index].TotalTensorSizeInBytes = schema_tensor_min_bytes(&s->buffers[index]);
@@ -256,7 +287,7 @@ static bool make_tensors(struct maker *maker, uint32_t i)
         [SCHEMA_SHAPE_ONE] = "1x1x1x1",
     };
     const struct schema_field *field = &maker->op->fields[i];
-    struct op_recipe_storage *s = maker->storage;
+    struct schema_sample_storage *s = maker->storage;
     const char *text = maker->values[i];
     if (!text && field->shape < sizeof(defaults) / sizeof(defaults[0]))
         text = defaults[field->shape];
@@ -266,8 +297,7 @@ static bool make_tensors(struct maker *maker, uint32_t i)
     const DML_TENSOR_DESC *first = &s->tensors[s->tensor_count];
     uint32_t count = 0;
     for (; text; count++) {
-        if (s->tensor_count == OP_RECIPE_TENSORS ||
-            !read_tensor(maker, text, default_type(maker->op, i), s->tensor_count++))
+        if (s->tensor_count == SCHEMA_SAMPLE_TENSORS || !read_tensor(maker, text, i, s->tensor_count++))
             return false;
         text += strcspn(text, " +");
         text = *text == '+' ? text + 1 : NULL;
@@ -295,10 +325,10 @@ static uint32_t read_number(const struct schema_field *field, const char *text)
 
 static bool make_array(struct maker *maker, const struct schema_field *field, const char *text)
 {
-    struct op_recipe_storage *s = maker->storage;
+    struct schema_sample_storage *s = maker->storage;
     if (is_null(text))
         return true;
-    if (s->array_count == OP_RECIPE_ARRAYS)
+    if (s->array_count == SCHEMA_SAMPLE_ARRAYS)
         return false;
     uint32_t *array = s->arrays[s->array_count++];
     for (uint32_t i = 0; i < 8; i++)
@@ -333,10 +363,10 @@ static void make_number(struct maker *maker, const struct schema_field *field, c
 static void make_activations(struct maker *maker, const struct schema_field *field)
 {
     static const DML_OPERATOR_TYPE types[] = { DML_OPERATOR_ACTIVATION_LEAKY_RELU, DML_OPERATOR_ACTIVATION_TANH };
-    struct op_recipe_storage *s = maker->storage;
+    struct schema_sample_storage *s = maker->storage;
     const DML_OPERATOR_DESC *first = s->activations;
     const float alpha = 0.5f;
-    for (uint32_t i = 0; i < OP_RECIPE_ACTIVATIONS; i++) {
+    for (uint32_t i = 0; i < SCHEMA_SAMPLE_ACTIVATIONS; i++) {
         s->activations[i] = (DML_OPERATOR_DESC){ types[i % 2], s->activation_descs[i] };
         if (i % 2 == 0)
             memcpy((char *)s->activation_descs[i] + offsetof(DML_ACTIVATION_LEAKY_RELU_OPERATOR_DESC, Alpha), &alpha,
@@ -410,29 +440,54 @@ static bool make_attributes(struct maker *maker)
     return true;
 }
 
-bool op_recipe_with(DML_OPERATOR_TYPE type, const char *changes, struct op_recipe_storage *storage,
-                    DML_OPERATOR_DESC *out)
+static bool make(struct maker *maker, DML_OPERATOR_TYPE type, const char *changes, DML_OPERATOR_DESC *out)
 {
-    struct maker maker = { .op = schema_op_find(type), .storage = storage };
+    struct schema_sample_storage *storage = maker->storage;
+    maker->op = schema_op_find(type);
     memset(storage, 0, sizeof(*storage));
-    if (!maker.op || maker.op->desc_size > sizeof(storage->desc) || maker.op->field_count > 32)
+    if (!maker->op || maker->op->desc_size > sizeof(storage->desc) || maker->op->field_count > 32)
         return false;
     for (size_t i = 0; i < sizeof(recipes) / sizeof(recipes[0]); i++)
-        if (recipes[i].type == type && !read_fields(&maker, recipes[i].text, false))
+        if (recipes[i].type == type && !read_fields(maker, recipes[i].text, false))
             return false;
-    if (!read_fields(&maker, changes, true))
+    if (!read_fields(maker, changes, true))
         return false;
 
-    for (uint32_t i = 0; i < maker.op->field_count; i++)
-        if (maker.op->fields[i].kind != SCHEMA_ATTRIBUTE && !make_tensors(&maker, i))
+    for (uint32_t i = 0; i < maker->op->field_count; i++)
+        if (maker->op->fields[i].kind != SCHEMA_ATTRIBUTE && !make_tensors(maker, i))
             return false;
-    if (!make_attributes(&maker))
+    if (!make_attributes(maker))
         return false;
     *out = (DML_OPERATOR_DESC){ type, storage->desc };
     return true;
 }
 
-bool op_recipe(DML_OPERATOR_TYPE type, struct op_recipe_storage *storage, DML_OPERATOR_DESC *out)
+bool schema_sample_with(DML_OPERATOR_TYPE type, const char *changes, struct schema_sample_storage *storage,
+                        DML_OPERATOR_DESC *out)
 {
-    return op_recipe_with(type, "", storage, out);
+    struct maker maker = { .storage = storage };
+    return make(&maker, type, changes, out);
+}
+
+static bool make_typed(const struct schema_op *op, uint32_t field, DML_TENSOR_DATA_TYPE type, const char *changes,
+                       struct schema_sample_storage *storage, DML_OPERATOR_DESC *out)
+{
+    struct maker maker = { .storage = storage, .typed_field = field, .type = type };
+    return make(&maker, op->type, changes, out) && SUCCEEDED(schema_validate(out, DML_FEATURE_LEVEL_6_4, NULL));
+}
+
+bool schema_sample_typed(const struct schema_op *op, uint32_t field, DML_TENSOR_DATA_TYPE type,
+                         struct schema_sample_storage *storage, DML_OPERATOR_DESC *out)
+{
+    if (make_typed(op, field, type, "", storage, out))
+        return true;
+    for (size_t i = 0; i < sizeof(alternatives) / sizeof(alternatives[0]); i++)
+        if (alternatives[i].type == op->type && make_typed(op, field, type, alternatives[i].text, storage, out))
+            return true;
+    return false;
+}
+
+bool schema_sample(DML_OPERATOR_TYPE type, struct schema_sample_storage *storage, DML_OPERATOR_DESC *out)
+{
+    return schema_sample_with(type, "", storage, out);
 }
