@@ -55,7 +55,7 @@ static void ops_json_types(uint64_t types)
     const char *comma = "";
     printf("[");
     for (uint32_t i = 1; i < ARRAY_SIZE(ops_types); i++) {
-        if (!(types >> i & 1))
+        if (!(types >> i & 1) || !ops_types[i].name)
             continue;
         printf("%s\"%s\"", comma, ops_types[i].name);
         comma = ", ";
@@ -68,11 +68,11 @@ static void ops_text_types(uint64_t types, uint64_t allowed, uint64_t extensions
     char text[128] = "";
     size_t used = 0;
     for (uint32_t i = 1; i < ARRAY_SIZE(ops_types); i++)
-        if (types >> i & 1)
+        if ((types >> i & 1) && ops_types[i].tag)
             used += (size_t)snprintf(text + used, sizeof(text) - used, "%s ", ops_types[i].tag);
     used += (size_t)snprintf(text + used, sizeof(text) - used, "%s", !types ? "-" : types != allowed ? "*" : "");
     for (uint32_t i = 1; i < ARRAY_SIZE(ops_types); i++)
-        if (extensions >> i & 1)
+        if ((extensions >> i & 1) && ops_types[i].tag)
             used += (size_t)snprintf(text + used, sizeof(text) - used, "+%s ", ops_types[i].tag);
     printf(" | %-44s", text);
 }
@@ -99,7 +99,7 @@ static void ops_json_row(const struct anydml_operator_info *infos, uint32_t coun
 static void ops_text_row(const struct anydml_operator_info *infos, uint32_t count)
 {
     unsigned level = (unsigned)infos[0].Level;
-    printf("%-48s %x.%x", infos[0].Name, level >> 12, level >> 8 & 15);
+    printf("%-48s %x.%x", infos[0].Name ? infos[0].Name : "", level >> 12, level >> 8 & 15);
     for (uint32_t d = 0; d < count; d++)
         ops_text_types(infos[d].Types, infos[d].SchemaTypes, infos[d].ExtensionTypes);
     printf("\n");

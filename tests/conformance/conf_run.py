@@ -45,6 +45,8 @@ def as_bfloat(op, case):
     def convert(field, given):
         if isinstance(given, list):
             return [convert(field, one) for one in given]
+        if isinstance(given, np.ndarray) and given.dtype == np.float16 and op.name.startswith("ELEMENT_WISE_BIT_"):
+            return given.view(np.uint16).view(BFloatArray)
         if not isinstance(given, np.ndarray) or given.dtype != np.float32 or "BFLOAT16" not in field.extensions:
             return given
         if isinstance(given, np.ma.MaskedArray):
@@ -54,7 +56,8 @@ def as_bfloat(op, case):
     for field in op.fields:
         given = case.fields.get(field.name)
         arrays = given if isinstance(given, list) else [given]
-        if field.kind == "input" and any(isinstance(convert(field, x), BFloatArray) and inexact(x) for x in arrays):
+        if field.kind == "input" and any(
+                isinstance(convert(field, x), BFloatArray) and x.dtype == np.float32 and inexact(x) for x in arrays):
             return None
         if given is not None and field.kind != "attribute":
             case.fields[field.name] = convert(field, given)
@@ -83,7 +86,8 @@ class Worker:
         for attempt in range(100):
             seed = self.seed(unit.op, unit.type, index, attempt)
             bfloat = unit.type == "BFLOAT16"
-            drawn = dtype_of("FLOAT32" if bfloat else unit.type)
+            bitwise = unit.op.startswith("ELEMENT_WISE_BIT_")  # FLOAT16 bits are as good
+            drawn = dtype_of(("FLOAT16" if bitwise else "FLOAT32") if bfloat else unit.type)
             case = registered.function(conformance.Generator(self.schema, unit.op, drawn, field, seed, bfloat))
             if case is not None and bfloat:
                 case = as_bfloat(self.schema.operators[unit.op], case)

@@ -35,15 +35,16 @@ class BFloatArray(np.ndarray):
 
 def bfloat_bits(values):
     """The bfloat16 next to each value, halves to even, as BFloatArray."""
-    values = np.ascontiguousarray(values, np.float32).reshape(np.shape(values))
-    bits = values.view(np.uint32).astype(np.uint64)
-    rounded = np.where(np.isnan(values), bits | 0x400000, bits + 0x7FFF + (bits >> 16 & 1))
-    return (rounded >> 16).astype(np.uint16).view(BFloatArray)
+    flat = np.asarray(values, np.float32).reshape(-1)
+    bits = flat.view(np.uint32)
+    rounded = np.where(np.isnan(flat), bits | np.uint32(0x400000), bits + np.uint32(0x7FFF) + (bits >> np.uint32(16) & np.uint32(1)))
+    return (rounded >> np.uint32(16)).astype(np.uint16).reshape(np.shape(values)).view(BFloatArray)
 
 
 def bfloat_values(bits):
     """The values as float32."""
-    return (np.asarray(bits).astype(np.uint32) << 16).view(np.float32)
+    flat = np.asarray(bits).reshape(-1).astype(np.uint32) << np.uint32(16)
+    return flat.view(np.float32).reshape(np.shape(bits))
 
 
 INT4 = Nibbles("INT4", np.int8, -8, 7)

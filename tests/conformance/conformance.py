@@ -129,8 +129,7 @@ class Generator:
         values = self._draw(drawn, dtype, low, high)
         if special:
             self._sprinkle(values, dtype, low, high)
-        if self.bfloat and values.dtype == np.float32:
-            values = self._bfloat(values, low, high)
+        values = self.exact(values, low, high)
         return _typed(np.broadcast_to(values, shape), dtype)
 
     def _draw(self, shape, dtype, low, high):
@@ -144,9 +143,11 @@ class Generator:
         high = max(low, min(most, 100)) if high is None else min(most, int(high))
         return self.rng.integers(low, high, shape, dtype=_storage(dtype), endpoint=True)
 
-    @staticmethod
-    def _bfloat(values, low, high):
-        """bfloat16 numbers near these and, too, within the bounds: rounded to nearest or else toward zero."""
+    def exact(self, values, low=None, high=None):
+        """Values that were made for an input as the type under test can hold them, within the bounds: for bfloat16, which
+        stands as FLOAT32 in arrays, rounded to nearest or else toward zero."""
+        if not self.bfloat or values.dtype != np.float32:
+            return values
         rounded = bfloat_values(bfloat_bits(values))
         outside = np.zeros(values.shape, bool)
         if low is not None:
