@@ -47,9 +47,10 @@ static bool check_type(struct schema_check *check, const struct schema_field *fi
     if (type < 16 && (types >> type & 1))
         return true;
     return schema_fail(check, SCHEMA_ERROR_DATA_TYPE,
-                       "%s: DataType = %s (%" PRIu32 "), not supported for this tensor at feature level %x.%x", t->name,
-                       schema_data_type_name(t->desc->DataType), type, (unsigned)check->level >> 12,
-                       (unsigned)check->level >> 8 & 15);
+                       "%s: DataType = %s (%" PRIu32 "), not supported for this tensor at feature level %x.%x%s",
+                       t->name, schema_data_type_name(t->desc->DataType), type, (unsigned)check->level >> 12,
+                       (unsigned)check->level >> 8 & 15,
+                       type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16 ? ", nor as an extension" : "");
 }
 
 static bool check_flags(struct schema_check *check, const struct schema_field *field, const struct schema_tensor *t)
