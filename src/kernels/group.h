@@ -70,7 +70,8 @@ struct kern_group_scratch {
     char map[]; /* scratch of the element-wise program */
 };
 
-/* X (tensor 0) is FLOAT32, FLOAT16 or bfloat16. row_major: elements of a group are met in the order of their indices. */
+/* X (tensor 0) is FLOAT32, FLOAT16 or bfloat16. row_major: elements of a group are met in the order of their indices.
+ */
 void kern_groups_init(struct kern_groups *groups, const struct kern_call *call, const struct kern_group_isa *isa,
                       uint32_t axes, bool row_major);
 void kern_groups_plan(const struct kern_op *op, uint32_t axes, uint64_t map_bytes, struct kern_work *out);

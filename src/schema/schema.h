@@ -159,8 +159,8 @@ uint32_t schema_field_types(const struct schema_op *op, uint32_t field, DML_FEAT
 uint32_t schema_all_types(DML_FEATURE_LEVEL level);
 
 /* What AnyDML takes there beyond the documentation, as a set that shares nothing with schema_field_types. One rule, at
- * the highest level: where tensors of a type group may be FLOAT32 and FLOAT16, they may be bfloat16 and FLOAT64, but for
- * FLOAT64 in operators that compute in FLOAT32 only. */
+ * the highest level: where tensors of a type group may be FLOAT32 and FLOAT16, they may be bfloat16 and FLOAT64, but
+ * for FLOAT64 in operators that compute in FLOAT32 only. */
 uint32_t schema_field_extensions(const struct schema_op *op, uint32_t field, DML_FEATURE_LEVEL level);
 uint32_t schema_extended_types(const struct schema_op *op, uint32_t types, DML_FEATURE_LEVEL level);
 bool schema_type_supported(const struct schema_op *op, uint32_t field, DML_TENSOR_DATA_TYPE type,
@@ -173,7 +173,8 @@ bool schema_in_place_allowed(const struct schema_op *op, uint32_t input_slot, ui
 const uint32_t *schema_feature_levels(uint32_t *out_count);
 bool schema_feature_level_known(uint32_t level);
 
-/* "FLOAT32" and so on, "BFLOAT16" for the extension, "UNKNOWN" for anything else; width in bits, 0 for anything else. */
+/* "FLOAT32" and so on, "BFLOAT16" for the extension, "UNKNOWN" for anything else; width in bits, 0 for anything else.
+ */
 const char *schema_data_type_name(DML_TENSOR_DATA_TYPE type);
 uint32_t schema_data_type_bits(DML_TENSOR_DATA_TYPE type);
 
