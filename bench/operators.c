@@ -34,13 +34,15 @@ static void fill(DML_TENSOR_DATA_TYPE type, uint8_t *data, uint64_t bytes)
         state = state * 1664525u + 1013904223u;
         float real = (float)(state >> 8) / 16777216.0f + 0.25f;
         double wide = real;
-        uint16_t half = base_float_to_half(real);
+        uint16_t half = base_float_to_half(real), bfloat = base_float_to_bfloat(real);
         if (type == DML_TENSOR_DATA_TYPE_FLOAT32)
             memcpy(data + i, &real, sizeof(real));
         else if (type == DML_TENSOR_DATA_TYPE_FLOAT64)
             memcpy(data + i, &wide, sizeof(wide));
         else if (type == DML_TENSOR_DATA_TYPE_FLOAT16)
             memcpy(data + i, &half, sizeof(half));
+        else if (type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16)
+            memcpy(data + i, &bfloat, sizeof(bfloat));
         else
             data[i] = (uint8_t)(state >> 26);
     }

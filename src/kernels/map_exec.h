@@ -194,6 +194,78 @@ static bool exec_f32(const struct kern_map_inst *inst, float *out, const float *
            exec_f32_activation(inst->code, out, a, b, p, q, n) || exec_f32_math(inst->code, out, a, b, n);
 }
 
+/* ---- FLOAT64: the formulas of map_eval.c, whose functions the C library computes
+ */
+
+static bool exec_f64_basic(uint8_t code, double *out, const double *a, const double *b, const double *c, double p,
+                           double q, uint32_t n)
+{
+    switch ((enum kern_map_code)code) {
+        LOOP(CONST, p)
+        LOOP(ADD, x + y)
+        LOOP(SUB, x - y)
+        LOOP(MUL, x * y)
+        LOOP(DIV, x / y)
+        LOOP(MIN, MIN_NUMBER(x, y))
+        LOOP(MAX, MAX_NUMBER(x, y))
+        LOOP(MEAN, (x + y) / 2)
+        LOOP(MULADD, x * p + q)
+        LOOP(FMA, fma(x, y, z))
+        LOOP(SELECT, x != 0 ? y : z)
+        LOOP(ABS, fabs(x))
+        LOOP(NEG, -x)
+        LOOP(SIGN, (double)((x > 0) - (x < 0)))
+        LOOP(SQRT, sqrt(x))
+        LOOP(RECIP, 1.0 / x)
+        LOOP(CEIL, ceil(x))
+        LOOP(FLOOR, floor(x))
+        LOOP(TRUNC, trunc(x))
+        LOOP(RINT, rint(x))
+        LOOP(EXP, exp(x))
+        LOOP(LOG, log(x))
+        LOOP(TANH, tanh(x))
+        LOOP(ERF, erf(x))
+        LOOP(POW, pow(x, y))
+    case KERN_MAP_CLAMP:
+        _Pragma("GCC ivdep") for (uint32_t i = 0; i < n; i++)
+        {
+            double low = MAX_NUMBER(x, p);
+            out[i] = MIN_NUMBER(low, q);
+        }
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool exec_f64_logic(uint8_t code, double *out, const double *a, const double *b, double p, uint32_t n)
+{
+    switch ((enum kern_map_code)code) {
+        LOOP(IS_NAN, x != x ? 1.0 : 0.0)
+        LOOP(EQ, x == y ? 1.0 : 0.0)
+        LOOP(LT, x < y ? 1.0 : 0.0)
+        LOOP(LE, x <= y ? 1.0 : 0.0)
+        LOOP(AND, (x != 0) & (y != 0) ? 1.0 : 0.0)
+        LOOP(OR, (x != 0) | (y != 0) ? 1.0 : 0.0)
+        LOOP(XOR, (x != 0) != (y != 0) ? 1.0 : 0.0)
+        LOOP(NOT, x == 0 ? 1.0 : 0.0)
+        LOOP(RELU, x < 0 ? 0.0 : x)
+        LOOP(LEAKY_RELU, x < 0 ? p * x : x)
+        LOOP(PRELU, x < 0 ? y * x : x)
+        LOOP(THRESH_RELU, x > p ? x : 0.0)
+        LOOP(SIGMOID, x < 0 ? exp(x) / (1 + exp(x)) : 1 / (1 + exp(-x)))
+    default:
+        return false;
+    }
+}
+
+static bool exec_f64(const struct kern_map_inst *inst, double *out, const double *a, const double *b, const double *c,
+                     uint32_t n)
+{
+    double p = inst->imm[0].f64, q = inst->imm[1].f64;
+    return exec_f64_basic(inst->code, out, a, b, c, p, q, n) || exec_f64_logic(inst->code, out, a, b, p, n);
+}
+
 /* ---- integers
  * -------------------------------------------------------------------------------------------------------- */
 
@@ -288,6 +360,8 @@ static bool exec_block(const struct kern_map_inst *inst, void *out, const void *
     switch ((DML_TENSOR_DATA_TYPE)inst->type) {
     case DML_TENSOR_DATA_TYPE_FLOAT32:
         return exec_f32(inst, out, src[0], src[1], src[2], count);
+    case DML_TENSOR_DATA_TYPE_FLOAT64:
+        return exec_f64(inst, out, src[0], src[1], src[2], count);
     case DML_TENSOR_DATA_TYPE_INT32:
         return exec_i32(inst, out, src[0], src[1], src[2], count);
     case DML_TENSOR_DATA_TYPE_UINT32:
