@@ -2,6 +2,9 @@
  * of rows are copied so that both sides use whole cache lines. */
 #include "kernels/move.h"
 #include "kernels/number.h"
+#include "kernels/stream.h"
+
+enum { FAR_ROW_BYTES = 1024 }; /* shorter ones gain nothing from going past the caches */
 
 void move_plan_init(struct move_plan *plan, const struct kern_op *op)
 {
@@ -10,6 +13,7 @@ void move_plan_init(struct move_plan *plan, const struct kern_op *op)
     const struct kern_walk *walk = &plan->walk;
     uint32_t row = walk->rank - 1;
     plan->crossed = false;
+    plan->far = kern_streams(&op->tensors[1]);
     plan->units = walk->count;
     for (uint32_t d = 0; d < row; d++)
         if (walk->strides[1][d] == 1 && walk->strides[1][row] != 1 && walk->strides[1][row] != 0) {
@@ -45,15 +49,22 @@ static void copy_rows(const struct kern_call *call, const struct move_plan *plan
 {
     const struct kern_walk *walk = &plan->walk;
     uint32_t bytes = kern_type_bytes(call->op->tensors[0].type), row = walk->rank - 1;
+    bool far = plan->far && walk->strides[0][row] == 1 && walk->sizes[row] * bytes >= FAR_ROW_BYTES;
     struct kern_cursor cursor;
     kern_cursor_seek(walk, begin, &cursor);
     while (begin < end) {
         uint64_t n = BASE_MIN(walk->sizes[row] - cursor.index[row], end - begin);
-        kern_copy_row(bytes, (char *)call->data[1] + cursor.offset[0] * bytes, walk->strides[0][row],
-                      (const char *)call->data[0] + cursor.offset[1] * bytes, walk->strides[1][row], n);
+        char *to = (char *)call->data[1] + cursor.offset[0] * bytes;
+        const char *from = (const char *)call->data[0] + cursor.offset[1] * bytes;
+        if (far)
+            kern_stream_row(bytes, to, from, walk->strides[1][row], n);
+        else
+            kern_copy_row(bytes, to, walk->strides[0][row], from, walk->strides[1][row], n);
         kern_cursor_next_row(walk, &cursor);
         begin += n;
     }
+    if (far)
+        kern_stream_end();
 }
 
 static void copy_nibbles(const struct kern_call *call, const struct move_plan *plan, uint64_t begin, uint64_t end)
