@@ -397,6 +397,7 @@ void kern_map_any_plan(const struct kern_op *op, const void *state, uint32_t thr
     if (map_tiles_init(&tiles, op, &walk)) {
         out->grain = BASE_MAX(1, 32768 / weight / (walk.count / tiles.units));
         out->units = tiles.units;
+        out->worker_scratch_bytes += map_tiles_bytes(&tiles, op);
         return;
     }
     out->grain = BASE_MAX(out->grain == out->units && unit == 1 ? out->units : 0, 32768 / weight / unit);

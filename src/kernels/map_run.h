@@ -32,12 +32,15 @@ void map_load_repeated(struct map_run *run, uint32_t i, const void *element);
 /* Units are tiles where an input's unit stride is along `across`, not along rows. */
 struct map_tiles {
     uint32_t across;
+    uint32_t crossed;        /* inputs that lie so: bit i = input i */
     uint64_t strips, pieces; /* that dimension `across` and rows are cut in */
     uint64_t units;
 };
 
 /* Is that worth it? */
 bool map_tiles_init(struct map_tiles *tiles, const struct kern_op *op, const struct kern_walk *walk);
+/* Of each worker, behind the block's. */
+uint64_t map_tiles_bytes(const struct map_tiles *tiles, const struct kern_op *op);
 void map_tiles_run(struct map_run *run, const struct map_tiles *tiles, uint64_t begin, uint64_t end);
 
 #endif

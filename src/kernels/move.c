@@ -22,7 +22,8 @@ void move_plan_init(struct move_plan *plan, const struct kern_op *op)
         }
     if (!plan->crossed)
         return;
-    plan->strips = (walk->sizes[plan->across] + MOVE_BLOCK - 1) / MOVE_BLOCK;
+    plan->strip = MOVE_STRIP_BYTES / kern_type_bytes(op->tensors[0].type);
+    plan->strips = (walk->sizes[plan->across] + plan->strip - 1) / plan->strip;
     plan->units = walk->count / walk->sizes[row] / walk->sizes[plan->across] * plan->strips;
 }
 
@@ -40,7 +41,7 @@ void kern_move_any_plan(const struct kern_op *op, const void *state, uint32_t th
     move_plan_init(&plan, op);
     *out = (struct kern_work){ .units = plan.units, .grain = 65536 };
     if (plan.crossed)
-        out->grain = BASE_MAX(1, 65536 / MOVE_BLOCK / plan.walk.sizes[plan.walk.rank - 1]);
+        out->grain = BASE_MAX(1, 65536 / plan.strip / plan.walk.sizes[plan.walk.rank - 1]);
     if (!kern_type_bytes(op->tensors[1].type))
         out->grain = out->units; /* neighbours share bytes */
 }
@@ -100,7 +101,7 @@ struct move_block move_block_at(const struct kern_call *call, const struct move_
 {
     const struct kern_walk *walk = &plan->walk;
     uint32_t bytes = kern_type_bytes(call->op->tensors[0].type), row = walk->rank - 1;
-    uint64_t outer = unit / plan->strips, first = unit % plan->strips * MOVE_BLOCK;
+    uint64_t outer = unit / plan->strips, first = unit % plan->strips * plan->strip;
     int64_t offset[2] = { 0, 0 };
     for (uint32_t d = row; d-- > 0;) {
         uint64_t index = d == plan->across ? first : outer % walk->sizes[d];
@@ -114,7 +115,7 @@ struct move_block move_block_at(const struct kern_call *call, const struct move_
         .out_stride = walk->strides[0][plan->across],
         .row_stride = walk->strides[0][row],
         .in_stride = walk->strides[1][row],
-        .width = BASE_MIN(MOVE_BLOCK, walk->sizes[plan->across] - first),
+        .width = BASE_MIN(plan->strip, walk->sizes[plan->across] - first),
         .length = walk->sizes[row],
     };
 }

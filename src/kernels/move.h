@@ -4,14 +4,16 @@
 
 #include "kernels/walk.h"
 
-enum { MOVE_BLOCK = 64 };
+/* Crossed moves go by strips of the output, this wide in the input's memory: few pages at a time, and long reads. */
+enum { MOVE_STRIP_BYTES = 512 };
 
 struct move_plan {
     struct kern_walk walk; /* view 0 = output, 1 = input */
     bool crossed;          /* the input's unit stride is along dimension `across`, not along rows */
     bool far;              /* the output is too large for the caches */
     uint32_t across;
-    uint64_t strips; /* crossed: pieces of MOVE_BLOCK of dimension `across` */
+    uint64_t strip;  /* crossed: elements of dimension `across` in a unit */
+    uint64_t strips; /* crossed: pieces of MOVE_STRIP_BYTES of dimension `across` */
     uint64_t units;
 };
 

@@ -6,11 +6,18 @@
 #include <emmintrin.h>
 #endif
 
-enum { LEAST_MIB = 16, LINE = 64, PIECE_BYTES = 4096 };
+enum { LEAST_BYTES = 16 << 20, LINE = 64, PIECE_BYTES = 4096 };
+
+static uint64_t least_bytes = LEAST_BYTES;
+
+void kern_stream_least(uint64_t bytes)
+{
+    least_bytes = bytes ? bytes : LEAST_BYTES;
+}
 
 bool kern_streams(const struct kern_view *view)
 {
-    return kern_view_elements(view) * kern_type_bytes(view->type) >= (uint64_t)LEAST_MIB << 20;
+    return kern_view_elements(view) * kern_type_bytes(view->type) >= least_bytes;
 }
 
 #if defined(__SSE2__)

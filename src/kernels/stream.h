@@ -8,6 +8,9 @@
 /* Is this output large enough? */
 bool kern_streams(const struct kern_view *view);
 
+/* Bytes that are large enough; 0 restores the usual number (tests only, while nothing runs). */
+void kern_stream_least(uint64_t bytes);
+
 /* memcpy past the caches; for runs of whole cache lines, or long ones. */
 void kern_stream(void *out, const void *in, uint64_t bytes);
 
