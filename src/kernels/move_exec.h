@@ -67,6 +67,11 @@ MOVE_TURN(turn32, uint32_t, 4)
 MOVE_TURN(turn64, uint64_t, 2)
 #endif
 
-static const struct move_isa move_isa = { { [1] = turn8, [2] = turn16, [4] = turn32, [8] = turn64 } };
+#define MOVE_ISA                                                                                                       \
+    {                                                                                                                  \
+        {                                                                                                              \
+            [1] = turn8, [2] = turn16, [4] = turn32, [8] = turn64                                                      \
+        }                                                                                                              \
+    }
 
 #endif
