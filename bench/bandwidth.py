@@ -83,6 +83,24 @@ CASES = [
     *case("layer normalisation", "MEAN_VARIANCE_NORMALIZATION1",
           UNARY + " ScaleTensor={n}x{n}:{t}@0x1 BiasTensor={n}x{n}:{t}@0x1 Axes=1 Epsilon=0.00001 FusedActivation=-", 2,
           lambda x, y, o: torch.nn.functional.layer_norm(x, (N,), y[0], y[1])),
+    *case("maximum of all", "REDUCE", "InputTensor={n}x{n}:{t} OutputTensor=1x1:{t} Axes=0,1 Function=7", 1,
+          lambda x, y, o: torch.max(x), lambda x, y, o: np.max(x)),
+    *case("argmax of columns", "ARGMAX", "InputTensor={n}x{n}:{t} OutputTensor=1x{n} Axes=0", 1,
+          lambda x, y, o: torch.argmax(x, 0), lambda x, y, o: np.argmax(x, 0)),
+    *case("argmin of all", "ARGMIN", "InputTensor={n}x{n}:{t} OutputTensor=1x1 Axes=0,1", 1,
+          lambda x, y, o: torch.argmin(x), lambda x, y, o: np.argmin(x)),
+    *case("log-softmax of rows", "ACTIVATION_LOG_SOFTMAX1", UNARY + " Axes=1", 2, lambda x, y, o: torch.log_softmax(x, 1)),
+    *case("hardmax of rows", "ACTIVATION_HARDMAX1", UNARY + " Axes=1", 2,
+          lambda x, y, o: torch.zeros_like(x).scatter_(1, torch.argmax(x, 1, keepdim=True), 1)),
+    *case("batch normalisation", "BATCH_NORMALIZATION",
+          "InputTensor=16x64x128x128:{t} MeanTensor=16x64x128x128:{t}@0x1x0x0 VarianceTensor=16x64x128x128:{t}@0x1x0x0 "
+          "ScaleTensor=16x64x128x128:{t}@0x1x0x0 BiasTensor=16x64x128x128:{t}@0x1x0x0 OutputTensor=16x64x128x128:{t} "
+          "Spatial=1 Epsilon=0.00001 FusedActivation=-", 2,
+          lambda x, y, o: torch.nn.functional.batch_norm(x.view(16, 64, 128, 128), y[0, :64], y[1, :64], y[2, :64], y[3, :64])),
+    *case("instance normalisation", "MEAN_VARIANCE_NORMALIZATION1",
+          "InputTensor=16x64x128x128:{t} ScaleTensor=16x64x128x128:{t}@0x1x0x0 BiasTensor=16x64x128x128:{t}@0x1x0x0 "
+          "OutputTensor=16x64x128x128:{t} Axes=2,3 Epsilon=0.00001 FusedActivation=-", 2,
+          lambda x, y, o: torch.nn.functional.instance_norm(x.view(16, 64, 128, 128), None, None, y[0, :64], y[1, :64])),
     *case("gather of rows", "GATHER",
           "InputTensor={n}x{n}:{t} IndicesTensor=1x{n} OutputTensor={n}x{n}:{t} Axis=0 IndexDimensions=1", 2,
           lambda x, y, o: torch.index_select(x, 0, INDICES, out=o), lambda x, y, o: np.take(x, INDICES.numpy(), 0, out=o)),
@@ -91,6 +109,9 @@ CASES = [
     *case("max pooling 2x2", "MAX_POOLING",
           "InputTensor=16x64x128x128:{t} OutputTensor=16x64x64x64:{t} WindowSize=2,2 Strides=2,2 StartPadding=0,0 "
           "EndPadding=0,0", 1.25, lambda x, y, o: torch.nn.functional.max_pool2d(x.view(16, 64, 128, 128), 2)),
+    *case("global average pooling", "AVERAGE_POOLING",
+          "InputTensor=16x64x128x128:{t} OutputTensor=16x64x1x1:{t} WindowSize=128,128 Strides=1,1 StartPadding=0,0 "
+          "EndPadding=0,0", 1, lambda x, y, o: torch.nn.functional.adaptive_avg_pool2d(x.view(16, 64, 128, 128), 1)),
 ]
 INDICES = torch.from_numpy(np.random.default_rng(1).integers(0, 64, N))
 

@@ -414,21 +414,58 @@ static uint32_t row_position(const struct kern_groups *groups, bool greatest, bo
     return (uint32_t)position;
 }
 
+#define NOWHERE UINT32_MAX
+
+/* The first or last of these rows that has `value` in column i. */
+static uint32_t find_row(const void *const *rows, uint32_t count, bool half, uint32_t i, float value, bool last)
+{
+    const DML_TENSOR_DATA_TYPE type = half ? DML_TENSOR_DATA_TYPE_FLOAT16 : DML_TENSOR_DATA_TYPE_FLOAT32;
+    for (uint32_t k = 0; k < count; k++) {
+        uint32_t row = last ? count - 1 - k : k;
+        float element = half ? (float)kern_read_double(type, rows[row], i) : ((const float *)rows[row])[i];
+        if (element == value)
+            return row;
+    }
+    return NOWHERE;
+}
+
+/* Rows are searched only for columns in which they bring a better element. */
+static void column_positions(const struct kern_groups *groups, bool greatest, bool last, uint64_t first, uint32_t width,
+                             uint32_t *out)
+{
+    int64_t offset = kern_walk_offset(&groups->outer, 0, first);
+    float *best = groups->scratch->a, *top = groups->scratch->acc;
+    const void *rows[COLUMN_RUN];
+    bool half = is_half(groups, 0);
+    uint32_t count;
+    for (uint32_t i = 0; i < width; i++) {
+        best[i] = -__builtin_inff();
+        out[i] = NOWHERE;
+    }
+    for (uint64_t begin = 0; begin < groups->inner.count; begin += count) {
+        count = column_rows(groups, offset, begin, rows);
+        for (uint32_t i = 0; i < width; i++)
+            top[i] = -__builtin_inff();
+        groups->isa->column(greatest ? KERN_STAT_MOST : KERN_STAT_LEAST, top, rows, count, half, NULL, width);
+        for (uint32_t i = 0; i < width; i++) {
+            if (!(top[i] > best[i]) && !(top[i] == best[i] && (last || out[i] == NOWHERE)))
+                continue;
+            uint32_t row = find_row(rows, count, half, i, greatest ? top[i] : -top[i], last);
+            out[i] = row == NOWHERE ? out[i] : (uint32_t)begin + row;
+            best[i] = top[i];
+        }
+    }
+    for (uint32_t i = 0; i < width; i++)
+        out[i] = out[i] == NOWHERE ? 0 : out[i];
+}
+
 void kern_groups_position(const struct kern_groups *groups, bool greatest, bool last, uint64_t first, uint32_t width,
                           uint32_t *out)
 {
-    for (uint32_t i = 0; i < width && !groups->columns; i++)
-        out[i] = row_position(groups, greatest, last, first + i);
-    if (!groups->columns)
+    if (groups->columns) {
+        column_positions(groups, greatest, last, first, width, out);
         return;
-    int64_t offset = kern_walk_offset(&groups->outer, 0, first);
-    for (uint32_t i = 0; i < width; i++) {
-        groups->scratch->acc[i] = __builtin_nanf("");
-        out[i] = 0;
     }
-    for (uint64_t i = 0; i < groups->inner.count; i++)
-        groups->isa->position(groups->scratch->acc, out,
-                              kern_groups_column(groups, 0, offset + kern_walk_offset(&groups->inner, 0, i), width,
-                                                 groups->scratch->block),
-                              (uint32_t)i, greatest, last, width);
+    for (uint32_t i = 0; i < width; i++)
+        out[i] = row_position(groups, greatest, last, first + i);
 }

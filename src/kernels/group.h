@@ -65,9 +65,6 @@ struct kern_group_isa {
     /* out[] = x[] * (bias + alpha * squares[])^-beta */
     void (*respond)(float *out, const float *x, const float *squares, uint32_t count, float bias, float alpha,
                     float beta);
-    /* For argmax/argmin: position[] gets `index` where x[] is better than best[]. */
-    void (*position)(float *best, uint32_t *position, const float *x, uint32_t index, bool greatest, bool last,
-                     uint32_t count);
     /* Sums of one run of at most KERN_GROUP_BLOCK elements: of x - center and (x - center)^2. */
     void (*spread)(const void *x, bool half, uint32_t count, float center, double *out_sum, double *out_squares);
     /* The same for one element of each of `count` groups, added. */

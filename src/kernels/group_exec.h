@@ -361,20 +361,6 @@ static void group_column(enum kern_stat stat, float *acc, const void *const *x, 
 #undef GROUP_COLUMN
 }
 
-static void group_position(float *best, uint32_t *position, const float *x, uint32_t index, bool greatest, bool last,
-                           uint32_t count)
-{
-    /* The least of x is the greatest of -x. */
-    uint32_t flip = greatest ? 0 : 0x80000000u;
-    _Pragma("GCC ivdep") for (uint32_t j = 0; j < count; j++)
-    {
-        float v = fmath_bits(fmath_to_bits(x[j]) ^ flip), b = best[j];
-        bool better = (v > b) | (last & (v == b)) | ((b != b) & (v == v));
-        best[j] = better ? v : b;
-        position[j] = better ? index : position[j];
-    }
-}
-
 static void group_respond(float *out, const float *x, const float *squares, uint32_t count, float bias, float alpha,
                           float beta)
 {
@@ -477,7 +463,7 @@ static void group_pair_columns(float *a, float *b, float *c, const float *x, con
 #define GROUP_ISA(map)                                                                                                 \
     {                                                                                                                  \
         map, group_row, group_find, group_exponentials, group_finish, group_stream_end, group_column, group_respond,   \
-            group_position, group_spread, group_spread_columns, group_pairs, group_pair_columns                        \
+            group_spread, group_spread_columns, group_pairs, group_pair_columns                                        \
     }
 
 #endif
