@@ -2,8 +2,9 @@
  *
  * usage: operators [--seconds S] OPERATOR "Field=value ..." [OPERATOR "Field=value ..."]...
  *
- * Prints one line for each: median seconds of one execution (a recorded list executed, and a host wait), runs. Fields
- * that are not given are as in src/schema/sample.c, which also has the syntax. ANYDML_THREADS sets the threads. */
+ * Prints one line for each: median seconds of one execution (a recorded list executed, and a host wait), runs, least
+ * seconds. Fields that are not given are as in src/schema/sample.c, which also has the syntax. ANYDML_THREADS sets the
+ * threads. */
 #include "api/dml_test.h"
 
 #include "base/half.h"
@@ -103,7 +104,7 @@ static void time_list(struct rig *rig, const char *name, double seconds)
         times[runs++] = api_seconds() - start;
     }
     qsort(times, runs, sizeof(*times), by_value);
-    printf("%s %.9f %u\n", name, times[runs / 2], runs);
+    printf("%s %.9f %u %.9f\n", name, times[runs / 2], runs, times[0]);
     fflush(stdout);
 }
 
