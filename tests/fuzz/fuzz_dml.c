@@ -47,6 +47,7 @@ struct arena {
 };
 
 static struct rig rig;
+static uint32_t runs[512]; /* of each row of the schema, alone or in a graph */
 /* A persistent buffer lies in its own: owned inputs and what is made of them may not share a resource. */
 static struct arena arena, kept;
 
@@ -192,14 +193,15 @@ static void execute(const struct program *program, const struct bound *inputs, c
     api_release(table);
 }
 
-static void run(const struct program *program, struct fuzz_bytes *bytes)
+/* false: too large. */
+static bool run(const struct program *program, struct fuzz_bytes *bytes)
 {
     struct bound inputs[SLOTS_MOST], outputs[SLOTS_MOST];
     uint64_t sums[SLOTS_MOST];
     DML_BINDING_PROPERTIES props = properties(program->op);
     if (props.TemporaryResourceSize > RUN_BYTES_MOST || props.PersistentResourceSize > RUN_BYTES_MOST ||
         props.RequiredDescriptorCount > DML_TEST_DESCRIPTORS)
-        return;
+        return false;
     for (uint32_t i = 0; i < program->input_count; i++) {
         inputs[i] = take_tensor(&arena, program->input_bytes[i], fuzz_byte(bytes));
         sums[i] = sum(&inputs[i]);
@@ -214,6 +216,7 @@ static void run(const struct program *program, struct fuzz_bytes *bytes)
     arena_empty(&arena);
     arena_empty(&kept);
     ok(dml_reason(&rig) == S_OK, "the device was removed");
+    return true;
 }
 
 /* ---- one operator ---- */
@@ -250,6 +253,14 @@ static DML_EXECUTION_FLAGS execution_flags(struct program *program, struct fuzz_
     return (DML_EXECUTION_FLAGS)(byte & 7);
 }
 
+static void count_run(const struct schema_desc *desc)
+{
+    uint32_t i = 0;
+    while (schema_op_at(i) != desc->op)
+        i++;
+    runs[i]++;
+}
+
 static void fuzz_single(struct fuzz_bytes *bytes)
 {
     static struct op_recipe_storage storage;
@@ -265,8 +276,8 @@ static void fuzz_single(struct fuzz_bytes *bytes)
     need(schema_desc_create(&desc, &copy) == S_OK);
     HRESULT hr = IDMLDevice1_CompileOperator(rig.dml, op, flags, &IID_IDMLCompiledOperator, (void **)&program.op);
     ok(hr == S_OK, "%s: CompileOperator 0x%08x", copy->op->name, (unsigned)hr);
-    if (program.op && slots(copy, &program))
-        run(&program, bytes);
+    if (program.op && slots(copy, &program) && run(&program, bytes))
+        count_run(copy);
     if (program.op)
         api_release(program.op);
     schema_desc_destroy(copy);
@@ -406,11 +417,12 @@ static void fuzz_graph(struct fuzz_bytes *bytes)
         compile_graph(&graph, &program, flags);
     for (uint32_t i = 0; i < graph.constant_count; i++)
         free((void *)(uintptr_t)graph.constants[i].Data);
-    if (program.op) {
-        run(&program, bytes);
+    bool ran = program.op && run(&program, bytes);
+    if (program.op)
         api_release(program.op);
-    }
     for (uint32_t i = 0; i < graph.node_count; i++) {
+        if (ran)
+            count_run(graph.descs[i]);
         schema_desc_destroy(graph.descs[i]);
         api_release(graph.ops[i]);
     }
@@ -479,12 +491,28 @@ static void run_path(const char *path)
     closedir(folder);
 }
 
+static void print_runs(void)
+{
+    uint32_t reached = 0, least = UINT32_MAX, rarest = 0;
+    for (uint32_t i = 0; i < schema_op_count(); i++) {
+        reached += runs[i] > 0;
+        if (getenv("FUZZ_VERBOSE"))
+            printf("%8" PRIu32 " %s\n", runs[i], schema_op_at(i)->name);
+        if (runs[i] < least) {
+            least = runs[i];
+            rarest = i;
+        }
+    }
+    printf("%" PRIu32 " files; %" PRIu32 " of %" PRIu32 " operators ran, %s least often: %" PRIu32 " times\n",
+           files_run, reached, schema_op_count(), schema_op_at(rarest)->name, least);
+}
+
 int main(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++)
         run_path(argv[i]);
     ok(files_run > 0, "no file was run");
-    printf("%u files\n", files_run);
+    print_runs();
     if (arena.buffer)
         fuzz_end();
     return api_end();
