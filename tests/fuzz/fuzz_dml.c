@@ -2,7 +2,8 @@
  * adapter. A caller's mistake must be refused; nothing may crash, leak, hang, or touch memory outside what is bound.
  *
  * With -fsanitize=fuzzer this is a libFuzzer target (scripts/fuzz); without, a program that runs the files and folders
- * it is given, which is how the kept corpus is a test, or with --random SEED COUNT makes inputs of its own. Under
+ * it is given, which is how the kept corpus is a test, or with --random SEED COUNT makes inputs of its own; in builds
+ * for fuzzing --keep FOLDER copies there those files that reach code that the files before did not. Under
  * AddressSanitizer everything of the arena that is not bound is poisoned, so that kernels are caught reading or writing
  * outside their tensors. */
 #include "api/dml_test.h"
@@ -459,6 +460,23 @@ static void fuzz_end(void)
 }
 
 static uint32_t files_run;
+static const char *keep_folder; /* where inputs go that reach new code, NULL: nowhere */
+
+static void keep(const char *path, const uint8_t *data, size_t size)
+{
+#ifdef FUZZ_COVERAGE
+    char name[4096];
+    const char *base = strrchr(path, '/');
+    if (!keep_folder || !fuzz_coverage_gain())
+        return;
+    snprintf(name, sizeof(name), "%s/%s", keep_folder, base ? base + 1 : path);
+    FILE *file = fopen(name, "wb");
+    need(file && fwrite(data, 1, size, file) == size && !fclose(file));
+#else
+    (void)path, (void)data, (void)size;
+    need(!keep_folder);
+#endif
+}
 
 static void run_file(const char *path)
 {
@@ -470,6 +488,7 @@ static void run_file(const char *path)
     if (getenv("FUZZ_VERBOSE"))
         fprintf(stderr, "%s\n", path);
     LLVMFuzzerTestOneInput(data, size);
+    keep(path, data, size);
     files_run++;
 }
 
@@ -538,11 +557,13 @@ static void print_runs(void)
 
 int main(int argc, char **argv)
 {
-    if (argc == 4 && !strcmp(argv[1], "--random"))
+    bool random = argc == 4 && !strcmp(argv[1], "--random");
+    if (random)
         run_random((uint32_t)strtoul(argv[2], NULL, 10), (uint32_t)strtoul(argv[3], NULL, 10));
-    else
-        for (int i = 1; i < argc; i++)
-            run_path(argv[i]);
+    else if (argc > 3 && !strcmp(argv[1], "--keep"))
+        keep_folder = argv[2];
+    for (int i = keep_folder ? 3 : 1; i < argc && !random; i++)
+        run_path(argv[i]);
     ok(files_run > 0, "nothing was run");
     print_runs();
     if (arena.buffer)
