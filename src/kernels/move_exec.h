@@ -22,8 +22,8 @@
         if (i & (bit))                                                                                                 \
             continue;                                                                                                  \
         V a = r[i], b = r[i + (bit)];                                                                                  \
-        r[i] = __builtin_shuffle(a, b, (V){ LANES_##N(LOW, bit, N) });                                                 \
-        r[i + (bit)] = __builtin_shuffle(a, b, (V){ LANES_##N(HIGH, bit, N) });                                        \
+        r[i] = __builtin_shufflevector(a, b, LANES_##N(LOW, bit, N));                                                  \
+        r[i + (bit)] = __builtin_shufflevector(a, b, LANES_##N(HIGH, bit, N));                                         \
     }
 #define STEPS_2(V, r, N)  STEP(V, r, 1, N)
 #define STEPS_4(V, r, N)  STEPS_2(V, r, N) STEP(V, r, 2, N)
