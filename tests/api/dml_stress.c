@@ -18,10 +18,16 @@ static long resident_pages(void)
 
 /* Sanitizers keep freed memory. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-static const bool exact_memory = false;
-#else
-static const bool exact_memory = true;
+#define SANITIZED true
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED true
 #endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED false
+#endif
+static const bool exact_memory = !SANITIZED;
 
 /* What a loop may add to the process: 2 MiB (a GPU's driver 4, for its own caches), far less than one leaked object for
  * each of its 100,000 dispatches. */

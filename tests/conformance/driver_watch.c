@@ -4,6 +4,14 @@
 #include "base/base.h"
 
 #if defined(__SANITIZE_ADDRESS__)
+#define HAVE_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HAVE_ASAN 1
+#endif
+#endif
+
+#ifdef HAVE_ASAN
 #include <sanitizer/asan_interface.h>
 
 static char *address(ID3D12Resource *buffer, uint64_t offset)
