@@ -170,3 +170,30 @@ def reduce_large():
     out = [Case({"InputTensor": x, "Function": SUM, "Axes": [axis]}, {"OutputTensor": x.sum(axis, keepdims=True)})
            for axis in (0, 1)]
     return out + [Case({"InputTensor": x, "Function": MAX, "Axes": [0, 1]}, {"OutputTensor": np.float32([[50]])})]
+
+
+# ---- positions in huge groups, which are looked for in parts ---------------------------------------------------------
+
+def _huge_positions(op):
+    rng, cases = np.random.default_rng(13), []
+    for shape, axes in (((1, 3, 400, 500), (2, 3)), ((262144,), (0,)), ((4, 64, 2048), (0, 1, 2))):
+        for kind in ("distinct", "ties", "one"):
+            x = rng.normal(size=shape).astype(np.float32)
+            if kind == "ties":
+                x = np.round(x)
+            if kind == "one":
+                x[...] = 1
+            for last in (0, 1):
+                fields = {"InputTensor": x, "Axes": list(axes), "AxisDirection": last}
+                cases.append(Case(fields, {"OutputTensor": _position(x, axes, op == "ARGMAX", last == 1, np.uint32)}))
+    return cases
+
+
+@edge("ARGMAX")
+def argmax_huge():
+    return _huge_positions("ARGMAX")
+
+
+@edge("ARGMIN")
+def argmin_huge():
+    return _huge_positions("ARGMIN")
