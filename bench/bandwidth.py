@@ -33,6 +33,8 @@ def case(label, operator, fields, bytes_per_element, torch_function=None, numpy_
 UNARY = "InputTensor={n}x{n}:{t} OutputTensor={n}x{n}:{t}"
 PLAIN = " ScaleBias=-"
 BINARY = "ATensor={n}x{n}:{t} BTensor={n}x{n}:{t} OutputTensor={n}x{n}:{t}"
+BLOCKS = ("InputTensor=1x1x{n}x{n}:{q} OutputTensor=1x1x{n}x{n}:{t} "
+          "QuantizationTensors=1x1x{n}x128:{t}+1x1x{n}x128:{q} QuantizationType=2")
 CASES = [
     *case("copy", "ELEMENT_WISE_IDENTITY", UNARY + PLAIN, 2, lambda x, y, o: o.copy_(x), lambda x, y, o: np.copyto(o, x)),
     *case("add", "ELEMENT_WISE_ADD", BINARY, 3, lambda x, y, o: torch.add(x, y, out=o),
@@ -54,6 +56,15 @@ CASES = [
           lambda x, y, o: x.astype(np.float16 if x.dtype == np.float32 else np.float32)),
     *case("transpose", "ELEMENT_WISE_IDENTITY", "InputTensor={n}x{n}:{t}@1x{n} OutputTensor={n}x{n}:{t}" + PLAIN, 2,
           lambda x, y, o: o.copy_(x.t()), lambda x, y, o: np.copyto(o, x.T)),
+    *case("add, one input transposed", "ELEMENT_WISE_ADD",
+          "ATensor={n}x{n}:{t}@1x{n} BTensor={n}x{n}:{t} OutputTensor={n}x{n}:{t}", 3,
+          lambda x, y, o: torch.add(x.t(), y, out=o), lambda x, y, o: np.add(x.T, y, out=o)),
+    *case("dequantize, 4 bits, blocks of 32", "DEQUANTIZE", BLOCKS.replace("{q}", "UINT4"), (4.5 + 4.5 / 32) / 4,
+          types=("float32",)),
+    *case("dequantize, 8 bits, blocks of 32", "DEQUANTIZE", BLOCKS.replace("{q}", "UINT8"), (5 + 5 / 32) / 4,
+          types=("float32",)),
+    *case("dequantize, 4 bits, blocks of 32", "DEQUANTIZE", BLOCKS.replace("{q}", "UINT4"), (2.5 + 2.5 / 32) / 2,
+          types=("float16",)),
     *case("permute 0,2,3,1 (64 channels)", "ELEMENT_WISE_IDENTITY",
           "InputTensor=16x128x128x64:{t}@1048576x128x1x16384 OutputTensor=16x128x128x64:{t}" + PLAIN, 2,
           lambda x, y, o: o.view(16, 128, 128, 64).copy_(x.view(16, 64, 128, 128).permute(0, 2, 3, 1)),
