@@ -2,10 +2,12 @@
 """Measures the memory-bound operators of the CPU adapter on large tensors: bytes that an operation must read and write,
 per second, as a fraction of the machine's copy bandwidth, beside numpy and PyTorch doing the same.
 
-usage: bandwidth.py [--operators build/bench/operators] [--threads 1,2] [--seconds 0.5] [--filter TEXT] [--json FILE]
+usage: bandwidth.py [--operators build/bench/operators] [--threads 1,2] [--seconds 0.5] [--filter TEXT] [--least]
+                    [--json FILE]
 
 Copy bandwidth is the best of numpy's and PyTorch's copies of the same bytes with as many threads, each thread pinned
-to its own processor. The three take turns in one run; each figure is a median. numpy has no threads: its column is for
+to its own processor. The three take turns in one run; each figure is a median, with --least the shortest time instead
+(for a machine that others load). numpy has no threads: its column is for
 one thread. Needs numpy and PyTorch. Prints a Markdown table. A difference below 5 % is noise on a shared machine.
 """
 import argparse
@@ -83,6 +85,24 @@ CASES = [
     *case("layer normalisation", "MEAN_VARIANCE_NORMALIZATION1",
           UNARY + " ScaleTensor={n}x{n}:{t}@0x1 BiasTensor={n}x{n}:{t}@0x1 Axes=1 Epsilon=0.00001 FusedActivation=-", 2,
           lambda x, y, o: torch.nn.functional.layer_norm(x, (N,), y[0], y[1])),
+    *case("maximum of all", "REDUCE", "InputTensor={n}x{n}:{t} OutputTensor=1x1:{t} Axes=0,1 Function=7", 1,
+          lambda x, y, o: torch.max(x), lambda x, y, o: np.max(x)),
+    *case("argmax of columns", "ARGMAX", "InputTensor={n}x{n}:{t} OutputTensor=1x{n} Axes=0", 1,
+          lambda x, y, o: torch.argmax(x, 0), lambda x, y, o: np.argmax(x, 0)),
+    *case("argmin of all", "ARGMIN", "InputTensor={n}x{n}:{t} OutputTensor=1x1 Axes=0,1", 1,
+          lambda x, y, o: torch.argmin(x), lambda x, y, o: np.argmin(x)),
+    *case("log-softmax of rows", "ACTIVATION_LOG_SOFTMAX1", UNARY + " Axes=1", 2, lambda x, y, o: torch.log_softmax(x, 1)),
+    *case("hardmax of rows", "ACTIVATION_HARDMAX1", UNARY + " Axes=1", 2,
+          lambda x, y, o: torch.zeros_like(x).scatter_(1, torch.argmax(x, 1, keepdim=True), 1)),
+    *case("batch normalisation", "BATCH_NORMALIZATION",
+          "InputTensor=16x64x128x128:{t} MeanTensor=16x64x128x128:{t}@0x1x0x0 VarianceTensor=16x64x128x128:{t}@0x1x0x0 "
+          "ScaleTensor=16x64x128x128:{t}@0x1x0x0 BiasTensor=16x64x128x128:{t}@0x1x0x0 OutputTensor=16x64x128x128:{t} "
+          "Spatial=1 Epsilon=0.00001 FusedActivation=-", 2,
+          lambda x, y, o: torch.nn.functional.batch_norm(x.view(16, 64, 128, 128), y[0, :64], y[1, :64], y[2, :64], y[3, :64])),
+    *case("instance normalisation", "MEAN_VARIANCE_NORMALIZATION1",
+          "InputTensor=16x64x128x128:{t} ScaleTensor=16x64x128x128:{t}@0x1x0x0 BiasTensor=16x64x128x128:{t}@0x1x0x0 "
+          "OutputTensor=16x64x128x128:{t} Axes=2,3 Epsilon=0.00001 FusedActivation=-", 2,
+          lambda x, y, o: torch.nn.functional.instance_norm(x.view(16, 64, 128, 128), None, None, y[0, :64], y[1, :64])),
     *case("gather of rows", "GATHER",
           "InputTensor={n}x{n}:{t} IndicesTensor=1x{n} OutputTensor={n}x{n}:{t} Axis=0 IndexDimensions=1", 2,
           lambda x, y, o: torch.index_select(x, 0, INDICES, out=o), lambda x, y, o: np.take(x, INDICES.numpy(), 0, out=o)),
@@ -91,19 +111,22 @@ CASES = [
     *case("max pooling 2x2", "MAX_POOLING",
           "InputTensor=16x64x128x128:{t} OutputTensor=16x64x64x64:{t} WindowSize=2,2 Strides=2,2 StartPadding=0,0 "
           "EndPadding=0,0", 1.25, lambda x, y, o: torch.nn.functional.max_pool2d(x.view(16, 64, 128, 128), 2)),
+    *case("global average pooling", "AVERAGE_POOLING",
+          "InputTensor=16x64x128x128:{t} OutputTensor=16x64x1x1:{t} WindowSize=128,128 Strides=1,1 StartPadding=0,0 "
+          "EndPadding=0,0", 1, lambda x, y, o: torch.nn.functional.adaptive_avg_pool2d(x.view(16, 64, 128, 128), 1)),
 ]
 INDICES = torch.from_numpy(np.random.default_rng(1).integers(0, 64, N))
 
 
-def median_of(function, seconds):
+def time_of(function, args):
     function()
     times = []
-    end = time.perf_counter() + seconds
+    end = time.perf_counter() + args.seconds
     while time.perf_counter() < end or len(times) < 3:
         start = time.perf_counter()
         function()
         times.append(time.perf_counter() - start)
-    return statistics.median(times)
+    return min(times) if args.least else statistics.median(times)
 
 
 def ours(args, entry, threads, processors):
@@ -117,12 +140,12 @@ def ours(args, entry, threads, processors):
     if result.returncode:
         print(f"{entry['label']}: {result.stderr.strip()[-200:]}", file=sys.stderr)
         return None
-    return float(result.stdout.split()[1])
+    return float(result.stdout.split()[3 if args.least else 1])
 
 
 def theirs(entry, x, y, out, args):
     try:
-        return median_of(lambda: entry["torch"](x, y, out), args.seconds) if entry["torch"] else None
+        return time_of(lambda: entry["torch"](x, y, out), args) if entry["torch"] else None
     except RuntimeError:  # not implemented for 'Half', says PyTorch of some
         return None
 
@@ -137,7 +160,7 @@ def measure(args, threads):
         y = torch.rand(N, N).to(getattr(torch, dtype))
         out = torch.empty_like(x)
         element = x.element_size()
-        copy = min(median_of(lambda: out.copy_(x), args.seconds), median_of(lambda: np.copyto(out.numpy(), x.numpy()), args.seconds)
+        copy = min(time_of(lambda: out.copy_(x), args), time_of(lambda: np.copyto(out.numpy(), x.numpy()), args)
                    if threads == 1 else float("inf"))
         bandwidth = 2 * N * N * element / copy
         for entry in CASES:
@@ -145,7 +168,7 @@ def measure(args, threads):
                 continue
             moved = N * N * (6 if entry["bytes"] is None else entry["bytes"] * element)
             seconds = {"anydml": ours(args, entry, threads, processors), "torch": theirs(entry, x, y, out, args)}
-            seconds["numpy"] = (median_of(lambda: entry["numpy"](x.numpy(), y.numpy(), out.numpy()), args.seconds)
+            seconds["numpy"] = (time_of(lambda: entry["numpy"](x.numpy(), y.numpy(), out.numpy()), args)
                                 if entry["numpy"] and threads == 1 else None)
             rows.append(dict(label=entry["label"], type=dtype, threads=threads, copy=bandwidth, bytes=moved,
                              **{k: (moved / v if v else None) for k, v in seconds.items()}))
@@ -167,6 +190,7 @@ def main():
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--seconds", type=float, default=0.5)
     parser.add_argument("--filter", default="")
+    parser.add_argument("--least", action="store_true")
     parser.add_argument("--json")
     args = parser.parse_args()
     print("| operation | type | threads | AnyDML GB/s | AnyDML / copy | PyTorch / copy | numpy / copy |")

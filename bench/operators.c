@@ -2,9 +2,9 @@
  *
  * usage: operators [--seconds S] OPERATOR "Field=value ..." [OPERATOR "Field=value ..."]...
  *
- * Prints one line for each: median seconds of one execution (a recorded list executed, and a host wait), runs. Fields
- * that are not given are as in tests/unit/op_recipes.c, which also has the syntax (2x3! = OWNED_BY_DML, as weights of a
- * model are). ANYDML_THREADS sets the threads. */
+ * Prints one line for each: median seconds of one execution (a recorded list executed, and a host wait), runs, least
+ * seconds. Fields that are not given are as in src/schema/sample.c, which also has the syntax (2x3! = OWNED_BY_DML, as
+ * weights of a model are). ANYDML_THREADS sets the threads. */
 #include "api/dml_test.h"
 
 #include "base/half.h"
@@ -35,13 +35,15 @@ static void fill(DML_TENSOR_DATA_TYPE type, uint8_t *data, uint64_t bytes)
         state = state * 1664525u + 1013904223u;
         float real = (float)(state >> 8) / 16777216.0f + 0.25f;
         double wide = real;
-        uint16_t half = base_float_to_half(real);
+        uint16_t half = base_float_to_half(real), bfloat = base_float_to_bfloat(real);
         if (type == DML_TENSOR_DATA_TYPE_FLOAT32)
             memcpy(data + i, &real, sizeof(real));
         else if (type == DML_TENSOR_DATA_TYPE_FLOAT64)
             memcpy(data + i, &wide, sizeof(wide));
         else if (type == DML_TENSOR_DATA_TYPE_FLOAT16)
             memcpy(data + i, &half, sizeof(half));
+        else if (type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16)
+            memcpy(data + i, &bfloat, sizeof(bfloat));
         else
             data[i] = (uint8_t)(state >> 26);
     }
@@ -117,7 +119,7 @@ static void time_list(struct rig *rig, const char *name, double seconds)
         times[runs++] = api_seconds() - start;
     }
     qsort(times, runs, sizeof(*times), by_value);
-    printf("%s %.9f %u\n", name, times[runs / 2], runs);
+    printf("%s %.9f %u %.9f\n", name, times[runs / 2], runs, times[0]);
     fflush(stdout);
 }
 

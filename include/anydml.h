@@ -27,19 +27,30 @@
 extern "C" {
 #endif
 
-/* Bit i of the sets is DML_TENSOR_DATA_TYPE i, over all tensors of the operator. */
+/*
+ * A data type beyond DirectML: the upper half of a FLOAT32 (8 bits of exponent, 7 of fraction), 2 bytes, rounded to the
+ * nearest, halves to even. In a DML_SCALAR_UNION its bits are UInt16. 15 is the last value that a set of 16 bits and,
+ * in C++, the enumeration itself can hold, so that the next types of DirectML, from 14 on, do not meet it.
+ *
+ * Where a tensor may be FLOAT32 and FLOAT16 at feature level 6.4, it may also be this type and FLOAT64, if the device
+ * says so: CheckFeatureSupport for the type, AnydmlEnumOperators for each operator.
+ */
+#define ANYDML_TENSOR_DATA_TYPE_BFLOAT16 ((DML_TENSOR_DATA_TYPE)15)
+
+/* Bit i of the sets is DML_TENSOR_DATA_TYPE i: some tensor of the operator may have that type. */
 struct anydml_operator_info {
     DML_OPERATOR_TYPE Type;
     const char *Name;        /* "DML_OPERATOR_GEMM" */
     DML_FEATURE_LEVEL Level; /* the first that has it */
-    UINT64 SchemaTypes;      /* what CreateOperator takes */
-    UINT64 Types;            /* what this library can execute; 0 when CompileOperator does not know the operator. A
-                                single combination of types, shapes and attributes may still be refused: CompileOperator
-                                is the exact answer */
+    UINT64 SchemaTypes;      /* what DirectML's documentation names */
+    UINT64 Types;          /* those of SchemaTypes that this device executes: CompileOperator takes a small description
+                              in which the tensors of one type group have that type. Other combinations of types,
+                              shapes and attributes may still be refused */
+    UINT64 ExtensionTypes; /* likewise, what it executes beyond SchemaTypes */
 };
 
-/* libdirectml: the operators one by one, by rising type; DXGI_ERROR_NOT_FOUND past the last, E_INVALIDARG for NULL and
- * for devices of another library. Thread-safe. */
+/* libdirectml: the operators one by one (each call compiles it once for each type, which takes milliseconds), by rising
+ * type; DXGI_ERROR_NOT_FOUND past the last, E_INVALIDARG for NULL and for devices of another library. Thread-safe. */
 HRESULT STDMETHODCALLTYPE AnydmlEnumOperators(IDMLDevice *device, UINT index, struct anydml_operator_info *info);
 
 /* libdirectml, libd3d12 and libdxcore each export `uint32_t AnydmlLiveObjects(void)`: how many COM objects of that

@@ -11,7 +11,8 @@
 const char tools_help_ops[] =
     "usage: anydml ops [--json]\n\n"
     "Lists every DirectML operator with its feature level and, for each device, the data types that run there.\n"
-    "'-' is an operator that the device does not run; '*' follows where the specification allows more types.\n\n"
+    "'-' is an operator that the device does not run; '*' follows where the specification allows more types; '+' is\n"
+    "before types that the device runs beyond the specification.\n\n"
     "  --json   print one JSON object\n";
 
 static const struct {
@@ -23,7 +24,7 @@ static const struct {
     [DML_TENSOR_DATA_TYPE_INT16] = { "i16", "int16" },     [DML_TENSOR_DATA_TYPE_INT8] = { "i8", "int8" },
     [DML_TENSOR_DATA_TYPE_FLOAT64] = { "f64", "float64" }, [DML_TENSOR_DATA_TYPE_UINT64] = { "u64", "uint64" },
     [DML_TENSOR_DATA_TYPE_INT64] = { "i64", "int64" },     [DML_TENSOR_DATA_TYPE_UINT4] = { "u4", "uint4" },
-    [DML_TENSOR_DATA_TYPE_INT4] = { "i4", "int4" },
+    [DML_TENSOR_DATA_TYPE_INT4] = { "i4", "int4" },        [ANYDML_TENSOR_DATA_TYPE_BFLOAT16] = { "bf16", "bfloat16" },
 };
 
 struct ops_devices {
@@ -54,7 +55,7 @@ static void ops_json_types(uint64_t types)
     const char *comma = "";
     printf("[");
     for (uint32_t i = 1; i < ARRAY_SIZE(ops_types); i++) {
-        if (!(types >> i & 1))
+        if (!(types >> i & 1) || !ops_types[i].name)
             continue;
         printf("%s\"%s\"", comma, ops_types[i].name);
         comma = ", ";
@@ -62,47 +63,66 @@ static void ops_json_types(uint64_t types)
     printf("]");
 }
 
-static void ops_text_types(uint64_t types, uint64_t allowed)
+static void ops_text_types(uint64_t types, uint64_t allowed, uint64_t extensions)
 {
     char text[128] = "";
     size_t used = 0;
     for (uint32_t i = 1; i < ARRAY_SIZE(ops_types); i++)
-        if (types >> i & 1)
+        if ((types >> i & 1) && ops_types[i].tag)
             used += (size_t)snprintf(text + used, sizeof(text) - used, "%s ", ops_types[i].tag);
-    snprintf(text + used, sizeof(text) - used, "%s", !types ? "-" : types != allowed ? "*" : "");
+    used += (size_t)snprintf(text + used, sizeof(text) - used, "%s", !types ? "-" : types != allowed ? "*" : "");
+    for (uint32_t i = 1; i < ARRAY_SIZE(ops_types); i++)
+        if ((extensions >> i & 1) && ops_types[i].tag)
+            used += (size_t)snprintf(text + used, sizeof(text) - used, "+%s ", ops_types[i].tag);
     printf(" | %-44s", text);
+}
+
+static void ops_json_row(const struct anydml_operator_info *infos, uint32_t count, uint32_t index)
+{
+    unsigned level = (unsigned)infos[0].Level;
+    printf("%s\n    {\"name\": \"%s\", \"level\": \"%x.%x\", \"allowed\": ", index ? "," : "", infos[0].Name,
+           level >> 12, level >> 8 & 15);
+    ops_json_types(infos[0].SchemaTypes);
+    printf(", \"devices\": [");
+    for (uint32_t d = 0; d < count; d++) {
+        printf("%s", d ? ", " : "");
+        ops_json_types(infos[d].Types);
+    }
+    printf("], \"extensions\": [");
+    for (uint32_t d = 0; d < count; d++) {
+        printf("%s", d ? ", " : "");
+        ops_json_types(infos[d].ExtensionTypes);
+    }
+    printf("]}");
+}
+
+static void ops_text_row(const struct anydml_operator_info *infos, uint32_t count)
+{
+    unsigned level = (unsigned)infos[0].Level;
+    printf("%-48s %x.%x", infos[0].Name ? infos[0].Name : "", level >> 12, level >> 8 & 15);
+    for (uint32_t d = 0; d < count; d++)
+        ops_text_types(infos[d].Types, infos[d].SchemaTypes, infos[d].ExtensionTypes);
+    printf("\n");
 }
 
 /* One operator on every device; *done when there is no such index. */
 static bool ops_row(struct ops_devices *devices, uint32_t index, bool json, bool *done, struct tools_error *error)
 {
+    struct anydml_operator_info infos[OPS_DEVICES_MAX] = { { 0 } };
     for (uint32_t d = 0; d < devices->count; d++) {
-        struct anydml_operator_info info = { 0 };
-        HRESULT hr = AnydmlEnumOperators((IDMLDevice *)devices->sessions[d]->dml, index, &info);
+        HRESULT hr = AnydmlEnumOperators((IDMLDevice *)devices->sessions[d]->dml, index, &infos[d]);
         *done = hr == (HRESULT)DXGI_ERROR_NOT_FOUND;
         if (*done)
             return true;
         if (!tools_check(error, hr, "listing operators"))
             return false;
-        devices->some[d] += info.Types != 0;
-        devices->complete[d] += info.Types == info.SchemaTypes;
-        unsigned level = (unsigned)info.Level;
-        if (d == 0 && json) {
-            printf("%s\n    {\"name\": \"%s\", \"level\": \"%x.%x\", \"allowed\": ", index ? "," : "", info.Name,
-                   level >> 12, level >> 8 & 15);
-            ops_json_types(info.SchemaTypes);
-            printf(", \"devices\": [");
-        } else if (d == 0) {
-            printf("%-48s %x.%x", info.Name, level >> 12, level >> 8 & 15);
-        }
-        if (json) {
-            printf("%s", d ? ", " : "");
-            ops_json_types(info.Types);
-        } else {
-            ops_text_types(info.Types, info.SchemaTypes);
-        }
+        devices->some[d] += infos[d].Types != 0;
+        devices->complete[d] += infos[d].Types == infos[d].SchemaTypes;
     }
-    printf("%s", json ? "]}" : "\n");
+    if (json)
+        ops_json_row(infos, devices->count, index);
+    else
+        ops_text_row(infos, devices->count);
     return true;
 }
 

@@ -47,3 +47,15 @@ uint16_t base_float_to_half(float value)
 {
     return base_double_to_half((double)value); /* a float is exact as a double, so this rounds once */
 }
+
+/* By way of binary32 rounded to odd, whose 16 further bits keep what the last rounding needs to know. */
+uint16_t base_double_to_bfloat(double value)
+{
+    float single = (float)value;
+    uint32_t bits = base_float_to_bits(single);
+    if (value != value || (double)single == value)
+        return base_float_to_bfloat(single);
+    if ((value > 0 ? value : -value) < (single > 0 ? (double)single : -(double)single))
+        bits--;
+    return base_float_to_bfloat(base_bits_to_float(bits | 1));
+}

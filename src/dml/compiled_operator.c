@@ -1,5 +1,5 @@
 /* IDMLCompiledOperator: a description or a graph, turned into a program for the device's adapter. */
-#include "dml/dispatch_spirv.h"
+#include "dml/dml.h"
 
 #include <stdlib.h>
 
@@ -12,10 +12,7 @@
 static void compiled_operator_destroy(struct com_object *object)
 {
     struct dml_compiled_operator *op = (struct dml_compiled_operator *)object;
-    if (op->program.plan)
-        graph_plan_destroy(op->program.plan);
-    if (op->program.spirv)
-        dml_spirv_destroy(dml_parent(op), op->program.spirv);
+    dml_program_destroy(dml_parent(op), &op->program);
     if (op->op)
         com_unkeep(&op->op->base);
     free(op->inputs);
@@ -103,44 +100,9 @@ bool dml_compiled_in_place(const struct dml_compiled_operator *op, uint32_t inpu
 
 /* ---- programs ---- */
 
-static HRESULT compile_host(struct dml_compiled_operator *op, struct graph *graph, const struct graph_options *options,
-                            char *error)
-{
-    struct dml_program *program = &op->program;
-    HRESULT hr = graph_plan_create(graph, options, &program->plan, error);
-    if (FAILED(hr))
-        return hr;
-    program->temp_bytes = base_align_up(program->plan->temp_bytes, DML_TEMPORARY_BUFFER_ALIGNMENT);
-    if (program->plan->persistent_bytes)
-        program->persistent_bytes =
-            base_align_up(program->plan->persistent_bytes, DML_PERSISTENT_BUFFER_ALIGNMENT) + DML_TAG_BYTES;
-    return S_OK;
-}
-
-static HRESULT compile_spirv(struct dml_compiled_operator *op, struct graph *graph, const struct graph_options *options,
-                             char *error)
-{
-    struct dml_program *program = &op->program;
-    HRESULT hr = dml_spirv_create(dml_parent(op), graph, options, &program->spirv, error);
-    if (FAILED(hr))
-        return hr;
-    dml_spirv_sizes(program->spirv, &program->temp_bytes, &program->persistent_bytes);
-    program->temp_bytes = base_align_up(program->temp_bytes, DML_TEMPORARY_BUFFER_ALIGNMENT);
-    program->persistent_bytes = base_align_up(program->persistent_bytes, DML_PERSISTENT_BUFFER_ALIGNMENT);
-    return S_OK;
-}
-
 static HRESULT compile_graph(struct dml_compiled_operator *op, struct graph *graph, char *error)
 {
-    struct dml_device *device = dml_parent(op);
-    bool host = device->adapter->kind == ADAPTER_HOST;
-    struct graph_options options;
-    graph_options_init(&options, host, device->threads);
-    dml_trace_graph(device->trace, op->what, op->id, "before passes", graph);
-    HRESULT hr = graph_run_passes(graph, &options);
-    dml_trace_graph(device->trace, op->what, op->id, "after passes", graph);
-    if (SUCCEEDED(hr))
-        hr = host ? compile_host(op, graph, &options, error) : compile_spirv(op, graph, &options, error);
+    HRESULT hr = dml_program_create(dml_parent(op), graph, op->what, op->id, &op->program, error);
     if (SUCCEEDED(hr))
         place_descriptors(op);
     return hr;

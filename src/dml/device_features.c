@@ -17,11 +17,11 @@ static HRESULT data_type_support(struct dml_device *device, const DML_FEATURE_QU
                                  DML_FEATURE_DATA_TENSOR_DATA_TYPE_SUPPORT *data)
 {
     /* UNKNOWN is answered like any type: clients ask for all of 0 to 13 and stop at a failure. */
-    if ((unsigned)query->DataType > DML_TENSOR_DATA_TYPE_INT4)
+    if ((unsigned)query->DataType > DML_TENSOR_DATA_TYPE_INT4 && query->DataType != ANYDML_TENSOR_DATA_TYPE_BFLOAT16)
         return dml_fail(device, NULL, E_INVALIDARG,
                         "IDMLDevice::CheckFeatureSupport: TENSOR_DATA_TYPE_SUPPORT: DataType %d is no data type",
                         (int)query->DataType);
-    data->IsSupported = query->DataType && (schema_all_types(DML_HIGHEST_LEVEL) >> query->DataType & 1);
+    data->IsSupported = query->DataType && dml_type_runs(device, query->DataType);
     return S_OK;
 }
 

@@ -144,6 +144,17 @@ struct dml_program {
     uint64_t temp_bytes, persistent_bytes;
 };
 
+/* Rewrites the graph and makes a program of it, in *out, which is all zero; what it is called in traces, NULL for none.
+ * DXGI_ERROR_UNSUPPORTED: the adapter cannot run it. `error` has room for DML_ERROR_BYTES. */
+HRESULT dml_program_create(struct dml_device *device, struct graph *graph, const char *what, uint64_t id,
+                           struct dml_program *out, char *error);
+void dml_program_destroy(struct dml_device *device, struct dml_program *program);
+
+/* Which of these data types (a set) the operator runs in, and whether any operator runs in one: decided by compiling a
+ * small description for each type group of tensors that may have the type. */
+uint32_t dml_operator_types(struct dml_device *device, const struct schema_op *op, uint32_t types);
+bool dml_type_runs(struct dml_device *device, DML_TENSOR_DATA_TYPE type);
+
 /* Its descriptors, in this order: inputs and outputs that expect a buffer, the temporary one when it has bytes, the
  * persistent one when it has bytes. Slots that never hold anything have no descriptor, since what an earlier user left
  * in one would be resolved at submission. */

@@ -80,15 +80,6 @@ EXPORT uint32_t AnydmlLiveObjects(void)
     return com_live_objects();
 }
 
-/* Every type that one of the operator's tensors may have at this level. */
-static uint64_t tensor_types(const struct schema_op *op, DML_FEATURE_LEVEL level)
-{
-    uint64_t types = 0;
-    for (uint32_t i = 0; i < op->field_count; i++)
-        types |= schema_field_types(op, i, level);
-    return types;
-}
-
 EXPORT HRESULT AnydmlEnumOperators(IDMLDevice *iface, UINT index, struct anydml_operator_info *info)
 {
     if (!iface || !info || (const void *)iface->lpVtbl != &dml_device_vtbl)
@@ -96,10 +87,16 @@ EXPORT HRESULT AnydmlEnumOperators(IDMLDevice *iface, UINT index, struct anydml_
     if (index >= schema_op_count())
         return DXGI_ERROR_NOT_FOUND;
     const struct schema_op *op = schema_op_at(index);
-    uint64_t types = tensor_types(op, DML_HIGHEST_LEVEL);
-    const struct dml_device *device = (const struct dml_device *)iface;
-    bool runs =
-        device->adapter->kind == ADAPTER_HOST ? graph_lower_known(op->type) : graph_lower_element_wise(op->type);
-    *info = (struct anydml_operator_info){ op->type, op->name, op->level, types, runs ? types : 0 };
+    struct dml_device *device = (struct dml_device *)iface;
+    uint32_t types = 0, extensions = 0;
+    for (uint32_t i = 0; i < op->field_count; i++) {
+        types |= schema_field_types(op, i, DML_HIGHEST_LEVEL);
+        extensions |= schema_field_extensions(op, i, DML_HIGHEST_LEVEL);
+    }
+    extensions &= ~types;
+    *info = (struct anydml_operator_info){ .Type = op->type, .Name = op->name, .Level = op->level };
+    info->SchemaTypes = types;
+    info->Types = dml_operator_types(device, op, types);
+    info->ExtensionTypes = dml_operator_types(device, op, extensions);
     return S_OK;
 }

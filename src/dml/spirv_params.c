@@ -253,6 +253,17 @@ static void shape_program(const struct kern_op *op, const uint32_t *words, uint3
         out->constants[2 + i] = first[i * INST_WORDS];
 }
 
+static bool reads_bfloat(const struct kern_op *op)
+{
+    for (uint32_t t = 0; t < op->input_count + op->output_count; t++)
+        if (op->tensors[t].type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16)
+            return true;
+    for (uint32_t i = 0; i < inst_count(op); i++)
+        if (op->u.map.inst[i].to_type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16)
+            return true;
+    return false;
+}
+
 /* NULL, or what the shaders cannot do. */
 static const char *obstacle(const struct kern_op *op)
 {
@@ -260,6 +271,8 @@ static const char *obstacle(const struct kern_op *op)
         return "there is no shader for it";
     if (kern_view_elements(&op->tensors[op->input_count]) > ELEMENTS_MAX)
         return "the shaders do not count that many elements";
+    if (op->kind == KERN_MAP && reads_bfloat(op))
+        return "there is no shader for it in bfloat16";
     for (uint32_t i = 0; i < inst_count(op); i++)
         if (op->u.map.inst[i].type == DML_TENSOR_DATA_TYPE_FLOAT64 && needs_single(op->u.map.inst[i].code))
             return "there is no shader for it in FLOAT64";

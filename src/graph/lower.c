@@ -114,7 +114,7 @@ DML_TENSOR_DATA_TYPE lower_compute_type(DML_TENSOR_DATA_TYPE type)
 bool lower_is_float(DML_TENSOR_DATA_TYPE type)
 {
     return type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT16 ||
-           type == DML_TENSOR_DATA_TYPE_FLOAT64;
+           type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16 || type == DML_TENSOR_DATA_TYPE_FLOAT64;
 }
 
 DML_TENSOR_DATA_TYPE lower_real_type(DML_TENSOR_DATA_TYPE type)
@@ -329,11 +329,13 @@ HRESULT lower_fused_finish(struct graph_lowering *lowering, const struct graph_o
 union kern_scalar lower_scalar(DML_TENSOR_DATA_TYPE type, const DML_SCALAR_UNION *value, DML_TENSOR_DATA_TYPE compute)
 {
     union kern_scalar scalar = { .u64 = 0 };
-    switch (type) {
+    switch ((uint32_t)type) {
     case DML_TENSOR_DATA_TYPE_FLOAT32:
         return scalar_from_double(compute, value->Float32);
     case DML_TENSOR_DATA_TYPE_FLOAT16:
         return scalar_from_double(compute, base_half_to_float(value->UInt16));
+    case ANYDML_TENSOR_DATA_TYPE_BFLOAT16:
+        return scalar_from_double(compute, base_bfloat_to_float(value->UInt16));
     case DML_TENSOR_DATA_TYPE_FLOAT64:
         return scalar_from_double(compute, value->Float64);
     case DML_TENSOR_DATA_TYPE_UINT64:
@@ -366,6 +368,8 @@ DML_SCALAR_UNION lower_element(DML_TENSOR_DATA_TYPE type, float value)
     case DML_TENSOR_DATA_TYPE_FLOAT32:
         if (type == DML_TENSOR_DATA_TYPE_FLOAT16)
             element.UInt16 = base_float_to_half(value);
+        else if (type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16)
+            element.UInt16 = base_float_to_bfloat(value);
         else
             element.Float32 = value;
         break;

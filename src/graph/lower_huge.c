@@ -90,6 +90,98 @@ static bool stages(DML_REDUCE_FUNCTION function, DML_REDUCE_FUNCTION *first, DML
     }
 }
 
+/* x with its reduced dimensions, which must lie in its memory in order, as the two last ones: [parts, length]. */
+static bool flatten(const struct kern_view *x, uint32_t axes, struct kern_view *out)
+{
+    uint64_t length = 1;
+    int64_t step = 0;
+    *out = (struct kern_view){ .type = x->type };
+    for (uint32_t d = 0; d < x->rank; d++) {
+        if (axes >> d & 1)
+            continue;
+        out->sizes[out->rank] = x->sizes[d];
+        out->strides[out->rank++] = x->strides[d];
+    }
+    for (uint32_t d = x->rank; d-- > 0;) {
+        if (!(axes >> d & 1) || x->sizes[d] == 1)
+            continue;
+        if (length > 1 && x->strides[d] != step * (int64_t)length)
+            return false;
+        step = length > 1 ? step : x->strides[d];
+        length *= x->sizes[d];
+    }
+    if (out->rank + 2 > KERN_RANK_MAX || length > UINT32_MAX || kern_view_elements(x) > UINT32_MAX)
+        return false;
+    const uint32_t parts = parts_of((uint32_t)length);
+    if (parts == 1 || length < HUGE_ELEMENTS || kern_view_elements(x) / length > FEW_GROUPS)
+        return false;
+    out->sizes[out->rank] = parts;
+    out->sizes[out->rank + 1] = (uint32_t)(length / parts);
+    out->strides[out->rank] = step * (int64_t)(length / parts);
+    out->strides[out->rank + 1] = step;
+    out->rank += 2;
+    return true;
+}
+
+static bool append_gather(struct graph_lowering *lowering, const struct graph_operand *x,
+                          const struct graph_operand *positions, uint32_t axis, const struct graph_operand *out)
+{
+    const struct graph_operand in[] = { *x, *positions };
+    struct graph_op *op = lower_op(lowering, KERN_GATHER, in, 2, out, 1);
+    if (op)
+        op->k.u.gather = (struct kern_gather){ axis, out->view.rank, KERN_INDEX_ELEMENTS };
+    return op != NULL;
+}
+
+static bool append_reduce(struct graph_lowering *lowering, const struct graph_operand *x, struct kern_reduce params,
+                          const struct graph_operand *y)
+{
+    struct graph_op *op = lower_op(lowering, KERN_REDUCE, x, 1, y, 1);
+    if (op)
+        op->k.u.reduce = params;
+    return op != NULL;
+}
+
+/* Each part's position, the elements there, the position of the best of these, and what the two make together. */
+static bool huge_position(struct graph_lowering *lowering, const struct graph_operand *x, const struct kern_view *flat,
+                          const struct graph_operand *y, struct kern_reduce params)
+{
+    const DML_TENSOR_DATA_TYPE u32 = DML_TENSOR_DATA_TYPE_UINT32;
+    const uint32_t rank = flat->rank, axes = params.axes;
+    struct graph_operand in = *x, out = *y, both[2];
+    uint32_t sizes[KERN_RANK_MAX];
+    struct lower_map map;
+    memcpy(sizes, flat->sizes, sizeof(sizes));
+    sizes[rank - 1] = 1;
+    in.view = *flat;
+    struct graph_operand inside = graph_temp(lowering->graph, u32, rank, sizes);
+    struct graph_operand values = graph_temp(lowering->graph, x->view.type, rank, sizes);
+    sizes[rank - 2] = 1;
+    struct graph_operand part = graph_temp(lowering->graph, u32, rank, sizes);
+    struct graph_operand best = graph_temp(lowering->graph, u32, rank, sizes);
+    params.axes = 1u << (rank - 1);
+    if (!append_reduce(lowering, &in, params, &inside) || !append_gather(lowering, &in, &inside, rank - 1, &values))
+        return false;
+    params.axes = 1u << (rank - 2);
+    if (!append_reduce(lowering, &values, params, &part) || !append_gather(lowering, &inside, &part, rank - 2, &best))
+        return false;
+    out.view = (struct kern_view){ .type = y->view.type, .rank = rank };
+    for (uint32_t d = 0, to = 0; d < y->view.rank; d++) {
+        if (axes >> d & 1)
+            continue;
+        out.view.sizes[to] = y->view.sizes[d];
+        out.view.strides[to++] = y->view.strides[d];
+    }
+    out.view.sizes[rank - 2] = out.view.sizes[rank - 1] = 1;
+    both[0] = part;
+    both[1] = best;
+    lower_map_begin(&map, lowering, both, 2, u32);
+    uint32_t length = lower_emit_const(&map, u32, (union kern_scalar){ .u32 = flat->sizes[rank - 1] });
+    uint32_t begin = lower_emit2(&map, KERN_MAP_MUL, 0, length);
+    lower_map_end(&map, &out, lower_emit2(&map, KERN_MAP_ADD, begin, 1));
+    return true;
+}
+
 bool lower_reduction(struct graph_lowering *lowering, const struct graph_operand *x, const struct graph_operand *y,
                      struct kern_reduce params)
 {
@@ -97,6 +189,11 @@ bool lower_reduction(struct graph_lowering *lowering, const struct graph_operand
     struct kern_reduce first = params, second = params;
     struct graph_operand in = *x, out = *y;
     struct graph_op *op;
+    struct kern_view flat;
+    const bool position =
+        params.function == DML_REDUCE_FUNCTION_ARGMAX || params.function == DML_REDUCE_FUNCTION_ARGMIN;
+    if (position && lower_is_float(x->view.type) && flatten(&x->view, params.axes, &flat))
+        return huge_position(lowering, x, &flat, y, params);
     if (stages(params.function, &first.function, &second.function) && lower_huge_split(&x->view, params.axes, &split)) {
         struct graph_operand parts = lower_huge_temp(lowering, &split, DML_TENSOR_DATA_TYPE_FLOAT32);
         in.view = split.parts;

@@ -48,11 +48,12 @@ static const struct map_row *row_find(const struct graph_lowering *lowering)
 static struct graph_operand as_bits(const struct graph_operand *operand)
 {
     struct graph_operand result = *operand;
-    switch (operand->view.type) {
+    switch ((uint32_t)operand->view.type) {
     case DML_TENSOR_DATA_TYPE_FLOAT32:
         result.view.type = DML_TENSOR_DATA_TYPE_UINT32;
         break;
     case DML_TENSOR_DATA_TYPE_FLOAT16:
+    case ANYDML_TENSOR_DATA_TYPE_BFLOAT16:
         result.view.type = DML_TENSOR_DATA_TYPE_UINT16;
         break;
     case DML_TENSOR_DATA_TYPE_FLOAT64:
@@ -321,7 +322,7 @@ HRESULT lower_value_scale(struct graph_lowering *lowering)
     kern_view_set_packed(&in[1].view, DML_TENSOR_DATA_TYPE_FLOAT32, 4, sizes);
     in[1] = lower_broadcast(&in[1], &in[0].view);
     struct lower_map map;
-    lower_map_begin(&map, lowering, in, 2, DML_TENSOR_DATA_TYPE_FLOAT32);
+    lower_map_begin(&map, lowering, in, 2, lower_compute_type(in[0].view.type));
     uint32_t scaled = lower_emit1(&map, KERN_MAP_MULADD, 0, desc->Scale, 0);
     lower_map_end(&map, &lowering->outputs[0], lower_emit2(&map, KERN_MAP_ADD, scaled, 1));
     return lower_done(lowering);

@@ -105,7 +105,8 @@ void graph_text_add(struct graph_text *text, const char *format, ...) BASE_PRINT
 char *graph_text_take(struct graph_text *text);
 const char *graph_type_name(uint32_t type); /* "f32" */
 void graph_text_view(struct graph_text *text, const struct kern_view *view);
-/* Kind, parameters and programs of an op: print_op.c. */
+/* Kind, parameters and programs of an op: print_kind.c, print_program.c. */
 void graph_text_op(struct graph_text *text, const struct kern_op *op);
+void graph_text_program(struct graph_text *text, const struct kern_map *map, uint32_t inputs, uint32_t outputs);
 
 #endif

@@ -65,11 +65,17 @@ static bool convert(struct graph_program *program, DML_TENSOR_DATA_TYPE to, uint
     return from == to || append(program, inst, reg);
 }
 
-/* All that `program` reads is FLOAT16: its result was FLOAT16 for storage's sake, not because a cast asked for it. */
-static bool only_half_inputs(const struct graph_program *program)
+static bool is_half(DML_TENSOR_DATA_TYPE type)
+{
+    return type == DML_TENSOR_DATA_TYPE_FLOAT16 || type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16;
+}
+
+/* All that `program` reads is of this 16-bit type: its result was so for storage's sake, not because a cast asked for
+ * it. */
+static bool only_half_inputs(const struct graph_program *program, DML_TENSOR_DATA_TYPE half)
 {
     for (uint32_t i = 0; i < program->input_count; i++)
-        if (program->inputs[i].view.type != DML_TENSOR_DATA_TYPE_FLOAT16 && program->inputs[i].value != GRAPH_NONE)
+        if (program->inputs[i].view.type != half && program->inputs[i].value != GRAPH_NONE)
             return false;
     return program->input_count > 0;
 }
@@ -91,8 +97,9 @@ static bool wrap(struct graph_program *program, DML_TENSOR_DATA_TYPE stored, uin
 static bool pass_storage(struct graph_program *program, DML_TENSOR_DATA_TYPE stored, DML_TENSOR_DATA_TYPE load,
                          uint8_t *reg)
 {
-    switch (stored) {
+    switch ((uint32_t)stored) {
     case DML_TENSOR_DATA_TYPE_FLOAT16:
+    case ANYDML_TENSOR_DATA_TYPE_BFLOAT16:
         return register_type(program, *reg) == DML_TENSOR_DATA_TYPE_FLOAT32 && load == DML_TENSOR_DATA_TYPE_FLOAT32;
     case DML_TENSOR_DATA_TYPE_INT16:
     case DML_TENSOR_DATA_TYPE_INT8:
@@ -122,7 +129,7 @@ bool graph_program_join(const struct graph_program *first, const struct graph_pr
     uint8_t first_regs[KERN_TENSORS_MAX + KERN_MAP_INST_MAX] = { 0 };
     uint8_t second_regs[KERN_TENSORS_MAX + KERN_MAP_INST_MAX] = { 0 };
     memset(out, 0, sizeof(*out));
-    if (stored == DML_TENSOR_DATA_TYPE_FLOAT16 && !only_half_inputs(first))
+    if (is_half(stored) && !only_half_inputs(first, stored))
         return false;
     if (!add_inputs(out, first, 0, first_regs) || !add_inputs(out, second, fed, second_regs) ||
         !append_all(out, first, first_regs))

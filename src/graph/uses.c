@@ -140,7 +140,7 @@ bool graph_operand_fits(const struct graph *graph, const struct graph_op *op, ui
 bool graph_is_float(DML_TENSOR_DATA_TYPE type)
 {
     return type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT16 ||
-           type == DML_TENSOR_DATA_TYPE_FLOAT64;
+           type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16 || type == DML_TENSOR_DATA_TYPE_FLOAT64;
 }
 
 uint32_t graph_op_packable(const struct graph *graph, const struct graph_op *op)

@@ -3,8 +3,9 @@
 
 #include "base/half.h"
 
-#define FROM(name, type, expr)                                                                                         \
-    case DML_TENSOR_DATA_TYPE_##name:                                                                                  \
+#define FROM(name, type, expr) FROM_TYPE(DML_TENSOR_DATA_TYPE_##name, type, expr)
+#define FROM_TYPE(value, type, expr)                                                                                   \
+    case value:                                                                                                        \
         for (uint32_t i = 0; i < count; i++) {                                                                         \
             type x = ((const type *)in)[i];                                                                            \
             out[i] = expr;                                                                                             \
@@ -21,10 +22,11 @@
     FROM(INT8, int8_t, expr)                                                                                           \
     FROM(UINT4, uint8_t, expr)                                                                                         \
     FROM(INT4, int8_t, expr)
-#define FROM_FLOATS(wide, half)                                                                                        \
+#define FROM_FLOATS(wide, half, bfloat)                                                                                \
     FROM(FLOAT64, double, wide)                                                                                        \
     FROM(FLOAT32, float, wide)                                                                                         \
-    FROM(FLOAT16, uint16_t, half)
+    FROM(FLOAT16, uint16_t, half)                                                                                      \
+    FROM_TYPE(ANYDML_TENSOR_DATA_TYPE_BFLOAT16, uint16_t, bfloat)
 
 static int64_t to_signed(double x, int64_t least, int64_t most)
 {
@@ -44,9 +46,9 @@ static uint64_t to_unsigned(double x, uint64_t most)
 
 static void to_float32(float *out, DML_TENSOR_DATA_TYPE from, const void *in, uint32_t count)
 {
-    switch (from) {
+    switch ((uint32_t)from) {
         FROM_INTEGERS((float)x)
-        FROM_FLOATS((float)x, base_half_to_float(x))
+        FROM_FLOATS((float)x, base_half_to_float(x), base_bfloat_to_float(x))
     default:
         break;
     }
@@ -54,9 +56,9 @@ static void to_float32(float *out, DML_TENSOR_DATA_TYPE from, const void *in, ui
 
 static void to_float64(double *out, DML_TENSOR_DATA_TYPE from, const void *in, uint32_t count)
 {
-    switch (from) {
+    switch ((uint32_t)from) {
         FROM_INTEGERS((double)x)
-        FROM_FLOATS(x, base_half_to_float(x))
+        FROM_FLOATS(x, base_half_to_float(x), base_bfloat_to_float(x))
     default:
         break;
     }
@@ -64,11 +66,25 @@ static void to_float64(double *out, DML_TENSOR_DATA_TYPE from, const void *in, u
 
 static void to_float16(uint16_t *out, DML_TENSOR_DATA_TYPE from, const void *in, uint32_t count)
 {
-    switch (from) {
+    switch ((uint32_t)from) {
         FROM_INTEGERS(base_double_to_half((double)x))
         FROM(FLOAT64, double, base_double_to_half(x))
         FROM(FLOAT32, float, base_float_to_half(x))
         FROM(FLOAT16, uint16_t, x)
+        FROM_TYPE(ANYDML_TENSOR_DATA_TYPE_BFLOAT16, uint16_t, base_float_to_half(base_bfloat_to_float(x)))
+    default:
+        break;
+    }
+}
+
+static void to_bfloat16(uint16_t *out, DML_TENSOR_DATA_TYPE from, const void *in, uint32_t count)
+{
+    switch ((uint32_t)from) {
+        FROM_INTEGERS(base_double_to_bfloat((double)x))
+        FROM(FLOAT64, double, base_double_to_bfloat(x))
+        FROM(FLOAT32, float, base_float_to_bfloat(x))
+        FROM(FLOAT16, uint16_t, base_float_to_bfloat(base_half_to_float(x)))
+        FROM_TYPE(ANYDML_TENSOR_DATA_TYPE_BFLOAT16, uint16_t, x)
     default:
         break;
     }
@@ -76,9 +92,10 @@ static void to_float16(uint16_t *out, DML_TENSOR_DATA_TYPE from, const void *in,
 
 static void to_uint64(uint64_t *out, DML_TENSOR_DATA_TYPE from, const void *in, uint32_t count)
 {
-    switch (from) {
+    switch ((uint32_t)from) {
         FROM_INTEGERS((uint64_t)x)
-        FROM_FLOATS(to_unsigned(x, UINT64_MAX), to_unsigned(base_half_to_float(x), UINT64_MAX))
+        FROM_FLOATS(to_unsigned(x, UINT64_MAX), to_unsigned(base_half_to_float(x), UINT64_MAX),
+                    to_unsigned(base_bfloat_to_float(x), UINT64_MAX))
     default:
         break;
     }
@@ -86,9 +103,10 @@ static void to_uint64(uint64_t *out, DML_TENSOR_DATA_TYPE from, const void *in, 
 
 static void to_int64(int64_t *out, DML_TENSOR_DATA_TYPE from, const void *in, uint32_t count)
 {
-    switch (from) {
+    switch ((uint32_t)from) {
         FROM_INTEGERS((int64_t)x)
-        FROM_FLOATS(to_signed(x, INT64_MIN, INT64_MAX), to_signed(base_half_to_float(x), INT64_MIN, INT64_MAX))
+        FROM_FLOATS(to_signed(x, INT64_MIN, INT64_MAX), to_signed(base_half_to_float(x), INT64_MIN, INT64_MAX),
+                    to_signed(base_bfloat_to_float(x), INT64_MIN, INT64_MAX))
     default:
         break;
     }
@@ -96,9 +114,10 @@ static void to_int64(int64_t *out, DML_TENSOR_DATA_TYPE from, const void *in, ui
 
 static void to_uint32(uint32_t *out, DML_TENSOR_DATA_TYPE from, const void *in, uint32_t count)
 {
-    switch (from) {
+    switch ((uint32_t)from) {
         FROM_INTEGERS((uint32_t)x)
-        FROM_FLOATS((uint32_t)to_unsigned(x, UINT32_MAX), (uint32_t)to_unsigned(base_half_to_float(x), UINT32_MAX))
+        FROM_FLOATS((uint32_t)to_unsigned(x, UINT32_MAX), (uint32_t)to_unsigned(base_half_to_float(x), UINT32_MAX),
+                    (uint32_t)to_unsigned(base_bfloat_to_float(x), UINT32_MAX))
     default:
         break;
     }
@@ -106,10 +125,11 @@ static void to_uint32(uint32_t *out, DML_TENSOR_DATA_TYPE from, const void *in, 
 
 static void to_int32(int32_t *out, DML_TENSOR_DATA_TYPE from, const void *in, uint32_t count)
 {
-    switch (from) {
+    switch ((uint32_t)from) {
         FROM_INTEGERS((int32_t)x)
         FROM_FLOATS((int32_t)to_signed(x, INT32_MIN, INT32_MAX),
-                    (int32_t)to_signed(base_half_to_float(x), INT32_MIN, INT32_MAX))
+                    (int32_t)to_signed(base_half_to_float(x), INT32_MIN, INT32_MAX),
+                    (int32_t)to_signed(base_bfloat_to_float(x), INT32_MIN, INT32_MAX))
     default:
         break;
     }
@@ -118,9 +138,10 @@ static void to_int32(int32_t *out, DML_TENSOR_DATA_TYPE from, const void *in, ui
 static void to_16_bits(uint16_t *out, int64_t least, int64_t most, DML_TENSOR_DATA_TYPE from, const void *in,
                        uint32_t count)
 {
-    switch (from) {
+    switch ((uint32_t)from) {
         FROM_INTEGERS((uint16_t)x)
-        FROM_FLOATS((uint16_t)to_signed(x, least, most), (uint16_t)to_signed(base_half_to_float(x), least, most))
+        FROM_FLOATS((uint16_t)to_signed(x, least, most), (uint16_t)to_signed(base_half_to_float(x), least, most),
+                    (uint16_t)to_signed(base_bfloat_to_float(x), least, most))
     default:
         break;
     }
@@ -130,9 +151,10 @@ static void to_16_bits(uint16_t *out, int64_t least, int64_t most, DML_TENSOR_DA
 static void to_8_bits(uint8_t *out, int64_t least, int64_t most, DML_TENSOR_DATA_TYPE from, const void *in,
                       uint32_t count)
 {
-    switch (from) {
+    switch ((uint32_t)from) {
         FROM_INTEGERS((uint8_t)x)
-        FROM_FLOATS((uint8_t)to_signed(x, least, most), (uint8_t)to_signed(base_half_to_float(x), least, most))
+        FROM_FLOATS((uint8_t)to_signed(x, least, most), (uint8_t)to_signed(base_half_to_float(x), least, most),
+                    (uint8_t)to_signed(base_bfloat_to_float(x), least, most))
     default:
         break;
     }
@@ -141,13 +163,15 @@ static void to_8_bits(uint8_t *out, int64_t least, int64_t most, DML_TENSOR_DATA
 bool kern_convert_portable(DML_TENSOR_DATA_TYPE to, void *out, DML_TENSOR_DATA_TYPE from, const void *in,
                            uint32_t count)
 {
-    switch (to) {
+    switch ((uint32_t)to) {
     case DML_TENSOR_DATA_TYPE_FLOAT32:
         return to_float32(out, from, in, count), true;
     case DML_TENSOR_DATA_TYPE_FLOAT64:
         return to_float64(out, from, in, count), true;
     case DML_TENSOR_DATA_TYPE_FLOAT16:
         return to_float16(out, from, in, count), true;
+    case ANYDML_TENSOR_DATA_TYPE_BFLOAT16:
+        return to_bfloat16(out, from, in, count), true;
     case DML_TENSOR_DATA_TYPE_UINT64:
         return to_uint64(out, from, in, count), true;
     case DML_TENSOR_DATA_TYPE_INT64:

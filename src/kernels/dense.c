@@ -21,7 +21,7 @@ static double round_clamped(double value, double low, double high)
 
 void dense_store(void *data, int64_t index, DML_TENSOR_DATA_TYPE type, double value)
 {
-    switch (type) {
+    switch ((uint32_t)type) {
     case DML_TENSOR_DATA_TYPE_FLOAT64:
         ((double *)data)[index] = value;
         break;
@@ -30,6 +30,9 @@ void dense_store(void *data, int64_t index, DML_TENSOR_DATA_TYPE type, double va
         break;
     case DML_TENSOR_DATA_TYPE_FLOAT16:
         ((uint16_t *)data)[index] = base_double_to_half(value);
+        break;
+    case ANYDML_TENSOR_DATA_TYPE_BFLOAT16:
+        ((uint16_t *)data)[index] = base_double_to_bfloat(value);
         break;
     case DML_TENSOR_DATA_TYPE_INT8:
         ((int8_t *)data)[index] = (int8_t)round_clamped(value, -128, 127);
@@ -57,7 +60,7 @@ void dense_store(void *data, int64_t index, DML_TENSOR_DATA_TYPE type, double va
 bool dense_is_float(DML_TENSOR_DATA_TYPE type)
 {
     return type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT16 ||
-           type == DML_TENSOR_DATA_TYPE_FLOAT64;
+           type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16 || type == DML_TENSOR_DATA_TYPE_FLOAT64;
 }
 
 bool dense_same_type(const struct kern_op *op, uint32_t first, uint32_t last, DML_TENSOR_DATA_TYPE type)
@@ -141,10 +144,10 @@ static void floats_to_halves(const float *in, uint32_t count, uint16_t *out)
 }
 #endif
 
-/* Integers of at most 16 bits, exact in FLOAT32; false for other types. */
-DENSE_INLINE bool load_integers(const void *data, DML_TENSOR_DATA_TYPE type, uint32_t count, float *restrict out)
+/* bfloat16 and integers of at most 16 bits, exact in FLOAT32; false for other types. */
+DENSE_INLINE bool load_narrow(const void *data, DML_TENSOR_DATA_TYPE type, uint32_t count, float *restrict out)
 {
-    switch (type) {
+    switch ((uint32_t)type) {
     case DML_TENSOR_DATA_TYPE_INT8:
         for (uint32_t i = 0; i < count; i++)
             out[i] = ((const int8_t *)data)[i];
@@ -161,6 +164,10 @@ DENSE_INLINE bool load_integers(const void *data, DML_TENSOR_DATA_TYPE type, uin
         for (uint32_t i = 0; i < count; i++)
             out[i] = ((const uint16_t *)data)[i];
         return true;
+    case ANYDML_TENSOR_DATA_TYPE_BFLOAT16:
+        for (uint32_t i = 0; i < count; i++)
+            out[i] = base_bfloat_to_float(((const uint16_t *)data)[i]);
+        return true;
     default:
         return false;
     }
@@ -174,9 +181,9 @@ DENSE_INLINE int32_t nearest_in(float value, float low, float high)
     return (int32_t)(value + 0x1.8p23f - 0x1.8p23f);
 }
 
-DENSE_INLINE bool store_integers(void *data, DML_TENSOR_DATA_TYPE type, uint32_t count, const float *restrict in)
+DENSE_INLINE bool store_narrow(void *data, DML_TENSOR_DATA_TYPE type, uint32_t count, const float *restrict in)
 {
-    switch (type) {
+    switch ((uint32_t)type) {
     case DML_TENSOR_DATA_TYPE_INT8:
         for (uint32_t i = 0; i < count; i++)
             ((int8_t *)data)[i] = (int8_t)nearest_in(in[i], -128, 127);
@@ -193,36 +200,40 @@ DENSE_INLINE bool store_integers(void *data, DML_TENSOR_DATA_TYPE type, uint32_t
         for (uint32_t i = 0; i < count; i++)
             ((uint16_t *)data)[i] = (uint16_t)nearest_in(in[i], 0, 65535);
         return true;
+    case ANYDML_TENSOR_DATA_TYPE_BFLOAT16:
+        for (uint32_t i = 0; i < count; i++)
+            ((uint16_t *)data)[i] = base_float_to_bfloat(in[i]);
+        return true;
     default:
         return false;
     }
 }
 
 #if defined(__x86_64__)
-__attribute__((target("avx2"))) static bool load_integers_wide(const void *data, DML_TENSOR_DATA_TYPE type,
-                                                               uint32_t count, float *restrict out)
+__attribute__((target("avx2"))) static bool load_narrow_wide(const void *data, DML_TENSOR_DATA_TYPE type,
+                                                             uint32_t count, float *restrict out)
 {
-    return load_integers(data, type, count, out);
+    return load_narrow(data, type, count, out);
 }
 
-__attribute__((target("avx2"))) static bool store_integers_wide(void *data, DML_TENSOR_DATA_TYPE type, uint32_t count,
-                                                                const float *restrict in)
+__attribute__((target("avx2"))) static bool store_narrow_wide(void *data, DML_TENSOR_DATA_TYPE type, uint32_t count,
+                                                              const float *restrict in)
 {
-    return store_integers(data, type, count, in);
+    return store_narrow(data, type, count, in);
 }
 #else
-#define load_integers_wide  load_integers
-#define store_integers_wide store_integers
+#define load_narrow_wide  load_narrow
+#define store_narrow_wide store_narrow
 #endif
 
-static bool load_integer_row(const void *data, DML_TENSOR_DATA_TYPE type, uint32_t count, float *out)
+static bool load_narrow_row(const void *data, DML_TENSOR_DATA_TYPE type, uint32_t count, float *out)
 {
-    return rows_fast() ? load_integers_wide(data, type, count, out) : load_integers(data, type, count, out);
+    return rows_fast() ? load_narrow_wide(data, type, count, out) : load_narrow(data, type, count, out);
 }
 
-static bool store_integer_row(void *data, DML_TENSOR_DATA_TYPE type, uint32_t count, const float *in)
+static bool store_narrow_row(void *data, DML_TENSOR_DATA_TYPE type, uint32_t count, const float *in)
 {
-    return rows_fast() ? store_integers_wide(data, type, count, in) : store_integers(data, type, count, in);
+    return rows_fast() ? store_narrow_wide(data, type, count, in) : store_narrow(data, type, count, in);
 }
 
 /* Halves that do not lie together: gathered first, which is the smaller part of the work. */
@@ -262,7 +273,7 @@ void dense_load_row(const void *data, int64_t index, int64_t step, DML_TENSOR_DA
         halves_to_floats((const uint16_t *)data + index, count, out);
     } else if (type == DML_TENSOR_DATA_TYPE_FLOAT16 && rows_fast()) {
         load_halves((const uint16_t *)data + index, step, count, out);
-    } else if (step != 1 || !load_integer_row((const char *)data + index * kern_type_bytes(type), type, count, out)) {
+    } else if (step != 1 || !load_narrow_row((const char *)data + index * kern_type_bytes(type), type, count, out)) {
         for (uint32_t i = 0; i < count; i++)
             out[i] = (float)dense_load(data, index + i * step, type);
     }
@@ -280,7 +291,7 @@ void dense_store_row(void *data, int64_t index, int64_t step, DML_TENSOR_DATA_TY
         floats_to_halves(in, count, (uint16_t *)data + index);
     } else if (type == DML_TENSOR_DATA_TYPE_FLOAT16 && rows_fast()) {
         store_halves((uint16_t *)data + index, step, count, in);
-    } else if (step != 1 || !store_integer_row((char *)data + index * kern_type_bytes(type), type, count, in)) {
+    } else if (step != 1 || !store_narrow_row((char *)data + index * kern_type_bytes(type), type, count, in)) {
         for (uint32_t i = 0; i < count; i++)
             dense_store(data, index + i * step, type, in[i]);
     }

@@ -11,13 +11,15 @@
 /* Inlined with a constant type these fold to one load or store; with a variable type they are the general case. */
 DENSE_INLINE double dense_load(const void *data, int64_t index, DML_TENSOR_DATA_TYPE type)
 {
-    switch (type) {
+    switch ((uint32_t)type) {
     case DML_TENSOR_DATA_TYPE_FLOAT64:
         return ((const double *)data)[index];
     case DML_TENSOR_DATA_TYPE_FLOAT32:
         return ((const float *)data)[index];
     case DML_TENSOR_DATA_TYPE_FLOAT16:
         return base_half_to_float(((const uint16_t *)data)[index]);
+    case ANYDML_TENSOR_DATA_TYPE_BFLOAT16:
+        return base_bfloat_to_float(((const uint16_t *)data)[index]);
     case DML_TENSOR_DATA_TYPE_INT8:
         return ((const int8_t *)data)[index];
     case DML_TENSOR_DATA_TYPE_UINT8:
@@ -42,7 +44,7 @@ DENSE_INLINE double dense_load(const void *data, int64_t index, DML_TENSOR_DATA_
 /* Rounds to nearest even and saturates for integer types; NaN gives 0 there. */
 void dense_store(void *data, int64_t index, DML_TENSOR_DATA_TYPE type, double value);
 
-bool dense_is_float(DML_TENSOR_DATA_TYPE type); /* FLOAT16, FLOAT32, FLOAT64 */
+bool dense_is_float(DML_TENSOR_DATA_TYPE type); /* FLOAT16, bfloat16, FLOAT32, FLOAT64 */
 
 /* Elements from the pointer to the element at at[0], ..., at[dims - 1], 0, ... Dimensions of size 1 repeat. */
 DENSE_INLINE int64_t dense_offset(const struct kern_view *view, const uint32_t *at, uint32_t dims)

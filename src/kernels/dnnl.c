@@ -378,7 +378,9 @@ static void finish_parts(void *context, size_t begin, size_t end, unsigned worke
     uint64_t total = dense_rows(source) * chunks;
     (void)worker;
     for (size_t part = begin; part < end; part++) {
-        char *scratch = (char *)job->call.scratch + state->finish_worker_offset + part * state->finish_worker_bytes;
+        char *scratch = NULL;
+        if (state->finish_worker_bytes)
+            scratch = (char *)job->call.scratch + state->finish_worker_offset + part * state->finish_worker_bytes;
         for (uint64_t i = total * part / state->threads; i < total * (part + 1) / state->threads; i++)
             finish_chunk(job, scratch, i / chunks, (uint32_t)(i % chunks) * FINISH_CHUNK);
     }

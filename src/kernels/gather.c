@@ -4,6 +4,7 @@
  */
 #include "kernels/dense.h"
 #include "kernels/gather.h"
+#include "kernels/stream.h"
 #include "kernels/walk.h"
 
 enum { PIECE_BYTES = 1 << 18 };
@@ -14,6 +15,7 @@ struct plan {
     uint32_t bytes;
     uint64_t run; /* elements that one lookup gives */
     int64_t y_step, x_step;
+    bool far;        /* runs go past the caches */
     uint64_t pieces; /* that a run is cut in, so that few long ones keep all threads busy */
 };
 
@@ -90,6 +92,7 @@ static void plan_init(struct plan *plan, const struct kern_op *op)
     kern_walk_init(&plan->walk, &wide, tensors, 3, UINT32_MAX, 0);
     plan->bytes = kern_type_bytes(y->type);
     split_run(plan);
+    plan->far = plan->run * plan->bytes >= 1024 && kern_streams(y);
     plan->pieces = plan->run * plan->bytes < 2 * PIECE_BYTES ? 1 : plan->run * plan->bytes / PIECE_BYTES;
 }
 
@@ -175,7 +178,10 @@ static void copy_long(const struct plan *plan, char *y, int64_t y_row, const cha
             for (uint64_t b = 0; b < ahead_bytes; b += LINE)
                 __builtin_prefetch(next + b);
         }
-        memcpy(y + (int64_t)i * y_row * bytes, from, run_bytes);
+        if (plan->far)
+            kern_stream(y + (int64_t)i * y_row * bytes, from, run_bytes);
+        else
+            memcpy(y + (int64_t)i * y_row * bytes, from, run_bytes);
     }
 }
 
@@ -272,4 +278,6 @@ void kern_gather_any_run(const struct kern_call *call, uint64_t begin, uint64_t 
         else
             kern_cursor_skip(walk, &cursor, n);
     }
+    if (plan.far)
+        kern_stream_end();
 }

@@ -1,8 +1,11 @@
 #include "kernels/group.h"
 
+#include <math.h>
+
 static bool is_float(DML_TENSOR_DATA_TYPE type)
 {
-    return type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT16;
+    return type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT16 ||
+           type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16;
 }
 
 bool kern_groups_accept(const struct kern_op *op)
@@ -26,10 +29,29 @@ static void walks_init(const struct kern_op *op, uint32_t axes, bool row_major, 
     kern_walk_init(inner, op, tensors, count, axes, row_major ? KERN_WALK_ROW_MAJOR : 0);
 }
 
+#define STREAM_BYTES (UINT64_C(1) << 24) /* results that no cache keeps */
+#define DIRECT_LEAST 16                  /* elements of a line that are worth a call */
+
 static bool in_columns(const struct kern_walk *outer, const struct kern_walk *inner)
 {
     return outer->strides[0][outer->rank - 1] == 1 && outer->sizes[outer->rank - 1] >= 4 && inner->count > 1 &&
            inner->strides[0][inner->rank - 1] != 1;
+}
+
+/* Are lines of the tile dense in X and Y, and dense or constant in all others? */
+static bool is_direct(const struct kern_groups *groups)
+{
+    const struct kern_op *op = groups->call->op;
+    const struct kern_walk *line = groups->columns ? &groups->outer : &groups->inner;
+    const uint32_t last = line->rank - 1, y = op->input_count;
+    if (op->epilogue || op->output_count != 1 || line->sizes[last] < DIRECT_LEAST)
+        return false;
+    for (uint32_t t = 0; t <= y; t++) {
+        bool own = t == 0 || t == y;
+        if (!is_float(op->tensors[t].type) || (line->strides[t][last] != 1 && (own || line->strides[t][last] != 0)))
+            return false;
+    }
+    return true;
 }
 
 void kern_groups_init(struct kern_groups *groups, const struct kern_call *call, const struct kern_group_isa *isa,
@@ -41,6 +63,9 @@ void kern_groups_init(struct kern_groups *groups, const struct kern_call *call, 
     walks_init(call->op, axes, row_major, &groups->outer, &groups->inner);
     groups->columns = in_columns(&groups->outer, &groups->inner);
     uint64_t fitting = 8192 / groups->inner.count;
+    groups->direct = is_direct(groups);
+    const struct kern_view *y = &call->op->tensors[call->op->input_count];
+    groups->stream = kern_view_elements(y) * kern_type_bytes(y->type) >= STREAM_BYTES;
     groups->tile = groups->columns ? KERN_GROUP_TILE : (uint32_t)BASE_MAX(1, BASE_MIN(fitting, 64));
 }
 
@@ -74,24 +99,38 @@ static double join(enum kern_stat stat, double total, double x)
     return stat == KERN_STAT_PRODUCT ? total * x : total + x;
 }
 
-/* Elements [at, at + *count) of a group in tensor t as dense FLOAT32, perhaps in `buffer`; shortens *count. */
-static const float *group_block(const struct kern_groups *groups, uint32_t t, int64_t offset, uint64_t at,
-                                uint32_t *count, float *buffer)
+static bool is_half(const struct kern_groups *groups, uint32_t t)
+{
+    return groups->call->op->tensors[t].type == DML_TENSOR_DATA_TYPE_FLOAT16;
+}
+
+const void *kern_groups_block(const struct kern_groups *groups, uint32_t t, int64_t offset, uint64_t at,
+                              uint32_t *count, float *buffer, bool *out_half)
 {
     DML_TENSOR_DATA_TYPE type = groups->call->op->tensors[t].type;
-    uint32_t bytes = kern_type_bytes(type);
-    const char *base = (const char *)groups->call->data[t] + offset * bytes;
+    const void *base = kern_at(groups->call->data[t], type, offset);
     int64_t stride;
-    bool dense = kern_walk_linear(&groups->inner, t, at, *count, &stride) && stride == 1;
-    if (dense && type == DML_TENSOR_DATA_TYPE_FLOAT32)
-        return (const float *)(base + kern_walk_offset(&groups->inner, t, at) * bytes);
+    *out_half = is_half(groups, t);
+    if (kern_walk_linear(&groups->inner, t, at, *count, &stride) && stride == 1)
+        return kern_at(base, type, kern_walk_offset(&groups->inner, t, at));
     *count = BASE_MIN(*count, KERN_MAP_BLOCK);
-    if (type == DML_TENSOR_DATA_TYPE_FLOAT32) {
-        kern_walk_load(&groups->inner, t, type, base, at, *count, buffer);
-        return buffer;
-    }
-    kern_walk_load(&groups->inner, t, type, base, at, *count, groups->scratch->raw);
-    kern_convert(groups->isa->map, DML_TENSOR_DATA_TYPE_FLOAT32, buffer, type, groups->scratch->raw, *count);
+    kern_walk_load(&groups->inner, t, type, base, at, *count, *out_half ? (void *)groups->scratch->raw : buffer);
+    if (*out_half)
+        kern_convert(groups->isa->map, DML_TENSOR_DATA_TYPE_FLOAT32, buffer, type, groups->scratch->raw, *count);
+    *out_half = false;
+    return buffer;
+}
+
+/* The same as FLOAT32. */
+static const float *float_block(const struct kern_groups *groups, uint32_t t, int64_t offset, uint64_t at,
+                                uint32_t *count, float *buffer)
+{
+    bool half;
+    const void *x = kern_groups_block(groups, t, offset, at, count, buffer, &half);
+    if (!half)
+        return x;
+    *count = BASE_MIN(*count, KERN_MAP_BLOCK);
+    kern_convert(groups->isa->map, DML_TENSOR_DATA_TYPE_FLOAT32, buffer, DML_TENSOR_DATA_TYPE_FLOAT16, x, *count);
     return buffer;
 }
 
@@ -101,58 +140,123 @@ static double row_stat(const struct kern_groups *groups, enum kern_stat stat, ui
     double total = 0;
     for (uint64_t at = 0; at < groups->inner.count;) {
         uint32_t count = (uint32_t)BASE_MIN(groups->inner.count - at, KERN_GROUP_BLOCK);
-        const float *x = group_block(groups, 0, offset, at, &count, groups->scratch->block);
-        double part = groups->isa->row(stat, x, count, center);
+        bool half;
+        const void *x = kern_groups_block(groups, 0, offset, at, &count, groups->scratch->block, &half);
+        double part = groups->isa->row(stat, x, half, count, center);
         total = at ? join(stat, total, part) : part;
         at += count;
     }
     return total;
 }
 
-/* One element of each of `width` neighbouring groups from element `offset` of tensor t on, as FLOAT32. */
-static const float *column_block(const struct kern_groups *groups, uint32_t t, int64_t offset, uint32_t width,
-                                 float *buffer)
+const float *kern_groups_column(const struct kern_groups *groups, uint32_t t, int64_t offset, uint32_t width,
+                                float *buffer)
 {
     DML_TENSOR_DATA_TYPE type = groups->call->op->tensors[t].type;
-    const char *x = (const char *)groups->call->data[t] + offset * kern_type_bytes(type);
+    const void *x = kern_at(groups->call->data[t], type, offset);
     int64_t stride = groups->outer.strides[t][groups->outer.rank - 1];
-    bool single = type == DML_TENSOR_DATA_TYPE_FLOAT32;
+    bool half = is_half(groups, t);
     if (stride != 1) {
-        kern_copy_row(kern_type_bytes(type), single ? (void *)buffer : groups->scratch->raw, 1, x, stride, width);
-        x = single ? (const char *)buffer : (const char *)groups->scratch->raw;
+        void *to = half ? (void *)groups->scratch->raw : buffer;
+        kern_copy_row(kern_type_bytes(type), to, 1, x, stride, width);
+        x = to;
     }
-    if (single)
-        return (const float *)x;
+    if (!half)
+        return x;
     kern_convert(groups->isa->map, DML_TENSOR_DATA_TYPE_FLOAT32, buffer, type, x, width);
     return buffer;
+}
+
+#define COLUMN_RUN 64 /* rows of a tile that stay in the cache for a second look */
+
+/* Rows of X from element `begin` of the groups on; returns how many. Columns of X are dense. */
+static uint32_t column_rows(const struct kern_groups *groups, int64_t offset, uint64_t begin, const void **rows)
+{
+    uint32_t count = (uint32_t)BASE_MIN(groups->inner.count - begin, COLUMN_RUN);
+    for (uint32_t i = 0; i < count; i++)
+        rows[i] = kern_at(groups->call->data[0], groups->call->op->tensors[0].type,
+                          offset + kern_walk_offset(&groups->inner, 0, begin + i));
+    return count;
+}
+
+/* Is there any number in the group? */
+static bool has_number(const struct kern_groups *groups, int64_t offset)
+{
+    const struct kern_view *x = &groups->call->op->tensors[0];
+    for (uint64_t i = 0; i < groups->inner.count; i++) {
+        double element =
+            kern_read_double(x->type, groups->call->data[0], offset + kern_walk_offset(&groups->inner, 0, i));
+        if (element == element)
+            return true;
+    }
+    return false;
+}
+
+static void column_extremes(const struct kern_groups *groups, enum kern_stat stat, int64_t offset, uint32_t width,
+                            double *out)
+{
+    float *acc = groups->scratch->acc;
+    const void *rows[COLUMN_RUN];
+    uint32_t count;
+    for (uint32_t i = 0; i < width; i++)
+        acc[i] = -__builtin_inff();
+    for (uint64_t begin = 0; begin < groups->inner.count; begin += count) {
+        count = column_rows(groups, offset, begin, rows);
+        groups->isa->column(stat, acc, rows, count, is_half(groups, 0), NULL, width);
+    }
+    for (uint32_t i = 0; i < width; i++) {
+        out[i] = stat == KERN_STAT_MOST ? acc[i] : -acc[i];
+        if (acc[i] == -__builtin_inff() && !has_number(groups, offset + i))
+            out[i] = __builtin_nan("");
+    }
 }
 
 static void column_stat(const struct kern_groups *groups, enum kern_stat stat, uint64_t first, uint32_t width,
                         const float *center, double *out)
 {
     int64_t offset = kern_walk_offset(&groups->outer, 0, first);
-    int64_t stride = groups->inner.strides[0][groups->inner.rank - 1];
     float *acc = groups->scratch->acc;
-    struct kern_cursor cursor;
-    kern_cursor_seek(&groups->inner, 0, &cursor);
+    const void *rows[COLUMN_RUN];
+    uint32_t count;
+    if (is_extreme(stat)) {
+        column_extremes(groups, stat, offset, width, out);
+        return;
+    }
     memset(out, 0, width * sizeof(*out));
-    for (uint64_t at = 0; at < groups->inner.count;) {
-        uint64_t run = BASE_MIN(groups->inner.sizes[groups->inner.rank - 1], groups->inner.count - at);
-        for (uint64_t begin = 0; begin < run;) {
-            uint64_t end = BASE_MIN(begin + 256, run);
-            for (uint32_t i = 0; i < width; i++)
-                acc[i] = is_extreme(stat) ? __builtin_nanf("") : 0;
-            for (uint64_t i = begin; i < end; i++)
-                groups->isa->column(stat, acc,
-                                    column_block(groups, 0, offset + cursor.offset[0] + (int64_t)i * stride, width,
-                                                 groups->scratch->block),
-                                    center, width);
-            for (uint32_t i = 0; i < width; i++)
-                out[i] = at + begin ? join(stat, out[i], acc[i]) : acc[i];
-            begin = end;
+    for (uint64_t begin = 0; begin < groups->inner.count; begin += count) {
+        count = column_rows(groups, offset, begin, rows);
+        memset(acc, 0, width * sizeof(*acc));
+        groups->isa->column(stat, acc, rows, count, is_half(groups, 0), center, width);
+        for (uint32_t i = 0; i < width; i++)
+            out[i] += acc[i];
+    }
+}
+
+void kern_groups_powers(const struct kern_groups *groups, uint64_t first, uint32_t width, float *top, double *sum)
+{
+    struct kern_group_scratch *scratch = groups->scratch;
+    int64_t offset = kern_walk_offset(&groups->outer, 0, first);
+    const void *rows[COLUMN_RUN];
+    bool half = is_half(groups, 0);
+    uint32_t count;
+    memset(sum, 0, width * sizeof(*sum));
+    for (uint32_t i = 0; i < width; i++)
+        top[i] = -__builtin_inff();
+    for (uint64_t begin = 0; begin < groups->inner.count; begin += count) {
+        float *next = scratch->b, *center = scratch->c;
+        count = column_rows(groups, offset, begin, rows);
+        memcpy(next, top, width * sizeof(*next));
+        memset(scratch->acc, 0, width * sizeof(*scratch->acc));
+        groups->isa->column(KERN_STAT_MOST, next, rows, count, half, NULL, width);
+        for (uint32_t i = 0; i < width; i++) {
+            if (next[i] != top[i])
+                sum[i] *= exp((double)top[i] - next[i]);
+            top[i] = next[i];
+            center[i] = top[i] == -__builtin_inff() ? 0 : top[i];
         }
-        at += run;
-        kern_cursor_next_row(&groups->inner, &cursor);
+        groups->isa->column(KERN_STAT_EXP, scratch->acc, rows, count, half, center, width);
+        for (uint32_t i = 0; i < width; i++)
+            sum[i] += scratch->acc[i];
     }
 }
 
@@ -182,33 +286,30 @@ static void row_moments(const struct kern_groups *groups, uint64_t group, double
     *mean = *squares = 0;
     for (uint64_t at = 0; at < groups->inner.count;) {
         uint32_t count = (uint32_t)BASE_MIN(groups->inner.count - at, KERN_GROUP_BLOCK);
-        const float *x = group_block(groups, 0, offset, at, &count, groups->scratch->block);
-        float center = (float)(groups->isa->row(KERN_STAT_SUM, x, count, 0) / count);
+        bool half;
+        const void *x = kern_groups_block(groups, 0, offset, at, &count, groups->scratch->block, &half);
+        float center = (float)(groups->isa->row(KERN_STAT_SUM, x, half, count, 0) / count);
         double sum, part;
-        groups->isa->spread(x, count, center, &sum, &part);
+        groups->isa->spread(x, half, count, center, &sum, &part);
         join_moments(mean, squares, (double)at, sum, part, center, count);
         at += count;
     }
 }
 
-#define COLUMN_RUN 64 /* rows of a tile that stay in the cache for a second look */
-
-/* The elements at[0] .. at[count - 1] of each group of the tile. */
-static void column_run(const struct kern_groups *groups, const int64_t *at, uint32_t count, uint64_t before,
+/* The elements of each group of the tile that stand in these rows. */
+static void column_run(const struct kern_groups *groups, const void *const *rows, uint32_t count, uint64_t before,
                        uint32_t width, double *mean, double *squares)
 {
     struct kern_group_scratch *scratch = groups->scratch;
+    bool half = is_half(groups, 0);
     memset(scratch->a, 0, width * sizeof(float));
     memset(scratch->b, 0, width * sizeof(float));
     memset(scratch->acc, 0, width * sizeof(float));
-    for (uint32_t i = 0; i < count; i++)
-        groups->isa->column(KERN_STAT_SUM, scratch->a, column_block(groups, 0, at[i], width, scratch->block), NULL,
-                            width);
+    groups->isa->column(KERN_STAT_SUM, scratch->a, rows, count, half, NULL, width);
     for (uint32_t i = 0; i < width; i++)
         scratch->a[i] /= (float)count;
     for (uint32_t i = 0; i < count; i++)
-        groups->isa->spread_columns(scratch->acc, scratch->b, column_block(groups, 0, at[i], width, scratch->block),
-                                    scratch->a, width);
+        groups->isa->spread_columns(scratch->acc, scratch->b, rows[i], half, scratch->a, width);
     for (uint32_t i = 0; i < width; i++)
         join_moments(&mean[i], &squares[i], (double)before, scratch->acc[i], scratch->b[i], scratch->a[i], count);
 }
@@ -216,14 +317,14 @@ static void column_run(const struct kern_groups *groups, const int64_t *at, uint
 static void column_moments(const struct kern_groups *groups, uint64_t first, uint32_t width, double *mean,
                            double *squares)
 {
-    int64_t offset = kern_walk_offset(&groups->outer, 0, first), at[COLUMN_RUN];
+    int64_t offset = kern_walk_offset(&groups->outer, 0, first);
+    const void *rows[COLUMN_RUN];
+    uint32_t count;
     memset(mean, 0, width * sizeof(*mean));
     memset(squares, 0, width * sizeof(*squares));
-    for (uint64_t begin = 0; begin < groups->inner.count; begin += COLUMN_RUN) {
-        uint32_t count = (uint32_t)BASE_MIN(groups->inner.count - begin, COLUMN_RUN);
-        for (uint32_t i = 0; i < count; i++)
-            at[i] = offset + kern_walk_offset(&groups->inner, 0, begin + i);
-        column_run(groups, at, count, begin, width, mean, squares);
+    for (uint64_t begin = 0; begin < groups->inner.count; begin += count) {
+        count = column_rows(groups, offset, begin, rows);
+        column_run(groups, rows, count, begin, width, mean, squares);
     }
 }
 
@@ -244,8 +345,9 @@ static void row_pairs(const struct kern_groups *groups, uint64_t group, float ce
     sums[0] = sums[1] = sums[2] = 0;
     for (uint64_t at = 0; at < groups->inner.count;) {
         uint32_t count = (uint32_t)BASE_MIN(groups->inner.count - at, KERN_GROUP_BLOCK);
-        const float *x = group_block(groups, 0, x_at, at, &count, groups->scratch->block);
-        const float *g = group_block(groups, 1, g_at, at, &count, groups->scratch->block2);
+        count = BASE_MIN(count, KERN_MAP_BLOCK);
+        const float *x = float_block(groups, 0, x_at, at, &count, groups->scratch->block);
+        const float *g = float_block(groups, 1, g_at, at, &count, groups->scratch->block2);
         groups->isa->pairs(x, g, count, center, sums);
         at += count;
     }
@@ -261,11 +363,12 @@ static void column_pairs(const struct kern_groups *groups, uint64_t first, uint3
         uint64_t end = BASE_MIN(begin + 256, groups->inner.count);
         memset(acc, 0, sizeof(acc));
         for (uint64_t i = begin; i < end; i++)
-            groups->isa->pair_columns(
-                acc[0], acc[1], acc[2],
-                column_block(groups, 0, x_at + kern_walk_offset(&groups->inner, 0, i), width, groups->scratch->block),
-                column_block(groups, 1, g_at + kern_walk_offset(&groups->inner, 1, i), width, groups->scratch->block2),
-                center, width);
+            groups->isa->pair_columns(acc[0], acc[1], acc[2],
+                                      kern_groups_column(groups, 0, x_at + kern_walk_offset(&groups->inner, 0, i),
+                                                         width, groups->scratch->block),
+                                      kern_groups_column(groups, 1, g_at + kern_walk_offset(&groups->inner, 1, i),
+                                                         width, groups->scratch->block2),
+                                      center, width);
         for (uint32_t i = 0; i < 3 * width; i++)
             sums[i] += acc[i % 3][i / 3];
     }
@@ -292,17 +395,6 @@ void kern_groups_store(const struct kern_groups *groups, uint32_t t, uint64_t fi
         kern_write_double(y->type, groups->call->data[t], offset + (int64_t)i * stride, values[i * step]);
 }
 
-static uint32_t find(const float *x, uint32_t count, float value, bool last)
-{
-    uint32_t found = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t at = last ? count - 1 - i : i;
-        if (x[at] == value)
-            return at;
-    }
-    return found;
-}
-
 static uint32_t row_position(const struct kern_groups *groups, bool greatest, bool last, uint64_t group)
 {
     int64_t offset = kern_walk_offset(&groups->outer, 0, group);
@@ -310,106 +402,71 @@ static uint32_t row_position(const struct kern_groups *groups, bool greatest, bo
     uint64_t position = 0;
     for (uint64_t at = 0; at < groups->inner.count;) {
         uint32_t count = (uint32_t)BASE_MIN(groups->inner.count - at, KERN_GROUP_BLOCK);
-        const float *x = group_block(groups, 0, offset, at, &count, groups->scratch->block);
-        float top = (float)groups->isa->row(greatest ? KERN_STAT_MOST : KERN_STAT_LEAST, x, count, 0);
+        bool half;
+        const void *x = kern_groups_block(groups, 0, offset, at, &count, groups->scratch->block, &half);
+        float top = (float)groups->isa->row(greatest ? KERN_STAT_MOST : KERN_STAT_LEAST, x, half, count, 0);
         bool better = greatest ? top > best : top < best;
         if (better || (last && top == best) || (best != best && top == top)) {
             best = top;
-            position = at + find(x, count, top, last);
+            position = at + groups->isa->find(x, half, count, top, last);
         }
         at += count;
     }
     return (uint32_t)position;
 }
 
+#define NOWHERE UINT32_MAX
+
+/* The first or last of these rows that has `value` in column i. */
+static uint32_t find_row(const void *const *rows, uint32_t count, bool half, uint32_t i, float value, bool last)
+{
+    const DML_TENSOR_DATA_TYPE type = half ? DML_TENSOR_DATA_TYPE_FLOAT16 : DML_TENSOR_DATA_TYPE_FLOAT32;
+    for (uint32_t k = 0; k < count; k++) {
+        uint32_t row = last ? count - 1 - k : k;
+        float element = half ? (float)kern_read_double(type, rows[row], i) : ((const float *)rows[row])[i];
+        if (element == value)
+            return row;
+    }
+    return NOWHERE;
+}
+
+/* Rows are searched only for columns in which they bring a better element. */
+static void column_positions(const struct kern_groups *groups, bool greatest, bool last, uint64_t first, uint32_t width,
+                             uint32_t *out)
+{
+    int64_t offset = kern_walk_offset(&groups->outer, 0, first);
+    float *best = groups->scratch->a, *top = groups->scratch->acc;
+    const void *rows[COLUMN_RUN];
+    bool half = is_half(groups, 0);
+    uint32_t count;
+    for (uint32_t i = 0; i < width; i++) {
+        best[i] = -__builtin_inff();
+        out[i] = NOWHERE;
+    }
+    for (uint64_t begin = 0; begin < groups->inner.count; begin += count) {
+        count = column_rows(groups, offset, begin, rows);
+        for (uint32_t i = 0; i < width; i++)
+            top[i] = -__builtin_inff();
+        groups->isa->column(greatest ? KERN_STAT_MOST : KERN_STAT_LEAST, top, rows, count, half, NULL, width);
+        for (uint32_t i = 0; i < width; i++) {
+            if (!(top[i] > best[i]) && !(top[i] == best[i] && (last || out[i] == NOWHERE)))
+                continue;
+            uint32_t row = find_row(rows, count, half, i, greatest ? top[i] : -top[i], last);
+            out[i] = row == NOWHERE ? out[i] : (uint32_t)begin + row;
+            best[i] = top[i];
+        }
+    }
+    for (uint32_t i = 0; i < width; i++)
+        out[i] = out[i] == NOWHERE ? 0 : out[i];
+}
+
 void kern_groups_position(const struct kern_groups *groups, bool greatest, bool last, uint64_t first, uint32_t width,
                           uint32_t *out)
 {
-    for (uint32_t i = 0; i < width && !groups->columns; i++)
+    if (groups->columns) {
+        column_positions(groups, greatest, last, first, width, out);
+        return;
+    }
+    for (uint32_t i = 0; i < width; i++)
         out[i] = row_position(groups, greatest, last, first + i);
-    if (!groups->columns)
-        return;
-    int64_t offset = kern_walk_offset(&groups->outer, 0, first);
-    for (uint32_t i = 0; i < width; i++) {
-        groups->scratch->acc[i] = __builtin_nanf("");
-        out[i] = 0;
-    }
-    for (uint64_t i = 0; i < groups->inner.count; i++)
-        groups->isa->position(
-            groups->scratch->acc, out,
-            column_block(groups, 0, offset + kern_walk_offset(&groups->inner, 0, i), width, groups->scratch->block),
-            (uint32_t)i, greatest, last, width);
-}
-
-/* The part of tensor `t` that belongs to the tile: one dimension of groups, then those within a group. */
-static struct kern_view tile_view(const struct kern_groups *groups, uint32_t t, uint32_t width)
-{
-    const struct kern_walk *outer = &groups->outer, *inner = &groups->inner;
-    struct kern_view view = { .type = groups->call->op->tensors[t].type, .rank = 1 + inner->rank };
-    view.sizes[0] = width;
-    view.strides[0] = outer->strides[t][outer->rank - 1];
-    for (uint32_t d = 0; d < inner->rank; d++) {
-        view.sizes[1 + d] = (uint32_t)inner->sizes[d];
-        view.strides[1 + d] = inner->strides[t][d];
-    }
-    return view;
-}
-
-void kern_groups_apply(const struct kern_groups *groups, const struct kern_map *map, uint64_t first, uint32_t width)
-{
-    const struct kern_op *op = groups->call->op;
-    struct kern_op tile;
-    void *data[KERN_TENSORS_MAX];
-    tile.kind = KERN_MAP;
-    tile.input_count = op->input_count + KERN_GROUP_EXTRA;
-    tile.output_count = 1;
-    tile.u.map = *map;
-    for (uint32_t t = 0; t <= op->input_count; t++) {
-        uint32_t to = t ? t + KERN_GROUP_EXTRA : 0;
-        tile.tensors[to] = tile_view(groups, t, width);
-        data[to] =
-            (void *)kern_at(groups->call->data[t], op->tensors[t].type, kern_walk_offset(&groups->outer, t, first));
-    }
-    float *extra[] = { groups->scratch->a, groups->scratch->b, groups->scratch->c };
-    for (uint32_t s = 1; s <= KERN_GROUP_EXTRA; s++) {
-        tile.tensors[s] = tile.tensors[0];
-        tile.tensors[s].type = DML_TENSOR_DATA_TYPE_FLOAT32;
-        memset(tile.tensors[s].strides, 0, sizeof(tile.tensors[s].strides));
-        tile.tensors[s].strides[0] = 1;
-        data[s] = extra[s - 1];
-    }
-    struct kern_call call = { .op = &tile, .data = data, .worker_scratch = groups->scratch->map };
-    kern_map_run(&call, groups->isa->map, 0, groups->inner.count * width);
-}
-
-uint32_t kern_groups_step(struct kern_map *map, uint32_t inputs, uint8_t code, uint32_t x, uint32_t y, uint32_t z)
-{
-    const uint8_t f32 = DML_TENSOR_DATA_TYPE_FLOAT32;
-    struct kern_map_inst *inst = &map->inst[map->inst_count++];
-    *inst = (struct kern_map_inst){ code, f32, f32, { (uint8_t)x, (uint8_t)y, (uint8_t)z } };
-    return inputs + map->inst_count - 1;
-}
-
-void kern_groups_finish(struct kern_map *map, const struct kern_op *op, uint32_t inputs, uint32_t result)
-{
-    const struct kern_map *end = op->epilogue;
-    for (uint32_t i = 0; i < inputs; i++)
-        map->load_type[i] = DML_TENSOR_DATA_TYPE_FLOAT32;
-    map->store[0] = (uint8_t)result;
-    if (!end)
-        return;
-    uint32_t own = map->inst_count, end_inputs = 1 + op->input_count - op->epilogue_input;
-    uint8_t renamed[KERN_MAP_REGISTERS] = { (uint8_t)result };
-    for (uint32_t r = 1; r < end_inputs; r++) {
-        renamed[r] = (uint8_t)(op->epilogue_input + r - 1 + KERN_GROUP_EXTRA);
-        map->load_type[renamed[r]] = end->load_type[r];
-    }
-    for (uint32_t i = 0; i < end->inst_count; i++) {
-        struct kern_map_inst *inst = &map->inst[map->inst_count++];
-        *inst = end->inst[i];
-        renamed[end_inputs + i] = (uint8_t)(inputs + own + i);
-        for (uint32_t s = 0; s < 3; s++)
-            inst->src[s] = renamed[inst->src[s]];
-    }
-    map->store[0] = renamed[end->store[0]];
 }

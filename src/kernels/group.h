@@ -8,7 +8,7 @@
 
 #include "kernels/map.h"
 
-#define KERN_GROUP_TILE  256  /* most groups of a tile */
+#define KERN_GROUP_TILE  512  /* most groups of a tile */
 #define KERN_GROUP_BLOCK 4096 /* most elements that are summed in FLOAT32 before going on in double */
 
 enum kern_stat {
@@ -21,26 +21,54 @@ enum kern_stat {
     KERN_STAT_PRODUCT, /* of rows only */
 };
 
-/* Loops of one instruction set. */
+/* One value for all elements, or one for each: dense FLOAT32 or FLOAT16. */
+enum kern_group_step { KERN_GROUP_ONE, KERN_GROUP_EACH, KERN_GROUP_EACH_HALF };
+struct kern_group_parameter {
+    const void *data;
+    enum kern_group_step step;
+};
+
+enum kern_group_end {
+    KERN_GROUP_SCALED,  /* x * b */
+    KERN_GROUP_DIVIDED, /* x / b */
+    KERN_GROUP_POWERS,  /* e^(x - a) * b, for x <= a */
+    KERN_GROUP_LESS,    /* x - a - b */
+    KERN_GROUP_AFFINE,  /* (x - a) * b + c [* scale] [+ shift] */
+};
+
+/* The last step over a dense run. x and y are FLOAT32 or FLOAT16; scale and shift may have no data. */
+struct kern_group_finish {
+    enum kern_group_end end;
+    bool x_half, y_half;
+    bool stream; /* y is not wanted in the caches */
+    const void *x;
+    void *y;
+    struct kern_group_parameter a, b, c, scale, shift;
+};
+
+/* Loops of one instruction set. `half`: x is FLOAT16, else FLOAT32. */
 struct kern_group_isa {
     const struct kern_map_isa *map;
     /* The statistic of one run of at most KERN_GROUP_BLOCK elements. */
-    double (*row)(enum kern_stat stat, const float *x, uint32_t count, float center);
-    /* out[] = e^(x - top), out may be x; returns the sum. Then out[] *= factor. */
-    double (*exponentials)(float *out, const float *x, uint32_t count, float top);
-    void (*scale)(float *out, uint32_t count, float factor);
-    /* One element of each of `count` groups joins acc[]. */
-    void (*column)(enum kern_stat stat, float *acc, const float *x, const float *center, uint32_t count);
+    double (*row)(enum kern_stat stat, const void *x, bool half, uint32_t count, float center);
+    /* Where the first or last element equal to `value` stands; 0 when there is none. */
+    uint32_t (*find)(const void *x, bool half, uint32_t count, float value, bool last);
+    /* out[] = e^(x - top); returns the sum. At most KERN_GROUP_BLOCK elements. */
+    double (*exponentials)(float *out, const void *x, bool half, uint32_t count, float top);
+    void (*finish)(const struct kern_group_finish *finish, uint32_t count);
+    /* After the last `finish` that streams. */
+    void (*stream_end)(void);
+    /* One element of each of `count` groups joins acc[], from each of `rows` rows. acc[] begins as 0, for extremes as
+     * -infinity; that of LEAST is of -x. */
+    void (*column)(enum kern_stat stat, float *acc, const void *const *x, uint32_t rows, bool half, const float *center,
+                   uint32_t count);
     /* out[] = x[] * (bias + alpha * squares[])^-beta */
     void (*respond)(float *out, const float *x, const float *squares, uint32_t count, float bias, float alpha,
                     float beta);
-    /* As column, for argmax/argmin: position[] gets `index` where x[] is better than best[]. */
-    void (*position)(float *best, uint32_t *position, const float *x, uint32_t index, bool greatest, bool last,
-                     uint32_t count);
     /* Sums of one run of at most KERN_GROUP_BLOCK elements: of x - center and (x - center)^2. */
-    void (*spread)(const float *x, uint32_t count, float center, double *out_sum, double *out_squares);
+    void (*spread)(const void *x, bool half, uint32_t count, float center, double *out_sum, double *out_squares);
     /* The same for one element of each of `count` groups, added. */
-    void (*spread_columns)(float *sum, float *squares, const float *x, const float *center, uint32_t count);
+    void (*spread_columns)(float *sum, float *squares, const void *x, bool half, const float *center, uint32_t count);
     /* Sums of one run of at most KERN_GROUP_BLOCK elements: out[] += g, g * (x - center), x - center. */
     void (*pairs)(const float *x, const float *g, uint32_t count, float center, double *out);
     /* The same for one element of each of `count` groups; a, b, c += the three. */
@@ -56,6 +84,8 @@ struct kern_groups {
     struct kern_walk outer; /* over the groups; views = all tensors of the op in its order */
     struct kern_walk inner; /* within a group */
     bool columns;           /* neighbouring elements of X belong to neighbouring groups */
+    bool direct;            /* kern_groups_finish can be used */
+    bool stream;
     uint32_t tile;
     struct kern_group_scratch *scratch;
 };
@@ -65,12 +95,13 @@ struct kern_group_scratch {
     float a[KERN_GROUP_TILE], b[KERN_GROUP_TILE], c[KERN_GROUP_TILE]; /* inputs of the element-wise program */
     float acc[KERN_GROUP_TILE];
     uint32_t position[KERN_GROUP_TILE];
-    float block[KERN_MAP_BLOCK], block2[KERN_MAP_BLOCK];
-    uint16_t raw[KERN_MAP_BLOCK];
+    float block[KERN_GROUP_BLOCK], block2[KERN_MAP_BLOCK];
+    uint64_t raw[KERN_MAP_BLOCK];
     char map[]; /* scratch of the element-wise program */
 };
 
-/* X (tensor 0) is FLOAT32 or FLOAT16. row_major: elements of a group are met in the order of their indices. */
+/* X (tensor 0) is FLOAT32, FLOAT16 or bfloat16. row_major: elements of a group are met in the order of their indices.
+ */
 void kern_groups_init(struct kern_groups *groups, const struct kern_call *call, const struct kern_group_isa *isa,
                       uint32_t axes, bool row_major);
 void kern_groups_plan(const struct kern_op *op, uint32_t axes, uint64_t map_bytes, struct kern_work *out);
@@ -99,6 +130,19 @@ void kern_groups_position(const struct kern_groups *groups, bool greatest, bool 
 /* Runs `map` over the tile. Its inputs are X, scratch->a, b and c (one value per group), the op's further inputs; its
  * output is the op's output 0. */
 void kern_groups_apply(const struct kern_groups *groups, const struct kern_map *map, uint64_t first, uint32_t width);
+
+/* The same without the interpreter: a, b, c = scratch->a, b, c. The op's further inputs are scale and shift, as these
+ * flags say, and there may be some only where groups->direct. No epilogue is applied. */
+void kern_groups_finish_tile(const struct kern_groups *groups, enum kern_group_end end, bool scale, bool shift,
+                             uint64_t first, uint32_t width);
+/* Elements [at, at + *count) of a group in tensor t, dense, perhaps in a buffer; shortens *count. */
+const void *kern_groups_block(const struct kern_groups *groups, uint32_t t, int64_t offset, uint64_t at,
+                              uint32_t *count, float *buffer, bool *out_half);
+/* One element of each of `width` neighbouring groups from element `offset` of tensor t on, as FLOAT32. */
+const float *kern_groups_column(const struct kern_groups *groups, uint32_t t, int64_t offset, uint32_t width,
+                                float *buffer);
+/* For each group of a tile in columns: the greatest element and the sum of e^(x - greatest), in one pass. */
+void kern_groups_powers(const struct kern_groups *groups, uint64_t first, uint32_t width, float *top, double *sum);
 
 /* Appends an instruction on FLOAT32; returns its register. */
 uint32_t kern_groups_step(struct kern_map *map, uint32_t inputs, uint8_t code, uint32_t x, uint32_t y, uint32_t z);

@@ -1,10 +1,7 @@
 /* Reductions, softmax and normalisations of FLOAT32 and FLOAT16 for every processor. */
 #include "kernels/group_exec.h"
 
-const struct kern_group_isa kern_group_isa_portable = {
-    &kern_map_isa_portable, group_row,    group_exponentials,   group_scale, group_column,      group_respond,
-    group_position,         group_spread, group_spread_columns, group_pairs, group_pair_columns
-};
+const struct kern_group_isa kern_group_isa_portable = GROUP_ISA(&kern_map_isa_portable);
 
 void kern_reduce_float_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {

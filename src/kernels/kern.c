@@ -135,7 +135,7 @@ const struct kern_row *kern_rows(uint32_t *out_count)
 
 uint32_t kern_type_bytes(DML_TENSOR_DATA_TYPE type)
 {
-    switch (type) {
+    switch ((uint32_t)type) {
     case DML_TENSOR_DATA_TYPE_FLOAT64:
     case DML_TENSOR_DATA_TYPE_UINT64:
     case DML_TENSOR_DATA_TYPE_INT64:
@@ -147,6 +147,7 @@ uint32_t kern_type_bytes(DML_TENSOR_DATA_TYPE type)
     case DML_TENSOR_DATA_TYPE_FLOAT16:
     case DML_TENSOR_DATA_TYPE_UINT16:
     case DML_TENSOR_DATA_TYPE_INT16:
+    case ANYDML_TENSOR_DATA_TYPE_BFLOAT16:
         return 2;
     case DML_TENSOR_DATA_TYPE_UINT8:
     case DML_TENSOR_DATA_TYPE_INT8:

@@ -9,7 +9,7 @@
 
 #include "base/base.h"
 
-#include <DirectML.h>
+#include <anydml.h>
 
 #define KERN_RANK_MAX     8
 #define KERN_TENSORS_MAX  16 /* inputs + outputs of one op */

@@ -15,7 +15,9 @@ bool kern_lrn_float_accepts(const struct kern_op *op)
 {
     return kern_groups_accept(op) && op->tensors[0].rank >= 2 && op->u.lrn.cross_channel && !op->epilogue &&
            op->u.lrn.local_size >= 1 && op->u.lrn.local_size <= 64 &&
-           (op->tensors[1].type == DML_TENSOR_DATA_TYPE_FLOAT32 || op->tensors[1].type == DML_TENSOR_DATA_TYPE_FLOAT16);
+           (op->tensors[1].type == DML_TENSOR_DATA_TYPE_FLOAT32 ||
+            op->tensors[1].type == DML_TENSOR_DATA_TYPE_FLOAT16 ||
+            op->tensors[1].type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16);
 }
 
 void kern_lrn_float_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
@@ -44,7 +46,8 @@ static void load_channel(const struct lrn *lrn, uint32_t channel, uint64_t first
         kern_convert(lrn->isa->map, DML_TENSOR_DATA_TYPE_FLOAT32, values, x->type, lrn->raw, width);
     memset(squares, 0, width * sizeof(float));
     memset(lrn->acc, 0, width * sizeof(float));
-    lrn->isa->column(KERN_STAT_SQUARES, squares, values, lrn->acc, width);
+    const void *row = values;
+    lrn->isa->column(KERN_STAT_SQUARES, squares, &row, 1, false, lrn->acc, width);
 }
 
 static void store_channel(const struct lrn *lrn, uint32_t channel, uint64_t first, uint32_t width)
@@ -56,8 +59,10 @@ static void store_channel(const struct lrn *lrn, uint32_t channel, uint64_t firs
     uint32_t begin = channel > before ? channel - before : 0;
     uint32_t end = BASE_MIN(channel + after + 1, y->sizes[1]);
     memset(lrn->acc, 0, width * sizeof(float));
-    for (uint32_t k = begin; k < end; k++)
-        lrn->isa->column(KERN_STAT_SUM, lrn->acc, ring_row(lrn, lrn->squares, k), NULL, width);
+    for (uint32_t k = begin; k < end; k++) {
+        const void *row = ring_row(lrn, lrn->squares, k);
+        lrn->isa->column(KERN_STAT_SUM, lrn->acc, &row, 1, false, NULL, width);
+    }
     lrn->isa->respond(lrn->out, ring_row(lrn, lrn->values, channel), lrn->acc, width, op->bias,
                       op->alpha / (float)op->local_size, op->beta);
     bool single = y->type == DML_TENSOR_DATA_TYPE_FLOAT32;

@@ -1,6 +1,7 @@
 /* The block interpreter: instructions run over up to KERN_MAP_BLOCK elements at a time, so that registers stay in the
  * first-level cache and dispatch costs nothing. */
-#include "kernels/map.h"
+#include "kernels/map_run.h"
+#include "kernels/stream.h"
 
 /* Raw elements of any type lie before the slots. */
 #define STAGING_BYTES (KERN_MAP_BLOCK * 8 + 64)
@@ -121,85 +122,127 @@ void kern_map_run_block(struct kern_map_block *block, void *last_out, uint32_t c
 /* ---- whole tensors
  * --------------------------------------------------------------------------------------------------- */
 
-struct map_run {
-    const struct kern_call *call;
-    const struct kern_op *op;
-    struct kern_walk walk; /* views: output 0, inputs, further outputs */
-    struct kern_map_block block;
-    const void *filled[KERN_TENSORS_MAX]; /* input register holds this one element, repeated */
-};
-
-static uint32_t view_of_input(uint32_t i)
-{
-    return i + 1;
-}
-
-static uint32_t view_of_output(const struct kern_op *op, uint32_t j)
-{
-    return j ? op->input_count + j : 0;
-}
-
-static void map_walk_init(struct kern_walk *walk, const struct kern_op *op)
+void map_walk_init(struct kern_walk *walk, const struct kern_op *op)
 {
     uint32_t tensors[KERN_TENSORS_MAX];
     uint32_t count = op->input_count + op->output_count;
     for (uint32_t i = 0; i < op->input_count; i++)
-        tensors[view_of_input(i)] = i;
+        tensors[map_view_of_input(i)] = i;
     for (uint32_t j = 0; j < op->output_count; j++)
-        tensors[view_of_output(op, j)] = op->input_count + j;
+        tensors[map_view_of_output(op, j)] = op->input_count + j;
     kern_walk_init(walk, op, tensors, count, UINT32_MAX, 0);
 }
 
-/* Input i of the block is one element, repeated. */
-static void load_repeated(struct map_run *run, uint32_t i, const void *element)
+void map_load_repeated(struct map_run *run, uint32_t i, const void *element)
 {
     DML_TENSOR_DATA_TYPE type = run->op->tensors[i].type;
     char *staging = kern_map_block_staging(&run->block);
     void *buffer = kern_map_block_buffer(&run->block, i);
     uint32_t bytes = kern_type_bytes(run->block.type[i]);
     run->block.value[i] = buffer;
-    if (run->filled[i] == element)
+    if (run->filled[i] == element && run->filled_count[i] == UINT32_MAX)
         return;
     run->filled[i] = element;
+    run->filled_count[i] = UINT32_MAX;
     kern_convert(run->block.isa, run->block.type[i], staging, type, element, 1);
     kern_copy_row(bytes, buffer, 1, staging, 0, KERN_MAP_BLOCK);
+}
+
+/* `count` elements `stride` apart, in the input's load type. `raw` has room for them in their own type. */
+static void load_elements(const struct map_run *run, uint32_t i, int64_t offset, int64_t stride, uint32_t count,
+                          void *raw, void *out)
+{
+    DML_TENSOR_DATA_TYPE type = run->op->tensors[i].type;
+    const uint32_t bytes = kern_type_bytes(type);
+    const char *base = run->call->data[i];
+    const void *from = raw;
+    if (bytes && stride == 1)
+        from = base + offset * bytes;
+    else if (bytes)
+        kern_copy_row(bytes, raw, 1, base + offset * bytes, stride, count);
+    else
+        kern_load_nibbles(type, (const uint8_t *)base, offset, stride, count, raw);
+    kern_convert(run->block.isa, run->block.type[i], out, type, from, count);
+}
+
+/* Does the view repeat one element along each row, with rows evenly apart? */
+static bool repeats_in_rows(const struct kern_walk *walk, uint32_t view)
+{
+    const int64_t *strides = walk->strides[view];
+    uint32_t d = walk->rank - 1;
+    if (d == 0 || strides[d] != 0 || walk->sizes[d] < LEAST_ROW)
+        return false;
+    for (d--; d > 0; d--)
+        if (strides[d - 1] != strides[d] * (int64_t)walk->sizes[d])
+            return false;
+    return true;
 }
 
 /* Input i repeats one element along each row: those are converted before they are repeated. */
 static void load_rows(struct map_run *run, uint32_t i, uint64_t begin, uint32_t count)
 {
+    const struct kern_walk *walk = &run->walk;
+    const uint32_t last = walk->rank - 1, wide = kern_type_bytes(run->block.type[i]);
+    const uint64_t row = begin / walk->sizes[last], phase = begin % walk->sizes[last];
+    const int64_t step = walk->strides[map_view_of_input(i)][last - 1];
+    const uint32_t rows = (uint32_t)((phase + count - 1) / walk->sizes[last]) + 1;
+    char *raw = kern_map_block_staging(&run->block), *elements = raw + STAGING_BYTES / 2;
+    load_elements(run, i, (int64_t)row * step, step, rows, raw, elements);
+    run->block.isa->repeat(wide, kern_map_block_buffer(&run->block, i), elements, (uint32_t)phase,
+                           (uint32_t)walk->sizes[last], count);
+}
+
+/* 4-bit elements that lie densely from a whole byte on. */
+static bool load_dense_nibbles(const struct map_run *run, uint32_t i, uint64_t begin, uint32_t count)
+{
     DML_TENSOR_DATA_TYPE type = run->op->tensors[i].type;
-    uint32_t bytes = kern_type_bytes(type), wide = kern_type_bytes(run->block.type[i]), rows = 0;
-    uint64_t length[KERN_MAP_BLOCK / LEAST_ROW + 2];
-    char *raw = kern_map_block_staging(&run->block), *elements = raw + sizeof(length);
-    char *buffer = kern_map_block_buffer(&run->block, i);
-    struct kern_runs runs;
-    for (uint64_t n = kern_runs_first(&runs, &run->walk, view_of_input(i), begin, count); n;
-         n = kern_runs_next(&runs, n)) {
-        kern_walk_element(type, run->call->data[i], runs.offset, raw + rows * BASE_MAX(1, bytes));
-        length[rows++] = n;
+    const uint32_t view = map_view_of_input(i);
+    int64_t stride;
+    if (kern_type_bytes(type) || run->block.type[i] != DML_TENSOR_DATA_TYPE_FLOAT32 || count % 2 ||
+        !kern_walk_linear(&run->walk, view, begin, count, &stride) || stride != 1)
+        return false;
+    const int64_t offset = kern_walk_offset(&run->walk, view, begin);
+    if (offset % 2)
+        return false;
+    run->block.isa->nibbles(kern_map_block_buffer(&run->block, i), (const uint8_t *)run->call->data[i] + offset / 2,
+                            type == DML_TENSOR_DATA_TYPE_INT4, count / 2);
+    return true;
+}
+
+/* Does every row of the view lie in the same place? Then the buffer may hold it already. */
+static bool load_same_rows(struct map_run *run, uint32_t i, uint64_t begin, uint32_t count)
+{
+    const struct kern_walk *walk = &run->walk;
+    const int64_t *strides = walk->strides[map_view_of_input(i)];
+    const uint32_t last = walk->rank - 1;
+    bool same = last > 0 && walk->sizes[last] <= KERN_MAP_BLOCK / 2;
+    for (uint32_t d = 0; d < last; d++)
+        same &= strides[d] == 0;
+    if (!same) {
+        run->filled[i] = NULL;
+        return false;
     }
-    kern_convert(run->block.isa, run->block.type[i], elements, type, raw, rows);
-    for (uint32_t r = 0; r < rows; r++) {
-        kern_copy_row(wide, buffer, 1, elements + r * wide, 0, length[r]);
-        buffer += length[r] * wide;
-    }
+    const char *from = (const char *)run->call->data[i] + begin % walk->sizes[last];
+    if (run->filled[i] == from && run->filled_count[i] != UINT32_MAX && run->filled_count[i] >= count)
+        return true;
+    run->filled[i] = from;
+    run->filled_count[i] = count;
+    return false;
 }
 
 static void load_input(struct map_run *run, uint32_t i, uint64_t begin, uint32_t count)
 {
     DML_TENSOR_DATA_TYPE type = run->op->tensors[i].type;
-    uint32_t bytes = kern_type_bytes(type), view = view_of_input(i);
+    uint32_t bytes = kern_type_bytes(type), view = map_view_of_input(i);
     bool same = type == run->block.type[i];
     int64_t stride;
     const char *at = NULL;
     if (bytes && kern_walk_linear(&run->walk, view, begin, count, &stride) && (stride == 0 || stride == 1))
         at = (const char *)run->call->data[i] + kern_walk_offset(&run->walk, view, begin) * bytes;
     if (at && stride == 0) {
-        load_repeated(run, i, at);
+        map_load_repeated(run, i, at);
         return;
     }
-    run->filled[i] = NULL;
     if (at && same) {
         run->block.value[i] = at;
         return;
@@ -207,22 +250,27 @@ static void load_input(struct map_run *run, uint32_t i, uint64_t begin, uint32_t
     void *buffer = kern_map_block_buffer(&run->block, i);
     void *raw = same ? buffer : kern_map_block_staging(&run->block);
     run->block.value[i] = buffer;
-    uint32_t last = run->walk.rank - 1;
-    if (!at && !same && run->walk.strides[view][last] == 0 && run->walk.sizes[last] >= LEAST_ROW) {
+    if (at) {
+        run->filled[i] = NULL;
+        kern_convert(run->block.isa, run->block.type[i], buffer, type, at, count);
+        return;
+    }
+    if (load_same_rows(run, i, begin, count) || load_dense_nibbles(run, i, begin, count))
+        return;
+    if (repeats_in_rows(&run->walk, view)) {
         load_rows(run, i, begin, count);
         return;
     }
-    if (!at)
-        kern_walk_load(&run->walk, view, type, run->call->data[i], begin, count, raw);
+    kern_walk_load(&run->walk, view, type, run->call->data[i], begin, count, raw);
     if (!same)
-        kern_convert(run->block.isa, run->block.type[i], buffer, type, at ? at : raw, count);
+        kern_convert(run->block.isa, run->block.type[i], buffer, type, raw, count);
 }
 
 static void *output_in_place(struct map_run *run, uint32_t j, uint64_t begin, uint32_t count)
 {
     const struct kern_op *op = run->op;
     DML_TENSOR_DATA_TYPE type = op->tensors[op->input_count + j].type;
-    uint32_t view = view_of_output(op, j);
+    uint32_t view = map_view_of_output(op, j);
     int64_t stride;
     if (!kern_type_bytes(type) || !kern_walk_linear(&run->walk, view, begin, count, &stride) || stride != 1)
         return NULL;
@@ -240,7 +288,7 @@ static void store_output(struct map_run *run, uint32_t j, uint64_t begin, uint32
     /* An input of another type may lie where the output goes. */
     if (out == value && type == run->block.type[reg])
         return;
-    if (out) {
+    if (out && !run->far) {
         kern_convert(run->block.isa, type, out, run->block.type[reg], value, count);
         return;
     }
@@ -249,7 +297,12 @@ static void store_output(struct map_run *run, uint32_t j, uint64_t begin, uint32
         kern_convert(run->block.isa, type, raw, run->block.type[reg], value, count);
         value = raw;
     }
-    kern_walk_store(&run->walk, view_of_output(op, j), type, run->call->data[op->input_count + j], begin, count, value);
+    if (out) {
+        kern_stream(out, value, (uint64_t)count * kern_type_bytes(type));
+        return;
+    }
+    kern_walk_store(&run->walk, map_view_of_output(op, j), type, run->call->data[op->input_count + j], begin, count,
+                    value);
 }
 
 /* The last instruction may write straight to the only output: nothing reads an input after it. */
@@ -257,7 +310,7 @@ static void *last_output(struct map_run *run, uint64_t begin, uint32_t count)
 {
     const struct kern_op *op = run->op;
     uint32_t last = op->input_count + op->u.map.inst_count - 1;
-    if (op->output_count != 1 || !op->u.map.inst_count || op->u.map.store[0] != last ||
+    if (run->far || op->output_count != 1 || !op->u.map.inst_count || op->u.map.store[0] != last ||
         op->tensors[op->input_count].type != run->block.type[last])
         return NULL;
     if (op->u.map.inst[op->u.map.inst_count - 1].code == KERN_MAP_CONVERT)
@@ -279,30 +332,48 @@ static uint32_t unit_elements(const struct kern_op *op)
     return nibbles && kern_view_packed(&op->tensors[op->input_count]) ? KERN_MAP_BLOCK : 1;
 }
 
+/* Blocks end with long rows, so that rows are read and written in place, and begin alike in short ones. */
+static uint32_t block_at(const struct kern_walk *walk, uint64_t begin, uint64_t end)
+{
+    const uint64_t row = walk->sizes[walk->rank - 1], count = BASE_MIN(end - begin, KERN_MAP_BLOCK);
+    if (row >= KERN_MAP_BLOCK)
+        return (uint32_t)BASE_MIN(count, kern_walk_row_left(walk, begin));
+    return (uint32_t)BASE_MIN(count, KERN_MAP_BLOCK / row * row);
+}
+
+static void run_blocks(struct map_run *run, uint64_t begin, uint64_t end)
+{
+    uint32_t unit = unit_elements(run->op);
+    begin *= unit;
+    end = BASE_MIN(end * unit, run->walk.count);
+    while (begin < end) {
+        uint32_t count = block_at(&run->walk, begin, end);
+        for (uint32_t i = 0; i < run->op->input_count; i++)
+            load_input(run, i, begin, count);
+        kern_map_run_block(&run->block, last_output(run, begin, count), count);
+        for (uint32_t j = 0; j < run->op->output_count; j++)
+            store_output(run, j, begin, count);
+        begin += count;
+    }
+    if (run->far)
+        kern_stream_end();
+}
+
 void kern_map_run(const struct kern_call *call, const struct kern_map_isa *isa, uint64_t begin, uint64_t end)
 {
     struct map_run run;
-    uint32_t unit = unit_elements(call->op);
+    struct map_tiles tiles;
     run.call = call;
     run.op = call->op;
+    run.far = kern_streams(&call->op->tensors[call->op->input_count]);
     memset(run.filled, 0, sizeof(run.filled));
     map_walk_init(&run.walk, call->op);
     kern_map_block_init(&run.block, &call->op->u.map, call->op->input_count, call->op->output_count, isa,
                         call->worker_scratch);
-    begin *= unit;
-    end = BASE_MIN(end * unit, run.walk.count);
-    while (begin < end) {
-        uint32_t count = (uint32_t)BASE_MIN(end - begin, KERN_MAP_BLOCK);
-        /* Blocks end with long rows, so that rows are read and written in place. */
-        if (run.walk.sizes[run.walk.rank - 1] >= KERN_MAP_BLOCK)
-            count = (uint32_t)BASE_MIN(count, kern_walk_row_left(&run.walk, begin));
-        for (uint32_t i = 0; i < call->op->input_count; i++)
-            load_input(&run, i, begin, count);
-        kern_map_run_block(&run.block, last_output(&run, begin, count), count);
-        for (uint32_t j = 0; j < call->op->output_count; j++)
-            store_output(&run, j, begin, count);
-        begin += count;
-    }
+    if (map_tiles_init(&tiles, call->op, &run.walk))
+        map_tiles_run(&run, &tiles, begin, end);
+    else
+        run_blocks(&run, begin, end);
 }
 
 bool kern_map_any_ref_accepts(const struct kern_op *op);
@@ -319,9 +390,18 @@ void kern_map_any_plan(const struct kern_op *op, const void *state, uint32_t thr
     kern_map_any_ref_plan(op, state, threads, out);
     uint64_t weight = BASE_MIN(1 + op->u.map.inst_count / 2, 8);
     uint32_t unit = unit_elements(op);
+    struct kern_walk walk;
+    struct map_tiles tiles;
+    out->worker_scratch_bytes = kern_map_block_bytes(&op->u.map, op->input_count);
+    map_walk_init(&walk, op);
+    if (map_tiles_init(&tiles, op, &walk)) {
+        out->grain = BASE_MAX(1, 32768 / weight / (walk.count / tiles.units));
+        out->units = tiles.units;
+        out->worker_scratch_bytes += map_tiles_bytes(&tiles, op);
+        return;
+    }
     out->grain = BASE_MAX(out->grain == out->units && unit == 1 ? out->units : 0, 32768 / weight / unit);
     out->units = (out->units + unit - 1) / unit;
-    out->worker_scratch_bytes = kern_map_block_bytes(&op->u.map, op->input_count);
 }
 
 void kern_map_any_run(const struct kern_call *call, uint64_t begin, uint64_t end)

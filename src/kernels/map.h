@@ -7,7 +7,7 @@
 #include "kernels/walk.h"
 
 /* Elements that the block interpreter computes at once. */
-#define KERN_MAP_BLOCK 512
+#define KERN_MAP_BLOCK 1024
 
 #define KERN_MAP_REGISTERS (KERN_TENSORS_MAX + KERN_MAP_INST_MAX)
 
@@ -18,11 +18,18 @@ struct kern_number kern_map_eval(const struct kern_map_inst *inst, struct kern_n
 /* Runs the program on registers[0 .. input_count), which hold the inputs in their load types; fills the rest. */
 void kern_map_eval_program(const struct kern_map *map, uint32_t input_count, struct kern_number *registers);
 
+struct move_isa;
+
 /* Block functions of one instruction set; out may be one of the sources. Both return false for what they leave to the
  * portable functions. src[] has three valid pointers whatever the operation needs. */
 struct kern_map_isa {
     bool (*exec)(const struct kern_map_inst *inst, void *out, const void *const *src, uint32_t count);
     bool (*convert)(DML_TENSOR_DATA_TYPE to, void *out, DML_TENSOR_DATA_TYPE from, const void *in, uint32_t count);
+    /* out[i] = in[(phase + i) / length] for i < count; elements of 4 or 8 bytes */
+    void (*repeat)(uint32_t bytes, void *out, const void *in, uint32_t phase, uint32_t length, uint32_t count);
+    /* `bytes` bytes of 4-bit elements, two of them each, to FLOAT32 */
+    void (*nibbles)(float *out, const uint8_t *in, bool sign, uint32_t bytes);
+    const struct move_isa *turn; /* NULL: none */
 };
 extern const struct kern_map_isa kern_map_isa_portable, kern_map_isa_avx2, kern_map_isa_avx512, kern_map_isa_neon;
 

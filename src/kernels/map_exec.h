@@ -7,13 +7,14 @@
 #include "kernels/fmath_wide.h"
 #include "kernels/map.h"
 #include "kernels/map_integer.h"
+#include "kernels/move.h"
+
+#include "base/half.h"
 
 #if defined(__F16C__)
 #include <immintrin.h>
 #elif defined(__aarch64__)
 #include <arm_neon.h>
-
-#include "base/half.h"
 #endif
 
 /* One case: `expr` of x = a[i], y = b[i], z = c[i]. */
@@ -194,6 +195,81 @@ static bool exec_f32(const struct kern_map_inst *inst, float *out, const float *
            exec_f32_activation(inst->code, out, a, b, p, q, n) || exec_f32_math(inst->code, out, a, b, n);
 }
 
+/* ---- FLOAT64: what needs no function of the C library
+ * ------------------------------------------------------------------ */
+
+static bool exec_f64_basic(const struct kern_map_inst *inst, double *out, const double *a, const double *b,
+                           const double *c, uint32_t n)
+{
+    const double p = inst->imm[0].f64, q = inst->imm[1].f64;
+    switch ((enum kern_map_code)inst->code) {
+        LOOP(CONST, p)
+        LOOP(ADD, x + y)
+        LOOP(SUB, x - y)
+        LOOP(MUL, x * y)
+        LOOP(DIV, x / y)
+        LOOP(MIN, MIN_NUMBER(x, y))
+        LOOP(MAX, MAX_NUMBER(x, y))
+        LOOP(MEAN, (x + y) / 2)
+        LOOP(MULADD, x * p + q)
+        LOOP(FMA, __builtin_fma(x, y, z))
+        LOOP(SELECT, x != 0 ? y : z)
+        LOOP(ABS, __builtin_fabs(x))
+        LOOP(NEG, -x)
+        LOOP(SIGN, (double)((x > 0) - (x < 0)))
+        LOOP(SQRT, sqrt(x))
+        LOOP(RECIP, 1 / x)
+        LOOP(CEIL, ceil(x))
+        LOOP(FLOOR, floor(x))
+        LOOP(TRUNC, trunc(x))
+        LOOP(RINT, rint(x))
+        LOOP(EXP, exp(x))
+        LOOP(LOG, log(x))
+        LOOP(TANH, tanh(x))
+        LOOP(ERF, erf(x))
+        LOOP(POW, pow(x, y))
+    case KERN_MAP_CLAMP:
+        _Pragma("GCC ivdep") for (uint32_t i = 0; i < n; i++)
+        {
+            double low = MAX_NUMBER(x, p);
+            out[i] = MIN_NUMBER(low, q);
+        }
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool exec_f64_logic(const struct kern_map_inst *inst, double *out, const double *a, const double *b, uint32_t n)
+{
+    const double p = inst->imm[0].f64, q = inst->imm[1].f64;
+    switch ((enum kern_map_code)inst->code) {
+        LOOP(IS_NAN, x != x ? 1.0 : 0.0)
+        LOOP(EQ, x == y ? 1.0 : 0.0)
+        LOOP(LT, x < y ? 1.0 : 0.0)
+        LOOP(LE, x <= y ? 1.0 : 0.0)
+        LOOP(AND, (x != 0) & (y != 0) ? 1.0 : 0.0)
+        LOOP(OR, (x != 0) | (y != 0) ? 1.0 : 0.0)
+        LOOP(XOR, (x != 0) != (y != 0) ? 1.0 : 0.0)
+        LOOP(NOT, x == 0 ? 1.0 : 0.0)
+        LOOP(RELU, x < 0 ? 0.0 : x)
+        LOOP(LEAKY_RELU, x < 0 ? p * x : x)
+        LOOP(PRELU, x < 0 ? y * x : x)
+        LOOP(SOFTSIGN, x / (1 + __builtin_fabs(x)))
+        LOOP(THRESH_RELU, x > p ? x : 0.0)
+        LOOP(SHRINK, x < -q ? x + p : x > q ? x - p : 0.0)
+        LOOP(SIGMOID, x < 0 ? exp(x) / (1 + exp(x)) : 1 / (1 + exp(-x)))
+    default:
+        return false;
+    }
+}
+
+static bool exec_f64(const struct kern_map_inst *inst, double *out, const double *a, const double *b, const double *c,
+                     uint32_t n)
+{
+    return exec_f64_basic(inst, out, a, b, c, n) || exec_f64_logic(inst, out, a, b, n);
+}
+
 /* ---- integers
  * -------------------------------------------------------------------------------------------------------- */
 
@@ -288,6 +364,8 @@ static bool exec_block(const struct kern_map_inst *inst, void *out, const void *
     switch ((DML_TENSOR_DATA_TYPE)inst->type) {
     case DML_TENSOR_DATA_TYPE_FLOAT32:
         return exec_f32(inst, out, src[0], src[1], src[2], count);
+    case DML_TENSOR_DATA_TYPE_FLOAT64:
+        return exec_f64(inst, out, src[0], src[1], src[2], count);
     case DML_TENSOR_DATA_TYPE_INT32:
         return exec_i32(inst, out, src[0], src[1], src[2], count);
     case DML_TENSOR_DATA_TYPE_UINT32:
@@ -315,6 +393,10 @@ static void halves_to_floats(float *out, const uint16_t *in, uint32_t count)
 {
 #if defined(__F16C__)
     uint32_t i = 0;
+#if defined(__AVX512F__)
+    for (; i + 16 <= count; i += 16)
+        _mm512_storeu_ps(out + i, _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(in + i))));
+#endif
     for (; i + 8 <= count; i += 8)
         _mm256_storeu_ps(out + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(in + i))));
     for (; i < count; i++)
@@ -334,6 +416,10 @@ static void floats_to_halves(uint16_t *out, const float *in, uint32_t count)
 {
 #if defined(__F16C__)
     uint32_t i = 0;
+#if defined(__AVX512F__)
+    for (; i + 16 <= count; i += 16)
+        _mm256_storeu_si256((__m256i *)(out + i), _mm512_cvtps_ph(_mm512_loadu_ps(in + i), _MM_FROUND_TO_NEAREST_INT));
+#endif
     for (; i + 8 <= count; i += 8)
         _mm_storeu_si128((__m128i *)(out + i), _mm256_cvtps_ph(_mm256_loadu_ps(in + i), _MM_FROUND_TO_NEAREST_INT));
     for (; i < count; i++)
@@ -351,9 +437,11 @@ static void floats_to_halves(uint16_t *out, const float *in, uint32_t count)
 
 static bool convert_to_f32(void *out, DML_TENSOR_DATA_TYPE from, const void *in, uint32_t count)
 {
-    switch (from) {
+    switch ((uint32_t)from) {
     case DML_TENSOR_DATA_TYPE_FLOAT16:
         return halves_to_floats(out, in, count), true;
+    case ANYDML_TENSOR_DATA_TYPE_BFLOAT16:
+        EACH(float, uint16_t, base_bfloat_to_float(v))
     case DML_TENSOR_DATA_TYPE_FLOAT64:
         EACH(float, double, (float)v)
     case DML_TENSOR_DATA_TYPE_UINT8:
@@ -401,9 +489,11 @@ static inline int32_t saturate(float v, float least, float most)
 
 static bool convert_from_f32(DML_TENSOR_DATA_TYPE to, void *out, const void *in, uint32_t count)
 {
-    switch (to) {
+    switch ((uint32_t)to) {
     case DML_TENSOR_DATA_TYPE_FLOAT16:
         return floats_to_halves(out, in, count), true;
+    case ANYDML_TENSOR_DATA_TYPE_BFLOAT16:
+        EACH(uint16_t, float, base_float_to_bfloat(v))
     case DML_TENSOR_DATA_TYPE_FLOAT64:
         EACH(double, float, (double)v)
     case DML_TENSOR_DATA_TYPE_UINT8:
@@ -435,6 +525,73 @@ static bool convert_block(DML_TENSOR_DATA_TYPE to, void *out, DML_TENSOR_DATA_TY
         return integers_to_halves(out, from, in, count);
     return false;
 }
+
+/* ---- loading
+ * --------------------------------------------------------------------------------------------------------- */
+
+/* Whole rows of one element each; known lengths become a few stores. */
+#define REPEAT_ROWS(length)                                                                                            \
+    for (; count >= (length); count -= (length), out += (length), in++)                                                \
+        for (uint32_t k = 0; k < (length); k++)                                                                        \
+            out[k] = *in;
+#define REPEAT(name, type)                                                                                             \
+    static void name(type *restrict out, const type *restrict in, uint32_t phase, uint32_t length, uint32_t count)     \
+    {                                                                                                                  \
+        const uint32_t head = BASE_MIN(length - phase, count);                                                         \
+        for (uint32_t k = 0; k < head && phase; k++)                                                                   \
+            *out++ = *in;                                                                                              \
+        in += phase != 0;                                                                                              \
+        count -= phase ? head : 0;                                                                                     \
+        if (length == 16)                                                                                              \
+            REPEAT_ROWS(16)                                                                                            \
+        else if (length == 32)                                                                                         \
+            REPEAT_ROWS(32)                                                                                            \
+        else if (length == 64)                                                                                         \
+            REPEAT_ROWS(64)                                                                                            \
+        else                                                                                                           \
+            REPEAT_ROWS(length)                                                                                        \
+        for (uint32_t k = 0; k < count; k++)                                                                           \
+            out[k] = *in;                                                                                              \
+    }
+REPEAT(repeat_32, uint32_t)
+REPEAT(repeat_64, uint64_t)
+#undef REPEAT
+#undef REPEAT_ROWS
+
+static void repeat_block(uint32_t bytes, void *out, const void *in, uint32_t phase, uint32_t length, uint32_t count)
+{
+    if (bytes == 4)
+        repeat_32(out, in, phase, length, count);
+    else
+        repeat_64(out, in, phase, length, count);
+}
+
+static void nibbles_block(float *restrict out, const uint8_t *restrict in, bool sign, uint32_t bytes)
+{
+    const int32_t flip = sign ? 8 : 0;
+    uint32_t i = 0;
+#if defined(__AVX512F__)
+    const __m512i shifts = _mm512_set1_epi64((int64_t)4 << 32), low = _mm512_set1_epi32(15);
+    const __m512i bit = _mm512_set1_epi32(flip);
+    for (; i + 8 <= bytes; i += 8) {
+        /* Each byte twice, as the two halves of a 64-bit lane. */
+        __m512i pair = _mm512_cvtepu8_epi64(_mm_loadl_epi64((const __m128i *)(in + i)));
+        pair = _mm512_or_si512(pair, _mm512_slli_epi64(pair, 32));
+        pair = _mm512_and_si512(_mm512_srlv_epi32(pair, shifts), low);
+        pair = _mm512_sub_epi32(_mm512_xor_si512(pair, bit), bit);
+        _mm512_storeu_ps(out + 2 * i, _mm512_cvtepi32_ps(pair));
+    }
+#endif
+    for (; i < bytes; i++) {
+        out[2 * i] = (float)(((in[i] & 15) ^ flip) - flip);
+        out[2 * i + 1] = (float)((in[i] >> 4 ^ flip) - flip);
+    }
+}
+
+#define MAP_ISA(turns)                                                                                                 \
+    {                                                                                                                  \
+        exec_block, convert_block, repeat_block, nibbles_block, turns                                                  \
+    }
 
 #undef EACH
 

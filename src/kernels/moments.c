@@ -1,9 +1,10 @@
-/* Mean and variance, and the sums of gradients, of FLOAT32 and FLOAT16. */
+/* Mean and variance, and the sums of gradients, of FLOAT32, FLOAT16 and bfloat16. */
 #include "kernels/group.h"
 
 static bool is_small_float(DML_TENSOR_DATA_TYPE type)
 {
-    return type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT16;
+    return type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT16 ||
+           type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16;
 }
 
 static bool same_ranks(const struct kern_op *op)

@@ -2,6 +2,9 @@
  * of rows are copied so that both sides use whole cache lines. */
 #include "kernels/move.h"
 #include "kernels/number.h"
+#include "kernels/stream.h"
+
+enum { FAR_ROW_BYTES = 1024 }; /* shorter ones gain nothing from going past the caches */
 
 void move_plan_init(struct move_plan *plan, const struct kern_op *op)
 {
@@ -10,6 +13,7 @@ void move_plan_init(struct move_plan *plan, const struct kern_op *op)
     const struct kern_walk *walk = &plan->walk;
     uint32_t row = walk->rank - 1;
     plan->crossed = false;
+    plan->far = kern_streams(&op->tensors[1]);
     plan->units = walk->count;
     for (uint32_t d = 0; d < row; d++)
         if (walk->strides[1][d] == 1 && walk->strides[1][row] != 1 && walk->strides[1][row] != 0) {
@@ -18,7 +22,8 @@ void move_plan_init(struct move_plan *plan, const struct kern_op *op)
         }
     if (!plan->crossed)
         return;
-    plan->strips = (walk->sizes[plan->across] + MOVE_BLOCK - 1) / MOVE_BLOCK;
+    plan->strip = MOVE_STRIP_BYTES / kern_type_bytes(op->tensors[0].type);
+    plan->strips = (walk->sizes[plan->across] + plan->strip - 1) / plan->strip;
     plan->units = walk->count / walk->sizes[row] / walk->sizes[plan->across] * plan->strips;
 }
 
@@ -36,7 +41,7 @@ void kern_move_any_plan(const struct kern_op *op, const void *state, uint32_t th
     move_plan_init(&plan, op);
     *out = (struct kern_work){ .units = plan.units, .grain = 65536 };
     if (plan.crossed)
-        out->grain = BASE_MAX(1, 65536 / MOVE_BLOCK / plan.walk.sizes[plan.walk.rank - 1]);
+        out->grain = BASE_MAX(1, 65536 / plan.strip / plan.walk.sizes[plan.walk.rank - 1]);
     if (!kern_type_bytes(op->tensors[1].type))
         out->grain = out->units; /* neighbours share bytes */
 }
@@ -45,15 +50,22 @@ static void copy_rows(const struct kern_call *call, const struct move_plan *plan
 {
     const struct kern_walk *walk = &plan->walk;
     uint32_t bytes = kern_type_bytes(call->op->tensors[0].type), row = walk->rank - 1;
+    bool far = plan->far && walk->strides[0][row] == 1 && walk->sizes[row] * bytes >= FAR_ROW_BYTES;
     struct kern_cursor cursor;
     kern_cursor_seek(walk, begin, &cursor);
     while (begin < end) {
         uint64_t n = BASE_MIN(walk->sizes[row] - cursor.index[row], end - begin);
-        kern_copy_row(bytes, (char *)call->data[1] + cursor.offset[0] * bytes, walk->strides[0][row],
-                      (const char *)call->data[0] + cursor.offset[1] * bytes, walk->strides[1][row], n);
+        char *to = (char *)call->data[1] + cursor.offset[0] * bytes;
+        const char *from = (const char *)call->data[0] + cursor.offset[1] * bytes;
+        if (far)
+            kern_stream_row(bytes, to, from, walk->strides[1][row], n);
+        else
+            kern_copy_row(bytes, to, walk->strides[0][row], from, walk->strides[1][row], n);
         kern_cursor_next_row(walk, &cursor);
         begin += n;
     }
+    if (far)
+        kern_stream_end();
 }
 
 static void copy_nibbles(const struct kern_call *call, const struct move_plan *plan, uint64_t begin, uint64_t end)
@@ -89,7 +101,7 @@ struct move_block move_block_at(const struct kern_call *call, const struct move_
 {
     const struct kern_walk *walk = &plan->walk;
     uint32_t bytes = kern_type_bytes(call->op->tensors[0].type), row = walk->rank - 1;
-    uint64_t outer = unit / plan->strips, first = unit % plan->strips * MOVE_BLOCK;
+    uint64_t outer = unit / plan->strips, first = unit % plan->strips * plan->strip;
     int64_t offset[2] = { 0, 0 };
     for (uint32_t d = row; d-- > 0;) {
         uint64_t index = d == plan->across ? first : outer % walk->sizes[d];
@@ -103,7 +115,7 @@ struct move_block move_block_at(const struct kern_call *call, const struct move_
         .out_stride = walk->strides[0][plan->across],
         .row_stride = walk->strides[0][row],
         .in_stride = walk->strides[1][row],
-        .width = BASE_MIN(MOVE_BLOCK, walk->sizes[plan->across] - first),
+        .width = BASE_MIN(plan->strip, walk->sizes[plan->across] - first),
         .length = walk->sizes[row],
     };
 }

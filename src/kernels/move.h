@@ -4,13 +4,16 @@
 
 #include "kernels/walk.h"
 
-enum { MOVE_BLOCK = 64 };
+/* Crossed moves go by strips of the output, this wide in the input's memory: few pages at a time, and long reads. */
+enum { MOVE_STRIP_BYTES = 512 };
 
 struct move_plan {
     struct kern_walk walk; /* view 0 = output, 1 = input */
     bool crossed;          /* the input's unit stride is along dimension `across`, not along rows */
+    bool far;              /* the output is too large for the caches */
     uint32_t across;
-    uint64_t strips; /* crossed: pieces of MOVE_BLOCK of dimension `across` */
+    uint64_t strip;  /* crossed: elements of dimension `across` in a unit */
+    uint64_t strips; /* crossed: pieces of MOVE_STRIP_BYTES of dimension `across` */
     uint64_t units;
 };
 
@@ -37,6 +40,9 @@ typedef void move_turn_fn(const struct move_block *block, uint64_t *out_width, u
 struct move_isa {
     move_turn_fn *turn[9]; /* by bytes of an element; NULL: none */
 };
+/* The whole block; isa may be NULL. */
+void move_block_turn(const struct move_isa *isa, uint32_t bytes, const struct move_block *block);
+extern const struct move_isa move_isa_avx2, move_isa_avx512, move_isa_neon;
 void move_turn_run(const struct kern_call *call, const struct move_isa *isa, uint64_t begin, uint64_t end);
 
 #endif

@@ -22,8 +22,8 @@
         if (i & (bit))                                                                                                 \
             continue;                                                                                                  \
         V a = r[i], b = r[i + (bit)];                                                                                  \
-        r[i] = __builtin_shuffle(a, b, (V){ LANES_##N(LOW, bit, N) });                                                 \
-        r[i + (bit)] = __builtin_shuffle(a, b, (V){ LANES_##N(HIGH, bit, N) });                                        \
+        r[i] = __builtin_shufflevector(a, b, LANES_##N(LOW, bit, N));                                                  \
+        r[i + (bit)] = __builtin_shufflevector(a, b, LANES_##N(HIGH, bit, N));                                         \
     }
 #define STEPS_2(V, r, N)  STEP(V, r, 1, N)
 #define STEPS_4(V, r, N)  STEPS_2(V, r, N) STEP(V, r, 2, N)
@@ -67,6 +67,11 @@ MOVE_TURN(turn32, uint32_t, 4)
 MOVE_TURN(turn64, uint64_t, 2)
 #endif
 
-static const struct move_isa move_isa = { { [1] = turn8, [2] = turn16, [4] = turn32, [8] = turn64 } };
+#define MOVE_ISA                                                                                                       \
+    {                                                                                                                  \
+        {                                                                                                              \
+            [1] = turn8, [2] = turn16, [4] = turn32, [8] = turn64                                                      \
+        }                                                                                                              \
+    }
 
 #endif

@@ -1,7 +1,11 @@
 /* Moves that turn rows into columns, by tiles in registers. */
 #include "kernels/move.h"
+#include "kernels/stream.h"
 
-enum { LEAST = 16 }; /* shorter sides are not worth it */
+enum {
+    LEAST = 16,        /* shorter sides are not worth it */
+    PIECE_BYTES = 128, /* of a row that goes past the caches */
+};
 
 bool kern_move_turn_accepts(const struct kern_op *op)
 {
@@ -36,15 +40,58 @@ static void copy_edges(uint32_t bytes, const struct move_block *block, uint64_t 
         move_block_copy(bytes, &below);
 }
 
+void move_block_turn(const struct move_isa *isa, uint32_t bytes, const struct move_block *block)
+{
+    uint64_t width, length;
+    if (!isa || block->row_stride != 1) {
+        move_block_copy(bytes, block);
+        return;
+    }
+    isa->turn[bytes](block, &width, &length);
+    copy_edges(bytes, block, width, length);
+}
+
+/* What is turned next: its rows are pages apart, where the processor does not look ahead. */
+static void ask_for(const struct move_block *block, uint64_t at, uint64_t count, uint32_t bytes)
+{
+    const uint64_t end = BASE_MIN(at + count, block->length);
+    for (; at < end; at++)
+        for (uint64_t b = 0; b < block->width * bytes; b += 64)
+            __builtin_prefetch(block->in + (int64_t)at * block->in_stride * bytes + b);
+}
+
+/* Piece by piece by way of the nearest cache, from where whole lines go past all caches. */
+static void turn_far(const struct move_isa *isa, uint32_t bytes, const struct move_block *block)
+{
+    _Alignas(64) char turned[MOVE_STRIP_BYTES * PIECE_BYTES];
+    const uint64_t most = PIECE_BYTES / bytes;
+    for (uint64_t at = 0; at < block->length; at += most) {
+        struct move_block piece = *block;
+        piece.in += (int64_t)at * block->in_stride * bytes;
+        piece.length = BASE_MIN(block->length - at, most);
+        piece.out = turned;
+        piece.out_stride = (int64_t)most;
+        ask_for(block, at + most, most, bytes);
+        move_block_turn(isa, bytes, &piece);
+        for (uint64_t j = 0; j < block->width; j++)
+            kern_stream(block->out + ((int64_t)j * block->out_stride + (int64_t)at) * bytes, turned + j * PIECE_BYTES,
+                        piece.length * bytes);
+    }
+}
+
 void move_turn_run(const struct kern_call *call, const struct move_isa *isa, uint64_t begin, uint64_t end)
 {
     uint32_t bytes = kern_type_bytes(call->op->tensors[0].type);
     struct move_plan plan;
     move_plan_init(&plan, call->op);
+    bool far = plan.far && plan.walk.sizes[plan.walk.rank - 1] * bytes >= PIECE_BYTES / 2;
     for (uint64_t unit = begin; unit < end; unit++) {
         struct move_block block = move_block_at(call, &plan, unit);
-        uint64_t width, length;
-        isa->turn[bytes](&block, &width, &length);
-        copy_edges(bytes, &block, width, length);
+        if (far)
+            turn_far(isa, bytes, &block);
+        else
+            move_block_turn(isa, bytes, &block);
     }
+    if (far)
+        kern_stream_end();
 }

@@ -70,8 +70,13 @@ void kern_norm_run(const struct kern_call *call, const struct kern_group_isa *is
     for (uint32_t width; begin < end; begin += width) {
         width = kern_groups_width(&groups, begin, end);
         tile_moments(&groups, &call->op->u.norm, begin, width);
-        kern_groups_apply(&groups, &map, begin, width);
+        if (groups.direct)
+            kern_groups_finish_tile(&groups, KERN_GROUP_AFFINE, call->op->u.norm.has_scale, call->op->u.norm.has_bias,
+                                    begin, width);
+        else
+            kern_groups_apply(&groups, &map, begin, width);
     }
+    isa->stream_end();
 }
 
 static uint32_t lp_norm_program(const struct kern_op *op, struct kern_map *map)
@@ -113,6 +118,10 @@ void kern_lp_norm_run(const struct kern_call *call, const struct kern_group_isa 
             double size = norm->p == 1 ? scratch->sum[i] : sqrt(scratch->sum[i]);
             scratch->b[i] = (float)fmax(size, norm->epsilon);
         }
-        kern_groups_apply(&groups, &map, begin, width);
+        if (groups.direct)
+            kern_groups_finish_tile(&groups, KERN_GROUP_DIVIDED, false, false, begin, width);
+        else
+            kern_groups_apply(&groups, &map, begin, width);
     }
+    isa->stream_end();
 }

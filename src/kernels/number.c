@@ -4,10 +4,11 @@
 
 enum kern_class kern_type_class(DML_TENSOR_DATA_TYPE type)
 {
-    switch (type) {
+    switch ((uint32_t)type) {
     case DML_TENSOR_DATA_TYPE_FLOAT64:
     case DML_TENSOR_DATA_TYPE_FLOAT32:
     case DML_TENSOR_DATA_TYPE_FLOAT16:
+    case ANYDML_TENSOR_DATA_TYPE_BFLOAT16:
         return KERN_CLASS_FLOAT;
     case DML_TENSOR_DATA_TYPE_INT64:
     case DML_TENSOR_DATA_TYPE_INT32:
@@ -68,6 +69,8 @@ static double float_from_bits(DML_TENSOR_DATA_TYPE type, uint64_t bits)
     double value;
     if (type == DML_TENSOR_DATA_TYPE_FLOAT16)
         return base_half_to_float((uint16_t)bits);
+    if (type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16)
+        return base_bfloat_to_float((uint16_t)bits);
     if (type == DML_TENSOR_DATA_TYPE_FLOAT32)
         return base_bits_to_float((uint32_t)bits);
     memcpy(&value, &bits, sizeof(value));
@@ -79,6 +82,8 @@ static uint64_t bits_from_float(DML_TENSOR_DATA_TYPE type, double value)
     uint64_t bits;
     if (type == DML_TENSOR_DATA_TYPE_FLOAT16)
         return base_double_to_half(value);
+    if (type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16)
+        return base_double_to_bfloat(value);
     if (type == DML_TENSOR_DATA_TYPE_FLOAT32)
         return base_float_to_bits((float)value);
     memcpy(&bits, &value, sizeof(bits));

@@ -1,5 +1,6 @@
 /* Padding, row by row: the inside of a row is one copy, its ends are computed per element. */
 #include "kernels/number.h"
+#include "kernels/stream.h"
 #include "kernels/walk.h"
 
 /* The input's index for `at` (which may lie outside), or -1 for the constant. */
@@ -48,6 +49,7 @@ struct row {
     void *out;
     int64_t in_offset, out_offset; /* of the row's first element */
     bool constant;
+    bool far; /* inner elements go past the caches */
 };
 
 /* `count` neighbours of the input, `step` apart in the output. */
@@ -59,6 +61,11 @@ static void copy_run(const struct row *row, uint64_t to, uint64_t from, uint64_t
     int64_t in_offset = row->in_offset + (int64_t)from * in_stride;
     int64_t out_offset = row->out_offset + (int64_t)to * out_stride;
     out_stride *= step;
+    if (bytes && row->far && out_stride == 1 && count * bytes >= 1024) {
+        kern_stream_row(bytes, (char *)row->out + out_offset * bytes, (const char *)row->in + in_offset * bytes,
+                        in_stride, count);
+        return;
+    }
     if (bytes) {
         kern_copy_row(bytes, (char *)row->out + out_offset * bytes, out_stride,
                       (const char *)row->in + in_offset * bytes, in_stride, count);
@@ -128,9 +135,10 @@ void kern_pad_any_run(const struct kern_call *call, uint64_t begin, uint64_t end
     const struct kern_pad *pad = &call->op->u.pad;
     const struct kern_view *x = &call->op->tensors[0], *y = &call->op->tensors[1];
     uint32_t index[KERN_RANK_MAX] = { 0 };
+    bool far = kern_streams(y);
     kern_unflatten(begin, y->rank - 1, y->sizes, index);
     for (uint64_t i = begin; i < end; i++) {
-        struct row row = { .op = call->op, .in = call->data[0], .out = call->data[1] };
+        struct row row = { .op = call->op, .in = call->data[0], .out = call->data[1], .far = far };
         for (uint32_t d = 0; d + 1 < y->rank; d++) {
             int64_t from = outer_index(pad, d, index[d], x->sizes[d]);
             row.constant |= from < 0;
@@ -140,4 +148,6 @@ void kern_pad_any_run(const struct kern_call *call, uint64_t begin, uint64_t end
         pad_row(&row);
         kern_advance(y->rank - 1, y->sizes, index);
     }
+    if (far)
+        kern_stream_end();
 }

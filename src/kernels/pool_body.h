@@ -1,6 +1,7 @@
 /* The pooling of pool_fast.h; included once per instruction set. */
 #include "kernels/pool_band.h"
 #include "kernels/pool_fast.h"
+#include "kernels/pool_line.h"
 
 DENSE_INLINE float pool_join_one(enum pool_kind kind, float acc, float x)
 {
@@ -119,6 +120,17 @@ static void pool_band_store(const struct pool_fast *p, const int64_t *at, int64_
         pool_index_row(p, (const int64_t[5]){ at[0], at[1], depth, first + row }, row);
 }
 
+static void pool_lines(const struct pool_fast *p, const int64_t *at)
+{
+    const struct pool_shape *s = &p->b.s;
+    const int64_t y = at[0] * s->y[0] + at[1] * s->y[1];
+    for (int64_t row = 0; row < s->out[1]; row++) {
+        pool_line_run(&p->b, at[0] * s->x[0] + at[1] * s->x[1], row);
+        pool_end_band(p, p->b.band.run, row, 1, p->divides ? pool_share(p, 0, 0) : 1);
+        pool_line_store(p->call->data[1], p->half, y + row * s->y[3], p->b.band.run, s->out[2]);
+    }
+}
+
 static void pool_planes(struct pool_fast *p, uint64_t begin, uint64_t end)
 {
     const struct kern_view *y = &p->call->op->tensors[1];
@@ -133,9 +145,14 @@ static void pool_planes(struct pool_fast *p, uint64_t begin, uint64_t end)
         for (int64_t i = 0; i < b->w.out[d]; i++)
             p->share[d][i] = pool_share(p, d + 1, i);
     }
+    const bool lines = !p->indices && pool_line_fits(&b->s, b->w.type);
     for (uint64_t unit = begin; unit < end; unit++) {
         uint64_t plane = unit / (uint64_t)b->s.out[0], depth = unit % (uint64_t)b->s.out[0];
         int64_t at[2] = { (int64_t)(plane / y->sizes[1]), (int64_t)(plane % y->sizes[1]) };
+        if (lines) {
+            pool_lines(p, at);
+            continue;
+        }
         for (int64_t row = 0; row < b->w.out[0]; row += b->w.rows)
             pool_band_store(p, at, (int64_t)depth, row);
     }
@@ -144,30 +161,38 @@ static void pool_planes(struct pool_fast *p, uint64_t begin, uint64_t end)
 /* ---- whole planes (global pooling)
  * ----------------------------------------------------------------------------------- */
 
-DENSE_INLINE float pool_reduce(enum pool_kind kind, const float *x, int64_t count)
+DENSE_INLINE float pool_reduce(enum pool_kind kind, const void *x, bool half, int64_t at, int64_t count)
 {
-    vec acc = vec_set(kind == POOL_TOP ? -INFINITY : 0);
+    const DML_TENSOR_DATA_TYPE type = half ? DML_TENSOR_DATA_TYPE_FLOAT16 : DML_TENSOR_DATA_TYPE_FLOAT32;
+    vec acc[4];
     int64_t i = 0;
-    for (; i + VEC <= count; i += VEC)
-        acc = pool_join(kind, acc, vec_load(x + i));
-    float result = kind == POOL_TOP ? vec_top(acc) : vec_sum(acc);
+    for (int j = 0; j < 4; j++)
+        acc[j] = vec_set(kind == POOL_TOP ? -INFINITY : 0);
+    for (; i + 4 * VEC <= count; i += 4 * VEC)
+        for (int j = 0; j < 4; j++)
+            acc[j] = pool_join(kind, acc[j],
+                               half ? vec_load_half((const uint16_t *)x + at + i + j * VEC)
+                                    : vec_load((const float *)x + at + i + j * VEC));
+    for (int j = 1; j < 4; j++)
+        acc[0] = pool_join(kind == POOL_TOP ? POOL_TOP : POOL_SUM, acc[0], acc[j]);
+    float result = kind == POOL_TOP ? vec_top(acc[0]) : vec_sum(acc[0]);
     for (; i < count; i++)
-        result = pool_join_one(kind, result, x[i]);
+        result = pool_join_one(kind, result, (float)dense_load(x, at + i, type));
     return result;
 }
 
 static float pool_reduce_plane(const struct pool_fast *p, int64_t at, int64_t count)
 {
-    const float *x = (const float *)p->call->data[0] + at;
+    const void *x = p->call->data[0];
     switch (p->b.kind) {
     case POOL_SUM:
-        return pool_reduce(POOL_SUM, x, count);
+        return p->half ? pool_reduce(POOL_SUM, x, true, at, count) : pool_reduce(POOL_SUM, x, false, at, count);
     case POOL_SUM_ABS:
-        return pool_reduce(POOL_SUM_ABS, x, count);
+        return pool_reduce(POOL_SUM_ABS, x, p->half, at, count);
     case POOL_SUM_SQUARE:
-        return pool_reduce(POOL_SUM_SQUARE, x, count);
+        return pool_reduce(POOL_SUM_SQUARE, x, p->half, at, count);
     case POOL_TOP:
-        return pool_reduce(POOL_TOP, x, count);
+        return p->half ? pool_reduce(POOL_TOP, x, true, at, count) : pool_reduce(POOL_TOP, x, false, at, count);
     }
     return 0;
 }
@@ -190,7 +215,7 @@ static void pool_globals(const struct pool_fast *p, uint64_t begin, uint64_t end
     for (uint64_t plane = begin; plane < end; plane++) {
         int64_t n = (int64_t)(plane / y->sizes[1]), c = (int64_t)(plane % y->sizes[1]);
         int64_t at = n * p->b.s.x[0] + c * p->b.s.x[1];
-        bool floats = p->call->op->tensors[0].type == DML_TENSOR_DATA_TYPE_FLOAT32;
+        bool floats = p->half || p->call->op->tensors[0].type == DML_TENSOR_DATA_TYPE_FLOAT32;
         float value = floats ? pool_reduce_plane(p, at, p->b.s.area) : pool_reduce_other(p, at, p->b.s.area);
         if (p->divides)
             value /= (float)p->b.s.area;

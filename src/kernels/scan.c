@@ -25,7 +25,7 @@ enum { LINE_Y, LINE_X, LINE_INIT };
 static bool is_float(DML_TENSOR_DATA_TYPE type)
 {
     return type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT16 ||
-           type == DML_TENSOR_DATA_TYPE_FLOAT64;
+           type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16 || type == DML_TENSOR_DATA_TYPE_FLOAT64;
 }
 
 bool kern_scan_any_ref_accepts(const struct kern_op *op);
@@ -76,7 +76,7 @@ static void load(const struct scan_run *run, uint32_t tensor, int64_t offset, in
         kern_copy_row(bytes, run->scratch->raw, 1, from, stride, count);
         from = run->scratch->raw;
     }
-    if (type == DML_TENSOR_DATA_TYPE_FLOAT16) {
+    if (type == DML_TENSOR_DATA_TYPE_FLOAT16 || type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16) {
         kern_convert(run->isa->map, DML_TENSOR_DATA_TYPE_FLOAT32, run->scratch->single, type, from, count);
         type = DML_TENSOR_DATA_TYPE_FLOAT32;
         from = run->scratch->single;

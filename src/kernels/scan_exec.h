@@ -11,10 +11,10 @@
 enum { SCAN_PARTS = 8 };
 
 /* Parts join in another order than elements one by one: not where that overflows, vanishes or is no number. */
-static bool tame(const double *part, bool product)
+static bool tame(const double *part)
 {
     for (uint32_t p = 0; p < SCAN_PARTS; p++)
-        if (!(fabs(part[p]) <= DBL_MAX) || (product && fabs(part[p]) < DBL_MIN))
+        if (!(fabs(part[p]) <= DBL_MAX) || fabs(part[p]) < DBL_MIN)
             return false;
     return true;
 }
@@ -40,13 +40,64 @@ static bool tame(const double *part, bool product)
         x[done] = sum = sum op x[done];                                                                                \
     *carry = sum;
 
+/* Sums within vectors, each shifted onto itself; what waits for the vector before is one addition. */
+#if defined(__AVX512F__)
+#define SCAN_LANES 8
+#define SCAN_SHIFT(v, n)                                                                                               \
+    __builtin_shuffle((scan_vector){ 0 }, v,                                                                           \
+                      (scan_lanes){ 8 - n, 9 - n, 10 - n, 11 - n, 12 - n, 13 - n, 14 - n, 15 - n })
+#define SCAN_LAST(v) __builtin_shuffle(v, (scan_lanes){ 7, 7, 7, 7, 7, 7, 7, 7 })
+#elif defined(__AVX2__)
+#define SCAN_LANES       4
+#define SCAN_SHIFT(v, n) __builtin_shuffle((scan_vector){ 0 }, v, (scan_lanes){ 4 - n, 5 - n, 6 - n, 7 - n })
+#define SCAN_LAST(v)     __builtin_shuffle(v, (scan_lanes){ 3, 3, 3, 3 })
+#else
+#define SCAN_LANES       2
+#define SCAN_SHIFT(v, n) __builtin_shuffle((scan_vector){ 0 }, v, (scan_lanes){ 2 - n, 3 - n })
+#define SCAN_LAST(v)     __builtin_shuffle(v, (scan_lanes){ 1, 1 })
+#endif
+typedef double scan_vector __attribute__((vector_size(SCAN_LANES * sizeof(double))));
+typedef int64_t scan_lanes __attribute__((vector_size(SCAN_LANES * sizeof(int64_t))));
+
+/* Returns how many elements that made sums of. */
+static uint32_t row_sums(double *x, uint32_t count, double *carry)
+{
+    uint32_t at = 0;
+    scan_vector before = *carry - (scan_vector){ 0 };
+    for (; at + SCAN_LANES <= count; at += SCAN_LANES) {
+        scan_vector v;
+        memcpy(&v, x + at, sizeof(v));
+        v += SCAN_SHIFT(v, 1);
+#if SCAN_LANES > 2
+        v += SCAN_SHIFT(v, 2);
+#endif
+#if SCAN_LANES > 4
+        v += SCAN_SHIFT(v, 4);
+#endif
+        scan_vector sums = v + before;
+        before += SCAN_LAST(v);
+        memcpy(x + at, &sums, sizeof(sums));
+    }
+    *carry = before[0];
+    return at;
+}
+
+/* Sums of these in any order stay far from overflow. */
+static bool moderate(const double *x, uint32_t count, double carry)
+{
+    bool result = fabs(carry) <= 0x1p1000;
+    for (uint32_t i = 0; i < count; i++)
+        result &= fabs(x[i]) <= 0x1p960;
+    return result;
+}
+
 static void row_f64(double *x, uint32_t count, double *carry, bool product)
 {
     double part[SCAN_PARTS], sum = *carry;
     uint32_t length = count / SCAN_PARTS, done = 0;
     if (product) {
         SCAN_PART_SUMS(double, *, 1)
-        if (tame(part, true)) {
+        if (tame(part)) {
             SCAN_PARTS_RUN(double, *)
             sum = part[SCAN_PARTS - 1];
             done = SCAN_PARTS * length;
@@ -54,12 +105,8 @@ static void row_f64(double *x, uint32_t count, double *carry, bool product)
         SCAN_REST(*)
         return;
     }
-    SCAN_PART_SUMS(double, +, 0)
-    if (tame(part, false)) {
-        SCAN_PARTS_RUN(double, +)
-        sum = part[SCAN_PARTS - 1];
-        done = SCAN_PARTS * length;
-    }
+    if (moderate(x, count, sum))
+        done = row_sums(x, count, &sum);
     SCAN_REST(+)
 }
 

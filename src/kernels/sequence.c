@@ -46,12 +46,14 @@ static void integer_row(uint32_t bytes, void *to, int64_t stride, uint64_t start
     }
 }
 
-static void float_row(uint32_t bytes, void *to, int64_t stride, double start, double delta, uint64_t first,
+static void float_row(DML_TENSOR_DATA_TYPE type, void *to, int64_t stride, double start, double delta, uint64_t first,
                       uint64_t count)
 {
-    if (bytes == 2)
+    if (type == DML_TENSOR_DATA_TYPE_FLOAT16)
         ROW(uint16_t, double, base_double_to_half)
-    else if (bytes == 4)
+    else if (type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16)
+        ROW(uint16_t, double, base_double_to_bfloat)
+    else if (type == DML_TENSOR_DATA_TYPE_FLOAT32)
         ROW(float, double, KEEP_F32)
     else
         ROW(double, double, KEEP)
@@ -72,7 +74,7 @@ void kern_sequence_any_run(const struct kern_call *call, uint64_t begin, uint64_
         uint64_t n = BASE_MIN(walk.sizes[last] - cursor.index[last], end - begin);
         void *to = (char *)call->data[0] + cursor.offset[0] * bytes;
         if (dense_is_float(type))
-            float_row(bytes, to, walk.strides[0][last], sequence->start.f64, sequence->delta.f64, begin, n);
+            float_row(type, to, walk.strides[0][last], sequence->start.f64, sequence->delta.f64, begin, n);
         else
             integer_row(bytes, to, walk.strides[0][last], sequence->start.u64, sequence->delta.u64, begin, n);
         kern_cursor_next_row(&walk, &cursor);

@@ -3,75 +3,58 @@
 
 #include <math.h>
 
-/* Inputs of the element-wise step: X, a = the group's greatest element, b = 1 / sum or ln sum. */
-enum { X, TOP, SUM, UNUSED, INPUTS };
-
-static void program(const struct kern_op *op, struct kern_map *map)
-{
-    memset(map, 0, sizeof(*map));
-    uint32_t r = kern_groups_step(map, INPUTS, KERN_MAP_SUB, X, TOP, 0);
-    if (op->u.softmax.mode == KERN_SOFTMAX_LOG) {
-        r = kern_groups_step(map, INPUTS, KERN_MAP_SUB, r, SUM, 0);
-    } else {
-        r = kern_groups_step(map, INPUTS, KERN_MAP_EXP, r, 0, 0);
-        r = kern_groups_step(map, INPUTS, KERN_MAP_MUL, r, SUM, 0);
-    }
-    kern_groups_finish(map, op, INPUTS, r);
-}
-
 bool kern_softmax_float_accepts(const struct kern_op *op)
 {
     DML_TENSOR_DATA_TYPE to = op->tensors[1].type;
     return kern_groups_accept(op) && op->tensors[0].rank == op->tensors[1].rank && op->input_count == 1 &&
            !op->epilogue && kern_type_bytes(to) &&
            (op->u.softmax.mode != KERN_SOFTMAX_HARD || to == DML_TENSOR_DATA_TYPE_FLOAT32 ||
-            to == DML_TENSOR_DATA_TYPE_FLOAT16);
+            to == DML_TENSOR_DATA_TYPE_FLOAT16 || to == ANYDML_TENSOR_DATA_TYPE_BFLOAT16);
 }
 
 void kern_softmax_float_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
-    struct kern_map map;
     (void)state;
     (void)threads;
-    program(op, &map);
-    kern_groups_plan(op, op->u.softmax.axes, kern_map_block_bytes(&map, INPUTS), out);
+    kern_groups_plan(op, op->u.softmax.axes, 0, out);
 }
 
-/* Groups that are one dense FLOAT32 row in X and Y need no second exponential: Y holds them meanwhile. */
-static bool dense_rows(const struct kern_groups *groups)
-{
-    const struct kern_op *op = groups->call->op;
-    const struct kern_walk *inner = &groups->inner;
-    return op->tensors[0].type == DML_TENSOR_DATA_TYPE_FLOAT32 && op->tensors[1].type == DML_TENSOR_DATA_TYPE_FLOAT32 &&
-           op->u.softmax.mode == KERN_SOFTMAX_PLAIN && inner->rank == 1 && inner->strides[0][0] == 1 &&
-           inner->strides[1][0] == 1 && inner->count <= UINT32_MAX;
-}
-
+/* Short dense rows need no second exponential: the powers stay in the cache. */
 static void softmax_row(const struct kern_groups *groups, uint64_t group)
 {
-    const float *x = (const float *)groups->call->data[0] + kern_walk_offset(&groups->outer, 0, group);
-    float *y = (float *)groups->call->data[1] + kern_walk_offset(&groups->outer, 1, group);
-    uint32_t length = (uint32_t)groups->inner.count, count;
-    double top, sum = 0;
-    kern_groups_stat(groups, KERN_STAT_MOST, group, 1, NULL, &top);
-    for (uint32_t at = 0; at < length; at += count) {
-        count = BASE_MIN(length - at, KERN_GROUP_BLOCK);
-        sum += groups->isa->exponentials(y + at, x + at, count, (float)top);
-    }
-    groups->isa->scale(y, length, (float)(1 / sum));
+    const struct kern_op *op = groups->call->op;
+    bool x_half = op->tensors[0].type == DML_TENSOR_DATA_TYPE_FLOAT16;
+    uint32_t length = (uint32_t)groups->inner.count;
+    const void *x = kern_at(groups->call->data[0], op->tensors[0].type, kern_walk_offset(&groups->outer, 0, group));
+    double top = groups->isa->row(KERN_STAT_MOST, x, x_half, length, 0);
+    float factor = (float)(1 / groups->isa->exponentials(groups->scratch->block, x, x_half, length, (float)top));
+    const struct kern_group_finish f = {
+        .end = KERN_GROUP_SCALED,
+        .x = groups->scratch->block,
+        .y = (void *)kern_at(groups->call->data[1], op->tensors[1].type, kern_walk_offset(&groups->outer, 1, group)),
+        .y_half = op->tensors[1].type == DML_TENSOR_DATA_TYPE_FLOAT16,
+        .stream = groups->stream,
+        .a = { &factor, KERN_GROUP_ONE },
+        .b = { &factor, KERN_GROUP_ONE },
+    };
+    groups->isa->finish(&f, length);
 }
 
-static void softmax_tile(const struct kern_groups *groups, const struct kern_map *map, uint64_t first, uint32_t width)
+static void softmax_tile(const struct kern_groups *groups, uint64_t first, uint32_t width)
 {
     struct kern_group_scratch *scratch = groups->scratch;
     bool logarithm = groups->call->op->u.softmax.mode == KERN_SOFTMAX_LOG;
-    kern_groups_stat(groups, KERN_STAT_MOST, first, width, NULL, scratch->sum);
-    for (uint32_t i = 0; i < width; i++)
-        scratch->a[i] = (float)scratch->sum[i];
-    kern_groups_stat(groups, KERN_STAT_EXP, first, width, scratch->a, scratch->sum);
+    if (groups->columns) {
+        kern_groups_powers(groups, first, width, scratch->a, scratch->sum);
+    } else {
+        kern_groups_stat(groups, KERN_STAT_MOST, first, width, NULL, scratch->sum);
+        for (uint32_t i = 0; i < width; i++)
+            scratch->a[i] = (float)scratch->sum[i];
+        kern_groups_stat(groups, KERN_STAT_EXP, first, width, scratch->a, scratch->sum);
+    }
     for (uint32_t i = 0; i < width; i++)
         scratch->b[i] = (float)(logarithm ? log(scratch->sum[i]) : 1 / scratch->sum[i]);
-    kern_groups_apply(groups, map, first, width);
+    kern_groups_finish_tile(groups, logarithm ? KERN_GROUP_LESS : KERN_GROUP_POWERS, false, false, first, width);
 }
 
 /* ones[i] = index i is the position ? 1 : 0, as elements of Y. */
@@ -80,7 +63,7 @@ static void write_one(DML_TENSOR_DATA_TYPE type, void *ones, uint32_t i, bool on
     if (type == DML_TENSOR_DATA_TYPE_FLOAT32)
         ((float *)ones)[i] = one;
     else
-        ((uint16_t *)ones)[i] = one ? 0x3c00 : 0;
+        ((uint16_t *)ones)[i] = !one ? 0 : type == DML_TENSOR_DATA_TYPE_FLOAT16 ? 0x3c00 : 0x3f80;
 }
 
 static void hardmax_row(const struct kern_groups *groups, uint64_t group, uint32_t position)
@@ -126,18 +109,18 @@ static void hardmax_tile(const struct kern_groups *groups, uint64_t first, uint3
 void kern_softmax_run(const struct kern_call *call, const struct kern_group_isa *isa, uint64_t begin, uint64_t end)
 {
     struct kern_groups groups;
-    struct kern_map map;
     bool hard = call->op->u.softmax.mode == KERN_SOFTMAX_HARD;
-    program(call->op, &map);
     kern_groups_init(&groups, call, isa, call->op->u.softmax.axes, hard);
-    bool dense = !groups.columns && dense_rows(&groups);
+    bool short_rows = groups.direct && !groups.columns && groups.inner.rank == 1 &&
+                      groups.inner.count <= KERN_GROUP_BLOCK && call->op->u.softmax.mode == KERN_SOFTMAX_PLAIN;
     for (uint32_t width; begin < end; begin += width) {
-        width = dense ? 1 : kern_groups_width(&groups, begin, end);
+        width = short_rows ? 1 : kern_groups_width(&groups, begin, end);
         if (hard)
             hardmax_tile(&groups, begin, width);
-        else if (dense)
+        else if (short_rows)
             softmax_row(&groups, begin);
         else
-            softmax_tile(&groups, &map, begin, width);
+            softmax_tile(&groups, begin, width);
     }
+    isa->stream_end();
 }

@@ -43,9 +43,10 @@ static struct kern_sort_code make_code(DML_TENSOR_DATA_TYPE type, bool descendin
     code.is_float = class == KERN_CLASS_FLOAT;
     code.mask = UINT64_MAX >> (64 - 8 * code.bytes);
     code.sign = UINT64_C(1) << (8 * code.bytes - 1);
-    code.infinity = code.bytes == 2   ? UINT64_C(0x7c00)
-                    : code.bytes == 4 ? UINT64_C(0x7f800000)
-                                      : UINT64_C(0x7ff0000000000000);
+    code.infinity = type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16 ? UINT64_C(0x7f80)
+                    : code.bytes == 2                        ? UINT64_C(0x7c00)
+                    : code.bytes == 4                        ? UINT64_C(0x7f800000)
+                                                             : UINT64_C(0x7ff0000000000000);
     code.flip = (descending ? code.mask : 0) ^ (class == KERN_CLASS_SIGNED ? code.sign : 0);
     return code;
 }

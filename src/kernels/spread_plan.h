@@ -19,11 +19,16 @@ DENSE_INLINE int64_t spread_div(int64_t a, int64_t stride)
 }
 
 /* A stride beyond the width never adds two elements of a run: as good as 1. */
-DENSE_INLINE void spread_init(struct spread *s, int64_t width, int64_t stride, float *scratch)
+DENSE_INLINE void spread_shape(struct spread *s, int64_t width, int64_t stride)
 {
     s->width = width;
     s->stride = stride > width ? 1 : stride;
     s->pitch = (width + s->stride - 1) / s->stride + SPREAD_STEP;
+}
+
+DENSE_INLINE void spread_init(struct spread *s, int64_t width, int64_t stride, float *scratch)
+{
+    spread_shape(s, width, stride);
     s->phases = scratch;
     s->line = s->stride == 1 ? scratch : scratch + s->stride * s->pitch;
 }
@@ -31,7 +36,7 @@ DENSE_INLINE void spread_init(struct spread *s, int64_t width, int64_t stride, f
 DENSE_INLINE uint64_t spread_floats(int64_t width, int64_t stride)
 {
     struct spread s;
-    spread_init(&s, width, stride, NULL);
+    spread_shape(&s, width, stride);
     return (uint64_t)(s.stride * s.pitch + (s.stride == 1 ? 0 : width));
 }
 

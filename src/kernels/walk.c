@@ -137,17 +137,24 @@ void kern_cursor_next_row(const struct kern_walk *walk, struct kern_cursor *curs
     }
 }
 
-static void copy_row_8(uint8_t *out, int64_t out_stride, const uint8_t *in, int64_t in_stride, uint64_t count)
-{
-    for (uint64_t i = 0; i < count; i++)
-        out[(int64_t)i * out_stride] = in[(int64_t)i * in_stride];
-}
-
-static void copy_row_16(uint16_t *out, int64_t out_stride, const uint16_t *in, int64_t in_stride, uint64_t count)
-{
-    for (uint64_t i = 0; i < count; i++)
-        out[(int64_t)i * out_stride] = in[(int64_t)i * in_stride];
-}
+/* Constant steps have vectors. The sides never overlap. */
+#define COPY_STEP(out_step, in_step)                                                                                   \
+    for (int64_t i = 0; i < n; i++)                                                                                    \
+        out[i * (out_step)] = in[i * (in_step)];
+#define COPY_ROW(name, type)                                                                                           \
+    static void name(type *restrict out, int64_t out_stride, const type *restrict in, int64_t in_stride, int64_t n)    \
+    {                                                                                                                  \
+        if (out_stride == 1 && in_stride == 2)                                                                         \
+            COPY_STEP(1, 2)                                                                                            \
+        else if (out_stride == 1 && in_stride == -1)                                                                   \
+            COPY_STEP(1, -1)                                                                                           \
+        else                                                                                                           \
+            COPY_STEP(out_stride, in_stride)                                                                           \
+    }
+COPY_ROW(copy_row_8, uint8_t)
+COPY_ROW(copy_row_16, uint16_t)
+COPY_ROW(copy_row_32, uint32_t)
+COPY_ROW(copy_row_64, uint64_t)
 
 static void fill_16(uint16_t *out, uint16_t value, uint64_t count)
 {
@@ -179,18 +186,6 @@ static void fill_row(uint32_t bytes, void *out, const void *value, uint64_t coun
         fill_64(out, *(const uint64_t *)value, count);
 }
 
-static void copy_row_32(uint32_t *out, int64_t out_stride, const uint32_t *in, int64_t in_stride, uint64_t count)
-{
-    for (uint64_t i = 0; i < count; i++)
-        out[(int64_t)i * out_stride] = in[(int64_t)i * in_stride];
-}
-
-static void copy_row_64(uint64_t *out, int64_t out_stride, const uint64_t *in, int64_t in_stride, uint64_t count)
-{
-    for (uint64_t i = 0; i < count; i++)
-        out[(int64_t)i * out_stride] = in[(int64_t)i * in_stride];
-}
-
 void kern_copy_row(uint32_t bytes, void *out, int64_t out_stride, const void *in, int64_t in_stride, uint64_t count)
 {
     if (out_stride == 1 && in_stride == 1)
@@ -198,13 +193,13 @@ void kern_copy_row(uint32_t bytes, void *out, int64_t out_stride, const void *in
     else if (out_stride == 1 && in_stride == 0)
         fill_row(bytes, out, in, count);
     else if (bytes == 4)
-        copy_row_32(out, out_stride, in, in_stride, count);
+        copy_row_32(out, out_stride, in, in_stride, (int64_t)count);
     else if (bytes == 2)
-        copy_row_16(out, out_stride, in, in_stride, count);
+        copy_row_16(out, out_stride, in, in_stride, (int64_t)count);
     else if (bytes == 1)
-        copy_row_8(out, out_stride, in, in_stride, count);
+        copy_row_8(out, out_stride, in, in_stride, (int64_t)count);
     else
-        copy_row_64(out, out_stride, in, in_stride, count);
+        copy_row_64(out, out_stride, in, in_stride, (int64_t)count);
 }
 
 static uint8_t nibble(const uint8_t *base, int64_t offset)
@@ -212,9 +207,8 @@ static uint8_t nibble(const uint8_t *base, int64_t offset)
     return (base[offset >> 1] >> (offset & 1 ? 4 : 0)) & 15;
 }
 
-/* INT4 elements become their sign-extended bytes. */
-static void load_nibbles(DML_TENSOR_DATA_TYPE type, const uint8_t *base, int64_t offset, int64_t stride, uint64_t count,
-                         uint8_t *out)
+void kern_load_nibbles(DML_TENSOR_DATA_TYPE type, const uint8_t *base, int64_t offset, int64_t stride, uint64_t count,
+                       uint8_t *restrict out)
 {
     const uint8_t sign = type == DML_TENSOR_DATA_TYPE_INT4 ? 8 : 0;
     uint64_t i = 0;
@@ -304,7 +298,7 @@ void kern_walk_element(DML_TENSOR_DATA_TYPE type, const void *base, int64_t offs
     if (bytes)
         memcpy(out, (const char *)base + offset * bytes, bytes);
     else
-        load_nibbles(type, base, offset, 0, 1, out);
+        kern_load_nibbles(type, base, offset, 0, 1, out);
 }
 
 void kern_walk_load(const struct kern_walk *walk, uint32_t view, DML_TENSOR_DATA_TYPE type, const void *base,
@@ -317,7 +311,7 @@ void kern_walk_load(const struct kern_walk *walk, uint32_t view, DML_TENSOR_DATA
         if (bytes)
             kern_copy_row(bytes, to, 1, (const char *)base + runs.offset * bytes, runs.stride, n);
         else
-            load_nibbles(type, base, runs.offset, runs.stride, n, (uint8_t *)to);
+            kern_load_nibbles(type, base, runs.offset, runs.stride, n, (uint8_t *)to);
         to += n * (bytes ? bytes : 1);
     }
 }

@@ -54,6 +54,10 @@ uint64_t kern_runs_first(struct kern_runs *out, const struct kern_walk *walk, ui
                          uint64_t count);
 uint64_t kern_runs_next(struct kern_runs *runs, uint64_t done);
 
+/* `count` 4-bit elements to bytes; INT4 elements become their sign-extended bytes. */
+void kern_load_nibbles(DML_TENSOR_DATA_TYPE type, const uint8_t *base, int64_t offset, int64_t stride, uint64_t count,
+                       uint8_t *restrict out);
+
 /* Copies one element, as kern_walk_load. */
 void kern_walk_element(DML_TENSOR_DATA_TYPE type, const void *base, int64_t offset, void *out);
 

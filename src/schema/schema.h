@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <DirectML.h>
+#include <anydml.h>
 
 enum {
     SCHEMA_MAX_RANK = 8,          /* dimensions of a tensor, hence elements of a UINT, INT or FLOAT array */
@@ -157,6 +157,12 @@ const struct schema_support *schema_field_support(const struct schema_field *fie
  * operator takes there. 0 for a field that is no tensor and for a level below the operator's. */
 uint32_t schema_field_types(const struct schema_op *op, uint32_t field, DML_FEATURE_LEVEL level);
 uint32_t schema_all_types(DML_FEATURE_LEVEL level);
+
+/* What AnyDML takes there beyond the documentation, as a set that shares nothing with schema_field_types. One rule, at
+ * the highest level: where tensors of a type group may be FLOAT32 and FLOAT16, they may be bfloat16 and FLOAT64, but
+ * for FLOAT64 in operators that compute in FLOAT32 only. */
+uint32_t schema_field_extensions(const struct schema_op *op, uint32_t field, DML_FEATURE_LEVEL level);
+uint32_t schema_extended_types(const struct schema_op *op, uint32_t types, DML_FEATURE_LEVEL level);
 bool schema_type_supported(const struct schema_op *op, uint32_t field, DML_TENSOR_DATA_TYPE type,
                            DML_FEATURE_LEVEL level);
 
@@ -167,7 +173,8 @@ bool schema_in_place_allowed(const struct schema_op *op, uint32_t input_slot, ui
 const uint32_t *schema_feature_levels(uint32_t *out_count);
 bool schema_feature_level_known(uint32_t level);
 
-/* "FLOAT32" and so on, "UNKNOWN" for anything else; width in bits, 0 for anything else. */
+/* "FLOAT32" and so on, "BFLOAT16" for the extension, "UNKNOWN" for anything else; width in bits, 0 for anything else.
+ */
 const char *schema_data_type_name(DML_TENSOR_DATA_TYPE type);
 uint32_t schema_data_type_bits(DML_TENSOR_DATA_TYPE type);
 

@@ -49,7 +49,7 @@ static bool check_function_type(struct schema_check *check, const struct schema_
                                 const struct schema_tensor *tensor, DML_REDUCE_FUNCTION function)
 {
     const struct schema_support *row = schema_support_find(support, check->level);
-    if (row && (row->types >> tensor->desc->DataType & 1))
+    if (row && (schema_extended_types(check->op, row->types, check->level) >> tensor->desc->DataType & 1))
         return true;
     return schema_fail(check, SCHEMA_ERROR_DATA_TYPE,
                        "%s: DataType = %s (%" PRIu32 "), not supported by Function %" PRIu32, tensor->name,

@@ -175,6 +175,30 @@ static const uint32_t feature_levels[] = {
     DML_FEATURE_LEVEL_6_0, DML_FEATURE_LEVEL_6_1, DML_FEATURE_LEVEL_6_2, DML_FEATURE_LEVEL_6_3, DML_FEATURE_LEVEL_6_4,
 };
 
+/* Operators that compute in FLOAT32 in between, whatever their tensors are. */
+static const DML_OPERATOR_TYPE single_only[] = {
+    DML_OPERATOR_ADAM_OPTIMIZER,
+    DML_OPERATOR_BATCH_NORMALIZATION_GRAD,
+    DML_OPERATOR_BATCH_NORMALIZATION_TRAINING,
+    DML_OPERATOR_BATCH_NORMALIZATION_TRAINING_GRAD,
+    DML_OPERATOR_DEQUANTIZE,
+    DML_OPERATOR_ELEMENT_WISE_DEQUANTIZE_LINEAR,
+    DML_OPERATOR_ELEMENT_WISE_QUANTIZE_LINEAR,
+    DML_OPERATOR_GRU,
+    DML_OPERATOR_LOCAL_RESPONSE_NORMALIZATION,
+    DML_OPERATOR_LOCAL_RESPONSE_NORMALIZATION_GRAD,
+    DML_OPERATOR_LSTM,
+    DML_OPERATOR_MATRIX_MULTIPLY_INTEGER_TO_FLOAT,
+    DML_OPERATOR_QUANTIZE,
+    DML_OPERATOR_RESAMPLE,
+    DML_OPERATOR_RESAMPLE1,
+    DML_OPERATOR_RESAMPLE2,
+    DML_OPERATOR_RESAMPLE3,
+    DML_OPERATOR_RESAMPLE_GRAD,
+    DML_OPERATOR_RESAMPLE_GRAD1,
+    DML_OPERATOR_RNN,
+};
+
 const struct schema_op *schema_op_find(DML_OPERATOR_TYPE type)
 {
     return schema_op_at((uint32_t)type - 1); /* operators.def is in the order of the types, which have no gaps */
@@ -228,6 +252,27 @@ uint32_t schema_all_types(DML_FEATURE_LEVEL level)
     return types;
 }
 
+uint32_t schema_extended_types(const struct schema_op *op, uint32_t types, DML_FEATURE_LEVEL level)
+{
+    uint32_t extensions = F64 | UINT32_C(1) << ANYDML_TENSOR_DATA_TYPE_BFLOAT16;
+    if (level < DML_FEATURE_LEVEL_6_4 || (types & F) != F)
+        return types;
+    for (size_t i = 0; i < ARRAY_SIZE(single_only); i++)
+        if (single_only[i] == op->type)
+            extensions &= ~(uint32_t)F64;
+    return types | extensions;
+}
+
+uint32_t schema_field_extensions(const struct schema_op *op, uint32_t field, DML_FEATURE_LEVEL level)
+{
+    const uint32_t types = schema_field_types(op, field, level);
+    uint32_t extended = schema_extended_types(op, types, level);
+    for (uint32_t i = 0; i < op->field_count && types && op->fields[field].type_group; i++)
+        if (op->fields[i].type_group == op->fields[field].type_group)
+            extended &= schema_extended_types(op, schema_field_types(op, i, level), level);
+    return extended & ~types;
+}
+
 bool schema_type_supported(const struct schema_op *op, uint32_t field, DML_TENSOR_DATA_TYPE type,
                            DML_FEATURE_LEVEL level)
 {
@@ -263,12 +308,14 @@ bool schema_feature_level_known(uint32_t level)
 const char *schema_data_type_name(DML_TENSOR_DATA_TYPE type)
 {
     const struct schema_enum *types = &enum_DML_TENSOR_DATA_TYPE;
+    if (type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16)
+        return "BFLOAT16";
     return types->values[(uint32_t)type < types->count ? type : 0].name + strlen("DML_TENSOR_DATA_TYPE_");
 }
 
 uint32_t schema_data_type_bits(DML_TENSOR_DATA_TYPE type)
 {
-    static const uint8_t bits[] = { 0, 32, 16, 32, 16, 8, 32, 16, 8, 64, 64, 64, 4, 4 };
+    static const uint8_t bits[] = { 0, 32, 16, 32, 16, 8, 32, 16, 8, 64, 64, 64, 4, 4, 0, 16 };
     return (uint32_t)type < ARRAY_SIZE(bits) ? bits[type] : 0;
 }
 

@@ -41,14 +41,16 @@ void schema_tensor_strides(const DML_BUFFER_TENSOR_DESC *tensor, uint32_t out[SC
 
 static bool check_type(struct schema_check *check, const struct schema_field *field, const struct schema_tensor *t)
 {
-    const struct schema_support *row = schema_field_support(field, check->level);
-    const uint32_t type = (uint32_t)t->desc->DataType;
-    if (row && type < 16 && (row->types >> type & 1))
+    const uint32_t at = (uint32_t)(field - check->op->fields), type = (uint32_t)t->desc->DataType;
+    const uint32_t types =
+        schema_field_types(check->op, at, check->level) | schema_field_extensions(check->op, at, check->level);
+    if (type < 16 && (types >> type & 1))
         return true;
     return schema_fail(check, SCHEMA_ERROR_DATA_TYPE,
-                       "%s: DataType = %s (%" PRIu32 "), not supported for this tensor at feature level %x.%x", t->name,
-                       schema_data_type_name(t->desc->DataType), type, (unsigned)check->level >> 12,
-                       (unsigned)check->level >> 8 & 15);
+                       "%s: DataType = %s (%" PRIu32 "), not supported for this tensor at feature level %x.%x%s",
+                       t->name, schema_data_type_name(t->desc->DataType), type, (unsigned)check->level >> 12,
+                       (unsigned)check->level >> 8 & 15,
+                       type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16 ? ", nor as an extension" : "");
 }
 
 static bool check_flags(struct schema_check *check, const struct schema_field *field, const struct schema_tensor *t)

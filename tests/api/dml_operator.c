@@ -11,11 +11,13 @@ static HRESULT create(IDMLDevice1 *dml, DML_OPERATOR_TYPE type, const void *desc
     return IDMLDevice1_CreateOperator(dml, &op, iid, out);
 }
 
-/* Creates one of each, and compiles those that the library says it can run. */
+/* Creates one of each, and compiles it: the cpu adapter runs all. */
 static void test_all(IDMLDevice1 *dml)
 {
     static struct op_recipe_storage storage;
     struct anydml_operator_info info;
+    const char *adapter = getenv("ANYDML_TEST_ADAPTER");
+    const bool some = adapter && strcmp(adapter, "cpu"); /* shaders are for some operators */
     UINT compiled = 0;
     for (UINT i = 0; AnydmlEnumOperators((IDMLDevice *)dml, i, &info) == S_OK; i++) {
         DML_OPERATOR_DESC desc;
@@ -28,7 +30,7 @@ static void test_all(IDMLDevice1 *dml)
             continue;
         memset(&storage, 0xa5, sizeof(storage)); /* descriptions are read during the call only */
         hr = IDMLDevice1_CompileOperator(dml, op, 0, &IID_IDMLCompiledOperator, &program);
-        ok(hr == S_OK || hr == DXGI_ERROR_UNSUPPORTED, "%s: 0x%08x", info.Name, (unsigned)hr);
+        ok(hr == S_OK || (some && hr == DXGI_ERROR_UNSUPPORTED), "%s: 0x%08x", info.Name, (unsigned)hr);
         ok(info.Types || hr == DXGI_ERROR_UNSUPPORTED, "%s compiled, but is not said to run", info.Name);
         ok((hr == S_OK) == (program != NULL), "%s: 0x%08x and %p", info.Name, (unsigned)hr, program);
         compiled += hr == S_OK;
@@ -36,8 +38,7 @@ static void test_all(IDMLDevice1 *dml)
             api_release(program);
         ok(!api_release(op), "%s has references left", info.Name);
     }
-    printf("%u operators of 177 compile\n", compiled);
-    ok(compiled > 0, "no operator compiles");
+    ok(compiled == 177 || (some && compiled > 0), "%u operators of 177 compile", compiled);
 }
 
 static void test_refused(IDMLDevice1 *dml)

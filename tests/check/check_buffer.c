@@ -124,6 +124,8 @@ static double unit(DML_TENSOR_DATA_TYPE type, double value)
         frexp(value, &exponent);
     if (type == DML_TENSOR_DATA_TYPE_FLOAT16)
         return exp2(BASE_MAX(exponent - 11, -24));
+    if (type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16)
+        return exp2(BASE_MAX(exponent - 8, -133));
     if (type == DML_TENSOR_DATA_TYPE_FLOAT32)
         return exp2(BASE_MAX(exponent - 24, -149));
     return exp2(BASE_MAX(exponent - 53, -1074));
@@ -144,9 +146,10 @@ static double greatest(const struct kern_view *view, const struct check_buffer *
 /* Distance in units in the last place; infinite for what can have no error, e.g. a number instead of NaN. */
 static double distance(DML_TENSOR_DATA_TYPE type, struct kern_number got, struct kern_number want, double scale)
 {
-    double most = type == DML_TENSOR_DATA_TYPE_FLOAT16   ? 65504
-                  : type == DML_TENSOR_DATA_TYPE_FLOAT32 ? 0x1.fffffep127
-                                                         : 0;
+    double most = type == DML_TENSOR_DATA_TYPE_FLOAT16       ? 65504
+                  : type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16 ? 0x1.fep127
+                  : type == DML_TENSOR_DATA_TYPE_FLOAT32     ? 0x1.fffffep127
+                                                             : 0;
     if (got.class != KERN_CLASS_FLOAT)
         return got.u == want.u ? 0 : INFINITY;
     if (got.f != got.f || want.f != want.f)

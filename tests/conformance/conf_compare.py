@@ -1,7 +1,7 @@
 """Whether a result is good enough."""
 import numpy as np
 
-from conf_schema import is_float, type_name
+from conf_schema import bfloat_values, is_float, type_name
 
 # The tolerances of families, |got - want| <= atol + rtol * |want|, for FLOAT32 and FLOAT16 outputs; cases may ask for
 # less or more. Integers and families that are not here are exact.
@@ -22,11 +22,19 @@ TOLERANCES = {
     "resample": ((1e-5, 1e-5), (2e-3, 2e-3)),
 }
 EXACT = ((0, 0), (0, 0))
+BFLOAT_UNITS = 8      # units in the last place of FLOAT16 in one of bfloat16
+FLOAT64_RTOL = 1e-12  # of results that may differ in the last digits
+FLOAT64_ATOL = 1e-12
 
 
 def tolerance(case, family, name):
     """(rtol, atol) of an output of this data type."""
     row = TOLERANCES.get(family, EXACT)
+    exact = case.rtol == 0 and case.atol == 0 or row[0] == (0, 0) and case.rtol is None and case.atol is None
+    if name == "BFLOAT16":  # the case was drawn for FLOAT32
+        return (0, 0) if exact else (BFLOAT_UNITS * row[1][0] or 1e-2, BFLOAT_UNITS * row[1][1] or 1e-2)
+    if name == "FLOAT64":
+        return (0, 0) if exact else (FLOAT64_RTOL, FLOAT64_ATOL)
     default = row[0] if name == "FLOAT32" else row[1] if name == "FLOAT16" else (0, 0)
     if case.rtol is not None or case.atol is not None:
         return case.rtol or 0, case.atol or 0
@@ -40,15 +48,15 @@ def ordered(array):
     return np.where(raw < 0, low - raw, raw)
 
 
-def good_floats(got, want, case, rtol, atol):
-    """(which elements are good, their errors)."""
+def good_floats(got, want, case, rtol, atol, unit):
+    """(which elements are good, their errors); unit: one in the last place, as ordered() counts."""
     nan = np.isnan(got) & np.isnan(want)
     same = (got == want) | nan
     with np.errstate(all="ignore"):
         g, w = got.astype(np.float64), want.astype(np.float64)
         error = np.where(same, 0, np.abs(g - w))
         if case.ulp is not None:
-            good = same | (np.isfinite(g) & np.isfinite(w) & (np.abs(ordered(got) - ordered(want)) <= case.ulp))
+            good = same | (np.isfinite(g) & np.isfinite(w) & (np.abs(ordered(got) - ordered(want)) <= case.ulp * unit))
         elif rtol or atol:
             good = same | (error <= atol + rtol * np.abs(w))
         else:
@@ -66,9 +74,12 @@ def compare(got, want, case, family):
     want = np.ascontiguousarray(np.asarray(want).astype(np.uint8) if want.dtype == np.bool_ else np.asarray(want))
     want = want.reshape(got.shape)
     rtol = atol = 0
+    unit = 1
+    if name == "BFLOAT16" and not case.bits:
+        got, want, unit = bfloat_values(got), bfloat_values(want), 1 << 16
     if is_float(want.dtype) and not case.bits:
         rtol, atol = tolerance(case, family, name)
-        good, error = good_floats(got, want, case, rtol, atol)
+        good, error = good_floats(got, want, case, rtol, atol, unit)
     elif is_float(want.dtype):
         raw = f"u{want.dtype.itemsize}"
         good, error = got.view(raw) == want.view(raw), np.zeros(want.shape)

@@ -18,7 +18,7 @@ import numpy as np
 import conformance
 from conf_compare import compare
 from conf_report import write_markdown
-from conf_schema import Schema, dtype_of, type_name
+from conf_schema import BFloatArray, Schema, bfloat_bits, bfloat_values, dtype_of, type_name
 from conf_wire import Crash, Driver, Encoder
 
 UNSUPPORTED = 0x887A0004
@@ -34,6 +34,38 @@ class Unit:
         self.op, self.type, self.indices = op, type_name, indices
         self.cases = self.failed = self.unsupported = 0
         self.worst, self.failures, self.seen = 0.0, [], set()
+
+
+def as_bfloat(op, case):
+    """The case, whose inputs are bfloat16 numbers in FLOAT32, with bfloat16 in their place; None: some are not."""
+    def inexact(array):
+        with np.errstate(all="ignore"):
+            return not np.array_equal(bfloat_values(bfloat_bits(array)), array, equal_nan=True)
+
+    def convert(field, given):
+        if isinstance(given, list):
+            return [convert(field, one) for one in given]
+        if isinstance(given, np.ndarray) and given.dtype == np.float16 and op.name.startswith("ELEMENT_WISE_BIT_"):
+            return given.view(np.uint16).view(BFloatArray)
+        if not isinstance(given, np.ndarray) or given.dtype != np.float32 or "BFLOAT16" not in field.extensions:
+            return given
+        if isinstance(given, np.ma.MaskedArray):
+            return np.ma.masked_array(bfloat_bits(given.data), given.mask)
+        return bfloat_bits(given)
+
+    for field in op.fields:
+        given = case.fields.get(field.name)
+        arrays = given if isinstance(given, list) else [given]
+        if field.kind == "input" and any(
+                isinstance(convert(field, x), BFloatArray) and x.dtype == np.float32 and inexact(x) for x in arrays):
+            return None
+        if given is not None and field.kind != "attribute":
+            case.fields[field.name] = convert(field, given)
+        if field.type == "type" and given is not None and type_name(given) == "FLOAT32":
+            case.fields[field.name] = "BFLOAT16"
+        if case.outputs.get(field.name) is not None:
+            case.outputs[field.name] = convert(field, case.outputs[field.name])
+    return case
 
 
 class Worker:
@@ -53,7 +85,12 @@ class Worker:
         field = registered.types or self.schema.operators[unit.op].first_tensor()
         for attempt in range(100):
             seed = self.seed(unit.op, unit.type, index, attempt)
-            case = registered.function(conformance.Generator(self.schema, unit.op, dtype_of(unit.type), field, seed))
+            bfloat = unit.type == "BFLOAT16"
+            bitwise = unit.op.startswith("ELEMENT_WISE_BIT_")  # FLOAT16 bits are as good
+            drawn = dtype_of(("FLOAT16" if bitwise else "FLOAT32") if bfloat else unit.type)
+            case = registered.function(conformance.Generator(self.schema, unit.op, drawn, field, seed, bfloat))
+            if case is not None and bfloat:
+                case = as_bfloat(self.schema.operators[unit.op], case)
             if case is not None:
                 return case, registered.family
         raise ValueError("no legal case in 100 attempts")
@@ -155,7 +192,8 @@ def make_units(args, schema):
             units.append(Unit(op, EDGE, range(count)))
         if op in conformance.OPERATORS:
             field = conformance.OPERATORS[op].types or desc.first_tensor()
-            units += [Unit(op, name, range(args.cases)) for name in desc.field(field).types]
+            kinds = desc.field(field).types + desc.field(field).extensions
+            units += [Unit(op, name, range(args.cases)) for name in kinds]
     return units
 
 
@@ -170,7 +208,8 @@ def untested(args, schema, units):
             out.append(f"{op} has no cases")
             continue
         field = conformance.OPERATORS[op].types or desc.first_tensor()
-        out += [f"{op} never ran with {field} of {name}" for name in desc.field(field).types if (op, name) not in run]
+        out += [f"{op} never ran with {field} of {name}"
+                for name in desc.field(field).types + desc.field(field).extensions if (op, name) not in run]
     return out
 
 

@@ -29,6 +29,24 @@ class NibbleArray(np.ndarray):
         self.nibbles = getattr(other, "nibbles", None)
 
 
+class BFloatArray(np.ndarray):
+    """Values of bfloat16, which numpy lacks, as their bits: the upper halves of FLOAT32."""
+
+
+def bfloat_bits(values):
+    """The bfloat16 next to each value, halves to even, as BFloatArray."""
+    flat = np.asarray(values, np.float32).reshape(-1)
+    bits = flat.view(np.uint32)
+    rounded = np.where(np.isnan(flat), bits | np.uint32(0x400000), bits + np.uint32(0x7FFF) + (bits >> np.uint32(16) & np.uint32(1)))
+    return (rounded >> np.uint32(16)).astype(np.uint16).reshape(np.shape(values)).view(BFloatArray)
+
+
+def bfloat_values(bits):
+    """The values as float32."""
+    flat = np.asarray(bits).reshape(-1).astype(np.uint32) << np.uint32(16)
+    return flat.view(np.float32).reshape(np.shape(bits))
+
+
 INT4 = Nibbles("INT4", np.int8, -8, 7)
 UINT4 = Nibbles("UINT4", np.uint8, 0, 15)
 
@@ -36,10 +54,11 @@ _DTYPES = {name: np.dtype(name.lower()) for name in
            ("FLOAT64", "FLOAT32", "FLOAT16", "INT64", "INT32", "INT16", "INT8", "UINT64", "UINT32", "UINT16", "UINT8")}
 _DTYPES.update(INT4=INT4, UINT4=UINT4)
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
+_DTYPES.update(BFLOAT16=np.dtype(np.uint16))  # of its bits
 
 
 def dtype_of(name):
-    """np.dtype or Nibbles of a data type's name, case ignored."""
+    """np.dtype or Nibbles of a data type's name, case ignored; bfloat16 is its bits."""
     return _DTYPES[name.upper()]
 
 
@@ -51,6 +70,8 @@ def type_name(dtype):
         dtype = dtype.data
     if isinstance(dtype, NibbleArray):
         return dtype.nibbles.name
+    if isinstance(dtype, BFloatArray):
+        return "BFLOAT16"
     if isinstance(dtype, np.ndarray):
         dtype = dtype.dtype
     if isinstance(dtype, Nibbles):
@@ -75,7 +96,7 @@ class Field:
     def __init__(self, row):
         self.name, self.kind, self.type = row["name"], row["kind"], row["type"]
         self.required, self.fuse = row["required"], row["fuse"]
-        self.types = row.get("types", [])
+        self.types, self.extensions = row.get("types", []), row.get("extensions", [])
         self.min_rank, self.max_rank = row.get("min_rank", 0), row.get("max_rank", 0)
         self.aliases, self.length, self.values = row.get("aliases", 0), row.get("length"), row.get("values", [])
 

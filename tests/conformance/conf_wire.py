@@ -7,7 +7,7 @@ import tempfile
 
 import numpy as np
 
-from conf_schema import NibbleArray, Nibbles, dtype_of, type_name
+from conf_schema import NibbleArray, Nibbles, bfloat_bits, dtype_of, type_name
 
 STAGES = ("done", "CreateOperator", "CompileOperator", "execution", "guard", "request")
 SOURCES = ("direct", "identity", "not", "constant")
@@ -296,6 +296,7 @@ class Encoder:
     def scalar(self, value, values):
         name = next(values[field.name] for field in self.op.fields if field.type == "type")
         dtype = dtype_of(type_name(name))
+        value = bfloat_bits(value) if type_name(name) == "BFLOAT16" else value
         data = np.asarray(value).astype(dtype.storage if isinstance(dtype, Nibbles) else dtype).tobytes()
         # What lies behind the value must not matter.
         self.words += data + bytes([self.poison]) * (8 - len(data))

@@ -20,7 +20,7 @@ import sys
 
 import numpy as np
 
-from conf_schema import Schema, Nibbles, NibbleArray, INT4, UINT4, dtype_of, is_float, lowest, highest  # noqa: F401
+from conf_schema import Schema, bfloat_bits, bfloat_values, Nibbles, NibbleArray, INT4, UINT4, dtype_of, is_float, lowest, highest  # noqa: F401
 from conf_activations import activate, random_activation  # noqa: F401
 
 HIGHEST_LEVEL = 0x6400
@@ -79,8 +79,9 @@ class Generator:
     """What a case is drawn from."""
     level = HIGHEST_LEVEL
 
-    def __init__(self, schema, op, dtype, types_field, seed):
-        self.schema, self.op, self.dtype = schema, op, dtype
+    def __init__(self, schema, op, dtype, types_field, seed, bfloat=False):
+        """bfloat: the case becomes one of bfloat16, so that FLOAT32 arrays hold only numbers of that type."""
+        self.schema, self.op, self.dtype, self.bfloat = schema, op, dtype, bfloat
         self.desc = schema.operators[op]
         self.types_field = types_field
         self.rng = np.random.default_rng(seed)
@@ -128,6 +129,7 @@ class Generator:
         values = self._draw(drawn, dtype, low, high)
         if special:
             self._sprinkle(values, dtype, low, high)
+        values = self.exact(values, low, high)
         return _typed(np.broadcast_to(values, shape), dtype)
 
     def _draw(self, shape, dtype, low, high):
@@ -140,6 +142,20 @@ class Generator:
         low = max(least, -100) if low is None else max(least, int(low))
         high = max(low, min(most, 100)) if high is None else min(most, int(high))
         return self.rng.integers(low, high, shape, dtype=_storage(dtype), endpoint=True)
+
+    def exact(self, values, low=None, high=None):
+        """Values that were made for an input as the type under test can hold them, within the bounds: for bfloat16, which
+        stands as FLOAT32 in arrays, rounded to nearest or else toward zero."""
+        if not self.bfloat or values.dtype != np.float32:
+            return values
+        rounded = bfloat_values(bfloat_bits(values))
+        outside = np.zeros(values.shape, bool)
+        if low is not None:
+            outside |= rounded < low
+        if high is not None:
+            outside |= rounded > high
+        toward_zero = (np.ascontiguousarray(values).view(np.uint32) & 0xFFFF0000).view(np.float32).reshape(values.shape)
+        return np.where(outside, toward_zero, rounded).astype(np.float32)
 
     def _sprinkle(self, values, dtype, low, high):
         if is_float(dtype):

@@ -53,21 +53,27 @@ static const char *length_field(const struct schema_op *op, const struct schema_
     return "";
 }
 
-static void list_tensor(const struct schema_op *op, uint32_t i)
+static void list_types(const char *name, uint32_t types)
 {
-    const struct schema_field *field = &op->fields[i];
-    const struct schema_support *row = schema_field_support(field, DML_FEATURE_LEVEL_6_4);
-    const uint32_t types = schema_field_types(op, i, DML_FEATURE_LEVEL_6_4);
     const char *comma = "";
-    printf(", \"min_rank\": %u, \"max_rank\": %u, \"group\": %u, \"aliases\": %u, \"types\": [",
-           row ? row->min_rank : 0u, row ? row->max_rank : 0u, field->type_group, field->aliases);
-    for (uint32_t type = 1; type <= DML_TENSOR_DATA_TYPE_INT4; type++) {
+    printf(", \"%s\": [", name);
+    for (uint32_t type = 1; type < 16; type++) {
         if (types >> type & 1) {
             printf("%s\"%s\"", comma, schema_data_type_name((DML_TENSOR_DATA_TYPE)type));
             comma = ", ";
         }
     }
     printf("]");
+}
+
+static void list_tensor(const struct schema_op *op, uint32_t i)
+{
+    const struct schema_field *field = &op->fields[i];
+    const struct schema_support *row = schema_field_support(field, DML_FEATURE_LEVEL_6_4);
+    printf(", \"min_rank\": %u, \"max_rank\": %u, \"group\": %u, \"aliases\": %u", row ? row->min_rank : 0u,
+           row ? row->max_rank : 0u, field->type_group, field->aliases);
+    list_types("types", schema_field_types(op, i, DML_FEATURE_LEVEL_6_4));
+    list_types("extensions", schema_field_extensions(op, i, DML_FEATURE_LEVEL_6_4));
 }
 
 static void list_field(const struct schema_op *op, uint32_t i)
@@ -96,7 +102,7 @@ void driver_list(void)
     printf("{\"types\": [");
     for (uint32_t type = 1; type <= DML_TENSOR_DATA_TYPE_INT4; type++)
         printf("%s[\"%s\", %u]", type > 1 ? ", " : "", schema_data_type_name((DML_TENSOR_DATA_TYPE)type), type);
-    printf("],\n\"operators\": [\n");
+    printf(", [\"BFLOAT16\", %u]],\n\"operators\": [\n", (unsigned)ANYDML_TENSOR_DATA_TYPE_BFLOAT16);
     for (uint32_t i = 0; i < schema_op_count(); i++) {
         const struct schema_op *op = schema_op_at(i);
         printf(" {\"name\": \"%s\", \"type\": %u, \"fuse\": %u, \"fields\": [\n", op->name + strlen("DML_OPERATOR_"),

@@ -226,6 +226,8 @@ def _limits(g):
 @operator("ELEMENT_WISE_CLIP", "ELEMENT_WISE_THRESHOLD")
 def clip(g):
     low, high = _limits(g)
+    if g.dtype == np.float64:  # the bounds are FLOAT
+        low, high = float(np.float32(low)), float(np.float32(high))
     fields = {"Min": low, "Max": high} if g.op == "ELEMENT_WISE_CLIP" else {"Min": low}
 
     def function(u):
@@ -512,7 +514,7 @@ def power(g):
     scale_bias = g.scale_bias()
     x = g.array(g.shape(), low=0.1, high=3)
     if scale_bias is not None:
-        scale_bias = (abs(scale_bias[0]) + 0.1, abs(scale_bias[1]))
+        scale_bias = (float(np.float32(abs(scale_bias[0]) + 0.1)), abs(scale_bias[1]))
     u = _scaled(g, x, scale_bias)
     p = g.array(x.shape, kind, low=-3, high=3)
     if g.chance(0.3) and is_float(kind):

@@ -341,7 +341,7 @@ def fill_value_sequence(g):
     shape = g.shape()
     count = int(np.prod(shape))
     if is_float(g.dtype):
-        start, delta = (g.dtype.type(v) for v in g.rng.uniform(-4, 4, 2))
+        start, delta = g.exact(g.rng.uniform(-4, 4, 2).astype(g.dtype))
         y = (np.float64(start) + np.arange(count, dtype=np.float64) * np.float64(delta)).astype(g.dtype)
         return Case({"ValueStart": start, "ValueDelta": delta}, {"OutputTensor": y.reshape(shape)}, ulp=1)
     start, delta = (g.array(1, low=lowest(g.dtype), high=highest(g.dtype))[0] for _ in range(2))

@@ -137,7 +137,7 @@ def _epsilon(g):
 
 def _spread(g, x):
     """Not all nearly equal in a group: that would only show how the input was rounded."""
-    return (x + g.rng.uniform(-1, 1, x.shape)).astype(x.dtype)
+    return g.exact((x + g.rng.uniform(-1, 1, x.shape)).astype(x.dtype))
 
 
 @operator("BATCH_NORMALIZATION")

@@ -184,8 +184,10 @@ def _case(op, fields, outputs, dtype):
     shaken = Net(op, fields, noise=1e-6).run()
     limit = 65504 if dtype == np.float16 else 1e30
     tolerance = 2e-3 if dtype == np.float16 else 5e-5
+    if not all(np.isfinite(w).all() for w in want):
+        return None
     scale = max(1.0, max(np.abs(w).max() for w in want))
-    if not scale < limit or any(np.abs(w - s).max() > tolerance / 4 * scale for w, s in zip(want, shaken)):
+    if scale >= limit or any(np.abs(w - s).max() > tolerance / 4 * scale for w, s in zip(want, shaken)):
         return None
     check_torch(op, fields, want)
     check_onnx(op, fields, want)

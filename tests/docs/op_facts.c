@@ -241,6 +241,8 @@ static void one_field(const struct schema_op *op, uint32_t index, const struct o
         printf(", \"group\": %u, \"shape\": \"%s\", \"aliases\": %u", field->type_group, shape_names[field->shape],
                field->aliases);
         support(op, field);
+        printf(", \"extensions\": ");
+        data_types(schema_field_extensions(op, index, DML_FEATURE_LEVEL_6_4));
     } else {
         printf(", \"limit\": \"%s\", \"fuse\": %u", limit_names[field->limit], field->fuse);
     }

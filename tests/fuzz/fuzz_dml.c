@@ -2,13 +2,16 @@
  * adapter. A caller's mistake must be refused; nothing may crash, leak, hang, or touch memory outside what is bound.
  *
  * With -fsanitize=fuzzer this is a libFuzzer target (scripts/fuzz); without, a program that runs the files and folders
- * it is given, which is how the kept corpus is a test. Under AddressSanitizer everything of the arena that is not bound
- * is poisoned, so that kernels are caught reading or writing outside their tensors. */
+ * it is given, which is how the kept corpus is a test, or with --random SEED COUNT makes inputs of its own; in builds
+ * for fuzzing --keep FOLDER copies there those files that reach code that the files before did not. Under
+ * AddressSanitizer everything of the arena that is not bound is poisoned, so that kernels are caught reading or writing
+ * outside their tensors. */
 #include "api/dml_test.h"
 
 #include "mutate.h"
 
 #include <dirent.h>
+#include <inttypes.h>
 #include <sys/stat.h>
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -28,7 +31,10 @@
 enum {
     NODES_MOST = 4,
     SLOTS_MOST = 128,
+    CONSTANTS_MOST = 8,
     GAP = 256,
+    GAP_BYTE = 0xe5,
+    TAKEN_MOST = 2 * SLOTS_MOST + 4,
 };
 #define ARENA_BYTES (64u << 20)
 /* A temporary or persistent buffer beyond this is not run: inputs are small, but windows may be large. */
@@ -38,9 +44,12 @@ struct arena {
     ID3D12Resource *buffer;
     uint8_t *host; /* on the cpu adapter an address of the device is one of the host */
     uint64_t used;
+    struct bound taken[TAKEN_MOST];
+    uint32_t taken_count;
 };
 
 static struct rig rig;
+static uint32_t runs[512]; /* of each row of the schema, alone or in a graph */
 /* A persistent buffer lies in its own: owned inputs and what is made of them may not share a resource. */
 static struct arena arena, kept;
 
@@ -48,12 +57,26 @@ static struct arena arena_create(void)
 {
     struct arena out = { .buffer = api_buffer(rig.d3d, D3D12_HEAP_TYPE_DEFAULT, ARENA_BYTES) };
     out.host = (uint8_t *)(uintptr_t)ID3D12Resource_GetGPUVirtualAddress(out.buffer);
+    memset(out.host, GAP_BYTE, ARENA_BYTES);
     return out;
 }
 
+/* The gaps are checked too: the sanitizer does not see what assembly and code made at run time write. */
 static void arena_empty(struct arena *in)
 {
+    uint64_t end = 0;
+    ASAN_UNPOISON_MEMORY_REGION(in->host, in->used);
+    for (uint32_t i = 0; i <= in->taken_count; i++) {
+        uint64_t start = i < in->taken_count ? in->taken[i].offset : in->used;
+        uint64_t at = end;
+        while (at < start && in->host[at] == GAP_BYTE)
+            at++;
+        ok(at == start, "byte %" PRIu64 " past buffer %" PRIu32 " was written", at - end, i);
+        end = i < in->taken_count ? start + in->taken[i].bytes : start;
+    }
+    memset(in->host, GAP_BYTE, in->used);
     in->used = GAP;
+    in->taken_count = 0;
     ASAN_POISON_MEMORY_REGION(in->host, ARENA_BYTES);
 }
 
@@ -64,20 +87,36 @@ static void fuzz_begin(void)
     rig = rig_create(DML_CREATE_DEVICE_FLAG_NONE);
     arena = arena_create();
     kept = arena_create();
+    arena_empty(&arena);
+    arena_empty(&kept);
 }
 
-/* Bytes of the arena that nothing else uses, filled from `fill`. */
-static struct bound take(struct arena *in, uint64_t bytes, uint8_t fill)
+/* Bytes of the arena that nothing else uses, `shift` past a multiple of GAP. */
+static struct bound take(struct arena *in, uint64_t bytes, uint64_t shift, uint8_t fill)
 {
-    struct bound bound = { in->buffer, in->used, bytes };
+    struct bound bound = { in->buffer, in->used + shift, bytes };
     if (!bytes)
         return (struct bound){ NULL, 0, 0 };
-    need(in->used + bytes + GAP <= ARENA_BYTES);
-    in->used = (in->used + bytes + 2 * GAP - 1) / GAP * GAP;
+    need(bound.offset + bytes + 2 * GAP <= ARENA_BYTES && in->taken_count < TAKEN_MOST);
+    in->used = (bound.offset + bytes + 2 * GAP - 1) / GAP * GAP;
+    in->taken[in->taken_count++] = bound;
     ASAN_UNPOISON_MEMORY_REGION(in->host + bound.offset, bytes);
-    for (uint64_t i = 0; i < bytes; i++)
-        in->host[bound.offset + i] = (uint8_t)(fill + i * (fill | 1) + (i >> 3));
+    fuzz_fill(in->host + bound.offset, bytes, fill);
     return bound;
+}
+
+/* Of a tensor, anywhere that the alignment of one allows. */
+static struct bound take_tensor(struct arena *in, uint64_t bytes, uint8_t fill)
+{
+    return take(in, bytes, DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT * (fill % 16), fill);
+}
+
+static uint64_t sum(const struct bound *bound)
+{
+    uint64_t out = 0;
+    for (uint64_t i = 0; i < bound->bytes; i++)
+        out = out * 31 + arena.host[bound->offset + i];
+    return out;
 }
 
 /* ---- what runs ---- */
@@ -87,6 +126,7 @@ struct program {
     uint64_t input_bytes[SLOTS_MOST], output_bytes[SLOTS_MOST]; /* 0: absent */
     bool owned[SLOTS_MOST];
     uint32_t input_count, output_count;
+    bool late; /* bindings are made after the dispatch is recorded */
 };
 
 static void bind(IDMLBindingTable *table, const struct bound *bound, uint32_t count, bool outputs)
@@ -124,7 +164,7 @@ static void initialize(const struct program *program, const struct bound *inputs
     if (persistent.buffer)
         bind_outputs(table, 1, &persistent);
     if (temporary) {
-        struct bound bound = take(&arena, temporary, 3);
+        struct bound bound = take(&arena, temporary, 0, 3);
         bind_temporary(table, bound.buffer, bound.offset, bound.bytes);
     }
     record(&rig, initializer, table);
@@ -140,35 +180,45 @@ static void execute(const struct program *program, const struct bound *inputs, c
     struct bound bindable[SLOTS_MOST];
     for (uint32_t i = 0; i < program->input_count; i++)
         bindable[i] = program->owned[i] ? (struct bound){ NULL, 0, 0 } : inputs[i];
+    struct bound temporary = take(&arena, properties(program->op).TemporaryResourceSize, 0, 5);
+    if (program->late)
+        record(&rig, program->op, table);
     bind(table, bindable, program->input_count, false);
     bind(table, outputs, program->output_count, true);
-    struct bound temporary = take(&arena, properties(program->op).TemporaryResourceSize, 5);
     if (temporary.buffer)
         bind_temporary(table, temporary.buffer, temporary.offset, temporary.bytes);
     if (persistent.buffer)
         bind_persistent(table, persistent.buffer, persistent.offset, persistent.bytes);
-    record(&rig, program->op, table);
+    if (!program->late)
+        record(&rig, program->op, table);
     rig_run(&rig);
     api_release(table);
 }
 
-static void run(const struct program *program, struct fuzz_bytes *bytes)
+/* false: too large. */
+static bool run(const struct program *program, struct fuzz_bytes *bytes)
 {
     struct bound inputs[SLOTS_MOST], outputs[SLOTS_MOST];
+    uint64_t sums[SLOTS_MOST];
     DML_BINDING_PROPERTIES props = properties(program->op);
     if (props.TemporaryResourceSize > RUN_BYTES_MOST || props.PersistentResourceSize > RUN_BYTES_MOST ||
         props.RequiredDescriptorCount > DML_TEST_DESCRIPTORS)
-        return;
-    arena_empty(&arena);
-    arena_empty(&kept);
-    for (uint32_t i = 0; i < program->input_count; i++)
-        inputs[i] = take(&arena, program->input_bytes[i], fuzz_byte(bytes));
+        return false;
+    for (uint32_t i = 0; i < program->input_count; i++) {
+        inputs[i] = take_tensor(&arena, program->input_bytes[i], fuzz_byte(bytes));
+        sums[i] = sum(&inputs[i]);
+    }
     for (uint32_t i = 0; i < program->output_count; i++)
-        outputs[i] = take(&arena, program->output_bytes[i], 0xcd);
-    struct bound persistent = take(&kept, props.PersistentResourceSize, 0xab);
+        outputs[i] = take_tensor(&arena, program->output_bytes[i], fuzz_byte(bytes));
+    struct bound persistent = take(&kept, props.PersistentResourceSize, 0, 0xff);
     initialize(program, inputs, persistent);
     execute(program, inputs, outputs, persistent);
+    for (uint32_t i = 0; i < program->input_count; i++)
+        ok(sum(&inputs[i]) == sums[i], "input %" PRIu32 " was written", i);
+    arena_empty(&arena);
+    arena_empty(&kept);
     ok(dml_reason(&rig) == S_OK, "the device was removed");
+    return true;
 }
 
 /* ---- one operator ---- */
@@ -197,17 +247,28 @@ static uint32_t slots(const struct schema_desc *desc, struct program *out)
     return 1;
 }
 
-static DML_EXECUTION_FLAGS execution_flags(uint8_t byte)
+/* Every combination, and for DESCRIPTORS_VOLATILE bindings that come late. */
+static DML_EXECUTION_FLAGS execution_flags(struct program *program, struct fuzz_bytes *bytes)
 {
+    uint8_t byte = fuzz_byte(bytes);
+    program->late = (byte & DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE) && (byte & 8);
     return (DML_EXECUTION_FLAGS)(byte & 7);
+}
+
+static void count_run(const struct schema_desc *desc)
+{
+    uint32_t i = 0;
+    while (schema_op_at(i) != desc->op)
+        i++;
+    runs[i]++;
 }
 
 static void fuzz_single(struct fuzz_bytes *bytes)
 {
     static struct op_recipe_storage storage;
     DML_OPERATOR_DESC desc;
-    DML_EXECUTION_FLAGS flags = execution_flags(fuzz_byte(bytes));
     struct program program = { 0 };
+    DML_EXECUTION_FLAGS flags = execution_flags(&program, bytes);
     struct schema_desc *copy = NULL;
     if (!fuzz_operator(bytes, &storage, &desc))
         return;
@@ -217,8 +278,8 @@ static void fuzz_single(struct fuzz_bytes *bytes)
     need(schema_desc_create(&desc, &copy) == S_OK);
     HRESULT hr = IDMLDevice1_CompileOperator(rig.dml, op, flags, &IID_IDMLCompiledOperator, (void **)&program.op);
     ok(hr == S_OK, "%s: CompileOperator 0x%08x", copy->op->name, (unsigned)hr);
-    if (program.op && slots(copy, &program))
-        run(&program, bytes);
+    if (program.op && slots(copy, &program) && run(&program, bytes))
+        count_run(copy);
     if (program.op)
         api_release(program.op);
     schema_desc_destroy(copy);
@@ -233,7 +294,9 @@ struct graph {
     struct schema_desc *descs[NODES_MOST];
     uint32_t node_count;
     DML_OPERATOR_GRAPH_NODE_DESC operator_nodes[NODES_MOST];
-    DML_GRAPH_NODE_DESC nodes[NODES_MOST];
+    DML_CONSTANT_DATA_GRAPH_NODE_DESC constants[CONSTANTS_MOST];
+    uint32_t constant_count;
+    DML_GRAPH_NODE_DESC nodes[NODES_MOST + CONSTANTS_MOST]; /* operators, then constants */
     DML_INPUT_GRAPH_EDGE_DESC input_edges[SLOTS_MOST];
     DML_OUTPUT_GRAPH_EDGE_DESC output_edges[SLOTS_MOST];
     DML_INTERMEDIATE_GRAPH_EDGE_DESC inner_edges[SLOTS_MOST];
@@ -241,10 +304,36 @@ struct graph {
     uint32_t inner_count;
 };
 
-/* An earlier output of the same size, else a new input of the graph. */
+/* The constant's index is not known yet: it counts from NODES_MOST until all operators are there. */
+static void connect_constant(struct graph *graph, uint32_t node, uint32_t slot, uint8_t fill)
+{
+    size_t bytes = (size_t)graph->descs[node]->inputs[slot]->TotalTensorSizeInBytes;
+    uint8_t *data = malloc(bytes);
+    need(data);
+    fuzz_fill(data, bytes, fill);
+    graph->inner_edges[graph->inner_count++] =
+        (DML_INTERMEDIATE_GRAPH_EDGE_DESC){ NODES_MOST + graph->constant_count, 0, node, slot, NULL };
+    graph->constants[graph->constant_count++] = (DML_CONSTANT_DATA_GRAPH_NODE_DESC){ data, bytes, NULL };
+}
+
+static void add_constants(struct graph *graph)
+{
+    for (uint32_t i = 0; i < graph->inner_count; i++)
+        if (graph->inner_edges[i].FromNodeIndex >= NODES_MOST)
+            graph->inner_edges[i].FromNodeIndex += graph->node_count - NODES_MOST;
+    for (uint32_t i = 0; i < graph->constant_count; i++)
+        graph->nodes[graph->node_count + i] =
+            (DML_GRAPH_NODE_DESC){ DML_GRAPH_NODE_TYPE_CONSTANT, &graph->constants[i] };
+}
+
+/* An earlier output of the same size, else a constant or a new input of the graph. */
 static void connect_input(struct graph *graph, struct program *program, uint32_t node, uint32_t slot, uint8_t choice)
 {
     const DML_BUFFER_TENSOR_DESC *tensor = graph->descs[node]->inputs[slot];
+    if (choice % 8 == 4 && graph->constant_count < CONSTANTS_MOST && graph->inner_count < SLOTS_MOST) {
+        connect_constant(graph, node, slot, choice);
+        return;
+    }
     for (uint32_t from = choice % 4 ? node : 0; from-- > 0;) {
         const struct schema_desc *desc = graph->descs[from];
         uint32_t output = desc->output_count ? choice / 4 % desc->output_count : 0;
@@ -301,9 +390,18 @@ static void compile_graph(struct graph *graph, struct program *program, DML_EXEC
         graph->edges[1][i] = (DML_GRAPH_EDGE_DESC){ DML_GRAPH_EDGE_TYPE_OUTPUT, &graph->output_edges[i] };
         graph->edges[2][i] = (DML_GRAPH_EDGE_DESC){ DML_GRAPH_EDGE_TYPE_INTERMEDIATE, &graph->inner_edges[i] };
     }
-    DML_GRAPH_DESC desc = { program->input_count, program->output_count, graph->node_count,     graph->nodes,
-                            program->input_count, graph->edges[0],       program->output_count, graph->edges[1],
-                            graph->inner_count,   graph->edges[2] };
+    DML_GRAPH_DESC desc = {
+        .InputCount = program->input_count,
+        .OutputCount = program->output_count,
+        .NodeCount = graph->node_count + graph->constant_count,
+        .Nodes = graph->nodes,
+        .InputEdgeCount = program->input_count,
+        .InputEdges = graph->edges[0],
+        .OutputEdgeCount = program->output_count,
+        .OutputEdges = graph->edges[1],
+        .IntermediateEdgeCount = graph->inner_count,
+        .IntermediateEdges = graph->edges[2],
+    };
     HRESULT hr = IDMLDevice1_CompileGraph(rig.dml, &desc, flags, &IID_IDMLCompiledOperator, (void **)&program->op);
     ok(hr == S_OK || hr == E_INVALIDARG, "CompileGraph: 0x%08x", (unsigned)hr);
     ok((hr == S_OK) == (program->op != NULL), "CompileGraph: 0x%08x and %p", (unsigned)hr, (void *)program->op);
@@ -313,16 +411,20 @@ static void fuzz_graph(struct fuzz_bytes *bytes)
 {
     static struct graph graph;
     struct program program = { 0 };
-    DML_EXECUTION_FLAGS flags = execution_flags(fuzz_byte(bytes));
+    DML_EXECUTION_FLAGS flags = execution_flags(&program, bytes);
     memset(&graph, 0, sizeof(graph));
     add_nodes(&graph, &program, bytes);
+    add_constants(&graph);
     if (graph.node_count)
         compile_graph(&graph, &program, flags);
-    if (program.op) {
-        run(&program, bytes);
+    for (uint32_t i = 0; i < graph.constant_count; i++)
+        free((void *)(uintptr_t)graph.constants[i].Data);
+    bool ran = program.op && run(&program, bytes);
+    if (program.op)
         api_release(program.op);
-    }
     for (uint32_t i = 0; i < graph.node_count; i++) {
+        if (ran)
+            count_run(graph.descs[i]);
         schema_desc_destroy(graph.descs[i]);
         api_release(graph.ops[i]);
     }
@@ -358,6 +460,23 @@ static void fuzz_end(void)
 }
 
 static uint32_t files_run;
+static const char *keep_folder; /* where inputs go that reach new code, NULL: nowhere */
+
+static void keep(const char *path, const uint8_t *data, size_t size)
+{
+#ifdef FUZZ_COVERAGE
+    char name[4096];
+    const char *base = strrchr(path, '/');
+    if (!keep_folder || !fuzz_coverage_gain())
+        return;
+    snprintf(name, sizeof(name), "%s/%s", keep_folder, base ? base + 1 : path);
+    FILE *file = fopen(name, "wb");
+    need(file && fwrite(data, 1, size, file) == size && !fclose(file));
+#else
+    (void)path, (void)data, (void)size;
+    need(!keep_folder);
+#endif
+}
 
 static void run_file(const char *path)
 {
@@ -369,6 +488,7 @@ static void run_file(const char *path)
     if (getenv("FUZZ_VERBOSE"))
         fprintf(stderr, "%s\n", path);
     LLVMFuzzerTestOneInput(data, size);
+    keep(path, data, size);
     files_run++;
 }
 
@@ -391,12 +511,61 @@ static void run_path(const char *path)
     closedir(folder);
 }
 
+/* Every operator in turn, with few changes and many: what coverage alone does not ask for. The bytes lie in
+ * fuzz-random-SEED while they run. */
+static void run_random(uint32_t seed, uint32_t count)
+{
+    char name[64];
+    uint8_t data[96];
+    uint64_t state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
+    snprintf(name, sizeof(name), "fuzz-random-%" PRIu32, seed);
+    for (uint32_t n = 0; n < count && !api_failures; n++) {
+        for (size_t i = 0; i < sizeof(data); i++) {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            data[i] = (uint8_t)(state >> 32);
+        }
+        data[0] = n / schema_op_count() % 4 == 3; /* a graph */
+        data[2] = data[0] ? data[2] : (uint8_t)(n % schema_op_count());
+        data[3] %= 1 + data[4] % 8;
+        FILE *file = fopen(name, "wb");
+        need(file && fwrite(data, 1, sizeof(data), file) == sizeof(data));
+        fclose(file);
+        LLVMFuzzerTestOneInput(data, sizeof(data));
+        files_run++;
+    }
+    if (!api_failures)
+        remove(name);
+}
+
+static void print_runs(void)
+{
+    uint32_t reached = 0, least = UINT32_MAX, rarest = 0;
+    for (uint32_t i = 0; i < schema_op_count(); i++) {
+        reached += runs[i] > 0;
+        if (getenv("FUZZ_VERBOSE"))
+            printf("%8" PRIu32 " %s\n", runs[i], schema_op_at(i)->name);
+        if (runs[i] < least) {
+            least = runs[i];
+            rarest = i;
+        }
+    }
+    printf("%" PRIu32 " inputs; %" PRIu32 " of %" PRIu32 " operators ran, %s least often: %" PRIu32 " times\n",
+           files_run, reached, schema_op_count(), schema_op_at(rarest)->name, least);
+}
+
 int main(int argc, char **argv)
 {
-    for (int i = 1; i < argc; i++)
+    bool random = argc == 4 && !strcmp(argv[1], "--random");
+    if (random)
+        run_random((uint32_t)strtoul(argv[2], NULL, 10), (uint32_t)strtoul(argv[3], NULL, 10));
+    else if (argc > 3 && !strcmp(argv[1], "--keep"))
+        keep_folder = argv[2];
+    for (int i = keep_folder ? 3 : 1; i < argc && !random; i++)
         run_path(argv[i]);
-    ok(files_run > 0, "no file was run");
-    printf("%u files\n", files_run);
+    ok(files_run > 0, "nothing was run");
+    print_runs();
     if (arena.buffer)
         fuzz_end();
     return api_end();

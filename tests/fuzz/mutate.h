@@ -27,4 +27,10 @@ enum {
 /* false when the bytes name no operator or a tensor is larger than FUZZ_TENSOR_BYTES_MOST. */
 bool fuzz_operator(struct fuzz_bytes *bytes, struct op_recipe_storage *storage, DML_OPERATOR_DESC *out);
 
+/* Data of a tensor: any bytes, numbers of one type with special ones among them, or indices in and out of range. */
+void fuzz_fill(uint8_t *out, uint64_t bytes, uint8_t fill);
+
+/* In builds for fuzzing: the edges of the code that were reached for the first time since the last call. */
+uint32_t fuzz_coverage_gain(void);
+
 #endif

@@ -53,6 +53,8 @@ def check_basics(tool):
     # A GPU may lack GEMM; every device adds.
     tool.test(any("float32" in types for types in runs["DML_OPERATOR_GEMM"]), "GEMM runs in float32")
     tool.test(all("float32" in types for types in runs["DML_OPERATOR_ELEMENT_WISE_ADD"]), "ADD runs everywhere")
+    more = {op["name"]: op["extensions"] for op in ops["operators"]}
+    tool.test(any("bfloat16" in types for types in more["DML_OPERATOR_GEMM"]), "GEMM runs in bfloat16")
     tool.test(len(tool.works("ops").splitlines()) >= 177, "ops as text")
 
 

@@ -33,6 +33,47 @@ static void test_half_values(void)
     }
 }
 
+/* bfloat16 against its definition by powers of two: every value, and the rounding between neighbours. */
+static double bfloat_value(uint16_t b)
+{
+    int exponent = b >> 7 & 0xff, mantissa = b & 0x7f;
+    double magnitude = exponent ? ldexp(128 + mantissa, exponent - 134) : ldexp(mantissa, -133);
+    if (exponent == 0xff)
+        magnitude = mantissa ? NAN : INFINITY;
+    return b & 0x8000 ? -magnitude : magnitude;
+}
+
+static void test_bfloat_values(void)
+{
+    for (uint32_t b = 0; b < 0x10000; b++) {
+        double want = bfloat_value((uint16_t)b);
+        float got = base_bfloat_to_float((uint16_t)b);
+        if (isnan(want)) {
+            TEST(isnan(got) && isnan(base_bfloat_to_float(base_float_to_bfloat(got))));
+            TEST(isnan(base_bfloat_to_float(base_double_to_bfloat(got))));
+            continue;
+        }
+        TEST((double)got == want && !signbit(got) == !signbit(want));
+        TEST(base_float_to_bfloat(got) == b && base_double_to_bfloat(want) == b);
+    }
+}
+
+static void test_bfloat_rounding(void)
+{
+    for (uint32_t b = 0; b < 0x7f7f; b++) {
+        double low = bfloat_value((uint16_t)b), high = bfloat_value((uint16_t)(b + 1)), middle = (low + high) / 2;
+        uint16_t even = (uint16_t)(b & 1 ? b + 1 : b);
+        TEST(base_double_to_bfloat(middle) == even && base_float_to_bfloat((float)middle) == even);
+        TEST(base_double_to_bfloat(nextafter(middle, 0)) == b);
+        TEST(base_double_to_bfloat(nextafter(middle, INFINITY)) == b + 1);
+        TEST(base_double_to_bfloat(-nextafter(middle, 0)) == (b | 0x8000));
+        TEST(base_float_to_bfloat(nextafterf((float)middle, INFINITY)) == b + 1);
+    }
+    TEST(base_double_to_bfloat(0x1.fe8p127) == 0x7f7f && base_double_to_bfloat(0x1.ffp127) == 0x7f80);
+    TEST(base_double_to_bfloat(1e300) == 0x7f80 && base_double_to_bfloat(-1e300) == 0xff80);
+    TEST(base_double_to_bfloat(1e-300) == 0 && base_double_to_bfloat(-1e-300) == 0x8000);
+}
+
 /* Between two neighbours: to the nearer one, halfway to the even one. */
 static void test_half_rounding(void)
 {
@@ -112,6 +153,8 @@ static void test_parallel(void)
 int main(void)
 {
     test_half_values();
+    test_bfloat_values();
+    test_bfloat_rounding();
     test_half_rounding();
     test_arena();
     test_parallel();

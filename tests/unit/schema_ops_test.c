@@ -56,7 +56,9 @@ static void test_pointer(const struct schema_op *op, const struct schema_field *
 
 static void test_data_type(const struct schema_op *op, const struct schema_field *field)
 {
-    const uint32_t types = schema_field_types(op, (uint32_t)(field - op->fields), DML_FEATURE_LEVEL_6_4);
+    const uint32_t at = (uint32_t)(field - op->fields);
+    const uint32_t types =
+        schema_field_types(op, at, DML_FEATURE_LEVEL_6_4) | schema_field_extensions(op, at, DML_FEATURE_LEVEL_6_4);
     for (uint32_t type = 0; type < 16; type++) {
         DML_BUFFER_TENSOR_DESC *tensor = fresh_tensor(op, field);
         if (types >> type & 1)

@@ -105,6 +105,35 @@ static void test_rows(const struct schema_op *op)
     TEST(!schema_type_supported(op, 0, (DML_TENSOR_DATA_TYPE)16, DML_FEATURE_LEVEL_6_4));
 }
 
+static uint32_t extensions(DML_OPERATOR_TYPE type, const char *field, DML_FEATURE_LEVEL level)
+{
+    const struct schema_op *op = schema_op_find(type);
+    return schema_field_extensions(op, (uint32_t)(schema_field_find(op, field) - op->fields), level);
+}
+
+static void test_extensions(void)
+{
+    const uint32_t bfloat = bit(ANYDML_TENSOR_DATA_TYPE_BFLOAT16), both = bfloat | bit(DML_TENSOR_DATA_TYPE_FLOAT64);
+    TEST(extensions(DML_OPERATOR_ELEMENT_WISE_ADD, "ATensor", DML_FEATURE_LEVEL_6_4) == both);
+    TEST(extensions(DML_OPERATOR_ELEMENT_WISE_ADD, "ATensor", DML_FEATURE_LEVEL_6_3) == 0);
+    TEST(extensions(DML_OPERATOR_GEMM, "CTensor", DML_FEATURE_LEVEL_6_4) == both);
+    TEST(extensions(DML_OPERATOR_CAST, "InputTensor", DML_FEATURE_LEVEL_6_4) == bfloat); /* FLOAT64 is documented */
+    TEST(extensions(DML_OPERATOR_LSTM, "InputTensor", DML_FEATURE_LEVEL_6_4) == bfloat);
+    TEST(extensions(DML_OPERATOR_ELEMENT_WISE_LOGICAL_AND, "ATensor", DML_FEATURE_LEVEL_6_4) == 0);
+    TEST(extensions(DML_OPERATOR_TOP_K1, "OutputIndexTensor", DML_FEATURE_LEVEL_6_4) == 0);
+    TEST(extensions(DML_OPERATOR_GEMM, "Alpha", DML_FEATURE_LEVEL_6_4) == 0);
+    TEST(!strcmp(schema_data_type_name(ANYDML_TENSOR_DATA_TYPE_BFLOAT16), "BFLOAT16"));
+    TEST(schema_data_type_bits(ANYDML_TENSOR_DATA_TYPE_BFLOAT16) == 16);
+    for (uint32_t i = 0; i < schema_op_count(); i++) {
+        const struct schema_op *op = schema_op_at(i);
+        for (uint32_t f = 0; f < op->field_count; f++) {
+            const uint32_t more = schema_field_extensions(op, f, DML_FEATURE_LEVEL_6_4);
+            TEST_FOR(!(more & ~both) && !(more & schema_field_types(op, f, DML_FEATURE_LEVEL_6_4)), "%s %s", op->name,
+                     op->fields[f].name);
+        }
+    }
+}
+
 static void test_types(void)
 {
     const uint32_t four = bit(DML_TENSOR_DATA_TYPE_UINT4) | bit(DML_TENSOR_DATA_TYPE_INT4);
@@ -173,6 +202,7 @@ int main(void)
     for (uint32_t i = 0; i < schema_op_count(); i++)
         test_rows(schema_op_at(i));
     test_types();
+    test_extensions();
     test_in_place();
     test_enums();
     for (uint32_t id = SCHEMA_ERROR_NONE + 1; id < SCHEMA_ERROR_END; id++)

@@ -1,10 +1,7 @@
 /* Reductions, softmax and normalisations with NEON. */
 #include "kernels/group_exec.h"
 
-const struct kern_group_isa kern_group_isa_neon = { &kern_map_isa_neon, group_row,         group_exponentials,
-                                                    group_scale,        group_column,      group_respond,
-                                                    group_position,     group_spread,      group_spread_columns,
-                                                    group_pairs,        group_pair_columns };
+const struct kern_group_isa kern_group_isa_neon = GROUP_ISA(&kern_map_isa_neon);
 
 void kern_reduce_float_neon_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {

@@ -2,10 +2,7 @@
 #pragma GCC target("prefer-vector-width=512")
 #include "kernels/group_exec.h"
 
-const struct kern_group_isa kern_group_isa_avx512 = { &kern_map_isa_avx512, group_row,         group_exponentials,
-                                                      group_scale,          group_column,      group_respond,
-                                                      group_position,       group_spread,      group_spread_columns,
-                                                      group_pairs,          group_pair_columns };
+const struct kern_group_isa kern_group_isa_avx512 = GROUP_ISA(&kern_map_isa_avx512);
 
 void kern_reduce_float_avx512_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {

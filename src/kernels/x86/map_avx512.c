@@ -2,7 +2,7 @@
 #pragma GCC target("prefer-vector-width=512")
 #include "kernels/map_exec.h"
 
-const struct kern_map_isa kern_map_isa_avx512 = { exec_block, convert_block };
+const struct kern_map_isa kern_map_isa_avx512 = MAP_ISA(&move_isa_avx512);
 
 void kern_map_any_avx512_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {

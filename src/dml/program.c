@@ -1,0 +1,50 @@
+/* A graph as a program for the device's adapter. */
+#include "dml/dispatch_spirv.h"
+
+static HRESULT compile_host(struct dml_program *program, struct graph *graph, const struct graph_options *options,
+                            char *error)
+{
+    HRESULT hr = graph_plan_create(graph, options, &program->plan, error);
+    if (FAILED(hr))
+        return hr;
+    program->temp_bytes = base_align_up(program->plan->temp_bytes, DML_TEMPORARY_BUFFER_ALIGNMENT);
+    if (program->plan->persistent_bytes)
+        program->persistent_bytes =
+            base_align_up(program->plan->persistent_bytes, DML_PERSISTENT_BUFFER_ALIGNMENT) + DML_TAG_BYTES;
+    return S_OK;
+}
+
+static HRESULT compile_spirv(struct dml_device *device, struct dml_program *program, struct graph *graph,
+                             const struct graph_options *options, char *error)
+{
+    HRESULT hr = dml_spirv_create(device, graph, options, &program->spirv, error);
+    if (FAILED(hr))
+        return hr;
+    dml_spirv_sizes(program->spirv, &program->temp_bytes, &program->persistent_bytes);
+    program->temp_bytes = base_align_up(program->temp_bytes, DML_TEMPORARY_BUFFER_ALIGNMENT);
+    program->persistent_bytes = base_align_up(program->persistent_bytes, DML_PERSISTENT_BUFFER_ALIGNMENT);
+    return S_OK;
+}
+
+HRESULT dml_program_create(struct dml_device *device, struct graph *graph, const char *what, uint64_t id,
+                           struct dml_program *out, char *error)
+{
+    bool host = device->adapter->kind == ADAPTER_HOST;
+    struct dml_trace *trace = what ? device->trace : NULL;
+    struct graph_options options;
+    graph_options_init(&options, host, device->threads);
+    dml_trace_graph(trace, what, id, "before passes", graph);
+    HRESULT hr = graph_run_passes(graph, &options);
+    dml_trace_graph(trace, what, id, "after passes", graph);
+    if (FAILED(hr))
+        return hr;
+    return host ? compile_host(out, graph, &options, error) : compile_spirv(device, out, graph, &options, error);
+}
+
+void dml_program_destroy(struct dml_device *device, struct dml_program *program)
+{
+    if (program->plan)
+        graph_plan_destroy(program->plan);
+    if (program->spirv)
+        dml_spirv_destroy(device, program->spirv);
+}

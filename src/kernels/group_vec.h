@@ -1,0 +1,188 @@
+/* The vectors of dense_vec.h for every processor, and what kernels over groups need beyond them. */
+#ifndef KERNELS_GROUP_VEC_H
+#define KERNELS_GROUP_VEC_H
+
+#if defined(__AVX2__) || defined(__aarch64__)
+#include "kernels/dense_vec.h"
+#else
+#include "base/half.h"
+#include "kernels/dense.h"
+
+#define VEC 4
+typedef float vec __attribute__((vector_size(VEC * sizeof(float))));
+
+DENSE_INLINE vec vec_load(const float *from)
+{
+    vec out;
+    memcpy(&out, from, sizeof(out));
+    return out;
+}
+
+DENSE_INLINE vec vec_load_half(const uint16_t *from)
+{
+    vec out;
+    for (uint32_t i = 0; i < VEC; i++)
+        out[i] = base_half_to_float(from[i]);
+    return out;
+}
+
+DENSE_INLINE void vec_store(float *to, vec value)
+{
+    memcpy(to, &value, sizeof(value));
+}
+
+DENSE_INLINE void vec_store_half(uint16_t *to, vec value)
+{
+    for (uint32_t i = 0; i < VEC; i++)
+        to[i] = base_float_to_half(value[i]);
+}
+
+DENSE_INLINE vec vec_set(float value)
+{
+    return (vec){ value, value, value, value };
+}
+
+/* NaN in `a` gives b. */
+DENSE_INLINE vec vec_max(vec a, vec b)
+{
+    for (uint32_t i = 0; i < VEC; i++)
+        b[i] = a[i] > b[i] ? a[i] : b[i];
+    return b;
+}
+
+DENSE_INLINE vec vec_abs(vec a)
+{
+    for (uint32_t i = 0; i < VEC; i++)
+        a[i] = __builtin_fabsf(a[i]);
+    return a;
+}
+
+DENSE_INLINE vec vec_fma(vec a, vec b, vec c)
+{
+    return a * b + c;
+}
+
+DENSE_INLINE float vec_sum(vec a)
+{
+    return (a[0] + a[2]) + (a[1] + a[3]);
+}
+
+DENSE_INLINE float vec_top(vec a)
+{
+    float low = BASE_MAX(a[0], a[1]), high = BASE_MAX(a[2], a[3]);
+    return BASE_MAX(low, high);
+}
+
+DENSE_INLINE vec vec_round(vec a)
+{
+    const vec shift = vec_set(12582912.0f); /* 1.5 * 2^23; |a| is small */
+    return (a + shift) - shift;
+}
+
+/* a * 2^n for whole n from -126 to 127 */
+DENSE_INLINE vec vec_scale(vec a, vec n)
+{
+    typedef uint32_t bits __attribute__((vector_size(VEC * sizeof(uint32_t))));
+    vec shifted = n + vec_set(12582912.0f);
+    bits two = ((bits)shifted - 0x4b400000u + 127u) << 23;
+    return a * (vec)two;
+}
+#endif
+
+#if defined(__AVX512F__)
+DENSE_INLINE bool vec_any_equal(vec a, vec b)
+{
+    return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ) != 0;
+}
+#elif defined(__AVX2__)
+DENSE_INLINE bool vec_any_equal(vec a, vec b)
+{
+    return _mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_EQ_OQ)) != 0;
+}
+#else
+DENSE_INLINE bool vec_any_equal(vec a, vec b)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < VEC; i++)
+        any |= a[i] == b[i];
+    return any;
+}
+#endif
+
+/* Stores past the caches of what does not fit there anyway, to whole vectors' addresses; an end before others read. */
+#if defined(__AVX512F__)
+DENSE_INLINE void vec_stream(float *to, vec value)
+{
+    _mm512_stream_ps(to, value);
+}
+DENSE_INLINE void vec_stream_half(uint16_t *to, vec value)
+{
+    _mm256_stream_si256((__m256i *)to, _mm512_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT));
+}
+DENSE_INLINE void vec_stream_end(void)
+{
+    _mm_sfence();
+}
+#elif defined(__AVX2__)
+DENSE_INLINE void vec_stream(float *to, vec value)
+{
+    _mm256_stream_ps(to, value);
+}
+DENSE_INLINE void vec_stream_half(uint16_t *to, vec value)
+{
+    _mm_stream_si128((__m128i *)to, _mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT));
+}
+DENSE_INLINE void vec_stream_end(void)
+{
+    _mm_sfence();
+}
+#else
+DENSE_INLINE void vec_stream(float *to, vec value)
+{
+    vec_store(to, value);
+}
+DENSE_INLINE void vec_stream_half(uint16_t *to, vec value)
+{
+    vec_store_half(to, value);
+}
+DENSE_INLINE void vec_stream_end(void)
+{
+}
+#endif
+
+/* a * 2^n for whole n from -252 to 0, rounded once where the result is a normal number */
+DENSE_INLINE vec group_scale_down(vec a, vec n)
+{
+#if defined(__AVX512F__)
+    return vec_scale(a, n);
+#else
+    vec half = vec_round(n * vec_set(0.5f));
+    return vec_scale(vec_scale(a, half), n - half);
+#endif
+}
+
+/* e^(x - top) for x <= top, subnormal results included; NaN stays. `exact`: with what x - top loses when it is rounded,
+ * which e^ would make many units of. */
+DENSE_INLINE vec group_exp(vec x, vec top, bool exact)
+{
+    vec d = x - top;
+    vec clamped = vec_max(vec_set(-105.0f), d); /* in this order a NaN is kept */
+    vec n = vec_round(clamped * vec_set(0x1.715476p+0f));
+    vec r = vec_fma(n, vec_set(-0x1.62e4p-1f), clamped); /* ln 2 in two parts */
+    r = vec_fma(n, vec_set(-0x1.7f7d1cp-20f), r);
+    if (exact) { /* minus what is lost; infinities make it NaN, and far below it is great but of no use */
+        vec back = x - d, bound = vec_set(-1e-5f);
+        vec lost = vec_max(((d + back) - x) + (top - back), bound);
+        r += vec_max(-lost, bound);
+    }
+    vec p = vec_set(0x1.6b7d2ep-10f);
+    p = vec_fma(p, r, vec_set(0x1.110e6p-7f));
+    p = vec_fma(p, r, vec_set(0x1.555502p-5f));
+    p = vec_fma(p, r, vec_set(0x1.55554cp-3f));
+    p = vec_fma(p, r, vec_set(0.5f));
+    p = vec_fma(p, r, vec_set(1.0f));
+    p = vec_fma(p, r, vec_set(1.0f));
+    return group_scale_down(p, n);
+}
+
+#endif

@@ -1,0 +1,144 @@
+/* Pooling of planes line by line, without copies: the rows of a window join first, then its columns. For windows
+ * without gaps whose columns lie 1 or 2 apart. Included once per instruction set. */
+#ifndef KERNELS_POOL_LINE_H
+#define KERNELS_POOL_LINE_H
+
+#include "kernels/pool_band.h"
+
+#define POOL_LINE_WIDEST 16 /* columns of a window */
+
+typedef int32_t pool_lanes __attribute__((vector_size(VEC * sizeof(int32_t))));
+#if VEC == 16
+#define POOL_EVEN                                                                                                      \
+    {                                                                                                                  \
+        0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30                                                      \
+    }
+#define POOL_ODD                                                                                                       \
+    {                                                                                                                  \
+        1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31                                                      \
+    }
+#elif VEC == 8
+#define POOL_EVEN                                                                                                      \
+    {                                                                                                                  \
+        0, 2, 4, 6, 8, 10, 12, 14                                                                                      \
+    }
+#define POOL_ODD                                                                                                       \
+    {                                                                                                                  \
+        1, 3, 5, 7, 9, 11, 13, 15                                                                                      \
+    }
+#else
+#define POOL_EVEN                                                                                                      \
+    {                                                                                                                  \
+        0, 2, 4, 6                                                                                                     \
+    }
+#define POOL_ODD                                                                                                       \
+    {                                                                                                                  \
+        1, 3, 5, 7                                                                                                     \
+    }
+#endif
+
+static bool pool_line_fits(const struct pool_shape *s, DML_TENSOR_DATA_TYPE type)
+{
+    return (type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT16) && s->in[0] == 1 &&
+           s->out[0] == 1 && s->window[0] == 1 && s->pad[0] == 0 && s->dilation[1] == 1 && s->dilation[2] == 1 &&
+           s->stride[2] <= 2 && s->window[2] <= POOL_LINE_WIDEST && s->y[4] == 1;
+}
+
+/* to[i] = the `rows` elements x[at + i], x[at + step + i], ... joined */
+DENSE_INLINE void pool_join_rows(enum pool_kind kind, const void *x, bool half, int64_t at, int64_t step, int64_t rows,
+                                 int64_t count, float fill, float *to)
+{
+    for (int64_t i = 0; i < count; i += VEC) {
+        vec acc = vec_set(fill);
+        for (int64_t r = 0; r < rows; r++) {
+            int64_t from = at + r * step + i;
+            vec element;
+            if (i + VEC <= count) {
+                element = half ? vec_load_half((const uint16_t *)x + from) : vec_load((const float *)x + from);
+            } else {
+                float part[VEC] = { 0 };
+                dense_load_row(x, from, 1, half ? DML_TENSOR_DATA_TYPE_FLOAT16 : DML_TENSOR_DATA_TYPE_FLOAT32,
+                               (uint32_t)(count - i), part);
+                element = vec_load(part);
+            }
+            acc = pool_join(kind, acc, element);
+        }
+        vec_store(to + i, acc);
+    }
+}
+
+static void pool_join_rows_of(const struct pool_band *b, int64_t at, int64_t rows, int64_t count, float *to)
+{
+    const bool half = b->w.type == DML_TENSOR_DATA_TYPE_FLOAT16;
+    const int64_t step = b->w.x_row;
+    const float fill = b->w.fill;
+    if (b->kind == POOL_TOP && rows == 2)
+        pool_join_rows(POOL_TOP, b->x, half, at, step, 2, count, fill, to);
+    else if (b->kind == POOL_TOP)
+        pool_join_rows(POOL_TOP, b->x, half, at, step, rows, count, fill, to);
+    else if (b->kind == POOL_SUM)
+        pool_join_rows(POOL_SUM, b->x, half, at, step, rows, count, fill, to);
+    else if (b->kind == POOL_SUM_ABS)
+        pool_join_rows(POOL_SUM_ABS, b->x, half, at, step, rows, count, fill, to);
+    else
+        pool_join_rows(POOL_SUM_SQUARE, b->x, half, at, step, rows, count, fill, to);
+}
+
+/* out[i] = line[i * stride] .. line[i * stride + taps - 1] joined; writes whole vectors. */
+DENSE_INLINE void pool_join_columns(enum pool_kind kind, const float *line, int64_t taps, int64_t stride, int64_t count,
+                                    float *out)
+{
+    for (int64_t i = 0; i < count; i += VEC) {
+        vec acc = stride == 1 ? vec_load(line + i) : vec_set(kind == POOL_TOP ? -INFINITY : 0);
+        for (int64_t k = 1; stride == 1 && k < taps; k++)
+            acc = pool_join(kind, acc, vec_load(line + i + k));
+        for (int64_t k = 0; stride == 2 && k < taps; k += 2) {
+            vec low = vec_load(line + 2 * i + k), high = vec_load(line + 2 * i + k + VEC);
+            acc = pool_join(kind, acc, (vec)__builtin_shuffle(low, high, (pool_lanes)POOL_EVEN));
+            if (k + 1 < taps)
+                acc = pool_join(kind, acc, (vec)__builtin_shuffle(low, high, (pool_lanes)POOL_ODD));
+        }
+        vec_store(out + i, acc);
+    }
+}
+
+/* The joined windows of output row `row` in band.run. plane: element of the channel's first element. */
+static void pool_line_run(const struct pool_band *b, int64_t plane, int64_t row)
+{
+    const struct pool_shape *s = &b->s;
+    const int64_t taps = s->window[2], stride = s->stride[2], pad = s->pad[2];
+    const int64_t length = stride * (int64_t)base_align_up((uint64_t)s->out[2], VEC) + taps + 1;
+    float *line = b->band.phases, *out = b->band.run;
+    int64_t begin, end, count = BASE_MIN(s->in[2], length - pad);
+    pool_taps(s, 1, row, &begin, &end);
+    window_fill(line, BASE_MIN(pad, length), b->w.fill);
+    if (count > 0)
+        pool_join_rows_of(b, plane + (row * s->stride[1] - s->pad[1] + begin) * s->x[3], end - begin, count,
+                          line + pad);
+    if (pad + count < length)
+        window_fill(line + pad + count, length - pad - count, b->w.fill);
+    if (b->kind != POOL_TOP)
+        stride == 1 ? pool_join_columns(POOL_SUM, line, taps, 1, s->out[2], out)
+                    : pool_join_columns(POOL_SUM, line, taps, 2, s->out[2], out);
+    else if (stride == 2 && taps == 2)
+        pool_join_columns(POOL_TOP, line, 2, 2, s->out[2], out);
+    else
+        stride == 1 ? pool_join_columns(POOL_TOP, line, taps, 1, s->out[2], out)
+                    : pool_join_columns(POOL_TOP, line, taps, 2, s->out[2], out);
+}
+
+/* `count` results to a dense row. */
+static void pool_line_store(void *y, bool half, int64_t at, const float *values, int64_t count)
+{
+    int64_t i = 0;
+    for (; i + VEC <= count; i += VEC) {
+        if (half)
+            vec_store_half((uint16_t *)y + at + i, vec_load(values + i));
+        else
+            vec_store((float *)y + at + i, vec_load(values + i));
+    }
+    for (; i < count; i++)
+        dense_store(y, at + i, half ? DML_TENSOR_DATA_TYPE_FLOAT16 : DML_TENSOR_DATA_TYPE_FLOAT32, values[i]);
+}
+
+#endif
