@@ -3,8 +3,8 @@
  * usage: operators [--seconds S] OPERATOR "Field=value ..." [OPERATOR "Field=value ..."]...
  *
  * Prints one line for each: median seconds of one execution (a recorded list executed, and a host wait), runs, least
- * seconds. Fields that are not given are as in src/schema/sample.c, which also has the syntax. ANYDML_THREADS sets the
- * threads. */
+ * seconds. Fields that are not given are as in src/schema/sample.c, which also has the syntax (2x3! = OWNED_BY_DML, as
+ * weights of a model are). ANYDML_THREADS sets the threads. */
 #include "api/dml_test.h"
 
 #include "base/half.h"
@@ -80,6 +80,21 @@ static void bind(IDMLBindingTable *table, uint32_t count, const struct bound *bo
         IDMLBindingTable_BindInputs(table, count, descs);
 }
 
+/* Tensors that belong to the operator are given to its initializer, and not bound again; returns whether there are any.
+ */
+static bool split_owned(const struct schema_desc *desc, struct bound *inputs, struct bound *owned)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < desc->input_count; i++) {
+        if (!desc->inputs[i] || !(desc->inputs[i]->Flags & DML_TENSOR_FLAG_OWNED_BY_DML))
+            continue;
+        owned[i] = inputs[i];
+        inputs[i] = (struct bound){ NULL, 0, 0 };
+        any = true;
+    }
+    return any;
+}
+
 static int by_value(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -111,7 +126,7 @@ static void time_list(struct rig *rig, const char *name, double seconds)
 static int run(const char *name, const char *changes, double seconds)
 {
     static struct op_recipe_storage storage;
-    struct bound bound[2 * SLOTS] = { { 0 } };
+    struct bound bound[2 * SLOTS] = { { 0 } }, owned[SLOTS] = { { 0 } };
     struct schema_desc *desc = NULL;
     DML_OPERATOR_DESC op_desc;
     if (!op_recipe_with(operator_named(name), changes, &storage, &op_desc)) {
@@ -122,11 +137,12 @@ static int run(const char *name, const char *changes, double seconds)
     IDMLCompiledOperator *op =
         compile(rig.dml, make_operator(rig.dml, op_desc.Type, op_desc.Desc), DML_EXECUTION_FLAG_NONE);
     need(schema_desc_create(&op_desc, &desc) == S_OK && desc->input_count <= SLOTS && desc->output_count <= SLOTS);
-    struct prepared prepared = prepare(&rig, op, 0, NULL);
     for (uint32_t i = 0; i < desc->input_count; i++)
         bound[i] = upload(&rig, desc->inputs[i]);
     for (uint32_t i = 0; i < desc->output_count; i++)
         bound[SLOTS + i] = upload(&rig, desc->outputs[i]);
+    bool owns = split_owned(desc, bound, owned);
+    struct prepared prepared = prepare(&rig, op, owns ? desc->input_count : 0, owned);
     IDMLBindingTable *table = table_at(&rig, op, 0);
     bind(table, desc->input_count, bound, false);
     bind(table, desc->output_count, bound + SLOTS, true);
@@ -136,6 +152,9 @@ static int run(const char *name, const char *changes, double seconds)
     for (uint32_t i = 0; i < 2 * SLOTS; i++)
         if (bound[i].buffer)
             api_release(bound[i].buffer);
+    for (uint32_t i = 0; i < SLOTS; i++)
+        if (owned[i].buffer)
+            api_release(owned[i].buffer);
     prepared_release(&prepared);
     schema_desc_destroy(desc);
     api_release(table);

@@ -4,7 +4,7 @@
 #include "kernels/product_weave.h"
 #include "kernels/window_body.h"
 
-static const struct product_integers conv_dw_integers = { weave_bytes, unshift, requantize };
+static const struct product_integers conv_dw_integers = { weave_bytes, unshift, requantize, NULL };
 static const struct product_isa conv_dw_isa = { .word = sizeof(int32_t), .integers = &conv_dw_integers };
 
 struct conv_dw {

@@ -236,6 +236,31 @@ static bool store_narrow_row(void *data, DML_TENSOR_DATA_TYPE type, uint32_t cou
     return rows_fast() ? store_narrow_wide(data, type, count, in) : store_narrow(data, type, count, in);
 }
 
+/* Halves that do not lie together: gathered first, which is the smaller part of the work. */
+enum { HALVES = 64 };
+
+static void load_halves(const uint16_t *data, int64_t step, uint32_t count, float *out)
+{
+    uint16_t part[HALVES];
+    for (uint32_t first = 0; first < count; first += HALVES) {
+        uint32_t n = BASE_MIN(count - first, HALVES);
+        for (uint32_t i = 0; i < n; i++)
+            part[i] = data[(int64_t)(first + i) * step];
+        halves_to_floats(part, n, out + first);
+    }
+}
+
+static void store_halves(uint16_t *data, int64_t step, uint32_t count, const float *in)
+{
+    uint16_t part[HALVES];
+    for (uint32_t first = 0; first < count; first += HALVES) {
+        uint32_t n = BASE_MIN(count - first, HALVES);
+        floats_to_halves(in + first, n, part);
+        for (uint32_t i = 0; i < n; i++)
+            data[(int64_t)(first + i) * step] = part[i];
+    }
+}
+
 void dense_load_row(const void *data, int64_t index, int64_t step, DML_TENSOR_DATA_TYPE type, uint32_t count,
                     float *out)
 {
@@ -246,6 +271,8 @@ void dense_load_row(const void *data, int64_t index, int64_t step, DML_TENSOR_DA
             out[i] = ((const float *)data)[index + i * step];
     } else if (type == DML_TENSOR_DATA_TYPE_FLOAT16 && step == 1 && rows_fast()) {
         halves_to_floats((const uint16_t *)data + index, count, out);
+    } else if (type == DML_TENSOR_DATA_TYPE_FLOAT16 && rows_fast()) {
+        load_halves((const uint16_t *)data + index, step, count, out);
     } else if (step != 1 || !load_narrow_row((const char *)data + index * kern_type_bytes(type), type, count, out)) {
         for (uint32_t i = 0; i < count; i++)
             out[i] = (float)dense_load(data, index + i * step, type);
@@ -262,6 +289,8 @@ void dense_store_row(void *data, int64_t index, int64_t step, DML_TENSOR_DATA_TY
             ((float *)data)[index + i * step] = in[i];
     } else if (type == DML_TENSOR_DATA_TYPE_FLOAT16 && step == 1 && rows_fast()) {
         floats_to_halves(in, count, (uint16_t *)data + index);
+    } else if (type == DML_TENSOR_DATA_TYPE_FLOAT16 && rows_fast()) {
+        store_halves((uint16_t *)data + index, step, count, in);
     } else if (step != 1 || !store_narrow_row((char *)data + index * kern_type_bytes(type), type, count, in)) {
         for (uint32_t i = 0; i < count; i++)
             dense_store(data, index + i * step, type, in[i]);

@@ -3,7 +3,7 @@
  * The graph compiler makes a kern_op per step and looks its row up once (kern_find); execution only calls row->run.
  * Kernels hold no state of their own, allocate nothing and start no threads: scratch memory and the range of work are
  * passed in. Rows of vendor libraries (oneDNN) hold a prepared primitive, created with `create`; they use the calling
- * thread's OpenMP team themselves. */
+ * thread's OpenMP team themselves, as recurrent networks do whose steps are worth cutting. */
 #ifndef KERNELS_KERN_H
 #define KERNELS_KERN_H
 

@@ -4,20 +4,15 @@
 
 /* ---- packing ---- */
 
-static int32_t row_bytes(const struct product_line *from, uint32_t count, uint8_t flip, uint8_t *out)
+static int32_t row_bytes(const struct product_isa *isa, const struct product_line *from, uint32_t count, uint8_t flip,
+                         uint8_t *out)
 {
     const uint8_t *restrict in = (const uint8_t *)from->data + from->index;
-    int32_t sum = 0;
-    if (from->step == 1) {
-        for (uint32_t i = 0; i < count; i++)
-            out[i] = in[i] ^ flip;
-    } else {
-        for (uint32_t i = 0; i < count; i++)
-            out[i] = in[(int64_t)i * from->step] ^ flip;
-    }
+    if (from->step == 1)
+        return isa->integers->row(in, count, flip, out);
     for (uint32_t i = 0; i < count; i++)
-        sum += out[i];
-    return sum;
+        out[i] = in[(int64_t)i * from->step];
+    return isa->integers->row(out, count, flip, out);
 }
 
 static int32_t row_pairs(const struct product_line *from, uint32_t count, int16_t *out)
@@ -55,7 +50,7 @@ int32_t product_row(const struct product_isa *isa, const struct product_line *fr
     }
     if (isa->group == 4) {
         memset((uint8_t *)words + count, 0, places - count);
-        return row_bytes(from, count, product_flip(isa, from->type, right), words);
+        return row_bytes(isa, from, count, product_flip(isa, from->type, right), words);
     }
     memset((int16_t *)words + count, 0, (places - count) * sizeof(int16_t));
     return row_pairs(from, count, words);

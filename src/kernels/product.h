@@ -47,6 +47,8 @@ struct product_integers {
     void (*unshift)(const int32_t *sums, uint32_t count, const struct product_shift *shift, int32_t *out);
     void (*requantize)(const int32_t *sums, uint32_t count, const struct product_shift *shift,
                        const struct product_requantize *how, uint8_t *out);
+    /* Words of bytes: out = in ^ flip; returns their sum. */
+    int32_t (*row)(const uint8_t *in, uint32_t count, uint8_t flip, uint8_t *out);
 };
 
 extern const struct product_isa product_f32, product_f64, product_int;

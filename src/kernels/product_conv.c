@@ -60,7 +60,7 @@ static void blocks_init(const struct product_isa *isa, const struct kern_op *op,
     uint64_t plane = (uint64_t)(g->most[0] * g->most[1] * (g->most[2] + BASE_MIN(s->stride[2], g->most[2])));
     g->whole = take(g, (uint64_t)g->most[2] * isa->word);
     g->image = take(g, plane * g->channel_words * isa->word);
-    g->line = take(g, isa->integers ? 4 * (uint64_t)g->most[2] : 0);
+    g->line = take(g, isa->integers ? 4 * (uint64_t)(g->most[1] * g->most[2]) : 0);
     g->b = take(g, columns / isa->columns * g->panel_bytes);
     g->columns = take(g, columns * sizeof(int32_t));
     g->a = take(g, g->packed ? 0 : rows * g->words * isa->word);
@@ -161,13 +161,12 @@ static void input_range(struct conv_unit *u, uint32_t d)
     u->in_size[d] = high - low;
 }
 
-/* One line of one word of channels. */
-static void image_line(const struct conv_unit *u, uint64_t channel, int64_t at, char *out)
+/* `count` neighbours of one word of channels. */
+static void image_line(const struct conv_unit *u, uint64_t channel, int64_t at, uint64_t count, char *out)
 {
     const struct product_isa *isa = u->isa;
     const struct conv_shape *s = &u->g.s;
     DML_TENSOR_DATA_TYPE type = u->call->op->tensors[0].type;
-    uint64_t count = (uint64_t)u->in_size[2];
     if (!isa->integers) {
         struct product_line line = { u->call->data[0], at, s->x[4], type };
         product_load(isa, &line, count, out);
@@ -175,7 +174,7 @@ static void image_line(const struct conv_unit *u, uint64_t channel, int64_t at, 
     }
     uint8_t flip = product_flip(isa, type, true), *buffer = (uint8_t *)u->scratch + u->g.line;
     const uint8_t *lines[4], *data = (const uint8_t *)u->call->data[0] + at;
-    for (uint32_t i = 0; i < isa->group; i++, buffer += u->g.most[2]) {
+    for (uint32_t i = 0; i < isa->group; i++, buffer += u->g.most[1] * u->g.most[2]) {
         const uint8_t *in = data + i * s->x[1];
         lines[i] = buffer;
         if (channel + i >= s->in_group)
@@ -231,18 +230,21 @@ static void image_load(struct conv_unit *u)
     bool splits = !s->transposed && s->stride[2] > 1;
     char *out = u->scratch + u->g.image, *words = u->scratch + u->g.whole;
     u->phase = splits ? (u->in_size[2] + s->stride[2] - 1) / s->stride[2] : u->in_size[2];
+    /* Whole lines that lie one behind the other are as good as one. */
+    bool merges = !splits && s->stride[1] == 1 && u->in_size[2] == s->in[2] && s->x[3] == s->in[2] * s->x[4];
+    int64_t lines = merges ? 1 : u->in_size[1], count = merges ? u->in_size[1] * u->in_size[2] : u->in_size[2];
     u->line_words = splits ? u->phase * BASE_MIN(s->stride[2], u->in_size[2]) : u->in_size[2];
     for (uint64_t w = 0; w < u->g.channel_words; w++) {
         uint64_t channel = w * u->isa->group;
         int64_t from = u->n * s->x[0] + (u->group * s->in_group + (int64_t)channel) * s->x[1] + u->in_low[2] * s->x[4];
-        for (int64_t line = 0; line < u->in_size[0] * u->in_size[1]; line++) {
-            int64_t i0 = u->in_low[0] + line / u->in_size[1], i1 = u->in_low[1] + line % u->in_size[1];
+        for (int64_t line = 0; line < u->in_size[0] * lines; line++) {
+            int64_t i0 = u->in_low[0] + line / lines, i1 = u->in_low[1] + line % lines;
             bool wanted = !never_read(u, 1, i1 - u->in_low[1]);
             if (wanted)
-                image_line(u, channel, from + i0 * s->x[2] + i1 * s->x[3], splits ? words : out);
+                image_line(u, channel, from + i0 * s->x[2] + i1 * s->x[3], (uint64_t)count, splits ? words : out);
             if (wanted && splits)
                 split_line(u, words, out);
-            out += (uint64_t)u->line_words * u->isa->word;
+            out += (uint64_t)(splits ? u->line_words : count) * u->isa->word;
         }
     }
 }
@@ -290,7 +292,12 @@ static uint32_t tap_runs(const struct conv_unit *u, uint64_t tap, int64_t first,
         if (run->count <= 0)
             continue;
         *covered += run->count;
-        count++;
+        bool follows = count && !s->transposed && run[-1].to + run[-1].count == run->to &&
+                       run[-1].from + run[-1].count == run->from;
+        if (follows)
+            run[-1].count += run->count;
+        else
+            count++;
     }
     return count;
 }
@@ -315,6 +322,23 @@ static void fill_words(uint32_t word, void *to, uint64_t value, uint32_t count)
         ((uint64_t *)to)[i] = value;
 }
 
+/* `value` at the columns that no run reaches. */
+static void fill_gaps(const struct conv_unit *u, const struct conv_run *runs, uint32_t count, uint32_t columns,
+                      uint64_t value, char *panel)
+{
+    uint32_t word = u->isa->word;
+    int64_t at = 0;
+    if (u->g.s.transposed) { /* runs take every so many columns */
+        fill_words(word, panel, value, columns);
+        return;
+    }
+    for (uint32_t r = 0; r < count; r++) {
+        fill_words(word, panel + at * word, value, (uint32_t)(runs[r].to - at));
+        at = runs[r].to + runs[r].count;
+    }
+    fill_words(word, panel + at * word, value, columns - (uint32_t)at);
+}
+
 static void panel_fill(const struct conv_unit *u, uint32_t first, char *panel)
 {
     const struct conv_shape *s = &u->g.s;
@@ -322,14 +346,15 @@ static void panel_fill(const struct conv_unit *u, uint32_t first, char *panel)
     DML_TENSOR_DATA_TYPE type = u->call->op->tensors[0].type;
     struct conv_run runs[PRODUCT_COLUMNS_MAX];
     int64_t to_step = s->transposed ? s->stride[2] : 1, covered;
+    uint32_t columns = BASE_MIN(u->columns - first, isa->columns); /* what is past them does not matter */
     uint64_t plane = image_plane(u) * isa->word, line = (uint64_t)isa->columns * isa->word;
     for (uint64_t tap = 0; tap < u->g.taps; tap++) {
-        uint32_t count = tap_runs(u, tap, first, BASE_MIN(u->columns - first, isa->columns), runs, &covered);
+        uint32_t count = tap_runs(u, tap, first, columns, runs, &covered);
         for (uint64_t w = 0; w < u->g.channel_words; w++, panel += line) {
             const char *image = u->scratch + u->g.image + w * plane;
             uint32_t channels = (uint32_t)BASE_MIN(s->in_group - w * isa->group, isa->group);
-            if (covered < isa->columns)
-                fill_words(isa->word, panel, product_word(isa, u->x_zero, type, channels), isa->columns);
+            if (covered < columns)
+                fill_gaps(u, runs, count, columns, product_word(isa, u->x_zero, type, channels), panel);
             for (uint32_t r = 0; r < count; r++)
                 copy_words(isa->word, panel + runs[r].to * isa->word, to_step, image + runs[r].from * isa->word,
                            runs[r].count);

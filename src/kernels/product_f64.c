@@ -1,8 +1,13 @@
 #include "kernels/product.h"
 
 #define PRODUCT_LANES 2
-#define PRODUCT_VECS  2
-#define PRODUCT_ROWS  4
+#if defined(__aarch64__) /* twice the registers */
+#define PRODUCT_VECS 4
+#define PRODUCT_ROWS 6
+#else
+#define PRODUCT_VECS 2
+#define PRODUCT_ROWS 4
+#endif
 typedef double number;
 typedef double vec __attribute__((vector_size(16)));
 

@@ -196,11 +196,11 @@ struct gemm_unit {
     struct gemm_blocks g;
     struct product_way_out way;
     char *scratch;
-    const char *panels;
+    const char *a, *panels;
     uint32_t at[KERN_RANK_MAX]; /* batch, first row and column */
     uint32_t rows, columns;
     uint64_t loaded; /* batch and column block whose panels lie in scratch */
-    bool zeros;      /* of B, column by column */
+    bool zeros;      /* of B, column by column, not all 0 */
 };
 
 static void unit_load_b(struct gemm_unit *u, uint64_t block)
@@ -223,13 +223,25 @@ static void unit_load_b(struct gemm_unit *u, uint64_t block)
     int32_t *zeros = (int32_t *)(u->scratch + g->zeros), *sums = zeros + base_align_up(u->columns, u->isa->columns);
     uint32_t at[KERN_RANK_MAX];
     memcpy(at, u->at, sizeof(at));
-    u->zeros = gemm->has_b_zero;
-    for (uint32_t c = 0; u->zeros && c < u->columns; c++) {
+    u->zeros = false;
+    for (uint32_t c = 0; gemm->has_b_zero && c < u->columns; c++) {
         at[g->rank - 1] = first + c;
-        zeros[c] = gemm_zero(u->call, true, gemm->has_a_zero ? 3 : 2, at) - product_flip(u->isa, b->type, true);
+        int32_t zero = gemm_zero(u->call, true, gemm->has_a_zero ? 3 : 2, at);
+        zeros[c] = zero - product_flip(u->isa, b->type, true);
+        u->zeros = u->zeros || zero;
     }
     for (uint32_t c = 0; c < u->columns; c += u->isa->columns)
         memcpy(sums + c, u->panels + c / u->isa->columns * g->panel_bytes, u->isa->columns * sizeof(*sums));
+}
+
+/* The rows lie in memory as words already, and nothing asks for their sums. */
+static bool a_direct(const struct gemm_unit *u)
+{
+    const struct gemm_blocks *g = &u->g;
+    const struct kern_view *a = &u->call->op->tensors[0], *b = &u->call->op->tensors[1];
+    return u->isa->integers && u->isa->group == 4 && g->k % 4 == 0 && !u->zeros &&
+           !product_flip(u->isa, a->type, false) && !product_flip(u->isa, b->type, true) &&
+           a->strides[g->rank - 1] == 1 && (u->rows == 1 || a->strides[g->rank - 2] == (int64_t)g->k);
 }
 
 static void unit_load_a(struct gemm_unit *u)
@@ -239,6 +251,12 @@ static void unit_load_a(struct gemm_unit *u)
     int32_t *sums = (int32_t *)(u->scratch + g->a_sums);
     uint32_t at[KERN_RANK_MAX];
     memcpy(at, u->at, sizeof(at));
+    if (a_direct(u)) {
+        u->a = (const char *)u->call->data[0] + dense_offset(a, at, g->rank - 1);
+        memset(sums, 0, u->rows * sizeof(*sums));
+        return;
+    }
+    u->a = u->scratch + g->a;
     for (uint32_t r = 0; r < u->rows; r++) {
         at[g->rank - 2] = u->at[g->rank - 2] + r;
         struct product_line line = { u->call->data[0], dense_offset(a, at, g->rank - 1), a->strides[g->rank - 1],
@@ -300,9 +318,8 @@ static void unit_multiply(const struct gemm_unit *u)
     for (uint32_t row = 0; row < u->rows; row += isa->rows) {
         uint32_t count = BASE_MIN(u->rows - row, isa->rows);
         for (uint32_t c = 0; c < u->columns; c += isa->columns)
-            isa->tile(u->scratch + g->a + row * g->words * isa->word,
-                      u->panels + c / isa->columns * g->panel_bytes + g->header, g->words, count,
-                      BASE_MIN(u->columns - c, isa->columns), sums + (uint64_t)c * isa->word, step);
+            isa->tile(u->a + row * g->words * isa->word, u->panels + c / isa->columns * g->panel_bytes + g->header,
+                      g->words, count, BASE_MIN(u->columns - c, isa->columns), sums + (uint64_t)c * isa->word, step);
         for (uint32_t r = 0; r < count; r++)
             unit_finish(u, row + r, sums + (uint64_t)r * step * isa->word);
     }

@@ -2,6 +2,10 @@
  * becomes of sums. */
 #include "kernels/product.h"
 
+#if defined(__AVX512BW__) && defined(__AVX512VL__)
+#include <immintrin.h>
+#endif
+
 static __attribute__((unused)) void weave_bytes(const uint8_t *const *lines, uint64_t count, uint8_t flip,
                                                 bool is_signed, void *words)
 {
@@ -32,6 +36,26 @@ static __attribute__((unused)) void weave_pairs(const uint8_t *const *lines, uin
     }
 }
 
+static __attribute__((unused)) int32_t row_of_bytes(const uint8_t *in, uint32_t count, uint8_t flip, uint8_t *out)
+{
+    int32_t sum = 0;
+    uint32_t i = 0;
+#if defined(__AVX512BW__) && defined(__AVX512VL__)
+    __m512i sums = _mm512_setzero_si512(), turn = _mm512_set1_epi8((char)flip);
+    for (; i + 64 <= count; i += 64) {
+        __m512i bytes = _mm512_xor_si512(_mm512_loadu_si512(in + i), turn);
+        _mm512_storeu_si512(out + i, bytes);
+        sums = _mm512_add_epi64(sums, _mm512_sad_epu8(bytes, _mm512_setzero_si512()));
+    }
+    sum = (int32_t)_mm512_reduce_add_epi64(sums);
+#endif
+    for (; i < count; i++) {
+        out[i] = in[i] ^ flip;
+        sum += out[i];
+    }
+    return sum;
+}
+
 DENSE_INLINE uint32_t unshifted(const int32_t *sums, uint32_t i, const struct product_shift *shift, uint32_t same,
                                 bool by_column)
 {
@@ -58,6 +82,44 @@ static void unshift(const int32_t *sums, uint32_t count, const struct product_sh
     }
 }
 
+#if defined(__AVX512BW__) && defined(__AVX512VL__)
+/* Sixteen; a NaN gives `low`. */
+DENSE_INLINE __m128i requantized(__m512i sums, __m512 scale, __m512i zero, __m512i low, __m512i high)
+{
+    __m512 value = _mm512_mul_ps(_mm512_cvtepi32_ps(sums), scale);
+    value = _mm512_min_ps(_mm512_max_ps(value, _mm512_set1_ps(-1024)), _mm512_set1_ps(1024));
+    __m512i number = _mm512_add_epi32(_mm512_cvtps_epi32(value), zero);
+    return _mm512_cvtepi32_epi8(_mm512_min_epi32(_mm512_max_epi32(number, low), high));
+}
+
+/* GCC 12 makes chains of comparisons and masks of the loop below. */
+DENSE_INLINE void requantize_all(const int32_t *restrict sums, uint32_t count, const struct product_shift *shift,
+                                 const struct product_requantize *how, uint8_t *restrict out, bool by_column,
+                                 bool scales)
+{
+    const int32_t *restrict columns = shift->columns, *restrict zeros = shift->zeros;
+    const float *restrict scale = how->scale;
+    __m512i a_zero = _mm512_set1_epi32(shift->zero), same = _mm512_set1_epi32((int32_t)unshift_same(shift));
+    __m512i row = _mm512_set1_epi32(shift->row), zero = _mm512_set1_epi32((int32_t)how->zero);
+    __m512i low = _mm512_set1_epi32((int32_t)how->low), high = _mm512_set1_epi32((int32_t)how->high);
+    __m512 by = _mm512_set1_ps(*scale);
+    for (uint32_t i = 0; i < count; i += 16) {
+        __mmask16 mask = count - i < 16 ? (__mmask16)((1u << (count - i)) - 1) : 0xffff;
+        __m512i sum = _mm512_maskz_loadu_epi32(mask, sums + i);
+        __m512i column = _mm512_maskz_loadu_epi32(mask, columns + i);
+        sum = _mm512_add_epi32(_mm512_sub_epi32(sum, _mm512_mullo_epi32(a_zero, column)), same);
+        if (by_column)
+            sum = _mm512_sub_epi32(sum, _mm512_mullo_epi32(_mm512_maskz_loadu_epi32(mask, zeros + i), row));
+        if (scales)
+            by = _mm512_maskz_loadu_ps(mask, scale + i);
+        __m128i bytes = requantized(sum, by, zero, low, high);
+        if (count - i >= 16)
+            _mm_storeu_si128((__m128i *)(out + i), bytes);
+        else
+            _mm_mask_storeu_epi8(out + i, mask, bytes);
+    }
+}
+#else
 /* A NaN gives `low`. Numbers beyond 1024 are clamped anyway, so that adding 1.5 * 2^23 rounds to the nearest even. */
 DENSE_INLINE uint8_t requantized(int32_t sum, float scale, const struct product_requantize *how)
 {
@@ -80,6 +142,7 @@ DENSE_INLINE void requantize_all(const int32_t *restrict sums, uint32_t count, c
     for (uint32_t i = 0; i < count; i++)
         out[i] = requantized((int32_t)unshifted(sums, i, &by, same, by_column), to.scale[scales ? i : 0], &to);
 }
+#endif
 
 static void requantize(const int32_t *sums, uint32_t count, const struct product_shift *shift,
                        const struct product_requantize *how, uint8_t *out)

@@ -7,7 +7,13 @@
 
 #define RECURRENT_ROWS 32 /* of the batch at once */
 
+/* Multiplications of a step from which on it pays to wake other threads for it. */
+#define RECURRENT_TEAM_LEAST (UINT64_C(1) << 21)
+
 uint32_t recurrent_gates(enum kern_cell cell);
+
+/* There are too few rows for all threads, and steps large enough to cut each: the row has one unit of work then. */
+bool recurrent_by_team(const struct kern_op *op, uint32_t threads);
 
 /* Fast rows: hidden values rounded up to whole panels, and the floats that a batch row and a worker need. */
 static inline uint64_t recurrent_width(uint32_t hidden)

@@ -1,4 +1,5 @@
 /* The steps of recurrent.h; included once per instruction set. */
+#include "base/parallel.h"
 #include "kernels/dense_vec.h"
 #include "kernels/isa.h"
 #include "kernels/recurrent.h"
@@ -10,6 +11,7 @@ struct recurrent {
     uint32_t steps, batch, hidden, gates;
     uint32_t width; /* hidden rounded up to whole panels: what is past `hidden` is zero in h and unused elsewhere */
     uint32_t direction;
+    bool team;                                            /* each product is cut over the calling thread's team */
     uint32_t rows;                                        /* in this block, those with the most steps first */
     uint32_t row[RECURRENT_ROWS], length[RECURRENT_ROWS]; /* in the batch */
     float *h, *c, *mixed, *sums;                          /* of the rows; sums: five gates each */
@@ -88,14 +90,14 @@ DENSE_INLINE vec recurrent_load_whole(const void *data, int64_t at, bool half)
     return half ? vec_load_half((const uint16_t *)data + at) : vec_load((const float *)data + at);
 }
 
-/* out[m][n] += a[m] . R's row n, its rows contiguous. */
-DENSE_INLINE void recurrent_dots(const struct recurrent *x, uint32_t rows, int64_t at, const float *a, float *out,
-                                 bool half)
+/* out[m][n] += a[m] . R's row n for `count` rows from element `at` on, each contiguous. */
+DENSE_INLINE void recurrent_dots(const struct recurrent *x, uint32_t rows, int64_t at, uint32_t count, const float *a,
+                                 float *out, bool half)
 {
     const void *data = x->call->data[1];
     int64_t row = x->call->op->tensors[1].strides[2];
     uint32_t depth = x->hidden, a_row = x->width, out_row = RECURRENT_SUMS * x->width;
-    for (uint32_t n = 0; n < x->hidden; n++, at += row) {
+    for (uint32_t n = 0; n < count; n++, at += row) {
         vec low[4], high[4];
         uint32_t k = 0;
         for (uint32_t m = 0; m < rows; m++)
@@ -117,36 +119,65 @@ DENSE_INLINE void recurrent_dots(const struct recurrent *x, uint32_t rows, int64
     }
 }
 
-DENSE_INLINE void recurrent_dot_rows(const struct recurrent *x, uint32_t rows, int64_t at, const float *a, float *out,
-                                     bool half)
+DENSE_INLINE void recurrent_dot_rows(const struct recurrent *x, uint32_t rows, int64_t at, uint32_t count,
+                                     const float *a, float *out, bool half)
 {
     uint32_t m = 0, out_row = RECURRENT_SUMS * x->width;
     for (; m + 4 <= rows; m += 4)
-        recurrent_dots(x, 4, at, a + m * x->width, out + m * out_row, half);
+        recurrent_dots(x, 4, at, count, a + m * x->width, out + m * out_row, half);
     for (; m + 2 <= rows; m += 2)
-        recurrent_dots(x, 2, at, a + m * x->width, out + m * out_row, half);
+        recurrent_dots(x, 2, at, count, a + m * x->width, out + m * out_row, half);
     if (m < rows)
-        recurrent_dots(x, 1, at, a + m * x->width, out + m * out_row, half);
+        recurrent_dots(x, 1, at, count, a + m * x->width, out + m * out_row, half);
 }
 
-/* sums of one gate += a times R */
-static void recurrent_product(const struct recurrent *x, uint32_t rows, const float *a, uint32_t gate)
+/* Some gates' sums += a times R. */
+struct recurrent_job {
+    const struct recurrent *x;
+    const float *a;
+    uint32_t rows, count;
+    uint8_t gates[4];
+};
+
+/* The sums of KERN_RECURRENT_PANEL hidden values of one gate. */
+static void recurrent_part(const struct recurrent_job *job, uint32_t gate, uint32_t part)
 {
+    const struct recurrent *x = job->x;
     const struct kern_view *r = &x->call->op->tensors[1];
-    float *out = x->sums + gate * x->width;
+    uint32_t n = part * KERN_RECURRENT_PANEL, count = BASE_MIN(x->hidden - n, KERN_RECURRENT_PANEL);
+    float *out = x->sums + gate * x->width + n;
     int64_t at = dense_offset(r, (uint32_t[]){ x->direction, gate }, 2);
-    if (!x->net->panels) {
-        if (r->type == DML_TENSOR_DATA_TYPE_FLOAT16)
-            recurrent_dot_rows(x, rows, at, a, out, true);
-        else
-            recurrent_dot_rows(x, rows, at, a, out, false);
+    if (x->net->panels) {
+        const float *panel = (const float *)x->call->data[1] + at + part * r->strides[2];
+        for (uint32_t v = 0; v < KERN_RECURRENT_PANEL; v += 2 * VEC)
+            recurrent_panel(job->rows, x->hidden, job->a, x->width, panel + v, out + v, RECURRENT_SUMS * x->width);
         return;
     }
-    for (uint32_t n = 0; n < x->width; n += KERN_RECURRENT_PANEL, at += r->strides[2]) {
-        const float *panel = (const float *)x->call->data[1] + at;
-        for (uint32_t v = 0; v < KERN_RECURRENT_PANEL; v += 2 * VEC)
-            recurrent_panel(rows, x->hidden, a, x->width, panel + v, out + n + v, RECURRENT_SUMS * x->width);
-    }
+    at += n * r->strides[2];
+    if (r->type == DML_TENSOR_DATA_TYPE_FLOAT16)
+        recurrent_dot_rows(x, job->rows, at, count, job->a, out, true);
+    else
+        recurrent_dot_rows(x, job->rows, at, count, job->a, out, false);
+}
+
+static void recurrent_parts(void *context, size_t begin, size_t end, unsigned worker)
+{
+    const struct recurrent_job *job = context;
+    size_t parts = job->x->width / KERN_RECURRENT_PANEL;
+    (void)worker;
+    for (size_t i = begin; i < end; i++)
+        recurrent_part(job, job->gates[i / parts], (uint32_t)(i % parts));
+}
+
+static void recurrent_product(struct recurrent_job *job)
+{
+    const struct recurrent *x = job->x;
+    size_t parts = (size_t)job->count * (x->width / KERN_RECURRENT_PANEL);
+    uint64_t cost = (uint64_t)job->rows * x->hidden * KERN_RECURRENT_PANEL;
+    if (x->team)
+        base_parallel_for(parts, BASE_MAX(RECURRENT_TEAM_LEAST / 4 / BASE_MAX(cost, 1), 1), recurrent_parts, job);
+    else
+        recurrent_parts(job, 0, parts, 0);
 }
 
 static void recurrent_hardmax(const struct recurrent *x, float *out, const float *in)
@@ -272,10 +303,12 @@ static void recurrent_begin(const struct recurrent *x, uint32_t m, uint32_t step
 static void recurrent_cell(const struct recurrent *x, uint32_t rows)
 {
     bool late = x->net->cell == KERN_CELL_GRU && !x->net->linear_before_reset;
+    struct recurrent_job job = { .x = x, .a = x->h, .rows = rows };
     for (uint32_t gate = 0; gate < x->gates - late; gate++) {
         if (!x->net->couple || gate != 2)
-            recurrent_product(x, rows, x->h, gate);
+            job.gates[job.count++] = (uint8_t)gate;
     }
+    recurrent_product(&job);
     switch (x->net->cell) {
     case KERN_CELL_RNN:
         for (uint32_t m = 0; m < rows; m++)
@@ -284,8 +317,9 @@ static void recurrent_cell(const struct recurrent *x, uint32_t rows)
     case KERN_CELL_GRU:
         for (uint32_t m = 0; m < rows; m++)
             recurrent_gru_begin(x, m);
+        job = (struct recurrent_job){ .x = x, .a = x->mixed, .rows = rows, .count = 1, .gates = { 2 } };
         if (late)
-            recurrent_product(x, rows, x->mixed, 2);
+            recurrent_product(&job);
         for (uint32_t m = 0; m < rows; m++)
             recurrent_gru_end(x, m);
         break;
@@ -373,6 +407,7 @@ static void recurrent_run(const struct kern_call *call, uint64_t begin, uint64_t
     x.gates = sizes[3];
     x.hidden = sizes[4];
     x.width = (uint32_t)recurrent_width(x.hidden);
+    x.team = end - begin == (uint64_t)x.batch * sizes[2] && recurrent_by_team(call->op, base_parallel_threads());
     uint64_t most = BASE_MIN(x.batch, RECURRENT_ROWS), part = most * x.width;
     x.h = call->worker_scratch;
     x.c = x.h + part;

@@ -5,6 +5,10 @@
 #include "kernels/dense_vec.h"
 #include "kernels/window_plan.h"
 
+#if defined(__AVX512BW__) && defined(__AVX512VL__)
+#include <immintrin.h>
+#endif
+
 struct window_band {
     float *phases, *line, *run, *dense;
 };
@@ -33,6 +37,22 @@ static void window_fill(float *to, int64_t count, float value)
         vec_store(to + i, vec_set(value));
 }
 
+/* to[i] = from[i] - zero */
+DENSE_INLINE void window_bytes(const uint8_t *from, int64_t count, bool is_signed, float zero, float *to)
+{
+#if defined(__AVX512BW__) && defined(__AVX512VL__)
+    for (int64_t i = 0; i < count; i += 16) { /* short rows are frequent */
+        __mmask16 mask = count - i < 16 ? (__mmask16)((1u << (count - i)) - 1) : 0xffff;
+        __m128i bytes = _mm_maskz_loadu_epi8(mask, from + i);
+        __m512i wide = is_signed ? _mm512_cvtepi8_epi32(bytes) : _mm512_cvtepu8_epi32(bytes);
+        _mm512_storeu_ps(to + i, _mm512_sub_ps(_mm512_cvtepi32_ps(wide), _mm512_set1_ps(zero)));
+    }
+#else
+    for (int64_t i = 0; i < count; i++)
+        to[i] = (is_signed ? (float)(int8_t)from[i] : (float)from[i]) - zero;
+#endif
+}
+
 /* to[0 .. width) = fill before, the input row, fill after */
 static void window_load_row(const struct window *w, const void *x, int64_t at, int64_t width, float *to)
 {
@@ -48,11 +68,9 @@ static void window_load_row(const struct window *w, const void *x, int64_t at, i
         if (i < count)
             vec_store(to + i, vec_load_part(from + i, (uint32_t)(count - i), vec_set(w->fill)));
     } else if (w->type == DML_TENSOR_DATA_TYPE_UINT8) {
-        for (i = 0; i < count; i++)
-            to[i] = (float)((const uint8_t *)x)[at + i] - w->zero;
+        window_bytes((const uint8_t *)x + at, count, false, w->zero, to);
     } else if (w->type == DML_TENSOR_DATA_TYPE_INT8) {
-        for (i = 0; i < count; i++)
-            to[i] = (float)((const int8_t *)x)[at + i] - w->zero;
+        window_bytes((const uint8_t *)x + at, count, true, w->zero, to);
     } else {
         dense_load_row(x, at, 1, w->type, (uint32_t)count, to);
     }

@@ -245,7 +245,7 @@ static DML_TENSOR_DATA_TYPE type_named(const char *name, size_t length)
     return DML_TENSOR_DATA_TYPE_UNKNOWN;
 }
 
-/* "2x3x4:UINT8@12x1x3" (type and strides may be left out), up to '+' or the end of the value, as tensor `index` of
+/* "2x3x4:UINT8@12x1x3!" (type, strides and ! may be left out), up to '+' or the end of the value, as tensor `index` of
  * field i. */
 static bool read_tensor(struct maker *maker, const char *text, uint32_t i, uint32_t index)
 {
@@ -258,8 +258,8 @@ static bool read_tensor(struct maker *maker, const char *text, uint32_t i, uint3
         s->sizes[index][rank++] = (UINT)strtoul(text, &end, 10);
     while (rank < 8 && *end == 'x' && (text = end + 1));
     if (*end == ':' && !fixed)
-        type = end[1] == '*' ? maker->type : type_named(end + 1, strcspn(end + 1, "@ +"));
-    end += strcspn(end, "@ +");
+        type = end[1] == '*' ? maker->type : type_named(end + 1, strcspn(end + 1, "@! +"));
+    end += strcspn(end, "@! +");
     bool strided = *end == '@';
     for (uint32_t d = rank; d-- > 0; packed *= s->sizes[index][d])
         s->strides[index][d] = packed;
@@ -267,6 +267,7 @@ static bool read_tensor(struct maker *maker, const char *text, uint32_t i, uint3
         s->strides[index][d] = (UINT)strtoul(end + 1, &end, 10);
     s->buffers[index] = (DML_BUFFER_TENSOR_DESC){ .DataType = type, .DimensionCount = rank, .Sizes = s->sizes[index] };
     s->buffers[index].Strides = strided ? s->strides[index] : NULL;
+    s->buffers[index].Flags = *end == '!' ? DML_TENSOR_FLAG_OWNED_BY_DML : DML_TENSOR_FLAG_NONE;
     s->buffers[index].TotalTensorSizeInBytes = schema_tensor_min_bytes(&s->buffers[index]);
     s->tensors[index] = (DML_TENSOR_DESC){ DML_TENSOR_TYPE_BUFFER, &s->buffers[index] };
     if (!maker->rank)

@@ -33,8 +33,9 @@ struct schema_sample_storage {
 bool schema_sample(DML_OPERATOR_TYPE type, struct schema_sample_storage *storage, DML_OPERATOR_DESC *out);
 
 /* The same with some fields changed: "field=value field=value", later ones win. Values: sizes of a tensor "2x3x4",
- * "2x3:UINT8" with a data type, "2x3@1x2" with strides, "2x3+2x4" in an array of tensors; "-" for NULL; numbers,
- * "1,2,3" in arrays (which sets the length). false for an unknown operator or field, or a value that cannot be read. */
+ * "2x3:UINT8" with a data type, "2x3@1x2" with strides, "2x3!" OWNED_BY_DML, "2x3+2x4" in an array of tensors; "-" for
+ * NULL; numbers, "1,2,3" in arrays (which sets the length). false for an unknown operator or field, or a value that
+ * cannot be read. */
 bool schema_sample_with(DML_OPERATOR_TYPE type, const char *changes, struct schema_sample_storage *storage,
                         DML_OPERATOR_DESC *out);
 

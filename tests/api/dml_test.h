@@ -234,7 +234,7 @@ struct bound {
     UINT64 offset, bytes;
 };
 
-enum { BOUND_MAX = 8 };
+enum { BOUND_MAX = 16 };
 
 struct binding_set {
     DML_BUFFER_BINDING buffers[BOUND_MAX];

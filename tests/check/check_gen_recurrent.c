@@ -102,6 +102,11 @@ void check_gen_recurrent(struct check_rng *rng, struct check_case *out)
         x[1] = 1 + check_pick(rng, 70);
     if (check_chance(rng, 4))
         x[4] = 32;
+    if (check_chance(rng, 20)) { /* steps large enough to be cut over threads */
+        x[0] = 1 + check_pick(rng, 2);
+        x[1] = 4;
+        x[4] = 430 + check_pick(rng, 80);
+    }
     DML_TENSOR_DATA_TYPE type = check_float_type(rng);
     out->op.kind = KERN_RECURRENT;
     out->op.input_count = 2;

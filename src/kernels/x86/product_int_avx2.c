@@ -25,6 +25,6 @@ DENSE_INLINE vec product_add(vec sums, vec a, vec b)
 
 #include "kernels/product_body.h"
 
-static const struct product_integers integers = { weave_pairs, unshift, requantize };
+static const struct product_integers integers = { weave_pairs, unshift, requantize, NULL };
 
 const struct product_isa product_int_avx2 = { PRODUCT_ROWS, PRODUCT_COLUMNS, 2, sizeof(number), tile, &integers };

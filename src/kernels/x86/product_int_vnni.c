@@ -27,6 +27,6 @@ DENSE_INLINE vec product_add(vec sums, vec a, vec b)
 
 #include "kernels/product_body.h"
 
-static const struct product_integers integers = { weave_bytes, unshift, requantize };
+static const struct product_integers integers = { weave_bytes, unshift, requantize, row_of_bytes };
 
 const struct product_isa product_int_vnni = { PRODUCT_ROWS, PRODUCT_COLUMNS, 4, sizeof(number), tile, &integers };
