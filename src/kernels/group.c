@@ -2,10 +2,15 @@
 
 #include <math.h>
 
+/* What loops read where it lies; bfloat16 goes through buffers. */
+static bool in_place(DML_TENSOR_DATA_TYPE type)
+{
+    return type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT16;
+}
+
 static bool is_float(DML_TENSOR_DATA_TYPE type)
 {
-    return type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT16 ||
-           type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16;
+    return in_place(type) || type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16;
 }
 
 bool kern_groups_accept(const struct kern_op *op)
@@ -32,10 +37,10 @@ static void walks_init(const struct kern_op *op, uint32_t axes, bool row_major, 
 #define STREAM_BYTES (UINT64_C(1) << 24) /* results that no cache keeps */
 #define DIRECT_LEAST 16                  /* elements of a line that are worth a call */
 
-static bool in_columns(const struct kern_walk *outer, const struct kern_walk *inner)
+static bool in_columns(const struct kern_op *op, const struct kern_walk *outer, const struct kern_walk *inner)
 {
-    return outer->strides[0][outer->rank - 1] == 1 && outer->sizes[outer->rank - 1] >= 4 && inner->count > 1 &&
-           inner->strides[0][inner->rank - 1] != 1;
+    return in_place(op->tensors[0].type) && outer->strides[0][outer->rank - 1] == 1 &&
+           outer->sizes[outer->rank - 1] >= 4 && inner->count > 1 && inner->strides[0][inner->rank - 1] != 1;
 }
 
 /* Are lines of the tile dense in X and Y, and dense or constant in all others? */
@@ -48,7 +53,7 @@ static bool is_direct(const struct kern_groups *groups)
         return false;
     for (uint32_t t = 0; t <= y; t++) {
         bool own = t == 0 || t == y;
-        if (!is_float(op->tensors[t].type) || (line->strides[t][last] != 1 && (own || line->strides[t][last] != 0)))
+        if (!in_place(op->tensors[t].type) || (line->strides[t][last] != 1 && (own || line->strides[t][last] != 0)))
             return false;
     }
     return true;
@@ -61,7 +66,7 @@ void kern_groups_init(struct kern_groups *groups, const struct kern_call *call, 
     groups->isa = isa;
     groups->scratch = call->worker_scratch;
     walks_init(call->op, axes, row_major, &groups->outer, &groups->inner);
-    groups->columns = in_columns(&groups->outer, &groups->inner);
+    groups->columns = in_columns(call->op, &groups->outer, &groups->inner);
     uint64_t fitting = 8192 / groups->inner.count;
     groups->direct = is_direct(groups);
     const struct kern_view *y = &call->op->tensors[call->op->input_count];
@@ -74,7 +79,7 @@ void kern_groups_plan(const struct kern_op *op, uint32_t axes, uint64_t map_byte
     struct kern_walk outer, inner;
     walks_init(op, axes, false, &outer, &inner);
     *out = (struct kern_work){ .units = outer.count, .grain = BASE_MAX(1, 32768 / inner.count) };
-    if (in_columns(&outer, &inner))
+    if (in_columns(op, &outer, &inner))
         out->grain = BASE_MAX(out->grain, 64);
     out->worker_scratch_bytes = sizeof(struct kern_group_scratch) + map_bytes;
 }
@@ -110,12 +115,13 @@ const void *kern_groups_block(const struct kern_groups *groups, uint32_t t, int6
     DML_TENSOR_DATA_TYPE type = groups->call->op->tensors[t].type;
     const void *base = kern_at(groups->call->data[t], type, offset);
     int64_t stride;
+    bool narrow = type != DML_TENSOR_DATA_TYPE_FLOAT32;
     *out_half = is_half(groups, t);
-    if (kern_walk_linear(&groups->inner, t, at, *count, &stride) && stride == 1)
+    if (in_place(type) && kern_walk_linear(&groups->inner, t, at, *count, &stride) && stride == 1)
         return kern_at(base, type, kern_walk_offset(&groups->inner, t, at));
     *count = BASE_MIN(*count, KERN_MAP_BLOCK);
-    kern_walk_load(&groups->inner, t, type, base, at, *count, *out_half ? (void *)groups->scratch->raw : buffer);
-    if (*out_half)
+    kern_walk_load(&groups->inner, t, type, base, at, *count, narrow ? (void *)groups->scratch->raw : buffer);
+    if (narrow)
         kern_convert(groups->isa->map, DML_TENSOR_DATA_TYPE_FLOAT32, buffer, type, groups->scratch->raw, *count);
     *out_half = false;
     return buffer;
@@ -155,13 +161,13 @@ const float *kern_groups_column(const struct kern_groups *groups, uint32_t t, in
     DML_TENSOR_DATA_TYPE type = groups->call->op->tensors[t].type;
     const void *x = kern_at(groups->call->data[t], type, offset);
     int64_t stride = groups->outer.strides[t][groups->outer.rank - 1];
-    bool half = is_half(groups, t);
+    bool narrow = type != DML_TENSOR_DATA_TYPE_FLOAT32;
     if (stride != 1) {
-        void *to = half ? (void *)groups->scratch->raw : buffer;
+        void *to = narrow ? (void *)groups->scratch->raw : buffer;
         kern_copy_row(kern_type_bytes(type), to, 1, x, stride, width);
         x = to;
     }
-    if (!half)
+    if (!narrow)
         return x;
     kern_convert(groups->isa->map, DML_TENSOR_DATA_TYPE_FLOAT32, buffer, type, x, width);
     return buffer;

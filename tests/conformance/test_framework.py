@@ -49,7 +49,8 @@ class Layouts(unittest.TestCase):
                 layout = random_layout(rng, array, name, bool(rng.integers(2)))
                 got, clean = layout.load(layout.store(array, 0xA5), 0xA5)
                 self.assertTrue(clean)
-                self.assertEqual(type_name(got), name)
+                # Bits are what crosses the wire of a type that numpy lacks.
+                self.assertEqual(type_name(got), "UINT16" if name == "BFLOAT16" else name)
                 np.testing.assert_array_equal(np.asarray(got), np.asarray(array))
 
     def test_gaps_are_watched(self):
