@@ -2,7 +2,7 @@
 import numpy as np
 
 from conf_activations import erf
-from conformance import Case, activate, edge, highest, is_float, lowest, operator
+from conformance import Case, activate, bfloat_bits, bfloat_values, edge, highest, is_float, lowest, operator
 
 FLOAT64 = np.float64
 
@@ -207,6 +207,8 @@ def _fmin(a, b):
 
 def _bound(g, value):
     """A FLOAT bound as an element: truncated and saturated."""
+    if g.bfloat:
+        return g.dtype.type(bfloat_values(bfloat_bits(np.float32(value))))
     if is_float(g.dtype):
         return g.dtype.type(value)
     value = max(-2.0**100, min(2.0**100, value))
