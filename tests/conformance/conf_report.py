@@ -54,6 +54,7 @@ that decides; edge: cases written by hand.
 ## Tolerances
 
 |got - want| <= atol + rtol * |want|. Integers, and families that are not listed, are exact. A few cases state their own.
+For bfloat16, 8 (rtol) and 16 (atol) times those of FLOAT16; for FLOAT64, 1e-12.
 
 | family | FLOAT32 rtol, atol | FLOAT16 rtol, atol |
 |---|---|---|
