@@ -7,34 +7,16 @@
 
 #define POOL_LINE_WIDEST 16 /* columns of a window */
 
-typedef int32_t pool_lanes __attribute__((vector_size(VEC * sizeof(int32_t))));
+/* Every second element of two vectors one after the other. */
 #if VEC == 16
-#define POOL_EVEN                                                                                                      \
-    {                                                                                                                  \
-        0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30                                                      \
-    }
-#define POOL_ODD                                                                                                       \
-    {                                                                                                                  \
-        1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31                                                      \
-    }
+#define POOL_EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30)
+#define POOL_ODD(a, b)  __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31)
 #elif VEC == 8
-#define POOL_EVEN                                                                                                      \
-    {                                                                                                                  \
-        0, 2, 4, 6, 8, 10, 12, 14                                                                                      \
-    }
-#define POOL_ODD                                                                                                       \
-    {                                                                                                                  \
-        1, 3, 5, 7, 9, 11, 13, 15                                                                                      \
-    }
+#define POOL_EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14)
+#define POOL_ODD(a, b)  __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15)
 #else
-#define POOL_EVEN                                                                                                      \
-    {                                                                                                                  \
-        0, 2, 4, 6                                                                                                     \
-    }
-#define POOL_ODD                                                                                                       \
-    {                                                                                                                  \
-        1, 3, 5, 7                                                                                                     \
-    }
+#define POOL_EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6)
+#define POOL_ODD(a, b)  __builtin_shufflevector(a, b, 1, 3, 5, 7)
 #endif
 
 static bool pool_line_fits(const struct pool_shape *s, DML_TENSOR_DATA_TYPE type)
@@ -94,9 +76,9 @@ DENSE_INLINE void pool_join_columns(enum pool_kind kind, const float *line, int6
             acc = pool_join(kind, acc, vec_load(line + i + k));
         for (int64_t k = 0; stride == 2 && k < taps; k += 2) {
             vec low = vec_load(line + 2 * i + k), high = vec_load(line + 2 * i + k + VEC);
-            acc = pool_join(kind, acc, (vec)__builtin_shuffle(low, high, (pool_lanes)POOL_EVEN));
+            acc = pool_join(kind, acc, POOL_EVEN(low, high));
             if (k + 1 < taps)
-                acc = pool_join(kind, acc, (vec)__builtin_shuffle(low, high, (pool_lanes)POOL_ODD));
+                acc = pool_join(kind, acc, POOL_ODD(low, high));
         }
         vec_store(out + i, acc);
     }
