@@ -62,7 +62,7 @@ static bool bench_take(void *context, int option, const char *value, struct tool
 
 /* ---- shapes ---- */
 
-static bool bench_given_shape(const char *text, const struct onnx_value_info *input, struct onnx_shape *out,
+static bool bench_given_shape(const char *text, const struct onnx_value_info *input, struct onnx_input *out,
                               struct tools_error *error)
 {
     if (!tools_parse_shape(strrchr(text, '=') + 1, out))
@@ -76,7 +76,7 @@ static bool bench_given_shape(const char *text, const struct onnx_value_info *in
                                                (const char *const *)input->symbols));
 }
 
-static bool bench_shape(const struct bench *b, const struct onnx_value_info *input, struct onnx_shape *out,
+static bool bench_shape(const struct bench *b, const struct onnx_value_info *input, struct onnx_input *out,
                         struct tools_error *error)
 {
     size_t length = strlen(input->name);
@@ -100,7 +100,7 @@ static bool bench_shape(const struct bench *b, const struct onnx_value_info *inp
     return true;
 }
 
-static bool bench_shapes(const struct bench *b, struct onnx_shape *shapes, struct tools_error *error)
+static bool bench_shapes(const struct bench *b, struct onnx_input *shapes, struct tools_error *error)
 {
     for (uint32_t s = 0; s < b->shape_count; s++) {
         size_t length = (size_t)(strrchr(b->shapes[s], '=') - b->shapes[s]);
@@ -173,7 +173,7 @@ static bool bench_prepare(struct bench *b, const char *path, uint32_t device, st
 {
     if (!tools_model_load(path, &b->model, error))
         return false;
-    struct onnx_shape *shapes = calloc(b->model->input_count + 1, sizeof(*shapes));
+    struct onnx_input *shapes = calloc(b->model->input_count + 1, sizeof(*shapes));
     if (!shapes)
         return tools_fail_memory(error);
     tools_progress("compiling");

@@ -127,6 +127,23 @@ static bool run_check_labels(const struct run *run, struct tools_error *error)
     return true;
 }
 
+/* Where shapes depend on the values of inputs, the program is made for those values. */
+static bool run_compile(struct run *run, struct tools_error *error)
+{
+    for (;;) {
+        bool again = false;
+        if (tools_compile(run->session, run->model, run->shapes, run->flags, &run->compiled, &run->compile_ms, error))
+            return true;
+        for (uint32_t i = 0; i < run->model->input_count; i++) {
+            again = again || (run->shapes[i].wanted && !run->shapes[i].data);
+            if (run->shapes[i].wanted)
+                run->shapes[i].data = run->arrays[i].data;
+        }
+        if (!again)
+            return false;
+    }
+}
+
 static bool run_prepare(struct run *run, struct tools_error *error)
 {
     tools_progress("reading");
@@ -134,7 +151,7 @@ static bool run_prepare(struct run *run, struct tools_error *error)
         !tools_session_create(run->device, &run->session, error))
         return false;
     tools_progress("compiling");
-    if (!tools_compile(run->session, run->model, run->shapes, run->flags, &run->compiled, &run->compile_ms, error))
+    if (!run_compile(run, error))
         return false;
     tools_progress("initialising");
     if (!tools_program_create(run->session, run->compiled, &run->program, error))

@@ -17,12 +17,12 @@ bool tools_model_load(const char *path, struct onnx_model **out, struct tools_er
                       why.text[0] ? why.text : tools_hresult_name(hr));
 }
 
-bool tools_compile(struct tools_session *session, const struct onnx_model *model, const struct onnx_shape *shapes,
+bool tools_compile(struct tools_session *session, const struct onnx_model *model, struct onnx_input *inputs,
                    DML_EXECUTION_FLAGS flags, struct onnx_program **out, double *ms, struct tools_error *error)
 {
     struct onnx_error why = { "" };
     double start = tools_now_ms();
-    HRESULT hr = onnx_compile(model, shapes, session->dml, flags, out, &why);
+    HRESULT hr = onnx_compile(model, inputs, session->dml, flags, out, &why);
     *ms = tools_now_ms() - start;
     if (SUCCEEDED(hr))
         return true;
@@ -295,7 +295,7 @@ bool tools_program_set_input(struct tools_program *p, uint32_t index, const stru
                              struct tools_error *error)
 {
     const struct onnx_port *port = &p->onnx->inputs[index];
-    if (!p->onnx->op)
+    if (!p->onnx->op || port->constant)
         return true;
     if (array->bytes != port->bytes)
         return tools_fail(error, TOOLS_USAGE, "input '%s' has %llu bytes, the model takes %llu", port->name,

@@ -42,7 +42,7 @@ bool tools_program_get_output(struct tools_program *program, uint32_t index, str
 bool tools_model_load(const char *path, struct onnx_model **out, struct tools_error *error);
 
 /* onnx_compile with its time, its error sorted into usage and runtime. */
-bool tools_compile(struct tools_session *session, const struct onnx_model *model, const struct onnx_shape *shapes,
+bool tools_compile(struct tools_session *session, const struct onnx_model *model, struct onnx_input *inputs,
                    DML_EXECUTION_FLAGS flags, struct onnx_program **out, double *ms, struct tools_error *error);
 
 #endif

@@ -20,7 +20,7 @@ struct run {
     struct onnx_model *model;
     const char **input_files, **output_files; /* per input and output of the model; outputs may be NULL */
     struct tools_array *arrays;               /* per input */
-    struct onnx_shape *shapes;                /* per input */
+    struct onnx_input *shapes;                /* per input */
     struct tools_session *session;
     struct onnx_program *compiled;
     struct tools_program *program;

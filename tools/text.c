@@ -29,7 +29,7 @@ bool tools_parse_double(const char *text, double *out)
     return true;
 }
 
-bool tools_parse_shape(const char *text, struct onnx_shape *out)
+bool tools_parse_shape(const char *text, struct onnx_input *out)
 {
     out->rank = 0;
     for (;;) {

@@ -11,7 +11,7 @@ bool tools_parse_uint(const char *text, uint64_t low, uint64_t high, uint64_t *o
 bool tools_parse_double(const char *text, double *out);
 
 /* "1x3x224x224"; sizes from 1 to 2^31 - 1. */
-bool tools_parse_shape(const char *text, struct onnx_shape *out);
+bool tools_parse_shape(const char *text, struct onnx_input *out);
 
 /* "0.485,0.456,0.406", or one number for all three. */
 bool tools_parse_triple(const char *text, float out[3]);

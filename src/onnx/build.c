@@ -159,7 +159,19 @@ int64_t onnx_elements(const struct onnx_value *v)
 
 uint64_t onnx_value_bytes(const struct onnx_value *v)
 {
-    return (uint64_t)onnx_elements(v) * onnx_type_bytes(v->type);
+    return onnx_bytes(v->type, onnx_elements(v));
+}
+
+void *onnx_known_data(struct onnx_builder *b, struct onnx_value *out)
+{
+    void *data = out ? base_arena_alloc(&b->arena, BASE_MAX(onnx_value_bytes(out), 1u)) : NULL;
+    if (!data) {
+        onnx_fail(b, "out of memory");
+        return NULL;
+    }
+    out->source = ONNX_SOURCE_CONSTANT;
+    out->data = data;
+    return data;
 }
 
 bool onnx_alias(struct onnx_builder *b, struct onnx_value *out, const struct onnx_value *in)
@@ -217,12 +229,50 @@ uint32_t onnx_attr_ints(const struct onnx_node *n, const char *name, int64_t *ou
     return a->count;
 }
 
+static const struct onnx_node *producer(const struct onnx_model *model, const char *name)
+{
+    for (uint32_t i = 0; i < model->node_count; i++) {
+        for (uint32_t j = 0; j < model->nodes[i].output_count; j++) {
+            if (!strcmp(model->nodes[i].outputs[j], name))
+                return &model->nodes[i];
+        }
+    }
+    return NULL;
+}
+
+/* Marks the model's inputs from which the host could compute the value. */
+static void want(struct onnx_builder *b, const char *name, uint32_t depth)
+{
+    const struct onnx_value *v = onnx_value_find(b, name);
+    if (!v || v->source == ONNX_SOURCE_CONSTANT || depth > 1000)
+        return;
+    for (uint32_t i = 0; i < b->model->input_count; i++) {
+        if (!strcmp(b->model->inputs[i].name, name)) {
+            b->inputs[i].wanted = true;
+            return;
+        }
+    }
+    const struct onnx_node *n = producer(b->model, name);
+    const struct onnx_row *row = n ? onnx_row_find(n->domain, n->op) : NULL;
+    for (uint32_t i = 0; row && row->folds && i < n->input_count; i++)
+        want(b, n->inputs[i], depth + 1);
+}
+
+static bool unknown(struct onnx_builder *b, const struct onnx_value *v, const char *what)
+{
+    if (b->inputs)
+        want(b, v->name, 0);
+    return onnx_fail(b, "'%s' must be %s that are known when the graph is compiled", v->name, what);
+}
+
 bool onnx_const_ints(struct onnx_builder *b, const struct onnx_value *v, int64_t *out, uint32_t capacity,
                      uint32_t *out_count)
 {
     int64_t n = onnx_elements(v);
-    if (v->source != ONNX_SOURCE_CONSTANT || (v->type != ONNX_INT64 && v->type != ONNX_INT32))
-        return onnx_fail(b, "'%s' must be constant integers", v->name);
+    if (v->source != ONNX_SOURCE_CONSTANT)
+        return unknown(b, v, "integers");
+    if (v->type != ONNX_INT64 && v->type != ONNX_INT32)
+        return onnx_fail(b, "'%s' must be integers, not %s", v->name, onnx_type_name(v->type));
     if (n > capacity)
         return onnx_fail(b, "'%s' has %lld values, at most %u are supported", v->name, (long long)n, capacity);
     for (int64_t i = 0; i < n; i++)
@@ -235,8 +285,10 @@ bool onnx_const_floats(struct onnx_builder *b, const struct onnx_value *v, float
                        uint32_t *out_count)
 {
     int64_t n = onnx_elements(v);
-    if (v->source != ONNX_SOURCE_CONSTANT || v->type != ONNX_FLOAT || n > capacity)
-        return onnx_fail(b, "'%s' must be at most %u constant float32 values", v->name, capacity);
+    if (v->source != ONNX_SOURCE_CONSTANT)
+        return unknown(b, v, "values");
+    if (v->type != ONNX_FLOAT || n > capacity)
+        return onnx_fail(b, "'%s' must be at most %u float32 values", v->name, capacity);
     memcpy(out, v->data, (size_t)n * sizeof(*out));
     *out_count = (uint32_t)n;
     return true;
@@ -271,7 +323,7 @@ bool onnx_broadcast_dims(struct onnx_builder *b, const struct onnx_value *x, con
 /* A constant is given to DirectML when the first operator uses it. */
 static bool materialise(struct onnx_builder *b, struct onnx_value *v)
 {
-    if (v->source != ONNX_SOURCE_CONSTANT || v->materialised)
+    if (v->source != ONNX_SOURCE_CONSTANT || v->materialised || !onnx_elements(v))
         return true;
     uint64_t bytes = onnx_value_bytes(v);
     v->owned = bytes > CONSTANT_NODE_BYTES_MAX;
@@ -301,11 +353,11 @@ const DML_TENSOR_DESC *onnx_desc_strided(struct onnx_builder *b, struct onnx_des
     uint32_t used = BASE_MAX(rank, 1u);
     d->sizes[0] = 1;
     for (uint32_t i = 0; i < rank; i++) {
-        if (dims[i] <= 0 || dims[i] > UINT32_MAX) {
-            onnx_fail(b, "'%s': dimension %u is %lld; empty tensors are not supported", v->name, i, (long long)dims[i]);
+        if (dims[i] < 0 || dims[i] > UINT32_MAX) {
+            onnx_fail(b, "'%s': dimension %u is %lld", v->name, i, (long long)dims[i]);
             return NULL;
         }
-        d->sizes[i] = (UINT)dims[i];
+        d->sizes[i] = (UINT)dims[i]; /* 0: onnx_emit will not let DirectML see it */
         d->strides[i] = strides ? strides[i] : 0;
     }
     d->buffer.DataType = onnx_type_dml(v->type);
@@ -362,11 +414,31 @@ static bool edge_add(struct onnx_builder *b, const struct onnx_value *v, uint32_
     return true;
 }
 
+/* True when nothing is left to do for the device (or the conversion has failed). */
+static bool emit_empty(struct onnx_builder *b, struct onnx_value *const *inputs, uint32_t input_count,
+                       struct onnx_value *const *outputs, uint32_t output_count)
+{
+    bool full = false;
+    for (uint32_t i = 0; i < output_count; i++)
+        full = full || (outputs[i] && onnx_elements(outputs[i]));
+    for (uint32_t i = 0; !full && i < output_count; i++) {
+        if (outputs[i]) {
+            outputs[i]->source = ONNX_SOURCE_CONSTANT;
+            outputs[i]->data = "";
+        }
+    }
+    for (uint32_t i = 0; full && i < input_count; i++) {
+        if (inputs[i] && !onnx_elements(inputs[i]))
+            return !onnx_fail(b, "input '%s' is empty", inputs[i]->name);
+    }
+    return !full;
+}
+
 bool onnx_emit(struct onnx_builder *b, DML_OPERATOR_TYPE type, const void *desc, struct onnx_value *const *inputs,
                uint32_t input_count, struct onnx_value *const *outputs, uint32_t output_count)
 {
-    if (b->failed)
-        return false;
+    if (b->failed || emit_empty(b, inputs, input_count, outputs, output_count))
+        return !b->failed;
     const DML_OPERATOR_DESC operator_desc = { type, desc };
     IDMLOperator *op = NULL;
     HRESULT hr = b->device->lpVtbl->CreateOperator(b->device, &operator_desc, &IID_IDMLOperator, (void **)&op);

@@ -23,6 +23,7 @@ struct onnx_value {
 struct onnx_builder {
     struct base_arena arena; /* values, descriptions */
     const struct onnx_model *model;
+    struct onnx_input *inputs;    /* per model input; NULL while a single node is checked */
     const struct onnx_node *node; /* being converted, for messages */
     IDMLDevice1 *device;
     struct onnx_error *error;
@@ -43,8 +44,12 @@ struct onnx_builder {
 
 typedef bool onnx_row_fn(struct onnx_builder *b, const struct onnx_node *n);
 
+/* A row may serve several operators: it looks at the node's op. */
 struct onnx_row {
     const char *domain, *op;
+    int64_t newest; /* the newest since-version that the row was written for */
+    uint32_t wants; /* mask of inputs that must be known when the graph is compiled */
+    uint32_t folds; /* the result is known: 1 when all inputs are, 2 always */
     onnx_row_fn *convert;
 };
 const struct onnx_row *onnx_row_find(const char *domain, const char *op);
@@ -65,6 +70,8 @@ struct onnx_value *onnx_out(struct onnx_builder *b, const struct onnx_node *n, u
 struct onnx_value *onnx_temp(struct onnx_builder *b, int32_t type, uint32_t rank, const int64_t *dims);
 struct onnx_value *onnx_constant(struct onnx_builder *b, int32_t type, uint32_t rank, const int64_t *dims,
                                  const void *data, uint64_t bytes);
+/* Packed elements in the arena that become the value's data; `data` is filled by the caller. */
+void *onnx_known_data(struct onnx_builder *b, struct onnx_value *out);
 /* `out` becomes another view of the same bytes (reshape). Element counts must agree. */
 bool onnx_alias(struct onnx_builder *b, struct onnx_value *out, const struct onnx_value *in);
 int64_t onnx_elements(const struct onnx_value *v);
@@ -77,7 +84,7 @@ float onnx_attr_float(const struct onnx_node *n, const char *name, float otherwi
 const char *onnx_attr_string(const struct onnx_node *n, const char *name, const char *otherwise);
 /* Up to `capacity` integers of an attribute; returns how many there are (0 = absent). */
 uint32_t onnx_attr_ints(const struct onnx_node *n, const char *name, int64_t *out, uint32_t capacity);
-/* The integers of a constant input (INT32 or INT64); false (failed) when it is not constant or too long. */
+/* The integers of a known input (INT32 or INT64); false (failed) when it is not known or too long. */
 bool onnx_const_ints(struct onnx_builder *b, const struct onnx_value *v, int64_t *out, uint32_t capacity,
                      uint32_t *out_count);
 bool onnx_const_floats(struct onnx_builder *b, const struct onnx_value *v, float *out, uint32_t capacity,
@@ -87,6 +94,21 @@ bool onnx_axis(struct onnx_builder *b, int64_t axis, uint32_t rank, uint32_t *ou
 /* Numpy broadcasting of two shapes. */
 bool onnx_broadcast_dims(struct onnx_builder *b, const struct onnx_value *x, const struct onnx_value *y,
                          uint32_t *out_rank, int64_t *out_dims);
+
+/* ---- values that are known already (known.c) ---- */
+/* Small enough, and of a type that is computed on the host. */
+bool onnx_is_known(const struct onnx_value *v);
+/* y[index] = x[offset + sum of index * strides] (elements). x is known; so becomes y. */
+bool onnx_known_view(struct onnx_builder *b, struct onnx_value *y, const struct onnx_value *x, int64_t offset,
+                     const int64_t *strides);
+bool onnx_known_cast(struct onnx_builder *b, struct onnx_value *y, const struct onnx_value *x);
+/* y = op(x) or op(x, z), broadcast; *done false when that is left to the device. */
+bool onnx_known_map(struct onnx_builder *b, const struct onnx_node *n, struct onnx_value *y, const struct onnx_value *x,
+                    const struct onnx_value *z, bool *done);
+bool onnx_known_where(struct onnx_builder *b, struct onnx_value *y, struct onnx_value *const *in);
+/* `full`: the dimensions of x with 1 for those that are reduced. */
+bool onnx_known_reduce(struct onnx_builder *b, const struct onnx_node *n, struct onnx_value *y,
+                       const struct onnx_value *x, const int64_t *full, bool *done);
 
 /* ---- emitting ---- */
 /* A tensor description; keep it on the stack until onnx_emit. Never moved: desc points into it. */
@@ -106,11 +128,16 @@ const DML_TENSOR_DESC *onnx_desc_broadcast(struct onnx_builder *b, struct onnx_d
 /* Explicit strides (elements): transposes. */
 const DML_TENSOR_DESC *onnx_desc_strided(struct onnx_builder *b, struct onnx_desc *d, struct onnx_value *v,
                                          uint32_t rank, const int64_t *dims, const uint32_t *strides);
-/* Creates the operator and its edges. inputs[i] NULL = absent slot; outputs get source = this node. */
+/* Creates the operator and its edges. inputs[i] NULL = absent slot; outputs get source = this node. When all outputs
+ * are empty tensors nothing is created; an empty input of a full output fails: the row must know what that means. */
 bool onnx_emit(struct onnx_builder *b, DML_OPERATOR_TYPE type, const void *desc, struct onnx_value *const *inputs,
                uint32_t input_count, struct onnx_value *const *outputs, uint32_t output_count);
 
-#define ONNX_ROW(domain, op, function) onnx_row_fn function;
+/* compile.c, for check.c too */
+bool onnx_convert_node(struct onnx_builder *b, const struct onnx_node *n);
+void onnx_builder_finish(struct onnx_builder *b);
+
+#define ONNX_ROW(domain, op, newest, wants, folds, function) onnx_row_fn function;
 #include "onnx/rows.def"
 #undef ONNX_ROW
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 static const struct onnx_row rows[] = {
-#define ONNX_ROW(domain, op, function) { domain, op, function },
+#define ONNX_ROW(domain, op, newest, wants, folds, function) { domain, op, newest, wants, folds, function },
 #include "onnx/rows.def"
 #undef ONNX_ROW
 };
@@ -23,26 +23,36 @@ const struct onnx_row *onnx_row_find(const char *domain, const char *op)
     return NULL;
 }
 
-static bool add_inputs(struct onnx_builder *b, const struct onnx_shape *shapes)
+static bool check_input(struct onnx_builder *b, const struct onnx_value_info *info, const struct onnx_input *in)
+{
+    if (!onnx_type_bytes(info->type))
+        return onnx_fail(b, "input '%s': data type %d is not supported", info->name, info->type);
+    if (info->has_shape && in->rank != info->rank)
+        return onnx_fail(b, "input '%s' has %u dimensions, the model wants %u", info->name, in->rank, info->rank);
+    for (uint32_t d = 0; d < in->rank; d++) {
+        int64_t got = in->dims[d], wanted = info->has_shape ? info->dims[d] : -1;
+        if (got < 0 || got > UINT32_MAX || (wanted >= 0 && got != wanted))
+            return onnx_fail(b, "input '%s': dimension %u is %lld, the model wants %lld", info->name, d, (long long)got,
+                             (long long)wanted);
+    }
+    return true;
+}
+
+static bool add_inputs(struct onnx_builder *b)
 {
     for (uint32_t i = 0; i < b->model->input_count; i++) {
         const struct onnx_value_info *info = &b->model->inputs[i];
-        if (!onnx_type_bytes(info->type))
-            return onnx_fail(b, "input '%s': data type %d is not supported", info->name, info->type);
-        if (info->has_shape && shapes[i].rank != info->rank)
-            return onnx_fail(b, "input '%s' has %u dimensions, the model wants %u", info->name, shapes[i].rank,
-                             info->rank);
-        for (uint32_t d = 0; d < shapes[i].rank; d++) {
-            int64_t got = shapes[i].dims[d];
-            if (got < 1 || got > UINT32_MAX || (info->has_shape && info->dims[d] > 0 && got != info->dims[d]))
-                return onnx_fail(b, "input '%s': dimension %u is %lld, the model wants %lld", info->name, d,
-                                 (long long)got, (long long)(info->has_shape ? info->dims[d] : -1));
-        }
-        struct onnx_value *v = onnx_value_new(b, info->name, info->type, shapes[i].rank, shapes[i].dims);
+        const struct onnx_input *in = &b->inputs[i];
+        struct onnx_value *v =
+            check_input(b, info, in) ? onnx_value_new(b, info->name, info->type, in->rank, in->dims) : NULL;
         if (!v)
             return false;
-        v->source = ONNX_SOURCE_INPUT;
-        v->index = b->graph_input_count++;
+        bool known = in->data || !onnx_elements(v);
+        v->source = known ? ONNX_SOURCE_CONSTANT : ONNX_SOURCE_INPUT;
+        if (known && !(v->data = base_arena_copy(&b->arena, in->data ? in->data : "", onnx_value_bytes(v))))
+            return onnx_fail(b, "out of memory");
+        if (!known)
+            v->index = b->graph_input_count++;
     }
     return true;
 }
@@ -60,22 +70,24 @@ static bool add_initializers(struct onnx_builder *b)
     return true;
 }
 
+bool onnx_convert_node(struct onnx_builder *b, const struct onnx_node *n)
+{
+    const struct onnx_row *row = onnx_row_find(n->domain, n->op);
+    b->node = n;
+    if (!row)
+        return onnx_fail(b, "operator %s%s%s is not supported", n->domain, n->domain[0] ? "." : "", n->op);
+    for (uint32_t j = 0; j < n->input_count; j++) {
+        const struct onnx_value *v = n->inputs[j][0] ? onnx_value_find(b, n->inputs[j]) : NULL;
+        if (v && !onnx_type_bytes(v->type))
+            return onnx_fail(b, "'%s' has data type %d, which is not supported", v->name, v->type);
+    }
+    return row->convert(b, n) || onnx_fail(b, "cannot be converted");
+}
+
 static bool convert_nodes(struct onnx_builder *b)
 {
-    for (uint32_t i = 0; i < b->model->node_count && !b->failed; i++) {
-        const struct onnx_node *n = &b->model->nodes[i];
-        const struct onnx_row *row = onnx_row_find(n->domain, n->op);
-        b->node = n;
-        if (!row)
-            return onnx_fail(b, "operator %s%s%s is not supported", n->domain, n->domain[0] ? "." : "", n->op);
-        for (uint32_t j = 0; j < n->input_count; j++) {
-            const struct onnx_value *v = n->inputs[j][0] ? onnx_value_find(b, n->inputs[j]) : NULL;
-            if (v && !onnx_type_bytes(v->type))
-                return onnx_fail(b, "'%s' has data type %d, which is not supported", v->name, v->type);
-        }
-        if (!row->convert(b, n))
-            return onnx_fail(b, "cannot be converted");
-    }
+    for (uint32_t i = 0; i < b->model->node_count && !b->failed; i++)
+        onnx_convert_node(b, &b->model->nodes[i]);
     b->node = NULL;
     return !b->failed;
 }
@@ -163,8 +175,7 @@ static HRESULT compile_graph(struct onnx_builder *b, struct onnx_program *p, con
     return hr;
 }
 
-static HRESULT build_program(struct onnx_builder *b, const struct onnx_shape *shapes, struct onnx_program *p,
-                             DML_EXECUTION_FLAGS flags)
+static HRESULT build_program(struct onnx_builder *b, struct onnx_program *p, DML_EXECUTION_FLAGS flags)
 {
     const struct onnx_model *m = b->model;
     p->inputs = base_arena_alloc(&p->arena, m->input_count * sizeof(*p->inputs));
@@ -172,11 +183,13 @@ static HRESULT build_program(struct onnx_builder *b, const struct onnx_shape *sh
     DML_OUTPUT_GRAPH_EDGE_DESC *edges = base_arena_alloc(&b->arena, m->output_count * sizeof(*edges));
     if (!p->inputs || !p->outputs || !edges)
         return E_OUTOFMEMORY;
-    if (!add_inputs(b, shapes) || !add_initializers(b) || !convert_nodes(b) || !add_outputs(b, p, edges))
+    if (!add_inputs(b) || !add_initializers(b) || !convert_nodes(b) || !add_outputs(b, p, edges))
         return E_INVALIDARG;
     for (uint32_t i = 0; i < m->input_count; i++) {
-        p->inputs[i] = port_of(onnx_value_find(b, m->inputs[i].name), m->inputs[i].name);
-        p->inputs[i].slot = i;
+        const struct onnx_value *v = onnx_value_find(b, m->inputs[i].name);
+        p->inputs[i] = port_of(v, m->inputs[i].name);
+        p->inputs[i].slot = v->index;
+        p->inputs[i].constant = v->source == ONNX_SOURCE_CONSTANT ? "" : NULL;
     }
     p->input_count = m->input_count;
     p->graph_input_count = b->graph_input_count;
@@ -189,7 +202,7 @@ static HRESULT build_program(struct onnx_builder *b, const struct onnx_shape *sh
     return compile_graph(b, p, edges, flags);
 }
 
-static void builder_finish(struct onnx_builder *b)
+void onnx_builder_finish(struct onnx_builder *b)
 {
     for (uint32_t i = 0; i < b->node_count; i++) {
         const DML_OPERATOR_GRAPH_NODE_DESC *node = b->nodes[i].Desc;
@@ -204,15 +217,15 @@ static void builder_finish(struct onnx_builder *b)
     base_arena_finish(&b->arena);
 }
 
-HRESULT onnx_compile(const struct onnx_model *model, const struct onnx_shape *shapes, IDMLDevice1 *device,
+HRESULT onnx_compile(const struct onnx_model *model, struct onnx_input *inputs, IDMLDevice1 *device,
                      DML_EXECUTION_FLAGS flags, struct onnx_program **out, struct onnx_error *error)
 {
-    struct onnx_builder b = { .model = model, .device = device, .error = error };
+    struct onnx_builder b = { .model = model, .inputs = inputs, .device = device, .error = error };
     struct onnx_program *program = calloc(1, sizeof(*program));
     *out = NULL;
     snprintf(error->text, sizeof(error->text), "out of memory");
-    HRESULT hr = program ? build_program(&b, shapes, program, flags) : E_OUTOFMEMORY;
-    builder_finish(&b);
+    HRESULT hr = program ? build_program(&b, program, flags) : E_OUTOFMEMORY;
+    onnx_builder_finish(&b);
     if (FAILED(hr))
         onnx_program_destroy(program);
     else

@@ -87,6 +87,7 @@ static HRESULT external_data(struct reader *r, const AnydmlOnnx__Tensor *t, stru
 static HRESULT typed_data(struct reader *r, const AnydmlOnnx__Tensor *t, struct onnx_tensor *out, uint64_t count)
 {
     uint32_t width = onnx_type_bytes(t->data_type);
+    count = out->bytes / width; /* a byte may hold two elements */
     const struct {
         size_t n, width;
         const void *data;
@@ -124,7 +125,7 @@ static HRESULT read_tensor(struct reader *r, const AnydmlOnnx__Tensor *t, struct
         if (t->dims[i] < 0 || !base_mul_u64(count, (uint64_t)t->dims[i], &count) || count > UINT32_MAX)
             return fail(r->error, "tensor has a bad dimension", t->name);
     }
-    out->bytes = count * onnx_type_bytes(t->data_type);
+    out->bytes = onnx_bytes(t->data_type, (int64_t)count);
     if (!out->bytes) { /* empty, or of a type that only an operator using it will complain about */
         out->data = "";
         return S_OK;
@@ -137,6 +138,21 @@ static HRESULT read_tensor(struct reader *r, const AnydmlOnnx__Tensor *t, struct
         return fail(r->error, "tensor's raw data does not match its dimensions", t->name);
     out->data = t->raw_data.data;
     return S_OK;
+}
+
+static bool read_strings(struct reader *r, const AnydmlOnnx__Attribute *a, struct onnx_attribute *out)
+{
+    const char **strings = base_arena_alloc(&r->model->arena, a->n_strings * sizeof(*strings));
+    for (size_t i = 0; strings && i < a->n_strings; i++) {
+        char *text = base_arena_alloc(&r->model->arena, a->strings[i].len + 1);
+        if (!text)
+            return false;
+        memcpy(text, a->strings[i].data, a->strings[i].len); /* the arena zeroes: terminated */
+        strings[i] = text;
+    }
+    out->strings = strings;
+    out->count = (uint32_t)a->n_strings;
+    return strings != NULL;
 }
 
 static HRESULT read_attribute(struct reader *r, const AnydmlOnnx__Attribute *a, struct onnx_attribute *out)
@@ -154,6 +170,8 @@ static HRESULT read_attribute(struct reader *r, const AnydmlOnnx__Attribute *a, 
         memcpy(text, a->s.data, a->s.len); /* the arena zeroes: terminated */
         out->s = text;
     }
+    if (a->n_strings && !read_strings(r, a, out))
+        return E_OUTOFMEMORY;
     if (!a->t)
         return S_OK;
     struct onnx_tensor *tensor = base_arena_alloc(&r->model->arena, sizeof(*tensor));
@@ -239,21 +257,34 @@ static HRESULT read_graph(struct reader *r, const AnydmlOnnx__Graph *g)
     return hr;
 }
 
+static bool same_domain(const char *x, const char *y)
+{
+    return !strcmp(!strcmp(x, "ai.onnx") ? "" : x, !strcmp(y, "ai.onnx") ? "" : y);
+}
+
+static HRESULT set_versions(struct reader *r, const AnydmlOnnx__Model *message)
+{
+    for (uint32_t i = 0; i < r->model->node_count; i++) {
+        struct onnx_node *n = &r->model->nodes[i];
+        for (size_t j = 0; j < message->n_opset_import; j++) {
+            if (same_domain(message->opset_import[j]->domain, n->domain))
+                n->version = message->opset_import[j]->version;
+        }
+        if (n->version < 7 && same_domain(n->domain, "")) {
+            snprintf(r->error->text, sizeof(r->error->text), "opset %lld is not supported (7 or newer is)",
+                     (long long)n->version);
+            return E_INVALIDARG;
+        }
+    }
+    return S_OK;
+}
+
 static HRESULT read_model(struct reader *r, const AnydmlOnnx__Model *message)
 {
-    for (size_t i = 0; i < message->n_opset_import; i++) {
-        const char *domain = message->opset_import[i]->domain;
-        if (!domain[0] || !strcmp(domain, "ai.onnx"))
-            r->model->opset = message->opset_import[i]->version;
-    }
     if (!message->graph || (!message->graph->n_node && !message->graph->n_output))
         return fail(r->error, "the file is no ONNX model (it has no graph)", NULL);
-    if (r->model->opset < 7) {
-        snprintf(r->error->text, sizeof(r->error->text), "opset %lld is not supported (7 or newer is)",
-                 (long long)r->model->opset);
-        return E_INVALIDARG;
-    }
-    return read_graph(r, message->graph);
+    HRESULT hr = read_graph(r, message->graph);
+    return FAILED(hr) ? hr : set_versions(r, message);
 }
 
 HRESULT onnx_model_parse(const void *bytes, size_t size, const char *folder, struct onnx_model **out,

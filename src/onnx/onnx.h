@@ -24,6 +24,9 @@ enum onnx_type {
     ONNX_DOUBLE = 11,
     ONNX_UINT32 = 12,
     ONNX_UINT64 = 13,
+    ONNX_BFLOAT16 = 16,
+    ONNX_UINT4 = 21, /* two elements a byte, the first one in the low half */
+    ONNX_INT4 = 22,
 };
 
 struct onnx_error {
@@ -48,7 +51,8 @@ struct onnx_attribute {
     const struct onnx_tensor *t;
     const float *floats;
     const int64_t *ints;
-    uint32_t count; /* of floats or ints */
+    const char *const *strings;
+    uint32_t count; /* of floats, ints or strings */
 };
 
 struct onnx_node {
@@ -57,6 +61,8 @@ struct onnx_node {
     uint32_t input_count, output_count;
     const struct onnx_attribute *attributes;
     uint32_t attribute_count;
+    /* Of the operator set, or the operator's own since-version: both compare alike with versions that changed it. */
+    int64_t version;
 };
 
 struct onnx_value_info {
@@ -70,8 +76,7 @@ struct onnx_value_info {
 
 struct onnx_model {
     struct base_arena arena;
-    int64_t opset; /* of ai.onnx */
-    struct onnx_node *nodes;
+    struct onnx_node *nodes; /* in an order in which every value is defined before it is used */
     uint32_t node_count;
     struct onnx_tensor *initializers;
     uint32_t initializer_count;
@@ -79,6 +84,8 @@ struct onnx_model {
     uint32_t input_count;
     struct onnx_value_info *outputs;
     uint32_t output_count;
+    struct onnx_value_info *values; /* what is known of the values between; used by onnx_check only */
+    uint32_t value_count;
     void *storage; /* the parsed file */
 };
 
@@ -96,7 +103,7 @@ struct onnx_port {
     uint32_t sizes[ONNX_RANK_MAX];
     uint64_t bytes;       /* of the packed elements */
     uint32_t slot;        /* graph input or output of the compiled operator */
-    const void *constant; /* outputs known at compile time: the data; slot is then unused */
+    const void *constant; /* known at compile time: outputs' data, or not NULL for an input; slot is then unused */
 };
 
 struct onnx_weight {
@@ -117,17 +124,38 @@ struct onnx_program {
     uint32_t node_count; /* DirectML nodes */
 };
 
-/* shapes[i]: concrete dims of model input i (rank from the model, or from shape when it has none). */
-struct onnx_shape {
+/* What is known of model input i when it is compiled. */
+struct onnx_input {
     uint32_t rank;
-    int64_t dims[ONNX_RANK_MAX];
+    int64_t dims[ONNX_RANK_MAX]; /* concrete; 0 makes an empty tensor, for which nothing is bound */
+    const void *data;            /* its value, when the program is to be made for that value alone; else NULL */
+    bool wanted;                 /* set when compiling failed because shapes depend on this input's value */
 };
-HRESULT onnx_compile(const struct onnx_model *model, const struct onnx_shape *shapes, IDMLDevice1 *device,
+
+/* E_INVALIDARG: error says what; when an input became `wanted`, compiling again with its data may succeed. */
+HRESULT onnx_compile(const struct onnx_model *model, struct onnx_input *inputs, IDMLDevice1 *device,
                      DML_EXECUTION_FLAGS flags, struct onnx_program **out, struct onnx_error *error);
 void onnx_program_destroy(struct onnx_program *program);
 
-uint32_t onnx_type_bytes(int32_t type);   /* 0 = not supported */
-const char *onnx_type_name(int32_t type); /* "float32" */
+/* Whether one node can become part of a program, decided before shapes are known. */
+struct onnx_verdict {
+    bool ok;
+    uint32_t folds;   /* shape arithmetic: the host computes the node 1 when all its inputs are known there, 2 always */
+    uint32_t wants;   /* mask of the inputs whose values must be known when the graph is compiled */
+    char reason[160]; /* when not ok */
+};
+
+enum onnx_check_flags {
+    ONNX_CHECK_NEWEST = 1,  /* versions are since-versions: refuse those for which no row was written yet */
+    ONNX_CHECK_COMPILE = 2, /* let the device compile each operator (those that do not run all of DirectML) */
+};
+/* verdicts[i] belongs to model->nodes[i]. Shapes come from model->inputs, outputs and values, where -1 stands for any
+ * size. */
+HRESULT onnx_check(const struct onnx_model *model, IDMLDevice1 *device, uint32_t flags, struct onnx_verdict *verdicts);
+
+uint64_t onnx_bytes(int32_t type, int64_t elements); /* packed */
+uint32_t onnx_type_bytes(int32_t type);              /* 0 = not supported; 1 for half a byte */
+const char *onnx_type_name(int32_t type);            /* "float32" */
 DML_TENSOR_DATA_TYPE onnx_type_dml(int32_t type);
 
 #endif

@@ -83,7 +83,10 @@ bool onnx_unary(struct onnx_builder *b, const struct onnx_node *n)
 {
     struct onnx_value *x = onnx_in(b, n, 0);
     struct onnx_value *y = x ? onnx_out(b, n, 0, x->type, x->rank, x->dims) : NULL;
-    return y && emit_unary(b, type_find(unary_rows, ARRAY_SIZE(unary_rows), n->op), x, y);
+    bool done;
+    if (!y || !onnx_known_map(b, n, y, x, NULL, &done) || done)
+        return !b->failed;
+    return emit_unary(b, type_find(unary_rows, ARRAY_SIZE(unary_rows), n->op), x, y);
 }
 
 bool onnx_identity(struct onnx_builder *b, const struct onnx_node *n)
@@ -99,77 +102,22 @@ bool onnx_dropout(struct onnx_builder *b, const struct onnx_node *n)
     return onnx_identity(b, n);
 }
 
-/* ---- integer arithmetic on constants: shapes computed by the model ---- */
-
-static int64_t constant_at(const struct onnx_value *v, uint32_t rank, const int64_t *dims, int64_t flat)
-{
-    int64_t index = 0, step = 1;
-    for (uint32_t i = 0; i < rank; i++) {
-        int64_t at = flat % dims[rank - 1 - i];
-        flat /= dims[rank - 1 - i];
-        if (i < v->rank && v->dims[v->rank - 1 - i] != 1)
-            index += at * step;
-        if (i < v->rank)
-            step *= v->dims[v->rank - 1 - i];
-    }
-    return ((const int64_t *)v->data)[index];
-}
-
-static bool fold_integers(const char *op, int64_t x, int64_t z, int64_t *out)
-{
-    if (!strcmp(op, "Add"))
-        *out = (int64_t)((uint64_t)x + (uint64_t)z);
-    else if (!strcmp(op, "Sub"))
-        *out = (int64_t)((uint64_t)x - (uint64_t)z);
-    else if (!strcmp(op, "Mul"))
-        *out = (int64_t)((uint64_t)x * (uint64_t)z);
-    else if (!strcmp(op, "Div") && z != 0 && z != -1)
-        *out = x / z;
-    else
-        return false;
-    return true;
-}
-
-static bool is_host_integer(const struct onnx_value *v)
-{
-    return v->source == ONNX_SOURCE_CONSTANT && v->type == ONNX_INT64 && onnx_elements(v) <= 1024;
-}
-
-/* True when the result is known now; *handled false leaves the work to DirectML. */
-static bool fold_binary(struct onnx_builder *b, const struct onnx_node *n, const struct onnx_value *x,
-                        const struct onnx_value *z, uint32_t rank, const int64_t *dims, bool *handled)
-{
-    int64_t data[1024], count = 1;
-    *handled = false;
-    for (uint32_t i = 0; i < rank; i++)
-        count *= dims[i];
-    if (!is_host_integer(x) || !is_host_integer(z) || count > 1024 || rank > 1)
-        return true;
-    for (int64_t i = 0; i < count; i++) {
-        if (!fold_integers(n->op, constant_at(x, rank, dims, i), constant_at(z, rank, dims, i), &data[i]))
-            return true;
-    }
-    struct onnx_value *known = onnx_constant(b, ONNX_INT64, rank, dims, data, (uint64_t)count * sizeof(data[0]));
-    *handled = true;
-    return known && onnx_alias(b, onnx_out(b, n, 0, ONNX_INT64, rank, dims), known);
-}
-
 bool onnx_binary(struct onnx_builder *b, const struct onnx_node *n)
 {
     struct onnx_value *x = onnx_in(b, n, 0), *z = onnx_in(b, n, 1);
     uint32_t rank;
     int64_t dims[ONNX_RANK_MAX];
-    bool handled = false;
+    bool done;
     if (!x || !z)
         return false;
     if (x->type != z->type && strcmp(n->op, "Pow"))
         return onnx_fail(b, "inputs differ in type: %s and %s", onnx_type_name(x->type), onnx_type_name(z->type));
-    if (!onnx_broadcast_dims(b, x, z, &rank, dims) || !fold_binary(b, n, x, z, rank, dims, &handled))
+    if (!onnx_broadcast_dims(b, x, z, &rank, dims))
         return false;
-    if (handled)
-        return true;
     struct onnx_value *y = onnx_out(b, n, 0, is_comparison(n->op) ? ONNX_BOOL : x->type, rank, dims);
-    return y && emit_binary(b, type_find(binary_rows, ARRAY_SIZE(binary_rows), n->op), x, z, y);
+    if (!y || !onnx_known_map(b, n, y, x, z, &done) || done)
+        return !b->failed;
+    return emit_binary(b, type_find(binary_rows, ARRAY_SIZE(binary_rows), n->op), x, z, y);
 }
 
 static struct onnx_value *scale(struct onnx_builder *b, struct onnx_value *x, float factor, struct onnx_value *y)
@@ -198,7 +146,9 @@ bool onnx_variadic(struct onnx_builder *b, const struct onnx_node *n)
             return false;
         bool last = i + 1 == n->input_count && !mean;
         struct onnx_value *y = last ? onnx_out(b, n, 0, sum->type, rank, dims) : onnx_temp(b, sum->type, rank, dims);
-        if (!y || !emit_binary(b, type, sum, next, y))
+        bool done = false;
+        if (!y || (!mean && !onnx_known_map(b, n, y, sum, next, &done)) ||
+            (!done && !emit_binary(b, type, sum, next, y)))
             return false;
         sum = y;
     }
@@ -223,6 +173,8 @@ bool onnx_where(struct onnx_builder *b, const struct onnx_node *n)
     struct onnx_desc d[4];
     if (!y)
         return false;
+    if (onnx_is_known(in[0]) && onnx_is_known(in[1]) && onnx_is_known(in[2]))
+        return onnx_known_where(b, y, in);
     DML_ELEMENT_WISE_IF_OPERATOR_DESC desc = {
         onnx_desc_broadcast(b, &d[0], in[0], rank, dims),
         onnx_desc_broadcast(b, &d[1], in[1], rank, dims),
@@ -242,16 +194,10 @@ bool onnx_cast(struct onnx_builder *b, const struct onnx_node *n)
         return onnx_fail(b, "cannot cast to data type %d", to);
     if (to == x->type)
         return onnx_identity(b, n);
-    if (x->source == ONNX_SOURCE_CONSTANT && x->type == ONNX_INT64 && to == ONNX_INT32 && onnx_elements(x) <= 1024) {
-        int32_t data[1024];
-        int64_t count = onnx_elements(x);
-        for (int64_t i = 0; i < count; i++)
-            data[i] = (int32_t)((const int64_t *)x->data)[i];
-        struct onnx_value *known = onnx_constant(b, to, x->rank, x->dims, data, (uint64_t)count * sizeof(data[0]));
-        return known && onnx_alias(b, onnx_out(b, n, 0, to, x->rank, x->dims), known);
-    }
     struct onnx_value *y = onnx_out(b, n, 0, to, x->rank, x->dims), *from = x;
     struct onnx_desc dx, dy;
+    if (y && onnx_is_known(x) && to != ONNX_BFLOAT16 && to != ONNX_INT4 && to != ONNX_UINT4)
+        return onnx_known_cast(b, y, x);
     if (y && to == ONNX_BOOL) { /* any non-zero value is true: x != 0 is !(x == 0), NOT twice */
         struct onnx_value *inverse = onnx_temp(b, ONNX_BOOL, x->rank, x->dims);
         struct onnx_value *zero = NULL;
@@ -414,7 +360,7 @@ bool onnx_clip(struct onnx_builder *b, const struct onnx_node *n)
     if (!x)
         return false;
     type_bounds(x->type, &low, &high);
-    if (b->model->opset < 11) {
+    if (n->version < 11) {
         low.Float32 = onnx_attr_float(n, "min", low.Float32);
         high.Float32 = onnx_attr_float(n, "max", high.Float32);
         if (x->type != ONNX_FLOAT)

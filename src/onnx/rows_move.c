@@ -4,6 +4,11 @@
 /* Copies x, seen through strides, to y. */
 static bool emit_copy(struct onnx_builder *b, struct onnx_value *x, const uint32_t *strides, struct onnx_value *y)
 {
+    int64_t known_strides[ONNX_RANK_MAX];
+    for (uint32_t i = 0; i < y->rank; i++)
+        known_strides[i] = strides[i];
+    if (onnx_is_known(x))
+        return onnx_known_view(b, y, x, 0, known_strides);
     struct onnx_desc dx, dy;
     DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC desc = { onnx_desc_strided(b, &dx, x, y->rank, y->dims, strides),
                                                      onnx_desc(b, &dy, y), NULL };
@@ -45,46 +50,47 @@ bool onnx_transpose(struct onnx_builder *b, const struct onnx_node *n)
 bool onnx_expand(struct onnx_builder *b, const struct onnx_node *n)
 {
     struct onnx_value *x = onnx_in(b, n, 0), *shape = onnx_in(b, n, 1), wanted = { .name = "shape" };
-    uint32_t rank;
+    uint32_t rank, strides[ONNX_RANK_MAX] = { 0 }, own[ONNX_RANK_MAX];
     int64_t dims[ONNX_RANK_MAX];
-    struct onnx_desc dx, dy;
     if (!x || !shape || !onnx_const_ints(b, shape, wanted.dims, ONNX_RANK_MAX, &wanted.rank) ||
         !onnx_broadcast_dims(b, x, &wanted, &rank, dims))
         return false;
     struct onnx_value *y = onnx_out(b, n, 0, x->type, rank, dims);
-    if (!y)
-        return false;
-    DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC desc = { onnx_desc_broadcast(b, &dx, x, rank, dims), onnx_desc(b, &dy, y),
-                                                     NULL };
-    return onnx_emit(b, DML_OPERATOR_ELEMENT_WISE_IDENTITY, &desc, &x, 1, &y, 1);
+    packed_strides(x, own);
+    for (uint32_t i = 0; i < x->rank; i++)
+        strides[rank - x->rank + i] = x->dims[i] == 1 ? 0 : own[i];
+    return y && emit_copy(b, x, strides, y);
 }
 
-/* All inputs constant INT64 vectors: a shape being put together. */
-static bool concat_known(struct onnx_builder *b, const struct onnx_node *n, int64_t total, bool *handled)
+/* Parts that are known already: a shape being put together. Packed rows of each part in turn. */
+static bool concat_known(struct onnx_builder *b, struct onnx_value *const *in, uint32_t count, uint32_t axis,
+                         struct onnx_value *y)
 {
-    int64_t data[256], used = 0;
-    *handled = false;
-    if (total > (int64_t)ARRAY_SIZE(data))
-        return true;
-    for (uint32_t i = 0; i < n->input_count; i++) {
-        const struct onnx_value *x = onnx_in(b, n, i);
-        if (!x || x->source != ONNX_SOURCE_CONSTANT || x->type != ONNX_INT64 || x->rank != 1)
-            return !b->failed;
-        memcpy(data + used, x->data, (size_t)x->dims[0] * sizeof(*data));
-        used += x->dims[0];
+    int64_t outer = 1, inner = onnx_type_bytes(y->type);
+    char *to = onnx_known_data(b, y);
+    if (!to)
+        return false;
+    for (uint32_t i = 0; i < y->rank; i++) {
+        outer *= i < axis ? y->dims[i] : 1;
+        inner *= i > axis ? y->dims[i] : 1;
     }
-    struct onnx_value *known = onnx_constant(b, ONNX_INT64, 1, &used, data, (uint64_t)used * sizeof(*data));
-    *handled = true;
-    return known && onnx_alias(b, onnx_out(b, n, 0, ONNX_INT64, 1, &used), known);
+    for (int64_t o = 0; o < outer; o++) {
+        for (uint32_t i = 0; i < count; i++) {
+            size_t bytes = (size_t)(in[i]->dims[axis] * inner);
+            memcpy(to, (const char *)in[i]->data + (size_t)o * bytes, bytes);
+            to += bytes;
+        }
+    }
+    return true;
 }
 
 bool onnx_concat(struct onnx_builder *b, const struct onnx_node *n)
 {
     struct onnx_value *first = onnx_in(b, n, 0);
-    uint32_t axis, count = n->input_count;
+    uint32_t axis, used, count = n->input_count;
     int64_t dims[ONNX_RANK_MAX];
-    bool handled;
-    if (!first || !onnx_axis(b, onnx_attr_int(n, "axis", b->model->opset < 4 ? 1 : 0), first->rank, &axis))
+    bool known = true;
+    if (!first || !onnx_axis(b, onnx_attr_int(n, "axis", n->version < 4 ? 1 : 0), first->rank, &axis))
         return false;
     memcpy(dims, first->dims, sizeof(dims));
     dims[axis] = 0;
@@ -103,21 +109,26 @@ bool onnx_concat(struct onnx_builder *b, const struct onnx_node *n)
                                  (long long)dims[j]);
         }
         dims[axis] += in[i]->dims[axis];
+        known = known && onnx_is_known(in[i]);
     }
-    if (!concat_known(b, n, dims[axis], &handled) || handled)
-        return !b->failed;
-    for (uint32_t i = 0; i < count; i++) {
+    struct onnx_value *y = onnx_out(b, n, 0, first->type, first->rank, dims);
+    if (y && known)
+        return concat_known(b, in, count, axis, y);
+    for (uint32_t i = used = 0; i < count; i++) { /* empty parts add nothing */
+        if (onnx_elements(in[i]))
+            in[used++] = in[i];
+    }
+    for (uint32_t i = 0; i < used; i++) {
         const DML_TENSOR_DESC *t = onnx_desc(b, &d[i], in[i]);
         if (!t)
             return false;
         tensors[i] = *t;
     }
-    struct onnx_value *y = onnx_out(b, n, 0, first->type, first->rank, dims);
     struct onnx_desc dy;
     if (!y)
         return false;
-    DML_JOIN_OPERATOR_DESC desc = { count, tensors, onnx_desc(b, &dy, y), axis };
-    return onnx_emit(b, DML_OPERATOR_JOIN, &desc, in, count, &y, 1);
+    DML_JOIN_OPERATOR_DESC desc = { used, tensors, onnx_desc(b, &dy, y), axis };
+    return onnx_emit(b, DML_OPERATOR_JOIN, &desc, in, used, &y, 1);
 }
 
 /* Sizes: the `split` attribute or input, or equal parts (the last one smaller). */
@@ -176,7 +187,7 @@ struct slice {
 static bool slice_read(struct onnx_builder *b, const struct onnx_node *n, struct slice *s)
 {
     uint32_t ends, axes = 0, steps = 0;
-    if (b->model->opset < 10) {
+    if (n->version < 10) {
         s->count = onnx_attr_ints(n, "starts", s->start, ONNX_RANK_MAX);
         ends = onnx_attr_ints(n, "ends", s->end, ONNX_RANK_MAX);
         axes = onnx_attr_ints(n, "axes", s->axes, ONNX_RANK_MAX);
@@ -219,14 +230,17 @@ static int64_t slice_axis(int64_t dim, int64_t *start, int64_t end, int64_t step
     return span > 0 ? (span - 1) / stride + 1 : 0;
 }
 
-static bool slice_known(struct onnx_builder *b, const struct onnx_node *n, const struct onnx_value *x,
-                        const int64_t *start, const int64_t *steps, const int64_t *dims)
+static bool slice_known(struct onnx_builder *b, struct onnx_value *y, const struct onnx_value *x, const int64_t *start,
+                        const int64_t *steps)
 {
-    int64_t data[256];
-    for (int64_t i = 0; i < dims[0]; i++)
-        data[i] = ((const int64_t *)x->data)[start[0] + i * steps[0]];
-    struct onnx_value *known = onnx_constant(b, ONNX_INT64, 1, dims, data, (uint64_t)dims[0] * sizeof(*data));
-    return known && onnx_alias(b, onnx_out(b, n, 0, ONNX_INT64, 1, dims), known);
+    uint32_t strides[ONNX_RANK_MAX];
+    int64_t turned[ONNX_RANK_MAX], offset = 0;
+    packed_strides(x, strides);
+    for (uint32_t i = 0; i < x->rank; i++) {
+        turned[i] = strides[i] * steps[i];
+        offset += strides[i] * start[i];
+    }
+    return onnx_known_view(b, y, x, offset, turned);
 }
 
 bool onnx_slice(struct onnx_builder *b, const struct onnx_node *n)
@@ -253,11 +267,11 @@ bool onnx_slice(struct onnx_builder *b, const struct onnx_node *n)
         steps[axis] = s.steps[i];
         dims[axis] = slice_axis(x->dims[axis], &start[axis], s.end[i], steps[axis]);
     }
-    if (x->source == ONNX_SOURCE_CONSTANT && x->type == ONNX_INT64 && x->rank == 1 && x->dims[0] <= 256)
-        return slice_known(b, n, x, start, steps, dims);
     struct onnx_value *y = onnx_out(b, n, 0, x->type, x->rank, dims);
     if (!y)
         return false;
+    if (onnx_is_known(x))
+        return slice_known(b, y, x, start, steps);
     for (uint32_t i = 0; i < x->rank; i++) {
         int64_t reach = (dims[i] - 1) * (steps[i] < 0 ? -steps[i] : steps[i]);
         offsets[i] = (UINT)(steps[i] < 0 ? start[i] - reach : start[i]);
@@ -273,11 +287,11 @@ bool onnx_slice(struct onnx_builder *b, const struct onnx_node *n)
 static bool pad_value(struct onnx_builder *b, const struct onnx_node *n, const struct onnx_value *x,
                       DML_SCALAR_UNION *out)
 {
-    const struct onnx_value *value = b->model->opset < 11 ? NULL : onnx_in_optional(b, n, 2);
+    const struct onnx_value *value = n->version < 11 ? NULL : onnx_in_optional(b, n, 2);
     memset(out, 0, sizeof(*out));
     if (b->failed)
         return false;
-    if (b->model->opset < 11 && x->type == ONNX_FLOAT)
+    if (n->version < 11 && x->type == ONNX_FLOAT)
         out->Float32 = onnx_attr_float(n, "value", 0);
     if (!value)
         return true;
@@ -294,7 +308,7 @@ static bool pad_amounts(struct onnx_builder *b, const struct onnx_node *n, const
     for (uint32_t i = 0; i < x->rank; i++)
         axes[i] = i;
     memset(pads, 0, 2 * ONNX_RANK_MAX * sizeof(*pads));
-    if (b->model->opset < 11) {
+    if (n->version < 11) {
         count = onnx_attr_ints(n, "pads", given, 2 * ONNX_RANK_MAX);
     } else {
         const struct onnx_value *input = onnx_in(b, n, 1), *axis_input = onnx_in_optional(b, n, 3);
@@ -350,6 +364,15 @@ bool onnx_pad(struct onnx_builder *b, const struct onnx_node *n)
     return onnx_emit(b, DML_OPERATOR_PADDING1, &desc, &x, 1, &y, 1);
 }
 
+static bool tile_known(struct onnx_builder *b, struct onnx_value *y, const struct onnx_value *x)
+{
+    size_t bytes = (size_t)onnx_value_bytes(x);
+    char *to = onnx_known_data(b, y);
+    for (int64_t i = 0; to && x->dims[0] && i < y->dims[0] / x->dims[0]; i++)
+        memcpy(to + (size_t)i * bytes, x->data, bytes);
+    return to != NULL;
+}
+
 bool onnx_tile(struct onnx_builder *b, const struct onnx_node *n)
 {
     struct onnx_value *x = onnx_in(b, n, 0), *repeats = onnx_in(b, n, 1);
@@ -362,7 +385,7 @@ bool onnx_tile(struct onnx_builder *b, const struct onnx_node *n)
     if (count != x->rank)
         return onnx_fail(b, "repeats has %u values for %u dimensions", count, x->rank);
     for (uint32_t i = 0; i < count; i++) {
-        if (times[i] < 1 || times[i] > INT32_MAX)
+        if (times[i] < 0 || times[i] > INT32_MAX)
             return onnx_fail(b, "repeats[%u] = %lld", i, (long long)times[i]);
         counts[i] = (UINT)times[i];
         dims[i] = x->dims[i] * times[i];
@@ -372,27 +395,37 @@ bool onnx_tile(struct onnx_builder *b, const struct onnx_node *n)
         return false;
     if (!x->rank)
         return onnx_alias(b, y, x);
+    if (onnx_is_known(x) && x->rank == 1 && onnx_elements(y) <= 65536)
+        return tile_known(b, y, x);
     DML_TILE_OPERATOR_DESC desc = { onnx_desc(b, &dx, x), onnx_desc(b, &dy, y), x->rank, counts };
     return onnx_emit(b, DML_OPERATOR_TILE, &desc, &x, 1, &y, 1);
 }
 
 /* ---- gather ---- */
 
-static bool gather_known(struct onnx_builder *b, const struct onnx_node *n, const struct onnx_value *x,
-                         const struct onnx_value *indices)
+static bool gather_known(struct onnx_builder *b, struct onnx_value *y, const struct onnx_value *x,
+                         const struct onnx_value *indices, uint32_t axis)
 {
-    int64_t data[256], at[256];
+    int64_t *at = base_arena_alloc(&b->arena, (size_t)onnx_elements(indices) * sizeof(*at)), outer = 1;
     uint32_t count;
-    if (!onnx_const_ints(b, indices, at, 256, &count))
-        return false;
-    for (uint32_t i = 0; i < count; i++) {
-        int64_t index = at[i] < 0 ? at[i] + x->dims[0] : at[i];
-        if (index < 0 || index >= x->dims[0])
-            return onnx_fail(b, "index %lld is outside the %lld elements", (long long)at[i], (long long)x->dims[0]);
-        data[i] = ((const int64_t *)x->data)[index];
+    char *to = onnx_known_data(b, y);
+    if (!at || !to || !onnx_const_ints(b, indices, at, (uint32_t)onnx_elements(indices), &count))
+        return onnx_fail(b, "out of memory");
+    size_t bytes = onnx_type_bytes(x->type);
+    for (uint32_t i = 0; i < x->rank; i++) {
+        outer *= i < axis ? x->dims[i] : 1;
+        bytes *= i > axis ? (size_t)x->dims[i] : 1;
     }
-    struct onnx_value *known = onnx_constant(b, ONNX_INT64, indices->rank, indices->dims, data, count * sizeof(*data));
-    return known && onnx_alias(b, onnx_out(b, n, 0, ONNX_INT64, indices->rank, indices->dims), known);
+    for (int64_t o = 0; o < outer; o++) {
+        for (uint32_t i = 0; i < count; i++, to += bytes) {
+            int64_t index = at[i] < 0 ? at[i] + x->dims[axis] : at[i];
+            if (index < 0 || index >= x->dims[axis])
+                return onnx_fail(b, "index %lld is outside the %lld elements", (long long)at[i],
+                                 (long long)x->dims[axis]);
+            memcpy(to, (const char *)x->data + (size_t)(o * x->dims[axis] + index) * bytes, bytes);
+        }
+    }
+    return true;
 }
 
 bool onnx_gather(struct onnx_builder *b, const struct onnx_node *n)
@@ -404,9 +437,6 @@ bool onnx_gather(struct onnx_builder *b, const struct onnx_node *n)
     if (!in[0] || !in[1] || !onnx_axis(b, onnx_attr_int(n, "axis", 0), in[0]->rank, &axis))
         return false;
     const struct onnx_value *x = in[0], *indices = in[1];
-    if (x->source == ONNX_SOURCE_CONSTANT && x->type == ONNX_INT64 && x->rank == 1 &&
-        indices->source == ONNX_SOURCE_CONSTANT && onnx_elements(indices) <= 256)
-        return gather_known(b, n, x, indices);
     for (uint32_t i = 0; i < x->rank; i++) {
         if (i != axis)
             dims[rank++] = x->dims[i];
@@ -420,6 +450,8 @@ bool onnx_gather(struct onnx_builder *b, const struct onnx_node *n)
     struct onnx_value *y = onnx_out(b, n, 0, x->type, rank, dims);
     if (!y)
         return false;
+    if (onnx_is_known(x) && onnx_is_known(indices) && onnx_elements(y) <= 65536)
+        return gather_known(b, y, x, indices, axis);
     int64_t y_dims[ONNX_RANK_MAX];
     for (uint32_t i = 0; i < full; i++) {
         x_dims[i] = i + x->rank < full ? 1 : x->dims[i + x->rank - full];

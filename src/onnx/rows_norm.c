@@ -120,7 +120,7 @@ bool onnx_lp_normalization(struct onnx_builder *b, const struct onnx_node *n)
 bool onnx_softmax(struct onnx_builder *b, const struct onnx_node *n)
 {
     struct onnx_value *x = onnx_in(b, n, 0);
-    bool together = b->model->opset < 13;
+    bool together = n->version < 13;
     UINT axes[ONNX_RANK_MAX];
     uint32_t axis, count = 0;
     struct onnx_desc dx, dy;
@@ -194,6 +194,7 @@ bool onnx_reduce(struct onnx_builder *b, const struct onnx_node *n)
     uint32_t count, i = 0;
     int64_t full[ONNX_RANK_MAX], dims[ONNX_RANK_MAX];
     struct onnx_desc dx, dy;
+    bool done;
     if (!x || !reduce_axes(b, n, x, axes, &count))
         return false;
     if (!count)
@@ -202,6 +203,8 @@ bool onnx_reduce(struct onnx_builder *b, const struct onnx_node *n)
     struct onnx_value *y = onnx_out(b, n, 0, x->type, rank, dims);
     if (!y)
         return false;
+    if (!onnx_known_reduce(b, n, y, x, full, &done) || done)
+        return !b->failed;
     while (strcmp(reduce_rows[i].op, n->op))
         i++;
     DML_REDUCE_OPERATOR_DESC desc = { reduce_rows[i].function, onnx_desc(b, &dx, x),

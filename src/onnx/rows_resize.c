@@ -13,7 +13,7 @@ struct resize {
  * 2 and 3. */
 static bool resize_read(struct onnx_builder *b, const struct onnx_node *n, const struct onnx_value *x, struct resize *r)
 {
-    bool modern = !strcmp(n->op, "Resize") && b->model->opset >= 11;
+    bool modern = !strcmp(n->op, "Resize") && n->version >= 11;
     const struct onnx_value *scales = onnx_in_optional(b, n, modern ? 2 : 1);
     const struct onnx_value *sizes = modern ? onnx_in_optional(b, n, 3) : NULL;
     uint32_t count = 0;
@@ -89,7 +89,7 @@ bool onnx_resize(struct onnx_builder *b, const struct onnx_node *n)
 {
     struct onnx_value *x = onnx_in(b, n, 0);
     struct resize r = { 0 };
-    bool modern = !strcmp(n->op, "Resize") && b->model->opset >= 11;
+    bool modern = !strcmp(n->op, "Resize") && n->version >= 11;
     const char *mode = onnx_attr_string(n, "mode", "nearest");
     const char *rule = onnx_attr_string(n, "coordinate_transformation_mode", modern ? "half_pixel" : "asymmetric");
     const char *nearest = onnx_attr_string(n, "nearest_mode", modern ? "round_prefer_floor" : "floor");

@@ -1,5 +1,7 @@
 #include "onnx/onnx.h"
 
+#include <anydml.h>
+
 static const struct {
     int32_t type;
     const char *name;
@@ -18,6 +20,9 @@ static const struct {
     { ONNX_DOUBLE, "float64", 8, DML_TENSOR_DATA_TYPE_FLOAT64 },
     { ONNX_UINT32, "uint32", 4, DML_TENSOR_DATA_TYPE_UINT32 },
     { ONNX_UINT64, "uint64", 8, DML_TENSOR_DATA_TYPE_UINT64 },
+    { ONNX_BFLOAT16, "bfloat16", 2, ANYDML_TENSOR_DATA_TYPE_BFLOAT16 },
+    { ONNX_UINT4, "uint4", 1, DML_TENSOR_DATA_TYPE_UINT4 },
+    { ONNX_INT4, "int4", 1, DML_TENSOR_DATA_TYPE_INT4 },
 };
 
 uint32_t onnx_type_bytes(int32_t type)
@@ -27,6 +32,12 @@ uint32_t onnx_type_bytes(int32_t type)
             return types[i].bytes;
     }
     return 0;
+}
+
+uint64_t onnx_bytes(int32_t type, int64_t elements)
+{
+    bool half = type == ONNX_UINT4 || type == ONNX_INT4;
+    return half ? ((uint64_t)elements + 1) / 2 : (uint64_t)elements * onnx_type_bytes(type);
 }
 
 const char *onnx_type_name(int32_t type)
