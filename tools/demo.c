@@ -73,7 +73,7 @@ static bool demo_compile(struct demo *d, struct tools_error *error)
 {
     static const struct tools_picture how = { .high = 1, .std = { 1, 1, 1 } };
     const struct onnx_value_info *input = &d->model->inputs[0];
-    struct onnx_input shape;
+    struct onnx_input shape = { 0 };
     double ms;
     if (!tools_picture_load(&d->small, &how, ONNX_FLOAT, input->rank, input->dims, input->name, &d->picture, error))
         return false;
