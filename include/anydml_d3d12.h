@@ -31,4 +31,35 @@
 #define DXGI_ERROR_SDK_COMPONENT_MISSING ((HRESULT)0x887A002DL)
 #endif
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A buffer over memory that the caller has already: nothing is copied, neither now nor later. For adapters whose memory
+ * is the host's: cpu (and null). Costs less than a microsecond to create and release; free-threaded.
+ *
+ * address: a multiple of 16 (DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT), which is what kernels need of inputs and outputs.
+ *     Temporary and persistent resources must lie at multiples of 256: DirectML checks addresses, not only offsets.
+ * bytes: at least 1. The buffer's Width is `bytes` rounded up to a multiple of 4, as sizes of bindings must be. DirectML
+ *     never reads or writes the up to 3 bytes after the end, since no tensor element lies there; copies and clears
+ *     touch what they are told to, so CopyResource, which copies Width bytes, does.
+ *
+ * The resource is as one that CreateCommittedResource makes in a CUSTOM heap (L0, WRITE_BACK) with
+ * ALLOW_UNORDERED_ACCESS in state COMMON: a source and destination of copies and a DirectML binding of any kind. Map
+ * gives `address`, GetGPUVirtualAddress its number. The memory stays the caller's: it must outlive the resource and all
+ * queued work that uses it, and be written and read by the host only while no such work runs. Several buffers may lie
+ * over the same bytes; keeping their uses apart is up to the caller, the debug layer warns of overlaps.
+ *
+ *     float x[1000] __attribute__((aligned(16)));
+ *     hr = AnydmlCreateBufferFromMemory(device, x, sizeof(x), &IID_ID3D12Resource, (void **)&buffer);
+ *
+ * S_OK; S_FALSE with out NULL (arguments were checked); E_INVALIDARG (device or address NULL or misaligned, bytes 0 or
+ * beyond the address space); DXGI_ERROR_UNSUPPORTED (the device's memory is not the host's, or it is another
+ * runtime's); DXGI_ERROR_DEVICE_REMOVED; E_NOINTERFACE; E_OUTOFMEMORY. */
+HRESULT WINAPI AnydmlCreateBufferFromMemory(ID3D12Device *device, void *address, UINT64 bytes, REFIID riid, void **out);
+
+#ifdef __cplusplus
+}
+#endif
+
 #endif

@@ -27,6 +27,7 @@ static void after_fork_in_child(void)
 {
     pthread_mutex_init(&open_lock, NULL);
     memset(open_devices, 0, sizeof(open_devices));
+    adapter_cores_forget();
     forked = true;
 }
 

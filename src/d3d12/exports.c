@@ -134,6 +134,17 @@ EXPORT HRESULT D3D12CreateVersionedRootSignatureDeserializer(LPCVOID data, SIZE_
     return no_blob("D3D12CreateVersionedRootSignatureDeserializer", (ID3DBlob **)out, NULL);
 }
 
+EXPORT HRESULT AnydmlCreateBufferFromMemory(ID3D12Device *iface, void *address, UINT64 bytes, REFIID riid, void **out)
+{
+    if (out)
+        *out = NULL;
+    if (!iface)
+        return refuse(E_INVALIDARG, "AnydmlCreateBufferFromMemory: device is NULL");
+    if ((const void *)iface->lpVtbl != &d3d_device_vtbl)
+        return refuse(DXGI_ERROR_UNSUPPORTED, "AnydmlCreateBufferFromMemory: device is none of this runtime's");
+    return d3d_resource_borrow(d3d_device_from(iface), address, bytes, riid, out);
+}
+
 /* For tests: how many objects of this library live in the process. */
 EXPORT uint32_t AnydmlLiveObjects(void);
 

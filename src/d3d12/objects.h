@@ -144,6 +144,7 @@ struct d3d_resource {
     D3D12_HEAP_FLAGS heap_flags;
     struct d3d_heap *heap; /* kept; NULL = committed */
     struct adapter_memory *memory;
+    struct adapter_memory borrowed; /* what `memory` names when it is the application's own */
     uint64_t offset; /* in memory */
     uint64_t id, memory_id;
     atomic_int map_count;
@@ -157,6 +158,8 @@ static inline struct adapter_binding d3d_resource_range(const struct d3d_resourc
     return (struct adapter_binding){ resource->memory, resource->offset + offset, size };
 }
 
+/* AnydmlCreateBufferFromMemory on one of our devices. */
+HRESULT d3d_resource_borrow(struct d3d_device *device, void *address, uint64_t bytes, REFIID riid, void **out);
 /* NULL, or what is wrong with a buffer's description (format with %s: the rule). */
 const char *d3d_resource_desc_error(const D3D12_RESOURCE_DESC *desc);
 /* NULL, or what is wrong with this combination of states for a buffer. */

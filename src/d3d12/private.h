@@ -22,8 +22,8 @@ struct anydml_resource_info {
     uint64_t width;       /* bytes */
     D3D12_HEAP_TYPE heap_type;
     D3D12_RESOURCE_FLAGS flags;
-    uint64_t memory_id;     /* equal for resources placed in one heap */
-    uint64_t memory_offset; /* of the resource within it */
+    uint64_t memory_id;     /* equal for resources placed in one heap, and for all in the application's own memory */
+    uint64_t memory_offset; /* of the resource within it; aligned as the resource's address is */
 };
 
 /* A range of descriptors found from a handle. */

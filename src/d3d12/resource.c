@@ -12,7 +12,7 @@ static void resource_destroy(struct com_object *object)
     pthread_mutex_unlock(&device->tables_lock);
     if (resource->heap)
         com_unkeep(&resource->heap->pageable.base);
-    else if (resource->memory)
+    else if (resource->memory && resource->memory != &resource->borrowed)
         device->ops->memory_destroy(device->adapter, resource->memory);
     com_finish(object);
     free(resource);
@@ -338,4 +338,63 @@ HRESULT d3d_device_CreatePlacedResource1(D3D_PLACED(D3D12_RESOURCE_DESC1))
     if (desc)
         old = d3d_resource_desc0(desc);
     return d3d_device_CreatePlacedResource(iface, heap, offset, desc ? &old : NULL, state, clear, riid, out);
+}
+
+/* ---- AnydmlCreateBufferFromMemory ---- */
+
+#define BORROWED_ALIGNMENT 16u         /* DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT: what kernels take bindings to have */
+#define BORROWED_SPACE     UINT64_MAX  /* memory_id of them all: one space of addresses, so that overlaps are seen */
+
+static HRESULT borrow_check(struct d3d_device *device, const void *address, uint64_t bytes)
+{
+    static const char method[] = "AnydmlCreateBufferFromMemory";
+    uintptr_t start = (uintptr_t)address;
+    if (device->info->kind != ADAPTER_HOST)
+        return d3d_fail(device, DXGI_ERROR_UNSUPPORTED, "%s: the memory of adapter \"%s\" is not host memory", method,
+                        device->info->name);
+    if (!address || start % BORROWED_ALIGNMENT)
+        return d3d_fail(device, E_INVALIDARG, "%s: address %p: must not be NULL and a multiple of %u", method, address,
+                        BORROWED_ALIGNMENT);
+    if (!bytes || bytes > UINTPTR_MAX - D3D_PLACEMENT_ALIGNMENT - start)
+        return d3d_fail(device, E_INVALIDARG, "%s: %llu bytes: must not be 0 nor pass the end of the address space",
+                        method, (unsigned long long)bytes);
+    return S_OK;
+}
+
+HRESULT d3d_resource_borrow(struct d3d_device *device, void *address, uint64_t bytes, REFIID riid, void **out)
+{
+    static const D3D12_HEAP_PROPERTIES properties = {
+        .Type = D3D12_HEAP_TYPE_CUSTOM,
+        .CPUPageProperty = D3D12_CPU_PAGE_PROPERTY_WRITE_BACK,
+        .MemoryPoolPreference = D3D12_MEMORY_POOL_L0,
+    };
+    HRESULT hr = d3d_create_begin(device, out);
+    if (SUCCEEDED(hr))
+        hr = borrow_check(device, address, bytes);
+    if (FAILED(hr))
+        return hr;
+    if (!out)
+        return S_FALSE;
+    const D3D12_RESOURCE_DESC desc = {
+        .Dimension = D3D12_RESOURCE_DIMENSION_BUFFER,
+        .Width = base_align_up(bytes, 4),
+        .Height = 1,
+        .DepthOrArraySize = 1,
+        .MipLevels = 1,
+        .SampleDesc = { 1, 0 },
+        .Layout = D3D12_TEXTURE_LAYOUT_ROW_MAJOR,
+        .Flags = D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS,
+    };
+    const struct creation creation = { .desc = &desc, .properties = &properties };
+    struct d3d_resource *resource = resource_new(device, &creation);
+    if (!resource)
+        return E_OUTOFMEMORY;
+    resource->borrowed = (struct adapter_memory){ desc.Width, (uintptr_t)address, address };
+    resource->memory = &resource->borrowed;
+    resource->memory_id = BORROWED_SPACE;
+    hr = resource_register(device, resource);
+    if (SUCCEEDED(hr))
+        return com_return(&resource->pageable.base, riid, out);
+    com_Release(resource);
+    return hr;
 }

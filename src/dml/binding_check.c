@@ -35,14 +35,15 @@ static bool check_heap(const struct dml_bind_site *site, const struct anydml_res
 }
 
 static bool check_range(const struct dml_bind_site *site, const DML_BUFFER_BINDING *binding,
-                        const struct dml_bind_rule *rule, uint64_t width)
+                        const struct dml_bind_rule *rule, const struct anydml_resource_info *info)
 {
-    unsigned long long offset = binding->Offset, size = binding->SizeInBytes;
+    unsigned long long offset = binding->Offset, size = binding->SizeInBytes, width = info->width;
     if (offset > width || size > width - offset)
-        dml_bind_fail(site, "Offset %llu and SizeInBytes %llu reach beyond the buffer's %llu bytes", offset, size,
-                      (unsigned long long)width);
+        dml_bind_fail(site, "Offset %llu and SizeInBytes %llu reach beyond the buffer's %llu bytes", offset, size, width);
     else if (offset % rule->alignment)
         dml_bind_fail(site, "Offset %llu is no multiple of %u", offset, rule->alignment);
+    else if ((info->memory_offset + offset) % rule->alignment) /* the application's own memory */
+        dml_bind_fail(site, "Offset %llu is no multiple of %u from address 0", offset, rule->alignment);
     else if (size % 4)
         dml_bind_fail(site, "SizeInBytes %llu is no multiple of 4", size);
     else if (size < rule->bytes)
@@ -62,7 +63,7 @@ bool dml_bind_buffer(const struct dml_bind_site *site, const DML_BUFFER_BINDING 
         dml_bind_fail(site, "Buffer is no buffer resource of the parent device");
         return false;
     }
-    if (!check_heap(site, &info, rule->upload) || !check_range(site, binding, rule, info.width))
+    if (!check_heap(site, &info, rule->upload) || !check_range(site, binding, rule, &info))
         return false;
     if (!(info.flags & D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS) && info.heap_type != D3D12_HEAP_TYPE_UPLOAD)
         dml_warn(device, table, "%s: %s, %s %u: the buffer was created without ALLOW_UNORDERED_ACCESS", site->method,

@@ -127,22 +127,34 @@ static HRESULT lower_graph_node(struct build *build, uint32_t node)
     return lower_node(build->graph, desc, node, values, build->error);
 }
 
-/* What a graph output gets that cannot be written by its node: all 32-bit words of the value. */
+/* Bytes of an output slot up to the end of its last element: buffers may end there, before their size rounded up. */
+static uint64_t slot_used(const struct build *build, uint32_t slot)
+{
+    uint32_t node = build->owner[slot];
+    struct kern_view view;
+    if (!build->nodes[node])
+        return ((const DML_CONSTANT_DATA_GRAPH_NODE_DESC *)build->desc->Nodes[node].Desc)->DataSize;
+    const DML_BUFFER_TENSOR_DESC *tensor = build->nodes[node]->outputs[slot - build->first_output[node]];
+    return tensor && graph_view_from_desc(tensor, &view) ? graph_view_span_bytes(&view) : build->bytes[slot];
+}
+
+/* What a graph output gets that cannot be written by its node: the value's bytes, in words when there are only whole
+ * ones. */
 static HRESULT add_output_copy(struct build *build, uint32_t index, uint32_t slot)
 {
     struct graph *graph = build->graph;
-    uint64_t words = build->bytes[slot] / 4;
-    uint32_t sizes[2] = { 1, (uint32_t)words };
+    uint64_t used = slot_used(build, slot), units = used % 4 ? used : used / 4;
+    uint32_t sizes[2] = { 1, (uint32_t)units };
     struct graph_operand from = { build->output_value[slot], { 0 } };
     /* One dimension counts up to 2^32 - 1. */
-    while (words > UINT32_MAX && words % 2 == 0) {
+    while (units > UINT32_MAX && units % 2 == 0) {
         sizes[0] *= 2;
-        words /= 2;
-        sizes[1] = (uint32_t)words;
+        units /= 2;
+        sizes[1] = (uint32_t)units;
     }
-    if (words > UINT32_MAX)
+    if (units > UINT32_MAX)
         return E_OUTOFMEMORY;
-    kern_view_set_packed(&from.view, DML_TENSOR_DATA_TYPE_UINT32, 2, sizes);
+    kern_view_set_packed(&from.view, used % 4 ? DML_TENSOR_DATA_TYPE_UINT8 : DML_TENSOR_DATA_TYPE_UINT32, 2, sizes);
     struct graph_operand to = { graph_value_add(graph, GRAPH_OUTPUT, index, build->bytes[slot]), from.view };
     graph_op_add(graph, KERN_MOVE, &from, 1, &to, 1);
     return built(graph);

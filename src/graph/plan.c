@@ -55,6 +55,19 @@ static HRESULT know_constant(struct planner *planner, uint32_t value)
     return planner->known[value] ? S_OK : E_OUTOFMEMORY;
 }
 
+/* What is read of an owned input: the caller's memory may end after the last element, before its size rounded up. */
+static uint64_t owned_bytes(const struct planner *planner, uint32_t number)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < planner->graph->op_count; i++) {
+        const struct graph_op *op = planner->graph->ops[i];
+        for (uint32_t t = 0; t < op->k.input_count; t++)
+            if (op->value[t] == number)
+                bytes = BASE_MAX(bytes, graph_view_span_bytes(&op->k.tensors[t]));
+    }
+    return bytes;
+}
+
 /* The value as it is in the persistent buffer: owned inputs, and constants where kernels are not on the host. */
 static HRESULT make_resident(struct planner *planner, uint32_t number)
 {
@@ -65,6 +78,8 @@ static HRESULT make_resident(struct planner *planner, uint32_t number)
     HRESULT hr = plan_add_persistent(planner, value->size_bytes, &planner->resident[number]);
     init->destination = planner->resident[number];
     init->size_bytes = value->size_bytes;
+    if (value->place == GRAPH_OWNED && planner->options->host)
+        init->size_bytes = owned_bytes(planner, number);
     init->source.buffer = value->place == GRAPH_CONSTANT ? GRAPH_BUFFER_CONSTANT : GRAPH_BUFFER_INPUT;
     init->source.index = value->index;
     init->source.data = planner->known[number];

@@ -52,6 +52,7 @@ struct driver_slot {
     enum driver_source source;
     bool owned;       /* OWNED_BY_DML */
     uint64_t bytes;   /* of the binding */
+    uint64_t used;    /* up to the end of the last element */
     const void *data; /* of an input, data_bytes of them */
     uint32_t data_bytes;
     uint32_t alias;  /* of an output: the input slot whose buffer it shares, ~0: none */

@@ -57,6 +57,19 @@ static struct driver_slot *next_slot(struct reader *reader, const struct schema_
     return output ? &request->outputs[(*count)++] : &request->inputs[(*count)++];
 }
 
+/* Bytes up to the end of the last element. */
+static uint64_t used_bytes(const DML_BUFFER_TENSOR_DESC *tensor)
+{
+    uint32_t strides[SCHEMA_MAX_RANK];
+    uint64_t last = 0;
+    if (!tensor->DimensionCount || tensor->DimensionCount > SCHEMA_MAX_RANK)
+        return tensor->TotalTensorSizeInBytes;
+    schema_tensor_strides(tensor, strides);
+    for (uint32_t i = 0; i < tensor->DimensionCount; i++)
+        last += (uint64_t)(BASE_MAX(tensor->Sizes[i], 1) - 1) * strides[i];
+    return BASE_MIN(((last + 1) * schema_data_type_bits(tensor->DataType) + 7) / 8, tensor->TotalTensorSizeInBytes);
+}
+
 /* slot NULL: the tensors of a fused activation, which have no place of their own. */
 static bool read_tensor(struct reader *reader, const struct schema_field *field, struct driver_slot *slot,
                         DML_TENSOR_DESC *out)
@@ -84,6 +97,7 @@ static bool read_tensor(struct reader *reader, const struct schema_field *field,
     slot->tensor = buffer;
     slot->owned = buffer->Flags & DML_TENSOR_FLAG_OWNED_BY_DML;
     slot->bytes = buffer->TotalTensorSizeInBytes;
+    slot->used = reader->bad ? 0 : used_bytes(buffer);
     slot->alias = word(reader);
     slot->source = (enum driver_source)word(reader);
     slot->data_bytes = word(reader);

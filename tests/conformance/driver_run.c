@@ -187,7 +187,15 @@ static bool record_operator(struct run *run)
     return true;
 }
 
-/* The zone behind a region, up to the next one. */
+/* An output may lie over an input that is longer. */
+static uint64_t slot_used(const struct run *run, const struct driver_slot *output)
+{
+    if (output->alias == UINT32_MAX)
+        return output->used;
+    return BASE_MAX(output->used, run->request->inputs[output->alias].used);
+}
+
+/* The zone behind a region, up to the next one; the bytes that only round a size up belong to it. */
 static void watch_behind(struct run *run, uint64_t offset, uint64_t bytes)
 {
     ID3D12Resource *buffer = offset < run->second ? run->buffers.buffer : run->buffers.persistent;
@@ -200,10 +208,10 @@ static void watch_zones(struct run *run)
     driver_watch(run->device, run->buffers.buffer, 0, ZONE);
     for (uint32_t i = 0; i < request->input_count; i++)
         if (request->inputs[i].name)
-            watch_behind(run, request->inputs[i].offset, request->inputs[i].bytes);
+            watch_behind(run, request->inputs[i].offset, request->inputs[i].used);
     for (uint32_t i = 0; i < request->output_count; i++)
         if (request->outputs[i].name)
-            watch_behind(run, request->outputs[i].offset, request->outputs[i].bytes);
+            watch_behind(run, request->outputs[i].offset, slot_used(run, &request->outputs[i]));
     watch_behind(run, run->temp, run->temp_bytes);
     driver_watch(run->device, run->buffers.persistent, run->second, run->persistent);
     watch_behind(run, run->persistent, run->need.PersistentResourceSize);
@@ -266,7 +274,7 @@ static void check_guards(struct run *run)
     uint8_t *to = run->buffers.to, *from = run->buffers.from;
     for (uint32_t i = 0; i < request->output_count; i++)
         if (request->outputs[i].name)
-            memcpy(to + request->outputs[i].offset, from + request->outputs[i].offset, request->outputs[i].bytes);
+            memcpy(to + request->outputs[i].offset, from + request->outputs[i].offset, request->outputs[i].used);
     memcpy(to + run->temp, from + run->temp, run->temp_bytes);
     memcpy(to + run->persistent, from + run->persistent, run->need.PersistentResourceSize);
     run->answer->memory = to;

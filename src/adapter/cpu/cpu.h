@@ -18,7 +18,7 @@ struct adapter_queries {
 };
 
 struct adapter_queue {
-    bool threads_set;
+    uint32_t threads; /* of its team; 0 = not known yet */
     uint64_t ticket;
 };
 
@@ -40,6 +40,8 @@ HRESULT cpu_queries_create(struct adapter_device *device, uint32_t count, struct
 void cpu_queries_destroy(struct adapter_device *device, struct adapter_queries *queries);
 
 /* list.c: runs the commands on the calling thread and its worker team. */
+/* cpu_list_threads: how many threads they can use, at most `most`. */
+uint32_t cpu_list_threads(const struct adapter_command *commands, uint32_t count, uint32_t most);
 HRESULT cpu_list_run(const struct adapter_command *commands, uint32_t count);
 
 #endif

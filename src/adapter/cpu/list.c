@@ -76,6 +76,26 @@ static void run_resolve(const struct adapter_command *command)
     }
 }
 
+static uint32_t copy_threads(uint64_t bytes, uint32_t most)
+{
+    return (uint32_t)BASE_MIN(BASE_MAX(bytes / COPY_GRAIN, 1), most);
+}
+
+uint32_t cpu_list_threads(const struct adapter_command *commands, uint32_t count, uint32_t most)
+{
+    uint32_t threads = 1;
+    for (uint32_t i = 0; threads < most && i < count; i++) {
+        const struct adapter_command *command = &commands[i];
+        if (command->type == ADAPTER_DISPATCH)
+            return most;
+        if (command->type == ADAPTER_COPY)
+            threads = BASE_MAX(threads, copy_threads(command->u.copy.to.size, most));
+        else if (command->type == ADAPTER_FILL)
+            threads = BASE_MAX(threads, copy_threads(command->u.fill.to.size, most));
+    }
+    return threads;
+}
+
 HRESULT cpu_list_run(const struct adapter_command *commands, uint32_t count)
 {
     HRESULT hr = S_OK;

@@ -16,15 +16,26 @@ void cpu_queue_destroy(struct adapter_queue *queue)
     free(queue);
 }
 
+/* Threads that a batch can keep busy, at most `most`. */
+static uint32_t threads_for(const struct adapter_batch *batch, uint32_t most)
+{
+    uint32_t threads = 1;
+    for (uint32_t i = 0; threads < most && i < batch->list_count; i++)
+        threads = BASE_MAX(threads, cpu_list_threads(batch->lists[i], batch->command_counts[i], most));
+    return threads;
+}
+
 HRESULT cpu_queue_submit(struct adapter_queue *queue, const struct adapter_batch *batch, uint64_t *out_ticket)
 {
     HRESULT hr = S_OK;
-    if (!queue->threads_set) { /* here, because the setting is the thread's */
-        base_parallel_set_threads(adapter_thread_count());
-        queue->threads_set = true;
+    if (!queue->threads) { /* here, because the setting is the thread's */
+        queue->threads = adapter_thread_count();
+        base_parallel_set_threads(queue->threads);
     }
+    uint32_t cores = adapter_cores_take(threads_for(batch, queue->threads));
     for (uint32_t i = 0; SUCCEEDED(hr) && i < batch->list_count; i++)
         hr = cpu_list_run(batch->lists[i], batch->command_counts[i]);
+    adapter_cores_give(cores);
     *out_ticket = ++queue->ticket;
     return hr;
 }

@@ -1,0 +1,80 @@
+/* Time and memory of compiling and initialising one model at several batch sizes on one device, all kept:
+ *   compile MODEL.onnx BATCH... */
+#include "tools/program.h"
+
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PROGRAMS_MAX = 16 };
+
+static double resident_mb(void)
+{
+    unsigned long long size, resident = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (file && fscanf(file, "%llu %llu", &size, &resident) != 2)
+        resident = 0;
+    if (file)
+        fclose(file);
+    return (double)resident * (double)sysconf(_SC_PAGESIZE) / 1e6;
+}
+
+/* The model's own sizes; its free dimensions and the batch become `batch`. */
+static void shapes_of(const struct onnx_model *model, int64_t batch, struct onnx_shape *shapes)
+{
+    for (uint32_t i = 0; i < model->input_count; i++) {
+        shapes[i].rank = model->inputs[i].rank;
+        for (uint32_t d = 0; d < shapes[i].rank; d++)
+            shapes[i].dims[d] = model->inputs[i].dims[d] < 0 ? batch : model->inputs[i].dims[d];
+    }
+}
+
+static bool one(struct tools_session *session, const struct onnx_model *model, int64_t batch,
+                struct onnx_program **compiled, struct tools_program **program, struct tools_error *error)
+{
+    struct onnx_shape *shapes = calloc(model->input_count + 1, sizeof(*shapes));
+    double ms = 0, host = 0, device = 0;
+    bool ok = shapes || tools_fail_memory(error);
+    if (ok)
+        shapes_of(model, batch, shapes);
+    ok = ok && tools_compile(session, model, shapes, DML_EXECUTION_FLAG_NONE, compiled, &ms, error) &&
+         tools_program_create(session, *compiled, program, error) &&
+         tools_program_run(*program, &host, &device, error);
+    if (ok) {
+        malloc_trim(0);
+        printf("batch %lld: compile %.1f ms, initialise %.1f ms, persistent %.1f MB, resident %.1f MB\n",
+               (long long)batch, ms, (*program)->initialize_ms, (double)(*program)->persistent_bytes / 1e6,
+               resident_mb());
+    }
+    free(shapes);
+    return ok;
+}
+
+int main(int argc, char **argv)
+{
+    struct tools_error error = { 0 };
+    struct tools_session *session = NULL;
+    struct onnx_model *model = NULL;
+    struct onnx_program *compiled[PROGRAMS_MAX] = { NULL };
+    struct tools_program *programs[PROGRAMS_MAX] = { NULL };
+    if (argc < 3 || argc > PROGRAMS_MAX + 2) {
+        fprintf(stderr, "usage: %s MODEL.onnx BATCH...\n", argv[0]);
+        return 2;
+    }
+    bool ok = tools_model_load(argv[1], &model, &error) && tools_session_create(0, &session, &error);
+    if (ok)
+        printf("loaded: resident %.1f MB\n", resident_mb());
+    for (int i = 0; ok && i < argc - 2; i++)
+        ok = one(session, model, strtoll(argv[i + 2], NULL, 10), &compiled[i], &programs[i], &error);
+    if (!ok)
+        fprintf(stderr, "%s\n", error.text);
+    for (int i = 0; i < PROGRAMS_MAX; i++) {
+        tools_program_destroy(programs[i]);
+        onnx_program_destroy(compiled[i]);
+    }
+    tools_session_destroy(session);
+    onnx_model_destroy(model);
+    return ok ? 0 : 1;
+}

@@ -1,0 +1,97 @@
+/* The processor's cores as one budget of the process: two worker teams on the same cores are slow, since a thread that
+ * is not running holds up its whole team at every barrier. Queues take cores for as long as a batch runs, first come,
+ * first served. Nobody waits for anything else while he has cores, so waiting for them always ends. */
+#include "d3d12/adapter.h"
+
+#include "base/cpu.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* One word, so that taking and giving cores that nobody waits for is one atomic operation each: the number of waiting
+ * threads above, of free cores below. Only who has the lock changes it while the upper half is not 0. */
+#define ONE_WAITING (UINT64_C(1) << 32)
+
+struct waiter {
+    struct waiter *next;
+    uint32_t cores;
+    bool served;
+    pthread_cond_t wake;
+};
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static uint32_t total;
+static _Atomic uint64_t state;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct waiter *first, **end = &first; /* under lock */
+
+static void count_cores(void)
+{
+    total = BASE_MAX(base_cpu_count(), 1);
+    atomic_store(&state, total);
+}
+
+/* Under the lock: as many of the first waiters as there are cores for. */
+static void serve(void)
+{
+    while (first && (uint32_t)atomic_load(&state) >= first->cores) {
+        struct waiter *waiter = first;
+        atomic_fetch_sub(&state, ONE_WAITING + waiter->cores);
+        first = waiter->next;
+        if (!first)
+            end = &first;
+        waiter->served = true;
+        pthread_cond_signal(&waiter->wake);
+    }
+}
+
+static void wait_for(uint32_t cores)
+{
+    struct waiter waiter = { .cores = cores, .wake = PTHREAD_COND_INITIALIZER };
+    pthread_mutex_lock(&lock);
+    *end = &waiter;
+    end = &waiter.next;
+    atomic_fetch_add(&state, ONE_WAITING);
+    serve();
+    while (!waiter.served)
+        pthread_cond_wait(&waiter.wake, &lock);
+    pthread_mutex_unlock(&lock);
+    pthread_cond_destroy(&waiter.wake);
+}
+
+uint32_t adapter_cores_take(uint32_t count)
+{
+    pthread_once(&once, count_cores);
+    count = BASE_MIN(BASE_MAX(count, 1), total);
+    uint64_t seen = atomic_load_explicit(&state, memory_order_relaxed);
+    while (seen >= count && seen < ONE_WAITING)
+        if (atomic_compare_exchange_weak(&state, &seen, seen - count))
+            return count;
+    wait_for(count);
+    return count;
+}
+
+void adapter_cores_give(uint32_t count)
+{
+    uint64_t seen = atomic_load_explicit(&state, memory_order_relaxed);
+    while (seen < ONE_WAITING)
+        if (atomic_compare_exchange_weak(&state, &seen, seen + count))
+            return;
+    pthread_mutex_lock(&lock);
+    atomic_fetch_add(&state, count);
+    serve();
+    pthread_mutex_unlock(&lock);
+}
+
+bool adapter_cores_wanted(void)
+{
+    return atomic_load_explicit(&state, memory_order_relaxed) >= ONE_WAITING;
+}
+
+void adapter_cores_forget(void)
+{
+    pthread_mutex_init(&lock, NULL);
+    first = NULL;
+    end = &first;
+    atomic_store(&state, total);
+}
