@@ -22,7 +22,7 @@ static double resident_mb(void)
 }
 
 /* The model's own sizes; its free dimensions and the batch become `batch`. */
-static void shapes_of(const struct onnx_model *model, int64_t batch, struct onnx_shape *shapes)
+static void shapes_of(const struct onnx_model *model, int64_t batch, struct onnx_input *shapes)
 {
     for (uint32_t i = 0; i < model->input_count; i++) {
         shapes[i].rank = model->inputs[i].rank;
@@ -34,7 +34,7 @@ static void shapes_of(const struct onnx_model *model, int64_t batch, struct onnx
 static bool one(struct tools_session *session, const struct onnx_model *model, int64_t batch,
                 struct onnx_program **compiled, struct tools_program **program, struct tools_error *error)
 {
-    struct onnx_shape *shapes = calloc(model->input_count + 1, sizeof(*shapes));
+    struct onnx_input *shapes = calloc(model->input_count + 1, sizeof(*shapes));
     double ms = 0, host = 0, device = 0;
     bool ok = shapes || tools_fail_memory(error);
     if (ok)

@@ -33,7 +33,7 @@ static double processor_seconds(void)
 }
 
 /* The model's own sizes, 1 for the batch. */
-static void shapes_of(const struct onnx_model *model, struct onnx_shape *shapes)
+static void shapes_of(const struct onnx_model *model, struct onnx_input *shapes)
 {
     for (uint32_t i = 0; i < model->input_count; i++) {
         shapes[i].rank = model->inputs[i].rank;
@@ -42,7 +42,7 @@ static void shapes_of(const struct onnx_model *model, struct onnx_shape *shapes)
     }
 }
 
-static bool client_create(struct client *client, const struct onnx_model *model, const struct onnx_shape *shapes,
+static bool client_create(struct client *client, const struct onnx_model *model, struct onnx_input *shapes,
                           struct tools_error *error)
 {
     double ms;
@@ -99,7 +99,7 @@ int main(int argc, char **argv)
         return 2;
     }
     struct client *clients = calloc(count, sizeof(*clients));
-    struct onnx_shape *shapes = NULL;
+    struct onnx_input *shapes = NULL;
     bool ok = clients && tools_model_load(argv[1], &model, &error);
     if (ok)
         ok = (shapes = calloc(model->input_count + 1, sizeof(*shapes))) != NULL;

@@ -1,0 +1,205 @@
+/* What the provider takes of a graph. A node is taken when it can be converted (onnx_check), and when the values that
+ * DirectML needs while compiling can be known on the host by then: constants, arithmetic on shapes, and what crosses
+ * into the subgraph from outside. */
+#include "ep.h"
+
+#include <stdlib.h>
+
+#define TRY(call)                                                                                                      \
+    do {                                                                                                               \
+        OrtStatus *status_ = (call);                                                                                   \
+        if (status_)                                                                                                   \
+            return status_;                                                                                            \
+    } while (0)
+
+struct work {
+    struct ep *ep;
+    const OrtApi *ort;
+    struct onnx_model *model;
+    const OrtNode **nodes;
+    uint32_t count;
+    struct onnx_verdict *verdicts;
+    struct ep_partition_node *parts;
+    struct ep_edge *edges;
+    uint32_t edge_count, edge_capacity;
+    bool *needed; /* per node: an output is needed on the host while the graph is compiled */
+    int64_t *ids; /* id -> index, by the host's node ids */
+    size_t id_count;
+};
+
+static void work_finish(struct work *w)
+{
+    ep_model_destroy(w->model);
+    free(w->nodes);
+    free(w->verdicts);
+    free(w->parts);
+    free(w->edges);
+    free(w->needed);
+    free(w->ids);
+}
+
+static OrtStatus *work_start(struct work *w, const OrtGraph *graph)
+{
+    size_t count = 0, id = 0;
+    TRY(w->ort->Graph_GetNumNodes(graph, &count));
+    w->count = (uint32_t)count;
+    w->nodes = calloc(count + 1, sizeof(*w->nodes));
+    w->verdicts = calloc(count + 1, sizeof(*w->verdicts));
+    w->parts = calloc(count + 1, sizeof(*w->parts));
+    w->needed = calloc(count + 1, sizeof(*w->needed));
+    if (!w->nodes || !w->verdicts || !w->parts || !w->needed)
+        return ep_status(w->ep->factory, ORT_FAIL, "out of memory");
+    if (count)
+        TRY(w->ort->Graph_GetNodes(graph, w->nodes, count));
+    for (size_t i = 0; i < count; i++) {
+        TRY(w->ort->Node_GetId(w->nodes[i], &id));
+        w->id_count = BASE_MAX(w->id_count, id + 1);
+    }
+    w->ids = malloc((w->id_count + 1) * sizeof(*w->ids));
+    if (!w->ids)
+        return ep_status(w->ep->factory, ORT_FAIL, "out of memory");
+    for (size_t i = 0; i < w->id_count; i++)
+        w->ids[i] = -1;
+    for (size_t i = 0; i < count; i++) {
+        TRY(w->ort->Node_GetId(w->nodes[i], &id));
+        w->ids[id] = (int64_t)i;
+    }
+    return NULL;
+}
+
+/* The index of the node of this graph that makes the value, or -1. */
+static OrtStatus *producer_of(struct work *w, const OrtValueInfo *value, int64_t *out)
+{
+    const OrtNode *node = NULL;
+    size_t id = 0;
+    bool outer = false;
+    *out = -1;
+    if (!value)
+        return NULL;
+    TRY(w->ort->ValueInfo_IsFromOuterScope(value, &outer));
+    if (outer)
+        return NULL;
+    TRY(w->ort->ValueInfo_GetValueProducer(value, &node, NULL));
+    if (!node)
+        return NULL;
+    TRY(w->ort->Node_GetId(node, &id));
+    *out = id < w->id_count ? w->ids[id] : -1;
+    return NULL;
+}
+
+/* `input` of the edge: which input of the consumer, UINT32_MAX for what its own subgraphs use. */
+static OrtStatus *add_edges(struct work *w, uint32_t to, bool implicit, uint32_t **inputs)
+{
+    const OrtApi *ort = w->ort;
+    size_t count = 0;
+    OrtStatus *status =
+        implicit ? ort->Node_GetNumImplicitInputs(w->nodes[to], &count) : ort->Node_GetNumInputs(w->nodes[to], &count);
+    const OrtValueInfo **values = status ? NULL : calloc(count + 1, sizeof(*values));
+    if (!status && !values)
+        status = ep_status(w->ep->factory, ORT_FAIL, "out of memory");
+    if (!status && count)
+        status = implicit ? ort->Node_GetImplicitInputs(w->nodes[to], values, count)
+                          : ort->Node_GetInputs(w->nodes[to], values, count);
+    for (size_t i = 0; !status && i < count; i++) {
+        int64_t from;
+        status = producer_of(w, values[i], &from);
+        if (status || from < 0)
+            continue;
+        uint32_t capacity = w->edge_capacity;
+        if (!base_array_reserve((void **)&w->edges, w->edge_count, &w->edge_capacity, sizeof(*w->edges)) ||
+            !base_array_reserve((void **)inputs, w->edge_count, &capacity, sizeof(**inputs))) {
+            status = ep_status(w->ep->factory, ORT_FAIL, "out of memory");
+            break;
+        }
+        (*inputs)[w->edge_count] = implicit ? UINT32_MAX : (uint32_t)i;
+        w->edges[w->edge_count++] = (struct ep_edge){ (uint32_t)from, to, false };
+    }
+    free(values);
+    return status;
+}
+
+/* An edge from a device node to one that needs the value while compiling (or that computes with it on the host for
+ * another) is cut: the value then enters the consumer's subgraph from outside, where it is at hand. */
+static void cut_edges(struct work *w, const uint32_t *inputs)
+{
+    for (uint32_t e = w->edge_count; e-- > 0;) {
+        struct ep_edge *edge = &w->edges[e];
+        if (!w->parts[edge->to].claimed || inputs[e] == UINT32_MAX)
+            continue;
+        bool wanted = w->verdicts[edge->to].wants >> BASE_MIN(inputs[e], 31u) & 1;
+        wanted = wanted || (w->needed[edge->to] && w->verdicts[edge->to].folds == 1);
+        if (wanted)
+            w->needed[edge->from] = true;
+        edge->cut = wanted && w->parts[edge->from].claimed && w->verdicts[edge->from].folds == 0;
+    }
+}
+
+static OrtStatus *fuse_level(struct work *w, uint32_t level, OrtEpGraphSupportInfo *info, const OrtNode **group)
+{
+    OrtNodeFusionOptions options = { .ort_version_supported = w->ep->factory->version,
+                                     .drop_constant_initializers = true };
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < w->count; i++) {
+        if (!w->parts[i].claimed || w->parts[i].level != level)
+            continue;
+        group[count++] = w->nodes[i];
+        if (w->ep->options.disable_graph_fusion) {
+            TRY(w->ep->factory->ep->EpGraphSupportInfo_AddNodesToFuse(info, group, count, &options));
+            count = 0;
+        }
+    }
+    return count ? w->ep->factory->ep->EpGraphSupportInfo_AddNodesToFuse(info, group, count, &options) : NULL;
+}
+
+static OrtStatus *claim(struct work *w)
+{
+    uint32_t flags = ONNX_CHECK_NEWEST | (w->ep->device->onnx->host_memory ? 0 : ONNX_CHECK_COMPILE);
+    HRESULT hr = onnx_check(w->model, w->ep->device->onnx->dml, flags, w->verdicts);
+    if (FAILED(hr))
+        return ep_status(w->ep->factory, ORT_FAIL, "the graph cannot be examined (0x%08x)", (unsigned)hr);
+    for (uint32_t i = 0; i < w->count; i++) {
+        const struct onnx_node *n = &w->model->nodes[i];
+        const char *owner = NULL;
+        TRY(w->ort->Node_GetEpName(w->nodes[i], &owner));
+        bool taken = owner && owner[0] && strcmp(owner, EP_NAME);
+        w->parts[i].claimed = w->verdicts[i].ok && !taken;
+        if (!w->verdicts[i].ok)
+            ep_log(w->ep, ORT_LOGGING_LEVEL_VERBOSE, "left to another provider: %s%s%s '%s': %s", n->domain,
+                   n->domain[0] ? "." : "", n->op, n->name, w->verdicts[i].reason);
+    }
+    return NULL;
+}
+
+static OrtStatus *get_capability(struct work *w, const OrtGraph *graph, OrtEpGraphSupportInfo *info)
+{
+    uint32_t *inputs = NULL;
+    OrtStatus *status = NULL;
+    TRY(work_start(w, graph));
+    TRY(ep_model_create(w->ep, graph, NULL, false, &w->model));
+    TRY(claim(w));
+    for (uint32_t i = 0; !status && i < w->count; i++) {
+        status = add_edges(w, i, false, &inputs);
+        if (!status)
+            status = add_edges(w, i, true, &inputs);
+    }
+    const OrtNode **group = calloc(w->count + 1, sizeof(*group));
+    if (!status && !group)
+        status = ep_status(w->ep->factory, ORT_FAIL, "out of memory");
+    if (!status) {
+        cut_edges(w, inputs);
+        uint32_t levels = ep_partition(w->parts, w->count, w->edges, w->edge_count);
+        for (uint32_t level = 0; !status && level < levels; level++)
+            status = fuse_level(w, level, info, group);
+    }
+    free(group);
+    free(inputs);
+    return status;
+}
+
+OrtStatus *ep_get_capability(struct ep *ep, const OrtGraph *graph, OrtEpGraphSupportInfo *info)
+{
+    struct work w = { .ep = ep, .ort = ep->factory->ort };
+    OrtStatus *status = get_capability(&w, graph, info);
+    work_finish(&w);
+    return status;
+}

@@ -1,0 +1,79 @@
+/* OrtEp::Compile and the node kernels that it returns. */
+#include "ep.h"
+
+#include <stdlib.h>
+
+/* One fused node; the session keeps it as long as itself. */
+struct info {
+    OrtNodeComputeInfo base;
+    struct ep *ep;
+    struct ep_subgraph *subgraph;
+};
+
+static OrtStatus *ORT_API_CALL info_create_state(OrtNodeComputeInfo *base, OrtNodeComputeContext *context,
+                                                 void **state) NO_EXCEPTION
+{
+    (void)context;
+    *state = container_of(base, struct info, base)->subgraph;
+    return NULL;
+}
+
+static OrtStatus *ORT_API_CALL info_compute(OrtNodeComputeInfo *base, void *state,
+                                            OrtKernelContext *context) NO_EXCEPTION
+{
+    (void)base;
+    return ep_subgraph_run(state, context);
+}
+
+static void ORT_API_CALL info_release_state(OrtNodeComputeInfo *base, void *state) NO_EXCEPTION
+{
+    (void)base;
+    (void)state; /* the subgraph belongs to the info */
+}
+
+static OrtStatus *compile_one(struct ep *ep, const OrtGraph *graph, const OrtNode *fused, struct info *out)
+{
+    struct onnx_model *model = NULL;
+    const char *name = "";
+    OrtStatus *status = ep->factory->ort->Node_GetName(fused, &name);
+    if (!status)
+        status = ep_model_create(ep, graph, fused, true, &model);
+    return status ? status : ep_subgraph_create(ep, model, name, &out->subgraph);
+}
+
+OrtStatus *ep_compile(struct ep *ep, const OrtGraph **graphs, const OrtNode **fused, size_t count,
+                      OrtNodeComputeInfo **infos, OrtNode **contexts)
+{
+    OrtStatus *status = NULL;
+    (void)contexts;
+    memset(infos, 0, count * sizeof(*infos));
+    for (size_t i = 0; !status && i < count; i++) {
+        struct info *info = calloc(1, sizeof(*info));
+        if (!info) {
+            status = ep_status(ep->factory, ORT_FAIL, "out of memory");
+            break;
+        }
+        info->base.ort_version_supported = ep->factory->version;
+        info->base.CreateState = info_create_state;
+        info->base.Compute = info_compute;
+        info->base.ReleaseState = info_release_state;
+        info->ep = ep;
+        infos[i] = &info->base;
+        status = compile_one(ep, graphs[i], fused[i], info);
+    }
+    if (status)
+        ep_release_infos(infos, count);
+    return status;
+}
+
+void ep_release_infos(OrtNodeComputeInfo **infos, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!infos[i])
+            continue;
+        struct info *info = container_of(infos[i], struct info, base);
+        ep_subgraph_destroy(info->subgraph);
+        free(info);
+        infos[i] = NULL;
+    }
+}

@@ -1,0 +1,229 @@
+/* The adapters as ONNX Runtime sees them: one OrtEpDevice each. */
+#include "ep.h"
+
+#include <anydml.h>
+#include <anydml_dxcore.h>
+#include <DirectMLGuids.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define TRY(call)                                                                                                      \
+    do {                                                                                                               \
+        OrtStatus *status_ = (call);                                                                                   \
+        if (status_)                                                                                                   \
+            return status_;                                                                                            \
+    } while (0)
+
+struct adapter {
+    char name[256];
+    const char *kind; /* "cpu", "gpu" or "npu" */
+    bool integrated;
+    uint32_t vendor, device;
+    uint64_t dedicated_bytes, shared_bytes;
+};
+
+static void release(void *object)
+{
+    if (object)
+        IUnknown_Release((IUnknown *)object);
+}
+
+static IDXCoreAdapterList *list_adapters(void)
+{
+    IDXCoreAdapterFactory *factory = NULL;
+    IDXCoreAdapterList *list = NULL;
+    if (SUCCEEDED(DXCoreCreateAdapterFactory(&IID_IDXCoreAdapterFactory, (void **)&factory)))
+        IDXCoreAdapterFactory_CreateAdapterList(factory, 1, &DXCORE_ADAPTER_ATTRIBUTE_D3D12_CORE_COMPUTE,
+                                                &IID_IDXCoreAdapterList, (void **)&list);
+    release(factory);
+    return list;
+}
+
+static bool describe(IDXCoreAdapterList *list, uint32_t index, struct adapter *out)
+{
+    IDXCoreAdapter *adapter = NULL;
+    DXCoreHardwareID id = { 0 };
+    size_t size = 0;
+    *out = (struct adapter){ .name = "unnamed", .kind = "cpu" };
+    if (FAILED(IDXCoreAdapterList_GetAdapter(list, index, &IID_IDXCoreAdapter, (void **)&adapter)))
+        return false;
+    if (SUCCEEDED(IDXCoreAdapter_GetPropertySize(adapter, DXCoreAdapterProperty_DriverDescription, &size)) &&
+        size <= sizeof(out->name))
+        IDXCoreAdapter_GetProperty(adapter, DXCoreAdapterProperty_DriverDescription, sizeof(out->name), out->name);
+    IDXCoreAdapter_GetProperty(adapter, DXCoreAdapterProperty_HardwareID, sizeof(id), &id);
+    IDXCoreAdapter_GetProperty(adapter, DXCoreAdapterProperty_DedicatedAdapterMemory, sizeof(uint64_t),
+                               &out->dedicated_bytes);
+    IDXCoreAdapter_GetProperty(adapter, DXCoreAdapterProperty_SharedSystemMemory, sizeof(uint64_t), &out->shared_bytes);
+    IDXCoreAdapter_GetProperty(adapter, DXCoreAdapterProperty_IsIntegrated, sizeof(bool), &out->integrated);
+    out->vendor = id.vendorID;
+    out->device = id.deviceID;
+    if (IDXCoreAdapter_IsAttributeSupported(adapter, &DXCORE_HARDWARE_TYPE_ATTRIBUTE_GPU))
+        out->kind = "gpu";
+    else if (IDXCoreAdapter_IsAttributeSupported(adapter, &DXCORE_HARDWARE_TYPE_ATTRIBUTE_NPU))
+        out->kind = "npu";
+    release(adapter);
+    return true;
+}
+
+uint32_t ep_adapter_count(void)
+{
+    IDXCoreAdapterList *list = list_adapters();
+    uint32_t count = list ? IDXCoreAdapterList_GetAdapterCount(list) : 0;
+    release(list);
+    return count;
+}
+
+/* The first adapter is the default one; among those that the filter lets through, high performance prefers memory of
+ * the adapter's own, minimum power an integrated one. */
+uint32_t ep_choose_adapter(const char *filter, bool minimum_power)
+{
+    IDXCoreAdapterList *list = list_adapters();
+    uint32_t best = UINT32_MAX, best_score = 0;
+    for (uint32_t i = 0; list && i < IDXCoreAdapterList_GetAdapterCount(list); i++) {
+        struct adapter a;
+        if (!describe(list, i, &a) || (strcmp(filter, "any") && strcmp(filter, a.kind)))
+            continue;
+        bool dedicated = !strcmp(a.kind, "gpu") && !a.integrated;
+        uint32_t score = 1 + 2 * (minimum_power ? !dedicated : dedicated);
+        if (score > best_score) {
+            best = i;
+            best_score = score;
+        }
+    }
+    release(list);
+    return best;
+}
+
+/* ---- OrtEpDevice ---- */
+
+static OrtHardwareDeviceType hardware_type(const struct adapter *a)
+{
+    return !strcmp(a->kind, "gpu")   ? OrtHardwareDeviceType_GPU
+           : !strcmp(a->kind, "npu") ? OrtHardwareDeviceType_NPU
+                                     : OrtHardwareDeviceType_CPU;
+}
+
+/* The host's own entry for that hardware, if it has one that is not taken. */
+static const OrtHardwareDevice *find_hardware(const OrtApi *ort, const OrtHardwareDevice *const *hardware, size_t count,
+                                              const struct adapter *a, bool *taken)
+{
+    for (size_t i = 0; i < count; i++) {
+        bool fits = ort->HardwareDevice_Type(hardware[i]) == hardware_type(a);
+        if (hardware_type(a) != OrtHardwareDeviceType_CPU)
+            fits = fits && !taken[i] && ort->HardwareDevice_VendorId(hardware[i]) == a->vendor;
+        if (fits) {
+            taken[i] = true;
+            return hardware[i];
+        }
+    }
+    return NULL;
+}
+
+static void add_number(const OrtApi *ort, OrtKeyValuePairs *pairs, const char *key, uint64_t value)
+{
+    char text[32];
+    snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
+    ort->AddKeyValuePair(pairs, key, text);
+}
+
+static OrtStatus *make_device(struct ep_factory *factory, uint32_t index, const struct adapter *a,
+                              const OrtHardwareDevice *hardware, OrtEpDevice **out)
+{
+    const OrtApi *ort = factory->ort;
+    OrtKeyValuePairs *metadata = NULL, *options = NULL;
+    OrtHardwareDevice *made = NULL;
+    if (!hardware && factory->version < 24)
+        return NULL; /* such hosts know no devices but their own */
+    ort->CreateKeyValuePairs(&metadata);
+    ort->CreateKeyValuePairs(&options);
+    add_number(ort, metadata, "device_id", index);
+    ort->AddKeyValuePair(metadata, "name", a->name);
+    ort->AddKeyValuePair(metadata, "kind", a->kind);
+    ort->AddKeyValuePair(metadata, "vendor", "AnyDML");
+    add_number(ort, metadata, "vendor_id", a->vendor);
+    add_number(ort, metadata, "dedicated_memory", a->dedicated_bytes);
+    add_number(ort, metadata, "shared_memory", a->shared_bytes);
+    add_number(ort, options, "device_id", index);
+    OrtStatus *status = NULL;
+    if (!hardware)
+        status = factory->ep->CreateHardwareDevice(hardware_type(a), a->vendor, a->device, a->name, NULL, &made);
+    if (!status)
+        status = factory->ep->CreateEpDevice(&factory->base, hardware ? hardware : made, metadata, options, out);
+    if (made)
+        factory->ep->ReleaseHardwareDevice(made);
+    ort->ReleaseKeyValuePairs(metadata);
+    ort->ReleaseKeyValuePairs(options);
+    return status;
+}
+
+OrtStatus *ep_find_devices(struct ep_factory *factory, const OrtHardwareDevice *const *hardware, size_t count,
+                           OrtEpDevice **out, size_t capacity, size_t *out_count)
+{
+    IDXCoreAdapterList *list = list_adapters();
+    bool *taken = calloc(count + 1, sizeof(*taken));
+    OrtStatus *status = NULL;
+    *out_count = 0;
+    for (uint32_t i = 0; taken && list && i < IDXCoreAdapterList_GetAdapterCount(list) && *out_count < capacity; i++) {
+        struct adapter a;
+        OrtEpDevice *device = NULL;
+        if (!describe(list, i, &a))
+            continue;
+        status = make_device(factory, i, &a, find_hardware(factory->ort, hardware, count, &a, taken), &device);
+        if (status)
+            break;
+        if (device)
+            out[(*out_count)++] = device;
+    }
+    free(taken);
+    release(list);
+    return status;
+}
+
+/* ---- devices in use ---- */
+
+OrtStatus *ep_device_open(struct ep_factory *factory, uint32_t adapter, struct ep_device **out)
+{
+    struct onnx_error error = { "" };
+    HRESULT hr = S_OK;
+    pthread_mutex_lock(&factory->lock);
+    struct ep_device *device = factory->devices;
+    while (device && device->onnx->adapter != adapter)
+        device = device->next;
+    if (!device && (device = calloc(1, sizeof(*device)))) {
+        hr = onnx_device_open(adapter, &device->onnx, &error);
+        if (SUCCEEDED(hr)) {
+            device->next = factory->devices;
+            factory->devices = device;
+        } else {
+            free(device);
+            device = NULL;
+        }
+    }
+    if (device)
+        device->users++;
+    pthread_mutex_unlock(&factory->lock);
+    *out = device;
+    if (FAILED(hr))
+        return ep_status_hr(factory, hr, &error);
+    return device ? NULL : ep_status(factory, ORT_FAIL, "out of memory");
+}
+
+void ep_device_close(struct ep_factory *factory, struct ep_device *device)
+{
+    if (!device)
+        return;
+    pthread_mutex_lock(&factory->lock);
+    bool last = --device->users == 0;
+    for (struct ep_device **at = &factory->devices; last && *at; at = &(*at)->next) {
+        if (*at == device) {
+            *at = device->next;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&factory->lock);
+    if (last) {
+        onnx_device_close(device->onnx);
+        free(device);
+    }
+}

@@ -1,0 +1,112 @@
+/* The parts of the execution provider. Everything that ONNX Runtime calls returns an OrtStatus; nothing throws, prints
+ * or aborts. Only the C interface of ONNX Runtime is used, by version: functions newer than the host are not called. */
+#ifndef EP_EP_H
+#define EP_EP_H
+
+#include "onnx/exec.h"
+
+#include <onnxruntime_c_api.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define EP_NAME "DmlExecutionProvider"
+
+/* One per adapter that has sessions; shared by them, closed with the last. */
+struct ep_device {
+    struct ep_device *next;
+    struct onnx_device *onnx;
+    uint32_t users;
+};
+
+struct ep_factory {
+    OrtEpFactory base;
+    const OrtApi *ort;
+    const OrtEpApi *ep;
+    uint32_t version; /* of the host, at most that of the header */
+    const OrtLogger *logger;
+    char name[64]; /* as the library was registered, for messages; the provider's own name is EP_NAME */
+    pthread_mutex_t lock;
+    struct ep_device *devices;
+};
+
+/* What the session was configured with. */
+struct ep_options {
+    uint32_t adapter;
+    bool disable_metacommands; /* accepted: there are no vendor kernels to disable */
+    bool disable_graph_fusion; /* one DirectML graph per node */
+    bool half_precision;       /* DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION */
+    uint32_t shapes_max;       /* compiled graphs kept per subgraph */
+    uint64_t arena_max;        /* bytes of temporary memory that is kept between runs */
+    bool context_enable;       /* write EPContext nodes */
+    bool context_embed;
+    char context_path[4096];
+};
+
+struct ep {
+    OrtEp base;
+    struct ep_factory *factory;
+    const OrtLogger *logger;
+    struct ep_options options;
+    struct ep_device *device;
+    struct onnx_pool *pool;
+    struct ep_profile *profile;
+};
+
+/* One fused subgraph. */
+struct ep_subgraph;
+
+/* ---- status.c ---- */
+OrtStatus *ep_status(const struct ep_factory *factory, OrtErrorCode code, const char *format, ...) BASE_PRINTF(3, 4);
+OrtStatus *ep_status_hr(const struct ep_factory *factory, HRESULT hr, const struct onnx_error *error);
+void ep_log(const struct ep *ep, OrtLoggingLevel level, const char *format, ...) BASE_PRINTF(3, 4);
+
+/* ---- devices.c ---- */
+OrtStatus *ep_find_devices(struct ep_factory *factory, const OrtHardwareDevice *const *hardware, size_t count,
+                           OrtEpDevice **out, size_t capacity, size_t *out_count);
+/* device_filter "gpu", "npu" or "any"; high_performance prefers dedicated memory. UINT32_MAX: there is none. */
+uint32_t ep_choose_adapter(const char *filter, bool minimum_power);
+uint32_t ep_adapter_count(void);
+OrtStatus *ep_device_open(struct ep_factory *factory, uint32_t adapter, struct ep_device **out);
+void ep_device_close(struct ep_factory *factory, struct ep_device *device);
+
+/* ---- options.c ---- */
+OrtStatus *ep_read_options(struct ep_factory *factory, const OrtSessionOptions *session,
+                           const OrtKeyValuePairs *metadata, struct ep_options *out);
+
+/* ---- model.c ---- */
+/* The graph as the converter sees it. keep: strings and data are copied, so that the model outlives the graph. Ports
+ * are those of `fused` when it is given. names[] of nodes are never NULL. */
+OrtStatus *ep_model_create(struct ep *ep, const OrtGraph *graph, const OrtNode *fused, bool keep,
+                           struct onnx_model **out);
+void ep_model_destroy(struct onnx_model *model);
+void ep_model_drop_data(struct onnx_model *model); /* the weights: when it will not be compiled again */
+
+/* ---- capability.c ---- */
+OrtStatus *ep_get_capability(struct ep *ep, const OrtGraph *graph, OrtEpGraphSupportInfo *info);
+
+/* ---- partition.c ---- */
+struct ep_partition_node {
+    bool claimed;
+    uint32_t level; /* out: claimed nodes of one level form a group */
+};
+/* deps[i] lists node i's predecessors; cut[] tells for each of them whether the two may not share a group. */
+struct ep_edge {
+    uint32_t from, to;
+    bool cut;
+};
+/* Nodes and edges in topological order (edges sorted by `to`). Returns the number of levels. */
+uint32_t ep_partition(struct ep_partition_node *nodes, uint32_t node_count, const struct ep_edge *edges,
+                      uint32_t edge_count);
+
+/* ---- subgraph.c ---- */
+/* Takes the model over. Subgraphs whose shapes are all known are compiled at once. */
+OrtStatus *ep_subgraph_create(struct ep *ep, struct onnx_model *model, const char *name, struct ep_subgraph **out);
+void ep_subgraph_destroy(struct ep_subgraph *subgraph);
+OrtStatus *ep_subgraph_run(struct ep_subgraph *subgraph, OrtKernelContext *context);
+
+/* ---- compile.c ---- */
+OrtStatus *ep_compile(struct ep *ep, const OrtGraph **graphs, const OrtNode **fused, size_t count,
+                      OrtNodeComputeInfo **infos, OrtNode **contexts);
+void ep_release_infos(OrtNodeComputeInfo **infos, size_t count);
+
+#endif

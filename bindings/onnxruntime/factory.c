@@ -1,0 +1,220 @@
+/* OrtEpFactory and OrtEp: thin shells around the other files. */
+#include "ep.h"
+#include "profile.h"
+
+#include <anydml.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define STRING2(x) #x
+#define STRING(x)  STRING2(x)
+#define VERSION    STRING(ANYDML_VERSION_MAJOR) "." STRING(ANYDML_VERSION_MINOR) "." STRING(ANYDML_VERSION_PATCH)
+
+/* The oldest host that has what a compiling provider needs. */
+#define OLDEST_VERSION 23
+
+static struct ep_factory *factory_of(const OrtEpFactory *base)
+{
+    return container_of(base, struct ep_factory, base);
+}
+
+static struct ep *ep_of(const OrtEp *base)
+{
+    return container_of(base, struct ep, base);
+}
+
+/* ---- OrtEp ---- */
+
+static const char *ORT_API_CALL ep_get_name(const OrtEp *base) NO_EXCEPTION
+{
+    (void)base;
+    return EP_NAME;
+}
+
+static OrtStatus *ORT_API_CALL ep_capability(OrtEp *base, const OrtGraph *graph,
+                                             OrtEpGraphSupportInfo *info) NO_EXCEPTION
+{
+    return ep_get_capability(ep_of(base), graph, info);
+}
+
+static OrtStatus *ORT_API_CALL ep_compile_all(OrtEp *base, const OrtGraph **graphs, const OrtNode **fused, size_t count,
+                                              OrtNodeComputeInfo **infos, OrtNode **contexts) NO_EXCEPTION
+{
+    return ep_compile(ep_of(base), graphs, fused, count, infos, contexts);
+}
+
+static void ORT_API_CALL ep_release_all(OrtEp *base, OrtNodeComputeInfo **infos, size_t count) NO_EXCEPTION
+{
+    (void)base;
+    ep_release_infos(infos, count);
+}
+
+static OrtStatus *ORT_API_CALL ep_concurrent(OrtEp *base, bool *out) NO_EXCEPTION
+{
+    (void)base;
+    *out = true;
+    return NULL;
+}
+
+static OrtStatus *ORT_API_CALL ep_profiler(OrtEp *base, OrtEpProfilerImpl **out) NO_EXCEPTION
+{
+    return ep_profile_create(ep_of(base), out);
+}
+
+static void ep_destroy(struct ep *ep)
+{
+    onnx_pool_destroy(ep->pool);
+    ep_device_close(ep->factory, ep->device);
+    free(ep);
+}
+
+/* ---- OrtEpFactory ---- */
+
+static const char *ORT_API_CALL factory_name(const OrtEpFactory *base) NO_EXCEPTION
+{
+    (void)base;
+    return EP_NAME;
+}
+
+static const char *ORT_API_CALL factory_vendor(const OrtEpFactory *base) NO_EXCEPTION
+{
+    (void)base;
+    return "AnyDML";
+}
+
+static uint32_t ORT_API_CALL factory_vendor_id(const OrtEpFactory *base) NO_EXCEPTION
+{
+    (void)base;
+    return 0; /* no hardware vendor */
+}
+
+static const char *ORT_API_CALL factory_version(const OrtEpFactory *base) NO_EXCEPTION
+{
+    (void)base;
+    return VERSION;
+}
+
+static OrtStatus *ORT_API_CALL factory_devices(OrtEpFactory *base, const OrtHardwareDevice *const *hardware,
+                                               size_t count, OrtEpDevice **out, size_t capacity,
+                                               size_t *out_count) NO_EXCEPTION
+{
+    return ep_find_devices(factory_of(base), hardware, count, out, capacity, out_count);
+}
+
+static OrtStatus *ORT_API_CALL factory_create_ep(OrtEpFactory *base, const OrtHardwareDevice *const *devices,
+                                                 const OrtKeyValuePairs *const *metadata, size_t count,
+                                                 const OrtSessionOptions *options, const OrtLogger *logger,
+                                                 OrtEp **out) NO_EXCEPTION
+{
+    struct ep_factory *factory = factory_of(base);
+    struct ep *ep = calloc(1, sizeof(*ep));
+    (void)devices;
+    *out = NULL;
+    if (!ep)
+        return ep_status(factory, ORT_FAIL, "out of memory");
+    ep->factory = factory;
+    ep->logger = logger;
+    ep->base.ort_version_supported = factory->version;
+    ep->base.GetName = ep_get_name;
+    ep->base.GetCapability = ep_capability;
+    ep->base.Compile = ep_compile_all;
+    ep->base.ReleaseNodeComputeInfos = ep_release_all;
+    ep->base.IsConcurrentRunSupported = ep_concurrent;
+    ep->base.CreateProfiler = ep_profiler;
+    OrtStatus *status = ep_read_options(factory, options, count ? metadata[0] : NULL, &ep->options);
+    if (!status)
+        status = ep_device_open(factory, ep->options.adapter, &ep->device);
+    if (!status && FAILED(onnx_pool_create(ep->device->onnx, ep->options.arena_max, &ep->pool)))
+        status = ep_status(factory, ORT_FAIL, "out of memory");
+    if (status)
+        ep_destroy(ep);
+    else
+        *out = &ep->base;
+    return status;
+}
+
+static void ORT_API_CALL factory_release_ep(OrtEpFactory *base, OrtEp *ep) NO_EXCEPTION
+{
+    (void)base;
+    if (ep)
+        ep_destroy(ep_of(ep));
+}
+
+/* Tensors are in the host's memory: nothing to transfer. The host calls this without asking whether it is there. */
+static OrtStatus *ORT_API_CALL factory_transfer(OrtEpFactory *base, OrtDataTransferImpl **out) NO_EXCEPTION
+{
+    (void)base;
+    *out = NULL;
+    return NULL;
+}
+
+static bool ORT_API_CALL factory_streams(const OrtEpFactory *base) NO_EXCEPTION
+{
+    (void)base;
+    return false;
+}
+
+static void factory_fill(struct ep_factory *factory)
+{
+    OrtEpFactory *base = &factory->base;
+    base->ort_version_supported = factory->version;
+    base->GetName = factory_name;
+    base->GetVendor = factory_vendor;
+    base->GetVendorId = factory_vendor_id;
+    base->GetVersion = factory_version;
+    base->GetSupportedDevices = factory_devices;
+    base->CreateEp = factory_create_ep;
+    base->ReleaseEp = factory_release_ep;
+    base->CreateDataTransfer = factory_transfer;
+    base->IsStreamAware = factory_streams;
+}
+
+/* ---- what the library exports ---- */
+
+/* The newest interface that both sides know: functions are only ever added at its end. */
+static const OrtApi *newest_api(const OrtApiBase *base, uint32_t *version)
+{
+    for (*version = ORT_API_VERSION; *version >= OLDEST_VERSION; --*version) {
+        const OrtApi *api = base->GetApi(*version);
+        if (api)
+            return api;
+    }
+    return NULL;
+}
+
+ORT_EXPORT OrtStatus *ORT_API_CALL CreateEpFactories(const char *name, const OrtApiBase *base, const OrtLogger *logger,
+                                                     OrtEpFactory **factories, size_t capacity, size_t *count)
+{
+    uint32_t version;
+    const OrtApi *ort = newest_api(base, &version);
+    *count = 0;
+    if (!ort) {
+        ort = base->GetApi(1);
+        return ort->CreateStatus(ORT_NOT_IMPLEMENTED, EP_NAME ": ONNX Runtime 1.23 or newer is needed");
+    }
+    if (!capacity)
+        return ort->CreateStatus(ORT_INVALID_ARGUMENT, EP_NAME ": there is no room for a factory");
+    struct ep_factory *factory = calloc(1, sizeof(*factory));
+    if (!factory)
+        return ort->CreateStatus(ORT_FAIL, EP_NAME ": out of memory");
+    factory->ort = ort;
+    factory->ep = ort->GetEpApi();
+    factory->version = version;
+    factory->logger = logger;
+    snprintf(factory->name, sizeof(factory->name), "%s", name ? name : "");
+    pthread_mutex_init(&factory->lock, NULL);
+    factory_fill(factory);
+    factories[(*count)++] = &factory->base;
+    return NULL;
+}
+
+ORT_EXPORT OrtStatus *ORT_API_CALL ReleaseEpFactory(OrtEpFactory *base)
+{
+    if (base) {
+        struct ep_factory *factory = factory_of(base);
+        pthread_mutex_destroy(&factory->lock);
+        free(factory);
+    }
+    return NULL;
+}

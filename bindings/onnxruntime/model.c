@@ -1,0 +1,470 @@
+/* From ONNX Runtime's graph to the structs that the converter reads. */
+#include "ep.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Data of initializers: part of a file, or a copy. */
+struct mapping {
+    struct mapping *next;
+    void *address;
+    size_t size; /* 0: a copy */
+};
+
+struct view {
+    struct ep *ep;
+    const OrtApi *ort;
+    struct onnx_model *model;
+    bool keep;
+    uint32_t initializer_capacity, input_capacity, value_capacity;
+    const char **seen; /* names that have an initializer, input or value: open addressing */
+    uint32_t seen_size, seen_count;
+};
+
+/* Evaluates to the status of a call; returns it when it is an error. */
+#define TRY(call)                                                                                                      \
+    do {                                                                                                               \
+        OrtStatus *status_ = (call);                                                                                   \
+        if (status_)                                                                                                   \
+            return status_;                                                                                            \
+    } while (0)
+
+static OrtStatus *no_memory(const struct view *v)
+{
+    return ep_status(v->ep->factory, ORT_FAIL, "out of memory");
+}
+
+/* ---- names ---- */
+
+static const char **seen_slot(const char **table, uint32_t size, const char *name)
+{
+    uint32_t hash = 2166136261u;
+    for (const char *c = name; *c; c++)
+        hash = (hash ^ (uint8_t)*c) * 16777619u;
+    uint32_t i = hash & (size - 1);
+    while (table[i] && strcmp(table[i], name))
+        i = (i + 1) & (size - 1);
+    return &table[i];
+}
+
+static bool seen_grow(struct view *v)
+{
+    uint32_t size = v->seen_size ? v->seen_size * 2 : 256;
+    const char **table = calloc(size, sizeof(*table));
+    for (uint32_t i = 0; table && i < v->seen_size; i++) {
+        if (v->seen[i])
+            *seen_slot(table, size, v->seen[i]) = v->seen[i];
+    }
+    if (!table)
+        return false;
+    free(v->seen);
+    v->seen = table;
+    v->seen_size = size;
+    return true;
+}
+
+/* *is_new: the name was not there before. */
+static bool see(struct view *v, const char *name, bool *is_new)
+{
+    if (v->seen_count * 2 >= v->seen_size && !seen_grow(v))
+        return false;
+    const char **slot = seen_slot(v->seen, v->seen_size, name);
+    *is_new = !*slot;
+    if (!*slot) {
+        *slot = name;
+        v->seen_count++;
+    }
+    return true;
+}
+
+static const char *text(struct view *v, const char *s)
+{
+    return v->keep ? base_arena_strdup(&v->model->arena, s) : s;
+}
+
+/* ---- values ---- */
+
+static OrtStatus *read_type(struct view *v, const OrtValueInfo *info, struct onnx_value_info *out)
+{
+    const OrtApi *ort = v->ort;
+    const OrtTypeInfo *type = NULL;
+    const OrtTensorTypeAndShapeInfo *tensor = NULL;
+    ONNXTensorElementDataType element;
+    size_t rank = 0;
+    const char *name = NULL;
+    TRY(ort->GetValueInfoName(info, &name));
+    out->name = text(v, name);
+    if (!out->name)
+        return no_memory(v);
+    TRY(ort->GetValueInfoTypeInfo(info, &type));
+    if (type)
+        TRY(ort->CastTypeInfoToTensorInfo(type, &tensor));
+    if (!tensor)
+        return NULL; /* type stays 0: sequences and the like */
+    TRY(ort->GetTensorElementType(tensor, &element));
+    TRY(ort->GetDimensionsCount(tensor, &rank));
+    out->type = (int32_t)element; /* the two enumerations have the same numbers */
+    /* Before 1.24 a scalar looks like an unknown shape: then it is taken for the latter. */
+    out->has_shape = v->ep->factory->version >= 24 ? ort->TensorTypeAndShape_HasShape(tensor) : rank > 0;
+    if (rank > ONNX_RANK_MAX) {
+        out->type = 0;
+        return NULL;
+    }
+    out->rank = (uint32_t)rank;
+    if (rank)
+        TRY(ort->GetDimensions(tensor, out->dims, rank));
+    for (size_t i = 0; i < rank; i++)
+        out->dims[i] = out->dims[i] < 0 ? -1 : out->dims[i];
+    return NULL;
+}
+
+/* Weights that lie in a file of their own are mapped: their pages belong to the file. *out NULL: read it elsewhere. */
+static OrtStatus *map_external(struct view *v, const OrtValueInfo *info, uint64_t bytes, const void **out)
+{
+    const OrtApi *ort = v->ort;
+    OrtExternalInitializerInfo *external = NULL;
+    struct stat about;
+    *out = NULL;
+    TRY(ort->ValueInfo_GetExternalInitializerInfo(info, &external));
+    if (!external)
+        return NULL;
+    uint64_t offset = (uint64_t)ort->ExternalInitializerInfo_GetFileOffset(external);
+    int file = open(ort->ExternalInitializerInfo_GetFilePath(external), O_RDONLY | O_CLOEXEC);
+    struct mapping *mapping = base_arena_alloc(&v->model->arena, sizeof(*mapping));
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), skip = offset % page;
+    if (file >= 0 && mapping && ort->ExternalInitializerInfo_GetByteSize(external) == bytes && !fstat(file, &about) &&
+        (uint64_t)about.st_size >= offset && (uint64_t)about.st_size - offset >= bytes) {
+        mapping->size = (size_t)(bytes + skip);
+        mapping->address = mmap(NULL, mapping->size, PROT_READ, MAP_PRIVATE, file, (off_t)(offset - skip));
+        if (mapping->address != MAP_FAILED) {
+            mapping->next = v->model->storage;
+            v->model->storage = mapping;
+            *out = (const char *)mapping->address + skip;
+        }
+    }
+    if (file >= 0)
+        close(file);
+    ort->ReleaseExternalInitializerInfo(external);
+    return NULL;
+}
+
+static const void *copy_data(struct onnx_model *model, const void *data, uint64_t bytes)
+{
+    struct mapping *mapping = base_arena_alloc(&model->arena, sizeof(*mapping));
+    if (!mapping || !(mapping->address = malloc(bytes)))
+        return NULL;
+    mapping->next = model->storage;
+    model->storage = mapping;
+    return memcpy(mapping->address, data, bytes);
+}
+
+static OrtStatus *add_initializer(struct view *v, const OrtValueInfo *info, const struct onnx_value_info *about)
+{
+    struct onnx_model *m = v->model;
+    const OrtValue *value = NULL;
+    const void *data = NULL;
+    struct onnx_tensor t = { .name = about->name, .type = about->type, .rank = about->rank };
+    int64_t count = 1;
+    for (uint32_t i = 0; i < t.rank; i++) {
+        t.dims[i] = about->dims[i];
+        count *= about->dims[i];
+    }
+    t.bytes = count < 0 ? 0 : onnx_bytes(t.type, count);
+    t.data = "";
+    if (t.bytes && v->keep)
+        TRY(map_external(v, info, t.bytes, &t.data));
+    if (t.bytes && (!t.data || !v->keep)) {
+        TRY(v->ort->ValueInfo_GetInitializerValue(info, &value));
+        if (!value)
+            return ep_status(v->ep->factory, ORT_EP_FAIL, "initializer '%s' has no value", t.name);
+        TRY(v->ort->GetTensorData(value, &data));
+        t.data = v->keep ? copy_data(m, data, t.bytes) : data;
+    }
+    if (!t.data ||
+        !base_array_reserve((void **)&m->initializers, m->initializer_count, &v->initializer_capacity, sizeof(t)))
+        return no_memory(v);
+    m->initializers[m->initializer_count++] = t;
+    return NULL;
+}
+
+static OrtStatus *add_value(struct view *v, const OrtValueInfo *info, bool is_port, const char **out_name)
+{
+    struct onnx_value_info about = { 0 };
+    struct onnx_model *m = v->model;
+    bool is_new = false, constant = false;
+    const char *name = NULL;
+    TRY(v->ort->GetValueInfoName(info, &name));
+    if (v->seen_size && *seen_slot(v->seen, v->seen_size, name)) {
+        *out_name = *seen_slot(v->seen, v->seen_size, name);
+        return NULL;
+    }
+    TRY(read_type(v, info, &about));
+    *out_name = about.name;
+    if (!see(v, about.name, &is_new))
+        return no_memory(v);
+    TRY(v->ort->ValueInfo_IsConstantInitializer(info, &constant));
+    if (constant && onnx_type_bytes(about.type))
+        return add_initializer(v, info, &about);
+    struct onnx_value_info **list = is_port ? &m->inputs : &m->values;
+    uint32_t *count = is_port ? &m->input_count : &m->value_count;
+    uint32_t *capacity = is_port ? &v->input_capacity : &v->value_capacity;
+    if (!base_array_reserve((void **)list, *count, capacity, sizeof(about)))
+        return no_memory(v);
+    (*list)[(*count)++] = about;
+    return NULL;
+}
+
+/* ---- attributes ---- */
+
+static OrtStatus *read_attribute_data(struct view *v, const OrtOpAttr *attr, OrtOpAttrType type, size_t element,
+                                      void **out, size_t *out_bytes)
+{
+    /* Asked with no room, it says how much it wants, by way of an error. */
+    size_t bytes = 0;
+    OrtStatus *status = v->ort->ReadOpAttr(attr, type, NULL, 0, &bytes);
+    if (status)
+        v->ort->ReleaseStatus(status);
+    char *data = base_arena_alloc(&v->model->arena, bytes + BASE_MAX(element, 1u));
+    if (!data)
+        return no_memory(v);
+    *out = data;
+    *out_bytes = bytes;
+    return bytes ? v->ort->ReadOpAttr(attr, type, data, bytes, &bytes) : NULL;
+}
+
+static OrtStatus *read_strings(struct view *v, const OrtOpAttr *attr, struct onnx_attribute *out)
+{
+    void *data = NULL;
+    size_t bytes = 0;
+    uint32_t count = 0;
+    TRY(read_attribute_data(v, attr, ORT_OP_ATTR_STRINGS, 1, &data, &bytes));
+    const char **strings = base_arena_alloc(&v->model->arena, (bytes + 1) * sizeof(*strings));
+    if (!strings)
+        return no_memory(v);
+    for (size_t at = 0; at < bytes; at += strlen((char *)data + at) + 1)
+        strings[count++] = (char *)data + at;
+    out->strings = strings;
+    out->count = count;
+    return NULL;
+}
+
+static OrtStatus *read_tensor(struct view *v, const OrtOpAttr *attr, struct onnx_attribute *out)
+{
+    const OrtApi *ort = v->ort;
+    OrtValue *value = NULL;
+    OrtTensorTypeAndShapeInfo *shape = NULL;
+    ONNXTensorElementDataType element = 0;
+    size_t rank = 0;
+    const void *data = NULL;
+    struct onnx_tensor *t = base_arena_alloc(&v->model->arena, sizeof(*t));
+    int64_t count = 1;
+    if (!t)
+        return no_memory(v);
+    TRY(ort->OpAttr_GetTensorAttributeAsOrtValue(attr, &value));
+    OrtStatus *status = ort->GetTensorTypeAndShape(value, &shape);
+    if (!status)
+        status = ort->GetTensorElementType(shape, &element);
+    if (!status)
+        status = ort->GetDimensionsCount(shape, &rank);
+    if (!status && rank <= ONNX_RANK_MAX)
+        status = ort->GetDimensions(shape, t->dims, rank);
+    t->type = rank <= ONNX_RANK_MAX ? (int32_t)element : 0;
+    t->rank = (uint32_t)BASE_MIN(rank, (size_t)ONNX_RANK_MAX);
+    for (uint32_t i = 0; i < t->rank; i++)
+        count *= t->dims[i];
+    t->name = "";
+    t->bytes = onnx_bytes(t->type, count);
+    if (!status && onnx_type_bytes(t->type))
+        status = ort->GetTensorData(value, &data);
+    if (!status && data && !(t->data = base_arena_copy(&v->model->arena, data, BASE_MAX(t->bytes, 1u))))
+        status = no_memory(v);
+    out->t = t;
+    if (shape)
+        ort->ReleaseTensorTypeAndShapeInfo(shape);
+    ort->ReleaseValue(value);
+    return status;
+}
+
+static OrtStatus *read_attribute(struct view *v, const OrtOpAttr *attr, struct onnx_attribute *out)
+{
+    const OrtApi *ort = v->ort;
+    OrtOpAttrType type = ORT_OP_ATTR_UNDEFINED;
+    const char *name = NULL;
+    void *data = NULL;
+    size_t bytes = 0;
+    TRY(ort->OpAttr_GetName(attr, &name));
+    TRY(ort->OpAttr_GetType(attr, &type));
+    out->name = text(v, name);
+    if (!out->name)
+        return no_memory(v);
+    switch (type) {
+    case ORT_OP_ATTR_INT:
+        return ort->ReadOpAttr(attr, type, &out->i, sizeof(out->i), &bytes);
+    case ORT_OP_ATTR_FLOAT:
+        return ort->ReadOpAttr(attr, type, &out->f, sizeof(out->f), &bytes);
+    case ORT_OP_ATTR_INTS:
+        TRY(read_attribute_data(v, attr, type, sizeof(int64_t), &data, &bytes));
+        out->ints = data;
+        out->count = (uint32_t)(bytes / sizeof(int64_t));
+        return NULL;
+    case ORT_OP_ATTR_FLOATS:
+        TRY(read_attribute_data(v, attr, type, sizeof(float), &data, &bytes));
+        out->floats = data;
+        out->count = (uint32_t)(bytes / sizeof(float));
+        return NULL;
+    case ORT_OP_ATTR_STRING:
+        TRY(read_attribute_data(v, attr, type, 1, &data, &bytes));
+        out->s = data; /* the arena zeroes: terminated */
+        return NULL;
+    case ORT_OP_ATTR_STRINGS:
+        return read_strings(v, attr, out);
+    case ORT_OP_ATTR_TENSOR:
+        return read_tensor(v, attr, out);
+    default:
+        return NULL; /* graphs: only operators that are not claimed have them */
+    }
+}
+
+static OrtStatus *read_attributes(struct view *v, const OrtNode *from, struct onnx_node *to)
+{
+    size_t count = 0;
+    TRY(v->ort->Node_GetNumAttributes(from, &count));
+    const OrtOpAttr **attrs = base_arena_alloc(&v->model->arena, (count + 1) * sizeof(*attrs));
+    struct onnx_attribute *out = base_arena_alloc(&v->model->arena, (count + 1) * sizeof(*out));
+    if (!attrs || !out)
+        return no_memory(v);
+    if (count)
+        TRY(v->ort->Node_GetAttributes(from, attrs, count));
+    for (size_t i = 0; i < count; i++)
+        TRY(read_attribute(v, attrs[i], &out[i]));
+    to->attributes = out;
+    to->attribute_count = (uint32_t)count;
+    return NULL;
+}
+
+/* ---- nodes ---- */
+
+static OrtStatus *read_ports(struct view *v, const OrtNode *from, bool inputs, const char ***out, uint32_t *out_count)
+{
+    size_t count = 0;
+    TRY(inputs ? v->ort->Node_GetNumInputs(from, &count) : v->ort->Node_GetNumOutputs(from, &count));
+    const OrtValueInfo **infos = base_arena_alloc(&v->model->arena, (count + 1) * sizeof(*infos));
+    const char **names = base_arena_alloc(&v->model->arena, (count + 1) * sizeof(*names));
+    if (!infos || !names)
+        return no_memory(v);
+    if (count)
+        TRY(inputs ? v->ort->Node_GetInputs(from, infos, count) : v->ort->Node_GetOutputs(from, infos, count));
+    for (size_t i = 0; i < count; i++) {
+        names[i] = "";
+        if (infos[i])
+            TRY(add_value(v, infos[i], false, &names[i]));
+    }
+    *out = names;
+    *out_count = (uint32_t)count;
+    return NULL;
+}
+
+static OrtStatus *read_node(struct view *v, const OrtNode *from, struct onnx_node *to)
+{
+    int version = 0;
+    TRY(v->ort->Node_GetOperatorType(from, &to->op));
+    TRY(v->ort->Node_GetDomain(from, &to->domain));
+    TRY(v->ort->Node_GetName(from, &to->name));
+    TRY(v->ort->Node_GetSinceVersion(from, &version));
+    to->version = version;
+    to->op = text(v, to->op);
+    to->domain = text(v, to->domain);
+    to->name = text(v, to->name);
+    if (!to->op || !to->domain || !to->name)
+        return no_memory(v);
+    TRY(read_ports(v, from, true, &to->inputs, &to->input_count));
+    TRY(read_ports(v, from, false, &to->outputs, &to->output_count));
+    return read_attributes(v, from, to);
+}
+
+static OrtStatus *read_nodes(struct view *v, const OrtGraph *graph)
+{
+    size_t count = 0;
+    TRY(v->ort->Graph_GetNumNodes(graph, &count));
+    const OrtNode **nodes = base_arena_alloc(&v->model->arena, (count + 1) * sizeof(*nodes));
+    v->model->nodes = base_arena_alloc(&v->model->arena, (count + 1) * sizeof(*v->model->nodes));
+    if (!nodes || !v->model->nodes)
+        return no_memory(v);
+    if (count)
+        TRY(v->ort->Graph_GetNodes(graph, nodes, count));
+    for (size_t i = 0; i < count; i++)
+        TRY(read_node(v, nodes[i], &v->model->nodes[v->model->node_count++]));
+    return NULL;
+}
+
+/* The ports of a fused node, in its own order: that is how its kernel is called. */
+static OrtStatus *read_fused_ports(struct view *v, const OrtNode *fused)
+{
+    struct onnx_model *m = v->model;
+    size_t count = 0;
+    const char *name;
+    TRY(v->ort->Node_GetNumInputs(fused, &count));
+    const OrtValueInfo **infos = base_arena_alloc(&m->arena, (count + 1) * sizeof(*infos));
+    if (!infos)
+        return no_memory(v);
+    if (count)
+        TRY(v->ort->Node_GetInputs(fused, infos, count));
+    for (size_t i = 0; i < count; i++)
+        TRY(add_value(v, infos[i], true, &name));
+    TRY(v->ort->Node_GetNumOutputs(fused, &count));
+    infos = base_arena_alloc(&m->arena, (count + 1) * sizeof(*infos));
+    m->outputs = base_arena_alloc(&m->arena, (count + 1) * sizeof(*m->outputs));
+    if (!infos || !m->outputs)
+        return no_memory(v);
+    if (count)
+        TRY(v->ort->Node_GetOutputs(fused, infos, count));
+    for (size_t i = 0; i < count; i++)
+        TRY(read_type(v, infos[i], &m->outputs[m->output_count++]));
+    return NULL;
+}
+
+OrtStatus *ep_model_create(struct ep *ep, const OrtGraph *graph, const OrtNode *fused, bool keep,
+                           struct onnx_model **out)
+{
+    struct view v = { .ep = ep, .ort = ep->factory->ort, .keep = keep };
+    v.model = calloc(1, sizeof(*v.model));
+    *out = v.model;
+    if (!v.model)
+        return no_memory(&v);
+    OrtStatus *status = fused ? read_fused_ports(&v, fused) : NULL;
+    if (!status)
+        status = read_nodes(&v, graph);
+    free(v.seen);
+    if (status) {
+        ep_model_destroy(v.model);
+        *out = NULL;
+    }
+    return status;
+}
+
+void ep_model_drop_data(struct onnx_model *model)
+{
+    for (struct mapping *m = model->storage; m; m = m->next) {
+        if (m->size)
+            munmap(m->address, m->size);
+        else
+            free(m->address);
+    }
+    model->storage = NULL;
+    model->initializer_count = 0;
+}
+
+void ep_model_destroy(struct onnx_model *model)
+{
+    if (!model)
+        return;
+    ep_model_drop_data(model);
+    free(model->initializers);
+    free(model->inputs);
+    free(model->values);
+    base_arena_finish(&model->arena);
+    free(model);
+}

@@ -1,0 +1,136 @@
+/* The provider's options and the session's keys, as the Windows provider has them; what they mean here is told in
+ * docs/onnxruntime.md. */
+#include "ep.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct reader {
+    struct ep_factory *factory;
+    const OrtSessionOptions *session;
+    OrtStatus *status;
+    char value[4096];
+};
+
+/* The value of a session key, NULL when it is not set. */
+static const char *session_value(struct reader *r, const char *key)
+{
+    const OrtApi *ort = r->factory->ort;
+    int has = 0;
+    size_t size = sizeof(r->value);
+    if (r->status || (r->status = ort->HasSessionConfigEntry(r->session, key, &has)) || !has)
+        return NULL;
+    r->status = ort->GetSessionConfigEntry(r->session, key, r->value, &size);
+    return r->status ? NULL : r->value;
+}
+
+/* A provider option: the host keeps it under the provider's name in lower case. */
+static const char *option_value(struct reader *r, const char *key)
+{
+    char name[128];
+    snprintf(name, sizeof(name), "ep.dmlexecutionprovider.%s", key);
+    return session_value(r, name);
+}
+
+static void refuse(struct reader *r, const char *key, const char *rule)
+{
+    if (!r->status)
+        r->status = ep_status(r->factory, ORT_INVALID_ARGUMENT, "option %s is '%.100s'; %s", key, r->value, rule);
+}
+
+static bool read_number(struct reader *r, const char *key, uint64_t most, uint64_t *out)
+{
+    const char *text = option_value(r, key);
+    char *end;
+    if (!text)
+        return false;
+    unsigned long long value = strtoull(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end || value > most)
+        refuse(r, key, "it takes a whole number that is in range");
+    *out = value;
+    return !r->status;
+}
+
+/* The Windows provider takes exactly these spellings. */
+static void read_bool(struct reader *r, const char *key, bool *out)
+{
+    const char *text = option_value(r, key);
+    if (!text)
+        return;
+    if (!strcmp(text, "True") || !strcmp(text, "true"))
+        *out = true;
+    else if (!strcmp(text, "False") || !strcmp(text, "false"))
+        *out = false;
+    else
+        refuse(r, key, "it takes True, true, False or false");
+}
+
+static void read_flag(struct reader *r, const char *key, bool *out)
+{
+    const char *text = session_value(r, key);
+    if (text)
+        *out = !strcmp(text, "1") || !strcmp(text, "true");
+}
+
+static const char *metadata_value(const struct ep_factory *factory, const OrtKeyValuePairs *pairs, const char *key)
+{
+    return pairs ? factory->ort->GetKeyValue(pairs, key) : NULL;
+}
+
+/* device_id wins; then filter and preference; then the OrtEpDevice that the session was given. */
+static void read_adapter(struct reader *r, const OrtKeyValuePairs *metadata, struct ep_options *out)
+{
+    const char *given = metadata_value(r->factory, metadata, "device_id"), *text;
+    char filter[8] = "";
+    bool minimum_power = false, choose = false;
+    uint64_t id;
+    if ((text = option_value(r, "device_filter"))) {
+        if (strcmp(text, "gpu") && strcmp(text, "any") && strcmp(text, "npu"))
+            refuse(r, "device_filter", "it takes gpu, any or npu");
+        snprintf(filter, sizeof(filter), "%.7s", text);
+        choose = true;
+    }
+    if ((text = option_value(r, "performance_preference"))) {
+        minimum_power = !strcmp(text, "minimum_power");
+        if (!minimum_power && strcmp(text, "high_performance") && strcmp(text, "default"))
+            refuse(r, "performance_preference", "it takes default, high_performance or minimum_power");
+        choose = choose || strcmp(text, "default");
+    }
+    out->adapter = given ? (uint32_t)strtoul(given, NULL, 10) : 0;
+    if (read_number(r, "device_id", UINT32_MAX - 1, &id))
+        out->adapter = (uint32_t)id;
+    else if (choose && !r->status)
+        out->adapter = ep_choose_adapter(filter[0] ? filter : "any", minimum_power);
+    if (!r->status && out->adapter >= ep_adapter_count())
+        r->status = ep_status(r->factory, ORT_INVALID_ARGUMENT,
+                              "there is no such device; there are %u (anydml devices)", ep_adapter_count());
+}
+
+OrtStatus *ep_read_options(struct ep_factory *factory, const OrtSessionOptions *session,
+                           const OrtKeyValuePairs *metadata, struct ep_options *out)
+{
+    struct reader r = { .factory = factory, .session = session };
+    uint64_t number;
+    bool no_arena = false;
+    *out = (struct ep_options){ .shapes_max = 32, .arena_max = (uint64_t)4 << 30 };
+    read_adapter(&r, metadata, out);
+    read_bool(&r, "disable_metacommands", &out->disable_metacommands);
+    read_bool(&r, "half_precision", &out->half_precision);
+    if (read_number(&r, "shape_cache", 65536, &number))
+        out->shapes_max = (uint32_t)BASE_MAX(number, 1u);
+    if (read_number(&r, "arena_limit", UINT64_MAX, &number))
+        out->arena_max = number;
+    read_flag(&r, "ep.dml.disable_graph_fusion", &out->disable_graph_fusion);
+    read_flag(&r, "ep.dml.disable_memory_arena", &no_arena);
+    if (no_arena)
+        out->arena_max = 0;
+    read_flag(&r, "ep.context_enable", &out->context_enable);
+    out->context_embed = true;
+    const char *embed = session_value(&r, "ep.context_embed_mode");
+    if (embed)
+        out->context_embed = strcmp(embed, "0") != 0;
+    const char *path = session_value(&r, "ep.context_file_path");
+    if (path)
+        snprintf(out->context_path, sizeof(out->context_path), "%s", path);
+    return r.status;
+}

@@ -1,0 +1,15 @@
+/* What the provider adds to ONNX Runtime's profile: a slice per compiled program and per run of one. */
+#ifndef EP_PROFILE_H
+#define EP_PROFILE_H
+
+#include "ep.h"
+
+enum ep_profile_kind { EP_PROFILE_COMPILE, EP_PROFILE_RUN };
+
+uint64_t ep_now_us(void);
+/* Something that began at begin_us ends now; costs nothing while no profile is taken. */
+void ep_profile_add(struct ep *ep, enum ep_profile_kind kind, const char *name, uint64_t begin_us);
+
+OrtStatus *ep_profile_create(struct ep *ep, OrtEpProfilerImpl **out);
+
+#endif

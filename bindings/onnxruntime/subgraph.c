@@ -1,0 +1,372 @@
+/* A fused subgraph at run time: one compiled program per combination of input shapes (and of the values that shapes
+ * depend on), the most recently used ones kept. Any number of threads may run it at once. */
+#include "ep.h"
+#include "profile.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define TRY(call)                                                                                                      \
+    do {                                                                                                               \
+        OrtStatus *status_ = (call);                                                                                   \
+        if (status_)                                                                                                   \
+            return status_;                                                                                            \
+    } while (0)
+
+/* A compiled program and what it was compiled for. */
+struct variant {
+    struct variant *next; /* more recently used first */
+    uint64_t hash;
+    void *key;
+    size_t key_bytes;
+    struct onnx_exec *exec;
+    uint32_t users;
+    bool dropped; /* out of the list; freed by its last user */
+};
+
+struct ep_subgraph {
+    struct ep *ep;
+    struct onnx_model *model;
+    char name[128];
+    pthread_mutex_t lock; /* everything below */
+    pthread_mutex_t compile_lock;
+    struct variant *variants;
+    uint32_t variant_count;
+    bool *wanted; /* per input: programs are made for its value */
+};
+
+/* What one run has at hand. */
+struct run {
+    struct onnx_input *inputs;
+    const void **in;
+    void **out;
+    OrtValue **values;
+};
+
+/* ---- variants ---- */
+
+static void variant_destroy(struct variant *v)
+{
+    onnx_exec_destroy(v->exec);
+    free(v->key);
+    free(v);
+}
+
+static void variant_release(struct ep_subgraph *s, struct variant *v)
+{
+    pthread_mutex_lock(&s->lock);
+    bool last = --v->users == 0 && v->dropped;
+    pthread_mutex_unlock(&s->lock);
+    if (last)
+        variant_destroy(v);
+}
+
+static uint64_t hash_bytes(const void *data, size_t bytes)
+{
+    uint64_t h = 14695981039346656037u;
+    for (size_t i = 0; i < bytes; i++)
+        h = (h ^ ((const uint8_t *)data)[i]) * 1099511628211u;
+    return h;
+}
+
+/* Shapes, then the wanted values; s->lock is held. */
+static void *make_key(const struct ep_subgraph *s, const struct onnx_input *inputs, const void *const *in,
+                      size_t *out_bytes)
+{
+    size_t bytes = 1;
+    for (uint32_t i = 0; i < s->model->input_count; i++) {
+        int64_t count = 1;
+        for (uint32_t d = 0; d < inputs[i].rank; d++)
+            count *= inputs[i].dims[d];
+        bytes += 8 + 8 * inputs[i].rank + (s->wanted[i] ? onnx_bytes(s->model->inputs[i].type, count) : 0);
+    }
+    char *key = malloc(bytes), *at = key;
+    for (uint32_t i = 0; key && i < s->model->input_count; i++) {
+        int64_t count = 1, rank = inputs[i].rank;
+        for (uint32_t d = 0; d < inputs[i].rank; d++)
+            count *= inputs[i].dims[d];
+        at = (char *)memcpy(at, &rank, 8) + 8;
+        at = (char *)memcpy(at, inputs[i].dims, 8 * inputs[i].rank) + 8 * inputs[i].rank;
+        if (s->wanted[i]) {
+            size_t size = onnx_bytes(s->model->inputs[i].type, count);
+            at = (char *)memcpy(at, in[i], size) + size;
+        }
+    }
+    *out_bytes = key ? (size_t)(at - key) : 0;
+    return key;
+}
+
+/* Moves it to the front. */
+static struct variant *find_variant(struct ep_subgraph *s, const void *key, size_t bytes)
+{
+    uint64_t hash = hash_bytes(key, bytes);
+    for (struct variant **at = &s->variants; *at; at = &(*at)->next) {
+        struct variant *v = *at;
+        if (v->hash != hash || v->key_bytes != bytes || memcmp(v->key, key, bytes))
+            continue;
+        *at = v->next;
+        v->next = s->variants;
+        s->variants = v;
+        v->users++;
+        return v;
+    }
+    return NULL;
+}
+
+/* The list is cut to its limit; the victim goes when nobody runs it. */
+static struct variant *insert_variant(struct ep_subgraph *s, struct variant *v)
+{
+    struct variant *victim = NULL, **at = &s->variants;
+    v->next = s->variants;
+    s->variants = v;
+    if (++s->variant_count <= s->ep->options.shapes_max)
+        return NULL;
+    while ((*at)->next)
+        at = &(*at)->next;
+    victim = *at;
+    *at = NULL;
+    s->variant_count--;
+    victim->dropped = true;
+    return victim->users ? NULL : victim;
+}
+
+static OrtStatus *compile_variant(struct ep_subgraph *s, struct onnx_input *inputs, const void *const *in,
+                                  struct onnx_exec **out)
+{
+    struct ep *ep = s->ep;
+    struct onnx_error error = { "" };
+    struct onnx_program *program = NULL;
+    DML_EXECUTION_FLAGS flags = ep->options.half_precision ? DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION : 0;
+    HRESULT hr;
+    for (;;) {
+        bool again = false;
+        for (uint32_t i = 0; i < s->model->input_count; i++)
+            inputs[i].data = s->wanted[i] && in ? in[i] : NULL;
+        hr = onnx_compile(s->model, inputs, ep->device->onnx->dml, flags, &program, &error);
+        pthread_mutex_lock(&s->lock);
+        for (uint32_t i = 0; FAILED(hr) && in && i < s->model->input_count; i++) {
+            again = again || (inputs[i].wanted && !s->wanted[i]);
+            s->wanted[i] = s->wanted[i] || inputs[i].wanted;
+        }
+        pthread_mutex_unlock(&s->lock);
+        if (!again)
+            break;
+    }
+    if (SUCCEEDED(hr))
+        hr = onnx_exec_create(ep->device->onnx, program, out, &error);
+    return FAILED(hr) ? ep_status_hr(ep->factory, hr, &error) : NULL;
+}
+
+static OrtStatus *new_variant(struct ep_subgraph *s, struct onnx_input *inputs, const void *const *in,
+                              struct variant **out)
+{
+    struct variant *v = calloc(1, sizeof(*v)), *victim = NULL;
+    uint64_t begin = ep_now_us();
+    OrtStatus *status =
+        v ? compile_variant(s, inputs, in, &v->exec) : ep_status(s->ep->factory, ORT_FAIL, "out of memory");
+    ep_profile_add(s->ep, EP_PROFILE_COMPILE, s->name, begin);
+    pthread_mutex_lock(&s->lock);
+    if (!status && !(v->key = make_key(s, inputs, in, &v->key_bytes)))
+        status = ep_status(s->ep->factory, ORT_FAIL, "out of memory");
+    if (!status) {
+        v->hash = hash_bytes(v->key, v->key_bytes);
+        v->users = 1;
+        victim = insert_variant(s, v);
+    }
+    pthread_mutex_unlock(&s->lock);
+    if (victim)
+        variant_destroy(victim);
+    if (status && v)
+        variant_destroy(v);
+    *out = status ? NULL : v;
+    return status;
+}
+
+static OrtStatus *lookup(struct ep_subgraph *s, const struct onnx_input *inputs, const void *const *in,
+                         struct variant **out)
+{
+    size_t bytes;
+    pthread_mutex_lock(&s->lock);
+    void *key = make_key(s, inputs, in, &bytes);
+    *out = key ? find_variant(s, key, bytes) : NULL;
+    pthread_mutex_unlock(&s->lock);
+    free(key);
+    return key ? NULL : ep_status(s->ep->factory, ORT_FAIL, "out of memory");
+}
+
+/* One thread compiles at a time; another that waited for it may find its work done. */
+static OrtStatus *get_variant(struct ep_subgraph *s, struct onnx_input *inputs, const void *const *in,
+                              struct variant **out)
+{
+    OrtStatus *status = lookup(s, inputs, in, out);
+    if (status || *out)
+        return status;
+    pthread_mutex_lock(&s->compile_lock);
+    status = lookup(s, inputs, in, out);
+    if (!status && !*out)
+        status = new_variant(s, inputs, in, out);
+    pthread_mutex_unlock(&s->compile_lock);
+    return status;
+}
+
+/* ---- life ---- */
+
+/* All sizes are known: compile now, and let the weights go. */
+static OrtStatus *compile_early(struct ep_subgraph *s)
+{
+    uint32_t count = s->model->input_count;
+    struct onnx_input *inputs = calloc(count + 1, sizeof(*inputs));
+    struct variant *v = NULL;
+    bool whole = inputs != NULL;
+    for (uint32_t i = 0; whole && i < count; i++) {
+        const struct onnx_value_info *info = &s->model->inputs[i];
+        whole = info->has_shape;
+        inputs[i].rank = info->rank;
+        for (uint32_t d = 0; d < info->rank; d++) {
+            inputs[i].dims[d] = info->dims[d];
+            whole = whole && info->dims[d] >= 0;
+        }
+    }
+    OrtStatus *status = whole ? new_variant(s, inputs, NULL, &v) : NULL;
+    bool wants = false;
+    for (uint32_t i = 0; status && i < count; i++)
+        wants = wants || inputs[i].wanted;
+    if (wants) { /* it takes a run to know the values */
+        s->ep->factory->ort->ReleaseStatus(status);
+        status = NULL;
+    }
+    if (v) { /* there will be no other */
+        ep_model_drop_data(s->model);
+        variant_release(s, v);
+    }
+    free(inputs);
+    return status;
+}
+
+OrtStatus *ep_subgraph_create(struct ep *ep, struct onnx_model *model, const char *name, struct ep_subgraph **out)
+{
+    struct ep_subgraph *s = calloc(1, sizeof(*s));
+    *out = NULL;
+    if (s)
+        s->wanted = calloc(model->input_count + 1, sizeof(*s->wanted));
+    if (!s || !s->wanted) {
+        free(s);
+        ep_model_destroy(model);
+        return ep_status(ep->factory, ORT_FAIL, "out of memory");
+    }
+    s->ep = ep;
+    s->model = model;
+    snprintf(s->name, sizeof(s->name), "%s", name);
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_mutex_init(&s->compile_lock, NULL);
+    OrtStatus *status = compile_early(s);
+    if (status)
+        ep_subgraph_destroy(s);
+    else
+        *out = s;
+    return status;
+}
+
+void ep_subgraph_destroy(struct ep_subgraph *s)
+{
+    if (!s)
+        return;
+    while (s->variants) {
+        struct variant *v = s->variants;
+        s->variants = v->next;
+        variant_destroy(v);
+    }
+    ep_model_destroy(s->model);
+    pthread_mutex_destroy(&s->lock);
+    pthread_mutex_destroy(&s->compile_lock);
+    free(s->wanted);
+    free(s);
+}
+
+/* ---- running ---- */
+
+static OrtStatus *read_shape(const OrtApi *ort, const OrtValue *value, int32_t *type, size_t *rank, int64_t *dims)
+{
+    OrtTensorTypeAndShapeInfo *shape = NULL;
+    ONNXTensorElementDataType element = 0;
+    TRY(ort->GetTensorTypeAndShape(value, &shape));
+    OrtStatus *status = ort->GetTensorElementType(shape, &element);
+    if (!status)
+        status = ort->GetDimensionsCount(shape, rank);
+    if (!status && *rank <= ONNX_RANK_MAX)
+        status = ort->GetDimensions(shape, dims, *rank);
+    *type = (int32_t)element;
+    ort->ReleaseTensorTypeAndShapeInfo(shape);
+    return status;
+}
+
+static OrtStatus *read_inputs(struct ep_subgraph *s, OrtKernelContext *context, struct run *r)
+{
+    const OrtApi *ort = s->ep->factory->ort;
+    for (uint32_t i = 0; i < s->model->input_count; i++) {
+        const struct onnx_value_info *info = &s->model->inputs[i];
+        const OrtValue *value = NULL;
+        int32_t type = 0;
+        size_t rank = 0;
+        TRY(ort->KernelContext_GetInput(context, i, &value));
+        if (!value)
+            return ep_status(s->ep->factory, ORT_INVALID_ARGUMENT, "input '%s' is missing", info->name);
+        TRY(read_shape(ort, value, &type, &rank, r->inputs[i].dims));
+        if (type != info->type || rank > ONNX_RANK_MAX)
+            return ep_status(s->ep->factory, ORT_INVALID_ARGUMENT,
+                             "input '%s' has type %d and %zu dimensions; type %d and at most %d are taken", info->name,
+                             type, rank, info->type, ONNX_RANK_MAX);
+        r->inputs[i].rank = (uint32_t)rank;
+        TRY(ort->GetTensorData(value, &r->in[i]));
+    }
+    return NULL;
+}
+
+static OrtStatus *make_outputs(struct ep_subgraph *s, const struct onnx_program *p, OrtKernelContext *context,
+                               struct run *r)
+{
+    const OrtApi *ort = s->ep->factory->ort;
+    for (uint32_t i = 0; i < p->output_count; i++) {
+        const struct onnx_port *port = &p->outputs[i];
+        int64_t dims[ONNX_RANK_MAX];
+        for (uint32_t d = 0; d < port->rank; d++)
+            dims[d] = port->sizes[d];
+        TRY(ort->KernelContext_GetOutput(context, i, dims, port->rank, &r->values[i]));
+        TRY(ort->GetTensorMutableData(r->values[i], &r->out[i]));
+    }
+    return NULL;
+}
+
+static OrtStatus *run_variant(struct ep_subgraph *s, struct variant *v, OrtKernelContext *context, struct run *r)
+{
+    struct onnx_error error = { "" };
+    TRY(make_outputs(s, onnx_exec_program(v->exec), context, r));
+    uint64_t begin = ep_now_us();
+    HRESULT hr = onnx_exec_run(v->exec, s->ep->pool, r->in, r->out, &error);
+    ep_profile_add(s->ep, EP_PROFILE_RUN, s->name, begin);
+    return FAILED(hr) ? ep_status_hr(s->ep->factory, hr, &error) : NULL;
+}
+
+OrtStatus *ep_subgraph_run(struct ep_subgraph *s, OrtKernelContext *context)
+{
+    uint32_t inputs = s->model->input_count, outputs = s->model->output_count;
+    struct variant *v = NULL;
+    struct run r;
+    char *block =
+        calloc(1, inputs * (sizeof(*r.inputs) + sizeof(*r.in)) + outputs * (sizeof(*r.out) + sizeof(*r.values)) + 1);
+    if (!block)
+        return ep_status(s->ep->factory, ORT_FAIL, "out of memory");
+    r.inputs = (struct onnx_input *)block;
+    r.in = (const void **)(r.inputs + inputs);
+    r.out = (void **)(r.in + inputs);
+    r.values = (OrtValue **)(r.out + outputs);
+    OrtStatus *status = read_inputs(s, context, &r);
+    if (!status)
+        status = get_variant(s, r.inputs, r.in, &v);
+    if (!status) {
+        status = run_variant(s, v, context, &r);
+        variant_release(s, v);
+    }
+    free(block);
+    return status;
+}

@@ -1,0 +1,467 @@
+/* One program on a device: weights are taken over once, each lane has its own list, recorded when pointers change. */
+#include "onnx/lane.h"
+
+#include <anydml_d3d12.h>
+#include <DirectMLGuids.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define HOST_ALIGNMENT 16 /* of AnydmlCreateBufferFromMemory */
+
+/* The buffer of one port in one lane. */
+struct port {
+    const void *seen;         /* the caller's memory of the last run */
+    void *bounce;             /* host memory: stands in for memory that is not aligned */
+    ID3D12Resource *bound;    /* what the table binds */
+    ID3D12Resource *transfer; /* other memory: an upload or readback buffer beside it, and */
+    void *mapped;             /* its address */
+};
+
+struct context {
+    ID3D12DescriptorHeap *heap;
+    IDMLBindingTable *table;
+    ID3D12CommandAllocator *allocator;
+    ID3D12GraphicsCommandList *list;
+    struct port *inputs, *outputs;
+    DML_BUFFER_BINDING *buffers; /* graph inputs, then graph outputs */
+    DML_BINDING_DESC *descs;
+    uint32_t generation; /* of the lane's temporary buffer */
+    bool recorded;
+};
+
+struct onnx_exec {
+    struct onnx_device *device;
+    struct onnx_program *program;
+    ID3D12Resource *persistent;
+    uint64_t persistent_bytes, temporary_bytes;
+    uint32_t descriptors;
+    pthread_mutex_t lock;      /* the array; what it points to belongs to whoever has the lane */
+    struct context **contexts; /* by the lane's id */
+    uint32_t capacity;
+};
+
+const struct onnx_program *onnx_exec_program(const struct onnx_exec *exec)
+{
+    return exec->program;
+}
+
+uint64_t onnx_exec_bytes(const struct onnx_exec *exec)
+{
+    return exec->persistent_bytes;
+}
+
+/* ---- contexts ---- */
+
+static void port_finish(struct port *port)
+{
+    onnx_release(port->bound);
+    onnx_release(port->transfer);
+    free(port->bounce);
+    *port = (struct port){ 0 };
+}
+
+static void context_destroy(struct onnx_exec *exec, struct context *c)
+{
+    if (!c)
+        return;
+    for (uint32_t i = 0; c->inputs && i < exec->program->input_count; i++)
+        port_finish(&c->inputs[i]);
+    for (uint32_t i = 0; c->outputs && i < exec->program->output_count; i++)
+        port_finish(&c->outputs[i]);
+    onnx_release(c->list);
+    onnx_release(c->allocator);
+    onnx_release(c->table);
+    onnx_release(c->heap);
+    free(c->inputs);
+    free(c->outputs);
+    free(c->buffers);
+    free(c->descs);
+    free(c);
+}
+
+static HRESULT make_table(struct onnx_exec *exec, struct context *c, IDMLDispatchable *dispatchable)
+{
+    DML_BINDING_TABLE_DESC desc = {
+        .Dispatchable = dispatchable,
+        .CPUDescriptorHandle = ID3D12DescriptorHeap_GetCPUDescriptorHandleForHeapStart(c->heap),
+        .GPUDescriptorHandle = ID3D12DescriptorHeap_GetGPUDescriptorHandleForHeapStart(c->heap),
+        .SizeInDescriptors = exec->descriptors,
+    };
+    return IDMLDevice1_CreateBindingTable(exec->device->dml, &desc, &IID_IDMLBindingTable, (void **)&c->table);
+}
+
+static HRESULT context_open(struct onnx_exec *exec, struct context *c, IDMLDispatchable *dispatchable)
+{
+    ID3D12Device *d3d = exec->device->d3d;
+    D3D12_DESCRIPTOR_HEAP_DESC desc = {
+        .Type = D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV,
+        .NumDescriptors = BASE_MAX(exec->descriptors, 1u),
+        .Flags = D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE,
+    };
+    const D3D12_COMMAND_LIST_TYPE type = D3D12_COMMAND_LIST_TYPE_COMPUTE;
+    HRESULT hr = ID3D12Device_CreateDescriptorHeap(d3d, &desc, &IID_ID3D12DescriptorHeap, (void **)&c->heap);
+    if (SUCCEEDED(hr))
+        hr = ID3D12Device_CreateCommandAllocator(d3d, type, &IID_ID3D12CommandAllocator, (void **)&c->allocator);
+    if (SUCCEEDED(hr))
+        hr = ID3D12Device_CreateCommandList(d3d, 0, type, c->allocator, NULL, &IID_ID3D12GraphicsCommandList,
+                                            (void **)&c->list);
+    return SUCCEEDED(hr) ? make_table(exec, c, dispatchable) : hr;
+}
+
+static HRESULT context_create(struct onnx_exec *exec, struct context **out)
+{
+    const struct onnx_program *p = exec->program;
+    struct context *c = calloc(1, sizeof(*c));
+    size_t slots = (size_t)p->graph_input_count + p->graph_output_count + 1;
+    if (!c)
+        return E_OUTOFMEMORY;
+    c->inputs = calloc(p->input_count + 1, sizeof(*c->inputs));
+    c->outputs = calloc(p->output_count + 1, sizeof(*c->outputs));
+    c->buffers = calloc(slots, sizeof(*c->buffers));
+    c->descs = calloc(slots, sizeof(*c->descs));
+    HRESULT hr = c->inputs && c->outputs && c->buffers && c->descs ? context_open(exec, c, (IDMLDispatchable *)p->op)
+                                                                   : E_OUTOFMEMORY;
+    if (SUCCEEDED(hr))
+        hr = ID3D12GraphicsCommandList_Close(c->list); /* each recording begins with a reset */
+    if (FAILED(hr))
+        context_destroy(exec, c);
+    else
+        *out = c;
+    return hr;
+}
+
+static HRESULT context_get(struct onnx_exec *exec, const struct onnx_lane *lane, struct context **out)
+{
+    HRESULT hr = S_OK;
+    pthread_mutex_lock(&exec->lock);
+    if (lane->id >= exec->capacity) {
+        uint32_t capacity = BASE_MAX(4u, lane->id * 2);
+        struct context **grown = realloc(exec->contexts, capacity * sizeof(*grown));
+        if (grown) {
+            memset(grown + exec->capacity, 0, (capacity - exec->capacity) * sizeof(*grown));
+            exec->contexts = grown;
+            exec->capacity = capacity;
+        }
+    }
+    if (lane->id >= exec->capacity)
+        hr = E_OUTOFMEMORY;
+    else if (!exec->contexts[lane->id])
+        hr = context_create(exec, &exec->contexts[lane->id]);
+    if (SUCCEEDED(hr))
+        *out = exec->contexts[lane->id];
+    pthread_mutex_unlock(&exec->lock);
+    return hr;
+}
+
+/* ---- ports ---- */
+
+/* Over the caller's memory, or (memory NULL) over a stand-in for memory that kernels could not use. */
+static HRESULT port_lay_over(struct onnx_device *device, struct port *port, uint64_t bytes, const void *memory)
+{
+    if (!memory && !port->bounce && !(port->bounce = aligned_alloc(64, base_align_up(bytes, 64))))
+        return E_OUTOFMEMORY;
+    onnx_release(port->bound);
+    port->bound = NULL;
+    port->seen = memory;
+    return AnydmlCreateBufferFromMemory(device->d3d, memory ? (void *)memory : port->bounce, bytes, &IID_ID3D12Resource,
+                                        (void **)&port->bound);
+}
+
+static HRESULT port_make(struct onnx_device *device, struct port *port, uint64_t bytes, D3D12_HEAP_TYPE heap)
+{
+    HRESULT hr;
+    D3D12_RANGE none = { 0, 0 };
+    port->bound = onnx_buffer(device, D3D12_HEAP_TYPE_DEFAULT, bytes, &hr);
+    if (port->bound)
+        port->transfer = onnx_buffer(device, heap, bytes, &hr);
+    return port->transfer
+               ? ID3D12Resource_Map(port->transfer, 0, heap == D3D12_HEAP_TYPE_READBACK ? NULL : &none, &port->mapped)
+               : hr;
+}
+
+/* Makes what the table will bind; *changed when the list must be recorded anew. */
+static HRESULT port_prepare(struct onnx_device *device, struct port *port, const struct onnx_port *about,
+                            const void *memory, D3D12_HEAP_TYPE heap, bool *changed)
+{
+    const void *usable = device->host_memory && (uintptr_t)memory % HOST_ALIGNMENT == 0 ? memory : NULL;
+    if (about->constant || (port->bound && port->seen == usable))
+        return S_OK;
+    *changed = true;
+    return device->host_memory ? port_lay_over(device, port, about->bytes, usable)
+                               : port_make(device, port, about->bytes, heap);
+}
+
+static void *port_stand_in(const struct port *port)
+{
+    return port->transfer ? port->mapped : !port->seen ? port->bounce : NULL;
+}
+
+/* ---- recording ---- */
+
+static void bind_ports(const struct onnx_port *about, const struct port *ports, uint32_t count, uint32_t base,
+                       struct context *c)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t slot = base + about[i].slot;
+        if (about[i].constant)
+            continue;
+        c->buffers[slot] = (DML_BUFFER_BINDING){ ports[i].bound, 0, base_align_up(about[i].bytes, 4) };
+        c->descs[slot] = (DML_BINDING_DESC){ DML_BINDING_TYPE_BUFFER, &c->buffers[slot] };
+    }
+}
+
+static void barrier(ID3D12GraphicsCommandList *list)
+{
+    D3D12_RESOURCE_BARRIER all = { .Type = D3D12_RESOURCE_BARRIER_TYPE_UAV };
+    ID3D12GraphicsCommandList_ResourceBarrier(list, 1, &all);
+}
+
+static void record_copies(const struct onnx_port *about, const struct port *ports, uint32_t count,
+                          ID3D12GraphicsCommandList *list, bool out)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (!ports[i].transfer)
+            continue;
+        ID3D12GraphicsCommandList_CopyBufferRegion(list, out ? ports[i].transfer : ports[i].bound, 0,
+                                                   out ? ports[i].bound : ports[i].transfer, 0, about[i].bytes);
+    }
+}
+
+static HRESULT record(struct onnx_exec *exec, struct context *c, struct onnx_lane *lane)
+{
+    const struct onnx_program *p = exec->program;
+    DML_BUFFER_BINDING temporary = { lane->temporary, 0, exec->temporary_bytes };
+    DML_BUFFER_BINDING persistent = { exec->persistent, 0, exec->persistent_bytes };
+    DML_BINDING_DESC temporary_desc = { DML_BINDING_TYPE_BUFFER, &temporary };
+    DML_BINDING_DESC persistent_desc = { DML_BINDING_TYPE_BUFFER, &persistent };
+    HRESULT hr = ID3D12CommandAllocator_Reset(c->allocator);
+    if (SUCCEEDED(hr))
+        hr = ID3D12GraphicsCommandList_Reset(c->list, c->allocator, NULL);
+    if (FAILED(hr))
+        return hr;
+    bind_ports(p->inputs, c->inputs, p->input_count, 0, c);
+    bind_ports(p->outputs, c->outputs, p->output_count, p->graph_input_count, c);
+    IDMLBindingTable_BindInputs(c->table, p->graph_input_count, c->descs);
+    IDMLBindingTable_BindOutputs(c->table, p->graph_output_count, c->descs + p->graph_input_count);
+    if (exec->temporary_bytes)
+        IDMLBindingTable_BindTemporaryResource(c->table, &temporary_desc);
+    if (exec->persistent)
+        IDMLBindingTable_BindPersistentResource(c->table, &persistent_desc);
+    record_copies(p->inputs, c->inputs, p->input_count, c->list, false);
+    if (!exec->device->host_memory)
+        barrier(c->list);
+    ID3D12GraphicsCommandList_SetDescriptorHeaps(c->list, 1, &c->heap);
+    IDMLCommandRecorder_RecordDispatch(exec->device->recorder, (ID3D12CommandList *)c->list, (IDMLDispatchable *)p->op,
+                                       c->table);
+    if (!exec->device->host_memory)
+        barrier(c->list);
+    record_copies(p->outputs, c->outputs, p->output_count, c->list, true);
+    c->generation = lane->generation;
+    hr = ID3D12GraphicsCommandList_Close(c->list);
+    c->recorded = SUCCEEDED(hr);
+    return hr;
+}
+
+/* ---- running ---- */
+
+static HRESULT prepare(struct onnx_exec *exec, struct context *c, struct onnx_lane *lane, const void *const *inputs,
+                       void *const *outputs)
+{
+    const struct onnx_program *p = exec->program;
+    bool changed = !c->recorded || c->generation != lane->generation;
+    HRESULT hr = S_OK;
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < p->input_count; i++)
+        hr = port_prepare(exec->device, &c->inputs[i], &p->inputs[i], inputs[i], D3D12_HEAP_TYPE_UPLOAD, &changed);
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < p->output_count; i++)
+        hr = port_prepare(exec->device, &c->outputs[i], &p->outputs[i], outputs[i], D3D12_HEAP_TYPE_READBACK, &changed);
+    if (SUCCEEDED(hr) && changed) {
+        c->recorded = false;
+        hr = record(exec, c, lane);
+    }
+    return hr;
+}
+
+static HRESULT run_in_lane(struct onnx_exec *exec, struct onnx_pool *pool, struct onnx_lane *lane,
+                           const void *const *inputs, void *const *outputs)
+{
+    const struct onnx_program *p = exec->program;
+    struct context *c = NULL;
+    HRESULT hr = onnx_lane_temporary(pool, lane, exec->temporary_bytes);
+    if (SUCCEEDED(hr))
+        hr = context_get(exec, lane, &c);
+    if (SUCCEEDED(hr))
+        hr = prepare(exec, c, lane, inputs, outputs);
+    if (FAILED(hr))
+        return hr;
+    for (uint32_t i = 0; i < p->input_count; i++) {
+        void *stand_in = p->inputs[i].constant ? NULL : port_stand_in(&c->inputs[i]);
+        if (stand_in)
+            memcpy(stand_in, inputs[i], p->inputs[i].bytes);
+    }
+    hr = onnx_lane_execute(pool, lane, c->list);
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < p->output_count; i++) {
+        const void *stand_in = p->outputs[i].constant ? NULL : port_stand_in(&c->outputs[i]);
+        if (stand_in)
+            memcpy(outputs[i], stand_in, p->outputs[i].bytes);
+    }
+    return hr;
+}
+
+HRESULT onnx_exec_run(struct onnx_exec *exec, struct onnx_pool *pool, const void *const *inputs, void *const *outputs,
+                      struct onnx_error *error)
+{
+    const struct onnx_program *p = exec->program;
+    struct onnx_lane *lane = NULL;
+    for (uint32_t i = 0; i < p->output_count; i++) {
+        if (p->outputs[i].constant)
+            memcpy(outputs[i], p->outputs[i].constant, p->outputs[i].bytes);
+    }
+    if (!p->op)
+        return S_OK;
+    HRESULT hr = onnx_lane_take(pool, &lane);
+    if (SUCCEEDED(hr)) {
+        hr = run_in_lane(exec, pool, lane, inputs, outputs);
+        onnx_lane_give(pool, lane);
+    }
+    return FAILED(hr) ? onnx_exec_fail(error, hr, "executing on the device") : S_OK;
+}
+
+/* ---- weights ---- */
+
+/* All owned weights in one upload buffer, each at a multiple of 256. */
+static HRESULT upload_weights(struct onnx_exec *exec, DML_BUFFER_BINDING *bindings, ID3D12Resource **out)
+{
+    const struct onnx_program *p = exec->program;
+    uint64_t bytes = 0, offset = 0;
+    char *mapped = NULL;
+    D3D12_RANGE none = { 0, 0 };
+    HRESULT hr;
+    for (uint32_t i = 0; i < p->weight_count; i++)
+        bytes += base_align_up(p->weights[i].bytes, 256);
+    *out = onnx_buffer(exec->device, D3D12_HEAP_TYPE_UPLOAD, bytes, &hr);
+    if (*out)
+        hr = ID3D12Resource_Map(*out, 0, &none, (void **)&mapped);
+    if (FAILED(hr))
+        return hr;
+    for (uint32_t i = 0; i < p->weight_count; i++) {
+        const struct onnx_weight *weight = &p->weights[i];
+        memcpy(mapped + offset, weight->data, weight->bytes);
+        bindings[weight->slot] = (DML_BUFFER_BINDING){ *out, offset, base_align_up(weight->bytes, 4) };
+        offset += base_align_up(weight->bytes, 256);
+    }
+    ID3D12Resource_Unmap(*out, 0, NULL);
+    return S_OK;
+}
+
+static HRESULT run_initializer(struct onnx_exec *exec, IDMLOperatorInitializer *initializer, struct context *c,
+                               const DML_BUFFER_BINDING *weights, ID3D12Resource *temporary, uint64_t temporary_bytes)
+{
+    DML_BUFFER_ARRAY_BINDING array = { exec->program->graph_input_count, weights };
+    DML_BUFFER_BINDING scratch = { temporary, 0, temporary_bytes },
+                       to = { exec->persistent, 0, exec->persistent_bytes };
+    DML_BINDING_DESC input = { DML_BINDING_TYPE_BUFFER_ARRAY, &array };
+    DML_BINDING_DESC scratch_desc = { DML_BINDING_TYPE_BUFFER, &scratch };
+    DML_BINDING_DESC output = { DML_BINDING_TYPE_BUFFER, &to };
+    struct onnx_pool *pool = NULL;
+    struct onnx_lane *lane = NULL;
+    if (exec->program->weight_count)
+        IDMLBindingTable_BindInputs(c->table, 1, &input);
+    if (temporary)
+        IDMLBindingTable_BindTemporaryResource(c->table, &scratch_desc);
+    if (exec->persistent)
+        IDMLBindingTable_BindOutputs(c->table, 1, &output);
+    ID3D12GraphicsCommandList_SetDescriptorHeaps(c->list, 1, &c->heap);
+    IDMLCommandRecorder_RecordDispatch(exec->device->recorder, (ID3D12CommandList *)c->list,
+                                       (IDMLDispatchable *)initializer, c->table);
+    HRESULT hr = ID3D12GraphicsCommandList_Close(c->list);
+    if (SUCCEEDED(hr))
+        hr = onnx_pool_create(exec->device, 0, &pool);
+    if (SUCCEEDED(hr))
+        hr = onnx_lane_take(pool, &lane);
+    if (SUCCEEDED(hr)) {
+        hr = onnx_lane_execute(pool, lane, c->list);
+        onnx_lane_give(pool, lane);
+    }
+    onnx_pool_destroy(pool);
+    return hr;
+}
+
+static HRESULT initialize_with(struct onnx_exec *exec, IDMLOperatorInitializer *initializer)
+{
+    DML_BINDING_PROPERTIES needs = IDMLOperatorInitializer_GetBindingProperties(initializer);
+    DML_BUFFER_BINDING *weights = calloc(exec->program->graph_input_count + 1, sizeof(*weights));
+    struct context *c = calloc(1, sizeof(*c));
+    ID3D12Resource *upload = NULL, *temporary = NULL;
+    uint32_t descriptors = exec->descriptors;
+    HRESULT hr = weights && c ? S_OK : E_OUTOFMEMORY;
+    exec->descriptors = needs.RequiredDescriptorCount;
+    if (SUCCEEDED(hr) && exec->program->weight_count)
+        hr = upload_weights(exec, weights, &upload);
+    if (SUCCEEDED(hr) && needs.TemporaryResourceSize)
+        temporary = onnx_buffer(exec->device, D3D12_HEAP_TYPE_DEFAULT, needs.TemporaryResourceSize, &hr);
+    if (SUCCEEDED(hr))
+        hr = context_open(exec, c, (IDMLDispatchable *)initializer);
+    if (SUCCEEDED(hr))
+        hr = run_initializer(exec, initializer, c, weights, temporary, needs.TemporaryResourceSize);
+    context_destroy(exec, c);
+    onnx_release(temporary);
+    onnx_release(upload);
+    free(weights);
+    exec->descriptors = descriptors;
+    return hr;
+}
+
+static HRESULT initialize(struct onnx_exec *exec)
+{
+    IDMLCompiledOperator *op = exec->program->op;
+    IDMLOperatorInitializer *initializer = NULL;
+    if (!op)
+        return S_OK;
+    DML_BINDING_PROPERTIES needs = IDMLCompiledOperator_GetBindingProperties(op);
+    exec->descriptors = needs.RequiredDescriptorCount;
+    exec->persistent_bytes = needs.PersistentResourceSize;
+    exec->temporary_bytes = needs.TemporaryResourceSize;
+    HRESULT hr = IDMLDevice1_CreateOperatorInitializer(exec->device->dml, 1, &op, &IID_IDMLOperatorInitializer,
+                                                       (void **)&initializer);
+    if (SUCCEEDED(hr) && exec->persistent_bytes)
+        exec->persistent = onnx_buffer(exec->device, D3D12_HEAP_TYPE_DEFAULT, exec->persistent_bytes, &hr);
+    if (SUCCEEDED(hr))
+        hr = initialize_with(exec, initializer);
+    onnx_release(initializer);
+    return hr;
+}
+
+HRESULT onnx_exec_create(struct onnx_device *device, struct onnx_program *program, struct onnx_exec **out,
+                         struct onnx_error *error)
+{
+    struct onnx_exec *exec = calloc(1, sizeof(*exec));
+    *out = NULL;
+    if (!exec) {
+        onnx_program_destroy(program);
+        return onnx_exec_fail(error, E_OUTOFMEMORY, "preparing the program");
+    }
+    exec->device = device;
+    exec->program = program;
+    pthread_mutex_init(&exec->lock, NULL);
+    HRESULT hr = initialize(exec);
+    if (FAILED(hr)) {
+        onnx_exec_destroy(exec);
+        return onnx_exec_fail(error, hr, "preparing the program");
+    }
+    *out = exec;
+    return S_OK;
+}
+
+void onnx_exec_destroy(struct onnx_exec *exec)
+{
+    if (!exec)
+        return;
+    for (uint32_t i = 0; i < exec->capacity; i++)
+        context_destroy(exec, exec->contexts[i]);
+    free(exec->contexts);
+    onnx_release(exec->persistent);
+    onnx_program_destroy(exec->program);
+    pthread_mutex_destroy(&exec->lock);
+    free(exec);
+}

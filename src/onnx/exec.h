@@ -1,0 +1,45 @@
+/* Programs on a device: what lies between a compiled graph and host memory that callers hand over. Devices and programs
+ * may be used by any number of threads at once; each run in flight has a queue of its own. Uses the public Direct3D and
+ * DirectML interfaces only. */
+#ifndef ONNX_EXEC_H
+#define ONNX_EXEC_H
+
+#include "onnx/onnx.h"
+
+/* One adapter, opened. */
+struct onnx_device {
+    uint32_t adapter; /* index in DXCore's list of compute adapters */
+    ID3D12Device *d3d;
+    IDMLDevice1 *dml;
+    IDMLCommandRecorder *recorder;
+    bool host_memory; /* buffers can lie over the callers' memory: nothing is copied */
+};
+
+HRESULT onnx_device_open(uint32_t adapter, struct onnx_device **out, struct onnx_error *error);
+/* Over a device of the caller's, which is kept until the close. */
+HRESULT onnx_device_wrap(IDMLDevice *dml, struct onnx_device **out, struct onnx_error *error);
+void onnx_device_close(struct onnx_device *device); /* NULL is fine; after all programs and pools on it */
+
+/* Queues and temporary memory that runs of many programs share, one lane per run in flight. `limit` bounds the bytes of
+ * temporary memory that idle lanes keep (0: they keep none). */
+struct onnx_pool;
+HRESULT onnx_pool_create(struct onnx_device *device, uint64_t limit, struct onnx_pool **out);
+void onnx_pool_destroy(struct onnx_pool *pool); /* after all programs that ran in it */
+void onnx_pool_trim(struct onnx_pool *pool);    /* frees the temporary memory of idle lanes */
+
+/* A program with its weights on the device. */
+struct onnx_exec;
+
+/* Takes the program over, even on failure. */
+HRESULT onnx_exec_create(struct onnx_device *device, struct onnx_program *program, struct onnx_exec **out,
+                         struct onnx_error *error);
+void onnx_exec_destroy(struct onnx_exec *exec); /* when no run is in flight */
+const struct onnx_program *onnx_exec_program(const struct onnx_exec *exec);
+uint64_t onnx_exec_bytes(const struct onnx_exec *exec); /* of device memory for weights */
+
+/* inputs[i] and outputs[i] belong to the program's ports, packed elements; those of ports without a slot (`constant`)
+ * are not read, but constant outputs are written. Returns when the outputs are complete. */
+HRESULT onnx_exec_run(struct onnx_exec *exec, struct onnx_pool *pool, const void *const *inputs, void *const *outputs,
+                      struct onnx_error *error);
+
+#endif
