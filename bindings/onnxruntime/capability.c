@@ -161,9 +161,9 @@ static OrtStatus *claim(struct work *w)
         const struct onnx_node *n = &w->model->nodes[i];
         const char *owner = NULL;
         TRY(w->ort->Node_GetEpName(w->nodes[i], &owner));
-        bool taken = owner && owner[0] && strcmp(owner, EP_NAME);
+        bool taken = owner && owner[0]; /* also by this provider: it is asked again after nodes were fused */
         w->parts[i].claimed = w->verdicts[i].ok && !taken;
-        if (!w->verdicts[i].ok)
+        if (!w->verdicts[i].ok && !taken)
             ep_log(w->ep, ORT_LOGGING_LEVEL_VERBOSE, "left to another provider: %s%s%s '%s': %s", n->domain,
                    n->domain[0] ? "." : "", n->op, n->name, w->verdicts[i].reason);
     }

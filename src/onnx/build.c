@@ -262,6 +262,7 @@ static bool unknown(struct onnx_builder *b, const struct onnx_value *v, const ch
 {
     if (b->inputs)
         want(b, v->name, 0);
+    b->unknown = true;
     return onnx_fail(b, "'%s' must be %s that are known when the graph is compiled", v->name, what);
 }
 

@@ -116,6 +116,7 @@ static bool trial_types(struct check *c, struct onnx_builder *b, const struct on
     return true;
 }
 
+/* Without all values a node is fine as far as it gets. */
 static bool trial(struct check *c, const struct onnx_node *n, int64_t size)
 {
     struct onnx_builder b = { .model = c->model, .device = c->device, .error = &c->error };
@@ -125,13 +126,14 @@ static bool trial(struct check *c, const struct onnx_node *n, int64_t size)
         ok = !n->inputs[i][0] || trial_input(&b, onnx_value_find(&c->declared, n->inputs[i]), size);
     ok = ok && onnx_convert_node(&b, n) && trial_types(c, &b, n) &&
          (!(c->flags & ONNX_CHECK_COMPILE) || trial_compile(&b));
+    ok = ok || b.unknown;
     onnx_builder_finish(&b);
     return ok;
 }
 
 /* ---- verdicts ---- */
 
-/* What can be said of the inputs before trying; *whole: all that a trial needs is known. */
+/* What can be said of the inputs before trying; *whole: their ranks are known; *open: some of their sizes are not. */
 static bool check_inputs(struct check *c, const struct onnx_node *n, struct onnx_verdict *verdict, bool *whole,
                          bool *open)
 {
@@ -145,7 +147,7 @@ static bool check_inputs(struct check *c, const struct onnx_node *n, struct onnx
             return refuse(verdict, "the type of '%.60s' is not known", n->inputs[i]);
         if (!onnx_type_bytes(v->type))
             return refuse(verdict, "'%.60s' has data type %d", n->inputs[i], v->type);
-        *whole = *whole && v->index && (!(verdict->wants >> BASE_MIN(i, 31u) & 1) || v->source == ONNX_SOURCE_CONSTANT);
+        *whole = *whole && v->index;
         for (uint32_t d = 0; d < v->rank; d++)
             *open = *open || v->dims[d] < 0;
     }

@@ -1,0 +1,70 @@
+"""What the tests of the execution provider share: the provider registered in ONNX Runtime, and its log."""
+import os
+import sys
+import tempfile
+
+SKIP = 77
+NAME = "DmlExecutionProvider"
+# The onnx package may be newer than the runtime's newest official operator set.
+os.environ.setdefault("ALLOW_RELEASED_ONNX_OPSET_ONLY", "0")
+
+try:
+    import numpy as np
+    import onnx
+    import onnxruntime as ort
+    if tuple(map(int, ort.__version__.split(".")[:2])) < (1, 23):
+        raise ImportError("ONNX Runtime 1.23 or newer is needed")
+except ImportError as why:
+    print("skipped:", why)
+    sys.exit(SKIP)
+
+_devices = {}
+
+
+def devices(library):
+    """The provider's devices, the cpu adapter's first."""
+    library = os.path.abspath(library)
+    if library not in _devices:
+        ort.register_execution_provider_library("anydml", library)
+        _devices[library] = [d for d in ort.get_ep_devices() if d.ep_name == NAME]
+    return _devices[library]
+
+
+def session(library, model, fallback=True, options=None, entries=None, level=3, threads=1, adapter=0):
+    """A session on the provider; fallback=False: an error when a node is left to the CPU provider."""
+    so = ort.SessionOptions()
+    so.log_severity_level = level
+    so.intra_op_num_threads = threads
+    so.inter_op_num_threads = 1
+    for key, value in (entries or {}).items():
+        so.add_session_config_entry(key, value)
+    if not fallback:
+        so.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+    so.add_provider_for_devices([devices(library)[adapter]], options or {})
+    return ort.InferenceSession(model, so)
+
+
+def cpu_session(model, threads=1):
+    so = ort.SessionOptions()
+    so.log_severity_level = 3
+    so.intra_op_num_threads = threads
+    so.inter_op_num_threads = 1
+    return ort.InferenceSession(model, so, providers=["CPUExecutionProvider"])
+
+
+class Log:
+    """Collects what native code writes to stderr inside a with block."""
+
+    def __enter__(self):
+        sys.stderr.flush()
+        self.file = tempfile.TemporaryFile()
+        self.saved = os.dup(2)
+        os.dup2(self.file.fileno(), 2)
+        return self
+
+    def __exit__(self, *_):
+        os.dup2(self.saved, 2)
+        os.close(self.saved)
+        self.file.seek(0)
+        self.text = self.file.read().decode(errors="replace")
+        self.file.close()
