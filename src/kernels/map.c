@@ -292,6 +292,8 @@ static void store_output(struct map_run *run, uint32_t j, uint64_t begin, uint32
         kern_convert(run->block.isa, type, out, run->block.type[reg], value, count);
         return;
     }
+    if (out && run->block.isa->stream(type, out, run->block.type[reg], value, count))
+        return;
     void *raw = kern_map_block_staging(&run->block);
     if (type != run->block.type[reg]) {
         kern_convert(run->block.isa, type, raw, run->block.type[reg], value, count);
@@ -332,6 +334,22 @@ static uint32_t unit_elements(const struct kern_op *op)
     return nibbles && kern_view_packed(&op->tensors[op->input_count]) ? KERN_MAP_BLOCK : 1;
 }
 
+/* The block after this one, while this one is computed: blocks are about as long as the pages in which the processor
+ * looks ahead by itself. */
+static void ask_for_next(const struct map_run *run, uint64_t begin, uint32_t count)
+{
+    for (uint32_t i = 0; i < run->op->input_count; i++) {
+        const uint32_t view = map_view_of_input(i), bytes = kern_type_bytes(run->op->tensors[i].type);
+        int64_t stride;
+        if (begin + 2 * count > run->walk.count ||
+            !kern_walk_linear(&run->walk, view, begin, 2 * (uint64_t)count, &stride) || stride != 1)
+            continue;
+        const int64_t offset = kern_walk_offset(&run->walk, view, begin + count);
+        map_ask((const char *)run->call->data[i] + (bytes ? offset * bytes : offset / 2),
+                bytes ? (uint64_t)count * bytes : count / 2);
+    }
+}
+
 /* Blocks end with long rows, so that rows are read and written in place, and begin alike in short ones. */
 static uint32_t block_at(const struct kern_walk *walk, uint64_t begin, uint64_t end)
 {
@@ -350,6 +368,8 @@ static void run_blocks(struct map_run *run, uint64_t begin, uint64_t end)
         uint32_t count = block_at(&run->walk, begin, end);
         for (uint32_t i = 0; i < run->op->input_count; i++)
             load_input(run, i, begin, count);
+        if (run->far)
+            ask_for_next(run, begin, count);
         kern_map_run_block(&run->block, last_output(run, begin, count), count);
         for (uint32_t j = 0; j < run->op->output_count; j++)
             store_output(run, j, begin, count);

@@ -29,6 +29,8 @@ struct kern_map_isa {
     void (*repeat)(uint32_t bytes, void *out, const void *in, uint32_t phase, uint32_t length, uint32_t count);
     /* `bytes` bytes of 4-bit elements, two of them each, to FLOAT32 */
     void (*nibbles)(float *out, const uint8_t *in, bool sign, uint32_t bytes);
+    /* convert, or a copy, past the caches */
+    bool (*stream)(DML_TENSOR_DATA_TYPE to, void *out, DML_TENSOR_DATA_TYPE from, const void *in, uint32_t count);
     const struct move_isa *turn; /* NULL: none */
 };
 extern const struct kern_map_isa kern_map_isa_portable, kern_map_isa_avx2, kern_map_isa_avx512, kern_map_isa_neon;

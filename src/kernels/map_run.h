@@ -24,6 +24,13 @@ static inline uint32_t map_view_of_output(const struct kern_op *op, uint32_t j)
     return j ? op->input_count + j : 0;
 }
 
+/* Memory that will be read soon. */
+static inline void map_ask(const char *at, uint64_t bytes)
+{
+    for (uint64_t b = 0; b < bytes; b += 64)
+        __builtin_prefetch(at + b);
+}
+
 void map_walk_init(struct kern_walk *walk, const struct kern_op *op);
 
 /* Input i of the block is one element, repeated. */
