@@ -165,31 +165,30 @@ static void load_elements(const struct map_run *run, uint32_t i, int64_t offset,
     kern_convert(run->block.isa, run->block.type[i], out, type, from, count);
 }
 
-/* Does the view repeat one element along each row, with rows evenly apart? */
-static bool repeats_in_rows(const struct kern_walk *walk, uint32_t view)
+bool map_repeats_in_rows(const struct kern_walk *walk, uint32_t view)
 {
     const int64_t *strides = walk->strides[view];
     uint32_t d = walk->rank - 1;
-    if (d == 0 || strides[d] != 0 || walk->sizes[d] < LEAST_ROW)
+    if (strides[d] != 0 || walk->sizes[d] < LEAST_ROW)
         return false;
-    for (d--; d > 0; d--)
-        if (strides[d - 1] != strides[d] * (int64_t)walk->sizes[d])
+    for (; d > 1; d--)
+        if (strides[d - 2] != strides[d - 1] * (int64_t)walk->sizes[d - 1])
             return false;
     return true;
 }
 
-/* Input i repeats one element along each row: those are converted before they are repeated. */
-static void load_rows(struct map_run *run, uint32_t i, uint64_t begin, uint32_t count)
+/* They are converted before they are repeated. */
+void map_load_rows(struct map_run *run, uint32_t i, uint64_t row, uint32_t phase, uint32_t length, uint32_t count)
 {
     const struct kern_walk *walk = &run->walk;
     const uint32_t last = walk->rank - 1, wide = kern_type_bytes(run->block.type[i]);
-    const uint64_t row = begin / walk->sizes[last], phase = begin % walk->sizes[last];
-    const int64_t step = walk->strides[map_view_of_input(i)][last - 1];
-    const uint32_t rows = (uint32_t)((phase + count - 1) / walk->sizes[last]) + 1;
+    const int64_t step = last ? walk->strides[map_view_of_input(i)][last - 1] : 0;
+    const uint32_t rows = (phase + count - 1) / length + 1;
     char *raw = kern_map_block_staging(&run->block), *elements = raw + STAGING_BYTES / 2;
+    void *buffer = kern_map_block_buffer(&run->block, i);
     load_elements(run, i, (int64_t)row * step, step, rows, raw, elements);
-    run->block.isa->repeat(wide, kern_map_block_buffer(&run->block, i), elements, (uint32_t)phase,
-                           (uint32_t)walk->sizes[last], count);
+    run->block.isa->repeat(wide, buffer, elements, phase, length, count);
+    run->block.value[i] = buffer;
 }
 
 /* 4-bit elements that lie densely from a whole byte on. */
@@ -257,8 +256,9 @@ static void load_input(struct map_run *run, uint32_t i, uint64_t begin, uint32_t
     }
     if (load_same_rows(run, i, begin, count) || load_dense_nibbles(run, i, begin, count))
         return;
-    if (repeats_in_rows(&run->walk, view)) {
-        load_rows(run, i, begin, count);
+    if (map_repeats_in_rows(&run->walk, view)) {
+        const uint64_t row = run->walk.sizes[run->walk.rank - 1];
+        map_load_rows(run, i, begin / row, (uint32_t)(begin % row), (uint32_t)row, count);
         return;
     }
     kern_walk_load(&run->walk, view, type, run->call->data[i], begin, count, raw);
@@ -276,6 +276,12 @@ static void *output_in_place(struct map_run *run, uint32_t j, uint64_t begin, ui
         return NULL;
     return (char *)run->call->data[op->input_count + j] +
            kern_walk_offset(&run->walk, view, begin) * kern_type_bytes(type);
+}
+
+void map_store_dense(struct map_run *run, void *out, DML_TENSOR_DATA_TYPE type, const void *value, uint32_t count)
+{
+    if (!run->block.isa->stream(type, out, type, value, count))
+        kern_stream(out, value, (uint64_t)count * kern_type_bytes(type));
 }
 
 static void store_output(struct map_run *run, uint32_t j, uint64_t begin, uint32_t count)
@@ -300,7 +306,7 @@ static void store_output(struct map_run *run, uint32_t j, uint64_t begin, uint32
         value = raw;
     }
     if (out) {
-        kern_stream(out, value, (uint64_t)count * kern_type_bytes(type));
+        map_store_dense(run, out, type, value, count);
         return;
     }
     kern_walk_store(&run->walk, map_view_of_output(op, j), type, run->call->data[op->input_count + j], begin, count,
@@ -375,14 +381,13 @@ static void run_blocks(struct map_run *run, uint64_t begin, uint64_t end)
             store_output(run, j, begin, count);
         begin += count;
     }
-    if (run->far)
-        kern_stream_end();
 }
 
 void kern_map_run(const struct kern_call *call, const struct kern_map_isa *isa, uint64_t begin, uint64_t end)
 {
     struct map_run run;
     struct map_tiles tiles;
+    struct map_table table;
     run.call = call;
     run.op = call->op;
     run.far = kern_streams(&call->op->tensors[call->op->input_count]);
@@ -392,8 +397,12 @@ void kern_map_run(const struct kern_call *call, const struct kern_map_isa *isa, 
                         call->worker_scratch);
     if (map_tiles_init(&tiles, call->op, &run.walk))
         map_tiles_run(&run, &tiles, begin, end);
+    else if (map_table_init(&table, call->op, &run.walk))
+        map_table_run(&run, &table, begin, end);
     else
         run_blocks(&run, begin, end);
+    if (run.far)
+        kern_stream_end();
 }
 
 bool kern_map_any_ref_accepts(const struct kern_op *op);
@@ -412,12 +421,18 @@ void kern_map_any_plan(const struct kern_op *op, const void *state, uint32_t thr
     uint32_t unit = unit_elements(op);
     struct kern_walk walk;
     struct map_tiles tiles;
+    struct map_table table;
     out->worker_scratch_bytes = kern_map_block_bytes(&op->u.map, op->input_count);
     map_walk_init(&walk, op);
     if (map_tiles_init(&tiles, op, &walk)) {
         out->grain = BASE_MAX(1, 32768 / weight / (walk.count / tiles.units));
         out->units = tiles.units;
         out->worker_scratch_bytes += map_tiles_bytes(&tiles, op);
+        return;
+    }
+    if (map_table_init(&table, op, &walk)) {
+        out->units = table.units;
+        out->grain = BASE_MAX(1, 32768 / BASE_MIN(table.row, KERN_MAP_BLOCK));
         return;
     }
     out->grain = BASE_MAX(out->grain == out->units && unit == 1 ? out->units : 0, 32768 / weight / unit);

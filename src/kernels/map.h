@@ -29,6 +29,8 @@ struct kern_map_isa {
     void (*repeat)(uint32_t bytes, void *out, const void *in, uint32_t phase, uint32_t length, uint32_t count);
     /* `bytes` bytes of 4-bit elements, two of them each, to FLOAT32 */
     void (*nibbles)(float *out, const uint8_t *in, bool sign, uint32_t bytes);
+    /* out[i] = results[the i-th 4-bit element of in]; results have 2 or 4 bytes */
+    void (*look_up)(uint32_t bytes, void *out, const void *results, const uint8_t *in, uint32_t in_bytes);
     /* convert, or a copy, past the caches */
     bool (*stream)(DML_TENSOR_DATA_TYPE to, void *out, DML_TENSOR_DATA_TYPE from, const void *in, uint32_t count);
     const struct move_isa *turn; /* NULL: none */

@@ -221,7 +221,8 @@ static bool exec_f32(const struct kern_map_inst *inst, float *out, const float *
 {
     float p = inst->imm[0].f32, q = inst->imm[1].f32;
     return exec_f32_basic(inst->code, out, a, b, c, p, q, n) || exec_f32_logic(inst->code, out, a, b, p, n) ||
-           exec_f32_near(inst->code, out, a, p, n) || exec_f32_activation(inst->code, out, a, b, p, q, n) || exec_f32_math(inst->code, out, a, b, n);
+           exec_f32_near(inst->code, out, a, p, n) || exec_f32_activation(inst->code, out, a, b, p, q, n) ||
+           exec_f32_math(inst->code, out, a, b, n);
 }
 
 /* ---- FLOAT64: what needs no function of the C library
@@ -410,7 +411,7 @@ static bool exec_block(const struct kern_map_inst *inst, void *out, const void *
 
 #define MAP_ISA(turns)                                                                                                 \
     {                                                                                                                  \
-        exec_block, convert_block, repeat_block, nibbles_block, stream_block, turns                                                  \
+        exec_block, convert_block, repeat_block, nibbles_block, look_up_block, stream_block, turns                     \
     }
 
 #endif

@@ -222,6 +222,80 @@ static void nibbles_block(float *restrict out, const uint8_t *restrict in, bool 
     }
 }
 
+#define LOOK_UP(type)                                                                                                  \
+    for (; i < in_bytes; i++) {                                                                                        \
+        ((type *)out)[2 * i] = ((const type *)results)[in[i] & 15];                                                    \
+        ((type *)out)[2 * i + 1] = ((const type *)results)[in[i] >> 4];                                                \
+    }
+
+static void look_up_32(uint32_t *restrict out, const uint32_t *restrict results, const uint8_t *restrict in,
+                       uint32_t in_bytes)
+{
+    uint32_t i = 0;
+#if defined(__AVX512F__)
+    const __m512i all = _mm512_loadu_si512(results);
+    for (; i + 8 <= in_bytes; i += 8) {
+        /* The shuffle looks at 4 bits of each half of a 64-bit lane. */
+        __m512i pair = _mm512_cvtepu8_epi64(_mm_loadl_epi64((const __m128i *)(in + i)));
+        pair = _mm512_or_si512(pair, _mm512_slli_epi64(pair, 28));
+        _mm512_storeu_si512(out + 2 * i, _mm512_permutexvar_epi32(pair, all));
+    }
+#elif defined(__AVX2__)
+    const __m256i low = _mm256_loadu_si256((const __m256i *)results);
+    const __m256i high = _mm256_loadu_si256((const __m256i *)(results + 8));
+    for (; i + 4 <= in_bytes; i += 4) {
+        int32_t four;
+        memcpy(&four, in + i, sizeof(four));
+        __m256i pair = _mm256_cvtepu8_epi64(_mm_cvtsi32_si128(four));
+        pair = _mm256_or_si256(pair, _mm256_slli_epi64(pair, 28));
+        __m256 a = _mm256_castsi256_ps(_mm256_permutevar8x32_epi32(low, pair));
+        __m256 b = _mm256_castsi256_ps(_mm256_permutevar8x32_epi32(high, pair));
+        _mm256_storeu_ps((float *)out + 2 * i,
+                         _mm256_blendv_ps(a, b, _mm256_castsi256_ps(_mm256_slli_epi32(pair, 28))));
+    }
+#endif
+    LOOK_UP(uint32_t)
+}
+
+static void look_up_16(uint16_t *restrict out, const uint16_t *restrict results, const uint8_t *restrict in,
+                       uint32_t in_bytes)
+{
+    uint32_t i = 0;
+#if defined(__AVX512BW__)
+    const __m512i all = _mm512_broadcast_i64x4(_mm256_loadu_si256((const __m256i *)results));
+    for (; i + 16 <= in_bytes; i += 16) {
+        __m512i pair = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(in + i)));
+        pair = _mm512_or_si512(pair, _mm512_slli_epi32(pair, 12));
+        _mm512_storeu_si512(out + 2 * i, _mm512_permutexvar_epi16(pair, all));
+    }
+#elif defined(__AVX2__)
+    /* Low and high bytes of the results on their own. */
+    const __m128i first = _mm_loadu_si128((const __m128i *)results),
+                  second = _mm_loadu_si128((const __m128i *)results + 1);
+    const __m128i byte = _mm_set1_epi16(255), four = _mm_set1_epi8(15);
+    const __m128i low = _mm_packus_epi16(_mm_and_si128(first, byte), _mm_and_si128(second, byte));
+    const __m128i high = _mm_packus_epi16(_mm_srli_epi16(first, 8), _mm_srli_epi16(second, 8));
+    for (; i + 8 <= in_bytes; i += 8) {
+        __m128i eight = _mm_loadl_epi64((const __m128i *)(in + i));
+        __m128i index = _mm_and_si128(_mm_unpacklo_epi8(eight, _mm_srli_epi16(eight, 4)), four);
+        __m128i a = _mm_shuffle_epi8(low, index), b = _mm_shuffle_epi8(high, index);
+        _mm_storeu_si128((__m128i *)(out + 2 * i), _mm_unpacklo_epi8(a, b));
+        _mm_storeu_si128((__m128i *)(out + 2 * i + 8), _mm_unpackhi_epi8(a, b));
+    }
+#endif
+    LOOK_UP(uint16_t)
+}
+
+#undef LOOK_UP
+
+static void look_up_block(uint32_t bytes, void *out, const void *results, const uint8_t *in, uint32_t in_bytes)
+{
+    if (bytes == 4)
+        look_up_32(out, results, in, in_bytes);
+    else
+        look_up_16(out, results, in, in_bytes);
+}
+
 /* What the caches are not to keep; false: left to the caller. Lines that are not whole go through the caches. */
 #if defined(__AVX512F__)
 #define STREAM_LINE(out, a, b)                                                                                         \

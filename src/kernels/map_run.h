@@ -36,6 +36,26 @@ void map_walk_init(struct kern_walk *walk, const struct kern_op *op);
 /* Input i of the block is one element, repeated. */
 void map_load_repeated(struct map_run *run, uint32_t i, const void *element);
 
+/* Does the view repeat one element along each row, with rows evenly apart? */
+bool map_repeats_in_rows(const struct kern_walk *walk, uint32_t view);
+
+/* Loads `count` elements of such an input from row `row` on, each repeated `length` times but for the first `phase`. */
+void map_load_rows(struct map_run *run, uint32_t i, uint64_t row, uint32_t phase, uint32_t length, uint32_t count);
+
+/* The block's only output, element for element. */
+void map_store_dense(struct map_run *run, void *out, DML_TENSOR_DATA_TYPE type, const void *value, uint32_t count);
+
+/* Programs of 4-bit elements and of what repeats along rows: computed once for each row and each of the 16 elements,
+ * and looked up. Units are pieces of rows. */
+struct map_table {
+    uint32_t input;  /* with the 4-bit elements */
+    uint64_t row;    /* elements */
+    uint64_t pieces; /* of each row */
+    uint64_t units;
+};
+bool map_table_init(struct map_table *table, const struct kern_op *op, const struct kern_walk *walk);
+void map_table_run(struct map_run *run, const struct map_table *table, uint64_t begin, uint64_t end);
+
 /* Units are tiles where an input's unit stride is along `across`, not along rows. */
 struct map_tiles {
     uint32_t across;

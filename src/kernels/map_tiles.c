@@ -2,7 +2,6 @@
  * memory, and blocks of a tile's rows are computed from there. */
 #include "kernels/map_run.h"
 #include "kernels/move.h"
-#include "kernels/stream.h"
 
 enum {
     LEAST = 16,               /* shorter sides are not worth it */
@@ -101,7 +100,7 @@ static void store_rows(struct map_run *run, const struct map_tiles *tiles, uint3
     for (uint32_t r = 0; r < rows->rows; r++) {
         const char *from = value + (size_t)r * rows->width * bytes;
         if (run->far && stride == 1)
-            kern_stream(to + r * row_stride * bytes, from, rows->width * bytes);
+            map_store_dense(run, to + r * row_stride * bytes, type, from, rows->width);
         else
             kern_copy_row(bytes, to + r * row_stride * bytes, stride, from, 1, rows->width);
     }
@@ -130,12 +129,36 @@ static void turn_inputs(const struct map_run *run, const struct map_tiles *tiles
     }
 }
 
-static void run_tile(struct map_run *run, const struct map_tiles *tiles, struct tile tile)
+/* Rows of inputs are pages apart, where the processor does not look ahead: the next block's, and of the next tile's
+ * `next` lines that will be turned those that are this block's share. */
+static void ask_for_next(const struct map_run *run, const struct map_tiles *tiles, const struct tile *tile,
+                         uint32_t first, uint32_t rows, uint32_t next)
+{
+    const uint32_t row = run->walk.rank - 1, from = first * next / rows, to = (first + tile->rows) * next / rows;
+    for (uint32_t i = 0; i < run->op->input_count; i++) {
+        const uint32_t view = map_view_of_input(i), bytes = kern_type_bytes(run->op->tensors[i].type);
+        const int64_t along = run->walk.strides[view][row], across = run->walk.strides[view][tiles->across];
+        const char *at = (const char *)run->call->data[i] + tile->offset[view] * bytes;
+        if (tiles->crossed >> i & 1) {
+            at += ((int64_t)(tile->width + from) * along - (int64_t)first) * bytes;
+            for (uint32_t n = from; n < to; n++, at += along * bytes)
+                map_ask(at, (uint64_t)rows * bytes);
+        } else if (along == 1 && first + 2 * tile->rows <= rows) {
+            at += across * tile->rows * bytes;
+            for (uint32_t n = 0; n < tile->rows; n++, at += across * bytes)
+                map_ask(at, (uint64_t)tile->width * bytes);
+        }
+    }
+}
+
+static void run_tile(struct map_run *run, const struct map_tiles *tiles, struct tile tile, uint32_t next)
 {
     const uint32_t rows = tile.rows, most = KERN_MAP_BLOCK / tile.width;
     turn_inputs(run, tiles, &tile);
     for (uint32_t first = 0; first < rows; first += most) {
         tile.rows = BASE_MIN(most, rows - first);
+        if (run->far)
+            ask_for_next(run, tiles, &tile, first, rows, next);
         for (uint32_t i = 0; i < run->op->input_count; i++)
             load_rows(run, tiles, i, &tile);
         kern_map_run_block(&run->block, NULL, tile.rows * tile.width);
@@ -177,11 +200,9 @@ void map_tiles_run(struct map_run *run, const struct map_tiles *tiles, uint64_t 
         const uint64_t length = unit_at(run, tiles, unit, &tile);
         for (uint64_t at = 0; at < length; at += tile.width) {
             tile.width = (uint32_t)BASE_MIN(TILE, length - at);
-            run_tile(run, tiles, tile);
+            run_tile(run, tiles, tile, (uint32_t)BASE_MIN(TILE, length - at - tile.width));
             for (uint32_t v = 0; v < walk->views; v++)
                 tile.offset[v] += tile.width * walk->strides[v][walk->rank - 1];
         }
     }
-    if (run->far)
-        kern_stream_end();
 }
