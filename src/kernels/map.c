@@ -9,6 +9,9 @@
 /* Rows from this length on are looked at as rows. */
 #define LEAST_ROW 8
 
+/* Of one element each that are kept so, behind each slot. */
+#define ROWS_BYTES (KERN_MAP_BLOCK / LEAST_ROW * sizeof(float))
+
 static bool is_wide(uint8_t type)
 {
     return kern_type_bytes(type) == 8;
@@ -22,7 +25,7 @@ static uint32_t slot_size(const struct kern_map *map, uint32_t input_count)
     for (uint32_t i = 0; i < map->inst_count; i++)
         wide |= is_wide(map->inst[i].to_type) || is_wide(map->inst[i].type);
     /* The odd lines keep slots from sharing cache sets. */
-    return KERN_MAP_BLOCK * (wide ? 8 : 4) + 192;
+    return KERN_MAP_BLOCK * (wide ? 8 : 4) + ROWS_BYTES + 192;
 }
 
 static uint32_t arity(uint8_t code)
@@ -81,6 +84,7 @@ void kern_map_block_init(struct kern_map_block *block, const struct kern_map *ma
     block->input_count = input_count;
     block->output_count = output_count;
     block->register_count = input_count + map->inst_count;
+    block->rows = 0;
     block->slot_bytes = slot_size(map, input_count);
     block->slots = (char *)base_align_up((uintptr_t)worker_scratch, 64) + STAGING_BYTES;
     assign_slots(map, input_count, output_count, block->slot);
@@ -95,9 +99,35 @@ void *kern_map_block_buffer(const struct kern_map_block *block, uint32_t reg)
     return block->slots + block->slot[reg] * block->slot_bytes;
 }
 
+float *kern_map_block_rows(const struct kern_map_block *block, uint32_t reg)
+{
+    return (float *)((char *)kern_map_block_buffer(block, reg) + block->slot_bytes - ROWS_BYTES - 64);
+}
+
 void *kern_map_block_staging(const struct kern_map_block *block)
 {
     return block->slots - STAGING_BYTES;
+}
+
+static void expand(struct kern_map_block *block, uint32_t i, uint32_t count)
+{
+    if (i >= block->input_count || !(block->rows >> i & 1))
+        return;
+    void *buffer = kern_map_block_buffer(block, i);
+    block->isa->repeat(sizeof(float), buffer, block->value[i], 0, block->length, count);
+    block->value[i] = buffer;
+    block->rows &= ~(1u << i);
+}
+
+static bool exec_rows(struct kern_map_block *block, const struct kern_map_inst *inst, void *out, uint32_t count)
+{
+    const void *src[3] = { NULL };
+    for (uint32_t s = 0; s < arity(inst->code); s++) {
+        if ((s > 0) != (inst->src[s] < block->input_count && block->rows >> inst->src[s] & 1))
+            return false;
+        src[s] = block->value[inst->src[s]];
+    }
+    return src[1] && block->isa->exec_rows && block->isa->exec_rows(inst, out, src, block->length, count);
 }
 
 void kern_map_run_block(struct kern_map_block *block, void *last_out, uint32_t count)
@@ -109,14 +139,20 @@ void kern_map_run_block(struct kern_map_block *block, void *last_out, uint32_t c
         void *out = last_out && i + 1 == map->inst_count ? last_out : kern_map_block_buffer(block, reg);
         uint32_t inputs = arity(inst->code);
         const void *src[3];
+        block->value[reg] = out;
+        if (block->rows && exec_rows(block, inst, out, count))
+            continue;
+        for (uint32_t s = 0; s < inputs && block->rows; s++)
+            expand(block, inst->src[s], count);
         for (uint32_t s = 0; s < 3; s++)
             src[s] = s < inputs ? block->value[inst->src[s]] : inputs ? src[0] : out;
         if (inst->code == KERN_MAP_CONVERT)
             kern_convert(block->isa, inst->to_type, out, inst->type, src[0], count);
         else if (!block->isa->exec || !block->isa->exec(inst, out, src, count))
             kern_map_isa_portable.exec(inst, out, src, count);
-        block->value[reg] = out;
     }
+    for (uint32_t j = 0; j < block->output_count && block->rows; j++)
+        expand(block, map->store[j], count);
 }
 
 /* ---- whole tensors
@@ -156,6 +192,11 @@ static void load_elements(const struct map_run *run, uint32_t i, int64_t offset,
     const uint32_t bytes = kern_type_bytes(type);
     const char *base = run->call->data[i];
     const void *from = raw;
+    if (!bytes && stride == 1 && offset % 2 == 0 && count % 2 == 0 &&
+        run->block.type[i] == DML_TENSOR_DATA_TYPE_FLOAT32) {
+        run->block.isa->nibbles(out, (const uint8_t *)base + offset / 2, type == DML_TENSOR_DATA_TYPE_INT4, count / 2);
+        return;
+    }
     if (bytes && stride == 1)
         from = base + offset * bytes;
     else if (bytes)
@@ -177,7 +218,7 @@ bool map_repeats_in_rows(const struct kern_walk *walk, uint32_t view)
     return true;
 }
 
-/* They are converted before they are repeated. */
+/* They are converted before they are repeated, if they are repeated at all. */
 void map_load_rows(struct map_run *run, uint32_t i, uint64_t row, uint32_t phase, uint32_t length, uint32_t count)
 {
     const struct kern_walk *walk = &run->walk;
@@ -185,6 +226,14 @@ void map_load_rows(struct map_run *run, uint32_t i, uint64_t row, uint32_t phase
     const int64_t step = last ? walk->strides[map_view_of_input(i)][last - 1] : 0;
     const uint32_t rows = (phase + count - 1) / length + 1;
     char *raw = kern_map_block_staging(&run->block), *elements = raw + STAGING_BYTES / 2;
+    if (phase == 0 && run->block.type[i] == DML_TENSOR_DATA_TYPE_FLOAT32) {
+        float *kept = kern_map_block_rows(&run->block, i);
+        load_elements(run, i, (int64_t)row * step, step, rows, raw, kept);
+        run->block.value[i] = kept;
+        run->block.rows |= 1u << i;
+        run->block.length = length;
+        return;
+    }
     void *buffer = kern_map_block_buffer(&run->block, i);
     load_elements(run, i, (int64_t)row * step, step, rows, raw, elements);
     run->block.isa->repeat(wide, buffer, elements, phase, length, count);
@@ -231,6 +280,7 @@ static bool load_same_rows(struct map_run *run, uint32_t i, uint64_t begin, uint
 
 static void load_input(struct map_run *run, uint32_t i, uint64_t begin, uint32_t count)
 {
+    run->block.rows &= ~(1u << i);
     DML_TENSOR_DATA_TYPE type = run->op->tensors[i].type;
     uint32_t bytes = kern_type_bytes(type), view = map_view_of_input(i);
     bool same = type == run->block.type[i];

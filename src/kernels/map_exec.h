@@ -8,6 +8,7 @@
 #include "kernels/map.h"
 #include "kernels/map_integer.h"
 #include "kernels/map_load.h"
+#include "kernels/map_rows.h"
 #include "kernels/move.h"
 
 /* One case: `expr` of x = a[i], y = b[i], z = c[i]. */
@@ -411,7 +412,7 @@ static bool exec_block(const struct kern_map_inst *inst, void *out, const void *
 
 #define MAP_ISA(turns)                                                                                                 \
     {                                                                                                                  \
-        exec_block, convert_block, repeat_block, nibbles_block, look_up_block, stream_block, turns                     \
+        exec_block, convert_block, repeat_block, nibbles_block, rows_block, look_up_block, stream_block, turns         \
     }
 
 #endif

@@ -228,8 +228,8 @@ static void nibbles_block(float *restrict out, const uint8_t *restrict in, bool 
         ((type *)out)[2 * i + 1] = ((const type *)results)[in[i] >> 4];                                                \
     }
 
-static void look_up_32(uint32_t *restrict out, const uint32_t *restrict results, const uint8_t *restrict in,
-                       uint32_t in_bytes)
+static inline __attribute__((always_inline)) void look_up_32(uint32_t *restrict out, const uint32_t *restrict results,
+                                                             const uint8_t *restrict in, uint32_t in_bytes)
 {
     uint32_t i = 0;
 #if defined(__AVX512F__)
@@ -257,8 +257,8 @@ static void look_up_32(uint32_t *restrict out, const uint32_t *restrict results,
     LOOK_UP(uint32_t)
 }
 
-static void look_up_16(uint16_t *restrict out, const uint16_t *restrict results, const uint8_t *restrict in,
-                       uint32_t in_bytes)
+static inline __attribute__((always_inline)) void look_up_16(uint16_t *restrict out, const uint16_t *restrict results,
+                                                             const uint8_t *restrict in, uint32_t in_bytes)
 {
     uint32_t i = 0;
 #if defined(__AVX512BW__)
@@ -288,12 +288,37 @@ static void look_up_16(uint16_t *restrict out, const uint16_t *restrict results,
 
 #undef LOOK_UP
 
-static void look_up_block(uint32_t bytes, void *out, const void *results, const uint8_t *in, uint32_t in_bytes)
+#define LOOK_UP_ROWS(name, length)                                                                                     \
+    for (uint32_t r = 0; r < rows; r++)                                                                                \
+        name(out + (size_t)r * 2 * (length), results + (size_t)r * 16, in + (size_t)r * (length), length);
+
+static void look_up_rows_32(uint32_t *restrict out, const uint32_t *restrict results, const uint8_t *restrict in,
+                            uint32_t in_bytes, uint32_t rows)
+{
+    if (in_bytes == 16)
+        LOOK_UP_ROWS(look_up_32, 16)
+    else
+        LOOK_UP_ROWS(look_up_32, in_bytes)
+}
+
+static void look_up_rows_16(uint16_t *restrict out, const uint16_t *restrict results, const uint8_t *restrict in,
+                            uint32_t in_bytes, uint32_t rows)
+{
+    if (in_bytes == 16)
+        LOOK_UP_ROWS(look_up_16, 16)
+    else
+        LOOK_UP_ROWS(look_up_16, in_bytes)
+}
+
+#undef LOOK_UP_ROWS
+
+static void look_up_block(uint32_t bytes, void *out, const void *results, const uint8_t *in, uint32_t in_bytes,
+                          uint32_t rows)
 {
     if (bytes == 4)
-        look_up_32(out, results, in, in_bytes);
+        look_up_rows_32(out, results, in, in_bytes, rows);
     else
-        look_up_16(out, results, in, in_bytes);
+        look_up_rows_16(out, results, in, in_bytes, rows);
 }
 
 /* What the caches are not to keep; false: left to the caller. Lines that are not whole go through the caches. */

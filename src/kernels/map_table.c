@@ -77,9 +77,7 @@ static void run_rows(struct map_run *run, const struct map_table *table, uint64_
     const char *results = compute(run, table, row, rows);
     if (run->far)
         map_ask((const char *)in + (uint64_t)rows * count / 2, (uint64_t)rows * count / 2);
-    for (uint32_t r = 0; r < rows; r++)
-        run->block.isa->look_up(bytes, to + (size_t)r * count * bytes, results + (size_t)r * VALUES * bytes,
-                                in + (size_t)r * (count / 2), count / 2);
+    run->block.isa->look_up(bytes, to, results, in, count / 2, rows);
     if (run->far)
         map_store_dense(run, out, type, to, rows * count);
 }
