@@ -5,8 +5,8 @@
 
 enum {
     LEAST = 16,               /* shorter sides are not worth it */
-    STRIP = 128,              /* rows of a tile: long reads of the inputs that lie across */
-    TILE = 64,                /* elements of its rows */
+    STRIP = 256,              /* rows of a tile: long reads of the inputs that lie across */
+    TILE = 128,               /* elements of its rows */
     PIECE = 512,              /* of a row, in one unit */
     TILE_BYTES = STRIP * TILE /* times an element's */
 };
