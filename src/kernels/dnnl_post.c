@@ -100,9 +100,9 @@ static bool clipped(dnnl_post_ops_t ops, const struct kern_map_inst *inst, uint3
             return false;
     const float p = inst[2].imm[0].f32, q = inst[0].imm[0].f32;
     return inst[1].src[0] == last && inst[1].src[1] == first && inst[3].src[0] == first + 1 &&
-           inst[3].src[1] == first + 2 && p <= q && eltwise(ops, dnnl_eltwise_linear, -1, 0) &&
-           eltwise(ops, dnnl_eltwise_clip, -q, -p) &&
-           dnnl_post_ops_append_eltwise(ops, 1.0f, dnnl_eltwise_linear, -1, 0) == dnnl_success;
+           inst[3].src[1] == first + 2 && p <= q && !has_eltwise(ops, dnnl_eltwise_clip) &&
+           eltwise(ops, dnnl_eltwise_linear, -1, 0) &&
+           dnnl_post_ops_append_eltwise(ops, -1.0f, dnnl_eltwise_clip, -q, -p) == dnnl_success;
 }
 
 bool dnnl_post_epilogue(const struct kern_op *op, dnnl_post_ops_t ops, dnnl_md_fn *md_of, void *context,

@@ -60,6 +60,7 @@ void map_table_run(struct map_run *run, const struct map_table *table, uint64_t 
 struct map_tiles {
     uint32_t across;
     uint32_t crossed;        /* inputs that lie so: bit i = input i */
+    uint32_t strip;          /* rows of a tile */
     uint64_t strips, pieces; /* that dimension `across` and rows are cut in */
     uint64_t units;
 };

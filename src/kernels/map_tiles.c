@@ -39,7 +39,8 @@ bool map_tiles_init(struct map_tiles *tiles, const struct kern_op *op, const str
     if (!tiles->crossed)
         return false;
     const uint64_t rows = walk->sizes[tiles->across], length = walk->sizes[row];
-    tiles->strips = (rows + STRIP - 1) / STRIP;
+    tiles->strip = rows >= 4 * STRIP ? STRIP : STRIP / 2;
+    tiles->strips = (rows + tiles->strip - 1) / tiles->strip;
     tiles->pieces = (length + PIECE - 1) / PIECE;
     tiles->units = walk->count / rows / length * tiles->strips * tiles->pieces;
     return true;
@@ -177,7 +178,7 @@ static uint64_t unit_at(const struct map_run *run, const struct map_tiles *tiles
 {
     const struct kern_walk *walk = &run->walk;
     const uint32_t row = walk->rank - 1;
-    const uint64_t first = unit % tiles->pieces * PIECE, strip = unit / tiles->pieces % tiles->strips * STRIP;
+    const uint64_t first = unit % tiles->pieces * PIECE, strip = unit / tiles->pieces % tiles->strips * tiles->strip;
     uint64_t outer = unit / tiles->pieces / tiles->strips;
     for (uint32_t v = 0; v < walk->views; v++)
         out->offset[v] = (int64_t)first * walk->strides[v][row] + (int64_t)strip * walk->strides[v][tiles->across];
@@ -188,7 +189,7 @@ static uint64_t unit_at(const struct map_run *run, const struct map_tiles *tiles
             out->offset[v] += (int64_t)(outer % walk->sizes[d]) * walk->strides[v][d];
         outer /= walk->sizes[d];
     }
-    out->rows = (uint32_t)BASE_MIN(STRIP, walk->sizes[tiles->across] - strip);
+    out->rows = (uint32_t)BASE_MIN(tiles->strip, walk->sizes[tiles->across] - strip);
     return BASE_MIN(PIECE, walk->sizes[row] - first);
 }
 
