@@ -218,7 +218,7 @@ bool map_repeats_in_rows(const struct kern_walk *walk, uint32_t view)
     return true;
 }
 
-/* They are converted before they are repeated, if they are repeated at all. */
+/* Elements are converted before they are repeated, if they are repeated at all. */
 void map_load_rows(struct map_run *run, uint32_t i, uint64_t row, uint32_t phase, uint32_t length, uint32_t count)
 {
     const struct kern_walk *walk = &run->walk;

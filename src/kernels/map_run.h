@@ -39,10 +39,11 @@ void map_load_repeated(struct map_run *run, uint32_t i, const void *element);
 /* Does the view repeat one element along each row, with rows evenly apart? */
 bool map_repeats_in_rows(const struct kern_walk *walk, uint32_t view);
 
-/* Loads `count` elements of such an input from row `row` on, each repeated `length` times but for the first `phase`. */
+/* Loads `count` elements of such an input from row `row` on, where each stands for `length` but the first for `phase`
+ * fewer; whole rows of FLOAT32 stay one element each (kern_map_block.rows). */
 void map_load_rows(struct map_run *run, uint32_t i, uint64_t row, uint32_t phase, uint32_t length, uint32_t count);
 
-/* The block's only output, element for element. */
+/* `count` elements of `type` to where they lie one after the other, past the caches. */
 void map_store_dense(struct map_run *run, void *out, DML_TENSOR_DATA_TYPE type, const void *value, uint32_t count);
 
 /* Programs of 4-bit elements and of what repeats along rows: computed once for each row and each of the 16 elements,
