@@ -85,36 +85,46 @@ HRESULT lower_arg(struct graph_lowering *lowering)
                                                   desc->AxisDirection == DML_AXIS_DIRECTION_DECREASING });
 }
 
+/* The operand without the dimensions in which it repeats itself. */
+static struct graph_operand without_repeats(const struct graph_operand *operand)
+{
+    struct graph_operand result = *operand;
+    for (uint32_t d = 0; d < result.view.rank; d++)
+        result.view.sizes[d] = result.view.strides[d] ? result.view.sizes[d] : 1;
+    return result;
+}
+
 /* k = Scale / sqrt(Variance + Epsilon), b = Bias - Mean * k at the parameters' own small shape, then Y = X * k + b:
  * with constant parameters k and b are constants, and a convolution before it can take them into its weights. */
 HRESULT lower_batch_normalization(struct graph_lowering *lowering)
 {
     const DML_BATCH_NORMALIZATION_OPERATOR_DESC *desc = LOWER_DESC(lowering, BATCH_NORMALIZATION);
-    const struct graph_operand *x = &lowering->inputs[0], *mean = &lowering->inputs[1],
-                               *variance = &lowering->inputs[2];
-    const struct graph_operand *scale = &lowering->inputs[3], *bias = &lowering->inputs[4],
-                               *out = &lowering->outputs[0];
+    const struct graph_operand *x = &lowering->inputs[0], *out = &lowering->outputs[0];
+    const struct graph_operand mean = without_repeats(&lowering->inputs[1]),
+                               variance = without_repeats(&lowering->inputs[2]),
+                               scale = without_repeats(&lowering->inputs[3]),
+                               bias = without_repeats(&lowering->inputs[4]);
     DML_TENSOR_DATA_TYPE type = lower_real_type(x->view.type);
-    struct kern_view shape = mean->view;
-    for (uint32_t i = 1; i <= 4; i++) {
-        for (uint32_t d = 0; d < shape.rank; d++)
-            shape.sizes[d] = BASE_MAX(shape.sizes[d], lowering->inputs[i].view.sizes[d]);
+    struct kern_view shape = mean.view;
+    for (uint32_t d = 0; d < shape.rank; d++) {
+        shape.sizes[d] = BASE_MAX(shape.sizes[d], variance.view.sizes[d]);
+        shape.sizes[d] = BASE_MAX(shape.sizes[d], BASE_MAX(scale.view.sizes[d], bias.view.sizes[d]));
     }
     struct graph_operand k = graph_temp(lowering->graph, type, shape.rank, shape.sizes);
     struct graph_operand b = graph_temp(lowering->graph, type, shape.rank, shape.sizes);
     struct graph_operand in[3];
     struct lower_map map;
 
-    in[0] = lower_broadcast(variance, &shape);
-    in[1] = lower_broadcast(scale, &shape);
+    in[0] = lower_broadcast(&variance, &shape);
+    in[1] = lower_broadcast(&scale, &shape);
     lower_map_begin(&map, lowering, in, 2, type);
     uint32_t deviation =
         lower_emit1(&map, KERN_MAP_SQRT, lower_emit1(&map, KERN_MAP_MULADD, 0, 1, desc->Epsilon), 0, 0);
     lower_map_end(&map, &k, lower_emit2(&map, KERN_MAP_DIV, 1, deviation));
 
-    in[0] = lower_broadcast(mean, &shape);
+    in[0] = lower_broadcast(&mean, &shape);
     in[1] = k;
-    in[2] = lower_broadcast(bias, &shape);
+    in[2] = lower_broadcast(&bias, &shape);
     lower_map_begin(&map, lowering, in, 3, type);
     lower_map_end(&map, &b, lower_emit2(&map, KERN_MAP_SUB, 2, lower_emit2(&map, KERN_MAP_MUL, 0, 1)));
 

@@ -84,6 +84,27 @@ static bool gated(dnnl_post_ops_t ops, const struct kern_map_inst *gate, const s
            eltwise(ops, dnnl_eltwise_hardswish, 0, 0);
 }
 
+enum { CLIP_LENGTH = 4 };
+
+/* max(min(x, q), p) of two constants, from inst[0] with register `first` on. NaN becomes q here, but the lower bound in
+ * the library's clip: so -x is clipped, and turned back. */
+static bool clipped(dnnl_post_ops_t ops, const struct kern_map_inst *inst, uint32_t count, uint32_t last,
+                    uint32_t first)
+{
+    static const uint8_t codes[CLIP_LENGTH] = { KERN_MAP_CONST, KERN_MAP_MIN, KERN_MAP_CONST, KERN_MAP_MAX };
+    if (count < CLIP_LENGTH)
+        return false;
+    for (uint32_t i = 0; i < CLIP_LENGTH; i++)
+        if (inst[i].code != codes[i] || inst[i].type != DML_TENSOR_DATA_TYPE_FLOAT32 ||
+            inst[i].to_type != DML_TENSOR_DATA_TYPE_FLOAT32)
+            return false;
+    const float p = inst[2].imm[0].f32, q = inst[0].imm[0].f32;
+    return inst[1].src[0] == last && inst[1].src[1] == first && inst[3].src[0] == first + 1 &&
+           inst[3].src[1] == first + 2 && p <= q && !has_eltwise(ops, dnnl_eltwise_clip) &&
+           eltwise(ops, dnnl_eltwise_linear, -1, 0) &&
+           dnnl_post_ops_append_eltwise(ops, -1.0f, dnnl_eltwise_clip, -q, -p) == dnnl_success;
+}
+
 bool dnnl_post_epilogue(const struct kern_op *op, dnnl_post_ops_t ops, dnnl_md_fn *md_of, void *context,
                         struct dnnl_post *post)
 {
@@ -96,6 +117,10 @@ bool dnnl_post_epilogue(const struct kern_op *op, dnnl_post_ops_t ops, dnnl_md_f
         if (i + 1 < map->inst_count && inst[1].type == DML_TENSOR_DATA_TYPE_FLOAT32 &&
             gated(ops, inst, inst + 1, last, 1 + extra + i)) {
             i++;
+        } else if (inst->code == KERN_MAP_CONST) {
+            if (!clipped(ops, inst, map->inst_count - i, last, 1 + extra + i))
+                return false;
+            i += CLIP_LENGTH - 1;
         } else if (inst->code == KERN_MAP_ADD) {
             uint32_t other = inst->src[0] == last ? inst->src[1] : inst->src[0];
             dnnl_memory_desc_t md;

@@ -68,6 +68,16 @@ FMATH float fmath_abs(float a)
     return fmath_bits(fmath_to_bits(a) & 0x7fffffffu);
 }
 
+/* Is a * b + c rounded once, and costs nothing? */
+#ifdef __FMA__
+#define FMATH_FUSED 1
+#endif
+
+/* Bounds of the *_near functions' arguments */
+#define FMATH_NEAR_EXP   80.0f
+#define FMATH_NEAR_GELU  12.5f
+#define FMATH_NEAR_TURNS 65536.0f
+
 /* e^x = 2^k * (1 + *out_rest); x in [-150, 89] */
 FMATH uint32_t fmath_exp_parts(float x, float *out_rest)
 {
@@ -98,6 +108,19 @@ FMATH float fmath_exp_times(float x, float factor)
 FMATH float fmath_exp(float x)
 {
     return fmath_exp_times(x, 1.0f);
+}
+
+/* The same number where 2^k and the result are normal. */
+FMATH float fmath_exp_near_times(float x, float factor)
+{
+    float rest;
+    uint32_t k = fmath_exp_parts(x, &rest);
+    return fmath_bits(fmath_to_bits(fmath_fma(factor, rest, factor)) + (k << 23));
+}
+
+FMATH float fmath_exp_near(float x)
+{
+    return fmath_exp_near_times(x, 1.0f);
 }
 
 /* e^x - 1 for x <= 80 */
@@ -153,12 +176,26 @@ FMATH float fmath_sigmoid(float x)
     return (x < 0.0f ? e : 1.0f) / (1.0f + e);
 }
 
+FMATH float fmath_sigmoid_near(float x)
+{
+    float e = fmath_exp_near(-fmath_abs(x));
+    return (x < 0.0f ? e : 1.0f) / (1.0f + e);
+}
+
 /* x * sigmoid(y) */
 FMATH float fmath_swish(float x, float y)
 {
     float a = -fmath_abs(y);
     float top = y < 0.0f ? fmath_exp_times(a, x) : x;
     return (y < -150.0f ? x * 0.0f : top) / (1.0f + fmath_exp(a));
+}
+
+FMATH float fmath_swish_near(float x, float y)
+{
+    float rest;
+    float scale = fmath_bits((fmath_exp_parts(-fmath_abs(y), &rest) + 127u) << 23);
+    float top = y < 0.0f ? fmath_fma(x, rest, x) * scale : x;
+    return top / (1.0f + fmath_fma(scale, rest, scale));
 }
 
 FMATH float fmath_tanh(float x)
@@ -197,7 +234,7 @@ FMATH float fmath_erf(float x)
     p = fmath_fma(p, s, -0.376126258f);
     p = fmath_fma(p, s, 1.12837917f);
     float b = a > 6.0f ? 6.0f : a;
-    float tail = 1.0f - fmath_exp(-b * b) * fmath_erfcx((b - 2.5f) / (b + 2.5f));
+    float tail = 1.0f - fmath_exp_near(-b * b) * fmath_erfcx((b - 2.5f) / (b + 2.5f));
     return a < 1.0f ? x * p : fmath_copysign(tail, x);
 }
 
@@ -214,5 +251,44 @@ FMATH float fmath_gelu(float x)
     float result = x < 0.0f ? tail : x * (1.0f - tail);
     return x < -14.9f ? x * 0.0f : result;
 }
+
+FMATH float fmath_gelu_near(float x)
+{
+    float a = fmath_abs(x), square = a * a;
+    float rest = 0.5f * fmath_square_rest(a, square);
+    float factor = 0.5f * fmath_erfcx((a - 3.53553391f) / (a + 3.53553391f));
+    factor = fmath_fma(-factor, rest, factor);
+    float tail = fmath_exp_near_times(-0.5f * square, x < 0.0f ? x * factor : factor);
+    return x < 0.0f ? tail : x * (1.0f - tail);
+}
+
+#ifdef FMATH_FUSED
+
+/* sin(x + quarters * pi / 2): x less whole quarter turns, exactly but for the last bits of pi / 2, then both series. */
+FMATH float fmath_turned(float x, uint32_t quarters)
+{
+    const float shift = 12582912.0f;
+    float shifted = fmath_fma(x, 0.636619772f, shift), n = shifted - shift;
+    float r = fmath_fma(n, -5.39030253e-15f, fmath_fma(n, -7.54978942e-08f, fmath_fma(n, -1.57079625f, x)));
+    float z = r * r;
+    float s = fmath_fma(fmath_fma(-0.00019517247f, z, 0.008332178f), z, -0.166666552f);
+    float c = fmath_fma(fmath_fma(2.443839e-05f, z, -0.00138873665f), z, 0.0416666456f);
+    uint32_t turn = fmath_to_bits(shifted) + quarters;
+    float sine = fmath_fma(r * z, s, r), cosine = fmath_fma(z * z, c, fmath_fma(z, -0.5f, 1.0f));
+    return fmath_bits(fmath_to_bits(turn & 1 ? cosine : sine) ^ (turn & 2) << 30);
+}
+
+FMATH float fmath_sin_near(float x)
+{
+    float result = fmath_turned(x, 0);
+    return x == 0.0f ? x : result;
+}
+
+FMATH float fmath_cos_near(float x)
+{
+    return fmath_turned(x, 1);
+}
+
+#endif
 
 #endif

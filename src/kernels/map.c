@@ -9,6 +9,9 @@
 /* Rows from this length on are looked at as rows. */
 #define LEAST_ROW 8
 
+/* Of one element each that are kept so, behind each slot. */
+#define ROWS_BYTES (KERN_MAP_BLOCK / LEAST_ROW * sizeof(float))
+
 static bool is_wide(uint8_t type)
 {
     return kern_type_bytes(type) == 8;
@@ -22,7 +25,7 @@ static uint32_t slot_size(const struct kern_map *map, uint32_t input_count)
     for (uint32_t i = 0; i < map->inst_count; i++)
         wide |= is_wide(map->inst[i].to_type) || is_wide(map->inst[i].type);
     /* The odd lines keep slots from sharing cache sets. */
-    return KERN_MAP_BLOCK * (wide ? 8 : 4) + 192;
+    return KERN_MAP_BLOCK * (wide ? 8 : 4) + ROWS_BYTES + 192;
 }
 
 static uint32_t arity(uint8_t code)
@@ -81,6 +84,7 @@ void kern_map_block_init(struct kern_map_block *block, const struct kern_map *ma
     block->input_count = input_count;
     block->output_count = output_count;
     block->register_count = input_count + map->inst_count;
+    block->rows = 0;
     block->slot_bytes = slot_size(map, input_count);
     block->slots = (char *)base_align_up((uintptr_t)worker_scratch, 64) + STAGING_BYTES;
     assign_slots(map, input_count, output_count, block->slot);
@@ -95,9 +99,35 @@ void *kern_map_block_buffer(const struct kern_map_block *block, uint32_t reg)
     return block->slots + block->slot[reg] * block->slot_bytes;
 }
 
+float *kern_map_block_rows(const struct kern_map_block *block, uint32_t reg)
+{
+    return (float *)((char *)kern_map_block_buffer(block, reg) + block->slot_bytes - ROWS_BYTES - 64);
+}
+
 void *kern_map_block_staging(const struct kern_map_block *block)
 {
     return block->slots - STAGING_BYTES;
+}
+
+static void expand(struct kern_map_block *block, uint32_t i, uint32_t count)
+{
+    if (i >= block->input_count || !(block->rows >> i & 1))
+        return;
+    void *buffer = kern_map_block_buffer(block, i);
+    block->isa->repeat(sizeof(float), buffer, block->value[i], 0, block->length, count);
+    block->value[i] = buffer;
+    block->rows &= ~(1u << i);
+}
+
+static bool exec_rows(struct kern_map_block *block, const struct kern_map_inst *inst, void *out, uint32_t count)
+{
+    const void *src[3] = { NULL };
+    for (uint32_t s = 0; s < arity(inst->code); s++) {
+        if ((s > 0) != (inst->src[s] < block->input_count && block->rows >> inst->src[s] & 1))
+            return false;
+        src[s] = block->value[inst->src[s]];
+    }
+    return src[1] && block->isa->exec_rows && block->isa->exec_rows(inst, out, src, block->length, count);
 }
 
 void kern_map_run_block(struct kern_map_block *block, void *last_out, uint32_t count)
@@ -109,14 +139,20 @@ void kern_map_run_block(struct kern_map_block *block, void *last_out, uint32_t c
         void *out = last_out && i + 1 == map->inst_count ? last_out : kern_map_block_buffer(block, reg);
         uint32_t inputs = arity(inst->code);
         const void *src[3];
+        block->value[reg] = out;
+        if (block->rows && exec_rows(block, inst, out, count))
+            continue;
+        for (uint32_t s = 0; s < inputs && block->rows; s++)
+            expand(block, inst->src[s], count);
         for (uint32_t s = 0; s < 3; s++)
             src[s] = s < inputs ? block->value[inst->src[s]] : inputs ? src[0] : out;
         if (inst->code == KERN_MAP_CONVERT)
             kern_convert(block->isa, inst->to_type, out, inst->type, src[0], count);
         else if (!block->isa->exec || !block->isa->exec(inst, out, src, count))
             kern_map_isa_portable.exec(inst, out, src, count);
-        block->value[reg] = out;
     }
+    for (uint32_t j = 0; j < block->output_count && block->rows; j++)
+        expand(block, map->store[j], count);
 }
 
 /* ---- whole tensors
@@ -156,6 +192,11 @@ static void load_elements(const struct map_run *run, uint32_t i, int64_t offset,
     const uint32_t bytes = kern_type_bytes(type);
     const char *base = run->call->data[i];
     const void *from = raw;
+    if (!bytes && stride == 1 && offset % 2 == 0 && count % 2 == 0 &&
+        run->block.type[i] == DML_TENSOR_DATA_TYPE_FLOAT32) {
+        run->block.isa->nibbles(out, (const uint8_t *)base + offset / 2, type == DML_TENSOR_DATA_TYPE_INT4, count / 2);
+        return;
+    }
     if (bytes && stride == 1)
         from = base + offset * bytes;
     else if (bytes)
@@ -165,31 +206,38 @@ static void load_elements(const struct map_run *run, uint32_t i, int64_t offset,
     kern_convert(run->block.isa, run->block.type[i], out, type, from, count);
 }
 
-/* Does the view repeat one element along each row, with rows evenly apart? */
-static bool repeats_in_rows(const struct kern_walk *walk, uint32_t view)
+bool map_repeats_in_rows(const struct kern_walk *walk, uint32_t view)
 {
     const int64_t *strides = walk->strides[view];
     uint32_t d = walk->rank - 1;
-    if (d == 0 || strides[d] != 0 || walk->sizes[d] < LEAST_ROW)
+    if (strides[d] != 0 || walk->sizes[d] < LEAST_ROW)
         return false;
-    for (d--; d > 0; d--)
-        if (strides[d - 1] != strides[d] * (int64_t)walk->sizes[d])
+    for (; d > 1; d--)
+        if (strides[d - 2] != strides[d - 1] * (int64_t)walk->sizes[d - 1])
             return false;
     return true;
 }
 
-/* Input i repeats one element along each row: those are converted before they are repeated. */
-static void load_rows(struct map_run *run, uint32_t i, uint64_t begin, uint32_t count)
+/* Elements are converted before they are repeated, if they are repeated at all. */
+void map_load_rows(struct map_run *run, uint32_t i, uint64_t row, uint32_t phase, uint32_t length, uint32_t count)
 {
     const struct kern_walk *walk = &run->walk;
     const uint32_t last = walk->rank - 1, wide = kern_type_bytes(run->block.type[i]);
-    const uint64_t row = begin / walk->sizes[last], phase = begin % walk->sizes[last];
-    const int64_t step = walk->strides[map_view_of_input(i)][last - 1];
-    const uint32_t rows = (uint32_t)((phase + count - 1) / walk->sizes[last]) + 1;
+    const int64_t step = last ? walk->strides[map_view_of_input(i)][last - 1] : 0;
+    const uint32_t rows = (phase + count - 1) / length + 1;
     char *raw = kern_map_block_staging(&run->block), *elements = raw + STAGING_BYTES / 2;
+    if (phase == 0 && run->block.type[i] == DML_TENSOR_DATA_TYPE_FLOAT32) {
+        float *kept = kern_map_block_rows(&run->block, i);
+        load_elements(run, i, (int64_t)row * step, step, rows, raw, kept);
+        run->block.value[i] = kept;
+        run->block.rows |= 1u << i;
+        run->block.length = length;
+        return;
+    }
+    void *buffer = kern_map_block_buffer(&run->block, i);
     load_elements(run, i, (int64_t)row * step, step, rows, raw, elements);
-    run->block.isa->repeat(wide, kern_map_block_buffer(&run->block, i), elements, (uint32_t)phase,
-                           (uint32_t)walk->sizes[last], count);
+    run->block.isa->repeat(wide, buffer, elements, phase, length, count);
+    run->block.value[i] = buffer;
 }
 
 /* 4-bit elements that lie densely from a whole byte on. */
@@ -232,6 +280,7 @@ static bool load_same_rows(struct map_run *run, uint32_t i, uint64_t begin, uint
 
 static void load_input(struct map_run *run, uint32_t i, uint64_t begin, uint32_t count)
 {
+    run->block.rows &= ~(1u << i);
     DML_TENSOR_DATA_TYPE type = run->op->tensors[i].type;
     uint32_t bytes = kern_type_bytes(type), view = map_view_of_input(i);
     bool same = type == run->block.type[i];
@@ -257,8 +306,9 @@ static void load_input(struct map_run *run, uint32_t i, uint64_t begin, uint32_t
     }
     if (load_same_rows(run, i, begin, count) || load_dense_nibbles(run, i, begin, count))
         return;
-    if (repeats_in_rows(&run->walk, view)) {
-        load_rows(run, i, begin, count);
+    if (map_repeats_in_rows(&run->walk, view)) {
+        const uint64_t row = run->walk.sizes[run->walk.rank - 1];
+        map_load_rows(run, i, begin / row, (uint32_t)(begin % row), (uint32_t)row, count);
         return;
     }
     kern_walk_load(&run->walk, view, type, run->call->data[i], begin, count, raw);
@@ -278,6 +328,12 @@ static void *output_in_place(struct map_run *run, uint32_t j, uint64_t begin, ui
            kern_walk_offset(&run->walk, view, begin) * kern_type_bytes(type);
 }
 
+void map_store_dense(struct map_run *run, void *out, DML_TENSOR_DATA_TYPE type, const void *value, uint32_t count)
+{
+    if (!run->block.isa->stream(type, out, type, value, count))
+        kern_stream(out, value, (uint64_t)count * kern_type_bytes(type));
+}
+
 static void store_output(struct map_run *run, uint32_t j, uint64_t begin, uint32_t count)
 {
     const struct kern_op *op = run->op;
@@ -292,13 +348,15 @@ static void store_output(struct map_run *run, uint32_t j, uint64_t begin, uint32
         kern_convert(run->block.isa, type, out, run->block.type[reg], value, count);
         return;
     }
+    if (out && run->block.isa->stream(type, out, run->block.type[reg], value, count))
+        return;
     void *raw = kern_map_block_staging(&run->block);
     if (type != run->block.type[reg]) {
         kern_convert(run->block.isa, type, raw, run->block.type[reg], value, count);
         value = raw;
     }
     if (out) {
-        kern_stream(out, value, (uint64_t)count * kern_type_bytes(type));
+        map_store_dense(run, out, type, value, count);
         return;
     }
     kern_walk_store(&run->walk, map_view_of_output(op, j), type, run->call->data[op->input_count + j], begin, count,
@@ -332,6 +390,22 @@ static uint32_t unit_elements(const struct kern_op *op)
     return nibbles && kern_view_packed(&op->tensors[op->input_count]) ? KERN_MAP_BLOCK : 1;
 }
 
+/* The block after this one, while this one is computed: blocks are about as long as the pages in which the processor
+ * looks ahead by itself. */
+static void ask_for_next(const struct map_run *run, uint64_t begin, uint32_t count)
+{
+    for (uint32_t i = 0; i < run->op->input_count; i++) {
+        const uint32_t view = map_view_of_input(i), bytes = kern_type_bytes(run->op->tensors[i].type);
+        int64_t stride;
+        if (begin + 2 * count > run->walk.count ||
+            !kern_walk_linear(&run->walk, view, begin, 2 * (uint64_t)count, &stride) || stride != 1)
+            continue;
+        const int64_t offset = kern_walk_offset(&run->walk, view, begin + count);
+        map_ask((const char *)run->call->data[i] + (bytes ? offset * bytes : offset / 2),
+                bytes ? (uint64_t)count * bytes : count / 2);
+    }
+}
+
 /* Blocks end with long rows, so that rows are read and written in place, and begin alike in short ones. */
 static uint32_t block_at(const struct kern_walk *walk, uint64_t begin, uint64_t end)
 {
@@ -350,19 +424,20 @@ static void run_blocks(struct map_run *run, uint64_t begin, uint64_t end)
         uint32_t count = block_at(&run->walk, begin, end);
         for (uint32_t i = 0; i < run->op->input_count; i++)
             load_input(run, i, begin, count);
+        if (run->far)
+            ask_for_next(run, begin, count);
         kern_map_run_block(&run->block, last_output(run, begin, count), count);
         for (uint32_t j = 0; j < run->op->output_count; j++)
             store_output(run, j, begin, count);
         begin += count;
     }
-    if (run->far)
-        kern_stream_end();
 }
 
 void kern_map_run(const struct kern_call *call, const struct kern_map_isa *isa, uint64_t begin, uint64_t end)
 {
     struct map_run run;
     struct map_tiles tiles;
+    struct map_table table;
     run.call = call;
     run.op = call->op;
     run.far = kern_streams(&call->op->tensors[call->op->input_count]);
@@ -372,8 +447,12 @@ void kern_map_run(const struct kern_call *call, const struct kern_map_isa *isa, 
                         call->worker_scratch);
     if (map_tiles_init(&tiles, call->op, &run.walk))
         map_tiles_run(&run, &tiles, begin, end);
+    else if (map_table_init(&table, call->op, &run.walk))
+        map_table_run(&run, &table, begin, end);
     else
         run_blocks(&run, begin, end);
+    if (run.far)
+        kern_stream_end();
 }
 
 bool kern_map_any_ref_accepts(const struct kern_op *op);
@@ -392,12 +471,18 @@ void kern_map_any_plan(const struct kern_op *op, const void *state, uint32_t thr
     uint32_t unit = unit_elements(op);
     struct kern_walk walk;
     struct map_tiles tiles;
+    struct map_table table;
     out->worker_scratch_bytes = kern_map_block_bytes(&op->u.map, op->input_count);
     map_walk_init(&walk, op);
     if (map_tiles_init(&tiles, op, &walk)) {
         out->grain = BASE_MAX(1, 32768 / weight / (walk.count / tiles.units));
         out->units = tiles.units;
         out->worker_scratch_bytes += map_tiles_bytes(&tiles, op);
+        return;
+    }
+    if (map_table_init(&table, op, &walk)) {
+        out->units = table.units;
+        out->grain = BASE_MAX(1, 32768 / BASE_MIN(table.row, KERN_MAP_BLOCK));
         return;
     }
     out->grain = BASE_MAX(out->grain == out->units && unit == 1 ? out->units : 0, 32768 / weight / unit);

@@ -29,6 +29,15 @@ struct kern_map_isa {
     void (*repeat)(uint32_t bytes, void *out, const void *in, uint32_t phase, uint32_t length, uint32_t count);
     /* `bytes` bytes of 4-bit elements, two of them each, to FLOAT32 */
     void (*nibbles)(float *out, const uint8_t *in, bool sign, uint32_t bytes);
+    /* exec where src[1], and src[2] if there is one, hold one FLOAT32 for each `length` elements; false: expand them */
+    bool (*exec_rows)(const struct kern_map_inst *inst, void *out, const void *const *src, uint32_t length,
+                      uint32_t count);
+    /* out[r][i] = results[r][the i-th 4-bit element of in[r]]: `rows` rows of in_bytes bytes, 16 results of 2 or 4
+     * bytes for each */
+    void (*look_up)(uint32_t bytes, void *out, const void *results, const uint8_t *in, uint32_t in_bytes,
+                    uint32_t rows);
+    /* convert, or a copy, past the caches */
+    bool (*stream)(DML_TENSOR_DATA_TYPE to, void *out, DML_TENSOR_DATA_TYPE from, const void *in, uint32_t count);
     const struct move_isa *turn; /* NULL: none */
 };
 extern const struct kern_map_isa kern_map_isa_portable, kern_map_isa_avx2, kern_map_isa_avx512, kern_map_isa_neon;
@@ -51,6 +60,9 @@ struct kern_map_block {
     uint8_t slot[KERN_MAP_REGISTERS];
     uint8_t type[KERN_MAP_REGISTERS];      /* compute type of each register */
     const void *value[KERN_MAP_REGISTERS]; /* where a register's block is now; inputs are set by the caller */
+    /* Inputs of which value holds one FLOAT32 for each `length` elements (bit i = input i); they are expanded, and
+     * taken out, when an instruction needs them so. */
+    uint32_t rows, length;
 };
 
 /* Worker scratch of a program. */
@@ -59,6 +71,8 @@ void kern_map_block_init(struct kern_map_block *block, const struct kern_map *ma
                          uint32_t output_count, const struct kern_map_isa *isa, void *worker_scratch);
 /* The buffer of an input register, for inputs that cannot be used in place. */
 void *kern_map_block_buffer(const struct kern_map_block *block, uint32_t reg);
+/* Room for an input's elements that stand for rows each. */
+float *kern_map_block_rows(const struct kern_map_block *block, uint32_t reg);
 /* Raw elements of one tensor, before conversion. */
 void *kern_map_block_staging(const struct kern_map_block *block);
 /* Runs all instructions on block->value[0 .. input_count). The last instruction writes to `last_out` when not NULL. */

@@ -7,15 +7,9 @@
 #include "kernels/fmath_wide.h"
 #include "kernels/map.h"
 #include "kernels/map_integer.h"
+#include "kernels/map_load.h"
+#include "kernels/map_rows.h"
 #include "kernels/move.h"
-
-#include "base/half.h"
-
-#if defined(__F16C__)
-#include <immintrin.h>
-#elif defined(__aarch64__)
-#include <arm_neon.h>
-#endif
 
 /* One case: `expr` of x = a[i], y = b[i], z = c[i]. */
 #define LOOP(name, expr)                                                                                               \
@@ -187,12 +181,49 @@ static bool exec_f32_activation(uint8_t code, float *out, const float *a, const 
     }
 }
 
+static bool all_within(const float *a, float bound, uint32_t n)
+{
+    uint32_t greatest = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t size = fmath_to_bits(a[i]) & 0x7fffffffu; /* the greatest of all: NaN */
+        greatest = size > greatest ? size : greatest;
+    }
+    return greatest <= fmath_to_bits(bound);
+}
+
+/* Cheaper ways for blocks that lie near zero, as nearly all do; false when this one does not. */
+#define NEAR(name, bound, expr)                                                                                        \
+    case KERN_MAP_##name:                                                                                              \
+        if (!all_within(a, bound, n))                                                                                  \
+            return false;                                                                                              \
+        _Pragma("GCC ivdep") for (uint32_t i = 0; i < n; i++) out[i] = expr;                                           \
+        return true;
+
+static bool exec_f32_near(uint8_t code, float *out, const float *a, float p, uint32_t n)
+{
+    const float most = FMATH_NEAR_EXP / fmath_abs(p); /* of SWISH; NaN and 0 are left alone */
+    switch ((enum kern_map_code)code) {
+        NEAR(EXP, FMATH_NEAR_EXP, fmath_exp_near(x))
+        NEAR(SIGMOID, FMATH_NEAR_EXP, fmath_sigmoid_near(x))
+        NEAR(SWISH, most < 1e30f ? most : 0, fmath_swish_near(x, p * x))
+        NEAR(GELU, FMATH_NEAR_GELU, fmath_gelu_near(x))
+#ifdef FMATH_FUSED
+        NEAR(SIN, FMATH_NEAR_TURNS, fmath_sin_near(x))
+        NEAR(COS, FMATH_NEAR_TURNS, fmath_cos_near(x))
+#endif
+    default:
+        return false;
+    }
+}
+#undef NEAR
+
 static bool exec_f32(const struct kern_map_inst *inst, float *out, const float *a, const float *b, const float *c,
                      uint32_t n)
 {
     float p = inst->imm[0].f32, q = inst->imm[1].f32;
     return exec_f32_basic(inst->code, out, a, b, c, p, q, n) || exec_f32_logic(inst->code, out, a, b, p, n) ||
-           exec_f32_activation(inst->code, out, a, b, p, q, n) || exec_f32_math(inst->code, out, a, b, n);
+           exec_f32_near(inst->code, out, a, p, n) || exec_f32_activation(inst->code, out, a, b, p, q, n) ||
+           exec_f32_math(inst->code, out, a, b, n);
 }
 
 /* ---- FLOAT64: what needs no function of the C library
@@ -379,220 +410,9 @@ static bool exec_block(const struct kern_map_inst *inst, void *out, const void *
     }
 }
 
-/* ---- conversions worth vectors: to and from FLOAT32
- * -------------------------------------------------------------------- */
-
-#define EACH(to_type, from_type, expr)                                                                                 \
-    for (uint32_t i = 0; i < count; i++) {                                                                             \
-        from_type v = ((const from_type *)in)[i];                                                                      \
-        ((to_type *)out)[i] = expr;                                                                                    \
-    }                                                                                                                  \
-    return true;
-
-static void halves_to_floats(float *out, const uint16_t *in, uint32_t count)
-{
-#if defined(__F16C__)
-    uint32_t i = 0;
-#if defined(__AVX512F__)
-    for (; i + 16 <= count; i += 16)
-        _mm512_storeu_ps(out + i, _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(in + i))));
-#endif
-    for (; i + 8 <= count; i += 8)
-        _mm256_storeu_ps(out + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(in + i))));
-    for (; i < count; i++)
-        out[i] = _cvtsh_ss(in[i]);
-#elif defined(__aarch64__)
-    uint32_t i = 0;
-    for (; i + 4 <= count; i += 4)
-        vst1q_f32(out + i, vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(in + i))));
-    for (; i < count; i++)
-        out[i] = base_half_to_float(in[i]);
-#else
-    kern_convert_portable(DML_TENSOR_DATA_TYPE_FLOAT32, out, DML_TENSOR_DATA_TYPE_FLOAT16, in, count);
-#endif
-}
-
-static void floats_to_halves(uint16_t *out, const float *in, uint32_t count)
-{
-#if defined(__F16C__)
-    uint32_t i = 0;
-#if defined(__AVX512F__)
-    for (; i + 16 <= count; i += 16)
-        _mm256_storeu_si256((__m256i *)(out + i), _mm512_cvtps_ph(_mm512_loadu_ps(in + i), _MM_FROUND_TO_NEAREST_INT));
-#endif
-    for (; i + 8 <= count; i += 8)
-        _mm_storeu_si128((__m128i *)(out + i), _mm256_cvtps_ph(_mm256_loadu_ps(in + i), _MM_FROUND_TO_NEAREST_INT));
-    for (; i < count; i++)
-        out[i] = _cvtss_sh(in[i], _MM_FROUND_TO_NEAREST_INT);
-#elif defined(__aarch64__)
-    uint32_t i = 0;
-    for (; i + 4 <= count; i += 4)
-        vst1_u16(out + i, vreinterpret_u16_f16(vcvt_f16_f32(vld1q_f32(in + i))));
-    for (; i < count; i++)
-        out[i] = base_float_to_half(in[i]);
-#else
-    kern_convert_portable(DML_TENSOR_DATA_TYPE_FLOAT16, out, DML_TENSOR_DATA_TYPE_FLOAT32, in, count);
-#endif
-}
-
-static bool convert_to_f32(void *out, DML_TENSOR_DATA_TYPE from, const void *in, uint32_t count)
-{
-    switch ((uint32_t)from) {
-    case DML_TENSOR_DATA_TYPE_FLOAT16:
-        return halves_to_floats(out, in, count), true;
-    case ANYDML_TENSOR_DATA_TYPE_BFLOAT16:
-        EACH(float, uint16_t, base_bfloat_to_float(v))
-    case DML_TENSOR_DATA_TYPE_FLOAT64:
-        EACH(float, double, (float)v)
-    case DML_TENSOR_DATA_TYPE_UINT8:
-    case DML_TENSOR_DATA_TYPE_UINT4:
-        EACH(float, uint8_t, (float)v)
-    case DML_TENSOR_DATA_TYPE_INT8:
-    case DML_TENSOR_DATA_TYPE_INT4:
-        EACH(float, int8_t, (float)v)
-    case DML_TENSOR_DATA_TYPE_UINT16:
-        EACH(float, uint16_t, (float)v)
-    case DML_TENSOR_DATA_TYPE_INT16:
-        EACH(float, int16_t, (float)v)
-    case DML_TENSOR_DATA_TYPE_INT32:
-        EACH(float, int32_t, (float)v)
-    case DML_TENSOR_DATA_TYPE_UINT32:
-        EACH(float, uint32_t, (float)v)
-    case DML_TENSOR_DATA_TYPE_INT64:
-        EACH(float, int64_t, (float)v)
-    case DML_TENSOR_DATA_TYPE_UINT64:
-        EACH(float, uint64_t, (float)v)
-    default:
-        return false;
-    }
-}
-
-/* By way of FLOAT32, which rounds only what FLOAT16 cannot hold anyway. */
-static bool integers_to_halves(uint16_t *out, DML_TENSOR_DATA_TYPE from, const void *in, uint32_t count)
-{
-    float floats[128];
-    const uint32_t bytes = BASE_MAX(1, kern_type_bytes(from));
-    for (uint32_t i = 0; i < count; i += ARRAY_SIZE(floats)) {
-        const uint32_t n = BASE_MIN(count - i, (uint32_t)ARRAY_SIZE(floats));
-        convert_to_f32(floats, from, (const char *)in + (size_t)i * bytes, n);
-        floats_to_halves(out + i, floats, n);
-    }
-    return true;
-}
-
-static inline int32_t saturate(float v, float least, float most)
-{
-    v = v < least ? least : v;
-    v = v > most ? most : v;
-    return v != v ? 0 : (int32_t)v;
-}
-
-static bool convert_from_f32(DML_TENSOR_DATA_TYPE to, void *out, const void *in, uint32_t count)
-{
-    switch ((uint32_t)to) {
-    case DML_TENSOR_DATA_TYPE_FLOAT16:
-        return floats_to_halves(out, in, count), true;
-    case ANYDML_TENSOR_DATA_TYPE_BFLOAT16:
-        EACH(uint16_t, float, base_float_to_bfloat(v))
-    case DML_TENSOR_DATA_TYPE_FLOAT64:
-        EACH(double, float, (double)v)
-    case DML_TENSOR_DATA_TYPE_UINT8:
-        EACH(uint8_t, float, (uint8_t)saturate(v, 0, 255))
-    case DML_TENSOR_DATA_TYPE_INT8:
-        EACH(int8_t, float, (int8_t)saturate(v, -128, 127))
-    case DML_TENSOR_DATA_TYPE_UINT4:
-        EACH(uint8_t, float, (uint8_t)saturate(v, 0, 15))
-    case DML_TENSOR_DATA_TYPE_INT4:
-        EACH(int8_t, float, (int8_t)saturate(v, -8, 7))
-    case DML_TENSOR_DATA_TYPE_UINT16:
-        EACH(uint16_t, float, (uint16_t)saturate(v, 0, 65535))
-    case DML_TENSOR_DATA_TYPE_INT16:
-        EACH(int16_t, float, (int16_t)saturate(v, -32768, 32767))
-    case DML_TENSOR_DATA_TYPE_INT32:
-        EACH(int32_t, float, v != v ? 0 : v >= 0x1p31f ? INT32_MAX : v <= -0x1p31f ? INT32_MIN : (int32_t)v)
-    default:
-        return false;
-    }
-}
-
-static bool convert_block(DML_TENSOR_DATA_TYPE to, void *out, DML_TENSOR_DATA_TYPE from, const void *in, uint32_t count)
-{
-    if (to == DML_TENSOR_DATA_TYPE_FLOAT32)
-        return convert_to_f32(out, from, in, count);
-    if (from == DML_TENSOR_DATA_TYPE_FLOAT32)
-        return convert_from_f32(to, out, in, count);
-    if (to == DML_TENSOR_DATA_TYPE_FLOAT16 && kern_type_class(from) != KERN_CLASS_FLOAT)
-        return integers_to_halves(out, from, in, count);
-    return false;
-}
-
-/* ---- loading
- * --------------------------------------------------------------------------------------------------------- */
-
-/* Whole rows of one element each; known lengths become a few stores. */
-#define REPEAT_ROWS(length)                                                                                            \
-    for (; count >= (length); count -= (length), out += (length), in++)                                                \
-        for (uint32_t k = 0; k < (length); k++)                                                                        \
-            out[k] = *in;
-#define REPEAT(name, type)                                                                                             \
-    static void name(type *restrict out, const type *restrict in, uint32_t phase, uint32_t length, uint32_t count)     \
-    {                                                                                                                  \
-        const uint32_t head = BASE_MIN(length - phase, count);                                                         \
-        for (uint32_t k = 0; k < head && phase; k++)                                                                   \
-            *out++ = *in;                                                                                              \
-        in += phase != 0;                                                                                              \
-        count -= phase ? head : 0;                                                                                     \
-        if (length == 16)                                                                                              \
-            REPEAT_ROWS(16)                                                                                            \
-        else if (length == 32)                                                                                         \
-            REPEAT_ROWS(32)                                                                                            \
-        else if (length == 64)                                                                                         \
-            REPEAT_ROWS(64)                                                                                            \
-        else                                                                                                           \
-            REPEAT_ROWS(length)                                                                                        \
-        for (uint32_t k = 0; k < count; k++)                                                                           \
-            out[k] = *in;                                                                                              \
-    }
-REPEAT(repeat_32, uint32_t)
-REPEAT(repeat_64, uint64_t)
-#undef REPEAT
-#undef REPEAT_ROWS
-
-static void repeat_block(uint32_t bytes, void *out, const void *in, uint32_t phase, uint32_t length, uint32_t count)
-{
-    if (bytes == 4)
-        repeat_32(out, in, phase, length, count);
-    else
-        repeat_64(out, in, phase, length, count);
-}
-
-static void nibbles_block(float *restrict out, const uint8_t *restrict in, bool sign, uint32_t bytes)
-{
-    const int32_t flip = sign ? 8 : 0;
-    uint32_t i = 0;
-#if defined(__AVX512F__)
-    const __m512i shifts = _mm512_set1_epi64((int64_t)4 << 32), low = _mm512_set1_epi32(15);
-    const __m512i bit = _mm512_set1_epi32(flip);
-    for (; i + 8 <= bytes; i += 8) {
-        /* Each byte twice, as the two halves of a 64-bit lane. */
-        __m512i pair = _mm512_cvtepu8_epi64(_mm_loadl_epi64((const __m128i *)(in + i)));
-        pair = _mm512_or_si512(pair, _mm512_slli_epi64(pair, 32));
-        pair = _mm512_and_si512(_mm512_srlv_epi32(pair, shifts), low);
-        pair = _mm512_sub_epi32(_mm512_xor_si512(pair, bit), bit);
-        _mm512_storeu_ps(out + 2 * i, _mm512_cvtepi32_ps(pair));
-    }
-#endif
-    for (; i < bytes; i++) {
-        out[2 * i] = (float)(((in[i] & 15) ^ flip) - flip);
-        out[2 * i + 1] = (float)((in[i] >> 4 ^ flip) - flip);
-    }
-}
-
 #define MAP_ISA(turns)                                                                                                 \
     {                                                                                                                  \
-        exec_block, convert_block, repeat_block, nibbles_block, turns                                                  \
+        exec_block, convert_block, repeat_block, nibbles_block, rows_block, look_up_block, stream_block, turns         \
     }
-
-#undef EACH
 
 #endif

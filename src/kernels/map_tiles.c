@@ -2,12 +2,11 @@
  * memory, and blocks of a tile's rows are computed from there. */
 #include "kernels/map_run.h"
 #include "kernels/move.h"
-#include "kernels/stream.h"
 
 enum {
     LEAST = 16,               /* shorter sides are not worth it */
-    STRIP = 128,              /* rows of a tile: long reads of the inputs that lie across */
-    TILE = 64,                /* elements of its rows */
+    STRIP = 256,              /* rows of a tile: long reads of the inputs that lie across */
+    TILE = 128,               /* elements of its rows */
     PIECE = 512,              /* of a row, in one unit */
     TILE_BYTES = STRIP * TILE /* times an element's */
 };
@@ -40,7 +39,8 @@ bool map_tiles_init(struct map_tiles *tiles, const struct kern_op *op, const str
     if (!tiles->crossed)
         return false;
     const uint64_t rows = walk->sizes[tiles->across], length = walk->sizes[row];
-    tiles->strips = (rows + STRIP - 1) / STRIP;
+    tiles->strip = rows >= 4 * STRIP ? STRIP : STRIP / 2;
+    tiles->strips = (rows + tiles->strip - 1) / tiles->strip;
     tiles->pieces = (length + PIECE - 1) / PIECE;
     tiles->units = walk->count / rows / length * tiles->strips * tiles->pieces;
     return true;
@@ -101,7 +101,7 @@ static void store_rows(struct map_run *run, const struct map_tiles *tiles, uint3
     for (uint32_t r = 0; r < rows->rows; r++) {
         const char *from = value + (size_t)r * rows->width * bytes;
         if (run->far && stride == 1)
-            kern_stream(to + r * row_stride * bytes, from, rows->width * bytes);
+            map_store_dense(run, to + r * row_stride * bytes, type, from, rows->width);
         else
             kern_copy_row(bytes, to + r * row_stride * bytes, stride, from, 1, rows->width);
     }
@@ -130,12 +130,36 @@ static void turn_inputs(const struct map_run *run, const struct map_tiles *tiles
     }
 }
 
-static void run_tile(struct map_run *run, const struct map_tiles *tiles, struct tile tile)
+/* Rows of inputs are pages apart, where the processor does not look ahead: the next block's, and of the next tile's
+ * `next` lines that will be turned those that are this block's share. */
+static void ask_for_next(const struct map_run *run, const struct map_tiles *tiles, const struct tile *tile,
+                         uint32_t first, uint32_t rows, uint32_t next)
+{
+    const uint32_t row = run->walk.rank - 1, from = first * next / rows, to = (first + tile->rows) * next / rows;
+    for (uint32_t i = 0; i < run->op->input_count; i++) {
+        const uint32_t view = map_view_of_input(i), bytes = kern_type_bytes(run->op->tensors[i].type);
+        const int64_t along = run->walk.strides[view][row], across = run->walk.strides[view][tiles->across];
+        const char *at = (const char *)run->call->data[i] + tile->offset[view] * bytes;
+        if (tiles->crossed >> i & 1) {
+            at += ((int64_t)(tile->width + from) * along - (int64_t)first) * bytes;
+            for (uint32_t n = from; n < to; n++, at += along * bytes)
+                map_ask(at, (uint64_t)rows * bytes);
+        } else if (along == 1 && first + 2 * tile->rows <= rows) {
+            at += across * tile->rows * bytes;
+            for (uint32_t n = 0; n < tile->rows; n++, at += across * bytes)
+                map_ask(at, (uint64_t)tile->width * bytes);
+        }
+    }
+}
+
+static void run_tile(struct map_run *run, const struct map_tiles *tiles, struct tile tile, uint32_t next)
 {
     const uint32_t rows = tile.rows, most = KERN_MAP_BLOCK / tile.width;
     turn_inputs(run, tiles, &tile);
     for (uint32_t first = 0; first < rows; first += most) {
         tile.rows = BASE_MIN(most, rows - first);
+        if (run->far)
+            ask_for_next(run, tiles, &tile, first, rows, next);
         for (uint32_t i = 0; i < run->op->input_count; i++)
             load_rows(run, tiles, i, &tile);
         kern_map_run_block(&run->block, NULL, tile.rows * tile.width);
@@ -154,7 +178,7 @@ static uint64_t unit_at(const struct map_run *run, const struct map_tiles *tiles
 {
     const struct kern_walk *walk = &run->walk;
     const uint32_t row = walk->rank - 1;
-    const uint64_t first = unit % tiles->pieces * PIECE, strip = unit / tiles->pieces % tiles->strips * STRIP;
+    const uint64_t first = unit % tiles->pieces * PIECE, strip = unit / tiles->pieces % tiles->strips * tiles->strip;
     uint64_t outer = unit / tiles->pieces / tiles->strips;
     for (uint32_t v = 0; v < walk->views; v++)
         out->offset[v] = (int64_t)first * walk->strides[v][row] + (int64_t)strip * walk->strides[v][tiles->across];
@@ -165,7 +189,7 @@ static uint64_t unit_at(const struct map_run *run, const struct map_tiles *tiles
             out->offset[v] += (int64_t)(outer % walk->sizes[d]) * walk->strides[v][d];
         outer /= walk->sizes[d];
     }
-    out->rows = (uint32_t)BASE_MIN(STRIP, walk->sizes[tiles->across] - strip);
+    out->rows = (uint32_t)BASE_MIN(tiles->strip, walk->sizes[tiles->across] - strip);
     return BASE_MIN(PIECE, walk->sizes[row] - first);
 }
 
@@ -177,11 +201,9 @@ void map_tiles_run(struct map_run *run, const struct map_tiles *tiles, uint64_t 
         const uint64_t length = unit_at(run, tiles, unit, &tile);
         for (uint64_t at = 0; at < length; at += tile.width) {
             tile.width = (uint32_t)BASE_MIN(TILE, length - at);
-            run_tile(run, tiles, tile);
+            run_tile(run, tiles, tile, (uint32_t)BASE_MIN(TILE, length - at - tile.width));
             for (uint32_t v = 0; v < walk->views; v++)
                 tile.offset[v] += tile.width * walk->strides[v][walk->rank - 1];
         }
     }
-    if (run->far)
-        kern_stream_end();
 }

@@ -124,8 +124,10 @@ static void pool_lines(const struct pool_fast *p, const int64_t *at)
 {
     const struct pool_shape *s = &p->b.s;
     const int64_t y = at[0] * s->y[0] + at[1] * s->y[1];
+    const int64_t x = at[0] * s->x[0] + at[1] * s->x[1], step = s->stride[1] * s->x[3];
     for (int64_t row = 0; row < s->out[1]; row++) {
-        pool_line_run(&p->b, at[0] * s->x[0] + at[1] * s->x[1], row);
+        pool_ask(p->b.x, x + row * step, step, p->half ? 2 : 4);
+        pool_line_run(&p->b, x, row);
         pool_end_band(p, p->b.band.run, row, 1, p->divides ? pool_share(p, 0, 0) : 1);
         pool_line_store(p->call->data[1], p->half, y + row * s->y[3], p->b.band.run, s->out[2]);
     }

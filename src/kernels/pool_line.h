@@ -19,6 +19,16 @@
 #define POOL_ODD(a, b)  __builtin_shufflevector(a, b, 1, 3, 5, 7)
 #endif
 
+enum { POOL_AHEAD_BYTES = 4096 };
+
+/* What is read some lines later: the processor looks ahead within pages only. */
+static void pool_ask(const void *x, int64_t at, int64_t count, int64_t bytes)
+{
+    const uintptr_t from = (uintptr_t)x + (uintptr_t)(at * bytes) + POOL_AHEAD_BYTES;
+    for (int64_t b = 0; b < count * bytes; b += 64)
+        __builtin_prefetch((const void *)(from + (uintptr_t)b));
+}
+
 static bool pool_line_fits(const struct pool_shape *s, DML_TENSOR_DATA_TYPE type)
 {
     return (type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT16) && s->in[0] == 1 &&

@@ -371,11 +371,6 @@ bool onnx_clip(struct onnx_builder *b, const struct onnx_node *n)
     struct onnx_value *y = onnx_out(b, n, 0, x->type, x->rank, x->dims);
     if (!y)
         return false;
-    if (x->type == ONNX_FLOAT) { /* convolutions and products take it as their last step, CLIP1 they do not */
-        DML_ELEMENT_WISE_CLIP_OPERATOR_DESC clip = { onnx_desc(b, &dx, x), onnx_desc(b, &dy, y), NULL, low.Float32,
-                                                     high.Float32 };
-        return onnx_emit(b, DML_OPERATOR_ELEMENT_WISE_CLIP, &clip, &x, 1, &y, 1);
-    }
     DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC desc = {
         onnx_desc(b, &dx, x), onnx_desc(b, &dy, y), NULL, onnx_type_dml(x->type), low, high
     };

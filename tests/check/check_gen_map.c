@@ -71,6 +71,13 @@ static void random_views(struct check_rng *rng, struct check_case *c, const uint
                    sizes);
 }
 
+/* Numbers near zero, where rows have cheaper ways than among all numbers. */
+static void near_zero(struct check_case *c)
+{
+    for (uint32_t i = 0; i < c->op.input_count; i++)
+        c->data[i] = c->op.u.map.inst[0].code == KERN_MAP_SELECT ? CHECK_DATA_SPARSE : CHECK_DATA_NORMAL;
+}
+
 static void gen_single(struct check_rng *rng, struct check_case *c)
 {
     const struct code *code = &codes[check_pick(rng, ARRAY_SIZE(codes))];
@@ -92,6 +99,53 @@ static void gen_single(struct check_rng *rng, struct check_case *c)
     op->u.map.inst_count = 1;
     op->u.map.store[0] = code->arity;
     random_views(rng, c, load, inst->to_type, !check_chance(rng, 4));
+    if (check_chance(rng, 4))
+        near_zero(c);
+}
+
+/* (x - zero point) * scale, or x * factor + shift, of blocks of elements: what the quantized weights of models are, and
+ * channels that are normalised. */
+static void gen_blocks(struct check_rng *rng, struct check_case *c)
+{
+    static const DML_TENSOR_DATA_TYPE types[] = { DML_TENSOR_DATA_TYPE_UINT4,   DML_TENSOR_DATA_TYPE_INT4,
+                                                  DML_TENSOR_DATA_TYPE_UINT8,   DML_TENSOR_DATA_TYPE_INT8,
+                                                  DML_TENSOR_DATA_TYPE_FLOAT16, DML_TENSOR_DATA_TYPE_FLOAT32 };
+    static const uint32_t lengths[] = { 16, 32, 33, 64, 96, 128, 10, 1024, 1500, 2500 };
+    const DML_TENSOR_DATA_TYPE type = types[check_pick(rng, ARRAY_SIZE(types))];
+    const DML_TENSOR_DATA_TYPE scale =
+        check_chance(rng, 2) ? DML_TENSOR_DATA_TYPE_FLOAT32 : DML_TENSOR_DATA_TYPE_FLOAT16;
+    const uint32_t length = lengths[check_pick(rng, ARRAY_SIZE(lengths))];
+    const uint32_t sizes[] = { 1 + check_pick(rng, 3), 1 + check_pick(rng, 6000 / length), length };
+    const uint8_t f32 = DML_TENSOR_DATA_TYPE_FLOAT32;
+    struct kern_op *op = &c->op;
+    struct kern_map *map = &op->u.map;
+    op->input_count = 3;
+    op->output_count = 1;
+    for (uint32_t i = 0; i < 4; i++) {
+        struct kern_view *view = &op->tensors[i];
+        const bool block = i == 1 || i == 2;
+        const bool kept = !block || !check_chance(rng, 8);
+        kern_view_set_packed(view,
+                             i == 1 && check_chance(rng, 2) ? type
+                             : i == 0                       ? type
+                                                            : scale,
+                             3, (uint32_t[]){ sizes[0], sizes[1], block ? 1 : length });
+        view->sizes[2] = length;
+        view->strides[2] = block ? 0 : 1;
+        for (uint32_t d = 0; !kept && d < 2; d++)
+            view->strides[d] = 0;
+        c->data[i] = check_chance(rng, 2) ? CHECK_DATA_SPECIAL : CHECK_DATA_NORMAL;
+        map->load_type[i] = f32;
+    }
+    if (check_chance(rng, 2)) {
+        map->inst[0] = (struct kern_map_inst){ check_chance(rng, 2) ? KERN_MAP_SUB : KERN_MAP_ADD, f32, f32, { 0, 1 } };
+        map->inst[1] = (struct kern_map_inst){ check_chance(rng, 2) ? KERN_MAP_MUL : KERN_MAP_DIV, f32, f32, { 3, 2 } };
+        map->inst_count = 2;
+    } else {
+        map->inst[0] = (struct kern_map_inst){ KERN_MAP_FMA, f32, f32, { 0, 1, 2 } };
+        map->inst_count = 1;
+    }
+    map->store[0] = (uint8_t)(check_chance(rng, 12) ? check_pick(rng, 3) : 2 + map->inst_count);
 }
 
 /* A chain whose steps round the same way in every row. */
@@ -123,6 +177,8 @@ void check_gen_map(struct check_rng *rng, struct check_case *out)
     out->op.kind = KERN_MAP;
     if (check_chance(rng, 4))
         gen_chain(rng, out);
+    else if (check_chance(rng, 6))
+        gen_blocks(rng, out);
     else
         gen_single(rng, out);
 }

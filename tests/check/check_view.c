@@ -122,6 +122,16 @@ void check_epilogue(struct check_rng *rng, struct check_case *c, const struct ke
     }
     uint32_t inputs = 1 + op->input_count - op->epilogue_input;
     uint8_t last = map->inst_count ? (uint8_t)(inputs + map->inst_count - 1) : 0;
+    if (check_chance(rng, 3)) { /* max(min(x, 50), -30) */
+        const uint8_t first = (uint8_t)(inputs + map->inst_count);
+        map->inst[map->inst_count++] = (struct kern_map_inst){ KERN_MAP_CONST, f32, f32, { 0 }, { { .f32 = 50 } } };
+        map->inst[map->inst_count++] = (struct kern_map_inst){ KERN_MAP_MIN, f32, f32, { last, first } };
+        map->inst[map->inst_count++] = (struct kern_map_inst){ KERN_MAP_CONST, f32, f32, { 0 }, { { .f32 = -30 } } };
+        map->inst[map->inst_count++] =
+            (struct kern_map_inst){ KERN_MAP_MAX, f32, f32, { (uint8_t)(first + 1), (uint8_t)(first + 2) } };
+        map->store[0] = (uint8_t)(first + 3);
+        return;
+    }
     map->inst[map->inst_count] =
         (struct kern_map_inst){ check_chance(rng, 2) ? KERN_MAP_RELU : KERN_MAP_MULADD, f32, f32, { last } };
     map->inst[map->inst_count].imm[0].f32 = 0.5f;
