@@ -40,8 +40,7 @@ static bool one(struct tools_session *session, const struct onnx_model *model, i
     if (ok)
         shapes_of(model, batch, shapes);
     ok = ok && tools_compile(session, model, shapes, DML_EXECUTION_FLAG_NONE, compiled, &ms, error) &&
-         tools_program_create(session, *compiled, program, error) &&
-         tools_program_run(*program, &host, &device, error);
+         tools_program_create(session, *compiled, program, error) && tools_program_run(*program, &host, &device, error);
     if (ok) {
         malloc_trim(0);
         printf("batch %lld: compile %.1f ms, initialise %.1f ms, persistent %.1f MB, resident %.1f MB\n",

@@ -1,5 +1,5 @@
-/* The cores that all queues of the process share: never too many taken, first come first served, and no deadlock between
- * queues that wait for each other. */
+/* The cores that all queues of the process share: never too many taken, first come first served, and no deadlock
+ * between queues that wait for each other. */
 #include "api_test.h"
 
 #include "d3d12/adapter.h"
