@@ -67,14 +67,11 @@ static const void *take(struct planner *planner, const struct graph_key *key, ui
 struct packing {
     const struct graph_step *step;
     const void *source;
-    uint64_t bytes;
 };
 
 static void fill_packed(void *context, void *data)
 {
     const struct packing *packing = context;
-    /* Padding between the parts is never computed with, but all of it is defined. */
-    memset(data, 0, packing->bytes);
     packing->step->row->pack(&packing->step->op, packing->step->state, packing->source, data);
 }
 
@@ -83,7 +80,7 @@ HRESULT plan_share_packed(struct planner *planner, uint32_t at, uint64_t bytes)
     const struct graph_step *step = &planner->plan->steps[at];
     uint32_t input = step->op.packed_input - 1, value = planner->graph->ops[at]->value[input];
     const char *data = planner->graph->values[value].data;
-    struct packing packing = { step, data + graph_view_byte_offset(&step->op.tensors[input]), bytes };
+    struct packing packing = { step, data + graph_view_byte_offset(&step->op.tensors[input]) };
     struct graph_key key = { *content_of(planner, value), layout_of(step) };
     planner->shared[at] = take(planner, &key, bytes, fill_packed, &packing);
     return planner->shared[at] ? S_OK : E_OUTOFMEMORY;

@@ -32,8 +32,11 @@ static void *memory_take(uint64_t bytes)
 {
     if (bytes > INT64_MAX / 2)
         return NULL;
-    if (bytes < MAP_BYTES)
-        return aligned_alloc(ALIGNMENT, base_align_up(BASE_MAX(bytes, 1), ALIGNMENT));
+    if (bytes < MAP_BYTES) {
+        size_t whole = base_align_up(BASE_MAX(bytes, 1), ALIGNMENT);
+        void *small = aligned_alloc(ALIGNMENT, whole);
+        return small ? memset(small, 0, whole) : NULL;
+    }
     void *data = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (data == MAP_FAILED)
         return NULL;
