@@ -2,6 +2,8 @@
  *   queues MODEL.onnx THREADS [SECONDS] */
 #include "tools/program.h"
 
+#include <DirectMLGuids.h>
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -42,11 +44,26 @@ static void shapes_of(const struct onnx_model *model, struct onnx_input *shapes)
     }
 }
 
-static bool client_create(struct client *client, const struct onnx_model *model, struct onnx_input *shapes,
-                          struct tools_error *error)
+/* The DirectML device of the first client for all: it keeps equal weights once. */
+static bool share_device(struct tools_session *session, const struct tools_session *first, struct tools_error *error)
+{
+    if (session == first)
+        return true;
+    tools_release(session->recorder);
+    tools_release(session->dml);
+    session->recorder = NULL;
+    session->dml = first->dml;
+    IDMLDevice1_AddRef(session->dml);
+    return tools_check(
+        error, IDMLDevice1_CreateCommandRecorder(session->dml, &IID_IDMLCommandRecorder, (void **)&session->recorder),
+        "creating the recorder");
+}
+
+static bool client_create(struct client *client, const struct client *first, const struct onnx_model *model,
+                          struct onnx_input *shapes, struct tools_error *error)
 {
     double ms;
-    return tools_session_create(0, &client->session, error) &&
+    return tools_session_create(0, &client->session, error) && share_device(client->session, first->session, error) &&
            tools_compile(client->session, model, shapes, DML_EXECUTION_FLAG_NONE, &client->compiled, &ms, error) &&
            tools_program_create(client->session, client->compiled, &client->program, error);
 }
@@ -106,7 +123,7 @@ int main(int argc, char **argv)
     if (ok)
         shapes_of(model, shapes);
     for (uint32_t i = 0; ok && i < count; i++)
-        ok = client_create(&clients[i], model, shapes, &error);
+        ok = client_create(&clients[i], &clients[0], model, shapes, &error);
     if (ok)
         measure(clients, count, argc > 3 ? strtod(argv[3], NULL) : 3);
     else

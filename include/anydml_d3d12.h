@@ -40,9 +40,9 @@ extern "C" {
  *
  * address: a multiple of 16 (DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT), which is what kernels need of inputs and outputs.
  *     Temporary and persistent resources must lie at multiples of 256: DirectML checks addresses, not only offsets.
- * bytes: at least 1. The buffer's Width is `bytes` rounded up to a multiple of 4, as sizes of bindings must be. DirectML
- *     never reads or writes the up to 3 bytes after the end, since no tensor element lies there; copies and clears
- *     touch what they are told to, so CopyResource, which copies Width bytes, does.
+ * bytes: at least 1. The buffer's Width is `bytes` rounded up to a multiple of 4, as sizes of bindings
+ *     must be. DirectML never reads or writes the up to 3 bytes after the end, since no tensor element lies there;
+ *     copies and clears touch what they are told to, so CopyResource, which copies Width bytes, does.
  *
  * The resource is as one that CreateCommittedResource makes in a CUSTOM heap (L0, WRITE_BACK) with
  * ALLOW_UNORDERED_ACCESS in state COMMON: a source and destination of copies and a DirectML binding of any kind. Map

@@ -172,15 +172,15 @@ const struct adapter_info *adapter_default(void);
 /* ANYDML_THREADS, or the number of processors: the threads of one queue of a HOST adapter. */
 uint32_t adapter_thread_count(void);
 
-/* cores.c: the processors that this process may use, shared by all queues of HOST adapters in it, so that together they
- * never run more threads than there are processors. */
+/* cores.c: threads of worker teams, a few for each processor that this process may use, shared by all queues of HOST
+ * adapters in it. */
 
-/* Takes `count` cores, or all when that is more; blocks until they are free, in order of the calls. Returns how many it
- * took, which the caller gives back from any thread. Who has cores must not wait for another queue. */
+/* Takes `count` of them, or all when that is more; blocks until they are free, in order of the calls. Returns how many
+ * it took, which the caller gives back from any thread. Who has some must not wait for another queue. */
 uint32_t adapter_cores_take(uint32_t count);
 void adapter_cores_give(uint32_t count);
-/* Somebody waits for cores: no time for spinning. */
-bool adapter_cores_wanted(void);
+/* More threads run than there are processors: no time for spinning. */
+bool adapter_cores_crowded(void);
 /* In the child of a fork, where the threads that had cores are no more. */
 void adapter_cores_forget(void);
 

@@ -1,6 +1,7 @@
-/* The processor's cores as one budget of the process: two worker teams on the same cores are slow, since a thread that
- * is not running holds up its whole team at every barrier. Queues take cores for as long as a batch runs, first come,
- * first served. Nobody waits for anything else while he has cores, so waiting for them always ends. */
+/* A budget of threads for all queues of the process. A few teams on the same cores are good: one works while another
+ * waits at a barrier, or runs what one thread can do alone. Many only take turns and push each other's data out of the
+ * caches. Queues take threads for as long as a batch runs, first come, first served. Nobody waits for another queue
+ * while he has some, so waiting for them always ends. */
 #include "d3d12/adapter.h"
 
 #include "base/cpu.h"
@@ -8,8 +9,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#define TEAMS 4 /* with a thread for each processor that run at a time */
+
 /* One word, so that taking and giving cores that nobody waits for is one atomic operation each: the number of waiting
- * threads above, of free cores below. Only who has the lock changes it while the upper half is not 0. */
+ * threads above, of free ones below. Only who has the lock changes it while the upper half is not 0. */
 #define ONE_WAITING (UINT64_C(1) << 32)
 
 struct waiter {
@@ -20,14 +23,15 @@ struct waiter {
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static uint32_t total;
+static uint32_t processors, total;
 static _Atomic uint64_t state;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct waiter *first, **end = &first; /* under lock */
 
 static void count_cores(void)
 {
-    total = BASE_MAX(base_cpu_count(), 1);
+    processors = BASE_MAX(base_cpu_count(), 1);
+    total = TEAMS * processors;
     atomic_store(&state, total);
 }
 
@@ -83,9 +87,11 @@ void adapter_cores_give(uint32_t count)
     pthread_mutex_unlock(&lock);
 }
 
-bool adapter_cores_wanted(void)
+bool adapter_cores_crowded(void)
 {
-    return atomic_load_explicit(&state, memory_order_relaxed) >= ONE_WAITING;
+    pthread_once(&once, count_cores);
+    uint64_t seen = atomic_load_explicit(&state, memory_order_relaxed);
+    return seen >= ONE_WAITING || seen + processors < total;
 }
 
 void adapter_cores_forget(void)

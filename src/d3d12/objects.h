@@ -145,7 +145,7 @@ struct d3d_resource {
     struct d3d_heap *heap; /* kept; NULL = committed */
     struct adapter_memory *memory;
     struct adapter_memory borrowed; /* what `memory` names when it is the application's own */
-    uint64_t offset; /* in memory */
+    uint64_t offset;                /* in memory */
     uint64_t id, memory_id;
     atomic_int map_count;
 };

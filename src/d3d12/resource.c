@@ -342,8 +342,8 @@ HRESULT d3d_device_CreatePlacedResource1(D3D_PLACED(D3D12_RESOURCE_DESC1))
 
 /* ---- AnydmlCreateBufferFromMemory ---- */
 
-#define BORROWED_ALIGNMENT 16u         /* DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT: what kernels take bindings to have */
-#define BORROWED_SPACE     UINT64_MAX  /* memory_id of them all: one space of addresses, so that overlaps are seen */
+#define BORROWED_ALIGNMENT 16u        /* DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT: what kernels take bindings to have */
+#define BORROWED_SPACE     UINT64_MAX /* memory_id of them all: one space of addresses, so that overlaps are seen */
 
 static HRESULT borrow_check(struct d3d_device *device, const void *address, uint64_t bytes)
 {

@@ -39,7 +39,8 @@ static bool check_range(const struct dml_bind_site *site, const DML_BUFFER_BINDI
 {
     unsigned long long offset = binding->Offset, size = binding->SizeInBytes, width = info->width;
     if (offset > width || size > width - offset)
-        dml_bind_fail(site, "Offset %llu and SizeInBytes %llu reach beyond the buffer's %llu bytes", offset, size, width);
+        dml_bind_fail(site, "Offset %llu and SizeInBytes %llu reach beyond the buffer's %llu bytes", offset, size,
+                      width);
     else if (offset % rule->alignment)
         dml_bind_fail(site, "Offset %llu is no multiple of %u", offset, rule->alignment);
     else if ((info->memory_offset + offset) % rule->alignment) /* the application's own memory */

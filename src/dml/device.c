@@ -9,6 +9,7 @@ static void device_destroy(struct com_object *object)
 {
     struct dml_device *device = (struct dml_device *)object;
     dml_trace_close(device->trace);
+    graph_store_destroy(device->store);
     com_finish(object);
     device->d3d12->lpVtbl->Release(device->d3d12);
     ID3D12Device_Release(device->parent);
@@ -31,8 +32,12 @@ static const struct com_class device_class = { "IDMLDevice", device_iids, device
 HRESULT dml_device_create(ID3D12Device *parent, AnydmlDevice *d3d12, bool debug, struct dml_device **out)
 {
     struct dml_device *device = calloc(1, sizeof(*device));
-    if (!device)
+    if (device)
+        device->store = graph_store_create();
+    if (!device || !device->store) {
+        free(device);
         return E_OUTOFMEMORY;
+    }
     com_init(&device->base, &dml_device_vtbl, &device_class, NULL);
     device->debug_face.lpVtbl = &dml_debug_device_vtbl;
     device->debug_face.device = device;

@@ -6,6 +6,7 @@
 #include "com/com.h"
 #include "d3d12/private.h"
 #include "graph/ops.h"
+#include "graph/store.h"
 
 #include <DirectML.h>
 
@@ -32,6 +33,7 @@ struct dml_device {
     AnydmlDevice *d3d12;  /* the same object's private interface, referenced */
     const struct adapter_info *adapter;
     uint32_t threads;
+    struct graph_store *store; /* what compiled operators share */
     uint32_t descriptor_bytes; /* distance of two descriptor handles */
     _Atomic(HRESULT) reason;   /* S_OK while alive; set once */
     struct dml_trace *trace;   /* NULL: off */

@@ -33,6 +33,7 @@ HRESULT dml_program_create(struct dml_device *device, struct graph *graph, const
     struct dml_trace *trace = what ? device->trace : NULL;
     struct graph_options options;
     graph_options_init(&options, host, device->threads);
+    options.store = host ? device->store : NULL;
     dml_trace_graph(trace, what, id, "before passes", graph);
     HRESULT hr = graph_run_passes(graph, &options);
     dml_trace_graph(trace, what, id, "after passes", graph);

@@ -65,18 +65,24 @@ HRESULT graph_from_operator(struct graph *graph, const struct schema_desc *desc,
     return hr;
 }
 
-/* The constant's bytes, with zeros up to what its readers expect. */
+#define CONSTANT_ALIGNMENT 16 /* what kernels may expect */
+
+/* The constant's bytes, with zeros up to what its readers expect; the caller's own where they will do, since they are
+ * there until the graph is compiled. */
 static uint32_t add_constant(struct build *build, uint32_t node)
 {
     const DML_CONSTANT_DATA_GRAPH_NODE_DESC *constant = build->desc->Nodes[node].Desc;
     uint64_t bytes = BASE_MAX(build->bytes[build->first_output[node]], (uint64_t)constant->DataSize);
     bytes = base_align_up(bytes, 4);
-    char *data = base_arena_alloc(&build->graph->arena, bytes);
-    if (!data) {
-        build->graph->failed = true;
-        return GRAPH_NONE;
+    const void *data = constant->Data;
+    if (bytes != constant->DataSize || (uintptr_t)data % CONSTANT_ALIGNMENT) {
+        char *copy = base_arena_alloc(&build->graph->arena, bytes);
+        if (!copy) {
+            build->graph->failed = true;
+            return GRAPH_NONE;
+        }
+        data = memcpy(copy, constant->Data, constant->DataSize);
     }
-    memcpy(data, constant->Data, constant->DataSize);
     build->bytes[build->first_output[node]] = bytes;
     uint32_t value = graph_value_add(build->graph, GRAPH_CONSTANT, 0, bytes);
     if (value != GRAPH_NONE)

@@ -30,7 +30,7 @@ struct graph_value {
     enum graph_place place;
     uint32_t index;
     uint64_t size_bytes;
-    const void *data; /* CONSTANT: size_bytes bytes, owned by the graph's arena */
+    const void *data; /* CONSTANT: size_bytes bytes that live as long as the graph, aligned to 16 */
 };
 
 struct graph_operand {
@@ -125,11 +125,14 @@ HRESULT graph_from_desc(struct graph *graph, const DML_GRAPH_DESC *desc, const s
 
 /* ---- passes (passes.c, pass_<name>.c, passes.def) -------------------------------------------------------------------
  */
+struct graph_store;
+struct graph_blob;
 struct graph_options {
     uint32_t disabled_passes; /* bit i = row i of passes.def; from ANYDML_DISABLE_PASS="name,name" or "all" */
     uint32_t cpu;             /* base_cpu_flags() */
     uint32_t threads;
-    bool host; /* false: only ops the SPIR-V adapter runs may be made */
+    bool host;                 /* false: only ops the SPIR-V adapter runs may be made */
+    struct graph_store *store; /* of constants and packed weights; NULL: packed at initialisation, nothing is shared */
 };
 void graph_options_init(struct graph_options *options, bool host, uint32_t threads);
 HRESULT graph_run_passes(struct graph *graph, const struct graph_options *options);
@@ -176,7 +179,10 @@ struct graph_init_step {
 };
 
 struct graph_plan {
-    struct base_arena arena; /* constants and names live here */
+    struct base_arena arena;   /* small constants and names live here */
+    struct graph_store *store; /* must outlive the plan */
+    struct graph_blob **blobs; /* what it takes from there */
+    uint32_t blob_count;
     struct graph_step *steps;
     uint32_t step_count;
     struct graph_init_step *init_steps;

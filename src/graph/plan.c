@@ -10,10 +10,11 @@ static HRESULT make_steps(struct planner *planner)
     struct graph_plan *plan = planner->plan;
     const struct graph *graph = planner->graph;
     /* A step packs at most one input, a value is copied at most once. */
-    uint64_t init_steps = (uint64_t)graph->op_count + graph->value_count + 1;
+    uint64_t init_steps = (uint64_t)graph->op_count + graph->value_count + 1; /* and takes one blob instead */
     plan->steps = base_arena_alloc(&plan->arena, (graph->op_count + UINT64_C(1)) * sizeof(*plan->steps));
     plan->init_steps = base_arena_alloc(&plan->arena, init_steps * sizeof(*plan->init_steps));
-    if (!plan->steps || !plan->init_steps)
+    plan->blobs = base_arena_alloc(&plan->arena, init_steps * sizeof(*plan->blobs));
+    if (!plan->steps || !plan->init_steps || !plan->blobs)
         return E_OUTOFMEMORY;
     for (uint32_t i = 0; i < graph->op_count; i++) {
         const struct graph_op *op = graph->ops[i];
@@ -49,9 +50,8 @@ static HRESULT check_views(const struct planner *planner)
 
 static HRESULT know_constant(struct planner *planner, uint32_t value)
 {
-    const struct graph_value *constant = &planner->graph->values[value];
     if (!planner->known[value])
-        planner->known[value] = base_arena_copy(&planner->plan->arena, constant->data, constant->size_bytes);
+        planner->known[value] = plan_share_constant(planner, value);
     return planner->known[value] ? S_OK : E_OUTOFMEMORY;
 }
 
@@ -92,6 +92,11 @@ static HRESULT locate(struct planner *planner, uint32_t step, uint32_t tensor)
     const struct graph_value *value = &planner->graph->values[number];
     struct graph_location *where = &planner->plan->steps[step].where[tensor];
     bool packed = planner->plan->steps[step].op.packed_input == tensor + 1;
+    if (packed && planner->shared[step]) {
+        where->buffer = GRAPH_BUFFER_CONSTANT;
+        where->data = planner->shared[step];
+        return S_OK;
+    }
     HRESULT hr = value->place == GRAPH_CONSTANT ? know_constant(planner, number) : S_OK;
     where->index = value->index;
     where->offset = (uint64_t)graph_view_byte_offset(&planner->plan->steps[step].op.tensors[tensor]);
@@ -150,8 +155,11 @@ static bool allocate(struct planner *planner)
     planner->block = base_arena_alloc(arena, values * sizeof(*planner->block));
     planner->resident = base_arena_alloc(arena, values * sizeof(*planner->resident));
     planner->known = base_arena_alloc(arena, values * sizeof(*planner->known));
+    planner->contents = base_arena_alloc(arena, values * sizeof(*planner->contents));
     planner->packed = base_arena_alloc(arena, steps * sizeof(*planner->packed));
-    if (!planner->block || !planner->resident || !planner->known || !planner->packed)
+    planner->shared = base_arena_alloc(arena, steps * sizeof(*planner->shared));
+    if (!planner->block || !planner->resident || !planner->known || !planner->contents || !planner->packed ||
+        !planner->shared)
         return false;
     memset(planner->block, 0xff, values * sizeof(*planner->block));
     memset(planner->resident, 0xff, values * sizeof(*planner->resident));
@@ -177,6 +185,7 @@ HRESULT graph_plan_create(struct graph *graph, const struct graph_options *optio
     *out = NULL;
     if (!plan)
         return E_OUTOFMEMORY;
+    plan->store = options->store;
     plan->input_count = graph->input_count;
     plan->output_count = graph->output_count;
     struct planner planner = { .graph = graph, .options = options, .plan = plan, .error = error };
@@ -194,6 +203,8 @@ void graph_plan_destroy(struct graph_plan *plan)
         return;
     for (uint32_t i = 0; i < plan->step_count; i++)
         kern_release(plan->steps[i].row, plan->steps[i].state);
+    for (uint32_t i = 0; i < plan->blob_count; i++)
+        graph_store_drop(plan->store, plan->blobs[i]);
     base_arena_finish(&plan->arena);
     free(plan);
 }

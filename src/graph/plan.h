@@ -3,6 +3,7 @@
 #define GRAPH_PLAN_H
 
 #include "graph/ops.h"
+#include "graph/store.h"
 
 #define PLAN_ALIGN 256 /* of everything in the temporary and the persistent buffer */
 
@@ -21,15 +22,22 @@ HRESULT plan_place_blocks(struct plan_block *blocks, uint32_t count, uint64_t *o
 
 /* ---- a plan in the making (plan.c) ---- */
 
+struct plan_content {
+    bool known;
+    struct base_hash hash;
+};
+
 struct planner {
     struct graph *graph;
     const struct graph_options *options;
     struct graph_plan *plan;
     char *error;
-    uint32_t *block;    /* [value]: number in `blocks`, or GRAPH_NONE */
-    uint64_t *resident; /* [value]: offset in the persistent buffer, or UINT64_MAX */
-    const void **known; /* [value]: a constant's bytes in the plan's arena */
-    uint64_t *packed;   /* [step]: offset of its packed input in the persistent buffer */
+    uint32_t *block;               /* [value]: number in `blocks`, or GRAPH_NONE */
+    uint64_t *resident;            /* [value]: offset in the persistent buffer, or UINT64_MAX */
+    const void **known;            /* [value]: a constant's bytes as the plan keeps them */
+    struct plan_content *contents; /* [value]: of constants */
+    uint64_t *packed;    /* [step]: offset of its packed input in the persistent buffer, unless it is shared */
+    const void **shared; /* [step]: its packed input in the store, or NULL */
     struct plan_block *blocks;
     uint32_t block_count;
 };
@@ -38,6 +46,10 @@ struct planner {
 HRESULT plan_choose_rows(struct planner *planner);
 /* Appends room to the persistent buffer. */
 HRESULT plan_add_persistent(struct planner *planner, uint64_t bytes, uint64_t *out_offset);
+/* Packs the step's constant input, `bytes` then, unless the store has it; and the bytes of a constant as the plan keeps
+ * them, NULL when memory is short (plan_share.c). */
+HRESULT plan_share_packed(struct planner *planner, uint32_t at, uint64_t bytes);
+const void *plan_share_constant(struct planner *planner, uint32_t value);
 /* Temporary values and scratch memory: blocks and their offsets (plan_temp.c). */
 HRESULT plan_place_temporaries(struct planner *planner);
 /* Sorts and merges the dimensions of an element-wise step for the output's memory order (plan_loops.c). */

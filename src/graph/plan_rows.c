@@ -54,12 +54,15 @@ static HRESULT add_pack(struct planner *planner, uint32_t at, uint64_t bytes)
 {
     struct graph_plan *plan = planner->plan;
     const struct graph_step *step = &plan->steps[at];
-    uint32_t input = step->op.packed_input - 1, earlier = find_packed(planner, at);
+    uint32_t input = step->op.packed_input - 1;
+    const struct graph_value *value = &planner->graph->values[planner->graph->ops[at]->value[input]];
+    if (planner->options->store && value->place == GRAPH_CONSTANT)
+        return plan_share_packed(planner, at, bytes);
+    uint32_t earlier = find_packed(planner, at);
     if (earlier != GRAPH_NONE) {
         planner->packed[at] = planner->packed[earlier];
         return S_OK;
     }
-    const struct graph_value *value = &planner->graph->values[planner->graph->ops[at]->value[input]];
     struct graph_init_step *init = &plan->init_steps[plan->init_step_count++];
     init->pack = true;
     init->step = at;

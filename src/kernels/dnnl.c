@@ -1,5 +1,6 @@
 #include "kernels/dnnl_op.h"
 
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/parallel.h"
 
@@ -513,4 +514,24 @@ void dnnl_pack(const struct dnnl_state *state, const void *source, void *packed)
     if (!pack_reorder(state, copy ? copy : source, packed))
         base_log(BASE_LOG_ERROR, "oneDNN failed to pack weights");
     free(copy);
+}
+
+/* Descriptors come zeroed from the library: equal layouts have equal bytes. Others could only cost a second copy. */
+uint64_t dnnl_pack_layout(const struct dnnl_state *state)
+{
+    struct {
+        dnnl_memory_desc_t from, to;
+        struct kern_view view;
+        int64_t start;
+        bool copies;
+    } layout;
+    memset(&layout, 0, sizeof(layout));
+    layout.from = state->pack_from;
+    layout.to = state->pack_to;
+    layout.copies = state->pack_copies;
+    if (state->pack_copies) {
+        layout.view = state->pack_copy.view;
+        layout.start = state->pack_copy.start;
+    }
+    return base_hash(&layout, sizeof(layout)).low;
 }

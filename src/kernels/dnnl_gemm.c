@@ -381,3 +381,9 @@ void kern_gemm_f32_dnnl_pack(const struct kern_op *op, const void *state, const 
     (void)op;
     dnnl_pack(state, source, packed);
 }
+
+uint64_t kern_gemm_f32_dnnl_pack_layout(const struct kern_op *op, const void *state)
+{
+    (void)op;
+    return dnnl_pack_layout(state);
+}

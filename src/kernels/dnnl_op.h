@@ -125,5 +125,6 @@ void dnnl_plan(const struct dnnl_state *state, struct kern_work *out);
 void dnnl_run(const struct kern_call *call);
 bool dnnl_pack_plan(const struct dnnl_state *state, uint32_t *out_input, uint64_t *out_bytes);
 void dnnl_pack(const struct dnnl_state *state, const void *source, void *packed);
+uint64_t dnnl_pack_layout(const struct dnnl_state *state);
 
 #endif

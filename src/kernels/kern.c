@@ -24,6 +24,7 @@
     void kern_##name##_run(const struct kern_call *call, uint64_t begin, uint64_t end);
 #define VENDOR(kind, name, cpu, max_ulp)                                                                               \
     KERNEL(kind, name, cpu, max_ulp)                                                                                   \
+    uint64_t kern_##name##_pack_layout(const struct kern_op *op, const void *state);                                   \
     bool kern_##name##_create(const struct kern_op *op, uint32_t threads, void **out_state);                           \
     void kern_##name##_destroy(void *state);                                                                           \
     bool kern_##name##_pack_plan(const struct kern_op *op, const void *state, uint32_t *out_input,                     \
@@ -65,7 +66,8 @@ static const struct kern_row rows[] = {
       kern_##name##_create,                                                                                            \
       kern_##name##_destroy,                                                                                           \
       kern_##name##_pack_plan,                                                                                         \
-      kern_##name##_pack },
+      kern_##name##_pack,                                                                                              \
+      kern_##name##_pack_layout },
 #define PACKED_AS(kind, name, family, cpu, max_ulp)                                                                    \
     { #name,                                                                                                           \
       KERN_##kind,                                                                                                     \

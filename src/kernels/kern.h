@@ -412,6 +412,9 @@ struct kern_row {
      * create() sees the op with packed_input already set when packing is possible. */
     bool (*pack_plan)(const struct kern_op *op, const void *state, uint32_t *out_input, uint64_t *out_bytes);
     void (*pack)(const struct kern_op *op, const void *state, const void *source, void *packed);
+    /* Optional: a number that tells the private layouts of this row apart. NULL: the layout follows from the op's
+     * parameters, the types of its tensors and the view of the packed input alone. */
+    uint64_t (*pack_layout)(const struct kern_op *op, const void *state);
 };
 
 /* The best row for this op on this processor whose accepts() (and create()) agree, with its state; NULL when there is

@@ -1,0 +1,102 @@
+/* Constants and packed weights in the device's store. */
+#include "graph/plan.h"
+
+/* Smaller constants are copied into the plan: looking them up would cost more than they do. */
+#define SHARED_BYTES_MIN 4096
+
+/* All that decides what pack() makes of the bytes; zeroed before it is filled, since it is hashed whole. */
+struct layout {
+    const struct kern_row *row;
+    uint32_t flags, packed_input, kind;
+    struct kern_view view;
+    uint64_t row_says;
+    DML_TENSOR_DATA_TYPE types[KERN_TENSORS_MAX];
+    char parameters[sizeof(((struct kern_op *)NULL)->u)];
+};
+
+static struct base_hash layout_of(const struct graph_step *step)
+{
+    const struct kern_op *op = &step->op;
+    const struct kern_view *view = &op->tensors[op->packed_input - 1];
+    struct layout layout;
+    memset(&layout, 0, sizeof(layout));
+    layout.row = step->row;
+    layout.flags = op->flags;
+    layout.kind = op->kind;
+    layout.packed_input = op->packed_input;
+    layout.view.type = view->type;
+    layout.view.rank = view->rank;
+    layout.view.offset = view->offset;
+    /* What is only repeated is packed once: how often does not matter. */
+    for (uint32_t i = 0; i < view->rank; i++) {
+        layout.view.sizes[i] = view->strides[i] ? view->sizes[i] : 1;
+        layout.view.strides[i] = view->sizes[i] > 1 ? view->strides[i] : 0;
+    }
+    if (step->row->pack_layout) {
+        layout.row_says = step->row->pack_layout(op, step->state);
+    } else {
+        for (uint32_t t = 0; t < op->input_count + op->output_count; t++)
+            layout.types[t] = op->tensors[t].type;
+        memcpy(layout.parameters, &op->u, sizeof(op->u));
+    }
+    return base_hash(&layout, sizeof(layout));
+}
+
+static const struct base_hash *content_of(struct planner *planner, uint32_t value)
+{
+    const struct graph_value *constant = &planner->graph->values[value];
+    struct plan_content *content = &planner->contents[value];
+    if (!content->known)
+        content->hash = base_hash(constant->data, constant->size_bytes);
+    content->known = true;
+    return &content->hash;
+}
+
+/* The blob's bytes, kept by the plan; NULL when memory is short. */
+static const void *take(struct planner *planner, const struct graph_key *key, uint64_t bytes, graph_fill_fn *fill,
+                        void *context)
+{
+    struct graph_plan *plan = planner->plan;
+    struct graph_blob *blob = graph_store_take(planner->options->store, key, bytes, fill, context);
+    if (!blob)
+        return NULL;
+    plan->blobs[plan->blob_count++] = blob;
+    return graph_blob_data(blob);
+}
+
+struct packing {
+    const struct graph_step *step;
+    const void *source;
+};
+
+static void fill_packed(void *context, void *data)
+{
+    const struct packing *packing = context;
+    packing->step->row->pack(&packing->step->op, packing->step->state, packing->source, data);
+}
+
+HRESULT plan_share_packed(struct planner *planner, uint32_t at, uint64_t bytes)
+{
+    const struct graph_step *step = &planner->plan->steps[at];
+    uint32_t input = step->op.packed_input - 1, value = planner->graph->ops[at]->value[input];
+    const char *data = planner->graph->values[value].data;
+    struct packing packing = { step, data + graph_view_byte_offset(&step->op.tensors[input]) };
+    struct graph_key key = { *content_of(planner, value), layout_of(step) };
+    planner->shared[at] = take(planner, &key, bytes, fill_packed, &packing);
+    return planner->shared[at] ? S_OK : E_OUTOFMEMORY;
+}
+
+static void fill_plain(void *context, void *data)
+{
+    const struct graph_value *value = context;
+    memcpy(data, value->data, value->size_bytes);
+}
+
+const void *plan_share_constant(struct planner *planner, uint32_t value)
+{
+    struct graph_value *constant = &planner->graph->values[value];
+    if (!planner->options->store || constant->size_bytes < SHARED_BYTES_MIN)
+        return base_arena_copy(&planner->plan->arena, constant->data, constant->size_bytes);
+    struct graph_key key = { .content = *content_of(planner, value) };
+    return take(planner, &key, constant->size_bytes, fill_plain, constant);
+}

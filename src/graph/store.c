@@ -1,0 +1,152 @@
+#define _GNU_SOURCE
+#include "graph/store.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#define ALIGNMENT       256
+#define MAP_BYTES       (UINT64_C(256) << 10) /* from here on the system has the memory back when it is freed */
+#define HUGE_PAGE_BYTES (UINT64_C(2) << 20)
+#define BUCKETS         1024
+
+struct graph_blob {
+    struct graph_blob *next; /* of the bucket, under the store's lock */
+    uint32_t refs;           /* likewise */
+    struct graph_key key;
+    uint64_t bytes;
+    pthread_mutex_t making; /* guards what follows until it is set */
+    void *data;
+};
+
+struct graph_store {
+    pthread_mutex_t lock;
+    struct graph_blob *buckets[BUCKETS];
+    uint32_t count;
+    uint64_t bytes;
+};
+
+/* ---- memory ---- */
+
+static void *memory_take(uint64_t bytes)
+{
+    if (bytes > INT64_MAX / 2)
+        return NULL;
+    if (bytes < MAP_BYTES) {
+        size_t whole = base_align_up(BASE_MAX(bytes, 1), ALIGNMENT);
+        void *small = aligned_alloc(ALIGNMENT, whole);
+        return small ? memset(small, 0, whole) : NULL;
+    }
+    void *data = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (data == MAP_FAILED)
+        return NULL;
+    if (bytes >= HUGE_PAGE_BYTES)
+        madvise(data, bytes, MADV_HUGEPAGE);
+    return data;
+}
+
+static void memory_give(void *data, uint64_t bytes)
+{
+    if (bytes < MAP_BYTES)
+        free(data);
+    else if (data)
+        munmap(data, bytes);
+}
+
+/* ---- the store ---- */
+
+struct graph_store *graph_store_create(void)
+{
+    struct graph_store *store = calloc(1, sizeof(*store));
+    if (store)
+        pthread_mutex_init(&store->lock, NULL);
+    return store;
+}
+
+void graph_store_destroy(struct graph_store *store)
+{
+    if (!store)
+        return;
+    pthread_mutex_destroy(&store->lock);
+    free(store);
+}
+
+static struct graph_blob **bucket_of(struct graph_store *store, const struct graph_key *key)
+{
+    return &store->buckets[(key->content.low ^ key->layout.low) % BUCKETS];
+}
+
+/* Under the lock: where the blob is linked, or the end of its bucket. */
+static struct graph_blob **find(struct graph_store *store, const struct graph_key *key, uint64_t bytes)
+{
+    struct graph_blob **at = bucket_of(store, key);
+    while (*at && (memcmp(&(*at)->key, key, sizeof(*key)) != 0 || (*at)->bytes != bytes))
+        at = &(*at)->next;
+    return at;
+}
+
+static struct graph_blob *find_or_add(struct graph_store *store, const struct graph_key *key, uint64_t bytes)
+{
+    pthread_mutex_lock(&store->lock);
+    struct graph_blob **at = find(store, key, bytes), *blob = *at;
+    if (!blob && (blob = calloc(1, sizeof(*blob))) != NULL) {
+        blob->key = *key;
+        blob->bytes = bytes;
+        pthread_mutex_init(&blob->making, NULL);
+        *at = blob;
+        store->count++;
+        store->bytes += bytes;
+    }
+    if (blob)
+        blob->refs++;
+    pthread_mutex_unlock(&store->lock);
+    return blob;
+}
+
+struct graph_blob *graph_store_take(struct graph_store *store, const struct graph_key *key, uint64_t bytes,
+                                    graph_fill_fn *fill, void *context)
+{
+    struct graph_blob *blob = find_or_add(store, key, bytes);
+    if (!blob)
+        return NULL;
+    pthread_mutex_lock(&blob->making);
+    if (!blob->data && (blob->data = memory_take(bytes)) != NULL)
+        fill(context, blob->data);
+    bool made = blob->data != NULL;
+    pthread_mutex_unlock(&blob->making);
+    if (made)
+        return blob;
+    graph_store_drop(store, blob);
+    return NULL;
+}
+
+void graph_store_drop(struct graph_store *store, struct graph_blob *blob)
+{
+    pthread_mutex_lock(&store->lock);
+    bool last = !--blob->refs;
+    if (last) {
+        *find(store, &blob->key, blob->bytes) = blob->next;
+        store->count--;
+        store->bytes -= blob->bytes;
+    }
+    pthread_mutex_unlock(&store->lock);
+    if (!last)
+        return;
+    memory_give(blob->data, blob->bytes);
+    pthread_mutex_destroy(&blob->making);
+    free(blob);
+}
+
+const void *graph_blob_data(const struct graph_blob *blob)
+{
+    return blob->data;
+}
+
+uint32_t graph_store_count(struct graph_store *store, uint64_t *out_bytes)
+{
+    pthread_mutex_lock(&store->lock);
+    uint32_t count = store->count;
+    *out_bytes = store->bytes;
+    pthread_mutex_unlock(&store->lock);
+    return count;
+}
