@@ -39,7 +39,7 @@ void kern_groups_apply(const struct kern_groups *groups, const struct kern_map *
         data[s] = extra[s - 1];
     }
     struct kern_call call = { .op = &tile, .data = data, .worker_scratch = groups->scratch->map };
-    kern_map_run(&call, groups->isa->map, 0, groups->inner.count * width);
+    kern_map_run_all(&call, groups->isa->map);
 }
 
 uint32_t kern_groups_step(struct kern_map *map, uint32_t inputs, uint8_t code, uint32_t x, uint32_t y, uint32_t z)
