@@ -87,6 +87,33 @@ DENSE_INLINE vec vec_scale(vec a, vec n)
     bits two = ((bits)shifted - 0x4b400000u + 127u) << 23;
     return a * (vec)two;
 }
+
+typedef int32_t vec_int __attribute__((vector_size(VEC * sizeof(int32_t))));
+
+DENSE_INLINE vec_int vec_int_set(int32_t value)
+{
+    return (vec_int){ value, value, value, value };
+}
+
+DENSE_INLINE vec_int vec_int_load(const int32_t *from)
+{
+    vec_int out;
+    memcpy(&out, from, sizeof(out));
+    return out;
+}
+
+DENSE_INLINE void vec_int_store(int32_t *to, vec_int value)
+{
+    memcpy(to, &value, sizeof(value));
+}
+
+/* Where x is greater than *best, *best = x and *place = here. */
+DENSE_INLINE void vec_take_greater(vec x, vec_int here, vec *best, vec_int *place)
+{
+    vec_int greater = x > *best;
+    *best = (vec)(((vec_int)x & greater) | ((vec_int)*best & ~greater));
+    *place = (here & greater) | (*place & ~greater);
+}
 #endif
 
 #if defined(__AVX512F__)
