@@ -186,7 +186,7 @@ const float *kern_groups_column(const struct kern_groups *groups, uint32_t t, in
     return buffer;
 }
 
-#define COLUMN_RUN 64 /* rows of a tile that stay in the cache for a second look */
+#define COLUMN_RUN 16 /* rows of a tile that stay in the cache, with those after them, for a second look */
 
 /* Rows of X, and those that follow them; past the groups' end the last one stands again. Columns of X are dense. */
 struct rows {
@@ -259,39 +259,26 @@ static void column_stat(const struct kern_groups *groups, enum kern_stat stat, u
     }
 }
 
-/* The greatest elements become next[]: what was summed relative to top[] is now relative to those. */
-static void raise_tops(float *top, const float *next, float *center, double *sum, uint32_t width)
-{
-    for (uint32_t i = 0; i < width; i++) {
-        if (next[i] != top[i])
-            sum[i] *= exp((double)top[i] - next[i]);
-        top[i] = next[i];
-    }
-    for (uint32_t i = 0; i < width; i++)
-        center[i] = top[i] == -__builtin_inff() ? 0 : top[i];
-}
-
 void kern_groups_powers(const struct kern_groups *groups, uint64_t first, uint32_t width, float *top, double *sum)
 {
     struct kern_group_scratch *scratch = groups->scratch;
     int64_t offset = kern_walk_offset(&groups->outer, 0, first);
+    float *next = scratch->b, *center = scratch->c, *acc = scratch->acc;
     struct rows rows;
     bool half = is_half(groups, 0);
     memset(sum, 0, width * sizeof(*sum));
+    memset(acc, 0, width * sizeof(*acc));
     for (uint32_t i = 0; i < width; i++)
-        top[i] = -__builtin_inff();
+        top[i] = next[i] = -__builtin_inff();
     for (uint64_t begin = 0; begin < groups->inner.count; begin += rows.count) {
-        float *next = scratch->b, *center = scratch->c;
         rows_init(&rows, groups, offset, begin);
-        memcpy(next, top, width * sizeof(*next));
-        memset(scratch->acc, 0, width * sizeof(*scratch->acc));
         groups->isa->column(KERN_STAT_MOST, next, rows.at, rows.at + ROWS_AHEAD, rows.count, half, NULL, width);
-        raise_tops(top, next, center, sum, width);
-        groups->isa->column(KERN_STAT_EXP, scratch->acc, rows.at, rows.at + COLUMN_RUN, rows.count, half, center,
-                            width);
+        groups->isa->raise(top, next, acc, sum, width);
         for (uint32_t i = 0; i < width; i++)
-            sum[i] += scratch->acc[i];
+            center[i] = top[i] == -__builtin_inff() ? 0 : top[i];
+        groups->isa->column(KERN_STAT_EXP, acc, rows.at, rows.at + COLUMN_RUN, rows.count, half, center, width);
     }
+    groups->isa->raise(top, next, acc, sum, width);
 }
 
 void kern_groups_stat(const struct kern_groups *groups, enum kern_stat stat, uint64_t first, uint32_t width,

@@ -8,7 +8,7 @@
 
 #include "kernels/map.h"
 
-#define KERN_GROUP_TILE  1024  /* most groups of a tile */
+#define KERN_GROUP_TILE  4096  /* most groups of a tile */
 #define KERN_GROUP_BLOCK 4096 /* most elements that are summed in FLOAT32 before going on in double */
 
 enum kern_stat {
@@ -68,6 +68,8 @@ struct kern_group_isa {
      * -infinity; that of LEAST is of -x. ahead[]: one row for each; may be NULL. */
     void (*column)(enum kern_stat stat, float *acc, const void *const *x, const void *const *ahead, uint32_t rows,
                    bool half, const float *center, uint32_t count);
+    /* Powers relative to top[] join sum[] from acc[], which becomes 0; then both are relative to next[]. */
+    void (*raise)(float *top, const float *next, float *acc, double *sum, uint32_t count);
     /* Where a row has an element greater than best[] (of -x unless `greatest`), best[] becomes it and place[] the row's
      * number: they are numbered from `first` on, by `step`. */
     void (*column_place)(float *best, uint32_t *place, const void *const *x, const void *const *ahead, uint32_t rows,

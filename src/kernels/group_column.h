@@ -87,6 +87,24 @@ static void group_column(enum kern_stat stat, float *acc, const void *const *x, 
 #undef GROUP_COLUMN
 }
 
+static void group_raise(float *top, const float *next, float *acc, double *sum, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        sum[i] += acc[i];
+        acc[i] = 0;
+    }
+    for (uint32_t i = 0, n; i < count; i += n) {
+        float factor[VEC];
+        n = BASE_MIN(count - i, VEC);
+        if (!memcmp(top + i, next + i, n * sizeof(*top)))
+            continue;
+        vec_store(factor, group_exp(group_load_end(top, i, n, false, 0), group_load_end(next, i, n, false, 0), true));
+        for (uint32_t j = 0; j < n; j++)
+            sum[i + j] *= next[i + j] != top[i + j] ? factor[j] : 1;
+        memcpy(top + i, next + i, n * sizeof(*top));
+    }
+}
+
 DENSE_INLINE void group_place_step(float *best, int32_t *place, const void *const *x, uint32_t rows, bool half,
                                    bool greatest, int32_t first, int32_t step, uint32_t i, uint32_t vectors)
 {

@@ -288,7 +288,8 @@ static void group_pair_columns(float *a, float *b, float *c, const float *x, con
 #define GROUP_ISA(map)                                                                                                 \
     {                                                                                                                  \
         map, group_row, group_place, group_sample, group_exponentials, group_finish, vec_stream_end, group_column,     \
-            group_column_place, group_respond, group_spread, group_spread_columns, group_pairs, group_pair_columns     \
+            group_raise, group_column_place, group_respond, group_spread, group_spread_columns, group_pairs,           \
+            group_pair_columns                                                                                         \
     }
 
 #endif

@@ -44,7 +44,7 @@ DENSE_INLINE vec group_join(enum kern_stat stat, vec total, vec x, vec center)
     case KERN_STAT_SQUARES:
         return vec_fma(difference, difference, total);
     case KERN_STAT_EXP:
-        return total + group_exp(x, center, true);
+        return total + group_exp(x, center, false); /* small terms need not be exact in a sum of which 1 is one */
     case KERN_STAT_MOST:
         return vec_max(x, total);
     case KERN_STAT_LEAST: /* minus the greatest of -x */

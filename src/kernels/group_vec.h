@@ -88,6 +88,13 @@ DENSE_INLINE vec vec_scale(vec a, vec n)
     return a * (vec)two;
 }
 
+DENSE_INLINE vec vec_zero_below(vec value, vec x, float limit)
+{
+    for (uint32_t i = 0; i < VEC; i++)
+        value[i] = x[i] < limit ? 0 : value[i];
+    return value;
+}
+
 typedef int32_t vec_int __attribute__((vector_size(VEC * sizeof(int32_t))));
 
 DENSE_INLINE vec_int vec_int_set(int32_t value)
@@ -197,10 +204,9 @@ DENSE_INLINE vec group_exp(vec x, vec top, bool exact)
     vec n = vec_round(clamped * vec_set(0x1.715476p+0f));
     vec r = vec_fma(n, vec_set(-0x1.62e4p-1f), clamped); /* ln 2 in two parts */
     r = vec_fma(n, vec_set(-0x1.7f7d1cp-20f), r);
-    if (exact) { /* minus what is lost; infinities make it NaN, and far below it is great but of no use */
-        vec back = x - d, bound = vec_set(-1e-5f);
-        vec lost = vec_max(((d + back) - x) + (top - back), bound);
-        r += vec_max(-lost, bound);
+    if (exact) { /* minus what is lost; far below it is of no use, and infinities make it NaN */
+        vec back = x - d;
+        r -= vec_zero_below(((d + back) - x) + (top - back), d, -105.0f);
     }
     vec p = vec_set(0x1.6b7d2ep-10f);
     p = vec_fma(p, r, vec_set(0x1.110e6p-7f));
