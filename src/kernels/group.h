@@ -8,7 +8,7 @@
 
 #include "kernels/map.h"
 
-#define KERN_GROUP_TILE  4096  /* most groups of a tile */
+#define KERN_GROUP_TILE  2048 /* most groups of a tile */
 #define KERN_GROUP_BLOCK 4096 /* most elements that are summed in FLOAT32 before going on in double */
 
 enum kern_stat {
@@ -55,8 +55,7 @@ struct kern_group_isa {
     double (*row)(enum kern_stat stat, const void *x, bool half, uint32_t count, float center, const void *ahead);
     /* Is there an element beyond *best (as good if `last`)? Then *best is the extreme and *out_place where its first or
      * last one stands. *best may begin as NaN. */
-    bool (*place)(const void *x, bool half, uint32_t count, bool greatest, bool last, float *best,
-                  uint32_t *out_place);
+    bool (*place)(const void *x, bool half, uint32_t count, bool greatest, bool last, float *best, uint32_t *out_place);
     /* Something near the mean of a run, from few of its elements where it is long. */
     float (*sample)(const void *x, bool half, uint32_t count);
     /* out[] = e^(x - top); returns the sum. At most KERN_GROUP_BLOCK elements. */

@@ -117,7 +117,8 @@ static void finish_line(const struct kern_groups *groups, struct kern_group_fini
     for (uint32_t t = 0; t <= y; t++)
         at[t] = kern_walk_offset(&groups->outer, t, group) + kern_walk_offset(&groups->inner, t, element);
     f->x = kern_at(groups->call->data[0], views[0].type, at[0]);
-    f->ahead = groups->columns ? row_ahead(groups, at[0], element) : kern_groups_ahead(groups, group + groups->tile, element);
+    f->ahead =
+        groups->columns ? row_ahead(groups, at[0], element) : kern_groups_ahead(groups, group + groups->tile, element);
     f->y = (void *)kern_at(groups->call->data[y], views[y].type, at[y]);
     if (scale)
         f->scale = further(groups, 1, at[1], &room[0]);

@@ -35,8 +35,7 @@ static void group_column_end(enum kern_stat stat, float *acc, const void *row, b
     memcpy(part[0], acc + i, count * sizeof(float));
     if (centered)
         memcpy(part[1], center + i, count * sizeof(float));
-    vec_store(part[0],
-              group_join(stat, vec_load(part[0]), group_load_end(row, i, count, half, 0), vec_load(part[1])));
+    vec_store(part[0], group_join(stat, vec_load(part[0]), group_load_end(row, i, count, half, 0), vec_load(part[1])));
     memcpy(acc + i, part[0], count * sizeof(float));
 }
 
@@ -66,8 +65,8 @@ DENSE_INLINE void group_column_rows(enum kern_stat stat, float *acc, const void 
         group_column_as(stat, acc, x + r, NULL, 1, half, center, count);
 }
 
-static void group_column(enum kern_stat stat, float *acc, const void *const *x, const void *const *ahead,
-                         uint32_t rows, bool half, const float *center, uint32_t count)
+static void group_column(enum kern_stat stat, float *acc, const void *const *x, const void *const *ahead, uint32_t rows,
+                         bool half, const float *center, uint32_t count)
 {
 #define GROUP_COLUMN(name)                                                                                             \
     case name:                                                                                                         \
@@ -153,8 +152,7 @@ DENSE_INLINE void group_place_as(float *best, int32_t *place, const void *const 
 }
 
 DENSE_INLINE void group_place_rows(float *best, int32_t *place, const void *const *x, const void *const *ahead,
-                                   uint32_t rows, bool half, bool greatest, int32_t first, int32_t step,
-                                   uint32_t count)
+                                   uint32_t rows, bool half, bool greatest, int32_t first, int32_t step, uint32_t count)
 {
     uint32_t r = 0;
     for (; r + COLUMN_ROWS <= rows; r += COLUMN_ROWS)

@@ -101,8 +101,7 @@ DENSE_INLINE double group_row_any(enum kern_stat stat, const void *x, bool half,
     return group_product(x, half, count);
 }
 
-static double group_row(enum kern_stat stat, const void *x, bool half, uint32_t count, float center,
-                        const void *ahead)
+static double group_row(enum kern_stat stat, const void *x, bool half, uint32_t count, float center, const void *ahead)
 {
     return half ? group_row_any(stat, x, true, count, center, ahead)
                 : group_row_any(stat, x, false, count, center, ahead);
@@ -131,7 +130,8 @@ static uint32_t group_find(const void *x, bool half, uint32_t count, float value
     return found;
 }
 
-#define PLACE_RUN 1024 /* elements that are searched when they hold the extreme: fewer cost more sums, more longer looks */
+#define PLACE_RUN                                                                                                      \
+    1024 /* elements that are searched when they hold the extreme: fewer cost more sums, more longer looks */
 
 static bool group_place(const void *x, bool half, uint32_t count, bool greatest, bool last, float *best,
                         uint32_t *out_place)

@@ -36,7 +36,7 @@ DENSE_INLINE vec group_finished(enum kern_group_end end, const struct group_run 
     case KERN_GROUP_DIVIDED:
         return x / b;
     case KERN_GROUP_POWERS:
-        return group_exp(x, group_own(&f->a, run->a, each, i), !(x_half && f->y_half)) * b;
+        return group_exp(x, group_own(&f->a, run->a, each, i), !x_half) * b;
     case KERN_GROUP_LESS:
         return (x - group_own(&f->a, run->a, each, i)) - b;
     case KERN_GROUP_AFFINE:
@@ -95,8 +95,8 @@ DENSE_INLINE void group_finish_end(enum kern_group_end end, const struct group_r
     memcpy((char *)last.y + i * (y_half ? 2 : 4), room[1], count * (y_half ? 2 : 4));
 }
 
-DENSE_INLINE void group_finish_as(enum kern_group_end end, const struct kern_group_finish *f, uint32_t count,
-                                  bool each, bool x_half, bool y_half, enum group_further further)
+DENSE_INLINE void group_finish_as(enum kern_group_end end, const struct kern_group_finish *f, uint32_t count, bool each,
+                                  bool x_half, bool y_half, enum group_further further)
 {
     const struct kern_group_finish own = *f; /* so that stores are known not to change it */
     const struct group_run run = { &own, each || !own.a.data ? vec_set(0) : group_parameter(&own.a, 0),

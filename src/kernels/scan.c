@@ -157,7 +157,8 @@ static bool is_direct(const struct kern_op *op)
     const struct kern_view *x = &op->tensors[0], *y = &op->tensors[op->input_count];
     const uint32_t axis = op->u.scan.axis;
     return !op->u.scan.product && !op->u.scan.total && x->type == y->type && x->strides[axis] == 1 &&
-           y->strides[axis] == 1 && (x->type == DML_TENSOR_DATA_TYPE_FLOAT32 || x->type == DML_TENSOR_DATA_TYPE_FLOAT16);
+           y->strides[axis] == 1 &&
+           (x->type == DML_TENSOR_DATA_TYPE_FLOAT32 || x->type == DML_TENSOR_DATA_TYPE_FLOAT16);
 }
 
 static void scan_direct(const struct scan_run *run, uint64_t line)
@@ -213,4 +214,6 @@ void kern_scan_run(const struct kern_call *call, const struct kern_scan_isa *isa
         width = (uint32_t)BASE_MIN(BASE_MIN(end - begin, KERN_SCAN_TILE), kern_walk_row_left(&run.lines, begin));
         scan_tile(&run, begin, width);
     }
+    if (direct)
+        kern_stream_end();
 }

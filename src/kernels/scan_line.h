@@ -33,9 +33,13 @@ typedef float narrow __attribute__((vector_size(WIDE * sizeof(float))));
 
 DENSE_INLINE wide scan_wide(const float *x)
 {
+#if defined(__AVX512F__)
+    wide v = (wide)_mm512_cvtps_pd(_mm256_loadu_ps(x)); /* compilers convert one half after the other */
+#else
     narrow in;
     memcpy(&in, x, sizeof(in));
     wide v = __builtin_convertvector(in, wide);
+#endif
     v += WIDE_UP(v, 1);
     if (WIDE > 2)
         v += WIDE_UP(v, 2 % WIDE);
@@ -60,7 +64,8 @@ DENSE_INLINE uint32_t scan_line_f32(const float *x, float *y, bool exclusive, bo
     uint32_t i = 0;
     stream = stream && (uintptr_t)y % (VEC * sizeof(float)) == 0;
     for (; i + VEC <= count; i += VEC) {
-        const narrow low = scan_half_vector(x + i, exclusive, &sum), high = scan_half_vector(x + i + WIDE, exclusive, &sum);
+        const narrow low = scan_half_vector(x + i, exclusive, &sum),
+                     high = scan_half_vector(x + i + WIDE, exclusive, &sum);
         const vec out = (vec)NARROW_PAIR(low, high);
         if (stream)
             vec_stream(y + i, out);
@@ -104,9 +109,11 @@ static void scan_line(const void *x, void *y, bool half, bool exclusive, bool st
 {
     uint32_t i;
     if (half)
-        i = exclusive ? scan_line_f16(x, y, true, stream, count, carry) : scan_line_f16(x, y, false, stream, count, carry);
+        i = exclusive ? scan_line_f16(x, y, true, stream, count, carry)
+                      : scan_line_f16(x, y, false, stream, count, carry);
     else
-        i = exclusive ? scan_line_f32(x, y, true, stream, count, carry) : scan_line_f32(x, y, false, stream, count, carry);
+        i = exclusive ? scan_line_f32(x, y, true, stream, count, carry)
+                      : scan_line_f32(x, y, false, stream, count, carry);
     for (; i < count; i++) {
         const double before = *carry;
         *carry += half ? dense_load(x, i, DML_TENSOR_DATA_TYPE_FLOAT16) : ((const float *)x)[i];
@@ -116,7 +123,6 @@ static void scan_line(const void *x, void *y, bool half, bool exclusive, bool st
         else
             ((float *)y)[i] = out;
     }
-    vec_stream_end();
 }
 
 #undef WIDE_UP
