@@ -11,6 +11,8 @@
 #define KERN_GROUP_TILE  2048 /* most groups of a tile */
 #define KERN_GROUP_BLOCK 4096 /* most elements that are summed in FLOAT32 before going on in double */
 
+_Static_assert(KERN_GROUP_TILE >= KERN_MAP_BLOCK, "buffers of struct kern_group_scratch take both");
+
 enum kern_stat {
     KERN_STAT_SUM,     /* of x */
     KERN_STAT_SIZE,    /* of |x| */
@@ -107,8 +109,8 @@ struct kern_group_scratch {
     float a[KERN_GROUP_TILE], b[KERN_GROUP_TILE], c[KERN_GROUP_TILE]; /* inputs of the element-wise program */
     float acc[KERN_GROUP_TILE];
     uint32_t position[KERN_GROUP_TILE];
-    float block[KERN_GROUP_BLOCK], block2[KERN_MAP_BLOCK];
-    uint64_t raw[KERN_MAP_BLOCK];
+    float block[KERN_GROUP_BLOCK], block2[KERN_GROUP_TILE]; /* take blocks of maps and rows of tiles */
+    uint64_t raw[KERN_GROUP_TILE];
     char map[]; /* scratch of the element-wise program */
 };
 
