@@ -1,5 +1,7 @@
 #include "kernels/group.h"
 
+#include "kernels/stream.h"
+
 #include <math.h>
 
 /* What loops read where it lies; bfloat16 goes through buffers. */
@@ -34,8 +36,8 @@ static void walks_init(const struct kern_op *op, uint32_t axes, bool row_major, 
     kern_walk_init(inner, op, tensors, count, axes, row_major ? KERN_WALK_ROW_MAJOR : 0);
 }
 
-#define STREAM_BYTES (UINT64_C(1) << 24) /* results that no cache keeps */
 #define DIRECT_LEAST 16                  /* elements of a line that are worth a call */
+#define AHEAD_BYTES  (UINT64_C(1) << 18) /* of a tile that the caches keep beside the next one */
 
 static bool in_columns(const struct kern_op *op, const struct kern_walk *outer, const struct kern_walk *inner)
 {
@@ -69,8 +71,7 @@ void kern_groups_init(struct kern_groups *groups, const struct kern_call *call, 
     groups->columns = in_columns(call->op, &groups->outer, &groups->inner);
     uint64_t fitting = 8192 / groups->inner.count;
     groups->direct = is_direct(groups);
-    const struct kern_view *y = &call->op->tensors[call->op->input_count];
-    groups->stream = kern_view_elements(y) * kern_type_bytes(y->type) >= STREAM_BYTES;
+    groups->stream = kern_streams(&call->op->tensors[call->op->input_count]);
     groups->tile = groups->columns ? KERN_GROUP_TILE : (uint32_t)BASE_MAX(1, BASE_MIN(fitting, 64));
 }
 
@@ -140,6 +141,17 @@ static const float *float_block(const struct kern_groups *groups, uint32_t t, in
     return buffer;
 }
 
+const void *kern_groups_ahead(const struct kern_groups *groups, uint64_t group, uint64_t at)
+{
+    const struct kern_walk *inner = &groups->inner;
+    DML_TENSOR_DATA_TYPE type = groups->call->op->tensors[0].type;
+    if (group >= groups->outer.count || !in_place(type) || inner->strides[0][inner->rank - 1] != 1 ||
+        inner->count * groups->tile * kern_type_bytes(type) > AHEAD_BYTES)
+        return NULL;
+    return kern_at(groups->call->data[0], type,
+                   kern_walk_offset(&groups->outer, 0, group) + kern_walk_offset(inner, 0, at));
+}
+
 static double row_stat(const struct kern_groups *groups, enum kern_stat stat, uint64_t group, float center)
 {
     int64_t offset = kern_walk_offset(&groups->outer, 0, group);
@@ -148,7 +160,8 @@ static double row_stat(const struct kern_groups *groups, enum kern_stat stat, ui
         uint32_t count = (uint32_t)BASE_MIN(groups->inner.count - at, KERN_GROUP_BLOCK);
         bool half;
         const void *x = kern_groups_block(groups, 0, offset, at, &count, groups->scratch->block, &half);
-        double part = groups->isa->row(stat, x, half, count, center);
+        const void *ahead = stat == KERN_STAT_EXP ? kern_groups_ahead(groups, group + groups->tile, at) : NULL;
+        double part = groups->isa->row(stat, x, half, count, center, ahead);
         total = at ? join(stat, total, part) : part;
         at += count;
     }
@@ -173,16 +186,26 @@ const float *kern_groups_column(const struct kern_groups *groups, uint32_t t, in
     return buffer;
 }
 
-#define COLUMN_RUN 64 /* rows of a tile that stay in the cache for a second look */
+#define COLUMN_RUN 16 /* rows of a tile that stay in the cache, with those after them, for a second look */
 
-/* Rows of X from element `begin` of the groups on; returns how many. Columns of X are dense. */
-static uint32_t column_rows(const struct kern_groups *groups, int64_t offset, uint64_t begin, const void **rows)
+/* Rows of X, and those that follow them; past the groups' end the last one stands again. Columns of X are dense. */
+struct rows {
+    const void *at[2 * COLUMN_RUN];
+    uint32_t count;
+};
+
+#define ROWS_AHEAD 8 /* rows that are on their way while one is read */
+
+static void rows_init(struct rows *rows, const struct kern_groups *groups, int64_t offset, uint64_t begin)
 {
-    uint32_t count = (uint32_t)BASE_MIN(groups->inner.count - begin, COLUMN_RUN);
-    for (uint32_t i = 0; i < count; i++)
-        rows[i] = kern_at(groups->call->data[0], groups->call->op->tensors[0].type,
-                          offset + kern_walk_offset(&groups->inner, 0, begin + i));
-    return count;
+    const struct kern_walk *inner = &groups->inner;
+    const DML_TENSOR_DATA_TYPE type = groups->call->op->tensors[0].type;
+    const uint32_t known = (uint32_t)BASE_MIN(inner->count - begin, 2 * COLUMN_RUN);
+    for (uint32_t i = 0; i < known; i++)
+        rows->at[i] = kern_at(groups->call->data[0], type, offset + kern_walk_offset(inner, 0, begin + i));
+    for (uint32_t i = known; i < 2 * COLUMN_RUN; i++)
+        rows->at[i] = rows->at[known - 1];
+    rows->count = BASE_MIN(known, COLUMN_RUN);
 }
 
 /* Is there any number in the group? */
@@ -202,13 +225,12 @@ static void column_extremes(const struct kern_groups *groups, enum kern_stat sta
                             double *out)
 {
     float *acc = groups->scratch->acc;
-    const void *rows[COLUMN_RUN];
-    uint32_t count;
+    struct rows rows;
     for (uint32_t i = 0; i < width; i++)
         acc[i] = -__builtin_inff();
-    for (uint64_t begin = 0; begin < groups->inner.count; begin += count) {
-        count = column_rows(groups, offset, begin, rows);
-        groups->isa->column(stat, acc, rows, count, is_half(groups, 0), NULL, width);
+    for (uint64_t begin = 0; begin < groups->inner.count; begin += rows.count) {
+        rows_init(&rows, groups, offset, begin);
+        groups->isa->column(stat, acc, rows.at, rows.at + ROWS_AHEAD, rows.count, is_half(groups, 0), NULL, width);
     }
     for (uint32_t i = 0; i < width; i++) {
         out[i] = stat == KERN_STAT_MOST ? acc[i] : -acc[i];
@@ -222,17 +244,16 @@ static void column_stat(const struct kern_groups *groups, enum kern_stat stat, u
 {
     int64_t offset = kern_walk_offset(&groups->outer, 0, first);
     float *acc = groups->scratch->acc;
-    const void *rows[COLUMN_RUN];
-    uint32_t count;
+    struct rows rows;
     if (is_extreme(stat)) {
         column_extremes(groups, stat, offset, width, out);
         return;
     }
     memset(out, 0, width * sizeof(*out));
-    for (uint64_t begin = 0; begin < groups->inner.count; begin += count) {
-        count = column_rows(groups, offset, begin, rows);
+    for (uint64_t begin = 0; begin < groups->inner.count; begin += rows.count) {
+        rows_init(&rows, groups, offset, begin);
         memset(acc, 0, width * sizeof(*acc));
-        groups->isa->column(stat, acc, rows, count, is_half(groups, 0), center, width);
+        groups->isa->column(stat, acc, rows.at, rows.at + ROWS_AHEAD, rows.count, is_half(groups, 0), center, width);
         for (uint32_t i = 0; i < width; i++)
             out[i] += acc[i];
     }
@@ -242,28 +263,22 @@ void kern_groups_powers(const struct kern_groups *groups, uint64_t first, uint32
 {
     struct kern_group_scratch *scratch = groups->scratch;
     int64_t offset = kern_walk_offset(&groups->outer, 0, first);
-    const void *rows[COLUMN_RUN];
+    float *next = scratch->b, *center = scratch->c, *acc = scratch->acc;
+    struct rows rows;
     bool half = is_half(groups, 0);
-    uint32_t count;
     memset(sum, 0, width * sizeof(*sum));
+    memset(acc, 0, width * sizeof(*acc));
     for (uint32_t i = 0; i < width; i++)
-        top[i] = -__builtin_inff();
-    for (uint64_t begin = 0; begin < groups->inner.count; begin += count) {
-        float *next = scratch->b, *center = scratch->c;
-        count = column_rows(groups, offset, begin, rows);
-        memcpy(next, top, width * sizeof(*next));
-        memset(scratch->acc, 0, width * sizeof(*scratch->acc));
-        groups->isa->column(KERN_STAT_MOST, next, rows, count, half, NULL, width);
-        for (uint32_t i = 0; i < width; i++) {
-            if (next[i] != top[i])
-                sum[i] *= exp((double)top[i] - next[i]);
-            top[i] = next[i];
-            center[i] = top[i] == -__builtin_inff() ? 0 : top[i];
-        }
-        groups->isa->column(KERN_STAT_EXP, scratch->acc, rows, count, half, center, width);
+        top[i] = next[i] = -__builtin_inff();
+    for (uint64_t begin = 0; begin < groups->inner.count; begin += rows.count) {
+        rows_init(&rows, groups, offset, begin);
+        groups->isa->column(KERN_STAT_MOST, next, rows.at, rows.at + ROWS_AHEAD, rows.count, half, NULL, width);
+        groups->isa->raise(top, next, acc, sum, width);
         for (uint32_t i = 0; i < width; i++)
-            sum[i] += scratch->acc[i];
+            center[i] = top[i] == -__builtin_inff() ? 0 : top[i];
+        groups->isa->column(KERN_STAT_EXP, acc, rows.at, rows.at + COLUMN_RUN, rows.count, half, center, width);
     }
+    groups->isa->raise(top, next, acc, sum, width);
 }
 
 void kern_groups_stat(const struct kern_groups *groups, enum kern_stat stat, uint64_t first, uint32_t width,
@@ -294,28 +309,32 @@ static void row_moments(const struct kern_groups *groups, uint64_t group, double
         uint32_t count = (uint32_t)BASE_MIN(groups->inner.count - at, KERN_GROUP_BLOCK);
         bool half;
         const void *x = kern_groups_block(groups, 0, offset, at, &count, groups->scratch->block, &half);
-        float center = (float)(groups->isa->row(KERN_STAT_SUM, x, half, count, 0) / count);
+        float center = groups->isa->sample(x, half, count);
         double sum, part;
         groups->isa->spread(x, half, count, center, &sum, &part);
+        if (sum * sum > 0.5 * part * count) { /* too far from the mean: the squares would cancel */
+            center = (float)(groups->isa->row(KERN_STAT_SUM, x, half, count, 0, NULL) / count);
+            groups->isa->spread(x, half, count, center, &sum, &part);
+        }
         join_moments(mean, squares, (double)at, sum, part, center, count);
         at += count;
     }
 }
 
 /* The elements of each group of the tile that stand in these rows. */
-static void column_run(const struct kern_groups *groups, const void *const *rows, uint32_t count, uint64_t before,
-                       uint32_t width, double *mean, double *squares)
+static void column_run(const struct kern_groups *groups, const struct rows *rows, uint64_t before, uint32_t width,
+                       double *mean, double *squares)
 {
     struct kern_group_scratch *scratch = groups->scratch;
+    const uint32_t count = rows->count;
     bool half = is_half(groups, 0);
     memset(scratch->a, 0, width * sizeof(float));
     memset(scratch->b, 0, width * sizeof(float));
     memset(scratch->acc, 0, width * sizeof(float));
-    groups->isa->column(KERN_STAT_SUM, scratch->a, rows, count, half, NULL, width);
+    groups->isa->column(KERN_STAT_SUM, scratch->a, rows->at, rows->at + ROWS_AHEAD, count, half, NULL, width);
     for (uint32_t i = 0; i < width; i++)
         scratch->a[i] /= (float)count;
-    for (uint32_t i = 0; i < count; i++)
-        groups->isa->spread_columns(scratch->acc, scratch->b, rows[i], half, scratch->a, width);
+    groups->isa->spread_columns(scratch->acc, scratch->b, rows->at, count, half, scratch->a, width);
     for (uint32_t i = 0; i < width; i++)
         join_moments(&mean[i], &squares[i], (double)before, scratch->acc[i], scratch->b[i], scratch->a[i], count);
 }
@@ -324,13 +343,12 @@ static void column_moments(const struct kern_groups *groups, uint64_t first, uin
                            double *squares)
 {
     int64_t offset = kern_walk_offset(&groups->outer, 0, first);
-    const void *rows[COLUMN_RUN];
-    uint32_t count;
+    struct rows rows;
     memset(mean, 0, width * sizeof(*mean));
     memset(squares, 0, width * sizeof(*squares));
-    for (uint64_t begin = 0; begin < groups->inner.count; begin += count) {
-        count = column_rows(groups, offset, begin, rows);
-        column_run(groups, rows, count, begin, width, mean, squares);
+    for (uint64_t begin = 0; begin < groups->inner.count; begin += rows.count) {
+        rows_init(&rows, groups, offset, begin);
+        column_run(groups, &rows, begin, width, mean, squares);
     }
 }
 
@@ -407,15 +425,11 @@ static uint32_t row_position(const struct kern_groups *groups, bool greatest, bo
     float best = __builtin_nanf("");
     uint64_t position = 0;
     for (uint64_t at = 0; at < groups->inner.count;) {
-        uint32_t count = (uint32_t)BASE_MIN(groups->inner.count - at, KERN_GROUP_BLOCK);
+        uint32_t count = (uint32_t)BASE_MIN(groups->inner.count - at, KERN_GROUP_BLOCK), place;
         bool half;
         const void *x = kern_groups_block(groups, 0, offset, at, &count, groups->scratch->block, &half);
-        float top = (float)groups->isa->row(greatest ? KERN_STAT_MOST : KERN_STAT_LEAST, x, half, count, 0);
-        bool better = greatest ? top > best : top < best;
-        if (better || (last && top == best) || (best != best && top == top)) {
-            best = top;
-            position = at + groups->isa->find(x, half, count, top, last);
-        }
+        if (groups->isa->place(x, half, count, greatest, last, &best, &place))
+            position = at + place;
         at += count;
     }
     return (uint32_t)position;
@@ -423,47 +437,48 @@ static uint32_t row_position(const struct kern_groups *groups, bool greatest, bo
 
 #define NOWHERE UINT32_MAX
 
-/* The first or last of these rows that has `value` in column i. */
-static uint32_t find_row(const void *const *rows, uint32_t count, bool half, uint32_t i, float value, bool last)
+/* Columns in which nothing was above -infinity (for minima: below infinity): there it is the extreme, if there is any
+ * number. */
+static void find_infinities(const struct kern_groups *groups, bool last, int64_t offset, uint32_t width, uint32_t *out)
 {
-    const DML_TENSOR_DATA_TYPE type = half ? DML_TENSOR_DATA_TYPE_FLOAT16 : DML_TENSOR_DATA_TYPE_FLOAT32;
-    for (uint32_t k = 0; k < count; k++) {
-        uint32_t row = last ? count - 1 - k : k;
-        float element = half ? (float)kern_read_double(type, rows[row], i) : ((const float *)rows[row])[i];
-        if (element == value)
-            return row;
+    const DML_TENSOR_DATA_TYPE type = groups->call->op->tensors[0].type;
+    const uint64_t count = groups->inner.count;
+    for (uint32_t i = 0; i < width; i++) {
+        for (uint64_t k = 0; k < count && out[i] == NOWHERE; k++) {
+            uint64_t at = last ? count - 1 - k : k;
+            double x =
+                kern_read_double(type, groups->call->data[0], offset + i + kern_walk_offset(&groups->inner, 0, at));
+            if (x == x)
+                out[i] = (uint32_t)at;
+        }
+        out[i] = out[i] == NOWHERE ? 0 : out[i];
     }
-    return NOWHERE;
 }
 
-/* Rows are searched only for columns in which they bring a better element. */
+/* The first element that is greater than all before it; backwards for the last one. */
 static void column_positions(const struct kern_groups *groups, bool greatest, bool last, uint64_t first, uint32_t width,
                              uint32_t *out)
 {
+    const DML_TENSOR_DATA_TYPE type = groups->call->op->tensors[0].type;
+    const uint64_t length = groups->inner.count;
     int64_t offset = kern_walk_offset(&groups->outer, 0, first);
-    float *best = groups->scratch->a, *top = groups->scratch->acc;
-    const void *rows[COLUMN_RUN];
-    bool half = is_half(groups, 0);
-    uint32_t count;
+    float *best = groups->scratch->a;
+    const void *rows[COLUMN_RUN + ROWS_AHEAD];
     for (uint32_t i = 0; i < width; i++) {
         best[i] = -__builtin_inff();
         out[i] = NOWHERE;
     }
-    for (uint64_t begin = 0; begin < groups->inner.count; begin += count) {
-        count = column_rows(groups, offset, begin, rows);
-        for (uint32_t i = 0; i < width; i++)
-            top[i] = -__builtin_inff();
-        groups->isa->column(greatest ? KERN_STAT_MOST : KERN_STAT_LEAST, top, rows, count, half, NULL, width);
-        for (uint32_t i = 0; i < width; i++) {
-            if (!(top[i] > best[i]) && !(top[i] == best[i] && (last || out[i] == NOWHERE)))
-                continue;
-            uint32_t row = find_row(rows, count, half, i, greatest ? top[i] : -top[i], last);
-            out[i] = row == NOWHERE ? out[i] : (uint32_t)begin + row;
-            best[i] = top[i];
+    for (uint64_t begin = 0; begin < length; begin += COLUMN_RUN) {
+        const uint32_t count = (uint32_t)BASE_MIN(length - begin, COLUMN_RUN);
+        for (uint32_t i = 0; i < count + ROWS_AHEAD; i++) {
+            uint64_t at = BASE_MIN(begin + i, length - 1);
+            rows[i] = kern_at(groups->call->data[0], type,
+                              offset + kern_walk_offset(&groups->inner, 0, last ? length - 1 - at : at));
         }
+        groups->isa->column_place(best, out, rows, rows + ROWS_AHEAD, count, is_half(groups, 0), greatest,
+                                  (uint32_t)(last ? length - 1 - begin : begin), last ? -1 : 1, width);
     }
-    for (uint32_t i = 0; i < width; i++)
-        out[i] = out[i] == NOWHERE ? 0 : out[i];
+    find_infinities(groups, last, offset, width, out);
 }
 
 void kern_groups_position(const struct kern_groups *groups, bool greatest, bool last, uint64_t first, uint32_t width,

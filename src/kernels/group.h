@@ -8,8 +8,10 @@
 
 #include "kernels/map.h"
 
-#define KERN_GROUP_TILE  512  /* most groups of a tile */
+#define KERN_GROUP_TILE  2048 /* most groups of a tile */
 #define KERN_GROUP_BLOCK 4096 /* most elements that are summed in FLOAT32 before going on in double */
+
+_Static_assert(KERN_GROUP_TILE >= KERN_MAP_BLOCK, "buffers of struct kern_group_scratch take both");
 
 enum kern_stat {
     KERN_STAT_SUM,     /* of x */
@@ -42,33 +44,45 @@ struct kern_group_finish {
     bool x_half, y_half;
     bool stream; /* y is not wanted in the caches */
     const void *x;
+    const void *ahead; /* as many bytes as X's, wanted soon; may be NULL */
     void *y;
-    struct kern_group_parameter a, b, c, scale, shift;
+    struct kern_group_parameter a, b, c, scale, shift; /* a, b, c: all alike; the end needs not have a and c */
 };
 
 /* Loops of one instruction set. `half`: x is FLOAT16, else FLOAT32. */
 struct kern_group_isa {
     const struct kern_map_isa *map;
-    /* The statistic of one run of at most KERN_GROUP_BLOCK elements. */
-    double (*row)(enum kern_stat stat, const void *x, bool half, uint32_t count, float center);
-    /* Where the first or last element equal to `value` stands; 0 when there is none. */
-    uint32_t (*find)(const void *x, bool half, uint32_t count, float value, bool last);
+    /* The statistic of one run of at most KERN_GROUP_BLOCK elements. `ahead`, here and below: as many bytes as X's,
+     * wanted soon; may be NULL. */
+    double (*row)(enum kern_stat stat, const void *x, bool half, uint32_t count, float center, const void *ahead);
+    /* Is there an element beyond *best (as good if `last`)? Then *best is the extreme and *out_place where its first or
+     * last one stands. *best may begin as NaN. */
+    bool (*place)(const void *x, bool half, uint32_t count, bool greatest, bool last, float *best, uint32_t *out_place);
+    /* Something near the mean of a run, from few of its elements where it is long. */
+    float (*sample)(const void *x, bool half, uint32_t count);
     /* out[] = e^(x - top); returns the sum. At most KERN_GROUP_BLOCK elements. */
-    double (*exponentials)(float *out, const void *x, bool half, uint32_t count, float top);
+    double (*exponentials)(float *out, const void *x, bool half, uint32_t count, float top, const void *ahead);
     void (*finish)(const struct kern_group_finish *finish, uint32_t count);
     /* After the last `finish` that streams. */
     void (*stream_end)(void);
     /* One element of each of `count` groups joins acc[], from each of `rows` rows. acc[] begins as 0, for extremes as
-     * -infinity; that of LEAST is of -x. */
-    void (*column)(enum kern_stat stat, float *acc, const void *const *x, uint32_t rows, bool half, const float *center,
-                   uint32_t count);
+     * -infinity; that of LEAST is of -x. ahead[]: one row for each; may be NULL. */
+    void (*column)(enum kern_stat stat, float *acc, const void *const *x, const void *const *ahead, uint32_t rows,
+                   bool half, const float *center, uint32_t count);
+    /* Powers relative to top[] join sum[] from acc[], which becomes 0; then both are relative to next[]. */
+    void (*raise)(float *top, const float *next, float *acc, double *sum, uint32_t count);
+    /* Where a row has an element greater than best[] (of -x unless `greatest`), best[] becomes it and place[] the row's
+     * number: they are numbered from `first` on, by `step`. */
+    void (*column_place)(float *best, uint32_t *place, const void *const *x, const void *const *ahead, uint32_t rows,
+                         bool half, bool greatest, uint32_t first, int32_t step, uint32_t count);
     /* out[] = x[] * (bias + alpha * squares[])^-beta */
     void (*respond)(float *out, const float *x, const float *squares, uint32_t count, float bias, float alpha,
                     float beta);
     /* Sums of one run of at most KERN_GROUP_BLOCK elements: of x - center and (x - center)^2. */
     void (*spread)(const void *x, bool half, uint32_t count, float center, double *out_sum, double *out_squares);
-    /* The same for one element of each of `count` groups, added. */
-    void (*spread_columns)(float *sum, float *squares, const void *x, bool half, const float *center, uint32_t count);
+    /* The same for one element of each of `count` groups, added, from each of `rows` rows. */
+    void (*spread_columns)(float *sum, float *squares, const void *const *x, uint32_t rows, bool half,
+                           const float *center, uint32_t count);
     /* Sums of one run of at most KERN_GROUP_BLOCK elements: out[] += g, g * (x - center), x - center. */
     void (*pairs)(const float *x, const float *g, uint32_t count, float center, double *out);
     /* The same for one element of each of `count` groups; a, b, c += the three. */
@@ -95,8 +109,8 @@ struct kern_group_scratch {
     float a[KERN_GROUP_TILE], b[KERN_GROUP_TILE], c[KERN_GROUP_TILE]; /* inputs of the element-wise program */
     float acc[KERN_GROUP_TILE];
     uint32_t position[KERN_GROUP_TILE];
-    float block[KERN_GROUP_BLOCK], block2[KERN_MAP_BLOCK];
-    uint64_t raw[KERN_MAP_BLOCK];
+    float block[KERN_GROUP_BLOCK], block2[KERN_GROUP_TILE]; /* take blocks of maps and rows of tiles */
+    uint64_t raw[KERN_GROUP_TILE];
     char map[]; /* scratch of the element-wise program */
 };
 
@@ -138,6 +152,9 @@ void kern_groups_finish_tile(const struct kern_groups *groups, enum kern_group_e
 /* Elements [at, at + *count) of a group in tensor t, dense, perhaps in a buffer; shortens *count. */
 const void *kern_groups_block(const struct kern_groups *groups, uint32_t t, int64_t offset, uint64_t at,
                               uint32_t *count, float *buffer, bool *out_half);
+/* Where element `at` of `group` in X lies if it is worth asking for: the elements are dense, and still there when they
+ * are wanted. Else NULL. */
+const void *kern_groups_ahead(const struct kern_groups *groups, uint64_t group, uint64_t at);
 /* One element of each of `width` neighbouring groups from element `offset` of tensor t on, as FLOAT32. */
 const float *kern_groups_column(const struct kern_groups *groups, uint32_t t, int64_t offset, uint32_t width,
                                 float *buffer);

@@ -39,7 +39,7 @@ void kern_groups_apply(const struct kern_groups *groups, const struct kern_map *
         data[s] = extra[s - 1];
     }
     struct kern_call call = { .op = &tile, .data = data, .worker_scratch = groups->scratch->map };
-    kern_map_run(&call, groups->isa->map, 0, groups->inner.count * width);
+    kern_map_run_all(&call, groups->isa->map);
 }
 
 uint32_t kern_groups_step(struct kern_map *map, uint32_t inputs, uint8_t code, uint32_t x, uint32_t y, uint32_t z)
@@ -94,6 +94,18 @@ static struct kern_group_parameter further(const struct kern_groups *groups, uin
     return (struct kern_group_parameter){ room, KERN_GROUP_ONE };
 }
 
+#define ROWS_AHEAD 4
+
+/* The row some rows after this one; `offset` and `element`: those of this one. */
+static const void *row_ahead(const struct kern_groups *groups, int64_t offset, uint64_t element)
+{
+    const struct kern_walk *inner = &groups->inner;
+    if (element + ROWS_AHEAD >= inner->count)
+        return NULL;
+    offset += kern_walk_offset(inner, 0, element + ROWS_AHEAD) - kern_walk_offset(inner, 0, element);
+    return kern_at(groups->call->data[0], groups->call->op->tensors[0].type, offset);
+}
+
 static void finish_line(const struct kern_groups *groups, struct kern_group_finish *f, bool scale, bool shift,
                         uint64_t group, uint64_t element, uint32_t count)
 {
@@ -105,6 +117,8 @@ static void finish_line(const struct kern_groups *groups, struct kern_group_fini
     for (uint32_t t = 0; t <= y; t++)
         at[t] = kern_walk_offset(&groups->outer, t, group) + kern_walk_offset(&groups->inner, t, element);
     f->x = kern_at(groups->call->data[0], views[0].type, at[0]);
+    f->ahead =
+        groups->columns ? row_ahead(groups, at[0], element) : kern_groups_ahead(groups, group + groups->tile, element);
     f->y = (void *)kern_at(groups->call->data[y], views[y].type, at[y]);
     if (scale)
         f->scale = further(groups, 1, at[1], &room[0]);

@@ -87,6 +87,40 @@ DENSE_INLINE vec vec_scale(vec a, vec n)
     bits two = ((bits)shifted - 0x4b400000u + 127u) << 23;
     return a * (vec)two;
 }
+
+DENSE_INLINE vec vec_zero_below(vec value, vec x, float limit)
+{
+    for (uint32_t i = 0; i < VEC; i++)
+        value[i] = x[i] < limit ? 0 : value[i];
+    return value;
+}
+
+typedef int32_t vec_int __attribute__((vector_size(VEC * sizeof(int32_t))));
+
+DENSE_INLINE vec_int vec_int_set(int32_t value)
+{
+    return (vec_int){ value, value, value, value };
+}
+
+DENSE_INLINE vec_int vec_int_load(const int32_t *from)
+{
+    vec_int out;
+    memcpy(&out, from, sizeof(out));
+    return out;
+}
+
+DENSE_INLINE void vec_int_store(int32_t *to, vec_int value)
+{
+    memcpy(to, &value, sizeof(value));
+}
+
+/* Where x is greater than *best, *best = x and *place = here. */
+DENSE_INLINE void vec_take_greater(vec x, vec_int here, vec *best, vec_int *place)
+{
+    vec_int greater = x > *best;
+    *best = (vec)(((vec_int)x & greater) | ((vec_int)*best & ~greater));
+    *place = (here & greater) | (*place & ~greater);
+}
 #endif
 
 #if defined(__AVX512F__)
@@ -162,26 +196,33 @@ DENSE_INLINE vec group_scale_down(vec a, vec n)
 }
 
 /* e^(x - top) for x <= top, subnormal results included; NaN stays. `exact`: with what x - top loses when it is rounded,
- * which e^ would make many units of. */
+ * which e^ would make many units of; else within 2 units for x - top as it is rounded, where that is above -20. */
 DENSE_INLINE vec group_exp(vec x, vec top, bool exact)
 {
     vec d = x - top;
     vec clamped = vec_max(vec_set(-105.0f), d); /* in this order a NaN is kept */
-    vec n = vec_round(clamped * vec_set(0x1.715476p+0f));
-    vec r = vec_fma(n, vec_set(-0x1.62e4p-1f), clamped); /* ln 2 in two parts */
-    r = vec_fma(n, vec_set(-0x1.7f7d1cp-20f), r);
-    if (exact) { /* minus what is lost; infinities make it NaN, and far below it is great but of no use */
-        vec back = x - d, bound = vec_set(-1e-5f);
-        vec lost = vec_max(((d + back) - x) + (top - back), bound);
-        r += vec_max(-lost, bound);
+    vec n = vec_round(clamped * vec_set(0x1.715476p+0f)), p;
+    if (exact) {
+        vec r = vec_fma(n, vec_set(-0x1.62e4p-1f), clamped); /* ln 2 in two parts */
+        r = vec_fma(n, vec_set(-0x1.7f7d1cp-20f), r);
+        vec back = x - d; /* minus what is lost; far below it is of no use, and infinities make it NaN */
+        r -= vec_zero_below(((d + back) - x) + (top - back), d, -105.0f);
+        p = vec_set(0x1.6b7d2ep-10f);
+        p = vec_fma(p, r, vec_set(0x1.110e6p-7f));
+        p = vec_fma(p, r, vec_set(0x1.555502p-5f));
+        p = vec_fma(p, r, vec_set(0x1.55554cp-3f));
+        p = vec_fma(p, r, vec_set(0.5f));
+        p = vec_fma(p, r, vec_set(1.0f));
+        p = vec_fma(p, r, vec_set(1.0f));
+    } else {
+        vec r = vec_fma(n, vec_set(-0x1.62e43p-1f), clamped);
+        p = vec_set(0x1.10627ap-7f);
+        p = vec_fma(p, r, vec_set(0x1.572a10p-5f));
+        p = vec_fma(p, r, vec_set(0x1.5557aep-3f));
+        p = vec_fma(p, r, vec_set(0x1.fffdfcp-2f));
+        p = vec_fma(p, r, vec_set(1.0f));
+        p = vec_fma(p, r, vec_set(1.0f));
     }
-    vec p = vec_set(0x1.6b7d2ep-10f);
-    p = vec_fma(p, r, vec_set(0x1.110e6p-7f));
-    p = vec_fma(p, r, vec_set(0x1.555502p-5f));
-    p = vec_fma(p, r, vec_set(0x1.55554cp-3f));
-    p = vec_fma(p, r, vec_set(0.5f));
-    p = vec_fma(p, r, vec_set(1.0f));
-    p = vec_fma(p, r, vec_set(1.0f));
     return group_scale_down(p, n);
 }
 

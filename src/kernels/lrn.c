@@ -2,11 +2,13 @@
  * rows, so that every element is read once. */
 #include "kernels/group.h"
 
+#define LRN_TILE 512 /* positions at once */
+
 struct lrn {
     const struct kern_call *call;
     const struct kern_group_isa *isa;
     struct kern_walk walk;   /* all dimensions but the channels; views 0 = X, 1 = Y */
-    float *squares, *values; /* local_size rows of KERN_GROUP_TILE each */
+    float *squares, *values; /* local_size rows of LRN_TILE each */
     float *acc, *out;
     uint16_t *raw;
 };
@@ -27,12 +29,12 @@ void kern_lrn_float_plan(const struct kern_op *op, const void *state, uint32_t t
     uint64_t channels = op->tensors[0].sizes[1];
     *out = (struct kern_work){ .units = kern_view_elements(&op->tensors[0]) / channels };
     out->grain = BASE_MAX(64, 8192 / channels);
-    out->worker_scratch_bytes = (2 * (uint64_t)op->u.lrn.local_size + 3) * KERN_GROUP_TILE * sizeof(float);
+    out->worker_scratch_bytes = (2 * (uint64_t)op->u.lrn.local_size + 3) * LRN_TILE * sizeof(float);
 }
 
 static float *ring_row(const struct lrn *lrn, float *ring, uint32_t channel)
 {
-    return ring + channel % lrn->call->op->u.lrn.local_size * KERN_GROUP_TILE;
+    return ring + channel % lrn->call->op->u.lrn.local_size * LRN_TILE;
 }
 
 static void load_channel(const struct lrn *lrn, uint32_t channel, uint64_t first, uint32_t width)
@@ -47,7 +49,7 @@ static void load_channel(const struct lrn *lrn, uint32_t channel, uint64_t first
     memset(squares, 0, width * sizeof(float));
     memset(lrn->acc, 0, width * sizeof(float));
     const void *row = values;
-    lrn->isa->column(KERN_STAT_SQUARES, squares, &row, 1, false, lrn->acc, width);
+    lrn->isa->column(KERN_STAT_SQUARES, squares, &row, NULL, 1, false, lrn->acc, width);
 }
 
 static void store_channel(const struct lrn *lrn, uint32_t channel, uint64_t first, uint32_t width)
@@ -61,7 +63,7 @@ static void store_channel(const struct lrn *lrn, uint32_t channel, uint64_t firs
     memset(lrn->acc, 0, width * sizeof(float));
     for (uint32_t k = begin; k < end; k++) {
         const void *row = ring_row(lrn, lrn->squares, k);
-        lrn->isa->column(KERN_STAT_SUM, lrn->acc, &row, 1, false, NULL, width);
+        lrn->isa->column(KERN_STAT_SUM, lrn->acc, &row, NULL, 1, false, NULL, width);
     }
     lrn->isa->respond(lrn->out, ring_row(lrn, lrn->values, channel), lrn->acc, width, op->bias,
                       op->alpha / (float)op->local_size, op->beta);
@@ -89,13 +91,13 @@ void kern_lrn_run(const struct kern_call *call, const struct kern_group_isa *isa
     const uint32_t tensors[] = { 0, 1 };
     uint32_t size = call->op->u.lrn.local_size;
     struct lrn lrn = { .call = call, .isa = isa, .squares = call->worker_scratch };
-    lrn.values = lrn.squares + size * KERN_GROUP_TILE;
-    lrn.acc = lrn.values + size * KERN_GROUP_TILE;
-    lrn.out = lrn.acc + KERN_GROUP_TILE;
-    lrn.raw = (uint16_t *)(lrn.out + KERN_GROUP_TILE);
+    lrn.values = lrn.squares + size * LRN_TILE;
+    lrn.acc = lrn.values + size * LRN_TILE;
+    lrn.out = lrn.acc + LRN_TILE;
+    lrn.raw = (uint16_t *)(lrn.out + LRN_TILE);
     kern_walk_init(&lrn.walk, call->op, tensors, 2, ~2u, 0);
     for (uint32_t width; begin < end; begin += width) {
-        width = (uint32_t)BASE_MIN(end - begin, KERN_GROUP_TILE);
+        width = (uint32_t)BASE_MIN(end - begin, LRN_TILE);
         lrn_tile(&lrn, begin, width);
     }
 }

@@ -433,24 +433,38 @@ static void run_blocks(struct map_run *run, uint64_t begin, uint64_t end)
     }
 }
 
+static void run_init(struct map_run *run, const struct kern_call *call, const struct kern_map_isa *isa)
+{
+    run->call = call;
+    run->op = call->op;
+    run->far = kern_streams(&call->op->tensors[call->op->input_count]);
+    memset(run->filled, 0, sizeof(run->filled));
+    map_walk_init(&run->walk, call->op);
+    kern_map_block_init(&run->block, &call->op->u.map, call->op->input_count, call->op->output_count, isa,
+                        call->worker_scratch);
+}
+
 void kern_map_run(const struct kern_call *call, const struct kern_map_isa *isa, uint64_t begin, uint64_t end)
 {
     struct map_run run;
     struct map_tiles tiles;
     struct map_table table;
-    run.call = call;
-    run.op = call->op;
-    run.far = kern_streams(&call->op->tensors[call->op->input_count]);
-    memset(run.filled, 0, sizeof(run.filled));
-    map_walk_init(&run.walk, call->op);
-    kern_map_block_init(&run.block, &call->op->u.map, call->op->input_count, call->op->output_count, isa,
-                        call->worker_scratch);
+    run_init(&run, call, isa);
     if (map_tiles_init(&tiles, call->op, &run.walk))
         map_tiles_run(&run, &tiles, begin, end);
     else if (map_table_init(&table, call->op, &run.walk))
         map_table_run(&run, &table, begin, end);
     else
         run_blocks(&run, begin, end);
+    if (run.far)
+        kern_stream_end();
+}
+
+void kern_map_run_all(const struct kern_call *call, const struct kern_map_isa *isa)
+{
+    struct map_run run;
+    run_init(&run, call, isa);
+    run_blocks(&run, 0, run.walk.count);
     if (run.far)
         kern_stream_end();
 }

@@ -79,6 +79,8 @@ void *kern_map_block_staging(const struct kern_map_block *block);
 void kern_map_run_block(struct kern_map_block *block, void *last_out, uint32_t count);
 
 void kern_map_run(const struct kern_call *call, const struct kern_map_isa *isa, uint64_t begin, uint64_t end);
+/* All elements, with no more scratch than kern_map_block_bytes. */
+void kern_map_run_all(const struct kern_call *call, const struct kern_map_isa *isa);
 
 /* ---- results of other kernels
  * ---------------------------------------------------------------------------------------- */

@@ -47,8 +47,9 @@ void kern_norm_float_plan(const struct kern_op *op, const void *state, uint32_t 
 static void tile_moments(const struct kern_groups *groups, const struct kern_norm *norm, uint64_t first, uint32_t width)
 {
     struct kern_group_scratch *scratch = groups->scratch;
-    double count = (double)groups->inner.count, mean[KERN_GROUP_TILE] = { 0 };
-    memset(scratch->a, 0, sizeof(scratch->a));
+    double count = (double)groups->inner.count, mean[KERN_GROUP_TILE];
+    memset(scratch->a, 0, width * sizeof(*scratch->a));
+    memset(mean, 0, width * sizeof(*mean));
     if (norm->use_mean)
         kern_groups_moments(groups, first, width, mean, scratch->sum);
     else

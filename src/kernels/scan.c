@@ -1,6 +1,8 @@
 /* Running sums of many lines: line by line in blocks where a line lies dense, else side by side for a tile of lines. */
 #include "kernels/scan.h"
 
+#include "kernels/stream.h"
+
 /* Sums, and the elements on their way. One number more lies before the sums: exclusive ones begin with it. */
 struct scan_scratch {
     _Alignas(64) uint64_t before[8];
@@ -149,6 +151,29 @@ static void scan_line(const struct scan_run *run, uint64_t line)
         store(run, to, 1, 1, &carry);
 }
 
+/* Are lines of sums dense, of one type that is read and written where it lies? */
+static bool is_direct(const struct kern_op *op)
+{
+    const struct kern_view *x = &op->tensors[0], *y = &op->tensors[op->input_count];
+    const uint32_t axis = op->u.scan.axis;
+    return !op->u.scan.product && !op->u.scan.total && x->type == y->type && x->strides[axis] == 1 &&
+           y->strides[axis] == 1 &&
+           (x->type == DML_TENSOR_DATA_TYPE_FLOAT32 || x->type == DML_TENSOR_DATA_TYPE_FLOAT16);
+}
+
+static void scan_direct(const struct scan_run *run, uint64_t line)
+{
+    const struct kern_op *op = run->op;
+    const DML_TENSOR_DATA_TYPE type = op->tensors[0].type;
+    const int64_t bytes = kern_type_bytes(type);
+    double carry;
+    begin_sums(run, line, 1, &carry);
+    run->isa->line((const char *)run->call->data[0] + kern_walk_offset(&run->lines, LINE_X, line) * bytes,
+                   (char *)run->call->data[op->input_count] + kern_walk_offset(&run->lines, LINE_Y, line) * bytes,
+                   type == DML_TENSOR_DATA_TYPE_FLOAT16, op->u.scan.exclusive,
+                   kern_streams(&op->tensors[op->input_count]), op->tensors[0].sizes[op->u.scan.axis], &carry);
+}
+
 static void scan_tile(const struct scan_run *run, uint64_t line, uint32_t width)
 {
     const struct kern_scan *scan = &run->op->u.scan;
@@ -178,13 +203,17 @@ void kern_scan_run(const struct kern_call *call, const struct kern_scan_isa *isa
     run.number = is_float(type) ? KERN_SCAN_F64 : kern_type_bytes(type) == 4 ? KERN_SCAN_U32 : KERN_SCAN_U64;
     run.type = is_float(type) ? DML_TENSOR_DATA_TYPE_FLOAT64 : type;
     lines_init(&run.lines, op);
-    bool columns = in_columns(op, &run.lines);
+    bool columns = in_columns(op, &run.lines), direct = !columns && is_direct(op);
     for (uint32_t width = 1; begin < end; begin += width) {
-        if (!columns) {
+        if (direct)
+            scan_direct(&run, begin);
+        else if (!columns)
             scan_line(&run, begin);
+        if (!columns)
             continue;
-        }
         width = (uint32_t)BASE_MIN(BASE_MIN(end - begin, KERN_SCAN_TILE), kern_walk_row_left(&run.lines, begin));
         scan_tile(&run, begin, width);
     }
+    if (direct)
+        kern_stream_end();
 }

@@ -14,6 +14,9 @@ struct kern_scan_isa {
     const struct kern_map_isa *map;
     /* x[] becomes its running sums (products) that begin with *carry, which becomes the last of them. */
     void (*row)(enum kern_scan_number number, bool product, void *x, uint32_t count, void *carry);
+    /* y[] = the running sums of x[], both FLOAT32 or both FLOAT16 (`half`), that begin with *carry, which becomes the
+     * last of them. `stream`: y is not wanted in the caches. */
+    void (*line)(const void *x, void *y, bool half, bool exclusive, bool stream, uint32_t count, double *carry);
     /* *carry joins all of x[]. */
     void (*fold)(enum kern_scan_number number, bool product, const void *x, uint32_t count, void *carry);
     /* sum[i] joins x[i]. */

@@ -4,6 +4,7 @@
 #define KERNELS_SCAN_EXEC_H
 
 #include "kernels/scan.h"
+#include "kernels/scan_line.h"
 
 #include <float.h>
 #include <math.h>

@@ -1,5 +1,6 @@
 /* Softmax, log-softmax and hardmax of FLOAT32 and FLOAT16. */
 #include "kernels/group.h"
+#include "kernels/stream.h"
 
 #include <math.h>
 
@@ -26,8 +27,10 @@ static void softmax_row(const struct kern_groups *groups, uint64_t group)
     bool x_half = op->tensors[0].type == DML_TENSOR_DATA_TYPE_FLOAT16;
     uint32_t length = (uint32_t)groups->inner.count;
     const void *x = kern_at(groups->call->data[0], op->tensors[0].type, kern_walk_offset(&groups->outer, 0, group));
-    double top = groups->isa->row(KERN_STAT_MOST, x, x_half, length, 0);
-    float factor = (float)(1 / groups->isa->exponentials(groups->scratch->block, x, x_half, length, (float)top));
+    double top = groups->isa->row(KERN_STAT_MOST, x, x_half, length, 0, NULL);
+    double sum = groups->isa->exponentials(groups->scratch->block, x, x_half, length, (float)top,
+                                           kern_groups_ahead(groups, group + 1, 0));
+    float factor = (float)(1 / sum);
     const struct kern_group_finish f = {
         .end = KERN_GROUP_SCALED,
         .x = groups->scratch->block,
@@ -66,18 +69,23 @@ static void write_one(DML_TENSOR_DATA_TYPE type, void *ones, uint32_t i, bool on
         ((uint16_t *)ones)[i] = !one ? 0 : type == DML_TENSOR_DATA_TYPE_FLOAT16 ? 0x3c00 : 0x3f80;
 }
 
+/* One row of zeros but for a one; in the caches only if they keep it. */
 static void hardmax_row(const struct kern_groups *groups, uint64_t group, uint32_t position)
 {
     DML_TENSOR_DATA_TYPE type = groups->call->op->tensors[1].type;
-    void *y = (void *)kern_at(groups->call->data[1], type, kern_walk_offset(&groups->outer, 1, group));
+    const uint32_t bytes = kern_type_bytes(type);
+    char *y = (char *)groups->call->data[1] + kern_walk_offset(&groups->outer, 1, group) * bytes;
     float *ones = groups->scratch->block;
-    memset(ones, 0, sizeof(groups->scratch->block));
-    for (uint64_t at = 0; at < groups->inner.count; at += KERN_MAP_BLOCK) {
-        uint32_t count = (uint32_t)BASE_MIN(groups->inner.count - at, KERN_MAP_BLOCK);
+    for (uint64_t at = 0; at < groups->inner.count; at += KERN_GROUP_BLOCK) {
+        uint32_t count = (uint32_t)BASE_MIN(groups->inner.count - at, KERN_GROUP_BLOCK);
         bool here = position >= at && position - at < count;
+        int64_t stride;
         if (here)
             write_one(type, ones, (uint32_t)(position - at), true);
-        kern_walk_store(&groups->inner, 1, type, y, at, count, ones);
+        if (groups->stream && kern_walk_linear(&groups->inner, 1, at, count, &stride) && stride == 1)
+            kern_stream(y + kern_walk_offset(&groups->inner, 1, at) * bytes, ones, (uint64_t)count * bytes);
+        else
+            kern_walk_store(&groups->inner, 1, type, y, at, count, ones);
         if (here)
             write_one(type, ones, (uint32_t)(position - at), false);
     }
@@ -100,9 +108,12 @@ static void hardmax_columns(const struct kern_groups *groups, uint64_t first, ui
 static void hardmax_tile(const struct kern_groups *groups, uint64_t first, uint32_t width)
 {
     kern_groups_position(groups, true, false, first, width, groups->scratch->position);
-    if (groups->columns)
+    if (groups->columns) {
         hardmax_columns(groups, first, width);
-    for (uint32_t i = 0; i < width && !groups->columns; i++)
+        return;
+    }
+    memset(groups->scratch->block, 0, sizeof(groups->scratch->block));
+    for (uint32_t i = 0; i < width; i++)
         hardmax_row(groups, first + i, groups->scratch->position[i]);
 }
 
@@ -123,4 +134,6 @@ void kern_softmax_run(const struct kern_call *call, const struct kern_group_isa 
             softmax_tile(&groups, begin, width);
     }
     isa->stream_end();
+    if (hard)
+        kern_stream_end();
 }
