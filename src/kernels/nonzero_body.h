@@ -150,8 +150,10 @@ static void nonzero_store(const struct kern_call *call, const struct nonzero_sca
         return;
     }
     for (uint32_t c = 0; c + 1 < columns; c++)
-        for (uint32_t i = 0; i < count; i++)
+        for (uint32_t i = 0; i < count; i++) {
             to[(int64_t)i * down + c * across] = outer[c];
+            COPY_ONE_BY_ONE;
+        }
     copy_row(sizeof(*to), to + (columns - 1) * across, down, found, 1, count);
 }
 

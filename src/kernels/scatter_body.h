@@ -107,30 +107,23 @@ static void scatter_put_elements(uint32_t bytes, void *y, int64_t y_stride, cons
     }
 }
 
-/* Most updates lead into the part: SCATTER_LOTS of them are tried at once. Y never overlaps what is read. */
-enum { SCATTER_LOTS = 16 };
+/* Each index is read once: as far as the compiler knows, storing an element may change the next one. */
+#define SCATTER_WHILE_INSIDE(type, place, stride, u_stride)                                                            \
+    for (; i < count; i++) {                                                                                           \
+        const int64_t to = (int64_t)at[(int64_t)i * (stride)];                                                         \
+        if ((uint64_t)to - low >= span)                                                                                \
+            return i;                                                                                                  \
+        ((type *)y)[place] = ((const type *)u)[(int64_t)i * (u_stride)];                                               \
+    }                                                                                                                  \
+    return i;
+
 #define SCATTER_DIRECT(type, index)                                                                                    \
     {                                                                                                                  \
-        const index *restrict at = (const index *)indices + first;                                                     \
-        const type *restrict from = (const type *)u;                                                                   \
-        type *restrict to = (type *)y;                                                                                 \
-        if (stride == 1 && u_stride == 1 && y_stride == 0 && step == 1)                                                \
-            for (; i + SCATTER_LOTS <= count; i += SCATTER_LOTS) {                                                     \
-                index outside = 0;                                                                                     \
-                for (uint32_t j = 0; j < SCATTER_LOTS; j++)                                                            \
-                    outside |= (index)(at[i + j] - (index)low) >= (index)span;                                         \
-                if (outside)                                                                                           \
-                    return i;                                                                                          \
-                for (uint32_t j = 0; j < SCATTER_LOTS; j++)                                                            \
-                    to[at[i + j]] = from[i + j];                                                                       \
-            }                                                                                                          \
-        for (; i < count; i++) {                                                                                       \
-            const uint64_t place = at[(int64_t)i * stride];                                                            \
-            if (place - low >= span)                                                                                   \
-                return i;                                                                                              \
-            to[(int64_t)place * step + (int64_t)i * y_stride] = from[(int64_t)i * u_stride];                           \
+        const index *at = (const index *)indices + first;                                                              \
+        if (stride == 1 && u_stride == 1 && y_stride == 0 && step == 1) {                                              \
+            SCATTER_WHILE_INSIDE(type, to, 1, 1)                                                                       \
         }                                                                                                              \
-        return i;                                                                                                      \
+        SCATTER_WHILE_INSIDE(type, to *step + (int64_t)i * y_stride, stride, u_stride)                                 \
     }
 
 /* Single elements up to the first index that needs a closer look; returns how many. */

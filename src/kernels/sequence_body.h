@@ -22,8 +22,10 @@ enum { SEQUENCE_PIECE = 256 };
             for (uint64_t i = 0; i < count; i++)                                                                       \
                 at[i] = (type)(base + (wide)i * step);                                                                 \
         else                                                                                                           \
-            for (uint64_t i = 0; i < count; i++)                                                                       \
+            for (uint64_t i = 0; i < count; i++) {                                                                     \
                 at[(int64_t)i * stride] = (type)(base + (wide)i * step);                                               \
+                COPY_ONE_BY_ONE;                                                                                       \
+            }                                                                                                          \
     }
 
 static void sequence_integers(uint32_t bytes, void *to, int64_t stride, uint64_t start, uint64_t delta, uint64_t first,
