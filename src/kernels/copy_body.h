@@ -17,7 +17,7 @@
     {                                                                                                                  \
         if (out_stride == 1 && in_stride == 2)                                                                         \
             COPY_STEP(1, 2)                                                                                            \
-        else if (out_stride == 1 && in_stride == -1)                                                                   \
+        else if (out_stride == 1 && in_stride == -1 && n >= 16)                                                        \
             COPY_STEP(1, -1)                                                                                           \
         else                                                                                                           \
             for (int64_t i = 0; i < n; i++) {                                                                          \

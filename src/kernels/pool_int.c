@@ -5,8 +5,12 @@ bool kern_pool_int_accepts(const struct kern_op *op)
 {
     struct pool_shape s;
     DML_TENSOR_DATA_TYPE type = op->tensors[0].type;
-    return !op->epilogue && op->u.pool.mode == KERN_POOL_MAX && pool_shape_init(op, &s) &&
-           op->tensors[1].type == type && kern_type_bytes(type) && !dense_is_float(type);
+    if (op->epilogue || op->u.pool.mode != KERN_POOL_MAX || !pool_shape_init(op, &s) || op->tensors[1].type != type ||
+        !kern_type_bytes(type) || dense_is_float(type))
+        return false;
+    /* Positions have 32 bits beside numbers of at most 32. */
+    return !op->u.pool.has_indices || kern_type_bytes(type) == 8 ||
+           kern_view_elements(&op->tensors[0]) <= (uint64_t)INT32_MAX;
 }
 
 void kern_pool_int_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)

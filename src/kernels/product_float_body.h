@@ -3,6 +3,13 @@
 #include "kernels/isa.h"
 #include "kernels/product.h"
 
+#if defined(PRODUCT_UNFUSED)
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#else
+#include <immintrin.h>
+#endif
+
 #if defined(__AVX512F__)
 #define PRODUCT_VECTOR 64
 #define PRODUCT_VECS   4
@@ -35,15 +42,16 @@ DENSE_INLINE vec product_get(const char *from)
     return value;
 }
 
-/* The compilers make one instruction of the fused operations of all lanes. */
 DENSE_INLINE vec product_add(vec sums, vec a, vec b)
 {
 #if defined(PRODUCT_UNFUSED)
     return sums + a * b;
+#elif defined(__AVX512F__)
+    return _Generic((number)0, float : _mm512_fmadd_ps, double : _mm512_fmadd_pd)(a, b, sums);
+#elif defined(__AVX2__)
+    return _Generic((number)0, float : _mm256_fmadd_ps, double : _mm256_fmadd_pd)(a, b, sums);
 #else
-    for (int i = 0; i < PRODUCT_LANES; i++)
-        sums[i] = _Generic(sums[i], float : __builtin_fmaf, double : __builtin_fma)(a[i], b[i], sums[i]);
-    return sums;
+    return _Generic((number)0, float : vfmaq_f32, double : vfmaq_f64)(sums, a, b);
 #endif
 }
 

@@ -1,3 +1,2 @@
-#pragma GCC target("prefer-vector-width=512")
 #define ISA avx512
 #include "kernels/data_rows.h"
