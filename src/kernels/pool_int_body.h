@@ -54,7 +54,16 @@ struct pool_int_span {
         const type x = from[((first) + i) * (step)], b = best[(first) + i];                                            \
         best[(first) + i] = x > b ? x : b;                                                                             \
     }
-#define POOL_INT_ROW(name, type, wide, flip)                                                                           \
+/* Elements two apart as the low halves of pairs; the last one has no other half. */
+#define POOL_INT_PAIRS(type, pair)                                                                                     \
+    for (int64_t i = 0; i + 1 < count; i++) {                                                                          \
+        pair two;                                                                                                      \
+        memcpy(&two, from + 2 * i, sizeof(two));                                                                       \
+        best[i] = (type)two > best[i] ? (type)two : best[i];                                                           \
+    }                                                                                                                  \
+    POOL_INT_MOST(type, count - 1, 1, 2)
+#define POOL_INT_EVEN(type, pair) POOL_INT_MOST(type, 0, count, 2)
+#define POOL_INT_ROW(name, type, wide, flip, even, pair)                                                               \
     static void pool_int_most_##name(type *restrict best, const type *restrict from, int64_t step, int64_t count)      \
     {                                                                                                                  \
         int64_t at = 0;                                                                                                \
@@ -64,7 +73,7 @@ struct pool_int_span {
             at = count - POOL_INT_LANES(type);                                                                         \
             POOL_INT_MOST(type, at, POOL_INT_LANES(type), 1)                                                           \
         } else if (step == 2) {                                                                                        \
-            POOL_INT_MOST(type, 0, count, 2)                                                                           \
+            even(type, pair)                                                                                           \
         } else {                                                                                                       \
             POOL_INT_MOST(type, 0, count, step)                                                                        \
         }                                                                                                              \
@@ -78,6 +87,17 @@ struct pool_int_span {
             best[i] = (key & take) | (b & ~take);                                                                      \
             place[i] = (position & take) | (p & ~take);                                                                \
             position += stride;                                                                                        \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static void pool_int_values_##name(const void *keys, void *y, int64_t step, int64_t count)                         \
+    {                                                                                                                  \
+        const wide *restrict from = (const wide *)keys;                                                                \
+        type *restrict to = (type *)y;                                                                                 \
+        for (int64_t i = 0; step == 1 && i < count; i++)                                                               \
+            to[i] = (type)((type)from[i] ^ (flip));                                                                    \
+        for (int64_t i = 0; step != 1 && i < count; i++) {                                                             \
+            to[i * step] = (type)((type)from[i] ^ (flip));                                                             \
+            COPY_ONE_BY_ONE;                                                                                           \
         }                                                                                                              \
     }                                                                                                                  \
     static void pool_int_tap_##name(const struct pool_int_row *r, const struct pool_int_span *span, int64_t x_at)      \
@@ -94,24 +114,32 @@ struct pool_int_span {
             pool_int_place_##name(best, place, from, span->step, (wide)span->position, (wide)span->stride,             \
                                   span->count);                                                                        \
     }
-POOL_INT_ROW(s8, int8_t, int32_t, 0)
-POOL_INT_ROW(u8, uint8_t, int32_t, 0)
-POOL_INT_ROW(s16, int16_t, int32_t, 0)
-POOL_INT_ROW(u16, uint16_t, int32_t, 0)
-POOL_INT_ROW(s32, int32_t, int32_t, 0)
-POOL_INT_ROW(u32, uint32_t, int32_t, (uint32_t)INT32_MIN)
-POOL_INT_ROW(s64, int64_t, int64_t, 0)
-POOL_INT_ROW(u64, uint64_t, int64_t, (uint64_t)INT64_MIN)
+POOL_INT_ROW(s8, int8_t, int32_t, 0, POOL_INT_PAIRS, uint16_t)
+POOL_INT_ROW(u8, uint8_t, int32_t, 0, POOL_INT_PAIRS, uint16_t)
+POOL_INT_ROW(s16, int16_t, int32_t, 0, POOL_INT_PAIRS, uint32_t)
+POOL_INT_ROW(u16, uint16_t, int32_t, 0, POOL_INT_PAIRS, uint32_t)
+POOL_INT_ROW(s32, int32_t, int32_t, 0, POOL_INT_PAIRS, uint64_t)
+POOL_INT_ROW(u32, uint32_t, int32_t, (uint32_t)INT32_MIN, POOL_INT_PAIRS, uint64_t)
+POOL_INT_ROW(s64, int64_t, int64_t, 0, POOL_INT_EVEN, int64_t)
+POOL_INT_ROW(u64, uint64_t, int64_t, (uint64_t)INT64_MIN, POOL_INT_EVEN, uint64_t)
+
+static const struct {
+    void (*tap)(const struct pool_int_row *r, const struct pool_int_span *span, int64_t x_at);
+    void (*values)(const void *keys, void *y, int64_t step, int64_t count);
+} pool_int_types[] = {
+    [DML_TENSOR_DATA_TYPE_INT8] = { pool_int_tap_s8, pool_int_values_s8 },
+    [DML_TENSOR_DATA_TYPE_UINT8] = { pool_int_tap_u8, pool_int_values_u8 },
+    [DML_TENSOR_DATA_TYPE_INT16] = { pool_int_tap_s16, pool_int_values_s16 },
+    [DML_TENSOR_DATA_TYPE_UINT16] = { pool_int_tap_u16, pool_int_values_u16 },
+    [DML_TENSOR_DATA_TYPE_INT32] = { pool_int_tap_s32, pool_int_values_s32 },
+    [DML_TENSOR_DATA_TYPE_UINT32] = { pool_int_tap_u32, pool_int_values_u32 },
+    [DML_TENSOR_DATA_TYPE_INT64] = { pool_int_tap_s64, pool_int_values_s64 },
+    [DML_TENSOR_DATA_TYPE_UINT64] = { pool_int_tap_u64, pool_int_values_u64 },
+};
 
 /* Tap k of the last dimension; x_at and position are of the input row's first element. */
 static void pool_int_tap(const struct pool_int_row *r, int64_t x_at, int64_t position, int64_t k)
 {
-    static void (*const taps[])(const struct pool_int_row *, const struct pool_int_span *, int64_t) = {
-        [DML_TENSOR_DATA_TYPE_INT8] = pool_int_tap_s8,   [DML_TENSOR_DATA_TYPE_UINT8] = pool_int_tap_u8,
-        [DML_TENSOR_DATA_TYPE_INT16] = pool_int_tap_s16, [DML_TENSOR_DATA_TYPE_UINT16] = pool_int_tap_u16,
-        [DML_TENSOR_DATA_TYPE_INT32] = pool_int_tap_s32, [DML_TENSOR_DATA_TYPE_UINT32] = pool_int_tap_u32,
-        [DML_TENSOR_DATA_TYPE_INT64] = pool_int_tap_s64, [DML_TENSOR_DATA_TYPE_UINT64] = pool_int_tap_u64,
-    };
     const struct pool_shape *s = &r->s;
     const int64_t stride = s->stride[2], first = k * s->dilation[2] - s->pad[2];
     const int64_t begin = first < 0 ? (-first + stride - 1) / stride : 0;
@@ -120,7 +148,7 @@ static void pool_int_tap(const struct pool_int_row *r, int64_t x_at, int64_t pos
     const struct pool_int_span span = { begin, BASE_MIN(end, s->out[2]) - begin, stride * s->x[4], position + at,
                                         stride };
     if (span.count > 0)
-        taps[r->call->op->tensors[0].type](r, &span, x_at + at * s->x[4]);
+        pool_int_types[r->call->op->tensors[0].type].tap(r, &span, x_at + at * s->x[4]);
 }
 
 static void pool_int_taps(const struct pool_int_row *r, const int64_t *at)
@@ -157,21 +185,24 @@ static void pool_int_clear(const struct pool_int_row *r)
         copy_row(wide, r->place, 1, &none, 0, (uint64_t)r->s.out[2]);
 }
 
-static void pool_int_store_places(const struct pool_int_row *r, const int64_t *at, int64_t y, int64_t index)
-{
-    const struct kern_op *op = r->call->op;
-    const struct pool_shape *s = &r->s;
-    const uint32_t bytes = kern_type_bytes(op->tensors[1].type), place_bytes = kern_type_bytes(op->tensors[2].type);
-    const uint64_t plane = (uint64_t)(s->in[0] * s->in[1] * s->in[2]), flip = pool_int_flip(op->tensors[1].type);
-    const uint64_t base =
-        op->u.pool.whole_indices ? ((uint64_t)at[0] * op->tensors[0].sizes[1] + (uint64_t)at[1]) * plane : 0;
-    for (int64_t i = 0; i < s->out[2]; i++) {
-        int64_t found = bytes == 8 ? ((const int64_t *)r->place)[i] : ((const int32_t *)r->place)[i];
-        int64_t best = bytes == 8 ? ((const int64_t *)r->best)[i] : ((const int32_t *)r->best)[i];
-        uint64_t value = (uint64_t)best ^ flip, place = found < 0 ? 0 : base + (uint64_t)found;
-        memcpy((char *)r->call->data[1] + (y + i * s->y[4]) * bytes, &value, bytes); /* the low bytes */
-        memcpy((char *)r->call->data[2] + (index + i * s->index[4]) * place_bytes, &place, place_bytes);
+#define POOL_INT_PLACES(wide, type)                                                                                    \
+    for (int64_t i = 0; i < count; i++) {                                                                              \
+        const wide place = ((const wide *)from)[i];                                                                    \
+        ((type *)to)[i * step] = place < 0 ? 0 : (type)(base + (uint64_t)place);                                       \
+        COPY_ONE_BY_ONE;                                                                                               \
     }
+
+static void pool_int_places(const void *from, bool is_wide, uint64_t base, void *to, uint32_t bytes, int64_t step,
+                            int64_t count)
+{
+    if (is_wide && bytes == 8)
+        POOL_INT_PLACES(int64_t, uint64_t)
+    else if (is_wide)
+        POOL_INT_PLACES(int64_t, uint32_t)
+    else if (bytes == 8)
+        POOL_INT_PLACES(int32_t, uint64_t)
+    else
+        POOL_INT_PLACES(int32_t, uint32_t)
 }
 
 static void pool_int_store(const struct pool_int_row *r, const int64_t *at)
@@ -183,10 +214,18 @@ static void pool_int_store(const struct pool_int_row *r, const int64_t *at)
         y += at[d] * r->s.y[d];
         index += at[d] * r->s.index[d];
     }
-    if (op->u.pool.has_indices)
-        pool_int_store_places(r, at, y, index);
-    else
-        copy_row(bytes, (char *)r->call->data[1] + y * bytes, r->s.y[4], r->best, 1, (uint64_t)r->s.out[2]);
+    char *to = (char *)r->call->data[1] + y * bytes;
+    if (!op->u.pool.has_indices) {
+        copy_row(bytes, to, r->s.y[4], r->best, 1, (uint64_t)r->s.out[2]);
+        return;
+    }
+    const uint32_t place_bytes = kern_type_bytes(op->tensors[2].type);
+    const uint64_t plane = (uint64_t)(r->s.in[0] * r->s.in[1] * r->s.in[2]);
+    const uint64_t base =
+        op->u.pool.whole_indices ? ((uint64_t)at[0] * op->tensors[0].sizes[1] + (uint64_t)at[1]) * plane : 0;
+    pool_int_types[op->tensors[1].type].values(r->best, to, r->s.y[4], r->s.out[2]);
+    pool_int_places(r->place, bytes == 8, base, (char *)r->call->data[2] + index * place_bytes, place_bytes,
+                    r->s.index[4], r->s.out[2]);
 }
 
 static void pool_int_run(const struct kern_call *call, uint64_t begin, uint64_t end)
