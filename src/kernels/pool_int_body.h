@@ -48,20 +48,31 @@ struct pool_int_span {
 };
 
 /* Taking one maximum twice does no harm: the last vector overlaps the one before. */
-#define POOL_INT_LANES(type) (32 / (int64_t)sizeof(type))
+enum { POOL_INT_PART = 32 };
+#define POOL_INT_LANES(type) (POOL_INT_PART / (int64_t)sizeof(type))
 #define POOL_INT_MOST(type, first, lanes, step)                                                                        \
     for (int64_t i = 0; i < (lanes); i++) {                                                                            \
         const type x = from[((first) + i) * (step)], b = best[(first) + i];                                            \
         best[(first) + i] = x > b ? x : b;                                                                             \
     }
 /* Elements two apart as the low halves of pairs; the last one has no other half. */
-#define POOL_INT_PAIRS(type, pair)                                                                                     \
-    for (int64_t i = 0; i + 1 < count; i++) {                                                                          \
+#define POOL_INT_LOW(type, pair, first, lanes)                                                                         \
+    for (int64_t i = 0; i < (lanes); i++) {                                                                            \
         pair two;                                                                                                      \
-        memcpy(&two, from + 2 * i, sizeof(two));                                                                       \
-        best[i] = (type)two > best[i] ? (type)two : best[i];                                                           \
+        memcpy(&two, from + 2 * ((first) + i), sizeof(two));                                                           \
+        best[(first) + i] = (type)two > best[(first) + i] ? (type)two : best[(first) + i];                             \
+    }
+#define POOL_INT_PAIRS(type, pair)                                                                                     \
+    const int64_t pairs = count - 1;                                                                                   \
+    if (pairs >= POOL_INT_PART) {                                                                                      \
+        for (; at + POOL_INT_PART <= pairs; at += POOL_INT_PART)                                                       \
+            POOL_INT_LOW(type, pair, at, POOL_INT_PART)                                                                \
+        at = pairs - POOL_INT_PART;                                                                                    \
+        POOL_INT_LOW(type, pair, at, POOL_INT_PART)                                                                    \
+    } else {                                                                                                           \
+        POOL_INT_LOW(type, pair, 0, pairs)                                                                             \
     }                                                                                                                  \
-    POOL_INT_MOST(type, count - 1, 1, 2)
+    POOL_INT_MOST(type, pairs, 1, 2)
 #define POOL_INT_EVEN(type, pair) POOL_INT_MOST(type, 0, count, 2)
 #define POOL_INT_ROW(name, type, wide, flip, even, pair)                                                               \
     static void pool_int_most_##name(type *restrict best, const type *restrict from, int64_t step, int64_t count)      \
