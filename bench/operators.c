@@ -8,8 +8,8 @@
 #include "api/dml_test.h"
 
 #include "base/half.h"
+#include "schema/sample.h"
 #include "schema/schema.h"
-#include "unit/op_recipes.h"
 
 #include <math.h>
 
@@ -51,33 +51,15 @@ static void fill(DML_TENSOR_DATA_TYPE type, uint8_t *data, uint64_t bytes)
 
 static struct bound upload(struct rig *rig, const DML_BUFFER_TENSOR_DESC *tensor)
 {
-    struct bound bound = { NULL, 0, 0 };
     if (!tensor)
-        return bound;
-    bound.bytes = (tensor->TotalTensorSizeInBytes + 3) & ~UINT64_C(3);
-    bound.buffer = api_buffer(rig->d3d, D3D12_HEAP_TYPE_DEFAULT, bound.bytes);
-    uint8_t *data = malloc(bound.bytes);
+        return (struct bound){ NULL, 0, 0 };
+    uint64_t bytes = (tensor->TotalTensorSizeInBytes + 3) & ~UINT64_C(3);
+    uint8_t *data = malloc(bytes);
     need(data);
-    fill(tensor->DataType, data, bound.bytes);
-    api_write(&rig->q, bound.buffer, 0, data, bound.bytes);
-    rig_set_heap(rig);
+    fill(tensor->DataType, data, bytes);
+    struct bound out = buffer_of(rig, data, bytes);
     free(data);
-    return bound;
-}
-
-static void bind(IDMLBindingTable *table, uint32_t count, const struct bound *bound, bool outputs)
-{
-    DML_BUFFER_BINDING buffers[SLOTS];
-    DML_BINDING_DESC descs[SLOTS];
-    for (uint32_t i = 0; i < count; i++) {
-        buffers[i] = (DML_BUFFER_BINDING){ bound[i].buffer, bound[i].offset, bound[i].bytes };
-        descs[i] = (DML_BINDING_DESC){ bound[i].buffer ? DML_BINDING_TYPE_BUFFER : DML_BINDING_TYPE_NONE,
-                                       bound[i].buffer ? &buffers[i] : NULL };
-    }
-    if (outputs)
-        IDMLBindingTable_BindOutputs(table, count, descs);
-    else
-        IDMLBindingTable_BindInputs(table, count, descs);
+    return out;
 }
 
 /* Tensors that belong to the operator are given to its initializer, and not bound again; returns whether there are any.
@@ -125,11 +107,11 @@ static void time_list(struct rig *rig, const char *name, double seconds)
 
 static int run(const char *name, const char *changes, double seconds)
 {
-    static struct op_recipe_storage storage;
+    static struct schema_sample_storage storage;
     struct bound bound[2 * SLOTS] = { { 0 } }, owned[SLOTS] = { { 0 } };
     struct schema_desc *desc = NULL;
     DML_OPERATOR_DESC op_desc;
-    if (!op_recipe_with(operator_named(name), changes, &storage, &op_desc)) {
+    if (!schema_sample_with(operator_named(name), changes, &storage, &op_desc)) {
         fprintf(stderr, "operators: %s: no such operator, or its fields cannot be read\n", name);
         return 2;
     }
@@ -144,8 +126,8 @@ static int run(const char *name, const char *changes, double seconds)
     bool owns = split_owned(desc, bound, owned);
     struct prepared prepared = prepare(&rig, op, owns ? desc->input_count : 0, owned);
     IDMLBindingTable *table = table_at(&rig, op, 0);
-    bind(table, desc->input_count, bound, false);
-    bind(table, desc->output_count, bound + SLOTS, true);
+    bind_inputs(table, desc->input_count, bound);
+    bind_outputs(table, desc->output_count, bound + SLOTS);
     bind_prepared(table, &prepared);
     record(&rig, op, table);
     time_list(&rig, name, seconds);

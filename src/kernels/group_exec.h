@@ -2,6 +2,7 @@
 #ifndef KERNELS_GROUP_EXEC_H
 #define KERNELS_GROUP_EXEC_H
 
+#include "kernels/isa.h"
 #include "kernels/fmath.h"
 #include "kernels/group_column.h"
 #include "kernels/group_finish.h"
@@ -291,5 +292,15 @@ static void group_pair_columns(float *a, float *b, float *c, const float *x, con
             group_raise, group_column_place, group_respond, group_spread, group_spread_columns, group_pairs,           \
             group_pair_columns                                                                                         \
     }
+
+const struct kern_group_isa KERN_ISA_TABLE(kern_group_isa_) = GROUP_ISA(&KERN_ISA_TABLE(kern_map_isa_));
+
+KERN_ISA_RUN_WITH(reduce_float, kern_reduce_run(call, &KERN_ISA_TABLE(kern_group_isa_), begin, end))
+KERN_ISA_RUN_WITH(softmax_float, kern_softmax_run(call, &KERN_ISA_TABLE(kern_group_isa_), begin, end))
+KERN_ISA_RUN_WITH(norm_float, kern_norm_run(call, &KERN_ISA_TABLE(kern_group_isa_), begin, end))
+KERN_ISA_RUN_WITH(lp_norm_float, kern_lp_norm_run(call, &KERN_ISA_TABLE(kern_group_isa_), begin, end))
+KERN_ISA_RUN_WITH(lrn_float, kern_lrn_run(call, &KERN_ISA_TABLE(kern_group_isa_), begin, end))
+KERN_ISA_RUN_WITH(moments_float, kern_moments_run(call, &KERN_ISA_TABLE(kern_group_isa_), begin, end))
+KERN_ISA_RUN_WITH(grad_sums_float, kern_grad_sums_run(call, &KERN_ISA_TABLE(kern_group_isa_), begin, end))
 
 #endif

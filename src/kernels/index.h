@@ -3,7 +3,7 @@
 #ifndef KERNELS_INDEX_H
 #define KERNELS_INDEX_H
 
-#include "kernels/kern.h"
+#include "kernels/dense.h"
 
 #define INDEX_BLOCK 256 /* lookups done together */
 #define INDEX_OUT   INT64_MIN
@@ -19,6 +19,31 @@ struct index_lookup {
 
 bool index_type(DML_TENSOR_DATA_TYPE type);
 
+/* A negative index from the end; the result is below 0 or not below `size` when it is out of range. */
+DENSE_INLINE int64_t index_load(const void *indices, int64_t at, DML_TENSOR_DATA_TYPE type, int64_t size)
+{
+    int64_t value;
+    switch (type) {
+    case DML_TENSOR_DATA_TYPE_UINT32:
+        return ((const uint32_t *)indices)[at];
+    case DML_TENSOR_DATA_TYPE_UINT64:
+        value = ((const int64_t *)indices)[at];
+        return value < 0 ? INT64_MAX : value;
+    case DML_TENSOR_DATA_TYPE_INT32:
+        value = ((const int32_t *)indices)[at];
+        return value < 0 ? value + size : value;
+    default:
+        value = ((const int64_t *)indices)[at];
+        return value < 0 ? value + size : value;
+    }
+}
+
+DENSE_INLINE int64_t index_clamp(int64_t index, int64_t size)
+{
+    index = index < 0 ? 0 : index;
+    return index < size ? index : size - 1;
+}
+
 /* One index into `size` elements; clamped, or -1 when it is out of range. */
 int64_t index_clamp_at(DML_TENSOR_DATA_TYPE type, const void *indices, int64_t offset, int64_t size);
 int64_t index_check_at(DML_TENSOR_DATA_TYPE type, const void *indices, int64_t offset, int64_t size);
@@ -26,15 +51,5 @@ int64_t index_check_at(DML_TENSOR_DATA_TYPE type, const void *indices, int64_t o
 /* Indices below this, as unsigned numbers, are in range and mean what they say; 0 for tuples of several. Most data is
  * like that: it is worth trying before the functions below. */
 uint64_t index_plain_limit(const struct index_lookup *lookup);
-
-/* Offsets in elements for `count` (at most INDEX_BLOCK) tuples, the first at `first`, `stride` apart; what is out of
- * range is clamped. */
-void index_clamped(const struct index_lookup *lookup, const void *indices, int64_t first, int64_t stride,
-                   uint32_t count, int64_t *out_offsets);
-
-/* The same, but INDEX_OUT for what is out of range, and for what leads to a place outside [begin, end): places are
- * counted row-major over the indexed dimensions. */
-void index_checked(const struct index_lookup *lookup, const void *indices, int64_t first, int64_t stride,
-                   uint32_t count, uint64_t begin, uint64_t end, int64_t *out_offsets);
 
 #endif

@@ -1,22 +1,28 @@
-/* Names of a row's functions by instruction set. */
+/* Names of a row's functions by instruction set: the including file defines ISA (portable, avx2, avx512, neon). */
 #ifndef KERNELS_ISA_H
 #define KERNELS_ISA_H
 
 #include "kernels/kern.h"
 
-#define KERN_ISA_PASTE_(name, isa) kern_##name##_##isa##_run
-#define KERN_ISA_PASTE(name, isa)  KERN_ISA_PASTE_(name, isa)
+#define KERN_ISA_RUN_portable _run
+#define KERN_ISA_RUN_avx2     _avx2_run
+#define KERN_ISA_RUN_avx512   _avx512_run
+#define KERN_ISA_RUN_neon     _neon_run
 
-/* The block functions of element-wise programs for this ISA. */
-#define KERN_ISA_MAP_(isa) kern_map_isa_##isa
-#define KERN_ISA_MAPS(isa) KERN_ISA_MAP_(isa)
-#define KERN_ISA_MAP       KERN_ISA_MAPS(ISA)
+#define KERN_ISA_PASTE_(a, b) a##b
+#define KERN_ISA_PASTE(a, b)  KERN_ISA_PASTE_(a, b)
 
-/* The run function of SIMD(..., name, ...) for this ISA. */
-#define KERN_ISA_RUN(name, function)                                                                                   \
-    void KERN_ISA_PASTE(name, ISA)(const struct kern_call *call, uint64_t begin, uint64_t end)                         \
+/* The table of loops for this ISA, e.g. KERN_ISA_TABLE(kern_map_isa_) is kern_map_isa_avx2. */
+#define KERN_ISA_TABLE(name) KERN_ISA_PASTE(name, ISA)
+
+/* The run function of SIMD(..., name, ...), or of KERNEL(..., name, ...) when portable, for this ISA: calls `function`,
+ * with what else it takes between the call and the range. */
+#define KERN_ISA_RUN(name, function) KERN_ISA_RUN_WITH(name, function(call, begin, end))
+#define KERN_ISA_RUN_WITH(name, statement)                                                                             \
+    void KERN_ISA_PASTE(kern_##name, KERN_ISA_PASTE(KERN_ISA_RUN_, ISA))(const struct kern_call *call, uint64_t begin, \
+                                                                         uint64_t end)                                 \
     {                                                                                                                  \
-        function(call, begin, end);                                                                                    \
+        statement;                                                                                                     \
     }
 
 #endif

@@ -13,92 +13,43 @@
 #define SIMD(kind, name, family, max_ulp)
 #endif
 
+#define KERNEL(kind, name, cpu, max_ulp) KERNEL_AS(kind, name, name, cpu, max_ulp)
+
 /* Every row's functions are named kern_<row>_<role>. */
-#define KERNEL(kind, name, cpu, max_ulp)                                                                               \
-    bool kern_##name##_accepts(const struct kern_op *op);                                                              \
-    void kern_##name##_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out);     \
-    void kern_##name##_run(const struct kern_call *call, uint64_t begin, uint64_t end);
 #define KERNEL_AS(kind, name, family, cpu, max_ulp)                                                                    \
     bool kern_##family##_accepts(const struct kern_op *op);                                                            \
     void kern_##family##_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out);   \
     void kern_##name##_run(const struct kern_call *call, uint64_t begin, uint64_t end);
+#define PACKED_AS(kind, name, family, cpu, max_ulp)                                                                    \
+    KERNEL_AS(kind, name, family, cpu, max_ulp)                                                                        \
+    void kern_##name##_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out);     \
+    bool kern_##name##_pack_plan(const struct kern_op *op, const void *state, uint32_t *out_input,                     \
+                                 uint64_t *out_bytes);                                                                 \
+    void kern_##name##_pack(const struct kern_op *op, const void *state, const void *source, void *packed);
 #define VENDOR(kind, name, cpu, max_ulp)                                                                               \
-    KERNEL(kind, name, cpu, max_ulp)                                                                                   \
-    uint64_t kern_##name##_pack_layout(const struct kern_op *op, const void *state);                                   \
+    PACKED_AS(kind, name, name, cpu, max_ulp)                                                                          \
     bool kern_##name##_create(const struct kern_op *op, uint32_t threads, void **out_state);                           \
     void kern_##name##_destroy(void *state);                                                                           \
-    bool kern_##name##_pack_plan(const struct kern_op *op, const void *state, uint32_t *out_input,                     \
-                                 uint64_t *out_bytes);                                                                 \
-    void kern_##name##_pack(const struct kern_op *op, const void *state, const void *source, void *packed);
-#define PACKED_AS(kind, name, family, cpu, max_ulp)                                                                    \
-    bool kern_##family##_accepts(const struct kern_op *op);                                                            \
-    void kern_##name##_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out);     \
-    void kern_##name##_run(const struct kern_call *call, uint64_t begin, uint64_t end);                                \
-    bool kern_##name##_pack_plan(const struct kern_op *op, const void *state, uint32_t *out_input,                     \
-                                 uint64_t *out_bytes);                                                                 \
-    void kern_##name##_pack(const struct kern_op *op, const void *state, const void *source, void *packed);
-#define PACKED(kind, name, cpu, max_ulp)                                                                               \
-    KERNEL(kind, name, cpu, max_ulp)                                                                                   \
-    bool kern_##name##_pack_plan(const struct kern_op *op, const void *state, uint32_t *out_input,                     \
-                                 uint64_t *out_bytes);                                                                 \
-    void kern_##name##_pack(const struct kern_op *op, const void *state, const void *source, void *packed);
+    uint64_t kern_##name##_pack_layout(const struct kern_op *op, const void *state);
 #include "kernels/kernels.def"
 #include "kernels/kernels_dense.def"
-#undef KERNEL
 #undef KERNEL_AS
-#undef VENDOR
-#undef PACKED
 #undef PACKED_AS
+#undef VENDOR
 
-static const struct kern_row rows[] = {
-#define KERNEL(kind, name, cpu, max_ulp)                                                                               \
-    { #name, KERN_##kind, cpu, max_ulp, kern_##name##_accepts, kern_##name##_plan, kern_##name##_run },
-#define KERNEL_AS(kind, name, family, cpu, max_ulp)                                                                    \
-    { #name, KERN_##kind, cpu, max_ulp, kern_##family##_accepts, kern_##family##_plan, kern_##name##_run },
+/* clang-format off */
+#define ROW(kind, name, family, planner, cpu, max_ulp)                                                                 \
+    #name, KERN_##kind, cpu, max_ulp, kern_##family##_accepts, kern_##planner##_plan, kern_##name##_run
+#define PACK(name) .pack_plan = kern_##name##_pack_plan, .pack = kern_##name##_pack
+#define KERNEL_AS(kind, name, family, cpu, max_ulp) { ROW(kind, name, family, family, cpu, max_ulp) },
+#define PACKED_AS(kind, name, family, cpu, max_ulp) { ROW(kind, name, family, name, cpu, max_ulp), PACK(name) },
 #define VENDOR(kind, name, cpu, max_ulp)                                                                               \
-    { #name,                                                                                                           \
-      KERN_##kind,                                                                                                     \
-      cpu,                                                                                                             \
-      max_ulp,                                                                                                         \
-      kern_##name##_accepts,                                                                                           \
-      kern_##name##_plan,                                                                                              \
-      kern_##name##_run,                                                                                               \
-      kern_##name##_create,                                                                                            \
-      kern_##name##_destroy,                                                                                           \
-      kern_##name##_pack_plan,                                                                                         \
-      kern_##name##_pack,                                                                                              \
-      kern_##name##_pack_layout },
-#define PACKED_AS(kind, name, family, cpu, max_ulp)                                                                    \
-    { #name,                                                                                                           \
-      KERN_##kind,                                                                                                     \
-      cpu,                                                                                                             \
-      max_ulp,                                                                                                         \
-      kern_##family##_accepts,                                                                                         \
-      kern_##name##_plan,                                                                                              \
-      kern_##name##_run,                                                                                               \
-      NULL,                                                                                                            \
-      NULL,                                                                                                            \
-      kern_##name##_pack_plan,                                                                                         \
-      kern_##name##_pack },
-#define PACKED(kind, name, cpu, max_ulp)                                                                               \
-    { #name,                                                                                                           \
-      KERN_##kind,                                                                                                     \
-      cpu,                                                                                                             \
-      max_ulp,                                                                                                         \
-      kern_##name##_accepts,                                                                                           \
-      kern_##name##_plan,                                                                                              \
-      kern_##name##_run,                                                                                               \
-      NULL,                                                                                                            \
-      NULL,                                                                                                            \
-      kern_##name##_pack_plan,                                                                                         \
-      kern_##name##_pack },
+    { ROW(kind, name, name, name, cpu, max_ulp), PACK(name), .create = kern_##name##_create,                           \
+      .destroy = kern_##name##_destroy, .pack_layout = kern_##name##_pack_layout },
+/* clang-format on */
+static const struct kern_row rows[] = {
 #include "kernels/kernels.def"
 #include "kernels/kernels_dense.def"
-#undef KERNEL
-#undef KERNEL_AS
-#undef VENDOR
-#undef PACKED
-#undef PACKED_AS
 };
 
 static bool row_allowed(const struct kern_row *row, const struct kern_op *op, uint32_t cpu)

@@ -51,11 +51,9 @@ struct product_integers {
     int32_t (*row)(const uint8_t *in, uint32_t count, uint8_t flip, uint8_t *out);
 };
 
-extern const struct product_isa product_f32, product_f64, product_int;
-#if defined(__x86_64__)
-extern const struct product_isa product_f32_avx2, product_f64_avx2, product_int_avx2;
-extern const struct product_isa product_f32_avx512, product_f64_avx512, product_int_vnni;
-#endif
+extern const struct product_isa product_f32_portable, product_f32_avx2, product_f32_avx512, product_f32_neon;
+extern const struct product_isa product_f64_portable, product_f64_avx2, product_f64_avx512, product_f64_neon;
+extern const struct product_isa product_int_portable, product_int_avx2, product_int_vnni;
 
 /* ---- packing (product.c) ---- */
 

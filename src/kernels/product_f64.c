@@ -1,34 +1,6 @@
-#include "kernels/product.h"
-
-#define PRODUCT_LANES 2
-#if defined(__aarch64__) /* twice the registers */
-#define PRODUCT_VECS 4
-#define PRODUCT_ROWS 6
-#else
-#define PRODUCT_VECS 2
-#define PRODUCT_ROWS 4
-#endif
+#define ISA portable
+#define PRODUCT_UNFUSED
 typedef double number;
-typedef double vec __attribute__((vector_size(16)));
+#include "kernels/product_float_body.h"
 
-DENSE_INLINE vec product_set(const char *from)
-{
-    const double value = *(const double *)from;
-    return (vec){ value, value };
-}
-
-DENSE_INLINE vec product_get(const char *from)
-{
-    vec value;
-    memcpy(&value, from, sizeof(value));
-    return value;
-}
-
-DENSE_INLINE vec product_add(vec sums, vec a, vec b)
-{
-    return sums + a * b;
-}
-
-#include "kernels/product_body.h"
-
-const struct product_isa product_f64 = { PRODUCT_ROWS, PRODUCT_COLUMNS, 1, sizeof(number), tile, NULL };
+const struct product_isa KERN_ISA_TABLE(product_f64_) = PRODUCT_FLOAT_ISA;

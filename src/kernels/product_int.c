@@ -52,4 +52,4 @@ DENSE_INLINE vec product_add(vec sums, vec a, vec b)
 
 static const struct product_integers integers = { weave_pairs, unshift, requantize, NULL };
 
-const struct product_isa product_int = { PRODUCT_ROWS, PRODUCT_COLUMNS, 2, sizeof(number), tile, &integers };
+const struct product_isa product_int_portable = { PRODUCT_ROWS, PRODUCT_COLUMNS, 2, sizeof(number), tile, &integers };

@@ -2,6 +2,7 @@
 #ifndef KERNELS_RANDOM_EXEC_H
 #define KERNELS_RANDOM_EXEC_H
 
+#include "kernels/isa.h"
 #include "kernels/random.h"
 
 struct philox_lane {
@@ -56,5 +57,12 @@ static void random_block(const struct kern_random_state *state, uint32_t *out)
         for (uint32_t j = 0; j < 4; j++)
             out[4 * i + j] = words[j][i];
 }
+
+void KERN_ISA_TABLE(kern_random_block_)(const struct kern_random_state *state, uint32_t *out)
+{
+    random_block(state, out);
+}
+
+KERN_ISA_RUN_WITH(random_philox, kern_random_run(call, KERN_ISA_TABLE(kern_random_block_), begin, end))
 
 #endif

@@ -401,7 +401,7 @@ static void recurrent_block(struct recurrent *x, uint32_t first)
 static void recurrent_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
     const uint32_t *sizes = call->op->tensors[0].sizes;
-    struct recurrent x = { .call = call, .net = &call->op->u.recurrent, .isa = &KERN_ISA_MAP };
+    struct recurrent x = { .call = call, .net = &call->op->u.recurrent, .isa = &KERN_ISA_TABLE(kern_map_isa_) };
     x.steps = sizes[0];
     x.batch = sizes[1];
     x.gates = sizes[3];

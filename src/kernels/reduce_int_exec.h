@@ -2,6 +2,7 @@
 #ifndef KERNELS_REDUCE_INT_EXEC_H
 #define KERNELS_REDUCE_INT_EXEC_H
 
+#include "kernels/isa.h"
 #include "kernels/reduce_int.h"
 
 #define WORD     uint32_t
@@ -24,5 +25,9 @@
             fold_position_32, fold_position_64                                                                         \
         }                                                                                                              \
     }
+
+static const struct kern_total_isa reduce_int_isa = KERN_TOTAL_ISA(&KERN_ISA_TABLE(kern_map_isa_));
+
+KERN_ISA_RUN_WITH(reduce_int, kern_reduce_int_on(call, &reduce_int_isa, begin, end))
 
 #endif

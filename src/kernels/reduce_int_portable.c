@@ -1,8 +1,2 @@
-/* Reductions of integers for every processor. */
+#define ISA portable
 #include "kernels/reduce_int_exec.h"
-
-void kern_reduce_int_run(const struct kern_call *call, uint64_t begin, uint64_t end)
-{
-    static const struct kern_total_isa isa = KERN_TOTAL_ISA(&kern_map_isa_portable);
-    kern_reduce_int_on(call, &isa, begin, end);
-}

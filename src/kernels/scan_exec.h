@@ -3,6 +3,7 @@
 #ifndef KERNELS_SCAN_EXEC_H
 #define KERNELS_SCAN_EXEC_H
 
+#include "kernels/isa.h"
 #include "kernels/scan.h"
 #include "kernels/scan_line.h"
 
@@ -165,5 +166,10 @@ static void scan_column(enum kern_scan_number number, bool product, void *out, c
 #undef SCAN_ROW_INTEGER
 #undef SCAN_FOLD
 #undef SCAN_COLUMN
+
+const struct kern_scan_isa KERN_ISA_TABLE(kern_scan_isa_) = { &KERN_ISA_TABLE(kern_map_isa_), scan_row, scan_line,
+                                                              scan_fold, scan_column };
+
+KERN_ISA_RUN_WITH(scan_any, kern_scan_run(call, &KERN_ISA_TABLE(kern_scan_isa_), begin, end))
 
 #endif

@@ -1,9 +1,2 @@
+#define ISA portable
 #include "kernels/scan_exec.h"
-
-const struct kern_scan_isa kern_scan_isa_portable = { &kern_map_isa_portable, scan_row, scan_line, scan_fold,
-                                                      scan_column };
-
-void kern_scan_any_run(const struct kern_call *call, uint64_t begin, uint64_t end)
-{
-    kern_scan_run(call, &kern_scan_isa_portable, begin, end);
-}

@@ -2,6 +2,7 @@
 #ifndef KERNELS_SORT_EXEC_H
 #define KERNELS_SORT_EXEC_H
 
+#include "kernels/isa.h"
 #include "kernels/sort.h"
 
 /* Floats order like sign-magnitude numbers; NaNs get the greatest key, both zeros the same. */
@@ -119,5 +120,9 @@ static bool sort_any_within(const struct kern_sort_code *code, const void *keys,
 
 #undef SORT_ENCODE
 #undef SORT_DECODE
+
+const struct kern_sort_isa KERN_ISA_TABLE(kern_sort_isa_) = { sort_encode, sort_decode, sort_any_within };
+
+KERN_ISA_RUN_WITH(sort_any, kern_sort_run(call, &KERN_ISA_TABLE(kern_sort_isa_), begin, end))
 
 #endif

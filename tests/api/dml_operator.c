@@ -1,7 +1,7 @@
 /* IDMLOperator: all operators can be described; what is refused; nothing of the caller's is kept; sizes of tensors. */
 #include "dml_test.h"
 
-#include "unit/op_recipes.h"
+#include "schema/sample.h"
 
 #include <anydml.h>
 
@@ -14,7 +14,7 @@ static HRESULT create(IDMLDevice1 *dml, DML_OPERATOR_TYPE type, const void *desc
 /* Creates one of each, and compiles it: the cpu adapter runs all. */
 static void test_all(IDMLDevice1 *dml)
 {
-    static struct op_recipe_storage storage;
+    static struct schema_sample_storage storage;
     struct anydml_operator_info info;
     const char *adapter = getenv("ANYDML_TEST_ADAPTER");
     const bool some = adapter && strcmp(adapter, "cpu"); /* shaders are for some operators */
@@ -23,7 +23,7 @@ static void test_all(IDMLDevice1 *dml)
         DML_OPERATOR_DESC desc;
         IDMLOperator *op = NULL;
         void *program = NULL;
-        ok(op_recipe(info.Type, &storage, &desc), "no recipe of %s", info.Name);
+        ok(schema_sample(info.Type, &storage, &desc), "no recipe of %s", info.Name);
         HRESULT hr = IDMLDevice1_CreateOperator(dml, &desc, &IID_IDMLOperator, (void **)&op);
         ok(hr == S_OK, "%s: 0x%08x", info.Name, (unsigned)hr);
         if (!op)

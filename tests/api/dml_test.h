@@ -7,7 +7,6 @@
 
 #include <sys/wait.h>
 #include <unistd.h>
-#include <unistd.h>
 
 #include <DirectML.h>
 #include <DirectMLGuids.h>
@@ -64,9 +63,10 @@ static inline void rig_set_heap(struct rig *rig)
     ID3D12GraphicsCommandList_SetDescriptorHeaps(rig->q.list, 1, &rig->heap);
 }
 
-static inline struct rig rig_create(DML_CREATE_DEVICE_FLAGS flags)
+/* Keeps the caller's reference on d3d. */
+static inline struct rig rig_of(ID3D12Device *d3d, DML_CREATE_DEVICE_FLAGS flags)
 {
-    struct rig rig = { .d3d = api_device() };
+    struct rig rig = { .d3d = d3d };
     rig.dml = rig_dml_device(rig.d3d, flags);
     rig.q = api_queue_create(rig.d3d);
     rig.heap = rig_heap(rig.d3d, DML_TEST_DESCRIPTORS, true);
@@ -75,6 +75,11 @@ static inline struct rig rig_create(DML_CREATE_DEVICE_FLAGS flags)
     need(rig.recorder);
     rig_set_heap(&rig);
     return rig;
+}
+
+static inline struct rig rig_create(DML_CREATE_DEVICE_FLAGS flags)
+{
+    return rig_of(api_device(), flags);
 }
 
 static inline void rig_destroy(struct rig *rig)
@@ -234,7 +239,7 @@ struct bound {
     UINT64 offset, bytes;
 };
 
-enum { BOUND_MAX = 16 };
+enum { BOUND_MAX = 128 };
 
 struct binding_set {
     DML_BUFFER_BINDING buffers[BOUND_MAX];
@@ -351,15 +356,22 @@ static inline void prepared_release(struct prepared *prepared)
 
 /* ---- data ---- */
 
+/* A buffer with this data; bytes: a multiple of 4. */
+static inline struct bound buffer_of(struct rig *rig, const void *data, UINT64 bytes)
+{
+    struct bound out = { api_buffer(rig->d3d, D3D12_HEAP_TYPE_DEFAULT, bytes), 0, bytes };
+    api_write(&rig->q, out.buffer, 0, data, bytes);
+    rig_set_heap(rig);
+    return out;
+}
+
 static inline ID3D12Resource *buffer_f32(struct rig *rig, UINT count, float first, float step)
 {
-    ID3D12Resource *buffer = api_buffer(rig->d3d, D3D12_HEAP_TYPE_DEFAULT, (UINT64)count * 4);
     float *data = malloc(count * sizeof(*data));
     need(data);
     for (UINT i = 0; i < count; i++)
         data[i] = first + step * (float)i;
-    api_write(&rig->q, buffer, 0, data, count * sizeof(*data));
-    rig_set_heap(rig);
+    ID3D12Resource *buffer = buffer_of(rig, data, count * sizeof(*data)).buffer;
     free(data);
     return buffer;
 }

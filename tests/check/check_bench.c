@@ -367,6 +367,112 @@ static void bench_elements(const char *filter, uint32_t cpu)
     }
 }
 
+/* Tuples of two indices, half of them from the end or out of range. */
+static void bench_tuples(const char *filter, uint32_t cpu)
+{
+    const uint32_t x[] = { 100, 100 }, tuples[] = { 1, 300000, 2 }, picked[] = { 300000 };
+    struct check_case c = { .op = { .kind = KERN_GATHER, .input_count = 2, .output_count = 1 } };
+    c.op.u.gather = (struct kern_gather){ 0, 2, KERN_INDEX_ND };
+    view(&c.op, 0, DML_TENSOR_DATA_TYPE_FLOAT32, 2, x);
+    view(&c.op, 1, DML_TENSOR_DATA_TYPE_INT64, 3, tuples);
+    view(&c.op, 2, DML_TENSOR_DATA_TYPE_FLOAT32, 2, tuples);
+    c.data[1] = CHECK_DATA_INDEX;
+    c.index_limit[1] = 100;
+    bench_case("gather tuples", &c, filter, cpu);
+    c.op.kind = KERN_SCATTER;
+    c.op.input_count = 3;
+    c.op.u.scatter = (struct kern_scatter){ 0, KERN_INDEX_ND };
+    view(&c.op, 1, DML_TENSOR_DATA_TYPE_INT64, 2, tuples + 1);
+    view(&c.op, 2, DML_TENSOR_DATA_TYPE_FLOAT32, 1, picked);
+    view(&c.op, 3, DML_TENSOR_DATA_TYPE_FLOAT32, 2, x);
+    bench_case("scatter tuples", &c, filter, cpu);
+}
+
+static const struct {
+    const char *name;
+    DML_TENSOR_DATA_TYPE type;
+} bench_types[] = { { "u8", DML_TENSOR_DATA_TYPE_UINT8 },
+                    { "f16", DML_TENSOR_DATA_TYPE_FLOAT16 },
+                    { "f32", DML_TENSOR_DATA_TYPE_FLOAT32 },
+                    { "s32", DML_TENSOR_DATA_TYPE_INT32 },
+                    { "s64", DML_TENSOR_DATA_TYPE_INT64 } };
+
+static void bench_pad(const char *filter, uint32_t cpu)
+{
+    static const char *const modes[] = { "constant", "edge", "reflection", "symmetric", "wrap" };
+    const uint32_t x[] = { 64, 28, 28 }, wide[] = { 64, 28, 500 };
+    for (uint32_t i = 0; i < ARRAY_SIZE(modes) * 2; i++) {
+        const uint32_t *sizes = i % 2 ? wide : x, by = i % 2 ? 240 : 3, mode = i / 2;
+        const uint32_t y[] = { 64, sizes[1] + 6, sizes[2] + 2 * by };
+        struct check_case c = { .op = { .kind = KERN_PAD, .input_count = 1, .output_count = 1 } };
+        char name[64];
+        c.op.u.pad.mode = (DML_PADDING_MODE)mode;
+        c.op.u.pad.start[1] = 3;
+        c.op.u.pad.start[2] = by;
+        view(&c.op, 0, DML_TENSOR_DATA_TYPE_UINT8, 3, sizes);
+        view(&c.op, 1, DML_TENSOR_DATA_TYPE_UINT8, 3, y);
+        snprintf(name, sizeof(name), "pad by %u, %s", by, modes[mode]);
+        bench_case(name, &c, filter, cpu);
+    }
+}
+
+static void bench_sequence(const char *filter, uint32_t cpu)
+{
+    const uint32_t sizes[] = { 1000000 };
+    for (uint32_t i = 0; i < ARRAY_SIZE(bench_types); i++) {
+        struct check_case c = { .op = { .kind = KERN_SEQUENCE, .output_count = 1 } };
+        char name[64];
+        view(&c.op, 0, bench_types[i].type, 1, sizes);
+        snprintf(name, sizeof(name), "sequence %s", bench_types[i].name);
+        if (i == 1 || i == 2)
+            c.op.u.sequence.start.f64 = c.op.u.sequence.delta.f64 = 0.015625;
+        else
+            c.op.u.sequence.start.u64 = c.op.u.sequence.delta.u64 = 3;
+        bench_case(name, &c, filter, cpu);
+    }
+}
+
+/* Keys of one step, and of a whole sequence. */
+static void bench_append(const char *filter, uint32_t cpu)
+{
+    for (uint32_t rows = 1; rows <= 64; rows += 63) {
+        const uint32_t x[] = { 4, 32, rows, 128 }, lengths[] = { 4 }, y[] = { 4, 32, 128, 128 };
+        struct check_case c = { .op = { .kind = KERN_APPEND, .input_count = 2, .output_count = 1 } };
+        char name[64];
+        view(&c.op, 0, DML_TENSOR_DATA_TYPE_FLOAT16, 4, x);
+        view(&c.op, 1, DML_TENSOR_DATA_TYPE_INT32, 1, lengths);
+        view(&c.op, 2, DML_TENSOR_DATA_TYPE_FLOAT16, 4, y);
+        c.data[1] = CHECK_DATA_INSIDE;
+        c.index_limit[1] = 32;
+        snprintf(name, sizeof(name), "append %u rows", rows);
+        bench_case(name, &c, filter, cpu);
+    }
+}
+
+static void bench_pool_int(const char *filter, uint32_t cpu)
+{
+    for (uint32_t i = 0; i < 4 * ARRAY_SIZE(bench_types); i++) {
+        const uint32_t type = i / 4, stride = 1 + i % 2, x[] = { 1, 64, 112, 112 };
+        const uint32_t out = (112 - 3) / stride + 1, y[] = { 1, 64, out, out };
+        const bool indices = i / 2 % 2;
+        struct check_case c = { .op = { .kind = KERN_POOL, .input_count = 1, .output_count = 1 + indices } };
+        char name[64];
+        if (type == 1 || type == 2)
+            continue; /* floating-point */
+        c.op.u.pool = (struct kern_pool){ .mode = KERN_POOL_MAX, .spatial = 2, .has_indices = indices };
+        for (uint32_t d = 0; d < 2; d++) {
+            c.op.u.pool.window[d] = 3;
+            c.op.u.pool.strides[d] = stride;
+            c.op.u.pool.dilations[d] = 1;
+        }
+        view(&c.op, 0, bench_types[type].type, 4, x);
+        view(&c.op, 1, bench_types[type].type, 4, y);
+        view(&c.op, 2, DML_TENSOR_DATA_TYPE_UINT32, 4, y);
+        snprintf(name, sizeof(name), "pool %s by %u%s", bench_types[type].name, stride, indices ? " with indices" : "");
+        bench_case(name, &c, filter, cpu);
+    }
+}
+
 static void bench_nonzero(const char *filter, uint32_t cpu)
 {
     const uint32_t sizes[] = { 1000, 1000 }, blocks[] = { 1 }, list[] = { 1000000, 2 };
@@ -399,5 +505,10 @@ void check_bench(const char *filter, uint32_t cpu)
     bench_roi(filter, cpu, false, true);
     bench_rows(filter, cpu);
     bench_elements(filter, cpu);
+    bench_tuples(filter, cpu);
     bench_nonzero(filter, cpu);
+    bench_pad(filter, cpu);
+    bench_sequence(filter, cpu);
+    bench_append(filter, cpu);
+    bench_pool_int(filter, cpu);
 }

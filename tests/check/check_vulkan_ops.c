@@ -4,8 +4,8 @@
 
 #include "base/half.h"
 #include "kernels/number.h"
+#include "schema/sample.h"
 #include "schema/schema.h"
-#include "unit/op_recipes.h"
 
 #include <anydml_dxcore.h>
 #include <math.h>
@@ -33,19 +33,6 @@ static ID3D12Device *open_adapter(IDXCoreAdapterList *list, uint32_t index)
     return device;
 }
 
-static struct rig open_rig(ID3D12Device *device)
-{
-    struct rig rig = { .d3d = device };
-    rig.dml = rig_dml_device(device, DML_CREATE_DEVICE_FLAG_NONE);
-    rig.q = api_queue_create(device);
-    rig.heap = rig_heap(device, DML_TEST_DESCRIPTORS, true);
-    rig.step = ID3D12Device_GetDescriptorHandleIncrementSize(device, D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV);
-    ok_hr(IDMLDevice1_CreateCommandRecorder(rig.dml, &IID_IDMLCommandRecorder, (void **)&rig.recorder), S_OK);
-    need(rig.recorder);
-    rig_set_heap(&rig);
-    return rig;
-}
-
 /* The first adapter and the last: ANYDML_ADAPTERS gives the order. false: there is no Vulkan device. */
 static bool open_rigs(struct rig *vulkan, struct rig *cpu)
 {
@@ -58,8 +45,8 @@ static bool open_rigs(struct rig *vulkan, struct rig *cpu)
                                             &IID_IDXCoreAdapterList, (void **)&list) == S_OK);
     uint32_t count = list->lpVtbl->GetAdapterCount(list);
     if (count > 1) {
-        *vulkan = open_rig(open_adapter(list, 0));
-        *cpu = open_rig(open_adapter(list, count - 1));
+        *vulkan = rig_of(open_adapter(list, 0), DML_CREATE_DEVICE_FLAG_NONE);
+        *cpu = rig_of(open_adapter(list, count - 1), DML_CREATE_DEVICE_FLAG_NONE);
     }
     api_release(list);
     api_release(factory);
@@ -102,29 +89,12 @@ struct result {
 static struct bound upload(struct rig *rig, const DML_BUFFER_TENSOR_DESC *tensor, uint64_t *state)
 {
     uint64_t bytes = (tensor->TotalTensorSizeInBytes + 3) & ~3ull;
-    ID3D12Resource *buffer = api_buffer(rig->d3d, D3D12_HEAP_TYPE_DEFAULT, bytes);
     void *data = calloc(1, bytes);
     need(data);
     fill(tensor->DataType, data, bytes, state);
-    api_write(&rig->q, buffer, 0, data, bytes);
-    rig_set_heap(rig);
+    struct bound out = buffer_of(rig, data, bytes);
     free(data);
-    return (struct bound){ buffer, 0, bytes };
-}
-
-static void bind(IDMLBindingTable *table, uint32_t count, const struct bound *bound, bool outputs)
-{
-    DML_BUFFER_BINDING buffers[SLOTS];
-    DML_BINDING_DESC descs[SLOTS];
-    for (uint32_t i = 0; i < count; i++) {
-        buffers[i] = (DML_BUFFER_BINDING){ bound[i].buffer, bound[i].offset, bound[i].bytes };
-        descs[i] = (DML_BINDING_DESC){ bound[i].buffer ? DML_BINDING_TYPE_BUFFER : DML_BINDING_TYPE_NONE,
-                                       bound[i].buffer ? &buffers[i] : NULL };
-    }
-    if (outputs)
-        IDMLBindingTable_BindOutputs(table, count, descs);
-    else
-        IDMLBindingTable_BindInputs(table, count, descs);
+    return out;
 }
 
 static void run(struct rig *rig, IDMLCompiledOperator *op, const struct schema_desc *desc, struct result *out)
@@ -139,8 +109,8 @@ static void run(struct rig *rig, IDMLCompiledOperator *op, const struct schema_d
             bound[i] = upload(rig, tensor, &state);
     }
     IDMLBindingTable *table = table_at(rig, op, 0);
-    bind(table, inputs, bound, false);
-    bind(table, outputs, bound + inputs, true);
+    bind_inputs(table, inputs, bound);
+    bind_outputs(table, outputs, bound + inputs);
     bind_prepared(table, &prepared);
     record(rig, op, table);
     rig_run(rig);
@@ -219,7 +189,7 @@ static bool compare(struct rig *vulkan, struct rig *cpu, const DML_OPERATOR_DESC
 }
 
 /* All FLOAT32 tensors of the description in another type. */
-static void retype(struct op_recipe_storage *storage, DML_TENSOR_DATA_TYPE type)
+static void retype(struct schema_sample_storage *storage, DML_TENSOR_DATA_TYPE type)
 {
     for (uint32_t i = 0; i < storage->tensor_count; i++) {
         DML_BUFFER_TENSOR_DESC *tensor = &storage->buffers[i];
@@ -235,7 +205,7 @@ static void retype(struct op_recipe_storage *storage, DML_TENSOR_DATA_TYPE type)
 
 int main(void)
 {
-    static struct op_recipe_storage storage;
+    static struct schema_sample_storage storage;
     struct rig vulkan, cpu;
     struct count count = { 0 };
     if (!open_rigs(&vulkan, &cpu)) {
@@ -246,7 +216,7 @@ int main(void)
         bool ran = false;
         for (uint32_t type = DML_TENSOR_DATA_TYPE_FLOAT32; type <= DML_TENSOR_DATA_TYPE_INT64; type++) {
             DML_OPERATOR_DESC desc;
-            if (!op_recipe((DML_OPERATOR_TYPE)op, &storage, &desc))
+            if (!schema_sample((DML_OPERATOR_TYPE)op, &storage, &desc))
                 break;
             retype(&storage, (DML_TENSOR_DATA_TYPE)type);
             ran |= compare(&vulkan, &cpu, &desc, &count);

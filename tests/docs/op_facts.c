@@ -3,8 +3,8 @@
 #include "base/base.h"
 #include "graph/ops.h"
 #include "schema/check.h"
+#include "schema/sample.h"
 #include "schema/schema.h"
-#include "unit/op_recipes.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -164,7 +164,7 @@ static void number(const struct schema_field *field, uint32_t bits)
 }
 
 /* The initialiser of one field, nothing for NULL. */
-static void initialiser(const struct schema_field *field, const struct op_recipe_storage *storage)
+static void initialiser(const struct schema_field *field, const struct schema_sample_storage *storage)
 {
     const void *desc = storage->desc;
     DML_SIZE_2D size;
@@ -212,7 +212,7 @@ static void initialiser(const struct schema_field *field, const struct op_recipe
     }
 }
 
-static void tensors(const struct op_recipe_storage *storage)
+static void tensors(const struct schema_sample_storage *storage)
 {
     printf(" \"tensors\": [");
     for (uint32_t i = 0; i < storage->tensor_count; i++) {
@@ -226,7 +226,7 @@ static void tensors(const struct op_recipe_storage *storage)
     printf("],");
 }
 
-static void one_field(const struct schema_op *op, uint32_t index, const struct op_recipe_storage *storage)
+static void one_field(const struct schema_op *op, uint32_t index, const struct schema_sample_storage *storage)
 {
     static const char *const kinds[] = { "input", "output", "attribute" };
     const struct schema_field *field = &op->fields[index];
@@ -260,10 +260,10 @@ static void one_field(const struct schema_op *op, uint32_t index, const struct o
 
 static bool one_operator(uint32_t index)
 {
-    static struct op_recipe_storage storage;
+    static struct schema_sample_storage storage;
     const struct schema_op *op = schema_op_at(index);
     DML_OPERATOR_DESC desc;
-    if (!op_recipe(op->type, &storage, &desc))
+    if (!schema_sample(op->type, &storage, &desc))
         return false;
     printf("%s\n {\"name\": \"%s\", \"number\": %u, \"level\": ", index ? "," : "", op->name + strlen("DML_OPERATOR_"),
            (unsigned)op->type);

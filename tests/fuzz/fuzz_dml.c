@@ -30,7 +30,7 @@
 
 enum {
     NODES_MOST = 4,
-    SLOTS_MOST = 128,
+    SLOTS_MOST = BOUND_MAX,
     CONSTANTS_MOST = 8,
     GAP = 256,
     GAP_BYTE = 0xe5,
@@ -129,38 +129,21 @@ struct program {
     bool late; /* bindings are made after the dispatch is recorded */
 };
 
-static void bind(IDMLBindingTable *table, const struct bound *bound, uint32_t count, bool outputs)
-{
-    DML_BUFFER_BINDING buffers[SLOTS_MOST];
-    DML_BINDING_DESC descs[SLOTS_MOST];
-    for (uint32_t i = 0; i < count; i++) {
-        buffers[i] = (DML_BUFFER_BINDING){ bound[i].buffer, bound[i].offset, bound[i].bytes };
-        descs[i] = (DML_BINDING_DESC){ bound[i].buffer ? DML_BINDING_TYPE_BUFFER : DML_BINDING_TYPE_NONE,
-                                       bound[i].buffer ? &buffers[i] : NULL };
-    }
-    if (outputs)
-        IDMLBindingTable_BindOutputs(table, count, descs);
-    else
-        IDMLBindingTable_BindInputs(table, count, descs);
-}
-
 static void initialize(const struct program *program, const struct bound *inputs, struct bound persistent)
 {
     IDMLCompiledOperator *op = program->op;
     IDMLOperatorInitializer *initializer = make_initializer(rig.dml, 1, &op);
     IDMLBindingTable *table = table_at(&rig, initializer, 0);
     uint64_t temporary = properties(initializer).TemporaryResourceSize;
-    DML_BUFFER_BINDING buffers[SLOTS_MOST] = { { 0 } };
+    struct bound owned[SLOTS_MOST] = { { 0 } };
     bool any = false;
     for (uint32_t i = 0; i < program->input_count; i++) {
         any |= program->owned[i];
         if (program->owned[i])
-            buffers[i] = (DML_BUFFER_BINDING){ inputs[i].buffer, inputs[i].offset, inputs[i].bytes };
+            owned[i] = inputs[i];
     }
-    DML_BUFFER_ARRAY_BINDING array = { program->input_count, buffers };
-    DML_BINDING_DESC desc = { DML_BINDING_TYPE_BUFFER_ARRAY, &array };
     if (any)
-        IDMLBindingTable_BindInputs(table, 1, &desc);
+        bind_owned(table, program->input_count, owned);
     if (persistent.buffer)
         bind_outputs(table, 1, &persistent);
     if (temporary) {
@@ -183,8 +166,8 @@ static void execute(const struct program *program, const struct bound *inputs, c
     struct bound temporary = take(&arena, properties(program->op).TemporaryResourceSize, 0, 5);
     if (program->late)
         record(&rig, program->op, table);
-    bind(table, bindable, program->input_count, false);
-    bind(table, outputs, program->output_count, true);
+    bind_inputs(table, program->input_count, bindable);
+    bind_outputs(table, program->output_count, outputs);
     if (temporary.buffer)
         bind_temporary(table, temporary.buffer, temporary.offset, temporary.bytes);
     if (persistent.buffer)
@@ -265,7 +248,7 @@ static void count_run(const struct schema_desc *desc)
 
 static void fuzz_single(struct fuzz_bytes *bytes)
 {
-    static struct op_recipe_storage storage;
+    static struct schema_sample_storage storage;
     DML_OPERATOR_DESC desc;
     struct program program = { 0 };
     DML_EXECUTION_FLAGS flags = execution_flags(&program, bytes);
@@ -289,7 +272,7 @@ static void fuzz_single(struct fuzz_bytes *bytes)
 /* ---- graphs ---- */
 
 struct graph {
-    struct op_recipe_storage storage[NODES_MOST];
+    struct schema_sample_storage storage[NODES_MOST];
     IDMLOperator *ops[NODES_MOST];
     struct schema_desc *descs[NODES_MOST];
     uint32_t node_count;

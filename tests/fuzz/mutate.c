@@ -4,7 +4,7 @@
 
 struct mutation {
     const struct schema_op *op;
-    struct op_recipe_storage *storage;
+    struct schema_sample_storage *storage;
     struct fuzz_bytes *bytes;
 };
 
@@ -127,7 +127,7 @@ static void change_all_sizes(struct mutation *m)
 /* An activation of any kind, its parameters from the bytes. Its tensors are absent, as inside another operator. */
 static void change_activation(struct mutation *m, const struct schema_field *field)
 {
-    uint32_t index = field->type == SCHEMA_ACTIVATION_ARRAY ? fuzz_byte(m->bytes) % OP_RECIPE_ACTIVATIONS : 0;
+    uint32_t index = field->type == SCHEMA_ACTIVATION_ARRAY ? fuzz_byte(m->bytes) % SCHEMA_SAMPLE_ACTIVATIONS : 0;
     const struct schema_op *op = schema_op_at(fuzz_byte(m->bytes) % schema_op_count());
     const DML_OPERATOR_DESC *first = m->storage->activations;
     uint64_t *desc = m->storage->activation_descs[index];
@@ -210,7 +210,7 @@ static void change_field(struct mutation *m, const struct schema_field *field)
         change_tensor(m, fuzz_byte(m->bytes) % m->storage->tensor_count);
 }
 
-static bool small_enough(const struct op_recipe_storage *storage)
+static bool small_enough(const struct schema_sample_storage *storage)
 {
     for (uint32_t i = 0; i < storage->tensor_count; i++) {
         uint64_t elements = 1;
@@ -223,12 +223,12 @@ static bool small_enough(const struct op_recipe_storage *storage)
     return true;
 }
 
-bool fuzz_operator(struct fuzz_bytes *bytes, struct op_recipe_storage *storage, DML_OPERATOR_DESC *out)
+bool fuzz_operator(struct fuzz_bytes *bytes, struct schema_sample_storage *storage, DML_OPERATOR_DESC *out)
 {
     const struct schema_op *op = schema_op_at(fuzz_byte(bytes) % schema_op_count());
     struct mutation m = { op, storage, bytes };
     uint32_t changes = fuzz_byte(bytes) % 12;
-    if (!op_recipe(op->type, storage, out) || !storage->tensor_count)
+    if (!schema_sample(op->type, storage, out) || !storage->tensor_count)
         return false;
     for (uint32_t i = 0; i < changes; i++) {
         uint8_t what = fuzz_byte(bytes);

@@ -3,8 +3,8 @@
 #ifndef FUZZ_MUTATE_H
 #define FUZZ_MUTATE_H
 
+#include "schema/sample.h"
 #include "schema/schema.h"
-#include "unit/op_recipes.h"
 
 struct fuzz_bytes {
     const uint8_t *data;
@@ -25,7 +25,7 @@ enum {
 };
 
 /* false when the bytes name no operator or a tensor is larger than FUZZ_TENSOR_BYTES_MOST. */
-bool fuzz_operator(struct fuzz_bytes *bytes, struct op_recipe_storage *storage, DML_OPERATOR_DESC *out);
+bool fuzz_operator(struct fuzz_bytes *bytes, struct schema_sample_storage *storage, DML_OPERATOR_DESC *out);
 
 /* Data of a tensor: any bytes, numbers of one type with special ones among them, or indices in and out of range. */
 void fuzz_fill(uint8_t *out, uint64_t bytes, uint8_t fill);

@@ -1,6 +1,6 @@
 /* Attention that appends to caches: what the present outputs hold already is the past. */
 #include "graph_make.h"
-#include "op_recipes.h"
+#include "schema/sample.h"
 
 #include "base/cpu.h"
 
@@ -85,7 +85,7 @@ static bool results_hold(const struct problem *p)
 
 static void run(struct problem *p, uint32_t disabled, uint32_t cpu)
 {
-    static struct op_recipe_storage storage;
+    static struct schema_sample_storage storage;
     char text[512], error[256];
     DML_OPERATOR_DESC op;
     struct schema_desc *desc;
@@ -98,7 +98,7 @@ static void run(struct problem *p, uint32_t disabled, uint32_t cpu)
              BATCH, p->fresh, HEADS * SIZE, BATCH, p->fresh, KEY_HEADS * SIZE, BATCH, p->fresh, KEY_HEADS * VALUE_SIZE,
              BATCH, BATCH, p->fresh, HEADS * VALUE_SIZE, BATCH, KEY_HEADS, ROOM, SIZE, BATCH, KEY_HEADS, ROOM,
              VALUE_SIZE, HEADS, KEY_HEADS);
-    TEST(op_recipe_with(DML_OPERATOR_MULTIHEAD_ATTENTION1, text, &storage, &op));
+    TEST(schema_sample_with(DML_OPERATOR_MULTIHEAD_ATTENTION1, text, &storage, &op));
     TEST(schema_desc_create(&op, &desc) == S_OK);
     TEST(graph_from_operator(&graph, desc, 0, error) == S_OK);
     struct graph_options options = make_options(disabled);

@@ -1,11 +1,11 @@
 /* FusedActivation and ActivationDescs: every operator as an activation in every host, at the levels that matter. */
 #include <string.h>
 
-#include "op_recipes.h"
+#include "schema/sample.h"
 #include "schema/schema.h"
 #include "test.h"
 
-static struct op_recipe_storage storage;
+static struct schema_sample_storage storage;
 static DML_OPERATOR_DESC host;
 static DML_OPERATOR_DESC *activation; /* the first of the host */
 
@@ -51,7 +51,7 @@ static uint32_t allowed_from(DML_OPERATOR_TYPE host_type, DML_OPERATOR_TYPE type
 static bool make_host(DML_OPERATOR_TYPE host_type, DML_OPERATOR_TYPE type)
 {
     const float one = 1;
-    if (!op_recipe(host_type, &storage, &host))
+    if (!schema_sample(host_type, &storage, &host))
         return false;
     activation = storage.activations;
     memset(storage.activation_descs[0], 0, sizeof(storage.activation_descs[0]));

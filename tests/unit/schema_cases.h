@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "op_recipes.h"
+#include "schema/sample.h"
 #include "schema/schema.h"
 #include "test.h"
 
@@ -35,10 +35,10 @@ struct schema_case {
 
 static inline void schema_run_case(const struct schema_case *c)
 {
-    static struct op_recipe_storage storage;
+    static struct schema_sample_storage storage;
     DML_OPERATOR_DESC desc;
     struct schema_error error;
-    if (!TEST_FOR(op_recipe_with(c->op, c->changes, &storage, &desc), "%s: %s", schema_op_find(c->op)->name,
+    if (!TEST_FOR(schema_sample_with(c->op, c->changes, &storage, &desc), "%s: %s", schema_op_find(c->op)->name,
                   c->changes))
         return;
     const uint32_t level = c->level ? c->level : DML_FEATURE_LEVEL_6_4;

@@ -1,11 +1,11 @@
 /* The deep copy of every operator's description: equal field by field, free of the source, slots in order. */
 #include <string.h>
 
-#include "op_recipes.h"
+#include "schema/sample.h"
 #include "schema/schema.h"
 #include "test.h"
 
-static struct op_recipe_storage source, same; /* described alike; the first is overwritten after the copy */
+static struct schema_sample_storage source, same; /* described alike; the first is overwritten after the copy */
 
 static bool inside_source(const void *pointer)
 {
@@ -113,7 +113,8 @@ static void test_copy(DML_OPERATOR_TYPE type, const char *changes, bool strides)
     DML_OPERATOR_DESC desc, twin;
     struct schema_error error;
     struct schema_desc *copy;
-    if (!TEST(op_recipe_with(type, changes, &source, &desc)) || !TEST(op_recipe_with(type, changes, &same, &twin)))
+    if (!TEST(schema_sample_with(type, changes, &source, &desc)) ||
+        !TEST(schema_sample_with(type, changes, &same, &twin)))
         return;
     for (uint32_t i = 0; strides && i < source.tensor_count; i++) {
         source.buffers[i].Strides = source.strides[i];
@@ -138,7 +139,7 @@ static void test_casts(void)
 {
     DML_OPERATOR_DESC desc;
     struct schema_desc *copy;
-    op_recipe(DML_OPERATOR_GEMM, &source, &desc);
+    schema_sample(DML_OPERATOR_GEMM, &source, &desc);
     TEST(schema_desc_create(&desc, &copy) == S_OK);
     const DML_GEMM_OPERATOR_DESC *gemm = copy->desc.Desc;
     TEST(gemm->Alpha == 1 && copy->input_count == 3 && copy->output_count == 1);
@@ -146,12 +147,12 @@ static void test_casts(void)
     TEST(gemm->FusedActivation->Type == DML_OPERATOR_ACTIVATION_LEAKY_RELU);
     schema_desc_destroy(copy);
 
-    op_recipe_with(DML_OPERATOR_GEMM, "CTensor=- FusedActivation=-", &source, &desc);
+    schema_sample_with(DML_OPERATOR_GEMM, "CTensor=- FusedActivation=-", &source, &desc);
     TEST(schema_desc_create(&desc, &copy) == S_OK);
     TEST(copy->input_count == 3 && !copy->inputs[2] && copy->inputs[1]);
     schema_desc_destroy(copy);
 
-    op_recipe(DML_OPERATOR_SPLIT, &source, &desc);
+    schema_sample(DML_OPERATOR_SPLIT, &source, &desc);
     TEST(schema_desc_create(&desc, &copy) == S_OK);
     TEST(copy->input_count == 1 && copy->output_count == 2 && copy->outputs[1]->Sizes[1] == 2);
     schema_desc_destroy(copy);

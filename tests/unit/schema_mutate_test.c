@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "op_recipes.h"
+#include "schema/sample.h"
 #include "schema/schema.h"
 #include "test.h"
 
-static struct op_recipe_storage storage;
+static struct schema_sample_storage storage;
 static DML_OPERATOR_DESC desc;
 static uint64_t state;
 
@@ -98,7 +98,7 @@ static void damage_array(void)
 
 static void damage_activation(void)
 {
-    const uint32_t i = random_below(OP_RECIPE_ACTIVATIONS);
+    const uint32_t i = random_below(SCHEMA_SAMPLE_ACTIVATIONS);
     memset(storage.activation_descs[i], 0, sizeof(storage.activation_descs[i])); /* no pointers of another struct */
     storage.activations[i].Type = (DML_OPERATOR_TYPE)random_below(180);
     if (!random_below(8))
@@ -143,7 +143,7 @@ static bool run_one(void)
     const DML_FEATURE_LEVEL level = levels[random_below(sizeof(levels) / sizeof(levels[0]))];
     struct schema_error error;
     struct schema_desc *copy;
-    op_recipe(op->type, &storage, &desc);
+    schema_sample(op->type, &storage, &desc);
     for (uint32_t n = 1 + random_below(4); n; n--)
         damage(op);
     if (schema_validate(&desc, level, &error) != S_OK) {

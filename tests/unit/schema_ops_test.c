@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "op_recipes.h"
+#include "schema/sample.h"
 #include "schema/schema.h"
 #include "test.h"
 
-static struct op_recipe_storage storage;
+static struct schema_sample_storage storage;
 static DML_OPERATOR_DESC desc;
 
 /* Index of the first tensor of a field in the storage, or -1 when it is absent. */
@@ -21,7 +21,7 @@ static int tensor_index(const struct schema_field *field)
 
 static DML_BUFFER_TENSOR_DESC *fresh_tensor(const struct schema_op *op, const struct schema_field *field)
 {
-    op_recipe(op->type, &storage, &desc);
+    schema_sample(op->type, &storage, &desc);
     const int i = tensor_index(field);
     return i < 0 ? NULL : &storage.buffers[i];
 }
@@ -41,7 +41,7 @@ static void refused(const struct schema_op *op, const struct schema_field *field
 static void test_pointer(const struct schema_op *op, const struct schema_field *field)
 {
     const void *null = NULL;
-    op_recipe(op->type, &storage, &desc);
+    schema_sample(op->type, &storage, &desc);
     memcpy((char *)storage.desc + field->offset, &null, sizeof(null));
     if (field->required)
         refused(op, field, SCHEMA_ERROR_TENSOR_REQUIRED, "NULL");
@@ -198,7 +198,7 @@ static void test_levels(const struct schema_op *op)
     uint32_t count;
     struct schema_error error;
     const uint32_t *levels = schema_feature_levels(&count);
-    op_recipe(op->type, &storage, &desc);
+    schema_sample(op->type, &storage, &desc);
     for (uint32_t i = 0; i < count; i++) {
         if (levels[i] >= (uint32_t)op->level)
             continue;
@@ -234,7 +234,7 @@ int main(void)
     struct schema_error error;
     for (uint32_t i = 0; i < schema_op_count(); i++) {
         const struct schema_op *op = schema_op_at(i);
-        if (!TEST_FOR(op_recipe(op->type, &storage, &desc), "%s", op->name))
+        if (!TEST_FOR(schema_sample(op->type, &storage, &desc), "%s", op->name))
             continue;
         TEST_FOR(schema_validate(&desc, DML_FEATURE_LEVEL_6_4, &error) == S_OK, "%s", error.text);
         TEST_FOR(error.id == SCHEMA_ERROR_NONE && !error.text[0], "%s", op->name);

@@ -1,9 +1,2 @@
-/* Running sums with NEON. */
+#define ISA neon
 #include "kernels/scan_exec.h"
-
-const struct kern_scan_isa kern_scan_isa_neon = { &kern_map_isa_neon, scan_row, scan_line, scan_fold, scan_column };
-
-void kern_scan_any_neon_run(const struct kern_call *call, uint64_t begin, uint64_t end)
-{
-    kern_scan_run(call, &kern_scan_isa_neon, begin, end);
-}

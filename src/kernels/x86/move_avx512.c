@@ -1,8 +1,7 @@
+#define ISA avx512
+#include "kernels/isa.h"
 #include "kernels/move_exec.h"
 
 const struct move_isa move_isa_avx512 = MOVE_ISA;
 
-void kern_move_turn_avx512_run(const struct kern_call *call, uint64_t begin, uint64_t end)
-{
-    move_turn_run(call, &move_isa_avx512, begin, end);
-}
+KERN_ISA_RUN_WITH(move_turn, move_turn_run(call, &move_isa_avx512, begin, end))

@@ -1,28 +1,5 @@
-#include "kernels/product.h"
-
-#include <immintrin.h>
-
-#define PRODUCT_LANES 16
-#define PRODUCT_VECS  4
-#define PRODUCT_ROWS  6
+#define ISA avx512
 typedef float number;
-typedef __m512 vec;
+#include "kernels/product_float_body.h"
 
-DENSE_INLINE vec product_set(const char *from)
-{
-    return _mm512_set1_ps(*(const float *)from);
-}
-
-DENSE_INLINE vec product_get(const char *from)
-{
-    return _mm512_loadu_ps((const float *)from);
-}
-
-DENSE_INLINE vec product_add(vec sums, vec a, vec b)
-{
-    return _mm512_fmadd_ps(a, b, sums);
-}
-
-#include "kernels/product_body.h"
-
-const struct product_isa product_f32_avx512 = { PRODUCT_ROWS, PRODUCT_COLUMNS, 1, sizeof(number), tile, NULL };
+const struct product_isa KERN_ISA_TABLE(product_f32_) = PRODUCT_FLOAT_ISA;

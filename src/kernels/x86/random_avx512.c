@@ -1,13 +1,3 @@
-/* Random words with AVX-512. */
 #pragma GCC target("prefer-vector-width=512")
+#define ISA avx512
 #include "kernels/random_exec.h"
-
-void kern_random_block_avx512(const struct kern_random_state *state, uint32_t *out)
-{
-    random_block(state, out);
-}
-
-void kern_random_philox_avx512_run(const struct kern_call *call, uint64_t begin, uint64_t end)
-{
-    kern_random_run(call, kern_random_block_avx512, begin, end);
-}

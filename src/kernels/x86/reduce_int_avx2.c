@@ -1,8 +1,2 @@
-/* Reductions of integers with AVX2. */
+#define ISA avx2
 #include "kernels/reduce_int_exec.h"
-
-void kern_reduce_int_avx2_run(const struct kern_call *call, uint64_t begin, uint64_t end)
-{
-    static const struct kern_total_isa isa = KERN_TOTAL_ISA(&kern_map_isa_avx2);
-    kern_reduce_int_on(call, &isa, begin, end);
-}

@@ -1,9 +1,3 @@
-/* Reductions of integers with AVX-512. */
 #pragma GCC target("prefer-vector-width=512")
+#define ISA avx512
 #include "kernels/reduce_int_exec.h"
-
-void kern_reduce_int_avx512_run(const struct kern_call *call, uint64_t begin, uint64_t end)
-{
-    static const struct kern_total_isa isa = KERN_TOTAL_ISA(&kern_map_isa_avx512);
-    kern_reduce_int_on(call, &isa, begin, end);
-}

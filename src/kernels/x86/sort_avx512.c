@@ -1,10 +1,3 @@
-/* Sort keys with AVX-512. */
 #pragma GCC target("prefer-vector-width=512")
+#define ISA avx512
 #include "kernels/sort_exec.h"
-
-const struct kern_sort_isa kern_sort_isa_avx512 = { sort_encode, sort_decode, sort_any_within };
-
-void kern_sort_any_avx512_run(const struct kern_call *call, uint64_t begin, uint64_t end)
-{
-    kern_sort_run(call, &kern_sort_isa_avx512, begin, end);
-}

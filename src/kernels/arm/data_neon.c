@@ -1,0 +1,2 @@
+#define ISA neon
+#include "kernels/data_rows.h"

@@ -1,0 +1,2 @@
+#define ISA portable
+#include "kernels/data_rows.h"

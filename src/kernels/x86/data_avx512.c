@@ -1,0 +1,2 @@
+#define ISA avx512
+#include "kernels/data_rows.h"
