@@ -265,17 +265,6 @@ bool onnx_activation(struct onnx_builder *b, const struct onnx_node *n)
     return false;
 }
 
-bool onnx_gelu(struct onnx_builder *b, const struct onnx_node *n)
-{
-    struct onnx_value *x = onnx_in(b, n, 0);
-    if (!x)
-        return false;
-    if (strcmp(onnx_attr_string(n, "approximate", "none"), "none"))
-        return onnx_fail(b, "approximate = '%s' is not supported", onnx_attr_string(n, "approximate", ""));
-    struct onnx_value *y = onnx_out(b, n, 0, x->type, x->rank, x->dims);
-    return y && emit_activation(b, DML_OPERATOR_ACTIVATION_GELU, x, y, 0, 0);
-}
-
 /* x * tanh(softplus(x)) */
 bool onnx_mish(struct onnx_builder *b, const struct onnx_node *n)
 {

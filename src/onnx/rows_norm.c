@@ -65,25 +65,6 @@ bool onnx_instance_normalization(struct onnx_builder *b, const struct onnx_node 
     return y && emit_normalization(b, x, scale, bias, dims, axes, x->rank - 2, onnx_attr_float(n, "epsilon", 1e-5f), y);
 }
 
-bool onnx_layer_normalization(struct onnx_builder *b, const struct onnx_node *n)
-{
-    struct onnx_value *x = onnx_in(b, n, 0), *scale = onnx_in(b, n, 1), *bias = onnx_in_optional(b, n, 2);
-    int64_t dims[ONNX_RANK_MAX] = { 1, 1, 1, 1, 1, 1, 1, 1 };
-    UINT axes[ONNX_RANK_MAX];
-    uint32_t axis;
-    if (!x || !scale || !onnx_axis(b, onnx_attr_int(n, "axis", -1), x->rank, &axis))
-        return false;
-    if (onnx_has_output(n, 1) || onnx_has_output(n, 2))
-        return onnx_fail(b, "the Mean and InvStdDev outputs are not supported");
-    for (uint32_t i = axis; i < x->rank; i++) {
-        dims[i] = x->dims[i];
-        axes[i - axis] = i;
-    }
-    struct onnx_value *y = onnx_out(b, n, 0, x->type, x->rank, x->dims);
-    return y &&
-           emit_normalization(b, x, scale, bias, dims, axes, x->rank - axis, onnx_attr_float(n, "epsilon", 1e-5f), y);
-}
-
 bool onnx_lrn(struct onnx_builder *b, const struct onnx_node *n)
 {
     struct onnx_value *x = onnx_in(b, n, 0);
