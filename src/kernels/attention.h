@@ -4,6 +4,8 @@
 
 #include "kernels/dense.h"
 
+#include <math.h>
+
 /* Numbers of the inputs, 0 for those that are absent. */
 struct attention_inputs {
     uint32_t mask, keep, end, start, past, count;
@@ -18,6 +20,11 @@ DENSE_INLINE uint32_t attention_keys(const struct kern_call *call, const struct 
 {
     const struct kern_attention *attention = &call->op->u.attention;
     uint32_t total = call->op->tensors[1].sizes[2];
+    if (in->end && attention->filter == -INFINITY) { /* no weight behind the end: those keys need not be read */
+        const struct kern_view *ends = &call->op->tensors[in->end];
+        int32_t end = ((const int32_t *)call->data[in->end])[dense_offset(ends, &batch, 1)];
+        total = BASE_MIN(total, (uint32_t)BASE_MAX(end, 0));
+    }
     if (!in->past)
         return total;
     const struct kern_view *view = &call->op->tensors[in->past];

@@ -3,6 +3,12 @@
 
 #include <math.h>
 
+/* While a node is checked, unknown dimensions all have one size, even that which is the sum of two others. */
+static bool sizes_are_guesses(const struct onnx_builder *b)
+{
+    return !b->inputs;
+}
+
 /* INT32 masks: a vector of lengths, of ends and starts, or of lengths followed by positions in packed tokens; or which
  * keys count, per batch row, per query as well, or for all positions up to some maximum. */
 static bool take_mask(struct onnx_builder *b, struct onnx_value *mask, struct onnx_attention *a)
@@ -26,6 +32,8 @@ static bool take_mask(struct onnx_builder *b, struct onnx_value *mask, struct on
         return false;
     const int64_t keys[] = { rows, 1, 1, a->total }, queries[] = { rows, 1, a->sequence, a->total };
     const int64_t *dims = mask->rank == 2 ? keys : queries;
+    if (sizes_are_guesses(b))
+        return true;
     int64_t elements = dims[0] * dims[2] * dims[3];
     if (mask->rank < 2 || mask->rank > 4 || mask->dims[0] != rows || mask->dims[mask->rank - 1] != a->total ||
         onnx_elements(mask) != elements)
@@ -36,7 +44,7 @@ static bool take_mask(struct onnx_builder *b, struct onnx_value *mask, struct on
 
 static bool take_relative(struct onnx_builder *b, struct onnx_value *bias, struct onnx_attention *a)
 {
-    if (!bias)
+    if (!bias || (sizes_are_guesses(b) && bias->type == a->q->type))
         return !b->failed;
     if (bias->rank != 4 || (bias->dims[0] != 1 && bias->dims[0] != a->batch) ||
         (bias->dims[1] != 1 && bias->dims[1] != a->heads) || bias->dims[2] != a->sequence ||
