@@ -45,10 +45,16 @@ struct onnx_value *onnx_make_reshape(struct onnx_builder *b, struct onnx_value *
     return y && onnx_alias(b, y, x) ? y : NULL;
 }
 
-/* y, or a temporary of that shape. */
+/* y, which must have as many elements, or a temporary of that shape. */
 static struct onnx_value *result(struct onnx_builder *b, struct onnx_value *y, int32_t type, uint32_t rank,
                                  const int64_t *dims)
 {
+    int64_t elements = 1;
+    for (uint32_t i = 0; i < rank; i++)
+        elements *= dims[i];
+    if (y && !b->failed && onnx_elements(y) != elements)
+        onnx_fail(b, "'%s' would have %lld elements instead of %lld", y->name, (long long)elements,
+                  (long long)onnx_elements(y));
     if (b->failed)
         return NULL;
     return y ? y : onnx_temp(b, type, rank, dims);
@@ -224,6 +230,10 @@ struct onnx_value *onnx_make_lookup(struct onnx_builder *b, struct onnx_value *t
     int64_t dims[4] = { 1, 1, 1, 1 }, table_dims[4] = { 1, 1, 1, 1 }, index_dims[4] = { 1, 1, 1, 1 };
     if (!table || !indices || b->failed)
         return NULL;
+    if (table->rank != 2 || indices->rank > 3) {
+        onnx_fail(b, "'%s' must have rank 2, '%s' at most 3", table->name, indices->name);
+        return NULL;
+    }
     uint32_t rank = indices->rank + 1;
     for (uint32_t i = 0; i < indices->rank; i++)
         dims[i] = index_dims[i + 1] = indices->dims[i];

@@ -1,11 +1,10 @@
 /* Rotary embeddings, and caches that are written in places. */
 #include "onnx/attention.h"
 
-/* x as [batch, sequence, heads, pair, half] or, interleaved, [..., half, pair]: sizes and strides. */
+/* x as [batch, sequence, heads, part, half]: sizes and strides. */
 struct halves {
     int64_t dims[5];
     uint32_t strides[5];
-    uint32_t pair; /* the dimension of the two parts */
 };
 
 static void find_halves(const struct onnx_value *x, int64_t heads, int64_t size, int64_t turning, bool interleaved,
@@ -13,17 +12,12 @@ static void find_halves(const struct onnx_value *x, int64_t heads, int64_t size,
 {
     bool tokens = x->rank == 3;
     int64_t sequence = x->dims[tokens ? 1 : 2], half = turning / 2;
-    *out = (struct halves){ .dims = { x->dims[0], sequence, heads, 2, half }, .pair = interleaved ? 4 : 3 };
+    *out = (struct halves){ .dims = { x->dims[0], sequence, heads, 2, half } };
     out->strides[0] = (uint32_t)(sequence * heads * size);
     out->strides[1] = (uint32_t)(tokens ? heads * size : size);
     out->strides[2] = (uint32_t)(tokens ? size : sequence * size);
-    out->strides[3] = (uint32_t)half;
-    out->strides[4] = 1;
-    if (interleaved) {
-        out->dims[3] = half;
-        out->dims[4] = 2;
-        out->strides[3] = 2;
-    }
+    out->strides[3] = interleaved ? 1 : (uint32_t)half;
+    out->strides[4] = interleaved ? 2 : 1;
 }
 
 /* The two parts of each head exchanged. */
@@ -38,7 +32,7 @@ static struct onnx_value *exchange(struct onnx_builder *b, struct onnx_value *x,
         return NULL;
     for (uint32_t i = 0; i < 5; i++) {
         sizes[i] = (UINT)h->dims[i];
-        steps[i] = i == h->pair ? -1 : 1;
+        steps[i] = i == 3 ? -1 : 1;
     }
     DML_SLICE1_OPERATOR_DESC desc = {
         onnx_desc_strided(b, &dx, x, 5, h->dims, h->strides), onnx_desc(b, &dy, y), 5, offsets, sizes, steps
@@ -46,13 +40,13 @@ static struct onnx_value *exchange(struct onnx_builder *b, struct onnx_value *x,
     return onnx_emit(b, DML_OPERATOR_SLICE1, &desc, &x, 1, &y, 1) ? y : NULL;
 }
 
-/* Angles of the tokens as [batch or 1, sequence, 1, 1, half] (or half before the 1). */
+/* Angles of the tokens as [batch or 1, sequence, 1, 1, half] */
 static struct onnx_value *angles(struct onnx_builder *b, const struct onnx_rotary *r, struct onnx_value *cache,
                                  const struct halves *h)
 {
     if (!cache)
         return NULL;
-    int64_t half = h->dims[h->pair == 3 ? 4 : 3];
+    int64_t half = h->dims[4];
     if (cache->dims[cache->rank ? cache->rank - 1 : 0] != half || cache->rank != (r->positions ? 2 : 3)) {
         onnx_fail(b, "'%s' must have rank %d and rows of %lld", cache->name, r->positions ? 2 : 3, (long long)half);
         return NULL;
@@ -65,17 +59,13 @@ static struct onnx_value *angles(struct onnx_builder *b, const struct onnx_rotar
         onnx_fail(b, "the positions or '%s' do not fit the tokens", cache->name);
         return NULL;
     }
-    if (h->pair == 4) {
-        dims[3] = half;
-        dims[4] = 1;
-    }
     return onnx_make_reshape(b, rows, 5, dims);
 }
 
 /* -sin for the first part, sin for the second */
-static struct onnx_value *signed_sin(struct onnx_builder *b, struct onnx_value *sin, const struct halves *h)
+static struct onnx_value *signed_sin(struct onnx_builder *b, struct onnx_value *sin)
 {
-    const int64_t dims[] = { 2, h->pair == 3 ? 1 : 2 };
+    const int64_t dims[] = { 2, 1 };
     if (!sin)
         return NULL;
     struct onnx_value *minus = onnx_make_scalar(b, sin->type, -1), *plus = onnx_make_scalar(b, sin->type, 1);
@@ -85,9 +75,8 @@ static struct onnx_value *signed_sin(struct onnx_builder *b, struct onnx_value *
         return NULL;
     memcpy(data, minus->data, bytes);
     memcpy(data + bytes, plus->data, bytes);
-    const int64_t *shape = h->pair == 3 ? dims : dims + 1;
     return onnx_make_binary(b, DML_OPERATOR_ELEMENT_WISE_MULTIPLY, sin,
-                            onnx_constant(b, sin->type, h->pair == 3 ? 2 : 1, shape, data, 2 * bytes), NULL);
+                            onnx_constant(b, sin->type, 2, dims, data, 2 * bytes), NULL);
 }
 
 /* y = x * cos + exchanged x * sin, all seen through `h` */
@@ -112,7 +101,8 @@ static bool emit_turn(struct onnx_builder *b, struct onnx_value *x, struct onnx_
 
 /* Only the first elements of each head turn; the others are copied behind them. */
 static struct onnx_value *turn_part(struct onnx_builder *b, struct onnx_value *x, struct onnx_value *cos,
-                                    struct onnx_value *sin, const struct halves *h, int64_t size, struct onnx_value *y)
+                                    struct onnx_value *sin, const struct halves *h, int64_t size, bool interleaved,
+                                    struct onnx_value *y)
 {
     int64_t heads = h->dims[2], turning = h->dims[3] * h->dims[4];
     const int64_t part[] = { x->dims[0], x->dims[1], h->dims[2], turning };
@@ -128,7 +118,7 @@ static struct onnx_value *turn_part(struct onnx_builder *b, struct onnx_value *x
         shape.rank = 3;
         shape.dims[2] = heads * turning;
     }
-    find_halves(&shape, heads, turning, turning, h->pair == 4, &packed);
+    find_halves(&shape, heads, turning, turning, interleaved, &packed);
     if (!emit_turn(b, x, cos, sin, h, turned, packed.strides))
         return NULL;
     struct onnx_value *rest = onnx_make_slice(b, onnx_make_reshape(b, x, 4, flat), 3, turning, size - turning, NULL);
@@ -153,7 +143,7 @@ struct onnx_value *onnx_rotate(struct onnx_builder *b, const struct onnx_rotary 
         return NULL;
     }
     find_halves(x, heads, size, turning, r->interleaved, &h);
-    struct onnx_value *cos = angles(b, r, r->cos, &h), *sin = signed_sin(b, angles(b, r, r->sin, &h), &h);
+    struct onnx_value *cos = angles(b, r, r->cos, &h), *sin = signed_sin(b, angles(b, r, r->sin, &h));
     if (cos && cos->type != x->type)
         onnx_fail(b, "'%s' is %s, the angles %s", x->name, onnx_type_name(x->type), onnx_type_name(cos->type));
     if (!y)
@@ -161,7 +151,7 @@ struct onnx_value *onnx_rotate(struct onnx_builder *b, const struct onnx_rotary 
     if (!cos || !sin || !y || b->failed)
         return NULL;
     if (turning < size)
-        return turn_part(b, x, cos, sin, &h, size, y);
+        return turn_part(b, x, cos, sin, &h, size, r->interleaved, y);
     return emit_turn(b, x, cos, sin, &h, y, h.strides) ? y : NULL;
 }
 
