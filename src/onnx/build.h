@@ -28,7 +28,7 @@ struct onnx_builder {
     IDMLDevice1 *device;
     struct onnx_error *error;
     bool failed;
-    bool unknown; /* it failed for want of a value that is not known yet */
+    bool unknown;              /* it failed for want of a value that is not known yet */
     struct onnx_value **table; /* open addressing by name */
     uint32_t table_size, value_count;
     DML_GRAPH_NODE_DESC *nodes;

@@ -224,8 +224,8 @@ def rotary(c):
                   num_heads=heads, rotary_embedding_dim=4)
             c.run("part of heads " + name, "RotaryEmbedding", [apart, positions, *part], interleaved=interleaved,
                   num_heads=heads, rotary_embedding_dim=4)
-    c.run("one token", "RotaryEmbedding", [real(batch, 1, heads * size), ints(0, 20, batch, 1, dtype=np.int64), cos, sin],
-          scale=1.0)
+    one = ints(0, 20, batch, 1, dtype=np.int64)
+    c.run("one token", "RotaryEmbedding", [real(batch, 1, heads * size), one, cos, sin], scale=1.0)
 
 
 BATCH, HEADS, SIZE = 2, 3, 8
@@ -260,7 +260,8 @@ def multi_head(c):
     run("past", [q, k, v, None, None, None, *cache], three)
     run("past, causal, bias", [q, k, v, bias, None, None, *cache], three, unidirectional=1)
     all_keys = ints(0, 2, BATCH, past + length) | (np.arange(past + length) == 0)
-    run("past, mask, relative", [q, k, v, None, all_keys, real(1, HEADS, length, past + length), *cache], three, **masked)
+    relative = real(1, HEADS, length, past + length)
+    run("past, mask, relative", [q, k, v, None, all_keys, relative, *cache], three, **masked)
     run("scores", [q, k, v, bias, mask[:, :length].copy(), None, *[None] * 2], (True, True, True, True), **masked)
     one = [real(BATCH, 1, WIDTH) for _ in range(3)]
     run("one token", [*one, None, None, None, *cache], three, unidirectional=1)
