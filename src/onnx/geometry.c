@@ -3,7 +3,7 @@
 /* ---- windows ---- */
 
 bool onnx_window_attribute(struct onnx_builder *b, const struct onnx_node *n, const char *name, uint32_t spatial,
-                             UINT *out, UINT otherwise)
+                           UINT *out, UINT otherwise)
 {
     int64_t values[3];
     uint32_t count = onnx_attr_ints(n, name, values, 3);
@@ -62,7 +62,8 @@ int64_t onnx_window_output(const struct onnx_window *w, uint32_t i, int64_t in, 
 }
 
 /* Puts a spatial dimension of size 1 in front when there is only one. */
-void onnx_window_widen(struct onnx_window *w, struct onnx_pool_shape *shape, const struct onnx_value *x, const int64_t *out)
+void onnx_window_widen(struct onnx_window *w, struct onnx_pool_shape *shape, const struct onnx_value *x,
+                       const int64_t *out)
 {
     bool widen = x->rank == 3;
     shape->rank = x->rank + widen;

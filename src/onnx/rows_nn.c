@@ -2,8 +2,8 @@
 #include "onnx/geometry.h"
 
 /* ConvTranspose: total size, from output_shape when given (then the padding follows from it). */
-static bool transposed_output(struct onnx_builder *b, const struct onnx_node *n, struct onnx_window *w, const int64_t *in,
-                              int64_t *out)
+static bool transposed_output(struct onnx_builder *b, const struct onnx_node *n, struct onnx_window *w,
+                              const int64_t *in, int64_t *out)
 {
     int64_t wanted[5];
     uint32_t count = onnx_attr_ints(n, "output_shape", wanted, 5);
@@ -81,8 +81,8 @@ bool onnx_conv(struct onnx_builder *b, const struct onnx_node *n)
     return onnx_emit(b, DML_OPERATOR_CONVOLUTION, &desc, in, 3, &y, 1);
 }
 
-static bool emit_pool(struct onnx_builder *b, bool max, bool include, struct onnx_window *w, const struct onnx_pool_shape *shape,
-                      struct onnx_value *x, struct onnx_value *const *y)
+static bool emit_pool(struct onnx_builder *b, bool max, bool include, struct onnx_window *w,
+                      const struct onnx_pool_shape *shape, struct onnx_value *x, struct onnx_value *const *y)
 {
     struct onnx_desc d[3];
     const DML_TENSOR_DESC *tx = onnx_desc_as(b, &d[0], x, shape->rank, shape->in);
@@ -112,7 +112,8 @@ bool onnx_pool(struct onnx_builder *b, const struct onnx_node *n)
     if (x->rank < 3 || x->rank > 5)
         return onnx_fail(b, "input of rank %u is not supported", x->rank);
     w.spatial = x->rank - 2;
-    if (!onnx_window_attribute(b, n, "kernel_shape", w.spatial, w.kernel, 0) || !onnx_window_read(b, n, &w, x->dims + 2))
+    if (!onnx_window_attribute(b, n, "kernel_shape", w.spatial, w.kernel, 0) ||
+        !onnx_window_read(b, n, &w, x->dims + 2))
         return false;
     dims[0] = x->dims[0];
     dims[1] = x->dims[1];
