@@ -1,6 +1,8 @@
 /* Weights of 2, 4 and 8 bits in blocks, packed in bytes with the first element in the low bits. */
 #include "onnx/quant.h"
 
+#define LIMIT (1 << 28) /* of sizes, so that their products fit 64 bits */
+
 struct packed {
     uint32_t bits;
     int64_t block, blocks, rows; /* elements of a block, blocks of a row */
@@ -103,8 +105,7 @@ static bool nbits_read(struct onnx_builder *b, const struct onnx_node *n, struct
     p->rows = onnx_attr_int(n, "N", 0);
     if (bits != 2 && bits != 4 && bits != 8)
         return onnx_fail(b, "%lld bits are not supported", (long long)bits);
-    if (block < 16 || block > INT32_MAX || (block & (block - 1)) || *k < 1 || *k > INT32_MAX || p->rows < 1 ||
-        p->rows > INT32_MAX)
+    if (block < 16 || block > LIMIT || (block & (block - 1)) || *k < 1 || *k > LIMIT || p->rows < 1 || p->rows > LIMIT)
         return onnx_fail(b, "K %lld, N %lld, block_size %lld", (long long)*k, (long long)p->rows, (long long)block);
     if (onnx_attr_int(n, "weight_prepacked", 0))
         return onnx_fail(b, "weights packed for another provider are not supported");
@@ -171,7 +172,7 @@ static struct onnx_value *gather(struct onnx_builder *b, const struct onnx_node 
 }
 
 /* The table's elements one by one: bytes are only gathered whole, so what is packed in them is unpacked first unless
- * their rows are. *bits: of an element. */
+ * their rows are. */
 static struct onnx_value *table(struct onnx_builder *b, struct onnx_value *x, uint32_t bits, int64_t last)
 {
     int64_t dims[ONNX_RANK_MAX], rows = 1;
@@ -182,6 +183,10 @@ static struct onnx_value *table(struct onnx_builder *b, struct onnx_value *x, ui
         return onnx_convert_4bit(b, x, x->type == ONNX_INT4 ? ONNX_INT8 : ONNX_UINT8);
     struct onnx_value *y = onnx_convert_4bit(b, unpack(b, x, bits, rows), ONNX_UINT8);
     const int64_t own = dims[x->rank - 1] * 8 / bits, view[2] = { rows, last };
+    if (own < last) {
+        onnx_fail(b, "'%s' has %lld values in a row instead of %lld", x->name, (long long)own, (long long)last);
+        return NULL;
+    }
     const uint32_t strides[2] = { (uint32_t)own, 1 };
     dims[x->rank - 1] = last;
     return onnx_as(b, onnx_view(b, y, 2, view, strides), x->rank, dims);
@@ -219,6 +224,8 @@ bool onnx_gather_block_quantized(struct onnx_builder *b, const struct onnx_node 
     if (!x || !indices || !q.scale || b->failed || !gather_read(b, n, x, &a))
         return false;
     bool bytes = x->type == ONNX_UINT8, first = a.gather != a.quantize;
+    if ((!bytes && !onnx_is_4bit(x->type)) || (q.zero_point && q.zero_point->type != x->type))
+        return onnx_fail(b, "data of %s is not supported, or zero points are of another type", onnx_type_name(x->type));
     if (q.scale->rank != x->rank || (q.zero_point && q.zero_point->rank != x->rank))
         return onnx_fail(b, "data, scales and zero points differ in rank");
     /* Rows of bytes are gathered packed. */
@@ -227,7 +234,7 @@ bool onnx_gather_block_quantized(struct onnx_builder *b, const struct onnx_node 
     uint32_t bits = a.bits;
     q.x = whole ? gather(b, n, x, a.gather) : x;
     q.zero_point = whole && q.zero_point ? gather(b, n, q.zero_point, a.gather) : q.zero_point;
-    if (!q.x || (b->failed))
+    if (!q.x || b->failed)
         return false;
     q.x = table(b, q.x, bits, last);
     q.zero_point = q.zero_point ? table(b, q.zero_point, bits, scale_last) : NULL;

@@ -134,6 +134,8 @@ bool onnx_qlinear_conv(struct onnx_builder *b, const struct onnx_node *n)
     if (!conv_plan(b, n, x.x, filter.x, &c) || !is_per_channel(b, filter.scale, &c) ||
         !is_per_channel(b, filter.zero_point, &c) || !is_per_channel(b, bias, &c))
         return false;
+    if (!x.scale || !q.scale || onnx_elements(x.scale) != 1 || onnx_elements(q.scale) != 1)
+        return onnx_fail(b, "the scales of input and output must be one value each");
     int32_t type = q.zero_point ? q.zero_point->type : x.x->type;
     if (c.rank == 5)
         return qconv_wide(b, n, &c, &x, &filter, bias, &q, type);
