@@ -1,55 +1,68 @@
-/* The operators that rows are put together from, each with its result as a value. `y` is the value to define, or NULL
- * for a temporary one. All return NULL when the conversion has failed, and for NULL inputs: calls can be nested. */
+/* Operators as expressions, for rows that need several: each appends one DirectML operator and returns its result. All
+ * take NULL operands and then return NULL, so that a chain is checked once, at its end. */
 #ifndef ONNX_EMIT_H
 #define ONNX_EMIT_H
 
 #include "onnx/build.h"
 
-/* One element of the type; booleans and numbers. */
-struct onnx_value *onnx_make_scalar(struct onnx_builder *b, int32_t type, double number);
-/* INT32 first, first + 1, ... */
-struct onnx_value *onnx_make_range(struct onnx_builder *b, int64_t first, uint32_t rank, const int64_t *dims);
-/* Another shape for the same elements. */
-struct onnx_value *onnx_make_reshape(struct onnx_builder *b, struct onnx_value *x, uint32_t rank, const int64_t *dims);
-struct onnx_value *onnx_make_cast(struct onnx_builder *b, struct onnx_value *x, int32_t type, struct onnx_value *y);
-/* Operators whose fields are input, output, ScaleBias or up to two floats that are 0. */
-struct onnx_value *onnx_make_unary(struct onnx_builder *b, DML_OPERATOR_TYPE type, struct onnx_value *x,
-                                   struct onnx_value *y);
-struct onnx_value *onnx_make_scaled(struct onnx_builder *b, struct onnx_value *x, float scale, float bias,
-                                    struct onnx_value *y);
-struct onnx_value *onnx_make_swish(struct onnx_builder *b, struct onnx_value *x, float alpha, struct onnx_value *y);
-/* Broadcast; comparisons give booleans. */
-struct onnx_value *onnx_make_binary(struct onnx_builder *b, DML_OPERATOR_TYPE type, struct onnx_value *x,
-                                    struct onnx_value *z, struct onnx_value *y);
-/* condition ? x : z, broadcast to `like`'s shape, of x's type. */
-struct onnx_value *onnx_make_select(struct onnx_builder *b, struct onnx_value *condition, struct onnx_value *x,
-                                    struct onnx_value *z, const struct onnx_value *like, struct onnx_value *y);
-struct onnx_value *onnx_make_slice(struct onnx_builder *b, struct onnx_value *x, uint32_t axis, int64_t first,
-                                   int64_t count, struct onnx_value *y);
-/* Of at most 4 values; empty ones are left out. */
-struct onnx_value *onnx_make_join(struct onnx_builder *b, struct onnx_value *const *x, uint32_t count, uint32_t axis,
-                                  struct onnx_value *y);
-/* y[...] = x seen with these strides (in elements) and y's dimensions `dims`. */
-struct onnx_value *onnx_make_move(struct onnx_builder *b, struct onnx_value *x, uint32_t rank, const int64_t *dims,
-                                  const uint32_t *strides, struct onnx_value *y);
-/* table [rows, size], indices of any shape up to rank 3 -> [indices..., size] */
-struct onnx_value *onnx_make_lookup(struct onnx_builder *b, struct onnx_value *table, struct onnx_value *indices);
-struct onnx_value *onnx_make_reduced(struct onnx_builder *b, DML_REDUCE_FUNCTION function, struct onnx_value *x,
-                                     const UINT *axes, UINT axis_count, struct onnx_value *y);
+/* ---- constants ---- */
+struct onnx_value *onnx_scalar(struct onnx_builder *b, int32_t type, double value); /* rank 0 */
+struct onnx_value *onnx_smallest(struct onnx_builder *b, int32_t type);             /* -inf, or the least integer */
+struct onnx_value *onnx_largest(struct onnx_builder *b, int32_t type);
+struct onnx_value *onnx_constant_reals(struct onnx_builder *b, int32_t type, uint32_t rank, const int64_t *dims,
+                                       const double *values);
+/* `count` doubles in the arena; NULL = failed */
+double *onnx_reals(struct onnx_builder *b, int64_t count);
+/* 0, 1, 2 ... as a vector. */
+struct onnx_value *onnx_counting(struct onnx_builder *b, int32_t type, int64_t count);
+/* The known value of one element, of any type that the host computes with. */
+bool onnx_const_real(struct onnx_builder *b, const struct onnx_value *v, double *out);
+bool onnx_const_int(struct onnx_builder *b, const struct onnx_value *v, int64_t *out);
 
-/* y = normalised x, seen with rank/dims, over the axes: its root mean square, and its mean when `mean`. Scale and bias
- * (or NULL) are seen with the dimensions param_dims. */
-struct onnx_norm {
-    struct onnx_value *x, *scale, *bias, *y;
-    uint32_t rank;
-    const int64_t *dims, *param_dims;
-    UINT axes[ONNX_RANK_MAX];
-    UINT axis_count;
-    bool mean;
-    float epsilon;
-};
-struct onnx_value *onnx_make_norm(struct onnx_builder *b, const struct onnx_norm *norm);
+/* ---- the same elements seen otherwise ---- */
+struct onnx_value *onnx_as(struct onnx_builder *b, struct onnx_value *x, uint32_t rank, const int64_t *dims);
+/* A packed copy of y[i] = x[i . strides]; no copy when that is x itself. */
+struct onnx_value *onnx_view(struct onnx_builder *b, struct onnx_value *x, uint32_t rank, const int64_t *dims,
+                             const uint32_t *strides);
+struct onnx_value *onnx_permute(struct onnx_builder *b, struct onnx_value *x, const uint32_t *order);
+void onnx_packed_strides(uint32_t rank, const int64_t *dims, uint32_t *strides);
+/* Elements start .. start + dims of x. */
+struct onnx_value *onnx_window(struct onnx_builder *b, struct onnx_value *x, const int64_t *start, const int64_t *dims);
+/* x in the middle of dims, value (a known scalar of x's type) around it. */
+struct onnx_value *onnx_surround(struct onnx_builder *b, struct onnx_value *x, const int64_t *start,
+                                 const int64_t *dims, const struct onnx_value *value);
+/* Output i of the node is v. */
+bool onnx_result(struct onnx_builder *b, const struct onnx_node *n, uint32_t i, const struct onnx_value *v);
+/* Output i of the node is v, seen with another shape. */
+bool onnx_result_as(struct onnx_builder *b, const struct onnx_node *n, uint32_t i, const struct onnx_value *v,
+                    uint32_t rank, const int64_t *dims);
 
-bool onnx_is_float(int32_t type);
+/* ---- arithmetic; operands broadcast ---- */
+struct onnx_value *onnx_apply(struct onnx_builder *b, DML_OPERATOR_TYPE type, struct onnx_value *x);
+struct onnx_value *onnx_apply2(struct onnx_builder *b, DML_OPERATOR_TYPE type, struct onnx_value *x,
+                               struct onnx_value *z);
+struct onnx_value *onnx_compare(struct onnx_builder *b, DML_OPERATOR_TYPE type, struct onnx_value *x,
+                                struct onnx_value *z); /* BOOL */
+struct onnx_value *onnx_select(struct onnx_builder *b, struct onnx_value *condition, struct onnx_value *x,
+                               struct onnx_value *z);
+struct onnx_value *onnx_convert(struct onnx_builder *b, struct onnx_value *x, int32_t type);
+struct onnx_value *onnx_round_even(struct onnx_builder *b, struct onnx_value *x);
+/* p and q: the operator's first two floats. */
+struct onnx_value *onnx_activate(struct onnx_builder *b, DML_OPERATOR_TYPE type, struct onnx_value *x, float p,
+                                 float q);
+/* Reduced dimensions become 1. */
+struct onnx_value *onnx_reduce_axis(struct onnx_builder *b, DML_REDUCE_FUNCTION function, struct onnx_value *x,
+                                    uint32_t axis);
+/* [batch, m, k] x [batch, k, n]; a batch of 1 is shared. Both have rank 3. */
+struct onnx_value *onnx_multiply(struct onnx_builder *b, struct onnx_value *x, struct onnx_value *z, bool transpose_z);
+/* y[o] = x[o with o[axis] = indices[o]]; indices may broadcast against x off the axis. */
+struct onnx_value *onnx_pick(struct onnx_builder *b, struct onnx_value *x, struct onnx_value *indices, uint32_t axis);
+/* An index counted from the end (negative) becomes one from the start. */
+struct onnx_value *onnx_wrap_index(struct onnx_builder *b, struct onnx_value *indices, struct onnx_value *size);
+
+/* ---- rows in terms of other rows ---- */
+const char *onnx_new_name(struct onnx_builder *b); /* for a value between two rows; NULL = failed */
+/* Converts a node that looks like n but for what `as` sets: op, domain, version, inputs, outputs, attributes. */
+bool onnx_convert_as(struct onnx_builder *b, const struct onnx_node *as);
 
 #endif

@@ -1,6 +1,6 @@
 /* CausalConvWithState: each channel is convolved with its own filter over the tokens before, the last of which are
  * handed to the next call. */
-#include "onnx/emit.h"
+#include "onnx/make.h"
 
 static struct onnx_value *whole_input(struct onnx_builder *b, struct onnx_value *x, struct onnx_value *past,
                                       int64_t before)

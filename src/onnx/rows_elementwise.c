@@ -1,5 +1,5 @@
 /* Element-wise operators and activations. */
-#include "onnx/build.h"
+#include "onnx/quant.h"
 
 #include <math.h>
 
@@ -194,9 +194,11 @@ bool onnx_cast(struct onnx_builder *b, const struct onnx_node *n)
         return onnx_fail(b, "cannot cast to data type %d", to);
     if (to == x->type)
         return onnx_identity(b, n);
+    if (onnx_is_4bit(to) || onnx_is_4bit(x->type))
+        return onnx_result(b, n, 0, onnx_convert_4bit(b, x, to));
     struct onnx_value *y = onnx_out(b, n, 0, to, x->rank, x->dims), *from = x;
     struct onnx_desc dx, dy;
-    if (y && onnx_is_known(x) && to != ONNX_BFLOAT16 && to != ONNX_INT4 && to != ONNX_UINT4)
+    if (y && onnx_is_known(x) && to != ONNX_BFLOAT16)
         return onnx_known_cast(b, y, x);
     if (y && to == ONNX_BOOL) { /* any non-zero value is true: x != 0 is !(x == 0), NOT twice */
         struct onnx_value *inverse = onnx_temp(b, ONNX_BOOL, x->rank, x->dims);

@@ -1,5 +1,5 @@
 /* Gated and Gaussian activations, and the sums that come with them in transformers. */
-#include "onnx/emit.h"
+#include "onnx/make.h"
 
 static struct onnx_value *like(struct onnx_builder *b, const struct onnx_node *n, const struct onnx_value *x)
 {

@@ -1,5 +1,5 @@
 /* Normalisation in transformers: over the last dimensions or groups of channels, with sums before it. */
-#include "onnx/emit.h"
+#include "onnx/make.h"
 
 /* Layer or root-mean-square normalisation of x over the dimensions from `axis` on. */
 struct layer_norm {

@@ -1,0 +1,308 @@
+"""usage: test_quantized.py ANYDML: quantised ONNX operators against onnxruntime's CPU provider."""
+import sys
+
+import numpy as np
+
+from node_compare import Compare, Packed, TensorProto, helper
+
+MS = "com.microsoft"
+F = np.float32
+
+
+def scalar(value, dtype=F):
+    return np.array(value, dtype)
+
+
+def linear(c):
+    """QuantizeLinear and DequantizeLinear: all granularities and integer types."""
+    x = c.uniform(3, 6, 5, low=-40, high=40)
+    shapes = {"all": ((), 0, 0), "axis 1": ((6,), 1, 0), "axis -1": ((5,), -1, 0), "blocks": ((3, 2, 5), 1, 3),
+              "ragged": ((3, 2, 5), 1, 4)}
+    for dtype in (np.uint8, np.int8, np.uint16, np.int16):
+        for name, (shape, axis, block) in shapes.items():
+            big = np.iinfo(dtype).bits == 16
+            scale = c.uniform(*shape, low=0.002 if big else 0.2, high=0.004 if big else 0.6)
+            zero = c.integers(*shape, dtype=dtype)
+            for kind in (F, np.float16):
+                q = {"scale": scale.astype(kind), "zero": zero}
+                attributes = {"axis": axis, **({"block_size": block} if block else {})}
+                c.node("QuantizeLinear", {"x": x.astype(kind)}, q, what=f"{name} {dtype.__name__} {kind.__name__}",
+                       atol=1 if kind is np.float16 else 0, **attributes)
+                c.node("DequantizeLinear", {"x": c.integers(3, 6, 5, dtype=dtype)}, q,
+                       what=f"{name} {dtype.__name__} {kind.__name__}", rtol=1e-3 if kind is np.float16 else 1e-6,
+                       **attributes)
+    c.node("QuantizeLinear", {"x": x}, {"scale": scalar(0.5)}, what="no zero point")
+    c.node("QuantizeLinear", {"x": x}, {"scale": scalar(0.5)}, what="output_dtype", output_dtype=TensorProto.INT8)
+    c.node("QuantizeLinear", {"x": x, "scale": scalar(0.5)}, {"zero": scalar(3, np.uint8)}, what="version 10",
+           opset=10)
+    c.node("DequantizeLinear", {"x": c.integers(4, 7, dtype=np.int32, low=-10**6, high=10**6)},
+           {"scale": scalar(0.25)}, what="int32", rtol=1e-6)
+    c.node("QuantizeLinear", {"x": x}, {"scale": scalar(0.5), "zero": scalar(3, np.int8)}, domain=MS, what="contrib")
+    c.node("DequantizeLinear", {"x": c.integers(4, 7)}, {"scale": c.uniform(7), "zero": c.integers(7)}, domain=MS,
+           what="contrib", axis=1)
+    c.refuses("QuantizeLinear", {"x": x}, {"scale": scalar(0.5)}, "QuantizeLinear", "17",
+              output_dtype=TensorProto.FLOAT8E4M3FN)
+    c.refuses("QuantizeLinear", {"x": x}, {"scale": c.uniform(4)}, "QuantizeLinear", "axis 1", axis=1)
+    c.node("DynamicQuantizeLinear", {"x": x}, outputs=3, rtol=1e-6)
+    c.node("DynamicQuantizeLinear", {"x": np.abs(x)}, outputs=3, what="positive", rtol=1e-6)
+    c.node("DynamicQuantizeLinear", {"x": np.zeros((2, 2), F)}, outputs=3, what="zero", rtol=1e-6)
+
+
+def four_bits(c):
+    x = c.uniform(3, 7, 5, low=-8, high=8)
+    for signed in (True, False):
+        low, high = (-8, 7) if signed else (0, 15)
+        kind = TensorProto.INT4 if signed else TensorProto.UINT4
+        cast = helper.make_node("Cast", ["q"], ["y"], to=TensorProto.INT8 if signed else TensorProto.UINT8)
+        for name, (shape, axis, block) in {"all": ((), 0, 0), "axis": ((7,), 1, 0), "blocks": ((3, 1, 5), 1, 7),
+                                           "ragged": ((3, 2, 5), 1, 4)}.items():
+            scale = c.uniform(*shape, low=0.5, high=1.5)
+            zero = Packed(c.random.integers(low, high + 1, shape), signed)
+            data = Packed(c.random.integers(low, high + 1, (3, 7, 5)), signed)
+            attributes = {"axis": axis, **({"block_size": block} if block else {})}
+            quantize = helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"], **attributes)
+            c.graph(f"4-bit quantize {name} {signed}", [quantize, cast], {"x": x}, ["y"], {"s": scale, "z": zero})
+            unpack = helper.make_node("DequantizeLinear", ["d", "s", "z"], ["w"], **attributes)
+            add = helper.make_node("Add", ["w", "x"], ["y"])
+            c.graph(f"4-bit dequantize {name} {signed}", [unpack, add], {"x": x}, ["y"],
+                    {"s": scale, "z": zero, "d": data}, rtol=1e-6, atol=1e-6)
+        quantize = helper.make_node("QuantizeLinear", ["x", "s"], ["q"], output_dtype=kind)
+        c.graph(f"4-bit output_dtype {signed}", [quantize, cast], {"x": x}, ["y"], {"s": scalar(0.7)})
+        pack = helper.make_node("Cast", ["i"], ["p"], to=kind)
+        shape = helper.make_node("Reshape", ["p", "shape"], ["q"])
+        numbers = c.integers(5, 3, dtype=np.int8, low=low, high=high) if signed else c.integers(5, 3, high=high)
+        c.graph(f"4-bit reshape {signed}", [pack, shape, cast], {"i": numbers}, ["y"],
+                {"shape": np.array([3, 5], np.int64)}, expect=[numbers.reshape(3, 5)])
+
+
+def products(c):
+    for left, right in (((5, 9), (9, 7)), ((2, 3, 5, 9), (9, 7)), ((2, 1, 5, 9), (3, 9, 4)), ((9,), (9, 4))):
+        for ta, tb in ((np.uint8, np.uint8), (np.uint8, np.int8), (np.int8, np.int8)):
+            a, b, what = c.integers(*left, dtype=ta), c.integers(*right, dtype=tb), f"{left} {right} {ta} {tb}"
+            az, bz, columns = scalar(c.integers(dtype=ta), ta), c.integers(right[-1], dtype=tb), right[-1]
+            c.node("MatMulInteger", {"a": a, "b": b}, what=what)
+            c.node("MatMulInteger", {"a": a, "b": b}, {"az": az, "bz": scalar(3, tb)}, what=what)
+            if len(right) == 2:
+                c.node("MatMulInteger", {"a": a}, {"b": b, "az": az, "bz": bz}, what=what + " columns")
+            q = {"as": scalar(0.02), "az": az, "b": b, "bs": scalar(0.03), "bz": scalar(4, tb), "ys": scalar(0.4),
+                 "yz": scalar(9, ta)}
+            c.node("QLinearMatMul", {"a": a}, q, what=what, atol=1)
+            q.update(bs=c.uniform(columns, low=0.01, high=0.05), bz=bz)
+            if len(right) == 2:
+                c.node("QLinearMatMul", {"a": a}, q, what=what + " columns", atol=1)
+            f = {"as": scalar(0.02), "bs": c.uniform(columns, low=0.01, high=0.05), "az": az, "bz": bz,
+                 "bias": c.uniform(columns)}
+            if len(right) == 2:
+                c.node("MatMulIntegerToFloat", {"a": a, "b": b}, f, domain=MS, what=what, rtol=1e-5, atol=1e-5)
+    a, b = c.integers(2, 3, 4, dtype=np.int8), c.integers(2, 4, 5, dtype=np.int8)
+    rows, columns = c.integers(2, 3, 1, dtype=np.int8), c.integers(2, 1, 5, dtype=np.int8)
+    sums = np.matmul(a.astype(np.int32) - rows, b.astype(np.int32) - columns).astype(np.int32)
+    c.node("MatMulInteger", {"a": a, "b": b}, {"az": rows, "bz": columns}, what="zero points per batch",
+           expect=[sums])
+    q = {"as": c.uniform(2, 3, 1, low=0.01, high=0.1), "az": rows, "b": b,
+         "bs": c.uniform(2, 1, 5, low=0.01, high=0.1), "bz": columns, "ys": scalar(0.4), "yz": scalar(-3, np.int8)}
+    real = np.clip(np.rint(sums * q["as"] * q["bs"] / F(0.4)) - 3, -128, 127).astype(np.int8)
+    c.node("QLinearMatMul", {"a": a}, q, what="scales per batch", atol=1, expect=[real])
+    for tb in (np.uint8, np.int8):
+        for columns in ((), (6,)):
+            b = {"b": c.integers(8, 6, dtype=tb), "bs": c.uniform(*columns, low=0.01, high=0.05),
+                 "bz": c.integers(*columns, dtype=tb) if columns else scalar(5, tb), "bias": c.uniform(6)}
+            c.node("DynamicQuantizeMatMul", {"a": c.uniform(3, 5, 8)}, b, domain=MS, what=f"{tb} {columns}",
+                   rtol=1e-4, atol=1e-4)
+    for ta, tb, out in ((0, 0, np.uint8), (0, 1, np.uint8), (1, 1, None)):
+        a, b = c.integers(*((8, 5) if ta else (5, 8))), c.integers(*((6, 8) if tb else (8, 6)), dtype=np.int8)
+        q = {"as": scalar(0.02), "az": scalar(120, np.uint8), "b": b, "bs": c.uniform(6, low=0.01, high=0.05),
+             "bz": np.zeros(6, np.int8), "c": c.integers(6, dtype=np.int32, low=-999, high=999)}
+        q.update({"ys": scalar(0.4), "yz": scalar(9, out)} if out else {})
+        c.node("QGemm", {"a": a}, q, domain=MS, what=f"{ta} {tb} {out}", atol=1 if out else 1e-4, rtol=0 if out
+               else 1e-5, transA=ta, transB=tb, alpha=0.5)
+
+
+def convolutions(c):
+    for spatial, groups, channels in (((9,), 1, 4), ((8, 7), 1, 4), ((8, 7), 2, 4), ((8, 7), 4, 4), ((5, 6, 4), 1, 2)):
+        for tw in (np.uint8, np.int8):
+            kernel = (3,) * len(spatial)
+            x = {"x": c.integers(2, channels, *spatial)}
+            w = c.integers(8, channels // groups, *kernel, dtype=tw)
+            attributes = {"group": groups, "pads": [1, 0] * len(spatial), "strides": [2] * len(spatial)}
+            what, zero = f"{spatial} group {groups} {tw}", scalar(7, tw)
+            if len(spatial) < 3:
+                c.node("ConvInteger", x, {"w": w, "xz": scalar(120, np.uint8), "wz": zero}, what=what, **attributes)
+            else:
+                c.node("ConvInteger", {**x, "w": w}, what=what, **attributes)
+            q = {"xs": scalar(0.02), "xz": scalar(120, np.uint8), "w": w, "ws": scalar(0.01), "wz": zero,
+                 "ys": scalar(0.1), "yz": scalar(110, np.uint8),
+                 "bias": c.integers(8, dtype=np.int32, low=-5000, high=5000)}
+            c.node("QLinearConv", x, q, what=what, atol=1, **attributes)
+            if tw is np.int8:
+                q.update(ws=c.uniform(8, low=0.005, high=0.02), wz=np.zeros(8, tw))
+                c.node("QLinearConv", x, q, what=what + " channels", atol=1, **attributes)
+
+
+def elementwise(c):
+    for t in (np.uint8, np.int8):
+        zero = {"xs": scalar(0.05), "xz": scalar(10, t)}
+        out = {"ys": scalar(0.06), "yz": scalar(20, t)}
+        for right in ((3, 4, 5), (5,), ()):
+            x, z = {"x": c.integers(3, 4, 5, dtype=t)}, {"z": c.integers(*right, dtype=t) if right else scalar(9, t)}
+            names = ["x", "xs", "xz", "z", "zs", "zz", "ys", "yz"]
+            constants = {**zero, "zs": scalar(0.03), "zz": scalar(-3 if t is np.int8 else 90, t), **out}
+            for op in ("QLinearAdd", "QLinearMul"):
+                c.node(op, {**x, **z}, constants, domain=MS, what=f"{t} {right}", atol=1, order=names)
+        x = {"x": c.integers(2, 3, 8, 9, dtype=t)}
+        sigmoid = {"ys": scalar(1 / 256), "yz": scalar(np.iinfo(t).min, t)}
+        c.node("QLinearSigmoid", x, {**zero, **sigmoid}, domain=MS, what=f"{t}", atol=1)
+        c.node("QLinearLeakyRelu", x, {**zero, **out}, domain=MS, what=f"{t}", atol=1, alpha=0.2)
+        for opset, axis in ((13, -1), (13, 1), (12, 1)):
+            softmax(c, x, {**zero, **sigmoid}, t, opset, axis)
+        for last in (0, 1):
+            c.node("QLinearGlobalAveragePool", x, {**zero, **out}, domain=MS, what=f"{t} {last}", atol=1,
+                   channels_last=last)
+            for include in (0, 1):
+                c.node("QLinearAveragePool", x, {**zero, **out}, domain=MS, what=f"{t} {last} {include}", atol=1,
+                       kernel_shape=[3, 2], strides=[2, 1], pads=[1, 0, 1, 1], count_include_pad=include,
+                       channels_last=last)
+        parts = {f"x{i}": c.integers(2, i + 1, 5, dtype=t) for i in range(3)}
+        constants, names = {**out}, ["ys", "yz"]
+        for i in range(3):
+            constants.update({f"s{i}": scalar(0.02 * (i + 1)), f"z{i}": scalar(11 * i, t)})
+            names += [f"x{i}", f"s{i}", f"z{i}"]
+        c.node("QLinearConcat", parts, constants, domain=MS, what=f"{t}", atol=1, order=names, axis=1)
+
+
+def softmax(c, x, constants, t, opset, axis):
+    node = helper.make_node("QLinearSoftmax", ["x", *constants], ["y"], domain=MS, axis=axis, opset=opset)
+    c.graph(f"QLinearSoftmax {t} {opset} {axis}", [node], x, ["y"], constants, atol=1)
+
+
+def pack(values, bits):
+    """[rows, n] -> bytes [rows, ceil(n * bits / 8)], low bits first."""
+    lanes = 8 // bits
+    values = np.pad(values, [(0, 0), (0, -values.shape[1] % lanes)])
+    parts = values.reshape(values.shape[0], -1, lanes).astype(np.int64) << (np.arange(lanes) * bits)
+    return parts.sum(-1).astype(np.uint8)
+
+
+def nbits(c):
+    for bits in (2, 4, 8):
+        for k, n, block in ((64, 5, 32), (80, 6, 32), (96, 3, 32), (20, 7, 16)):
+            blocks = -(-k // block)
+            w = c.integers(n, blocks * block, low=0, high=2**bits - 1)
+            packed = pack(w, bits).reshape(n, blocks, -1)
+            scale = c.uniform(n, blocks, low=0.1, high=0.5)
+            zeros = c.integers(n, blocks, low=0, high=2**bits - 1)
+            floats = c.uniform(n, blocks, low=0, high=2**bits - 1)
+            for zero in (None, "packed", "float"):
+                z = np.full((n, blocks), 2.0**(bits - 1)) if zero is None else zeros if zero == "packed" else floats
+                real = ((w.reshape(n, blocks, block) - z[..., None].astype(np.float64)) * scale[..., None])
+                real = real.reshape(n, -1)[:, :k]
+                bias, a = c.uniform(n), c.uniform(2, 3, k)
+                constants = {"b": packed, "s": scale, "bias": bias}
+                names = ["a", "b", "s", "", "", "bias"]
+                if zero:
+                    names[3] = "z"
+                    constants["z"] = pack(zeros, bits) if zero == "packed" else floats
+                for kind in (F, np.float16):
+                    own = {m: x.astype(kind) if x.dtype == F else x for m, x in constants.items()}
+                    want = (a.astype(kind).astype(np.float64) @ real.T + bias).astype(kind)
+                    c.node("MatMulNBits", {"a": a.astype(kind)}, own, domain=MS, order=names, expect=[want],
+                           what=f"{bits} bits {k} {n} {zero} {kind.__name__}", rtol=1e-4 if kind is F else 2e-2,
+                           atol=1e-3 if kind is F else 2e-1, K=k, N=n, bits=bits, block_size=block)
+    w, scale, a = pack(c.integers(8, 64, high=15), 4), c.uniform(8, 2), c.uniform(3, 64)
+    c.node("MatMulNBits", {"a": a}, {"b": w.reshape(8, 2, 16), "s": scale}, domain=MS, what="onnxruntime", rtol=1e-4,
+           atol=1e-4, K=64, N=8, bits=4, block_size=32)
+    c.refuses("MatMulNBits", {"a": a}, {"b": w.reshape(8, 2, 16), "s": scale, "g": np.zeros(64, np.int32)}, "g_idx",
+              domain=MS, order=["a", "b", "s", "", "g"], K=64, N=8, bits=4, block_size=32)
+
+
+def gather_blocks(c):
+    indices = np.array([[3, 0, 5], [1, 1, 4]], np.int64)
+    for bits in (4, 8):
+        for zero in (False, True):
+            values = c.integers(6, 64, high=2**bits - 1)
+            constants = {"d": pack(values, bits), "s": c.uniform(6, 4, low=0.1, high=0.5)}
+            if zero:
+                constants["z"] = pack(c.integers(6, 4, high=2**bits - 1), bits)
+            c.node("GatherBlockQuantized", {"i": indices}, constants, domain=MS, what=f"{bits} {zero}", rtol=1e-6,
+                   order=["d", "i", "s", "z"][:3 + zero], block_size=16, bits=bits, quantize_axis=1)
+    for signed in (True, False):
+        low, high = (-8, 7) if signed else (0, 15)
+        data = Packed(c.random.integers(low, high + 1, (6, 32, 3)), signed)
+        constants = {"d": data, "s": c.uniform(6, 2, 3, low=0.1, high=0.5),
+                     "z": Packed(c.random.integers(low, high + 1, (6, 2, 3)), signed)}
+        for axis in (0, 1, 2):
+            c.node("GatherBlockQuantized", {"i": indices % 3}, constants, domain=MS, what=f"int4 {signed} {axis}",
+                   rtol=1e-6, order=["d", "i", "s", "z"], block_size=16, gather_axis=axis, quantize_axis=1)
+
+
+def attention(c):
+    batch, length, width, heads, size = 2, 4, 6, 2, 3
+    hidden = heads * size
+    for name, mask, causal, past in (("plain", None, 0, 0), ("causal", None, 1, 0), ("length", (2,), 0, 0),
+                                     ("raw", (2, 4), 0, 0), ("past", None, 1, 3), ("start", (4,), 0, 0)):
+        x = {"x": c.integers(batch, length, width)}
+        constants = {"w": c.integers(width, 3 * hidden, dtype=np.int8), "bias": c.uniform(3 * hidden),
+                     "xs": scalar(0.02), "ws": scalar(0.01), "xz": scalar(128, np.uint8), "wz": scalar(0, np.int8)}
+        names = ["x", "w", "bias", "xs", "ws", "m" if mask else "", "xz", "wz"]
+        if mask:
+            values = {(2,): [3, 4], (4,): [3, 4, 0, 1]}.get(mask) or c.random.integers(0, 2, mask).tolist()
+            constants["m"] = np.array(values, np.int32)
+            if mask == (2, 4):
+                constants["m"][:, 0] = 1
+        if past:
+            x["p"] = c.uniform(2, batch, heads, past, size)
+            names.append("p")
+        c.node("QAttention", x, constants, domain=MS, what=name, order=names, outputs=2 if past else 1, rtol=1e-4,
+               atol=1e-5, num_heads=heads, unidirectional=causal)
+
+
+def quantized_models(c):
+    """Pairs of quantising nodes around float operators stay what they are."""
+    node = helper.make_node
+    constants = {"s": scalar(0.02), "z": scalar(128, np.uint8), "w": c.integers(4, 3, 3, 3, dtype=np.int8),
+                 "ws": c.uniform(4, low=0.01, high=0.02), "wz": np.zeros(4, np.int8), "ys": scalar(0.1)}
+    nodes = [node("QuantizeLinear", ["x", "s", "z"], ["q"]), node("DequantizeLinear", ["q", "s", "z"], ["d"]),
+             node("DequantizeLinear", ["w", "ws", "wz"], ["dw"], axis=0),
+             node("Conv", ["d", "dw"], ["c"], pads=[1, 1, 1, 1]), node("Relu", ["c"], ["r"]),
+             node("QuantizeLinear", ["r", "ys", "z"], ["qr"]), node("DequantizeLinear", ["qr", "ys", "z"], ["y"])]
+    c.graph("convolution between pairs", nodes, {"x": c.uniform(2, 3, 8, 8, low=-2, high=2)}, ["y"], constants,
+            atol=0.1001)
+    constants = {"s": scalar(0.02), "z": scalar(0, np.int8), "w": c.integers(16, 9, dtype=np.int8),
+                 "ws": c.uniform(9, low=0.01, high=0.02)}
+    nodes = [node("QuantizeLinear", ["x", "s", "z"], ["q"]), node("DequantizeLinear", ["q", "s", "z"], ["d"]),
+             node("DequantizeLinear", ["w", "ws"], ["dw"], axis=1), node("MatMul", ["d", "dw"], ["y"])]
+    c.graph("product of pairs", nodes, {"x": c.uniform(5, 16, low=-2, high=2)}, ["y"], constants, rtol=1e-4, atol=1e-4)
+
+
+def other_floats(c):
+    """bfloat16 through casts, and empty tensors."""
+    node = helper.make_node
+    x, scale = c.uniform(4, 6, low=-40, high=40), scalar(0.5)
+    x = (x.view(np.uint32) & np.uint32(0xffff0000)).view(F)
+    to = TensorProto.BFLOAT16
+    casts = [node("Cast", ["x"], ["bx"], to=to), node("Cast", ["s"], ["bs"], to=to)]
+    q = np.clip(np.rint(x / scale) + 7, -128, 127).astype(np.int8)
+    constants = {"s": scale, "z": scalar(7, np.int8)}
+    c.graph("bfloat16 quantize", [*casts, node("QuantizeLinear", ["bx", "bs", "z"], ["y"])], {"x": x}, ["y"], constants,
+            expect=[q])
+    nodes = [casts[1], node("DequantizeLinear", ["x", "bs", "z"], ["b"]), node("Cast", ["b"], ["y"],
+                                                                                to=TensorProto.FLOAT)]
+    c.graph("bfloat16 dequantize", nodes, {"x": q}, ["y"], constants, expect=[(q - F(7)) * scale])
+    c.graph("float32 from a bfloat16 scale", [casts[1], node("DequantizeLinear", ["x", "bs", "z"], ["y"],
+                                                             output_dtype=TensorProto.FLOAT)],
+            {"x": q}, ["y"], constants, opset=23, expect=[(q - F(7)) * scale])
+    c.node("QuantizeLinear", {}, {"x": np.zeros((0, 6), F), **constants}, what="empty")
+    c.node("DequantizeLinear", {}, {"x": np.zeros((3, 0), np.int8), **constants}, what="empty")
+
+
+def main():
+    c = Compare(sys.argv[1])
+    for family in (linear, four_bits, products, convolutions, elementwise, nbits, gather_blocks, attention,
+                   quantized_models, other_floats):
+        if len(sys.argv) < 3 or family.__name__ in sys.argv[2:]:
+            family(c)
+    return c.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
