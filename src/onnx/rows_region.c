@@ -16,8 +16,6 @@ bool onnx_roi_align(struct onnx_builder *b, const struct onnx_node *n)
     if (in[0]->rank != 4 || in[1]->rank != 2 || in[1]->dims[1] != 4 || onnx_elements(in[2]) != in[1]->dims[0] ||
         in[1]->type != in[0]->type || ratio < 0 || ratio > 1 << 20)
         return onnx_fail(b, "regions do not fit the input, or sampling_ratio = %lld", (long long)ratio);
-    if (max && !half)
-        return onnx_fail(b, "mode 'max' with '%s' is not supported", transform);
     int64_t dims[4] = { in[1]->dims[0], in[0]->dims[1], onnx_attr_int(n, "output_height", 1),
                         onnx_attr_int(n, "output_width", 1) };
     if (!half) { /* regions of less than a pixel are made one wide and high */
