@@ -155,12 +155,15 @@ static bool range_integers(struct onnx_builder *b, const struct onnx_node *n, st
 
 bool onnx_range(struct onnx_builder *b, const struct onnx_node *n)
 {
-    struct onnx_value *in[3] = { onnx_in(b, n, 0), onnx_in(b, n, 1), onnx_in(b, n, 2) };
+    struct onnx_value *in[3] = { onnx_in(b, n, 0), onnx_in(b, n, 1), onnx_in_optional(b, n, 2) };
     double value[3];
     int64_t count;
-    if (!in[0] || !in[1] || !in[2])
+    if (!in[0] || !in[1] || b->failed)
         return false;
     int32_t type = in[0]->type;
+    in[2] = in[2] ? in[2] : onnx_scalar(b, type, 1); /* com.microsoft */
+    if (!in[2])
+        return false;
     for (uint32_t i = 0; i < 3; i++) {
         if (in[i]->type != type || onnx_elements(in[i]) != 1)
             return onnx_fail(b, "start, limit and delta must be one number of one type each");

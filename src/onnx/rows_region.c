@@ -4,7 +4,6 @@
 bool onnx_roi_align(struct onnx_builder *b, const struct onnx_node *n)
 {
     struct onnx_value *in[3] = { onnx_in(b, n, 0), onnx_in(b, n, 1), onnx_in(b, n, 2) };
-    bool max = !strcmp(onnx_attr_string(n, "mode", "avg"), "max");
     const char *transform =
         onnx_attr_string(n, "coordinate_transformation_mode", n->version < 16 ? "output_half_pixel" : "half_pixel");
     bool half = !strcmp(transform, "half_pixel");
@@ -16,6 +15,8 @@ bool onnx_roi_align(struct onnx_builder *b, const struct onnx_node *n)
     if (in[0]->rank != 4 || in[1]->rank != 2 || in[1]->dims[1] != 4 || onnx_elements(in[2]) != in[1]->dims[0] ||
         in[1]->type != in[0]->type || ratio < 0 || ratio > 1 << 20)
         return onnx_fail(b, "regions do not fit the input, or sampling_ratio = %lld", (long long)ratio);
+    if (strcmp(onnx_attr_string(n, "mode", "avg"), "avg")) /* ONNX's is of weighted pixels, not of samples */
+        return onnx_fail(b, "mode '%s' is not supported", onnx_attr_string(n, "mode", ""));
     int64_t dims[4] = { in[1]->dims[0], in[0]->dims[1], onnx_attr_int(n, "output_height", 1),
                         onnx_attr_int(n, "output_width", 1) };
     if (!half) { /* regions of less than a pixel are made one wide and high */
@@ -38,7 +39,7 @@ bool onnx_roi_align(struct onnx_builder *b, const struct onnx_node *n)
         .ROITensor = onnx_desc(b, &d[1], in[1]),
         .BatchIndicesTensor = onnx_desc(b, &d[2], in[2]),
         .OutputTensor = onnx_desc(b, &d[3], y),
-        .ReductionFunction = max ? DML_REDUCE_FUNCTION_MAX : DML_REDUCE_FUNCTION_AVERAGE,
+        .ReductionFunction = DML_REDUCE_FUNCTION_AVERAGE,
         .InterpolationMode = DML_INTERPOLATION_MODE_LINEAR,
         .SpatialScaleX = scale,
         .SpatialScaleY = scale,
