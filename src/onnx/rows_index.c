@@ -194,17 +194,17 @@ static struct onnx_value *neutral(struct onnx_builder *b, const struct reduction
 
 /* DirectML scatters without reducing, and of indices that meet one place only one counts. Here every place looks
  * through all indices: [outer, places, updates, inner] elements, reduced over the updates. */
-#define REDUCED_SCATTER_MAX ((int64_t)1 << 27)
+#define REDUCED_SCATTER_MAX 0x1p27
 
 static struct onnx_value *gathered(struct onnx_builder *b, const struct reduction *r, struct onnx_value *indices,
                                    struct onnx_value *updates, const int64_t *shape)
 {
     int64_t index_dims[4] = { shape[0], 1, shape[2], indices->rank == 1 ? 1 : shape[3] };
     int64_t update_dims[4] = { shape[0], 1, shape[2], shape[3] }, place_dims[4] = { 1, shape[1], 1, 1 };
-    int64_t all = shape[0] * shape[1] * shape[2] * shape[3];
+    double all = (double)shape[0] * (double)shape[1] * (double)shape[2] * (double)shape[3];
     int32_t wide = updates->type;
     if (all > REDUCED_SCATTER_MAX)
-        return onnx_fail(b, "%lld places times updates are too many for a reduction", (long long)all), NULL;
+        return onnx_fail(b, "%g places times updates are too many for a reduction", all), NULL;
     if (r->neutral <= ONE && onnx_type_bytes(wide) < 4 && wide != ONNX_FLOAT16 && wide != ONNX_BFLOAT16)
         wide = ONNX_INT32; /* sums and products are those of 32 bits, whose low bits count */
     struct onnx_value *places = onnx_as(b, onnx_counting(b, indices->type, shape[1]), 4, place_dims);

@@ -93,11 +93,13 @@ bool onnx_max_unpool(struct onnx_builder *b, const struct onnx_node *n)
         return onnx_fail(b, "kernel_shape, strides or pads do not fit rank %u", rank);
     for (uint32_t i = 0; i < rank; i++) {
         int64_t step = i < 2 || !stride_count ? 1 : strides[i - 2];
+        if (i >= 2 && (step < 1 || step > 1 << 30 || kernel[i - 2] < 1 || kernel[i - 2] > 1 << 30 || pads[i - 2] < 0 ||
+                       pads[i - 2] > 1 << 30 || pads[i - 2 + spatial] < 0 || pads[i - 2 + spatial] > 1 << 30))
+            return onnx_fail(b, "kernel_shape, strides or pads are out of range");
         dims[i] =
             i < 2 ? in[0]->dims[i] : (in[0]->dims[i] - 1) * step + kernel[i - 2] - pads[i - 2] - pads[i - 2 + spatial];
         wanted[i] = dims[i];
-        flat_out[3] *= dims[i];
-        if (dims[i] < 1)
+        if (dims[i] < 1 || dims[i] > UINT32_MAX || (flat_out[3] *= dims[i]) > UINT32_MAX)
             return onnx_fail(b, "dimension %u of the result is %lld", i, (long long)dims[i]);
     }
     if (shape && (!onnx_const_ints(b, shape, wanted, ONNX_RANK_MAX, &count) || count != rank))
@@ -152,6 +154,8 @@ bool onnx_col2im(struct onnx_builder *b, const struct onnx_node *n)
         windows[i] = (UINT)window[i];
         dims[2 + i] = size[i];
         area *= window[i];
+        if (area > INT32_MAX)
+            return onnx_fail(b, "blocks of %lld elements are too large", (long long)area);
     }
     if (count != same || !count || x->rank != 3 || x->dims[1] % area)
         return onnx_fail(b, "an input of rank %u does not fit %u and %u dimensions", x->rank, count, same);
@@ -179,9 +183,11 @@ bool onnx_crop(struct onnx_builder *b, const struct onnx_node *n)
         return onnx_fail(b, "rank %u without a border of 4 values", x->rank);
     memcpy(dims, x->dims, sizeof(dims));
     for (uint32_t i = 0; i < 2; i++) { /* border: left, top, right, bottom; scale: height, width */
+        border[1 - i] = BASE_MIN(border[1 - i], INT32_MAX);
+        border[3 - i] = BASE_MIN(border[3 - i], INT32_MAX);
         start[2 + i] = border[1 - i];
         dims[2 + i] = sized ? scale[i] : x->dims[2 + i] - border[1 - i] - border[3 - i];
-        if (start[2 + i] < 0 || dims[2 + i] < 1 || dims[2 + i] > x->dims[2 + i] - start[2 + i])
+        if (border[1 - i] < 0 || border[3 - i] < 0 || dims[2 + i] < 1 || dims[2 + i] > x->dims[2 + i] - start[2 + i])
             return onnx_fail(b, "nothing is left of dimension %u", 2 + i);
     }
     return onnx_result(b, n, 0, onnx_window(b, x, start, dims));

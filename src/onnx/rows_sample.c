@@ -87,7 +87,8 @@ static bool find_taps(struct onnx_builder *b, const struct sampler *s, struct on
         out->index[0] = tap_index(b, s, pad(b, s, onnx_round_even(b, x), size), size);
         return out->index[0] != NULL;
     }
-    x = pad(b, s, x, size);
+    if (s->mode != MODE_CUBIC || s->padding != PAD_BORDER) /* there only the taps are clamped */
+        x = pad(b, s, x, size);
     struct onnx_value *base = onnx_apply(b, DML_OPERATOR_ELEMENT_WISE_FLOOR, x);
     struct onnx_value *t = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_SUBTRACT, x, base);
     out->count = s->mode == MODE_CUBIC ? 4 : 2;
@@ -248,6 +249,7 @@ bool onnx_affine_grid(struct onnx_builder *b, const struct onnx_node *n)
 {
     struct onnx_value *theta = onnx_in(b, n, 0), *input = onnx_in(b, n, 1);
     int64_t size[5], dims[5];
+    int64_t pixels = 1;
     uint32_t count;
     if (!theta || !input || !onnx_const_ints(b, input, size, 5, &count))
         return false;
@@ -258,7 +260,7 @@ bool onnx_affine_grid(struct onnx_builder *b, const struct onnx_node *n)
     dims[0] = size[0];
     for (uint32_t i = 0; i < axes; i++) {
         dims[1 + i] = size[2 + i];
-        if (size[2 + i] < 1 || size[2 + i] > 1 << 24)
+        if (size[2 + i] < 1 || size[2 + i] > 1 << 24 || (pixels *= size[2 + i]) > 1 << 24)
             return onnx_fail(b, "size[%u] = %lld", 2 + i, (long long)size[2 + i]);
     }
     dims[1 + axes] = axes;
@@ -283,8 +285,9 @@ static bool deform_read(struct onnx_builder *b, const struct onnx_node *n, const
     onnx_attr_ints(n, "strides", d->stride, 2);
     onnx_attr_ints(n, "dilations", d->dilation, 2);
     onnx_attr_ints(n, "pads", d->pad, 4);
-    if (x->rank != 4 || w->rank != 4 || offset->rank != 4 || d->group < 1 || d->offset_group < 1 ||
-        w->dims[1] * d->group != x->dims[1] || w->dims[0] % d->group || x->dims[1] % d->offset_group)
+    if (d->group > INT32_MAX || d->offset_group > INT32_MAX || x->rank != 4 || w->rank != 4 || offset->rank != 4 ||
+        d->group < 1 || d->offset_group < 1 || w->dims[1] * d->group != x->dims[1] || w->dims[0] % d->group ||
+        x->dims[1] % d->offset_group)
         return onnx_fail(b, "the input, the weights and the groups do not fit");
     d->batch = x->dims[0];
     d->channels = x->dims[1];
@@ -293,8 +296,11 @@ static bool deform_read(struct onnx_builder *b, const struct onnx_node *n, const
     for (uint32_t i = 0; i < 2; i++) {
         d->in[i] = x->dims[2 + i];
         d->kernel[i] = w->dims[2 + i];
+        if (d->stride[i] < 1 || d->stride[i] > 1 << 30 || d->dilation[i] < 1 || d->dilation[i] > 1 << 30 ||
+            d->pad[i] < 0 || d->pad[i] > 1 << 30 || d->pad[2 + i] < 0 || d->pad[2 + i] > 1 << 30)
+            return onnx_fail(b, "strides, dilations or pads are out of range");
         int64_t reach = d->dilation[i] * (d->kernel[i] - 1) + 1, room = d->in[i] + d->pad[i] + d->pad[2 + i] - reach;
-        if (d->stride[i] < 1 || d->dilation[i] < 1 || room < 0)
+        if (room < 0)
             return onnx_fail(b, "the window does not fit the input");
         d->out[i] = room / d->stride[i] + 1;
         if (offset->dims[2 + i] != d->out[i])

@@ -21,6 +21,8 @@ struct transform {
 static struct onnx_value *transform_matrix(struct onnx_builder *b, const struct transform *t, int32_t type)
 {
     int64_t columns = t->out * t->out_parts, dims[3] = { 1, t->in * t->parts, columns };
+    if (t->length > 1 << 26)
+        return onnx_fail(b, "length %lld is too long", (long long)t->length), NULL;
     double *values = onnx_reals(b, dims[1] * columns);
     for (int64_t i = 0; values && i < t->in; i++) {
         double weight = t->mirrored && i && 2 * i != t->length ? 2 * t->scale : t->scale;
