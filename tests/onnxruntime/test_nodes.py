@@ -25,20 +25,19 @@ def collect():
         return {case.name: case for case in collect_testcases(None)}
 
 
-def plain(x):
-    """Arrays that ONNX Runtime takes from numpy."""
-    return isinstance(x, (np.ndarray, np.generic)) and np.asarray(x).dtype.kind in "fiub"
+def array(x):
+    return onnx.numpy_helper.to_array(x) if isinstance(x, onnx.TensorProto) else np.asarray(x)
 
 
 def to_value(x, info):
-    x = np.asarray(x)
+    x = array(x)
     if x.dtype.kind in "fiub":
         return ort.OrtValue.ortvalue_from_numpy(np.array(x, order="C"))
     return ort.OrtValue.ortvalue_from_numpy_with_onnx_type(np.array(x, order="C"), info.type.tensor_type.elem_type)
 
 
 def difference(got, want, rtol, atol):
-    want = np.asarray(want)
+    want = array(want)
     if got.shape != want.shape:
         return f"shape {got.shape} instead of {want.shape}"
     if want.dtype.kind not in "fiub" or got.dtype.kind not in "fiub":
