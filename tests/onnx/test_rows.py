@@ -134,7 +134,7 @@ def resizing():
         cubic_coeff_a=-0.5)
     add("Resize", 10, [data((1, 2, 4, 5)), scales], known=(1,), mode="nearest")
     add("Resize", 13, [data((1, 2, 3, 3, 3)), None, np.array([1, 1, 2, 2, 2], "f4")], known=(2,), mode="linear")
-    add("Resize", 13, [data((1, 2, 4, 5), "u1"), None, sizes * 0 + np.array([1, 1, 2, 2], "f4")], known=(2,),
+    add("Resize", 13, [data((1, 2, 4, 5), "u1"), None, np.array([1, 1, 2, 2], "f4")], known=(2,),
         mode="linear")
 
 
@@ -175,7 +175,7 @@ def build(case):
     node = helper.make_node(kind, names, [f"y{i}" for i in range(outputs)], **attributes)
     model = helper.make_model(helper.make_graph([node], "test", infos, results, weights), ir_version=8,
                               opset_imports=[helper.make_opsetid("", max(version, 7))])
-    return onnx.shape_inference.infer_shapes(model), {names[i]: inputs[i] for i in free}
+    return onnx.shape_inference.infer_shapes(model), {names[i]: np.asarray(inputs[i]) for i in free}
 
 
 def reference(text, feeds):
