@@ -10,9 +10,8 @@ import subprocess
 import sys
 import tempfile
 
-import numpy as np
-
 try:
+    import numpy as np
     import onnx
     import onnxruntime
     from onnx import helper, numpy_helper
