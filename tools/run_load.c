@@ -114,8 +114,8 @@ static bool run_read_npy(struct run *run, uint32_t i, struct tools_error *error)
         return false;
     bool fits = !info->has_shape || info->rank == array->rank;
     for (uint32_t d = 0; fits && d < array->rank; d++)
-        fits = array->dims[d] > 0 && array->dims[d] <= INT32_MAX &&
-               (!info->has_shape || info->dims[d] < 0 || info->dims[d] == array->dims[d]);
+        fits =
+            array->dims[d] <= INT32_MAX && (!info->has_shape || info->dims[d] < 0 || info->dims[d] == array->dims[d]);
     return fits ? tools_array_convert(array, info->type, run->input_files[i], error) : run_wrong_shape(run, i, error);
 }
 

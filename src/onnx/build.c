@@ -1,4 +1,6 @@
-#include "onnx/build.h"
+#include "onnx/emit.h"
+
+#include "base/half.h"
 
 #include <DirectMLGuids.h>
 
@@ -118,14 +120,8 @@ bool onnx_has_output(const struct onnx_node *n, uint32_t i)
 
 struct onnx_value *onnx_temp(struct onnx_builder *b, int32_t type, uint32_t rank, const int64_t *dims)
 {
-    char name[32];
-    snprintf(name, sizeof(name), "\x01%u", b->temporary_count++);
-    char *copy = base_arena_strdup(&b->arena, name);
-    if (!copy) {
-        onnx_fail(b, "out of memory");
-        return NULL;
-    }
-    return onnx_value_new(b, copy, type, rank, dims);
+    const char *name = onnx_new_name(b);
+    return name ? onnx_value_new(b, name, type, rank, dims) : NULL;
 }
 
 struct onnx_value *onnx_out(struct onnx_builder *b, const struct onnx_node *n, uint32_t i, int32_t type, uint32_t rank,
@@ -258,7 +254,7 @@ static void want(struct onnx_builder *b, const char *name, uint32_t depth)
         want(b, n->inputs[i], depth + 1);
 }
 
-static bool unknown(struct onnx_builder *b, const struct onnx_value *v, const char *what)
+bool onnx_unknown(struct onnx_builder *b, const struct onnx_value *v, const char *what)
 {
     if (b->inputs)
         want(b, v->name, 0);
@@ -271,7 +267,7 @@ bool onnx_const_ints(struct onnx_builder *b, const struct onnx_value *v, int64_t
 {
     int64_t n = onnx_elements(v);
     if (v->source != ONNX_SOURCE_CONSTANT)
-        return unknown(b, v, "integers");
+        return onnx_unknown(b, v, "integers");
     if (v->type != ONNX_INT64 && v->type != ONNX_INT32)
         return onnx_fail(b, "'%s' must be integers, not %s", v->name, onnx_type_name(v->type));
     if (n > capacity)
@@ -287,10 +283,13 @@ bool onnx_const_floats(struct onnx_builder *b, const struct onnx_value *v, float
 {
     int64_t n = onnx_elements(v);
     if (v->source != ONNX_SOURCE_CONSTANT)
-        return unknown(b, v, "values");
-    if (v->type != ONNX_FLOAT || n > capacity)
-        return onnx_fail(b, "'%s' must be at most %u float32 values", v->name, capacity);
-    memcpy(out, v->data, (size_t)n * sizeof(*out));
+        return onnx_unknown(b, v, "values");
+    if ((v->type != ONNX_FLOAT && v->type != ONNX_FLOAT16 && v->type != ONNX_DOUBLE) || n > capacity)
+        return onnx_fail(b, "'%s' must be at most %u floats", v->name, capacity);
+    for (int64_t i = 0; i < n; i++)
+        out[i] = v->type == ONNX_FLOAT    ? ((const float *)v->data)[i]
+                 : v->type == ONNX_DOUBLE ? (float)((const double *)v->data)[i]
+                                          : base_half_to_float(((const uint16_t *)v->data)[i]);
     *out_count = (uint32_t)n;
     return true;
 }

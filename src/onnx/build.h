@@ -90,6 +90,8 @@ bool onnx_const_ints(struct onnx_builder *b, const struct onnx_value *v, int64_t
                      uint32_t *out_count);
 bool onnx_const_floats(struct onnx_builder *b, const struct onnx_value *v, float *out, uint32_t capacity,
                        uint32_t *out_count);
+/* Fails: v must be `what` that are known; marks the model's inputs that v depends on. Returns false. */
+bool onnx_unknown(struct onnx_builder *b, const struct onnx_value *v, const char *what);
 /* 0 <= axis < rank after counting negative ones from the end; false (failed) otherwise. */
 bool onnx_axis(struct onnx_builder *b, int64_t axis, uint32_t rank, uint32_t *out);
 /* Numpy broadcasting of two shapes. */

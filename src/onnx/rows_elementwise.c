@@ -1,5 +1,6 @@
 /* Element-wise operators and activations. */
 #include "onnx/quant.h"
+#include "onnx/write.h"
 
 #include <math.h>
 
@@ -33,7 +34,6 @@ static const struct name_type binary_rows[] = {
     { "LessOrEqual", DML_OPERATOR_ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL },
     { "Mul", DML_OPERATOR_ELEMENT_WISE_MULTIPLY },
     { "Or", DML_OPERATOR_ELEMENT_WISE_LOGICAL_OR },
-    { "PRelu", DML_OPERATOR_ACTIVATION_PARAMETERIZED_RELU },
     { "Pow", DML_OPERATOR_ELEMENT_WISE_POW },
     { "Sub", DML_OPERATOR_ELEMENT_WISE_SUBTRACT },
     { "Xor", DML_OPERATOR_ELEMENT_WISE_LOGICAL_XOR },
@@ -57,36 +57,30 @@ static bool is_comparison(const char *op)
     return !strcmp(op, "Equal") || !strncmp(op, "Greater", 7) || !strncmp(op, "Less", 4);
 }
 
-/* One input, one output, and possibly a NULL ScaleBias after them: NEGATE, LOGICAL_NOT and SIGN have no such field, the
- * schema reads only theirs. */
-static bool emit_unary(struct onnx_builder *b, DML_OPERATOR_TYPE type, struct onnx_value *x, struct onnx_value *y)
+static bool is_integer(int32_t type)
 {
-    struct onnx_desc dx, dy;
-    DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC desc = { onnx_desc(b, &dx, x), onnx_desc(b, &dy, y), NULL };
-    return onnx_emit(b, type, &desc, &x, 1, &y, 1);
+    return !onnx_type_is_float(type);
 }
 
-static bool emit_binary(struct onnx_builder *b, DML_OPERATOR_TYPE type, struct onnx_value *x, struct onnx_value *z,
-                        struct onnx_value *y)
+static bool is_unsigned(int32_t type)
 {
-    struct onnx_desc dx, dz, dy;
-    struct onnx_value *in[2] = { x, z };
-    const DML_TENSOR_DESC *tx = onnx_desc_broadcast(b, &dx, x, y->rank, y->dims);
-    const DML_TENSOR_DESC *tz = onnx_desc_broadcast(b, &dz, z, y->rank, y->dims);
-    const DML_TENSOR_DESC *ty = onnx_desc(b, &dy, y);
-    /* POW has a ScaleBias after its three tensors; the others end here. */
-    DML_ELEMENT_WISE_POW_OPERATOR_DESC desc = { tx, tz, ty, NULL };
-    return onnx_emit(b, type, &desc, in, 2, &y, 1);
+    return type == ONNX_UINT8 || type == ONNX_UINT16 || type == ONNX_UINT32 || type == ONNX_UINT64;
 }
 
 bool onnx_unary(struct onnx_builder *b, const struct onnx_node *n)
 {
     struct onnx_value *x = onnx_in(b, n, 0);
-    struct onnx_value *y = x ? onnx_out(b, n, 0, x->type, x->rank, x->dims) : NULL;
     bool done;
+    if (!x)
+        return false;
+    if (!strcmp(n->op, "Abs") && is_unsigned(x->type))
+        return onnx_identity(b, n);
+    if (!strcmp(n->op, "Erf") && is_integer(x->type))
+        return onnx_in_type(b, n, onnx_unary, 1, ONNX_FLOAT);
+    struct onnx_value *y = onnx_out(b, n, 0, x->type, x->rank, x->dims);
     if (!y || !onnx_known_map(b, n, y, x, NULL, &done) || done)
         return !b->failed;
-    return emit_unary(b, type_find(unary_rows, ARRAY_SIZE(unary_rows), n->op), x, y);
+    return onnx_emit_unary(b, type_find(unary_rows, ARRAY_SIZE(unary_rows), n->op), x, y);
 }
 
 bool onnx_identity(struct onnx_builder *b, const struct onnx_node *n)
@@ -95,11 +89,83 @@ bool onnx_identity(struct onnx_builder *b, const struct onnx_node *n)
     return x && onnx_alias(b, onnx_out(b, n, 0, x->type, x->rank, x->dims), x);
 }
 
+/* Training drops random elements, unless the ratio is a known zero. */
+static bool dropout_of_nothing(struct onnx_builder *b, const struct onnx_value *ratio)
+{
+    bool dropping = !ratio;
+    if (ratio && ratio->source != ONNX_SOURCE_CONSTANT)
+        return onnx_unknown(b, ratio, "one value");
+    for (uint64_t i = 0; ratio && i < onnx_value_bytes(ratio); i++)
+        dropping = dropping || ((const uint8_t *)ratio->data)[i];
+    return !dropping || onnx_fail(b, "training mode with a ratio above 0 is not supported");
+}
+
+/* Inference: nothing is dropped, all of the mask is true. Random numbers are left to those who train. */
 bool onnx_dropout(struct onnx_builder *b, const struct onnx_node *n)
 {
-    if (onnx_has_output(n, 1))
-        return onnx_fail(b, "the mask output is for training and not supported");
+    struct onnx_value *x = onnx_in(b, n, 0), *training = onnx_in_optional(b, n, 2);
+    if (!x || b->failed)
+        return false;
+    if (training) {
+        if (training->source != ONNX_SOURCE_CONSTANT || !onnx_elements(training))
+            return onnx_unknown(b, training, "one boolean");
+        if (*(const uint8_t *)training->data && !dropout_of_nothing(b, onnx_in_optional(b, n, 1)))
+            return false;
+    }
+    if (onnx_has_output(n, 1)) {
+        struct onnx_value *mask = onnx_out(b, n, 1, n->version < 10 ? x->type : ONNX_BOOL, x->rank, x->dims);
+        struct onnx_value *one = mask ? onnx_scalar(b, mask->type, 1) : NULL;
+        struct onnx_value *full = one ? onnx_broadcast_copy(b, one, x->rank, x->dims) : NULL;
+        if (!full || !onnx_alias(b, mask, full))
+            return false;
+    }
     return onnx_identity(b, n);
+}
+
+/* x < 0 ? x * slope : x, for integers that DirectML's PRelu lacks. */
+static bool prelu_integer(struct onnx_builder *b, struct onnx_value *x, struct onnx_value *slope, struct onnx_value *y)
+{
+    if (is_unsigned(x->type))
+        return onnx_alias(b, y, x);
+    struct onnx_value *product = onnx_temp(b, x->type, x->rank, x->dims), *zero = onnx_scalar(b, x->type, 0);
+    struct onnx_value *negative = onnx_temp(b, ONNX_BOOL, x->rank, x->dims);
+    return onnx_emit_binary(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_LESS_THAN, x, zero, negative) &&
+           onnx_emit_binary(b, DML_OPERATOR_ELEMENT_WISE_MULTIPLY, x, slope, product) &&
+           onnx_emit_if(b, (struct onnx_value *[]){ negative, product, x }, y);
+}
+
+bool onnx_prelu(struct onnx_builder *b, const struct onnx_node *n)
+{
+    struct onnx_value *x = onnx_in(b, n, 0), *slope = onnx_in(b, n, 1);
+    uint32_t rank;
+    int64_t dims[ONNX_RANK_MAX];
+    if (!x || !slope || !onnx_broadcast_dims(b, x, slope, &rank, dims))
+        return false;
+    bool grown = rank != x->rank;
+    for (uint32_t i = 0; !grown && i < rank; i++)
+        grown = dims[i] != x->dims[i];
+    if (grown || x->type != slope->type)
+        return onnx_fail(b, "the slope does not fit: it must broadcast to the input and have its type");
+    struct onnx_value *y = onnx_out(b, n, 0, x->type, rank, dims);
+    if (y && is_integer(x->type))
+        return prelu_integer(b, x, slope, y);
+    return onnx_emit_binary(b, DML_OPERATOR_ACTIVATION_PARAMETERIZED_RELU, x, slope, y);
+}
+
+static bool is_long(int32_t type)
+{
+    return type == ONNX_INT64 || type == ONNX_UINT64;
+}
+
+/* DirectML's POW has no integers of 64 bits: bases and exponents of that size go through float64. */
+bool onnx_pow(struct onnx_builder *b, const struct onnx_node *n)
+{
+    const struct onnx_value *x = onnx_in(b, n, 0), *z = onnx_in(b, n, 1);
+    if (!x || !z)
+        return false;
+    if ((is_long(x->type) || is_long(z->type)) && !(onnx_is_known(x) && onnx_is_known(z)))
+        return onnx_in_type(b, n, onnx_binary, is_long(x->type) ? 3 : 2, ONNX_DOUBLE);
+    return onnx_binary(b, n);
 }
 
 bool onnx_binary(struct onnx_builder *b, const struct onnx_node *n)
@@ -117,15 +183,7 @@ bool onnx_binary(struct onnx_builder *b, const struct onnx_node *n)
     struct onnx_value *y = onnx_out(b, n, 0, is_comparison(n->op) ? ONNX_BOOL : x->type, rank, dims);
     if (!y || !onnx_known_map(b, n, y, x, z, &done) || done)
         return !b->failed;
-    return emit_binary(b, type_find(binary_rows, ARRAY_SIZE(binary_rows), n->op), x, z, y);
-}
-
-static struct onnx_value *scale(struct onnx_builder *b, struct onnx_value *x, float factor, struct onnx_value *y)
-{
-    struct onnx_desc dx, dy;
-    DML_SCALE_BIAS scale_bias = { factor, 0 };
-    DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC desc = { onnx_desc(b, &dx, x), onnx_desc(b, &dy, y), &scale_bias };
-    return onnx_emit(b, DML_OPERATOR_ELEMENT_WISE_IDENTITY, &desc, &x, 1, &y, 1) ? y : NULL;
+    return onnx_emit_binary(b, type_find(binary_rows, ARRAY_SIZE(binary_rows), n->op), x, z, y);
 }
 
 /* Max, Min, Sum and Mean of any number of inputs: a chain. */
@@ -148,14 +206,14 @@ bool onnx_variadic(struct onnx_builder *b, const struct onnx_node *n)
         struct onnx_value *y = last ? onnx_out(b, n, 0, sum->type, rank, dims) : onnx_temp(b, sum->type, rank, dims);
         bool done = false;
         if (!y || (!mean && !onnx_known_map(b, n, y, sum, next, &done)) ||
-            (!done && !emit_binary(b, type, sum, next, y)))
+            (!done && !onnx_emit_binary(b, type, sum, next, y)))
             return false;
         sum = y;
     }
     if (!mean)
         return true;
     struct onnx_value *y = onnx_out(b, n, 0, sum->type, sum->rank, sum->dims);
-    return y && scale(b, sum, 1.0f / (float)n->input_count, y);
+    return onnx_emit_scaled(b, sum, 1.0f / (float)n->input_count, 0, y);
 }
 
 bool onnx_where(struct onnx_builder *b, const struct onnx_node *n)
@@ -170,18 +228,11 @@ bool onnx_where(struct onnx_builder *b, const struct onnx_node *n)
     if (!onnx_broadcast_dims(b, in[0], &shape, &rank, dims))
         return false;
     struct onnx_value *y = onnx_out(b, n, 0, in[1]->type, rank, dims);
-    struct onnx_desc d[4];
     if (!y)
         return false;
     if (onnx_is_known(in[0]) && onnx_is_known(in[1]) && onnx_is_known(in[2]))
         return onnx_known_where(b, y, in);
-    DML_ELEMENT_WISE_IF_OPERATOR_DESC desc = {
-        onnx_desc_broadcast(b, &d[0], in[0], rank, dims),
-        onnx_desc_broadcast(b, &d[1], in[1], rank, dims),
-        onnx_desc_broadcast(b, &d[2], in[2], rank, dims),
-        onnx_desc(b, &d[3], y),
-    };
-    return onnx_emit(b, DML_OPERATOR_ELEMENT_WISE_IF, &desc, in, 3, &y, 1);
+    return onnx_emit_if(b, in, y);
 }
 
 bool onnx_cast(struct onnx_builder *b, const struct onnx_node *n)
@@ -206,8 +257,8 @@ bool onnx_cast(struct onnx_builder *b, const struct onnx_node *n)
         static const uint8_t zeros[8] = { 0 };
         if (inverse)
             zero = onnx_constant(b, x->type, 0, NULL, zeros, onnx_type_bytes(x->type));
-        return zero && emit_binary(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_EQUALS, x, zero, inverse) &&
-               emit_unary(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_NOT, inverse, y);
+        return zero && onnx_emit_binary(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_EQUALS, x, zero, inverse) &&
+               onnx_emit_unary(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_NOT, inverse, y);
     }
     if (!y)
         return false;
@@ -254,7 +305,13 @@ static bool emit_activation(struct onnx_builder *b, DML_OPERATOR_TYPE type, stru
 bool onnx_activation(struct onnx_builder *b, const struct onnx_node *n)
 {
     struct onnx_value *x = onnx_in(b, n, 0);
-    struct onnx_value *y = x ? onnx_out(b, n, 0, x->type, x->rank, x->dims) : NULL;
+    if (!x)
+        return false;
+    if (!strcmp(n->op, "Shrink") && is_long(x->type))
+        return onnx_in_type(b, n, onnx_activation, 1, ONNX_DOUBLE);
+    struct onnx_value *y = onnx_out(b, n, 0, x->type, x->rank, x->dims);
+    if (!strcmp(n->op, "Relu") && x->type == ONNX_INT64)
+        return onnx_emit_binary(b, DML_OPERATOR_ELEMENT_WISE_MAX, x, onnx_scalar(b, x->type, 0), y);
     for (size_t i = 0; y && i < ARRAY_SIZE(activation_rows); i++) {
         const struct activation_row *row = &activation_rows[i];
         float value[2] = { row->otherwise[0], row->otherwise[1] };
@@ -276,7 +333,7 @@ bool onnx_mish(struct onnx_builder *b, const struct onnx_node *n)
     struct onnx_value *y = gate ? onnx_out(b, n, 0, x->type, x->rank, x->dims) : NULL;
     return y && emit_activation(b, DML_OPERATOR_ACTIVATION_SOFTPLUS, x, plus, 1, 0) &&
            emit_activation(b, DML_OPERATOR_ACTIVATION_TANH, plus, gate, 0, 0) &&
-           emit_binary(b, DML_OPERATOR_ELEMENT_WISE_MULTIPLY, x, gate, y);
+           onnx_emit_binary(b, DML_OPERATOR_ELEMENT_WISE_MULTIPLY, x, gate, y);
 }
 
 bool onnx_round(struct onnx_builder *b, const struct onnx_node *n)
@@ -291,79 +348,69 @@ bool onnx_round(struct onnx_builder *b, const struct onnx_node *n)
     return onnx_emit(b, DML_OPERATOR_ELEMENT_WISE_ROUND, &desc, &x, 1, &y, 1);
 }
 
-/* A bound of Clip: a constant scalar of x's type. */
-static bool clip_bound(struct onnx_builder *b, const struct onnx_node *n, uint32_t input, const struct onnx_value *x,
-                       DML_SCALAR_UNION *out)
+/* Bounds that are not known when the graph is compiled: min(max(x, low), high). */
+static bool clip_computed(struct onnx_builder *b, struct onnx_value *x, struct onnx_value *low, struct onnx_value *high,
+                          struct onnx_value *y)
 {
-    const struct onnx_value *bound = onnx_in_optional(b, n, input);
-    if (!bound)
-        return !b->failed;
-    if (bound->source != ONNX_SOURCE_CONSTANT || onnx_elements(bound) != 1 || bound->type != x->type)
-        return onnx_fail(b, "'%s' must be one constant %s", bound->name, onnx_type_name(x->type));
-    memcpy(out, bound->data, onnx_type_bytes(bound->type));
-    return true;
+    struct onnx_value *between = high ? onnx_temp(b, x->type, x->rank, x->dims) : y;
+    if (!low)
+        between = x;
+    else if (!onnx_emit_binary(b, DML_OPERATOR_ELEMENT_WISE_MAX, x, low, between))
+        return false;
+    return !high || onnx_emit_binary(b, DML_OPERATOR_ELEMENT_WISE_MIN, between, high, y);
 }
 
-static void type_bounds(int32_t type, DML_SCALAR_UNION *low, DML_SCALAR_UNION *high)
+/* Exporters write bounds of shape [1] too: the result keeps x's rank. */
+static struct onnx_value *bound_scalar(struct onnx_builder *b, struct onnx_value *bound)
 {
-    low->UInt64 = 0;
-    high->UInt64 = UINT64_MAX; /* all ones: the largest of every unsigned type */
-    switch (type) {
-    case ONNX_FLOAT:
-        low->Float32 = -INFINITY;
-        high->Float32 = INFINITY;
-        break;
-    case ONNX_DOUBLE:
-        low->Float64 = -INFINITY;
-        high->Float64 = INFINITY;
-        break;
-    case ONNX_FLOAT16:
-        low->UInt16 = 0xfc00;
-        high->UInt16 = 0x7c00;
-        break;
-    case ONNX_INT8:
-        low->Int8 = INT8_MIN;
-        high->Int8 = INT8_MAX;
-        break;
-    case ONNX_INT16:
-        low->Int16 = INT16_MIN;
-        high->Int16 = INT16_MAX;
-        break;
-    case ONNX_INT32:
-        low->Int32 = INT32_MIN;
-        high->Int32 = INT32_MAX;
-        break;
-    case ONNX_INT64:
-        low->Int64 = INT64_MIN;
-        high->Int64 = INT64_MAX;
-        break;
-    default:
-        break;
-    }
+    if (!bound || !bound->rank)
+        return bound;
+    struct onnx_value *scalar = onnx_temp(b, bound->type, 0, NULL);
+    return onnx_alias(b, scalar, bound) ? scalar : NULL;
+}
+
+static bool clip_by_attributes(struct onnx_builder *b, const struct onnx_node *n, struct onnx_value *x,
+                               struct onnx_value *y)
+{
+    struct onnx_desc dx, dy;
+    DML_ELEMENT_WISE_CLIP_OPERATOR_DESC clip = { onnx_desc(b, &dx, x), onnx_desc(b, &dy, y), NULL,
+                                                 onnx_attr_float(n, "min", -INFINITY),
+                                                 onnx_attr_float(n, "max", INFINITY) };
+    return onnx_emit(b, DML_OPERATOR_ELEMENT_WISE_CLIP, &clip, &x, 1, &y, 1);
 }
 
 /* Bounds are attributes before opset 11, inputs since. */
 bool onnx_clip(struct onnx_builder *b, const struct onnx_node *n)
 {
-    struct onnx_value *x = onnx_in(b, n, 0);
-    DML_SCALAR_UNION low, high;
+    struct onnx_value *x = onnx_in(b, n, 0), *bound[2] = { NULL, NULL };
+    DML_SCALAR_UNION value[2];
     struct onnx_desc dx, dy;
-    if (!x)
-        return false;
-    type_bounds(x->type, &low, &high);
-    if (n->version < 11) {
-        low.Float32 = onnx_attr_float(n, "min", low.Float32);
-        high.Float32 = onnx_attr_float(n, "max", high.Float32);
-        if (x->type != ONNX_FLOAT)
-            return onnx_fail(b, "before opset 11 only float32 is supported");
-    } else if (!clip_bound(b, n, 1, x, &low) || !clip_bound(b, n, 2, x, &high)) {
-        return false;
-    }
-    struct onnx_value *y = onnx_out(b, n, 0, x->type, x->rank, x->dims);
+    bool known = true;
+    struct onnx_value *y = x ? onnx_out(b, n, 0, x->type, x->rank, x->dims) : NULL;
     if (!y)
         return false;
+    if (n->version < 11)
+        return clip_by_attributes(b, n, x, y);
+    onnx_type_bounds(x->type, &value[0], &value[1]);
+    for (uint32_t i = 0; i < 2; i++) {
+        bound[i] = onnx_in_optional(b, n, 1 + i);
+        if (bound[i] && (bound[i]->type != x->type || onnx_elements(bound[i]) != 1 || bound[i]->rank > 1))
+            return onnx_fail(b, "'%s' must be one %s", bound[i]->name, onnx_type_name(x->type));
+        known = known && (!bound[i] || bound[i]->source == ONNX_SOURCE_CONSTANT);
+        if (bound[i] && known)
+            memcpy(&value[i], bound[i]->data, onnx_type_bytes(x->type));
+    }
+    if (b->failed)
+        return false;
+    if (!known)
+        return clip_computed(b, x, bound_scalar(b, bound[0]), bound_scalar(b, bound[1]), y);
+    if (x->type == ONNX_FLOAT) { /* convolutions and products take it as their last step, CLIP1 they do not */
+        DML_ELEMENT_WISE_CLIP_OPERATOR_DESC clip = { onnx_desc(b, &dx, x), onnx_desc(b, &dy, y), NULL, value[0].Float32,
+                                                     value[1].Float32 };
+        return onnx_emit(b, DML_OPERATOR_ELEMENT_WISE_CLIP, &clip, &x, 1, &y, 1);
+    }
     DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC desc = {
-        onnx_desc(b, &dx, x), onnx_desc(b, &dy, y), NULL, onnx_type_dml(x->type), low, high
+        onnx_desc(b, &dx, x), onnx_desc(b, &dy, y), NULL, onnx_type_dml(x->type), value[0], value[1]
     };
     return onnx_emit(b, DML_OPERATOR_ELEMENT_WISE_CLIP1, &desc, &x, 1, &y, 1);
 }

@@ -137,11 +137,16 @@ static bool split_sizes(struct onnx_builder *b, const struct onnx_node *n, int64
     const struct onnx_value *input = onnx_in_optional(b, n, 1);
     uint32_t count = onnx_attr_ints(n, "split", sizes, n->output_count), outputs = n->output_count;
     int64_t sum = 0, part = (total + outputs - 1) / outputs;
+    if (onnx_attr_int(n, "num_outputs", outputs) != outputs)
+        return onnx_fail(b, "num_outputs is %lld for %u outputs", (long long)onnx_attr_int(n, "num_outputs", 0),
+                         outputs);
     if (b->failed || (input && !onnx_const_ints(b, input, sizes, outputs, &count)))
         return false;
     for (uint32_t i = 0; i < outputs; i++) {
         if (!count)
             sizes[i] = BASE_MIN(part, total - sum);
+        if (i < count && sizes[i] < 0)
+            return onnx_fail(b, "split[%u] = %lld", i, (long long)sizes[i]);
         sum += sizes[i];
     }
     if ((count && count != outputs) || sum != total)
@@ -164,17 +169,27 @@ bool onnx_split(struct onnx_builder *b, const struct onnx_node *n)
         return onnx_fail(b, "out of memory");
     if (!split_sizes(b, n, x->dims[axis], sizes))
         return false;
+    uint32_t used = 0;
     memcpy(dims, x->dims, sizeof(dims));
     for (uint32_t i = 0; i < count; i++) {
         dims[axis] = sizes[i];
-        out[i] = onnx_out(b, n, i, x->type, x->rank, dims);
-        const DML_TENSOR_DESC *t = out[i] ? onnx_desc(b, &d[i], out[i]) : NULL;
+        struct onnx_value *part = onnx_out(b, n, i, x->type, x->rank, dims);
+        if (!part)
+            return false;
+        if (!onnx_elements(part)) { /* left out */
+            onnx_known_data(b, part);
+            continue;
+        }
+        const DML_TENSOR_DESC *t = onnx_desc(b, &d[used], part);
         if (!t)
             return false;
-        tensors[i] = *t;
+        out[used] = part;
+        tensors[used++] = *t;
     }
-    DML_SPLIT_OPERATOR_DESC desc = { onnx_desc(b, &dx, x), count, tensors, axis };
-    return onnx_emit(b, DML_OPERATOR_SPLIT, &desc, &x, 1, out, count);
+    if (!used)
+        return !b->failed;
+    DML_SPLIT_OPERATOR_DESC desc = { onnx_desc(b, &dx, x), used, tensors, axis };
+    return onnx_emit(b, DML_OPERATOR_SPLIT, &desc, &x, 1, out, used);
 }
 
 /* ---- slice ---- */
@@ -280,88 +295,6 @@ bool onnx_slice(struct onnx_builder *b, const struct onnx_node *n)
     }
     DML_SLICE1_OPERATOR_DESC desc = { onnx_desc(b, &dx, x), onnx_desc(b, &dy, y), x->rank, offsets, sizes, strides };
     return onnx_emit(b, DML_OPERATOR_SLICE1, &desc, &x, 1, &y, 1);
-}
-
-/* ---- pad ---- */
-
-static bool pad_value(struct onnx_builder *b, const struct onnx_node *n, const struct onnx_value *x,
-                      DML_SCALAR_UNION *out)
-{
-    const struct onnx_value *value = n->version < 11 ? NULL : onnx_in_optional(b, n, 2);
-    memset(out, 0, sizeof(*out));
-    if (b->failed)
-        return false;
-    if (n->version < 11 && x->type == ONNX_FLOAT)
-        out->Float32 = onnx_attr_float(n, "value", 0);
-    if (!value)
-        return true;
-    if (value->source != ONNX_SOURCE_CONSTANT || value->type != x->type || onnx_elements(value) != 1)
-        return onnx_fail(b, "the value must be one constant %s", onnx_type_name(x->type));
-    memcpy(out, value->data, onnx_type_bytes(x->type));
-    return true;
-}
-
-static bool pad_amounts(struct onnx_builder *b, const struct onnx_node *n, const struct onnx_value *x, int64_t *pads)
-{
-    int64_t given[2 * ONNX_RANK_MAX], axes[ONNX_RANK_MAX];
-    uint32_t count, axis_count = x->rank;
-    for (uint32_t i = 0; i < x->rank; i++)
-        axes[i] = i;
-    memset(pads, 0, 2 * ONNX_RANK_MAX * sizeof(*pads));
-    if (n->version < 11) {
-        count = onnx_attr_ints(n, "pads", given, 2 * ONNX_RANK_MAX);
-    } else {
-        const struct onnx_value *input = onnx_in(b, n, 1), *axis_input = onnx_in_optional(b, n, 3);
-        if (!input || b->failed || !onnx_const_ints(b, input, given, 2 * ONNX_RANK_MAX, &count) ||
-            (axis_input && !onnx_const_ints(b, axis_input, axes, ONNX_RANK_MAX, &axis_count)))
-            return false;
-    }
-    if (count != 2 * axis_count)
-        return onnx_fail(b, "pads has %u values, %u are needed", count, 2 * axis_count);
-    for (uint32_t i = 0; i < axis_count; i++) {
-        uint32_t axis;
-        if (!onnx_axis(b, axes[i], x->rank, &axis))
-            return false;
-        if (given[i] < 0 || given[i + axis_count] < 0)
-            return onnx_fail(b, "negative padding is not supported");
-        pads[axis] = given[i];
-        pads[axis + ONNX_RANK_MAX] = given[i + axis_count];
-    }
-    return true;
-}
-
-bool onnx_pad(struct onnx_builder *b, const struct onnx_node *n)
-{
-    static const char *const modes[] = { "constant", "edge", "reflect", "symmetric", "wrap" };
-    struct onnx_value *x = onnx_in(b, n, 0);
-    const char *mode = onnx_attr_string(n, "mode", "constant");
-    int64_t pads[2 * ONNX_RANK_MAX], dims[ONNX_RANK_MAX];
-    UINT start[ONNX_RANK_MAX], end[ONNX_RANK_MAX], kind = 0;
-    DML_SCALAR_UNION value;
-    struct onnx_desc dx, dy;
-    while (kind < ARRAY_SIZE(modes) && strcmp(modes[kind], mode))
-        kind++;
-    if (kind == ARRAY_SIZE(modes))
-        return onnx_fail(b, "mode '%s' is not supported", mode);
-    if (!x || !pad_amounts(b, n, x, pads) || !pad_value(b, n, x, &value))
-        return false;
-    for (uint32_t i = 0; i < x->rank; i++) {
-        start[i] = (UINT)pads[i];
-        end[i] = (UINT)pads[i + ONNX_RANK_MAX];
-        dims[i] = x->dims[i] + pads[i] + pads[i + ONNX_RANK_MAX];
-    }
-    struct onnx_value *y = onnx_out(b, n, 0, x->type, x->rank, dims);
-    if (!y)
-        return false;
-    DML_PADDING1_OPERATOR_DESC desc = { onnx_desc(b, &dx, x),
-                                        onnx_desc(b, &dy, y),
-                                        (DML_PADDING_MODE)kind,
-                                        onnx_type_dml(x->type),
-                                        value,
-                                        x->rank,
-                                        start,
-                                        end };
-    return onnx_emit(b, DML_OPERATOR_PADDING1, &desc, &x, 1, &y, 1);
 }
 
 static bool tile_known(struct onnx_builder *b, struct onnx_value *y, const struct onnx_value *x)
@@ -483,7 +416,7 @@ bool onnx_depth_space(struct onnx_builder *b, const struct onnx_node *n)
     struct onnx_value *y = onnx_out(b, n, 0, x->type, 4, dims);
     if (!y)
         return false;
-    bool crd = to_space && !strcmp(onnx_attr_string(n, "mode", "DCR"), "CRD");
+    bool crd = !strcmp(onnx_attr_string(n, "mode", "DCR"), "CRD");
     DML_DEPTH_TO_SPACE1_OPERATOR_DESC desc = { onnx_desc(b, &dx, x), onnx_desc(b, &dy, y), (UINT)block,
                                                crd ? DML_DEPTH_SPACE_ORDER_COLUMN_ROW_DEPTH
                                                    : DML_DEPTH_SPACE_ORDER_DEPTH_COLUMN_ROW };

@@ -1,32 +1,101 @@
-/* Normalisation, softmax and reductions. */
-#include "onnx/build.h"
+/* Normalisation and softmax. */
+#include "onnx/write.h"
+
+#include <float.h>
+
+/* running = momentum * input + (1 - momentum) * of this batch */
+static bool running(struct onnx_builder *b, const struct onnx_node *n, uint32_t output, struct onnx_value *before,
+                    struct onnx_value *now)
+{
+    const float momentum = onnx_attr_float(n, "momentum", 0.9f);
+    if (!onnx_has_output(n, output))
+        return true;
+    struct onnx_value *t[3] = { onnx_temp(b, before->type, before->rank, before->dims),
+                                onnx_temp(b, before->type, before->rank, before->dims),
+                                onnx_temp(b, before->type, before->rank, before->dims) };
+    return t[2] && onnx_alias(b, t[2], now) && onnx_emit_scaled(b, before, momentum, 0, t[0]) &&
+           onnx_emit_scaled(b, t[2], 1 - momentum, 0, t[1]) &&
+           onnx_emit_binary(b, DML_OPERATOR_ELEMENT_WISE_ADD, t[0], t[1],
+                            onnx_out(b, n, output, before->type, before->rank, before->dims));
+}
+
+/* in: X, scale, bias, mean, variance */
+static bool batch_training(struct onnx_builder *b, const struct onnx_node *n, struct onnx_value *const *in,
+                           const int64_t *channels, struct onnx_value *y)
+{
+    const uint32_t rank = in[0]->rank;
+    struct onnx_value *out[3] = { y, onnx_temp(b, y->type, rank, channels), onnx_temp(b, y->type, rank, channels) };
+    struct onnx_desc d[6];
+    if (!out[1] || !out[2])
+        return false;
+    DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC desc = {
+        .InputTensor = onnx_desc(b, &d[0], in[0]),
+        .ScaleTensor = onnx_desc_as(b, &d[1], in[1], rank, channels),
+        .BiasTensor = onnx_desc_as(b, &d[2], in[2], rank, channels),
+        .OutputTensor = onnx_desc(b, &d[3], y),
+        .OutputMeanTensor = onnx_desc(b, &d[4], out[1]),
+        .OutputVarianceTensor = onnx_desc(b, &d[5], out[2]),
+        .Epsilon = onnx_attr_float(n, "epsilon", 1e-5f),
+    };
+    struct onnx_value *slots[4] = { in[0], in[1], in[2], NULL };
+    return onnx_emit(b, DML_OPERATOR_BATCH_NORMALIZATION_TRAINING, &desc, slots, 4, out, 3) &&
+           running(b, n, 1, in[3], out[1]) && running(b, n, 2, in[4], out[2]);
+}
+
+static bool batch_shapes(struct onnx_builder *b, const struct onnx_node *n, struct onnx_value *const *in,
+                         int64_t *channels, bool *mixed)
+{
+    const struct onnx_value *x = in[0];
+    int64_t elements = 1;
+    bool all = n->version < 9 && !onnx_attr_int(n, "spatial", 1); /* one statistic for every element of a sample */
+    for (uint32_t i = 0; i < ONNX_RANK_MAX; i++)
+        channels[i] = 1;
+    for (uint32_t i = 1; i < (all ? x->rank : BASE_MIN(x->rank, 2u)); i++)
+        elements *= channels[i] = x->dims[i];
+    *mixed = false;
+    for (uint32_t i = 1; i < 5; i++) {
+        *mixed = *mixed || in[i]->type != x->type;
+        if (onnx_elements(in[i]) != elements)
+            return onnx_fail(b, "'%s' has %lld values instead of %lld", in[i]->name, (long long)onnx_elements(in[i]),
+                             (long long)elements);
+    }
+    return true;
+}
 
 bool onnx_batch_normalization(struct onnx_builder *b, const struct onnx_node *n)
 {
-    struct onnx_value *x = onnx_in(b, n, 0), *scale = onnx_in(b, n, 1), *bias = onnx_in(b, n, 2);
-    struct onnx_value *mean = onnx_in(b, n, 3), *variance = onnx_in(b, n, 4);
+    struct onnx_value *in[5];
+    int64_t channels[ONNX_RANK_MAX];
+    bool mixed, training = n->version >= 14 && onnx_attr_int(n, "training_mode", 0);
     struct onnx_desc d[6];
-    if (!x || !scale || !bias || !mean || !variance)
+    for (uint32_t i = 0; i < 5; i++)
+        in[i] = onnx_in(b, n, i);
+    if (b->failed || !batch_shapes(b, n, in, channels, &mixed))
         return false;
-    if (onnx_attr_int(n, "training_mode", 0) || onnx_has_output(n, 1))
-        return onnx_fail(b, "training mode is not supported");
-    struct onnx_value *y = onnx_out(b, n, 0, x->type, x->rank, x->dims);
-    int64_t channels[ONNX_RANK_MAX] = { 1, 1, 1, 1, 1, 1, 1, 1 };
-    channels[x->rank > 1 ? 1 : 0] = onnx_elements(scale);
+    if (training && !mixed && in[0]->type == ONNX_DOUBLE) /* which DirectML's lacks */
+        return onnx_in_type(b, n, onnx_batch_normalization, 0x1f, ONNX_FLOAT);
+    if (mixed && !training)
+        return onnx_in_type(b, n, onnx_batch_normalization, 0x1f,
+                            in[0]->type == ONNX_DOUBLE || in[1]->type == ONNX_DOUBLE ? ONNX_DOUBLE : ONNX_FLOAT);
+    if (mixed || (!training && onnx_has_output(n, 1)))
+        return onnx_fail(b, "training with these types or of this version is not supported");
+    struct onnx_value *x = in[0], *y = onnx_out(b, n, 0, x->type, x->rank, x->dims);
     if (!y)
         return false;
+    if (training)
+        return batch_training(b, n, in, channels, y);
     DML_BATCH_NORMALIZATION_OPERATOR_DESC desc = {
         .InputTensor = onnx_desc(b, &d[0], x),
-        .MeanTensor = onnx_desc_as(b, &d[1], mean, x->rank, channels),
-        .VarianceTensor = onnx_desc_as(b, &d[2], variance, x->rank, channels),
-        .ScaleTensor = onnx_desc_as(b, &d[3], scale, x->rank, channels),
-        .BiasTensor = onnx_desc_as(b, &d[4], bias, x->rank, channels),
+        .MeanTensor = onnx_desc_as(b, &d[1], in[3], x->rank, channels),
+        .VarianceTensor = onnx_desc_as(b, &d[2], in[4], x->rank, channels),
+        .ScaleTensor = onnx_desc_as(b, &d[3], in[1], x->rank, channels),
+        .BiasTensor = onnx_desc_as(b, &d[4], in[2], x->rank, channels),
         .OutputTensor = onnx_desc(b, &d[5], y),
-        .Spatial = TRUE,
+        .Spatial = n->version >= 9 || onnx_attr_int(n, "spatial", 1) != 0,
         .Epsilon = onnx_attr_float(n, "epsilon", 1e-5f),
     };
-    struct onnx_value *in[5] = { x, mean, variance, scale, bias };
-    return onnx_emit(b, DML_OPERATOR_BATCH_NORMALIZATION, &desc, in, 5, &y, 1);
+    struct onnx_value *slots[5] = { x, in[3], in[4], in[1], in[2] };
+    return onnx_emit(b, DML_OPERATOR_BATCH_NORMALIZATION, &desc, slots, 5, &y, 1);
 }
 
 /* Mean-variance normalisation over axes with a scale and bias that are described by `params_dims`. */
@@ -65,17 +134,27 @@ bool onnx_instance_normalization(struct onnx_builder *b, const struct onnx_node 
     return y && emit_normalization(b, x, scale, bias, dims, axes, x->rank - 2, onnx_attr_float(n, "epsilon", 1e-5f), y);
 }
 
+/* DirectML's has four dimensions and no float64. */
 bool onnx_lrn(struct onnx_builder *b, const struct onnx_node *n)
 {
     struct onnx_value *x = onnx_in(b, n, 0);
-    struct onnx_value *y = x ? onnx_out(b, n, 0, x->type, x->rank, x->dims) : NULL;
+    int64_t size = onnx_attr_int(n, "size", 1), dims[4] = { 1, 1, 1, 1 };
     struct onnx_desc dx, dy;
+    if (!x)
+        return false;
+    if (x->rank < 2 || size < 1 || size > INT32_MAX)
+        return onnx_fail(b, "input of rank %u with size %lld is not supported", x->rank, (long long)size);
+    if (x->type == ONNX_DOUBLE)
+        return onnx_in_type(b, n, onnx_lrn, 1, ONNX_FLOAT);
+    for (uint32_t i = 0; i < x->rank; i++)
+        dims[BASE_MIN(i, 3u)] *= x->dims[i];
+    struct onnx_value *y = onnx_out(b, n, 0, x->type, x->rank, x->dims);
     if (!y)
         return false;
-    DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC desc = { onnx_desc(b, &dx, x),
-                                                            onnx_desc(b, &dy, y),
+    DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC desc = { onnx_desc_as(b, &dx, x, 4, dims),
+                                                            onnx_desc_as(b, &dy, y, 4, dims),
                                                             TRUE,
-                                                            (UINT)onnx_attr_int(n, "size", 1),
+                                                            (UINT)size,
                                                             onnx_attr_float(n, "alpha", 1e-4f),
                                                             onnx_attr_float(n, "beta", 0.75f),
                                                             onnx_attr_float(n, "bias", 1.0f) };
@@ -92,7 +171,8 @@ bool onnx_lp_normalization(struct onnx_builder *b, const struct onnx_node *n)
     struct onnx_value *y = onnx_out(b, n, 0, x->type, x->rank, x->dims);
     if (!y)
         return false;
-    DML_LP_NORMALIZATION_OPERATOR_DESC desc = { onnx_desc(b, &dx, x), onnx_desc(b, &dy, y), axis, 0.0f,
+    /* The smallest number that is not 0: what has no length becomes 0. */
+    DML_LP_NORMALIZATION_OPERATOR_DESC desc = { onnx_desc(b, &dx, x), onnx_desc(b, &dy, y), axis, FLT_MIN,
                                                 (UINT)onnx_attr_int(n, "p", 2) };
     return onnx_emit(b, DML_OPERATOR_LP_NORMALIZATION, &desc, &x, 1, &y, 1);
 }
@@ -117,96 +197,4 @@ bool onnx_softmax(struct onnx_builder *b, const struct onnx_node *n)
                              : !strcmp(n->op, "LogSoftmax") ? DML_OPERATOR_ACTIVATION_LOG_SOFTMAX1
                                                             : DML_OPERATOR_ACTIVATION_SOFTMAX1;
     return onnx_emit(b, type, &desc, &x, 1, &y, 1);
-}
-
-static const struct {
-    const char *op;
-    DML_REDUCE_FUNCTION function;
-} reduce_rows[] = {
-    { "ReduceL1", DML_REDUCE_FUNCTION_L1 },          { "ReduceL2", DML_REDUCE_FUNCTION_L2 },
-    { "ReduceLogSum", DML_REDUCE_FUNCTION_LOG_SUM }, { "ReduceLogSumExp", DML_REDUCE_FUNCTION_LOG_SUM_EXP },
-    { "ReduceMax", DML_REDUCE_FUNCTION_MAX },        { "ReduceMean", DML_REDUCE_FUNCTION_AVERAGE },
-    { "ReduceMin", DML_REDUCE_FUNCTION_MIN },        { "ReduceProd", DML_REDUCE_FUNCTION_MULTIPLY },
-    { "ReduceSum", DML_REDUCE_FUNCTION_SUM },        { "ReduceSumSquare", DML_REDUCE_FUNCTION_SUM_SQUARE },
-};
-
-/* Axes: an attribute in older opsets, an input in newer ones; none = all (or none at all with noop_with_empty_axes). */
-static bool reduce_axes(struct onnx_builder *b, const struct onnx_node *n, const struct onnx_value *x, UINT *axes,
-                        uint32_t *count)
-{
-    int64_t values[ONNX_RANK_MAX];
-    const struct onnx_value *input = onnx_in_optional(b, n, 1);
-    *count = onnx_attr_ints(n, "axes", values, ONNX_RANK_MAX);
-    if (input && !onnx_const_ints(b, input, values, ONNX_RANK_MAX, count))
-        return false;
-    if (b->failed || *count > ONNX_RANK_MAX)
-        return onnx_fail(b, "too many axes");
-    if (!*count && onnx_attr_int(n, "noop_with_empty_axes", 0))
-        return true;
-    for (uint32_t i = 0; i < *count; i++) {
-        if (!onnx_axis(b, values[i], x->rank, &axes[i]))
-            return false;
-    }
-    for (uint32_t i = 0; !*count && i < x->rank; i++)
-        axes[i] = i;
-    *count = *count ? *count : x->rank;
-    return true;
-}
-
-static uint32_t reduced_dims(const struct onnx_value *x, const UINT *axes, uint32_t count, bool keep, int64_t *full,
-                             int64_t *out)
-{
-    uint32_t rank = 0;
-    for (uint32_t i = 0; i < x->rank; i++) {
-        bool reduced = false;
-        for (uint32_t j = 0; j < count; j++)
-            reduced = reduced || axes[j] == i;
-        full[i] = reduced ? 1 : x->dims[i];
-        if (!reduced || keep)
-            out[rank++] = full[i];
-    }
-    return rank;
-}
-
-bool onnx_reduce(struct onnx_builder *b, const struct onnx_node *n)
-{
-    struct onnx_value *x = onnx_in(b, n, 0);
-    UINT axes[ONNX_RANK_MAX];
-    uint32_t count, i = 0;
-    int64_t full[ONNX_RANK_MAX], dims[ONNX_RANK_MAX];
-    struct onnx_desc dx, dy;
-    bool done;
-    if (!x || !reduce_axes(b, n, x, axes, &count))
-        return false;
-    if (!count)
-        return onnx_alias(b, onnx_out(b, n, 0, x->type, x->rank, x->dims), x);
-    uint32_t rank = reduced_dims(x, axes, count, onnx_attr_int(n, "keepdims", 1) != 0, full, dims);
-    struct onnx_value *y = onnx_out(b, n, 0, x->type, rank, dims);
-    if (!y)
-        return false;
-    if (!onnx_known_reduce(b, n, y, x, full, &done) || done)
-        return !b->failed;
-    while (strcmp(reduce_rows[i].op, n->op))
-        i++;
-    DML_REDUCE_OPERATOR_DESC desc = { reduce_rows[i].function, onnx_desc(b, &dx, x),
-                                      onnx_desc_as(b, &dy, y, x->rank, full), count, axes };
-    return onnx_emit(b, DML_OPERATOR_REDUCE, &desc, &x, 1, &y, 1);
-}
-
-bool onnx_arg(struct onnx_builder *b, const struct onnx_node *n)
-{
-    struct onnx_value *x = onnx_in(b, n, 0);
-    UINT axis;
-    int64_t full[ONNX_RANK_MAX], dims[ONNX_RANK_MAX];
-    struct onnx_desc dx, dy;
-    if (!x || !onnx_axis(b, onnx_attr_int(n, "axis", 0), x->rank, &axis))
-        return false;
-    uint32_t rank = reduced_dims(x, &axis, 1, onnx_attr_int(n, "keepdims", 1) != 0, full, dims);
-    struct onnx_value *y = onnx_out(b, n, 0, ONNX_INT64, rank, dims);
-    if (!y)
-        return false;
-    DML_ARGMAX_OPERATOR_DESC desc = { onnx_desc(b, &dx, x), onnx_desc_as(b, &dy, y, x->rank, full), 1, &axis,
-                                      onnx_attr_int(n, "select_last_index", 0) ? DML_AXIS_DIRECTION_DECREASING
-                                                                               : DML_AXIS_DIRECTION_INCREASING };
-    return onnx_emit(b, !strcmp(n->op, "ArgMax") ? DML_OPERATOR_ARGMAX : DML_OPERATOR_ARGMIN, &desc, &x, 1, &y, 1);
 }
