@@ -74,13 +74,13 @@ static void print_switch(const struct telemetry_settings *settings, enum telemet
         [TELEMETRY_VARIABLE_BAD] = "off (ANYDML_TELEMETRY is neither 0 nor 1)",
     };
     enum telemetry_variable variable = telemetry_variable();
-    char path[TELEMETRY_PATH_MAX];
+    char path[TELEMETRY_PATH_MAX] = "";
     if (variable == TELEMETRY_UNSET)
         printf("telemetry  %s (%s)\n", settings->on ? "on" : "off", result ? "the default" : "chosen");
     else
         printf("telemetry  %s\n", by_variable[variable]);
-    printf("settings   %s%s%s\n", telemetry_path(TELEMETRY_SETTINGS, path) ? path : "",
-           result ? (*path ? " " : "") : "", result ? telemetry_result_text(result) : "");
+    telemetry_path(TELEMETRY_SETTINGS, path);
+    printf("settings   %s%s%s\n", path, *path && result ? " " : "", result ? telemetry_result_text(result) : "");
 }
 
 static bool action_status(const char *value, struct tools_error *error)
