@@ -241,8 +241,8 @@ static void test_damaged(void)
         snprintf(row.day, sizeof(row.day), "2026-01-0%d", i + 1);
         size += (size_t)telemetry_row_print(&row, text + size);
     }
+    run("mkdir -m 700 -p %s", folder_path);
     for (size_t cut = 0; cut <= size; cut++) {
-        run("mkdir -m 700 -p %s", folder_path);
         write_file(records_path, text, cut);
         TEST(telemetry_rows_load(&rows) == TELEMETRY_OK && rows.count == cut * 3 / size);
         TEST(rows.damaged == (cut * 3 % size != 0));
