@@ -15,6 +15,7 @@ static const struct {
     { "run", "run an ONNX model on .npy files and pictures", tools_cmd_run },
     { "bench", "measure how fast an ONNX model runs", tools_cmd_bench },
     { "ops", "list the operators and the data types that run on each device", tools_cmd_ops },
+    { "telemetry", "what is kept about the use of AnyDML: nothing, unless you switch it on", tools_cmd_telemetry },
 };
 
 bool tools_options_parse(struct tools_options *o, int argc, char **argv, struct tools_error *error)
@@ -64,7 +65,7 @@ static void print_help(void)
 {
     printf("usage: anydml COMMAND [OPTIONS]\n\n");
     for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
-        printf("  %-8s %s\n", commands[i].name, commands[i].about);
+        printf("  %-10s %s\n", commands[i].name, commands[i].about);
     printf("\nanydml COMMAND --help tells more; anydml --version prints the version.\n"
            "Exit codes: 0 done, 1 the device failed, 2 the command line, a file or the model is wrong.\n");
 }

@@ -1,6 +1,7 @@
 #include "tools/cmd.h"
 #include "tools/program.h"
 #include "tools/progress.h"
+#include "tools/telemetry.h"
 #include "tools/text.h"
 
 #include "base/half.h"
@@ -280,8 +281,10 @@ int tools_cmd_bench(int argc, char **argv)
         return 0;
     bool ok = bench_prepare(&b, options.operand, options.device, &error) && bench_measure(&b, &error);
     tools_progress_stop();
-    if (ok)
+    if (ok) {
         bench_print(&b, options.operand, options.json);
+        tools_telemetry_record(b.session->info.kind);
+    }
     bench_finish(&b);
     return ok ? 0 : tools_report("anydml bench", &error);
 }

@@ -1,6 +1,7 @@
 #include "tools/cmd.h"
 #include "tools/progress.h"
 #include "tools/run.h"
+#include "tools/telemetry.h"
 #include "tools/text.h"
 
 #include <errno.h>
@@ -256,8 +257,10 @@ int tools_cmd_run(int argc, char **argv)
         run_print(&run);
         ok = tools_run_store(&run, &error);
     }
-    if (ok)
+    if (ok) {
         run_print_time(&run);
+        tools_telemetry_record(run.session->info.kind);
+    }
     run_finish(&run);
     return ok ? 0 : tools_report("anydml run", &error);
 }

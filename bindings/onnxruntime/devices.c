@@ -74,6 +74,16 @@ uint32_t ep_adapter_count(void)
     return count;
 }
 
+const char *ep_adapter_kind(uint32_t index)
+{
+    IDXCoreAdapterList *list = list_adapters();
+    struct adapter a = { .kind = "cpu" };
+    if (list)
+        describe(list, index, &a);
+    release(list);
+    return a.kind;
+}
+
 /* The first adapter is the default one; among those that the filter lets through, high performance prefers memory of
  * the adapter's own, minimum power an integrated one. */
 uint32_t ep_choose_adapter(const char *filter, bool minimum_power)

@@ -66,6 +66,7 @@ OrtStatus *ep_find_devices(struct ep_factory *factory, const OrtHardwareDevice *
 /* device_filter "gpu", "npu" or "any"; high_performance prefers dedicated memory. UINT32_MAX: there is none. */
 uint32_t ep_choose_adapter(const char *filter, bool minimum_power);
 uint32_t ep_adapter_count(void);
+const char *ep_adapter_kind(uint32_t adapter); /* "cpu", "gpu" or "npu" */
 OrtStatus *ep_device_open(struct ep_factory *factory, uint32_t adapter, struct ep_device **out);
 void ep_device_close(struct ep_factory *factory, struct ep_device *device);
 

@@ -1,6 +1,7 @@
 /* OrtEpFactory and OrtEp: thin shells around the other files. */
 #include "ep.h"
 #include "profile.h"
+#include "telemetry/telemetry.h"
 
 #include <anydml.h>
 
@@ -131,6 +132,8 @@ static OrtStatus *ORT_API_CALL factory_create_ep(OrtEpFactory *base, const OrtHa
         ep_destroy(ep);
     else
         *out = &ep->base;
+    if (!status && telemetry_is_on())
+        telemetry_record("onnxruntime", ep_adapter_kind(ep->options.adapter));
     return status;
 }
 

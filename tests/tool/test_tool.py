@@ -38,7 +38,7 @@ def identity(code, dims):
 def check_basics(tool):
     tool.test("anydml 0." in tool.works("--version"), "--version")
     tool.test("usage" in tool.works("--help"), "--help")
-    for command in ("devices", "run", "bench", "ops"):
+    for command in ("devices", "run", "bench", "ops", "telemetry"):
         tool.test(f"usage: anydml {command}" in tool.works(command, "--help"), f"{command} --help")
     devices = json.loads(tool.works("devices", "--json"))
     tool.test(len(devices) >= 1 and [d["index"] for d in devices] == list(range(len(devices))), "devices --json")
@@ -61,7 +61,7 @@ def check_basics(tool):
 def check_usage(tool, model):
     tool.fails([], "command is missing")
     tool.fails(["jump"], "unknown command 'jump'")
-    for command in ("devices", "run", "bench", "ops"):
+    for command in ("devices", "run", "bench", "ops", "telemetry"):
         tool.fails([command, "--bad"], "unknown option '--bad'")
     tool.fails(["devices", "extra"], "unexpected argument 'extra'")
     tool.fails(["run"], "model is missing")

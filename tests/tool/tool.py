@@ -11,6 +11,10 @@ for _name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "LSAN_OPTIONS"):
     os.environ[_name] = (os.environ.get(_name, "") + ":exitcode=99").lstrip(":")
 
 
+# Tests are no use of AnyDML that anybody wants to count.
+os.environ["ANYDML_TELEMETRY"] = "0"
+
+
 class Tool:
     def __init__(self, path):
         self.path = os.path.abspath(path)

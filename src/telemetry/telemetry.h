@@ -1,0 +1,105 @@
+/* Telemetry that belongs to the user: off unless switched on, kept in one local file, and never sent from here. This
+ * folder opens no socket; sending is what the anydml command does, to the endpoint that the user chose.
+ *
+ * Every function may be called from any thread and any number of processes at once. What is kept, and where:
+ * docs/telemetry.md. */
+#ifndef TELEMETRY_TELEMETRY_H
+#define TELEMETRY_TELEMETRY_H
+
+#include "base/base.h"
+
+#define TELEMETRY_ENDPOINT_MAX 1024
+#define TELEMETRY_PATH_MAX     4096
+#define TELEMETRY_LINE_MAX     256         /* of one record in the file */
+#define TELEMETRY_FILE_MAX     (256 << 10) /* bytes; the older half goes when the file would grow beyond */
+
+enum telemetry_result {
+    TELEMETRY_OK,
+    TELEMETRY_MISSING, /* there is no such file */
+    TELEMETRY_NO_HOME, /* neither the XDG variable nor HOME names an absolute folder */
+    TELEMETRY_UNSAFE,  /* a link, no plain file, or others may write to it: it is left alone */
+    TELEMETRY_DAMAGED, /* not what we write */
+    TELEMETRY_BUSY,    /* another process holds it */
+    TELEMETRY_FAILED,  /* the system refused; errno says why */
+};
+
+/* What a result means, as the rest of a sentence that begins with the name of the file. */
+const char *telemetry_result_text(enum telemetry_result result);
+
+/* ---- place.c: the two files ---- */
+
+enum telemetry_place { TELEMETRY_SETTINGS, TELEMETRY_RECORDS };
+
+/* For messages. false when there is no home for it. */
+bool telemetry_path(enum telemetry_place place, char out[TELEMETRY_PATH_MAX]);
+
+/* A descriptor of the folder, which must be ours alone; with `create` it is made. */
+enum telemetry_result telemetry_open_folder(enum telemetry_place place, bool create, int *out);
+/* A descriptor of a file in it, which must be a plain file of ours alone. `flags` as for open. */
+enum telemetry_result telemetry_open_file(int folder, const char *name, int flags, int *out);
+enum telemetry_result telemetry_open(enum telemetry_place place, int flags, int *out);
+/* The name of the file in its folder. */
+const char *telemetry_name(enum telemetry_place place);
+/* Waits a moment at most, so that nobody can stop the caller. `operation` as for flock. */
+enum telemetry_result telemetry_lock(int file, int operation);
+enum telemetry_result telemetry_write(int file, const char *text, size_t size);
+
+/* ---- settings.c: the switch and the endpoint ---- */
+
+struct telemetry_settings {
+    bool on;
+    char endpoint[TELEMETRY_ENDPOINT_MAX]; /* a URL, "none", or "" when nothing was chosen */
+};
+
+/* Settings that cannot be read are those of a user who chose nothing. */
+enum telemetry_result telemetry_settings_load(struct telemetry_settings *out);
+enum telemetry_result telemetry_settings_store(const struct telemetry_settings *settings);
+/* http:// or https://, a host, and nothing that could not stand before /v1/logs. */
+bool telemetry_endpoint_valid(const char *url);
+
+enum telemetry_variable { TELEMETRY_UNSET, TELEMETRY_VARIABLE_ON, TELEMETRY_VARIABLE_OFF, TELEMETRY_VARIABLE_BAD };
+
+/* ANYDML_TELEMETRY. A value that is neither 0 nor 1 counts as 0. */
+enum telemetry_variable telemetry_variable(void);
+bool telemetry_is_on(void);
+
+/* ---- rows.c: the records ---- */
+
+struct telemetry_row {
+    char day[11]; /* YYYY-MM-DD, UTC */
+    char component[16], device[4], version[16], os[48], os_version[32];
+    bool sent;
+};
+
+struct telemetry_rows {
+    struct telemetry_row *rows; /* oldest first */
+    uint32_t count;
+    uint32_t damaged; /* lines that are not ours, left out */
+};
+
+/* Today's record. false when the component or kind is unknown, or the clock is off. */
+bool telemetry_row_make(const char *component, const char *kind, struct telemetry_row *out);
+/* One line of JSON. */
+int telemetry_row_print(const struct telemetry_row *row, char out[TELEMETRY_LINE_MAX]);
+/* Start of its day in seconds since 1970. */
+int64_t telemetry_row_time(const struct telemetry_row *row);
+
+enum telemetry_result telemetry_rows_load(struct telemetry_rows *out);
+void telemetry_rows_finish(struct telemetry_rows *rows);
+/* Marks these rows in the file, as far as they are still there. */
+enum telemetry_result telemetry_rows_mark_sent(const struct telemetry_rows *sent);
+enum telemetry_result telemetry_rows_clear(void);
+
+/* Keeps one record for the day, the component ("onnxruntime", "torch", "command") and the kind of device ("cpu", "gpu",
+ * "npu") when telemetry is on; nothing when it is off or anything goes wrong. true when this was the component's first
+ * record of the day. errno stays. */
+bool telemetry_record(const char *component, const char *kind);
+
+/* ---- os.c ---- */
+
+/* The distribution's name and version. */
+void telemetry_os(char name[48], char version[32]);
+/* The same from one text in the form of os-release. */
+void telemetry_os_parse(const char *text, char name[48], char version[32]);
+
+#endif
