@@ -1,11 +1,9 @@
-/* The DirectML execution provider in ONNX Runtime, from C: sample_onnxruntime LIBONNXRUNTIME PROVIDER MODEL. Runs a
- * model with one float input and one float output on the provider and on ONNX Runtime's own CPU provider, and compares.
- */
-#include <onnxruntime_c_api.h>
-
+/* Runs a model with one float input and one float output in ONNX Runtime on the DirectML execution provider, and on
+ * ONNX Runtime's own CPU provider, and compares: sample_onnxruntime LIBONNXRUNTIME PROVIDER MODEL. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <math.h>
+#include <onnxruntime_c_api.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,13 +14,18 @@
 #define FREE_SIZE   64 /* of dimensions that the model leaves open */
 
 static const OrtApi *ort;
+static OrtAllocator *allocator;
+
+static _Noreturn void fail(const char *what, const char *why)
+{
+    fprintf(stderr, "%s: %s\n", what, why);
+    exit(1);
+}
 
 static void check(OrtStatus *status, const char *what)
 {
-    if (!status)
-        return;
-    fprintf(stderr, "%s: %s\n", what, ort->GetErrorMessage(status));
-    exit(1);
+    if (status)
+        fail(what, ort->GetErrorMessage(status));
 }
 
 /* 1. A program that links to libonnxruntime runs with that version only, so it is opened instead. An API version is the
@@ -34,10 +37,8 @@ static void open_runtime(const char *path)
     unsigned minor = 0;
     if (get_base && sscanf(get_base()->GetVersionString(), "1.%u", &minor) == 1)
         ort = get_base()->GetApi(minor < ORT_API_VERSION ? minor : ORT_API_VERSION);
-    if (ort && minor >= 23)
-        return;
-    fprintf(stderr, "%s: not ONNX Runtime 1.23 or newer (%s)\n", path, library ? "opened" : dlerror());
-    exit(1);
+    if (!ort || minor < 23)
+        fail(path, library ? "it is not ONNX Runtime 1.23 or newer" : dlerror());
 }
 
 /* 2. The library is registered once per process. Relative paths would start at libonnxruntime's folder. */
@@ -46,10 +47,8 @@ static const OrtEpDevice *register_provider(OrtEnv *env, const char *path)
     const OrtEpDevice *const *devices;
     char absolute[PATH_MAX];
     size_t count;
-    if (!realpath(path, absolute)) {
-        perror(path);
-        exit(1);
-    }
+    if (!realpath(path, absolute))
+        fail(path, "no such file");
     CHECK(ort->RegisterExecutionProviderLibrary(env, "directml", absolute));
     /* One device per adapter, the default one first. */
     CHECK(ort->GetEpDevices(env, &devices, &count));
@@ -57,26 +56,11 @@ static const OrtEpDevice *register_provider(OrtEnv *env, const char *path)
         if (!strcmp(ort->EpDevice_EpName(devices[i]), "DmlExecutionProvider"))
             return devices[i];
     }
-    fprintf(stderr, "%s has no device\n", path);
-    exit(1);
+    fail(path, "it has no device");
 }
 
-/* 3. A session on the device; without one, on ONNX Runtime's CPU provider. */
-static OrtSession *create_session(OrtEnv *env, const char *model, const OrtEpDevice *device)
-{
-    const char *keys[] = { "shape_cache" }, *values[] = { "4" }; /* provider options: docs/onnxruntime.md */
-    OrtSessionOptions *options;
-    OrtSession *session;
-    CHECK(ort->CreateSessionOptions(&options));
-    if (device)
-        CHECK(ort->SessionOptionsAppendExecutionProvider_V2(options, env, &device, 1, keys, values, 1));
-    CHECK(ort->CreateSession(env, model, options, &session));
-    ort->ReleaseSessionOptions(options);
-    return session;
-}
-
-/* 4. The input's shape, with a size for what is open; the data are a ramp from 0 to 1. */
-static OrtValue *create_input(OrtSession *session, OrtAllocator *allocator)
+/* 3. The input's shape, with a size for what is open; the data are a ramp from 0 to 1. */
+static OrtValue *create_input(OrtSession *session)
 {
     const OrtTensorTypeAndShapeInfo *tensor;
     OrtTypeInfo *type;
@@ -101,23 +85,39 @@ static OrtValue *create_input(OrtSession *session, OrtAllocator *allocator)
     return value;
 }
 
-/* 5. The first run compiles the graph for the input's shape; the second takes what was compiled. */
-static OrtValue *run(OrtSession *session, OrtAllocator *allocator, const OrtValue *input, const char *who)
+static double now_ms(void)
 {
-    char *in, *out;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
+}
+
+/* 4. A session on the device; without one, on ONNX Runtime's CPU provider. The first run compiles the graph for the
+ * input's shape; the second takes what was compiled. */
+static OrtValue *run(OrtEnv *env, const char *model, const OrtEpDevice *device, OrtValue **input)
+{
+    const char *keys[] = { "shape_cache" }, *values[] = { "4" }; /* provider options: docs/onnxruntime.md */
+    OrtSessionOptions *options;
+    OrtSession *session;
     OrtValue *output = NULL;
+    char *in, *out;
+    CHECK(ort->CreateSessionOptions(&options));
+    if (device)
+        CHECK(ort->SessionOptionsAppendExecutionProvider_V2(options, env, &device, 1, keys, values, 1));
+    CHECK(ort->CreateSession(env, model, options, &session));
     CHECK(ort->SessionGetInputName(session, 0, allocator, &in));
     CHECK(ort->SessionGetOutputName(session, 0, allocator, &out));
+    *input = *input ? *input : create_input(session);
     for (int i = 0; i < 2; i++) {
-        struct timespec begin, end;
-        clock_gettime(CLOCK_MONOTONIC, &begin);
-        CHECK(ort->Run(session, NULL, (const char *const *)&in, &input, 1, (const char *const *)&out, 1, &output));
-        clock_gettime(CLOCK_MONOTONIC, &end);
-        printf("%s, run %d: %.2f ms\n", who, i + 1,
-               (double)(end.tv_sec - begin.tv_sec) * 1e3 + (double)(end.tv_nsec - begin.tv_nsec) * 1e-6);
+        double begin = now_ms();
+        const OrtValue *x = *input;
+        CHECK(ort->Run(session, NULL, (const char *const *)&in, &x, 1, (const char *const *)&out, 1, &output));
+        printf("%s, run %d: %.2f ms\n", device ? "DirectML" : "CPU", i + 1, now_ms() - begin);
     }
     CHECK(ort->AllocatorFree(allocator, in));
     CHECK(ort->AllocatorFree(allocator, out));
+    ort->ReleaseSession(session);
+    ort->ReleaseSessionOptions(options);
     return output;
 }
 
@@ -140,26 +140,20 @@ static double difference(const OrtValue *a, const OrtValue *b)
 
 int main(int argc, char **argv)
 {
-    OrtAllocator *allocator;
+    OrtValue *input = NULL;
     OrtEnv *env;
-    if (argc != 4) {
-        fprintf(stderr, "usage: %s LIBONNXRUNTIME PROVIDER MODEL\n", argv[0]);
-        return 2;
-    }
+    if (argc != 4)
+        fail(argv[0], "LIBONNXRUNTIME PROVIDER MODEL are its arguments");
     open_runtime(argv[1]);
     CHECK(ort->CreateEnv(ORT_LOGGING_LEVEL_ERROR, "sample", &env));
     CHECK(ort->GetAllocatorWithDefaultOptions(&allocator));
-    OrtSession *ours = create_session(env, argv[3], register_provider(env, argv[2]));
-    OrtSession *theirs = create_session(env, argv[3], NULL);
-    OrtValue *input = create_input(ours, allocator);
-    OrtValue *y = run(ours, allocator, input, "DmlExecutionProvider"), *z = run(theirs, allocator, input, "CPU");
+    OrtValue *y = run(env, argv[3], register_provider(env, argv[2]), &input);
+    OrtValue *z = run(env, argv[3], NULL, &input);
     double worst = difference(y, z);
+    ort->ReleaseValue(input);
     ort->ReleaseValue(y);
     ort->ReleaseValue(z);
-    ort->ReleaseValue(input);
-    ort->ReleaseSession(ours); /* sessions go before the library, the library before the environment */
-    ort->ReleaseSession(theirs);
-    CHECK(ort->UnregisterExecutionProviderLibrary(env, "directml"));
+    CHECK(ort->UnregisterExecutionProviderLibrary(env, "directml")); /* after its sessions, before the environment */
     ort->ReleaseEnv(env);
     return !(worst < 1e-4);
 }
