@@ -1,6 +1,7 @@
 /* Runs a model with one float input and one float output in ONNX Runtime on the DirectML execution provider, and on
  * ONNX Runtime's own CPU provider, and compares: sample_onnxruntime LIBONNXRUNTIME PROVIDER MODEL. */
 #include <dlfcn.h>
+#include <err.h>
 #include <limits.h>
 #include <math.h>
 #include <onnxruntime_c_api.h>
@@ -10,22 +11,15 @@
 #include <time.h>
 
 #define CHECK(call) check((call), #call)
-#define RANK_MAX    8
-#define FREE_SIZE   64 /* of dimensions that the model leaves open */
+enum { RANK_MAX = 8, FREE_SIZE = 64 /* of dimensions that the model leaves open */ };
 
 static const OrtApi *ort;
 static OrtAllocator *allocator;
 
-static _Noreturn void fail(const char *what, const char *why)
-{
-    fprintf(stderr, "%s: %s\n", what, why);
-    exit(1);
-}
-
 static void check(OrtStatus *status, const char *what)
 {
     if (status)
-        fail(what, ort->GetErrorMessage(status));
+        errx(1, "%s: %s", what, ort->GetErrorMessage(status));
 }
 
 /* 1. A program that links to libonnxruntime runs with that version only, so it is opened instead. An API version is the
@@ -38,25 +32,24 @@ static void open_runtime(const char *path)
     if (get_base && sscanf(get_base()->GetVersionString(), "1.%u", &minor) == 1)
         ort = get_base()->GetApi(minor < ORT_API_VERSION ? minor : ORT_API_VERSION);
     if (!ort || minor < 23)
-        fail(path, library ? "it is not ONNX Runtime 1.23 or newer" : dlerror());
+        errx(1, "%s: %s", path, library ? "not ONNX Runtime 1.23 or newer" : dlerror());
 }
 
-/* 2. The library is registered once per process. Relative paths would start at libonnxruntime's folder. */
+/* 2. The library is registered once per process. Relative paths would start at libonnxruntime's folder. There
+ * is a device per adapter, the default one first. */
 static const OrtEpDevice *register_provider(OrtEnv *env, const char *path)
 {
     const OrtEpDevice *const *devices;
     char absolute[PATH_MAX];
     size_t count;
     if (!realpath(path, absolute))
-        fail(path, "no such file");
+        err(1, "%s", path);
     CHECK(ort->RegisterExecutionProviderLibrary(env, "directml", absolute));
-    /* One device per adapter, the default one first. */
     CHECK(ort->GetEpDevices(env, &devices, &count));
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         if (!strcmp(ort->EpDevice_EpName(devices[i]), "DmlExecutionProvider"))
             return devices[i];
-    }
-    fail(path, "it has no device");
+    errx(1, "%s has no device", path);
 }
 
 /* 3. The input's shape, with a size for what is open; the data are a ramp from 0 to 1. */
@@ -96,22 +89,21 @@ static double now_ms(void)
  * input's shape; the second takes what was compiled. */
 static OrtValue *run(OrtEnv *env, const char *model, const OrtEpDevice *device, OrtValue **input)
 {
-    const char *keys[] = { "shape_cache" }, *values[] = { "4" }; /* provider options: docs/onnxruntime.md */
     OrtSessionOptions *options;
     OrtSession *session;
     OrtValue *output = NULL;
     char *in, *out;
     CHECK(ort->CreateSessionOptions(&options));
     if (device)
-        CHECK(ort->SessionOptionsAppendExecutionProvider_V2(options, env, &device, 1, keys, values, 1));
+        CHECK(ort->SessionOptionsAppendExecutionProvider_V2(options, env, &device, 1, NULL, NULL, 0));
     CHECK(ort->CreateSession(env, model, options, &session));
     CHECK(ort->SessionGetInputName(session, 0, allocator, &in));
     CHECK(ort->SessionGetOutputName(session, 0, allocator, &out));
     *input = *input ? *input : create_input(session);
     for (int i = 0; i < 2; i++) {
         double begin = now_ms();
-        const OrtValue *x = *input;
-        CHECK(ort->Run(session, NULL, (const char *const *)&in, &x, 1, (const char *const *)&out, 1, &output));
+        CHECK(ort->Run(session, NULL, (const char *const *)&in, (const OrtValue *const *)input, 1,
+                       (const char *const *)&out, 1, &output));
         printf("%s, run %d: %.2f ms\n", device ? "DirectML" : "CPU", i + 1, now_ms() - begin);
     }
     CHECK(ort->AllocatorFree(allocator, in));
@@ -143,7 +135,7 @@ int main(int argc, char **argv)
     OrtValue *input = NULL;
     OrtEnv *env;
     if (argc != 4)
-        fail(argv[0], "LIBONNXRUNTIME PROVIDER MODEL are its arguments");
+        errx(2, "arguments: LIBONNXRUNTIME PROVIDER MODEL");
     open_runtime(argv[1]);
     CHECK(ort->CreateEnv(ORT_LOGGING_LEVEL_ERROR, "sample", &env));
     CHECK(ort->GetAllocatorWithDefaultOptions(&allocator));
