@@ -139,8 +139,7 @@ int main(int argc, char **argv)
     open_runtime(argv[1]);
     CHECK(ort->CreateEnv(ORT_LOGGING_LEVEL_ERROR, "sample", &env));
     CHECK(ort->GetAllocatorWithDefaultOptions(&allocator));
-    OrtValue *y = run(env, argv[3], register_provider(env, argv[2]), &input);
-    OrtValue *z = run(env, argv[3], NULL, &input);
+    OrtValue *y = run(env, argv[3], register_provider(env, argv[2]), &input), *z = run(env, argv[3], NULL, &input);
     double worst = difference(y, z);
     ort->ReleaseValue(input);
     ort->ReleaseValue(y);
