@@ -7,6 +7,7 @@ of the Windows provider that is not claimed and not among the reasons below.
 """
 import argparse
 import collections
+import ctypes
 import json
 import multiprocessing
 import re
@@ -34,6 +35,15 @@ def to_value(x, info):
     if x.dtype.kind in "fiub":
         return ort.OrtValue.ortvalue_from_numpy(np.array(x, order="C"))
     return ort.OrtValue.ortvalue_from_numpy_with_onnx_type(np.array(x, order="C"), info.type.tensor_type.elem_type)
+
+
+def from_value(value):
+    """bfloat16, which numpy does not have, as float32."""
+    if value.element_type() != onnx.TensorProto.BFLOAT16:
+        return value.numpy()
+    shape = value.shape()
+    bits = np.frombuffer((ctypes.c_uint16 * int(np.prod(shape))).from_address(value.data_ptr()), np.uint16)
+    return (bits.astype(np.uint32) << 16).view(np.float32).reshape(shape)
 
 
 def difference(got, want, rtol, atol):
@@ -80,7 +90,7 @@ def run_case(library, case):
         except Exception as error:  # pylint: disable=broad-except
             return "fail", str(error)[:300]
         for i, want in enumerate(outputs):
-            why = difference(got[i].numpy(), want, max(case.rtol, 1e-3), max(case.atol, 1e-7))
+            why = difference(from_value(got[i]), want, max(case.rtol, 1e-3), max(case.atol, 1e-7))
             if why:
                 return "fail", f"output {i}: {why}"
     return "pass", ""
