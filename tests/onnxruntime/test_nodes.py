@@ -17,6 +17,7 @@ import warnings
 from provider import Log, cpu_session, np, onnx, ort, session
 
 warnings.filterwarnings("ignore")
+HALF_BYTES = (onnx.TensorProto.INT4, onnx.TensorProto.UINT4)
 REASON = re.compile(r"left to another provider: (\S+) '[^']*': (.*)")
 
 
@@ -38,12 +39,19 @@ def to_value(x, info):
 
 
 def from_value(value):
-    """bfloat16, which numpy does not have, as float32."""
-    if value.element_type() != onnx.TensorProto.BFLOAT16:
+    """What numpy does not have: bfloat16 as float32, and 4-bit integers (two a byte, the first one in the low half)."""
+    kind, shape = value.element_type(), value.shape()
+    count = int(np.prod(shape))
+    if kind not in (onnx.TensorProto.BFLOAT16, *HALF_BYTES):
         return value.numpy()
-    shape = value.shape()
-    bits = np.frombuffer((ctypes.c_uint16 * int(np.prod(shape))).from_address(value.data_ptr()), np.uint16)
-    return (bits.astype(np.uint32) << 16).view(np.float32).reshape(shape)
+    size = 2 * count if kind == onnx.TensorProto.BFLOAT16 else (count + 1) // 2
+    data = np.frombuffer((ctypes.c_uint8 * size).from_address(value.data_ptr()), np.uint8)
+    if kind == onnx.TensorProto.BFLOAT16:
+        return (data.view(np.uint16).astype(np.uint32) << 16).view(np.float32).reshape(shape)
+    halves = np.stack([data & 15, data >> 4], axis=-1).reshape(-1)[:count].astype(np.int8)
+    if kind == onnx.TensorProto.INT4:
+        halves = (halves ^ 8) - 8
+    return halves.reshape(shape)
 
 
 def difference(got, want, rtol, atol):
@@ -84,6 +92,8 @@ def run_case(library, case):
     for inputs, outputs in case.data_sets:
         if any(isinstance(x, (list, dict)) or x is None for x in list(inputs) + list(outputs)):
             return "none", "sequences and optional values"
+        if any(info.type.tensor_type.elem_type in HALF_BYTES for info in case.model.graph.input):
+            return "host", "ONNX Runtime's Python module takes no 4-bit inputs"
         try:
             feeds = {i.name: to_value(x, info) for i, x, info in zip(ours.get_inputs(), inputs, case.model.graph.input)}
             got = ours.run_with_ort_values(None, feeds)
