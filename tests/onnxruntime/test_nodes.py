@@ -28,6 +28,7 @@ def collect():
 
 
 def array(x):
+    """Cases hold arrays, or tensors where numpy has no such type."""
     return onnx.numpy_helper.to_array(x) if isinstance(x, onnx.TensorProto) else np.asarray(x)
 
 
