@@ -2,7 +2,7 @@
 BUILD := build
 SETUP := meson setup
 
-.PHONY: demo check check-asan check-tsan conformance fuzz build install packages format clean
+.PHONY: demo check wheel check-asan check-tsan conformance fuzz build install packages format clean
 
 packages:
 	scripts/install-packages
@@ -18,6 +18,10 @@ demo: build
 
 check: build
 	scripts/check $(BUILD)
+
+# The Python package of the execution provider for ONNX Runtime.
+wheel: packages $(BUILD)/build.ninja
+	scripts/make-wheel $(BUILD) $(BUILD)/wheel
 
 check-asan: packages
 	[ -e build-asan/build.ninja ] || $(SETUP) build-asan -Db_sanitize=address,undefined -Db_lundef=false --buildtype=debugoptimized

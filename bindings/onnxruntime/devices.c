@@ -141,12 +141,11 @@ static OrtStatus *make_device(struct ep_factory *factory, uint32_t index, const 
                               const OrtHardwareDevice *hardware, OrtEpDevice **out)
 {
     const OrtApi *ort = factory->ort;
-    OrtKeyValuePairs *metadata = NULL, *options = NULL;
+    OrtKeyValuePairs *metadata = NULL;
     OrtHardwareDevice *made = NULL;
     if (!hardware && factory->version < 24)
         return NULL; /* such hosts know no devices but their own */
     ort->CreateKeyValuePairs(&metadata);
-    ort->CreateKeyValuePairs(&options);
     add_number(ort, metadata, "device_id", index);
     ort->AddKeyValuePair(metadata, "name", a->name);
     ort->AddKeyValuePair(metadata, "kind", a->kind);
@@ -154,16 +153,15 @@ static OrtStatus *make_device(struct ep_factory *factory, uint32_t index, const 
     add_number(ort, metadata, "vendor_id", a->vendor);
     add_number(ort, metadata, "dedicated_memory", a->dedicated_bytes);
     add_number(ort, metadata, "shared_memory", a->shared_bytes);
-    add_number(ort, options, "device_id", index);
     OrtStatus *status = NULL;
+    /* No default options: they would override what the user asks for with a filter. */
     if (!hardware)
         status = factory->ep->CreateHardwareDevice(hardware_type(a), a->vendor, a->device, a->name, NULL, &made);
     if (!status)
-        status = factory->ep->CreateEpDevice(&factory->base, hardware ? hardware : made, metadata, options, out);
+        status = factory->ep->CreateEpDevice(&factory->base, hardware ? hardware : made, metadata, NULL, out);
     if (made)
         factory->ep->ReleaseHardwareDevice(made);
     ort->ReleaseKeyValuePairs(metadata);
-    ort->ReleaseKeyValuePairs(options);
     return status;
 }
 

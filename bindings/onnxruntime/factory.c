@@ -175,15 +175,14 @@ static void factory_fill(struct ep_factory *factory)
 
 /* ---- what the library exports ---- */
 
-/* The newest interface that both sides know: functions are only ever added at its end. */
+/* The newest interface that both sides know: functions are only ever added at its end. The interface's number is that
+ * of the host's minor version; the host complains on stderr when it is asked for a newer one. */
 static const OrtApi *newest_api(const OrtApiBase *base, uint32_t *version)
 {
-    for (*version = ORT_API_VERSION; *version >= OLDEST_VERSION; --*version) {
-        const OrtApi *api = base->GetApi(*version);
-        if (api)
-            return api;
-    }
-    return NULL;
+    if (sscanf(base->GetVersionString(), "1.%u", version) != 1)
+        *version = ORT_API_VERSION;
+    *version = BASE_MIN(*version, (uint32_t)ORT_API_VERSION);
+    return *version >= OLDEST_VERSION ? base->GetApi(*version) : NULL;
 }
 
 ORT_EXPORT OrtStatus *ORT_API_CALL CreateEpFactories(const char *name, const OrtApiBase *base, const OrtLogger *logger,

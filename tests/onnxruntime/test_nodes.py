@@ -1,6 +1,6 @@
 """ONNX's own node tests on the execution provider, with no fallback to the CPU provider.
 
-    test_nodes.py LIBRARY [--match REGEX] [--json FILE] [--processes N]
+    test_nodes.py LIBRARY [--match REGEX] [--json FILE]
 
 Each case passes, fails, or is not claimed (the provider says why). A failure fails the test; so does a case of an operator
 of the Windows provider that is not claimed and not among the reasons below.
@@ -106,48 +106,34 @@ def run_case(library, case):
     return "pass", ""
 
 
-def work(library, names, queue):
+def work(library, names, pipe):
     cases = collect()
     for name in names:
-        queue.put((name, "start", ""))
-        state, why = run_case(library, cases[name])
-        queue.put((name, state, why))
-    queue.put((None, "end", ""))
+        try:
+            pipe.send((name, *run_case(library, cases[name])))
+        except Exception as error:  # pylint: disable=broad-except
+            pipe.send((name, "fail", f"the test cannot look at it: {error}"))
+    pipe.close()
 
 
-def run_all(library, names, processes):
-    """Every case in one of a few processes; a case that takes its process down fails."""
+def run_all(library, names):
+    """Every case in a process of its own kind: a case that takes the process down fails, the rest go on in a new one."""
     results, left = {}, list(names)
     while left:
-        queue = multiprocessing.Queue()
-        parts = [left[i::processes] for i in range(processes) if left[i::processes]]
-        workers = [multiprocessing.Process(target=work, args=(library, part, queue)) for part in parts]
-        for worker in workers:
-            worker.start()
-        running, open_cases = len(workers), {}
-        while running:
-            try:
-                name, state, why = queue.get(timeout=60)
-            except Exception:  # pylint: disable=broad-except
-                if all(not w.is_alive() for w in workers):
-                    break
-                continue
-            if state == "end":
-                running -= 1
-            elif state == "start":
-                open_cases[name] = True
-            else:
-                open_cases.pop(name, None)
+        ours, theirs = multiprocessing.Pipe(duplex=False)
+        worker = multiprocessing.Process(target=work, args=(library, left, theirs))
+        worker.start()
+        theirs.close()
+        try:
+            while True:
+                name, state, why = ours.recv()
                 results[name] = (state, why)
-            if running and all(not w.is_alive() for w in workers) and queue.empty():
-                break
-        for worker in workers:
-            worker.join(5)
-        for name in open_cases:
-            results[name] = ("fail", "the process died")
+        except EOFError:
+            worker.join()
         left = [n for n in left if n not in results]
-        if not open_cases:
-            break
+        if left:
+            results[left[0]] = ("fail", f"the process died with code {worker.exitcode}")
+            left = left[1:]
     return results
 
 
@@ -156,11 +142,10 @@ def main():
     parser.add_argument("library")
     parser.add_argument("--match", default="")
     parser.add_argument("--json")
-    parser.add_argument("--processes", type=int, default=2)
     args = parser.parse_args()
     cases = collect()
     names = sorted(n for n in cases if re.search(args.match, n))
-    results = run_all(args.library, names, args.processes)
+    results = run_all(args.library, names)
     count = collections.Counter(state for state, _ in results.values())
     for name in names:
         state, why = results.get(name, ("fail", "did not run"))

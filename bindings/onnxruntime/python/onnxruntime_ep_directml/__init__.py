@@ -1,0 +1,56 @@
+"""The DirectML execution provider for ONNX Runtime: a plugin library and where to find it.
+
+    import onnxruntime as ort, onnxruntime_ep_directml as directml
+
+    options = ort.SessionOptions()
+    options.add_provider_for_devices(directml.register()[:1], {})
+    session = ort.InferenceSession("model.onnx", options)
+
+Importing this module loads nothing; ONNX Runtime loads the library when it is registered.
+"""
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+__all__ = ["get_ep_name", "get_ep_names", "get_library_path", "register"]
+
+_NAME = "DmlExecutionProvider"
+_lock = threading.Lock()
+
+
+def get_library_path() -> str:
+    """The absolute path of the plugin library, as register_execution_provider_library() takes it."""
+    return str(Path(__file__).resolve().parent / "libonnxruntime_ep_directml.so")
+
+
+def get_ep_names() -> list[str]:
+    """The names of the execution providers in the library: there is one."""
+    return [_NAME]
+
+
+def get_ep_name() -> str:
+    """The name of the execution provider, by which its devices are recognised in get_ep_devices()."""
+    return _NAME
+
+
+def register(ort: Any = None) -> list[Any]:
+    """Registers the library in ONNX Runtime and returns the provider's devices (OrtEpDevice), the default one first.
+
+    May be called any number of times, from any thread; a provider of that name that is registered already stays.
+
+    ort: the onnxruntime module; imported when it is not given.
+    """
+    if ort is None:
+        import onnxruntime as ort
+    with _lock:
+        devices = _devices(ort)
+        if not devices:
+            ort.register_execution_provider_library(_NAME, get_library_path())
+            devices = _devices(ort)
+    return devices
+
+
+def _devices(ort: Any) -> list[Any]:
+    return [device for device in ort.get_ep_devices() if device.ep_name == _NAME]

@@ -1,0 +1,93 @@
+"""The installed Python package, used as README.md says.
+
+    test_wheel.py README MODEL
+
+Runs README.md's lines on a model whose picture may have any size, and compares with the CPU provider. Everything that
+the package loads must come from the package.
+"""
+import os
+import re
+import sys
+import tempfile
+
+import numpy as np
+import onnxruntime as ort
+import onnxruntime_ep_directml as directml
+
+LIBRARIES = "onnxruntime_ep_directml|directml|d3d12|dxcore|dnnl|gomp"
+failures = []
+
+
+def check(good, what):
+    if not good:
+        failures.append(what)
+        print("FAILED:", what)
+
+
+def check_module():
+    path = directml.get_library_path()
+    check(os.path.isabs(path) and os.path.isfile(path), f"get_library_path() is {path}")
+    check(directml.get_ep_names() == ["DmlExecutionProvider"], "get_ep_names()")
+    check(directml.get_ep_name() == "DmlExecutionProvider", "get_ep_name()")
+    first, again = directml.register(), directml.register(ort)
+    check(len(first) >= 1 and len(first) == len(again), "register() finds the same devices twice")
+    check(all(d.ep_name == "DmlExecutionProvider" for d in first), "register() returns the provider's devices")
+
+
+def readme_session(readme, model):
+    """The session that README.md's first block of Python makes."""
+    with open(readme, encoding="utf-8") as file:
+        code = re.search(r"^```python\n(.*?)^```$", file.read(), re.S | re.M).group(1)
+    with tempfile.TemporaryDirectory() as folder:
+        os.symlink(os.path.abspath(model), os.path.join(folder, "model.onnx"))
+        back = os.getcwd()
+        os.chdir(folder)
+        scope = {}
+        exec(code, scope)  # pylint: disable=exec-used
+        os.chdir(back)
+    return scope["session"]
+
+
+def whole_session(model):
+    """Fails to load when a node is left to the CPU provider."""
+    options = ort.SessionOptions()
+    options.add_provider_for_devices(directml.register()[:1], {})
+    options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+    return ort.InferenceSession(model, options)
+
+
+def check_values(sessions, model):
+    cpu = ort.InferenceSession(model, providers=["CPUExecutionProvider"])
+    name = cpu.get_inputs()[0].name
+    rng = np.random.default_rng(1)
+    for height, width in (20, 33), (64, 48), (20, 33):
+        picture = rng.random((1, 3, height, width), dtype=np.float32)
+        want = cpu.run(None, {name: picture})[0]
+        for session in sessions:
+            got = session.run(None, {name: picture})[0]
+            check(got.shape == want.shape and np.abs(got - want).max() < 1e-4, f"picture of {height} x {width}")
+
+
+def check_loaded():
+    home = os.path.dirname(os.path.dirname(directml.get_library_path()))
+    with open("/proc/self/maps", encoding="utf-8") as file:
+        paths = {line.split()[-1] for line in file}
+    loaded = {p for p in paths if re.match(rf"lib({LIBRARIES})[-.]", os.path.basename(p))}
+    foreign = sorted(p for p in loaded if not p.startswith(home))
+    check(len(loaded) >= 5, f"the provider is loaded: {sorted(loaded)}")
+    check(not foreign, f"only libraries of the package are loaded, not {foreign}")
+
+
+def main():
+    readme, model = sys.argv[1:]
+    check_module()
+    session = readme_session(readme, model)
+    check("DmlExecutionProvider" in session.get_providers(), f"providers are {session.get_providers()}")
+    check_values([session, whole_session(model)], model)
+    check_loaded()
+    print(f"wheel with ONNX Runtime {ort.__version__}: {len(failures)} failures")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
