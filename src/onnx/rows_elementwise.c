@@ -107,6 +107,9 @@ bool onnx_dropout(struct onnx_builder *b, const struct onnx_node *n)
     if (!x || b->failed)
         return false;
     if (training) {
+        /* Random masks are left to others, so nodes that may come to need them are not taken. */
+        if (!b->inputs && training->source != ONNX_SOURCE_CONSTANT)
+            return onnx_fail(b, "training_mode must be constant");
         if (training->source != ONNX_SOURCE_CONSTANT || !onnx_elements(training))
             return onnx_unknown(b, training, "one boolean");
         if (*(const uint8_t *)training->data && !dropout_of_nothing(b, onnx_in_optional(b, n, 1)))
