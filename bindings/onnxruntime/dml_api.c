@@ -30,8 +30,10 @@ static bool find_host(struct ep_factory *out, const char *caller)
     *out = (struct ep_factory){ 0 };
     if (base)
         out->ort = ep_host_newest(base, &out->version);
-    if (!out->ort && base)
+    if (!out->ort && base) {
         out->ort = base->GetApi(1);
+        out->version = 0;
+    }
     /* Without ONNX Runtime nobody can make the status that would tell. */
     if (!out->ort)
         fprintf(stderr, EP_NAME ": %s did nothing: no ONNX Runtime is found in the process\n", caller);
