@@ -1,7 +1,8 @@
 /* The adapters as ONNX Runtime sees them: one OrtEpDevice each. */
-#include "ep.h"
+#include "memory.h"
 
 #include <anydml.h>
+#include <anydml_d3d12.h>
 #include <anydml_dxcore.h>
 #include <DirectMLGuids.h>
 
@@ -21,6 +22,7 @@ struct adapter {
     bool integrated;
     uint32_t vendor, device;
     uint64_t dedicated_bytes, shared_bytes;
+    bool host_memory; /* what kernels work in is the host's own */
 };
 
 static void release(void *object)
@@ -38,6 +40,18 @@ static IDXCoreAdapterList *list_adapters(void)
                                                 &IID_IDXCoreAdapterList, (void **)&list);
     release(factory);
     return list;
+}
+
+/* Processors that graphics drivers stand for keep their memory to themselves. Only the device itself could tell, and
+ * opening it takes long; but the runtime's own adapter has the runtime's version, and a wrong guess costs nothing: the
+ * device refuses host memory then. */
+static bool has_host_memory(IDXCoreAdapter *adapter)
+{
+    const uint64_t own = (uint64_t)ANYDML_VERSION_MAJOR << 48 | (uint64_t)ANYDML_VERSION_MINOR << 32 |
+                         (uint64_t)ANYDML_VERSION_PATCH << 16;
+    uint64_t version = 0;
+    IDXCoreAdapter_GetProperty(adapter, DXCoreAdapterProperty_DriverVersion, sizeof(version), &version);
+    return version >> 16 == own >> 16;
 }
 
 static bool describe(IDXCoreAdapterList *list, uint32_t index, struct adapter *out)
@@ -62,6 +76,8 @@ static bool describe(IDXCoreAdapterList *list, uint32_t index, struct adapter *o
         out->kind = "gpu";
     else if (IDXCoreAdapter_IsAttributeSupported(adapter, &DXCORE_HARDWARE_TYPE_ATTRIBUTE_NPU))
         out->kind = "npu";
+    else
+        out->host_memory = has_host_memory(adapter);
     release(adapter);
     return true;
 }
@@ -82,6 +98,24 @@ const char *ep_adapter_kind(uint32_t index)
         describe(list, index, &a);
     release(list);
     return a.kind;
+}
+
+uint32_t ep_adapter_of(ID3D12Device *d3d)
+{
+    IDXCoreAdapterList *list = list_adapters();
+    LUID luid = ID3D12Device_GetAdapterLuid(d3d), own;
+    uint32_t found = 0;
+    for (uint32_t i = 0; list && i < IDXCoreAdapterList_GetAdapterCount(list); i++) {
+        IDXCoreAdapter *adapter = NULL;
+        if (FAILED(IDXCoreAdapterList_GetAdapter(list, i, &IID_IDXCoreAdapter, (void **)&adapter)))
+            continue;
+        if (SUCCEEDED(IDXCoreAdapter_GetProperty(adapter, DXCoreAdapterProperty_InstanceLuid, sizeof(own), &own)) &&
+            own.LowPart == luid.LowPart && own.HighPart == luid.HighPart)
+            found = i;
+        release(adapter);
+    }
+    release(list);
+    return found;
 }
 
 /* The first adapter is the default one; among those that the filter lets through, high performance prefers memory of
@@ -182,6 +216,8 @@ OrtStatus *ep_find_devices(struct ep_factory *factory, const OrtHardwareDevice *
             break;
         if (device)
             out[(*out_count)++] = device;
+        if (device && a.host_memory && (status = ep_memory_add(factory, i, device)))
+            break;
     }
     free(taken);
     release(list);
@@ -190,17 +226,19 @@ OrtStatus *ep_find_devices(struct ep_factory *factory, const OrtHardwareDevice *
 
 /* ---- devices in use ---- */
 
-OrtStatus *ep_device_open(struct ep_factory *factory, uint32_t adapter, struct ep_device **out)
+/* One that is open already, or (dml NULL) the adapter's, or one over the caller's. */
+static OrtStatus *device_get(struct ep_factory *factory, uint32_t adapter, IDMLDevice *dml, struct ep_device **out)
 {
     struct onnx_error error = { "" };
     HRESULT hr = S_OK;
     pthread_mutex_lock(&factory->lock);
     struct ep_device *device = factory->devices;
-    while (device && device->onnx->adapter != adapter)
+    while (device && (device->wrapped != dml || (!dml && device->onnx->adapter != adapter)))
         device = device->next;
     if (!device && (device = calloc(1, sizeof(*device)))) {
-        hr = onnx_device_open(adapter, &device->onnx, &error);
+        hr = dml ? onnx_device_wrap(dml, &device->onnx, &error) : onnx_device_open(adapter, &device->onnx, &error);
         if (SUCCEEDED(hr)) {
+            device->wrapped = dml; /* kept by device->onnx */
             device->next = factory->devices;
             factory->devices = device;
         } else {
@@ -215,6 +253,16 @@ OrtStatus *ep_device_open(struct ep_factory *factory, uint32_t adapter, struct e
     if (FAILED(hr))
         return ep_status_hr(factory, hr, &error);
     return device ? NULL : ep_status(factory, ORT_FAIL, "out of memory");
+}
+
+OrtStatus *ep_device_open(struct ep_factory *factory, uint32_t adapter, struct ep_device **out)
+{
+    return device_get(factory, adapter, NULL, out);
+}
+
+OrtStatus *ep_device_wrap(struct ep_factory *factory, IDMLDevice *dml, struct ep_device **out)
+{
+    return device_get(factory, 0, dml, out);
 }
 
 void ep_device_close(struct ep_factory *factory, struct ep_device *device)

@@ -11,10 +11,15 @@
 
 #define EP_NAME "DmlExecutionProvider"
 
+#define EP_VERSION_DEFAULT_MEMORY 27 /* of hosts that ask which of its memories a provider works in */
+
+struct ep_memory;
+
 /* One per adapter that has sessions; shared by them, closed with the last. */
 struct ep_device {
     struct ep_device *next;
     struct onnx_device *onnx;
+    IDMLDevice *wrapped; /* the caller's that it is over; NULL: opened here */
     uint32_t users;
 };
 
@@ -27,11 +32,14 @@ struct ep_factory {
     char name[64]; /* as the library was registered, for messages; the provider's own name is EP_NAME */
     pthread_mutex_t lock;
     struct ep_device *devices;
+    struct ep_memory *memory; /* per adapter whose memory is the host's; written by ep_find_devices only */
+    uint32_t memory_count;
 };
 
 /* What the session was configured with. */
 struct ep_options {
     uint32_t adapter;
+    uint32_t handle;           /* the caller's own device and queue (host.h); 0: none */
     bool disable_metacommands; /* accepted: there are no vendor kernels to disable */
     bool disable_graph_fusion; /* one DirectML graph per node */
     bool half_precision;       /* DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION */
@@ -52,6 +60,8 @@ struct ep {
     struct ep_profile *profile;
 };
 
+#define EP_ARENA_LIMIT ((uint64_t)4 << 30)
+
 /* One fused subgraph. */
 struct ep_subgraph;
 
@@ -67,10 +77,14 @@ OrtStatus *ep_find_devices(struct ep_factory *factory, const OrtHardwareDevice *
 uint32_t ep_choose_adapter(const char *filter, bool minimum_power);
 uint32_t ep_adapter_count(void);
 const char *ep_adapter_kind(uint32_t adapter); /* "cpu", "gpu" or "npu" */
+uint32_t ep_adapter_of(ID3D12Device *d3d);     /* 0 when it is none of the list's */
 OrtStatus *ep_device_open(struct ep_factory *factory, uint32_t adapter, struct ep_device **out);
+OrtStatus *ep_device_wrap(struct ep_factory *factory, IDMLDevice *dml, struct ep_device **out);
 void ep_device_close(struct ep_factory *factory, struct ep_device *device);
 
 /* ---- options.c ---- */
+/* The value of arena_limit; NULL leaves *out. */
+OrtStatus *ep_read_limit(const struct ep_factory *factory, const char *text, uint64_t *out);
 OrtStatus *ep_read_options(struct ep_factory *factory, const OrtSessionOptions *session,
                            const OrtKeyValuePairs *metadata, struct ep_options *out);
 

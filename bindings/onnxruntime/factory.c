@@ -1,5 +1,6 @@
 /* OrtEpFactory and OrtEp: thin shells around the other files. */
-#include "ep.h"
+#include "host.h"
+#include "memory.h"
 #include "profile.h"
 #include "telemetry/telemetry.h"
 
@@ -11,9 +12,6 @@
 #define STRING2(x) #x
 #define STRING(x)  STRING2(x)
 #define VERSION    STRING(ANYDML_VERSION_MAJOR) "." STRING(ANYDML_VERSION_MINOR) "." STRING(ANYDML_VERSION_PATCH)
-
-/* The oldest host that has what a compiling provider needs. */
-#define OLDEST_VERSION 23
 
 static struct ep_factory *factory_of(const OrtEpFactory *base)
 {
@@ -63,6 +61,34 @@ static OrtStatus *ORT_API_CALL ep_profiler(OrtEp *base, OrtEpProfilerImpl **out)
     return ep_profile_create(ep_of(base), out);
 }
 
+/* Sessions work in the memory that the CPU provider and the host itself read and write: nothing is copied between. */
+static OrtStatus *ORT_API_CALL ep_default_memory(const OrtEp *base, const OrtMemoryDevice **out) NO_EXCEPTION
+{
+    const struct ep *ep = ep_of(base);
+    const struct ep_memory *memory = ep_memory_find(ep->factory, ep->options.adapter);
+    *out = memory ? ep->factory->ep->MemoryInfo_GetMemoryDevice(memory->host) : NULL;
+    return NULL;
+}
+
+static OrtStatus *ORT_API_CALL ep_create_allocator(OrtEp *base, const OrtMemoryInfo *info,
+                                                   OrtAllocator **out) NO_EXCEPTION
+{
+    return ep_allocator_create(ep_of(base)->factory, info, ep_of(base)->options.arena_max, out);
+}
+
+/* The run option lists devices as "cpu:0;gpu:0". */
+static OrtStatus *ORT_API_CALL ep_run_end(OrtEp *base, const OrtRunOptions *options, bool sync) NO_EXCEPTION
+{
+    const struct ep *ep = ep_of(base);
+    const char *kind = ep_memory_find(ep->factory, ep->options.adapter) ? "cpu:" : "gpu:";
+    const char *list =
+        options ? ep->factory->ort->GetRunConfigEntry(options, "memory.enable_memory_arena_shrinkage") : NULL;
+    (void)sync; /* runs end when their work has */
+    if (list && strstr(list, kind))
+        onnx_pool_trim(ep->pool);
+    return NULL;
+}
+
 static void ep_destroy(struct ep *ep)
 {
     onnx_pool_destroy(ep->pool);
@@ -103,6 +129,27 @@ static OrtStatus *ORT_API_CALL factory_devices(OrtEpFactory *base, const OrtHard
     return ep_find_devices(factory_of(base), hardware, count, out, capacity, out_count);
 }
 
+/* The adapter's device, or what the caller handed over. */
+static OrtStatus *open_device(struct ep *ep)
+{
+    IDMLDevice *dml = NULL;
+    ID3D12CommandQueue *queue = NULL;
+    struct ep_factory *factory = ep->factory;
+    if (ep->options.handle && !ep_handle_get(ep->options.handle, &dml, &queue))
+        return ep_status(factory, ORT_INVALID_ARGUMENT, "the device of the session's options is not known (any more)");
+    OrtStatus *status =
+        dml ? ep_device_wrap(factory, dml, &ep->device) : ep_device_open(factory, ep->options.adapter, &ep->device);
+    if (!status && FAILED(onnx_pool_create(ep->device->onnx, ep->options.arena_max, &ep->pool)))
+        status = ep_status(factory, ORT_FAIL, "out of memory");
+    if (!status && queue)
+        onnx_pool_use_queue(ep->pool, queue);
+    if (dml) {
+        IDMLDevice_Release(dml);
+        ID3D12CommandQueue_Release(queue);
+    }
+    return status;
+}
+
 static OrtStatus *ORT_API_CALL factory_create_ep(OrtEpFactory *base, const OrtHardwareDevice *const *devices,
                                                  const OrtKeyValuePairs *const *metadata, size_t count,
                                                  const OrtSessionOptions *options, const OrtLogger *logger,
@@ -123,11 +170,12 @@ static OrtStatus *ORT_API_CALL factory_create_ep(OrtEpFactory *base, const OrtHa
     ep->base.ReleaseNodeComputeInfos = ep_release_all;
     ep->base.IsConcurrentRunSupported = ep_concurrent;
     ep->base.CreateProfiler = ep_profiler;
+    ep->base.CreateAllocator = ep_create_allocator;
+    ep->base.OnRunEnd = ep_run_end;
+    ep->base.GetDefaultMemoryDevice = ep_default_memory;
     OrtStatus *status = ep_read_options(factory, options, count ? metadata[0] : NULL, &ep->options);
     if (!status)
-        status = ep_device_open(factory, ep->options.adapter, &ep->device);
-    if (!status && FAILED(onnx_pool_create(ep->device->onnx, ep->options.arena_max, &ep->pool)))
-        status = ep_status(factory, ORT_FAIL, "out of memory");
+        status = open_device(ep);
     if (status)
         ep_destroy(ep);
     else
@@ -144,12 +192,27 @@ static void ORT_API_CALL factory_release_ep(OrtEpFactory *base, OrtEp *ep) NO_EX
         ep_destroy(ep_of(ep));
 }
 
-/* Tensors are in the host's memory: nothing to transfer. The host calls this without asking whether it is there. */
 static OrtStatus *ORT_API_CALL factory_transfer(OrtEpFactory *base, OrtDataTransferImpl **out) NO_EXCEPTION
 {
-    (void)base;
+    return ep_transfer_create(factory_of(base), out);
+}
+
+static OrtStatus *ORT_API_CALL factory_create_allocator(OrtEpFactory *base, const OrtMemoryInfo *info,
+                                                        const OrtKeyValuePairs *options,
+                                                        OrtAllocator **out) NO_EXCEPTION
+{
+    struct ep_factory *factory = factory_of(base);
+    uint64_t limit = EP_ARENA_LIMIT;
     *out = NULL;
-    return NULL;
+    OrtStatus *status =
+        ep_read_limit(factory, options ? factory->ort->GetKeyValue(options, "arena_limit") : NULL, &limit);
+    return status ? status : ep_allocator_create(factory, info, limit, out);
+}
+
+static void ORT_API_CALL factory_release_allocator(OrtEpFactory *base, OrtAllocator *allocator) NO_EXCEPTION
+{
+    (void)base;
+    ep_allocator_destroy(allocator);
 }
 
 static bool ORT_API_CALL factory_streams(const OrtEpFactory *base) NO_EXCEPTION
@@ -169,27 +232,19 @@ static void factory_fill(struct ep_factory *factory)
     base->GetSupportedDevices = factory_devices;
     base->CreateEp = factory_create_ep;
     base->ReleaseEp = factory_release_ep;
+    base->CreateAllocator = factory_create_allocator;
+    base->ReleaseAllocator = factory_release_allocator;
     base->CreateDataTransfer = factory_transfer;
     base->IsStreamAware = factory_streams;
 }
 
 /* ---- what the library exports ---- */
 
-/* The newest interface that both sides know: functions are only ever added at its end. The interface's number is that
- * of the host's minor version; the host complains on stderr when it is asked for a newer one. */
-static const OrtApi *newest_api(const OrtApiBase *base, uint32_t *version)
-{
-    if (sscanf(base->GetVersionString(), "1.%u", version) != 1)
-        *version = ORT_API_VERSION;
-    *version = BASE_MIN(*version, (uint32_t)ORT_API_VERSION);
-    return *version >= OLDEST_VERSION ? base->GetApi(*version) : NULL;
-}
-
 ORT_EXPORT OrtStatus *ORT_API_CALL CreateEpFactories(const char *name, const OrtApiBase *base, const OrtLogger *logger,
                                                      OrtEpFactory **factories, size_t capacity, size_t *count)
 {
     uint32_t version;
-    const OrtApi *ort = newest_api(base, &version);
+    const OrtApi *ort = ep_host_newest(base, &version);
     *count = 0;
     if (!ort) {
         ort = base->GetApi(1);
@@ -208,6 +263,7 @@ ORT_EXPORT OrtStatus *ORT_API_CALL CreateEpFactories(const char *name, const Ort
     pthread_mutex_init(&factory->lock, NULL);
     factory_fill(factory);
     factories[(*count)++] = &factory->base;
+    ep_host_enter(base);
     return NULL;
 }
 
@@ -215,8 +271,10 @@ ORT_EXPORT OrtStatus *ORT_API_CALL ReleaseEpFactory(OrtEpFactory *base)
 {
     if (base) {
         struct ep_factory *factory = factory_of(base);
+        ep_memory_finish(factory);
         pthread_mutex_destroy(&factory->lock);
         free(factory);
+        ep_host_leave();
     }
     return NULL;
 }

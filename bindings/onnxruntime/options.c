@@ -1,6 +1,6 @@
 /* The provider's options and the session's keys, as the Windows provider has them; what they mean here is told in
  * docs/onnxruntime.md. */
-#include "ep.h"
+#include "host.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,16 +38,21 @@ static void refuse(struct reader *r, const char *key, const char *rule)
         r->status = ep_status(r->factory, ORT_INVALID_ARGUMENT, "option %s is '%.100s'; %s", key, r->value, rule);
 }
 
+static bool parse_number(const char *text, uint64_t most, uint64_t *out)
+{
+    char *end;
+    unsigned long long value = strtoull(text, &end, 10);
+    *out = value;
+    return text[0] >= '0' && text[0] <= '9' && !*end && value <= most;
+}
+
 static bool read_number(struct reader *r, const char *key, uint64_t most, uint64_t *out)
 {
     const char *text = option_value(r, key);
-    char *end;
     if (!text)
         return false;
-    unsigned long long value = strtoull(text, &end, 10);
-    if (text[0] < '0' || text[0] > '9' || *end || value > most)
+    if (!parse_number(text, most, out))
         refuse(r, key, "it takes a whole number that is in range");
-    *out = value;
     return !r->status;
 }
 
@@ -106,14 +111,23 @@ static void read_adapter(struct reader *r, const OrtKeyValuePairs *metadata, str
                               "there is no such device; there are %u (anydml devices)", ep_adapter_count());
 }
 
+OrtStatus *ep_read_limit(const struct ep_factory *factory, const char *text, uint64_t *out)
+{
+    if (!text || parse_number(text, UINT64_MAX, out))
+        return NULL;
+    return ep_status(factory, ORT_INVALID_ARGUMENT, "option arena_limit is '%.100s'; it takes a whole number", text);
+}
+
 OrtStatus *ep_read_options(struct ep_factory *factory, const OrtSessionOptions *session,
                            const OrtKeyValuePairs *metadata, struct ep_options *out)
 {
     struct reader r = { .factory = factory, .session = session };
     uint64_t number;
     bool no_arena = false;
-    *out = (struct ep_options){ .shapes_max = 32, .arena_max = (uint64_t)4 << 30 };
+    *out = (struct ep_options){ .shapes_max = 32, .arena_max = EP_ARENA_LIMIT };
     read_adapter(&r, metadata, out);
+    if (read_number(&r, EP_HANDLE_OPTION, UINT32_MAX, &number))
+        out->handle = (uint32_t)number;
     read_bool(&r, "disable_metacommands", &out->disable_metacommands);
     read_bool(&r, "half_precision", &out->half_precision);
     if (read_number(&r, "shape_cache", 65536, &number))

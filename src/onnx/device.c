@@ -137,6 +137,13 @@ HRESULT onnx_pool_create(struct onnx_device *device, uint64_t limit, struct onnx
     return S_OK;
 }
 
+void onnx_pool_use_queue(struct onnx_pool *pool, ID3D12CommandQueue *queue)
+{
+    ID3D12CommandQueue_AddRef(queue);
+    onnx_release(pool->queue);
+    pool->queue = queue;
+}
+
 static void lane_destroy(struct onnx_lane *lane)
 {
     onnx_release(lane->temporary);
@@ -154,6 +161,7 @@ void onnx_pool_destroy(struct onnx_pool *pool)
         pool->idle = lane->next;
         lane_destroy(lane);
     }
+    onnx_release(pool->queue);
     pthread_mutex_destroy(&pool->lock);
     free(pool);
 }
@@ -182,8 +190,12 @@ static HRESULT lane_create(struct onnx_pool *pool, struct onnx_lane **out)
     if (!lane)
         return E_OUTOFMEMORY;
     lane->id = pool->next_id++;
-    HRESULT hr =
-        ID3D12Device_CreateCommandQueue(pool->device->d3d, &desc, &IID_ID3D12CommandQueue, (void **)&lane->queue);
+    HRESULT hr = S_OK;
+    lane->queue = pool->queue;
+    if (lane->queue)
+        ID3D12CommandQueue_AddRef(lane->queue);
+    else
+        hr = ID3D12Device_CreateCommandQueue(pool->device->d3d, &desc, &IID_ID3D12CommandQueue, (void **)&lane->queue);
     if (SUCCEEDED(hr))
         hr = ID3D12Device_CreateFence(pool->device->d3d, 0, D3D12_FENCE_FLAG_NONE, &IID_ID3D12Fence,
                                       (void **)&lane->fence);

@@ -24,6 +24,8 @@ void onnx_device_close(struct onnx_device *device); /* NULL is fine; after all p
  * temporary memory that idle lanes keep (0: they keep none). */
 struct onnx_pool;
 HRESULT onnx_pool_create(struct onnx_device *device, uint64_t limit, struct onnx_pool **out);
+/* All lanes execute on the caller's queue, of the same device, which is kept; before the first run. */
+void onnx_pool_use_queue(struct onnx_pool *pool, ID3D12CommandQueue *queue);
 void onnx_pool_destroy(struct onnx_pool *pool); /* after all programs that ran in it */
 void onnx_pool_trim(struct onnx_pool *pool);    /* frees the temporary memory of idle lanes */
 

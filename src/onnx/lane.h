@@ -21,7 +21,8 @@ struct onnx_lane {
 struct onnx_pool {
     struct onnx_device *device;
     uint64_t limit;
-    pthread_mutex_t lock; /* everything below */
+    ID3D12CommandQueue *queue; /* of all lanes; NULL: each has its own */
+    pthread_mutex_t lock;      /* everything below */
     struct onnx_lane *idle;
     uint64_t idle_bytes;
     uint32_t next_id;

@@ -1,0 +1,203 @@
+/* The buffers behind addresses: a table of the process, sorted by address. */
+#include "memory.h"
+
+#include <anydml_d3d12.h>
+
+#include <stdlib.h>
+
+static struct {
+    pthread_mutex_t lock;
+    struct ep_block **blocks;
+    size_t count, capacity;
+} table = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* The first block that does not begin before the address. */
+static size_t lower_bound(const void *address)
+{
+    size_t low = 0, high = table.count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if ((uintptr_t)table.blocks[middle]->address < (uintptr_t)address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static struct ep_block *find(const void *address)
+{
+    size_t i = lower_bound(address);
+    return i < table.count && table.blocks[i]->address == address ? table.blocks[i] : NULL;
+}
+
+static bool host_memory(ID3D12Resource *resource)
+{
+    static char probe[16] __attribute__((aligned(16)));
+    ID3D12Device *device = NULL;
+    if (FAILED(ID3D12Resource_GetDevice(resource, &IID_ID3D12Device, (void **)&device)))
+        return false;
+    HRESULT hr = AnydmlCreateBufferFromMemory(device, probe, sizeof(probe), &IID_ID3D12Resource, NULL);
+    ID3D12Device_Release(device);
+    return SUCCEEDED(hr);
+}
+
+/* Where the host's memory is the adapter's, buffers that Map refuses still lie at their virtual address. */
+static HRESULT block_locate(struct ep_block *block, ID3D12Resource *resource)
+{
+    D3D12_HEAP_PROPERTIES heap = { .Type = D3D12_HEAP_TYPE_CUSTOM };
+    D3D12_RANGE none = { 0, 0 };
+    if (!host_memory(resource))
+        return E_NOTIMPL;
+    D3D12_RESOURCE_DESC desc = ID3D12Resource_GetDesc(resource);
+    if (desc.Dimension != D3D12_RESOURCE_DIMENSION_BUFFER)
+        return E_INVALIDARG;
+    block->bytes = desc.Width;
+    ID3D12Resource_GetHeapProperties(resource, &heap, NULL);
+    block->mapped = heap.Type != D3D12_HEAP_TYPE_DEFAULT &&
+                    SUCCEEDED(ID3D12Resource_Map(resource, 0, &none, (void **)&block->address));
+    if (!block->mapped)
+        block->address = (char *)(uintptr_t)ID3D12Resource_GetGPUVirtualAddress(resource);
+    return block->address ? S_OK : E_NOTIMPL;
+}
+
+static HRESULT insert(struct ep_block *block)
+{
+    if (find(block->address))
+        return E_INVALIDARG;
+    if (table.count == table.capacity) {
+        size_t capacity = BASE_MAX(64u, table.capacity * 2);
+        struct ep_block **grown = realloc(table.blocks, capacity * sizeof(*grown));
+        if (!grown)
+            return E_OUTOFMEMORY;
+        table.blocks = grown;
+        table.capacity = capacity;
+    }
+    size_t at = lower_bound(block->address);
+    memmove(table.blocks + at + 1, table.blocks + at, (table.count - at) * sizeof(*table.blocks));
+    table.blocks[at] = block;
+    table.count++;
+    return S_OK;
+}
+
+static void block_free(struct ep_block *block)
+{
+    if (block->mapped)
+        ID3D12Resource_Unmap(block->resource, 0, NULL);
+    ID3D12Resource_Release(block->resource);
+    free(block);
+}
+
+static HRESULT add_locked(ID3D12Resource *resource, void *owner, struct ep_block **out)
+{
+    struct ep_block *block = calloc(1, sizeof(*block));
+    *out = NULL;
+    if (!block)
+        return E_OUTOFMEMORY;
+    block->resource = resource;
+    block->owner = owner;
+    block->users = 1;
+    ID3D12Resource_AddRef(resource);
+    HRESULT hr = block_locate(block, resource);
+    if (SUCCEEDED(hr))
+        hr = insert(block);
+    if (FAILED(hr))
+        block_free(block);
+    else
+        *out = block;
+    return hr;
+}
+
+HRESULT ep_block_add(ID3D12Resource *resource, void *owner, struct ep_block **out)
+{
+    pthread_mutex_lock(&table.lock);
+    HRESULT hr = add_locked(resource, owner, out);
+    pthread_mutex_unlock(&table.lock);
+    return hr;
+}
+
+static void take_out(const struct ep_block *block)
+{
+    size_t at = lower_bound(block->address);
+    table.count--;
+    memmove(table.blocks + at, table.blocks + at + 1, (table.count - at) * sizeof(*table.blocks));
+    if (table.count)
+        return;
+    free(table.blocks);
+    table.blocks = NULL;
+    table.capacity = 0;
+}
+
+void ep_block_remove(struct ep_block *block)
+{
+    pthread_mutex_lock(&table.lock);
+    take_out(block);
+    pthread_mutex_unlock(&table.lock);
+    block_free(block);
+}
+
+struct ep_block *ep_block_find(const void *address, const void *owner)
+{
+    pthread_mutex_lock(&table.lock);
+    struct ep_block *block = find(address);
+    if (block && block->owner != owner)
+        block = NULL;
+    pthread_mutex_unlock(&table.lock);
+    return block;
+}
+
+bool ep_block_covers(const void *address, uint64_t bytes)
+{
+    bool covers = false;
+    pthread_mutex_lock(&table.lock);
+    /* Buffers may overlap, so that the nearest is not always the one. */
+    for (size_t i = lower_bound((const char *)address + 1); i-- > 0 && !covers;) {
+        uint64_t offset = (uint64_t)((const char *)address - table.blocks[i]->address);
+        covers = offset <= table.blocks[i]->bytes && bytes <= table.blocks[i]->bytes - offset;
+    }
+    pthread_mutex_unlock(&table.lock);
+    return covers;
+}
+
+HRESULT ep_block_import(ID3D12Resource *resource, void **out_address)
+{
+    struct ep_block *block = NULL;
+    HRESULT hr = S_OK;
+    pthread_mutex_lock(&table.lock);
+    for (size_t i = 0; i < table.count && !block; i++) {
+        if (table.blocks[i]->resource == resource && !table.blocks[i]->owner)
+            block = table.blocks[i];
+    }
+    if (block)
+        block->users++;
+    else
+        hr = add_locked(resource, NULL, &block);
+    pthread_mutex_unlock(&table.lock);
+    *out_address = block ? block->address : NULL;
+    return hr;
+}
+
+HRESULT ep_block_drop(void *address)
+{
+    pthread_mutex_lock(&table.lock);
+    struct ep_block *block = find(address);
+    bool known = block && !block->owner;
+    bool last = known && --block->users == 0;
+    if (last)
+        take_out(block);
+    pthread_mutex_unlock(&table.lock);
+    if (last)
+        block_free(block);
+    return known ? S_OK : E_INVALIDARG;
+}
+
+ID3D12Resource *ep_block_resource(const void *address)
+{
+    pthread_mutex_lock(&table.lock);
+    struct ep_block *block = find(address);
+    ID3D12Resource *resource = block ? block->resource : NULL;
+    if (resource)
+        ID3D12Resource_AddRef(resource);
+    pthread_mutex_unlock(&table.lock);
+    return resource;
+}

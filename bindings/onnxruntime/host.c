@@ -1,0 +1,82 @@
+#define _GNU_SOURCE
+#include "host.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdio.h>
+
+static struct {
+    pthread_mutex_t lock;
+    const OrtApiBase *base; /* of the host that loaded the library last */
+    uint32_t factories;
+} host = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+const OrtApi *ep_host_newest(const OrtApiBase *base, uint32_t *version)
+{
+    if (sscanf(base->GetVersionString(), "1.%u", version) != 1)
+        *version = ORT_API_VERSION;
+    *version = BASE_MIN(*version, (uint32_t)ORT_API_VERSION);
+    return *version >= EP_OLDEST_VERSION ? base->GetApi(*version) : NULL;
+}
+
+void ep_host_enter(const OrtApiBase *base)
+{
+    pthread_mutex_lock(&host.lock);
+    host.base = base;
+    host.factories++;
+    pthread_mutex_unlock(&host.lock);
+}
+
+void ep_host_leave(void)
+{
+    pthread_mutex_lock(&host.lock);
+    bool last = --host.factories == 0;
+    if (last)
+        host.base = NULL; /* its library may be unloaded too */
+    pthread_mutex_unlock(&host.lock);
+    if (last)
+        ep_handles_drop();
+}
+
+bool ep_host_registered(void)
+{
+    pthread_mutex_lock(&host.lock);
+    bool registered = host.factories > 0;
+    pthread_mutex_unlock(&host.lock);
+    return registered;
+}
+
+static int remember_path(struct dl_phdr_info *info, size_t size, void *path)
+{
+    (void)size;
+    if (!info->dlpi_name || !strstr(info->dlpi_name, "libonnxruntime.so"))
+        return 0;
+    snprintf(path, 4096, "%s", info->dlpi_name);
+    return 1;
+}
+
+/* A program that opened ONNX Runtime by itself did not make its names known to others. */
+static void *find_symbol(const char *name)
+{
+    char path[4096] = "";
+    void *symbol = dlsym(RTLD_DEFAULT, name);
+    if (symbol || !dl_iterate_phdr(remember_path, path))
+        return symbol;
+    void *library = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
+    symbol = library ? dlsym(library, name) : NULL;
+    if (library)
+        dlclose(library);
+    return symbol;
+}
+
+const OrtApiBase *ep_host_base(void)
+{
+    const OrtApiBase *(*get)(void);
+    pthread_mutex_lock(&host.lock);
+    const OrtApiBase *base = host.base;
+    pthread_mutex_unlock(&host.lock);
+    if (base)
+        return base;
+    *(void **)&get = find_symbol("OrtGetApiBase");
+    return get ? get() : NULL;
+}
