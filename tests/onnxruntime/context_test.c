@@ -58,8 +58,8 @@ static uint8_t *two_parts(size_t *out_size)
 {
     void *first, *second;
     size_t a, b;
-    CHECK(ep_context_write(&model, "first", HERE, &first, &a));
-    CHECK(ep_context_write(&model, "second", HERE, &second, &b));
+    TEST(ep_context_write(&model, "first", HERE, &first, &a));
+    TEST(ep_context_write(&model, "second", HERE, &second, &b));
     uint8_t *all = aligned_alloc(EP_CONTEXT_ALIGNMENT, a + b);
     memcpy(all, first, a);
     memcpy(all + a, second, b);
@@ -76,29 +76,29 @@ static void test_round_trip(void)
     void *again;
     size_t size, bytes;
     uint8_t *data = two_parts(&size);
-    CHECK(SUCCEEDED(ep_context_read(data, size, "second", HERE, &got, &error)));
+    TEST(SUCCEEDED(ep_context_read(data, size, "second", HERE, &got, &error)));
     if (got) {
-        CHECK(ep_context_write(got, "second", HERE, &again, &bytes));
-        CHECK(bytes <= size && !memcmp(again, data + size - bytes, bytes));
-        CHECK((uintptr_t)got->initializers[1].data % EP_CONTEXT_ALIGNMENT == 0);
+        TEST(ep_context_write(got, "second", HERE, &again, &bytes));
+        TEST(bytes <= size && !memcmp(again, data + size - bytes, bytes));
+        TEST((uintptr_t)got->initializers[1].data % EP_CONTEXT_ALIGNMENT == 0);
         free(again);
     }
     ep_model_destroy(got);
-    CHECK(ep_context_read(data, size, "third", HERE, &got, &error) == E_INVALIDARG);
-    CHECK(!got && strstr(error.text, "third"));
-    CHECK(ep_context_read(data, size, "first", "anydml-context=1;device=gpu;x", &got, &error) == E_INVALIDARG);
-    CHECK(strstr(error.text, "another kind of device"));
+    TEST(ep_context_read(data, size, "third", HERE, &got, &error) == E_INVALIDARG);
+    TEST(!got && strstr(error.text, "third"));
+    TEST(ep_context_read(data, size, "first", "anydml-context=1;device=gpu;x", &got, &error) == E_INVALIDARG);
+    TEST(strstr(error.text, "another kind of device"));
     free(data);
 }
 
 static void test_fit(void)
 {
-    CHECK(ep_context_fit(HERE, HERE) == EP_CONTEXT_SAME);
-    CHECK(ep_context_fit("anydml-context=1;device=cpu;version=9", HERE) == EP_CONTEXT_FITS);
-    CHECK(ep_context_fit("anydml-context=1;device=cpux;version=9", HERE) == EP_CONTEXT_FOREIGN);
-    CHECK(ep_context_fit("anydml-context=2;device=cpu;version=9", HERE) == EP_CONTEXT_FOREIGN);
-    CHECK(ep_context_fit("anydml-context=1;device=cpu", HERE) == EP_CONTEXT_FOREIGN);
-    CHECK(ep_context_fit("", HERE) == EP_CONTEXT_FOREIGN);
+    TEST(ep_context_fit(HERE, HERE) == EP_CONTEXT_SAME);
+    TEST(ep_context_fit("anydml-context=1;device=cpu;version=9", HERE) == EP_CONTEXT_FITS);
+    TEST(ep_context_fit("anydml-context=1;device=cpux;version=9", HERE) == EP_CONTEXT_FOREIGN);
+    TEST(ep_context_fit("anydml-context=2;device=cpu;version=9", HERE) == EP_CONTEXT_FOREIGN);
+    TEST(ep_context_fit("anydml-context=1;device=cpu", HERE) == EP_CONTEXT_FOREIGN);
+    TEST(ep_context_fit("", HERE) == EP_CONTEXT_FOREIGN);
 }
 
 static uint32_t below(uint64_t *state, uint32_t count)
@@ -156,7 +156,7 @@ static void test_damage(struct onnx_device *device, uint64_t seed, uint32_t coun
     size_t whole;
     uint32_t read = 0, compiled = 0;
     void *good;
-    CHECK(ep_context_write(&model, "part", HERE, &good, &whole));
+    TEST(ep_context_write(&model, "part", HERE, &good, &whole));
     for (uint32_t i = 0; i < count; i++) {
         struct onnx_error error;
         struct onnx_model *got = NULL;
@@ -174,15 +174,15 @@ static void test_damage(struct onnx_device *device, uint64_t seed, uint32_t coun
         if (sealed && size > 48)
             seal(exact, size);
         HRESULT hr = ep_context_read(exact, size, "part", HERE, &got, &error);
-        CHECK(SUCCEEDED(hr) == (got != NULL) && (got || strchr(error.text, '\n') == NULL));
-        CHECK(same || sealed || !got);
+        TEST(SUCCEEDED(hr) == (got != NULL) && (got || strchr(error.text, '\n') == NULL));
+        TEST(same || sealed || !got);
         read += got != NULL;
         compiled += got && compile(got, device);
         ep_model_destroy(got);
         free(data);
     }
     printf("seed %llu: %u damaged, %u could be read, %u compiled\n", (unsigned long long)seed, count, read, compiled);
-    CHECK(read > 0 && compiled > 0 && compiled < count);
+    TEST(read > 0 && compiled > 0 && compiled < count);
     free(good);
 }
 
@@ -192,7 +192,7 @@ int main(int argc, char **argv)
     struct onnx_error error;
     test_fit();
     test_round_trip();
-    CHECK(SUCCEEDED(onnx_device_open(0, &device, &error)));
+    TEST(SUCCEEDED(onnx_device_open(0, &device, &error)));
     if (device)
         test_damage(device, argc > 1 ? strtoull(argv[1], NULL, 10) : 1,
                     argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 3000);
