@@ -425,6 +425,10 @@ static HRESULT read_one(struct reader *r, const char *partition, const char *her
                         struct onnx_error *error)
 {
     const char *made_for = get_text(r);
+    for (const char *c = made_for; *c; c++) {
+        if (*c < ' ')
+            bad(r, "its device has no name"); /* it would go into a message */
+    }
     if (!r->why && ep_context_fit(made_for, here) == EP_CONTEXT_FOREIGN) {
         snprintf(error->text, sizeof(error->text),
                  "the model was compiled for another kind of device (%.180s); this one is %.180s: compile it again",
