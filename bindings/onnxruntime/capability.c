@@ -22,8 +22,9 @@ struct work {
     struct ep_partition_node *parts;
     struct ep_edge *edges;
     uint32_t edge_count, edge_capacity;
-    bool *needed; /* per node: an output is needed on the host while the graph is compiled */
-    int64_t *ids; /* id -> index, by the host's node ids */
+    bool *contexts; /* per node: it is a compiled subgraph, which is taken alone */
+    bool *needed;   /* per node: an output is needed on the host while the graph is compiled */
+    int64_t *ids;   /* id -> index, by the host's node ids */
     size_t id_count;
 };
 
@@ -35,6 +36,7 @@ static void work_finish(struct work *w)
     free(w->parts);
     free(w->edges);
     free(w->needed);
+    free(w->contexts);
     free(w->ids);
 }
 
@@ -47,7 +49,8 @@ static OrtStatus *work_start(struct work *w, const OrtGraph *graph)
     w->verdicts = calloc(count + 1, sizeof(*w->verdicts));
     w->parts = calloc(count + 1, sizeof(*w->parts));
     w->needed = calloc(count + 1, sizeof(*w->needed));
-    if (!w->nodes || !w->verdicts || !w->parts || !w->needed)
+    w->contexts = calloc(count + 1, sizeof(*w->contexts));
+    if (!w->nodes || !w->verdicts || !w->parts || !w->needed || !w->contexts)
         return ep_status(w->ep->factory, ORT_FAIL, "out of memory");
     if (count)
         TRY(w->ort->Graph_GetNodes(graph, w->nodes, count));
@@ -151,6 +154,16 @@ static OrtStatus *fuse_level(struct work *w, uint32_t level, OrtEpGraphSupportIn
     return count ? w->ep->factory->ep->EpGraphSupportInfo_AddNodesToFuse(info, group, count, &options) : NULL;
 }
 
+static OrtStatus *take_contexts(struct work *w, OrtEpGraphSupportInfo *info)
+{
+    OrtNodeFusionOptions options = { .ort_version_supported = w->ep->factory->version };
+    for (uint32_t i = 0; i < w->count; i++) {
+        if (w->contexts[i])
+            TRY(w->ep->factory->ep->EpGraphSupportInfo_AddNodesToFuse(info, &w->nodes[i], 1, &options));
+    }
+    return NULL;
+}
+
 static OrtStatus *claim(struct work *w)
 {
     uint32_t flags = ONNX_CHECK_NEWEST | (w->ep->device->onnx->host_memory ? 0 : ONNX_CHECK_COMPILE);
@@ -163,7 +176,9 @@ static OrtStatus *claim(struct work *w)
         TRY(w->ort->Node_GetEpName(w->nodes[i], &owner));
         bool taken = owner && owner[0]; /* also by this provider: it is asked again after nodes were fused */
         w->parts[i].claimed = w->verdicts[i].ok && !taken;
-        if (!w->verdicts[i].ok && !taken)
+        if (!taken)
+            TRY(ep_context_is_ours(w->ep, w->nodes[i], &w->contexts[i]));
+        if (!w->verdicts[i].ok && !taken && !w->contexts[i])
             ep_log(w->ep, ORT_LOGGING_LEVEL_VERBOSE, "left to another provider: %s%s%s '%s': %s", n->domain,
                    n->domain[0] ? "." : "", n->op, n->name, w->verdicts[i].reason);
     }
@@ -177,6 +192,7 @@ static OrtStatus *get_capability(struct work *w, const OrtGraph *graph, OrtEpGra
     TRY(work_start(w, graph));
     TRY(ep_model_create(w->ep, graph, NULL, false, &w->model));
     TRY(claim(w));
+    TRY(take_contexts(w, info));
     for (uint32_t i = 0; !status && i < w->count; i++) {
         status = add_edges(w, i, false, &inputs);
         if (!status)

@@ -31,21 +31,32 @@ static void ORT_API_CALL info_release_state(OrtNodeComputeInfo *base, void *stat
     (void)state; /* the subgraph belongs to the info */
 }
 
-static OrtStatus *compile_one(struct ep *ep, const OrtGraph *graph, const OrtNode *fused, struct info *out)
+/* context: where the node for a compiled model goes, when there is to be one. */
+static OrtStatus *compile_one(struct ep *ep, const OrtGraph *graph, const OrtNode *fused, struct info *out,
+                              OrtNode **context)
 {
     struct onnx_model *model = NULL;
     const char *name = "";
     OrtStatus *status = ep->factory->ort->Node_GetName(fused, &name);
     if (!status)
+        status = ep_context_load(ep, graph, fused, &model);
+    if (!status && !model)
         status = ep_model_create(ep, graph, fused, true, &model);
-    return status ? status : ep_subgraph_create(ep, model, name, &out->subgraph);
+    if (!status && context)
+        status = ep_context_make(ep, graph, fused, name, model, context);
+    if (!status)
+        return ep_subgraph_create(ep, model, name, &out->subgraph);
+    ep_model_destroy(model);
+    return status;
 }
 
 OrtStatus *ep_compile(struct ep *ep, const OrtGraph **graphs, const OrtNode **fused, size_t count,
                       OrtNodeComputeInfo **infos, OrtNode **contexts)
 {
     OrtStatus *status = NULL;
-    (void)contexts;
+    bool write = contexts && ep->options.context_enable;
+    if (write)
+        memset(contexts, 0, count * sizeof(*contexts));
     memset(infos, 0, count * sizeof(*infos));
     for (size_t i = 0; !status && i < count; i++) {
         struct info *info = calloc(1, sizeof(*info));
@@ -59,10 +70,16 @@ OrtStatus *ep_compile(struct ep *ep, const OrtGraph **graphs, const OrtNode **fu
         info->base.ReleaseState = info_release_state;
         info->ep = ep;
         infos[i] = &info->base;
-        status = compile_one(ep, graphs[i], fused[i], info);
+        status = compile_one(ep, graphs[i], fused[i], info, write ? &contexts[i] : NULL);
     }
-    if (status)
-        ep_release_infos(infos, count);
+    if (!status)
+        return NULL;
+    ep_release_infos(infos, count);
+    for (size_t i = 0; write && i < count; i++) {
+        if (contexts[i])
+            ep->factory->ort->ReleaseNode(contexts[i]);
+        contexts[i] = NULL;
+    }
     return status;
 }
 

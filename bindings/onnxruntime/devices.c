@@ -1,6 +1,8 @@
 /* The adapters as ONNX Runtime sees them: one OrtEpDevice each. */
 #include "memory.h"
 
+#include "base/cpu.h"
+
 #include <anydml.h>
 #include <anydml_d3d12.h>
 #include <anydml_dxcore.h>
@@ -148,15 +150,20 @@ static OrtHardwareDeviceType hardware_type(const struct adapter *a)
                                      : OrtHardwareDeviceType_CPU;
 }
 
+/* Whether the host's entry can stand for the adapter: all that compute on the processor are one there. */
+static bool is_hardware(const OrtApi *ort, const OrtHardwareDevice *hardware, const struct adapter *a)
+{
+    return ort->HardwareDevice_Type(hardware) == hardware_type(a) &&
+           (hardware_type(a) == OrtHardwareDeviceType_CPU || ort->HardwareDevice_VendorId(hardware) == a->vendor);
+}
+
 /* The host's own entry for that hardware, if it has one that is not taken. */
 static const OrtHardwareDevice *find_hardware(const OrtApi *ort, const OrtHardwareDevice *const *hardware, size_t count,
                                               const struct adapter *a, bool *taken)
 {
     for (size_t i = 0; i < count; i++) {
-        bool fits = ort->HardwareDevice_Type(hardware[i]) == hardware_type(a);
-        if (hardware_type(a) != OrtHardwareDeviceType_CPU)
-            fits = fits && !taken[i] && ort->HardwareDevice_VendorId(hardware[i]) == a->vendor;
-        if (fits) {
+        bool shared = hardware_type(a) == OrtHardwareDeviceType_CPU;
+        if (is_hardware(ort, hardware[i], a) && (shared || !taken[i])) {
             taken[i] = true;
             return hardware[i];
         }
@@ -222,6 +229,52 @@ OrtStatus *ep_find_devices(struct ep_factory *factory, const OrtHardwareDevice *
     free(taken);
     release(list);
     return status;
+}
+
+/* ---- what compiled models are made for ---- */
+
+/* The first two parts tell what must agree, see ep_context_fit. The processor is a kind of its own, since it takes all
+ * operators; other adapters without hardware are "software". */
+static void identify(const struct adapter *a, char out[EP_IDENTITY_MAX])
+{
+    char processor[sizeof(a->name)];
+    base_cpu_name(processor, sizeof(processor));
+    bool is_processor = !strcmp(a->kind, "cpu") && !strcmp(a->name, processor);
+    int used = snprintf(out, EP_IDENTITY_MAX, "anydml-context=%d;device=%s;version=" EP_VERSION ";name=%s",
+                        EP_CONTEXT_FORMAT, is_processor || strcmp(a->kind, "cpu") ? a->kind : "software", a->name);
+    if (is_processor)
+        snprintf(out + used, EP_IDENTITY_MAX - (size_t)used, ";instructions=0x%x", (unsigned)base_cpu_flags());
+}
+
+void ep_device_identity(uint32_t adapter, char out[EP_IDENTITY_MAX])
+{
+    IDXCoreAdapterList *list = list_adapters();
+    struct adapter a = { .name = "unnamed", .kind = "cpu" };
+    if (list)
+        describe(list, adapter, &a);
+    identify(&a, out);
+    release(list);
+}
+
+enum ep_context_fit ep_hardware_fit(const struct ep_factory *factory, const OrtHardwareDevice *const *hardware,
+                                    size_t count, const char *made_for)
+{
+    IDXCoreAdapterList *list = list_adapters();
+    enum ep_context_fit best = EP_CONTEXT_FOREIGN;
+    for (uint32_t i = 0; list && i < IDXCoreAdapterList_GetAdapterCount(list); i++) {
+        char here[EP_IDENTITY_MAX];
+        struct adapter a;
+        if (!describe(list, i, &a))
+            continue;
+        identify(&a, here);
+        enum ep_context_fit fit = ep_context_fit(made_for, here);
+        for (size_t k = 0; k < count; k++) {
+            if (is_hardware(factory->ort, hardware[k], &a))
+                best = BASE_MAX(best, fit);
+        }
+    }
+    release(list);
+    return best;
 }
 
 /* ---- devices in use ---- */

@@ -3,8 +3,10 @@
 #ifndef EP_EP_H
 #define EP_EP_H
 
+#include "context.h"
 #include "onnx/exec.h"
 
+#include <anydml.h>
 #include <onnxruntime_c_api.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -14,6 +16,13 @@
 #define EP_VERSION_DEFAULT_MEMORY 27 /* of hosts that ask which of its memories a provider works in */
 
 struct ep_memory;
+
+#define EP_STRING2(x) #x
+#define EP_STRING(x)  EP_STRING2(x)
+#define EP_VERSION                                                                                                     \
+    EP_STRING(ANYDML_VERSION_MAJOR) "." EP_STRING(ANYDML_VERSION_MINOR) "." EP_STRING(ANYDML_VERSION_PATCH)
+
+#define EP_IDENTITY_MAX 512
 
 /* One per adapter that has sessions; shared by them, closed with the last. */
 struct ep_device {
@@ -58,6 +67,8 @@ struct ep {
     struct ep_device *device;
     struct onnx_pool *pool;
     struct ep_profile *profile;
+    char made_for[EP_IDENTITY_MAX]; /* what its compiled models are made for */
+    uint32_t contexts_written;      /* to the file beside the compiled model */
 };
 
 #define EP_ARENA_LIMIT ((uint64_t)4 << 30)
@@ -81,6 +92,11 @@ uint32_t ep_adapter_of(ID3D12Device *d3d);     /* 0 when it is none of the list'
 OrtStatus *ep_device_open(struct ep_factory *factory, uint32_t adapter, struct ep_device **out);
 OrtStatus *ep_device_wrap(struct ep_factory *factory, IDMLDevice *dml, struct ep_device **out);
 void ep_device_close(struct ep_factory *factory, struct ep_device *device);
+/* The device in the words of ep_context_fit. */
+void ep_device_identity(uint32_t adapter, char out[EP_IDENTITY_MAX]);
+/* How well that fits the best of the adapters that are this hardware. */
+enum ep_context_fit ep_hardware_fit(const struct ep_factory *factory, const OrtHardwareDevice *const *hardware,
+                                    size_t count, const char *made_for);
 
 /* ---- options.c ---- */
 /* The value of arena_limit; NULL leaves *out. */
@@ -90,10 +106,12 @@ OrtStatus *ep_read_options(struct ep_factory *factory, const OrtSessionOptions *
 
 /* ---- model.c ---- */
 /* The graph as the converter sees it. keep: strings and data are copied, so that the model outlives the graph. Ports
- * are those of `fused` when it is given. names[] of nodes are never NULL. */
+ * are those of `fused` when it is given, nodes those of `graph`. names[] of nodes are never NULL. */
 OrtStatus *ep_model_create(struct ep *ep, const OrtGraph *graph, const OrtNode *fused, bool keep,
                            struct onnx_model **out);
 void ep_model_destroy(struct onnx_model *model);
+/* Frees the block with the model's data: a mapping of that size, or (0) memory. false when memory is short. */
+bool ep_model_keep(struct onnx_model *model, void *address, size_t mapped_bytes);
 void ep_model_drop_data(struct onnx_model *model); /* the weights: when it will not be compiled again */
 
 /* ---- capability.c ---- */
@@ -118,6 +136,16 @@ uint32_t ep_partition(struct ep_partition_node *nodes, uint32_t node_count, cons
 OrtStatus *ep_subgraph_create(struct ep *ep, struct onnx_model *model, const char *name, struct ep_subgraph **out);
 void ep_subgraph_destroy(struct ep_subgraph *subgraph);
 OrtStatus *ep_subgraph_run(struct ep_subgraph *subgraph, OrtKernelContext *context);
+
+/* ---- context_node.c ---- */
+bool ep_context_is_operator(const char *domain, const char *op);
+/* An EPContext node that this provider wrote. */
+OrtStatus *ep_context_is_ours(struct ep *ep, const OrtNode *node, bool *out);
+/* The EPContext node for a subgraph; its bytes go into a file when the session's options say so. */
+OrtStatus *ep_context_make(struct ep *ep, const OrtGraph *graph, const OrtNode *fused, const char *name,
+                           const struct onnx_model *model, OrtNode **out);
+/* *out NULL: the graph is no EPContext node. */
+OrtStatus *ep_context_load(struct ep *ep, const OrtGraph *graph, const OrtNode *fused, struct onnx_model **out);
 
 /* ---- compile.c ---- */
 OrtStatus *ep_compile(struct ep *ep, const OrtGraph **graphs, const OrtNode **fused, size_t count,

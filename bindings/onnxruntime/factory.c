@@ -4,14 +4,8 @@
 #include "profile.h"
 #include "telemetry/telemetry.h"
 
-#include <anydml.h>
-
 #include <stdio.h>
 #include <stdlib.h>
-
-#define STRING2(x) #x
-#define STRING(x)  STRING2(x)
-#define VERSION    STRING(ANYDML_VERSION_MAJOR) "." STRING(ANYDML_VERSION_MINOR) "." STRING(ANYDML_VERSION_PATCH)
 
 static struct ep_factory *factory_of(const OrtEpFactory *base)
 {
@@ -89,6 +83,12 @@ static OrtStatus *ORT_API_CALL ep_run_end(OrtEp *base, const OrtRunOptions *opti
     return NULL;
 }
 
+static const char *ORT_API_CALL ep_compatibility(OrtEp *base, const OrtGraph *graph) NO_EXCEPTION
+{
+    (void)graph; /* it depends on the device only */
+    return ep_of(base)->made_for;
+}
+
 static void ep_destroy(struct ep *ep)
 {
     onnx_pool_destroy(ep->pool);
@@ -119,7 +119,7 @@ static uint32_t ORT_API_CALL factory_vendor_id(const OrtEpFactory *base) NO_EXCE
 static const char *ORT_API_CALL factory_version(const OrtEpFactory *base) NO_EXCEPTION
 {
     (void)base;
-    return VERSION;
+    return EP_VERSION;
 }
 
 static OrtStatus *ORT_API_CALL factory_devices(OrtEpFactory *base, const OrtHardwareDevice *const *hardware,
@@ -173,9 +173,12 @@ static OrtStatus *ORT_API_CALL factory_create_ep(OrtEpFactory *base, const OrtHa
     ep->base.CreateAllocator = ep_create_allocator;
     ep->base.OnRunEnd = ep_run_end;
     ep->base.GetDefaultMemoryDevice = ep_default_memory;
+    ep->base.GetCompiledModelCompatibilityInfo = ep_compatibility;
     OrtStatus *status = ep_read_options(factory, options, count ? metadata[0] : NULL, &ep->options);
     if (!status)
         status = open_device(ep);
+    if (!status)
+        ep_device_identity(ep->options.adapter, ep->made_for);
     if (status)
         ep_destroy(ep);
     else
@@ -221,6 +224,20 @@ static bool ORT_API_CALL factory_streams(const OrtEpFactory *base) NO_EXCEPTION
     return false;
 }
 
+static OrtStatus *ORT_API_CALL factory_validate(OrtEpFactory *base, const OrtHardwareDevice *const *devices,
+                                                size_t count, const char *made_for,
+                                                OrtCompiledModelCompatibility *out) NO_EXCEPTION
+{
+    static const OrtCompiledModelCompatibility answers[] = {
+        [EP_CONTEXT_FOREIGN] = OrtCompiledModelCompatibility_EP_UNSUPPORTED,
+        [EP_CONTEXT_FITS] = OrtCompiledModelCompatibility_EP_SUPPORTED_PREFER_RECOMPILATION,
+        [EP_CONTEXT_SAME] = OrtCompiledModelCompatibility_EP_SUPPORTED_OPTIMAL,
+    };
+    *out = made_for && made_for[0] ? answers[ep_hardware_fit(factory_of(base), devices, count, made_for)]
+                                   : OrtCompiledModelCompatibility_EP_NOT_APPLICABLE;
+    return NULL;
+}
+
 static void factory_fill(struct ep_factory *factory)
 {
     OrtEpFactory *base = &factory->base;
@@ -236,6 +253,7 @@ static void factory_fill(struct ep_factory *factory)
     base->ReleaseAllocator = factory_release_allocator;
     base->CreateDataTransfer = factory_transfer;
     base->IsStreamAware = factory_streams;
+    base->ValidateCompiledModelCompatibilityInfo = factory_validate;
 }
 
 /* ---- what the library exports ---- */

@@ -151,6 +151,16 @@ static OrtStatus *map_external(struct view *v, const OrtValueInfo *info, uint64_
     return NULL;
 }
 
+bool ep_model_keep(struct onnx_model *model, void *address, size_t mapped_bytes)
+{
+    struct mapping *mapping = base_arena_alloc(&model->arena, sizeof(*mapping));
+    if (mapping) {
+        *mapping = (struct mapping){ model->storage, address, mapped_bytes };
+        model->storage = mapping;
+    }
+    return mapping != NULL;
+}
+
 static const void *copy_data(struct onnx_model *model, const void *data, uint64_t bytes)
 {
     struct mapping *mapping = base_arena_alloc(&model->arena, sizeof(*mapping));
@@ -382,7 +392,8 @@ static OrtStatus *read_node(struct view *v, const OrtNode *from, struct onnx_nod
         return no_memory(v);
     TRY(read_ports(v, from, true, &to->inputs, &to->input_count));
     TRY(read_ports(v, from, false, &to->outputs, &to->output_count));
-    return read_attributes(v, from, to);
+    /* What a compiled subgraph holds is large, and nothing for the converter. */
+    return ep_context_is_operator(to->domain, to->op) ? NULL : read_attributes(v, from, to);
 }
 
 static OrtStatus *read_nodes(struct view *v, const OrtGraph *graph)
@@ -435,7 +446,7 @@ OrtStatus *ep_model_create(struct ep *ep, const OrtGraph *graph, const OrtNode *
     if (!v.model)
         return no_memory(&v);
     OrtStatus *status = fused ? read_fused_ports(&v, fused) : NULL;
-    if (!status)
+    if (!status && graph)
         status = read_nodes(&v, graph);
     free(v.seen);
     if (status) {

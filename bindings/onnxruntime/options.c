@@ -139,10 +139,7 @@ OrtStatus *ep_read_options(struct ep_factory *factory, const OrtSessionOptions *
     if (no_arena)
         out->arena_max = 0;
     read_flag(&r, "ep.context_enable", &out->context_enable);
-    out->context_embed = true;
-    const char *embed = session_value(&r, "ep.context_embed_mode");
-    if (embed)
-        out->context_embed = strcmp(embed, "0") != 0;
+    read_flag(&r, "ep.context_embed_mode", &out->context_embed);
     const char *path = session_value(&r, "ep.context_file_path");
     if (path)
         snprintf(out->context_path, sizeof(out->context_path), "%s", path);

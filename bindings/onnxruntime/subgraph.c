@@ -130,6 +130,16 @@ static struct variant *insert_variant(struct ep_subgraph *s, struct variant *v)
     return victim->users ? NULL : victim;
 }
 
+/* The host allocates outputs by their declared types. */
+static bool types_agree(const struct onnx_model *model, const struct onnx_program *program)
+{
+    for (uint32_t i = 0; i < program->output_count; i++) {
+        if (program->outputs[i].onnx_type != model->outputs[i].type)
+            return false;
+    }
+    return true;
+}
+
 static OrtStatus *compile_variant(struct ep_subgraph *s, struct onnx_input *inputs, const void *const *in,
                                   struct onnx_exec **out)
 {
@@ -151,6 +161,10 @@ static OrtStatus *compile_variant(struct ep_subgraph *s, struct onnx_input *inpu
         pthread_mutex_unlock(&s->lock);
         if (!again)
             break;
+    }
+    if (SUCCEEDED(hr) && !types_agree(s->model, program)) {
+        onnx_program_destroy(program);
+        return ep_status(ep->factory, ORT_INVALID_GRAPH, "'%s' computes other types than it declares", s->name);
     }
     if (SUCCEEDED(hr))
         hr = onnx_exec_create(ep->device->onnx, program, out, &error);

@@ -99,8 +99,8 @@ bool onnx_reshape(struct onnx_builder *b, const struct onnx_node *n)
             open = i;
         else if (dims[i] < 0)
             return onnx_fail(b, "shape[%u] = %lld", i, (long long)dims[i]);
-        else
-            known *= dims[i];
+        else if (dims[i] > UINT32_MAX || __builtin_mul_overflow(known, dims[i], &known))
+            return onnx_fail(b, "shape[%u] = %lld makes the tensor too large", i, (long long)dims[i]);
     }
     if (open < rank)
         dims[open] = known ? onnx_elements(x) / known : 0;

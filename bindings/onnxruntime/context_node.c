@@ -1,0 +1,390 @@
+/* EPContext nodes: what a fused subgraph becomes in a compiled model, and back. With ep.context_embed_mode 1 the node
+ * holds the bytes, with 0 the name of a file beside the compiled model that holds those of all nodes. */
+#include "context.h"
+#include "ep.h"
+
+#include <anydml.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define TRY(call)                                                                                                      \
+    do {                                                                                                               \
+        OrtStatus *status_ = (call);                                                                                   \
+        if (status_)                                                                                                   \
+            return status_;                                                                                            \
+    } while (0)
+
+/* ---- attributes ---- */
+
+/* NULL when the node has none of that name. */
+static const OrtOpAttr *find_attribute(const OrtApi *ort, const OrtNode *node, const char *name)
+{
+    const OrtOpAttr *attr = NULL;
+    OrtStatus *status = ort->Node_GetAttributeByName(node, name, &attr);
+    if (!status)
+        return attr;
+    ort->ReleaseStatus(status);
+    return NULL;
+}
+
+/* *out is the caller's to free, aligned and terminated; NULL when there is no such text. */
+static OrtStatus *read_text(struct ep *ep, const OrtNode *node, const char *name, char **out, size_t *out_bytes)
+{
+    const OrtApi *ort = ep->factory->ort;
+    const OrtOpAttr *attr = find_attribute(ort, node, name);
+    OrtOpAttrType type = ORT_OP_ATTR_UNDEFINED;
+    size_t bytes = 0;
+    *out = NULL;
+    if (attr)
+        TRY(ort->OpAttr_GetType(attr, &type));
+    if (type != ORT_OP_ATTR_STRING)
+        return NULL;
+    /* Asked with no room, it says how much it wants, by way of an error. */
+    OrtStatus *status = ort->ReadOpAttr(attr, type, NULL, 0, &bytes);
+    if (status)
+        ort->ReleaseStatus(status);
+    char *text = aligned_alloc(EP_CONTEXT_ALIGNMENT, base_align_up(bytes + 1, EP_CONTEXT_ALIGNMENT));
+    if (!text)
+        return ep_status(ep->factory, ORT_FAIL, "out of memory");
+    status = bytes ? ort->ReadOpAttr(attr, type, text, bytes, &bytes) : NULL;
+    text[bytes] = 0;
+    if (status)
+        free(text);
+    else
+        *out = text;
+    *out_bytes = bytes;
+    return status;
+}
+
+static OrtStatus *read_int(struct ep *ep, const OrtNode *node, const char *name, int64_t *out)
+{
+    const OrtApi *ort = ep->factory->ort;
+    const OrtOpAttr *attr = find_attribute(ort, node, name);
+    OrtOpAttrType type = ORT_OP_ATTR_UNDEFINED;
+    size_t bytes = 0;
+    if (attr)
+        TRY(ort->OpAttr_GetType(attr, &type));
+    return type == ORT_OP_ATTR_INT ? ort->ReadOpAttr(attr, type, out, sizeof(*out), &bytes) : NULL;
+}
+
+bool ep_context_is_operator(const char *domain, const char *op)
+{
+    return !strcmp(domain, "com.microsoft") && !strcmp(op, "EPContext");
+}
+
+OrtStatus *ep_context_is_ours(struct ep *ep, const OrtNode *node, bool *out)
+{
+    const char *op = NULL, *domain = NULL;
+    char *source = NULL;
+    size_t bytes;
+    *out = false;
+    TRY(ep->factory->ort->Node_GetOperatorType(node, &op));
+    TRY(ep->factory->ort->Node_GetDomain(node, &domain));
+    if (!ep_context_is_operator(domain, op))
+        return NULL;
+    TRY(read_text(ep, node, "source", &source, &bytes));
+    *out = source && !strcmp(source, EP_NAME);
+    free(source);
+    return NULL;
+}
+
+/* ---- paths ---- */
+
+/* Of the compiled model: where it will be written, or where it was read. */
+static OrtStatus *model_path(struct ep *ep, const OrtGraph *graph, bool writing, char *out, size_t size)
+{
+    const char *path = "";
+    TRY(ep->factory->ort->Graph_GetModelPath(graph, &path));
+    const char *given = ep->options.context_path;
+    int length;
+    if (given[0] && (writing || !path || !path[0])) {
+        length = snprintf(out, size, "%s", given);
+    } else if (!path || !path[0]) {
+        return ep_status(ep->factory, ORT_INVALID_ARGUMENT,
+                         "the model has no path: set ep.context_file_path to that of the compiled model, or "
+                         "ep.context_embed_mode to 1");
+    } else {
+        const char *name = strrchr(path, '/'), *dot = strrchr(name ? name : path, '.');
+        int stem = dot ? (int)(dot - path) : (int)strlen(path);
+        length = writing ? snprintf(out, size, "%.*s_ctx.onnx", stem, path) : snprintf(out, size, "%s", path);
+    }
+    return length >= 0 && (size_t)length < size
+               ? NULL
+               : ep_status(ep->factory, ORT_INVALID_ARGUMENT, "the path of the compiled model is too long");
+}
+
+/* NAME_dml.bin for NAME.onnx; *out_name points to its last part. */
+static OrtStatus *data_path(struct ep *ep, const OrtGraph *graph, char *out, size_t size, const char **out_name)
+{
+    TRY(model_path(ep, graph, true, out, size - sizeof("_dml.bin")));
+    char *name = strrchr(out, '/');
+    name = name ? name + 1 : out;
+    char *dot = strrchr(name, '.');
+    strcpy(dot && dot > name ? dot : name + strlen(name), "_dml.bin");
+    *out_name = name;
+    return NULL;
+}
+
+/* Only files beside the model: a model must not make the process read others. */
+static bool is_beside(const char *name)
+{
+    return name[0] && name[0] != '/' && strcmp(name, "..") && strncmp(name, "../", 3) && !strstr(name, "/../") &&
+           (strlen(name) < 3 || strcmp(name + strlen(name) - 3, "/.."));
+}
+
+/* ---- files ---- */
+
+static bool write_all(int file, const char *data, size_t bytes)
+{
+    while (bytes) {
+        ssize_t done = write(file, data, bytes);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done <= 0)
+            return false;
+        data += done;
+        bytes -= (size_t)done;
+    }
+    return true;
+}
+
+/* The session's first node makes a new file, so that sessions which have the old one mapped keep it. */
+static OrtStatus *write_file(struct ep *ep, const OrtGraph *graph, const void *data, size_t bytes, char **out_name)
+{
+    char path[sizeof(ep->options.context_path) + 32];
+    const char *name;
+    TRY(data_path(ep, graph, path, sizeof(path), &name));
+    if (!ep->contexts_written)
+        unlink(path);
+    int flags = O_WRONLY | O_CLOEXEC | (ep->contexts_written ? O_APPEND : O_CREAT | O_EXCL);
+    int file = open(path, flags, 0666);
+    bool ok = file >= 0 && write_all(file, data, bytes);
+    int why = errno;
+    if (file >= 0 && close(file) && ok) {
+        why = errno;
+        ok = false;
+    }
+    if (!ok)
+        return ep_status(ep->factory, ORT_FAIL, "'%.400s' cannot be written: %s", path, strerror(why));
+    ep->contexts_written++;
+    *out_name = strdup(name);
+    return *out_name ? NULL : ep_status(ep->factory, ORT_FAIL, "out of memory");
+}
+
+static OrtStatus *map_file(struct ep *ep, const OrtGraph *graph, const char *name, void **out, size_t *out_bytes)
+{
+    char path[sizeof(ep->options.context_path) * 2];
+    struct stat about;
+    void *address = MAP_FAILED;
+    if (!is_beside(name))
+        return ep_status(ep->factory, ORT_INVALID_ARGUMENT,
+                         "ep_cache_context is '%.200s'; it takes the name of a file beside the model", name);
+    TRY(model_path(ep, graph, false, path, sizeof(path)));
+    char *end = strrchr(path, '/');
+    end = end ? end + 1 : path;
+    if ((size_t)snprintf(end, sizeof(path) - (size_t)(end - path), "%s", name) >= sizeof(path) - (size_t)(end - path))
+        return ep_status(ep->factory, ORT_INVALID_ARGUMENT, "the path of '%.200s' is too long", name);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file >= 0 && !fstat(file, &about) && S_ISREG(about.st_mode) && about.st_size > 0)
+        address = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_PRIVATE, file, 0);
+    if (file >= 0)
+        close(file);
+    if (address == MAP_FAILED)
+        return ep_status(ep->factory, ORT_NO_SUCHFILE, "'%.400s', which the compiled model needs, cannot be read",
+                         path);
+    *out = address;
+    *out_bytes = (size_t)about.st_size;
+    return NULL;
+}
+
+/* ---- from a subgraph to a node ---- */
+
+static OrtStatus *port_names(struct ep *ep, const OrtNode *fused, bool inputs, const char ***out, size_t *out_count)
+{
+    const OrtApi *ort = ep->factory->ort;
+    size_t count = 0;
+    TRY(inputs ? ort->Node_GetNumInputs(fused, &count) : ort->Node_GetNumOutputs(fused, &count));
+    const OrtValueInfo **infos = calloc(count + 1, sizeof(*infos));
+    const char **names = calloc(count + 1, sizeof(*names));
+    OrtStatus *status = infos && names ? NULL : ep_status(ep->factory, ORT_FAIL, "out of memory");
+    if (!status && count)
+        status = inputs ? ort->Node_GetInputs(fused, infos, count) : ort->Node_GetOutputs(fused, infos, count);
+    for (size_t i = 0; !status && i < count; i++) {
+        names[i] = "";
+        if (infos[i])
+            status = ort->GetValueInfoName(infos[i], &names[i]);
+    }
+    free(infos);
+    *out = names;
+    *out_count = count;
+    return status;
+}
+
+#define ATTRIBUTES 8
+
+static OrtStatus *make_attributes(struct ep *ep, const char *partition, const void *data, size_t bytes,
+                                  OrtOpAttr **attrs)
+{
+    const OrtApi *ort = ep->factory->ort;
+    const char *notes = "a subgraph for AnyDML's DirectML";
+    const int64_t main_context = 1, embed_mode = ep->options.context_embed;
+    const struct {
+        const char *name;
+        OrtOpAttrType type;
+        const void *data;
+        size_t bytes;
+    } all[ATTRIBUTES] = {
+        { "main_context", ORT_OP_ATTR_INT, &main_context, 1 },
+        { "embed_mode", ORT_OP_ATTR_INT, &embed_mode, 1 },
+        { "ep_cache_context", ORT_OP_ATTR_STRING, data, bytes },
+        { "ep_sdk_version", ORT_OP_ATTR_STRING, EP_VERSION, strlen(EP_VERSION) },
+        { "partition_name", ORT_OP_ATTR_STRING, partition, strlen(partition) },
+        { "source", ORT_OP_ATTR_STRING, EP_NAME, strlen(EP_NAME) },
+        { "hardware_architecture", ORT_OP_ATTR_STRING, ep->made_for, strlen(ep->made_for) },
+        { "notes", ORT_OP_ATTR_STRING, notes, strlen(notes) },
+    };
+    for (uint32_t i = 0; i < ATTRIBUTES; i++)
+        TRY(ort->CreateOpAttr(all[i].name, all[i].data, (int)all[i].bytes, all[i].type, &attrs[i]));
+    return NULL;
+}
+
+static OrtStatus *make_node(struct ep *ep, const OrtNode *fused, const char *name, const void *data, size_t bytes,
+                            OrtNode **out)
+{
+    const OrtApi *ort = ep->factory->ort;
+    const OrtModelEditorApi *editor = ort->GetModelEditorApi();
+    const char **inputs = NULL, **outputs = NULL;
+    size_t input_count = 0, output_count = 0;
+    OrtOpAttr *attrs[ATTRIBUTES] = { NULL };
+    if (!editor || bytes > INT_MAX)
+        return ep_status(ep->factory, ORT_INVALID_ARGUMENT,
+                         editor ? "'%s' is too large for a node: set ep.context_embed_mode to 0"
+                                : "'%s': this ONNX Runtime cannot write models",
+                         name);
+    OrtStatus *status = port_names(ep, fused, true, &inputs, &input_count);
+    if (!status)
+        status = port_names(ep, fused, false, &outputs, &output_count);
+    if (!status)
+        status = make_attributes(ep, name, data, bytes, attrs);
+    if (!status)
+        status = editor->CreateNode("EPContext", "com.microsoft", name, inputs, input_count, outputs, output_count,
+                                    attrs, ATTRIBUTES, out);
+    for (uint32_t i = 0; i < ATTRIBUTES; i++) {
+        if (attrs[i])
+            ort->ReleaseOpAttr(attrs[i]); /* the node has copies */
+    }
+    free(inputs);
+    free(outputs);
+    return status;
+}
+
+OrtStatus *ep_context_make(struct ep *ep, const OrtGraph *graph, const OrtNode *fused, const char *name,
+                           const struct onnx_model *model, OrtNode **out)
+{
+    void *data = NULL;
+    char *file = NULL;
+    size_t bytes = 0;
+    OrtStatus *status = NULL;
+    if (!ep_context_write(model, name, ep->made_for, &data, &bytes))
+        return ep_status(ep->factory, ORT_FAIL, "out of memory");
+    if (!ep->options.context_embed)
+        status = write_file(ep, graph, data, bytes, &file);
+    if (!status)
+        status = make_node(ep, fused, name, file ? file : data, file ? strlen(file) : bytes, out);
+    free(data);
+    free(file);
+    return status;
+}
+
+/* ---- from a node to a subgraph ---- */
+
+/* The kernel is called with the fused node's ports: number and types must be those that the subgraph was made with. */
+static OrtStatus *check_ports(struct ep *ep, const OrtNode *fused, const struct onnx_model *model, const char *name)
+{
+    struct onnx_model *ports = NULL;
+    TRY(ep_model_create(ep, NULL, fused, true, &ports));
+    bool same = ports->input_count == model->input_count && ports->output_count == model->output_count;
+    for (uint32_t i = 0; same && i < model->input_count; i++)
+        same = ports->inputs[i].type == model->inputs[i].type;
+    for (uint32_t i = 0; same && i < model->output_count; i++)
+        same = ports->outputs[i].type == model->outputs[i].type;
+    ep_model_destroy(ports);
+    return same ? NULL
+                : ep_status(ep->factory, ORT_INVALID_GRAPH,
+                            "the inputs and outputs of '%.200s' are not those that it was compiled with", name);
+}
+
+/* The bytes of the node's context: *mapped of them are a mapping, else a copy. */
+static OrtStatus *load_data(struct ep *ep, const OrtGraph *graph, const OrtNode *node, void **out, size_t *out_bytes,
+                            size_t *mapped)
+{
+    int64_t embedded = 1;
+    char *text = NULL;
+    TRY(read_int(ep, node, "embed_mode", &embedded));
+    TRY(read_text(ep, node, "ep_cache_context", &text, out_bytes));
+    if (!text)
+        return ep_status(ep->factory, ORT_INVALID_GRAPH, "an EPContext node has no attribute ep_cache_context");
+    *out = text;
+    if (embedded)
+        return NULL;
+    OrtStatus *status = map_file(ep, graph, text, out, out_bytes);
+    if (!status)
+        *mapped = *out_bytes;
+    free(text);
+    return status;
+}
+
+static OrtStatus *load_model(struct ep *ep, const OrtGraph *graph, const OrtNode *node, const char *name,
+                             struct onnx_model **out)
+{
+    struct onnx_error error = { "" };
+    void *data = NULL;
+    size_t bytes = 0, mapped = 0;
+    TRY(load_data(ep, graph, node, &data, &bytes, &mapped));
+    HRESULT hr = ep_context_read(data, bytes, name, ep->made_for, out, &error);
+    if (SUCCEEDED(hr) && ep_model_keep(*out, data, mapped))
+        return NULL;
+    if (mapped)
+        munmap(data, mapped);
+    else
+        free(data);
+    ep_model_destroy(*out);
+    *out = NULL;
+    return FAILED(hr) ? ep_status_hr(ep->factory, hr, &error) : ep_status(ep->factory, ORT_FAIL, "out of memory");
+}
+
+OrtStatus *ep_context_load(struct ep *ep, const OrtGraph *graph, const OrtNode *fused, struct onnx_model **out)
+{
+    const OrtApi *ort = ep->factory->ort;
+    const OrtNode *node = NULL;
+    char *name = NULL;
+    size_t count = 0;
+    bool ours = false;
+    *out = NULL;
+    TRY(ort->Graph_GetNumNodes(graph, &count));
+    if (count != 1)
+        return NULL;
+    TRY(ort->Graph_GetNodes(graph, &node, 1));
+    TRY(ep_context_is_ours(ep, node, &ours));
+    if (!ours)
+        return NULL;
+    TRY(read_text(ep, node, "partition_name", &name, &count));
+    if (!name)
+        return ep_status(ep->factory, ORT_INVALID_GRAPH, "an EPContext node has no attribute partition_name");
+    OrtStatus *status = load_model(ep, graph, node, name, out);
+    if (!status)
+        status = check_ports(ep, fused, *out, name);
+    free(name);
+    if (status) {
+        ep_model_destroy(*out);
+        *out = NULL;
+    }
+    return status;
+}
