@@ -11,10 +11,10 @@
 /* Constants up to this size become constant nodes, which the compiler may fold; larger ones are owned inputs. */
 #define CONSTANT_NODE_BYTES_MAX ((uint64_t)16 << 20)
 
-bool onnx_fail(struct onnx_builder *b, const char *format, ...)
+static void set_error(struct onnx_builder *b, const char *format, va_list args)
 {
     if (b->failed)
-        return false;
+        return;
     b->failed = true;
     int used = 0;
     if (b->node)
@@ -22,11 +22,25 @@ bool onnx_fail(struct onnx_builder *b, const char *format, ...)
                         b->node->name[0]        ? b->node->name
                         : b->node->output_count ? b->node->outputs[0]
                                                 : "");
-    if (used < 0 || (size_t)used >= sizeof(b->error->text))
-        return false;
+    if (used >= 0 && (size_t)used < sizeof(b->error->text))
+        vsnprintf(b->error->text + used, sizeof(b->error->text) - (size_t)used, format, args);
+}
+
+bool onnx_fail(struct onnx_builder *b, const char *format, ...)
+{
     va_list args;
     va_start(args, format);
-    vsnprintf(b->error->text + used, sizeof(b->error->text) - (size_t)used, format, args);
+    set_error(b, format, args);
+    va_end(args);
+    return false;
+}
+
+bool onnx_misfit(struct onnx_builder *b, const char *format, ...)
+{
+    va_list args;
+    b->misfit = b->misfit || !b->failed;
+    va_start(args, format);
+    set_error(b, format, args);
     va_end(args);
     return false;
 }
@@ -175,8 +189,8 @@ bool onnx_alias(struct onnx_builder *b, struct onnx_value *out, const struct onn
     if (!out)
         return false;
     if (onnx_elements(out) != onnx_elements(in))
-        return onnx_fail(b, "output '%s' has %lld elements, the input %lld", out->name, (long long)onnx_elements(out),
-                         (long long)onnx_elements(in));
+        return onnx_misfit(b, "output '%s' has %lld elements, the input %lld", out->name, (long long)onnx_elements(out),
+                           (long long)onnx_elements(in));
     out->source = in->source;
     out->index = in->index;
     out->output = in->output;
@@ -310,8 +324,8 @@ bool onnx_broadcast_dims(struct onnx_builder *b, const struct onnx_value *x, con
         int64_t dx = i + x->rank < rank ? 1 : x->dims[i + x->rank - rank];
         int64_t dy = i + y->rank < rank ? 1 : y->dims[i + y->rank - rank];
         if (dx != dy && dx != 1 && dy != 1)
-            return onnx_fail(b, "'%s' and '%s' do not broadcast: %lld against %lld", x->name, y->name, (long long)dx,
-                             (long long)dy);
+            return onnx_misfit(b, "'%s' and '%s' do not broadcast: %lld against %lld", x->name, y->name, (long long)dx,
+                               (long long)dy);
         out_dims[i] = dx == 1 ? dy : dx;
     }
     *out_rank = rank;
@@ -429,7 +443,7 @@ static bool emit_empty(struct onnx_builder *b, struct onnx_value *const *inputs,
     }
     for (uint32_t i = 0; full && i < input_count; i++) {
         if (inputs[i] && !onnx_elements(inputs[i]))
-            return !onnx_fail(b, "input '%s' is empty", inputs[i]->name);
+            return !onnx_misfit(b, "input '%s' is empty", inputs[i]->name);
     }
     return !full;
 }

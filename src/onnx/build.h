@@ -29,6 +29,7 @@ struct onnx_builder {
     struct onnx_error *error;
     bool failed;
     bool unknown;              /* it failed for want of a value that is not known yet */
+    bool misfit;               /* it failed for sizes that do not fit together */
     struct onnx_value **table; /* open addressing by name */
     uint32_t table_size, value_count;
     DML_GRAPH_NODE_DESC *nodes;
@@ -57,6 +58,8 @@ const struct onnx_row *onnx_row_find(const char *domain, const char *op);
 
 /* Fails the conversion: "Conv 'conv1': <text>". Returns false. */
 bool onnx_fail(struct onnx_builder *b, const char *format, ...) BASE_PRINTF(2, 3);
+/* The same, for sizes that do not fit together: with others the node might do. */
+bool onnx_misfit(struct onnx_builder *b, const char *format, ...) BASE_PRINTF(2, 3);
 
 /* ---- values ---- */
 struct onnx_value *onnx_value_find(struct onnx_builder *b, const char *name);

@@ -8,8 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Sizes to try for unknown dimensions: most operators take any; some need at least the size of a window, some a one. */
+/* Sizes to try for unknown dimensions: most operators take any; some need at least the size of a window, some a one.
+ * After them come sizes that the node's own tensors have: those of weights, above all. */
 static const int64_t trial_sizes[] = { 64, 1, 7 };
+#define TRIAL_SIZES_MAX 24
+#define TRIAL_SIZE_MAX  65536
 
 struct check {
     const struct onnx_model *model;
@@ -116,8 +119,8 @@ static bool trial_types(struct check *c, struct onnx_builder *b, const struct on
     return true;
 }
 
-/* Without all values a node is fine as far as it gets. */
-static bool trial(struct check *c, const struct onnx_node *n, int64_t size)
+/* Without all values a node is fine as far as it gets; so it is with sizes put in (`open`) that do not fit together. */
+static bool trial(struct check *c, const struct onnx_node *n, int64_t size, bool open)
 {
     struct onnx_builder b = { .model = c->model, .device = c->device, .error = &c->error };
     bool ok = true;
@@ -126,8 +129,46 @@ static bool trial(struct check *c, const struct onnx_node *n, int64_t size)
         ok = !n->inputs[i][0] || trial_input(&b, onnx_value_find(&c->declared, n->inputs[i]), size);
     ok = ok && onnx_convert_node(&b, n) && trial_types(c, &b, n) &&
          (!(c->flags & ONNX_CHECK_COMPILE) || trial_compile(&b));
-    ok = ok || b.unknown;
+    ok = ok || b.unknown || (open && b.misfit);
     onnx_builder_finish(&b);
+    return ok;
+}
+
+static void add_size(int64_t *sizes, uint32_t *count, int64_t size)
+{
+    for (uint32_t i = 0; i < *count; i++) {
+        if (sizes[i] == size)
+            return;
+    }
+    if (size > 0 && size <= TRIAL_SIZE_MAX && *count < TRIAL_SIZES_MAX)
+        sizes[(*count)++] = size;
+}
+
+/* The sizes of one tensor, also times the groups that channels may be split into. */
+static void add_sizes_of(struct check *c, const struct onnx_node *n, const char *name, int64_t *sizes, uint32_t *count)
+{
+    const struct onnx_value *v = name[0] ? onnx_value_find(&c->declared, name) : NULL;
+    int64_t group = onnx_attr_int(n, "group", 1);
+    for (uint32_t d = 0; v && d < v->rank; d++) {
+        add_size(sizes, count, v->dims[d]);
+        if (v->dims[d] <= TRIAL_SIZE_MAX && group > 0 && group <= TRIAL_SIZE_MAX)
+            add_size(sizes, count, v->dims[d] * group);
+    }
+}
+
+static bool try_sizes(struct check *c, const struct onnx_node *n)
+{
+    int64_t sizes[TRIAL_SIZES_MAX];
+    uint32_t count = 0;
+    bool ok = false;
+    for (uint32_t i = 0; i < ARRAY_SIZE(trial_sizes); i++)
+        add_size(sizes, &count, trial_sizes[i]);
+    for (uint32_t i = 0; i < n->input_count; i++)
+        add_sizes_of(c, n, n->inputs[i], sizes, &count);
+    for (uint32_t i = 0; i < n->output_count; i++)
+        add_sizes_of(c, n, n->outputs[i], sizes, &count);
+    for (uint32_t i = 0; !ok && i < count; i++)
+        ok = trial(c, n, sizes[i], true);
     return ok;
 }
 
@@ -157,7 +198,7 @@ static bool check_inputs(struct check *c, const struct onnx_node *n, struct onnx
 static bool check_node(struct check *c, const struct onnx_node *n, struct onnx_verdict *verdict)
 {
     const struct onnx_row *row = onnx_row_find(n->domain, n->op);
-    bool whole, open, ok = false;
+    bool whole, open, ok;
     if (!row)
         return refuse(verdict, "there is no such operator");
     if (c->flags & ONNX_CHECK_NEWEST && n->version > row->newest)
@@ -169,8 +210,7 @@ static bool check_node(struct check *c, const struct onnx_node *n, struct onnx_v
     verdict->ok = true;
     if (!whole)
         return true;
-    for (size_t i = 0; !ok && i < (open ? ARRAY_SIZE(trial_sizes) : 1); i++)
-        ok = trial(c, n, trial_sizes[i]);
+    ok = open ? try_sizes(c, n) : trial(c, n, 0, false);
     return ok || refuse(verdict, "%.150s", c->error.text);
 }
 

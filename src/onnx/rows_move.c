@@ -105,8 +105,8 @@ bool onnx_concat(struct onnx_builder *b, const struct onnx_node *n)
             return onnx_fail(b, "input %u has another rank", i);
         for (uint32_t j = 0; j < first->rank; j++) {
             if (j != axis && in[i]->dims[j] != dims[j])
-                return onnx_fail(b, "input %u: dimension %u is %lld instead of %lld", i, j, (long long)in[i]->dims[j],
-                                 (long long)dims[j]);
+                return onnx_misfit(b, "input %u: dimension %u is %lld instead of %lld", i, j, (long long)in[i]->dims[j],
+                                   (long long)dims[j]);
         }
         dims[axis] += in[i]->dims[axis];
         known = known && onnx_is_known(in[i]);
@@ -150,7 +150,7 @@ static bool split_sizes(struct onnx_builder *b, const struct onnx_node *n, int64
         sum += sizes[i];
     }
     if ((count && count != outputs) || sum != total)
-        return onnx_fail(b, "the parts sum up to %lld of %lld", (long long)sum, (long long)total);
+        return onnx_misfit(b, "the parts sum up to %lld of %lld", (long long)sum, (long long)total);
     return true;
 }
 
@@ -409,7 +409,7 @@ bool onnx_depth_space(struct onnx_builder *b, const struct onnx_node *n)
         return onnx_fail(b, "input of rank %u with blocksize %lld is not supported", x->rank, (long long)block);
     bool fits = to_space ? x->dims[1] % (block * block) == 0 : x->dims[2] % block == 0 && x->dims[3] % block == 0;
     if (!fits)
-        return onnx_fail(b, "blocksize %lld does not divide the input", (long long)block);
+        return onnx_misfit(b, "blocksize %lld does not divide the input", (long long)block);
     int64_t dims[4] = { x->dims[0], to_space ? x->dims[1] / (block * block) : x->dims[1] * block * block,
                         to_space ? x->dims[2] * block : x->dims[2] / block,
                         to_space ? x->dims[3] * block : x->dims[3] / block };
