@@ -30,12 +30,16 @@ def devices(library):
     return _devices[library]
 
 
-def session(library, model, fallback=True, options=None, entries=None, level=3, threads=1, adapter=0):
-    """A session on the provider; fallback=False: an error when a node is left to the CPU provider."""
+def session(library, model, fallback=True, options=None, entries=None, level=3, threads=1, adapter=0, profile=None):
+    """A session on the provider; fallback=False: an error when a node is left to the CPU provider; profile: the first
+    part of the name of the file that end_profiling() writes."""
     so = ort.SessionOptions()
     so.log_severity_level = level
     so.intra_op_num_threads = threads
     so.inter_op_num_threads = 1
+    if profile:
+        so.enable_profiling = True
+        so.profile_file_prefix = str(profile)
     for key, value in (entries or {}).items():
         so.add_session_config_entry(key, value)
     if not fallback:
@@ -50,6 +54,31 @@ def cpu_session(model, threads=1):
     so.intra_op_num_threads = threads
     so.inter_op_num_threads = 1
     return ort.InferenceSession(model, so, providers=["CPUExecutionProvider"])
+
+
+def feeds_of(session_, rng, free=1):
+    """Random inputs, with `free` for dimensions that are not fixed."""
+    feeds = {}
+    for x in session_.get_inputs():
+        shape = [d if isinstance(d, int) else free for d in x.shape]
+        if "float" in x.type:
+            feeds[x.name] = rng.standard_normal(shape).astype(np.float16 if "16" in x.type else np.float32)
+        else:
+            feeds[x.name] = rng.integers(0, 2, shape).astype(np.int32 if "32" in x.type else np.int64)
+    return feeds
+
+
+def relative_error(got, want):
+    """The largest difference, against the largest value; infinite when shapes, types, NaNs or infinities differ."""
+    if got.shape != want.shape or got.dtype != want.dtype:
+        return float("inf")
+    got, want = got.astype(np.float64), want.astype(np.float64)
+    finite = np.isfinite(want)
+    if not np.array_equal(got[~finite], want[~finite], equal_nan=True) or not np.isfinite(got[finite]).all():
+        return float("inf")
+    if not finite.any():
+        return 0.0
+    return float(np.abs(got[finite] - want[finite]).max() / max(np.abs(want[finite]).max(), 1e-6))
 
 
 class Log:
