@@ -119,8 +119,8 @@ static bool trial_types(struct check *c, struct onnx_builder *b, const struct on
     return true;
 }
 
-/* Without all values a node is fine as far as it gets; so it is with sizes put in (`open`) that do not fit together. */
-static bool trial(struct check *c, const struct onnx_node *n, int64_t size, bool open)
+/* Without all values a node is fine as far as it gets. *misfit: it fails, but for its sizes. */
+static bool trial(struct check *c, const struct onnx_node *n, int64_t size, bool *misfit)
 {
     struct onnx_builder b = { .model = c->model, .device = c->device, .error = &c->error };
     bool ok = true;
@@ -129,7 +129,8 @@ static bool trial(struct check *c, const struct onnx_node *n, int64_t size, bool
         ok = !n->inputs[i][0] || trial_input(&b, onnx_value_find(&c->declared, n->inputs[i]), size);
     ok = ok && onnx_convert_node(&b, n) && trial_types(c, &b, n) &&
          (!(c->flags & ONNX_CHECK_COMPILE) || trial_compile(&b));
-    ok = ok || b.unknown || (open && b.misfit);
+    ok = ok || b.unknown;
+    *misfit = b.misfit;
     onnx_builder_finish(&b);
     return ok;
 }
@@ -156,20 +157,24 @@ static void add_sizes_of(struct check *c, const struct onnx_node *n, const char 
     }
 }
 
+/* One size that works is enough. Where none of them fit together nothing is known against the node. */
 static bool try_sizes(struct check *c, const struct onnx_node *n)
 {
     int64_t sizes[TRIAL_SIZES_MAX];
     uint32_t count = 0;
-    bool ok = false;
+    bool ok = false, misfit = true;
     for (uint32_t i = 0; i < ARRAY_SIZE(trial_sizes); i++)
         add_size(sizes, &count, trial_sizes[i]);
     for (uint32_t i = 0; i < n->input_count; i++)
         add_sizes_of(c, n, n->inputs[i], sizes, &count);
     for (uint32_t i = 0; i < n->output_count; i++)
         add_sizes_of(c, n, n->outputs[i], sizes, &count);
-    for (uint32_t i = 0; !ok && i < count; i++)
-        ok = trial(c, n, sizes[i], true);
-    return ok;
+    for (uint32_t i = 0; !ok && i < count; i++) {
+        bool only_sizes;
+        ok = trial(c, n, sizes[i], &only_sizes);
+        misfit = misfit && only_sizes;
+    }
+    return ok || misfit;
 }
 
 /* ---- verdicts ---- */
@@ -198,7 +203,7 @@ static bool check_inputs(struct check *c, const struct onnx_node *n, struct onnx
 static bool check_node(struct check *c, const struct onnx_node *n, struct onnx_verdict *verdict)
 {
     const struct onnx_row *row = onnx_row_find(n->domain, n->op);
-    bool whole, open, ok;
+    bool whole, open, misfit, ok;
     if (!row)
         return refuse(verdict, "there is no such operator");
     if (c->flags & ONNX_CHECK_NEWEST && n->version > row->newest)
@@ -210,7 +215,7 @@ static bool check_node(struct check *c, const struct onnx_node *n, struct onnx_v
     verdict->ok = true;
     if (!whole)
         return true;
-    ok = open ? try_sizes(c, n) : trial(c, n, 0, false);
+    ok = open ? try_sizes(c, n) : trial(c, n, 0, &misfit);
     return ok || refuse(verdict, "%.150s", c->error.text);
 }
 

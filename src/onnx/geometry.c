@@ -160,7 +160,7 @@ bool onnx_product_plan(struct onnx_builder *b, const struct onnx_value *x, const
     p->n = z->rank > 1 ? z->dims[z->rank - 1] : 1;
     int64_t inner = z->dims[z->rank > 1 ? z->rank - 2 : 0];
     if (p->k != inner)
-        return onnx_fail(b, "matrices do not fit: inner sizes %lld and %lld", (long long)p->k, (long long)inner);
+        return onnx_misfit(b, "matrices do not fit: inner sizes %lld and %lld", (long long)p->k, (long long)inner);
     if (!batch_plan(b, x, z, p, &batch))
         return false;
     if (x->rank > 1)

@@ -13,9 +13,9 @@ bool onnx_gemm(struct onnx_builder *b, const struct onnx_node *n)
     if (!onnx_type_is_float(in[0]->type))
         return onnx_in_type(b, n, onnx_gemm, 7, ONNX_DOUBLE);
     if (in[0]->rank != 2 || in[1]->rank != 2 || in[0]->dims[!ta] != in[1]->dims[tb])
-        return onnx_fail(b, "matrices do not fit: inner sizes %lld and %lld",
-                         (long long)(in[0]->rank == 2 ? in[0]->dims[!ta] : -1),
-                         (long long)(in[1]->rank == 2 ? in[1]->dims[tb] : -1));
+        return onnx_misfit(b, "matrices do not fit: inner sizes %lld and %lld",
+                           (long long)(in[0]->rank == 2 ? in[0]->dims[!ta] : -1),
+                           (long long)(in[1]->rank == 2 ? in[1]->dims[tb] : -1));
     int64_t dims[2] = { in[0]->dims[ta], in[1]->dims[!tb] };
     struct onnx_value shape = { .name = n->outputs[0], .rank = 2, .dims = { dims[0], dims[1] } };
     int64_t full[ONNX_RANK_MAX];

@@ -30,9 +30,13 @@ static bool conv_shape(struct onnx_builder *b, const struct onnx_node *n, const 
 {
     bool transposed = !strcmp(n->op, "ConvTranspose");
     int64_t group = onnx_attr_int(n, "group", 1);
-    if (x->rank < 3 || x->rank > 5 || w->rank != x->rank || group < 1)
+    if (x->rank < 3 || x->rank > 5 || w->rank != x->rank || group < 1 || group > INT32_MAX)
         return onnx_fail(b, "input of rank %u with a filter of rank %u, group %lld is not supported", x->rank, w->rank,
                          (long long)group);
+    int64_t channels = transposed ? w->dims[0] : w->dims[1] * group;
+    if (x->dims[1] != channels)
+        return onnx_misfit(b, "the input has %lld channels, the filter takes %lld", (long long)x->dims[1],
+                           (long long)channels);
     window->spatial = x->rank - 2;
     for (uint32_t i = 0; i < window->spatial; i++)
         window->kernel[i] = (UINT)w->dims[2 + i];

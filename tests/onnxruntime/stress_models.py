@@ -63,6 +63,19 @@ def reshaper():
                   [info("x", FLOAT, ["n"]), info("shape", INT, [2])], [info("y", FLOAT, [None, None])])
 
 
+def reducer(op):
+    """Over the first axis, which may be empty."""
+    inputs, axes = (["x", "axes"], {}) if op == "ReduceSum" else (["x"], {"axes": [0]})
+    return finish([node("Abs", ["x"], ["a"]), node(op, ["a"] + inputs[1:], ["r"], keepdims=0, **axes),
+                   node("Neg", ["r"], ["y"])], [info("x", FLOAT, ["n", "m"])], [info("y", FLOAT, ["m"])],
+                  [tensor("axes", [0], np.int64)])
+
+
+def product():
+    return finish([node("MatMul", ["a", "b"], ["p"]), node("Exp", ["p"], ["y"])],
+                  [info("a", FLOAT, ["n", "k"]), info("b", FLOAT, ["k", "m"])], [info("y", FLOAT, ["n", "m"])])
+
+
 # ---- control flow ----
 
 def loop_state():

@@ -18,7 +18,7 @@ import threading
 import time
 
 import stress_models as models
-from provider import Log, cpu_session, feeds_of, np, onnx, ort, relative_error, session
+from provider import Log, cpu_session, devices, feeds_of, np, onnx, ort, relative_error, session
 
 TOLERANCE = 1e-4
 SANITIZED = "asan" in os.environ.get("LD_PRELOAD", "")
@@ -251,6 +251,8 @@ def try_corrupted(library, name, seed):
     limit = 16 << 30
     if not SANITIZED:
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    if library != "-":
+        devices(library)  # what fails here is no matter of the model
     model = corrupted(originals()[name], np.random.default_rng(seed))
     try:
         sess = cpu_session(model) if library == "-" else session(library, model)
@@ -283,7 +285,7 @@ def run_child(args, library, first, count):
 def part_corrupt(args):
     total, at, good, ran, refused, host = 4000 if args.full else 400, args.seed, True, 0, 0, 0
     end = at + total
-    while at < end:
+    while at < end and good:
         code, out, err = run_child(args, args.library, at, min(200, end - at))
         done = re.search(r"done (\d+) (\d+)", out)
         if done:
@@ -296,7 +298,7 @@ def part_corrupt(args):
             good = fail(f"the process ends with {code} for corrupt model {seed}\n{err[-3000:]}")
         at = seed + 1
     print(f"{total} corrupt models: {refused} refused, {ran} ran, {host} that the host does not survive by itself")
-    return good
+    return good and (ran > 0 and refused > 0 or fail("some must run and some must not"))
 
 
 def part_inputs(args):
@@ -326,6 +328,30 @@ def part_inputs(args):
     return good
 
 
+def part_empty(args):
+    """Tensors without elements: what is made of nothing."""
+    neutral = {"ReduceSum": 0, "ReduceSumSquare": 0, "ReduceL1": 0, "ReduceL2": 0, "ReduceProd": 1,
+               "ReduceMax": -np.inf, "ReduceMin": np.inf, "ReduceLogSum": -np.inf, "ReduceLogSumExp": -np.inf,
+               "ReduceMean": np.nan}
+    good, x = True, np.ones((2, 3), np.float32)
+    for op, value in neutral.items():
+        ours = session(args.library, models.reducer(op), fallback=False)
+        nothing, something = (ours.run(None, {"x": v})[0] for v in (x[:0], x))
+        if not np.array_equal(nothing, np.full(3, -value, np.float32), equal_nan=True):
+            good = fail(f"{op} of nothing is {-nothing}")
+        if not close([something], cpu_session(models.reducer(op)).run(None, {"x": x})):
+            good = fail(op)
+        if ours.run(None, {"x": x[:, :0]})[0].shape != (0,):
+            good = fail(f"{op} of no columns")
+    ours = session(args.library, models.product(), fallback=False)
+    for n, k, m in ((2, 0, 3), (0, 2, 3), (2, 3, 0), (0, 0, 0), (2, 4, 3)):
+        a, b = np.ones((n, k), np.float32), np.full((k, m), 0.5, np.float32)
+        if not close(ours.run(None, {"a": a, "b": b}), [np.exp(a @ b)]):
+            good = fail(f"product of {a.shape} and {b.shape}")
+    print("tensors without elements:", "right" if good else "wrong")
+    return good
+
+
 # ---- control flow ----
 
 def part_control(args):
@@ -349,7 +375,8 @@ def part_control(args):
 
 
 PARTS = {"threads": part_threads, "churn": part_churn, "shapes": part_shapes, "first_run": part_first_run,
-         "sessions": part_sessions, "corrupt": part_corrupt, "inputs": part_inputs, "control": part_control}
+         "sessions": part_sessions, "corrupt": part_corrupt, "inputs": part_inputs, "empty": part_empty,
+         "control": part_control}
 
 
 def main():
