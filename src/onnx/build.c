@@ -159,11 +159,17 @@ struct onnx_value *onnx_constant(struct onnx_builder *b, int32_t type, uint32_t 
     return v->data ? v : NULL;
 }
 
+int64_t onnx_size_product(int64_t x, int64_t y)
+{
+    int64_t product;
+    return __builtin_mul_overflow(x, y, &product) || product > ONNX_ELEMENTS_MAX ? ONNX_ELEMENTS_MAX : product;
+}
+
 int64_t onnx_elements(const struct onnx_value *v)
 {
     int64_t n = 1;
     for (uint32_t i = 0; i < v->rank; i++)
-        n *= v->dims[i];
+        n = onnx_size_product(n, v->dims[i]);
     return n;
 }
 

@@ -78,6 +78,9 @@ struct onnx_value *onnx_constant(struct onnx_builder *b, int32_t type, uint32_t 
 void *onnx_known_data(struct onnx_builder *b, struct onnx_value *out);
 /* `out` becomes another view of the same bytes (reshape). Element counts must agree. */
 bool onnx_alias(struct onnx_builder *b, struct onnx_value *out, const struct onnx_value *in);
+/* More than any memory has: products of sizes end here instead of overflowing, and so do their bytes. */
+#define ONNX_ELEMENTS_MAX ((int64_t)1 << 58)
+int64_t onnx_size_product(int64_t x, int64_t y);
 int64_t onnx_elements(const struct onnx_value *v);
 uint64_t onnx_value_bytes(const struct onnx_value *v);
 

@@ -314,7 +314,7 @@ HRESULT onnx_exec_run(struct onnx_exec *exec, struct onnx_pool *pool, const void
     const struct onnx_program *p = exec->program;
     struct onnx_lane *lane = NULL;
     for (uint32_t i = 0; i < p->output_count; i++) {
-        if (p->outputs[i].constant)
+        if (p->outputs[i].constant && p->outputs[i].bytes) /* no elements, no memory */
             memcpy(outputs[i], p->outputs[i].constant, p->outputs[i].bytes);
     }
     if (!p->op)

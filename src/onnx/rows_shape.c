@@ -117,7 +117,7 @@ bool onnx_flatten(struct onnx_builder *b, const struct onnx_node *n)
         return onnx_fail(b, "axis %lld is outside the %u dimensions", (long long)axis, x->rank);
     axis = axis < 0 ? axis + x->rank : axis;
     for (uint32_t i = 0; i < x->rank; i++)
-        dims[i >= (uint32_t)axis] *= x->dims[i];
+        dims[i >= (uint32_t)axis] = onnx_size_product(dims[i >= (uint32_t)axis], x->dims[i]);
     return onnx_alias(b, onnx_out(b, n, 0, x->type, 2, dims), x);
 }
 

@@ -323,6 +323,11 @@ def part_inputs(args):
             good = fail(f"reshaping 24 elements to {shape} works")
         except Exception:  # pylint: disable=broad-except
             pass
+    try:
+        ours.run(None, {"x": line[:0], "shape": np.array([1 << 32, 1 << 32])})
+        good = fail("no elements become 2^64")
+    except Exception:  # pylint: disable=broad-except
+        pass
     good = good and ours.run(None, {"x": line, "shape": np.array([4, 6])})[0].shape == (4, 6)
     print("wrong inputs are refused" if good else "wrong inputs are taken")
     return good
