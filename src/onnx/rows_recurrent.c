@@ -65,7 +65,8 @@ static bool read_activations(struct onnx_builder *b, const struct onnx_node *n, 
     const struct onnx_attribute *given[2] = { onnx_attribute(n, "activation_alpha"),
                                               onnx_attribute(n, "activation_beta") };
     uint32_t used[2] = { 0, 0 }, count = r->cell->activations * (uint32_t)r->directions;
-    if (names && names->count && (!names->strings || names->count != count))
+    /* More are allowed: the schema's default for RNN names those of both directions. */
+    if (names && names->count && (!names->strings || names->count < count))
         return onnx_fail(b, "activations has %u values, %u are needed", names->count, count);
     for (uint32_t i = 0; i < count; i++) {
         const char *name = names && names->count ? names->strings[i] : r->cell->usual[i % r->cell->activations];
