@@ -55,15 +55,6 @@ static OrtStatus *ORT_API_CALL ep_profiler(OrtEp *base, OrtEpProfilerImpl **out)
     return ep_profile_create(ep_of(base), out);
 }
 
-/* Sessions work in the memory that the CPU provider and the host itself read and write: nothing is copied between. */
-static OrtStatus *ORT_API_CALL ep_default_memory(const OrtEp *base, const OrtMemoryDevice **out) NO_EXCEPTION
-{
-    const struct ep *ep = ep_of(base);
-    const struct ep_memory *memory = ep_memory_find(ep->factory, ep->options.adapter);
-    *out = memory ? ep->factory->ep->MemoryInfo_GetMemoryDevice(memory->host) : NULL;
-    return NULL;
-}
-
 static OrtStatus *ORT_API_CALL ep_create_allocator(OrtEp *base, const OrtMemoryInfo *info,
                                                    OrtAllocator **out) NO_EXCEPTION
 {
@@ -172,7 +163,6 @@ static OrtStatus *ORT_API_CALL factory_create_ep(OrtEpFactory *base, const OrtHa
     ep->base.CreateProfiler = ep_profiler;
     ep->base.CreateAllocator = ep_create_allocator;
     ep->base.OnRunEnd = ep_run_end;
-    ep->base.GetDefaultMemoryDevice = ep_default_memory;
     ep->base.GetCompiledModelCompatibilityInfo = ep_compatibility;
     OrtStatus *status = ep_read_options(factory, options, count ? metadata[0] : NULL, &ep->options);
     if (!status)
