@@ -38,7 +38,8 @@ struct ep_factory {
     const OrtEpApi *ep;
     uint32_t version; /* of the host, at most that of the header */
     const OrtLogger *logger;
-    char name[64]; /* as the library was registered, for messages; the provider's own name is EP_NAME */
+    OrtMemoryInfo *plain; /* the host's own memory */
+    char name[64];        /* as the library was registered, for messages; the provider's own name is EP_NAME */
     pthread_mutex_t lock;
     struct ep_device *devices;
     struct ep_memory *memory; /* per adapter whose memory is the host's; written by ep_find_devices only */

@@ -55,6 +55,15 @@ static OrtStatus *ORT_API_CALL ep_profiler(OrtEp *base, OrtEpProfilerImpl **out)
     return ep_profile_create(ep_of(base), out);
 }
 
+/* Sessions work in plain host memory, where the CPU provider and the host itself have their tensors: nothing is copied
+ * between, and control flow hands results on as they are. */
+static OrtStatus *ORT_API_CALL ep_default_memory(const OrtEp *base, const OrtMemoryDevice **out) NO_EXCEPTION
+{
+    const struct ep_factory *factory = ep_of(base)->factory;
+    *out = factory->ep->MemoryInfo_GetMemoryDevice(factory->plain);
+    return NULL;
+}
+
 static OrtStatus *ORT_API_CALL ep_create_allocator(OrtEp *base, const OrtMemoryInfo *info,
                                                    OrtAllocator **out) NO_EXCEPTION
 {
@@ -163,6 +172,7 @@ static OrtStatus *ORT_API_CALL factory_create_ep(OrtEpFactory *base, const OrtHa
     ep->base.CreateProfiler = ep_profiler;
     ep->base.CreateAllocator = ep_create_allocator;
     ep->base.OnRunEnd = ep_run_end;
+    ep->base.GetDefaultMemoryDevice = ep_default_memory;
     ep->base.GetCompiledModelCompatibilityInfo = ep_compatibility;
     OrtStatus *status = ep_read_options(factory, options, count ? metadata[0] : NULL, &ep->options);
     if (!status)
@@ -267,6 +277,11 @@ ORT_EXPORT OrtStatus *ORT_API_CALL CreateEpFactories(const char *name, const Ort
     factory->ep = ort->GetEpApi();
     factory->version = version;
     factory->logger = logger;
+    OrtStatus *status = ort->CreateCpuMemoryInfo(OrtDeviceAllocator, OrtMemTypeDefault, &factory->plain);
+    if (status) {
+        free(factory);
+        return status;
+    }
     snprintf(factory->name, sizeof(factory->name), "%s", name ? name : "");
     pthread_mutex_init(&factory->lock, NULL);
     factory_fill(factory);
@@ -280,6 +295,7 @@ ORT_EXPORT OrtStatus *ORT_API_CALL ReleaseEpFactory(OrtEpFactory *base)
     if (base) {
         struct ep_factory *factory = factory_of(base);
         ep_memory_finish(factory);
+        factory->ort->ReleaseMemoryInfo(factory->plain);
         pthread_mutex_destroy(&factory->lock);
         free(factory);
         ep_host_leave();
