@@ -42,7 +42,8 @@ def write_markdown(path, out, schema):
 Written by `make conformance` (tests/conformance/conformance.py) on {out['date']}: adapter {out['adapter']}, seed
 {out['seed']}, {out['seconds']:.0f} s. Every operator is run through the public interfaces with random sizes, strides, gaps,
 broadcast dimensions, owned inputs and shared buffers, and compared with a reference in numpy (float64), PyTorch or ONNX
-that knows nothing of this library. Memory around and between the tensors' elements must stay untouched.
+that knows nothing of this library. Memory around and between the tensors' elements must stay untouched. ONNX's own node
+tests on the execution provider: [conformance-onnx.md](conformance-onnx.md).
 
 **{out['cases']} cases of {len(out['operators'])} of {len(schema.operators)} operators: {out['failed']} failed,
 {out['unsupported']} unsupported, {len(out['missing'])} missing.**
