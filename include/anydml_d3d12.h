@@ -58,6 +58,17 @@ extern "C" {
  * runtime's); DXGI_ERROR_DEVICE_REMOVED; E_NOINTERFACE; E_OUTOFMEMORY. */
 HRESULT WINAPI AnydmlCreateBufferFromMemory(ID3D12Device *device, void *address, UINT64 bytes, REFIID riid, void **out);
 
+/* ExecuteCommandLists that returns when the lists have run, after all that the queue was given before. When the queue
+ * has nothing else to do, the calling thread runs them itself (cpu) or submits and waits (other adapters): no thread
+ * wakes another, no fence is needed, and work of several threads stays on them. For callers that would only wait; those
+ * with something else to do meanwhile use ExecuteCommandLists and a fence. Free-threaded. A queue that waits for a
+ * fence which this thread would signal later waits for ever. Workers of the cpu adapter's parallel steps belong to the
+ * calling thread and live as long as it does.
+ *
+ * S_OK; E_INVALIDARG (queue or lists NULL, a list that is not closed: nothing has run); DXGI_ERROR_UNSUPPORTED (another
+ * runtime's queue); DXGI_ERROR_DEVICE_REMOVED (before or while the lists ran); E_OUTOFMEMORY. */
+HRESULT WINAPI AnydmlExecuteCommandLists(ID3D12CommandQueue *queue, UINT count, ID3D12CommandList *const *lists);
+
 #ifdef __cplusplus
 }
 #endif

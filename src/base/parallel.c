@@ -6,17 +6,25 @@
 
 static _Thread_local uint32_t thread_count;
 
-void base_parallel_set_threads(uint32_t count)
+struct base_team base_parallel_enter(uint32_t threads)
 {
-    thread_count = count ? count : base_cpu_count();
-    omp_set_num_threads((int)thread_count);
+    struct base_team before = { thread_count, omp_get_max_threads() };
+    thread_count = threads ? threads : base_cpu_count();
+    if (before.openmp != (int)thread_count)
+        omp_set_num_threads((int)thread_count);
+    return before;
+}
+
+void base_parallel_leave(struct base_team before)
+{
+    if (before.openmp != (int)thread_count)
+        omp_set_num_threads(before.openmp);
+    thread_count = before.threads;
 }
 
 uint32_t base_parallel_threads(void)
 {
-    if (!thread_count)
-        base_parallel_set_threads(0);
-    return thread_count;
+    return thread_count ? thread_count : base_cpu_count();
 }
 
 struct region {

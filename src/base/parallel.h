@@ -8,9 +8,17 @@
 /* Called with disjoint ranges that cover [0, units); worker < base_parallel_threads(). */
 typedef void base_parallel_fn(void *context, size_t begin, size_t end, unsigned worker);
 
-/* How many threads parallel work started by the calling thread uses (this thread included); 0 = one per processor. */
-void base_parallel_set_threads(uint32_t count);
+/* How many threads parallel work started by the calling thread uses, this thread included. */
 uint32_t base_parallel_threads(void);
+
+/* Sets that number, 0 = one per processor, until the matching leave. The thread may be the application's, and OpenMP's
+ * number for it with it: both are put back. */
+struct base_team {
+    uint32_t threads;
+    int openmp;
+};
+struct base_team base_parallel_enter(uint32_t threads);
+void base_parallel_leave(struct base_team before);
 
 /* Runs fn over [0, units) in at most base_parallel_threads() equal contiguous ranges of at least `grain` units, on the
  * calling thread alone when one range is enough. Returns when all is done. */

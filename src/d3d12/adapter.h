@@ -64,6 +64,7 @@ struct adapter_encoder {
 /* A dispatch made by libdirectml; opaque to libd3d12. Shared by command lists: ref/unref count its users. */
 struct adapter_dispatch {
     const struct adapter_dispatch_ops *ops;
+    uint32_t threads; /* of HOST adapters: as many as a run can use, at least 1 */
 };
 
 struct adapter_dispatch_ops {
@@ -179,7 +180,7 @@ uint32_t adapter_thread_count(void);
  * it took, which the caller gives back from any thread. Who has some must not wait for another queue. */
 uint32_t adapter_cores_take(uint32_t count);
 void adapter_cores_give(uint32_t count);
-/* More threads run than there are processors: no time for spinning. */
+/* Each processor has a thread that computes: spinning would take time from one of them. */
 bool adapter_cores_crowded(void);
 /* In the child of a fork, where the threads that had cores are no more. */
 void adapter_cores_forget(void);

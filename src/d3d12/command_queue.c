@@ -29,6 +29,20 @@ static struct d3d_command_queue *queue_from(ID3D12CommandQueue *iface)
 
 #define QUEUE ID3D12CommandQueue *iface
 
+/* S_OK: it is in the queue. */
+static HRESULT push_lists(struct d3d_command_queue *queue, UINT count, ID3D12CommandList *const *lists)
+{
+    struct d3d_device *device = d3d_parent(queue);
+    struct d3d_work work = { .type = D3D_WORK_EXECUTE, .submission = d3d_submission_create(queue, lists, count) };
+    if (!work.submission)
+        return E_INVALIDARG;
+    if (d3d_worker_push(queue->worker, &work))
+        return S_OK;
+    d3d_submission_release(queue->worker, work.submission);
+    d3d_device_remove(device, E_OUTOFMEMORY, "ID3D12CommandQueue::ExecuteCommandLists: no memory for %u lists", count);
+    return E_OUTOFMEMORY;
+}
+
 static void d3d_command_queue_ExecuteCommandLists(QUEUE, UINT count, ID3D12CommandList *const *lists)
 {
     struct d3d_command_queue *queue = queue_from(iface);
@@ -39,11 +53,7 @@ static void d3d_command_queue_ExecuteCommandLists(QUEUE, UINT count, ID3D12Comma
         d3d_fail(device, E_INVALIDARG, "ID3D12CommandQueue::ExecuteCommandLists: ppCommandLists is NULL");
         return;
     }
-    struct d3d_work work = { .type = D3D_WORK_EXECUTE, .submission = d3d_submission_create(queue, lists, count) };
-    if (!work.submission || d3d_worker_push(queue->worker, &work))
-        return;
-    d3d_submission_release(queue->worker, work.submission);
-    d3d_device_remove(device, E_OUTOFMEMORY, "ID3D12CommandQueue::ExecuteCommandLists: no memory for %u lists", count);
+    push_lists(queue, count, lists);
 }
 
 static HRESULT push_fence(struct d3d_command_queue *queue, enum d3d_work_type type, ID3D12Fence *iface, UINT64 value,
@@ -71,6 +81,42 @@ static HRESULT d3d_command_queue_Signal(QUEUE, ID3D12Fence *fence, UINT64 value)
 static HRESULT d3d_command_queue_Wait(QUEUE, ID3D12Fence *fence, UINT64 value)
 {
     return push_fence(queue_from(iface), D3D_WORK_WAIT, fence, value, "ID3D12CommandQueue::Wait");
+}
+
+static HRESULT execute_here(struct d3d_command_queue *queue, UINT count, ID3D12CommandList *const *lists)
+{
+    struct d3d_submission *submission = d3d_submission_create(queue, lists, count);
+    HRESULT hr = submission ? d3d_worker_run(queue->worker, submission) : E_INVALIDARG;
+    d3d_worker_give_back(queue->worker);
+    return hr;
+}
+
+static HRESULT execute_after_others(struct d3d_command_queue *queue, UINT count, ID3D12CommandList *const *lists)
+{
+    ID3D12Fence *fence = NULL;
+    HRESULT hr = ID3D12Device_CreateFence((ID3D12Device *)d3d_parent(queue), 0, D3D12_FENCE_FLAG_NONE, &IID_ID3D12Fence,
+                                          (void **)&fence);
+    if (SUCCEEDED(hr))
+        hr = push_lists(queue, count, lists);
+    if (SUCCEEDED(hr))
+        hr = push_fence(queue, D3D_WORK_SIGNAL, fence, 1, "AnydmlExecuteCommandLists");
+    if (SUCCEEDED(hr))
+        d3d_fence_wait((struct d3d_fence *)fence, 1);
+    if (fence)
+        ID3D12Fence_Release(fence);
+    return hr;
+}
+
+HRESULT d3d_command_queue_execute(struct d3d_command_queue *queue, UINT count, ID3D12CommandList *const *lists)
+{
+    struct d3d_device *device = d3d_parent(queue);
+    HRESULT hr = S_OK;
+    if (count && !lists)
+        return d3d_fail(device, E_INVALIDARG, "AnydmlExecuteCommandLists: lists is NULL");
+    if (count && !d3d_removed(device))
+        hr = d3d_worker_borrow(queue->worker) ? execute_here(queue, count, lists)
+                                              : execute_after_others(queue, count, lists);
+    return d3d_removed(device) ? DXGI_ERROR_DEVICE_REMOVED : hr;
 }
 
 static HRESULT d3d_command_queue_GetTimestampFrequency(QUEUE, UINT64 *out)

@@ -91,7 +91,7 @@ bool adapter_cores_crowded(void)
 {
     pthread_once(&once, count_cores);
     uint64_t seen = atomic_load_explicit(&state, memory_order_relaxed);
-    return seen >= ONE_WAITING || seen + processors < total;
+    return seen >= ONE_WAITING || seen + processors <= total;
 }
 
 void adapter_cores_forget(void)

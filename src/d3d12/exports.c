@@ -145,6 +145,15 @@ EXPORT HRESULT AnydmlCreateBufferFromMemory(ID3D12Device *iface, void *address, 
     return d3d_resource_borrow(d3d_device_from(iface), address, bytes, riid, out);
 }
 
+EXPORT HRESULT AnydmlExecuteCommandLists(ID3D12CommandQueue *iface, UINT count, ID3D12CommandList *const *lists)
+{
+    if (!iface)
+        return refuse(E_INVALIDARG, "AnydmlExecuteCommandLists: queue is NULL");
+    if ((const void *)iface->lpVtbl != &d3d_command_queue_vtbl)
+        return refuse(DXGI_ERROR_UNSUPPORTED, "AnydmlExecuteCommandLists: queue is none of this runtime's");
+    return d3d_command_queue_execute((struct d3d_command_queue *)iface, count, lists);
+}
+
 /* For tests: how many objects of this library live in the process. */
 EXPORT uint32_t AnydmlLiveObjects(void);
 

@@ -114,6 +114,11 @@ struct d3d_submission {
 /* Checks and resolves. NULL: nothing to run, the device was removed or the call dropped, with a message. */
 struct d3d_submission *d3d_submission_create(struct d3d_command_queue *queue, ID3D12CommandList *const *lists,
                                              uint32_t count);
+/* For a thread that executes and waits: takes the queue while it has nothing to do, false: it has; runs a submission
+ * and releases it; gives the queue back to its thread. */
+bool d3d_worker_borrow(struct d3d_worker *worker);
+HRESULT d3d_worker_run(struct d3d_worker *worker, struct d3d_submission *submission);
+void d3d_worker_give_back(struct d3d_worker *worker);
 /* Drops what it holds; the block goes back to the worker. */
 void d3d_submission_release(struct d3d_worker *worker, struct d3d_submission *submission);
 

@@ -244,6 +244,9 @@ struct d3d_command_queue {
 
 extern const ID3D12CommandQueueVtbl d3d_command_queue_vtbl;
 
+/* AnydmlExecuteCommandLists. */
+HRESULT d3d_command_queue_execute(struct d3d_command_queue *queue, UINT count, ID3D12CommandList *const *lists);
+
 HRESULT d3d_worker_create(struct d3d_device *device, D3D12_COMMAND_LIST_TYPE type, struct d3d_worker **out);
 /* Ends the thread after all its work; work that waits for a fence goes on alone. */
 void d3d_worker_close(struct d3d_worker *worker);

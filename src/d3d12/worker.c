@@ -21,6 +21,8 @@ struct d3d_worker {
     struct d3d_work *ring; /* capacity is 0 or a power of two */
     uint32_t head, count, capacity;
     bool sleeping, blocked, closing, orphan, finished;
+    bool busy;     /* the thread has taken work that is not finished */
+    bool borrowed; /* another thread uses the queue, d3d_worker_run */
     struct d3d_submission *free_blocks;
     uint32_t free_count;
 
@@ -99,10 +101,42 @@ bool d3d_worker_push(struct d3d_worker *worker, const struct d3d_work *work)
     return room;
 }
 
+bool d3d_worker_borrow(struct d3d_worker *worker)
+{
+    pthread_mutex_lock(&worker->lock);
+    bool idle = !worker->count && !worker->busy && !worker->borrowed;
+    if (idle)
+        worker->borrowed = true;
+    pthread_mutex_unlock(&worker->lock);
+    return idle;
+}
+
+void d3d_worker_give_back(struct d3d_worker *worker)
+{
+    pthread_mutex_lock(&worker->lock);
+    worker->borrowed = false;
+    if (worker->sleeping && worker->count)
+        pthread_cond_signal(&worker->wake);
+    pthread_mutex_unlock(&worker->lock);
+}
+
+HRESULT d3d_worker_run(struct d3d_worker *worker, struct d3d_submission *submission)
+{
+    const struct adapter_ops *ops = worker->device->ops;
+    HRESULT hr = ops->queue_submit(worker->queue, &submission->batch, &submission->ticket);
+    if (SUCCEEDED(hr))
+        hr = ops->queue_finish(worker->queue, submission->ticket);
+    if (FAILED(hr))
+        d3d_device_remove(worker->device, hr, "the adapter could not execute a batch");
+    d3d_submission_release(worker, submission);
+    return hr;
+}
+
 static bool ring_pop(struct d3d_worker *worker, struct d3d_work *out)
 {
     pthread_mutex_lock(&worker->lock);
-    bool any = worker->count > 0;
+    bool any = worker->count > 0 && !worker->borrowed;
+    worker->busy = any || worker->running_count;
     if (any) {
         *out = worker->ring[worker->head];
         worker->head = (worker->head + 1) & (worker->capacity - 1);
@@ -187,7 +221,7 @@ static bool next_work(struct d3d_worker *worker, struct d3d_work *out)
         }
         pthread_mutex_lock(&worker->lock);
         worker->sleeping = true;
-        while (!worker->count && !worker->closing)
+        while (worker->borrowed || (!worker->count && !worker->closing))
             pthread_cond_wait(&worker->wake, &worker->lock);
         worker->sleeping = false;
         bool end = !worker->count;

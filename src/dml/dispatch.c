@@ -87,6 +87,9 @@ struct adapter_dispatch *dml_dispatch_create(struct dml_pageable *dispatchable)
     atomic_init(&dispatch->ran, false);
     com_keep(&dispatchable->base);
     dispatch->op = dml_as_compiled(dispatchable);
+    dispatch->base.threads = dml_parent(dispatchable)->threads;
+    if (dispatch->op && dispatch->op->program.plan)
+        dispatch->base.threads = dispatch->op->program.plan->threads;
     if (initializer)
         snapshot_targets(dispatch, initializer);
     uint32_t slots = slots_needed(dispatch);
@@ -237,18 +240,18 @@ static HRESULT dispatch_run(struct adapter_dispatch *base, const struct adapter_
 {
     struct dml_dispatch *dispatch = dispatch_from(base);
     union room stack[STACK_SLOTS], *room = dispatch->room ? dispatch->room : stack;
-    uint32_t threads = dispatch_device(dispatch)->threads;
+    HRESULT hr = S_OK;
     (void)count;
     /* This library has its own record of the calling thread's team. */
-    if (base_parallel_threads() != threads)
-        base_parallel_set_threads(threads);
+    struct base_team before = base_parallel_enter(dispatch_device(dispatch)->threads);
     if (dispatch->op)
-        return run_operator(dispatch->op, bindings, room);
+        hr = run_operator(dispatch->op, bindings, room);
     for (uint32_t i = 0; i < dispatch->target_count; i++)
         run_target(&dispatch->targets[i], bindings, room);
-    if (dispatch_first_run(dispatch))
+    if (!dispatch->op && dispatch_first_run(dispatch))
         atomic_fetch_sub(&dispatch->initializer->waiting, 1);
-    return S_OK;
+    base_parallel_leave(before);
+    return hr;
 }
 
 /* ---- the same for compute pipelines ---- */

@@ -1,6 +1,8 @@
 /* A graph as a program for the device's adapter. */
 #include "dml/dispatch_spirv.h"
 
+#include "base/parallel.h"
+
 static HRESULT compile_host(struct dml_program *program, struct graph *graph, const struct graph_options *options,
                             char *error)
 {
@@ -34,12 +36,16 @@ HRESULT dml_program_create(struct dml_device *device, struct graph *graph, const
     struct graph_options options;
     graph_options_init(&options, host, device->threads);
     options.store = host ? device->store : NULL;
+    /* What is folded is small. A team of this thread would stay, and with more threads alive than there are processors
+     * OpenMP's barriers sleep: that would cost every later run far more. */
+    struct base_team before = base_parallel_enter(1);
     dml_trace_graph(trace, what, id, "before passes", graph);
     HRESULT hr = graph_run_passes(graph, &options);
     dml_trace_graph(trace, what, id, "after passes", graph);
-    if (FAILED(hr))
-        return hr;
-    return host ? compile_host(out, graph, &options, error) : compile_spirv(device, out, graph, &options, error);
+    if (SUCCEEDED(hr))
+        hr = host ? compile_host(out, graph, &options, error) : compile_spirv(device, out, graph, &options, error);
+    base_parallel_leave(before);
+    return hr;
 }
 
 void dml_program_destroy(struct dml_device *device, struct dml_program *program)

@@ -186,6 +186,7 @@ HRESULT graph_plan_create(struct graph *graph, const struct graph_options *optio
     if (!plan)
         return E_OUTOFMEMORY;
     plan->store = options->store;
+    plan->threads = 1;
     plan->input_count = graph->input_count;
     plan->output_count = graph->output_count;
     struct planner planner = { .graph = graph, .options = options, .plan = plan, .error = error };

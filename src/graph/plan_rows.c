@@ -101,6 +101,14 @@ static void limit_workers(struct graph_step *step, uint32_t threads)
     step->work.grain = BASE_MAX(BASE_MAX(step->work.grain, least), 1);
 }
 
+/* How many threads a step can use. Rows with state may use the team themselves. */
+static uint32_t step_threads(const struct graph_step *step, uint32_t threads)
+{
+    return step->state || step->row->kind == KERN_RECURRENT
+               ? threads
+               : (uint32_t)BASE_MIN(BASE_MAX(step->work.units / step->work.grain, 1), threads);
+}
+
 static HRESULT choose_row(struct planner *planner, uint32_t at)
 {
     struct graph_step *step = &planner->plan->steps[at];
@@ -119,6 +127,7 @@ static HRESULT choose_row(struct planner *planner, uint32_t at)
     }
     step->row->plan(&step->op, step->state, planner->options->threads, &step->work);
     limit_workers(step, planner->options->threads);
+    planner->plan->threads = BASE_MAX(planner->plan->threads, step_threads(step, planner->options->threads));
     return step->op.packed_input ? add_pack(planner, at, packed_bytes) : S_OK;
 }
 

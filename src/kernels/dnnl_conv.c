@@ -309,12 +309,11 @@ static bool conv_choose(struct conv_build *b)
 bool kern_conv_f32_dnnl_create(const struct kern_op *op, uint32_t threads, void **out_state)
 {
     struct conv_build b = { .op = op, .rank = op->u.conv.spatial + 2, .threads = threads };
-    uint32_t before = base_parallel_threads();
     if (!dnnl_engine() || !conv_shape_init(op, &b.shape) || !conv_views(&b))
         return false;
-    base_parallel_set_threads(threads); /* the library cuts the work when it makes the primitive */
+    struct base_team before = base_parallel_enter(threads); /* the library cuts the work when it makes the primitive */
     bool ok = conv_choose(&b);
-    base_parallel_set_threads(before);
+    base_parallel_leave(before);
     *out_state = b.state;
     return ok;
 }

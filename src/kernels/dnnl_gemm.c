@@ -334,11 +334,10 @@ static bool gemm_try(struct gemm_build *b, uint32_t threads)
 bool kern_gemm_f32_dnnl_create(const struct kern_op *op, uint32_t threads, void **out_state)
 {
     struct gemm_build b = { .op = op };
-    uint32_t before = base_parallel_threads();
     if (!dnnl_engine())
         return false;
     gemm_views(&b);
-    base_parallel_set_threads(threads); /* the library cuts the work when it makes the primitive */
+    struct base_team before = base_parallel_enter(threads); /* the library cuts the work when it makes the primitive */
     /* Only the library's reference takes some mixes of shared matrices and post-ops: then it gets simpler ones. */
     bool shared = repeats(&b.views[0]) || repeats(&b.views[1]), ok = false;
     for (uint32_t attempt = 0; attempt < 4 && !ok; attempt++) {
@@ -347,7 +346,7 @@ bool kern_gemm_f32_dnnl_create(const struct kern_op *op, uint32_t threads, void 
         b.expands = attempt & 2;
         ok = (shared || !b.expands) && gemm_try(&b, threads);
     }
-    base_parallel_set_threads(before);
+    base_parallel_leave(before);
     *out_state = b.state;
     return ok;
 }

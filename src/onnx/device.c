@@ -147,7 +147,6 @@ void onnx_pool_use_queue(struct onnx_pool *pool, ID3D12CommandQueue *queue)
 static void lane_destroy(struct onnx_lane *lane)
 {
     onnx_release(lane->temporary);
-    onnx_release(lane->fence);
     onnx_release(lane->queue);
     free(lane);
 }
@@ -196,9 +195,6 @@ static HRESULT lane_create(struct onnx_pool *pool, struct onnx_lane **out)
         ID3D12CommandQueue_AddRef(lane->queue);
     else
         hr = ID3D12Device_CreateCommandQueue(pool->device->d3d, &desc, &IID_ID3D12CommandQueue, (void **)&lane->queue);
-    if (SUCCEEDED(hr))
-        hr = ID3D12Device_CreateFence(pool->device->d3d, 0, D3D12_FENCE_FLAG_NONE, &IID_ID3D12Fence,
-                                      (void **)&lane->fence);
     if (FAILED(hr))
         lane_destroy(lane);
     else
@@ -245,14 +241,7 @@ HRESULT onnx_lane_temporary(struct onnx_pool *pool, struct onnx_lane *lane, uint
     return hr;
 }
 
-HRESULT onnx_lane_execute(struct onnx_pool *pool, struct onnx_lane *lane, ID3D12GraphicsCommandList *list)
+HRESULT onnx_lane_execute(struct onnx_lane *lane, ID3D12GraphicsCommandList *list)
 {
-    ID3D12CommandList *lists[] = { (ID3D12CommandList *)list };
-    ID3D12CommandQueue_ExecuteCommandLists(lane->queue, 1, lists);
-    HRESULT hr = ID3D12CommandQueue_Signal(lane->queue, lane->fence, ++lane->fence_value);
-    /* Without an event the call itself waits. */
-    if (SUCCEEDED(hr))
-        hr = ID3D12Fence_SetEventOnCompletion(lane->fence, lane->fence_value, NULL);
-    HRESULT removed = ID3D12Device_GetDeviceRemovedReason(pool->device->d3d);
-    return FAILED(removed) ? removed : hr;
+    return AnydmlExecuteCommandLists(lane->queue, 1, (ID3D12CommandList *[]){ (ID3D12CommandList *)list });
 }

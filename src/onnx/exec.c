@@ -299,7 +299,7 @@ static HRESULT run_in_lane(struct onnx_exec *exec, struct onnx_pool *pool, struc
         if (stand_in)
             memcpy(stand_in, inputs[i], p->inputs[i].bytes);
     }
-    hr = onnx_lane_execute(pool, lane, c->list);
+    hr = onnx_lane_execute(lane, c->list);
     for (uint32_t i = 0; SUCCEEDED(hr) && i < p->output_count; i++) {
         const void *stand_in = p->outputs[i].constant ? NULL : port_stand_in(&c->outputs[i]);
         if (stand_in)
@@ -380,7 +380,7 @@ static HRESULT run_initializer(struct onnx_exec *exec, IDMLOperatorInitializer *
     if (SUCCEEDED(hr))
         hr = onnx_lane_take(pool, &lane);
     if (SUCCEEDED(hr)) {
-        hr = onnx_lane_execute(pool, lane, c->list);
+        hr = onnx_lane_execute(lane, c->list);
         onnx_lane_give(pool, lane);
     }
     onnx_pool_destroy(pool);

@@ -11,8 +11,6 @@ struct onnx_lane {
     struct onnx_lane *next;
     uint32_t id;
     ID3D12CommandQueue *queue;
-    ID3D12Fence *fence;
-    uint64_t fence_value;
     ID3D12Resource *temporary;
     uint64_t temporary_bytes;
     uint32_t generation; /* of the temporary buffer: lists recorded with another one are stale */
@@ -36,6 +34,6 @@ HRESULT onnx_lane_take(struct onnx_pool *pool, struct onnx_lane **out);
 void onnx_lane_give(struct onnx_pool *pool, struct onnx_lane *lane);
 HRESULT onnx_lane_temporary(struct onnx_pool *pool, struct onnx_lane *lane, uint64_t bytes);
 /* Executes a closed list and waits for it. */
-HRESULT onnx_lane_execute(struct onnx_pool *pool, struct onnx_lane *lane, ID3D12GraphicsCommandList *list);
+HRESULT onnx_lane_execute(struct onnx_lane *lane, ID3D12GraphicsCommandList *list);
 
 #endif

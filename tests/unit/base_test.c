@@ -131,8 +131,9 @@ static void mark(void *context, size_t begin, size_t end, unsigned worker)
 
 static void test_parallel(void)
 {
+    uint32_t cpus = base_parallel_threads();
     for (uint32_t threads = 1; threads <= 5; threads++) {
-        base_parallel_set_threads(threads);
+        struct base_team before = base_parallel_enter(threads);
         TEST(base_parallel_threads() == threads);
         for (size_t units = 0; units <= 1000; units += units < 20 ? 1 : 245) {
             for (size_t grain = 0; grain < 600; grain += 199) {
@@ -146,8 +147,13 @@ static void test_parallel(void)
                 free(marks);
             }
         }
+        struct base_team inner = base_parallel_enter(0);
+        TEST(base_parallel_threads() == cpus && inner.threads == threads && inner.openmp == (int)threads);
+        base_parallel_leave(inner);
+        TEST(base_parallel_threads() == threads);
+        base_parallel_leave(before);
+        TEST(base_parallel_threads() == cpus);
     }
-    base_parallel_set_threads(0);
 }
 
 int main(void)

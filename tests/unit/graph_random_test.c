@@ -460,7 +460,7 @@ static void test_seed(uint64_t seed)
 int main(int argc, char **argv)
 {
     uint64_t count = argc > 1 ? strtoull(argv[1], NULL, 0) : 1000, first = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
-    base_parallel_set_threads(2);
+    base_parallel_enter(2);
     for (uint64_t i = 0; i < count && test_failures < 10; i++)
         test_seed(first + i);
     for (uint32_t i = 0; count >= 400 && i < MAKE_PASS_COUNT; i++)

@@ -87,8 +87,8 @@ uint32_t cpu_list_threads(const struct adapter_command *commands, uint32_t count
     for (uint32_t i = 0; threads < most && i < count; i++) {
         const struct adapter_command *command = &commands[i];
         if (command->type == ADAPTER_DISPATCH)
-            return most;
-        if (command->type == ADAPTER_COPY)
+            threads = BASE_MAX(threads, BASE_MIN(command->u.dispatch.dispatch->threads, most));
+        else if (command->type == ADAPTER_COPY)
             threads = BASE_MAX(threads, copy_threads(command->u.copy.to.size, most));
         else if (command->type == ADAPTER_FILL)
             threads = BASE_MAX(threads, copy_threads(command->u.fill.to.size, most));

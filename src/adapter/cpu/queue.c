@@ -28,14 +28,14 @@ static uint32_t threads_for(const struct adapter_batch *batch, uint32_t most)
 HRESULT cpu_queue_submit(struct adapter_queue *queue, const struct adapter_batch *batch, uint64_t *out_ticket)
 {
     HRESULT hr = S_OK;
-    if (!queue->threads) { /* here, because the setting is the thread's */
+    if (!queue->threads)
         queue->threads = adapter_thread_count();
-        base_parallel_set_threads(queue->threads);
-    }
+    struct base_team before = base_parallel_enter(queue->threads);
     uint32_t cores = adapter_cores_take(threads_for(batch, queue->threads));
     for (uint32_t i = 0; SUCCEEDED(hr) && i < batch->list_count; i++)
         hr = cpu_list_run(batch->lists[i], batch->command_counts[i]);
     adapter_cores_give(cores);
+    base_parallel_leave(before);
     *out_ticket = ++queue->ticket;
     return hr;
 }
