@@ -81,12 +81,12 @@ struct onnx_value *onnx_heads_to_tokens(struct onnx_builder *b, struct onnx_valu
         return NULL;
     const int64_t *d = x->dims, tokens[] = { d[0], d[2], d[1] * d[3] }, apart[] = { d[0], d[2], d[1], d[3] };
     if (d[1] == 1 || d[2] == 1) {
-        struct onnx_value *same = onnx_make_reshape(b, x, 3, tokens);
+        struct onnx_value *same = onnx_as(b, x, 3, tokens);
         return !y || (same && onnx_alias(b, y, same)) ? (y ? y : same) : NULL;
     }
     const uint32_t strides[] = { (uint32_t)(d[1] * d[2] * d[3]), (uint32_t)d[3], (uint32_t)(d[2] * d[3]), 1 };
     y = y ? y : onnx_temp(b, x->type, 3, tokens);
-    return y ? onnx_make_move(b, x, 4, apart, strides, y) : NULL;
+    return y ? onnx_view_to(b, x, 4, apart, strides, y) : NULL;
 }
 
 struct onnx_value *onnx_tokens_to_heads(struct onnx_builder *b, struct onnx_value *x, int64_t heads,
@@ -97,11 +97,11 @@ struct onnx_value *onnx_tokens_to_heads(struct onnx_builder *b, struct onnx_valu
     int64_t size = x->dims[2] / heads, rows = x->dims[1];
     const int64_t dims[] = { x->dims[0], heads, rows, size };
     if (heads == 1 || rows == 1) {
-        struct onnx_value *same = onnx_make_reshape(b, x, 4, dims);
+        struct onnx_value *same = onnx_as(b, x, 4, dims);
         return !y || (same && onnx_alias(b, y, same)) ? (y ? y : same) : NULL;
     }
     const uint32_t strides[] = { (uint32_t)(rows * heads * size), (uint32_t)size, (uint32_t)(heads * size), 1 };
-    return onnx_make_move(b, x, 4, dims, strides, y);
+    return onnx_view_to(b, x, 4, dims, strides, y);
 }
 
 /* ---- masks ---- */
@@ -110,25 +110,25 @@ struct onnx_value *onnx_attention_both(struct onnx_builder *b, struct onnx_value
 {
     if (!x || !z)
         return x ? x : z;
-    return onnx_make_binary(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_AND, x, z, NULL);
+    return onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_AND, x, z);
 }
 
 struct onnx_value *onnx_attention_window(struct onnx_builder *b, const struct onnx_attention *a,
                                          struct onnx_value *position)
 {
-    struct onnx_value *keep = NULL, *keys = onnx_make_range(b, 0, 1, &a->total), *bound;
+    struct onnx_value *keep = NULL, *keys = onnx_counting(b, ONNX_INT32, 0, 1, &a->total), *bound;
     if (a->causal)
-        keep = onnx_make_binary(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL, keys, position, NULL);
+        keep = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL, keys, position);
     if (a->left >= 0) {
-        bound = onnx_make_binary(b, DML_OPERATOR_ELEMENT_WISE_SUBTRACT, position,
-                                 onnx_make_scalar(b, ONNX_INT32, (double)BASE_MIN(a->left, INT32_MAX / 2)), NULL);
-        bound = onnx_make_binary(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL, keys, bound, NULL);
+        bound = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_SUBTRACT, position,
+                            onnx_scalar(b, ONNX_INT32, (double)BASE_MIN(a->left, INT32_MAX / 2)));
+        bound = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL, keys, bound);
         keep = onnx_attention_both(b, keep, bound);
     }
     if (a->right >= 0) {
-        bound = onnx_make_binary(b, DML_OPERATOR_ELEMENT_WISE_ADD, position,
-                                 onnx_make_scalar(b, ONNX_INT32, (double)BASE_MIN(a->right, INT32_MAX / 2)), NULL);
-        bound = onnx_make_binary(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL, keys, bound, NULL);
+        bound = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_ADD, position,
+                            onnx_scalar(b, ONNX_INT32, (double)BASE_MIN(a->right, INT32_MAX / 2)));
+        bound = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL, keys, bound);
         keep = onnx_attention_both(b, keep, bound);
     }
     return keep;
@@ -169,8 +169,8 @@ static bool add_window(struct onnx_builder *b, struct onnx_attention *a)
     a->left = a->right = -1;
     if (!numbers)
         return (a->keep = onnx_attention_both(b, a->keep, mask)) != NULL;
-    mask = onnx_make_cast(b, mask, a->q->type, NULL);
-    a->relative = a->relative ? onnx_make_binary(b, DML_OPERATOR_ELEMENT_WISE_ADD, a->relative, mask, NULL) : mask;
+    mask = onnx_convert(b, mask, a->q->type);
+    a->relative = a->relative ? onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_ADD, a->relative, mask) : mask;
     return a->relative;
 }
 
@@ -178,15 +178,14 @@ static bool add_window(struct onnx_builder *b, struct onnx_attention *a)
 static bool lengths_to_keep(struct onnx_builder *b, struct onnx_attention *a)
 {
     const int64_t dims[] = { a->batch, 1, 1, 1 };
-    struct onnx_value *keys = onnx_make_range(b, 0, 1, &a->total), *keep;
+    struct onnx_value *keys = onnx_counting(b, ONNX_INT32, 0, 1, &a->total), *keep;
     if (!a->ends)
         return !b->failed;
-    keep = onnx_make_binary(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_LESS_THAN, keys,
-                            onnx_make_reshape(b, a->ends, 4, dims), NULL);
+    keep = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_LESS_THAN, keys, onnx_as(b, a->ends, 4, dims));
     if (a->starts)
         keep = onnx_attention_both(b, keep,
-                                   onnx_make_binary(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL, keys,
-                                                    onnx_make_reshape(b, a->starts, 4, dims), NULL));
+                                   onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL, keys,
+                                               onnx_as(b, a->starts, 4, dims)));
     a->keep = onnx_attention_both(b, a->keep, keep);
     a->ends = a->starts = NULL;
     return !b->failed;
@@ -221,12 +220,12 @@ static bool masks_for_fused(struct onnx_builder *b, struct onnx_attention *a, st
     if (a->keep && !lengths_to_keep(b, a))
         return false;
     if (a->keep) {
-        in[MASK] = onnx_make_cast(b, a->keep, ONNX_INT32, NULL);
+        in[MASK] = onnx_convert(b, a->keep, ONNX_INT32);
         *type = DML_MULTIHEAD_ATTENTION_MASK_TYPE_BOOLEAN;
     } else if (a->starts) {
         const int64_t one[] = { 1, a->batch };
-        struct onnx_value *both[] = { onnx_make_reshape(b, a->ends, 2, one), onnx_make_reshape(b, a->starts, 2, one) };
-        in[MASK] = onnx_make_join(b, both, 2, 0, NULL);
+        struct onnx_value *both[] = { onnx_as(b, a->ends, 2, one), onnx_as(b, a->starts, 2, one) };
+        in[MASK] = onnx_join(b, both, 2, 0);
         *type = DML_MULTIHEAD_ATTENTION_MASK_TYPE_KEY_SEQUENCE_END_START;
     } else if (a->ends) {
         in[MASK] = a->ends;
@@ -350,8 +349,7 @@ static struct onnx_value *biased(struct onnx_builder *b, const struct onnx_atten
 {
     if (!a->bias || !x || x->rank == 4)
         return x;
-    return onnx_make_binary(b, DML_OPERATOR_ELEMENT_WISE_ADD, x,
-                            onnx_make_slice(b, a->bias, 0, first, x->dims[2], NULL), NULL);
+    return onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_ADD, x, onnx_cut(b, a->bias, 0, first, x->dims[2]));
 }
 
 /* All keys or values as heads, with the past before them. */
@@ -361,7 +359,7 @@ static struct onnx_value *heads_of(struct onnx_builder *b, const struct onnx_att
     bool joined = a->past && x && x->rank == 3;
     struct onnx_value *heads = x && x->rank == 3 ? onnx_tokens_to_heads(b, x, a->key_heads, joined ? NULL : whole) : x;
     struct onnx_value *both[] = { past, heads };
-    return joined ? onnx_make_join(b, both, 2, 2, whole) : heads;
+    return joined ? onnx_join_to(b, both, 2, 2, whole) : heads;
 }
 
 /* The value at this stage, into a->scores when that is wanted. */
@@ -376,15 +374,15 @@ static struct onnx_value *stage(struct onnx_builder *b, struct onnx_attention *a
 static struct onnx_value *mask_scores(struct onnx_builder *b, struct onnx_attention *a, struct onnx_value *x)
 {
     if (a->relative)
-        x = onnx_make_binary(b, DML_OPERATOR_ELEMENT_WISE_ADD, x, a->relative, NULL);
+        x = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_ADD, x, a->relative);
     if (!a->keep || !x)
         return x;
-    struct onnx_value *zero = onnx_make_scalar(b, a->keep->type, 0);
-    struct onnx_value *filter = onnx_make_scalar(b, x->type, a->filter);
-    struct onnx_value *out = onnx_make_binary(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_EQUALS, a->keep, zero, NULL);
+    struct onnx_value *zero = onnx_scalar(b, a->keep->type, 0);
+    struct onnx_value *filter = onnx_scalar(b, x->type, a->filter);
+    struct onnx_value *out = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_EQUALS, a->keep, zero);
     if (a->filter != -INFINITY)
-        filter = onnx_make_binary(b, DML_OPERATOR_ELEMENT_WISE_ADD, x, filter, NULL);
-    return onnx_make_select(b, out, filter, x, x, NULL);
+        filter = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_ADD, x, filter);
+    return onnx_select(b, out, filter, x);
 }
 
 /* The weights [batch, heads, sequence, total or more]; rows of -infinity give zeros. */
@@ -396,8 +394,8 @@ static struct onnx_value *soften(struct onnx_builder *b, struct onnx_attention *
     struct onnx_desc dx, dy;
     struct onnx_value *scores = x;
     if (a->sink) {
-        struct onnx_value *both[] = { x, onnx_make_move(b, a->sink, 4, column, per_head, NULL) };
-        x = scores = onnx_make_join(b, both, 2, 3, NULL);
+        struct onnx_value *both[] = { x, onnx_view(b, a->sink, 4, column, per_head) };
+        x = scores = onnx_join(b, both, 2, 3);
     }
     struct onnx_value *y = x ? onnx_temp(b, x->type, 4, x->dims) : NULL;
     if (!y)
@@ -405,9 +403,9 @@ static struct onnx_value *soften(struct onnx_builder *b, struct onnx_attention *
     DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC desc = { onnx_desc(b, &dx, x), onnx_desc(b, &dy, y), 1, &axis };
     if (!onnx_emit(b, DML_OPERATOR_ACTIVATION_SOFTMAX1, &desc, &x, 1, &y, 1) || (!a->keep && !a->relative))
         return b->failed ? NULL : y;
-    struct onnx_value *never = onnx_make_binary(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_EQUALS, scores,
-                                                onnx_make_scalar(b, x->type, -INFINITY), NULL);
-    return onnx_make_select(b, never, onnx_make_scalar(b, x->type, 0), y, y, NULL);
+    struct onnx_value *never =
+        onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_EQUALS, scores, onnx_scalar(b, x->type, -INFINITY));
+    return onnx_select(b, never, onnx_scalar(b, x->type, 0), y);
 }
 
 static bool attend_apart(struct onnx_builder *b, struct onnx_attention *a)
@@ -424,8 +422,8 @@ static bool attend_apart(struct onnx_builder *b, struct onnx_attention *a)
     struct onnx_value *x = onnx_temp(b, a->q->type, 4, scores);
     x = stage(b, a, ONNX_SCORES_RAW, multiply(b, a, q, a->size, a->size, k, true, a->scale, x));
     if (a->softcap > 0) {
-        x = onnx_make_scaled(b, x, 1 / a->softcap, 0, NULL);
-        x = onnx_make_scaled(b, onnx_make_unary(b, DML_OPERATOR_ACTIVATION_TANH, x, NULL), a->softcap, 0, NULL);
+        x = onnx_scaled(b, x, 1 / a->softcap, 0);
+        x = onnx_scaled(b, onnx_apply(b, DML_OPERATOR_ACTIVATION_TANH, x), a->softcap, 0);
     }
     x = stage(b, a, ONNX_SCORES_MASKED, mask_scores(b, a, stage(b, a, ONNX_SCORES_CAPPED, x)));
     x = stage(b, a, ONNX_SCORES_SOFTMAX, soften(b, a, x));
@@ -441,8 +439,8 @@ static bool join_heads(struct onnx_builder *b, struct onnx_attention *a)
 {
     struct onnx_value *key[] = { a->past_key, a->k }, *value[] = { a->past_value, a->v };
     if (a->past) {
-        a->k = onnx_make_join(b, key, 2, 2, a->present_key);
-        a->v = onnx_make_join(b, value, 2, 2, a->present_value);
+        a->k = onnx_join_to(b, key, 2, 2, a->present_key);
+        a->v = onnx_join_to(b, value, 2, 2, a->present_value);
     } else if ((a->present_key && !onnx_alias(b, a->present_key, a->k)) ||
                (a->present_value && !onnx_alias(b, a->present_value, a->v))) {
         return false;

@@ -3,7 +3,7 @@
 #ifndef ONNX_ATTENTION_H
 #define ONNX_ATTENTION_H
 
-#include "onnx/make.h"
+#include "onnx/emit.h"
 
 struct onnx_attention {
     int64_t batch, heads, key_heads, sequence, keys, past, total, size, value_size; /* total = past + keys */

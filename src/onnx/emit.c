@@ -1,334 +1,78 @@
 #include "onnx/emit.h"
 
-#include <math.h>
 #include <stdio.h>
 
-/* ---- constants ---- */
+/* ---- one operand ---- */
 
-double *onnx_reals(struct onnx_builder *b, int64_t count)
-{
-    bool fits = count >= 0 && count <= (int64_t)1 << 27;
-    double *values = fits ? base_arena_alloc(&b->arena, BASE_MAX((size_t)count, 1u) * sizeof(*values)) : NULL;
-    if (!values)
-        onnx_fail(b, fits ? "out of memory" : "%lld constants are too many", (long long)count);
-    return values;
-}
-
-/* bfloat16 is not computed with on the host: rounded to nearest even here. */
-static void store_bfloat16(uint16_t *out, const double *values, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++) {
-        float f = (float)values[i];
-        uint32_t bits;
-        memcpy(&bits, &f, sizeof(bits));
-        out[i] = isnan(f) ? 0x7fc0 : (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-    }
-}
-
-struct onnx_value *onnx_constant_reals(struct onnx_builder *b, int32_t type, uint32_t rank, const int64_t *dims,
-                                       const double *values)
-{
-    struct onnx_value *y = onnx_temp(b, type, rank, dims);
-    struct onnx_value from = { .type = ONNX_DOUBLE, .rank = rank, .data = values };
-    if (!y || !values)
-        return NULL;
-    memcpy(from.dims, y->dims, sizeof(from.dims));
-    if (type != ONNX_BFLOAT16)
-        return onnx_known_cast(b, y, &from) ? y : NULL;
-    uint16_t *out = onnx_known_data(b, y);
-    if (out)
-        store_bfloat16(out, values, onnx_elements(y));
-    return out ? y : NULL;
-}
-
-struct onnx_value *onnx_scalar(struct onnx_builder *b, int32_t type, double value)
-{
-    return onnx_constant_reals(b, type, 0, NULL, &value);
-}
-
-static struct onnx_value *bits(struct onnx_builder *b, int32_t type, uint64_t value)
-{
-    return onnx_constant(b, type, 0, NULL, &value, onnx_type_bytes(type));
-}
-
-struct onnx_value *onnx_smallest(struct onnx_builder *b, int32_t type)
-{
-    switch (type) {
-    case ONNX_FLOAT:
-    case ONNX_DOUBLE:
-    case ONNX_FLOAT16:
-    case ONNX_BFLOAT16:
-        return onnx_scalar(b, type, -INFINITY);
-    case ONNX_INT8:
-    case ONNX_INT16:
-    case ONNX_INT32:
-    case ONNX_INT64:
-        return bits(b, type, (uint64_t)1 << (onnx_type_bytes(type) * 8 - 1));
-    default:
-        return bits(b, type, 0);
-    }
-}
-
-struct onnx_value *onnx_largest(struct onnx_builder *b, int32_t type)
-{
-    switch (type) {
-    case ONNX_FLOAT:
-    case ONNX_DOUBLE:
-    case ONNX_FLOAT16:
-    case ONNX_BFLOAT16:
-        return onnx_scalar(b, type, INFINITY);
-    case ONNX_INT8:
-    case ONNX_INT16:
-    case ONNX_INT32:
-    case ONNX_INT64:
-        return bits(b, type, ((uint64_t)1 << (onnx_type_bytes(type) * 8 - 1)) - 1);
-    default:
-        return bits(b, type, UINT64_MAX);
-    }
-}
-
-struct onnx_value *onnx_counting(struct onnx_builder *b, int32_t type, int64_t count)
-{
-    double *values = onnx_reals(b, count);
-    for (int64_t i = 0; values && i < count; i++)
-        values[i] = (double)i;
-    return onnx_constant_reals(b, type, 1, &count, values);
-}
-
-bool onnx_const_real(struct onnx_builder *b, const struct onnx_value *v, double *out)
-{
-    int64_t none;
-    uint32_t count;
-    if (v->source != ONNX_SOURCE_CONSTANT)
-        return onnx_const_ints(b, v, &none, 1, &count);
-    struct onnx_value *real = onnx_elements(v) == 1 && onnx_is_known(v) ? onnx_temp(b, ONNX_DOUBLE, 0, NULL) : NULL;
-    if (!real)
-        return onnx_fail(b, "'%s' must be one number", v->name);
-    if (!onnx_known_cast(b, real, v))
-        return false;
-    *out = *(const double *)real->data;
-    return true;
-}
-
-bool onnx_const_int(struct onnx_builder *b, const struct onnx_value *v, int64_t *out)
-{
-    double real = 0;
-    uint32_t count;
-    if (v->type == ONNX_INT64 || v->type == ONNX_INT32)
-        return (onnx_const_ints(b, v, out, 1, &count) && count == 1) ||
-               onnx_fail(b, "'%s' must be one number", v->name);
-    if (!onnx_const_real(b, v, &real))
-        return false;
-    if (!(fabs(real) < 0x1p62))
-        return onnx_fail(b, "'%s' = %g is out of range", v->name, real);
-    *out = (int64_t)real;
-    return true;
-}
-
-/* ---- the same elements seen otherwise ---- */
-
-struct onnx_value *onnx_as(struct onnx_builder *b, struct onnx_value *x, uint32_t rank, const int64_t *dims)
-{
-    struct onnx_value *y = x ? onnx_temp(b, x->type, rank, dims) : NULL;
-    return y && onnx_alias(b, y, x) ? y : NULL;
-}
-
-void onnx_packed_strides(uint32_t rank, const int64_t *dims, uint32_t *strides)
-{
-    int64_t step = 1;
-    for (uint32_t i = rank; i-- > 0;) {
-        strides[i] = (uint32_t)step;
-        step *= dims[i];
-    }
-}
-
-static bool is_packed(const struct onnx_value *x, uint32_t rank, const int64_t *dims, const uint32_t *strides)
-{
-    int64_t step = 1;
-    for (uint32_t i = rank; i-- > 0;) {
-        if (dims[i] != 1 && strides[i] != step)
-            return false;
-        step *= dims[i];
-    }
-    return step == onnx_elements(x);
-}
-
-struct onnx_value *onnx_view(struct onnx_builder *b, struct onnx_value *x, uint32_t rank, const int64_t *dims,
-                             const uint32_t *strides)
+struct onnx_value *onnx_activate_to(struct onnx_builder *b, DML_OPERATOR_TYPE type, struct onnx_value *x, float p,
+                                    float q, struct onnx_value *y)
 {
     struct onnx_desc dx, dy;
-    int64_t known[ONNX_RANK_MAX];
-    if (!x || is_packed(x, rank, dims, strides))
-        return onnx_as(b, x, rank, dims);
-    struct onnx_value *y = onnx_temp(b, x->type, rank, dims);
+    y = x ? onnx_emit_result(b, y, x->type, x->rank, x->dims) : NULL;
     if (!y)
         return NULL;
-    for (uint32_t i = 0; i < rank; i++)
-        known[i] = strides[i];
-    if (onnx_is_known(x) && onnx_elements(y) <= 65536)
-        return onnx_known_view(b, y, x, 0, known) ? y : NULL;
-    DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC desc = { onnx_desc_strided(b, &dx, x, rank, dims, strides),
-                                                     onnx_desc(b, &dy, y), NULL };
-    return onnx_emit(b, DML_OPERATOR_ELEMENT_WISE_IDENTITY, &desc, &x, 1, &y, 1) ? y : NULL;
-}
-
-struct onnx_value *onnx_permute(struct onnx_builder *b, struct onnx_value *x, const uint32_t *order)
-{
-    int64_t dims[ONNX_RANK_MAX];
-    uint32_t packed[ONNX_RANK_MAX], strides[ONNX_RANK_MAX];
-    if (!x)
-        return NULL;
-    onnx_packed_strides(x->rank, x->dims, packed);
-    for (uint32_t i = 0; i < x->rank; i++) {
-        dims[i] = x->dims[order[i]];
-        strides[i] = packed[order[i]];
-    }
-    return onnx_view(b, x, x->rank, dims, strides);
-}
-
-struct onnx_value *onnx_window(struct onnx_builder *b, struct onnx_value *x, const int64_t *start, const int64_t *dims)
-{
-    UINT offsets[ONNX_RANK_MAX], sizes[ONNX_RANK_MAX];
-    INT strides[ONNX_RANK_MAX];
-    struct onnx_desc dx, dy;
-    if (!x || !memcmp(x->dims, dims, x->rank * sizeof(*dims)))
-        return x;
-    struct onnx_value *y = onnx_temp(b, x->type, x->rank, dims);
-    if (!y)
-        return NULL;
-    for (uint32_t i = 0; i < x->rank; i++) {
-        offsets[i] = (UINT)start[i];
-        sizes[i] = (UINT)dims[i];
-        strides[i] = 1;
-    }
-    DML_SLICE1_OPERATOR_DESC desc = { onnx_desc(b, &dx, x), onnx_desc(b, &dy, y), x->rank, offsets, sizes, strides };
-    return onnx_emit(b, DML_OPERATOR_SLICE1, &desc, &x, 1, &y, 1) ? y : NULL;
-}
-
-static struct onnx_value *fill(struct onnx_builder *b, struct onnx_value *y, DML_SCALAR_UNION value)
-{
-    struct onnx_desc dy;
-    DML_FILL_VALUE_CONSTANT_OPERATOR_DESC desc = { onnx_desc(b, &dy, y), onnx_type_dml(y->type), value };
-    return onnx_emit(b, DML_OPERATOR_FILL_VALUE_CONSTANT, &desc, NULL, 0, &y, 1) ? y : NULL;
-}
-
-struct onnx_value *onnx_surround(struct onnx_builder *b, struct onnx_value *x, const int64_t *start,
-                                 const int64_t *dims, const struct onnx_value *value)
-{
-    UINT before[ONNX_RANK_MAX], after[ONNX_RANK_MAX];
-    DML_SCALAR_UNION scalar = { 0 };
-    struct onnx_desc dx, dy;
-    if (!x || !value || !memcmp(x->dims, dims, x->rank * sizeof(*dims)))
-        return value ? x : NULL;
-    struct onnx_value *y = onnx_temp(b, x->type, x->rank, dims);
-    if (!y)
-        return NULL;
-    memcpy(&scalar, value->data, onnx_type_bytes(value->type));
-    if (!onnx_elements(x))
-        return fill(b, y, scalar);
-    for (uint32_t i = 0; i < x->rank; i++) {
-        before[i] = (UINT)start[i];
-        after[i] = (UINT)(dims[i] - x->dims[i] - start[i]);
-    }
-    DML_PADDING1_OPERATOR_DESC desc = { onnx_desc(b, &dx, x),
-                                        onnx_desc(b, &dy, y),
-                                        DML_PADDING_MODE_CONSTANT,
-                                        onnx_type_dml(y->type),
-                                        scalar,
-                                        x->rank,
-                                        before,
-                                        after };
-    return onnx_emit(b, DML_OPERATOR_PADDING1, &desc, &x, 1, &y, 1) ? y : NULL;
-}
-
-bool onnx_result_as(struct onnx_builder *b, const struct onnx_node *n, uint32_t i, const struct onnx_value *v,
-                    uint32_t rank, const int64_t *dims)
-{
-    return v && !b->failed && onnx_alias(b, onnx_out(b, n, i, v->type, rank, dims), v);
-}
-
-bool onnx_result(struct onnx_builder *b, const struct onnx_node *n, uint32_t i, const struct onnx_value *v)
-{
-    return v && onnx_result_as(b, n, i, v, v->rank, v->dims);
-}
-
-/* ---- arithmetic ---- */
-
-struct onnx_value *onnx_apply(struct onnx_builder *b, DML_OPERATOR_TYPE type, struct onnx_value *x)
-{
-    return onnx_activate(b, type, x, 0, 0);
+    /* Operators without floats have a ScaleBias pointer, or nothing, in their place: both zero. */
+    DML_ACTIVATION_LINEAR_OPERATOR_DESC desc = { onnx_desc(b, &dx, x), onnx_desc_as(b, &dy, y, x->rank, x->dims), p,
+                                                 q };
+    return onnx_emit(b, type, &desc, &x, 1, &y, 1) ? y : NULL;
 }
 
 struct onnx_value *onnx_activate(struct onnx_builder *b, DML_OPERATOR_TYPE type, struct onnx_value *x, float p, float q)
 {
-    struct onnx_value *y = x ? onnx_temp(b, x->type, x->rank, x->dims) : NULL;
+    return onnx_activate_to(b, type, x, p, q, NULL);
+}
+
+struct onnx_value *onnx_apply_to(struct onnx_builder *b, DML_OPERATOR_TYPE type, struct onnx_value *x,
+                                 struct onnx_value *y)
+{
+    return onnx_activate_to(b, type, x, 0, 0, y);
+}
+
+struct onnx_value *onnx_apply(struct onnx_builder *b, DML_OPERATOR_TYPE type, struct onnx_value *x)
+{
+    return onnx_apply_to(b, type, x, NULL);
+}
+
+struct onnx_value *onnx_scaled_to(struct onnx_builder *b, struct onnx_value *x, float factor, float offset,
+                                  struct onnx_value *y)
+{
     struct onnx_desc dx, dy;
+    DML_SCALE_BIAS scale_bias = { factor, offset };
+    y = x ? onnx_emit_result(b, y, x->type, x->rank, x->dims) : NULL;
     if (!y)
         return NULL;
-    /* Operators without floats have a ScaleBias pointer, or nothing, in their place: both zero. */
-    DML_ACTIVATION_LINEAR_OPERATOR_DESC desc = { onnx_desc(b, &dx, x), onnx_desc(b, &dy, y), p, q };
-    return onnx_emit(b, type, &desc, &x, 1, &y, 1) ? y : NULL;
+    DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC desc = { onnx_desc(b, &dx, x), onnx_desc_as(b, &dy, y, x->rank, x->dims),
+                                                     &scale_bias };
+    return onnx_emit(b, DML_OPERATOR_ELEMENT_WISE_IDENTITY, &desc, &x, 1, &y, 1) ? y : NULL;
 }
 
-static struct onnx_value *apply2(struct onnx_builder *b, DML_OPERATOR_TYPE type, struct onnx_value *x,
-                                 struct onnx_value *z, int32_t result)
+struct onnx_value *onnx_scaled(struct onnx_builder *b, struct onnx_value *x, float factor, float offset)
 {
-    struct onnx_desc dx, dz, dy;
-    struct onnx_value *in[2] = { x, z };
-    uint32_t rank;
-    int64_t dims[ONNX_RANK_MAX];
-    if (!x || !z || !onnx_broadcast_dims(b, x, z, &rank, dims))
+    return onnx_scaled_to(b, x, factor, offset, NULL);
+}
+
+struct onnx_value *onnx_convert_to(struct onnx_builder *b, struct onnx_value *x, int32_t type, struct onnx_value *y)
+{
+    struct onnx_desc dx, dy;
+    if (!x)
         return NULL;
-    struct onnx_value *y = onnx_temp(b, result, rank, dims);
+    if (x->type == type)
+        return !y || onnx_alias(b, y, x) ? (y ? y : x) : NULL;
+    y = onnx_emit_result(b, y, type, x->rank, x->dims);
     if (!y)
         return NULL;
-    DML_ELEMENT_WISE_POW_OPERATOR_DESC desc = { onnx_desc_broadcast(b, &dx, x, rank, dims),
-                                                onnx_desc_broadcast(b, &dz, z, rank, dims), onnx_desc(b, &dy, y),
-                                                NULL };
-    return onnx_emit(b, type, &desc, in, 2, &y, 1) ? y : NULL;
-}
-
-struct onnx_value *onnx_apply2(struct onnx_builder *b, DML_OPERATOR_TYPE type, struct onnx_value *x,
-                               struct onnx_value *z)
-{
-    return x ? apply2(b, type, x, z, x->type) : NULL;
-}
-
-struct onnx_value *onnx_compare(struct onnx_builder *b, DML_OPERATOR_TYPE type, struct onnx_value *x,
-                                struct onnx_value *z)
-{
-    return apply2(b, type, x, z, ONNX_BOOL);
-}
-
-struct onnx_value *onnx_select(struct onnx_builder *b, struct onnx_value *condition, struct onnx_value *x,
-                               struct onnx_value *z)
-{
-    struct onnx_value *in[3] = { condition, x, z }, shape = { .name = "" };
-    uint32_t rank;
-    int64_t dims[ONNX_RANK_MAX];
-    struct onnx_desc d[4];
-    if (!condition || !x || !z || !onnx_broadcast_dims(b, x, z, &shape.rank, shape.dims) ||
-        !onnx_broadcast_dims(b, condition, &shape, &rank, dims))
-        return NULL;
-    struct onnx_value *y = onnx_temp(b, x->type, rank, dims);
-    if (!y)
-        return NULL;
-    DML_ELEMENT_WISE_IF_OPERATOR_DESC desc = { onnx_desc_broadcast(b, &d[0], condition, rank, dims),
-                                               onnx_desc_broadcast(b, &d[1], x, rank, dims),
-                                               onnx_desc_broadcast(b, &d[2], z, rank, dims), onnx_desc(b, &d[3], y) };
-    return onnx_emit(b, DML_OPERATOR_ELEMENT_WISE_IF, &desc, in, 3, &y, 1) ? y : NULL;
+    DML_CAST_OPERATOR_DESC desc = { onnx_desc(b, &dx, x), onnx_desc_as(b, &dy, y, x->rank, x->dims) };
+    return onnx_emit(b, DML_OPERATOR_CAST, &desc, &x, 1, &y, 1) ? y : NULL;
 }
 
 struct onnx_value *onnx_convert(struct onnx_builder *b, struct onnx_value *x, int32_t type)
 {
-    struct onnx_desc dx, dy;
-    if (!x || x->type == type)
-        return x;
-    struct onnx_value *y = onnx_temp(b, type, x->rank, x->dims);
-    if (!y)
-        return NULL;
-    DML_CAST_OPERATOR_DESC desc = { onnx_desc(b, &dx, x), onnx_desc(b, &dy, y) };
-    return onnx_emit(b, DML_OPERATOR_CAST, &desc, &x, 1, &y, 1) ? y : NULL;
+    return onnx_convert_to(b, x, type, NULL);
+}
+
+bool onnx_cast_to(struct onnx_builder *b, struct onnx_value *x, struct onnx_value *y)
+{
+    return y && onnx_convert_to(b, x, y->type, y);
 }
 
 struct onnx_value *onnx_round_even(struct onnx_builder *b, struct onnx_value *x)
@@ -342,20 +86,113 @@ struct onnx_value *onnx_round_even(struct onnx_builder *b, struct onnx_value *x)
     return onnx_emit(b, DML_OPERATOR_ELEMENT_WISE_ROUND, &desc, &x, 1, &y, 1) ? y : NULL;
 }
 
-struct onnx_value *onnx_reduce_axis(struct onnx_builder *b, DML_REDUCE_FUNCTION function, struct onnx_value *x,
-                                    uint32_t axis)
+struct onnx_value *onnx_reduced_to(struct onnx_builder *b, DML_REDUCE_FUNCTION function, struct onnx_value *x,
+                                   const UINT *axes, UINT count, struct onnx_value *y)
 {
-    int64_t dims[ONNX_RANK_MAX];
     struct onnx_desc dx, dy;
-    if (!x)
+    int64_t dims[ONNX_RANK_MAX];
+    if (!x || b->failed)
         return NULL;
     memcpy(dims, x->dims, sizeof(dims));
-    dims[axis] = 1;
-    struct onnx_value *y = onnx_temp(b, x->type, x->rank, dims);
+    for (UINT i = 0; i < count; i++)
+        dims[axes[i]] = 1;
+    if (!(y = onnx_emit_result(b, y, x->type, x->rank, dims)))
+        return NULL;
+    DML_REDUCE_OPERATOR_DESC desc = { function, onnx_desc(b, &dx, x), onnx_desc_as(b, &dy, y, x->rank, dims), count,
+                                      axes };
+    return onnx_emit(b, DML_OPERATOR_REDUCE, &desc, &x, 1, &y, 1) ? y : NULL;
+}
+
+struct onnx_value *onnx_reduced(struct onnx_builder *b, DML_REDUCE_FUNCTION function, struct onnx_value *x,
+                                const UINT *axes, UINT count)
+{
+    return onnx_reduced_to(b, function, x, axes, count, NULL);
+}
+
+struct onnx_value *onnx_normalize(struct onnx_builder *b, const struct onnx_norm *norm)
+{
+    struct onnx_desc d[4];
+    struct onnx_value *in[3] = { norm->x, norm->scale, norm->bias }, *y = norm->y;
+    if (!norm->x || b->failed || !(y = onnx_emit_result(b, y, norm->x->type, norm->x->rank, norm->x->dims)))
+        return NULL;
+    DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC desc = {
+        .InputTensor = onnx_desc_as(b, &d[0], norm->x, norm->rank, norm->dims),
+        .ScaleTensor = norm->scale ? onnx_desc_as(b, &d[1], norm->scale, norm->rank, norm->param_dims) : NULL,
+        .BiasTensor = norm->bias ? onnx_desc_as(b, &d[2], norm->bias, norm->rank, norm->param_dims) : NULL,
+        .OutputTensor = onnx_desc_as(b, &d[3], y, norm->rank, norm->dims),
+        .AxisCount = norm->axis_count,
+        .Axes = norm->axes,
+        .UseMean = norm->mean,
+        .UseVariance = TRUE,
+        .Epsilon = norm->epsilon,
+    };
+    return onnx_emit(b, DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION2, &desc, in, 3, &y, 1) ? y : NULL;
+}
+
+/* ---- several operands ---- */
+
+static bool is_comparison(DML_OPERATOR_TYPE type)
+{
+    switch (type) {
+    case DML_OPERATOR_ELEMENT_WISE_LOGICAL_EQUALS:
+    case DML_OPERATOR_ELEMENT_WISE_LOGICAL_GREATER_THAN:
+    case DML_OPERATOR_ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL:
+    case DML_OPERATOR_ELEMENT_WISE_LOGICAL_LESS_THAN:
+    case DML_OPERATOR_ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL:
+        return true;
+    default:
+        return false;
+    }
+}
+
+struct onnx_value *onnx_apply2_to(struct onnx_builder *b, DML_OPERATOR_TYPE type, struct onnx_value *x,
+                                  struct onnx_value *z, struct onnx_value *y)
+{
+    struct onnx_desc dx, dz, dy;
+    struct onnx_value *in[2] = { x, z };
+    uint32_t rank;
+    int64_t dims[ONNX_RANK_MAX];
+    if (!x || !z || b->failed || !onnx_broadcast_dims(b, x, z, &rank, dims))
+        return NULL;
+    y = onnx_emit_result(b, y, is_comparison(type) ? ONNX_BOOL : x->type, rank, dims);
     if (!y)
         return NULL;
-    DML_REDUCE_OPERATOR_DESC desc = { function, onnx_desc(b, &dx, x), onnx_desc(b, &dy, y), 1, &axis };
-    return onnx_emit(b, DML_OPERATOR_REDUCE, &desc, &x, 1, &y, 1) ? y : NULL;
+    /* POW has a ScaleBias after its three tensors; the others end here. */
+    DML_ELEMENT_WISE_POW_OPERATOR_DESC desc = { onnx_desc_broadcast(b, &dx, x, rank, dims),
+                                                onnx_desc_broadcast(b, &dz, z, rank, dims),
+                                                onnx_desc_as(b, &dy, y, rank, dims), NULL };
+    return onnx_emit(b, type, &desc, in, 2, &y, 1) ? y : NULL;
+}
+
+struct onnx_value *onnx_apply2(struct onnx_builder *b, DML_OPERATOR_TYPE type, struct onnx_value *x,
+                               struct onnx_value *z)
+{
+    return onnx_apply2_to(b, type, x, z, NULL);
+}
+
+struct onnx_value *onnx_select_to(struct onnx_builder *b, struct onnx_value *condition, struct onnx_value *x,
+                                  struct onnx_value *z, struct onnx_value *y)
+{
+    struct onnx_value *in[3] = { condition, x, z }, shape = { .name = "" };
+    uint32_t rank;
+    int64_t dims[ONNX_RANK_MAX];
+    struct onnx_desc d[4];
+    if (!condition || !x || !z || b->failed || !onnx_broadcast_dims(b, x, z, &shape.rank, shape.dims) ||
+        !onnx_broadcast_dims(b, condition, &shape, &rank, dims) || !(y = onnx_emit_result(b, y, x->type, rank, dims)))
+        return NULL;
+    DML_ELEMENT_WISE_IF_OPERATOR_DESC desc = {
+        onnx_desc_broadcast(b, &d[0], condition, rank, dims),
+        onnx_desc_broadcast(b, &d[1], x, rank, dims),
+        onnx_desc_broadcast(b, &d[2], z, rank, dims),
+        onnx_desc_as(b, &d[3], y, rank, dims),
+    };
+    return onnx_emit(b, DML_OPERATOR_ELEMENT_WISE_IF, &desc, in, 3, &y, 1) ? y : NULL;
+}
+
+struct onnx_value *onnx_select(struct onnx_builder *b, struct onnx_value *condition, struct onnx_value *x,
+                               struct onnx_value *z)
+{
+    return onnx_select_to(b, condition, x, z, NULL);
 }
 
 static const DML_TENSOR_DESC *matrix_desc(struct onnx_builder *b, struct onnx_desc *d, struct onnx_value *x,
@@ -404,10 +241,36 @@ struct onnx_value *onnx_pick(struct onnx_builder *b, struct onnx_value *x, struc
     return onnx_emit(b, DML_OPERATOR_GATHER_ELEMENTS, &desc, in, 2, &y, 1) ? y : NULL;
 }
 
+struct onnx_value *onnx_lookup(struct onnx_builder *b, struct onnx_value *table, struct onnx_value *indices)
+{
+    struct onnx_desc d[3];
+    struct onnx_value *in[2] = { table, indices };
+    int64_t dims[4] = { 1, 1, 1, 1 }, table_dims[4] = { 1, 1, 1, 1 }, index_dims[4] = { 1, 1, 1, 1 };
+    if (!table || !indices || b->failed)
+        return NULL;
+    if (table->rank != 2 || indices->rank > 3) {
+        onnx_fail(b, "'%s' must have rank 2, '%s' at most 3", table->name, indices->name);
+        return NULL;
+    }
+    uint32_t rank = indices->rank + 1;
+    for (uint32_t i = 0; i < indices->rank; i++)
+        dims[i] = index_dims[i + 1] = indices->dims[i];
+    dims[rank - 1] = table->dims[1];
+    struct onnx_value *y = onnx_temp(b, table->type, rank, dims);
+    /* all three have one rank, which is at least that of the table */
+    uint32_t used = BASE_MAX(rank, 2u);
+    table_dims[used - 2] = table->dims[0];
+    table_dims[used - 1] = table->dims[1];
+    DML_GATHER_OPERATOR_DESC desc = { onnx_desc_as(b, &d[0], table, used, table_dims),
+                                      onnx_desc_as(b, &d[1], indices, used, rank < 2 ? table_dims + 2 : index_dims),
+                                      y ? onnx_desc_as(b, &d[2], y, used, dims) : NULL, used - 2, indices->rank };
+    return y && onnx_emit(b, DML_OPERATOR_GATHER, &desc, in, 2, &y, 1) ? y : NULL;
+}
+
 struct onnx_value *onnx_wrap_index(struct onnx_builder *b, struct onnx_value *indices, struct onnx_value *size)
 {
     struct onnx_value *zero = indices ? onnx_scalar(b, indices->type, 0) : NULL;
-    struct onnx_value *negative = onnx_compare(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_LESS_THAN, indices, zero);
+    struct onnx_value *negative = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_LESS_THAN, indices, zero);
     return onnx_select(b, negative, onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_ADD, indices, size), indices);
 }
 
@@ -427,4 +290,34 @@ bool onnx_convert_as(struct onnx_builder *b, const struct onnx_node *as)
 {
     const struct onnx_row *row = onnx_row_find(as->domain, as->op);
     return row && row->convert(b, as);
+}
+
+bool onnx_in_type(struct onnx_builder *b, const struct onnx_node *n, onnx_row_fn *convert, uint32_t inputs,
+                  int32_t type)
+{
+    const struct onnx_value *first = onnx_in(b, n, 0);
+    struct onnx_node wide = *n;
+    if (!first)
+        return false;
+    wide.inputs = base_arena_alloc(&b->arena, BASE_MAX(n->input_count, 1u) * sizeof(*wide.inputs));
+    wide.outputs = base_arena_alloc(&b->arena, BASE_MAX(n->output_count, 1u) * sizeof(*wide.outputs));
+    if (!wide.inputs || !wide.outputs)
+        return onnx_fail(b, "out of memory");
+    for (uint32_t i = 0; i < n->input_count; i++) {
+        struct onnx_value *x = i < 32 && inputs >> i & 1 ? onnx_convert(b, onnx_in_optional(b, n, i), type) : NULL;
+        wide.inputs[i] = x ? x->name : n->inputs[i];
+    }
+    for (uint32_t i = 0; i < n->output_count; i++) {
+        wide.outputs[i] = onnx_has_output(n, i) ? onnx_new_name(b) : "";
+        if (!wide.outputs[i])
+            return false;
+    }
+    if (b->failed || !convert(b, &wide))
+        return false;
+    for (uint32_t i = 0; i < n->output_count; i++) {
+        struct onnx_value *y = onnx_has_output(n, i) ? onnx_value_find(b, wide.outputs[i]) : NULL;
+        if (y && !onnx_cast_to(b, y, onnx_out(b, n, i, y->type == type ? first->type : y->type, y->rank, y->dims)))
+            return false;
+    }
+    return !b->failed;
 }

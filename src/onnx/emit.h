@@ -1,11 +1,13 @@
-/* Operators as expressions, for rows that need several: each appends one DirectML operator and returns its result. All
- * take NULL operands and then return NULL, so that a chain is checked once, at its end. */
+/* What rows are put together from: each function appends one DirectML operator (or none, where another view of the same
+ * bytes does) and returns its result. With `_to` the last argument is the value to define, often an output of the node;
+ * it has as many elements as the result, and NULL stands for a temporary one. All return NULL when the conversion has
+ * failed, and for NULL operands: calls can be nested and checked once, at the end. */
 #ifndef ONNX_EMIT_H
 #define ONNX_EMIT_H
 
 #include "onnx/build.h"
 
-/* ---- constants ---- */
+/* ---- constants (emit_view.c) ---- */
 struct onnx_value *onnx_scalar(struct onnx_builder *b, int32_t type, double value); /* rank 0 */
 struct onnx_value *onnx_smallest(struct onnx_builder *b, int32_t type);             /* -inf, or the least integer */
 struct onnx_value *onnx_largest(struct onnx_builder *b, int32_t type);
@@ -13,56 +15,110 @@ struct onnx_value *onnx_constant_reals(struct onnx_builder *b, int32_t type, uin
                                        const double *values);
 /* `count` doubles in the arena; NULL = failed */
 double *onnx_reals(struct onnx_builder *b, int64_t count);
-/* 0, 1, 2 ... as a vector. */
-struct onnx_value *onnx_counting(struct onnx_builder *b, int32_t type, int64_t count);
+/* first, first + 1, ... */
+struct onnx_value *onnx_counting(struct onnx_builder *b, int32_t type, int64_t first, uint32_t rank,
+                                 const int64_t *dims);
 /* The known value of one element, of any type that the host computes with. */
 bool onnx_const_real(struct onnx_builder *b, const struct onnx_value *v, double *out);
 bool onnx_const_int(struct onnx_builder *b, const struct onnx_value *v, int64_t *out);
+bool onnx_type_is_float(int32_t type);
+/* Lowest and highest value; infinities for floats. */
+void onnx_type_bounds(int32_t type, DML_SCALAR_UNION *low, DML_SCALAR_UNION *high);
 
-/* ---- the same elements seen otherwise ---- */
+/* ---- the same elements elsewhere (emit_view.c) ---- */
 struct onnx_value *onnx_as(struct onnx_builder *b, struct onnx_value *x, uint32_t rank, const int64_t *dims);
 /* A packed copy of y[i] = x[i . strides]; no copy when that is x itself. */
 struct onnx_value *onnx_view(struct onnx_builder *b, struct onnx_value *x, uint32_t rank, const int64_t *dims,
                              const uint32_t *strides);
+struct onnx_value *onnx_view_to(struct onnx_builder *b, struct onnx_value *x, uint32_t rank, const int64_t *dims,
+                                const uint32_t *strides, struct onnx_value *y);
 struct onnx_value *onnx_permute(struct onnx_builder *b, struct onnx_value *x, const uint32_t *order);
 void onnx_packed_strides(uint32_t rank, const int64_t *dims, uint32_t *strides);
+struct onnx_value *onnx_broadcast_copy(struct onnx_builder *b, struct onnx_value *x, uint32_t rank,
+                                       const int64_t *dims);
 /* Elements start .. start + dims of x. */
 struct onnx_value *onnx_window(struct onnx_builder *b, struct onnx_value *x, const int64_t *start, const int64_t *dims);
+struct onnx_value *onnx_cut(struct onnx_builder *b, struct onnx_value *x, uint32_t axis, int64_t first, int64_t count);
+struct onnx_value *onnx_cut_to(struct onnx_builder *b, struct onnx_value *x, uint32_t axis, int64_t first,
+                               int64_t count, struct onnx_value *y);
 /* x in the middle of dims, value (a known scalar of x's type) around it. */
 struct onnx_value *onnx_surround(struct onnx_builder *b, struct onnx_value *x, const int64_t *start,
                                  const int64_t *dims, const struct onnx_value *value);
-/* Output i of the node is v. */
+/* Of at most 4 values; empty ones are left out. */
+struct onnx_value *onnx_join(struct onnx_builder *b, struct onnx_value *const *x, uint32_t count, uint32_t axis);
+struct onnx_value *onnx_join_to(struct onnx_builder *b, struct onnx_value *const *x, uint32_t count, uint32_t axis,
+                                struct onnx_value *y);
+bool onnx_fill_to(struct onnx_builder *b, struct onnx_value *y, DML_SCALAR_UNION value);
+/* Output i of the node is v, or v seen with another shape. */
 bool onnx_result(struct onnx_builder *b, const struct onnx_node *n, uint32_t i, const struct onnx_value *v);
-/* Output i of the node is v, seen with another shape. */
 bool onnx_result_as(struct onnx_builder *b, const struct onnx_node *n, uint32_t i, const struct onnx_value *v,
                     uint32_t rank, const int64_t *dims);
 
-/* ---- arithmetic; operands broadcast ---- */
+/* ---- arithmetic; operands broadcast (emit.c) ---- */
 struct onnx_value *onnx_apply(struct onnx_builder *b, DML_OPERATOR_TYPE type, struct onnx_value *x);
-struct onnx_value *onnx_apply2(struct onnx_builder *b, DML_OPERATOR_TYPE type, struct onnx_value *x,
-                               struct onnx_value *z);
-struct onnx_value *onnx_compare(struct onnx_builder *b, DML_OPERATOR_TYPE type, struct onnx_value *x,
-                                struct onnx_value *z); /* BOOL */
-struct onnx_value *onnx_select(struct onnx_builder *b, struct onnx_value *condition, struct onnx_value *x,
-                               struct onnx_value *z);
-struct onnx_value *onnx_convert(struct onnx_builder *b, struct onnx_value *x, int32_t type);
-struct onnx_value *onnx_round_even(struct onnx_builder *b, struct onnx_value *x);
+struct onnx_value *onnx_apply_to(struct onnx_builder *b, DML_OPERATOR_TYPE type, struct onnx_value *x,
+                                 struct onnx_value *y);
 /* p and q: the operator's first two floats. */
 struct onnx_value *onnx_activate(struct onnx_builder *b, DML_OPERATOR_TYPE type, struct onnx_value *x, float p,
                                  float q);
+struct onnx_value *onnx_activate_to(struct onnx_builder *b, DML_OPERATOR_TYPE type, struct onnx_value *x, float p,
+                                    float q, struct onnx_value *y);
+/* factor * x + offset */
+struct onnx_value *onnx_scaled(struct onnx_builder *b, struct onnx_value *x, float factor, float offset);
+struct onnx_value *onnx_scaled_to(struct onnx_builder *b, struct onnx_value *x, float factor, float offset,
+                                  struct onnx_value *y);
+/* Comparisons give BOOL. */
+struct onnx_value *onnx_apply2(struct onnx_builder *b, DML_OPERATOR_TYPE type, struct onnx_value *x,
+                               struct onnx_value *z);
+struct onnx_value *onnx_apply2_to(struct onnx_builder *b, DML_OPERATOR_TYPE type, struct onnx_value *x,
+                                  struct onnx_value *z, struct onnx_value *y);
+/* condition ? x : z */
+struct onnx_value *onnx_select(struct onnx_builder *b, struct onnx_value *condition, struct onnx_value *x,
+                               struct onnx_value *z);
+struct onnx_value *onnx_select_to(struct onnx_builder *b, struct onnx_value *condition, struct onnx_value *x,
+                                  struct onnx_value *z, struct onnx_value *y);
+struct onnx_value *onnx_convert(struct onnx_builder *b, struct onnx_value *x, int32_t type);
+struct onnx_value *onnx_convert_to(struct onnx_builder *b, struct onnx_value *x, int32_t type, struct onnx_value *y);
+/* y gets x in y's own type; y is not NULL unless the conversion has failed. */
+bool onnx_cast_to(struct onnx_builder *b, struct onnx_value *x, struct onnx_value *y);
+struct onnx_value *onnx_round_even(struct onnx_builder *b, struct onnx_value *x);
 /* Reduced dimensions become 1. */
-struct onnx_value *onnx_reduce_axis(struct onnx_builder *b, DML_REDUCE_FUNCTION function, struct onnx_value *x,
-                                    uint32_t axis);
+struct onnx_value *onnx_reduced(struct onnx_builder *b, DML_REDUCE_FUNCTION function, struct onnx_value *x,
+                                const UINT *axes, UINT count);
+struct onnx_value *onnx_reduced_to(struct onnx_builder *b, DML_REDUCE_FUNCTION function, struct onnx_value *x,
+                                   const UINT *axes, UINT count, struct onnx_value *y);
 /* [batch, m, k] x [batch, k, n]; a batch of 1 is shared. Both have rank 3. */
 struct onnx_value *onnx_multiply(struct onnx_builder *b, struct onnx_value *x, struct onnx_value *z, bool transpose_z);
 /* y[o] = x[o with o[axis] = indices[o]]; indices may broadcast against x off the axis. */
 struct onnx_value *onnx_pick(struct onnx_builder *b, struct onnx_value *x, struct onnx_value *indices, uint32_t axis);
+/* table [rows, size], indices of any shape up to rank 3 -> [indices..., size] */
+struct onnx_value *onnx_lookup(struct onnx_builder *b, struct onnx_value *table, struct onnx_value *indices);
 /* An index counted from the end (negative) becomes one from the start. */
 struct onnx_value *onnx_wrap_index(struct onnx_builder *b, struct onnx_value *indices, struct onnx_value *size);
 
-/* ---- rows in terms of other rows ---- */
+/* y (NULL: a temporary) = normalised x, seen with rank/dims, over the axes: its root mean square, and its mean when
+ * `mean`. Scale and bias (or NULL) are seen with the dimensions param_dims. */
+struct onnx_norm {
+    struct onnx_value *x, *scale, *bias, *y;
+    uint32_t rank;
+    const int64_t *dims, *param_dims;
+    UINT axes[ONNX_RANK_MAX];
+    UINT axis_count;
+    bool mean;
+    float epsilon;
+};
+struct onnx_value *onnx_normalize(struct onnx_builder *b, const struct onnx_norm *norm);
+
+/* ---- rows in terms of other rows (emit.c) ---- */
 const char *onnx_new_name(struct onnx_builder *b); /* for a value between two rows; NULL = failed */
 /* Converts a node that looks like n but for what `as` sets: op, domain, version, inputs, outputs, attributes. */
 bool onnx_convert_as(struct onnx_builder *b, const struct onnx_node *as);
+/* Converts the node with the inputs of the mask cast to `type`; outputs that have it then become what input 0 is. */
+bool onnx_in_type(struct onnx_builder *b, const struct onnx_node *n, onnx_row_fn *convert, uint32_t inputs,
+                  int32_t type);
+
+/* For the functions above: y, which must have as many elements as rank/dims, or a temporary of that shape. */
+struct onnx_value *onnx_emit_result(struct onnx_builder *b, struct onnx_value *y, int32_t type, uint32_t rank,
+                                    const int64_t *dims);
 
 #endif

@@ -176,7 +176,7 @@ static struct onnx_value *convert_to_4bit(struct onnx_builder *b, struct onnx_va
         struct onnx_value *below =
             onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_SUBTRACT, number, onnx_scalar(b, ONNX_FLOAT, 16));
         struct onnx_value *high =
-            onnx_compare(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_GREATER_THAN, number, onnx_scalar(b, ONNX_FLOAT, 7));
+            onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_GREATER_THAN, number, onnx_scalar(b, ONNX_FLOAT, 7));
         number = onnx_select(b, high, below, number);
     }
     return emit_blocks(b, true, number, &q, &all, type);

@@ -1,6 +1,6 @@
 /* Resizing axis by axis with tables that are computed here: which element, or how much of which elements. */
 #include "onnx/resize.h"
-#include "onnx/write.h"
+#include "onnx/emit.h"
 
 #include <math.h>
 
@@ -180,7 +180,7 @@ static struct onnx_value *extrapolate(struct onnx_builder *b, const struct onnx_
         return outside ? y : NULL;
     struct onnx_value *value = onnx_scalar(b, y->type, r->extrapolation);
     struct onnx_value *result = onnx_temp(b, y->type, y->rank, y->dims);
-    return onnx_emit_if(b, (struct onnx_value *[]){ mask, value, y }, result) ? result : NULL;
+    return onnx_select_to(b, mask, value, y, result) ? result : NULL;
 }
 
 bool onnx_resize_by_tables(struct onnx_builder *b, const struct onnx_resize *r, struct onnx_value *x,

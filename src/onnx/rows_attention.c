@@ -21,7 +21,7 @@ static struct onnx_value *whole_mask(struct onnx_builder *b, struct onnx_value *
     dims[last] = total;
     end[last] = (UINT)(total - mask->dims[last]);
     struct onnx_value *y = onnx_temp(b, mask->type, mask->rank, dims), *lowest;
-    if (!y || !(lowest = onnx_make_scalar(b, mask->type, mask->type == ONNX_BOOL ? 0 : -INFINITY)))
+    if (!y || !(lowest = onnx_scalar(b, mask->type, mask->type == ONNX_BOOL ? 0 : -INFINITY)))
         return NULL;
     memcpy(&value, lowest->data, onnx_type_bytes(mask->type));
     DML_PADDING1_OPERATOR_DESC desc = { onnx_desc(b, &dx, mask),
@@ -46,7 +46,7 @@ static bool take_mask(struct onnx_builder *b, const struct onnx_node *n, struct 
     if (!mask || b->failed)
         return !b->failed;
     if (mask->type != ONNX_BOOL)
-        mask = onnx_make_cast(b, mask, a->q->type, NULL);
+        mask = onnx_convert(b, mask, a->q->type);
     if (!mask || !(mask = whole_mask(b, mask, a->total)) || !onnx_broadcast_dims(b, mask, &full, &rank, dims))
         return false;
     if (memcmp(dims, full.dims, 4 * sizeof(*dims)))
@@ -67,13 +67,12 @@ static bool take_lengths(struct onnx_builder *b, const struct onnx_node *n, stru
         return !b->failed;
     if (onnx_elements(lengths) != a->batch || a->past_key)
         return onnx_fail(b, "'%s' must have one length per batch row, and excludes the past", lengths->name);
-    a->ends = onnx_make_cast(b, lengths, ONNX_INT32, NULL);
-    a->ends = onnx_make_reshape(b, a->ends, 1, &a->batch);
+    a->ends = onnx_convert(b, lengths, ONNX_INT32);
+    a->ends = onnx_as(b, a->ends, 1, &a->batch);
     if (!a->causal && a->left < 0 && a->right < 0)
         return a->ends;
-    struct onnx_value *position =
-        onnx_make_binary(b, DML_OPERATOR_ELEMENT_WISE_ADD, onnx_make_reshape(b, a->ends, 4, per_batch),
-                         onnx_make_range(b, -a->sequence, 2, per_query), NULL);
+    struct onnx_value *position = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_ADD, onnx_as(b, a->ends, 4, per_batch),
+                                              onnx_counting(b, ONNX_INT32, -a->sequence, 2, per_query));
     struct onnx_value *window = position ? onnx_attention_window(b, a, position) : NULL;
     a->keep = window ? onnx_attention_both(b, a->keep, window) : NULL;
     a->causal = false;

@@ -19,14 +19,14 @@ static bool take_mask(struct onnx_builder *b, struct onnx_value *mask, struct on
     if (mask->type != ONNX_INT32)
         return onnx_fail(b, "'%s' must be int32", mask->name);
     if (mask->rank == 1 && (mask->dims[0] == rows || mask->dims[0] == 2 * rows || mask->dims[0] == 3 * rows + 2)) {
-        a->ends = mask->dims[0] == rows ? mask : onnx_make_slice(b, mask, 0, 0, rows, NULL);
+        a->ends = mask->dims[0] == rows ? mask : onnx_cut(b, mask, 0, 0, rows);
         if (mask->dims[0] == 2 * rows)
-            a->starts = onnx_make_slice(b, mask, 0, rows, rows, NULL);
+            a->starts = onnx_cut(b, mask, 0, rows, rows);
         return !b->failed;
     }
     if (mask->rank == 4 && mask->dims[2] >= a->total && mask->dims[3] >= a->total) {
-        mask = onnx_make_slice(b, mask, 2, a->total - a->sequence, a->sequence, NULL);
-        mask = onnx_make_slice(b, mask, 3, 0, a->total, NULL);
+        mask = onnx_cut(b, mask, 2, a->total - a->sequence, a->sequence);
+        mask = onnx_cut(b, mask, 3, 0, a->total);
     }
     if (!mask)
         return false;
@@ -39,7 +39,7 @@ static bool take_mask(struct onnx_builder *b, struct onnx_value *mask, struct on
         onnx_elements(mask) != elements)
         return onnx_fail(b, "the shape of mask '%s' does not fit %lld queries and %lld keys", mask->name,
                          (long long)a->sequence, (long long)a->total);
-    return (a->keep = onnx_make_reshape(b, mask, 4, dims)) != NULL;
+    return (a->keep = onnx_as(b, mask, 4, dims)) != NULL;
 }
 
 static bool take_relative(struct onnx_builder *b, struct onnx_value *bias, struct onnx_attention *a)
@@ -70,7 +70,7 @@ static struct onnx_value *unstack(struct onnx_builder *b, struct onnx_value *x, 
     if (!x)
         return NULL;
     const int64_t dims[] = { x->dims[0], x->dims[1], x->dims[2] * x->dims[4] };
-    return onnx_make_reshape(b, onnx_make_slice(b, x, 3, part, 1, NULL), 3, dims);
+    return onnx_as(b, onnx_cut(b, x, 3, part, 1), 3, dims);
 }
 
 /* query, key and value apart from each other, whichever way they are packed */
@@ -88,9 +88,9 @@ static bool unpack(struct onnx_builder *b, struct onnx_attention *a)
         a->v = unstack(b, k, 1);
     } else if (q->rank == 3 && !k && !a->v && q->dims[2] % 3 == 0) { /* decoders: three parts of one size */
         int64_t size = q->dims[2] / 3;
-        a->q = onnx_make_slice(b, q, 2, 0, size, NULL);
-        a->k = onnx_make_slice(b, q, 2, size, size, NULL);
-        a->v = onnx_make_slice(b, q, 2, 2 * size, size, NULL);
+        a->q = onnx_cut(b, q, 2, 0, size);
+        a->k = onnx_cut(b, q, 2, size, size);
+        a->v = onnx_cut(b, q, 2, 2 * size, size);
     }
     if (!b->failed && (!a->k || !a->v))
         return onnx_fail(b, "key or value is missing, or they are packed in an unknown way");
@@ -171,16 +171,16 @@ static bool project(struct onnx_builder *b, const struct onnx_node *n, struct on
                                     .Beta = 1 };
     if (!onnx_emit(b, DML_OPERATOR_GEMM, &desc, in, 3, &y, 1))
         return false;
-    a->q = onnx_make_slice(b, y, 2, 0, sizes[0], NULL);
-    a->k = onnx_make_slice(b, y, 2, sizes[0], sizes[1], NULL);
-    a->v = onnx_make_slice(b, y, 2, sizes[0] + sizes[1], sizes[2], NULL);
+    a->q = onnx_cut(b, y, 2, 0, sizes[0]);
+    a->k = onnx_cut(b, y, 2, sizes[0], sizes[1]);
+    a->v = onnx_cut(b, y, 2, sizes[0] + sizes[1], sizes[2]);
     return a->v;
 }
 
 /* Past and present hold keys and values in one tensor [2, batch, heads, rows, size]. */
 static struct onnx_value *past_part(struct onnx_builder *b, struct onnx_value *past, int64_t part)
 {
-    return onnx_make_reshape(b, onnx_make_slice(b, past, 0, part, 1, NULL), 4, past->dims + 1);
+    return onnx_as(b, onnx_cut(b, past, 0, part, 1), 4, past->dims + 1);
 }
 
 static bool join_present(struct onnx_builder *b, const struct onnx_node *n, const struct onnx_attention *a,
@@ -188,9 +188,9 @@ static bool join_present(struct onnx_builder *b, const struct onnx_node *n, cons
 {
     const int64_t one[] = { 1, a->batch, a->key_heads, a->total, a->size };
     const int64_t dims[] = { 2, a->batch, a->key_heads, a->total, a->size };
-    struct onnx_value *both[] = { onnx_make_reshape(b, key, 5, one), onnx_make_reshape(b, value, 5, one) };
+    struct onnx_value *both[] = { onnx_as(b, key, 5, one), onnx_as(b, value, 5, one) };
     struct onnx_value *y = onnx_out(b, n, 1, a->q->type, 5, dims);
-    return y && onnx_make_join(b, both, 2, 0, y);
+    return y && onnx_join_to(b, both, 2, 0, y);
 }
 
 bool onnx_attention_ms(struct onnx_builder *b, const struct onnx_node *n)

@@ -35,7 +35,7 @@ bool onnx_bit_shift(struct onnx_builder *b, const struct onnx_node *n)
     } else { /* arithmetic: a negative number is shifted as its complement */
         struct onnx_value *bits = onnx_convert(b, x, type);
         struct onnx_value *negative =
-            onnx_compare(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_LESS_THAN, x, onnx_scalar(b, x->type, 0));
+            onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_LESS_THAN, x, onnx_scalar(b, x->type, 0));
         struct onnx_value *turned =
             onnx_select(b, negative, onnx_apply(b, DML_OPERATOR_ELEMENT_WISE_BIT_NOT, bits), bits);
         y = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_BIT_SHIFT_RIGHT, turned, by);

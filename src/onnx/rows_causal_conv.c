@@ -1,6 +1,6 @@
 /* CausalConvWithState: each channel is convolved with its own filter over the tokens before, the last of which are
  * handed to the next call. */
-#include "onnx/make.h"
+#include "onnx/emit.h"
 
 static struct onnx_value *whole_input(struct onnx_builder *b, struct onnx_value *x, struct onnx_value *past,
                                       int64_t before)
@@ -14,7 +14,7 @@ static struct onnx_value *whole_input(struct onnx_builder *b, struct onnx_value 
             return NULL;
         memset(zeros, 0, onnx_value_bytes(both[0]));
     }
-    return onnx_make_join(b, both, 2, 2, NULL);
+    return onnx_join(b, both, 2, 2);
 }
 
 static struct onnx_value *convolve(struct onnx_builder *b, struct onnx_value *x, struct onnx_value *weight,
@@ -65,10 +65,11 @@ bool onnx_causal_conv(struct onnx_builder *b, const struct onnx_node *n)
     struct onnx_value *y = onnx_out(b, n, 0, x->type, 3, x->dims), *sums = y;
     if (!whole || !y || (swish && !(sums = onnx_temp(b, x->type, 3, x->dims))))
         return false;
-    if (!convolve(b, whole, weight, bias, sums) || (swish && !onnx_make_swish(b, sums, 1, y)))
+    if (!convolve(b, whole, weight, bias, sums) ||
+        (swish && !onnx_activate_to(b, DML_OPERATOR_ACTIVATION_SWISH, sums, 1, 0, y)))
         return false;
     if (!onnx_has_output(n, 1))
         return true;
     struct onnx_value *present = onnx_out(b, n, 1, x->type, 3, state);
-    return present && onnx_make_slice(b, whole, 2, x->dims[2], state[2], present);
+    return present && onnx_cut_to(b, whole, 2, x->dims[2], state[2], present);
 }

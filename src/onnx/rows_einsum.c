@@ -177,7 +177,7 @@ static void sum_out(struct onnx_builder *b, struct operand *o, uint64_t gone)
     struct onnx_value *v = o->value;
     for (uint32_t i = 0; v && i < o->value->rank; i++) {
         if (gone >> o->labels[i] & 1)
-            v = o->value->dims[i] == 1 ? v : onnx_reduce_axis(b, DML_REDUCE_FUNCTION_SUM, v, i);
+            v = o->value->dims[i] == 1 ? v : onnx_reduced(b, DML_REDUCE_FUNCTION_SUM, v, &(UINT){ i }, 1);
     }
     for (uint32_t i = 0; v && i < v->rank; i++) {
         if (gone >> o->labels[i] & 1)
@@ -222,7 +222,7 @@ static struct onnx_value *product(struct onnx_builder *b, struct onnx_value *x, 
     int64_t left[4] = { x->dims[0], x->dims[1], 1, x->dims[2] }, right[4] = { z->dims[0], 1, z->dims[1], z->dims[2] };
     struct onnx_value *y =
         onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_MULTIPLY, onnx_as(b, x, 4, left), onnx_as(b, z, 4, right));
-    return onnx_reduce_axis(b, DML_REDUCE_FUNCTION_SUM, y, 3);
+    return onnx_reduced(b, DML_REDUCE_FUNCTION_SUM, y, &(UINT){ 3 }, 1);
 }
 
 /* x becomes the product of both, with the labels [shared and needed, of x, of z]. */

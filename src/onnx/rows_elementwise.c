@@ -1,6 +1,6 @@
 /* Element-wise operators and activations. */
 #include "onnx/quant.h"
-#include "onnx/write.h"
+#include "onnx/emit.h"
 
 #include <math.h>
 
@@ -80,7 +80,7 @@ bool onnx_unary(struct onnx_builder *b, const struct onnx_node *n)
     struct onnx_value *y = onnx_out(b, n, 0, x->type, x->rank, x->dims);
     if (!y || !onnx_known_map(b, n, y, x, NULL, &done) || done)
         return !b->failed;
-    return onnx_emit_unary(b, type_find(unary_rows, ARRAY_SIZE(unary_rows), n->op), x, y);
+    return onnx_apply_to(b, type_find(unary_rows, ARRAY_SIZE(unary_rows), n->op), x, y);
 }
 
 bool onnx_identity(struct onnx_builder *b, const struct onnx_node *n)
@@ -132,9 +132,9 @@ static bool prelu_integer(struct onnx_builder *b, struct onnx_value *x, struct o
         return onnx_alias(b, y, x);
     struct onnx_value *product = onnx_temp(b, x->type, x->rank, x->dims), *zero = onnx_scalar(b, x->type, 0);
     struct onnx_value *negative = onnx_temp(b, ONNX_BOOL, x->rank, x->dims);
-    return onnx_emit_binary(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_LESS_THAN, x, zero, negative) &&
-           onnx_emit_binary(b, DML_OPERATOR_ELEMENT_WISE_MULTIPLY, x, slope, product) &&
-           onnx_emit_if(b, (struct onnx_value *[]){ negative, product, x }, y);
+    return onnx_apply2_to(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_LESS_THAN, x, zero, negative) &&
+           onnx_apply2_to(b, DML_OPERATOR_ELEMENT_WISE_MULTIPLY, x, slope, product) &&
+           onnx_select_to(b, negative, product, x, y);
 }
 
 bool onnx_prelu(struct onnx_builder *b, const struct onnx_node *n)
@@ -152,7 +152,7 @@ bool onnx_prelu(struct onnx_builder *b, const struct onnx_node *n)
     struct onnx_value *y = onnx_out(b, n, 0, x->type, rank, dims);
     if (y && is_integer(x->type))
         return prelu_integer(b, x, slope, y);
-    return onnx_emit_binary(b, DML_OPERATOR_ACTIVATION_PARAMETERIZED_RELU, x, slope, y);
+    return onnx_apply2_to(b, DML_OPERATOR_ACTIVATION_PARAMETERIZED_RELU, x, slope, y);
 }
 
 static bool is_long(int32_t type)
@@ -186,7 +186,7 @@ bool onnx_binary(struct onnx_builder *b, const struct onnx_node *n)
     struct onnx_value *y = onnx_out(b, n, 0, is_comparison(n->op) ? ONNX_BOOL : x->type, rank, dims);
     if (!y || !onnx_known_map(b, n, y, x, z, &done) || done)
         return !b->failed;
-    return onnx_emit_binary(b, type_find(binary_rows, ARRAY_SIZE(binary_rows), n->op), x, z, y);
+    return onnx_apply2_to(b, type_find(binary_rows, ARRAY_SIZE(binary_rows), n->op), x, z, y);
 }
 
 /* Max, Min, Sum and Mean of any number of inputs: a chain. */
@@ -209,14 +209,14 @@ bool onnx_variadic(struct onnx_builder *b, const struct onnx_node *n)
         struct onnx_value *y = last ? onnx_out(b, n, 0, sum->type, rank, dims) : onnx_temp(b, sum->type, rank, dims);
         bool done = false;
         if (!y || (!mean && !onnx_known_map(b, n, y, sum, next, &done)) ||
-            (!done && !onnx_emit_binary(b, type, sum, next, y)))
+            (!done && !onnx_apply2_to(b, type, sum, next, y)))
             return false;
         sum = y;
     }
     if (!mean)
         return true;
     struct onnx_value *y = onnx_out(b, n, 0, sum->type, sum->rank, sum->dims);
-    return onnx_emit_scaled(b, sum, 1.0f / (float)n->input_count, 0, y);
+    return onnx_scaled_to(b, sum, 1.0f / (float)n->input_count, 0, y);
 }
 
 bool onnx_where(struct onnx_builder *b, const struct onnx_node *n)
@@ -235,7 +235,7 @@ bool onnx_where(struct onnx_builder *b, const struct onnx_node *n)
         return false;
     if (onnx_is_known(in[0]) && onnx_is_known(in[1]) && onnx_is_known(in[2]))
         return onnx_known_where(b, y, in);
-    return onnx_emit_if(b, in, y);
+    return onnx_select_to(b, in[0], in[1], in[2], y);
 }
 
 bool onnx_cast(struct onnx_builder *b, const struct onnx_node *n)
@@ -260,8 +260,8 @@ bool onnx_cast(struct onnx_builder *b, const struct onnx_node *n)
         static const uint8_t zeros[8] = { 0 };
         if (inverse)
             zero = onnx_constant(b, x->type, 0, NULL, zeros, onnx_type_bytes(x->type));
-        return zero && onnx_emit_binary(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_EQUALS, x, zero, inverse) &&
-               onnx_emit_unary(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_NOT, inverse, y);
+        return zero && onnx_apply2_to(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_EQUALS, x, zero, inverse) &&
+               onnx_apply_to(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_NOT, inverse, y);
     }
     if (!y)
         return false;
@@ -314,7 +314,7 @@ bool onnx_activation(struct onnx_builder *b, const struct onnx_node *n)
         return onnx_in_type(b, n, onnx_activation, 1, ONNX_DOUBLE);
     struct onnx_value *y = onnx_out(b, n, 0, x->type, x->rank, x->dims);
     if (!strcmp(n->op, "Relu") && x->type == ONNX_INT64)
-        return onnx_emit_binary(b, DML_OPERATOR_ELEMENT_WISE_MAX, x, onnx_scalar(b, x->type, 0), y);
+        return onnx_apply2_to(b, DML_OPERATOR_ELEMENT_WISE_MAX, x, onnx_scalar(b, x->type, 0), y);
     for (size_t i = 0; y && i < ARRAY_SIZE(activation_rows); i++) {
         const struct activation_row *row = &activation_rows[i];
         float value[2] = { row->otherwise[0], row->otherwise[1] };
@@ -336,7 +336,7 @@ bool onnx_mish(struct onnx_builder *b, const struct onnx_node *n)
     struct onnx_value *y = gate ? onnx_out(b, n, 0, x->type, x->rank, x->dims) : NULL;
     return y && emit_activation(b, DML_OPERATOR_ACTIVATION_SOFTPLUS, x, plus, 1, 0) &&
            emit_activation(b, DML_OPERATOR_ACTIVATION_TANH, plus, gate, 0, 0) &&
-           onnx_emit_binary(b, DML_OPERATOR_ELEMENT_WISE_MULTIPLY, x, gate, y);
+           onnx_apply2_to(b, DML_OPERATOR_ELEMENT_WISE_MULTIPLY, x, gate, y);
 }
 
 bool onnx_round(struct onnx_builder *b, const struct onnx_node *n)
@@ -358,9 +358,9 @@ static bool clip_computed(struct onnx_builder *b, struct onnx_value *x, struct o
     struct onnx_value *between = high ? onnx_temp(b, x->type, x->rank, x->dims) : y;
     if (!low)
         between = x;
-    else if (!onnx_emit_binary(b, DML_OPERATOR_ELEMENT_WISE_MAX, x, low, between))
+    else if (!onnx_apply2_to(b, DML_OPERATOR_ELEMENT_WISE_MAX, x, low, between))
         return false;
-    return !high || onnx_emit_binary(b, DML_OPERATOR_ELEMENT_WISE_MIN, between, high, y);
+    return !high || onnx_apply2_to(b, DML_OPERATOR_ELEMENT_WISE_MIN, between, high, y);
 }
 
 /* Exporters write bounds of shape [1] too: the result keeps x's rank. */

@@ -1,5 +1,5 @@
 /* Gated and Gaussian activations, and the sums that come with them in transformers. */
-#include "onnx/make.h"
+#include "onnx/emit.h"
 
 static struct onnx_value *like(struct onnx_builder *b, const struct onnx_node *n, const struct onnx_value *x)
 {
@@ -10,11 +10,11 @@ static struct onnx_value *like(struct onnx_builder *b, const struct onnx_node *n
 static struct onnx_value *gelu_by_tanh(struct onnx_builder *b, struct onnx_value *x, struct onnx_value *y)
 {
     const float c = 1.5957691216057308f;
-    struct onnx_value *square = onnx_make_binary(b, DML_OPERATOR_ELEMENT_WISE_MULTIPLY, x, x, NULL);
-    struct onnx_value *slope = onnx_make_scaled(b, square, c * 0.044715f, c, NULL);
-    struct onnx_value *inner = onnx_make_binary(b, DML_OPERATOR_ELEMENT_WISE_MULTIPLY, slope, x, NULL);
-    struct onnx_value *gate = onnx_make_unary(b, DML_OPERATOR_ACTIVATION_SIGMOID, inner, NULL);
-    return onnx_make_binary(b, DML_OPERATOR_ELEMENT_WISE_MULTIPLY, x, gate, y);
+    struct onnx_value *square = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_MULTIPLY, x, x);
+    struct onnx_value *slope = onnx_scaled(b, square, c * 0.044715f, c);
+    struct onnx_value *inner = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_MULTIPLY, slope, x);
+    struct onnx_value *gate = onnx_apply(b, DML_OPERATOR_ACTIVATION_SIGMOID, inner);
+    return onnx_apply2_to(b, DML_OPERATOR_ELEMENT_WISE_MULTIPLY, x, gate, y);
 }
 
 bool onnx_gelu(struct onnx_builder *b, const struct onnx_node *n)
@@ -27,7 +27,7 @@ bool onnx_gelu(struct onnx_builder *b, const struct onnx_node *n)
         return gelu_by_tanh(b, x, y);
     if (strcmp(approximate, "none"))
         return onnx_fail(b, "approximate = '%s' is neither none nor tanh", approximate);
-    return onnx_make_unary(b, DML_OPERATOR_ACTIVATION_GELU, x, y);
+    return onnx_apply_to(b, DML_OPERATOR_ACTIVATION_GELU, x, y);
 }
 
 /* A bias of the last dimension, which must not make the result larger than x. */
@@ -40,7 +40,7 @@ static struct onnx_value *biased(struct onnx_builder *b, struct onnx_value *x, s
                   (long long)(x->rank ? x->dims[x->rank - 1] : 1));
         return NULL;
     }
-    return onnx_make_binary(b, DML_OPERATOR_ELEMENT_WISE_ADD, x, bias, NULL);
+    return onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_ADD, x, bias);
 }
 
 /* com.microsoft BiasGelu and FastGelu: the second is the approximation, and its bias optional. */
@@ -52,7 +52,7 @@ bool onnx_bias_gelu(struct onnx_builder *b, const struct onnx_node *n)
     struct onnx_value *sum = y ? biased(b, x, bias) : NULL;
     if (!sum)
         return false;
-    return fast ? gelu_by_tanh(b, sum, y) != NULL : onnx_make_unary(b, DML_OPERATOR_ACTIVATION_GELU, sum, y) != NULL;
+    return fast ? gelu_by_tanh(b, sum, y) != NULL : onnx_apply_to(b, DML_OPERATOR_ACTIVATION_GELU, sum, y) != NULL;
 }
 
 /* Swish and com.microsoft QuickGelu: x * sigmoid(alpha * x) */
@@ -60,7 +60,7 @@ bool onnx_swish(struct onnx_builder *b, const struct onnx_node *n)
 {
     struct onnx_value *x = onnx_in(b, n, 0), *y = like(b, n, x);
     float alpha = onnx_attr_float(n, "alpha", !strcmp(n->op, "QuickGelu") ? 1.702f : 1.0f);
-    return y && onnx_make_swish(b, x, alpha, y);
+    return y && onnx_activate_to(b, DML_OPERATOR_ACTIVATION_SWISH, x, alpha, 0, y);
 }
 
 bool onnx_swiglu(struct onnx_builder *b, const struct onnx_node *n)
@@ -70,8 +70,8 @@ bool onnx_swiglu(struct onnx_builder *b, const struct onnx_node *n)
         return false;
     if (x->rank != z->rank || memcmp(x->dims, z->dims, x->rank * sizeof(*x->dims)))
         return onnx_fail(b, "'%s' and '%s' differ in shape", x->name, z->name);
-    struct onnx_value *gate = onnx_make_swish(b, x, onnx_attr_float(n, "alpha", 1.0f), NULL);
-    return onnx_make_binary(b, DML_OPERATOR_ELEMENT_WISE_MULTIPLY, gate, z, y);
+    struct onnx_value *gate = onnx_activate(b, DML_OPERATOR_ACTIVATION_SWISH, x, onnx_attr_float(n, "alpha", 1.0f), 0);
+    return onnx_apply2_to(b, DML_OPERATOR_ELEMENT_WISE_MULTIPLY, gate, z, y);
 }
 
 bool onnx_bias_add(struct onnx_builder *b, const struct onnx_node *n)
@@ -81,7 +81,7 @@ bool onnx_bias_add(struct onnx_builder *b, const struct onnx_node *n)
         return false;
     if (onnx_elements(skip) != onnx_elements(x))
         return onnx_fail(b, "'%s' and '%s' differ in shape", x->name, skip->name);
-    return onnx_make_binary(b, DML_OPERATOR_ELEMENT_WISE_ADD, biased(b, x, bias), skip, y);
+    return onnx_apply2_to(b, DML_OPERATOR_ELEMENT_WISE_ADD, biased(b, x, bias), skip, y);
 }
 
 /* left * gelu(right) of the halves of x + bias */
@@ -97,8 +97,8 @@ bool onnx_bias_split_gelu(struct onnx_builder *b, const struct onnx_node *n)
     memcpy(dims, x->dims, sizeof(dims));
     int64_t half = dims[axis] /= 2;
     struct onnx_value *y = onnx_out(b, n, 0, x->type, x->rank, dims), *sum = y ? biased(b, x, bias) : NULL;
-    struct onnx_value *left = onnx_make_slice(b, sum, axis, 0, half, NULL);
-    struct onnx_value *right = onnx_make_slice(b, sum, axis, half, half, NULL);
-    struct onnx_value *gate = onnx_make_unary(b, DML_OPERATOR_ACTIVATION_GELU, right, NULL);
-    return onnx_make_binary(b, DML_OPERATOR_ELEMENT_WISE_MULTIPLY, left, gate, y);
+    struct onnx_value *left = onnx_cut(b, sum, axis, 0, half);
+    struct onnx_value *right = onnx_cut(b, sum, axis, half, half);
+    struct onnx_value *gate = onnx_apply(b, DML_OPERATOR_ACTIVATION_GELU, right);
+    return onnx_apply2_to(b, DML_OPERATOR_ELEMENT_WISE_MULTIPLY, left, gate, y);
 }

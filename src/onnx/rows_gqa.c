@@ -33,9 +33,9 @@ static bool unpack(struct onnx_builder *b, struct onnx_attention *a)
         return onnx_fail(b, "'%s' is not %lld heads", a->q->name, (long long)parts);
     int64_t size = a->q->dims[2] / parts, keys = a->key_heads * size, queries = a->heads * size;
     struct onnx_value *all = a->q;
-    a->q = onnx_make_slice(b, all, 2, 0, queries, NULL);
-    a->k = onnx_make_slice(b, all, 2, queries, keys, NULL);
-    a->v = onnx_make_slice(b, all, 2, queries + keys, keys, NULL);
+    a->q = onnx_cut(b, all, 2, 0, queries);
+    a->k = onnx_cut(b, all, 2, queries, keys);
+    a->v = onnx_cut(b, all, 2, queries + keys, keys);
     return a->v;
 }
 
@@ -45,9 +45,9 @@ static struct onnx_value *positions(struct onnx_builder *b, const struct gqa *g)
     const struct onnx_attention *a = &g->at;
     const int64_t row[] = { 1, a->sequence }, column[] = { a->batch, 1 };
     if (g->first || a->batch == 1)
-        return onnx_make_range(b, g->first ? 0 : g->total - a->sequence, 2, row);
-    return onnx_make_binary(b, DML_OPERATOR_ELEMENT_WISE_ADD, onnx_make_reshape(b, g->lengths, 2, column),
-                            onnx_make_range(b, 1 - a->sequence, 2, row), NULL);
+        return onnx_counting(b, ONNX_INT32, g->first ? 0 : g->total - a->sequence, 2, row);
+    return onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_ADD, onnx_as(b, g->lengths, 2, column),
+                       onnx_counting(b, ONNX_INT32, 1 - a->sequence, 2, row));
 }
 
 /* Each head of the tokens divided by its root mean square. */
@@ -61,7 +61,7 @@ static struct onnx_value *head_norm(struct onnx_builder *b, const struct onnx_no
         onnx_fail(b, "'%s' must have one %s per element of a head", weight->name, onnx_type_name(x->type));
         return NULL;
     }
-    return onnx_make_norm(b, &(struct onnx_norm){ .x = x,
+    return onnx_normalize(b, &(struct onnx_norm){ .x = x,
                                                   .scale = weight,
                                                   .rank = 4,
                                                   .dims = dims,
@@ -107,17 +107,17 @@ static struct onnx_value *append(struct onnx_builder *b, const struct gqa *g, st
         int64_t start = g->first ? 0 : g->total - a->sequence, end = start + a->sequence;
         uint32_t count = 0;
         if (start)
-            parts[count++] = onnx_make_slice(b, past, 2, 0, start, NULL);
+            parts[count++] = onnx_cut(b, past, 2, 0, start);
         parts[count++] = heads;
         if (end < g->rows)
-            parts[count++] = onnx_make_slice(b, past, 2, end, g->rows - end, NULL);
-        return onnx_make_join(b, parts, count, 2, y);
+            parts[count++] = onnx_cut(b, past, 2, end, g->rows - end);
+        return onnx_join_to(b, parts, count, 2, y);
     }
     if (past->dims[2] < g->rows) { /* room for one more: what is written there first does not matter */
         struct onnx_value *both[] = { past, heads };
-        past = onnx_make_join(b, both, 2, 2, NULL);
+        past = onnx_join(b, both, 2, 2);
     }
-    struct onnx_value *in[3] = { past, onnx_make_reshape(b, g->lengths, 4, index), heads };
+    struct onnx_value *in[3] = { past, onnx_as(b, g->lengths, 4, index), heads };
     if (!past || !in[1])
         return NULL;
     DML_SCATTER_OPERATOR_DESC desc = { onnx_desc(b, &d[0], past), onnx_desc_broadcast(b, &d[1], in[1], 4, heads->dims),
@@ -183,17 +183,17 @@ static bool mask_cache(struct onnx_builder *b, struct gqa *g)
     if (g->first)
         return true;
     if (a->batch > 1) { /* one query, which sees all keys of its row, or the last ones */
-        a->ends = onnx_make_binary(b, DML_OPERATOR_ELEMENT_WISE_ADD, onnx_make_reshape(b, g->lengths, 1, &a->batch),
-                                   onnx_make_scalar(b, ONNX_INT32, 1), NULL);
+        a->ends = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_ADD, onnx_as(b, g->lengths, 1, &a->batch),
+                              onnx_scalar(b, ONNX_INT32, 1));
         if (a->left >= 0 && a->left < INT32_MAX)
-            a->starts = onnx_make_binary(b, DML_OPERATOR_ELEMENT_WISE_SUBTRACT, a->ends,
-                                         onnx_make_scalar(b, ONNX_INT32, (double)a->left + 1), NULL);
+            a->starts = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_SUBTRACT, a->ends,
+                                    onnx_scalar(b, ONNX_INT32, (double)a->left + 1));
         a->causal = false;
         a->left = -1;
         return !b->failed;
     }
     const int64_t column[] = { a->sequence, 1 };
-    struct onnx_value *position = onnx_make_range(b, g->total - a->sequence, 2, column);
+    struct onnx_value *position = onnx_counting(b, ONNX_INT32, g->total - a->sequence, 2, column);
     bool all = a->sequence == 1 && a->left < 0;
     a->keep = all ? NULL : onnx_attention_window(b, a, position);
     a->causal = false;

@@ -207,12 +207,12 @@ static struct onnx_value *gathered(struct onnx_builder *b, const struct reductio
         return onnx_fail(b, "%g places times updates are too many for a reduction", all), NULL;
     if (r->neutral <= ONE && onnx_type_bytes(wide) < 4 && wide != ONNX_FLOAT16 && wide != ONNX_BFLOAT16)
         wide = ONNX_INT32; /* sums and products are those of 32 bits, whose low bits count */
-    struct onnx_value *places = onnx_as(b, onnx_counting(b, indices->type, shape[1]), 4, place_dims);
+    struct onnx_value *places = onnx_as(b, onnx_counting(b, indices->type, 0, 1, &(shape[1])), 4, place_dims);
     struct onnx_value *hit =
-        onnx_compare(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_EQUALS, onnx_as(b, indices, 4, index_dims), places);
+        onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_EQUALS, onnx_as(b, indices, 4, index_dims), places);
     struct onnx_value *chosen =
         onnx_select(b, hit, onnx_as(b, onnx_convert(b, updates, wide), 4, update_dims), neutral(b, r, wide));
-    return onnx_convert(b, onnx_reduce_axis(b, r->reduce, chosen, 2), updates->type);
+    return onnx_convert(b, onnx_reduced(b, r->reduce, chosen, &(UINT){ 2 }, 1), updates->type);
 }
 
 static bool scatter_reduced(struct onnx_builder *b, const struct onnx_node *n, const struct reduction *r,
@@ -306,7 +306,7 @@ static struct onnx_value *flat_index(struct onnx_builder *b, struct onnx_value *
     struct onnx_value *scale = onnx_constant(b, ONNX_INT64, 1, &tuple, steps, (uint64_t)tuple * sizeof(*steps));
     struct onnx_value *index = onnx_wrap_index(b, onnx_as(b, indices, 2, shape), size);
     index = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_MULTIPLY, index, scale);
-    return onnx_as(b, onnx_reduce_axis(b, DML_REDUCE_FUNCTION_SUM, index, 1), 1, shape);
+    return onnx_as(b, onnx_reduced(b, DML_REDUCE_FUNCTION_SUM, index, &(UINT){ 1 }, 1), 1, shape);
 }
 
 static bool scatter_nd_reduced(struct onnx_builder *b, const struct onnx_node *n, const struct reduction *r,

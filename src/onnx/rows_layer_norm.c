@@ -1,5 +1,5 @@
 /* Normalisation in transformers: over the last dimensions or groups of channels, with sums before it. */
-#include "onnx/make.h"
+#include "onnx/emit.h"
 
 /* Layer or root-mean-square normalisation of x over the dimensions from `axis` on. */
 struct layer_norm {
@@ -42,8 +42,8 @@ static struct onnx_value *layer_norm(struct onnx_builder *b, const struct layer_
     norm.epsilon = l->epsilon;
     for (uint32_t i = l->axis; i < l->x->rank; i++)
         norm.axes[norm.axis_count++] = i;
-    struct onnx_value *out = onnx_make_norm(b, &norm);
-    return apart ? onnx_make_binary(b, DML_OPERATOR_ELEMENT_WISE_ADD, out, l->bias, y) : out;
+    struct onnx_value *out = onnx_normalize(b, &norm);
+    return apart ? onnx_apply2_to(b, DML_OPERATOR_ELEMENT_WISE_ADD, out, l->bias, y) : out;
 }
 
 /* The node's outputs `first` (mean, or none when it is 0) and `second` (1 / deviation), computed in float32. */
@@ -62,25 +62,25 @@ static bool statistics(struct onnx_builder *b, const struct onnx_node *n, const 
             axes[count++] = i;
     }
     int32_t type = l->x->type == ONNX_DOUBLE ? ONNX_DOUBLE : ONNX_FLOAT;
-    struct onnx_value *x = onnx_make_cast(b, l->x, type, NULL);
+    struct onnx_value *x = onnx_convert(b, l->x, type);
     if (l->mean) {
-        struct onnx_value *mean = onnx_make_reduced(b, DML_REDUCE_FUNCTION_AVERAGE, x, axes, count, NULL);
-        x = onnx_make_binary(b, DML_OPERATOR_ELEMENT_WISE_SUBTRACT, x, mean, NULL);
+        struct onnx_value *mean = onnx_reduced(b, DML_REDUCE_FUNCTION_AVERAGE, x, axes, count);
+        x = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_SUBTRACT, x, mean);
         if (want_mean) {
             struct onnx_value *y = onnx_out(b, n, first, ONNX_FLOAT, l->x->rank, dims);
-            if (!y || !onnx_make_cast(b, mean, ONNX_FLOAT, y))
+            if (!y || !onnx_convert_to(b, mean, ONNX_FLOAT, y))
                 return false;
         }
     }
     if (!want_deviation)
         return x != NULL;
-    struct onnx_value *square = onnx_make_binary(b, DML_OPERATOR_ELEMENT_WISE_MULTIPLY, x, x, NULL);
-    struct onnx_value *variance = onnx_make_reduced(b, DML_REDUCE_FUNCTION_AVERAGE, square, axes, count, NULL);
-    struct onnx_value *sum = onnx_make_scaled(b, variance, 1, l->epsilon, NULL);
-    struct onnx_value *root = onnx_make_unary(b, DML_OPERATOR_ELEMENT_WISE_SQRT, sum, NULL);
-    struct onnx_value *inverse = onnx_make_unary(b, DML_OPERATOR_ELEMENT_WISE_RECIP, root, NULL);
+    struct onnx_value *square = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_MULTIPLY, x, x);
+    struct onnx_value *variance = onnx_reduced(b, DML_REDUCE_FUNCTION_AVERAGE, square, axes, count);
+    struct onnx_value *sum = onnx_scaled(b, variance, 1, l->epsilon);
+    struct onnx_value *root = onnx_apply(b, DML_OPERATOR_ELEMENT_WISE_SQRT, sum);
+    struct onnx_value *inverse = onnx_apply(b, DML_OPERATOR_ELEMENT_WISE_RECIP, root);
     struct onnx_value *y = onnx_out(b, n, second, ONNX_FLOAT, l->x->rank, dims);
-    return y && onnx_make_cast(b, inverse, ONNX_FLOAT, y);
+    return y && onnx_convert_to(b, inverse, ONNX_FLOAT, y);
 }
 
 /* LayerNormalization, RMSNormalization, SimplifiedLayerNormalization (the latter two may give the scale's type). */
@@ -98,10 +98,10 @@ bool onnx_layer_normalization(struct onnx_builder *b, const struct onnx_node *n)
     if (x->type == l.scale->type)
         return layer_norm(b, &l, y) && statistics(b, n, &l, mean ? 1 : 0, mean ? 2 : 1);
     int32_t type = x->type == ONNX_DOUBLE || l.scale->type == ONNX_DOUBLE ? ONNX_DOUBLE : ONNX_FLOAT;
-    l.x = onnx_make_cast(b, x, type, NULL);
-    l.scale = onnx_make_cast(b, l.scale, type, NULL);
-    l.bias = onnx_make_cast(b, l.bias, type, NULL);
-    return onnx_make_cast(b, layer_norm(b, &l, NULL), y->type, y) && statistics(b, n, &l, mean ? 1 : 0, mean ? 2 : 1);
+    l.x = onnx_convert(b, x, type);
+    l.scale = onnx_convert(b, l.scale, type);
+    l.bias = onnx_convert(b, l.bias, type);
+    return onnx_convert_to(b, layer_norm(b, &l, NULL), y->type, y) && statistics(b, n, &l, mean ? 1 : 0, mean ? 2 : 1);
 }
 
 /* com.microsoft: normalises input + skip + bias, and may give that sum as well. */
@@ -120,9 +120,9 @@ bool onnx_skip_layer_normalization(struct onnx_builder *b, const struct onnx_nod
     struct onnx_value *sum = NULL, *y = onnx_out(b, n, 0, x->type, rank, dims);
     if (onnx_has_output(n, 3))
         sum = onnx_out(b, n, 3, x->type, rank, dims);
-    l.x = onnx_make_binary(b, DML_OPERATOR_ELEMENT_WISE_ADD, x, skip, bias ? NULL : sum);
+    l.x = onnx_apply2_to(b, DML_OPERATOR_ELEMENT_WISE_ADD, x, skip, bias ? NULL : sum);
     if (bias)
-        l.x = onnx_make_binary(b, DML_OPERATOR_ELEMENT_WISE_ADD, l.x, bias, sum);
+        l.x = onnx_apply2_to(b, DML_OPERATOR_ELEMENT_WISE_ADD, l.x, bias, sum);
     l.bias = mean ? onnx_in_optional(b, n, 3) : NULL;
     l.axis = rank - 1;
     l.epsilon = onnx_attr_float(n, "epsilon", 1e-12f);
@@ -139,7 +139,7 @@ static bool mask_index(struct onnx_builder *b, const struct onnx_node *n, const 
     if (!(y = onnx_out(b, n, 1, ONNX_INT32, 1, ids->dims)))
         return false;
     if (mask)
-        return onnx_make_reduced(b, DML_REDUCE_FUNCTION_SUM, mask, &axis, 1, y);
+        return onnx_reduced_to(b, DML_REDUCE_FUNCTION_SUM, mask, &axis, 1, y);
     void *zeros = onnx_known_data(b, y);
     if (zeros)
         memset(zeros, 0, onnx_value_bytes(y));
@@ -161,12 +161,11 @@ bool onnx_embed_layer_normalization(struct onnx_builder *b, const struct onnx_no
     struct onnx_value *y = onnx_out(b, n, 0, words->type, 3, dims), *sum = NULL;
     if (onnx_has_output(n, 2))
         sum = onnx_out(b, n, 2, words->type, 3, dims);
-    struct onnx_value *place =
-        place_ids ? onnx_make_lookup(b, places, place_ids) : onnx_make_slice(b, places, 0, 0, ids->dims[1], NULL);
+    struct onnx_value *place = place_ids ? onnx_lookup(b, places, place_ids) : onnx_cut(b, places, 0, 0, ids->dims[1]);
     bool more = segments && kinds;
-    l.x = onnx_make_binary(b, DML_OPERATOR_ELEMENT_WISE_ADD, onnx_make_lookup(b, words, ids), place, more ? NULL : sum);
+    l.x = onnx_apply2_to(b, DML_OPERATOR_ELEMENT_WISE_ADD, onnx_lookup(b, words, ids), place, more ? NULL : sum);
     if (more)
-        l.x = onnx_make_binary(b, DML_OPERATOR_ELEMENT_WISE_ADD, l.x, onnx_make_lookup(b, kinds, segments), sum);
+        l.x = onnx_apply2_to(b, DML_OPERATOR_ELEMENT_WISE_ADD, l.x, onnx_lookup(b, kinds, segments), sum);
     l.epsilon = onnx_attr_float(n, "epsilon", 1e-12f);
     return y && layer_norm(b, &l, y) && mask_index(b, n, ids);
 }
@@ -189,7 +188,7 @@ bool onnx_mean_variance_normalization(struct onnx_builder *b, const struct onnx_
             return false;
     }
     norm.axis_count = count;
-    return onnx_make_norm(b, &norm);
+    return onnx_normalize(b, &norm);
 }
 
 /* x is seen as [batch, groups, channels of each, pixels] or [batch, pixels, groups, channels of each]; the parameters
@@ -217,8 +216,8 @@ static struct onnx_value *group_norm(struct onnx_builder *b, struct onnx_value *
     const int64_t first[] = { x->dims[0], groups, each, pixels }, first_params[] = { 1, groups, of_scale, 1 };
     const int64_t behind[] = { x->dims[0], pixels, groups, each }, behind_params[] = { 1, 1, groups, of_scale };
     struct onnx_norm norm = { .x = x,
-                              .scale = onnx_make_cast(b, scale, x->type, NULL),
-                              .bias = onnx_make_cast(b, bias, x->type, NULL),
+                              .scale = onnx_convert(b, scale, x->type),
+                              .bias = onnx_convert(b, bias, x->type),
                               .y = y,
                               .rank = 4,
                               .dims = last ? behind : first,
@@ -227,7 +226,7 @@ static struct onnx_value *group_norm(struct onnx_builder *b, struct onnx_value *
                               .axis_count = 2,
                               .mean = true,
                               .epsilon = epsilon };
-    return onnx_make_norm(b, &norm);
+    return onnx_normalize(b, &norm);
 }
 
 bool onnx_group_normalization(struct onnx_builder *b, const struct onnx_node *n)
@@ -254,15 +253,15 @@ bool onnx_group_norm(struct onnx_builder *b, const struct onnx_node *n)
             return false;
         dims[last ? 3 : 1] = channels;
         if (skip->rank == 2)
-            skip = onnx_make_reshape(b, skip, 4, dims);
+            skip = onnx_as(b, skip, 4, dims);
         dims[0] = 1;
-        bias = bias ? onnx_make_reshape(b, bias, 4, dims) : NULL;
+        bias = bias ? onnx_as(b, bias, 4, dims) : NULL;
         if (onnx_has_output(n, 1))
             all = onnx_out(b, n, 1, x->type, x->rank, x->dims);
-        sum = onnx_make_binary(b, DML_OPERATOR_ELEMENT_WISE_ADD, x, skip, bias ? NULL : all);
-        sum = bias ? onnx_make_binary(b, DML_OPERATOR_ELEMENT_WISE_ADD, sum, bias, all) : sum;
+        sum = onnx_apply2_to(b, DML_OPERATOR_ELEMENT_WISE_ADD, x, skip, bias ? NULL : all);
+        sum = bias ? onnx_apply2_to(b, DML_OPERATOR_ELEMENT_WISE_ADD, sum, bias, all) : sum;
     }
     struct onnx_value *normal = group_norm(b, sum, onnx_attr_int(n, "groups", 0), last, gamma, beta,
                                            onnx_attr_float(n, "epsilon", 1e-5f), swish ? NULL : y);
-    return swish ? onnx_make_swish(b, normal, 1, y) != NULL : normal != NULL;
+    return swish ? onnx_activate_to(b, DML_OPERATOR_ACTIVATION_SWISH, normal, 1, 0, y) != NULL : normal != NULL;
 }

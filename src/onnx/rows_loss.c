@@ -16,7 +16,7 @@ static struct onnx_value *element_weights(struct onnx_builder *b, const struct l
     *safe = l->target;
     if (l->ignores) {
         struct onnx_value *ignored = onnx_scalar(b, l->target->type, (double)l->ignored);
-        counts = onnx_compare(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_EQUALS, l->target, ignored);
+        counts = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_EQUALS, l->target, ignored);
         *safe = onnx_select(b, counts, onnx_scalar(b, l->target->type, 0), l->target);
     }
     if (l->weight) {
@@ -33,7 +33,7 @@ static struct onnx_value *element_weights(struct onnx_builder *b, const struct l
 static struct onnx_value *total(struct onnx_builder *b, struct onnx_value *x)
 {
     int64_t count = x ? onnx_elements(x) : 0;
-    return onnx_as(b, onnx_reduce_axis(b, DML_REDUCE_FUNCTION_SUM, onnx_as(b, x, 1, &count), 0), 0, NULL);
+    return onnx_as(b, onnx_reduced(b, DML_REDUCE_FUNCTION_SUM, onnx_as(b, x, 1, &count), &(UINT){ 0 }, 1), 0, NULL);
 }
 
 /* l->score: logarithms of probabilities */
@@ -47,8 +47,8 @@ static bool emit_loss(struct onnx_builder *b, const struct onnx_node *n, const s
     struct onnx_value *loss = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_MULTIPLY, picked, weight);
     if (l->ignores && loss) /* also where the score is infinite */
         loss = onnx_select(b,
-                           onnx_compare(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_EQUALS, l->target,
-                                        onnx_scalar(b, l->target->type, (double)l->ignored)),
+                           onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_EQUALS, l->target,
+                                       onnx_scalar(b, l->target->type, (double)l->ignored)),
                            onnx_scalar(b, l->score->type, 0), loss);
     if (!strcmp(reduction, "none"))
         return onnx_result_as(b, n, 0, loss, rank, dims);

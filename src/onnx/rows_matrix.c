@@ -1,6 +1,6 @@
 /* Matrix products. */
 #include "onnx/geometry.h"
-#include "onnx/write.h"
+#include "onnx/emit.h"
 
 /* DirectML multiplies floats. Integers go through float64, which is exact while every sum stays below 2^53. */
 bool onnx_gemm(struct onnx_builder *b, const struct onnx_node *n)
@@ -29,7 +29,7 @@ bool onnx_gemm(struct onnx_builder *b, const struct onnx_node *n)
     if (!in[0]->dims[!ta]) { /* nothing to sum up */
         struct onnx_value *from = in[2] ? onnx_broadcast_copy(b, in[2], 2, dims)
                                         : onnx_broadcast_copy(b, onnx_scalar(b, y->type, 0), 2, dims);
-        return onnx_emit_scaled(b, from, in[2] ? onnx_attr_float(n, "beta", 1.0f) : 1.0f, 0, y);
+        return onnx_scaled_to(b, from, in[2] ? onnx_attr_float(n, "beta", 1.0f) : 1.0f, 0, y);
     }
     DML_GEMM_OPERATOR_DESC desc = {
         onnx_desc(b, &d[0], in[0]),

@@ -1,5 +1,5 @@
 /* Normalisation and softmax. */
-#include "onnx/write.h"
+#include "onnx/emit.h"
 
 #include <float.h>
 
@@ -13,10 +13,10 @@ static bool running(struct onnx_builder *b, const struct onnx_node *n, uint32_t 
     struct onnx_value *t[3] = { onnx_temp(b, before->type, before->rank, before->dims),
                                 onnx_temp(b, before->type, before->rank, before->dims),
                                 onnx_temp(b, before->type, before->rank, before->dims) };
-    return t[2] && onnx_alias(b, t[2], now) && onnx_emit_scaled(b, before, momentum, 0, t[0]) &&
-           onnx_emit_scaled(b, t[2], 1 - momentum, 0, t[1]) &&
-           onnx_emit_binary(b, DML_OPERATOR_ELEMENT_WISE_ADD, t[0], t[1],
-                            onnx_out(b, n, output, before->type, before->rank, before->dims));
+    return t[2] && onnx_alias(b, t[2], now) && onnx_scaled_to(b, before, momentum, 0, t[0]) &&
+           onnx_scaled_to(b, t[2], 1 - momentum, 0, t[1]) &&
+           onnx_apply2_to(b, DML_OPERATOR_ELEMENT_WISE_ADD, t[0], t[1],
+                          onnx_out(b, n, output, before->type, before->rank, before->dims));
 }
 
 /* in: X, scale, bias, mean, variance */

@@ -1,5 +1,5 @@
 /* Pad: negative amounts cut first, the others then put something around what is left. */
-#include "onnx/write.h"
+#include "onnx/emit.h"
 
 struct pad {
     DML_PADDING_MODE mode;
@@ -106,8 +106,8 @@ static bool pad_computed(struct onnx_builder *b, const struct pad *pad, struct o
     struct onnx_value *ones = onnx_temp(b, ONNX_BOOL, x->rank, x->dims);
     struct onnx_value *inside = onnx_temp(b, ONNX_BOOL, y->rank, y->dims);
     struct onnx_value *padded = onnx_temp(b, y->type, y->rank, y->dims);
-    return onnx_emit_fill(b, ones, one) && pad_emit(b, pad, ones, zero, inside) && pad_emit(b, pad, x, zero, padded) &&
-           onnx_emit_if(b, (struct onnx_value *[]){ inside, padded, pad->value }, y);
+    return onnx_fill_to(b, ones, one) && pad_emit(b, pad, ones, zero, inside) && pad_emit(b, pad, x, zero, padded) &&
+           onnx_select_to(b, inside, padded, pad->value, y);
 }
 
 bool onnx_pad(struct onnx_builder *b, const struct onnx_node *n)

@@ -1,6 +1,6 @@
 /* Pooling. */
 #include "onnx/geometry.h"
-#include "onnx/write.h"
+#include "onnx/emit.h"
 
 struct pool {
     struct onnx_window window;
@@ -76,7 +76,7 @@ static struct onnx_value *step(struct onnx_builder *b, DML_OPERATOR_TYPE type, s
                                struct onnx_value *z)
 {
     struct onnx_value *y = x && z ? onnx_temp(b, x->type, x->rank, x->dims) : NULL;
-    return onnx_emit_binary(b, type, x, z, y) ? y : NULL;
+    return onnx_apply2_to(b, type, x, z, y) ? y : NULL;
 }
 
 /* storage_order = 1: positions are counted with the first spatial dimension fastest. */
@@ -99,7 +99,7 @@ static bool turn_indices(struct onnx_builder *b, const struct onnx_value *x, str
         left = step(b, DML_OPERATOR_ELEMENT_WISE_MODULUS_TRUNCATE, left, size);
         stride *= x->dims[i];
     }
-    return onnx_emit_cast(b, sum, y);
+    return onnx_cast_to(b, sum, y);
 }
 
 static bool pool_read(struct onnx_builder *b, const struct onnx_node *n, const struct onnx_value *x, struct pool *pool,
@@ -142,7 +142,7 @@ bool onnx_pool(struct onnx_builder *b, const struct onnx_node *n)
     if (!indices)
         return true;
     struct onnx_value *out = onnx_out(b, n, 1, ONNX_INT64, x->rank, dims);
-    return onnx_attr_int(n, "storage_order", 0) ? turn_indices(b, x, y[1], out) : onnx_emit_cast(b, y[1], out);
+    return onnx_attr_int(n, "storage_order", 0) ? turn_indices(b, x, y[1], out) : onnx_cast_to(b, y[1], out);
 }
 
 static bool global_function(struct onnx_builder *b, const struct onnx_node *n, DML_REDUCE_FUNCTION *out)
@@ -190,5 +190,5 @@ bool onnx_global_pool(struct onnx_builder *b, const struct onnx_node *n)
     struct onnx_value *y = onnx_out(b, n, 0, x->type, x->rank, dims);
     if (y && !strcmp(n->op, "GlobalLpPool") && onnx_attr_int(n, "p", 2) > 2)
         return global_lp(b, n, x, y);
-    return y && global_function(b, n, &function) && onnx_emit_reduce(b, function, x, y, dims, axes, x->rank - 2);
+    return y && global_function(b, n, &function) && onnx_reduced_to(b, function, x, axes, x->rank - 2, y);
 }

@@ -67,16 +67,16 @@ static struct onnx_value *hide(struct onnx_builder *b, const struct attention *a
 static struct onnx_value *mask_by_length(struct onnx_builder *b, const struct attention *a, struct onnx_value *mask)
 {
     const int64_t dims[4] = { a->batch, 1, 1, 1 };
-    struct onnx_value *at = onnx_counting(b, ONNX_INT32, a->total), *parts[2] = { mask, NULL };
+    struct onnx_value *at = onnx_counting(b, ONNX_INT32, 0, 1, &a->total), *parts[2] = { mask, NULL };
     bool starts = mask->dims[0] == 2 * a->batch;
     if (starts && !split(b, mask, 0, 2, parts))
         return NULL;
     struct onnx_value *hidden =
-        onnx_compare(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL, at, onnx_as(b, parts[0], 4, dims));
+        onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL, at, onnx_as(b, parts[0], 4, dims));
     if (!starts)
         return hide(b, a, hidden);
     struct onnx_value *before =
-        onnx_compare(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_LESS_THAN, at, onnx_as(b, parts[1], 4, dims));
+        onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_LESS_THAN, at, onnx_as(b, parts[1], 4, dims));
     return hide(b, a, onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_OR, hidden, before));
 }
 
@@ -92,7 +92,7 @@ static struct onnx_value *mask_given(struct onnx_builder *b, const struct attent
         return NULL;
     }
     struct onnx_value *zero = onnx_scalar(b, ONNX_INT32, 0);
-    return hide(b, a, onnx_compare(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_EQUALS, onnx_as(b, mask, 4, dims), zero));
+    return hide(b, a, onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_EQUALS, onnx_as(b, mask, 4, dims), zero));
 }
 
 /* Later keys than the query. */

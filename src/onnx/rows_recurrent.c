@@ -1,5 +1,5 @@
 /* RNN, GRU and LSTM. */
-#include "onnx/write.h"
+#include "onnx/emit.h"
 
 #include <strings.h>
 

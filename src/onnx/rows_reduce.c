@@ -1,5 +1,5 @@
 /* Reductions. */
-#include "onnx/write.h"
+#include "onnx/emit.h"
 
 #include <math.h>
 
@@ -76,27 +76,24 @@ static uint32_t reduced_dims(const struct onnx_value *x, const UINT *axes, uint3
 
 static bool reduce_nothing(struct onnx_builder *b, enum nothing nothing, struct onnx_value *y)
 {
-    DML_SCALAR_UNION low, high;
     double value = nothing == ONE ? 1 : nothing == MINUS_INFINITY ? -INFINITY : nothing == UNDEFINED ? NAN : 0;
-    onnx_type_bounds(y->type, &low, &high);
-    struct onnx_value *one =
-        nothing == LOWEST || nothing == HIGHEST
-            ? onnx_constant(b, y->type, 0, NULL, nothing == LOWEST ? &low : &high, onnx_type_bytes(y->type))
-            : onnx_scalar(b, y->type, value);
+    struct onnx_value *one = nothing == LOWEST    ? onnx_smallest(b, y->type)
+                             : nothing == HIGHEST ? onnx_largest(b, y->type)
+                                                  : onnx_scalar(b, y->type, value);
     struct onnx_value *all = one ? onnx_broadcast_copy(b, one, y->rank, y->dims) : NULL;
     return all && onnx_alias(b, y, all);
 }
 
 /* The mean of integers: an exact sum, divided with truncation. */
-static bool reduce_mean_integer(struct onnx_builder *b, struct onnx_value *x, struct onnx_value *y, const int64_t *full,
-                                const UINT *axes, uint32_t count)
+static bool reduce_mean_integer(struct onnx_builder *b, struct onnx_value *x, struct onnx_value *y, const UINT *axes,
+                                uint32_t count)
 {
     struct onnx_value *sum = onnx_temp(b, x->type, y->rank, y->dims);
     double elements = 1;
     for (uint32_t i = 0; i < count; i++)
         elements *= (double)x->dims[axes[i]];
-    return onnx_emit_reduce(b, DML_REDUCE_FUNCTION_SUM, x, sum, full, axes, count) &&
-           onnx_emit_binary(b, DML_OPERATOR_ELEMENT_WISE_DIVIDE, sum, onnx_scalar(b, x->type, elements), y);
+    return onnx_reduced_to(b, DML_REDUCE_FUNCTION_SUM, x, axes, count, sum) &&
+           onnx_apply2_to(b, DML_OPERATOR_ELEMENT_WISE_DIVIDE, sum, onnx_scalar(b, x->type, elements), y);
 }
 
 /* No axes: every element is reduced alone, over an axis of its own. */
@@ -108,7 +105,7 @@ static bool reduce_each(struct onnx_builder *b, const struct reduce_row *row, st
     struct onnx_value *flat = onnx_temp(b, x->type, 2, dims);
     if (row->function == DML_REDUCE_FUNCTION_AVERAGE)
         return onnx_alias(b, y, x);
-    return flat && y && onnx_alias(b, flat, x) && onnx_emit_reduce(b, row->function, flat, y, dims, &axis, 1);
+    return flat && y && onnx_alias(b, flat, x) && onnx_reduced_to(b, row->function, flat, &axis, 1, y);
 }
 
 bool onnx_reduce(struct onnx_builder *b, const struct onnx_node *n)
@@ -134,8 +131,8 @@ bool onnx_reduce(struct onnx_builder *b, const struct onnx_node *n)
     if (!count)
         return reduce_each(b, row, x, y);
     if (row->function == DML_REDUCE_FUNCTION_AVERAGE && !onnx_type_is_float(x->type))
-        return reduce_mean_integer(b, x, y, full, axes, count);
-    return onnx_emit_reduce(b, row->function, x, y, full, axes, count);
+        return reduce_mean_integer(b, x, y, axes, count);
+    return onnx_reduced_to(b, row->function, x, axes, count, y);
 }
 
 bool onnx_arg(struct onnx_builder *b, const struct onnx_node *n)

@@ -1,6 +1,6 @@
 /* Resize and Upsample: output sizes and the coordinate rule become RESAMPLE2's scales and offsets where it has them. */
 #include "onnx/resize.h"
-#include "onnx/write.h"
+#include "onnx/emit.h"
 
 #include <float.h>
 #include <math.h>
@@ -228,11 +228,11 @@ static bool back_to_integer(struct onnx_builder *b, const struct onnx_resize *r,
         return false;
     bool small = y->type == ONNX_INT8 || y->type == ONNX_UINT8;
     if (!small)
-        return onnx_emit_cast(b, rounded, y);
+        return onnx_cast_to(b, rounded, y);
     DML_ELEMENT_WISE_CLIP_OPERATOR_DESC clip = { onnx_desc(b, &d[2], rounded), onnx_desc(b, &d[3], inside), NULL,
                                                  y->type == ONNX_INT8 ? INT8_MIN : 0,
                                                  y->type == ONNX_INT8 ? INT8_MAX : UINT8_MAX };
-    return onnx_emit(b, DML_OPERATOR_ELEMENT_WISE_CLIP, &clip, &rounded, 1, &inside, 1) && onnx_emit_cast(b, inside, y);
+    return onnx_emit(b, DML_OPERATOR_ELEMENT_WISE_CLIP, &clip, &rounded, 1, &inside, 1) && onnx_cast_to(b, inside, y);
 }
 
 bool onnx_resize(struct onnx_builder *b, const struct onnx_node *n)
@@ -254,5 +254,5 @@ bool onnx_resize(struct onnx_builder *b, const struct onnx_node *n)
     struct onnx_value *to = from ? onnx_temp(b, from->type, x->rank, r.dims) : NULL;
     if (!to || !(resample_takes(&r, from) ? resample(b, &r, from, to) : onnx_resize_by_tables(b, &r, from, to)))
         return false;
-    return onnx_type_is_float(y->type) ? onnx_emit_cast(b, to, y) : back_to_integer(b, &r, to, y);
+    return onnx_type_is_float(y->type) ? onnx_cast_to(b, to, y) : back_to_integer(b, &r, to, y);
 }

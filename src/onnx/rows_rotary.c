@@ -51,7 +51,7 @@ static struct onnx_value *angles(struct onnx_builder *b, const struct onnx_rotar
         onnx_fail(b, "'%s' must have rank %d and rows of %lld", cache->name, r->positions ? 2 : 3, (long long)half);
         return NULL;
     }
-    struct onnx_value *rows = r->positions ? onnx_make_lookup(b, cache, r->positions) : cache;
+    struct onnx_value *rows = r->positions ? onnx_lookup(b, cache, r->positions) : cache;
     if (!rows)
         return NULL;
     int64_t dims[] = { rows->dims[0], rows->dims[1], 1, 1, half };
@@ -59,7 +59,7 @@ static struct onnx_value *angles(struct onnx_builder *b, const struct onnx_rotar
         onnx_fail(b, "the positions or '%s' do not fit the tokens", cache->name);
         return NULL;
     }
-    return onnx_make_reshape(b, rows, 5, dims);
+    return onnx_as(b, rows, 5, dims);
 }
 
 /* -sin for the first part, sin for the second */
@@ -68,15 +68,15 @@ static struct onnx_value *signed_sin(struct onnx_builder *b, struct onnx_value *
     const int64_t dims[] = { 2, 1 };
     if (!sin)
         return NULL;
-    struct onnx_value *minus = onnx_make_scalar(b, sin->type, -1), *plus = onnx_make_scalar(b, sin->type, 1);
+    struct onnx_value *minus = onnx_scalar(b, sin->type, -1), *plus = onnx_scalar(b, sin->type, 1);
     uint32_t bytes = onnx_type_bytes(sin->type);
     uint8_t data[16];
     if (!minus || !plus)
         return NULL;
     memcpy(data, minus->data, bytes);
     memcpy(data + bytes, plus->data, bytes);
-    return onnx_make_binary(b, DML_OPERATOR_ELEMENT_WISE_MULTIPLY, sin,
-                            onnx_constant(b, sin->type, 2, dims, data, 2 * bytes), NULL);
+    return onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_MULTIPLY, sin,
+                       onnx_constant(b, sin->type, 2, dims, data, 2 * bytes));
 }
 
 /* y = x * cos + exchanged x * sin, all seen through `h` */
@@ -85,7 +85,7 @@ static bool emit_turn(struct onnx_builder *b, struct onnx_value *x, struct onnx_
 {
     struct onnx_desc dx, dz, dy;
     struct onnx_value *other = exchange(b, x, h), *product = onnx_temp(b, x->type, 5, h->dims), *in[2] = { x, cos };
-    other = onnx_make_binary(b, DML_OPERATOR_ELEMENT_WISE_MULTIPLY, other, sin, NULL);
+    other = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_MULTIPLY, other, sin);
     if (!other || !cos || !product)
         return false;
     DML_ELEMENT_WISE_MULTIPLY_OPERATOR_DESC first = { onnx_desc_strided(b, &dx, x, 5, h->dims, h->strides),
@@ -121,9 +121,9 @@ static struct onnx_value *turn_part(struct onnx_builder *b, struct onnx_value *x
     find_halves(&shape, heads, turning, turning, interleaved, &packed);
     if (!emit_turn(b, x, cos, sin, h, turned, packed.strides))
         return NULL;
-    struct onnx_value *rest = onnx_make_slice(b, onnx_make_reshape(b, x, 4, flat), 3, turning, size - turning, NULL);
+    struct onnx_value *rest = onnx_cut(b, onnx_as(b, x, 4, flat), 3, turning, size - turning);
     struct onnx_value *both[] = { turned, rest };
-    return onnx_make_join(b, both, 2, 3, y);
+    return onnx_join_to(b, both, 2, 3, y);
 }
 
 struct onnx_value *onnx_rotate(struct onnx_builder *b, const struct onnx_rotary *r, struct onnx_value *x,
@@ -187,8 +187,8 @@ bool onnx_rotary_embedding_ms(struct onnx_builder *b, const struct onnx_node *n)
         r.heads = x->dims[2] / (2 * r.cos->dims[1]);
     if (onnx_elements(r.positions) == 1 && r.positions->rank < 2) {
         const int64_t dims[] = { 1, x->dims[x->rank == 4 ? 2 : 1] };
-        struct onnx_value *first = onnx_make_cast(b, r.positions, ONNX_INT32, NULL);
-        r.positions = onnx_make_binary(b, DML_OPERATOR_ELEMENT_WISE_ADD, onnx_make_range(b, 0, 2, dims), first, NULL);
+        struct onnx_value *first = onnx_convert(b, r.positions, ONNX_INT32);
+        r.positions = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_ADD, onnx_counting(b, ONNX_INT32, 0, 2, dims), first);
     }
     struct onnx_value *y = onnx_out(b, n, 0, x->type, x->rank, x->dims);
     return y && r.positions && onnx_rotate(b, &r, x, y);
@@ -210,14 +210,14 @@ bool onnx_tensor_scatter(struct onnx_builder *b, const struct onnx_node *n)
         range_dims[i] = i == axis ? updates->dims[i] : 1;
         index_dims[i] = i ? 1 : x->dims[0];
     }
-    struct onnx_value *index = onnx_make_range(b, 0, x->rank, range_dims);
+    struct onnx_value *index = onnx_counting(b, ONNX_INT32, 0, x->rank, range_dims);
     if (first) {
-        first = onnx_make_reshape(b, onnx_make_cast(b, first, ONNX_INT32, NULL), x->rank, index_dims);
-        index = onnx_make_binary(b, DML_OPERATOR_ELEMENT_WISE_ADD, index, first, NULL);
+        first = onnx_as(b, onnx_convert(b, first, ONNX_INT32), x->rank, index_dims);
+        index = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_ADD, index, first);
     }
     if (!strcmp(onnx_attr_string(n, "mode", "linear"), "circular"))
-        index = onnx_make_binary(b, DML_OPERATOR_ELEMENT_WISE_MODULUS_FLOOR, index,
-                                 onnx_make_scalar(b, ONNX_INT32, (double)x->dims[axis]), NULL);
+        index = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_MODULUS_FLOOR, index,
+                            onnx_scalar(b, ONNX_INT32, (double)x->dims[axis]));
     struct onnx_value *y = onnx_out(b, n, 0, x->type, x->rank, x->dims), *in[3] = { x, index, updates };
     if (!y || !index)
         return false;
