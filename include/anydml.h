@@ -53,6 +53,10 @@ struct anydml_operator_info {
  * type; DXGI_ERROR_NOT_FOUND past the last, E_INVALIDARG for NULL and for devices of another library. Thread-safe. */
 HRESULT STDMETHODCALLTYPE AnydmlEnumOperators(IDMLDevice *device, UINT index, struct anydml_operator_info *info);
 
+/* libdirectml: what the calling thread's calls have to say is not written to stderr until it is told otherwise; returns
+ * what held before. For callers that try what a device can do; messages of the debug layer are stored all the same. */
+BOOL STDMETHODCALLTYPE AnydmlQuiet(BOOL quiet);
+
 /* libdirectml, libd3d12 and libdxcore each export `uint32_t AnydmlLiveObjects(void)`: how many COM objects of that
  * library live in this process. It is no prototype here because the three have one name: tests look it up with dlsym.
  */

@@ -54,8 +54,8 @@ extern "C" {
  *     hr = AnydmlCreateBufferFromMemory(device, x, sizeof(x), &IID_ID3D12Resource, (void **)&buffer);
  *
  * S_OK; S_FALSE with out NULL (arguments were checked); E_INVALIDARG (device or address NULL or misaligned, bytes 0 or
- * beyond the address space); DXGI_ERROR_UNSUPPORTED (the device's memory is not the host's, or it is another
- * runtime's); DXGI_ERROR_DEVICE_REMOVED; E_NOINTERFACE; E_OUTOFMEMORY. */
+ * beyond the address space); DXGI_ERROR_UNSUPPORTED (the device's memory is not the host's, with out NULL without a
+ * message, or it is another runtime's); DXGI_ERROR_DEVICE_REMOVED; E_NOINTERFACE; E_OUTOFMEMORY. */
 HRESULT WINAPI AnydmlCreateBufferFromMemory(ID3D12Device *device, void *address, UINT64 bytes, REFIID riid, void **out);
 
 /* ExecuteCommandLists that returns when the lists have run, after all that the queue was given before. When the queue

@@ -24,9 +24,18 @@ static enum base_log_level log_level(void)
     return (enum base_log_level)level;
 }
 
+static _Thread_local bool is_quiet;
+
+bool base_log_quiet(bool quiet)
+{
+    bool before = is_quiet;
+    is_quiet = quiet;
+    return before;
+}
+
 bool base_log_enabled(enum base_log_level level)
 {
-    return level <= log_level();
+    return level <= log_level() && !is_quiet;
 }
 
 void base_log(enum base_log_level level, const char *format, ...)

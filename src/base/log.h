@@ -14,6 +14,9 @@ enum base_log_level {
     BASE_LOG_TRACE,
 };
 
+/* The calling thread logs nothing until told otherwise; returns what held before. */
+bool base_log_quiet(bool quiet);
+
 bool base_log_enabled(enum base_log_level level);
 
 /* Prints "anydml <level>: <text>" and a newline. */

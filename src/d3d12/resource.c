@@ -345,10 +345,12 @@ HRESULT d3d_device_CreatePlacedResource1(D3D_PLACED(D3D12_RESOURCE_DESC1))
 #define BORROWED_ALIGNMENT 16u        /* DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT: what kernels take bindings to have */
 #define BORROWED_SPACE     UINT64_MAX /* memory_id of them all: one space of addresses, so that overlaps are seen */
 
-static HRESULT borrow_check(struct d3d_device *device, const void *address, uint64_t bytes)
+static HRESULT borrow_check(struct d3d_device *device, const void *address, uint64_t bytes, bool wanted)
 {
     static const char method[] = "AnydmlCreateBufferFromMemory";
     uintptr_t start = (uintptr_t)address;
+    if (device->info->kind != ADAPTER_HOST && !wanted) /* a question, not a mistake */
+        return DXGI_ERROR_UNSUPPORTED;
     if (device->info->kind != ADAPTER_HOST)
         return d3d_fail(device, DXGI_ERROR_UNSUPPORTED, "%s: the memory of adapter \"%s\" is not host memory", method,
                         device->info->name);
@@ -370,7 +372,7 @@ HRESULT d3d_resource_borrow(struct d3d_device *device, void *address, uint64_t b
     };
     HRESULT hr = d3d_create_begin(device, out);
     if (SUCCEEDED(hr))
-        hr = borrow_check(device, address, bytes);
+        hr = borrow_check(device, address, bytes, out);
     if (FAILED(hr))
         return hr;
     if (!out)

@@ -100,3 +100,8 @@ EXPORT HRESULT AnydmlEnumOperators(IDMLDevice *iface, UINT index, struct anydml_
     info->ExtensionTypes = dml_operator_types(device, op, extensions);
     return S_OK;
 }
+
+EXPORT BOOL AnydmlQuiet(BOOL quiet)
+{
+    return base_log_quiet(quiet);
+}

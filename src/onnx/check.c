@@ -2,6 +2,7 @@
  * not known yet, and DirectML is asked for the operators that come out of it. */
 #include "onnx/build.h"
 
+#include <anydml.h>
 #include <DirectMLGuids.h>
 
 #include <stdarg.h>
@@ -226,8 +227,10 @@ HRESULT onnx_check(const struct onnx_model *model, IDMLDevice1 *device, uint32_t
     c.declared.model = model;
     bool ok = declare_all(&c);
     memset(verdicts, 0, model->node_count * sizeof(*verdicts));
+    BOOL before = AnydmlQuiet(TRUE); /* the verdicts say what was refused */
     for (uint32_t i = 0; ok && i < model->node_count; i++)
         check_node(&c, &model->nodes[i], &verdicts[i]);
+    AnydmlQuiet(before);
     onnx_builder_finish(&c.declared);
     return ok ? S_OK : E_INVALIDARG;
 }
