@@ -32,15 +32,16 @@ static void shapes_of(const struct onnx_model *model, int64_t batch, struct onnx
 }
 
 static bool one(struct tools_session *session, const struct onnx_model *model, int64_t batch,
-                struct onnx_program **compiled, struct tools_program **program, struct tools_error *error)
+                struct tools_program **program, struct tools_error *error)
 {
     struct onnx_input *shapes = calloc(model->input_count + 1, sizeof(*shapes));
-    double ms = 0, host = 0, device = 0;
+    struct onnx_program *compiled = NULL;
+    double ms = 0, run = 0;
     bool ok = shapes || tools_fail_memory(error);
     if (ok)
         shapes_of(model, batch, shapes);
-    ok = ok && tools_compile(session, model, shapes, DML_EXECUTION_FLAG_NONE, compiled, &ms, error) &&
-         tools_program_create(session, *compiled, program, error) && tools_program_run(*program, &host, &device, error);
+    ok = ok && tools_compile(session, model, shapes, DML_EXECUTION_FLAG_NONE, &compiled, &ms, error) &&
+         tools_program_create(session, compiled, program, error) && tools_program_run(*program, &run, error);
     if (ok) {
         malloc_trim(0);
         printf("batch %lld: compile %.1f ms, initialise %.1f ms, persistent %.1f MB, resident %.1f MB\n",
@@ -56,7 +57,6 @@ int main(int argc, char **argv)
     struct tools_error error = { 0 };
     struct tools_session *session = NULL;
     struct onnx_model *model = NULL;
-    struct onnx_program *compiled[PROGRAMS_MAX] = { NULL };
     struct tools_program *programs[PROGRAMS_MAX] = { NULL };
     if (argc < 3 || argc > PROGRAMS_MAX + 2) {
         fprintf(stderr, "usage: %s MODEL.onnx BATCH...\n", argv[0]);
@@ -66,12 +66,11 @@ int main(int argc, char **argv)
     if (ok)
         printf("loaded: resident %.1f MB\n", resident_mb());
     for (int i = 0; ok && i < argc - 2; i++)
-        ok = one(session, model, strtoll(argv[i + 2], NULL, 10), &compiled[i], &programs[i], &error);
+        ok = one(session, model, strtoll(argv[i + 2], NULL, 10), &programs[i], &error);
     if (!ok)
         fprintf(stderr, "%s\n", error.text);
     for (int i = 0; i < PROGRAMS_MAX; i++) {
         tools_program_destroy(programs[i]);
-        onnx_program_destroy(compiled[i]);
     }
     tools_session_destroy(session);
     onnx_model_destroy(model);

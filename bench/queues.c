@@ -2,8 +2,6 @@
  *   queues MODEL.onnx THREADS [SECONDS] */
 #include "tools/program.h"
 
-#include <DirectMLGuids.h>
-
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -12,8 +10,6 @@
 
 struct client {
     pthread_t thread;
-    struct tools_session *session;
-    struct onnx_program *compiled;
     struct tools_program *program;
     uint32_t runs;
 };
@@ -44,43 +40,22 @@ static void shapes_of(const struct onnx_model *model, struct onnx_input *shapes)
     }
 }
 
-/* The DirectML device of the first client for all: it keeps equal weights once. */
-static bool share_device(struct tools_session *session, const struct tools_session *first, struct tools_error *error)
-{
-    if (session == first)
-        return true;
-    tools_release(session->recorder);
-    tools_release(session->dml);
-    session->recorder = NULL;
-    session->dml = first->dml;
-    IDMLDevice1_AddRef(session->dml);
-    return tools_check(
-        error, IDMLDevice1_CreateCommandRecorder(session->dml, &IID_IDMLCommandRecorder, (void **)&session->recorder),
-        "creating the recorder");
-}
-
-static bool client_create(struct client *client, const struct client *first, const struct onnx_model *model,
+/* One device for all, which keeps equal weights once; runs at the same time are on queues of their own. */
+static bool client_create(struct client *client, struct tools_session *session, const struct onnx_model *model,
                           struct onnx_input *shapes, struct tools_error *error)
 {
+    struct onnx_program *compiled;
     double ms;
-    return tools_session_create(0, &client->session, error) && share_device(client->session, first->session, error) &&
-           tools_compile(client->session, model, shapes, DML_EXECUTION_FLAG_NONE, &client->compiled, &ms, error) &&
-           tools_program_create(client->session, client->compiled, &client->program, error);
-}
-
-static void client_destroy(struct client *client)
-{
-    tools_program_destroy(client->program);
-    onnx_program_destroy(client->compiled);
-    tools_session_destroy(client->session);
+    return tools_compile(session, model, shapes, DML_EXECUTION_FLAG_NONE, &compiled, &ms, error) &&
+           tools_program_create(session, compiled, &client->program, error);
 }
 
 static void *client_main(void *argument)
 {
     struct client *client = argument;
     struct tools_error error = { 0 };
-    double host, device;
-    while (!atomic_load(&stop) && tools_program_run(client->program, &host, &device, &error))
+    double ms;
+    while (!atomic_load(&stop) && tools_program_run(client->program, &ms, &error))
         client->runs++;
     return NULL;
 }
@@ -109,7 +84,8 @@ static void measure(struct client *clients, uint32_t count, double limit)
 int main(int argc, char **argv)
 {
     struct tools_error error = { 0 };
-    struct onnx_model *model;
+    struct onnx_model *model = NULL;
+    struct tools_session *session = NULL;
     uint32_t count = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 0;
     if (!count || count > 64) {
         fprintf(stderr, "usage: %s MODEL.onnx THREADS [SECONDS]\n", argv[0]);
@@ -117,19 +93,22 @@ int main(int argc, char **argv)
     }
     struct client *clients = calloc(count, sizeof(*clients));
     struct onnx_input *shapes = NULL;
-    bool ok = clients && tools_model_load(argv[1], &model, &error);
+    bool ok = clients && tools_model_load(argv[1], &model, &error) && tools_session_create(0, &session, &error);
     if (ok)
         ok = (shapes = calloc(model->input_count + 1, sizeof(*shapes))) != NULL;
     if (ok)
         shapes_of(model, shapes);
     for (uint32_t i = 0; ok && i < count; i++)
-        ok = client_create(&clients[i], &clients[0], model, shapes, &error);
+        ok = client_create(&clients[i], session, model, shapes, &error);
     if (ok)
         measure(clients, count, argc > 3 ? strtod(argv[3], NULL) : 3);
     else
         fprintf(stderr, "%s\n", error.text);
     for (uint32_t i = 0; clients && i < count; i++)
-        client_destroy(&clients[i]);
+        tools_program_destroy(clients[i].program);
+    tools_session_destroy(session);
+    if (model)
+        onnx_model_destroy(model);
     free(shapes);
     free(clients);
     return ok ? 0 : 1;

@@ -57,6 +57,38 @@ HRESULT STDMETHODCALLTYPE AnydmlEnumOperators(IDMLDevice *device, UINT index, st
  * what held before. For callers that try what a device can do; messages of the debug layer are stored all the same. */
 BOOL STDMETHODCALLTYPE AnydmlQuiet(BOOL quiet);
 
+/* What a device compiles and executes, one event each, in the order in which it happened. Pointers are good during the
+ * call only. */
+struct anydml_trace_event {
+    /* "graph": Text is a compiled operator's graph, whose Name ends in "before passes" or "after passes"; values, then
+     *     operators in the order of execution, each with its views as type[sizes]{strides}+offset.
+     * "plan": Text is what became of it: the temporary buffer's blocks with the steps during which they are in use, and
+     *     the steps, one for each operator of the graph after passes, with kernels and addresses.
+     * "run": one execution on the cpu adapter; "step": one step of it, after the run's own event.
+     * Texts are for people: they may change from version to version. */
+    const char *Category;
+    const char *Name;
+    const char *Text; /* NULL for runs and steps */
+    /* The event as ANYDML_TRACE's file has it, one object of the format of trace viewers. Of a step: kernel, shapes,
+     * threads, bytes read and written, floating-point operations (of matrix products, convolutions, attention and
+     * recurrent networks exactly, of other kinds elements times instructions), both per second, and with the peaks
+     * known the share of the roofline: how long the step would take if it computed and moved at the peaks, divided by
+     * how long it took. Copies between caches are faster than the memory, so small steps may have more than 1. */
+    const char *Json;
+};
+
+struct anydml_trace {
+    void(STDMETHODCALLTYPE *Event)(void *Context, const struct anydml_trace_event *event);
+    void *Context;
+    double PeakFlops, PeakBytes; /* of the machine, per second; 0: not known */
+};
+
+/* libdirectml: from now on Event is called for this device, on the threads that compile and execute, one at a time; it
+ * must not call DirectML or Direct3D. NULL ends that, and when the call returns no event is on its way. Tracing costs
+ * about 10 microseconds a step, but between executions: steps are timed without it. Thread-safe.
+ * S_OK; E_INVALIDARG (device NULL or of another library). */
+HRESULT STDMETHODCALLTYPE AnydmlSetTrace(IDMLDevice *device, const struct anydml_trace *trace);
+
 /* libdirectml, libd3d12 and libdxcore each export `uint32_t AnydmlLiveObjects(void)`: how many COM objects of that
  * library live in this process. It is no prototype here because the three have one name: tests look it up with dlsym.
  */

@@ -13,7 +13,8 @@ static const struct {
 } commands[] = {
     { "devices", "list the devices", tools_cmd_devices },
     { "run", "run an ONNX model on .npy files and pictures", tools_cmd_run },
-    { "bench", "measure how fast an ONNX model runs", tools_cmd_bench },
+    { "bench", "measure how fast an ONNX model runs, here and in other runtimes", tools_cmd_bench },
+    { "graph", "show what becomes of an ONNX model: graph, kernels, memory", tools_cmd_graph },
     { "ops", "list the operators and the data types that run on each device", tools_cmd_ops },
     { "telemetry", "what is kept about the use of AnyDML: nothing, unless you switch it on", tools_cmd_telemetry },
 };
@@ -23,7 +24,7 @@ bool tools_options_parse(struct tools_options *o, int argc, char **argv, struct 
     uint64_t number;
     opterr = 0;
     optind = 1;
-    for (int option; (option = getopt_long(argc, argv, ":", o->table, NULL)) != -1;) {
+    for (int option; (option = getopt_long(argc, argv, o->shorts ? o->shorts : ":", o->table, NULL)) != -1;) {
         switch (option) {
         case TOOLS_OPTION_HELP:
             fputs(o->help, stdout);
@@ -41,6 +42,7 @@ bool tools_options_parse(struct tools_options *o, int argc, char **argv, struct 
             if (!tools_parse_uint(optarg, 1, 4096, &number))
                 return tools_fail(error, TOOLS_USAGE, "--threads takes a number from 1 to 4096, not '%s'", optarg);
             setenv("ANYDML_THREADS", optarg, 1);
+            o->threads = optarg;
             break;
         case ':':
             return tools_fail(error, TOOLS_USAGE, "%s needs a value", argv[optind - 1]);
@@ -52,12 +54,14 @@ bool tools_options_parse(struct tools_options *o, int argc, char **argv, struct 
         }
     }
     uint32_t given = (uint32_t)(argc - optind);
-    if (given > o->operands)
+    if (given > o->operands && !o->many)
         return tools_fail(error, TOOLS_USAGE, "unexpected argument '%s' (anydml %s --help)", argv[optind + o->operands],
                           argv[0]);
     if (given < o->operands)
         return tools_fail(error, TOOLS_USAGE, "%s is missing (anydml %s --help)", o->operand_name, argv[0]);
     o->operand = given ? argv[optind] : NULL;
+    o->all = argv + optind;
+    o->given = given;
     return true;
 }
 

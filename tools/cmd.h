@@ -10,11 +10,13 @@
 int tools_cmd_devices(int argc, char **argv);
 int tools_cmd_run(int argc, char **argv);
 int tools_cmd_bench(int argc, char **argv);
+int tools_cmd_graph(int argc, char **argv);
 int tools_cmd_ops(int argc, char **argv);
 int tools_cmd_telemetry(int argc, char **argv);
 
 /* What --help prints. */
-extern const char tools_help_devices[], tools_help_run[], tools_help_bench[], tools_help_ops[], tools_help_telemetry[];
+extern const char tools_help_devices[], tools_help_run[], tools_help_bench[], tools_help_graph[], tools_help_ops[],
+    tools_help_telemetry[];
 
 /* Options common to several commands, as getopt_long's `val`; those of one command start at TOOLS_OPTION_OWN. */
 enum {
@@ -31,11 +33,16 @@ struct tools_options {
     /* Takes one option of the command; false with `error` filled when the value is bad. */
     bool (*take)(void *context, int option, const char *value, struct tools_error *error);
     void *context;
-    uint32_t operands; /* how many arguments that are no options */
+    uint32_t operands;  /* how many arguments that are no options */
+    bool many;          /* or more than that */
+    const char *shorts; /* options of one letter, as getopt has them behind ":"; NULL for none */
     const char *operand_name;
     bool json;
     uint32_t device;
+    const char *threads; /* the value of --threads, or NULL */
     const char *operand;
+    char *const *all; /* operands */
+    uint32_t given;
     bool helped; /* --help was given and printed: there is nothing more to do */
 };
 

@@ -1,42 +1,56 @@
 #include "tools/cmd.h"
-#include "tools/program.h"
+#include "tools/compare.h"
 #include "tools/progress.h"
+#include "tools/shapes.h"
 #include "tools/telemetry.h"
 #include "tools/text.h"
+#include "tools/trace.h"
 
 #include "base/half.h"
 
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#define BENCH_SHAPES_MAX 32
-#define BENCH_RUNS_MAX   100000
-#define BENCH_RUNS_MIN   5
+#define BENCH_RUNS_MAX 100000
+#define BENCH_RUNS_MIN 5
 
 const char tools_help_bench[] =
-    "usage: anydml bench MODEL.onnx [OPTIONS]\n\n"
-    "Runs the model on random inputs (always the same) and prints how long one execution takes, how long compiling "
-    "and\n"
-    "initialising take, and the memory.\n\n"
+    "usage: anydml bench MODEL.onnx [OPTIONS]\n"
+    "       anydml bench --compare MODEL.onnx ... [--seconds S] [--threads N] [--python LIST] [--json]\n\n"
+    "Runs the model on random inputs (always the same) and prints how long one execution takes, how long compiling\n"
+    "and initialising take, and the memory.\n\n"
     "  --device N             which device (anydml devices); default 0\n"
     "  --threads N            worker threads of the cpu device; default: one per processor\n"
     "  --seconds S            how long to measure, at least 5 runs; default 3\n"
     "  --input-shape NAME=1x3x224x224\n"
     "                         sizes of an input whose dimensions are free; may be given again\n"
     "  --fp16-compute         allow 16-bit tensors to be computed in 16 bits\n"
-    "  --json                 print one JSON object\n";
+    "  --trace FILE           write a Chrome trace of one more run: its steps with kernels, shapes and speed\n"
+    "  --json                 print one JSON object\n\n"
+    "  --compare              measure the cpu device beside ONNX Runtime, OpenVINO and PyTorch, as far as Python can\n"
+    "                         import them: all pinned to the same processors and taking turns\n"
+    "  --python LIST          programs of Python, with ':' between them, in which these are looked for; default: the\n"
+    "                         environment variable ANYDML_PYTHON, or else python3\n";
 
-enum { BENCH_OPTION_SECONDS = TOOLS_OPTION_OWN, BENCH_OPTION_SHAPE, BENCH_OPTION_FP16 };
+enum {
+    BENCH_OPTION_SECONDS = TOOLS_OPTION_OWN,
+    BENCH_OPTION_SHAPE,
+    BENCH_OPTION_FP16,
+    BENCH_OPTION_TRACE,
+    BENCH_OPTION_COMPARE,
+    BENCH_OPTION_PYTHON,
+};
 
 struct bench {
     double seconds;
-    const char *shapes[BENCH_SHAPES_MAX]; /* NAME=SIZES */
-    uint32_t shape_count;
+    struct tools_shapes given;
     DML_EXECUTION_FLAGS flags;
+    const char *trace_path, *python;
+    bool compare;
     struct onnx_model *model;
     struct tools_session *session;
-    struct onnx_program *compiled;
     struct tools_program *program;
+    struct tools_trace trace;
     double compile_ms, first_ms;
     double *runs;
     uint32_t run_count;
@@ -51,71 +65,20 @@ static bool bench_take(void *context, int option, const char *value, struct tool
             return tools_fail(error, TOOLS_USAGE, "--seconds takes a number from 0 to 86400, not '%s'", value);
         return true;
     case BENCH_OPTION_SHAPE:
-        if (!strchr(value, '=') || b->shape_count == BENCH_SHAPES_MAX)
-            return tools_fail(error, TOOLS_USAGE, "--input-shape takes NAME=1x3x224x224, not '%s'", value);
-        b->shapes[b->shape_count++] = value;
+        return tools_shapes_take(&b->given, value, error);
+    case BENCH_OPTION_TRACE:
+        b->trace_path = value;
+        return tools_trace_check(value, error);
+    case BENCH_OPTION_COMPARE:
+        b->compare = true;
+        return true;
+    case BENCH_OPTION_PYTHON:
+        b->python = value;
         return true;
     default:
         b->flags = DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION;
         return true;
     }
-}
-
-/* ---- shapes ---- */
-
-static bool bench_given_shape(const char *text, const struct onnx_value_info *input, struct onnx_input *out,
-                              struct tools_error *error)
-{
-    if (!tools_parse_shape(strrchr(text, '=') + 1, out))
-        return tools_fail(error, TOOLS_USAGE, "--input-shape takes NAME=1x3x224x224, not '%s'", text);
-    bool fits = !input->has_shape || input->rank == out->rank;
-    for (uint32_t i = 0; fits && input->has_shape && i < out->rank; i++)
-        fits = input->dims[i] < 0 || input->dims[i] == out->dims[i];
-    char shape[256];
-    return fits || tools_fail(error, TOOLS_USAGE, "--input-shape %s: the model's input is %s", text,
-                              tools_shape_text(shape, sizeof(shape), input->type, input->rank, input->dims,
-                                               (const char *const *)input->symbols));
-}
-
-static bool bench_shape(const struct bench *b, const struct onnx_value_info *input, struct onnx_input *out,
-                        struct tools_error *error)
-{
-    size_t length = strlen(input->name);
-    for (uint32_t i = 0; i < b->shape_count; i++) {
-        const char *text = b->shapes[i];
-        if ((size_t)(strrchr(text, '=') - text) == length && memcmp(text, input->name, length) == 0)
-            return bench_given_shape(text, input, out, error);
-    }
-    if (!input->has_shape)
-        return tools_fail(error, TOOLS_USAGE, "input '%s' has no shape; give --input-shape %s=SIZES", input->name,
-                          input->name);
-    out->rank = input->rank;
-    for (uint32_t i = 0; i < input->rank; i++) {
-        out->dims[i] = input->dims[i];
-        if (input->dims[i] < 0 && i == 0)
-            out->dims[i] = 1; /* the batch */
-        else if (input->dims[i] < 0)
-            return tools_fail(error, TOOLS_USAGE, "dimension %u of input '%s' is free; give --input-shape %s=SIZES", i,
-                              input->name, input->name);
-    }
-    return true;
-}
-
-static bool bench_shapes(const struct bench *b, struct onnx_input *shapes, struct tools_error *error)
-{
-    for (uint32_t s = 0; s < b->shape_count; s++) {
-        size_t length = (size_t)(strrchr(b->shapes[s], '=') - b->shapes[s]);
-        bool known = false;
-        for (uint32_t i = 0; i < b->model->input_count; i++)
-            known |= strlen(b->model->inputs[i].name) == length &&
-                     memcmp(b->model->inputs[i].name, b->shapes[s], length) == 0;
-        if (!known)
-            return tools_fail(error, TOOLS_USAGE, "--input-shape %s: the model has no such input", b->shapes[s]);
-    }
-    for (uint32_t i = 0; i < b->model->input_count; i++)
-        if (!bench_shape(b, &b->model->inputs[i], &shapes[i], error))
-            return false;
-    return true;
 }
 
 /* ---- inputs ---- */
@@ -151,8 +114,8 @@ static void bench_fill(struct tools_array *array, uint64_t *state)
 static bool bench_inputs(struct bench *b, struct tools_error *error)
 {
     uint64_t state = 88172645463325252ull;
-    for (uint32_t i = 0; i < b->compiled->input_count; i++) {
-        const struct onnx_port *port = &b->compiled->inputs[i];
+    for (uint32_t i = 0; i < b->program->onnx->input_count; i++) {
+        const struct onnx_port *port = &b->program->onnx->inputs[i];
         struct tools_array array;
         int64_t dims[ONNX_RANK_MAX];
         for (uint32_t d = 0; d < port->rank; d++)
@@ -178,38 +141,39 @@ static bool bench_prepare(struct bench *b, const char *path, uint32_t device, st
     if (!shapes)
         return tools_fail_memory(error);
     tools_progress("compiling");
-    bool ok = bench_shapes(b, shapes, error) && tools_session_create(device, &b->session, error) &&
-              tools_compile(b->session, b->model, shapes, b->flags, &b->compiled, &b->compile_ms, error);
+    struct onnx_program *compiled = NULL;
+    bool ok = tools_shapes_of(&b->given, b->model, shapes, error) && tools_session_create(device, &b->session, error) &&
+              tools_compile(b->session, b->model, shapes, b->flags, &compiled, &b->compile_ms, error);
     free(shapes);
     if (!ok)
         return false;
     tools_progress("initialising");
-    return tools_program_create(b->session, b->compiled, &b->program, error) && bench_inputs(b, error);
+    return tools_program_create(b->session, compiled, &b->program, error) && bench_inputs(b, error);
 }
 
 /* The first run touches memory for the first time, so it warms up and is told apart. */
 static bool bench_measure(struct bench *b, struct tools_error *error)
 {
-    double device_ms;
     b->runs = calloc(BENCH_RUNS_MAX, sizeof(*b->runs));
     if (!b->runs)
         return tools_fail_memory(error);
     tools_progress("warming up");
     double start = tools_now_ms(), warm = BASE_MIN(b->seconds * 1e3 / 10, 500);
-    if (!tools_program_run(b->program, &b->first_ms, &device_ms, error))
+    if (!tools_program_run(b->program, &b->first_ms, error))
         return false;
     for (double ms; tools_now_ms() - start < warm;)
-        if (!tools_program_run(b->program, &ms, &device_ms, error))
+        if (!tools_program_run(b->program, &ms, error))
             return false;
     tools_progress("measuring");
     start = tools_now_ms();
     while (b->run_count < BENCH_RUNS_MAX &&
            (b->run_count < BENCH_RUNS_MIN || tools_now_ms() - start < b->seconds * 1e3)) {
-        if (!tools_program_run(b->program, &b->runs[b->run_count], &device_ms, error))
+        if (!tools_program_run(b->program, &b->runs[b->run_count], error))
             return false;
         b->run_count++;
     }
-    return true;
+    tools_progress("tracing");
+    return !b->trace_path || tools_trace_write(b->program, b->trace_path, &b->trace, error);
 }
 
 static void bench_print(const struct bench *b, const char *path, bool json)
@@ -227,7 +191,7 @@ static void bench_print(const struct bench *b, const char *path, bool json)
         printf(", \"median_ms\": %.6g, \"p90_ms\": %.6g, \"min_ms\": %.6g, \"first_ms\": %.6g, \"runs\": %u, ", median,
                p90, b->runs[0], b->first_ms, b->run_count);
         printf("\"compile_ms\": %.6g, \"initialize_ms\": %.6g, \"nodes\": %u, ", b->compile_ms, p->initialize_ms,
-               b->compiled->node_count);
+               p->onnx->node_count);
         printf("\"temporary_bytes\": %llu, \"persistent_bytes\": %llu, \"peak_rss_bytes\": %.0f}\n",
                (unsigned long long)p->temporary_bytes, (unsigned long long)p->persistent_bytes, peak);
         return;
@@ -235,22 +199,39 @@ static void bench_print(const struct bench *b, const char *path, bool json)
     printf("device      %s\n", b->session->info.name);
     printf("run         %.3f ms median, %.3f ms p90, %.3f ms min of %u runs (first %.3f ms)\n", median, p90, b->runs[0],
            b->run_count, b->first_ms);
-    printf("compile     %.1f ms (%u nodes)\n", b->compile_ms, b->compiled->node_count);
+    printf("compile     %.1f ms (%u nodes)\n", b->compile_ms, p->onnx->node_count);
     printf("initialise  %.1f ms\n", p->initialize_ms);
     printf("memory      %.1f MiB temporary, %.1f MiB persistent, %.1f MiB peak of the process\n",
            (double)p->temporary_bytes / 1048576, (double)p->persistent_bytes / 1048576, peak / 1048576);
+    if (b->trace_path)
+        tools_trace_print(&b->trace, b->trace_path);
 }
 
 static void bench_finish(struct bench *b)
 {
     tools_progress_stop();
     tools_program_destroy(b->program);
-    if (b->compiled)
-        onnx_program_destroy(b->compiled);
     tools_session_destroy(b->session);
     if (b->model)
         onnx_model_destroy(b->model);
     free(b->runs);
+}
+
+static bool bench_compare(const struct bench *b, const struct tools_options *o, struct tools_error *error)
+{
+    struct tools_compare compare = { b->python, o->threads, b->seconds, o->json, o->all, o->given };
+    if (b->given.count || b->trace_path || b->flags || o->device)
+        return tools_fail(error, TOOLS_USAGE,
+                          "--compare goes with --seconds, --threads, --python and --json only (anydml bench --help)");
+    return tools_compare(&compare, error);
+}
+
+static bool bench_options(const struct bench *b, const struct tools_options *o, struct tools_error *error)
+{
+    if (b->python && !b->compare)
+        return tools_fail(error, TOOLS_USAGE, "--python goes with --compare only (anydml bench --help)");
+    return b->compare || o->given == 1 ||
+           tools_fail(error, TOOLS_USAGE, "unexpected argument '%s' (anydml bench --help)", o->all[1]);
 }
 
 int tools_cmd_bench(int argc, char **argv)
@@ -263,6 +244,9 @@ int tools_cmd_bench(int argc, char **argv)
         { "seconds", required_argument, NULL, BENCH_OPTION_SECONDS },
         { "input-shape", required_argument, NULL, BENCH_OPTION_SHAPE },
         { "fp16-compute", no_argument, NULL, BENCH_OPTION_FP16 },
+        { "trace", required_argument, NULL, BENCH_OPTION_TRACE },
+        { "compare", no_argument, NULL, BENCH_OPTION_COMPARE },
+        { "python", required_argument, NULL, BENCH_OPTION_PYTHON },
         { 0 },
     };
     struct bench b = { .seconds = 3 };
@@ -272,6 +256,7 @@ int tools_cmd_bench(int argc, char **argv)
         .take = bench_take,
         .context = &b,
         .operands = 1,
+        .many = true,
         .operand_name = "the model",
     };
     struct tools_error error;
@@ -279,6 +264,8 @@ int tools_cmd_bench(int argc, char **argv)
         return tools_report("anydml bench", &error);
     if (options.helped)
         return 0;
+    if (!bench_options(&b, &options, &error) || (b.compare && !bench_compare(&b, &options, &error)))
+        return tools_report("anydml bench", &error);
     bool ok = bench_prepare(&b, options.operand, options.device, &error) && bench_measure(&b, &error);
     tools_progress_stop();
     if (ok) {

@@ -110,7 +110,7 @@ static bool ops_row(struct ops_devices *devices, uint32_t index, bool json, bool
 {
     struct anydml_operator_info infos[OPS_DEVICES_MAX] = { { 0 } };
     for (uint32_t d = 0; d < devices->count; d++) {
-        HRESULT hr = AnydmlEnumOperators((IDMLDevice *)devices->sessions[d]->dml, index, &infos[d]);
+        HRESULT hr = AnydmlEnumOperators((IDMLDevice *)devices->sessions[d]->device->dml, index, &infos[d]);
         *done = hr == (HRESULT)DXGI_ERROR_NOT_FOUND;
         if (*done)
             return true;

@@ -18,7 +18,7 @@ const char tools_help_run[] =
     "  --repeat N             run N times and print the median\n"
     "  --labels FILE          print the top five of the first output; line n + 1 of FILE names class n\n"
     "  --fp16-compute         allow 16-bit tensors to be computed in 16 bits\n"
-    "  --trace FILE           write a Chrome trace of the steps (sets ANYDML_TRACE for the libraries)\n\n"
+    "  --trace FILE           write a Chrome trace of one more run: its steps with kernels, shapes and speed\n\n"
     "Pictures are resized (antialiased bicubic) to the model's height and width, and turned into luma when the input\n"
     "has one channel. value = (pixel in RANGE - mean) / std:\n"
     "  --range LOW..HIGH      default 0..1; 0..255 for uint8 inputs. Output pictures use it the other way round\n"
@@ -63,17 +63,6 @@ static bool run_take_range(struct run *run, const char *value, struct tools_erro
     return true;
 }
 
-/* The library writes the trace; a name that cannot be written is told now and not after the work. */
-static bool run_take_trace(const char *value, struct tools_error *error)
-{
-    FILE *file = fopen(value, "wb");
-    if (!file)
-        return tools_fail(error, TOOLS_USAGE, "cannot write %s: %s", value, strerror(errno));
-    fclose(file);
-    setenv("ANYDML_TRACE", value, 1);
-    return true;
-}
-
 static bool run_take_std(struct run *run, const char *value, struct tools_error *error)
 {
     float *std = run->picture.std;
@@ -103,7 +92,8 @@ static bool run_take(void *context, int option, const char *value, struct tools_
         run->flags = DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION;
         return true;
     case RUN_OPTION_TRACE:
-        return run_take_trace(value, error);
+        run->trace_path = value;
+        return tools_trace_check(value, error);
     case RUN_OPTION_RANGE:
         return run_take_range(run, value, error);
     case RUN_OPTION_MEAN:
@@ -129,11 +119,11 @@ static bool run_check_labels(const struct run *run, struct tools_error *error)
 }
 
 /* Where shapes depend on the values of inputs, the program is made for those values. */
-static bool run_compile(struct run *run, struct tools_error *error)
+static bool run_compile(struct run *run, struct onnx_program **out, struct tools_error *error)
 {
     for (;;) {
         bool again = false;
-        if (tools_compile(run->session, run->model, run->shapes, run->flags, &run->compiled, &run->compile_ms, error))
+        if (tools_compile(run->session, run->model, run->shapes, run->flags, out, &run->compile_ms, error))
             return true;
         for (uint32_t i = 0; i < run->model->input_count; i++) {
             again = again || (run->shapes[i].wanted && !run->shapes[i].data);
@@ -147,15 +137,17 @@ static bool run_compile(struct run *run, struct tools_error *error)
 
 static bool run_prepare(struct run *run, struct tools_error *error)
 {
+    struct onnx_program *compiled;
     tools_progress("reading");
     if (!run_check_labels(run, error) || !tools_run_load(run, error) ||
         !tools_session_create(run->device, &run->session, error))
         return false;
     tools_progress("compiling");
-    if (!run_compile(run, error))
+    if (!run_compile(run, &compiled, error))
         return false;
     tools_progress("initialising");
-    if (!tools_program_create(run->session, run->compiled, &run->program, error))
+    if (!tools_program_create(run->session, compiled, &run->program, error) ||
+        !tools_program_watch(run->program, error))
         return false;
     for (uint32_t i = 0; i < run->model->input_count; i++)
         if (!tools_program_set_input(run->program, i, &run->arrays[i], error))
@@ -170,7 +162,8 @@ static bool run_execute(struct run *run, struct tools_error *error)
     tools_progress("running");
     for (uint32_t i = 0; ok && i < run->repeat; i++) {
         tools_progress_count(i, run->repeat);
-        ok = tools_program_run(run->program, &host[i], &device[i], error);
+        ok = tools_program_run(run->program, &host[i], error);
+        device[i] = tools_program_device_ms(run->program);
     }
     if (ok) {
         run->host_ms = tools_percentile(host, run->repeat, 0.5);
@@ -179,7 +172,7 @@ static bool run_execute(struct run *run, struct tools_error *error)
     }
     free(host);
     free(device);
-    return ok;
+    return ok && (!run->trace_path || tools_trace_write(run->program, run->trace_path, &run->trace, error));
 }
 
 static void run_print(const struct run *run)
@@ -199,13 +192,13 @@ static void run_print_time(const struct run *run)
     if (run->repeat > 1)
         printf(", median of %u, fastest %.3f ms", run->repeat, run->fastest_ms);
     printf("; compiling %.1f ms, initialising %.1f ms\n", run->compile_ms, run->program->initialize_ms);
+    if (run->trace_path)
+        tools_trace_print(&run->trace, run->trace_path);
 }
 
 static void run_finish(struct run *run)
 {
     tools_program_destroy(run->program);
-    if (run->compiled)
-        onnx_program_destroy(run->compiled);
     tools_session_destroy(run->session);
     for (uint32_t i = 0; run->arrays && i < run->model->input_count; i++)
         tools_array_finish(&run->arrays[i]);

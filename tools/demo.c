@@ -20,7 +20,6 @@ struct demo {
     struct tools_image original, small, bicubic, network;
     struct onnx_model *model;
     struct tools_session *session;
-    struct onnx_program *compiled;
     struct tools_program *program;
     struct tools_array picture, upscaled;
     double milliseconds;
@@ -74,23 +73,24 @@ static bool demo_compile(struct demo *d, struct tools_error *error)
     static const struct tools_picture how = { .high = 1, .std = { 1, 1, 1 } };
     const struct onnx_value_info *input = &d->model->inputs[0];
     struct onnx_input shape = { 0 };
+    struct onnx_program *compiled;
     double ms;
     if (!tools_picture_load(&d->small, &how, ONNX_FLOAT, input->rank, input->dims, input->name, &d->picture, error))
         return false;
     shape.rank = d->picture.rank;
     memcpy(shape.dims, d->picture.dims, sizeof(shape.dims));
     return tools_session_create(0, &d->session, error) &&
-           tools_compile(d->session, d->model, &shape, DML_EXECUTION_FLAG_NONE, &d->compiled, &ms, error) &&
-           tools_program_create(d->session, d->compiled, &d->program, error) &&
+           tools_compile(d->session, d->model, &shape, DML_EXECUTION_FLAG_NONE, &compiled, &ms, error) &&
+           tools_program_create(d->session, compiled, &d->program, error) &&
            tools_program_set_input(d->program, 0, &d->picture, error);
 }
 
 static bool demo_run(struct demo *d, struct tools_error *error)
 {
     static const struct tools_picture how = { .high = 1, .std = { 1, 1, 1 } };
-    double runs[DEMO_RUNS], device_ms;
+    double runs[DEMO_RUNS];
     for (uint32_t i = 0; i < DEMO_RUNS; i++)
-        if (!tools_program_run(d->program, &runs[i], &device_ms, error))
+        if (!tools_program_run(d->program, &runs[i], error))
             return false;
     d->milliseconds = tools_percentile(runs, DEMO_RUNS, 0.5);
     if (!tools_program_get_output(d->program, 0, &d->upscaled, error) ||
@@ -186,8 +186,6 @@ static void demo_finish(struct demo *d)
     tools_array_finish(&d->upscaled);
     tools_array_finish(&d->picture);
     tools_program_destroy(d->program);
-    if (d->compiled)
-        onnx_program_destroy(d->compiled);
     tools_session_destroy(d->session);
     if (d->model)
         onnx_model_destroy(d->model);

@@ -1,4 +1,4 @@
-/* A compiled model on a device: initialised once, executed from one recorded list as often as wanted. */
+/* A compiled model on a device: initialised once, executed as often as wanted. */
 #ifndef TOOLS_PROGRAM_H
 #define TOOLS_PROGRAM_H
 
@@ -8,22 +8,16 @@
 
 struct tools_program {
     struct tools_session *session;
-    const struct onnx_program *onnx;
-    IDMLBindingTable *table;
-    ID3D12DescriptorHeap *heap;
-    ID3D12Resource *persistent, *temporary;
-    ID3D12Resource **inputs, **outputs; /* by slot of the graph; NULL for weights */
-    ID3D12CommandAllocator *allocator;
-    ID3D12GraphicsCommandList *list;
-    ID3D12QueryHeap *queries;
-    ID3D12Resource *ticks; /* two timestamps around the dispatch */
-    uint64_t ticks_per_second;
+    struct onnx_exec *exec;
+    const struct onnx_program *onnx; /* the same program, its description */
+    void **inputs, **outputs;        /* the memory of each port */
     uint64_t temporary_bytes, persistent_bytes;
     double initialize_ms;
 };
 
-/* Both `onnx` and `session` must outlive the program. Weights are uploaded here; input buffers hold zeros. */
-bool tools_program_create(struct tools_session *session, const struct onnx_program *onnx, struct tools_program **out,
+/* Takes `onnx` over, even on failure; `session` must outlive the program. Weights are uploaded here; inputs are zeros.
+ */
+bool tools_program_create(struct tools_session *session, struct onnx_program *onnx, struct tools_program **out,
                           struct tools_error *error);
 void tools_program_destroy(struct tools_program *program); /* NULL is fine */
 
@@ -31,8 +25,11 @@ void tools_program_destroy(struct tools_program *program); /* NULL is fine */
 bool tools_program_set_input(struct tools_program *program, uint32_t index, const struct tools_array *array,
                              struct tools_error *error);
 
-/* One execution. Milliseconds by the host's clock, submission to completion, and between the device's timestamps. */
-bool tools_program_run(struct tools_program *program, double *host_ms, double *device_ms, struct tools_error *error);
+/* One execution, in milliseconds by the host's clock; and how long it took on the device, when that is watched. */
+bool tools_program_run(struct tools_program *program, double *ms, struct tools_error *error);
+
+bool tools_program_watch(struct tools_program *program, struct tools_error *error); /* before the first run */
+double tools_program_device_ms(const struct tools_program *program);                /* of the last run */
 
 /* A copy of output `index` with the shape of its port. */
 bool tools_program_get_output(struct tools_program *program, uint32_t index, struct tools_array *out,

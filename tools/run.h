@@ -3,13 +3,13 @@
 #define TOOLS_RUN_H
 
 #include "tools/image.h"
-#include "tools/program.h"
+#include "tools/trace.h"
 
 #define RUN_FILES_MAX 64
 
 struct run {
     /* options */
-    const char *path, *labels;
+    const char *path, *labels, *trace_path;
     const char *inputs[RUN_FILES_MAX], *outputs[RUN_FILES_MAX]; /* [NAME=]FILE */
     uint32_t input_count, output_count, device, repeat;
     struct tools_picture picture;
@@ -22,8 +22,8 @@ struct run {
     struct tools_array *arrays;               /* per input */
     struct onnx_input *shapes;                /* per input */
     struct tools_session *session;
-    struct onnx_program *compiled;
     struct tools_program *program;
+    struct tools_trace trace;
     double compile_ms, host_ms, device_ms, fastest_ms; /* the two in the middle are medians */
 };
 

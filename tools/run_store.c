@@ -28,7 +28,7 @@ static bool run_write_picture(const struct run *run, const struct tools_array *a
 static bool run_store_output(const struct run *run, uint32_t i, const struct tools_array *array,
                              struct tools_error *error)
 {
-    const char *file = run->output_files[i], *name = run->compiled->outputs[i].name;
+    const char *file = run->output_files[i], *name = run->program->onnx->outputs[i].name;
     char shape[256];
     printf("output  %s  %s%s%s\n", name,
            tools_shape_text(shape, sizeof(shape), array->type, array->rank, array->dims, NULL), file ? " -> " : "",
@@ -102,7 +102,7 @@ static bool run_top(const struct run *run, struct tools_array *array, struct too
 
 bool tools_run_store(struct run *run, struct tools_error *error)
 {
-    for (uint32_t i = 0; i < run->compiled->output_count; i++) {
+    for (uint32_t i = 0; i < run->program->onnx->output_count; i++) {
         struct tools_array array;
         if (!tools_program_get_output(run->program, i, &array, error))
             return false;

@@ -217,7 +217,8 @@ static HRESULT run_operator(struct dml_compiled_operator *op, const struct adapt
         return E_INVALIDARG;
     }
     struct graph_buffers buffers = { inputs, outputs, host_resource(bindings, op->temp_descriptor), persistent };
-    graph_plan_run(op->program.plan, &buffers, dml_trace_tracer(dml_parent(op)->trace));
+    struct graph_tracer tracer;
+    graph_plan_run(op->program.plan, &buffers, dml_trace_tracer(op, &tracer));
     return S_OK;
 }
 

@@ -9,12 +9,11 @@
 #include "graph/store.h"
 
 #include <DirectML.h>
+#include <anydml.h>
 
 #define DML_HIGHEST_LEVEL DML_FEATURE_LEVEL_6_4
 #define DML_ERROR_BYTES   512  /* for reasons that lower layers write */
 #define DML_TAG_BYTES     256u /* at the end of a persistent buffer of the host: the operator's id */
-
-struct dml_trace;
 
 /* ---- device.c ---- */
 
@@ -22,6 +21,13 @@ struct dml_trace;
 struct dml_debug_face {
     const void *lpVtbl;
     struct dml_device *device;
+};
+
+/* Who wants to know what is compiled and executed (trace.c). */
+struct dml_trace {
+    atomic_bool on;
+    bool file; /* ANYDML_TRACE, the process's */
+    struct anydml_trace client;
 };
 
 struct dml_device {
@@ -36,7 +42,7 @@ struct dml_device {
     struct graph_store *store; /* what compiled operators share */
     uint32_t descriptor_bytes; /* distance of two descriptor handles */
     _Atomic(HRESULT) reason;   /* S_OK while alive; set once */
-    struct dml_trace *trace;   /* NULL: off */
+    struct dml_trace trace;
 };
 
 extern const IDMLDevice1Vtbl dml_device_vtbl;
@@ -319,15 +325,15 @@ bool dml_missing_initialization(const struct dml_target *targets, uint32_t count
                                 const void *context, struct dml_missing *out);
 void dml_missing_print(const struct dml_missing *missing, char *out);
 
-/* ---- trace.c: ANYDML_TRACE=FILE. All functions accept NULL and do nothing then. ---- */
+/* ---- trace.c: ANYDML_TRACE=FILE and AnydmlSetTrace ---- */
 
-/* NULL: off. */
-struct dml_trace *dml_trace_open(void);
+void dml_trace_open(struct dml_trace *trace);
 void dml_trace_close(struct dml_trace *trace);
-/* The tracer for graph_plan_run, or NULL. */
-const struct graph_tracer *dml_trace_tracer(struct dml_trace *trace);
-/* A compiled operator's graph as text, "before" or "after" the passes. */
+/* The tracer for graph_plan_run, in *room, or NULL: nobody wants it. */
+const struct graph_tracer *dml_trace_tracer(struct dml_compiled_operator *op, struct graph_tracer *room);
+/* Of a compiled operator, when somebody wants it: its graph "before passes" or "after passes", and its "plan". */
 void dml_trace_graph(struct dml_trace *trace, const char *what, uint64_t id, const char *when,
                      const struct graph *graph);
+void dml_trace_plan(struct dml_trace *trace, const char *what, uint64_t id, const struct graph_plan *plan);
 
 #endif

@@ -32,7 +32,7 @@ HRESULT dml_program_create(struct dml_device *device, struct graph *graph, const
                            struct dml_program *out, char *error)
 {
     bool host = device->adapter->kind == ADAPTER_HOST;
-    struct dml_trace *trace = what ? device->trace : NULL;
+    struct dml_trace *trace = what ? &device->trace : NULL;
     struct graph_options options;
     graph_options_init(&options, host, device->threads);
     options.store = host ? device->store : NULL;
@@ -44,6 +44,8 @@ HRESULT dml_program_create(struct dml_device *device, struct graph *graph, const
     dml_trace_graph(trace, what, id, "after passes", graph);
     if (SUCCEEDED(hr))
         hr = host ? compile_host(out, graph, &options, error) : compile_spirv(device, out, graph, &options, error);
+    if (SUCCEEDED(hr) && host)
+        dml_trace_plan(trace, what, id, out->plan);
     base_parallel_leave(before);
     return hr;
 }

@@ -1,7 +1,10 @@
-/* ANYDML_TRACE=FILE: what is compiled and executed, as the JSON that trace viewers of browsers read. All devices of the
- * process write to one file; it is complete whenever no device lives, and a later device goes on behind it. */
+/* ANYDML_TRACE=FILE and AnydmlSetTrace: what is compiled and executed, as the JSON that trace viewers of browsers read.
+ * All devices of the process write to one file; it is complete whenever no device lives, and a later device goes on
+ * behind it. */
 #define _GNU_SOURCE
 #include "dml/dml.h"
+
+#include "graph/pass.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,130 +14,254 @@
 
 #include "base/log.h"
 
-struct dml_trace {
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the file and all devices' clients */
+static struct {
     FILE *file;
     uint32_t users;
     long end; /* where the next event goes, behind a closed file's last one; 0 = nothing was written yet */
     bool empty;
-    struct graph_tracer tracer;
+} process;
+
+/* ---- events as text ---- */
+
+static void add_string(struct graph_text *json, const char *string)
+{
+    graph_text_add(json, "\"");
+    for (const char *next = string; *next; next++) {
+        unsigned char c = (unsigned char)*next;
+        if (c == '"' || c == '\\')
+            graph_text_add(json, "\\%c", c);
+        else if (c < 0x20)
+            graph_text_add(json, c == '\n' ? "\\n" : "\\u%04x", c);
+        else
+            graph_text_add(json, "%c", c);
+    }
+    graph_text_add(json, "\"");
+}
+
+/* The fields that all events have; `ns` is of CLOCK_MONOTONIC. */
+static void event_begin(struct graph_text *json, const char *phase, const char *category, const char *name, uint64_t ns)
+{
+    memset(json, 0, sizeof(*json));
+    graph_text_add(json, "{\"ph\":\"%s\",\"pid\":%d,\"tid\":%ld,\"ts\":%.3f,\"cat\":\"%s\",\"name\":", phase,
+                   (int)getpid(), (long)syscall(SYS_gettid), (double)ns / 1000.0, category);
+    add_string(json, name);
+}
+
+/* Under the lock. Events for which there is no memory are left out. */
+static void event_send(struct dml_trace *trace, const char *category, const char *name, const char *text,
+                       struct graph_text *json)
+{
+    char *line = graph_text_take(json);
+    struct anydml_trace_event event = { category, name, text, line };
+    if (!line)
+        return;
+    if (trace->file) {
+        fprintf(process.file, "%s\n%s", process.empty ? "" : ",", line);
+        process.empty = false;
+    }
+    if (trace->client.Event)
+        trace->client.Event(trace->client.Context, &event);
+    free(line);
+}
+
+/* ---- what is executed ---- */
+
+struct cost {
+    uint64_t flops, read, written;
+    double least_ns; /* as fast as the peaks allow */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all of the one trace */
-static struct dml_trace trace_of_process;
-
-static void print_string(FILE *file, const char *text)
+/* Numbers that differ from run to run come last. */
+static void add_cost(struct graph_text *json, const struct cost *cost, uint64_t begin_ns, uint64_t end_ns)
 {
-    fputc('"', file);
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\')
-            fprintf(file, "\\%c", c);
-        else if (c == '\n')
-            fputs("\\n", file);
-        else if (c < 0x20)
-            fprintf(file, "\\u%04x", c);
-        else
-            fputc(c, file);
+    double ns = (double)BASE_MAX(end_ns - begin_ns, 1u);
+    graph_text_add(json,
+                   "\"bytes_read\":%llu,\"bytes_written\":%llu,\"flops\":%llu,\"rate_gb_per_s\":%.3f,"
+                   "\"rate_gflops\":%.3f",
+                   (unsigned long long)cost->read, (unsigned long long)cost->written, (unsigned long long)cost->flops,
+                   (double)(cost->read + cost->written) / ns, (double)cost->flops / ns);
+    if (cost->least_ns > 0)
+        graph_text_add(json, ",\"roofline\":%.3f", cost->least_ns / ns);
+    graph_text_add(json, "},\"dur\":%.3f}", (end_ns - begin_ns) / 1000.0);
+}
+
+static struct cost cost_of(const struct dml_trace *trace, const struct graph_step *step)
+{
+    struct graph_cost cost;
+    double compute = 0, memory = 0;
+    graph_op_cost(&step->op, &cost);
+    if (trace->client.PeakFlops > 0 && trace->client.PeakBytes > 0) {
+        compute = (double)cost.flops / trace->client.PeakFlops * 1e9;
+        memory = (double)(cost.read + cost.written) / trace->client.PeakBytes * 1e9;
     }
-    fputc('"', file);
+    return (struct cost){ cost.flops, cost.read, cost.written, BASE_MAX(compute, memory) };
 }
 
-/* Under the lock: what stands between two events, and the fields that all have. */
-static FILE *event_begin(struct dml_trace *trace, const char *phase, uint64_t ns)
+static char *shapes_of(const struct kern_op *op)
 {
-    fprintf(trace->file, "%s\n{\"ph\":\"%s\",\"pid\":%d,\"tid\":%ld,\"ts\":%.3f", trace->empty ? "" : ",", phase,
-            (int)getpid(), (long)syscall(SYS_gettid), (double)ns / 1000.0);
-    trace->empty = false;
-    return trace->file;
+    struct graph_text text = { 0 };
+    for (uint32_t t = 0; t < op->input_count + op->output_count; t++) {
+        graph_text_add(&text, "%s", t == op->input_count ? " -> " : t ? ", " : "");
+        graph_text_view(&text, &op->tensors[t]);
+    }
+    return graph_text_take(&text);
 }
 
-static uint64_t step_bytes(const struct graph_step *step)
+static void send_step(struct dml_trace *trace, const struct graph_step *step, const struct cost *cost,
+                      const uint64_t *times)
 {
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < step->op.input_count + step->op.output_count; i++)
-        bytes += graph_view_span_bytes(&step->op.tensors[i]);
-    return bytes;
-}
-
-static void trace_step(void *context, const struct graph_step *step, uint64_t begin_ns, uint64_t end_ns)
-{
-    struct dml_trace *trace = context;
-    pthread_mutex_lock(&lock);
-    FILE *file = event_begin(trace, "X", begin_ns);
-    fprintf(file, ",\"dur\":%.3f,\"cat\":\"step\",\"name\":", (double)(end_ns - begin_ns) / 1000.0);
-    print_string(file, step->origin && *step->origin ? step->origin : "made by a pass");
-    fputs(",\"args\":{\"kernel\":", file);
-    print_string(file, step->row ? step->row->name : "none");
+    const char *name = step->origin && *step->origin ? step->origin : "made by a pass";
+    struct graph_text json, kind = { 0 };
+    graph_text_op(&kind, &step->op);
+    char *op = graph_text_take(&kind), *shapes = shapes_of(&step->op);
+    event_begin(&json, "X", "step", name, times[0]);
+    graph_text_add(&json, ",\"args\":{\"kernel\":");
+    add_string(&json, step->row ? step->row->name : "none");
     if (step->node != GRAPH_NONE)
-        fprintf(file, ",\"node\":%u", step->node);
-    fprintf(file, ",\"bytes\":%llu}}", (unsigned long long)step_bytes(step));
+        graph_text_add(&json, ",\"node\":%u", step->node);
+    graph_text_add(&json, ",\"op\":");
+    add_string(&json, op ? op : "");
+    graph_text_add(&json, ",\"shapes\":");
+    add_string(&json, shapes ? shapes : "");
+    graph_text_add(&json, ",\"threads\":%u,", step->threads);
+    add_cost(&json, cost, times[0], times[1]);
+    event_send(trace, "step", name, NULL, &json);
+    free(shapes);
+    free(op);
+}
+
+/* A slice for the whole, in which viewers put the steps' slices. */
+static void send_run(struct dml_trace *trace, const struct dml_compiled_operator *op, const struct graph_plan *plan,
+                     const struct cost *sum, const uint64_t *times)
+{
+    char name[96];
+    struct graph_text json;
+    snprintf(name, sizeof(name), "%s #%llu", op->what, (unsigned long long)op->id);
+    event_begin(&json, "X", "run", name, times[0]);
+    graph_text_add(&json, ",\"args\":{\"steps\":%u,\"threads\":%u,", plan->step_count, plan->threads);
+    add_cost(&json, sum, times[0], times[plan->step_count]);
+    event_send(trace, "run", name, NULL, &json);
+}
+
+static void trace_run(void *context, const struct graph_plan *plan, const uint64_t *times)
+{
+    const struct dml_compiled_operator *op = context;
+    struct dml_trace *trace = &dml_parent(context)->trace;
+    struct cost sum = { 0 };
+    pthread_mutex_lock(&lock);
+    for (uint32_t i = 0; i < plan->step_count; i++) {
+        struct cost cost = cost_of(trace, &plan->steps[i]);
+        sum.flops += cost.flops;
+        sum.read += cost.read;
+        sum.written += cost.written;
+        sum.least_ns += cost.least_ns;
+    }
+    send_run(trace, op, plan, &sum, times);
+    for (uint32_t i = 0; i < plan->step_count; i++) {
+        struct cost cost = cost_of(trace, &plan->steps[i]);
+        send_step(trace, &plan->steps[i], &cost, &times[i]);
+    }
     pthread_mutex_unlock(&lock);
 }
 
-static bool file_open(struct dml_trace *trace, const char *path)
+const struct graph_tracer *dml_trace_tracer(struct dml_compiled_operator *op, struct graph_tracer *room)
 {
-    trace->file = fopen(path, trace->end ? "r+" : "w");
-    if (!trace->file)
-        return false;
-    if (trace->end) {
-        fseek(trace->file, trace->end, SEEK_SET);
-    } else {
-        fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[", trace->file);
-        trace->empty = true;
-    }
-    trace->tracer = (struct graph_tracer){ trace_step, trace };
-    return true;
-}
-
-struct dml_trace *dml_trace_open(void)
-{
-    const char *path = getenv("ANYDML_TRACE");
-    struct dml_trace *trace = &trace_of_process;
-    if (!path || !*path)
+    if (!atomic_load_explicit(&dml_parent(op)->trace.on, memory_order_relaxed))
         return NULL;
-    pthread_mutex_lock(&lock);
-    bool open = trace->users || file_open(trace, path);
-    trace->users += open;
-    pthread_mutex_unlock(&lock);
-    if (!open)
-        base_log(BASE_LOG_WARN, "ANYDML_TRACE: cannot write %s", path);
-    return open ? trace : NULL;
+    *room = (struct graph_tracer){ trace_run, op };
+    return room;
 }
 
-void dml_trace_close(struct dml_trace *trace)
+/* ---- what is compiled ---- */
+
+static void send_text(struct dml_trace *trace, const char *category, const char *what, uint64_t id, const char *when,
+                      char *text)
 {
-    if (!trace)
+    struct timespec now;
+    struct graph_text json;
+    char name[96];
+    if (!text)
         return;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    snprintf(name, sizeof(name), "%s #%llu %s", what, (unsigned long long)id, when);
     pthread_mutex_lock(&lock);
-    if (!--trace->users) {
-        trace->end = ftell(trace->file);
-        fputs("\n]}\n", trace->file);
-        if (fclose(trace->file))
-            base_log(BASE_LOG_WARN, "ANYDML_TRACE: the file could not be written completely");
-        trace->file = NULL;
-    }
+    event_begin(&json, "i", category, name, (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec);
+    graph_text_add(&json, ",\"s\":\"p\",\"args\":{\"text\":");
+    add_string(&json, text);
+    graph_text_add(&json, "}}");
+    event_send(trace, category, name, text, &json);
     pthread_mutex_unlock(&lock);
-}
-
-const struct graph_tracer *dml_trace_tracer(struct dml_trace *trace)
-{
-    return trace ? &trace->tracer : NULL;
+    free(text);
 }
 
 void dml_trace_graph(struct dml_trace *trace, const char *what, uint64_t id, const char *when,
                      const struct graph *graph)
 {
-    struct timespec now;
-    char *text = trace ? graph_print(graph) : NULL;
-    if (!text)
+    if (trace && atomic_load(&trace->on))
+        send_text(trace, "graph", what, id, when, graph_print(graph));
+}
+
+void dml_trace_plan(struct dml_trace *trace, const char *what, uint64_t id, const struct graph_plan *plan)
+{
+    if (trace && atomic_load(&trace->on))
+        send_text(trace, "plan", what, id, "plan", graph_plan_print(plan));
+}
+
+/* ---- who wants to know ---- */
+
+static bool file_open(const char *path)
+{
+    process.file = fopen(path, process.end ? "r+" : "w");
+    if (!process.file)
+        return false;
+    if (process.end) {
+        fseek(process.file, process.end, SEEK_SET);
+    } else {
+        fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[", process.file);
+        process.empty = true;
+    }
+    return true;
+}
+
+void dml_trace_open(struct dml_trace *trace)
+{
+    const char *path = getenv("ANYDML_TRACE");
+    if (!path || !*path)
         return;
-    clock_gettime(CLOCK_MONOTONIC, &now);
     pthread_mutex_lock(&lock);
-    FILE *file = event_begin(trace, "i", (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec);
-    fprintf(file, ",\"s\":\"p\",\"cat\":\"graph\",\"name\":\"%s #%llu %s\",\"args\":{\"text\":", what,
-            (unsigned long long)id, when);
-    print_string(file, text);
-    fputs("}}", file);
+    trace->file = process.users || file_open(path);
+    process.users += trace->file;
     pthread_mutex_unlock(&lock);
-    free(text);
+    atomic_store(&trace->on, trace->file);
+    if (!trace->file)
+        base_log(BASE_LOG_WARN, "ANYDML_TRACE: cannot write %s", path);
+}
+
+void dml_trace_close(struct dml_trace *trace)
+{
+    if (!trace->file)
+        return;
+    pthread_mutex_lock(&lock);
+    if (!--process.users) {
+        process.end = ftell(process.file);
+        fputs("\n]}\n", process.file);
+        if (fclose(process.file))
+            base_log(BASE_LOG_WARN, "ANYDML_TRACE: the file could not be written completely");
+        process.file = NULL;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+__attribute__((visibility("default"))) HRESULT AnydmlSetTrace(IDMLDevice *iface, const struct anydml_trace *client)
+{
+    static const struct anydml_trace none;
+    if (!iface || (const void *)iface->lpVtbl != &dml_device_vtbl)
+        return E_INVALIDARG;
+    struct dml_trace *trace = &((struct dml_device *)iface)->trace;
+    pthread_mutex_lock(&lock);
+    trace->client = client ? *client : none;
+    atomic_store(&trace->on, trace->file || trace->client.Event);
+    pthread_mutex_unlock(&lock);
+    return S_OK;
 }

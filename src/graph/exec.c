@@ -3,6 +3,7 @@
 
 #include "base/parallel.h"
 
+#include <stdlib.h>
 #include <time.h>
 
 #define COPY_GRAIN (UINT64_C(1) << 20)
@@ -70,12 +71,17 @@ static void run_step(const struct graph_step *step, const struct graph_buffers *
 void graph_plan_run(const struct graph_plan *plan, const struct graph_buffers *buffers,
                     const struct graph_tracer *tracer)
 {
+    uint64_t *times = tracer ? malloc((plan->step_count + UINT64_C(1)) * sizeof(*times)) : NULL;
+    if (times)
+        times[0] = now_ns();
     for (uint32_t i = 0; i < plan->step_count; i++) {
-        uint64_t begin = tracer ? now_ns() : 0;
         run_step(&plan->steps[i], buffers);
-        if (tracer)
-            tracer->step(tracer->context, &plan->steps[i], begin, now_ns());
+        if (times)
+            times[i + 1] = now_ns();
     }
+    if (times)
+        tracer->run(tracer->context, plan, times);
+    free(times);
 }
 
 struct copying {

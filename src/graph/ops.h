@@ -167,6 +167,7 @@ struct graph_step {
     uint64_t scratch_offset, worker_scratch_offset, worker_scratch_stride; /* in the temporary buffer */
     const char *origin;
     uint32_t node;
+    uint32_t threads; /* as many as it can use */
 };
 
 /* Work of the initializer: copy (row == NULL) or pack one owned input or constant into the persistent buffer. */
@@ -191,6 +192,8 @@ struct graph_plan {
     uint32_t threads;                      /* as many as a run can use */
     uint64_t temp_bytes, persistent_bytes; /* multiples of 256 */
     uint64_t temp_lower_bound;             /* most bytes of temporaries alive at once */
+    const struct plan_block *blocks;       /* of the temporary buffer (plan.h) */
+    uint32_t block_count;
 };
 
 /* Consumes nothing; the graph may be finished afterwards (constants are moved into the plan).
@@ -208,13 +211,21 @@ struct graph_buffers {
     void *persistent;
 };
 
-/* Called around each step when tracing (anydml run --trace). */
+/* What an op computes and moves (cost.c). Products are exact; of other kinds a few operations per element are counted.
+ */
+struct graph_cost {
+    uint64_t flops;
+    uint64_t read, written; /* bytes; what a view repeats counts once */
+};
+void graph_op_cost(const struct kern_op *op, struct graph_cost *out);
+
+/* Called after a run when tracing: step i ran from times_ns[i] to times_ns[i + 1]. */
 struct graph_tracer {
-    void (*step)(void *context, const struct graph_step *step, uint64_t begin_ns, uint64_t end_ns);
+    void (*run)(void *context, const struct graph_plan *plan, const uint64_t *times_ns);
     void *context;
 };
 
-/* Runs on the calling thread's team (base/parallel.h). No allocation, no lock. `tracer` may be NULL. */
+/* Runs on the calling thread's team (base/parallel.h). No allocation, no lock, but with a tracer; it may be NULL. */
 void graph_plan_run(const struct graph_plan *plan, const struct graph_buffers *buffers,
                     const struct graph_tracer *tracer);
 void graph_plan_initialize(const struct graph_plan *plan, void *const *owned_inputs, void *persistent);

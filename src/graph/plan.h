@@ -14,6 +14,7 @@ struct plan_block {
     uint64_t size;
     uint32_t first, last;
     uint64_t offset; /* result */
+    uint32_t value;  /* the first that lies there, or GRAPH_NONE: scratch memory */
 };
 
 /* Gives each block an offset such that blocks in use at one time do not overlap. *out_bytes: all of it; *out_least: the

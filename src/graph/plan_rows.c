@@ -127,7 +127,8 @@ static HRESULT choose_row(struct planner *planner, uint32_t at)
     }
     step->row->plan(&step->op, step->state, planner->options->threads, &step->work);
     limit_workers(step, planner->options->threads);
-    planner->plan->threads = BASE_MAX(planner->plan->threads, step_threads(step, planner->options->threads));
+    step->threads = step_threads(step, planner->options->threads);
+    planner->plan->threads = BASE_MAX(planner->plan->threads, step->threads);
     return step->op.packed_input ? add_pack(planner, at, packed_bytes) : S_OK;
 }
 

@@ -1,10 +1,11 @@
 /* Lifetimes of temporary values, results in place of inputs that end there, and scratch memory. */
 #include "graph/plan.h"
 
-static HRESULT add_block(struct planner *planner, uint64_t size, uint32_t first, uint32_t last, uint32_t *out)
+static HRESULT add_block(struct planner *planner, uint64_t size, uint32_t first, uint32_t last, uint32_t value,
+                         uint32_t *out)
 {
     *out = planner->block_count;
-    planner->blocks[planner->block_count++] = (struct plan_block){ size, first, last, 0 };
+    planner->blocks[planner->block_count++] = (struct plan_block){ size, first, last, 0, value };
     return size > INT64_MAX ? E_OUTOFMEMORY : S_OK;
 }
 
@@ -65,7 +66,7 @@ static HRESULT place_value(struct planner *planner, const struct life *lives, ui
     uint64_t size = planner->graph->values[value].size_bytes;
     uint32_t block = block_to_reuse(planner, lives, at);
     if (block == GRAPH_NONE)
-        return add_block(planner, size, lives[value].first, lives[value].last, &planner->block[value]);
+        return add_block(planner, size, lives[value].first, lives[value].last, value, &planner->block[value]);
     struct plan_block *shared = &planner->blocks[block];
     shared->size = BASE_MAX(shared->size, size);
     shared->last = BASE_MAX(shared->last, lives[value].last);
@@ -95,14 +96,14 @@ static HRESULT place_scratch(struct planner *planner, uint32_t at)
     uint64_t bytes;
     HRESULT hr = S_OK;
     if (step->work.scratch_bytes)
-        hr = add_block(planner, step->work.scratch_bytes, at, at, &shared);
+        hr = add_block(planner, step->work.scratch_bytes, at, at, GRAPH_NONE, &shared);
     if (SUCCEEDED(hr) && step->work.worker_scratch_bytes > GRAPH_STACK_SCRATCH_BYTES) {
         if (step->work.worker_scratch_bytes > INT64_MAX - PLAN_ALIGN)
             return E_OUTOFMEMORY;
         step->worker_scratch_stride = base_align_up(step->work.worker_scratch_bytes, 64);
         if (!base_mul_u64(step->worker_scratch_stride, planner->options->threads, &bytes))
             return E_OUTOFMEMORY;
-        hr = add_block(planner, bytes, at, at, &workers);
+        hr = add_block(planner, bytes, at, at, GRAPH_NONE, &workers);
     }
     step->scratch_offset = shared;
     step->worker_scratch_offset = workers;
@@ -123,6 +124,11 @@ HRESULT plan_place_temporaries(struct planner *planner)
         hr = place_scratch(planner, i);
     if (SUCCEEDED(hr))
         hr = plan_place_blocks(planner->blocks, planner->block_count, &plan->temp_bytes, &plan->temp_lower_bound);
+    if (SUCCEEDED(hr) && planner->block_count) {
+        plan->blocks = base_arena_copy(&plan->arena, planner->blocks, planner->block_count * sizeof(*plan->blocks));
+        plan->block_count = planner->block_count;
+        hr = plan->blocks ? S_OK : E_OUTOFMEMORY;
+    }
     for (uint32_t i = 0; SUCCEEDED(hr) && i < plan->step_count; i++) {
         uint64_t *offsets[2] = { &plan->steps[i].scratch_offset, &plan->steps[i].worker_scratch_offset };
         for (uint32_t k = 0; k < 2; k++)

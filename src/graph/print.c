@@ -1,4 +1,5 @@
 #include "graph/pass.h"
+#include "graph/plan.h"
 
 #include <stdlib.h>
 
@@ -105,6 +106,16 @@ static void print_step(struct graph_text *text, const struct graph_step *step, u
                        (unsigned long long)step->worker_scratch_offset);
 }
 
+static void print_block(struct graph_text *text, const struct plan_block *block)
+{
+    graph_text_add(text, "block temp+%llu, %llu bytes, steps %u to %u, ", (unsigned long long)block->offset,
+                   (unsigned long long)block->size, block->first, block->last);
+    if (block->value == GRAPH_NONE)
+        graph_text_add(text, "scratch\n");
+    else
+        graph_text_add(text, "%%%u\n", block->value);
+}
+
 char *graph_plan_print(const struct graph_plan *plan)
 {
     struct graph_text text = { 0 };
@@ -121,6 +132,8 @@ char *graph_plan_print(const struct graph_plan *plan)
             graph_text_add(&text, " for step %u", init->step);
         graph_text_add(&text, "\n");
     }
+    for (uint32_t i = 0; i < plan->block_count; i++)
+        print_block(&text, &plan->blocks[i]);
     for (uint32_t i = 0; i < plan->step_count; i++)
         print_step(&text, &plan->steps[i], i);
     return graph_text_take(&text);

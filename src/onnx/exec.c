@@ -36,6 +36,10 @@ struct onnx_exec {
     ID3D12Resource *persistent;
     uint64_t persistent_bytes, temporary_bytes;
     uint32_t descriptors;
+    ID3D12QueryHeap *queries; /* two timestamps around the dispatch; NULL: nobody watches */
+    ID3D12Resource *ticks;    /* where they go, and */
+    const uint64_t *mapped;   /* its address */
+    uint64_t ticks_per_second;
     pthread_mutex_t lock;      /* the array; what it points to belongs to whoever has the lane */
     struct context **contexts; /* by the lane's id */
     uint32_t capacity;
@@ -228,6 +232,15 @@ static void record_copies(const struct onnx_port *about, const struct port *port
     }
 }
 
+static void record_timestamp(const struct onnx_exec *exec, ID3D12GraphicsCommandList *list, uint32_t number)
+{
+    if (exec->queries)
+        ID3D12GraphicsCommandList_EndQuery(list, exec->queries, D3D12_QUERY_TYPE_TIMESTAMP, number);
+    if (exec->queries && number)
+        ID3D12GraphicsCommandList_ResolveQueryData(list, exec->queries, D3D12_QUERY_TYPE_TIMESTAMP, 0, 2, exec->ticks,
+                                                   0);
+}
+
 static HRESULT record(struct onnx_exec *exec, struct context *c, struct onnx_lane *lane)
 {
     const struct onnx_program *p = exec->program;
@@ -252,8 +265,10 @@ static HRESULT record(struct onnx_exec *exec, struct context *c, struct onnx_lan
     if (!exec->device->host_memory)
         barrier(c->list);
     ID3D12GraphicsCommandList_SetDescriptorHeaps(c->list, 1, &c->heap);
+    record_timestamp(exec, c->list, 0);
     IDMLCommandRecorder_RecordDispatch(exec->device->recorder, (ID3D12CommandList *)c->list, (IDMLDispatchable *)p->op,
                                        c->table);
+    record_timestamp(exec, c->list, 1);
     if (!exec->device->host_memory)
         barrier(c->list);
     record_copies(p->outputs, c->outputs, p->output_count, c->list, true);
@@ -325,6 +340,31 @@ HRESULT onnx_exec_run(struct onnx_exec *exec, struct onnx_pool *pool, const void
         onnx_lane_give(pool, lane);
     }
     return FAILED(hr) ? onnx_exec_fail(error, hr, "executing on the device") : S_OK;
+}
+
+/* ---- timestamps ---- */
+
+HRESULT onnx_exec_watch(struct onnx_exec *exec, struct onnx_pool *pool)
+{
+    D3D12_QUERY_HEAP_DESC desc = { .Type = D3D12_QUERY_HEAP_TYPE_TIMESTAMP, .Count = 2 };
+    struct onnx_lane *lane = NULL;
+    HRESULT hr = onnx_lane_take(pool, &lane);
+    if (SUCCEEDED(hr)) {
+        hr = ID3D12CommandQueue_GetTimestampFrequency(lane->queue, &exec->ticks_per_second);
+        onnx_lane_give(pool, lane);
+    }
+    if (SUCCEEDED(hr))
+        exec->ticks = onnx_buffer(exec->device, D3D12_HEAP_TYPE_READBACK, 2 * sizeof(uint64_t), &hr);
+    if (SUCCEEDED(hr))
+        hr = ID3D12Resource_Map(exec->ticks, 0, NULL, (void **)&exec->mapped);
+    if (SUCCEEDED(hr))
+        hr = ID3D12Device_CreateQueryHeap(exec->device->d3d, &desc, &IID_ID3D12QueryHeap, (void **)&exec->queries);
+    return hr;
+}
+
+double onnx_exec_device_ms(const struct onnx_exec *exec)
+{
+    return exec->queries ? (double)(exec->mapped[1] - exec->mapped[0]) * 1e3 / (double)exec->ticks_per_second : 0;
 }
 
 /* ---- weights ---- */
@@ -461,6 +501,8 @@ void onnx_exec_destroy(struct onnx_exec *exec)
         context_destroy(exec, exec->contexts[i]);
     free(exec->contexts);
     onnx_release(exec->persistent);
+    onnx_release(exec->queries);
+    onnx_release(exec->ticks);
     onnx_program_destroy(exec->program);
     pthread_mutex_destroy(&exec->lock);
     free(exec);
