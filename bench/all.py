@@ -1,99 +1,546 @@
 #!/usr/bin/env python3
-"""Compares AnyDML's CPU adapter with ONNX Runtime's CPU provider, in one run on one machine.
+"""Networks on the CPU: AnyDML beside ONNX Runtime, OpenVINO, PyTorch and torch.compile, in one run on one machine.
 
-usage: compare.py [--anydml build/tools/anydml] [--threads 1,2] [--rounds 5] [--seconds 2] [--json FILE] MODEL.onnx...
+usage: all.py [--anydml build/tools/anydml] [--python LIST] [--peers onnxruntime,openvino,torch,torch_compile]
+              [--threads 1,2] [--rounds 5] [--seconds 1] [--json FILE] [--document docs/performance.md] MODEL.onnx...
+       all.py --from FILE.json --document docs/performance.md
 
-For every model and thread count the two take turns, round by round, each as a fresh process pinned to the same
-processors, with random inputs; the figure is the median over all rounds of the per-round median latency. Needs the
-onnxruntime and numpy packages of PyPI (`python3 -m venv v && v/bin/pip install onnxruntime numpy`).
-A difference below 5 % is noise on a shared machine. Prints a Markdown table; --json writes the raw medians.
+All of them run on the same processors, float32, batch 1, on random inputs, taking turns round by round; while one runs
+the others are stopped. A figure is the median over the rounds of each round's median latency. Peers are looked for in the
+programs of LIST, with ':' between them (default: ANYDML_PYTHON, .cache/peers/venv, python3); those that no Python can
+import are left out. Their results are compared with each other, and what other processes did meanwhile is
+counted and told. Prints Markdown; --json keeps all figures, --document writes tables and plots into a document between its
+two `<!-- bench/all.py -->` marks. scripts/prepare-peers installs the peers.
+
+A model takes about (peers + 1) x rounds x (seconds + 0.5) seconds per thread count, and what its peers take to load.
 """
 import argparse
+import datetime
 import json
+import math
 import os
+import re
+import resource
+import select
+import signal
 import statistics
 import subprocess
 import sys
+import time
 
-ORT_PROGRAM = r"""
-import json, sys, time
+# ---- what runs in the peers' processes: loads the network, then for each line on stdin runs it for so many seconds ----
+
+COMMON = r"""
+import json, os, resource, sys, time
 import numpy as np
+path, threads = sys.argv[1], int(sys.argv[2])
+random = np.random.default_rng(1)
+begin = time.perf_counter()
+
+def feed(shape, kind):
+    shape = [d if isinstance(d, int) and d > 0 else 1 for d in shape]
+    kind = np.dtype(kind)
+    return random.random(shape).astype(kind) if kind.kind == "f" else np.zeros(shape, kind)
+
+def say(**values):
+    print("\n" + json.dumps(values), flush=True)
+
+def serve(run, version):
+    first = np.asarray(run(), np.float64)
+    say(version=version, load_ms=(time.perf_counter() - begin) * 1e3, mean=float(first.mean()), size=first.size,
+        spread=float(first.std()))
+    for line in sys.stdin:
+        seconds, times = float(line), []
+        end = time.perf_counter() + seconds / 10
+        run()
+        while time.perf_counter() < end:
+            run()
+        end = time.perf_counter() + seconds
+        while time.perf_counter() < end or len(times) < 3:
+            start = time.perf_counter()
+            run()
+            times.append(time.perf_counter() - start)
+        times.sort()
+        say(median_ms=times[len(times) // 2] * 1e3, min_ms=times[0] * 1e3, runs=len(times),
+            peak_mib=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
+
+ONNXRUNTIME = COMMON + r"""
 import onnxruntime as ort
-path, threads, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
 options = ort.SessionOptions()
 options.intra_op_num_threads = threads
 options.inter_op_num_threads = 1
-options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
 options.log_severity_level = 3
 session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-rng = np.random.default_rng(1)
+kinds = {"float": "f4", "float16": "f2", "double": "f8", "bool": "?"}
 feeds = {}
 for i in session.get_inputs():
-    shape = [d if isinstance(d, int) and d > 0 else 1 for d in i.shape]
-    kind = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(int64)": np.int64,
-            "tensor(int32)": np.int32}[i.type]
-    feeds[i.name] = rng.random(shape).astype(kind) if kind in (np.float32, np.float16) else np.zeros(shape, kind)
-for _ in range(2):
-    session.run(None, feeds)
-times = []
-end = time.perf_counter() + seconds
-while time.perf_counter() < end or len(times) < 3:
-    start = time.perf_counter()
-    session.run(None, feeds)
-    times.append(time.perf_counter() - start)
-times.sort()
-print(json.dumps({"median_ms": times[len(times) // 2] * 1e3, "runs": len(times), "version": ort.__version__}))
+    kind = i.type[7:-1]
+    feeds[i.name] = feed(i.shape, kinds.get(kind, kind))
+serve(lambda: session.run(None, feeds)[0], ort.__version__)
 """
 
+# Where the processor has bfloat16, OpenVINO would use it for float32.
+OPENVINO = COMMON + r"""
+import openvino
+core = openvino.Core()
+model = core.read_model(path)
+if model.is_dynamic():
+    model.reshape({i.any_name: [d.get_length() if d.is_static else 1 for d in i.partial_shape] for i in model.inputs})
+compiled = core.compile_model(model, "CPU", {"INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1,
+    "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32", "ENABLE_CPU_PINNING": False})
+request = compiled.create_infer_request()
+for index, i in enumerate(compiled.inputs):
+    request.set_input_tensor(index, openvino.Tensor(feed(list(i.shape), i.element_type.to_dtype())))
+def run():
+    request.infer()
+    return request.get_output_tensor(0).data
+serve(run, openvino.__version__.split("-")[0])
+"""
 
-def run_json(command, processors):
-    env = dict(os.environ, OMP_PROC_BIND="false")
-    pin = ["taskset", "-c", processors]
-    result = subprocess.run(pin + command, capture_output=True, text=True, env=env, check=False)
+TORCH = COMMON + r"""
+import onnx, torch
+from onnx2torch import convert
+torch.set_num_threads(threads)
+graph = onnx.load(path)
+inner = {i.name for i in graph.graph.initializer}
+feeds = []
+for i in graph.graph.input:
+    if i.name not in inner:
+        kind = onnx.helper.tensor_dtype_to_np_dtype(i.type.tensor_type.elem_type)
+        feeds.append(torch.from_numpy(feed([d.dim_value for d in i.type.tensor_type.shape.dim], kind)))
+model = convert(graph).eval()
+if COMPILE:
+    model = torch.compile(model)
+def run():
+    with torch.inference_mode():
+        out = model(*feeds)
+    return (out[0] if isinstance(out, (list, tuple)) else out).numpy()
+serve(run, torch.__version__)
+"""
+
+PEERS = {
+    "onnxruntime": ("ONNX Runtime", ("numpy", "onnxruntime"), ONNXRUNTIME),
+    "openvino": ("OpenVINO", ("numpy", "openvino"), OPENVINO),
+    "torch": ("PyTorch", ("numpy", "torch", "onnx", "onnx2torch"), "COMPILE = False\n" + TORCH),
+    "torch_compile": ("torch.compile", ("numpy", "torch", "onnx", "onnx2torch"), "COMPILE = True\n" + TORCH),
+}
+NAMES = {"anydml": "AnyDML", **{key: peer[0] for key, peer in PEERS.items()}}
+LOAD_LIMIT = 900  # seconds; torch.compile calls a compiler
+NOISY = 0.1       # processors that others may use before a figure is marked
+
+
+class Failed(Exception):
+    """One line, and the exit code that goes with it."""
+
+    def __init__(self, text, code=1):
+        super().__init__(text)
+        self.code = code
+
+
+def warn(text):
+    print("all.py: " + " ".join(text.split())[:400], file=sys.stderr, flush=True)
+
+
+# ---- what else the machine did ----
+
+def busy_seconds():
+    """Processor time of the whole machine that was not idle."""
+    with open("/proc/stat", encoding="ascii") as file:
+        fields = [int(f) for f in file.readline().split()[1:9]]
+    return (sum(fields) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK")
+
+
+def process_seconds(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def own_seconds(pids):
+    total = sum(process_seconds(pid) for pid in pids)
+    for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN):
+        usage = resource.getrusage(who)
+        total += usage.ru_utime + usage.ru_stime
+    return total
+
+
+class Watch:
+    """How many processors others used since it was made; steal time counts as theirs."""
+
+    def __init__(self, pids):
+        self.pids, self.start = pids, time.perf_counter()
+        self.others = busy_seconds() - own_seconds(pids)
+
+    def result(self):
+        spent = max(time.perf_counter() - self.start, 1e-3)
+        return max(0.0, (busy_seconds() - own_seconds(self.pids) - self.others) / spent)
+
+
+# ---- the processes ----
+
+def environment(threads):
+    return dict(os.environ, OMP_NUM_THREADS=str(threads), MKL_NUM_THREADS=str(threads), OMP_PROC_BIND="false",
+                ANYDML_TELEMETRY="0", PYTHONDONTWRITEBYTECODE="1")
+
+
+class Peer:
+    """A peer with its network, stopped but for its turns."""
+
+    def __init__(self, key, python, model, threads, processors):
+        self.key = key
+        self.process = subprocess.Popen(
+            [python, "-c", PEERS[key][2], model, str(threads)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, env=environment(threads),
+            preexec_fn=lambda: os.sched_setaffinity(0, processors))
+        self.rest = b""
+        try:
+            self.about = self.answer(LOAD_LIMIT)
+        except Failed:
+            self.end()
+            raise
+        self.process.send_signal(signal.SIGSTOP)
+
+    def answer(self, limit):
+        end = time.monotonic() + limit
+        output = self.process.stdout.fileno()
+        while True:
+            *lines, self.rest = self.rest.split(b"\n")
+            for line in lines:
+                if line.startswith(b"{"):
+                    return json.loads(line)
+            if not select.select([output], [], [], max(0, end - time.monotonic()))[0]:
+                raise Failed(f"no answer within {limit} s")
+            data = os.read(output, 65536)
+            if not data:
+                lines = self.process.stderr.read().decode(errors="replace").strip().splitlines() or ["it ended"]
+                raise Failed(lines[-1])
+            self.rest += data
+
+    def turn(self, seconds):
+        self.process.send_signal(signal.SIGCONT)
+        self.process.stdin.write(f"{seconds}\n".encode())
+        self.process.stdin.flush()
+        result = self.answer(60 + 20 * seconds)
+        self.process.send_signal(signal.SIGSTOP)
+        return result
+
+    def end(self):
+        self.process.kill()
+        self.process.communicate()
+
+
+def run_anydml(args, model, threads, processors, seconds):
+    result = subprocess.run([args.anydml, "bench", model, "--threads", str(threads), "--seconds", str(seconds), "--json"],
+                            capture_output=True, text=True, env=environment(threads), check=False,
+                            preexec_fn=lambda: os.sched_setaffinity(0, processors))
     if result.returncode:
-        raise RuntimeError(f"{' '.join(command[:3])}: {result.stderr.strip()[-300:]}")
-    return json.loads(result.stdout.strip().splitlines()[-1])
+        raise Failed(result.stderr.strip() or f"anydml bench ended with {result.returncode}",
+                     2 if result.returncode == 2 else 1)
+    values = json.loads(result.stdout)
+    return {"median_ms": values["median_ms"], "min_ms": values["min_ms"], "runs": values["runs"],
+            "load_ms": values["compile_ms"] + values["initialize_ms"], "peak_mib": values["peak_rss_bytes"] / 2**20}
 
 
-def measure(model, threads, args):
-    processors = ",".join(str(p) for p in sorted(os.sched_getaffinity(0))[:threads])
-    ours, theirs = [], []
-    for _ in range(args.rounds):
-        theirs.append(run_json([sys.executable, "-c", ORT_PROGRAM, model, str(threads), str(args.seconds)], processors))
-        ours.append(run_json([args.anydml, "bench", model, "--threads", str(threads), "--seconds", str(args.seconds),
-                              "--json"], processors))
-    return {
-        "model": os.path.basename(os.path.dirname(model)) if os.path.basename(model) == "model.onnx"
-        else os.path.splitext(os.path.basename(model))[0],
-        "threads": threads,
-        "anydml_ms": statistics.median(o["median_ms"] for o in ours),
-        "onnxruntime_ms": statistics.median(t["median_ms"] for t in theirs),
-        "onnxruntime": theirs[0]["version"],
-    }
+def find_peers(args):
+    """Which Python runs which peer; one line for each that none can import."""
+    wanted = sorted({module for key in args.peers for module in PEERS[key][1]})
+    program = "import importlib.util, sys; print(' '.join(m for m in sys.argv[1:] if importlib.util.find_spec(m)))"
+    have = {}
+    for python in args.python:
+        try:
+            result = subprocess.run([python, "-c", program, *wanted], capture_output=True, text=True, check=True)
+            have[python] = set(result.stdout.split())
+        except (OSError, subprocess.CalledProcessError) as error:
+            raise Failed(f"--python {python}: {getattr(error, 'strerror', None) or 'it does not run programs'}", 2) from None
+    found = {}
+    for key in args.peers:
+        python = next((p for p in have if have[p].issuperset(PEERS[key][1])), None)
+        if python:
+            found[key] = python
+        else:
+            warn(f"{NAMES[key]} is left out: {' and '.join(args.python)} cannot import "
+                 + " and ".join(m for m in PEERS[key][1] if not any(m in modules for modules in have.values())))
+    return found
+
+
+def open_peers(found, model, threads, processors):
+    peers = []
+    for key, python in found.items():
+        try:
+            peers.append(Peer(key, python, model, threads, processors))
+        except Failed as error:
+            warn(f"{NAMES[key]} is left out of {name_of(model)}: {error}")
+    for peer in peers[1:]:
+        a, b = peers[0].about, peer.about
+        if abs(a["mean"] - b["mean"]) > 1e-2 * (a["spread"] + abs(a["mean"])) + 1e-6 or a["size"] != b["size"]:
+            warn(f"{name_of(model)}: {NAMES[peer.key]} computes something else than {NAMES[peers[0].key]} "
+                 f"(mean {b['mean']:.6g}, {a['mean']:.6g})")
+    return peers
+
+
+def measure(args, found, model, threads):
+    processors = sorted(os.sched_getaffinity(0))[:threads]
+    peers = open_peers(found, model, threads, processors)
+    pids = [peer.process.pid for peer in peers]
+    turns = {"anydml": [], **{peer.key: [] for peer in peers}}
+    others = {key: [] for key in turns}
+    try:
+        for number in range(args.rounds):
+            runs = [("anydml", lambda: run_anydml(args, model, threads, processors, args.seconds))]
+            runs += [(peer.key, lambda peer=peer: peer.turn(args.seconds)) for peer in peers]
+            for key, run in runs[number % len(runs):] + runs[:number % len(runs)]:
+                watch = Watch(pids)
+                turns[key].append(run())
+                others[key].append(watch.result())
+    finally:
+        for peer in peers:
+            peer.end()
+    abouts = {peer.key: peer.about for peer in peers}
+    return [row_of(key, name_of(model), threads, turns[key], abouts.get(key, {}), others[key]) for key in turns]
+
+
+def row_of(key, model, threads, turns, about, others):
+    return {"model": model, "threads": threads, "runtime": key, "version": about.get("version", ""),
+            "median_ms": statistics.median(t["median_ms"] for t in turns), "min_ms": min(t["min_ms"] for t in turns),
+            "rounds_ms": [t["median_ms"] for t in turns],
+            "load_ms": about.get("load_ms") or statistics.median(t["load_ms"] for t in turns),
+            "peak_mib": max(t["peak_mib"] for t in turns), "others": statistics.mean(others)}
+
+
+def name_of(model):
+    folder, name = os.path.split(os.path.abspath(model))
+    return os.path.basename(folder) if name == "model.onnx" else os.path.splitext(name)[0]
+
+
+# ---- tables ----
+
+class Results:
+    def __init__(self, data):
+        self.data, self.rows = data, data["rows"]
+        self.threads = list(dict.fromkeys(row["threads"] for row in self.rows))
+        self.models = list(dict.fromkeys(row["model"] for row in self.rows))
+        self.runtimes = [key for key in NAMES if any(row["runtime"] == key for row in self.rows)]
+        self.index = {(row["model"], row["threads"], row["runtime"]): row for row in self.rows}
+
+    def get(self, model, threads, runtime, field="median_ms"):
+        row = self.index.get((model, threads, runtime))
+        return row[field] if row else None
+
+    def ratio(self, model, threads, runtime, to):
+        """Latency of one runtime over that of another."""
+        a, b = self.get(model, threads, runtime), self.get(model, threads, to)
+        return a / b if a and b else None
+
+    def geomean(self, threads, runtime, to):
+        ratios = [r for r in (self.ratio(m, threads, runtime, to) for m in self.models) if r]
+        return math.exp(statistics.mean(math.log(r) for r in ratios)) if ratios else None
+
+
+def digits(value):
+    return "-" if value is None else f"{value:.3f}" if value < 10 else f"{value:.2f}" if value < 100 else f"{value:.0f}"
+
+
+def two(value):
+    return "-" if value is None else f"{value:.2f}"
+
+
+def table(header, rows):
+    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    return lines + ["| " + " | ".join(row) + " |" for row in rows]
+
+
+def latency_table(results, threads):
+    peers = [key for key in results.runtimes if key != "anydml"]
+    rows = []
+    for model in results.models:
+        cells = [digits(results.get(model, threads, "anydml"))]
+        for key in peers:
+            cells += [digits(results.get(model, threads, key)), two(results.ratio(model, threads, "anydml", key))]
+        noisy = any((results.get(model, threads, key, "others") or 0) > NOISY for key in results.runtimes)
+        rows.append([model + (" *" if noisy else ""), *cells])
+    means = [cell for key in peers for cell in ("", two(results.geomean(threads, "anydml", key)))]
+    if peers:
+        rows.append(["geometric mean", "", *means])
+    header = [f"{threads} thread{'s' if threads > 1 else ''}", "AnyDML ms"]
+    for key in peers:
+        header += [NAMES[key] + " ms", "ratio"]
+    return table(header, rows)
+
+
+def cost_table(results, threads):
+    rows = [[model] + [cell for key in results.runtimes for cell in
+                       (digits(results.get(model, threads, key, "load_ms")), digits(results.get(model, threads, key, "peak_mib")))]
+            for model in results.models]
+    header = ["model"]
+    for key in results.runtimes:
+        header += [NAMES[key] + " load ms", "peak MiB"]
+    return table(header, rows)
+
+
+def conditions(data):
+    worst = max((row["others"] for row in data["rows"]), default=0)
+    versions = ", ".join(f"{NAMES[key]} {version}" for key, version in data["versions"].items())
+    quiet = (f"Nothing else ran: other processes used at most {worst:.2f} processors during any figure." if worst <= NOISY else
+             f"Not quiet: other processes used up to {worst:.2f} processors; figures of rows with * are not to be trusted.")
+    return (f"{data['date']}, {data['processors']} processors, {data['machine']}; {versions}. float32, batch 1, pinned, taking "
+            f"turns, {data['rounds']} rounds of {data['seconds']:g} s; medians. A ratio below 1 means that AnyDML is faster. "
+            f"{quiet} Load before and after: {data['load_before']:.2f}, {data['load_after']:.2f}.")
+
+
+# ---- plots ----
+
+COLOURS = {"anydml": "#d62728", "onnxruntime": "#4e79a7", "openvino": "#8cb6de", "torch": "#b9b9b9", "torch_compile": "#8a8a8a"}
+
+
+def plot(results, threads):
+    """Bars of latencies as fractions of ONNX Runtime's (AnyDML's where there is none): lower is better."""
+    base = "onnxruntime" if "onnxruntime" in results.runtimes else "anydml"
+    bar, gap, height, top, left, limit = 15, 22, 240, 74, 46, 2.5
+    group = bar * len(results.runtimes) + gap
+    width = max(left + group * len(results.models) + 16, 640)
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{top + height + 92}" '
+           f'viewBox="0 0 {width} {top + height + 92}">',
+           "<style>text{font:11px 'DejaVu Sans',Helvetica,Arial,sans-serif;fill:#333}.t{font-size:15px;font-weight:bold}"
+           ".v{font-size:8.5px;text-anchor:middle}.e{text-anchor:end}</style>",
+           '<rect width="100%" height="100%" fill="#fff"/>',
+           f'<text class="t" x="{left}" y="26">Latency relative to {NAMES[base]}, {threads} thread{"s" if threads > 1 else ""}'
+           " (lower is faster)</text>"]
+    x = left
+    for key in results.runtimes:
+        out.append(f'<rect x="{x}" y="38" width="12" height="12" fill="{COLOURS[key]}"/><text x="{x + 17}" y="48">{NAMES[key]}</text>')
+        x += 34 + 7 * len(NAMES[key])
+    for tick in (0, 0.5, 1, 1.5, 2, 2.5):
+        y = top + height * (1 - tick / limit)
+        style = 'stroke="#555" stroke-dasharray="5 3"' if tick == 1 else 'stroke="#e4e4e4"'
+        out.append(f'<path d="M{left} {y:.1f}H{width - 8}" {style}/><text class="e" x="{left - 6}" y="{y + 4:.1f}">{tick:g}</text>')
+    for m, model in enumerate(results.models):
+        x = left + gap / 2 + group * m
+        for key in results.runtimes:
+            ratio = results.ratio(model, threads, key, base)
+            if ratio:
+                size = height * min(ratio, limit) / limit
+                y = top + height - size
+                out.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="{bar - 2}" height="{size:.1f}" fill="{COLOURS[key]}"><title>'
+                           f"{model}, {NAMES[key]}: {digits(results.get(model, threads, key))} ms</title></rect>"
+                           f'<text class="v" x="{x + bar / 2 - 1:.1f}" y="{y - 3:.1f}">{digits(ratio)[:4].rstrip(".")}</text>')
+            x += bar
+        at, below = left + group * m + group / 2 + 6, top + height + 12
+        out.append(f'<text class="e" transform="translate({at:.1f} {below}) rotate(-24)">{model}</text>')
+    return "\n".join(out + ["</svg>", ""])
+
+
+# ---- output ----
+
+def write_document(results, path):
+    mark = "<!-- bench/all.py -->"
+    with open(path, encoding="utf-8") as file:
+        parts = file.read().split(mark)
+    if len(parts) != 3:
+        raise Failed(f"{path} does not have two lines {mark}", 2)
+    folder = os.path.splitext(path)[0]
+    os.makedirs(folder, exist_ok=True)
+    lines = [conditions(results.data), ""]
+    for threads in results.threads:
+        name = f"latency-{threads}.svg"
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+            file.write(plot(results, threads))
+        lines += [f"![latency, {threads} threads]({os.path.basename(folder)}/{name})", "", *latency_table(results, threads), ""]
+    lines += ["Time to load or compile, and peak memory of the process (of the peers with Python), "
+              f"{results.threads[0]} threads:", "", *cost_table(results, results.threads[0])]
+    parts[1] = "\n\n" + "\n".join(lines) + "\n\n"
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(mark.join(parts))
+
+
+def machine():
+    with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+        match = re.search(r"^model name\s*:\s*(.*)$", file.read(), re.M)
+    return match.group(1).strip() if match else os.uname().machine
+
+
+def measure_all(args):
+    found = find_peers(args)
+    data = {"date": datetime.date.today().isoformat(), "machine": machine(), "processors": os.cpu_count(),
+            "rounds": args.rounds, "seconds": args.seconds, "load_before": os.getloadavg()[0], "versions": {}, "rows": []}
+    for model in args.models:
+        for threads in args.threads:
+            rows = measure(args, found, model, threads)
+            data["rows"] += rows
+            data["versions"].update({row["runtime"]: row["version"] for row in rows if row["version"]})
+            if not args.quiet:
+                print(f"{rows[0]['model']}, {threads} threads: "
+                      + ", ".join(f"{NAMES[r['runtime']]} {digits(r['median_ms'])}" for r in rows)
+                      + f" ms; others {max(r['others'] for r in rows):.2f}", file=sys.stderr, flush=True)
+    data["load_after"] = os.getloadavg()[0]
+    return data
+
+
+def parse():
+    class Parser(argparse.ArgumentParser):
+        def error(self, message):
+            raise Failed(message, 2)
+
+    venv = os.path.join(os.path.dirname(os.path.abspath(sys.argv[0])), "..", ".cache", "peers", "venv", "bin", "python")
+    pythons = os.environ.get("ANYDML_PYTHON") or (venv + ":" if os.path.exists(venv) else "") + "python3"
+    parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="*", metavar="MODEL.onnx")
+    parser.add_argument("--anydml", default="build/tools/anydml")
+    parser.add_argument("--python", default=pythons)
+    parser.add_argument("--peers", default=",".join(PEERS))
+    parser.add_argument("--threads", default="")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=1)
+    parser.add_argument("--json")
+    parser.add_argument("--from", dest="source")
+    parser.add_argument("--document")
+    parser.add_argument("--quiet", action="store_true")
+    args = parser.parse_args()
+    cpus = len(os.sched_getaffinity(0))
+    args.python = list(dict.fromkeys(p for p in args.python.split(":") if p))
+    args.peers = [p for p in args.peers.split(",") if p]
+    unknown = [p for p in args.peers if p not in PEERS]
+    if unknown:
+        raise Failed(f"there is no peer {unknown[0]}; there are {', '.join(PEERS)}", 2)
+    try:
+        args.threads = [int(t) for t in args.threads.split(",")] if args.threads else [t for t in (1, 2) if t <= cpus]
+    except ValueError:
+        raise Failed(f"--threads takes numbers like 1,2, not '{args.threads}'", 2) from None
+    if not all(1 <= t <= cpus for t in args.threads) or args.rounds < 1 or args.seconds < 0:
+        raise Failed(f"--threads takes 1 to {cpus}, one processor each; --rounds at least 1; --seconds at least 0", 2)
+    if bool(args.models) == bool(args.source):
+        raise Failed("give models, or --from and a file", 2)
+    return args
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="+")
-    parser.add_argument("--anydml", default="build/tools/anydml")
-    parser.add_argument("--threads", default="1,2")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=2)
-    parser.add_argument("--json")
-    args = parser.parse_args()
-    rows = []
-    print("| model | threads | AnyDML ms | ONNX Runtime ms | ratio |\n|---|---|---|---|---|")
-    for model in args.models:
-        for threads in (int(t) for t in args.threads.split(",")):
-            row = measure(model, threads, args)
-            rows.append(row)
-            ratio = row["anydml_ms"] / row["onnxruntime_ms"]
-            print(f"| {row['model']} | {threads} | {row['anydml_ms']:.3f} | {row['onnxruntime_ms']:.3f} | {ratio:.2f} |",
-                  flush=True)
-    if args.json:
+    args = parse()
+    if args.source:
+        with open(args.source, encoding="utf-8") as file:
+            data = json.load(file)
+    else:
+        data = measure_all(args)
+    results = Results(data)
+    if args.json and args.json != "-":
         with open(args.json, "w", encoding="utf-8") as file:
-            json.dump(rows, file, indent=1)
+            json.dump(data, file, indent=1)
+    if args.json == "-":
+        print(json.dumps(data))
+    else:
+        print(conditions(data))
+        for threads in results.threads:
+            print("\n" + "\n".join(latency_table(results, threads)))
+    if args.document:
+        write_document(results, args.document)
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except Failed as failure:
+        text = " ".join(str(failure).split())
+        print(text if text.startswith("anydml") else "anydml bench: " + text, file=sys.stderr)
+        sys.exit(failure.code)
+    except (OSError, ValueError, KeyError) as failure:
+        print(f"anydml bench: {failure}", file=sys.stderr)
+        sys.exit(2)

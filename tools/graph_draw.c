@@ -12,13 +12,13 @@
 
 #define ROW     64 /* pixels from operator to operator */
 #define BOX     52 /* of that its height */
-#define WIDTH   640
+#define WIDTH   680
 #define LANE    9
 #define TOP     122
 #define MEMORY  440
 #define MARGIN  24
-#define LETTER  6.63 /* a letter of the monospaced font */
-#define LANES   48   /* further values share the outermost */
+#define LETTER  7.0 /* a letter of the monospaced font */
+#define LANES   48  /* further values share the outermost */
 #define COLOURS 10
 
 struct drawing {
@@ -120,6 +120,48 @@ static void view_text(const char *text, char *out, size_t size)
     if (plain || (view.rank > 2 && dense(&view, true)))
         snprintf(out, size, "%.*s%s%s", head, text, plain ? "" : " channels last",
                  strcmp(end + 1, "+0") ? end + 1 : "");
+}
+
+/* ---- operators ---- */
+
+/* Parameters that say nothing: "groups=1", "strides=[1,1]", "pad_start=[0,0]". */
+static bool says_nothing(const char *word, size_t length)
+{
+    static const char *const plain[] = { "groups=1", "alpha=1", "beta=0", "beta=1", "p=0", "mode=0" };
+    const char *list = memchr(word, '[', length);
+    for (uint32_t i = 0; i < ARRAY_SIZE(plain); i++)
+        if (strlen(plain[i]) == length && memcmp(word, plain[i], length) == 0)
+            return true;
+    if (!list)
+        return false;
+    char usual = memcmp(word, "pad_", 4) == 0 ? '0' : '1';
+    for (const char *at = list + 1; at < word + length - 1; at++)
+        if (*at != usual && *at != ',')
+            return false;
+    return memcmp(word, "pad_", 4) == 0 || memcmp(word, "strides", 7) == 0 || memcmp(word, "dilations", 9) == 0;
+}
+
+/* What stands behind the kind, in few words: of programs "{i0:f32; RELU(i0)}" only what they compute. */
+static void short_op(const char *op, char *out, size_t size)
+{
+    size_t used = 0;
+    *out = 0;
+    for (const char *at = op + strcspn(op, " "); *at && used + 1 < size;) {
+        at += *at == ' ';
+        size_t length = *at == '{' ? strlen(at) : strcspn(at, " ");
+        const char *from = at, *next = at + length;
+        if (*at == '{') {
+            const char *semicolon = strstr(at, "; "), *end = strchr(at, '}');
+            from = semicolon ? semicolon + 2 : at + 1;
+            length = end && end > from ? (size_t)(end - from) : strlen(from);
+            next = end ? end + 1 : at + strlen(at);
+        }
+        if (length == 8 && memcmp(from, "epilogue", 8) == 0)
+            used += (size_t)snprintf(out + used, size - used, "%sthen", used ? " " : "");
+        else if (!says_nothing(from, length))
+            used += (size_t)snprintf(out + used, size - used, "%s%.*s", used ? " " : "", (int)length, from);
+        at = next;
+    }
 }
 
 /* ---- what belongs where ---- */
@@ -290,7 +332,9 @@ static void draw_node(const struct drawing *d, uint32_t row)
     add_part(line, sizeof(line), "%s", node->origin);
     put_text(d->file, x + WIDTH - 10, y + 16, "e", line, 44);
     size_t room = letters - (size_t)(after / LETTER) - BASE_MIN(strlen(line), 44) - 1;
-    put_text(d->file, x + after, y + 16, "m", node->op + kind + (node->op[kind] == ' '), BASE_MAX(room, 8));
+    char what[512];
+    short_op(node->op, what, sizeof(what));
+    put_text(d->file, x + after, y + 16, "m", what, BASE_MAX(room, 8));
     operand_line(d, node, 0, node->input_count, line, sizeof(line));
     put_text(d->file, x + 10, y + 31, "", line, letters);
     snprintf(line, sizeof(line), "-> ");
