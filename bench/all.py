@@ -101,7 +101,14 @@ serve(run, openvino.__version__.split("-")[0])
 TORCH = COMMON + r"""
 import onnx, torch
 from onnx2torch import convert
+from onnx2torch.node_converters.reshape import OnnxReshape
 torch.set_num_threads(threads)
+# The converter computes shapes from tensors at each run, which costs time and which Dynamo does not follow.
+def reshape(self, x, shape):
+    if not hasattr(self, "sizes"):
+        self.sizes = [x.shape[i] if size == 0 else size for i, size in enumerate(shape.tolist())]
+    return torch.reshape(x, self.sizes)
+OnnxReshape.forward = reshape
 graph = onnx.load(path)
 inner = {i.name for i in graph.graph.initializer}
 feeds = []
@@ -111,6 +118,7 @@ for i in graph.graph.input:
         feeds.append(torch.from_numpy(feed([d.dim_value for d in i.type.tensor_type.shape.dim], kind)))
 model = convert(graph).eval()
 if COMPILE:
+    model(*feeds) # the converter's reshapes have learnt their sizes
     model = torch.compile(model)
 def run():
     with torch.inference_mode():
@@ -214,7 +222,7 @@ class Peer:
             data = os.read(output, 65536)
             if not data:
                 lines = self.process.stderr.read().decode(errors="replace").strip().splitlines() or ["it ended"]
-                raise Failed(lines[-1])
+                raise Failed(next((line for line in reversed(lines) if "Error: " in line), lines[-1]))
             self.rest += data
 
     def turn(self, seconds):

@@ -7,6 +7,7 @@ get wrong.
 import json
 import os
 import sys
+import xml.etree.ElementTree
 
 import numpy as np
 
@@ -38,7 +39,7 @@ def identity(code, dims):
 def check_basics(tool):
     tool.test("anydml 0." in tool.works("--version"), "--version")
     tool.test("usage" in tool.works("--help"), "--help")
-    for command in ("devices", "run", "bench", "ops", "telemetry"):
+    for command in ("devices", "run", "bench", "graph", "ops", "telemetry"):
         tool.test(f"usage: anydml {command}" in tool.works(command, "--help"), f"{command} --help")
     devices = json.loads(tool.works("devices", "--json"))
     tool.test(len(devices) >= 1 and [d["index"] for d in devices] == list(range(len(devices))), "devices --json")
@@ -61,7 +62,7 @@ def check_basics(tool):
 def check_usage(tool, model):
     tool.fails([], "command is missing")
     tool.fails(["jump"], "unknown command 'jump'")
-    for command in ("devices", "run", "bench", "ops", "telemetry"):
+    for command in ("devices", "run", "bench", "graph", "ops", "telemetry"):
         tool.fails([command, "--bad"], "unknown option '--bad'")
     tool.fails(["devices", "extra"], "unexpected argument 'extra'")
     tool.fails(["run"], "model is missing")
@@ -76,6 +77,26 @@ def check_usage(tool, model):
     tool.fails(["bench", model, "--input-shape", "nothing=1"], "nothing=1", "no such input")
     tool.fails(["bench", model, "--input-shape", "picture=1x4x8x8"], "picture=1x4x8x8")
     tool.fails(["bench", model], "picture", "--input-shape")
+    tool.fails(["bench", model, model], "unexpected argument", model)
+    tool.fails(["bench", model, "--trace", "/nonexistent/trace.json"], "/nonexistent/trace.json")
+    tool.fails(["bench", model, "--python", "python3"], "--python", "--compare")
+    tool.fails(["bench", "--compare"], "model is missing")
+    tool.fails(["bench", "--compare", model, "--trace", tool.file("t.json")], "--compare goes with")
+    tool.fails(["bench", "--compare", model, "--device", "1"], "--compare goes with")
+    tool.fails(["bench", "--compare", "/nonexistent.onnx"], "/nonexistent.onnx")
+    tool.fails(["bench", "--compare", model, "--python", "/nonexistent/python"], "/nonexistent/python", "ANYDML_PYTHON")
+    tool.fails(["bench", "--compare", model], "/nonexistent/python", ANYDML_PYTHON="/nonexistent/python")
+    for python in (sys.executable + ":/nonexistent/python", sys.executable + ":/bin/false"):
+        tool.fails(["bench", "--compare", model, "--python", python], python.split(":")[1])
+    tool.fails(["graph"], "model is missing")
+    tool.fails(["graph", model, model], "unexpected argument")
+    tool.fails(["graph", "/nonexistent.onnx"], "/nonexistent.onnx")
+    tool.fails(["graph", model], "picture", "--input-shape")
+    tool.fails(["graph", model, "--text", "--svg"], "--text", "--svg")
+    tool.fails(["graph", model, "--after", "--before"], "--before", "--after")
+    tool.fails(["graph", model, "-o"], "-o needs a value")
+    tool.fails(["graph", model, "--device", "99", "--input-shape", "picture=1x3x8x8"], "device 99")
+    tool.fails(["graph", model, "--input-shape", "picture=1x3x8x8", "-o", "/nonexistent/g.svg"], "/nonexistent/g.svg")
 
 
 def check_models(tool, x):
@@ -159,6 +180,83 @@ def check_network(tool, path, x):
     bench = json.loads(tool.works("bench", path, "--input-shape", "picture=1x3x10x12", "--seconds", "0.1", "--json"))
     tool.test(0 < bench["min_ms"] <= bench["median_ms"] <= bench["p90_ms"] and bench["runs"] >= 5, "bench --json")
     tool.test("median" in tool.works("bench", path, "--input-shape", "picture=1x3x10x12", "--seconds", "0"), "bench")
+
+
+def check_trace(tool, path, x):
+    """One run and its steps, each within it and behind the one before, with what they did and how fast."""
+    cpu = {"ANYDML_ADAPTERS": "cpu"}
+    trace = tool.file("trace.json")
+    text = tool.works("run", path, "--input", x, "--trace", trace, "--threads", "1", **cpu)
+    with open(trace, encoding="utf-8") as file:
+        data = json.load(file)
+    runs = [e for e in data["traceEvents"] if e["cat"] == "run"]
+    steps = [e for e in data["traceEvents"] if e["cat"] == "step"]
+    tool.test(len(runs) == 1 and len(data["traceEvents"]) == len(steps) + 1, "the trace has one run")
+    tool.test(f"trace   {len(steps)} steps" in text and trace in text, f"the trace is told: {text}")
+    tool.test(data["otherData"]["peak_gflops"] > 0 and data["otherData"]["peak_gb_per_s"] > 0, "peaks are measured")
+    begin, end = runs[0]["ts"], runs[0]["ts"] + runs[0]["dur"]
+    for step in steps:
+        args = step["args"]
+        tool.test(begin - 1e-2 <= step["ts"] and step["ts"] + step["dur"] <= end + 1e-2, "steps lie in the run")
+        begin = step["ts"]
+        tool.test(args["kernel"] and "->" in args["shapes"] and args["threads"] == 1 and args["roofline"] >= 0, "a step")
+        moved, seconds = args["bytes_read"] + args["bytes_written"], step["dur"] / 1e6
+        tool.test(abs(args["rate_gb_per_s"] - moved / seconds / 1e9) <= 0.02 * args["rate_gb_per_s"] + 0.01, "GB/s")
+    total = sum(step["args"]["flops"] for step in steps)
+    tool.test(total == runs[0]["args"]["flops"] > 0, "operations of the steps and of the run")
+    tool.works("bench", path, "--input-shape", "picture=1x3x10x12", "--seconds", "0", "--trace", trace, **cpu)
+    with open(trace, encoding="utf-8") as file:
+        tool.test(len(json.load(file)["traceEvents"]) == len(steps) + 1, "bench --trace")
+
+
+def check_costs(tool):
+    """A product of 7 x 5 and 5 x 3 matrices is 210 operations; with a constant one there is nothing else."""
+    model = tool.file("product.onnx", wire.model([wire.node("MatMul", ["x", "w"], ["y"])], [("x", wire.FLOAT, [7, 5])],
+                                                 [("y", wire.FLOAT, [7, 3])], [("w", np.ones((5, 3), np.float32))]))
+    trace = tool.file("trace.json")
+    tool.works("bench", model, "--seconds", "0", "--trace", trace, ANYDML_ADAPTERS="cpu")
+    with open(trace, encoding="utf-8") as file:
+        steps = [e["args"] for e in json.load(file)["traceEvents"] if e["cat"] == "step"]
+    tool.test([s["flops"] for s in steps] == [210], f"operations of a product: {steps}")
+    tool.test(steps[0]["bytes_read"] == 4 * (35 + 15) and steps[0]["bytes_written"] == 4 * 21, "bytes of a product")
+
+
+def check_graph(tool, path):
+    shape = ["--input-shape", "picture=1x3x10x12"]
+    after = tool.works("graph", path, *shape, ANYDML_ADAPTERS="cpu")
+    tool.test(after.startswith("graph: 1 inputs") and "\nplan: " in after and "\n#0 " in after, "graph --after --text")
+    before = tool.works("graph", path, *shape, "--before", "--text", ANYDML_ADAPTERS="cpu")
+    tool.test(before.count(" ; node ") > after.partition("plan: ")[0].count(" ; node ") and "plan: " not in before,
+              "passes leave fewer operators")
+    for option in ("--before", "--after"):
+        svg = tool.file("graph.svg")
+        tool.test(tool.works("graph", path, *shape, "--svg", option, "-o", svg, ANYDML_ADAPTERS="cpu") == "",
+                  "a picture goes to its file")
+        root = xml.etree.ElementTree.parse(svg).getroot()
+        text = " ".join(t.text or "" for t in root.iter("{http://www.w3.org/2000/svg}text"))
+        nodes = (before if option == "--before" else after.partition("plan: ")[2]).count(" ; node ")
+        tool.test(f"{nodes} operators" in text and "conv" in text and "f32[1,3,10,12]" in text, f"graph --svg {option}")
+        tool.test(("temporary buffer" in text) == (option == "--after"), "the memory belongs to the plan")
+    tool.test("<svg" in tool.works("graph", path, *shape, "--svg", ANYDML_ADAPTERS="cpu"), "a picture on stdout")
+
+
+def check_compare(tool):
+    """With a Python that has no peer, AnyDML stands alone, and each peer that is not there gets a line."""
+    model = tool.file("identity.onnx", identity(wire.FLOAT, [4, 4]))
+    python = tool.file("alone")
+    with open(python, "w", encoding="utf-8") as file:
+        file.write(f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n')
+    os.chmod(python, 0o755)
+    args = ["bench", "--compare", model, "--threads", "1", "--seconds", "0", "--python", python]
+    result = tool.run(*args)
+    lines = result.stderr.splitlines()
+    tool.test(result.returncode == 0 and "| identity" in result.stdout, f"--compare: {result.stderr}")
+    tool.test(len(lines) == 4 and all("is left out" in line for line in lines), f"peers that are not there: {lines}")
+    rows = json.loads(tool.run(*args, "--json").stdout)["rows"]
+    tool.test([row["runtime"] for row in rows] == ["anydml"] and rows[0]["median_ms"] > 0, "--compare --json")
+    free = tool.file("free.onnx", identity(wire.FLOAT, [1, "n"]))
+    result = tool.run("bench", "--compare", free, "--threads", "1", "--python", python)
+    tool.test(result.returncode == 2 and "--input-shape" in result.stderr.splitlines()[-1], "a model with free sizes")
 
 
 def check_types(tool):
@@ -278,6 +376,10 @@ def main():
     check_files(tool, model, x)
     check_damaged_inputs(tool, model, x)
     check_network(tool, model, x)
+    check_trace(tool, model, x)
+    check_costs(tool)
+    check_graph(tool, model)
+    check_compare(tool)
     check_types(tool)
     check_symbols(tool)
     check_labels(tool)
