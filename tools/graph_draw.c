@@ -107,7 +107,7 @@ static bool dense(const struct view *view, bool channels_last)
     return true;
 }
 
-/* "f32[1,64,56,56] channels last": strides are written out when they have no name. */
+/* "f32[1,64,56,56] NHWC": strides are written out when they have no name. */
 static void view_text(const char *text, char *out, size_t size)
 {
     struct view view;
@@ -118,7 +118,10 @@ static void view_text(const char *text, char *out, size_t size)
     int head = (int)(brace - text);
     bool plain = dense(&view, false);
     if (plain || (view.rank > 2 && dense(&view, true)))
-        snprintf(out, size, "%.*s%s%s", head, text, plain ? "" : " channels last",
+        snprintf(out, size, "%.*s%s%s", head, text,
+                 plain            ? ""
+                 : view.rank == 4 ? " NHWC"
+                                  : " channels last",
                  strcmp(end + 1, "+0") ? end + 1 : "");
 }
 
@@ -286,7 +289,7 @@ static void add_part(char *line, size_t size, const char *format, ...)
 static void operand_line(const struct drawing *d, const struct graph_node *node, uint32_t begin, uint32_t end,
                          char *line, size_t size)
 {
-    static const char *const places[] = { "input", "owned", "output", "constant", "" };
+    static const char *const places[] = { "input", "owned", "output", "const", "" };
     char view[160];
     line[0] = 0;
     for (uint32_t t = begin; t < end; t++) {
