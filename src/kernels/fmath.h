@@ -77,6 +77,8 @@ FMATH float fmath_abs(float a)
 #define FMATH_NEAR_EXP   80.0f
 #define FMATH_NEAR_GELU  12.5f
 #define FMATH_NEAR_TURNS 65536.0f
+/* of fmath_swish_near(x, p * x): none for what p is too small or NaN */
+#define FMATH_NEAR_SWISH(p) (FMATH_NEAR_EXP / fmath_abs(p) < 1e30f ? FMATH_NEAR_EXP / fmath_abs(p) : 0.0f)
 
 /* e^x = 2^k * (1 + *out_rest); x in [-150, 89] */
 FMATH uint32_t fmath_exp_parts(float x, float *out_rest)
@@ -256,10 +258,10 @@ FMATH float fmath_gelu_near(float x)
 {
     float a = fmath_abs(x), square = a * a;
     float rest = 0.5f * fmath_square_rest(a, square);
-    float factor = 0.5f * fmath_erfcx((a - 3.53553391f) / (a + 3.53553391f));
+    float factor = a * fmath_erfcx((a - 3.53553391f) / (a + 3.53553391f));
     factor = fmath_fma(-factor, rest, factor);
-    float tail = fmath_exp_near_times(-0.5f * square, x < 0.0f ? x * factor : factor);
-    return x < 0.0f ? tail : x * (1.0f - tail);
+    float tail = fmath_exp_near_times(-0.5f * square, factor);
+    return fmath_fma(-0.5f, tail, x < 0.0f ? 0.0f : x);
 }
 
 #ifdef FMATH_FUSED

@@ -153,6 +153,12 @@ DENSE_INLINE void vec_stream_half(uint16_t *to, vec value)
 {
     _mm256_stream_si256((__m256i *)to, _mm512_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT));
 }
+DENSE_INLINE void vec_stream_halves(uint16_t *to, vec a, vec b)
+{
+    const __m256i low = _mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT);
+    const __m256i high = _mm512_cvtps_ph(b, _MM_FROUND_TO_NEAREST_INT);
+    _mm512_stream_si512((__m512i *)to, _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1));
+}
 DENSE_INLINE void vec_stream_end(void)
 {
     _mm_sfence();
@@ -183,6 +189,39 @@ DENSE_INLINE void vec_stream_end(void)
 {
 }
 #endif
+
+#if !defined(__AVX512F__)
+DENSE_INLINE void vec_stream_halves(uint16_t *to, vec a, vec b)
+{
+    vec_stream_half(to, a);
+    vec_stream_half(to + VEC, b);
+}
+#endif
+
+/* Are all elements' sizes at most `bound`? Not if one is NaN. */
+DENSE_INLINE bool vec_all_within(vec a, vec b, vec c, vec d, float bound)
+{
+#if defined(__AVX512F__)
+    const vec most = vec_set(bound);
+    const __mmask16 low = _mm512_cmp_ps_mask(vec_abs(b), most, _CMP_LE_OQ);
+    const __mmask16 high = _mm512_cmp_ps_mask(vec_abs(d), most, _CMP_LE_OQ);
+    const __mmask16 all = _mm512_mask_cmp_ps_mask(low, vec_abs(a), most, _CMP_LE_OQ) &
+                          _mm512_mask_cmp_ps_mask(high, vec_abs(c), most, _CMP_LE_OQ);
+    return all == 0xffff;
+#elif defined(__AVX2__)
+    const vec most = vec_set(bound);
+    const vec low =
+        _mm256_and_ps(_mm256_cmp_ps(vec_abs(a), most, _CMP_LE_OQ), _mm256_cmp_ps(vec_abs(b), most, _CMP_LE_OQ));
+    const vec high =
+        _mm256_and_ps(_mm256_cmp_ps(vec_abs(c), most, _CMP_LE_OQ), _mm256_cmp_ps(vec_abs(d), most, _CMP_LE_OQ));
+    return _mm256_movemask_ps(_mm256_and_ps(low, high)) == 0xff;
+#else
+    bool within = true;
+    for (uint32_t i = 0; i < VEC; i++)
+        within &= vec_abs(a)[i] <= bound && vec_abs(b)[i] <= bound && vec_abs(c)[i] <= bound && vec_abs(d)[i] <= bound;
+    return within;
+#endif
+}
 
 /* a * 2^n for whole n from -252 to 0, rounded once where the result is a normal number */
 DENSE_INLINE vec group_scale_down(vec a, vec n)

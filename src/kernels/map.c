@@ -28,7 +28,7 @@ static uint32_t slot_size(const struct kern_map *map, uint32_t input_count)
     return KERN_MAP_BLOCK * (wide ? 8 : 4) + ROWS_BYTES + 192;
 }
 
-static uint32_t arity(uint8_t code)
+uint32_t map_arity(uint8_t code)
 {
     static const uint8_t counts[] = {
 #define MAPOP(name, arity, types, formula) arity,
@@ -42,7 +42,7 @@ static void find_last_uses(const struct kern_map *map, uint32_t input_count, uin
 {
     for (uint32_t i = 0; i < map->inst_count; i++) {
         last[input_count + i] = (uint8_t)i;
-        for (uint32_t s = 0; s < arity(map->inst[i].code); s++)
+        for (uint32_t s = 0; s < map_arity(map->inst[i].code); s++)
             last[map->inst[i].src[s]] = (uint8_t)i;
     }
     for (uint32_t j = 0; j < output_count; j++)
@@ -122,7 +122,7 @@ static void expand(struct kern_map_block *block, uint32_t i, uint32_t count)
 static bool exec_rows(struct kern_map_block *block, const struct kern_map_inst *inst, void *out, uint32_t count)
 {
     const void *src[3] = { NULL };
-    for (uint32_t s = 0; s < arity(inst->code); s++) {
+    for (uint32_t s = 0; s < map_arity(inst->code); s++) {
         if ((s > 0) != (inst->src[s] < block->input_count && block->rows >> inst->src[s] & 1))
             return false;
         src[s] = block->value[inst->src[s]];
@@ -137,7 +137,7 @@ void kern_map_run_block(struct kern_map_block *block, void *last_out, uint32_t c
         const struct kern_map_inst *inst = &map->inst[i];
         uint32_t reg = block->input_count + i;
         void *out = last_out && i + 1 == map->inst_count ? last_out : kern_map_block_buffer(block, reg);
-        uint32_t inputs = arity(inst->code);
+        uint32_t inputs = map_arity(inst->code);
         const void *src[3];
         block->value[reg] = out;
         if (block->rows && exec_rows(block, inst, out, count))
@@ -417,9 +417,13 @@ static uint32_t block_at(const struct kern_walk *walk, uint64_t begin, uint64_t 
 
 static void run_blocks(struct map_run *run, uint64_t begin, uint64_t end)
 {
-    uint32_t unit = unit_elements(run->op);
+    uint32_t unit = unit_elements(run->op), done = 1;
+    struct map_direct direct;
     begin *= unit;
     end = BASE_MIN(end * unit, run->walk.count);
+    if (map_direct_init(&direct, run))
+        for (; begin < end && done; begin += done)
+            done = map_direct_run(run, &direct, begin, end);
     while (begin < end) {
         uint32_t count = block_at(&run->walk, begin, end);
         for (uint32_t i = 0; i < run->op->input_count; i++)

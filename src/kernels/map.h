@@ -20,6 +20,16 @@ void kern_map_eval_program(const struct kern_map *map, uint32_t input_count, str
 
 struct move_isa;
 
+/* A whole program of one FLOAT32 instruction over dense elements. */
+struct kern_map_direct {
+    const struct kern_map_inst *inst;
+    const void *src[3]; /* NULL: one[] for all elements */
+    float one[3];
+    void *out;   /* may be one of the sources */
+    bool half;   /* elements are FLOAT16, else FLOAT32 */
+    bool stream; /* past the caches */
+};
+
 /* Block functions of one instruction set; out may be one of the sources. Both return false for what they leave to the
  * portable functions. src[] has three valid pointers whatever the operation needs. */
 struct kern_map_isa {
@@ -38,6 +48,8 @@ struct kern_map_isa {
                     uint32_t rows);
     /* convert, or a copy, past the caches */
     bool (*stream)(DML_TENSOR_DATA_TYPE to, void *out, DML_TENSOR_DATA_TYPE from, const void *in, uint32_t count);
+    /* false: not this instruction; NULL: none */
+    bool (*direct)(const struct kern_map_direct *direct, uint32_t count);
     const struct move_isa *turn; /* NULL: none */
 };
 extern const struct kern_map_isa kern_map_isa_portable, kern_map_isa_avx2, kern_map_isa_avx512, kern_map_isa_neon;

@@ -201,11 +201,10 @@ static bool all_within(const float *a, float bound, uint32_t n)
 
 static bool exec_f32_near(uint8_t code, float *out, const float *a, float p, uint32_t n)
 {
-    const float most = FMATH_NEAR_EXP / fmath_abs(p); /* of SWISH; NaN and 0 are left alone */
     switch ((enum kern_map_code)code) {
         NEAR(EXP, FMATH_NEAR_EXP, fmath_exp_near(x))
         NEAR(SIGMOID, FMATH_NEAR_EXP, fmath_sigmoid_near(x))
-        NEAR(SWISH, most < 1e30f ? most : 0, fmath_swish_near(x, p * x))
+        NEAR(SWISH, FMATH_NEAR_SWISH(p), fmath_swish_near(x, p * x))
         NEAR(GELU, FMATH_NEAR_GELU, fmath_gelu_near(x))
 #ifdef FMATH_FUSED
         NEAR(SIN, FMATH_NEAR_TURNS, fmath_sin_near(x))
@@ -410,9 +409,16 @@ static bool exec_block(const struct kern_map_inst *inst, void *out, const void *
     }
 }
 
-#define MAP_ISA(turns)                                                                                                 \
+#if defined(__AVX2__) || defined(__aarch64__)
+#include "kernels/map_direct.h"
+#else
+#define direct_block NULL
+#endif
+
+#define MAP_ISA(execute, turns)                                                                                        \
     {                                                                                                                  \
-        exec_block, convert_block, repeat_block, nibbles_block, rows_block, look_up_block, stream_block, turns         \
+        execute, convert_block, repeat_block, nibbles_block, rows_block, look_up_block, stream_block, direct_block,    \
+            turns                                                                                                      \
     }
 
 #endif

@@ -14,5 +14,4 @@ static bool exec_portable(const struct kern_map_inst *inst, void *out, const voi
     return true;
 }
 
-const struct kern_map_isa kern_map_isa_portable = { exec_portable, convert_block, repeat_block, nibbles_block,
-                                                    rows_block,    look_up_block, stream_block, NULL };
+const struct kern_map_isa kern_map_isa_portable = MAP_ISA(exec_portable, NULL);

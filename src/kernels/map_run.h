@@ -31,6 +31,9 @@ static inline void map_ask(const char *at, uint64_t bytes)
         __builtin_prefetch(at + b);
 }
 
+/* Operands that an instruction reads. */
+uint32_t map_arity(uint8_t code);
+
 void map_walk_init(struct kern_walk *walk, const struct kern_op *op);
 
 /* Input i of the block is one element, repeated. */
@@ -45,6 +48,15 @@ void map_load_rows(struct map_run *run, uint32_t i, uint64_t row, uint32_t phase
 
 /* `count` elements of `type` to where they lie one after the other, past the caches. */
 void map_store_dense(struct map_run *run, void *out, DML_TENSOR_DATA_TYPE type, const void *value, uint32_t count);
+
+/* Programs of one instruction, from where its operands lie to where its result goes. */
+struct map_direct {
+    uint32_t inputs;
+    bool half;
+};
+bool map_direct_init(struct map_direct *direct, const struct map_run *run);
+/* The elements from `begin` on that it has computed, before `end`; 0: left to the caller. */
+uint32_t map_direct_run(const struct map_run *run, const struct map_direct *direct, uint64_t begin, uint64_t end);
 
 /* Programs of 4-bit elements and of what repeats along rows: computed once for each row and each of the 16 elements,
  * and looked up. Units are pieces of rows. */

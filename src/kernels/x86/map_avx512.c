@@ -4,6 +4,6 @@
 #include "kernels/isa.h"
 #include "kernels/map_exec.h"
 
-const struct kern_map_isa kern_map_isa_avx512 = MAP_ISA(&move_isa_avx512);
+const struct kern_map_isa kern_map_isa_avx512 = MAP_ISA(exec_block, &move_isa_avx512);
 
 KERN_ISA_RUN_WITH(map_any, kern_map_run(call, &kern_map_isa_avx512, begin, end))
