@@ -5,18 +5,23 @@
 
 #include "kernels/fmath.h"
 
-/* 2^t; infinite from 128 on, never less than 2^-126 */
-FMATH float half_exp2(float t)
+/* 2^t for t in [-126, 128] and NaN; infinite at 128 */
+FMATH float half_exp2_near(float t)
 {
     const float shift = 12582912.0f + 127.0f;
-    float in_range = t < -126.0f ? -126.0f : t;
-    in_range = in_range > 128.0f ? 128.0f : in_range;
-    float shifted = in_range + shift, f = in_range - (shifted - shift);
+    float shifted = t + shift, f = t - (shifted - shift);
     float p = 0.00958285294f;
     p = fmath_fma(p, f, 0.0559064262f);
     p = fmath_fma(p, f, 0.240240991f);
     p = fmath_fma(p, f, 0.693124175f);
     return fmath_fma(p, f, 1.0f) * fmath_bits(fmath_to_bits(shifted) << 23);
+}
+
+/* 2^t; infinite from 128 on, never less than 2^-126 */
+FMATH float half_exp2(float t)
+{
+    float in_range = t < -126.0f ? -126.0f : t;
+    return half_exp2_near(in_range > 128.0f ? 128.0f : in_range);
 }
 
 FMATH float half_exp(float x)
@@ -42,7 +47,7 @@ FMATH float half_gelu(float x)
     p = fmath_fma(p, a, -0.459170938f);
     p = fmath_fma(p, a, -1.1510365f);
     p = fmath_fma(p, a, -1.00000763f);
-    float result = fmath_fma(-a, half_exp2(p), x < 0.0f ? 0.0f : x);
+    float result = fmath_fma(-a, half_exp2_near(p), x < 0.0f ? 0.0f : x);
     return x < -5.9f ? x * 0.0f : result;
 }
 

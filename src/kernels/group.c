@@ -261,24 +261,15 @@ static void column_stat(const struct kern_groups *groups, enum kern_stat stat, u
 
 void kern_groups_powers(const struct kern_groups *groups, uint64_t first, uint32_t width, float *top, double *sum)
 {
-    struct kern_group_scratch *scratch = groups->scratch;
     int64_t offset = kern_walk_offset(&groups->outer, 0, first);
-    float *next = scratch->b, *center = scratch->c, *acc = scratch->acc;
     struct rows rows;
-    bool half = is_half(groups, 0);
     memset(sum, 0, width * sizeof(*sum));
-    memset(acc, 0, width * sizeof(*acc));
     for (uint32_t i = 0; i < width; i++)
-        top[i] = next[i] = -__builtin_inff();
+        top[i] = -__builtin_inff();
     for (uint64_t begin = 0; begin < groups->inner.count; begin += rows.count) {
         rows_init(&rows, groups, offset, begin);
-        groups->isa->column(KERN_STAT_MOST, next, rows.at, rows.at + ROWS_AHEAD, rows.count, half, NULL, width);
-        groups->isa->raise(top, next, acc, sum, width);
-        for (uint32_t i = 0; i < width; i++)
-            center[i] = top[i] == -__builtin_inff() ? 0 : top[i];
-        groups->isa->column(KERN_STAT_EXP, acc, rows.at, rows.at + COLUMN_RUN, rows.count, half, center, width);
+        groups->isa->powers(top, sum, rows.at, rows.at + ROWS_AHEAD, rows.count, is_half(groups, 0), width);
     }
-    groups->isa->raise(top, next, acc, sum, width);
 }
 
 void kern_groups_stat(const struct kern_groups *groups, enum kern_stat stat, uint64_t first, uint32_t width,

@@ -69,8 +69,10 @@ struct kern_group_isa {
      * -infinity; that of LEAST is of -x. ahead[]: one row for each; may be NULL. */
     void (*column)(enum kern_stat stat, float *acc, const void *const *x, const void *const *ahead, uint32_t rows,
                    bool half, const float *center, uint32_t count);
-    /* Powers relative to top[] join sum[] from acc[], which becomes 0; then both are relative to next[]. */
-    void (*raise)(float *top, const float *next, float *acc, double *sum, uint32_t count);
+    /* The same for the greatest element of each group, which top[] becomes, and the sum of e^(x - top). They begin as
+     * -infinity and 0. */
+    void (*powers)(float *top, double *sum, const void *const *x, const void *const *ahead, uint32_t rows, bool half,
+                   uint32_t count);
     /* Where a row has an element greater than best[] (of -x unless `greatest`), best[] becomes it and place[] the row's
      * number: they are numbered from `first` on, by `step`. */
     void (*column_place)(float *best, uint32_t *place, const void *const *x, const void *const *ahead, uint32_t rows,

@@ -5,6 +5,8 @@
 #include "kernels/fmath.h"
 #include "kernels/group_lane.h"
 
+#include <float.h>
+
 #define COLUMN_ROWS 4 /* rows that join before the statistics are stored again */
 
 /* Vectors of a cache line. */
@@ -86,22 +88,72 @@ static void group_column(enum kern_stat stat, float *acc, const void *const *x, 
 #undef GROUP_COLUMN
 }
 
-static void group_raise(float *top, const float *next, float *acc, double *sum, uint32_t count)
+#define POWER_ROWS 8 /* rows whose elements stay in registers between both looks at them */
+
+DENSE_INLINE void group_powers_step(float *top, double *sum, const void *const *x, uint32_t rows, bool half, uint32_t i)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        sum[i] += acc[i];
-        acc[i] = 0;
+    const vec before = vec_load(top + i);
+    vec row[POWER_ROWS], most = before, part = vec_set(0);
+    float powers[VEC], factor[VEC];
+    _Pragma("GCC unroll 8") for (uint32_t r = 0; r < rows; r++)
+    {
+        row[r] = group_load(x[r], i, half);
+        most = vec_max(row[r], most);
     }
-    for (uint32_t i = 0, n; i < count; i += n) {
-        float factor[VEC];
-        n = BASE_MIN(count - i, VEC);
-        if (!memcmp(top + i, next + i, n * sizeof(*top)))
-            continue;
-        vec_store(factor, group_exp(group_load_end(top, i, n, false, 0), group_load_end(next, i, n, false, 0), true));
-        for (uint32_t j = 0; j < n; j++)
-            sum[i + j] *= next[i + j] != top[i + j] ? factor[j] : 1;
-        memcpy(top + i, next + i, n * sizeof(*top));
+    vec_store(top + i, most);
+    const bool raised = vec_any_greater(most, before);
+    most = vec_max(most, vec_set(-FLT_MAX)); /* where there was nothing but -infinity: powers of 0 */
+    _Pragma("GCC unroll 8") for (uint32_t r = 0; r < rows; r++) part += group_exp(row[r], most, false);
+    vec_store(powers, part);
+    if (raised) {
+        vec_store(factor, group_exp(before, most, true));
+        _Pragma("GCC ivdep") for (uint32_t j = 0; j < VEC; j++) sum[i + j] *= factor[j];
     }
+    _Pragma("GCC ivdep") for (uint32_t j = 0; j < VEC; j++) sum[i + j] += powers[j];
+}
+
+/* The last groups, fewer than a vector. */
+static void group_powers_end(float *top, double *sum, const void *const *x, uint32_t rows, bool half, uint32_t i,
+                             uint32_t count)
+{
+    float room[VEC], own_top[VEC];
+    double own_sum[VEC] = { 0 };
+    const void *row = room;
+    vec_store(own_top, vec_set(-INFINITY));
+    memcpy(own_top, top + i, count * sizeof(*top));
+    memcpy(own_sum, sum + i, count * sizeof(*sum));
+    for (uint32_t r = 0; r < rows; r++) {
+        vec_store(room, group_load_end(x[r], i, count, half, 0));
+        group_powers_step(own_top, own_sum, &row, 1, false, 0);
+    }
+    memcpy(top + i, own_top, count * sizeof(*top));
+    memcpy(sum + i, own_sum, count * sizeof(*sum));
+}
+
+DENSE_INLINE void group_powers_rows(float *top, double *sum, const void *const *x, const void *const *ahead,
+                                    uint32_t rows, bool half, uint32_t count)
+{
+    const uint32_t bytes = half ? 2 : 4;
+    uint32_t i = 0;
+    for (; i + VEC <= count; i += VEC) {
+        for (uint32_t r = 0; r < rows && i * bytes % GROUP_LINE == 0; r++)
+            group_ask(ahead[r], i * bytes, 1);
+        group_powers_step(top, sum, x, rows, half, i);
+    }
+    if (i < count)
+        group_powers_end(top, sum, x, rows, half, i, count - i);
+}
+
+static void group_powers(float *top, double *sum, const void *const *x, const void *const *ahead, uint32_t rows,
+                         bool half, uint32_t count)
+{
+    uint32_t r = 0;
+    for (; r + POWER_ROWS <= rows && half; r += POWER_ROWS)
+        group_powers_rows(top, sum, x + r, ahead + r, POWER_ROWS, true, count);
+    for (; r + POWER_ROWS <= rows; r += POWER_ROWS)
+        group_powers_rows(top, sum, x + r, ahead + r, POWER_ROWS, false, count);
+    for (; r < rows; r++)
+        group_powers_rows(top, sum, x + r, ahead + r, 1, half, count);
 }
 
 DENSE_INLINE void group_place_step(float *best, int32_t *place, const void *const *x, uint32_t rows, bool half,

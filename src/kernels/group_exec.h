@@ -9,7 +9,7 @@
 #include "kernels/group_lane.h"
 
 #define SUMS  8 /* vectors of independent sums: enough to hide the latency of adding, and to keep their errors small */
-#define AHEAD 1024 /* bytes that are asked for before they are needed */
+#define AHEAD 2048 /* bytes that are asked for before they are needed */
 
 /* What joins without an effect. */
 DENSE_INLINE float group_neutral(enum kern_stat stat, float center)
@@ -289,7 +289,7 @@ static void group_pair_columns(float *a, float *b, float *c, const float *x, con
 #define GROUP_ISA(map)                                                                                                 \
     {                                                                                                                  \
         map, group_row, group_place, group_sample, group_exponentials, group_finish, vec_stream_end, group_column,     \
-            group_raise, group_column_place, group_respond, group_spread, group_spread_columns, group_pairs,           \
+            group_powers, group_column_place, group_respond, group_spread, group_spread_columns, group_pairs,          \
             group_pair_columns                                                                                         \
     }
 

@@ -128,10 +128,18 @@ DENSE_INLINE bool vec_any_equal(vec a, vec b)
 {
     return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ) != 0;
 }
+DENSE_INLINE bool vec_any_greater(vec a, vec b)
+{
+    return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ) != 0;
+}
 #elif defined(__AVX2__)
 DENSE_INLINE bool vec_any_equal(vec a, vec b)
 {
     return _mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_EQ_OQ)) != 0;
+}
+DENSE_INLINE bool vec_any_greater(vec a, vec b)
+{
+    return _mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_GT_OQ)) != 0;
 }
 #else
 DENSE_INLINE bool vec_any_equal(vec a, vec b)
@@ -139,6 +147,13 @@ DENSE_INLINE bool vec_any_equal(vec a, vec b)
     bool any = false;
     for (uint32_t i = 0; i < VEC; i++)
         any |= a[i] == b[i];
+    return any;
+}
+DENSE_INLINE bool vec_any_greater(vec a, vec b)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < VEC; i++)
+        any |= a[i] > b[i];
     return any;
 }
 #endif

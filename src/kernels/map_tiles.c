@@ -107,6 +107,15 @@ static void store_rows(struct map_run *run, const struct map_tiles *tiles, uint3
     }
 }
 
+static void run_rows(struct map_run *run, const struct map_tiles *tiles, const struct tile *rows)
+{
+    for (uint32_t i = 0; i < run->op->input_count; i++)
+        load_rows(run, tiles, i, rows);
+    kern_map_run_block(&run->block, NULL, rows->rows * rows->width);
+    for (uint32_t j = 0; j < run->op->output_count; j++)
+        store_rows(run, tiles, j, rows);
+}
+
 static void turn_inputs(const struct map_run *run, const struct map_tiles *tiles, struct tile *tile)
 {
     const uint32_t row = run->walk.rank - 1;
@@ -152,19 +161,45 @@ static void ask_for_next(const struct map_run *run, const struct map_tiles *tile
     }
 }
 
+/* Rows of a program of one instruction, from where they lie; false: not this program. */
+static bool run_direct(struct map_run *run, const struct map_tiles *tiles, const struct map_direct *direct,
+                       const struct tile *rows)
+{
+    const uint32_t row = run->walk.rank - 1, bytes = direct->half ? 2 : 4;
+    const char *from[3] = { NULL };
+    int64_t step[3] = { 0 };
+    struct kern_map_direct piece = { &run->op->u.map.inst[0], .half = direct->half, .stream = run->far };
+    for (uint32_t s = 0; s < direct->inputs; s++) {
+        const uint32_t i = piece.inst->src[s], view = map_view_of_input(i);
+        const bool turned = tiles->crossed >> i & 1;
+        if (!turned && run->walk.strides[view][row] != 1)
+            return false;
+        from[s] = turned ? rows->turned[i] : (const char *)run->call->data[i] + rows->offset[view] * bytes;
+        step[s] = (turned ? rows->width : run->walk.strides[view][tiles->across]) * bytes;
+    }
+    char *to = (char *)run->call->data[run->op->input_count] + rows->offset[0] * bytes;
+    for (uint32_t r = 0; r < rows->rows; r++) {
+        for (uint32_t s = 0; s < direct->inputs; s++)
+            piece.src[s] = from[s] + r * step[s];
+        piece.out = to + r * run->walk.strides[0][tiles->across] * bytes;
+        if (!run->block.isa->direct(&piece, rows->width))
+            return false;
+    }
+    return true;
+}
+
 static void run_tile(struct map_run *run, const struct map_tiles *tiles, struct tile tile, uint32_t next)
 {
     const uint32_t rows = tile.rows, most = KERN_MAP_BLOCK / tile.width;
+    struct map_direct direct;
+    const bool is_direct = map_direct_init(&direct, run) && run->walk.strides[0][run->walk.rank - 1] == 1;
     turn_inputs(run, tiles, &tile);
     for (uint32_t first = 0; first < rows; first += most) {
         tile.rows = BASE_MIN(most, rows - first);
         if (run->far)
             ask_for_next(run, tiles, &tile, first, rows, next);
-        for (uint32_t i = 0; i < run->op->input_count; i++)
-            load_rows(run, tiles, i, &tile);
-        kern_map_run_block(&run->block, NULL, tile.rows * tile.width);
-        for (uint32_t j = 0; j < run->op->output_count; j++)
-            store_rows(run, tiles, j, &tile);
+        if (!is_direct || !run_direct(run, tiles, &direct, &tile))
+            run_rows(run, tiles, &tile);
         for (uint32_t v = 0; v < run->walk.views; v++)
             tile.offset[v] += tile.rows * run->walk.strides[v][tiles->across];
         for (uint32_t i = 0; i < run->op->input_count; i++)

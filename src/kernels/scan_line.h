@@ -5,7 +5,8 @@
 
 #include "kernels/group_vec.h"
 
-#define WIDE (VEC / 2)
+#define WIDE       (VEC / 2)
+#define SCAN_AHEAD 2048 /* bytes that are asked for before they are needed */
 typedef double wide __attribute__((vector_size(WIDE * sizeof(double))));
 typedef float narrow __attribute__((vector_size(WIDE * sizeof(float))));
 
@@ -64,6 +65,7 @@ DENSE_INLINE uint32_t scan_line_f32(const float *x, float *y, bool exclusive, bo
     uint32_t i = 0;
     stream = stream && (uintptr_t)y % (VEC * sizeof(float)) == 0;
     for (; i + VEC <= count; i += VEC) {
+        __builtin_prefetch(x + i + SCAN_AHEAD / sizeof(*x));
         const narrow low = scan_half_vector(x + i, exclusive, &sum),
                      high = scan_half_vector(x + i + WIDE, exclusive, &sum);
         const vec out = (vec)NARROW_PAIR(low, high);
@@ -84,6 +86,8 @@ DENSE_INLINE uint32_t scan_line_f16(const uint16_t *x, uint16_t *y, bool exclusi
     uint32_t i = 0;
     stream = stream && (uintptr_t)y % (VEC * sizeof(*y)) == 0;
     for (; i + VEC <= count; i += VEC) {
+        if (i % (2 * VEC) == 0)
+            __builtin_prefetch(x + i + SCAN_AHEAD / sizeof(*x));
         vec v = vec_load_half(x + i);
         v += VEC_UP(v, 1);
         v += VEC_UP(v, 2);
