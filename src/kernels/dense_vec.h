@@ -36,6 +36,12 @@ DENSE_INLINE void vec_store(float *to, vec value)
     _mm512_storeu_ps(to, value);
 }
 
+/* The first `count` elements; writes nothing beyond. */
+DENSE_INLINE void vec_store_part(float *to, vec value, uint32_t count)
+{
+    _mm512_mask_storeu_ps(to, (__mmask16)((1u << count) - 1), value);
+}
+
 DENSE_INLINE void vec_store_half(uint16_t *to, vec value)
 {
     _mm256_storeu_si256((__m256i *)to, _mm512_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT));
@@ -138,6 +144,12 @@ DENSE_INLINE vec vec_load_half(const uint16_t *from)
 DENSE_INLINE void vec_store(float *to, vec value)
 {
     vst1q_f32(to, value);
+}
+
+DENSE_INLINE void vec_store_part(float *to, vec value, uint32_t count)
+{
+    for (uint32_t i = 0; i < VEC && i < count; i++)
+        to[i] = value[i];
 }
 
 DENSE_INLINE void vec_store_half(uint16_t *to, vec value)
@@ -243,6 +255,12 @@ DENSE_INLINE vec vec_load_half(const uint16_t *from)
 DENSE_INLINE void vec_store(float *to, vec value)
 {
     _mm256_storeu_ps(to, value);
+}
+
+DENSE_INLINE void vec_store_part(float *to, vec value, uint32_t count)
+{
+    __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    _mm256_maskstore_ps(to, _mm256_cmpgt_epi32(_mm256_set1_epi32((int)count), lanes), value);
 }
 
 DENSE_INLINE void vec_store_half(uint16_t *to, vec value)
