@@ -112,8 +112,6 @@ static bool session_open(struct tools_session *s, IDXCoreAdapter *adapter, struc
     if (SUCCEEDED(hr))
         hr = ID3D12Device_CreateCommandList(s->device, 0, type, s->allocator, NULL, &IID_ID3D12GraphicsCommandList,
                                             (void **)&s->list);
-    if (SUCCEEDED(hr))
-        hr = ID3D12Device_CreateFence(s->device, 0, D3D12_FENCE_FLAG_NONE, &IID_ID3D12Fence, (void **)&s->fence);
     if (!tools_check(error, hr, "creating the queue"))
         return false;
     hr = DMLCreateDevice1(s->device, DML_CREATE_DEVICE_FLAG_NONE, DML_FEATURE_LEVEL_1_0, &IID_IDMLDevice1,
@@ -153,7 +151,6 @@ void tools_session_destroy(struct tools_session *s)
         return;
     tools_release(s->recorder);
     tools_release(s->dml);
-    tools_release(s->fence);
     tools_release(s->list);
     tools_release(s->allocator);
     tools_release(s->queue);
@@ -166,11 +163,7 @@ void tools_session_destroy(struct tools_session *s)
 bool tools_session_execute(struct tools_session *s, ID3D12GraphicsCommandList *list, struct tools_error *error)
 {
     ID3D12CommandList *lists[] = { (ID3D12CommandList *)list };
-    ID3D12CommandQueue_ExecuteCommandLists(s->queue, 1, lists);
-    HRESULT hr = ID3D12CommandQueue_Signal(s->queue, s->fence, ++s->fence_value);
-    /* Without an event the call itself waits. */
-    if (SUCCEEDED(hr))
-        hr = ID3D12Fence_SetEventOnCompletion(s->fence, s->fence_value, NULL);
+    HRESULT hr = AnydmlExecuteCommandLists(s->queue, 1, lists);
     HRESULT removed = ID3D12Device_GetDeviceRemovedReason(s->device);
     return tools_check(error, FAILED(removed) ? removed : hr, "executing on the device");
 }

@@ -23,8 +23,6 @@ struct tools_session {
     ID3D12CommandQueue *queue;
     ID3D12CommandAllocator *allocator; /* of `list`, which is for single use: uploads, initialisation, readback */
     ID3D12GraphicsCommandList *list;
-    ID3D12Fence *fence;
-    uint64_t fence_value;
     IDMLDevice1 *dml;
     IDMLCommandRecorder *recorder;
 };
