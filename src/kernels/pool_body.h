@@ -2,7 +2,7 @@
 #include "kernels/pool_band.h"
 #include "kernels/pool_fast.h"
 #include "kernels/pool_line.h"
-#include "kernels/pool_tile.h"
+#include "kernels/tile_body.h"
 
 DENSE_INLINE float pool_join_one(enum pool_kind kind, float acc, float x)
 {
@@ -165,14 +165,14 @@ static void pool_line_turn(struct pool_fast *p, const int64_t *at, int64_t row, 
     const struct pool_shape *s = &p->b.s;
     const int64_t channels = BASE_MIN(p->call->op->tensors[1].sizes[1] - at[1], VEC);
     const int64_t y = at[0] * s->y[0] + at[1] + row * s->y[3];
-    struct pool_to to = { p->call->data[1], p->half, 0, 1, s->y[4] };
+    struct tile_to to = { p->call->data[1], p->half, 0, 1, s->y[4] };
     for (int64_t c = 0; c < channels; c++) {
         p->b.band.run = block + c * pitch;
         pool_line_of(p, (const int64_t[2]){ at[0], at[1] + c }, row);
     }
     for (int64_t i = 0; i < s->out[2]; i += VEC) {
         to.at = y + i * s->y[4];
-        pool_tile_store(&to, block + i, pitch, channels, BASE_MIN(s->out[2] - i, VEC));
+        tile_store(&to, block + i, pitch, channels, BASE_MIN(s->out[2] - i, VEC));
     }
 }
 

@@ -4,7 +4,7 @@
 #define KERNELS_POOL_PIXEL_H
 
 #include "kernels/pool_fast.h"
-#include "kernels/pool_tile.h"
+#include "kernels/tile_body.h"
 
 /* A row of the output, and the pixel of it that is worked on. */
 struct pool_pixel {
@@ -30,7 +30,7 @@ DENSE_INLINE void pool_put(const struct pool_fast *p, const struct pool_pixel *w
     if (w->tile)
         vec_store(w->tile + w->at[4] % VEC * w->channels + c, value);
     else
-        pool_store(p->call->data[1], p->half, w->y_at + c, value, w->lanes);
+        tile_put(p->call->data[1], p->half, w->y_at + c, value, w->lanes);
 }
 
 /* columns: w->count[2]; lanes: w->lanes; constants where that pays. */
@@ -207,10 +207,10 @@ static void pool_tile_flush(const struct pool_fast *p, const struct pool_pixel *
 {
     const struct pool_shape *s = &p->b.s;
     const int64_t channels = p->call->op->tensors[1].sizes[1];
-    struct pool_to to = { p->call->data[1], p->half, 0, s->y[4], s->y[1] };
+    struct tile_to to = { p->call->data[1], p->half, 0, s->y[4], s->y[1] };
     for (int64_t c = 0; c < channels; c += VEC) {
         to.at = w->row_y + (w->at[4] + 1 - count) * s->y[4] + c * s->y[1];
-        pool_tile_store(&to, w->tile + c, w->channels, count, BASE_MIN(channels - c, VEC));
+        tile_store(&to, w->tile + c, w->channels, count, BASE_MIN(channels - c, VEC));
     }
 }
 
