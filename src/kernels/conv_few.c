@@ -1,8 +1,8 @@
 #include "kernels/conv_few.h"
 
 enum {
-    CHANNELS_MAX = 8,
-    TAPS_MAX = 512,
+    CHANNELS_MAX = 4,
+    TAPS_MAX = 64, /* from here on a matrix product for each tap is as fast */
     STEP_MAX = 64, /* kernel sizes, strides, dilations: their products stay small */
     WIDTH_MAX = 1 << 16,
     IMAGE_FLOATS = 12 * 1024, /* of a band: next to the weights in the first caches */
@@ -12,7 +12,7 @@ enum {
 static bool shape_fits(const struct conv_shape *s)
 {
     bool small = s->groups == 1 && !s->transposed && s->kernel[0] == 1 && s->in[0] == 1 && s->out[0] == 1 &&
-                 !s->pad[0] && s->in_channels <= CHANNELS_MAX && s->out_channels >= CHANNELS_MAX &&
+                 !s->pad[0] && s->in_channels <= CHANNELS_MAX && s->out_channels >= CONV_FEW_LANES / 2 &&
                  s->out[2] <= WIDTH_MAX && s->in[2] <= WIDTH_MAX && s->pad[2] <= WIDTH_MAX;
     for (uint32_t d = 1; d < KERN_SPATIAL_MAX; d++)
         small = small && s->kernel[d] <= STEP_MAX && s->stride[d] <= STEP_MAX && s->dilation[d] <= STEP_MAX;
@@ -25,10 +25,19 @@ static bool types_fit(const struct kern_op *op)
            dense_same_type(op, 0, op->u.conv.has_bias ? 2 : 1, DML_TENSOR_DATA_TYPE_FLOAT32);
 }
 
-static bool is_relu(const struct kern_map *map)
+/* RELU and CLAMP are done in registers. */
+static void end_init(const struct kern_op *op, struct conv_few *f)
 {
-    return map && map->inst_count == 1 && map->inst[0].code == KERN_MAP_RELU &&
-           map->inst[0].type == DML_TENSOR_DATA_TYPE_FLOAT32 && map->inst[0].src[0] == 0 && map->store[0] == 1;
+    const struct kern_map *map = op->epilogue;
+    f->post = map != NULL;
+    if (!map || op->epilogue_input != op->input_count || map->inst_count != 1 ||
+        map->inst[0].type != DML_TENSOR_DATA_TYPE_FLOAT32 || map->inst[0].src[0] != 0 || map->store[0] != 1)
+        return;
+    f->relu = map->inst[0].code == KERN_MAP_RELU;
+    f->clamp = map->inst[0].code == KERN_MAP_CLAMP;
+    f->low = map->inst[0].imm[0].f32;
+    f->high = map->inst[0].imm[1].f32;
+    f->post = !f->relu && !f->clamp;
 }
 
 static int64_t take(struct conv_few *f, int64_t floats)
@@ -38,13 +47,12 @@ static int64_t take(struct conv_few *f, int64_t floats)
     return at;
 }
 
-/* Other programs than RELU run along lines of results that lie together, and read nothing else. */
+/* Other programs run along lines of results that lie together, and read nothing else. */
 static bool output_fits(const struct kern_op *op, struct conv_few *f)
 {
     const struct conv_shape *s = &f->s;
     const bool pixels = s->y[1] == 1 || s->out_channels == 1, planes = s->y[4] == 1 || s->out[2] == 1;
-    f->relu = is_relu(op->epilogue) && op->epilogue_input == op->input_count;
-    f->post = op->epilogue && !f->relu;
+    end_init(op, f);
     f->direct = pixels && !f->post;
     if (f->post && op->epilogue_input != op->input_count)
         return false;
@@ -61,8 +69,8 @@ bool conv_few_init(const struct kern_op *op, struct conv_few *f)
     f->taps = s->in_channels * s->kernel[1] * s->kernel[2];
     f->blocks = (s->out_channels + CONV_FEW_LANES - 1) / CONV_FEW_LANES;
     /* The last tile of a row may reach some pixels beyond. */
-    f->pitch = (int64_t)base_align_up((uint64_t)((s->out[2] + 4) * s->stride[2] + (s->kernel[2] - 1) * s->dilation[2]),
-                                      CONV_FEW_LANES);
+    f->pitch = (int64_t)base_align_up(
+        (uint64_t)((s->out[2] + CONV_FEW_LANES) * s->stride[2] + (s->kernel[2] - 1) * s->dilation[2]), CONV_FEW_LANES);
     const int64_t row = f->pitch * s->in_channels;
     f->rows = BASE_MAX(IMAGE_FLOATS / row - reach, 1) / s->stride[1];
     f->rows = BASE_MIN(BASE_MAX(f->rows, 1), s->out[1]);

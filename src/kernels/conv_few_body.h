@@ -2,14 +2,18 @@
 #include "kernels/conv_few.h"
 #include "kernels/tile_body.h"
 
-#if VEC == 16 /* what fits in registers */
+/* A tile that fits in registers; smaller ones for the ends of rows. */
+#if VEC == 16
 #define FEW_BLOCKS 2
-#define FEW_PIXELS 12
+#define FEW_PIXELS 14
+#define FEW_HALF   8
+#define FEW_REST   4
 #else
 #define FEW_BLOCKS 1
 #define FEW_PIXELS 6
+#define FEW_HALF   4
+#define FEW_REST   2
 #endif
-#define FEW_REST  4                             /* pixels of a tile at a row's end */
 #define FEW_WIDTH (FEW_BLOCKS * CONV_FEW_LANES) /* channels of a tile */
 #define FEW_VECS  (FEW_WIDTH / VEC)
 
@@ -30,12 +34,36 @@ struct few_tile {
     int64_t pixels;
 };
 
+DENSE_INLINE vec few_end(const struct few *r, vec value)
+{
+    if (r->f.relu)
+        return vec_max(vec_set(0), value); /* NaN stays */
+    return r->f.clamp ? vec_min(vec_max(value, vec_set(r->f.low)), vec_set(r->f.high)) : value;
+}
+
+DENSE_INLINE void few_tile_end(const struct few *r, const struct few_tile *t, vec acc[FEW_PIXELS][FEW_VECS], int pixels,
+                               int vecs)
+{
+    const bool whole = t->pixels == pixels && t->channels >= vecs * VEC;
+#pragma GCC unroll 14
+    for (int p = 0; p < pixels; p++) {
+#pragma GCC unroll 4
+        for (int v = 0; v < vecs; v++) {
+            vec value = few_end(r, acc[p][v]);
+            if (whole)
+                vec_store(t->y + p * t->y_step + v * VEC, value);
+            else if (p < t->pixels && v * VEC < t->channels)
+                tile_put(t->y + p * t->y_step, false, v * VEC, value, t->channels - v * VEC);
+        }
+    }
+}
+
 /* pixels, vecs, stride: constants where that pays. */
 DENSE_INLINE void few_tile_run(const struct few *r, const struct few_tile *t, int pixels, int vecs, int64_t stride)
 {
     vec acc[FEW_PIXELS][FEW_VECS], w[FEW_VECS];
     const int64_t taps = r->f.taps;
-#pragma GCC unroll 12
+#pragma GCC unroll 14
     for (int p = 0; p < pixels; p++)
 #pragma GCC unroll 4
         for (int v = 0; v < vecs; v++)
@@ -45,7 +73,7 @@ DENSE_INLINE void few_tile_run(const struct few *r, const struct few_tile *t, in
 #pragma GCC unroll 4
         for (int v = 0; v < vecs; v++)
             w[v] = vec_load(from + v * VEC / CONV_FEW_LANES * taps * CONV_FEW_LANES + v * VEC % CONV_FEW_LANES);
-#pragma GCC unroll 12
+#pragma GCC unroll 14
         for (int p = 0; p < pixels; p++) {
             vec element = vec_set(x[p * stride]);
 #pragma GCC unroll 4
@@ -53,15 +81,7 @@ DENSE_INLINE void few_tile_run(const struct few *r, const struct few_tile *t, in
                 acc[p][v] = vec_fma(element, w[v], acc[p][v]);
         }
     }
-#pragma GCC unroll 12
-    for (int p = 0; p < pixels; p++) {
-#pragma GCC unroll 4
-        for (int v = 0; v < vecs; v++) {
-            vec value = r->f.relu ? vec_max(vec_set(0), acc[p][v]) : acc[p][v]; /* NaN stays */
-            if (p < t->pixels && v * VEC < t->channels)
-                tile_put(t->y + p * t->y_step, false, v * VEC, value, t->channels - v * VEC);
-        }
-    }
+    few_tile_end(r, t, acc, pixels, vecs);
 }
 
 DENSE_INLINE void few_tile_by(const struct few *r, const struct few_tile *t, int pixels, int64_t stride)
@@ -72,17 +92,17 @@ DENSE_INLINE void few_tile_by(const struct few *r, const struct few_tile *t, int
         few_tile_run(r, t, pixels, FEW_VECS, stride);
 }
 
-static void few_tile_full(const struct few *r, const struct few_tile *t)
+/* The next pixels of a row with `left` more to do; t->pixels: how many. */
+static void few_tile_next(const struct few *r, struct few_tile *t, int64_t left)
 {
-    if (r->f.s.stride[2] == 1)
-        few_tile_by(r, t, FEW_PIXELS, 1);
+    const int64_t stride = r->f.s.stride[2], most = stride > 2 ? FEW_REST : left > FEW_HALF ? FEW_PIXELS : FEW_HALF;
+    t->pixels = BASE_MIN(left, most);
+    if (stride > 2 || left <= FEW_REST)
+        few_tile_by(r, t, FEW_REST, stride);
+    else if (most == FEW_PIXELS)
+        stride == 1 ? few_tile_by(r, t, FEW_PIXELS, 1) : few_tile_by(r, t, FEW_PIXELS, 2);
     else
-        few_tile_by(r, t, FEW_PIXELS, 2);
-}
-
-static void few_tile_rest(const struct few *r, const struct few_tile *t)
-{
-    few_tile_by(r, t, FEW_REST, r->f.s.stride[2]);
+        stride == 1 ? few_tile_by(r, t, FEW_HALF, 1) : few_tile_by(r, t, FEW_HALF, 2);
 }
 
 /* The rows of the image that a band needs, from input row `first` on (which may be negative). */
@@ -142,17 +162,15 @@ static void few_row(const struct few *r, const float *x, float *y)
 {
     const struct conv_shape *s = &r->f.s;
     for (int64_t block = 0; block < r->f.blocks; block += FEW_BLOCKS) {
-        const int64_t first = block * CONV_FEW_LANES, left = s->out[2];
+        const int64_t first = block * CONV_FEW_LANES, width = s->out[2];
         float *to = y + first * s->y[1];
         struct few_tile t = { .bias = r->bias + first, .channels = BASE_MIN(s->out_channels - first, FEW_WIDTH) };
         t.w = r->weights + first * r->f.taps;
         t.y_step = r->f.direct ? s->y[4] : FEW_WIDTH;
-        for (int64_t i = 0; i < left; i += t.pixels) {
-            bool full = left - i >= FEW_PIXELS && s->stride[2] <= 2;
-            t.pixels = full ? FEW_PIXELS : BASE_MIN(left - i, FEW_REST);
+        for (int64_t i = 0; i < width; i += t.pixels) {
             t.x = x + i * s->stride[2];
             t.y = (r->f.direct ? to : r->results) + i * t.y_step;
-            full ? few_tile_full(r, &t) : few_tile_rest(r, &t);
+            few_tile_next(r, &t, width - i);
         }
         if (!r->f.direct)
             few_store(r, to, t.channels);

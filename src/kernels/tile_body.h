@@ -47,7 +47,7 @@ DENSE_INLINE void tile_put(void *y, bool half, int64_t at, vec value, int64_t co
     } else if (count >= VEC) {
         vec_store((float *)y + at, value);
     } else {
-        vec_store_part((float *)y + at, value, (uint32_t)count);
+        vec_store_part((float *)y + at, (uint32_t)count, value);
     }
 }
 
