@@ -1,6 +1,7 @@
 /* Convolutions run fastest when the channels of a pixel lie together. A temporary that is only ever seen whole, as one
- * plain [N, C, ...] tensor, may lie in memory in any order: those that convolutions touch, and those that element-wise
- * ops and pooling connect to them, get the channels innermost. */
+ * plain [N, C, ...] tensor, or in part as a range of its channels (joined and split ones), may lie in memory in any
+ * order: those that convolutions touch, and those that element-wise ops and pooling connect to them, get the channels
+ * innermost. Every element has one place before and after, whichever view leads to it. */
 #include "graph/pass.h"
 
 #include <stdlib.h>
@@ -8,7 +9,7 @@
 struct layout {
     struct graph *graph;
     const struct graph_options *options;
-    struct kern_view *shape; /* [value]: how all ops see it; rank 0: not known yet */
+    struct kern_view *shape; /* [value]: the whole tensor; rank 0: none */
     bool *refused;           /* [value] */
     bool *conv;              /* [group] */
     uint32_t *group;         /* [value]: towards the group's first value */
@@ -19,28 +20,52 @@ static bool any_order(enum kern_kind kind)
     return kind == KERN_CONV || kind == KERN_POOL || kind == KERN_MAP || kind == KERN_RESAMPLE;
 }
 
-/* Operand t of the op, seen as a whole plain tensor with channels and pixels. */
+/* Operand t of the op may lie in any order. */
 static bool suits(const struct graph_op *op, uint32_t t)
 {
     const struct kern_view *view = &op->k.tensors[t];
+    bool weights =
+        op->k.kind == KERN_CONV && t && t < op->k.input_count && (!op->k.epilogue || t < op->k.epilogue_input);
+    return any_order(op->k.kind) && !weights && view->rank >= 4 && kern_type_bytes(view->type);
+}
+
+/* A whole plain tensor with channels and pixels. */
+static bool is_whole(const struct kern_view *view)
+{
     uint64_t pixels = 1;
     for (uint32_t d = 2; d < view->rank; d++)
         pixels *= view->sizes[d];
-    bool weights =
-        op->k.kind == KERN_CONV && t && t < op->k.input_count && (!op->k.epilogue || t < op->k.epilogue_input);
-    return any_order(op->k.kind) && !weights && view->rank >= 4 && view->sizes[1] > 1 && pixels > 1 && !view->offset &&
-           kern_view_packed(view) && kern_type_bytes(view->type);
+    return view->sizes[1] > 1 && pixels > 1 && !view->offset && kern_view_packed(view);
 }
 
+/* The whole one, or all of a range of its channels. */
+static bool is_part(const struct kern_view *whole, const struct kern_view *part)
+{
+    if (!whole->rank || part->type != whole->type || part->rank != whole->rank)
+        return false;
+    for (uint32_t d = 0; d < whole->rank; d++)
+        if ((d != 1 && part->sizes[d] != whole->sizes[d]) ||
+            (part->sizes[d] > 1 && part->strides[d] != whole->strides[d]))
+            return false;
+    int64_t first = part->offset / whole->strides[1];
+    return part->offset == first * whole->strides[1] && first >= 0 &&
+           first + (int64_t)part->sizes[1] <= (int64_t)whole->sizes[1];
+}
+
+/* A value's whole tensor is the largest one that an op sees. */
 static void look(struct layout *layout, const struct graph_op *op, uint32_t t)
 {
+    const struct kern_view *view = &op->k.tensors[t];
+    struct kern_view *shape = &layout->shape[op->value[t]];
+    if (suits(op, t) && is_whole(view) && (!shape->rank || kern_view_elements(view) > kern_view_elements(shape)))
+        *shape = *view;
+}
+
+static void refuse(struct layout *layout, const struct graph_op *op, uint32_t t)
+{
     uint32_t value = op->value[t];
-    struct kern_view *shape = &layout->shape[value];
-    if (layout->graph->values[value].place != GRAPH_TEMP || !suits(op, t))
-        layout->refused[value] = true;
-    else if (!shape->rank)
-        *shape = op->k.tensors[t];
-    else if (!graph_view_equal(shape, &op->k.tensors[t]))
+    if (layout->graph->values[value].place != GRAPH_TEMP || !suits(op, t) ||
+        !is_part(&layout->shape[value], &op->k.tensors[t]))
         layout->refused[value] = true;
 }
 
@@ -66,9 +91,10 @@ static void connect(struct layout *layout, const struct graph_op *op)
     }
 }
 
-static void channels_last(struct kern_view *view)
+static void channels_last(const struct kern_view *whole, struct kern_view *view)
 {
-    int64_t stride = view->sizes[1];
+    int64_t stride = whole->sizes[1];
+    view->offset /= whole->strides[1];
     for (uint32_t d = view->rank; d-- > 2; stride *= view->sizes[d])
         view->strides[d] = stride;
     view->strides[0] = stride;
@@ -83,7 +109,7 @@ static bool turned(struct layout *layout, const struct graph_op *op, struct grap
     for (uint32_t t = 0; t < op->k.input_count + op->k.output_count; t++) {
         if (layout->refused[op->value[t]] || !layout->conv[find_group(layout, op->value[t])])
             continue;
-        channels_last(&out->k.tensors[t]);
+        channels_last(&layout->shape[op->value[t]], &out->k.tensors[t]);
         any = true;
     }
     return any;
@@ -108,6 +134,9 @@ static void turn_all(struct layout *layout, bool *changed)
     for (uint32_t i = 0; i < graph->op_count; i++)
         for (uint32_t t = 0; t < graph->ops[i]->k.input_count + graph->ops[i]->k.output_count; t++)
             look(layout, graph->ops[i], t);
+    for (uint32_t i = 0; i < graph->op_count; i++)
+        for (uint32_t t = 0; t < graph->ops[i]->k.input_count + graph->ops[i]->k.output_count; t++)
+            refuse(layout, graph->ops[i], t);
     for (uint32_t i = 0; i < graph->op_count; i++)
         connect(layout, graph->ops[i]);
     for (uint32_t i = 0; i < graph->op_count; i++)

@@ -36,6 +36,12 @@ DENSE_INLINE void vec_store(float *to, vec value)
     _mm512_storeu_ps(to, value);
 }
 
+/* The first `count` elements. */
+DENSE_INLINE void vec_store_part(float *to, uint32_t count, vec value)
+{
+    _mm512_mask_storeu_ps(to, (__mmask16)((1u << count) - 1), value);
+}
+
 DENSE_INLINE void vec_store_half(uint16_t *to, vec value)
 {
     _mm256_storeu_si256((__m256i *)to, _mm512_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT));
@@ -50,6 +56,11 @@ DENSE_INLINE vec vec_set(float value)
 DENSE_INLINE vec vec_max(vec a, vec b)
 {
     return _mm512_max_ps(a, b);
+}
+
+DENSE_INLINE vec vec_min(vec a, vec b)
+{
+    return _mm512_min_ps(a, b);
 }
 
 DENSE_INLINE vec vec_abs(vec a)
@@ -140,6 +151,13 @@ DENSE_INLINE void vec_store(float *to, vec value)
     vst1q_f32(to, value);
 }
 
+/* The first `count` elements. */
+DENSE_INLINE void vec_store_part(float *to, uint32_t count, vec value)
+{
+    for (uint32_t i = 0; i < VEC && i < count; i++)
+        to[i] = value[i];
+}
+
 DENSE_INLINE void vec_store_half(uint16_t *to, vec value)
 {
     vst1_u16(to, vreinterpret_u16_f16(vcvt_f16_f32(value)));
@@ -154,6 +172,11 @@ DENSE_INLINE vec vec_set(float value)
 DENSE_INLINE vec vec_max(vec a, vec b)
 {
     return vbslq_f32(vcgtq_f32(a, b), a, b);
+}
+
+DENSE_INLINE vec vec_min(vec a, vec b)
+{
+    return vbslq_f32(vcltq_f32(a, b), a, b);
 }
 
 DENSE_INLINE vec vec_abs(vec a)
@@ -245,6 +268,13 @@ DENSE_INLINE void vec_store(float *to, vec value)
     _mm256_storeu_ps(to, value);
 }
 
+/* The first `count` elements. */
+DENSE_INLINE void vec_store_part(float *to, uint32_t count, vec value)
+{
+    __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    _mm256_maskstore_ps(to, _mm256_cmpgt_epi32(_mm256_set1_epi32((int)count), lanes), value);
+}
+
 DENSE_INLINE void vec_store_half(uint16_t *to, vec value)
 {
     _mm_storeu_si128((__m128i *)to, _mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT));
@@ -259,6 +289,11 @@ DENSE_INLINE vec vec_set(float value)
 DENSE_INLINE vec vec_max(vec a, vec b)
 {
     return _mm256_max_ps(a, b);
+}
+
+DENSE_INLINE vec vec_min(vec a, vec b)
+{
+    return _mm256_min_ps(a, b);
 }
 
 DENSE_INLINE vec vec_abs(vec a)

@@ -2,6 +2,7 @@
 #include "kernels/pool_band.h"
 #include "kernels/pool_fast.h"
 #include "kernels/pool_line.h"
+#include "kernels/tile_body.h"
 
 DENSE_INLINE float pool_join_one(enum pool_kind kind, float acc, float x)
 {
@@ -42,6 +43,16 @@ static float pool_share(const struct pool_fast *p, uint32_t d, int64_t out)
 {
     double count = pool_count(&p->b.s, d, out, p->call->op->u.pool.include_padding);
     return count > 0 ? (float)(1 / count) : 0;
+}
+
+static void pool_shares(struct pool_fast *p, float *room)
+{
+    p->share[0] = room;
+    p->share[1] = room + p->b.s.out[1];
+    for (uint32_t d = 0; p->divides && d < 2; d++) {
+        for (int64_t i = 0; i < p->b.s.out[d + 1]; i++)
+            p->share[d][i] = pool_share(p, d + 1, i);
+    }
 }
 
 /* What the indices count before the channel's first element. */
@@ -120,16 +131,65 @@ static void pool_band_store(const struct pool_fast *p, const int64_t *at, int64_
         pool_index_row(p, (const int64_t[5]){ at[0], at[1], depth, first + row }, row);
 }
 
-static void pool_lines(const struct pool_fast *p, const int64_t *at)
+/* The row's results of the plane of channel at[1] in band.run. */
+static void pool_line_of(const struct pool_fast *p, const int64_t *at, int64_t row)
 {
     const struct pool_shape *s = &p->b.s;
-    const int64_t y = at[0] * s->y[0] + at[1] * s->y[1];
     const int64_t x = at[0] * s->x[0] + at[1] * s->x[1], step = s->stride[1] * s->x[3];
-    for (int64_t row = 0; row < s->out[1]; row++) {
-        pool_ask(p->b.x, x + row * step, step, p->half ? 2 : 4);
-        pool_line_run(&p->b, x, row);
-        pool_end_band(p, p->b.band.run, row, 1, p->divides ? pool_share(p, 0, 0) : 1);
-        pool_line_store(p->call->data[1], p->half, y + row * s->y[3], p->b.band.run, s->out[2]);
+    pool_ask(p->b.x, x + row * step, step, p->half ? 2 : 4);
+    pool_line_run(&p->b, x, row);
+    pool_end_band(p, p->b.band.run, row, 1, p->divides ? pool_share(p, 0, 0) : 1);
+}
+
+/* A unit is a plane. */
+static void pool_lines(struct pool_fast *p, uint64_t begin, uint64_t end)
+{
+    const struct pool_shape *s = &p->b.s;
+    const uint32_t channels = p->call->op->tensors[1].sizes[1];
+    p->b.band.phases = p->call->worker_scratch;
+    p->b.band.run = p->b.band.phases + pool_line_floats(s);
+    pool_shares(p, p->b.band.run + base_align_up((uint64_t)s->out[2], WINDOW_STEP));
+    for (uint64_t unit = begin; unit < end; unit++) {
+        const int64_t at[2] = { (int64_t)(unit / channels), (int64_t)(unit % channels) };
+        for (int64_t row = 0; row < s->out[1]; row++) {
+            pool_line_of(p, at, row);
+            pool_line_store(p->call->data[1], p->half, at[0] * s->y[0] + at[1] * s->y[1] + row * s->y[3], p->b.band.run,
+                            s->out[2]);
+        }
+    }
+}
+
+/* VEC channels of an output row, or as many as there are from at[1] on, to an output whose channels lie together. */
+static void pool_line_turn(struct pool_fast *p, const int64_t *at, int64_t row, float *block, int64_t pitch)
+{
+    const struct pool_shape *s = &p->b.s;
+    const int64_t channels = BASE_MIN(p->call->op->tensors[1].sizes[1] - at[1], VEC);
+    const int64_t y = at[0] * s->y[0] + at[1] + row * s->y[3];
+    struct tile_to to = { p->call->data[1], p->half, 0, 1, s->y[4] };
+    for (int64_t c = 0; c < channels; c++) {
+        p->b.band.run = block + c * pitch;
+        pool_line_of(p, (const int64_t[2]){ at[0], at[1] + c }, row);
+    }
+    for (int64_t i = 0; i < s->out[2]; i += VEC) {
+        to.at = y + i * s->y[4];
+        tile_store(&to, block + i, pitch, channels, BASE_MIN(s->out[2] - i, VEC));
+    }
+}
+
+/* A unit is a row of POOL_LANES channels. */
+static void pool_lines_turned(struct pool_fast *p, uint64_t begin, uint64_t end)
+{
+    const struct pool_shape *s = &p->b.s;
+    const int64_t channels = p->call->op->tensors[1].sizes[1], blocks = (channels + POOL_LANES - 1) / POOL_LANES;
+    const int64_t pitch = (int64_t)base_align_up((uint64_t)s->out[2], WINDOW_STEP);
+    p->b.band.phases = p->call->worker_scratch;
+    float *block = p->b.band.phases + pool_line_floats(s);
+    pool_shares(p, block + POOL_LANES * pitch);
+    for (int64_t unit = (int64_t)begin; unit < (int64_t)end; unit++) {
+        int64_t row = unit % s->out[1], first = unit / s->out[1] % blocks * POOL_LANES;
+        int64_t at[2] = { unit / s->out[1] / blocks, first };
+        for (; at[1] < BASE_MIN(first + POOL_LANES, channels); at[1] += VEC)
+            pool_line_turn(p, at, row, block, pitch);
     }
 }
 
@@ -139,22 +199,12 @@ static void pool_planes(struct pool_fast *p, uint64_t begin, uint64_t end)
     struct pool_band *b = &p->b;
     struct kern_op flat;
     window_band_init(&b->w, &b->band, p->call->worker_scratch);
-    p->share[0] = (float *)p->call->worker_scratch + window_floats(&b->w);
-    p->share[1] = p->share[0] + b->w.out[0];
+    pool_shares(p, (float *)p->call->worker_scratch + window_floats(&b->w));
     b->place = p->indices ? (int32_t *)(p->share[1] + b->w.out[1]) : NULL;
     p->flat = y->rank > 3 && dense_merge_rows(p->call->op, &flat) ? &flat : NULL;
-    for (uint32_t d = 0; p->divides && d < 2; d++) {
-        for (int64_t i = 0; i < b->w.out[d]; i++)
-            p->share[d][i] = pool_share(p, d + 1, i);
-    }
-    const bool lines = !p->indices && pool_line_fits(&b->s, b->w.type);
     for (uint64_t unit = begin; unit < end; unit++) {
         uint64_t plane = unit / (uint64_t)b->s.out[0], depth = unit % (uint64_t)b->s.out[0];
         int64_t at[2] = { (int64_t)(plane / y->sizes[1]), (int64_t)(plane % y->sizes[1]) };
-        if (lines) {
-            pool_lines(p, at);
-            continue;
-        }
         for (int64_t row = 0; row < b->w.out[0]; row += b->w.rows)
             pool_band_store(p, at, (int64_t)depth, row);
     }
@@ -227,193 +277,27 @@ static void pool_globals(const struct pool_fast *p, uint64_t begin, uint64_t end
     }
 }
 
-/* ---- channels (nhwc) ------------------------------------------------------------------------------------------------
- */
-
-struct pool_pixel {
-    int64_t at[5];      /* batch, 0, output position */
-    int64_t x_at, y_at; /* elements; x: of tap begin[0], begin[1], begin[2] */
-    int64_t place;      /* of that tap in a channel */
-    int64_t count[3], step[3];
-    float share;
-};
-
-DENSE_INLINE vec pool_load(const struct pool_fast *p, int64_t at, bool half)
-{
-    return half ? vec_load_half((const uint16_t *)p->call->data[0] + at)
-                : vec_load((const float *)p->call->data[0] + at);
-}
-
-DENSE_INLINE void pool_channels(const struct pool_fast *p, const struct pool_pixel *w, int64_t c, enum pool_kind kind,
-                                bool half)
-{
-    vec acc = vec_set(kind == POOL_TOP ? -INFINITY : 0);
-    for (int64_t k0 = 0; k0 < w->count[0]; k0++) {
-        for (int64_t k1 = 0; k1 < w->count[1]; k1++) {
-            int64_t at = w->x_at + k0 * w->step[0] + k1 * w->step[1] + c;
-            for (int64_t k2 = 0; k2 < w->count[2]; k2++)
-                acc = pool_join(kind, acc, pool_load(p, at + k2 * w->step[2], half));
-        }
-    }
-    if (p->divides)
-        acc *= vec_set(w->share);
-    if (kind == POOL_SUM_SQUARE) {
-        for (int i = 0; i < VEC; i++)
-            acc[i] = sqrtf(acc[i]);
-    }
-    if (half)
-        vec_store_half((uint16_t *)p->call->data[1] + w->y_at + c, acc);
-    else
-        vec_store((float *)p->call->data[1] + w->y_at + c, acc);
-}
-
-static void pool_channel(const struct pool_fast *p, const struct pool_pixel *w, int64_t c)
-{
-    DML_TENSOR_DATA_TYPE type = p->call->op->tensors[0].type;
-    float acc = p->b.w.fill;
-    for (int64_t k = 0; k < w->count[0] * w->count[1] * w->count[2]; k++) {
-        int64_t k2 = k % w->count[2], k1 = k / w->count[2] % w->count[1], k0 = k / w->count[2] / w->count[1];
-        int64_t at = w->x_at + k0 * w->step[0] + k1 * w->step[1] + k2 * w->step[2] + c;
-        acc = pool_join_one(p->b.kind, acc, (float)dense_load(p->call->data[0], at, type));
-    }
-    acc = p->divides ? acc * w->share : p->b.kind == POOL_SUM_SQUARE ? sqrtf(acc) : acc;
-    dense_store(p->call->data[1], w->y_at + c, type, acc);
-}
-
-/* Indices of the `count` channels from c on; best and place are of as many lanes. */
-static void pool_index_channels(const struct pool_fast *p, const struct pool_pixel *w, int64_t c, int64_t count,
-                                const float *best, const int32_t *place)
-{
-    const struct pool_shape *s = &p->b.s;
-    int64_t to = w->at[0] * s->index[0];
-    for (uint32_t d = 2; d < 5; d++)
-        to += w->at[d] * s->index[d];
-    for (int64_t i = 0; i < count; i++) {
-        int64_t at[5] = { w->at[0], c + i, w->at[2], w->at[3], w->at[4] };
-        uint32_t here = (uint32_t)place[i];
-        if (best[i] == -INFINITY) {
-            struct pool_window window;
-            pool_window_at(s, p->b.x, at, &window);
-            struct pool_best first = pool_best_of(s, &window, p->call->op->tensors[0].type);
-            here = first.found ? (uint32_t)first.position : POOL_NOWHERE;
-        }
-        pool_store_index(p, to + (c + i) * s->index[1], pool_base(p, at[0], at[1]), here);
-    }
-}
-
-/* The maxima of a vector of channels with their indices. */
-static void pool_channels_first(const struct pool_fast *p, const struct pool_pixel *w, int64_t c)
-{
-    const struct pool_shape *s = &p->b.s;
-    vec acc = vec_set(-INFINITY);
-    vec_int place = vec_int_set(0);
-    float best[VEC];
-    int32_t places[VEC];
-    for (int64_t k = 0; k < w->count[0] * w->count[1] * w->count[2]; k++) {
-        int64_t k2 = k % w->count[2], k1 = k / w->count[2] % w->count[1], k0 = k / w->count[2] / w->count[1];
-        int64_t at = w->x_at + k0 * w->step[0] + k1 * w->step[1] + k2 * w->step[2] + c;
-        int64_t here = (k0 * s->dilation[0] * s->in[1] + k1 * s->dilation[1]) * s->in[2] + k2 * s->dilation[2];
-        vec_take_greater(pool_load(p, at, p->half), vec_int_set((int32_t)(w->place + here)), &acc, &place);
-    }
-    vec_store(best, acc);
-    vec_int_store(places, place);
-    if (p->half)
-        vec_store_half((uint16_t *)p->call->data[1] + w->y_at + c, acc);
-    else
-        vec_store((float *)p->call->data[1] + w->y_at + c, acc);
-    pool_index_channels(p, w, c, VEC, best, places);
-}
-
-static void pool_pixel_first(const struct pool_fast *p, const struct pool_pixel *w)
-{
-    int64_t channels = p->call->op->tensors[1].sizes[1], c = 0;
-    for (; c + VEC <= channels; c += VEC)
-        pool_channels_first(p, w, c);
-    if (c < channels && channels >= VEC) {
-        pool_channels_first(p, w, channels - VEC);
-        return;
-    }
-    for (; c < channels; c++) {
-        pool_channel(p, w, c);
-        pool_index_channels(p, w, c, 1, (const float[]){ -INFINITY }, (const int32_t[]){ 0 });
-    }
-}
-
-DENSE_INLINE void pool_pixel_as(const struct pool_fast *p, const struct pool_pixel *w, enum pool_kind kind, bool half)
-{
-    int64_t channels = p->call->op->tensors[1].sizes[1], c = 0;
-    for (; c + VEC <= channels; c += VEC)
-        pool_channels(p, w, c, kind, half);
-    if (c < channels && channels >= VEC) { /* the last vector overlaps the one before */
-        pool_channels(p, w, channels - VEC, kind, half);
-        return;
-    }
-    for (; c < channels; c++)
-        pool_channel(p, w, c);
-}
-
-static void pool_pixel_run(const struct pool_fast *p, const struct pool_pixel *w)
-{
-    if (p->indices) {
-        pool_pixel_first(p, w);
-        return;
-    }
-    switch (p->b.kind) {
-    case POOL_SUM:
-        p->half ? pool_pixel_as(p, w, POOL_SUM, true) : pool_pixel_as(p, w, POOL_SUM, false);
-        break;
-    case POOL_TOP:
-        p->half ? pool_pixel_as(p, w, POOL_TOP, true) : pool_pixel_as(p, w, POOL_TOP, false);
-        break;
-    case POOL_SUM_ABS:
-        pool_pixel_as(p, w, POOL_SUM_ABS, p->half);
-        break;
-    case POOL_SUM_SQUARE:
-        pool_pixel_as(p, w, POOL_SUM_SQUARE, p->half);
-        break;
-    }
-}
-
-static void pool_pixel_init(const struct pool_fast *p, const int64_t *at, struct pool_pixel *w)
-{
-    const struct pool_shape *s = &p->b.s;
-    *w = (struct pool_pixel){ .x_at = at[0] * s->x[0], .y_at = at[0] * s->y[0], .share = 1 };
-    memcpy(w->at, at, sizeof(w->at));
-    for (uint32_t d = 0; d < 3; d++) {
-        int64_t first, last;
-        pool_taps(s, d, at[d + 2], &first, &last);
-        int64_t from = last > first ? at[d + 2] * s->stride[d] - s->pad[d] + first * s->dilation[d] : 0;
-        w->count[d] = last - first;
-        w->step[d] = s->dilation[d] * s->x[d + 2];
-        w->x_at += from * s->x[d + 2];
-        w->y_at += at[d + 2] * s->y[d + 2];
-        w->place = (w->place + from) * (d < 2 ? s->in[d + 1] : 1);
-        w->share *= p->divides ? pool_share(p, d, at[d + 2]) : 1;
-    }
-}
-
-static void pool_pixels(const struct pool_fast *p, uint64_t begin, uint64_t end)
-{
-    const struct pool_shape *s = &p->b.s;
-    for (uint64_t unit = begin; unit < end; unit++) {
-        int64_t row = (int64_t)unit;
-        int64_t at[5] = { row / s->out[1] / s->out[0], 0, row / s->out[1] % s->out[0], row % s->out[1] };
-        for (; at[4] < s->out[2]; at[4]++) {
-            struct pool_pixel w;
-            pool_pixel_init(p, at, &w);
-            pool_pixel_run(p, &w);
-        }
-    }
-}
+#include "kernels/pool_pixel.h"
 
 static void pool_fast_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
     struct pool_fast p;
     pool_fast_init(&p, call);
-    if (pool_channels_last(call->op, &p.b.s))
+    switch (pool_way_of(call->op, &p.b.s)) {
+    case POOL_PIXELS:
         pool_pixels(&p, begin, end);
-    else if (pool_global(&p.b.s) && !p.indices)
+        break;
+    case POOL_GLOBALS:
         pool_globals(&p, begin, end);
-    else
+        break;
+    case POOL_LINES:
+        pool_lines(&p, begin, end);
+        break;
+    case POOL_LINES_TURNED:
+        pool_lines_turned(&p, begin, end);
+        break;
+    case POOL_PLANES:
         pool_planes(&p, begin, end);
+        break;
+    }
 }

@@ -17,12 +17,7 @@ void pool_window(const struct kern_op *op, const struct pool_shape *s, struct wi
     window_plan_init(w);
 }
 
-bool pool_channels_last(const struct kern_op *op, const struct pool_shape *s)
-{
-    return op->tensors[0].sizes[1] > 1 && s->x[1] == 1 && s->y[1] == 1;
-}
-
-bool pool_global(const struct pool_shape *s)
+static bool pool_global(const struct pool_shape *s)
 {
     int64_t dense = 1;
     for (int d = 2; d >= 0; d--) {
@@ -32,6 +27,42 @@ bool pool_global(const struct pool_shape *s)
         dense *= s->in[d];
     }
     return true;
+}
+
+enum { LINE_WIDEST = 16 /* columns of a window */ };
+
+/* Windows without gaps whose columns lie 1 or 2 apart. */
+static bool pool_line_fits(const struct pool_shape *s, DML_TENSOR_DATA_TYPE type)
+{
+    return (type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT16) && s->in[0] == 1 &&
+           s->out[0] == 1 && s->window[0] == 1 && s->pad[0] == 0 && s->dilation[1] == 1 && s->dilation[2] == 1 &&
+           s->stride[2] <= 2 && s->window[2] <= LINE_WIDEST && s->x[4] == 1 && s->in[2] < WINDOW_FAR &&
+           s->out[2] < WINDOW_FAR && s->pad[2] < WINDOW_FAR;
+}
+
+enum pool_way pool_way_of(const struct kern_op *op, const struct pool_shape *s)
+{
+    const bool indices = op->u.pool.has_indices, channels = op->tensors[1].sizes[1] > 1;
+    if (channels && s->x[1] == 1 && (s->y[1] == 1 || (!indices && s->x[4] != 1)))
+        return POOL_PIXELS;
+    if (!indices && pool_global(s))
+        return POOL_GLOBALS;
+    if (!indices && pool_line_fits(s, op->tensors[0].type) && s->y[4] == 1)
+        return POOL_LINES;
+    if (!indices && pool_line_fits(s, op->tensors[0].type) && s->y[1] == 1)
+        return POOL_LINES_TURNED;
+    return POOL_PLANES;
+}
+
+int64_t pool_line_floats(const struct pool_shape *s)
+{
+    int64_t length = s->stride[2] * (int64_t)base_align_up((uint64_t)s->out[2], WINDOW_STEP) + s->window[2] + 1;
+    return (int64_t)base_align_up((uint64_t)length, WINDOW_STEP) + 2 * WINDOW_STEP;
+}
+
+int64_t pool_tile_pitch(const struct kern_op *op)
+{
+    return (int64_t)base_align_up(op->tensors[1].sizes[1], WINDOW_STEP);
 }
 
 /* Small integers are exact in FLOAT32, and nothing is below its -infinity. */
@@ -56,9 +87,10 @@ bool kern_pool_f32_accepts(const struct kern_op *op)
         return false;
     if (pool->has_indices && (double)s.in[0] * (double)s.in[1] * (double)s.in[2] >= INT32_MAX)
         return false;
-    if (pool_channels_last(op, &s))
+    enum pool_way way = pool_way_of(op, &s);
+    if (way == POOL_PIXELS)
         return floats;
-    if (pool_global(&s) && !pool->has_indices)
+    if (way != POOL_PLANES)
         return true;
     pool_window(op, &s, &w);
     return s.x[4] == 1 && window_floats(&w) <= 256 * 1024; /* stays in the second-level cache */
@@ -76,18 +108,32 @@ void kern_pool_f32_plan(const struct kern_op *op, const void *state, uint32_t th
     (void)state;
     (void)threads;
     pool_shape_init(op, &s);
-    pool_window(op, &s, &w);
-    uint64_t planes = (uint64_t)op->tensors[1].sizes[0] * op->tensors[1].sizes[1];
-    if (pool_channels_last(op, &s)) {
-        uint64_t channels = op->tensors[1].sizes[1];
-        *out = (struct kern_work){ .units = dense_rows(&op->tensors[1]) / channels };
-        out->grain = dense_grain(pool_cost(&s, (uint64_t)s.out[2] * channels));
-        return;
+    const uint64_t channels = op->tensors[1].sizes[1], planes = op->tensors[1].sizes[0] * channels;
+    const uint64_t shares = (uint64_t)(s.out[1] + s.out[2]), pitch = base_align_up((uint64_t)s.out[2], WINDOW_STEP);
+    uint64_t floats = 0, cost = pool_cost(&s, (uint64_t)(s.out[1] * s.out[2]));
+    *out = (struct kern_work){ .units = planes };
+    switch (pool_way_of(op, &s)) {
+    case POOL_PIXELS:
+        out->units = dense_rows(&op->tensors[1]) / channels;
+        cost = pool_cost(&s, (uint64_t)s.out[2] * channels);
+        floats = s.y[1] == 1 ? 0 : POOL_LANES * (uint64_t)pool_tile_pitch(op);
+        break;
+    case POOL_GLOBALS:
+        break;
+    case POOL_LINES:
+        floats = (uint64_t)pool_line_floats(&s) + pitch + shares;
+        break;
+    case POOL_LINES_TURNED:
+        out->units = op->tensors[1].sizes[0] * ((channels + POOL_LANES - 1) / POOL_LANES) * (uint64_t)s.out[1];
+        cost = pool_cost(&s, POOL_LANES * (uint64_t)s.out[2]);
+        floats = (uint64_t)pool_line_floats(&s) + POOL_LANES * pitch + shares;
+        break;
+    case POOL_PLANES:
+        pool_window(op, &s, &w);
+        out->units = planes * (uint64_t)s.out[0];
+        floats = window_floats(&w) + shares + (op->u.pool.has_indices ? (uint64_t)w.run_floats : 0);
+        break;
     }
-    *out = (struct kern_work){ .units = planes * (uint64_t)s.out[0] };
-    out->grain = dense_grain(pool_cost(&s, (uint64_t)(s.out[1] * s.out[2])));
-    if (!pool_global(&s) || op->u.pool.has_indices)
-        out->worker_scratch_bytes = (window_floats(&w) + (uint64_t)(s.out[1] + s.out[2]) +
-                                     (op->u.pool.has_indices ? (uint64_t)w.run_floats : 0)) *
-                                    sizeof(float);
+    out->grain = dense_grain(cost);
+    out->worker_scratch_bytes = floats * sizeof(float);
 }

@@ -5,8 +5,6 @@
 
 #include "kernels/pool_band.h"
 
-#define POOL_LINE_WIDEST 16 /* columns of a window */
-
 /* Every second element of two vectors one after the other. */
 #if VEC == 16
 #define POOL_EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30)
@@ -29,34 +27,37 @@ static void pool_ask(const void *x, int64_t at, int64_t count, int64_t bytes)
         __builtin_prefetch((const void *)(from + (uintptr_t)b));
 }
 
-static bool pool_line_fits(const struct pool_shape *s, DML_TENSOR_DATA_TYPE type)
+/* `count` elements, or a vector of more, from element `at` on; reads nothing beyond. */
+DENSE_INLINE vec pool_load_some(const void *x, bool half, int64_t at, int64_t count)
 {
-    return (type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT16) && s->in[0] == 1 &&
-           s->out[0] == 1 && s->window[0] == 1 && s->pad[0] == 0 && s->dilation[1] == 1 && s->dilation[2] == 1 &&
-           s->stride[2] <= 2 && s->window[2] <= POOL_LINE_WIDEST && s->y[4] == 1;
+    if (half && count >= VEC)
+        return vec_load_half((const uint16_t *)x + at);
+    if (half) {
+        uint16_t part[VEC] = { 0 };
+        memcpy(part, (const uint16_t *)x + at, (size_t)count * sizeof(part[0]));
+        return vec_load_half(part);
+    }
+    return count >= VEC ? vec_load((const float *)x + at)
+                        : vec_load_part((const float *)x + at, (uint32_t)count, vec_set(0));
 }
 
 /* to[i] = the `rows` elements x[at + i], x[at + step + i], ... joined */
 DENSE_INLINE void pool_join_rows(enum pool_kind kind, const void *x, bool half, int64_t at, int64_t step, int64_t rows,
                                  int64_t count, float fill, float *to)
 {
-    for (int64_t i = 0; i < count; i += VEC) {
+    int64_t i = 0;
+    for (; i + VEC <= count; i += VEC) {
         vec acc = vec_set(fill);
-        for (int64_t r = 0; r < rows; r++) {
-            int64_t from = at + r * step + i;
-            vec element;
-            if (i + VEC <= count) {
-                element = half ? vec_load_half((const uint16_t *)x + from) : vec_load((const float *)x + from);
-            } else {
-                float part[VEC] = { 0 };
-                dense_load_row(x, from, 1, half ? DML_TENSOR_DATA_TYPE_FLOAT16 : DML_TENSOR_DATA_TYPE_FLOAT32,
-                               (uint32_t)(count - i), part);
-                element = vec_load(part);
-            }
-            acc = pool_join(kind, acc, element);
-        }
+        for (int64_t r = 0; r < rows; r++)
+            acc = pool_join(kind, acc, pool_load_some(x, half, at + r * step + i, VEC));
         vec_store(to + i, acc);
     }
+    if (i == count)
+        return;
+    vec acc = vec_set(fill);
+    for (int64_t r = 0; r < rows; r++)
+        acc = pool_join(kind, acc, pool_load_some(x, half, at + r * step + i, count - i));
+    vec_store(to + i, acc);
 }
 
 static void pool_join_rows_of(const struct pool_band *b, int64_t at, int64_t rows, int64_t count, float *to)
@@ -66,6 +67,8 @@ static void pool_join_rows_of(const struct pool_band *b, int64_t at, int64_t row
     const float fill = b->w.fill;
     if (b->kind == POOL_TOP && rows == 2)
         pool_join_rows(POOL_TOP, b->x, half, at, step, 2, count, fill, to);
+    else if (b->kind == POOL_TOP && rows == 3)
+        pool_join_rows(POOL_TOP, b->x, half, at, step, 3, count, fill, to);
     else if (b->kind == POOL_TOP)
         pool_join_rows(POOL_TOP, b->x, half, at, step, rows, count, fill, to);
     else if (b->kind == POOL_SUM)
@@ -114,6 +117,8 @@ static void pool_line_run(const struct pool_band *b, int64_t plane, int64_t row)
                     : pool_join_columns(POOL_SUM, line, taps, 2, s->out[2], out);
     else if (stride == 2 && taps == 2)
         pool_join_columns(POOL_TOP, line, 2, 2, s->out[2], out);
+    else if (stride == 2 && taps == 3)
+        pool_join_columns(POOL_TOP, line, 3, 2, s->out[2], out);
     else
         stride == 1 ? pool_join_columns(POOL_TOP, line, taps, 1, s->out[2], out)
                     : pool_join_columns(POOL_TOP, line, taps, 2, s->out[2], out);

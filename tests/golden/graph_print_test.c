@@ -64,6 +64,30 @@ static void join_and_slice(struct graph *graph)
     make_move(graph, joined, make4(graph, GRAPH_OUTPUT, 1, 1, 4, 3, 4));
 }
 
+/* Two convolutions of one input, joined along channels for a pooling and a third one. */
+static void joined_convolutions(struct graph *graph)
+{
+    struct graph_operand x = make4(graph, GRAPH_INPUT, 0, 1, 4, 5, 5), joined = temp4(graph, 1, 12, 5, 5);
+    struct graph_operand a = temp4(graph, 1, 4, 5, 5), b = temp4(graph, 1, 8, 5, 5), part = joined;
+    struct graph_operand w1 = make_constant(graph, 4, SIZES(4, 4, 1, 1), -1, 0.01f);
+    struct graph_operand w2 = make_constant(graph, 4, SIZES(8, 4, 3, 3), -1, 0.01f);
+    struct graph_operand w3 = make_constant(graph, 4, SIZES(2, 12, 1, 1), -1, 0.01f),
+                         pooled = temp4(graph, 1, 12, 2, 2);
+    make_conv(graph, (struct graph_operand[]){ x, w1 }, 2, a, 1, 1, 0);
+    make_conv(graph, (struct graph_operand[]){ x, w2 }, 2, b, 1, 1, 1);
+    part.view = graph_view_slice(&joined.view, SIZES(0, 0, 0, 0), SIZES(1, 4, 5, 5), NULL);
+    make_move(graph, a, part);
+    part.view = graph_view_slice(&joined.view, SIZES(0, 4, 0, 0), SIZES(1, 8, 5, 5), NULL);
+    make_move(graph, b, part);
+    struct graph_op *pool = graph_op_add(graph, KERN_POOL, &joined, 1, &pooled, 1);
+    pool->k.u.pool = (struct kern_pool){ .mode = KERN_POOL_MAX, .spatial = 2, .p = 2 };
+    for (uint32_t i = 0; i < 2; i++) {
+        pool->k.u.pool.window[i] = pool->k.u.pool.strides[i] = 2;
+        pool->k.u.pool.dilations[i] = 1;
+    }
+    make_conv(graph, (struct graph_operand[]){ pooled, w3 }, 2, make4(graph, GRAPH_OUTPUT, 0, 1, 2, 2, 2), 1, 1, 0);
+}
+
 /* x * sigmoid(x), a cast to FLOAT16 and back that has to stay, and a broadcast product. */
 static void map_chain(struct graph *graph)
 {
@@ -100,7 +124,7 @@ static const struct {
 } samples[] = {
     { "conv_batch_norm", conv_batch_norm },   { "residual", residual },
     { "join_and_slice", join_and_slice },     { "map_chain", map_chain },
-    { "known_and_unused", known_and_unused },
+    { "known_and_unused", known_and_unused }, { "joined_convolutions", joined_convolutions },
 };
 
 static const char *const pass_names[] = {

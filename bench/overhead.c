@@ -1,0 +1,154 @@
+/* What submitting costs beyond computing: lists of 1 and of many additions of 16 numbers, each its own dispatch,
+ * recorded once and executed again and again: overhead [DISPATCHES [ROUNDS]] */
+#include <anydml_d3d12.h>
+
+#pragma GCC diagnostic ignored "-Wunused-function" /* of what samples share, some is enough */
+#include "sample.h"
+
+#include <time.h>
+
+enum { COUNT = 16, ROUND = 200 };
+
+struct bench {
+    struct sample_queue q;
+    IDMLDevice *dml;
+    IDMLCommandRecorder *recorder;
+    IDMLCompiledOperator *add;
+    ID3D12DescriptorHeap *heap;
+    ID3D12Resource *x, *y;
+    UINT step; /* bytes of a descriptor handle */
+    UINT descriptors;
+};
+
+static double now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
+}
+
+static IDMLCompiledOperator *compile_add(IDMLDevice *dml)
+{
+    UINT sizes[] = { 1, 1, 1, COUNT };
+    DML_BUFFER_TENSOR_DESC layout = {
+        DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_FLAG_NONE, 4, sizes, NULL, COUNT * 4, 0
+    };
+    DML_TENSOR_DESC tensor = { DML_TENSOR_TYPE_BUFFER, &layout };
+    DML_ELEMENT_WISE_ADD_OPERATOR_DESC desc = { &tensor, &tensor, &tensor };
+    IDMLOperator *op = sample_operator(dml, DML_OPERATOR_ELEMENT_WISE_ADD, &desc);
+    IDMLCompiledOperator *compiled;
+    CHECK(IDMLDevice_CompileOperator(dml, op, DML_EXECUTION_FLAG_NONE, &IID_IDMLCompiledOperator, (void **)&compiled));
+    IDMLOperator_Release(op);
+    return compiled;
+}
+
+static void record(struct bench *b, ID3D12GraphicsCommandList *list, IDMLDispatchable *work, UINT index, BOOL bind)
+{
+    DML_BINDING_TABLE_DESC desc = { work, ID3D12DescriptorHeap_GetCPUDescriptorHandleForHeapStart(b->heap),
+                                    ID3D12DescriptorHeap_GetGPUDescriptorHandleForHeapStart(b->heap),
+                                    IDMLDispatchable_GetBindingProperties(work).RequiredDescriptorCount };
+    desc.CPUDescriptorHandle.ptr += (SIZE_T)index * b->descriptors * b->step;
+    desc.GPUDescriptorHandle.ptr += (UINT64)index * b->descriptors * b->step;
+    DML_BUFFER_BINDING input = { b->x, 0, COUNT * 4 }, output = { b->y, 0, COUNT * 4 };
+    DML_BINDING_DESC inputs[] = { { DML_BINDING_TYPE_BUFFER, &input }, { DML_BINDING_TYPE_BUFFER, &input } };
+    DML_BINDING_DESC outputs = { DML_BINDING_TYPE_BUFFER, &output };
+    IDMLBindingTable *table;
+    CHECK(IDMLDevice_CreateBindingTable(b->dml, &desc, &IID_IDMLBindingTable, (void **)&table));
+    IDMLBindingTable_BindInputs(table, bind ? 2 : 0, inputs);
+    IDMLBindingTable_BindOutputs(table, bind ? 1 : 0, &outputs);
+    IDMLCommandRecorder_RecordDispatch(b->recorder, (ID3D12CommandList *)list, work, table);
+    IDMLBindingTable_Release(table);
+}
+
+static void create(struct bench *b, UINT most)
+{
+    ID3D12Device *device;
+    CHECK(D3D12CreateDevice(NULL, D3D_FEATURE_LEVEL_1_0_CORE, &IID_ID3D12Device, (void **)&device));
+    b->q = sample_queue_create(device);
+    CHECK(DMLCreateDevice(device, DML_CREATE_DEVICE_FLAG_NONE, &IID_IDMLDevice, (void **)&b->dml));
+    CHECK(IDMLDevice_CreateCommandRecorder(b->dml, &IID_IDMLCommandRecorder, (void **)&b->recorder));
+    b->add = compile_add(b->dml);
+    b->descriptors = IDMLDispatchable_GetBindingProperties((IDMLDispatchable *)b->add).RequiredDescriptorCount;
+    D3D12_DESCRIPTOR_HEAP_DESC heap = { D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV, b->descriptors * most,
+                                        D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE, 0 };
+    CHECK(ID3D12Device_CreateDescriptorHeap(device, &heap, &IID_ID3D12DescriptorHeap, (void **)&b->heap));
+    b->step = ID3D12Device_GetDescriptorHandleIncrementSize(device, heap.Type);
+    b->x = sample_buffer(device, D3D12_HEAP_TYPE_DEFAULT, COUNT * 4);
+    b->y = sample_buffer(device, D3D12_HEAP_TYPE_DEFAULT, COUNT * 4);
+    IDMLOperatorInitializer *initializer;
+    CHECK(
+        IDMLDevice_CreateOperatorInitializer(b->dml, 1, &b->add, &IID_IDMLOperatorInitializer, (void **)&initializer));
+    ID3D12GraphicsCommandList_SetDescriptorHeaps(b->q.list, 1, &b->heap);
+    record(b, b->q.list, (IDMLDispatchable *)initializer, 0, 0);
+    sample_flush(&b->q);
+    IDMLOperatorInitializer_Release(initializer);
+}
+
+static void execute(struct bench *b, int here)
+{
+    ID3D12CommandList *lists[] = { (ID3D12CommandList *)b->q.list };
+    if (here) {
+        CHECK(AnydmlExecuteCommandLists(b->q.queue, 1, lists));
+        return;
+    }
+    ID3D12CommandQueue_ExecuteCommandLists(b->q.queue, 1, lists);
+    CHECK(ID3D12CommandQueue_Signal(b->q.queue, b->q.fence, ++b->q.value));
+    CHECK(ID3D12Fence_SetEventOnCompletion(b->q.fence, b->q.value, NULL));
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double left = *(const double *)a, right = *(const double *)b;
+    return (left > right) - (left < right);
+}
+
+/* Records `count` additions and times their execution by both ways. */
+static void measure(struct bench *b, UINT count, UINT rounds, double *us)
+{
+    ID3D12GraphicsCommandList_SetDescriptorHeaps(b->q.list, 1, &b->heap);
+    double start = now_us();
+    for (UINT i = 0; i < count; i++)
+        record(b, b->q.list, (IDMLDispatchable *)b->add, i, 1);
+    CHECK(ID3D12GraphicsCommandList_Close(b->q.list));
+    printf("%5u dispatches: recording %.2f us each\n", count, (now_us() - start) / count);
+    UINT runs = count < ROUND ? ROUND / count : 1;
+    for (int here = 1; here >= 0; here--) {
+        for (UINT r = 0; r < rounds; r++) {
+            start = now_us();
+            for (UINT i = 0; i < runs; i++)
+                execute(b, here);
+            us[r] = (now_us() - start) / runs;
+        }
+        qsort(us, rounds, sizeof(*us), by_size);
+        printf("  %-42s %8.2f us median, %8.2f us min, %.3f us each\n",
+               here ? "AnydmlExecuteCommandLists" : "ExecuteCommandLists, Signal, wait", us[rounds / 2], us[0],
+               us[0] / count);
+    }
+    CHECK(ID3D12CommandAllocator_Reset(b->q.allocator));
+    CHECK(ID3D12GraphicsCommandList_Reset(b->q.list, b->q.allocator, NULL));
+}
+
+int main(int argc, char **argv)
+{
+    UINT most = argc > 1 ? (UINT)strtoul(argv[1], NULL, 10) : 1000;
+    UINT rounds = argc > 2 ? (UINT)strtoul(argv[2], NULL, 10) : 500;
+    if (!most || !rounds || most > 100000 || rounds > 1000000) {
+        fprintf(stderr, "usage: %s [DISPATCHES [ROUNDS]]\n", argv[0]);
+        return 2;
+    }
+    struct bench b;
+    double *us = malloc(rounds * sizeof(*us));
+    if (!us)
+        return 1;
+    create(&b, most);
+    measure(&b, 1, rounds, us);
+    measure(&b, most, rounds, us);
+    free(us);
+    IUnknown *objects[] = { (IUnknown *)b.x,   (IUnknown *)b.y,        (IUnknown *)b.heap,
+                            (IUnknown *)b.add, (IUnknown *)b.recorder, (IUnknown *)b.dml };
+    for (size_t i = 0; i < sizeof(objects) / sizeof(objects[0]); i++)
+        IUnknown_Release(objects[i]);
+    sample_queue_release(&b.q);
+    ID3D12Device_Release(b.q.device);
+    return 0;
+}
