@@ -1,5 +1,5 @@
-/* The convolution of conv_few.h; included once per instruction set. */
-#include "kernels/conv_few.h"
+/* The convolution of conv_few_in.h; included once per instruction set. */
+#include "kernels/conv_few_in.h"
 #include "kernels/tile_body.h"
 
 /* A tile that fits in registers; smaller ones for the ends of rows. */
@@ -14,11 +14,11 @@
 #define FEW_HALF   4
 #define FEW_REST   2
 #endif
-#define FEW_WIDTH (FEW_BLOCKS * CONV_FEW_LANES) /* channels of a tile */
+#define FEW_WIDTH (FEW_BLOCKS * CONV_FEW_IN_LANES) /* channels of a tile */
 #define FEW_VECS  (FEW_WIDTH / VEC)
 
 struct few {
-    struct conv_few f;
+    struct conv_few_in f;
     const struct kern_call *call;
     const float *weights;
     float *image, *bias, *results;
@@ -69,10 +69,11 @@ DENSE_INLINE void few_tile_run(const struct few *r, const struct few_tile *t, in
         for (int v = 0; v < vecs; v++)
             acc[p][v] = vec_load(t->bias + v * VEC);
     for (int64_t k = 0; k < taps; k++) {
-        const float *x = t->x + r->offsets[k], *from = t->w + k * CONV_FEW_LANES;
+        const float *x = t->x + r->offsets[k], *from = t->w + k * CONV_FEW_IN_LANES;
 #pragma GCC unroll 4
         for (int v = 0; v < vecs; v++)
-            w[v] = vec_load(from + v * VEC / CONV_FEW_LANES * taps * CONV_FEW_LANES + v * VEC % CONV_FEW_LANES);
+            w[v] =
+                vec_load(from + v * VEC / CONV_FEW_IN_LANES * taps * CONV_FEW_IN_LANES + v * VEC % CONV_FEW_IN_LANES);
 #pragma GCC unroll 14
         for (int p = 0; p < pixels; p++) {
             vec element = vec_set(x[p * stride]);
@@ -86,7 +87,7 @@ DENSE_INLINE void few_tile_run(const struct few *r, const struct few_tile *t, in
 
 DENSE_INLINE void few_tile_by(const struct few *r, const struct few_tile *t, int pixels, int64_t stride)
 {
-    if (FEW_BLOCKS == 2 && t->channels <= CONV_FEW_LANES)
+    if (FEW_BLOCKS == 2 && t->channels <= CONV_FEW_IN_LANES)
         few_tile_run(r, t, pixels, FEW_VECS / FEW_BLOCKS, stride);
     else
         few_tile_run(r, t, pixels, FEW_VECS, stride);
@@ -162,7 +163,7 @@ static void few_row(const struct few *r, const float *x, float *y)
 {
     const struct conv_shape *s = &r->f.s;
     for (int64_t block = 0; block < r->f.blocks; block += FEW_BLOCKS) {
-        const int64_t first = block * CONV_FEW_LANES, width = s->out[2];
+        const int64_t first = block * CONV_FEW_IN_LANES, width = s->out[2];
         float *to = y + first * s->y[1];
         struct few_tile t = { .bias = r->bias + first, .channels = BASE_MIN(s->out_channels - first, FEW_WIDTH) };
         t.w = r->weights + first * r->f.taps;
@@ -181,7 +182,7 @@ static void few_row(const struct few *r, const float *x, float *y)
 
 static void few_init(struct few *r, const struct kern_call *call)
 {
-    conv_few_init(call->op, &r->f);
+    conv_few_in_init(call->op, &r->f);
     const struct conv_shape *s = &r->f.s;
     float *scratch = call->worker_scratch;
     r->call = call;
@@ -191,10 +192,10 @@ static void few_init(struct few *r, const struct kern_call *call)
     r->results = scratch + r->f.results;
     r->weights = call->data[1];
     if (call->op->packed_input != 2) {
-        conv_few_pack(&r->f, call->data[1], scratch + r->f.weights);
+        conv_few_in_pack(&r->f, call->data[1], scratch + r->f.weights);
         r->weights = scratch + r->f.weights;
     }
-    for (int64_t o = 0; o < r->f.blocks * CONV_FEW_LANES; o++)
+    for (int64_t o = 0; o < r->f.blocks * CONV_FEW_IN_LANES; o++)
         r->bias[o] = call->op->u.conv.has_bias && o < s->out_channels ? ((const float *)call->data[2])[o * s->bias] : 0;
     for (int64_t k = 0; k < r->f.taps; k++) {
         const int64_t line = k / s->kernel[2], c = line % s->in_channels, k1 = line / s->in_channels;

@@ -1,4 +1,4 @@
-#include "kernels/conv_few.h"
+#include "kernels/conv_few_in.h"
 
 enum {
     CHANNELS_MAX = 4,
@@ -12,7 +12,7 @@ enum {
 static bool shape_fits(const struct conv_shape *s)
 {
     bool small = s->groups == 1 && !s->transposed && s->kernel[0] == 1 && s->in[0] == 1 && s->out[0] == 1 &&
-                 !s->pad[0] && s->in_channels <= CHANNELS_MAX && s->out_channels >= CONV_FEW_LANES / 2 &&
+                 !s->pad[0] && s->in_channels <= CHANNELS_MAX && s->out_channels >= CONV_FEW_IN_LANES / 2 &&
                  s->out[2] <= WIDTH_MAX && s->in[2] <= WIDTH_MAX && s->pad[2] <= WIDTH_MAX;
     for (uint32_t d = 1; d < KERN_SPATIAL_MAX; d++)
         small = small && s->kernel[d] <= STEP_MAX && s->stride[d] <= STEP_MAX && s->dilation[d] <= STEP_MAX;
@@ -26,7 +26,7 @@ static bool types_fit(const struct kern_op *op)
 }
 
 /* RELU and CLAMP are done in registers. */
-static void end_init(const struct kern_op *op, struct conv_few *f)
+static void end_init(const struct kern_op *op, struct conv_few_in *f)
 {
     const struct kern_map *map = op->epilogue;
     f->post = map != NULL;
@@ -40,7 +40,7 @@ static void end_init(const struct kern_op *op, struct conv_few *f)
     f->post = !f->relu && !f->clamp;
 }
 
-static int64_t take(struct conv_few *f, int64_t floats)
+static int64_t take(struct conv_few_in *f, int64_t floats)
 {
     int64_t at = f->floats;
     f->floats += (int64_t)base_align_up((uint64_t)floats, 16);
@@ -48,7 +48,7 @@ static int64_t take(struct conv_few *f, int64_t floats)
 }
 
 /* Other programs run along lines of results that lie together, and read nothing else. */
-static bool output_fits(const struct kern_op *op, struct conv_few *f)
+static bool output_fits(const struct kern_op *op, struct conv_few_in *f)
 {
     const struct conv_shape *s = &f->s;
     const bool pixels = s->y[1] == 1 || s->out_channels == 1, planes = s->y[4] == 1 || s->out[2] == 1;
@@ -59,51 +59,52 @@ static bool output_fits(const struct kern_op *op, struct conv_few *f)
     return planes || (pixels && (!f->post || s->y[4] == (int64_t)s->out_channels));
 }
 
-bool conv_few_init(const struct kern_op *op, struct conv_few *f)
+bool conv_few_in_init(const struct kern_op *op, struct conv_few_in *f)
 {
-    *f = (struct conv_few){ 0 };
+    *f = (struct conv_few_in){ 0 };
     struct conv_shape *s = &f->s;
     if (!types_fit(op) || !conv_shape_init(op, s) || !shape_fits(s) || !output_fits(op, f))
         return false;
     const int64_t reach = (s->kernel[1] - 1) * s->dilation[1];
     f->taps = s->in_channels * s->kernel[1] * s->kernel[2];
-    f->blocks = (s->out_channels + CONV_FEW_LANES - 1) / CONV_FEW_LANES;
+    f->blocks = (s->out_channels + CONV_FEW_IN_LANES - 1) / CONV_FEW_IN_LANES;
     /* The last tile of a row may reach some pixels beyond. */
     f->pitch = (int64_t)base_align_up(
-        (uint64_t)((s->out[2] + CONV_FEW_LANES) * s->stride[2] + (s->kernel[2] - 1) * s->dilation[2]), CONV_FEW_LANES);
+        (uint64_t)((s->out[2] + CONV_FEW_IN_LANES) * s->stride[2] + (s->kernel[2] - 1) * s->dilation[2]),
+        CONV_FEW_IN_LANES);
     const int64_t row = f->pitch * s->in_channels;
     f->rows = BASE_MAX(IMAGE_FLOATS / row - reach, 1) / s->stride[1];
     f->rows = BASE_MIN(BASE_MAX(f->rows, 1), s->out[1]);
     f->bands = (s->out[1] + f->rows - 1) / f->rows;
     f->in_rows = (f->rows - 1) * s->stride[1] + reach + 1;
     f->image = take(f, f->in_rows * row);
-    f->bias = take(f, f->blocks * CONV_FEW_LANES);
+    f->bias = take(f, f->blocks * CONV_FEW_IN_LANES);
     f->offsets = take(f, f->taps);
-    f->results = take(f, f->direct ? 0 : (s->out[2] + CONV_FEW_LANES) * 2 * CONV_FEW_LANES);
-    f->weights = take(f, op->packed_input == 2 ? 0 : f->blocks * f->taps * CONV_FEW_LANES);
+    f->results = take(f, f->direct ? 0 : (s->out[2] + CONV_FEW_IN_LANES) * 2 * CONV_FEW_IN_LANES);
+    f->weights = take(f, op->packed_input == 2 ? 0 : f->blocks * f->taps * CONV_FEW_IN_LANES);
     f->epilogue = take(f, 0);
     return f->in_rows * row <= IMAGE_MAX;
 }
 
-bool kern_conv_few_f32_accepts(const struct kern_op *op)
+bool kern_conv_few_in_f32_accepts(const struct kern_op *op)
 {
-    struct conv_few f;
-    return conv_few_init(op, &f);
+    struct conv_few_in f;
+    return conv_few_in_init(op, &f);
 }
 
 static void plan(const struct kern_op *op, struct kern_work *out)
 {
-    struct conv_few f;
-    conv_few_init(op, &f);
+    struct conv_few_in f;
+    conv_few_in_init(op, &f);
     *out = (struct kern_work){ .units = f.s.batch * (uint64_t)f.bands };
     out->grain = dense_grain((uint64_t)(f.taps * f.blocks * f.rows * f.s.out[2]));
     out->worker_scratch_bytes = (uint64_t)f.floats * sizeof(float) + (f.post ? dense_epilogue_bytes(op) : 0);
 }
 
-void conv_few_pack(const struct conv_few *f, const float *source, float *packed)
+void conv_few_in_pack(const struct conv_few_in *f, const float *source, float *packed)
 {
     const struct conv_shape *s = &f->s;
-    memset(packed, 0, (size_t)(f->blocks * f->taps) * CONV_FEW_LANES * sizeof(float));
+    memset(packed, 0, (size_t)(f->blocks * f->taps) * CONV_FEW_IN_LANES * sizeof(float));
     for (int64_t i = 0; i < s->out_channels * f->taps; i++) {
         int64_t o = i / f->taps, tap = i % f->taps, line = tap / s->kernel[2], k2 = tap % s->kernel[2];
         int64_t c = line % s->in_channels, k1 = line / s->in_channels;
@@ -111,30 +112,30 @@ void conv_few_pack(const struct conv_few *f, const float *source, float *packed)
             k1 = s->kernel[1] - 1 - k1;
             k2 = s->kernel[2] - 1 - k2;
         }
-        packed[((o / CONV_FEW_LANES) * f->taps + tap) * CONV_FEW_LANES + o % CONV_FEW_LANES] =
+        packed[((o / CONV_FEW_IN_LANES) * f->taps + tap) * CONV_FEW_IN_LANES + o % CONV_FEW_IN_LANES] =
             source[o * s->w[0] + c * s->w[1] + k1 * s->w[3] + k2 * s->w[4]];
     }
 }
 
 static bool pack_plan(const struct kern_op *op, uint32_t *out_input, uint64_t *out_bytes)
 {
-    struct conv_few f;
-    if (op->packed_input != 2 || !conv_few_init(op, &f))
+    struct conv_few_in f;
+    if (op->packed_input != 2 || !conv_few_in_init(op, &f))
         return false;
     *out_input = 1;
-    *out_bytes = (uint64_t)(f.blocks * f.taps) * CONV_FEW_LANES * sizeof(float);
+    *out_bytes = (uint64_t)(f.blocks * f.taps) * CONV_FEW_IN_LANES * sizeof(float);
     return true;
 }
 
 static void pack(const struct kern_op *op, const void *source, void *packed)
 {
-    struct conv_few f;
-    conv_few_init(op, &f);
-    conv_few_pack(&f, source, packed);
+    struct conv_few_in f;
+    conv_few_in_init(op, &f);
+    conv_few_in_pack(&f, source, packed);
 }
 
 /* Every instruction set cuts and packs in the same way. */
-#define CONV_FEW_ROW(row)                                                                                              \
+#define CONV_FEW_IN_ROW(row)                                                                                           \
     void row##_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)              \
     {                                                                                                                  \
         (void)state;                                                                                                   \
@@ -153,8 +154,8 @@ static void pack(const struct kern_op *op, const void *source, void *packed)
     }
 
 #if defined(__x86_64__)
-CONV_FEW_ROW(kern_conv_few_f32_avx512)
-CONV_FEW_ROW(kern_conv_few_f32_avx2)
+CONV_FEW_IN_ROW(kern_conv_few_in_f32_avx512)
+CONV_FEW_IN_ROW(kern_conv_few_in_f32_avx2)
 #elif defined(__aarch64__)
-CONV_FEW_ROW(kern_conv_few_f32_neon)
+CONV_FEW_IN_ROW(kern_conv_few_in_f32_neon)
 #endif
