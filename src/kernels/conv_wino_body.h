@@ -208,8 +208,10 @@ DENSE_INLINE void wino_block_in(const struct wino_run *r, uint32_t size, uint32_
     }
 }
 
-/* in: [vectors of channels][block][VEC], weights: [channel][panel], out: [vectors of the panel][block][VEC] */
-DENSE_INLINE void wino_multiply(const struct wino *w, const float *in, const float *weights, float *out, uint32_t rows)
+/* in: [vectors of channels][block][VEC], weights: [channel][panel], out: [vectors of the panel][block][VEC]. Weights
+ * `soon` floats ahead are asked for: with few tiles the product waits for memory otherwise. */
+DENSE_INLINE void wino_multiply(const struct wino *w, const float *in, const float *weights, uint64_t soon, float *out,
+                                uint32_t rows)
 {
     vec sums[WINO_ROWS(VEC)][WINO_VECS(VEC)];
     WINO_UNROLL for (uint32_t m = 0; m < rows; m++) WINO_UNROLL for (uint32_t v = 0; v < WINO_VECS(VEC); v++)
@@ -219,6 +221,8 @@ DENSE_INLINE void wino_multiply(const struct wino *w, const float *in, const flo
         for (uint32_t c = 0; c < lanes; c++) {
             vec right[WINO_VECS(VEC)];
             WINO_UNROLL for (uint32_t v = 0; v < WINO_VECS(VEC); v++) right[v] = vec_load(weights + v * VEC);
+            for (uint32_t line = 0; line < WINO_VECS(VEC) * VEC; line += 16)
+                __builtin_prefetch(weights + soon + line, 0, 2);
             WINO_UNROLL for (uint32_t m = 0; m < rows; m++)
             {
                 vec value = vec_set(in[m * VEC + c]);
@@ -236,10 +240,11 @@ DENSE_INLINE void wino_multiply(const struct wino *w, const float *in, const flo
 
 #define WINO_CASE(rows)                                                                                                \
     case rows:                                                                                                         \
-        wino_multiply(w, in, weights, out, rows);                                                                      \
+        wino_multiply(w, in, weights, soon, out, rows);                                                                \
         break;
 
-static void wino_multiply_rows(const struct wino *w, const float *in, const float *weights, float *out, uint32_t rows)
+static void wino_multiply_rows(const struct wino *w, const float *in, const float *weights, uint64_t soon, float *out,
+                               uint32_t rows)
 {
     switch (rows) {
         WINO_CASE(1)
@@ -270,7 +275,7 @@ static void wino_products(const struct wino_run *r, uint32_t panel, uint32_t cou
         uint32_t calls = (count + WINO_ROWS(VEC) - 1) / WINO_ROWS(VEC);
         for (uint32_t row = 0; row < count; calls--) {
             uint32_t rows = (count - row + calls - 1) / calls;
-            wino_multiply_rows(w, r->in + point * w->in_step + (uint64_t)row * VEC, weights,
+            wino_multiply_rows(w, r->in + point * w->in_step + (uint64_t)row * VEC, weights, row ? 0 : matrix,
                                r->out + point * w->out_step + (uint64_t)row * VEC, rows);
             row += rows;
         }

@@ -91,7 +91,7 @@ void check_gen_conv(struct check_rng *rng, struct check_case *out)
     channels(rng, conv, &in_group, &out_group);
     if (wide) {
         conv->groups = 1;
-        in_group = 32 + check_pick(rng, 9);
+        in_group = (check_chance(rng, 3) ? 8 : 32) + check_pick(rng, 9);
         out_group = 32 + check_pick(rng, 9);
     }
     x[1] = conv->groups * in_group;
