@@ -1,9 +1,9 @@
-/* The convolution of conv_few.h; included once per instruction set. */
-#include "kernels/conv_few.h"
+/* The convolution of conv_few_out.h; included once per instruction set. */
+#include "kernels/conv_few_out.h"
 #include "kernels/dense_turn.h"
 
 struct few_run {
-    struct conv_few f;
+    struct conv_few_out f;
     const struct kern_call *call;
     float *in, *weights, *bias, *sums;
     void *epilogue;
@@ -14,7 +14,7 @@ DENSE_INLINE void few_row(const struct few_run *r, const float *from, uint32_t o
 {
     const struct conv_shape *s = &r->f.s;
     const float *weights = r->weights;
-    vec sums[CONV_FEW_CHANNELS][CONV_FEW_VECS];
+    vec sums[CONV_FEW_OUT_CHANNELS][CONV_FEW_OUT_VECS];
 #pragma GCC unroll 8
     for (uint32_t o = 0; o < outs; o++) {
 #pragma GCC unroll 8
@@ -25,7 +25,7 @@ DENSE_INLINE void few_row(const struct few_run *r, const float *from, uint32_t o
         for (int64_t i = 0; i < s->kernel[1]; i++) {
             const float *at = from + i * s->dilation[1] * r->f.pitch;
             for (int64_t j = 0; j < s->kernel[2]; j++, at += s->dilation[2], weights += outs) {
-                vec w[CONV_FEW_CHANNELS];
+                vec w[CONV_FEW_OUT_CHANNELS];
 #pragma GCC unroll 8
                 for (uint32_t o = 0; o < outs; o++)
                     w[o] = vec_set(weights[o]);
@@ -55,7 +55,7 @@ DENSE_INLINE void few_row(const struct few_run *r, const float *from, uint32_t o
 #define FEW_MOST(outs) (12 / (outs) < 4 ? 12 / (outs) : 4) /* half the registers */
 #define FEW_ALL        FEW_CASES(1) FEW_CASES(2) FEW_CASES(3) FEW_CASE(4, 1) FEW_CASE(4, 2) FEW_CASE(4, 3)
 #else
-#define FEW_MOST(outs) (24 / (outs) < CONV_FEW_VECS ? 24 / (outs) : CONV_FEW_VECS)
+#define FEW_MOST(outs) (24 / (outs) < CONV_FEW_OUT_VECS ? 24 / (outs) : CONV_FEW_OUT_VECS)
 #define FEW_MORE(outs) FEW_CASE(outs, 5) FEW_CASE(outs, 6)
 #define FEW_MANY(outs) FEW_CASES(outs) FEW_MORE(outs) FEW_CASE(outs, 7) FEW_CASE(outs, 8)
 #define FEW_ALL        FEW_MANY(1) FEW_MANY(2) FEW_MANY(3) FEW_CASES(4) FEW_MORE(4)
@@ -111,7 +111,7 @@ static void few_load_row(const struct few_run *r, const float *from, float *to, 
 
 static void few_load(const struct few_run *r, int64_t image, int64_t row, int64_t column)
 {
-    const struct conv_few *f = &r->f;
+    const struct conv_few_out *f = &r->f;
     const struct conv_shape *s = &f->s;
     int64_t top = row - s->pad[1], first = column - s->pad[2], plane = f->in_rows * f->pitch;
     int64_t left = BASE_MAX(-first, 0), right = BASE_MIN(f->pitch, s->in[2] - first);
@@ -131,7 +131,7 @@ static void few_load(const struct few_run *r, int64_t image, int64_t row, int64_
 
 static void few_band(const struct few_run *r, uint64_t unit)
 {
-    const struct conv_few *f = &r->f;
+    const struct conv_few_out *f = &r->f;
     uint64_t bands = (uint64_t)(f->bands[0] * f->bands[1]), band = unit % bands;
     int64_t row = (int64_t)band / f->bands[1] * f->rows, column = (int64_t)band % f->bands[1] * f->columns;
     if (column >= f->s.out[2])
@@ -151,7 +151,7 @@ static void few_band(const struct few_run *r, uint64_t unit)
 static void few_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
     struct few_run r = { .call = call, .in = call->worker_scratch };
-    if (!conv_few_init(call->op, &r.f))
+    if (!conv_few_out_init(call->op, &r.f))
         return;
     const struct conv_shape *s = &r.f.s;
     r.weights = r.in + r.f.weights;
