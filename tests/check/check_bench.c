@@ -1,5 +1,5 @@
 /* check --bench: time and memory traffic of every row on typical shapes, one thread. */
-#include "check.h"
+#include "check_window.h"
 
 #include <stdio.h>
 
@@ -31,7 +31,9 @@ static void bench_case(const char *name, const struct check_case *c, const char 
     for (uint32_t i = 0; i < count; i++) {
         if (rows[i].kind != c->op.kind || (rows[i].cpu & ~cpu) || (filter && !strstr(rows[i].name, filter)))
             continue;
-        if (!rows[i].accepts(&c->op) || ((c->op.kind == KERN_GEMM || c->op.kind == KERN_CONV) && !rows[i].max_ulp))
+        struct kern_op op = c->op;
+        op.packed_input = rows[i].pack_plan ? 2 : 0;
+        if (!rows[i].accepts(&op) || ((c->op.kind == KERN_GEMM || c->op.kind == KERN_CONV) && !rows[i].max_ulp))
             continue; /* the references of products take seconds */
         double seconds = check_time(&rows[i], &c->op, &set);
         printf("%-36s %-24s %10.1f us %8.2f GB/s\n", name, rows[i].name, seconds * 1e6,
@@ -246,9 +248,11 @@ static void bench_conv(const char *filter, uint32_t cpu)
 {
     static const struct {
         uint32_t in, size, out, kernel, stride, pad, groups;
-    } shapes[] = { { 3, 224, 64, 7, 2, 3, 1 },   { 64, 56, 64, 3, 1, 1, 1 },   { 64, 56, 256, 1, 1, 0, 1 },
-                   { 128, 28, 128, 3, 1, 1, 1 }, { 256, 14, 256, 3, 1, 1, 1 }, { 512, 7, 512, 3, 1, 1, 1 },
-                   { 256, 56, 128, 1, 2, 0, 1 }, { 32, 112, 32, 3, 1, 1, 32 }, { 256, 14, 256, 3, 1, 1, 256 } };
+    } shapes[] = { { 3, 224, 64, 7, 2, 3, 1 },    { 64, 56, 64, 3, 1, 1, 1 },   { 64, 56, 256, 1, 1, 0, 1 },
+                   { 128, 28, 128, 3, 1, 1, 1 },  { 256, 14, 256, 3, 1, 1, 1 }, { 512, 7, 512, 3, 1, 1, 1 },
+                   { 256, 56, 128, 1, 2, 0, 1 },  { 64, 160, 32, 5, 1, 2, 1 },  { 32, 160, 32, 3, 1, 1, 1 },
+                   { 16, 160, 3, 9, 1, 4, 1 },    { 32, 160, 3, 3, 1, 1, 1 },   { 32, 112, 32, 3, 1, 1, 32 },
+                   { 256, 14, 256, 3, 1, 1, 256 } };
     static const char *const types[] = { "f32", "f16", "u8s8", "u8s8 to u8" };
     for (uint32_t i = 0; i < ARRAY_SIZE(shapes) * ARRAY_SIZE(types); i++) {
         uint32_t s = i / ARRAY_SIZE(types), t = i % ARRAY_SIZE(types);
@@ -272,6 +276,12 @@ static void bench_conv(const char *filter, uint32_t cpu)
             requantize(&c, 4, 1);
         snprintf(name, sizeof(name), "conv %ux%u %u k%u s%u g%u %s", shapes[s].in, shapes[s].size, shapes[s].out,
                  shapes[s].kernel, shapes[s].stride, shapes[s].groups, types[t]);
+        bench_case(name, &c, filter, cpu);
+        if (t)
+            continue;
+        check_channels_last(&c.op.tensors[0]);
+        check_channels_last(&c.op.tensors[2]);
+        snprintf(name + strlen(name), sizeof(name) - strlen(name), " last");
         bench_case(name, &c, filter, cpu);
     }
 }

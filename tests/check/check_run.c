@@ -122,11 +122,11 @@ const char *check_run(const struct kern_row *row, const struct kern_op *op, cons
 {
     struct kern_op copy = *op;
     void *data[KERN_TENSORS_MAX];
-    bool packing = row->pack_plan && check_chance(rng, 2);
+    bool packing = row->pack_plan && (check_chance(rng, 2) || !row->accepts(&copy));
     for (uint32_t i = 0; i < set->count; i++)
         data[i] = i < op->input_count ? set->buffers[i].data : outputs[i - op->input_count].data;
     const char *problem = run_prepared(row, &copy, data, packing, rng, out_ran);
-    if (problem || *out_ran || !packing)
+    if (problem || *out_ran || !packing || !row->accepts(op))
         return problem;
     return run_prepared(row, &copy, data, false, rng, out_ran);
 }

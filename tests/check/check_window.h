@@ -8,6 +8,8 @@
 void check_activation_view(struct check_rng *rng, struct kern_view *out, DML_TENSOR_DATA_TYPE type, uint32_t rank,
                            const uint32_t *sizes);
 
+void check_channels_last(struct kern_view *view);
+
 /* Few results may all happen to be near zero, with nothing to measure errors against: positive inputs then (after
  * everything else is chosen). check_gen_gemm.c. */
 void check_few(struct check_case *c, const struct kern_view *y);
