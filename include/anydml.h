@@ -89,6 +89,13 @@ struct anydml_trace {
  * S_OK; E_INVALIDARG (device NULL or of another library). */
 HRESULT STDMETHODCALLTYPE AnydmlSetTrace(IDMLDevice *device, const struct anydml_trace *trace);
 
+/* libdirectml: IDMLDevice1::CompileGraph, which says as soon as it has read a constant node for the last time: its data
+ * is then free to go, long before the method returns. A node may never be named: all data is free afterwards. With
+ * another library's device it is that device's CompileGraph. `done` is called by the same thread; NULL is fine. */
+typedef void(STDMETHODCALLTYPE *anydml_constant_done)(void *context, UINT node);
+HRESULT STDMETHODCALLTYPE AnydmlCompileGraph(IDMLDevice1 *device, const DML_GRAPH_DESC *desc, DML_EXECUTION_FLAGS flags,
+                                             anydml_constant_done done, void *context, REFIID riid, void **out);
+
 /* libdirectml, libd3d12 and libdxcore each export `uint32_t AnydmlLiveObjects(void)`: how many COM objects of that
  * library live in this process. It is no prototype here because the three have one name: tests look it up with dlsym.
  */

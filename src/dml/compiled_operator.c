@@ -193,7 +193,7 @@ HRESULT dml_device_CompileOperator(DML_DEVICE, IDMLOperator *op_iface, DML_EXECU
 /* ---- IDMLDevice1::CompileGraph ---- */
 
 static HRESULT compile_checked_graph(struct dml_compiled_operator *op, const DML_GRAPH_DESC *desc,
-                                     const struct dml_graph *checked, char *error)
+                                     const struct dml_graph *checked, const struct dml_listener *listener, char *error)
 {
     struct graph graph;
     if (!allocate_slots(op, desc->InputCount, desc->OutputCount))
@@ -203,6 +203,8 @@ static HRESULT compile_checked_graph(struct dml_compiled_operator *op, const DML
     HRESULT hr = graph_from_desc(&graph, desc, checked->nodes, op->flags, error);
     if (FAILED(hr))
         return hr;
+    graph.constant_done = listener->constant_done;
+    graph.constant_context = listener->context;
     hr = compile_graph(op, &graph, error);
     graph_finish(&graph);
     return hr;
@@ -211,8 +213,13 @@ static HRESULT compile_checked_graph(struct dml_compiled_operator *op, const DML
 HRESULT dml_device_CompileGraph(DML_DEVICE, const DML_GRAPH_DESC *desc, DML_EXECUTION_FLAGS flags, REFIID riid,
                                 void **out)
 {
+    return dml_compile_graph(dml_device_from(iface), desc, flags, &(struct dml_listener){ NULL, NULL }, riid, out);
+}
+
+HRESULT dml_compile_graph(struct dml_device *device, const DML_GRAPH_DESC *desc, DML_EXECUTION_FLAGS flags,
+                          const struct dml_listener *listener, REFIID riid, void **out)
+{
     static const char method[] = "IDMLDevice1::CompileGraph";
-    struct dml_device *device = dml_device_from(iface);
     struct dml_compiled_operator *op = NULL;
     struct dml_graph checked;
     char error[DML_ERROR_BYTES] = "";
@@ -227,7 +234,7 @@ HRESULT dml_device_CompileGraph(DML_DEVICE, const DML_GRAPH_DESC *desc, DML_EXEC
     hr = dml_graph_check(device, desc, &checked);
     if (SUCCEEDED(hr)) {
         op = compiled_operator_new(device, "graph", flags);
-        hr = op ? compile_checked_graph(op, desc, &checked, error) : E_OUTOFMEMORY;
+        hr = op ? compile_checked_graph(op, desc, &checked, listener, error) : E_OUTOFMEMORY;
     }
     dml_graph_finish(&checked);
     if (op && FAILED(hr))

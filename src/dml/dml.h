@@ -191,6 +191,15 @@ static inline bool dml_compiled_volatile(const struct dml_compiled_operator *op)
     return op->flags & DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE;
 }
 
+/* Who is told when a graph's constant node has been read for the last time; NULL: nobody. */
+struct dml_listener {
+    graph_constant_done_fn *constant_done;
+    void *context;
+};
+/* dml_device_CompileGraph. */
+HRESULT dml_compile_graph(struct dml_device *device, const DML_GRAPH_DESC *desc, DML_EXECUTION_FLAGS flags,
+                          const struct dml_listener *listener, REFIID riid, void **out);
+
 /* Whether this output may be bound to exactly the bytes of this input. */
 bool dml_compiled_in_place(const struct dml_compiled_operator *op, uint32_t input, uint32_t output);
 

@@ -80,6 +80,16 @@ EXPORT uint32_t AnydmlLiveObjects(void)
     return com_live_objects();
 }
 
+EXPORT HRESULT AnydmlCompileGraph(IDMLDevice1 *iface, const DML_GRAPH_DESC *desc, DML_EXECUTION_FLAGS flags,
+                                  anydml_constant_done done, void *context, REFIID riid, void **out)
+{
+    if (!iface)
+        return E_INVALIDARG;
+    if (iface->lpVtbl != &dml_device_vtbl)
+        return iface->lpVtbl->CompileGraph(iface, desc, flags, riid, out);
+    return dml_compile_graph(dml_device_from(iface), desc, flags, &(struct dml_listener){ done, context }, riid, out);
+}
+
 EXPORT HRESULT AnydmlEnumOperators(IDMLDevice *iface, UINT index, struct anydml_operator_info *info)
 {
     if (!iface || !info || (const void *)iface->lpVtbl != &dml_device_vtbl)

@@ -1,6 +1,8 @@
 /* A graph as a program for the device's adapter. */
 #include "dml/dispatch_spirv.h"
 
+#include "base/clock.h"
+#include "base/log.h"
 #include "base/parallel.h"
 
 static HRESULT compile_host(struct dml_program *program, struct graph *graph, const struct graph_options *options,
@@ -28,6 +30,18 @@ static HRESULT compile_spirv(struct dml_device *device, struct dml_program *prog
     return S_OK;
 }
 
+static void log_program(const struct dml_program *program, const char *what, uint64_t id, uint64_t passes_ns,
+                        uint64_t plan_ns)
+{
+    const struct graph_plan *plan = program->plan;
+    base_log(BASE_LOG_DEBUG,
+             "%s %llu: passes %.2f ms, plan %.2f ms, of it constants %.2f ms; temporary %llu bytes, "
+             "at least %llu are needed",
+             what, (unsigned long long)id, (double)passes_ns / 1e6, (double)plan_ns / 1e6,
+             plan ? (double)plan->constants_ns / 1e6 : 0, (unsigned long long)program->temp_bytes,
+             (unsigned long long)(plan ? plan->temp_lower_bound : program->temp_bytes));
+}
+
 HRESULT dml_program_create(struct dml_device *device, struct graph *graph, const char *what, uint64_t id,
                            struct dml_program *out, char *error)
 {
@@ -39,13 +53,17 @@ HRESULT dml_program_create(struct dml_device *device, struct graph *graph, const
     /* What is folded is small. A team of this thread would stay, and with more threads alive than there are processors
      * OpenMP's barriers sleep: that would cost every later run far more. */
     struct base_team before = base_parallel_enter(1);
+    uint64_t start = base_now_ns();
     dml_trace_graph(trace, what, id, "before passes", graph);
     HRESULT hr = graph_run_passes(graph, &options);
+    uint64_t rewritten = base_now_ns();
     dml_trace_graph(trace, what, id, "after passes", graph);
     if (SUCCEEDED(hr))
         hr = host ? compile_host(out, graph, &options, error) : compile_spirv(device, out, graph, &options, error);
     if (SUCCEEDED(hr) && host)
         dml_trace_plan(trace, what, id, out->plan);
+    if (SUCCEEDED(hr) && what)
+        log_program(out, what, id, rewritten - start, base_now_ns() - rewritten);
     base_parallel_leave(before);
     return hr;
 }

@@ -65,29 +65,13 @@ HRESULT graph_from_operator(struct graph *graph, const struct schema_desc *desc,
     return hr;
 }
 
-#define CONSTANT_ALIGNMENT 16 /* what kernels may expect */
-
-/* The constant's bytes, with zeros up to what its readers expect; the caller's own where they will do, since they are
- * there until the graph is compiled. */
+/* With zeros up to what its readers expect. */
 static uint32_t add_constant(struct build *build, uint32_t node)
 {
     const DML_CONSTANT_DATA_GRAPH_NODE_DESC *constant = build->desc->Nodes[node].Desc;
-    uint64_t bytes = BASE_MAX(build->bytes[build->first_output[node]], (uint64_t)constant->DataSize);
-    bytes = base_align_up(bytes, 4);
-    const void *data = constant->Data;
-    if (bytes != constant->DataSize || (uintptr_t)data % CONSTANT_ALIGNMENT) {
-        char *copy = base_arena_alloc(&build->graph->arena, bytes);
-        if (!copy) {
-            build->graph->failed = true;
-            return GRAPH_NONE;
-        }
-        data = memcpy(copy, constant->Data, constant->DataSize);
-    }
-    build->bytes[build->first_output[node]] = bytes;
-    uint32_t value = graph_value_add(build->graph, GRAPH_CONSTANT, 0, bytes);
-    if (value != GRAPH_NONE)
-        build->graph->values[value].data = data;
-    return value;
+    uint64_t *bytes = &build->bytes[build->first_output[node]];
+    *bytes = base_align_up(BASE_MAX(*bytes, (uint64_t)constant->DataSize), 4);
+    return graph_constant_lend(build->graph, node, constant->Data, constant->DataSize, *bytes);
 }
 
 static void add_node_outputs(struct build *build, uint32_t node)

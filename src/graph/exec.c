@@ -1,19 +1,12 @@
 /* Execution on the host: pointers are made on the stack, the rows do the work. */
 #include "graph/ops.h"
 
+#include "base/clock.h"
 #include "base/parallel.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 #define COPY_GRAIN (UINT64_C(1) << 20)
-
-static uint64_t now_ns(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * UINT64_C(1000000000) + (uint64_t)time.tv_nsec;
-}
 
 static void *resolve(const struct graph_location *where, const struct graph_buffers *buffers)
 {
@@ -73,11 +66,11 @@ void graph_plan_run(const struct graph_plan *plan, const struct graph_buffers *b
 {
     uint64_t *times = tracer ? malloc((plan->step_count + UINT64_C(1)) * sizeof(*times)) : NULL;
     if (times)
-        times[0] = now_ns();
+        times[0] = base_now_ns();
     for (uint32_t i = 0; i < plan->step_count; i++) {
         run_step(&plan->steps[i], buffers);
         if (times)
-            times[i + 1] = now_ns();
+            times[i + 1] = base_now_ns();
     }
     if (times)
         tracer->run(tracer->context, plan, times);

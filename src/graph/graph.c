@@ -1,5 +1,7 @@
 #include "graph/ops.h"
 
+#include "base/pages.h"
+
 #include <stdlib.h>
 
 void graph_init(struct graph *graph, uint32_t input_count, uint32_t output_count, uint32_t flags)
@@ -14,6 +16,8 @@ void graph_init(struct graph *graph, uint32_t input_count, uint32_t output_count
 
 void graph_finish(struct graph *graph)
 {
+    for (uint32_t i = 0; i < graph->value_count; i++)
+        base_pages_give(graph->values[i].made, graph->values[i].size_bytes);
     free(graph->values);
     free(graph->ops);
     base_arena_finish(&graph->arena);
@@ -27,21 +31,9 @@ uint32_t graph_value_add(struct graph *graph, enum graph_place place, uint32_t i
         graph->failed = true;
         return GRAPH_NONE;
     }
-    graph->values[graph->value_count] = (struct graph_value){ place, index, size_bytes, NULL };
+    graph->values[graph->value_count] =
+        (struct graph_value){ .place = place, .index = index, .size_bytes = size_bytes };
     return graph->value_count++;
-}
-
-uint32_t graph_constant_add(struct graph *graph, const void *data, uint64_t size_bytes)
-{
-    const void *copy = base_arena_copy(&graph->arena, data, size_bytes);
-    if (!copy) {
-        graph->failed = true;
-        return GRAPH_NONE;
-    }
-    uint32_t value = graph_value_add(graph, GRAPH_CONSTANT, 0, size_bytes);
-    if (value != GRAPH_NONE)
-        graph->values[value].data = copy;
-    return value;
 }
 
 struct graph_operand graph_temp(struct graph *graph, DML_TENSOR_DATA_TYPE type, uint32_t rank, const uint32_t *sizes)

@@ -22,7 +22,7 @@ enum graph_place {
     GRAPH_INPUT,    /* bound by the caller at execution; `index` = input slot */
     GRAPH_OWNED,    /* bound at initialisation (OWNED_BY_DML); `index` = input slot; copied to the persistent buffer */
     GRAPH_OUTPUT,   /* bound by the caller; `index` = output slot */
-    GRAPH_CONSTANT, /* `data`, known now */
+    GRAPH_CONSTANT, /* known now; `index` = the description's node that has it, or GRAPH_NONE */
     GRAPH_TEMP,     /* in the temporary buffer */
 };
 
@@ -30,7 +30,10 @@ struct graph_value {
     enum graph_place place;
     uint32_t index;
     uint64_t size_bytes;
-    const void *data; /* CONSTANT: size_bytes bytes that live as long as the graph, aligned to 16 */
+    /* CONSTANT, looked at through graph_constant_... only */
+    const void *given;    /* the caller's bytes, anywhere; zeros follow up to size_bytes */
+    uint64_t given_bytes; /* at most size_bytes */
+    void *made;           /* all size_bytes, the graph's own, from base_pages_take; NULL: none */
 };
 
 struct graph_operand {
@@ -47,6 +50,8 @@ struct graph_op {
     bool dead;
 };
 
+typedef void graph_constant_done_fn(void *context, uint32_t node);
+
 struct graph {
     struct base_arena arena;
     struct graph_value *values;
@@ -59,6 +64,8 @@ struct graph {
     bool may_alias;     /* outputs may be bound over inputs: no read of an input may pass a write of one */
     uint32_t node;      /* given to the ops that graph_op_add makes from now on */
     const char *origin; /* likewise */
+    graph_constant_done_fn *constant_done; /* NULL, or told when a node's constant is not read any more */
+    void *constant_context;
 };
 
 /* ---- building (graph.c). All return GRAPH_NONE / NULL and set graph->failed when memory is short. -----------------
@@ -66,12 +73,31 @@ struct graph {
 void graph_init(struct graph *graph, uint32_t input_count, uint32_t output_count, uint32_t flags);
 void graph_finish(struct graph *graph);
 uint32_t graph_value_add(struct graph *graph, enum graph_place place, uint32_t index, uint64_t size_bytes);
-uint32_t graph_constant_add(struct graph *graph, const void *data, uint64_t size_bytes);
 /* A new dense temporary of this type and shape. */
 struct graph_operand graph_temp(struct graph *graph, DML_TENSOR_DATA_TYPE type, uint32_t rank, const uint32_t *sizes);
 /* Appends an op of `kind` with these operands; the caller fills op->k.u. */
 struct graph_op *graph_op_add(struct graph *graph, enum kern_kind kind, const struct graph_operand *inputs,
                               uint32_t input_count, const struct graph_operand *outputs, uint32_t output_count);
+
+/* ---- constants (constant.c) ----------------------------------------------------------------------------------------
+ */
+#define GRAPH_CONSTANT_ALIGNMENT 16 /* what kernels may expect */
+
+/* A copy of `data`; and `data` of the description's node itself, which stays where it is until the graph is compiled.
+ * GRAPH_NONE and graph->failed when memory is short. */
+uint32_t graph_constant_add(struct graph *graph, const void *data, uint64_t size_bytes);
+uint32_t graph_constant_lend(struct graph *graph, uint32_t node, const void *data, uint64_t data_bytes,
+                             uint64_t size_bytes);
+/* The value becomes a constant with these bytes, base_pages_take(its size), which the graph owns from now on. */
+void graph_constant_put(struct graph *graph, uint32_t value, void *taken);
+/* All its bytes, aligned, until it is released. NULL and graph->failed when memory is short. */
+const void *graph_constant_data(struct graph *graph, uint32_t value);
+/* The same without a copy: NULL when there would have to be one. */
+const void *graph_constant_ready(const struct graph_value *constant);
+/* Writes all its bytes. */
+void graph_constant_copy(const struct graph_value *constant, void *to);
+/* Nobody will read it any more. */
+void graph_constant_release(struct graph *graph, uint32_t value);
 
 /* ---- views (view.c): pure functions on operands; no data moves -----------------------------------------------------
  */
@@ -194,9 +220,10 @@ struct graph_plan {
     uint64_t temp_lower_bound;             /* most bytes of temporaries alive at once */
     const struct plan_block *blocks;       /* of the temporary buffer (plan.h) */
     uint32_t block_count;
+    uint64_t constants_ns;                 /* that copying and packing constants took, for logs */
 };
 
-/* Consumes nothing; the graph may be finished afterwards (constants are moved into the plan).
+/* Releases the graph's constants as soon as they are in the plan or the store; the graph can only be finished then.
  * DXGI_ERROR_UNSUPPORTED with `error` filled when no kernel row takes an op. */
 HRESULT graph_plan_create(struct graph *graph, const struct graph_options *options, struct graph_plan **out,
                           char *error);

@@ -49,6 +49,8 @@ uint32_t graph_uses_next(const struct graph_uses *uses, uint32_t value, uint32_t
 
 bool graph_op_reads(const struct graph_op *op, uint32_t value);
 bool graph_op_writes(const struct graph_op *op, uint32_t value);
+/* Releases the constant unless an op that is not dead reads it. */
+void graph_constant_drop_unread(struct graph *graph, uint32_t value);
 /* No op strictly between the positions writes what lies in `value` (an input's buffer may be an output's, too). */
 bool graph_stable_between(const struct graph *graph, uint32_t value, uint32_t from, uint32_t to);
 /* Everything the op reads stays as it is from position `from` to position `to`, so that it may run there instead. */

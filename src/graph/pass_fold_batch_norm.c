@@ -5,6 +5,7 @@
 #include "graph/pass.h"
 
 #include "base/half.h"
+#include "base/pages.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -172,7 +173,7 @@ static double channel_value(const struct graph *graph, const struct graph_op *op
 {
     const struct kern_view *view = &op->k.tensors[t];
     int64_t step_elements = view->sizes[1] > 1 ? view->strides[1] : 0;
-    return load(graph->values[op->value[t]].data, view->type, view->offset + channel * step_elements);
+    return load(graph_constant_ready(&graph->values[op->value[t]]), view->type, view->offset + channel * step_elements);
 }
 
 /* The line of each output channel; false when one is not finite. */
@@ -204,29 +205,58 @@ static uint32_t weight_channel(const struct graph_op *conv, uint32_t i0, uint32_
     return i0 / (w->sizes[0] / conv->k.u.conv.groups) * w->sizes[1] + i1;
 }
 
+/* Dense FLOAT32 weights of a channel lie together: no element needs its place computed. */
+static void scale_rows(const struct graph_op *conv, const float *data, const struct line *lines, float *out)
+{
+    const struct kern_view *view = &conv->k.tensors[1];
+    uint64_t each = kern_view_elements(view) / view->sizes[0];
+    for (uint32_t c = 0; c < view->sizes[0]; c++, data += each, out += each)
+        for (uint64_t i = 0; i < each; i++)
+            out[i] = (float)(data[i] * lines[c].a);
+}
+
+static void scale_elements(const struct graph_op *conv, const void *data, const struct line *lines, void *out)
+{
+    const struct kern_view *view = &conv->k.tensors[1];
+    uint32_t at[KERN_RANK_MAX] = { 0 };
+    for (uint64_t i = 0; i < kern_view_elements(view); i++) {
+        int64_t index = view->offset;
+        for (uint32_t d = 0; d < view->rank; d++)
+            index += at[d] * view->strides[d];
+        store(out, view->type, i, load(data, view->type, index) * lines[weight_channel(conv, at[0], at[1])].a);
+        for (uint32_t d = view->rank; d-- && ++at[d] == view->sizes[d];)
+            at[d] = 0;
+    }
+}
+
+/* A new constant of this shape; its bytes are still to be written. */
+static uint32_t add_made(const struct folding *folding, DML_TENSOR_DATA_TYPE type, uint32_t rank, const uint32_t *sizes,
+                         struct kern_view *out_view, void **out_bytes)
+{
+    struct graph *graph = folding->graph;
+    struct graph_operand made = graph_temp(graph, type, rank, sizes);
+    *out_bytes = made.value == GRAPH_NONE ? NULL : base_pages_take(graph->values[made.value].size_bytes);
+    if (!*out_bytes)
+        return GRAPH_NONE;
+    graph_constant_put(graph, made.value, *out_bytes);
+    *out_view = made.view;
+    return made.value;
+}
+
 static uint32_t scale_weights(const struct folding *folding, const struct line *lines, struct kern_view *out_view)
 {
     const struct graph_op *conv = folding->conv;
     const struct kern_view *view = &conv->k.tensors[1];
-    const void *data = folding->graph->values[conv->value[1]].data;
-    uint64_t count = kern_view_elements(view);
-    uint32_t at[KERN_RANK_MAX] = { 0 };
-    struct graph_operand made = graph_temp(folding->graph, view->type, view->rank, view->sizes);
-    void *bytes = made.value == GRAPH_NONE ? NULL : base_arena_alloc(&folding->graph->arena, count * 4);
-    if (!bytes)
+    const void *data = graph_constant_data(folding->graph, conv->value[1]);
+    void *bytes = NULL;
+    uint32_t made = data ? add_made(folding, view->type, view->rank, view->sizes, out_view, &bytes) : GRAPH_NONE;
+    if (made == GRAPH_NONE)
         return GRAPH_NONE;
-    for (uint64_t i = 0; i < count; i++) {
-        int64_t index = view->offset;
-        for (uint32_t d = 0; d < view->rank; d++)
-            index += at[d] * view->strides[d];
-        store(bytes, view->type, i, load(data, view->type, index) * lines[weight_channel(conv, at[0], at[1])].a);
-        for (uint32_t d = view->rank; d-- && ++at[d] == view->sizes[d];)
-            at[d] = 0;
-    }
-    folding->graph->values[made.value].place = GRAPH_CONSTANT;
-    folding->graph->values[made.value].data = bytes;
-    *out_view = made.view;
-    return made.value;
+    if (view->type == DML_TENSOR_DATA_TYPE_FLOAT32 && !conv->k.u.conv.transposed && kern_view_packed(view))
+        scale_rows(conv, (const float *)data + view->offset, lines, bytes);
+    else
+        scale_elements(conv, data, lines, bytes);
+    return made;
 }
 
 static uint32_t make_bias(const struct folding *folding, const struct line *lines, struct kern_view *out_view)
@@ -236,18 +266,15 @@ static uint32_t make_bias(const struct folding *folding, const struct line *line
     uint32_t sizes[KERN_RANK_MAX];
     for (uint32_t d = 0; d < y->rank; d++)
         sizes[d] = d == 1 ? y->sizes[1] : 1;
-    struct graph_operand made = graph_temp(folding->graph, y->type, y->rank, sizes);
-    void *bytes = made.value == GRAPH_NONE ? NULL : base_arena_alloc(&folding->graph->arena, y->sizes[1] * UINT64_C(4));
-    if (!bytes)
+    void *bytes;
+    uint32_t made = add_made(folding, y->type, y->rank, sizes, out_view, &bytes);
+    if (made == GRAPH_NONE)
         return GRAPH_NONE;
     for (uint32_t c = 0; c < y->sizes[1]; c++) {
         double bias = conv->k.u.conv.has_bias ? channel_value(folding->graph, conv, 2, c) : 0;
         store(bytes, y->type, c, bias * lines[c].a + lines[c].b);
     }
-    folding->graph->values[made.value].place = GRAPH_CONSTANT;
-    folding->graph->values[made.value].data = bytes;
-    *out_view = made.view;
-    return made.value;
+    return made;
 }
 
 static bool constant_float(const struct graph *graph, const struct graph_op *op, uint32_t t)
@@ -297,13 +324,25 @@ static void take_over(const struct folding *folding, const struct graph_options 
     folding->graph->ops[folding->map_at] = conv;
 }
 
+/* Has the constants that are read channel by channel made ready. */
+static bool ready(const struct folding *folding)
+{
+    struct graph *graph = folding->graph;
+    const struct graph_op *map = folding->map, *conv = folding->conv;
+    bool ok = !conv->k.u.conv.has_bias || graph_constant_data(graph, conv->value[2]);
+    for (uint32_t t = 0; t < map->k.input_count; t++)
+        ok = ok && (graph->values[map->value[t]].place != GRAPH_CONSTANT || graph_constant_data(graph, map->value[t]));
+    return ok;
+}
+
 static bool fold(const struct folding *folding, const struct graph_options *options)
 {
     struct graph_op *conv = folding->conv, old = *conv;
     struct kern_view weights_view, bias_view;
     uint32_t weights = GRAPH_NONE, bias = GRAPH_NONE;
     struct line *lines = calloc(conv->k.tensors[conv->k.input_count].sizes[1], sizeof(*lines));
-    if (!lines) {
+    if (!lines || !ready(folding)) {
+        free(lines);
         folding->graph->failed = true;
         return false;
     }
@@ -327,6 +366,7 @@ static bool fold(const struct folding *folding, const struct graph_options *opti
     conv->k.u.conv.has_bias = true;
     shorten_map(folding);
     take_over(folding, options);
+    graph_constant_drop_unread(folding->graph, old.value[1]);
     return true;
 }
 

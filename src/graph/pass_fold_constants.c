@@ -1,6 +1,8 @@
 /* Ops whose inputs are all known run now, on the host's kernels; their results become constants. */
 #include "graph/pass.h"
 
+#include "base/pages.h"
+
 #include <stdlib.h>
 
 #define FOLD_BYTES_MAX (UINT64_C(16) << 20)
@@ -51,24 +53,29 @@ static HRESULT run_now(const struct kern_op *op, uint32_t cpu, void *const *data
 
 static HRESULT fold(struct graph *graph, const struct graph_options *options, struct graph_op *op)
 {
-    void *data[KERN_TENSORS_MAX], *bases[KERN_TENSORS_MAX];
-    for (uint32_t t = 0; t < op->k.input_count + op->k.output_count; t++) {
-        const struct graph_value *value = &graph->values[op->value[t]];
+    void *data[KERN_TENSORS_MAX], *bases[KERN_TENSORS_MAX] = { NULL };
+    uint32_t inputs = op->k.input_count, count = inputs + op->k.output_count;
+    HRESULT hr = S_OK;
+    for (uint32_t t = 0; t < count; t++) {
         /* Kernels only read what an input's pointer addresses. */
-        bases[t] =
-            t < op->k.input_count ? (void *)(uintptr_t)value->data : base_arena_alloc(&graph->arena, value->size_bytes);
-        if (!bases[t])
-            return E_OUTOFMEMORY;
-        data[t] = (char *)bases[t] + graph_view_byte_offset(&op->k.tensors[t]);
+        bases[t] = t < inputs ? (void *)(uintptr_t)graph_constant_data(graph, op->value[t])
+                              : base_pages_take(graph->values[op->value[t]].size_bytes);
+        hr = bases[t] ? hr : E_OUTOFMEMORY;
+        data[t] = bases[t] ? (char *)bases[t] + graph_view_byte_offset(&op->k.tensors[t]) : NULL;
     }
-    HRESULT hr = run_now(&op->k, options->cpu, data);
+    if (SUCCEEDED(hr))
+        hr = run_now(&op->k, options->cpu, data);
+    for (uint32_t t = inputs; t < count; t++) {
+        if (hr == S_OK)
+            graph_constant_put(graph, op->value[t], bases[t]);
+        else
+            base_pages_give(bases[t], graph->values[op->value[t]].size_bytes);
+    }
     if (hr != S_OK)
         return hr;
-    for (uint32_t t = op->k.input_count; t < op->k.input_count + op->k.output_count; t++) {
-        graph->values[op->value[t]].place = GRAPH_CONSTANT;
-        graph->values[op->value[t]].data = bases[t];
-    }
     op->dead = true;
+    for (uint32_t t = 0; t < inputs; t++)
+        graph_constant_drop_unread(graph, op->value[t]);
     return S_OK;
 }
 

@@ -2,6 +2,8 @@
 #include "graph/pass.h"
 #include "graph/plan.h"
 
+#include "base/pages.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -156,21 +158,36 @@ static bool allocate(struct planner *planner)
     planner->resident = base_arena_alloc(arena, values * sizeof(*planner->resident));
     planner->known = base_arena_alloc(arena, values * sizeof(*planner->known));
     planner->contents = base_arena_alloc(arena, values * sizeof(*planner->contents));
+    planner->readers = base_arena_alloc(arena, values * sizeof(*planner->readers));
     planner->packed = base_arena_alloc(arena, steps * sizeof(*planner->packed));
     planner->shared = base_arena_alloc(arena, steps * sizeof(*planner->shared));
-    if (!planner->block || !planner->resident || !planner->known || !planner->contents || !planner->packed ||
-        !planner->shared)
+    if (!planner->block || !planner->resident || !planner->known || !planner->contents || !planner->readers ||
+        !planner->packed || !planner->shared)
         return false;
     memset(planner->block, 0xff, values * sizeof(*planner->block));
     memset(planner->resident, 0xff, values * sizeof(*planner->resident));
     return true;
 }
 
+/* What nothing reads, because a pass did away with it, goes now. */
+static void count_readers(struct planner *planner)
+{
+    struct graph *graph = planner->graph;
+    for (uint32_t i = 0; i < graph->op_count; i++)
+        for (uint32_t t = 0; t < graph->ops[i]->k.input_count; t++)
+            planner->readers[graph->ops[i]->value[t]]++;
+    for (uint32_t v = 0; v < graph->value_count; v++)
+        if (graph->values[v].place == GRAPH_CONSTANT && !planner->readers[v])
+            graph_constant_release(graph, v);
+}
+
 static HRESULT make_plan(struct planner *planner)
 {
     HRESULT hr = allocate(planner) ? check_views(planner) : E_OUTOFMEMORY;
-    if (SUCCEEDED(hr))
+    if (SUCCEEDED(hr)) {
+        count_readers(planner);
         hr = make_steps(planner);
+    }
     if (SUCCEEDED(hr))
         hr = plan_choose_rows(planner);
     if (SUCCEEDED(hr))
@@ -190,7 +207,9 @@ HRESULT graph_plan_create(struct graph *graph, const struct graph_options *optio
     plan->input_count = graph->input_count;
     plan->output_count = graph->output_count;
     struct planner planner = { .graph = graph, .options = options, .plan = plan, .error = error };
+    planner.scratch_value = GRAPH_NONE;
     HRESULT hr = graph->failed ? E_OUTOFMEMORY : make_plan(&planner);
+    base_pages_give(planner.scratch, planner.scratch_bytes);
     if (FAILED(hr))
         graph_plan_destroy(plan);
     else

@@ -37,6 +37,10 @@ struct planner {
     uint64_t *resident;            /* [value]: offset in the persistent buffer, or UINT64_MAX */
     const void **known;            /* [value]: a constant's bytes as the plan keeps them */
     struct plan_content *contents; /* [value]: of constants */
+    uint32_t *readers;             /* [value]: of constants: operands not yet served */
+    void *scratch;                 /* a constant that does not lie as kernels want it: of `scratch_value` */
+    uint64_t scratch_bytes;
+    uint32_t scratch_value;
     uint64_t *packed;    /* [step]: offset of its packed input in the persistent buffer, unless it is shared */
     const void **shared; /* [step]: its packed input in the store, or NULL */
     struct plan_block *blocks;
@@ -51,6 +55,8 @@ HRESULT plan_add_persistent(struct planner *planner, uint64_t bytes, uint64_t *o
  * them, NULL when memory is short (plan_share.c). */
 HRESULT plan_share_packed(struct planner *planner, uint32_t at, uint64_t bytes);
 const void *plan_share_constant(struct planner *planner, uint32_t value);
+/* Keeps the constants that the step reads as they are, and releases those that no later step needs. */
+HRESULT plan_keep_constants(struct planner *planner, uint32_t at);
 /* Temporary values and scratch memory: blocks and their offsets (plan_temp.c). */
 HRESULT plan_place_temporaries(struct planner *planner);
 /* Sorts and merges the dimensions of an element-wise step for the output's memory order (plan_loops.c). */

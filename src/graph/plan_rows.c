@@ -2,6 +2,8 @@
 #include "graph/pass.h"
 #include "graph/plan.h"
 
+#include "base/clock.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -129,7 +131,12 @@ static HRESULT choose_row(struct planner *planner, uint32_t at)
     limit_workers(step, planner->options->threads);
     step->threads = step_threads(step, planner->options->threads);
     planner->plan->threads = BASE_MAX(planner->plan->threads, step->threads);
-    return step->op.packed_input ? add_pack(planner, at, packed_bytes) : S_OK;
+    uint64_t start = base_now_ns();
+    HRESULT hr = step->op.packed_input ? add_pack(planner, at, packed_bytes) : S_OK;
+    if (SUCCEEDED(hr))
+        hr = plan_keep_constants(planner, at);
+    planner->plan->constants_ns += base_now_ns() - start;
+    return hr;
 }
 
 HRESULT plan_choose_rows(struct planner *planner)

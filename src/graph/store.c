@@ -1,14 +1,11 @@
-#define _GNU_SOURCE
 #include "graph/store.h"
+
+#include "base/pages.h"
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
-#define ALIGNMENT       256
-#define MAP_BYTES       (UINT64_C(256) << 10) /* from here on the system has the memory back when it is freed */
-#define HUGE_PAGE_BYTES (UINT64_C(2) << 20)
-#define BUCKETS         1024
+#define BUCKETS 1024
 
 struct graph_blob {
     struct graph_blob *next; /* of the bucket, under the store's lock */
@@ -25,35 +22,6 @@ struct graph_store {
     uint32_t count;
     uint64_t bytes;
 };
-
-/* ---- memory ---- */
-
-static void *memory_take(uint64_t bytes)
-{
-    if (bytes > INT64_MAX / 2)
-        return NULL;
-    if (bytes < MAP_BYTES) {
-        size_t whole = base_align_up(BASE_MAX(bytes, 1), ALIGNMENT);
-        void *small = aligned_alloc(ALIGNMENT, whole);
-        return small ? memset(small, 0, whole) : NULL;
-    }
-    void *data = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (data == MAP_FAILED)
-        return NULL;
-    if (bytes >= HUGE_PAGE_BYTES)
-        madvise(data, bytes, MADV_HUGEPAGE);
-    return data;
-}
-
-static void memory_give(void *data, uint64_t bytes)
-{
-    if (bytes < MAP_BYTES)
-        free(data);
-    else if (data)
-        munmap(data, bytes);
-}
-
-/* ---- the store ---- */
 
 struct graph_store *graph_store_create(void)
 {
@@ -110,7 +78,7 @@ struct graph_blob *graph_store_take(struct graph_store *store, const struct grap
     if (!blob)
         return NULL;
     pthread_mutex_lock(&blob->making);
-    if (!blob->data && (blob->data = memory_take(bytes)) != NULL)
+    if (!blob->data && (blob->data = base_pages_take(bytes)) != NULL)
         fill(context, blob->data);
     bool made = blob->data != NULL;
     pthread_mutex_unlock(&blob->making);
@@ -132,7 +100,7 @@ void graph_store_drop(struct graph_store *store, struct graph_blob *blob)
     pthread_mutex_unlock(&store->lock);
     if (!last)
         return;
-    memory_give(blob->data, blob->bytes);
+    base_pages_give(blob->data, blob->bytes);
     pthread_mutex_destroy(&blob->making);
     free(blob);
 }

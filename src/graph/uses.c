@@ -103,6 +103,14 @@ bool graph_op_writes(const struct graph_op *op, uint32_t value)
     return false;
 }
 
+void graph_constant_drop_unread(struct graph *graph, uint32_t value)
+{
+    for (uint32_t i = 0; i < graph->op_count; i++)
+        if (!graph->ops[i]->dead && graph_op_reads(graph->ops[i], value))
+            return;
+    graph_constant_release(graph, value);
+}
+
 static bool writes_place(const struct graph *graph, const struct graph_op *op, enum graph_place place)
 {
     for (uint32_t t = 0; t < op->k.output_count; t++)

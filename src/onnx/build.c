@@ -8,9 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Constants up to this size become constant nodes, which the compiler may fold; larger ones are owned inputs. */
-#define CONSTANT_NODE_BYTES_MAX ((uint64_t)16 << 20)
-
 static void set_error(struct onnx_builder *b, const char *format, va_list args)
 {
     if (b->failed)
@@ -202,7 +199,7 @@ bool onnx_alias(struct onnx_builder *b, struct onnx_value *out, const struct onn
     out->output = in->output;
     out->data = in->data;
     out->materialised = in->materialised;
-    out->owned = in->owned;
+    out->mapped = in->mapped;
     return true;
 }
 
@@ -293,7 +290,7 @@ bool onnx_const_ints(struct onnx_builder *b, const struct onnx_value *v, int64_t
     if (n > capacity)
         return onnx_fail(b, "'%s' has %lld values, at most %u are supported", v->name, (long long)n, capacity);
     for (int64_t i = 0; i < n; i++)
-        out[i] = v->type == ONNX_INT64 ? ((const int64_t *)v->data)[i] : ((const int32_t *)v->data)[i];
+        out[i] = onnx_known_int(v, i);
     *out_count = (uint32_t)n;
     return true;
 }
@@ -307,9 +304,7 @@ bool onnx_const_floats(struct onnx_builder *b, const struct onnx_value *v, float
     if ((v->type != ONNX_FLOAT && v->type != ONNX_FLOAT16 && v->type != ONNX_DOUBLE) || n > capacity)
         return onnx_fail(b, "'%s' must be at most %u floats", v->name, capacity);
     for (int64_t i = 0; i < n; i++)
-        out[i] = v->type == ONNX_FLOAT    ? ((const float *)v->data)[i]
-                 : v->type == ONNX_DOUBLE ? (float)((const double *)v->data)[i]
-                                          : base_half_to_float(((const uint16_t *)v->data)[i]);
+        out[i] = (float)onnx_known_real(v, i);
     *out_count = (uint32_t)n;
     return true;
 }
@@ -345,21 +340,13 @@ static bool materialise(struct onnx_builder *b, struct onnx_value *v)
 {
     if (v->source != ONNX_SOURCE_CONSTANT || v->materialised || !onnx_elements(v))
         return true;
-    uint64_t bytes = onnx_value_bytes(v);
-    v->owned = bytes > CONSTANT_NODE_BYTES_MAX;
-    if (v->owned) {
-        if (!base_array_reserve((void **)&b->weights, b->weight_count, &b->weight_capacity, sizeof(*b->weights)))
-            return onnx_fail(b, "out of memory");
-        v->index = b->graph_input_count++;
-        b->weights[b->weight_count++] = (struct onnx_weight){ v->index, v->data, bytes };
-    } else {
-        DML_CONSTANT_DATA_GRAPH_NODE_DESC *desc = base_arena_alloc(&b->arena, sizeof(*desc));
-        if (!desc || !base_array_reserve((void **)&b->nodes, b->node_count, &b->node_capacity, sizeof(*b->nodes)))
-            return onnx_fail(b, "out of memory");
-        *desc = (DML_CONSTANT_DATA_GRAPH_NODE_DESC){ v->data, bytes, v->name };
-        v->index = b->node_count;
-        b->nodes[b->node_count++] = (DML_GRAPH_NODE_DESC){ DML_GRAPH_NODE_TYPE_CONSTANT, desc };
-    }
+    struct onnx_constant_node *node = base_arena_alloc(&b->arena, sizeof(*node));
+    if (!node || !base_array_reserve((void **)&b->nodes, b->node_count, &b->node_capacity, sizeof(*b->nodes)))
+        return onnx_fail(b, "out of memory");
+    node->desc = (DML_CONSTANT_DATA_GRAPH_NODE_DESC){ v->data, onnx_value_bytes(v), v->name };
+    node->mapped = v->mapped;
+    v->index = b->node_count;
+    b->nodes[b->node_count++] = (DML_GRAPH_NODE_DESC){ DML_GRAPH_NODE_TYPE_CONSTANT, &node->desc };
     v->materialised = true;
     return true;
 }
@@ -381,7 +368,6 @@ const DML_TENSOR_DESC *onnx_desc_strided(struct onnx_builder *b, struct onnx_des
         d->strides[i] = strides ? strides[i] : 0;
     }
     d->buffer.DataType = onnx_type_dml(v->type);
-    d->buffer.Flags = v->owned ? DML_TENSOR_FLAG_OWNED_BY_DML : DML_TENSOR_FLAG_NONE;
     d->buffer.DimensionCount = used;
     d->buffer.Sizes = d->sizes;
     d->buffer.Strides = strides && rank ? d->strides : NULL;
@@ -419,8 +405,7 @@ const DML_TENSOR_DESC *onnx_desc_broadcast(struct onnx_builder *b, struct onnx_d
 
 static bool edge_add(struct onnx_builder *b, const struct onnx_value *v, uint32_t node, uint32_t input)
 {
-    bool graph_input = v->source == ONNX_SOURCE_INPUT || v->owned;
-    if (graph_input) {
+    if (v->source == ONNX_SOURCE_INPUT) {
         if (!base_array_reserve((void **)&b->input_edges, b->input_edge_count, &b->input_edge_capacity,
                                 sizeof(*b->input_edges)))
             return onnx_fail(b, "out of memory");

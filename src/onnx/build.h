@@ -16,8 +16,15 @@ struct onnx_value {
     enum onnx_source source;
     uint32_t index;   /* graph input, or DirectML node; constants: once materialised, that of the constant */
     uint32_t output;  /* of the node */
-    const void *data; /* CONSTANT */
-    bool materialised, owned;
+    const void *data; /* CONSTANT: at any address */
+    bool mapped;      /* CONSTANT: as in struct onnx_tensor */
+    bool materialised;
+};
+
+/* A constant that DirectML has. */
+struct onnx_constant_node {
+    DML_CONSTANT_DATA_GRAPH_NODE_DESC desc; /* first: nodes point to it */
+    bool mapped;
 };
 
 struct onnx_builder {
@@ -39,8 +46,6 @@ struct onnx_builder {
     DML_INTERMEDIATE_GRAPH_EDGE_DESC *edges;
     uint32_t edge_count, edge_capacity;
     uint32_t graph_input_count;
-    struct onnx_weight *weights;
-    uint32_t weight_count, weight_capacity;
     uint32_t temporary_count; /* makes names for values inside a row */
 };
 
@@ -107,6 +112,9 @@ bool onnx_broadcast_dims(struct onnx_builder *b, const struct onnx_value *x, con
 /* ---- values that are known already (known.c) ---- */
 /* Small enough, and of a type that is computed on the host. */
 bool onnx_is_known(const struct onnx_value *v);
+/* An element of a constant: of integers and booleans; of any type that is computed on the host. */
+int64_t onnx_known_int(const struct onnx_value *v, int64_t at);
+double onnx_known_real(const struct onnx_value *v, int64_t at);
 /* y[index] = x[offset + sum of index * strides] (elements). x is known; so becomes y. */
 bool onnx_known_view(struct onnx_builder *b, struct onnx_value *y, const struct onnx_value *x, int64_t offset,
                      const int64_t *strides);

@@ -2,6 +2,7 @@
 #include "onnx/build.h"
 
 #include <DirectMLGuids.h>
+#include <anydml.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,6 +69,7 @@ static bool add_initializers(struct onnx_builder *b)
             return false;
         v->source = ONNX_SOURCE_CONSTANT;
         v->data = t->data;
+        v->mapped = t->mapped;
     }
     return true;
 }
@@ -150,6 +152,15 @@ static DML_GRAPH_EDGE_DESC *wrap_edges(struct onnx_builder *b, DML_GRAPH_EDGE_TY
     return wrapped;
 }
 
+/* What the graph does not read any more of a file need not stay in memory. */
+static void STDMETHODCALLTYPE constant_done(void *context, UINT index)
+{
+    const struct onnx_builder *b = context;
+    const struct onnx_constant_node *node = b->nodes[index].Desc;
+    if (node->mapped)
+        onnx_tensor_forget_pages(node->desc.Data, node->desc.DataSize);
+}
+
 static HRESULT compile_graph(struct onnx_builder *b, struct onnx_program *p, const DML_OUTPUT_GRAPH_EDGE_DESC *outputs,
                              DML_EXECUTION_FLAGS flags)
 {
@@ -171,7 +182,8 @@ static HRESULT compile_graph(struct onnx_builder *b, struct onnx_program *p, con
         return E_OUTOFMEMORY;
     if (!p->graph_output_count)
         return S_OK;
-    HRESULT hr = b->device->lpVtbl->CompileGraph(b->device, &desc, flags, &IID_IDMLCompiledOperator, (void **)&p->op);
+    HRESULT hr =
+        AnydmlCompileGraph(b->device, &desc, flags, constant_done, b, &IID_IDMLCompiledOperator, (void **)&p->op);
     if (FAILED(hr))
         onnx_fail(b, "DirectML cannot compile the graph (0x%08x)", (unsigned)hr);
     return hr;
@@ -196,11 +208,6 @@ static HRESULT build_program(struct onnx_builder *b, struct onnx_program *p, DML
     p->input_count = m->input_count;
     p->graph_input_count = b->graph_input_count;
     p->node_count = b->node_count;
-    p->weight_count = b->weight_count;
-    p->weights =
-        base_arena_copy(&p->arena, b->weights ? (const void *)b->weights : "", b->weight_count * sizeof(*b->weights));
-    if (!p->weights)
-        return E_OUTOFMEMORY;
     return compile_graph(b, p, edges, flags);
 }
 
@@ -215,7 +222,6 @@ void onnx_builder_finish(struct onnx_builder *b)
     free(b->nodes);
     free(b->input_edges);
     free(b->edges);
-    free(b->weights);
     base_arena_finish(&b->arena);
 }
 

@@ -1,4 +1,4 @@
-/* One program on a device: weights are taken over once, each lane has its own list, recorded when pointers change. */
+/* One program on a device: initialised once, each lane has its own list, recorded when pointers change. */
 #include "onnx/lane.h"
 
 #include <anydml_d3d12.h>
@@ -367,46 +367,17 @@ double onnx_exec_device_ms(const struct onnx_exec *exec)
     return exec->queries ? (double)(exec->mapped[1] - exec->mapped[0]) * 1e3 / (double)exec->ticks_per_second : 0;
 }
 
-/* ---- weights ---- */
-
-/* All owned weights in one upload buffer, each at a multiple of 256. */
-static HRESULT upload_weights(struct onnx_exec *exec, DML_BUFFER_BINDING *bindings, ID3D12Resource **out)
-{
-    const struct onnx_program *p = exec->program;
-    uint64_t bytes = 0, offset = 0;
-    char *mapped = NULL;
-    D3D12_RANGE none = { 0, 0 };
-    HRESULT hr;
-    for (uint32_t i = 0; i < p->weight_count; i++)
-        bytes += base_align_up(p->weights[i].bytes, 256);
-    *out = onnx_buffer(exec->device, D3D12_HEAP_TYPE_UPLOAD, bytes, &hr);
-    if (*out)
-        hr = ID3D12Resource_Map(*out, 0, &none, (void **)&mapped);
-    if (FAILED(hr))
-        return hr;
-    for (uint32_t i = 0; i < p->weight_count; i++) {
-        const struct onnx_weight *weight = &p->weights[i];
-        memcpy(mapped + offset, weight->data, weight->bytes);
-        bindings[weight->slot] = (DML_BUFFER_BINDING){ *out, offset, base_align_up(weight->bytes, 4) };
-        offset += base_align_up(weight->bytes, 256);
-    }
-    ID3D12Resource_Unmap(*out, 0, NULL);
-    return S_OK;
-}
+/* ---- initialisation ---- */
 
 static HRESULT run_initializer(struct onnx_exec *exec, IDMLOperatorInitializer *initializer, struct context *c,
-                               const DML_BUFFER_BINDING *weights, ID3D12Resource *temporary, uint64_t temporary_bytes)
+                               ID3D12Resource *temporary, uint64_t temporary_bytes)
 {
-    DML_BUFFER_ARRAY_BINDING array = { exec->program->graph_input_count, weights };
     DML_BUFFER_BINDING scratch = { temporary, 0, temporary_bytes },
                        to = { exec->persistent, 0, exec->persistent_bytes };
-    DML_BINDING_DESC input = { DML_BINDING_TYPE_BUFFER_ARRAY, &array };
     DML_BINDING_DESC scratch_desc = { DML_BINDING_TYPE_BUFFER, &scratch };
     DML_BINDING_DESC output = { DML_BINDING_TYPE_BUFFER, &to };
     struct onnx_pool *pool = NULL;
     struct onnx_lane *lane = NULL;
-    if (exec->program->weight_count)
-        IDMLBindingTable_BindInputs(c->table, 1, &input);
     if (temporary)
         IDMLBindingTable_BindTemporaryResource(c->table, &scratch_desc);
     if (exec->persistent)
@@ -430,24 +401,19 @@ static HRESULT run_initializer(struct onnx_exec *exec, IDMLOperatorInitializer *
 static HRESULT initialize_with(struct onnx_exec *exec, IDMLOperatorInitializer *initializer)
 {
     DML_BINDING_PROPERTIES needs = IDMLOperatorInitializer_GetBindingProperties(initializer);
-    DML_BUFFER_BINDING *weights = calloc(exec->program->graph_input_count + 1, sizeof(*weights));
     struct context *c = calloc(1, sizeof(*c));
-    ID3D12Resource *upload = NULL, *temporary = NULL;
+    ID3D12Resource *temporary = NULL;
     uint32_t descriptors = exec->descriptors;
-    HRESULT hr = weights && c ? S_OK : E_OUTOFMEMORY;
+    HRESULT hr = c ? S_OK : E_OUTOFMEMORY;
     exec->descriptors = needs.RequiredDescriptorCount;
-    if (SUCCEEDED(hr) && exec->program->weight_count)
-        hr = upload_weights(exec, weights, &upload);
     if (SUCCEEDED(hr) && needs.TemporaryResourceSize)
         temporary = onnx_buffer(exec->device, D3D12_HEAP_TYPE_DEFAULT, needs.TemporaryResourceSize, &hr);
     if (SUCCEEDED(hr))
         hr = context_open(exec, c, (IDMLDispatchable *)initializer);
     if (SUCCEEDED(hr))
-        hr = run_initializer(exec, initializer, c, weights, temporary, needs.TemporaryResourceSize);
+        hr = run_initializer(exec, initializer, c, temporary, needs.TemporaryResourceSize);
     context_destroy(exec, c);
     onnx_release(temporary);
-    onnx_release(upload);
-    free(weights);
     exec->descriptors = descriptors;
     return hr;
 }

@@ -29,7 +29,7 @@ void onnx_pool_use_queue(struct onnx_pool *pool, ID3D12CommandQueue *queue);
 void onnx_pool_destroy(struct onnx_pool *pool); /* after all programs that ran in it */
 void onnx_pool_trim(struct onnx_pool *pool);    /* frees the temporary memory of idle lanes */
 
-/* A program with its weights on the device. */
+/* A program, initialised on the device. */
 struct onnx_exec;
 
 /* Takes the program over, even on failure. */

@@ -39,30 +39,34 @@ bool onnx_is_known(const struct onnx_value *v)
     return v->source == ONNX_SOURCE_CONSTANT && takes(v->type) && onnx_elements(v) <= KNOWN_ELEMENTS_MAX;
 }
 
+/* Elements lie at any address. */
+#define ELEMENT(type)                                                                                                  \
+    (*(const type *)memcpy(&(type){ 0 }, (const char *)data + (size_t)at * sizeof(type), sizeof(type)))
+
 static struct number load(int32_t type, const void *data, int64_t at)
 {
     switch (type) {
     case ONNX_FLOAT:
-        return real(((const float *)data)[at]);
+        return real(ELEMENT(float));
     case ONNX_DOUBLE:
-        return real(((const double *)data)[at]);
+        return real(ELEMENT(double));
     case ONNX_FLOAT16:
-        return real(base_half_to_float(((const uint16_t *)data)[at]));
+        return real(base_half_to_float(ELEMENT(uint16_t)));
     case ONNX_UINT8:
     case ONNX_BOOL:
-        return integer(((const uint8_t *)data)[at]);
+        return integer(ELEMENT(uint8_t));
     case ONNX_INT8:
-        return integer(((const int8_t *)data)[at]);
+        return integer(ELEMENT(int8_t));
     case ONNX_UINT16:
-        return integer(((const uint16_t *)data)[at]);
+        return integer(ELEMENT(uint16_t));
     case ONNX_INT16:
-        return integer(((const int16_t *)data)[at]);
+        return integer(ELEMENT(int16_t));
     case ONNX_UINT32:
-        return integer(((const uint32_t *)data)[at]);
+        return integer(ELEMENT(uint32_t));
     case ONNX_INT32:
-        return integer(((const int32_t *)data)[at]);
+        return integer(ELEMENT(int32_t));
     default:
-        return integer(((const int64_t *)data)[at]);
+        return integer(ELEMENT(int64_t));
     }
 }
 
@@ -427,6 +431,16 @@ bool onnx_known_map(struct onnx_builder *b, const struct onnx_node *n, struct on
     }
     *done = true;
     return true;
+}
+
+int64_t onnx_known_int(const struct onnx_value *v, int64_t at)
+{
+    return load(v->type, v->data, at).i;
+}
+
+double onnx_known_real(const struct onnx_value *v, int64_t at)
+{
+    return load(v->type, v->data, at).f;
 }
 
 bool onnx_known_where(struct onnx_builder *b, struct onnx_value *y, struct onnx_value *const *in)

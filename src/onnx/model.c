@@ -1,227 +1,179 @@
-/* Reads an ONNX file into the neutral structs. Strings and raw tensor data stay where the parser put them. */
-#include "onnx/onnx.h"
+/* Reads an ONNX file into the neutral structs. The file stays mapped, and raw tensor data where it is: its pages are
+ * the file's, so those of weights that are on the device already can go and come back. Field numbers are those of the
+ * ONNX specification (onnx.proto3, IR version 3 to current); others are skipped. */
+#include "onnx/read.h"
 
-#include "onnx.pb-c.h"
-
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-struct mapping {
-    struct mapping *next;
-    void *address;
-    size_t size;
-};
+/* ---- nodes ---- */
 
-struct storage {
-    AnydmlOnnx__Model *message;
-    struct mapping *mappings; /* external data files */
-};
-
-struct reader {
-    struct onnx_model *model;
-    struct onnx_error *error;
-    const char *folder;
-};
-
-static HRESULT fail(struct onnx_error *error, const char *what, const char *name)
+/* The texts of all fields `number`. NULL when memory is short or they are no texts. */
+static const char **texts(struct onnx_reader *r, struct onnx_wire message, uint32_t number, uint32_t *out_count)
 {
-    snprintf(error->text, sizeof(error->text), "%s%s%.400s", what, name ? ": " : "", name ? name : "");
-    return E_INVALIDARG;
+    const char **out = base_arena_alloc(&r->model->arena, onnx_wire_fields(message, number) * sizeof(*out));
+    struct onnx_field f;
+    *out_count = 0;
+    while (out && onnx_wire_next(&message, &f))
+        if (f.number == number && !(out[(*out_count)++] = onnx_read_text(r, &message, &f)))
+            return NULL;
+    return out;
 }
 
-static void *map_file(const char *path, size_t *out_size)
+/* Numbers or texts of a list; none leaves what is there. */
+static bool read_list(struct onnx_reader *r, struct onnx_wire message, uint32_t number, size_t count,
+                      struct onnx_attribute *out)
 {
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    struct stat info;
-    void *address = NULL;
-    if (file < 0)
-        return NULL;
-    if (!fstat(file, &info) && S_ISREG(info.st_mode) && info.st_size > 0) {
-        *out_size = (size_t)info.st_size;
-        address = mmap(NULL, *out_size, PROT_READ, MAP_PRIVATE, file, 0);
-        if (address == MAP_FAILED)
-            address = NULL;
+    if (!count)
+        return true;
+    if (number == 9)
+        return (out->strings = texts(r, message, number, &out->count)) != NULL;
+    out->count = (uint32_t)count;
+    if (number == 7)
+        return (out->floats = onnx_read_numbers(r, message, 7, ONNX_WIRE_FIXED32, 4, count)) != NULL;
+    return (out->ints = onnx_read_numbers(r, message, 8, ONNX_WIRE_VARINT, 8, count)) != NULL;
+}
+
+static HRESULT read_attribute(struct onnx_reader *r, struct onnx_wire message, struct onnx_attribute *out)
+{
+    struct onnx_wire wire = message;
+    struct onnx_tensor *tensor = NULL;
+    struct onnx_field f;
+    size_t floats = 0, ints = 0, strings = 0;
+    HRESULT hr = S_OK;
+    out->name = "";
+    while (SUCCEEDED(hr) && onnx_wire_next(&wire, &f)) {
+        switch (f.number) {
+        case 1:
+            hr = (out->name = onnx_read_text(r, &wire, &f)) ? S_OK : onnx_read_no_model(r);
+            break;
+        case 2:
+            out->f = onnx_field_float(&wire, &f);
+            break;
+        case 3:
+            out->i = onnx_field_int(&wire, &f);
+            break;
+        case 4:
+            hr = (out->s = onnx_read_text(r, &wire, &f)) ? S_OK : onnx_read_no_model(r);
+            out->s = f.size ? out->s : NULL;
+            break;
+        case 5:
+            tensor = base_arena_alloc(&r->model->arena, sizeof(*tensor));
+            out->t = tensor;
+            hr = tensor ? onnx_read_tensor(r, onnx_field_message(&wire, &f), tensor) : E_OUTOFMEMORY;
+            break;
+        case 7:
+            floats += onnx_field_count(&wire, &f, ONNX_WIRE_FIXED32);
+            break;
+        case 8:
+            ints += onnx_field_count(&wire, &f, ONNX_WIRE_VARINT);
+            break;
+        case 9:
+            strings++;
+            break;
+        default:
+            break;
+        }
     }
-    close(file);
-    return address;
+    if (FAILED(hr))
+        return hr;
+    /* Integers are counted unless there are floats. */
+    bool ok = !wire.bad && read_list(r, message, 9, strings, out) && read_list(r, message, 8, ints, out) &&
+              read_list(r, message, 7, floats, out);
+    return ok ? S_OK : onnx_read_no_model(r);
 }
 
-static const char *external_value(const AnydmlOnnx__Tensor *t, const char *key)
+static HRESULT read_node(struct onnx_reader *r, struct onnx_wire message, struct onnx_node *out)
 {
-    for (size_t i = 0; i < t->n_external_data; i++) {
-        if (!strcmp(t->external_data[i]->key, key))
-            return t->external_data[i]->value;
+    struct onnx_wire wire = message;
+    struct onnx_attribute *attributes =
+        base_arena_alloc(&r->model->arena, onnx_wire_fields(message, 5) * sizeof(*attributes));
+    struct onnx_field f;
+    const char **named = NULL;
+    HRESULT hr = attributes ? S_OK : E_OUTOFMEMORY;
+    out->op = out->domain = out->name = "";
+    out->attributes = attributes;
+    while (SUCCEEDED(hr) && onnx_wire_next(&wire, &f)) {
+        named = f.number == 3 ? &out->name : f.number == 4 ? &out->op : f.number == 7 ? &out->domain : NULL;
+        if (named)
+            hr = (*named = onnx_read_text(r, &wire, &f)) ? S_OK : onnx_read_no_model(r);
+        else if (f.number == 5)
+            hr = read_attribute(r, onnx_field_message(&wire, &f), &attributes[out->attribute_count++]);
     }
-    return NULL;
+    if (FAILED(hr))
+        return hr;
+    out->inputs = texts(r, message, 1, &out->input_count);
+    out->outputs = texts(r, message, 2, &out->output_count);
+    return !wire.bad && out->inputs && out->outputs ? S_OK : onnx_read_no_model(r);
 }
 
-/* The file must lie inside the model's folder. */
-static HRESULT external_data(struct reader *r, const AnydmlOnnx__Tensor *t, struct onnx_tensor *out)
-{
-    const char *location = external_value(t, "location"), *offset = external_value(t, "offset");
-    struct storage *storage = r->model->storage;
-    struct mapping *mapping = base_arena_alloc(&r->model->arena, sizeof(*mapping));
-    char path[4096];
-    uint64_t start = offset ? strtoull(offset, NULL, 10) : 0;
-    if (!mapping)
-        return E_OUTOFMEMORY;
-    if (!location || !r->folder || location[0] == '/' || strstr(location, ".."))
-        return fail(r->error, "tensor has external data that cannot be located", t->name);
-    snprintf(path, sizeof(path), "%s/%s", r->folder, location);
-    mapping->address = map_file(path, &mapping->size);
-    if (!mapping->address)
-        return fail(r->error, "cannot read the external data file", path);
-    mapping->next = storage->mappings;
-    storage->mappings = mapping;
-    if (start > mapping->size || out->bytes > mapping->size - start)
-        return fail(r->error, "external data file is too short for tensor", t->name);
-    out->data = (const char *)mapping->address + start;
-    return S_OK;
-}
+/* ---- inputs and outputs ---- */
 
-/* Data in a typed field: narrower types travel in int32_data, one element each. */
-static HRESULT typed_data(struct reader *r, const AnydmlOnnx__Tensor *t, struct onnx_tensor *out, uint64_t count)
+static bool read_dimension(struct onnx_reader *r, struct onnx_wire wire, struct onnx_value_info *out)
 {
-    uint32_t width = onnx_type_bytes(t->data_type);
-    count = out->bytes / width; /* a byte may hold two elements */
-    const struct {
-        size_t n, width;
-        const void *data;
-    } fields[] = { { t->n_float_data, 4, t->float_data },
-                   { t->n_int64_data, 8, t->int64_data },
-                   { t->n_double_data, 8, t->double_data },
-                   { t->n_uint64_data, 8, t->uint64_data },
-                   { t->n_int32_data, 4, t->int32_data } };
-    for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
-        if (!fields[i].n)
-            continue;
-        if (fields[i].n != count || fields[i].width < width)
-            return fail(r->error, "tensor's element count does not match its dimensions", t->name);
-        char *data = base_arena_alloc(&r->model->arena, out->bytes);
-        if (!data)
-            return E_OUTOFMEMORY;
-        for (uint64_t j = 0; j < count; j++)
-            memcpy(data + j * width, (const char *)fields[i].data + j * fields[i].width, width);
-        out->data = data;
-        return S_OK;
-    }
-    return fail(r->error, "tensor has no data", t->name);
-}
-
-static HRESULT read_tensor(struct reader *r, const AnydmlOnnx__Tensor *t, struct onnx_tensor *out)
-{
-    uint64_t count = 1;
-    out->name = t->name;
-    out->type = t->data_type;
-    out->rank = (uint32_t)t->n_dims;
-    if (t->n_dims > ONNX_RANK_MAX)
-        return fail(r->error, "tensor has more than 8 dimensions", t->name);
-    for (size_t i = 0; i < t->n_dims; i++) {
-        out->dims[i] = t->dims[i];
-        if (t->dims[i] < 0 || !base_mul_u64(count, (uint64_t)t->dims[i], &count) || count > UINT32_MAX)
-            return fail(r->error, "tensor has a bad dimension", t->name);
-    }
-    out->bytes = onnx_bytes(t->data_type, (int64_t)count);
-    if (!out->bytes) { /* empty, or of a type that only an operator using it will complain about */
-        out->data = "";
-        return S_OK;
-    }
-    if (t->data_location == 1)
-        return external_data(r, t, out);
-    if (!t->raw_data.len)
-        return typed_data(r, t, out, count);
-    if (t->raw_data.len != out->bytes)
-        return fail(r->error, "tensor's raw data does not match its dimensions", t->name);
-    out->data = t->raw_data.data;
-    return S_OK;
-}
-
-static bool read_strings(struct reader *r, const AnydmlOnnx__Attribute *a, struct onnx_attribute *out)
-{
-    const char **strings = base_arena_alloc(&r->model->arena, a->n_strings * sizeof(*strings));
-    for (size_t i = 0; strings && i < a->n_strings; i++) {
-        char *text = base_arena_alloc(&r->model->arena, a->strings[i].len + 1);
-        if (!text)
+    struct onnx_field f;
+    int64_t size = 0;
+    const char *symbol = "";
+    while (onnx_wire_next(&wire, &f)) {
+        if (f.number == 1)
+            size = onnx_field_int(&wire, &f);
+        else if (f.number == 2 && !(symbol = onnx_read_text(r, &wire, &f)))
             return false;
-        memcpy(text, a->strings[i].data, a->strings[i].len); /* the arena zeroes: terminated */
-        strings[i] = text;
     }
-    out->strings = strings;
-    out->count = (uint32_t)a->n_strings;
-    return strings != NULL;
+    if (out->rank < ONNX_RANK_MAX) {
+        out->dims[out->rank] = symbol[0] || size <= 0 ? -1 : size;
+        out->symbols[out->rank] = symbol[0] ? symbol : NULL;
+    }
+    out->rank += out->rank <= ONNX_RANK_MAX;
+    return !wire.bad;
 }
 
-static HRESULT read_attribute(struct reader *r, const AnydmlOnnx__Attribute *a, struct onnx_attribute *out)
+static bool read_shape(struct onnx_reader *r, struct onnx_wire wire, struct onnx_value_info *out)
 {
-    out->name = a->name;
-    out->f = a->f;
-    out->i = a->i;
-    out->floats = a->n_floats ? a->floats : NULL;
-    out->ints = a->n_ints ? a->ints : NULL;
-    out->count = (uint32_t)(a->n_floats ? a->n_floats : a->n_ints);
-    if (a->s.len) {
-        char *text = base_arena_alloc(&r->model->arena, a->s.len + 1);
-        if (!text)
-            return E_OUTOFMEMORY;
-        memcpy(text, a->s.data, a->s.len); /* the arena zeroes: terminated */
-        out->s = text;
+    struct onnx_field f;
+    out->has_shape = true;
+    while (onnx_wire_next(&wire, &f))
+        if (f.number == 1 && !read_dimension(r, onnx_field_message(&wire, &f), out))
+            return false;
+    return !wire.bad;
+}
+
+static bool read_tensor_type(struct onnx_reader *r, struct onnx_wire wire, struct onnx_value_info *out)
+{
+    struct onnx_field f;
+    while (onnx_wire_next(&wire, &f)) {
+        if (f.number == 1)
+            out->type = (int32_t)onnx_field_int(&wire, &f);
+        else if (f.number == 2 && !read_shape(r, onnx_field_message(&wire, &f), out))
+            return false;
     }
-    if (a->n_strings && !read_strings(r, a, out))
-        return E_OUTOFMEMORY;
-    if (!a->t)
-        return S_OK;
-    struct onnx_tensor *tensor = base_arena_alloc(&r->model->arena, sizeof(*tensor));
+    return !wire.bad;
+}
+
+static HRESULT read_value_info(struct onnx_reader *r, struct onnx_wire wire, struct onnx_value_info *out)
+{
+    struct onnx_wire type = { NULL, NULL, false };
+    struct onnx_field f, part;
+    bool tensor = false;
+    out->name = "";
+    while (onnx_wire_next(&wire, &f)) {
+        if (f.number == 1 && !(out->name = onnx_read_text(r, &wire, &f)))
+            return onnx_read_no_model(r);
+        if (f.number == 2)
+            type = onnx_field_message(&wire, &f);
+    }
+    while (onnx_wire_next(&type, &part)) {
+        tensor |= part.number == 1;
+        if (part.number == 1 && !read_tensor_type(r, onnx_field_message(&type, &part), out))
+            return onnx_read_no_model(r);
+    }
+    if (wire.bad || type.bad)
+        return onnx_read_no_model(r);
     if (!tensor)
-        return E_OUTOFMEMORY;
-    out->t = tensor;
-    return read_tensor(r, a->t, tensor);
-}
-
-static HRESULT read_node(struct reader *r, const AnydmlOnnx__Node *n, struct onnx_node *out)
-{
-    struct onnx_attribute *attributes = base_arena_alloc(&r->model->arena, n->n_attribute * sizeof(*attributes));
-    if (!attributes)
-        return E_OUTOFMEMORY;
-    *out = (struct onnx_node){ n->op_type,
-                               n->domain,
-                               n->name,
-                               (const char **)n->input,
-                               (const char **)n->output,
-                               (uint32_t)n->n_input,
-                               (uint32_t)n->n_output,
-                               attributes,
-                               (uint32_t)n->n_attribute };
-    for (size_t i = 0; i < n->n_attribute; i++) {
-        HRESULT hr = read_attribute(r, n->attribute[i], &attributes[i]);
-        if (FAILED(hr))
-            return hr;
-    }
-    return S_OK;
-}
-
-static HRESULT read_value_info(struct reader *r, const AnydmlOnnx__ValueInfo *v, struct onnx_value_info *out)
-{
-    const AnydmlOnnx__TensorType *type = v->type ? v->type->tensor_type : NULL;
-    out->name = v->name;
-    if (!type)
-        return fail(r->error, "input or output is no tensor", v->name);
-    out->type = type->elem_type;
-    out->has_shape = type->shape != NULL;
-    if (!type->shape)
-        return S_OK;
-    if (type->shape->n_dim > ONNX_RANK_MAX)
-        return fail(r->error, "input or output has more than 8 dimensions", v->name);
-    out->rank = (uint32_t)type->shape->n_dim;
-    for (uint32_t i = 0; i < out->rank; i++) {
-        const AnydmlOnnx__Dimension *d = type->shape->dim[i];
-        bool symbolic = d->dim_param && d->dim_param[0];
-        out->dims[i] = symbolic || d->dim_value <= 0 ? -1 : d->dim_value;
-        out->symbols[i] = symbolic ? d->dim_param : NULL;
-    }
+        return onnx_read_fail(r, "input or output is no tensor", out->name);
+    if (out->rank > ONNX_RANK_MAX)
+        return onnx_read_fail(r, "input or output has more than 8 dimensions", out->name);
     return S_OK;
 }
 
@@ -234,26 +186,53 @@ static bool is_initializer(const struct onnx_model *model, const char *name)
     return false;
 }
 
-static HRESULT read_graph(struct reader *r, const AnydmlOnnx__Graph *g)
+/* ---- the whole ---- */
+
+enum { GRAPH_NODE = 1, GRAPH_INITIALIZER = 5, GRAPH_INPUT = 11, GRAPH_OUTPUT = 12 };
+
+static HRESULT read_part(struct onnx_reader *r, uint32_t number, struct onnx_wire message)
 {
     struct onnx_model *m = r->model;
+    struct onnx_value_info info = { 0 };
+    HRESULT hr;
+    switch (number) {
+    case GRAPH_NODE:
+        return read_node(r, message, &m->nodes[m->node_count++]);
+    case GRAPH_INITIALIZER:
+        return onnx_read_tensor(r, message, &m->initializers[m->initializer_count++]);
+    case GRAPH_OUTPUT:
+        return read_value_info(r, message, &m->outputs[m->output_count++]);
+    default:
+        hr = read_value_info(r, message, &info);
+        if (is_initializer(m, info.name)) /* whatever it is declared as */
+            return S_OK;
+        m->inputs[m->input_count] = info;
+        m->input_count += SUCCEEDED(hr);
+        return hr;
+    }
+}
+
+static HRESULT read_graph(struct onnx_reader *r, struct onnx_wire graph)
+{
+    static const uint32_t order[] = { GRAPH_INITIALIZER, GRAPH_NODE, GRAPH_INPUT, GRAPH_OUTPUT };
+    struct onnx_model *m = r->model;
+    struct onnx_field f;
     HRESULT hr = S_OK;
-    m->nodes = base_arena_alloc(&m->arena, g->n_node * sizeof(*m->nodes));
-    m->initializers = base_arena_alloc(&m->arena, g->n_initializer * sizeof(*m->initializers));
-    m->inputs = base_arena_alloc(&m->arena, g->n_input * sizeof(*m->inputs));
-    m->outputs = base_arena_alloc(&m->arena, g->n_output * sizeof(*m->outputs));
+    m->nodes = base_arena_alloc(&m->arena, onnx_wire_fields(graph, GRAPH_NODE) * sizeof(*m->nodes));
+    m->initializers =
+        base_arena_alloc(&m->arena, onnx_wire_fields(graph, GRAPH_INITIALIZER) * sizeof(*m->initializers));
+    m->inputs = base_arena_alloc(&m->arena, onnx_wire_fields(graph, GRAPH_INPUT) * sizeof(*m->inputs));
+    m->outputs = base_arena_alloc(&m->arena, onnx_wire_fields(graph, GRAPH_OUTPUT) * sizeof(*m->outputs));
     if (!m->nodes || !m->initializers || !m->inputs || !m->outputs)
         return E_OUTOFMEMORY;
-    for (size_t i = 0; i < g->n_initializer && SUCCEEDED(hr); i++)
-        hr = read_tensor(r, g->initializer[i], &m->initializers[m->initializer_count++]);
-    for (size_t i = 0; i < g->n_node && SUCCEEDED(hr); i++)
-        hr = read_node(r, g->node[i], &m->nodes[m->node_count++]);
-    for (size_t i = 0; i < g->n_input && SUCCEEDED(hr); i++) {
-        if (!is_initializer(m, g->input[i]->name))
-            hr = read_value_info(r, g->input[i], &m->inputs[m->input_count++]);
+    for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
+        struct onnx_wire wire = graph;
+        while (SUCCEEDED(hr) && onnx_wire_next(&wire, &f))
+            if (f.number == order[i])
+                hr = read_part(r, f.number, onnx_field_message(&wire, &f));
+        if (SUCCEEDED(hr) && wire.bad)
+            hr = onnx_read_no_model(r);
     }
-    for (size_t i = 0; i < g->n_output && SUCCEEDED(hr); i++)
-        hr = read_value_info(r, g->output[i], &m->outputs[m->output_count++]);
     return hr;
 }
 
@@ -262,47 +241,70 @@ static bool same_domain(const char *x, const char *y)
     return !strcmp(!strcmp(x, "ai.onnx") ? "" : x, !strcmp(y, "ai.onnx") ? "" : y);
 }
 
-static HRESULT set_versions(struct reader *r, const AnydmlOnnx__Model *message)
+/* One operator set that the model imports. */
+static HRESULT set_version(struct onnx_reader *r, struct onnx_wire wire)
+{
+    const char *domain = "";
+    int64_t version = 0;
+    struct onnx_field f;
+    while (onnx_wire_next(&wire, &f)) {
+        if (f.number == 1 && !(domain = onnx_read_text(r, &wire, &f)))
+            return onnx_read_no_model(r);
+        if (f.number == 2)
+            version = onnx_field_int(&wire, &f);
+    }
+    for (uint32_t i = 0; i < r->model->node_count; i++)
+        if (same_domain(domain, r->model->nodes[i].domain))
+            r->model->nodes[i].version = version;
+    return wire.bad ? onnx_read_no_model(r) : S_OK;
+}
+
+static HRESULT check_versions(struct onnx_reader *r)
 {
     for (uint32_t i = 0; i < r->model->node_count; i++) {
-        struct onnx_node *n = &r->model->nodes[i];
-        for (size_t j = 0; j < message->n_opset_import; j++) {
-            if (same_domain(message->opset_import[j]->domain, n->domain))
-                n->version = message->opset_import[j]->version;
-        }
-        if (n->version < 7 && same_domain(n->domain, "")) {
-            snprintf(r->error->text, sizeof(r->error->text), "opset %lld is not supported (7 or newer is)",
-                     (long long)n->version);
-            return E_INVALIDARG;
-        }
+        const struct onnx_node *n = &r->model->nodes[i];
+        if (n->version >= 7 || !same_domain(n->domain, ""))
+            continue;
+        snprintf(r->error->text, sizeof(r->error->text), "opset %lld is not supported (7 or newer is)",
+                 (long long)n->version);
+        return E_INVALIDARG;
     }
     return S_OK;
 }
 
-static HRESULT read_model(struct reader *r, const AnydmlOnnx__Model *message)
+static HRESULT read_model(struct onnx_reader *r, struct onnx_wire file)
 {
-    if (!message->graph || (!message->graph->n_node && !message->graph->n_output))
-        return fail(r->error, "the file is no ONNX model (it has no graph)", NULL);
-    HRESULT hr = read_graph(r, message->graph);
-    return FAILED(hr) ? hr : set_versions(r, message);
+    struct onnx_wire wire = file, graph = { NULL, NULL, false };
+    struct onnx_field f;
+    HRESULT hr = S_OK;
+    while (onnx_wire_next(&wire, &f))
+        if (f.number == 7)
+            graph = onnx_field_message(&wire, &f);
+    if (wire.bad)
+        return onnx_read_no_model(r);
+    if (!onnx_wire_fields(graph, GRAPH_NODE) && !onnx_wire_fields(graph, GRAPH_OUTPUT))
+        return onnx_read_fail(r, "the file is no ONNX model (it has no graph)", NULL);
+    hr = read_graph(r, graph);
+    for (wire = file; SUCCEEDED(hr) && onnx_wire_next(&wire, &f);)
+        if (f.number == 8)
+            hr = set_version(r, onnx_field_message(&wire, &f));
+    return FAILED(hr) ? hr : check_versions(r);
 }
 
-HRESULT onnx_model_parse(const void *bytes, size_t size, const char *folder, struct onnx_model **out,
-                         struct onnx_error *error)
+HRESULT onnx_model_load(const char *path, struct onnx_model **out, struct onnx_error *error)
 {
     struct onnx_model *model = calloc(1, sizeof(*model));
-    struct storage *storage = calloc(1, sizeof(*storage));
-    HRESULT hr = E_OUTOFMEMORY;
+    char folder[4096];
     *out = NULL;
-    if (!model || !storage) {
-        free(model);
-        free(storage);
-        return hr;
-    }
-    model->storage = storage;
-    storage->message = anydml_onnx__model__unpack(NULL, size, bytes);
-    struct reader reader = { model, error, folder };
-    hr = storage->message ? read_model(&reader, storage->message) : fail(error, "the file is no ONNX model", NULL);
+    if (!model)
+        return E_OUTOFMEMORY;
+    const char *slash = strrchr(path, '/');
+    snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
+    struct onnx_reader reader = { model, error, folder };
+    const struct onnx_mapping *file = onnx_map(model, path);
+    const uint8_t *bytes = file ? file->address : NULL;
+    HRESULT hr = file ? read_model(&reader, (struct onnx_wire){ bytes, bytes + file->size, false })
+                      : onnx_read_fail(&reader, "cannot read the file", NULL);
     if (FAILED(hr))
         onnx_model_destroy(model);
     else
@@ -310,31 +312,12 @@ HRESULT onnx_model_parse(const void *bytes, size_t size, const char *folder, str
     return hr;
 }
 
-HRESULT onnx_model_load(const char *path, struct onnx_model **out, struct onnx_error *error)
-{
-    size_t size = 0;
-    char folder[4096];
-    *out = NULL;
-    void *bytes = map_file(path, &size);
-    if (!bytes)
-        return fail(error, "cannot read the file", NULL);
-    const char *slash = strrchr(path, '/');
-    snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
-    HRESULT hr = onnx_model_parse(bytes, size, folder, out, error);
-    munmap(bytes, size); /* the parser copies what it keeps */
-    return hr;
-}
-
 void onnx_model_destroy(struct onnx_model *model)
 {
     if (!model)
         return;
-    struct storage *storage = model->storage;
-    for (struct mapping *mapping = storage->mappings; mapping; mapping = mapping->next)
+    for (struct onnx_mapping *mapping = model->storage; mapping; mapping = mapping->next)
         munmap(mapping->address, mapping->size);
-    if (storage->message)
-        anydml_onnx__model__free_unpacked(storage->message, NULL);
-    free(storage);
     base_arena_finish(&model->arena);
     free(model);
 }

@@ -33,7 +33,7 @@ struct onnx_error {
     char text[512]; /* one line that names what is wrong */
 };
 
-/* A constant tensor; data is little-endian, packed, and lives as long as the model. */
+/* A constant tensor; data is little-endian, packed, at any address, and lives as long as the model. */
 struct onnx_tensor {
     const char *name;
     int32_t type; /* enum onnx_type, or another TensorProto value that nothing here takes */
@@ -41,6 +41,7 @@ struct onnx_tensor {
     int64_t dims[ONNX_RANK_MAX];
     const void *data;
     uint64_t bytes;
+    bool mapped; /* data lies in a file's mapping, which nothing writes: onnx_tensor_forget_pages is fine */
 };
 
 struct onnx_attribute {
@@ -86,14 +87,15 @@ struct onnx_model {
     uint32_t output_count;
     struct onnx_value_info *values; /* what is known of the values between; used by onnx_check only */
     uint32_t value_count;
-    void *storage; /* the parsed file */
+    void *storage; /* what the data lies in */
 };
 
 /* E_INVALIDARG (bad file; error says what), E_OUTOFMEMORY. */
 HRESULT onnx_model_load(const char *path, struct onnx_model **out, struct onnx_error *error);
-HRESULT onnx_model_parse(const void *bytes, size_t size, const char *folder, struct onnx_model **out,
-                         struct onnx_error *error);
 void onnx_model_destroy(struct onnx_model *model);
+
+/* Data in a mapping is not needed soon: gives its memory back. It can still be read, from the file again. */
+void onnx_tensor_forget_pages(const void *data, uint64_t bytes);
 
 struct onnx_port {
     const char *name;
@@ -106,21 +108,13 @@ struct onnx_port {
     const void *constant; /* known at compile time: outputs' data, or not NULL for an input; slot is then unused */
 };
 
-struct onnx_weight {
-    uint32_t slot; /* graph input, OWNED_BY_DML */
-    const void *data;
-    uint64_t bytes; /* of the data; the binding is rounded up to 4 */
-};
-
-/* A model compiled for concrete input shapes. The model must outlive it (weights and names point into it). */
+/* A model compiled for concrete input shapes. The model must outlive it (names point into it). */
 struct onnx_program {
     struct base_arena arena;
     IDMLCompiledOperator *op; /* NULL when every output is constant */
     uint32_t graph_input_count, graph_output_count;
     struct onnx_port *inputs, *outputs; /* in the model's order */
     uint32_t input_count, output_count;
-    struct onnx_weight *weights;
-    uint32_t weight_count;
     uint32_t node_count; /* DirectML nodes */
 };
 

@@ -14,8 +14,7 @@ static bool pick_known(struct onnx_builder *b, struct onnx_value *y, const struc
     char *to = onnx_known_data(b, y);
     onnx_packed_strides(x->rank, x->dims, strides);
     for (int64_t i = 0, count = onnx_elements(y); to && i < count; i++) {
-        int64_t index =
-            indices->type == ONNX_INT64 ? ((const int64_t *)indices->data)[i] : ((const int32_t *)indices->data)[i];
+        int64_t index = onnx_known_int(indices, i);
         index += index < 0 ? x->dims[axis] : 0;
         if (index < 0 || index >= x->dims[axis])
             return onnx_fail(b, "index %lld is outside the %lld elements", (long long)index, (long long)x->dims[axis]);

@@ -168,8 +168,10 @@ bool onnx_range(struct onnx_builder *b, const struct onnx_node *n)
         if (in[i]->type != type || onnx_elements(in[i]) != 1)
             return onnx_fail(b, "start, limit and delta must be one number of one type each");
         if (type == ONNX_BFLOAT16 && in[i]->source == ONNX_SOURCE_CONSTANT) {
-            uint32_t bits = (uint32_t) * (const uint16_t *)in[i]->data << 16;
+            uint16_t half;
             float f;
+            memcpy(&half, in[i]->data, sizeof(half));
+            uint32_t bits = (uint32_t)half << 16;
             memcpy(&f, &bits, sizeof(f));
             value[i] = (double)f;
         } else if (!onnx_const_real(b, in[i], &value[i])) {

@@ -135,15 +135,6 @@ static bool read_shapes(struct onnx_builder *b, const struct onnx_node *n, struc
            has_shape(b, in[7], 2, (const int64_t[]){ d, 3 * h });
 }
 
-/* The operator reads weights at every execution: none may be handed over to it. */
-static struct onnx_value *lent(struct onnx_builder *b, struct onnx_value *v)
-{
-    struct onnx_desc d;
-    if (!v || !onnx_desc(b, &d, v) || !v->owned)
-        return b->failed ? NULL : v;
-    return onnx_broadcast_copy(b, v, v->rank, v->dims);
-}
-
 /* {1, a, b, c}, seen through a swap of the first two dimensions when `swap`: the value is packed as {b, a, c}. */
 static const DML_TENSOR_DESC *swapped(struct onnx_builder *b, struct onnx_desc *d, struct onnx_value *v, bool swap,
                                       int64_t first, int64_t second, int64_t third)
@@ -255,7 +246,5 @@ bool onnx_recurrent(struct onnx_builder *b, const struct onnx_node *n)
     if (onnx_attr_float(n, "clip", 0) > 0 && r.cell->gates != 4)
         return onnx_fail(b, "clip is not supported");
     in[4] = onnx_convert(b, in[4], ONNX_UINT32);
-    for (uint32_t i = 0; i < ARRAY_SIZE(in); i++)
-        in[i] = lent(b, in[i]);
     return !b->failed && make_outputs(b, n, &r, in[0]->type, out) && emit_recurrent(b, n, &r, in, out);
 }

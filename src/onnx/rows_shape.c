@@ -16,6 +16,7 @@ bool onnx_constant_node(struct onnx_builder *b, const struct onnx_node *n)
             return false;
         v->source = ONNX_SOURCE_CONSTANT;
         v->data = t->data;
+        v->mapped = t->mapped;
         return true;
     }
     if ((a = onnx_attribute(n, "value_float")))

@@ -5,6 +5,8 @@
 #include "graph/pass.h"
 #include "graph/plan.h"
 
+#include "base/pages.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -48,10 +50,10 @@ __attribute__((unused)) static struct graph_operand make_constant(struct graph *
 {
     struct graph_operand operand = make_value(graph, GRAPH_CONSTANT, 0, F32, rank, sizes);
     uint64_t count = kern_view_elements(&operand.view);
-    float *data = base_arena_alloc(&graph->arena, count * sizeof(float));
+    float *data = base_pages_take(count * sizeof(float));
     for (uint64_t i = 0; i < count; i++)
         data[i] = first + (float)i * step;
-    graph->values[operand.value].data = data;
+    graph_constant_put(graph, operand.value, data);
     return operand;
 }
 

@@ -74,7 +74,7 @@ static struct graph_operand any(const struct maker *maker)
 static struct graph_operand random_constant(struct maker *maker, const uint32_t *sizes)
 {
     struct graph_operand operand = make_constant(maker->graph, 4, sizes, 0, 0);
-    float *data = (float *)(uintptr_t)maker->graph->values[operand.value].data;
+    float *data = (float *)(uintptr_t)graph_constant_data(maker->graph, operand.value);
     for (uint64_t i = 0; i < kern_view_elements(&operand.view); i++)
         data[i] = rnd_float() * 0.7f;
     return operand;

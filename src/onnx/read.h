@@ -1,0 +1,37 @@
+/* What the readers of an ONNX file's messages share. */
+#ifndef ONNX_READ_H
+#define ONNX_READ_H
+
+#include "onnx/onnx.h"
+#include "onnx/wire.h"
+
+/* A file, in model->storage. */
+struct onnx_mapping {
+    struct onnx_mapping *next;
+    const char *path;
+    void *address;
+    size_t size;
+};
+
+struct onnx_reader {
+    struct onnx_model *model;
+    struct onnx_error *error;
+    const char *folder; /* of the file */
+};
+
+/* "what: name", or `what` alone. Returns E_INVALIDARG. */
+HRESULT onnx_read_fail(struct onnx_reader *r, const char *what, const char *name);
+HRESULT onnx_read_no_model(struct onnx_reader *r);
+
+/* The file, mapped once; NULL: it cannot be read, or memory is short. */
+const struct onnx_mapping *onnx_map(struct onnx_model *model, const char *path);
+
+/* Terminated; NULL when memory is short, or the field is no text (wire->bad then). */
+const char *onnx_read_text(struct onnx_reader *r, struct onnx_wire *wire, const struct onnx_field *field);
+/* The numbers of all fields `number` of the message, `count` in all, each of `width` bytes. NULL when memory is short.
+ */
+void *onnx_read_numbers(struct onnx_reader *r, struct onnx_wire message, uint32_t number, enum onnx_wire_kind kind,
+                        uint32_t width, size_t count);
+HRESULT onnx_read_tensor(struct onnx_reader *r, struct onnx_wire message, struct onnx_tensor *out);
+
+#endif

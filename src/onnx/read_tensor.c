@@ -1,0 +1,260 @@
+/* Tensors of an ONNX file: their data stay in the mapped file wherever they lie there as they are used. */
+#include "onnx/read.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Fields that hold numbers of a tensor, one kind each. */
+enum { FLOAT_DATA = 4, INT32_DATA = 5, INT64_DATA = 7, DOUBLE_DATA = 10, UINT64_DATA = 11 };
+
+HRESULT onnx_read_fail(struct onnx_reader *r, const char *what, const char *name)
+{
+    struct onnx_error *error = r->error;
+    snprintf(error->text, sizeof(error->text), "%s%s%.400s", what, name ? ": " : "", name ? name : "");
+    return E_INVALIDARG;
+}
+
+HRESULT onnx_read_no_model(struct onnx_reader *r)
+{
+    return onnx_read_fail(r, "the file is no ONNX model", NULL);
+}
+
+/* ---- files ---- */
+
+static void *map_file(const char *path, size_t *out_size)
+{
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat info;
+    void *address = NULL;
+    if (file < 0)
+        return NULL;
+    if (!fstat(file, &info) && S_ISREG(info.st_mode) && info.st_size > 0) {
+        *out_size = (size_t)info.st_size;
+        address = mmap(NULL, *out_size, PROT_READ, MAP_PRIVATE, file, 0);
+        if (address == MAP_FAILED)
+            address = NULL;
+    }
+    close(file);
+    return address;
+}
+
+const struct onnx_mapping *onnx_map(struct onnx_model *model, const char *path)
+{
+    for (struct onnx_mapping *mapping = model->storage; mapping; mapping = mapping->next)
+        if (!strcmp(mapping->path, path))
+            return mapping;
+    struct onnx_mapping *mapping = base_arena_alloc(&model->arena, sizeof(*mapping));
+    if (!mapping || !(mapping->path = base_arena_strdup(&model->arena, path)) ||
+        !(mapping->address = map_file(path, &mapping->size)))
+        return NULL;
+    mapping->next = model->storage;
+    model->storage = mapping;
+    return mapping;
+}
+
+void onnx_tensor_forget_pages(const void *data, uint64_t bytes)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), first = (uintptr_t)data & ~(page - 1);
+    madvise((void *)first, base_align_up((uintptr_t)data + bytes, page) - first, MADV_DONTNEED);
+}
+
+/* ---- fields ---- */
+
+const char *onnx_read_text(struct onnx_reader *r, struct onnx_wire *wire, const struct onnx_field *field)
+{
+    struct onnx_wire bytes = onnx_field_message(wire, field);
+    char *copy = bytes.bad ? NULL : base_arena_alloc(&r->model->arena, field->size + 1);
+    if (copy && field->size)
+        memcpy(copy, field->data, field->size); /* the arena zeroes: terminated */
+    return copy;
+}
+
+void *onnx_read_numbers(struct onnx_reader *r, struct onnx_wire message, uint32_t number, enum onnx_wire_kind kind,
+                        uint32_t width, size_t count)
+{
+    char *out = base_arena_alloc(&r->model->arena, count * width), *at = out;
+    struct onnx_field f;
+    while (out && onnx_wire_next(&message, &f)) {
+        if (f.number != number)
+            continue;
+        onnx_field_numbers(&f, kind, width, at);
+        at += onnx_field_count(&message, &f, kind) * width;
+    }
+    return out;
+}
+
+/* ---- tensors ---- */
+
+/* A tensor as it stands in the file. */
+struct tensor {
+    struct onnx_wire message;
+    const char *name, *location, *offset;
+    struct onnx_field raw, typed; /* the last ones; number 0: none */
+    uint32_t typed_fields;
+    size_t count; /* of numbers in fields like `typed` */
+    bool external;
+};
+
+static enum onnx_wire_kind kind_of(uint32_t number)
+{
+    return number == FLOAT_DATA ? ONNX_WIRE_FIXED32 : number == DOUBLE_DATA ? ONNX_WIRE_FIXED64 : ONNX_WIRE_VARINT;
+}
+
+static uint32_t width_of(uint32_t number)
+{
+    return number == FLOAT_DATA || number == INT32_DATA ? 4 : 8;
+}
+
+static bool read_external(struct onnx_reader *r, struct onnx_wire pair, struct tensor *t)
+{
+    const char *key = "", *value = "";
+    struct onnx_field f;
+    while (onnx_wire_next(&pair, &f)) {
+        if (f.number == 1)
+            key = onnx_read_text(r, &pair, &f);
+        else if (f.number == 2)
+            value = onnx_read_text(r, &pair, &f);
+        if (!key || !value)
+            return false;
+    }
+    if (!strcmp(key, "location"))
+        t->location = value;
+    else if (!strcmp(key, "offset"))
+        t->offset = value;
+    return !pair.bad;
+}
+
+static bool read_dims(struct onnx_wire *wire, const struct onnx_field *f, struct onnx_tensor *out)
+{
+    int64_t dims[ONNX_RANK_MAX];
+    size_t count = onnx_field_count(wire, f, ONNX_WIRE_VARINT);
+    if (!wire->bad && count <= ONNX_RANK_MAX - BASE_MIN(out->rank, (uint32_t)ONNX_RANK_MAX)) {
+        onnx_field_numbers(f, ONNX_WIRE_VARINT, sizeof(*dims), dims);
+        memcpy(out->dims + out->rank, dims, count * sizeof(*dims));
+    }
+    out->rank += (uint32_t)BASE_MIN(count, (size_t)ONNX_RANK_MAX + 1);
+    return !wire->bad;
+}
+
+/* Several fields of one kind of numbers count together, another kind begins anew. */
+static void read_typed(struct onnx_wire *wire, const struct onnx_field *f, struct tensor *t)
+{
+    bool more = t->typed.number == f->number;
+    size_t count = onnx_field_count(wire, f, kind_of(f->number));
+    if (!count && !more)
+        return;
+    t->count = more ? t->count + count : count;
+    t->typed_fields = more ? t->typed_fields + 1 : 1;
+    t->typed = *f;
+}
+
+/* Of the message's fields, all but the data. */
+static bool read_tensor_fields(struct onnx_reader *r, struct tensor *t, struct onnx_tensor *out)
+{
+    struct onnx_wire wire = t->message;
+    struct onnx_field f;
+    while (onnx_wire_next(&wire, &f)) {
+        switch (f.number) {
+        case 1:
+            if (!read_dims(&wire, &f, out))
+                return false;
+            break;
+        case 2:
+            out->type = (int32_t)onnx_field_int(&wire, &f);
+            break;
+        case FLOAT_DATA:
+        case INT32_DATA:
+        case INT64_DATA:
+        case DOUBLE_DATA:
+        case UINT64_DATA:
+            read_typed(&wire, &f, t);
+            break;
+        case 8:
+            if (!(out->name = onnx_read_text(r, &wire, &f)))
+                return false;
+            break;
+        case 9:
+            wire.bad |= f.kind != ONNX_WIRE_BYTES;
+            t->raw = f;
+            break;
+        case 13:
+            if (!read_external(r, onnx_field_message(&wire, &f), t))
+                return false;
+            break;
+        case 14:
+            t->external = onnx_field_int(&wire, &f) == 1;
+            break;
+        default:
+            break;
+        }
+    }
+    return !wire.bad;
+}
+
+/* The file must lie inside the model's folder. */
+static HRESULT external_data(struct onnx_reader *r, const struct tensor *t, struct onnx_tensor *out)
+{
+    char path[4096];
+    uint64_t start = t->offset ? strtoull(t->offset, NULL, 10) : 0;
+    if (!t->location || !r->folder || t->location[0] == '/' || strstr(t->location, ".."))
+        return onnx_read_fail(r, "tensor has external data that cannot be located", out->name);
+    snprintf(path, sizeof(path), "%s/%s", r->folder, t->location);
+    const struct onnx_mapping *mapping = onnx_map(r->model, path);
+    if (!mapping)
+        return onnx_read_fail(r, "cannot read the external data file", path);
+    if (start > mapping->size || out->bytes > mapping->size - start)
+        return onnx_read_fail(r, "external data file is too short for tensor", out->name);
+    out->data = (const char *)mapping->address + start;
+    out->mapped = true;
+    return S_OK;
+}
+
+/* Data in a typed field: narrower types travel in int32_data, one element each. */
+static HRESULT typed_data(struct onnx_reader *r, const struct tensor *t, struct onnx_tensor *out)
+{
+    uint32_t width = onnx_type_bytes(out->type), number = t->typed.number;
+    if (!number)
+        return onnx_read_fail(r, "tensor has no data", out->name);
+    if (t->count != out->bytes / width || width_of(number) < width) /* a byte may hold two elements */
+        return onnx_read_fail(r, "tensor's element count does not match its dimensions", out->name);
+    bool plain = t->typed_fields == 1 && kind_of(number) != ONNX_WIRE_VARINT && width == width_of(number);
+    if (plain && t->typed.kind == ONNX_WIRE_BYTES) {
+        out->data = t->typed.data;
+        out->mapped = true;
+        return S_OK;
+    }
+    out->data = onnx_read_numbers(r, t->message, number, kind_of(number), width, t->count);
+    return out->data ? S_OK : E_OUTOFMEMORY;
+}
+
+HRESULT onnx_read_tensor(struct onnx_reader *r, struct onnx_wire message, struct onnx_tensor *out)
+{
+    struct tensor t = { .message = message };
+    uint64_t count = 1;
+    out->name = "";
+    if (!read_tensor_fields(r, &t, out))
+        return onnx_read_no_model(r);
+    if (out->rank > ONNX_RANK_MAX)
+        return onnx_read_fail(r, "tensor has more than 8 dimensions", out->name);
+    for (uint32_t i = 0; i < out->rank; i++)
+        if (out->dims[i] < 0 || !base_mul_u64(count, (uint64_t)out->dims[i], &count) || count > UINT32_MAX)
+            return onnx_read_fail(r, "tensor has a bad dimension", out->name);
+    out->bytes = onnx_bytes(out->type, (int64_t)count);
+    if (!out->bytes) { /* empty, or of a type that only an operator using it will complain about */
+        out->data = "";
+        return S_OK;
+    }
+    if (t.external)
+        return external_data(r, &t, out);
+    if (!t.raw.size)
+        return typed_data(r, &t, out);
+    if (t.raw.size != out->bytes)
+        return onnx_read_fail(r, "tensor's raw data does not match its dimensions", out->name);
+    out->data = t.raw.data;
+    out->mapped = true;
+    return S_OK;
+}
