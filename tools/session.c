@@ -67,7 +67,8 @@ static bool session_find_adapter(uint32_t index, IDXCoreAdapter **out, struct to
     IDXCoreAdapterList *list;
     if (!session_list_adapters(&list, error))
         return false;
-    uint32_t count = IDXCoreAdapterList_GetAdapterCount(list);
+    /* Counting looks at all devices, which loads their drivers: not for the first one. */
+    uint32_t count = index ? IDXCoreAdapterList_GetAdapterCount(list) : 1;
     bool ok;
     if (index < count)
         ok = tools_check(error, IDXCoreAdapterList_GetAdapter(list, index, &IID_IDXCoreAdapter, (void **)out),

@@ -1,34 +1,82 @@
 #define _GNU_SOURCE
 #include "base/pages.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#define ALIGNMENT       256
-#define MAP_BYTES       (UINT64_C(256) << 10) /* from here on the system has the memory back when it is freed */
-#define HUGE_PAGE_BYTES (UINT64_C(2) << 20)
+#define ALIGNMENT   256
+#define HEAP_BYTES  (UINT64_C(64) << 10) /* smaller: from the heap */
+#define LARGE_BYTES (UINT64_C(2) << 20)  /* from here on a mapping of its own */
+#define CHUNK_BYTES (UINT64_C(4) << 20)
 
-void *base_pages_take(uint64_t bytes)
+/* At the start of its memory, which is aligned to its size. */
+struct base_chunk {
+    atomic_uint users; /* what lies in it, and base_pages.chunk */
+};
+
+static void *map(uint64_t bytes, uint64_t alignment)
+{
+    char *start = mmap(NULL, bytes + alignment, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (start == MAP_FAILED)
+        return NULL;
+    char *aligned = (char *)base_align_up((uintptr_t)start, alignment);
+    if (aligned > start)
+        munmap(start, (size_t)(aligned - start));
+    char *end = (char *)base_align_up((uintptr_t)aligned + bytes, 4096);
+    if (end < start + bytes + alignment)
+        munmap(end, (size_t)(start + bytes + alignment - end));
+    madvise(aligned, bytes, MADV_HUGEPAGE);
+    return aligned;
+}
+
+static void chunk_leave(struct base_chunk *chunk)
+{
+    if (chunk && atomic_fetch_sub(&chunk->users, 1) == 1)
+        munmap(chunk, CHUNK_BYTES);
+}
+
+static void *take_of_chunk(struct base_pages *pages, uint64_t bytes)
+{
+    if (!pages->chunk || CHUNK_BYTES - pages->used < bytes) {
+        struct base_chunk *chunk = map(CHUNK_BYTES, CHUNK_BYTES);
+        if (!chunk)
+            return NULL;
+        chunk_leave(pages->chunk);
+        atomic_init(&chunk->users, 1);
+        pages->chunk = chunk;
+        pages->used = ALIGNMENT;
+    }
+    char *data = (char *)pages->chunk + pages->used;
+    pages->used += base_align_up(bytes, ALIGNMENT);
+    atomic_fetch_add(&pages->chunk->users, 1);
+    return data;
+}
+
+void *base_pages_take(struct base_pages *pages, uint64_t bytes)
 {
     if (bytes > INT64_MAX / 2)
         return NULL;
-    if (bytes < MAP_BYTES) {
+    if (bytes < HEAP_BYTES) {
         size_t whole = base_align_up(BASE_MAX(bytes, 1), ALIGNMENT);
         void *small = aligned_alloc(ALIGNMENT, whole);
         return small ? memset(small, 0, whole) : NULL;
     }
-    void *data = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (data == MAP_FAILED)
-        return NULL;
-    if (bytes >= HUGE_PAGE_BYTES)
-        madvise(data, bytes, MADV_HUGEPAGE);
-    return data;
+    return bytes < LARGE_BYTES ? take_of_chunk(pages, bytes) : map(bytes, LARGE_BYTES);
 }
 
 void base_pages_give(void *data, uint64_t bytes)
 {
-    if (bytes < MAP_BYTES)
+    if (bytes < HEAP_BYTES)
         free(data);
-    else if (data)
+    else if (data && bytes >= LARGE_BYTES)
         munmap(data, bytes);
+    else if (data)
+        chunk_leave((struct base_chunk *)((uintptr_t)data & ~(uintptr_t)(CHUNK_BYTES - 1)));
+}
+
+void base_pages_finish(struct base_pages *pages)
+{
+    chunk_leave(pages->chunk);
+    *pages = (struct base_pages){ 0 };
 }

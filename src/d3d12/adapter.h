@@ -160,9 +160,12 @@ extern const struct adapter_ops adapter_cpu_ops;
 extern const struct adapter_ops adapter_vulkan_ops;
 extern const struct adapter_ops adapter_null_ops;
 
-/* Snapshot of all adapters of this process, made once, filtered and ordered by ANYDML_ADAPTERS ("cpu,vulkan" by
- * default; "null" only when named). Indices and LUIDs are stable for the process. */
-uint32_t adapter_list(const struct adapter_info **out);
+/* The adapters of this process, filtered and ordered by ANYDML_ADAPTERS ("cpu,vulkan" by default; "null" only when
+ * named); NULL past the last. Each is looked for once, when it or one after it is asked for: who takes the first does
+ * not load the drivers of the others. Indices and LUIDs are stable for the process. */
+const struct adapter_info *adapter_at(uint32_t index);
+/* The other way round; UINT32_MAX for what adapter_at has not returned. */
+uint32_t adapter_position(const struct adapter_info *info);
 
 /* Higher is faster: software, processor, integrated GPU, GPU of its own memory. */
 uint32_t adapter_performance(const struct adapter_info *info);

@@ -23,10 +23,13 @@ static const struct family {
     { &adapter_null_ops, 3, false },
 };
 
-static pthread_once_t list_once = PTHREAD_ONCE_INIT;
+/* Families are asked one after the other, and only as far as someone looks: drivers are large. What is listed stays. */
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct adapter_info list[MAX_ADAPTERS];
 static uint32_t list_count;
-static bool list_chosen; /* the user gave the order */
+static const char *list_wanted; /* what is left of the user's order, in a copy that stays */
+static size_t list_next;        /* without one: the next of `families` */
+static bool list_begun, list_chosen;
 
 static void list_family(const struct family *family)
 {
@@ -56,31 +59,48 @@ static void list_word(const char *word, size_t length)
     base_log(BASE_LOG_WARN, "ANYDML_ADAPTERS: \"%.*s\" is no adapter of this build", (int)length, word);
 }
 
-static void list_make(void)
+/* Lists another family; false: there is none. */
+static bool list_more(void)
 {
-    const char *wanted = getenv("ANYDML_ADAPTERS");
-    if (!wanted || !*wanted) {
-        for (size_t i = 0; i < ARRAY_SIZE(families); i++) {
-            if (families[i].by_default)
-                list_family(&families[i]);
-        }
-        return;
+    if (!list_begun) {
+        list_begun = true;
+        const char *wanted = getenv("ANYDML_ADAPTERS");
+        list_wanted = wanted && *wanted ? strdup(wanted) : NULL;
+        list_chosen = list_wanted != NULL;
     }
-    list_chosen = true;
-    while (*wanted) {
-        size_t length = strcspn(wanted, ", ");
-        if (length)
-            list_word(wanted, length);
-        wanted += length;
-        wanted += strspn(wanted, ", ");
+    if (!list_chosen) {
+        if (list_next == ARRAY_SIZE(families))
+            return false;
+        const struct family *family = &families[list_next++];
+        if (family->by_default)
+            list_family(family);
+        return true;
     }
+    list_wanted += strspn(list_wanted, ", ");
+    size_t length = strcspn(list_wanted, ", ");
+    if (length)
+        list_word(list_wanted, length);
+    list_wanted += length;
+    return length != 0;
 }
 
-uint32_t adapter_list(const struct adapter_info **out)
+const struct adapter_info *adapter_at(uint32_t index)
 {
-    pthread_once(&list_once, list_make);
-    *out = list;
-    return list_count;
+    pthread_mutex_lock(&list_lock);
+    while (index >= list_count && list_more())
+        ;
+    const struct adapter_info *found = index < list_count ? &list[index] : NULL;
+    pthread_mutex_unlock(&list_lock);
+    return found;
+}
+
+uint32_t adapter_position(const struct adapter_info *info)
+{
+    uintptr_t distance = (uintptr_t)info - (uintptr_t)list;
+    pthread_mutex_lock(&list_lock);
+    uint32_t count = list_count;
+    pthread_mutex_unlock(&list_lock);
+    return distance / sizeof(*info) < count ? (uint32_t)(distance / sizeof(*info)) : UINT32_MAX;
 }
 
 uint32_t adapter_performance(const struct adapter_info *info)
@@ -94,14 +114,10 @@ uint32_t adapter_performance(const struct adapter_info *info)
 
 const struct adapter_info *adapter_default(void)
 {
-    const struct adapter_info *all, *best = NULL;
-    uint32_t count = adapter_list(&all);
-    if (list_chosen && count)
-        return &all[0];
-    for (uint32_t i = 0; i < count; i++) {
-        if (!best || adapter_performance(&all[i]) > adapter_performance(best))
-            best = &all[i];
-    }
+    const struct adapter_info *best = adapter_at(0), *other;
+    for (uint32_t i = 1; best && !list_chosen && (other = adapter_at(i)) != NULL; i++)
+        if (adapter_performance(other) > adapter_performance(best))
+            best = other;
     return best;
 }
 

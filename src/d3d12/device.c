@@ -12,7 +12,7 @@
 #define MAX_ADAPTERS 64
 
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct d3d_device *open_devices[MAX_ADAPTERS]; /* weak, under open_lock; by position in adapter_list() */
+static struct d3d_device *open_devices[MAX_ADAPTERS]; /* weak, under open_lock; by adapter_position */
 static bool forked;                                   /* this process inherited the library from a fork */
 static pthread_once_t process_once = PTHREAD_ONCE_INIT;
 
@@ -146,12 +146,10 @@ static HRESULT open_at(uint32_t position, const struct adapter_info *info, struc
 
 HRESULT d3d_device_open(const struct adapter_info *info, struct d3d_device **out)
 {
-    const struct adapter_info *all;
     pthread_once(&process_once, process_init);
-    uint32_t count = adapter_list(&all);
-    uint32_t position = (uint32_t)(info - all);
+    uint32_t position = adapter_position(info);
     *out = NULL;
-    if (position >= BASE_MIN(count, MAX_ADAPTERS))
+    if (position >= MAX_ADAPTERS)
         return E_INVALIDARG;
     if (forked && info->kind != ADAPTER_HOST) {
         base_log(BASE_LOG_ERROR, "D3D12CreateDevice: adapter \"%s\" cannot be used in a forked process", info->name);

@@ -10,7 +10,7 @@
 
 static pthread_mutex_t living_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct com_object *living_factory;                    /* weak, under living_lock */
-static struct dxcore_adapter *living_adapters[MAX_ADAPTERS]; /* the same; by position in adapter_list() */
+static struct dxcore_adapter *living_adapters[MAX_ADAPTERS]; /* the same; by adapter_position */
 
 /* ---- the process's objects ---- */
 
@@ -24,16 +24,9 @@ static bool revive(struct com_object *object)
     return true;
 }
 
-static uint32_t position_of(const struct adapter_info *info)
-{
-    const struct adapter_info *all;
-    adapter_list(&all);
-    return (uint32_t)(info - all);
-}
-
 HRESULT dxcore_adapter_open(const struct adapter_info *info, struct com_object *factory, struct dxcore_adapter **out)
 {
-    struct dxcore_adapter **living = &living_adapters[position_of(info)];
+    struct dxcore_adapter **living = &living_adapters[adapter_position(info)];
     pthread_mutex_lock(&living_lock);
     if (!*living || !revive(&(*living)->base))
         *living = dxcore_adapter_create(info, factory);
@@ -44,7 +37,7 @@ HRESULT dxcore_adapter_open(const struct adapter_info *info, struct com_object *
 
 void dxcore_adapter_forget(struct dxcore_adapter *adapter)
 {
-    struct dxcore_adapter **living = &living_adapters[position_of(adapter->info)];
+    struct dxcore_adapter **living = &living_adapters[adapter_position(adapter->info)];
     pthread_mutex_lock(&living_lock);
     if (*living == adapter)
         *living = NULL;
@@ -84,25 +77,9 @@ static const IID iid_unknown = { 0, 0, 0, { 0xc0, 0, 0, 0, 0, 0, 0, 0x46 } };
 static const IID *const list_iids[] = { &IID_IDXCoreAdapterList, &iid_unknown, NULL };
 static const IID *const adapter_iids[] = { &IID_IDXCoreAdapter, &IID_IDXCoreAdapter1, &iid_unknown, NULL };
 
-typedef bool choose_fn(const struct adapter_info *info, const void *context);
-
-static HRESULT list_of_chosen(FACTORY, choose_fn *choose, const void *context, REFIID riid, void **out)
-{
-    const struct adapter_info *all;
-    uint32_t count = adapter_list(&all), chosen = 0;
-    const struct adapter_info **infos = malloc((count + 1) * sizeof(*infos));
-    if (!infos)
-        return E_OUTOFMEMORY;
-    for (uint32_t i = 0; i < count; i++) {
-        if (choose(&all[i], context))
-            infos[chosen++] = &all[i];
-    }
-    return dxcore_list_create((struct com_object *)iface, infos, chosen, riid, out);
-}
-
 struct attributes {
-    const GUID *guids;
     uint32_t count;
+    GUID guids[];
 };
 
 static bool has_all(const struct adapter_info *info, const void *context)
@@ -126,8 +103,12 @@ static HRESULT dxcore_factory_CreateAdapterList(FACTORY, uint32_t count, const G
         base_log(BASE_LOG_ERROR, "%s: needs at least one attribute", method);
         return E_INVALIDARG;
     }
-    const struct attributes wanted = { attributes, count };
-    return list_of_chosen(iface, has_all, &wanted, riid, out);
+    struct attributes *wanted = malloc(sizeof(*wanted) + count * sizeof(*attributes));
+    if (!wanted)
+        return E_OUTOFMEMORY;
+    wanted->count = count;
+    memcpy(wanted->guids, attributes, count * sizeof(*attributes));
+    return dxcore_list_create((struct com_object *)iface, has_all, wanted, riid, out);
 }
 
 struct workload {
@@ -150,26 +131,28 @@ static HRESULT dxcore_factory_CreateAdapterListByWorkload(FACTORY, DXCoreWorkloa
                                                           DXCoreHardwareTypeFilterFlags hardware, REFIID riid,
                                                           void **out)
 {
-    const struct workload wanted = { workload, runtime, hardware };
     HRESULT hr = check_out("IDXCoreAdapterFactory1::CreateAdapterListByWorkload", riid, list_iids, out);
     if (FAILED(hr))
         return hr;
     if ((unsigned)workload > DXCoreWorkload_MachineLearning)
         return E_INVALIDARG;
-    return list_of_chosen(iface, can_do, &wanted, riid, out);
+    struct workload *wanted = malloc(sizeof(*wanted));
+    if (!wanted)
+        return E_OUTOFMEMORY;
+    *wanted = (struct workload){ workload, runtime, hardware };
+    return dxcore_list_create((struct com_object *)iface, can_do, wanted, riid, out);
 }
 
 static HRESULT dxcore_factory_GetAdapterByLuid(FACTORY, const LUID *luid, REFIID riid, void **out)
 {
     const char *method = "IDXCoreAdapterFactory::GetAdapterByLuid";
-    const struct adapter_info *all;
-    uint32_t count = adapter_list(&all);
+    const struct adapter_info *info;
     HRESULT hr = check_out(method, riid, adapter_iids, out);
-    for (uint32_t i = 0; SUCCEEDED(hr) && luid && i < count; i++) {
+    for (uint32_t i = 0; SUCCEEDED(hr) && luid && (info = adapter_at(i)) != NULL; i++) {
         struct dxcore_adapter *adapter;
-        if (memcmp(&all[i].luid, luid, sizeof(*luid)))
+        if (memcmp(&info->luid, luid, sizeof(*luid)))
             continue;
-        hr = dxcore_adapter_open(&all[i], (struct com_object *)iface, &adapter);
+        hr = dxcore_adapter_open(info, (struct com_object *)iface, &adapter);
         return SUCCEEDED(hr) ? com_return(&adapter->base, riid, out) : hr;
     }
     if (SUCCEEDED(hr)) {

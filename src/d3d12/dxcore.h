@@ -21,8 +21,11 @@ void dxcore_adapter_forget(struct dxcore_adapter *adapter);
 struct dxcore_adapter *dxcore_adapter_create(const struct adapter_info *info, struct com_object *factory);
 bool dxcore_adapter_has(const struct adapter_info *info, const GUID *attribute);
 
-/* dxcore_list.c. Takes over `infos` (malloc). */
-HRESULT dxcore_list_create(struct com_object *factory, const struct adapter_info **infos, uint32_t count, REFIID riid,
+/* dxcore_list.c: the adapters that `choose` agrees to, looked for as far as someone asks. Takes over `context`
+ * (malloc).
+ */
+typedef bool dxcore_choose_fn(const struct adapter_info *info, const void *context);
+HRESULT dxcore_list_create(struct com_object *factory, dxcore_choose_fn *choose, void *context, REFIID riid,
                            void **out);
 
 #endif

@@ -1,14 +1,20 @@
-/* IDXCoreAdapterList: a snapshot, which Sort orders in place. */
+/* IDXCoreAdapterList: the adapters chosen, found when they are first asked for; Sort orders them in place. */
 #include "d3d12/dxcore.h"
 
+#include "base/arena.h"
 #include "base/log.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 struct dxcore_list {
     struct com_object base; /* IDXCoreAdapterList; its parent is the factory */
+    dxcore_choose_fn *choose;
+    void *context;
+    pthread_mutex_t lock; /* everything below */
     const struct adapter_info **infos;
-    uint32_t count;
+    uint32_t count, capacity;
+    uint32_t next; /* adapter to look at */
 };
 
 static struct dxcore_list *list_from(IDXCoreAdapterList *iface)
@@ -18,9 +24,26 @@ static struct dxcore_list *list_from(IDXCoreAdapterList *iface)
 
 static void list_destroy(struct com_object *object)
 {
-    free(((struct dxcore_list *)object)->infos);
+    struct dxcore_list *list = (struct dxcore_list *)object;
+    free(list->infos);
+    free(list->context);
+    pthread_mutex_destroy(&list->lock);
     com_finish(object);
     free(object);
+}
+
+/* Looks for adapters until there are more than `index`; under the lock. Returns how many there are. */
+static uint32_t list_fill(struct dxcore_list *list, uint32_t index)
+{
+    const struct adapter_info *info;
+    while (list->count <= index && (info = adapter_at(list->next)) != NULL) {
+        if (!base_array_reserve((void **)&list->infos, list->count, &list->capacity, sizeof(*list->infos)))
+            break;
+        list->next++;
+        if (list->choose(info, list->context))
+            list->infos[list->count++] = info;
+    }
+    return list->count;
 }
 
 #define LIST IDXCoreAdapterList *iface
@@ -32,17 +55,25 @@ static HRESULT dxcore_list_GetAdapter(LIST, uint32_t index, REFIID riid, void **
     if (!out)
         return E_POINTER;
     *out = NULL;
-    if (index >= list->count) {
-        base_log(BASE_LOG_ERROR, "IDXCoreAdapterList::GetAdapter: index %u, the list has %u", index, list->count);
+    pthread_mutex_lock(&list->lock);
+    uint32_t count = list_fill(list, index);
+    const struct adapter_info *info = index < count ? list->infos[index] : NULL;
+    pthread_mutex_unlock(&list->lock);
+    if (!info) {
+        base_log(BASE_LOG_ERROR, "IDXCoreAdapterList::GetAdapter: index %u, the list has %u", index, count);
         return E_INVALIDARG;
     }
-    HRESULT hr = dxcore_adapter_open(list->infos[index], list->base.parent, &adapter);
+    HRESULT hr = dxcore_adapter_open(info, list->base.parent, &adapter);
     return SUCCEEDED(hr) ? com_return(&adapter->base, riid, out) : hr;
 }
 
 static uint32_t dxcore_list_GetAdapterCount(LIST)
 {
-    return list_from(iface)->count;
+    struct dxcore_list *list = list_from(iface);
+    pthread_mutex_lock(&list->lock);
+    uint32_t count = list_fill(list, UINT32_MAX);
+    pthread_mutex_unlock(&list->lock);
+    return count;
 }
 
 static bool dxcore_list_IsStale(LIST)
@@ -89,6 +120,8 @@ static HRESULT dxcore_list_Sort(LIST, uint32_t count, const DXCoreAdapterPrefere
         base_log(BASE_LOG_ERROR, "IDXCoreAdapterList::Sort: needs at least one preference");
         return E_INVALIDARG;
     }
+    pthread_mutex_lock(&list->lock);
+    list_fill(list, UINT32_MAX);
     for (uint32_t i = 1; i < list->count; i++) { /* insertion sort: stable, and lists are short */
         const struct adapter_info *moving = list->infos[i];
         uint32_t at = i;
@@ -96,6 +129,7 @@ static HRESULT dxcore_list_Sort(LIST, uint32_t count, const DXCoreAdapterPrefere
             list->infos[at] = list->infos[at - 1];
         list->infos[at] = moving;
     }
+    pthread_mutex_unlock(&list->lock);
     return S_OK;
 }
 
@@ -119,16 +153,16 @@ static const IID *const list_iids[] = { &IID_IDXCoreAdapterList, NULL };
 
 static const struct com_class list_class = { "IDXCoreAdapterList", list_iids, list_destroy, NULL };
 
-HRESULT dxcore_list_create(struct com_object *factory, const struct adapter_info **infos, uint32_t count, REFIID riid,
-                           void **out)
+HRESULT dxcore_list_create(struct com_object *factory, dxcore_choose_fn *choose, void *context, REFIID riid, void **out)
 {
     struct dxcore_list *list = calloc(1, sizeof(*list));
     if (!list) {
-        free(infos);
+        free(context);
         return E_OUTOFMEMORY;
     }
     com_init(&list->base, &list_vtbl, &list_class, factory);
-    list->infos = infos;
-    list->count = count;
+    pthread_mutex_init(&list->lock, NULL);
+    list->choose = choose;
+    list->context = context;
     return com_return(&list->base, riid, out);
 }

@@ -35,19 +35,18 @@ static HRESULT level_check(unsigned level)
 /* The adapter of a DXCore object, which may come from another library: only its public methods are used. */
 static HRESULT adapter_of(IUnknown *unknown, const struct adapter_info **out)
 {
-    const struct adapter_info *all;
+    const struct adapter_info *info;
     IDXCoreAdapter *adapter = NULL;
     LUID luid = { 0, 0 };
-    uint32_t count = adapter_list(&all);
     if (FAILED(unknown->lpVtbl->QueryInterface(unknown, &IID_IDXCoreAdapter, (void **)&adapter)))
         return refuse(E_INVALIDARG, "D3D12CreateDevice: pAdapter is no IDXCoreAdapter");
     HRESULT hr = IDXCoreAdapter_GetProperty(adapter, DXCoreAdapterProperty_InstanceLuid, sizeof(luid), &luid);
     IDXCoreAdapter_Release(adapter);
     if (FAILED(hr))
         return refuse(hr, "D3D12CreateDevice: pAdapter does not tell its LUID");
-    for (uint32_t i = 0; i < count; i++) {
-        if (!memcmp(&all[i].luid, &luid, sizeof(luid))) {
-            *out = &all[i];
+    for (uint32_t i = 0; (info = adapter_at(i)) != NULL; i++) {
+        if (!memcmp(&info->luid, &luid, sizeof(luid))) {
+            *out = info;
             return S_OK;
         }
     }

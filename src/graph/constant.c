@@ -61,7 +61,7 @@ const void *graph_constant_data(struct graph *graph, uint32_t value)
     const void *ready = graph_constant_ready(constant);
     if (ready)
         return ready;
-    void *made = base_pages_take(constant->size_bytes);
+    void *made = base_pages_take(&graph->pages, constant->size_bytes);
     if (made)
         graph_constant_copy(constant, made);
     else

@@ -18,6 +18,7 @@ void graph_finish(struct graph *graph)
 {
     for (uint32_t i = 0; i < graph->value_count; i++)
         base_pages_give(graph->values[i].made, graph->values[i].size_bytes);
+    base_pages_finish(&graph->pages);
     free(graph->values);
     free(graph->ops);
     base_arena_finish(&graph->arena);

@@ -10,6 +10,7 @@
 #define GRAPH_OPS_H
 
 #include "base/arena.h"
+#include "base/pages.h"
 #include "kernels/kern.h"
 #include "schema/schema.h"
 
@@ -54,6 +55,7 @@ typedef void graph_constant_done_fn(void *context, uint32_t node);
 
 struct graph {
     struct base_arena arena;
+    struct base_pages pages; /* of constants that are made here */
     struct graph_value *values;
     uint32_t value_count, value_capacity;
     struct graph_op **ops; /* in a legal order of execution */
@@ -88,7 +90,7 @@ struct graph_op *graph_op_add(struct graph *graph, enum kern_kind kind, const st
 uint32_t graph_constant_add(struct graph *graph, const void *data, uint64_t size_bytes);
 uint32_t graph_constant_lend(struct graph *graph, uint32_t node, const void *data, uint64_t data_bytes,
                              uint64_t size_bytes);
-/* The value becomes a constant with these bytes, base_pages_take(its size), which the graph owns from now on. */
+/* The value becomes a constant with these bytes, base_pages_take(&graph->pages, its size), which the graph owns from now on. */
 void graph_constant_put(struct graph *graph, uint32_t value, void *taken);
 /* All its bytes, aligned, until it is released. NULL and graph->failed when memory is short. */
 const void *graph_constant_data(struct graph *graph, uint32_t value);

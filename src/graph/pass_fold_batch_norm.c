@@ -235,7 +235,7 @@ static uint32_t add_made(const struct folding *folding, DML_TENSOR_DATA_TYPE typ
 {
     struct graph *graph = folding->graph;
     struct graph_operand made = graph_temp(graph, type, rank, sizes);
-    *out_bytes = made.value == GRAPH_NONE ? NULL : base_pages_take(graph->values[made.value].size_bytes);
+    *out_bytes = made.value == GRAPH_NONE ? NULL : base_pages_take(&graph->pages, graph->values[made.value].size_bytes);
     if (!*out_bytes)
         return GRAPH_NONE;
     graph_constant_put(graph, made.value, *out_bytes);

@@ -59,7 +59,7 @@ static HRESULT fold(struct graph *graph, const struct graph_options *options, st
     for (uint32_t t = 0; t < count; t++) {
         /* Kernels only read what an input's pointer addresses. */
         bases[t] = t < inputs ? (void *)(uintptr_t)graph_constant_data(graph, op->value[t])
-                              : base_pages_take(graph->values[op->value[t]].size_bytes);
+                              : base_pages_take(&graph->pages, graph->values[op->value[t]].size_bytes);
         hr = bases[t] ? hr : E_OUTOFMEMORY;
         data[t] = bases[t] ? (char *)bases[t] + graph_view_byte_offset(&op->k.tensors[t]) : NULL;
     }

@@ -67,7 +67,7 @@ static const void *aligned_bytes(struct planner *planner, uint32_t value)
         return ready ? ready : planner->scratch;
     if (planner->scratch_bytes < constant->size_bytes) {
         base_pages_give(planner->scratch, planner->scratch_bytes);
-        planner->scratch = base_pages_take(constant->size_bytes);
+        planner->scratch = base_pages_take(&planner->graph->pages, constant->size_bytes);
         planner->scratch_bytes = planner->scratch ? constant->size_bytes : 0;
     }
     planner->scratch_value = planner->scratch ? value : GRAPH_NONE;

@@ -19,6 +19,8 @@ struct graph_blob {
 struct graph_store {
     pthread_mutex_t lock;
     struct graph_blob *buckets[BUCKETS];
+    pthread_mutex_t pages_lock;
+    struct base_pages pages;
     uint32_t count;
     uint64_t bytes;
 };
@@ -26,8 +28,10 @@ struct graph_store {
 struct graph_store *graph_store_create(void)
 {
     struct graph_store *store = calloc(1, sizeof(*store));
-    if (store)
-        pthread_mutex_init(&store->lock, NULL);
+    if (!store)
+        return NULL;
+    pthread_mutex_init(&store->lock, NULL);
+    pthread_mutex_init(&store->pages_lock, NULL);
     return store;
 }
 
@@ -35,6 +39,8 @@ void graph_store_destroy(struct graph_store *store)
 {
     if (!store)
         return;
+    base_pages_finish(&store->pages);
+    pthread_mutex_destroy(&store->pages_lock);
     pthread_mutex_destroy(&store->lock);
     free(store);
 }
@@ -71,6 +77,14 @@ static struct graph_blob *find_or_add(struct graph_store *store, const struct gr
     return blob;
 }
 
+static void *memory_for(struct graph_store *store, uint64_t bytes)
+{
+    pthread_mutex_lock(&store->pages_lock);
+    void *data = base_pages_take(&store->pages, bytes);
+    pthread_mutex_unlock(&store->pages_lock);
+    return data;
+}
+
 struct graph_blob *graph_store_take(struct graph_store *store, const struct graph_key *key, uint64_t bytes,
                                     graph_fill_fn *fill, void *context)
 {
@@ -78,7 +92,7 @@ struct graph_blob *graph_store_take(struct graph_store *store, const struct grap
     if (!blob)
         return NULL;
     pthread_mutex_lock(&blob->making);
-    if (!blob->data && (blob->data = base_pages_take(bytes)) != NULL)
+    if (!blob->data && (blob->data = memory_for(store, bytes)) != NULL)
         fill(context, blob->data);
     bool made = blob->data != NULL;
     pthread_mutex_unlock(&blob->making);

@@ -165,6 +165,7 @@ uint32_t graph_op_rank(const struct graph *graph, const struct graph_options *op
     void *state;
     uint32_t count;
     k.packed_input = graph_op_packable(graph, op);
+    k.flags |= KERN_FLAG_PROBE;
     const struct kern_row *row = kern_find(&k, options->cpu, options->threads, &state);
     if (!row)
         return UINT32_MAX;

@@ -25,11 +25,13 @@ dnnl_engine_t dnnl_engine(void)
 /* ---- building -------------------------------------------------------------------------------------------------------
  */
 
-struct dnnl_state *dnnl_state_create(uint32_t threads)
+struct dnnl_state *dnnl_state_create(const struct kern_op *op, uint32_t threads)
 {
     struct dnnl_state *state = calloc(1, sizeof(*state));
-    if (state)
-        state->threads = threads ? threads : 1;
+    if (!state)
+        return NULL;
+    state->threads = threads ? threads : 1;
+    state->probe = op->flags & KERN_FLAG_PROBE;
     return state;
 }
 
@@ -58,6 +60,8 @@ static bool slot_init(struct dnnl_slot *slot, const struct dnnl_state *state)
 
 bool dnnl_state_finish(struct dnnl_state *state)
 {
+    if (state->probe)
+        return true;
     state->slots = calloc(DNNL_SLOTS, sizeof(*state->slots));
     if (!state->slots)
         return false;
@@ -150,7 +154,7 @@ bool dnnl_stage_add(struct dnnl_state *state, const_dnnl_primitive_desc_t pd, ui
         if (stage->buffers[i] >= DNNL_BUFFERS_MAX)
             return false;
     }
-    if (dnnl_primitive_create(&stage->primitive, pd) != dnnl_success)
+    if (!state->probe && dnnl_primitive_create(&stage->primitive, pd) != dnnl_success)
         return false;
     state->stage_count++;
     return true;

@@ -244,7 +244,7 @@ static bool conv_build(struct conv_build *b)
     dnnl_primitive_desc_t pd = NULL;
     bool ok = conv_attr(b, &attr) && conv_desc(b, attr, &pd) && !dnnl_is_reference(pd) && !conv_miscomputes(b, pd);
     if (ok)
-        ok = (b->state = dnnl_state_create(b->threads)) && conv_stages(b, pd) && dnnl_state_finish(b->state);
+        ok = (b->state = dnnl_state_create(b->op, b->threads)) && conv_stages(b, pd) && dnnl_state_finish(b->state);
     if (!ok) {
         dnnl_state_destroy(b->state);
         b->state = NULL;

@@ -323,7 +323,7 @@ bool kern_gemm_f32_dnnl_accepts(const struct kern_op *op)
 
 static bool gemm_try(struct gemm_build *b, uint32_t threads)
 {
-    b->state = dnnl_state_create(threads);
+    b->state = dnnl_state_create(b->op, threads);
     if (b->state && gemm_build(b))
         return true;
     dnnl_state_destroy(b->state);

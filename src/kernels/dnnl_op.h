@@ -48,6 +48,7 @@ struct dnnl_slot {
 
 struct dnnl_state {
     uint32_t threads;
+    bool probe; /* of KERN_FLAG_PROBE: stages have no primitive, there are no slots */
     uint64_t scratch_bytes;
     uint32_t buffer_count, stage_count, copy_count;
     struct dnnl_buffer buffers[DNNL_BUFFERS_MAX];
@@ -72,7 +73,7 @@ struct dnnl_state {
 /* NULL when the library has no processor engine. */
 dnnl_engine_t dnnl_engine(void);
 
-struct dnnl_state *dnnl_state_create(uint32_t threads);
+struct dnnl_state *dnnl_state_create(const struct kern_op *op, uint32_t threads);
 bool dnnl_state_finish(struct dnnl_state *state); /* makes the slots; call last */
 void dnnl_state_destroy(void *state);
 

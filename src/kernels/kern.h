@@ -376,6 +376,7 @@ struct kern_op {
 enum kern_flag {
     KERN_FLAG_HALF_PRECISION = 1 << 0, /* the caller allows computing in less than FLOAT32 */
     KERN_FLAG_REFERENCE = 1 << 1,      /* use portable rows only (DISABLE_META_COMMANDS; tests) */
+    KERN_FLAG_PROBE = 1 << 2,          /* create() only has to say whether it would succeed: no code is generated */
 };
 
 /* How a step is cut: run() is called with disjoint ranges of [0, units), at least `grain` units each. */

@@ -31,7 +31,7 @@ static HRESULT find_adapter(uint32_t index, IDXCoreAdapter **out)
         hr = IDXCoreAdapterFactory_CreateAdapterList(factory, 1, &DXCORE_ADAPTER_ATTRIBUTE_D3D12_CORE_COMPUTE,
                                                      &IID_IDXCoreAdapterList, (void **)&list);
     if (SUCCEEDED(hr))
-        hr = index < IDXCoreAdapterList_GetAdapterCount(list)
+        hr = !index || index < IDXCoreAdapterList_GetAdapterCount(list) /* which loads the drivers of all */
                  ? IDXCoreAdapterList_GetAdapter(list, index, &IID_IDXCoreAdapter, (void **)out)
                  : DXGI_ERROR_NOT_FOUND;
     onnx_release(list);
