@@ -90,7 +90,8 @@ struct graph_op *graph_op_add(struct graph *graph, enum kern_kind kind, const st
 uint32_t graph_constant_add(struct graph *graph, const void *data, uint64_t size_bytes);
 uint32_t graph_constant_lend(struct graph *graph, uint32_t node, const void *data, uint64_t data_bytes,
                              uint64_t size_bytes);
-/* The value becomes a constant with these bytes, base_pages_take(&graph->pages, its size), which the graph owns from now on. */
+/* The value becomes a constant with these bytes, base_pages_take(&graph->pages, its size), which the graph owns from
+ * now on. */
 void graph_constant_put(struct graph *graph, uint32_t value, void *taken);
 /* All its bytes, aligned, until it is released. NULL and graph->failed when memory is short. */
 const void *graph_constant_data(struct graph *graph, uint32_t value);
@@ -222,7 +223,7 @@ struct graph_plan {
     uint64_t temp_lower_bound;             /* most bytes of temporaries alive at once */
     const struct plan_block *blocks;       /* of the temporary buffer (plan.h) */
     uint32_t block_count;
-    uint64_t constants_ns;                 /* that copying and packing constants took, for logs */
+    uint64_t constants_ns; /* that copying and packing constants took, for logs */
 };
 
 /* Releases the graph's constants as soon as they are in the plan or the store; the graph can only be finished then.
