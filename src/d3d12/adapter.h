@@ -65,6 +65,7 @@ struct adapter_encoder {
 struct adapter_dispatch {
     const struct adapter_dispatch_ops *ops;
     uint32_t threads; /* of HOST adapters: as many as a run can use, at least 1 */
+    uint64_t work;    /* of HOST adapters: bytes moved plus operations, roughly */
 };
 
 struct adapter_dispatch_ops {

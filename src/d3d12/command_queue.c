@@ -29,13 +29,24 @@ static struct d3d_command_queue *queue_from(ID3D12CommandQueue *iface)
 
 #define QUEUE ID3D12CommandQueue *iface
 
-/* S_OK: it is in the queue. */
+/* Short work runs here: waking the queue's thread for it would take the caller as long. */
+static bool take_queue(struct d3d_command_queue *queue, bool is_short)
+{
+    return is_short && d3d_parent(queue)->info->kind == ADAPTER_HOST && d3d_worker_borrow(queue->worker);
+}
+
+/* S_OK: it is in the queue, or done. */
 static HRESULT push_lists(struct d3d_command_queue *queue, UINT count, ID3D12CommandList *const *lists)
 {
     struct d3d_device *device = d3d_parent(queue);
     struct d3d_work work = { .type = D3D_WORK_EXECUTE, .submission = d3d_submission_create(queue, lists, count) };
     if (!work.submission)
         return E_INVALIDARG;
+    if (take_queue(queue, d3d_submission_short(work.submission))) {
+        HRESULT hr = d3d_worker_run(queue->worker, work.submission);
+        d3d_worker_give_back(queue->worker);
+        return hr;
+    }
     if (d3d_worker_push(queue->worker, &work))
         return S_OK;
     d3d_submission_release(queue->worker, work.submission);
@@ -65,6 +76,13 @@ static HRESULT push_fence(struct d3d_command_queue *queue, enum d3d_work_type ty
         return DXGI_ERROR_DEVICE_REMOVED;
     if (!fence)
         return d3d_fail(device, E_INVALIDARG, "%s: pFence is no fence of this device", method);
+    bool reached = atomic_load_explicit(&fence->value, memory_order_acquire) >= value;
+    if (take_queue(queue, type == D3D_WORK_SIGNAL || reached)) {
+        if (type == D3D_WORK_SIGNAL)
+            d3d_fence_signal(fence, value);
+        d3d_worker_give_back(queue->worker);
+        return S_OK;
+    }
     struct d3d_work work = { .type = type, .fence = fence, .value = value };
     com_keep(&fence->base);
     if (d3d_worker_push(queue->worker, &work))

@@ -114,6 +114,8 @@ struct d3d_submission {
 /* Checks and resolves. NULL: nothing to run, the device was removed or the call dropped, with a message. */
 struct d3d_submission *d3d_submission_create(struct d3d_command_queue *queue, ID3D12CommandList *const *lists,
                                              uint32_t count);
+/* Whether running it takes less time than waking another thread for it would. */
+bool d3d_submission_short(const struct d3d_submission *submission);
 /* For a thread that executes and waits: takes the queue while it has nothing to do, false: it has; runs a submission
  * and releases it; gives the queue back to its thread. */
 bool d3d_worker_borrow(struct d3d_worker *worker);

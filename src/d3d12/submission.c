@@ -233,6 +233,34 @@ struct d3d_submission *d3d_submission_create(struct d3d_command_queue *queue, ID
     return NULL;
 }
 
+/* A few microseconds of copying, and what a command costs beyond what it does. */
+#define SHORT_WORK   (UINT64_C(1) << 16)
+#define COMMAND_WORK 256
+
+static uint64_t command_work(const struct adapter_command *command)
+{
+    switch (command->type) {
+    case ADAPTER_COPY:
+        return command->u.copy.to.size;
+    case ADAPTER_FILL:
+        return command->u.fill.to.size;
+    case ADAPTER_DISPATCH: /* a team of the submitting thread would stay with it */
+        return command->u.dispatch.dispatch->threads > 1 ? SHORT_WORK : command->u.dispatch.dispatch->work;
+    default:
+        return 0;
+    }
+}
+
+bool d3d_submission_short(const struct d3d_submission *submission)
+{
+    const struct adapter_batch *batch = &submission->batch;
+    uint64_t work = 0;
+    for (uint32_t i = 0; i < batch->list_count; i++)
+        for (uint32_t j = 0; j < batch->command_counts[i] && work < SHORT_WORK; j++)
+            work += BASE_MIN(command_work(&batch->lists[i][j]), SHORT_WORK) + COMMAND_WORK;
+    return work < SHORT_WORK;
+}
+
 void d3d_submission_release(struct d3d_worker *worker, struct d3d_submission *submission)
 {
     for (uint32_t i = 0; i < submission->kept_count; i++)

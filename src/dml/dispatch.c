@@ -88,8 +88,11 @@ struct adapter_dispatch *dml_dispatch_create(struct dml_pageable *dispatchable)
     com_keep(&dispatchable->base);
     dispatch->op = dml_as_compiled(dispatchable);
     dispatch->base.threads = dml_parent(dispatchable)->threads;
-    if (dispatch->op && dispatch->op->program.plan)
+    dispatch->base.work = UINT64_MAX;
+    if (dispatch->op && dispatch->op->program.plan) {
         dispatch->base.threads = dispatch->op->program.plan->threads;
+        dispatch->base.work = dispatch->op->program.plan->work;
+    }
     if (initializer)
         snapshot_targets(dispatch, initializer);
     uint32_t slots = slots_needed(dispatch);

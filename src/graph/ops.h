@@ -219,6 +219,7 @@ struct graph_plan {
     uint32_t init_step_count;
     uint32_t input_count, output_count;
     uint32_t threads;                      /* as many as a run can use */
+    uint64_t work;                         /* bytes moved plus operations of a run */
     uint64_t temp_bytes, persistent_bytes; /* multiples of 256 */
     uint64_t temp_lower_bound;             /* most bytes of temporaries alive at once */
     const struct plan_block *blocks;       /* of the temporary buffer (plan.h) */

@@ -111,6 +111,14 @@ static uint32_t step_threads(const struct graph_step *step, uint32_t threads)
                : (uint32_t)BASE_MIN(BASE_MAX(step->work.units / step->work.grain, 1), threads);
 }
 
+static void add_to_run(struct graph_plan *plan, const struct graph_step *step)
+{
+    struct graph_cost cost;
+    graph_op_cost(&step->op, &cost);
+    plan->work += cost.read + cost.written + cost.flops;
+    plan->threads = BASE_MAX(plan->threads, step->threads);
+}
+
 static HRESULT choose_row(struct planner *planner, uint32_t at)
 {
     struct graph_step *step = &planner->plan->steps[at];
@@ -130,7 +138,7 @@ static HRESULT choose_row(struct planner *planner, uint32_t at)
     step->row->plan(&step->op, step->state, planner->options->threads, &step->work);
     limit_workers(step, planner->options->threads);
     step->threads = step_threads(step, planner->options->threads);
-    planner->plan->threads = BASE_MAX(planner->plan->threads, step->threads);
+    add_to_run(planner->plan, step);
     uint64_t start = base_now_ns();
     HRESULT hr = step->op.packed_input ? add_pack(planner, at, packed_bytes) : S_OK;
     if (SUCCEEDED(hr))

@@ -1,4 +1,5 @@
-/* AnydmlExecuteCommandLists: returns when the lists have run, in the queue's order. */
+/* AnydmlExecuteCommandLists: returns when the lists have run, in the queue's order. And ExecuteCommandLists of short
+ * lists, which on cpu adapters run on the submitting thread while the queue is idle. */
 #include "api_test.h"
 
 #include <pthread.h>
@@ -54,6 +55,45 @@ static void test_done(ID3D12Device *device)
         ok(api_is("null") || (to[0] == (i & 255) && !memcmp(to, from, BYTES)), "round %d", i);
     }
     api_queue_wait(&q);
+    api_release(up);
+    api_release(down);
+    api_queue_destroy(&q);
+}
+
+static bool is_host(void)
+{
+    return api_is("cpu") || api_is("null");
+}
+
+/* Short lists on an idle queue are done at once; behind a wait they stay behind, and what is signalled after them too.
+ */
+static void test_short(ID3D12Device *device)
+{
+    struct api_queue q = api_queue_create(device);
+    ID3D12Resource *up = api_buffer(device, D3D12_HEAP_TYPE_UPLOAD, BYTES);
+    ID3D12Resource *down = api_buffer(device, D3D12_HEAP_TYPE_READBACK, BYTES);
+    unsigned *from = api_map(up), *to = api_map(down);
+    ID3D12Fence *gate;
+    ok_hr(ID3D12Device_CreateFence(device, 0, D3D12_FENCE_FLAG_NONE, &IID_ID3D12Fence, (void **)&gate), S_OK);
+    ID3D12GraphicsCommandList_Close(q.list);
+    record_copy(&q, down, up);
+    from[0] = 1;
+    ok_hr(ID3D12CommandQueue_Wait(q.queue, gate, 0), S_OK); /* reached already */
+    api_queue_execute(&q);
+    ok_hr(ID3D12CommandQueue_Signal(q.queue, q.fence, ++q.value), S_OK);
+    ok(!is_host() || ID3D12Fence_GetCompletedValue(q.fence) == q.value, "the queue's thread was used");
+    api_queue_wait(&q);
+    ok(api_is("null") || to[0] == 1, "nothing was copied");
+    from[0] = 2;
+    ok_hr(ID3D12CommandQueue_Wait(q.queue, gate, 1), S_OK);
+    api_queue_execute(&q);
+    ok_hr(ID3D12CommandQueue_Signal(q.queue, q.fence, ++q.value), S_OK);
+    nanosleep(&(struct timespec){ 0, 20000000 }, NULL);
+    ok(ID3D12Fence_GetCompletedValue(q.fence) < q.value && (api_is("null") || to[0] == 1), "it overtook the wait");
+    ok_hr(ID3D12Fence_Signal(gate, 1), S_OK);
+    api_queue_wait(&q);
+    ok(api_is("null") || to[0] == 2, "nothing was copied behind the wait");
+    api_release(gate);
     api_release(up);
     api_release(down);
     api_queue_destroy(&q);
@@ -149,6 +189,7 @@ int main(void)
     ID3D12Device *device = api_device();
     test_refusals(device);
     test_done(device);
+    test_short(device);
     test_order(device);
     test_threads(device);
     test_removed(device);
