@@ -102,7 +102,8 @@ void check_gen_gemm(struct check_rng *rng, struct check_case *out)
     if (large) {
         rank = 2;
         sizes[0] = 90 + check_pick(rng, 30);
-        sizes[1] = 120 + check_pick(rng, 200);
+        sizes[1] = 120 + check_pick(rng, 400);
+        k += check_pick(rng, 500);
     }
     op->kind = KERN_GEMM;
     op->input_count = 2;

@@ -1,0 +1,35 @@
+/* Products with FLOAT32 weights that are known before execution: B lies in panels of PANEL_COLUMNS columns, [K][columns]
+ * each, zeros behind the last. While one part of a panel is multiplied with all rows of A, the next one is fetched, so
+ * that weights stream through the caches at the speed of the arithmetic. */
+#ifndef KERNELS_GEMM_PANEL_H
+#define KERNELS_GEMM_PANEL_H
+
+#include "kernels/gemm.h"
+
+#define PANEL_COLUMNS    48
+#define PANEL_GROUP      8   /* panels whose sums are kept at once */
+#define PANEL_DEPTH      192 /* of a part that stays in the first-level cache */
+#define PANEL_BLOCK_ROWS 256 /* most rows of A at once */
+#define PANEL_ADDS       4   /* tensors that are added on the way out */
+
+/* All dimensions of A and Y but the last are rows. */
+struct panel_shape {
+    uint64_t rows, blocks;
+    uint32_t n, k, panels, block_rows;
+    uint64_t pointers, sums, epilogue, bytes; /* places in the worker's scratch */
+};
+
+void panel_shape_init(const struct kern_op *op, struct panel_shape *out);
+
+/* How results get to Y without the general epilogue: sums * alpha + what is added, then one operation. */
+struct panel_finish {
+    uint32_t count;
+    uint32_t tensor[PANEL_ADDS];
+    float factor[PANEL_ADDS];
+    uint8_t code; /* KERN_MAP_RELU, KERN_MAP_GELU, KERN_MAP_SWISH; KERN_MAP_CONST: nothing */
+    float p;
+};
+
+bool panel_finish_init(const struct kern_op *op, struct panel_finish *out);
+
+#endif

@@ -1,0 +1,258 @@
+/* The product of gemm_panel.h; included once per instruction set. */
+#include "kernels/dense_vec.h"
+#include "kernels/fmath.h"
+#include "kernels/gemm_panel.h"
+
+#define PANEL_VECS 3
+#define PANEL_ROWS 8
+_Static_assert(PANEL_VECS * VEC == PANEL_COLUMNS, "a tile is as wide as a panel");
+
+struct panel {
+    const struct kern_call *call;
+    struct panel_shape shape;
+    struct panel_finish finish;
+    bool direct; /* the way out is `finish` */
+    uint32_t rows, step;        /* of this block; floats from row to row of the sums */
+    uint64_t first_row;
+    const float **a;            /* the rows of A */
+    float **y;                  /* of Y */
+    const float **adds[PANEL_ADDS];
+    float *sums;
+};
+
+/* A part of a panel, and how it is fetched: `lines` cache lines at every fourth step of k. */
+struct panel_part {
+    const float *b;
+    uint32_t depth, lines;
+    const char *next;
+    bool add;
+};
+
+/* sums[m][0 .. columns) (+)= a[m] * b for `rows` rows. */
+DENSE_INLINE void panel_tile(uint32_t rows, const struct panel_part *part, const float *const *a, uint32_t k0,
+                             float *sums, uint32_t step, const char *next)
+{
+    vec sum[PANEL_ROWS][PANEL_VECS];
+    const float *row[PANEL_ROWS], *b = part->b;
+    uint32_t k = 0, depth = part->depth, lines = part->lines;
+    for (uint32_t m = 0; m < rows; m++) {
+        row[m] = a[m] + k0;
+        for (uint32_t i = 0; i < PANEL_VECS; i++)
+            sum[m][i] = part->add ? vec_load(sums + m * step + i * VEC) : vec_set(0);
+    }
+    for (; k + 4 <= depth; k += 4) {
+        for (uint32_t i = 0; i < lines; i++, next += 64)
+            __builtin_prefetch(next, 0, 2);
+#pragma GCC unroll 4
+        for (uint32_t u = 0; u < 4; u++, b += PANEL_COLUMNS) {
+            vec line[PANEL_VECS];
+            for (uint32_t i = 0; i < PANEL_VECS; i++)
+                line[i] = vec_load(b + i * VEC);
+            for (uint32_t m = 0; m < rows; m++) {
+                vec value = vec_set(row[m][k + u]);
+                for (uint32_t i = 0; i < PANEL_VECS; i++)
+                    sum[m][i] = vec_fma(value, line[i], sum[m][i]);
+            }
+        }
+    }
+    for (; k < depth; k++, b += PANEL_COLUMNS)
+        for (uint32_t m = 0; m < rows; m++)
+            for (uint32_t i = 0; i < PANEL_VECS; i++)
+                sum[m][i] = vec_fma(vec_set(row[m][k]), vec_load(b + i * VEC), sum[m][i]);
+    for (uint32_t m = 0; m < rows; m++)
+        for (uint32_t i = 0; i < PANEL_VECS; i++)
+            vec_store(sums + m * step + i * VEC, sum[m][i]);
+}
+
+static void panel_tile_rows(uint32_t rows, const struct panel_part *part, const float *const *a, uint32_t k0,
+                            float *sums, uint32_t step, const char *next)
+{
+    switch (rows) {
+#define CASE(n)                                                                                                        \
+    case n:                                                                                                            \
+        panel_tile(n, part, a, k0, sums, step, next);                                                                  \
+        break;
+        CASE(1)
+        CASE(2)
+        CASE(3)
+        CASE(4)
+        CASE(5)
+        CASE(6)
+        CASE(7)
+#undef CASE
+    default:
+        panel_tile(PANEL_ROWS, part, a, k0, sums, step, next);
+        break;
+    }
+}
+
+/* ---- the way out ---------------------------------------------------------------------------------------------------
+ */
+
+static bool panel_within(const float *row, float bound)
+{
+    vec most = vec_set(0);
+    for (uint32_t i = 0; i < PANEL_VECS; i++)
+        most = vec_max(most, vec_abs(vec_load(row + i * VEC))); /* NaN stays */
+    return vec_top(most) <= bound;
+}
+
+static void panel_activate(const struct panel_finish *finish, float *row)
+{
+    const float p = finish->p;
+    if (finish->code == KERN_MAP_RELU)
+        for (uint32_t c = 0; c < PANEL_COLUMNS; c++)
+            row[c] = row[c] < 0 ? 0.0f : row[c];
+    else if (finish->code == KERN_MAP_GELU && panel_within(row, FMATH_NEAR_GELU))
+        for (uint32_t c = 0; c < PANEL_COLUMNS; c++)
+            row[c] = fmath_gelu_near(row[c]);
+    else if (finish->code == KERN_MAP_GELU)
+        for (uint32_t c = 0; c < PANEL_COLUMNS; c++)
+            row[c] = fmath_gelu(row[c]);
+    else if (finish->code == KERN_MAP_SWISH)
+        for (uint32_t c = 0; c < PANEL_COLUMNS; c++)
+            row[c] = fmath_swish(row[c], p * row[c]);
+}
+
+/* One row of one panel, all of its columns. */
+static void panel_finish_row(const struct panel *p, uint32_t row, uint32_t column, const float *sums)
+{
+    const struct panel_finish *finish = &p->finish;
+    vec alpha = vec_set(p->call->op->u.gemm.alpha);
+    float *out = p->y[row] + column;
+    for (uint32_t i = 0; i < PANEL_VECS; i++) {
+        vec value = vec_load(sums + i * VEC) * alpha;
+        for (uint32_t t = 0; t < finish->count; t++)
+            value = vec_fma(vec_load(p->adds[t][row] + column + i * VEC), vec_set(finish->factor[t]), value);
+        vec_store(out + i * VEC, value);
+    }
+    if (finish->code != KERN_MAP_CONST)
+        panel_activate(finish, out);
+}
+
+/* The last panel may have fewer columns. */
+static void panel_finish_part(const struct panel *p, uint32_t row, uint32_t column, uint32_t count, const float *sums)
+{
+    const struct panel_finish *finish = &p->finish;
+    float values[PANEL_COLUMNS] = { 0 };
+    for (uint32_t c = 0; c < count; c++) {
+        values[c] = sums[c] * p->call->op->u.gemm.alpha;
+        for (uint32_t t = 0; t < finish->count; t++)
+            values[c] += p->adds[t][row][column + c] * finish->factor[t];
+    }
+    panel_activate(finish, values);
+    memcpy(p->y[row] + column, values, count * sizeof(*values));
+}
+
+static void panel_finish_tile(const struct panel *p, uint32_t row, uint32_t rows, uint32_t panel, const float *sums)
+{
+    uint32_t column = panel * PANEL_COLUMNS, count = BASE_MIN(p->shape.n - column, PANEL_COLUMNS);
+    for (uint32_t m = 0; m < rows; m++) {
+        if (count == PANEL_COLUMNS)
+            panel_finish_row(p, row + m, column, sums + m * p->step);
+        else
+            panel_finish_part(p, row + m, column, count, sums + m * p->step);
+    }
+}
+
+/* By the general epilogue, row by row. */
+static void panel_finish_group(const struct panel *p, uint32_t first, uint32_t panels)
+{
+    const struct kern_op *op = p->call->op;
+    const struct kern_gemm *gemm = &op->u.gemm;
+    const struct kern_view *y = &op->tensors[op->input_count], *c = &op->tensors[2];
+    uint32_t at[KERN_RANK_MAX], column = first * PANEL_COLUMNS;
+    uint32_t count = BASE_MIN(p->shape.n - column, panels * PANEL_COLUMNS);
+    for (uint32_t m = 0; m < p->rows; m++) {
+        float *sums = p->sums + m * p->step;
+        dense_row_at(y, p->first_row + m, at);
+        at[y->rank - 1] = column;
+        for (uint32_t n = 0; gemm->alpha != 1 && n < count; n++)
+            sums[n] *= gemm->alpha;
+        if (gemm->has_c && gemm->beta != 0) {
+            int64_t from = dense_offset(c, at, c->rank), step = c->sizes[c->rank - 1] > 1 ? c->strides[c->rank - 1] : 0;
+            for (uint32_t n = 0; n < count; n++)
+                sums[n] += gemm->beta * ((const float *)p->call->data[2])[from + n * step];
+        }
+        dense_finish_f32(p->call, (char *)p->call->worker_scratch + p->shape.epilogue, at, count, sums);
+    }
+}
+
+/* ---- blocks of rows, groups of panels ------------------------------------------------------------------------------
+ */
+
+static void panel_load_rows(struct panel *p, uint64_t block)
+{
+    const struct kern_op *op = p->call->op;
+    const struct kern_view *y = &op->tensors[op->input_count];
+    uint32_t at[KERN_RANK_MAX], last = y->rank - 1;
+    p->first_row = block * p->shape.block_rows;
+    p->rows = (uint32_t)BASE_MIN(p->shape.rows - p->first_row, p->shape.block_rows);
+    for (uint32_t m = 0; m < p->rows; m++) {
+        dense_row_at(y, p->first_row + m, at);
+        p->a[m] = (const float *)p->call->data[0] + dense_offset(&op->tensors[0], at, last);
+        p->y[m] = (float *)p->call->data[op->input_count] + dense_offset(y, at, last);
+        for (uint32_t t = 0; p->direct && t < p->finish.count; t++) {
+            uint32_t tensor = p->finish.tensor[t];
+            p->adds[t][m] = (const float *)p->call->data[tensor] + dense_offset(&op->tensors[tensor], at, last);
+        }
+    }
+}
+
+static void panel_part_rows(const struct panel *p, const struct panel_part *part, uint32_t k0, uint32_t panel,
+                            float *sums)
+{
+    const char *next = part->next;
+    bool last = k0 + part->depth == p->shape.k;
+    for (uint32_t m = 0; m < p->rows; m += PANEL_ROWS) {
+        uint32_t rows = BASE_MIN(p->rows - m, PANEL_ROWS);
+        panel_tile_rows(rows, part, p->a + m, k0, sums + m * p->step, p->step, next);
+        next += part->depth / 4 * 64 * part->lines;
+        if (last && p->direct)
+            panel_finish_tile(p, m, rows, panel, sums + m * p->step);
+    }
+}
+
+static void panel_group(const struct panel *p, uint32_t first, uint32_t panels)
+{
+    const uint64_t panel_floats = (uint64_t)p->shape.k * PANEL_COLUMNS;
+    const float *b = (const float *)p->call->data[1] + first * panel_floats;
+    uint32_t tiles = (p->rows + PANEL_ROWS - 1) / PANEL_ROWS, parts = (p->shape.k + PANEL_DEPTH - 1) / PANEL_DEPTH;
+    uint32_t depth = (uint32_t)base_align_up((p->shape.k + parts - 1) / parts, 4);
+    struct panel_part part = { .lines = (4 * PANEL_VECS * VEC * 4 / 64 + tiles - 1) / tiles };
+    for (uint32_t k0 = 0; k0 < p->shape.k; k0 += depth) {
+        part.depth = BASE_MIN(p->shape.k - k0, depth);
+        part.add = k0 > 0;
+        for (uint32_t i = 0; i < panels; i++) {
+            part.b = b + i * panel_floats + (uint64_t)k0 * PANEL_COLUMNS;
+            part.next = (const char *)(i + 1 < panels ? part.b + panel_floats
+                                                      : b + (uint64_t)(k0 + part.depth) * PANEL_COLUMNS);
+            panel_part_rows(p, &part, k0, first + i, p->sums + i * PANEL_COLUMNS);
+        }
+    }
+    if (!p->direct)
+        panel_finish_group(p, first, panels);
+}
+
+static void panel_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    struct panel p = { .call = call };
+    uint64_t loaded = UINT64_MAX;
+    panel_shape_init(call->op, &p.shape);
+    p.direct = panel_finish_init(call->op, &p.finish);
+    p.step = BASE_MIN(p.shape.panels, PANEL_GROUP) * PANEL_COLUMNS;
+    p.sums = (float *)((char *)call->worker_scratch + p.shape.sums);
+    p.a = call->worker_scratch;
+    p.y = (float **)(p.a + p.shape.block_rows);
+    for (uint32_t t = 0; t < PANEL_ADDS; t++)
+        p.adds[t] = p.a + (2 + t) * p.shape.block_rows;
+    while (begin < end) {
+        uint64_t block = begin / p.shape.panels, stop = BASE_MIN(end, (block + 1) * p.shape.panels);
+        stop = BASE_MIN(stop, begin + PANEL_GROUP);
+        if (block != loaded)
+            panel_load_rows(&p, block);
+        loaded = block;
+        panel_group(&p, (uint32_t)(begin % p.shape.panels), (uint32_t)(stop - begin));
+        begin = stop;
+    }
+}
