@@ -91,9 +91,9 @@ static struct graph_operand heads_of(const struct graph_op *op, uint32_t t, bool
     static const uint32_t order[] = { 0, 1, 3, 2 };
     struct graph_operand out = { op->value[t], op->k.tensors[t] };
     uint32_t rank = out.view.rank;
-    out.view = graph_view_broadcast(&op->k.tensors[t], 4,
-                                    (const uint32_t[]){ batches, heads, op->k.tensors[t].sizes[rank - 2],
-                                                        op->k.tensors[t].sizes[rank - 1] });
+    out.view = graph_view_broadcast(
+        &op->k.tensors[t], 4,
+        (const uint32_t[]){ batches, heads, op->k.tensors[t].sizes[rank - 2], op->k.tensors[t].sizes[rank - 1] });
     if (turned)
         out.view = graph_view_permute(&out.view, order);
     return out;

@@ -48,8 +48,8 @@ bool panel_finish_init(const struct kern_op *op, struct panel_finish *out)
             if ((inst->src[0] != last && inst->src[1] != last) || other < 1 || other > extra ||
                 !add_tensor(op, op->epilogue_input + other - 1, 1, out))
                 return false;
-        } else if (inst->src[0] == last && (inst->code == KERN_MAP_RELU || inst->code == KERN_MAP_GELU ||
-                                            inst->code == KERN_MAP_SWISH)) {
+        } else if (inst->src[0] == last &&
+                   (inst->code == KERN_MAP_RELU || inst->code == KERN_MAP_GELU || inst->code == KERN_MAP_SWISH)) {
             out->code = inst->code;
             out->p = inst->imm[0].f32;
         } else {

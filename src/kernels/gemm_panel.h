@@ -1,6 +1,6 @@
-/* Products with FLOAT32 weights that are known before execution: B lies in panels of PANEL_COLUMNS columns, [K][columns]
- * each, zeros behind the last. While one part of a panel is multiplied with all rows of A, the next one is fetched, so
- * that weights stream through the caches at the speed of the arithmetic. */
+/* Products with FLOAT32 weights that are known before execution: B lies in panels of PANEL_COLUMNS columns,
+ * [K][columns] each, zeros behind the last. While one part of a panel is multiplied with all rows of A, the next one is
+ * fetched, so that weights stream through the caches at the speed of the arithmetic. */
 #ifndef KERNELS_GEMM_PANEL_H
 #define KERNELS_GEMM_PANEL_H
 

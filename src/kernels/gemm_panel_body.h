@@ -5,17 +5,17 @@
 
 #define PANEL_VECS 3
 #define PANEL_ROWS 8
-_Static_assert(PANEL_VECS * VEC == PANEL_COLUMNS, "a tile is as wide as a panel");
+_Static_assert(PANEL_VECS *VEC == PANEL_COLUMNS, "a tile is as wide as a panel");
 
 struct panel {
     const struct kern_call *call;
     struct panel_shape shape;
     struct panel_finish finish;
-    bool direct; /* the way out is `finish` */
-    uint32_t rows, step;        /* of this block; floats from row to row of the sums */
+    bool direct;         /* the way out is `finish` */
+    uint32_t rows, step; /* of this block; floats from row to row of the sums */
     uint64_t first_row;
-    const float **a;            /* the rows of A */
-    float **y;                  /* of Y */
+    const float **a; /* the rows of A */
+    float **y;       /* of Y */
     const float **adds[PANEL_ADDS];
     float *sums;
 };
@@ -38,7 +38,7 @@ DENSE_INLINE void panel_tile(uint32_t rows, const struct panel_part *part, const
     for (uint32_t m = 0; m < rows; m++) {
         row[m] = a[m] + k0;
         for (uint32_t i = 0; i < PANEL_VECS; i++)
-            sum[m][i] = part->add ? vec_load(sums + m * step + i * VEC) : vec_set(0);
+            sum[m][i] = vec_set(0);
     }
     for (; k + 4 <= depth; k += 4) {
         for (uint32_t i = 0; i < lines; i++, next += 64)
@@ -59,9 +59,12 @@ DENSE_INLINE void panel_tile(uint32_t rows, const struct panel_part *part, const
         for (uint32_t m = 0; m < rows; m++)
             for (uint32_t i = 0; i < PANEL_VECS; i++)
                 sum[m][i] = vec_fma(vec_set(row[m][k]), vec_load(b + i * VEC), sum[m][i]);
-    for (uint32_t m = 0; m < rows; m++)
-        for (uint32_t i = 0; i < PANEL_VECS; i++)
-            vec_store(sums + m * step + i * VEC, sum[m][i]);
+    for (uint32_t m = 0; m < rows; m++, sums += step)
+        for (uint32_t i = 0; i < PANEL_VECS; i++) {
+            if (part->add)
+                sum[m][i] += vec_load(sums + i * VEC);
+            vec_store(sums + i * VEC, sum[m][i]);
+        }
 }
 
 static void panel_tile_rows(uint32_t rows, const struct panel_part *part, const float *const *a, uint32_t k0,
