@@ -8,8 +8,8 @@
 
 #define PANEL_COLUMNS    48
 #define PANEL_GROUP      8   /* panels whose sums are kept at once */
-#define PANEL_DEPTH      192 /* of a part that stays in the first-level cache */
-#define PANEL_BLOCK_ROWS 256 /* most rows of A at once */
+#define PANEL_DEPTH      768 /* of a part that stays in the second-level cache, next to its part of A */
+#define PANEL_BLOCK_ROWS 128 /* most rows of A at once */
 #define PANEL_ADDS       4   /* tensors that are added on the way out */
 
 /* All dimensions of A and Y but the last are rows. */

@@ -202,17 +202,32 @@ static void panel_load_rows(struct panel *p, uint64_t block)
     }
 }
 
+/* What the way out of these rows touches. */
+static void panel_fetch_ends(const struct panel *p, uint32_t row, uint32_t rows, uint32_t panel)
+{
+    uint32_t column = panel * PANEL_COLUMNS;
+    for (uint32_t m = row; m < row + rows; m++)
+        for (uint32_t i = 0; i < PANEL_COLUMNS; i += 16) {
+            __builtin_prefetch(p->y[m] + column + i, 1, 3);
+            for (uint32_t t = 0; t < p->finish.count; t++)
+                __builtin_prefetch(p->adds[t][m] + column + i, 0, 3);
+        }
+}
+
 static void panel_part_rows(const struct panel *p, const struct panel_part *part, uint32_t k0, uint32_t panel,
                             float *sums)
 {
     const char *next = part->next;
-    bool last = k0 + part->depth == p->shape.k;
+    bool finish = k0 + part->depth == p->shape.k && p->direct;
     for (uint32_t m = 0; m < p->rows; m += PANEL_ROWS) {
         uint32_t rows = BASE_MIN(p->rows - m, PANEL_ROWS);
-        panel_tile_rows(rows, part, p->a + m, k0, sums + m * p->step, p->step, next);
+        float *tile = finish && !part->add ? p->sums : sums + m * p->step; /* nobody else needs these sums */
+        if (finish)
+            panel_fetch_ends(p, m, rows, panel);
+        panel_tile_rows(rows, part, p->a + m, k0, tile, p->step, next);
         next += part->depth / 4 * 64 * part->lines;
-        if (last && p->direct)
-            panel_finish_tile(p, m, rows, panel, sums + m * p->step);
+        if (finish)
+            panel_finish_tile(p, m, rows, panel, tile);
     }
 }
 
@@ -220,16 +235,19 @@ static void panel_group(const struct panel *p, uint32_t first, uint32_t panels)
 {
     const uint64_t panel_floats = (uint64_t)p->shape.k * PANEL_COLUMNS;
     const float *b = (const float *)p->call->data[1] + first * panel_floats;
-    uint32_t tiles = (p->rows + PANEL_ROWS - 1) / PANEL_ROWS, parts = (p->shape.k + PANEL_DEPTH - 1) / PANEL_DEPTH;
+    uint32_t tiles = (p->rows + PANEL_ROWS - 1) / PANEL_ROWS;
+    uint32_t parts = tiles < 2 ? 1 : (p->shape.k + PANEL_DEPTH - 1) / PANEL_DEPTH; /* a single tile just streams */
     uint32_t depth = (uint32_t)base_align_up((p->shape.k + parts - 1) / parts, 4);
-    struct panel_part part = { .lines = (4 * PANEL_VECS * VEC * 4 / 64 + tiles - 1) / tiles };
+    struct panel_part part = { .lines = tiles < 2 ? 0 : (4 * PANEL_VECS * VEC * 4 / 64 + tiles - 1) / tiles };
     for (uint32_t k0 = 0; k0 < p->shape.k; k0 += depth) {
         part.depth = BASE_MIN(p->shape.k - k0, depth);
         part.add = k0 > 0;
+        bool last = k0 + part.depth == p->shape.k;
         for (uint32_t i = 0; i < panels; i++) {
             part.b = b + i * panel_floats + (uint64_t)k0 * PANEL_COLUMNS;
-            part.next = (const char *)(i + 1 < panels ? part.b + panel_floats
-                                                      : b + (uint64_t)(k0 + part.depth) * PANEL_COLUMNS);
+            part.next = (const char *)(part.b + panel_floats);
+            if (i + 1 == panels)
+                part.next = (const char *)(b + (last ? panels * panel_floats : (k0 + part.depth) * PANEL_COLUMNS));
             panel_part_rows(p, &part, k0, first + i, p->sums + i * PANEL_COLUMNS);
         }
     }
