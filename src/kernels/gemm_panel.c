@@ -7,10 +7,8 @@ void panel_shape_init(const struct kern_op *op, struct panel_shape *out)
     out->panels = (out->n + PANEL_COLUMNS - 1) / PANEL_COLUMNS;
     out->blocks = (out->rows + PANEL_BLOCK_ROWS - 1) / PANEL_BLOCK_ROWS;
     out->block_rows = (uint32_t)base_align_up((out->rows + out->blocks - 1) / out->blocks, 8);
-    uint64_t group = BASE_MIN(out->panels, PANEL_GROUP);
-    out->pointers = 0;
     out->sums = base_align_up((PANEL_ADDS + 2) * sizeof(void *) * out->block_rows, 64);
-    out->epilogue = out->sums + out->block_rows * group * PANEL_COLUMNS * sizeof(float);
+    out->epilogue = out->sums + out->block_rows * PANEL_COLUMNS * sizeof(float);
     out->bytes = out->epilogue + dense_epilogue_bytes(op);
 }
 

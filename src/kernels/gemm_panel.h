@@ -7,7 +7,6 @@
 #include "kernels/gemm.h"
 
 #define PANEL_COLUMNS    48
-#define PANEL_GROUP      8   /* panels whose sums are kept at once */
 #define PANEL_DEPTH      768 /* of a part that stays in the second-level cache, next to its part of A */
 #define PANEL_BLOCK_ROWS 128 /* most rows of A at once */
 #define PANEL_ADDS       4   /* tensors that are added on the way out */
@@ -16,7 +15,7 @@
 struct panel_shape {
     uint64_t rows, blocks;
     uint32_t n, k, panels, block_rows;
-    uint64_t pointers, sums, epilogue, bytes; /* places in the worker's scratch */
+    uint64_t sums, epilogue, bytes; /* places in the worker's scratch */
 };
 
 void panel_shape_init(const struct kern_op *op, struct panel_shape *out);

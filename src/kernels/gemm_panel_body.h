@@ -11,8 +11,8 @@ struct panel {
     const struct kern_call *call;
     struct panel_shape shape;
     struct panel_finish finish;
-    bool direct;         /* the way out is `finish` */
-    uint32_t rows, step; /* of this block; floats from row to row of the sums */
+    bool direct;   /* the way out is `finish` */
+    uint32_t rows; /* of this block */
     uint64_t first_row;
     const float **a; /* the rows of A */
     float **y;       /* of Y */
@@ -30,7 +30,7 @@ struct panel_part {
 
 /* sums[m][0 .. columns) (+)= a[m] * b for `rows` rows. */
 DENSE_INLINE void panel_tile(uint32_t rows, const struct panel_part *part, const float *const *a, uint32_t k0,
-                             float *sums, uint32_t step, const char *next)
+                             float *sums, const char *next)
 {
     vec sum[PANEL_ROWS][PANEL_VECS];
     const float *row[PANEL_ROWS], *b = part->b;
@@ -59,7 +59,7 @@ DENSE_INLINE void panel_tile(uint32_t rows, const struct panel_part *part, const
         for (uint32_t m = 0; m < rows; m++)
             for (uint32_t i = 0; i < PANEL_VECS; i++)
                 sum[m][i] = vec_fma(vec_set(row[m][k]), vec_load(b + i * VEC), sum[m][i]);
-    for (uint32_t m = 0; m < rows; m++, sums += step)
+    for (uint32_t m = 0; m < rows; m++, sums += PANEL_COLUMNS)
         for (uint32_t i = 0; i < PANEL_VECS; i++) {
             if (part->add)
                 sum[m][i] += vec_load(sums + i * VEC);
@@ -68,12 +68,12 @@ DENSE_INLINE void panel_tile(uint32_t rows, const struct panel_part *part, const
 }
 
 static void panel_tile_rows(uint32_t rows, const struct panel_part *part, const float *const *a, uint32_t k0,
-                            float *sums, uint32_t step, const char *next)
+                            float *sums, const char *next)
 {
     switch (rows) {
 #define CASE(n)                                                                                                        \
     case n:                                                                                                            \
-        panel_tile(n, part, a, k0, sums, step, next);                                                                  \
+        panel_tile(n, part, a, k0, sums, next);                                                                        \
         break;
         CASE(1)
         CASE(2)
@@ -84,7 +84,7 @@ static void panel_tile_rows(uint32_t rows, const struct panel_part *part, const 
         CASE(7)
 #undef CASE
     default:
-        panel_tile(PANEL_ROWS, part, a, k0, sums, step, next);
+        panel_tile(PANEL_ROWS, part, a, k0, sums, next);
         break;
     }
 }
@@ -152,22 +152,21 @@ static void panel_finish_tile(const struct panel *p, uint32_t row, uint32_t rows
     uint32_t column = panel * PANEL_COLUMNS, count = BASE_MIN(p->shape.n - column, PANEL_COLUMNS);
     for (uint32_t m = 0; m < rows; m++) {
         if (count == PANEL_COLUMNS)
-            panel_finish_row(p, row + m, column, sums + m * p->step);
+            panel_finish_row(p, row + m, column, sums + m * PANEL_COLUMNS);
         else
-            panel_finish_part(p, row + m, column, count, sums + m * p->step);
+            panel_finish_part(p, row + m, column, count, sums + m * PANEL_COLUMNS);
     }
 }
 
-/* By the general epilogue, row by row. */
-static void panel_finish_group(const struct panel *p, uint32_t first, uint32_t panels)
+/* By the general epilogue. */
+static void panel_finish_rows(const struct panel *p, uint32_t panel)
 {
     const struct kern_op *op = p->call->op;
     const struct kern_gemm *gemm = &op->u.gemm;
     const struct kern_view *y = &op->tensors[op->input_count], *c = &op->tensors[2];
-    uint32_t at[KERN_RANK_MAX], column = first * PANEL_COLUMNS;
-    uint32_t count = BASE_MIN(p->shape.n - column, panels * PANEL_COLUMNS);
+    uint32_t at[KERN_RANK_MAX], column = panel * PANEL_COLUMNS, count = BASE_MIN(p->shape.n - column, PANEL_COLUMNS);
     for (uint32_t m = 0; m < p->rows; m++) {
-        float *sums = p->sums + m * p->step;
+        float *sums = p->sums + m * PANEL_COLUMNS;
         dense_row_at(y, p->first_row + m, at);
         at[y->rank - 1] = column;
         for (uint32_t n = 0; gemm->alpha != 1 && n < count; n++)
@@ -181,7 +180,7 @@ static void panel_finish_group(const struct panel *p, uint32_t first, uint32_t p
     }
 }
 
-/* ---- blocks of rows, groups of panels ------------------------------------------------------------------------------
+/* ---- blocks of rows, panels ------------------------------------------------------------------------------
  */
 
 static void panel_load_rows(struct panel *p, uint64_t block)
@@ -214,27 +213,25 @@ static void panel_fetch_ends(const struct panel *p, uint32_t row, uint32_t rows,
         }
 }
 
-static void panel_part_rows(const struct panel *p, const struct panel_part *part, uint32_t k0, uint32_t panel,
-                            float *sums)
+static void panel_part_rows(const struct panel *p, const struct panel_part *part, uint32_t k0, uint32_t panel)
 {
     const char *next = part->next;
     bool finish = k0 + part->depth == p->shape.k && p->direct;
     for (uint32_t m = 0; m < p->rows; m += PANEL_ROWS) {
         uint32_t rows = BASE_MIN(p->rows - m, PANEL_ROWS);
-        float *tile = finish && !part->add ? p->sums : sums + m * p->step; /* nobody else needs these sums */
+        float *sums = finish && !part->add ? p->sums : p->sums + m * PANEL_COLUMNS; /* nobody else needs these sums */
         if (finish)
             panel_fetch_ends(p, m, rows, panel);
-        panel_tile_rows(rows, part, p->a + m, k0, tile, p->step, next);
+        panel_tile_rows(rows, part, p->a + m, k0, sums, next);
         next += part->depth / 4 * 64 * part->lines;
         if (finish)
-            panel_finish_tile(p, m, rows, panel, tile);
+            panel_finish_tile(p, m, rows, panel, sums);
     }
 }
 
-static void panel_group(const struct panel *p, uint32_t first, uint32_t panels)
+static void panel_multiply(const struct panel *p, uint32_t panel)
 {
-    const uint64_t panel_floats = (uint64_t)p->shape.k * PANEL_COLUMNS;
-    const float *b = (const float *)p->call->data[1] + first * panel_floats;
+    const float *b = (const float *)p->call->data[1] + (uint64_t)panel * p->shape.k * PANEL_COLUMNS;
     uint32_t tiles = (p->rows + PANEL_ROWS - 1) / PANEL_ROWS;
     uint32_t parts = tiles < 2 ? 1 : (p->shape.k + PANEL_DEPTH - 1) / PANEL_DEPTH; /* a single tile just streams */
     uint32_t depth = (uint32_t)base_align_up((p->shape.k + parts - 1) / parts, 4);
@@ -242,17 +239,12 @@ static void panel_group(const struct panel *p, uint32_t first, uint32_t panels)
     for (uint32_t k0 = 0; k0 < p->shape.k; k0 += depth) {
         part.depth = BASE_MIN(p->shape.k - k0, depth);
         part.add = k0 > 0;
-        bool last = k0 + part.depth == p->shape.k;
-        for (uint32_t i = 0; i < panels; i++) {
-            part.b = b + i * panel_floats + (uint64_t)k0 * PANEL_COLUMNS;
-            part.next = (const char *)(part.b + panel_floats);
-            if (i + 1 == panels)
-                part.next = (const char *)(b + (last ? panels * panel_floats : (k0 + part.depth) * PANEL_COLUMNS));
-            panel_part_rows(p, &part, k0, first + i, p->sums + i * PANEL_COLUMNS);
-        }
+        part.b = b + (uint64_t)k0 * PANEL_COLUMNS;
+        part.next = (const char *)(part.b + part.depth * PANEL_COLUMNS);
+        panel_part_rows(p, &part, k0, panel);
     }
     if (!p->direct)
-        panel_finish_group(p, first, panels);
+        panel_finish_rows(p, panel);
 }
 
 static void panel_run(const struct kern_call *call, uint64_t begin, uint64_t end)
@@ -261,19 +253,16 @@ static void panel_run(const struct kern_call *call, uint64_t begin, uint64_t end
     uint64_t loaded = UINT64_MAX;
     panel_shape_init(call->op, &p.shape);
     p.direct = panel_finish_init(call->op, &p.finish);
-    p.step = BASE_MIN(p.shape.panels, PANEL_GROUP) * PANEL_COLUMNS;
     p.sums = (float *)((char *)call->worker_scratch + p.shape.sums);
     p.a = call->worker_scratch;
     p.y = (float **)(p.a + p.shape.block_rows);
     for (uint32_t t = 0; t < PANEL_ADDS; t++)
         p.adds[t] = p.a + (2 + t) * p.shape.block_rows;
-    while (begin < end) {
-        uint64_t block = begin / p.shape.panels, stop = BASE_MIN(end, (block + 1) * p.shape.panels);
-        stop = BASE_MIN(stop, begin + PANEL_GROUP);
+    for (uint64_t unit = begin; unit < end; unit++) {
+        uint64_t block = unit / p.shape.panels;
         if (block != loaded)
             panel_load_rows(&p, block);
         loaded = block;
-        panel_group(&p, (uint32_t)(begin % p.shape.panels), (uint32_t)(stop - begin));
-        begin = stop;
+        panel_multiply(&p, (uint32_t)(unit % p.shape.panels));
     }
 }
