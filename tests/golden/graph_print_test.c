@@ -156,14 +156,41 @@ static void attention(struct graph *graph)
     make_map(graph, KERN_MAP_MUL, in, 2, make_value(graph, GRAPH_OUTPUT, 0, F32, 3, SIZES(1, 6, 4)), 0, 0);
 }
 
+/* Three projections of one input that differ in width, with biases; heads of them meet in a product and a softmax. */
+static void projections(struct graph *graph)
+{
+    static const uint32_t widths[3] = { 4, 4, 6 };
+    struct graph_operand x = make4(graph, GRAPH_INPUT, 0, 1, 1, 3, 5), parts[3], scores = temp4(graph, 1, 2, 3, 3);
+    for (uint32_t i = 0; i < 3; i++) {
+        uint32_t n = widths[i];
+        struct graph_operand product = temp4(graph, 1, 1, 3, n), in[2] = { product };
+        struct graph_operand w = make_constant(graph, 4, SIZES(1, 1, 5, n), (float)i, 0.25f), heads;
+        in[1] = make_constant(graph, 4, SIZES(1, 1, 1, n), 1, (float)i);
+        parts[i] = temp4(graph, 1, 1, 3, n);
+        make_gemm(graph, (struct graph_operand[]){ x, w }, 2, product);
+        make_map(graph, KERN_MAP_ADD, in, 2, parts[i], 0, 0);
+        heads = parts[i];
+        graph_view_reshape(&parts[i].view, 4, SIZES(1, 3, 2, n / 2), &heads.view);
+        parts[i].view = graph_view_permute(&heads.view, SIZES(0, 2, 1, 3));
+    }
+    parts[1].view = graph_view_permute(&parts[1].view, SIZES(0, 1, 3, 2));
+    make_gemm(graph, parts, 2, scores);
+    make_softmax(graph, scores, make4(graph, GRAPH_OUTPUT, 0, 1, 2, 3, 3));
+    make_softmax(graph, parts[2], make4(graph, GRAPH_OUTPUT, 1, 1, 2, 3, 3));
+}
+
 static const struct {
     const char *name;
     void (*make)(struct graph *graph);
 } samples[] = {
-    { "conv_batch_norm", conv_batch_norm },   { "residual", residual },
-    { "join_and_slice", join_and_slice },     { "map_chain", map_chain },
-    { "known_and_unused", known_and_unused }, { "joined_convolutions", joined_convolutions },
+    { "conv_batch_norm", conv_batch_norm },
+    { "residual", residual },
+    { "join_and_slice", join_and_slice },
+    { "map_chain", map_chain },
+    { "known_and_unused", known_and_unused },
+    { "joined_convolutions", joined_convolutions },
     { "attention", attention },
+    { "projections", projections },
 };
 
 static const char *const pass_names[] = {

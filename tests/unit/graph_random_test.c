@@ -216,6 +216,35 @@ static void add_gemm(struct maker *maker)
     keep(maker, out);
 }
 
+/* Products of one matrix with several constants, perhaps with bias and activation, that nothing element-wise follows */
+static void add_products(struct maker *maker)
+{
+    struct graph_operand x = any(maker), w = { 0 };
+    const uint32_t *s = x.view.sizes;
+    bool bias = rnd(2), turned = rnd(2), active = rnd(2);
+    if (x.view.type != F32)
+        return;
+    for (uint32_t i = 0, count = 2 + rnd(2); i < count; i++) {
+        uint32_t n = 1 + rnd(5);
+        struct graph_operand sum = graph_temp(maker->graph, F32, 4, SIZES(s[0], s[1], s[2], n)), y = sum;
+        struct graph_operand in[3] = { x, random_constant(maker, turned ? SIZES(1, 1, n, s[3]) : SIZES(1, 1, s[3], n)),
+                                       random_constant(maker, SIZES(1, 1, 1, n)) };
+        w = in[1];
+        if (turned)
+            w.view = graph_view_permute(&w.view, SIZES(0, 1, 3, 2));
+        in[1].view = graph_view_broadcast(&w.view, 4, SIZES(s[0], s[1], s[3], n));
+        in[2].view = graph_view_broadcast(&in[2].view, 4, sum.view.sizes);
+        make_gemm(maker->graph, in, bias ? 3 : 2, sum);
+        if (active) {
+            y = graph_temp(maker->graph, F32, 4, sum.view.sizes);
+            make_map(maker->graph, KERN_MAP_RELU, &sum, 1, y, 0, 0);
+        }
+        struct graph_operand out = graph_temp(maker->graph, F32, 4, y.view.sizes);
+        make_softmax(maker->graph, y, out);
+        keep(maker, rnd(4) ? out : y);
+    }
+}
+
 /* softmax(x y^T [/ 2] [+ mask]) z of tensors of one size */
 static void add_attention(struct maker *maker)
 {
@@ -346,9 +375,9 @@ static void add_output(struct maker *maker, uint32_t index)
 static void make_graph(struct graph *graph, uint64_t seed, uint32_t flags, bool *out_half)
 {
     static void (*const adders[])(
-        struct maker *) = { add_unary, add_unary,     add_binary,    add_binary,    add_scale, add_move,   add_move,
-                            add_join,  add_conv,      add_conv,      add_gemm,      add_pool,  add_reduce, add_norm,
-                            add_known, add_overwrite, add_overwrite, add_attention, add_gate };
+        struct maker *) = { add_unary, add_unary,     add_binary,    add_binary,    add_scale, add_move,    add_move,
+                            add_join,  add_conv,      add_conv,      add_gemm,      add_pool,  add_reduce,  add_norm,
+                            add_known, add_overwrite, add_overwrite, add_attention, add_gate,  add_products };
     struct maker maker = { .graph = graph };
     state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
     graph_init(graph, INPUTS, OUTPUTS, flags);
