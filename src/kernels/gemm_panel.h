@@ -7,7 +7,7 @@
 #include "kernels/gemm.h"
 
 #define PANEL_COLUMNS    48
-#define PANEL_DEPTH      768 /* of a part that stays in the second-level cache, next to its part of A */
+#define PANEL_DEPTH      384 /* of a part that stays in the second-level cache, next to its part of A */
 #define PANEL_BLOCK_ROWS 128 /* most rows of A at once */
 #define PANEL_ADDS       4   /* tensors that are added on the way out */
 

@@ -233,8 +233,9 @@ static void panel_multiply(const struct panel *p, uint32_t panel)
 {
     const float *b = (const float *)p->call->data[1] + (uint64_t)panel * p->shape.k * PANEL_COLUMNS;
     uint32_t tiles = (p->rows + PANEL_ROWS - 1) / PANEL_ROWS;
-    uint32_t parts = tiles < 2 ? 1 : (p->shape.k + PANEL_DEPTH - 1) / PANEL_DEPTH; /* a single tile just streams */
+    uint32_t parts = (p->shape.k + PANEL_DEPTH - 1) / PANEL_DEPTH;
     uint32_t depth = (uint32_t)base_align_up((p->shape.k + parts - 1) / parts, 4);
+    /* A single tile streams: the processor sees that by itself. */
     struct panel_part part = { .lines = tiles < 2 ? 0 : (4 * PANEL_VECS * VEC * 4 / 64 + tiles - 1) / tiles };
     for (uint32_t k0 = 0; k0 < p->shape.k; k0 += depth) {
         part.depth = BASE_MIN(p->shape.k - k0, depth);
