@@ -5,23 +5,27 @@
 
 #include <math.h>
 
-#define F32 DML_TENSOR_DATA_TYPE_FLOAT32
+#define F32              DML_TENSOR_DATA_TYPE_FLOAT32
+#define SCALAR_BYTES_MAX 256 /* of the constant that a scalar is in: looking may copy all of it */
 
 /* The value of an input that is one constant number. */
-static bool scalar_of(const struct graph *graph, const struct graph_program *program, uint32_t input, float *out)
+static bool scalar_of(struct graph *graph, const struct graph_program *program, uint32_t input, float *out)
 {
     const struct graph_operand *operand = &program->inputs[input];
     if (operand->value == GRAPH_NONE || operand->view.type != F32 || program->map.load_type[input] != F32)
         return false;
-    const struct graph_value *value = &graph->values[operand->value];
     for (uint32_t d = 0; d < operand->view.rank; d++)
         if (operand->view.sizes[d] > 1 && operand->view.strides[d] != 0)
             return false;
     int64_t at = graph_view_byte_offset(&operand->view);
-    if (value->place != GRAPH_CONSTANT || at < 0 || (uint64_t)at + sizeof(*out) > value->size_bytes)
+    uint64_t bytes = graph->values[operand->value].size_bytes;
+    if (graph->values[operand->value].place != GRAPH_CONSTANT || bytes > SCALAR_BYTES_MAX || at < 0 ||
+        (uint64_t)at + sizeof(*out) > bytes)
         return false;
-    memcpy(out, (const char *)value->data + at, sizeof(*out));
-    return true;
+    const char *data = graph_constant_data(graph, operand->value);
+    if (data)
+        memcpy(out, data + at, sizeof(*out));
+    return data != NULL;
 }
 
 static bool append(struct graph_program *program, const struct kern_map_inst *inst, uint8_t *out_reg)
@@ -48,7 +52,7 @@ static bool place_source(struct graph_program *out, const float *scalars, uint32
 }
 
 /* The program without inputs that are single constants; false when there are none, or too many instructions. */
-static bool inline_scalars(const struct graph *graph, const struct graph_program *in, struct graph_program *out)
+static bool inline_scalars(struct graph *graph, const struct graph_program *in, struct graph_program *out)
 {
     uint8_t regs[KERN_TENSORS_MAX + KERN_MAP_INST_MAX];
     float scalars[KERN_TENSORS_MAX];
@@ -211,7 +215,7 @@ static bool to_gate(const struct graph_program *program, uint32_t reg, struct ke
 /* ---- programs ------------------------------------------------------------------------------------------------------
  */
 
-static bool simplify(const struct graph *graph, struct graph_program *program)
+static bool simplify(struct graph *graph, struct graph_program *program)
 {
     struct graph_program without;
     bool changed = inline_scalars(graph, program, &without);

@@ -3,6 +3,8 @@
  * results then see parts of the wide one. With many rows nothing is gained: each product is long enough alone. */
 #include "graph/pass.h"
 
+#include "base/pages.h"
+
 #define ROWS_MAX   64
 #define MERGED_MAX 8
 
@@ -139,11 +141,10 @@ static bool redirect_all(struct merging *merging, const struct kern_view *wide, 
     return true;
 }
 
-static void copy_columns(const struct graph *graph, const struct graph_op *op, uint32_t t, uint32_t rows,
-                         uint64_t columns, char *out)
+static void copy_columns(const struct graph_op *op, uint32_t t, const char *data, uint32_t rows, uint64_t columns,
+                         char *out)
 {
     const struct kern_view *view = &op->k.tensors[t];
-    const char *data = graph->values[op->value[t]].data;
     uint64_t bytes = kern_type_bytes(view->type);
     int64_t row = rows > 1 ? view->strides[view->rank - 2] : 0;
     int64_t step = last_size(view) > 1 ? view->strides[view->rank - 1] : 0;
@@ -164,15 +165,18 @@ static bool join_constants(const struct merging *merging, uint32_t t, struct gra
     sizes[view->rank - 1] = (uint32_t)merging->columns;
     struct graph_operand made = graph_temp(graph, view->type, view->rank, sizes);
     uint64_t bytes = kern_type_bytes(view->type), at = 0;
-    char *data = made.value == GRAPH_NONE ? NULL : base_arena_alloc(&graph->arena, rows * merging->columns * bytes);
-    if (!data) {
+    char *to = made.value == GRAPH_NONE ? NULL : base_pages_take(&graph->pages, graph->values[made.value].size_bytes);
+    if (!to) {
         graph->failed = true;
         return false;
     }
-    for (uint32_t i = 0; i < merging->count; at += last_size(result_of(merging->ops[i])), i++)
-        copy_columns(graph, merging->ops[i], t, rows, merging->columns, data + at * bytes);
-    graph->values[made.value].place = GRAPH_CONSTANT;
-    graph->values[made.value].data = data;
+    graph_constant_put(graph, made.value, to);
+    for (uint32_t i = 0; i < merging->count; at += last_size(result_of(merging->ops[i])), i++) {
+        const char *data = graph_constant_data(graph, merging->ops[i]->value[t]);
+        if (!data)
+            return false;
+        copy_columns(merging->ops[i], t, data, rows, merging->columns, to + at * bytes);
+    }
     memcpy(sizes, view->sizes, sizeof(sizes));
     sizes[view->rank - 1] = (uint32_t)merging->columns;
     out->value[t] = made.value;
@@ -190,10 +194,18 @@ static void widen(const struct merging *merging, struct graph_op *out)
     kern_view_set_packed(y, narrow.type, narrow.rank, narrow.sizes);
 }
 
+/* The narrow constants, as far as nothing else reads them. */
+static void drop_constants(const struct merging *merging, const struct graph_op *first)
+{
+    for (uint32_t i = 0; i < merging->count; i++)
+        for (uint32_t t = 1; t < first->k.input_count; t++)
+            graph_constant_drop_unread(merging->graph, i ? merging->ops[i]->value[t] : first->value[t]);
+}
+
 static bool merge(struct merging *merging)
 {
     struct graph *graph = merging->graph;
-    struct graph_op *first = merging->ops[0], made;
+    struct graph_op *first = merging->ops[0], old = *first, made;
     uint32_t y = first->k.input_count;
     widen(merging, &made);
     if (!graph_op_no_worse(graph, merging->options, first, &made) ||
@@ -212,6 +224,7 @@ static bool merge(struct merging *merging)
     for (uint32_t i = 1; i < merging->count; i++)
         merging->ops[i]->dead = true;
     *first = made;
+    drop_constants(merging, &old);
     return true;
 }
 
