@@ -9,7 +9,9 @@ void panel_shape_init(const struct kern_op *op, struct panel_shape *out)
     out->block_rows = (uint32_t)base_align_up((out->rows + out->blocks - 1) / out->blocks, 8);
     out->sums = base_align_up((PANEL_ADDS + 2) * sizeof(void *) * out->block_rows, 64);
     out->epilogue = out->sums + out->block_rows * PANEL_COLUMNS * sizeof(float);
-    out->bytes = out->epilogue + dense_epilogue_bytes(op);
+    out->element = kern_type_bytes(a->type);
+    out->floats = base_align_up(out->epilogue + dense_epilogue_bytes(op), 64);
+    out->bytes = out->floats + (out->element == 2 ? (uint64_t)out->block_rows * out->k * sizeof(float) : 0);
 }
 
 static bool is_plain(const struct kern_view *view)
@@ -64,8 +66,9 @@ bool kern_gemm_panel_accepts(const struct kern_op *op)
     uint32_t rank = y->rank;
     if (op->packed_input != 2 || op->u.gemm.integer || rank < 2 || a->rank != rank || b->rank != rank)
         return false;
-    if (!dense_same_type(op, 0, op->u.gemm.has_c ? 2 : 1, DML_TENSOR_DATA_TYPE_FLOAT32) ||
-        y->type != DML_TENSOR_DATA_TYPE_FLOAT32)
+    bool narrow = y->type == DML_TENSOR_DATA_TYPE_FLOAT16 || y->type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16;
+    if (!dense_same_type(op, 0, op->u.gemm.has_c ? 2 : 1, y->type) ||
+        (y->type != DML_TENSOR_DATA_TYPE_FLOAT32 && !(narrow && dense_rows(y) <= PANEL_SHORT_ROWS)))
         return false;
     for (uint32_t d = 0; d + 2 < rank; d++)
         if (b->sizes[d] > 1 && b->strides[d] != 0) /* one matrix for all batches */
@@ -93,26 +96,33 @@ bool kern_gemm_panel_avx512_pack_plan(const struct kern_op *op, const void *stat
     (void)state;
     panel_shape_init(op, &shape);
     *out_input = 1;
-    *out_bytes = (uint64_t)shape.panels * PANEL_COLUMNS * shape.k * sizeof(float);
+    *out_bytes = (uint64_t)shape.panels * PANEL_COLUMNS * shape.k * shape.element;
     return op->packed_input == 2;
+}
+
+DENSE_INLINE void panel_pack(const struct panel_shape *shape, const struct kern_view *b, const char *source, char *out,
+                             uint64_t element)
+{
+    int64_t row = b->sizes[b->rank - 2] > 1 ? b->strides[b->rank - 2] : 0;
+    int64_t step = b->sizes[b->rank - 1] > 1 ? b->strides[b->rank - 1] : 0;
+    for (uint32_t panel = 0; panel < shape->panels; panel++) {
+        uint32_t first = panel * PANEL_COLUMNS, count = BASE_MIN(shape->n - first, PANEL_COLUMNS);
+        for (uint32_t k = 0; k < shape->k; k++, out += PANEL_COLUMNS * element) {
+            const char *from = source + (k * row + first * step) * (int64_t)element;
+            for (uint32_t c = 0; c < count; c++)
+                memcpy(out + c * element, from + c * step * (int64_t)element, element);
+            memset(out + count * element, 0, (PANEL_COLUMNS - count) * element);
+        }
+    }
 }
 
 void kern_gemm_panel_avx512_pack(const struct kern_op *op, const void *state, const void *source, void *packed)
 {
-    const struct kern_view *b = &op->tensors[1];
-    int64_t row = b->sizes[b->rank - 2] > 1 ? b->strides[b->rank - 2] : 0;
-    int64_t step = b->sizes[b->rank - 1] > 1 ? b->strides[b->rank - 1] : 0;
     struct panel_shape shape;
-    float *out = packed;
     (void)state;
     panel_shape_init(op, &shape);
-    for (uint32_t panel = 0; panel < shape.panels; panel++) {
-        uint32_t first = panel * PANEL_COLUMNS, count = BASE_MIN(shape.n - first, PANEL_COLUMNS);
-        const float *from = (const float *)source + first * step;
-        for (uint32_t k = 0; k < shape.k; k++, out += PANEL_COLUMNS) {
-            for (uint32_t c = 0; c < count; c++)
-                out[c] = from[k * row + c * step];
-            memset(out + count, 0, (PANEL_COLUMNS - count) * sizeof(float));
-        }
-    }
+    if (shape.element == 2)
+        panel_pack(&shape, &op->tensors[1], source, packed, 2);
+    else
+        panel_pack(&shape, &op->tensors[1], source, packed, 4);
 }

@@ -1,6 +1,7 @@
-/* Products with FLOAT32 weights that are known before execution: B lies in panels of PANEL_COLUMNS columns,
- * [K][columns] each, zeros behind the last. While one part of a panel is multiplied with all rows of A, the next one is
- * fetched, so that weights stream through the caches at the speed of the arithmetic. */
+/* Products with weights that are known before execution, FLOAT32 or, for few rows, FLOAT16 and bfloat16: B lies in
+ * panels of PANEL_COLUMNS columns, [K][columns] each, zeros behind the last. While one part of a panel is multiplied
+ * with all rows of A, the next one is fetched, so that weights stream through the caches at the speed of the
+ * arithmetic. */
 #ifndef KERNELS_GEMM_PANEL_H
 #define KERNELS_GEMM_PANEL_H
 
@@ -9,13 +10,16 @@
 #define PANEL_COLUMNS    48
 #define PANEL_DEPTH      384 /* of a part that stays in the second-level cache, next to its part of A */
 #define PANEL_BLOCK_ROWS 128 /* most rows of A at once */
+#define PANEL_SHORT_ROWS 16  /* most rows of A with 16-bit weights */
 #define PANEL_ADDS       4   /* tensors that are added on the way out */
 
 /* All dimensions of A and Y but the last are rows. */
 struct panel_shape {
     uint64_t rows, blocks;
     uint32_t n, k, panels, block_rows;
-    uint64_t sums, epilogue, bytes; /* places in the worker's scratch */
+    uint32_t element; /* bytes of a weight */
+    uint64_t sums, epilogue, floats,
+        bytes; /* places in the worker's scratch; floats: A, where its elements have 16 bits */
 };
 
 void panel_shape_init(const struct kern_op *op, struct panel_shape *out);

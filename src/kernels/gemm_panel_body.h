@@ -22,18 +22,31 @@ struct panel {
 
 /* A part of a panel, and how it is fetched: `lines` cache lines at every fourth step of k. */
 struct panel_part {
-    const float *b;
+    const char *b;
+    DML_TENSOR_DATA_TYPE type; /* of the weights */
     uint32_t depth, lines;
     const char *next;
     bool add;
 };
 
+DENSE_INLINE vec panel_load(const char *from, uint32_t at, DML_TENSOR_DATA_TYPE type)
+{
+    if (type == DML_TENSOR_DATA_TYPE_FLOAT32)
+        return vec_load((const float *)from + at);
+    if (type == DML_TENSOR_DATA_TYPE_FLOAT16)
+        return vec_load_half((const uint16_t *)from + at);
+    __m256i narrow = _mm256_loadu_si256((const __m256i *)((const uint16_t *)from + at));
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(narrow), 16)); /* bfloat16 */
+}
+
 /* sums[m][0 .. columns) (+)= a[m] * b for `rows` rows. */
-DENSE_INLINE void panel_tile(uint32_t rows, const struct panel_part *part, const float *const *a, uint32_t k0,
-                             float *sums, const char *next)
+DENSE_INLINE void panel_tile(uint32_t rows, DML_TENSOR_DATA_TYPE type, const struct panel_part *part,
+                             const float *const *a, uint32_t k0, float *sums, const char *next)
 {
     vec sum[PANEL_ROWS][PANEL_VECS];
-    const float *row[PANEL_ROWS], *b = part->b;
+    const float *row[PANEL_ROWS];
+    const char *b = part->b;
+    const uint32_t step = PANEL_COLUMNS * (type == DML_TENSOR_DATA_TYPE_FLOAT32 ? 4 : 2);
     uint32_t k = 0, depth = part->depth, lines = part->lines;
     for (uint32_t m = 0; m < rows; m++) {
         row[m] = a[m] + k0;
@@ -44,10 +57,10 @@ DENSE_INLINE void panel_tile(uint32_t rows, const struct panel_part *part, const
         for (uint32_t i = 0; i < lines; i++, next += 64)
             __builtin_prefetch(next, 0, 2);
 #pragma GCC unroll 4
-        for (uint32_t u = 0; u < 4; u++, b += PANEL_COLUMNS) {
+        for (uint32_t u = 0; u < 4; u++, b += step) {
             vec line[PANEL_VECS];
             for (uint32_t i = 0; i < PANEL_VECS; i++)
-                line[i] = vec_load(b + i * VEC);
+                line[i] = panel_load(b, i * VEC, type);
             for (uint32_t m = 0; m < rows; m++) {
                 vec value = vec_set(row[m][k + u]);
                 for (uint32_t i = 0; i < PANEL_VECS; i++)
@@ -55,10 +68,10 @@ DENSE_INLINE void panel_tile(uint32_t rows, const struct panel_part *part, const
             }
         }
     }
-    for (; k < depth; k++, b += PANEL_COLUMNS)
+    for (; k < depth; k++, b += step)
         for (uint32_t m = 0; m < rows; m++)
             for (uint32_t i = 0; i < PANEL_VECS; i++)
-                sum[m][i] = vec_fma(vec_set(row[m][k]), vec_load(b + i * VEC), sum[m][i]);
+                sum[m][i] = vec_fma(vec_set(row[m][k]), panel_load(b, i * VEC, type), sum[m][i]);
     for (uint32_t m = 0; m < rows; m++, sums += PANEL_COLUMNS)
         for (uint32_t i = 0; i < PANEL_VECS; i++) {
             if (part->add)
@@ -67,13 +80,13 @@ DENSE_INLINE void panel_tile(uint32_t rows, const struct panel_part *part, const
         }
 }
 
-static void panel_tile_rows(uint32_t rows, const struct panel_part *part, const float *const *a, uint32_t k0,
-                            float *sums, const char *next)
+DENSE_INLINE void panel_tile_rows(uint32_t rows, DML_TENSOR_DATA_TYPE type, const struct panel_part *part,
+                                  const float *const *a, uint32_t k0, float *sums, const char *next)
 {
     switch (rows) {
 #define CASE(n)                                                                                                        \
     case n:                                                                                                            \
-        panel_tile(n, part, a, k0, sums, next);                                                                        \
+        panel_tile(n, type, part, a, k0, sums, next);                                                                  \
         break;
         CASE(1)
         CASE(2)
@@ -84,9 +97,20 @@ static void panel_tile_rows(uint32_t rows, const struct panel_part *part, const 
         CASE(7)
 #undef CASE
     default:
-        panel_tile(PANEL_ROWS, part, a, k0, sums, next);
+        panel_tile(PANEL_ROWS, type, part, a, k0, sums, next);
         break;
     }
+}
+
+static void panel_tile_typed(uint32_t rows, const struct panel_part *part, const float *const *a, uint32_t k0,
+                             float *sums, const char *next)
+{
+    if (part->type == DML_TENSOR_DATA_TYPE_FLOAT32)
+        panel_tile_rows(rows, DML_TENSOR_DATA_TYPE_FLOAT32, part, a, k0, sums, next);
+    else if (part->type == DML_TENSOR_DATA_TYPE_FLOAT16)
+        panel_tile_rows(rows, DML_TENSOR_DATA_TYPE_FLOAT16, part, a, k0, sums, next);
+    else
+        panel_tile_rows(rows, ANYDML_TENSOR_DATA_TYPE_BFLOAT16, part, a, k0, sums, next);
 }
 
 /* ---- the way out ---------------------------------------------------------------------------------------------------
@@ -174,7 +198,7 @@ static void panel_finish_rows(const struct panel *p, uint32_t panel)
         if (gemm->has_c && gemm->beta != 0) {
             int64_t from = dense_offset(c, at, c->rank), step = c->sizes[c->rank - 1] > 1 ? c->strides[c->rank - 1] : 0;
             for (uint32_t n = 0; n < count; n++)
-                sums[n] += gemm->beta * ((const float *)p->call->data[2])[from + n * step];
+                sums[n] += gemm->beta * (float)dense_load(p->call->data[2], from + n * step, c->type);
         }
         dense_finish_f32(p->call, (char *)p->call->worker_scratch + p->shape.epilogue, at, count, sums);
     }
@@ -192,9 +216,15 @@ static void panel_load_rows(struct panel *p, uint64_t block)
     p->rows = (uint32_t)BASE_MIN(p->shape.rows - p->first_row, p->shape.block_rows);
     for (uint32_t m = 0; m < p->rows; m++) {
         dense_row_at(y, p->first_row + m, at);
-        p->a[m] = (const float *)p->call->data[0] + dense_offset(&op->tensors[0], at, last);
+        int64_t from = dense_offset(&op->tensors[0], at, last);
+        float *floats = (float *)((char *)p->call->worker_scratch + p->shape.floats) + (uint64_t)m * p->shape.k;
+        p->a[m] = p->shape.element == 4 ? (const float *)p->call->data[0] + from : floats;
+        if (p->shape.element != 4)
+            dense_load_row(p->call->data[0], from, 1, op->tensors[0].type, p->shape.k, floats);
+        if (!p->direct)
+            continue;
         p->y[m] = (float *)p->call->data[op->input_count] + dense_offset(y, at, last);
-        for (uint32_t t = 0; p->direct && t < p->finish.count; t++) {
+        for (uint32_t t = 0; t < p->finish.count; t++) {
             uint32_t tensor = p->finish.tensor[t];
             p->adds[t][m] = (const float *)p->call->data[tensor] + dense_offset(&op->tensors[tensor], at, last);
         }
@@ -222,7 +252,7 @@ static void panel_part_rows(const struct panel *p, const struct panel_part *part
         float *sums = finish && !part->add ? p->sums : p->sums + m * PANEL_COLUMNS; /* nobody else needs these sums */
         if (finish)
             panel_fetch_ends(p, m, rows, panel);
-        panel_tile_rows(rows, part, p->a + m, k0, sums, next);
+        panel_tile_typed(rows, part, p->a + m, k0, sums, next);
         next += part->depth / 4 * 64 * part->lines;
         if (finish)
             panel_finish_tile(p, m, rows, panel, sums);
@@ -231,17 +261,19 @@ static void panel_part_rows(const struct panel *p, const struct panel_part *part
 
 static void panel_multiply(const struct panel *p, uint32_t panel)
 {
-    const float *b = (const float *)p->call->data[1] + (uint64_t)panel * p->shape.k * PANEL_COLUMNS;
+    const uint64_t row = PANEL_COLUMNS * p->shape.element;
+    const char *b = (const char *)p->call->data[1] + panel * row * p->shape.k;
     uint32_t tiles = (p->rows + PANEL_ROWS - 1) / PANEL_ROWS;
     uint32_t parts = (p->shape.k + PANEL_DEPTH - 1) / PANEL_DEPTH;
     uint32_t depth = (uint32_t)base_align_up((p->shape.k + parts - 1) / parts, 4);
     /* A single tile streams: the processor sees that by itself. */
-    struct panel_part part = { .lines = tiles < 2 ? 0 : (4 * PANEL_VECS * VEC * 4 / 64 + tiles - 1) / tiles };
+    struct panel_part part = { .type = p->call->op->tensors[1].type,
+                               .lines = tiles < 2 ? 0 : (uint32_t)(4 * row / 64 + tiles - 1) / tiles };
     for (uint32_t k0 = 0; k0 < p->shape.k; k0 += depth) {
         part.depth = BASE_MIN(p->shape.k - k0, depth);
         part.add = k0 > 0;
-        part.b = b + (uint64_t)k0 * PANEL_COLUMNS;
-        part.next = (const char *)(part.b + part.depth * PANEL_COLUMNS);
+        part.b = b + k0 * row;
+        part.next = part.b + part.depth * row;
         panel_part_rows(p, &part, k0, panel);
     }
     if (!p->direct)
