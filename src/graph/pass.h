@@ -81,6 +81,14 @@ struct graph_program {
 
 /* The program of a MAP op. */
 void graph_program_of(const struct graph_op *op, struct graph_program *out);
+/* The epilogue of another op, or the empty one: result = register 0. */
+void graph_program_of_epilogue(const struct graph_op *host, struct graph_program *out);
+/* Makes a MAP op, or another op's epilogue, compute the program on its inputs; false when these are too many. An
+ * epilogue points to program->map. */
+bool graph_op_set_program(struct graph_op *op, const struct graph_program *program);
+bool graph_op_set_epilogue(struct graph_op *op, const struct graph_program *program);
+/* The MAP op with all its tensors seen in the sizes of `shape`, elements in the same order; false when no view can. */
+bool graph_map_in_shape(const struct graph_op *map, const struct kern_view *shape, struct graph_op *out);
 /* `second` after `first`: the inputs of second in `fed` (bit i = input i) are first's output 0, which was stored as
  * `stored`. false when limits are exceeded, or when leaving out the store and load would change results beyond
  * rounding. */

@@ -32,25 +32,11 @@ static uint32_t fed_inputs(const struct graph_op *map, const struct graph_op *ho
     return fed;
 }
 
-/* The host's epilogue so far, or the empty one: result = register 0. */
-static void epilogue_of(const struct graph_op *host, struct graph_program *out)
-{
-    memset(out, 0, sizeof(*out));
-    if (host->k.epilogue)
-        out->map = *host->k.epilogue;
-    else
-        out->map.load_type[0] = DML_TENSOR_DATA_TYPE_FLOAT32;
-    out->inputs[0].value = GRAPH_NONE;
-    out->input_count = 1;
-    for (uint32_t t = host->k.epilogue_input; host->k.epilogue && t < host->k.input_count; t++)
-        out->inputs[out->input_count++] = (struct graph_operand){ host->value[t], host->k.tensors[t] };
-}
-
 /* Joins both; the kernel's result is FLOAT32 before it is stored, as an epilogue sees it. */
 static bool join(const struct graph_op *host, const struct graph_op *map, uint32_t fed, struct graph_program *out)
 {
     struct graph_program first, second;
-    epilogue_of(host, &first);
+    graph_program_of_epilogue(host, &first);
     graph_program_of(map, &second);
     for (uint32_t t = 0; t < second.input_count; t++)
         if (!(fed >> t & 1) && second.map.load_type[t] != DML_TENSOR_DATA_TYPE_FLOAT32)
@@ -62,17 +48,9 @@ static bool join(const struct graph_op *host, const struct graph_op *map, uint32
 static bool build(const struct graph_op *host, const struct graph_op *map, const struct graph_program *program,
                   struct graph_op *out)
 {
-    uint32_t own = host->k.epilogue ? host->k.epilogue_input : host->k.input_count;
-    if (own + program->input_count > KERN_TENSORS_MAX) /* the result's register stands for the output here */
-        return false;
     *out = *host;
-    for (uint32_t t = 1; t < program->input_count; t++) {
-        out->value[own + t - 1] = program->inputs[t].value;
-        out->k.tensors[own + t - 1] = program->inputs[t].view;
-    }
-    out->k.epilogue = &program->map;
-    out->k.epilogue_input = own;
-    out->k.input_count = own + program->input_count - 1;
+    if (!graph_op_set_epilogue(out, program))
+        return false;
     out->value[out->k.input_count] = map->value[map->k.input_count];
     out->k.tensors[out->k.input_count] = map->k.tensors[map->k.input_count];
     return !graph_op_reads(out, out->value[out->k.input_count]);
@@ -90,22 +68,18 @@ static uint32_t find_host(const struct graph *graph, const struct graph_uses *us
     return sum.writer;
 }
 
-static bool same_shape(const struct graph_op *host, const struct graph_op *map)
-{
-    const struct kern_view *a = &host->k.tensors[host->k.input_count], *b = &map->k.tensors[map->k.input_count];
-    return a->rank == b->rank && !memcmp(a->sizes, b->sizes, a->rank * sizeof(*a->sizes));
-}
-
 static bool fuse(struct graph *graph, struct graph_uses *uses, const struct graph_options *options, uint32_t first,
                  uint32_t second)
 {
-    struct graph_op *host = graph->ops[first], *map = graph->ops[second], fused;
+    struct graph_op *host = graph->ops[first], *map = graph->ops[second], fused, shaped;
     struct graph_program program;
-    uint32_t fed = fed_inputs(map, host);
     /* An output bound over an input would be written while the host still reads that input. */
     bool shared = graph->may_alias && graph->values[map->value[map->k.input_count]].place == GRAPH_OUTPUT;
-    if (!fed || shared || !same_shape(host, map) || !join(host, map, fed, &program) ||
-        !build(host, map, &program, &fused) || !graph_op_no_worse(graph, options, host, &fused))
+    if (shared || !graph_map_in_shape(map, &host->k.tensors[host->k.input_count], &shaped))
+        return false;
+    uint32_t fed = fed_inputs(&shaped, host);
+    if (!fed || !join(host, &shaped, fed, &program) || !build(host, &shaped, &program, &fused) ||
+        !graph_op_no_worse(graph, options, host, &fused))
         return false;
     fused.k.epilogue = base_arena_copy(&graph->arena, &program.map, sizeof(program.map));
     if (!fused.k.epilogue) {

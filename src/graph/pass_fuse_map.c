@@ -1,11 +1,6 @@
 /* A MAP op whose only result is read by one other MAP op, element for element, becomes the beginning of that op. */
 #include "graph/pass.h"
 
-static bool sizes_equal(const struct kern_view *a, const struct kern_view *b)
-{
-    return a->rank == b->rank && !memcmp(a->sizes, b->sizes, a->rank * sizeof(*a->sizes));
-}
-
 /* The inputs of `consumer` that read exactly what `producer` wrote; 0 when some read it otherwise. */
 static uint32_t fed_inputs(const struct graph_op *consumer, uint32_t value, const struct kern_view *written)
 {
@@ -35,57 +30,40 @@ static bool in_step(const struct graph *graph, const struct graph_op *producer, 
     return true;
 }
 
-static bool may_fuse(const struct graph *graph, const struct graph_uses *uses, uint32_t first, uint32_t second)
+static bool may_fuse(const struct graph *graph, const struct graph_uses *uses, const struct graph_op *producer,
+                     uint32_t first, uint32_t second)
 {
-    const struct graph_op *producer = graph->ops[first], *consumer = graph->ops[second];
+    const struct graph_op *consumer = graph->ops[second];
     uint32_t value = producer->value[producer->k.input_count];
     struct graph_use_summary sum = graph_uses_of(uses, value);
-    if (producer->k.kind != KERN_MAP || producer->k.output_count != 1 || graph->values[value].place != GRAPH_TEMP ||
-        sum.writes != 1 || sum.reading_ops != 1)
+    if (graph->values[value].place != GRAPH_TEMP || sum.writes != 1 || sum.reading_ops != 1)
         return false;
-    /* One iteration space, and nothing that the producer reads is overwritten before the consumer runs or by it. */
-    if (!sizes_equal(&producer->k.tensors[producer->k.input_count], &consumer->k.tensors[consumer->k.input_count]))
-        return false;
+    /* Nothing that the producer reads is overwritten before the consumer runs or by it. */
     for (uint32_t t = 0; t < producer->k.input_count; t++)
         if (graph_op_writes(consumer, producer->value[t]))
             return false;
     return in_step(graph, producer, consumer) && graph_op_may_sink(graph, producer, first, second);
 }
 
-/* Makes `op` compute the program on the program's inputs. */
-static void set_program(struct graph_op *op, const struct graph_program *program)
-{
-    struct graph_op old = *op;
-    uint32_t inputs = program->input_count;
-    for (uint32_t t = 0; t < inputs; t++) {
-        op->value[t] = program->inputs[t].value;
-        op->k.tensors[t] = program->inputs[t].view;
-    }
-    for (uint32_t t = 0; t < old.k.output_count; t++) {
-        op->value[inputs + t] = old.value[old.k.input_count + t];
-        op->k.tensors[inputs + t] = old.k.tensors[old.k.input_count + t];
-    }
-    op->k.input_count = inputs;
-    op->k.u.map = program->map;
-}
-
 static bool fuse(struct graph *graph, struct graph_uses *uses, const struct graph_options *options, uint32_t first,
                  uint32_t second)
 {
-    struct graph_op *producer = graph->ops[first], *consumer = graph->ops[second], fused = *consumer;
+    struct graph_op *consumer = graph->ops[second], fused = *consumer, producer;
     struct graph_program a, b, joined;
-    const struct kern_view *written = &producer->k.tensors[producer->k.input_count];
-    uint32_t fed = fed_inputs(consumer, producer->value[producer->k.input_count], written);
-    graph_program_of(producer, &a);
-    graph_program_of(consumer, &b);
-    if (!fed || !graph_program_join(&a, &b, fed, written->type, &joined) ||
-        joined.input_count + consumer->k.output_count > KERN_TENSORS_MAX)
+    /* One iteration space: edges between the two may have other sizes at their ends. */
+    if (graph->ops[first]->k.kind != KERN_MAP || graph->ops[first]->k.output_count != 1 ||
+        !graph_map_in_shape(graph->ops[first], &consumer->k.tensors[consumer->k.input_count], &producer) ||
+        !may_fuse(graph, uses, &producer, first, second))
         return false;
-    set_program(&fused, &joined);
-    if (!graph_op_no_worse(graph, options, consumer, &fused))
+    const struct kern_view *written = &producer.k.tensors[producer.k.input_count];
+    uint32_t fed = fed_inputs(consumer, producer.value[producer.k.input_count], written);
+    graph_program_of(&producer, &a);
+    graph_program_of(consumer, &b);
+    if (!fed || !graph_program_join(&a, &b, fed, written->type, &joined) || !graph_op_set_program(&fused, &joined) ||
+        !graph_op_no_worse(graph, options, consumer, &fused))
         return false;
     *consumer = fused;
-    producer->dead = true;
+    graph->ops[first]->dead = true;
     if (!graph_uses_refresh(uses, second))
         graph->failed = true;
     return true;
@@ -97,8 +75,7 @@ static bool fuse_one(struct graph *graph, struct graph_uses *uses, const struct 
     const struct graph_op *consumer = graph->ops[second];
     for (uint32_t t = 0; t < consumer->k.input_count; t++) {
         struct graph_use_summary sum = graph_uses_of(uses, consumer->value[t]);
-        if (sum.writes == 1 && sum.writer < second && may_fuse(graph, uses, sum.writer, second) &&
-            fuse(graph, uses, options, sum.writer, second))
+        if (sum.writes == 1 && sum.writer < second && fuse(graph, uses, options, sum.writer, second))
             return true;
     }
     return false;

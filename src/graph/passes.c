@@ -60,7 +60,12 @@ static void trace(const struct graph *graph, const char *name)
     if (!base_log_enabled(BASE_LOG_TRACE))
         return;
     char *text = graph_print(graph);
-    base_log(BASE_LOG_TRACE, "graph after %s:\n%s", name, text ? text : "(out of memory)");
+    base_log(BASE_LOG_TRACE, "graph after %s:", name);
+    for (char *line = text, *end; line && *line; line = end) { /* a message holds a thousand characters */
+        end = line + strcspn(line, "\n");
+        base_log(BASE_LOG_TRACE, "%.*s", (int)(end - line), line);
+        end += *end == '\n';
+    }
     free(text);
 }
 

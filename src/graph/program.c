@@ -10,6 +10,68 @@ void graph_program_of(const struct graph_op *op, struct graph_program *out)
         out->inputs[i] = (struct graph_operand){ op->value[i], op->k.tensors[i] };
 }
 
+void graph_program_of_epilogue(const struct graph_op *host, struct graph_program *out)
+{
+    memset(out, 0, sizeof(*out));
+    if (host->k.epilogue)
+        out->map = *host->k.epilogue;
+    else
+        out->map.load_type[0] = DML_TENSOR_DATA_TYPE_FLOAT32;
+    out->inputs[0].value = GRAPH_NONE;
+    out->input_count = 1;
+    for (uint32_t t = host->k.epilogue_input; host->k.epilogue && t < host->k.input_count; t++)
+        out->inputs[out->input_count++] = (struct graph_operand){ host->value[t], host->k.tensors[t] };
+}
+
+/* The op's inputs from number `first` on become those of the program from `skip` on. */
+static bool replace_inputs(struct graph_op *op, uint32_t first, const struct graph_program *program, uint32_t skip)
+{
+    const struct graph_op old = *op;
+    uint32_t count = first + program->input_count - skip;
+    if (count + old.k.output_count > KERN_TENSORS_MAX)
+        return false;
+    for (uint32_t t = skip; t < program->input_count; t++) {
+        op->value[first + t - skip] = program->inputs[t].value;
+        op->k.tensors[first + t - skip] = program->inputs[t].view;
+    }
+    for (uint32_t t = 0; t < old.k.output_count; t++) {
+        op->value[count + t] = old.value[old.k.input_count + t];
+        op->k.tensors[count + t] = old.k.tensors[old.k.input_count + t];
+    }
+    op->k.input_count = count;
+    return true;
+}
+
+bool graph_op_set_program(struct graph_op *op, const struct graph_program *program)
+{
+    if (!replace_inputs(op, 0, program, 0))
+        return false;
+    op->k.u.map = program->map;
+    return true;
+}
+
+bool graph_op_set_epilogue(struct graph_op *op, const struct graph_program *program)
+{
+    uint32_t own = op->k.epilogue ? op->k.epilogue_input : op->k.input_count;
+    if (!replace_inputs(op, own, program, 1))
+        return false;
+    op->k.epilogue = &program->map;
+    op->k.epilogue_input = own;
+    return true;
+}
+
+bool graph_map_in_shape(const struct graph_op *map, const struct kern_view *shape, struct graph_op *out)
+{
+    const struct kern_view *own = &map->k.tensors[map->k.input_count];
+    *out = *map;
+    if (own->rank == shape->rank && !memcmp(own->sizes, shape->sizes, own->rank * sizeof(*own->sizes)))
+        return true;
+    for (uint32_t t = 0; t < map->k.input_count + map->k.output_count; t++)
+        if (!graph_view_reshape(&map->k.tensors[t], shape->rank, shape->sizes, &out->k.tensors[t]))
+            return false;
+    return true;
+}
+
 static bool add_input(struct graph_program *program, const struct graph_operand *input, uint8_t load, uint8_t *out_reg)
 {
     uint32_t i;

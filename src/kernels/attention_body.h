@@ -348,7 +348,8 @@ static void attention_block(const struct attention *a, const uint32_t *at, uint3
 static void attention_store(const struct attention *a, const uint32_t *at, uint32_t rows)
 {
     for (uint32_t m = 0; m < rows; m++) {
-        float inverse = a->total[m] == 0 ? 0 : 1 / a->total[m];
+        float none = a->call->op->u.attention.undefined ? NAN : 0;
+        float inverse = a->total[m] == 0 ? none : 1 / a->total[m];
         uint32_t where[4] = { at[0], at[1], at[2] + m, 0 };
         for (uint32_t d = 0; d < a->width; d += VEC)
             vec_store(a->sums + m * a->width + d, vec_load(a->sums + m * a->width + d) * vec_set(inverse));

@@ -125,7 +125,7 @@ void kern_attention_any_ref_run(const struct kern_call *call, uint64_t begin, ui
                 sums[d] += weight * element(call, 2, (uint32_t[]){ at[0], head, n, d });
         }
         for (uint32_t d = 0; d < v->sizes[3]; d++)
-            sums[d] = total > 0 || total != total ? sums[d] / total : 0;
+            sums[d] = total > 0 || total != total || call->op->u.attention.undefined ? sums[d] / total : 0;
         dense_finish(call, at, v->sizes[3], sums);
     }
 }

@@ -273,6 +273,12 @@ static bool gemm_stages(struct gemm_build *b, const_dnnl_primitive_desc_t pd, co
     return true;
 }
 
+/* oneDNN 2.6 takes batches that share B as more rows, even where they do not follow each other in Y. */
+static bool gemm_misplaced(const struct gemm_build *b, const struct kern_view *y)
+{
+    return repeats(&b->views[1]) && !mergeable(y, b->rank - 3);
+}
+
 static bool gemm_build(struct gemm_build *b)
 {
     dnnl_primitive_attr_t attr = NULL;
@@ -282,7 +288,8 @@ static bool gemm_build(struct gemm_build *b)
     struct kern_view y = b->views[b->op->input_count], b_view = distinct(&b->views[1]);
     b->a_direct = matrix_direct(&b->views[0]) && !(b->expands && repeats(&b->views[0]));
     b->b_direct = matrix_direct(&b->views[1]) && !(b->expands && repeats(&b->views[1]));
-    b->y_direct = matrix_direct(&y) && (y.sizes[b->rank - 1] == 1 || y.strides[b->rank - 1] == 1);
+    b->y_direct =
+        matrix_direct(&y) && (y.sizes[b->rank - 1] == 1 || y.strides[b->rank - 1] == 1) && !gemm_misplaced(b, &y);
     if (!b->y_direct) { /* dense row-major in scratch; merged and original dimensions agree on that */
         struct kern_view dense = y;
         kern_view_set_packed(&dense, DML_TENSOR_DATA_TYPE_FLOAT32, y.rank, y.sizes);

@@ -262,7 +262,8 @@ struct kern_sequence {
  *   start   INT32 [B]: keys before it are masked
  *   past    INT32 or UINT32 [B]: only keys before past + new_keys exist; causal: for query m before past + m + 1
  * out: Y [B, H, M, Dv] = softmax over n of (scale * Q K^T + mask, + filter where masked) x V; query head h uses head
- * h / (H / G) of K and V. Keys that do not exist are not read. Only -infinity as scores gives zeros. */
+ * h / (H / G) of K and V. Keys that do not exist are not read. Only -infinity as scores gives zeros (unless
+ * `undefined`). */
 enum kern_cell { KERN_CELL_RNN, KERN_CELL_GRU, KERN_CELL_LSTM };
 
 enum kern_activation_mode { KERN_ACTIVATION_MAP, KERN_ACTIVATION_IDENTITY, KERN_ACTIVATION_HARDMAX };
@@ -307,6 +308,7 @@ struct kern_attention {
     float scale, filter;
     uint32_t new_keys;
     bool has_mask, has_keep, has_end, has_start, has_past, causal;
+    bool undefined; /* only -infinity as scores gives NaN, as softmax does */
 };
 
 /* in: X; out: values (X's type), positions in the line (UINT32, UINT64), of the same sizes: along `axis` the first K of

@@ -42,10 +42,7 @@ static bool find_case(const struct kern_row *row, struct check_rng *rng, struct 
     for (uint32_t tries = 0; tries < 4000; tries++) {
         memset(c, 0, sizeof(*c));
         generators[row->kind](rng, c);
-        c->op.packed_input = row->pack_plan ? 2 : 0; /* some rows take packed weights only */
-        bool takes = row->accepts(&c->op);
-        c->op.packed_input = 0;
-        if (takes && reference_of(row->kind)->accepts(&c->op))
+        if (check_accepts(row, &c->op) && reference_of(row->kind)->accepts(&c->op))
             return true;
     }
     return false;

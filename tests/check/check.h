@@ -111,6 +111,8 @@ const char *check_run(const struct kern_row *row, const struct kern_op *op, cons
                       const struct check_buffer *outputs, struct check_rng *rng, bool *out_ran);
 
 /* Times a row on the case; seconds per run. */
+/* The row takes the op as it is or with its weights packed. */
+bool check_accepts(const struct kern_row *row, const struct kern_op *op);
 double check_time(const struct kern_row *row, const struct kern_op *op, const struct check_set *set);
 void check_bench(const char *filter, uint32_t cpu);
 

@@ -31,9 +31,8 @@ static void bench_case(const char *name, const struct check_case *c, const char 
     for (uint32_t i = 0; i < count; i++) {
         if (rows[i].kind != c->op.kind || (rows[i].cpu & ~cpu) || (filter && !strstr(rows[i].name, filter)))
             continue;
-        struct kern_op op = c->op;
-        op.packed_input = rows[i].pack_plan ? 2 : 0;
-        if (!rows[i].accepts(&op) || ((c->op.kind == KERN_GEMM || c->op.kind == KERN_CONV) && !rows[i].max_ulp))
+        if (!check_accepts(&rows[i], &c->op) ||
+            ((c->op.kind == KERN_GEMM || c->op.kind == KERN_CONV) && !rows[i].max_ulp))
             continue; /* the references of products take seconds */
         double seconds = check_time(&rows[i], &c->op, &set);
         printf("%-36s %-24s %10.1f us %8.2f GB/s\n", name, rows[i].name, seconds * 1e6,
@@ -214,9 +213,8 @@ static void requantize(struct check_case *c, uint32_t rank, uint32_t along)
 
 static void bench_gemm(const char *filter, uint32_t cpu)
 {
-    static const uint32_t shapes[][3] = {
-        { 128, 768, 768 }, { 128, 768, 3072 }, { 1, 768, 3072 }, { 384, 1024, 1024 }
-    };
+    static const uint32_t shapes[][3] = { { 128, 768, 768 }, { 128, 768, 3072 }, { 1, 768, 3072 },
+                                          { 4, 768, 3072 },  { 8, 768, 3072 },   { 384, 1024, 1024 } };
     static const struct {
         const char *name;
         DML_TENSOR_DATA_TYPE a, b, y;

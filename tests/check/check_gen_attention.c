@@ -29,6 +29,7 @@ static void masks(struct check_rng *rng, struct check_case *out, DML_TENSOR_DATA
     struct kern_attention *attention = &op->u.attention;
     uint32_t kind = check_pick(rng, 5);
     attention->filter = check_chance(rng, 2) ? -3.4028234e38f : -3.0f;
+    attention->undefined = check_chance(rng, 2);
     attention->has_mask = check_chance(rng, 3);
     attention->has_keep = kind == 1;
     attention->has_end = kind == 2 || kind == 3;

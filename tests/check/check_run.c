@@ -101,7 +101,7 @@ static const char *run_prepared(const struct kern_row *row, struct kern_op *op, 
     struct kern_work work = { 0 };
     const char *problem = NULL;
     op->packed_input = packing ? 2 : 0;
-    *out_ran = !row->create || row->create(op, 1, &state);
+    *out_ran = row->accepts(op) && (!row->create || row->create(op, 1, &state));
     if (!*out_ran)
         return NULL;
     if (packing && !pack(row, op, state, data, &packed))
@@ -129,6 +129,13 @@ const char *check_run(const struct kern_row *row, const struct kern_op *op, cons
     if (problem || *out_ran || !packing || !row->accepts(op))
         return problem;
     return run_prepared(row, &copy, data, false, rng, out_ran);
+}
+
+bool check_accepts(const struct kern_row *row, const struct kern_op *op)
+{
+    struct kern_op packed = *op;
+    packed.packed_input = row->pack_plan ? 2 : 0;
+    return row->accepts(op) || row->accepts(&packed);
 }
 
 static double now(void)

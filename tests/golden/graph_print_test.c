@@ -143,14 +143,80 @@ static void known_and_unused(struct graph *graph)
     make_map(graph, KERN_MAP_SIGMOID, &product, 1, make4(graph, GRAPH_OUTPUT, 0, 1, 1, 4, 4), 0, 0);
 }
 
+/* softmax(q k^T / 8 + mask) v, and GELU in pieces, of tensors that one side of an edge sees with three dimensions. */
+static void attention(struct graph *graph)
+{
+    struct graph_operand x = make4(graph, GRAPH_INPUT, 0, 1, 2, 3, 4), k = x, in[3] = { 0 };
+    struct graph_operand scores = temp4(graph, 1, 2, 3, 3), scaled = temp4(graph, 1, 2, 3, 3);
+    struct graph_operand masked = temp4(graph, 1, 2, 3, 3), weights = temp4(graph, 1, 2, 3, 3);
+    struct graph_operand y = temp4(graph, 1, 2, 3, 4), z = temp4(graph, 1, 1, 6, 4), steps[5];
+    k.view = graph_view_permute(&x.view, SIZES(0, 1, 3, 2));
+    make_gemm(graph, (struct graph_operand[]){ x, k }, 2, scores);
+    make_map(graph, KERN_MAP_DIV, (struct graph_operand[]){ scores, make_constant(graph, 1, SIZES(1), 8, 0) }, 2,
+             scaled, 0, 0);
+    make_map(graph, KERN_MAP_ADD, (struct graph_operand[]){ scaled, make_constant(graph, 4, SIZES(1, 1, 1, 3), 0, -1) },
+             2, masked, 0, 0);
+    make_softmax(graph, masked, weights);
+    make_gemm(graph, (struct graph_operand[]){ weights, x }, 2, y);
+    in[0] = y;
+    in[1] = make_constant(graph, 4, SIZES(1, 1, 4, 4), 0, 0.25f);
+    graph_view_reshape(&y.view, 4, SIZES(1, 1, 6, 4), &in[0].view);
+    make_gemm(graph, in, 2, z);
+    graph_view_reshape(&z.view, 3, SIZES(1, 6, 4), &z.view);
+    for (uint32_t i = 0; i < 5; i++)
+        steps[i] = graph_temp(graph, F32, 3, SIZES(1, 6, 4));
+    in[1] = make_constant(graph, 3, SIZES(1, 1, 4), 1, 1);
+    in[0] = z;
+    make_map(graph, KERN_MAP_ADD, in, 2, steps[0], 0, 0);
+    in[0] = steps[0];
+    in[1] = make_constant(graph, 1, SIZES(1), 1.41421354f, 0);
+    make_map(graph, KERN_MAP_DIV, in, 2, steps[1], 0, 0);
+    make_map(graph, KERN_MAP_ERF, &steps[1], 1, steps[2], 0, 0);
+    in[0] = steps[2];
+    in[1] = make_constant(graph, 1, SIZES(1), 1, 0);
+    make_map(graph, KERN_MAP_ADD, in, 2, steps[3], 0, 0);
+    make_map(graph, KERN_MAP_MUL, (struct graph_operand[]){ steps[0], steps[3] }, 2, steps[4], 0, 0);
+    in[0] = steps[4];
+    in[1] = make_constant(graph, 1, SIZES(1), 0.5f, 0);
+    make_map(graph, KERN_MAP_MUL, in, 2, make_value(graph, GRAPH_OUTPUT, 0, F32, 3, SIZES(1, 6, 4)), 0, 0);
+}
+
+/* Three projections of one input that differ in width, with biases; heads of them meet in a product and a softmax. */
+static void projections(struct graph *graph)
+{
+    static const uint32_t widths[3] = { 4, 4, 6 };
+    struct graph_operand x = make4(graph, GRAPH_INPUT, 0, 1, 1, 3, 5), parts[3], scores = temp4(graph, 1, 2, 3, 3);
+    for (uint32_t i = 0; i < 3; i++) {
+        uint32_t n = widths[i];
+        struct graph_operand product = temp4(graph, 1, 1, 3, n), in[2] = { product };
+        struct graph_operand w = make_constant(graph, 4, SIZES(1, 1, 5, n), (float)i, 0.25f), heads;
+        in[1] = make_constant(graph, 4, SIZES(1, 1, 1, n), 1, (float)i);
+        parts[i] = temp4(graph, 1, 1, 3, n);
+        make_gemm(graph, (struct graph_operand[]){ x, w }, 2, product);
+        make_map(graph, KERN_MAP_ADD, in, 2, parts[i], 0, 0);
+        heads = parts[i];
+        graph_view_reshape(&parts[i].view, 4, SIZES(1, 3, 2, n / 2), &heads.view);
+        parts[i].view = graph_view_permute(&heads.view, SIZES(0, 2, 1, 3));
+    }
+    parts[1].view = graph_view_permute(&parts[1].view, SIZES(0, 1, 3, 2));
+    make_gemm(graph, parts, 2, scores);
+    make_softmax(graph, scores, make4(graph, GRAPH_OUTPUT, 0, 1, 2, 3, 3));
+    make_softmax(graph, parts[2], make4(graph, GRAPH_OUTPUT, 1, 1, 2, 3, 3));
+}
+
 static const struct {
     const char *name;
     void (*make)(struct graph *graph);
 } samples[] = {
-    { "conv_batch_norm", conv_batch_norm },     { "residual", residual },
-    { "join_and_slice", join_and_slice },       { "map_chain", map_chain },
-    { "known_and_unused", known_and_unused },   { "joined_convolutions", joined_convolutions },
+    { "conv_batch_norm", conv_batch_norm },
+    { "residual", residual },
+    { "join_and_slice", join_and_slice },
+    { "map_chain", map_chain },
+    { "known_and_unused", known_and_unused },
+    { "joined_convolutions", joined_convolutions },
     { "inverted_residual", inverted_residual },
+    { "attention", attention },
+    { "projections", projections },
 };
 
 static const char *const pass_names[] = {

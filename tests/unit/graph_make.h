@@ -115,6 +115,15 @@ __attribute__((unused)) static struct graph_op *make_gemm(struct graph *graph, c
     return op;
 }
 
+/* softmax over the last dimension */
+__attribute__((unused)) static struct graph_op *make_softmax(struct graph *graph, struct graph_operand from,
+                                                             struct graph_operand to)
+{
+    struct graph_op *op = graph_op_add(graph, KERN_SOFTMAX, &from, 1, &to, 1);
+    op->k.u.softmax = (struct kern_softmax){ KERN_SOFTMAX_PLAIN, UINT32_C(1) << (from.view.rank - 1) };
+    return op;
+}
+
 /* Portable kernels only and one thread, so that the outcome is the same on every machine. */
 __attribute__((unused)) static struct graph_options make_options(uint32_t disabled)
 {

@@ -217,6 +217,80 @@ static void add_gemm(struct maker *maker)
     keep(maker, out);
 }
 
+/* Products of one matrix with several constants, perhaps with bias and activation, that nothing element-wise follows */
+static void add_products(struct maker *maker)
+{
+    struct graph_operand x = any(maker), w = { 0 };
+    const uint32_t *s = x.view.sizes;
+    bool bias = rnd(2), turned = rnd(2), active = rnd(2);
+    if (x.view.type != F32)
+        return;
+    for (uint32_t i = 0, count = 2 + rnd(2); i < count; i++) {
+        uint32_t n = 1 + rnd(5);
+        struct graph_operand sum = graph_temp(maker->graph, F32, 4, SIZES(s[0], s[1], s[2], n)), y = sum;
+        struct graph_operand in[3] = { x, random_constant(maker, turned ? SIZES(1, 1, n, s[3]) : SIZES(1, 1, s[3], n)),
+                                       random_constant(maker, SIZES(1, 1, 1, n)) };
+        w = in[1];
+        if (turned)
+            w.view = graph_view_permute(&w.view, SIZES(0, 1, 3, 2));
+        in[1].view = graph_view_broadcast(&w.view, 4, SIZES(s[0], s[1], s[3], n));
+        in[2].view = graph_view_broadcast(&in[2].view, 4, sum.view.sizes);
+        make_gemm(maker->graph, in, bias ? 3 : 2, sum);
+        if (active) {
+            y = graph_temp(maker->graph, F32, 4, sum.view.sizes);
+            make_map(maker->graph, KERN_MAP_RELU, &sum, 1, y, 0, 0);
+        }
+        struct graph_operand out = graph_temp(maker->graph, F32, 4, y.view.sizes);
+        make_softmax(maker->graph, y, out);
+        keep(maker, rnd(4) ? out : y);
+    }
+}
+
+/* softmax(x y^T [/ 2] [+ mask]) z of tensors of one size */
+static void add_attention(struct maker *maker)
+{
+    struct graph_operand x = any(maker), parts[3] = { x, x, x }, in[2];
+    const uint32_t *s = x.view.sizes;
+    for (uint32_t i = 1; i < 3; i++) {
+        const struct graph_operand *other = same_size(maker, &x.view);
+        parts[i] = other && rnd(2) ? *other : x;
+    }
+    if (x.view.type != F32 || parts[1].view.type != F32 || parts[2].view.type != F32)
+        return;
+    struct graph_operand scores = graph_temp(maker->graph, F32, 4, SIZES(s[0], s[1], s[2], s[2]));
+    struct graph_operand weights = graph_temp(maker->graph, F32, 4, scores.view.sizes);
+    struct graph_operand out = graph_temp(maker->graph, F32, 4, x.view.sizes);
+    parts[1].view = graph_view_permute(&parts[1].view, SIZES(0, 1, 3, 2));
+    make_gemm(maker->graph, parts, 2, scores);
+    for (uint32_t i = 0; i < 2; i++) {
+        if (rnd(2))
+            continue;
+        in[0] = scores;
+        in[1] = i ? random_constant(maker, SIZES(1, 1, 1, s[2])) : make_constant(maker->graph, 1, SIZES(1), 2, 0);
+        scores = graph_temp(maker->graph, F32, 4, scores.view.sizes);
+        make_map(maker->graph, i ? KERN_MAP_ADD : KERN_MAP_DIV, in, 2, scores, 0, 0);
+    }
+    make_softmax(maker->graph, scores, weights);
+    make_gemm(maker->graph, (struct graph_operand[]){ weights, parts[2] }, 2, out);
+    keep(maker, out);
+}
+
+/* x * gate(x / c), where c is that of GELU, or not */
+static void add_gate(struct maker *maker)
+{
+    struct graph_operand x = any(maker), c = make_constant(maker->graph, 1, SIZES(1), rnd(3) ? 1.41421354f : 1.5f, 0);
+    struct graph_operand one = make_constant(maker->graph, 1, SIZES(1), 1, 0), steps[5];
+    struct graph_operand half = make_constant(maker->graph, 1, SIZES(1), 0.5f, 0);
+    for (uint32_t i = 0; i < ARRAY_SIZE(steps); i++)
+        steps[i] = graph_temp(maker->graph, F32, 4, x.view.sizes);
+    make_map(maker->graph, KERN_MAP_DIV, (struct graph_operand[]){ x, c }, 2, steps[0], 0, 0);
+    make_map(maker->graph, rnd(3) ? KERN_MAP_ERF : KERN_MAP_SIGMOID, &steps[0], 1, steps[1], 0, 0);
+    make_map(maker->graph, KERN_MAP_ADD, (struct graph_operand[]){ steps[1], one }, 2, steps[2], 0, 0);
+    make_map(maker->graph, KERN_MAP_MUL, (struct graph_operand[]){ x, steps[1 + rnd(2)] }, 2, steps[3], 0, 0);
+    make_map(maker->graph, KERN_MAP_MUL, (struct graph_operand[]){ half, steps[3] }, 2, steps[4], 0, 0);
+    keep(maker, steps[4]);
+}
+
 static void add_pool(struct maker *maker)
 {
     struct graph_operand in = any(maker);
@@ -354,10 +428,11 @@ static void add_output(struct maker *maker, uint32_t index)
 /* The same graph for the same seed. */
 static void make_graph(struct graph *graph, uint64_t seed, uint32_t flags, bool *out_half)
 {
-    static void (*const adders[])(struct maker *) = { add_unary,     add_unary,     add_binary, add_binary, add_scale,
-                                                      add_move,      add_move,      add_join,   add_conv,   add_conv,
-                                                      add_gemm,      add_pool,      add_reduce, add_norm,   add_known,
-                                                      add_overwrite, add_overwrite, add_block };
+    static void (*const adders[])(struct maker *) = {
+        add_unary, add_unary,     add_binary,    add_binary,    add_scale, add_move,     add_move,
+        add_join,  add_conv,      add_conv,      add_gemm,      add_pool,  add_reduce,   add_norm,
+        add_known, add_overwrite, add_overwrite, add_attention, add_gate,  add_products, add_block,
+    };
     struct maker maker = { .graph = graph };
     state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
     graph_init(graph, INPUTS, OUTPUTS, flags);

@@ -1,0 +1,244 @@
+/* Products of one matrix of few rows with several constant ones become one product with all of them side by side, when
+ * all end in the same program: one step instead of several, and more columns to share among threads. Readers of the
+ * results then see parts of the wide one. With many rows nothing is gained: each product is long enough alone. */
+#include "graph/pass.h"
+
+#include "base/pages.h"
+
+#define ROWS_MAX   64
+#define MERGED_MAX 8
+
+struct merging {
+    struct graph *graph;
+    const struct graph_options *options;
+    struct graph_uses uses;
+    struct graph_op *ops[MERGED_MAX]; /* in order */
+    uint32_t at[MERGED_MAX], count;
+    uint64_t columns;
+};
+
+static const struct kern_view *result_of(const struct graph_op *op)
+{
+    return &op->k.tensors[op->k.input_count];
+}
+
+static uint32_t last_size(const struct kern_view *view)
+{
+    return view->sizes[view->rank - 1];
+}
+
+/* A constant of floats as wide as the result, where only the last `dims` dimensions count. */
+static bool wide_constant(const struct graph *graph, const struct graph_op *op, uint32_t t, uint32_t dims)
+{
+    const struct kern_view *view = &op->k.tensors[t], *y = result_of(op);
+    if (graph->values[op->value[t]].place != GRAPH_CONSTANT || !graph_is_float(view->type) || view->rank != y->rank ||
+        last_size(view) != last_size(y) || !graph_operand_fits(graph, op, t))
+        return false;
+    for (uint32_t d = 0; d + dims < view->rank; d++)
+        if (view->sizes[d] > 1 && view->strides[d] != 0)
+            return false;
+    return true;
+}
+
+/* Its result is written by nobody else, and not about to become part of the one element-wise op that reads it. */
+static bool suits(const struct merging *merging, const struct graph_op *op)
+{
+    const struct graph *graph = merging->graph;
+    const struct kern_view *y = result_of(op);
+    if (op->dead || op->k.kind != KERN_GEMM || op->k.u.gemm.integer || op->k.output_count != 1 || y->rank < 2 ||
+        kern_view_elements(y) / last_size(y) > ROWS_MAX || !wide_constant(graph, op, 1, 2))
+        return false;
+    for (uint32_t t = 2; t < op->k.input_count; t++)
+        if (!wide_constant(graph, op, t, 1))
+            return false;
+    uint32_t value = op->value[op->k.input_count];
+    struct graph_use_summary sum = graph_uses_of(&merging->uses, value);
+    return graph->values[value].place == GRAPH_TEMP && sum.writes == 1 && sum.reading_ops &&
+           (sum.reading_ops > 1 || graph->ops[sum.reader]->k.kind != KERN_MAP);
+}
+
+/* Equal but for the constants and how wide they are. */
+static bool alike(const struct graph_op *a, const struct graph_op *b)
+{
+    if (a->value[0] != b->value[0] || !graph_view_equal(&a->k.tensors[0], &b->k.tensors[0]) ||
+        a->k.flags != b->k.flags || a->k.input_count != b->k.input_count ||
+        memcmp(&a->k.u.gemm, &b->k.u.gemm, sizeof(a->k.u.gemm)) != 0 || !a->k.epilogue != !b->k.epilogue)
+        return false;
+    if (a->k.epilogue && (a->k.epilogue_input != b->k.epilogue_input ||
+                          memcmp(a->k.epilogue, b->k.epilogue, sizeof(*a->k.epilogue)) != 0))
+        return false;
+    for (uint32_t t = 1; t <= a->k.input_count; t++) {
+        const struct kern_view *left = &a->k.tensors[t], *right = &b->k.tensors[t];
+        if (left->type != right->type || left->rank != right->rank ||
+            memcmp(left->sizes, right->sizes, (left->rank - 1) * sizeof(*left->sizes)) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* The op at `at` and later ones like it; what they read is the same all the way. */
+static bool find(struct merging *merging, uint32_t at)
+{
+    struct graph *graph = merging->graph;
+    struct graph_op *first = graph->ops[at];
+    merging->count = 0;
+    merging->columns = 0;
+    if (!suits(merging, first))
+        return false;
+    for (uint32_t i = at; i < graph->op_count && merging->count < MERGED_MAX; i++) {
+        struct graph_op *op = graph->ops[i];
+        if (i > at && graph_op_writes(op, first->value[0]))
+            break;
+        if (i > at && (!suits(merging, op) || !alike(first, op)))
+            continue;
+        merging->at[merging->count] = i;
+        merging->ops[merging->count++] = op;
+        merging->columns += last_size(result_of(op));
+    }
+    return merging->count > 1 && merging->columns <= INT32_MAX &&
+           graph_stable_between(graph, first->value[0], at, merging->at[merging->count - 1]);
+}
+
+/* The op with operands in old results turned into ones in `wide`, whose value is `value`; *out_reads says if any. */
+static bool redirect(const struct merging *merging, const struct kern_view *wide, uint32_t value, struct graph_op *op,
+                     bool *out_reads)
+{
+    struct kern_view part = *wide;
+    *out_reads = false;
+    for (uint32_t i = 0; i < merging->count; i++) {
+        const struct graph_op *old = merging->ops[i];
+        const struct kern_view *y = result_of(old);
+        part.sizes[part.rank - 1] = last_size(y);
+        for (uint32_t t = 0; t < op->k.input_count; t++) {
+            if (op->value[t] != old->value[old->k.input_count])
+                continue;
+            if (!graph_view_through(y, &part, &op->k.tensors[t], &op->k.tensors[t]))
+                return false;
+            op->value[t] = value;
+            *out_reads = true;
+        }
+        part.offset += last_size(y);
+    }
+    return true;
+}
+
+/* All readers: first a trial (`apply` false; the first result stands for the wide one), then the change itself. */
+static bool redirect_all(struct merging *merging, const struct kern_view *wide, uint32_t value, bool apply)
+{
+    struct graph *graph = merging->graph;
+    for (uint32_t i = merging->at[0] + 1; i < graph->op_count; i++) {
+        struct graph_op changed = *graph->ops[i];
+        bool reads;
+        if (changed.dead)
+            continue;
+        if (!redirect(merging, wide, value, &changed, &reads))
+            return false;
+        if (reads && !apply && !graph_op_no_worse(graph, merging->options, graph->ops[i], &changed))
+            return false;
+        if (reads && apply)
+            *graph->ops[i] = changed;
+    }
+    return true;
+}
+
+static void copy_columns(const struct graph_op *op, uint32_t t, const char *data, uint32_t rows, uint64_t columns,
+                         char *out)
+{
+    const struct kern_view *view = &op->k.tensors[t];
+    uint64_t bytes = kern_type_bytes(view->type);
+    int64_t row = rows > 1 ? view->strides[view->rank - 2] : 0;
+    int64_t step = last_size(view) > 1 ? view->strides[view->rank - 1] : 0;
+    for (uint32_t k = 0; k < rows; k++)
+        for (uint32_t c = 0; c < last_size(view); c++)
+            memcpy(out + (k * columns + c) * bytes, data + (view->offset + k * row + c * step) * (int64_t)bytes, bytes);
+}
+
+/* Constants number t of all ops side by side. */
+static bool join_constants(const struct merging *merging, uint32_t t, struct graph_op *out)
+{
+    struct graph *graph = merging->graph;
+    const struct kern_view *view = &merging->ops[0]->k.tensors[t];
+    uint32_t sizes[KERN_RANK_MAX], rows = t == 1 ? view->sizes[view->rank - 2] : 1;
+    for (uint32_t d = 0; d < view->rank; d++)
+        sizes[d] = 1;
+    sizes[view->rank - 2] = rows;
+    sizes[view->rank - 1] = (uint32_t)merging->columns;
+    struct graph_operand made = graph_temp(graph, view->type, view->rank, sizes);
+    uint64_t bytes = kern_type_bytes(view->type), at = 0;
+    char *to = made.value == GRAPH_NONE ? NULL : base_pages_take(&graph->pages, graph->values[made.value].size_bytes);
+    if (!to) {
+        graph->failed = true;
+        return false;
+    }
+    graph_constant_put(graph, made.value, to);
+    for (uint32_t i = 0; i < merging->count; at += last_size(result_of(merging->ops[i])), i++) {
+        const char *data = graph_constant_data(graph, merging->ops[i]->value[t]);
+        if (!data)
+            return false;
+        copy_columns(merging->ops[i], t, data, rows, merging->columns, to + at * bytes);
+    }
+    memcpy(sizes, view->sizes, sizeof(sizes));
+    sizes[view->rank - 1] = (uint32_t)merging->columns;
+    out->value[t] = made.value;
+    out->k.tensors[t] = graph_view_broadcast(&made.view, view->rank, sizes);
+    return true;
+}
+
+/* The wide product, still with narrow constants: enough to ask for its kernel. */
+static void widen(const struct merging *merging, struct graph_op *out)
+{
+    *out = *merging->ops[0];
+    for (uint32_t t = 1; t <= out->k.input_count; t++)
+        out->k.tensors[t].sizes[out->k.tensors[t].rank - 1] = (uint32_t)merging->columns;
+    struct kern_view *y = &out->k.tensors[out->k.input_count], narrow = *y;
+    kern_view_set_packed(y, narrow.type, narrow.rank, narrow.sizes);
+}
+
+/* The narrow constants, as far as nothing else reads them. */
+static void drop_constants(const struct merging *merging, const struct graph_op *first)
+{
+    for (uint32_t i = 0; i < merging->count; i++)
+        for (uint32_t t = 1; t < first->k.input_count; t++)
+            graph_constant_drop_unread(merging->graph, i ? merging->ops[i]->value[t] : first->value[t]);
+}
+
+static bool merge(struct merging *merging)
+{
+    struct graph *graph = merging->graph;
+    struct graph_op *first = merging->ops[0], old = *first, made;
+    uint32_t y = first->k.input_count;
+    widen(merging, &made);
+    if (!graph_op_no_worse(graph, merging->options, first, &made) ||
+        !redirect_all(merging, &made.k.tensors[y], first->value[y], false))
+        return false;
+    for (uint32_t t = 1; t < y; t++)
+        if (!join_constants(merging, t, &made))
+            return false;
+    struct graph_operand wide =
+        graph_temp(graph, made.k.tensors[y].type, made.k.tensors[y].rank, made.k.tensors[y].sizes);
+    if (wide.value == GRAPH_NONE)
+        return false;
+    redirect_all(merging, &wide.view, wide.value, true);
+    made.value[y] = wide.value;
+    made.k.tensors[y] = wide.view;
+    for (uint32_t i = 1; i < merging->count; i++)
+        merging->ops[i]->dead = true;
+    *first = made;
+    drop_constants(merging, &old);
+    return true;
+}
+
+HRESULT graph_pass_merge_products(struct graph *graph, const struct graph_options *options, bool *changed)
+{
+    struct merging merging = { .graph = graph, .options = options };
+    bool ok = graph_uses_init(&merging.uses, graph);
+    for (uint32_t i = 0; ok && !graph->failed && i < graph->op_count; i++) {
+        if (!find(&merging, i) || !merge(&merging))
+            continue;
+        *changed = true;
+        graph_uses_finish(&merging.uses);
+        ok = graph_uses_init(&merging.uses, graph);
+    }
+    graph_uses_finish(&merging.uses);
+    return ok && !graph->failed ? S_OK : E_OUTOFMEMORY;
+}

@@ -1,0 +1,128 @@
+#include "kernels/gemm_panel.h"
+
+void panel_shape_init(const struct kern_op *op, struct panel_shape *out)
+{
+    const struct kern_view *a = &op->tensors[0], *y = &op->tensors[op->input_count];
+    *out = (struct panel_shape){ .rows = dense_rows(y), .n = y->sizes[y->rank - 1], .k = a->sizes[a->rank - 1] };
+    out->panels = (out->n + PANEL_COLUMNS - 1) / PANEL_COLUMNS;
+    out->blocks = (out->rows + PANEL_BLOCK_ROWS - 1) / PANEL_BLOCK_ROWS;
+    out->block_rows = (uint32_t)base_align_up((out->rows + out->blocks - 1) / out->blocks, 8);
+    out->sums = base_align_up((PANEL_ADDS + 2) * sizeof(void *) * out->block_rows, 64);
+    out->epilogue = out->sums + out->block_rows * PANEL_COLUMNS * sizeof(float);
+    out->element = kern_type_bytes(a->type);
+    out->floats = base_align_up(out->epilogue + dense_epilogue_bytes(op), 64);
+    out->bytes = out->floats + (out->element == 2 ? (uint64_t)out->block_rows * out->k * sizeof(float) : 0);
+}
+
+static bool is_plain(const struct kern_view *view)
+{
+    uint32_t last = view->rank - 1;
+    return view->type == DML_TENSOR_DATA_TYPE_FLOAT32 && (view->strides[last] == 1 || view->sizes[last] == 1);
+}
+
+static bool add_tensor(const struct kern_op *op, uint32_t tensor, float factor, struct panel_finish *out)
+{
+    const struct kern_view *view = &op->tensors[tensor], *y = &op->tensors[op->input_count];
+    if (out->count == PANEL_ADDS || !is_plain(view) || view->sizes[view->rank - 1] != y->sizes[y->rank - 1])
+        return false;
+    out->tensor[out->count] = tensor;
+    out->factor[out->count++] = factor;
+    return true;
+}
+
+bool panel_finish_init(const struct kern_op *op, struct panel_finish *out)
+{
+    uint32_t last = 0, extra = op->input_count - op->epilogue_input;
+    *out = (struct panel_finish){ .code = KERN_MAP_CONST };
+    if (!is_plain(&op->tensors[op->input_count]))
+        return false;
+    if (op->u.gemm.has_c && op->u.gemm.beta != 0 && !add_tensor(op, 2, op->u.gemm.beta, out))
+        return false;
+    for (uint32_t i = 0; op->epilogue && i < op->epilogue->inst_count; i++) {
+        const struct kern_map_inst *inst = &op->epilogue->inst[i];
+        uint32_t other = inst->src[0] == last ? inst->src[1] : inst->src[0];
+        if (inst->type != DML_TENSOR_DATA_TYPE_FLOAT32 || inst->to_type != DML_TENSOR_DATA_TYPE_FLOAT32 ||
+            out->code != KERN_MAP_CONST)
+            return false;
+        if (inst->code == KERN_MAP_ADD) {
+            if ((inst->src[0] != last && inst->src[1] != last) || other < 1 || other > extra ||
+                !add_tensor(op, op->epilogue_input + other - 1, 1, out))
+                return false;
+        } else if (inst->src[0] == last &&
+                   (inst->code == KERN_MAP_RELU || inst->code == KERN_MAP_GELU || inst->code == KERN_MAP_SWISH)) {
+            out->code = inst->code;
+            out->p = inst->imm[0].f32;
+        } else {
+            return false;
+        }
+        last = 1 + extra + i;
+    }
+    return !op->epilogue || op->epilogue->store[0] == last;
+}
+
+bool kern_gemm_panel_accepts(const struct kern_op *op)
+{
+    const struct kern_view *a = &op->tensors[0], *b = &op->tensors[1], *y = &op->tensors[op->input_count];
+    uint32_t rank = y->rank;
+    if (op->packed_input != 2 || op->u.gemm.integer || rank < 2 || a->rank != rank || b->rank != rank)
+        return false;
+    bool narrow = y->type == DML_TENSOR_DATA_TYPE_FLOAT16 || y->type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16;
+    if (!dense_same_type(op, 0, op->u.gemm.has_c ? 2 : 1, y->type) ||
+        (y->type != DML_TENSOR_DATA_TYPE_FLOAT32 && !(narrow && dense_rows(y) <= PANEL_SHORT_ROWS)))
+        return false;
+    for (uint32_t d = 0; d + 2 < rank; d++)
+        if (b->sizes[d] > 1 && b->strides[d] != 0) /* one matrix for all batches */
+            return false;
+    uint64_t n = y->sizes[rank - 1], k = a->sizes[rank - 1];
+    return (a->strides[rank - 1] == 1 || k == 1) && b->sizes[rank - 1] == n && b->sizes[rank - 2] == k &&
+           a->sizes[rank - 2] == y->sizes[rank - 2] &&
+           8 * base_align_up(n, PANEL_COLUMNS) <= 9 * n; /* little is lost to zeros */
+}
+
+void kern_gemm_panel_avx512_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+{
+    struct panel_shape shape;
+    (void)state;
+    (void)threads;
+    panel_shape_init(op, &shape);
+    *out = (struct kern_work){ .units = shape.blocks * shape.panels, .worker_scratch_bytes = shape.bytes };
+    out->grain = dense_grain((uint64_t)shape.k * shape.block_rows * PANEL_COLUMNS / 16);
+}
+
+bool kern_gemm_panel_avx512_pack_plan(const struct kern_op *op, const void *state, uint32_t *out_input,
+                                      uint64_t *out_bytes)
+{
+    struct panel_shape shape;
+    (void)state;
+    panel_shape_init(op, &shape);
+    *out_input = 1;
+    *out_bytes = (uint64_t)shape.panels * PANEL_COLUMNS * shape.k * shape.element;
+    return op->packed_input == 2;
+}
+
+DENSE_INLINE void panel_pack(const struct panel_shape *shape, const struct kern_view *b, const char *source, char *out,
+                             uint64_t element)
+{
+    int64_t row = b->sizes[b->rank - 2] > 1 ? b->strides[b->rank - 2] : 0;
+    int64_t step = b->sizes[b->rank - 1] > 1 ? b->strides[b->rank - 1] : 0;
+    for (uint32_t panel = 0; panel < shape->panels; panel++) {
+        uint32_t first = panel * PANEL_COLUMNS, count = BASE_MIN(shape->n - first, PANEL_COLUMNS);
+        for (uint32_t k = 0; k < shape->k; k++, out += PANEL_COLUMNS * element) {
+            const char *from = source + (k * row + first * step) * (int64_t)element;
+            for (uint32_t c = 0; c < count; c++)
+                memcpy(out + c * element, from + c * step * (int64_t)element, element);
+            memset(out + count * element, 0, (PANEL_COLUMNS - count) * element);
+        }
+    }
+}
+
+void kern_gemm_panel_avx512_pack(const struct kern_op *op, const void *state, const void *source, void *packed)
+{
+    struct panel_shape shape;
+    (void)state;
+    panel_shape_init(op, &shape);
+    if (shape.element == 2)
+        panel_pack(&shape, &op->tensors[1], source, packed, 2);
+    else
+        panel_pack(&shape, &op->tensors[1], source, packed, 4);
+}
