@@ -41,7 +41,8 @@ struct onnx_tensor {
     int64_t dims[ONNX_RANK_MAX];
     const void *data;
     uint64_t bytes;
-    bool mapped; /* data lies in a file's mapping, which nothing writes: onnx_tensor_forget_pages is fine */
+    bool mapped;   /* data lies in a file's mapping, which nothing writes: onnx_tensor_forget_pages is fine */
+    bool borrowed; /* data is somebody else's, who may take it away: the model's maker knows when */
 };
 
 struct onnx_attribute {

@@ -128,7 +128,7 @@ static bool read_dims(struct onnx_wire *wire, const struct onnx_field *f, struct
 {
     int64_t dims[ONNX_RANK_MAX];
     size_t count = onnx_field_count(wire, f, ONNX_WIRE_VARINT);
-    if (!wire->bad && count <= ONNX_RANK_MAX - BASE_MIN(out->rank, (uint32_t)ONNX_RANK_MAX)) {
+    if (!wire->bad && count && count <= ONNX_RANK_MAX - BASE_MIN(out->rank, (uint32_t)ONNX_RANK_MAX)) {
         onnx_field_numbers(f, ONNX_WIRE_VARINT, sizeof(*dims), dims);
         memcpy(out->dims + out->rank, dims, count * sizeof(*dims));
     }
