@@ -3,6 +3,7 @@
 
 #include <anydml.h>
 
+#include <malloc.h>
 #include <pthread.h>
 
 enum { K = 300, N = 300, NODES = 16 };
@@ -201,6 +202,59 @@ static void test_named(void)
     rig_destroy(&rig);
 }
 
+/* ---- weights of several devices ---- */
+
+enum { LARGE = 2048 }; /* 16 MiB of weights */
+
+static long resident_mib(void)
+{
+    long size, resident = 0;
+    malloc_trim(0);
+    FILE *file = fopen("/proc/self/statm", "re");
+    need(file && fscanf(file, "%ld %ld", &size, &resident) == 2);
+    fclose(file);
+    return resident * (sysconf(_SC_PAGESIZE) >> 10) >> 10;
+}
+
+/* One product with weights of 16 MiB times `factor`. */
+static IDMLCompiledOperator *compile_large(struct rig *rig, float factor)
+{
+    struct work w;
+    work_begin(&w, rig->dml);
+    UINT weights = add_constant(&w, LARGE * LARGE, 0, factor);
+    UINT node = add_node(&w, gemm_operator(rig->dml, 1, LARGE, LARGE, DML_TENSOR_FLAG_NONE));
+    w.input = (DML_INPUT_GRAPH_EDGE_DESC){ 0, node, 0, NULL };
+    connect(&w, weights, node, 1);
+    w.output = (DML_OUTPUT_GRAPH_EDGE_DESC){ node, 0, 0, NULL };
+    IDMLCompiledOperator *op = work_compile(&w, done);
+    work_end(&w);
+    return op;
+}
+
+/* The same weights cost memory once, on however many devices they are used; others cost their own. */
+static void test_devices(void)
+{
+    struct rig first = rig_create(DML_CREATE_DEVICE_FLAG_NONE), second = rig_create(DML_CREATE_DEVICE_FLAG_NONE);
+    IDMLCompiledOperator *ops[4];
+    long grown[4];
+    for (UINT i = 0; i < 4; i++) {
+        long before = resident_mib();
+        ops[i] = compile_large(i % 2 ? &second : &first, i < 3 ? 1 : 2);
+        grown[i] = resident_mib() - before;
+    }
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* which keep what is freed */
+    ok(grown[1] < 8 && grown[2] < 8, "16 MiB of weights took %ld MiB more on the second device, %ld again on the first",
+       grown[1], grown[2]);
+    ok(grown[3] >= 8, "other weights took %ld MiB", grown[3]);
+#endif
+    api_release(ops[0]);
+    api_release(ops[2]);
+    rig_destroy(&first); /* the second device's stay */
+    api_release(ops[1]);
+    api_release(ops[3]);
+    rig_destroy(&second);
+}
+
 static void test_no_callback(void)
 {
     struct rig rig = rig_create(DML_CREATE_DEVICE_FLAG_NONE);
@@ -247,6 +301,8 @@ int main(void)
     api_begin();
     rig_part(test_named());
     rig_part(test_no_callback());
+    if (api_is("cpu"))
+        rig_part(test_devices());
     rig_part(test_refused());
     return rig_end();
 }
