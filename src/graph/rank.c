@@ -90,6 +90,12 @@ static uint32_t rank(const struct graph *graph, const struct graph_options *opti
     return answer->rank;
 }
 
+uint32_t graph_op_rank(const struct graph *graph, const struct graph_options *options, const struct graph_op *op)
+{
+    struct kern_op probe = probe_of(graph, op);
+    return rank(graph, options, &probe);
+}
+
 bool graph_op_no_worse(const struct graph *graph, const struct graph_options *options, const struct graph_op *before,
                        const struct graph_op *after)
 {
