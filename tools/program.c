@@ -1,12 +1,41 @@
+#define _GNU_SOURCE
 #include "tools/program.h"
 
 #include "tools/text.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
+
+/* ---- models ---- */
+
+/* Models stay mapped while they are used. What somebody cuts off their files cannot be read any more, nor what the disk
+ * has lost: that ends the command, in one line as everything that is wrong with a file. */
+static char lost_text[512];
+
+static void on_lost(int signal)
+{
+    (void)signal;
+    if (write(STDERR_FILENO, lost_text, strlen(lost_text)) < 0)
+        _exit(TOOLS_RUNTIME);
+    _exit(TOOLS_USAGE);
+}
+
+static void watch_for_loss(const char *path)
+{
+    struct sigaction action = { .sa_handler = on_lost };
+    snprintf(lost_text, sizeof(lost_text), "%s: %.400s: the file lost bytes while it was in use\n",
+             program_invocation_short_name, path);
+    for (char *c = lost_text; c[0] && c[1]; c++)
+        *c = (unsigned char)*c < ' ' ? ' ' : *c;
+    sigaction(SIGBUS, &action, NULL);
+}
 
 bool tools_model_load(const char *path, struct onnx_model **out, struct tools_error *error)
 {
     struct onnx_error why = { "" };
+    watch_for_loss(path);
     HRESULT hr = onnx_model_load(path, out, &why);
     if (SUCCEEDED(hr))
         return true;
@@ -14,6 +43,8 @@ bool tools_model_load(const char *path, struct onnx_model **out, struct tools_er
     return tools_fail(error, hr == E_OUTOFMEMORY ? TOOLS_RUNTIME : TOOLS_USAGE, "%s: %s", path,
                       why.text[0] ? why.text : tools_hresult_name(hr));
 }
+
+/* ---- programs ---- */
 
 bool tools_compile(struct tools_session *session, const struct onnx_model *model, struct onnx_input *inputs,
                    DML_EXECUTION_FLAGS flags, struct onnx_program **out, double *ms, struct tools_error *error)

@@ -106,11 +106,13 @@ OrtStatus *ep_read_options(struct ep_factory *factory, const OrtSessionOptions *
                            const OrtKeyValuePairs *metadata, struct ep_options *out);
 
 /* ---- model.c ---- */
-/* The graph as the converter sees it. keep: strings and data are copied, so that the model outlives the graph. Ports
- * are those of `fused` when it is given, nodes those of `graph`. names[] of nodes are never NULL. */
+/* The graph as the converter sees it. keep: strings are copied, and the model outlives the graph once it owns its data.
+ * Ports are those of `fused` when it is given, nodes those of `graph`. names[] of nodes are never NULL. */
 OrtStatus *ep_model_create(struct ep *ep, const OrtGraph *graph, const OrtNode *fused, bool keep,
                            struct onnx_model **out);
 void ep_model_destroy(struct onnx_model *model);
+/* Copies the weights that are still the graph's. false when memory is short. */
+bool ep_model_own_data(struct onnx_model *model);
 /* Frees the block with the model's data: a mapping of that size, or (0) memory. false when memory is short. */
 bool ep_model_keep(struct onnx_model *model, void *address, size_t mapped_bytes);
 void ep_model_drop_data(struct onnx_model *model); /* the weights: when it will not be compiled again */

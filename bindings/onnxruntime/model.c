@@ -161,16 +161,6 @@ bool ep_model_keep(struct onnx_model *model, void *address, size_t mapped_bytes)
     return mapping != NULL;
 }
 
-static const void *copy_data(struct onnx_model *model, const void *data, uint64_t bytes)
-{
-    struct mapping *mapping = base_arena_alloc(&model->arena, sizeof(*mapping));
-    if (!mapping || !(mapping->address = malloc(bytes)))
-        return NULL;
-    mapping->next = model->storage;
-    model->storage = mapping;
-    return memcpy(mapping->address, data, bytes);
-}
-
 static OrtStatus *add_initializer(struct view *v, const OrtValueInfo *info, const struct onnx_value_info *about)
 {
     struct onnx_model *m = v->model;
@@ -183,16 +173,17 @@ static OrtStatus *add_initializer(struct view *v, const OrtValueInfo *info, cons
         count *= about->dims[i];
     }
     t.bytes = count < 0 ? 0 : onnx_bytes(t.type, count);
-    t.data = "";
     if (t.bytes && v->keep)
-        TRY(map_external(v, info, t.bytes, &t.data));
-    if (t.bytes && (!t.data || !v->keep)) {
+        TRY(map_external(v, info, t.bytes, &data));
+    t.mapped = data != NULL;
+    if (t.bytes && !data) {
         TRY(v->ort->ValueInfo_GetInitializerValue(info, &value));
         if (!value)
             return ep_status(v->ep->factory, ORT_EP_FAIL, "initializer '%s' has no value", t.name);
         TRY(v->ort->GetTensorData(value, &data));
-        t.data = v->keep ? copy_data(m, data, t.bytes) : data;
+        t.borrowed = true;
     }
+    t.data = t.bytes ? data : "";
     if (!t.data ||
         !base_array_reserve((void **)&m->initializers, m->initializer_count, &v->initializer_capacity, sizeof(t)))
         return no_memory(v);
@@ -454,6 +445,27 @@ OrtStatus *ep_model_create(struct ep *ep, const OrtGraph *graph, const OrtNode *
         *out = NULL;
     }
     return status;
+}
+
+static const void *copy_data(struct onnx_model *model, const void *data, uint64_t bytes)
+{
+    struct mapping *mapping = base_arena_alloc(&model->arena, sizeof(*mapping));
+    if (!mapping || !(mapping->address = malloc(bytes)))
+        return NULL;
+    mapping->next = model->storage;
+    model->storage = mapping;
+    return memcpy(mapping->address, data, bytes);
+}
+
+bool ep_model_own_data(struct onnx_model *model)
+{
+    for (uint32_t i = 0; i < model->initializer_count; i++) {
+        struct onnx_tensor *t = &model->initializers[i];
+        if (t->borrowed && !(t->data = copy_data(model, t->data, t->bytes)))
+            return false;
+        t->borrowed = false;
+    }
+    return true;
 }
 
 void ep_model_drop_data(struct onnx_model *model)

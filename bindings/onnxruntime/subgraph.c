@@ -225,7 +225,7 @@ static OrtStatus *get_variant(struct ep_subgraph *s, struct onnx_input *inputs, 
 
 /* ---- life ---- */
 
-/* All sizes are known: compile now, and let the weights go. */
+/* All sizes are known: compile now, of the weights where the host has them. Else they are kept for later. */
 static OrtStatus *compile_early(struct ep_subgraph *s)
 {
     uint32_t count = s->model->input_count;
@@ -252,6 +252,8 @@ static OrtStatus *compile_early(struct ep_subgraph *s)
     if (v) { /* there will be no other */
         ep_model_drop_data(s->model);
         variant_release(s, v);
+    } else if (!status && !ep_model_own_data(s->model)) {
+        status = ep_status(s->ep->factory, ORT_FAIL, "out of memory");
     }
     free(inputs);
     return status;

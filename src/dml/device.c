@@ -1,15 +1,42 @@
 /* IDMLDevice1 and IDMLDebugDevice. */
 #include "dml/dml.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 #include <DirectMLGuids.h>
+
+/* All devices of a process share one store: what is packed does not depend on the device. It goes with the last. */
+static pthread_mutex_t store_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct graph_store *store;
+static uint32_t store_users;
+
+static struct graph_store *store_take(void)
+{
+    pthread_mutex_lock(&store_lock);
+    if (!store)
+        store = graph_store_create();
+    struct graph_store *taken = store;
+    store_users += taken != NULL;
+    pthread_mutex_unlock(&store_lock);
+    return taken;
+}
+
+static void store_leave(void)
+{
+    pthread_mutex_lock(&store_lock);
+    if (!--store_users) {
+        graph_store_destroy(store);
+        store = NULL;
+    }
+    pthread_mutex_unlock(&store_lock);
+}
 
 static void device_destroy(struct com_object *object)
 {
     struct dml_device *device = (struct dml_device *)object;
     dml_trace_close(&device->trace);
-    graph_store_destroy(device->store);
+    store_leave();
     com_finish(object);
     device->d3d12->lpVtbl->Release(device->d3d12);
     ID3D12Device_Release(device->parent);
@@ -33,7 +60,7 @@ HRESULT dml_device_create(ID3D12Device *parent, AnydmlDevice *d3d12, bool debug,
 {
     struct dml_device *device = calloc(1, sizeof(*device));
     if (device)
-        device->store = graph_store_create();
+        device->store = store_take();
     if (!device || !device->store) {
         free(device);
         return E_OUTOFMEMORY;

@@ -39,7 +39,7 @@ struct dml_device {
     AnydmlDevice *d3d12;  /* the same object's private interface, referenced */
     const struct adapter_info *adapter;
     uint32_t threads;
-    struct graph_store *store; /* what compiled operators share */
+    struct graph_store *store; /* what compiled operators share, those of other devices too */
     uint32_t descriptor_bytes; /* distance of two descriptor handles */
     _Atomic(HRESULT) reason;   /* S_OK while alive; set once */
     struct dml_trace trace;

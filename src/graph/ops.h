@@ -68,6 +68,7 @@ struct graph {
     const char *origin; /* likewise */
     graph_constant_done_fn *constant_done; /* NULL, or told when a node's constant is not read any more */
     void *constant_context;
+    struct graph_ranks *ranks; /* rank.c; NULL but while passes run */
 };
 
 /* ---- building (graph.c). All return GRAPH_NONE / NULL and set graph->failed when memory is short. -----------------

@@ -60,6 +60,8 @@ bool graph_is_float(DML_TENSOR_DATA_TYPE type);
 /* The view of operand t lies inside its value. */
 bool graph_operand_fits(const struct graph *graph, const struct graph_op *op, uint32_t t);
 
+/* From now on ranks are remembered, in graph->ranks: options stay the same until that is NULL again. */
+void graph_ranks_begin(struct graph *graph);
 /* The kernel row this op would run on, as its place in the table (low is good); UINT32_MAX for none. */
 uint32_t graph_op_rank(const struct graph *graph, const struct graph_options *options, const struct graph_op *op);
 /* `after` gets a kernel at least as good as `before` (always true where the kernels are not the host's). */

@@ -91,9 +91,11 @@ HRESULT graph_run_passes(struct graph *graph, const struct graph_options *option
     bool changed = true;
     HRESULT hr = S_OK;
     trace(graph, "lowering");
+    graph_ranks_begin(graph);
     for (uint32_t round = 0; SUCCEEDED(hr) && changed && round < ROUNDS_MAX; round++) {
         changed = false;
         hr = run_round(graph, options, &changed);
     }
+    graph->ranks = NULL; /* of the graph's arena */
     return hr;
 }

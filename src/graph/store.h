@@ -1,6 +1,6 @@
-/* Constants and packed weights that the compiled operators of one device share: the same network compiled for another
- * shape of its inputs has them once. Blobs are found by what they were made of, never change, and go with their last
- * user. Thread-safe. */
+/* Constants and packed weights that compiled operators share: the same network compiled for another shape of its
+ * inputs, or for another device of the process, has them once. Blobs are found by what they were made of, never change,
+ * and go with their last user. Thread-safe. */
 #ifndef GRAPH_STORE_H
 #define GRAPH_STORE_H
 

@@ -159,26 +159,3 @@ uint32_t graph_op_packable(const struct graph *graph, const struct graph_op *op)
     enum graph_place place = graph->values[op->value[1]].place;
     return place == GRAPH_CONSTANT || place == GRAPH_OWNED ? 2 : 0;
 }
-
-uint32_t graph_op_rank(const struct graph *graph, const struct graph_options *options, const struct graph_op *op)
-{
-    struct kern_op k = op->k;
-    void *state;
-    uint32_t count;
-    k.packed_input = graph_op_packable(graph, op);
-    k.flags |= KERN_FLAG_PROBE;
-    const struct kern_row *row = kern_find(&k, options->cpu, options->threads, &state);
-    if (!row)
-        return UINT32_MAX;
-    kern_release(row, state);
-    return (uint32_t)(row - kern_rows(&count));
-}
-
-bool graph_op_no_worse(const struct graph *graph, const struct graph_options *options, const struct graph_op *before,
-                       const struct graph_op *after)
-{
-    if (!options->host)
-        return true;
-    uint32_t rank = graph_op_rank(graph, options, after);
-    return rank != UINT32_MAX && rank <= graph_op_rank(graph, options, before);
-}

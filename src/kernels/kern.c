@@ -61,6 +61,14 @@ static bool row_allowed(const struct kern_row *row, const struct kern_op *op, ui
     return row->accepts(op);
 }
 
+const struct kern_row *kern_first(const struct kern_op *op, uint32_t cpu)
+{
+    for (uint32_t i = 0; i < ARRAY_SIZE(rows); i++)
+        if (row_allowed(&rows[i], op, cpu))
+            return &rows[i];
+    return NULL;
+}
+
 const struct kern_row *kern_find(const struct kern_op *op, uint32_t cpu, uint32_t threads, void **out_state)
 {
     *out_state = NULL;

@@ -446,6 +446,8 @@ struct kern_row {
  * none. `cpu` = base_cpu_flags(). The caller releases with kern_release. */
 const struct kern_row *kern_find(const struct kern_op *op, uint32_t cpu, uint32_t threads, void **out_state);
 void kern_release(const struct kern_row *row, void *state);
+/* The best row whose accepts() agrees: kern_find finds none that is better. NULL: there is none. */
+const struct kern_row *kern_first(const struct kern_op *op, uint32_t cpu);
 
 /* The whole table, best first within a kind. */
 const struct kern_row *kern_rows(uint32_t *out_count);

@@ -21,18 +21,22 @@ static const char **texts(struct onnx_reader *r, struct onnx_wire message, uint3
     return out;
 }
 
-/* Numbers or texts of a list; none leaves what is there. */
-static bool read_list(struct onnx_reader *r, struct onnx_wire message, uint32_t number, size_t count,
-                      struct onnx_attribute *out)
+/* The one list that there should be, so that its count cannot belong to another. */
+static bool read_lists(struct onnx_reader *r, struct onnx_wire message, struct onnx_attribute *out)
 {
-    if (!count)
-        return true;
-    if (number == 9)
-        return (out->strings = texts(r, message, number, &out->count)) != NULL;
-    out->count = (uint32_t)count;
-    if (number == 7)
-        return (out->floats = onnx_read_numbers(r, message, 7, ONNX_WIRE_FIXED32, 4, count)) != NULL;
-    return (out->ints = onnx_read_numbers(r, message, 8, ONNX_WIRE_VARINT, 8, count)) != NULL;
+    uint32_t strings;
+    size_t floats, ints;
+    const char *const *texts_read = texts(r, message, 9, &strings);
+    const int64_t *ints_read = onnx_read_numbers(r, message, 8, ONNX_WIRE_VARINT, sizeof(*ints_read), &ints);
+    const float *floats_read = onnx_read_numbers(r, message, 7, ONNX_WIRE_FIXED32, sizeof(*floats_read), &floats);
+    if (floats)
+        out->floats = floats_read;
+    else if (ints)
+        out->ints = ints_read;
+    else if (strings)
+        out->strings = texts_read;
+    out->count = (uint32_t)(floats ? floats : ints ? ints : strings);
+    return texts_read && ints_read && floats_read;
 }
 
 static HRESULT read_attribute(struct onnx_reader *r, struct onnx_wire message, struct onnx_attribute *out)
@@ -40,7 +44,6 @@ static HRESULT read_attribute(struct onnx_reader *r, struct onnx_wire message, s
     struct onnx_wire wire = message;
     struct onnx_tensor *tensor = NULL;
     struct onnx_field f;
-    size_t floats = 0, ints = 0, strings = 0;
     HRESULT hr = S_OK;
     out->name = "";
     while (SUCCEEDED(hr) && onnx_wire_next(&wire, &f)) {
@@ -63,25 +66,13 @@ static HRESULT read_attribute(struct onnx_reader *r, struct onnx_wire message, s
             out->t = tensor;
             hr = tensor ? onnx_read_tensor(r, onnx_field_message(&wire, &f), tensor) : E_OUTOFMEMORY;
             break;
-        case 7:
-            floats += onnx_field_count(&wire, &f, ONNX_WIRE_FIXED32);
-            break;
-        case 8:
-            ints += onnx_field_count(&wire, &f, ONNX_WIRE_VARINT);
-            break;
-        case 9:
-            strings++;
-            break;
         default:
             break;
         }
     }
     if (FAILED(hr))
         return hr;
-    /* Integers are counted unless there are floats. */
-    bool ok = !wire.bad && read_list(r, message, 9, strings, out) && read_list(r, message, 8, ints, out) &&
-              read_list(r, message, 7, floats, out);
-    return ok ? S_OK : onnx_read_no_model(r);
+    return !wire.bad && read_lists(r, message, out) ? S_OK : onnx_read_no_model(r);
 }
 
 static HRESULT read_node(struct onnx_reader *r, struct onnx_wire message, struct onnx_node *out)
@@ -204,7 +195,7 @@ static HRESULT read_part(struct onnx_reader *r, uint32_t number, struct onnx_wir
         return read_value_info(r, message, &m->outputs[m->output_count++]);
     default:
         hr = read_value_info(r, message, &info);
-        if (is_initializer(m, info.name)) /* whatever it is declared as */
+        if (info.name && is_initializer(m, info.name)) /* whatever it is declared as */
             return S_OK;
         m->inputs[m->input_count] = info;
         m->input_count += SUCCEEDED(hr);
@@ -291,6 +282,25 @@ static HRESULT read_model(struct onnx_reader *r, struct onnx_wire file)
     return FAILED(hr) ? hr : check_versions(r);
 }
 
+static HRESULT finish(HRESULT hr, struct onnx_model *model, struct onnx_model **out)
+{
+    if (FAILED(hr))
+        onnx_model_destroy(model);
+    else
+        *out = model;
+    return hr;
+}
+
+HRESULT onnx_model_parse(const void *bytes, size_t size, struct onnx_model **out, struct onnx_error *error)
+{
+    struct onnx_model *model = calloc(1, sizeof(*model));
+    struct onnx_reader reader = { .model = model, .error = error };
+    const uint8_t *first = bytes;
+    *out = NULL;
+    return model ? finish(read_model(&reader, (struct onnx_wire){ first, first + size, false }), model, out)
+                 : E_OUTOFMEMORY;
+}
+
 HRESULT onnx_model_load(const char *path, struct onnx_model **out, struct onnx_error *error)
 {
     struct onnx_model *model = calloc(1, sizeof(*model));
@@ -300,16 +310,12 @@ HRESULT onnx_model_load(const char *path, struct onnx_model **out, struct onnx_e
         return E_OUTOFMEMORY;
     const char *slash = strrchr(path, '/');
     snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
-    struct onnx_reader reader = { model, error, folder };
+    struct onnx_reader reader = { model, error, folder, true };
     const struct onnx_mapping *file = onnx_map(model, path);
     const uint8_t *bytes = file ? file->address : NULL;
     HRESULT hr = file ? read_model(&reader, (struct onnx_wire){ bytes, bytes + file->size, false })
                       : onnx_read_fail(&reader, "cannot read the file", NULL);
-    if (FAILED(hr))
-        onnx_model_destroy(model);
-    else
-        *out = model;
-    return hr;
+    return finish(hr, model, out);
 }
 
 void onnx_model_destroy(struct onnx_model *model)

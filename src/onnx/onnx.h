@@ -41,7 +41,8 @@ struct onnx_tensor {
     int64_t dims[ONNX_RANK_MAX];
     const void *data;
     uint64_t bytes;
-    bool mapped; /* data lies in a file's mapping, which nothing writes: onnx_tensor_forget_pages is fine */
+    bool mapped;   /* data lies in a file's mapping, which nothing writes: onnx_tensor_forget_pages is fine */
+    bool borrowed; /* data is somebody else's, who may take it away: the model's maker knows when */
 };
 
 struct onnx_attribute {
@@ -90,8 +91,12 @@ struct onnx_model {
     void *storage; /* what the data lies in */
 };
 
-/* E_INVALIDARG (bad file; error says what), E_OUTOFMEMORY. */
+/* E_INVALIDARG (bad file; error says what), E_OUTOFMEMORY. The file stays mapped: whoever changes it changes weights
+ * that are not compiled yet, whoever cuts it short lets reading them end in SIGBUS. Nothing else follows from its bytes
+ * after this call. */
 HRESULT onnx_model_load(const char *path, struct onnx_model **out, struct onnx_error *error);
+/* The same for a file's bytes, which must outlive the model. No external data. */
+HRESULT onnx_model_parse(const void *bytes, size_t size, struct onnx_model **out, struct onnx_error *error);
 void onnx_model_destroy(struct onnx_model *model);
 
 /* Data in a mapping is not needed soon: gives its memory back. It can still be read, from the file again. */

@@ -16,7 +16,8 @@ struct onnx_mapping {
 struct onnx_reader {
     struct onnx_model *model;
     struct onnx_error *error;
-    const char *folder; /* of the file */
+    const char *folder; /* of the file, for external data; NULL: there can be none */
+    bool mapped;        /* what is read lies in a mapping */
 };
 
 /* "what: name", or `what` alone. Returns E_INVALIDARG. */
@@ -28,10 +29,10 @@ const struct onnx_mapping *onnx_map(struct onnx_model *model, const char *path);
 
 /* Terminated; NULL when memory is short, or the field is no text (wire->bad then). */
 const char *onnx_read_text(struct onnx_reader *r, struct onnx_wire *wire, const struct onnx_field *field);
-/* The numbers of all fields `number` of the message, `count` in all, each of `width` bytes. NULL when memory is short.
- */
+/* The numbers of all fields `number` of the message, each of `width` bytes. NULL when memory is short or a field holds
+ * none of `kind`. */
 void *onnx_read_numbers(struct onnx_reader *r, struct onnx_wire message, uint32_t number, enum onnx_wire_kind kind,
-                        uint32_t width, size_t count);
+                        uint32_t width, size_t *out_count);
 HRESULT onnx_read_tensor(struct onnx_reader *r, struct onnx_wire message, struct onnx_tensor *out);
 
 #endif

@@ -8,6 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Smaller tensors are copied: shapes come from them, and must stay as they were checked whoever writes to the file. */
+#define COPIED_BYTES_MAX 4096
+
 /* Fields that hold numbers of a tensor, one kind each. */
 enum { FLOAT_DATA = 4, INT32_DATA = 5, INT64_DATA = 7, DOUBLE_DATA = 10, UINT64_DATA = 11 };
 
@@ -27,7 +30,7 @@ HRESULT onnx_read_no_model(struct onnx_reader *r)
 
 static void *map_file(const char *path, size_t *out_size)
 {
-    int file = open(path, O_RDONLY | O_CLOEXEC);
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe that nobody writes would wait for somebody */
     struct stat info;
     void *address = NULL;
     if (file < 0)
@@ -74,16 +77,21 @@ const char *onnx_read_text(struct onnx_reader *r, struct onnx_wire *wire, const 
 }
 
 void *onnx_read_numbers(struct onnx_reader *r, struct onnx_wire message, uint32_t number, enum onnx_wire_kind kind,
-                        uint32_t width, size_t count)
+                        uint32_t width, size_t *out_count)
 {
-    char *out = base_arena_alloc(&r->model->arena, count * width), *at = out;
+    struct onnx_wire wire = message;
     struct onnx_field f;
+    size_t count = 0;
+    while (onnx_wire_next(&wire, &f))
+        count += f.number == number ? onnx_field_count(&wire, &f, kind) : 0;
+    char *out = wire.bad ? NULL : base_arena_alloc(&r->model->arena, count * width), *at = out;
     while (out && onnx_wire_next(&message, &f)) {
         if (f.number != number)
             continue;
         onnx_field_numbers(&f, kind, width, at);
         at += onnx_field_count(&message, &f, kind) * width;
     }
+    *out_count = count;
     return out;
 }
 
@@ -92,22 +100,10 @@ void *onnx_read_numbers(struct onnx_reader *r, struct onnx_wire message, uint32_
 /* A tensor as it stands in the file. */
 struct tensor {
     struct onnx_wire message;
-    const char *name, *location, *offset;
-    struct onnx_field raw, typed; /* the last ones; number 0: none */
-    uint32_t typed_fields;
-    size_t count; /* of numbers in fields like `typed` */
+    const char *location, *offset;
+    struct onnx_field raw; /* the last one; empty: none */
     bool external;
 };
-
-static enum onnx_wire_kind kind_of(uint32_t number)
-{
-    return number == FLOAT_DATA ? ONNX_WIRE_FIXED32 : number == DOUBLE_DATA ? ONNX_WIRE_FIXED64 : ONNX_WIRE_VARINT;
-}
-
-static uint32_t width_of(uint32_t number)
-{
-    return number == FLOAT_DATA || number == INT32_DATA ? 4 : 8;
-}
 
 static bool read_external(struct onnx_reader *r, struct onnx_wire pair, struct tensor *t)
 {
@@ -132,7 +128,7 @@ static bool read_dims(struct onnx_wire *wire, const struct onnx_field *f, struct
 {
     int64_t dims[ONNX_RANK_MAX];
     size_t count = onnx_field_count(wire, f, ONNX_WIRE_VARINT);
-    if (!wire->bad && count <= ONNX_RANK_MAX - BASE_MIN(out->rank, (uint32_t)ONNX_RANK_MAX)) {
+    if (!wire->bad && count && count <= ONNX_RANK_MAX - BASE_MIN(out->rank, (uint32_t)ONNX_RANK_MAX)) {
         onnx_field_numbers(f, ONNX_WIRE_VARINT, sizeof(*dims), dims);
         memcpy(out->dims + out->rank, dims, count * sizeof(*dims));
     }
@@ -140,19 +136,7 @@ static bool read_dims(struct onnx_wire *wire, const struct onnx_field *f, struct
     return !wire->bad;
 }
 
-/* Several fields of one kind of numbers count together, another kind begins anew. */
-static void read_typed(struct onnx_wire *wire, const struct onnx_field *f, struct tensor *t)
-{
-    bool more = t->typed.number == f->number;
-    size_t count = onnx_field_count(wire, f, kind_of(f->number));
-    if (!count && !more)
-        return;
-    t->count = more ? t->count + count : count;
-    t->typed_fields = more ? t->typed_fields + 1 : 1;
-    t->typed = *f;
-}
-
-/* Of the message's fields, all but the data. */
+/* Of the message's fields, all but numbers. */
 static bool read_tensor_fields(struct onnx_reader *r, struct tensor *t, struct onnx_tensor *out)
 {
     struct onnx_wire wire = t->message;
@@ -165,13 +149,6 @@ static bool read_tensor_fields(struct onnx_reader *r, struct tensor *t, struct o
             break;
         case 2:
             out->type = (int32_t)onnx_field_int(&wire, &f);
-            break;
-        case FLOAT_DATA:
-        case INT32_DATA:
-        case INT64_DATA:
-        case DOUBLE_DATA:
-        case UINT64_DATA:
-            read_typed(&wire, &f, t);
             break;
         case 8:
             if (!(out->name = onnx_read_text(r, &wire, &f)))
@@ -195,14 +172,29 @@ static bool read_tensor_fields(struct onnx_reader *r, struct tensor *t, struct o
     return !wire.bad;
 }
 
+/* A decimal number that is not negative. */
+static bool parse_offset(const char *text, uint64_t *out)
+{
+    uint64_t value = 0;
+    bool ok = text[0] != 0;
+    for (; ok && *text; text++)
+        ok = *text >= '0' && *text <= '9' && base_mul_u64(value, 10, &value) &&
+             base_add_u64(value, (uint64_t)(*text - '0'), &value);
+    *out = value;
+    return ok;
+}
+
 /* The file must lie inside the model's folder. */
 static HRESULT external_data(struct onnx_reader *r, const struct tensor *t, struct onnx_tensor *out)
 {
     char path[4096];
-    uint64_t start = t->offset ? strtoull(t->offset, NULL, 10) : 0;
+    uint64_t start = 0;
     if (!t->location || !r->folder || t->location[0] == '/' || strstr(t->location, ".."))
         return onnx_read_fail(r, "tensor has external data that cannot be located", out->name);
-    snprintf(path, sizeof(path), "%s/%s", r->folder, t->location);
+    if (t->offset && !parse_offset(t->offset, &start))
+        return onnx_read_fail(r, "tensor's external data has a bad offset", out->name);
+    if ((size_t)snprintf(path, sizeof(path), "%s/%s", r->folder, t->location) >= sizeof(path))
+        return onnx_read_fail(r, "the name of the external data file is too long", out->name);
     const struct onnx_mapping *mapping = onnx_map(r->model, path);
     if (!mapping)
         return onnx_read_fail(r, "cannot read the external data file", path);
@@ -213,22 +205,73 @@ static HRESULT external_data(struct onnx_reader *r, const struct tensor *t, stru
     return S_OK;
 }
 
-/* Data in a typed field: narrower types travel in int32_data, one element each. */
+/* Where values of the type stand that are not raw: narrow ones one a number, those of 4 bits two. */
+static uint32_t number_of(int32_t type)
+{
+    switch (type) {
+    case ONNX_FLOAT:
+        return FLOAT_DATA;
+    case ONNX_DOUBLE:
+        return DOUBLE_DATA;
+    case ONNX_INT64:
+        return INT64_DATA;
+    case ONNX_UINT32:
+    case ONNX_UINT64:
+        return UINT64_DATA;
+    default:
+        return INT32_DATA;
+    }
+}
+
+static enum onnx_wire_kind kind_of(uint32_t number)
+{
+    return number == FLOAT_DATA ? ONNX_WIRE_FIXED32 : number == DOUBLE_DATA ? ONNX_WIRE_FIXED64 : ONNX_WIRE_VARINT;
+}
+
+/* The only field `number` of the message. */
+static bool only_field(struct onnx_wire message, uint32_t number, struct onnx_field *out)
+{
+    uint32_t count = 0;
+    struct onnx_field f;
+    while (onnx_wire_next(&message, &f)) {
+        if (f.number == number && count++ == 0)
+            *out = f;
+    }
+    return count == 1;
+}
+
+/* Numbers of their full width in one field are used where they are. */
 static HRESULT typed_data(struct onnx_reader *r, const struct tensor *t, struct onnx_tensor *out)
 {
-    uint32_t width = onnx_type_bytes(out->type), number = t->typed.number;
-    if (!number)
-        return onnx_read_fail(r, "tensor has no data", out->name);
-    if (t->count != out->bytes / width || width_of(number) < width) /* a byte may hold two elements */
-        return onnx_read_fail(r, "tensor's element count does not match its dimensions", out->name);
-    bool plain = t->typed_fields == 1 && kind_of(number) != ONNX_WIRE_VARINT && width == width_of(number);
-    if (plain && t->typed.kind == ONNX_WIRE_BYTES) {
-        out->data = t->typed.data;
-        out->mapped = true;
-        return S_OK;
+    uint32_t width = onnx_type_bytes(out->type), number = number_of(out->type);
+    enum onnx_wire_kind kind = kind_of(number);
+    struct onnx_field f;
+    size_t count;
+    if (kind != ONNX_WIRE_VARINT && only_field(t->message, number, &f) && f.kind == ONNX_WIRE_BYTES) {
+        count = f.size % width ? SIZE_MAX : f.size / width;
+        out->data = f.data;
+        out->mapped = r->mapped;
+    } else if (!(out->data = onnx_read_numbers(r, t->message, number, kind, width, &count))) {
+        return onnx_read_no_model(r);
     }
-    out->data = onnx_read_numbers(r, t->message, number, kind_of(number), width, t->count);
-    return out->data ? S_OK : E_OUTOFMEMORY;
+    if (!count)
+        return onnx_read_fail(r, "tensor has no data", out->name);
+    return count == out->bytes / width
+               ? S_OK
+               : onnx_read_fail(r, "tensor's element count does not match its dimensions", out->name);
+}
+
+static HRESULT find_data(struct onnx_reader *r, const struct tensor *t, struct onnx_tensor *out)
+{
+    if (t->external)
+        return external_data(r, t, out);
+    if (!t->raw.size)
+        return typed_data(r, t, out);
+    if (t->raw.size != out->bytes)
+        return onnx_read_fail(r, "tensor's raw data does not match its dimensions", out->name);
+    out->data = t->raw.data;
+    out->mapped = r->mapped;
+    return S_OK;
 }
 
 HRESULT onnx_read_tensor(struct onnx_reader *r, struct onnx_wire message, struct onnx_tensor *out)
@@ -244,17 +287,12 @@ HRESULT onnx_read_tensor(struct onnx_reader *r, struct onnx_wire message, struct
         if (out->dims[i] < 0 || !base_mul_u64(count, (uint64_t)out->dims[i], &count) || count > UINT32_MAX)
             return onnx_read_fail(r, "tensor has a bad dimension", out->name);
     out->bytes = onnx_bytes(out->type, (int64_t)count);
-    if (!out->bytes) { /* empty, or of a type that only an operator using it will complain about */
-        out->data = "";
-        return S_OK;
-    }
-    if (t.external)
-        return external_data(r, &t, out);
-    if (!t.raw.size)
-        return typed_data(r, &t, out);
-    if (t.raw.size != out->bytes)
-        return onnx_read_fail(r, "tensor's raw data does not match its dimensions", out->name);
-    out->data = t.raw.data;
-    out->mapped = true;
-    return S_OK;
+    out->data = "";
+    /* Of no elements, or of a type that only an operator using it will complain about. */
+    HRESULT hr = out->bytes ? find_data(r, &t, out) : S_OK;
+    if (FAILED(hr) || !out->mapped || out->bytes > COPIED_BYTES_MAX)
+        return hr;
+    out->mapped = false;
+    out->data = base_arena_copy(&r->model->arena, out->data, out->bytes);
+    return out->data ? S_OK : E_OUTOFMEMORY;
 }
