@@ -196,11 +196,16 @@ bool dnnl_pack_set(struct dnnl_state *state, const dnnl_memory_desc_t *from, con
     return ok;
 }
 
-bool dnnl_view_direct(const struct kern_view *view)
+dnnl_data_type_t dnnl_view_type(const struct kern_view *view)
+{
+    return view->type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16 ? dnnl_bf16 : dnnl_f32;
+}
+
+bool dnnl_view_direct(const struct kern_view *view, bool half)
 {
     uint32_t order[KERN_RANK_MAX];
     uint64_t span = 1;
-    if (view->type != DML_TENSOR_DATA_TYPE_FLOAT32)
+    if (view->type != DML_TENSOR_DATA_TYPE_FLOAT32 && !(half && view->type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16))
         return false;
     dense_memory_order(view, order);
     for (uint32_t d = view->rank; d-- > 0;) {

@@ -1,7 +1,8 @@
 /* Rows that run on oneDNN. One op becomes a short list of stages (reorders and the primitive itself) over buffers that
- * are either the op's tensors or places in scratch memory. Before the stages, inputs that oneDNN cannot address (half
- * precision, negative strides) are copied to scratch as dense FLOAT32; after them, what its post-ops cannot express is
- * applied row by row. Primitives run on the calling thread's OpenMP team: the work has one unit. */
+ * are either the op's tensors or places in scratch memory. Before the stages, inputs that oneDNN cannot address (FLOAT16,
+ * negative strides) are copied to scratch as dense FLOAT32; after them, what its post-ops cannot express is applied row
+ * by row. Primitives run on the calling thread's OpenMP team: the work has one unit. Rows that compute in BFLOAT16 take
+ * and give it in place, too; what is FLOAT32 becomes so on the way in. */
 #ifndef KERNELS_DNNL_OP_H
 #define KERNELS_DNNL_OP_H
 
@@ -88,8 +89,10 @@ bool dnnl_stage_add(struct dnnl_state *state, const_dnnl_primitive_desc_t pd, ui
 uint32_t dnnl_stage_reorder_in(struct dnnl_state *state, uint32_t from, const dnnl_memory_desc_t *wanted);
 bool dnnl_stage_reorder(struct dnnl_state *state, uint32_t from, uint32_t to);
 
-/* oneDNN can address the view as FLOAT32 in place. */
-bool dnnl_view_direct(const struct kern_view *view);
+/* oneDNN can address the view in place: as FLOAT32, or (half) BFLOAT16. */
+bool dnnl_view_direct(const struct kern_view *view, bool half);
+/* The type of what is addressed in place, or has been densified. */
+dnnl_data_type_t dnnl_view_type(const struct kern_view *view);
 /* Turns `view` into that of a dense FLOAT32 copy which keeps the order of the dimensions in memory. */
 void dnnl_view_densify(struct kern_view *view);
 void dnnl_pack_copy_set(struct dnnl_state *state, uint32_t tensor, const struct kern_view *view, int64_t start);
