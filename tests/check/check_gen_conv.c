@@ -127,6 +127,8 @@ void check_gen_conv(struct check_rng *rng, struct check_case *out)
     if (integer)
         zero_points(rng, op, rank, y[1]);
     check_activation_view(rng, &last, type, rank, y);
+    if (type == DML_TENSOR_DATA_TYPE_FLOAT32)
+        check_half(rng, op, 1, &last);
     op->tensors[op->input_count] = last;
     if (type != DML_TENSOR_DATA_TYPE_FLOAT64)
         check_epilogue(rng, out, &last);

@@ -43,6 +43,18 @@ void check_few(struct check_case *c, const struct kern_view *y)
         c->op.u.gemm.alpha = c->op.u.gemm.beta = 1;
 }
 
+void check_half(struct check_rng *rng, struct kern_op *op, uint32_t factors, struct kern_view *y)
+{
+    if (check_chance(rng, 2))
+        return;
+    op->flags |= KERN_FLAG_HALF_PRECISION;
+    for (uint32_t t = 0; t < factors; t++)
+        if (check_chance(rng, 2))
+            op->tensors[t].type = ANYDML_TENSOR_DATA_TYPE_BFLOAT16;
+    if (check_chance(rng, 2))
+        y->type = ANYDML_TENSOR_DATA_TYPE_BFLOAT16;
+}
+
 DML_TENSOR_DATA_TYPE check_byte_type(struct check_rng *rng)
 {
     return check_chance(rng, 2) ? DML_TENSOR_DATA_TYPE_INT8 : DML_TENSOR_DATA_TYPE_UINT8;
@@ -123,6 +135,8 @@ void check_gen_gemm(struct check_rng *rng, struct check_case *out)
         check_view(rng, &y, type, rank, sizes);
     else
         kern_view_set_packed(&y, type, rank, sizes);
+    if (type == DML_TENSOR_DATA_TYPE_FLOAT32)
+        check_half(rng, op, 2, &y);
     op->tensors[op->input_count] = y;
     if (type != DML_TENSOR_DATA_TYPE_FLOAT64)
         check_epilogue(rng, out, &y);

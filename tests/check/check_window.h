@@ -18,6 +18,9 @@ void check_few(struct check_case *c, const struct kern_view *y);
 DML_TENSOR_DATA_TYPE check_byte_type(struct check_rng *rng);
 void check_integer_output(struct check_rng *rng, struct check_case *c);
 
+/* Some FLOAT32 products may be computed in half precision: of some, factors and result are BFLOAT16. */
+void check_half(struct check_rng *rng, struct kern_op *op, uint32_t factors, struct kern_view *y);
+
 struct check_steps {
     uint32_t in, kernel, stride, dilation, start, end;
 };
