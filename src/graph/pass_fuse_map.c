@@ -1,5 +1,6 @@
-/* A MAP op whose only result is read by one other MAP op, element for element, becomes the beginning of that op. */
-#include "graph/pass.h"
+/* A MAP op whose only result is read by one other MAP op, element for element, becomes the beginning of that op. What
+ * makes floats of integers does so for each of its readers. */
+#include "graph/quantized.h"
 
 static bool sizes_equal(const struct kern_view *a, const struct kern_view *b)
 {
@@ -41,7 +42,7 @@ static bool may_fuse(const struct graph *graph, const struct graph_uses *uses, u
     uint32_t value = producer->value[producer->k.input_count];
     struct graph_use_summary sum = graph_uses_of(uses, value);
     if (producer->k.kind != KERN_MAP || producer->k.output_count != 1 || graph->values[value].place != GRAPH_TEMP ||
-        sum.writes != 1 || sum.reading_ops != 1)
+        sum.writes != 1 || (sum.reading_ops != 1 && !graph_dequantizes(producer)))
         return false;
     /* One iteration space, and nothing that the producer reads is overwritten before the consumer runs or by it. */
     if (!sizes_equal(&producer->k.tensors[producer->k.input_count], &consumer->k.tensors[consumer->k.input_count]))
@@ -84,8 +85,8 @@ static bool fuse(struct graph *graph, struct graph_uses *uses, const struct grap
     set_program(&fused, &joined);
     if (!graph_op_no_worse(graph, options, consumer, &fused))
         return false;
+    producer->dead = graph_uses_of(uses, producer->value[producer->k.input_count]).reading_ops == 1;
     *consumer = fused;
-    producer->dead = true;
     if (!graph_uses_refresh(uses, second))
         graph->failed = true;
     return true;

@@ -112,12 +112,11 @@ static bool conv_views(struct conv_build *b)
     return activation_md(b, &b->x, &b->x_md) && activation_md(b, &b->y, &b->y_md);
 }
 
-/* Start and end padding, strides and dilations as the library counts them; the end padding so that sizes agree. */
-static void conv_steps(const struct conv_build *b, int64_t *strides, int64_t *dilates, int64_t *start, int64_t *end)
+void dnnl_conv_steps(const struct conv_shape *s, uint32_t rank, int64_t *strides, int64_t *dilates, int64_t *start,
+                     int64_t *end)
 {
-    const struct conv_shape *s = &b->shape;
-    for (uint32_t i = 0; i + 2 < b->rank; i++) {
-        uint32_t d = i + 5 - b->rank;
+    for (uint32_t i = 0; i + 2 < rank; i++) {
+        uint32_t d = i + 5 - rank;
         int64_t reach = (s->kernel[d] - 1) * s->dilation[d] + 1;
         strides[i] = s->stride[d];
         dilates[i] = s->dilation[d] - 1;
@@ -170,7 +169,7 @@ static bool conv_desc(struct conv_build *b, const_dnnl_primitive_attr_t attr, dn
         return false;
     if (!weights_md(b, &b->w, &w, true))
         return false;
-    conv_steps(b, strides, dilates, start, end);
+    dnnl_conv_steps(&b->shape, b->rank, strides, dilates, start, end);
     const dnnl_memory_desc_t *bias_md = NULL;
     if (b->op->u.conv.has_bias) {
         dnnl_memory_desc_init_by_tag(&b->bias_md, 1, bias, dnnl_f32, dnnl_a);
