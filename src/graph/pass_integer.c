@@ -11,7 +11,7 @@ struct factors {
     struct graph_dequantized a, b;
     uint32_t channels, channel_dim; /* of the output: along which B's scale may vary */
     float *scale, *bias;            /* [channels]; bias NULL: none */
-    int32_t *sum_bias;              /* [channels]: the bias in units of the scale; NULL: it is none, or not of integers */
+    int32_t *sum_bias; /* [channels]: the bias in units of the scale; NULL: it is none, or not of integers */
 };
 
 static bool is_bytes(const struct graph_operand *operand)
@@ -78,7 +78,8 @@ static bool find_bias(struct graph *graph, const struct graph_uses *uses, uint32
     int64_t step = from->sizes[f->channel_dim] > 1 ? from->strides[f->channel_dim] : 0;
     for (uint32_t c = 0; c < f->channels; c++) {
         double value = graph_constant_element(data, from, from->offset + c * step);
-        f->bias[c] = (float)(known ? value : (value - graph_dequantized_zero(&dq, c)) * graph_dequantized_scale(&dq, c));
+        f->bias[c] =
+            (float)(known ? value : (value - graph_dequantized_zero(&dq, c)) * graph_dequantized_scale(&dq, c));
     }
     return true;
 }

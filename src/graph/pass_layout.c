@@ -120,8 +120,8 @@ static bool turns_well(const struct layout *layout, const struct graph_op *op, c
 {
     if (!op->k.u.conv.integer)
         return graph_op_no_worse(layout->graph, layout->options, op, changed);
-    return layout->options->host && graph_op_rank(layout->graph, layout->options, changed) <
-                                        graph_op_rank(layout->graph, layout->options, op);
+    return layout->options->host &&
+           graph_op_rank(layout->graph, layout->options, changed) < graph_op_rank(layout->graph, layout->options, op);
 }
 
 /* A convolution that would lose its kernel keeps its whole group as it is. */

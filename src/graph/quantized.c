@@ -106,8 +106,8 @@ bool graph_dequantized_find(const struct graph *graph, const struct graph_uses *
         return false;
     const struct graph_op *map = graph->ops[sum.writer];
     const struct kern_view *written = &map->k.tensors[map->k.input_count], *from = &map->k.tensors[0];
-    if (!kern_view_packed(written) || !kern_view_packed(from) || written->offset ||
-        !graph_operand_fits(graph, op, t) || graph_view_span_bytes(read) > graph_view_span_bytes(written) ||
+    if (!kern_view_packed(written) || !kern_view_packed(from) || written->offset || !graph_operand_fits(graph, op, t) ||
+        graph_view_span_bytes(read) > graph_view_span_bytes(written) ||
         !graph_stable_between(graph, map->value[0], sum.writer, at) ||
         !find_parameter(graph, map, 1, &out->scale, &along[0]) ||
         (map->k.input_count == 3 && !find_parameter(graph, map, 2, &out->zero, &along[1])))
@@ -152,9 +152,8 @@ static bool quantizes(const struct graph_op *op)
 
 static bool is_relu(const struct graph_op *op)
 {
-    return op->k.kind == KERN_MAP && op->k.output_count == 1 && op->k.input_count == 1 &&
-           op->k.u.map.inst_count == 1 && op->k.u.map.inst[0].code == KERN_MAP_RELU &&
-           op->k.u.map.inst[0].type == DML_TENSOR_DATA_TYPE_FLOAT32 &&
+    return op->k.kind == KERN_MAP && op->k.output_count == 1 && op->k.input_count == 1 && op->k.u.map.inst_count == 1 &&
+           op->k.u.map.inst[0].code == KERN_MAP_RELU && op->k.u.map.inst[0].type == DML_TENSOR_DATA_TYPE_FLOAT32 &&
            op->k.tensors[1].type == DML_TENSOR_DATA_TYPE_FLOAT32;
 }
 

@@ -266,7 +266,8 @@ static bool conv_build(struct conv_build *b)
 {
     dnnl_primitive_attr_t attr = NULL;
     dnnl_primitive_desc_t pd = NULL;
-    bool ok = conv_views(b) && conv_attr(b, &attr) && conv_desc(b, attr, &pd) && !dnnl_is_reference(pd) && !conv_miscomputes(b, pd);
+    bool ok = conv_views(b) && conv_attr(b, &attr) && conv_desc(b, attr, &pd) && !dnnl_is_reference(pd) &&
+              !conv_miscomputes(b, pd);
     if (ok)
         ok = (b->state = dnnl_state_create(b->op, b->threads)) && conv_stages(b, pd) && dnnl_state_finish(b->state);
     if (!ok) {

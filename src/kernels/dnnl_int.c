@@ -1,5 +1,5 @@
-/* What integer convolutions and matrix products on oneDNN share: sums times scales, post-ops, and the way back to bytes.
- * Zero points and scales are tensors that the library reads at execution. */
+/* What integer convolutions and matrix products on oneDNN share: sums times scales, post-ops, and the way back to
+ * bytes. Zero points and scales are tensors that the library reads at execution. */
 #include "kernels/dnnl_op.h"
 
 #include "kernels/gemm.h"
@@ -99,9 +99,9 @@ bool dnnl_way_out_init(const struct kern_op *op, uint32_t channel, struct dnnl_w
     }
     if (first && sum_seen(map, first))
         return false;
-    if (out->quantizes && (!(length = quantize_length(op, out)) || length + first > map->inst_count ||
-                           (out->zero && (!gemm_bytes(op->tensors[out->zero].type) ||
-                                          !same_everywhere(&op->tensors[out->zero])))))
+    if (out->quantizes &&
+        (!(length = quantize_length(op, out)) || length + first > map->inst_count ||
+         (out->zero && (!gemm_bytes(op->tensors[out->zero].type) || !same_everywhere(&op->tensors[out->zero])))))
         return false;
     if (!out->quantizes && map->store[0] != inputs + map->inst_count - 1)
         return false;

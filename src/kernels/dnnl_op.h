@@ -1,8 +1,8 @@
 /* Rows that run on oneDNN. One op becomes a short list of stages (reorders and the primitive itself) over buffers that
- * are either the op's tensors or places in scratch memory. Before the stages, inputs that oneDNN cannot address (FLOAT16,
- * negative strides) are copied to scratch as dense FLOAT32; after them, what its post-ops cannot express is applied row
- * by row. Primitives run on the calling thread's OpenMP team: the work has one unit. Rows that compute in BFLOAT16 take
- * and give it in place, too; what is FLOAT32 becomes so on the way in. */
+ * are either the op's tensors or places in scratch memory. Before the stages, inputs that oneDNN cannot address
+ * (FLOAT16, negative strides) are copied to scratch as dense FLOAT32; after them, what its post-ops cannot express is
+ * applied row by row. Primitives run on the calling thread's OpenMP team: the work has one unit. Rows that compute in
+ * BFLOAT16 take and give it in place, too; what is FLOAT32 becomes so on the way in. */
 #ifndef KERNELS_DNNL_OP_H
 #define KERNELS_DNNL_OP_H
 
@@ -139,7 +139,8 @@ bool dnnl_post_binary(dnnl_post_ops_t ops, dnnl_alg_kind_t algorithm, uint32_t t
                       struct dnnl_post *post);
 bool dnnl_post_add(dnnl_post_ops_t ops, uint32_t tensor, const dnnl_memory_desc_t *md, struct dnnl_post *post);
 
-/* Integer products (dnnl_int.c): the epilogue is [times scales,] [post-ops,] [to the nearest integer plus zero point]. */
+/* Integer products (dnnl_int.c): the epilogue is [times scales,] [post-ops,] [to the nearest integer plus zero point].
+ */
 struct dnnl_way_out {
     bool scales, by_channel; /* one scale, or one per channel or column */
     uint32_t scale;          /* tensor */

@@ -137,7 +137,8 @@ static void quantized(struct graph *graph)
     struct graph_operand step = make_constant(graph, 4, SIZES(1, 1, 1, 1), 0.5f, 0), zero = byte_constant(graph, 3);
     struct graph_operand q = bytes(graph, 1, 1, 32), f = temp4(graph, 1, 1, 1, 32), y = temp4(graph, 1, 3, 4, 4);
     struct graph_operand r = temp4(graph, 1, 3, 4, 4), p = bytes(graph, 3, 4, 4), d = temp4(graph, 1, 3, 4, 4);
-    struct graph_operand most = temp4(graph, 1, 3, 2, 2), scales = make_constant(graph, 4, SIZES(3, 1, 1, 1), 0.25f, 0.25f);
+    struct graph_operand most = temp4(graph, 1, 3, 2, 2),
+                         scales = make_constant(graph, 4, SIZES(3, 1, 1, 1), 0.25f, 0.25f);
     struct graph_operand in[3] = { f, temp4(graph, 3, 2, 1, 1), temp4(graph, 1, 3, 1, 1) };
     make_scaled(graph, true, x, step, zero, q);
     make_scaled(graph, false, q, step, zero, f);

@@ -1,6 +1,6 @@
 /* Half precision that the caller allows: what lies between products becomes BFLOAT16 and results stay within the error
- * that docs/decisions.md states. Without the flag, or on a processor that does not multiply BFLOAT16, nothing changes by
- * a bit. */
+ * that docs/decisions.md states. Without the flag, or on a processor that does not multiply BFLOAT16, nothing changes
+ * by a bit. */
 #include "graph_make.h"
 
 #include "base/cpu.h"
@@ -69,11 +69,12 @@ static const char *behind_flags(const char *text)
     return strchr(text, '\n');
 }
 
-static void same(uint32_t flags, uint32_t cpu, const char *what)
+static void same(uint32_t base, uint32_t flags, uint32_t cpu, const char *what)
 {
     float a[RESULTS], b[RESULTS];
     char *texts[2] = { NULL, NULL };
-    if (run_network(0, cpu, UINT32_C(1) << MAKE_PASS_half, a, &texts[0]) && run_network(flags, cpu, 0, b, &texts[1])) {
+    if (run_network(base, cpu, UINT32_C(1) << MAKE_PASS_half, a, &texts[0]) &&
+        run_network(base | flags, cpu, 0, b, &texts[1])) {
         TEST_FOR(!strcmp(behind_flags(texts[0]), behind_flags(texts[1])), "%s", what);
         TEST_FOR(!memcmp(a, b, sizeof(a)), "%s", what);
     }
@@ -103,9 +104,9 @@ static void close_enough(uint32_t cpu)
 int main(void)
 {
     uint32_t cpu = base_cpu_flags();
-    same(0, cpu, "without the flag");
-    same(ALLOW, cpu & ~(uint32_t)BASE_CPU_AVX512_BF16, "without the instructions");
-    same(ALLOW | DML_EXECUTION_FLAG_DISABLE_META_COMMANDS, 0, "portable kernels");
+    same(0, 0, cpu, "without the flag");
+    same(0, ALLOW, cpu & ~(uint32_t)BASE_CPU_AVX512_BF16, "without the instructions");
+    same(DML_EXECUTION_FLAG_DISABLE_META_COMMANDS, ALLOW, cpu, "portable kernels");
 #if defined(ANYDML_DNNL)
     if (cpu & BASE_CPU_AVX512_BF16)
         close_enough(cpu);

@@ -125,15 +125,21 @@ static struct graph_operand make_layer(struct graph *graph, uint64_t seed, uint6
     } else {
         make_scaled(graph, false, q, scale, zero, x);
     }
-    y = kind == 0 ? add_conv(graph, x, 0.02f) : kind == 1 ? add_gemm(graph, x, 0.02f) : kind == 2 ? add_pool(graph, x) : x;
+    y = kind == 0   ? add_conv(graph, x, 0.02f)
+        : kind == 1 ? add_gemm(graph, x, 0.02f)
+        : kind == 2 ? add_pool(graph, x)
+                    : x;
     bool quantizes = kind >= 2 || rnd(3), alike = kind >= 2 && rnd(3);
     if (kind < 2 && rnd(2)) {
         struct graph_operand r = graph_temp(graph, F32, 4, y.view.sizes);
         make_map(graph, KERN_MAP_RELU, &y, 1, r, 0, 0);
         y = r;
     }
-    struct graph_operand out =
-        make_value(graph, GRAPH_OUTPUT, 0, !quantizes ? F32 : alike ? type : U8, 4, y.view.sizes);
+    struct graph_operand out = make_value(graph, GRAPH_OUTPUT, 0,
+                                          !quantizes ? F32
+                                          : alike    ? type
+                                                     : U8,
+                                          4, y.view.sizes);
     if (!quantizes)
         make_move(graph, y, out);
     else if (alike)
