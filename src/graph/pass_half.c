@@ -32,6 +32,12 @@ static bool is_factor(const struct kern_op *op, uint32_t t)
     return is_product(op) && (t == 0 || (t == 1 && op->kind == KERN_GEMM));
 }
 
+/* What a product's epilogue reads: its memory is what the product waits for. */
+static bool is_late(const struct kern_op *op, uint32_t t)
+{
+    return is_product(op) && op->epilogue && t >= op->epilogue_input && t < op->input_count;
+}
+
 /* Operand t may be BFLOAT16. */
 static bool suits(const struct kern_op *op, uint32_t t)
 {
@@ -73,7 +79,7 @@ static void settle(struct halves *h)
     const struct graph *graph = h->graph;
     for (uint32_t i = 0; i < graph->op_count; i++)
         for (uint32_t t = 0; t < operands(graph->ops[i]); t++)
-            if (is_factor(&graph->ops[i]->k, t))
+            if (is_factor(&graph->ops[i]->k, t) || is_late(&graph->ops[i]->k, t))
                 h->factor[find_group(h, graph->ops[i]->value[t])] = true;
     for (uint32_t v = 0; v < graph->value_count; v++)
         if (h->refused[v])

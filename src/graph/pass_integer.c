@@ -38,7 +38,7 @@ static uint32_t scale_dim(const struct kern_op *k)
     return k->kind == KERN_CONV ? 0 : k->tensors[1].rank - 1;
 }
 
-static bool find_factors(const struct graph *graph, const struct graph_uses *uses, uint32_t at, struct factors *out)
+static bool find_factors(struct graph *graph, const struct graph_uses *uses, uint32_t at, struct factors *out)
 {
     const struct graph_op *op = graph->ops[at];
     const struct kern_view *y = &op->k.tensors[op->k.input_count];
@@ -74,7 +74,9 @@ static bool find_bias(struct graph *graph, const struct graph_uses *uses, uint32
         return false;
     }
     const struct kern_view *from = known ? view : &dq.q.view;
-    const void *data = graph->values[known ? op->value[2] : dq.q.value].data;
+    const void *data = graph_constant_data(graph, known ? op->value[2] : dq.q.value);
+    if (!data)
+        return false;
     int64_t step = from->sizes[f->channel_dim] > 1 ? from->strides[f->channel_dim] : 0;
     for (uint32_t c = 0; c < f->channels; c++) {
         double value = graph_constant_element(data, from, from->offset + c * step);
@@ -233,11 +235,11 @@ static bool rewrite(struct graph *graph, const struct graph_uses *uses, uint32_t
 
 /* ---- zero points that are zero ---- */
 
-static bool all_zero(const struct graph *graph, const struct graph_op *op, uint32_t t)
+static bool all_zero(struct graph *graph, const struct graph_op *op, uint32_t t)
 {
     const struct graph_value *value = &graph->values[op->value[t]];
-    const uint8_t *bytes = value->data;
-    bool result = value->place == GRAPH_CONSTANT;
+    const uint8_t *bytes = value->place == GRAPH_CONSTANT ? graph_constant_data(graph, op->value[t]) : NULL;
+    bool result = bytes != NULL;
     for (uint64_t i = 0; result && i < value->size_bytes; i++)
         result = bytes[i] == 0;
     return result;
@@ -253,7 +255,7 @@ static void remove_input(struct graph_op *op, uint32_t t)
         op->k.epilogue_input--;
 }
 
-static bool drop_zeros(const struct graph *graph, struct graph_op *op)
+static bool drop_zeros(struct graph *graph, struct graph_op *op)
 {
     bool conv = op->k.kind == KERN_CONV && op->k.u.conv.integer, gemm = op->k.kind == KERN_GEMM && op->k.u.gemm.integer;
     bool *has[2] = { conv ? &op->k.u.conv.has_x_zero : &op->k.u.gemm.has_a_zero,

@@ -17,7 +17,7 @@ struct layout {
 
 static bool any_order(enum kern_kind kind)
 {
-    return kind == KERN_CONV || kind == KERN_POOL || kind == KERN_MAP || kind == KERN_RESAMPLE;
+    return kind == KERN_CONV || kind == KERN_POOL || kind == KERN_MAP || kind == KERN_RESAMPLE || kind == KERN_REDUCE;
 }
 
 /* Operand t of the op may lie in any order. */

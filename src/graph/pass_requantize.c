@@ -12,7 +12,7 @@ static void make_move(struct graph_op *op)
     op->k.input_count = 1;
 }
 
-static bool copy(const struct graph *graph, const struct graph_uses *uses, uint32_t at)
+static bool copy(struct graph *graph, const struct graph_uses *uses, uint32_t at)
 {
     struct graph_op *op = graph->ops[at];
     struct graph_dequantized dq;
@@ -25,7 +25,7 @@ static bool copy(const struct graph *graph, const struct graph_uses *uses, uint3
     return true;
 }
 
-static bool pool(const struct graph *graph, const struct graph_uses *uses, uint32_t at)
+static bool pool(struct graph *graph, const struct graph_uses *uses, uint32_t at)
 {
     struct graph_op *op = graph->ops[at];
     struct graph_dequantized dq;
@@ -58,5 +58,5 @@ HRESULT graph_pass_requantize(struct graph *graph, const struct graph_options *o
         *changed |= here;
     }
     graph_uses_finish(&uses);
-    return ok ? S_OK : E_OUTOFMEMORY;
+    return ok && !graph->failed ? S_OK : E_OUTOFMEMORY;
 }

@@ -46,15 +46,17 @@ bool graph_dequantizes(const struct graph_op *op)
 }
 
 /* A constant that is one element, or varies along one of the map's dimensions only. *out_dim = that, or GRAPH_NONE. */
-static bool find_parameter(const struct graph *graph, const struct graph_op *map, uint32_t t,
-                           struct graph_parameter *out, uint32_t *out_dim)
+static bool find_parameter(struct graph *graph, const struct graph_op *map, uint32_t t, struct graph_parameter *out,
+                           uint32_t *out_dim)
 {
     const struct graph_value *value = &graph->values[map->value[t]];
     const struct kern_view *view = &map->k.tensors[t];
     *out_dim = GRAPH_NONE;
     if (value->place != GRAPH_CONSTANT || !graph_operand_fits(graph, map, t))
         return false;
-    *out = (struct graph_parameter){ value->data, *view, 0 };
+    *out = (struct graph_parameter){ graph_constant_data(graph, map->value[t]), *view, 0 };
+    if (!out->data)
+        return false;
     for (uint32_t d = 0; d < view->rank; d++) {
         if (view->sizes[d] == 1 || !view->strides[d])
             continue;
@@ -93,8 +95,8 @@ static bool inner_fits(const struct kern_view *written, uint32_t along, const st
     return inner < (uint64_t)written->strides[along];
 }
 
-bool graph_dequantized_find(const struct graph *graph, const struct graph_uses *uses, uint32_t at, uint32_t t,
-                            uint32_t dim, struct graph_dequantized *out)
+bool graph_dequantized_find(struct graph *graph, const struct graph_uses *uses, uint32_t at, uint32_t t, uint32_t dim,
+                            struct graph_dequantized *out)
 {
     const struct graph_op *op = graph->ops[at];
     const struct kern_view *read = &op->k.tensors[t];
@@ -172,7 +174,7 @@ uint32_t graph_only_reader(const struct graph *graph, const struct graph_uses *u
 }
 
 /* The one positive scale of what quantizes(); 0 when it is not known. */
-static float quantize_scale(const struct graph *graph, const struct graph_op *op)
+static float quantize_scale(struct graph *graph, const struct graph_op *op)
 {
     struct graph_parameter scale;
     uint32_t dim;
@@ -183,7 +185,7 @@ static float quantize_scale(const struct graph *graph, const struct graph_op *op
     return by > 0 && by < 3e38f ? by : 0;
 }
 
-bool graph_quantizes_like(const struct graph *graph, const struct graph_op *op, const struct graph_dequantized *dq)
+bool graph_quantizes_like(struct graph *graph, const struct graph_op *op, const struct graph_dequantized *dq)
 {
     struct graph_parameter zero = { NULL, { 0 }, 0 };
     uint32_t dim = GRAPH_NONE;

@@ -16,8 +16,8 @@ struct graph_dequantized {
 
 /* Operand t of the op at `at` is (q - zero) * scale, made by one op, of integers that are still the same at `at`. Scale
  * and zero point may vary along dimension `dim` of the operand (GRAPH_NONE: not at all). */
-bool graph_dequantized_find(const struct graph *graph, const struct graph_uses *uses, uint32_t at, uint32_t t,
-                            uint32_t dim, struct graph_dequantized *out);
+bool graph_dequantized_find(struct graph *graph, const struct graph_uses *uses, uint32_t at, uint32_t t, uint32_t dim,
+                            struct graph_dequantized *out);
 float graph_dequantized_scale(const struct graph_dequantized *dq, uint32_t at);
 double graph_dequantized_zero(const struct graph_dequantized *dq, uint32_t at);
 /* Element `index` of a constant that `view` looks into. */
@@ -26,7 +26,7 @@ double graph_constant_element(const void *data, const struct kern_view *view, in
 /* The op makes floats of integers as described: cheap enough to be done once for each reader. */
 bool graph_dequantizes(const struct graph_op *op);
 /* The op quantises its operand 0, with dq's one positive scale and zero point and to its type. */
-bool graph_quantizes_like(const struct graph *graph, const struct graph_op *op, const struct graph_dequantized *dq);
+bool graph_quantizes_like(struct graph *graph, const struct graph_op *op, const struct graph_dequantized *dq);
 /* The one op that reads the result of the op at `at`, by its first operand; GRAPH_NONE when that is not so. */
 uint32_t graph_only_reader(const struct graph *graph, const struct graph_uses *uses, uint32_t at);
 

@@ -123,7 +123,7 @@ bool kern_conv_int_dnnl_create(const struct kern_op *op, uint32_t threads, void 
     dnnl_primitive_attr_t attr = NULL;
     dnnl_primitive_desc_t pd = NULL;
     if (!dnnl_engine() || op->packed_input != 2 || !conv_shape_init(op, &b.shape) ||
-        !dnnl_way_out_init(op, 1, &b.way) || !(b.state = dnnl_state_create(threads)))
+        !dnnl_way_out_init(op, 1, &b.way) || !(b.state = dnnl_state_create(op, threads)))
         return false;
     struct base_team before = base_parallel_enter(threads);
     bool ok = activation_md(&op->tensors[0], &b.x) && activation_md(&op->tensors[op->input_count], &b.y) &&

@@ -117,7 +117,7 @@ bool kern_gemm_int_dnnl_create(const struct kern_op *op, uint32_t threads, void 
     dnnl_primitive_desc_t pd = NULL;
     if (!dnnl_engine() || op->packed_input != 2 ||
         !dnnl_way_out_init(op, op->tensors[op->input_count].rank - 1, &b.way) ||
-        !(b.state = dnnl_state_create(threads)))
+        !(b.state = dnnl_state_create(op, threads)))
         return false;
     struct base_team before = base_parallel_enter(threads);
     bool ok = gemm_build(&b, &attr, &pd);

@@ -148,6 +148,43 @@ static void gen_blocks(struct check_rng *rng, struct check_case *c)
     map->store[0] = (uint8_t)(check_chance(rng, 12) ? check_pick(rng, 3) : 2 + map->inst_count);
 }
 
+/* Instructions that follow one another with the same few operands, which rows keep in registers; some are how bytes are
+ * made of FLOAT32. */
+static void gen_quantize(struct check_rng *rng, struct check_case *c)
+{
+    static const uint8_t steps[] = { KERN_MAP_ADD,  KERN_MAP_SUB,  KERN_MAP_MUL,  KERN_MAP_DIV,
+                                     KERN_MAP_RELU, KERN_MAP_RINT, KERN_MAP_CLAMP };
+    const uint8_t f32 = DML_TENSOR_DATA_TYPE_FLOAT32;
+    struct kern_op *op = &c->op;
+    struct kern_map *map = &op->u.map;
+    uint32_t sizes[KERN_RANK_MAX], rank = check_sizes(rng, 4, 6000, sizes);
+    op->input_count = 2 + check_pick(rng, 4);
+    op->output_count = 1;
+    map->inst_count = 2 + check_pick(rng, 8);
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        DML_TENSOR_DATA_TYPE type = check_chance(rng, 2) ? check_any_type(rng) : f32;
+        kern_view_set_packed(&op->tensors[i], type, rank, sizes);
+        for (uint32_t d = 0; d < rank && i > 0 && !check_chance(rng, 3); d++)
+            op->tensors[i].strides[d] = 0;
+        map->load_type[i] = f32;
+        c->data[i] = check_chance(rng, 3) ? CHECK_DATA_SPECIAL : CHECK_DATA_NORMAL;
+    }
+    for (uint32_t i = 0; i < map->inst_count; i++) {
+        struct kern_map_inst *inst = &map->inst[i];
+        uint8_t last = (uint8_t)(i ? op->input_count + i - 1 : 0), other = (uint8_t)check_pick(rng, op->input_count);
+        bool swaps = check_chance(rng, 4);
+        *inst = (struct kern_map_inst){ steps[check_pick(rng, ARRAY_SIZE(steps))], f32, f32, { 0 } };
+        inst->src[0] = swaps ? other : last;
+        inst->src[1] = swaps ? last : other;
+        inst->imm[0].f32 = -(float)check_pick(rng, 129);
+        inst->imm[1].f32 = (float)check_pick(rng, 256);
+    }
+    map->store[0] = (uint8_t)(op->input_count + map->inst_count - 1 - (check_chance(rng, 6) ? check_pick(rng, 2) : 0));
+    bool whole = map->inst[map->store[0] - op->input_count].code == KERN_MAP_RINT && check_chance(rng, 2);
+    DML_TENSOR_DATA_TYPE to = check_chance(rng, 2) ? DML_TENSOR_DATA_TYPE_INT8 : DML_TENSOR_DATA_TYPE_UINT8;
+    kern_view_set_packed(&op->tensors[op->input_count], whole ? to : f32, rank, sizes);
+}
+
 /* A chain whose steps round the same way in every row. */
 static void gen_chain(struct check_rng *rng, struct check_case *c)
 {
@@ -179,6 +216,8 @@ void check_gen_map(struct check_rng *rng, struct check_case *out)
         gen_chain(rng, out);
     else if (check_chance(rng, 6))
         gen_blocks(rng, out);
+    else if (check_chance(rng, 6))
+        gen_quantize(rng, out);
     else
         gen_single(rng, out);
 }
