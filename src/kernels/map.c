@@ -316,8 +316,12 @@ void kern_map_run(const struct kern_call *call, const struct kern_map_isa *isa, 
     struct map_run run;
     struct map_tiles tiles;
     struct map_table table;
+    struct map_bytes bytes;
     run_init(&run, call, isa);
-    if (map_tiles_init(&tiles, call->op, &run.walk))
+    if (map_bytes_init(&bytes, call->op, &run.walk)) {
+        if (!map_bytes_run(&run, &bytes, begin, end))
+            run_blocks(&run, begin * KERN_MAP_BLOCK, BASE_MIN(end * KERN_MAP_BLOCK, run.walk.count));
+    } else if (map_tiles_init(&tiles, call->op, &run.walk))
         map_tiles_run(&run, &tiles, begin, end);
     else if (map_table_init(&table, call->op, &run.walk))
         map_table_run(&run, &table, begin, end);
@@ -353,8 +357,14 @@ void kern_map_any_plan(const struct kern_op *op, const void *state, uint32_t thr
     struct kern_walk walk;
     struct map_tiles tiles;
     struct map_table table;
+    struct map_bytes bytes;
     out->worker_scratch_bytes = kern_map_block_bytes(&op->u.map, op->input_count);
     map_walk_init(&walk, op);
+    if (map_bytes_init(&bytes, op, &walk)) {
+        out->units = bytes.units;
+        out->grain = 32;
+        return;
+    }
     if (map_tiles_init(&tiles, op, &walk)) {
         out->grain = BASE_MAX(1, 32768 / weight / (walk.count / tiles.units));
         out->units = tiles.units;

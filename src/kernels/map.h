@@ -32,6 +32,12 @@ struct kern_map_link {
     float p, q;
 };
 
+/* to the nearest(((a - zero) * scale + or * (b - zero) * scale) / scale) + zero, from low to high: a, b, the result */
+struct kern_map_pair {
+    float scale[3], zero[3], low, high;
+    bool is_signed[3], product;
+};
+
 struct move_isa;
 
 /* A whole program of one FLOAT32 instruction over dense elements. */
@@ -68,7 +74,11 @@ struct kern_map_isa {
      * that were, as it leaves a rest */
     uint32_t (*chain)(const struct kern_map_link *links, uint32_t link_count, float *out, const float *in,
                       uint32_t count);
-    const struct move_isa *turn; /* NULL: none */
+    /* out[i] = table[in[i]] of 256 bytes */
+    void (*look_up_bytes)(uint8_t *out, const uint8_t *table, const uint8_t *in, uint64_t count);
+    void (*pair_bytes)(const struct kern_map_pair *pair, uint8_t *out, const uint8_t *a, const uint8_t *b,
+                       uint64_t count); /* NULL: none */
+    const struct move_isa *turn;        /* NULL: none */
 };
 extern const struct kern_map_isa kern_map_isa_portable, kern_map_isa_avx2, kern_map_isa_avx512, kern_map_isa_neon;
 

@@ -148,6 +148,11 @@ static void gen_blocks(struct check_rng *rng, struct check_case *c)
     map->store[0] = (uint8_t)(check_chance(rng, 12) ? check_pick(rng, 3) : 2 + map->inst_count);
 }
 
+static DML_TENSOR_DATA_TYPE byte_type(struct check_rng *rng)
+{
+    return check_chance(rng, 2) ? DML_TENSOR_DATA_TYPE_INT8 : DML_TENSOR_DATA_TYPE_UINT8;
+}
+
 /* Instructions that follow one another with the same few operands, which rows keep in registers; some are how bytes are
  * made of FLOAT32. */
 static void gen_quantize(struct check_rng *rng, struct check_case *c)
@@ -181,8 +186,45 @@ static void gen_quantize(struct check_rng *rng, struct check_case *c)
     }
     map->store[0] = (uint8_t)(op->input_count + map->inst_count - 1 - (check_chance(rng, 6) ? check_pick(rng, 2) : 0));
     bool whole = map->inst[map->store[0] - op->input_count].code == KERN_MAP_RINT && check_chance(rng, 2);
-    DML_TENSOR_DATA_TYPE to = check_chance(rng, 2) ? DML_TENSOR_DATA_TYPE_INT8 : DML_TENSOR_DATA_TYPE_UINT8;
-    kern_view_set_packed(&op->tensors[op->input_count], whole ? to : f32, rank, sizes);
+    kern_view_set_packed(&op->tensors[op->input_count], whole ? byte_type(rng) : f32, rank, sizes);
+}
+
+/* Bytes to bytes: a sum or a product of what two stand for, or of one and a number. */
+static void gen_bytes(struct check_rng *rng, struct check_case *c)
+{
+    const uint8_t f32 = DML_TENSOR_DATA_TYPE_FLOAT32;
+    const uint32_t sizes[2] = { 1 + check_pick(rng, 3), 300 + check_pick(rng, 4000) };
+    struct kern_op *op = &c->op;
+    struct kern_map *map = &op->u.map;
+    struct kern_map_inst *inst = map->inst;
+    op->input_count = 8;
+    op->output_count = 1;
+    for (uint32_t i = 0; i <= 8; i++) {
+        bool line = i == 0 || i == 3 || i == 8;
+        kern_view_set_packed(&op->tensors[i], i % 3 == 1 || i == 6 ? f32 : byte_type(rng), 2, sizes);
+        for (uint32_t d = 0; d < 2 && !line; d++)
+            op->tensors[i].strides[d] = 0;
+        map->load_type[i] = f32;
+        c->data[i] = line || !check_chance(rng, 8) ? CHECK_DATA_NORMAL : CHECK_DATA_SPECIAL;
+    }
+    for (uint32_t d = 0; d < 2 && check_chance(rng, 3); d++)
+        op->tensors[3].strides[d] = 0;
+    uint8_t zero = check_chance(rng, 4) ? 0 : 1, at = 8, a, b;
+#define STEP(code, x, y) (inst[at - 8] = (struct kern_map_inst){ code, f32, f32, { x, y } }, at++)
+    a = zero ? STEP(KERN_MAP_SUB, 0, 2) : 0;
+    a = STEP(KERN_MAP_MUL, a, 1);
+    b = zero ? STEP(KERN_MAP_SUB, 3, 5) : 3;
+    b = STEP(KERN_MAP_MUL, b, 4);
+    a = STEP(check_chance(rng, 2) ? KERN_MAP_ADD : KERN_MAP_MUL, a, b);
+    a = STEP(KERN_MAP_DIV, a, 6);
+    a = STEP(KERN_MAP_RINT, a, 0);
+    a = zero ? STEP(KERN_MAP_ADD, a, 7) : a;
+    a = STEP(KERN_MAP_CLAMP, a, 0);
+#undef STEP
+    inst[a - 8].imm[0].f32 = op->tensors[8].type == DML_TENSOR_DATA_TYPE_INT8 ? -128 : 0;
+    inst[a - 8].imm[1].f32 = inst[a - 8].imm[0].f32 + 255;
+    map->inst_count = at - 8;
+    map->store[0] = a;
 }
 
 /* A chain whose steps round the same way in every row. */
@@ -218,6 +260,8 @@ void check_gen_map(struct check_rng *rng, struct check_case *out)
         gen_blocks(rng, out);
     else if (check_chance(rng, 6))
         gen_quantize(rng, out);
+    else if (check_chance(rng, 6))
+        gen_bytes(rng, out);
     else
         gen_single(rng, out);
 }
