@@ -1,6 +1,7 @@
 /* Element-wise programs whose elements are bytes, as quantized networks have them. Of one input: all that depends on
  * the element is one of 256 results, as long as the other inputs are one number each. Of two: sums and products of what
  * they stand for, in registers from bytes to bytes. */
+#include "kernels/fmath.h"
 #include "kernels/map_run.h"
 
 enum { VALUES = 256, LEAST_COUNT = 4 * VALUES, NONE = UINT32_MAX };
@@ -126,7 +127,7 @@ static float number(const struct map_run *run, uint32_t input)
 /* Scales with which nothing overflows or vanishes, so that a reciprocal is as good as a division. */
 static bool is_usual(float scale)
 {
-    return scale > 0x1p-30f && scale < 0x1p30f;
+    return fmath_abs(scale) > 0x1p-30f && fmath_abs(scale) < 0x1p30f;
 }
 
 static bool make_pair(const struct map_run *run, const struct map_bytes *bytes, struct kern_map_pair *out)

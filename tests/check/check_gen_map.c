@@ -207,7 +207,8 @@ static void gen_bytes(struct check_rng *rng, struct check_case *c)
         map->load_type[i] = f32;
         c->data[i] = line || !check_chance(rng, 8) ? CHECK_DATA_NORMAL : CHECK_DATA_SPECIAL;
     }
-    for (uint32_t d = 0; d < 2 && check_chance(rng, 3); d++)
+    bool one = check_chance(rng, 2);
+    for (uint32_t d = 0; d < 2 && one; d++)
         op->tensors[3].strides[d] = 0;
     uint8_t zero = check_chance(rng, 4) ? 0 : 1, at = 8, a, b;
 #define STEP(code, x, y) (inst[at - 8] = (struct kern_map_inst){ code, f32, f32, { x, y } }, at++)
@@ -254,14 +255,21 @@ static void gen_chain(struct check_rng *rng, struct check_case *c)
 void check_gen_map(struct check_rng *rng, struct check_case *out)
 {
     out->op.kind = KERN_MAP;
-    if (check_chance(rng, 4))
+    switch (check_pick(rng, 12)) {
+    case 0:
+    case 1:
         gen_chain(rng, out);
-    else if (check_chance(rng, 6))
+        break;
+    case 2:
         gen_blocks(rng, out);
-    else if (check_chance(rng, 6))
+        break;
+    case 3:
         gen_quantize(rng, out);
-    else if (check_chance(rng, 6))
+        break;
+    case 4:
         gen_bytes(rng, out);
-    else
+        break;
+    default:
         gen_single(rng, out);
+    }
 }
