@@ -1,7 +1,7 @@
 /* Convolutions and products of dequantised bytes multiply the bytes: the sums are exact, and one multiplication by the
  * product of the scales follows. Where the result is quantised next, that division joins the multiplication: a result
  * may then differ by 1 from that of the separate steps where it lies next to a half. Scales and zero points must be
- * constants. Zero points that are constant zeros go away, here and wherever else. */
+ * constants. Zero points that are constant zeros go away. */
 #include "graph/quantized.h"
 
 #include <math.h>
@@ -233,47 +233,6 @@ static bool rewrite(struct graph *graph, const struct graph_uses *uses, uint32_t
     return !graph->failed;
 }
 
-/* ---- zero points that are zero ---- */
-
-static bool all_zero(struct graph *graph, const struct graph_op *op, uint32_t t)
-{
-    const struct graph_value *value = &graph->values[op->value[t]];
-    const uint8_t *bytes = value->place == GRAPH_CONSTANT ? graph_constant_data(graph, op->value[t]) : NULL;
-    bool result = bytes != NULL;
-    for (uint64_t i = 0; result && i < value->size_bytes; i++)
-        result = bytes[i] == 0;
-    return result;
-}
-
-static void remove_input(struct graph_op *op, uint32_t t)
-{
-    uint32_t behind = op->k.input_count + op->k.output_count - t - 1;
-    memmove(&op->value[t], &op->value[t + 1], behind * sizeof(*op->value));
-    memmove(&op->k.tensors[t], &op->k.tensors[t + 1], behind * sizeof(*op->k.tensors));
-    op->k.input_count--;
-    if (op->k.epilogue_input > t)
-        op->k.epilogue_input--;
-}
-
-static bool drop_zeros(struct graph *graph, struct graph_op *op)
-{
-    bool conv = op->k.kind == KERN_CONV && op->k.u.conv.integer, gemm = op->k.kind == KERN_GEMM && op->k.u.gemm.integer;
-    bool *has[2] = { conv ? &op->k.u.conv.has_x_zero : &op->k.u.gemm.has_a_zero,
-                     conv ? &op->k.u.conv.has_w_zero : &op->k.u.gemm.has_b_zero };
-    bool any = false;
-    if (op->dead || (!conv && !gemm))
-        return false;
-    for (uint32_t i = 2; i-- > 0;) {
-        uint32_t t = 2u + (conv && op->k.u.conv.has_bias) + (i && *has[0]);
-        if (!*has[i] || !all_zero(graph, op, t))
-            continue;
-        remove_input(op, t);
-        *has[i] = false;
-        any = true;
-    }
-    return any;
-}
-
 HRESULT graph_pass_integer(struct graph *graph, const struct graph_options *options, bool *changed)
 {
     bool ok = true;
@@ -281,7 +240,7 @@ HRESULT graph_pass_integer(struct graph *graph, const struct graph_options *opti
     for (uint32_t i = 0; ok && i < graph->op_count && !graph->failed; i++) {
         struct graph_op *op = graph->ops[i];
         struct graph_uses uses;
-        *changed |= drop_zeros(graph, op);
+        *changed |= graph_drop_zero_points(graph, op);
         if ((op->k.kind != KERN_CONV && op->k.kind != KERN_GEMM) || !suits(op))
             continue;
         ok = graph_uses_init(&uses, graph);

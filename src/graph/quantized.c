@@ -200,23 +200,74 @@ bool graph_quantizes_like(struct graph *graph, const struct graph_op *op, const 
            clamp->imm[1].f32 == (is_signed ? 127 : 255);
 }
 
-/* Instruction 0, the division by input 1, goes; registers move down by both. */
-static void drop_division(struct graph_op *op)
+/* Instruction `at` goes, and its first operand stands for its result; so does input t, which only that one read. */
+static void drop_step(struct graph_op *op, uint32_t at, uint32_t t)
 {
     struct kern_map *map = &op->k.u.map;
-    uint32_t inputs = op->k.input_count;
-    memmove(&op->value[1], &op->value[2], (inputs - 1) * sizeof(*op->value));
-    memmove(&op->k.tensors[1], &op->k.tensors[2], (inputs - 1) * sizeof(*op->k.tensors));
-    memmove(&map->load_type[1], &map->load_type[2], (inputs - 2) * sizeof(*map->load_type));
-    memmove(&map->inst[0], &map->inst[1], (map->inst_count - 1) * sizeof(*map->inst));
+    const uint32_t inputs = op->k.input_count, gone = inputs + at;
+    const uint8_t stand_in = map->inst[at].src[0];
+    memmove(&op->value[t], &op->value[t + 1], (inputs - t) * sizeof(*op->value));
+    memmove(&op->k.tensors[t], &op->k.tensors[t + 1], (inputs - t) * sizeof(*op->k.tensors));
+    memmove(&map->load_type[t], &map->load_type[t + 1], (inputs - t - 1) * sizeof(*map->load_type));
+    memmove(&map->inst[at], &map->inst[at + 1], (map->inst_count - at - 1) * sizeof(*map->inst));
     op->k.input_count--;
     map->inst_count--;
     for (uint32_t i = 0; i < map->inst_count; i++)
         for (uint32_t s = 0; s < ARRAY_SIZE(map->inst[i].src); s++) {
             uint8_t *reg = &map->inst[i].src[s];
-            *reg = *reg == inputs ? 0 : *reg > inputs ? (uint8_t)(*reg - 2) : *reg ? (uint8_t)(*reg - 1) : 0;
+            *reg = *reg == gone ? stand_in : *reg;
+            *reg = (uint8_t)(*reg - (*reg > gone) - (*reg > t));
         }
     map->store[0] = (uint8_t)(map->store[0] - 2);
+}
+
+static bool all_zero(struct graph *graph, uint32_t value)
+{
+    const uint8_t *bytes = graph->values[value].place == GRAPH_CONSTANT ? graph_constant_data(graph, value) : NULL;
+    bool result = bytes != NULL;
+    for (uint64_t i = 0; result && i < graph->values[value].size_bytes; i++)
+        result = bytes[i] == 0;
+    return result;
+}
+
+static void remove_input(struct graph_op *op, uint32_t t)
+{
+    uint32_t behind = op->k.input_count + op->k.output_count - t - 1;
+    memmove(&op->value[t], &op->value[t + 1], behind * sizeof(*op->value));
+    memmove(&op->k.tensors[t], &op->k.tensors[t + 1], behind * sizeof(*op->k.tensors));
+    op->k.input_count--;
+    if (op->k.epilogue_input > t)
+        op->k.epilogue_input--;
+}
+
+static bool drop_of_product(struct graph *graph, struct graph_op *op)
+{
+    bool conv = op->k.kind == KERN_CONV && op->k.u.conv.integer, gemm = op->k.kind == KERN_GEMM && op->k.u.gemm.integer;
+    bool *has[2] = { conv ? &op->k.u.conv.has_x_zero : &op->k.u.gemm.has_a_zero,
+                     conv ? &op->k.u.conv.has_w_zero : &op->k.u.gemm.has_b_zero };
+    bool any = false;
+    for (uint32_t i = 2; (conv || gemm) && i-- > 0;) {
+        uint32_t t = 2u + (conv && op->k.u.conv.has_bias) + (i && *has[0]);
+        if (!*has[i] || !all_zero(graph, op->value[t]))
+            continue;
+        remove_input(op, t);
+        *has[i] = false;
+        any = true;
+    }
+    return any;
+}
+
+bool graph_drop_zero_points(struct graph *graph, struct graph_op *op)
+{
+    const bool in = graph_dequantizes(op), out = !in && quantizes(op);
+    if (op->dead)
+        return false;
+    if (!in && !out)
+        return drop_of_product(graph, op);
+    if (op->k.input_count != 3 || !all_zero(graph, op->value[2]))
+        return false;
+    drop_step(op, in ? 0 : 2, 2);
+    return true;
 }
 
 float graph_quantize_take_scale(struct graph *graph, const struct graph_uses *uses, uint32_t at)
@@ -228,6 +279,6 @@ float graph_quantize_take_scale(struct graph *graph, const struct graph_uses *us
     if (reader != GRAPH_NONE && quantizes(graph->ops[reader]))
         by = quantize_scale(graph, graph->ops[reader]);
     if (by > 0)
-        drop_division(graph->ops[reader]);
+        drop_step(graph->ops[reader], 0, 1);
     return by > 0 ? by : 1;
 }

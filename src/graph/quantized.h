@@ -27,6 +27,9 @@ double graph_constant_element(const void *data, const struct kern_view *view, in
 bool graph_dequantizes(const struct graph_op *op);
 /* The op quantises its operand 0, with dq's one positive scale and zero point and to its type. */
 bool graph_quantizes_like(struct graph *graph, const struct graph_op *op, const struct graph_dequantized *dq);
+/* Constant zero points that are zero go out of an op that does either, or of a product of integers; true when there
+ * were any. */
+bool graph_drop_zero_points(struct graph *graph, struct graph_op *op);
 /* The one op that reads the result of the op at `at`, by its first operand; GRAPH_NONE when that is not so. */
 uint32_t graph_only_reader(const struct graph *graph, const struct graph_uses *uses, uint32_t at);
 

@@ -120,12 +120,13 @@ __attribute__((unused)) static struct graph_operand make_integers(struct graph *
                                                                   uint32_t rank, const uint32_t *sizes,
                                                                   const int32_t *values)
 {
-    struct graph_operand operand = make_value(graph, GRAPH_CONSTANT, 0, type, rank, sizes);
+    struct graph_operand operand = { GRAPH_NONE, { 0 } };
+    kern_view_set_packed(&operand.view, type, rank, sizes);
     uint64_t count = kern_view_elements(&operand.view), bytes = kern_type_bytes(type);
-    char *data = base_arena_alloc(&graph->arena, graph->values[operand.value].size_bytes);
+    char *data = base_arena_alloc(&graph->arena, count * bytes);
     for (uint64_t i = 0; i < count; i++)
         memcpy(data + i * bytes, &values[i], bytes);
-    graph->values[operand.value].data = data;
+    operand.value = graph_constant_add(graph, data, count * bytes);
     return operand;
 }
 
