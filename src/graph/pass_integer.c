@@ -237,10 +237,11 @@ HRESULT graph_pass_integer(struct graph *graph, const struct graph_options *opti
 {
     bool ok = true;
     (void)options;
+    for (uint32_t i = 0; i < graph->op_count; i++)
+        *changed |= graph_drop_zero_points(graph, graph->ops[i]);
     for (uint32_t i = 0; ok && i < graph->op_count && !graph->failed; i++) {
         struct graph_op *op = graph->ops[i];
         struct graph_uses uses;
-        *changed |= graph_drop_zero_points(graph, op);
         if ((op->k.kind != KERN_CONV && op->k.kind != KERN_GEMM) || !suits(op))
             continue;
         ok = graph_uses_init(&uses, graph);

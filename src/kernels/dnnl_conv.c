@@ -255,10 +255,10 @@ static bool conv_stages(struct conv_build *b, const_dnnl_primitive_desc_t pd)
 }
 
 /* oneDNN 2.6 adds tensors wrongly in convolutions by way of matrix products, at least on nhwc. */
-static bool conv_miscomputes(const struct conv_build *b, const_dnnl_primitive_desc_t pd)
+bool dnnl_conv_miscomputes(const_dnnl_primitive_desc_t pd, const struct dnnl_post *post)
 {
     const char *name = "";
-    return b->post.count &&
+    return post->count &&
            (dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name) != dnnl_success || strstr(name, "gemm"));
 }
 
@@ -267,7 +267,7 @@ static bool conv_build(struct conv_build *b)
     dnnl_primitive_attr_t attr = NULL;
     dnnl_primitive_desc_t pd = NULL;
     bool ok = conv_views(b) && conv_attr(b, &attr) && conv_desc(b, attr, &pd) && !dnnl_is_reference(pd) &&
-              !conv_miscomputes(b, pd);
+              !dnnl_conv_miscomputes(pd, &b->post);
     if (ok)
         ok = (b->state = dnnl_state_create(b->op, b->threads)) && conv_stages(b, pd) && dnnl_state_finish(b->state);
     if (!ok) {

@@ -162,6 +162,8 @@ bool dnnl_int_args(struct dnnl_state *state, const struct dnnl_way_out *way, uin
 struct conv_shape;
 void dnnl_conv_steps(const struct conv_shape *shape, uint32_t rank, int64_t *strides, int64_t *dilates, int64_t *start,
                      int64_t *end);
+/* The implementation behind it is one that adds tensors wrongly. */
+bool dnnl_conv_miscomputes(const_dnnl_primitive_desc_t pd, const struct dnnl_post *post);
 
 /* What the rows' plan, run, pack_plan and pack do. */
 void dnnl_plan(const struct dnnl_state *state, struct kern_work *out);

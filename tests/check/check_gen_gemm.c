@@ -70,7 +70,7 @@ static void requantize(struct check_rng *rng, struct check_case *c, uint32_t dim
     bool is_signed = check_chance(rng, 3);
     op->epilogue = map;
     op->epilogue_input = at;
-    op->tensors[at + 2] = op->tensors[at];
+    op->tensors[at + 1] = op->tensors[at + 2] = op->tensors[at];
     op->tensors[at + 2].type = is_signed ? DML_TENSOR_DATA_TYPE_INT8 : DML_TENSOR_DATA_TYPE_UINT8;
     for (uint32_t t = at; t < at + 2; t++) {
         op->tensors[t].type = t == at ? DML_TENSOR_DATA_TYPE_FLOAT32 : op->tensors[at + 2].type;

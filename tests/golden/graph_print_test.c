@@ -166,9 +166,12 @@ static const struct {
     const char *name;
     void (*make)(struct graph *graph);
 } samples[] = {
-    { "conv_batch_norm", conv_batch_norm },   { "residual", residual },
-    { "join_and_slice", join_and_slice },     { "map_chain", map_chain },
-    { "known_and_unused", known_and_unused }, { "joined_convolutions", joined_convolutions },
+    { "conv_batch_norm", conv_batch_norm },
+    { "residual", residual },
+    { "join_and_slice", join_and_slice },
+    { "map_chain", map_chain },
+    { "known_and_unused", known_and_unused },
+    { "joined_convolutions", joined_convolutions },
     { "quantized", quantized },
 };
 
