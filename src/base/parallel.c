@@ -75,8 +75,13 @@ TEAM_ATTRIBUTES static void run_region(const struct region *region)
 void base_parallel_for(size_t units, size_t grain, base_parallel_fn *fn, void *context)
 {
     size_t ranges = grain ? units / grain : units;
-    ranges = BASE_MIN(ranges, base_parallel_threads());
-    struct region region = { fn, context, units, ranges ? (unsigned)ranges : 1 };
+    base_parallel_ranges(units, (unsigned)BASE_MIN(ranges, UINT32_MAX), fn, context);
+}
+
+void base_parallel_ranges(size_t units, unsigned ranges, base_parallel_fn *fn, void *context)
+{
+    ranges = (unsigned)BASE_MIN(BASE_MIN(ranges, units), base_parallel_threads());
+    struct region region = { fn, context, units, BASE_MAX(ranges, 1) };
     if (!units)
         return;
     if (region.ranges == 1)

@@ -24,4 +24,7 @@ void base_parallel_leave(struct base_team before);
  * calling thread alone when one range is enough. Returns when all is done. */
 void base_parallel_for(size_t units, size_t grain, base_parallel_fn *fn, void *context);
 
+/* The same in that many ranges, fewer where there are fewer threads or units. */
+void base_parallel_ranges(size_t units, unsigned ranges, base_parallel_fn *fn, void *context);
+
 #endif

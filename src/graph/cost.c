@@ -41,6 +41,10 @@ static uint64_t product_flops(const struct kern_op *op)
     case KERN_CONV: /* the weights' first two sizes are [Cout, C / groups], transposed [C, Cout / groups] */
         return 2 * kern_view_elements(op->u.conv.transposed ? a : out) * b->sizes[1] *
                window(b->sizes + 2, op->u.conv.spatial);
+    case KERN_BLOCK: /* each element of X and Y meets the middle channels, each pixel of Y their windows */
+        return 2 * (uint64_t)op->u.block.middle *
+               (kern_view_elements(a) + kern_view_elements(out) +
+                kern_view_elements(out) / BASE_MAX(out->sizes[1], 1u) * window(op->u.block.window, 2));
     case KERN_ATTENTION: /* Q K^T, the softmax of it, and its product with V */
         return kern_view_elements(a) / BASE_MAX(a->sizes[3], 1u) * b->sizes[2] *
                (2 * a->sizes[3] + 5 + 2 * (uint64_t)out->sizes[3]);

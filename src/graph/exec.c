@@ -58,7 +58,7 @@ static void run_step(const struct graph_step *step, const struct graph_buffers *
         running.call.scratch = (char *)buffers->temp + step->scratch_offset;
     if (step->work.worker_scratch_bytes > GRAPH_STACK_SCRATCH_BYTES)
         running.worker_scratch = (char *)buffers->temp + step->worker_scratch_offset;
-    base_parallel_for(step->work.units, step->work.grain, run_range, &running);
+    base_parallel_ranges(step->work.units, step->ranges, run_range, &running);
 }
 
 void graph_plan_run(const struct graph_plan *plan, const struct graph_buffers *buffers,

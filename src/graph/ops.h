@@ -197,6 +197,7 @@ struct graph_step {
     const char *origin;
     uint32_t node;
     uint32_t threads; /* as many as it can use */
+    uint32_t ranges;  /* into which its units are cut: each has worker scratch */
 };
 
 /* Work of the initializer: copy (row == NULL) or pack one owned input or constant into the persistent buffer. */

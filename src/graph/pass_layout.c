@@ -1,7 +1,7 @@
 /* Convolutions run fastest when the channels of a pixel lie together. A temporary that is only ever seen whole, as one
  * plain [N, C, ...] tensor, or in part as a range of its channels (joined and split ones), may lie in memory in any
- * order: those that convolutions touch, and those that element-wise ops and pooling connect to them, get the channels
- * innermost. Every element has one place before and after, whichever view leads to it. */
+ * order: those that convolutions touch, and those that element-wise ops, pooling and sums over all pixels connect to
+ * them, get the channels innermost. Every element has one place before and after, whichever view leads to it. */
 #include "graph/pass.h"
 
 #include <stdlib.h>
@@ -20,13 +20,19 @@ static bool any_order(enum kern_kind kind)
     return kind == KERN_CONV || kind == KERN_POOL || kind == KERN_MAP || kind == KERN_RESAMPLE || kind == KERN_REDUCE;
 }
 
+/* A global mean, for example: sums over all pixels of each channel. */
+static bool over_pixels(const struct kern_op *op)
+{
+    return op->kind == KERN_REDUCE && op->u.reduce.axes == (UINT32_C(1) << op->tensors[0].rank) - 4;
+}
+
 /* Operand t of the op may lie in any order. */
 static bool suits(const struct graph_op *op, uint32_t t)
 {
     const struct kern_view *view = &op->k.tensors[t];
     bool weights =
         op->k.kind == KERN_CONV && t && t < op->k.input_count && (!op->k.epilogue || t < op->k.epilogue_input);
-    return any_order(op->k.kind) && !weights && view->rank >= 4 && kern_type_bytes(view->type);
+    return (any_order(op->k.kind) || over_pixels(&op->k)) && !weights && view->rank >= 4 && kern_type_bytes(view->type);
 }
 
 /* A whole plain tensor with channels and pixels. */

@@ -96,19 +96,12 @@ static bool find_row(struct planner *planner, struct graph_step *step, uint32_t 
     return find_row(planner, step, 0, out_packed_bytes);
 }
 
+/* Ranges and threads of a step. Rows with state may use the team themselves. */
 static void limit_workers(struct graph_step *step, uint32_t threads)
 {
-    /* No more ranges than workers with scratch, however many threads the executing thread's team has. */
-    uint64_t least = step->work.units / threads + (step->work.units % threads != 0);
-    step->work.grain = BASE_MAX(BASE_MAX(step->work.grain, least), 1);
-}
-
-/* How many threads a step can use. Rows with state may use the team themselves. */
-static uint32_t step_threads(const struct graph_step *step, uint32_t threads)
-{
-    return step->state || step->row->kind == KERN_RECURRENT
-               ? threads
-               : (uint32_t)BASE_MIN(BASE_MAX(step->work.units / step->work.grain, 1), threads);
+    uint64_t ranges = step->work.units / BASE_MAX(step->work.grain, 1);
+    step->ranges = (uint32_t)BASE_MIN(BASE_MAX(ranges, 1), threads);
+    step->threads = step->state || step->row->kind == KERN_RECURRENT ? threads : step->ranges;
 }
 
 static void add_to_run(struct graph_plan *plan, const struct graph_step *step)
@@ -137,7 +130,6 @@ static HRESULT choose_row(struct planner *planner, uint32_t at)
     }
     step->row->plan(&step->op, step->state, planner->options->threads, &step->work);
     limit_workers(step, planner->options->threads);
-    step->threads = step_threads(step, planner->options->threads);
     add_to_run(planner->plan, step);
     uint64_t start = base_now_ns();
     HRESULT hr = step->op.packed_input ? add_pack(planner, at, packed_bytes) : S_OK;

@@ -29,6 +29,26 @@ static void print_conv(struct graph_text *text, const struct kern_op *op)
     print_array(text, "pad_end", conv->pad_end, conv->spatial);
 }
 
+static void print_bounds(struct graph_text *text, const struct kern_bounds *bounds)
+{
+    static const char *const names[] = { "none", "relu", "clamp", "clip" };
+    graph_text_add(text, " %s", names[bounds->kind]);
+    if (bounds->kind >= KERN_BOUNDS_CLAMP)
+        graph_text_add(text, "(%.9g,%.9g)", bounds->low, bounds->high);
+}
+
+static void print_block(struct graph_text *text, const struct kern_op *op)
+{
+    const struct kern_block *block = &op->u.block;
+    graph_text_add(text, " middle=%u", block->middle);
+    print_bounds(text, &block->bounds[0]);
+    print_bounds(text, &block->bounds[1]);
+    print_array(text, "window", block->window, 2);
+    print_array(text, "strides", block->strides, 2);
+    print_array(text, "pad_start", block->pad_start, 2);
+    print_array(text, "pad_end", block->pad_end, 2);
+}
+
 static void print_gemm(struct graph_text *text, const struct kern_op *op)
 {
     const struct kern_gemm *gemm = &op->u.gemm;

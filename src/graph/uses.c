@@ -153,7 +153,8 @@ bool graph_is_float(DML_TENSOR_DATA_TYPE type)
 
 uint32_t graph_op_packable(const struct graph *graph, const struct graph_op *op)
 {
-    if ((op->k.kind != KERN_CONV && op->k.kind != KERN_GEMM) || op->k.input_count < 2)
+    bool packs = op->k.kind == KERN_CONV || op->k.kind == KERN_GEMM || op->k.kind == KERN_BLOCK;
+    if (!packs || op->k.input_count < 2)
         return 0;
     enum graph_place place = graph->values[op->value[1]].place;
     return place == GRAPH_CONSTANT || place == GRAPH_OWNED ? 2 : 0;

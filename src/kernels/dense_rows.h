@@ -3,10 +3,12 @@
 #include "kernels/isa.h"
 
 #include "kernels/attention_body.h"
+#include "kernels/block_body.h"
 #include "kernels/conv_dw_body.h"
 #include "kernels/conv_few_in_body.h"
 #include "kernels/conv_few_out_body.h"
 #include "kernels/conv_wino_body.h"
+#include "kernels/conv_pw_body.h"
 #include "kernels/fold_body.h"
 #include "kernels/gemm_vec_body.h"
 #include "kernels/pool_body.h"
@@ -18,11 +20,13 @@
 #include "kernels/roi_grad_body.h"
 
 KERN_ISA_RUN(attention_f32, attention_run)
+KERN_ISA_RUN(block_f32, block_run)
 KERN_ISA_RUN(conv_dw_f32, conv_dw_run)
 KERN_ISA_RUN(conv_dw_int, conv_dw_run)
 KERN_ISA_RUN(conv_few_in_f32, few_run)
 KERN_ISA_RUN(conv_few_out_f32, few_out_run)
 KERN_ISA_RUN(conv_wino_f32, wino_run)
+KERN_ISA_RUN(conv_pw_f32, conv_pw_run)
 KERN_ISA_RUN(gemm_vec_f32, gemm_vec_run)
 KERN_ISA_RUN(pool_f32, pool_fast_run)
 KERN_ISA_RUN(resample_f32, resample_run)

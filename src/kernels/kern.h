@@ -110,6 +110,27 @@ struct kern_conv {
     uint32_t pad_start[KERN_SPATIAL_MAX], pad_end[KERN_SPATIAL_MAX];
 };
 
+enum kern_bounds_kind {
+    KERN_BOUNDS_NONE,
+    KERN_BOUNDS_RELU,  /* at least 0, NaN stays */
+    KERN_BOUNDS_CLAMP, /* low to high, NaN becomes low */
+    KERN_BOUNDS_CLIP   /* low to high, NaN becomes high */
+};
+
+struct kern_bounds {
+    enum kern_bounds_kind kind;
+    float low, high; /* of CLAMP and CLIP; low <= high */
+};
+
+/* in: X [N, C, H, W], FLOAT32 parameters one after the other: W1 [M, C], b1 [M], Wd [M, window...], bd [M], W2 [O, M],
+ * b2 [O]; out: Y [N, O, H', W']. Y = W2 D + b2 for each pixel, D = bounds[1](Wd * E + bd) channel by channel
+ * over windows of E, zero outside, E = bounds[0](W1 X + b1) for each pixel. */
+struct kern_block {
+    uint32_t middle; /* M */
+    uint32_t window[2], strides[2], pad_start[2], pad_end[2];
+    struct kern_bounds bounds[2];
+};
+
 enum kern_pool_mode { KERN_POOL_AVERAGE, KERN_POOL_LP, KERN_POOL_MAX };
 
 /* in: X [N, C, S...]; out: Y [N, C, S'...], [indices UINT32/UINT64: logical row-major position of
@@ -344,6 +365,7 @@ struct kern_op {
         struct kern_reduce reduce;
         struct kern_gemm gemm;
         struct kern_conv conv;
+        struct kern_block block;
         struct kern_pool pool;
         struct kern_pool pool_grad;
         struct kern_softmax softmax;

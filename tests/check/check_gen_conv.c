@@ -99,6 +99,15 @@ void check_gen_conv(struct check_rng *rng, struct check_case *out)
     y[1] = conv->groups * out_group;
     w[0] = conv->transposed ? x[1] : y[1];
     w[1] = conv->transposed ? out_group : in_group;
+    bool point = check_chance(rng, 6); /* a product for each pixel */
+    if (point && !conv->transposed && check_chance(rng, 2)) {
+        conv->groups = 1;
+        in_group = 1 + check_pick(rng, 60);
+        out_group = 1 + check_pick(rng, 80);
+        x[1] = in_group;
+        w[0] = y[1] = out_group;
+        w[1] = in_group;
+    }
     bool plain = check_chance(rng, 6); /* 3 x 3 without steps: libraries have special ways for these */
     uint32_t taps = wide && check_chance(rng, 2) ? 5 : 3;
     for (uint32_t d = 0; d < conv->spatial; d++) {
@@ -106,6 +115,8 @@ void check_gen_conv(struct check_rng *rng, struct check_case *out)
         check_steps(rng, conv->spatial == 3 ? 7 : 24, &steps);
         if (plain || wide)
             steps = (struct check_steps){ steps.in + (wide ? 12 : 0), taps, 1, 1, taps / 2, taps / 2 };
+        else if (point)
+            steps = (struct check_steps){ steps.in, 1, 1, 1, 0, 0 };
         if (wide && check_chance(rng, 3))
             steps.start = check_pick(rng, 8);
         x[2 + d] = steps.in;

@@ -147,6 +147,11 @@ static void test_parallel(void)
                 free(marks);
             }
         }
+        struct marks *marks = calloc(1, sizeof(*marks));
+        marks->threads = threads;
+        base_parallel_ranges(7, 3, mark, marks);
+        TEST(marks->calls == BASE_MIN(threads, 3) && marks->seen[0] == 1 && marks->seen[6] == 1);
+        free(marks);
         struct base_team inner = base_parallel_enter(0);
         TEST(base_parallel_threads() == cpus && inner.threads == threads && inner.openmp == (int)threads);
         base_parallel_leave(inner);

@@ -1,0 +1,155 @@
+#include "kernels/block.h"
+
+/* Depthwise results of a band: a quarter of a second-level cache. */
+#define RESULTS_FLOATS (64 * 1024)
+
+/* Rings of wider images would leave the caches. */
+#define HELD_MOST (512 * 1024)
+
+static bool spatial_fits(const struct kern_block *p, uint32_t d, uint32_t in, uint32_t out)
+{
+    uint64_t padded = (uint64_t)in + p->pad_start[d] + p->pad_end[d];
+    return p->window[d] && p->strides[d] && padded >= p->window[d] &&
+           (padded - p->window[d]) / p->strides[d] + 1 == out;
+}
+
+bool block_shape(const struct kern_op *op, struct block *out)
+{
+    const struct kern_view *x = &op->tensors[0], *w = &op->tensors[1], *y = &op->tensors[op->input_count];
+    const struct kern_block *p = &op->u.block;
+    *out = (struct block){ .p = p };
+    if (x->rank != 4 || y->rank != 4 || x->sizes[0] != y->sizes[0] || !p->middle)
+        return false;
+    out->batch = x->sizes[0];
+    out->c = x->sizes[1];
+    out->h = x->sizes[2];
+    out->w = x->sizes[3];
+    out->m = p->middle;
+    out->o = y->sizes[1];
+    out->oh = y->sizes[2];
+    out->ow = y->sizes[3];
+    uint64_t taps = (uint64_t)p->window[0] * p->window[1];
+    out->taps = (uint32_t)taps;
+    uint64_t all = ((uint64_t)out->c + taps + 2) * out->m + ((uint64_t)out->m + 1) * out->o;
+    return spatial_fits(p, 0, out->h, out->oh) && spatial_fits(p, 1, out->w, out->ow) && kern_view_packed(w) &&
+           kern_view_elements(w) == all && w->type == DML_TENSOR_DATA_TYPE_FLOAT32;
+}
+
+static void block_pack_offsets(struct block *b)
+{
+    b->b1 = (uint64_t)b->middle * b->c; /* W1 comes first */
+    b->wd = b->b1 + b->middle;
+    b->bd = b->wd + (uint64_t)b->taps * b->middle;
+    b->w2 = b->bd + b->middle;
+    b->b2 = b->w2 + (uint64_t)b->out * b->m;
+    b->packed = b->b2 + b->out;
+}
+
+/* Padding is less than a window, and rows can be counted in 32 bits with it. */
+static bool padding_fits(const struct block *b)
+{
+    const struct kern_block *p = b->p;
+    for (uint32_t d = 0; d < 2; d++)
+        if (p->pad_start[d] >= p->window[d] || p->pad_end[d] >= p->window[d] || p->window[d] > HELD_MOST)
+            return false;
+    return b->h <= INT32_MAX && b->w <= INT32_MAX;
+}
+
+bool block_init(const struct kern_op *op, uint32_t lanes, struct block *out)
+{
+    const struct kern_block *p = &op->u.block;
+    uint32_t width = CONV_PW_VECS * lanes;
+    if (!block_shape(op, out) || !padding_fits(out) || !conv_pw_pixels(&op->tensors[0], &out->x_step) ||
+        !conv_pw_pixels(&op->tensors[op->input_count], &out->y_step) || !conv_pw_posts(op, &out->posts))
+        return false;
+    out->middle = (uint32_t)base_align_up(out->m, width);
+    out->out = (uint32_t)base_align_up(out->o, width);
+    block_pack_offsets(out);
+    out->line = BASE_MAX(p->pad_start[1] + out->w, (out->ow - 1) * p->strides[1] + p->window[1]);
+    out->held = (uint64_t)p->window[0] * out->line * out->middle;
+    out->pitch = out->middle + CONV_PW_LANES_MOST; /* odd in lines: pixels share no sets of the cache */
+    out->band = (uint32_t)BASE_MIN(BASE_MAX(RESULTS_FLOATS / ((uint64_t)out->ow * out->pitch), 1), out->oh);
+    return out->held + (uint64_t)out->ow * out->pitch <= HELD_MOST;
+}
+
+bool kern_block_f32_accepts(const struct kern_op *op)
+{
+    struct block b;
+    return op->packed_input == 2 && block_init(op, 16, &b);
+}
+
+/* Units are rows of the output. Few of them for each thread would compute many expanded rows twice. */
+static void block_plan(const struct kern_op *op, uint32_t lanes, struct kern_work *out)
+{
+    struct block b;
+    block_init(op, lanes, &b);
+    uint64_t row = (uint64_t)b.ow * b.m * ((uint64_t)b.o + b.taps + b.c);
+    *out = (struct kern_work){ .units = (uint64_t)b.batch * b.oh, .grain = BASE_MAX(dense_grain(row / 8), 2) };
+    out->worker_scratch_bytes = (b.held + (uint64_t)b.band * b.ow * b.pitch) * sizeof(float);
+}
+
+static bool block_pack_plan(const struct kern_op *op, uint32_t lanes, uint32_t *out_input, uint64_t *out_bytes)
+{
+    struct block b;
+    if (op->packed_input != 2 || !block_init(op, lanes, &b))
+        return false;
+    *out_input = 1;
+    *out_bytes = b.packed * sizeof(float);
+    return true;
+}
+
+/* W [columns, k], rows `step` apart, as panels [k][width], zeros behind the last column. */
+static void pack_panels(const float *w, uint64_t step, uint32_t columns, uint32_t k, uint32_t width, float *out)
+{
+    for (uint32_t first = 0; first < columns; first += width)
+        for (uint32_t i = 0; i < k; i++)
+            for (uint32_t c = first; c < first + width; c++)
+                *out++ = c < columns ? w[c * step + i] : 0;
+}
+
+static void block_pack(const struct kern_op *op, uint32_t lanes, const float *from, float *packed)
+{
+    struct block b;
+    uint32_t width = CONV_PW_VECS * lanes;
+    block_init(op, lanes, &b);
+    pack_panels(from, b.c, b.m, b.c, width, packed);
+    from += (uint64_t)b.m * b.c;
+    pack_panels(from, 1, b.m, 1, width, packed + b.b1);
+    from += b.m;
+    for (uint32_t t = 0; t < b.taps; t++)
+        for (uint32_t i = 0; i < b.middle; i++)
+            packed[b.wd + (uint64_t)t * b.middle + i] = i < b.m ? from[(uint64_t)i * b.taps + t] : 0;
+    from += (uint64_t)b.taps * b.m;
+    pack_panels(from, 1, b.m, 1, width, packed + b.bd);
+    from += b.m;
+    pack_panels(from, b.m, b.o, b.m, width, packed + b.w2);
+    pack_panels(from + (uint64_t)b.m * b.o, 1, b.o, 1, width, packed + b.b2);
+}
+
+/* The functions of a PACKED_AS row, but for run. */
+#define ROW(isa)                                                                                                       \
+    void kern_block_f32_##isa##_plan(const struct kern_op *op, const void *state, uint32_t threads,                    \
+                                     struct kern_work *out)                                                            \
+    {                                                                                                                  \
+        (void)state;                                                                                                   \
+        (void)threads;                                                                                                 \
+        block_plan(op, CONV_PW_LANES_##isa, out);                                                                      \
+    }                                                                                                                  \
+    bool kern_block_f32_##isa##_pack_plan(const struct kern_op *op, const void *state, uint32_t *out_input,            \
+                                          uint64_t *out_bytes)                                                         \
+    {                                                                                                                  \
+        (void)state;                                                                                                   \
+        return block_pack_plan(op, CONV_PW_LANES_##isa, out_input, out_bytes);                                         \
+    }                                                                                                                  \
+    void kern_block_f32_##isa##_pack(const struct kern_op *op, const void *state, const void *source, void *packed)    \
+    {                                                                                                                  \
+        (void)state;                                                                                                   \
+        block_pack(op, CONV_PW_LANES_##isa, source, packed);                                                           \
+    }
+
+#if defined(__x86_64__)
+ROW(avx512)
+ROW(avx2)
+#elif defined(__aarch64__)
+ROW(neon)
+#endif

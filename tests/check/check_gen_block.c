@@ -1,0 +1,46 @@
+#include "check_window.h"
+
+static void bounds(struct check_rng *rng, struct kern_bounds *out)
+{
+    *out = (struct kern_bounds){ (enum kern_bounds_kind)check_pick(rng, 4), -30, 20 };
+}
+
+/* Channels innermost more often than not; chunks, bands and panels that are full and ones that are not. */
+void check_gen_block(struct check_rng *rng, struct check_case *out)
+{
+    struct kern_op *op = &out->op;
+    struct kern_block *block = &op->u.block;
+    bool large = check_chance(rng, 8);
+    uint32_t x[4] = { 1 + check_pick(rng, 2), 1 + check_pick(rng, 12) }, y[4] = { x[0], 1 + check_pick(rng, 40) };
+    struct kern_view last;
+    block->middle = 1 + check_pick(rng, large ? 230 : 40);
+    bounds(rng, &block->bounds[0]);
+    bounds(rng, &block->bounds[1]);
+    bool plain = check_chance(rng, 2);
+    for (uint32_t d = 0; d < 2; d++) {
+        struct check_steps steps;
+        do
+            check_steps(rng, d && large ? 40 : 12, &steps);
+        while (steps.dilation > 1);
+        if (plain)
+            steps = (struct check_steps){ steps.in + 2, 3, 1 + check_pick(rng, 2), 1, 1, 1 };
+        x[2 + d] = steps.in;
+        y[2 + d] = check_steps_count(&steps);
+        block->window[d] = steps.kernel;
+        block->strides[d] = steps.stride;
+        block->pad_start[d] = steps.start;
+        block->pad_end[d] = steps.end;
+    }
+    uint32_t taps = block->window[0] * block->window[1], count = (x[1] + taps + 2 + y[1]) * block->middle + y[1];
+    op->kind = KERN_BLOCK;
+    op->input_count = 2;
+    op->output_count = 1;
+    op->packed_input = 2; /* parameters are constants */
+    check_activation_view(rng, &op->tensors[0], DML_TENSOR_DATA_TYPE_FLOAT32, 4, x);
+    kern_view_set_packed(&op->tensors[1], DML_TENSOR_DATA_TYPE_FLOAT32, 1, &count);
+    check_activation_view(rng, &last, DML_TENSOR_DATA_TYPE_FLOAT32, 4, y);
+    op->tensors[2] = last;
+    check_epilogue(rng, out, &last);
+    op->tensors[op->input_count] = last;
+    out->norm_wise = true;
+}
