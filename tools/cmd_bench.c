@@ -24,7 +24,7 @@ const char tools_help_bench[] =
     "  --seconds S            how long to measure, at least 5 runs; default 3\n"
     "  --input-shape NAME=1x3x224x224\n"
     "                         sizes of an input whose dimensions are free; may be given again\n"
-    "  --fp16-compute         allow 16-bit tensors to be computed in 16 bits\n"
+    "  --fp16-compute         allow computing in half precision (16 bits)\n"
     "  --trace FILE           write a Chrome trace of one more run: its steps with kernels, shapes and speed\n"
     "  --json                 print one JSON object\n\n"
     "  --compare              measure the cpu device beside ONNX Runtime, OpenVINO and PyTorch, as far as Python can\n"

@@ -22,7 +22,7 @@ const char tools_help_graph[] =
     "  --threads N            worker threads of the cpu device; default: one per processor\n"
     "  --input-shape NAME=1x3x224x224\n"
     "                         sizes of an input whose dimensions are free; may be given again\n"
-    "  --fp16-compute         allow 16-bit tensors to be computed in 16 bits\n\n"
+    "  --fp16-compute         allow computing in half precision (16 bits)\n\n"
     "ANYDML_DISABLE_PASS=name,name leaves passes out.\n";
 
 enum {

@@ -17,7 +17,7 @@ const char tools_help_run[] =
     "  --threads N            worker threads of the cpu device; default: one per processor\n"
     "  --repeat N             run N times and print the median\n"
     "  --labels FILE          print the top five of the first output; line n + 1 of FILE names class n\n"
-    "  --fp16-compute         allow 16-bit tensors to be computed in 16 bits\n"
+    "  --fp16-compute         allow computing in half precision (16 bits)\n"
     "  --trace FILE           write a Chrome trace of one more run: its steps with kernels, shapes and speed\n\n"
     "Pictures are resized (antialiased bicubic) to the model's height and width, and turned into luma when the input\n"
     "has one channel. value = (pixel in RANGE - mean) / std:\n"

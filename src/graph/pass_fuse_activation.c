@@ -14,7 +14,7 @@ static bool takes_epilogue(const struct graph_op *op)
 {
     DML_TENSOR_DATA_TYPE type = op->k.tensors[op->k.input_count].type;
     return (op->k.kind == KERN_CONV || op->k.kind == KERN_GEMM || op->k.kind == KERN_NORM) && op->k.output_count == 1 &&
-           (type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT16 || integer_sum(&op->k));
+           ((graph_is_float(type) && type != DML_TENSOR_DATA_TYPE_FLOAT64) || integer_sum(&op->k));
 }
 
 /* The inputs of `map` that read the host's result as it was written, in FLOAT32; 0 when some read it otherwise. */

@@ -1,5 +1,6 @@
-/* A MAP op whose only result is read by one other MAP op, element for element, becomes the beginning of that op. */
-#include "graph/pass.h"
+/* A MAP op whose only result is read by one other MAP op, element for element, becomes the beginning of that op. What
+ * makes floats of integers does so for each of its readers. */
+#include "graph/quantized.h"
 
 /* The inputs of `consumer` that read exactly what `producer` wrote; 0 when some read it otherwise. */
 static uint32_t fed_inputs(const struct graph_op *consumer, uint32_t value, const struct kern_view *written)
@@ -36,7 +37,8 @@ static bool may_fuse(const struct graph *graph, const struct graph_uses *uses, c
     const struct graph_op *consumer = graph->ops[second];
     uint32_t value = producer->value[producer->k.input_count];
     struct graph_use_summary sum = graph_uses_of(uses, value);
-    if (graph->values[value].place != GRAPH_TEMP || sum.writes != 1 || sum.reading_ops != 1)
+    if (graph->values[value].place != GRAPH_TEMP || sum.writes != 1 ||
+        (sum.reading_ops != 1 && !graph_dequantizes(producer)))
         return false;
     /* Nothing that the producer reads is overwritten before the consumer runs or by it. */
     for (uint32_t t = 0; t < producer->k.input_count; t++)
@@ -62,8 +64,8 @@ static bool fuse(struct graph *graph, struct graph_uses *uses, const struct grap
     if (!fed || !graph_program_join(&a, &b, fed, written->type, &joined) || !graph_op_set_program(&fused, &joined) ||
         !graph_op_no_worse(graph, options, consumer, &fused))
         return false;
+    graph->ops[first]->dead = graph_uses_of(uses, producer.value[producer.k.input_count]).reading_ops == 1;
     *consumer = fused;
-    graph->ops[first]->dead = true;
     if (!graph_uses_refresh(uses, second))
         graph->failed = true;
     return true;

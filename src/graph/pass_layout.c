@@ -17,7 +17,7 @@ struct layout {
 
 static bool any_order(enum kern_kind kind)
 {
-    return kind == KERN_CONV || kind == KERN_POOL || kind == KERN_MAP || kind == KERN_RESAMPLE;
+    return kind == KERN_CONV || kind == KERN_POOL || kind == KERN_MAP || kind == KERN_RESAMPLE || kind == KERN_REDUCE;
 }
 
 /* A global mean, for example: sums over all pixels of each channel. */
@@ -92,7 +92,7 @@ static void connect(struct layout *layout, const struct graph_op *op)
         uint32_t group = find_group(layout, op->value[t]);
         if (first == GRAPH_NONE)
             first = group;
-        layout->conv[first] |= layout->conv[group] || (op->k.kind == KERN_CONV && !op->k.u.conv.integer);
+        layout->conv[first] |= layout->conv[group] || op->k.kind == KERN_CONV;
         layout->group[group] = first;
     }
 }
@@ -121,12 +121,20 @@ static bool turned(struct layout *layout, const struct graph_op *op, struct grap
     return any;
 }
 
+/* No worse; of integers better, because most kernels of theirs are for plain layouts. */
+static bool turns_well(const struct layout *layout, const struct graph_op *op, const struct graph_op *changed)
+{
+    if (!op->k.u.conv.integer)
+        return graph_op_no_worse(layout->graph, layout->options, op, changed);
+    return layout->options->host &&
+           graph_op_rank(layout->graph, layout->options, changed) < graph_op_rank(layout->graph, layout->options, op);
+}
+
 /* A convolution that would lose its kernel keeps its whole group as it is. */
 static void veto(struct layout *layout, const struct graph_op *op)
 {
     struct graph_op changed;
-    if (op->k.kind != KERN_CONV || !turned(layout, op, &changed) ||
-        graph_op_no_worse(layout->graph, layout->options, op, &changed))
+    if (op->k.kind != KERN_CONV || !turned(layout, op, &changed) || turns_well(layout, op, &changed))
         return;
     for (uint32_t t = 0; t < op->k.input_count + op->k.output_count; t++)
         if (!layout->refused[op->value[t]])

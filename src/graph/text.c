@@ -49,6 +49,8 @@ static const char *const type_names[] = { "?",   "f32", "f16", "u32", "u16", "u8
 
 const char *graph_type_name(uint32_t type)
 {
+    if (type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16)
+        return "bf16";
     return type < ARRAY_SIZE(type_names) ? type_names[type] : "?";
 }
 

@@ -196,9 +196,9 @@ void kern_conv_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_
     DML_TENSOR_DATA_TYPE x = call->op->tensors[0].type, w = call->op->tensors[1].type;
     if (call->op->u.conv.integer)
         conv_integer_rows(call, begin, end);
-    else if (x == DML_TENSOR_DATA_TYPE_FLOAT32)
+    else if (x == DML_TENSOR_DATA_TYPE_FLOAT32 && x == w)
         conv_rows(call, begin, end, DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT32);
-    else if (x == DML_TENSOR_DATA_TYPE_FLOAT16)
+    else if (x == DML_TENSOR_DATA_TYPE_FLOAT16 && x == w)
         conv_rows(call, begin, end, DML_TENSOR_DATA_TYPE_FLOAT16, DML_TENSOR_DATA_TYPE_FLOAT16);
     else
         conv_rows(call, begin, end, x, w);

@@ -72,11 +72,22 @@ bool dense_same_type(const struct kern_op *op, uint32_t first, uint32_t last, DM
     return true;
 }
 
+bool dense_short_floats(const struct kern_op *op)
+{
+    bool extra = op->kind == KERN_GEMM ? op->u.gemm.has_c : op->kind == KERN_CONV && op->u.conv.has_bias;
+    bool result = true;
+    for (uint32_t i = 0; i <= op->input_count; i++)
+        if (i < 2 + (uint32_t)extra || i == op->input_count)
+            result =
+                result && dense_is_float(op->tensors[i].type) && op->tensors[i].type != DML_TENSOR_DATA_TYPE_FLOAT64;
+    return result;
+}
+
 bool dense_epilogue_fits(const struct kern_op *op)
 {
     DML_TENSOR_DATA_TYPE type = op->tensors[op->input_count].type;
     bool integer = (op->kind == KERN_GEMM && op->u.gemm.integer) || (op->kind == KERN_CONV && op->u.conv.integer);
-    return !op->epilogue || integer || type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT16;
+    return !op->epilogue || integer || (dense_is_float(type) && type != DML_TENSOR_DATA_TYPE_FLOAT64);
 }
 
 #if defined(__x86_64__)

@@ -100,13 +100,16 @@ struct kern_view dense_permute(const struct kern_view *view, const uint32_t *ord
 /* Tensors `first` to `last` have this type. */
 bool dense_same_type(const struct kern_op *op, uint32_t first, uint32_t last, DML_TENSOR_DATA_TYPE type);
 
+/* Those that a product or convolution is made of, and its result, are FLOAT32, FLOAT16 or BFLOAT16, in any mix. */
+bool dense_short_floats(const struct kern_op *op);
+
 /* A copy of the op whose output and epilogue inputs have their two last dimensions merged; false when strides forbid.
  */
 bool dense_merge_rows(const struct kern_op *op, struct kern_op *out);
 bool dense_view_merges(const struct kern_view *view, uint32_t d); /* dimensions d and d + 1 */
 void dense_view_merge(struct kern_view *view, uint32_t d);
 
-/* An epilogue computes in FLOAT32, so the result must be FLOAT32 or FLOAT16, but for integer products. */
+/* An epilogue computes in FLOAT32, so the result must be a short float, but for integer products. */
 bool dense_epilogue_fits(const struct kern_op *op);
 
 #endif

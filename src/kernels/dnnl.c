@@ -196,12 +196,32 @@ bool dnnl_pack_set(struct dnnl_state *state, const dnnl_memory_desc_t *from, con
     return ok;
 }
 
-bool dnnl_view_direct(const struct kern_view *view)
+dnnl_data_type_t dnnl_view_type(const struct kern_view *view)
+{
+    switch ((uint32_t)view->type) {
+    case ANYDML_TENSOR_DATA_TYPE_BFLOAT16:
+        return dnnl_bf16;
+    case DML_TENSOR_DATA_TYPE_UINT8:
+        return dnnl_u8;
+    case DML_TENSOR_DATA_TYPE_INT8:
+        return dnnl_s8;
+    case DML_TENSOR_DATA_TYPE_INT32:
+        return dnnl_s32;
+    default:
+        return dnnl_f32;
+    }
+}
+
+bool dnnl_view_direct(const struct kern_view *view, bool half)
+{
+    return (view->type == DML_TENSOR_DATA_TYPE_FLOAT32 || (half && view->type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16)) &&
+           dnnl_view_lies(view);
+}
+
+bool dnnl_view_lies(const struct kern_view *view)
 {
     uint32_t order[KERN_RANK_MAX];
     uint64_t span = 1;
-    if (view->type != DML_TENSOR_DATA_TYPE_FLOAT32)
-        return false;
     dense_memory_order(view, order);
     for (uint32_t d = view->rank; d-- > 0;) {
         if (view->sizes[order[d]] == 1)
@@ -250,6 +270,18 @@ uint64_t dnnl_copy_add(struct dnnl_state *state, uint32_t tensor, const struct k
     copy.offset = scratch_take(state, kern_view_elements(view) * sizeof(float));
     state->copies[state->copy_count++] = copy; /* at most one each for X or A, W or B, bias and nothing else */
     return copy.offset;
+}
+
+uint32_t dnnl_buffer_zero(struct dnnl_state *state, uint32_t tensor, DML_TENSOR_DATA_TYPE type)
+{
+    dnnl_memory_desc_t md;
+    if (state->zero_count == ARRAY_SIZE(state->zeros) ||
+        dnnl_memory_desc_init_by_tag(&md, 1, (dnnl_dims_t){ 1 }, dnnl_s32, dnnl_a) != dnnl_success)
+        return DNNL_BUFFERS_MAX;
+    uint32_t number = dnnl_buffer_scratch(state, &md);
+    if (number < DNNL_BUFFERS_MAX)
+        state->zeros[state->zero_count++] = (struct dnnl_zero){ tensor, type, state->buffers[number].offset };
+    return number;
 }
 
 /* The tensor has the output's shape and takes part in the last pass. */
@@ -460,6 +492,9 @@ void dnnl_run(const struct kern_call *call)
     for (uint32_t i = 0; i < state->copy_count; i++)
         copy_run(&state->copies[i], call->data[state->copies[i].tensor],
                  (char *)call->scratch + state->copies[i].offset);
+    for (uint32_t i = 0; i < state->zero_count; i++)
+        *(int32_t *)((char *)call->scratch + state->zeros[i].offset) =
+            (int32_t)dense_load(call->data[state->zeros[i].tensor], 0, state->zeros[i].type);
     if (!execute(state, call))
         base_log(BASE_LOG_ERROR, "oneDNN failed to execute a step");
     else if (state->finishes)

@@ -17,7 +17,8 @@ struct conv_build {
     bool reorders; /* X and Y in the layout that the library likes best */
     bool plain;    /* no post-ops */
     bool winograd;
-    struct kern_view x, w, y; /* as FLOAT32: the tensor or its copy */
+    bool half;                /* computes in BFLOAT16 */
+    struct kern_view x, w, y; /* the tensor, or its copy as FLOAT32 */
     int64_t w_start;
     bool x_direct, w_direct, y_direct, in_post;
     dnnl_memory_desc_t x_md, w_md, bias_md, y_md;
@@ -43,7 +44,7 @@ static bool activation_md(const struct conv_build *b, const struct kern_view *vi
         strides[d] = view->sizes[d] > 1 ? view->strides[d] : inner;
         inner = strides[d] * dims[d];
     }
-    return dnnl_memory_desc_init_by_strides(out, (int)b->rank, dims, dnnl_f32, strides) == dnnl_success;
+    return dnnl_memory_desc_init_by_strides(out, (int)b->rank, dims, dnnl_view_type(view), strides) == dnnl_success;
 }
 
 /* [groups, out channels, in channels, kernel...] over the view of W. */
@@ -65,21 +66,27 @@ static bool weights_md(const struct conv_build *b, const struct kern_view *view,
         strides[n++] = view->strides[d];
     }
     if (any)
-        return dnnl_memory_desc_init_by_tag(out, n, dims, dnnl_f32, dnnl_format_tag_any) == dnnl_success;
+        return dnnl_memory_desc_init_by_tag(out, n, dims, b->half ? dnnl_bf16 : dnnl_f32, dnnl_format_tag_any) ==
+               dnnl_success;
     return dnnl_memory_desc_init_by_strides(out, n, dims, dnnl_f32, strides) == dnnl_success;
 }
 
 static bool any_md(const dnnl_memory_desc_t *from, dnnl_memory_desc_t *out)
 {
-    return dnnl_memory_desc_init_by_tag(out, from->ndims, from->dims, dnnl_f32, dnnl_format_tag_any) == dnnl_success;
+    return dnnl_memory_desc_init_by_tag(out, from->ndims, from->dims, from->data_type, dnnl_format_tag_any) ==
+           dnnl_success;
 }
 
 static bool residual_md(void *context, uint32_t tensor, dnnl_memory_desc_t *out)
 {
     const struct conv_build *b = context;
     const struct kern_view *view = &b->op->tensors[tensor];
+    if (!dnnl_view_direct(view, b->half) || !activation_md(b, view, out))
+        return false;
     /* The library adds element by element only in the output's own layout. */
-    return dnnl_view_direct(view) && activation_md(b, view, out) && dnnl_memory_desc_equal(out, &b->y_md);
+    dnnl_memory_desc_t like = *out;
+    like.data_type = b->y_md.data_type;
+    return dnnl_memory_desc_equal(&like, &b->y_md);
 }
 
 static bool conv_views(struct conv_build *b)
@@ -87,14 +94,16 @@ static bool conv_views(struct conv_build *b)
     const struct kern_op *op = b->op;
     b->x = op->tensors[0];
     b->w = op->tensors[1];
+    b->w_start = 0;
     b->y = op->tensors[op->input_count];
     for (uint32_t d = 2; b->shape.flip && d < b->rank; d++) {
         b->w_start += (int64_t)(b->w.sizes[d] - 1) * b->w.strides[d];
         b->w.strides[d] = -b->w.strides[d];
     }
-    b->x_direct = dnnl_view_direct(&b->x);
-    b->w_direct = dnnl_view_direct(&b->w) && !b->w_start;
-    b->y_direct = dnnl_view_direct(&b->y);
+    b->x_direct = dnnl_view_direct(&b->x, b->half);
+    b->w_direct = dnnl_view_direct(&b->w, false) && !b->w_start;
+    /* The last pass takes FLOAT32. */
+    b->y_direct = dnnl_view_direct(&b->y, b->half && !(op->epilogue && b->plain));
     b->channels_last = innermost_channels(&b->x) && innermost_channels(&b->y);
     if (!b->x_direct)
         dnnl_view_densify(&b->x);
@@ -103,12 +112,11 @@ static bool conv_views(struct conv_build *b)
     return activation_md(b, &b->x, &b->x_md) && activation_md(b, &b->y, &b->y_md);
 }
 
-/* Start and end padding, strides and dilations as the library counts them; the end padding so that sizes agree. */
-static void conv_steps(const struct conv_build *b, int64_t *strides, int64_t *dilates, int64_t *start, int64_t *end)
+void dnnl_conv_steps(const struct conv_shape *s, uint32_t rank, int64_t *strides, int64_t *dilates, int64_t *start,
+                     int64_t *end)
 {
-    const struct conv_shape *s = &b->shape;
-    for (uint32_t i = 0; i + 2 < b->rank; i++) {
-        uint32_t d = i + 5 - b->rank;
+    for (uint32_t i = 0; i + 2 < rank; i++) {
+        uint32_t d = i + 5 - rank;
         int64_t reach = (s->kernel[d] - 1) * s->dilation[d] + 1;
         strides[i] = s->stride[d];
         dilates[i] = s->dilation[d] - 1;
@@ -135,20 +143,33 @@ static bool conv_attr(struct conv_build *b, dnnl_primitive_attr_t *attr)
         ok = dnnl_primitive_attr_set_post_ops(*attr, ops) == dnnl_success;
     } else {
         b->post.count = 0;
+        ok = ok && b->y_md.data_type == dnnl_f32;
     }
     dnnl_post_ops_destroy(ops);
     return ok;
 }
 
+/* X as the primitive reads it. */
+static bool source_md(const struct conv_build *b, dnnl_memory_desc_t *out)
+{
+    struct kern_view x = b->x;
+    *out = b->x_md;
+    if (!b->half || b->x_md.data_type == dnnl_bf16)
+        return true;
+    dnnl_view_densify(&x);
+    x.type = ANYDML_TENSOR_DATA_TYPE_BFLOAT16;
+    return activation_md(b, &x, out);
+}
+
 static bool conv_desc(struct conv_build *b, const_dnnl_primitive_attr_t attr, dnnl_primitive_desc_t *pd)
 {
-    dnnl_memory_desc_t x = b->x_md, w, y = b->y_md;
+    dnnl_memory_desc_t x, w, y = b->y_md;
     dnnl_dims_t strides, dilates, start, end, bias = { b->shape.out_channels };
-    if (b->reorders && (!any_md(&b->x_md, &x) || !any_md(&b->y_md, &y)))
+    if (!source_md(b, &x) || (b->reorders && (!any_md(&x, &x) || !any_md(&b->y_md, &y))))
         return false;
     if (!weights_md(b, &b->w, &w, true))
         return false;
-    conv_steps(b, strides, dilates, start, end);
+    dnnl_conv_steps(&b->shape, b->rank, strides, dilates, start, end);
     const dnnl_memory_desc_t *bias_md = NULL;
     if (b->op->u.conv.has_bias) {
         dnnl_memory_desc_init_by_tag(&b->bias_md, 1, bias, dnnl_f32, dnnl_a);
@@ -210,13 +231,16 @@ static bool conv_stages(struct conv_build *b, const_dnnl_primitive_desc_t pd)
     buffers[1] = conv_weights(b, dnnl_query_md(pd, dnnl_query_weights_md));
     if (op->u.conv.has_bias) {
         bool direct =
-            dnnl_view_direct(&op->tensors[2]) && (op->tensors[2].strides[1] == 1 || b->shape.out_channels == 1);
+            dnnl_view_direct(&op->tensors[2], false) && (op->tensors[2].strides[1] == 1 || b->shape.out_channels == 1);
         args[count] = DNNL_ARG_BIAS;
         buffers[count++] = input_buffer(state, 2, &op->tensors[2], 0, direct, &b->bias_md);
     }
     for (uint32_t i = 0; i < b->post.count; i++) {
+        dnnl_memory_desc_t md;
+        if (!residual_md(b, b->post.tensor[i], &md))
+            return false;
         args[count] = b->post.arg[i];
-        buffers[count++] = dnnl_buffer_tensor(state, &b->y_md, b->post.tensor[i]);
+        buffers[count++] = dnnl_buffer_tensor(state, &md, b->post.tensor[i]);
     }
     uint32_t y = b->y_direct ? dnnl_buffer_tensor(state, &b->y_md, out) : dnnl_buffer_scratch(state, &b->y_md);
     const dnnl_memory_desc_t *made = dnnl_query_md(pd, dnnl_query_dst_md);
@@ -231,10 +255,10 @@ static bool conv_stages(struct conv_build *b, const_dnnl_primitive_desc_t pd)
 }
 
 /* oneDNN 2.6 adds tensors wrongly in convolutions by way of matrix products, at least on nhwc. */
-static bool conv_miscomputes(const struct conv_build *b, const_dnnl_primitive_desc_t pd)
+bool dnnl_conv_miscomputes(const_dnnl_primitive_desc_t pd, const struct dnnl_post *post)
 {
     const char *name = "";
-    return b->post.count &&
+    return post->count &&
            (dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name) != dnnl_success || strstr(name, "gemm"));
 }
 
@@ -242,7 +266,8 @@ static bool conv_build(struct conv_build *b)
 {
     dnnl_primitive_attr_t attr = NULL;
     dnnl_primitive_desc_t pd = NULL;
-    bool ok = conv_attr(b, &attr) && conv_desc(b, attr, &pd) && !dnnl_is_reference(pd) && !conv_miscomputes(b, pd);
+    bool ok = conv_views(b) && conv_attr(b, &attr) && conv_desc(b, attr, &pd) && !dnnl_is_reference(pd) &&
+              !dnnl_conv_miscomputes(pd, &b->post);
     if (ok)
         ok = (b->state = dnnl_state_create(b->op, b->threads)) && conv_stages(b, pd) && dnnl_state_finish(b->state);
     if (!ok) {
@@ -254,18 +279,27 @@ static bool conv_build(struct conv_build *b)
     return ok;
 }
 
-bool kern_conv_f32_dnnl_accepts(const struct kern_op *op)
+static bool shape_fits(const struct kern_op *op)
 {
     struct conv_shape shape;
+    return !(op->flags & KERN_FLAG_REFERENCE) && conv_shape_init(op, &shape) &&
+           (!op->u.conv.has_bias || op->tensors[2].sizes[1] == shape.out_channels);
+}
+
+bool kern_conv_f32_dnnl_accepts(const struct kern_op *op)
+{
     DML_TENSOR_DATA_TYPE type = op->tensors[op->input_count].type;
-    if (op->flags & KERN_FLAG_REFERENCE)
-        return false;
     if (type != DML_TENSOR_DATA_TYPE_FLOAT32 && type != DML_TENSOR_DATA_TYPE_FLOAT16)
         return false;
-    if (!dense_same_type(op, 0, op->u.conv.has_bias ? 2 : 1, type) || !conv_shape_init(op, &shape) ||
-        (op->u.conv.has_bias && op->tensors[2].sizes[1] != shape.out_channels))
+    if (!dense_same_type(op, 0, op->u.conv.has_bias ? 2 : 1, type) || !shape_fits(op))
         return false;
     return !(base_cpu_flags() & BASE_CPU_AVX2) || !conv_dw_suits(op);
+}
+
+bool kern_conv_bf16_dnnl_accepts(const struct kern_op *op)
+{
+    return (op->flags & KERN_FLAG_HALF_PRECISION) && !op->u.conv.integer && dense_short_floats(op) && shape_fits(op) &&
+           !conv_dw_suits(op);
 }
 
 static bool pointwise(const struct conv_shape *s)
@@ -291,12 +325,12 @@ static bool winograd_pays(const struct conv_build *b)
 /* From the fastest to the one that always works. */
 static bool conv_choose(struct conv_build *b)
 {
-    bool last = b->channels_last || pointwise(&b->shape);
+    bool last = b->channels_last || (!b->half && pointwise(&b->shape));
     const struct {
         bool winograd, reorders, plain;
     } ways[] = { { true, true, false },  { true, true, true },   { false, !last, false },
                  { false, !last, true }, { false, last, false }, { false, last, true } };
-    for (size_t i = winograd_pays(b) ? 0 : 2; i < ARRAY_SIZE(ways); i++) {
+    for (size_t i = !b->half && winograd_pays(b) ? 0 : 2; i < ARRAY_SIZE(ways); i++) {
         b->winograd = ways[i].winograd;
         b->reorders = ways[i].reorders;
         b->plain = ways[i].plain;
@@ -306,9 +340,9 @@ static bool conv_choose(struct conv_build *b)
     return false;
 }
 
-bool kern_conv_f32_dnnl_create(const struct kern_op *op, uint32_t threads, void **out_state)
+static bool conv_create(const struct kern_op *op, bool half, uint32_t threads, void **out_state)
 {
-    struct conv_build b = { .op = op, .rank = op->u.conv.spatial + 2, .threads = threads };
+    struct conv_build b = { .op = op, .rank = op->u.conv.spatial + 2, .threads = threads, .half = half };
     if (!dnnl_engine() || !conv_shape_init(op, &b.shape) || !conv_views(&b))
         return false;
     struct base_team before = base_parallel_enter(threads); /* the library cuts the work when it makes the primitive */
@@ -316,6 +350,17 @@ bool kern_conv_f32_dnnl_create(const struct kern_op *op, uint32_t threads, void 
     base_parallel_leave(before);
     *out_state = b.state;
     return ok;
+}
+
+bool kern_conv_f32_dnnl_create(const struct kern_op *op, uint32_t threads, void **out_state)
+{
+    return conv_create(op, false, threads, out_state);
+}
+
+/* Weights that are not packed once would be converted at each execution. */
+bool kern_conv_bf16_dnnl_create(const struct kern_op *op, uint32_t threads, void **out_state)
+{
+    return op->packed_input == 2 && conv_create(op, true, threads, out_state);
 }
 
 void kern_conv_f32_dnnl_destroy(void *state)

@@ -11,6 +11,7 @@ struct gemm_build {
     uint32_t rank;
     struct kern_view views[KERN_TENSORS_MAX]; /* merged; repeated dimensions have stride 0 */
     bool plain;                               /* no post-ops */
+    bool half;                                /* computes in BFLOAT16 */
     bool expands; /* matrices shared by several batches are repeated in scratch; nothing is packed then */
     bool a_direct, b_direct, y_direct;
     bool c_bias, c_post, c_finish, in_post;
@@ -100,7 +101,7 @@ static void gemm_views(struct gemm_build *b)
 }
 
 /* Repeated dimensions have size 1 for the library; those of size 1 get the stride they would have if dense. */
-static bool view_md(const struct kern_view *view, bool any, dnnl_memory_desc_t *out)
+static bool view_md(const struct kern_view *view, dnnl_memory_desc_t *out)
 {
     dnnl_dims_t dims, strides;
     int64_t inner = 1;
@@ -109,9 +110,15 @@ static bool view_md(const struct kern_view *view, bool any, dnnl_memory_desc_t *
         strides[d] = dims[d] > 1 ? view->strides[d] : inner;
         inner = BASE_MAX(inner, strides[d] * dims[d]);
     }
-    if (any)
-        return dnnl_memory_desc_init_by_tag(out, (int)view->rank, dims, dnnl_f32, dnnl_format_tag_any) == dnnl_success;
-    return dnnl_memory_desc_init_by_strides(out, (int)view->rank, dims, dnnl_f32, strides) == dnnl_success;
+    return dnnl_memory_desc_init_by_strides(out, (int)view->rank, dims, dnnl_view_type(view), strides) == dnnl_success;
+}
+
+/* The same in the type of the computation, in the library's layout. */
+static bool any_md(const struct gemm_build *b, dnnl_memory_desc_t *md)
+{
+    dnnl_memory_desc_t from = *md;
+    return dnnl_memory_desc_init_by_tag(md, from.ndims, from.dims, b->half ? dnnl_bf16 : dnnl_f32,
+                                        dnnl_format_tag_any) == dnnl_success;
 }
 
 /* Without its repeated dimensions. */
@@ -133,7 +140,7 @@ static bool repeats(const struct kern_view *view)
     return result;
 }
 
-static bool matrix_direct(const struct kern_view *view)
+static bool matrix_direct(const struct kern_view *view, bool half)
 {
     struct kern_view once = distinct(view);
     uint32_t m = view->rank - 2, n = view->rank - 1;
@@ -144,7 +151,7 @@ static bool matrix_direct(const struct kern_view *view)
         matrix = matrix && once.strides[m] > 0;
     if (once.sizes[m] == 1 && once.sizes[n] > 1)
         matrix = matrix && once.strides[n] == 1;
-    return matrix && dnnl_view_direct(&once);
+    return matrix && dnnl_view_direct(&once, half);
 }
 
 static bool post_md(void *context, uint32_t tensor, dnnl_memory_desc_t *out)
@@ -157,7 +164,7 @@ static bool post_md(void *context, uint32_t tensor, dnnl_memory_desc_t *out)
         full = full && once.sizes[d] == y->sizes[d] && (once.sizes[d] == 1 || once.strides[d] == y->strides[d]);
         row = row && (d + 1 == b->rank ? once.sizes[d] == y->sizes[d] && once.strides[d] == 1 : once.sizes[d] == 1);
     }
-    return (full || row) && dnnl_view_direct(&once) && view_md(&once, false, out);
+    return (full || row) && dnnl_view_direct(&once, b->half) && view_md(&once, out);
 }
 
 /* Y = alpha A B + beta C as the library can say it: a bias, a post-op, or (c_finish) not at all. */
@@ -201,6 +208,7 @@ static bool gemm_attr(struct gemm_build *b, dnnl_primitive_attr_t *attr)
     }
     if (ok && scale != 1)
         ok = dnnl_primitive_attr_set_output_scales(*attr, 1, 0, &scale) == dnnl_success;
+    ok = ok && (b->y_md.data_type == dnnl_f32 || !(b->c_finish || (b->op->epilogue && !b->in_post)));
     ok = ok && dnnl_primitive_attr_set_post_ops(*attr, ops) == dnnl_success;
     dnnl_post_ops_destroy(ops);
     return ok;
@@ -210,16 +218,31 @@ static uint32_t matrix_buffer(struct gemm_build *b, uint32_t tensor, bool direct
 {
     struct kern_view source = b->expands ? b->views[tensor] : distinct(&b->views[tensor]), dense = source;
     if (direct)
-        return view_md(&source, false, md) ? dnnl_buffer_tensor(b->state, md, tensor) : DNNL_BUFFERS_MAX;
+        return view_md(&source, md) ? dnnl_buffer_tensor(b->state, md, tensor) : DNNL_BUFFERS_MAX;
     dnnl_view_densify(&dense);
     for (uint32_t d = 0; d < dense.rank; d++)
         dense.strides[d] = dense.sizes[d] == 1 && b->views[tensor].sizes[d] > 1 ? 0 : dense.strides[d];
-    uint32_t number = view_md(&dense, false, md) ? dnnl_buffer_tensor(b->state, md, tensor) : DNNL_BUFFERS_MAX;
+    uint32_t number = view_md(&dense, md) ? dnnl_buffer_tensor(b->state, md, tensor) : DNNL_BUFFERS_MAX;
     if (number < DNNL_BUFFERS_MAX) {
         b->state->buffers[number].scratch = true;
         b->state->buffers[number].offset = dnnl_copy_add(b->state, tensor, &source, 0);
     }
     return number;
+}
+
+/* A factor that is FLOAT32 is brought to the type of the computation, row by row. */
+static uint32_t matrix_half(struct gemm_build *b, uint32_t buffer, dnnl_memory_desc_t *md)
+{
+    dnnl_memory_desc_t from = *md;
+    dnnl_dims_t strides;
+    int64_t inner = 1;
+    if (!b->half || buffer >= DNNL_BUFFERS_MAX || from.data_type == dnnl_bf16)
+        return buffer;
+    for (int d = from.ndims; d-- > 0; inner *= from.dims[d])
+        strides[d] = inner;
+    if (dnnl_memory_desc_init_by_strides(md, from.ndims, from.dims, dnnl_bf16, strides) != dnnl_success)
+        return DNNL_BUFFERS_MAX;
+    return dnnl_stage_reorder_in(b->state, buffer, md);
 }
 
 /* B in the library's own layout, packed once or brought there at each execution. */
@@ -229,7 +252,7 @@ static uint32_t gemm_packed(struct gemm_build *b, const dnnl_memory_desc_t *want
     struct dnnl_state *state = b->state;
     if (!b->b_direct)
         dnnl_view_densify(&dense);
-    if (!view_md(&dense, false, &b->b_md))
+    if (!view_md(&dense, &b->b_md))
         return DNNL_BUFFERS_MAX;
     if (b->b_direct && dnnl_memory_desc_equal(&b->b_md, wanted))
         return dnnl_buffer_tensor(state, wanted, 1);
@@ -286,23 +309,23 @@ static bool gemm_build(struct gemm_build *b)
     dnnl_matmul_desc_t desc;
     uint32_t inputs[2] = { 0 };
     struct kern_view y = b->views[b->op->input_count], b_view = distinct(&b->views[1]);
-    b->a_direct = matrix_direct(&b->views[0]) && !(b->expands && repeats(&b->views[0]));
-    b->b_direct = matrix_direct(&b->views[1]) && !(b->expands && repeats(&b->views[1]));
-    b->y_direct =
-        matrix_direct(&y) && (y.sizes[b->rank - 1] == 1 || y.strides[b->rank - 1] == 1) && !gemm_misplaced(b, &y);
+    bool packed = b->op->packed_input == 2 && !b->expands;
+    b->a_direct = matrix_direct(&b->views[0], b->half) && !(b->expands && repeats(&b->views[0]));
+    b->b_direct = matrix_direct(&b->views[1], b->half) && !(b->expands && repeats(&b->views[1]));
+    /* The last pass takes FLOAT32. */
+    b->y_direct = matrix_direct(&y, b->half && !(b->plain && (b->op->epilogue || b->op->u.gemm.has_c))) &&
+                  (y.sizes[b->rank - 1] == 1 || y.strides[b->rank - 1] == 1) && !gemm_misplaced(b, &y);
     if (!b->y_direct) { /* dense row-major in scratch; merged and original dimensions agree on that */
         struct kern_view dense = y;
         kern_view_set_packed(&dense, DML_TENSOR_DATA_TYPE_FLOAT32, y.rank, y.sizes);
         y = dense;
     }
-    inputs[0] = matrix_buffer(b, 0, b->a_direct, &b->a_md);
-    if (b->op->packed_input == 2 && !b->expands) {
-        if (!view_md(&b_view, true, &b->b_md))
-            return false;
-    } else {
-        inputs[1] = matrix_buffer(b, 1, b->b_direct, &b->b_md);
-    }
-    bool ok = view_md(&y, false, &b->y_md) && gemm_attr(b, &attr) &&
+    inputs[0] = matrix_half(b, matrix_buffer(b, 0, b->a_direct, &b->a_md), &b->a_md);
+    if (packed && (!view_md(&b_view, &b->b_md) || !any_md(b, &b->b_md)))
+        return false;
+    if (!packed)
+        inputs[1] = matrix_half(b, matrix_buffer(b, 1, b->b_direct, &b->b_md), &b->b_md);
+    bool ok = view_md(&y, &b->y_md) && gemm_attr(b, &attr) &&
               dnnl_matmul_desc_init(&desc, &b->a_md, &b->b_md, b->c_bias ? &b->c_md : NULL, &b->y_md) == dnnl_success &&
               dnnl_primitive_desc_create(&pd, &desc, attr, dnnl_engine(), NULL) == dnnl_success &&
               !dnnl_is_reference(pd) && gemm_stages(b, pd, inputs) && dnnl_state_finish(b->state);
@@ -318,13 +341,22 @@ static bool repeats_within(const struct kern_view *view)
     return (view->sizes[m] > 1 && view->strides[m] == 0) || (view->sizes[n] > 1 && view->strides[n] == 0);
 }
 
-bool kern_gemm_f32_dnnl_accepts(const struct kern_op *op)
+static bool shape_fits(const struct kern_op *op)
 {
     const struct kern_view *a = &op->tensors[0], *b = &op->tensors[1], *y = &op->tensors[op->input_count];
-    if ((op->flags & KERN_FLAG_REFERENCE) || a->rank < 2 || a->rank != b->rank || a->rank != y->rank ||
-        repeats_within(a) || repeats_within(b))
-        return false;
-    return (y->type == DML_TENSOR_DATA_TYPE_FLOAT32 || y->type == DML_TENSOR_DATA_TYPE_FLOAT16) &&
+    return !(op->flags & KERN_FLAG_REFERENCE) && a->rank >= 2 && a->rank == b->rank && a->rank == y->rank &&
+           !repeats_within(a) && !repeats_within(b);
+}
+
+bool kern_gemm_bf16_dnnl_accepts(const struct kern_op *op)
+{
+    return (op->flags & KERN_FLAG_HALF_PRECISION) && !op->u.gemm.integer && dense_short_floats(op) && shape_fits(op);
+}
+
+bool kern_gemm_f32_dnnl_accepts(const struct kern_op *op)
+{
+    const struct kern_view *y = &op->tensors[op->input_count];
+    return shape_fits(op) && (y->type == DML_TENSOR_DATA_TYPE_FLOAT32 || y->type == DML_TENSOR_DATA_TYPE_FLOAT16) &&
            dense_same_type(op, 0, op->u.gemm.has_c ? 2 : 1, y->type);
 }
 
@@ -338,9 +370,9 @@ static bool gemm_try(struct gemm_build *b, uint32_t threads)
     return false;
 }
 
-bool kern_gemm_f32_dnnl_create(const struct kern_op *op, uint32_t threads, void **out_state)
+static bool gemm_create(const struct kern_op *op, bool half, uint32_t threads, void **out_state)
 {
-    struct gemm_build b = { .op = op };
+    struct gemm_build b = { .op = op, .half = half };
     if (!dnnl_engine())
         return false;
     gemm_views(&b);
@@ -356,6 +388,16 @@ bool kern_gemm_f32_dnnl_create(const struct kern_op *op, uint32_t threads, void 
     base_parallel_leave(before);
     *out_state = b.state;
     return ok;
+}
+
+bool kern_gemm_f32_dnnl_create(const struct kern_op *op, uint32_t threads, void **out_state)
+{
+    return gemm_create(op, false, threads, out_state);
+}
+
+bool kern_gemm_bf16_dnnl_create(const struct kern_op *op, uint32_t threads, void **out_state)
+{
+    return gemm_create(op, true, threads, out_state);
 }
 
 void kern_gemm_f32_dnnl_destroy(void *state)

@@ -1,7 +1,8 @@
 /* Rows that run on oneDNN. One op becomes a short list of stages (reorders and the primitive itself) over buffers that
- * are either the op's tensors or places in scratch memory. Before the stages, inputs that oneDNN cannot address (half
- * precision, negative strides) are copied to scratch as dense FLOAT32; after them, what its post-ops cannot express is
- * applied row by row. Primitives run on the calling thread's OpenMP team: the work has one unit. */
+ * are either the op's tensors or places in scratch memory. Before the stages, inputs that oneDNN cannot address
+ * (FLOAT16, negative strides) are copied to scratch as dense FLOAT32; after them, what its post-ops cannot express is
+ * applied row by row. Primitives run on the calling thread's OpenMP team: the work has one unit. Rows that compute in
+ * BFLOAT16 take and give it in place, too; what is FLOAT32 becomes so on the way in. */
 #ifndef KERNELS_DNNL_OP_H
 #define KERNELS_DNNL_OP_H
 
@@ -38,6 +39,13 @@ struct dnnl_copy {
     uint64_t offset;
 };
 
+/* A zero point, INT8 or UINT8, that becomes INT32 at `offset` in scratch. */
+struct dnnl_zero {
+    uint32_t tensor;
+    DML_TENSOR_DATA_TYPE type;
+    uint64_t offset;
+};
+
 /* Memory objects for one execution at a time; a second thread takes the next slot. */
 struct dnnl_slot {
     atomic_flag busy;
@@ -54,6 +62,8 @@ struct dnnl_state {
     struct dnnl_buffer buffers[DNNL_BUFFERS_MAX];
     struct dnnl_stage stages[DNNL_STAGES_MAX];
     struct dnnl_copy copies[DNNL_COPIES_MAX];
+    uint32_t zero_count;
+    struct dnnl_zero zeros[2];
 
     /* Input 1 is packed: from plain (possibly through a FLOAT32 copy) to packed. */
     bool packs, pack_copies;
@@ -81,6 +91,8 @@ void dnnl_state_destroy(void *state);
 uint32_t dnnl_buffer_tensor(struct dnnl_state *state, const dnnl_memory_desc_t *md, uint32_t tensor);
 uint32_t dnnl_buffer_scratch(struct dnnl_state *state, const dnnl_memory_desc_t *md);
 
+uint32_t dnnl_buffer_zero(struct dnnl_state *state, uint32_t tensor, DML_TENSOR_DATA_TYPE type);
+
 /* Appends the primitive (consumes nothing); its scratchpad is added to the arguments. */
 bool dnnl_stage_add(struct dnnl_state *state, const_dnnl_primitive_desc_t pd, uint32_t count, const int *args,
                     const uint32_t *buffers);
@@ -88,8 +100,12 @@ bool dnnl_stage_add(struct dnnl_state *state, const_dnnl_primitive_desc_t pd, ui
 uint32_t dnnl_stage_reorder_in(struct dnnl_state *state, uint32_t from, const dnnl_memory_desc_t *wanted);
 bool dnnl_stage_reorder(struct dnnl_state *state, uint32_t from, uint32_t to);
 
-/* oneDNN can address the view as FLOAT32 in place. */
-bool dnnl_view_direct(const struct kern_view *view);
+/* oneDNN can address the view in place: as FLOAT32, or (half) BFLOAT16. */
+bool dnnl_view_direct(const struct kern_view *view, bool half);
+/* Whatever its type: it is no larger than needed, and no element is there twice. */
+bool dnnl_view_lies(const struct kern_view *view);
+/* The type of what is addressed in place, or has been densified. */
+dnnl_data_type_t dnnl_view_type(const struct kern_view *view);
 /* Turns `view` into that of a dense FLOAT32 copy which keeps the order of the dimensions in memory. */
 void dnnl_view_densify(struct kern_view *view);
 void dnnl_pack_copy_set(struct dnnl_state *state, uint32_t tensor, const struct kern_view *view, int64_t start);
@@ -119,7 +135,35 @@ struct dnnl_post {
 typedef bool dnnl_md_fn(void *context, uint32_t tensor, dnnl_memory_desc_t *out);
 bool dnnl_post_epilogue(const struct kern_op *op, dnnl_post_ops_t ops, dnnl_md_fn *md_of, void *context,
                         struct dnnl_post *out);
+bool dnnl_post_binary(dnnl_post_ops_t ops, dnnl_alg_kind_t algorithm, uint32_t tensor, const dnnl_memory_desc_t *md,
+                      struct dnnl_post *post);
 bool dnnl_post_add(dnnl_post_ops_t ops, uint32_t tensor, const dnnl_memory_desc_t *md, struct dnnl_post *post);
+
+/* Integer products (dnnl_int.c): the epilogue is [times scales,] [post-ops,] [to the nearest integer plus zero point].
+ */
+struct dnnl_way_out {
+    bool scales, by_channel; /* one scale, or one per channel or column */
+    uint32_t scale;          /* tensor */
+    dnnl_memory_desc_t scale_md;
+    bool quantizes;
+    uint32_t zero;       /* tensor of the output's zero point; 0 = none */
+    struct kern_op rest; /* the op with the post-ops as epilogue */
+    struct kern_map rest_map;
+};
+/* `channel` = the dimension along which scales may vary. false when the library cannot say it. */
+bool dnnl_way_out_init(const struct kern_op *op, uint32_t channel, struct dnnl_way_out *out);
+/* The attribute for it; in_zero: the source has a zero point. `y` = the output, whose dimension 1 is the channels'. */
+bool dnnl_int_attr(struct dnnl_way_out *way, bool in_zero, const dnnl_memory_desc_t *y, dnnl_md_fn *md_of,
+                   void *context, struct dnnl_post *post, dnnl_primitive_attr_t *out);
+/* The arguments that belong to it, from *count on; x_zero = tensor or 0. */
+bool dnnl_int_args(struct dnnl_state *state, const struct dnnl_way_out *way, uint32_t x_zero, dnnl_md_fn *md_of,
+                   void *context, const struct dnnl_post *post, int *args, uint32_t *buffers, uint32_t *count);
+/* A convolution's steps as the library counts them; the end padding so that sizes agree (dnnl_conv.c). */
+struct conv_shape;
+void dnnl_conv_steps(const struct conv_shape *shape, uint32_t rank, int64_t *strides, int64_t *dilates, int64_t *start,
+                     int64_t *end);
+/* The implementation behind it is one that adds tensors wrongly. */
+bool dnnl_conv_miscomputes(const_dnnl_primitive_desc_t pd, const struct dnnl_post *post);
 
 /* What the rows' plan, run, pack_plan and pack do. */
 void dnnl_plan(const struct dnnl_state *state, struct kern_work *out);

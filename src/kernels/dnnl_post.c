@@ -26,9 +26,14 @@ static bool eltwise(dnnl_post_ops_t ops, dnnl_alg_kind_t algorithm, float alpha,
 
 bool dnnl_post_add(dnnl_post_ops_t ops, uint32_t tensor, const dnnl_memory_desc_t *md, struct dnnl_post *post)
 {
+    return dnnl_post_binary(ops, dnnl_binary_add, tensor, md, post);
+}
+
+bool dnnl_post_binary(dnnl_post_ops_t ops, dnnl_alg_kind_t algorithm, uint32_t tensor, const dnnl_memory_desc_t *md,
+                      struct dnnl_post *post)
+{
     int place = dnnl_post_ops_len(ops);
-    if (post->count == ARRAY_SIZE(post->tensor) ||
-        dnnl_post_ops_append_binary(ops, dnnl_binary_add, md) != dnnl_success)
+    if (post->count == ARRAY_SIZE(post->tensor) || dnnl_post_ops_append_binary(ops, algorithm, md) != dnnl_success)
         return false;
     post->tensor[post->count] = tensor;
     post->arg[post->count++] = DNNL_ARG_ATTR_MULTIPLE_POST_OP(place) | DNNL_ARG_SRC_1;

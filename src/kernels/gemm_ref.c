@@ -120,9 +120,9 @@ void kern_gemm_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_
     DML_TENSOR_DATA_TYPE a = call->op->tensors[0].type, b = call->op->tensors[1].type;
     if (call->op->u.gemm.integer)
         gemm_integer_rows(call, begin, end);
-    else if (a == DML_TENSOR_DATA_TYPE_FLOAT32)
+    else if (a == DML_TENSOR_DATA_TYPE_FLOAT32 && a == b)
         gemm_rows(call, begin, end, DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT32);
-    else if (a == DML_TENSOR_DATA_TYPE_FLOAT16)
+    else if (a == DML_TENSOR_DATA_TYPE_FLOAT16 && a == b)
         gemm_rows(call, begin, end, DML_TENSOR_DATA_TYPE_FLOAT16, DML_TENSOR_DATA_TYPE_FLOAT16);
     else
         gemm_rows(call, begin, end, a, b);

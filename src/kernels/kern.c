@@ -26,16 +26,17 @@
     bool kern_##name##_pack_plan(const struct kern_op *op, const void *state, uint32_t *out_input,                     \
                                  uint64_t *out_bytes);                                                                 \
     void kern_##name##_pack(const struct kern_op *op, const void *state, const void *source, void *packed);
-#define VENDOR(kind, name, cpu, max_ulp)                                                                               \
-    PACKED_AS(kind, name, name, cpu, max_ulp)                                                                          \
+#define VENDOR_AS(kind, name, family, cpu, max_ulp)                                                                    \
+    PACKED_AS(kind, family, name, cpu, max_ulp)                                                                        \
     bool kern_##name##_create(const struct kern_op *op, uint32_t threads, void **out_state);                           \
-    void kern_##name##_destroy(void *state);                                                                           \
-    uint64_t kern_##name##_pack_layout(const struct kern_op *op, const void *state);
+    void kern_##family##_destroy(void *state);                                                                         \
+    uint64_t kern_##family##_pack_layout(const struct kern_op *op, const void *state);
+#define VENDOR(kind, name, cpu, max_ulp) VENDOR_AS(kind, name, name, cpu, max_ulp)
 #include "kernels/kernels.def"
 #include "kernels/kernels_dense.def"
 #undef KERNEL_AS
 #undef PACKED_AS
-#undef VENDOR
+#undef VENDOR_AS
 
 /* clang-format off */
 #define ROW(kind, name, family, planner, cpu, max_ulp)                                                                 \
@@ -43,9 +44,18 @@
 #define PACK(name) .pack_plan = kern_##name##_pack_plan, .pack = kern_##name##_pack
 #define KERNEL_AS(kind, name, family, cpu, max_ulp) { ROW(kind, name, family, family, cpu, max_ulp) },
 #define PACKED_AS(kind, name, family, cpu, max_ulp) { ROW(kind, name, family, name, cpu, max_ulp), PACK(name) },
-#define VENDOR(kind, name, cpu, max_ulp)                                                                               \
-    { ROW(kind, name, name, name, cpu, max_ulp), PACK(name), .create = kern_##name##_create,                           \
-      .destroy = kern_##name##_destroy, .pack_layout = kern_##name##_pack_layout },
+#define VENDOR_AS(kind, name, family, cpu, max_ulp)                                                                    \
+    { #name,                                                                                                           \
+      KERN_##kind,                                                                                                     \
+      cpu,                                                                                                             \
+      max_ulp,                                                                                                         \
+      kern_##name##_accepts,                                                                                           \
+      kern_##family##_plan,                                                                                            \
+      kern_##family##_run,                                                                                             \
+      PACK(family),                                                                                                    \
+      .create = kern_##name##_create,                                                                                  \
+      .destroy = kern_##family##_destroy,                                                                              \
+      .pack_layout = kern_##family##_pack_layout },
 /* clang-format on */
 static const struct kern_row rows[] = {
 #include "kernels/kernels.def"

@@ -104,7 +104,7 @@ struct kern_conv {
     bool transposed, flip, has_bias;
     /* Exact products of integers: X, W INT8 or UINT8, bias INT32; in: X, W, [bias], [x_zero, all sizes 1], [w_zero,
      * shaped as bias]. Y = sum of (X - x_zero) * (W - w_zero[o]) + bias[o], INT32 that wraps; padding counts as x_zero.
-     * An epilogue sees it as FLOAT32 and may store any type. */
+     * An epilogue sees it as FLOAT32 (whether a sum that does not fit wraps is then open) and may store any type. */
     bool integer, has_x_zero, has_w_zero;
     uint32_t strides[KERN_SPATIAL_MAX], dilations[KERN_SPATIAL_MAX];
     uint32_t pad_start[KERN_SPATIAL_MAX], pad_end[KERN_SPATIAL_MAX];

@@ -1,162 +1,20 @@
-/* The block interpreter: instructions run over up to KERN_MAP_BLOCK elements at a time, so that registers stay in the
- * first-level cache and dispatch costs nothing. */
+/* Element-wise programs over whole tensors, block by block. */
 #include "kernels/map_run.h"
 #include "kernels/stream.h"
 
-/* Raw elements of any type lie before the slots. */
-#define STAGING_BYTES (KERN_MAP_BLOCK * 8 + 64)
-
-/* Rows from this length on are looked at as rows. */
-#define LEAST_ROW 8
-
-/* Of one element each that are kept so, behind each slot. */
-#define ROWS_BYTES (KERN_MAP_BLOCK / LEAST_ROW * sizeof(float))
-
-static bool is_wide(uint8_t type)
+/* Another view to follow than output 0: an input with long rows where that has but a few elements in each, such as the
+ * colours of a pixel. */
+static uint32_t find_leader(const struct kern_walk *walk, const struct kern_op *op)
 {
-    return kern_type_bytes(type) == 8;
+    const uint32_t last = walk->rank - 1, output = op->input_count;
+    if (walk->sizes[last] >= KERN_MAP_LEAST_ROW || op->output_count != 1 || !kern_type_bytes(op->tensors[output].type))
+        return 0;
+    for (uint32_t i = 0; i < op->input_count; i++)
+        for (uint32_t d = 0; d < last; d++)
+            if (walk->strides[map_view_of_input(i)][d] == 1 && walk->sizes[d] >= 8 * KERN_MAP_LEAST_ROW)
+                return map_view_of_input(i);
+    return 0;
 }
-
-static uint32_t slot_size(const struct kern_map *map, uint32_t input_count)
-{
-    bool wide = false;
-    for (uint32_t i = 0; i < input_count; i++)
-        wide |= is_wide(map->load_type[i]);
-    for (uint32_t i = 0; i < map->inst_count; i++)
-        wide |= is_wide(map->inst[i].to_type) || is_wide(map->inst[i].type);
-    /* The odd lines keep slots from sharing cache sets. */
-    return KERN_MAP_BLOCK * (wide ? 8 : 4) + ROWS_BYTES + 192;
-}
-
-uint32_t map_arity(uint8_t code)
-{
-    static const uint8_t counts[] = {
-#define MAPOP(name, arity, types, formula) arity,
-#include "kernels/mapops.def"
-#undef MAPOP
-    };
-    return counts[code];
-}
-
-static void find_last_uses(const struct kern_map *map, uint32_t input_count, uint32_t output_count, uint8_t *last)
-{
-    for (uint32_t i = 0; i < map->inst_count; i++) {
-        last[input_count + i] = (uint8_t)i;
-        for (uint32_t s = 0; s < map_arity(map->inst[i].code); s++)
-            last[map->inst[i].src[s]] = (uint8_t)i;
-    }
-    for (uint32_t j = 0; j < output_count; j++)
-        last[map->store[j]] = UINT8_MAX;
-}
-
-/* Inputs keep their slots; results share slots once nobody reads them any more. Returns how many slots there are. */
-static uint32_t assign_slots(const struct kern_map *map, uint32_t input_count, uint32_t output_count, uint8_t *slot)
-{
-    uint8_t last[KERN_MAP_REGISTERS] = { 0 };
-    uint8_t free_at[KERN_MAP_REGISTERS] = { 0 }; /* instruction from which on the slot is free again */
-    uint32_t used = input_count;
-    find_last_uses(map, input_count, output_count, last);
-    for (uint32_t i = 0; i < input_count; i++)
-        slot[i] = (uint8_t)i;
-    for (uint32_t i = 0; i < map->inst_count; i++) {
-        uint32_t s = input_count;
-        while (s < used && free_at[s] > i)
-            s++;
-        used = BASE_MAX(used, s + 1);
-        slot[input_count + i] = (uint8_t)s;
-        free_at[s] = last[input_count + i] == UINT8_MAX ? UINT8_MAX : (uint8_t)(last[input_count + i] + 1);
-    }
-    return used;
-}
-
-uint64_t kern_map_block_bytes(const struct kern_map *map, uint32_t input_count)
-{
-    uint8_t slot[KERN_MAP_REGISTERS];
-    uint32_t used = assign_slots(map, input_count, KERN_TENSORS_MAX - input_count, slot);
-    return (uint64_t)used * slot_size(map, input_count) + STAGING_BYTES + 64;
-}
-
-void kern_map_block_init(struct kern_map_block *block, const struct kern_map *map, uint32_t input_count,
-                         uint32_t output_count, const struct kern_map_isa *isa, void *worker_scratch)
-{
-    block->map = map;
-    block->isa = isa;
-    block->input_count = input_count;
-    block->output_count = output_count;
-    block->register_count = input_count + map->inst_count;
-    block->rows = 0;
-    block->slot_bytes = slot_size(map, input_count);
-    block->slots = (char *)base_align_up((uintptr_t)worker_scratch, 64) + STAGING_BYTES;
-    assign_slots(map, input_count, output_count, block->slot);
-    for (uint32_t i = 0; i < input_count; i++)
-        block->type[i] = map->load_type[i];
-    for (uint32_t i = 0; i < map->inst_count; i++)
-        block->type[input_count + i] = map->inst[i].code == KERN_MAP_CONVERT ? map->inst[i].to_type : map->inst[i].type;
-}
-
-void *kern_map_block_buffer(const struct kern_map_block *block, uint32_t reg)
-{
-    return block->slots + block->slot[reg] * block->slot_bytes;
-}
-
-float *kern_map_block_rows(const struct kern_map_block *block, uint32_t reg)
-{
-    return (float *)((char *)kern_map_block_buffer(block, reg) + block->slot_bytes - ROWS_BYTES - 64);
-}
-
-void *kern_map_block_staging(const struct kern_map_block *block)
-{
-    return block->slots - STAGING_BYTES;
-}
-
-static void expand(struct kern_map_block *block, uint32_t i, uint32_t count)
-{
-    if (i >= block->input_count || !(block->rows >> i & 1))
-        return;
-    void *buffer = kern_map_block_buffer(block, i);
-    block->isa->repeat(sizeof(float), buffer, block->value[i], 0, block->length, count);
-    block->value[i] = buffer;
-    block->rows &= ~(1u << i);
-}
-
-static bool exec_rows(struct kern_map_block *block, const struct kern_map_inst *inst, void *out, uint32_t count)
-{
-    const void *src[3] = { NULL };
-    for (uint32_t s = 0; s < map_arity(inst->code); s++) {
-        if ((s > 0) != (inst->src[s] < block->input_count && block->rows >> inst->src[s] & 1))
-            return false;
-        src[s] = block->value[inst->src[s]];
-    }
-    return src[1] && block->isa->exec_rows && block->isa->exec_rows(inst, out, src, block->length, count);
-}
-
-void kern_map_run_block(struct kern_map_block *block, void *last_out, uint32_t count)
-{
-    const struct kern_map *map = block->map;
-    for (uint32_t i = 0; i < map->inst_count; i++) {
-        const struct kern_map_inst *inst = &map->inst[i];
-        uint32_t reg = block->input_count + i;
-        void *out = last_out && i + 1 == map->inst_count ? last_out : kern_map_block_buffer(block, reg);
-        uint32_t inputs = map_arity(inst->code);
-        const void *src[3];
-        block->value[reg] = out;
-        if (block->rows && exec_rows(block, inst, out, count))
-            continue;
-        for (uint32_t s = 0; s < inputs && block->rows; s++)
-            expand(block, inst->src[s], count);
-        for (uint32_t s = 0; s < 3; s++)
-            src[s] = s < inputs ? block->value[inst->src[s]] : inputs ? src[0] : out;
-        if (inst->code == KERN_MAP_CONVERT)
-            kern_convert(block->isa, inst->to_type, out, inst->type, src[0], count);
-        else if (!block->isa->exec || !block->isa->exec(inst, out, src, count))
-            kern_map_isa_portable.exec(inst, out, src, count);
-    }
-    for (uint32_t j = 0; j < block->output_count && block->rows; j++)
-        expand(block, map->store[j], count);
-}
-
-/* ---- whole tensors
- * --------------------------------------------------------------------------------------------------- */
 
 void map_walk_init(struct kern_walk *walk, const struct kern_op *op)
 {
@@ -167,6 +25,9 @@ void map_walk_init(struct kern_walk *walk, const struct kern_op *op)
     for (uint32_t j = 0; j < op->output_count; j++)
         tensors[map_view_of_output(op, j)] = op->input_count + j;
     kern_walk_init(walk, op, tensors, count, UINT32_MAX, 0);
+    const uint32_t leader = find_leader(walk, op);
+    if (leader)
+        kern_walk_init(walk, op, tensors, count, UINT32_MAX, leader);
 }
 
 void map_load_repeated(struct map_run *run, uint32_t i, const void *element)
@@ -176,6 +37,7 @@ void map_load_repeated(struct map_run *run, uint32_t i, const void *element)
     void *buffer = kern_map_block_buffer(&run->block, i);
     uint32_t bytes = kern_type_bytes(run->block.type[i]);
     run->block.value[i] = buffer;
+    run->block.same |= 1u << i;
     if (run->filled[i] == element && run->filled_count[i] == UINT32_MAX)
         return;
     run->filled[i] = element;
@@ -210,7 +72,7 @@ bool map_repeats_in_rows(const struct kern_walk *walk, uint32_t view)
 {
     const int64_t *strides = walk->strides[view];
     uint32_t d = walk->rank - 1;
-    if (strides[d] != 0 || walk->sizes[d] < LEAST_ROW)
+    if (strides[d] != 0 || walk->sizes[d] < KERN_MAP_LEAST_ROW)
         return false;
     for (; d > 1; d--)
         if (strides[d - 2] != strides[d - 1] * (int64_t)walk->sizes[d - 1])
@@ -225,7 +87,7 @@ void map_load_rows(struct map_run *run, uint32_t i, uint64_t row, uint32_t phase
     const uint32_t last = walk->rank - 1, wide = kern_type_bytes(run->block.type[i]);
     const int64_t step = last ? walk->strides[map_view_of_input(i)][last - 1] : 0;
     const uint32_t rows = (phase + count - 1) / length + 1;
-    char *raw = kern_map_block_staging(&run->block), *elements = raw + STAGING_BYTES / 2;
+    char *raw = kern_map_block_staging(&run->block), *elements = raw + KERN_MAP_STAGING_BYTES / 2;
     if (phase == 0 && run->block.type[i] == DML_TENSOR_DATA_TYPE_FLOAT32) {
         float *kept = kern_map_block_rows(&run->block, i);
         load_elements(run, i, (int64_t)row * step, step, rows, raw, kept);
@@ -281,6 +143,7 @@ static bool load_same_rows(struct map_run *run, uint32_t i, uint64_t begin, uint
 static void load_input(struct map_run *run, uint32_t i, uint64_t begin, uint32_t count)
 {
     run->block.rows &= ~(1u << i);
+    run->block.same &= ~(1u << i);
     DML_TENSOR_DATA_TYPE type = run->op->tensors[i].type;
     uint32_t bytes = kern_type_bytes(type), view = map_view_of_input(i);
     bool same = type == run->block.type[i];
@@ -453,8 +316,12 @@ void kern_map_run(const struct kern_call *call, const struct kern_map_isa *isa, 
     struct map_run run;
     struct map_tiles tiles;
     struct map_table table;
+    struct map_bytes bytes;
     run_init(&run, call, isa);
-    if (map_tiles_init(&tiles, call->op, &run.walk))
+    if (map_bytes_init(&bytes, call->op, &run.walk)) {
+        if (!map_bytes_run(&run, &bytes, begin, end))
+            run_blocks(&run, begin * KERN_MAP_BLOCK, BASE_MIN(end * KERN_MAP_BLOCK, run.walk.count));
+    } else if (map_tiles_init(&tiles, call->op, &run.walk))
         map_tiles_run(&run, &tiles, begin, end);
     else if (map_table_init(&table, call->op, &run.walk))
         map_table_run(&run, &table, begin, end);
@@ -490,8 +357,14 @@ void kern_map_any_plan(const struct kern_op *op, const void *state, uint32_t thr
     struct kern_walk walk;
     struct map_tiles tiles;
     struct map_table table;
+    struct map_bytes bytes;
     out->worker_scratch_bytes = kern_map_block_bytes(&op->u.map, op->input_count);
     map_walk_init(&walk, op);
+    if (map_bytes_init(&bytes, op, &walk)) {
+        out->units = bytes.units;
+        out->grain = 32;
+        return;
+    }
     if (map_tiles_init(&tiles, op, &walk)) {
         out->grain = BASE_MAX(1, 32768 / weight / (walk.count / tiles.units));
         out->units = tiles.units;

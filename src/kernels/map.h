@@ -1,5 +1,5 @@
-/* Element-wise programs: the scalar definition (map_eval.c), the block interpreter (map.c), and the way other kernels
- * apply op->epilogue (epilogue.c). */
+/* Element-wise programs: the scalar definition (map_eval.c), the block interpreter (map_block.c), and the way other
+ * kernels apply op->epilogue (epilogue.c). */
 #ifndef KERNELS_MAP_H
 #define KERNELS_MAP_H
 
@@ -9,6 +9,12 @@
 /* Elements that the block interpreter computes at once. */
 #define KERN_MAP_BLOCK 1024
 
+/* Raw elements of any type lie before the slots. */
+#define KERN_MAP_STAGING_BYTES (KERN_MAP_BLOCK * 8 + 64)
+
+/* Rows from this length on are looked at as rows. */
+#define KERN_MAP_LEAST_ROW 8
+
 #define KERN_MAP_REGISTERS (KERN_TENSORS_MAX + KERN_MAP_INST_MAX)
 
 /* The definition of one instruction, on numbers already in the instruction's type. */
@@ -17,6 +23,20 @@ struct kern_number kern_map_eval(const struct kern_map_inst *inst, struct kern_n
 
 /* Runs the program on registers[0 .. input_count), which hold the inputs in their load types; fills the rest. */
 void kern_map_eval_program(const struct kern_map *map, uint32_t input_count, struct kern_number *registers);
+
+/* An instruction of a chain: the other operand than the result of the instruction before. */
+struct kern_map_link {
+    uint8_t code;
+    bool same; /* the other operand is one number */
+    const float *other;
+    float p, q;
+};
+
+/* to the nearest(((a - zero) * scale + or * (b - zero) * scale) / scale) + zero, from low to high: a, b, the result */
+struct kern_map_pair {
+    float scale[3], zero[3], low, high;
+    bool is_signed[3], product;
+};
 
 struct move_isa;
 
@@ -50,7 +70,15 @@ struct kern_map_isa {
     bool (*stream)(DML_TENSOR_DATA_TYPE to, void *out, DML_TENSOR_DATA_TYPE from, const void *in, uint32_t count);
     /* false: not this instruction; NULL: none */
     bool (*direct)(const struct kern_map_direct *direct, uint32_t count);
-    const struct move_isa *turn; /* NULL: none */
+    /* All links, one after the other, on FLOAT32 elements that stay in registers meanwhile; returns how many elements
+     * that were, as it leaves a rest */
+    uint32_t (*chain)(const struct kern_map_link *links, uint32_t link_count, float *out, const float *in,
+                      uint32_t count);
+    /* out[i] = table[in[i]] of 256 bytes */
+    void (*look_up_bytes)(uint8_t *out, const uint8_t *table, const uint8_t *in, uint64_t count);
+    void (*pair_bytes)(const struct kern_map_pair *pair, uint8_t *out, const uint8_t *a, const uint8_t *b,
+                       uint64_t count); /* NULL: none */
+    const struct move_isa *turn;        /* NULL: none */
 };
 extern const struct kern_map_isa kern_map_isa_portable, kern_map_isa_avx2, kern_map_isa_avx512, kern_map_isa_neon;
 
@@ -71,10 +99,12 @@ struct kern_map_block {
     char *slots;
     uint8_t slot[KERN_MAP_REGISTERS];
     uint8_t type[KERN_MAP_REGISTERS];      /* compute type of each register */
+    uint8_t chain[KERN_MAP_INST_MAX];      /* instructions of the chain that begins here; 0: none does */
     const void *value[KERN_MAP_REGISTERS]; /* where a register's block is now; inputs are set by the caller */
     /* Inputs of which value holds one FLOAT32 for each `length` elements (bit i = input i); they are expanded, and
      * taken out, when an instruction needs them so. */
     uint32_t rows, length;
+    uint32_t same; /* inputs whose elements are all equal (bit i = input i), as far as known */
 };
 
 /* Worker scratch of a program. */

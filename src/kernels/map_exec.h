@@ -6,8 +6,10 @@
 #include "kernels/fmath.h"
 #include "kernels/fmath_wide.h"
 #include "kernels/map.h"
+#include "kernels/map_chain.h"
 #include "kernels/map_integer.h"
 #include "kernels/map_load.h"
+#include "kernels/map_narrow.h"
 #include "kernels/map_rows.h"
 #include "kernels/move.h"
 
@@ -418,7 +420,7 @@ static bool exec_block(const struct kern_map_inst *inst, void *out, const void *
 #define MAP_ISA(execute, turns)                                                                                        \
     {                                                                                                                  \
         execute, convert_block, repeat_block, nibbles_block, rows_block, look_up_block, stream_block, direct_block,    \
-            turns                                                                                                      \
+            chain_block, look_up_bytes_block, pair_bytes_block, turns                                                  \
     }
 
 #endif

@@ -69,6 +69,18 @@ struct map_table {
 bool map_table_init(struct map_table *table, const struct kern_op *op, const struct kern_walk *walk);
 void map_table_run(struct map_run *run, const struct map_table *table, uint64_t begin, uint64_t end);
 
+/* Programs from bytes to bytes; units are blocks. */
+struct map_bytes {
+    bool pair, product;
+    struct map_bytes_input {
+        uint32_t input, scale, zero; /* numbers of inputs; UINT32_MAX: there is none */
+    } in[2], out;
+    uint64_t units;
+};
+bool map_bytes_init(struct map_bytes *bytes, const struct kern_op *op, const struct kern_walk *walk);
+/* false: it takes the usual way, because of the inputs' data. */
+bool map_bytes_run(struct map_run *run, const struct map_bytes *bytes, uint64_t begin, uint64_t end);
+
 /* Units are tiles where an input's unit stride is along `across`, not along rows. */
 struct map_tiles {
     uint32_t across;

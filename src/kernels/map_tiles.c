@@ -70,6 +70,7 @@ static void load_rows(struct map_run *run, const struct map_tiles *tiles, uint32
         return;
     }
     run->filled[i] = NULL;
+    run->block.same &= ~(1u << i);
     run->block.value[i] = buffer;
     if (tiles->crossed >> i & 1) {
         raw = (char *)rows->turned[i];

@@ -15,6 +15,9 @@ bool pool_shape_init(const struct kern_op *op, struct pool_shape *out);
 bool pool_shape_of(const struct kern_pool *pool, const struct kern_view *x, const struct kern_view *y,
                    const struct kern_view *index, struct pool_shape *out);
 
+/* Max pooling of integers goes channels by channels, not along the last dimension, where those lie together. */
+bool pool_int_by_channels(const struct kern_op *op, const struct pool_shape *s);
+
 /* Window taps [*begin, *end) that lie inside the input, for output position `out` along dimension d. */
 DENSE_INLINE void pool_taps(const struct pool_shape *s, uint32_t d, int64_t out, int64_t *begin, int64_t *end)
 {

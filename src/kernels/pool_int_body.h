@@ -239,22 +239,70 @@ static void pool_int_store(const struct pool_int_row *r, const int64_t *at)
                     r->s.index[4], r->s.out[2]);
 }
 
-static void pool_int_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+/* The window of one result, whose channels are r->best; `x_at` is of the image. */
+static void pool_int_pixel(const struct pool_int_row *r, const int64_t *begin, const int64_t *end, const int64_t *at,
+                           int64_t x_at)
 {
-    const struct kern_view *y = &call->op->tensors[1];
-    struct pool_int_row r = { .call = call, .best = call->worker_scratch };
-    pool_shape_init(call->op, &r.s);
-    r.place = (int64_t *)r.best + r.s.out[2];
+    const struct pool_shape *s = &r->s;
+    const struct pool_int_span span = { 0, r->call->op->tensors[1].sizes[1], 1, 0, 0 };
+    int64_t first[3];
+    for (uint32_t d = 0; d < 3; d++)
+        first[d] = at[d] * s->stride[d] - s->pad[d];
+    for (int64_t k0 = begin[0]; k0 < end[0]; k0++)
+        for (int64_t k1 = begin[1]; k1 < end[1]; k1++)
+            for (int64_t k2 = begin[2]; k2 < end[2]; k2++)
+                pool_int_types[r->call->op->tensors[0].type].tap(r, &span,
+                                                                 x_at + (first[0] + k0 * s->dilation[0]) * s->x[2] +
+                                                                     (first[1] + k1 * s->dilation[1]) * s->x[3] +
+                                                                     (first[2] + k2 * s->dilation[2]) * s->x[4]);
+}
+
+static void pool_int_line(struct pool_int_row *r, uint64_t line)
+{
+    const struct pool_shape *s = &r->s;
+    const struct kern_view *y = &r->call->op->tensors[1];
+    const uint32_t bytes = kern_type_bytes(y->type);
+    const int64_t least = pool_int_lowest(y->type) ^ (int64_t)pool_int_flip(y->type), row = (int64_t)line;
+    const int64_t image = row / s->out[1] / s->out[0];
+    int64_t at[3] = { row / s->out[1] % s->out[0], row % s->out[1], 0 }, begin[3], end[3];
+    char *to = (char *)r->call->data[1] + (image * s->y[0] + at[0] * s->y[2] + at[1] * s->y[3]) * bytes;
+    for (uint32_t d = 0; d < 2; d++)
+        pool_taps(s, d, at[d], &begin[d], &end[d]);
+    for (; at[2] < s->out[2]; at[2]++) {
+        r->best = to + at[2] * s->y[4] * bytes;
+        pool_taps(s, 2, at[2], &begin[2], &end[2]);
+        copy_row(bytes, r->best, 1, &least, 0, y->sizes[1]); /* the low bytes */
+        pool_int_pixel(r, begin, end, at, image * s->x[0]);
+    }
+}
+
+static void pool_int_rows(struct pool_int_row *r, uint64_t begin, uint64_t end)
+{
+    const struct kern_view *y = &r->call->op->tensors[1];
+    r->best = r->call->worker_scratch;
+    r->place = (int64_t *)r->best + r->s.out[2];
     for (uint64_t row = begin; row < end; row++) {
         uint32_t at[KERN_RANK_MAX];
         int64_t where[5] = { 0 };
         dense_row_at(y, row, at);
         for (uint32_t d = 0; d < y->rank; d++)
             where[d < 2 ? d : d + 5 - y->rank] = at[d];
-        pool_int_clear(&r);
-        pool_int_taps(&r, where);
-        pool_int_store(&r, where);
+        pool_int_clear(r);
+        pool_int_taps(r, where);
+        pool_int_store(r, where);
     }
+}
+
+static void pool_int_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    struct pool_int_row r = { .call = call };
+    pool_shape_init(call->op, &r.s);
+    if (!pool_int_by_channels(call->op, &r.s)) {
+        pool_int_rows(&r, begin, end);
+        return;
+    }
+    for (uint64_t line = begin; line < end; line++)
+        pool_int_line(&r, line);
 }
 
 #endif

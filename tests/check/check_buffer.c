@@ -151,7 +151,9 @@ static double distance(DML_TENSOR_DATA_TYPE type, struct kern_number got, struct
                   : type == DML_TENSOR_DATA_TYPE_FLOAT32     ? 0x1.fffffep127
                                                              : 0;
     if (got.class != KERN_CLASS_FLOAT)
-        return got.u == want.u ? 0 : INFINITY;
+        return got.u == want.u                                                              ? 0
+               : kern_type_bytes(type) == 1 && (got.u + 1 == want.u || got.u == want.u + 1) ? 1
+                                                                                            : INFINITY;
     if (got.f != got.f || want.f != want.f)
         return got.f != got.f && want.f != want.f ? 0 : INFINITY;
     if (got.f == want.f)

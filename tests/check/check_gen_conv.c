@@ -53,13 +53,13 @@ static void channels(struct check_rng *rng, struct kern_conv *conv, uint32_t *in
     *out_group = depthwise ? 1 + check_pick(rng, 2) : 1 + check_pick(rng, check_chance(rng, 4) ? 40 : 6);
 }
 
-static void zero_points(struct check_rng *rng, struct kern_op *op, uint32_t rank, uint32_t channels)
+static void zero_points(struct check_rng *rng, struct kern_op *op, uint32_t rank, uint32_t channels, bool usual)
 {
     struct kern_conv *conv = &op->u.conv;
     uint32_t sizes[5] = { 1, 1, 1, 1, 1 };
     conv->integer = true;
     conv->has_x_zero = check_chance(rng, 2);
-    conv->has_w_zero = check_chance(rng, 2);
+    conv->has_w_zero = !usual && check_chance(rng, 2);
     if (conv->has_x_zero)
         kern_view_set_packed(&op->tensors[op->input_count++], op->tensors[0].type, rank, sizes);
     sizes[1] = channels;
@@ -82,11 +82,12 @@ void check_gen_conv(struct check_rng *rng, struct check_case *out)
                                                        : check_float_type(rng);
     DML_TENSOR_DATA_TYPE x_type = integer ? check_byte_type(rng) : type, w_type = integer ? check_byte_type(rng) : type;
     struct kern_view last;
-    bool wide = check_chance(rng, 16); /* enough channels and pixels for Winograd's algorithm */
+    bool usual = integer && check_chance(rng, 2); /* channels innermost, signed weights: what libraries take */
+    bool wide = check_chance(rng, 16);            /* enough channels and pixels for Winograd's algorithm */
     conv->spatial = wide ? 2 : 1 + check_pick(rng, 3);
     uint32_t rank = conv->spatial + 2;
-    conv->transposed = !wide && check_chance(rng, 4);
-    conv->flip = check_chance(rng, 6);
+    conv->transposed = !wide && !usual && check_chance(rng, 4);
+    conv->flip = !usual && check_chance(rng, 6);
     conv->has_bias = check_chance(rng, 2);
     channels(rng, conv, &in_group, &out_group);
     if (wide) {
@@ -130,14 +131,22 @@ void check_gen_conv(struct check_rng *rng, struct check_case *out)
     op->input_count = 2;
     op->output_count = 1;
     check_activation_view(rng, &op->tensors[0], x_type, rank, x);
+    if (usual) {
+        check_channels_last(&op->tensors[0]);
+        w_type = DML_TENSOR_DATA_TYPE_INT8;
+    }
     kern_view_set_packed(&op->tensors[1], w_type, rank, w);
-    if (check_chance(rng, 4))
+    if (!usual && check_chance(rng, 4))
         check_view(rng, &op->tensors[1], w_type, rank, w);
     if (conv->has_bias)
         kern_view_set_packed(&op->tensors[op->input_count++], type, rank, (uint32_t[5]){ 1, y[1], 1, 1, 1 });
     if (integer)
-        zero_points(rng, op, rank, y[1]);
+        zero_points(rng, op, rank, y[1], usual);
     check_activation_view(rng, &last, type, rank, y);
+    if (usual)
+        check_channels_last(&last);
+    if (type == DML_TENSOR_DATA_TYPE_FLOAT32)
+        check_half(rng, op, 1, &last);
     op->tensors[op->input_count] = last;
     if (type != DML_TENSOR_DATA_TYPE_FLOAT64)
         check_epilogue(rng, out, &last);
@@ -146,7 +155,11 @@ void check_gen_conv(struct check_rng *rng, struct check_case *out)
             out->epilogue.inst[i].imm[0].f32 *= 20; /* rounding errors are those of the greatest sums */
     op->tensors[op->input_count] = last;
     if (integer) {
-        check_integer_output(rng, out);
+        check_integer_output(rng, out, 1);
+        if (conv->has_bias && op->epilogue) {
+            out->data[2] = CHECK_DATA_INDEX;
+            out->index_limit[2] = 100000;
+        }
         return;
     }
     out->norm_wise = true;

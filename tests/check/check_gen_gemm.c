@@ -43,18 +43,63 @@ void check_few(struct check_case *c, const struct kern_view *y)
         c->op.u.gemm.alpha = c->op.u.gemm.beta = 1;
 }
 
+void check_half(struct check_rng *rng, struct kern_op *op, uint32_t factors, struct kern_view *y)
+{
+    if (check_chance(rng, 2))
+        return;
+    op->flags |= KERN_FLAG_HALF_PRECISION;
+    for (uint32_t t = 0; t < factors; t++)
+        if (check_chance(rng, 2))
+            op->tensors[t].type = ANYDML_TENSOR_DATA_TYPE_BFLOAT16;
+    if (check_chance(rng, 2))
+        y->type = ANYDML_TENSOR_DATA_TYPE_BFLOAT16;
+}
+
 DML_TENSOR_DATA_TYPE check_byte_type(struct check_rng *rng)
 {
     return check_chance(rng, 2) ? DML_TENSOR_DATA_TYPE_INT8 : DML_TENSOR_DATA_TYPE_UINT8;
 }
 
-void check_integer_output(struct check_rng *rng, struct check_case *c)
+/* clamp(rint(x * scale) + zero point) */
+static void requantize(struct check_rng *rng, struct check_case *c, uint32_t dim)
+{
+    const uint8_t f32 = DML_TENSOR_DATA_TYPE_FLOAT32;
+    struct kern_op *op = &c->op;
+    struct kern_map *map = &c->epilogue;
+    uint32_t at = op->input_count;
+    bool is_signed = check_chance(rng, 3);
+    op->epilogue = map;
+    op->epilogue_input = at;
+    op->tensors[at + 1] = op->tensors[at + 2] = op->tensors[at];
+    op->tensors[at + 2].type = is_signed ? DML_TENSOR_DATA_TYPE_INT8 : DML_TENSOR_DATA_TYPE_UINT8;
+    for (uint32_t t = at; t < at + 2; t++) {
+        op->tensors[t].type = t == at ? DML_TENSOR_DATA_TYPE_FLOAT32 : op->tensors[at + 2].type;
+        for (uint32_t d = 0; d < op->tensors[t].rank; d++)
+            op->tensors[t].strides[d] = t == at && d == dim && !check_chance(rng, 3);
+        c->data[t] = t == at ? CHECK_DATA_SMALL : CHECK_DATA_SPECIAL;
+    }
+    op->input_count = at + 2;
+    map->load_type[0] = map->load_type[1] = map->load_type[2] = f32;
+    map->inst[0] = (struct kern_map_inst){ KERN_MAP_MUL, f32, f32, { 0, 1 }, { { 0 } } };
+    map->inst[1] = (struct kern_map_inst){ KERN_MAP_RINT, f32, f32, { 3 }, { { 0 } } };
+    map->inst[2] = (struct kern_map_inst){ KERN_MAP_ADD, f32, f32, { 4, 2 }, { { 0 } } };
+    map->inst[3] = (struct kern_map_inst){ KERN_MAP_CLAMP, f32, f32, { 5 }, { { 0 } } };
+    map->inst[3].imm[0].f32 = is_signed ? -128 : 0;
+    map->inst[3].imm[1].f32 = is_signed ? 127 : 255;
+    map->inst_count = 4;
+    map->store[0] = 6;
+}
+
+void check_integer_output(struct check_rng *rng, struct check_case *c, uint32_t dim)
 {
     struct kern_op *op = &c->op;
     for (uint32_t i = 0; i < op->input_count; i++)
         c->data[i] = CHECK_DATA_SPECIAL;
-    if (!op->epilogue)
+    if (!op->epilogue) {
+        if (check_chance(rng, 2))
+            requantize(rng, c, dim);
         return;
+    }
     static const DML_TENSOR_DATA_TYPE types[] = { DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT16,
                                                   DML_TENSOR_DATA_TYPE_INT32, DML_TENSOR_DATA_TYPE_UINT8 };
     op->tensors[op->input_count].type = types[check_pick(rng, ARRAY_SIZE(types))];
@@ -126,12 +171,14 @@ void check_gen_gemm(struct check_rng *rng, struct check_case *out)
         check_view(rng, &y, type, rank, sizes);
     else
         kern_view_set_packed(&y, type, rank, sizes);
+    if (type == DML_TENSOR_DATA_TYPE_FLOAT32)
+        check_half(rng, op, 2, &y);
     op->tensors[op->input_count] = y;
     if (type != DML_TENSOR_DATA_TYPE_FLOAT64)
         check_epilogue(rng, out, &y);
     op->tensors[op->input_count] = y;
     if (integer) {
-        check_integer_output(rng, out);
+        check_integer_output(rng, out, rank - 1);
         return;
     }
     out->norm_wise = true;

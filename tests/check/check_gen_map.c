@@ -148,6 +148,86 @@ static void gen_blocks(struct check_rng *rng, struct check_case *c)
     map->store[0] = (uint8_t)(check_chance(rng, 12) ? check_pick(rng, 3) : 2 + map->inst_count);
 }
 
+static DML_TENSOR_DATA_TYPE byte_type(struct check_rng *rng)
+{
+    return check_chance(rng, 2) ? DML_TENSOR_DATA_TYPE_INT8 : DML_TENSOR_DATA_TYPE_UINT8;
+}
+
+/* Instructions that follow one another with the same few operands, which rows keep in registers; some are how bytes are
+ * made of FLOAT32. */
+static void gen_quantize(struct check_rng *rng, struct check_case *c)
+{
+    static const uint8_t steps[] = { KERN_MAP_ADD,  KERN_MAP_SUB,  KERN_MAP_MUL,  KERN_MAP_DIV,
+                                     KERN_MAP_RELU, KERN_MAP_RINT, KERN_MAP_CLAMP };
+    const uint8_t f32 = DML_TENSOR_DATA_TYPE_FLOAT32;
+    struct kern_op *op = &c->op;
+    struct kern_map *map = &op->u.map;
+    uint32_t sizes[KERN_RANK_MAX], rank = check_sizes(rng, 4, 6000, sizes);
+    op->input_count = 2 + check_pick(rng, 4);
+    op->output_count = 1;
+    map->inst_count = 2 + check_pick(rng, 8);
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        DML_TENSOR_DATA_TYPE type = check_chance(rng, 2) ? check_any_type(rng) : f32;
+        kern_view_set_packed(&op->tensors[i], type, rank, sizes);
+        for (uint32_t d = 0; d < rank && i > 0 && !check_chance(rng, 3); d++)
+            op->tensors[i].strides[d] = 0;
+        map->load_type[i] = f32;
+        c->data[i] = check_chance(rng, 3) ? CHECK_DATA_SPECIAL : CHECK_DATA_NORMAL;
+    }
+    for (uint32_t i = 0; i < map->inst_count; i++) {
+        struct kern_map_inst *inst = &map->inst[i];
+        uint8_t last = (uint8_t)(i ? op->input_count + i - 1 : 0), other = (uint8_t)check_pick(rng, op->input_count);
+        bool swaps = check_chance(rng, 4);
+        *inst = (struct kern_map_inst){ steps[check_pick(rng, ARRAY_SIZE(steps))], f32, f32, { 0 } };
+        inst->src[0] = swaps ? other : last;
+        inst->src[1] = swaps ? last : other;
+        inst->imm[0].f32 = -(float)check_pick(rng, 129);
+        inst->imm[1].f32 = (float)check_pick(rng, 256);
+    }
+    map->store[0] = (uint8_t)(op->input_count + map->inst_count - 1 - (check_chance(rng, 6) ? check_pick(rng, 2) : 0));
+    bool whole = map->inst[map->store[0] - op->input_count].code == KERN_MAP_RINT && check_chance(rng, 2);
+    kern_view_set_packed(&op->tensors[op->input_count], whole ? byte_type(rng) : f32, rank, sizes);
+}
+
+/* Bytes to bytes: a sum or a product of what two stand for, or of one and a number. */
+static void gen_bytes(struct check_rng *rng, struct check_case *c)
+{
+    const uint8_t f32 = DML_TENSOR_DATA_TYPE_FLOAT32;
+    const uint32_t sizes[2] = { 1 + check_pick(rng, 3), 300 + check_pick(rng, 4000) };
+    struct kern_op *op = &c->op;
+    struct kern_map *map = &op->u.map;
+    struct kern_map_inst *inst = map->inst;
+    op->input_count = 8;
+    op->output_count = 1;
+    for (uint32_t i = 0; i <= 8; i++) {
+        bool line = i == 0 || i == 3 || i == 8;
+        kern_view_set_packed(&op->tensors[i], i % 3 == 1 || i == 6 ? f32 : byte_type(rng), 2, sizes);
+        for (uint32_t d = 0; d < 2 && !line; d++)
+            op->tensors[i].strides[d] = 0;
+        map->load_type[i] = f32;
+        c->data[i] = line || !check_chance(rng, 8) ? CHECK_DATA_NORMAL : CHECK_DATA_SPECIAL;
+    }
+    bool one = check_chance(rng, 2);
+    for (uint32_t d = 0; d < 2 && one; d++)
+        op->tensors[3].strides[d] = 0;
+    uint8_t zero = check_chance(rng, 4) ? 0 : 1, at = 8, a, b;
+#define STEP(code, x, y) (inst[at - 8] = (struct kern_map_inst){ code, f32, f32, { x, y } }, at++)
+    a = zero ? STEP(KERN_MAP_SUB, 0, 2) : 0;
+    a = STEP(KERN_MAP_MUL, a, 1);
+    b = zero ? STEP(KERN_MAP_SUB, 3, 5) : 3;
+    b = STEP(KERN_MAP_MUL, b, 4);
+    a = STEP(check_chance(rng, 2) ? KERN_MAP_ADD : KERN_MAP_MUL, a, b);
+    a = STEP(KERN_MAP_DIV, a, 6);
+    a = STEP(KERN_MAP_RINT, a, 0);
+    a = zero ? STEP(KERN_MAP_ADD, a, 7) : a;
+    a = STEP(KERN_MAP_CLAMP, a, 0);
+#undef STEP
+    inst[a - 8].imm[0].f32 = op->tensors[8].type == DML_TENSOR_DATA_TYPE_INT8 ? -128 : 0;
+    inst[a - 8].imm[1].f32 = inst[a - 8].imm[0].f32 + 255;
+    map->inst_count = at - 8;
+    map->store[0] = a;
+}
+
 /* A chain whose steps round the same way in every row. */
 static void gen_chain(struct check_rng *rng, struct check_case *c)
 {
@@ -175,10 +255,21 @@ static void gen_chain(struct check_rng *rng, struct check_case *c)
 void check_gen_map(struct check_rng *rng, struct check_case *out)
 {
     out->op.kind = KERN_MAP;
-    if (check_chance(rng, 4))
+    switch (check_pick(rng, 12)) {
+    case 0:
+    case 1:
         gen_chain(rng, out);
-    else if (check_chance(rng, 6))
+        break;
+    case 2:
         gen_blocks(rng, out);
-    else
+        break;
+    case 3:
+        gen_quantize(rng, out);
+        break;
+    case 4:
+        gen_bytes(rng, out);
+        break;
+    default:
         gen_single(rng, out);
+    }
 }

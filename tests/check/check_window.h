@@ -14,9 +14,13 @@ void check_channels_last(struct kern_view *view);
  * everything else is chosen). check_gen_gemm.c. */
 void check_few(struct check_case *c, const struct kern_view *y);
 
-/* Of integer products (check_gen_gemm.c): a type of factors; their data and, under an epilogue, the output's type. */
+/* Of integer products (check_gen_gemm.c): a type of factors; their data and, under an epilogue, the output's type. Some
+ * without an epilogue get a requantisation with scales along dimension `dim`. */
 DML_TENSOR_DATA_TYPE check_byte_type(struct check_rng *rng);
-void check_integer_output(struct check_rng *rng, struct check_case *c);
+void check_integer_output(struct check_rng *rng, struct check_case *c, uint32_t dim);
+
+/* Some FLOAT32 products may be computed in half precision: of some, factors and result are BFLOAT16. */
+void check_half(struct check_rng *rng, struct kern_op *op, uint32_t factors, struct kern_view *y);
 
 struct check_steps {
     uint32_t in, kernel, stride, dilation, start, end;

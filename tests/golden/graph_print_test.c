@@ -204,6 +204,50 @@ static void projections(struct graph *graph)
     make_softmax(graph, parts[2], make4(graph, GRAPH_OUTPUT, 1, 1, 2, 3, 3));
 }
 
+static struct graph_operand bytes(struct graph *graph, uint32_t c, uint32_t h, uint32_t w)
+{
+    return make_value(graph, GRAPH_TEMP, 0, DML_TENSOR_DATA_TYPE_UINT8, 4, SIZES(1, c, h, w));
+}
+
+static struct graph_operand byte_constant(struct graph *graph, int32_t value)
+{
+    return make_integers(graph, DML_TENSOR_DATA_TYPE_UINT8, 4, SIZES(1, 1, 1, 1), &value);
+}
+
+/* A quantised convolution between quantisations that do not see channels, then the greatest of its pixels. */
+static void quantized(struct graph *graph)
+{
+    const int32_t w[] = { 1, -2, 3, -4, 5, -6 }, b[] = { 10, -20, 30 }, none[] = { 0, 0, 0 };
+    const DML_TENSOR_DATA_TYPE i8 = DML_TENSOR_DATA_TYPE_INT8, i32 = DML_TENSOR_DATA_TYPE_INT32;
+    struct graph_operand x = make_value(graph, GRAPH_INPUT, 0, F32, 4, SIZES(1, 1, 1, 32));
+    struct graph_operand step = make_constant(graph, 4, SIZES(1, 1, 1, 1), 0.5f, 0), zero = byte_constant(graph, 3);
+    struct graph_operand q = bytes(graph, 1, 1, 32), f = temp4(graph, 1, 1, 1, 32), y = temp4(graph, 1, 3, 4, 4);
+    struct graph_operand r = temp4(graph, 1, 3, 4, 4), p = bytes(graph, 3, 4, 4), d = temp4(graph, 1, 3, 4, 4);
+    struct graph_operand most = temp4(graph, 1, 3, 2, 2),
+                         scales = make_constant(graph, 4, SIZES(3, 1, 1, 1), 0.25f, 0.25f);
+    struct graph_operand in[3] = { f, temp4(graph, 3, 2, 1, 1), temp4(graph, 1, 3, 1, 1) };
+    make_scaled(graph, true, x, step, zero, q);
+    make_scaled(graph, false, q, step, zero, f);
+    make_scaled(graph, false, make_integers(graph, i8, 4, SIZES(3, 2, 1, 1), w), scales,
+                make_integers(graph, i8, 4, SIZES(3, 1, 1, 1), none), in[1]);
+    make_scaled(graph, false, make_integers(graph, i32, 4, SIZES(1, 3, 1, 1), b),
+                make_constant(graph, 4, SIZES(1, 3, 1, 1), 0.125f, 0.125f),
+                make_integers(graph, i32, 4, SIZES(1, 3, 1, 1), none), in[2]);
+    kern_view_set_packed(&in[0].view, F32, 4, SIZES(1, 2, 4, 4));
+    make_conv(graph, in, 3, y, 1, 1, 0);
+    make_map(graph, KERN_MAP_RELU, &y, 1, r, 0, 0);
+    make_scaled(graph, true, r, step, zero, p);
+    make_scaled(graph, false, p, step, zero, d);
+    struct graph_op *pool = graph_op_add(graph, KERN_POOL, &d, 1, &most, 1);
+    pool->k.u.pool = (struct kern_pool){ .mode = KERN_POOL_MAX, .spatial = 2, .p = 2 };
+    for (uint32_t i = 0; i < 2; i++) {
+        pool->k.u.pool.window[i] = pool->k.u.pool.strides[i] = 2;
+        pool->k.u.pool.dilations[i] = 1;
+    }
+    make_scaled(graph, true, most, step, zero,
+                make_value(graph, GRAPH_OUTPUT, 0, DML_TENSOR_DATA_TYPE_UINT8, 4, SIZES(1, 3, 2, 2)));
+}
+
 static const struct {
     const char *name;
     void (*make)(struct graph *graph);
@@ -214,6 +258,7 @@ static const struct {
     { "map_chain", map_chain },
     { "known_and_unused", known_and_unused },
     { "joined_convolutions", joined_convolutions },
+    { "quantized", quantized },
     { "inverted_residual", inverted_residual },
     { "attention", attention },
     { "projections", projections },

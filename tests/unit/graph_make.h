@@ -124,6 +124,55 @@ __attribute__((unused)) static struct graph_op *make_softmax(struct graph *graph
     return op;
 }
 
+/* A constant of one byte or of int32 elements. */
+__attribute__((unused)) static struct graph_operand make_integers(struct graph *graph, DML_TENSOR_DATA_TYPE type,
+                                                                  uint32_t rank, const uint32_t *sizes,
+                                                                  const int32_t *values)
+{
+    struct graph_operand operand = { GRAPH_NONE, { 0 } };
+    kern_view_set_packed(&operand.view, type, rank, sizes);
+    uint64_t count = kern_view_elements(&operand.view), bytes = kern_type_bytes(type);
+    char *data = base_arena_alloc(&graph->arena, count * bytes);
+    for (uint64_t i = 0; i < count; i++)
+        memcpy(data + i * bytes, &values[i], bytes);
+    operand.value = graph_constant_add(graph, data, count * bytes);
+    return operand;
+}
+
+/* out = (q - zero) * scale, or back with `quantize`, as DEQUANTIZE_LINEAR and QUANTIZE_LINEAR are lowered; scale and
+ * zero point are broadcast. */
+__attribute__((unused)) static void make_scaled(struct graph *graph, bool quantize, struct graph_operand from,
+                                                struct graph_operand scale, struct graph_operand zero,
+                                                struct graph_operand out)
+{
+    struct graph_operand in[3] = { from, scale, zero };
+    for (uint32_t i = 1; i < 3; i++)
+        in[i].view = graph_view_broadcast(&in[i].view, out.view.rank, out.view.sizes);
+    struct graph_op *op = graph_op_add(graph, KERN_MAP, in, 3, &out, 1);
+    struct kern_map *map = &op->k.u.map;
+    bool wide = from.view.type == DML_TENSOR_DATA_TYPE_INT32;
+    uint8_t load = wide ? DML_TENSOR_DATA_TYPE_INT64 : F32, at = 0;
+    map->load_type[0] = map->load_type[2] = load;
+    map->load_type[1] = F32;
+    if (quantize) {
+        bool is_signed = out.view.type == DML_TENSOR_DATA_TYPE_INT8;
+        map->inst[at++] = (struct kern_map_inst){ KERN_MAP_DIV, F32, F32, { 0, 1 }, { { 0 } } };
+        map->inst[at++] = (struct kern_map_inst){ KERN_MAP_RINT, F32, F32, { 3 }, { { 0 } } };
+        map->inst[at++] = (struct kern_map_inst){ KERN_MAP_ADD, F32, F32, { 4, 2 }, { { 0 } } };
+        map->inst[at] = (struct kern_map_inst){ KERN_MAP_CLAMP, F32, F32, { 5 }, { { 0 } } };
+        map->inst[at].imm[0].f32 = is_signed ? -128 : 0;
+        map->inst[at++].imm[1].f32 = is_signed ? 127 : 255;
+    } else {
+        map->inst[at++] = (struct kern_map_inst){ KERN_MAP_SUB, load, load, { 0, 2 }, { { 0 } } };
+        if (wide)
+            map->inst[at++] = (struct kern_map_inst){ KERN_MAP_CONVERT, load, F32, { 3 }, { { 0 } } };
+        map->inst[at] = (struct kern_map_inst){ KERN_MAP_MUL, F32, F32, { (uint8_t)(2 + at), 1 }, { { 0 } } };
+        at++;
+    }
+    map->inst_count = at;
+    map->store[0] = (uint8_t)(2 + at);
+}
+
 /* Portable kernels only and one thread, so that the outcome is the same on every machine. */
 __attribute__((unused)) static struct graph_options make_options(uint32_t disabled)
 {

@@ -1,0 +1,225 @@
+/* Random layers on dequantised bytes: the passes may change a quantised result by 1, and a plain one by rounding. On
+ * portable kernels and on those of this processor. */
+#include "graph_make.h"
+
+#include "base/cpu.h"
+#include "base/parallel.h"
+
+#include "test.h"
+
+#include <math.h>
+
+#define U8 DML_TENSOR_DATA_TYPE_UINT8
+#define I8 DML_TENSOR_DATA_TYPE_INT8
+
+static uint64_t state;
+
+static uint32_t rnd(uint32_t below)
+{
+    state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)((state >> 33) % below);
+}
+
+static struct graph_operand one(struct graph *graph, DML_TENSOR_DATA_TYPE type, int32_t value)
+{
+    return make_integers(graph, type, 4, SIZES(1, 1, 1, 1), &value);
+}
+
+static struct graph_operand integers(struct graph *graph, DML_TENSOR_DATA_TYPE type, const uint32_t *sizes,
+                                     int32_t least, uint32_t range)
+{
+    int32_t values[4096] = { 0 };
+    uint32_t count = sizes[0] * sizes[1] * sizes[2] * sizes[3];
+    for (uint32_t i = 0; i < count; i++)
+        values[i] = least + (int32_t)rnd(range);
+    return make_integers(graph, type, 4, sizes, values);
+}
+
+/* A factor of random bytes with a scale for all or for each coordinate along `dim`. */
+static struct graph_operand weights(struct graph *graph, const uint32_t *sizes, uint32_t dim, float *scale)
+{
+    DML_TENSOR_DATA_TYPE type = rnd(4) ? I8 : U8;
+    uint32_t each[4] = { 1, 1, 1, 1 }, all = rnd(3) == 0;
+    if (!all)
+        each[dim] = sizes[dim];
+    struct graph_operand out = graph_temp(graph, F32, 4, sizes);
+    struct graph_operand scales = make_constant(graph, 4, each, *scale, all ? 0 : 0.001f);
+    struct graph_operand zeros = rnd(3) ? integers(graph, type, each, 0, 1) : integers(graph, type, each, 0, 5);
+    make_scaled(graph, false, integers(graph, type, sizes, type == I8 ? -128 : 0, 256), scales, zeros, out);
+    return out;
+}
+
+static struct graph_operand bias(struct graph *graph, const uint32_t *sizes, float scale)
+{
+    struct graph_operand out = graph_temp(graph, F32, 4, sizes);
+    if (rnd(2))
+        return make_constant(graph, 4, sizes, -0.3f, 0.1f);
+    make_scaled(graph, false, integers(graph, DML_TENSOR_DATA_TYPE_INT32, sizes, -500, 1000),
+                make_constant(graph, 4, SIZES(1, 1, 1, 1), scale, 0), one(graph, DML_TENSOR_DATA_TYPE_INT32, 0), out);
+    return out;
+}
+
+static struct graph_operand add_conv(struct graph *graph, struct graph_operand x, float scale)
+{
+    const uint32_t *s = x.view.sizes;
+    uint32_t groups = rnd(3) ? 1 : s[1], outs = groups * (1 + rnd(groups == 1 ? 20 : 2)), k = rnd(2) ? 3 : 1;
+    uint32_t pad = rnd(2), stride = 1 + rnd(2);
+    float w_scale = 0.01f;
+    struct graph_operand in[3] = { x, weights(graph, SIZES(outs, s[1] / groups, k, k), 0, &w_scale) };
+    struct graph_operand y = graph_temp(
+        graph, F32, 4, SIZES(s[0], outs, (s[2] + 2 * pad - k) / stride + 1, (s[3] + 2 * pad - k) / stride + 1));
+    bool biased = rnd(2);
+    if (biased)
+        in[2] = bias(graph, SIZES(1, outs, 1, 1), scale * w_scale);
+    make_conv(graph, in, 2 + biased, y, groups, stride, pad);
+    return y;
+}
+
+static struct graph_operand add_gemm(struct graph *graph, struct graph_operand a, float scale)
+{
+    const uint32_t *s = a.view.sizes;
+    uint32_t n = 1 + rnd(30);
+    float w_scale = 0.01f;
+    struct graph_operand in[3] = { a, weights(graph, SIZES(1, 1, s[3], n), 3, &w_scale) };
+    struct graph_operand y = graph_temp(graph, F32, 4, SIZES(s[0], s[1], s[2], n));
+    bool biased = rnd(2);
+    in[1].view = graph_view_broadcast(&in[1].view, 4, SIZES(s[0], s[1], s[3], n));
+    if (biased) {
+        in[2] = bias(graph, SIZES(1, 1, 1, n), scale * w_scale);
+        in[2].view = graph_view_broadcast(&in[2].view, 4, y.view.sizes);
+    }
+    make_gemm(graph, in, 2 + biased, y);
+    return y;
+}
+
+static struct graph_operand add_pool(struct graph *graph, struct graph_operand x)
+{
+    const uint32_t *s = x.view.sizes;
+    struct graph_operand y = graph_temp(graph, F32, 4, SIZES(s[0], s[1], s[2] - 1, s[3] - 1));
+    struct graph_op *op = graph_op_add(graph, KERN_POOL, &x, 1, &y, 1);
+    op->k.u.pool = (struct kern_pool){ .mode = KERN_POOL_MAX, .spatial = 2, .p = 2 };
+    for (uint32_t d = 0; d < 2; d++) {
+        op->k.u.pool.window[d] = 2;
+        op->k.u.pool.strides[d] = op->k.u.pool.dilations[d] = 1;
+    }
+    return y;
+}
+
+/* One layer; returns the output's operand. The layers of kind 0 to 2 end in bytes or floats, kind 3 only copies. */
+static struct graph_operand make_layer(struct graph *graph, uint64_t seed, uint64_t *out_input_bytes)
+{
+    state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
+    graph_init(graph, 1, 1, 0);
+    DML_TENSOR_DATA_TYPE type = rnd(3) ? U8 : I8;
+    const uint32_t sizes[4] = { 1 + rnd(2), 1 + rnd(9), 3 + rnd(6), 3 + rnd(6) }, kind = rnd(4);
+    struct graph_operand q = make_value(graph, GRAPH_INPUT, 0, type, 4, sizes), x = graph_temp(graph, F32, 4, sizes), y;
+    struct graph_operand scale = make_constant(graph, 4, SIZES(1, 1, 1, 1), 0.02f, 0);
+    struct graph_operand zero = one(graph, type, rnd(2) ? 0 : 100);
+    *out_input_bytes = graph->values[q.value].size_bytes;
+    if (rnd(2)) { /* as importers write it: one long row */
+        struct graph_operand row = q, to = x;
+        uint32_t count = sizes[0] * sizes[1] * sizes[2] * sizes[3];
+        kern_view_set_packed(&row.view, type, 4, SIZES(1, 1, 1, count));
+        kern_view_set_packed(&to.view, F32, 4, SIZES(1, 1, 1, count));
+        make_scaled(graph, false, row, scale, zero, to);
+    } else {
+        make_scaled(graph, false, q, scale, zero, x);
+    }
+    y = kind == 0   ? add_conv(graph, x, 0.02f)
+        : kind == 1 ? add_gemm(graph, x, 0.02f)
+        : kind == 2 ? add_pool(graph, x)
+                    : x;
+    bool quantizes = kind >= 2 || rnd(3), alike = kind >= 2 && rnd(3);
+    if (kind < 2 && rnd(2)) {
+        struct graph_operand r = graph_temp(graph, F32, 4, y.view.sizes);
+        make_map(graph, KERN_MAP_RELU, &y, 1, r, 0, 0);
+        y = r;
+    }
+    struct graph_operand out = make_value(graph, GRAPH_OUTPUT, 0,
+                                          !quantizes ? F32
+                                          : alike    ? type
+                                                     : U8,
+                                          4, y.view.sizes);
+    if (!quantizes)
+        make_move(graph, y, out);
+    else if (alike)
+        make_scaled(graph, true, y, scale, zero, out);
+    else
+        make_scaled(graph, true, y, make_constant(graph, 4, SIZES(1, 1, 1, 1), 0.05f, 0), one(graph, U8, 7), out);
+    return out;
+}
+
+static uint32_t changed, half_steps;
+
+static bool run_layer(uint64_t seed, uint32_t disabled, uint32_t cpu, struct make_run *run, struct kern_view *view)
+{
+    struct graph graph;
+    struct graph_plan *plan = NULL;
+    char error[256] = "";
+    uint64_t input_bytes;
+    struct graph_options options = make_options(disabled);
+    struct graph_operand out = make_layer(&graph, seed, &input_bytes);
+    options.cpu = cpu;
+    *view = out.view;
+    memset(run, 0, sizeof(*run));
+    run->inputs[0] = malloc(input_bytes);
+    run->outputs[0] = calloc(1, graph.values[out.value].size_bytes);
+    state = seed;
+    for (uint64_t i = 0; i < input_bytes; i++)
+        ((uint8_t *)run->inputs[0])[i] = (uint8_t)rnd(256);
+    char *before = graph_print(&graph);
+    HRESULT hr = graph_run_passes(&graph, &options);
+    char *after = graph_print(&graph);
+    changed += before && after && !strstr(before, "integer") && strstr(after, "integer");
+    free(before);
+    free(after);
+    if (SUCCEEDED(hr))
+        hr = graph_plan_create(&graph, &options, &plan, error);
+    graph_finish(&graph);
+    bool good = TEST_FOR(SUCCEEDED(hr), "seed %llu: %s", (unsigned long long)seed, error) && make_execute(plan, run);
+    graph_plan_destroy(plan);
+    return good;
+}
+
+static double element(const void *data, DML_TENSOR_DATA_TYPE type, uint64_t i)
+{
+    return type == U8 ? ((const uint8_t *)data)[i] : type == I8 ? ((const int8_t *)data)[i] : ((const float *)data)[i];
+}
+
+static void compare(uint64_t seed, const struct make_run *a, const struct make_run *b, const struct kern_view *view)
+{
+    double most = 1;
+    for (uint64_t i = 0; i < kern_view_elements(view); i++)
+        most = fmax(most, fabs(element(a->outputs[0], view->type, i)));
+    for (uint64_t i = 0; i < kern_view_elements(view); i++) {
+        double x = element(a->outputs[0], view->type, i), y = element(b->outputs[0], view->type, i);
+        double room = view->type == F32 ? 1e-5 * most : 1;
+        half_steps += view->type != F32 && x != y;
+        if (!TEST_FOR(fabs(x - y) <= room, "seed %llu element %llu: %g and %g", (unsigned long long)seed,
+                      (unsigned long long)i, x, y))
+            return;
+    }
+}
+
+int main(void)
+{
+    const uint32_t cpus[] = { 0, base_cpu_flags() };
+    uint32_t seeds = 400;
+    for (uint64_t seed = 1; seed <= seeds; seed++) {
+        struct make_run plain, run;
+        struct kern_view view;
+        bool good = run_layer(seed, MAKE_PASS_ALL, 0, &plain, &view);
+        for (uint32_t i = 0; i < ARRAY_SIZE(cpus) && good; i++) {
+            good = run_layer(seed, 0, cpus[i], &run, &view);
+            if (good)
+                compare(seed, &plain, &run, &view);
+            free(run.inputs[0]);
+            free(run.outputs[0]);
+        }
+        free(plain.inputs[0]);
+        free(plain.outputs[0]);
+    }
+    printf("%u layers became integer, %u bytes differ by 1\n", changed, half_steps);
+    TEST(changed > seeds / 2);
+    return test_result();
+}
