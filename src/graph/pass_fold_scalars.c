@@ -230,12 +230,21 @@ static bool simplify(struct graph *graph, struct graph_program *program)
     return changed;
 }
 
+/* Between integers and floats programs keep the form in which quantisation is recognised, by passes and by kernels. */
+static bool has_integers(const struct kern_op *op)
+{
+    for (uint32_t t = 0; t < op->input_count + op->output_count; t++)
+        if (!graph_is_float(op->tensors[t].type))
+            return true;
+    return false;
+}
+
 static bool simplify_op(struct graph *graph, const struct graph_options *options, struct graph_op *op)
 {
     struct graph_op made = *op;
     struct graph_program program;
     bool is_map = op->k.kind == KERN_MAP;
-    if (op->k.output_count != 1 || (!is_map && !op->k.epilogue))
+    if (op->k.output_count != 1 || (!is_map && !op->k.epilogue) || has_integers(&op->k))
         return false;
     if (is_map)
         graph_program_of(op, &program);
