@@ -1,0 +1,449 @@
+/* Small random graphs: ops of every kind that passes look at, on the same tensors in many views. */
+#ifndef TESTS_UNIT_GRAPH_RANDOM_H
+#define TESTS_UNIT_GRAPH_RANDOM_H
+
+#include "graph_make.h"
+
+#define TENSORS_MAX 24
+#define INPUTS      4
+#define OUTPUTS     3
+
+static uint64_t state;
+
+static uint32_t rnd(uint32_t below)
+{
+    state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)((state >> 33) % below);
+}
+
+static float rnd_float(void)
+{
+    return (float)rnd(2001) / 1000.0f - 1.0f;
+}
+
+struct maker {
+    struct graph *graph;
+    struct graph_operand tensors[TENSORS_MAX];
+    uint32_t count;
+    bool half; /* some tensor was FLOAT16 */
+};
+
+static void keep(struct maker *maker, struct graph_operand tensor)
+{
+    if (maker->count < TENSORS_MAX)
+        maker->tensors[maker->count++] = tensor;
+}
+
+/* The same bytes seen otherwise: a part, another order of dimensions, other sizes. */
+static struct graph_operand look_again(struct graph_operand tensor)
+{
+    uint32_t start[4] = { 0 }, sizes[4], order[4] = { 0, 1, 2, 3 }, a = rnd(4), b = rnd(4);
+    struct kern_view *view = &tensor.view, shaped;
+    memcpy(sizes, view->sizes, sizeof(sizes));
+    switch (rnd(3)) {
+    case 0:
+        sizes[a] = 1 + rnd(view->sizes[a]);
+        start[a] = rnd(view->sizes[a] - sizes[a] + 1);
+        *view = graph_view_slice(view, start, sizes, NULL);
+        break;
+    case 1:
+        order[a] = b;
+        order[b] = a;
+        *view = graph_view_permute(view, order);
+        break;
+    default:
+        sizes[a] = view->sizes[b];
+        sizes[b] = view->sizes[a];
+        if (graph_view_reshape(view, 4, sizes, &shaped))
+            *view = shaped;
+        break;
+    }
+    return tensor;
+}
+
+static struct graph_operand any(const struct maker *maker)
+{
+    struct graph_operand tensor = maker->tensors[rnd(2) ? maker->count - 1 : rnd(maker->count)];
+    return rnd(5) ? tensor : look_again(tensor);
+}
+
+static struct graph_operand random_constant(struct maker *maker, const uint32_t *sizes)
+{
+    struct graph_operand operand = make_constant(maker->graph, 4, sizes, 0, 0);
+    float *data = (float *)(uintptr_t)graph_constant_data(maker->graph, operand.value);
+    for (uint64_t i = 0; i < kern_view_elements(&operand.view); i++)
+        data[i] = rnd_float() * 0.7f;
+    return operand;
+}
+
+static struct graph_operand temp_like(struct maker *maker, const struct kern_view *view)
+{
+    DML_TENSOR_DATA_TYPE type = rnd(12) ? F32 : F16;
+    maker->half |= type == F16;
+    return graph_temp(maker->graph, type, view->rank, view->sizes);
+}
+
+static void add_unary(struct maker *maker)
+{
+    static const enum kern_map_code codes[] = { KERN_MAP_RELU,   KERN_MAP_TANH, KERN_MAP_SIGMOID,
+                                                KERN_MAP_MULADD, KERN_MAP_ABS,  KERN_MAP_LEAKY_RELU };
+    struct graph_operand in = any(maker), out = temp_like(maker, &in.view);
+    make_map(maker->graph, codes[rnd(ARRAY_SIZE(codes))], &in, 1, out, 0.5f, 0.25f);
+    keep(maker, out);
+}
+
+static const struct graph_operand *same_size(const struct maker *maker, const struct kern_view *view)
+{
+    for (uint32_t i = maker->count, tries = rnd(4); i--;)
+        if (!memcmp(maker->tensors[i].view.sizes, view->sizes, sizeof(view->sizes)) && !tries--)
+            return &maker->tensors[i];
+    return NULL;
+}
+
+static void add_binary(struct maker *maker)
+{
+    static const enum kern_map_code codes[] = { KERN_MAP_ADD, KERN_MAP_SUB, KERN_MAP_MEAN, KERN_MAP_MAX };
+    struct graph_operand in[2] = { any(maker) }, out = temp_like(maker, &in[0].view);
+    const struct graph_operand *other = same_size(maker, &in[0].view);
+    in[1] = other && rnd(3) ? *other : random_constant(maker, SIZES(1, in[0].view.sizes[1], 1, 1));
+    if (rnd(2)) {
+        struct graph_operand first = in[0];
+        in[0] = in[1];
+        in[1] = first;
+    }
+    make_map(maker->graph, codes[rnd(ARRAY_SIZE(codes))], in, 2, out, 0, 0);
+    keep(maker, out);
+}
+
+/* x * scale + bias per channel, as batch normalisation lowers to. */
+static void add_scale(struct maker *maker)
+{
+    struct graph_operand in[3] = { any(maker) }, out = temp_like(maker, &in[0].view);
+    in[1] = random_constant(maker, SIZES(1, in[0].view.sizes[1], 1, 1));
+    in[2] = random_constant(maker, SIZES(1, in[0].view.sizes[1], 1, 1));
+    make_map(maker->graph, KERN_MAP_FMA, in, 3, out, 0, 0);
+    keep(maker, out);
+}
+
+static void add_move(struct maker *maker)
+{
+    struct graph_operand in = any(maker);
+    uint32_t start[4], sizes[4], order[4] = { 0, 1, 2, 3 };
+    for (uint32_t d = 0; d < 4; d++) {
+        sizes[d] = rnd(2) ? in.view.sizes[d] : 1 + rnd(in.view.sizes[d]);
+        start[d] = rnd(in.view.sizes[d] - sizes[d] + 1);
+    }
+    if (rnd(2))
+        in.view = graph_view_slice(&in.view, start, sizes, NULL);
+    if (rnd(2)) {
+        uint32_t a = rnd(4), b = rnd(4);
+        order[a] = b;
+        order[b] = a;
+        in.view = graph_view_permute(&in.view, order);
+    }
+    struct graph_operand out = graph_temp(maker->graph, in.view.type, 4, in.view.sizes);
+    make_move(maker->graph, in, out);
+    /* A reinterpreting edge: the same bytes as another shape. */
+    if (rnd(3) == 0)
+        graph_view_reshape(&out.view, 4,
+                           SIZES(1, out.view.sizes[0] * out.view.sizes[1], out.view.sizes[2], out.view.sizes[3]),
+                           &out.view);
+    keep(maker, out);
+}
+
+/* Two tensors side by side along an axis, or the second over part of the first; the first part is sometimes copied away
+ * in between, so that order matters. */
+static void add_join(struct maker *maker)
+{
+    struct graph_operand a = any(maker), part, copy;
+    const struct graph_operand *b = same_size(maker, &a.view);
+    uint32_t axis = rnd(4), sizes[4], start[4] = { 0 };
+    if (!b || b->view.type != a.view.type || kern_view_elements(&a.view) > 4000)
+        return;
+    struct graph_operand second = *b;
+    memcpy(sizes, a.view.sizes, sizeof(sizes));
+    uint32_t shift = rnd(3) ? sizes[axis] : rnd(sizes[axis]);
+    sizes[axis] += shift;
+    struct graph_operand out = graph_temp(maker->graph, a.view.type, 4, sizes);
+    part = out;
+    part.view = graph_view_slice(&out.view, start, a.view.sizes, NULL);
+    make_move(maker->graph, a, part);
+    if (rnd(2)) {
+        copy = graph_temp(maker->graph, a.view.type, 4, a.view.sizes);
+        make_move(maker->graph, part, copy);
+        keep(maker, copy);
+    }
+    start[axis] = shift;
+    part.view = graph_view_slice(&out.view, start, a.view.sizes, NULL);
+    make_move(maker->graph, second, part);
+    keep(maker, out);
+}
+
+static void add_conv(struct maker *maker)
+{
+    struct graph_operand in[3] = { any(maker) };
+    const uint32_t *x = in[0].view.sizes;
+    uint32_t groups = rnd(3) ? 1 : x[1], outs = groups * (1 + rnd(groups == 1 ? 5 : 2)), pad = rnd(2);
+    uint32_t h = x[2] + 2 * pad, w = x[3] + 2 * pad, k = 1 + rnd(3), stride = 1 + rnd(2);
+    k = BASE_MIN(k, BASE_MIN(h, w));
+    if (in[0].view.type != F32)
+        return;
+    in[1] = random_constant(maker, SIZES(outs, x[1] / groups, k, k));
+    in[2] = random_constant(maker, SIZES(1, outs, 1, 1));
+    struct graph_operand out =
+        graph_temp(maker->graph, F32, 4, SIZES(x[0], outs, (h - k) / stride + 1, (w - k) / stride + 1));
+    make_conv(maker->graph, in, 2 + rnd(2), out, groups, stride, pad);
+    keep(maker, out);
+}
+
+static void add_gemm(struct maker *maker)
+{
+    struct graph_operand in[3] = { any(maker) };
+    const uint32_t *a = in[0].view.sizes;
+    uint32_t n = 1 + rnd(5);
+    if (in[0].view.type != F32)
+        return;
+    struct graph_operand out = graph_temp(maker->graph, F32, 4, SIZES(a[0], a[1], a[2], n));
+    in[1] = random_constant(maker, SIZES(1, 1, a[3], n));
+    in[1].view = graph_view_broadcast(&in[1].view, 4, SIZES(a[0], a[1], a[3], n));
+    in[2] = random_constant(maker, SIZES(1, 1, 1, n));
+    in[2].view = graph_view_broadcast(&in[2].view, 4, out.view.sizes);
+    make_gemm(maker->graph, in, 2 + rnd(2), out);
+    keep(maker, out);
+}
+
+/* Products of one matrix with several constants, perhaps with bias and activation, that nothing element-wise follows */
+static void add_products(struct maker *maker)
+{
+    struct graph_operand x = any(maker), w = { 0 };
+    const uint32_t *s = x.view.sizes;
+    bool bias = rnd(2), turned = rnd(2), active = rnd(2);
+    if (x.view.type != F32)
+        return;
+    for (uint32_t i = 0, count = 2 + rnd(2); i < count; i++) {
+        uint32_t n = 1 + rnd(5);
+        struct graph_operand sum = graph_temp(maker->graph, F32, 4, SIZES(s[0], s[1], s[2], n)), y = sum;
+        struct graph_operand in[3] = { x, random_constant(maker, turned ? SIZES(1, 1, n, s[3]) : SIZES(1, 1, s[3], n)),
+                                       random_constant(maker, SIZES(1, 1, 1, n)) };
+        w = in[1];
+        if (turned)
+            w.view = graph_view_permute(&w.view, SIZES(0, 1, 3, 2));
+        in[1].view = graph_view_broadcast(&w.view, 4, SIZES(s[0], s[1], s[3], n));
+        in[2].view = graph_view_broadcast(&in[2].view, 4, sum.view.sizes);
+        make_gemm(maker->graph, in, bias ? 3 : 2, sum);
+        if (active) {
+            y = graph_temp(maker->graph, F32, 4, sum.view.sizes);
+            make_map(maker->graph, KERN_MAP_RELU, &sum, 1, y, 0, 0);
+        }
+        struct graph_operand out = graph_temp(maker->graph, F32, 4, y.view.sizes);
+        make_softmax(maker->graph, y, out);
+        keep(maker, rnd(4) ? out : y);
+    }
+}
+
+/* softmax(x y^T [/ 2] [+ mask]) z of tensors of one size */
+static void add_attention(struct maker *maker)
+{
+    struct graph_operand x = any(maker), parts[3] = { x, x, x }, in[2];
+    const uint32_t *s = x.view.sizes;
+    for (uint32_t i = 1; i < 3; i++) {
+        const struct graph_operand *other = same_size(maker, &x.view);
+        parts[i] = other && rnd(2) ? *other : x;
+    }
+    if (x.view.type != F32 || parts[1].view.type != F32 || parts[2].view.type != F32)
+        return;
+    struct graph_operand scores = graph_temp(maker->graph, F32, 4, SIZES(s[0], s[1], s[2], s[2]));
+    struct graph_operand weights = graph_temp(maker->graph, F32, 4, scores.view.sizes);
+    struct graph_operand out = graph_temp(maker->graph, F32, 4, x.view.sizes);
+    parts[1].view = graph_view_permute(&parts[1].view, SIZES(0, 1, 3, 2));
+    make_gemm(maker->graph, parts, 2, scores);
+    for (uint32_t i = 0; i < 2; i++) {
+        if (rnd(2))
+            continue;
+        in[0] = scores;
+        in[1] = i ? random_constant(maker, SIZES(1, 1, 1, s[2])) : make_constant(maker->graph, 1, SIZES(1), 2, 0);
+        scores = graph_temp(maker->graph, F32, 4, scores.view.sizes);
+        make_map(maker->graph, i ? KERN_MAP_ADD : KERN_MAP_DIV, in, 2, scores, 0, 0);
+    }
+    make_softmax(maker->graph, scores, weights);
+    make_gemm(maker->graph, (struct graph_operand[]){ weights, parts[2] }, 2, out);
+    keep(maker, out);
+}
+
+/* x * gate(x / c), where c is that of GELU, or not */
+static void add_gate(struct maker *maker)
+{
+    struct graph_operand x = any(maker), c = make_constant(maker->graph, 1, SIZES(1), rnd(3) ? 1.41421354f : 1.5f, 0);
+    struct graph_operand one = make_constant(maker->graph, 1, SIZES(1), 1, 0), steps[5];
+    struct graph_operand half = make_constant(maker->graph, 1, SIZES(1), 0.5f, 0);
+    for (uint32_t i = 0; i < ARRAY_SIZE(steps); i++)
+        steps[i] = graph_temp(maker->graph, F32, 4, x.view.sizes);
+    make_map(maker->graph, KERN_MAP_DIV, (struct graph_operand[]){ x, c }, 2, steps[0], 0, 0);
+    make_map(maker->graph, rnd(3) ? KERN_MAP_ERF : KERN_MAP_SIGMOID, &steps[0], 1, steps[1], 0, 0);
+    make_map(maker->graph, KERN_MAP_ADD, (struct graph_operand[]){ steps[1], one }, 2, steps[2], 0, 0);
+    make_map(maker->graph, KERN_MAP_MUL, (struct graph_operand[]){ x, steps[1 + rnd(2)] }, 2, steps[3], 0, 0);
+    make_map(maker->graph, KERN_MAP_MUL, (struct graph_operand[]){ half, steps[3] }, 2, steps[4], 0, 0);
+    keep(maker, steps[4]);
+}
+
+static void add_pool(struct maker *maker)
+{
+    struct graph_operand in = any(maker);
+    const uint32_t *x = in.view.sizes;
+    uint32_t k = BASE_MIN(BASE_MIN(x[2], x[3]), 2);
+    struct graph_operand out = graph_temp(maker->graph, in.view.type, 4, SIZES(x[0], x[1], x[2] - k + 1, x[3] - k + 1));
+    struct graph_op *op = graph_op_add(maker->graph, KERN_POOL, &in, 1, &out, 1);
+    op->k.u.pool = (struct kern_pool){ .mode = rnd(2) ? KERN_POOL_MAX : KERN_POOL_AVERAGE, .spatial = 2, .p = 2 };
+    for (uint32_t d = 0; d < 2; d++) {
+        op->k.u.pool.window[d] = k;
+        op->k.u.pool.strides[d] = op->k.u.pool.dilations[d] = 1;
+    }
+    keep(maker, out);
+}
+
+static void add_reduce(struct maker *maker)
+{
+    struct graph_operand in = any(maker);
+    uint32_t axes = 1 + rnd(15), sizes[4];
+    for (uint32_t d = 0; d < 4; d++)
+        sizes[d] = axes >> d & 1 ? 1 : in.view.sizes[d];
+    struct graph_operand out = graph_temp(maker->graph, in.view.type, 4, sizes);
+    struct graph_op *op = graph_op_add(maker->graph, KERN_REDUCE, &in, 1, &out, 1);
+    op->k.u.reduce.function = rnd(2) ? DML_REDUCE_FUNCTION_AVERAGE : DML_REDUCE_FUNCTION_MAX;
+    op->k.u.reduce.axes = axes;
+    keep(maker, out);
+}
+
+static void add_norm(struct maker *maker)
+{
+    struct graph_operand in = any(maker);
+    if (in.view.type != F32)
+        return;
+    struct graph_operand out = graph_temp(maker->graph, F32, 4, in.view.sizes);
+    struct graph_op *op = graph_op_add(maker->graph, KERN_NORM, &in, 1, &out, 1);
+    op->k.u.norm = (struct kern_norm){ .axes = 12, .epsilon = 0.5f, .use_mean = true, .use_variance = true };
+    keep(maker, out);
+}
+
+/* One temporary with two contents: what was computed from the first must not come to see the second. */
+static void add_overwrite(struct maker *maker)
+{
+    struct graph_operand a = any(maker), results[2];
+    const struct graph_operand *b = same_size(maker, &a.view);
+    if (!b || b->view.type != F32 || a.view.type != F32)
+        return;
+    struct graph_operand second = *b, shared = graph_temp(maker->graph, F32, 4, a.view.sizes);
+    bool product = rnd(2);
+    for (uint32_t i = 0; i < 2; i++) {
+        make_move(maker->graph, i ? second : a, shared);
+        results[i] = graph_temp(maker->graph, F32, 4, shared.view.sizes);
+        if (product && shared.view.sizes[2] == shared.view.sizes[3])
+            make_gemm(maker->graph, (struct graph_operand[]){ shared, shared }, 2, results[i]);
+        else
+            make_map(maker->graph, KERN_MAP_TANH, &shared, 1, results[i], 0, 0);
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        struct graph_operand out = graph_temp(maker->graph, F32, 4, shared.view.sizes);
+        make_map(maker->graph, KERN_MAP_SIGMOID, &results[i], 1, out, 0, 0);
+        keep(maker, out);
+    }
+}
+
+/* What only depends on constants, sometimes twice. */
+static void add_known(struct maker *maker)
+{
+    struct graph_operand like = any(maker), in = random_constant(maker, SIZES(1, like.view.sizes[1], 1, 1));
+    for (uint32_t i = 0; i < 2; i++) {
+        struct graph_operand out = graph_temp(maker->graph, F32, 4, in.view.sizes);
+        make_map(maker->graph, KERN_MAP_TANH, &in, 1, out, 0, 0);
+        keep(maker, out);
+    }
+}
+
+/* A temporary whose channels lie together. */
+static struct graph_operand pixels(struct maker *maker, uint32_t n, uint32_t c, uint32_t h, uint32_t w)
+{
+    struct graph_operand made = graph_temp(maker->graph, F32, 4, SIZES(n, c, h, w));
+    const int64_t strides[] = { (int64_t)c * h * w, 1, (int64_t)w * c, c };
+    memcpy(made.view.strides, strides, sizeof(strides));
+    return made;
+}
+
+static struct graph_operand bounded(struct maker *maker, struct graph_operand x, uint32_t one_in)
+{
+    const uint32_t *sizes = x.view.sizes;
+    if (rnd(one_in))
+        return x;
+    struct graph_operand out = pixels(maker, sizes[0], sizes[1], sizes[2], sizes[3]);
+    make_map(maker->graph, rnd(2) ? KERN_MAP_RELU : KERN_MAP_CLAMP, &x, 1, out, -0.3f, 0.8f);
+    return out;
+}
+
+static struct graph_operand random_conv(struct maker *maker, struct graph_operand x, uint32_t outs, uint32_t groups,
+                                        uint32_t k, uint32_t stride)
+{
+    const uint32_t *sizes = x.view.sizes, h = (sizes[2] - 1) / stride + 1, w = (sizes[3] - 1) / stride + 1;
+    struct graph_operand y = pixels(maker, sizes[0], outs, h, w), in[3] = { x };
+    in[1] = random_constant(maker, SIZES(outs, sizes[1] / groups, k, k));
+    in[2] = random_constant(maker, SIZES(1, outs, 1, 1));
+    make_conv(maker->graph, in, 2 + rnd(2), y, groups, stride, k / 2);
+    return y;
+}
+
+/* A pointwise, a depthwise and a pointwise convolution, sometimes with others who read what lies between. */
+static void add_block(struct maker *maker)
+{
+    struct graph_operand from = any(maker), x = pixels(maker, 1 + rnd(2), 2 + rnd(3), 7 + rnd(3), 7 + rnd(3)), in[2];
+    const uint32_t *sizes = x.view.sizes, middle = 2 + rnd(40);
+    from.view = graph_view_slice(&from.view, SIZES(0, 0, 0, 0), SIZES(1, 1, 1, 1), NULL);
+    in[0] = random_constant(maker, sizes);
+    in[1] = from;
+    make_map(maker->graph, KERN_MAP_ADD, in, 2, x, 0, 0);
+    in[1] = bounded(maker, random_conv(maker, x, middle, 1, 1, 1), 4);
+    if (rnd(8) == 0)
+        keep(maker, in[1]);
+    in[1] = bounded(maker, random_conv(maker, in[1], middle, middle, 3, 1 + rnd(2)), 4);
+    in[0] = random_conv(maker, in[1], sizes[1], 1, 1, 1);
+    if (rnd(2) == 0 && in[0].view.sizes[3] == sizes[3] && in[0].view.sizes[2] == sizes[2]) {
+        in[1] = x;
+        x = pixels(maker, sizes[0], sizes[1], sizes[2], sizes[3]);
+        make_map(maker->graph, KERN_MAP_ADD, in, 2, x, 0, 0);
+        in[0] = x;
+    }
+    keep(maker, in[0]);
+}
+
+static void add_output(struct maker *maker, uint32_t index)
+{
+    struct graph_operand from = index ? any(maker) : maker->tensors[maker->count - 1];
+    struct graph_operand to = make_value(maker->graph, GRAPH_OUTPUT, index, from.view.type, 4, from.view.sizes);
+    make_move(maker->graph, from, to);
+}
+
+/* The same graph for the same seed. */
+static void make_graph(struct graph *graph, uint64_t seed, uint32_t flags, bool *out_half)
+{
+    static void (*const adders[])(struct maker *) = {
+        add_unary, add_unary,     add_binary,    add_binary,    add_scale, add_move,     add_move,
+        add_join,  add_conv,      add_conv,      add_gemm,      add_pool,  add_reduce,   add_norm,
+        add_known, add_overwrite, add_overwrite, add_attention, add_gate,  add_products, add_block,
+    };
+    struct maker maker = { .graph = graph };
+    state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
+    graph_init(graph, INPUTS, OUTPUTS, flags);
+    for (uint32_t i = 0; i < INPUTS; i++) {
+        uint32_t twin = i & 1 ? i - 1 : i;
+        uint32_t h = 1 + rnd(6), w = rnd(2) ? h : 1 + rnd(6);
+        struct graph_operand input = make4(graph, rnd(5) ? GRAPH_INPUT : GRAPH_OWNED, i, 1 + rnd(2), 1 + rnd(4), h, w);
+        if (twin != i) /* pairs of one shape, for binary ops and joins */
+            input = make_value(graph, GRAPH_INPUT, i, F32, 4, maker.tensors[twin].view.sizes);
+        keep(&maker, input);
+    }
+    for (uint32_t i = 0, ops = 2 + rnd(12); i < ops; i++)
+        adders[rnd(ARRAY_SIZE(adders))](&maker);
+    for (uint32_t i = 0; i < OUTPUTS; i++)
+        add_output(&maker, i);
+    *out_half = maker.half;
+}
+
+#endif
