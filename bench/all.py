@@ -2,14 +2,15 @@
 """Networks on the CPU: AnyDML beside ONNX Runtime, OpenVINO, PyTorch and torch.compile, in one run on one machine.
 
 usage: all.py [--anydml build/tools/anydml] [--python LIST] [--peers onnxruntime,openvino,torch,torch_compile]
-              [--threads 1,2] [--rounds 5] [--seconds 1] [--json FILE] [--document docs/performance.md] MODEL.onnx...
+              [--threads 1,2] [--rounds 5] [--seconds 1] [--fp16-compute] [--json FILE]
+              [--document docs/performance.md] MODEL.onnx...
        all.py --from FILE.json --document docs/performance.md
 
-All of them run on the same processors, float32, batch 1, on random inputs, taking turns round by round; while one runs
-the others are stopped. A figure is the median over the rounds of each round's median latency. Peers are looked for in the
-programs of LIST, with ':' between them (default: ANYDML_PYTHON, .cache/peers/venv, python3); those that no Python can
-import are left out. Their results are compared with each other, and what other processes did meanwhile is
-counted and told. Prints Markdown; --json keeps all figures, --document writes tables and plots into a document between its
+All of them run on the same processors, float32 (with --fp16-compute AnyDML in half precision), batch 1, on random inputs,
+taking turns round by round; while one runs the others are stopped. A figure is the median over the rounds of each round's
+median latency. Peers are looked for in the programs of LIST, with ':' between them (default: ANYDML_PYTHON,
+.cache/peers/venv, python3); those that no Python can import are left out. Their results are compared with each other, and
+what other processes did meanwhile is counted and told. Prints Markdown; --json keeps all figures, --document writes tables and plots into a document between its
 two `<!-- bench/all.py -->` marks. scripts/prepare-peers installs the peers.
 
 A model takes about (peers + 1) x rounds x (seconds + 0.5) seconds per thread count, and what its peers take to load.
@@ -239,7 +240,8 @@ class Peer:
 
 
 def run_anydml(args, model, threads, processors, seconds):
-    result = subprocess.run([args.anydml, "bench", model, "--threads", str(threads), "--seconds", str(seconds), "--json"],
+    command = [args.anydml, "bench", model, "--threads", str(threads), "--seconds", str(seconds), "--json"]
+    result = subprocess.run(command + ["--fp16-compute"] * args.fp16_compute,
                             capture_output=True, text=True, env=environment(threads), check=False,
                             preexec_fn=lambda: os.sched_setaffinity(0, processors))
     if result.returncode:
@@ -499,6 +501,7 @@ def parse():
     parser.add_argument("--threads", default="")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1)
+    parser.add_argument("--fp16-compute", action="store_true")
     parser.add_argument("--json")
     parser.add_argument("--from", dest="source")
     parser.add_argument("--document")
