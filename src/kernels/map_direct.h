@@ -63,7 +63,8 @@ struct direct {
 #define DIRECT_LIST(OP) DIRECT_BASIC(OP)
 #endif
 
-/* Loops of one vector's length, which the compiler makes instructions of. */
+/* Loops of one vector's length, which the compiler makes instructions of; unrolled before, choices would become
+ * branches. */
 #define DIRECT_VECTOR(function, expr)                                                                                  \
     FMATH vec function(vec first, vec second, vec third, float p, float q)                                             \
     {                                                                                                                  \
@@ -72,8 +73,7 @@ struct direct {
         vec_store(a, first);                                                                                           \
         vec_store(b, second);                                                                                          \
         vec_store(c, third);                                                                                           \
-        for (uint32_t i = 0; i < VEC; i++)                                                                             \
-            a[i] = expr;                                                                                               \
+        _Pragma("GCC unroll 1") for (uint32_t i = 0; i < VEC; i++) a[i] = expr;                                        \
         return vec_load(a);                                                                                            \
     }
 #define DIRECT_FUNCTIONS(name, arity, bound, single, narrow)                                                           \
