@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #define ALIGNMENT   256
 #define HEAP_BYTES  (UINT64_C(64) << 10) /* smaller: from the heap */
@@ -23,7 +24,7 @@ static void *map(uint64_t bytes, uint64_t alignment)
     char *aligned = (char *)base_align_up((uintptr_t)start, alignment);
     if (aligned > start)
         munmap(start, (size_t)(aligned - start));
-    char *end = (char *)base_align_up((uintptr_t)aligned + bytes, 4096);
+    char *end = (char *)base_align_up((uintptr_t)aligned + bytes, (uint64_t)sysconf(_SC_PAGESIZE));
     if (end < start + bytes + alignment)
         munmap(end, (size_t)(start + bytes + alignment - end));
     madvise(aligned, bytes, MADV_HUGEPAGE);

@@ -115,7 +115,7 @@ void d3d_worker_give_back(struct d3d_worker *worker)
 {
     pthread_mutex_lock(&worker->lock);
     worker->borrowed = false;
-    if (worker->sleeping && worker->count)
+    if (worker->sleeping && (worker->count || worker->closing))
         pthread_cond_signal(&worker->wake);
     pthread_mutex_unlock(&worker->lock);
 }

@@ -26,6 +26,9 @@ static uint32_t source_of(const struct graph *graph, const struct graph_uses *us
     if (graph->values[reader->value[t]].place != GRAPH_TEMP || sum.writes != 1 || sum.reading_ops != 1 ||
         sum.writer >= at)
         return GRAPH_NONE;
+    for (uint32_t i = 0; i < reader->k.input_count; i++)
+        if (i != t && reader->value[i] == reader->value[t]) /* read twice: it must stay */
+            return GRAPH_NONE;
     const struct graph_op *writer = graph->ops[sum.writer];
     const struct kern_view *written = &writer->k.tensors[writer->k.input_count];
     if (writer->k.output_count != 1 || written->type != read->type ||

@@ -38,12 +38,21 @@ static uint32_t scale_dim(const struct kern_op *k)
     return k->kind == KERN_CONV ? 0 : k->tensors[1].rank - 1;
 }
 
+/* Sums are INT32: none may wrap that was right in floats. A bias takes up to half of the range (find_sum_bias). */
+static bool sums_fit(const struct kern_op *k)
+{
+    const struct kern_view *a = &k->tensors[0], *b = &k->tensors[1];
+    bool is_conv = k->kind == KERN_CONV, adds = is_conv && k->u.conv.has_bias;
+    uint64_t outs = BASE_MAX(b->sizes[0], 1u), terms = is_conv ? kern_view_elements(b) / outs : a->sizes[a->rank - 1];
+    return terms <= (adds ? INT32_MAX / 2 : INT32_MAX) / (255 * 255);
+}
+
 static bool find_factors(struct graph *graph, const struct graph_uses *uses, uint32_t at, struct factors *out)
 {
     const struct graph_op *op = graph->ops[at];
     const struct kern_view *y = &op->k.tensors[op->k.input_count];
     memset(out, 0, sizeof(*out));
-    if (!suits(op) || !graph_dequantized_find(graph, uses, at, 0, GRAPH_NONE, &out->a) ||
+    if (!suits(op) || !sums_fit(&op->k) || !graph_dequantized_find(graph, uses, at, 0, GRAPH_NONE, &out->a) ||
         !graph_dequantized_find(graph, uses, at, 1, scale_dim(&op->k), &out->b) || !is_bytes(&out->a.q) ||
         !is_bytes(&out->b.q))
         return false;

@@ -29,9 +29,10 @@ static struct base_hash layout_of(const struct graph_step *step)
     layout.view.type = view->type;
     layout.view.rank = view->rank;
     layout.view.offset = view->offset;
-    /* What is only repeated is packed once: how often does not matter. */
+    /* Matrices that are only repeated are packed once: how often does not matter. */
     for (uint32_t i = 0; i < view->rank; i++) {
-        layout.view.sizes[i] = view->strides[i] ? view->sizes[i] : 1;
+        bool batch = op->kind == KERN_GEMM && i + 2 < view->rank;
+        layout.view.sizes[i] = batch && !view->strides[i] ? 1 : view->sizes[i];
         layout.view.strides[i] = view->sizes[i] > 1 ? view->strides[i] : 0;
     }
     if (step->row->pack_layout) {

@@ -108,8 +108,8 @@ bool graph_dequantized_find(struct graph *graph, const struct graph_uses *uses, 
         return false;
     const struct graph_op *map = graph->ops[sum.writer];
     const struct kern_view *written = &map->k.tensors[map->k.input_count], *from = &map->k.tensors[0];
-    if (!kern_view_packed(written) || !kern_view_packed(from) || written->offset || !graph_operand_fits(graph, op, t) ||
-        graph_view_span_bytes(read) > graph_view_span_bytes(written) ||
+    if (read->type != written->type || !kern_view_packed(written) || !kern_view_packed(from) || written->offset ||
+        !graph_operand_fits(graph, op, t) || graph_view_span_bytes(read) > graph_view_span_bytes(written) ||
         !graph_stable_between(graph, map->value[0], sum.writer, at) ||
         !find_parameter(graph, map, 1, &out->scale, &along[0]) ||
         (map->k.input_count == 3 && !find_parameter(graph, map, 2, &out->zero, &along[1])))
@@ -156,6 +156,7 @@ static bool is_relu(const struct graph_op *op)
 {
     return op->k.kind == KERN_MAP && op->k.output_count == 1 && op->k.input_count == 1 && op->k.u.map.inst_count == 1 &&
            op->k.u.map.inst[0].code == KERN_MAP_RELU && op->k.u.map.inst[0].type == DML_TENSOR_DATA_TYPE_FLOAT32 &&
+           op->k.tensors[0].type == DML_TENSOR_DATA_TYPE_FLOAT32 &&
            op->k.tensors[1].type == DML_TENSOR_DATA_TYPE_FLOAT32;
 }
 
@@ -190,6 +191,7 @@ bool graph_quantizes_like(struct graph *graph, const struct graph_op *op, const 
     struct graph_parameter zero = { NULL, { 0 }, 0 };
     uint32_t dim = GRAPH_NONE;
     if (dq->count != 1 || kern_type_bytes(dq->q.view.type) != 1 || !quantizes(op) ||
+        op->k.tensors[0].type != DML_TENSOR_DATA_TYPE_FLOAT32 ||
         (op->k.input_count == 3 && (!find_parameter(graph, op, 2, &zero, &dim) || dim != GRAPH_NONE)))
         return false;
     const struct kern_map_inst *clamp = &op->k.u.map.inst[op->k.u.map.inst_count - 1];
@@ -276,7 +278,8 @@ float graph_quantize_take_scale(struct graph *graph, const struct graph_uses *us
     if (reader != GRAPH_NONE && is_relu(graph->ops[reader]))
         reader = graph_only_reader(graph, uses, reader);
     float by = 0;
-    if (reader != GRAPH_NONE && quantizes(graph->ops[reader]))
+    if (reader != GRAPH_NONE && quantizes(graph->ops[reader]) &&
+        graph->ops[reader]->k.tensors[0].type == DML_TENSOR_DATA_TYPE_FLOAT32)
         by = quantize_scale(graph, graph->ops[reader]);
     if (by > 0)
         drop_step(graph->ops[reader], 0, 1);

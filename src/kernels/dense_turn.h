@@ -4,15 +4,20 @@
 
 #include "kernels/dense_vec.h"
 
-typedef int32_t vec_lanes __attribute__((vector_size(VEC * sizeof(int32_t))));
+#if VEC == 4
+#define WEAVE(f) f, VEC + f, f + 1, VEC + f + 1
+#elif VEC == 8
+#define WEAVE(f) f, VEC + f, f + 1, VEC + f + 1, f + 2, VEC + f + 2, f + 3, VEC + f + 3
+#else
+#define WEAVE(f)                                                                                                       \
+    f, VEC + f, f + 1, VEC + f + 1, f + 2, VEC + f + 2, f + 3, VEC + f + 3, f + 4, VEC + f + 4, f + 5, VEC + f + 5,    \
+        f + 6, VEC + f + 6, f + 7, VEC + f + 7
+#endif
 
 /* Lanes a0 b0 a1 b1 ... of the lower halves, or the upper ones. */
 DENSE_INLINE vec vec_weave(vec a, vec b, bool upper)
 {
-    vec_lanes lanes;
-    for (int32_t i = 0; i < VEC; i++)
-        lanes[i] = i / 2 + (i % 2) * VEC + (upper ? VEC / 2 : 0);
-    return __builtin_shuffle(a, b, lanes);
+    return upper ? __builtin_shufflevector(a, b, WEAVE(VEC / 2)) : __builtin_shufflevector(a, b, WEAVE(0));
 }
 
 DENSE_INLINE void vec_turn(vec *rows)

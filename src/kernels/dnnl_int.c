@@ -3,6 +3,7 @@
 #include "kernels/dnnl_op.h"
 
 #include "kernels/gemm.h"
+#include "kernels/map_run.h"
 
 static bool same_everywhere(const struct kern_view *view)
 {
@@ -78,8 +79,11 @@ static void take_rest(const struct kern_op *op, uint32_t first, uint32_t end, st
 static bool sum_seen(const struct kern_map *map, uint32_t first)
 {
     bool result = false;
-    for (uint32_t i = first; i < map->inst_count; i++)
-        result = result || map->inst[i].src[0] == 0;
+    for (uint32_t i = first; i < map->inst_count; i++) {
+        result = result || map->inst[i].code == KERN_MAP_CONST; /* whose registers would not follow */
+        for (uint32_t s = 0; s < map_arity(map->inst[i].code); s++)
+            result = result || map->inst[i].src[s] == 0;
+    }
     return result;
 }
 

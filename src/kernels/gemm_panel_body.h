@@ -118,10 +118,10 @@ static void panel_tile_typed(uint32_t rows, const struct panel_part *part, const
 
 static bool panel_within(const float *row, float bound)
 {
-    vec most = vec_set(0);
-    for (uint32_t i = 0; i < PANEL_VECS; i++)
-        most = vec_max(most, vec_abs(vec_load(row + i * VEC))); /* NaN stays */
-    return vec_top(most) <= bound;
+    uint32_t beyond = 0;
+    for (uint32_t c = 0; c < PANEL_COLUMNS; c++)
+        beyond |= !(fmath_abs(row[c]) <= bound); /* NaN is, too */
+    return !beyond;
 }
 
 static void panel_activate(const struct panel_finish *finish, float *row)
