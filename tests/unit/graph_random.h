@@ -254,7 +254,8 @@ static void add_attention(struct maker *maker)
         return;
     struct graph_operand scores = graph_temp(maker->graph, F32, 4, SIZES(s[0], s[1], s[2], s[2]));
     struct graph_operand weights = graph_temp(maker->graph, F32, 4, scores.view.sizes);
-    struct graph_operand out = graph_temp(maker->graph, F32, 4, x.view.sizes);
+    bool twice = !rnd(4); /* the weights times themselves: no attention */
+    struct graph_operand out = graph_temp(maker->graph, F32, 4, twice ? weights.view.sizes : x.view.sizes);
     parts[1].view = graph_view_permute(&parts[1].view, SIZES(0, 1, 3, 2));
     make_gemm(maker->graph, parts, 2, scores);
     for (uint32_t i = 0; i < 2; i++) {
@@ -266,7 +267,7 @@ static void add_attention(struct maker *maker)
         make_map(maker->graph, i ? KERN_MAP_ADD : KERN_MAP_DIV, in, 2, scores, 0, 0);
     }
     make_softmax(maker->graph, scores, weights);
-    make_gemm(maker->graph, (struct graph_operand[]){ weights, parts[2] }, 2, out);
+    make_gemm(maker->graph, (struct graph_operand[]){ weights, twice ? weights : parts[2] }, 2, out);
     keep(maker, out);
 }
 
