@@ -3,37 +3,7 @@
 #ifndef KERNELS_TILE_BODY_H
 #define KERNELS_TILE_BODY_H
 
-#include "kernels/dense_vec.h"
-
-/* The first, and the second, halves of two vectors, their elements by turns. */
-#if VEC == 16
-#define TILE_LOW(a, b)  __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
-#define TILE_HIGH(a, b) __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
-#elif VEC == 8
-#define TILE_LOW(a, b)  __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
-#define TILE_HIGH(a, b) __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
-#else
-#define TILE_LOW(a, b)  __builtin_shufflevector(a, b, 0, 4, 1, 5)
-#define TILE_HIGH(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
-#endif
-
-/* Each round rotates the bits of an element's place by one: after log2(VEC) rounds rows and columns have changed
- * places. */
-DENSE_INLINE void tile_turn(vec *v)
-{
-    vec next[VEC];
-#pragma GCC unroll 4
-    for (int round = 1; round < VEC; round *= 2) {
-#pragma GCC unroll 8
-        for (int i = 0; i < VEC / 2; i++) {
-            next[2 * i] = TILE_LOW(v[i], v[i + VEC / 2]);
-            next[2 * i + 1] = TILE_HIGH(v[i], v[i + VEC / 2]);
-        }
-#pragma GCC unroll 16
-        for (int i = 0; i < VEC; i++)
-            v[i] = next[i];
-    }
-}
+#include "kernels/dense_turn.h"
 
 /* The first `count` elements of the vector. */
 DENSE_INLINE void tile_put(void *y, bool half, int64_t at, vec value, int64_t count)
@@ -64,7 +34,7 @@ static void tile_store_turned(const struct tile_to *to, const float *from, int64
 #pragma GCC unroll 16
     for (int r = 0; r < VEC; r++)
         v[r] = vec_load(from + r * pitch);
-    tile_turn(v);
+    vec_turn(v);
     for (int64_t j = 0; j < columns; j++)
         tile_put(to->y, to->half, to->at + j * to->column, v[j], rows);
 }

@@ -6,10 +6,8 @@
 /* The mask, made as long as there are keys: what it lacks is masked. */
 static struct onnx_value *whole_mask(struct onnx_builder *b, struct onnx_value *mask, int64_t total)
 {
-    UINT start[ONNX_RANK_MAX] = { 0 }, end[ONNX_RANK_MAX] = { 0 };
+    const int64_t start[ONNX_RANK_MAX] = { 0 };
     int64_t dims[ONNX_RANK_MAX];
-    struct onnx_desc dx, dy;
-    DML_SCALAR_UNION value = { 0 };
     uint32_t last = mask->rank - 1;
     if (!mask->rank || mask->rank > 4) {
         onnx_fail(b, "'%s' has rank %u, must be 1 to 4", mask->name, mask->rank);
@@ -19,20 +17,7 @@ static struct onnx_value *whole_mask(struct onnx_builder *b, struct onnx_value *
         return mask;
     memcpy(dims, mask->dims, sizeof(dims));
     dims[last] = total;
-    end[last] = (UINT)(total - mask->dims[last]);
-    struct onnx_value *y = onnx_temp(b, mask->type, mask->rank, dims), *lowest;
-    if (!y || !(lowest = onnx_scalar(b, mask->type, mask->type == ONNX_BOOL ? 0 : -INFINITY)))
-        return NULL;
-    memcpy(&value, lowest->data, onnx_type_bytes(mask->type));
-    DML_PADDING1_OPERATOR_DESC desc = { onnx_desc(b, &dx, mask),
-                                        onnx_desc(b, &dy, y),
-                                        DML_PADDING_MODE_CONSTANT,
-                                        onnx_type_dml(mask->type),
-                                        value,
-                                        mask->rank,
-                                        start,
-                                        end };
-    return onnx_emit(b, DML_OPERATOR_PADDING1, &desc, &mask, 1, &y, 1) ? y : NULL;
+    return onnx_surround(b, mask, start, dims, onnx_scalar(b, mask->type, mask->type == ONNX_BOOL ? 0 : -INFINITY));
 }
 
 static bool take_mask(struct onnx_builder *b, const struct onnx_node *n, struct onnx_attention *a)

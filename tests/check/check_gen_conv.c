@@ -71,6 +71,31 @@ static void zero_points(struct check_rng *rng, struct kern_op *op, uint32_t rank
     op->input_count++;
 }
 
+/* Windows and images of a convolution; `wide` and `point` are those of check_gen_conv. */
+static void windows(struct check_rng *rng, struct kern_conv *conv, bool wide, bool point, uint32_t *x, uint32_t *w,
+                    uint32_t *y)
+{
+    bool plain = check_chance(rng, 6); /* 3 x 3 without steps: libraries have special ways for these */
+    uint32_t taps = wide && check_chance(rng, 2) ? 5 : 3;
+    for (uint32_t d = 0; d < conv->spatial; d++) {
+        struct check_steps steps;
+        check_steps(rng, conv->spatial == 3 ? 7 : 24, &steps);
+        if (plain || wide)
+            steps = (struct check_steps){ steps.in + (wide ? 12 : 0), taps, 1, 1, taps / 2, taps / 2 };
+        else if (point)
+            steps = (struct check_steps){ steps.in, 1, 1, 1, 0, 0 };
+        if (wide && check_chance(rng, 3))
+            steps.start = check_pick(rng, 8);
+        x[2 + d] = steps.in;
+        w[2 + d] = steps.kernel;
+        y[2 + d] = conv->transposed ? check_steps_spread(&steps) : check_steps_count(&steps);
+        conv->strides[d] = steps.stride;
+        conv->dilations[d] = steps.dilation;
+        conv->pad_start[d] = steps.start;
+        conv->pad_end[d] = steps.end;
+    }
+}
+
 void check_gen_conv(struct check_rng *rng, struct check_case *out)
 {
     struct kern_op *op = &out->op;
@@ -108,25 +133,7 @@ void check_gen_conv(struct check_rng *rng, struct check_case *out)
         w[0] = y[1] = out_group;
         w[1] = in_group;
     }
-    bool plain = check_chance(rng, 6); /* 3 x 3 without steps: libraries have special ways for these */
-    uint32_t taps = wide && check_chance(rng, 2) ? 5 : 3;
-    for (uint32_t d = 0; d < conv->spatial; d++) {
-        struct check_steps steps;
-        check_steps(rng, conv->spatial == 3 ? 7 : 24, &steps);
-        if (plain || wide)
-            steps = (struct check_steps){ steps.in + (wide ? 12 : 0), taps, 1, 1, taps / 2, taps / 2 };
-        else if (point)
-            steps = (struct check_steps){ steps.in, 1, 1, 1, 0, 0 };
-        if (wide && check_chance(rng, 3))
-            steps.start = check_pick(rng, 8);
-        x[2 + d] = steps.in;
-        w[2 + d] = steps.kernel;
-        y[2 + d] = conv->transposed ? check_steps_spread(&steps) : check_steps_count(&steps);
-        conv->strides[d] = steps.stride;
-        conv->dilations[d] = steps.dilation;
-        conv->pad_start[d] = steps.start;
-        conv->pad_end[d] = steps.end;
-    }
+    windows(rng, conv, wide, point, x, w, y);
     op->kind = KERN_CONV;
     op->input_count = 2;
     op->output_count = 1;
