@@ -83,6 +83,21 @@ static inline double api_seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
+/* Waits until a thread, by the number that it writes into *thread as it starts, sleeps: longer than anything only
+ * spins. */
+static inline void api_await_sleep(const int *thread)
+{
+    for (char state = 0; state != 'S';) {
+        char path[64];
+        nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
+        snprintf(path, sizeof(path), "/proc/self/task/%d/stat", __atomic_load_n(thread, __ATOMIC_ACQUIRE));
+        FILE *stat = fopen(path, "r"); /* none: it has not started */
+        need(!stat || fscanf(stat, "%*d (%*[^)]) %c", &state) == 1);
+        if (stat)
+            fclose(stat);
+    }
+}
+
 /* Objects alive in one of the three libraries; 0 when it is not loaded. */
 static inline uint32_t api_live_objects(const char *library)
 {
@@ -100,7 +115,7 @@ static inline uint32_t api_live_objects(const char *library)
 static inline int api_end(void)
 {
     static const char *const libraries[] = { "libd3d12.so", "libdxcore.so", "libdirectml.so" };
-    double limit = api_seconds() + 5;
+    double limit = api_seconds() + 30;
     for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++) {
         while (api_live_objects(libraries[i]) && api_seconds() < limit)
             nanosleep(&(struct timespec){ 0, 1000000 }, NULL);

@@ -49,6 +49,7 @@ static void test_budget(void)
 struct turn {
     uint32_t cores;
     int order; /* in which it was served, from 1 */
+    int thread;
 };
 
 static atomic_int served;
@@ -56,6 +57,7 @@ static atomic_int served;
 static void *take_turn(void *argument)
 {
     struct turn *turn = argument;
+    __atomic_store_n(&turn->thread, gettid(), __ATOMIC_RELEASE);
     uint32_t got = adapter_cores_take(turn->cores);
     turn->order = atomic_fetch_add(&served, 1) + 1;
     adapter_cores_give(got);
@@ -65,12 +67,12 @@ static void *take_turn(void *argument)
 /* One that wants all comes before one that wants little and came later. */
 static void test_order(void)
 {
-    struct turn turns[2] = { { all, 0 }, { 1, 0 } };
+    struct turn turns[2] = { { .cores = all }, { .cores = 1 } };
     pthread_t threads[2];
     uint32_t got = adapter_cores_take(all);
     for (int i = 0; i < 2; i++) {
         need(!pthread_create(&threads[i], NULL, take_turn, &turns[i]));
-        usleep(50000);
+        api_await_sleep(&turns[i].thread);
     }
     ok(!atomic_load(&served), "served too early");
     adapter_cores_give(got);

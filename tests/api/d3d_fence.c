@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <poll.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -80,24 +79,13 @@ static void test_events(ID3D12Device *device)
 struct waiting {
     ID3D12Fence *fence;
     UINT64 value;
-    atomic_int thread;
+    int thread;
 };
-
-/* Of a thread that has nothing to wait for but the fence: it is past the time that it only spins. */
-static bool is_asleep(int thread)
-{
-    char path[64], state = 0;
-    snprintf(path, sizeof(path), "/proc/self/task/%d/stat", thread);
-    FILE *stat = fopen(path, "r");
-    need(stat && fscanf(stat, "%*d (%*[^)]) %c", &state) == 1);
-    fclose(stat);
-    return state == 'S';
-}
 
 static void *wait_thread(void *argument)
 {
     struct waiting *waiting = argument;
-    atomic_store(&waiting->thread, gettid());
+    __atomic_store_n(&waiting->thread, gettid(), __ATOMIC_RELEASE);
     ok_hr(ID3D12Fence_SetEventOnCompletion(waiting->fence, waiting->value, NULL), S_OK);
     return NULL;
 }
@@ -111,11 +99,8 @@ static void test_blocking(ID3D12Device *device)
         waiting[i] = (struct waiting){ fence, 10, 0 };
         need(!pthread_create(&threads[i], NULL, wait_thread, &waiting[i]));
     }
-    for (int i = 0, asleep = 0; i < 3; i += asleep) {
-        nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
-        int thread = atomic_load(&waiting[i].thread);
-        asleep = thread && is_asleep(thread);
-    }
+    for (int i = 0; i < 3; i++)
+        api_await_sleep(&waiting[i].thread);
     ok_hr(ID3D12Fence_Signal(fence, 10), S_OK);
     ok_hr(ID3D12Fence_Signal(fence, 1), S_OK); /* the value has been there: nobody may miss it */
     for (int i = 0; i < 3; i++)
