@@ -88,8 +88,10 @@ static bool inline_scalars(struct graph *graph, const struct graph_program *in, 
 
 static const struct kern_map_inst *inst_of(const struct graph_program *program, uint32_t reg)
 {
+    if (reg < program->input_count)
+        return NULL;
     const struct kern_map_inst *inst = &program->map.inst[reg - program->input_count];
-    return reg < program->input_count || inst->type != F32 || inst->to_type != F32 ? NULL : inst;
+    return inst->type == F32 && inst->to_type == F32 ? inst : NULL;
 }
 
 static bool constant_of(const struct graph_program *program, uint32_t reg, float *out)
