@@ -96,6 +96,30 @@ typedef void(STDMETHODCALLTYPE *anydml_constant_done)(void *context, UINT node);
 HRESULT STDMETHODCALLTYPE AnydmlCompileGraph(IDMLDevice1 *device, const DML_GRAPH_DESC *desc, DML_EXECUTION_FLAGS flags,
                                              anydml_constant_done done, void *context, REFIID riid, void **out);
 
+/* Two kernels that do the same work, on one shape. */
+struct anydml_tuning_point {
+    const char *Name;       /* choice and shape, "winograd_3_28_128_128" */
+    const char *Kernels[2]; /* the same twice: there is nothing to choose */
+    double Seconds[2];
+    double Predicted;  /* what the library's model has for the first time over the second */
+    double Correction; /* by what it is multiplied from now on */
+};
+
+struct anydml_tuning {
+    void *Context;
+    void(STDMETHODCALLTYPE *Point)(void *context, const struct anydml_tuning_point *point);
+    void(STDMETHODCALLTYPE *Saved)(void *context, const char *path, const char *problem); /* problem NULL: it is */
+};
+
+/* libdirectml, cpu adapter: measures the kernels between which compilation chooses by a model, on the device's threads,
+ * which takes a second or less on an idle machine, and writes what it found to a file that later processes read when
+ * they first compile for as many threads with this version on this processor. Nothing else ever measures or writes.
+ * The file lies in ANYDML_CACHE_DIR, or in XDG_CACHE_HOME/anydml, or in ~/.cache/anydml. This process goes on as it
+ * began. `listener` and its functions may be NULL. Thread-safe, but times are those of a machine that does nothing
+ * else. S_OK; E_INVALIDARG (no device of this library); DXGI_ERROR_UNSUPPORTED (another adapter); E_OUTOFMEMORY;
+ * E_ACCESSDENIED (the file cannot be written). */
+HRESULT STDMETHODCALLTYPE AnydmlTune(IDMLDevice *device, const struct anydml_tuning *listener);
+
 /* libdirectml, libd3d12 and libdxcore each export `uint32_t AnydmlLiveObjects(void)`: how many COM objects of that
  * library live in this process. It is no prototype here because the three have one name: tests look it up with dlsym.
  */

@@ -16,6 +16,7 @@ static const struct {
     { "bench", "measure how fast an ONNX model runs, here and in other runtimes", tools_cmd_bench },
     { "graph", "show what becomes of an ONNX model: graph, kernels, memory", tools_cmd_graph },
     { "ops", "list the operators and the data types that run on each device", tools_cmd_ops },
+    { "tune", "measure this machine, so that kernels are chosen for it", tools_cmd_tune },
     { "telemetry", "what is kept about the use of AnyDML: nothing, unless you switch it on", tools_cmd_telemetry },
 };
 

@@ -4,6 +4,8 @@
 #include <stdio.h>
 
 #include "base/log.h"
+#include "base/cpu.h"
+#include "graph/tuning.h"
 
 #include <anydml.h>
 
@@ -109,6 +111,43 @@ EXPORT HRESULT AnydmlEnumOperators(IDMLDevice *iface, UINT index, struct anydml_
     info->Types = dml_operator_types(device, op, types);
     info->ExtensionTypes = dml_operator_types(device, op, extensions);
     return S_OK;
+}
+
+static bool tune_point(uint32_t point, uint32_t threads, const struct anydml_tuning *listener, struct kern_tuning *out)
+{
+    struct graph_tuning_result result;
+    if (!graph_tuning_measure(point, base_cpu_flags(), threads, &result))
+        return false;
+    out->correction[point] = graph_tuning_correction(&result);
+    struct anydml_tuning_point told = { kern_points[point].name,
+                                        { result.rows[0], result.rows[1] },
+                                        { result.seconds[0], result.seconds[1] },
+                                        result.cost,
+                                        (double)out->correction[point] };
+    if (listener && listener->Point)
+        listener->Point(listener->Context, &told);
+    return true;
+}
+
+EXPORT HRESULT AnydmlTune(IDMLDevice *iface, const struct anydml_tuning *listener)
+{
+    struct kern_tuning tuning;
+    char path[GRAPH_TUNING_BYTES] = "";
+    if (!iface || (const void *)iface->lpVtbl != &dml_device_vtbl)
+        return E_INVALIDARG;
+    struct dml_device *device = (struct dml_device *)iface;
+    if (device->adapter->kind != ADAPTER_HOST)
+        return DXGI_ERROR_UNSUPPORTED;
+    for (uint32_t i = 0; i < KERN_POINT_COUNT; i++)
+        if (!tune_point(i, device->threads, listener, &tuning))
+            return E_OUTOFMEMORY;
+    const char *problem = graph_tuning_save(&tuning, device->threads);
+    graph_tuning_path(device->threads, path);
+    if (listener && listener->Saved)
+        listener->Saved(listener->Context, path, problem);
+    if (problem)
+        base_log(BASE_LOG_ERROR, "AnydmlTune: %s: %s", path, problem);
+    return problem ? E_ACCESSDENIED : S_OK;
 }
 
 EXPORT BOOL AnydmlQuiet(BOOL quiet)

@@ -1,5 +1,6 @@
 /* A graph as a program for the device's adapter. */
 #include "dml/dispatch_spirv.h"
+#include "graph/tuning.h"
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -50,6 +51,7 @@ HRESULT dml_program_create(struct dml_device *device, struct graph *graph, const
     struct graph_options options;
     graph_options_init(&options, host, device->threads);
     options.store = host ? device->store : NULL;
+    options.tuning = host ? graph_tuning_get(options.threads) : NULL;
     /* What is folded is small. A team of this thread would stay, and with more threads alive than there are processors
      * OpenMP's barriers sleep: that would cost every later run far more. */
     struct base_team before = base_parallel_enter(1);

@@ -163,6 +163,7 @@ struct graph_options {
     uint32_t threads;
     bool host;                 /* false: only ops the SPIR-V adapter runs may be made */
     struct graph_store *store; /* of constants and packed weights; NULL: packed at initialisation, nothing is shared */
+    const struct kern_tuning *tuning; /* NULL: none (tuning.h) */
 };
 void graph_options_init(struct graph_options *options, bool host, uint32_t threads);
 HRESULT graph_run_passes(struct graph *graph, const struct graph_options *options);

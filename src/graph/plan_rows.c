@@ -85,6 +85,7 @@ static bool find_row(struct planner *planner, struct graph_step *step, uint32_t 
     uint32_t input = GRAPH_NONE;
     *out_packed_bytes = 0;
     step->op.packed_input = packable;
+    step->op.tuning = options->tuning;
     step->row = kern_find(&step->op, options->cpu, options->threads, &step->state);
     if (!packable)
         return step->row != NULL;

@@ -70,11 +70,13 @@ void graph_ranks_begin(struct graph *graph)
 }
 
 /* The op as it will be looked up. */
-static struct kern_op probe_of(const struct graph *graph, const struct graph_op *op)
+static struct kern_op probe_of(const struct graph *graph, const struct graph_options *options,
+                               const struct graph_op *op)
 {
     struct kern_op k = op->k;
     k.packed_input = graph_op_packable(graph, op);
     k.flags |= KERN_FLAG_PROBE;
+    k.tuning = options->tuning;
     return k;
 }
 
@@ -92,14 +94,14 @@ static uint32_t rank(const struct graph *graph, const struct graph_options *opti
 
 uint32_t graph_op_rank(const struct graph *graph, const struct graph_options *options, const struct graph_op *op)
 {
-    struct kern_op probe = probe_of(graph, op);
+    struct kern_op probe = probe_of(graph, options, op);
     return rank(graph, options, &probe);
 }
 
 bool graph_op_no_worse(const struct graph *graph, const struct graph_options *options, const struct graph_op *before,
                        const struct graph_op *after)
 {
-    struct kern_op old = probe_of(graph, before), new = probe_of(graph, after);
+    struct kern_op old = probe_of(graph, options, before), new = probe_of(graph, options, after);
     uint32_t count;
     if (!options->host)
         return true;

@@ -1,5 +1,9 @@
 #include "kernels/conv_pw.h"
 
+#include "kernels/choice.h"
+
+#include <math.h>
+
 /* Tiles of a block: its pixels of X and Y stay in the second-level cache next to a panel. */
 #define BLOCK_BYTES (384 * 1024)
 
@@ -48,17 +52,6 @@ static bool shape_suits(const struct kern_op *op, const struct conv_shape *s)
     return result;
 }
 
-/* Few multiply-adds for each element of tensors that leave the caches: what counts is writing, and oneDNN is a tenth
- * faster at that. */
-static bool only_moves(const struct conv_pw *p)
-{
-#if defined(ANYDML_DNNL)
-    return p->k <= 32 && p->pixels * ((uint64_t)p->k + p->columns) * sizeof(float) > MOVED_BYTES;
-#else
-    return !p;
-#endif
-}
-
 bool conv_pw_init(const struct kern_op *op, uint32_t rows, uint32_t lanes, struct conv_pw *out)
 {
     struct conv_shape s;
@@ -76,13 +69,32 @@ bool conv_pw_init(const struct kern_op *op, uint32_t rows, uint32_t lanes, struc
     uint64_t tile_bytes = ((uint64_t)out->k + out->columns) * rows * sizeof(float);
     uint64_t block = BASE_MAX(BLOCK_BYTES / tile_bytes, 4), blocks = (out->tiles + block - 1) / block;
     out->block = (uint32_t)((out->tiles + blocks - 1) / BASE_MAX(blocks, 1));
-    return out->pixels >= PIXELS_MIN && !only_moves(out);
+    return out->pixels >= PIXELS_MIN;
+}
+
+/* Time over oneDNN's, as measured. With few multiply-adds for each element of tensors that leave the caches, writing is
+ * what counts. */
+static double pointwise_cost(const struct conv_pw *p)
+{
+#if defined(ANYDML_DNNL)
+    return p->k <= 32 && p->pixels * ((uint64_t)p->k + p->columns) * sizeof(float) > MOVED_BYTES ? 1.1 : 0.9;
+#else
+    (void)p;
+    return 0.1; /* nothing else is nearly as fast */
+#endif
 }
 
 bool kern_conv_pw_f32_accepts(const struct kern_op *op)
 {
     struct conv_pw p;
-    return op->packed_input == 2 && conv_pw_init(op, 1, 1, &p);
+    return op->packed_input == 2 && conv_pw_init(op, 1, 1, &p) &&
+           kern_pays(op, KERN_CHOICE_pointwise, pointwise_cost(&p));
+}
+
+double kern_conv_pw_cost(const struct kern_op *op)
+{
+    struct conv_pw p;
+    return conv_pw_init(op, 1, 1, &p) ? pointwise_cost(&p) : INFINITY;
 }
 
 static uint64_t padded_columns(const struct conv_pw *p, uint32_t lanes)

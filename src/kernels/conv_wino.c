@@ -1,6 +1,10 @@
 /* Which convolutions are computed so, how the work is cut, and the transform of the weights. */
 #include "kernels/conv_wino.h"
 
+#include "kernels/choice.h"
+
+#include <math.h>
+
 /* Transformed inputs and products of a block of tiles stay in the second-level cache. */
 #define BLOCK_FLOATS (160 * 1024)
 #define BLOCK_ROWS   6 /* most calls of the product for a panel */
@@ -14,10 +18,10 @@ static bool shape_fits(const struct kern_op *op, const struct conv_shape *s)
     return s->stride[1] == 1 && s->stride[2] == 1 && s->dilation[1] == 1 && s->dilation[2] == 1;
 }
 
-/* The one place where the algorithm is chosen: cycles of two multiply-adds on vectors, fitted to measurements from 3 to
- * 512 channels and 7 x 7 to 160 x 160 pixels. Products run at 80 % of the peak, transforms cost by the vector, weights
+/* Time over the direct convolution's: cycles of two multiply-adds on vectors, fitted to measurements from 3 to 512
+ * channels and 7 x 7 to 160 x 160 pixels. Products run at 80 % of the peak, transforms cost by the vector, weights
  * come from memory at 6 bytes a cycle; direct convolutions run at 85 %, on whole vectors of output channels. */
-static bool wino_pays(const struct wino *w)
+static double wino_cost(const struct wino *w)
 {
     const struct conv_shape *s = &w->s;
     double lanes = w->lanes, taps = (double)(s->kernel[1] * s->kernel[2]), in = s->in_channels;
@@ -27,7 +31,7 @@ static bool wino_pays(const struct wino *w)
     double weights = w->points * in * s->out_channels * sizeof(float) / 6;
     double direct = (double)s->batch * s->out[1] * s->out[2] * taps * in * direct_outs / (2 * lanes) / 0.85;
     double direct_weights = taps * in * s->out_channels * sizeof(float) / 6;
-    return products + transforms + weights < direct + direct_weights;
+    return (products + transforms + weights) / (direct + direct_weights);
 }
 
 bool wino_init(const struct kern_op *op, uint32_t lanes, struct wino *w)
@@ -67,7 +71,14 @@ bool kern_conv_wino_f32_accepts(const struct kern_op *op)
     return op->packed_input == 2 && wino_init(op, 16, &w) &&
            dense_same_type(op, 0, op->u.conv.has_bias ? 2 : 1, DML_TENSOR_DATA_TYPE_FLOAT32) &&
            op->tensors[op->input_count].type == DML_TENSOR_DATA_TYPE_FLOAT32 &&
-           (!op->u.conv.has_bias || op->tensors[2].sizes[1] == w.s.out_channels) && wino_pays(&w);
+           (!op->u.conv.has_bias || op->tensors[2].sizes[1] == w.s.out_channels) &&
+           kern_pays(op, w.size == 6 ? KERN_CHOICE_winograd_3 : KERN_CHOICE_winograd_5, wino_cost(&w));
+}
+
+double kern_conv_wino_cost(const struct kern_op *op)
+{
+    struct wino w;
+    return wino_init(op, 16, &w) ? wino_cost(&w) : INFINITY;
 }
 
 static void wino_plan(const struct kern_op *op, uint32_t lanes, struct kern_work *out)

@@ -1,5 +1,7 @@
 #include "kernels/gemm_panel.h"
 
+#include "kernels/choice.h"
+
 void panel_shape_init(const struct kern_op *op, struct panel_shape *out)
 {
     const struct kern_view *a = &op->tensors[0], *y = &op->tensors[op->input_count];
@@ -60,6 +62,13 @@ bool panel_finish_init(const struct kern_op *op, struct panel_finish *out)
     return !op->epilogue || op->epilogue->store[0] == last;
 }
 
+/* Time over oneDNN's, as measured: columns of zeros are multiplied too. */
+double kern_gemm_panel_cost(const struct kern_op *op)
+{
+    uint64_t n = op->tensors[op->input_count].sizes[op->tensors[op->input_count].rank - 1];
+    return 8.0 * (double)base_align_up(n, PANEL_COLUMNS) / (9.0 * (double)n);
+}
+
 bool kern_gemm_panel_accepts(const struct kern_op *op)
 {
     const struct kern_view *a = &op->tensors[0], *b = &op->tensors[1], *y = &op->tensors[op->input_count];
@@ -75,8 +84,7 @@ bool kern_gemm_panel_accepts(const struct kern_op *op)
             return false;
     uint64_t n = y->sizes[rank - 1], k = a->sizes[rank - 1];
     return (a->strides[rank - 1] == 1 || k == 1) && b->sizes[rank - 1] == n && b->sizes[rank - 2] == k &&
-           a->sizes[rank - 2] == y->sizes[rank - 2] &&
-           8 * base_align_up(n, PANEL_COLUMNS) <= 9 * n; /* little is lost to zeros */
+           a->sizes[rank - 2] == y->sizes[rank - 2] && kern_pays(op, KERN_CHOICE_panel, kern_gemm_panel_cost(op));
 }
 
 void kern_gemm_panel_avx512_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)

@@ -357,6 +357,8 @@ struct kern_roi_grad {
  * X[b, h, l, d] (lengths below 0 count as 0); rows beyond Y are dropped, all other elements of Y keep what they hold.
  * No parameters. */
 
+struct kern_tuning; /* choice.h */
+
 struct kern_op {
     enum kern_kind kind;
     uint32_t input_count, output_count;
@@ -394,7 +396,8 @@ struct kern_op {
      * registers 1.. are the inputs from epilogue_input on (e.g. the residual). NULL = none. */
     const struct kern_map *epilogue;
     uint32_t epilogue_input;
-    uint32_t packed_input; /* index + 1 of the input that row->pack prepares; 0 = none */
+    uint32_t packed_input;            /* index + 1 of the input that row->pack prepares; 0 = none */
+    const struct kern_tuning *tuning; /* for accepts() only; NULL: costs as fitted */
 };
 
 enum kern_flag {

@@ -1,0 +1,92 @@
+#include "tools/cmd.h"
+#include "tools/session.h"
+#include "tools/text.h"
+
+#include <anydml.h>
+
+const char tools_help_tune[] =
+    "usage: anydml tune [--threads N] [--device N] [--json]\n\n"
+    "Where two kernels do the same work, a model chooses that was fitted on one machine. This measures both on a few\n"
+    "shapes, in about a second, and keeps by how much the model errs here: in ANYDML_CACHE_DIR, XDG_CACHE_HOME/anydml\n"
+    "or ~/.cache/anydml, one file for each processor, version and number of threads. Programs that start later use "
+    "it.\n"
+    "ANYDML_TUNING=off ignores it; deleting the file undoes all. Best while the machine does nothing else.\n\n"
+    "  --threads N  for programs with that many worker threads; default: one per processor\n"
+    "  --device N   which cpu device (anydml devices); default 0\n"
+    "  --json       print one JSON object\n";
+
+struct tuning {
+    bool json;
+    unsigned count;
+    char problem[512];
+};
+
+static void STDMETHODCALLTYPE take_point(void *context, const struct anydml_tuning_point *p)
+{
+    struct tuning *tuning = context;
+    bool choice = strcmp(p->Kernels[0], p->Kernels[1]) != 0;
+    double ratio = p->Seconds[0] / p->Seconds[1];
+    if (tuning->json)
+        printf(
+            "%s\n  {\"name\": \"%s\", \"kernels\": [\"%s\", \"%s\"], \"seconds\": [%.9f, %.9f], \"predicted\": %.3f, "
+            "\"correction\": %.3f}",
+            tuning->count ? "," : "", p->Name, p->Kernels[0], p->Kernels[1], p->Seconds[0], p->Seconds[1], p->Predicted,
+            p->Correction);
+    else if (choice)
+        printf("%-24s %-20s %9.1f us  %-20s %9.1f us  %5.2f %9.2f\n", p->Name, p->Kernels[0], p->Seconds[0] * 1e6,
+               p->Kernels[1], p->Seconds[1] * 1e6, ratio, p->Predicted);
+    else
+        printf("%-24s %-20s %9.1f us  the only one here\n", p->Name, p->Kernels[0], p->Seconds[0] * 1e6);
+    tuning->count++;
+}
+
+static void STDMETHODCALLTYPE take_path(void *context, const char *path, const char *problem)
+{
+    struct tuning *tuning = context;
+    if (problem)
+        snprintf(tuning->problem, sizeof(tuning->problem), "%.300s%s%.200s", path, *path ? ": " : "", problem);
+    else if (tuning->json) {
+        printf("\n], \"file\": ");
+        tools_json_string(stdout, path);
+        printf("}\n");
+    } else
+        printf("kept in %s\n", path);
+}
+
+static bool tune(struct tuning *tuning, uint32_t device, struct tools_error *error)
+{
+    struct anydml_tuning listener = { tuning, take_point, take_path };
+    struct tools_session *session;
+    if (!tools_session_create(device, &session, error))
+        return false;
+    if (tuning->json)
+        printf("{\"points\": [");
+    else
+        printf("%-24s %-20s %12s  %-20s %12s  %5s %9s\n", "", "first", "time", "second", "time", "ratio", "predicted");
+    HRESULT hr = AnydmlTune((IDMLDevice *)session->device->dml, &listener);
+    tools_session_destroy(session);
+    if (hr == E_ACCESSDENIED)
+        return tools_fail(error, TOOLS_USAGE, "%s", tuning->problem);
+    if (hr == DXGI_ERROR_UNSUPPORTED)
+        return tools_fail(error, TOOLS_USAGE, "--device %u is no cpu device: there is nothing to choose", device);
+    return tools_check(error, hr, "measuring");
+}
+
+int tools_cmd_tune(int argc, char **argv)
+{
+    static const struct option table[] = {
+        { "help", no_argument, NULL, TOOLS_OPTION_HELP },
+        { "json", no_argument, NULL, TOOLS_OPTION_JSON },
+        { "device", required_argument, NULL, TOOLS_OPTION_DEVICE },
+        { "threads", required_argument, NULL, TOOLS_OPTION_THREADS },
+        { 0 },
+    };
+    struct tools_options options = { .table = table, .help = tools_help_tune };
+    struct tools_error error;
+    if (!tools_options_parse(&options, argc, argv, &error))
+        return tools_report("anydml tune", &error);
+    struct tuning tuning = { .json = options.json };
+    if (options.helped || tune(&tuning, options.device, &error))
+        return 0;
+    return tools_report("anydml tune", &error);
+}
