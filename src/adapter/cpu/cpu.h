@@ -39,6 +39,22 @@ HRESULT cpu_queue_finish(struct adapter_queue *queue, uint64_t ticket);
 HRESULT cpu_queries_create(struct adapter_device *device, uint32_t count, struct adapter_queries **out);
 void cpu_queries_destroy(struct adapter_device *device, struct adapter_queries *queries);
 
+/* ---- crowd.c ---- */
+
+struct cpu_crowd {
+    uint64_t since_ns, switches; /* when someone looked, and what he saw; 0: nobody did */
+    uint32_t rest_ms;            /* 0: there was no crowd */
+};
+
+/* By how often threads of this process lost their processor until now: do others want it? Then rest_ms says for how
+ * long barriers should sleep: longer from crowd to crowd. */
+bool cpu_crowd_judge(struct cpu_crowd *crowd, uint64_t now_ns, uint64_t switches);
+/* Barriers of all teams of the process, one of `threads` threads among them, sleep for that long. False: they do not.
+ */
+bool cpu_crowd_rest(uint32_t threads, uint32_t ms);
+/* Both, between two batches of such a team; most calls only read the clock. */
+void cpu_crowd_look(uint32_t threads);
+
 /* list.c: runs the commands on the calling thread and its worker team. */
 /* cpu_list_threads: how many threads they can use, at most `most`. */
 uint32_t cpu_list_threads(const struct adapter_command *commands, uint32_t count, uint32_t most);

@@ -36,6 +36,8 @@ HRESULT cpu_queue_submit(struct adapter_queue *queue, const struct adapter_batch
         hr = cpu_list_run(batch->lists[i], batch->command_counts[i]);
     adapter_cores_give(cores);
     base_parallel_leave(before);
+    if (cores > 1)
+        cpu_crowd_look(queue->threads);
     *out_ticket = ++queue->ticket;
     return hr;
 }

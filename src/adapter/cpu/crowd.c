@@ -1,0 +1,109 @@
+/* What OpenMP's barriers do while other programs want the processors. They spin for milliseconds before they sleep,
+ * which is right while each thread has a processor: waking costs more than most steps take. Where it has not, whoever
+ * spins keeps the thread that he waits for from running. libgomp reads its settings once, when it is loaded, but spins
+ * only for a moment while there are more threads in its teams than processors: so a team that sleeps is made, for a
+ * while. */
+#define _GNU_SOURCE
+#include "adapter/cpu/cpu.h"
+
+#include "base/base.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <omp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#define MS          UINT64_C(1000000)
+#define WINDOW      (40 * MS)
+#define EACH        (25 * MS) /* a thread of the process loses its processor: alone it hardly ever does */
+#define SWITCHES    3
+#define REST_LEAST  1000 /* ms */
+#define REST_MOST   16000
+#define SLEEPERS    16 /* of a team; with more processors than this to spare there is no crowd */
+#define STACK_BYTES (256 * 1024)
+
+bool cpu_crowd_judge(struct cpu_crowd *crowd, uint64_t now_ns, uint64_t switches)
+{
+    uint64_t elapsed = now_ns - crowd->since_ns, count = switches - crowd->switches;
+    bool known = crowd->since_ns != 0;
+    if (known && elapsed < WINDOW)
+        return false;
+    crowd->since_ns = now_ns;
+    crowd->switches = switches;
+    if (!known)
+        return false;
+    if (count < SWITCHES || count * EACH < elapsed) {
+        crowd->rest_ms = 0;
+        return false;
+    }
+    crowd->rest_ms = BASE_MIN(BASE_MAX(2 * crowd->rest_ms, REST_LEAST), REST_MOST);
+    return true;
+}
+
+static atomic_bool resting;
+
+struct rest {
+    int threads;
+    uint32_t ms;
+};
+
+static void *rest_main(void *context)
+{
+    struct rest rest = *(struct rest *)context;
+    struct timespec time = { rest.ms / 1000, rest.ms % 1000 * (long)MS };
+    free(context);
+#pragma omp parallel num_threads(rest.threads)
+    __asm__ volatile("" ::: "memory"); /* an empty region would make no team */
+    nanosleep(&time, NULL);
+    atomic_store(&resting, false);
+    return NULL; /* its team ends with a thread */
+}
+
+bool cpu_crowd_rest(uint32_t threads, uint32_t ms)
+{
+    int sleepers = omp_get_num_procs() + 2 - (int)threads;
+    struct rest *rest = sleepers <= SLEEPERS ? malloc(sizeof(*rest)) : NULL;
+    pthread_attr_t attributes;
+    pthread_t thread;
+    sigset_t all, before;
+    if (!rest)
+        return false;
+    *rest = (struct rest){ BASE_MAX(sleepers, 2), ms };
+    sigfillset(&all);
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    atomic_store(&resting, true);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    bool made = !pthread_create(&thread, &attributes, rest_main, rest);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    if (!made) {
+        atomic_store(&resting, false);
+        free(rest);
+    }
+    return made;
+}
+
+void cpu_crowd_look(uint32_t threads)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static struct cpu_crowd crowd;
+    static _Atomic uint64_t next;
+    uint64_t now = base_now_ns();
+    struct rusage usage;
+    if (now < atomic_load_explicit(&next, memory_order_relaxed) || atomic_load(&resting) ||
+        pthread_mutex_trylock(&lock))
+        return;
+    atomic_store_explicit(&next, now + WINDOW, memory_order_relaxed);
+    if (!getrusage(RUSAGE_SELF, &usage) && cpu_crowd_judge(&crowd, now, (uint64_t)usage.ru_nivcsw)) {
+        base_log(BASE_LOG_DEBUG, "cpu: others want the processors: barriers sleep for %u ms", crowd.rest_ms);
+        cpu_crowd_rest(threads, crowd.rest_ms);
+        crowd.since_ns = 0; /* what follows the rest counts */
+    }
+    pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,74 @@
+/* When barriers sleep, and that they do. */
+#include "adapter/cpu/cpu.h"
+#include "base/clock.h"
+
+#include "test.h"
+
+#include <omp.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MS UINT64_C(1000000)
+
+static void test_judge(void)
+{
+    struct cpu_crowd crowd = { 0 };
+    TEST(!cpu_crowd_judge(&crowd, 1000 * MS, 500)); /* switches of the past */
+    TEST(!cpu_crowd_judge(&crowd, 1010 * MS, 600)); /* too early */
+    TEST(cpu_crowd_judge(&crowd, 1050 * MS, 600) && crowd.rest_ms == 1000);
+    TEST(cpu_crowd_judge(&crowd, 1100 * MS, 603) && crowd.rest_ms == 2000);
+    crowd.since_ns = 0; /* after a rest */
+    TEST(!cpu_crowd_judge(&crowd, 1150 * MS, 610) && crowd.rest_ms == 2000);
+    for (uint64_t i = 0; i < 6; i++)
+        TEST(cpu_crowd_judge(&crowd, (1200 + 100 * i) * MS, 620 + 20 * i));
+    TEST(crowd.rest_ms == 16000);
+    TEST(!cpu_crowd_judge(&crowd, 1800 * MS, 722)); /* two are none */
+    TEST(crowd.rest_ms == 0);
+    TEST(!cpu_crowd_judge(&crowd, 2800 * MS, 740)); /* 18 in a second are few */
+    TEST(cpu_crowd_judge(&crowd, 2900 * MS, 750) && crowd.rest_ms == 1000);
+}
+
+static double cpu_seconds(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+/* Processor time of a team of two of which one waits for the other, who sleeps. */
+static double waiting(void)
+{
+    double start = cpu_seconds();
+    for (uint32_t i = 0; i < 20; i++) {
+#pragma omp parallel num_threads(2)
+        if (omp_get_thread_num())
+            usleep(2000);
+    }
+    return cpu_seconds() - start;
+}
+
+static void test_rest(void)
+{
+    unsigned threads = (unsigned)omp_get_num_procs();
+    waiting();
+    double before = waiting();
+    TEST(cpu_crowd_rest(threads, 400));
+    usleep(50000);
+    double during = waiting();
+    usleep(500000);
+    double after = waiting();
+    fprintf(stderr, "processor seconds before, during, after: %.4f %.4f %.4f\n", before, during, after);
+    if (before < 0.008)
+        return; /* they never spin here: OMP_WAIT_POLICY=passive, or another OpenMP */
+    TEST(during < before / 2);
+    TEST(after > during);
+    TEST(!cpu_crowd_rest(1, 1) || threads < 16);
+}
+
+int main(void)
+{
+    test_judge();
+    test_rest();
+    return test_result();
+}
