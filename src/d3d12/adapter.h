@@ -129,6 +129,7 @@ struct adapter_ops {
     const char *name; /* "cpu": the word of ANYDML_ADAPTERS */
 
     /* device.c */
+    bool (*hardware)(void); /* worth looking for? NULL: yes; where not, only ANYDML_ADAPTERS lists it */
     uint32_t (*enumerate)(struct adapter_info *out, uint32_t capacity); /* how many there are; fills up to capacity */
     HRESULT (*device_create)(const struct adapter_info *info, struct adapter_device **out);
     void (*device_destroy)(struct adapter_device *device);

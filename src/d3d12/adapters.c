@@ -72,7 +72,7 @@ static bool list_more(void)
         if (list_next == ARRAY_SIZE(families))
             return false;
         const struct family *family = &families[list_next++];
-        if (family->by_default)
+        if (family->by_default && (!family->ops->hardware || family->ops->hardware()))
             list_family(family);
         return true;
     }

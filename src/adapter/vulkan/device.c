@@ -246,9 +246,15 @@ static HRESULT vulkan_device_create(const struct adapter_info *info, struct adap
     const struct vulkan_physical *physicals;
     uint32_t count = vulkan_physicals(&physicals);
     *out = NULL;
-    struct adapter_device *device = info->index < count ? calloc(1, sizeof(*device)) : NULL;
+    if (info->index >= count)
+        return E_INVALIDARG;
+    if (!vulkan_physical_open(info->index)) {
+        base_log(BASE_LOG_ERROR, "vulkan: the driver of \"%s\" does not find it again", info->name);
+        return DXGI_ERROR_UNSUPPORTED;
+    }
+    struct adapter_device *device = calloc(1, sizeof(*device));
     if (!device)
-        return info->index < count ? E_OUTOFMEMORY : E_INVALIDARG;
+        return E_OUTOFMEMORY;
     device->physical = &physicals[info->index];
     device->lane_count = BASE_MIN(device->physical->family_queues, VULKAN_QUEUES_MAX);
     device->push_bytes = BASE_MIN(device->physical->properties.limits.maxPushConstantsSize, VULKAN_PUSH_MOST) & ~3u;
@@ -296,6 +302,7 @@ static void vulkan_memory_budget(struct adapter_device *device, uint64_t *out_bu
 
 const struct adapter_ops adapter_vulkan_ops = {
     .name = "vulkan",
+    .hardware = vulkan_hardware,
     .enumerate = vulkan_enumerate,
     .device_create = vulkan_device_create,
     .device_destroy = vulkan_device_destroy,

@@ -4,6 +4,7 @@
 #include "base/log.h"
 
 #include <dlfcn.h>
+#include <glob.h>
 #include <stdlib.h>
 
 #define PHYSICALS_MAX 32
@@ -13,6 +14,9 @@ struct vulkan_procs vk;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct vulkan_physical physicals[PHYSICALS_MAX];
 static uint32_t physical_count;
+static pthread_mutex_t instance_lock = PTHREAD_MUTEX_INITIALIZER;
+static VkInstance instance;
+static void *library;
 
 static bool load_global(PFN_vkGetInstanceProcAddr get)
 {
@@ -25,7 +29,7 @@ static bool load_global(PFN_vkGetInstanceProcAddr get)
     return complete;
 }
 
-static bool load_instance(PFN_vkGetInstanceProcAddr get, VkInstance instance)
+static bool load_instance(PFN_vkGetInstanceProcAddr get)
 {
     bool complete = true;
 #define VULKAN_GLOBAL(name)
@@ -36,8 +40,17 @@ static bool load_instance(PFN_vkGetInstanceProcAddr get, VkInstance instance)
     return complete;
 }
 
-/* The instance lives as long as the process: drivers do not like to be unloaded. */
-static VkInstance open_instance(void)
+static void close_instance(void)
+{
+    if (instance)
+        vk.vkDestroyInstance(instance, NULL);
+    if (library)
+        dlclose(library);
+    instance = VK_NULL_HANDLE;
+    library = NULL;
+}
+
+static bool open_instance(void)
 {
     VkApplicationInfo application = {
         .sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
@@ -45,20 +58,22 @@ static VkInstance open_instance(void)
         .apiVersion = VK_API_VERSION_1_2,
     };
     VkInstanceCreateInfo info = { .sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO, .pApplicationInfo = &application };
-    VkInstance instance = VK_NULL_HANDLE;
     uint32_t version = 0;
-    void *library = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
+    library = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         base_log(BASE_LOG_INFO, "vulkan: %s", dlerror());
-        return VK_NULL_HANDLE;
+        return false;
     }
     PFN_vkGetInstanceProcAddr get = (PFN_vkGetInstanceProcAddr)dlsym(library, "vkGetInstanceProcAddr");
     if (get && load_global(get) && vk.vkEnumerateInstanceVersion(&version) == VK_SUCCESS &&
         version >= VK_API_VERSION_1_2 && vk.vkCreateInstance(&info, NULL, &instance) == VK_SUCCESS &&
-        load_instance(get, instance))
-        return instance;
+        load_instance(get))
+        return true;
     base_log(BASE_LOG_INFO, "vulkan: no instance of version 1.2");
-    return VK_NULL_HANDLE;
+    /* Without all its functions an instance stays. */
+    instance = VK_NULL_HANDLE;
+    close_instance();
+    return false;
 }
 
 /* The first family that computes; one with graphics is usually the one with all abilities. */
@@ -126,13 +141,14 @@ static void add_physical(VkPhysicalDevice handle)
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES,
         .pNext = &limits,
     };
-    VkPhysicalDeviceProperties2 properties = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
-                                               .pNext = &floats };
+    VkPhysicalDeviceIDProperties id = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES, .pNext = &floats };
+    VkPhysicalDeviceProperties2 properties = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &id };
     VkPhysicalDeviceMemoryProperties2 memory = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2 };
     *physical = (struct vulkan_physical){ .handle = handle };
     vk.vkGetPhysicalDeviceProperties2(handle, &properties);
     vk.vkGetPhysicalDeviceMemoryProperties2(handle, &memory);
     physical->properties = properties.properties;
+    memcpy(physical->uuid, id.deviceUUID, sizeof(physical->uuid));
     physical->memory = memory.memoryProperties;
     physical->allocation_bytes_max = limits.maxMemoryAllocationSize;
     const char *lack = missing(physical);
@@ -147,15 +163,32 @@ static void add_physical(VkPhysicalDevice handle)
     physical_count++;
 }
 
+/* Programs that only look at the list need not carry the drivers: Mesa's take 56 MB. */
 static void find_physicals(void)
 {
     VkPhysicalDevice handles[PHYSICALS_MAX];
     uint32_t count = PHYSICALS_MAX;
-    VkInstance instance = open_instance();
-    if (!instance || vk.vkEnumeratePhysicalDevices(instance, &count, handles) < VK_SUCCESS)
+    if (!open_instance())
         return;
-    for (uint32_t i = 0; i < count; i++)
-        add_physical(handles[i]);
+    if (vk.vkEnumeratePhysicalDevices(instance, &count, handles) >= VK_SUCCESS)
+        for (uint32_t i = 0; i < count; i++)
+            add_physical(handles[i]);
+    close_instance();
+    for (uint32_t i = 0; i < physical_count; i++)
+        physicals[i].handle = VK_NULL_HANDLE;
+}
+
+bool vulkan_hardware(void)
+{
+    static const char *const nodes[] = { "/dev/dri/*", "/dev/nvidia*", "/dev/dxg",    "/dev/kgsl*",
+                                         "/dev/mali*", "/dev/nvhost*", "/dev/nvgpu*", "/dev/pvr*" };
+    bool found = false;
+    for (size_t i = 0; !found && i < ARRAY_SIZE(nodes); i++) {
+        glob_t paths;
+        found = !glob(nodes[i], GLOB_NOSORT, NULL, &paths) && paths.gl_pathc;
+        globfree(&paths);
+    }
+    return found;
 }
 
 uint32_t vulkan_physicals(const struct vulkan_physical **out)
@@ -163,4 +196,36 @@ uint32_t vulkan_physicals(const struct vulkan_physical **out)
     pthread_once(&once, find_physicals);
     *out = physicals;
     return physical_count;
+}
+
+/* The handles of what was found before, in the new instance. */
+static void find_handles(void)
+{
+    VkPhysicalDevice handles[PHYSICALS_MAX];
+    uint32_t count = PHYSICALS_MAX;
+    if (vk.vkEnumeratePhysicalDevices(instance, &count, handles) < VK_SUCCESS)
+        return;
+    for (uint32_t i = 0; i < count; i++) {
+        VkPhysicalDeviceIDProperties id = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES };
+        VkPhysicalDeviceProperties2 properties = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
+                                                   .pNext = &id };
+        vk.vkGetPhysicalDeviceProperties2(handles[i], &properties);
+        for (uint32_t k = 0; k < physical_count; k++)
+            if (!physicals[k].handle && physicals[k].properties.vendorID == properties.properties.vendorID &&
+                !memcmp(physicals[k].uuid, id.deviceUUID, sizeof(id.deviceUUID))) {
+                physicals[k].handle = handles[i];
+                break;
+            }
+    }
+}
+
+VkPhysicalDevice vulkan_physical_open(uint32_t index)
+{
+    pthread_once(&once, find_physicals);
+    pthread_mutex_lock(&instance_lock);
+    if (!instance && open_instance())
+        find_handles();
+    VkPhysicalDevice handle = physicals[index].handle;
+    pthread_mutex_unlock(&instance_lock);
+    return handle;
 }

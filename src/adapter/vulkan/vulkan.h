@@ -26,9 +26,10 @@ struct vulkan_procs {
 };
 extern struct vulkan_procs vk;
 
-/* A device that fits. Never changes after it was found. */
+/* A device that fits. But for the handle it never changes after it was found. */
 struct vulkan_physical {
-    VkPhysicalDevice handle;
+    VkPhysicalDevice handle; /* good after vulkan_physical_open */
+    uint8_t uuid[VK_UUID_SIZE];
     VkPhysicalDeviceProperties properties;
     VkPhysicalDeviceMemoryProperties memory;
     uint64_t allocation_bytes_max;
@@ -36,8 +37,14 @@ struct vulkan_physical {
     bool int64, float64, budget;
 };
 
-/* The process's suitable devices, looked for once. */
+/* Is there anything beside the processor? Without, all that drivers could offer is a slower processor. */
+bool vulkan_hardware(void);
+
+/* The process's suitable devices, looked for once. The drivers are not in memory afterwards. */
 uint32_t vulkan_physicals(const struct vulkan_physical **out);
+/* Loads the drivers, for as long as the process lives: not all like to be unloaded after they have worked. The handle
+ * of device `index`, or VK_NULL_HANDLE when it is gone. */
+VkPhysicalDevice vulkan_physical_open(uint32_t index);
 
 /* ---- device.c ---- */
 
