@@ -39,7 +39,7 @@ def identity(code, dims):
 def check_basics(tool):
     tool.test("anydml 0." in tool.works("--version"), "--version")
     tool.test("usage" in tool.works("--help"), "--help")
-    for command in ("devices", "run", "bench", "graph", "ops", "telemetry"):
+    for command in ("devices", "run", "bench", "graph", "ops", "tune", "telemetry"):
         tool.test(f"usage: anydml {command}" in tool.works(command, "--help"), f"{command} --help")
     devices = json.loads(tool.works("devices", "--json"))
     tool.test(len(devices) >= 1 and [d["index"] for d in devices] == list(range(len(devices))), "devices --json")
@@ -366,6 +366,29 @@ def check_resizing(tool):
     tool.test(have == PILLOW_5x7, f"bicubic resizing: {have}")
 
 
+def check_tune(tool):
+    """What `anydml tune` measures is read by whoever compiles next, and no harm is done by what is not what it wrote."""
+    model = tool.file("product.onnx", identity(wire.FLOAT, [1, 3, 8, 8]))
+    place = {"ANYDML_CACHE_DIR": tool.file("cache"), "ANYDML_TUNING": "on", "ANYDML_THREADS": "1"}
+
+    def said(**more):
+        run = tool.run("bench", model, "--seconds", "0", ANYDML_LOG="debug", **{**place, **more})
+        tool.test(run.returncode == 0, f"bench: {run.stderr[-300:]}")
+        return "\n".join(line for line in run.stderr.splitlines() if "tuning" in line)
+    tool.test("No such file" in said(), "nothing was measured yet")
+    found = json.loads(tool.works("tune", "--threads", "1", "--json", **place))
+    tool.test(os.listdir(place["ANYDML_CACHE_DIR"]) == [os.path.basename(found["file"])], "one file")
+    tool.test(len(found["points"]) > 10 and all(p["seconds"][0] > 0 and 0.1 <= p["correction"] <= 10
+                                                for p in found["points"]), "measurements")
+    tool.test("is used" in said(), "the file is used")
+    tool.test(said(ANYDML_TUNING="off") == "", "ANYDML_TUNING=off")
+    tool.test("No such file" in said(ANYDML_THREADS="2"), "another number of threads")
+    with open(found["file"], "r+b") as file:
+        file.truncate(200)
+    tool.test("damaged" in said() or "another" in said(), "a damaged file")
+    tool.fails(["tune", "--threads", "1"], "/dev/null/cache", ANYDML_CACHE_DIR="/dev/null/cache")
+
+
 def main():
     tool = Tool(sys.argv[1])
     model = os.path.join(sys.argv[2], "data", "super_resolution_x2.onnx")
@@ -387,6 +410,7 @@ def main():
     check_pictures(tool)
     check_written_pictures(tool)
     check_resizing(tool)
+    check_tune(tool)
     tool.finish()
 
 
