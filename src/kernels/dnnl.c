@@ -72,7 +72,7 @@ bool dnnl_state_finish(struct dnnl_state *state)
     return true;
 }
 
-void dnnl_state_destroy(void *opaque)
+void kern_dnnl_destroy(void *opaque)
 {
     struct dnnl_state *state = opaque;
     if (!state)
@@ -334,8 +334,11 @@ void dnnl_finish_set(struct dnnl_state *state, const struct kern_op *op, bool sc
 /* ---- running --------------------------------------------------------------------------------------------------------
  */
 
-void dnnl_plan(const struct dnnl_state *state, struct kern_work *out)
+void kern_dnnl_plan(const struct kern_op *op, const void *opaque, uint32_t threads, struct kern_work *out)
 {
+    const struct dnnl_state *state = opaque;
+    (void)op;
+    (void)threads;
     *out = (struct kern_work){ .units = 1, .grain = 1, .scratch_bytes = state->scratch_bytes };
 }
 
@@ -486,9 +489,11 @@ static bool execute(const struct dnnl_state *state, const struct kern_call *call
     return execute_apart(state, call);
 }
 
-void dnnl_run(const struct kern_call *call)
+void kern_dnnl_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
     const struct dnnl_state *state = call->state;
+    if (begin == end)
+        return;
     for (uint32_t i = 0; i < state->copy_count; i++)
         copy_run(&state->copies[i], call->data[state->copies[i].tensor],
                  (char *)call->scratch + state->copies[i].offset);
@@ -504,8 +509,10 @@ void dnnl_run(const struct kern_call *call)
 /* ---- packing --------------------------------------------------------------------------------------------------------
  */
 
-bool dnnl_pack_plan(const struct dnnl_state *state, uint32_t *out_input, uint64_t *out_bytes)
+bool kern_dnnl_pack_plan(const struct kern_op *op, const void *opaque, uint32_t *out_input, uint64_t *out_bytes)
 {
+    const struct dnnl_state *state = opaque;
+    (void)op;
     if (!state->packs)
         return false;
     *out_input = 1;
@@ -539,8 +546,10 @@ static bool pack_reorder(const struct dnnl_state *state, const void *source, voi
     return ok;
 }
 
-void dnnl_pack(const struct dnnl_state *state, const void *source, void *packed)
+void kern_dnnl_pack(const struct kern_op *op, const void *opaque, const void *source, void *packed)
 {
+    const struct dnnl_state *state = opaque;
+    (void)op;
     void *copy = NULL;
     if (state->pack_copies) {
         copy = malloc(kern_view_elements(&state->pack_copy.view) * sizeof(float));
@@ -556,8 +565,10 @@ void dnnl_pack(const struct dnnl_state *state, const void *source, void *packed)
 }
 
 /* Descriptors come zeroed from the library: equal layouts have equal bytes. Others could only cost a second copy. */
-uint64_t dnnl_pack_layout(const struct dnnl_state *state)
+uint64_t kern_dnnl_pack_layout(const struct kern_op *op, const void *opaque)
 {
+    const struct dnnl_state *state = opaque;
+    (void)op;
     struct {
         dnnl_memory_desc_t from, to;
         struct kern_view view;

@@ -271,7 +271,7 @@ static bool conv_build(struct conv_build *b)
     if (ok)
         ok = (b->state = dnnl_state_create(b->op, b->threads)) && conv_stages(b, pd) && dnnl_state_finish(b->state);
     if (!ok) {
-        dnnl_state_destroy(b->state);
+        kern_dnnl_destroy(b->state);
         b->state = NULL;
     }
     dnnl_primitive_desc_destroy(pd);
@@ -361,40 +361,4 @@ bool kern_conv_f32_dnnl_create(const struct kern_op *op, uint32_t threads, void 
 bool kern_conv_bf16_dnnl_create(const struct kern_op *op, uint32_t threads, void **out_state)
 {
     return op->packed_input == 2 && conv_create(op, true, threads, out_state);
-}
-
-void kern_conv_f32_dnnl_destroy(void *state)
-{
-    dnnl_state_destroy(state);
-}
-
-void kern_conv_f32_dnnl_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
-{
-    (void)op;
-    (void)threads;
-    dnnl_plan(state, out);
-}
-
-void kern_conv_f32_dnnl_run(const struct kern_call *call, uint64_t begin, uint64_t end)
-{
-    if (begin < end)
-        dnnl_run(call);
-}
-
-bool kern_conv_f32_dnnl_pack_plan(const struct kern_op *op, const void *state, uint32_t *out_input, uint64_t *out_bytes)
-{
-    (void)op;
-    return dnnl_pack_plan(state, out_input, out_bytes);
-}
-
-void kern_conv_f32_dnnl_pack(const struct kern_op *op, const void *state, const void *source, void *packed)
-{
-    (void)op;
-    dnnl_pack(state, source, packed);
-}
-
-uint64_t kern_conv_f32_dnnl_pack_layout(const struct kern_op *op, const void *state)
-{
-    (void)op;
-    return dnnl_pack_layout(state);
 }

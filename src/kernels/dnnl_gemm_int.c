@@ -125,43 +125,7 @@ bool kern_gemm_int_dnnl_create(const struct kern_op *op, uint32_t threads, void 
     dnnl_primitive_desc_destroy(pd);
     dnnl_primitive_attr_destroy(attr);
     if (!ok)
-        dnnl_state_destroy(b.state);
+        kern_dnnl_destroy(b.state);
     *out_state = ok ? b.state : NULL;
     return ok;
-}
-
-void kern_gemm_int_dnnl_destroy(void *state)
-{
-    dnnl_state_destroy(state);
-}
-
-void kern_gemm_int_dnnl_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
-{
-    (void)op;
-    (void)threads;
-    dnnl_plan(state, out);
-}
-
-void kern_gemm_int_dnnl_run(const struct kern_call *call, uint64_t begin, uint64_t end)
-{
-    if (begin < end)
-        dnnl_run(call);
-}
-
-bool kern_gemm_int_dnnl_pack_plan(const struct kern_op *op, const void *state, uint32_t *out_input, uint64_t *out_bytes)
-{
-    (void)op;
-    return dnnl_pack_plan(state, out_input, out_bytes);
-}
-
-void kern_gemm_int_dnnl_pack(const struct kern_op *op, const void *state, const void *source, void *packed)
-{
-    (void)op;
-    dnnl_pack(state, source, packed);
-}
-
-uint64_t kern_gemm_int_dnnl_pack_layout(const struct kern_op *op, const void *state)
-{
-    (void)op;
-    return dnnl_pack_layout(state);
 }

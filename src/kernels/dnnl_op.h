@@ -85,7 +85,7 @@ dnnl_engine_t dnnl_engine(void);
 
 struct dnnl_state *dnnl_state_create(const struct kern_op *op, uint32_t threads);
 bool dnnl_state_finish(struct dnnl_state *state); /* makes the slots; call last */
-void dnnl_state_destroy(void *state);
+void kern_dnnl_destroy(void *state);
 
 /* Buffers; their numbers. DNNL_BUFFERS_MAX when there is no room, which dnnl_stage_add then refuses. */
 uint32_t dnnl_buffer_tensor(struct dnnl_state *state, const dnnl_memory_desc_t *md, uint32_t tensor);
@@ -164,12 +164,5 @@ void dnnl_conv_steps(const struct conv_shape *shape, uint32_t rank, int64_t *str
                      int64_t *end);
 /* The implementation behind it is one that adds tensors wrongly. */
 bool dnnl_conv_miscomputes(const_dnnl_primitive_desc_t pd, const struct dnnl_post *post);
-
-/* What the rows' plan, run, pack_plan and pack do. */
-void dnnl_plan(const struct dnnl_state *state, struct kern_work *out);
-void dnnl_run(const struct kern_call *call);
-bool dnnl_pack_plan(const struct dnnl_state *state, uint32_t *out_input, uint64_t *out_bytes);
-void dnnl_pack(const struct dnnl_state *state, const void *source, void *packed);
-uint64_t dnnl_pack_layout(const struct dnnl_state *state);
 
 #endif

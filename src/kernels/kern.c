@@ -26,17 +26,16 @@
     bool kern_##name##_pack_plan(const struct kern_op *op, const void *state, uint32_t *out_input,                     \
                                  uint64_t *out_bytes);                                                                 \
     void kern_##name##_pack(const struct kern_op *op, const void *state, const void *source, void *packed);
-#define VENDOR_AS(kind, name, family, cpu, max_ulp)                                                                    \
-    PACKED_AS(kind, family, name, cpu, max_ulp)                                                                        \
+#define VENDOR(kind, name, library, cpu, max_ulp)                                                                      \
+    PACKED_AS(kind, library, name, cpu, max_ulp)                                                                       \
     bool kern_##name##_create(const struct kern_op *op, uint32_t threads, void **out_state);                           \
-    void kern_##family##_destroy(void *state);                                                                         \
-    uint64_t kern_##family##_pack_layout(const struct kern_op *op, const void *state);
-#define VENDOR(kind, name, cpu, max_ulp) VENDOR_AS(kind, name, name, cpu, max_ulp)
+    void kern_##library##_destroy(void *state);                                                                        \
+    uint64_t kern_##library##_pack_layout(const struct kern_op *op, const void *state);
 #include "kernels/kernels.def"
 #include "kernels/kernels_dense.def"
 #undef KERNEL_AS
 #undef PACKED_AS
-#undef VENDOR_AS
+#undef VENDOR
 
 /* clang-format off */
 #define ROW(kind, name, family, planner, cpu, max_ulp)                                                                 \
@@ -44,18 +43,18 @@
 #define PACK(name) .pack_plan = kern_##name##_pack_plan, .pack = kern_##name##_pack
 #define KERNEL_AS(kind, name, family, cpu, max_ulp) { ROW(kind, name, family, family, cpu, max_ulp) },
 #define PACKED_AS(kind, name, family, cpu, max_ulp) { ROW(kind, name, family, name, cpu, max_ulp), PACK(name) },
-#define VENDOR_AS(kind, name, family, cpu, max_ulp)                                                                    \
+#define VENDOR(kind, name, library, cpu, max_ulp)                                                                      \
     { #name,                                                                                                           \
       KERN_##kind,                                                                                                     \
       cpu,                                                                                                             \
       max_ulp,                                                                                                         \
       kern_##name##_accepts,                                                                                           \
-      kern_##family##_plan,                                                                                            \
-      kern_##family##_run,                                                                                             \
-      PACK(family),                                                                                                    \
+      kern_##library##_plan,                                                                                           \
+      kern_##library##_run,                                                                                            \
+      PACK(library),                                                                                                   \
       .create = kern_##name##_create,                                                                                  \
-      .destroy = kern_##family##_destroy,                                                                              \
-      .pack_layout = kern_##family##_pack_layout },
+      .destroy = kern_##library##_destroy,                                                                             \
+      .pack_layout = kern_##library##_pack_layout },
 /* clang-format on */
 static const struct kern_row rows[] = {
 #include "kernels/kernels.def"

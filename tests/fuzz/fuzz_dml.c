@@ -8,11 +8,10 @@
  * outside their tensors. */
 #include "api/dml_test.h"
 
+#include "files.h"
 #include "mutate.h"
 
-#include <dirent.h>
 #include <inttypes.h>
-#include <sys/stat.h>
 
 #if defined(__SANITIZE_ADDRESS__)
 #define HAVE_ASAN 1
@@ -475,25 +474,6 @@ static void run_file(const char *path)
     files_run++;
 }
 
-static void run_path(const char *path)
-{
-    struct stat info;
-    need(stat(path, &info) == 0);
-    if (!S_ISDIR(info.st_mode)) {
-        run_file(path);
-        return;
-    }
-    DIR *folder = opendir(path);
-    need(folder);
-    for (struct dirent *entry = readdir(folder); entry; entry = readdir(folder)) {
-        char name[4096];
-        snprintf(name, sizeof(name), "%s/%s", path, entry->d_name);
-        if (entry->d_name[0] != '.')
-            run_file(name);
-    }
-    closedir(folder);
-}
-
 /* Every operator in turn, with few changes and many: what coverage alone does not ask for. The bytes lie in
  * fuzz-random-SEED while they run. */
 static void run_random(uint32_t seed, uint32_t count)
@@ -546,7 +526,7 @@ int main(int argc, char **argv)
     else if (argc > 3 && !strcmp(argv[1], "--keep"))
         keep_folder = argv[2];
     for (int i = keep_folder ? 3 : 1; i < argc && !random; i++)
-        run_path(argv[i]);
+        fuzz_each_file(argv[i], run_file);
     ok(files_run > 0, "nothing was run");
     print_runs();
     if (arena.buffer)

@@ -6,12 +6,12 @@
  * to notice a reader that goes too far. */
 #include "onnx/onnx.h"
 
-#include <dirent.h>
+#include "files.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -194,24 +194,6 @@ static void run_file(const char *path)
     run_moved(data, size);
 }
 
-static void run_path(const char *path)
-{
-    struct stat info;
-    need(stat(path, &info) == 0, path);
-    DIR *folder = S_ISDIR(info.st_mode) ? opendir(path) : NULL;
-    if (!folder) {
-        run_file(path);
-        return;
-    }
-    for (struct dirent *entry = readdir(folder); entry; entry = readdir(folder)) {
-        char name[4096];
-        snprintf(name, sizeof(name), "%s/%s", path, entry->d_name);
-        if (entry->d_name[0] != '.')
-            run_file(name);
-    }
-    closedir(folder);
-}
-
 /* Fields of numbers that ONNX has, nested, mostly of the right kinds; returns where it stopped. */
 static uint8_t *random_message(uint8_t *at, const uint8_t *end, uint32_t depth)
 {
@@ -264,7 +246,7 @@ int main(int argc, char **argv)
 {
     make_room();
     for (int i = 1; i < argc; i++)
-        run_path(argv[i]);
+        fuzz_each_file(argv[i], run_file);
     need(models > 0 && refused > 0, "no file gave a model, or all did");
     printf("changed files: %" PRIu64 " models, %" PRIu64 " refused\n", models, refused);
     models = refused = 0;

@@ -1,18 +1,7 @@
 """Single ONNX operators through the anydml command, compared with ONNX Runtime's own CPU kernels."""
-import os
-import subprocess
-import sys
-import tempfile
+import numpy as np
 
-SKIP = 77
-try:
-    import numpy as np
-    import onnx
-    import onnxruntime
-    from onnx import TensorProto, helper
-except ImportError as missing:
-    print(f"skipped: {missing}")
-    sys.exit(SKIP)
+from onnx_tool import OnnxTool, TensorProto, helper, onnx, onnxruntime
 
 FLOATS = {"f4": TensorProto.FLOAT, "f8": TensorProto.DOUBLE, "f2": TensorProto.FLOAT16, "bf": TensorProto.BFLOAT16}
 # Per float type: what rounding of inputs and results may change, relative to the largest result.
@@ -67,47 +56,21 @@ def make_model(op, inputs, outputs, attributes, domain, version, kind=None):
     return helper.make_model(graph, opset_imports=imports, ir_version=10)
 
 
-class Comparison:
-    def __init__(self, tool):
-        self.tool = os.path.abspath(tool)
-        self.passed = self.failed = 0
+class Comparison(OnnxTool):
+    def __init__(self, path):
+        super().__init__(path)
         self.without = {}
-        self.folder = tempfile.TemporaryDirectory(prefix="anydml-onnx-")
-        onnxruntime.set_default_logger_severity(4)
-
-    def reference(self, model, inputs):
-        session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-        return session.run(None, inputs)
-
-    def run(self, model, inputs):
-        path = self.folder.name
-        onnx.save(model, path + "/m.onnx")
-        args = [self.tool, "run", path + "/m.onnx"]
-        for i, (name, x) in enumerate(inputs.items()):
-            np.save(f"{path}/i{i}.npy", x)
-            args += ["--input", f"{name}={path}/i{i}.npy"]
-        for i, info in enumerate(model.graph.output):
-            args += ["--output", f"{info.name}={path}/o{i}.npy"]
-        result = subprocess.run(args, capture_output=True, text=True, timeout=120, check=False)
-        if result.returncode:
-            raise RuntimeError(result.stderr.strip() or str(result.returncode))
-        return [np.load(f"{path}/o{i}.npy") for i in range(len(model.graph.output))]
 
     def check(self, what, got, want, tolerance):
-        problem = None
-        if got.shape != want.shape or got.dtype != want.dtype:
-            problem = f"{got.dtype}{got.shape} instead of {want.dtype}{want.shape}"
-        elif want.dtype.kind == "f":
-            finite = np.abs(want[np.isfinite(want)])
-            scale = max(1.0, float(finite.max())) if finite.size else 1.0
-            if not np.allclose(got, want, rtol=tolerance, atol=tolerance * scale, equal_nan=True):
-                problem = f"differs by {np.nanmax(np.abs(got.astype(np.float64) - want))} of {scale}"
-        elif not np.array_equal(got, want):
-            problem = f"{np.count_nonzero(got != want)} elements differ"
-        self.passed += not problem
-        self.failed += bool(problem)
-        if problem:
-            print(f"FAILED: {what}: {problem}")
+        if not self.same_form(what, got, want):
+            return
+        if want.dtype.kind != "f":
+            self.test(np.array_equal(got, want), f"{what}: {np.count_nonzero(got != want)} elements differ")
+            return
+        finite = np.abs(want[np.isfinite(want)])
+        scale = max(1.0, float(finite.max())) if finite.size else 1.0
+        near = np.allclose(got, want, rtol=tolerance, atol=tolerance * scale, equal_nan=True)
+        self.test(near, near or f"{what}: differs by {np.nanmax(np.abs(got.astype(np.float64) - want))} of {scale}")
 
     def case(self, op, inputs, outputs=("y",), domain="", version=21, kinds=("f4",), reference=None, loose=1, **attributes):
         """outputs: names, or pairs of a name and a type (default: float32). reference: values instead of those of ONNX
@@ -130,19 +93,12 @@ class Comparison:
                 print(f"FAILED: {what}: ONNX Runtime: {str(error)[-200:]}")
                 continue
             model = make_model(op, values, outputs, attributes, domain, version, None if kind == "f4" else kind)
-            try:
-                got = self.run(model, fed)
-            except RuntimeError as error:
-                self.failed += 1
-                print(f"FAILED: {what}: {error}")
-                continue
+            got = self.execute(what, model, fed, [name for name, _ in outputs])
             tolerance = max(TOLERANCE[kind], TOLERANCE["f4"]) * loose # the reference is of float32
-            for i, (g, w) in enumerate(zip(got, want)):
+            for i, (g, w) in enumerate(zip(got or [], want)):
                 self.check(f"{what} output {i}", g, w, tolerance)
 
     def finish(self):
-        self.folder.cleanup()
         if self.without:
             print("ONNX Runtime has no CPU kernel for:", ", ".join(self.without))
-        print(f"{self.passed} passed, {self.failed} failed")
-        sys.exit(1 if self.failed else 0)
+        super().finish()

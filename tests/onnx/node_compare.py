@@ -1,21 +1,8 @@
 """Runs one node through `anydml run` and through onnxruntime's CPU provider, and compares."""
-import os
-import sys
-
 import numpy as np
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tool"))
-from tool import SKIP, Tool  # noqa: E402
+from onnx_tool import OnnxTool, TensorProto, helper, numpy_helper
 
-try:
-    import onnx
-    import onnxruntime
-    from onnx import TensorProto, helper, numpy_helper
-except ImportError as missing:
-    print(f"skipped: {missing}")
-    sys.exit(SKIP)
-
-onnxruntime.set_default_logger_severity(4)
 TYPES = {np.dtype(np.float32): TensorProto.FLOAT, np.dtype(np.float16): TensorProto.FLOAT16,
          np.dtype(np.float64): TensorProto.DOUBLE, np.dtype(np.uint8): TensorProto.UINT8,
          np.dtype(np.int8): TensorProto.INT8, np.dtype(np.uint16): TensorProto.UINT16,
@@ -37,7 +24,7 @@ class Packed:
         return helper.make_tensor(name, self.type, self.values.shape, data, raw=True)
 
 
-class Compare(Tool):
+class Compare(OnnxTool):
     def __init__(self, path):
         super().__init__(path)
         self.random = np.random.default_rng(20)
@@ -62,14 +49,6 @@ class Compare(Tool):
         model.ir_version = 10
         return model
 
-    def reference(self, model, inputs):
-        options = onnxruntime.SessionOptions()
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        options.intra_op_num_threads = 1
-        session = onnxruntime.InferenceSession(model.SerializeToString(), options,
-                                               providers=["CPUExecutionProvider"])
-        return session.run(None, inputs)
-
     def graph(self, what, nodes, inputs, outputs, constants=None, opset=21, atol=0.0, rtol=0.0, expect=None):
         """Compares the outputs; `expect` replaces what onnxruntime computes where it lacks the operator. Constants are
         given as such and, where a file can hold them, as inputs too: nothing is folded then."""
@@ -85,19 +64,9 @@ class Compare(Tool):
 
     def outputs(self, what, nodes, inputs, wanted, constants, opset, atol, rtol):
         model = self.model(nodes, inputs, wanted, constants, opset)
-        args = ["run", self.file("m.onnx", model.SerializeToString())]
-        for i, (name, x) in enumerate(inputs.items()):
-            np.save(self.file(f"in{i}.npy"), x)
-            args += ["--input", f"{name}={self.file(f'in{i}.npy')}"]
-        for i, name in enumerate(wanted):
-            args += ["--output", f"{name}={self.file(f'out{i}.npy')}"]
-        result = self.run(*args)
-        if not self.test(result.returncode == 0, f"{what}: {result.stderr.strip()[-300:]}"):
-            return
-        for i, want in enumerate(wanted.values()):
-            got = np.load(self.file(f"out{i}.npy"))
-            same = got.shape == want.shape and got.dtype == want.dtype
-            if not self.test(same, f"{what}: {got.dtype}{got.shape} instead of {want.dtype}{want.shape}"):
+        results = self.execute(what, model, inputs, wanted)
+        for i, (got, want) in enumerate(zip(results or [], wanted.values())):
+            if not self.same_form(what, got, want):
                 continue
             error = np.abs(got.astype(np.float64) - want.astype(np.float64))
             bound = atol + rtol * np.abs(want.astype(np.float64))
@@ -114,8 +83,4 @@ class Compare(Tool):
     def refuses(self, op, inputs, constants, *fragments, domain="", opset=21, order=None, **attributes):
         node = helper.make_node(op, order or [*inputs, *constants], ["y0"], domain=domain, **attributes)
         model = self.model([node], inputs, {"y0": np.zeros((), np.float32)}, constants, opset)
-        args = ["run", self.file("m.onnx", model.SerializeToString())]
-        for i, (name, x) in enumerate(inputs.items()):
-            np.save(self.file(f"in{i}.npy"), x)
-            args += ["--input", f"{name}={self.file(f'in{i}.npy')}"]
-        self.fails([*args, "--output", f"y0={self.file('out.npy')}"], *fragments)
+        self.fails(self.arguments(model, inputs, ["y0"]), *fragments)
