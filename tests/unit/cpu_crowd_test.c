@@ -53,11 +53,11 @@ static void test_rest(void)
     unsigned threads = (unsigned)omp_get_num_procs();
     waiting();
     double before = waiting();
-    TEST(cpu_crowd_rest(threads, 400));
-    usleep(50000);
-    double during = waiting();
-    double after = 0;
-    for (uint32_t i = 0; i < 50 && after < before / 2; i++) {
+    TEST(cpu_crowd_rest(threads, 1000));
+    double during = before, after = 0;
+    for (uint32_t i = 0; i < 20 && during >= before / 2; i++) /* it may take a while to begin */
+        during = waiting();
+    for (uint32_t i = 0; i < 100 && after < before / 2; i++) {
         usleep(100000);
         after = waiting();
     }
