@@ -19,10 +19,14 @@ bool map_direct_init(struct map_direct *direct, const struct map_run *run)
     if (!direct->half && type != DML_TENSOR_DATA_TYPE_FLOAT32)
         return false;
     direct->bytes = inst->code == KERN_MAP_SELECT && op->tensors[inst->src[0]].type == DML_TENSOR_DATA_TYPE_UINT8;
-    for (uint32_t s = 0; s < direct->inputs; s++)
-        if ((op->tensors[inst->src[s]].type != type && (s || !direct->bytes)) ||
-            map->load_type[inst->src[s]] != DML_TENSOR_DATA_TYPE_FLOAT32)
+    for (uint32_t s = 0; s < direct->inputs; s++) {
+        const uint32_t input = inst->src[s];
+        const DML_TENSOR_DATA_TYPE own = op->tensors[input].type;
+        const bool repeats = run->walk.strides[map_view_of_input(input)][run->walk.rank - 1] == 0;
+        if ((own != type && !(repeats && kern_type_bytes(own)) && (s || !direct->bytes)) ||
+            map->load_type[input] != DML_TENSOR_DATA_TYPE_FLOAT32)
             return false;
+    }
     return direct->inputs > 0;
 }
 
