@@ -1,54 +1,90 @@
 /* Functions as exact as FLOAT16 results need: within 2^-16 of them before they are rounded, right at zeros, infinities
- * and NaN, for arguments that FLOAT16 holds. In the manner of fmath.h. */
+ * and NaN, for arguments that FLOAT16 holds. On vectors of FLOAT32. */
 #ifndef KERNELS_FMATH_HALF_H
 #define KERNELS_FMATH_HALF_H
 
 #include "kernels/fmath.h"
+#include "kernels/group_vec.h"
+
+#if defined(__AVX512F__)
+
+/* 2^t: of the part above the whole number below t, times 2 to that number */
+FMATH vec half_exp2(vec t)
+{
+    const vec f = _mm512_reduce_ps(t, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC); /* of infinities: 0 */
+    vec p = vec_set(0.0134266783f);
+    p = vec_fma(p, f, vec_set(0.0522424839f));
+    p = vec_fma(p, f, vec_set(0.241280198f));
+    p = vec_fma(p, f, vec_set(0.693044841f));
+    p = vec_fma(p, f, vec_set(1.0f));
+    return _mm512_scalef_ps(p, t);
+}
+
+/* The same for t in [-126, 128]. */
+FMATH vec half_exp2_near(vec t)
+{
+    return half_exp2(t);
+}
+
+FMATH vec half_where_less(vec x, float limit, vec yes, vec no)
+{
+    return _mm512_mask_mov_ps(no, _mm512_cmp_ps_mask(x, vec_set(limit), _CMP_LT_OQ), yes);
+}
+
+#else
+
+typedef uint32_t half_bits __attribute__((vector_size(VEC * sizeof(uint32_t))));
 
 /* 2^t for t in [-126, 128] and NaN; infinite at 128 */
-FMATH float half_exp2_near(float t)
+FMATH vec half_exp2_near(vec t)
 {
-    const float shift = 12582912.0f + 127.0f;
-    float shifted = t + shift, f = t - (shifted - shift);
-    float p = 0.00958285294f;
-    p = fmath_fma(p, f, 0.0559064262f);
-    p = fmath_fma(p, f, 0.240240991f);
-    p = fmath_fma(p, f, 0.693124175f);
-    return fmath_fma(p, f, 1.0f) * fmath_bits(fmath_to_bits(shifted) << 23);
+    const vec shift = vec_set(12582912.0f + 127.0f), shifted = t + shift, f = t - (shifted - shift);
+    vec p = vec_set(0.00958285294f);
+    p = vec_fma(p, f, vec_set(0.0559064262f));
+    p = vec_fma(p, f, vec_set(0.240240991f));
+    p = vec_fma(p, f, vec_set(0.693124175f));
+    return vec_fma(p, f, vec_set(1.0f)) * (vec)((half_bits)shifted << 23);
+}
+
+FMATH vec half_where_less(vec x, float limit, vec yes, vec no)
+{
+    const half_bits less = (half_bits)(x < vec_set(limit));
+    return (vec)(((half_bits)yes & less) | ((half_bits)no & ~less));
 }
 
 /* 2^t; infinite from 128 on, never less than 2^-126 */
-FMATH float half_exp2(float t)
+FMATH vec half_exp2(vec t)
 {
-    float in_range = t < -126.0f ? -126.0f : t;
-    return half_exp2_near(in_range > 128.0f ? 128.0f : in_range);
+    t = half_where_less(t, -126.0f, vec_set(-126.0f), t);
+    return half_exp2_near(half_where_less(-t, -128.0f, vec_set(128.0f), t));
 }
 
-FMATH float half_exp(float x)
+#endif
+
+FMATH vec half_exp(vec x)
 {
-    return half_exp2(x * 1.44269504f);
+    return half_exp2(x * vec_set(1.44269504f));
 }
 
 /* x * sigmoid(y) */
-FMATH float half_swish(float x, float y)
+FMATH vec half_swish(vec x, vec y)
 {
-    return x / (1.0f + half_exp2(y * -1.44269504f));
+    return x / (vec_set(1.0f) + half_exp2(y * vec_set(-1.44269504f)));
 }
 
 /* x less |x| times 2^p, the normal distribution's tail, for x > 0; less 0 otherwise. Beyond 5.9 the tail is 0. */
-FMATH float half_gelu(float x)
+FMATH vec half_gelu(vec x)
 {
-    float a = fmath_abs(x);
-    a = a > 5.9f ? 5.9f : a;
-    float p = 3.24405664e-05f;
-    p = fmath_fma(p, a, -0.000748368737f);
-    p = fmath_fma(p, a, 0.00794202741f);
-    p = fmath_fma(p, a, -0.0530512966f);
-    p = fmath_fma(p, a, -0.459170938f);
-    p = fmath_fma(p, a, -1.1510365f);
-    p = fmath_fma(p, a, -1.00000763f);
-    float result = fmath_fma(-a, half_exp2_near(p), x < 0.0f ? 0.0f : x);
-    return x < -5.9f ? x * 0.0f : result;
+    const vec a = vec_min(vec_set(5.9f), vec_abs(x)); /* NaN stays */
+    vec p = vec_set(3.24405664e-05f);
+    p = vec_fma(p, a, vec_set(-0.000748368737f));
+    p = vec_fma(p, a, vec_set(0.00794202741f));
+    p = vec_fma(p, a, vec_set(-0.0530512966f));
+    p = vec_fma(p, a, vec_set(-0.459170938f));
+    p = vec_fma(p, a, vec_set(-1.1510365f));
+    p = vec_fma(p, a, vec_set(-1.00000763f));
+    const vec result = vec_fma(-a, half_exp2_near(p), vec_max(vec_set(0.0f), x));
+    return half_where_less(x, -5.9f, x * vec_set(0.0f), result);
 }
 
 #ifdef FMATH_FUSED

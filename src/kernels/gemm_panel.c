@@ -66,7 +66,8 @@ bool panel_finish_init(const struct kern_op *op, struct panel_finish *out)
 double kern_gemm_panel_cost(const struct kern_op *op)
 {
     uint64_t n = op->tensors[op->input_count].sizes[op->tensors[op->input_count].rank - 1];
-    return 8.0 * (double)base_align_up(n, PANEL_COLUMNS) / (9.0 * (double)n);
+    uint64_t panels = (n + PANEL_COLUMNS - 1) / PANEL_COLUMNS;
+    return 8.0 * (double)(panels * PANEL_COLUMNS) / (9.0 * (double)n);
 }
 
 bool kern_gemm_panel_accepts(const struct kern_op *op)

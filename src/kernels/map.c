@@ -167,13 +167,14 @@ static void load_input(struct map_run *run, uint32_t i, uint64_t begin, uint32_t
         kern_convert(run->block.isa, run->block.type[i], buffer, type, at, count);
         return;
     }
-    if (load_same_rows(run, i, begin, count) || load_dense_nibbles(run, i, begin, count))
-        return;
     if (map_repeats_in_rows(&run->walk, view)) {
+        run->filled[i] = NULL;
         const uint64_t row = run->walk.sizes[run->walk.rank - 1];
         map_load_rows(run, i, begin / row, (uint32_t)(begin % row), (uint32_t)row, count);
         return;
     }
+    if (load_same_rows(run, i, begin, count) || load_dense_nibbles(run, i, begin, count))
+        return;
     kern_walk_load(&run->walk, view, type, run->call->data[i], begin, count, raw);
     if (!same)
         kern_convert(run->block.isa, run->block.type[i], buffer, type, raw, count);

@@ -47,6 +47,7 @@ struct kern_map_direct {
     float one[3];
     void *out;   /* may be one of the sources */
     bool half;   /* elements are FLOAT16, else FLOAT32 */
+    bool bytes;  /* but those of src[0], of a selection, are UINT8 */
     bool stream; /* past the caches */
 };
 

@@ -47,7 +47,8 @@ enum { CHAIN_TILE = CHAIN_VECS * ROWS_VEC };
         break;
 
 /* All by one divisor that is neither large nor small: the quotient from its reciprocal, and what that lacks, which
- * leaves it rounded as a division rounds but for one in millions. */
+ * leaves it rounded as a division rounds but for one in millions. Nothing is lacking of zeros, which is +0: taken from
+ * them, with a positive divisor, it leaves their sign. */
 FMATH bool chain_divide(rows_vec *v, float divisor)
 {
     const float size = fmath_abs(divisor);
@@ -55,11 +56,13 @@ FMATH bool chain_divide(rows_vec *v, float divisor)
     CHAIN_EACH greatest = CHAIN_GREATER(greatest, CHAIN_SIZE(v[i]));
     if (!(size > 0x1p-30f && size < 0x1p30f) || CHAIN_ABOVE(greatest, fmath_to_bits(0x1p60f)))
         return false;
-    const rows_vec y = rows_set(divisor), inverse = rows_set(1.0f / divisor);
+    if (divisor < 0)
+        CHAIN_EACH v[i] = -v[i];
+    const rows_vec y = rows_set(size), inverse = rows_set(1.0f / size);
     CHAIN_EACH
     {
         const rows_vec q = v[i] * inverse;
-        v[i] = rows_muladd(rows_muladd(-q, y, v[i]), inverse, q);
+        v[i] = rows_muladd(-rows_muladd(q, y, -v[i]), inverse, q);
     }
     return true;
 }

@@ -22,45 +22,48 @@ struct direct {
     const struct kern_map_inst *inst;
     const char *src[3];
     vec one[3];
-    uint32_t ones; /* bit s: operand s is one[s] */
+    uint32_t ones;  /* bit s: operand s is one[s] */
+    uint32_t first; /* bytes of operand 0's elements: 1 for UINT8 */
     char *out;
 };
 
-/* Instructions, how many operands each has, the bound of what its FLOAT32 formula takes (0: all numbers; NaN is beyond
- * any), and formulas of x, y, z, p, q for FLOAT32 and for FLOAT16. */
-#define DIRECT_ALIKE(OP, name, arity, expr) OP(name, arity, 0, expr, expr)
+/* Instructions, how many operands each has, and formulas of x, y, z, p, q. */
 #define DIRECT_BASIC(OP)                                                                                               \
-    DIRECT_ALIKE(OP, ADD, 2, x + y)                                                                                    \
-    DIRECT_ALIKE(OP, SUB, 2, x - y)                                                                                    \
-    DIRECT_ALIKE(OP, MUL, 2, x *y)                                                                                     \
-    DIRECT_ALIKE(OP, DIV, 2, x / y)                                                                                    \
-    DIRECT_ALIKE(OP, MIN, 2, MIN_NUMBER(x, y))                                                                         \
-    DIRECT_ALIKE(OP, MAX, 2, MAX_NUMBER(x, y))                                                                         \
-    DIRECT_ALIKE(OP, MULADD, 1, fmath_muladd(x, p, q))                                                                 \
-    DIRECT_ALIKE(OP, FMA, 3, fmath_muladd(x, y, z))                                                                    \
-    DIRECT_ALIKE(OP, CLAMP, 1, MIN_NUMBER(MAX_NUMBER(x, p), q))                                                        \
-    DIRECT_ALIKE(OP, SQRT, 1, sqrtf(x))                                                                                \
-    DIRECT_ALIKE(OP, RECIP, 1, 1.0f / x)                                                                               \
-    DIRECT_ALIKE(OP, RELU, 1, x < 0 ? 0.0f : x)                                                                        \
-    DIRECT_ALIKE(OP, LEAKY_RELU, 1, x < 0 ? p * x : x)                                                                 \
-    DIRECT_ALIKE(OP, PRELU, 2, x < 0 ? y * x : x)                                                                      \
-    DIRECT_ALIKE(OP, ELU, 1, x < 0 ? p * fmath_expm1(x) : x)                                                           \
-    DIRECT_ALIKE(OP, HARD_SIGMOID, 1, hard_sigmoid_f32(x, p, q))                                                       \
-    DIRECT_ALIKE(OP, HARD_SWISH, 1, x *hard_sigmoid_f32(x, p, q))                                                      \
-    DIRECT_ALIKE(OP, LOG, 1, fmath_log(x))                                                                             \
-    DIRECT_ALIKE(OP, TANH, 1, fmath_tanh(x))                                                                           \
-    DIRECT_ALIKE(OP, ERF, 1, fmath_erf(x))                                                                             \
-    OP(EXP, 1, FMATH_NEAR_EXP, fmath_exp_near(x), half_exp(x))                                                         \
-    OP(SIGMOID, 1, FMATH_NEAR_EXP, fmath_sigmoid_near(x), half_swish(1.0f, x))                                         \
-    OP(SWISH, 1, FMATH_NEAR_SWISH(p), fmath_swish_near(x, p *x), half_swish(x, p *x))                                  \
-    OP(GELU, 1, FMATH_NEAR_GELU, fmath_gelu_near(x), half_gelu(x))
+    OP(ADD, 2, x + y)                                                                                                  \
+    OP(SUB, 2, x - y)                                                                                                  \
+    OP(MUL, 2, x *y)                                                                                                   \
+    OP(DIV, 2, x / y)                                                                                                  \
+    OP(MIN, 2, MIN_NUMBER(x, y))                                                                                       \
+    OP(MAX, 2, MAX_NUMBER(x, y))                                                                                       \
+    OP(MULADD, 1, fmath_muladd(x, p, q))                                                                               \
+    OP(FMA, 3, fmath_muladd(x, y, z))                                                                                  \
+    OP(CLAMP, 1, MIN_NUMBER(MAX_NUMBER(x, p), q))                                                                      \
+    OP(SELECT, 3, x != 0 ? y : z)                                                                                      \
+    OP(SQRT, 1, sqrtf(x))                                                                                              \
+    OP(RECIP, 1, 1.0f / x)                                                                                             \
+    OP(RELU, 1, x < 0 ? 0.0f : x)                                                                                      \
+    OP(LEAKY_RELU, 1, x < 0 ? p * x : x)                                                                               \
+    OP(PRELU, 2, x < 0 ? y * x : x)                                                                                    \
+    OP(ELU, 1, x < 0 ? p * fmath_expm1(x) : x)                                                                         \
+    OP(HARD_SIGMOID, 1, hard_sigmoid_f32(x, p, q))                                                                     \
+    OP(HARD_SWISH, 1, x *hard_sigmoid_f32(x, p, q))                                                                    \
+    OP(LOG, 1, fmath_log(x))                                                                                           \
+    OP(TANH, 1, fmath_tanh(x))                                                                                         \
+    OP(ERF, 1, fmath_erf(x))
+/* Instructions of one operand, the bound of what the FLOAT32 formula takes (NaN is beyond any), the formula, and one
+ * for vectors of what were FLOAT16. */
+#define DIRECT_CURVES(OP)                                                                                              \
+    OP(EXP, FMATH_NEAR_EXP, fmath_exp_near(x), half_exp(first))                                                        \
+    OP(SIGMOID, FMATH_NEAR_EXP, fmath_sigmoid_near(x), half_swish(vec_set(1), first))                                  \
+    OP(SWISH, FMATH_NEAR_SWISH(p), fmath_swish_near(x, p *x), half_swish(first, vec_set(p) * first))                   \
+    OP(GELU, FMATH_NEAR_GELU, fmath_gelu_near(x), half_gelu(first))
 #ifdef FMATH_FUSED
-#define DIRECT_LIST(OP)                                                                                                \
-    DIRECT_BASIC(OP)                                                                                                   \
-    OP(SIN, 1, FMATH_NEAR_TURNS, fmath_sin_near(x), half_turned(x, 0))                                                 \
-    OP(COS, 1, FMATH_NEAR_TURNS, fmath_cos_near(x), half_turned(x, 1))
+#define DIRECT_NEAR(OP)                                                                                                \
+    DIRECT_CURVES(OP)                                                                                                  \
+    OP(SIN, FMATH_NEAR_TURNS, fmath_sin_near(x), direct_half_sine(first, second, third, p, q))                         \
+    OP(COS, FMATH_NEAR_TURNS, fmath_cos_near(x), direct_half_cosine(first, second, third, p, q))
 #else
-#define DIRECT_LIST(OP) DIRECT_BASIC(OP)
+#define DIRECT_NEAR(OP) DIRECT_CURVES(OP)
 #endif
 
 /* Loops of one vector's length, which the compiler makes instructions of; unrolled before, choices would become
@@ -76,24 +79,51 @@ struct direct {
         _Pragma("GCC unroll 1") for (uint32_t i = 0; i < VEC; i++) a[i] = expr;                                        \
         return vec_load(a);                                                                                            \
     }
-#define DIRECT_FUNCTIONS(name, arity, bound, single, narrow)                                                           \
+#define DIRECT_SINGLE(name, arity, single) DIRECT_VECTOR(direct_##name, single)
+#define DIRECT_BOTH(name, bound, single, halves)                                                                       \
     DIRECT_VECTOR(direct_##name, single)                                                                               \
-    DIRECT_VECTOR(direct_half_##name, narrow)
+    FMATH vec direct_half_##name(vec first, vec second, vec third, float p, float q)                                   \
+    {                                                                                                                  \
+        (void)second, (void)third, (void)p, (void)q;                                                                   \
+        return halves;                                                                                                 \
+    }
 
 #define x a[i]
 #define y b[i]
 #define z c[i]
-DIRECT_LIST(DIRECT_FUNCTIONS)
+#ifdef FMATH_FUSED
+DIRECT_VECTOR(direct_half_sine, half_turned(x, 0))
+DIRECT_VECTOR(direct_half_cosine, half_turned(x, 1))
+#endif
+DIRECT_BASIC(DIRECT_SINGLE)
+DIRECT_NEAR(DIRECT_BOTH)
 #undef x
 #undef y
 #undef z
-#undef DIRECT_FUNCTIONS
+#undef DIRECT_SINGLE
+#undef DIRECT_BOTH
 #undef DIRECT_VECTOR
+
+/* A vector of UINT8. */
+FMATH vec direct_bytes(const char *from)
+{
+#if defined(__AVX512F__)
+    return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)from)));
+#elif defined(__AVX2__)
+    return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)from)));
+#else
+    uint32_t four;
+    memcpy(&four, from, sizeof(four));
+    return vcvtq_f32_u32(vmovl_u16(vget_low_u16(vmovl_u8(vcreate_u8(four)))));
+#endif
+}
 
 FMATH vec direct_load(const struct direct *d, uint32_t s, uint32_t i, bool half)
 {
     if (d->ones >> s & 1)
         return d->one[s];
+    if (s == 0 && d->first == 1)
+        return direct_bytes(d->src[0] + i);
     return half ? vec_load_half((const uint16_t *)d->src[s] + i) : vec_load((const float *)d->src[s] + i);
 }
 
@@ -155,9 +185,10 @@ FMATH void direct_part(direct_op *op, uint32_t arity, float bound, const struct 
     struct direct part = *d;
     memset(room, 0, sizeof(room));
     for (uint32_t s = 0; s < arity; s++) {
+        const uint32_t width = s ? bytes : d->first;
         part.src[s] = (const char *)room[s];
         if (!(d->ones >> s & 1))
-            memcpy(room[s], d->src[s] + (size_t)i * bytes, (size_t)count * bytes);
+            memcpy(room[s], d->src[s] + (size_t)i * width, (size_t)count * width);
     }
     part.out = (char *)room[3];
     direct_step(op, arity, bound, &part, 0, half, false);
@@ -175,37 +206,51 @@ FMATH void direct_run(direct_op *op, uint32_t arity, float bound, const struct d
         direct_part(op, arity, bound, d, i, n, half);
     }
     for (; i + DIRECT_STEP <= count; i += DIRECT_STEP) {
-        for (uint32_t s = 0; s < arity; s++)
-            _Pragma("GCC unroll 4") for (uint32_t at = 0; at < DIRECT_STEP * bytes; at += 64)
-                __builtin_prefetch(d->src[s] + (size_t)i * bytes + DIRECT_AHEAD + at);
+        for (uint32_t s = 0; s < arity; s++) {
+            const uint32_t width = s ? bytes : d->first;
+            _Pragma("GCC unroll 4") for (uint32_t at = 0; at < DIRECT_STEP * width; at += 64)
+                __builtin_prefetch(d->src[s] + (size_t)i * width + DIRECT_AHEAD + at);
+        }
         direct_step(op, arity, bound, d, i, half, stream);
     }
     if (i < count)
         direct_part(op, arity, bound, d, i, count - i, half);
 }
 
-#define DIRECT_CASE(name, arity, bound, single, narrow)                                                                \
+#define DIRECT_CASE(name, arity, single)                                                                               \
+    case KERN_MAP_##name:                                                                                              \
+        direct_run(direct_##name, arity, 0, &own, count, half, stream);                                                \
+        return true;
+#define DIRECT_CASE_NEAR(name, bound, single, halves)                                                                  \
     case KERN_MAP_##name:                                                                                              \
         if (half)                                                                                                      \
-            direct_run(direct_half_##name, arity, 0, d, count, true, stream);                                          \
+            direct_run(direct_half_##name, 1, 0, &own, count, true, stream);                                           \
         else                                                                                                           \
-            direct_run(direct_##name, arity, bound, d, count, false, stream);                                          \
+            direct_run(direct_##name, 1, bound, &own, count, false, stream);                                           \
         return true;
 
 FMATH bool direct_code(const struct direct *d, uint32_t count, bool half, bool stream)
 {
     const float p = d->inst->imm[0].f32;
+    struct direct own = *d;
     (void)p;
-    switch ((enum kern_map_code)d->inst->code) {
-        DIRECT_LIST(DIRECT_CASE)
+    if (own.first == 1) { /* nothing else has bytes */
+        direct_run(direct_SELECT, 3, 0, &own, count, half, stream);
+        return true;
+    }
+    own.first = half ? 2 : 4; /* which the compiler now knows */
+    switch ((enum kern_map_code)own.inst->code) {
+        DIRECT_BASIC(DIRECT_CASE)
+        DIRECT_NEAR(DIRECT_CASE_NEAR)
     default:
         return false;
     }
 }
 #undef DIRECT_CASE
-#undef DIRECT_LIST
+#undef DIRECT_CASE_NEAR
 #undef DIRECT_BASIC
-#undef DIRECT_ALIKE
+#undef DIRECT_CURVES
+#undef DIRECT_NEAR
 
 static bool direct_float(const struct direct *d, uint32_t count, bool stream)
 {
@@ -220,6 +265,7 @@ static bool direct_half(const struct direct *d, uint32_t count, bool stream)
 static bool direct_block(const struct kern_map_direct *given, uint32_t count)
 {
     struct direct d = { .inst = given->inst, .out = given->out };
+    d.first = given->bytes ? 1 : given->half ? 2 : 4;
     for (uint32_t s = 0; s < 3; s++) {
         d.src[s] = given->src[s];
         d.one[s] = vec_set(given->one[s]);

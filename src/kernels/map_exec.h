@@ -290,7 +290,56 @@ static bool exec_f64_logic(const struct kern_map_inst *inst, double *out, const 
         LOOP(SOFTSIGN, x / (1 + __builtin_fabs(x)))
         LOOP(THRESH_RELU, x > p ? x : 0.0)
         LOOP(SHRINK, x < -q ? x + p : x > q ? x - p : 0.0)
-        LOOP(SIGMOID, x < 0 ? exp(x) / (1 + exp(x)) : 1 / (1 + exp(-x)))
+    default:
+        return false;
+    }
+}
+
+/* ln(1 + e^u) without overflow */
+static double softplus_f64(double u)
+{
+    return (u > 0 ? u : u != u ? u : 0) + log1p(exp(-__builtin_fabs(u)));
+}
+
+static double hard_sigmoid_f64(double u, double p, double q)
+{
+    double line = p * u + q, top = MIN_NUMBER(line, 1.0);
+    return MAX_NUMBER(0.0, top);
+}
+
+static double sigmoid_f64(double u)
+{
+    return u < 0 ? exp(u) / (1 + exp(u)) : 1 / (1 + exp(-u));
+}
+
+static bool exec_f64_math(const struct kern_map_inst *inst, double *out, const double *a, const double *b, uint32_t n)
+{
+    const double p = inst->imm[0].f64, q = inst->imm[1].f64;
+    switch ((enum kern_map_code)inst->code) {
+        LOOP(SIN, sin(x))
+        LOOP(COS, cos(x))
+        LOOP(TAN, tan(x))
+        LOOP(ASIN, asin(x))
+        LOOP(ACOS, acos(x))
+        LOOP(ATAN, atan(x))
+        LOOP(SINH, sinh(x))
+        LOOP(COSH, cosh(x))
+        LOOP(ASINH, asinh(x))
+        LOOP(ACOSH, acosh(x))
+        LOOP(ATANH, atanh(x))
+        LOOP(ATAN2, atan2(x, y))
+        LOOP(MOD_TRUNC, fmod(x, y))
+        LOOP(ROUND_AWAY, round(x))
+        LOOP(ELU, x < 0 ? p * expm1(x) : x)
+        LOOP(SELU, x > 0 ? q * x : q * p * expm1(x))
+        LOOP(HARD_SIGMOID, hard_sigmoid_f64(x, p, q))
+        LOOP(HARD_SWISH, x * hard_sigmoid_f64(x, p, q))
+        LOOP(SOFTPLUS, softplus_f64(p * x) / p)
+        LOOP(PSOFTPLUS, p * softplus_f64(q * x))
+        LOOP(STANH, p * tanh(q * x))
+        LOOP(GELU, x / 2 * erfc(-x * 0.70710678118654752440))
+        LOOP(SWISH, x * sigmoid_f64(p * x))
+        LOOP(SIGMOID, sigmoid_f64(x))
     default:
         return false;
     }
@@ -299,7 +348,8 @@ static bool exec_f64_logic(const struct kern_map_inst *inst, double *out, const 
 static bool exec_f64(const struct kern_map_inst *inst, double *out, const double *a, const double *b, const double *c,
                      uint32_t n)
 {
-    return exec_f64_basic(inst, out, a, b, c, n) || exec_f64_logic(inst, out, a, b, n);
+    return exec_f64_basic(inst, out, a, b, c, n) || exec_f64_logic(inst, out, a, b, n) ||
+           exec_f64_math(inst, out, a, b, n);
 }
 
 /* ---- integers

@@ -52,7 +52,7 @@ void map_store_dense(struct map_run *run, void *out, DML_TENSOR_DATA_TYPE type, 
 /* Programs of one instruction, from where its operands lie to where its result goes. */
 struct map_direct {
     uint32_t inputs;
-    bool half;
+    bool half, bytes; /* as in struct kern_map_direct */
 };
 bool map_direct_init(struct map_direct *direct, const struct map_run *run);
 /* The elements from `begin` on that it has computed, before `end`; 0: left to the caller. */

@@ -256,9 +256,10 @@ static const struct onnx_node *producer(const struct onnx_model *model, const ch
 /* Marks the model's inputs from which the host could compute the value. */
 static void want(struct onnx_builder *b, const char *name, uint32_t depth)
 {
-    const struct onnx_value *v = onnx_value_find(b, name);
-    if (!v || v->source == ONNX_SOURCE_CONSTANT || depth > 1000)
+    struct onnx_value *v = onnx_value_find(b, name);
+    if (!v || v->source == ONNX_SOURCE_CONSTANT || v->wanted || depth > 1000)
         return;
+    v->wanted = true;
     for (uint32_t i = 0; i < b->model->input_count; i++) {
         if (!strcmp(b->model->inputs[i].name, name)) {
             b->inputs[i].wanted = true;

@@ -19,6 +19,7 @@ struct onnx_value {
     const void *data; /* CONSTANT: at any address */
     bool mapped;      /* CONSTANT: as in struct onnx_tensor */
     bool materialised;
+    bool wanted; /* inputs that it follows from are marked already */
 };
 
 /* A constant that DirectML has. */

@@ -168,13 +168,26 @@ static HRESULT read_value_info(struct onnx_reader *r, struct onnx_wire wire, str
     return S_OK;
 }
 
-static bool is_initializer(const struct onnx_model *model, const char *name)
+static int by_name(const void *x, const void *y)
 {
-    for (uint32_t i = 0; i < model->initializer_count; i++) {
-        if (!strcmp(model->initializers[i].name, name))
-            return true;
-    }
-    return false;
+    return strcmp(*(const char *const *)x, *(const char *const *)y);
+}
+
+static HRESULT sort_names(struct onnx_reader *r)
+{
+    const struct onnx_model *m = r->model;
+    r->names = base_arena_alloc(&r->model->arena, m->initializer_count * sizeof(*r->names));
+    if (!r->names)
+        return E_OUTOFMEMORY;
+    for (uint32_t i = 0; i < m->initializer_count; i++)
+        r->names[i] = m->initializers[i].name;
+    qsort(r->names, m->initializer_count, sizeof(*r->names), by_name);
+    return S_OK;
+}
+
+static bool is_initializer(const struct onnx_reader *r, const char *name)
+{
+    return bsearch(&name, r->names, r->model->initializer_count, sizeof(*r->names), by_name) != NULL;
 }
 
 /* ---- the whole ---- */
@@ -195,7 +208,7 @@ static HRESULT read_part(struct onnx_reader *r, uint32_t number, struct onnx_wir
         return read_value_info(r, message, &m->outputs[m->output_count++]);
     default:
         hr = read_value_info(r, message, &info);
-        if (info.name && is_initializer(m, info.name)) /* whatever it is declared as */
+        if (info.name && is_initializer(r, info.name)) /* whatever it is declared as */
             return S_OK;
         m->inputs[m->input_count] = info;
         m->input_count += SUCCEEDED(hr);
@@ -223,6 +236,8 @@ static HRESULT read_graph(struct onnx_reader *r, struct onnx_wire graph)
                 hr = read_part(r, f.number, onnx_field_message(&wire, &f));
         if (SUCCEEDED(hr) && wire.bad)
             hr = onnx_read_no_model(r);
+        if (SUCCEEDED(hr) && order[i] == GRAPH_INITIALIZER)
+            hr = sort_names(r);
     }
     return hr;
 }

@@ -18,6 +18,7 @@ struct onnx_reader {
     struct onnx_error *error;
     const char *folder; /* of the file, for external data; NULL: there can be none */
     bool mapped;        /* what is read lies in a mapping */
+    const char **names; /* of the initializers, in order */
 };
 
 /* "what: name", or `what` alone. Returns E_INVALIDARG. */

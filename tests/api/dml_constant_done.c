@@ -296,6 +296,60 @@ static void test_refused(void)
     rig_destroy(&rig);
 }
 
+/* ---- a device of another library ---- */
+
+struct foreign {
+    IDMLDevice1 iface;
+    IDMLDevice1 *inner; /* compiles; NULL: nobody does */
+    const DML_GRAPH_DESC *desc;
+    DML_EXECUTION_FLAGS flags;
+    UINT calls;
+};
+
+static HRESULT STDMETHODCALLTYPE foreign_compile(IDMLDevice1 *iface, const DML_GRAPH_DESC *desc,
+                                                 DML_EXECUTION_FLAGS flags, REFIID riid, void **out)
+{
+    struct foreign *foreign = (struct foreign *)iface;
+    foreign->calls++;
+    foreign->desc = desc;
+    foreign->flags = flags;
+    if (foreign->inner)
+        return IDMLDevice1_CompileGraph(foreign->inner, desc, flags, riid, out);
+    *out = NULL;
+    return DXGI_ERROR_UNSUPPORTED;
+}
+
+/* It has its own CompileGraph, which knows of no callback; the functions that are about AnyDML's devices refuse it. */
+static void test_foreign(void)
+{
+    /* Nothing else may be asked of it. */
+    static const IDMLDevice1Vtbl table = { .CompileGraph = foreign_compile };
+    struct rig rig = rig_create(DML_CREATE_DEVICE_FLAG_NONE);
+    struct foreign foreign = { .iface = { (IDMLDevice1Vtbl *)&table } };
+    struct anydml_operator_info info;
+    struct anydml_trace trace = { 0 };
+    struct work w;
+    void *out = &out;
+    build(&w, &rig);
+    ok_hr(AnydmlCompileGraph(&foreign.iface, &w.desc, DML_EXECUTION_FLAG_DISABLE_META_COMMANDS, done, &w,
+                             &IID_IDMLCompiledOperator, &out),
+          DXGI_ERROR_UNSUPPORTED);
+    ok(!out && foreign.calls == 1, "out %p after %u calls", out, foreign.calls);
+    ok(foreign.desc == &w.desc && foreign.flags == DML_EXECUTION_FLAG_DISABLE_META_COMMANDS, "it got other arguments");
+    foreign.inner = rig.dml;
+    w.dml = &foreign.iface;
+    IDMLCompiledOperator *op = work_compile(&w, done);
+    ok(foreign.calls == 2, "%u calls", foreign.calls);
+    for (UINT i = 0; i < w.desc.NodeCount; i++)
+        ok(!w.named[i], "node %u is named", i);
+    check(&rig, op);
+    ok_hr(AnydmlEnumOperators((IDMLDevice *)&foreign.iface, 0, &info), E_INVALIDARG);
+    ok_hr(AnydmlSetTrace((IDMLDevice *)&foreign.iface, &trace), E_INVALIDARG);
+    work_end(&w);
+    api_release(op);
+    rig_destroy(&rig);
+}
+
 int main(void)
 {
     api_begin();
@@ -304,5 +358,6 @@ int main(void)
     if (api_is("cpu"))
         rig_part(test_devices());
     rig_part(test_refused());
+    rig_part(test_foreign());
     return rig_end();
 }

@@ -99,7 +99,7 @@ static const char *compare(const struct kern_row *row, const struct check_case *
     for (uint32_t j = 0; j < op->output_count; j++) {
         const struct kern_view *view = &op->tensors[op->input_count + j];
         struct check_error error;
-        bool fits = check_compare(view, &got[j], &want[j], allowed(row, view), c->norm_wise, &error);
+        bool fits = check_compare(c, view, &got[j], &want[j], allowed(row, view), &error);
         *worst = fmax(*worst, error.worst);
         if (!fits) {
             printf("    output %u at [", j);

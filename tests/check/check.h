@@ -33,7 +33,8 @@ struct check_case {
     struct kern_map epilogue; /* op.epilogue points here when used */
     enum check_data data[KERN_TENSORS_MAX];
     uint32_t index_limit[KERN_TENSORS_MAX];
-    bool norm_wise; /* errors are measured against the output's greatest element, not each element */
+    bool norm_wise;    /* errors are measured against the output's greatest element, not each element */
+    bool signed_zeros; /* -0 is no +0 */
 };
 
 /* One generator per kind: a random legal op. Views are random layouts of random sizes. */
@@ -81,9 +82,9 @@ struct check_error {
     uint32_t index[KERN_RANK_MAX];
     double got, want;
 };
-/* false when an element differs by more than max_ulp. */
-bool check_compare(const struct kern_view *view, const struct check_buffer *got, const struct check_buffer *want,
-                   double max_ulp, bool norm_wise, struct check_error *out);
+/* false when an element differs by more than max_ulp, as the case measures that. */
+bool check_compare(const struct check_case *c, const struct kern_view *view, const struct check_buffer *got,
+                   const struct check_buffer *want, double max_ulp, struct check_error *out);
 
 /* ---- the references against independent formulas (check_oracle*.c); return how many checks failed
  * ----------------------- */

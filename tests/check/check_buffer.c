@@ -165,16 +165,21 @@ static double distance(DML_TENSOR_DATA_TYPE type, struct kern_number got, struct
     return fabs(got.f - want.f) / unit(type, fmax(fabs(want.f), scale));
 }
 
-bool check_compare(const struct kern_view *view, const struct check_buffer *got, const struct check_buffer *want,
-                   double max_ulp, bool norm_wise, struct check_error *out)
+static bool other_zero(struct kern_number a, struct kern_number b)
+{
+    return a.class == KERN_CLASS_FLOAT && a.f == 0 && b.f == 0 && !signbit(a.f) != !signbit(b.f);
+}
+
+bool check_compare(const struct check_case *c, const struct kern_view *view, const struct check_buffer *got,
+                   const struct check_buffer *want, double max_ulp, struct check_error *out)
 {
     uint32_t index[KERN_RANK_MAX] = { 0 };
-    double scale = norm_wise ? greatest(view, want) : 0;
+    double scale = c->norm_wise ? greatest(view, want) : 0;
     out->worst = 0;
     do {
         int64_t offset = kern_offset(view, index);
         struct kern_number g = kern_read(view->type, got->data, offset), w = kern_read(view->type, want->data, offset);
-        double far = distance(view->type, g, w, scale);
+        double far = c->signed_zeros && other_zero(g, w) ? INFINITY : distance(view->type, g, w, scale);
         if (!(far > out->worst))
             continue;
         out->worst = far;

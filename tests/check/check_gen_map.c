@@ -130,6 +130,8 @@ static void gen_blocks(struct check_rng *rng, struct check_case *c)
                              : i == 0                       ? type
                                                             : scale,
                              3, (uint32_t[]){ sizes[0], sizes[1], block ? 1 : length });
+        if (block && view->type == DML_TENSOR_DATA_TYPE_FLOAT16 && (rng->state >> 40 & 1)) /* no new random number */
+            view->type = f32;
         view->sizes[2] = length;
         view->strides[2] = block ? 0 : 1;
         for (uint32_t d = 0; !kept && d < 2; d++)
@@ -159,10 +161,12 @@ static void gen_quantize(struct check_rng *rng, struct check_case *c)
 {
     static const uint8_t steps[] = { KERN_MAP_ADD,  KERN_MAP_SUB,  KERN_MAP_MUL,  KERN_MAP_DIV,
                                      KERN_MAP_RELU, KERN_MAP_RINT, KERN_MAP_CLAMP };
+    static const enum check_data data[] = { CHECK_DATA_SPECIAL, CHECK_DATA_NORMAL, CHECK_DATA_SPARSE };
     const uint8_t f32 = DML_TENSOR_DATA_TYPE_FLOAT32;
     struct kern_op *op = &c->op;
     struct kern_map *map = &op->u.map;
     uint32_t sizes[KERN_RANK_MAX], rank = check_sizes(rng, 4, 6000, sizes);
+    bool divides = check_chance(rng, 3);
     op->input_count = 2 + check_pick(rng, 4);
     op->output_count = 1;
     map->inst_count = 2 + check_pick(rng, 8);
@@ -172,9 +176,18 @@ static void gen_quantize(struct check_rng *rng, struct check_case *c)
         for (uint32_t d = 0; d < rank && i > 0 && !check_chance(rng, 3); d++)
             op->tensors[i].strides[d] = 0;
         map->load_type[i] = f32;
-        c->data[i] = check_chance(rng, 3) ? CHECK_DATA_SPECIAL : CHECK_DATA_NORMAL;
+        c->data[i] = data[check_pick(rng, ARRAY_SIZE(data))];
     }
-    for (uint32_t i = 0; i < map->inst_count; i++) {
+    c->signed_zeros = true;
+    if (divides) { /* zeros of either sign by one number */
+        kern_view_set_packed(&op->tensors[0], f32, rank, sizes);
+        memset(op->tensors[1].strides, 0, sizeof(op->tensors[1].strides));
+        c->data[0] = CHECK_DATA_SPARSE;
+        c->data[1] = CHECK_DATA_NORMAL;
+        map->inst[0] = (struct kern_map_inst){ KERN_MAP_DIV, f32, f32, { 0, 1 } };
+        map->inst_count = 2 + check_pick(rng, 2);
+    }
+    for (uint32_t i = divides; i < map->inst_count; i++) {
         struct kern_map_inst *inst = &map->inst[i];
         uint8_t last = (uint8_t)(i ? op->input_count + i - 1 : 0), other = (uint8_t)check_pick(rng, op->input_count);
         bool swaps = check_chance(rng, 4);

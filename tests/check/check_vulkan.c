@@ -244,6 +244,7 @@ static void run_reference(const struct kern_op *op, const struct check_set *set)
 
 static void compare(struct bench *bench, const struct kern_op *op, struct check_set *got, struct check_set *want)
 {
+    const struct check_case how = { .norm_wise = cancels(op) };
     struct check_error error;
     for (uint32_t t = op->input_count; t < tensor_count(op); t++) {
         const struct kern_view *view = &op->tensors[t];
@@ -251,7 +252,7 @@ static void compare(struct bench *bench, const struct kern_op *op, struct check_
             tame(view, &got->buffers[t], INFINITY);
             tame(view, &want->buffers[t], INFINITY);
         }
-        bool same = check_compare(view, &got->buffers[t], &want->buffers[t], tolerance(op), cancels(op), &error);
+        bool same = check_compare(&how, view, &got->buffers[t], &want->buffers[t], tolerance(op), &error);
         if (!same)
             explain(op, &error);
         bool guarded = check_buffer_guarded(&got->buffers[t], view);

@@ -149,16 +149,113 @@ static struct graph_operand make_layer(struct graph *graph, uint64_t seed, uint6
     return out;
 }
 
+/* ---- edges that read a value's bytes as another type ---- */
+
+enum { TYPED_POOL, TYPED_POOL_QUANTIZE, TYPED_QUANTIZE, TYPED_RELU, TYPED_COUNT };
+
+static struct kern_op *last_op(struct graph *graph)
+{
+    return &graph->ops[graph->op_count - 1]->k;
+}
+
+/* One op of these reads floats as INT32: what passes know of the floats does not hold for that. */
+static struct graph_operand make_typed(struct graph *graph, uint64_t which, uint64_t *out_input_bytes)
+{
+    const DML_TENSOR_DATA_TYPE i32 = DML_TENSOR_DATA_TYPE_INT32;
+    bool pools = which == TYPED_POOL || which == TYPED_POOL_QUANTIZE;
+    const uint32_t sizes[4] = { 1, 3, 5, 5 };
+    state = which + 1;
+    graph_init(graph, 1, 1, 0);
+    struct graph_operand q = make_value(graph, GRAPH_INPUT, 0, U8, 4, sizes), x = graph_temp(graph, F32, 4, sizes), y;
+    struct graph_operand scale = make_constant(graph, 4, SIZES(1, 1, 1, 1), 0.02f, 0), zero = one(graph, U8, 200);
+    *out_input_bytes = graph->values[q.value].size_bytes;
+    make_scaled(graph, false, q, scale, zero, x);
+    if (pools) {
+        if (which == TYPED_POOL)
+            x.view.type = i32;
+        y = add_pool(graph, x);
+        y.view.type = F32;
+        if (which == TYPED_POOL)
+            last_op(graph)->tensors[1].type = i32;
+    } else {
+        float w_scale = 0.01f;
+        struct graph_operand in[2] = { x, weights(graph, SIZES(4, 3, 1, 1), 0, &w_scale) };
+        y = graph_temp(graph, F32, 4, SIZES(1, 4, 5, 5));
+        make_conv(graph, in, 2, y, 1, 1, 0);
+    }
+    if (which == TYPED_RELU) {
+        struct graph_operand r = graph_temp(graph, F32, 4, y.view.sizes);
+        make_map(graph, KERN_MAP_RELU, &y, 1, r, 0, 0);
+        last_op(graph)->tensors[0].type = i32;
+        y = r;
+    }
+    struct graph_operand out = make_value(graph, GRAPH_OUTPUT, 0, U8, 4, y.view.sizes);
+    /* Bits of floats as numbers are millions. */
+    if (!pools)
+        scale = make_constant(graph, 4, SIZES(1, 1, 1, 1), 1e7f, 0), zero = one(graph, U8, 7);
+    make_scaled(graph, true, y, scale, zero, out);
+    if (which == TYPED_POOL_QUANTIZE || which == TYPED_QUANTIZE)
+        last_op(graph)->tensors[0].type = i32;
+    return out;
+}
+
+/* ---- sums as long as INT32 holds, and one term longer ---- */
+
+static const struct long_sum {
+    bool conv, biased, fits;
+    uint32_t terms;
+} long_sums[] = {
+    { false, false, true, 33025 }, { false, false, false, 33026 }, { true, false, true, 33025 },
+    { true, false, false, 33026 }, { true, true, true, 16512 },    { true, true, false, 16513 },
+};
+
+static struct graph_operand make_long(struct graph *graph, uint64_t which, uint64_t *out_input_bytes)
+{
+    const struct long_sum *sum = &long_sums[which];
+    const uint32_t n = sum->terms, *x_sizes = sum->conv ? SIZES(1, n, 1, 1) : SIZES(1, 1, 1, n);
+    const uint32_t *w_sizes = sum->conv ? SIZES(1, n, 1, 1) : SIZES(1, 1, n, 1);
+    graph_init(graph, 1, 1, 0);
+    struct graph_operand q = make_value(graph, GRAPH_INPUT, 0, U8, 4, x_sizes), in[3];
+    struct graph_operand scale = make_constant(graph, 4, SIZES(1, 1, 1, 1), 1, 0), zero = one(graph, U8, 0);
+    int32_t *all = malloc(n * sizeof(*all));
+    for (uint32_t i = 0; i < n; i++)
+        all[i] = 255;
+    *out_input_bytes = n;
+    in[0] = graph_temp(graph, F32, 4, x_sizes);
+    in[1] = graph_temp(graph, F32, 4, w_sizes);
+    make_scaled(graph, false, q, scale, zero, in[0]);
+    make_scaled(graph, false, make_integers(graph, U8, 4, w_sizes, all), scale, zero, in[1]);
+    free(all);
+    struct graph_operand out = make4(graph, GRAPH_OUTPUT, 0, 1, 1, 1, 1);
+    if (sum->biased) /* near the greatest that becomes an integer */
+        in[2] = make_constant(graph, 4, SIZES(1, 1, 1, 1), 0x1p30f - 64, 0);
+    if (sum->conv)
+        make_conv(graph, in, 2 + sum->biased, out, 1, 1, 0);
+    else
+        make_gemm(graph, in, 2, out);
+    return out;
+}
+
+/* ---- running ---- */
+
+struct layer {
+    struct graph_operand (*make)(struct graph *graph, uint64_t seed, uint64_t *out_input_bytes);
+    uint64_t seed;
+    int32_t byte; /* of all the input; negative: random ones */
+};
+
 static uint32_t changed, half_steps;
 
-static bool run_layer(uint64_t seed, uint32_t disabled, uint32_t cpu, struct make_run *run, struct kern_view *view)
+static bool run_layer(const struct layer *layer, uint32_t disabled, uint32_t cpu, struct make_run *run,
+                      struct kern_view *view)
 {
+    const uint64_t seed = layer->seed;
     struct graph graph;
     struct graph_plan *plan = NULL;
     char error[256] = "";
     uint64_t input_bytes;
     struct graph_options options = make_options(disabled);
-    struct graph_operand out = make_layer(&graph, seed, &input_bytes);
+    struct graph_operand out = layer->make(&graph, seed, &input_bytes);
     options.cpu = cpu;
     *view = out.view;
     memset(run, 0, sizeof(*run));
@@ -166,7 +263,7 @@ static bool run_layer(uint64_t seed, uint32_t disabled, uint32_t cpu, struct mak
     run->outputs[0] = calloc(1, graph.values[out.value].size_bytes);
     state = seed;
     for (uint64_t i = 0; i < input_bytes; i++)
-        ((uint8_t *)run->inputs[0])[i] = (uint8_t)rnd(256);
+        ((uint8_t *)run->inputs[0])[i] = (uint8_t)(layer->byte < 0 ? rnd(256) : (uint32_t)layer->byte);
     char *before = graph_print(&graph);
     HRESULT hr = graph_run_passes(&graph, &options);
     char *after = graph_print(&graph);
@@ -201,25 +298,53 @@ static void compare(uint64_t seed, const struct make_run *a, const struct make_r
     }
 }
 
-int main(void)
+/* The layer with passes gives what it gives without. */
+static void check_layer(const struct layer *layer)
 {
     const uint32_t cpus[] = { 0, base_cpu_flags() };
-    uint32_t seeds = 400;
-    for (uint64_t seed = 1; seed <= seeds; seed++) {
-        struct make_run plain, run;
-        struct kern_view view;
-        bool good = run_layer(seed, MAKE_PASS_ALL, 0, &plain, &view);
-        for (uint32_t i = 0; i < ARRAY_SIZE(cpus) && good; i++) {
-            good = run_layer(seed, 0, cpus[i], &run, &view);
-            if (good)
-                compare(seed, &plain, &run, &view);
+    struct make_run plain, run;
+    struct kern_view view;
+    bool good = run_layer(layer, MAKE_PASS_ALL, 0, &plain, &view);
+    for (uint32_t i = 0; i < ARRAY_SIZE(cpus) && good; i++) {
+        good = run_layer(layer, 0, cpus[i], &run, &view);
+        if (good)
+            compare(layer->seed, &plain, &run, &view);
+        free(run.inputs[0]);
+        free(run.outputs[0]);
+    }
+    free(plain.inputs[0]);
+    free(plain.outputs[0]);
+}
+
+static void test_long_sums(void)
+{
+    for (uint32_t i = 0; i < ARRAY_SIZE(long_sums); i++) {
+        const struct long_sum *sum = &long_sums[i];
+        const double want = sum->terms * 255.0 * 255 + (sum->biased ? 0x1p30 - 64 : 0);
+        const uint32_t cpus[] = { 0, base_cpu_flags() }, before = changed;
+        for (uint32_t c = 0; c < ARRAY_SIZE(cpus); c++) {
+            struct make_run run;
+            struct kern_view view;
+            if (TEST(run_layer(&(struct layer){ make_long, i, 255 }, 0, cpus[c], &run, &view))) {
+                double got = *(const float *)run.outputs[0];
+                TEST_FOR(fabs(got - want) < 1e-3 * want, "%u terms: %g, not %g", sum->terms, got, want);
+            }
             free(run.inputs[0]);
             free(run.outputs[0]);
         }
-        free(plain.inputs[0]);
-        free(plain.outputs[0]);
+        TEST_FOR((changed > before) == sum->fits, "%u terms", sum->terms);
     }
+}
+
+int main(void)
+{
+    uint32_t seeds = 400;
+    for (uint64_t seed = 1; seed <= seeds; seed++)
+        check_layer(&(struct layer){ make_layer, seed, -1 });
     printf("%u layers became integer, %u bytes differ by 1\n", changed, half_steps);
     TEST(changed > seeds / 2);
+    for (uint64_t which = 0; which < TYPED_COUNT; which++)
+        check_layer(&(struct layer){ make_typed, which, -1 });
+    test_long_sums();
     return test_result();
 }

@@ -228,8 +228,84 @@ static void test_plans(uint32_t kind)
     graph_store_destroy(store);
 }
 
+/* ---- weights that repeat ---- */
+
+/* Views of one constant of which rows, columns or output channels are one and the same in memory. What is packed of
+ * them may be equally large and yet differ: in how many repeat before the zeros that fill up a block. */
+struct repeated {
+    uint32_t kind, rank, sizes[4];
+    int64_t strides[4];
+};
+
+static const struct repeated repeats[][2] = {
+    { { PLAN_GEMM, 2, { 48, 47 }, { 1, 0 } }, { PLAN_GEMM, 2, { 48, 48 }, { 1, 0 } } },
+    { { PLAN_GEMM, 2, { 40, 90 }, { 1, 0 } }, { PLAN_GEMM, 2, { 40, 96 }, { 1, 0 } } },
+    { { PLAN_GEMM, 2, { 24, 96 }, { 0, 1 } }, { PLAN_GEMM, 2, { 48, 96 }, { 0, 1 } } },
+    { { PLAN_GEMM, 2, { 96, 48 }, { 0, 0 } }, { PLAN_GEMM, 2, { 48, 96 }, { 0, 0 } } },
+    { { PLAN_CONV, 4, { 41, 32, 3, 3 }, { 0, 9, 3, 1 } }, { PLAN_CONV, 4, { 48, 32, 3, 3 }, { 0, 9, 3, 1 } } },
+    { { PLAN_CONV, 4, { 41, 32, 1, 1 }, { 0, 1, 1, 1 } }, { PLAN_CONV, 4, { 48, 32, 1, 1 }, { 0, 1, 1, 1 } } },
+    { { PLAN_CONV, 4, { 32, 16, 3, 3 }, { 9, 0, 3, 1 } }, { PLAN_CONV, 4, { 32, 32, 3, 3 }, { 9, 0, 3, 1 } } },
+    { { PLAN_CONV, 4, { 32, 16, 1, 3 }, { 16, 1, 0, 0 } }, { PLAN_CONV, 4, { 32, 16, 3, 1 }, { 16, 1, 0, 0 } } },
+};
+
+static struct graph_plan *repeated_plan(const struct repeated *r, struct graph_store *store)
+{
+    const uint32_t *s = r->sizes;
+    struct graph graph;
+    struct graph_options options;
+    struct graph_plan *plan = NULL;
+    struct graph_operand in[2];
+    char error[256] = "";
+    graph_options_init(&options, true, 1);
+    options.store = store;
+    graph_init(&graph, 1, 1, 0);
+    in[1] = make_constant(&graph, 2, SIZES(96, 96), 0.5f, 0.01f);
+    in[1].view = (struct kern_view){ .type = F32, .rank = r->rank };
+    memcpy(in[1].view.sizes, r->sizes, sizeof(r->sizes));
+    memcpy(in[1].view.strides, r->strides, sizeof(r->strides));
+    if (r->kind == PLAN_GEMM) {
+        in[0] = make_value(&graph, GRAPH_INPUT, 0, F32, 2, SIZES(20, s[0]));
+        make_gemm(&graph, in, 2, make_value(&graph, GRAPH_OUTPUT, 0, F32, 2, SIZES(20, s[1])));
+    } else {
+        in[0] = make4(&graph, GRAPH_INPUT, 0, 1, s[1], 16, 16);
+        make_conv(&graph, in, 2, make4(&graph, GRAPH_OUTPUT, 0, 1, s[0], 17 - s[2], 17 - s[3]), 1, 1, 0);
+    }
+    TEST_FOR(graph_plan_create(&graph, &options, &plan, error) == S_OK, "%s", error);
+    graph_finish(&graph);
+    return plan;
+}
+
+/* Plans over one constant give what they give alone, whoever packed first. */
+static void test_repeated(const struct repeated *first, const struct repeated *second, uint32_t number)
+{
+    static float in[IN_MOST], got[OUT_MOST], want[OUT_MOST];
+    struct graph_store *store = graph_store_create();
+    const struct repeated *both[2] = { first, second };
+    struct graph_plan *shared[2] = { NULL, NULL };
+    for (uint32_t i = 0; i < IN_MOST; i++)
+        in[i] = (float)(i % 17) - 8;
+    for (uint32_t i = 0; i < 2; i++)
+        shared[i] = repeated_plan(both[i], store);
+    for (uint32_t i = 0; i < 2; i++) {
+        struct graph_plan *alone = repeated_plan(both[i], NULL);
+        struct make_run run = { { in }, { got } }, alone_run = { { in }, { want } };
+        memset(got, 0, sizeof(got));
+        memset(want, 0, sizeof(want));
+        if (TEST(shared[i] && alone && make_execute(shared[i], &run) && make_execute(alone, &alone_run)))
+            TEST_FOR(!memcmp(got, want, sizeof(got)), "pair %u, %s plan", number, i ? "second" : "first");
+        graph_plan_destroy(alone);
+    }
+    graph_plan_destroy(shared[0]);
+    graph_plan_destroy(shared[1]);
+    graph_store_destroy(store);
+}
+
 int main(void)
 {
+    for (uint32_t i = 0; i < ARRAY_SIZE(repeats); i++) {
+        test_repeated(&repeats[i][0], &repeats[i][1], i);
+        test_repeated(&repeats[i][1], &repeats[i][0], i);
+    }
     test_hash();
     print_hash_speed();
     test_store();

@@ -5,6 +5,7 @@
 #include "test.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 /* ---- fields ---- */
 
@@ -263,8 +264,66 @@ static void test_raw_anywhere(void)
     }
 }
 
+/* ---- many names ---- */
+
+static void put_named(struct bytes *out, uint32_t number, uint32_t name_number, const char *text, uint32_t i,
+                      const void *rest, size_t rest_size)
+{
+    struct bytes message = { .size = 0 };
+    char name[24];
+    put_bytes(&message, name_number, name, (size_t)snprintf(name, sizeof(name), "%s%u", text, i));
+    memcpy(message.data + message.size, rest, rest_size);
+    message.size += rest_size;
+    put_bytes(out, number, message.data, message.size);
+}
+
+/* As many inputs as initializers, of which every other input is one. */
+static void test_many_names(void)
+{
+    enum { COUNT = 60000, EACH = 64 };
+    static const char scalar[] = "\x10\x01\x4a\x04\0\0\x80\x3f", tensor[] = "\x12\x04\x0a\x02\x08\x01";
+    struct bytes *item = calloc(1, sizeof(*item)), head = { .size = 0 };
+    uint8_t *graph = malloc((size_t)2 * COUNT * EACH), *file = malloc((size_t)2 * COUNT * EACH + EACH);
+    struct onnx_model *model = NULL;
+    struct onnx_error error = { "" };
+    size_t size = 0;
+    if (!TEST(item && graph && file))
+        return;
+    for (uint32_t i = 0; i < 2 * COUNT; i++) { /* the inputs first: the order of fields means nothing */
+        const bool input = i < COUNT;
+        item->size = 0;
+        if (input)
+            put_named(item, 11, 1, i % 2 ? "x" : "w", i, tensor, sizeof(tensor) - 1);
+        else
+            put_named(item, 5, 8, "w", 2 * COUNT - 1 - i, scalar, sizeof(scalar) - 1);
+        memcpy(graph + size, item->data, item->size);
+        size += item->size;
+    }
+    item->size = 0;
+    put_named(item, 12, 1, "x", 1, tensor, sizeof(tensor) - 1);
+    put_number(&head, 7 << 3 | 2);
+    put_number(&head, size + item->size);
+    memcpy(file, head.data, head.size);
+    memcpy(file + head.size, graph, size);
+    memcpy(file + head.size + size, item->data, item->size);
+    clock_t start = clock();
+    HRESULT hr = onnx_model_parse(file, head.size + size + item->size, &model, &error);
+    double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+    if (TEST_FOR(SUCCEEDED(hr), "%s", error.text)) {
+        TEST(model->initializer_count == COUNT && model->input_count == COUNT / 2);
+        for (uint32_t i = 0; i < model->input_count; i++)
+            TEST(model->inputs[i].name[0] == 'x');
+        TEST_FOR(seconds < 3, "%g s for %u names", seconds, 2 * COUNT); /* each with each: 1800 million comparisons */
+        onnx_model_destroy(model);
+    }
+    free(item);
+    free(graph);
+    free(file);
+}
+
 int main(void)
 {
+    test_many_names();
     test_fields();
     test_bad_fields();
     test_kinds();

@@ -1,0 +1,254 @@
+/* What products and convolutions end in, in every row that takes it: operands in any order, and any numbers. */
+#include "base/cpu.h"
+#include "kernels/kern.h"
+
+#include "test.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define F32 DML_TENSOR_DATA_TYPE_FLOAT32
+#define U8  DML_TENSOR_DATA_TYPE_UINT8
+#define I8  DML_TENSOR_DATA_TYPE_INT8
+
+enum { M = 5, K = 24, N = 96 }; /* N: two panels of columns */
+
+/* Runs the row on `data`, inputs and then the output, if it takes the op. */
+static bool run_row(const struct kern_row *row, const struct kern_op *given, void *const *given_data, bool packs)
+{
+    struct kern_op op = *given;
+    void *data[KERN_TENSORS_MAX], *state = NULL, *packed = NULL;
+    struct kern_work work;
+    uint32_t input;
+    uint64_t bytes;
+    op.packed_input = packs ? 2 : 0;
+    if (row->kind != op.kind || row->cpu & ~base_cpu_flags() || (packs && !row->pack_plan) || !row->accepts(&op) ||
+        (row->create && !row->create(&op, 1, &state)))
+        return false;
+    memcpy(data, given_data, (op.input_count + 1) * sizeof(*data));
+    bool ok = !packs || row->pack_plan(&op, state, &input, &bytes);
+    if (ok && packs) {
+        packed = aligned_alloc(256, base_align_up(bytes, 256));
+        row->pack(&op, state, data[1], packed);
+        data[1] = packed;
+    }
+    if (ok) {
+        row->plan(&op, state, 1, &work);
+        struct kern_call call = { .op = &op, .data = data, .state = state };
+        call.scratch = aligned_alloc(64, base_align_up(work.scratch_bytes + 64, 64));
+        call.worker_scratch = aligned_alloc(64, base_align_up(work.worker_scratch_bytes + 64, 64));
+        row->run(&call, 0, work.units);
+        free(call.scratch);
+        free(call.worker_scratch);
+    }
+    free(packed);
+    kern_release(row, state);
+    return ok;
+}
+
+/* All rows against what the results should be: Y is M x N, in rows. Returns how many there were. */
+static uint32_t check_rows(const struct kern_op *op, void *const *data, const double *want, double most,
+                           const char *what, uint32_t number)
+{
+    uint32_t count, ran = 0;
+    const struct kern_row *rows = kern_rows(&count);
+    float *y = data[op->input_count];
+    for (uint32_t i = 0; i < 2 * count; i++) {
+        uint32_t wrong = M * N;
+        memset(y, 0xff, M * N * sizeof(*y));
+        if (!run_row(&rows[i / 2], op, data, i % 2))
+            continue;
+        ran++;
+        for (uint32_t e = 0; e < M * N && wrong == M * N; e++)
+            if (want[e] != want[e] ? y[e] == y[e] : !(fabs(y[e] - want[e]) <= most * fmax(1, fabs(want[e]))))
+                wrong = e;
+        TEST_FOR(wrong == M * N, "%s%s, %s %u, element %u: %g, not %g", rows[i / 2].name, i % 2 ? " packed" : "", what,
+                 number, wrong, y[wrong % (M * N)], want[wrong % (M * N)]);
+    }
+    return ran;
+}
+
+static struct kern_view view(DML_TENSOR_DATA_TYPE type, uint32_t rows, uint32_t columns, int64_t down, int64_t right)
+{
+    return (struct kern_view){ .type = type, .rank = 2, .sizes = { rows, columns }, .strides = { down, right } };
+}
+
+/* ---- operands in any order ---- */
+
+struct step {
+    uint8_t code, x, y;
+    float p, q;
+};
+
+/* Registers: 0 the sum, 1 a scale, 2 numbers along the columns, 3... what the steps give. */
+static const struct step programs[][4] = {
+    { { KERN_MAP_MUL, 0, 1, 0, 0 }, { KERN_MAP_SIGMOID, 3, 0, 0, 0 }, { KERN_MAP_MUL, 4, 0, 0, 0 } },
+    { { KERN_MAP_MUL, 0, 1, 0, 0 }, { KERN_MAP_SIGMOID, 3, 0, 0, 0 }, { KERN_MAP_MUL, 0, 4, 0, 0 } },
+    { { KERN_MAP_MUL, 1, 0, 0, 0 }, { KERN_MAP_SIGMOID, 3, 0, 0, 0 }, { KERN_MAP_MUL, 3, 4, 0, 0 } },
+    { { KERN_MAP_MUL, 1, 0, 0, 0 }, { KERN_MAP_SIGMOID, 3, 0, 0, 0 }, { KERN_MAP_MUL, 4, 3, 0, 0 } },
+    { { KERN_MAP_MUL, 0, 1, 0, 0 }, { KERN_MAP_HARD_SIGMOID, 3, 0, 1.0f / 6, 0.5f }, { KERN_MAP_MUL, 4, 0, 0, 0 } },
+    { { KERN_MAP_MUL, 0, 1, 0, 0 }, { KERN_MAP_HARD_SIGMOID, 3, 0, 1.0f / 6, 0.5f }, { KERN_MAP_MUL, 4, 3, 0, 0 } },
+    { { KERN_MAP_MUL, 0, 1, 0, 0 }, { KERN_MAP_SUB, 3, 2, 0, 0 } },
+    { { KERN_MAP_MUL, 0, 1, 0, 0 }, { KERN_MAP_SUB, 2, 3, 0, 0 } },
+    { { KERN_MAP_MUL, 0, 1, 0, 0 }, { KERN_MAP_SUB, 3, 0, 0, 0 } },
+    { { KERN_MAP_MUL, 0, 1, 0, 0 }, { KERN_MAP_SUB, 0, 3, 0, 0 } },
+    { { KERN_MAP_MUL, 0, 1, 0, 0 }, { KERN_MAP_ADD, 3, 2, 0, 0 } },
+    { { KERN_MAP_MUL, 0, 1, 0, 0 }, { KERN_MAP_ADD, 2, 3, 0, 0 } },
+    { { KERN_MAP_MUL, 0, 1, 0, 0 }, { KERN_MAP_ADD, 3, 0, 0, 0 } },
+    { { KERN_MAP_MUL, 0, 1, 0, 0 }, { KERN_MAP_ADD, 0, 3, 0, 0 } },
+    { { KERN_MAP_MUL, 0, 1, 0, 0 }, { KERN_MAP_ADD, 3, 2, 0, 0 }, { KERN_MAP_SUB, 4, 3, 0, 0 } },
+    { { KERN_MAP_MUL, 0, 1, 0, 0 }, { KERN_MAP_ADD, 2, 3, 0, 0 }, { KERN_MAP_SUB, 3, 4, 0, 0 } },
+    { { KERN_MAP_SUB, 0, 2, 0, 0 }, { KERN_MAP_MUL, 3, 1, 0, 0 } },
+    { { KERN_MAP_SUB, 2, 0, 0, 0 }, { KERN_MAP_MUL, 1, 3, 0, 0 } },
+    { { KERN_MAP_MUL, 0, 1, 0, 0 }, { KERN_MAP_CONST, 0, 0, 5, 0 }, { KERN_MAP_ADD, 3, 4, 0, 0 } },
+    { { KERN_MAP_MUL, 0, 1, 0, 0 }, { KERN_MAP_CONST, 0, 0, 5, 0 }, { KERN_MAP_MIN, 3, 4, 0, 0 } },
+    { { KERN_MAP_MUL, 0, 1, 0, 0 }, { KERN_MAP_CONST, 0, 0, 5, 0 }, { KERN_MAP_MIN, 0, 4, 0, 0 } },
+};
+
+static double compute(const struct step *step, double x, double y)
+{
+    switch (step->code) {
+    case KERN_MAP_MUL:
+        return x * y;
+    case KERN_MAP_ADD:
+        return x + y;
+    case KERN_MAP_SUB:
+        return x - y;
+    case KERN_MAP_MIN:
+        return fmin(x, y);
+    case KERN_MAP_SIGMOID:
+        return 1 / (1 + exp(-x));
+    case KERN_MAP_HARD_SIGMOID:
+        return fmax(0, fmin(1, step->p * x + step->q));
+    default: /* CONST */
+        return step->p;
+    }
+}
+
+static double evaluate(const struct step *steps, uint32_t count, double sum, double scale, double other)
+{
+    double registers[7] = { sum, scale, other };
+    for (uint32_t i = 0; i < count; i++)
+        registers[3 + i] = compute(&steps[i], registers[steps[i].x], registers[steps[i].y]);
+    return registers[2 + count];
+}
+
+static uint32_t steps_of(const struct step *steps)
+{
+    uint32_t count = 0;
+    while (count < 4 && (steps[count].code || steps[count].p != 0))
+        count++;
+    return count;
+}
+
+static void set_program(struct kern_map *map, const struct step *steps, uint32_t count)
+{
+    *map = (struct kern_map){ .load_type = { F32, F32, F32 }, .inst_count = count };
+    for (uint32_t i = 0; i < count; i++) {
+        map->inst[i] = (struct kern_map_inst){ steps[i].code, F32, F32, { steps[i].x, steps[i].y }, { { 0 } } };
+        map->inst[i].imm[0].f32 = steps[i].p;
+        map->inst[i].imm[1].f32 = steps[i].q;
+    }
+    map->store[0] = (uint8_t)(2 + count);
+}
+
+/* [rows, columns] as an image of `rows` pixels, channels innermost; weights [K, N] as [N, K, 1, 1]. */
+static void make_convolution(struct kern_op *op)
+{
+    op->kind = KERN_CONV;
+    op->u.conv = (struct kern_conv){ .spatial = 2, .groups = 1, .integer = true };
+    for (uint32_t d = 0; d < 2; d++)
+        op->u.conv.strides[d] = op->u.conv.dilations[d] = 1;
+    for (uint32_t t = 0; t <= op->input_count; t++) {
+        struct kern_view *v = &op->tensors[t];
+        const struct kern_view from = *v;
+        v->rank = 4;
+        if (t == 1)
+            *v = (struct kern_view){ I8, 4, { N, K, 1, 1 }, { K, 1, 1, 1 }, 0 };
+        else
+            *v = (struct kern_view){ from.type,
+                                     4,
+                                     { 1, from.sizes[1], from.sizes[0], 1 },
+                                     { from.strides[0] * M, from.strides[1], from.strides[0], from.strides[0] },
+                                     0 };
+    }
+}
+
+static void test_order(void)
+{
+    static uint8_t a[M * K];
+    static int8_t b[K * N], turned[N * K];
+    static float other[N], y[M * N];
+    static double want[M * N];
+    float scale = 1.0f / 64;
+    for (uint32_t i = 0; i < M * K; i++)
+        a[i] = (uint8_t)(i * 7 % 16);
+    for (uint32_t i = 0; i < K * N; i++)
+        turned[i % N * K + i / N] = b[i] = (int8_t)((i * 5 + i / 7) % 7) - 3;
+    for (uint32_t n = 0; n < N; n++)
+        other[n] = (float)(n % 11) - 5;
+    for (uint32_t p = 0; p < ARRAY_SIZE(programs); p++) {
+        struct kern_map map;
+        uint32_t steps = steps_of(programs[p]);
+        set_program(&map, programs[p], steps);
+        struct kern_op op = { .kind = KERN_GEMM, .input_count = 4, .output_count = 1, .epilogue = &map };
+        op.epilogue_input = 2;
+        op.u.gemm = (struct kern_gemm){ .alpha = 1, .integer = true };
+        op.tensors[0] = view(U8, M, K, K, 1);
+        op.tensors[1] = view(I8, K, N, N, 1);
+        op.tensors[2] = view(F32, M, N, 0, 0);
+        op.tensors[3] = view(F32, M, N, 0, 1);
+        op.tensors[4] = view(F32, M, N, N, 1);
+        for (uint32_t e = 0; e < M * N; e++) {
+            int32_t sum = 0;
+            for (uint32_t k = 0; k < K; k++)
+                sum += a[e / N * K + k] * b[k * N + e % N];
+            want[e] = evaluate(programs[p], steps, sum, scale, other[e % N]);
+        }
+        TEST(check_rows(&op, (void *[]){ a, b, &scale, other, y }, want, 1e-4, "product", p) > 0);
+        make_convolution(&op);
+        TEST(check_rows(&op, (void *[]){ a, turned, &scale, other, y }, want, 1e-4, "convolution", p) > 0);
+    }
+}
+
+/* ---- any numbers ---- */
+
+/* GELU of a number far from zero, where it has another formula than near zero, and of NaN a few columns from it. */
+static void test_gelu(void)
+{
+    static float a[M * K], b[K * N], c[N], y[M * N];
+    static double want[M * N];
+    struct kern_map map = { .load_type = { F32 }, .inst_count = 1, .store = { 1 } };
+    struct kern_op op = { .kind = KERN_GEMM, .input_count = 3, .output_count = 1, .epilogue = &map };
+    map.inst[0] = (struct kern_map_inst){ KERN_MAP_GELU, F32, F32, { 0 }, { { 0 } } };
+    op.epilogue_input = 3;
+    op.u.gemm = (struct kern_gemm){ .alpha = 1, .beta = 1, .has_c = true };
+    op.tensors[0] = view(F32, M, K, K, 1);
+    op.tensors[1] = view(F32, K, N, N, 1);
+    op.tensors[2] = view(F32, M, N, 0, 1);
+    op.tensors[3] = view(F32, M, N, N, 1);
+    for (uint32_t i = 0; i < M * K; i++)
+        a[i] = (float)(i % 5) / 8;
+    for (uint32_t i = 0; i < K * N; i++)
+        b[i] = (float)(i % 13) / 16 - 0.375f;
+    for (uint32_t round = 0; round < 4 * N; round++) {
+        for (uint32_t n = 0; n < N; n++)
+            c[n] = (float)(n % 9) / 2 - 2;
+        c[round % N] = round % 2 ? 1e5f : -1e20f;
+        c[(round + (4u << round / N)) % N] = NAN;
+        for (uint32_t e = 0; e < M * N; e++) {
+            double sum = c[e % N];
+            for (uint32_t k = 0; k < K; k++)
+                sum += (double)a[e / N * K + k] * b[k * N + e % N];
+            want[e] = 0.5 * sum * (1 + erf(sum * M_SQRT1_2));
+        }
+        TEST(check_rows(&op, (void *[]){ a, b, c, y }, want, 2e-5, "GELU, round", round) > 0);
+    }
+}
+
+int main(void)
+{
+    test_order();
+    test_gelu();
+    return test_result();
+}
