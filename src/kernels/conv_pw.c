@@ -12,11 +12,11 @@
 /* Fewer pixels leave most of a tile empty. */
 #define PIXELS_MIN 8
 
-bool conv_pw_pixels(const struct kern_view *view, int64_t *out_step)
+bool conv_pixels(const struct kern_view *view, int64_t *out_step)
 {
     int64_t step = 0, next = 0;
     bool found = false;
-    if (view->type != DML_TENSOR_DATA_TYPE_FLOAT32 || (view->sizes[1] > 1 && view->strides[1] != 1))
+    if (view->sizes[1] > 1 && view->strides[1] != 1)
         return false;
     for (uint32_t i = view->rank; i-- > 1;) {
         uint32_t d = i == 1 ? 0 : i; /* the batch comes last */
@@ -31,6 +31,11 @@ bool conv_pw_pixels(const struct kern_view *view, int64_t *out_step)
     }
     *out_step = found ? step : view->sizes[1];
     return *out_step >= view->sizes[1];
+}
+
+bool conv_pw_pixels(const struct kern_view *view, int64_t *out_step)
+{
+    return view->type == DML_TENSOR_DATA_TYPE_FLOAT32 && conv_pixels(view, out_step);
 }
 
 bool conv_pw_posts(const struct kern_op *op, struct conv_pw_posts *out)

@@ -37,7 +37,9 @@ bool conv_pw_init(const struct kern_op *op, uint32_t rows, uint32_t lanes, struc
 /* false when the epilogue is anything else. */
 bool conv_pw_posts(const struct kern_op *op, struct conv_pw_posts *out);
 
-/* The distance from pixel to pixel when channels lie together and pixels are evenly spaced. */
+/* The distance from pixel to pixel when channels lie together and pixels are evenly spaced; conv_pw_pixels: of FLOAT32.
+ */
+bool conv_pixels(const struct kern_view *view, int64_t *out_step);
 bool conv_pw_pixels(const struct kern_view *view, int64_t *out_step);
 
 #endif

@@ -48,7 +48,9 @@ uint32_t check_steps_spread(const struct check_steps *s)
 static void channels(struct check_rng *rng, struct kern_conv *conv, uint32_t *in_group, uint32_t *out_group)
 {
     bool depthwise = check_chance(rng, 3);
-    conv->groups = depthwise ? 2 + check_pick(rng, 30) : check_chance(rng, 3) ? 1 + check_pick(rng, 3) : 1;
+    conv->groups = depthwise              ? 2 + check_pick(rng, check_chance(rng, 4) ? 150 : 30)
+                   : check_chance(rng, 3) ? 1 + check_pick(rng, 3)
+                                          : 1;
     *in_group = depthwise ? 1 : 1 + check_pick(rng, check_chance(rng, 4) ? 40 : 6);
     *out_group = depthwise ? 1 + check_pick(rng, 2) : 1 + check_pick(rng, check_chance(rng, 4) ? 40 : 6);
 }
@@ -128,6 +130,7 @@ void check_gen_conv(struct check_rng *rng, struct check_case *out)
     if (point && !conv->transposed && check_chance(rng, 2)) {
         conv->groups = 1;
         in_group = 1 + check_pick(rng, 60);
+        in_group = check_chance(rng, 2) ? base_align_up(in_group, 4) : in_group; /* whole words of bytes */
         out_group = 1 + check_pick(rng, 80);
         x[1] = in_group;
         w[0] = y[1] = out_group;
