@@ -100,7 +100,7 @@ static bool wino_pack_plan(const struct kern_op *op, uint32_t lanes, uint32_t *o
 }
 
 /* The values of the polynomial of a row of weights at the points, over the product of the differences of points. */
-static void weight_values(uint32_t size, uint32_t taps, const double *from, uint32_t step, double *to, uint32_t to_step)
+static void weight_values(uint32_t size, uint32_t taps, const double *from, double *to, uint32_t step)
 {
     double points[WINO_SIZE_MAX] = { 0 };
     for (uint32_t i = 1; i + 1 < size; i++)
@@ -108,37 +108,78 @@ static void weight_values(uint32_t size, uint32_t taps, const double *from, uint
     for (uint32_t i = 0; i + 1 < size; i++) {
         double value = 0, product = 1;
         for (uint32_t t = taps; t-- > 0;)
-            value = value * points[i] + from[t * step];
+            value = value * points[i] + from[t];
         for (uint32_t j = 0; j + 1 < size; j++)
             product *= j == i ? 1 : points[i] - points[j];
-        to[i * to_step] = value / product;
+        to[i * step] = value / product;
     }
-    to[(size - 1) * to_step] = from[(taps - 1) * step];
+    to[(size - 1) * step] = from[taps - 1];
 }
 
-/* Packed: [panel][point][input channel][output channel of the panel]. */
+#define PACK_LANES 8
+#define PANEL_MAX  32
+typedef double pack_vec __attribute__((vector_size(PACK_LANES * sizeof(double))));
+typedef float pack_floats __attribute__((vector_size(PACK_LANES * sizeof(float))));
+
+/* The weights of input channel c for `count` output channels from `from` on, zeros for others. */
+static void pack_load(const struct conv_shape *s, const float *from, uint32_t c, uint32_t count, pack_vec *out)
+{
+    uint32_t taps = (uint32_t)(s->kernel[1] * s->kernel[2]);
+    from += c * s->w[1];
+    for (uint32_t t = 0; t < taps; t++) {
+        uint32_t tap = s->flip ? taps - 1 - t : t;
+        const float *at = from + tap / s->kernel[2] * s->w[3] + tap % s->kernel[2] * s->w[4];
+        out[t] = (pack_vec){ 0 };
+        for (uint32_t lane = 0; lane < PACK_LANES && lane < count; lane++)
+            out[t][lane] = at[lane * s->w[0]];
+    }
+}
+
+/* Values at all points. matrix: [point of a line][tap] */
+static void pack_values(uint32_t size, uint32_t taps, const double *matrix, const pack_vec *plain, uint32_t step,
+                        float *out)
+{
+    pack_vec half[5 * WINO_SIZE_MAX];
+    for (uint32_t i = 0; i < taps * size; i++) {
+        half[i] = matrix[i % size * taps] * plain[i / size * taps];
+        for (uint32_t t = 1; t < taps; t++)
+            half[i] += matrix[i % size * taps + t] * plain[i / size * taps + t];
+    }
+    for (uint32_t i = 0; i < size * size; i++, out += step) {
+        pack_vec sum = matrix[i / size * taps] * half[i % size];
+        for (uint32_t t = 1; t < taps; t++)
+            sum += matrix[i / size * taps + t] * half[t * size + i % size];
+        pack_floats single = __builtin_convertvector(sum, pack_floats);
+        memcpy(out, &single, sizeof(single));
+    }
+}
+
+/* Packed: [panel][point][input channel][output channel of the panel]. Whole lines go out at once: those of neighbouring
+ * points often share sets of the caches. */
 static void wino_pack(const struct kern_op *op, uint32_t lanes, const float *source, float *packed)
 {
     struct wino w;
     wino_init(op, lanes, &w);
     const struct conv_shape *s = &w.s;
     uint32_t taps = (uint32_t)s->kernel[1];
-    double plain[25], half[5 * WINO_SIZE_MAX], whole[WINO_SIZE_MAX * WINO_SIZE_MAX];
-    memset(packed, 0, (size_t)w.points * w.panels * w.panel * s->in_channels * sizeof(float));
-    for (uint32_t o = 0; o < s->out_channels; o++)
+    double matrix[5 * WINO_SIZE_MAX];
+    for (uint32_t t = 0; t < taps; t++) {
+        double unit[5] = { 0 };
+        unit[t] = 1;
+        weight_values(w.size, taps, unit, matrix + t, taps);
+    }
+    for (uint32_t o = 0; o < s->out_channels; o += w.panel, packed += (uint64_t)w.points * s->in_channels * w.panel)
         for (uint32_t c = 0; c < s->in_channels; c++) {
-            const float *from = source + o * s->w[0] + c * s->w[1];
-            for (uint32_t t = 0; t < taps * taps; t++) {
-                uint32_t tap = s->flip ? taps * taps - 1 - t : t;
-                plain[t] = from[tap / taps * s->w[3] + tap % taps * s->w[4]];
+            float values[WINO_SIZE_MAX * WINO_SIZE_MAX * PANEL_MAX];
+            for (uint32_t i = 0; i < w.panel; i += PACK_LANES) {
+                pack_vec plain[25];
+                uint32_t left = s->out_channels - o > i ? s->out_channels - o - i : 0;
+                pack_load(s, source + (int64_t)(left ? o + i : 0) * s->w[0], c, left, plain);
+                pack_values(w.size, taps, matrix, plain, w.panel, values + i);
             }
-            for (uint32_t row = 0; row < taps; row++)
-                weight_values(w.size, taps, plain + row * taps, 1, half + row * w.size, 1);
-            for (uint32_t i = 0; i < w.size; i++)
-                weight_values(w.size, taps, half + i, w.size, whole + i, w.size);
-            float *to = packed + (uint64_t)(o / w.panel) * w.points * s->in_channels * w.panel + o % w.panel;
             for (uint32_t i = 0; i < w.points; i++)
-                to[((uint64_t)i * s->in_channels + c) * w.panel] = (float)whole[i];
+                memcpy(packed + ((uint64_t)i * s->in_channels + c) * w.panel, values + i * w.panel,
+                       w.panel * sizeof(float));
         }
 }
 
