@@ -31,6 +31,20 @@ static uint64_t window(const uint32_t *sizes, uint32_t count)
     return product;
 }
 
+/* Each element that the first convolution reads and each of Y meet the middle channels, each pixel of Y their windows.
+ */
+static uint64_t block_flops(const struct kern_block *block, const struct kern_view *x, const struct kern_view *y)
+{
+    uint64_t read = (uint64_t)x->sizes[0] * x->sizes[1] * window(block->first, 2);
+    for (uint32_t d = 0; d < 2; d++)
+        read *= ((uint64_t)x->sizes[2 + d] + block->first_start[d] + block->first_end[d] - block->first[d]) /
+                    block->first_strides[d] +
+                1;
+    return 2 * (uint64_t)block->middle *
+           (read + kern_view_elements(y) +
+            kern_view_elements(y) / BASE_MAX(y->sizes[1], 1u) * window(block->window, 2));
+}
+
 /* Multiply-adds count as two. Convolutions count whole windows, with what lies in the padding. */
 static uint64_t product_flops(const struct kern_op *op)
 {
@@ -41,10 +55,8 @@ static uint64_t product_flops(const struct kern_op *op)
     case KERN_CONV: /* the weights' first two sizes are [Cout, C / groups], transposed [C, Cout / groups] */
         return 2 * kern_view_elements(op->u.conv.transposed ? a : out) * b->sizes[1] *
                window(b->sizes + 2, op->u.conv.spatial);
-    case KERN_BLOCK: /* each element of X and Y meets the middle channels, each pixel of Y their windows */
-        return 2 * (uint64_t)op->u.block.middle *
-               (kern_view_elements(a) + kern_view_elements(out) +
-                kern_view_elements(out) / BASE_MAX(out->sizes[1], 1u) * window(op->u.block.window, 2));
+    case KERN_BLOCK:
+        return block_flops(&op->u.block, a, out);
     case KERN_ATTENTION: /* Q K^T, the softmax of it, and its product with V */
         return kern_view_elements(a) / BASE_MAX(a->sizes[3], 1u) * b->sizes[2] *
                (2 * a->sizes[3] + 5 + 2 * (uint64_t)out->sizes[3]);

@@ -1,5 +1,6 @@
 /* A pointwise convolution that widens, a depthwise one over it and a pointwise one that narrows again become one op,
- * which never has the wide tensors whole in memory. Between them may be bounds only; what ends the last stays its
+ * which never has the wide tensors whole in memory; the first may also be one with windows, of few input channels (the
+ * kernels say of how many). Between them may be bounds only; what ends the last stays its
  * epilogue. Nobody else may read what lies between, weights are constants, and X must stay as it is until the last
  * convolution ran. It is done where a kernel other than the reference takes it. */
 #include "graph/pass.h"
@@ -43,6 +44,12 @@ static bool pointwise(const struct graph *graph, const struct graph_op *op)
         if (op->k.tensors[1].sizes[2 + d] != 1 || conv->strides[d] != 1 || conv->pad_start[d] || conv->pad_end[d])
             return false;
     return true;
+}
+
+/* The first of a block: any windows. */
+static bool widens(const struct graph *graph, const struct graph_op *op)
+{
+    return plain_conv(graph, op) && op->k.u.conv.groups == 1;
 }
 
 static bool depthwise(const struct graph *graph, const struct graph_op *op)
@@ -140,6 +147,10 @@ static bool build(const struct blocks *b, const struct graph_op *expand, const s
     kern_view_set_packed(&out->k.tensors[1], DML_TENSOR_DATA_TYPE_FLOAT32, 1, (const uint32_t[]){ (uint32_t)count });
     block->middle = window->k.u.conv.groups;
     for (uint32_t d = 0; d < 2; d++) {
+        block->first[d] = expand->k.tensors[1].sizes[2 + d];
+        block->first_strides[d] = expand->k.u.conv.strides[d];
+        block->first_start[d] = expand->k.u.conv.pad_start[d];
+        block->first_end[d] = expand->k.u.conv.pad_end[d];
         block->window[d] = window->k.tensors[1].sizes[2 + d];
         block->strides[d] = window->k.u.conv.strides[d];
         block->pad_start[d] = window->k.u.conv.pad_start[d];
@@ -209,7 +220,7 @@ static bool fuse(struct blocks *b, uint32_t expand_at, uint32_t window_at, uint3
     if (!graph_stable_between(graph, expand->value[0], expand_at, at) || !build(b, expand, window, last, &made))
         return false;
     made.value[1] = last->value[1]; /* a constant, as the parameters will be */
-    if (made.k.tensors[0].sizes[3] < ROW_MIN || !shares_well(b, &made.k) || !has_kernel(b, &made) ||
+    if (window->k.tensors[0].sizes[3] < ROW_MIN || !shares_well(b, &made.k) || !has_kernel(b, &made) ||
         !make_parameters(b, (const struct graph_op *[]){ expand, window, last }, &made))
         return false;
     const struct graph_op old = *last;
@@ -232,7 +243,7 @@ static bool fuse_any(struct blocks *b, uint32_t at)
     if (window == GRAPH_NONE || !depthwise(graph, graph->ops[window]))
         return false;
     uint32_t expand = sole_source(b, window);
-    return expand != GRAPH_NONE && pointwise(graph, graph->ops[expand]) && fuse(b, expand, window, at);
+    return expand != GRAPH_NONE && widens(graph, graph->ops[expand]) && fuse(b, expand, window, at);
 }
 
 HRESULT graph_pass_fuse_blocks(struct graph *graph, const struct graph_options *options, bool *changed)

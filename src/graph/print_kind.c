@@ -43,6 +43,12 @@ static void print_block(struct graph_text *text, const struct kern_op *op)
     graph_text_add(text, " middle=%u", block->middle);
     print_bounds(text, &block->bounds[0]);
     print_bounds(text, &block->bounds[1]);
+    if (block->first[0] != 1 || block->first[1] != 1) {
+        print_array(text, "first", block->first, 2);
+        print_array(text, "first_strides", block->first_strides, 2);
+        print_array(text, "first_start", block->first_start, 2);
+        print_array(text, "first_end", block->first_end, 2);
+    }
     print_array(text, "window", block->window, 2);
     print_array(text, "strides", block->strides, 2);
     print_array(text, "pad_start", block->pad_start, 2);

@@ -10,6 +10,7 @@ struct block_run {
     const float *packed;
     float *held, *results;       /* rings; depthwise results [pixels][pitch] */
     struct conv_pw_posts bounds; /* of expanded pixels */
+    struct few few;              /* a first convolution with windows */
     uint32_t image, first, rows; /* the band: output rows of an image */
     uint32_t ready;              /* rows before it are in the rings; padding counts */
     uint32_t channel, vecs;      /* the panel */
@@ -33,17 +34,17 @@ static void block_bounds(const struct kern_bounds *bounds, struct conv_post *out
     }
 }
 
-DENSE_INLINE vec block_bound(const struct kern_bounds *bounds, vec value)
+DENSE_INLINE vec block_bound(enum kern_bounds_kind kind, vec low, vec high, vec value)
 {
-    switch (bounds->kind) {
+    switch (kind) {
     case KERN_BOUNDS_NONE:
         break;
     case KERN_BOUNDS_RELU:
         return vec_max(vec_set(0), value);
     case KERN_BOUNDS_CLAMP:
-        return vec_min(vec_max(value, vec_set(bounds->low)), vec_set(bounds->high));
+        return vec_min(vec_max(value, low), high);
     case KERN_BOUNDS_CLIP:
-        return vec_max(vec_min(value, vec_set(bounds->high)), vec_set(bounds->low));
+        return vec_max(vec_min(value, high), low);
     }
     return value;
 }
@@ -90,6 +91,22 @@ static void block_expand_row(const struct block_run *r, const float *x, uint32_t
     }
 }
 
+/* The same with windows. */
+static void block_expand_wide(const struct block_run *r, uint32_t row, float *out)
+{
+    const struct block *b = &r->b;
+    const struct conv_shape *s = &b->few.s;
+    struct few_tile t = { .y_step = BLOCK_WIDTH, .channels = r->vecs * VEC };
+    t.bias = r->packed + b->b1 + r->channel;
+    t.w = r->packed + (uint64_t)r->channel * b->depth;
+    few_load(&r->few, r->image, (int64_t)row * s->stride[1] - s->pad[1]);
+    for (uint32_t i = 0; i < b->w; i += (uint32_t)t.pixels) {
+        t.x = r->few.image + i * s->stride[2];
+        t.y = out + (uint64_t)i * BLOCK_WIDTH;
+        few_tile_next(&r->few, &t, b->w - i);
+    }
+}
+
 /* Rows [from, to) of the panel, padding counted. */
 static void block_expand(const struct block_run *r, uint32_t from, uint32_t to)
 {
@@ -102,6 +119,10 @@ static void block_expand(const struct block_run *r, uint32_t from, uint32_t to)
             memset(out, 0, (uint64_t)b->w * BLOCK_WIDTH * sizeof(float));
             continue;
         }
+        if (b->wide) {
+            block_expand_wide(r, image_row, out);
+            continue;
+        }
         const float *x = (const float *)r->call->data[0] + ((int64_t)r->image * b->h + image_row) * b->w * b->x_step;
         block_expand_row(r, x, BASE_MIN(row - start, parts - 1), parts, out);
     }
@@ -109,50 +130,78 @@ static void block_expand(const struct block_run *r, uint32_t from, uint32_t to)
 
 /* ---- depthwise ---- */
 
-/* `at_once` neighbours of a row, a vector of channels of each: what they read in common is loaded once. */
-DENSE_INLINE void block_3x3(const struct block_run *r, const float *const *e, uint64_t at, const vec *w, uint32_t step,
-                            uint32_t at_once, float *out)
+/* A row of one vector of channels. */
+struct block_line {
+    const float *e[3];
+    float *out;
+    uint32_t pitch, count;
+    vec low, high;
+};
+
+#define BLOCK_AT_ONCE 7 /* image rows are often a multiple of it */
+
+/* `at_once` neighbours from x on: what they read in common is loaded once. */
+DENSE_INLINE void block_3x3(const struct block_line *l, const vec *w, uint32_t x, uint32_t step, uint32_t at_once,
+                            enum kern_bounds_kind kind)
 {
-    vec sums[4];
-    for (uint32_t x = 0; x < at_once; x++)
-        sums[x] = w[9];
-    for (uint32_t i = 0; i < 3; i++)
-        for (uint32_t j = 0; j < 3; j++)
-            for (uint32_t x = 0; x < at_once; x++)
-                sums[x] = vec_fma(w[i * 3 + j], vec_load(e[i] + at + (x * step + j) * BLOCK_WIDTH), sums[x]);
-    for (uint32_t x = 0; x < at_once; x++)
-        vec_store(out + x * (uint64_t)r->b.pitch, block_bound(&r->b.p->bounds[1], sums[x]));
+    const uint64_t at = (uint64_t)x * step * BLOCK_WIDTH;
+    float *out = l->out + (uint64_t)x * l->pitch;
+    vec sums[BLOCK_AT_ONCE];
+#pragma GCC unroll 7
+    for (uint32_t i = 0; i < at_once; i++) {
+        sums[i] = w[9];
+        __builtin_prefetch(out + i * (uint64_t)l->pitch, 1);
+    }
+#pragma GCC unroll 9
+    for (uint32_t t = 0; t < 9; t++)
+#pragma GCC unroll 7
+        for (uint32_t i = 0; i < at_once; i++)
+            sums[i] = vec_fma(w[t], vec_load(l->e[t / 3] + at + (i * step + t % 3) * BLOCK_WIDTH), sums[i]);
+#pragma GCC unroll 7
+    for (uint32_t i = 0; i < at_once; i++)
+        vec_store(out + i * (uint64_t)l->pitch, block_bound(kind, l->low, l->high, sums[i]));
 }
 
-DENSE_INLINE void block_line_3x3(const struct block_run *r, const float *const *e, const float *taps, uint32_t step,
-                                 float *out)
+/* taps: BLOCK_WIDTH of each, the biases follow. */
+DENSE_INLINE void block_line_3x3(struct block_line l, const float *taps, uint32_t step, enum kern_bounds_kind kind)
 {
-    const struct block *b = &r->b;
-    const uint64_t pixel = step * BLOCK_WIDTH;
-    for (uint32_t c = 0; c < r->vecs * VEC; c += VEC) {
-        vec w[10];
-        uint32_t x = 0;
-        for (uint32_t t = 0; t < 10; t++) /* the bias follows the taps */
-            w[t] = vec_load(taps + (uint64_t)t * b->middle + c);
-        for (; x + 4 <= b->ow; x += 4)
-            block_3x3(r, e, x * pixel + c, w, step, 4, out + x * (uint64_t)b->pitch + c);
-        for (; x < b->ow; x++)
-            block_3x3(r, e, x * pixel + c, w, step, 1, out + x * (uint64_t)b->pitch + c);
-    }
+    vec w[10];
+    uint32_t x = 0;
+    for (uint32_t t = 0; t < 10; t++)
+        w[t] = vec_load(taps + (uint64_t)t * BLOCK_WIDTH);
+    for (; x + BLOCK_AT_ONCE <= l.count; x += BLOCK_AT_ONCE)
+        block_3x3(&l, w, x, step, BLOCK_AT_ONCE, kind);
+    for (; x + 3 <= l.count; x += 3)
+        block_3x3(&l, w, x, step, 3, kind);
+    for (; x < l.count; x++)
+        block_3x3(&l, w, x, step, 1, kind);
+}
+
+DENSE_INLINE void block_line_bounded(const struct block_line *l, const float *taps, uint32_t step,
+                                     enum kern_bounds_kind kind)
+{
+    if (kind == KERN_BOUNDS_RELU)
+        block_line_3x3(*l, taps, step, KERN_BOUNDS_RELU);
+    else if (kind == KERN_BOUNDS_CLAMP)
+        block_line_3x3(*l, taps, step, KERN_BOUNDS_CLAMP);
+    else
+        block_line_3x3(*l, taps, step, kind);
 }
 
 static void block_line_any(const struct block_run *r, uint32_t row, const float *taps, float *out)
 {
     const struct block *b = &r->b;
+    const struct kern_bounds *bounds = &b->p->bounds[1];
+    const vec low = vec_set(bounds->low), high = vec_set(bounds->high);
     for (uint32_t x = 0; x < b->ow; x++, out += b->pitch) {
         for (uint32_t c = 0; c < r->vecs * VEC; c += VEC) {
-            vec sum = vec_load(taps + (uint64_t)b->taps * b->middle + c);
+            vec sum = vec_load(taps + (uint64_t)b->taps * BLOCK_WIDTH + c);
             for (uint32_t t = 0; t < b->taps; t++) {
                 uint64_t pixel = (uint64_t)x * b->p->strides[1] + t % b->p->window[1];
                 const float *from = block_row(r, row + t / b->p->window[1]) + pixel * BLOCK_WIDTH + c;
-                sum = vec_fma(vec_load(taps + (uint64_t)t * b->middle + c), vec_load(from), sum);
+                sum = vec_fma(vec_load(taps + (uint64_t)t * BLOCK_WIDTH + c), vec_load(from), sum);
             }
-            vec_store(out + c, block_bound(&b->p->bounds[1], sum));
+            vec_store(out + c, block_bound(bounds->kind, low, high, sum));
         }
     }
 }
@@ -161,16 +210,23 @@ static void block_line_any(const struct block_run *r, uint32_t row, const float 
 static void block_depthwise(const struct block_run *r, uint32_t row, float *out)
 {
     const struct kern_block *p = r->b.p;
-    const float *taps = r->packed + r->b.wd + r->channel;
+    const float *taps = r->packed + r->b.wd + (uint64_t)r->channel * (r->b.taps + 1);
     if (p->window[0] != 3 || p->window[1] != 3 || p->strides[1] > 2) {
         block_line_any(r, row, taps, out);
         return;
     }
-    const float *const e[] = { block_row(r, row), block_row(r, row + 1), block_row(r, row + 2) };
-    if (p->strides[1] == 1)
-        block_line_3x3(r, e, taps, 1, out);
-    else
-        block_line_3x3(r, e, taps, 2, out);
+    const struct kern_bounds *bounds = &p->bounds[1];
+    for (uint32_t c = 0; c < r->vecs * VEC; c += VEC) {
+        struct block_line l = { .out = out + c, .pitch = r->b.pitch, .count = r->b.ow };
+        l.low = vec_set(bounds->low);
+        l.high = vec_set(bounds->high);
+        for (uint32_t i = 0; i < 3; i++)
+            l.e[i] = block_row(r, row + i) + c;
+        if (p->strides[1] == 1)
+            block_line_bounded(&l, taps + c, 1, bounds->kind);
+        else
+            block_line_bounded(&l, taps + c, 2, bounds->kind);
+    }
 }
 
 /* The panel's depthwise results of the band. Returns the row up to which it expanded. */
@@ -230,6 +286,11 @@ static void block_run(const struct kern_call *call, uint64_t begin, uint64_t end
     block_init(call->op, VEC, &r.b);
     block_bounds(&r.b.p->bounds[0], &r.bounds.post);
     r.results = r.held + r.b.held;
+    if (r.b.wide) {
+        r.few = (struct few){ .f = r.b.few, .call = call, .image = r.held + r.b.image };
+        r.few.offsets = (int32_t *)(r.held + r.b.offsets);
+        few_offsets(&r.few);
+    }
     block_pad(&r);
     while (begin < end) {
         uint64_t stop = BASE_MIN(end, (begin / r.b.oh + 1) * r.b.oh), rows = stop - begin;

@@ -180,6 +180,17 @@ static void few_row(const struct few *r, const float *x, float *y)
         few_finish(r, y, s->out[2] * s->out_channels);
 }
 
+/* Of each tap in the copy of the image. */
+static void few_offsets(const struct few *r)
+{
+    const struct conv_shape *s = &r->f.s;
+    for (int64_t k = 0; k < r->f.taps; k++) {
+        const int64_t line = k / s->kernel[2], c = line % s->in_channels, k1 = line / s->in_channels;
+        r->offsets[k] =
+            (int32_t)((k1 * s->dilation[1] * s->in_channels + c) * r->f.pitch + k % s->kernel[2] * s->dilation[2]);
+    }
+}
+
 static void few_init(struct few *r, const struct kern_call *call)
 {
     conv_few_in_init(call->op, &r->f);
@@ -197,11 +208,7 @@ static void few_init(struct few *r, const struct kern_call *call)
     }
     for (int64_t o = 0; o < r->f.blocks * CONV_FEW_IN_LANES; o++)
         r->bias[o] = call->op->u.conv.has_bias && o < s->out_channels ? ((const float *)call->data[2])[o * s->bias] : 0;
-    for (int64_t k = 0; k < r->f.taps; k++) {
-        const int64_t line = k / s->kernel[2], c = line % s->in_channels, k1 = line / s->in_channels;
-        r->offsets[k] =
-            (int32_t)((k1 * s->dilation[1] * s->in_channels + c) * r->f.pitch + k % s->kernel[2] * s->dilation[2]);
-    }
+    few_offsets(r);
 }
 
 static void few_run(const struct kern_call *call, uint64_t begin, uint64_t end)

@@ -3,9 +3,10 @@
 #include "kernels/isa.h"
 
 #include "kernels/attention_body.h"
-#include "kernels/block_body.h"
 #include "kernels/conv_dw_body.h"
 #include "kernels/conv_few_in_body.h"
+
+#include "kernels/block_body.h" /* uses the one above */
 #include "kernels/conv_few_out_body.h"
 #include "kernels/conv_wino_body.h"
 #include "kernels/conv_pw_body.h"

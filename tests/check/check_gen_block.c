@@ -5,6 +5,26 @@ static void bounds(struct check_rng *rng, struct kern_bounds *out)
     *out = (struct kern_bounds){ (enum kern_bounds_kind)check_pick(rng, 4), -30, 20 };
 }
 
+/* The first convolution, with windows where there are few channels; makes X's sizes of the expanded ones. */
+static void first(struct check_rng *rng, struct kern_block *block, uint32_t *x)
+{
+    bool wide = check_chance(rng, 3);
+    if (wide)
+        x[1] = 1 + check_pick(rng, 4);
+    for (uint32_t d = 0; d < 2; d++) {
+        uint32_t size = wide ? 1 + check_pick(rng, 4) : 1, step = wide ? 1 + check_pick(rng, 3) : 1;
+        uint32_t start = check_pick(rng, size), end = check_pick(rng, size);
+        uint32_t whole = (x[2 + d] - 1) * step + size;
+        if (whole <= start + end)
+            start = end = 0;
+        block->first[d] = size;
+        block->first_strides[d] = step;
+        block->first_start[d] = start;
+        block->first_end[d] = end;
+        x[2 + d] = whole - start - end;
+    }
+}
+
 /* Channels innermost more often than not; chunks, bands and panels that are full and ones that are not. */
 void check_gen_block(struct check_rng *rng, struct check_case *out)
 {
@@ -31,7 +51,9 @@ void check_gen_block(struct check_rng *rng, struct check_case *out)
         block->pad_start[d] = steps.start;
         block->pad_end[d] = steps.end;
     }
-    uint32_t taps = block->window[0] * block->window[1], count = (x[1] + taps + 2 + y[1]) * block->middle + y[1];
+    first(rng, block, x);
+    uint32_t taps = block->window[0] * block->window[1],
+             count = (x[1] * block->first[0] * block->first[1] + taps + 2 + y[1]) * block->middle + y[1];
     op->kind = KERN_BLOCK;
     op->input_count = 2;
     op->output_count = 1;

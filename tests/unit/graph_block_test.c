@@ -147,7 +147,7 @@ int main(void)
     for (uint32_t threads = 1; threads <= 2; threads++) {
         test_sample(&whole, threads, 1);
         test_sample(&residual, threads, 1);
-        test_sample(&two, threads, 0);
+        test_sample(&two, threads, base_cpu_flags() & BASE_CPU_NEON ? 0 : 1);
         test_sample(&read, threads, 0);
         test_sample(&sum, threads, 0);
         test_sample(&small, threads, 0);
