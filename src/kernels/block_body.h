@@ -148,10 +148,8 @@ DENSE_INLINE void block_3x3(const struct block_line *l, const vec *w, uint32_t x
     float *out = l->out + (uint64_t)x * l->pitch;
     vec sums[BLOCK_AT_ONCE];
 #pragma GCC unroll 7
-    for (uint32_t i = 0; i < at_once; i++) {
+    for (uint32_t i = 0; i < at_once; i++)
         sums[i] = w[9];
-        __builtin_prefetch(out + i * (uint64_t)l->pitch, 1);
-    }
 #pragma GCC unroll 9
     for (uint32_t t = 0; t < 9; t++)
 #pragma GCC unroll 7

@@ -70,10 +70,11 @@ bool conv_pw_init(const struct kern_op *op, uint32_t rows, uint32_t lanes, struc
     out->tiles = (out->pixels + rows - 1) / rows;
     out->k = s.in_channels;
     out->columns = s.out_channels;
+    out->vecs = (s.out_channels + lanes - 1) / lanes;
     out->panels = (s.out_channels + width - 1) / width;
     uint64_t tile_bytes = ((uint64_t)out->k + out->columns) * rows * sizeof(float);
-    uint64_t block = BASE_MAX(BLOCK_BYTES / tile_bytes, 4), blocks = (out->tiles + block - 1) / block;
-    out->block = (uint32_t)((out->tiles + blocks - 1) / BASE_MAX(blocks, 1));
+    uint64_t block = BASE_MAX(BLOCK_BYTES / tile_bytes, 4);
+    out->blocks = (out->tiles + block - 1) / block;
     return out->pixels >= PIXELS_MIN;
 }
 
@@ -107,14 +108,13 @@ static uint64_t padded_columns(const struct conv_pw *p, uint32_t lanes)
     return (uint64_t)p->panels * CONV_PW_VECS * lanes;
 }
 
-/* Units are tiles of one panel: block by block, there panel by panel. */
+/* Units are vectors of a tile: block by block, there panel by panel. Who has the first of a panel's does the others. */
 static void conv_pw_plan(const struct kern_op *op, uint32_t rows, uint32_t lanes, struct kern_work *out)
 {
     struct conv_pw p;
     conv_pw_init(op, rows, lanes, &p);
-    uint64_t blocks = (p.tiles + p.block - 1) / p.block;
-    *out = (struct kern_work){ .units = blocks * p.block * p.panels };
-    out->grain = dense_grain((uint64_t)p.k * rows * CONV_PW_VECS);
+    *out = (struct kern_work){ .units = p.tiles * p.vecs };
+    out->grain = dense_grain((uint64_t)p.k * rows);
     out->worker_scratch_bytes = padded_columns(&p, lanes) * sizeof(float);
 }
 

@@ -24,9 +24,8 @@ struct conv_pw_posts {
 };
 
 struct conv_pw {
-    uint64_t pixels, tiles;
-    uint32_t k, columns, panels;
-    uint32_t block; /* tiles that use a panel before the next one comes: what they touch stays in cache */
+    uint64_t pixels, tiles, blocks; /* a block: tiles that use a panel before the next one comes, and stay in cache */
+    uint32_t k, columns, vecs, panels;
     int64_t x_step, y_step;
     struct conv_pw_posts posts;
 };
