@@ -52,6 +52,8 @@ bool wino_init(const struct kern_op *op, uint32_t lanes, struct wino *w)
     uint64_t most = BLOCK_FLOATS / ((uint64_t)w->points * ((uint64_t)w->depth + w->panel)), rows = WINO_ROWS(lanes);
     most = BASE_MIN(BASE_MAX(most / rows, 1), BLOCK_ROWS) * rows;
     w->blocks = (uint32_t)((tiles + most - 1) / most);
+    /* An even number, so that two threads share no block, whose inputs both would transform. */
+    w->blocks += tiles >= 2 * rows ? w->blocks % 2 : 0;
     w->block = w->blocks ? (w->tiles + w->blocks - 1) / w->blocks : 0;
     w->cuts = w->blocks < 32 ? w->panels : 1;
     w->in_step =

@@ -126,7 +126,7 @@ struct kern_bounds {
  * W2 [O, M], b2 [O]; out: Y [N, O, H', W']. Y = W2 D + b2 for each pixel, D = bounds[1](Wd * E + bd) channel by
  * channel over windows of E, zero outside, E = bounds[0](W1 X + b1) for each pixel, or for windows `first` of X. */
 struct kern_block {
-    uint32_t middle; /* M */
+    uint32_t middle;                                                   /* M */
     uint32_t first[2], first_strides[2], first_start[2], first_end[2]; /* start, end: padding */
     uint32_t window[2], strides[2], pad_start[2], pad_end[2];
     struct kern_bounds bounds[2];
