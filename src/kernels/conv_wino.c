@@ -55,6 +55,7 @@ bool wino_init(const struct kern_op *op, uint32_t lanes, struct wino *w)
     /* An even number, so that two threads share no block, whose inputs both would transform. */
     w->blocks += tiles >= 2 * rows ? w->blocks % 2 : 0;
     w->block = w->blocks ? (w->tiles + w->blocks - 1) / w->blocks : 0;
+    w->blocks = w->block ? (w->tiles + w->block - 1) / w->block : 0; /* none is empty */
     w->cuts = w->blocks < 32 ? w->panels : 1;
     w->in_step =
         (uint64_t)w->block * w->depth + 16; /* the points of a tile must not all fall into one set of a cache */
