@@ -1,0 +1,21 @@
+/* Few rows times weights of 8 or 4 bits that stay as they are in memory: bound by reading the weights once. */
+#ifndef KERNELS_QGEMM_H
+#define KERNELS_QGEMM_H
+
+#include "kernels/dense.h"
+
+#define QGEMM_ROWS  16 /* most rows of X */
+#define QGEMM_TILE  4  /* at once */
+#define QGEMM_CHUNK 64 /* panels between two ways out */
+
+struct qgemm_shape {
+    uint32_t rows, k, n, panels, groups, block, depth; /* depth: rows of a group, rounded up */
+    bool nibbles;
+    uint64_t group_bytes;                    /* of codes */
+    uint64_t a_floats, a, epilogue, scratch; /* of a row of X; places in the worker's scratch, which begins with sums */
+};
+
+/* false: the op is not as kern.h says. */
+bool qgemm_shape_init(const struct kern_op *op, struct qgemm_shape *out);
+
+#endif
