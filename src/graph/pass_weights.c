@@ -21,6 +21,7 @@ struct axis {
 struct weights {
     struct graph *graph;
     const struct graph_op *map; /* inputs: integers, scales, [zero points] */
+    struct kern_view t[4];      /* its operands, dimensions cut where the matrix needs it */
     const void *data[3];
     uint32_t inputs;
     struct axis k, n;
@@ -65,6 +66,28 @@ static bool dequantises(const struct graph_op *op, float *out_middle)
            mul->src[0] == last && mul->src[1] == 1 && map->store[0] == inputs + at;
 }
 
+/* Cuts a dimension of the dequantised tensor, which is dense, so that one begins with this stride. */
+static void cut(struct weights *w, int64_t stride)
+{
+    const struct kern_view *written = &w->t[w->inputs];
+    for (uint32_t d = 0; d < written->rank && written->rank < KERN_RANK_MAX; d++) {
+        int64_t step = written->strides[d], inner = stride / step;
+        if (stride % step || inner < 2 || inner >= written->sizes[d] || written->sizes[d] % inner)
+            continue;
+        for (uint32_t t = 0; t <= w->inputs; t++) {
+            struct kern_view *view = &w->t[t];
+            for (uint32_t i = view->rank++; i > d; i--) {
+                view->sizes[i] = view->sizes[i - 1];
+                view->strides[i] = view->strides[i - 1];
+            }
+            view->sizes[d] /= (uint32_t)inner;
+            view->strides[d] *= inner;
+            view->sizes[d + 1] = (uint32_t)inner;
+        }
+        return;
+    }
+}
+
 /* Dimension `dim` of `read` goes through whole dimensions of the dense `written` one after the other, the last of which
  * it need not finish. */
 static bool axis_find(const struct kern_view *written, const struct kern_view *read, uint32_t dim, struct axis *out)
@@ -84,7 +107,7 @@ static bool axis_find(const struct kern_view *written, const struct kern_view *r
 /* Elements from a tensor's first to the one at this place of the axis. */
 static int64_t axis_offset(const struct weights *w, const struct axis *axis, uint32_t t, uint32_t at)
 {
-    const struct kern_view *view = &w->map->k.tensors[t], *y = &w->map->k.tensors[w->inputs];
+    const struct kern_view *view = &w->t[t], *y = &w->t[w->inputs];
     int64_t offset = 0;
     for (uint32_t i = 0; i < axis->count; i++) {
         uint32_t d = axis->dims[i];
@@ -108,7 +131,7 @@ static bool axes_apart(const struct axis *a, const struct axis *b)
 /* The innermost dimension along the depth is a block: one scale and zero point. */
 static bool find_blocks(struct weights *w)
 {
-    const struct kern_view *t = w->map->k.tensors;
+    const struct kern_view *t = w->t;
     w->block = w->k.size;
     if (w->k.count) {
         uint32_t d = w->k.dims[0];
@@ -174,6 +197,12 @@ static bool find(struct graph *graph, const struct graph_uses *uses, uint32_t at
     w->center = is_signed ? 0 : 1u << (bits - 1);
     if (w->middle != 0 && w->middle != (float)w->center)
         return false;
+    memcpy(w->t, t, (w->inputs + 1) * sizeof(*t));
+    kern_view_set_packed(&w->t[w->inputs], written->type, written->rank, written->sizes); /* also where the size is 1 */
+    for (uint32_t d = read->rank - 2; d < read->rank; d++)
+        if (read->sizes[d] > 1 && read->strides[d] > 0)
+            cut(w, read->strides[d]);
+    written = &w->t[w->inputs];
     return axis_find(written, read, read->rank - 2, &w->k) && axis_find(written, read, read->rank - 1, &w->n) &&
            axes_apart(&w->k, &w->n) && find_blocks(w) && find_constants(w);
 }
@@ -185,7 +214,7 @@ static bool find(struct graph *graph, const struct graph_uses *uses, uint32_t at
 static int32_t load_code(const struct weights *w, uint32_t t, int64_t index)
 {
     const uint8_t *bytes = w->data[t];
-    DML_TENSOR_DATA_TYPE type = w->map->k.tensors[t].type;
+    DML_TENSOR_DATA_TYPE type = w->t[t].type;
     if (kern_type_bytes(type))
         return type == DML_TENSOR_DATA_TYPE_INT8 ? (int8_t)bytes[index] : bytes[index] - (int32_t)w->center;
     int32_t nibble = bytes[index >> 1] >> (index & 1) * 4 & 15;
@@ -194,7 +223,7 @@ static int32_t load_code(const struct weights *w, uint32_t t, int64_t index)
 
 static void pack_column(const struct weights *w, uint64_t column, uint32_t g, uint8_t *out)
 {
-    const struct kern_view *q = &w->map->k.tensors[0];
+    const struct kern_view *q = &w->t[0];
     int64_t from = q->offset + axis_offset(w, &w->n, 0, (uint32_t)column) + axis_offset(w, &w->k, 0, g * w->block);
     int64_t step = w->k.count ? q->strides[w->k.dims[0]] : 0;
     uint32_t count = BASE_MIN(w->block, w->k.size - g * w->block), c = (uint32_t)(column % KERN_QGEMM_COLUMNS);
@@ -213,9 +242,7 @@ static bool has_zeros(const struct weights *w)
         return w->center && w->middle == 0;
     for (uint32_t n = 0; n < w->n.size; n++)
         for (uint32_t g = 0; g < w->groups; g++)
-            if (load_code(w, 2,
-                          w->map->k.tensors[2].offset + axis_offset(w, &w->n, 2, n) +
-                              axis_offset(w, &w->k, 2, g * w->block)))
+            if (load_code(w, 2, w->t[2].offset + axis_offset(w, &w->n, 2, n) + axis_offset(w, &w->k, 2, g * w->block)))
                 return true;
     return false;
 }
@@ -254,7 +281,7 @@ static bool make_codes(const struct weights *w, struct graph_operand *out)
 /* Scales times alpha (t 1) or zero points (t 2, also where the program has none: the centre then stands for 0). */
 static bool make_parameters(const struct weights *w, uint32_t t, float alpha, struct graph_operand *out)
 {
-    const struct kern_view *view = &w->map->k.tensors[t];
+    const struct kern_view *view = &w->t[t];
     const uint32_t columns = KERN_QGEMM_COLUMNS;
     bool half = t == 1 && view->type == DML_TENSOR_DATA_TYPE_FLOAT16 && alpha == 1;
     void *data = constant_new(w,
