@@ -3,9 +3,10 @@
 #include "kernels/dense_vec.h"
 #include "kernels/qgemm.h"
 
-#define QGEMM_VECS  (KERN_QGEMM_COLUMNS / VEC)
-#define QGEMM_AHEAD 2048 /* bytes of codes that are fetched ahead: past the page that the processor follows by itself  \
-                          */
+#define QGEMM_VECS (KERN_QGEMM_COLUMNS / VEC)
+#define QGEMM_AHEAD                                                                                                    \
+    2048 /* bytes of codes that are fetched ahead: past the page that the processor follows by itself                  \
+          */
 
 struct qgemm {
     const struct kern_call *call;
