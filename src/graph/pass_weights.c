@@ -232,7 +232,7 @@ static void pack_column(const struct weights *w, uint64_t column, uint32_t g, ui
         if (w->nibbles)
             out[i / 8 * 64 + c * 4 + i % 8 / 2] |= (uint8_t)((code & 15) << (i & 1) * 4);
         else
-            out[(uint64_t)i * KERN_QGEMM_COLUMNS + c] = code;
+            out[(uint64_t)(i / 4) * 64 + c * 4 + i % 4] = code;
     }
 }
 
@@ -265,9 +265,10 @@ static void *constant_new(const struct weights *w, DML_TENSOR_DATA_TYPE type, ui
 
 static bool make_codes(const struct weights *w, struct graph_operand *out)
 {
-    const uint32_t bytes[2] = { w->depth, KERN_QGEMM_COLUMNS }, words[3] = { w->depth / 8, KERN_QGEMM_COLUMNS, 8 };
+    const uint32_t bytes[3] = { w->depth / 4, KERN_QGEMM_COLUMNS, 4 },
+                   words[3] = { w->depth / 8, KERN_QGEMM_COLUMNS, 8 };
     uint8_t *data = w->nibbles ? constant_new(w, DML_TENSOR_DATA_TYPE_INT4, 5, words, out)
-                               : constant_new(w, DML_TENSOR_DATA_TYPE_INT8, 4, bytes, out);
+                               : constant_new(w, DML_TENSOR_DATA_TYPE_INT8, 5, bytes, out);
     uint64_t group = (uint64_t)w->depth * KERN_QGEMM_COLUMNS / (w->nibbles ? 2 : 1);
     for (uint32_t p = 0; data && p < w->panels; p++)
         for (uint32_t g = 0; g < w->groups; g++, data += group) {

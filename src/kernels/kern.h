@@ -97,11 +97,12 @@ struct kern_gemm {
 #define KERN_QGEMM_COLUMNS 16 /* of a panel */
 #define KERN_QGEMM_DEPTH   8  /* rows of a group are rounded up to this */
 
-/* Y[..., n] = sum over k of X[..., k] * (code[k, n] - zero[g, n]) * scale[g, n], where g = k / block. Column n is column
- * n % 16 of panel n / 16; row k is row k % block of group g; D = block rounded up to a multiple of 8; codes behind the
- * last row of a group are zero, what is behind the last column does not matter. in: X [..., K], codes, either INT8
- * [panels, groups, D, 16] or INT4 [panels, groups, D / 8, 16, 8], where word i of a group has its rows 8 * i to 8 * i + 7;
- * scales [panels, groups, 16] FLOAT32 or FLOAT16, [zeros INT8 of these sizes], all dense; out: Y [..., N]. */
+/* Y[..., n] = sum over k of X[..., k] * (code[k, n] - zero[g, n]) * scale[g, n], where g = k / block. Column n is
+ * column n % 16 of panel n / 16; row k is row k % block of group g; D = block rounded up to a multiple of 8; codes
+ * behind the last row of a group are zero, what is behind the last column does not matter. in: X [..., K], codes,
+ * either INT8 [panels, groups, D / 4, 16, 4] or INT4 [panels, groups, D / 8, 16, 8]: words of 32 bits, each of rows
+ * that follow one another in one column; scales [panels, groups, 16] FLOAT32 or FLOAT16, [zeros INT8 of these sizes],
+ * all dense; out: Y [..., N]. */
 struct kern_qgemm {
     uint32_t block;
     bool has_zero;

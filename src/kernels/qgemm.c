@@ -63,3 +63,20 @@ void kern_qgemm_float_plan(const struct kern_op *op, const void *state, uint32_t
     *out = (struct kern_work){ .units = shape.panels, .worker_scratch_bytes = shape.scratch };
     out->grain = dense_grain(shape.a_floats * KERN_QGEMM_COLUMNS * (1 + shape.rows) / 16);
 }
+
+#if defined(__x86_64__)
+bool kern_qgemm_vnni_accepts(const struct kern_op *op)
+{
+    struct qgemm_shape shape;
+    return kern_qgemm_float_accepts(op) && qgemm_shape_init(op, &shape) && shape.rows <= QGEMM_FEW &&
+           shape.block <= QGEMM_DIGITS_BLOCK;
+}
+
+void kern_qgemm_vnni_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+{
+    struct qgemm_shape shape;
+    kern_qgemm_float_plan(op, state, threads, out);
+    qgemm_shape_init(op, &shape);
+    out->worker_scratch_bytes += qgemm_digits_bytes(&shape);
+}
+#endif

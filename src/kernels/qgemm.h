@@ -6,6 +6,7 @@
 
 #define QGEMM_ROWS  16 /* most rows of X */
 #define QGEMM_TILE  4  /* at once */
+#define QGEMM_FEW   2  /* with digits */
 #define QGEMM_CHUNK 64 /* panels between two ways out */
 
 struct qgemm_shape {
@@ -16,6 +17,19 @@ struct qgemm_shape {
 };
 
 /* false: the op is not as kern.h says. */
+struct qgemm_group_digits {
+    int32_t sums[4]; /* of each digit */
+    float factor;    /* of the last digit */
+};
+
+#define QGEMM_DIGITS_BLOCK 65536 /* most rows of a group whose sums of digits times bytes fit INT32 */
+
+/* Behind the rest of the scratch: a row's digits, then its groups. */
+static inline uint64_t qgemm_digits_bytes(const struct qgemm_shape *shape)
+{
+    return shape->rows * (shape->a_floats * 4 + base_align_up(shape->groups * sizeof(struct qgemm_group_digits), 64));
+}
+
 bool qgemm_shape_init(const struct kern_op *op, struct qgemm_shape *out);
 
 #endif

@@ -11,28 +11,33 @@
 struct qgemm {
     const struct kern_call *call;
     struct qgemm_shape shape;
-    float *sums; /* [rows][columns of a chunk] */
-    float *a;    /* [rows][groups * depth], zeros in between */
+    const void *digits; /* of x86/qgemm_vnni.c */
+    float *sums;        /* [rows][columns of a chunk] */
+    float *a;           /* [rows][groups * depth], zeros in between */
 };
 
-/* Row `row` (of 8) of VEC columns' words. */
-DENSE_INLINE vec qgemm_nibbles(const uint8_t *words, uint32_t row)
+/* Element `at` of the words of VEC columns: of eight elements of 4 bits, or of four bytes. */
+DENSE_INLINE vec qgemm_decode(const uint8_t *words, uint32_t at, bool nibbles)
 {
+    const uint32_t bits = nibbles ? 4 : 8, left = 32 - bits - bits * at, right = 32 - bits;
 #if defined(__AVX512F__)
-    typedef uint32_t words16 __attribute__((vector_size(64)));
+    typedef int32_t words16 __attribute__((vector_size(64)));
     const vec values = _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1);
     words16 all = (words16)_mm512_loadu_si512(words);
-    return _mm512_permutexvar_ps((__m512i)(all >> (4 * row)), values); /* it looks at the low four bits */
+    if (nibbles) /* the low four bits choose */
+        return _mm512_permutexvar_ps((__m512i)(all >> (int32_t)(4 * at)), values);
+    return _mm512_cvtepi32_ps((__m512i)((all << left) >> right));
 #elif defined(__aarch64__)
     int32x4_t all = vreinterpretq_s32_u8(vld1q_u8(words));
-    return vcvtq_f32_s32((all << (28 - 4 * row)) >> 28);
+    return vcvtq_f32_s32((all << left) >> right);
 #else
     typedef int32_t words8 __attribute__((vector_size(32)));
     words8 all = (words8)_mm256_loadu_si256((const __m256i *)words);
-    return _mm256_cvtepi32_ps((__m256i)((all << (28 - 4 * row)) >> 28));
+    return _mm256_cvtepi32_ps((__m256i)((all << left) >> right));
 #endif
 }
 
+/* VEC bytes. */
 DENSE_INLINE vec qgemm_bytes(const uint8_t *bytes)
 {
 #if defined(__AVX512F__)
@@ -66,7 +71,8 @@ DENSE_INLINE void qgemm_group(const struct qgemm *q, struct qgemm_way way, const
 #pragma GCC unroll 8
         for (uint32_t i = 0; i < 8; i++)
             for (uint32_t v = 0; v < QGEMM_VECS; v++) {
-                vec b = way.nibbles ? qgemm_nibbles(codes + v * VEC * 4, i) : qgemm_bytes(codes + i * 16 + v * VEC);
+                const uint8_t *words = codes + v * VEC * 4 + (way.nibbles ? 0 : i / 4 * 64);
+                vec b = qgemm_decode(words, way.nibbles ? i : i % 4, way.nibbles);
                 if (way.zeros)
                     b -= zeros[v];
                 for (uint32_t m = 0; m < way.rows; m++)
@@ -164,27 +170,42 @@ static void qgemm_load(const struct qgemm *q)
     }
 }
 
-static void qgemm_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+typedef void qgemm_panel_fn(const struct qgemm *q, uint64_t panel, float *out);
+
+static void qgemm_panels(const struct qgemm *q, uint64_t begin, uint64_t end, qgemm_panel_fn *multiply)
 {
+    const struct kern_call *call = q->call;
     const struct kern_view *y = &call->op->tensors[call->op->input_count];
-    char *scratch = call->worker_scratch;
-    struct qgemm q = { .call = call };
     uint32_t at[KERN_RANK_MAX], last = y->rank - 1;
-    qgemm_shape_init(call->op, &q.shape);
-    q.sums = (float *)scratch;
-    q.a = (float *)(scratch + q.shape.a);
-    qgemm_load(&q);
     for (uint64_t count; begin < end; begin += count) {
         uint32_t first = (uint32_t)begin * KERN_QGEMM_COLUMNS;
         count = BASE_MIN(end - begin, QGEMM_CHUNK);
         for (uint64_t i = 0; i < count; i++)
-            qgemm_panel(&q, begin + i, q.sums + i * KERN_QGEMM_COLUMNS);
-        for (uint32_t m = 0; m < q.shape.rows; m++) {
+            multiply(q, begin + i, q->sums + i * KERN_QGEMM_COLUMNS);
+        for (uint32_t m = 0; m < q->shape.rows; m++) {
             dense_row_at(y, m, at);
             at[last] = first;
-            dense_finish_f32(call, scratch + q.shape.epilogue, at,
-                             BASE_MIN(q.shape.n - first, (uint32_t)count * KERN_QGEMM_COLUMNS),
-                             q.sums + (uint64_t)m * QGEMM_CHUNK * KERN_QGEMM_COLUMNS);
+            dense_finish_f32(call, (char *)call->worker_scratch + q->shape.epilogue, at,
+                             BASE_MIN(q->shape.n - first, (uint32_t)count * KERN_QGEMM_COLUMNS),
+                             q->sums + (uint64_t)m * QGEMM_CHUNK * KERN_QGEMM_COLUMNS);
         }
     }
 }
+
+static void qgemm_init(struct qgemm *q, const struct kern_call *call)
+{
+    *q = (struct qgemm){ .call = call };
+    qgemm_shape_init(call->op, &q->shape);
+    q->sums = call->worker_scratch;
+    q->a = (float *)((char *)call->worker_scratch + q->shape.a);
+    qgemm_load(q);
+}
+
+#if !defined(QGEMM_DIGITS)
+static void qgemm_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    struct qgemm q;
+    qgemm_init(&q, call);
+    qgemm_panels(&q, begin, end, qgemm_panel);
+}
+#endif

@@ -22,15 +22,10 @@ void kern_qgemm_any_ref_plan(const struct kern_op *op, const void *state, uint32
 static void load_codes(const struct kern_call *call, const struct qgemm_shape *s, uint64_t group, uint32_t row,
                        double *out)
 {
-    int64_t first = (int64_t)(group * s->depth * KERN_QGEMM_COLUMNS), row_step = 1, column_step = 1;
-    if (s->nibbles)
-        column_step = KERN_QGEMM_DEPTH;
-    else
-        row_step = KERN_QGEMM_COLUMNS;
-    first += s->nibbles ? row / KERN_QGEMM_DEPTH * KERN_QGEMM_DEPTH * KERN_QGEMM_COLUMNS + row % KERN_QGEMM_DEPTH
-                        : row * row_step;
+    const uint32_t word = s->nibbles ? 8 : 4;
+    uint64_t first = group * s->depth * KERN_QGEMM_COLUMNS + (uint64_t)(row / word) * word * KERN_QGEMM_COLUMNS;
     for (uint32_t c = 0; c < KERN_QGEMM_COLUMNS; c++)
-        out[c] = kern_read_double(call->op->tensors[1].type, call->data[1], first + c * column_step);
+        out[c] = kern_read_double(call->op->tensors[1].type, call->data[1], (int64_t)first + c * word + row % word);
 }
 
 static void add_group(const struct kern_call *call, const struct qgemm_shape *s, uint64_t panel, uint32_t g,

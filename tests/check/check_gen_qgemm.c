@@ -27,7 +27,8 @@ void check_gen_qgemm(struct check_rng *rng, struct check_case *out)
         kern_view_set_packed(&op->tensors[1], DML_TENSOR_DATA_TYPE_INT4, 5,
                              (uint32_t[]){ panels, groups, depth / 8, 16, 8 });
     else
-        kern_view_set_packed(&op->tensors[1], DML_TENSOR_DATA_TYPE_INT8, 4, (uint32_t[]){ panels, groups, depth, 16 });
+        kern_view_set_packed(&op->tensors[1], DML_TENSOR_DATA_TYPE_INT8, 5,
+                             (uint32_t[]){ panels, groups, depth / 4, 16, 4 });
     kern_view_set_packed(&op->tensors[2], floats[check_pick(rng, 2)], 3, (uint32_t[]){ panels, groups, 16 });
     kern_view_set_packed(&op->tensors[3], DML_TENSOR_DATA_TYPE_INT8, 3, (uint32_t[]){ panels, groups, 16 });
     out->data[1] = CHECK_DATA_SPECIAL;
