@@ -18,8 +18,9 @@ struct qgemm_shape {
 
 /* false: the op is not as kern.h says. */
 struct qgemm_group_digits {
-    int32_t sums[4]; /* of each digit */
-    float factor;    /* of the last digit */
+    int32_t minus[4]; /* the sum of each digit, negated */
+    int32_t begin[4]; /* the same, times what makes codes unsigned */
+    float factor;     /* of the last digit */
 };
 
 #define QGEMM_DIGITS_BLOCK 65536 /* most rows of a group whose sums of digits times bytes fit INT32 */

@@ -4,9 +4,6 @@
 #include "kernels/qgemm.h"
 
 #define QGEMM_VECS (KERN_QGEMM_COLUMNS / VEC)
-#define QGEMM_AHEAD                                                                                                    \
-    2048 /* bytes of codes that are fetched ahead: past the page that the processor follows by itself                  \
-          */
 
 struct qgemm {
     const struct kern_call *call;
@@ -65,9 +62,9 @@ DENSE_INLINE void qgemm_group(const struct qgemm *q, struct qgemm_way way, const
     for (uint32_t i = 0; i < way.rows * QGEMM_VECS * way.parts; i++)
         sum[i / way.parts / QGEMM_VECS][i / way.parts % QGEMM_VECS][i % way.parts] = vec_set(0);
     for (uint32_t k = 0; k < q->shape.depth; k += 8) {
-        __builtin_prefetch(codes + QGEMM_AHEAD);
+        __builtin_prefetch(codes + DENSE_AHEAD);
         if (!way.nibbles)
-            __builtin_prefetch(codes + QGEMM_AHEAD + 64);
+            __builtin_prefetch(codes + DENSE_AHEAD + 64);
 #pragma GCC unroll 8
         for (uint32_t i = 0; i < 8; i++)
             for (uint32_t v = 0; v < QGEMM_VECS; v++) {

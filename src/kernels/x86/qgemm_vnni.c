@@ -66,7 +66,9 @@ static bool make_digits(const float *a, uint32_t count, bool nibbles, row_digits
         sums = _mm256_dpbusd_epi32(sums, ones, number);
     }
     __m128i all = _mm_add_epi32(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
-    _mm_storeu_si128((__m128i *)group->sums, all);
+    all = _mm_sub_epi32(_mm_setzero_si128(), all);
+    _mm_storeu_si128((__m128i *)group->minus, all);
+    _mm_storeu_si128((__m128i *)group->begin, _mm_slli_epi32(all, nibbles ? 3 : 7));
     group->factor = bits ? float_of((exponent - 29) << 23) : 0;
     return true;
 }
@@ -85,25 +87,24 @@ static bool load_digits(struct qgemm *q)
 }
 
 /* Four sums for each row, which begin with what the codes are too great by: they are taken as unsigned. */
-DENSE_INLINE void begin_sums(uint32_t rows, bool zeros, int32_t center, const uint8_t *zero,
-                             const struct qgemm_group_digits *const *groups, __m512i (*sums)[2][DIGITS])
+DENSE_INLINE void begin_sums(uint32_t rows, bool zeros, const uint8_t *zero,
+                             const struct qgemm_group_digits *const *groups, __m512i (*sums)[DIGITS])
 {
     __m512i offset = zeros ? _mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)zero)) : _mm512_setzero_si512();
-    offset = _mm512_add_epi32(offset, _mm512_set1_epi32(center));
     for (uint32_t m = 0; m < rows; m++)
         for (uint32_t d = 0; d < DIGITS; d++) {
-            sums[m][0][d] = zeros ? _mm512_mullo_epi32(offset, _mm512_set1_epi32(-groups[m]->sums[d]))
-                                  : _mm512_set1_epi32(-center * groups[m]->sums[d]);
-            sums[m][1][d] = _mm512_setzero_si512();
+            sums[m][d] = _mm512_set1_epi32(groups[m]->begin[d]);
+            if (zeros)
+                sums[m][d] =
+                    _mm512_add_epi32(sums[m][d], _mm512_mullo_epi32(offset, _mm512_set1_epi32(groups[m]->minus[d])));
         }
 }
 
-DENSE_INLINE __m512 end_sums(__m512i (*sums)[DIGITS])
+DENSE_INLINE __m512 end_sums(const __m512i *sums)
 {
-    __m512 total = _mm512_cvtepi32_ps(_mm512_add_epi32(sums[0][DIGITS - 1], sums[1][DIGITS - 1]));
+    __m512 total = _mm512_cvtepi32_ps(sums[DIGITS - 1]);
     for (uint32_t d = DIGITS - 1; d-- > 0;)
-        total =
-            _mm512_fmadd_ps(total, _mm512_set1_ps(256), _mm512_cvtepi32_ps(_mm512_add_epi32(sums[0][d], sums[1][d])));
+        total = _mm512_fmadd_ps(total, _mm512_set1_ps(256), _mm512_cvtepi32_ps(sums[d]));
     return total;
 }
 
@@ -136,21 +137,20 @@ DENSE_INLINE void multiply_panel(const struct qgemm *q, uint32_t rows, bool nibb
         const struct qgemm_group_digits *groups[QGEMM_FEW] = { &all[g], &all[s->groups * (rows - 1) + g] };
         const row_digits *row[QGEMM_FEW];
         const uint64_t here = at + g * KERN_QGEMM_COLUMNS;
-        __m512i sums[QGEMM_FEW][2][DIGITS];
+        __m512i sums[QGEMM_FEW][DIGITS];
         for (uint32_t m = 0; m < rows; m++)
             row[m] = (const row_digits *)(digits + (m * s->a_floats + (uint64_t)g * s->depth) * 4);
-        begin_sums(rows, zeros, nibbles ? 8 : 128, zeros ? (const uint8_t *)q->call->data[3] + here : NULL, groups,
-                   sums);
+        begin_sums(rows, zeros, zeros ? (const uint8_t *)q->call->data[3] + here : NULL, groups, sums);
         for (uint32_t k = 0; k < s->depth / 8; k++, codes += nibbles ? 64 : 128) {
             __m512i half_codes[2];
-            __builtin_prefetch(codes + QGEMM_AHEAD);
+            __builtin_prefetch(codes + DENSE_AHEAD);
             if (!nibbles)
-                __builtin_prefetch(codes + QGEMM_AHEAD + 64);
+                __builtin_prefetch(codes + DENSE_AHEAD + 64);
             load_codes(codes, nibbles, half_codes);
             for (uint32_t m = 0; m < rows; m++)
                 for (uint32_t i = 0; i < 2 * DIGITS; i++)
-                    sums[m][i / DIGITS][i % DIGITS] = dot(sums[m][i / DIGITS][i % DIGITS], half_codes[i / DIGITS],
-                                                          &row[m][k][i / DIGITS][i % DIGITS]);
+                    sums[m][i % DIGITS] =
+                        dot(sums[m][i % DIGITS], half_codes[i / DIGITS], &row[m][k][i / DIGITS][i % DIGITS]);
         }
         __m512 scales = half ? vec_load_half((const uint16_t *)q->call->data[2] + here)
                              : vec_load((const float *)q->call->data[2] + here);
