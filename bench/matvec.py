@@ -197,7 +197,7 @@ def run(path, threads, seconds, least):
 
 
 def read_bandwidth(threads):
-    code = ("import numpy as np, time\nx = np.ones(1 << 23, np.float32); y = x + 1; t = []\n"
+    code = ("import numpy as np, time\nx = np.ones(1 << 24, np.float32); y = x + 1; t = []\n"
             "for _ in range(99):\n    s = time.perf_counter(); np.dot(x, y); t.append(time.perf_counter() - s)\n"
             "print(2 * x.nbytes / min(t))")
     command = ["taskset", "-c", pinned(threads), sys.executable, "-c", code]
