@@ -51,6 +51,7 @@ static uint64_t product_flops(const struct kern_op *op)
     const struct kern_view *a = &op->tensors[0], *b = &op->tensors[1], *out = &op->tensors[op->input_count];
     switch ((int)op->kind) {
     case KERN_GEMM:
+    case KERN_QGEMM:
         return 2 * kern_view_elements(out) * a->sizes[a->rank - 1];
     case KERN_CONV: /* the weights' first two sizes are [Cout, C / groups], transposed [C, Cout / groups] */
         return 2 * kern_view_elements(op->u.conv.transposed ? a : out) * b->sizes[1] *

@@ -237,8 +237,9 @@ static struct graph_operand extreme(struct graph_lowering *lowering, DML_REDUCE_
         kept = x->view.sizes[d] > 1 ? d : kept;
     struct graph_operand all = graph_temp(lowering->graph, x->view.type, rank, sizes);
     sizes[kept] = x->view.sizes[kept];
-    struct graph_operand some = graph_temp(lowering->graph, x->view.type, rank, sizes);
-    struct graph_op *op = lower_op(lowering, KERN_REDUCE, x, 1, &some, 1);
+    bool row = kept == rank - 1; /* of all there is */
+    struct graph_operand some = row ? *x : graph_temp(lowering->graph, x->view.type, rank, sizes);
+    struct graph_op *op = row ? NULL : lower_op(lowering, KERN_REDUCE, x, 1, &some, 1);
     if (op)
         op->k.u.reduce = (struct kern_reduce){ .function = function, .axes = ((1u << rank) - 1) & ~(1u << kept) };
     op = lower_op(lowering, KERN_REDUCE, &some, 1, &all, 1);

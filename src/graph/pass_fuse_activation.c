@@ -1,4 +1,4 @@
-/* CONV, GEMM and NORM may end in an element-wise program. The MAP op that alone reads their result becomes that
+/* CONV, GEMM, QGEMM and NORM may end in an element-wise program. The MAP op that alone reads their result becomes that
  * program, its other inputs (a residual, for example) become theirs; an op that has an epilogue already gets a longer
  * one. */
 #include "graph/pass.h"
@@ -13,7 +13,9 @@ static bool integer_sum(const struct kern_op *op)
 static bool takes_epilogue(const struct graph_op *op)
 {
     DML_TENSOR_DATA_TYPE type = op->k.tensors[op->k.input_count].type;
-    return (op->k.kind == KERN_CONV || op->k.kind == KERN_GEMM || op->k.kind == KERN_NORM) && op->k.output_count == 1 &&
+    return (op->k.kind == KERN_CONV || op->k.kind == KERN_GEMM || op->k.kind == KERN_QGEMM ||
+            op->k.kind == KERN_NORM) &&
+           op->k.output_count == 1 &&
            ((graph_is_float(type) && type != DML_TENSOR_DATA_TYPE_FLOAT64) || integer_sum(&op->k));
 }
 

@@ -63,6 +63,11 @@ static void print_gemm(struct graph_text *text, const struct kern_op *op)
                    gemm->has_b_zero ? " b_zero" : "");
 }
 
+static void print_qgemm(struct graph_text *text, const struct kern_op *op)
+{
+    graph_text_add(text, " block=%u%s", op->u.qgemm.block, op->u.qgemm.has_zero ? " zero" : "");
+}
+
 static void print_pool(struct graph_text *text, const struct kern_op *op)
 {
     const struct kern_pool *pool = &op->u.pool;

@@ -190,16 +190,29 @@ DENSE_INLINE float attention_dot(const float *q, const void *key, bool half, uin
     return score;
 }
 
+DENSE_INLINE void attention_fetch(const char *from, uint64_t bytes)
+{
+    for (uint64_t i = 0; i < bytes; i += 64)
+        __builtin_prefetch(from + i);
+}
+
+/* While a key is multiplied, a later one and the value of its own place are fetched. */
 static void attention_dots(const struct attention *a, const uint32_t *at, uint32_t rows, uint32_t first, uint32_t count)
 {
     uint32_t where[4] = { at[0], at[1] / a->group, first };
     bool half = a->k_view->type == DML_TENSOR_DATA_TYPE_FLOAT16;
     int64_t bytes = half ? 2 : 4, step = a->k_view->strides[2] * bytes;
     const char *key = (const char *)a->call->data[1] + dense_offset(a->k_view, where, 3) * bytes;
-    for (uint32_t n = 0; n < count; n++, key += step)
+    const uint64_t value_bytes = kern_type_bytes(a->v_view->type), length = a->depth * (uint64_t)bytes;
+    const int64_t value_step = a->v_view->strides[2] * (int64_t)value_bytes;
+    const char *value = (const char *)a->call->data[2] + dense_offset(a->v_view, where, 3) * (int64_t)value_bytes;
+    for (uint32_t n = 0; n < count; n++, key += step, value += value_step) {
+        attention_fetch(key + DENSE_AHEAD, length);
+        attention_fetch(value, a->v_view->strides[3] == 1 ? a->value_depth * value_bytes : 0);
         for (uint32_t m = 0; m < rows; m++)
             a->scores[m * ATTENTION_KEYS + n] = half ? attention_dot(a->q + m * a->depth, key, true, a->depth)
                                                      : attention_dot(a->q + m * a->depth, key, false, a->depth);
+    }
 }
 
 /* What the masks add to the scores of query where[2] and `count` keys from where[3] on. */

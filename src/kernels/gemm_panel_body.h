@@ -266,14 +266,16 @@ static void panel_multiply(const struct panel *p, uint32_t panel)
     uint32_t tiles = (p->rows + PANEL_ROWS - 1) / PANEL_ROWS;
     uint32_t parts = (p->shape.k + PANEL_DEPTH - 1) / PANEL_DEPTH;
     uint32_t depth = (uint32_t)base_align_up((p->shape.k + parts - 1) / parts, 4);
-    /* A single tile streams: the processor sees that by itself. */
     struct panel_part part = { .type = p->call->op->tensors[1].type,
-                               .lines = tiles < 2 ? 0 : (uint32_t)(4 * row / 64 + tiles - 1) / tiles };
+                               .lines = (uint32_t)(4 * row / 64 + tiles - 1) / tiles };
+    if (tiles < 2 && p->shape.element == 4) /* a single tile streams: the processor sees that by itself */
+        part.lines = 0;
     for (uint32_t k0 = 0; k0 < p->shape.k; k0 += depth) {
         part.depth = BASE_MIN(p->shape.k - k0, depth);
         part.add = k0 > 0;
         part.b = b + k0 * row;
-        part.next = part.b + part.depth * row;
+        /* A single tile does not come back to what it has read. */
+        part.next = part.b + (tiles < 2 ? DENSE_AHEAD : part.depth * row);
         panel_part_rows(p, &part, k0, panel);
     }
     if (!p->direct)

@@ -94,6 +94,20 @@ struct kern_gemm {
     bool integer, has_a_zero, has_b_zero;
 };
 
+#define KERN_QGEMM_COLUMNS 16 /* of a panel */
+#define KERN_QGEMM_DEPTH   8  /* rows of a group are rounded up to this */
+
+/* Y[..., n] = sum over k of X[..., k] * (code[k, n] - zero[g, n]) * scale[g, n], where g = k / block. Column n is
+ * column n % 16 of panel n / 16; row k is row k % block of group g; D = block rounded up to a multiple of 8; codes
+ * behind the last row of a group are zero, what is behind the last column does not matter. in: X [..., K], codes,
+ * either INT8 [panels, groups, D / 4, 16, 4] or INT4 [panels, groups, D / 8, 16, 8]: words of 32 bits, each of rows
+ * that follow one another in one column; scales [panels, groups, 16] FLOAT32 or FLOAT16, [zeros INT8 of these sizes],
+ * all dense; out: Y [..., N]. */
+struct kern_qgemm {
+    uint32_t block;
+    bool has_zero;
+};
+
 /* in: X [N, C, S...], W [Cout, C / groups, K...] ([C, Cout / groups, K...] when transposed), [bias, rank of X with all
  * sizes 1 but the channel's]; out: Y [N, Cout, S'...]. Cross-correlation unless flip.
  * forward: Y[n, o, s] = sum over c, k of X[n, c, s * stride + k * dilation - pad_start] * W[o, c, k] + bias[o].
@@ -369,6 +383,7 @@ struct kern_op {
         struct kern_map map;
         struct kern_reduce reduce;
         struct kern_gemm gemm;
+        struct kern_qgemm qgemm;
         struct kern_conv conv;
         struct kern_block block;
         struct kern_pool pool;
@@ -393,7 +408,7 @@ struct kern_op {
         struct kern_roi roi;
         struct kern_roi_grad roi_grad;
     } u;
-    /* CONV, GEMM, NORM ... may end in an element-wise program: its register 0 is the kernel's result (FLOAT32),
+    /* CONV, GEMM, QGEMM, NORM ... may end in an element-wise program: its register 0 is the kernel's result (FLOAT32),
      * registers 1.. are the inputs from epilogue_input on (e.g. the residual). NULL = none. */
     const struct kern_map *epilogue;
     uint32_t epilogue_input;

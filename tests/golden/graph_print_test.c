@@ -248,6 +248,31 @@ static void quantized(struct graph *graph)
                 make_value(graph, GRAPH_OUTPUT, 0, DML_TENSOR_DATA_TYPE_UINT8, 4, SIZES(1, 3, 2, 2)));
 }
 
+/* x[1, 40] times weights of 4 bits in blocks of 16 with a bias, then relu. */
+static void block_weights(struct graph *graph)
+{
+    const uint8_t f32 = F32;
+    const uint32_t rows = 3, blocks = 3, all = rows * blocks;
+    struct graph_operand x = make_value(graph, GRAPH_INPUT, 0, F32, 2, SIZES(1, 40));
+    struct graph_operand in[3] = { { GRAPH_NONE, { 0 } }, make_constant(graph, 2, SIZES(all, 1), 0.5f, 0.25f) };
+    struct graph_operand w = graph_temp(graph, F32, 2, SIZES(all, 16)), y = graph_temp(graph, F32, 2, SIZES(1, rows));
+    uint8_t nibbles[72];
+    for (uint32_t i = 0; i < sizeof(nibbles); i++)
+        nibbles[i] = (uint8_t)(i * 29);
+    kern_view_set_packed(&in[0].view, DML_TENSOR_DATA_TYPE_UINT4, 2, SIZES(all, 16));
+    in[0].value = graph_constant_add(graph, nibbles, sizeof(nibbles));
+    in[1].view = graph_view_broadcast(&in[1].view, 2, SIZES(all, 16));
+    struct graph_op *op = graph_op_add(graph, KERN_MAP, in, 2, &w, 1);
+    op->k.u.map = (struct kern_map){ .inst_count = 2, .load_type = { f32, f32 }, .store = { 3 } };
+    op->k.u.map.inst[0] = (struct kern_map_inst){ KERN_MAP_MULADD, f32, f32, { 0 }, { { .f32 = 1 }, { .f32 = -8 } } };
+    op->k.u.map.inst[1] = (struct kern_map_inst){ KERN_MAP_MUL, f32, f32, { 2, 1 }, { { 0 } } };
+    kern_view_set_packed(&w.view, F32, 2, SIZES(40, rows));
+    w.view.strides[0] = 1;
+    w.view.strides[1] = 48;
+    make_gemm(graph, (struct graph_operand[]){ x, w, make_constant(graph, 2, SIZES(1, rows), 1, 1) }, 3, y);
+    make_map(graph, KERN_MAP_RELU, &y, 1, make_value(graph, GRAPH_OUTPUT, 0, F32, 2, SIZES(1, rows)), 0, 0);
+}
+
 static const struct {
     const char *name;
     void (*make)(struct graph *graph);
@@ -259,6 +284,7 @@ static const struct {
     { "known_and_unused", known_and_unused },
     { "joined_convolutions", joined_convolutions },
     { "quantized", quantized },
+    { "block_weights", block_weights },
     { "inverted_residual", inverted_residual },
     { "attention", attention },
     { "projections", projections },

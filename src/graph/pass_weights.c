@@ -1,0 +1,394 @@
+/* A product of few rows with constant integers that one op dequantises for it reads the integers instead: they are laid
+ * out in panels now (KERN_QGEMM), and floats are made of them within the product. Nothing but the order of rounding
+ * changes: the sums are FLOAT32, and a scale multiplies the sum of its block. Integers, scales and zero points must be
+ * constants, one matrix for all batches, and the scales the same along each block of the product's depth; with more
+ * rows the arithmetic, not the memory, is what costs. */
+#include "graph/pass.h"
+
+#include "base/half.h"
+#include "base/pages.h"
+#include "kernels/dense.h"
+
+#define ROWS_MAX    16
+#define BLOCK_LEAST 16 /* smaller blocks have more scales than weights to read */
+
+/* How one dimension of the matrix walks the dimensions of the dequantised tensor, innermost first. */
+struct axis {
+    uint32_t size, count;
+    uint32_t dims[KERN_RANK_MAX];
+};
+
+struct weights {
+    struct graph *graph;
+    const struct graph_op *map; /* inputs: integers, scales, [zero points] */
+    struct kern_view t[4];      /* its operands, dimensions cut where the matrix needs it */
+    const void *data[3];
+    uint32_t inputs;
+    struct axis k, n;
+    uint32_t block, groups, panels, depth, center; /* center: of the integers' range, where codes are 0 */
+    bool nibbles;
+    float middle; /* the zero point, where it is one number in the program */
+};
+
+static bool is_quantised(DML_TENSOR_DATA_TYPE type)
+{
+    return type == DML_TENSOR_DATA_TYPE_INT8 || type == DML_TENSOR_DATA_TYPE_UINT8 ||
+           type == DML_TENSOR_DATA_TYPE_INT4 || type == DML_TENSOR_DATA_TYPE_UINT4;
+}
+
+static bool is_short_float(DML_TENSOR_DATA_TYPE type)
+{
+    return graph_is_float(type) && type != DML_TENSOR_DATA_TYPE_FLOAT64;
+}
+
+/* MUL(x | SUB(x, zero point) | MULADD(x, 1, -middle), scale), as lower_quantize.c writes it. */
+static bool dequantises(const struct graph_op *op, float *out_middle)
+{
+    const uint8_t f32 = DML_TENSOR_DATA_TYPE_FLOAT32;
+    const struct kern_map *map = &op->k.u.map;
+    uint32_t inputs = op->k.input_count, at = 0, last = 0;
+    *out_middle = 0;
+    if (op->dead || op->k.kind != KERN_MAP || op->k.output_count != 1 || (inputs != 2 && inputs != 3))
+        return false;
+    for (uint32_t t = 0; t < inputs; t++)
+        if (map->load_type[t] != f32)
+            return false;
+    const struct kern_map_inst *first = &map->inst[0];
+    if (inputs == 3 && (first->code != KERN_MAP_SUB || first->src[0] != 0 || first->src[1] != 2 || first->type != f32))
+        return false;
+    if (inputs == 2 && first->code == KERN_MAP_MULADD && first->src[0] == 0 && first->imm[0].f32 == 1 &&
+        first->type == f32)
+        *out_middle = -first->imm[1].f32;
+    if (inputs == 3 || *out_middle != 0)
+        last = inputs + at++;
+    const struct kern_map_inst *mul = &map->inst[at];
+    return map->inst_count == at + 1 && mul->code == KERN_MAP_MUL && mul->type == f32 && mul->to_type == f32 &&
+           mul->src[0] == last && mul->src[1] == 1 && map->store[0] == inputs + at;
+}
+
+/* Cuts a dimension of the dequantised tensor, which is dense, so that one begins with this stride. */
+static void cut(struct weights *w, int64_t stride)
+{
+    const struct kern_view *written = &w->t[w->inputs];
+    for (uint32_t d = 0; d < written->rank && written->rank < KERN_RANK_MAX; d++) {
+        int64_t step = written->strides[d], inner = stride / step;
+        if (stride % step || inner < 2 || inner >= written->sizes[d] || written->sizes[d] % inner)
+            continue;
+        for (uint32_t t = 0; t <= w->inputs; t++) {
+            struct kern_view *view = &w->t[t];
+            for (uint32_t i = view->rank++; i > d; i--) {
+                view->sizes[i] = view->sizes[i - 1];
+                view->strides[i] = view->strides[i - 1];
+            }
+            view->sizes[d] /= (uint32_t)inner;
+            view->strides[d] *= inner;
+            view->sizes[d + 1] = (uint32_t)inner;
+        }
+        return;
+    }
+}
+
+/* Dimension `dim` of `read` goes through whole dimensions of the dense `written` one after the other, the last of which
+ * it need not finish. */
+static bool axis_find(const struct kern_view *written, const struct kern_view *read, uint32_t dim, struct axis *out)
+{
+    uint32_t left = read->sizes[dim];
+    *out = (struct axis){ .size = left };
+    for (uint32_t d = written->rank; d-- > 0 && left > 1;) {
+        uint32_t size = written->sizes[d];
+        if (size == 1 || (!out->count && written->strides[d] != read->strides[dim]))
+            continue;
+        out->dims[out->count++] = d;
+        left = (uint32_t)(((uint64_t)left + size - 1) / size);
+    }
+    return left == 1;
+}
+
+/* Elements from a tensor's first to the one at this place of the axis. */
+static int64_t axis_offset(const struct weights *w, const struct axis *axis, uint32_t t, uint32_t at)
+{
+    const struct kern_view *view = &w->t[t], *y = &w->t[w->inputs];
+    int64_t offset = 0;
+    for (uint32_t i = 0; i < axis->count; i++) {
+        uint32_t d = axis->dims[i];
+        offset += view->strides[d] * (int64_t)(at % y->sizes[d]);
+        at /= y->sizes[d];
+    }
+    return offset;
+}
+
+static bool axes_apart(const struct axis *a, const struct axis *b)
+{
+    uint32_t seen = 0;
+    for (uint32_t i = 0; i < a->count; i++)
+        seen |= UINT32_C(1) << a->dims[i];
+    for (uint32_t i = 0; i < b->count; i++)
+        if (seen >> b->dims[i] & 1)
+            return false;
+    return true;
+}
+
+/* The innermost dimension along the depth is a block: one scale and zero point. */
+static bool find_blocks(struct weights *w)
+{
+    const struct kern_view *t = w->t;
+    w->block = w->k.size;
+    if (w->k.count) {
+        uint32_t d = w->k.dims[0];
+        w->block = BASE_MIN(w->k.size, t[w->inputs].sizes[d]);
+        for (uint32_t i = 1; i < w->inputs; i++)
+            if (t[i].strides[d])
+                return false;
+    }
+    w->groups = (w->k.size + w->block - 1) / w->block;
+    w->depth = (uint32_t)base_align_up(w->block, KERN_QGEMM_DEPTH);
+    w->panels = (w->n.size + KERN_QGEMM_COLUMNS - 1) / KERN_QGEMM_COLUMNS;
+    uint64_t codes = (uint64_t)w->groups * w->depth * w->panels * KERN_QGEMM_COLUMNS;
+    return (w->groups == 1 || w->block >= BLOCK_LEAST) && codes <= INT32_MAX * UINT64_C(4);
+}
+
+static bool find_constants(struct weights *w)
+{
+    for (uint32_t t = 0; t < w->inputs; t++) {
+        if (w->graph->values[w->map->value[t]].place != GRAPH_CONSTANT || !graph_operand_fits(w->graph, w->map, t))
+            return false;
+        w->data[t] = graph_constant_data(w->graph, w->map->value[t]);
+        if (!w->data[t])
+            return false;
+    }
+    return true;
+}
+
+static bool gemm_suits(const struct graph_op *op)
+{
+    const struct kern_view *t = op->k.tensors, *y = &t[op->k.input_count];
+    if (op->dead || op->k.kind != KERN_GEMM || op->k.u.gemm.integer || op->k.epilogue || y->rank < 2 ||
+        t[0].rank != y->rank || t[1].rank != y->rank || dense_rows(y) > ROWS_MAX || t[1].offset)
+        return false;
+    for (uint32_t d = 0; d + 2 < y->rank; d++)
+        if (t[1].sizes[d] > 1 && t[1].strides[d])
+            return false;
+    for (uint32_t i = 0; i <= op->k.input_count; i++)
+        if (!is_short_float(t[i].type))
+            return false;
+    return true;
+}
+
+static bool find(struct graph *graph, const struct graph_uses *uses, uint32_t at, struct weights *w)
+{
+    const struct graph_op *op = graph->ops[at];
+    const struct kern_view *read = &op->k.tensors[1];
+    *w = (struct weights){ .graph = graph };
+    if (!gemm_suits(op) || graph->values[op->value[1]].place != GRAPH_TEMP)
+        return false;
+    struct graph_use_summary sum = graph_uses_of(uses, op->value[1]);
+    if (sum.writes != 1 || sum.writer >= at || !dequantises(graph->ops[sum.writer], &w->middle))
+        return false;
+    w->map = graph->ops[sum.writer];
+    w->inputs = w->map->k.input_count;
+    const struct kern_view *t = w->map->k.tensors, *written = &t[w->inputs];
+    if (read->type != written->type || !is_short_float(written->type) || !kern_view_packed(written) ||
+        written->offset || !is_quantised(t[0].type) || !is_short_float(t[1].type) ||
+        (w->inputs == 3 && t[2].type != t[0].type) || !graph_operand_fits(graph, op, 1))
+        return false;
+    uint32_t bits = kern_type_bytes(t[0].type) ? 8 : 4;
+    bool is_signed = t[0].type == DML_TENSOR_DATA_TYPE_INT8 || t[0].type == DML_TENSOR_DATA_TYPE_INT4;
+    w->nibbles = bits == 4;
+    w->center = is_signed ? 0 : 1u << (bits - 1);
+    if (w->middle != 0 && w->middle != (float)w->center)
+        return false;
+    memcpy(w->t, t, (w->inputs + 1) * sizeof(*t));
+    kern_view_set_packed(&w->t[w->inputs], written->type, written->rank, written->sizes); /* also where the size is 1 */
+    for (uint32_t d = read->rank - 2; d < read->rank; d++)
+        if (read->sizes[d] > 1 && read->strides[d] > 0)
+            cut(w, read->strides[d]);
+    written = &w->t[w->inputs];
+    return axis_find(written, read, read->rank - 2, &w->k) && axis_find(written, read, read->rank - 1, &w->n) &&
+           axes_apart(&w->k, &w->n) && find_blocks(w) && find_constants(w);
+}
+
+/* ---- the panels ----------------------------------------------------------------------------------------------------
+ */
+
+/* The integer less `center`. */
+static int32_t load_code(const struct weights *w, uint32_t t, int64_t index)
+{
+    const uint8_t *bytes = w->data[t];
+    DML_TENSOR_DATA_TYPE type = w->t[t].type;
+    if (kern_type_bytes(type))
+        return type == DML_TENSOR_DATA_TYPE_INT8 ? (int8_t)bytes[index] : bytes[index] - (int32_t)w->center;
+    int32_t nibble = bytes[index >> 1] >> (index & 1) * 4 & 15;
+    return type == DML_TENSOR_DATA_TYPE_INT4 ? (nibble ^ 8) - 8 : nibble - (int32_t)w->center;
+}
+
+static void pack_column(const struct weights *w, uint64_t column, uint32_t g, uint8_t *out)
+{
+    const struct kern_view *q = &w->t[0];
+    int64_t from = q->offset + axis_offset(w, &w->n, 0, (uint32_t)column) + axis_offset(w, &w->k, 0, g * w->block);
+    int64_t step = w->k.count ? q->strides[w->k.dims[0]] : 0;
+    uint32_t count = BASE_MIN(w->block, w->k.size - g * w->block), c = (uint32_t)(column % KERN_QGEMM_COLUMNS);
+    for (uint32_t i = 0; i < count; i++, from += step) {
+        uint8_t code = (uint8_t)load_code(w, 0, from);
+        if (w->nibbles)
+            out[i / 8 * 64 + c * 4 + i % 8 / 2] |= (uint8_t)((code & 15) << (i & 1) * 4);
+        else
+            out[(uint64_t)(i / 4) * 64 + c * 4 + i % 4] = code;
+    }
+}
+
+static bool has_zeros(const struct weights *w)
+{
+    if (w->inputs < 3)
+        return w->center && w->middle == 0;
+    for (uint32_t n = 0; n < w->n.size; n++)
+        for (uint32_t g = 0; g < w->groups; g++)
+            if (load_code(w, 2, w->t[2].offset + axis_offset(w, &w->n, 2, n) + axis_offset(w, &w->k, 2, g * w->block)))
+                return true;
+    return false;
+}
+
+/* A constant [panels, groups, ...] of the graph's, to be filled. */
+static void *constant_new(const struct weights *w, DML_TENSOR_DATA_TYPE type, uint32_t rank, const uint32_t *inner,
+                          struct graph_operand *out)
+{
+    uint32_t sizes[KERN_RANK_MAX] = { w->panels, w->groups };
+    memcpy(sizes + 2, inner, (rank - 2) * sizeof(*sizes));
+    *out = graph_temp(w->graph, type, rank, sizes);
+    void *data =
+        out->value == GRAPH_NONE ? NULL : base_pages_take(&w->graph->pages, w->graph->values[out->value].size_bytes);
+    if (data)
+        graph_constant_put(w->graph, out->value, data);
+    else
+        w->graph->failed = true;
+    return data;
+}
+
+static bool make_codes(const struct weights *w, struct graph_operand *out)
+{
+    const uint32_t bytes[3] = { w->depth / 4, KERN_QGEMM_COLUMNS, 4 },
+                   words[3] = { w->depth / 8, KERN_QGEMM_COLUMNS, 8 };
+    uint8_t *data = w->nibbles ? constant_new(w, DML_TENSOR_DATA_TYPE_INT4, 5, words, out)
+                               : constant_new(w, DML_TENSOR_DATA_TYPE_INT8, 5, bytes, out);
+    uint64_t group = (uint64_t)w->depth * KERN_QGEMM_COLUMNS / (w->nibbles ? 2 : 1);
+    for (uint32_t p = 0; data && p < w->panels; p++)
+        for (uint32_t g = 0; g < w->groups; g++, data += group) {
+            uint64_t n = (uint64_t)p * KERN_QGEMM_COLUMNS, end = BASE_MIN(n + KERN_QGEMM_COLUMNS, w->n.size);
+            for (; n < end; n++)
+                pack_column(w, n, g, data);
+        }
+    return data != NULL;
+}
+
+/* Scales times alpha (t 1) or zero points (t 2, also where the program has none: the centre then stands for 0). */
+static bool make_parameters(const struct weights *w, uint32_t t, float alpha, struct graph_operand *out)
+{
+    const struct kern_view *view = &w->t[t];
+    const uint32_t columns = KERN_QGEMM_COLUMNS;
+    bool half = t == 1 && view->type == DML_TENSOR_DATA_TYPE_FLOAT16 && alpha == 1;
+    void *data = constant_new(w,
+                              t == 2 ? DML_TENSOR_DATA_TYPE_INT8
+                              : half ? DML_TENSOR_DATA_TYPE_FLOAT16
+                                     : DML_TENSOR_DATA_TYPE_FLOAT32,
+                              3, &columns, out);
+    for (uint32_t n = 0; data && n < w->n.size; n++)
+        for (uint32_t g = 0; g < w->groups; g++) {
+            uint64_t at = ((uint64_t)(n / columns) * w->groups + g) * columns + n % columns;
+            if (t >= w->inputs) {
+                ((int8_t *)data)[at] = (int8_t) - (int32_t)w->center;
+                continue;
+            }
+            int64_t from = view->offset + axis_offset(w, &w->n, t, n) + axis_offset(w, &w->k, t, g * w->block);
+            if (t == 2)
+                ((int8_t *)data)[at] = (int8_t)load_code(w, 2, from);
+            else if (half)
+                ((uint16_t *)data)[at] = ((const uint16_t *)w->data[1])[from];
+            else
+                ((float *)data)[at] = alpha * (float)dense_load(w->data[1], from, view->type);
+        }
+    return data != NULL;
+}
+
+/* ---- the change ----------------------------------------------------------------------------------------------------
+ */
+
+/* out = sums + beta * C, behind the op at `at`. */
+static bool add_c(struct graph *graph, uint32_t at, struct graph_operand sums, struct graph_operand c, float beta,
+                  struct graph_operand out)
+{
+    const uint8_t f32 = DML_TENSOR_DATA_TYPE_FLOAT32;
+    graph->node = graph->ops[at]->node;
+    graph->origin = graph->ops[at]->origin;
+    struct graph_op *op = graph_op_add(graph, KERN_MAP, (struct graph_operand[]){ sums, c }, 2, &out, 1);
+    if (!op)
+        return false;
+    struct kern_map *map = &op->k.u.map;
+    uint8_t last = 1;
+    map->load_type[0] = map->load_type[1] = f32;
+    if (beta != 1) {
+        map->inst[0] = (struct kern_map_inst){ KERN_MAP_MULADD, f32, f32, { 1 }, { { .f32 = beta }, { 0 } } };
+        map->inst_count = 1;
+        last = 2;
+    }
+    map->inst[map->inst_count++] = (struct kern_map_inst){ KERN_MAP_ADD, f32, f32, { 0, last }, { { 0 } } };
+    map->store[0] = (uint8_t)(1 + map->inst_count);
+    memmove(&graph->ops[at + 2], &graph->ops[at + 1], (graph->op_count - at - 2) * sizeof(*graph->ops));
+    graph->ops[at + 1] = op;
+    return true;
+}
+
+/* The dequantised matrix, when nobody else reads it, and then what it was made of. */
+static void drop_map(struct graph *graph, struct graph_op *map, uint32_t value)
+{
+    for (uint32_t i = 0; i < graph->op_count; i++)
+        if (!graph->ops[i]->dead && graph_op_reads(graph->ops[i], value))
+            return;
+    map->dead = true;
+    for (uint32_t t = 0; t < map->k.input_count; t++)
+        graph_constant_drop_unread(graph, map->value[t]);
+}
+
+static bool rewrite(struct graph *graph, struct weights *w, uint32_t at, struct graph_op *map)
+{
+    struct graph_op *op = graph->ops[at];
+    const struct kern_gemm gemm = op->k.u.gemm;
+    const uint32_t matrix = op->value[1], y = op->k.input_count, zeros = has_zeros(w);
+    struct graph_operand in[4] = { { op->value[0], op->k.tensors[0] } }, c = { op->value[2], op->k.tensors[2] };
+    struct graph_operand out = { op->value[y], op->k.tensors[y] }, sums = out;
+    bool adds = gemm.has_c && gemm.beta != 0;
+    if (!make_codes(w, &in[1]) || !make_parameters(w, 1, gemm.alpha, &in[2]) ||
+        (zeros && !make_parameters(w, 2, 1, &in[3])))
+        return false;
+    if (adds)
+        sums = graph_temp(graph, DML_TENSOR_DATA_TYPE_FLOAT32, out.view.rank, out.view.sizes);
+    if (graph->failed || (adds && !add_c(graph, at, sums, c, gemm.beta, out)))
+        return false;
+    op->k.kind = KERN_QGEMM;
+    memset(&op->k.u, 0, sizeof(op->k.u));
+    op->k.u.qgemm = (struct kern_qgemm){ .block = w->block, .has_zero = zeros };
+    op->k.input_count = 3 + zeros;
+    for (uint32_t t = 0; t < op->k.input_count; t++) {
+        op->value[t] = in[t].value;
+        op->k.tensors[t] = in[t].view;
+    }
+    op->value[op->k.input_count] = sums.value;
+    op->k.tensors[op->k.input_count] = sums.view;
+    drop_map(graph, map, matrix);
+    return true;
+}
+
+HRESULT graph_pass_weights(struct graph *graph, const struct graph_options *options, bool *changed)
+{
+    bool ok = true;
+    (void)options;
+    for (uint32_t i = 0; ok && i < graph->op_count && !graph->failed; i++) {
+        struct graph_uses uses;
+        struct weights w;
+        if (!gemm_suits(graph->ops[i]))
+            continue;
+        ok = graph_uses_init(&uses, graph);
+        if (ok && find(graph, &uses, i, &w))
+            *changed |= rewrite(graph, &w, i, graph->ops[graph_uses_of(&uses, graph->ops[i]->value[1]).writer]);
+        graph_uses_finish(&uses);
+    }
+    return ok && !graph->failed ? S_OK : E_OUTOFMEMORY;
+}

@@ -1,0 +1,82 @@
+#include "kernels/qgemm.h"
+
+static bool short_float(DML_TENSOR_DATA_TYPE type)
+{
+    return dense_is_float(type) && type != DML_TENSOR_DATA_TYPE_FLOAT64;
+}
+
+/* A dense tensor [panels, groups, ...] of so many elements for each group. */
+static bool fits(const struct kern_view *view, const struct qgemm_shape *shape, uint64_t each)
+{
+    return view->rank >= 3 && view->sizes[0] == shape->panels && view->sizes[1] == shape->groups &&
+           kern_view_packed(view) && kern_view_elements(view) == each * shape->panels * shape->groups;
+}
+
+static bool operands_fit(const struct kern_op *op, const struct qgemm_shape *s)
+{
+    const struct kern_view *codes = &op->tensors[1], *scales = &op->tensors[2], *zeros = &op->tensors[3];
+    if ((!s->nibbles && codes->type != DML_TENSOR_DATA_TYPE_INT8) ||
+        !fits(codes, s, (uint64_t)s->depth * KERN_QGEMM_COLUMNS) || !fits(scales, s, KERN_QGEMM_COLUMNS))
+        return false;
+    if (scales->type != DML_TENSOR_DATA_TYPE_FLOAT32 && scales->type != DML_TENSOR_DATA_TYPE_FLOAT16)
+        return false;
+    return !op->u.qgemm.has_zero || (zeros->type == DML_TENSOR_DATA_TYPE_INT8 && fits(zeros, s, KERN_QGEMM_COLUMNS));
+}
+
+bool qgemm_shape_init(const struct kern_op *op, struct qgemm_shape *out)
+{
+    const struct kern_view *x = &op->tensors[0], *y = &op->tensors[op->input_count];
+    uint32_t last = y->rank - 1, inputs = 3 + op->u.qgemm.has_zero;
+    uint64_t rows = dense_rows(y);
+    *out = (struct qgemm_shape){ .k = x->sizes[x->rank - 1], .n = y->sizes[last], .block = op->u.qgemm.block };
+    if (x->rank != y->rank || op->input_count < inputs || !out->block || out->block > out->k || rows > UINT32_MAX)
+        return false;
+    for (uint32_t d = 0; d < last; d++)
+        if (x->sizes[d] != y->sizes[d])
+            return false;
+    out->rows = (uint32_t)rows;
+    out->panels = (out->n + KERN_QGEMM_COLUMNS - 1) / KERN_QGEMM_COLUMNS;
+    out->groups = (out->k + out->block - 1) / out->block;
+    out->depth = (uint32_t)base_align_up(out->block, KERN_QGEMM_DEPTH);
+    out->nibbles = op->tensors[1].type == DML_TENSOR_DATA_TYPE_INT4;
+    out->group_bytes = (uint64_t)out->depth * KERN_QGEMM_COLUMNS / (out->nibbles ? 2 : 1);
+    out->a_floats = (uint64_t)out->groups * out->depth;
+    out->a = (uint64_t)BASE_MIN(out->rows, QGEMM_ROWS) * QGEMM_CHUNK * KERN_QGEMM_COLUMNS * sizeof(float);
+    out->epilogue = out->a + base_align_up(out->a_floats * out->rows * sizeof(float), 64);
+    out->scratch = out->epilogue + dense_epilogue_bytes(op);
+    return operands_fit(op, out);
+}
+
+bool kern_qgemm_float_accepts(const struct kern_op *op)
+{
+    struct qgemm_shape shape;
+    return qgemm_shape_init(op, &shape) && shape.rows <= QGEMM_ROWS && short_float(op->tensors[0].type) &&
+           short_float(op->tensors[op->input_count].type);
+}
+
+void kern_qgemm_float_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+{
+    struct qgemm_shape shape;
+    (void)state;
+    (void)threads;
+    qgemm_shape_init(op, &shape);
+    *out = (struct kern_work){ .units = shape.panels, .worker_scratch_bytes = shape.scratch };
+    out->grain = dense_grain(shape.a_floats * KERN_QGEMM_COLUMNS * (1 + shape.rows) / 16);
+}
+
+#if defined(__x86_64__)
+bool kern_qgemm_vnni_accepts(const struct kern_op *op)
+{
+    struct qgemm_shape shape;
+    return kern_qgemm_float_accepts(op) && qgemm_shape_init(op, &shape) && shape.rows <= QGEMM_FEW &&
+           shape.block <= QGEMM_DIGITS_BLOCK;
+}
+
+void kern_qgemm_vnni_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+{
+    struct qgemm_shape shape;
+    kern_qgemm_float_plan(op, state, threads, out);
+    qgemm_shape_init(op, &shape);
+    out->worker_scratch_bytes += qgemm_digits_bytes(&shape);
+}
+#endif

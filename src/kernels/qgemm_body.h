@@ -1,0 +1,208 @@
+/* The product of qgemm.h; included once per instruction set. Codes become floats on the way from memory to the
+ * arithmetic, which is that of FLOAT32; a group's sums meet their scales once. */
+#include "kernels/dense_vec.h"
+#include "kernels/qgemm.h"
+
+#define QGEMM_VECS (KERN_QGEMM_COLUMNS / VEC)
+
+struct qgemm {
+    const struct kern_call *call;
+    struct qgemm_shape shape;
+    const void *digits; /* of x86/qgemm_vnni.c */
+    float *sums;        /* [rows][columns of a chunk] */
+    float *a;           /* [rows][groups * depth], zeros in between */
+};
+
+/* Element `at` of the words of VEC columns: of eight elements of 4 bits, or of four bytes. */
+DENSE_INLINE vec qgemm_decode(const uint8_t *words, uint32_t at, bool nibbles)
+{
+    const uint32_t bits = nibbles ? 4 : 8, left = 32 - bits - bits * at, right = 32 - bits;
+#if defined(__AVX512F__)
+    typedef int32_t words16 __attribute__((vector_size(64)));
+    const vec values = _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1);
+    words16 all = (words16)_mm512_loadu_si512(words);
+    if (nibbles) /* the low four bits choose */
+        return _mm512_permutexvar_ps((__m512i)(all >> (int32_t)(4 * at)), values);
+    return _mm512_cvtepi32_ps((__m512i)((all << left) >> right));
+#elif defined(__aarch64__)
+    int32x4_t all = vreinterpretq_s32_u8(vld1q_u8(words));
+    return vcvtq_f32_s32((all << left) >> right);
+#else
+    typedef int32_t words8 __attribute__((vector_size(32)));
+    words8 all = (words8)_mm256_loadu_si256((const __m256i *)words);
+    return _mm256_cvtepi32_ps((__m256i)((all << left) >> right));
+#endif
+}
+
+/* VEC bytes. */
+DENSE_INLINE vec qgemm_bytes(const uint8_t *bytes)
+{
+#if defined(__AVX512F__)
+    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)bytes)));
+#elif defined(__aarch64__)
+    uint32_t four;
+    memcpy(&four, bytes, sizeof(four));
+    return vcvtq_f32_s32(vmovl_s16(vget_low_s16(vmovl_s8(vcreate_s8(four)))));
+#else
+    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)bytes)));
+#endif
+}
+
+/* What is known when the loops are compiled: `parts` sums in turn, so that none waits for itself. */
+struct qgemm_way {
+    uint32_t rows, parts;
+    bool nibbles, zeros;
+};
+
+/* total[row] += scales * the product of one group. */
+DENSE_INLINE void qgemm_group(const struct qgemm *q, struct qgemm_way way, const uint8_t *codes, const vec *zeros,
+                              const float *a, const vec *scales, vec (*total)[QGEMM_VECS])
+{
+    vec sum[QGEMM_TILE][QGEMM_VECS][4];
+    for (uint32_t i = 0; i < way.rows * QGEMM_VECS * way.parts; i++)
+        sum[i / way.parts / QGEMM_VECS][i / way.parts % QGEMM_VECS][i % way.parts] = vec_set(0);
+    for (uint32_t k = 0; k < q->shape.depth; k += 8) {
+        __builtin_prefetch(codes + DENSE_AHEAD);
+        if (!way.nibbles)
+            __builtin_prefetch(codes + DENSE_AHEAD + 64);
+#pragma GCC unroll 8
+        for (uint32_t i = 0; i < 8; i++)
+            for (uint32_t v = 0; v < QGEMM_VECS; v++) {
+                const uint8_t *words = codes + v * VEC * 4 + (way.nibbles ? 0 : i / 4 * 64);
+                vec b = qgemm_decode(words, way.nibbles ? i : i % 4, way.nibbles);
+                if (way.zeros)
+                    b -= zeros[v];
+                for (uint32_t m = 0; m < way.rows; m++)
+                    sum[m][v][i % way.parts] =
+                        vec_fma(vec_set(a[m * q->shape.a_floats + k + i]), b, sum[m][v][i % way.parts]);
+            }
+        codes += way.nibbles ? 64 : 128;
+    }
+    for (uint32_t m = 0; m < way.rows; m++)
+        for (uint32_t v = 0; v < QGEMM_VECS; v++) {
+            for (uint32_t i = 1; i < way.parts; i++)
+                sum[m][v][0] += sum[m][v][i];
+            total[m][v] = vec_fma(sum[m][v][0], scales[v], total[m][v]);
+        }
+}
+
+/* `rows` rows from row `first` on with one panel. */
+DENSE_INLINE void qgemm_tile(const struct qgemm *q, struct qgemm_way way, uint32_t first, uint64_t panel, float *out)
+{
+    const struct qgemm_shape *s = &q->shape;
+    const struct kern_call *call = q->call;
+    bool half = call->op->tensors[2].type == DML_TENSOR_DATA_TYPE_FLOAT16;
+    uint64_t at = panel * s->groups * KERN_QGEMM_COLUMNS; /* of scales and zeros */
+    const uint8_t *codes = (const uint8_t *)call->data[1] + panel * s->groups * s->group_bytes;
+    const float *a = q->a + first * s->a_floats;
+    vec total[QGEMM_TILE][QGEMM_VECS];
+    for (uint32_t m = 0; m < way.rows; m++)
+        for (uint32_t v = 0; v < QGEMM_VECS; v++)
+            total[m][v] = vec_set(0);
+    for (uint32_t g = 0; g < s->groups; g++, at += KERN_QGEMM_COLUMNS, codes += s->group_bytes, a += s->depth) {
+        vec scales[QGEMM_VECS], zeros[QGEMM_VECS];
+        for (uint32_t v = 0; v < QGEMM_VECS; v++) {
+            scales[v] = half ? vec_load_half((const uint16_t *)call->data[2] + at + v * VEC)
+                             : vec_load((const float *)call->data[2] + at + v * VEC);
+            zeros[v] = way.zeros ? qgemm_bytes((const uint8_t *)call->data[3] + at + v * VEC) : vec_set(0);
+        }
+        qgemm_group(q, way, codes, zeros, a, scales, total);
+    }
+    for (uint32_t m = 0; m < way.rows; m++)
+        for (uint32_t v = 0; v < QGEMM_VECS; v++)
+            vec_store(out + (uint64_t)m * QGEMM_CHUNK * KERN_QGEMM_COLUMNS + v * VEC, total[m][v]);
+}
+
+#define QGEMM_PARTS(rows) (VEC == 16 ? ((rows) > 2 ? 2 : 4) : VEC == 8 ? 1 + ((rows) == 1) : 1 + ((rows) < 3))
+
+DENSE_INLINE void qgemm_rows(const struct qgemm *q, bool nibbles, bool zeros, uint64_t panel, float *out)
+{
+    for (uint32_t m = 0; m < q->shape.rows; m += QGEMM_TILE) {
+        float *to = out + (uint64_t)m * QGEMM_CHUNK * KERN_QGEMM_COLUMNS;
+        switch (q->shape.rows - m) {
+        case 1:
+            qgemm_tile(q, (struct qgemm_way){ 1, QGEMM_PARTS(1), nibbles, zeros }, m, panel, to);
+            break;
+        case 2:
+            qgemm_tile(q, (struct qgemm_way){ 2, QGEMM_PARTS(2), nibbles, zeros }, m, panel, to);
+            break;
+        case 3:
+            qgemm_tile(q, (struct qgemm_way){ 3, QGEMM_PARTS(3), nibbles, zeros }, m, panel, to);
+            break;
+        default:
+            qgemm_tile(q, (struct qgemm_way){ 4, QGEMM_PARTS(4), nibbles, zeros }, m, panel, to);
+            break;
+        }
+    }
+}
+
+static void qgemm_panel(const struct qgemm *q, uint64_t panel, float *out)
+{
+    bool zeros = q->call->op->u.qgemm.has_zero;
+    if (q->shape.nibbles && zeros)
+        qgemm_rows(q, true, true, panel, out);
+    else if (q->shape.nibbles)
+        qgemm_rows(q, true, false, panel, out);
+    else if (zeros)
+        qgemm_rows(q, false, true, panel, out);
+    else
+        qgemm_rows(q, false, false, panel, out);
+}
+
+static void qgemm_load(const struct qgemm *q)
+{
+    const struct kern_view *x = &q->call->op->tensors[0];
+    const struct qgemm_shape *s = &q->shape;
+    uint32_t at[KERN_RANK_MAX], last = x->rank - 1;
+    int64_t step = s->k > 1 ? x->strides[last] : 0;
+    for (uint32_t m = 0; m < s->rows; m++) {
+        dense_row_at(x, m, at);
+        int64_t from = dense_offset(x, at, last);
+        for (uint32_t g = 0; g < s->groups; g++) {
+            float *to = q->a + m * s->a_floats + (uint64_t)g * s->depth;
+            uint32_t count = BASE_MIN(s->block, s->k - g * s->block);
+            dense_load_row(q->call->data[0], from + (int64_t)g * s->block * step, step, x->type, count, to);
+            memset(to + count, 0, (s->depth - count) * sizeof(*to));
+        }
+    }
+}
+
+typedef void qgemm_panel_fn(const struct qgemm *q, uint64_t panel, float *out);
+
+static void qgemm_panels(const struct qgemm *q, uint64_t begin, uint64_t end, qgemm_panel_fn *multiply)
+{
+    const struct kern_call *call = q->call;
+    const struct kern_view *y = &call->op->tensors[call->op->input_count];
+    uint32_t at[KERN_RANK_MAX], last = y->rank - 1;
+    for (uint64_t count; begin < end; begin += count) {
+        uint32_t first = (uint32_t)begin * KERN_QGEMM_COLUMNS;
+        count = BASE_MIN(end - begin, QGEMM_CHUNK);
+        for (uint64_t i = 0; i < count; i++)
+            multiply(q, begin + i, q->sums + i * KERN_QGEMM_COLUMNS);
+        for (uint32_t m = 0; m < q->shape.rows; m++) {
+            dense_row_at(y, m, at);
+            at[last] = first;
+            dense_finish_f32(call, (char *)call->worker_scratch + q->shape.epilogue, at,
+                             BASE_MIN(q->shape.n - first, (uint32_t)count * KERN_QGEMM_COLUMNS),
+                             q->sums + (uint64_t)m * QGEMM_CHUNK * KERN_QGEMM_COLUMNS);
+        }
+    }
+}
+
+static void qgemm_init(struct qgemm *q, const struct kern_call *call)
+{
+    *q = (struct qgemm){ .call = call };
+    qgemm_shape_init(call->op, &q->shape);
+    q->sums = call->worker_scratch;
+    q->a = (float *)((char *)call->worker_scratch + q->shape.a);
+    qgemm_load(q);
+}
+
+#if !defined(QGEMM_DIGITS)
+static void qgemm_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    struct qgemm q;
+    qgemm_init(&q, call);
+    qgemm_panels(&q, begin, end, qgemm_panel);
+}
+#endif

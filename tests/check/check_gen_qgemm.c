@@ -1,0 +1,41 @@
+#include "check_window.h"
+
+/* Whole and partial panels and groups, one group for all of the depth, all types. */
+void check_gen_qgemm(struct check_rng *rng, struct check_case *out)
+{
+    static const DML_TENSOR_DATA_TYPE floats[] = { DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT16,
+                                                   ANYDML_TENSOR_DATA_TYPE_BFLOAT16 };
+    static const uint32_t blocks[] = { 16, 32, 20, 64 };
+    struct kern_op *op = &out->op;
+    uint32_t rank = 1 + check_pick(rng, 4), x[KERN_RANK_MAX], y[KERN_RANK_MAX];
+    uint32_t k = 1 + check_pick(rng, 150), n = 1 + check_pick(rng, check_chance(rng, 8) ? 2200 : 70);
+    bool nibbles = check_chance(rng, 2);
+    struct kern_view last;
+    for (uint32_t d = 0; d + 1 < rank; d++)
+        x[d] = y[d] = 1 + check_pick(rng, d == 0 ? 6 : 2);
+    x[rank - 1] = k;
+    y[rank - 1] = n;
+    uint32_t block = check_chance(rng, 3) ? k : blocks[check_pick(rng, ARRAY_SIZE(blocks))];
+    block = block > k ? k : block;
+    const uint32_t panels = (n + 15) / 16, groups = (k + block - 1) / block, depth = (block + 7) / 8 * 8;
+    op->kind = KERN_QGEMM;
+    op->u.qgemm = (struct kern_qgemm){ .block = block, .has_zero = check_chance(rng, 2) };
+    op->input_count = 3 + op->u.qgemm.has_zero;
+    op->output_count = 1;
+    check_view_broadcast(rng, &op->tensors[0], floats[check_pick(rng, 3)], rank, x);
+    if (nibbles)
+        kern_view_set_packed(&op->tensors[1], DML_TENSOR_DATA_TYPE_INT4, 5,
+                             (uint32_t[]){ panels, groups, depth / 8, 16, 8 });
+    else
+        kern_view_set_packed(&op->tensors[1], DML_TENSOR_DATA_TYPE_INT8, 5,
+                             (uint32_t[]){ panels, groups, depth / 4, 16, 4 });
+    kern_view_set_packed(&op->tensors[2], floats[check_pick(rng, 2)], 3, (uint32_t[]){ panels, groups, 16 });
+    kern_view_set_packed(&op->tensors[3], DML_TENSOR_DATA_TYPE_INT8, 3, (uint32_t[]){ panels, groups, 16 });
+    out->data[1] = CHECK_DATA_SPECIAL;
+    out->data[2] = CHECK_DATA_SMALL;
+    check_view(rng, &last, floats[check_pick(rng, 3)], rank, y);
+    op->tensors[op->input_count] = last;
+    check_epilogue(rng, out, &last);
+    op->tensors[op->input_count] = last;
+    out->norm_wise = true;
+}
