@@ -14,19 +14,23 @@
 static void test_judge(void)
 {
     struct cpu_crowd crowd = { 0 };
-    TEST(!cpu_crowd_judge(&crowd, 1000 * MS, 500)); /* switches of the past */
-    TEST(!cpu_crowd_judge(&crowd, 1010 * MS, 600)); /* too early */
-    TEST(cpu_crowd_judge(&crowd, 1050 * MS, 600) && crowd.rest_ms == 1000);
-    TEST(cpu_crowd_judge(&crowd, 1100 * MS, 603) && crowd.rest_ms == 2000);
+    TEST(!cpu_crowd_judge(&crowd, 1000 * MS, 5000 * MS)); /* what was before */
+    TEST(!cpu_crowd_judge(&crowd, 1050 * MS, 6000 * MS)); /* too early */
+    TEST(!cpu_crowd_judge(&crowd, 1100 * MS, 5950 * MS)); /* once */
+    TEST(cpu_crowd_judge(&crowd, 1200 * MS, 6000 * MS) && crowd.rest_ms == 1000);
+    TEST(cpu_crowd_judge(&crowd, 1300 * MS, 6050 * MS) && crowd.rest_ms == 2000);
     crowd.since_ns = 0; /* after a rest */
-    TEST(!cpu_crowd_judge(&crowd, 1150 * MS, 610) && crowd.rest_ms == 2000);
-    for (uint64_t i = 0; i < 6; i++)
-        TEST(cpu_crowd_judge(&crowd, (1200 + 100 * i) * MS, 620 + 20 * i));
+    TEST(!cpu_crowd_judge(&crowd, 1400 * MS, 6500 * MS) && crowd.rest_ms == 2000);
+    for (uint64_t i = 1; i < 6; i++)
+        TEST(cpu_crowd_judge(&crowd, (1400 + 100 * i) * MS, (6500 + 60 * i) * MS));
     TEST(crowd.rest_ms == 16000);
-    TEST(!cpu_crowd_judge(&crowd, 1800 * MS, 722)); /* two are none */
+    TEST(!cpu_crowd_judge(&crowd, 2100 * MS, 6850 * MS)); /* a quarter of the time */
     TEST(crowd.rest_ms == 0);
-    TEST(!cpu_crowd_judge(&crowd, 2800 * MS, 740)); /* 18 in a second are few */
-    TEST(cpu_crowd_judge(&crowd, 2900 * MS, 750) && crowd.rest_ms == 1000);
+    TEST(!cpu_crowd_judge(&crowd, 2200 * MS, 1000 * MS)); /* threads have ended */
+    TEST(!cpu_crowd_judge(&crowd, 2400 * MS, 1100 * MS));
+    TEST(!cpu_crowd_judge(&crowd, 2500 * MS, 1110 * MS)); /* it was short */
+    TEST(!cpu_crowd_judge(&crowd, 2600 * MS, 1200 * MS));
+    TEST(cpu_crowd_judge(&crowd, 2700 * MS, 1300 * MS) && crowd.rest_ms == 1000);
 }
 
 static double cpu_seconds(void)

@@ -42,13 +42,14 @@ void cpu_queries_destroy(struct adapter_device *device, struct adapter_queries *
 /* ---- crowd.c ---- */
 
 struct cpu_crowd {
-    uint64_t since_ns, switches; /* when someone looked, and what he saw; 0: nobody did */
-    uint32_t rest_ms;            /* 0: there was no crowd */
+    uint64_t since_ns, waited_ns; /* when someone looked, and what he saw; 0: nobody did */
+    uint32_t windows;             /* for how many of its looks there was a crowd */
+    uint32_t rest_ms;             /* 0: there was none */
 };
 
-/* By how often threads of this process lost their processor until now: do others want it? Then rest_ms says for how
+/* By how long threads of this process waited for a processor until now: do others want it? Then rest_ms says for how
  * long barriers should sleep: longer from crowd to crowd. */
-bool cpu_crowd_judge(struct cpu_crowd *crowd, uint64_t now_ns, uint64_t switches);
+bool cpu_crowd_judge(struct cpu_crowd *crowd, uint64_t now_ns, uint64_t waited_ns);
 /* Barriers of all teams of the process, one of `threads` threads among them, sleep for that long. False: they do not.
  */
 bool cpu_crowd_rest(uint32_t threads, uint32_t ms);

@@ -10,38 +10,64 @@
 #include "base/clock.h"
 #include "base/log.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <omp.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #define MS          UINT64_C(1000000)
-#define WINDOW      (40 * MS)
-#define EACH        (25 * MS) /* a thread of the process loses its processor: alone it hardly ever does */
-#define SWITCHES    3
+#define WINDOW      (100 * MS)
+#define WINDOWS     2    /* one after the other */
+#define SHARE       2    /* a half of the time: on idle processors threads wait for a tenth of it at most */
 #define REST_LEAST  1000 /* ms */
 #define REST_MOST   16000
 #define SLEEPERS    16 /* of a team; with more processors than this to spare there is no crowd */
 #define STACK_BYTES (256 * 1024)
 
-bool cpu_crowd_judge(struct cpu_crowd *crowd, uint64_t now_ns, uint64_t switches)
+bool cpu_crowd_judge(struct cpu_crowd *crowd, uint64_t now_ns, uint64_t waited_ns)
 {
-    uint64_t elapsed = now_ns - crowd->since_ns, count = switches - crowd->switches;
+    uint64_t elapsed = now_ns - crowd->since_ns, before = crowd->waited_ns;
     bool known = crowd->since_ns != 0;
     if (known && elapsed < WINDOW)
         return false;
     crowd->since_ns = now_ns;
-    crowd->switches = switches;
+    crowd->waited_ns = waited_ns;
     if (!known)
         return false;
-    if (count < SWITCHES || count * EACH < elapsed) {
-        crowd->rest_ms = 0;
+    if (waited_ns < before || (waited_ns - before) * SHARE < elapsed) { /* threads that ended take theirs along */
+        crowd->windows = crowd->rest_ms = 0;
         return false;
     }
+    if (++crowd->windows < WINDOWS) /* something short */
+        return false;
     crowd->rest_ms = BASE_MIN(BASE_MAX(2 * crowd->rest_ms, REST_LEAST), REST_MOST);
     return true;
+}
+
+/* How long the process's threads could have run, but had no processor; 0 where Linux does not say. */
+static uint64_t waited(void)
+{
+    uint64_t sum = 0;
+    DIR *threads = opendir("/proc/self/task");
+    for (struct dirent *entry; threads && (entry = readdir(threads));) {
+        char path[sizeof(entry->d_name) + 16], text[96];
+        snprintf(path, sizeof(path), "%s/schedstat", entry->d_name);
+        int file = openat(dirfd(threads), path, O_RDONLY | O_CLOEXEC);
+        ssize_t length = file < 0 ? -1 : read(file, text, sizeof(text) - 1);
+        if (file >= 0)
+            close(file);
+        text[BASE_MAX(length, 0)] = '\0';
+        const char *second = strchr(text, ' '); /* running, waiting, slices */
+        sum += second ? strtoull(second, NULL, 10) : 0;
+    }
+    if (threads)
+        closedir(threads);
+    return sum;
 }
 
 static atomic_bool resting;
@@ -95,12 +121,11 @@ void cpu_crowd_look(uint32_t threads)
     static struct cpu_crowd crowd;
     static _Atomic uint64_t next;
     uint64_t now = base_now_ns();
-    struct rusage usage;
     if (now < atomic_load_explicit(&next, memory_order_relaxed) || atomic_load(&resting) ||
         pthread_mutex_trylock(&lock))
         return;
     atomic_store_explicit(&next, now + WINDOW, memory_order_relaxed);
-    if (!getrusage(RUSAGE_SELF, &usage) && cpu_crowd_judge(&crowd, now, (uint64_t)usage.ru_nivcsw)) {
+    if (cpu_crowd_judge(&crowd, now, waited())) {
         base_log(BASE_LOG_DEBUG, "cpu: others want the processors: barriers sleep for %u ms", crowd.rest_ms);
         cpu_crowd_rest(threads, crowd.rest_ms);
         crowd.since_ns = 0; /* what follows the rest counts */
