@@ -242,11 +242,14 @@ static void test_devices(void)
         ops[i] = compile_large(i % 2 ? &second : &first, i < 3 ? 1 : 2);
         grown[i] = resident_mib() - before;
     }
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* which keep what is freed */
-    ok(grown[1] < 8 && grown[2] < 8, "16 MiB of weights took %ld MiB more on the second device, %ld again on the first",
-       grown[1], grown[2]);
-    ok(grown[3] >= 8, "other weights took %ld MiB", grown[3]);
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    const bool exact = false; /* they keep what is freed */
+#else
+    const bool exact = true;
 #endif
+    ok(!exact || (grown[1] < 8 && grown[2] < 8),
+       "16 MiB of weights took %ld MiB more on the second device, %ld again on the first", grown[1], grown[2]);
+    ok(!exact || grown[3] >= 8, "other weights took %ld MiB", grown[3]);
     api_release(ops[0]);
     api_release(ops[2]);
     rig_destroy(&first); /* the second device's stay */
