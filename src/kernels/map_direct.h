@@ -209,7 +209,7 @@ FMATH void direct_run(direct_op *op, uint32_t arity, float bound, const struct d
         for (uint32_t s = 0; s < arity; s++) {
             const uint32_t width = s ? bytes : d->first;
             _Pragma("GCC unroll 4") for (uint32_t at = 0; at < DIRECT_STEP * width; at += 64)
-                __builtin_prefetch(d->src[s] + (size_t)i * width + DIRECT_AHEAD + at);
+                __builtin_prefetch((const void *)((uintptr_t)d->src[s] + (size_t)i * width + DIRECT_AHEAD + at));
         }
         direct_step(op, arity, bound, d, i, half, stream);
     }
