@@ -112,7 +112,7 @@ struct anydml_tuning {
 };
 
 /* libdirectml, cpu adapter: measures the kernels between which compilation chooses by a model, on the device's threads,
- * which takes a second or less on an idle machine, and writes what it found to a file that later processes read when
+ * which takes about two seconds on an idle machine, and writes what it found to a file that later processes read when
  * they first compile for as many threads with this version on this processor. Nothing else ever measures or writes.
  * The file lies in ANYDML_CACHE_DIR, or in XDG_CACHE_HOME/anydml, or in ~/.cache/anydml. This process goes on as it
  * began. `listener` and its functions may be NULL. Thread-safe, but times are those of a machine that does nothing

@@ -7,7 +7,8 @@
 const char tools_help_tune[] =
     "usage: anydml tune [--threads N] [--device N] [--json]\n\n"
     "Where two kernels do the same work, a model chooses that was fitted on one machine. This measures both on a few\n"
-    "shapes, in about a second, and keeps by how much the model errs here: in ANYDML_CACHE_DIR, XDG_CACHE_HOME/anydml\n"
+    "shapes, in about two seconds, and keeps by how much the model errs here: in ANYDML_CACHE_DIR, "
+    "XDG_CACHE_HOME/anydml\n"
     "or ~/.cache/anydml, one file for each processor, version and number of threads. Programs that start later use "
     "it.\n"
     "ANYDML_TUNING=off ignores it; deleting the file undoes all. Best while the machine does nothing else.\n\n"

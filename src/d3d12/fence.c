@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "d3d12/device_methods.h"
 
+#include "base/clock.h"
 #include "base/cpu.h"
 
 #include <errno.h>
@@ -60,20 +61,13 @@ static void spin_pause(void)
 #endif
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 bool d3d_spin(const atomic_uint *word, unsigned old)
 {
     static atomic_uint processors;
     unsigned count = atomic_load_explicit(&processors, memory_order_relaxed);
     if (!count)
         atomic_store_explicit(&processors, count = base_cpu_count(), memory_order_relaxed);
-    uint64_t start = now_ns(), spent = 0;
+    uint64_t start = base_now_ns(), spent = 0;
     while (spent < SPIN_NS && (count > 1 || !spent) && !adapter_cores_crowded()) {
         for (int i = 0; i < 32; i++) {
             if (atomic_load_explicit(word, memory_order_acquire) != old)
@@ -82,7 +76,7 @@ bool d3d_spin(const atomic_uint *word, unsigned old)
         }
         if (spent > HOLD_NS) /* on a busy machine the thread waited for may need this processor: 6x faster there */
             sched_yield();
-        spent = now_ns() - start;
+        spent = base_now_ns() - start;
     }
     return false;
 }

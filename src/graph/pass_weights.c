@@ -179,8 +179,6 @@ static bool find(struct graph *graph, const struct graph_uses *uses, uint32_t at
     const struct graph_op *op = graph->ops[at];
     const struct kern_view *read = &op->k.tensors[1];
     *w = (struct weights){ .graph = graph };
-    if (!gemm_suits(op) || graph->values[op->value[1]].place != GRAPH_TEMP)
-        return false;
     struct graph_use_summary sum = graph_uses_of(uses, op->value[1]);
     if (sum.writes != 1 || sum.writer >= at || !dequantises(graph->ops[sum.writer], &w->middle))
         return false;
@@ -383,7 +381,7 @@ HRESULT graph_pass_weights(struct graph *graph, const struct graph_options *opti
     for (uint32_t i = 0; ok && i < graph->op_count && !graph->failed; i++) {
         struct graph_uses uses;
         struct weights w;
-        if (!gemm_suits(graph->ops[i]))
+        if (!gemm_suits(graph->ops[i]) || graph->values[graph->ops[i]->value[1]].place != GRAPH_TEMP)
             continue;
         ok = graph_uses_init(&uses, graph);
         if (ok && find(graph, &uses, i, &w))

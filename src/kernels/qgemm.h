@@ -16,7 +16,6 @@ struct qgemm_shape {
     uint64_t a_floats, a, epilogue, scratch; /* of a row of X; places in the worker's scratch, which begins with sums */
 };
 
-/* false: the op is not as kern.h says. */
 struct qgemm_group_digits {
     int32_t minus[4]; /* the sum of each digit, negated */
     int32_t begin[4]; /* the same, times what makes codes unsigned */
@@ -31,6 +30,7 @@ static inline uint64_t qgemm_digits_bytes(const struct qgemm_shape *shape)
     return shape->rows * (shape->a_floats * 4 + base_align_up(shape->groups * sizeof(struct qgemm_group_digits), 64));
 }
 
+/* false: the op is not as kern.h says. */
 bool qgemm_shape_init(const struct kern_op *op, struct qgemm_shape *out);
 
 #endif

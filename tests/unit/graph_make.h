@@ -7,6 +7,8 @@
 
 #include "base/pages.h"
 
+#include "test.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -201,6 +203,20 @@ __attribute__((unused)) static bool make_execute(const struct graph_plan *plan, 
     free(temp);
     free(persistent);
     return done;
+}
+
+/* Plans, runs and finishes the graph, whose passes ended with `hr`. `seed` says which one it is. */
+__attribute__((unused)) static bool make_run_graph(struct graph *graph, const struct graph_options *options, HRESULT hr,
+                                                   uint64_t seed, const struct make_run *run)
+{
+    struct graph_plan *plan = NULL;
+    char error[256] = "";
+    if (SUCCEEDED(hr))
+        hr = graph_plan_create(graph, options, &plan, error);
+    graph_finish(graph);
+    bool good = TEST_FOR(SUCCEEDED(hr), "seed %llu: %s", (unsigned long long)seed, error) && make_execute(plan, run);
+    graph_plan_destroy(plan);
+    return good;
 }
 
 #endif

@@ -251,8 +251,6 @@ static bool run_layer(const struct layer *layer, uint32_t disabled, uint32_t cpu
 {
     const uint64_t seed = layer->seed;
     struct graph graph;
-    struct graph_plan *plan = NULL;
-    char error[256] = "";
     uint64_t input_bytes;
     struct graph_options options = make_options(disabled);
     struct graph_operand out = layer->make(&graph, seed, &input_bytes);
@@ -270,12 +268,7 @@ static bool run_layer(const struct layer *layer, uint32_t disabled, uint32_t cpu
     changed += before && after && !strstr(before, "integer") && strstr(after, "integer");
     free(before);
     free(after);
-    if (SUCCEEDED(hr))
-        hr = graph_plan_create(&graph, &options, &plan, error);
-    graph_finish(&graph);
-    bool good = TEST_FOR(SUCCEEDED(hr), "seed %llu: %s", (unsigned long long)seed, error) && make_execute(plan, run);
-    graph_plan_destroy(plan);
-    return good;
+    return make_run_graph(&graph, &options, hr, seed, run);
 }
 
 static double element(const void *data, DML_TENSOR_DATA_TYPE type, uint64_t i)

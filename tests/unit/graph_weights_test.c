@@ -149,8 +149,6 @@ static uint32_t changed;
 static bool run_one(uint64_t seed, uint32_t disabled, uint32_t cpu, struct make_run *run, struct kern_view *view)
 {
     struct graph graph;
-    struct graph_plan *plan = NULL;
-    char error[256] = "";
     struct graph_options options = make_options(disabled);
     struct graph_operand out = make(&graph, seed);
     uint64_t inputs = graph.values[0].size_bytes / sizeof(float);
@@ -167,12 +165,7 @@ static bool run_one(uint64_t seed, uint32_t disabled, uint32_t cpu, struct make_
     char *after = graph_print(&graph);
     changed += after && strstr(after, "qgemm") && !strstr(after, "MUL(");
     free(after);
-    if (SUCCEEDED(hr))
-        hr = graph_plan_create(&graph, &options, &plan, error);
-    graph_finish(&graph);
-    bool good = TEST_FOR(SUCCEEDED(hr), "seed %llu: %s", (unsigned long long)seed, error) && make_execute(plan, run);
-    graph_plan_destroy(plan);
-    return good;
+    return make_run_graph(&graph, &options, hr, seed, run);
 }
 
 static void compare(uint64_t seed, const struct make_run *a, const struct make_run *b, const struct kern_view *view)
