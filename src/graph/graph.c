@@ -92,3 +92,17 @@ struct graph_op *graph_op_add(struct graph *graph, enum kern_kind kind, const st
     graph->ops[graph->op_count++] = op;
     return op;
 }
+
+struct graph_op *graph_op_insert(struct graph *graph, uint32_t at, const struct graph_op *of, enum kern_kind kind,
+                                 const struct graph_operand *inputs, uint32_t input_count,
+                                 const struct graph_operand *output)
+{
+    graph->node = of->node;
+    graph->origin = of->origin;
+    struct graph_op *op = graph_op_add(graph, kind, inputs, input_count, output, 1);
+    if (!op)
+        return NULL;
+    memmove(&graph->ops[at + 1], &graph->ops[at], (graph->op_count - at - 1) * sizeof(*graph->ops));
+    graph->ops[at] = op;
+    return op;
+}

@@ -81,6 +81,10 @@ struct graph_operand graph_temp(struct graph *graph, DML_TENSOR_DATA_TYPE type, 
 /* Appends an op of `kind` with these operands; the caller fills op->k.u. */
 struct graph_op *graph_op_add(struct graph *graph, enum kern_kind kind, const struct graph_operand *inputs,
                               uint32_t input_count, const struct graph_operand *outputs, uint32_t output_count);
+/* The same with one output, at position `at`, from the node that `of` came from. */
+struct graph_op *graph_op_insert(struct graph *graph, uint32_t at, const struct graph_op *of, enum kern_kind kind,
+                                 const struct graph_operand *inputs, uint32_t input_count,
+                                 const struct graph_operand *output);
 
 /* ---- constants (constant.c) ----------------------------------------------------------------------------------------
  */

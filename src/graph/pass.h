@@ -97,6 +97,10 @@ bool graph_map_in_shape(const struct graph_op *map, const struct kern_view *shap
 bool graph_program_join(const struct graph_program *first, const struct graph_program *second, uint32_t fed,
                         DML_TENSOR_DATA_TYPE stored, struct graph_program *out);
 
+/* Makes out = sums + beta * c in FLOAT32, an op at position `at` that belongs to `of`. */
+bool graph_add_scaled(struct graph *graph, uint32_t at, const struct graph_op *of, struct graph_operand sums,
+                      struct graph_operand c, float beta, struct graph_operand out);
+
 /* Takes out instructions and inputs that output 0, the only one, does not need. */
 void graph_program_trim(struct graph_program *program);
 /* "ADD" and 2, from mapops.def. */

@@ -203,9 +203,7 @@ static void add_scaling(struct graph *graph, uint32_t at, const struct factors *
         return;
     for (uint32_t i = 1; i < count; i++)
         in[i].view = graph_view_broadcast(&in[i].view, out->view.rank, out->view.sizes);
-    graph->node = graph->ops[at]->node;
-    graph->origin = graph->ops[at]->origin;
-    struct graph_op *map = graph_op_add(graph, KERN_MAP, in, count, out, 1);
+    struct graph_op *map = graph_op_insert(graph, at + 1, graph->ops[at], KERN_MAP, in, count, out);
     if (!map)
         return;
     struct kern_map *program = &map->k.u.map;
@@ -216,8 +214,6 @@ static void add_scaling(struct graph *graph, uint32_t at, const struct factors *
         program->inst[program->inst_count++] =
             (struct kern_map_inst){ KERN_MAP_ADD, f32, f32, { (uint8_t)count, 2 }, { { 0 } } };
     program->store[0] = (uint8_t)(count + program->inst_count - 1);
-    memmove(&graph->ops[at + 2], &graph->ops[at + 1], (graph->op_count - at - 2) * sizeof(*graph->ops));
-    graph->ops[at + 1] = map;
 }
 
 static bool rewrite(struct graph *graph, const struct graph_uses *uses, uint32_t at)

@@ -309,31 +309,6 @@ static bool make_parameters(const struct weights *w, uint32_t t, float alpha, st
 /* ---- the change ----------------------------------------------------------------------------------------------------
  */
 
-/* out = sums + beta * C, behind the op at `at`. */
-static bool add_c(struct graph *graph, uint32_t at, struct graph_operand sums, struct graph_operand c, float beta,
-                  struct graph_operand out)
-{
-    const uint8_t f32 = DML_TENSOR_DATA_TYPE_FLOAT32;
-    graph->node = graph->ops[at]->node;
-    graph->origin = graph->ops[at]->origin;
-    struct graph_op *op = graph_op_add(graph, KERN_MAP, (struct graph_operand[]){ sums, c }, 2, &out, 1);
-    if (!op)
-        return false;
-    struct kern_map *map = &op->k.u.map;
-    uint8_t last = 1;
-    map->load_type[0] = map->load_type[1] = f32;
-    if (beta != 1) {
-        map->inst[0] = (struct kern_map_inst){ KERN_MAP_MULADD, f32, f32, { 1 }, { { .f32 = beta }, { 0 } } };
-        map->inst_count = 1;
-        last = 2;
-    }
-    map->inst[map->inst_count++] = (struct kern_map_inst){ KERN_MAP_ADD, f32, f32, { 0, last }, { { 0 } } };
-    map->store[0] = (uint8_t)(1 + map->inst_count);
-    memmove(&graph->ops[at + 2], &graph->ops[at + 1], (graph->op_count - at - 2) * sizeof(*graph->ops));
-    graph->ops[at + 1] = op;
-    return true;
-}
-
 /* The dequantised matrix, when nobody else reads it, and then what it was made of. */
 static void drop_map(struct graph *graph, struct graph_op *map, uint32_t value)
 {
@@ -358,7 +333,7 @@ static bool rewrite(struct graph *graph, struct weights *w, uint32_t at, struct 
         return false;
     if (adds)
         sums = graph_temp(graph, DML_TENSOR_DATA_TYPE_FLOAT32, out.view.rank, out.view.sizes);
-    if (graph->failed || (adds && !add_c(graph, at, sums, c, gemm.beta, out)))
+    if (graph->failed || (adds && !graph_add_scaled(graph, at + 1, op, sums, c, gemm.beta, out)))
         return false;
     op->k.kind = KERN_QGEMM;
     memset(&op->k.u, 0, sizeof(op->k.u));

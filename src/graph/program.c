@@ -256,3 +256,24 @@ uint32_t graph_map_arity(uint32_t code)
 {
     return code < ARRAY_SIZE(codes) ? codes[code].arity : 0;
 }
+
+bool graph_add_scaled(struct graph *graph, uint32_t at, const struct graph_op *of, struct graph_operand sums,
+                      struct graph_operand c, float beta, struct graph_operand out)
+{
+    const uint8_t f32 = DML_TENSOR_DATA_TYPE_FLOAT32;
+    c.view = graph_view_broadcast(&c.view, out.view.rank, out.view.sizes);
+    struct graph_op *op = graph_op_insert(graph, at, of, KERN_MAP, (struct graph_operand[]){ sums, c }, 2, &out);
+    if (!op)
+        return false;
+    struct kern_map *map = &op->k.u.map;
+    uint8_t last = 1;
+    map->load_type[0] = map->load_type[1] = f32;
+    if (beta != 1) {
+        map->inst[0] = (struct kern_map_inst){ KERN_MAP_MULADD, f32, f32, { 1 }, { { .f32 = beta }, { 0 } } };
+        map->inst_count = 1;
+        last = 2;
+    }
+    map->inst[map->inst_count++] = (struct kern_map_inst){ KERN_MAP_ADD, f32, f32, { 0, last }, { { 0 } } };
+    map->store[0] = (uint8_t)(1 + map->inst_count);
+    return true;
+}

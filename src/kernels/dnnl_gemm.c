@@ -360,6 +360,17 @@ bool kern_gemm_f32_dnnl_accepts(const struct kern_op *op)
            dense_same_type(op, 0, op->u.gemm.has_c ? 2 : 1, y->type);
 }
 
+/* oneDNN 2.6 repeats a row wrongly over batches of which each does not begin where the next row of the one before
+ * would. */
+static bool lies_together(const struct gemm_build *b)
+{
+    const struct kern_view *y = &b->views[b->op->input_count];
+    bool together = b->rank == 2 || y->sizes[b->rank - 2] > 1;
+    for (uint32_t d = 0; d + 2 < b->rank; d++)
+        together = together && mergeable(y, d);
+    return together;
+}
+
 static bool gemm_try(struct gemm_build *b, uint32_t threads)
 {
     b->state = dnnl_state_create(b->op, threads);
@@ -370,18 +381,30 @@ static bool gemm_try(struct gemm_build *b, uint32_t threads)
     return false;
 }
 
+/* oneDNN 2.6 cuts long sums of transposed matrices among threads that would be idle otherwise, and then leaves out all
+ * batches but the first. It counts 64 columns of a batch, or fewer, as work for one thread. */
+static uint32_t safe_threads(const struct gemm_build *b, uint32_t threads)
+{
+    const struct kern_view *a = &b->views[0], *y = &b->views[b->op->input_count];
+    uint64_t parts = (y->sizes[b->rank - 1] + 63) / 64;
+    for (uint32_t d = 0; d + 2 < b->rank; d++)
+        parts *= y->sizes[d];
+    bool cuts = b->rank > 2 && a->sizes[b->rank - 1] >= 2048 && a->strides[b->rank - 1] != 1;
+    return cuts ? (uint32_t)BASE_MIN(parts, threads) : threads;
+}
+
 static bool gemm_create(const struct kern_op *op, bool half, uint32_t threads, void **out_state)
 {
     struct gemm_build b = { .op = op, .half = half };
     if (!dnnl_engine())
         return false;
     gemm_views(&b);
+    threads = safe_threads(&b, threads);
     struct base_team before = base_parallel_enter(threads); /* the library cuts the work when it makes the primitive */
     /* Only the library's reference takes some mixes of shared matrices and post-ops: then it gets simpler ones. */
     bool shared = repeats(&b.views[0]) || repeats(&b.views[1]), ok = false;
     for (uint32_t attempt = 0; attempt < 4 && !ok; attempt++) {
-        /* oneDNN 2.6 repeats rows wrongly over batches of single rows that do not lie together. */
-        b.plain = (attempt & 1) || (b.rank > 2 && b.views[op->input_count].sizes[b.rank - 2] == 1);
+        b.plain = (attempt & 1) || !lies_together(&b);
         b.expands = attempt & 2;
         ok = (shared || !b.expands) && gemm_try(&b, threads);
     }

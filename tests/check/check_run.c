@@ -1,5 +1,7 @@
 #include "check.h"
 
+#include "base/parallel.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -94,22 +96,31 @@ static bool pack(const struct kern_row *row, struct kern_op *op, const void *sta
     return true;
 }
 
+/* More threads than processors, too: libraries cut the work of many otherwise. */
+static uint32_t some_threads(struct check_rng *rng)
+{
+    return check_chance(rng, 2) ? 1 : 1 + (uint32_t)(check_next(rng) % 16);
+}
+
 static const char *run_prepared(const struct kern_row *row, struct kern_op *op, void **data, bool packing,
                                 struct check_rng *rng, bool *out_ran)
 {
+    const uint32_t threads = some_threads(rng);
     void *state = NULL, *packed = NULL;
     struct kern_work work = { 0 };
     const char *problem = NULL;
     op->packed_input = packing ? 2 : 0;
-    *out_ran = row->accepts(op) && (!row->create || row->create(op, 1, &state));
+    *out_ran = row->accepts(op) && (!row->create || row->create(op, threads, &state));
     if (!*out_ran)
         return NULL;
     if (packing && !pack(row, op, state, data, &packed))
         *out_ran = false;
     if (*out_ran) {
         struct kern_call call = { .op = op, .data = data, .state = state };
-        row->plan(op, state, 1, &work);
+        row->plan(op, state, threads, &work);
+        struct base_team before = base_parallel_enter(threads);
         problem = work.units && work.grain ? run_ranges(row, &call, &work, rng) : "planned no work";
+        base_parallel_leave(before);
     }
     if (row->destroy && state)
         row->destroy(state);

@@ -1,6 +1,7 @@
 /* The text of sample graphs as they are lowered and after each pass that changes them, compared with <name>.txt in the
  * folder given as the first argument. "--update" as the second writes those files instead. Portable kernels only, so
- * that the text is the same on every machine; but fuse_blocks is told of others, without which it does nothing. */
+ * that the text is the same on every machine; but fuse_blocks is told of others, and split_products of two threads,
+ * without which they do nothing. */
 #include "graph_make.h"
 
 #include "base/cpu.h"
@@ -273,6 +274,18 @@ static void block_weights(struct graph *graph)
     make_map(graph, KERN_MAP_RELU, &y, 1, make_value(graph, GRAPH_OUTPUT, 0, F32, 2, SIZES(1, rows)), 0, 0);
 }
 
+/* A product of two rows and long sums, with a bias and relu. */
+static void long_sums(struct graph *graph)
+{
+    struct graph_operand in[3] = { make_value(graph, GRAPH_INPUT, 0, F32, 2, SIZES(2, 4100)),
+                                   make_value(graph, GRAPH_INPUT, 1, F32, 2, SIZES(4100, 40)),
+                                   make_constant(graph, 2, SIZES(1, 40), 1, 1) };
+    struct graph_operand y = graph_temp(graph, F32, 2, SIZES(2, 40));
+    in[2].view = graph_view_broadcast(&in[2].view, 2, y.view.sizes);
+    make_gemm(graph, in, 3, y)->k.u.gemm.beta = 2;
+    make_map(graph, KERN_MAP_RELU, &y, 1, make_value(graph, GRAPH_OUTPUT, 0, F32, 2, SIZES(2, 40)), 0, 0);
+}
+
 static const struct {
     const char *name;
     void (*make)(struct graph *graph);
@@ -288,6 +301,7 @@ static const struct {
     { "inverted_residual", inverted_residual },
     { "attention", attention },
     { "projections", projections },
+    { "long_sums", long_sums },
 };
 
 static const char *const pass_names[] = {
@@ -314,6 +328,7 @@ static char *describe(void (*make)(struct graph *graph))
     for (uint32_t i = 0; i < 2 * MAKE_PASS_COUNT; i++) {
         struct graph_options options = make_options(~(UINT32_C(1) << i % MAKE_PASS_COUNT));
         options.cpu = i % MAKE_PASS_COUNT == MAKE_PASS_fuse_blocks ? BASE_CPU_AVX2 | BASE_CPU_NEON : 0;
+        options.threads = i % MAKE_PASS_COUNT == MAKE_PASS_split_products ? 2 : 1;
         char *before = graph_print(&graph);
         TEST(graph_run_passes(&graph, &options) == S_OK);
         char *after = graph_print(&graph);
