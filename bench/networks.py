@@ -1,0 +1,218 @@
+#!/usr/bin/env python3
+"""Makes networks with random weights for bench/all.py and bench/quantize.py.
+
+usage: networks.py FOLDER [NAME...]
+
+Names, all of them by default: resnet50 (v1.5), mobilenetv2, bert_base_s128 (12 layers, 128 tokens, 340 MB),
+bert_layer1_s128 (one of them), yolo416 (a small YOLOv4). ONNX opset 17, float32, batch 1, fixed sizes; batch
+normalisation is folded into the convolutions, as exporters do. A network is always the same, whichever others are made.
+What they compute is of no use; sizes and operators are those of the trained ones. Weights keep activations near 1 in
+all layers, also for half precision. Needs numpy and onnx: .cache/peers/venv/bin/python, which scripts/prepare-peers makes.
+"""
+import argparse
+import os
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+BRANCH = 0.4  # scale of what is added to a shortcut, so that sums over many blocks stay small
+
+
+class Network:
+    """Nodes and constants in the making. Everything that computes returns the name of its result."""
+
+    def __init__(self, name, shape):
+        self.name, self.nodes, self.constants, self.outputs = name, [], {}, []
+        self.random = np.random.default_rng(1)
+        self.x = helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)
+
+    def constant(self, name, value):
+        """A constant with this name; the first one stays."""
+        if name not in self.constants:
+            self.constants[name] = numpy_helper.from_array(value, name)
+        return name
+
+    def weight(self, shape, deviation):
+        array = self.random.standard_normal(shape, np.float32)
+        array *= np.float32(deviation)
+        return self.constant(f"weight{len(self.constants)}", array)
+
+    def apply(self, op, *inputs, outputs=1, **attributes):
+        number = len(self.nodes)
+        names = [f"{op}{number}.{i}" for i in range(outputs)]
+        self.nodes.append(helper.make_node(op, inputs, names, f"{op}{number}", **attributes))
+        return names if outputs > 1 else names[0]
+
+    def output(self, value, shape):
+        self.outputs.append(helper.make_tensor_value_info(value, TensorProto.FLOAT, shape))
+
+    def save(self, folder):
+        graph = helper.make_graph(self.nodes, self.name, [self.x], self.outputs, self.constants.values())
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        onnx.checker.check_model(model)
+        onnx.save(model, os.path.join(folder, self.name + ".onnx"))
+
+    # ---- images ----
+
+    def conv(self, x, size_in, size_out, kernel=1, stride=1, groups=1, scale=1.0):
+        """Same size but for the stride; He's initialisation."""
+        shape = (size_out, size_in // groups, kernel, kernel)
+        inputs = [x, self.weight(shape, scale * (2 / np.prod(shape[1:]))**0.5), self.weight((size_out,), 0.01)]
+        return self.apply("Conv", *inputs, kernel_shape=[kernel, kernel], strides=[stride, stride],
+                          pads=4 * [kernel // 2], group=groups)
+
+    def relu(self, x):
+        return self.apply("Relu", x)
+
+    def relu6(self, x):
+        return self.apply("Clip", x, self.constant("zero", np.float32(0)), self.constant("six", np.float32(6)))
+
+    def leaky(self, x):
+        return self.apply("LeakyRelu", x, alpha=0.1)
+
+    def mish(self, x):
+        return self.apply("Mul", x, self.apply("Tanh", self.apply("Softplus", x)))
+
+    def pool(self, x, size, stride, pad):
+        return self.apply("MaxPool", x, kernel_shape=[size, size], strides=[stride, stride], pads=4 * [pad])
+
+    def classes(self, x, size):
+        """The mean over the image, and one score for each of 1000 classes."""
+        x = self.apply("Flatten", self.apply("GlobalAveragePool", x), axis=1)
+        self.output(self.apply("Gemm", x, self.weight((1000, size), size**-0.5), self.weight((1000,), 0.01), transB=1),
+                    [1, 1000])
+
+    # ---- text ----
+
+    def dense(self, x, size_in, size_out):
+        x = self.apply("MatMul", x, self.weight((size_in, size_out), 0.02))
+        return self.apply("Add", x, self.weight((size_out,), 0.01))
+
+    def normalise(self, x, size):
+        return self.apply("LayerNormalization", x, self.constant("ones", np.ones(size, np.float32)),
+                          self.weight((size,), 0.01), axis=-1, epsilon=1e-12)
+
+    def gelu(self, x):
+        scaled = self.apply("Div", x, self.constant("root2", np.float32(2**0.5)))
+        both = self.apply("Add", self.apply("Erf", scaled), self.constant("one", np.float32(1)))
+        return self.apply("Mul", self.apply("Mul", x, both), self.constant("half", np.float32(0.5)))
+
+    def heads(self, x, tokens, heads, size, order):
+        shape = self.constant("split", np.array([1, tokens, heads, size], np.int64))
+        return self.apply("Transpose", self.apply("Reshape", x, shape), perm=order)
+
+
+def resnet50(name):
+    """Bottlenecks; the 3x3 convolution has the stride, which is what v1.5 means."""
+    net, channels = Network(name, [1, 3, 224, 224]), 64
+    x = net.pool(net.relu(net.conv("x", 3, channels, 7, 2)), 3, 2, 1)
+    for stage, blocks in enumerate((3, 4, 6, 3)):
+        inner = 64 << stage
+        for block in range(blocks):
+            stride = 2 if stage and not block else 1
+            y = net.relu(net.conv(x, channels, inner))
+            y = net.relu(net.conv(y, inner, inner, 3, stride))
+            y = net.conv(y, inner, 4 * inner, scale=BRANCH)
+            if not block:
+                x = net.conv(x, channels, 4 * inner, stride=stride, scale=0.7)
+            x = net.relu(net.apply("Add", y, x))
+            channels = 4 * inner
+    net.classes(x, channels)
+    return net
+
+
+def mobilenetv2(name):
+    """Inverted bottlenecks with depthwise convolutions."""
+    net, channels = Network(name, [1, 3, 224, 224]), 32
+    x = net.relu6(net.conv("x", 3, channels, 3, 2))
+    # wider inside by, channels, blocks, stride of the first
+    for factor, size, blocks, first in ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1),
+                                        (6, 160, 3, 2), (6, 320, 1, 1)):
+        for stride in [first] + [1] * (blocks - 1):
+            inner = factor * channels
+            y = x if factor == 1 else net.relu6(net.conv(x, channels, inner))
+            y = net.relu6(net.conv(y, inner, inner, 3, stride, groups=inner))
+            y = net.conv(y, inner, size, scale=0.7)
+            x = net.apply("Add", x, y) if (stride, channels) == (1, size) else y
+            channels = size
+    net.classes(net.relu6(net.conv(x, channels, 1280)), 1280)
+    return net
+
+
+def bert(name, layers, tokens=128, heads=12, size=64):
+    """The encoder, from embeddings on."""
+    width = heads * size
+    net, x = Network(name, [1, tokens, width]), "x"
+    for _ in range(layers):
+        q, k, v = [net.dense(x, width, width) for _ in range(3)]
+        q = net.heads(q, tokens, heads, size, (0, 2, 1, 3))
+        k = net.heads(k, tokens, heads, size, (0, 2, 3, 1))
+        v = net.heads(v, tokens, heads, size, (0, 2, 1, 3))
+        scores = net.apply("Div", net.apply("MatMul", q, k), net.constant("root", np.float32(size**0.5)))
+        y = net.apply("MatMul", net.apply("Softmax", scores, axis=-1), v)
+        y = net.apply("Reshape", net.apply("Transpose", y, perm=(0, 2, 1, 3)),
+                      net.constant("join", np.array([1, tokens, width], np.int64)))
+        x = net.normalise(net.apply("Add", net.dense(y, width, width), x), width)
+        y = net.dense(net.gelu(net.dense(x, width, 4 * width)), 4 * width, width)
+        x = net.normalise(net.apply("Add", y, x), width)
+    net.output(x, [1, tokens, width])
+    return net
+
+
+def cross_stage(net, x, size):
+    """The second half of the channels goes through two more convolutions; (what they give, that and all channels)."""
+    x, half = net.mish(net.conv(x, size, size, 3)), size // 2
+    _, part = net.apply("Split", x, net.constant(f"halves{size}", np.array([half, half], np.int64)), outputs=2, axis=1)
+    once = net.mish(net.conv(part, half, half, 3))
+    twice = net.mish(net.conv(once, half, half, 3))
+    y = net.mish(net.conv(net.apply("Concat", twice, once, axis=1), size, size))
+    return y, net.apply("Concat", x, y, axis=1)
+
+
+def yolo416(name):
+    """Cross-stage blocks with Mish, pyramid pooling, and two heads of 3 boxes with 80 classes, for 32 and 16 pixels."""
+    net, boxes = Network(name, [1, 3, 416, 416]), 3 * (5 + 80)
+    x = net.mish(net.conv("x", 3, 32, 3, 2))
+    x = net.mish(net.conv(x, 32, 64, 3, 2))
+    for size in (64, 128, 256):
+        fine, x = cross_stage(net, x, size)
+        x = net.pool(x, 2, 2, 0)
+    x = net.leaky(net.conv(x, 512, 512, 3))
+    x = net.leaky(net.conv(x, 512, 256))
+    x = net.apply("Concat", x, *[net.pool(x, size, 1, size // 2) for size in (5, 9, 13)], axis=1)
+    x = net.leaky(net.conv(x, 1024, 256))
+    net.output(net.conv(net.leaky(net.conv(x, 256, 512, 3)), 512, boxes), [1, boxes, 13, 13])
+    x = net.leaky(net.conv(x, 256, 128))
+    x = net.apply("Resize", x, "", net.constant("twofold", np.array([1, 1, 2, 2], np.float32)), mode="nearest",
+                  nearest_mode="floor", coordinate_transformation_mode="asymmetric")
+    x = net.leaky(net.conv(net.apply("Concat", x, fine, axis=1), 128 + 256, 256, 3))
+    net.output(net.conv(x, 256, boxes), [1, boxes, 26, 26])
+    return net
+
+
+NETWORKS = {
+    "resnet50": resnet50,
+    "mobilenetv2": mobilenetv2,
+    "bert_base_s128": lambda name: bert(name, 12),
+    "bert_layer1_s128": lambda name: bert(name, 1),
+    "yolo416": yolo416,
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder")
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    args = parser.parse_args()
+    for name in args.names:
+        if name not in NETWORKS:
+            parser.error(f"there is no network {name}; there are {', '.join(NETWORKS)}")
+    os.makedirs(args.folder, exist_ok=True)
+    for name in args.names or NETWORKS:
+        NETWORKS[name](name).save(args.folder)
+        print(os.path.join(args.folder, name + ".onnx"), flush=True)
+
+
+if __name__ == "__main__":
+    main()
