@@ -15,14 +15,13 @@ are noise on a shared machine.
 import argparse
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
 
 import numpy as np
 import onnx
+import turns
 from onnx import TensorProto, helper, numpy_helper
 
 RNG = np.random.default_rng(1)
@@ -154,60 +153,18 @@ def attention(heads, size, past, kv_heads, path):
     return 2 * total * (kv_heads or heads) * size * 4
 
 
-def pinned(threads):
-    return ",".join(str(c) for c in sorted(os.sched_getaffinity(0))[-threads:])
-
-
-def ours(args, path, threads, half):
-    command = ["taskset", "-c", pinned(threads), args.anydml, "bench", path, "--threads", str(threads), "--seconds",
-               str(args.seconds), "--json"] + (["--fp16-compute"] if half else [])
-    result = subprocess.run(command, env=dict(os.environ, ANYDML_ADAPTERS="cpu"), capture_output=True, text=True,
-                            check=False)
-    if result.returncode:
-        print(result.stderr.strip()[-300:], file=sys.stderr)
-        return float("inf")
-    return json.loads(result.stdout)["min_ms" if args.least else "median_ms"] / 1e3
-
-
-def theirs(args, path, threads):
-    command = ["taskset", "-c", pinned(threads), sys.executable, __file__, "--run", path, "--threads", str(threads),
-               "--seconds", str(args.seconds)] + (["--least"] if args.least else [])
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    if result.returncode:
-        print(result.stderr.strip()[-300:], file=sys.stderr)
-        return float("inf")
-    return float(result.stdout)
-
-
-def run(path, threads, seconds, least):
-    """In a process of its own: the median (shortest) time of ONNX Runtime."""
-    import onnxruntime
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    types = {"tensor(float)": np.float32, "tensor(float16)": np.float16}
-    feed = {i.name: RNG.uniform(-1, 1, i.shape).astype(types[i.type]) for i in session.get_inputs()}
-    times, end = [], time.perf_counter() + seconds
-    session.run(None, feed)
-    while time.perf_counter() < end or len(times) < 5:
-        start = time.perf_counter()
-        session.run(None, feed)
-        times.append(time.perf_counter() - start)
-    print(min(times) if least else statistics.median(times))
-
-
 def read_bandwidth(threads):
     code = ("import numpy as np, time\nx = np.ones(1 << 24, np.float32); y = x + 1; t = []\n"
             "for _ in range(99):\n    s = time.perf_counter(); np.dot(x, y); t.append(time.perf_counter() - s)\n"
             "print(2 * x.nbytes / min(t))")
-    command = ["taskset", "-c", pinned(threads), sys.executable, "-c", code]
+    command = ["taskset", "-c", turns.pinned(threads), sys.executable, "-c", code]
     env = dict(os.environ, OPENBLAS_NUM_THREADS=str(threads))
     return float(subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout)
 
 
 def compare(args, path, threads, half):
-    pairs = [(ours(args, path, threads, half), theirs(args, path, threads)) for _ in range(args.rounds)]
-    return min(p[0] for p in pairs), min(p[1] for p in pairs)
+    return turns.best(args.rounds, lambda: turns.anydml(args, path, threads, half),
+                      lambda: turns.onnxruntime(args, path, threads))
 
 
 def show(results, label, shape, rows, threads, mine, other, size, read):
@@ -256,11 +213,8 @@ def main():
     parser.add_argument("--mebibytes", type=int, default=96)
     parser.add_argument("--least", action="store_true")
     parser.add_argument("--json")
-    parser.add_argument("--run", help=argparse.SUPPRESS)
     args = parser.parse_args()
     args.threads = [int(t) for t in args.threads.split(",")]
-    if args.run:
-        return run(args.run, args.threads[0], args.seconds, args.least)
     args.rows = [int(r) for r in args.rows.split(",")]
     args.shapes = args.shapes.split(",")
     with tempfile.TemporaryDirectory() as folder:

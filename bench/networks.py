@@ -22,10 +22,10 @@ BRANCH = 0.4  # scale of what is added to a shortcut, so that sums over many blo
 class Network:
     """Nodes and constants in the making. Everything that computes returns the name of its result."""
 
-    def __init__(self, name, shape):
+    def __init__(self, name, shape, inputs=("x",)):
         self.name, self.nodes, self.constants, self.outputs = name, [], {}, []
         self.random = np.random.default_rng(1)
-        self.x = helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)
+        self.inputs = [helper.make_tensor_value_info(i, TensorProto.FLOAT, shape) for i in inputs]
 
     def constant(self, name, value):
         """A constant with this name; the first one stays."""
@@ -48,7 +48,7 @@ class Network:
         self.outputs.append(helper.make_tensor_value_info(value, TensorProto.FLOAT, shape))
 
     def save(self, folder):
-        graph = helper.make_graph(self.nodes, self.name, [self.x], self.outputs, self.constants.values())
+        graph = helper.make_graph(self.nodes, self.name, self.inputs, self.outputs, self.constants.values())
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
         onnx.checker.check_model(model)
         onnx.save(model, os.path.join(folder, self.name + ".onnx"))
@@ -98,9 +98,15 @@ class Network:
         both = self.apply("Add", self.apply("Erf", scaled), self.constant("one", np.float32(1)))
         return self.apply("Mul", self.apply("Mul", x, both), self.constant("half", np.float32(0.5)))
 
-    def heads(self, x, tokens, heads, size, order):
-        shape = self.constant("split", np.array([1, tokens, heads, size], np.int64))
-        return self.apply("Transpose", self.apply("Reshape", x, shape), perm=order)
+    def attention(self, q, k, v, tokens, heads, size):
+        """From and to tokens whose heads stand side by side."""
+        split = self.constant("split", np.array([1, tokens, heads, size], np.int64))
+        q, k, v = [self.apply("Transpose", self.apply("Reshape", x, split), perm=order)
+                   for x, order in ((q, (0, 2, 1, 3)), (k, (0, 2, 3, 1)), (v, (0, 2, 1, 3)))]
+        scores = self.apply("Div", self.apply("MatMul", q, k), self.constant("root", np.float32(size**0.5)))
+        x = self.apply("MatMul", self.apply("Softmax", scores, axis=-1), v)
+        return self.apply("Reshape", self.apply("Transpose", x, perm=(0, 2, 1, 3)),
+                          self.constant("join", np.array([1, tokens, heads * size], np.int64)))
 
 
 def resnet50(name):
@@ -145,14 +151,7 @@ def bert(name, layers, tokens=128, heads=12, size=64):
     width = heads * size
     net, x = Network(name, [1, tokens, width]), "x"
     for _ in range(layers):
-        q, k, v = [net.dense(x, width, width) for _ in range(3)]
-        q = net.heads(q, tokens, heads, size, (0, 2, 1, 3))
-        k = net.heads(k, tokens, heads, size, (0, 2, 3, 1))
-        v = net.heads(v, tokens, heads, size, (0, 2, 1, 3))
-        scores = net.apply("Div", net.apply("MatMul", q, k), net.constant("root", np.float32(size**0.5)))
-        y = net.apply("MatMul", net.apply("Softmax", scores, axis=-1), v)
-        y = net.apply("Reshape", net.apply("Transpose", y, perm=(0, 2, 1, 3)),
-                      net.constant("join", np.array([1, tokens, width], np.int64)))
+        y = net.attention(*[net.dense(x, width, width) for _ in range(3)], tokens, heads, size)
         x = net.normalise(net.apply("Add", net.dense(y, width, width), x), width)
         y = net.dense(net.gelu(net.dense(x, width, 4 * width)), 4 * width, width)
         x = net.normalise(net.apply("Add", y, x), width)

@@ -1,0 +1,80 @@
+"""What the scripts beside this one share: programs that take turns, each in a process of its own on the same processors.
+
+As a program: turns.py SETUP STATEMENT SECONDS [least] prints the median (shortest) time of a Python statement.
+"""
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+FAILED = float("inf")
+
+
+def pinned(threads):
+    return ",".join(str(c) for c in sorted(os.sched_getaffinity(0))[-threads:])
+
+
+def output_of(threads, command, env):
+    result = subprocess.run(["taskset", "-c", pinned(threads), *command], env=dict(os.environ, **env),
+                            capture_output=True, text=True, check=False)
+    if result.returncode:
+        print(result.stderr.strip()[-300:], file=sys.stderr)
+    return None if result.returncode else result.stdout
+
+
+def anydml(args, path, threads, half=False):
+    """Seconds that the model takes."""
+    command = [args.anydml, "bench", path, "--threads", str(threads), "--seconds", str(args.seconds), "--json"]
+    text = output_of(threads, command + (["--fp16-compute"] if half else []), {"ANYDML_ADAPTERS": "cpu"})
+    return json.loads(text)["min_ms" if args.least else "median_ms"] / 1e3 if text else FAILED
+
+
+def python(args, threads, setup, statement):
+    """Seconds that the statement takes once the setup has run."""
+    command = [sys.executable, __file__, setup, statement, str(args.seconds)] + (["least"] if args.least else [])
+    text = output_of(threads, command, {"OPENBLAS_NUM_THREADS": str(threads)})
+    return float(text) if text else FAILED
+
+
+def onnxruntime(args, path, threads):
+    return python(args, threads, f"run = onnxruntime_model({path!r}, {threads})", "run()")
+
+
+def best(rounds, *programs):
+    """The least time of each over the rounds, in which they take turns."""
+    times = [[program() for program in programs] for _ in range(rounds)]
+    return [min(column) for column in zip(*times)]
+
+
+def onnxruntime_model(path, threads):
+    """A function that runs the model on random inputs."""
+    import onnxruntime as ort
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = threads
+    session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    types = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(uint8)": np.uint8}
+    random = np.random.default_rng(1)
+    feed = {i.name: (random.uniform(-1, 1, i.shape) if "float" in i.type else random.integers(0, 256, i.shape))
+            .astype(types[i.type]) for i in session.get_inputs()}
+    return lambda: session.run(None, feed)
+
+
+def main(setup, statement, seconds, least=""):
+    names = {"onnxruntime_model": onnxruntime_model}
+    exec(setup, names)
+    code = compile(statement, "statement", "exec")
+    exec(code, names)
+    times, end = [], time.perf_counter() + float(seconds)
+    while time.perf_counter() < end or len(times) < 5:
+        start = time.perf_counter()
+        exec(code, names)
+        times.append(time.perf_counter() - start)
+    print(min(times) if least else statistics.median(times))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
