@@ -57,7 +57,8 @@ that decides; edge: cases written by hand.
 ## Tolerances
 
 |got - want| <= atol + rtol * |want|. Integers are exact. Cases state their own where the result is exact or known better,
-and where it depends on the magnitude of the terms of a sum. For bfloat16, 8 (rtol) and 16 (atol) times those of FLOAT16; for FLOAT64, 1e-12.
+and where it depends on the magnitude of the terms of a sum. For bfloat16, 8 (rtol) and 16 (atol) times those of FLOAT16;
+for FLOAT64, 1e-12.
 
 | family | FLOAT32 rtol, atol | FLOAT16 rtol, atol |
 |---|---|---|
