@@ -158,7 +158,7 @@ static void print_attention(struct graph_text *text, const struct kern_op *op)
     const struct kern_attention *attention = &op->u.attention;
     graph_text_add(text, " scale=%.9g%s", attention->scale, attention->has_mask ? " mask" : "");
     if (attention->undefined)
-        graph_text_add(text, " undefined");
+        graph_text_add(text, " masked_rows=NaN");
     if (attention->has_keep || attention->has_end)
         graph_text_add(text, "%s%s%s filter=%.9g", attention->has_keep ? " keep" : "", attention->has_end ? " end" : "",
                        attention->has_start ? " start" : "", attention->filter);

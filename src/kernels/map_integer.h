@@ -37,7 +37,7 @@ static inline int32_t modulus_i32(int32_t u, int32_t v, bool floored)
 {
     const int32_t by = v == 0 || v == -1 ? 1 : v;
     const int32_t rest = u - (int32_t)((double)u / (double)by) * by;
-    return floored & (rest != 0) & ((rest < 0) != (v < 0)) ? rest + v : rest;
+    return (floored & (rest != 0) & ((rest < 0) != (v < 0))) ? rest + v : rest;
 }
 
 static inline uint32_t divide_u32(uint32_t u, uint32_t v)

@@ -242,7 +242,32 @@ static enum math math_find(const char *op)
     return NONE;
 }
 
-static bool math_real(enum math math, double x, double z, struct number *out)
+/* Comparisons of both kinds of numbers; neither is less or equal where one is NaN. */
+static bool math_compare(enum math math, bool less, bool equal, bool greater, struct number *out)
+{
+    switch (math) {
+    case EQUAL:
+        *out = integer(equal);
+        break;
+    case LESS:
+        *out = integer(less);
+        break;
+    case LESS_OR_EQUAL:
+        *out = integer(less || equal);
+        break;
+    case GREATER:
+        *out = integer(greater);
+        break;
+    case GREATER_OR_EQUAL:
+        *out = integer(greater || equal);
+        break;
+    default:
+        return false;
+    }
+    return true;
+}
+
+static bool math_real_unary(enum math math, double x, struct number *out)
 {
     switch (math) {
     case ABS:
@@ -272,6 +297,15 @@ static bool math_real(enum math math, double x, double z, struct number *out)
     case LOG:
         *out = real(log(x));
         break;
+    default:
+        return false;
+    }
+    return true;
+}
+
+static bool math_real(enum math math, double x, double z, struct number *out)
+{
+    switch (math) {
     case ADD:
         *out = real(x + z);
         break;
@@ -296,36 +330,20 @@ static bool math_real(enum math math, double x, double z, struct number *out)
     case MIN:
         *out = real(isnan(x) || x < z ? x : z);
         break;
-    case EQUAL:
-        *out = integer(x == z);
-        break;
-    case LESS:
-        *out = integer(x < z);
-        break;
-    case LESS_OR_EQUAL:
-        *out = integer(x <= z);
-        break;
-    case GREATER:
-        *out = integer(x > z);
-        break;
-    case GREATER_OR_EQUAL:
-        *out = integer(x >= z);
-        break;
     default:
-        return false;
+        return math_real_unary(math, x, out) || math_compare(math, x<z, x == z, x> z, out);
     }
     return true;
 }
 
-static bool math_integer(enum math math, int64_t x, int64_t z, struct number *out)
+static bool math_integer_unary(enum math math, int64_t x, struct number *out)
 {
-    uint64_t ux = (uint64_t)x, uz = (uint64_t)z;
     switch (math) {
     case ABS:
-        *out = integer(x < 0 ? (int64_t)-ux : x);
+        *out = integer(x < 0 ? (int64_t) - (uint64_t)x : x);
         break;
     case NEG:
-        *out = integer((int64_t)-ux);
+        *out = integer((int64_t) - (uint64_t)x);
         break;
     case FLOOR:
     case CEIL:
@@ -337,6 +355,16 @@ static bool math_integer(enum math math, int64_t x, int64_t z, struct number *ou
     case NOT:
         *out = integer(!x);
         break;
+    default:
+        return false;
+    }
+    return true;
+}
+
+static bool math_integer(enum math math, int64_t x, int64_t z, struct number *out)
+{
+    uint64_t ux = (uint64_t)x, uz = (uint64_t)z;
+    switch (math) {
     case ADD:
         *out = integer((int64_t)(ux + uz));
         break;
@@ -370,23 +398,8 @@ static bool math_integer(enum math math, int64_t x, int64_t z, struct number *ou
     case XOR:
         *out = integer(!x != !z);
         break;
-    case EQUAL:
-        *out = integer(x == z);
-        break;
-    case LESS:
-        *out = integer(x < z);
-        break;
-    case LESS_OR_EQUAL:
-        *out = integer(x <= z);
-        break;
-    case GREATER:
-        *out = integer(x > z);
-        break;
-    case GREATER_OR_EQUAL:
-        *out = integer(x >= z);
-        break;
     default:
-        return false;
+        return math_integer_unary(math, x, out) || math_compare(math, x<z, x == z, x> z, out);
     }
     return true;
 }

@@ -45,7 +45,10 @@ uint32_t check_steps_spread(const struct check_steps *s)
     return whole > s->start + s->end ? whole - s->start - s->end : 0;
 }
 
-static void channels(struct check_rng *rng, struct kern_conv *conv, uint32_t *in_group, uint32_t *out_group)
+/* `wide`: enough channels for Winograd's algorithm; `point`: windows of one element, here now and then many channels.
+ */
+static void channels(struct check_rng *rng, struct kern_conv *conv, bool wide, bool point, uint32_t *in_group,
+                     uint32_t *out_group)
 {
     bool depthwise = check_chance(rng, 3);
     conv->groups = depthwise              ? 2 + check_pick(rng, check_chance(rng, 4) ? 150 : 30)
@@ -53,6 +56,17 @@ static void channels(struct check_rng *rng, struct kern_conv *conv, uint32_t *in
                                           : 1;
     *in_group = depthwise ? 1 : 1 + check_pick(rng, check_chance(rng, 4) ? 40 : 6);
     *out_group = depthwise ? 1 + check_pick(rng, 2) : 1 + check_pick(rng, check_chance(rng, 4) ? 40 : 6);
+    if (wide) {
+        conv->groups = 1;
+        *in_group = (check_chance(rng, 3) ? 8 : 32) + check_pick(rng, 9);
+        *out_group = 32 + check_pick(rng, 9);
+    }
+    if (point && !conv->transposed && check_chance(rng, 2)) {
+        conv->groups = 1;
+        *in_group = 1 + check_pick(rng, 60);
+        *in_group = check_chance(rng, 2) ? base_align_up(*in_group, 4) : *in_group; /* whole words of bytes */
+        *out_group = 1 + check_pick(rng, 80);
+    }
 }
 
 static void zero_points(struct check_rng *rng, struct kern_op *op, uint32_t rank, uint32_t channels, bool usual)
@@ -98,11 +112,38 @@ static void windows(struct check_rng *rng, struct kern_conv *conv, bool wide, bo
     }
 }
 
+/* Sizes of image, weights and result. */
+static void sizes(struct check_rng *rng, struct kern_conv *conv, bool wide, uint32_t *x, uint32_t *w, uint32_t *y)
+{
+    uint32_t in_group, out_group;
+    bool point = check_chance(rng, 6); /* a product for each pixel */
+    channels(rng, conv, wide, point, &in_group, &out_group);
+    x[0] = y[0] = 1 + check_pick(rng, 2);
+    x[1] = conv->groups * in_group;
+    y[1] = conv->groups * out_group;
+    w[0] = conv->transposed ? x[1] : y[1];
+    w[1] = conv->transposed ? out_group : in_group;
+    windows(rng, conv, wide, point, x, w, y);
+}
+
+/* The result and what is done to it on the way; rounding errors of wide ones are those of the greatest sums. */
+static void output(struct check_rng *rng, struct check_case *out, const struct kern_view *last, bool wide)
+{
+    struct kern_op *op = &out->op;
+    op->tensors[op->input_count] = *last;
+    if (last->type != DML_TENSOR_DATA_TYPE_FLOAT64)
+        check_epilogue(rng, out, last);
+    for (uint32_t i = 0; wide && i < out->epilogue.inst_count; i++)
+        if (out->epilogue.inst[i].code == KERN_MAP_CONST)
+            out->epilogue.inst[i].imm[0].f32 *= 20;
+    op->tensors[op->input_count] = *last;
+}
+
 void check_gen_conv(struct check_rng *rng, struct check_case *out)
 {
     struct kern_op *op = &out->op;
     struct kern_conv *conv = &op->u.conv;
-    uint32_t x[5] = { 1 + check_pick(rng, 2) }, w[5], y[5] = { x[0] }, in_group, out_group;
+    uint32_t x[5], w[5], y[5];
     bool integer = check_chance(rng, 3);
     DML_TENSOR_DATA_TYPE type = integer                ? DML_TENSOR_DATA_TYPE_INT32
                                 : check_chance(rng, 6) ? DML_TENSOR_DATA_TYPE_FLOAT64
@@ -116,27 +157,7 @@ void check_gen_conv(struct check_rng *rng, struct check_case *out)
     conv->transposed = !wide && !usual && check_chance(rng, 4);
     conv->flip = !usual && check_chance(rng, 6);
     conv->has_bias = check_chance(rng, 2);
-    channels(rng, conv, &in_group, &out_group);
-    if (wide) {
-        conv->groups = 1;
-        in_group = (check_chance(rng, 3) ? 8 : 32) + check_pick(rng, 9);
-        out_group = 32 + check_pick(rng, 9);
-    }
-    x[1] = conv->groups * in_group;
-    y[1] = conv->groups * out_group;
-    w[0] = conv->transposed ? x[1] : y[1];
-    w[1] = conv->transposed ? out_group : in_group;
-    bool point = check_chance(rng, 6); /* a product for each pixel */
-    if (point && !conv->transposed && check_chance(rng, 2)) {
-        conv->groups = 1;
-        in_group = 1 + check_pick(rng, 60);
-        in_group = check_chance(rng, 2) ? base_align_up(in_group, 4) : in_group; /* whole words of bytes */
-        out_group = 1 + check_pick(rng, 80);
-        x[1] = in_group;
-        w[0] = y[1] = out_group;
-        w[1] = in_group;
-    }
-    windows(rng, conv, wide, point, x, w, y);
+    sizes(rng, conv, wide, x, w, y);
     op->kind = KERN_CONV;
     op->input_count = 2;
     op->output_count = 1;
@@ -157,21 +178,15 @@ void check_gen_conv(struct check_rng *rng, struct check_case *out)
         check_channels_last(&last);
     if (type == DML_TENSOR_DATA_TYPE_FLOAT32)
         check_half(rng, op, 1, &last);
-    op->tensors[op->input_count] = last;
-    if (type != DML_TENSOR_DATA_TYPE_FLOAT64)
-        check_epilogue(rng, out, &last);
-    for (uint32_t i = 0; wide && i < out->epilogue.inst_count; i++)
-        if (out->epilogue.inst[i].code == KERN_MAP_CONST)
-            out->epilogue.inst[i].imm[0].f32 *= 20; /* rounding errors are those of the greatest sums */
-    op->tensors[op->input_count] = last;
-    if (integer) {
-        check_integer_output(rng, out, 1);
-        if (conv->has_bias && op->epilogue) {
-            out->data[2] = CHECK_DATA_INDEX;
-            out->index_limit[2] = 100000;
-        }
+    output(rng, out, &last, wide);
+    if (!integer) {
+        out->norm_wise = true;
+        check_few(out, &last);
         return;
     }
-    out->norm_wise = true;
-    check_few(out, &last);
+    check_integer_output(rng, out, 1);
+    if (conv->has_bias && op->epilogue) {
+        out->data[2] = CHECK_DATA_INDEX;
+        out->index_limit[2] = 100000;
+    }
 }

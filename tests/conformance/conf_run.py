@@ -32,6 +32,7 @@ class Unit:
 
     def __init__(self, op, type_name, indices):
         self.op, self.type, self.indices = op, type_name, indices
+        self.first = False  # of its operator, so that it is run however little time there is
         self.cases = self.failed = self.unsupported = 0
         self.worst, self.failures, self.seen = 0.0, [], set()
 
@@ -97,7 +98,7 @@ class Worker:
 
     def run(self, unit):
         for index in unit.indices:
-            if self.deadline and time.monotonic() > self.deadline:
+            if self.deadline and time.monotonic() > self.deadline and not unit.first:
                 break
             problem = self.case(unit, index)
             unit.cases += 1
@@ -198,14 +199,18 @@ def make_units(args, schema):
 
 
 def untested(args, schema, units):
-    """What has no case at all: operators, and types of the field under test."""
+    """What has no case at all: operators and, unless a budget may have left them out, types of the field under test."""
     run = {(unit.op, unit.type) for unit in units if unit.cases}
+    operators = {op for op, _ in run}
     out = []
     for op, desc in schema.operators.items():
         if not chosen(args, op):
             continue
         if op not in conformance.OPERATORS:
             out.append(f"{op} has no cases")
+            continue
+        if args.budget:
+            out += [] if op in operators else [f"{op} never ran"]
             continue
         field = conformance.OPERATORS[op].types or desc.first_tensor()
         out += [f"{op} never ran with {field} of {name}"
@@ -220,17 +225,27 @@ def untested_fields(units, schema):
             for field in schema.operators[op].fields for name in field.types if (op, (field.name, name)) not in seen]
 
 
+def make_pieces(args, units):
+    """What the processes take one by one: small, so that they end together. A budget that runs out leaves every operator
+    once, then every type, then some cases of everything."""
+    size = 1 if args.budget else 8
+    pieces = [Unit(unit.op, unit.type, unit.indices[at:at + size])
+              for unit in units for at in range(0, len(unit.indices), size)]
+    random.Random(args.seed).shuffle(pieces)
+    pieces.sort(key=lambda piece: piece.indices[0])
+    seen = set()
+    for piece in pieces:
+        piece.first = piece.op not in seen
+        seen.add(piece.op)
+    return sorted(pieces, key=lambda piece: not piece.first)
+
+
 def execute(args, schema, units):
     deadline = time.monotonic() + args.budget if args.budget else None
     context = multiprocessing.get_context("fork")
     done, last_words = [], []
-    # Small pieces, so that the processes end together.
-    pieces = [Unit(unit.op, unit.type, unit.indices[at:at + 8]) for unit in units for at in range(0, len(unit.indices), 8)]
-    # A budget that runs out leaves some cases of everything.
-    random.Random(args.seed).shuffle(pieces)
-    pieces.sort(key=lambda piece: piece.indices[0] if len(piece.indices) else 0)
     with context.Pool(args.jobs, start_worker, (args, schema, deadline)) as pool:
-        for unit in pool.imap_unordered(run_unit, pieces):
+        for unit in pool.imap_unordered(run_unit, make_pieces(args, units)):
             done.append(unit)
             for name, problem in unit.failures:
                 print(f"FAILED {name}: {problem.strip()}\n  repeat: {repeat_command(args, name)}", flush=True)
@@ -271,7 +286,7 @@ def parse():
     parser.add_argument("--filter", action="append", metavar="OP", help="operators like this, with wildcards; several")
     parser.add_argument("--only", action="append", metavar="OP:TYPE:INDEX", help="this case; several")
     parser.add_argument("--jobs", type=int, default=min(os.cpu_count() or 1, 16))
-    parser.add_argument("--budget", type=float, help="seconds after which no case is begun")
+    parser.add_argument("--budget", type=float, help="seconds after which no case is begun but the first of each operator")
     parser.add_argument("--timeout", type=float, default=120, help="seconds that a case may take")
     parser.add_argument("--all", action="store_true", help=f"print every failure, not {FAILURES_SHOWN} of a kind")
     parser.add_argument("--allow-unsupported", action="store_true", help="an adapter may lack operators")
@@ -310,8 +325,7 @@ def main():
     unknown = (set(conformance.OPERATORS) | set(conformance.EDGES)) - set(schema.operators)
     assert not unknown, f"no such operators: {unknown}"
     units, last_words = execute(args, schema, make_units(args, schema))
-    full = not args.only and not args.quick and not args.budget
-    missing = untested(args, schema, units) if full else []
+    missing = [] if args.only else untested(args, schema, units)
     for text in last_words + missing:
         print("FAILED " + text)
     if args.fields:

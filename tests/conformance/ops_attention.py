@@ -193,7 +193,7 @@ def attention(g):
     y = attend(q, k, v, scale, scores, allowed)
     y = _lowest_rows(y, q, k, v, masked, allowed) if float(np.min(masked, initial=0)) < -1e30 else y
     return Case({**p.fields, **p.heads_fields(), "Scale": scale},
-                {"OutputTensor": _leading(g, _tokens(y).astype(g.dtype)), **p.outputs}, **_tolerance(g))
+                {"OutputTensor": _leading(g, _tokens(y).astype(g.dtype)), **p.outputs})
 
 
 def _lowest_rows(y, q, k, v, masked, allowed):
@@ -203,10 +203,6 @@ def _lowest_rows(y, q, k, v, masked, allowed):
     weights = exists / np.sum(exists, -1, keepdims=True)
     v = np.repeat(v, q.shape[1] // k.shape[1], 1)
     return np.where(whole[..., None], np.einsum("bnst,bnth->bnsh", weights, v), y)
-
-
-def _tolerance(g):
-    return {"rtol": 2e-5, "atol": 2e-5} if g.dtype == np.float32 else {"rtol": 4e-3, "atol": 4e-3}
 
 
 def _plain_case(rng, batch, heads, sequence, keys, size, dtype, mask=None):
@@ -226,7 +222,7 @@ def attention_torch():
     """Against PyTorch: plain, causal by a mask, long, one query, FLOAT16."""
     rng, cases = np.random.default_rng(8), []
     for dtype in (np.float32, np.float16):
-        tolerance = {"rtol": 1e-5, "atol": 1e-5} if dtype == np.float32 else {"rtol": 2e-3, "atol": 2e-3}
+        tolerance = {} if dtype == np.float32 else {"rtol": 2e-3, "atol": 2e-3}  # no biases: one rounding fewer
         for batch, heads, sequence, keys, size in ((1, 12, 128, 128, 64), (2, 4, 65, 257, 32), (1, 2, 1, 1025, 64),
                                                    (1, 1, 7, 3000, 33), (1, 1, 300, 5, 80)):
             fields, y = _plain_case(rng, batch, heads, sequence, keys, size, dtype)
@@ -253,5 +249,5 @@ def attention_grouped():
                            "KeyValueHeadCount": 8, "Scale": 0.25, "PastSequenceLengthsTensor": np.zeros(2, np.int32)},
                           {"OutputTensor": _tokens(y).astype(np.float32),
                            "OutputPresentKeyTensor": np.ma.array(present[0], mask=fresh),
-                           "OutputPresentValueTensor": np.ma.array(present[1], mask=fresh)}, rtol=1e-5, atol=1e-5))
+                           "OutputPresentValueTensor": np.ma.array(present[1], mask=fresh)}))
     return cases

