@@ -1,6 +1,7 @@
 /* Layer normalisation and its like written in parts, (x - mean) / sqrt(mean of (x - mean)^2 + epsilon), with or without
  * the mean, become one NORM that reads x, however many MAP ops the parts are spread over. The product and the sum that
- * follow become its scale and bias, what else that MAP op computes its epilogue.
+ * follow become its scale and bias, what else that MAP op computes its epilogue. With k = scale / sqrt(...), exports
+ * also have x * k + (bias - mean * k).
  *
  * It is the same but for rounding: one x under one view in all places; means over one set of axes, each read where its
  * own group is; nothing that is read on the way is written twice, and x stays as it is up to the last op. What lies
@@ -20,6 +21,7 @@ struct search {
     const struct graph_uses *uses;
     bool half;      /* something between x and the result was stored as FLOAT16 */
     uint32_t first; /* position of the first op that reads x */
+    uint32_t last;  /* of the MAP op that ends the normalisation */
 };
 
 /* A register of the MAP op at position `at`, in whatever shape its reader sees it. */
@@ -29,7 +31,7 @@ struct node {
 };
 
 struct parts {
-    struct graph_operand x;
+    struct graph_operand x, scale, bias; /* value GRAPH_NONE: none, or not yet known */
     uint32_t axes;
     float epsilon;
     bool centered;
@@ -106,12 +108,19 @@ static const struct kern_map_inst *instruction(struct search *s, struct node *no
     return inst->type == F32 && inst->to_type == F32 ? inst : NULL;
 }
 
-static bool is_constant(const struct node *node, uint32_t reg, float value)
+/* The FLOAT32 instruction of this code in the op itself. */
+static const struct kern_map_inst *local(const struct node *node, uint32_t reg, enum kern_map_code code)
 {
     if (reg < node->op.k.input_count)
-        return false;
+        return NULL;
     const struct kern_map_inst *inst = &node->op.k.u.map.inst[reg - node->op.k.input_count];
-    return inst->code == KERN_MAP_CONST && inst->type == F32 && inst->imm[0].f32 == value;
+    return inst->code == code && inst->type == F32 && inst->to_type == F32 ? inst : NULL;
+}
+
+static bool is_constant(const struct node *node, uint32_t reg, float value)
+{
+    const struct kern_map_inst *inst = local(node, reg, KERN_MAP_CONST);
+    return inst && inst->imm[0].f32 == value;
 }
 
 /* ---- what is normalised --------------------------------------------------------------------------------------------
@@ -156,21 +165,32 @@ static uint32_t mean_of(struct search *s, struct node *node, bool alone)
     return at;
 }
 
+/* The register is the mean of x over these axes. */
+static bool is_mean(struct search *s, struct node node, uint32_t axes, const struct graph_operand *x)
+{
+    uint32_t at = mean_of(s, &node, false);
+    if (at == GRAPH_NONE)
+        return false;
+    const struct graph_op *reduce = s->graph->ops[at];
+    struct graph_operand of = origin(s, (struct graph_operand){ reduce->value[0], reduce->k.tensors[0] }, at);
+    return reduce->k.u.reduce.axes == axes && same_operand(&of, x);
+}
+
+static struct node source(const struct node *node, uint32_t reg)
+{
+    struct node result = *node;
+    result.reg = reg;
+    return result;
+}
+
 /* The register is x - mean of x. */
 static bool centered(struct search *s, struct node node, uint32_t axes, struct graph_operand *out_x)
 {
     const struct kern_map_inst *inst = instruction(s, &node, false);
     if (!inst || inst->code != KERN_MAP_SUB)
         return false;
-    struct node mean = node;
-    node.reg = inst->src[0];
-    mean.reg = inst->src[1];
-    uint32_t at = mean_of(s, &mean, false);
-    if (at == GRAPH_NONE || !origin_of(s, &node, out_x))
-        return false;
-    const struct graph_op *reduce = s->graph->ops[at];
-    struct graph_operand of = origin(s, (struct graph_operand){ reduce->value[0], reduce->k.tensors[0] }, at);
-    return reduce->k.u.reduce.axes == axes && same_operand(&of, out_x);
+    const struct node x = source(&node, inst->src[0]), mean = source(&node, inst->src[1]);
+    return origin_of(s, &x, out_x) && is_mean(s, mean, axes, out_x);
 }
 
 /* The register is a square: `node` becomes its root. */
@@ -216,48 +236,103 @@ static uint32_t deviation_of(struct search *s, struct node node, bool inverse, f
     return mean_of(s, &node, true);
 }
 
+/* The register is the deviation of some x (or with `inverse` 1 / deviation), which MAP ops that write `like` divide by.
+ */
+static bool deviates(struct search *s, const struct node *node, bool inverse, const struct kern_view *like,
+                     struct parts *out)
+{
+    struct node squared;
+    *out = (struct parts){ .scale = { .value = GRAPH_NONE }, .bias = { .value = GRAPH_NONE } };
+    uint32_t at = deviation_of(s, *node, inverse, &out->epsilon);
+    if (at == GRAPH_NONE)
+        return false;
+    const struct graph_op *reduce = s->graph->ops[at];
+    struct graph_operand squares = { reduce->value[0], reduce->k.tensors[0] };
+    if (!same_sizes(&squares.view, like) || !enter(s, &squares, at, true, &squared) || !take_square(s, &squared))
+        return false;
+    s->half |= squares.view.type == F16;
+    out->axes = reduce->k.u.reduce.axes;
+    struct search plain = *s;
+    out->centered = centered(s, squared, out->axes, &out->x);
+    if (!out->centered) { /* perhaps of something that is only multiplied by itself */
+        *s = plain;
+        if (!origin_of(s, &squared, &out->x))
+            return false;
+    }
+    return same_sizes(&out->x.view, like) && (!s->half || (out->x.view.type == F16 && out->epsilon >= HALF_EPSILON));
+}
+
 /* `d` divided by `deviation`, or with `inverse` multiplied by it, is a normalised x. */
 static bool match(struct search *s, const struct node *d, const struct node *deviation, bool inverse, struct parts *out)
 {
-    struct graph_operand again = { GRAPH_NONE, { 0 } };
-    struct node squared;
-    uint32_t at = deviation_of(s, *deviation, inverse, &out->epsilon);
-    if (at == GRAPH_NONE)
+    struct graph_operand again;
+    if (!deviates(s, deviation, inverse, &d->op.k.tensors[d->op.k.input_count], out))
         return false;
-    const struct kern_op *reduce = &s->graph->ops[at]->k, *op = &d->op.k;
-    struct graph_operand squares = { s->graph->ops[at]->value[0], reduce->tensors[0] };
-    if (!same_sizes(&squares.view, &op->tensors[op->input_count]) || !enter(s, &squares, at, true, &squared) ||
-        !take_square(s, &squared))
-        return false;
-    s->half |= squares.view.type == F16;
-    out->axes = reduce->u.reduce.axes;
-    struct search plain = *s;
-    out->centered = centered(s, squared, out->axes, &out->x) && centered(s, *d, out->axes, &again);
-    if (!out->centered) { /* perhaps of something that is only multiplied by itself */
-        *s = plain;
-        if (!origin_of(s, &squared, &out->x) || !origin_of(s, d, &again))
-            return false;
+    return (out->centered ? centered(s, *d, out->axes, &again) : origin_of(s, d, &again)) &&
+           same_operand(&out->x, &again) && (!s->half || out->x.view.type == F16);
+}
+
+/* One register, or two with equal instructions. */
+static bool same_register(const struct node *node, uint32_t a, uint32_t b)
+{
+    const uint32_t inputs = node->op.k.input_count;
+    const struct kern_map_inst *inst = node->op.k.u.map.inst;
+    return a == b || (a >= inputs && b >= inputs && !memcmp(&inst[a - inputs], &inst[b - inputs], sizeof(*inst)));
+}
+
+/* Register k is scale / deviation of some x. */
+static bool scaled(struct search *s, struct node k, const struct kern_view *like, struct parts *out)
+{
+    const struct kern_map_inst *inst = instruction(s, &k, true);
+    const struct search inside = *s;
+    for (uint32_t i = 0; inst && inst->code == KERN_MAP_MUL && i < 2; i++, *s = inside) {
+        const struct node inverse = source(&k, inst->src[i]), scale = source(&k, inst->src[!i]);
+        if (deviates(s, &inverse, true, like, out))
+            return operand_of(&scale, &out->scale) && same_sizes(&out->scale.view, like) &&
+                   graph_stable_between(s->graph, out->scale.value, k.at, s->last);
     }
-    return same_operand(&out->x, &again) && same_sizes(&out->x.view, &squares.view) &&
-           (!s->half || (out->x.view.type == F16 && out->epsilon >= HALF_EPSILON));
+    return false;
+}
+
+/* x * k + (bias - mean * k), where `add` is the sum and `product` the number of its operand that is x * k. */
+static bool match_sum(struct search *s, const struct node *map, const struct kern_map_inst *add, uint32_t product,
+                      struct parts *out)
+{
+    const struct kern_map_inst *xk = local(map, add->src[product], KERN_MAP_MUL);
+    const struct kern_map_inst *rest = local(map, add->src[!product], KERN_MAP_SUB);
+    const struct kern_map_inst *mk = rest ? local(map, rest->src[1], KERN_MAP_MUL) : NULL;
+    const struct search begin = *s;
+    for (uint32_t i = 0; xk && mk && i < 4; i++, *s = begin) {
+        const struct node x = source(map, xk->src[i & 1]), k = source(map, xk->src[!(i & 1)]);
+        const struct node mean = source(map, mk->src[i >> 1]), bias = source(map, rest->src[0]);
+        struct graph_operand again, shift;
+        if (same_register(map, k.reg, mk->src[!(i >> 1)]) &&
+            scaled(s, k, &map->op.k.tensors[map->op.k.input_count], out) && out->centered && origin_of(s, &x, &again) &&
+            same_operand(&again, &out->x) && is_mean(s, mean, out->axes, &again) &&
+            (!s->half || again.view.type == F16) && operand_of(&bias, &shift)) {
+            out->bias = shift;
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Register `reg` of the MAP op is a normalised x. */
-static bool find(struct search *s, const struct graph_op *map, uint32_t at, uint32_t reg, struct parts *out)
+static bool find(struct search *s, const struct graph_op *map, uint32_t reg, struct parts *out)
 {
     const struct kern_map_inst *inst = &map->k.u.map.inst[reg - map->k.input_count];
     const struct search begin = *s;
-    struct node nodes[2] = { { *map, at, inst->src[0] }, { *map, at, inst->src[1] } };
+    const struct node result = { *map, s->last, reg };
     if (inst->type != F32 || inst->to_type != F32)
         return false;
-    if (inst->code == KERN_MAP_DIV)
-        return match(s, &nodes[0], &nodes[1], false, out);
-    if (inst->code != KERN_MAP_MUL)
-        return false;
-    if (match(s, &nodes[0], &nodes[1], true, out))
-        return true;
-    *s = begin;
-    return match(s, &nodes[1], &nodes[0], true, out);
+    for (uint32_t i = 0; i < 2; i++, *s = begin) {
+        const struct node a = source(&result, inst->src[i]), b = source(&result, inst->src[!i]);
+        if ((inst->code == KERN_MAP_DIV && i == 0 && match(s, &a, &b, false, out)) ||
+            (inst->code == KERN_MAP_MUL && match(s, &a, &b, true, out)) ||
+            (inst->code == KERN_MAP_ADD && match_sum(s, &result, inst, i, out)))
+            return true;
+    }
+    return false;
 }
 
 /* ---- scale, bias and epilogue --------------------------------------------------------------------------------------
@@ -375,7 +450,7 @@ static bool finish(const struct graph *graph, const struct graph_options *option
 /* ---- changing the graph --------------------------------------------------------------------------------------------
  */
 
-static bool put(struct graph *graph, struct graph_uses *uses, uint32_t at, struct graph_op *made)
+static void put(struct graph *graph, struct graph_uses *uses, uint32_t at, struct graph_op *made)
 {
     if (made->k.epilogue) {
         made->k.epilogue = base_arena_copy(&graph->arena, made->k.epilogue, sizeof(*made->k.epilogue));
@@ -383,7 +458,6 @@ static bool put(struct graph *graph, struct graph_uses *uses, uint32_t at, struc
     }
     *graph->ops[at] = *made;
     graph->failed |= !graph_uses_refresh(uses, at);
-    return true;
 }
 
 /* x may lie where the result goes: each group is then written where it was read. */
@@ -407,12 +481,21 @@ static bool build(struct graph *graph, struct graph_uses *uses, const struct gra
     made.k.output_count = 1;
     made.k.tensors[0] = map->k.tensors[map->k.input_count];
     made.value[0] = map->value[map->k.input_count];
-    made.k.u.norm = (struct kern_norm){
-        .axes = parts->axes, .epsilon = parts->epsilon, .use_mean = parts->centered, .use_variance = true
-    };
-    return insert_input(&made, 0, &parts->x) && program_behind(map, reg, &program) &&
-           finish(graph, options, &made, &program) && may_write(graph, &made, made.k.input_count) &&
-           put(graph, uses, at, &made);
+    made.k.u.norm = (struct kern_norm){ .axes = parts->axes,
+                                        .epsilon = parts->epsilon,
+                                        .use_mean = parts->centered,
+                                        .use_variance = true,
+                                        .has_scale = parts->scale.value != GRAPH_NONE,
+                                        .has_bias = parts->bias.value != GRAPH_NONE };
+    if (!insert_input(&made, 0, &parts->x) ||
+        (made.k.u.norm.has_scale && !insert_input(&made, made.k.input_count, &parts->scale)) ||
+        (made.k.u.norm.has_bias && !insert_input(&made, made.k.input_count, &parts->bias)))
+        return false;
+    if (!program_behind(map, reg, &program) || !finish(graph, options, &made, &program) ||
+        !may_write(graph, &made, made.k.input_count))
+        return false;
+    put(graph, uses, at, &made);
+    return true;
 }
 
 /* The MAP op at `at` ends a normalisation and becomes it. */
@@ -422,10 +505,10 @@ static bool fuse(struct graph *graph, struct graph_uses *uses, const struct grap
     if (map->k.output_count != 1 || !short_float(map->k.tensors[map->k.input_count].type))
         return false;
     for (uint32_t i = 0; i < map->k.u.map.inst_count; i++) {
-        struct search search = { graph, uses, false, at };
+        struct search search = { graph, uses, false, at, at };
         struct parts parts;
         uint32_t reg = map->k.input_count + i;
-        if (find(&search, map, at, reg, &parts) && graph_stable_between(graph, parts.x.value, search.first, at) &&
+        if (find(&search, map, reg, &parts) && graph_stable_between(graph, parts.x.value, search.first, at) &&
             build(graph, uses, options, at, reg, &parts))
             return true;
     }
@@ -446,9 +529,13 @@ static bool shorten(struct graph *graph, struct graph_uses *uses, const struct g
     made.k.epilogue_input = 0;
     made.value[made.k.input_count] = norm->value[norm->k.input_count];
     made.k.tensors[made.k.input_count] = norm->k.tensors[norm->k.input_count];
-    return finish(graph, options, &made, &program) &&
-           made.k.u.norm.has_scale + made.k.u.norm.has_bias > norm->k.u.norm.has_scale + norm->k.u.norm.has_bias &&
-           graph_op_no_worse(graph, options, norm, &made) && put(graph, uses, at, &made);
+    const struct kern_norm *before = &norm->k.u.norm, *after = &made.k.u.norm;
+    if (!finish(graph, options, &made, &program) ||
+        (before->has_scale == after->has_scale && before->has_bias == after->has_bias) ||
+        !graph_op_no_worse(graph, options, norm, &made))
+        return false;
+    put(graph, uses, at, &made);
+    return true;
 }
 
 HRESULT graph_pass_fuse_norm(struct graph *graph, const struct graph_options *options, bool *changed)

@@ -341,6 +341,20 @@ static struct graph_operand mapped(struct maker *maker, enum kern_map_code code,
     return out;
 }
 
+/* x * k + (bias - mean * k), k = inverse * scale */
+static struct graph_operand summed_norm(struct maker *maker, struct graph_operand x, struct graph_operand mean,
+                                        struct graph_operand inverse)
+{
+    const uint32_t *s = x.view.sizes;
+    struct graph_operand k = temp_like(maker, &x.view), rest = temp_like(maker, &x.view);
+    struct graph_operand in[2] = { inverse, random_constant(maker, SIZES(1, 1, s[2], s[3])) };
+    make_map(maker->graph, KERN_MAP_MUL, in, 2, k, 0, 0);
+    in[0] = random_constant(maker, SIZES(1, 1, 1, s[3]));
+    in[1] = mapped(maker, KERN_MAP_MUL, k, mean, 0, 0);
+    make_map(maker->graph, KERN_MAP_SUB, in, 2, rest, 0, 0);
+    return mapped(maker, KERN_MAP_ADD, mapped(maker, KERN_MAP_MUL, x, k, 0, 0), rest, 0, 0);
+}
+
 /* (x - mean) / sqrt(variance + 1 / 2) with or without the mean, or nearly that, in parts that others may read, and what
  * follows */
 static void add_norm_parts(struct maker *maker)
@@ -359,7 +373,9 @@ static void add_norm_parts(struct maker *maker)
     root = mapped(maker, KERN_MAP_SQRT, root, root, 0, 0);
     if (center && !rnd(3))
         d = mapped(maker, KERN_MAP_SUB, rnd(8) ? x : mapped(maker, KERN_MAP_TANH, x, x, 0, 0), mean, 0, 0);
-    if (rnd(2))
+    if (center && !rnd(4))
+        y = summed_norm(maker, x, mean, mapped(maker, KERN_MAP_RECIP, root, root, 0, 0));
+    else if (rnd(2))
         y = mapped(maker, KERN_MAP_DIV, d, root, 0, 0);
     else
         y = mapped(maker, KERN_MAP_MUL, d, mapped(maker, KERN_MAP_RECIP, root, root, 0, 0), 0, 0);
