@@ -1,18 +1,24 @@
-/* Constants of a single FLOAT32 element become part of the element-wise programs (and epilogues) that read them, sums
- * and products with them one multiply-add, and what is then written out of GELU and SWISH one operation. All steps are
- * exact but the last, which may differ by rounding; quotients become products for powers of two only. */
+/* Constants of a single FLOAT32 or FLOAT16 element become part of the element-wise programs (and epilogues) that read
+ * them, sums and products with them one multiply-add, squares products, and what is then written out of GELU and SWISH
+ * one operation. All steps are exact but the last two, which may differ by rounding; quotients become products for
+ * powers of two only. */
 #include "graph/pass.h"
+
+#include "base/half.h"
 
 #include <math.h>
 
 #define F32              DML_TENSOR_DATA_TYPE_FLOAT32
+#define F16              DML_TENSOR_DATA_TYPE_FLOAT16
 #define SCALAR_BYTES_MAX 256 /* of the constant that a scalar is in: looking may copy all of it */
 
 /* The value of an input that is one constant number. */
 static bool scalar_of(struct graph *graph, const struct graph_program *program, uint32_t input, float *out)
 {
     const struct graph_operand *operand = &program->inputs[input];
-    if (operand->value == GRAPH_NONE || operand->view.type != F32 || program->map.load_type[input] != F32)
+    const DML_TENSOR_DATA_TYPE type = operand->view.type;
+    uint16_t half;
+    if (operand->value == GRAPH_NONE || (type != F32 && type != F16) || program->map.load_type[input] != F32)
         return false;
     for (uint32_t d = 0; d < operand->view.rank; d++)
         if (operand->view.sizes[d] > 1 && operand->view.strides[d] != 0)
@@ -20,12 +26,15 @@ static bool scalar_of(struct graph *graph, const struct graph_program *program, 
     int64_t at = graph_view_byte_offset(&operand->view);
     uint64_t bytes = graph->values[operand->value].size_bytes;
     if (graph->values[operand->value].place != GRAPH_CONSTANT || bytes > SCALAR_BYTES_MAX || at < 0 ||
-        (uint64_t)at + sizeof(*out) > bytes)
+        (uint64_t)at + kern_type_bytes(type) > bytes)
         return false;
     const char *data = graph_constant_data(graph, operand->value);
-    if (data)
-        memcpy(out, data + at, sizeof(*out));
-    return data != NULL;
+    if (!data)
+        return false;
+    memcpy(type == F32 ? (void *)out : &half, data + at, kern_type_bytes(type));
+    if (type == F16)
+        *out = base_half_to_float(half);
+    return true;
 }
 
 static bool append(struct graph_program *program, const struct kern_map_inst *inst, uint8_t *out_reg)
@@ -110,7 +119,7 @@ static bool has_inverse(float c)
     return isfinite(c) && fabsf(frexpf(c, &exponent)) == 0.5f && exponent > -120 && exponent < 120;
 }
 
-/* x * p + q for operations with a constant; adding -0 changes nothing. */
+/* x * p + q for operations with a constant (adding -0 changes nothing), x * x for squares. */
 static bool to_muladd(const struct graph_program *program, struct kern_map_inst *inst)
 {
     float left, right, p = 1, q = -0.0f;
@@ -120,6 +129,10 @@ static bool to_muladd(const struct graph_program *program, struct kern_map_inst 
     if (first == second)
         return false;
     float c = first ? left : right;
+    if (inst->code == KERN_MAP_POW && second && c == 2) {
+        *inst = (struct kern_map_inst){ KERN_MAP_MUL, F32, F32, { inst->src[0], inst->src[0] }, { { 0 } } };
+        return true;
+    }
     if (inst->code == KERN_MAP_MUL)
         p = c;
     else if (inst->code == KERN_MAP_DIV && second && has_inverse(c))

@@ -61,6 +61,19 @@ static bool is_direct(const struct kern_groups *groups)
     return true;
 }
 
+/* The same before an epilogue, which may read and write as it likes; groups are lines. */
+static bool is_staged(const struct kern_groups *groups)
+{
+    const struct kern_op *op = groups->call->op;
+    const struct kern_walk *line = &groups->inner;
+    if (!op->epilogue || op->output_count != 1 || groups->columns || line->rank != 1 || line->count < DIRECT_LEAST)
+        return false;
+    for (uint32_t t = 0; t < op->epilogue_input; t++)
+        if (!in_place(op->tensors[t].type) || (line->strides[t][0] != 1 && (t == 0 || line->strides[t][0] != 0)))
+            return false;
+    return true;
+}
+
 void kern_groups_init(struct kern_groups *groups, const struct kern_call *call, const struct kern_group_isa *isa,
                       uint32_t axes, bool row_major)
 {
@@ -71,6 +84,7 @@ void kern_groups_init(struct kern_groups *groups, const struct kern_call *call, 
     groups->columns = in_columns(call->op, &groups->outer, &groups->inner);
     uint64_t fitting = 8192 / groups->inner.count;
     groups->direct = is_direct(groups);
+    groups->staged = is_staged(groups);
     groups->stream = kern_streams(&call->op->tensors[call->op->input_count]);
     groups->tile = groups->columns ? KERN_GROUP_TILE : (uint32_t)BASE_MAX(1, BASE_MIN(fitting, 64));
 }

@@ -100,7 +100,8 @@ struct kern_groups {
     struct kern_walk outer; /* over the groups; views = all tensors of the op in its order */
     struct kern_walk inner; /* within a group */
     bool columns;           /* neighbouring elements of X belong to neighbouring groups */
-    bool direct;            /* kern_groups_finish can be used */
+    bool direct;            /* kern_groups_finish_tile can be used */
+    bool staged;            /* kern_groups_finish_epilogue can be used */
     bool stream;
     uint32_t tile;
     struct kern_group_scratch *scratch;
@@ -151,6 +152,9 @@ void kern_groups_apply(const struct kern_groups *groups, const struct kern_map *
  * flags say, and there may be some only where groups->direct. No epilogue is applied. */
 void kern_groups_finish_tile(const struct kern_groups *groups, enum kern_group_end end, bool scale, bool shift,
                              uint64_t first, uint32_t width);
+/* AFFINE with the epilogue behind it, which the block interpreter runs on what is finished. */
+void kern_groups_finish_epilogue(const struct kern_groups *groups, bool scale, bool shift, uint64_t first,
+                                 uint32_t width);
 /* Elements [at, at + *count) of a group in tensor t, dense, perhaps in a buffer; shortens *count. */
 const void *kern_groups_block(const struct kern_groups *groups, uint32_t t, int64_t offset, uint64_t at,
                               uint32_t *count, float *buffer, bool *out_half);

@@ -106,6 +106,7 @@ static const void *row_ahead(const struct kern_groups *groups, int64_t offset, u
     return kern_at(groups->call->data[0], groups->call->op->tensors[0].type, offset);
 }
 
+/* Where there is an epilogue, f->y says where the line goes. */
 static void finish_line(const struct kern_groups *groups, struct kern_group_finish *f, bool scale, bool shift,
                         uint64_t group, uint64_t element, uint32_t count)
 {
@@ -119,7 +120,8 @@ static void finish_line(const struct kern_groups *groups, struct kern_group_fini
     f->x = kern_at(groups->call->data[0], views[0].type, at[0]);
     f->ahead =
         groups->columns ? row_ahead(groups, at[0], element) : kern_groups_ahead(groups, group + groups->tile, element);
-    f->y = (void *)kern_at(groups->call->data[y], views[y].type, at[y]);
+    if (!op->epilogue)
+        f->y = (void *)kern_at(groups->call->data[y], views[y].type, at[y]);
     if (scale)
         f->scale = further(groups, 1, at[1], &room[0]);
     if (shift)
@@ -188,5 +190,51 @@ void kern_groups_finish_tile(const struct kern_groups *groups, enum kern_group_e
             finish_rows(groups, &f, first + i);
         for (uint64_t at = 0; !groups->columns && groups->direct && at < groups->inner.count; at += line)
             finish_line(groups, &f, scale, shift, first + i, at, (uint32_t)line);
+    }
+}
+
+/* The epilogue over elements [at, at + count) of `rows` groups, whose results lie in scratch->block. */
+static void apply_epilogue(const struct kern_groups *groups, uint64_t first, uint32_t rows, uint64_t at, uint32_t count)
+{
+    const struct kern_op *op = groups->call->op;
+    struct kern_op map = { .kind = KERN_MAP, .input_count = 1 + op->input_count - op->epilogue_input };
+    void *data[KERN_TENSORS_MAX] = { groups->scratch->block };
+    map.output_count = 1;
+    map.u.map = *op->epilogue;
+    kern_view_set_packed(&map.tensors[0], DML_TENSOR_DATA_TYPE_FLOAT32, 2, (const uint32_t[]){ rows, count });
+    for (uint32_t i = 1; i <= map.input_count; i++) {
+        const uint32_t t = op->epilogue_input + i - 1;
+        const DML_TENSOR_DATA_TYPE type = op->tensors[t].type;
+        int64_t offset = kern_walk_offset(&groups->outer, t, first) + kern_walk_offset(&groups->inner, t, at);
+        map.tensors[i] = (struct kern_view){ .type = type, .rank = 2, .sizes = { rows, count } };
+        map.tensors[i].strides[0] = groups->outer.strides[t][groups->outer.rank - 1];
+        map.tensors[i].strides[1] = groups->inner.strides[t][0];
+        data[i] = (void *)kern_at(groups->call->data[t], type, offset);
+    }
+    struct kern_call call = { .op = &map, .data = data, .worker_scratch = groups->scratch->map };
+    kern_map_run_all(&call, groups->isa->map);
+}
+
+void kern_groups_finish_epilogue(const struct kern_groups *groups, bool scale, bool shift, uint64_t first,
+                                 uint32_t width)
+{
+    const struct kern_group_scratch *scratch = groups->scratch;
+    const uint64_t line = groups->inner.count;
+    const uint32_t count = (uint32_t)BASE_MIN(line, KERN_GROUP_BLOCK), most = KERN_GROUP_BLOCK / count;
+    struct kern_group_finish f = { .end = KERN_GROUP_AFFINE,
+                                   .x_half = groups->call->op->tensors[0].type == DML_TENSOR_DATA_TYPE_FLOAT16 };
+    for (uint32_t i = 0, rows; i < width; i += rows) {
+        rows = BASE_MIN(most, width - i);
+        for (uint64_t at = 0, part; at < line; at += part) {
+            part = BASE_MIN(count, line - at);
+            for (uint32_t r = 0; r < rows; r++) {
+                f.a = own(groups, scratch->a, i + r);
+                f.b = own(groups, scratch->b, i + r);
+                f.c = own(groups, scratch->c, i + r);
+                f.y = groups->scratch->block + r * part;
+                finish_line(groups, &f, scale, shift, first + i + r, at, (uint32_t)part);
+            }
+            apply_epilogue(groups, first + i, rows, at, (uint32_t)part);
+        }
     }
 }

@@ -41,7 +41,10 @@ void kern_norm_float_plan(const struct kern_op *op, const void *state, uint32_t 
     (void)state;
     (void)threads;
     uint32_t inputs = norm_program(op, &map);
-    kern_groups_plan(op, op->u.norm.axes, kern_map_block_bytes(&map, inputs), out);
+    uint64_t bytes = kern_map_block_bytes(&map, inputs);
+    if (op->epilogue) /* which may run alone */
+        bytes = BASE_MAX(bytes, kern_map_block_bytes(op->epilogue, 1 + op->input_count - op->epilogue_input));
+    kern_groups_plan(op, op->u.norm.axes, bytes, out);
 }
 
 static void tile_moments(const struct kern_groups *groups, const struct kern_norm *norm, uint64_t first, uint32_t width)
@@ -74,6 +77,8 @@ void kern_norm_run(const struct kern_call *call, const struct kern_group_isa *is
         if (groups.direct)
             kern_groups_finish_tile(&groups, KERN_GROUP_AFFINE, call->op->u.norm.has_scale, call->op->u.norm.has_bias,
                                     begin, width);
+        else if (groups.staged)
+            kern_groups_finish_epilogue(&groups, call->op->u.norm.has_scale, call->op->u.norm.has_bias, begin, width);
         else
             kern_groups_apply(&groups, &map, begin, width);
     }

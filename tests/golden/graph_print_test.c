@@ -1,7 +1,7 @@
 /* The text of sample graphs as they are lowered and after each pass that changes them, compared with <name>.txt in the
  * folder given as the first argument. "--update" as the second writes those files instead. Portable kernels only, so
- * that the text is the same on every machine; but fuse_blocks is told of others, and split_products of two threads,
- * without which they do nothing. */
+ * that the text is the same on every machine; but fuse_blocks and half are told of others, and split_products of two
+ * threads, without which they do nothing. */
 #include "graph_make.h"
 
 #include "base/cpu.h"
@@ -205,6 +205,81 @@ static void projections(struct graph *graph)
     make_softmax(graph, parts[2], make4(graph, GRAPH_OUTPUT, 1, 1, 2, 3, 3));
 }
 
+/* The mean of each row of x, dense. */
+static struct graph_operand row_means(struct graph *graph, struct graph_operand x)
+{
+    struct graph_operand out = graph_temp(graph, F32, 3, SIZES(x.view.sizes[0], x.view.sizes[1], 1));
+    struct graph_op *op = graph_op_add(graph, KERN_REDUCE, &x, 1, &out, 1);
+    op->k.u.reduce = (struct kern_reduce){ .function = DML_REDUCE_FUNCTION_AVERAGE, .axes = 4 };
+    return out;
+}
+
+static struct graph_operand made(struct graph *graph, enum kern_map_code code, struct graph_operand a,
+                                 struct graph_operand b, DML_TENSOR_DATA_TYPE type)
+{
+    struct graph_operand in[2] = { a, b }, out = graph_temp(graph, type, a.view.rank, a.view.sizes);
+    make_map(graph, code, in, graph_map_arity(code), out, 0, 0);
+    return out;
+}
+
+/* A sum, then layer normalisation in the nine ops of old exports, then the sum once more. */
+static void layer_norm(struct graph *graph)
+{
+    struct graph_operand a = make_value(graph, GRAPH_INPUT, 0, F32, 3, SIZES(2, 3, 8));
+    struct graph_operand two = make_constant(graph, 1, SIZES(1), 2, 0);
+    struct graph_operand epsilon = make_constant(graph, 1, SIZES(1), 1e-5f, 0);
+    struct graph_operand scale = make_constant(graph, 1, SIZES(8), 1, 0.125f);
+    struct graph_operand bias = make_value(graph, GRAPH_OWNED, 1, F32, 1, SIZES(8));
+    struct graph_operand x = made(graph, KERN_MAP_ADD, a, a, F32), d, y;
+    d = made(graph, KERN_MAP_SUB, x, row_means(graph, x), F32);
+    y = row_means(graph, made(graph, KERN_MAP_POW, d, two, F32));
+    y = made(graph, KERN_MAP_SQRT, made(graph, KERN_MAP_ADD, y, epsilon, F32), y, F32);
+    y = made(graph, KERN_MAP_DIV, d, y, F32);
+    y = made(graph, KERN_MAP_MUL, y, scale, F32);
+    y = made(graph, KERN_MAP_ADD, y, bias, F32);
+    make_map(graph, KERN_MAP_ADD, (struct graph_operand[]){ x, y }, 2,
+             make_value(graph, GRAPH_OUTPUT, 0, F32, 3, SIZES(2, 3, 8)), 0, 0);
+}
+
+/* Root-mean-square normalisation of FLOAT16 in FLOAT32 with a FLOAT16 scale, as language models have it. */
+static void rms_norm(struct graph *graph)
+{
+    struct graph_operand x = make_value(graph, GRAPH_INPUT, 0, F16, 3, SIZES(2, 3, 8));
+    struct graph_operand two = make_constant(graph, 1, SIZES(1), 2, 0);
+    struct graph_operand epsilon = make_constant(graph, 1, SIZES(1), 1e-5f, 0);
+    struct graph_operand scale = make_value(graph, GRAPH_OWNED, 1, F16, 1, SIZES(8));
+    struct graph_operand wide = graph_temp(graph, F32, 3, x.view.sizes), y, narrow = x;
+    make_cast(graph, x, wide);
+    y = row_means(graph, made(graph, KERN_MAP_POW, wide, two, F32));
+    y = made(graph, KERN_MAP_SQRT, made(graph, KERN_MAP_ADD, y, epsilon, F32), y, F32);
+    y = made(graph, KERN_MAP_MUL, wide, made(graph, KERN_MAP_RECIP, y, y, F32), F32);
+    narrow.value = graph_temp(graph, F16, 3, x.view.sizes).value;
+    make_cast(graph, y, narrow);
+    make_map(graph, KERN_MAP_MUL, (struct graph_operand[]){ scale, narrow }, 2,
+             make_value(graph, GRAPH_OUTPUT, 0, F16, 3, SIZES(2, 3, 8)), 0, 0);
+}
+
+/* Two convolutions with a pooling between that may be computed in half precision. */
+static void half(struct graph *graph)
+{
+    graph->flags |= DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION;
+    struct graph_operand x = make4(graph, GRAPH_INPUT, 0, 1, 3, 8, 8), a = temp4(graph, 1, 4, 8, 8);
+    struct graph_operand b = temp4(graph, 1, 4, 8, 8), pooled = temp4(graph, 1, 4, 4, 4);
+    struct graph_operand w1 = make_constant(graph, 4, SIZES(4, 3, 3, 3), -1, 0.01f);
+    struct graph_operand w2 = make_constant(graph, 4, SIZES(2, 4, 1, 1), -1, 0.01f);
+    make_conv(graph, (struct graph_operand[]){ x, w1 }, 2, a, 1, 1, 1);
+    make_map(graph, KERN_MAP_RELU, &a, 1, b, 0, 0);
+    struct graph_op *pool = graph_op_add(graph, KERN_POOL, &b, 1, &pooled, 1);
+    pool->k.u.pool = (struct kern_pool){ .mode = KERN_POOL_MAX, .spatial = 2, .p = 2 };
+    for (uint32_t i = 0; i < 2; i++) {
+        pool->k.u.pool.window[i] = pool->k.u.pool.strides[i] = 2;
+        pool->k.u.pool.dilations[i] = 1;
+    }
+    make_conv(graph, (struct graph_operand[]){ pooled, w2 }, 2, make4(graph, GRAPH_OUTPUT, 0, 1, 2, 4, 4), 1, 1, 0);
+    /* The ops have portable kernels only; the pass would leave a graph alone that asks for them. */
+    graph->flags &= ~(uint32_t)DML_EXECUTION_FLAG_DISABLE_META_COMMANDS;
+}
+
 static struct graph_operand bytes(struct graph *graph, uint32_t c, uint32_t h, uint32_t w)
 {
     return make_value(graph, GRAPH_TEMP, 0, DML_TENSOR_DATA_TYPE_UINT8, 4, SIZES(1, c, h, w));
@@ -302,6 +377,9 @@ static const struct {
     { "attention", attention },
     { "projections", projections },
     { "long_sums", long_sums },
+    { "layer_norm", layer_norm },
+    { "rms_norm", rms_norm },
+    { "half", half },
 };
 
 static const char *const pass_names[] = {
@@ -317,6 +395,13 @@ static void add_state(struct graph_text *text, const struct graph *graph, const 
     free(print);
 }
 
+static uint32_t cpu_of(uint32_t pass)
+{
+    if (pass == MAKE_PASS_fuse_blocks)
+        return BASE_CPU_AVX2 | BASE_CPU_NEON;
+    return pass == MAKE_PASS_half ? BASE_CPU_AVX512_BF16 : 0;
+}
+
 /* Each pass in turn on what the ones before left, twice over, as the compiler does. */
 static char *describe(void (*make)(struct graph *graph))
 {
@@ -327,7 +412,7 @@ static char *describe(void (*make)(struct graph *graph))
     add_state(&text, &graph, "lowered");
     for (uint32_t i = 0; i < 2 * MAKE_PASS_COUNT; i++) {
         struct graph_options options = make_options(~(UINT32_C(1) << i % MAKE_PASS_COUNT));
-        options.cpu = i % MAKE_PASS_COUNT == MAKE_PASS_fuse_blocks ? BASE_CPU_AVX2 | BASE_CPU_NEON : 0;
+        options.cpu = cpu_of(i % MAKE_PASS_COUNT);
         options.threads = i % MAKE_PASS_COUNT == MAKE_PASS_split_products ? 2 : 1;
         char *before = graph_print(&graph);
         TEST(graph_run_passes(&graph, &options) == S_OK);

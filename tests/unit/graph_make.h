@@ -83,6 +83,13 @@ __attribute__((unused)) static struct graph_op *make_map(struct graph *graph, en
     return op;
 }
 
+/* Copies to a tensor of perhaps another type. */
+__attribute__((unused)) static void make_cast(struct graph *graph, struct graph_operand from, struct graph_operand to)
+{
+    struct graph_op *op = make_map(graph, KERN_MAP_ABS, &from, 1, to, 0, 0);
+    op->k.u.map.inst_count = op->k.u.map.store[0] = 0;
+}
+
 __attribute__((unused)) static struct graph_op *make_move(struct graph *graph, struct graph_operand from,
                                                           struct graph_operand to)
 {

@@ -302,17 +302,24 @@ static void add_pool(struct maker *maker)
     keep(maker, out);
 }
 
-static void add_reduce(struct maker *maker)
+static struct graph_operand reduced(struct maker *maker, struct graph_operand in, DML_REDUCE_FUNCTION function,
+                                    uint32_t axes)
 {
-    struct graph_operand in = any(maker);
-    uint32_t axes = 1 + rnd(15), sizes[4];
+    uint32_t sizes[4];
     for (uint32_t d = 0; d < 4; d++)
         sizes[d] = axes >> d & 1 ? 1 : in.view.sizes[d];
     struct graph_operand out = graph_temp(maker->graph, in.view.type, 4, sizes);
     struct graph_op *op = graph_op_add(maker->graph, KERN_REDUCE, &in, 1, &out, 1);
-    op->k.u.reduce.function = rnd(2) ? DML_REDUCE_FUNCTION_AVERAGE : DML_REDUCE_FUNCTION_MAX;
+    op->k.u.reduce.function = function;
     op->k.u.reduce.axes = axes;
-    keep(maker, out);
+    return out;
+}
+
+static void add_reduce(struct maker *maker)
+{
+    struct graph_operand in = any(maker);
+    DML_REDUCE_FUNCTION function = rnd(2) ? DML_REDUCE_FUNCTION_AVERAGE : DML_REDUCE_FUNCTION_MAX;
+    keep(maker, reduced(maker, in, function, 1 + rnd(15)));
 }
 
 static void add_norm(struct maker *maker)
@@ -324,6 +331,61 @@ static void add_norm(struct maker *maker)
     struct graph_op *op = graph_op_add(maker->graph, KERN_NORM, &in, 1, &out, 1);
     op->k.u.norm = (struct kern_norm){ .axes = 12, .epsilon = 0.5f, .use_mean = true, .use_variance = true };
     keep(maker, out);
+}
+
+static struct graph_operand mapped(struct maker *maker, enum kern_map_code code, struct graph_operand a,
+                                   struct graph_operand b, float p, float q)
+{
+    struct graph_operand in[2] = { a, b }, out = temp_like(maker, &a.view);
+    make_map(maker->graph, code, in, graph_map_arity(code), out, p, q);
+    return out;
+}
+
+/* x * k + (bias - mean * k), k = inverse * scale */
+static struct graph_operand summed_norm(struct maker *maker, struct graph_operand x, struct graph_operand mean,
+                                        struct graph_operand inverse)
+{
+    const uint32_t *s = x.view.sizes;
+    struct graph_operand k = temp_like(maker, &x.view), rest = temp_like(maker, &x.view);
+    struct graph_operand in[2] = { inverse, random_constant(maker, SIZES(1, 1, s[2], s[3])) };
+    make_map(maker->graph, KERN_MAP_MUL, in, 2, k, 0, 0);
+    in[0] = random_constant(maker, SIZES(1, 1, 1, s[3]));
+    in[1] = mapped(maker, KERN_MAP_MUL, k, mean, 0, 0);
+    make_map(maker->graph, KERN_MAP_SUB, in, 2, rest, 0, 0);
+    return mapped(maker, KERN_MAP_ADD, mapped(maker, KERN_MAP_MUL, x, k, 0, 0), rest, 0, 0);
+}
+
+/* (x - mean) / sqrt(variance + 1 / 2) with or without the mean, or nearly that, in parts that others may read, and what
+ * follows */
+static void add_norm_parts(struct maker *maker)
+{
+    struct graph_operand x = any(maker), two = make_constant(maker->graph, 1, SIZES(1), 2, 0), d = x, mean = x, y;
+    const uint32_t axes = rnd(3) ? 8 : 1 + rnd(15), *sizes = x.view.sizes;
+    bool center = rnd(2);
+    if (center) {
+        mean = reduced(maker, x, DML_REDUCE_FUNCTION_AVERAGE, rnd(10) ? axes : 1 + rnd(15));
+        d = mapped(maker, KERN_MAP_SUB, x, mean, 0, 0);
+    }
+    struct graph_operand square =
+        rnd(3) ? mapped(maker, KERN_MAP_MUL, d, d, 0, 0) : mapped(maker, KERN_MAP_POW, d, two, 0, 0);
+    struct graph_operand v = reduced(maker, square, DML_REDUCE_FUNCTION_AVERAGE, axes);
+    struct graph_operand root = mapped(maker, KERN_MAP_MULADD, v, v, rnd(10) ? 1 : 2, 0.5f);
+    root = mapped(maker, KERN_MAP_SQRT, root, root, 0, 0);
+    if (center && !rnd(3))
+        d = mapped(maker, KERN_MAP_SUB, rnd(8) ? x : mapped(maker, KERN_MAP_TANH, x, x, 0, 0), mean, 0, 0);
+    if (center && !rnd(4))
+        y = summed_norm(maker, x, mean, mapped(maker, KERN_MAP_RECIP, root, root, 0, 0));
+    else if (rnd(2))
+        y = mapped(maker, KERN_MAP_DIV, d, root, 0, 0);
+    else
+        y = mapped(maker, KERN_MAP_MUL, d, mapped(maker, KERN_MAP_RECIP, root, root, 0, 0), 0, 0);
+    if (rnd(2))
+        y = mapped(maker, KERN_MAP_MUL, y, random_constant(maker, SIZES(1, 1, 1, sizes[3])), 0, 0);
+    if (rnd(2))
+        y = mapped(maker, KERN_MAP_ADD, y, rnd(2) ? x : random_constant(maker, SIZES(1, sizes[1], 1, 1)), 0, 0);
+    if (!rnd(6))
+        keep(maker, rnd(2) ? d : rnd(2) ? v : square);
+    keep(maker, y);
 }
 
 /* One temporary with two contents: what was computed from the first must not come to see the second. */
@@ -425,9 +487,9 @@ static void add_output(struct maker *maker, uint32_t index)
 static void make_graph(struct graph *graph, uint64_t seed, uint32_t flags, bool *out_half)
 {
     static void (*const adders[])(struct maker *) = {
-        add_unary, add_unary,     add_binary,    add_binary,    add_scale, add_move,     add_move,
-        add_join,  add_conv,      add_conv,      add_gemm,      add_pool,  add_reduce,   add_norm,
-        add_known, add_overwrite, add_overwrite, add_attention, add_gate,  add_products, add_block,
+        add_unary,     add_unary,     add_binary, add_binary,   add_scale,  add_move,       add_move,  add_join,
+        add_conv,      add_conv,      add_gemm,   add_pool,     add_reduce, add_norm,       add_known, add_overwrite,
+        add_overwrite, add_attention, add_gate,   add_products, add_block,  add_norm_parts,
     };
     struct maker maker = { .graph = graph };
     state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
