@@ -68,6 +68,8 @@ bool panel_finish_init(const struct kern_op *op, struct panel_finish *out)
 #define SHORT_ROWS   64
 #define LONG_WEIGHTS (2u << 20)
 
+#define PACK_ROWS 32 /* of B at a time */
+
 /* Reading weights takes the time. */
 #define FEW_ROWS 16
 
@@ -125,20 +127,30 @@ static bool panel_pack_plan(const struct kern_op *op, uint32_t columns, uint32_t
     return op->packed_input == 2;
 }
 
+/* One line of a panel: `count` elements that are `step` apart, then zeros. */
+DENSE_INLINE void panel_pack_line(const char *from, int64_t step, uint32_t count, uint32_t columns, uint64_t element,
+                                  char *out)
+{
+    if (step == 1)
+        memcpy(out, from, count * element);
+    for (uint32_t c = 0; step != 1 && c < count; c++)
+        memcpy(out + c * element, from + c * step * (int64_t)element, element);
+    memset(out + count * element, 0, (columns - count) * element);
+}
+
+/* Some rows of B at a time, so that what one panel leaves of a cache line is still there for the next one. */
 DENSE_INLINE void panel_pack_as(const struct panel_shape *shape, const struct kern_view *b, const char *source,
                                 char *out, uint64_t element)
 {
     int64_t row = b->sizes[b->rank - 2] > 1 ? b->strides[b->rank - 2] : 0;
     int64_t step = b->sizes[b->rank - 1] > 1 ? b->strides[b->rank - 1] : 0;
-    for (uint32_t panel = 0; panel < shape->panels; panel++) {
-        uint32_t first = panel * shape->columns, count = BASE_MIN(shape->n - first, shape->columns);
-        for (uint32_t k = 0; k < shape->k; k++, out += shape->columns * element) {
-            const char *from = source + (k * row + first * step) * (int64_t)element;
-            for (uint32_t c = 0; c < count; c++)
-                memcpy(out + c * element, from + c * step * (int64_t)element, element);
-            memset(out + count * element, 0, (shape->columns - count) * element);
+    for (uint32_t k0 = 0; k0 < shape->k; k0 += PACK_ROWS)
+        for (uint32_t panel = 0; panel < shape->panels; panel++) {
+            uint32_t first = panel * shape->columns, count = BASE_MIN(shape->n - first, shape->columns);
+            for (uint32_t k = k0; k < BASE_MIN(shape->k, k0 + PACK_ROWS); k++)
+                panel_pack_line(source + (k * row + first * step) * (int64_t)element, step, count, shape->columns,
+                                element, out + ((uint64_t)panel * shape->k + k) * shape->columns * element);
         }
-    }
 }
 
 static void panel_pack(const struct kern_op *op, uint32_t columns, const void *source, void *packed)
