@@ -11,6 +11,7 @@
 #include "kernels/conv_wino_body.h"
 #include "kernels/conv_pw_body.h"
 #include "kernels/fold_body.h"
+#include "kernels/gemm_panel_body.h"
 #include "kernels/gemm_vec_body.h"
 #include "kernels/pool_body.h"
 #include "kernels/pool_grad_body.h"
@@ -29,6 +30,7 @@ KERN_ISA_RUN(conv_few_in_f32, few_run)
 KERN_ISA_RUN(conv_few_out_f32, few_out_run)
 KERN_ISA_RUN(conv_wino_f32, wino_run)
 KERN_ISA_RUN(conv_pw_f32, conv_pw_run)
+KERN_ISA_RUN(gemm_panel, panel_run)
 KERN_ISA_RUN(gemm_vec_f32, gemm_vec_run)
 KERN_ISA_RUN(qgemm_float, qgemm_run)
 KERN_ISA_RUN(pool_f32, pool_fast_run)

@@ -31,6 +31,12 @@ DENSE_INLINE vec vec_load_half(const uint16_t *from)
     return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)from));
 }
 
+DENSE_INLINE vec vec_load_bfloat(const uint16_t *from)
+{
+    __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)from));
+    return _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
+}
+
 DENSE_INLINE void vec_store(float *to, vec value)
 {
     _mm512_storeu_ps(to, value);
@@ -144,6 +150,11 @@ DENSE_INLINE vec vec_load_part(const float *from, uint32_t count, vec rest)
 DENSE_INLINE vec vec_load_half(const uint16_t *from)
 {
     return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(from)));
+}
+
+DENSE_INLINE vec vec_load_bfloat(const uint16_t *from)
+{
+    return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(from), 16));
 }
 
 DENSE_INLINE void vec_store(float *to, vec value)
@@ -261,6 +272,12 @@ DENSE_INLINE vec vec_load_part(const float *from, uint32_t count, vec rest)
 DENSE_INLINE vec vec_load_half(const uint16_t *from)
 {
     return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)from));
+}
+
+DENSE_INLINE vec vec_load_bfloat(const uint16_t *from)
+{
+    __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)from));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
 }
 
 DENSE_INLINE void vec_store(float *to, vec value)

@@ -2,15 +2,17 @@
 
 #include "kernels/choice.h"
 
-void panel_shape_init(const struct kern_op *op, struct panel_shape *out)
+void panel_shape_init(const struct kern_op *op, uint32_t columns, struct panel_shape *out)
 {
     const struct kern_view *a = &op->tensors[0], *y = &op->tensors[op->input_count];
-    *out = (struct panel_shape){ .rows = dense_rows(y), .n = y->sizes[y->rank - 1], .k = a->sizes[a->rank - 1] };
-    out->panels = (out->n + PANEL_COLUMNS - 1) / PANEL_COLUMNS;
+    *out = (struct panel_shape){ .rows = dense_rows(y), .columns = columns };
+    out->n = y->sizes[y->rank - 1];
+    out->k = a->sizes[a->rank - 1];
+    out->panels = (out->n + columns - 1) / columns;
     out->blocks = (out->rows + PANEL_BLOCK_ROWS - 1) / PANEL_BLOCK_ROWS;
     out->block_rows = (uint32_t)base_align_up((out->rows + out->blocks - 1) / out->blocks, 8);
     out->sums = base_align_up((PANEL_ADDS + 2) * sizeof(void *) * out->block_rows, 64);
-    out->epilogue = out->sums + out->block_rows * PANEL_COLUMNS * sizeof(float);
+    out->epilogue = out->sums + (uint64_t)out->block_rows * columns * sizeof(float);
     out->element = kern_type_bytes(a->type);
     out->floats = base_align_up(out->epilogue + dense_epilogue_bytes(op), 64);
     out->bytes = out->floats + (out->element == 2 ? (uint64_t)out->block_rows * out->k * sizeof(float) : 0);
@@ -62,76 +64,133 @@ bool panel_finish_init(const struct kern_op *op, struct panel_finish *out)
     return !op->epilogue || op->epilogue->store[0] == last;
 }
 
-/* Time over oneDNN's, as measured: columns of zeros are multiplied too. */
-double kern_gemm_panel_cost(const struct kern_op *op)
+/* Every tile widens 16-bit weights: many rows pay for that only where the weights come from memory. */
+#define SHORT_ROWS   64
+#define LONG_WEIGHTS (2u << 20)
+
+#define PACK_ROWS 32 /* of B at a time */
+
+/* Reading weights takes the time. */
+#define FEW_ROWS 16
+
+/* Time over oneDNN's, as measured with AVX-512 and with AVX2: columns of zeros are multiplied too. */
+static double panel_cost(const struct kern_op *op, uint32_t columns)
 {
-    uint64_t n = op->tensors[op->input_count].sizes[op->tensors[op->input_count].rank - 1];
-    uint64_t panels = (n + PANEL_COLUMNS - 1) / PANEL_COLUMNS;
-    return 8.0 * (double)(panels * PANEL_COLUMNS) / (9.0 * (double)n);
+    const struct kern_view *y = &op->tensors[op->input_count];
+    uint64_t n = y->sizes[y->rank - 1], panels = (n + columns - 1) / columns;
+    double whole = (double)(panels * columns) / (double)n;
+#if defined(ANYDML_DNNL)
+    if (y->type != ANYDML_TENSOR_DATA_TYPE_BFLOAT16)
+        return whole * (dense_rows(y) <= FEW_ROWS ? 0.7 : 8.0 / 9.0);
+#endif
+    return whole / 4; /* general kernels make panels each time */
 }
 
-bool kern_gemm_panel_accepts(const struct kern_op *op)
+double kern_gemm_panel_cost(const struct kern_op *op)
+{
+    return panel_cost(op, PANEL_COLUMNS_avx512);
+}
+
+static bool panel_accepts(const struct kern_op *op, uint32_t columns)
 {
     const struct kern_view *a = &op->tensors[0], *b = &op->tensors[1], *y = &op->tensors[op->input_count];
     uint32_t rank = y->rank;
     if (op->packed_input != 2 || op->u.gemm.integer || rank < 2 || a->rank != rank || b->rank != rank)
         return false;
+    uint64_t n = y->sizes[rank - 1], k = a->sizes[rank - 1];
     bool narrow = y->type == DML_TENSOR_DATA_TYPE_FLOAT16 || y->type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16;
     if (!dense_same_type(op, 0, op->u.gemm.has_c ? 2 : 1, y->type) ||
-        (y->type != DML_TENSOR_DATA_TYPE_FLOAT32 && !(narrow && dense_rows(y) <= PANEL_SHORT_ROWS)))
+        (y->type != DML_TENSOR_DATA_TYPE_FLOAT32 &&
+         !(narrow && (dense_rows(y) <= SHORT_ROWS || n * k >= LONG_WEIGHTS))))
         return false;
     for (uint32_t d = 0; d + 2 < rank; d++)
         if (b->sizes[d] > 1 && b->strides[d] != 0) /* one matrix for all batches */
             return false;
-    uint64_t n = y->sizes[rank - 1], k = a->sizes[rank - 1];
     return (a->strides[rank - 1] == 1 || k == 1) && b->sizes[rank - 1] == n && b->sizes[rank - 2] == k &&
-           a->sizes[rank - 2] == y->sizes[rank - 2] && kern_pays(op, KERN_CHOICE_panel, kern_gemm_panel_cost(op));
+           a->sizes[rank - 2] == y->sizes[rank - 2] && kern_pays(op, KERN_CHOICE_panel, panel_cost(op, columns));
 }
 
-void kern_gemm_panel_avx512_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+static void panel_plan(const struct kern_op *op, uint32_t columns, struct kern_work *out)
 {
     struct panel_shape shape;
-    (void)state;
-    (void)threads;
-    panel_shape_init(op, &shape);
+    panel_shape_init(op, columns, &shape);
     *out = (struct kern_work){ .units = shape.blocks * shape.panels, .worker_scratch_bytes = shape.bytes };
-    out->grain = dense_grain((uint64_t)shape.k * shape.block_rows * PANEL_COLUMNS / 16);
+    out->grain = dense_grain((uint64_t)shape.k * shape.block_rows * columns / 16);
 }
 
-bool kern_gemm_panel_avx512_pack_plan(const struct kern_op *op, const void *state, uint32_t *out_input,
-                                      uint64_t *out_bytes)
+static bool panel_pack_plan(const struct kern_op *op, uint32_t columns, uint32_t *out_input, uint64_t *out_bytes)
 {
     struct panel_shape shape;
-    (void)state;
-    panel_shape_init(op, &shape);
+    panel_shape_init(op, columns, &shape);
     *out_input = 1;
-    *out_bytes = (uint64_t)shape.panels * PANEL_COLUMNS * shape.k * shape.element;
+    *out_bytes = (uint64_t)shape.panels * columns * shape.k * shape.element;
     return op->packed_input == 2;
 }
 
-DENSE_INLINE void panel_pack(const struct panel_shape *shape, const struct kern_view *b, const char *source, char *out,
-                             uint64_t element)
+/* One line of a panel: `count` elements that are `step` apart, then zeros. */
+DENSE_INLINE void panel_pack_line(const char *from, int64_t step, uint32_t count, uint32_t columns, uint64_t element,
+                                  char *out)
+{
+    if (step == 1)
+        memcpy(out, from, count * element);
+    for (uint32_t c = 0; step != 1 && c < count; c++)
+        memcpy(out + c * element, from + c * step * (int64_t)element, element);
+    memset(out + count * element, 0, (columns - count) * element);
+}
+
+/* Some rows of B at a time, so that what one panel leaves of a cache line is still there for the next one. */
+DENSE_INLINE void panel_pack_as(const struct panel_shape *shape, const struct kern_view *b, const char *source,
+                                char *out, uint64_t element)
 {
     int64_t row = b->sizes[b->rank - 2] > 1 ? b->strides[b->rank - 2] : 0;
     int64_t step = b->sizes[b->rank - 1] > 1 ? b->strides[b->rank - 1] : 0;
-    for (uint32_t panel = 0; panel < shape->panels; panel++) {
-        uint32_t first = panel * PANEL_COLUMNS, count = BASE_MIN(shape->n - first, PANEL_COLUMNS);
-        for (uint32_t k = 0; k < shape->k; k++, out += PANEL_COLUMNS * element) {
-            const char *from = source + (k * row + first * step) * (int64_t)element;
-            for (uint32_t c = 0; c < count; c++)
-                memcpy(out + c * element, from + c * step * (int64_t)element, element);
-            memset(out + count * element, 0, (PANEL_COLUMNS - count) * element);
+    for (uint32_t k0 = 0; k0 < shape->k; k0 += PACK_ROWS)
+        for (uint32_t panel = 0; panel < shape->panels; panel++) {
+            uint32_t first = panel * shape->columns, count = BASE_MIN(shape->n - first, shape->columns);
+            for (uint32_t k = k0; k < BASE_MIN(shape->k, k0 + PACK_ROWS); k++)
+                panel_pack_line(source + (k * row + first * step) * (int64_t)element, step, count, shape->columns,
+                                element, out + ((uint64_t)panel * shape->k + k) * shape->columns * element);
         }
-    }
 }
 
-void kern_gemm_panel_avx512_pack(const struct kern_op *op, const void *state, const void *source, void *packed)
+static void panel_pack(const struct kern_op *op, uint32_t columns, const void *source, void *packed)
 {
     struct panel_shape shape;
-    (void)state;
-    panel_shape_init(op, &shape);
+    panel_shape_init(op, columns, &shape);
     if (shape.element == 2)
-        panel_pack(&shape, &op->tensors[1], source, packed, 2);
+        panel_pack_as(&shape, &op->tensors[1], source, packed, 2);
     else
-        panel_pack(&shape, &op->tensors[1], source, packed, 4);
+        panel_pack_as(&shape, &op->tensors[1], source, packed, 4);
 }
+
+/* The functions of a PACKED_AS row, but for run. */
+#define ROW(isa)                                                                                                       \
+    bool kern_gemm_panel_##isa##_accepts(const struct kern_op *op)                                                     \
+    {                                                                                                                  \
+        return panel_accepts(op, PANEL_COLUMNS_##isa);                                                                 \
+    }                                                                                                                  \
+    void kern_gemm_panel_##isa##_plan(const struct kern_op *op, const void *state, uint32_t threads,                   \
+                                      struct kern_work *out)                                                           \
+    {                                                                                                                  \
+        (void)state;                                                                                                   \
+        (void)threads;                                                                                                 \
+        panel_plan(op, PANEL_COLUMNS_##isa, out);                                                                      \
+    }                                                                                                                  \
+    bool kern_gemm_panel_##isa##_pack_plan(const struct kern_op *op, const void *state, uint32_t *out_input,           \
+                                           uint64_t *out_bytes)                                                        \
+    {                                                                                                                  \
+        (void)state;                                                                                                   \
+        return panel_pack_plan(op, PANEL_COLUMNS_##isa, out_input, out_bytes);                                         \
+    }                                                                                                                  \
+    void kern_gemm_panel_##isa##_pack(const struct kern_op *op, const void *state, const void *source, void *packed)   \
+    {                                                                                                                  \
+        (void)state;                                                                                                   \
+        panel_pack(op, PANEL_COLUMNS_##isa, source, packed);                                                           \
+    }
+
+#if defined(__x86_64__)
+ROW(avx512)
+ROW(avx2)
+#elif defined(__aarch64__)
+ROW(neon)
+#endif

@@ -1,28 +1,34 @@
 /* Products with weights that are known before execution, FLOAT32 or, for few rows, FLOAT16 and bfloat16: B lies in
- * panels of PANEL_COLUMNS columns, [K][columns] each, zeros behind the last. While one part of a panel is multiplied
- * with all rows of A, the next one is fetched, so that weights stream through the caches at the speed of the
- * arithmetic. */
+ * panels as wide as a tile, [K][columns] each, zeros behind the last. While one part of a panel is multiplied with all
+ * rows of A, the next one is fetched, so that weights stream through the caches at the speed of the arithmetic. */
 #ifndef KERNELS_GEMM_PANEL_H
 #define KERNELS_GEMM_PANEL_H
 
 #include "kernels/gemm.h"
 
-#define PANEL_COLUMNS    48
+/* A tile in registers: all columns of a panel, and at most so many rows. */
+#define PANEL_COLUMNS_avx512 48
+#define PANEL_COLUMNS_avx2   24
+#define PANEL_COLUMNS_neon   12
+#define PANEL_ROWS_avx512    8
+#define PANEL_ROWS_avx2      4
+#define PANEL_ROWS_neon      8
+
 #define PANEL_DEPTH      384 /* of a part that stays in the second-level cache, next to its part of A */
 #define PANEL_BLOCK_ROWS 128 /* most rows of A at once */
-#define PANEL_SHORT_ROWS 16  /* most rows of A with 16-bit weights */
 #define PANEL_ADDS       4   /* tensors that are added on the way out */
 
 /* All dimensions of A and Y but the last are rows. */
 struct panel_shape {
     uint64_t rows, blocks;
-    uint32_t n, k, panels, block_rows;
+    uint32_t n, k, columns, panels, block_rows;
     uint32_t element; /* bytes of a weight */
     uint64_t sums, epilogue, floats,
         bytes; /* places in the worker's scratch; floats: A, where its elements have 16 bits */
 };
 
-void panel_shape_init(const struct kern_op *op, struct panel_shape *out);
+/* `columns`: of a panel. */
+void panel_shape_init(const struct kern_op *op, uint32_t columns, struct panel_shape *out);
 
 /* How results get to Y without the general epilogue: sums * alpha + what is added, then one operation. */
 struct panel_finish {

@@ -3,9 +3,13 @@
 #include "kernels/fmath.h"
 #include "kernels/gemm_panel.h"
 
-#define PANEL_VECS 3
-#define PANEL_ROWS 8
-_Static_assert(PANEL_VECS *VEC == PANEL_COLUMNS, "a tile is as wide as a panel");
+#define PANEL_COLUMNS KERN_ISA_PASTE(PANEL_COLUMNS_, ISA)
+#define PANEL_ROWS    KERN_ISA_PASTE(PANEL_ROWS_, ISA)
+#define PANEL_VECS    (PANEL_COLUMNS / VEC)
+#define PANEL_TURNS   4
+
+/* In longer loops for NEON, GCC moves loads to the beginning until sums have no registers left. */
+enum { PANEL_UNROLL = VEC == 4 ? 1 : 4 };
 
 struct panel {
     const struct kern_call *call;
@@ -35,49 +39,60 @@ DENSE_INLINE vec panel_load(const char *from, uint32_t at, DML_TENSOR_DATA_TYPE 
         return vec_load((const float *)from + at);
     if (type == DML_TENSOR_DATA_TYPE_FLOAT16)
         return vec_load_half((const uint16_t *)from + at);
-    __m256i narrow = _mm256_loadu_si256((const __m256i *)((const uint16_t *)from + at));
-    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(narrow), 16)); /* bfloat16 */
+    return vec_load_bfloat((const uint16_t *)from + at);
 }
 
-/* sums[m][0 .. columns) (+)= a[m] * b for `rows` rows. */
+/* Unrolled at once, or some sums stay in memory. */
+#define PANEL_EACH_ROW  _Pragma("GCC unroll 8") for (uint32_t m = 0; m < rows; m++)
+#define PANEL_EACH_VEC  _Pragma("GCC unroll 3") for (uint32_t i = 0; i < PANEL_VECS; i++)
+#define PANEL_EACH_TURN _Pragma("GCC unroll 4") for (uint32_t turn = 0; turn < turns; turn++)
+
+/* sum[m] += a[m][k] * b */
+DENSE_INLINE void panel_step(uint32_t rows, DML_TENSOR_DATA_TYPE type, const float *const *a, uint32_t k, const char *b,
+                             vec (*sum)[PANEL_VECS])
+{
+    vec line[PANEL_VECS];
+    PANEL_EACH_VEC line[i] = panel_load(b, i * VEC, type);
+    PANEL_EACH_ROW
+    {
+        vec value = vec_set(a[m][k]);
+        PANEL_EACH_VEC sum[m][i] = vec_fma(value, line[i], sum[m][i]);
+    }
+}
+
+/* sums[m][0 .. columns) (+)= a[m] * b for `rows` rows. Few rows have several sums in turn: none waits for itself. */
 DENSE_INLINE void panel_tile(uint32_t rows, DML_TENSOR_DATA_TYPE type, const struct panel_part *part,
                              const float *const *a, uint32_t k0, float *sums, const char *next)
 {
-    vec sum[PANEL_ROWS][PANEL_VECS];
+    vec sum[PANEL_TURNS][PANEL_ROWS][PANEL_VECS];
     const float *row[PANEL_ROWS];
     const char *b = part->b;
     const uint32_t step = PANEL_COLUMNS * (type == DML_TENSOR_DATA_TYPE_FLOAT32 ? 4 : 2);
+    const uint32_t turns = rows == 1 ? PANEL_TURNS : rows == 2 ? PANEL_TURNS / 2 : 1;
     uint32_t k = 0, depth = part->depth, lines = part->lines;
-    for (uint32_t m = 0; m < rows; m++) {
+    PANEL_EACH_ROW
+    {
         row[m] = a[m] + k0;
-        for (uint32_t i = 0; i < PANEL_VECS; i++)
-            sum[m][i] = vec_set(0);
+        PANEL_EACH_TURN PANEL_EACH_VEC sum[turn][m][i] = vec_set(0);
     }
     for (; k + 4 <= depth; k += 4) {
         for (uint32_t i = 0; i < lines; i++, next += 64)
             __builtin_prefetch(next, 0, 2);
-#pragma GCC unroll 4
-        for (uint32_t u = 0; u < 4; u++, b += step) {
-            vec line[PANEL_VECS];
-            for (uint32_t i = 0; i < PANEL_VECS; i++)
-                line[i] = panel_load(b, i * VEC, type);
-            for (uint32_t m = 0; m < rows; m++) {
-                vec value = vec_set(row[m][k + u]);
-                for (uint32_t i = 0; i < PANEL_VECS; i++)
-                    sum[m][i] = vec_fma(value, line[i], sum[m][i]);
-            }
-        }
+#pragma GCC unroll PANEL_UNROLL
+        for (uint32_t u = 0; u < 4; u += turns, b += turns * step)
+            PANEL_EACH_TURN panel_step(rows, type, row, k + u + turn, b + turn * step, sum[turn]);
     }
     for (; k < depth; k++, b += step)
-        for (uint32_t m = 0; m < rows; m++)
-            for (uint32_t i = 0; i < PANEL_VECS; i++)
-                sum[m][i] = vec_fma(vec_set(row[m][k]), panel_load(b, i * VEC, type), sum[m][i]);
-    for (uint32_t m = 0; m < rows; m++, sums += PANEL_COLUMNS)
-        for (uint32_t i = 0; i < PANEL_VECS; i++) {
-            if (part->add)
-                sum[m][i] += vec_load(sums + i * VEC);
-            vec_store(sums + i * VEC, sum[m][i]);
-        }
+        panel_step(rows, type, row, k, b, sum[0]);
+    for (uint32_t turn = 1; turn < turns; turn++)
+        PANEL_EACH_ROW PANEL_EACH_VEC sum[0][m][i] += sum[turn][m][i];
+    PANEL_EACH_ROW PANEL_EACH_VEC
+    {
+        float *to = sums + m * PANEL_COLUMNS + i * VEC;
+        if (part->add)
+            sum[0][m][i] += vec_load(to);
+        vec_store(to, sum[0][m][i]);
+    }
 }
 
 DENSE_INLINE void panel_tile_rows(uint32_t rows, DML_TENSOR_DATA_TYPE type, const struct panel_part *part,
@@ -91,10 +106,12 @@ DENSE_INLINE void panel_tile_rows(uint32_t rows, DML_TENSOR_DATA_TYPE type, cons
         CASE(1)
         CASE(2)
         CASE(3)
+#if PANEL_ROWS > 4
         CASE(4)
         CASE(5)
         CASE(6)
         CASE(7)
+#endif
 #undef CASE
     default:
         panel_tile(PANEL_ROWS, type, part, a, k0, sums, next);
@@ -267,7 +284,7 @@ static void panel_multiply(const struct panel *p, uint32_t panel)
     uint32_t parts = (p->shape.k + PANEL_DEPTH - 1) / PANEL_DEPTH;
     uint32_t depth = (uint32_t)base_align_up((p->shape.k + parts - 1) / parts, 4);
     struct panel_part part = { .type = p->call->op->tensors[1].type,
-                               .lines = (uint32_t)(4 * row / 64 + tiles - 1) / tiles };
+                               .lines = (uint32_t)((4 * row + 64 * tiles - 1) / (64 * tiles)) };
     if (tiles < 2 && p->shape.element == 4) /* a single tile streams: the processor sees that by itself */
         part.lines = 0;
     for (uint32_t k0 = 0; k0 < p->shape.k; k0 += depth) {
@@ -286,7 +303,7 @@ static void panel_run(const struct kern_call *call, uint64_t begin, uint64_t end
 {
     struct panel p = { .call = call };
     uint64_t loaded = UINT64_MAX;
-    panel_shape_init(call->op, &p.shape);
+    panel_shape_init(call->op, PANEL_COLUMNS, &p.shape);
     p.direct = panel_finish_init(call->op, &p.finish);
     p.sums = (float *)((char *)call->worker_scratch + p.shape.sums);
     p.a = call->worker_scratch;

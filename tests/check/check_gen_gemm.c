@@ -146,7 +146,7 @@ void check_gen_gemm(struct check_rng *rng, struct check_case *out)
     sizes[rank - 1] = 1 + check_pick(rng, check_chance(rng, 4) ? 3 : 90);
     if (large) {
         rank = 2;
-        sizes[0] = 90 + check_pick(rng, 30);
+        sizes[0] = check_chance(rng, 3) ? 1 + check_pick(rng, 12) : 90 + check_pick(rng, 30);
         sizes[1] = 120 + check_pick(rng, 400);
         k += check_pick(rng, 500);
     }
