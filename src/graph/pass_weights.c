@@ -9,7 +9,6 @@
 #include "base/pages.h"
 #include "kernels/dense.h"
 
-#define ROWS_MAX    16
 #define BLOCK_LEAST 16 /* smaller blocks have more scales than weights to read */
 
 /* How one dimension of the matrix walks the dimensions of the dequantised tensor, innermost first. */
@@ -163,7 +162,7 @@ static bool gemm_suits(const struct graph_op *op)
 {
     const struct kern_view *t = op->k.tensors, *y = &t[op->k.input_count];
     if (op->dead || op->k.kind != KERN_GEMM || op->k.u.gemm.integer || op->k.epilogue || y->rank < 2 ||
-        t[0].rank != y->rank || t[1].rank != y->rank || dense_rows(y) > ROWS_MAX || t[1].offset)
+        t[0].rank != y->rank || t[1].rank != y->rank || t[1].offset)
         return false;
     for (uint32_t d = 0; d + 2 < y->rank; d++)
         if (t[1].sizes[d] > 1 && t[1].strides[d])
