@@ -5,8 +5,7 @@
 
 #include "kernels/dense.h"
 
-#define QGEMM_ROWS  16 /* most rows of X */
-#define QGEMM_TILE  4  /* at once */
+#define QGEMM_ROWS  32 /* most rows of X */
 #define QGEMM_FEW   2  /* with digits */
 #define QGEMM_CHUNK 64 /* panels between two ways out */
 
