@@ -32,9 +32,9 @@ static inline uint64_t qgemm_digits_bytes(const struct qgemm_shape *shape)
 
 /* Many rows: what each unit of work, a block of rows and a few panels, has in the worker's scratch, which begins with
  * pointers to the rows of X. */
-#define QGEMM_MANY_ROWS   128                   /* most rows of X at once */
-#define QGEMM_MANY_PANELS 3                     /* at once */
-#define QGEMM_MANY_DEPTH  384                   /* of a part that stays in the second-level cache, next to that of X */
+#define QGEMM_MANY_ROWS   128                    /* most rows of X at once */
+#define QGEMM_MANY_PANELS 3                      /* at once */
+#define QGEMM_MANY_DEPTH  384                    /* of a part that stays in the second-level cache, next to that of X */
 #define QGEMM_MANY_PART   (QGEMM_MANY_DEPTH + 8) /* its rows: the last group may be written up to a multiple of 8 */
 
 struct qgemm_many_shape {

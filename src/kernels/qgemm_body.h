@@ -143,7 +143,7 @@ DENSE_INLINE void qgemm_tile(const struct qgemm *q, struct qgemm_way way, uint32
     }
 }
 
-#define QGEMM_PARTS(rows) ((rows) * QGEMM_ACROSS > (VEC == 8 ? 7 : 8) ? 1 : (rows) * QGEMM_ACROSS > 3 ? 2 : 4)
+#define QGEMM_PARTS(rows) ((rows)*QGEMM_ACROSS > (VEC == 8 ? 7 : 8) ? 1 : (rows)*QGEMM_ACROSS > 3 ? 2 : 4)
 
 DENSE_INLINE void qgemm_rows(const struct qgemm *q, bool nibbles, bool zeros, uint64_t panel, uint32_t panels,
                              float *out)
