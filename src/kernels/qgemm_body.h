@@ -10,6 +10,9 @@
 #if defined(__AVX512F__)
 #define QGEMM_TILE 8
 #define QGEMM_WIDE 2
+#elif defined(__aarch64__)
+#define QGEMM_TILE 4
+#define QGEMM_WIDE 1
 #else
 #define QGEMM_TILE 6
 #define QGEMM_WIDE 1
@@ -159,8 +162,10 @@ DENSE_INLINE void qgemm_rows(const struct qgemm *q, bool nibbles, bool zeros, ui
             CASE(1)
             CASE(2)
             CASE(3)
+#if QGEMM_TILE > 4
             CASE(4)
             CASE(5)
+#endif
 #if QGEMM_TILE > 6
             CASE(6)
             CASE(7)
