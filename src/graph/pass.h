@@ -67,6 +67,9 @@ uint32_t graph_op_rank(const struct graph *graph, const struct graph_options *op
 /* `after` gets a kernel at least as good as `before` (always true where the kernels are not the host's). */
 bool graph_op_no_worse(const struct graph *graph, const struct graph_options *options, const struct graph_op *before,
                        const struct graph_op *after);
+/* All inputs are constants, and they and the results small enough: the op runs while compiling, where nothing else
+ * writes the results (pass_fold_constants.c). */
+bool graph_op_foldable(const struct graph *graph, const struct graph_op *op);
 /* The one input that kernels may want packed: index + 1 when it is known before execution, else 0. */
 uint32_t graph_op_packable(const struct graph *graph, const struct graph_op *op);
 

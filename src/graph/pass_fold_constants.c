@@ -7,7 +7,7 @@
 
 #define FOLD_BYTES_MAX (UINT64_C(16) << 20)
 
-static bool foldable(const struct graph *graph, const struct graph_uses *uses, const struct graph_op *op)
+bool graph_op_foldable(const struct graph *graph, const struct graph_op *op)
 {
     uint64_t total = 0;
     for (uint32_t t = 0; t < op->k.input_count + op->k.output_count; t++) {
@@ -16,12 +16,18 @@ static bool foldable(const struct graph *graph, const struct graph_uses *uses, c
         if (value->place != (input ? GRAPH_CONSTANT : GRAPH_TEMP) || value->size_bytes > FOLD_BYTES_MAX ||
             !graph_operand_fits(graph, op, t))
             return false;
-        if (!input && graph_uses_of(uses, op->value[t]).writes != 1)
-            return false;
         total += value->size_bytes;
     }
     /* Without inputs it is a fill: making it where it is used costs less than keeping it. */
     return op->k.input_count > 0 && total <= FOLD_BYTES_MAX;
+}
+
+static bool written_once(const struct graph_uses *uses, const struct graph_op *op)
+{
+    for (uint32_t t = op->k.input_count; t < op->k.input_count + op->k.output_count; t++)
+        if (graph_uses_of(uses, op->value[t]).writes != 1)
+            return false;
+    return true;
 }
 
 static void run_row(const struct kern_row *row, const struct kern_call *call, const struct kern_work *work)
@@ -84,7 +90,7 @@ HRESULT graph_pass_fold_constants(struct graph *graph, const struct graph_option
     struct graph_uses uses;
     HRESULT hr = graph_uses_init(&uses, graph) ? S_OK : E_OUTOFMEMORY;
     for (uint32_t i = 0; SUCCEEDED(hr) && i < graph->op_count; i++) {
-        if (!foldable(graph, &uses, graph->ops[i]))
+        if (!graph_op_foldable(graph, graph->ops[i]) || !written_once(&uses, graph->ops[i]))
             continue;
         hr = fold(graph, options, graph->ops[i]);
         *changed |= hr == S_OK;

@@ -1,15 +1,20 @@
-/* A product of few rows with constant integers that one op dequantises for it reads the integers instead: they are laid
- * out in panels now (KERN_QGEMM), and floats are made of them within the product. Nothing but the order of rounding
- * changes: the sums are FLOAT32, and a scale multiplies the sum of its block. Integers, scales and zero points must be
- * constants, one matrix for all batches, and the scales the same along each block of the product's depth; with more
- * rows the arithmetic, not the memory, is what costs. */
+/* A product with constant integers that one op dequantises for it reads the integers instead: they are laid out in
+ * panels now (KERN_QGEMM), and floats are made of them within the product. Nothing but the order of rounding changes:
+ * the sums are FLOAT32, and a scale multiplies the sum of its block, or with many rows each weight. Integers, scales
+ * and zero points must be constants, one matrix for all batches, and the scales the same along each block of the
+ * product's depth. */
 #include "graph/pass.h"
 
+#include "base/cpu.h"
 #include "base/half.h"
 #include "base/pages.h"
 #include "kernels/dense.h"
 
-#define ROWS_MAX    16
+/* With few rows reading the matrix is what counts. With more, one that pass fold_constants makes floats of now is 3 to
+ * 9 % faster as such (30 % slower with 17 rows); any other would be dequantised to memory in each run, which takes
+ * twice the time of the product itself with 32 rows, a third of it with 128 and a tenth with 512. */
+#define ROWS_FEW    24
+#define ROWS_BF16   48 /* where half precision is allowed: from there on BFLOAT16 products win all the same */
 #define BLOCK_LEAST 16 /* smaller blocks have more scales than weights to read */
 
 /* How one dimension of the matrix walks the dimensions of the dequantised tensor, innermost first. */
@@ -163,7 +168,7 @@ static bool gemm_suits(const struct graph_op *op)
 {
     const struct kern_view *t = op->k.tensors, *y = &t[op->k.input_count];
     if (op->dead || op->k.kind != KERN_GEMM || op->k.u.gemm.integer || op->k.epilogue || y->rank < 2 ||
-        t[0].rank != y->rank || t[1].rank != y->rank || dense_rows(y) > ROWS_MAX || t[1].offset)
+        t[0].rank != y->rank || t[1].rank != y->rank || t[1].offset)
         return false;
     for (uint32_t d = 0; d + 2 < y->rank; d++)
         if (t[1].sizes[d] > 1 && t[1].strides[d])
@@ -174,7 +179,18 @@ static bool gemm_suits(const struct graph_op *op)
     return true;
 }
 
-static bool find(struct graph *graph, const struct graph_uses *uses, uint32_t at, struct weights *w)
+static bool pays(const struct graph *graph, const struct graph_options *options, const struct graph_op *op,
+                 const struct graph_op *map)
+{
+    const uint32_t vectors = BASE_CPU_AVX2 | BASE_CPU_AVX512 | BASE_CPU_NEON; /* without, only the reference does it */
+    uint64_t rows = dense_rows(&op->k.tensors[op->k.input_count]);
+    bool half = (op->k.flags & KERN_FLAG_HALF_PRECISION) && (options->cpu & BASE_CPU_AVX512_BF16);
+    return rows <= ROWS_FEW || (!graph_op_foldable(graph, map) && (options->cpu & vectors) &&
+                                !(op->k.flags & KERN_FLAG_REFERENCE) && (!half || rows <= ROWS_BF16));
+}
+
+static bool find(struct graph *graph, const struct graph_options *options, const struct graph_uses *uses, uint32_t at,
+                 struct weights *w)
 {
     const struct graph_op *op = graph->ops[at];
     const struct kern_view *read = &op->k.tensors[1];
@@ -183,6 +199,8 @@ static bool find(struct graph *graph, const struct graph_uses *uses, uint32_t at
     if (sum.writes != 1 || sum.writer >= at || !dequantises(graph->ops[sum.writer], &w->middle))
         return false;
     w->map = graph->ops[sum.writer];
+    if (!pays(graph, options, op, w->map))
+        return false;
     w->inputs = w->map->k.input_count;
     const struct kern_view *t = w->map->k.tensors, *written = &t[w->inputs];
     if (read->type != written->type || !is_short_float(written->type) || !kern_view_packed(written) ||
@@ -352,14 +370,13 @@ static bool rewrite(struct graph *graph, struct weights *w, uint32_t at, struct 
 HRESULT graph_pass_weights(struct graph *graph, const struct graph_options *options, bool *changed)
 {
     bool ok = true;
-    (void)options;
     for (uint32_t i = 0; ok && i < graph->op_count && !graph->failed; i++) {
         struct graph_uses uses;
         struct weights w;
         if (!gemm_suits(graph->ops[i]) || graph->values[graph->ops[i]->value[1]].place != GRAPH_TEMP)
             continue;
         ok = graph_uses_init(&uses, graph);
-        if (ok && find(graph, &uses, i, &w))
+        if (ok && find(graph, options, &uses, i, &w))
             *changed |= rewrite(graph, &w, i, graph->ops[graph_uses_of(&uses, graph->ops[i]->value[1]).writer]);
         graph_uses_finish(&uses);
     }

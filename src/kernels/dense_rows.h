@@ -16,6 +16,8 @@
 #include "kernels/pool_body.h"
 #include "kernels/pool_grad_body.h"
 #include "kernels/qgemm_body.h"
+
+#include "kernels/qgemm_many_body.h" /* uses the one above */
 #include "kernels/recurrent_body.h"
 #include "kernels/resample_body.h"
 #include "kernels/resample_table_body.h"
@@ -33,6 +35,7 @@ KERN_ISA_RUN(conv_pw_f32, conv_pw_run)
 KERN_ISA_RUN(gemm_panel, panel_run)
 KERN_ISA_RUN(gemm_vec_f32, gemm_vec_run)
 KERN_ISA_RUN(qgemm_float, qgemm_run)
+KERN_ISA_RUN(qgemm_many, qgemm_many_run)
 KERN_ISA_RUN(pool_f32, pool_fast_run)
 KERN_ISA_RUN(resample_f32, resample_run)
 KERN_ISA_RUN(fold_f32, fold_fast_run)

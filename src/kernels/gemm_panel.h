@@ -6,13 +6,10 @@
 
 #include "kernels/gemm.h"
 
-/* A tile in registers: all columns of a panel, and at most so many rows. */
+/* Columns of a panel: those of a tile. */
 #define PANEL_COLUMNS_avx512 48
-#define PANEL_COLUMNS_avx2   24
-#define PANEL_COLUMNS_neon   12
-#define PANEL_ROWS_avx512    8
-#define PANEL_ROWS_avx2      4
-#define PANEL_ROWS_neon      8
+#define PANEL_COLUMNS_avx2   16
+#define PANEL_COLUMNS_neon   16
 
 #define PANEL_DEPTH      384 /* of a part that stays in the second-level cache, next to its part of A */
 #define PANEL_BLOCK_ROWS 128 /* most rows of A at once */

@@ -1,15 +1,12 @@
 /* The product of gemm_panel.h; included once per instruction set. */
-#include "kernels/dense_vec.h"
 #include "kernels/fmath.h"
 #include "kernels/gemm_panel.h"
+#include "kernels/gemm_tile.h"
 
-#define PANEL_COLUMNS KERN_ISA_PASTE(PANEL_COLUMNS_, ISA)
-#define PANEL_ROWS    KERN_ISA_PASTE(PANEL_ROWS_, ISA)
-#define PANEL_VECS    (PANEL_COLUMNS / VEC)
-#define PANEL_TURNS   4
-
-/* In longer loops for NEON, GCC moves loads to the beginning until sums have no registers left. */
-enum { PANEL_UNROLL = VEC == 4 ? 1 : 4 };
+#define PANEL_COLUMNS GEMM_TILE_COLUMNS
+#define PANEL_ROWS    GEMM_TILE_ROWS
+#define PANEL_VECS    GEMM_TILE_VECS
+_Static_assert(PANEL_COLUMNS == KERN_ISA_PASTE(PANEL_COLUMNS_, ISA), "a tile is as wide as a panel");
 
 struct panel {
     const struct kern_call *call;
@@ -24,110 +21,15 @@ struct panel {
     float *sums;
 };
 
-/* A part of a panel, and how it is fetched: `lines` cache lines at every fourth step of k. */
-struct panel_part {
-    const char *b;
-    DML_TENSOR_DATA_TYPE type; /* of the weights */
-    uint32_t depth, lines;
-    const char *next;
-    bool add;
-};
-
-DENSE_INLINE vec panel_load(const char *from, uint32_t at, DML_TENSOR_DATA_TYPE type)
-{
-    if (type == DML_TENSOR_DATA_TYPE_FLOAT32)
-        return vec_load((const float *)from + at);
-    if (type == DML_TENSOR_DATA_TYPE_FLOAT16)
-        return vec_load_half((const uint16_t *)from + at);
-    return vec_load_bfloat((const uint16_t *)from + at);
-}
-
-/* Unrolled at once, or some sums stay in memory. */
-#define PANEL_EACH_ROW  _Pragma("GCC unroll 8") for (uint32_t m = 0; m < rows; m++)
-#define PANEL_EACH_VEC  _Pragma("GCC unroll 3") for (uint32_t i = 0; i < PANEL_VECS; i++)
-#define PANEL_EACH_TURN _Pragma("GCC unroll 4") for (uint32_t turn = 0; turn < turns; turn++)
-
-/* sum[m] += a[m][k] * b */
-DENSE_INLINE void panel_step(uint32_t rows, DML_TENSOR_DATA_TYPE type, const float *const *a, uint32_t k, const char *b,
-                             vec (*sum)[PANEL_VECS])
-{
-    vec line[PANEL_VECS];
-    PANEL_EACH_VEC line[i] = panel_load(b, i * VEC, type);
-    PANEL_EACH_ROW
-    {
-        vec value = vec_set(a[m][k]);
-        PANEL_EACH_VEC sum[m][i] = vec_fma(value, line[i], sum[m][i]);
-    }
-}
-
-/* sums[m][0 .. columns) (+)= a[m] * b for `rows` rows. Few rows have several sums in turn: none waits for itself. */
-DENSE_INLINE void panel_tile(uint32_t rows, DML_TENSOR_DATA_TYPE type, const struct panel_part *part,
+static void panel_tile_typed(uint32_t rows, DML_TENSOR_DATA_TYPE type, const struct gemm_tile_part *part,
                              const float *const *a, uint32_t k0, float *sums, const char *next)
 {
-    vec sum[PANEL_TURNS][PANEL_ROWS][PANEL_VECS];
-    const float *row[PANEL_ROWS];
-    const char *b = part->b;
-    const uint32_t step = PANEL_COLUMNS * (type == DML_TENSOR_DATA_TYPE_FLOAT32 ? 4 : 2);
-    const uint32_t turns = rows == 1 ? PANEL_TURNS : rows == 2 ? PANEL_TURNS / 2 : 1;
-    uint32_t k = 0, depth = part->depth, lines = part->lines;
-    PANEL_EACH_ROW
-    {
-        row[m] = a[m] + k0;
-        PANEL_EACH_TURN PANEL_EACH_VEC sum[turn][m][i] = vec_set(0);
-    }
-    for (; k + 4 <= depth; k += 4) {
-        for (uint32_t i = 0; i < lines; i++, next += 64)
-            __builtin_prefetch(next, 0, 2);
-#pragma GCC unroll PANEL_UNROLL
-        for (uint32_t u = 0; u < 4; u += turns, b += turns * step)
-            PANEL_EACH_TURN panel_step(rows, type, row, k + u + turn, b + turn * step, sum[turn]);
-    }
-    for (; k < depth; k++, b += step)
-        panel_step(rows, type, row, k, b, sum[0]);
-    for (uint32_t turn = 1; turn < turns; turn++)
-        PANEL_EACH_ROW PANEL_EACH_VEC sum[0][m][i] += sum[turn][m][i];
-    PANEL_EACH_ROW PANEL_EACH_VEC
-    {
-        float *to = sums + m * PANEL_COLUMNS + i * VEC;
-        if (part->add)
-            sum[0][m][i] += vec_load(to);
-        vec_store(to, sum[0][m][i]);
-    }
-}
-
-DENSE_INLINE void panel_tile_rows(uint32_t rows, DML_TENSOR_DATA_TYPE type, const struct panel_part *part,
-                                  const float *const *a, uint32_t k0, float *sums, const char *next)
-{
-    switch (rows) {
-#define CASE(n)                                                                                                        \
-    case n:                                                                                                            \
-        panel_tile(n, type, part, a, k0, sums, next);                                                                  \
-        break;
-        CASE(1)
-        CASE(2)
-        CASE(3)
-#if PANEL_ROWS > 4
-        CASE(4)
-        CASE(5)
-        CASE(6)
-        CASE(7)
-#endif
-#undef CASE
-    default:
-        panel_tile(PANEL_ROWS, type, part, a, k0, sums, next);
-        break;
-    }
-}
-
-static void panel_tile_typed(uint32_t rows, const struct panel_part *part, const float *const *a, uint32_t k0,
-                             float *sums, const char *next)
-{
-    if (part->type == DML_TENSOR_DATA_TYPE_FLOAT32)
-        panel_tile_rows(rows, DML_TENSOR_DATA_TYPE_FLOAT32, part, a, k0, sums, next);
-    else if (part->type == DML_TENSOR_DATA_TYPE_FLOAT16)
-        panel_tile_rows(rows, DML_TENSOR_DATA_TYPE_FLOAT16, part, a, k0, sums, next);
+    if (type == DML_TENSOR_DATA_TYPE_FLOAT32)
+        gemm_tile_f32(rows, part, a, k0, sums, next);
+    else if (type == DML_TENSOR_DATA_TYPE_FLOAT16)
+        gemm_tile_rows(rows, DML_TENSOR_DATA_TYPE_FLOAT16, part, a, k0, sums, next);
     else
-        panel_tile_rows(rows, ANYDML_TENSOR_DATA_TYPE_BFLOAT16, part, a, k0, sums, next);
+        gemm_tile_rows(rows, ANYDML_TENSOR_DATA_TYPE_BFLOAT16, part, a, k0, sums, next);
 }
 
 /* ---- the way out ---------------------------------------------------------------------------------------------------
@@ -260,7 +162,7 @@ static void panel_fetch_ends(const struct panel *p, uint32_t row, uint32_t rows,
         }
 }
 
-static void panel_part_rows(const struct panel *p, const struct panel_part *part, uint32_t k0, uint32_t panel)
+static void panel_part_rows(const struct panel *p, const struct gemm_tile_part *part, uint32_t k0, uint32_t panel)
 {
     const char *next = part->next;
     bool finish = k0 + part->depth == p->shape.k && p->direct;
@@ -269,7 +171,7 @@ static void panel_part_rows(const struct panel *p, const struct panel_part *part
         float *sums = finish && !part->add ? p->sums : p->sums + m * PANEL_COLUMNS; /* nobody else needs these sums */
         if (finish)
             panel_fetch_ends(p, m, rows, panel);
-        panel_tile_typed(rows, part, p->a + m, k0, sums, next);
+        panel_tile_typed(rows, p->call->op->tensors[1].type, part, p->a + m, k0, sums, next);
         next += part->depth / 4 * 64 * part->lines;
         if (finish)
             panel_finish_tile(p, m, rows, panel, sums);
@@ -283,8 +185,8 @@ static void panel_multiply(const struct panel *p, uint32_t panel)
     uint32_t tiles = (p->rows + PANEL_ROWS - 1) / PANEL_ROWS;
     uint32_t parts = (p->shape.k + PANEL_DEPTH - 1) / PANEL_DEPTH;
     uint32_t depth = (uint32_t)base_align_up((p->shape.k + parts - 1) / parts, 4);
-    struct panel_part part = { .type = p->call->op->tensors[1].type,
-                               .lines = (uint32_t)((4 * row + 64 * tiles - 1) / (64 * tiles)) };
+    struct gemm_tile_part part = { .across = PANEL_COLUMNS,
+                                   .lines = (uint32_t)((4 * row + 64 * tiles - 1) / (64 * tiles)) };
     if (tiles < 2 && p->shape.element == 4) /* a single tile streams: the processor sees that by itself */
         part.lines = 0;
     for (uint32_t k0 = 0; k0 < p->shape.k; k0 += depth) {

@@ -47,11 +47,17 @@ bool qgemm_shape_init(const struct kern_op *op, struct qgemm_shape *out)
     return operands_fit(op, out);
 }
 
+bool kern_qgemm_many_accepts(const struct kern_op *op)
+{
+    struct qgemm_shape shape;
+    return qgemm_shape_init(op, &shape) && short_float(op->tensors[0].type) &&
+           short_float(op->tensors[op->input_count].type);
+}
+
 bool kern_qgemm_float_accepts(const struct kern_op *op)
 {
     struct qgemm_shape shape;
-    return qgemm_shape_init(op, &shape) && shape.rows <= QGEMM_ROWS && short_float(op->tensors[0].type) &&
-           short_float(op->tensors[op->input_count].type);
+    return kern_qgemm_many_accepts(op) && qgemm_shape_init(op, &shape) && shape.rows <= QGEMM_ROWS;
 }
 
 void kern_qgemm_float_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
@@ -62,6 +68,35 @@ void kern_qgemm_float_plan(const struct kern_op *op, const void *state, uint32_t
     qgemm_shape_init(op, &shape);
     *out = (struct kern_work){ .units = shape.panels, .worker_scratch_bytes = shape.scratch };
     out->grain = dense_grain(shape.a_floats * KERN_QGEMM_COLUMNS * (1 + shape.rows) / 16);
+}
+
+void qgemm_many_shape_init(const struct kern_op *op, const struct qgemm_shape *shape, struct qgemm_many_shape *out)
+{
+    const struct kern_view *x = &op->tensors[0];
+    uint32_t parts = (shape->k + QGEMM_MANY_DEPTH - 1) / QGEMM_MANY_DEPTH;
+    *out = (struct qgemm_many_shape){ .blocks = (shape->rows + QGEMM_MANY_ROWS - 1) / QGEMM_MANY_ROWS };
+    out->block_rows = (shape->rows + out->blocks - 1) / out->blocks;
+    out->units = (shape->panels + QGEMM_MANY_PANELS - 1) / QGEMM_MANY_PANELS;
+    out->depth = (uint32_t)base_align_up((shape->k + parts - 1) / parts, 8);
+    out->direct = x->type == DML_TENSOR_DATA_TYPE_FLOAT32 && (shape->k == 1 || x->strides[x->rank - 1] == 1);
+    const uint64_t row = QGEMM_MANY_PANELS * KERN_QGEMM_COLUMNS * sizeof(float);
+    out->part = base_align_up(out->block_rows * sizeof(void *), 64);
+    out->sums = out->part + QGEMM_MANY_PART * row;
+    out->epilogue = out->sums + out->block_rows * row;
+    out->a = base_align_up(out->epilogue + dense_epilogue_bytes(op), 64);
+    out->bytes = out->a + (out->direct ? 0 : (uint64_t)out->block_rows * shape->k * sizeof(float));
+}
+
+void kern_qgemm_many_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+{
+    struct qgemm_shape shape;
+    struct qgemm_many_shape many;
+    (void)state;
+    (void)threads;
+    qgemm_shape_init(op, &shape);
+    qgemm_many_shape_init(op, &shape, &many);
+    *out = (struct kern_work){ .units = (uint64_t)many.blocks * many.units, .worker_scratch_bytes = many.bytes };
+    out->grain = dense_grain((uint64_t)shape.k * many.block_rows * QGEMM_MANY_PANELS);
 }
 
 #if defined(__x86_64__)

@@ -1,11 +1,11 @@
-/* Few rows times weights of 8 or 4 bits that stay as they are in memory: bound by reading the weights once. */
+/* Products with weights of 8 or 4 bits that stay as they are in memory. With few rows reading them once is what counts;
+ * with many, parts become floats in the cache, and the arithmetic counts. */
 #ifndef KERNELS_QGEMM_H
 #define KERNELS_QGEMM_H
 
 #include "kernels/dense.h"
 
-#define QGEMM_ROWS  16 /* most rows of X */
-#define QGEMM_TILE  4  /* at once */
+#define QGEMM_ROWS  32 /* most rows of X */
 #define QGEMM_FEW   2  /* with digits */
 #define QGEMM_CHUNK 64 /* panels between two ways out */
 
@@ -29,6 +29,21 @@ static inline uint64_t qgemm_digits_bytes(const struct qgemm_shape *shape)
 {
     return shape->rows * (shape->a_floats * 4 + base_align_up(shape->groups * sizeof(struct qgemm_group_digits), 64));
 }
+
+/* Many rows: what each unit of work, a block of rows and a few panels, has in the worker's scratch, which begins with
+ * pointers to the rows of X. */
+#define QGEMM_MANY_ROWS   128                    /* most rows of X at once */
+#define QGEMM_MANY_PANELS 3                      /* at once */
+#define QGEMM_MANY_DEPTH  384                    /* of a part that stays in the second-level cache, next to that of X */
+#define QGEMM_MANY_PART   (QGEMM_MANY_DEPTH + 8) /* its rows: the last group may be written up to a multiple of 8 */
+
+struct qgemm_many_shape {
+    uint32_t blocks, block_rows, units, depth; /* units: of a block of rows */
+    bool direct;                               /* X is read where it lies */
+    uint64_t part, sums, epilogue, a, bytes;   /* a: X as floats, where it is something else */
+};
+
+void qgemm_many_shape_init(const struct kern_op *op, const struct qgemm_shape *shape, struct qgemm_many_shape *out);
 
 /* false: the op is not as kern.h says. */
 bool qgemm_shape_init(const struct kern_op *op, struct qgemm_shape *out);

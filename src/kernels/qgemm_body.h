@@ -5,6 +5,21 @@
 
 #define QGEMM_VECS (KERN_QGEMM_COLUMNS / VEC)
 
+/* Rows and panels at once: enough sums that none waits for itself and that what makes floats of codes, and loads the
+ * elements of X, is shared, and few enough for the registers. */
+#if defined(__AVX512F__)
+#define QGEMM_TILE 8
+#define QGEMM_WIDE 2
+#elif defined(__aarch64__)
+#define QGEMM_TILE 4
+#define QGEMM_WIDE 1
+#else
+#define QGEMM_TILE 6
+#define QGEMM_WIDE 1
+#endif
+#define QGEMM_ACROSS (QGEMM_WIDE * QGEMM_VECS)
+_Static_assert(QGEMM_CHUNK % QGEMM_WIDE == 0, "a tile's sums lie in one chunk");
+
 struct qgemm {
     const struct kern_call *call;
     struct qgemm_shape shape;
@@ -48,105 +63,133 @@ DENSE_INLINE vec qgemm_bytes(const uint8_t *bytes)
 #endif
 }
 
-/* What is known when the loops are compiled: `parts` sums in turn, so that none waits for itself. */
+/* What is known when the loops are compiled: `parts` sums in turn, where rows and columns are too few. */
 struct qgemm_way {
     uint32_t rows, parts;
     bool nibbles, zeros;
 };
 
-/* total[row] += scales * the product of one group. */
-DENSE_INLINE void qgemm_group(const struct qgemm *q, struct qgemm_way way, const uint8_t *codes, const vec *zeros,
-                              const float *a, const vec *scales, vec (*total)[QGEMM_VECS])
+/* One group of the panels of a tile. */
+struct qgemm_group {
+    const uint8_t *codes; /* of the first panel */
+    uint64_t next, ahead; /* bytes from there to the next one's, and to what is fetched */
+    vec scales[QGEMM_ACROSS], zeros[QGEMM_ACROSS];
+};
+
+/* out (+)= scales * the product of one group. */
+DENSE_INLINE void qgemm_group(const struct qgemm *q, struct qgemm_way way, const struct qgemm_group *group,
+                              const float *a, bool add, float *out)
 {
-    vec sum[QGEMM_TILE][QGEMM_VECS][4];
-    for (uint32_t i = 0; i < way.rows * QGEMM_VECS * way.parts; i++)
-        sum[i / way.parts / QGEMM_VECS][i / way.parts % QGEMM_VECS][i % way.parts] = vec_set(0);
+    vec sum[QGEMM_TILE][QGEMM_ACROSS][4];
+    const uint8_t *codes = group->codes;
+    const float *row[QGEMM_TILE];
+    for (uint32_t m = 0; m < way.rows; m++) {
+        row[m] = a + m * q->shape.a_floats;
+        for (uint32_t i = 0; i < QGEMM_ACROSS * way.parts; i++)
+            sum[m][i / way.parts][i % way.parts] = vec_set(0);
+    }
     for (uint32_t k = 0; k < q->shape.depth; k += 8) {
-        __builtin_prefetch(codes + DENSE_AHEAD);
-        if (!way.nibbles)
-            __builtin_prefetch(codes + DENSE_AHEAD + 64);
+        for (uint32_t w = 0; w < QGEMM_WIDE; w++) {
+            __builtin_prefetch(codes + w * group->next + group->ahead);
+            if (!way.nibbles)
+                __builtin_prefetch(codes + w * group->next + group->ahead + 64);
+        }
 #pragma GCC unroll 8
-        for (uint32_t i = 0; i < 8; i++)
-            for (uint32_t v = 0; v < QGEMM_VECS; v++) {
-                const uint8_t *words = codes + v * VEC * 4 + (way.nibbles ? 0 : i / 4 * 64);
-                vec b = qgemm_decode(words, way.nibbles ? i : i % 4, way.nibbles);
+        for (uint32_t i = 0; i < 8; i++) {
+            vec b[QGEMM_ACROSS];
+            for (uint32_t v = 0; v < QGEMM_ACROSS; v++) {
+                const uint8_t *words = codes + v / QGEMM_VECS * group->next + v % QGEMM_VECS * VEC * 4;
+                b[v] = qgemm_decode(words + (way.nibbles ? 0 : i / 4 * 64), way.nibbles ? i : i % 4, way.nibbles);
                 if (way.zeros)
-                    b -= zeros[v];
-                for (uint32_t m = 0; m < way.rows; m++)
-                    sum[m][v][i % way.parts] =
-                        vec_fma(vec_set(a[m * q->shape.a_floats + k + i]), b, sum[m][v][i % way.parts]);
+                    b[v] -= group->zeros[v];
             }
+            for (uint32_t m = 0; m < way.rows; m++) {
+                vec value = vec_set(row[m][k + i]);
+                for (uint32_t v = 0; v < QGEMM_ACROSS; v++)
+                    sum[m][v][i % way.parts] = vec_fma(value, b[v], sum[m][v][i % way.parts]);
+            }
+        }
         codes += way.nibbles ? 64 : 128;
     }
     for (uint32_t m = 0; m < way.rows; m++)
-        for (uint32_t v = 0; v < QGEMM_VECS; v++) {
+        for (uint32_t v = 0; v < QGEMM_ACROSS; v++) {
+            float *to = out + (uint64_t)m * QGEMM_CHUNK * KERN_QGEMM_COLUMNS + v * VEC;
             for (uint32_t i = 1; i < way.parts; i++)
                 sum[m][v][0] += sum[m][v][i];
-            total[m][v] = vec_fma(sum[m][v][0], scales[v], total[m][v]);
+            vec_store(to, vec_fma(sum[m][v][0], group->scales[v], add ? vec_load(to) : vec_set(0)));
         }
 }
 
-/* `rows` rows from row `first` on with one panel. */
-DENSE_INLINE void qgemm_tile(const struct qgemm *q, struct qgemm_way way, uint32_t first, uint64_t panel, float *out)
+/* `rows` rows from row `first` on with the panels from `panel` on; where there is but one, it stands for all. */
+DENSE_INLINE void qgemm_tile(const struct qgemm *q, struct qgemm_way way, uint32_t first, uint64_t panel,
+                             uint32_t panels, float *out)
 {
     const struct qgemm_shape *s = &q->shape;
     const struct kern_call *call = q->call;
     bool half = call->op->tensors[2].type == DML_TENSOR_DATA_TYPE_FLOAT16;
-    uint64_t at = panel * s->groups * KERN_QGEMM_COLUMNS; /* of scales and zeros */
-    const uint8_t *codes = (const uint8_t *)call->data[1] + panel * s->groups * s->group_bytes;
+    const uint64_t bytes = s->groups * s->group_bytes, other = panels > 1;
     const float *a = q->a + first * s->a_floats;
-    vec total[QGEMM_TILE][QGEMM_VECS];
-    for (uint32_t m = 0; m < way.rows; m++)
-        for (uint32_t v = 0; v < QGEMM_VECS; v++)
-            total[m][v] = vec_set(0);
-    for (uint32_t g = 0; g < s->groups; g++, at += KERN_QGEMM_COLUMNS, codes += s->group_bytes, a += s->depth) {
-        vec scales[QGEMM_VECS], zeros[QGEMM_VECS];
-        for (uint32_t v = 0; v < QGEMM_VECS; v++) {
-            scales[v] = half ? vec_load_half((const uint16_t *)call->data[2] + at + v * VEC)
-                             : vec_load((const float *)call->data[2] + at + v * VEC);
-            zeros[v] = way.zeros ? qgemm_bytes((const uint8_t *)call->data[3] + at + v * VEC) : vec_set(0);
+    struct qgemm_group group = { .codes = (const uint8_t *)call->data[1] + panel * bytes, .next = other * bytes };
+    for (uint32_t g = 0; g < s->groups; g++, a += s->depth, group.codes += s->group_bytes) {
+        /* At the end of the panels the next ones come, not the second of these. */
+        group.ahead = DENSE_AHEAD;
+        if (g * s->group_bytes + DENSE_AHEAD >= bytes)
+            group.ahead += (QGEMM_WIDE - 1) * bytes;
+        for (uint32_t v = 0; v < QGEMM_ACROSS; v++) {
+            uint64_t at = ((panel + v / QGEMM_VECS * other) * s->groups + g) * KERN_QGEMM_COLUMNS;
+            at += v % QGEMM_VECS * VEC;
+            group.scales[v] = half ? vec_load_half((const uint16_t *)call->data[2] + at)
+                                   : vec_load((const float *)call->data[2] + at);
+            group.zeros[v] = way.zeros ? qgemm_bytes((const uint8_t *)call->data[3] + at) : vec_set(0);
         }
-        qgemm_group(q, way, codes, zeros, a, scales, total);
+        qgemm_group(q, way, &group, a, g > 0, out);
     }
-    for (uint32_t m = 0; m < way.rows; m++)
-        for (uint32_t v = 0; v < QGEMM_VECS; v++)
-            vec_store(out + (uint64_t)m * QGEMM_CHUNK * KERN_QGEMM_COLUMNS + v * VEC, total[m][v]);
 }
 
-#define QGEMM_PARTS(rows) (VEC == 16 ? ((rows) > 2 ? 2 : 4) : VEC == 8 ? 1 + ((rows) == 1) : 1 + ((rows) < 3))
+#define QGEMM_PARTS(rows) ((rows)*QGEMM_ACROSS > (VEC == 8 ? 7 : 8) ? 1 : (rows)*QGEMM_ACROSS > 3 ? 2 : 4)
 
-DENSE_INLINE void qgemm_rows(const struct qgemm *q, bool nibbles, bool zeros, uint64_t panel, float *out)
+DENSE_INLINE void qgemm_rows(const struct qgemm *q, bool nibbles, bool zeros, uint64_t panel, uint32_t panels,
+                             float *out)
 {
-    for (uint32_t m = 0; m < q->shape.rows; m += QGEMM_TILE) {
+    const uint32_t tiles = (q->shape.rows + QGEMM_TILE - 1) / QGEMM_TILE, step = (q->shape.rows + tiles - 1) / tiles;
+    for (uint32_t m = 0; m < q->shape.rows; m += step) {
         float *to = out + (uint64_t)m * QGEMM_CHUNK * KERN_QGEMM_COLUMNS;
-        switch (q->shape.rows - m) {
-        case 1:
-            qgemm_tile(q, (struct qgemm_way){ 1, QGEMM_PARTS(1), nibbles, zeros }, m, panel, to);
-            break;
-        case 2:
-            qgemm_tile(q, (struct qgemm_way){ 2, QGEMM_PARTS(2), nibbles, zeros }, m, panel, to);
-            break;
-        case 3:
-            qgemm_tile(q, (struct qgemm_way){ 3, QGEMM_PARTS(3), nibbles, zeros }, m, panel, to);
-            break;
+        switch (BASE_MIN(q->shape.rows - m, step)) {
+#define CASE(n)                                                                                                        \
+    case n:                                                                                                            \
+        qgemm_tile(q, (struct qgemm_way){ n, QGEMM_PARTS(n), nibbles, zeros }, m, panel, panels, to);                  \
+        break;
+            CASE(1)
+            CASE(2)
+            CASE(3)
+#if QGEMM_TILE > 4
+            CASE(4)
+            CASE(5)
+#endif
+#if QGEMM_TILE > 6
+            CASE(6)
+            CASE(7)
+#endif
+#undef CASE
         default:
-            qgemm_tile(q, (struct qgemm_way){ 4, QGEMM_PARTS(4), nibbles, zeros }, m, panel, to);
+            qgemm_tile(q, (struct qgemm_way){ QGEMM_TILE, 1, nibbles, zeros }, m, panel, panels, to);
             break;
         }
     }
 }
 
-static void qgemm_panel(const struct qgemm *q, uint64_t panel, float *out)
+/* All rows with `panels` panels, QGEMM_WIDE at most. */
+static void qgemm_panel(const struct qgemm *q, uint64_t panel, uint32_t panels, float *out)
 {
     bool zeros = q->call->op->u.qgemm.has_zero;
     if (q->shape.nibbles && zeros)
-        qgemm_rows(q, true, true, panel, out);
+        qgemm_rows(q, true, true, panel, panels, out);
     else if (q->shape.nibbles)
-        qgemm_rows(q, true, false, panel, out);
+        qgemm_rows(q, true, false, panel, panels, out);
     else if (zeros)
-        qgemm_rows(q, false, true, panel, out);
+        qgemm_rows(q, false, true, panel, panels, out);
     else
-        qgemm_rows(q, false, false, panel, out);
+        qgemm_rows(q, false, false, panel, panels, out);
 }
 
 static void qgemm_load(const struct qgemm *q)
@@ -167,7 +210,7 @@ static void qgemm_load(const struct qgemm *q)
     }
 }
 
-typedef void qgemm_panel_fn(const struct qgemm *q, uint64_t panel, float *out);
+typedef void qgemm_panel_fn(const struct qgemm *q, uint64_t panel, uint32_t panels, float *out);
 
 static void qgemm_panels(const struct qgemm *q, uint64_t begin, uint64_t end, qgemm_panel_fn *multiply)
 {
@@ -177,8 +220,8 @@ static void qgemm_panels(const struct qgemm *q, uint64_t begin, uint64_t end, qg
     for (uint64_t count; begin < end; begin += count) {
         uint32_t first = (uint32_t)begin * KERN_QGEMM_COLUMNS;
         count = BASE_MIN(end - begin, QGEMM_CHUNK);
-        for (uint64_t i = 0; i < count; i++)
-            multiply(q, begin + i, q->sums + i * KERN_QGEMM_COLUMNS);
+        for (uint64_t i = 0; i < count; i += QGEMM_WIDE)
+            multiply(q, begin + i, (uint32_t)BASE_MIN(count - i, QGEMM_WIDE), q->sums + i * KERN_QGEMM_COLUMNS);
         for (uint32_t m = 0; m < q->shape.rows; m++) {
             dense_row_at(y, m, at);
             at[last] = first;

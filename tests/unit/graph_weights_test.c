@@ -1,5 +1,5 @@
-/* Random products of few rows with quantised constant weights: with and without the passes the results are the same but
- * for rounding, on portable kernels and on those of this processor. */
+/* Random products with quantised constant weights, alone or two of one input: with and without the passes the results
+ * are the same but for rounding, on portable kernels and on those of this processor. */
 #include "graph_make.h"
 
 #include "base/cpu.h"
@@ -13,13 +13,19 @@
 
 #define F16 DML_TENSOR_DATA_TYPE_FLOAT16
 
-static uint64_t state;
-static bool special; /* the input is to have an infinity or a NaN */
+static uint64_t state, bytes_state; /* of what is made, and of what constants hold */
+static bool twins;                  /* two products */
+static bool special;                /* the input is to have an infinity or a NaN */
+
+static uint32_t next(uint64_t *from, uint32_t below)
+{
+    *from = *from * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)((*from >> 33) % below);
+}
 
 static uint32_t rnd(uint32_t below)
 {
-    state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (uint32_t)((state >> 33) % below);
+    return next(&state, below);
 }
 
 /* Integers over their whole range, floats from 0.01 to 0.02. */
@@ -31,9 +37,9 @@ static struct graph_operand constant(struct graph *graph, DML_TENSOR_DATA_TYPE t
     uint64_t count = kern_view_elements(&out.view), bytes = (count * kern_type_bits(type) + 7) / 8 + 3;
     uint8_t *data = base_arena_alloc(&graph->arena, bytes & ~3ull);
     for (uint64_t i = 0; i < (bytes & ~3ull); i++)
-        data[i] = (uint8_t)rnd(256);
+        data[i] = (uint8_t)next(&bytes_state, 256);
     for (uint64_t i = 0; graph_is_float(type) && i < count; i++)
-        kern_write_double(type, data, (int64_t)i, 0.01 + rnd(100) * 1e-4);
+        kern_write_double(type, data, (int64_t)i, 0.01 + next(&bytes_state, 100) * 1e-4);
     out.value = graph_constant_add(graph, data, bytes & ~3ull);
     return out;
 }
@@ -65,10 +71,14 @@ struct layout {
     enum { BLOCKS, COLUMNS, ALL } grain;
 };
 
-static void layout_make(struct layout *l)
+static void layout_make(struct layout *l, bool large)
 {
     static const uint32_t blocks[] = { 16, 32, 24, 8 };
     *l = (struct layout){ .k = 1 + rnd(100), .n = 1 + rnd(50), .turned = rnd(2), .grain = rnd(3) };
+    if (large) { /* as floats, too large for a constant */
+        l->k += 2100;
+        l->n += 2000;
+    }
     l->block = l->grain == BLOCKS ? blocks[rnd(4)] : l->k;
     l->groups = (l->k + l->block - 1) / l->block;
     l->merged = l->turned && rnd(2);
@@ -119,14 +129,39 @@ static struct graph_operand matrix(struct graph *graph, const struct layout *l)
     return out;
 }
 
-static struct graph_operand make(struct graph *graph, uint64_t seed)
+/* Two products of one input, of the same form, and the product of both results. */
+static struct graph_operand make_twins(struct graph *graph, const struct layout *l, struct graph_operand x)
+{
+    uint32_t batch = x.view.sizes[0], rows = x.view.sizes[1];
+    struct graph_operand y[2], out = make_value(graph, GRAPH_OUTPUT, 0, F32, 3, SIZES(batch, rows, rows));
+    uint64_t form = state;
+    special = false;
+    for (uint32_t i = 0; i < 2; i++) {
+        struct graph_operand in[2] = { x };
+        state = form;
+        in[1] = matrix(graph, l);
+        in[1].view = graph_view_broadcast(&in[1].view, 3, SIZES(batch, l->k, l->n));
+        y[i] = graph_temp(graph, F32, 3, SIZES(batch, rows, l->n));
+        make_gemm(graph, in, 2, y[i]);
+    }
+    y[1].view = graph_view_permute(&y[1].view, SIZES(0, 2, 1));
+    make_gemm(graph, y, 2, out);
+    return out;
+}
+
+static struct graph_operand make(struct graph *graph, uint64_t seed, bool large)
 {
     struct layout l;
-    state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
+    bytes_state = state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
     graph_init(graph, 1, 1, 0);
-    layout_make(&l);
-    uint32_t batch = 1 + rnd(2), rows = 1 + rnd(9), count = 2 + rnd(2);
+    layout_make(&l, large);
+    twins = !large && rnd(4) == 0;
+    if (twins && rnd(3)) /* whole panels: another may follow */
+        l.n = (uint32_t)base_align_up(l.n, KERN_QGEMM_COLUMNS);
+    uint32_t batch = 1 + rnd(2), rows = 1 + rnd(large ? 90 : 12), count = 2 + rnd(2);
     struct graph_operand x = make_value(graph, GRAPH_INPUT, 0, F32, 3, (uint32_t[]){ batch, rows, l.k });
+    if (twins)
+        return make_twins(graph, &l, x);
     struct graph_operand out = make_value(graph, GRAPH_OUTPUT, 0, F32, 3, (uint32_t[]){ batch, rows, l.n });
     struct graph_operand sums = graph_temp(graph, F32, 3, out.view.sizes), in[3] = { x, matrix(graph, &l) };
     in[1].view = graph_view_broadcast(&in[1].view, 3, (uint32_t[]){ batch, l.k, l.n });
@@ -144,13 +179,21 @@ static struct graph_operand make(struct graph *graph, uint64_t seed)
     return out;
 }
 
-static uint32_t changed;
+static uint32_t changed, merged;
 
-static bool run_one(uint64_t seed, uint32_t disabled, uint32_t cpu, struct make_run *run, struct kern_view *view)
+static void count(const char *after)
+{
+    const char *first = after ? strstr(after, "qgemm") : NULL;
+    changed += first && !strstr(after, "MUL(");
+    merged += twins && first && !strstr(first + 1, "qgemm");
+}
+
+static bool run_one(uint64_t seed, bool large, uint32_t disabled, uint32_t cpu, struct make_run *run,
+                    struct kern_view *view)
 {
     struct graph graph;
     struct graph_options options = make_options(disabled);
-    struct graph_operand out = make(&graph, seed);
+    struct graph_operand out = make(&graph, seed, large);
     uint64_t inputs = graph.values[0].size_bytes / sizeof(float);
     options.cpu = cpu;
     *view = out.view;
@@ -163,7 +206,7 @@ static bool run_one(uint64_t seed, uint32_t disabled, uint32_t cpu, struct make_
         ((float *)run->inputs[0])[rnd((uint32_t)inputs)] = seed % 8 ? INFINITY : NAN;
     HRESULT hr = graph_run_passes(&graph, &options);
     char *after = graph_print(&graph);
-    changed += after && strstr(after, "qgemm") && !strstr(after, "MUL(");
+    count(after);
     free(after);
     return make_run_graph(&graph, &options, hr, seed, run);
 }
@@ -181,25 +224,35 @@ static void compare(uint64_t seed, const struct make_run *a, const struct make_r
             return;
 }
 
+static void check(uint64_t seed, bool large)
+{
+    const uint32_t cpus[] = { 0, base_cpu_flags() };
+    struct make_run plain, run;
+    struct kern_view view;
+    bool good = run_one(seed, large, MAKE_PASS_ALL, 0, &plain, &view);
+    for (uint32_t i = large; i < ARRAY_SIZE(cpus) && good; i++) {
+        good = run_one(seed, large, 0, cpus[i], &run, &view);
+        if (good)
+            compare(seed, &plain, &run, &view);
+        free(run.inputs[0]);
+        free(run.outputs[0]);
+    }
+    free(plain.inputs[0]);
+    free(plain.outputs[0]);
+}
+
 int main(void)
 {
-    const uint32_t cpus[] = { 0, base_cpu_flags() }, seeds = 600;
+    const uint32_t seeds = 600, large = 8;
     base_parallel_enter(2);
-    for (uint64_t seed = 1; seed <= seeds && test_failures < 10; seed++) {
-        struct make_run plain, run;
-        struct kern_view view;
-        bool good = run_one(seed, MAKE_PASS_ALL, 0, &plain, &view);
-        for (uint32_t i = 0; i < ARRAY_SIZE(cpus) && good; i++) {
-            good = run_one(seed, 0, cpus[i], &run, &view);
-            if (good)
-                compare(seed, &plain, &run, &view);
-            free(run.inputs[0]);
-            free(run.outputs[0]);
-        }
-        free(plain.inputs[0]);
-        free(plain.outputs[0]);
-    }
-    printf("%u of %u products read their weights as they are\n", changed, 2 * seeds);
-    TEST(changed > seeds);
+    for (uint64_t seed = 1; seed <= seeds && test_failures < 10; seed++)
+        check(seed, false);
+    printf("%u of %u graphs read their weights as they are, %u with one product for two\n", changed, 2 * seeds, merged);
+    TEST(changed > seeds && merged > seeds / 8);
+    changed = 0;
+    for (uint64_t seed = 1; seed <= large && test_failures < 10; seed++)
+        check(seed, true);
+    printf("%u of %u large ones\n", changed, large);
+    TEST(changed > 0 || !(base_cpu_flags() & (BASE_CPU_AVX2 | BASE_CPU_AVX512 | BASE_CPU_NEON)));
     return test_result();
 }

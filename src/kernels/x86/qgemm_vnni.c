@@ -161,7 +161,7 @@ DENSE_INLINE void multiply_panel(const struct qgemm *q, uint32_t rows, bool nibb
         vec_store(out + m * QGEMM_CHUNK * KERN_QGEMM_COLUMNS, total[m]);
 }
 
-static void panel_of_digits(const struct qgemm *q, uint64_t panel, float *out)
+static void one_panel(const struct qgemm *q, uint64_t panel, float *out)
 {
     switch (q->shape.nibbles + 2u * q->call->op->u.qgemm.has_zero + 4 * (q->shape.rows - 1)) {
 #define CASE(number, rows, nibbles, zeros)                                                                             \
@@ -180,9 +180,15 @@ static void panel_of_digits(const struct qgemm *q, uint64_t panel, float *out)
     }
 }
 
+static void panels_of_digits(const struct qgemm *q, uint64_t panel, uint32_t panels, float *out)
+{
+    for (uint32_t i = 0; i < panels; i++)
+        one_panel(q, panel + i, out + (uint64_t)i * KERN_QGEMM_COLUMNS);
+}
+
 void kern_qgemm_vnni_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
     struct qgemm q;
     qgemm_init(&q, call);
-    qgemm_panels(&q, begin, end, load_digits(&q) ? panel_of_digits : qgemm_panel);
+    qgemm_panels(&q, begin, end, load_digits(&q) ? panels_of_digits : qgemm_panel);
 }
