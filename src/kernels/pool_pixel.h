@@ -20,12 +20,13 @@ struct pool_pixel {
     float *tile;             /* [VEC][channels] where the output's channels do not lie together, else NULL */
 };
 
-DENSE_INLINE void pool_put(const struct pool_fast *p, const struct pool_pixel *w, int64_t c, vec value)
+DENSE_INLINE void pool_put(DML_TENSOR_DATA_TYPE type, const struct pool_fast *p, const struct pool_pixel *w, int64_t c,
+                           vec value, int64_t lanes)
 {
     if (w->tile)
         vec_store(w->tile + w->at[4] % VEC * w->channels + c, value);
     else
-        vec_store_some(p->type, p->call->data[1], w->y_at + c, value, w->lanes);
+        vec_store_some(type, p->call->data[1], w->y_at + c, value, lanes);
 }
 
 /* columns: w->count[2]; lanes: w->lanes; constants where that pays. */
@@ -60,12 +61,12 @@ DENSE_INLINE void pool_pixel_columns(DML_TENSOR_DATA_TYPE type, const struct poo
 {
     const int64_t channels = p->call->op->tensors[1].sizes[1];
     if (w->lanes < VEC) {
-        pool_put(p, w, 0, pool_channels(type, p, w, 0, kind, columns, w->lanes));
+        pool_put(type, p, w, 0, pool_channels(type, p, w, 0, kind, columns, w->lanes), w->lanes);
         return;
     }
     for (int64_t c = 0; c < channels; c += VEC) {
         int64_t from = pool_vector_at(p, w, c);
-        pool_put(p, w, from, pool_channels(type, p, w, from, kind, columns, VEC));
+        pool_put(type, p, w, from, pool_channels(type, p, w, from, kind, columns, VEC), VEC);
     }
 }
 
@@ -120,7 +121,7 @@ static void pool_channels_first(const struct pool_fast *p, const struct pool_pix
     }
     vec_store(best, acc);
     vec_int_store(places, place);
-    pool_put(p, w, c, acc);
+    pool_put(p->type, p, w, c, acc, w->lanes);
     pool_index_channels(p, w, c, best, places);
 }
 
