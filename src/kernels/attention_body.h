@@ -171,23 +171,18 @@ static bool attention_direct(const struct attention *a, uint32_t rows)
     return rows <= ATTENTION_FEW && (a->k_view->strides[3] == 1 || a->depth == 1);
 }
 
-DENSE_INLINE float attention_dot(const float *q, const void *key, bool half, uint32_t depth)
+DENSE_INLINE float attention_dot(DML_TENSOR_DATA_TYPE type, const float *q, const void *key, uint32_t depth)
 {
-    const uint16_t *halves = key;
-    const float *floats = key;
     vec sum[4] = { vec_set(0), vec_set(0), vec_set(0), vec_set(0) };
     uint32_t d = 0;
     for (; d + 4 * VEC <= depth; d += 4 * VEC)
-        for (uint32_t i = 0; i < 4; i++) {
-            uint32_t e = d + i * VEC;
-            sum[i] = vec_fma(vec_load(q + e), half ? vec_load_half(halves + e) : vec_load(floats + e), sum[i]);
-        }
+        for (uint32_t i = 0; i < 4; i++)
+            sum[i] = vec_fma(vec_load(q + d + i * VEC), vec_load_of(type, key, d + i * VEC), sum[i]);
     for (; d + VEC <= depth; d += VEC)
-        sum[0] = vec_fma(vec_load(q + d), half ? vec_load_half(halves + d) : vec_load(floats + d), sum[0]);
-    float score = vec_sum((sum[0] + sum[1]) + (sum[2] + sum[3]));
-    for (; d < depth; d++)
-        score += q[d] * (half ? base_half_to_float(halves[d]) : floats[d]);
-    return score;
+        sum[0] = vec_fma(vec_load(q + d), vec_load_of(type, key, d), sum[0]);
+    if (d < depth)
+        sum[1] = vec_fma(vec_load_part(q + d, depth - d, vec_set(0)), vec_load_some(type, key, d, depth - d), sum[1]);
+    return vec_sum((sum[0] + sum[1]) + (sum[2] + sum[3]));
 }
 
 DENSE_INLINE void attention_fetch(const char *from, uint64_t bytes)
@@ -200,8 +195,8 @@ DENSE_INLINE void attention_fetch(const char *from, uint64_t bytes)
 static void attention_dots(const struct attention *a, const uint32_t *at, uint32_t rows, uint32_t first, uint32_t count)
 {
     uint32_t where[4] = { at[0], at[1] / a->group, first };
-    bool half = a->k_view->type == DML_TENSOR_DATA_TYPE_FLOAT16;
-    int64_t bytes = half ? 2 : 4, step = a->k_view->strides[2] * bytes;
+    const DML_TENSOR_DATA_TYPE type = a->k_view->type;
+    int64_t bytes = kern_type_bytes(type), step = a->k_view->strides[2] * bytes;
     const char *key = (const char *)a->call->data[1] + dense_offset(a->k_view, where, 3) * bytes;
     const uint64_t value_bytes = kern_type_bytes(a->v_view->type), length = a->depth * (uint64_t)bytes;
     const int64_t value_step = a->v_view->strides[2] * (int64_t)value_bytes;
@@ -210,8 +205,7 @@ static void attention_dots(const struct attention *a, const uint32_t *at, uint32
         attention_fetch(key + DENSE_AHEAD, length);
         attention_fetch(value, a->v_view->strides[3] == 1 ? a->value_depth * value_bytes : 0);
         for (uint32_t m = 0; m < rows; m++)
-            a->scores[m * ATTENTION_KEYS + n] = half ? attention_dot(a->q + m * a->depth, key, true, a->depth)
-                                                     : attention_dot(a->q + m * a->depth, key, false, a->depth);
+            a->scores[m * ATTENTION_KEYS + n] = VEC_BY_TYPE(type, attention_dot, a->q + m * a->depth, key, a->depth);
     }
 }
 

@@ -2,19 +2,14 @@
 
 #define DEPTH_MAX 4096
 
-static bool is_short_float(DML_TENSOR_DATA_TYPE type)
-{
-    return type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT16;
-}
-
 bool kern_attention_f32_accepts(const struct kern_op *op)
 {
     const struct kern_view *t = op->tensors, *y = &t[op->input_count];
     struct attention_inputs in;
-    if (op->epilogue || !attention_inputs_init(op, &in) || !is_short_float(y->type))
+    if (op->epilogue || !attention_inputs_init(op, &in) || !dense_is_short_float(y->type))
         return false;
     for (uint32_t i = 0; i < (in.mask ? 4u : 3u); i++)
-        if (!is_short_float(t[i].type))
+        if (!dense_is_short_float(t[i].type))
             return false;
     return t[0].sizes[3] <= DEPTH_MAX && y->sizes[3] <= DEPTH_MAX;
 }

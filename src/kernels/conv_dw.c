@@ -20,7 +20,7 @@ bool conv_dw_suits(const struct kern_op *op)
 {
     struct conv_shape s;
     DML_TENSOR_DATA_TYPE type = op->tensors[op->input_count].type;
-    if (op->u.conv.integer || (type != DML_TENSOR_DATA_TYPE_FLOAT32 && type != DML_TENSOR_DATA_TYPE_FLOAT16))
+    if (op->u.conv.integer || !dense_is_short_float(type))
         return false;
     if (!dense_same_type(op, 0, op->u.conv.has_bias ? 2 : 1, type) || !conv_shape_init(op, &s) || !shape_suits(op, &s))
         return false;

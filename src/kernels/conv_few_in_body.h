@@ -53,7 +53,8 @@ DENSE_INLINE void few_tile_end(const struct few *r, const struct few_tile *t, ve
             if (whole)
                 vec_store(t->y + p * t->y_step + v * VEC, value);
             else if (p < t->pixels && v * VEC < t->channels)
-                tile_put(t->y + p * t->y_step, false, v * VEC, value, t->channels - v * VEC);
+                vec_store_some(DML_TENSOR_DATA_TYPE_FLOAT32, t->y + p * t->y_step, v * VEC, value,
+                               t->channels - v * VEC);
         }
     }
 }
@@ -146,7 +147,7 @@ static void few_finish(const struct few *r, float *y, int64_t count)
 static void few_store(const struct few *r, float *y, int64_t channels)
 {
     const struct conv_shape *s = &r->f.s;
-    struct tile_to to = { y, false, 0, s->y[4], s->y[1] };
+    struct tile_to to = { y, DML_TENSOR_DATA_TYPE_FLOAT32, 0, s->y[4], s->y[1] };
     for (int64_t i = 0; i < s->out[2]; i += VEC) {
         for (int64_t c = 0; c < channels; c += VEC) {
             to.at = i * s->y[4] + c * s->y[1];

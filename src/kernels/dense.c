@@ -57,10 +57,15 @@ void dense_store(void *data, int64_t index, DML_TENSOR_DATA_TYPE type, double va
     }
 }
 
-bool dense_is_float(DML_TENSOR_DATA_TYPE type)
+bool dense_is_short_float(DML_TENSOR_DATA_TYPE type)
 {
     return type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT16 ||
-           type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16 || type == DML_TENSOR_DATA_TYPE_FLOAT64;
+           type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16;
+}
+
+bool dense_is_float(DML_TENSOR_DATA_TYPE type)
+{
+    return dense_is_short_float(type) || type == DML_TENSOR_DATA_TYPE_FLOAT64;
 }
 
 bool dense_same_type(const struct kern_op *op, uint32_t first, uint32_t last, DML_TENSOR_DATA_TYPE type)
@@ -78,8 +83,7 @@ bool dense_short_floats(const struct kern_op *op)
     bool result = true;
     for (uint32_t i = 0; i <= op->input_count; i++)
         if (i < 2 + (uint32_t)extra || i == op->input_count)
-            result =
-                result && dense_is_float(op->tensors[i].type) && op->tensors[i].type != DML_TENSOR_DATA_TYPE_FLOAT64;
+            result = result && dense_is_short_float(op->tensors[i].type);
     return result;
 }
 
@@ -87,7 +91,7 @@ bool dense_epilogue_fits(const struct kern_op *op)
 {
     DML_TENSOR_DATA_TYPE type = op->tensors[op->input_count].type;
     bool integer = (op->kind == KERN_GEMM && op->u.gemm.integer) || (op->kind == KERN_CONV && op->u.conv.integer);
-    return !op->epilogue || integer || (dense_is_float(type) && type != DML_TENSOR_DATA_TYPE_FLOAT64);
+    return !op->epilogue || integer || dense_is_short_float(type);
 }
 
 #if defined(__x86_64__)
@@ -247,26 +251,31 @@ static bool store_narrow_row(void *data, DML_TENSOR_DATA_TYPE type, uint32_t cou
     return rows_fast() ? store_narrow_wide(data, type, count, in) : store_narrow(data, type, count, in);
 }
 
-/* Halves that do not lie together: gathered first, which is the smaller part of the work. */
+static bool is_half(DML_TENSOR_DATA_TYPE type)
+{
+    return type == DML_TENSOR_DATA_TYPE_FLOAT16 || type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16;
+}
+
+/* Floats of 16 bits that do not lie together: gathered first, which is the smaller part of the work. */
 enum { HALVES = 64 };
 
-static void load_halves(const uint16_t *data, int64_t step, uint32_t count, float *out)
+static void load_halves(const uint16_t *data, int64_t step, DML_TENSOR_DATA_TYPE type, uint32_t count, float *out)
 {
     uint16_t part[HALVES];
     for (uint32_t first = 0; first < count; first += HALVES) {
         uint32_t n = BASE_MIN(count - first, HALVES);
         for (uint32_t i = 0; i < n; i++)
             part[i] = data[(int64_t)(first + i) * step];
-        halves_to_floats(part, n, out + first);
+        dense_load_row(part, 0, 1, type, n, out + first);
     }
 }
 
-static void store_halves(uint16_t *data, int64_t step, uint32_t count, const float *in)
+static void store_halves(uint16_t *data, int64_t step, DML_TENSOR_DATA_TYPE type, uint32_t count, const float *in)
 {
     uint16_t part[HALVES];
     for (uint32_t first = 0; first < count; first += HALVES) {
         uint32_t n = BASE_MIN(count - first, HALVES);
-        floats_to_halves(in + first, n, part);
+        dense_store_row(part, 0, 1, type, n, in + first);
         for (uint32_t i = 0; i < n; i++)
             data[(int64_t)(first + i) * step] = part[i];
     }
@@ -280,10 +289,10 @@ void dense_load_row(const void *data, int64_t index, int64_t step, DML_TENSOR_DA
     } else if (type == DML_TENSOR_DATA_TYPE_FLOAT32) {
         for (uint32_t i = 0; i < count; i++)
             out[i] = ((const float *)data)[index + i * step];
-    } else if (type == DML_TENSOR_DATA_TYPE_FLOAT16 && step == 1 && rows_fast()) {
-        halves_to_floats((const uint16_t *)data + index, count, out);
+    } else if (is_half(type) && step != 1) {
+        load_halves((const uint16_t *)data + index, step, type, count, out);
     } else if (type == DML_TENSOR_DATA_TYPE_FLOAT16 && rows_fast()) {
-        load_halves((const uint16_t *)data + index, step, count, out);
+        halves_to_floats((const uint16_t *)data + index, count, out);
     } else if (step != 1 || !load_narrow_row((const char *)data + index * kern_type_bytes(type), type, count, out)) {
         for (uint32_t i = 0; i < count; i++)
             out[i] = (float)dense_load(data, index + i * step, type);
@@ -298,10 +307,10 @@ void dense_store_row(void *data, int64_t index, int64_t step, DML_TENSOR_DATA_TY
     } else if (type == DML_TENSOR_DATA_TYPE_FLOAT32) {
         for (uint32_t i = 0; i < count; i++)
             ((float *)data)[index + i * step] = in[i];
-    } else if (type == DML_TENSOR_DATA_TYPE_FLOAT16 && step == 1 && rows_fast()) {
-        floats_to_halves(in, count, (uint16_t *)data + index);
+    } else if (is_half(type) && step != 1) {
+        store_halves((uint16_t *)data + index, step, type, count, in);
     } else if (type == DML_TENSOR_DATA_TYPE_FLOAT16 && rows_fast()) {
-        store_halves((uint16_t *)data + index, step, count, in);
+        floats_to_halves(in, count, (uint16_t *)data + index);
     } else if (step != 1 || !store_narrow_row((char *)data + index * kern_type_bytes(type), type, count, in)) {
         for (uint32_t i = 0; i < count; i++)
             dense_store(data, index + i * step, type, in[i]);

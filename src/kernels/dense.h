@@ -48,7 +48,8 @@ DENSE_INLINE double dense_load(const void *data, int64_t index, DML_TENSOR_DATA_
 /* Rounds to nearest even and saturates for integer types; NaN gives 0 there. */
 void dense_store(void *data, int64_t index, DML_TENSOR_DATA_TYPE type, double value);
 
-bool dense_is_float(DML_TENSOR_DATA_TYPE type); /* FLOAT16, bfloat16, FLOAT32, FLOAT64 */
+bool dense_is_float(DML_TENSOR_DATA_TYPE type);       /* FLOAT16, bfloat16, FLOAT32, FLOAT64 */
+bool dense_is_short_float(DML_TENSOR_DATA_TYPE type); /* the same without FLOAT64: what FLOAT32 holds */
 
 /* Elements from the pointer to the element at at[0], ..., at[dims - 1], 0, ... Dimensions of size 1 repeat. */
 DENSE_INLINE int64_t dense_offset(const struct kern_view *view, const uint32_t *at, uint32_t dims)

@@ -53,6 +53,17 @@ DENSE_INLINE void vec_store_half(uint16_t *to, vec value)
     _mm256_storeu_si256((__m256i *)to, _mm512_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT));
 }
 
+/* As base_float_to_bfloat. */
+DENSE_INLINE void vec_store_bfloat(uint16_t *to, vec value)
+{
+    __m512i bits = _mm512_castps_si512(value),
+            odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+    __m512i rounded = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff)), odd);
+    __mmask16 nan = _mm512_cmp_ps_mask(value, value, _CMP_UNORD_Q);
+    rounded = _mm512_mask_or_epi32(rounded, nan, bits, _mm512_set1_epi32(0x400000));
+    _mm256_storeu_si256((__m256i *)to, _mm512_cvtepi32_epi16(_mm512_srli_epi32(rounded, 16)));
+}
+
 DENSE_INLINE vec vec_set(float value)
 {
     return _mm512_set1_ps(value);
@@ -172,6 +183,15 @@ DENSE_INLINE void vec_store_part(float *to, uint32_t count, vec value)
 DENSE_INLINE void vec_store_half(uint16_t *to, vec value)
 {
     vst1_u16(to, vreinterpret_u16_f16(vcvt_f16_f32(value)));
+}
+
+/* As base_float_to_bfloat. */
+DENSE_INLINE void vec_store_bfloat(uint16_t *to, vec value)
+{
+    uint32x4_t bits = vreinterpretq_u32_f32(value), odd = vandq_u32(vshrq_n_u32(bits, 16), vdupq_n_u32(1));
+    uint32x4_t rounded = vaddq_u32(vaddq_u32(bits, vdupq_n_u32(0x7fff)), odd);
+    uint32x4_t quiet = vorrq_u32(bits, vdupq_n_u32(0x400000));
+    vst1_u16(to, vshrn_n_u32(vbslq_u32(vceqq_f32(value, value), rounded, quiet), 16));
 }
 
 DENSE_INLINE vec vec_set(float value)
@@ -297,6 +317,19 @@ DENSE_INLINE void vec_store_half(uint16_t *to, vec value)
     _mm_storeu_si128((__m128i *)to, _mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT));
 }
 
+/* As base_float_to_bfloat. */
+DENSE_INLINE void vec_store_bfloat(uint16_t *to, vec value)
+{
+    __m256i bits = _mm256_castps_si256(value),
+            odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+    __m256i rounded = _mm256_add_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(0x7fff)), odd);
+    __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(value, value, _CMP_UNORD_Q));
+    rounded = _mm256_blendv_epi8(rounded, _mm256_or_si256(bits, _mm256_set1_epi32(0x400000)), nan);
+    rounded = _mm256_srli_epi32(rounded, 16);
+    _mm_storeu_si128((__m128i *)to,
+                     _mm_packus_epi32(_mm256_castsi256_si128(rounded), _mm256_extracti128_si256(rounded, 1)));
+}
+
 DENSE_INLINE vec vec_set(float value)
 {
     return _mm256_set1_ps(value);
@@ -379,6 +412,56 @@ DENSE_INLINE void vec_take_greater(vec x, vec_int here, vec *best, vec_int *plac
     *place = _mm256_blendv_epi8(*place, here, _mm256_castps_si256(greater));
 }
 #endif
+
+/* FLOAT32, FLOAT16 or bfloat16 from or to element `at`: one load or store where the type is a constant. */
+DENSE_INLINE vec vec_load_of(DML_TENSOR_DATA_TYPE type, const void *data, int64_t at)
+{
+    if (type == DML_TENSOR_DATA_TYPE_FLOAT32)
+        return vec_load((const float *)data + at);
+    const uint16_t *from = (const uint16_t *)data + at;
+    return type == DML_TENSOR_DATA_TYPE_FLOAT16 ? vec_load_half(from) : vec_load_bfloat(from);
+}
+
+DENSE_INLINE void vec_store_of(DML_TENSOR_DATA_TYPE type, void *data, int64_t at, vec value)
+{
+    if (type == DML_TENSOR_DATA_TYPE_FLOAT32)
+        vec_store((float *)data + at, value);
+    else if (type == DML_TENSOR_DATA_TYPE_FLOAT16)
+        vec_store_half((uint16_t *)data + at, value);
+    else
+        vec_store_bfloat((uint16_t *)data + at, value);
+}
+
+/* The same for `count` elements if that is less than VEC: zeros after them, nothing beyond is touched. */
+DENSE_INLINE vec vec_load_some(DML_TENSOR_DATA_TYPE type, const void *data, int64_t at, int64_t count)
+{
+    if (count >= VEC)
+        return vec_load_of(type, data, at);
+    if (type == DML_TENSOR_DATA_TYPE_FLOAT32)
+        return vec_load_part((const float *)data + at, (uint32_t)count, vec_set(0));
+    uint16_t part[VEC] = { 0 };
+    memcpy(part, (const uint16_t *)data + at, (size_t)count * sizeof(part[0]));
+    return vec_load_of(type, part, 0);
+}
+
+DENSE_INLINE void vec_store_some(DML_TENSOR_DATA_TYPE type, void *data, int64_t at, vec value, int64_t count)
+{
+    if (count >= VEC) {
+        vec_store_of(type, data, at, value);
+    } else if (type == DML_TENSOR_DATA_TYPE_FLOAT32) {
+        vec_store_part((float *)data + at, (uint32_t)count, value);
+    } else {
+        uint16_t part[VEC];
+        vec_store_of(type, part, 0, value);
+        memcpy((uint16_t *)data + at, part, (size_t)count * sizeof(part[0]));
+    }
+}
+
+/* function(type, ...) with the type, one of those three, as a constant. */
+#define VEC_BY_TYPE(type, function, ...)                                                                               \
+    ((type) == DML_TENSOR_DATA_TYPE_FLOAT32   ? function(DML_TENSOR_DATA_TYPE_FLOAT32, __VA_ARGS__)                    \
+     : (type) == DML_TENSOR_DATA_TYPE_FLOAT16 ? function(DML_TENSOR_DATA_TYPE_FLOAT16, __VA_ARGS__)                    \
+                                              : function(ANYDML_TENSOR_DATA_TYPE_BFLOAT16, __VA_ARGS__))
 
 /* e^x for x <= 0, within 2 units in the last place; below -87 it is 0, NaN stays. */
 DENSE_INLINE vec vec_exp(vec x)

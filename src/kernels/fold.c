@@ -126,9 +126,7 @@ void kern_unfold_any_run(const struct kern_call *call, uint64_t begin, uint64_t 
 
 bool kern_fold_f32_accepts(const struct kern_op *op)
 {
-    DML_TENSOR_DATA_TYPE type = op->tensors[0].type;
-    return !op->u.fold.unfold && kern_fold_any_ref_accepts(op) &&
-           (type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT16);
+    return !op->u.fold.unfold && kern_fold_any_ref_accepts(op) && dense_is_short_float(op->tensors[0].type);
 }
 
 /* A unit is a row of the image. */

@@ -6,7 +6,7 @@ bool kern_gemm_vec_f32_accepts(const struct kern_op *op)
     uint32_t rank = y->rank;
     if (rank < 2 || a->rank != rank || b->rank != rank || y->sizes[rank - 2] > GEMM_VEC_ROWS)
         return false;
-    if (y->type != DML_TENSOR_DATA_TYPE_FLOAT32 && y->type != DML_TENSOR_DATA_TYPE_FLOAT16)
+    if (!dense_is_short_float(y->type))
         return false;
     /* In FLOAT32 the library is as good on packed weights, and better on columns when there are more than two rows. */
     bool single = y->type == DML_TENSOR_DATA_TYPE_FLOAT32, columns = b->strides[rank - 1] != 1;

@@ -10,22 +10,12 @@ struct gemm_vec {
     float *a, *sums; /* [rows][k], [rows][GEMM_VEC_PANEL] */
     void *epilogue;
     int64_t b_at, b_row, b_step;
-    bool half;
+    DML_TENSOR_DATA_TYPE type;
 };
 
-DENSE_INLINE vec gemm_vec_load(const void *data, int64_t at, bool half)
-{
-    return half ? vec_load_half((const uint16_t *)data + at) : vec_load((const float *)data + at);
-}
-
-DENSE_INLINE float gemm_vec_one(const void *data, int64_t at, bool half)
-{
-    return (float)dense_load(data, at, half ? DML_TENSOR_DATA_TYPE_FLOAT16 : DML_TENSOR_DATA_TYPE_FLOAT32);
-}
-
 /* sums[m][n] += sum over `depth` rows k.. of a[m][k] * B[k][n], B's rows contiguous. */
-DENSE_INLINE void gemm_vec_strip(const struct gemm_vec *g, uint32_t k, uint32_t depth, uint32_t rows, uint32_t count,
-                                 bool half)
+DENSE_INLINE void gemm_vec_strip(DML_TENSOR_DATA_TYPE type, const struct gemm_vec *g, uint32_t k, uint32_t depth,
+                                 uint32_t rows, uint32_t count)
 {
     const void *b = g->call->data[1];
     uint32_t n = 0;
@@ -35,7 +25,7 @@ DENSE_INLINE void gemm_vec_strip(const struct gemm_vec *g, uint32_t k, uint32_t 
         for (uint32_t m = 0; m < rows; m++)
             sums[m] = vec_load(g->sums + m * GEMM_VEC_PANEL + n);
         for (uint32_t i = 0; i < depth; i++) {
-            vec value = gemm_vec_load(b, from + i * g->b_row + n, half);
+            vec value = vec_load_of(type, b, from + i * g->b_row + n);
             for (uint32_t m = 0; m < rows; m++)
                 sums[m] = vec_fma(vec_set(g->a[m * g->k + k + i]), value, sums[m]);
         }
@@ -44,26 +34,26 @@ DENSE_INLINE void gemm_vec_strip(const struct gemm_vec *g, uint32_t k, uint32_t 
     }
     for (; n < count; n++) {
         for (uint32_t i = 0; i < depth; i++) {
-            float value = gemm_vec_one(b, from + i * g->b_row + n, half);
+            float value = (float)dense_load(b, from + i * g->b_row + n, type);
             for (uint32_t m = 0; m < rows; m++)
                 g->sums[m * GEMM_VEC_PANEL + n] += g->a[m * g->k + k + i] * value;
         }
     }
 }
 
-DENSE_INLINE void gemm_vec_across(const struct gemm_vec *g, uint32_t rows, uint32_t count, bool half)
+DENSE_INLINE void gemm_vec_across(DML_TENSOR_DATA_TYPE type, const struct gemm_vec *g, uint32_t rows, uint32_t count)
 {
     uint32_t k = 0;
     for (uint32_t m = 0; m < rows; m++)
         memset(g->sums + m * GEMM_VEC_PANEL, 0, count * sizeof(float));
     for (; k + GEMM_VEC_DEPTH <= g->k; k += GEMM_VEC_DEPTH)
-        gemm_vec_strip(g, k, GEMM_VEC_DEPTH, rows, count, half);
+        gemm_vec_strip(type, g, k, GEMM_VEC_DEPTH, rows, count);
     for (; k < g->k; k++)
-        gemm_vec_strip(g, k, 1, rows, count, half);
+        gemm_vec_strip(type, g, k, 1, rows, count);
 }
 
 /* B's columns contiguous: a dot product each. */
-DENSE_INLINE void gemm_vec_dots(const struct gemm_vec *g, uint32_t rows, uint32_t count, bool half)
+DENSE_INLINE void gemm_vec_dots(DML_TENSOR_DATA_TYPE type, const struct gemm_vec *g, uint32_t rows, uint32_t count)
 {
     const void *b = g->call->data[1];
     for (uint32_t n = 0; n < count; n++) {
@@ -73,7 +63,7 @@ DENSE_INLINE void gemm_vec_dots(const struct gemm_vec *g, uint32_t rows, uint32_
         for (uint32_t m = 0; m < rows; m++)
             low[m] = high[m] = vec_set(0);
         for (; k + 2 * VEC <= g->k; k += 2 * VEC) {
-            vec b0 = gemm_vec_load(b, from + k, half), b1 = gemm_vec_load(b, from + k + VEC, half);
+            vec b0 = vec_load_of(type, b, from + k), b1 = vec_load_of(type, b, from + k + VEC);
             for (uint32_t m = 0; m < rows; m++) {
                 low[m] = vec_fma(vec_load(g->a + m * g->k + k), b0, low[m]);
                 high[m] = vec_fma(vec_load(g->a + m * g->k + k + VEC), b1, high[m]);
@@ -82,46 +72,34 @@ DENSE_INLINE void gemm_vec_dots(const struct gemm_vec *g, uint32_t rows, uint32_
         for (uint32_t m = 0; m < rows; m++) {
             float sum = vec_sum(low[m] + high[m]);
             for (uint32_t i = k; i < g->k; i++)
-                sum += g->a[m * g->k + i] * gemm_vec_one(b, from + i, half);
+                sum += g->a[m * g->k + i] * (float)dense_load(b, from + i, type);
             g->sums[m * GEMM_VEC_PANEL + n] = sum;
         }
     }
 }
 
-DENSE_INLINE void gemm_vec_rows(const struct gemm_vec *g, uint32_t rows, uint32_t count, bool half)
+DENSE_INLINE void gemm_vec_rows(DML_TENSOR_DATA_TYPE type, const struct gemm_vec *g, uint32_t rows, uint32_t count)
 {
     if (g->b_step == 1)
-        gemm_vec_across(g, rows, count, half);
+        gemm_vec_across(type, g, rows, count);
     else
-        gemm_vec_dots(g, rows, count, half);
+        gemm_vec_dots(type, g, rows, count);
 }
 
 static void gemm_vec_panel(const struct gemm_vec *g, uint32_t count)
 {
-    switch (g->rows * 2 + g->half) {
+    switch (g->rows) {
+    case 1:
+        VEC_BY_TYPE(g->type, gemm_vec_rows, g, 1, count);
+        break;
     case 2:
-        gemm_vec_rows(g, 1, count, false);
+        VEC_BY_TYPE(g->type, gemm_vec_rows, g, 2, count);
         break;
     case 3:
-        gemm_vec_rows(g, 1, count, true);
-        break;
-    case 4:
-        gemm_vec_rows(g, 2, count, false);
-        break;
-    case 5:
-        gemm_vec_rows(g, 2, count, true);
-        break;
-    case 6:
-        gemm_vec_rows(g, 3, count, false);
-        break;
-    case 7:
-        gemm_vec_rows(g, 3, count, true);
-        break;
-    case 8:
-        gemm_vec_rows(g, 4, count, false);
+        VEC_BY_TYPE(g->type, gemm_vec_rows, g, 3, count);
         break;
     default:
-        gemm_vec_rows(g, 4, count, true);
+        VEC_BY_TYPE(g->type, gemm_vec_rows, g, 4, count);
         break;
     }
 }
@@ -172,7 +150,7 @@ static void gemm_vec_run(const struct kern_call *call, uint64_t begin, uint64_t 
                  base_align_up((g.k + 32ull + GEMM_VEC_PANEL) * GEMM_VEC_ROWS * sizeof(float), 64);
     g.b_row = b->strides[rank - 2];
     g.b_step = b->sizes[rank - 1] > 1 || g.b_row != 1 ? b->strides[rank - 1] : 0;
-    g.half = y->type == DML_TENSOR_DATA_TYPE_FLOAT16;
+    g.type = y->type;
     uint64_t loaded = UINT64_MAX;
     while (begin < end) {
         uint64_t batch = begin / blocks, rest = batch;

@@ -1,5 +1,5 @@
-/* Reductions, softmax and normalisation of FLOAT64, a few groups side by side: each group's elements join in the order
- * of their indices, as in the references, so that results are theirs. */
+/* Reductions, moments, softmax and normalisation of FLOAT64, a few groups side by side: each group's elements join in
+ * the order of their indices, as in the references, so that results are theirs. */
 #include "kernels/dense.h"
 #include "kernels/number.h"
 #include "kernels/walk.h"
@@ -287,6 +287,64 @@ void kern_softmax_f64_run(const struct kern_call *call, uint64_t begin, uint64_t
     }
 }
 
+/* ---- moments ---- */
+
+static void means(const struct f64_groups *groups, uint64_t begin, uint32_t lanes, double *mean)
+{
+    double sum[LANES] = { 0 };
+    struct f64_rows rows;
+    rows_begin(&rows, groups, begin, lanes);
+    do
+        EACH_OF(&rows.row, sum[g] += rows.row.data[0][at])
+    while (rows_next(&rows));
+    for (uint32_t g = 0; g < LANES; g++)
+        mean[g] = sum[g] / (double)groups->inner.count;
+}
+
+static void variances(const struct f64_groups *groups, uint64_t begin, uint32_t lanes, const double *mean, double *out)
+{
+    double squares[LANES] = { 0 };
+    struct f64_rows rows;
+    rows_begin(&rows, groups, begin, lanes);
+    do
+        EACH_OF(&rows.row, {
+            const double difference = rows.row.data[0][at] - mean[g];
+            squares[g] += difference * difference;
+        })
+    while (rows_next(&rows));
+    for (uint32_t g = 0; g < LANES; g++)
+        out[g] = squares[g] / (double)groups->inner.count;
+}
+
+bool kern_moments_f64_accepts(const struct kern_op *op)
+{
+    return op->input_count == 1 && op->output_count == 2 && all_doubles(op, 3) &&
+           op->tensors[0].rank == op->tensors[1].rank && op->tensors[0].rank == op->tensors[2].rank;
+}
+
+void kern_moments_f64_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+{
+    (void)state;
+    (void)threads;
+    plan(op, op->u.moments.axes, out);
+}
+
+void kern_moments_f64_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    struct f64_groups groups = { .call = call };
+    walks_init(&groups, call->op, call->op->u.moments.axes);
+    for (uint32_t lanes; begin < end; begin += lanes) {
+        double mean[LANES], variance[LANES];
+        lanes = width(&groups, begin, end);
+        means(&groups, begin, lanes, mean);
+        variances(&groups, begin, lanes, mean, variance);
+        for (uint32_t g = 0; g < lanes; g++) {
+            ((double *)call->data[1])[kern_walk_offset(&groups.outer, 1, begin + g)] = mean[g];
+            ((double *)call->data[2])[kern_walk_offset(&groups.outer, 2, begin + g)] = variance[g];
+        }
+    }
+}
+
 /* ---- normalisation ---- */
 
 bool kern_norm_f64_accepts(const struct kern_op *op)
@@ -301,33 +359,18 @@ void kern_norm_f64_plan(const struct kern_op *op, const void *state, uint32_t th
     plan(op, op->u.norm.axes, out);
 }
 
-static void moments(const struct f64_groups *groups, uint64_t begin, uint32_t lanes, double *mean, double *scale)
+/* What a normalisation takes away and multiplies by: 0 and 1 where it does not. */
+static void norm_moments(const struct f64_groups *groups, uint64_t begin, uint32_t lanes, double *mean, double *scale)
 {
     const struct kern_norm *norm = &groups->call->op->u.norm;
-    const double count = (double)groups->inner.count;
-    double sum[LANES] = { 0 }, squares[LANES] = { 0 };
-    struct f64_rows rows;
     for (uint32_t g = 0; g < LANES; g++)
         scale[g] = 1 + (mean[g] = 0);
-    rows_begin(&rows, groups, begin, lanes);
-    if (norm->use_mean) {
-        do
-            EACH_OF(&rows.row, sum[g] += rows.row.data[0][at])
-        while (rows_next(&rows));
-        for (uint32_t g = 0; g < LANES; g++)
-            mean[g] = sum[g] / count;
-    }
-    if (!norm->use_variance)
-        return;
-    rows_begin(&rows, groups, begin, lanes);
-    do
-        EACH_OF(&rows.row, {
-            const double difference = rows.row.data[0][at] - mean[g];
-            squares[g] += difference * difference;
-        })
-    while (rows_next(&rows));
-    for (uint32_t g = 0; g < LANES; g++)
-        scale[g] = 1 / sqrt(squares[g] / count + norm->epsilon);
+    if (norm->use_mean)
+        means(groups, begin, lanes, mean);
+    if (norm->use_variance)
+        variances(groups, begin, lanes, mean, scale);
+    for (uint32_t g = 0; g < LANES && norm->use_variance; g++)
+        scale[g] = 1 / sqrt(scale[g] + norm->epsilon);
 }
 
 static void normalise(const struct f64_row *r, const struct kern_norm *norm, uint32_t y, const double *mean,
@@ -354,7 +397,7 @@ void kern_norm_f64_run(const struct kern_call *call, uint64_t begin, uint64_t en
         double mean[LANES], scale[LANES];
         struct f64_rows rows;
         lanes = width(&groups, begin, end);
-        moments(&groups, begin, lanes, mean, scale);
+        norm_moments(&groups, begin, lanes, mean, scale);
         rows_begin(&rows, &groups, begin, lanes);
         do
             normalise(&rows.row, &call->op->u.norm, call->op->input_count, mean, scale);

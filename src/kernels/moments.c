@@ -1,11 +1,6 @@
 /* Mean and variance, and the sums of gradients, of FLOAT32, FLOAT16 and bfloat16. */
+#include "kernels/dense.h"
 #include "kernels/group.h"
-
-static bool is_small_float(DML_TENSOR_DATA_TYPE type)
-{
-    return type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT16 ||
-           type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16;
-}
 
 static bool same_ranks(const struct kern_op *op)
 {
@@ -45,7 +40,7 @@ void kern_moments_run(const struct kern_call *call, const struct kern_group_isa 
 bool kern_grad_sums_float_accepts(const struct kern_op *op)
 {
     return kern_groups_accept(op) && !op->epilogue && op->input_count == 3 && op->output_count == 3 &&
-           is_small_float(op->tensors[1].type) && same_ranks(op);
+           dense_is_short_float(op->tensors[1].type) && same_ranks(op);
 }
 
 void kern_grad_sums_float_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)

@@ -22,7 +22,8 @@ struct pool_fast {
     struct pool_band b;
     const struct kern_call *call;
     const struct kern_op *flat;
-    bool half, divides, indices;
+    DML_TENSOR_DATA_TYPE type;
+    bool divides, indices;
     float *share[2]; /* 1 / taps inside, for each output row and column */
 };
 
@@ -34,7 +35,7 @@ static void pool_fast_init(struct pool_fast *p, const struct kern_call *call)
     pool_window(call->op, &p->b.s, &p->b.w);
     p->b.x = call->data[0];
     p->b.kind = pool_kind_of(pool);
-    p->half = call->op->tensors[0].type == DML_TENSOR_DATA_TYPE_FLOAT16;
+    p->type = call->op->tensors[0].type;
     p->divides = pool->mode == KERN_POOL_AVERAGE;
 }
 
@@ -136,7 +137,7 @@ static void pool_line_of(const struct pool_fast *p, const int64_t *at, int64_t r
 {
     const struct pool_shape *s = &p->b.s;
     const int64_t x = at[0] * s->x[0] + at[1] * s->x[1], step = s->stride[1] * s->x[3];
-    pool_ask(p->b.x, x + row * step, step, p->half ? 2 : 4);
+    pool_ask(p->b.x, x + row * step, step, kern_type_bytes(p->type));
     pool_line_run(&p->b, x, row);
     pool_end_band(p, p->b.band.run, row, 1, p->divides ? pool_share(p, 0, 0) : 1);
 }
@@ -153,7 +154,7 @@ static void pool_lines(struct pool_fast *p, uint64_t begin, uint64_t end)
         const int64_t at[2] = { (int64_t)(unit / channels), (int64_t)(unit % channels) };
         for (int64_t row = 0; row < s->out[1]; row++) {
             pool_line_of(p, at, row);
-            pool_line_store(p->call->data[1], p->half, at[0] * s->y[0] + at[1] * s->y[1] + row * s->y[3], p->b.band.run,
+            pool_line_store(p->type, p->call->data[1], at[0] * s->y[0] + at[1] * s->y[1] + row * s->y[3], p->b.band.run,
                             s->out[2]);
         }
     }
@@ -165,7 +166,7 @@ static void pool_line_turn(struct pool_fast *p, const int64_t *at, int64_t row, 
     const struct pool_shape *s = &p->b.s;
     const int64_t channels = BASE_MIN(p->call->op->tensors[1].sizes[1] - at[1], VEC);
     const int64_t y = at[0] * s->y[0] + at[1] + row * s->y[3];
-    struct tile_to to = { p->call->data[1], p->half, 0, 1, s->y[4] };
+    struct tile_to to = { p->call->data[1], p->type, 0, 1, s->y[4] };
     for (int64_t c = 0; c < channels; c++) {
         p->b.band.run = block + c * pitch;
         pool_line_of(p, (const int64_t[2]){ at[0], at[1] + c }, row);
@@ -213,18 +214,15 @@ static void pool_planes(struct pool_fast *p, uint64_t begin, uint64_t end)
 /* ---- whole planes (global pooling)
  * ----------------------------------------------------------------------------------- */
 
-DENSE_INLINE float pool_reduce(enum pool_kind kind, const void *x, bool half, int64_t at, int64_t count)
+DENSE_INLINE float pool_reduce(DML_TENSOR_DATA_TYPE type, enum pool_kind kind, const void *x, int64_t at, int64_t count)
 {
-    const DML_TENSOR_DATA_TYPE type = half ? DML_TENSOR_DATA_TYPE_FLOAT16 : DML_TENSOR_DATA_TYPE_FLOAT32;
     vec acc[4];
     int64_t i = 0;
     for (int j = 0; j < 4; j++)
         acc[j] = vec_set(kind == POOL_TOP ? -INFINITY : 0);
     for (; i + 4 * VEC <= count; i += 4 * VEC)
         for (int j = 0; j < 4; j++)
-            acc[j] = pool_join(kind, acc[j],
-                               half ? vec_load_half((const uint16_t *)x + at + i + j * VEC)
-                                    : vec_load((const float *)x + at + i + j * VEC));
+            acc[j] = pool_join(kind, acc[j], vec_load_of(type, x, at + i + j * VEC));
     for (int j = 1; j < 4; j++)
         acc[0] = pool_join(kind == POOL_TOP ? POOL_TOP : POOL_SUM, acc[0], acc[j]);
     float result = kind == POOL_TOP ? vec_top(acc[0]) : vec_sum(acc[0]);
@@ -238,13 +236,13 @@ static float pool_reduce_plane(const struct pool_fast *p, int64_t at, int64_t co
     const void *x = p->call->data[0];
     switch (p->b.kind) {
     case POOL_SUM:
-        return p->half ? pool_reduce(POOL_SUM, x, true, at, count) : pool_reduce(POOL_SUM, x, false, at, count);
+        return VEC_BY_TYPE(p->type, pool_reduce, POOL_SUM, x, at, count);
     case POOL_SUM_ABS:
-        return pool_reduce(POOL_SUM_ABS, x, p->half, at, count);
+        return pool_reduce(p->type, POOL_SUM_ABS, x, at, count);
     case POOL_SUM_SQUARE:
-        return pool_reduce(POOL_SUM_SQUARE, x, p->half, at, count);
+        return pool_reduce(p->type, POOL_SUM_SQUARE, x, at, count);
     case POOL_TOP:
-        return p->half ? pool_reduce(POOL_TOP, x, true, at, count) : pool_reduce(POOL_TOP, x, false, at, count);
+        return VEC_BY_TYPE(p->type, pool_reduce, POOL_TOP, x, at, count);
     }
     return 0;
 }
@@ -267,8 +265,8 @@ static void pool_globals(const struct pool_fast *p, uint64_t begin, uint64_t end
     for (uint64_t plane = begin; plane < end; plane++) {
         int64_t n = (int64_t)(plane / y->sizes[1]), c = (int64_t)(plane % y->sizes[1]);
         int64_t at = n * p->b.s.x[0] + c * p->b.s.x[1];
-        bool floats = p->half || p->call->op->tensors[0].type == DML_TENSOR_DATA_TYPE_FLOAT32;
-        float value = floats ? pool_reduce_plane(p, at, p->b.s.area) : pool_reduce_other(p, at, p->b.s.area);
+        float value = dense_is_short_float(p->type) ? pool_reduce_plane(p, at, p->b.s.area)
+                                                    : pool_reduce_other(p, at, p->b.s.area);
         if (p->divides)
             value /= (float)p->b.s.area;
         if (p->b.kind == POOL_SUM_SQUARE)

@@ -34,10 +34,9 @@ enum { LINE_WIDEST = 16 /* columns of a window */ };
 /* Windows without gaps whose columns lie 1 or 2 apart. */
 static bool pool_line_fits(const struct pool_shape *s, DML_TENSOR_DATA_TYPE type)
 {
-    return (type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT16) && s->in[0] == 1 &&
-           s->out[0] == 1 && s->window[0] == 1 && s->pad[0] == 0 && s->dilation[1] == 1 && s->dilation[2] == 1 &&
-           s->stride[2] <= 2 && s->window[2] <= LINE_WIDEST && s->x[4] == 1 && s->in[2] < WINDOW_FAR &&
-           s->out[2] < WINDOW_FAR && s->pad[2] < WINDOW_FAR;
+    return dense_is_short_float(type) && s->in[0] == 1 && s->out[0] == 1 && s->window[0] == 1 && s->pad[0] == 0 &&
+           s->dilation[1] == 1 && s->dilation[2] == 1 && s->stride[2] <= 2 && s->window[2] <= LINE_WIDEST &&
+           s->x[4] == 1 && s->in[2] < WINDOW_FAR && s->out[2] < WINDOW_FAR && s->pad[2] < WINDOW_FAR;
 }
 
 enum pool_way pool_way_of(const struct kern_op *op, const struct pool_shape *s)
@@ -78,7 +77,7 @@ bool kern_pool_f32_accepts(const struct kern_op *op)
     struct pool_shape s;
     struct window w;
     DML_TENSOR_DATA_TYPE type = op->tensors[0].type;
-    bool floats = type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT16;
+    bool floats = dense_is_short_float(type);
     if (op->epilogue || !pool_shape_init(op, &s) || op->tensors[1].type != type)
         return false;
     if (!floats && (pool->mode != KERN_POOL_MAX || !small_integer(type)))

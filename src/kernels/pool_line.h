@@ -27,56 +27,47 @@ static void pool_ask(const void *x, int64_t at, int64_t count, int64_t bytes)
         __builtin_prefetch((const void *)(from + (uintptr_t)b));
 }
 
-/* `count` elements, or a vector of more, from element `at` on; reads nothing beyond. */
-DENSE_INLINE vec pool_load_some(const void *x, bool half, int64_t at, int64_t count)
-{
-    if (half && count >= VEC)
-        return vec_load_half((const uint16_t *)x + at);
-    if (half) {
-        uint16_t part[VEC] = { 0 };
-        memcpy(part, (const uint16_t *)x + at, (size_t)count * sizeof(part[0]));
-        return vec_load_half(part);
-    }
-    return count >= VEC ? vec_load((const float *)x + at)
-                        : vec_load_part((const float *)x + at, (uint32_t)count, vec_set(0));
-}
-
 /* to[i] = the `rows` elements x[at + i], x[at + step + i], ... joined */
-DENSE_INLINE void pool_join_rows(enum pool_kind kind, const void *x, bool half, int64_t at, int64_t step, int64_t rows,
-                                 int64_t count, float fill, float *to)
+DENSE_INLINE void pool_join_rows(enum pool_kind kind, DML_TENSOR_DATA_TYPE type, const void *x, int64_t at,
+                                 int64_t step, int64_t rows, int64_t count, float *to)
 {
+    const float fill = kind == POOL_TOP ? -INFINITY : 0;
     int64_t i = 0;
     for (; i + VEC <= count; i += VEC) {
         vec acc = vec_set(fill);
         for (int64_t r = 0; r < rows; r++)
-            acc = pool_join(kind, acc, pool_load_some(x, half, at + r * step + i, VEC));
+            acc = pool_join(kind, acc, vec_load_of(type, x, at + r * step + i));
         vec_store(to + i, acc);
     }
     if (i == count)
         return;
     vec acc = vec_set(fill);
     for (int64_t r = 0; r < rows; r++)
-        acc = pool_join(kind, acc, pool_load_some(x, half, at + r * step + i, count - i));
+        acc = pool_join(kind, acc, vec_load_some(type, x, at + r * step + i, count - i));
     vec_store(to + i, acc);
+}
+
+DENSE_INLINE void pool_join_rows_as(DML_TENSOR_DATA_TYPE type, const struct pool_band *b, int64_t at, int64_t rows,
+                                    int64_t count, float *to)
+{
+    const int64_t step = b->w.x_row;
+    if (b->kind == POOL_TOP && rows == 2)
+        pool_join_rows(POOL_TOP, type, b->x, at, step, 2, count, to);
+    else if (b->kind == POOL_TOP && rows == 3)
+        pool_join_rows(POOL_TOP, type, b->x, at, step, 3, count, to);
+    else if (b->kind == POOL_TOP)
+        pool_join_rows(POOL_TOP, type, b->x, at, step, rows, count, to);
+    else if (b->kind == POOL_SUM)
+        pool_join_rows(POOL_SUM, type, b->x, at, step, rows, count, to);
+    else if (b->kind == POOL_SUM_ABS)
+        pool_join_rows(POOL_SUM_ABS, type, b->x, at, step, rows, count, to);
+    else
+        pool_join_rows(POOL_SUM_SQUARE, type, b->x, at, step, rows, count, to);
 }
 
 static void pool_join_rows_of(const struct pool_band *b, int64_t at, int64_t rows, int64_t count, float *to)
 {
-    const bool half = b->w.type == DML_TENSOR_DATA_TYPE_FLOAT16;
-    const int64_t step = b->w.x_row;
-    const float fill = b->w.fill;
-    if (b->kind == POOL_TOP && rows == 2)
-        pool_join_rows(POOL_TOP, b->x, half, at, step, 2, count, fill, to);
-    else if (b->kind == POOL_TOP && rows == 3)
-        pool_join_rows(POOL_TOP, b->x, half, at, step, 3, count, fill, to);
-    else if (b->kind == POOL_TOP)
-        pool_join_rows(POOL_TOP, b->x, half, at, step, rows, count, fill, to);
-    else if (b->kind == POOL_SUM)
-        pool_join_rows(POOL_SUM, b->x, half, at, step, rows, count, fill, to);
-    else if (b->kind == POOL_SUM_ABS)
-        pool_join_rows(POOL_SUM_ABS, b->x, half, at, step, rows, count, fill, to);
-    else
-        pool_join_rows(POOL_SUM_SQUARE, b->x, half, at, step, rows, count, fill, to);
+    VEC_BY_TYPE(b->w.type, pool_join_rows_as, b, at, rows, count, to);
 }
 
 /* out[i] = line[i * stride] .. line[i * stride + taps - 1] joined; writes whole vectors. */
@@ -124,18 +115,11 @@ static void pool_line_run(const struct pool_band *b, int64_t plane, int64_t row)
                     : pool_join_columns(POOL_TOP, line, taps, 2, s->out[2], out);
 }
 
-/* `count` results to a dense row. */
-static void pool_line_store(void *y, bool half, int64_t at, const float *values, int64_t count)
+/* `count` results to a dense row; `values` end with a whole vector. */
+static void pool_line_store(DML_TENSOR_DATA_TYPE type, void *y, int64_t at, const float *values, int64_t count)
 {
-    int64_t i = 0;
-    for (; i + VEC <= count; i += VEC) {
-        if (half)
-            vec_store_half((uint16_t *)y + at + i, vec_load(values + i));
-        else
-            vec_store((float *)y + at + i, vec_load(values + i));
-    }
-    for (; i < count; i++)
-        dense_store(y, at + i, half ? DML_TENSOR_DATA_TYPE_FLOAT16 : DML_TENSOR_DATA_TYPE_FLOAT32, values[i]);
+    for (int64_t i = 0; i < count; i += VEC)
+        vec_store_some(type, y, at + i, vec_load(values + i), count - i);
 }
 
 #endif

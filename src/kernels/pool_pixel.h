@@ -20,29 +20,25 @@ struct pool_pixel {
     float *tile;             /* [VEC][channels] where the output's channels do not lie together, else NULL */
 };
 
-DENSE_INLINE vec pool_load(const struct pool_fast *p, int64_t at, int64_t count, bool half)
-{
-    return pool_load_some(p->call->data[0], half, at, count);
-}
-
-DENSE_INLINE void pool_put(const struct pool_fast *p, const struct pool_pixel *w, int64_t c, vec value)
+DENSE_INLINE void pool_put(DML_TENSOR_DATA_TYPE type, const struct pool_fast *p, const struct pool_pixel *w, int64_t c,
+                           vec value, int64_t lanes)
 {
     if (w->tile)
         vec_store(w->tile + w->at[4] % VEC * w->channels + c, value);
     else
-        tile_put(p->call->data[1], p->half, w->y_at + c, value, w->lanes);
+        vec_store_some(type, p->call->data[1], w->y_at + c, value, lanes);
 }
 
 /* columns: w->count[2]; lanes: w->lanes; constants where that pays. */
-DENSE_INLINE vec pool_channels(const struct pool_fast *p, const struct pool_pixel *w, int64_t c, enum pool_kind kind,
-                               bool half, int64_t columns, int64_t lanes)
+DENSE_INLINE vec pool_channels(DML_TENSOR_DATA_TYPE type, const struct pool_fast *p, const struct pool_pixel *w,
+                               int64_t c, enum pool_kind kind, int64_t columns, int64_t lanes)
 {
     vec acc = vec_set(kind == POOL_TOP ? -INFINITY : 0);
     for (int64_t k0 = 0; k0 < w->count[0]; k0++) {
         for (int64_t k1 = 0; k1 < w->count[1]; k1++) {
             int64_t at = w->x_at + k0 * w->step[0] + k1 * w->step[1] + c;
             for (int64_t k2 = 0; k2 < columns; k2++)
-                acc = pool_join(kind, acc, pool_load(p, at + k2 * w->step[2], lanes, half));
+                acc = pool_join(kind, acc, vec_load_some(type, p->call->data[0], at + k2 * w->step[2], lanes));
         }
     }
     if (kind == POOL_SUM)
@@ -60,28 +56,29 @@ DENSE_INLINE int64_t pool_vector_at(const struct pool_fast *p, const struct pool
     return BASE_MIN(c, (int64_t)p->call->op->tensors[1].sizes[1] - w->lanes);
 }
 
-DENSE_INLINE void pool_pixel_columns(const struct pool_fast *p, const struct pool_pixel *w, enum pool_kind kind,
-                                     bool half, int64_t columns)
+DENSE_INLINE void pool_pixel_columns(DML_TENSOR_DATA_TYPE type, const struct pool_fast *p, const struct pool_pixel *w,
+                                     enum pool_kind kind, int64_t columns)
 {
     const int64_t channels = p->call->op->tensors[1].sizes[1];
     if (w->lanes < VEC) {
-        pool_put(p, w, 0, pool_channels(p, w, 0, kind, half, columns, w->lanes));
+        pool_put(type, p, w, 0, pool_channels(type, p, w, 0, kind, columns, w->lanes), w->lanes);
         return;
     }
     for (int64_t c = 0; c < channels; c += VEC) {
         int64_t from = pool_vector_at(p, w, c);
-        pool_put(p, w, from, pool_channels(p, w, from, kind, half, columns, VEC));
+        pool_put(type, p, w, from, pool_channels(type, p, w, from, kind, columns, VEC), VEC);
     }
 }
 
-DENSE_INLINE void pool_pixel_as(const struct pool_fast *p, const struct pool_pixel *w, enum pool_kind kind, bool half)
+DENSE_INLINE void pool_pixel_as(DML_TENSOR_DATA_TYPE type, const struct pool_fast *p, const struct pool_pixel *w,
+                                enum pool_kind kind)
 {
     if (w->count[2] == 2)
-        pool_pixel_columns(p, w, kind, half, 2);
+        pool_pixel_columns(type, p, w, kind, 2);
     else if (w->count[2] == 3)
-        pool_pixel_columns(p, w, kind, half, 3);
+        pool_pixel_columns(type, p, w, kind, 3);
     else
-        pool_pixel_columns(p, w, kind, half, w->count[2]);
+        pool_pixel_columns(type, p, w, kind, w->count[2]);
 }
 
 /* ---- with indices ---- */
@@ -119,11 +116,12 @@ static void pool_channels_first(const struct pool_fast *p, const struct pool_pix
         int64_t k2 = k % w->count[2], k1 = k / w->count[2] % w->count[1], k0 = k / w->count[2] / w->count[1];
         int64_t at = w->x_at + k0 * w->step[0] + k1 * w->step[1] + k2 * w->step[2] + c;
         int64_t here = (k0 * s->dilation[0] * s->in[1] + k1 * s->dilation[1]) * s->in[2] + k2 * s->dilation[2];
-        vec_take_greater(pool_load(p, at, w->lanes, p->half), vec_int_set((int32_t)(w->place + here)), &acc, &place);
+        vec_take_greater(vec_load_some(p->type, p->call->data[0], at, w->lanes),
+                         vec_int_set((int32_t)(w->place + here)), &acc, &place);
     }
     vec_store(best, acc);
     vec_int_store(places, place);
-    pool_put(p, w, c, acc);
+    pool_put(p->type, p, w, c, acc, w->lanes);
     pool_index_channels(p, w, c, best, places);
 }
 
@@ -143,16 +141,16 @@ static void pool_pixel_run(const struct pool_fast *p, const struct pool_pixel *w
     }
     switch (p->b.kind) {
     case POOL_SUM:
-        p->half ? pool_pixel_as(p, w, POOL_SUM, true) : pool_pixel_as(p, w, POOL_SUM, false);
+        VEC_BY_TYPE(p->type, pool_pixel_as, p, w, POOL_SUM);
         break;
     case POOL_TOP:
-        p->half ? pool_pixel_as(p, w, POOL_TOP, true) : pool_pixel_as(p, w, POOL_TOP, false);
+        VEC_BY_TYPE(p->type, pool_pixel_as, p, w, POOL_TOP);
         break;
     case POOL_SUM_ABS:
-        pool_pixel_columns(p, w, POOL_SUM_ABS, p->half, w->count[2]);
+        pool_pixel_columns(p->type, p, w, POOL_SUM_ABS, w->count[2]);
         break;
     case POOL_SUM_SQUARE:
-        pool_pixel_columns(p, w, POOL_SUM_SQUARE, p->half, w->count[2]);
+        pool_pixel_columns(p->type, p, w, POOL_SUM_SQUARE, w->count[2]);
         break;
     }
 }
@@ -207,7 +205,7 @@ static void pool_tile_flush(const struct pool_fast *p, const struct pool_pixel *
 {
     const struct pool_shape *s = &p->b.s;
     const int64_t channels = p->call->op->tensors[1].sizes[1];
-    struct tile_to to = { p->call->data[1], p->half, 0, s->y[4], s->y[1] };
+    struct tile_to to = { p->call->data[1], p->type, 0, s->y[4], s->y[1] };
     for (int64_t c = 0; c < channels; c += VEC) {
         to.at = w->row_y + (w->at[4] + 1 - count) * s->y[4] + c * s->y[1];
         tile_store(&to, w->tile + c, w->channels, count, BASE_MIN(channels - c, VEC));

@@ -74,25 +74,9 @@ static void recurrent_panel(uint32_t rows, uint32_t depth, const float *a, uint3
         recurrent_tile(1, 4, depth, a + m * a_row, a_row, panel, out + m * out_row, out_row);
 }
 
-/* Up to VEC elements of a row of R, zeros after them. */
-DENSE_INLINE vec recurrent_load(const void *data, int64_t at, uint32_t count, bool half)
-{
-    float part[VEC];
-    if (!half)
-        return vec_load_part((const float *)data + at, count, vec_set(0));
-    vec_store(part, vec_set(0));
-    dense_load_row(data, at, 1, DML_TENSOR_DATA_TYPE_FLOAT16, count, part);
-    return vec_load(part);
-}
-
-DENSE_INLINE vec recurrent_load_whole(const void *data, int64_t at, bool half)
-{
-    return half ? vec_load_half((const uint16_t *)data + at) : vec_load((const float *)data + at);
-}
-
 /* out[m][n] += a[m] . R's row n for `count` rows from element `at` on, each contiguous. */
-DENSE_INLINE void recurrent_dots(const struct recurrent *x, uint32_t rows, int64_t at, uint32_t count, const float *a,
-                                 float *out, bool half)
+DENSE_INLINE void recurrent_dots(DML_TENSOR_DATA_TYPE type, const struct recurrent *x, uint32_t rows, int64_t at,
+                                 uint32_t count, const float *a, float *out)
 {
     const void *data = x->call->data[1];
     int64_t row = x->call->op->tensors[1].strides[2];
@@ -103,14 +87,14 @@ DENSE_INLINE void recurrent_dots(const struct recurrent *x, uint32_t rows, int64
         for (uint32_t m = 0; m < rows; m++)
             low[m] = high[m] = vec_set(0);
         for (; k + 2 * VEC <= depth; k += 2 * VEC) {
-            vec r0 = recurrent_load_whole(data, at + k, half), r1 = recurrent_load_whole(data, at + k + VEC, half);
+            vec r0 = vec_load_of(type, data, at + k), r1 = vec_load_of(type, data, at + k + VEC);
             for (uint32_t m = 0; m < rows; m++) {
                 low[m] = vec_fma(vec_load(a + m * a_row + k), r0, low[m]);
                 high[m] = vec_fma(vec_load(a + m * a_row + k + VEC), r1, high[m]);
             }
         }
         for (; k < depth; k += VEC) {
-            vec rest = recurrent_load(data, at + k, BASE_MIN(depth - k, VEC), half);
+            vec rest = vec_load_some(type, data, at + k, depth - k);
             for (uint32_t m = 0; m < rows; m++)
                 low[m] = vec_fma(vec_load(a + m * a_row + k), rest, low[m]);
         }
@@ -119,16 +103,16 @@ DENSE_INLINE void recurrent_dots(const struct recurrent *x, uint32_t rows, int64
     }
 }
 
-DENSE_INLINE void recurrent_dot_rows(const struct recurrent *x, uint32_t rows, int64_t at, uint32_t count,
-                                     const float *a, float *out, bool half)
+DENSE_INLINE void recurrent_dot_rows(DML_TENSOR_DATA_TYPE type, const struct recurrent *x, uint32_t rows, int64_t at,
+                                     uint32_t count, const float *a, float *out)
 {
     uint32_t m = 0, out_row = RECURRENT_SUMS * x->width;
     for (; m + 4 <= rows; m += 4)
-        recurrent_dots(x, 4, at, count, a + m * x->width, out + m * out_row, half);
+        recurrent_dots(type, x, 4, at, count, a + m * x->width, out + m * out_row);
     for (; m + 2 <= rows; m += 2)
-        recurrent_dots(x, 2, at, count, a + m * x->width, out + m * out_row, half);
+        recurrent_dots(type, x, 2, at, count, a + m * x->width, out + m * out_row);
     if (m < rows)
-        recurrent_dots(x, 1, at, count, a + m * x->width, out + m * out_row, half);
+        recurrent_dots(type, x, 1, at, count, a + m * x->width, out + m * out_row);
 }
 
 /* Some gates' sums += a times R. */
@@ -154,10 +138,7 @@ static void recurrent_part(const struct recurrent_job *job, uint32_t gate, uint3
         return;
     }
     at += n * r->strides[2];
-    if (r->type == DML_TENSOR_DATA_TYPE_FLOAT16)
-        recurrent_dot_rows(x, job->rows, at, count, job->a, out, true);
-    else
-        recurrent_dot_rows(x, job->rows, at, count, job->a, out, false);
+    VEC_BY_TYPE(r->type, recurrent_dot_rows, x, job->rows, at, count, job->a, out);
 }
 
 static void recurrent_parts(void *context, size_t begin, size_t end, unsigned worker)

@@ -9,12 +9,9 @@ bool kern_recurrent_f32_accepts(const struct kern_op *op)
     const struct kern_view *x = &op->tensors[0], *r = &op->tensors[1];
     if (!kern_recurrent_any_ref_accepts(op) || x->type != DML_TENSOR_DATA_TYPE_FLOAT32)
         return false;
-    for (uint32_t i = 1; i < op->input_count + op->output_count; i++) {
-        DML_TENSOR_DATA_TYPE type = op->tensors[i].type;
-        if (i != op->u.recurrent.lengths && type != DML_TENSOR_DATA_TYPE_FLOAT32 &&
-            type != DML_TENSOR_DATA_TYPE_FLOAT16)
+    for (uint32_t i = 1; i < op->input_count + op->output_count; i++)
+        if (i != op->u.recurrent.lengths && !dense_is_short_float(op->tensors[i].type))
             return false;
-    }
     if (op->u.recurrent.panels)
         return r->type == DML_TENSOR_DATA_TYPE_FLOAT32 && r->strides[4] == 1 &&
                (r->strides[3] == KERN_RECURRENT_PANEL || r->sizes[3] == 1);

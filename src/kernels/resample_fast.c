@@ -37,8 +37,8 @@ bool kern_resample_f32_accepts(const struct kern_op *op)
 {
     const struct kern_view *x = &op->tensors[0], *y = &op->tensors[1];
     return !op->epilogue && !resample_uses_table(op) && x->rank == y->rank && x->type == y->type &&
-           (x->type == DML_TENSOR_DATA_TYPE_FLOAT32 || x->type == DML_TENSOR_DATA_TYPE_FLOAT16 ||
-            x->type == DML_TENSOR_DATA_TYPE_INT8 || x->type == DML_TENSOR_DATA_TYPE_UINT8);
+           (dense_is_short_float(x->type) || x->type == DML_TENSOR_DATA_TYPE_INT8 ||
+            x->type == DML_TENSOR_DATA_TYPE_UINT8);
 }
 
 void kern_resample_f32_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)

@@ -122,8 +122,7 @@ void resample_table_init(const struct kern_op *op, uint32_t d, void *memory, str
 
 static bool row_type(DML_TENSOR_DATA_TYPE type)
 {
-    return type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT16 ||
-           type == DML_TENSOR_DATA_TYPE_INT8 || type == DML_TENSOR_DATA_TYPE_UINT8;
+    return dense_is_short_float(type) || type == DML_TENSOR_DATA_TYPE_INT8 || type == DML_TENSOR_DATA_TYPE_UINT8;
 }
 
 bool kern_resample_table_f32_accepts(const struct kern_op *op)

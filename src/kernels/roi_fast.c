@@ -131,16 +131,11 @@ void roi_list_samples(struct roi_list *list, const struct roi_axis *axis)
     list_end(list, axis->bins, count);
 }
 
-static bool row_float(const struct kern_view *view)
-{
-    return view->type == DML_TENSOR_DATA_TYPE_FLOAT32 || view->type == DML_TENSOR_DATA_TYPE_FLOAT16;
-}
-
 bool kern_roi_f32_accepts(const struct kern_op *op)
 {
     struct roi_plan plan;
     const struct kern_view *x = &op->tensors[2], *y = &op->tensors[3];
-    if (op->epilogue || x->rank != 4 || y->rank != 4 || x->type != y->type || !row_float(x))
+    if (op->epilogue || x->rank != 4 || y->rank != 4 || x->type != y->type || !dense_is_short_float(x->type))
         return false;
     roi_plan_init(op, &op->u.roi, x, y, false, &plan);
     return plan.bytes <= BYTES_MAX;
@@ -162,7 +157,7 @@ bool kern_roi_grad_f32_accepts(const struct kern_op *op)
 {
     struct roi_plan plan;
     struct roi_grad_tensors t = roi_grad_tensors(op);
-    if (op->epilogue || op->u.roi_grad.roi.mode != KERN_ROI_AVERAGE || !row_float(t.pooled) ||
+    if (op->epilogue || op->u.roi_grad.roi.mode != KERN_ROI_AVERAGE || !dense_is_short_float(t.pooled->type) ||
         t.image->type != t.pooled->type)
         return false;
     roi_plan_init(op, &op->u.roi_grad.roi, t.image, t.pooled, true, &plan);

@@ -5,26 +5,10 @@
 
 #include "kernels/dense_turn.h"
 
-/* The first `count` elements of the vector. */
-DENSE_INLINE void tile_put(void *y, bool half, int64_t at, vec value, int64_t count)
-{
-    if (half && count >= VEC) {
-        vec_store_half((uint16_t *)y + at, value);
-    } else if (half) {
-        uint16_t part[VEC];
-        vec_store_half(part, value);
-        memcpy((uint16_t *)y + at, part, (size_t)count * sizeof(part[0]));
-    } else if (count >= VEC) {
-        vec_store((float *)y + at, value);
-    } else {
-        vec_store_part((float *)y + at, (uint32_t)count, value);
-    }
-}
-
 /* Where a tile goes in the output, in elements. */
 struct tile_to {
     void *y;
-    bool half;
+    DML_TENSOR_DATA_TYPE type;
     int64_t at, row, column;
 };
 
@@ -36,22 +20,21 @@ static void tile_store_turned(const struct tile_to *to, const float *from, int64
         v[r] = vec_load(from + r * pitch);
     vec_turn(v);
     for (int64_t j = 0; j < columns; j++)
-        tile_put(to->y, to->half, to->at + j * to->column, v[j], rows);
+        vec_store_some(to->type, to->y, to->at + j * to->column, v[j], rows);
 }
 
 /* `rows` rows of `columns` results, both at most VEC; VEC rows of VEC, `pitch` apart, are read. */
 static void tile_store(const struct tile_to *to, const float *from, int64_t pitch, int64_t rows, int64_t columns)
 {
-    const DML_TENSOR_DATA_TYPE type = to->half ? DML_TENSOR_DATA_TYPE_FLOAT16 : DML_TENSOR_DATA_TYPE_FLOAT32;
     if (to->row == 1) {
         tile_store_turned(to, from, pitch, rows, columns);
         return;
     }
     for (int64_t r = 0; r < rows; r++) {
         if (to->column == 1)
-            tile_put(to->y, to->half, to->at + r * to->row, vec_load(from + r * pitch), columns);
+            vec_store_some(to->type, to->y, to->at + r * to->row, vec_load(from + r * pitch), columns);
         else
-            dense_store_row(to->y, to->at + r * to->row, to->column, type, (uint32_t)columns, from + r * pitch);
+            dense_store_row(to->y, to->at + r * to->row, to->column, to->type, (uint32_t)columns, from + r * pitch);
     }
 }
 

@@ -57,6 +57,9 @@ void check_view_broadcast(struct check_rng *rng, struct kern_view *out, DML_TENS
                           const uint32_t *sizes);
 DML_TENSOR_DATA_TYPE check_float_type(struct check_rng *rng);
 DML_TENSOR_DATA_TYPE check_any_type(struct check_rng *rng);
+/* The case's floating-point tensors become FLOAT64 now and then, but for cases with an epilogue: by no new random
+ * number, so that seeds stay what they were. */
+void check_widen(const struct check_rng *rng, struct check_case *c);
 
 /* A short element-wise program at the end of the op; it may add an input of the output's sizes. */
 void check_epilogue(struct check_rng *rng, struct check_case *c, const struct kern_view *out_view);

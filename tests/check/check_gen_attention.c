@@ -71,6 +71,7 @@ void check_gen_attention(struct check_rng *rng, struct check_case *out)
     masks(rng, out, type, (uint32_t[]){ b, h, m, n });
     heads(rng, &op->tensors[op->input_count], type, (uint32_t[]){ b, h, m, width });
     out->norm_wise = true;
+    check_widen(rng, out);
 }
 
 void check_gen_append(struct check_rng *rng, struct check_case *out)

@@ -47,4 +47,5 @@ void check_gen_pool(struct check_rng *rng, struct check_case *out)
     out->norm_wise = pool->mode == KERN_POOL_AVERAGE;
     if (pool->mode == KERN_POOL_AVERAGE)
         check_few(out, &op->tensors[1]);
+    check_widen(rng, out);
 }

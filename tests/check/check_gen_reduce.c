@@ -59,15 +59,6 @@ void check_gen_reduce(struct check_rng *rng, struct check_case *out)
     check_view(rng, &op->tensors[1], is_position(reduce->function) ? positions[check_pick(rng, 4)] : type, rank, small);
 }
 
-/* FLOAT64 now and then, whatever the case is else: by no new random number, so that seeds stay what they were. */
-static void widen(const struct check_rng *rng, struct check_case *c)
-{
-    struct kern_op *op = &c->op;
-    bool here = !op->epilogue && (rng->state >> 40 & 7) == 0;
-    for (uint32_t t = 0; here && t < op->input_count + op->output_count; t++)
-        op->tensors[t].type = DML_TENSOR_DATA_TYPE_FLOAT64;
-}
-
 void check_gen_softmax(struct check_rng *rng, struct check_case *out)
 {
     struct kern_op *op = &out->op;
@@ -81,7 +72,7 @@ void check_gen_softmax(struct check_rng *rng, struct check_case *out)
     check_view(rng, &op->tensors[0], type, rank, sizes);
     check_view(rng, &op->tensors[1], type, rank, sizes);
     out->norm_wise = op->u.softmax.mode == KERN_SOFTMAX_LOG; /* ln 1 = 0 has no relative accuracy */
-    widen(rng, out);
+    check_widen(rng, out);
 }
 
 void check_gen_norm(struct check_rng *rng, struct check_case *out)
@@ -113,7 +104,7 @@ void check_gen_norm(struct check_rng *rng, struct check_case *out)
     check_epilogue(rng, out, &y);
     op->tensors[op->input_count] = y;
     out->norm_wise = true;
-    widen(rng, out);
+    check_widen(rng, out);
 }
 
 void check_gen_moments(struct check_rng *rng, struct check_case *out)
@@ -131,6 +122,7 @@ void check_gen_moments(struct check_rng *rng, struct check_case *out)
     check_view(rng, &op->tensors[2], check_float_type(rng), rank, small);
     out->data[0] = CHECK_DATA_POSITIVE; /* sums that cancel have no relative accuracy */
     out->norm_wise = true;
+    check_widen(rng, out);
 }
 
 void check_gen_grad_sums(struct check_rng *rng, struct check_case *out)

@@ -101,6 +101,18 @@ DML_TENSOR_DATA_TYPE check_any_type(struct check_rng *rng)
     return types[check_pick(rng, ARRAY_SIZE(types))];
 }
 
+void check_widen(const struct check_rng *rng, struct check_case *c)
+{
+    struct kern_op *op = &c->op;
+    bool here = !op->epilogue && (rng->state >> 40 & 7) == 0;
+    for (uint32_t t = 0; here && t < op->input_count + op->output_count; t++) {
+        DML_TENSOR_DATA_TYPE *type = &op->tensors[t].type;
+        if (*type == DML_TENSOR_DATA_TYPE_FLOAT32 || *type == DML_TENSOR_DATA_TYPE_FLOAT16 ||
+            *type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16)
+            *type = DML_TENSOR_DATA_TYPE_FLOAT64;
+    }
+}
+
 void check_epilogue(struct check_rng *rng, struct check_case *c, const struct kern_view *out_view)
 {
     const uint8_t f32 = DML_TENSOR_DATA_TYPE_FLOAT32;
