@@ -36,21 +36,12 @@ struct gemm_tile_part {
     uint32_t across; /* elements from one row of sums to the next */
 };
 
-DENSE_INLINE vec gemm_tile_load(const char *from, uint32_t at, DML_TENSOR_DATA_TYPE type)
-{
-    if (type == DML_TENSOR_DATA_TYPE_FLOAT32)
-        return vec_load((const float *)from + at);
-    if (type == DML_TENSOR_DATA_TYPE_FLOAT16)
-        return vec_load_half((const uint16_t *)from + at);
-    return vec_load_bfloat((const uint16_t *)from + at);
-}
-
 /* sum[m] += a[m][k] * b */
 DENSE_INLINE void gemm_tile_step(uint32_t rows, DML_TENSOR_DATA_TYPE type, const float *const *a, uint32_t k,
                                  const char *b, vec (*sum)[GEMM_TILE_VECS])
 {
     vec line[GEMM_TILE_VECS];
-    GEMM_TILE_EACH_VEC line[i] = gemm_tile_load(b, i * VEC, type);
+    GEMM_TILE_EACH_VEC line[i] = vec_load_of(type, b, i * VEC);
     GEMM_TILE_EACH_ROW
     {
         vec value = vec_set(a[m][k]);
