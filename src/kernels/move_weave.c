@@ -3,63 +3,85 @@
 #include "kernels/stream.h"
 
 enum {
+    LINE = 64,
     LEAST = 16,          /* shorter rows are not worth it */
-    UNIT_BYTES = 8192,   /* of each of the rows */
-    PIECE_BYTES = 8192,  /* of all rows on their way past the caches */
-    FAR_ROW_BYTES = 512, /* shorter ones gain nothing from going past them */
+    PIECE_BYTES = 8192,  /* of the output on its way past the caches */
+    FAR_ROW_BYTES = 512, /* shorter runs gain nothing from going past them */
 };
 
 /* weaves: out[j * ways + i] = in[j + i * stride]; else out[j + i * stride] = in[j * ways + i] */
 struct weave_plan {
-    struct kern_walk outer; /* the other dimensions, then the units of the rows */
+    struct kern_walk outer; /* views: the one with all in one row, the other; the units of the rows are its last
+                             * dimension */
     bool weaves, far;
     uint32_t ways;
     int64_t stride;
-    uint64_t length, unit; /* elements of a row, of its part in a unit */
+    uint64_t length, unit; /* elements of a row, of its part in a unit: a piece has room for one of each row */
 };
 
-/* The dimensions of a few rows and of their elements, in the order of the output's memory. */
-static bool find_rows(const struct kern_walk *walk, bool *weaves, uint32_t *few, uint32_t *along)
+/* What waits to go past the caches. */
+struct piece {
+    _Alignas(LINE) char data[PIECE_BYTES];
+    char *out;
+    uint64_t used;
+};
+
+/* Of view 0, the one with all elements in one row, and of view 1 with few rows: the dimension of the rows' elements. */
+static bool find_rows(const struct kern_walk *walk, uint32_t *along)
 {
-    const uint32_t row = walk->rank - 1;
-    if (walk->strides[0][row] != 1)
-        return false;
-    for (uint32_t d = 0; d < row; d++) {
-        *weaves = walk->strides[1][d] == 1 && walk->strides[0][d] == (int64_t)walk->sizes[row];
-        *few = *weaves ? row : d;
-        *along = *weaves ? d : row;
-        const bool parts = walk->strides[1][d] == 1 && walk->strides[1][row] == (int64_t)walk->sizes[d];
-        if ((*weaves || parts) && MOVE_WAYS(walk->sizes[*few]) && walk->sizes[*along] >= LEAST)
-            return true;
+    const uint32_t few = walk->rank - 1;
+    for (uint32_t d = 0; d < few; d++) {
+        *along = d;
+        if (walk->strides[1][d] == 1 && walk->strides[0][d] == (int64_t)walk->sizes[few] && walk->sizes[d] >= LEAST)
+            return MOVE_WAYS(walk->sizes[few]) && walk->strides[0][few] == 1;
     }
     return false;
 }
 
-static bool plan_init(struct weave_plan *plan, const struct kern_op *op)
+static void outer_init(struct weave_plan *plan, const struct kern_walk *walk, uint32_t along)
 {
-    const uint32_t tensors[] = { 1, 0 }, bytes = kern_type_bytes(op->tensors[0].type);
-    struct kern_walk walk, *outer = &plan->outer;
-    uint32_t few, along;
-    kern_walk_init(&walk, op, tensors, 2, UINT32_MAX, 0);
-    if (!find_rows(&walk, &plan->weaves, &few, &along))
-        return false;
-    plan->ways = (uint32_t)walk.sizes[few];
-    plan->stride = walk.strides[plan->weaves][few];
-    plan->length = walk.sizes[along];
-    plan->unit = BASE_MIN(plan->length, UNIT_BYTES / bytes);
-    plan->far =
-        kern_streams(&op->tensors[1]) && plan->length * bytes * (plan->weaves ? plan->ways : 1) >= FAR_ROW_BYTES;
+    struct kern_walk *outer = &plan->outer;
+    const uint32_t few = walk->rank - 1;
     *outer = (struct kern_walk){ .views = 2, .count = 1 };
-    for (uint32_t d = 0; d <= walk.rank; d++) {
-        if (d == few || d == along)
+    for (uint32_t d = 0; d <= few; d++) {
+        if (d == along)
             continue;
-        const bool units = d == walk.rank;
+        const bool units = d == few;
         const uint32_t at = outer->rank++;
-        outer->sizes[at] = units ? (plan->length + plan->unit - 1) / plan->unit : walk.sizes[d];
+        outer->sizes[at] = units ? (plan->length + plan->unit - 1) / plan->unit : walk->sizes[d];
         for (uint32_t v = 0; v < 2; v++)
-            outer->strides[v][at] = units ? (int64_t)plan->unit * walk.strides[v][along] : walk.strides[v][d];
+            outer->strides[v][at] = units ? (int64_t)plan->unit * walk->strides[v][along] : walk->strides[v][d];
         outer->count *= outer->sizes[at];
     }
+}
+
+/* Bytes of the output that lie together: a row, or rows that follow each other. */
+static uint64_t run_bytes(const struct weave_plan *plan, uint32_t bytes)
+{
+    const uint64_t row = plan->length * (plan->weaves ? plan->ways : 1);
+    const uint32_t last = plan->outer.rank - 1;
+    const bool follow = plan->weaves && last > 0 && plan->outer.strides[0][last - 1] == (int64_t)row;
+    return row * bytes * (follow ? plan->outer.sizes[last - 1] : 1);
+}
+
+/* The walk is in the order of the memory of whichever has all in one row. */
+static bool plan_init(struct weave_plan *plan, const struct kern_op *op)
+{
+    const uint32_t weave[] = { 1, 0 }, unweave[] = { 0, 1 }, bytes = kern_type_bytes(op->tensors[0].type);
+    struct kern_walk walk;
+    uint32_t along = 0;
+    kern_walk_init(&walk, op, weave, 2, UINT32_MAX, 0);
+    plan->weaves = find_rows(&walk, &along);
+    if (!plan->weaves)
+        kern_walk_init(&walk, op, unweave, 2, UINT32_MAX, 0);
+    if (!plan->weaves && !find_rows(&walk, &along))
+        return false;
+    plan->ways = (uint32_t)walk.sizes[walk.rank - 1];
+    plan->stride = walk.strides[1][walk.rank - 1];
+    plan->length = walk.sizes[along];
+    plan->unit = BASE_MIN(plan->length, PIECE_BYTES / bytes / plan->ways / LINE * LINE);
+    outer_init(plan, &walk, along);
+    plan->far = kern_streams(&op->tensors[1]) && run_bytes(plan, bytes) >= FAR_ROW_BYTES;
     return true;
 }
 
@@ -78,7 +100,7 @@ void kern_move_weave_plan(const struct kern_op *op, const void *state, uint32_t 
     *out = (struct kern_work){ .units = plan.outer.count, .grain = BASE_MAX(1, 65536 / plan.unit / plan.ways) };
 }
 
-static void run_unit(const struct weave_plan *plan, const struct move_isa *isa, uint32_t bytes, char *out,
+static void run_near(const struct weave_plan *plan, const struct move_isa *isa, uint32_t bytes, char *out,
                      const char *in, uint64_t count)
 {
     if (plan->weaves)
@@ -87,23 +109,38 @@ static void run_unit(const struct weave_plan *plan, const struct move_isa *isa, 
         isa->unweave[bytes](out, in, plan->stride, count, plan->ways);
 }
 
-/* Piece by piece by way of the nearest cache. */
-static void run_far(const struct weave_plan *plan, const struct move_isa *isa, uint32_t bytes, char *out,
-                    const char *in, uint64_t count)
+static void flush(struct piece *piece)
 {
-    _Alignas(64) char piece[PIECE_BYTES];
-    const uint64_t most = PIECE_BYTES / bytes / plan->ways / LEAST * LEAST, group = (uint64_t)plan->ways * bytes;
-    for (uint64_t at = 0; at < count; at += most) {
-        const uint64_t n = BASE_MIN(count - at, most);
-        if (plan->weaves) {
-            isa->weave[bytes](piece, in + at * bytes, plan->stride, n, plan->ways);
-            kern_stream(out + at * group, piece, n * group);
-            continue;
-        }
-        isa->unweave[bytes](piece, in + at * group, (int64_t)most, n, plan->ways);
+    kern_stream(piece->out, piece->data, piece->used);
+    piece->used = 0;
+}
+
+/* By way of the nearest cache, where short rows that follow each other wait for more. */
+static void run_far(const struct weave_plan *plan, const struct move_isa *isa, uint32_t bytes, struct piece *piece,
+                    char *out, const char *in, uint64_t count)
+{
+    if (!plan->weaves) {
+        isa->unweave[bytes](piece->data, in, (int64_t)plan->unit, count, plan->ways);
         for (uint32_t i = 0; i < plan->ways; i++)
-            kern_stream(out + ((int64_t)at + i * plan->stride) * bytes, piece + i * most * bytes, n * bytes);
+            kern_stream(out + i * plan->stride * bytes, piece->data + i * plan->unit * bytes, count * bytes);
+        return;
     }
+    const uint64_t woven = count * plan->ways * bytes;
+    if (piece->used && (out != piece->out + piece->used || piece->used + woven > PIECE_BYTES))
+        flush(piece);
+    if (!piece->used)
+        piece->out = out;
+    isa->weave[bytes](piece->data + piece->used, in, plan->stride, count, plan->ways);
+    piece->used += woven;
+}
+
+/* Rows of the next unit, where the processor does not look ahead. */
+static void ask_for(const struct weave_plan *plan, uint32_t bytes, const char *in)
+{
+    const uint64_t rows = plan->weaves ? plan->ways : 1, length = plan->unit * bytes * plan->ways / rows;
+    for (uint64_t i = 0; i < rows && (i == 0 || plan->stride); i++)
+        for (uint64_t b = 0; b < length; b += LINE)
+            __builtin_prefetch(in + (int64_t)i * plan->stride * bytes + b);
 }
 
 void move_weave_run(const struct kern_call *call, const struct move_isa *isa, uint64_t begin, uint64_t end)
@@ -111,22 +148,28 @@ void move_weave_run(const struct kern_call *call, const struct move_isa *isa, ui
     const uint32_t bytes = kern_type_bytes(call->op->tensors[0].type);
     struct weave_plan plan;
     struct kern_cursor cursor;
+    struct piece piece;
+    piece.used = 0;
     plan_init(&plan, call->op);
-    const uint32_t last = plan.outer.rank - 1;
+    const uint32_t last = plan.outer.rank - 1, in_view = plan.weaves;
     kern_cursor_seek(&plan.outer, begin, &cursor);
     for (; begin < end; begin++) {
         const uint64_t at = cursor.index[last], count = BASE_MIN(plan.unit, plan.length - at * plan.unit);
-        char *out = (char *)call->data[1] + cursor.offset[0] * bytes;
-        const char *in = (const char *)call->data[0] + cursor.offset[1] * bytes;
-        if (plan.far)
-            run_far(&plan, isa, bytes, out, in, count);
-        else
-            run_unit(&plan, isa, bytes, out, in, count);
+        char *out = (char *)call->data[1] + cursor.offset[1 - in_view] * bytes;
+        const char *in = (const char *)call->data[0] + cursor.offset[in_view] * bytes;
         if (at + 1 < plan.outer.sizes[last])
             kern_cursor_skip(&plan.outer, &cursor, 1);
         else
             kern_cursor_next_row(&plan.outer, &cursor);
+        if (plan.far && begin + 1 < end)
+            ask_for(&plan, bytes, (const char *)call->data[0] + cursor.offset[in_view] * bytes);
+        if (plan.far)
+            run_far(&plan, isa, bytes, &piece, out, in, count);
+        else
+            run_near(&plan, isa, bytes, out, in, count);
     }
+    if (piece.used)
+        flush(&piece);
     if (plan.far)
         kern_stream_end();
 }
