@@ -2,6 +2,8 @@
 #include "kernels/map_run.h"
 #include "kernels/stream.h"
 
+enum { FILL_LEAST = 64 /* elements of a row */ };
+
 /* Another view to follow than output 0: an input with long rows where that has but a few elements in each, such as the
  * colours of a pixel. */
 static uint32_t find_leader(const struct kern_walk *walk, const struct kern_op *op)
@@ -279,12 +281,38 @@ static uint32_t block_at(const struct kern_walk *walk, uint64_t begin, uint64_t 
     return (uint32_t)BASE_MIN(count, KERN_MAP_BLOCK / row * row);
 }
 
+/* Programs without inputs have one result, everywhere. false: not one for long rows */
+static bool run_fill(struct map_run *run, uint64_t begin, uint64_t end)
+{
+    const struct kern_op *op = run->op;
+    const struct kern_walk *walk = &run->walk;
+    const DML_TENSOR_DATA_TYPE type = op->tensors[0].type;
+    const uint32_t bytes = kern_type_bytes(type), reg = op->u.map.store[0];
+    const int64_t stride = walk->strides[0][walk->rank - 1];
+    uint64_t element, count;
+    if (op->input_count || op->output_count != 1 || !bytes || walk->sizes[walk->rank - 1] < FILL_LEAST)
+        return false;
+    kern_map_run_block(&run->block, NULL, 1);
+    kern_convert(run->block.isa, type, &element, run->block.type[reg], run->block.value[reg], 1);
+    for (; begin < end; begin += count) {
+        char *out = (char *)run->call->data[0] + kern_walk_offset(walk, 0, begin) * bytes;
+        count = BASE_MIN(end - begin, kern_walk_row_left(walk, begin));
+        if (run->far && stride == 1)
+            kern_stream_row(bytes, out, &element, 0, count);
+        else
+            kern_copy_row(bytes, out, stride, &element, 0, count);
+    }
+    return true;
+}
+
 static void run_blocks(struct map_run *run, uint64_t begin, uint64_t end)
 {
     uint32_t unit = unit_elements(run->op), done = 1;
     struct map_direct direct;
     begin *= unit;
     end = BASE_MIN(end * unit, run->walk.count);
+    if (run_fill(run, begin, end))
+        return;
     if (map_direct_init(&direct, run))
         for (; begin < end && done; begin += done)
             done = map_direct_run(run, &direct, begin, end);

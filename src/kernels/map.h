@@ -79,7 +79,9 @@ struct kern_map_isa {
     void (*look_up_bytes)(uint8_t *out, const uint8_t *table, const uint8_t *in, uint64_t count);
     void (*pair_bytes)(const struct kern_map_pair *pair, uint8_t *out, const uint8_t *a, const uint8_t *b,
                        uint64_t count); /* NULL: none */
-    const struct move_isa *turn;        /* NULL: none */
+    /* out[i] = a[i] (code) b[i] of 8 bits; false: not an instruction of these. */
+    bool (*plain_bytes)(uint8_t code, bool is_signed, uint8_t *out, const uint8_t *a, const uint8_t *b, uint64_t count);
+    const struct move_isa *turn; /* NULL: none */
 };
 extern const struct kern_map_isa kern_map_isa_portable, kern_map_isa_avx2, kern_map_isa_avx512, kern_map_isa_neon;
 

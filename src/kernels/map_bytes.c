@@ -71,6 +71,26 @@ static bool find_pair(struct map_bytes *bytes, const struct kern_op *op)
            bytes->in[0].input != bytes->in[1].input && r.seen == map->inst_count;
 }
 
+/* One instruction on two inputs of the output's type. */
+static bool find_plain(struct map_bytes *bytes, const struct kern_op *op)
+{
+    const struct kern_map *map = &op->u.map;
+    const struct kern_map_inst *inst = &map->inst[0];
+    const DML_TENSOR_DATA_TYPE type = op->tensors[2].type;
+    const DML_TENSOR_DATA_TYPE word =
+        type == DML_TENSOR_DATA_TYPE_INT8 ? DML_TENSOR_DATA_TYPE_INT32 : DML_TENSOR_DATA_TYPE_UINT32;
+    bytes->plain = op->input_count == 2 && map->inst_count == 1 && map->store[0] == 2 && inst->type == word &&
+                   map_arity(inst->code) == 2 && inst->src[0] != inst->src[1];
+    for (uint32_t i = 0; i < 2 && bytes->plain; i++)
+        bytes->plain = op->tensors[i].type == type && map->load_type[i] == word;
+    if (bytes->plain)
+        bytes->plain = inst->code == KERN_MAP_ADD || inst->code == KERN_MAP_SUB || inst->code == KERN_MAP_MUL ||
+                       inst->code == KERN_MAP_MIN || inst->code == KERN_MAP_MAX;
+    bytes->in[0].input = inst->src[0];
+    bytes->in[1].input = inst->src[1];
+    return bytes->plain;
+}
+
 bool map_bytes_init(struct map_bytes *bytes, const struct kern_op *op, const struct kern_walk *walk)
 {
     uint32_t lines = 0;
@@ -86,9 +106,9 @@ bool map_bytes_init(struct map_bytes *bytes, const struct kern_op *op, const str
         }
     }
     bytes->pair = lines == 2;
-    return lines == 1 ||
-           (lines == 2 && find_pair(bytes, op) && is_line(walk, map_view_of_input(bytes->in[0].input), 1) &&
-            is_line(walk, map_view_of_input(bytes->in[1].input), 1));
+    return lines == 1 || (lines == 2 && (find_plain(bytes, op) || find_pair(bytes, op)) &&
+                          is_line(walk, map_view_of_input(bytes->in[0].input), 1) &&
+                          is_line(walk, map_view_of_input(bytes->in[1].input), 1));
 }
 
 /* ---- one input ---- */
@@ -163,8 +183,13 @@ bool map_bytes_run(struct map_run *run, const struct map_bytes *bytes, uint64_t 
         run->block.isa->look_up_bytes(out, table, a, to - from);
         return true;
     }
+    const uint8_t *b = (const uint8_t *)run->call->data[bytes->in[1].input] + from;
+    if (bytes->plain)
+        return run->block.isa->plain_bytes(op->u.map.inst[0].code,
+                                           op->tensors[op->input_count].type == DML_TENSOR_DATA_TYPE_INT8, out, a, b,
+                                           to - from);
     if (!run->block.isa->pair_bytes || !make_pair(run, bytes, &pair))
         return false;
-    run->block.isa->pair_bytes(&pair, out, a, (const uint8_t *)run->call->data[bytes->in[1].input] + from, to - from);
+    run->block.isa->pair_bytes(&pair, out, a, b, to - from);
     return true;
 }

@@ -470,7 +470,7 @@ static bool exec_block(const struct kern_map_inst *inst, void *out, const void *
 #define MAP_ISA(execute, turns)                                                                                        \
     {                                                                                                                  \
         execute, convert_block, repeat_block, nibbles_block, rows_block, look_up_block, stream_block, direct_block,    \
-            chain_block, look_up_bytes_block, pair_bytes_block, turns                                                  \
+            chain_block, look_up_bytes_block, pair_bytes_block, plain_bytes_block, turns                               \
     }
 
 #endif

@@ -27,6 +27,35 @@ static void look_up_bytes_block(uint8_t *restrict out, const uint8_t *restrict t
         out[i] = table[in[i]];
 }
 
+/* Sums and products of 8 bits are the low bits of longer ones. */
+#define PLAIN(name, type, expr)                                                                                        \
+    case KERN_MAP_##name:                                                                                              \
+        _Pragma("GCC ivdep") for (uint64_t i = 0; i < count; i++)                                                      \
+        {                                                                                                              \
+            const type u = (type)a[i], v = (type)b[i];                                                                 \
+            out[i] = (uint8_t)(expr);                                                                                  \
+        }                                                                                                              \
+        return true;
+
+static bool plain_bytes_block(uint8_t code, bool is_signed, uint8_t *out, const uint8_t *a, const uint8_t *b,
+                              uint64_t count)
+{
+    switch (is_signed ? code : KERN_MAP_CONST) {
+        PLAIN(MIN, int8_t, u < v ? u : v)
+        PLAIN(MAX, int8_t, u > v ? u : v)
+    }
+    switch (code) {
+        PLAIN(ADD, uint8_t, u + v)
+        PLAIN(SUB, uint8_t, u - v)
+        PLAIN(MUL, uint8_t, u * v)
+        PLAIN(MIN, uint8_t, u < v ? u : v)
+        PLAIN(MAX, uint8_t, u > v ? u : v)
+    }
+    return false;
+}
+
+#undef PLAIN
+
 #if defined(__AVX512F__)
 
 static inline __attribute__((always_inline)) __m512 pair_load(const uint8_t *from, bool is_signed, __m512 zero)

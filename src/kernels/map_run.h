@@ -72,6 +72,7 @@ void map_table_run(struct map_run *run, const struct map_table *table, uint64_t 
 /* Programs from bytes to bytes; units are blocks. */
 struct map_bytes {
     bool pair, product;
+    bool plain; /* one instruction on the integers themselves */
     struct map_bytes_input {
         uint32_t input, scale, zero; /* numbers of inputs; UINT32_MAX: there is none */
     } in[2], out;

@@ -19,6 +19,7 @@ struct move_plan {
 
 bool kern_move_any_accepts(const struct kern_op *op);
 void kern_move_any_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out);
+void kern_move_any_run(const struct kern_call *call, uint64_t begin, uint64_t end);
 
 void move_plan_init(struct move_plan *plan, const struct kern_op *op);
 
@@ -37,12 +38,21 @@ void move_block_copy(uint32_t bytes, const struct move_block *block);
 
 /* Turns the part of the block that whole tiles cover: sides `*out_width` and `*out_length`. */
 typedef void move_turn_fn(const struct move_block *block, uint64_t *out_width, uint64_t *out_length);
+/* `ways` (MOVE_WAYS) rows of `count` elements, `stride` elements apart, become one whose neighbours come from
+ * neighbouring rows, or one becomes as many. */
+typedef void move_weave_fn(void *out, const void *in, int64_t stride, uint64_t count, uint32_t ways);
 struct move_isa {
-    move_turn_fn *turn[9]; /* by bytes of an element; NULL: none */
+    move_turn_fn *turn[9];                /* by bytes of an element; NULL: none */
+    move_weave_fn *weave[9], *unweave[9]; /* likewise */
 };
 /* The whole block; isa may be NULL. */
 void move_block_turn(const struct move_isa *isa, uint32_t bytes, const struct move_block *block);
+#define MOVE_WAYS(n) ((n) == 2 || (n) == 3 || (n) == 4 || (n) == 8)
 extern const struct move_isa move_isa_avx2, move_isa_avx512, move_isa_neon;
 void move_turn_run(const struct kern_call *call, const struct move_isa *isa, uint64_t begin, uint64_t end);
+
+bool kern_move_weave_accepts(const struct kern_op *op);
+void kern_move_weave_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out);
+void move_weave_run(const struct kern_call *call, const struct move_isa *isa, uint64_t begin, uint64_t end);
 
 #endif

@@ -91,6 +91,8 @@ bool kern_pool_f32_accepts(const struct kern_op *op)
         return floats;
     if (way != POOL_PLANES)
         return true;
+    if (!floats && !pool->has_indices && s.out[2] >= POOL_LANES)
+        return false; /* rows of integers join as they are */
     pool_window(op, &s, &w);
     return s.x[4] == 1 && window_floats(&w) <= 256 * 1024; /* stays in the second-level cache */
 }

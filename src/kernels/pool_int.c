@@ -29,5 +29,5 @@ void kern_pool_int_plan(const struct kern_op *op, const void *state, uint32_t th
     if (pool_shape_init(op, &s) && pool_int_by_channels(op, &s))
         *out = (struct kern_work){ .units = y->sizes[0] * (uint64_t)(s.out[0] * s.out[1]),
                                    .grain = dense_grain(width * y->sizes[1]) };
-    out->worker_scratch_bytes = 2 * width * sizeof(int64_t);
+    out->worker_scratch_bytes = (2 * width + op->tensors[0].sizes[op->tensors[0].rank - 1]) * sizeof(int64_t);
 }

@@ -13,6 +13,7 @@ struct pool_int_row {
     const struct kern_call *call;
     struct pool_shape s;
     void *best, *place;
+    void *line; /* rows of a window joined, whose columns join then; NULL: they join one by one */
 };
 
 /* The key of an element is the element ^ this. */
@@ -111,9 +112,14 @@ enum { POOL_INT_PART = 32 };
             COPY_ONE_BY_ONE;                                                                                           \
         }                                                                                                              \
     }                                                                                                                  \
-    static void pool_int_tap_##name(const struct pool_int_row *r, const struct pool_int_span *span, int64_t x_at)      \
+    static void pool_int_join_##name(void *best, const void *from, int64_t count)                                      \
     {                                                                                                                  \
-        const type *from = (const type *)r->call->data[0] + x_at;                                                      \
+        pool_int_most_##name((type *)best, (const type *)from, 1, count);                                              \
+    }                                                                                                                  \
+    static void pool_int_tap_##name(const struct pool_int_row *r, const struct pool_int_span *span, const void *x,     \
+                                    int64_t x_at)                                                                      \
+    {                                                                                                                  \
+        const type *from = (const type *)x + x_at;                                                                     \
         wide *best = (wide *)r->best + span->begin, *place = (wide *)r->place + span->begin;                           \
         if (!r->call->op->u.pool.has_indices)                                                                          \
             pool_int_most_##name((type *)r->best + span->begin, from, span->step, span->count);                        \
@@ -135,21 +141,22 @@ POOL_INT_ROW(s64, int64_t, int64_t, 0, POOL_INT_EVEN, int64_t)
 POOL_INT_ROW(u64, uint64_t, int64_t, (uint64_t)INT64_MIN, POOL_INT_EVEN, uint64_t)
 
 static const struct {
-    void (*tap)(const struct pool_int_row *r, const struct pool_int_span *span, int64_t x_at);
+    void (*tap)(const struct pool_int_row *r, const struct pool_int_span *span, const void *x, int64_t x_at);
     void (*values)(const void *keys, void *y, int64_t step, int64_t count);
+    void (*join)(void *best, const void *from, int64_t count);
 } pool_int_types[] = {
-    [DML_TENSOR_DATA_TYPE_INT8] = { pool_int_tap_s8, pool_int_values_s8 },
-    [DML_TENSOR_DATA_TYPE_UINT8] = { pool_int_tap_u8, pool_int_values_u8 },
-    [DML_TENSOR_DATA_TYPE_INT16] = { pool_int_tap_s16, pool_int_values_s16 },
-    [DML_TENSOR_DATA_TYPE_UINT16] = { pool_int_tap_u16, pool_int_values_u16 },
-    [DML_TENSOR_DATA_TYPE_INT32] = { pool_int_tap_s32, pool_int_values_s32 },
-    [DML_TENSOR_DATA_TYPE_UINT32] = { pool_int_tap_u32, pool_int_values_u32 },
-    [DML_TENSOR_DATA_TYPE_INT64] = { pool_int_tap_s64, pool_int_values_s64 },
-    [DML_TENSOR_DATA_TYPE_UINT64] = { pool_int_tap_u64, pool_int_values_u64 },
+    [DML_TENSOR_DATA_TYPE_INT8] = { pool_int_tap_s8, pool_int_values_s8, pool_int_join_s8 },
+    [DML_TENSOR_DATA_TYPE_UINT8] = { pool_int_tap_u8, pool_int_values_u8, pool_int_join_u8 },
+    [DML_TENSOR_DATA_TYPE_INT16] = { pool_int_tap_s16, pool_int_values_s16, pool_int_join_s16 },
+    [DML_TENSOR_DATA_TYPE_UINT16] = { pool_int_tap_u16, pool_int_values_u16, pool_int_join_u16 },
+    [DML_TENSOR_DATA_TYPE_INT32] = { pool_int_tap_s32, pool_int_values_s32, pool_int_join_s32 },
+    [DML_TENSOR_DATA_TYPE_UINT32] = { pool_int_tap_u32, pool_int_values_u32, pool_int_join_u32 },
+    [DML_TENSOR_DATA_TYPE_INT64] = { pool_int_tap_s64, pool_int_values_s64, pool_int_join_s64 },
+    [DML_TENSOR_DATA_TYPE_UINT64] = { pool_int_tap_u64, pool_int_values_u64, pool_int_join_u64 },
 };
 
-/* Tap k of the last dimension; x_at and position are of the input row's first element. */
-static void pool_int_tap(const struct pool_int_row *r, int64_t x_at, int64_t position, int64_t k)
+/* Tap k of the last dimension; x[x_at] and position are of the input row's first element. */
+static void pool_int_tap(const struct pool_int_row *r, const void *x, int64_t x_at, int64_t position, int64_t k)
 {
     const struct pool_shape *s = &r->s;
     const int64_t stride = s->stride[2], first = k * s->dilation[2] - s->pad[2];
@@ -159,7 +166,18 @@ static void pool_int_tap(const struct pool_int_row *r, int64_t x_at, int64_t pos
     const struct pool_int_span span = { begin, BASE_MIN(end, s->out[2]) - begin, stride * s->x[4], position + at,
                                         stride };
     if (span.count > 0)
-        pool_int_types[r->call->op->tensors[0].type].tap(r, &span, x_at + at * s->x[4]);
+        pool_int_types[r->call->op->tensors[0].type].tap(r, &span, x, x_at + at * s->x[4]);
+}
+
+/* Row x[x_at] joins the others of its window. */
+static void pool_int_line_join(const struct pool_int_row *r, int64_t x_at, bool first)
+{
+    const DML_TENSOR_DATA_TYPE type = r->call->op->tensors[0].type;
+    const char *from = (const char *)r->call->data[0] + x_at * kern_type_bytes(type);
+    if (first)
+        memcpy(r->line, from, (size_t)r->s.in[2] * kern_type_bytes(type));
+    else
+        pool_int_types[type].join(r->line, from, r->s.in[2]);
 }
 
 static void pool_int_taps(const struct pool_int_row *r, const int64_t *at)
@@ -178,10 +196,15 @@ static void pool_int_taps(const struct pool_int_row *r, const int64_t *at)
         for (int64_t k1 = begin[1]; k1 < end[1]; k1++) {
             int64_t i1 = at[3] * s->stride[1] - s->pad[1] + k1 * s->dilation[1];
             int64_t x_at = at[0] * s->x[0] + at[1] * s->x[1] + i0 * s->x[2] + i1 * s->x[3];
-            for (int64_t k2 = begin[2]; k2 < end[2]; k2++)
-                pool_int_tap(r, x_at, (i0 * s->in[1] + i1) * s->in[2], k2);
+            if (r->line)
+                pool_int_line_join(r, x_at, k0 == begin[0] && k1 == begin[1]);
+            for (int64_t k2 = begin[2]; !r->line && k2 < end[2]; k2++)
+                pool_int_tap(r, r->call->data[0], x_at, (i0 * s->in[1] + i1) * s->in[2], k2);
         }
     }
+    bool any = begin[0] < end[0] && begin[1] < end[1];
+    for (int64_t k2 = begin[2]; r->line && any && k2 < end[2]; k2++)
+        pool_int_tap(r, r->line, 0, 0, k2);
 }
 
 static void pool_int_clear(const struct pool_int_row *r)
@@ -251,7 +274,7 @@ static void pool_int_pixel(const struct pool_int_row *r, const int64_t *begin, c
     for (int64_t k0 = begin[0]; k0 < end[0]; k0++)
         for (int64_t k1 = begin[1]; k1 < end[1]; k1++)
             for (int64_t k2 = begin[2]; k2 < end[2]; k2++)
-                pool_int_types[r->call->op->tensors[0].type].tap(r, &span,
+                pool_int_types[r->call->op->tensors[0].type].tap(r, &span, r->call->data[0],
                                                                  x_at + (first[0] + k0 * s->dilation[0]) * s->x[2] +
                                                                      (first[1] + k1 * s->dilation[1]) * s->x[3] +
                                                                      (first[2] + k2 * s->dilation[2]) * s->x[4]);
@@ -281,6 +304,8 @@ static void pool_int_rows(struct pool_int_row *r, uint64_t begin, uint64_t end)
     const struct kern_view *y = &r->call->op->tensors[1];
     r->best = r->call->worker_scratch;
     r->place = (int64_t *)r->best + r->s.out[2];
+    if (!r->call->op->u.pool.has_indices && r->s.x[4] == 1 && r->s.stride[2] <= r->s.window[2] * r->s.dilation[2])
+        r->line = (int64_t *)r->place + r->s.out[2];
     for (uint64_t row = begin; row < end; row++) {
         uint32_t at[KERN_RANK_MAX];
         int64_t where[5] = { 0 };

@@ -134,10 +134,23 @@ static uint64_t join(enum kern_total fold, uint64_t a, uint64_t b)
     return fold == KERN_TOTAL_MOST ? BASE_MAX(a, b) : a + b;
 }
 
+/* The extreme of a group of bytes in one run, as one of words. */
+static uint64_t bytes_fold(const struct folding *f, int64_t offset)
+{
+    const uint8_t flip = (uint8_t)(f->flip >> 24); /* the sign's bit is the highest of both */
+    const uint8_t most = f->isa->bytes((const uint8_t *)f->call->data[0] + offset, f->inner.count, flip) ^ flip;
+    const bool is_signed = f->type == DML_TENSOR_DATA_TYPE_INT8;
+    return (uint32_t)(is_signed ? (uint32_t)(int8_t)most : most) ^ (uint32_t)f->flip;
+}
+
 static uint64_t row_fold(const struct folding *f, uint64_t group)
 {
     const int64_t offset = kern_walk_offset(&f->outer, 0, group);
     uint64_t total = f->fold == KERN_TOTAL_PRODUCT;
+    int64_t stride;
+    if (f->fold == KERN_TOTAL_MOST && kern_type_bytes(f->type) == 1 &&
+        kern_walk_linear(&f->inner, 0, 0, f->inner.count, &stride) && stride == 1)
+        return bytes_fold(f, offset);
     for (uint64_t at = 0; at < f->inner.count;) {
         uint32_t count = (uint32_t)BASE_MIN(f->inner.count - at, RUN);
         const void *x = group_block(f, offset, at, &count);

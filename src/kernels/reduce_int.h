@@ -18,6 +18,8 @@ struct kern_total_isa {
     const struct kern_map_isa *map;
     /* All elements of a run folded. */
     uint64_t (*row[2])(enum kern_total fold, const void *x, uint32_t count, uint64_t flip);
+    /* The greatest x ^ flip of a run of bytes. */
+    uint8_t (*bytes)(const uint8_t *x, uint64_t count, uint8_t flip);
     /* One element of each of `count` groups joins acc[]. */
     void (*column[2])(enum kern_total fold, void *acc, const void *x, uint32_t count, uint64_t flip);
     /* position[] gets `index` where x[] ^ flip exceeds best[], or equals it and the last one is wanted. */

@@ -18,9 +18,17 @@
 #define POSITION fold_position_64
 #include "kernels/reduce_int_body.h"
 
+static uint8_t fold_bytes(const uint8_t *x, uint64_t count, uint8_t flip)
+{
+    uint8_t most = 0;
+    for (uint64_t i = 0; i < count; i++)
+        most = (x[i] ^ flip) > most ? x[i] ^ flip : most;
+    return most;
+}
+
 #define KERN_TOTAL_ISA(map)                                                                                            \
     {                                                                                                                  \
-        map, { fold_row_32, fold_row_64 }, { fold_column_32, fold_column_64 },                                         \
+        map, { fold_row_32, fold_row_64 }, fold_bytes, { fold_column_32, fold_column_64 },                             \
         {                                                                                                              \
             fold_position_32, fold_position_64                                                                         \
         }                                                                                                              \

@@ -12,7 +12,22 @@ struct resample {
     float *kept[RESAMPLE_KEPT]; /* rows resampled along themselves, of the input rows at kept_at */
     int64_t kept_at[RESAMPLE_KEPT];
     uint32_t kept_count, kept_next;
+    uint32_t pairs; /* linear, by two: as many pairs of outputs from the second on take alike, each one input further */
 };
+
+static void resample_find_pairs(struct resample *r)
+{
+    const int32_t *i0 = r->i0, *i1 = r->i1;
+    const float *w = r->w;
+    r->pairs = 0;
+    for (uint32_t o = 1; o + 1 < r->plan.out; o += 2) {
+        const int32_t further = (int32_t)r->pairs;
+        const bool next = i1[o] == i0[o] + 1 && i1[o + 1] == i0[o + 1] + 1;
+        if (!next || i0[o] != i0[1] + further || i0[o + 1] != i0[2] + further || w[o] != w[1] || w[o + 1] != w[2])
+            return;
+        r->pairs++;
+    }
+}
 
 static void resample_init(struct resample *r, const struct kern_call *call)
 {
@@ -35,6 +50,9 @@ static void resample_init(struct resample *r, const struct kern_call *call)
         r->i1[i] = (int32_t)(tap.i1 * group + i % group);
         r->w[i] = tap.w;
     }
+    r->pairs = 0;
+    if (!r->plan.same && group == 1 && call->op->u.resample.mode != DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR)
+        resample_find_pairs(r);
     memset(r->known, 0xff, sizeof(r->known));
 }
 
@@ -75,12 +93,34 @@ static void resample_blend(const float *restrict line, const int32_t *restrict i
         out[i] = line[i0[i]] * (1 - w[i]) + line[i1[i]] * w[i];
 }
 
+static void resample_blend_pairs(const float *restrict a, const float *restrict b, float wa, float wb, uint32_t pairs,
+                                 float *restrict out)
+{
+    for (uint32_t i = 0; i < pairs; i++) {
+        out[2 * i] = a[i] * (1 - wa) + a[i + 1] * wa;
+        out[2 * i + 1] = b[i] * (1 - wb) + b[i + 1] * wb;
+    }
+}
+
+static void resample_mix(float *restrict line, const float *restrict a, const float *restrict b, float w,
+                         uint32_t count)
+{
+    const float rest = 1 - w;
+    for (uint32_t i = 0; i < count; i++)
+        line[i] = rest * a[i] + w * b[i];
+}
+
 /* out = `line` resampled along itself */
 static void resample_along(const struct resample *r, const float *line, float *out)
 {
     if (r->call->op->u.resample.mode == DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR)
         resample_pick(line, r->i0, r->plan.out, out);
-    else
+    else if (r->pairs) {
+        const uint32_t end = 1 + 2 * r->pairs;
+        resample_blend(line, r->i0, r->i1, r->w, 1, out);
+        resample_blend_pairs(line + r->i0[1], line + r->i0[2], r->w[1], r->w[2], r->pairs, out + 1);
+        resample_blend(line, r->i0 + end, r->i1 + end, r->w + end, r->plan.out - end, out + end);
+    } else
         resample_blend(line, r->i0, r->i1, r->w, r->plan.out, out);
 }
 
@@ -115,6 +155,13 @@ static const float *resample_outer(struct resample *r, const uint32_t *at, bool 
     }
     if (!count)
         return keeps ? resample_kept(r, offset) : resample_load(r, offset);
+    if (count == 1 && keeps) {
+        const struct resample_tap *tap = &r->taps[blended[0]];
+        const float *lower = resample_kept(r, offset);
+        const float *upper = resample_kept(r, offset + (tap->i1 - tap->i0) * x->strides[blended[0]]);
+        resample_mix(line, lower, upper, tap->w, width);
+        return line;
+    }
     for (uint32_t choice = 0; choice < 1u << count; choice++) {
         float weight = 1;
         int64_t from = offset;

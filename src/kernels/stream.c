@@ -69,7 +69,8 @@ void kern_stream_row(uint32_t bytes, void *out, const void *in, int64_t in_strid
     }
     for (uint64_t at = 0, n; at < count; at += n) {
         n = BASE_MIN(count - at, PIECE_BYTES / bytes);
-        kern_copy_row(bytes, piece, 1, (const char *)in + (int64_t)at * in_stride * bytes, in_stride, n);
+        if (!at || in_stride)
+            kern_copy_row(bytes, piece, 1, (const char *)in + (int64_t)at * in_stride * bytes, in_stride, n);
         kern_stream((char *)out + at * bytes, piece, n * bytes);
     }
 }

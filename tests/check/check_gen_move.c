@@ -1,5 +1,35 @@
 #include "check.h"
 
+static void turn_last(struct kern_view *view)
+{
+    const uint32_t a = view->rank - 2, b = view->rank - 1, size = view->sizes[a];
+    const int64_t stride = view->strides[a];
+    view->sizes[a] = view->sizes[b];
+    view->strides[a] = view->strides[b];
+    view->sizes[b] = size;
+    view->strides[b] = stride;
+}
+
+/* A few rows become one, or one a few: pixels of blocks, channels. Sometimes all the rows are one. */
+static void woven(struct check_rng *rng, struct kern_op *op)
+{
+    const uint32_t few = 2 + check_pick(rng, 7), along = 1 + check_pick(rng, check_chance(rng, 8) ? 9000 : 100);
+    const uint32_t sizes[4] = { 1 + check_pick(rng, 3), 1 + check_pick(rng, 3), along, few };
+    const uint32_t turned[4] = { sizes[0], sizes[1], few, along }, woven = check_pick(rng, 2);
+    const DML_TENSOR_DATA_TYPE type = check_any_type(rng);
+    struct kern_view *rows = &op->tensors[!woven];
+    kern_view_set_packed(&op->tensors[woven], type, 4, sizes);
+    if (check_chance(rng, 2))
+        kern_view_set_packed(rows, type, 4, turned);
+    else
+        check_view(rng, rows, type, 4, turned);
+    turn_last(rows);
+    if (woven && check_chance(rng, 4))
+        rows->strides[3] = 0;
+    if (woven && check_chance(rng, 8))
+        rows->strides[3] = -rows->strides[3];
+}
+
 void check_gen_move(struct check_rng *rng, struct check_case *out)
 {
     struct kern_op *op = &out->op;
@@ -8,6 +38,11 @@ void check_gen_move(struct check_rng *rng, struct check_case *out)
     DML_TENSOR_DATA_TYPE type = check_any_type(rng);
     op->kind = KERN_MOVE;
     op->input_count = op->output_count = 1;
+    out->data[0] = CHECK_DATA_SPECIAL;
+    if (check_chance(rng, 3)) {
+        woven(rng, op);
+        return;
+    }
     if (check_chance(rng, 3))
         check_view_broadcast(rng, &op->tensors[0], type, rank, sizes);
     else
@@ -16,7 +51,6 @@ void check_gen_move(struct check_rng *rng, struct check_case *out)
     for (uint32_t i = 0; i < rank; i++)
         if (check_chance(rng, 8))
             op->tensors[0].strides[i] = -op->tensors[0].strides[i];
-    out->data[0] = CHECK_DATA_SPECIAL;
 }
 
 static uint32_t most_padding(DML_PADDING_MODE mode, uint32_t size)

@@ -12,6 +12,21 @@ static void exact_weights(struct check_rng *rng, struct kern_resample *resample,
     }
 }
 
+/* Each element repeated as often, as the operator's usual offsets ask for. */
+static void whole_factors(struct check_rng *rng, struct kern_resample *resample, uint32_t rank, const uint32_t *x,
+                          uint32_t *y)
+{
+    resample->rounding = DML_AXIS_DIRECTION_DECREASING;
+    for (uint32_t d = 0; d < rank; d++) {
+        const uint32_t times = d + 3 >= rank ? 1 + check_pick(rng, 4) : 1;
+        const bool centred = check_chance(rng, 2);
+        y[d] = x[d] * times;
+        resample->scales[d] = (float)times;
+        resample->input_offsets[d] = 0;
+        resample->output_offsets[d] = centred ? -0.5f : 0;
+    }
+}
+
 void check_gen_resample(struct check_rng *rng, struct check_case *out)
 {
     struct kern_op *op = &out->op;
@@ -38,7 +53,11 @@ void check_gen_resample(struct check_rng *rng, struct check_case *out)
             resample->input_offsets[d] = (float)check_uniform(rng, -1, 1);
         }
     }
-    if (kern_type_bytes(type) == 1)
+    if (resample->mode == DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR && !resample->transposed && check_chance(rng, 3)) {
+        if (check_chance(rng, 2))
+            type = check_any_type(rng);
+        whole_factors(rng, resample, rank, x, y);
+    } else if (kern_type_bytes(type) == 1)
         exact_weights(rng, resample, rank);
     op->kind = KERN_RESAMPLE;
     op->input_count = op->output_count = 1;
