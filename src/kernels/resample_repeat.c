@@ -11,7 +11,7 @@ static bool repeats(const struct kern_op *op, uint32_t d)
 {
     const uint32_t in = op->tensors[0].sizes[d], out = op->tensors[1].sizes[d];
     if (out % in || out > MOST_CHECKED)
-        return out == in && out == 1;
+        return false;
     for (uint32_t o = 0; o < out; o++) {
         const struct resample_tap tap = resample_tap(op, d, o);
         if (tap.i0 != o / (out / in) || tap.w != 0)
