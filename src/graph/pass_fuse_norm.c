@@ -460,13 +460,16 @@ static void put(struct graph *graph, struct graph_uses *uses, uint32_t at, struc
     graph->failed |= !graph_uses_refresh(uses, at);
 }
 
-/* x may lie where the result goes: each group is then written where it was read. */
+/* x may lie where the result goes: each group is then written where it was read. Other inputs may not: they are read
+ * for every group. */
 static bool may_write(const struct graph *graph, const struct graph_op *norm, uint32_t output)
 {
-    bool shared = graph->may_alias && graph->values[norm->value[output]].place == GRAPH_OUTPUT &&
-                  graph->values[norm->value[0]].place == GRAPH_INPUT;
-    return (!shared || graph_view_equal(&norm->k.tensors[0], &norm->k.tensors[output])) &&
-           !graph_op_reads(norm, norm->value[output]);
+    bool shared = graph->may_alias && graph->values[norm->value[output]].place == GRAPH_OUTPUT;
+    for (uint32_t t = 0; shared && t < norm->k.input_count; t++)
+        if (graph->values[norm->value[t]].place == GRAPH_INPUT &&
+            (t || !graph_view_equal(&norm->k.tensors[0], &norm->k.tensors[output])))
+            return false;
+    return !graph_op_reads(norm, norm->value[output]);
 }
 
 static bool build(struct graph *graph, struct graph_uses *uses, const struct graph_options *options, uint32_t at,

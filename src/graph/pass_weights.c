@@ -369,16 +369,18 @@ static bool rewrite(struct graph *graph, struct weights *w, uint32_t at, struct 
 
 HRESULT graph_pass_weights(struct graph *graph, const struct graph_options *options, bool *changed)
 {
-    bool ok = true;
+    struct graph_uses uses;
+    bool ok = graph_uses_init(&uses, graph);
     for (uint32_t i = 0; ok && i < graph->op_count && !graph->failed; i++) {
-        struct graph_uses uses;
+        struct graph_op *op = graph->ops[i];
         struct weights w;
-        if (!gemm_suits(graph->ops[i]) || graph->values[graph->ops[i]->value[1]].place != GRAPH_TEMP)
+        if (!gemm_suits(op) || graph->values[op->value[1]].place != GRAPH_TEMP || !find(graph, options, &uses, i, &w) ||
+            !rewrite(graph, &w, i, graph->ops[graph_uses_of(&uses, op->value[1]).writer]))
             continue;
-        ok = graph_uses_init(&uses, graph);
-        if (ok && find(graph, options, &uses, i, &w))
-            *changed |= rewrite(graph, &w, i, graph->ops[graph_uses_of(&uses, graph->ops[i]->value[1]).writer]);
+        *changed = true;
         graph_uses_finish(&uses);
+        ok = graph_uses_init(&uses, graph);
     }
+    graph_uses_finish(&uses);
     return ok && !graph->failed ? S_OK : E_OUTOFMEMORY;
 }

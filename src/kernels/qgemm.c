@@ -74,8 +74,8 @@ void qgemm_many_shape_init(const struct kern_op *op, const struct qgemm_shape *s
 {
     const struct kern_view *x = &op->tensors[0];
     uint32_t parts = (shape->k + QGEMM_MANY_DEPTH - 1) / QGEMM_MANY_DEPTH;
-    *out = (struct qgemm_many_shape){ .blocks = (shape->rows + QGEMM_MANY_ROWS - 1) / QGEMM_MANY_ROWS };
-    out->block_rows = (shape->rows + out->blocks - 1) / out->blocks;
+    *out = (struct qgemm_many_shape){ .blocks = (shape->rows - 1) / QGEMM_MANY_ROWS + 1 };
+    out->block_rows = (shape->rows - 1) / out->blocks + 1;
     out->units = (shape->panels + QGEMM_MANY_PANELS - 1) / QGEMM_MANY_PANELS;
     out->depth = (uint32_t)base_align_up((shape->k + parts - 1) / parts, 8);
     out->direct = x->type == DML_TENSOR_DATA_TYPE_FLOAT32 && (shape->k == 1 || x->strides[x->rank - 1] == 1);

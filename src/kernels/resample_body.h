@@ -159,6 +159,7 @@ static const float *resample_outer(struct resample *r, const uint32_t *at, bool 
         const struct resample_tap *tap = &r->taps[blended[0]];
         const float *lower = resample_kept(r, offset);
         const float *upper = resample_kept(r, offset + (tap->i1 - tap->i0) * x->strides[blended[0]]);
+        lower = resample_kept(r, offset); /* the upper row may have taken its place */
         resample_mix(line, lower, upper, tap->w, width);
         return line;
     }

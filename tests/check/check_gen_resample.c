@@ -53,8 +53,9 @@ void check_gen_resample(struct check_rng *rng, struct check_case *out)
             resample->input_offsets[d] = (float)check_uniform(rng, -1, 1);
         }
     }
-    if (resample->mode == DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR && !resample->transposed && check_chance(rng, 3)) {
-        if (check_chance(rng, 2))
+    const bool nearest = resample->mode == DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR;
+    if (!resample->transposed && (nearest || kern_type_bytes(type) != 1) && check_chance(rng, 3)) {
+        if (nearest && check_chance(rng, 2))
             type = check_any_type(rng);
         whole_factors(rng, resample, rank, x, y);
     } else if (kern_type_bytes(type) == 1)
