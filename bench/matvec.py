@@ -13,7 +13,6 @@ bandwidth is that of a scalar product of two large vectors (numpy). Needs numpy,
 tables. Differences below 5 % are noise on a shared machine.
 """
 import argparse
-import json
 import os
 import subprocess
 import sys
@@ -203,25 +202,16 @@ def measure(args, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--anydml", default="build/tools/anydml")
-    parser.add_argument("--threads", default="1,2")
     parser.add_argument("--rows", default="1,2,4,8")
     parser.add_argument("--shapes", default="768x768,768x3072,4096x4096")
-    parser.add_argument("--filter", default="")
-    parser.add_argument("--seconds", type=float, default=0.5)
-    parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--mebibytes", type=int, default=96)
-    parser.add_argument("--least", action="store_true")
-    parser.add_argument("--json")
+    turns.options(parser)
     args = parser.parse_args()
-    args.threads = [int(t) for t in args.threads.split(",")]
     args.rows = [int(r) for r in args.rows.split(",")]
     args.shapes = args.shapes.split(",")
     with tempfile.TemporaryDirectory() as folder:
         results = measure(args, folder)
-    if args.json:
-        with open(args.json, "w", encoding="utf-8") as file:
-            json.dump(results, file, indent=1)
+    turns.keep(args, results)
 
 
 if __name__ == "__main__":

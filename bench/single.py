@@ -14,7 +14,6 @@ their places. Needs numpy, onnx, onnxruntime and for sorting PyTorch: .cache/pee
 scripts/prepare-peers makes. Prints a Markdown table for each family. Differences below 5 % are noise on a shared machine.
 """
 import argparse
-import json
 import os
 import tempfile
 
@@ -237,24 +236,15 @@ def measure(args, family, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--family", default=",".join(FAMILIES))
-    parser.add_argument("--anydml", default="build/tools/anydml")
-    parser.add_argument("--threads", default="1,2")
-    parser.add_argument("--filter", default="")
-    parser.add_argument("--seconds", type=float, default=0.5)
-    parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--least", action="store_true")
-    parser.add_argument("--json")
+    turns.options(parser)
     args = parser.parse_args()
-    args.threads = [int(t) for t in args.threads.split(",")]
     families = args.family.split(",")
     for family in families:
         if family not in FAMILIES:
             parser.error(f"there is no family {family}; there are {', '.join(FAMILIES)}")
     with tempfile.TemporaryDirectory() as folder:
         results = [row for family in families for row in measure(args, family, folder)]
-    if args.json:
-        with open(args.json, "w", encoding="utf-8") as file:
-            json.dump(results, file, indent=1)
+    turns.keep(args, results)
 
 
 if __name__ == "__main__":

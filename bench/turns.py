@@ -63,6 +63,23 @@ def onnxruntime_model(path, threads):
     return lambda: session.run(None, feed)
 
 
+def options(parser):
+    """Adds what all scripts of this kind take."""
+    parser.add_argument("--anydml", default="build/tools/anydml")
+    parser.add_argument("--threads", default="1,2", type=lambda text: [int(t) for t in text.split(",")])
+    parser.add_argument("--filter", default="")
+    parser.add_argument("--seconds", type=float, default=0.5)
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--least", action="store_true")
+    parser.add_argument("--json")
+
+
+def keep(args, results):
+    if args.json:
+        with open(args.json, "w", encoding="utf-8") as file:
+            json.dump(results, file, indent=1)
+
+
 def main(setup, statement, seconds, least=""):
     names = {"onnxruntime_model": onnxruntime_model}
     exec(setup, names)

@@ -36,6 +36,18 @@ void graph_constant_put(struct graph *graph, uint32_t value, void *taken)
     constant->made = taken;
 }
 
+void *graph_constant_new(struct graph *graph, DML_TENSOR_DATA_TYPE type, uint32_t rank, const uint32_t *sizes,
+                         struct graph_operand *out)
+{
+    *out = graph_temp(graph, type, rank, sizes);
+    void *data = out->value == GRAPH_NONE ? NULL : base_pages_take(&graph->pages, graph->values[out->value].size_bytes);
+    if (data)
+        graph_constant_put(graph, out->value, data);
+    else
+        graph->failed = true;
+    return data;
+}
+
 const void *graph_constant_ready(const struct graph_value *constant)
 {
     if (constant->made)

@@ -98,6 +98,10 @@ uint32_t graph_constant_lend(struct graph *graph, uint32_t node, const void *dat
 /* The value becomes a constant with these bytes, base_pages_take(&graph->pages, its size), which the graph owns from
  * now on. */
 void graph_constant_put(struct graph *graph, uint32_t value, void *taken);
+/* A new dense constant of this type and shape, whose bytes are still to be written; NULL and graph->failed when memory
+ * is short. */
+void *graph_constant_new(struct graph *graph, DML_TENSOR_DATA_TYPE type, uint32_t rank, const uint32_t *sizes,
+                         struct graph_operand *out);
 /* All its bytes, aligned, until it is released. NULL and graph->failed when memory is short. */
 const void *graph_constant_data(struct graph *graph, uint32_t value);
 /* The same without a copy: NULL when there would have to be one. */

@@ -233,12 +233,10 @@ static void scale_elements(const struct graph_op *conv, const void *data, const 
 static uint32_t add_made(const struct folding *folding, DML_TENSOR_DATA_TYPE type, uint32_t rank, const uint32_t *sizes,
                          struct kern_view *out_view, void **out_bytes)
 {
-    struct graph *graph = folding->graph;
-    struct graph_operand made = graph_temp(graph, type, rank, sizes);
-    *out_bytes = made.value == GRAPH_NONE ? NULL : base_pages_take(&graph->pages, graph->values[made.value].size_bytes);
+    struct graph_operand made;
+    *out_bytes = graph_constant_new(folding->graph, type, rank, sizes, &made);
     if (!*out_bytes)
         return GRAPH_NONE;
-    graph_constant_put(graph, made.value, *out_bytes);
     *out_view = made.view;
     return made.value;
 }

@@ -192,18 +192,12 @@ static bool make_parameters(struct blocks *b, const struct graph_op *const *conv
     for (uint32_t i = 0; i < 3; i++)
         if (!load_parameters(graph, convs[i]))
             return false;
-    struct graph_operand made = graph_temp(graph, DML_TENSOR_DATA_TYPE_FLOAT32, 1, op->k.tensors[1].sizes);
-    if (made.value == GRAPH_NONE)
-        return false;
-    float *data = base_pages_take(&graph->pages, graph->values[made.value].size_bytes), *to = data;
-    graph->failed |= !data;
-    if (!data)
-        return false;
-    for (uint32_t i = 0; i < 3; i++)
+    struct graph_operand made;
+    float *to = graph_constant_new(graph, DML_TENSOR_DATA_TYPE_FLOAT32, 1, op->k.tensors[1].sizes, &made);
+    for (uint32_t i = 0; to && i < 3; i++)
         to = put_parameters(graph, convs[i], to);
-    graph_constant_put(graph, made.value, data);
     op->value[1] = made.value;
-    return true;
+    return to != NULL;
 }
 
 /* What only the convolutions read. */

@@ -214,25 +214,12 @@ static uint64_t packed_bytes(const struct kern_view *view)
     return kern_view_elements(view) * kern_type_bits(view->type) / 8;
 }
 
-/* A constant of these sizes, to be filled. */
-static char *constant_new(struct graph *graph, DML_TENSOR_DATA_TYPE type, uint32_t rank, const uint32_t *sizes,
-                          struct graph_operand *out)
-{
-    *out = graph_temp(graph, type, rank, sizes);
-    char *data = out->value == GRAPH_NONE ? NULL : base_pages_take(&graph->pages, graph->values[out->value].size_bytes);
-    if (data)
-        graph_constant_put(graph, out->value, data);
-    else
-        graph->failed = true;
-    return data;
-}
-
 /* Panels number t of all ops one behind the other. */
 static bool join_panels(const struct merging *merging, uint32_t t, struct graph_op *out)
 {
     struct kern_view view = out->k.tensors[t];
     struct graph_operand made;
-    char *to = constant_new(merging->graph, view.type, view.rank, view.sizes, &made);
+    char *to = graph_constant_new(merging->graph, view.type, view.rank, view.sizes, &made);
     for (uint32_t i = 0; to && i < merging->count; i++) {
         const char *data = graph_constant_data(merging->graph, merging->ops[i]->value[t]);
         if (!data)
@@ -256,7 +243,7 @@ static bool join_constants(const struct merging *merging, uint32_t t, struct gra
         sizes[d] = 1;
     sizes[view->rank - 2] = rows;
     sizes[view->rank - 1] = (uint32_t)merging->columns;
-    char *to = constant_new(graph, view->type, view->rank, sizes, &made);
+    char *to = graph_constant_new(graph, view->type, view->rank, sizes, &made);
     uint64_t bytes = kern_type_bytes(view->type), at = 0;
     for (uint32_t i = 0; to && i < merging->count; at += last_size(result_of(merging->ops[i])), i++) {
         const char *data = graph_constant_data(graph, merging->ops[i]->value[t]);

@@ -123,11 +123,22 @@ static bool split(struct graph *graph, uint32_t at, struct parts parts)
     return true;
 }
 
+/* Its first matrix is what an attention's softmax gives: whole, the two become parts of one op (pass_fuse_attention.c).
+ */
+static bool weighs(const struct graph *graph, uint32_t at)
+{
+    const uint32_t value = graph->ops[at]->value[0];
+    while (at-- > 0)
+        if (graph_op_writes(graph->ops[at], value))
+            return graph->ops[at]->k.kind == KERN_SOFTMAX;
+    return false;
+}
+
 HRESULT graph_pass_split_products(struct graph *graph, const struct graph_options *options, bool *changed)
 {
     struct parts parts;
     for (uint32_t i = 0; i < graph->op_count && !graph->failed; i++)
-        if (suits(graph->ops[i]) && find_parts(graph->ops[i], options->threads, &parts))
+        if (suits(graph->ops[i]) && find_parts(graph->ops[i], options->threads, &parts) && !weighs(graph, i))
             *changed |= split(graph, i, parts);
     return graph->failed ? E_OUTOFMEMORY : S_OK;
 }

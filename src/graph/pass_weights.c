@@ -41,11 +41,6 @@ static bool is_quantised(DML_TENSOR_DATA_TYPE type)
            type == DML_TENSOR_DATA_TYPE_INT4 || type == DML_TENSOR_DATA_TYPE_UINT4;
 }
 
-static bool is_short_float(DML_TENSOR_DATA_TYPE type)
-{
-    return graph_is_float(type) && type != DML_TENSOR_DATA_TYPE_FLOAT64;
-}
-
 /* MUL(x | SUB(x, zero point) | MULADD(x, 1, -middle), scale), as lower_quantize.c writes it. */
 static bool dequantises(const struct graph_op *op, float *out_middle)
 {
@@ -174,7 +169,7 @@ static bool gemm_suits(const struct graph_op *op)
         if (t[1].sizes[d] > 1 && t[1].strides[d])
             return false;
     for (uint32_t i = 0; i <= op->k.input_count; i++)
-        if (!is_short_float(t[i].type))
+        if (!dense_is_short_float(t[i].type))
             return false;
     return true;
 }
@@ -203,8 +198,8 @@ static bool find(struct graph *graph, const struct graph_options *options, const
         return false;
     w->inputs = w->map->k.input_count;
     const struct kern_view *t = w->map->k.tensors, *written = &t[w->inputs];
-    if (read->type != written->type || !is_short_float(written->type) || !kern_view_packed(written) ||
-        written->offset || !is_quantised(t[0].type) || !is_short_float(t[1].type) ||
+    if (read->type != written->type || !dense_is_short_float(written->type) || !kern_view_packed(written) ||
+        written->offset || !is_quantised(t[0].type) || !dense_is_short_float(t[1].type) ||
         (w->inputs == 3 && t[2].type != t[0].type) || !graph_operand_fits(graph, op, 1))
         return false;
     uint32_t bits = kern_type_bytes(t[0].type) ? 8 : 4;
@@ -269,14 +264,7 @@ static void *constant_new(const struct weights *w, DML_TENSOR_DATA_TYPE type, ui
 {
     uint32_t sizes[KERN_RANK_MAX] = { w->panels, w->groups };
     memcpy(sizes + 2, inner, (rank - 2) * sizeof(*sizes));
-    *out = graph_temp(w->graph, type, rank, sizes);
-    void *data =
-        out->value == GRAPH_NONE ? NULL : base_pages_take(&w->graph->pages, w->graph->values[out->value].size_bytes);
-    if (data)
-        graph_constant_put(w->graph, out->value, data);
-    else
-        w->graph->failed = true;
-    return data;
+    return graph_constant_new(w->graph, type, rank, sizes, out);
 }
 
 static bool make_codes(const struct weights *w, struct graph_operand *out)

@@ -38,16 +38,11 @@ static struct graph_operand value_of(struct graph *graph, enum graph_place place
 static struct graph_operand weights_of(struct graph *graph, const struct kern_point *p)
 {
     const uint32_t taps[] = { p->out, p->in, p->kernel, p->kernel }, matrix[] = { p->in, p->out };
-    struct graph_operand operand =
-        graph_temp(graph, DML_TENSOR_DATA_TYPE_FLOAT32, p->kernel ? 4 : 2, p->kernel ? taps : matrix);
-    uint64_t count = kern_view_elements(&operand.view);
-    float *data = operand.value == GRAPH_NONE ? NULL : base_pages_take(&graph->pages, count * sizeof(float));
-    for (uint64_t i = 0; data && i < count; i++)
+    struct graph_operand operand;
+    float *data =
+        graph_constant_new(graph, DML_TENSOR_DATA_TYPE_FLOAT32, p->kernel ? 4 : 2, p->kernel ? taps : matrix, &operand);
+    for (uint64_t i = 0; data && i < kern_view_elements(&operand.view); i++)
         data[i] = (float)(i % 7) * 0.125f;
-    if (data)
-        graph_constant_put(graph, operand.value, data);
-    else
-        operand.value = GRAPH_NONE;
     return operand;
 }
 

@@ -1,4 +1,5 @@
 #include "kernels/block.h"
+#include "kernels/packed_row.h"
 
 /* Depthwise results of a band: a quarter of a second-level cache. */
 #define RESULTS_FLOATS (64 * 1024)
@@ -207,26 +208,10 @@ static void block_pack(const struct kern_op *op, uint32_t lanes, const float *fr
     pack_panels(from + (uint64_t)b.m * b.o, 1, b.o, 1, width, packed + b.b2);
 }
 
-/* The functions of a PACKED_AS row, but for run. */
 #define ROW(isa)                                                                                                       \
-    void kern_block_f32_##isa##_plan(const struct kern_op *op, const void *state, uint32_t threads,                    \
-                                     struct kern_work *out)                                                            \
-    {                                                                                                                  \
-        (void)state;                                                                                                   \
-        (void)threads;                                                                                                 \
-        block_plan(op, CONV_PW_LANES_##isa, out);                                                                      \
-    }                                                                                                                  \
-    bool kern_block_f32_##isa##_pack_plan(const struct kern_op *op, const void *state, uint32_t *out_input,            \
-                                          uint64_t *out_bytes)                                                         \
-    {                                                                                                                  \
-        (void)state;                                                                                                   \
-        return block_pack_plan(op, CONV_PW_LANES_##isa, out_input, out_bytes);                                         \
-    }                                                                                                                  \
-    void kern_block_f32_##isa##_pack(const struct kern_op *op, const void *state, const void *source, void *packed)    \
-    {                                                                                                                  \
-        (void)state;                                                                                                   \
-        block_pack(op, CONV_PW_LANES_##isa, source, packed);                                                           \
-    }
+    KERN_PACKED_ROW(block_f32, isa, block_plan(op, CONV_PW_LANES_##isa, out),                                          \
+                    block_pack_plan(op, CONV_PW_LANES_##isa, out_input, out_bytes),                                    \
+                    block_pack(op, CONV_PW_LANES_##isa, source, packed))
 
 #if defined(__x86_64__)
 ROW(avx512)

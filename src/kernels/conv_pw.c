@@ -1,6 +1,7 @@
 #include "kernels/conv_pw.h"
 
 #include "kernels/choice.h"
+#include "kernels/packed_row.h"
 
 #include <math.h>
 
@@ -139,26 +140,10 @@ static void conv_pw_pack(const struct kern_op *op, uint32_t lanes, const float *
                 *packed++ = c < columns ? source[c * w->strides[0] + i * w->strides[1]] : 0;
 }
 
-/* The functions of a PACKED_AS row, but for run. */
 #define ROW(isa)                                                                                                       \
-    void kern_conv_pw_f32_##isa##_plan(const struct kern_op *op, const void *state, uint32_t threads,                  \
-                                       struct kern_work *out)                                                          \
-    {                                                                                                                  \
-        (void)state;                                                                                                   \
-        (void)threads;                                                                                                 \
-        conv_pw_plan(op, CONV_PW_ROWS_##isa, CONV_PW_LANES_##isa, out);                                                \
-    }                                                                                                                  \
-    bool kern_conv_pw_f32_##isa##_pack_plan(const struct kern_op *op, const void *state, uint32_t *out_input,          \
-                                            uint64_t *out_bytes)                                                       \
-    {                                                                                                                  \
-        (void)state;                                                                                                   \
-        return conv_pw_pack_plan(op, CONV_PW_LANES_##isa, out_input, out_bytes);                                       \
-    }                                                                                                                  \
-    void kern_conv_pw_f32_##isa##_pack(const struct kern_op *op, const void *state, const void *source, void *packed)  \
-    {                                                                                                                  \
-        (void)state;                                                                                                   \
-        conv_pw_pack(op, CONV_PW_LANES_##isa, source, packed);                                                         \
-    }
+    KERN_PACKED_ROW(conv_pw_f32, isa, conv_pw_plan(op, CONV_PW_ROWS_##isa, CONV_PW_LANES_##isa, out),                  \
+                    conv_pw_pack_plan(op, CONV_PW_LANES_##isa, out_input, out_bytes),                                  \
+                    conv_pw_pack(op, CONV_PW_LANES_##isa, source, packed))
 
 #if defined(__x86_64__)
 ROW(avx512)

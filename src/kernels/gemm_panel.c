@@ -1,6 +1,7 @@
 #include "kernels/gemm_panel.h"
 
 #include "kernels/choice.h"
+#include "kernels/packed_row.h"
 
 void panel_shape_init(const struct kern_op *op, uint32_t columns, struct panel_shape *out)
 {
@@ -98,10 +99,9 @@ static bool panel_accepts(const struct kern_op *op, uint32_t columns)
     if (op->packed_input != 2 || op->u.gemm.integer || rank < 2 || a->rank != rank || b->rank != rank)
         return false;
     uint64_t n = y->sizes[rank - 1], k = a->sizes[rank - 1];
-    bool narrow = y->type == DML_TENSOR_DATA_TYPE_FLOAT16 || y->type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16;
-    if (!dense_same_type(op, 0, op->u.gemm.has_c ? 2 : 1, y->type) ||
-        (y->type != DML_TENSOR_DATA_TYPE_FLOAT32 &&
-         !(narrow && (dense_rows(y) <= SHORT_ROWS || n * k >= LONG_WEIGHTS))))
+    bool widens = y->type != DML_TENSOR_DATA_TYPE_FLOAT32;
+    if (!dense_is_short_float(y->type) || !dense_same_type(op, 0, op->u.gemm.has_c ? 2 : 1, y->type) ||
+        (widens && dense_rows(y) > SHORT_ROWS && n * k < LONG_WEIGHTS))
         return false;
     for (uint32_t d = 0; d + 2 < rank; d++)
         if (b->sizes[d] > 1 && b->strides[d] != 0) /* one matrix for all batches */
@@ -163,30 +163,14 @@ static void panel_pack(const struct kern_op *op, uint32_t columns, const void *s
         panel_pack_as(&shape, &op->tensors[1], source, packed, 4);
 }
 
-/* The functions of a PACKED_AS row, but for run. */
 #define ROW(isa)                                                                                                       \
     bool kern_gemm_panel_##isa##_accepts(const struct kern_op *op)                                                     \
     {                                                                                                                  \
         return panel_accepts(op, PANEL_COLUMNS_##isa);                                                                 \
     }                                                                                                                  \
-    void kern_gemm_panel_##isa##_plan(const struct kern_op *op, const void *state, uint32_t threads,                   \
-                                      struct kern_work *out)                                                           \
-    {                                                                                                                  \
-        (void)state;                                                                                                   \
-        (void)threads;                                                                                                 \
-        panel_plan(op, PANEL_COLUMNS_##isa, out);                                                                      \
-    }                                                                                                                  \
-    bool kern_gemm_panel_##isa##_pack_plan(const struct kern_op *op, const void *state, uint32_t *out_input,           \
-                                           uint64_t *out_bytes)                                                        \
-    {                                                                                                                  \
-        (void)state;                                                                                                   \
-        return panel_pack_plan(op, PANEL_COLUMNS_##isa, out_input, out_bytes);                                         \
-    }                                                                                                                  \
-    void kern_gemm_panel_##isa##_pack(const struct kern_op *op, const void *state, const void *source, void *packed)   \
-    {                                                                                                                  \
-        (void)state;                                                                                                   \
-        panel_pack(op, PANEL_COLUMNS_##isa, source, packed);                                                           \
-    }
+    KERN_PACKED_ROW(gemm_panel, isa, panel_plan(op, PANEL_COLUMNS_##isa, out),                                         \
+                    panel_pack_plan(op, PANEL_COLUMNS_##isa, out_input, out_bytes),                                    \
+                    panel_pack(op, PANEL_COLUMNS_##isa, source, packed))
 
 #if defined(__x86_64__)
 ROW(avx512)

@@ -1,10 +1,5 @@
 #include "kernels/qgemm.h"
 
-static bool short_float(DML_TENSOR_DATA_TYPE type)
-{
-    return dense_is_float(type) && type != DML_TENSOR_DATA_TYPE_FLOAT64;
-}
-
 /* A dense tensor [panels, groups, ...] of so many elements for each group. */
 static bool fits(const struct kern_view *view, const struct qgemm_shape *shape, uint64_t each)
 {
@@ -47,17 +42,22 @@ bool qgemm_shape_init(const struct kern_op *op, struct qgemm_shape *out)
     return operands_fit(op, out);
 }
 
+static bool accepts(const struct kern_op *op, uint32_t most_rows, struct qgemm_shape *out)
+{
+    return qgemm_shape_init(op, out) && out->rows <= most_rows && dense_is_short_float(op->tensors[0].type) &&
+           dense_is_short_float(op->tensors[op->input_count].type);
+}
+
 bool kern_qgemm_many_accepts(const struct kern_op *op)
 {
     struct qgemm_shape shape;
-    return qgemm_shape_init(op, &shape) && short_float(op->tensors[0].type) &&
-           short_float(op->tensors[op->input_count].type);
+    return accepts(op, UINT32_MAX, &shape);
 }
 
 bool kern_qgemm_float_accepts(const struct kern_op *op)
 {
     struct qgemm_shape shape;
-    return kern_qgemm_many_accepts(op) && qgemm_shape_init(op, &shape) && shape.rows <= QGEMM_ROWS;
+    return accepts(op, QGEMM_ROWS, &shape);
 }
 
 void kern_qgemm_float_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
@@ -103,8 +103,7 @@ void kern_qgemm_many_plan(const struct kern_op *op, const void *state, uint32_t 
 bool kern_qgemm_vnni_accepts(const struct kern_op *op)
 {
     struct qgemm_shape shape;
-    return kern_qgemm_float_accepts(op) && qgemm_shape_init(op, &shape) && shape.rows <= QGEMM_FEW &&
-           shape.block <= QGEMM_DIGITS_BLOCK;
+    return accepts(op, QGEMM_FEW, &shape) && shape.block <= QGEMM_DIGITS_BLOCK;
 }
 
 void kern_qgemm_vnni_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
