@@ -1,5 +1,6 @@
 #include "tools/cmd.h"
 #include "tools/compare.h"
+#include "tools/output.h"
 #include "tools/progress.h"
 #include "tools/shapes.h"
 #include "tools/telemetry.h"
@@ -68,7 +69,7 @@ static bool bench_take(void *context, int option, const char *value, struct tool
         return tools_shapes_take(&b->given, value, error);
     case BENCH_OPTION_TRACE:
         b->trace_path = value;
-        return tools_trace_check(value, error);
+        return tools_output_check(value, error);
     case BENCH_OPTION_COMPARE:
         b->compare = true;
         return true;

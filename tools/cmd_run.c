@@ -1,4 +1,5 @@
 #include "tools/cmd.h"
+#include "tools/output.h"
 #include "tools/progress.h"
 #include "tools/run.h"
 #include "tools/telemetry.h"
@@ -93,7 +94,7 @@ static bool run_take(void *context, int option, const char *value, struct tools_
         return true;
     case RUN_OPTION_TRACE:
         run->trace_path = value;
-        return tools_trace_check(value, error);
+        return tools_output_check(value, error);
     case RUN_OPTION_RANGE:
         return run_take_range(run, value, error);
     case RUN_OPTION_MEAN:

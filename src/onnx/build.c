@@ -96,11 +96,18 @@ struct onnx_value *onnx_value_new(struct onnx_builder *b, const char *name, int3
                   name);
         return NULL;
     }
+    int64_t product = 1; /* of the sizes that are not 0, so that strides fit in as well */
+    for (uint32_t i = 0; i < rank; i++) {
+        product = dims[i] > 0 ? onnx_size_product(product, dims[i]) : product;
+        if (dims[i] < 0 || dims[i] > ONNX_SIZE_MAX || product >= ONNX_ELEMENTS_MAX) {
+            onnx_misfit(b, "'%s' would be too large: dimension %u is %lld", name, i, (long long)dims[i]);
+            return NULL;
+        }
+        v->dims[i] = dims[i];
+    }
     v->name = name;
     v->type = type;
     v->rank = rank;
-    for (uint32_t i = 0; i < rank; i++)
-        v->dims[i] = dims[i];
     *slot = v;
     b->value_count++;
     return v;
@@ -217,7 +224,8 @@ const struct onnx_attribute *onnx_attribute(const struct onnx_node *n, const cha
 int64_t onnx_attr_int(const struct onnx_node *n, const char *name, int64_t otherwise)
 {
     const struct onnx_attribute *a = onnx_attribute(n, name);
-    return a ? a->i : otherwise;
+    int64_t value = a ? a->i : otherwise;
+    return value > ONNX_SIZE_MAX ? ONNX_SIZE_MAX : value < -(int64_t)ONNX_SIZE_MAX ? -(int64_t)ONNX_SIZE_MAX : value;
 }
 
 float onnx_attr_float(const struct onnx_node *n, const char *name, float otherwise)
@@ -232,14 +240,16 @@ const char *onnx_attr_string(const struct onnx_node *n, const char *name, const 
     return a && a->s ? a->s : otherwise;
 }
 
-uint32_t onnx_attr_ints(const struct onnx_node *n, const char *name, int64_t *out, uint32_t capacity)
+bool onnx_attr_ints(struct onnx_builder *b, const struct onnx_node *n, const char *name, int64_t *out,
+                    uint32_t capacity, uint32_t *out_count)
 {
     const struct onnx_attribute *a = onnx_attribute(n, name);
-    if (!a || !a->ints)
-        return 0;
-    for (uint32_t i = 0; i < a->count && i < capacity; i++)
-        out[i] = a->ints[i];
-    return a->count;
+    *out_count = a && a->ints ? a->count : 0;
+    if (*out_count > capacity)
+        return onnx_fail(b, "%s has %u values, at most %u are supported", name, *out_count, capacity);
+    if (*out_count)
+        memcpy(out, a->ints, *out_count * sizeof(*out));
+    return true;
 }
 
 static const struct onnx_node *producer(const struct onnx_model *model, const char *name)

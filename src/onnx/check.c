@@ -41,10 +41,13 @@ static bool declare(struct check *c, const struct onnx_value_info *info)
     struct onnx_builder *b = &c->declared;
     if (onnx_value_find(b, info->name))
         return true;
-    struct onnx_value *v = onnx_value_new(b, info->name, info->type, info->has_shape ? info->rank : 0, info->dims);
-    if (v)
-        v->index = info->has_shape;
-    return v != NULL;
+    static const int64_t open[ONNX_RANK_MAX] = { 0 };
+    struct onnx_value *v = onnx_value_new(b, info->name, info->type, info->has_shape ? info->rank : 0, open);
+    if (!v)
+        return false;
+    memcpy(v->dims, info->dims, v->rank * sizeof(*v->dims)); /* -1 stays */
+    v->index = info->has_shape;
+    return true;
 }
 
 static bool declare_all(struct check *c)

@@ -9,6 +9,8 @@
 #include <DirectML.h>
 
 #define ONNX_RANK_MAX 8
+/* Later operator sets may give any operator another meaning. */
+#define ONNX_OPSET_NEWEST 28
 
 /* TensorProto.DataType values that are supported. */
 enum onnx_type {

@@ -225,8 +225,9 @@ bool onnx_center_crop_pad(struct onnx_builder *b, const struct onnx_node *n)
     struct onnx_value *x = onnx_in(b, n, 0), *input = onnx_in(b, n, 1);
     int64_t axes[ONNX_RANK_MAX], wanted[ONNX_RANK_MAX], dims[ONNX_RANK_MAX], cropped[ONNX_RANK_MAX];
     int64_t crop[ONNX_RANK_MAX] = { 0 }, pad[ONNX_RANK_MAX] = { 0 };
-    uint32_t count, axis, given = onnx_attr_ints(n, "axes", axes, ONNX_RANK_MAX);
-    if (!x || !input || !onnx_const_ints(b, input, wanted, ONNX_RANK_MAX, &count))
+    uint32_t count, axis, given;
+    if (!x || !input || !onnx_attr_ints(b, n, "axes", axes, ONNX_RANK_MAX, &given) ||
+        !onnx_const_ints(b, input, wanted, ONNX_RANK_MAX, &count))
         return false;
     if (count != (given ? given : x->rank))
         return onnx_fail(b, "shape has %u values, %u are needed", count, given ? given : x->rank);

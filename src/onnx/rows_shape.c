@@ -86,9 +86,8 @@ bool onnx_reshape(struct onnx_builder *b, const struct onnx_node *n)
         if (!onnx_const_ints(b, shape, dims, ONNX_RANK_MAX, &rank))
             return false;
     } else {
-        rank = onnx_attr_ints(n, "shape", dims, ONNX_RANK_MAX);
-        if (rank > ONNX_RANK_MAX)
-            return onnx_fail(b, "shape has %u dimensions", rank);
+        if (!onnx_attr_ints(b, n, "shape", dims, ONNX_RANK_MAX, &rank))
+            return false;
     }
     for (uint32_t i = 0; i < rank; i++) {
         if (dims[i] == 0 && !onnx_attr_int(n, "allowzero", 0)) {
@@ -128,11 +127,11 @@ bool onnx_squeeze(struct onnx_builder *b, const struct onnx_node *n)
     struct onnx_value *x = onnx_in(b, n, 0), *input = onnx_in_optional(b, n, 1);
     int64_t values[ONNX_RANK_MAX], dims[ONNX_RANK_MAX];
     bool expand = !strcmp(n->op, "Unsqueeze");
-    uint32_t count = onnx_attr_ints(n, "axes", values, ONNX_RANK_MAX), mask = 0, rank = 0, from = 0;
-    if (!x || b->failed || (input && !onnx_const_ints(b, input, values, ONNX_RANK_MAX, &count)))
+    uint32_t count, mask = 0, rank = 0, from = 0;
+    if (!onnx_attr_ints(b, n, "axes", values, ONNX_RANK_MAX, &count) || !x || b->failed || (input && !onnx_const_ints(b, input, values, ONNX_RANK_MAX, &count)))
         return false;
     uint32_t full = x->rank + (expand ? count : 0);
-    if (full > ONNX_RANK_MAX || count > ONNX_RANK_MAX)
+    if (full > ONNX_RANK_MAX)
         return onnx_fail(b, "the result has more than 8 dimensions");
     for (uint32_t i = 0; i < count; i++) {
         uint32_t axis;
