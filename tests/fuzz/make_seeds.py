@@ -127,7 +127,7 @@ SEEDS = [
     ("", "Shape", 15, [IMAGE], 1, dict(start=1, end=-1)),
     ("", "Slice", 13, [IMAGE, k(0, 4), k(9, 1), k(1, 2), k(2, -1)], 1, {}),
     ("", "Slice", 13, [k(5, 6, 7, 8), k(-1), k(-9), k(0), k(-1)], 1, {}),
-    ("", "Slice", 1, [IMAGE], 1, dict(starts=[0, 1], ends=[9, 3], axes=[1, 2])),
+    ("", "Slice", 9, [IMAGE], 1, dict(starts=[0, 1], ends=[9, 3], axes=[1, 2])),
     ("", "Softmax", 13, [IMAGE], 1, dict(axis=1)),
     ("", "SoftmaxCrossEntropyLoss", 13, [(3, 5), ((3,), i8), (5,)], 2, dict(ignore_index=2, reduction="sum")),
     ("", "Split", 13, [IMAGE, k(1, 3)], 2, dict(axis=1)),
@@ -199,7 +199,7 @@ def build(domain, op, version, inputs, outputs, attributes):
     results = [helper.make_tensor_value_info(f"y{i}", 0, None) for i in range(outputs)]
     node = helper.make_node(op, names, [f"y{i}" for i in range(outputs)], domain=domain, **attributes)
     graph = helper.make_graph([node], "g", infos, results, weights)
-    sets = [helper.make_opsetid("", version if not domain else 17)]
+    sets = [helper.make_opsetid("", max(version, 7) if not domain else 17)]
     if domain:
         sets.append(helper.make_opsetid(domain, version))
     return helper.make_model(graph, opset_imports=sets, ir_version=8)
