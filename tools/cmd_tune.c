@@ -17,7 +17,8 @@ const char tools_help_tune[] =
     "XDG_CACHE_HOME/anydml\n"
     "or ~/.cache/anydml, one file for each processor, version and number of threads. Programs that start later use "
     "it.\n"
-    "ANYDML_TUNING=off ignores it; deleting the file undoes all. Times of a busy machine would mislead: while others use\n"
+    "ANYDML_TUNING=off ignores it; deleting the file undoes all. Times of a busy machine would mislead: while others "
+    "use\n"
     "more than a quarter of a processor, nothing is measured.\n\n"
     "  --threads N  for programs with that many worker threads; default: one per processor\n"
     "  --device N   which cpu device (anydml devices); default 0\n"
@@ -84,10 +85,11 @@ static bool is_idle(struct tools_error *error)
     if (!read_ticks(&busy[0], &all[0]) || usleep(BUSY_WATCH_US) || !read_ticks(&busy[1], &all[1]) || all[1] <= all[0])
         return true;
     double used = (busy[1] - busy[0]) / (all[1] - all[0]) * (double)sysconf(_SC_NPROCESSORS_ONLN);
-    return used <= BUSY_MOST || tools_fail(error, TOOLS_RUNTIME,
-                                           "the machine is busy: other programs use %.1f of its %ld processors; try again "
-                                           "when it is idle, or --force",
-                                           used, sysconf(_SC_NPROCESSORS_ONLN));
+    return used <= BUSY_MOST ||
+           tools_fail(error, TOOLS_RUNTIME,
+                      "the machine is busy: other programs use %.1f of its %ld processors; try again "
+                      "when it is idle, or --force",
+                      used, sysconf(_SC_NPROCESSORS_ONLN));
 }
 
 static bool tune(struct tuning *tuning, uint32_t device, struct tools_error *error)

@@ -24,7 +24,8 @@ static mode_t new_mode(void)
 
 static FILE *open_partial(struct tools_output *output, mode_t mode)
 {
-    if ((size_t)snprintf(output->partial, sizeof(output->partial), "%s.XXXXXX", output->path) >= sizeof(output->partial)) {
+    if ((size_t)snprintf(output->partial, sizeof(output->partial), "%s.XXXXXX", output->path) >=
+        sizeof(output->partial)) {
         errno = ENAMETOOLONG;
         return NULL;
     }

@@ -1,5 +1,5 @@
-/* Files that a command writes: under another name until they are complete, so that a failure, a full disk or a key pressed in
- * between leaves what was there before. */
+/* Files that a command writes: under another name until they are complete, so that a failure, a full disk or a key
+ * pressed in between leaves what was there before. */
 #ifndef TOOLS_OUTPUT_H
 #define TOOLS_OUTPUT_H
 
@@ -17,8 +17,8 @@ struct tools_output {
 /* Fails in one line, "cannot write PATH: why"; nothing is open then. */
 bool tools_output_open(struct tools_output *output, const char *path, struct tools_error *error);
 
-/* Closes the file and, when `ok` and all of it could be written, gives it its name; else removes it. Returns whether it is
- * there; when `ok`, error says why it is not. */
+/* Closes the file and, when `ok` and all of it could be written, gives it its name; else removes it. Returns whether it
+ * is there; when `ok`, error says why it is not. */
 bool tools_output_close(struct tools_output *output, bool ok, struct tools_error *error);
 
 /* Whether a file could be written there; makes none and changes none. */

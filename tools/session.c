@@ -18,8 +18,9 @@ static void release(void *object)
 static bool session_no_device(struct tools_error *error)
 {
     const char *wanted = getenv("ANYDML_ADAPTERS");
-    return wanted && *wanted ? tools_fail(error, TOOLS_USAGE, "ANYDML_ADAPTERS=%.100s: none of these has a device", wanted)
-                             : tools_fail(error, TOOLS_RUNTIME, "no device was found");
+    return wanted && *wanted
+               ? tools_fail(error, TOOLS_USAGE, "ANYDML_ADAPTERS=%.100s: none of these has a device", wanted)
+               : tools_fail(error, TOOLS_RUNTIME, "no device was found");
 }
 
 static bool session_list_adapters(IDXCoreAdapterList **out, struct tools_error *error)
@@ -77,9 +78,8 @@ static bool session_find_adapter(uint32_t index, IDXCoreAdapter **out, struct to
         return false;
     /* Counting looks at all devices, which loads their drivers: not for the first one. */
     uint32_t count = index ? IDXCoreAdapterList_GetAdapterCount(list) : 1;
-    HRESULT hr = index < count
-                     ? IDXCoreAdapterList_GetAdapter(list, index, &IID_IDXCoreAdapter, (void **)out)
-                     : DXGI_ERROR_NOT_FOUND;
+    HRESULT hr = index < count ? IDXCoreAdapterList_GetAdapter(list, index, &IID_IDXCoreAdapter, (void **)out)
+                               : DXGI_ERROR_NOT_FOUND;
     count = SUCCEEDED(hr) ? count : IDXCoreAdapterList_GetAdapterCount(list);
     bool ok = true;
     if (!count)

@@ -13,6 +13,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define TRY(call)                                                                                                      \
@@ -185,8 +186,8 @@ static OrtStatus *map_file(struct ep *ep, const OrtGraph *graph, const char *nam
     if (*out)
         return NULL;
     return ep_status(ep->factory, why == EXDEV || why == EINVAL ? ORT_INVALID_ARGUMENT : ORT_NO_SUCHFILE,
-                     "ep_cache_context names '%.200s', which cannot be read beside the compiled model '%.400s': %s", name,
-                     path, onnx_map_problem(why));
+                     "ep_cache_context names '%.200s', which cannot be read beside the model '%.400s': %s", name, path,
+                     onnx_map_problem(why));
 }
 
 /* ---- from a subgraph to a node ---- */

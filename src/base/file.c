@@ -40,7 +40,8 @@ static bool lies_beside(const char *beside, const char *path)
     size_t length = real_folder(beside, folder);
     if (length && lies_in(path, folder, length))
         return true;
-    return realpath(beside, file) && last_part(file) > file && lies_in(path, file, (size_t)(last_part(file) - file) - 1);
+    return realpath(beside, file) && last_part(file) > file &&
+           lies_in(path, file, (size_t)(last_part(file) - file) - 1);
 }
 
 static int fail(int why)

@@ -1,4 +1,5 @@
-/* What is wrong with the variables of the environment: a word misspelt would otherwise do nothing, and nobody would know. */
+/* What is wrong with the variables of the environment: a word misspelt would otherwise do nothing, and nobody would
+ * know. */
 #include "d3d12/adapter.h"
 
 #include "base/cpu.h"

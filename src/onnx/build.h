@@ -84,7 +84,8 @@ struct onnx_value *onnx_constant(struct onnx_builder *b, int32_t type, uint32_t 
 void *onnx_known_data(struct onnx_builder *b, struct onnx_value *out);
 /* `out` becomes another view of the same bytes (reshape). Element counts must agree. */
 bool onnx_alias(struct onnx_builder *b, struct onnx_value *out, const struct onnx_value *in);
-/* Largest dimension of a value and largest integer attribute that is no plain number: two of them multiply in 64 bits. */
+/* Largest dimension of a value and largest integer attribute that is no plain number: two of them multiply in 64 bits.
+ */
 #define ONNX_SIZE_MAX INT32_MAX
 /* More than any memory has: products of sizes end here instead of overflowing, and so do their bytes. */
 #define ONNX_ELEMENTS_MAX ((int64_t)1 << 58)
@@ -98,8 +99,8 @@ const struct onnx_attribute *onnx_attribute(const struct onnx_node *n, const cha
 int64_t onnx_attr_int(const struct onnx_node *n, const char *name, int64_t otherwise);
 float onnx_attr_float(const struct onnx_node *n, const char *name, float otherwise);
 const char *onnx_attr_string(const struct onnx_node *n, const char *name, const char *otherwise);
-/* The integers of an attribute, *out_count of them (0 = absent; `out` stays as it is then); false (failed) when there are
- * more than `capacity`. */
+/* The integers of an attribute, *out_count of them (0 = absent; `out` stays as it is then); false (failed) when there
+ * are more than `capacity`. */
 bool onnx_attr_ints(struct onnx_builder *b, const struct onnx_node *n, const char *name, int64_t *out,
                     uint32_t capacity, uint32_t *out_count);
 /* The integers of a known input (INT32 or INT64); false (failed) when it is not known or too long. */

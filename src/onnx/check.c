@@ -340,7 +340,7 @@ static bool check_inputs(struct check *c, const struct onnx_node *n, struct onnx
         if (!v || !v->type)
             return refuse(verdict, "the type of '%.60s' is not known", n->inputs[i]);
         if (!onnx_type_bytes(v->type))
-            return refuse(verdict, "'%.60s' has data type %d", n->inputs[i], v->type);
+            return refuse(verdict, "'%.60s' has data type %s", n->inputs[i], onnx_type_name(v->type));
         *whole = *whole && v->index;
         for (uint32_t d = 0; d < v->rank; d++)
             *open = *open || v->dims[d] < 0;

@@ -210,8 +210,9 @@ static HRESULT external_data(struct onnx_reader *r, const struct tensor *t, stru
         return onnx_read_fail(r, "length of the external data does not match the dimensions of tensor", out->name);
     const struct onnx_mapping *mapping = onnx_map(r->model, r->path, t->location);
     if (!mapping) {
-        snprintf(r->error->text, sizeof(r->error->text), "cannot read the external data file '%.200s' of tensor '%.100s': %s",
-                 t->location, out->name, onnx_map_problem(errno));
+        snprintf(r->error->text, sizeof(r->error->text),
+                 "cannot read the external data file '%.200s' of tensor '%.100s': %s", t->location, out->name,
+                 onnx_map_problem(errno));
         return E_INVALIDARG;
     }
     if (start > mapping->size || out->bytes > mapping->size - start)
@@ -300,8 +301,11 @@ HRESULT onnx_read_tensor(struct onnx_reader *r, struct onnx_wire message, struct
     if (out->rank > ONNX_RANK_MAX)
         return onnx_read_fail(r, "tensor has more than 8 dimensions", out->name);
     for (uint32_t i = 0; i < out->rank; i++)
-        if (out->dims[i] < 0 || !base_mul_u64(count, (uint64_t)out->dims[i], &count) || count > UINT32_MAX)
-            return onnx_read_fail(r, "tensor has a bad dimension", out->name);
+        if (out->dims[i] < 0)
+            return onnx_read_fail(r, "tensor has a negative dimension", out->name);
+    for (uint32_t i = 0; i < out->rank; i++)
+        if (!base_mul_u64(count, (uint64_t)out->dims[i], &count) || count > UINT32_MAX)
+            return onnx_read_fail(r, "tensor has more than 4294967295 elements, or dimensions that would", out->name);
     out->bytes = onnx_bytes(out->type, (int64_t)count);
     out->data = "";
     /* Of no elements, or of a type that only an operator using it will complain about. */

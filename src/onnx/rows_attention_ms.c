@@ -156,8 +156,7 @@ static bool project(struct onnx_builder *b, const struct onnx_node *n, struct on
     for (uint32_t i = 0; i < 3 && !count; i++)
         sizes[i] = w->dims[1] / 3;
     if (sizes[0] < 1 || sizes[2] < 1 || sizes[0] > w->dims[1] || sizes[2] > w->dims[1] || sizes[0] != sizes[1] ||
-        sizes[0] + sizes[1] + sizes[2] != w->dims[1] ||
-        (bias && onnx_elements(bias) != w->dims[1]))
+        sizes[0] + sizes[1] + sizes[2] != w->dims[1] || (bias && onnx_elements(bias) != w->dims[1]))
         return onnx_misfit(b, "the %lld columns of '%s' are not those of query, key and value", (long long)w->dims[1],
                            w->name);
     const int64_t rows[] = { x->dims[0] * x->dims[1], x->dims[2] }, out[] = { rows[0], w->dims[1] };

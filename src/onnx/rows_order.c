@@ -95,7 +95,7 @@ bool onnx_eye_like(struct onnx_builder *b, const struct onnx_node *n)
     int32_t type = (int32_t)onnx_attr_int(n, "dtype", x->type);
     INT k = diagonal(onnx_attr_int(n, "k", 0));
     if (x->rank != 2 || !onnx_type_bytes(type))
-        return onnx_fail(b, "rank %u and data type %d are not supported", x->rank, type);
+        return onnx_fail(b, "rank %u and data type %s are not supported", x->rank, onnx_type_name(type));
     struct onnx_value *y = onnx_out(b, n, 0, type, 2, x->dims);
     return y && emit_diagonal(b, NULL, y, onnx_scalar(b, type, 1), k, k + 1);
 }

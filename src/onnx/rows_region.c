@@ -91,7 +91,8 @@ bool onnx_max_unpool(struct onnx_builder *b, const struct onnx_node *n)
         !onnx_attr_ints(b, n, "kernel_shape", kernel, ONNX_RANK_MAX, &kernel_count))
         return false;
     uint32_t rank = in[0]->rank, spatial = rank < 2 ? 0 : rank - 2;
-    if (rank < 3 || kernel_count != spatial || (stride_count && stride_count != spatial) || (pad_count && pad_count != 2 * spatial))
+    if (rank < 3 || kernel_count != spatial || (stride_count && stride_count != spatial) ||
+        (pad_count && pad_count != 2 * spatial))
         return onnx_fail(b, "kernel_shape, strides or pads do not fit rank %u", rank);
     for (uint32_t i = 0; i < rank; i++) {
         int64_t step = i < 2 || !stride_count ? 1 : strides[i - 2];

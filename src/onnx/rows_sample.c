@@ -292,9 +292,8 @@ static bool deform_read(struct onnx_builder *b, const struct onnx_node *n, const
     if (strides % 2 || dilations % 2 || pads % 4)
         return onnx_fail(b, "%u strides, %u dilations and %u pads are not those of two dimensions", strides, dilations,
                          pads);
-    if (x->rank != 4 || w->rank != 4 || offset->rank != 4 ||
-        d->group < 1 || d->offset_group < 1 || w->dims[1] * d->group != x->dims[1] || w->dims[0] % d->group ||
-        x->dims[1] % d->offset_group)
+    if (x->rank != 4 || w->rank != 4 || offset->rank != 4 || d->group < 1 || d->offset_group < 1 ||
+        w->dims[1] * d->group != x->dims[1] || w->dims[0] % d->group || x->dims[1] % d->offset_group)
         return onnx_misfit(b, "the input, the weights and the groups do not fit");
     d->batch = x->dims[0];
     d->channels = x->dims[1];

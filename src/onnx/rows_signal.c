@@ -179,7 +179,7 @@ bool onnx_signal_window(struct onnx_builder *b, const struct onnx_node *n)
     if (!size || !onnx_const_int(b, size, &count))
         return false;
     if (count < 0 || !onnx_type_bytes(type))
-        return onnx_fail(b, "size %lld of data type %d is not supported", (long long)count, type);
+        return onnx_fail(b, "size %lld of data type %s is not supported", (long long)count, onnx_type_name(type));
     double a = 0.5, c = 0.5, d = 0; /* HannWindow */
     if (!strcmp(n->op, "HammingWindow")) {
         a = 25.0 / 46;

@@ -1,5 +1,5 @@
-/* Fuzzing of the ONNX compiler: any model that the reader takes is converted, node by node as the provider asks and as a
- * whole as the command does, or refused with one line; nothing overflows, nothing is read where there is nothing.
+/* Fuzzing of the ONNX compiler: any model that the reader takes is converted, node by node as the provider asks and as
+ * a whole as the command does, or refused with one line; nothing overflows, nothing is read where there is nothing.
  *
  * With -fsanitize=fuzzer this is a libFuzzer target (scripts/fuzz); without, a program that runs the files and folders
  * it is given: each model as it is, then with each integer, float and list of each attribute, and each integer of each
@@ -139,8 +139,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 #ifndef FUZZ_LIBFUZZER
 /* ---- without libFuzzer ---- */
 
-static const int64_t numbers[] = { 0,         1,          -1,          2,          7,         -3,       1 << 16, INT32_MAX,
-                                   INT32_MIN, UINT32_MAX, 1ll << 40, -(1ll << 62), INT64_MAX, INT64_MIN };
+static const int64_t numbers[] = { 0,         1,         -1,        2,          7,         -3,
+                                   1 << 16,   INT32_MAX, INT32_MIN, UINT32_MAX, 1ll << 40, -(1ll << 62),
+                                   INT64_MAX, INT64_MIN };
 static const float floats[] = { 0, -1, 1e-30f, 1e30f, -3e38f, INFINITY, -INFINITY, NAN };
 static const uint32_t counts[] = { 1, 2, 3, 5, 7, 9, 17, 40, 300 };
 
