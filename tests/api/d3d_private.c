@@ -109,7 +109,7 @@ static HRESULT record(struct setup *s)
 {
     BOOL in_force = FALSE;
     return s->private_device->lpVtbl->RecordDispatch(s->private_device, (ID3D12CommandList *)s->q.list, &s->probe.base,
-                                                     gpu_slot(s, 2), 3, &in_force);
+                                                     gpu_slot(s, 2), 3, NULL, &in_force);
 }
 
 /* A heap that is not set is reported; the slots are found all the same. A handle that leads nowhere is refused. */
@@ -120,11 +120,11 @@ static void test_heap_not_in_force(void)
     BOOL in_force = TRUE;
     AnydmlDevice *device = s.private_device;
     ID3D12CommandList *list = (ID3D12CommandList *)s.q.list;
-    ok_hr(device->lpVtbl->RecordDispatch(device, list, &s.probe.base, gpu_slot(&s, 2), 3, &in_force), S_OK);
+    ok_hr(device->lpVtbl->RecordDispatch(device, list, &s.probe.base, gpu_slot(&s, 2), 3, NULL, &in_force), S_OK);
     ok(!in_force, "no heap is set");
-    ok_hr(device->lpVtbl->RecordDispatch(device, list, &s.probe.base, nowhere, 3, &in_force), E_INVALIDARG);
+    ok_hr(device->lpVtbl->RecordDispatch(device, list, &s.probe.base, nowhere, 3, NULL, &in_force), E_INVALIDARG);
     ID3D12GraphicsCommandList_SetDescriptorHeaps(s.q.list, 1, &s.heap);
-    ok_hr(device->lpVtbl->RecordDispatch(device, list, &s.probe.base, gpu_slot(&s, 2), 3, &in_force), S_OK);
+    ok_hr(device->lpVtbl->RecordDispatch(device, list, &s.probe.base, gpu_slot(&s, 2), 3, NULL, &in_force), S_OK);
     ok(in_force, "the heap is set");
     ok_hr(ID3D12GraphicsCommandList_Close(s.q.list), S_OK);
     setup_destroy(&s);
@@ -170,9 +170,9 @@ static void test_descriptors(void)
     ok(!p->FindCpuDescriptors(s.private_device, (D3D12_CPU_DESCRIPTOR_HANDLE){ cpu_slot(&s, 1).ptr + 4 }, 1, &found),
        "between two slots");
     ok(!p->GetResourceInfo(s.private_device, (ID3D12Resource *)s.heap, &info), "a heap is no resource");
-    p->PoisonCommandList(s.private_device, (ID3D12CommandList *)s.heap);
-    p->PoisonCommandList(s.private_device, (ID3D12CommandList *)s.q.list);
-    ok_hr(ID3D12GraphicsCommandList_Close(s.q.list), E_INVALIDARG);
+    p->PoisonCommandList(s.private_device, (ID3D12CommandList *)s.heap, E_FAIL);
+    p->PoisonCommandList(s.private_device, (ID3D12CommandList *)s.q.list, E_OUTOFMEMORY);
+    ok_hr(ID3D12GraphicsCommandList_Close(s.q.list), E_OUTOFMEMORY);
     setup_destroy(&s);
 }
 

@@ -225,7 +225,7 @@ static const struct overlap_case overlap_cases[] = {
     { "addition over its second input", false, 32, 0, 0, true },
     { "addition over part of an input", false, 16, 48, 0, true },
     { "product, apart", true, 0, 16, 32, true },
-    { "product over its first input", true, 0, 16, 0, false },
+    { "product over its first input", true, 0, 16, 0, true },
 };
 
 static void run_overlap(struct rig *rig, const struct overlap_case *c, DML_EXECUTION_FLAGS flags)
