@@ -56,8 +56,9 @@ struct AnydmlDeviceVtbl {
     BOOL(*WriteDescriptors)
     (AnydmlDevice *self, D3D12_CPU_DESCRIPTOR_HANDLE handle, UINT count, const struct anydml_buffer *buffers);
 
-    /* Appends a dispatch of `count` slots: of buffers[i] where that is there and not empty, else of what lies at `handle`
-     * when the list is submitted; `buffers` may be NULL. Takes its own reference and a copy of the buffers. Fails when the list is not open, of the wrong type, or another device's; resets the list's pipeline state and
+    /* Appends a dispatch of `count` slots: of buffers[i] where that is there and not empty, else of what lies at
+     * `handle` when the list is submitted; `buffers` may be NULL. Takes its own reference and a copy of the buffers.
+     * Fails when the list is not open, of the wrong type, or another device's; resets the list's pipeline state and
      * compute root signature. *out_heap_in_force FALSE: the handle's heap was not set by SetDescriptorHeaps. */
     HRESULT(*RecordDispatch)
     (AnydmlDevice *self, ID3D12CommandList *list, struct adapter_dispatch *dispatch, D3D12_GPU_DESCRIPTOR_HANDLE handle,

@@ -21,7 +21,7 @@ struct dml_dispatch {
     struct dml_compiled_operator *op;    /* kept; NULL for an initializer's */
     struct dml_initializer *initializer; /* kept; NULL for an operator's */
     atomic_bool ran;
-    union room *room; /* for more than STACK_SLOTS slots, else NULL */
+    union room *room;                      /* for more than STACK_SLOTS slots, else NULL */
     _Atomic(struct dml_staging *) staging; /* NULL: no bindings have needed it yet */
     uint32_t target_count;
     struct dml_target targets[]; /* of an initializer; their operators are kept */

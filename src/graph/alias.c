@@ -100,8 +100,7 @@ static bool harmless(const struct use *read, const struct use *write)
         return true;
     if (read->step > write->step)
         return graph_views_disjoint(&read->view, &write->view);
-    return read->in_order && graph_views_same_places(&read->view, &write->view) &&
-           graph_view_injective(&write->view);
+    return read->in_order && graph_views_same_places(&read->view, &write->view) && graph_view_injective(&write->view);
 }
 
 bool graph_aliases_allow(const struct graph_aliases *aliases, uint32_t input, uint32_t output)

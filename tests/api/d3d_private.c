@@ -154,6 +154,37 @@ static void test_late_binding(void)
     setup_destroy(&s);
 }
 
+/* Buffers that are given when a dispatch is recorded count; empty ones are found in the heap when it is submitted. */
+static void test_captured(void)
+{
+    struct setup s = setup_create();
+    struct anydml_resource_info from;
+    BOOL in_force = FALSE;
+    char bytes[64], got[64];
+    for (int i = 0; i < 64; i++)
+        bytes[i] = (char)i;
+    api_write(&s.q, s.from, 0, bytes, 64);
+    ok(s.private_device->lpVtbl->GetResourceInfo(s.private_device, s.from, &from), "info");
+    ID3D12GraphicsCommandList_SetDescriptorHeaps(s.q.list, 1, &s.heap);
+    for (UINT64 i = 0; i < 2; i++) {
+        struct anydml_buffer buffers[3] = { { from.resource_id, 16 + 16 * i, 16 }, { 0 }, { 0 } };
+        ok_hr(s.private_device->lpVtbl->RecordDispatch(s.private_device, (ID3D12CommandList *)s.q.list, &s.probe.base,
+                                                       gpu_slot(&s, 2), 3, buffers, &in_force),
+              S_OK);
+        memset(buffers, 0xff, sizeof(buffers)); /* it has a copy */
+        ok_hr(ID3D12GraphicsCommandList_Close(s.q.list), S_OK);
+        bind(&s, 48, 32 * i);
+        api_queue_execute(&s.q);
+        api_queue_wait(&s.q);
+        ok_hr(ID3D12GraphicsCommandList_Reset(s.q.list, s.q.allocator, NULL), S_OK);
+        ID3D12GraphicsCommandList_SetDescriptorHeaps(s.q.list, 1, &s.heap);
+    }
+    api_read(&s.q, s.to, 0, got, 64);
+    for (int i = 0; i < 16; i++)
+        ok(got[i] == 16 + i + 1 && got[32 + i] == 32 + i + 1, "byte %d: %d and %d", i, got[i], got[32 + i]);
+    setup_destroy(&s);
+}
+
 static void test_descriptors(void)
 {
     struct setup s = setup_create();
@@ -237,6 +268,7 @@ int main(void)
         return 77;
     test_heap_not_in_force();
     test_late_binding();
+    test_captured();
     test_descriptors();
     test_failures();
     test_many();

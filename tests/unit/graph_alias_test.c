@@ -158,7 +158,7 @@ static void test_several_results(bool stores_input)
 struct sizes {
     uint64_t in[INPUTS], out[OUTPUTS];
     uint64_t written[OUTPUTS]; /* without the bytes that round a size up */
-    bool bound[INPUTS]; /* not OWNED */
+    bool bound[INPUTS];        /* not OWNED */
 };
 
 static void note_sizes(const struct graph *graph, struct sizes *sizes)
