@@ -1,6 +1,11 @@
 /* IDMLDevice1::CompileGraph: numbers, slots, owned inputs, constants, and what is refused. */
 #include "dml_build.h"
 
+#include <limits.h>
+#include <sys/resource.h>
+
+#define BASE_SPACE (UINT64_C(4) << 30) /* bytes of addresses; arrays for 2^32 inputs or outputs take more */
+
 /* Runs with all inputs in one buffer each and compares the first output. */
 static void run(struct rig *rig, IDMLCompiledOperator *op, const struct prepared *prepared, UINT input_count,
                 const struct bound *inputs, UINT output_count, const float *want, UINT count)
@@ -288,6 +293,42 @@ static void test_refused(IDMLDevice1 *dml, IDMLDevice1 *other)
     ok_hr(IDMLDevice1_GetDeviceRemovedReason(dml), S_OK);
 }
 
+/* Counts that no edges can meet are refused before anything is allocated for them; some unused inputs are fine. */
+static void test_counts(void)
+{
+    struct rig rig = rig_create(DML_CREATE_DEVICE_FLAG_NONE);
+    const float data[4] = { 1, 2, 3, 4 };
+    const struct {
+        UINT inputs, outputs;
+        HRESULT hr;
+    } cases[] = { { 1003, 2, S_OK },
+                  { UINT_MAX, 2, E_INVALIDARG },
+                  { 3, UINT_MAX, E_INVALIDARG },
+                  { 3, 3, E_INVALIDARG },
+                  { UINT_MAX, UINT_MAX, E_INVALIDARG } };
+    struct rlimit before;
+    ok(!getrlimit(RLIMIT_AS, &before), "getrlimit");
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    struct rlimit tight = { BASE_SPACE, before.rlim_max };
+    if (api_is("cpu")) /* drivers map as they like */
+        ok(!setrlimit(RLIMIT_AS, &tight), "setrlimit");
+#endif
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct build b;
+        void *out = NULL;
+        build_good(&b, rig.dml, data);
+        b.desc.InputCount = cases[i].inputs;
+        b.desc.OutputCount = cases[i].outputs;
+        HRESULT hr = IDMLDevice1_CompileGraph(rig.dml, &b.desc, 0, &IID_IDMLCompiledOperator, &out);
+        ok(hr == cases[i].hr, "%u inputs, %u outputs: 0x%08x", cases[i].inputs, cases[i].outputs, (unsigned)hr);
+        if (out)
+            api_release(out);
+        release_nodes(&b);
+    }
+    ok(!setrlimit(RLIMIT_AS, &before), "setrlimit");
+    rig_destroy(&rig);
+}
+
 /* The same edge sizes seen in another shape and type: bits are kept. */
 static void test_reinterpreting_edge(void)
 {
@@ -331,6 +372,7 @@ int main(void)
     rig_part(test_numbers());
     rig_part(test_owned());
     rig_part(test_constant());
+    rig_part(test_counts());
     rig_part(test_reinterpreting_edge());
     return rig_end();
 }
