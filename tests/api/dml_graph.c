@@ -301,11 +301,11 @@ static void test_counts(void)
     const struct {
         UINT inputs, outputs;
         HRESULT hr;
-    } cases[] = { { 1003, 2, S_OK },
-                  { UINT_MAX, 2, E_INVALIDARG },
+    } cases[] = { { UINT_MAX, 2, E_INVALIDARG },
                   { 3, UINT_MAX, E_INVALIDARG },
                   { 3, 3, E_INVALIDARG },
-                  { UINT_MAX, UINT_MAX, E_INVALIDARG } };
+                  { UINT_MAX, UINT_MAX, E_INVALIDARG },
+                  { 1003, 2, S_OK } };
     struct rlimit before;
     ok(!getrlimit(RLIMIT_AS, &before), "getrlimit");
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -320,6 +320,7 @@ static void test_counts(void)
         b.desc.InputCount = cases[i].inputs;
         b.desc.OutputCount = cases[i].outputs;
         HRESULT hr = IDMLDevice1_CompileGraph(rig.dml, &b.desc, 0, &IID_IDMLCompiledOperator, &out);
+        rig_skip(hr);
         ok(hr == cases[i].hr, "%u inputs, %u outputs: 0x%08x", cases[i].inputs, cases[i].outputs, (unsigned)hr);
         if (out)
             api_release(out);
