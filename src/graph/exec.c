@@ -89,16 +89,22 @@ static void copy_range(void *context, size_t begin, size_t end, unsigned worker)
     memcpy(copying->to + begin, copying->from + begin, end - begin);
 }
 
+void graph_copy_bytes(void *to, const void *from, uint64_t bytes)
+{
+    struct copying copying = { to, from };
+    base_parallel_for(bytes, COPY_GRAIN, copy_range, &copying);
+}
+
 void graph_plan_initialize(const struct graph_plan *plan, void *const *owned_inputs, void *persistent)
 {
     struct graph_buffers buffers = { .inputs = owned_inputs, .persistent = persistent };
     for (uint32_t i = 0; i < plan->init_step_count; i++) {
         const struct graph_init_step *init = &plan->init_steps[i];
         const struct graph_step *step = &plan->steps[init->step];
-        struct copying copying = { (char *)persistent + init->destination, resolve(&init->source, &buffers) };
+        char *to = (char *)persistent + init->destination;
         if (init->pack)
-            step->row->pack(&step->op, step->state, copying.from, copying.to);
+            step->row->pack(&step->op, step->state, resolve(&init->source, &buffers), to);
         else
-            base_parallel_for(init->size_bytes, COPY_GRAIN, copy_range, &copying);
+            graph_copy_bytes(to, resolve(&init->source, &buffers), init->size_bytes);
     }
 }
