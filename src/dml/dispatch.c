@@ -151,9 +151,9 @@ static HRESULT dispatch_check(struct adapter_dispatch *base, const struct adapte
     }
     if (op && dml_compiled_volatile(op) && dml_hazard_execution(op, binding_range, bindings, message))
         return E_INVALIDARG;
-    if (op && !atomic_load(&op->pageable.base.refs))
-        dml_error(dispatch_device(dispatch), dispatch->op,
-                  "ID3D12CommandQueue::ExecuteCommandLists: a dispatch of the released %s; it is executed", op->what);
+    if (op && !atomic_load(&op->pageable.base.refs) && !atomic_exchange(&dispatch->op->warned_released, true))
+        dml_warn(dispatch_device(dispatch), dispatch->op,
+                 "ID3D12CommandQueue::ExecuteCommandLists: a dispatch of the released %s; it is executed", op->what);
     return S_OK;
 }
 
