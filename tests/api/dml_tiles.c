@@ -37,7 +37,8 @@ static void check_product(struct rig *rig, ID3D12Resource *out, UINT64 offset, c
     ok(worst < 1e-3, "the product is wrong by %g", worst);
 }
 
-/* Two reserved resources on the same tiles have everything, with bindings that begin inside tiles and cross their ends. */
+/* Two reserved resources on the same tiles have everything, with bindings that begin inside tiles and cross their ends.
+ */
 static void test_product(void)
 {
     struct rig rig = rig_create(DML_CREATE_DEVICE_FLAG_NONE);
