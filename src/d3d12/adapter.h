@@ -27,6 +27,7 @@ struct adapter_info {
     bool integrated, uma, cache_coherent_uma;
     bool hardware; /* what DXCore's IsHardware says */
     bool is_gpu;
+    bool reserved;                /* reserved_create and tiles_map work */
     uint64_t timestamp_frequency; /* ticks per second */
 };
 
@@ -139,6 +140,15 @@ struct adapter_ops {
     HRESULT(*memory_create)
     (struct adapter_device *device, enum adapter_memory_kind kind, uint64_t size, struct adapter_memory **out);
     void (*memory_destroy)(struct adapter_device *device, struct adapter_memory *memory);
+
+    /* Addresses for `size` bytes without memory, and what their tiles of 64 KiB lie on; NULL: there are none such.
+     * memory_destroy ends them, too. tiles_map: [offset, +bytes) of `reserved` becomes [heap_offset, +bytes) of `heap`,
+     * which memory_create made and which outlives that, or nothing where heap is NULL: what is read and written there
+     * is undefined, but harms nothing. Called on the thread of the queue whose turn it is; the tiles are not in use. */
+    HRESULT (*reserved_create)(struct adapter_device *device, uint64_t size, struct adapter_memory **out);
+    HRESULT(*tiles_map)
+    (struct adapter_device *device, struct adapter_memory *reserved, uint64_t offset, struct adapter_memory *heap,
+     uint64_t heap_offset, uint64_t bytes);
 
     /* queue.c, list.c */
     HRESULT (*queue_create)(struct adapter_device *device, D3D12_COMMAND_LIST_TYPE type, struct adapter_queue **out);

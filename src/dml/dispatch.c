@@ -175,9 +175,9 @@ static HRESULT dispatch_check(struct adapter_dispatch *base, const struct adapte
     HRESULT hr = op && dml_compiled_volatile(op) ? check_late(dispatch, bindings, message) : S_OK;
     if (FAILED(hr))
         return hr;
-    if (op && !atomic_load(&op->pageable.base.refs))
-        dml_error(dispatch_device(dispatch), dispatch->op,
-                  "ID3D12CommandQueue::ExecuteCommandLists: a dispatch of the released %s; it is executed", op->what);
+    if (op && !atomic_load(&op->pageable.base.refs) && !atomic_exchange(&dispatch->op->warned_released, true))
+        dml_warn(dispatch_device(dispatch), dispatch->op,
+                 "ID3D12CommandQueue::ExecuteCommandLists: a dispatch of the released %s; it is executed", op->what);
     return S_OK;
 }
 
