@@ -65,7 +65,7 @@ static bool make_graph(struct graph *graph, const struct kern_point *p)
     op->k.u.conv.groups = 1;
     for (uint32_t d = 0; d < 2; d++) {
         op->k.u.conv.strides[d] = op->k.u.conv.dilations[d] = 1;
-        op->k.u.conv.pad_start[d] = op->k.u.conv.pad_end[d] = p->kernel / 2;
+        op->k.u.conv.pad_start[d] = p->kernel / 2;
     }
     return true;
 }
