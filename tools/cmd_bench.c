@@ -142,13 +142,16 @@ static bool bench_prepare(struct bench *b, const char *path, uint32_t device, st
         return tools_fail_memory(error);
     tools_progress("compiling");
     struct onnx_program *compiled = NULL;
-    bool ok = tools_shapes_of(&b->given, b->model, shapes, error) && tools_session_create(device, &b->session, error) &&
-              tools_compile(b->session, b->model, shapes, b->flags, &compiled, &b->compile_ms, error);
-    free(shapes);
-    if (!ok)
-        return false;
+    bool parts = false;
+    bool ok = tools_shapes_of(&b->given, b->model, shapes, error) && tools_session_create(device, &b->session, error);
+    ok = ok &&
+         (tools_compile(b->session, b->model, shapes, b->flags, &compiled, &b->compile_ms, &parts, error) || parts);
     tools_progress("initialising");
-    return tools_program_create(b->session, compiled, &b->program, error) && bench_inputs(b, error);
+    if (ok)
+        ok = parts ? tools_program_create_flow(b->session, b->model, shapes, b->flags, &b->program, error)
+                   : tools_program_create(b->session, compiled, &b->program, error);
+    free(shapes);
+    return ok && bench_inputs(b, error);
 }
 
 /* The first run touches memory for the first time, so it warms up and is told apart. */

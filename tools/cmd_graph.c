@@ -105,7 +105,7 @@ static bool graph_compile_in(struct graph_command *g, struct tools_session *sess
     double ms;
     bool ok = (shapes || tools_fail_memory(error)) && tools_shapes_of(&g->given, model, shapes, error) &&
               tools_check(error, AnydmlSetTrace((IDMLDevice *)session->device->dml, &trace), "beginning the trace") &&
-              tools_compile(session, model, shapes, g->flags, &compiled, &ms, error);
+              tools_compile(session, model, shapes, g->flags, &compiled, &ms, NULL, error);
     AnydmlSetTrace((IDMLDevice *)session->device->dml, NULL);
     if (ok && !g->graph)
         ok = tools_fail(error, TOOLS_USAGE, "%s: all outputs are known, there is no graph to show", g->path);
