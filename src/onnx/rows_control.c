@@ -83,7 +83,7 @@ bool onnx_if(struct onnx_builder *b, const struct onnx_node *n)
     if (!yes || !no || !yes->graph || !no->graph)
         return onnx_fail(b, "there is no graph for each branch");
     if (condition->source != ONNX_SOURCE_CONSTANT)
-        return onnx_unknown(b, condition, "a condition");
+        return onnx_unknown(b, condition, "values");
     if (condition->type != ONNX_BOOL || onnx_elements(condition) != 1)
         return onnx_fail(b, "the condition must be one boolean");
     return insert(b, n, onnx_known_int(condition, 0) ? yes->graph : no->graph);
