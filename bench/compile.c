@@ -40,7 +40,7 @@ static bool one(struct tools_session *session, const struct onnx_model *model, i
     bool ok = shapes || tools_fail_memory(error);
     if (ok)
         shapes_of(model, batch, shapes);
-    ok = ok && tools_compile(session, model, shapes, DML_EXECUTION_FLAG_NONE, &compiled, &ms, NULL, error) &&
+    ok = ok && tools_compile(session, model, shapes, DML_EXECUTION_FLAG_NONE, &compiled, &ms, error) &&
          tools_program_create(session, compiled, program, error) && tools_program_run(*program, &run, error);
     if (ok) {
         malloc_trim(0);

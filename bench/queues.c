@@ -46,7 +46,7 @@ static bool client_create(struct client *client, struct tools_session *session, 
 {
     struct onnx_program *compiled;
     double ms;
-    return tools_compile(session, model, shapes, DML_EXECUTION_FLAG_NONE, &compiled, &ms, NULL, error) &&
+    return tools_compile(session, model, shapes, DML_EXECUTION_FLAG_NONE, &compiled, &ms, error) &&
            tools_program_create(session, compiled, &client->program, error);
 }
 

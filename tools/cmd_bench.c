@@ -136,13 +136,13 @@ static bool bench_inputs(struct bench *b, struct tools_error *error)
 static bool bench_compile(struct bench *b, struct onnx_input *shapes, struct tools_error *error)
 {
     struct onnx_program *compiled = NULL;
-    bool parts = false;
     tools_progress("compiling");
-    if (!tools_compile(b->session, b->model, shapes, b->flags, &compiled, &b->compile_ms, &parts, error) && !parts)
+    bool whole = tools_compile(b->session, b->model, shapes, b->flags, &compiled, &b->compile_ms, error);
+    if (!whole && !error->parts)
         return false;
     tools_progress("initialising");
-    return parts ? tools_program_create_flow(b->session, b->model, shapes, b->flags, &b->program, error)
-                 : tools_program_create(b->session, compiled, &b->program, error);
+    return whole ? tools_program_create(b->session, compiled, &b->program, error)
+                 : tools_program_create_flow(b->session, b->model, shapes, b->flags, &b->program, error);
 }
 
 /* ---- measuring ---- */

@@ -103,12 +103,11 @@ static bool graph_compile_in(struct graph_command *g, struct tools_session *sess
     struct anydml_trace trace = { .Event = graph_event, .Context = g };
     struct onnx_program *compiled = NULL;
     double ms;
-    bool parts = false;
     bool ok = (shapes || tools_fail_memory(error)) && tools_shapes_of(&g->given, model, shapes, NULL, error) &&
               tools_check(error, AnydmlSetTrace((IDMLDevice *)session->device->dml, &trace), "beginning the trace") &&
-              tools_compile(session, model, shapes, g->flags, &compiled, &ms, &parts, error);
+              tools_compile(session, model, shapes, g->flags, &compiled, &ms, error);
     AnydmlSetTrace((IDMLDevice *)session->device->dml, NULL);
-    if (parts) {
+    if (!ok && error->parts) {
         struct tools_error why = *error;
         tools_fail(error, TOOLS_USAGE, "%s runs in parts, there is no one graph to show: %.500s", g->path, why.text);
     }

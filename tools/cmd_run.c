@@ -118,13 +118,12 @@ static bool run_check_labels(const struct run *run, struct tools_error *error)
     return true;
 }
 
-/* Where shapes depend on the values of inputs, the program is made for those values. *parts: the model is no single
- * graph. */
-static bool run_compile(struct run *run, struct onnx_program **out, bool *parts, struct tools_error *error)
+/* Where shapes depend on the values of inputs, the program is made for those values. */
+static bool run_compile(struct run *run, struct onnx_program **out, struct tools_error *error)
 {
     for (;;) {
         bool again = false;
-        if (tools_compile(run->session, run->model, run->shapes, run->flags, out, &run->compile_ms, parts, error))
+        if (tools_compile(run->session, run->model, run->shapes, run->flags, out, &run->compile_ms, error))
             return true;
         for (uint32_t i = 0; i < run->model->input_count; i++) {
             again = again || (run->shapes[i].wanted && !run->shapes[i].data);
@@ -139,17 +138,17 @@ static bool run_compile(struct run *run, struct onnx_program **out, bool *parts,
 static bool run_prepare(struct run *run, struct tools_error *error)
 {
     struct onnx_program *compiled;
-    bool parts = false;
     tools_progress("reading");
     if (!run_check_labels(run, error) || !tools_run_load(run, error) ||
         !tools_session_create(run->device, &run->session, error))
         return false;
     tools_progress("compiling");
-    if (!run_compile(run, &compiled, &parts, error) && !parts)
+    bool whole = run_compile(run, &compiled, error);
+    if (!whole && !error->parts)
         return false;
     tools_progress("initialising");
-    if (parts ? !tools_program_create_flow(run->session, run->model, run->shapes, run->flags, &run->program, error)
-              : !tools_program_create(run->session, compiled, &run->program, error))
+    if (whole ? !tools_program_create(run->session, compiled, &run->program, error)
+              : !tools_program_create_flow(run->session, run->model, run->shapes, run->flags, &run->program, error))
         return false;
     if (!tools_program_watch(run->program, error))
         return false;

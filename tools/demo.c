@@ -80,7 +80,7 @@ static bool demo_compile(struct demo *d, struct tools_error *error)
     shape.rank = d->picture.rank;
     memcpy(shape.dims, d->picture.dims, sizeof(shape.dims));
     return tools_session_create(0, &d->session, error) &&
-           tools_compile(d->session, d->model, &shape, DML_EXECUTION_FLAG_NONE, &compiled, &ms, NULL, error) &&
+           tools_compile(d->session, d->model, &shape, DML_EXECUTION_FLAG_NONE, &compiled, &ms, error) &&
            tools_program_create(d->session, compiled, &d->program, error) &&
            tools_program_set_input(d->program, 0, &d->picture, error);
 }

@@ -55,19 +55,18 @@ static bool fail(const struct tools_session *session, HRESULT hr, const struct o
 }
 
 bool tools_compile(struct tools_session *session, const struct onnx_model *model, struct onnx_input *inputs,
-                   DML_EXECUTION_FLAGS flags, struct onnx_program **out, double *ms, bool *parts,
-                   struct tools_error *error)
+                   DML_EXECUTION_FLAGS flags, struct onnx_program **out, double *ms, struct tools_error *error)
 {
     struct onnx_error why = { "" };
     double start = tools_now_ms();
     HRESULT hr = onnx_compile(model, inputs, session->device->dml, flags, out, &why);
     *ms = tools_now_ms() - start;
-    if (parts)
-        *parts = FAILED(hr) && why.unknown;
     if (SUCCEEDED(hr))
         return true;
     *out = NULL;
-    return fail(session, hr, &why, error);
+    fail(session, hr, &why, error);
+    error->parts = why.unknown;
+    return false;
 }
 
 /* Zeroed memory for each port, aligned so that the device can use it in place. */

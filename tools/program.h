@@ -49,10 +49,8 @@ bool tools_program_get_output(struct tools_program *program, uint32_t index, str
 /* onnx_model_load; messages begin with the path. */
 bool tools_model_load(const char *path, struct onnx_model **out, struct tools_error *error);
 
-/* onnx_compile with its time, its error sorted into usage and runtime. *parts (or NULL): it failed because the model
- * is no single graph. */
+/* onnx_compile with its time, its error sorted into usage and runtime; error->parts says more of it. */
 bool tools_compile(struct tools_session *session, const struct onnx_model *model, struct onnx_input *inputs,
-                   DML_EXECUTION_FLAGS flags, struct onnx_program **out, double *ms, bool *parts,
-                   struct tools_error *error);
+                   DML_EXECUTION_FLAGS flags, struct onnx_program **out, double *ms, struct tools_error *error);
 
 #endif

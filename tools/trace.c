@@ -22,7 +22,7 @@ static double fastest_ms(struct tools_session *session, const struct onnx_model 
     struct onnx_input shape = { .rank = model->inputs[0].rank };
     double ms, best = 0;
     memcpy(shape.dims, model->inputs[0].dims, sizeof(shape.dims));
-    if (!tools_compile(session, model, &shape, DML_EXECUTION_FLAG_NONE, &compiled, &ms, NULL, &ignored) ||
+    if (!tools_compile(session, model, &shape, DML_EXECUTION_FLAG_NONE, &compiled, &ms, &ignored) ||
         !tools_program_create(session, compiled, &program, &ignored))
         return 0;
     double start = tools_now_ms();

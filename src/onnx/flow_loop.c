@@ -9,6 +9,7 @@
 
 /* What the iterations hand out one by one: elements of an axis that does not exist yet. */
 struct rows {
+    const struct onnx_value_info *declared; /* of the body */
     struct onnx_array *arrays;
     uint32_t count, capacity;
 };
@@ -45,10 +46,10 @@ static HRESULT rows_add(struct onnx_flow *flow, const struct onnx_node *n, struc
 
 /* All rows along `axis`, which has `length` places (zeros where no row is), the last one first when `reverse`. Without
  * rows the declaration of the body's output says what they would be. */
-static HRESULT rows_join(struct onnx_flow *flow, const struct onnx_node *n, const struct rows *rows,
-                         const struct onnx_value_info *declared, int64_t axis, int64_t length, bool reverse,
-                         struct onnx_array *out)
+static HRESULT rows_join(struct onnx_flow *flow, const struct onnx_node *n, const struct rows *rows, int64_t axis,
+                         int64_t length, bool reverse, struct onnx_array *out)
 {
+    const struct onnx_value_info *declared = rows->declared;
     struct onnx_array like = { .type = declared->type, .rank = declared->rank };
     int64_t dims[ONNX_RANK_MAX];
     for (uint32_t i = 0; i < declared->rank && i < ONNX_RANK_MAX; i++)
@@ -134,6 +135,8 @@ static HRESULT loop_open(struct onnx_flow *flow, const struct flow_scope *scope,
     l->rows = calloc(l->results + 1u, sizeof(*l->rows));
     if (!l->in || !l->out || !l->rows)
         return no_memory(flow, n);
+    for (uint32_t i = 0; i < l->results; i++)
+        l->rows[i].declared = &l->body->outputs[1 + l->values + i];
     HRESULT hr = S_OK;
     for (uint32_t i = 0; SUCCEEDED(hr) && i < l->values; i++)
         hr = onnx_flow_value(flow, scope, n->inputs[2 + i], &l->in[2 + i]);
@@ -174,8 +177,7 @@ static HRESULT loop_close(struct onnx_flow *flow, struct flow_scope *scope, stru
         if (i < l->values)
             y = onnx_array_share(&l->in[2 + i]);
         else if (n->outputs[i][0])
-            hr = rows_join(flow, n, &l->rows[i - l->values], &l->body->outputs[1 + i], 0, l->rows[i - l->values].count,
-                           false, &y);
+            hr = rows_join(flow, n, &l->rows[i - l->values], 0, l->rows[i - l->values].count, false, &y);
         if (SUCCEEDED(hr))
             hr = onnx_flow_define(flow, scope, n->outputs[i], &y);
     }
@@ -321,13 +323,15 @@ static HRESULT scan_run(struct onnx_flow *flow, struct flow_scope *scope, struct
 {
     struct rows *rows = calloc(s->results + 1u, sizeof(*rows));
     HRESULT hr = rows ? S_OK : no_memory(flow, s->node);
+    for (uint32_t i = 0; rows && i < s->results; i++)
+        rows[i].declared = &s->body->outputs[s->states + i];
     for (int64_t i = 0; SUCCEEDED(hr) && i < count; i++)
         hr = scan_iterate(flow, scope, s, i, count, rows);
     for (uint32_t i = 0; SUCCEEDED(hr) && i < s->states; i++)
         s->joined[i] = onnx_array_share(&s->in[i]);
     for (uint32_t i = 0; SUCCEEDED(hr) && i < s->results; i++)
-        hr = rows_join(flow, s->node, &rows[i], &s->body->outputs[s->states + i], s->out_axes[i], length,
-                       s->out_reverse[i] != 0, &s->joined[s->states + i]);
+        hr = rows_join(flow, s->node, &rows[i], s->out_axes[i], length, s->out_reverse[i] != 0,
+                       &s->joined[s->states + i]);
     rows_finish(rows, s->results);
     return hr;
 }
@@ -368,6 +372,8 @@ static HRESULT scan_batches(struct onnx_flow *flow, struct flow_scope *scope, st
     struct onnx_array lengths = { 0 };
     struct rows *rows = calloc(outputs + 1u, sizeof(*rows));
     HRESULT hr = rows ? S_OK : no_memory(flow, n);
+    for (uint32_t i = 0; rows && i < outputs; i++)
+        rows[i].declared = &s->body->outputs[i];
     if (SUCCEEDED(hr) && n->inputs[0][0])
         hr = onnx_flow_value(flow, scope, n->inputs[0], &lengths);
     int64_t batch = s->in[0].rank ? s->in[0].dims[0] : 0;
@@ -380,7 +386,7 @@ static HRESULT scan_batches(struct onnx_flow *flow, struct flow_scope *scope, st
     for (int64_t i = 0; SUCCEEDED(hr) && i < batch; i++)
         hr = scan_batch_row(flow, scope, s, i, &lengths, rows);
     for (uint32_t i = 0; SUCCEEDED(hr) && i < outputs; i++)
-        hr = rows_join(flow, n, &rows[i], &s->body->outputs[i], 0, batch, false, &s->joined[i]);
+        hr = rows_join(flow, n, &rows[i], 0, batch, false, &s->joined[i]);
     onnx_array_finish(&lengths);
     rows_finish(rows, outputs);
     return hr;
