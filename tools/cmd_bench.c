@@ -25,7 +25,8 @@ const char tools_help_bench[] =
     "  --threads N            worker threads of the cpu device; default: one per processor\n"
     "  --seconds S            how long to measure, at least 5 runs; default 3\n"
     "  --input-shape NAME=1x3x224x224\n"
-    "                         sizes of an input whose dimensions are free; may be given again\n"
+    "                         sizes of an input whose dimensions are free, which are 1 otherwise; may be\n"
+    "                         given again\n"
     "  --fp16-compute         allow products of 16-bit factors, also for float32\n"
     "  --trace FILE           write a Chrome trace of one more run: its steps with kernels, shapes and speed\n"
     "  --json                 print one JSON object\n\n"
@@ -53,6 +54,7 @@ struct bench {
     struct tools_session *session;
     struct tools_program *program;
     struct tools_trace trace;
+    bool ones; /* free sizes are taken as 1 */
     double compile_ms, first_ms;
     double *runs;
     uint32_t run_count;
@@ -133,6 +135,18 @@ static bool bench_inputs(struct bench *b, struct tools_error *error)
     return true;
 }
 
+static bool bench_compile(struct bench *b, struct onnx_input *shapes, struct tools_error *error)
+{
+    struct onnx_program *compiled = NULL;
+    tools_progress("compiling");
+    bool whole = tools_compile(b->session, b->model, shapes, b->flags, &compiled, &b->compile_ms, error);
+    if (!whole && !error->parts)
+        return false;
+    tools_progress("initialising");
+    return whole ? tools_program_create(b->session, compiled, &b->program, error)
+                 : tools_program_create_flow(b->session, b->model, shapes, b->flags, &b->program, error);
+}
+
 /* ---- measuring ---- */
 
 static bool bench_prepare(struct bench *b, const char *path, uint32_t device, struct tools_error *error)
@@ -142,15 +156,10 @@ static bool bench_prepare(struct bench *b, const char *path, uint32_t device, st
     struct onnx_input *shapes = calloc(b->model->input_count + 1, sizeof(*shapes));
     if (!shapes)
         return tools_fail_memory(error);
-    tools_progress("compiling");
-    struct onnx_program *compiled = NULL;
-    bool ok = tools_shapes_of(&b->given, b->model, shapes, error) && tools_session_create(device, &b->session, error) &&
-              tools_compile(b->session, b->model, shapes, b->flags, &compiled, &b->compile_ms, error);
+    bool ok = tools_shapes_of(&b->given, b->model, shapes, &b->ones, error) &&
+              tools_session_create(device, &b->session, error) && bench_compile(b, shapes, error);
     free(shapes);
-    if (!ok)
-        return false;
-    tools_progress("initialising");
-    return tools_program_create(b->session, compiled, &b->program, error) && bench_inputs(b, error);
+    return ok && bench_inputs(b, error);
 }
 
 /* The first run touches memory for the first time, so it warms up and is told apart. */
@@ -270,6 +279,12 @@ int tools_cmd_bench(int argc, char **argv)
         return tools_report("anydml bench", &error);
     bool ok = bench_prepare(&b, options.operand, options.device, &error) && bench_measure(&b, &error);
     tools_progress_stop();
+    if (b.ones && ok)
+        fprintf(stderr, "anydml bench: free sizes are taken as 1; --input-shape gives others\n");
+    if (b.ones && !ok) {
+        struct tools_error why = error;
+        tools_fail(&error, why.code, "%.600s (with free sizes taken as 1; --input-shape gives others)", why.text);
+    }
     if (ok) {
         bench_print(&b, options.operand, options.json);
         tools_telemetry_record(b.session->info.kind);

@@ -103,10 +103,14 @@ static bool graph_compile_in(struct graph_command *g, struct tools_session *sess
     struct anydml_trace trace = { .Event = graph_event, .Context = g };
     struct onnx_program *compiled = NULL;
     double ms;
-    bool ok = (shapes || tools_fail_memory(error)) && tools_shapes_of(&g->given, model, shapes, error) &&
+    bool ok = (shapes || tools_fail_memory(error)) && tools_shapes_of(&g->given, model, shapes, NULL, error) &&
               tools_check(error, AnydmlSetTrace((IDMLDevice *)session->device->dml, &trace), "beginning the trace") &&
               tools_compile(session, model, shapes, g->flags, &compiled, &ms, error);
     AnydmlSetTrace((IDMLDevice *)session->device->dml, NULL);
+    if (!ok && error->parts) {
+        struct tools_error why = *error;
+        tools_fail(error, TOOLS_USAGE, "%s runs in parts, there is no one graph to show: %.500s", g->path, why.text);
+    }
     if (ok && !g->graph)
         ok = tools_fail(error, TOOLS_USAGE, "%s: all outputs are known, there is no graph to show", g->path);
     onnx_program_destroy(compiled);

@@ -145,11 +145,14 @@ static bool run_prepare(struct run *run, struct tools_error *error)
         !tools_session_create(run->device, &run->session, error))
         return false;
     tools_progress("compiling");
-    if (!run_compile(run, &compiled, error))
+    bool whole = run_compile(run, &compiled, error);
+    if (!whole && !error->parts)
         return false;
     tools_progress("initialising");
-    if (!tools_program_create(run->session, compiled, &run->program, error) ||
-        !tools_program_watch(run->program, error))
+    if (whole ? !tools_program_create(run->session, compiled, &run->program, error)
+              : !tools_program_create_flow(run->session, run->model, run->shapes, run->flags, &run->program, error))
+        return false;
+    if (!tools_program_watch(run->program, error))
         return false;
     for (uint32_t i = 0; i < run->model->input_count; i++)
         if (!tools_program_set_input(run->program, i, &run->arrays[i], error))

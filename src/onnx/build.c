@@ -108,6 +108,7 @@ struct onnx_value *onnx_value_new(struct onnx_builder *b, const char *name, int3
     v->name = name;
     v->type = type;
     v->rank = rank;
+    v->maker = b->node;
     *slot = v;
     b->value_count++;
     return v;
@@ -139,7 +140,10 @@ bool onnx_has_output(const struct onnx_node *n, uint32_t i)
 struct onnx_value *onnx_temp(struct onnx_builder *b, int32_t type, uint32_t rank, const int64_t *dims)
 {
     const char *name = onnx_new_name(b);
-    return name ? onnx_value_new(b, name, type, rank, dims) : NULL;
+    struct onnx_value *v = name ? onnx_value_new(b, name, type, rank, dims) : NULL;
+    if (v)
+        v->maker = NULL;
+    return v;
 }
 
 struct onnx_value *onnx_out(struct onnx_builder *b, const struct onnx_node *n, uint32_t i, int32_t type, uint32_t rank,
@@ -252,40 +256,25 @@ bool onnx_attr_ints(struct onnx_builder *b, const struct onnx_node *n, const cha
     return true;
 }
 
-static const struct onnx_node *producer(const struct onnx_model *model, const char *name)
-{
-    for (uint32_t i = 0; i < model->node_count; i++) {
-        for (uint32_t j = 0; j < model->nodes[i].output_count; j++) {
-            if (!strcmp(model->nodes[i].outputs[j], name))
-                return &model->nodes[i];
-        }
-    }
-    return NULL;
-}
-
 /* Marks the model's inputs from which the host could compute the value. */
-static void want(struct onnx_builder *b, const char *name, uint32_t depth)
+static void want(struct onnx_builder *b, struct onnx_value *v, uint32_t depth)
 {
-    struct onnx_value *v = onnx_value_find(b, name);
     if (!v || v->source == ONNX_SOURCE_CONSTANT || v->wanted || depth > 1000)
         return;
     v->wanted = true;
-    for (uint32_t i = 0; i < b->model->input_count; i++) {
-        if (!strcmp(b->model->inputs[i].name, name)) {
+    for (uint32_t i = 0; !v->maker && i < b->model->input_count; i++) {
+        if (!strcmp(b->model->inputs[i].name, v->name))
             b->inputs[i].wanted = true;
-            return;
-        }
     }
-    const struct onnx_node *n = producer(b->model, name);
-    const struct onnx_row *row = n ? onnx_row_find(n->domain, n->op) : NULL;
-    for (uint32_t i = 0; row && row->folds && i < n->input_count; i++)
-        want(b, n->inputs[i], depth + 1);
+    const struct onnx_row *row = v->maker ? onnx_row_find(v->maker->domain, v->maker->op) : NULL;
+    for (uint32_t i = 0; row && row->folds && i < v->maker->input_count; i++)
+        want(b, onnx_value_find(b, v->maker->inputs[i]), depth + 1);
 }
 
 bool onnx_unknown(struct onnx_builder *b, const struct onnx_value *v, const char *what)
 {
     if (b->inputs)
-        want(b, v->name, 0);
+        want(b, onnx_value_find(b, v->name), 0);
     b->unknown = true;
     return onnx_fail(b, "'%s' must be %s that are known when the graph is compiled", v->name, what);
 }

@@ -17,7 +17,8 @@ struct onnx_value {
     uint32_t index;   /* graph input, or DirectML node; constants: once materialised, that of the constant */
     uint32_t output;  /* of the node */
     const void *data; /* CONSTANT: at any address */
-    bool mapped;      /* CONSTANT: as in struct onnx_tensor */
+    const struct onnx_node *maker; /* of which it is an output; or NULL */
+    bool mapped;                   /* CONSTANT: as in struct onnx_tensor */
     bool materialised;
     bool wanted; /* inputs that it follows from are marked already */
 };
@@ -28,11 +29,18 @@ struct onnx_constant_node {
     bool mapped;
 };
 
+/* An inner graph that becomes part of the program: its own values are found behind the prefix. */
+struct onnx_scope {
+    const struct onnx_scope *around;
+    const char *prefix;
+};
+
 struct onnx_builder {
     struct base_arena arena; /* values, descriptions */
     const struct onnx_model *model;
-    struct onnx_input *inputs;    /* per model input; NULL while a single node is checked */
-    const struct onnx_node *node; /* being converted, for messages */
+    struct onnx_input *inputs;      /* per model input; NULL while a single node is checked */
+    const struct onnx_node *node;   /* being converted, for messages */
+    const struct onnx_scope *scope; /* the inner graph that it stands in; NULL: the model itself */
     IDMLDevice1 *device;
     struct onnx_error *error;
     bool failed;
@@ -61,6 +69,9 @@ struct onnx_row {
     onnx_row_fn *convert;
 };
 const struct onnx_row *onnx_row_find(const char *domain, const char *op);
+
+/* The graph's initializers become constants, their names behind the prefix. */
+bool onnx_add_initializers(struct onnx_builder *b, const struct onnx_model *graph, const char *prefix);
 
 /* Fails the conversion: "Conv 'conv1': <text>". Returns false. */
 bool onnx_fail(struct onnx_builder *b, const char *format, ...) BASE_PRINTF(2, 3);

@@ -1,5 +1,5 @@
 /* From a model and concrete input shapes to one compiled DirectML graph. */
-#include "onnx/build.h"
+#include "onnx/emit.h"
 
 #include <DirectMLGuids.h>
 #include <anydml.h>
@@ -60,11 +60,12 @@ static bool add_inputs(struct onnx_builder *b)
     return true;
 }
 
-static bool add_initializers(struct onnx_builder *b)
+bool onnx_add_initializers(struct onnx_builder *b, const struct onnx_model *graph, const char *prefix)
 {
-    for (uint32_t i = 0; i < b->model->initializer_count; i++) {
-        const struct onnx_tensor *t = &b->model->initializers[i];
-        struct onnx_value *v = onnx_value_new(b, t->name, t->type, t->rank, t->dims);
+    for (uint32_t i = 0; i < graph->initializer_count; i++) {
+        const struct onnx_tensor *t = &graph->initializers[i];
+        const char *name = onnx_join_names(b, prefix, t->name);
+        struct onnx_value *v = name ? onnx_value_new(b, name, t->type, t->rank, t->dims) : NULL;
         if (!v)
             return false;
         v->source = ONNX_SOURCE_CONSTANT;
@@ -90,8 +91,11 @@ bool onnx_convert_node(struct onnx_builder *b, const struct onnx_node *n)
 
 static bool convert_nodes(struct onnx_builder *b)
 {
-    for (uint32_t i = 0; i < b->model->node_count && !b->failed; i++)
+    for (uint32_t i = 0; i < b->model->node_count && !b->failed; i++) {
         onnx_convert_node(b, &b->model->nodes[i]);
+        b->error->node = i;
+    }
+    b->error->unknown = b->failed && b->unknown;
     b->node = NULL;
     return !b->failed;
 }
@@ -197,7 +201,7 @@ static HRESULT build_program(struct onnx_builder *b, struct onnx_program *p, DML
     DML_OUTPUT_GRAPH_EDGE_DESC *edges = base_arena_alloc(&b->arena, m->output_count * sizeof(*edges));
     if (!p->inputs || !p->outputs || !edges)
         return E_OUTOFMEMORY;
-    if (!add_inputs(b) || !add_initializers(b) || !convert_nodes(b) || !add_outputs(b, p, edges))
+    if (!add_inputs(b) || !onnx_add_initializers(b, m, "") || !convert_nodes(b) || !add_outputs(b, p, edges))
         return E_INVALIDARG;
     for (uint32_t i = 0; i < m->input_count; i++) {
         const struct onnx_value *v = onnx_value_find(b, m->inputs[i].name);
@@ -231,6 +235,7 @@ HRESULT onnx_compile(const struct onnx_model *model, struct onnx_input *inputs, 
     struct onnx_builder b = { .model = model, .inputs = inputs, .device = device, .error = error };
     struct onnx_program *program = calloc(1, sizeof(*program));
     *out = NULL;
+    error->unknown = false;
     snprintf(error->text, sizeof(error->text), "out of memory");
     HRESULT hr = program ? build_program(&b, program, flags) : E_OUTOFMEMORY;
     onnx_builder_finish(&b);

@@ -14,11 +14,13 @@ struct onnx_mapping {
 };
 
 struct onnx_reader {
-    struct onnx_model *model;
+    struct onnx_model *model; /* whose arena and storage everything is in */
     struct onnx_error *error;
     const char *path;   /* of the file, beside which external data lie; NULL: there can be none */
     bool mapped;        /* what is read lies in a mapping */
-    const char **names; /* of the initializers, in order */
+    const char **names; /* of the initializers of the graph that is being read, in order */
+    uint32_t name_count;
+    uint32_t depth; /* of graphs in attributes */
 };
 
 /* "what: name", or `what` alone. Returns E_INVALIDARG. */

@@ -79,7 +79,6 @@ def check_usage(tool, model):
     tool.fails(["bench", model, "--input-shape", "picture=1x3xbig"], "picture=1x3xbig")
     tool.fails(["bench", model, "--input-shape", "nothing=1"], "nothing=1", "no such input")
     tool.fails(["bench", model, "--input-shape", "picture=1x4x8x8"], "picture=1x4x8x8")
-    tool.fails(["bench", model], "picture", "--input-shape")
     tool.fails(["bench", model, model], "unexpected argument", model)
     tool.fails(["bench", model, "--trace", "/nonexistent/trace.json"], "/nonexistent/trace.json")
     tool.fails(["bench", model, "--python", "python3"], "--python", "--compare")
@@ -259,8 +258,8 @@ def check_compare(tool):
     rows = json.loads(tool.run(*args, "--json").stdout)["rows"]
     tool.test([row["runtime"] for row in rows] == ["anydml"] and rows[0]["median_ms"] > 0, "--compare --json")
     free = tool.file("free.onnx", identity(wire.FLOAT, [1, "n"]))
-    result = tool.run("bench", "--compare", free, "--threads", "1", "--python", python)
-    tool.test(result.returncode == 2 and "--input-shape" in result.stderr.splitlines()[-1], "a model with free sizes")
+    result = tool.run("bench", "--compare", free, "--threads", "1", "--seconds", "0", "--python", python)
+    tool.test(result.returncode == 0 and "| free" in result.stdout, f"a model with free sizes: {result.stderr}")
 
 
 def check_types(tool):
