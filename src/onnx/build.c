@@ -335,11 +335,41 @@ bool onnx_broadcast_dims(struct onnx_builder *b, const struct onnx_value *x, con
 
 /* ---- emitting ---- */
 
+/* Recurrent operators take no owned tensors. */
+static bool may_own(const struct onnx_builder *b, const struct onnx_value *v)
+{
+    static const char *const refused[] = { "LSTM", "GRU", "RNN", "DynamicQuantizeLSTM" };
+    if (!b->owning || onnx_elements(v) < 2)
+        return false;
+    for (size_t i = 0; b->node && i < ARRAY_SIZE(refused); i++)
+        if (!strcmp(b->node->op, refused[i]))
+            return false;
+    return true;
+}
+
+static bool own(struct onnx_builder *b, struct onnx_value *v)
+{
+    struct onnx_weight *weight = base_arena_alloc(&b->owning->arena, sizeof(*weight));
+    uint64_t bytes = onnx_value_bytes(v), whole = base_align_up(bytes, 4);
+    char *data = weight ? base_arena_alloc(&b->owning->arena, whole) : NULL;
+    if (!data)
+        return onnx_fail(b, "out of memory");
+    memcpy(data, v->data, bytes);
+    memset(data + bytes, 0, whole - bytes);
+    v->index = b->graph_input_count++;
+    v->owned = v->materialised = true;
+    *weight = (struct onnx_weight){ v->index, data, whole, b->owning->weights };
+    b->owning->weights = weight;
+    return true;
+}
+
 /* A constant is given to DirectML when the first operator uses it. */
 static bool materialise(struct onnx_builder *b, struct onnx_value *v)
 {
     if (v->source != ONNX_SOURCE_CONSTANT || v->materialised || !onnx_elements(v))
         return true;
+    if (may_own(b, v))
+        return own(b, v);
     struct onnx_constant_node *node = base_arena_alloc(&b->arena, sizeof(*node));
     if (!node || !base_array_reserve((void **)&b->nodes, b->node_count, &b->node_capacity, sizeof(*b->nodes)))
         return onnx_fail(b, "out of memory");
@@ -367,6 +397,7 @@ const DML_TENSOR_DESC *onnx_desc_strided(struct onnx_builder *b, struct onnx_des
         d->sizes[i] = (UINT)dims[i]; /* 0: onnx_emit will not let DirectML see it */
         d->strides[i] = strides ? strides[i] : 0;
     }
+    d->buffer.Flags = v->owned ? DML_TENSOR_FLAG_OWNED_BY_DML : DML_TENSOR_FLAG_NONE;
     d->buffer.DataType = onnx_type_dml(v->type);
     d->buffer.DimensionCount = used;
     d->buffer.Sizes = d->sizes;
@@ -405,7 +436,7 @@ const DML_TENSOR_DESC *onnx_desc_broadcast(struct onnx_builder *b, struct onnx_d
 
 static bool edge_add(struct onnx_builder *b, const struct onnx_value *v, uint32_t node, uint32_t input)
 {
-    if (v->source == ONNX_SOURCE_INPUT) {
+    if (v->source == ONNX_SOURCE_INPUT || v->owned) {
         if (!base_array_reserve((void **)&b->input_edges, b->input_edge_count, &b->input_edge_capacity,
                                 sizeof(*b->input_edges)))
             return onnx_fail(b, "out of memory");

@@ -20,6 +20,7 @@ struct onnx_value {
     const struct onnx_node *maker; /* of which it is an output; or NULL */
     bool mapped;                   /* CONSTANT: as in struct onnx_tensor */
     bool materialised;
+    bool owned;  /* materialised as a graph input (struct onnx_weight) */
     bool wanted; /* inputs that it follows from are marked already */
 };
 
@@ -55,7 +56,8 @@ struct onnx_builder {
     DML_INTERMEDIATE_GRAPH_EDGE_DESC *edges;
     uint32_t edge_count, edge_capacity;
     uint32_t graph_input_count;
-    uint32_t temporary_count; /* makes names for values inside a row */
+    struct onnx_program *owning; /* gets the weights as owned inputs; NULL: they are constants of the graph */
+    uint32_t temporary_count;    /* makes names for values inside a row */
 };
 
 typedef bool onnx_row_fn(struct onnx_builder *b, const struct onnx_node *n);

@@ -229,21 +229,34 @@ void onnx_builder_finish(struct onnx_builder *b)
     base_arena_finish(&b->arena);
 }
 
-HRESULT onnx_compile(const struct onnx_model *model, struct onnx_input *inputs, IDMLDevice1 *device,
-                     DML_EXECUTION_FLAGS flags, struct onnx_program **out, struct onnx_error *error)
+static HRESULT compile(struct onnx_builder *b, bool owned, DML_EXECUTION_FLAGS flags, struct onnx_program **out)
 {
-    struct onnx_builder b = { .model = model, .inputs = inputs, .device = device, .error = error };
     struct onnx_program *program = calloc(1, sizeof(*program));
     *out = NULL;
-    error->unknown = false;
-    snprintf(error->text, sizeof(error->text), "out of memory");
-    HRESULT hr = program ? build_program(&b, program, flags) : E_OUTOFMEMORY;
-    onnx_builder_finish(&b);
+    b->error->unknown = false;
+    snprintf(b->error->text, sizeof(b->error->text), "out of memory");
+    b->owning = owned ? program : NULL;
+    HRESULT hr = program ? build_program(b, program, flags) : E_OUTOFMEMORY;
+    onnx_builder_finish(b);
     if (FAILED(hr))
         onnx_program_destroy(program);
     else
         *out = program;
     return hr;
+}
+
+HRESULT onnx_compile(const struct onnx_model *model, struct onnx_input *inputs, IDMLDevice1 *device,
+                     DML_EXECUTION_FLAGS flags, struct onnx_program **out, struct onnx_error *error)
+{
+    struct onnx_builder b = { .model = model, .inputs = inputs, .device = device, .error = error };
+    return compile(&b, false, flags, out);
+}
+
+HRESULT onnx_compile_owned(const struct onnx_model *model, struct onnx_input *inputs, IDMLDevice1 *device,
+                           DML_EXECUTION_FLAGS flags, struct onnx_program **out, struct onnx_error *error)
+{
+    struct onnx_builder b = { .model = model, .inputs = inputs, .device = device, .error = error };
+    return compile(&b, true, flags, out);
 }
 
 void onnx_program_destroy(struct onnx_program *program)
