@@ -181,9 +181,9 @@ HRESULT lower_one_hot(struct graph_lowering *lowering)
     const struct graph_operand *indices = &lowering->inputs[0], *values = &lowering->inputs[1];
     const struct graph_operand in[3] = { element(values, 0, &lowering->outputs[0].view), *indices,
                                          element(values, 1, &indices->view) };
-    return add_scatter(lowering, in, lowering->outputs,
-                       (struct kern_scatter){ LOWER_DESC(lowering, ONE_HOT)->Axis, KERN_INDEX_ELEMENTS,
-                                              KERN_SCATTER_LAST });
+    return add_scatter(
+        lowering, in, lowering->outputs,
+        (struct kern_scatter){ LOWER_DESC(lowering, ONE_HOT)->Axis, KERN_INDEX_ELEMENTS, KERN_SCATTER_LAST });
 }
 
 static void add_sequence(struct graph_lowering *lowering, const struct graph_operand *output, union kern_scalar start,

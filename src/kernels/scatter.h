@@ -10,13 +10,13 @@ enum { SCATTER_PICK_INDICES, SCATTER_PICK_UPDATES };
 
 struct scatter_plan {
     struct kern_walk free, places, picks;
-    struct index_lookup lookup; /* offsets in Y */
+    struct index_lookup lookup;   /* offsets in Y */
     uint32_t bytes, update_bytes; /* of an element */
     bool combine;                 /* there is a reduction */
-    uint64_t row;    /* elements along free's last dimension */
-    uint64_t block;  /* at most so many of them are treated together */
-    uint64_t blocks; /* in a row */
-    bool along_free; /* lookups go along the block, not along the picks */
+    uint64_t row;                 /* elements along free's last dimension */
+    uint64_t block;               /* at most so many of them are treated together */
+    uint64_t blocks;              /* in a row */
+    bool along_free;              /* lookups go along the block, not along the picks */
 };
 
 void scatter_plan_init(struct scatter_plan *plan, const struct kern_op *op);

@@ -245,7 +245,8 @@ static void scatter_update_along_free(const struct scatter_part *part)
         int64_t from =
             part->offset[SCATTER_FREE_UPDATES] + (int64_t)pick * plan->picks.strides[SCATTER_PICK_UPDATES][0];
         scatter_put_block(part, (char *)call->data[3] + part->offset[SCATTER_FREE_Y] * plan->bytes,
-                          plan->free.strides[SCATTER_FREE_Y][last], (const char *)call->data[2] + from * plan->update_bytes,
+                          plan->free.strides[SCATTER_FREE_Y][last],
+                          (const char *)call->data[2] + from * plan->update_bytes,
                           plan->free.strides[SCATTER_FREE_UPDATES][last], at,
                           plan->free.strides[SCATTER_FREE_INDICES][last], (uint32_t)part->count);
     }

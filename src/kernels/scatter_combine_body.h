@@ -18,13 +18,13 @@ struct scatter_updates {
 };
 
 /* In 32 bits and more, so that small integers do not become signed ones that overflow. */
-#define SCATTER_ADD(W, a, b)          ((W)(a) + (W)(b))
-#define SCATTER_MULTIPLY(W, a, b)     ((W)(a) * (W)(b))
-#define SCATTER_MIN(W, a, b)          ((b) < (a) ? (b) : (a))
-#define SCATTER_MAX(W, a, b)          ((b) > (a) ? (b) : (a))
-#define SCATTER_MIN_NUMBER(W, a, b)   ((b) < (a) || (a) != (a) ? (b) : (a))
-#define SCATTER_MAX_NUMBER(W, a, b)   ((b) > (a) || (a) != (a) ? (b) : (a))
-#define SCATTER_SAME(value)           (value)
+#define SCATTER_ADD(W, a, b)        ((W)(a) + (W)(b))
+#define SCATTER_MULTIPLY(W, a, b)   ((W)(a) * (W)(b))
+#define SCATTER_MIN(W, a, b)        ((b) < (a) ? (b) : (a))
+#define SCATTER_MAX(W, a, b)        ((b) > (a) ? (b) : (a))
+#define SCATTER_MIN_NUMBER(W, a, b) ((a) != (a) ? (b) : SCATTER_MIN(W, a, b))
+#define SCATTER_MAX_NUMBER(W, a, b) ((a) != (a) ? (b) : SCATTER_MAX(W, a, b))
+#define SCATTER_SAME(value)         (value)
 
 /* Rows of updates go far beyond the first-level cache: the places of the next ones are asked for. */
 enum { SCATTER_AHEAD = 6 };
@@ -38,31 +38,35 @@ DENSE_INLINE void scatter_fetch(const struct scatter_updates *s, const char *y, 
 }
 
 #define SCATTER_COMBINE(T, U, W, LOAD, COMBINE)                                                                        \
-    if (s->count == 1)                                                                                                 \
-        for (uint32_t h = 0; h < s->hit_count; h++) {                                                                  \
+    {                                                                                                                  \
+        const uint64_t count = s->count;                                                                               \
+        const int64_t y_step = s->y_step, u_step = s->u_step;                                                          \
+        for (uint32_t h = 0; count == 1 && h < s->hit_count; h++) {                                                    \
             const int64_t i = s->hits[h];                                                                              \
             T *to = (T *)s->y + s->offsets[i] + i * s->y_pick;                                                         \
             const T held = *to, update = LOAD(((const U *)s->u)[i * s->u_pick]);                                       \
             *to = (T)COMBINE(W, held, update);                                                                         \
         }                                                                                                              \
-    else                                                                                                               \
-        for (uint32_t h = 0; h < s->hit_count; h++) {                                                                  \
+        for (uint32_t h = 0; count > 1 && h < s->hit_count; h++) {                                                     \
             const int64_t i = s->hits[h];                                                                              \
-            T *restrict to = (T *)s->y + s->offsets[i] + i * s->y_pick;                                                \
-            const U *restrict from = (const U *)s->u + i * s->u_pick;                                                  \
+            T *to = (T *)s->y + s->offsets[i] + i * s->y_pick;                                                         \
+            const U *from = (const U *)s->u + i * s->u_pick;                                                           \
             scatter_fetch(s, s->y, h, sizeof(T));                                                                      \
-            if (s->y_step == 1 && s->u_step == 1)                                                                      \
-                for (uint64_t f = 0; f < s->count; f++) {                                                              \
+            if (y_step == 1 && u_step == 1) {                                                                          \
+                _Pragma("GCC ivdep") for (uint64_t f = 0; f < count; f++)                                              \
+                {                                                                                                      \
                     const T held = to[f], update = LOAD(from[f]);                                                      \
                     to[f] = (T)COMBINE(W, held, update);                                                               \
                 }                                                                                                      \
-            else                                                                                                       \
-                for (int64_t f = 0; f < (int64_t)s->count; f++) {                                                      \
-                    const T held = to[f * s->y_step], update = LOAD(from[f * s->u_step]);                              \
-                    to[f * s->y_step] = (T)COMBINE(W, held, update);                                                   \
+            } else {                                                                                                   \
+                for (int64_t f = 0; f < (int64_t)count; f++) {                                                         \
+                    const T held = to[f * y_step], update = LOAD(from[f * u_step]);                                    \
+                    to[f * y_step] = (T)COMBINE(W, held, update);                                                      \
                     COPY_ONE_BY_ONE;                                                                                   \
                 }                                                                                                      \
-        }
+            }                                                                                                          \
+        }                                                                                                              \
+    }
 
 #define SCATTER_BY_FUNCTION(T, U, W, LOAD, LEAST, GREATEST)                                                            \
     switch (reduction) {                                                                                               \

@@ -267,8 +267,7 @@ static bool scatter_nd_fits(struct onnx_builder *b, struct onnx_value *const *in
         return onnx_fail(b, "%lld indices at a time do not fit rank %u", (long long)tuple, in[0]->rank);
     for (uint32_t i = (uint32_t)tuple; i < in[0]->rank; i++)
         slices = onnx_size_product(slices, in[0]->dims[i]);
-    if (in[2]->type != in[0]->type ||
-        onnx_elements(in[2]) != onnx_size_product(onnx_elements(in[1]) / tuple, slices) ||
+    if (in[2]->type != in[0]->type || onnx_elements(in[2]) != onnx_size_product(onnx_elements(in[1]) / tuple, slices) ||
         in[2]->rank + 1 != in[1]->rank + in[0]->rank - (uint32_t)tuple + (in[1]->rank ? 0 : 1))
         return onnx_fail(b, "updates of type %s, %lld elements and rank %u do not fit", onnx_type_name(in[2]->type),
                          (long long)onnx_elements(in[2]), in[2]->rank);
