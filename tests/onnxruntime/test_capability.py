@@ -173,6 +173,8 @@ def nodes():
         "GroupNormalization": ("GroupNormalization", {"num_groups": 3}, [(floats(2, 12, 5), "ncw"), (floats(12), "c"), (floats(12), "c")], []),
         "ReverseSequence": ("ReverseSequence", {"batch_axis": 0, "time_axis": 1}, [(floats(3, 5, 2), "btk"), (np.array([2, 5, 1]), "b")], []),
         "ScatterND": ("ScatterND", {}, [(floats(7, 4), "ab"), (np.array([[1], [5]]), ["n", 1]), (floats(2, 4), "nb")], []),
+        "ScatterND, messages of a graph": ("ScatterND", {"reduction": "add"}, [(floats(5000, 32), "nf"), (rng.integers(0, 5000, (60000, 1)), ["e", 1]), (floats(60000, 32), "ef")], []),
+        "ScatterElements, messages of a graph": ("ScatterElements", {"axis": 0, "reduction": "max"}, [(floats(5000, 4), "nf"), (rng.integers(0, 5000, (60000, 4)), "ef"), (floats(60000, 4), "ef")], []),
         "ScatterElements": ("ScatterElements", {"axis": 1}, [(floats(3, 6), "ab"), (np.array([[1, 4], [0, 2], [5, 3]]), "an"), (floats(3, 2), "an")], []),
         "GridSample": ("GridSample", {}, [(floats(2, 3, 6, 7), "nchw"), (floats(2, 4, 5, 2), "nijk")], []),
         "DFT": ("DFT", {}, [(floats(2, 12, 1), "btp")], []),
