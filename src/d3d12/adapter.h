@@ -186,7 +186,15 @@ uint32_t adapter_performance(const struct adapter_info *info);
 const struct adapter_info *adapter_default(void);
 
 /* ANYDML_THREADS, or the number of processors: the threads of one queue of a HOST adapter. */
+#define ADAPTER_THREADS_MAX 4096
 uint32_t adapter_thread_count(void);
+
+/* What the variables may be: 0 is no number of threads; `out` is the first word that names no adapter. */
+uint32_t adapter_threads_parse(const char *text);
+bool adapter_names_known(const char *names, char *out, size_t size);
+
+/* environment.c: says on stderr, once, which variables have values that are not used. */
+void adapter_check_environment(void);
 
 /* cores.c: threads of worker teams, a few for each processor that this process may use, shared by all queues of HOST
  * adapters in it. */

@@ -97,7 +97,7 @@ struct resolver {
 
 /* Under tables_lock. NULL or what is wrong. */
 static const char *slot_resolve(struct d3d_device *device, struct d3d_submission *submission,
-                                const struct d3d_descriptor *slot, struct adapter_binding *out)
+                                const struct anydml_buffer *slot, struct adapter_binding *out)
 {
     *out = (struct adapter_binding){ 0 };
     if (!slot->resource_id)
@@ -112,6 +112,16 @@ static const char *slot_resolve(struct d3d_device *device, struct d3d_submission
     return NULL;
 }
 
+/* Under tables_lock. What is bound in slot j of a dispatch. */
+static struct anydml_buffer slot_bound(const struct d3d_recording *recording, const struct d3d_dispatch_slots *slots,
+                                       uint32_t j)
+{
+    if (slots->captured != UINT32_MAX && recording->captured[slots->captured + j].resource_id)
+        return recording->captured[slots->captured + j];
+    const struct d3d_descriptor *descriptor = &slots->heap->slots[slots->first + j];
+    return (struct anydml_buffer){ descriptor->resource_id, descriptor->offset, descriptor->size };
+}
+
 /* Under tables_lock. Copies a list that has dispatches, with their bindings in place. */
 static const struct adapter_command *list_resolve(struct d3d_device *device, struct resolver *resolver,
                                                   const struct d3d_recording *recording)
@@ -123,8 +133,8 @@ static const struct adapter_command *list_resolve(struct d3d_device *device, str
         const struct d3d_dispatch_slots *slots = &recording->dispatches[i];
         commands[slots->command].u.dispatch.bindings = resolver->bindings;
         for (uint32_t j = 0; j < slots->count; j++) {
-            const char *error =
-                slot_resolve(device, resolver->submission, &slots->heap->slots[slots->first + j], resolver->bindings++);
+            const struct anydml_buffer bound = slot_bound(recording, slots, j);
+            const char *error = slot_resolve(device, resolver->submission, &bound, resolver->bindings++);
             if (!error || resolver->error)
                 continue;
             resolver->error = error;

@@ -29,7 +29,7 @@ static D3D12_MESSAGE *newest(ID3D12InfoQueue *queue)
     return message;
 }
 
-static void expect_message(ID3D12InfoQueue *queue, const char *name, const char *part)
+static void expect_severity(ID3D12InfoQueue *queue, D3D12_MESSAGE_SEVERITY severity, const char *name, const char *part)
 {
     D3D12_MESSAGE *message = newest(queue);
     ok(message, "no message with \"%s\"", part);
@@ -40,9 +40,14 @@ static void expect_message(ID3D12InfoQueue *queue, const char *name, const char 
        name);
     ok(message->Category == D3D12_MESSAGE_CATEGORY_APPLICATION_DEFINED, "category %d", (int)message->Category);
     ok(message->ID == D3D12_MESSAGE_ID_STRING_FROM_APPLICATION, "id %d", (int)message->ID);
-    ok(message->Severity == D3D12_MESSAGE_SEVERITY_ERROR, "severity %d", (int)message->Severity);
+    ok(message->Severity == severity, "severity %d", (int)message->Severity);
     free(message);
     ID3D12InfoQueue_ClearStoredMessages(queue);
+}
+
+static void expect_message(ID3D12InfoQueue *queue, const char *name, const char *part)
+{
+    expect_severity(queue, D3D12_MESSAGE_SEVERITY_ERROR, name, part);
 }
 
 static void test_identity(IDMLDevice1 *dml)
@@ -99,6 +104,31 @@ static void test_without_flag(ID3D12Device *d3d, ID3D12InfoQueue *queue)
     ok(!ID3D12InfoQueue_GetNumStoredMessages(queue), "a second cause");
     api_release(table);
     api_release(dml);
+}
+
+/* What is done all the same, with a word about it. */
+static void test_hints(ID3D12Device *d3d, ID3D12InfoQueue *queue)
+{
+    struct rig rig = rig_of(d3d, DML_CREATE_DEVICE_FLAG_DEBUG);
+    ID3D12Device_AddRef(d3d); /* the rig takes one */
+    IDMLCompiledOperator *op = compile(rig.dml, gemm_operator(rig.dml, 2, 2, 2, DML_TENSOR_FLAG_NONE), 0);
+    struct prepared prepared = prepare(&rig, op, 0, NULL);
+    ID3D12Resource *buffer = buffer_f32(&rig, 8, 0, 1);
+    IDMLBindingTable *table = table_at(&rig, op, 0);
+    ID3D12InfoQueue_ClearStoredMessages(queue);
+    bind_outputs(table, 1, &(struct bound){ buffer, 16, 0 });
+    expect_severity(queue, D3D12_MESSAGE_SEVERITY_WARNING, "<unnamed>: ", "SizeInBytes is 0; it is taken as 16");
+    bind_inputs(table, 3, (struct bound[]){ { buffer, 0, 16 }, { buffer, 16, 16 }, { NULL, 0, 0 } });
+    bind_prepared(table, &prepared);
+    record(&rig, op, table);
+    expect_severity(queue, D3D12_MESSAGE_SEVERITY_INFO, "<unnamed>: ", "input 1, which is needed longer");
+    rig_run(&rig);
+    ok_hr(dml_reason(&rig), S_OK);
+    api_release(table);
+    api_release(buffer);
+    prepared_release(&prepared);
+    api_release(op);
+    rig_destroy(&rig);
 }
 
 /* The layer changes no sizes and no counts. */
@@ -208,6 +238,7 @@ int main(void)
     rig_part(with_queue(test_with_flag));
     rig_part(with_queue(test_without_flag));
     rig_part(with_queue(test_properties));
+    rig_part(with_queue(test_hints));
     rig_part(with_queue(test_released));
     return rig_end();
 }
