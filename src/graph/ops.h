@@ -63,7 +63,6 @@ struct graph {
     uint32_t input_count, output_count; /* slots of the compiled operator */
     uint32_t flags;                     /* DML_EXECUTION_FLAGS */
     bool failed;                        /* memory ran out in a builder call; checked once at the end */
-    bool may_alias;     /* outputs may be bound over inputs: no read of an input may pass a write of one */
     uint32_t node;      /* given to the ops that graph_op_add makes from now on */
     const char *origin; /* likewise */
     graph_constant_done_fn *constant_done; /* NULL, or told when a node's constant is not read any more */
