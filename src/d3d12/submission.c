@@ -2,6 +2,7 @@
  * libdirectml's dispatches made from them, and everything that is named is kept until the work is done. */
 #include "d3d12/lists.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /* ---- checks ---- */
@@ -28,19 +29,24 @@ static bool list_check(struct d3d_command_queue *queue, struct d3d_command_list 
     return !d3d_removed(device);
 }
 
-/* With the debug layer: objects that the application has released or evicted too early. */
-static void list_check_objects(struct d3d_device *device, const struct d3d_recording *recording, UINT index)
+/* With the debug layer: objects that the application has released or evicted too early. What the list keeps of them
+ * lets it run all the same. */
+static void list_check_objects(struct d3d_device *device, const struct d3d_recording *recording, uint32_t index)
 {
     for (uint32_t i = 0; device->info_queue && i < recording->kept_count; i++) {
         struct com_object *object = recording->kept[i];
-        char name[128];
+        bool released = !atomic_load(&object->refs);
+        char name[128], text[320];
+        if (!released && atomic_load(&((struct d3d_pageable *)object)->residency) >= 1)
+            continue;
         com_object_name(object, name, sizeof(name));
-        if (!atomic_load(&object->refs))
-            d3d_warn(device, "ID3D12CommandQueue::ExecuteCommandLists: ppCommandLists[%u] uses the released %s \"%s\"",
-                     index, object->class->name, name);
-        else if (atomic_load(&((struct d3d_pageable *)object)->residency) < 1)
-            d3d_warn(device, "ID3D12CommandQueue::ExecuteCommandLists: ppCommandLists[%u] uses the evicted %s \"%s\"",
-                     index, object->class->name, name);
+        snprintf(text, sizeof(text),
+                 "ID3D12CommandQueue::ExecuteCommandLists: ppCommandLists[%u] uses the %s %s \"%s\"", index,
+                 released ? "released" : "evicted", object->class->name, name);
+        d3d_message(device, D3D12_MESSAGE_SEVERITY_ERROR, D3D12_MESSAGE_CATEGORY_EXECUTION,
+                    released ? D3D12_MESSAGE_ID_OBJECT_DELETED_WHILE_STILL_IN_USE
+                             : D3D12_MESSAGE_ID_OBJECT_EVICTED_WHILE_STILL_IN_USE,
+                    text);
     }
 }
 

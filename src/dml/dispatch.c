@@ -175,9 +175,9 @@ static HRESULT dispatch_check(struct adapter_dispatch *base, const struct adapte
     HRESULT hr = op && dml_compiled_volatile(op) ? check_late(dispatch, bindings, message) : S_OK;
     if (FAILED(hr))
         return hr;
-    if (op && !atomic_load(&op->pageable.base.refs))
-        dml_error(dispatch_device(dispatch), dispatch->op,
-                  "ID3D12CommandQueue::ExecuteCommandLists: a dispatch of the released %s; it is executed", op->what);
+    if (op && !atomic_load(&op->pageable.base.refs) && !atomic_exchange(&dispatch->op->warned_released, true))
+        dml_warn(dispatch_device(dispatch), dispatch->op,
+                 "ID3D12CommandQueue::ExecuteCommandLists: a dispatch of the released %s; it is executed", op->what);
     return S_OK;
 }
 
@@ -253,7 +253,7 @@ static HRESULT run_operator(struct dml_dispatch *dispatch, const struct adapter_
     return S_OK;
 }
 
-static void run_target(const struct dml_target *target, const struct adapter_binding *bindings, union room *room)
+static HRESULT run_target(const struct dml_target *target, const struct adapter_binding *bindings, union room *room)
 {
     struct dml_compiled_operator *op = target->op;
     void **owned = &room[0].host;
@@ -263,9 +263,12 @@ static void run_target(const struct dml_target *target, const struct adapter_bin
                        : NULL;
     void *persistent = host_resource(bindings, dml_target_persistent(target));
     note_initialized(op);
-    graph_plan_initialize(op->program.plan, owned, persistent);
+    HRESULT hr = graph_plan_initialize(op->program.plan, owned, persistent);
     if (persistent)
-        *host_tag(op, persistent) = op->id;
+        *host_tag(op, persistent) = SUCCEEDED(hr) ? op->id : 0;
+    if (FAILED(hr))
+        dml_device_remove_parent(dml_parent(op), op, hr, "%s: no memory for initialising it", op->what);
+    return hr;
 }
 
 static HRESULT dispatch_run(struct adapter_dispatch *base, const struct adapter_binding *bindings, uint32_t count)
@@ -278,8 +281,8 @@ static HRESULT dispatch_run(struct adapter_dispatch *base, const struct adapter_
     struct base_team before = base_parallel_enter(dispatch_device(dispatch)->threads);
     if (dispatch->op)
         hr = run_operator(dispatch, bindings, room);
-    for (uint32_t i = 0; i < dispatch->target_count; i++)
-        run_target(&dispatch->targets[i], bindings, room);
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < dispatch->target_count; i++)
+        hr = run_target(&dispatch->targets[i], bindings, room);
     if (!dispatch->op && dispatch_first_run(dispatch))
         atomic_fetch_sub(&dispatch->initializer->waiting, 1);
     base_parallel_leave(before);

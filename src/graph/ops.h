@@ -25,6 +25,7 @@ enum graph_place {
     GRAPH_OUTPUT,   /* bound by the caller; `index` = output slot */
     GRAPH_CONSTANT, /* known now; `index` = the description's node that has it, or GRAPH_NONE */
     GRAPH_TEMP,     /* in the temporary buffer */
+    GRAPH_DERIVED,  /* made of owned inputs and constants by the initializer: derive.c */
 };
 
 struct graph_value {
@@ -51,6 +52,19 @@ struct graph_op {
     bool dead;
 };
 
+/* Makes values of others that do not change. `in` addresses the inputs' first bytes, of which all that an operator
+ * reads is there; `out` zeroed memory for all bytes of each output. The context is plain data, which moves with it.
+ * False: memory is short. */
+typedef bool graph_derive_fn(const void *context, const void *const *in, void *const *out);
+struct graph_derivation {
+    const char *name; /* static, for people */
+    graph_derive_fn *run;
+    const void *context;
+    size_t context_bytes;
+    uint32_t input_count, output_count;
+    const uint32_t *values; /* inputs, then outputs, which nothing else writes */
+};
+
 typedef void graph_constant_done_fn(void *context, uint32_t node);
 
 struct graph {
@@ -60,6 +74,8 @@ struct graph {
     uint32_t value_count, value_capacity;
     struct graph_op **ops; /* in a legal order of execution */
     uint32_t op_count, op_capacity;
+    struct graph_derivation *derivations; /* in a legal order of execution */
+    uint32_t derivation_count, derivation_capacity;
     uint32_t input_count, output_count; /* slots of the compiled operator */
     uint32_t flags;                     /* DML_EXECUTION_FLAGS */
     bool failed;                        /* memory ran out in a builder call; checked once at the end */
@@ -211,13 +227,21 @@ struct graph_step {
     uint32_t ranges;  /* into which its units are cut: each has worker scratch */
 };
 
-/* Work of the initializer: copy (row == NULL) or pack one owned input or constant into the persistent buffer. */
+/* Work of the initializer: copy or pack one value into the persistent buffer. */
 struct graph_init_step {
-    struct graph_location source; /* INPUT = the initializer's input slot, or CONSTANT */
+    struct graph_location source; /* INPUT = the initializer's input slot, CONSTANT, or what a derivation made */
     uint64_t destination;         /* offset in the persistent buffer */
     uint64_t size_bytes;          /* of the source, for copies */
     uint32_t step;                /* pack for this step */
+    uint32_t turn;                /* comes after this many derivations, and before the next */
     bool pack;
+};
+
+/* And to make values: in the persistent buffer, or for a while in memory of the initializer's own. */
+struct graph_init_derivation {
+    struct graph_derivation make; /* its context, the plan's own */
+    struct graph_location *where; /* of inputs and outputs: TEMP = of that memory */
+    uint64_t *bytes;              /* [output] */
 };
 
 struct graph_plan {
@@ -229,6 +253,9 @@ struct graph_plan {
     uint32_t step_count;
     struct graph_init_step *init_steps;
     uint32_t init_step_count;
+    struct graph_init_derivation *derivations;
+    uint32_t derivation_count;
+    uint64_t init_temp_bytes; /* that derivations need; taken from the system while they run */
     uint32_t input_count, output_count;
     uint32_t threads;                      /* as many as a run can use */
     uint64_t work;                         /* bytes moved plus operations of a run */
@@ -284,7 +311,8 @@ struct graph_tracer {
 /* Runs on the calling thread's team (base/parallel.h). No allocation, no lock, but with a tracer; it may be NULL. */
 void graph_plan_run(const struct graph_plan *plan, const struct graph_buffers *buffers,
                     const struct graph_tracer *tracer);
-void graph_plan_initialize(const struct graph_plan *plan, void *const *owned_inputs, void *persistent);
+/* E_OUTOFMEMORY: what is in `persistent` is of no use then. */
+HRESULT graph_plan_initialize(const struct graph_plan *plan, void *const *owned_inputs, void *persistent);
 /* memcpy, by the calling thread's team. */
 void graph_copy_bytes(void *to, const void *from, uint64_t bytes);
 
