@@ -14,16 +14,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static void read_graph(const struct onnx_model *graph)
-{
-    for (uint32_t i = 0; i < graph->node_count; i++)
-        read_node(&graph->nodes[i]);
-    for (uint32_t i = 0; i < graph->initializer_count; i++)
-        read_tensor(&graph->initializers[i]);
-    read_infos(graph->inputs, graph->input_count);
-    read_infos(graph->outputs, graph->output_count);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static volatile uint64_t sink;
@@ -108,6 +98,16 @@ static void read_infos(const struct onnx_value_info *infos, uint32_t count)
                 read_text(infos[i].symbols[d]);
         }
     }
+}
+
+static void read_graph(const struct onnx_model *graph)
+{
+    for (uint32_t i = 0; i < graph->node_count; i++)
+        read_node(&graph->nodes[i]);
+    for (uint32_t i = 0; i < graph->initializer_count; i++)
+        read_tensor(&graph->initializers[i]);
+    read_infos(graph->inputs, graph->input_count);
+    read_infos(graph->outputs, graph->output_count);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
