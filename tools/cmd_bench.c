@@ -1,5 +1,6 @@
 #include "tools/cmd.h"
 #include "tools/compare.h"
+#include "tools/output.h"
 #include "tools/progress.h"
 #include "tools/shapes.h"
 #include "tools/telemetry.h"
@@ -27,6 +28,8 @@ const char tools_help_bench[] =
     "                         sizes of an input whose dimensions are free, which are 1 otherwise; may be\n"
     "                         given again\n"
     "  --fp16-compute         allow products of 16-bit factors, also for float32\n"
+    "  --owned-weights        bind weights at initialisation, as other programs that use DirectML do, instead of\n"
+    "                         making them constants of the graph (cpu devices)\n"
     "  --trace FILE           write a Chrome trace of one more run: its steps with kernels, shapes and speed\n"
     "  --json                 print one JSON object\n\n"
     "  --compare              measure the cpu device beside ONNX Runtime, OpenVINO and PyTorch, as far as Python can\n"
@@ -38,6 +41,7 @@ enum {
     BENCH_OPTION_SECONDS = TOOLS_OPTION_OWN,
     BENCH_OPTION_SHAPE,
     BENCH_OPTION_FP16,
+    BENCH_OPTION_OWNED,
     BENCH_OPTION_TRACE,
     BENCH_OPTION_COMPARE,
     BENCH_OPTION_PYTHON,
@@ -48,7 +52,7 @@ struct bench {
     struct tools_shapes given;
     DML_EXECUTION_FLAGS flags;
     const char *trace_path, *python;
-    bool compare;
+    bool compare, own_weights;
     struct onnx_model *model;
     struct tools_session *session;
     struct tools_program *program;
@@ -71,12 +75,15 @@ static bool bench_take(void *context, int option, const char *value, struct tool
         return tools_shapes_take(&b->given, value, error);
     case BENCH_OPTION_TRACE:
         b->trace_path = value;
-        return tools_trace_check(value, error);
+        return tools_output_check(value, error);
     case BENCH_OPTION_COMPARE:
         b->compare = true;
         return true;
     case BENCH_OPTION_PYTHON:
         b->python = value;
+        return true;
+    case BENCH_OPTION_OWNED:
+        b->own_weights = true;
         return true;
     default:
         b->flags = ANYDML_EXECUTION_FLAG_HALF_PRECISION_FLOAT32;
@@ -156,7 +163,10 @@ static bool bench_prepare(struct bench *b, const char *path, uint32_t device, st
     if (!shapes)
         return tools_fail_memory(error);
     bool ok = tools_shapes_of(&b->given, b->model, shapes, &b->ones, error) &&
-              tools_session_create(device, &b->session, error) && bench_compile(b, shapes, error);
+              tools_session_create(device, &b->session, error);
+    if (ok)
+        b->session->own_weights = b->own_weights;
+    ok = ok && bench_compile(b, shapes, error);
     free(shapes);
     return ok && bench_inputs(b, error);
 }
@@ -230,7 +240,7 @@ static void bench_finish(struct bench *b)
 static bool bench_compare(const struct bench *b, const struct tools_options *o, struct tools_error *error)
 {
     struct tools_compare compare = { b->python, o->threads, b->seconds, o->json, o->all, o->given };
-    if (b->given.count || b->trace_path || b->flags || o->device)
+    if (b->given.count || b->trace_path || b->flags || b->own_weights || o->device)
         return tools_fail(error, TOOLS_USAGE,
                           "--compare goes with --seconds, --threads, --python and --json only (anydml bench --help)");
     return tools_compare(&compare, error);
@@ -254,6 +264,7 @@ int tools_cmd_bench(int argc, char **argv)
         { "seconds", required_argument, NULL, BENCH_OPTION_SECONDS },
         { "input-shape", required_argument, NULL, BENCH_OPTION_SHAPE },
         { "fp16-compute", no_argument, NULL, BENCH_OPTION_FP16 },
+        { "owned-weights", no_argument, NULL, BENCH_OPTION_OWNED },
         { "trace", required_argument, NULL, BENCH_OPTION_TRACE },
         { "compare", no_argument, NULL, BENCH_OPTION_COMPARE },
         { "python", required_argument, NULL, BENCH_OPTION_PYTHON },

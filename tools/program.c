@@ -59,7 +59,10 @@ bool tools_compile(struct tools_session *session, const struct onnx_model *model
 {
     struct onnx_error why = { "" };
     double start = tools_now_ms();
-    HRESULT hr = onnx_compile(model, inputs, session->device->dml, flags, out, &why);
+    if (session->own_weights && !session->device->host_memory)
+        return tools_fail(error, TOOLS_USAGE, "--owned-weights takes a cpu device");
+    HRESULT hr = (session->own_weights ? onnx_compile_owned : onnx_compile)(model, inputs, session->device->dml, flags,
+                                                                            out, &why);
     *ms = tools_now_ms() - start;
     if (SUCCEEDED(hr))
         return true;

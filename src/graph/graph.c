@@ -21,6 +21,7 @@ void graph_finish(struct graph *graph)
     base_pages_finish(&graph->pages);
     free(graph->values);
     free(graph->ops);
+    free(graph->derivations);
     base_arena_finish(&graph->arena);
     memset(graph, 0, sizeof(*graph));
 }

@@ -108,7 +108,8 @@ void graph_constant_drop_unread(struct graph *graph, uint32_t value)
     for (uint32_t i = 0; i < graph->op_count; i++)
         if (!graph->ops[i]->dead && graph_op_reads(graph->ops[i], value))
             return;
-    graph_constant_release(graph, value);
+    if (!graph_derivations_read(graph, value))
+        graph_constant_release(graph, value);
 }
 
 static bool writes_place(const struct graph *graph, const struct graph_op *op, enum graph_place place)
@@ -157,5 +158,5 @@ uint32_t graph_op_packable(const struct graph *graph, const struct graph_op *op)
     if (!packs || op->k.input_count < 2)
         return 0;
     enum graph_place place = graph->values[op->value[1]].place;
-    return place == GRAPH_CONSTANT || place == GRAPH_OWNED ? 2 : 0;
+    return place == GRAPH_CONSTANT || place == GRAPH_OWNED || place == GRAPH_DERIVED ? 2 : 0;
 }

@@ -96,12 +96,19 @@ struct onnx_value *onnx_value_new(struct onnx_builder *b, const char *name, int3
                   name);
         return NULL;
     }
+    int64_t product = 1; /* of the sizes that are not 0, so that strides fit in as well */
+    for (uint32_t i = 0; i < rank; i++) {
+        product = dims[i] > 0 ? onnx_size_product(product, dims[i]) : product;
+        if (dims[i] < 0 || dims[i] > ONNX_SIZE_MAX || product >= ONNX_ELEMENTS_MAX) {
+            onnx_misfit(b, "'%s' would be too large: dimension %u is %lld", name, i, (long long)dims[i]);
+            return NULL;
+        }
+        v->dims[i] = dims[i];
+    }
     v->name = name;
     v->type = type;
     v->rank = rank;
     v->maker = b->node;
-    for (uint32_t i = 0; i < rank; i++)
-        v->dims[i] = dims[i];
     *slot = v;
     b->value_count++;
     return v;
@@ -221,7 +228,8 @@ const struct onnx_attribute *onnx_attribute(const struct onnx_node *n, const cha
 int64_t onnx_attr_int(const struct onnx_node *n, const char *name, int64_t otherwise)
 {
     const struct onnx_attribute *a = onnx_attribute(n, name);
-    return a ? a->i : otherwise;
+    int64_t value = a ? a->i : otherwise;
+    return value > ONNX_SIZE_MAX ? ONNX_SIZE_MAX : value < -(int64_t)ONNX_SIZE_MAX ? -(int64_t)ONNX_SIZE_MAX : value;
 }
 
 float onnx_attr_float(const struct onnx_node *n, const char *name, float otherwise)
@@ -236,14 +244,16 @@ const char *onnx_attr_string(const struct onnx_node *n, const char *name, const 
     return a && a->s ? a->s : otherwise;
 }
 
-uint32_t onnx_attr_ints(const struct onnx_node *n, const char *name, int64_t *out, uint32_t capacity)
+bool onnx_attr_ints(struct onnx_builder *b, const struct onnx_node *n, const char *name, int64_t *out,
+                    uint32_t capacity, uint32_t *out_count)
 {
     const struct onnx_attribute *a = onnx_attribute(n, name);
-    if (!a || !a->ints)
-        return 0;
-    for (uint32_t i = 0; i < a->count && i < capacity; i++)
-        out[i] = a->ints[i];
-    return a->count;
+    *out_count = a && a->ints ? a->count : 0;
+    if (*out_count > capacity)
+        return onnx_fail(b, "%s has %u values, at most %u are supported", name, *out_count, capacity);
+    if (*out_count)
+        memcpy(out, a->ints, *out_count * sizeof(*out));
+    return true;
 }
 
 /* Marks the model's inputs from which the host could compute the value. */
@@ -325,11 +335,41 @@ bool onnx_broadcast_dims(struct onnx_builder *b, const struct onnx_value *x, con
 
 /* ---- emitting ---- */
 
+/* Recurrent operators take no owned tensors. */
+static bool may_own(const struct onnx_builder *b, const struct onnx_value *v)
+{
+    static const char *const refused[] = { "LSTM", "GRU", "RNN", "DynamicQuantizeLSTM" };
+    if (!b->owning || onnx_elements(v) < 2)
+        return false;
+    for (size_t i = 0; b->node && i < ARRAY_SIZE(refused); i++)
+        if (!strcmp(b->node->op, refused[i]))
+            return false;
+    return true;
+}
+
+static bool own(struct onnx_builder *b, struct onnx_value *v)
+{
+    struct onnx_weight *weight = base_arena_alloc(&b->owning->arena, sizeof(*weight));
+    uint64_t bytes = onnx_value_bytes(v), whole = base_align_up(bytes, 4);
+    char *data = weight ? base_arena_alloc(&b->owning->arena, whole) : NULL;
+    if (!data)
+        return onnx_fail(b, "out of memory");
+    memcpy(data, v->data, bytes);
+    memset(data + bytes, 0, whole - bytes);
+    v->index = b->graph_input_count++;
+    v->owned = v->materialised = true;
+    *weight = (struct onnx_weight){ v->index, data, whole, b->owning->weights };
+    b->owning->weights = weight;
+    return true;
+}
+
 /* A constant is given to DirectML when the first operator uses it. */
 static bool materialise(struct onnx_builder *b, struct onnx_value *v)
 {
     if (v->source != ONNX_SOURCE_CONSTANT || v->materialised || !onnx_elements(v))
         return true;
+    if (may_own(b, v))
+        return own(b, v);
     struct onnx_constant_node *node = base_arena_alloc(&b->arena, sizeof(*node));
     if (!node || !base_array_reserve((void **)&b->nodes, b->node_count, &b->node_capacity, sizeof(*b->nodes)))
         return onnx_fail(b, "out of memory");
@@ -357,6 +397,7 @@ const DML_TENSOR_DESC *onnx_desc_strided(struct onnx_builder *b, struct onnx_des
         d->sizes[i] = (UINT)dims[i]; /* 0: onnx_emit will not let DirectML see it */
         d->strides[i] = strides ? strides[i] : 0;
     }
+    d->buffer.Flags = v->owned ? DML_TENSOR_FLAG_OWNED_BY_DML : DML_TENSOR_FLAG_NONE;
     d->buffer.DataType = onnx_type_dml(v->type);
     d->buffer.DimensionCount = used;
     d->buffer.Sizes = d->sizes;
@@ -395,7 +436,7 @@ const DML_TENSOR_DESC *onnx_desc_broadcast(struct onnx_builder *b, struct onnx_d
 
 static bool edge_add(struct onnx_builder *b, const struct onnx_value *v, uint32_t node, uint32_t input)
 {
-    if (v->source == ONNX_SOURCE_INPUT) {
+    if (v->source == ONNX_SOURCE_INPUT || v->owned) {
         if (!base_array_reserve((void **)&b->input_edges, b->input_edge_count, &b->input_edge_capacity,
                                 sizeof(*b->input_edges)))
             return onnx_fail(b, "out of memory");

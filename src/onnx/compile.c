@@ -27,7 +27,7 @@ const struct onnx_row *onnx_row_find(const char *domain, const char *op)
 static bool check_input(struct onnx_builder *b, const struct onnx_value_info *info, const struct onnx_input *in)
 {
     if (!onnx_type_bytes(info->type))
-        return onnx_fail(b, "input '%s': data type %d is not supported", info->name, info->type);
+        return onnx_fail(b, "input '%s': data type %s is not supported", info->name, onnx_type_name(info->type));
     /* A scalar may come as a vector of one, as the host's own operators take it. */
     bool scalar = info->has_shape && !info->rank && in->rank == 1 && in->dims[0] == 1;
     if (info->has_shape && in->rank != info->rank && !scalar)
@@ -84,7 +84,7 @@ bool onnx_convert_node(struct onnx_builder *b, const struct onnx_node *n)
     for (uint32_t j = 0; j < n->input_count; j++) {
         const struct onnx_value *v = n->inputs[j][0] ? onnx_value_find(b, n->inputs[j]) : NULL;
         if (v && !onnx_type_bytes(v->type))
-            return onnx_fail(b, "'%s' has data type %d, which is not supported", v->name, v->type);
+            return onnx_fail(b, "'%s' has data type %s, which is not supported", v->name, onnx_type_name(v->type));
     }
     return row->convert(b, n) || onnx_fail(b, "cannot be converted");
 }
@@ -229,21 +229,34 @@ void onnx_builder_finish(struct onnx_builder *b)
     base_arena_finish(&b->arena);
 }
 
-HRESULT onnx_compile(const struct onnx_model *model, struct onnx_input *inputs, IDMLDevice1 *device,
-                     DML_EXECUTION_FLAGS flags, struct onnx_program **out, struct onnx_error *error)
+static HRESULT compile(struct onnx_builder *b, bool owned, DML_EXECUTION_FLAGS flags, struct onnx_program **out)
 {
-    struct onnx_builder b = { .model = model, .inputs = inputs, .device = device, .error = error };
     struct onnx_program *program = calloc(1, sizeof(*program));
     *out = NULL;
-    error->unknown = false;
-    snprintf(error->text, sizeof(error->text), "out of memory");
-    HRESULT hr = program ? build_program(&b, program, flags) : E_OUTOFMEMORY;
-    onnx_builder_finish(&b);
+    b->error->unknown = false;
+    snprintf(b->error->text, sizeof(b->error->text), "out of memory");
+    b->owning = owned ? program : NULL;
+    HRESULT hr = program ? build_program(b, program, flags) : E_OUTOFMEMORY;
+    onnx_builder_finish(b);
     if (FAILED(hr))
         onnx_program_destroy(program);
     else
         *out = program;
     return hr;
+}
+
+HRESULT onnx_compile(const struct onnx_model *model, struct onnx_input *inputs, IDMLDevice1 *device,
+                     DML_EXECUTION_FLAGS flags, struct onnx_program **out, struct onnx_error *error)
+{
+    struct onnx_builder b = { .model = model, .inputs = inputs, .device = device, .error = error };
+    return compile(&b, false, flags, out);
+}
+
+HRESULT onnx_compile_owned(const struct onnx_model *model, struct onnx_input *inputs, IDMLDevice1 *device,
+                           DML_EXECUTION_FLAGS flags, struct onnx_program **out, struct onnx_error *error)
+{
+    struct onnx_builder b = { .model = model, .inputs = inputs, .device = device, .error = error };
+    return compile(&b, true, flags, out);
 }
 
 void onnx_program_destroy(struct onnx_program *program)

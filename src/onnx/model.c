@@ -3,6 +3,7 @@
  * ONNX specification (onnx.proto3, IR version 3 to current); others are skipped. */
 #include "onnx/read.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -307,10 +308,10 @@ static HRESULT check_versions(struct onnx_reader *r, const struct onnx_model *m)
         const struct onnx_node *n = &m->nodes[i];
         for (uint32_t j = 0; SUCCEEDED(hr) && j < n->attribute_count; j++)
             hr = n->attributes[j].graph ? check_versions(r, n->attributes[j].graph) : S_OK;
-        if (FAILED(hr) || n->version >= 7 || !same_domain(n->domain, ""))
+        if (FAILED(hr) || !same_domain(n->domain, "") || (n->version >= 7 && n->version <= ONNX_OPSET_NEWEST))
             continue;
-        snprintf(r->error->text, sizeof(r->error->text), "opset %lld is not supported (7 or newer is)",
-                 (long long)n->version);
+        snprintf(r->error->text, sizeof(r->error->text), "opset %lld is not supported (7 to %d are)",
+                 (long long)n->version, ONNX_OPSET_NEWEST);
         return E_INVALIDARG;
     }
     return hr;
@@ -357,17 +358,14 @@ HRESULT onnx_model_parse(const void *bytes, size_t size, struct onnx_model **out
 HRESULT onnx_model_load(const char *path, struct onnx_model **out, struct onnx_error *error)
 {
     struct onnx_model *model = calloc(1, sizeof(*model));
-    char folder[4096];
     *out = NULL;
     if (!model)
         return E_OUTOFMEMORY;
-    const char *slash = strrchr(path, '/');
-    snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
-    struct onnx_reader reader = { model, error, folder, true };
-    const struct onnx_mapping *file = onnx_map(model, path);
+    struct onnx_reader reader = { .model = model, .error = error, .path = path, .mapped = true };
+    const struct onnx_mapping *file = onnx_map(model, path, "");
     const uint8_t *bytes = file ? file->address : NULL;
     HRESULT hr = file ? read_model(&reader, (struct onnx_wire){ bytes, bytes + file->size, false })
-                      : onnx_read_fail(&reader, "cannot read the file", NULL);
+                      : onnx_read_fail(&reader, "cannot read the file", onnx_map_problem(errno));
     return finish(hr, model, out);
 }
 
