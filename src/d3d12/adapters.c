@@ -3,8 +3,10 @@
 
 #include "base/cpu.h"
 #include "base/log.h"
+#include "base/parallel.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -125,5 +127,13 @@ uint32_t adapter_thread_count(void)
 {
     const char *wanted = getenv("ANYDML_THREADS");
     long count = wanted ? strtol(wanted, NULL, 10) : 0;
-    return count > 0 && count <= 4096 ? (uint32_t)count : base_cpu_count();
+    uint32_t threads = count > 0 && count <= 4096 ? (uint32_t)count : base_cpu_count();
+    static _Atomic uint32_t possible;
+    if (threads > atomic_load_explicit(&possible, memory_order_relaxed)) {
+        uint32_t now = base_parallel_possible(threads);
+        if (now < threads)
+            return now; /* it may be more the next time */
+        atomic_store_explicit(&possible, threads, memory_order_relaxed);
+    }
+    return threads;
 }

@@ -221,11 +221,10 @@ static HRESULT run_operator(struct dml_compiled_operator *op, const struct adapt
     }
     struct graph_buffers buffers = { inputs, outputs, host_resource(bindings, op->temp_descriptor), persistent };
     struct graph_tracer tracer;
-    graph_plan_run(op->program.plan, &buffers, dml_trace_tracer(op, &tracer));
-    return S_OK;
+    return graph_plan_run(op->program.plan, &buffers, dml_trace_tracer(op, &tracer));
 }
 
-static void run_target(const struct dml_target *target, const struct adapter_binding *bindings, union room *room)
+static HRESULT run_target(const struct dml_target *target, const struct adapter_binding *bindings, union room *room)
 {
     struct dml_compiled_operator *op = target->op;
     void **owned = &room[0].host;
@@ -234,10 +233,13 @@ static void run_target(const struct dml_target *target, const struct adapter_bin
                        ? host_address(&bindings[target->first + op->inputs[i].descriptor])
                        : NULL;
     void *persistent = host_resource(bindings, dml_target_persistent(target));
+    HRESULT hr = graph_plan_initialize(op->program.plan, owned, persistent);
+    if (FAILED(hr))
+        return hr;
     note_initialized(op);
-    graph_plan_initialize(op->program.plan, owned, persistent);
     if (persistent)
         *host_tag(op, persistent) = op->id;
+    return S_OK;
 }
 
 static HRESULT dispatch_run(struct adapter_dispatch *base, const struct adapter_binding *bindings, uint32_t count)
@@ -250,8 +252,8 @@ static HRESULT dispatch_run(struct adapter_dispatch *base, const struct adapter_
     struct base_team before = base_parallel_enter(dispatch_device(dispatch)->threads);
     if (dispatch->op)
         hr = run_operator(dispatch->op, bindings, room);
-    for (uint32_t i = 0; i < dispatch->target_count; i++)
-        run_target(&dispatch->targets[i], bindings, room);
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < dispatch->target_count; i++)
+        hr = run_target(&dispatch->targets[i], bindings, room);
     if (!dispatch->op && dispatch_first_run(dispatch))
         atomic_fetch_sub(&dispatch->initializer->waiting, 1);
     base_parallel_leave(before);

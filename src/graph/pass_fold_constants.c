@@ -51,6 +51,8 @@ static HRESULT run_now(const struct kern_op *op, uint32_t cpu, void *const *data
     hr = scratch && worker ? S_OK : E_OUTOFMEMORY;
     if (SUCCEEDED(hr))
         run_row(row, &(struct kern_call){ op, data, state, scratch, worker }, &work);
+    if (SUCCEEDED(hr) && kern_take_failure())
+        hr = E_OUTOFMEMORY;
     free(scratch);
     free(worker);
     kern_release(row, state);
