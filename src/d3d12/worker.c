@@ -275,8 +275,11 @@ static void *worker_main(void *argument)
 
 static HRESULT thread_start(struct d3d_worker *worker)
 {
+    static const int own[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT };
     sigset_t all, old;
     sigfillset(&all);
+    for (size_t i = 0; i < ARRAY_SIZE(own); i++)
+        sigdelset(&all, own[i]); /* of what it does itself: blocked, they would end the process past all handlers */
     pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are the application's */
     int error = pthread_create(&worker->thread, NULL, worker_main, worker);
     pthread_sigmask(SIG_SETMASK, &old, NULL);

@@ -3,26 +3,29 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-static pthread_once_t engine_once = PTHREAD_ONCE_INIT;
-static dnnl_engine_t engine;
-
-static void engine_create(void)
-{
-    if (dnnl_engine_create(&engine, dnnl_cpu, 0) != dnnl_success)
-        engine = NULL;
-}
-
+/* Made by whoever asks first, or next where memory was short; kept for good. */
 dnnl_engine_t dnnl_engine(void)
 {
-    pthread_once(&engine_once, engine_create);
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static _Atomic(dnnl_engine_t) known;
+    dnnl_engine_t engine = atomic_load_explicit(&known, memory_order_acquire);
+    if (engine)
+        return engine;
+    pthread_mutex_lock(&lock);
+    engine = atomic_load(&known);
+    if (!engine && dnnl_safe_engine_create(&engine, dnnl_cpu, 0) == dnnl_success)
+        atomic_store(&known, engine);
+    pthread_mutex_unlock(&lock);
     return engine;
 }
 
 struct dnnl_state *dnnl_state_create(const struct kern_op *op, uint32_t threads)
 {
     struct dnnl_state *state = calloc(1, sizeof(*state));
-    if (!state)
+    if (!state) {
+        kern_fail();
         return NULL;
+    }
     state->threads = threads ? threads : 1;
     state->probe = op->flags & KERN_FLAG_PROBE;
     return state;
@@ -41,10 +44,10 @@ void dnnl_slot_finish(struct dnnl_slot *slot)
 bool dnnl_slot_init(struct dnnl_slot *slot, const struct dnnl_state *state)
 {
     atomic_flag_clear(&slot->busy);
-    if (dnnl_stream_create(&slot->stream, dnnl_engine(), dnnl_stream_default_flags) != dnnl_success)
+    if (dnnl_safe_stream_create(&slot->stream, dnnl_engine(), dnnl_stream_default_flags) != dnnl_success)
         return false;
     for (uint32_t i = 0; i < state->buffer_count; i++) {
-        if (dnnl_memory_create(&slot->memory[i], &state->buffers[i].md, dnnl_engine(), DNNL_MEMORY_NONE) !=
+        if (dnnl_safe_memory_create(&slot->memory[i], &state->buffers[i].md, dnnl_engine(), DNNL_MEMORY_NONE) !=
             dnnl_success)
             return false;
     }
@@ -56,8 +59,10 @@ bool dnnl_state_finish(struct dnnl_state *state)
     if (state->probe)
         return true;
     state->slots = calloc(DNNL_SLOTS, sizeof(*state->slots));
-    if (!state->slots)
+    if (!state->slots) {
+        kern_fail();
         return false;
+    }
     for (uint32_t i = 0; i < DNNL_SLOTS; i++) {
         if (!dnnl_slot_init(&state->slots[i], state))
             return false;
@@ -113,8 +118,8 @@ uint32_t dnnl_buffer_scratch(struct dnnl_state *state, const dnnl_memory_desc_t 
 
 bool dnnl_attr_create(dnnl_primitive_attr_t *out)
 {
-    return dnnl_primitive_attr_create(out) == dnnl_success &&
-           dnnl_primitive_attr_set_scratchpad_mode(*out, dnnl_scratchpad_mode_user) == dnnl_success;
+    return dnnl_safe_primitive_attr_create(out) == dnnl_success &&
+           dnnl_safe_primitive_attr_set_scratchpad_mode(*out, dnnl_scratchpad_mode_user) == dnnl_success;
 }
 
 const dnnl_memory_desc_t *dnnl_query_md(const_dnnl_primitive_desc_t pd, dnnl_query_t what)
@@ -147,7 +152,7 @@ bool dnnl_stage_add(struct dnnl_state *state, const_dnnl_primitive_desc_t pd, ui
         if (stage->buffers[i] >= DNNL_BUFFERS_MAX)
             return false;
     }
-    if (!state->probe && dnnl_primitive_create(&stage->primitive, pd) != dnnl_success)
+    if (!state->probe && dnnl_safe_primitive_create(&stage->primitive, pd) != dnnl_success)
         return false;
     state->stage_count++;
     return true;
@@ -160,8 +165,8 @@ bool dnnl_stage_reorder(struct dnnl_state *state, uint32_t from, uint32_t to)
     dnnl_primitive_attr_t attr = NULL;
     dnnl_primitive_desc_t pd = NULL;
     bool ok = dnnl_attr_create(&attr) &&
-              dnnl_reorder_primitive_desc_create(&pd, &state->buffers[from].md, dnnl_engine(), &state->buffers[to].md,
-                                                 dnnl_engine(), attr) == dnnl_success;
+              dnnl_safe_reorder_primitive_desc_create(&pd, &state->buffers[from].md, dnnl_engine(),
+                                                      &state->buffers[to].md, dnnl_engine(), attr) == dnnl_success;
     if (ok)
         ok = dnnl_stage_add(state, pd, 2, (int[]){ DNNL_ARG_FROM, DNNL_ARG_TO }, (uint32_t[]){ from, to });
     dnnl_primitive_desc_destroy(pd);
@@ -184,7 +189,8 @@ bool dnnl_pack_set(struct dnnl_state *state, const dnnl_memory_desc_t *from, con
     state->pack_from = *from;
     state->pack_to = *to;
     /* Winograd's layout, for one, is made from dense weights only. */
-    bool ok = dnnl_reorder_primitive_desc_create(&pd, from, dnnl_engine(), to, dnnl_engine(), NULL) == dnnl_success;
+    bool ok =
+        dnnl_safe_reorder_primitive_desc_create(&pd, from, dnnl_engine(), to, dnnl_engine(), NULL) == dnnl_success;
     dnnl_primitive_desc_destroy(pd);
     return ok;
 }

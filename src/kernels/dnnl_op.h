@@ -7,8 +7,8 @@
 #define KERNELS_DNNL_OP_H
 
 #include "kernels/dense.h"
+#include "kernels/dnnl_calls.h"
 
-#include <dnnl.h>
 #include <stdatomic.h>
 
 #define DNNL_BUFFERS_MAX 24

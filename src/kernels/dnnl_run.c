@@ -117,7 +117,7 @@ static bool slot_bind(struct dnnl_slot *slot, const struct dnnl_state *state, co
         void *handle = buffer->scratch ? (char *)call->scratch + buffer->offset : call->data[buffer->tensor];
         if (handle == slot->handle[i])
             continue;
-        if (dnnl_memory_set_data_handle(slot->memory[i], handle) != dnnl_success)
+        if (dnnl_safe_memory_set_data_handle(slot->memory[i], handle) != dnnl_success)
             return false;
         slot->handle[i] = handle;
     }
@@ -133,10 +133,10 @@ static bool slot_execute(struct dnnl_slot *slot, const struct dnnl_state *state,
         dnnl_exec_arg_t args[DNNL_ARGS_MAX];
         for (uint32_t a = 0; a < stage->count; a++)
             args[a] = (dnnl_exec_arg_t){ stage->args[a], slot->memory[stage->buffers[a]] };
-        if (dnnl_primitive_execute(stage->primitive, slot->stream, (int)stage->count, args) != dnnl_success)
+        if (dnnl_safe_primitive_execute(stage->primitive, slot->stream, (int)stage->count, args) != dnnl_success)
             return false;
     }
-    return dnnl_stream_wait(slot->stream) == dnnl_success;
+    return dnnl_safe_stream_wait(slot->stream) == dnnl_success;
 }
 
 /* More threads than slots: objects for this call alone. */
@@ -170,7 +170,7 @@ static void run_steps(const struct kern_call *call, const struct dnnl_state *sta
         *(int32_t *)((char *)call->scratch + state->zeros[i].offset) =
             (int32_t)dense_load(call->data[state->zeros[i].tensor], 0, state->zeros[i].type);
     if (!execute(state, call))
-        kern_fail();
+        kern_fail(); /* whatever it was */
     else if (state->finishes)
         finish_run(call, state);
 }
@@ -211,16 +211,16 @@ static bool pack_reorder(const struct dnnl_state *state, const void *source, voi
     dnnl_memory_t from = NULL, to = NULL;
     dnnl_stream_t stream = NULL;
     dnnl_engine_t on = dnnl_engine();
-    bool ok =
-        dnnl_reorder_primitive_desc_create(&pd, &state->pack_from, on, &state->pack_to, on, NULL) == dnnl_success &&
-        dnnl_primitive_create(&reorder, pd) == dnnl_success &&
-        dnnl_memory_create(&from, &state->pack_from, on, (void *)source) == dnnl_success &&
-        dnnl_memory_create(&to, &state->pack_to, on, packed) == dnnl_success &&
-        dnnl_stream_create(&stream, on, dnnl_stream_default_flags) == dnnl_success;
+    bool ok = dnnl_safe_reorder_primitive_desc_create(&pd, &state->pack_from, on, &state->pack_to, on, NULL) ==
+                  dnnl_success &&
+              dnnl_safe_primitive_create(&reorder, pd) == dnnl_success &&
+              dnnl_safe_memory_create(&from, &state->pack_from, on, (void *)source) == dnnl_success &&
+              dnnl_safe_memory_create(&to, &state->pack_to, on, packed) == dnnl_success &&
+              dnnl_safe_stream_create(&stream, on, dnnl_stream_default_flags) == dnnl_success;
     if (ok) {
         dnnl_exec_arg_t args[] = { { DNNL_ARG_FROM, from }, { DNNL_ARG_TO, to } };
-        ok = dnnl_primitive_execute(reorder, stream, 2, args) == dnnl_success &&
-             dnnl_stream_wait(stream) == dnnl_success;
+        ok = dnnl_safe_primitive_execute(reorder, stream, 2, args) == dnnl_success &&
+             dnnl_safe_stream_wait(stream) == dnnl_success;
     }
     dnnl_stream_destroy(stream);
     dnnl_memory_destroy(to);
