@@ -249,8 +249,7 @@ static HRESULT run_operator(struct dml_dispatch *dispatch, const struct adapter_
         dml_staging_copy(staging, inputs);
     struct graph_buffers buffers = { inputs, outputs, host_resource(bindings, op->temp_descriptor), persistent };
     struct graph_tracer tracer;
-    graph_plan_run(op->program.plan, &buffers, dml_trace_tracer(op, &tracer));
-    return S_OK;
+    return graph_plan_run(op->program.plan, &buffers, dml_trace_tracer(op, &tracer));
 }
 
 static HRESULT run_target(const struct dml_target *target, const struct adapter_binding *bindings, union room *room)
@@ -262,13 +261,15 @@ static HRESULT run_target(const struct dml_target *target, const struct adapter_
                        ? host_address(&bindings[target->first + op->inputs[i].descriptor])
                        : NULL;
     void *persistent = host_resource(bindings, dml_target_persistent(target));
-    note_initialized(op);
     HRESULT hr = graph_plan_initialize(op->program.plan, owned, persistent);
     if (persistent)
         *host_tag(op, persistent) = SUCCEEDED(hr) ? op->id : 0;
-    if (FAILED(hr))
+    if (FAILED(hr)) {
         dml_device_remove_parent(dml_parent(op), op, hr, "%s: no memory for initialising it", op->what);
-    return hr;
+        return hr;
+    }
+    note_initialized(op);
+    return S_OK;
 }
 
 static HRESULT dispatch_run(struct adapter_dispatch *base, const struct adapter_binding *bindings, uint32_t count)

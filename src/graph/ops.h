@@ -301,6 +301,8 @@ struct graph_cost {
     uint64_t read, written; /* bytes; what a view repeats counts once */
 };
 void graph_op_cost(const struct kern_op *op, struct graph_cost *out);
+/* Of `threads` threads those that are worth it: all, or one. */
+uint32_t graph_op_threads(const struct kern_op *op, uint32_t threads);
 
 /* Called after a run when tracing: step i ran from times_ns[i] to times_ns[i + 1]. */
 struct graph_tracer {
@@ -309,8 +311,8 @@ struct graph_tracer {
 };
 
 /* Runs on the calling thread's team (base/parallel.h). No allocation, no lock, but with a tracer; it may be NULL. */
-void graph_plan_run(const struct graph_plan *plan, const struct graph_buffers *buffers,
-                    const struct graph_tracer *tracer);
+HRESULT graph_plan_run(const struct graph_plan *plan, const struct graph_buffers *buffers,
+                       const struct graph_tracer *tracer);
 /* E_OUTOFMEMORY: what is in `persistent` is of no use then. */
 HRESULT graph_plan_initialize(const struct graph_plan *plan, void *const *owned_inputs, void *persistent);
 /* memcpy, by the calling thread's team. */

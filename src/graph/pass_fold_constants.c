@@ -61,6 +61,7 @@ static bool run_op(const void *context, const void *const *in, void *const *out)
     bool ok = scratch && worker;
     if (ok)
         run_row(row, &(struct kern_call){ &op, data, state, scratch, worker }, &work);
+    ok = ok && !kern_take_failure();
     free(scratch);
     free(worker);
     kern_release(row, state);

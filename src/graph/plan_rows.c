@@ -88,7 +88,7 @@ static bool find_row(struct planner *planner, struct graph_step *step, uint32_t 
     *out_packed_bytes = 0;
     step->op.packed_input = packable;
     step->op.tuning = options->tuning;
-    step->row = kern_find(&step->op, options->cpu, options->threads, &step->state);
+    step->row = kern_find(&step->op, options->cpu, graph_op_threads(&step->op, options->threads), &step->state);
     if (!packable)
         return step->row != NULL;
     if (step->row && step->row->pack_plan && step->row->pack_plan(&step->op, step->state, &input, out_packed_bytes) &&
@@ -131,8 +131,9 @@ static HRESULT choose_row(struct planner *planner, uint32_t at)
         free(what);
         return DXGI_ERROR_UNSUPPORTED;
     }
-    step->row->plan(&step->op, step->state, planner->options->threads, &step->work);
-    limit_workers(step, planner->options->threads);
+    uint32_t threads = graph_op_threads(&step->op, planner->options->threads);
+    step->row->plan(&step->op, step->state, threads, &step->work);
+    limit_workers(step, threads);
     add_to_run(planner->plan, step);
     uint64_t start = base_now_ns();
     HRESULT hr = step->op.packed_input ? add_pack(planner, at, packed_bytes) : S_OK;

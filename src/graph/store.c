@@ -92,8 +92,10 @@ struct graph_blob *graph_store_take(struct graph_store *store, const struct grap
     if (!blob)
         return NULL;
     pthread_mutex_lock(&blob->making);
-    if (!blob->data && (blob->data = memory_for(store, bytes)) != NULL)
-        fill(context, blob->data);
+    if (!blob->data && (blob->data = memory_for(store, bytes)) != NULL && !fill(context, blob->data)) {
+        base_pages_give(blob->data, bytes);
+        blob->data = NULL;
+    }
     bool made = blob->data != NULL;
     pthread_mutex_unlock(&blob->making);
     if (made)

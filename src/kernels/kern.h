@@ -451,6 +451,12 @@ struct kern_call {
     void *worker_scratch; /* this worker's */
 };
 
+/* What run() and pack() cannot return: called there, on the thread that has all of the work; memory was short, and the
+ * result is none. */
+void kern_fail(void);
+/* Did one of them, on this thread, since the last question? */
+bool kern_take_failure(void);
+
 struct kern_row {
     const char *name; /* <family>_<types>_<isa> */
     enum kern_kind kind;
