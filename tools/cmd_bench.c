@@ -1,5 +1,6 @@
 #include "tools/cmd.h"
 #include "tools/compare.h"
+#include "tools/output.h"
 #include "tools/progress.h"
 #include "tools/shapes.h"
 #include "tools/telemetry.h"
@@ -24,7 +25,8 @@ const char tools_help_bench[] =
     "  --threads N            worker threads of the cpu device; default: one per processor\n"
     "  --seconds S            how long to measure, at least 5 runs; default 3\n"
     "  --input-shape NAME=1x3x224x224\n"
-    "                         sizes of an input whose dimensions are free; may be given again\n"
+    "                         sizes of an input whose dimensions are free, which are 1 otherwise; may be\n"
+    "                         given again\n"
     "  --fp16-compute         allow products of 16-bit factors, also for float32\n"
     "  --owned-weights        bind weights at initialisation, as other programs that use DirectML do, instead of\n"
     "                         making them constants of the graph (cpu devices)\n"
@@ -55,6 +57,7 @@ struct bench {
     struct tools_session *session;
     struct tools_program *program;
     struct tools_trace trace;
+    bool ones; /* free sizes are taken as 1 */
     double compile_ms, first_ms;
     double *runs;
     uint32_t run_count;
@@ -72,7 +75,7 @@ static bool bench_take(void *context, int option, const char *value, struct tool
         return tools_shapes_take(&b->given, value, error);
     case BENCH_OPTION_TRACE:
         b->trace_path = value;
-        return tools_trace_check(value, error);
+        return tools_output_check(value, error);
     case BENCH_OPTION_COMPARE:
         b->compare = true;
         return true;
@@ -138,6 +141,18 @@ static bool bench_inputs(struct bench *b, struct tools_error *error)
     return true;
 }
 
+static bool bench_compile(struct bench *b, struct onnx_input *shapes, struct tools_error *error)
+{
+    struct onnx_program *compiled = NULL;
+    tools_progress("compiling");
+    bool whole = tools_compile(b->session, b->model, shapes, b->flags, &compiled, &b->compile_ms, error);
+    if (!whole && !error->parts)
+        return false;
+    tools_progress("initialising");
+    return whole ? tools_program_create(b->session, compiled, &b->program, error)
+                 : tools_program_create_flow(b->session, b->model, shapes, b->flags, &b->program, error);
+}
+
 /* ---- measuring ---- */
 
 static bool bench_prepare(struct bench *b, const char *path, uint32_t device, struct tools_error *error)
@@ -147,17 +162,13 @@ static bool bench_prepare(struct bench *b, const char *path, uint32_t device, st
     struct onnx_input *shapes = calloc(b->model->input_count + 1, sizeof(*shapes));
     if (!shapes)
         return tools_fail_memory(error);
-    tools_progress("compiling");
-    struct onnx_program *compiled = NULL;
-    bool ok = tools_shapes_of(&b->given, b->model, shapes, error) && tools_session_create(device, &b->session, error);
+    bool ok = tools_shapes_of(&b->given, b->model, shapes, &b->ones, error) &&
+              tools_session_create(device, &b->session, error);
     if (ok)
         b->session->own_weights = b->own_weights;
-    ok = ok && tools_compile(b->session, b->model, shapes, b->flags, &compiled, &b->compile_ms, error);
+    ok = ok && bench_compile(b, shapes, error);
     free(shapes);
-    if (!ok)
-        return false;
-    tools_progress("initialising");
-    return tools_program_create(b->session, compiled, &b->program, error) && bench_inputs(b, error);
+    return ok && bench_inputs(b, error);
 }
 
 /* The first run touches memory for the first time, so it warms up and is told apart. */
@@ -278,6 +289,12 @@ int tools_cmd_bench(int argc, char **argv)
         return tools_report("anydml bench", &error);
     bool ok = bench_prepare(&b, options.operand, options.device, &error) && bench_measure(&b, &error);
     tools_progress_stop();
+    if (b.ones && ok)
+        fprintf(stderr, "anydml bench: free sizes are taken as 1; --input-shape gives others\n");
+    if (b.ones && !ok) {
+        struct tools_error why = error;
+        tools_fail(&error, why.code, "%.600s (with free sizes taken as 1; --input-shape gives others)", why.text);
+    }
     if (ok) {
         bench_print(&b, options.operand, options.json);
         tools_telemetry_record(b.session->info.kind);

@@ -1,12 +1,12 @@
 #include "tools/cmd.h"
 #include "tools/graph.h"
+#include "tools/output.h"
 #include "tools/program.h"
 #include "tools/progress.h"
 #include "tools/shapes.h"
 
 #include <anydml.h>
 
-#include <errno.h>
 #include <stdlib.h>
 
 const char tools_help_graph[] =
@@ -110,10 +110,14 @@ static bool graph_compile_in(struct graph_command *g, struct tools_session *sess
     struct onnx_program *compiled = NULL;
     double ms;
     session->own_weights = g->own_weights;
-    bool ok = (shapes || tools_fail_memory(error)) && tools_shapes_of(&g->given, model, shapes, error) &&
+    bool ok = (shapes || tools_fail_memory(error)) && tools_shapes_of(&g->given, model, shapes, NULL, error) &&
               tools_check(error, AnydmlSetTrace((IDMLDevice *)session->device->dml, &trace), "beginning the trace") &&
               tools_compile(session, model, shapes, g->flags, &compiled, &ms, error);
     AnydmlSetTrace((IDMLDevice *)session->device->dml, NULL);
+    if (!ok && error->parts) {
+        struct tools_error why = *error;
+        tools_fail(error, TOOLS_USAGE, "%s runs in parts, there is no one graph to show: %.500s", g->path, why.text);
+    }
     if (ok && !g->graph)
         ok = tools_fail(error, TOOLS_USAGE, "%s: all outputs are known, there is no graph to show", g->path);
     onnx_program_destroy(compiled);
@@ -157,15 +161,12 @@ static bool graph_print(const struct graph_command *g, FILE *file, struct tools_
 
 static bool graph_write(const struct graph_command *g, struct tools_error *error)
 {
-    FILE *file = g->output ? fopen(g->output, "wb") : stdout;
-    if (!file)
-        return tools_fail(error, TOOLS_USAGE, "cannot write %s: %s", g->output, strerror(errno));
-    bool ok = graph_print(g, file, error);
-    bool written = fflush(file) == 0 && !ferror(file);
+    struct tools_output output;
     if (g->output)
-        written = fclose(file) == 0 && written;
-    return ok && (written || tools_fail(error, TOOLS_RUNTIME, "%s could not be written completely",
-                                        g->output ? g->output : "standard output"));
+        return tools_output_open(&output, g->output, error) &&
+               tools_output_close(&output, graph_print(g, output.file, error), error);
+    return graph_print(g, stdout, error) && ((fflush(stdout) == 0 && !ferror(stdout)) ||
+                                             tools_fail(error, TOOLS_RUNTIME, "standard output could not be written"));
 }
 
 int tools_cmd_graph(int argc, char **argv)

@@ -1,4 +1,5 @@
 #include "tools/cmd.h"
+#include "tools/output.h"
 #include "tools/progress.h"
 #include "tools/run.h"
 #include "tools/telemetry.h"
@@ -100,7 +101,7 @@ static bool run_take(void *context, int option, const char *value, struct tools_
         return true;
     case RUN_OPTION_TRACE:
         run->trace_path = value;
-        return tools_trace_check(value, error);
+        return tools_output_check(value, error);
     case RUN_OPTION_RANGE:
         return run_take_range(run, value, error);
     case RUN_OPTION_MEAN:
@@ -151,11 +152,14 @@ static bool run_prepare(struct run *run, struct tools_error *error)
         !tools_session_create(run->device, &run->session, error))
         return false;
     tools_progress("compiling");
-    if (!run_compile(run, &compiled, error))
+    bool whole = run_compile(run, &compiled, error);
+    if (!whole && !error->parts)
         return false;
     tools_progress("initialising");
-    if (!tools_program_create(run->session, compiled, &run->program, error) ||
-        !tools_program_watch(run->program, error))
+    if (whole ? !tools_program_create(run->session, compiled, &run->program, error)
+              : !tools_program_create_flow(run->session, run->model, run->shapes, run->flags, &run->program, error))
+        return false;
+    if (!tools_program_watch(run->program, error))
         return false;
     for (uint32_t i = 0; i < run->model->input_count; i++)
         if (!tools_program_set_input(run->program, i, &run->arrays[i], error))

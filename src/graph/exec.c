@@ -89,15 +89,22 @@ static void copy_range(void *context, size_t begin, size_t end, unsigned worker)
     memcpy(copying->to + begin, copying->from + begin, end - begin);
 }
 
+void graph_copy_bytes(void *to, const void *from, uint64_t bytes)
+{
+    struct copying copying = { to, from };
+    base_parallel_for(bytes, COPY_GRAIN, copy_range, &copying);
+}
+
 static void run_init_step(const struct graph_plan *plan, const struct graph_init_step *init,
                           const struct graph_buffers *buffers)
 {
     const struct graph_step *step = &plan->steps[init->step];
-    struct copying copying = { (char *)buffers->persistent + init->destination, resolve(&init->source, buffers) };
+    const void *from = resolve(&init->source, buffers);
+    char *to = (char *)buffers->persistent + init->destination;
     if (init->pack)
-        step->row->pack(&step->op, step->state, copying.from, copying.to);
+        step->row->pack(&step->op, step->state, from, to);
     else
-        base_parallel_for(init->size_bytes, COPY_GRAIN, copy_range, &copying);
+        graph_copy_bytes(to, from, init->size_bytes);
 }
 
 /* `room` has a place for each value of a derivation. */

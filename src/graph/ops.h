@@ -153,6 +153,8 @@ bool graph_view_through(const struct kern_view *from, const struct kern_view *to
                         struct kern_view *out);
 /* Two views of one value surely share no bytes. */
 bool graph_views_disjoint(const struct kern_view *a, const struct kern_view *b);
+/* Elements of both views, perhaps of different types, have one width and lie at the same places. */
+bool graph_views_same_places(const struct kern_view *a, const struct kern_view *b);
 
 /* ---- lowering (lower.c, lower_<family>.c, lowerings.def) ------------------------------------------------------------
  */
@@ -272,6 +274,19 @@ HRESULT graph_plan_create(struct graph *graph, const struct graph_options *optio
 void graph_plan_destroy(struct graph_plan *plan);
 char *graph_plan_print(const struct graph_plan *plan);
 
+/* ---- outputs bound to the bytes of inputs (alias.c) -----------------------------------------------------------------
+ */
+struct graph_aliases;
+
+/* What the plan's steps read of inputs and write of outputs; does not need the plan any more. */
+HRESULT graph_aliases_create(const struct graph_plan *plan, struct graph_aliases **out);
+void graph_aliases_destroy(struct graph_aliases *aliases);
+/* Whether the output may lie exactly where the input does: each element of the input is read before something else is
+ * written there. Holds for any number of such pairs at once, as long as outputs lie apart. */
+bool graph_aliases_allow(const struct graph_aliases *aliases, uint32_t input, uint32_t output);
+/* How many bytes from its beginning a run may read of the input. */
+uint64_t graph_aliases_bytes_read(const struct graph_aliases *aliases, uint32_t input);
+
 /* Base addresses of the bound buffers. Arrays are indexed by slot; entries not used may be NULL. */
 struct graph_buffers {
     void *const *inputs;
@@ -299,5 +314,7 @@ void graph_plan_run(const struct graph_plan *plan, const struct graph_buffers *b
                     const struct graph_tracer *tracer);
 /* E_OUTOFMEMORY: what is in `persistent` is of no use then. */
 HRESULT graph_plan_initialize(const struct graph_plan *plan, void *const *owned_inputs, void *persistent);
+/* memcpy, by the calling thread's team. */
+void graph_copy_bytes(void *to, const void *from, uint64_t bytes);
 
 #endif

@@ -41,7 +41,8 @@ static bool pointwise(const struct blocks *b, const struct graph_op *op)
     if (!plain_conv(b, op) || conv->groups != 1)
         return false;
     for (uint32_t d = 0; d < 2; d++)
-        if (op->k.tensors[1].sizes[2 + d] != 1 || conv->strides[d] != 1 || conv->pad_start[d] || conv->pad_end[d])
+        if (op->k.tensors[1].sizes[2 + d] != 1 || conv->strides[d] != 1 || conv->pad_start[d] ||
+            op->k.tensors[0].sizes[2 + d] != op->k.tensors[op->k.input_count].sizes[2 + d])
             return false;
     return true;
 }
@@ -166,11 +167,10 @@ static bool build(const struct blocks *b, const struct graph_op *expand, const s
         block->first[d] = expand->k.tensors[1].sizes[2 + d];
         block->first_strides[d] = expand->k.u.conv.strides[d];
         block->first_start[d] = expand->k.u.conv.pad_start[d];
-        block->first_end[d] = expand->k.u.conv.pad_end[d];
+        block->image[d] = window->k.tensors[0].sizes[2 + d];
         block->window[d] = window->k.tensors[1].sizes[2 + d];
         block->strides[d] = window->k.u.conv.strides[d];
         block->pad_start[d] = window->k.u.conv.pad_start[d];
-        block->pad_end[d] = window->k.u.conv.pad_end[d];
     }
     return bounds_of(&expand->k, &block->bounds[0]) && bounds_of(&window->k, &block->bounds[1]) &&
            !(b->graph->may_alias && b->graph->values[out->value[out->k.input_count]].place == GRAPH_OUTPUT) &&

@@ -9,6 +9,8 @@
 #include <DirectML.h>
 
 #define ONNX_RANK_MAX 8
+/* Later operator sets may give any operator another meaning. */
+#define ONNX_OPSET_NEWEST 28
 
 /* TensorProto.DataType values that are supported. */
 enum onnx_type {
@@ -31,6 +33,8 @@ enum onnx_type {
 
 struct onnx_error {
     char text[512]; /* one line that names what is wrong */
+    bool unknown;   /* onnx_compile failed for want of a value, or of control flow that a graph cannot hold ... */
+    uint32_t node;  /* ... at this node of the model */
 };
 
 /* A constant tensor; data is little-endian, packed, at any address, and lives as long as the model. */
@@ -51,6 +55,7 @@ struct onnx_attribute {
     int64_t i;
     const char *s;
     const struct onnx_tensor *t;
+    const struct onnx_model *graph; /* read from files only; part of the model, and destroyed with it */
     const float *floats;
     const int64_t *ints;
     const char *const *strings;
@@ -76,6 +81,8 @@ struct onnx_value_info {
     const char *symbols[ONNX_RANK_MAX]; /* name of a symbolic dimension or NULL */
 };
 
+/* A graph; those that nodes hold as attributes have no arena and no storage of their own, and may use values of the
+ * graphs around them. */
 struct onnx_model {
     struct base_arena arena;
     struct onnx_node *nodes; /* in an order in which every value is defined before it is used */
