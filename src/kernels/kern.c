@@ -79,6 +79,8 @@ static bool row_allowed(const struct kern_row *row, const struct kern_op *op, ui
 {
     if (row->kind != op->kind || (row->cpu & ~cpu))
         return false;
+    if ((op->flags & KERN_FLAG_OWN_ROWS) && row->create)
+        return false;
     if ((op->flags & KERN_FLAG_REFERENCE) && (row->cpu || row->create))
         return false;
     return row->accepts(op);
