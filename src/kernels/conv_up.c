@@ -4,9 +4,9 @@
 
 enum {
     BAND_PIXELS = 384,       /* planes: of a band, about */
-    BAND_FLOATS = 32 * 1024, /* of X and Y of a band: in the second-level cache next to a panel */
+    BAND_FLOATS = 64 * 1024, /* of X and Y of a band: in the second-level cache next to a panel */
     ROW_FLOATS = 64 * 1024,  /* of one row of X, and of Y for each channel, at most */
-    BANDS_LEAST = 8,         /* so that there is work for several threads */
+    BANDS_LEAST = 4,         /* so that there is work for several threads */
 };
 
 static bool shape_fits(const struct kern_op *op, const struct conv_shape *s)
@@ -63,9 +63,11 @@ static void columns_init(struct conv_up *u, uint32_t lanes)
         u->columns = s->kernel[1] * u->panels * u->width;
         return;
     }
-    u->lines = BASE_MAX(CONV_UP_ROWS / s->kernel[2], 1);
+    const int64_t all = s->out_channels * s->kernel[1];
+    for (u->lines = 1; u->lines < BASE_MIN(all, CONV_UP_ROWS) && u->lines * s->kernel[2] % CONV_UP_ROWS; u->lines++)
+        ; /* whole tiles */
     u->tiles = (u->lines * s->kernel[2] + CONV_UP_ROWS - 1) / CONV_UP_ROWS;
-    u->groups = (s->out_channels * s->kernel[1] + u->lines - 1) / u->lines;
+    u->groups = (all + u->lines - 1) / u->lines;
     u->columns = u->groups * u->tiles * CONV_UP_ROWS;
 }
 

@@ -57,9 +57,10 @@ DENSE_INLINE void up_tile(const struct up_run *r, const float *w, const float *b
 /* All pixels of the band. */
 static void up_tile_row(const struct up_run *r, const float *w, const float *bias, float *sums, int64_t pixels)
 {
-    for (int64_t at = 0; at < pixels; at += UP_VECS * VEC) {
-        const int64_t left = (pixels - at + VEC - 1) / VEC;
-        switch (BASE_MIN(left, UP_VECS)) {
+    int64_t vecs = (pixels + VEC - 1) / VEC, at = 0;
+    for (int64_t parts = (vecs + UP_VECS - 1) / UP_VECS; parts; parts--) {
+        const int64_t some = (vecs + parts - 1) / parts;
+        switch (some) {
             UP_CASE(1)
             UP_CASE(2)
             UP_CASE(3)
@@ -71,6 +72,8 @@ static void up_tile_row(const struct up_run *r, const float *w, const float *bia
         default:
             break;
         }
+        at += some * VEC;
+        vecs -= some;
     }
 }
 
