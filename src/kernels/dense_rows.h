@@ -9,6 +9,7 @@
 
 #include "kernels/block_body.h" /* uses the one above */
 #include "kernels/conv_few_out_body.h"
+#include "kernels/conv_up_body.h"
 #include "kernels/conv_wino_body.h"
 #include "kernels/conv_pw_body.h"
 #include "kernels/fold_body.h"
@@ -32,6 +33,7 @@ KERN_ISA_RUN(conv_dw_int, conv_dw_run)
 KERN_ISA_RUN(conv_dw_last_f32, dw_last_run)
 KERN_ISA_RUN(conv_few_in_f32, few_run)
 KERN_ISA_RUN(conv_few_out_f32, few_out_run)
+KERN_ISA_RUN(conv_up_f32, up_run)
 KERN_ISA_RUN(conv_wino_f32, wino_run)
 KERN_ISA_RUN(conv_pw_f32, conv_pw_run)
 KERN_ISA_RUN(gemm_panel, panel_run)
