@@ -60,6 +60,8 @@ struct graph {
     uint32_t value_count, value_capacity;
     struct graph_op **ops; /* in a legal order of execution */
     uint32_t op_count, op_capacity;
+    uint32_t *inserted_before; /* [the last inserted_count ops]: the position that they belong before */
+    uint32_t inserted_count, inserted_capacity;
     uint32_t input_count, output_count; /* slots of the compiled operator */
     uint32_t flags;                     /* DML_EXECUTION_FLAGS */
     bool failed;                        /* memory ran out in a builder call; checked once at the end */
@@ -81,10 +83,14 @@ struct graph_operand graph_temp(struct graph *graph, DML_TENSOR_DATA_TYPE type, 
 /* Appends an op of `kind` with these operands; the caller fills op->k.u. */
 struct graph_op *graph_op_add(struct graph *graph, enum kern_kind kind, const struct graph_operand *inputs,
                               uint32_t input_count, const struct graph_operand *outputs, uint32_t output_count);
-/* The same with one output, at position `at`, from the node that `of` came from. */
+/* The same with one output, from the node that `of` came from: right before the op that is at position `at` now, behind
+ * what was inserted there earlier. Positions stay as they are, and the new op is the last of graph->ops, until
+ * graph_settle puts all where they belong. */
 struct graph_op *graph_op_insert(struct graph *graph, uint32_t at, const struct graph_op *of, enum kern_kind kind,
                                  const struct graph_operand *inputs, uint32_t input_count,
                                  const struct graph_operand *output);
+/* Puts inserted ops where they belong and takes dead ones out. */
+bool graph_settle(struct graph *graph);
 
 /* ---- constants (constant.c) ----------------------------------------------------------------------------------------
  */

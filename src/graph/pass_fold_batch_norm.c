@@ -20,6 +20,7 @@ struct line {
 
 struct folding {
     struct graph *graph;
+    const struct graph_uses *uses;
     uint32_t conv_at, map_at;
     struct graph_op *conv, *map;
     uint32_t x;   /* the MAP op's input that is the convolution's result */
@@ -310,7 +311,7 @@ static void take_over(const struct folding *folding, const struct graph_options 
 {
     struct graph_op *conv = folding->conv, *map = folding->map, made = *conv;
     if (map->k.u.map.inst_count || map->k.input_count != 1 || map->k.tensors[0].type != map->k.tensors[1].type ||
-        folding->graph->may_alias || !graph_op_may_sink(folding->graph, conv, folding->conv_at, folding->map_at))
+        folding->graph->may_alias || !graph_op_may_sink(folding->uses, conv, folding->conv_at, folding->map_at))
         return;
     made.value[made.k.input_count] = map->value[1];
     made.k.tensors[made.k.input_count] = map->k.tensors[1];
@@ -364,7 +365,7 @@ static bool fold(const struct folding *folding, const struct graph_options *opti
     conv->k.u.conv.has_bias = true;
     shorten_map(folding);
     take_over(folding, options);
-    graph_constant_drop_unread(folding->graph, old.value[1]);
+    graph_constant_drop_unread(folding->graph, folding->uses, old.value[1]);
     return true;
 }
 
@@ -381,7 +382,7 @@ static bool find(struct graph *graph, const struct graph_uses *uses, uint32_t at
 {
     struct graph_op *map = graph->ops[at];
     uint32_t found = 0;
-    *out = (struct folding){ .graph = graph, .map_at = at, .map = map };
+    *out = (struct folding){ .graph = graph, .uses = uses, .map_at = at, .map = map };
     if (map->dead || map->k.kind != KERN_MAP || map->k.output_count != 1)
         return false;
     for (uint32_t t = 0; t < map->k.input_count; t++) {

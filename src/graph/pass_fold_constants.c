@@ -57,7 +57,8 @@ static HRESULT run_now(const struct kern_op *op, uint32_t cpu, void *const *data
     return hr;
 }
 
-static HRESULT fold(struct graph *graph, const struct graph_options *options, struct graph_op *op)
+static HRESULT fold(struct graph *graph, const struct graph_uses *uses, const struct graph_options *options,
+                    struct graph_op *op)
 {
     void *data[KERN_TENSORS_MAX], *bases[KERN_TENSORS_MAX] = { NULL };
     uint32_t inputs = op->k.input_count, count = inputs + op->k.output_count;
@@ -81,7 +82,7 @@ static HRESULT fold(struct graph *graph, const struct graph_options *options, st
         return hr;
     op->dead = true;
     for (uint32_t t = 0; t < inputs; t++)
-        graph_constant_drop_unread(graph, op->value[t]);
+        graph_constant_drop_unread(graph, uses, op->value[t]);
     return S_OK;
 }
 
@@ -92,7 +93,7 @@ HRESULT graph_pass_fold_constants(struct graph *graph, const struct graph_option
     for (uint32_t i = 0; SUCCEEDED(hr) && i < graph->op_count; i++) {
         if (!graph_op_foldable(graph, graph->ops[i]) || !written_once(&uses, graph->ops[i]))
             continue;
-        hr = fold(graph, options, graph->ops[i]);
+        hr = fold(graph, &uses, options, graph->ops[i]);
         *changed |= hr == S_OK;
     }
     graph_uses_finish(&uses);

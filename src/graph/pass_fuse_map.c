@@ -44,7 +44,7 @@ static bool may_fuse(const struct graph *graph, const struct graph_uses *uses, c
     for (uint32_t t = 0; t < producer->k.input_count; t++)
         if (graph_op_writes(consumer, producer->value[t]))
             return false;
-    return in_step(graph, producer, consumer) && graph_op_may_sink(graph, producer, first, second);
+    return in_step(graph, producer, consumer) && graph_op_may_sink(uses, producer, first, second);
 }
 
 static bool fuse(struct graph *graph, struct graph_uses *uses, const struct graph_options *options, uint32_t first,
