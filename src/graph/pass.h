@@ -40,7 +40,7 @@ struct graph_uses {
 
 /* A value's live uses, summed up; 2 stands for several. */
 struct graph_use_summary {
-    uint32_t writes;                /* operands */
+    uint32_t writes; /* operands */
     uint32_t reading_ops;
     uint32_t writer, writer_tensor; /* of one of the writes */
     uint32_t reader;                /* of one of the reads */

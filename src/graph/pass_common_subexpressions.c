@@ -76,8 +76,8 @@ static uint64_t hash_of(const struct graph_op *op)
         key.value[t] = t < op->k.input_count ? op->value[t] : 0;
         key.views[t] = (uint64_t)view->offset;
         for (uint32_t d = 0; d < view->rank; d++)
-            key.views[t] = (key.views[t] * 31 + view->sizes[d]) * 31 +
-                           (view->sizes[d] > 1 ? (uint64_t)view->strides[d] : 0);
+            key.views[t] =
+                (key.views[t] * 31 + view->sizes[d]) * 31 + (view->sizes[d] > 1 ? (uint64_t)view->strides[d] : 0);
     }
     if (op->k.epilogue)
         memcpy(key.epilogue, op->k.epilogue, sizeof(key.epilogue));

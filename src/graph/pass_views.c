@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#define FEW        16  /* uses of a value that are compared one by one */
+#define FEW         16  /* uses of a value that are compared one by one */
 #define RENAMED_MAX 256 /* uses of a source: with more of them its copies stay */
 
 /* What one op writes of a value when this pass begins: no other op writes there. */
@@ -97,7 +97,8 @@ static bool compare_all(const struct views *views, uint32_t move_at)
     const struct graph_uses *uses = &views->uses;
     const struct graph_op *move = views->graph->ops[move_at];
     for (uint32_t writes = 0; writes < 2; writes++) {
-        uint32_t at = writes ? graph_uses_first_write(uses, move->value[1]) : graph_uses_first_read(uses, move->value[1]);
+        uint32_t at =
+            writes ? graph_uses_first_write(uses, move->value[1]) : graph_uses_first_read(uses, move->value[1]);
         for (; at != GRAPH_NONE; at = graph_uses_next(uses, at)) {
             const struct graph_use *use = &uses->pool[at];
             if (use->op != move_at && (writes || use->op < move_at) &&
