@@ -44,11 +44,11 @@ struct graph_operand {
 
 /* op->k.tensors[i] is the view of value[i], i over inputs then outputs: an operand is the pair. */
 struct graph_op {
-    struct kern_op k;
-    uint32_t value[KERN_TENSORS_MAX];
-    uint32_t node;      /* index of the DirectML node it came from, GRAPH_NONE when made by a pass */
     const char *origin; /* "DML_OPERATOR_GEMM": static */
+    uint32_t node;      /* index of the DirectML node it came from, GRAPH_NONE when made by a pass */
     bool dead;
+    uint32_t value[KERN_TENSORS_MAX]; /* next to k's counts: passes mostly look at these */
+    struct kern_op k;
 };
 
 typedef void graph_constant_done_fn(void *context, uint32_t node);
@@ -71,6 +71,7 @@ struct graph {
     graph_constant_done_fn *constant_done; /* NULL, or told when a node's constant is not read any more */
     void *constant_context;
     struct graph_ranks *ranks; /* rank.c; NULL but while passes run */
+    struct graph_uses *uses;   /* uses.c; likewise */
 };
 
 /* ---- building (graph.c). All return GRAPH_NONE / NULL and set graph->failed when memory is short. -----------------

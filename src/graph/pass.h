@@ -48,6 +48,10 @@ struct graph_use_summary {
 
 bool graph_uses_init(struct graph_uses *uses, const struct graph *graph);
 void graph_uses_finish(struct graph_uses *uses);
+/* From now on what one pass finished is there when the next begins, unless it is forgotten in between: because an op
+ * was changed, inserted or moved. */
+void graph_uses_keep(struct graph *graph);
+void graph_uses_forget(struct graph *graph);
 /* Lists the operands of the op at this position as they are now; call it after changing that op. */
 bool graph_uses_refresh(struct graph_uses *uses, uint32_t op);
 struct graph_use_summary graph_uses_of(const struct graph_uses *uses, uint32_t value);

@@ -5,8 +5,8 @@
 
 #include <stdlib.h>
 
-#define FEW         16  /* uses of a value that are compared one by one */
-#define RENAMED_MAX 256 /* uses of a source: with more of them its copies stay */
+#define FEW         16 /* uses of a value that are compared one by one */
+#define RENAMED_MAX 64 /* uses of a source: with more of them its copies stay */
 
 /* What one op writes of a value when this pass begins: no other op writes there. */
 struct part {
@@ -208,16 +208,16 @@ static struct parts *parts_of(struct views *views, uint32_t value, const struct 
     return views->parts[value] = parts;
 }
 
-static bool has_few_uses(const struct graph_uses *uses, uint32_t value)
+static bool has_few_uses(const struct graph_uses *uses, uint32_t value, uint32_t few)
 {
     uint32_t count = 0;
-    for (uint32_t at = graph_uses_first_write(uses, value); at != GRAPH_NONE && count <= FEW;
+    for (uint32_t at = graph_uses_first_write(uses, value); at != GRAPH_NONE && count <= few;
          at = graph_uses_next(uses, at))
         count++;
-    for (uint32_t at = graph_uses_first_read(uses, value); at != GRAPH_NONE && count <= FEW;
+    for (uint32_t at = graph_uses_first_read(uses, value); at != GRAPH_NONE && count <= few;
          at = graph_uses_next(uses, at))
         count++;
-    return count <= FEW;
+    return count <= few;
 }
 
 /* Nobody reads the target up to the copy, and all others write other parts of it. *out_part: the copy's, or NULL. */
@@ -226,7 +226,7 @@ static bool target_free(struct views *views, uint32_t move_at, struct part **out
     const struct graph_op *move = views->graph->ops[move_at];
     int64_t low, high;
     *out_part = NULL;
-    if (has_few_uses(&views->uses, move->value[1]))
+    if (has_few_uses(&views->uses, move->value[1], FEW))
         return compare_all(views, move_at);
     struct parts *parts = parts_of(views, move->value[1], &move->k.tensors[1]);
     if (!parts || !parts->count || !interval_of(&move->k.tensors[1], parts->period, &low, &high))
@@ -271,11 +271,11 @@ static bool rename_source(const struct views *views, uint32_t move_at, uint32_t 
 static bool rename_uses(struct views *views, uint32_t move_at, uint32_t at, bool apply)
 {
     struct graph_op changed;
-    for (uint32_t count = 0; at != GRAPH_NONE; at = graph_uses_next(&views->uses, at)) {
+    for (; at != GRAPH_NONE; at = graph_uses_next(&views->uses, at)) {
         uint32_t position = views->uses.pool[at].op;
         if (position == move_at)
             continue;
-        if (++count > RENAMED_MAX || !rename_source(views, move_at, position, &changed))
+        if (!rename_source(views, move_at, position, &changed))
             return false;
         if (apply)
             commit(views, position, &changed);
@@ -300,8 +300,8 @@ static bool write_through(struct views *views, uint32_t move_at)
     struct part *part;
     if (graph->values[source].place != GRAPH_TEMP || (place != GRAPH_TEMP && place != GRAPH_OUTPUT) ||
         source == target || (graph->may_alias && place == GRAPH_OUTPUT) ||
-        !graph_uses_of(&views->uses, source).writes || !target_free(views, move_at, &part) ||
-        !all_before(views, move_at) || !rename_all(views, move_at, false))
+        !has_few_uses(&views->uses, source, RENAMED_MAX) || !graph_uses_of(&views->uses, source).writes ||
+        !target_free(views, move_at, &part) || !all_before(views, move_at) || !rename_all(views, move_at, false))
         return false;
     rename_all(views, move_at, true);
     if (part) /* what now writes and reads there is known to no part */

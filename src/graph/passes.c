@@ -67,6 +67,8 @@ static HRESULT run_round(struct graph *graph, const struct graph_options *option
         if ((options->disabled_passes >> i & 1) || (passes[i].host_only && !options->host))
             continue;
         HRESULT hr = passes[i].run(graph, options, &here);
+        if (here)
+            graph_uses_forget(graph);
         if (FAILED(hr) || graph->failed || !graph_settle(graph))
             return E_OUTOFMEMORY;
         if (here)
@@ -82,10 +84,13 @@ HRESULT graph_run_passes(struct graph *graph, const struct graph_options *option
     HRESULT hr = S_OK;
     trace(graph, "lowering");
     graph_ranks_begin(graph);
+    graph_uses_keep(graph);
     for (uint32_t round = 0; SUCCEEDED(hr) && changed && round < ROUNDS_MAX; round++) {
         changed = false;
         hr = run_round(graph, options, &changed);
     }
+    graph_uses_forget(graph);
     graph->ranks = NULL; /* of the graph's arena */
+    graph->uses = NULL;
     return hr;
 }

@@ -42,22 +42,50 @@ static bool reserve_values(struct graph_uses *uses, uint32_t count)
     return true;
 }
 
+static void release(struct graph_uses *uses)
+{
+    free(uses->lists);
+    free(uses->listed);
+    free(uses->pool);
+    memset(uses, 0, sizeof(*uses));
+}
+
+void graph_uses_finish(struct graph_uses *uses)
+{
+    struct graph_uses *kept = uses->graph ? uses->graph->uses : NULL;
+    if (!kept) {
+        release(uses);
+        return;
+    }
+    release(kept);
+    *kept = *uses;
+    memset(uses, 0, sizeof(*uses));
+}
+
+void graph_uses_keep(struct graph *graph)
+{
+    graph->uses = base_arena_alloc(&graph->arena, sizeof(*graph->uses)); /* without, each pass makes its own */
+}
+
+void graph_uses_forget(struct graph *graph)
+{
+    if (graph->uses)
+        release(graph->uses);
+}
+
 bool graph_uses_init(struct graph_uses *uses, const struct graph *graph)
 {
+    if (graph->uses && graph->uses->graph) {
+        *uses = *graph->uses;
+        memset(graph->uses, 0, sizeof(*graph->uses));
+        return true;
+    }
     memset(uses, 0, sizeof(*uses));
     uses->graph = graph;
     bool ok = reserve_ops(uses, graph->op_count) && reserve_values(uses, graph->value_count);
     for (uint32_t i = 0; ok && i < graph->op_count; i++)
         ok = graph_uses_refresh(uses, i);
     return ok;
-}
-
-void graph_uses_finish(struct graph_uses *uses)
-{
-    free(uses->lists);
-    free(uses->listed);
-    free(uses->pool);
-    memset(uses, 0, sizeof(*uses));
 }
 
 /* The entry keeps its `next`: whoever stands on it finds the rest of the list. */
