@@ -8,6 +8,7 @@
  *   ANYDML_CPU_FLAGS=name,name                   instruction sets that may be used ("none": portable code only), as
  *                                                the anydml command lists them; default: all that the processor has
  *   ANYDML_ADAPTERS=cpu,vulkan,null              which adapters are listed, and in which order; default: cpu,vulkan
+ *   ANYDML_HALF_PRECISION=on|off                 on: everything is compiled with HALF_PRECISION_FLOAT32 (below)
  *   ANYDML_TRACE=file                            a timeline of what DirectML devices execute, in the JSON form that
  *                                                browsers' trace viewers read; complete when the device is released
  */
@@ -36,6 +37,15 @@ extern "C" {
  * says so: CheckFeatureSupport for the type, AnydmlEnumOperators for each operator.
  */
 #define ANYDML_TENSOR_DATA_TYPE_BFLOAT16 ((DML_TENSOR_DATA_TYPE)15)
+
+/*
+ * An execution flag beyond DirectML's, for CompileOperator, CompileGraph and AnydmlCompileGraph: products and
+ * convolutions of FLOAT32 tensors may round their factors to BFLOAT16, and graphs may keep what lies between them so, on
+ * processors that multiply it; sums are FLOAT32. It includes ALLOW_HALF_PRECISION_COMPUTATION, which allows the same
+ * for tensors of 16 bits and never lowers FLOAT32. In C++ the value lies outside of the enumeration's own range: pass it
+ * as an argument, keep it out of constant expressions.
+ */
+#define ANYDML_EXECUTION_FLAG_HALF_PRECISION_FLOAT32 ((DML_EXECUTION_FLAGS)0x40000000)
 
 /* Bit i of the sets is DML_TENSOR_DATA_TYPE i: some tensor of the operator may have that type. */
 struct anydml_operator_info {

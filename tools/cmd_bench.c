@@ -8,6 +8,7 @@
 
 #include "base/half.h"
 
+#include <anydml.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 
@@ -24,7 +25,7 @@ const char tools_help_bench[] =
     "  --seconds S            how long to measure, at least 5 runs; default 3\n"
     "  --input-shape NAME=1x3x224x224\n"
     "                         sizes of an input whose dimensions are free; may be given again\n"
-    "  --fp16-compute         allow computing in half precision (16 bits)\n"
+    "  --fp16-compute         allow products of 16-bit factors, also for float32\n"
     "  --trace FILE           write a Chrome trace of one more run: its steps with kernels, shapes and speed\n"
     "  --json                 print one JSON object\n\n"
     "  --compare              measure the cpu device beside ONNX Runtime, OpenVINO and PyTorch, as far as Python can\n"
@@ -76,7 +77,7 @@ static bool bench_take(void *context, int option, const char *value, struct tool
         b->python = value;
         return true;
     default:
-        b->flags = DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION;
+        b->flags = ANYDML_EXECUTION_FLAG_HALF_PRECISION_FLOAT32;
         return true;
     }
 }

@@ -22,7 +22,7 @@ const char tools_help_graph[] =
     "  --threads N            worker threads of the cpu device; default: one per processor\n"
     "  --input-shape NAME=1x3x224x224\n"
     "                         sizes of an input whose dimensions are free; may be given again\n"
-    "  --fp16-compute         allow computing in half precision (16 bits)\n\n"
+    "  --fp16-compute         allow products of 16-bit factors, also for float32\n\n"
     "ANYDML_DISABLE_PASS=name,name leaves passes out.\n";
 
 enum {
@@ -67,7 +67,7 @@ static bool graph_take(void *context, int option, const char *value, struct tool
     case GRAPH_OPTION_SHAPE:
         return tools_shapes_take(&g->given, value, error);
     default:
-        g->flags = DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION;
+        g->flags = ANYDML_EXECUTION_FLAG_HALF_PRECISION_FLOAT32;
         return true;
     }
     return (!(g->text && g->svg) || tools_fail(error, TOOLS_USAGE, "--text and --svg exclude each other")) &&

@@ -4,6 +4,7 @@
 #include "tools/telemetry.h"
 #include "tools/text.h"
 
+#include <anydml.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -17,7 +18,7 @@ const char tools_help_run[] =
     "  --threads N            worker threads of the cpu device; default: one per processor\n"
     "  --repeat N             run N times and print the median\n"
     "  --labels FILE          print the top five of the first output; line n + 1 of FILE names class n\n"
-    "  --fp16-compute         allow computing in half precision (16 bits)\n"
+    "  --fp16-compute         allow products of 16-bit factors, also for float32\n"
     "  --trace FILE           write a Chrome trace of one more run: its steps with kernels, shapes and speed\n\n"
     "Pictures are resized (antialiased bicubic) to the model's height and width, and turned into luma when the input\n"
     "has one channel. value = (pixel in RANGE - mean) / std:\n"
@@ -89,7 +90,7 @@ static bool run_take(void *context, int option, const char *value, struct tools_
         run->labels = value;
         return true;
     case RUN_OPTION_FP16:
-        run->flags = DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION;
+        run->flags = ANYDML_EXECUTION_FLAG_HALF_PRECISION_FLOAT32;
         return true;
     case RUN_OPTION_TRACE:
         run->trace_path = value;

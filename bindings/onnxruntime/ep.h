@@ -52,7 +52,7 @@ struct ep_options {
     uint32_t handle;           /* the caller's own device and queue (host.h); 0: none */
     bool disable_metacommands; /* accepted: there are no vendor kernels to disable */
     bool disable_graph_fusion; /* one DirectML graph per node */
-    bool half_precision;       /* DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION */
+    bool half_precision;       /* ANYDML_EXECUTION_FLAG_HALF_PRECISION_FLOAT32 */
     uint32_t shapes_max;       /* compiled graphs kept per subgraph */
     uint64_t arena_max;        /* bytes of temporary memory that is kept between runs */
     bool context_enable;       /* write EPContext nodes */

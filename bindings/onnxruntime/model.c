@@ -118,7 +118,8 @@ static OrtStatus *read_type(struct view *v, const OrtValueInfo *info, struct onn
         TRY(ort->GetDimensions(tensor, out->dims, rank));
     for (size_t i = 0; i < rank; i++)
         out->dims[i] = out->dims[i] < 0 ? -1 : out->dims[i];
-    return NULL;
+    /* Names of dimensions, which live as long as the host's graph, are for looking at it only. */
+    return rank && !v->keep ? ort->GetSymbolicDimensions(tensor, out->symbols, rank) : NULL;
 }
 
 /* Weights that lie in a file of their own are mapped: their pages belong to the file. *out NULL: read it elsewhere. */

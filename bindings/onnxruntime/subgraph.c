@@ -146,7 +146,7 @@ static OrtStatus *compile_variant(struct ep_subgraph *s, struct onnx_input *inpu
     struct ep *ep = s->ep;
     struct onnx_error error = { "" };
     struct onnx_program *program = NULL;
-    DML_EXECUTION_FLAGS flags = ep->options.half_precision ? DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION : 0;
+    DML_EXECUTION_FLAGS flags = ep->options.half_precision ? ANYDML_EXECUTION_FLAG_HALF_PRECISION_FLOAT32 : 0;
     HRESULT hr;
     for (;;) {
         bool again = false;

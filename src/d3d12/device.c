@@ -199,12 +199,6 @@ static HRESULT d3d_device_GetDeviceRemovedReason(D3D_DEVICE)
     return atomic_load(&d3d_device_from(iface)->removed_reason);
 }
 
-static HRESULT d3d_device_SetStablePowerState(D3D_DEVICE, BOOL enable)
-{
-    (void)enable; /* clocks are the system's business */
-    return d3d_removed(d3d_device_from(iface)) ? DXGI_ERROR_DEVICE_REMOVED : S_OK;
-}
-
 static LUID d3d_device_GetAdapterLuid(D3D_DEVICE)
 {
     return d3d_device_from(iface)->info->luid;

@@ -9,24 +9,28 @@ static HRESULT absent(ID3D12Device9 *iface, const char *method, void **out)
     return d3d_not_implemented(d3d_device_from(iface), method);
 }
 
+static HRESULT shaders_absent(ID3D12Device9 *iface, const char *method, void **out)
+{
+    if (out)
+        *out = NULL;
+    return d3d_fail(d3d_device_from(iface), E_NOTIMPL,
+                    "%s: there are no pipelines: this runtime executes DirectML's "
+                    "operators, not shaders of the application",
+                    method);
+}
+
 HRESULT d3d_device_CreateGraphicsPipelineState(D3D_DEVICE, const D3D12_GRAPHICS_PIPELINE_STATE_DESC *desc,
                                                D3D_CREATE_ARGS)
 {
     (void)desc, (void)riid;
-    return absent(iface, "ID3D12Device::CreateGraphicsPipelineState", out);
+    return shaders_absent(iface, "ID3D12Device::CreateGraphicsPipelineState", out);
 }
 
 HRESULT d3d_device_CreateComputePipelineState(D3D_DEVICE, const D3D12_COMPUTE_PIPELINE_STATE_DESC *desc,
                                               D3D_CREATE_ARGS)
 {
     (void)desc, (void)riid;
-    return absent(iface, "ID3D12Device::CreateComputePipelineState", out);
-}
-
-HRESULT d3d_device_CreateRootSignature(D3D_DEVICE, UINT node_mask, const void *blob, SIZE_T bytes, D3D_CREATE_ARGS)
-{
-    (void)node_mask, (void)blob, (void)bytes, (void)riid;
-    return absent(iface, "ID3D12Device::CreateRootSignature", out);
+    return shaders_absent(iface, "ID3D12Device::CreateComputePipelineState", out);
 }
 
 void d3d_device_CreateRenderTargetView(D3D_DEVICE, ID3D12Resource *resource, const D3D12_RENDER_TARGET_VIEW_DESC *desc,
@@ -110,13 +114,13 @@ void d3d_device_GetResourceTiling(D3D_DEVICE, ID3D12Resource *resource, UINT *ti
 HRESULT d3d_device_CreatePipelineLibrary(D3D_DEVICE, const void *blob, SIZE_T bytes, D3D_CREATE_ARGS)
 {
     (void)blob, (void)bytes, (void)riid;
-    return absent(iface, "ID3D12Device1::CreatePipelineLibrary", out);
+    return shaders_absent(iface, "ID3D12Device1::CreatePipelineLibrary", out);
 }
 
 HRESULT d3d_device_CreatePipelineState(D3D_DEVICE, const D3D12_PIPELINE_STATE_STREAM_DESC *desc, D3D_CREATE_ARGS)
 {
     (void)desc, (void)riid;
-    return absent(iface, "ID3D12Device2::CreatePipelineState", out);
+    return shaders_absent(iface, "ID3D12Device2::CreatePipelineState", out);
 }
 
 HRESULT d3d_device_OpenExistingHeapFromAddress(D3D_DEVICE, const void *address, D3D_CREATE_ARGS)
@@ -180,14 +184,14 @@ HRESULT d3d_device_CreateMetaCommand(D3D_DEVICE, REFGUID id, UINT node_mask, con
 HRESULT d3d_device_CreateStateObject(D3D_DEVICE, const D3D12_STATE_OBJECT_DESC *desc, D3D_CREATE_ARGS)
 {
     (void)desc, (void)riid;
-    return absent(iface, "ID3D12Device5::CreateStateObject", out);
+    return shaders_absent(iface, "ID3D12Device5::CreateStateObject", out);
 }
 
 HRESULT d3d_device_AddToStateObject(D3D_DEVICE, const D3D12_STATE_OBJECT_DESC *desc, ID3D12StateObject *object,
                                     D3D_CREATE_ARGS)
 {
     (void)desc, (void)object, (void)riid;
-    return absent(iface, "ID3D12Device7::AddToStateObject", out);
+    return shaders_absent(iface, "ID3D12Device7::AddToStateObject", out);
 }
 
 void d3d_device_GetRaytracingAccelerationStructurePrebuildInfo(
@@ -208,15 +212,6 @@ d3d_device_CheckDriverMatchingIdentifier(D3D_DEVICE, D3D12_SERIALIZED_DATA_TYPE 
     return D3D12_DRIVER_MATCHING_IDENTIFIER_UNSUPPORTED_TYPE;
 }
 
-HRESULT d3d_device_SetBackgroundProcessingMode(D3D_DEVICE, D3D12_BACKGROUND_PROCESSING_MODE mode,
-                                               D3D12_MEASUREMENTS_ACTION action, HANDLE event, BOOL *more)
-{
-    (void)mode, (void)action, (void)event;
-    if (more)
-        *more = FALSE;
-    return absent(iface, "ID3D12Device6::SetBackgroundProcessingMode", NULL);
-}
-
 void d3d_device_CreateSamplerFeedbackUnorderedAccessView(D3D_DEVICE, ID3D12Resource *target, ID3D12Resource *feedback,
                                                          D3D12_CPU_DESCRIPTOR_HANDLE to)
 {
@@ -228,11 +223,4 @@ HRESULT d3d_device_CreateShaderCacheSession(D3D_DEVICE, const D3D12_SHADER_CACHE
 {
     (void)desc, (void)riid;
     return absent(iface, "ID3D12Device9::CreateShaderCacheSession", out);
-}
-
-HRESULT d3d_device_ShaderCacheControl(D3D_DEVICE, D3D12_SHADER_CACHE_KIND_FLAGS kinds,
-                                      D3D12_SHADER_CACHE_CONTROL_FLAGS control)
-{
-    (void)kinds, (void)control;
-    return absent(iface, "ID3D12Device9::ShaderCacheControl", NULL);
 }

@@ -1,5 +1,6 @@
 /* ID3D12Device::CheckFeatureSupport as one table. */
 #include "d3d12/device_methods.h"
+#include "d3d12/root_signature.h"
 
 #include <assert.h>
 
@@ -90,10 +91,9 @@ static HRESULT feature_shader_model(struct d3d_device *device, void *data)
 static HRESULT feature_root_signature(struct d3d_device *device, void *data)
 {
     D3D12_FEATURE_DATA_ROOT_SIGNATURE *signature = data;
+    uint32_t highest = (uint32_t)signature->HighestVersion; /* what the application knows; all of them are known here */
     (void)device;
-    bool known = signature->HighestVersion == D3D_ROOT_SIGNATURE_VERSION_1_0 ||
-                 signature->HighestVersion == D3D_ROOT_SIGNATURE_VERSION_1_1;
-    return known ? S_OK : E_INVALIDARG;
+    return highest >= D3D_ROOT_SIGNATURE_VERSION_1_0 && highest <= D3D_ROOT_VERSION_1_2 ? S_OK : E_INVALIDARG;
 }
 
 static HRESULT feature_queue_priority(struct d3d_device *device, void *data)

@@ -9,6 +9,13 @@
 /* device_features.c */
 HRESULT d3d_device_CheckFeatureSupport(D3D_DEVICE, D3D12_FEATURE feature, void *data, UINT size);
 
+/* device_hints.c */
+HRESULT d3d_device_SetStablePowerState(D3D_DEVICE, BOOL enable);
+HRESULT d3d_device_SetBackgroundProcessingMode(D3D_DEVICE, D3D12_BACKGROUND_PROCESSING_MODE mode,
+                                               D3D12_MEASUREMENTS_ACTION action, HANDLE event, BOOL *more);
+HRESULT d3d_device_ShaderCacheControl(D3D_DEVICE, D3D12_SHADER_CACHE_KIND_FLAGS kinds,
+                                      D3D12_SHADER_CACHE_CONTROL_FLAGS control);
+
 /* device_residency.c */
 HRESULT d3d_device_MakeResident(D3D_DEVICE, UINT count, ID3D12Pageable *const *objects);
 HRESULT d3d_device_Evict(D3D_DEVICE, UINT count, ID3D12Pageable *const *objects);
@@ -87,13 +94,16 @@ void d3d_device_GetCopyableFootprints1(D3D_DEVICE, const D3D12_RESOURCE_DESC1 *d
                                        UINT64 base, D3D12_PLACED_SUBRESOURCE_FOOTPRINT *layouts, UINT *rows,
                                        UINT64 *row_sizes, UINT64 *total);
 
+/* root_signature.c */
+HRESULT d3d_device_CreateRootSignature(D3D_DEVICE, UINT node_mask, const void *data, SIZE_T size, REFIID riid,
+                                       void **out);
+
 /* device_absent.c: what a compute-only runtime without shaders does not have. */
 #define D3D_CREATE_ARGS REFIID riid, void **out
 HRESULT d3d_device_CreateGraphicsPipelineState(D3D_DEVICE, const D3D12_GRAPHICS_PIPELINE_STATE_DESC *desc,
                                                D3D_CREATE_ARGS);
 HRESULT d3d_device_CreateComputePipelineState(D3D_DEVICE, const D3D12_COMPUTE_PIPELINE_STATE_DESC *desc,
                                               D3D_CREATE_ARGS);
-HRESULT d3d_device_CreateRootSignature(D3D_DEVICE, UINT node_mask, const void *blob, SIZE_T bytes, D3D_CREATE_ARGS);
 void d3d_device_CreateRenderTargetView(D3D_DEVICE, ID3D12Resource *resource, const D3D12_RENDER_TARGET_VIEW_DESC *desc,
                                        D3D12_CPU_DESCRIPTOR_HANDLE to);
 void d3d_device_CreateDepthStencilView(D3D_DEVICE, ID3D12Resource *resource, const D3D12_DEPTH_STENCIL_VIEW_DESC *desc,
@@ -135,12 +145,8 @@ void d3d_device_GetRaytracingAccelerationStructurePrebuildInfo(
 D3D12_DRIVER_MATCHING_IDENTIFIER_STATUS
 d3d_device_CheckDriverMatchingIdentifier(D3D_DEVICE, D3D12_SERIALIZED_DATA_TYPE type,
                                          const D3D12_SERIALIZED_DATA_DRIVER_MATCHING_IDENTIFIER *identifier);
-HRESULT d3d_device_SetBackgroundProcessingMode(D3D_DEVICE, D3D12_BACKGROUND_PROCESSING_MODE mode,
-                                               D3D12_MEASUREMENTS_ACTION action, HANDLE event, BOOL *more);
 void d3d_device_CreateSamplerFeedbackUnorderedAccessView(D3D_DEVICE, ID3D12Resource *target, ID3D12Resource *feedback,
                                                          D3D12_CPU_DESCRIPTOR_HANDLE to);
 HRESULT d3d_device_CreateShaderCacheSession(D3D_DEVICE, const D3D12_SHADER_CACHE_SESSION_DESC *desc, D3D_CREATE_ARGS);
-HRESULT d3d_device_ShaderCacheControl(D3D_DEVICE, D3D12_SHADER_CACHE_KIND_FLAGS kinds,
-                                      D3D12_SHADER_CACHE_CONTROL_FLAGS control);
 
 #endif

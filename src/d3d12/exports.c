@@ -1,4 +1,4 @@
-/* The functions that libd3d12.so exports. */
+/* The functions that libd3d12.so exports; those of root signatures are in root_signature.c. */
 #include "d3d12/objects.h"
 
 #include "base/log.h"
@@ -95,42 +95,6 @@ EXPORT HRESULT D3D12EnableExperimentalFeatures(UINT count, const IID *features, 
 {
     (void)features, (void)structs, (void)sizes;
     return count ? E_NOINTERFACE : S_OK;
-}
-
-static HRESULT no_blob(const char *function, ID3DBlob **blob, ID3DBlob **error)
-{
-    if (blob)
-        *blob = NULL;
-    if (error)
-        *error = NULL;
-    base_log(BASE_LOG_ERROR, "%s: not part of this compute-only runtime", function);
-    return E_NOTIMPL;
-}
-
-EXPORT HRESULT D3D12SerializeRootSignature(const D3D12_ROOT_SIGNATURE_DESC *desc, D3D_ROOT_SIGNATURE_VERSION version,
-                                           ID3DBlob **blob, ID3DBlob **error)
-{
-    (void)desc, (void)version;
-    return no_blob("D3D12SerializeRootSignature", blob, error);
-}
-
-EXPORT HRESULT D3D12SerializeVersionedRootSignature(const D3D12_VERSIONED_ROOT_SIGNATURE_DESC *desc, ID3DBlob **blob,
-                                                    ID3DBlob **error)
-{
-    (void)desc;
-    return no_blob("D3D12SerializeVersionedRootSignature", blob, error);
-}
-
-EXPORT HRESULT D3D12CreateRootSignatureDeserializer(LPCVOID data, SIZE_T bytes, REFIID riid, void **out)
-{
-    (void)data, (void)bytes, (void)riid;
-    return no_blob("D3D12CreateRootSignatureDeserializer", (ID3DBlob **)out, NULL);
-}
-
-EXPORT HRESULT D3D12CreateVersionedRootSignatureDeserializer(LPCVOID data, SIZE_T bytes, REFIID riid, void **out)
-{
-    (void)data, (void)bytes, (void)riid;
-    return no_blob("D3D12CreateVersionedRootSignatureDeserializer", (ID3DBlob **)out, NULL);
 }
 
 EXPORT HRESULT AnydmlCreateBufferFromMemory(ID3D12Device *iface, void *address, UINT64 bytes, REFIID riid, void **out)

@@ -1,13 +1,15 @@
 /* IDMLCompiledOperator: a description or a graph, turned into a program for the device's adapter. */
 #include "dml/dml.h"
 
+#include "base/log.h"
+
 #include <stdlib.h>
 
 #include <DirectMLGuids.h>
 
 #define FLAGS_KNOWN                                                                                                    \
     (DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION | DML_EXECUTION_FLAG_DISABLE_META_COMMANDS |                  \
-     DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE)
+     DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE | ANYDML_EXECUTION_FLAG_HALF_PRECISION_FLOAT32)
 
 static void compiled_operator_destroy(struct com_object *object)
 {
@@ -108,6 +110,20 @@ static HRESULT compile_graph(struct dml_compiled_operator *op, struct graph *gra
     return hr;
 }
 
+/* What ANYDML_HALF_PRECISION adds to every program's flags. */
+static uint32_t flags_of_environment(void)
+{
+    static _Atomic int known; /* 0: not yet, 1: off, 2: on */
+    if (!atomic_load(&known)) {
+        const char *wanted = getenv("ANYDML_HALF_PRECISION");
+        bool on = wanted && !strcmp(wanted, "on"), off = !wanted || !*wanted || !strcmp(wanted, "off");
+        int before = 0;
+        if (atomic_compare_exchange_strong(&known, &before, on ? 2 : 1) && !on && !off)
+            base_log(BASE_LOG_WARN, "ANYDML_HALF_PRECISION is \"%s\", must be on or off", wanted);
+    }
+    return atomic_load(&known) == 2 ? ANYDML_EXECUTION_FLAG_HALF_PRECISION_FLOAT32 : 0;
+}
+
 static struct dml_compiled_operator *compiled_operator_new(struct dml_device *device, const char *what, uint32_t flags)
 {
     static _Atomic uint64_t last_id;
@@ -120,7 +136,7 @@ static struct dml_compiled_operator *compiled_operator_new(struct dml_device *de
     atomic_init(&op->warned, false);
     op->id = atomic_fetch_add(&last_id, 1) + 1;
     op->what = what;
-    op->flags = flags;
+    op->flags = flags | flags_of_environment();
     return op;
 }
 

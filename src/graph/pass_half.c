@@ -1,7 +1,7 @@
-/* Where the caller allows half precision and the processor multiplies BFLOAT16, temporaries that convolutions and
- * products take as factors are BFLOAT16: the factors would be rounded so anyway, and half the memory moves. All that
- * touches such a value must see it as FLOAT32 today, in an op that takes the other type without losing its kernel;
- * views count elements, so they stay as they are. */
+/* Where the caller allows half precision for FLOAT32 tensors and the processor multiplies BFLOAT16, temporaries that
+ * convolutions and products take as factors are BFLOAT16: the factors would be rounded so anyway, and half the memory
+ * moves. All that touches such a value must see it as FLOAT32 today, in an op that takes the other type without losing
+ * its kernel; views count elements, so they stay as they are. */
 #include "graph/pass.h"
 
 #include "base/cpu.h"
@@ -42,7 +42,7 @@ static bool is_late(const struct kern_op *op, uint32_t t)
 static bool suits(const struct kern_op *op, uint32_t t)
 {
     uint32_t own = op->epilogue ? op->epilogue_input : op->input_count;
-    if (op->tensors[t].type != DML_TENSOR_DATA_TYPE_FLOAT32 || !(op->flags & KERN_FLAG_HALF_PRECISION))
+    if (op->tensors[t].type != DML_TENSOR_DATA_TYPE_FLOAT32 || !(op->flags & KERN_FLAG_HALF_FLOAT32))
         return false;
     if (is_product(op))
         return is_factor(op, t) || t >= own;
@@ -138,7 +138,7 @@ static void change_all(struct halves *h, bool *changed)
 HRESULT graph_pass_half(struct graph *graph, const struct graph_options *options, bool *changed)
 {
     size_t count = (size_t)graph->value_count + 1;
-    if (!(graph->flags & DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION) ||
+    if (!(graph->flags & ANYDML_EXECUTION_FLAG_HALF_PRECISION_FLOAT32) ||
         (graph->flags & DML_EXECUTION_FLAG_DISABLE_META_COMMANDS) || !(options->cpu & BASE_CPU_AVX512_BF16))
         return S_OK;
     struct halves h = { graph, options, calloc(count, sizeof(bool)), calloc(count, sizeof(bool)),

@@ -179,7 +179,7 @@ static bool pays(const struct graph *graph, const struct graph_options *options,
 {
     const uint32_t vectors = BASE_CPU_AVX2 | BASE_CPU_AVX512 | BASE_CPU_NEON; /* without, only the reference does it */
     uint64_t rows = dense_rows(&op->k.tensors[op->k.input_count]);
-    bool half = (op->k.flags & KERN_FLAG_HALF_PRECISION) && (options->cpu & BASE_CPU_AVX512_BF16);
+    bool half = dense_half_allowed(&op->k) && (options->cpu & BASE_CPU_AVX512_BF16);
     return rows <= ROWS_FEW || (!graph_op_foldable(graph, map) && (options->cpu & vectors) &&
                                 !(op->k.flags & KERN_FLAG_REFERENCE) && (!half || rows <= ROWS_BF16));
 }

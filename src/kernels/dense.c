@@ -87,6 +87,13 @@ bool dense_short_floats(const struct kern_op *op)
     return result;
 }
 
+bool dense_half_allowed(const struct kern_op *op)
+{
+    bool floats32 =
+        op->tensors[0].type == DML_TENSOR_DATA_TYPE_FLOAT32 || op->tensors[1].type == DML_TENSOR_DATA_TYPE_FLOAT32;
+    return op->flags & (floats32 ? KERN_FLAG_HALF_FLOAT32 : KERN_FLAG_HALF_PRECISION);
+}
+
 bool dense_epilogue_fits(const struct kern_op *op)
 {
     DML_TENSOR_DATA_TYPE type = op->tensors[op->input_count].type;

@@ -107,6 +107,8 @@ bool dense_same_type(const struct kern_op *op, uint32_t first, uint32_t last, DM
 
 /* Those that a product or convolution is made of, and its result, are FLOAT32, FLOAT16 or BFLOAT16, in any mix. */
 bool dense_short_floats(const struct kern_op *op);
+/* The caller allows to round the product's factors, of the types that they have, to 16 bits. */
+bool dense_half_allowed(const struct kern_op *op);
 
 /* A copy of the op whose output and epilogue inputs have their two last dimensions merged; false when strides forbid.
  */

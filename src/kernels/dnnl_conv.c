@@ -298,7 +298,7 @@ bool kern_conv_f32_dnnl_accepts(const struct kern_op *op)
 
 bool kern_conv_bf16_dnnl_accepts(const struct kern_op *op)
 {
-    return (op->flags & KERN_FLAG_HALF_PRECISION) && !op->u.conv.integer && dense_short_floats(op) && shape_fits(op) &&
+    return dense_half_allowed(op) && !op->u.conv.integer && dense_short_floats(op) && shape_fits(op) &&
            !conv_dw_suits(op);
 }
 

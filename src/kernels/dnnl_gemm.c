@@ -350,7 +350,7 @@ static bool shape_fits(const struct kern_op *op)
 
 bool kern_gemm_bf16_dnnl_accepts(const struct kern_op *op)
 {
-    return (op->flags & KERN_FLAG_HALF_PRECISION) && !op->u.gemm.integer && dense_short_floats(op) && shape_fits(op);
+    return dense_half_allowed(op) && !op->u.gemm.integer && dense_short_floats(op) && shape_fits(op);
 }
 
 bool kern_gemm_f32_dnnl_accepts(const struct kern_op *op)

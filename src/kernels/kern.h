@@ -417,9 +417,10 @@ struct kern_op {
 };
 
 enum kern_flag {
-    KERN_FLAG_HALF_PRECISION = 1 << 0, /* the caller allows computing in less than FLOAT32 */
+    KERN_FLAG_HALF_PRECISION = 1 << 0, /* products of 16-bit factors may round them to another 16-bit type */
     KERN_FLAG_REFERENCE = 1 << 1,      /* use portable rows only (DISABLE_META_COMMANDS; tests) */
     KERN_FLAG_PROBE = 1 << 2,          /* create() only has to say whether it would succeed: no code is generated */
+    KERN_FLAG_HALF_FLOAT32 = 1 << 3,   /* FLOAT32 factors may be rounded to 16 bits, too */
 };
 
 /* How a step is cut: run() is called with disjoint ranges of [0, units), at least `grain` units each. */

@@ -12,8 +12,8 @@ void onnx_attention_defaults(struct onnx_attention *a)
 static bool divides(struct onnx_builder *b, const struct onnx_value *v, int64_t heads)
 {
     if (v->dims[2] % heads)
-        return onnx_fail(b, "the %lld elements of '%s' are not those of %lld heads", (long long)v->dims[2], v->name,
-                         (long long)heads);
+        return onnx_misfit(b, "the %lld elements of '%s' are not those of %lld heads", (long long)v->dims[2], v->name,
+                           (long long)heads);
     return true;
 }
 
@@ -21,8 +21,8 @@ static bool expect(struct onnx_builder *b, const struct onnx_value *v, const int
 {
     for (uint32_t i = 0; v && i < 4; i++) {
         if (v->rank != 4 || v->dims[i] != dims[i])
-            return onnx_fail(b, "'%s' must have the shape {%lld, %lld, %lld, %lld}", v->name, (long long)dims[0],
-                             (long long)dims[1], (long long)dims[2], (long long)dims[3]);
+            return onnx_misfit(b, "'%s' must have the shape {%lld, %lld, %lld, %lld}", v->name, (long long)dims[0],
+                               (long long)dims[1], (long long)dims[2], (long long)dims[3]);
     }
     return true;
 }
@@ -36,7 +36,7 @@ static bool check_keys(struct onnx_builder *b, const struct onnx_attention *a)
         int64_t heads = tokens ? kv[i]->dims[2] / size : kv[i]->dims[1], rows = kv[i]->dims[tokens ? 1 : 2];
         if (kv[i]->dims[0] != a->batch || heads != a->key_heads || rows != a->keys ||
             kv[i]->dims[kv[i]->rank - 1] != (tokens ? heads * size : size))
-            return onnx_fail(b, "'%s' does not fit the query and the other tensors", kv[i]->name);
+            return onnx_misfit(b, "'%s' does not fit the query and the other tensors", kv[i]->name);
     }
     const int64_t past_key[] = { a->batch, a->key_heads, a->past, a->size };
     const int64_t past_value[] = { a->batch, a->key_heads, a->past, a->value_size };
@@ -59,8 +59,8 @@ bool onnx_attention_shape(struct onnx_builder *b, struct onnx_attention *a)
     a->heads = tokens ? a->heads : a->q->dims[1];
     a->key_heads = a->k->rank == 3 ? a->key_heads : a->k->dims[1];
     if (a->heads < 1 || a->key_heads < 1 || a->heads % a->key_heads)
-        return onnx_fail(b, "%lld heads of queries cannot share %lld heads of keys", (long long)a->heads,
-                         (long long)a->key_heads);
+        return onnx_misfit(b, "%lld heads of queries cannot share %lld heads of keys", (long long)a->heads,
+                           (long long)a->key_heads);
     if ((tokens && !divides(b, a->q, a->heads)) || (a->v->rank == 3 && !divides(b, a->v, a->key_heads)))
         return false;
     a->batch = a->q->dims[0];
@@ -71,7 +71,7 @@ bool onnx_attention_shape(struct onnx_builder *b, struct onnx_attention *a)
     a->past = a->past_key && a->past_key->rank == 4 ? a->past_key->dims[2] : 0;
     a->total = a->past + a->keys;
     if (!a->size || !a->value_size)
-        return onnx_fail(b, "heads without elements");
+        return onnx_misfit(b, "heads without elements");
     return check_keys(b, a);
 }
 

@@ -362,7 +362,7 @@ const DML_TENSOR_DESC *onnx_desc_strided(struct onnx_builder *b, struct onnx_des
     d->sizes[0] = 1;
     for (uint32_t i = 0; i < rank; i++) {
         if (dims[i] < 0 || dims[i] > UINT32_MAX) {
-            onnx_fail(b, "'%s': dimension %u is %lld", v->name, i, (long long)dims[i]);
+            onnx_misfit(b, "'%s': dimension %u is %lld", v->name, i, (long long)dims[i]);
             return NULL;
         }
         d->sizes[i] = (UINT)dims[i]; /* 0: onnx_emit will not let DirectML see it */

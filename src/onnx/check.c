@@ -9,18 +9,50 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Sizes to try for unknown dimensions: most operators take any; some need at least the size of a window, some a one.
- * After them come sizes that the node's own tensors have: those of weights, above all. */
-static const int64_t trial_sizes[] = { 64, 1, 7 };
+/* Sizes to try for unknown dimensions: most operators take any; some need at least the size of a window, some a one,
+ * some one that is the sum of two others. After them come sizes that the node's own tensors have: those of weights,
+ * above all. */
+static const int64_t trial_sizes[] = { 64, 1, 7, 2, 3 };
 #define TRIAL_SIZES_MAX 24
 #define TRIAL_SIZE_MAX  65536
+#define TRIAL_DIMS_MAX  16  /* unknown dimensions of a node that are told apart */
+#define TRIALS_MAX      512 /* of a node */
+
+/* A name of a dimension, and the size with which nodes that have it could be converted. */
+struct symbol {
+    const char *name;
+    int64_t size;
+};
 
 struct check {
     const struct onnx_model *model;
     IDMLDevice1 *device;
     uint32_t flags;
-    struct onnx_builder declared; /* every value's type and shape; `materialised` = known on the host */
+    struct onnx_builder declared; /* types and shapes: `materialised` = known on the host, `data` = the value info */
+    struct symbol *symbols;
+    uint32_t symbol_count, symbol_capacity;
     struct onnx_error error;
+};
+
+/* An unknown dimension of a node: all that have its name, or, without one, dimension `dim` of `value` alone. */
+struct trial_dim {
+    const char *name;
+    const struct onnx_value *value;
+    uint32_t dim;
+    int64_t size;
+};
+
+/* A node with a size for each unknown dimension. */
+struct trial {
+    const struct onnx_node *node;
+    struct trial_dim dims[TRIAL_DIMS_MAX];
+    uint32_t dim_count;
+    int64_t otherwise; /* the size of those that are not told apart */
+    int64_t sizes[TRIAL_SIZES_MAX];
+    uint32_t size_count;
+    uint32_t runs;
+    bool misfit;           /* every run so far failed for its sizes */
+    struct onnx_error why; /* of a failure for another reason */
 };
 
 static bool refuse(struct onnx_verdict *verdict, const char *format, ...) BASE_PRINTF(2, 3);
@@ -42,8 +74,10 @@ static bool declare(struct check *c, const struct onnx_value_info *info)
     if (onnx_value_find(b, info->name))
         return true;
     struct onnx_value *v = onnx_value_new(b, info->name, info->type, info->has_shape ? info->rank : 0, info->dims);
-    if (v)
+    if (v) {
         v->index = info->has_shape;
+        v->data = info;
+    }
     return v != NULL;
 }
 
@@ -71,15 +105,37 @@ static bool declare_all(struct check *c)
     return ok;
 }
 
+/* The name of an unknown dimension, or NULL. */
+static const char *symbol_of(const struct onnx_value *v, uint32_t dim)
+{
+    const struct onnx_value_info *info = v->source == ONNX_SOURCE_CONSTANT ? NULL : v->data;
+    const char *name = info ? info->symbols[dim] : NULL;
+    return name && name[0] ? name : NULL;
+}
+
 /* ---- one node alone ---- */
 
-static bool trial_input(struct onnx_builder *b, struct onnx_value *from, int64_t size)
+/* Where the size of an unknown dimension stands; NULL: it is not told apart. */
+static struct trial_dim *trial_dim(struct trial *t, const struct onnx_value *v, uint32_t dim)
+{
+    const char *name = symbol_of(v, dim);
+    for (uint32_t i = 0; i < t->dim_count; i++) {
+        struct trial_dim *d = &t->dims[i];
+        if (name ? d->name && !strcmp(d->name, name) : d->value == v && d->dim == dim)
+            return d;
+    }
+    return NULL;
+}
+
+static bool trial_input(struct onnx_builder *b, struct trial *t, struct onnx_value *from)
 {
     int64_t dims[ONNX_RANK_MAX];
     if (onnx_value_find(b, from->name))
         return true;
-    for (uint32_t i = 0; i < from->rank; i++)
-        dims[i] = from->dims[i] < 0 ? size : from->dims[i];
+    for (uint32_t i = 0; i < from->rank; i++) {
+        const struct trial_dim *d = from->dims[i] < 0 ? trial_dim(t, from, i) : NULL;
+        dims[i] = from->dims[i] >= 0 ? from->dims[i] : d ? d->size : t->otherwise;
+    }
     struct onnx_value *v = onnx_value_new(b, from->name, from->type, from->rank, dims);
     if (!v)
         return false;
@@ -120,18 +176,23 @@ static bool trial_types(struct check *c, struct onnx_builder *b, const struct on
     return true;
 }
 
-/* Without all values a node is fine as far as it gets. *misfit: it fails, but for its sizes. */
-static bool trial(struct check *c, const struct onnx_node *n, int64_t size, bool *misfit)
+/* Without all values a node is fine as far as it gets. */
+static bool trial_run(struct check *c, struct trial *t)
 {
+    const struct onnx_node *n = t->node;
     struct onnx_builder b = { .model = c->model, .device = c->device, .error = &c->error };
     bool ok = true;
     c->error.text[0] = 0;
+    t->runs++;
     for (uint32_t i = 0; ok && i < n->input_count; i++)
-        ok = !n->inputs[i][0] || trial_input(&b, onnx_value_find(&c->declared, n->inputs[i]), size);
+        ok = !n->inputs[i][0] || trial_input(&b, t, onnx_value_find(&c->declared, n->inputs[i]));
     ok = ok && onnx_convert_node(&b, n) && trial_types(c, &b, n) &&
          (!(c->flags & ONNX_CHECK_COMPILE) || trial_compile(&b));
     ok = ok || b.unknown;
-    *misfit = b.misfit;
+    if (!ok && !b.misfit) {
+        t->misfit = false;
+        t->why = c->error;
+    }
     onnx_builder_finish(&b);
     return ok;
 }
@@ -146,36 +207,120 @@ static void add_size(int64_t *sizes, uint32_t *count, int64_t size)
         sizes[(*count)++] = size;
 }
 
-/* The sizes of one tensor, also times the groups that channels may be split into. */
-static void add_sizes_of(struct check *c, const struct onnx_node *n, const char *name, int64_t *sizes, uint32_t *count)
+/* The sizes of one tensor, also times the groups that channels may be split into, and divided by the heads. */
+static void add_sizes_of(struct check *c, struct trial *t, const char *name)
 {
+    static const char *const parts[] = { "num_heads", "q_num_heads", "kv_num_heads" };
     const struct onnx_value *v = name[0] ? onnx_value_find(&c->declared, name) : NULL;
-    int64_t group = onnx_attr_int(n, "group", 1);
+    int64_t group = onnx_attr_int(t->node, "group", 1);
     for (uint32_t d = 0; v && d < v->rank; d++) {
-        add_size(sizes, count, v->dims[d]);
+        add_size(t->sizes, &t->size_count, v->dims[d]);
         if (v->dims[d] <= TRIAL_SIZE_MAX && group > 0 && group <= TRIAL_SIZE_MAX)
-            add_size(sizes, count, v->dims[d] * group);
+            add_size(t->sizes, &t->size_count, v->dims[d] * group);
+        for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+            int64_t count = onnx_attr_int(t->node, parts[i], 0);
+            if (count > 0 && v->dims[d] > 0 && v->dims[d] % count == 0)
+                add_size(t->sizes, &t->size_count, v->dims[d] / count);
+        }
     }
 }
 
-/* One size that works is enough. Where none of them fit together nothing is known against the node. */
-static bool try_sizes(struct check *c, const struct onnx_node *n)
+static void add_dims_of(struct trial *t, const struct onnx_value *v)
 {
-    int64_t sizes[TRIAL_SIZES_MAX];
-    uint32_t count = 0;
-    bool ok = false, misfit = true;
-    for (uint32_t i = 0; i < ARRAY_SIZE(trial_sizes); i++)
-        add_size(sizes, &count, trial_sizes[i]);
-    for (uint32_t i = 0; i < n->input_count; i++)
-        add_sizes_of(c, n, n->inputs[i], sizes, &count);
-    for (uint32_t i = 0; i < n->output_count; i++)
-        add_sizes_of(c, n, n->outputs[i], sizes, &count);
-    for (uint32_t i = 0; !ok && i < count; i++) {
-        bool only_sizes;
-        ok = trial(c, n, sizes[i], &only_sizes);
-        misfit = misfit && only_sizes;
+    for (uint32_t d = 0; v && d < v->rank && t->dim_count < TRIAL_DIMS_MAX; d++) {
+        if (v->dims[d] < 0 && !trial_dim(t, v, d))
+            t->dims[t->dim_count++] = (struct trial_dim){ symbol_of(v, d), v, d, 0 };
     }
-    return ok || misfit;
+}
+
+static struct symbol *symbol_find(struct check *c, const char *name)
+{
+    for (uint32_t i = 0; name && i < c->symbol_count; i++) {
+        if (!strcmp(c->symbols[i].name, name))
+            return &c->symbols[i];
+    }
+    return NULL;
+}
+
+/* Sizes that did for one node are tried first for the next ones. */
+static void remember(struct check *c, const struct trial *t)
+{
+    for (uint32_t i = 0; i < t->dim_count; i++) {
+        struct symbol *known = symbol_find(c, t->dims[i].name);
+        if (known)
+            known->size = t->dims[i].size;
+        else if (t->dims[i].name &&
+                 base_array_reserve((void **)&c->symbols, c->symbol_count, &c->symbol_capacity, sizeof(*c->symbols)))
+            c->symbols[c->symbol_count++] = (struct symbol){ t->dims[i].name, t->dims[i].size };
+    }
+}
+
+static void set_all(struct trial *t, int64_t size)
+{
+    t->otherwise = size;
+    for (uint32_t i = 0; i < t->dim_count; i++)
+        t->dims[i].size = size;
+}
+
+/* Up to `changes` dimensions from `first` on get other sizes than the rest. */
+static bool try_changes(struct check *c, struct trial *t, uint32_t first, uint32_t changes)
+{
+    for (uint32_t i = first; i < t->dim_count; i++) {
+        int64_t before = t->dims[i].size;
+        for (uint32_t s = 0; s < t->size_count && t->runs < TRIALS_MAX; s++) {
+            t->dims[i].size = t->sizes[s];
+            if (t->sizes[s] != before && (changes > 1 ? try_changes(c, t, i + 1, changes - 1) : trial_run(c, t)))
+                return true;
+        }
+        t->dims[i].size = before;
+    }
+    return false;
+}
+
+/* The sizes that did for other nodes, then one size for all unknown dimensions, then ones but for one or two of them.
+ */
+static bool try_sizes(struct check *c, struct trial *t)
+{
+    set_all(t, trial_sizes[0]);
+    for (uint32_t i = 0; i < t->dim_count; i++) {
+        const struct symbol *known = symbol_find(c, t->dims[i].name);
+        t->dims[i].size = known ? known->size : trial_sizes[0];
+    }
+    if (trial_run(c, t))
+        return true;
+    for (uint32_t i = 0; i < t->size_count; i++) {
+        set_all(t, t->sizes[i]);
+        if (trial_run(c, t))
+            return true;
+    }
+    for (uint32_t changes = 1; changes < t->dim_count && changes <= 2; changes++) {
+        set_all(t, 1);
+        if (try_changes(c, t, 0, changes))
+            return true;
+    }
+    return false;
+}
+
+/* Sizes that work are enough. Where none of them fit together nothing is known against the node. */
+static bool try_node(struct check *c, const struct onnx_node *n, bool open)
+{
+    struct trial t = { .node = n, .misfit = true };
+    if (!open)
+        return trial_run(c, &t);
+    for (uint32_t i = 0; i < ARRAY_SIZE(trial_sizes); i++)
+        add_size(t.sizes, &t.size_count, trial_sizes[i]);
+    for (uint32_t i = 0; i < n->input_count; i++) {
+        add_sizes_of(c, &t, n->inputs[i]);
+        add_dims_of(&t, n->inputs[i][0] ? onnx_value_find(&c->declared, n->inputs[i]) : NULL);
+    }
+    for (uint32_t i = 0; i < n->output_count; i++)
+        add_sizes_of(c, &t, n->outputs[i]);
+    if (try_sizes(c, &t)) {
+        remember(c, &t);
+        return true;
+    }
+    c->error = t.why;
+    return t.misfit;
 }
 
 /* ---- verdicts ---- */
@@ -204,7 +349,7 @@ static bool check_inputs(struct check *c, const struct onnx_node *n, struct onnx
 static bool check_node(struct check *c, const struct onnx_node *n, struct onnx_verdict *verdict)
 {
     const struct onnx_row *row = onnx_row_find(n->domain, n->op);
-    bool whole, open, misfit, ok;
+    bool whole, open;
     if (!row)
         return refuse(verdict, "there is no such operator");
     if (c->flags & ONNX_CHECK_NEWEST && n->version > row->newest)
@@ -216,8 +361,7 @@ static bool check_node(struct check *c, const struct onnx_node *n, struct onnx_v
     verdict->ok = true;
     if (!whole)
         return true;
-    ok = open ? try_sizes(c, n) : trial(c, n, 0, &misfit);
-    return ok || refuse(verdict, "%.150s", c->error.text);
+    return try_node(c, n, open) || refuse(verdict, "%.150s", c->error.text);
 }
 
 HRESULT onnx_check(const struct onnx_model *model, IDMLDevice1 *device, uint32_t flags, struct onnx_verdict *verdicts)
@@ -232,5 +376,6 @@ HRESULT onnx_check(const struct onnx_model *model, IDMLDevice1 *device, uint32_t
         check_node(&c, &model->nodes[i], &verdicts[i]);
     AnydmlQuiet(before);
     onnx_builder_finish(&c.declared);
+    free(c.symbols);
     return ok ? S_OK : E_INVALIDARG;
 }

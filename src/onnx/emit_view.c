@@ -158,8 +158,8 @@ struct onnx_value *onnx_emit_result(struct onnx_builder *b, struct onnx_value *y
     for (uint32_t i = 0; i < rank; i++)
         elements *= dims[i];
     if (y && !b->failed && onnx_elements(y) != elements)
-        onnx_fail(b, "'%s' would have %lld elements instead of %lld", y->name, (long long)elements,
-                  (long long)onnx_elements(y));
+        onnx_misfit(b, "'%s' would have %lld elements instead of %lld", y->name, (long long)elements,
+                    (long long)onnx_elements(y));
     if (b->failed)
         return NULL;
     return y ? y : onnx_temp(b, type, rank, dims);

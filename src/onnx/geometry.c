@@ -124,7 +124,7 @@ static bool batch_plan(struct onnx_builder *b, const struct onnx_value *x, const
     for (uint32_t i = rank; i-- > 0;) {
         int64_t bx = batch_of(x, rank, i), bz = batch_of(z, rank, i);
         if (bx != bz && bx != 1 && bz != 1)
-            return onnx_fail(b, "batch dimensions %lld and %lld do not broadcast", (long long)bx, (long long)bz);
+            return onnx_misfit(b, "batch dimensions %lld and %lld do not broadcast", (long long)bx, (long long)bz);
         p->dims[i] = bx == 1 ? bz : bx;
         const int64_t steps[3] = { bx == 1 ? 0 : next[0], bz == 1 ? 0 : next[1], next[2] };
         batch_add(batch, p->dims[i], steps);

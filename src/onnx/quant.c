@@ -48,8 +48,8 @@ static bool grain_blocks(struct onnx_builder *b, struct onnx_quantized *q, const
     for (uint32_t i = 0; i < x->rank; i++) {
         int64_t wanted = i == axis ? (size + block - 1) / block : x->dims[i];
         if (scale->dims[i] != wanted)
-            return onnx_fail(b, "dimension %u of '%s' is %lld instead of %lld", i, scale->name,
-                             (long long)scale->dims[i], (long long)wanted);
+            return onnx_misfit(b, "dimension %u of '%s' is %lld instead of %lld", i, scale->name,
+                               (long long)scale->dims[i], (long long)wanted);
     }
     int64_t outer = product(x->dims, 0, axis), inner = product(x->dims, axis + 1, x->rank);
     *out = (struct onnx_grain){ { outer, blocks, block, inner }, { outer, blocks, 1, inner }, false };
@@ -69,8 +69,8 @@ bool onnx_grain_find(struct onnx_builder *b, struct onnx_quantized *q, const str
     if (!x || !scale || b->failed)
         return false;
     if (zero && onnx_elements(zero) != onnx_elements(scale))
-        return onnx_fail(b, "'%s' has %lld elements, '%s' %lld", zero->name, (long long)onnx_elements(zero),
-                         scale->name, (long long)onnx_elements(scale));
+        return onnx_misfit(b, "'%s' has %lld elements, '%s' %lld", zero->name, (long long)onnx_elements(zero),
+                           scale->name, (long long)onnx_elements(scale));
     if (block_size < 0)
         return onnx_fail(b, "block_size is %lld", (long long)block_size);
     if (onnx_elements(scale) == 1 && !block_size) {
@@ -84,7 +84,7 @@ bool onnx_grain_find(struct onnx_builder *b, struct onnx_quantized *q, const str
                    ? grain_blocks(b, q, x, at, block_size, out)
                    : onnx_fail(b, "'%s' has %u dimensions instead of %u", scale->name, scale->rank, x->rank);
     if (scale->rank != 1 || scale->dims[0] != x->dims[at])
-        return onnx_fail(b, "'%s' must have one value, or %lld for axis %u", scale->name, (long long)x->dims[at], at);
+        return onnx_misfit(b, "'%s' must have one value, or %lld for axis %u", scale->name, (long long)x->dims[at], at);
     int64_t outer = product(x->dims, 0, at), inner = product(x->dims, at + 1, x->rank);
     *out = (struct onnx_grain){ { outer, x->dims[at], 1, inner }, { 1, x->dims[at], 1, 1 }, false };
     return true;
@@ -99,8 +99,8 @@ struct onnx_value *onnx_reinterpret(struct onnx_builder *b, struct onnx_value *x
     if (!y)
         return NULL;
     if (onnx_value_bytes(y) != onnx_value_bytes(x)) {
-        onnx_fail(b, "'%s' has %llu bytes instead of %llu", x->name, (unsigned long long)onnx_value_bytes(x),
-                  (unsigned long long)onnx_value_bytes(y));
+        onnx_misfit(b, "'%s' has %llu bytes instead of %llu", x->name, (unsigned long long)onnx_value_bytes(x),
+                    (unsigned long long)onnx_value_bytes(y));
         return NULL;
     }
     same = *x;

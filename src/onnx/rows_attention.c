@@ -35,7 +35,7 @@ static bool take_mask(struct onnx_builder *b, const struct onnx_node *n, struct 
     if (!mask || !(mask = whole_mask(b, mask, a->total)) || !onnx_broadcast_dims(b, mask, &full, &rank, dims))
         return false;
     if (memcmp(dims, full.dims, 4 * sizeof(*dims)))
-        return onnx_fail(b, "the mask is larger than the scores");
+        return onnx_misfit(b, "the mask is larger than the scores");
     if (mask->type == ONNX_BOOL)
         a->keep = mask;
     else
@@ -50,8 +50,10 @@ static bool take_lengths(struct onnx_builder *b, const struct onnx_node *n, stru
     const int64_t per_batch[] = { a->batch, 1, 1, 1 }, per_query[] = { a->sequence, 1 };
     if (!lengths || b->failed)
         return !b->failed;
-    if (onnx_elements(lengths) != a->batch || a->past_key)
-        return onnx_fail(b, "'%s' must have one length per batch row, and excludes the past", lengths->name);
+    if (a->past_key)
+        return onnx_fail(b, "'%s' excludes the past", lengths->name);
+    if (onnx_elements(lengths) != a->batch)
+        return onnx_misfit(b, "'%s' must have one length per batch row", lengths->name);
     a->ends = onnx_convert(b, lengths, ONNX_INT32);
     a->ends = onnx_as(b, a->ends, 1, &a->batch);
     if (!a->causal && a->left < 0 && a->right < 0)

@@ -3,12 +3,6 @@
 
 #include <math.h>
 
-/* While a node is checked, unknown dimensions all have one size, even that which is the sum of two others. */
-static bool sizes_are_guesses(const struct onnx_builder *b)
-{
-    return !b->inputs;
-}
-
 /* INT32 masks: a vector of lengths, of ends and starts, or of lengths followed by positions in packed tokens; or which
  * keys count, per batch row, per query as well, or for all positions up to some maximum. */
 static bool take_mask(struct onnx_builder *b, struct onnx_value *mask, struct onnx_attention *a)
@@ -32,24 +26,26 @@ static bool take_mask(struct onnx_builder *b, struct onnx_value *mask, struct on
         return false;
     const int64_t keys[] = { rows, 1, 1, a->total }, queries[] = { rows, 1, a->sequence, a->total };
     const int64_t *dims = mask->rank == 2 ? keys : queries;
-    if (sizes_are_guesses(b))
-        return true;
     int64_t elements = dims[0] * dims[2] * dims[3];
-    if (mask->rank < 2 || mask->rank > 4 || mask->dims[0] != rows || mask->dims[mask->rank - 1] != a->total ||
+    if (!mask->rank || mask->rank > 4)
+        return onnx_fail(b, "mask '%s' of rank %u is not supported", mask->name, mask->rank);
+    if (mask->rank < 2 || mask->dims[0] != rows || mask->dims[mask->rank - 1] != a->total ||
         onnx_elements(mask) != elements)
-        return onnx_fail(b, "the shape of mask '%s' does not fit %lld queries and %lld keys", mask->name,
-                         (long long)a->sequence, (long long)a->total);
+        return onnx_misfit(b, "the shape of mask '%s' does not fit %lld queries and %lld keys", mask->name,
+                           (long long)a->sequence, (long long)a->total);
     return (a->keep = onnx_as(b, mask, 4, dims)) != NULL;
 }
 
 static bool take_relative(struct onnx_builder *b, struct onnx_value *bias, struct onnx_attention *a)
 {
-    if (!bias || (sizes_are_guesses(b) && bias->type == a->q->type))
+    if (!bias)
         return !b->failed;
-    if (bias->rank != 4 || (bias->dims[0] != 1 && bias->dims[0] != a->batch) ||
-        (bias->dims[1] != 1 && bias->dims[1] != a->heads) || bias->dims[2] != a->sequence ||
-        bias->dims[3] != a->total || bias->type != a->q->type)
-        return onnx_fail(b, "the type or shape of attention_bias '%s' does not fit", bias->name);
+    if (bias->rank != 4 || bias->type != a->q->type)
+        return onnx_fail(b, "attention_bias '%s' has rank %u and is %s", bias->name, bias->rank,
+                         onnx_type_name(bias->type));
+    if ((bias->dims[0] != 1 && bias->dims[0] != a->batch) || (bias->dims[1] != 1 && bias->dims[1] != a->heads) ||
+        bias->dims[2] != a->sequence || bias->dims[3] != a->total)
+        return onnx_misfit(b, "the shape of attention_bias '%s' does not fit", bias->name);
     a->relative = bias;
     return true;
 }
@@ -132,8 +128,11 @@ bool onnx_multi_head_attention(struct onnx_builder *b, const struct onnx_node *n
         return false;
     const int64_t dims[] = { a.batch, a.sequence, a.heads * a.value_size };
     int64_t elements = a.heads * (2 * a.size + a.value_size);
-    if (a.q->rank != 3 || !a.past_key != !a.past_value || (a.bias && onnx_elements(a.bias) != elements))
-        return onnx_fail(b, "the query is no sequence of tokens, or past or bias do not fit");
+    if (a.q->rank != 3 || !a.past_key != !a.past_value)
+        return onnx_fail(b, "the query is no sequence of tokens, or half of the past is missing");
+    if (a.bias && onnx_elements(a.bias) != elements)
+        return onnx_misfit(b, "'%s' has %lld values instead of %lld", a.bias->name, (long long)onnx_elements(a.bias),
+                           (long long)elements);
     take_attributes(n, &a);
     a.y = onnx_out(b, n, 0, a.q->type, 3, dims);
     return take_mask(b, onnx_in_optional(b, n, decoder ? 3 : 4), &a) &&
@@ -151,13 +150,13 @@ static bool project(struct onnx_builder *b, const struct onnx_node *n, struct on
         return false;
     uint32_t count = onnx_attr_ints(n, "qkv_hidden_sizes", sizes, 3);
     if (x->rank != 3 || w->rank != 2 || w->dims[0] != x->dims[2] || (count && count != 3))
-        return onnx_fail(b, "'%s' does not fit '%s'", w->name, x->name);
+        return onnx_misfit(b, "'%s' does not fit '%s'", w->name, x->name);
     for (uint32_t i = 0; i < 3 && !count; i++)
         sizes[i] = w->dims[1] / 3;
     if (sizes[0] < 1 || sizes[2] < 1 || sizes[0] != sizes[1] || sizes[0] + sizes[1] + sizes[2] != w->dims[1] ||
         (bias && onnx_elements(bias) != w->dims[1]))
-        return onnx_fail(b, "the %lld columns of '%s' are not those of query, key and value", (long long)w->dims[1],
-                         w->name);
+        return onnx_misfit(b, "the %lld columns of '%s' are not those of query, key and value", (long long)w->dims[1],
+                           w->name);
     const int64_t rows[] = { x->dims[0] * x->dims[1], x->dims[2] }, out[] = { rows[0], w->dims[1] };
     const int64_t dims[] = { x->dims[0], x->dims[1], w->dims[1] };
     struct onnx_value *in[3] = { x, w, bias }, *y = onnx_temp(b, x->type, 3, dims);
@@ -204,7 +203,7 @@ bool onnx_attention_ms(struct onnx_builder *b, const struct onnx_node *n)
         onnx_in_optional(b, n, 6))
         return onnx_fail(b, "do_rotary and caches that past and present share are not supported");
     if (past && (past->rank != 5 || past->dims[0] != 2))
-        return onnx_fail(b, "'%s' must have the shape {2, batch, heads, rows, size}", past->name);
+        return onnx_misfit(b, "'%s' must have the shape {2, batch, heads, rows, size}", past->name);
     if (past) {
         a.past_key = past_part(b, past, 0);
         a.past_value = past_part(b, past, 1);

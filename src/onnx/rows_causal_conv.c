@@ -56,11 +56,11 @@ bool onnx_causal_conv(struct onnx_builder *b, const struct onnx_node *n)
         return onnx_fail(b, "activation = '%s' is unknown", activation);
     if (x->rank != 3 || weight->rank != 3 || weight->dims[0] != x->dims[1] || weight->dims[1] != 1 ||
         weight->dims[2] < 1 || (bias && onnx_elements(bias) != x->dims[1]))
-        return onnx_fail(b, "the shapes of '%s', '%s' or the bias do not fit", x->name, weight->name);
+        return onnx_misfit(b, "the shapes of '%s', '%s' or the bias do not fit", x->name, weight->name);
     const int64_t state[] = { x->dims[0], x->dims[1], weight->dims[2] - 1 };
     if (past && (past->rank != 3 || memcmp(past->dims, state, sizeof(state))))
-        return onnx_fail(b, "'%s' must have the shape {%lld, %lld, %lld}", past->name, (long long)state[0],
-                         (long long)state[1], (long long)state[2]);
+        return onnx_misfit(b, "'%s' must have the shape {%lld, %lld, %lld}", past->name, (long long)state[0],
+                           (long long)state[1], (long long)state[2]);
     struct onnx_value *whole = state[2] ? whole_input(b, x, past, state[2]) : x;
     struct onnx_value *y = onnx_out(b, n, 0, x->type, 3, x->dims), *sums = y;
     if (!whole || !y || (swish && !(sums = onnx_temp(b, x->type, 3, x->dims))))

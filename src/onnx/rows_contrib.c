@@ -126,8 +126,8 @@ static struct onnx_value *plain_product(struct onnx_builder *b, struct onnx_valu
     dims[rank - 2] = m;
     dims[rank - 1] = n;
     if (z->dims[rank - 2 + tb] != k)
-        return onnx_fail(b, "matrices do not fit: inner sizes %lld and %lld", (long long)k,
-                         (long long)z->dims[rank - 2 + tb]),
+        return onnx_misfit(b, "matrices do not fit: inner sizes %lld and %lld", (long long)k,
+                           (long long)z->dims[rank - 2 + tb]),
                NULL;
     struct onnx_value *y = onnx_temp(b, x->type, rank, dims), *slots[3] = { in[0], in[1], NULL };
     if (!y)
@@ -265,8 +265,10 @@ bool onnx_unfold_tensor(struct onnx_builder *b, const struct onnx_node *n)
     uint32_t axis, strides[ONNX_RANK_MAX];
     if (!x || !onnx_axis(b, onnx_attr_int(n, "dim", -1), x->rank, &axis))
         return false;
-    if (x->rank == ONNX_RANK_MAX || size < 1 || step < 1 || size > x->dims[axis])
+    if (x->rank == ONNX_RANK_MAX || size < 1 || step < 1)
         return onnx_fail(b, "windows of %lld every %lld elements", (long long)size, (long long)step);
+    if (size > x->dims[axis])
+        return onnx_misfit(b, "windows of %lld of %lld elements", (long long)size, (long long)x->dims[axis]);
     memcpy(dims, x->dims, sizeof(dims));
     onnx_packed_strides(x->rank, x->dims, strides);
     dims[axis] = (x->dims[axis] - size) / step + 1;

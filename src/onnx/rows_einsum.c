@@ -123,8 +123,8 @@ static bool resolve(struct onnx_builder *b, struct einsum *e, struct operand *op
         for (uint32_t j = 0; j < v->rank; j++) {
             int64_t *size = &e->sizes[e->terms[i].labels[j]];
             if (*size > 1 && v->dims[j] != 1 && *size != v->dims[j])
-                return onnx_fail(b, "operand %u has size %lld where another one has %lld", i, (long long)v->dims[j],
-                                 (long long)*size);
+                return onnx_misfit(b, "operand %u has size %lld where another one has %lld", i, (long long)v->dims[j],
+                                   (long long)*size);
             *size = *size < 0 || *size == 1 ? v->dims[j] : *size;
         }
     }
@@ -158,8 +158,8 @@ static bool read_operand(struct onnx_builder *b, const struct term *t, struct op
             dims[rank] = o->value->dims[i];
             o->labels[rank++] = t->labels[i];
         } else if (dims[at] != o->value->dims[i]) {
-            return onnx_fail(b, "a repeated label has sizes %lld and %lld", (long long)dims[at],
-                             (long long)o->value->dims[i]);
+            return onnx_misfit(b, "a repeated label has sizes %lld and %lld", (long long)dims[at],
+                               (long long)o->value->dims[i]);
         }
         strides[at] += packed[i];
         o->mask |= (uint64_t)1 << t->labels[i];

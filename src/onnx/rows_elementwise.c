@@ -147,8 +147,10 @@ bool onnx_prelu(struct onnx_builder *b, const struct onnx_node *n)
     bool grown = rank != x->rank;
     for (uint32_t i = 0; !grown && i < rank; i++)
         grown = dims[i] != x->dims[i];
-    if (grown || x->type != slope->type)
-        return onnx_fail(b, "the slope does not fit: it must broadcast to the input and have its type");
+    if (x->type != slope->type)
+        return onnx_fail(b, "the slope is %s, the input %s", onnx_type_name(slope->type), onnx_type_name(x->type));
+    if (grown)
+        return onnx_misfit(b, "the slope does not broadcast to the input");
     struct onnx_value *y = onnx_out(b, n, 0, x->type, rank, dims);
     if (y && is_integer(x->type))
         return prelu_integer(b, x, slope, y);

@@ -29,8 +29,11 @@ static bool unpack(struct onnx_builder *b, struct onnx_attention *a)
     if (!a->q || a->k || a->v)
         return a->q && ((a->k && a->v) || onnx_fail(b, "key and value must be given together"));
     int64_t parts = a->heads + 2 * a->key_heads;
-    if (a->heads < 1 || a->key_heads < 1 || a->q->rank != 3 || a->q->dims[2] % parts)
+    if (a->heads < 1 || a->key_heads < 1 || a->q->rank != 3)
         return onnx_fail(b, "'%s' is not %lld heads", a->q->name, (long long)parts);
+    if (a->q->dims[2] % parts)
+        return onnx_misfit(b, "the %lld elements of '%s' are not those of %lld heads", (long long)a->q->dims[2],
+                           a->q->name, (long long)parts);
     int64_t size = a->q->dims[2] / parts, keys = a->key_heads * size, queries = a->heads * size;
     struct onnx_value *all = a->q;
     a->q = onnx_cut(b, all, 2, 0, queries);
@@ -58,7 +61,7 @@ static struct onnx_value *head_norm(struct onnx_builder *b, const struct onnx_no
         return x;
     const int64_t dims[] = { x->dims[0], x->dims[1], heads, x->dims[2] / heads }, params[] = { 1, 1, 1, dims[3] };
     if (onnx_elements(weight) != dims[3] || weight->type != x->type) {
-        onnx_fail(b, "'%s' must have one %s per element of a head", weight->name, onnx_type_name(x->type));
+        onnx_misfit(b, "'%s' must have one %s per element of a head", weight->name, onnx_type_name(x->type));
         return NULL;
     }
     return onnx_normalize(b, &(struct onnx_norm){ .x = x,
@@ -139,10 +142,10 @@ static bool take_lengths(struct onnx_builder *b, const struct onnx_node *n, stru
     g->rows = BASE_MAX(past, g->total);
     if (count != 1 || g->lengths->type != ONNX_INT32 || onnx_elements(g->lengths) != a->batch ||
         a->keys != a->sequence || g->total < a->sequence || g->total > INT32_MAX)
-        return onnx_fail(b, "seqlens_k or total_sequence_length (%lld) do not fit", (long long)g->total);
+        return onnx_misfit(b, "seqlens_k or total_sequence_length (%lld) do not fit", (long long)g->total);
     if (!g->first && past < g->total - a->sequence)
-        return onnx_fail(b, "the past has %lld rows, total_sequence_length is %lld", (long long)past,
-                         (long long)g->total);
+        return onnx_misfit(b, "the past has %lld rows, total_sequence_length is %lld", (long long)past,
+                           (long long)g->total);
     if (!g->first && a->batch > 1 && a->sequence > 1)
         return onnx_fail(b, "several new tokens behind a past, and several batch rows");
     return true;
@@ -209,7 +212,7 @@ static bool take_sink(struct onnx_builder *b, const struct onnx_node *n, struct 
     if (!sink && onnx_attr_int(n, "smooth_softmax", 0) != 1)
         return true;
     if (sink && (onnx_elements(sink) != a->heads || sink->type != a->q->type))
-        return onnx_fail(b, "'%s' must have one %s per head", sink->name, onnx_type_name(a->q->type));
+        return onnx_misfit(b, "'%s' must have one %s per head", sink->name, onnx_type_name(a->q->type));
     if (!sink) {
         sink = onnx_temp(b, a->q->type, 1, &a->heads);
         void *zeros = onnx_known_data(b, sink);
@@ -234,10 +237,13 @@ static bool take_attributes(struct onnx_builder *b, const struct onnx_node *n, s
     a->left = window > 0 ? window - 1 : -1; /* the window counts the query's own place */
     if (!a->causal && (window > 0 || !g->first || a->batch > 1))
         return onnx_fail(b, "causal = 0 is supported without past, window and batch only");
-    if (bias && (bias->rank != 4 || (bias->dims[0] != 1 && bias->dims[0] != a->batch) ||
-                 (bias->dims[1] != 1 && bias->dims[1] != a->heads) || bias->dims[2] != a->sequence ||
-                 bias->dims[3] != g->total || bias->type != a->q->type))
-        return onnx_fail(b, "the type or shape of attention_bias '%s' does not fit", bias->name);
+    if (bias && (bias->rank != 4 || bias->type != a->q->type))
+        return onnx_fail(b, "attention_bias '%s' has rank %u and is %s", bias->name, bias->rank,
+                         onnx_type_name(bias->type));
+    if (bias &&
+        ((bias->dims[0] != 1 && bias->dims[0] != a->batch) || (bias->dims[1] != 1 && bias->dims[1] != a->heads) ||
+         bias->dims[2] != a->sequence || bias->dims[3] != g->total))
+        return onnx_misfit(b, "the shape of attention_bias '%s' does not fit", bias->name);
     a->relative = bias;
     return take_sink(b, n, a);
 }

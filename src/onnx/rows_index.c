@@ -42,8 +42,8 @@ static bool fits_off_axis(struct onnx_builder *b, const struct onnx_value *x, co
         return onnx_fail(b, "indices of rank %u for %u dimensions", indices->rank, x->rank);
     for (uint32_t i = 0; i < x->rank; i++) {
         if (i != axis && indices->dims[i] > x->dims[i])
-            return onnx_fail(b, "%lld indices for dimension %u of %lld", (long long)indices->dims[i], i,
-                             (long long)x->dims[i]);
+            return onnx_misfit(b, "%lld indices for dimension %u of %lld", (long long)indices->dims[i], i,
+                               (long long)x->dims[i]);
     }
     return true;
 }
@@ -127,8 +127,8 @@ bool onnx_gather_nd(struct onnx_builder *b, const struct onnx_node *n)
     const struct onnx_value *x = in[0], *indices = in[1];
     int64_t tuple = indices->rank ? indices->dims[indices->rank - 1] : 0;
     if (batch < 0 || batch >= indices->rank || tuple < 1 || batch + tuple > x->rank)
-        return onnx_fail(b, "%lld indices at a time, batch_dims = %lld, do not fit rank %u", (long long)tuple,
-                         (long long)batch, x->rank);
+        return onnx_misfit(b, "%lld indices at a time, batch_dims = %lld, do not fit rank %u", (long long)tuple,
+                           (long long)batch, x->rank);
     for (uint32_t i = 0; i + 1 < indices->rank; i++)
         dims[rank++] = indices->dims[i];
     for (uint32_t i = (uint32_t)(batch + tuple); i < x->rank; i++)
@@ -288,7 +288,7 @@ bool onnx_scatter_elements(struct onnx_builder *b, const struct onnx_node *n)
         return false;
     if (updates->rank != indices->rank || memcmp(updates->dims, indices->dims, indices->rank * sizeof(int64_t)) ||
         updates->type != x->type)
-        return onnx_fail(b, "updates differ from the indices in shape, or from the data in type");
+        return onnx_misfit(b, "updates differ from the indices in shape, or from the data in type");
     if (!onnx_elements(indices))
         return onnx_result(b, n, 0, x);
     return r ? scatter_reduced(b, n, r, x, indices, updates, axis) : scatter_plain(b, n, x, indices, updates, axis);
@@ -365,13 +365,13 @@ bool onnx_scatter_nd(struct onnx_builder *b, const struct onnx_node *n)
         return false;
     int64_t tuple = in[1]->rank ? in[1]->dims[in[1]->rank - 1] : 0, slices = 1;
     if (tuple < 1 || tuple > in[0]->rank)
-        return onnx_fail(b, "%lld indices at a time do not fit rank %u", (long long)tuple, in[0]->rank);
+        return onnx_misfit(b, "%lld indices at a time do not fit rank %u", (long long)tuple, in[0]->rank);
     for (uint32_t i = (uint32_t)tuple; i < in[0]->rank; i++)
         slices *= in[0]->dims[i];
     if (in[2]->type != in[0]->type || onnx_elements(in[2]) != onnx_elements(in[1]) / tuple * slices ||
         in[2]->rank + 1 != in[1]->rank + in[0]->rank - (uint32_t)tuple + (in[1]->rank ? 0 : 1))
-        return onnx_fail(b, "updates of type %s, %lld elements and rank %u do not fit", onnx_type_name(in[2]->type),
-                         (long long)onnx_elements(in[2]), in[2]->rank);
+        return onnx_misfit(b, "updates of type %s, %lld elements and rank %u do not fit", onnx_type_name(in[2]->type),
+                           (long long)onnx_elements(in[2]), in[2]->rank);
     if (!onnx_elements(in[2]))
         return onnx_result(b, n, 0, in[0]);
     return r ? scatter_nd_reduced(b, n, r, in[0], in[1], in[2]) : scatter_nd_plain(b, n, in);
@@ -389,9 +389,10 @@ bool onnx_one_hot(struct onnx_builder *b, const struct onnx_node *n)
         !onnx_axis(b, onnx_attr_int(n, "axis", -1), in[0]->rank + 1, &axis))
         return false;
     uint32_t rank = in[0]->rank + 1;
-    if (rank > ONNX_RANK_MAX || count < 1 || onnx_elements(in[1]) != 2)
-        return onnx_fail(b, "depth = %lld with %lld values and rank %u is not supported", (long long)count,
-                         (long long)onnx_elements(in[1]), in[0]->rank);
+    if (rank > ONNX_RANK_MAX || count < 1)
+        return onnx_fail(b, "depth = %lld with rank %u is not supported", (long long)count, in[0]->rank);
+    if (onnx_elements(in[1]) != 2)
+        return onnx_misfit(b, "there are %lld values, must be 2", (long long)onnx_elements(in[1]));
     for (uint32_t i = 0; i < rank; i++) {
         one[i] = i == axis ? 1 : in[0]->dims[from++];
         dims[i] = i == axis ? count : one[i];

@@ -17,7 +17,7 @@ static bool param_dims(struct onnx_builder *b, const struct onnx_value *v, const
     for (uint32_t i = 0; i < x->rank; i++) {
         dims[i] = i + v->rank < x->rank ? 1 : v->dims[i + v->rank - x->rank];
         if (dims[i] != 1 && dims[i] != x->dims[i])
-            return onnx_fail(b, "'%s' does not broadcast to '%s'", v->name, x->name);
+            return onnx_misfit(b, "'%s' does not broadcast to '%s'", v->name, x->name);
     }
     return true;
 }
@@ -116,7 +116,7 @@ bool onnx_skip_layer_normalization(struct onnx_builder *b, const struct onnx_nod
     if (!x || !skip || !l.scale || b->failed || !onnx_broadcast_dims(b, x, skip, &rank, dims))
         return false;
     if (!rank || rank != x->rank || memcmp(dims, x->dims, rank * sizeof(*dims)))
-        return onnx_fail(b, "'%s' does not broadcast to '%s'", skip->name, x->name);
+        return onnx_misfit(b, "'%s' does not broadcast to '%s'", skip->name, x->name);
     struct onnx_value *sum = NULL, *y = onnx_out(b, n, 0, x->type, rank, dims);
     if (onnx_has_output(n, 3))
         sum = onnx_out(b, n, 3, x->type, rank, dims);
@@ -156,7 +156,7 @@ bool onnx_embed_layer_normalization(struct onnx_builder *b, const struct onnx_no
         return false;
     if (ids->rank != 2 || words->rank != 2 || places->rank != 2 || (kinds && kinds->rank != 2) ||
         words->dims[1] != places->dims[1] || (!place_ids && places->dims[0] < ids->dims[1]))
-        return onnx_fail(b, "the shapes of the ids and tables do not fit");
+        return onnx_misfit(b, "the shapes of the ids and tables do not fit");
     const int64_t dims[] = { ids->dims[0], ids->dims[1], words->dims[1] };
     struct onnx_value *y = onnx_out(b, n, 0, words->type, 3, dims), *sum = NULL;
     if (onnx_has_output(n, 2))
@@ -208,8 +208,8 @@ static struct onnx_value *group_norm(struct onnx_builder *b, struct onnx_value *
         pixels *= i == (last ? x->rank - 1 : 1) ? 1 : x->dims[i];
     if (groups < 1 || channels % groups || onnx_elements(scale) != onnx_elements(bias) ||
         (onnx_elements(scale) != channels && onnx_elements(scale) != groups)) {
-        onnx_fail(b, "%lld groups do not fit %lld channels with %lld scales and %lld biases", (long long)groups,
-                  (long long)channels, (long long)onnx_elements(scale), (long long)onnx_elements(bias));
+        onnx_misfit(b, "%lld groups do not fit %lld channels with %lld scales and %lld biases", (long long)groups,
+                    (long long)channels, (long long)onnx_elements(scale), (long long)onnx_elements(bias));
         return NULL;
     }
     int64_t each = channels / groups, of_scale = onnx_elements(scale) / groups;

@@ -86,7 +86,8 @@ bool onnx_class_loss(struct onnx_builder *b, const struct onnx_node *n)
     if (score->rank < 2 || target->rank + 1 != score->rank || target->dims[0] != score->dims[0] ||
         onnx_elements(target) != score->dims[0] * rest || (target->type != ONNX_INT32 && target->type != ONNX_INT64) ||
         (l.weight && (onnx_elements(l.weight) != score->dims[1] || l.weight->type != score->type)))
-        return onnx_fail(b, "scores of rank %u, classes of rank %u and weights do not fit", score->rank, target->rank);
+        return onnx_misfit(b, "scores of rank %u, classes of rank %u and weights do not fit", score->rank,
+                           target->rank);
     l.score = onnx_as(b, score, 3, (int64_t[]){ score->dims[0], score->dims[1], rest });
     l.target = onnx_as(b, target, 3, (int64_t[]){ score->dims[0], 1, rest });
     if (!strcmp(n->op, "SoftmaxCrossEntropyLoss")) {

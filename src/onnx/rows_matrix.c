@@ -22,7 +22,7 @@ bool onnx_gemm(struct onnx_builder *b, const struct onnx_node *n)
     uint32_t rank;
     if (in[2] &&
         (!onnx_broadcast_dims(b, in[2], &shape, &rank, full) || rank != 2 || full[0] != dims[0] || full[1] != dims[1]))
-        return onnx_fail(b, "'%s' does not broadcast to the product", in[2]->name);
+        return onnx_misfit(b, "'%s' does not broadcast to the product", in[2]->name);
     struct onnx_value *y = onnx_out(b, n, 0, in[0]->type, 2, dims);
     if (!y)
         return false;
@@ -58,7 +58,7 @@ static bool expand(struct onnx_builder *b, struct onnx_value **in)
         int64_t z = i + in[1]->rank < rank ? 1 : in[1]->dims[i + in[1]->rank - rank];
         bool batch = i + 2 < rank;
         if (batch && x != z && x != 1 && z != 1)
-            return onnx_fail(b, "batch dimensions %lld and %lld do not broadcast", (long long)x, (long long)z);
+            return onnx_misfit(b, "batch dimensions %lld and %lld do not broadcast", (long long)x, (long long)z);
         equal = equal && (!batch || x == z);
         dims[0][i] = batch && x == 1 ? z : x;
         dims[1][i] = batch && z == 1 ? x : z;

@@ -82,13 +82,13 @@ static struct onnx_value *unpack_floats(struct onnx_builder *b, const struct pac
         return NULL;
     if (x->type != ONNX_UINT8 || onnx_elements(x) * 8 != dims[0] * dims[1] * p->bits ||
         onnx_elements(scale) != p->rows * p->blocks) {
-        onnx_fail(b, "'%s' or '%s' is not that of %lld rows of %lld blocks", x->name, scale->name, (long long)p->rows,
-                  (long long)p->blocks);
+        onnx_misfit(b, "'%s' or '%s' is not that of %lld rows of %lld blocks", x->name, scale->name, (long long)p->rows,
+                    (long long)p->blocks);
         return NULL;
     }
     bool packed_zero = zero && zero->type == ONNX_UINT8;
     if (zero && onnx_elements(zero) != p->rows * (packed_zero ? zero_bytes : p->blocks)) {
-        onnx_fail(b, "zero points '%s' have %lld elements", zero->name, (long long)onnx_elements(zero));
+        onnx_misfit(b, "zero points '%s' have %lld elements", zero->name, (long long)onnx_elements(zero));
         return NULL;
     }
     x = unpack(b, x, p->bits, p->rows);
@@ -126,9 +126,9 @@ bool onnx_matmul_nbits(struct onnx_builder *b, const struct onnx_node *n)
     if (!x || !scale || b->failed || !nbits_read(b, n, &p, &k))
         return false;
     if (!x->rank || x->dims[x->rank - 1] != k)
-        return onnx_fail(b, "rows of '%s' have not %lld elements", x->name, (long long)k);
+        return onnx_misfit(b, "rows of '%s' have not %lld elements", x->name, (long long)k);
     if (bias && onnx_elements(bias) != p.rows)
-        return onnx_fail(b, "bias '%s' has %lld values", bias->name, (long long)onnx_elements(bias));
+        return onnx_misfit(b, "bias '%s' has %lld values", bias->name, (long long)onnx_elements(bias));
     memcpy(dims, x->dims, sizeof(dims));
     dims[x->rank - 1] = p.rows;
     struct onnx_value *weights = unpack_floats(b, &p, onnx_in(b, n, 1), scale, onnx_in_optional(b, n, 3));
@@ -184,7 +184,7 @@ static struct onnx_value *table(struct onnx_builder *b, struct onnx_value *x, ui
     struct onnx_value *y = onnx_convert_4bit(b, unpack(b, x, bits, rows), ONNX_UINT8);
     const int64_t own = dims[x->rank - 1] * 8 / bits, view[2] = { rows, last };
     if (own < last) {
-        onnx_fail(b, "'%s' has %lld values in a row instead of %lld", x->name, (long long)own, (long long)last);
+        onnx_misfit(b, "'%s' has %lld values in a row instead of %lld", x->name, (long long)own, (long long)last);
         return NULL;
     }
     const uint32_t strides[2] = { (uint32_t)own, 1 };

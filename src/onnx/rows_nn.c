@@ -64,8 +64,8 @@ bool onnx_conv(struct onnx_builder *b, const struct onnx_node *n)
     if (!y)
         return false;
     if (in[2] && onnx_elements(in[2]) != dims[1])
-        return onnx_fail(b, "the bias has %lld values for %lld channels", (long long)onnx_elements(in[2]),
-                         (long long)dims[1]);
+        return onnx_misfit(b, "the bias has %lld values for %lld channels", (long long)onnx_elements(in[2]),
+                           (long long)dims[1]);
     DML_CONVOLUTION_OPERATOR_DESC desc = {
         .InputTensor = onnx_desc(b, &d[0], in[0]),
         .FilterTensor = onnx_desc(b, &d[1], in[1]),

@@ -56,8 +56,8 @@ static bool batch_shapes(struct onnx_builder *b, const struct onnx_node *n, stru
     for (uint32_t i = 1; i < 5; i++) {
         *mixed = *mixed || in[i]->type != x->type;
         if (onnx_elements(in[i]) != elements)
-            return onnx_fail(b, "'%s' has %lld values instead of %lld", in[i]->name, (long long)onnx_elements(in[i]),
-                             (long long)elements);
+            return onnx_misfit(b, "'%s' has %lld values instead of %lld", in[i]->name, (long long)onnx_elements(in[i]),
+                               (long long)elements);
     }
     return true;
 }

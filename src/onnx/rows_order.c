@@ -17,7 +17,7 @@ bool onnx_top_k(struct onnx_builder *b, const struct onnx_node *n)
             return false;
     }
     if (k < 0 || k > x->dims[axis])
-        return onnx_fail(b, "k = %lld is outside the %lld elements", (long long)k, (long long)x->dims[axis]);
+        return onnx_misfit(b, "k = %lld is outside the %lld elements", (long long)k, (long long)x->dims[axis]);
     memcpy(dims, x->dims, sizeof(dims));
     dims[axis] = k;
     y[0] = onnx_out(b, n, 0, x->type, x->rank, dims);
@@ -195,9 +195,11 @@ bool onnx_reverse_sequence(struct onnx_builder *b, const struct onnx_node *n)
     if (!in[0] || !in[1] || !onnx_axis(b, onnx_attr_int(n, "batch_axis", 1), in[0]->rank, &batch) ||
         !onnx_axis(b, onnx_attr_int(n, "time_axis", 0), in[0]->rank, &time))
         return false;
-    if (batch == time || onnx_elements(in[1]) != in[0]->dims[batch])
-        return onnx_fail(b, "%lld lengths for %lld sequences", (long long)onnx_elements(in[1]),
-                         (long long)in[0]->dims[batch]);
+    if (batch == time)
+        return onnx_fail(b, "batch_axis and time_axis are both %u", batch);
+    if (onnx_elements(in[1]) != in[0]->dims[batch])
+        return onnx_misfit(b, "%lld lengths for %lld sequences", (long long)onnx_elements(in[1]),
+                           (long long)in[0]->dims[batch]);
     memcpy(dims, in[0]->dims, sizeof(dims));
     dims[time] = 1;
     strides[batch] = 1;

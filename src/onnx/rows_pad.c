@@ -67,7 +67,7 @@ static struct onnx_value *pad_cut(struct onnx_builder *b, struct onnx_value *x, 
         offsets[i] = (UINT)BASE_MAX(-*start, 0);
         dims[i] = x->dims[i] - offsets[i] - BASE_MAX(-*end, 0);
         if (dims[i] < 0) {
-            onnx_fail(b, "more is cut from dimension %u than there is", i);
+            onnx_misfit(b, "more is cut from dimension %u than there is", i);
             return NULL;
         }
         sizes[i] = (UINT)dims[i];

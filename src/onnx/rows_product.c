@@ -113,8 +113,8 @@ struct onnx_value *onnx_product_floats(struct onnx_builder *b, const struct onnx
     }
     const int64_t full[4] = { p.batch[0], p.batch[1], p.m, p.n };
     if (bias && onnx_elements(bias) != p.n) {
-        onnx_fail(b, "bias '%s' has %lld values instead of %lld", bias->name, (long long)onnx_elements(bias),
-                  (long long)p.n);
+        onnx_misfit(b, "bias '%s' has %lld values instead of %lld", bias->name, (long long)onnx_elements(bias),
+                    (long long)p.n);
         return NULL;
     }
     struct onnx_value *in[7] = { f->a.x, f->a.scale, f->a.zero_point, f->b.x, f->b.scale, f->b.zero_point, bias };

@@ -16,8 +16,10 @@ static bool attention_read(struct onnx_builder *b, const struct onnx_node *n, co
     if (!x || !w || !f->a.scale || !f->b.scale || b->failed)
         return false;
     a->heads = onnx_attr_int(n, "num_heads", 0);
-    if (x->rank != 3 || w->rank != 2 || a->heads < 1 || w->dims[1] % (3 * a->heads) || w->dims[1] < 1)
+    if (x->rank != 3 || w->rank != 2 || a->heads < 1)
         return onnx_fail(b, "input of rank %u, weights of rank %u, %lld heads", x->rank, w->rank, (long long)a->heads);
+    if (w->dims[1] % (3 * a->heads) || w->dims[1] < 1)
+        return onnx_misfit(b, "%lld columns are not those of %lld heads", (long long)w->dims[1], (long long)a->heads);
     if (onnx_attr_int(n, "do_rotary", 0) || onnx_attr_int(n, "past_present_share_buffer", 0))
         return onnx_fail(b, "do_rotary and past_present_share_buffer are not supported");
     a->batch = x->dims[0];
@@ -28,7 +30,7 @@ static bool attention_read(struct onnx_builder *b, const struct onnx_node *n, co
     a->filter = (double)onnx_attr_float(n, "mask_filter_value", -10000.0f);
     if (past && (past->rank != 5 || past->dims[0] != 2 || past->dims[1] != a->batch || past->dims[2] != a->heads ||
                  past->dims[4] != a->size))
-        return onnx_fail(b, "past '%s' is not [2, batch, heads, length, size]", past->name);
+        return onnx_misfit(b, "past '%s' is not [2, batch, heads, length, size]", past->name);
     a->past = past ? past->dims[3] : 0;
     a->total = a->past + a->sequence;
     return true;
@@ -86,9 +88,14 @@ static struct onnx_value *mask_given(struct onnx_builder *b, const struct attent
         return mask_by_length(b, a, mask);
     bool whole = mask->rank == 3 && mask->dims[1] == a->sequence;
     const int64_t dims[4] = { a->batch, 1, whole ? a->sequence : 1, a->total };
-    if (mask->type != ONNX_INT32 || (mask->rank != 2 && !whole) || mask->dims[0] != a->batch ||
-        mask->dims[mask->rank - 1] != a->total) {
-        onnx_fail(b, "the shape of mask '%s' is not supported", mask->name);
+    if (mask->type != ONNX_INT32 || !mask->rank || mask->rank > 3) {
+        onnx_fail(b, "mask '%s' of %s and rank %u is not supported", mask->name, onnx_type_name(mask->type),
+                  mask->rank);
+        return NULL;
+    }
+    if ((mask->rank != 2 && !whole) || mask->dims[0] != a->batch || mask->dims[mask->rank - 1] != a->total) {
+        onnx_misfit(b, "the shape of mask '%s' does not fit %lld queries and %lld keys", mask->name,
+                    (long long)a->sequence, (long long)a->total);
         return NULL;
     }
     struct onnx_value *zero = onnx_scalar(b, ONNX_INT32, 0);

@@ -37,7 +37,7 @@ static bool is_per_channel(struct onnx_builder *b, const struct onnx_value *v, c
 {
     int64_t count = v ? onnx_elements(v) : 1;
     return count == 1 || count == c->dims[1] ||
-           onnx_fail(b, "'%s' has %lld values for %lld channels", v->name, (long long)count, (long long)c->dims[1]);
+           onnx_misfit(b, "'%s' has %lld values for %lld channels", v->name, (long long)count, (long long)c->dims[1]);
 }
 
 static const DML_TENSOR_DESC *channel_desc(struct onnx_builder *b, struct onnx_desc *d, struct onnx_value *v,

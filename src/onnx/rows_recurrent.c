@@ -121,8 +121,8 @@ static bool read_shapes(struct onnx_builder *b, const struct onnx_node *n, struc
     const int64_t d = r->directions, h = r->hidden, rows = r->cell->gates * h;
     const int64_t state[] = { r->batch_first ? r->batch : d, r->batch_first ? d : r->batch, h };
     if (onnx_attr_int(n, "hidden_size", h) != h)
-        return onnx_fail(b, "hidden_size is %lld, R has %lld columns", (long long)onnx_attr_int(n, "hidden_size", 0),
-                         (long long)h);
+        return onnx_misfit(b, "hidden_size is %lld, R has %lld columns", (long long)onnx_attr_int(n, "hidden_size", 0),
+                           (long long)h);
     for (uint32_t i = 0; i < 8; i++) {
         if (in[i] && i != 4 && in[i]->type != in[0]->type)
             return onnx_fail(b, "'%s' is %s, X is %s", in[i]->name, onnx_type_name(in[i]->type),

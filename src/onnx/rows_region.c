@@ -12,9 +12,11 @@ bool onnx_roi_align(struct onnx_builder *b, const struct onnx_node *n)
     struct onnx_desc d[4];
     if (!in[0] || !in[1] || !in[2])
         return false;
-    if (in[0]->rank != 4 || in[1]->rank != 2 || in[1]->dims[1] != 4 || onnx_elements(in[2]) != in[1]->dims[0] ||
-        in[1]->type != in[0]->type || ratio < 0 || ratio > 1 << 20)
+    if (in[0]->rank != 4 || in[1]->rank != 2 || in[1]->type != in[0]->type || ratio < 0 || ratio > 1 << 20)
         return onnx_fail(b, "regions do not fit the input, or sampling_ratio = %lld", (long long)ratio);
+    if (in[1]->dims[1] != 4 || onnx_elements(in[2]) != in[1]->dims[0])
+        return onnx_misfit(b, "%lld regions of %lld values with %lld indices", (long long)in[1]->dims[0],
+                           (long long)in[1]->dims[1], (long long)onnx_elements(in[2]));
     if (strcmp(onnx_attr_string(n, "mode", "avg"), "avg")) /* ONNX's is of weighted pixels, not of samples */
         return onnx_fail(b, "mode '%s' is not supported", onnx_attr_string(n, "mode", ""));
     int64_t dims[4] = { in[1]->dims[0], in[0]->dims[1], onnx_attr_int(n, "output_height", 1),
@@ -60,7 +62,7 @@ bool onnx_max_roi_pool(struct onnx_builder *b, const struct onnx_node *n)
         return false;
     if (onnx_attr_ints(n, "pooled_shape", pooled, 2) != 2 || in[0]->rank != 4 || in[1]->rank != 2 ||
         in[1]->dims[1] != 5 || pooled[0] < 1 || pooled[1] < 1)
-        return onnx_fail(b, "regions do not fit the input");
+        return onnx_misfit(b, "regions do not fit the input");
     rois[2] = in[1]->dims[0];
     struct onnx_value *y =
         onnx_out(b, n, 0, in[0]->type, 4, (int64_t[]){ rois[2], in[0]->dims[1], pooled[0], pooled[1] });
@@ -100,19 +102,19 @@ bool onnx_max_unpool(struct onnx_builder *b, const struct onnx_node *n)
             i < 2 ? in[0]->dims[i] : (in[0]->dims[i] - 1) * step + kernel[i - 2] - pads[i - 2] - pads[i - 2 + spatial];
         wanted[i] = dims[i];
         if (dims[i] < 1 || dims[i] > UINT32_MAX || (flat_out[3] *= dims[i]) > UINT32_MAX)
-            return onnx_fail(b, "dimension %u of the result is %lld", i, (long long)dims[i]);
+            return onnx_misfit(b, "dimension %u of the result is %lld", i, (long long)dims[i]);
     }
     if (shape && (!onnx_const_ints(b, shape, wanted, ONNX_RANK_MAX, &count) || count != rank))
         return onnx_fail(b, "output_shape has not %u values", rank);
     for (uint32_t i = 0; i < rank; i++) {
         if (wanted[i] < dims[i])
-            return onnx_fail(b, "output_shape[%u] = %lld is below %lld", i, (long long)wanted[i], (long long)dims[i]);
+            return onnx_misfit(b, "output_shape[%u] = %lld is below %lld", i, (long long)wanted[i], (long long)dims[i]);
     }
     flat_in[3] = onnx_elements(in[0]);
     in[1] = onnx_convert(b, in[1], ONNX_UINT64);
     struct onnx_value *y = in[1] ? onnx_temp(b, in[0]->type, rank, dims) : NULL;
     if (!y || onnx_elements(in[1]) != flat_in[3])
-        return onnx_fail(b, "there is not one index for each element");
+        return onnx_misfit(b, "there is not one index for each element");
     DML_MAX_UNPOOLING_OPERATOR_DESC desc = { onnx_desc_as(b, &d[0], in[0], 4, flat_in),
                                              onnx_desc_as(b, &d[1], in[1], 4, flat_in),
                                              onnx_desc_as(b, &d[2], y, 4, flat_out) };
@@ -157,8 +159,10 @@ bool onnx_col2im(struct onnx_builder *b, const struct onnx_node *n)
         if (area > INT32_MAX)
             return onnx_fail(b, "blocks of %lld elements are too large", (long long)area);
     }
-    if (count != same || !count || x->rank != 3 || x->dims[1] % area)
+    if (count != same || !count || x->rank != 3)
         return onnx_fail(b, "an input of rank %u does not fit %u and %u dimensions", x->rank, count, same);
+    if (x->dims[1] % area)
+        return onnx_misfit(b, "%lld rows are no blocks of %lld elements", (long long)x->dims[1], (long long)area);
     dims[0] = x->dims[0];
     dims[1] = x->dims[1] / area;
     struct onnx_value *y = onnx_out(b, n, 0, x->type, count + 2, dims);
@@ -188,7 +192,7 @@ bool onnx_crop(struct onnx_builder *b, const struct onnx_node *n)
         start[2 + i] = border[1 - i];
         dims[2 + i] = sized ? scale[i] : x->dims[2 + i] - border[1 - i] - border[3 - i];
         if (border[1 - i] < 0 || border[3 - i] < 0 || dims[2 + i] < 1 || dims[2 + i] > x->dims[2 + i] - start[2 + i])
-            return onnx_fail(b, "nothing is left of dimension %u", 2 + i);
+            return onnx_misfit(b, "nothing is left of dimension %u", 2 + i);
     }
     return onnx_result(b, n, 0, onnx_window(b, x, start, dims));
 }
@@ -200,8 +204,8 @@ bool onnx_image_scaler(struct onnx_builder *b, const struct onnx_node *n)
     if (!x)
         return false;
     if (x->rank != 4 || !bias || bias->count != x->dims[1])
-        return onnx_fail(b, "bias has %u values for %lld channels", bias ? bias->count : 0,
-                         (long long)(x->rank == 4 ? x->dims[1] : 0));
+        return onnx_misfit(b, "bias has %u values for %lld channels", bias ? bias->count : 0,
+                           (long long)(x->rank == 4 ? x->dims[1] : 0));
     double *values = onnx_reals(b, bias->count);
     for (uint32_t i = 0; values && i < bias->count; i++)
         values[i] = (double)bias->floats[i];

@@ -72,7 +72,7 @@ static bool keep_aspect(struct onnx_builder *b, const char *policy, const struct
     for (uint32_t i = 0; i < g->count; i++) {
         float size = floorf(scale * (float)x->dims[g->axes[i]] + 0.5f);
         if (!(size >= 0 && size < 0x1p31f))
-            return onnx_fail(b, "scale %g of dimension %u", (double)scale, g->axes[i]);
+            return onnx_misfit(b, "scale %g of dimension %u", (double)scale, g->axes[i]);
         r->scales[g->axes[i]] = scale;
         r->dims[g->axes[i]] = (int64_t)size;
     }
@@ -96,7 +96,7 @@ static bool resize_sizes(struct onnx_builder *b, const struct onnx_node *n, cons
         r->scales[at] = g.by_sizes ? (float)g.sizes[i] / (float)x->dims[at] : g.scales[i];
         float size = (float)x->dims[at] * g.scales[i];
         if (!g.by_sizes && !(size >= 0 && size < 0x1p31f))
-            return onnx_fail(b, "scale %g of dimension %u", (double)g.scales[i], at);
+            return onnx_misfit(b, "scale %g of dimension %u", (double)g.scales[i], at);
         r->dims[at] = g.by_sizes ? g.sizes[i] : (int64_t)floorf(size);
         r->roi[0][at] = g.roi[i];
         r->roi[1][at] = g.roi_count ? g.roi[i + g.count] : 1;
@@ -106,7 +106,7 @@ static bool resize_sizes(struct onnx_builder *b, const struct onnx_node *n, cons
     for (uint32_t i = 0; i < x->rank; i++) {
         bool good = !x->dims[i] || (r->scales[i] > 0 && !isinf(r->scales[i]) && r->dims[i] > 0);
         if (!good || r->dims[i] < 0 || r->dims[i] > INT32_MAX)
-            return onnx_fail(b, "dimension %u would become %lld", i, (long long)r->dims[i]);
+            return onnx_misfit(b, "dimension %u would become %lld", i, (long long)r->dims[i]);
     }
     return true;
 }
@@ -245,7 +245,7 @@ bool onnx_resize(struct onnx_builder *b, const struct onnx_node *n)
     if (!y)
         return false;
     if (!onnx_elements(x) || !onnx_elements(y))
-        return onnx_elements(y) ? onnx_fail(b, "the input is empty") : onnx_known_data(b, y) != NULL;
+        return onnx_elements(y) ? onnx_misfit(b, "the input is empty") : onnx_known_data(b, y) != NULL;
     if (resample_takes(&r, x))
         return resample(b, &r, x, y);
     if (r.mode == ONNX_RESIZE_NEAREST)

@@ -47,8 +47,12 @@ static struct onnx_value *angles(struct onnx_builder *b, const struct onnx_rotar
     if (!cache)
         return NULL;
     int64_t half = h->dims[4];
-    if (cache->dims[cache->rank ? cache->rank - 1 : 0] != half || cache->rank != (r->positions ? 2 : 3)) {
-        onnx_fail(b, "'%s' must have rank %d and rows of %lld", cache->name, r->positions ? 2 : 3, (long long)half);
+    if (cache->rank != (r->positions ? 2 : 3)) {
+        onnx_fail(b, "'%s' must have rank %d", cache->name, r->positions ? 2 : 3);
+        return NULL;
+    }
+    if (cache->dims[cache->rank - 1] != half) {
+        onnx_misfit(b, "'%s' must have rows of %lld", cache->name, (long long)half);
         return NULL;
     }
     struct onnx_value *rows = r->positions ? onnx_lookup(b, cache, r->positions) : cache;
@@ -56,7 +60,7 @@ static struct onnx_value *angles(struct onnx_builder *b, const struct onnx_rotar
         return NULL;
     int64_t dims[] = { rows->dims[0], rows->dims[1], 1, 1, half };
     if (rows->rank != 3 || (dims[0] != 1 && dims[0] != h->dims[0]) || dims[1] != h->dims[1]) {
-        onnx_fail(b, "the positions or '%s' do not fit the tokens", cache->name);
+        onnx_misfit(b, "the positions or '%s' do not fit the tokens", cache->name);
         return NULL;
     }
     return onnx_as(b, rows, 5, dims);
@@ -134,12 +138,12 @@ struct onnx_value *onnx_rotate(struct onnx_builder *b, const struct onnx_rotary 
         return NULL;
     int64_t heads = x->rank == 4 ? x->dims[1] : r->heads;
     if ((x->rank != 3 && x->rank != 4) || heads < 1 || (x->rank == 3 && x->dims[2] % heads)) {
-        onnx_fail(b, "'%s' does not have %lld heads", x->name, (long long)heads);
+        onnx_misfit(b, "'%s' does not have %lld heads", x->name, (long long)heads);
         return NULL;
     }
     int64_t size = x->rank == 4 ? x->dims[3] : x->dims[2] / heads, turning = r->size ? r->size : size;
     if (turning < 1 || turning > size || turning % 2) {
-        onnx_fail(b, "%lld of %lld elements cannot turn", (long long)turning, (long long)size);
+        onnx_misfit(b, "%lld of %lld elements cannot turn", (long long)turning, (long long)size);
         return NULL;
     }
     find_halves(x, heads, size, turning, r->interleaved, &h);
@@ -202,11 +206,14 @@ bool onnx_tensor_scatter(struct onnx_builder *b, const struct onnx_node *n)
     uint32_t axis;
     if (!x || !updates || b->failed || !onnx_axis(b, onnx_attr_int(n, "axis", -2), x->rank, &axis))
         return false;
-    if (!axis || updates->rank != x->rank || (first && onnx_elements(first) != x->dims[0]))
-        return onnx_fail(b, "the axis is the batch, or the shapes do not fit");
+    if (!axis || updates->rank != x->rank)
+        return onnx_fail(b, "the axis is the batch, or '%s' has another rank", updates->name);
+    if (first && onnx_elements(first) != x->dims[0])
+        return onnx_misfit(b, "%lld indices for %lld batch rows", (long long)onnx_elements(first),
+                           (long long)x->dims[0]);
     for (uint32_t i = 0; i < x->rank; i++) {
         if (i != axis ? updates->dims[i] != x->dims[i] : updates->dims[i] > x->dims[i])
-            return onnx_fail(b, "'%s' does not fit '%s' in dimension %u", updates->name, x->name, i);
+            return onnx_misfit(b, "'%s' does not fit '%s' in dimension %u", updates->name, x->name, i);
         range_dims[i] = i == axis ? updates->dims[i] : 1;
         index_dims[i] = i ? 1 : x->dims[0];
     }

@@ -197,16 +197,18 @@ bool onnx_grid_sample(struct onnx_builder *b, const struct onnx_node *n)
     if (!x || !grid || !sampler_read(b, n, &s))
         return false;
     uint32_t axes = x->rank - 2;
-    if (x->rank < 4 || x->rank > 5 || grid->rank != x->rank || grid->dims[x->rank - 1] != axes ||
-        grid->dims[0] != x->dims[0] || (s.mode == MODE_CUBIC && axes != 2))
+    if (x->rank < 4 || x->rank > 5 || grid->rank != x->rank || (s.mode == MODE_CUBIC && axes != 2))
         return onnx_fail(b, "an input of rank %u with a grid of rank %u, or this mode, is not supported", x->rank,
                          grid->rank);
+    if (grid->dims[x->rank - 1] != axes || grid->dims[0] != x->dims[0])
+        return onnx_misfit(b, "'%s' does not have %u coordinates for each of %lld pictures", grid->name, axes,
+                           (long long)x->dims[0]);
     memcpy(dims, x->dims, 2 * sizeof(*dims));
     for (uint32_t i = 0; i < axes; i++) {
         dims[2 + i] = grid->dims[1 + i];
         flat[1] *= grid->dims[1 + i];
         if (!x->dims[2 + i])
-            return onnx_fail(b, "the input has no pixels");
+            return onnx_misfit(b, "the input has no pixels");
     }
     flat[0] = x->dims[0];
     flat[2] = axes;
@@ -256,7 +258,7 @@ bool onnx_affine_grid(struct onnx_builder *b, const struct onnx_node *n)
     uint32_t axes = count - 2;
     if (count < 4 || theta->rank != 3 || theta->dims[0] != size[0] || theta->dims[1] != axes ||
         theta->dims[2] != axes + 1)
-        return onnx_fail(b, "theta does not fit %u sizes", count);
+        return onnx_misfit(b, "theta does not fit %u sizes", count);
     dims[0] = size[0];
     for (uint32_t i = 0; i < axes; i++) {
         dims[1 + i] = size[2 + i];
@@ -288,7 +290,7 @@ static bool deform_read(struct onnx_builder *b, const struct onnx_node *n, const
     if (d->group > INT32_MAX || d->offset_group > INT32_MAX || x->rank != 4 || w->rank != 4 || offset->rank != 4 ||
         d->group < 1 || d->offset_group < 1 || w->dims[1] * d->group != x->dims[1] || w->dims[0] % d->group ||
         x->dims[1] % d->offset_group)
-        return onnx_fail(b, "the input, the weights and the groups do not fit");
+        return onnx_misfit(b, "the input, the weights and the groups do not fit");
     d->batch = x->dims[0];
     d->channels = x->dims[1];
     d->out_channels = w->dims[0];
@@ -301,15 +303,15 @@ static bool deform_read(struct onnx_builder *b, const struct onnx_node *n, const
             return onnx_fail(b, "strides, dilations or pads are out of range");
         int64_t reach = d->dilation[i] * (d->kernel[i] - 1) + 1, room = d->in[i] + d->pad[i] + d->pad[2 + i] - reach;
         if (room < 0)
-            return onnx_fail(b, "the window does not fit the input");
+            return onnx_misfit(b, "the window does not fit the input");
         d->out[i] = room / d->stride[i] + 1;
         if (offset->dims[2 + i] != d->out[i])
-            return onnx_fail(b, "offsets are given for %lld positions instead of %lld", (long long)offset->dims[2 + i],
-                             (long long)d->out[i]);
+            return onnx_misfit(b, "offsets are given for %lld positions instead of %lld",
+                               (long long)offset->dims[2 + i], (long long)d->out[i]);
     }
     d->area = d->out[0] * d->out[1];
     return (offset->dims[0] == d->batch && offset->dims[1] == d->offset_group * d->window * 2) ||
-           onnx_fail(b, "%lld offsets do not fit", (long long)offset->dims[1]);
+           onnx_misfit(b, "%lld offsets do not fit", (long long)offset->dims[1]);
 }
 
 /* Where each kernel element is in each window without offsets: [1, window, area], along one axis. */
@@ -360,7 +362,7 @@ bool onnx_deform_conv(struct onnx_builder *b, const struct onnx_node *n)
         return false;
     if ((mask && onnx_elements(mask) != d.batch * d.offset_group * d.window * d.area) ||
         (bias && onnx_elements(bias) != d.out_channels))
-        return onnx_fail(b, "the mask or the bias does not fit");
+        return onnx_misfit(b, "the mask or the bias does not fit");
     int32_t type = x->type == ONNX_DOUBLE ? ONNX_DOUBLE : ONNX_FLOAT;
     int64_t inner = d.channels / d.group * d.window, rows = d.out_channels / d.group;
     struct onnx_value *columns = deform_columns(b, &d, x, offset, mask, type);

@@ -63,15 +63,17 @@ static bool dft_read(struct onnx_builder *b, const struct onnx_node *n, const st
         return false;
     t->parts = x->dims[x->rank - 1];
     t->inverse = onnx_attr_int(n, "inverse", 0) != 0;
-    if (x->rank < 2 || *axis + 1 == x->rank || t->parts < 1 || t->parts > 2)
-        return onnx_fail(b, "axis %u of rank %u with %lld parts is not supported", *axis, x->rank, (long long)t->parts);
+    if (x->rank < 2 || *axis + 1 == x->rank)
+        return onnx_fail(b, "axis %u of rank %u is not supported", *axis, x->rank);
+    if (t->parts < 1 || t->parts > 2)
+        return onnx_misfit(b, "a number of %lld parts", (long long)t->parts);
     t->mirrored = onesided && t->inverse;
     t->length = t->mirrored ? 2 * (x->dims[*axis] - 1) : x->dims[*axis];
     if (length && !onnx_const_int(b, length, &t->length))
         return false;
     if (t->length < 1 || (onesided && !t->inverse && t->parts == 2))
-        return onnx_fail(b, "length %lld, or a onesided transform of complex numbers, is not supported",
-                         (long long)t->length);
+        return onnx_misfit(b, "length %lld, or a onesided transform of complex numbers, is not supported",
+                           (long long)t->length);
     t->in = BASE_MIN(x->dims[*axis], t->mirrored ? t->length / 2 + 1 : t->length);
     t->out = onesided && !t->inverse ? t->length / 2 + 1 : t->length;
     t->out_parts = t->mirrored ? 1 : 2;
@@ -116,8 +118,8 @@ bool onnx_stft(struct onnx_builder *b, const struct onnx_node *n)
     bool onesided = onnx_attr_int(n, "onesided", 1) != 0 && t.parts == 1;
     if (x->rank < 2 || x->rank > 3 || t.parts < 1 || t.parts > 2 || step < 1 || t.length < 1 || t.length > x->dims[1] ||
         (window && (onnx_elements(window) != t.length || window->type != x->type)))
-        return onnx_fail(b, "frames of %lld every %lld samples are not supported", (long long)t.length,
-                         (long long)step);
+        return onnx_misfit(b, "frames of %lld every %lld samples are not supported", (long long)t.length,
+                           (long long)step);
     t.in = t.length;
     t.out = onesided ? t.length / 2 + 1 : t.length;
     int64_t frames = (x->dims[1] - t.length) / step + 1;
@@ -141,12 +143,14 @@ bool onnx_rfft(struct onnx_builder *b, const struct onnx_node *n)
         return false;
     uint32_t rank = x->rank - inverse;
     if (rank < 1 || rank + !inverse > ONNX_RANK_MAX || onnx_attr_int(n, "signal_ndim", 1) != 1 ||
-        !onnx_attr_int(n, "onesided", 1) || (inverse && x->dims[rank] != 2))
+        !onnx_attr_int(n, "onesided", 1))
         return onnx_fail(b, "rank %u, or a transform that is not onesided over one dimension, is not supported",
                          x->rank);
+    if (inverse && x->dims[rank] != 2)
+        return onnx_misfit(b, "a number of %lld parts", (long long)x->dims[rank]);
     t.length = inverse ? 2 * (x->dims[rank - 1] - 1) : x->dims[rank - 1];
     if (t.length < 1)
-        return onnx_fail(b, "length %lld is not supported", (long long)t.length);
+        return onnx_misfit(b, "length %lld is not supported", (long long)t.length);
     t.in = x->dims[rank - 1];
     t.out = inverse ? t.length : t.length / 2 + 1;
     t.out_parts = inverse ? 1 : 2;

@@ -2,6 +2,8 @@
 #include "api_test.h"
 
 #include <pthread.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 static void test_singleton(void)
 {
@@ -175,14 +177,7 @@ static void test_absent(ID3D12Device *device)
     void *out = device;
     ok_hr(ID3D12Device_CreateComputePipelineState(device, NULL, &IID_ID3D12PipelineState, &out), E_NOTIMPL);
     ok(!out, "the output is not cleared");
-    out = device;
-    ok_hr(ID3D12Device_CreateRootSignature(device, 0, "", 1, &IID_ID3D12RootSignature, &out), E_NOTIMPL);
-    ok(!out, "the output is not cleared");
     ok_hr(ID3D12Device_CreateReservedResource(device, NULL, 0, NULL, &IID_ID3D12Resource, &out), E_NOTIMPL);
-    ok_hr(ID3D12Device_SetStablePowerState(device, TRUE), S_OK);
-    ID3DBlob *blob = (ID3DBlob *)device, *error = (ID3DBlob *)device;
-    ok_hr(D3D12SerializeVersionedRootSignature(NULL, &blob, &error), E_NOTIMPL);
-    ok(!blob && !error, "the outputs are not cleared");
     ok_hr(ID3D12Device_GetDeviceRemovedReason(device), S_OK);
     LUID luid = ID3D12Device_GetAdapterLuid(device);
     ok(luid.LowPart || luid.HighPart, "a LUID of zeros");
@@ -190,12 +185,37 @@ static void test_absent(ID3D12Device *device)
     UINT count = 7;
     ok_hr(ID3D12Device9_EnumerateMetaCommands(nine, &count, NULL), S_OK);
     ok(!count, "%u meta commands", count);
-    ok_hr(ID3D12Device9_ShaderCacheControl(nine, 0, 0), E_NOTIMPL);
     ID3D12CommandQueue *queue = NULL;
     D3D12_COMMAND_QUEUE_DESC desc = { .Type = D3D12_COMMAND_LIST_TYPE_DIRECT };
     ok_hr(ID3D12Device9_CreateCommandQueue1(nine, &desc, &IID_ID3D12Device, &IID_ID3D12CommandQueue, (void **)&queue),
           S_OK);
     api_release(queue);
+}
+
+/* What programs ask for to measure, and to start sooner: accepted, without effect. */
+static void test_hints(ID3D12Device *device)
+{
+    ID3D12Device9 *nine = (ID3D12Device9 *)device;
+    BOOL more = TRUE;
+    uint64_t fired = 0;
+    int event = eventfd(0, EFD_NONBLOCK);
+    ok_hr(ID3D12Device_SetStablePowerState(device, TRUE), S_OK);
+    ok_hr(ID3D12Device9_SetBackgroundProcessingMode(nine, D3D12_BACKGROUND_PROCESSING_MODE_DISABLE_PROFILING_BY_SYSTEM,
+                                                    D3D12_MEASUREMENTS_ACTION_DISCARD_PREVIOUS, (HANDLE)(intptr_t)event,
+                                                    &more),
+          S_OK);
+    ok(!more && read(event, &fired, sizeof(fired)) == sizeof(fired), "the event has not fired");
+    close(event);
+    ok_hr(ID3D12Device9_SetBackgroundProcessingMode(nine, 0, 0, (HANDLE)(intptr_t)event, NULL), E_INVALIDARG);
+    ok_hr(ID3D12Device9_SetBackgroundProcessingMode(nine, 0, 0, NULL, NULL), S_OK);
+    ok_hr(ID3D12Device9_SetBackgroundProcessingMode(nine, 4, 0, NULL, NULL), E_INVALIDARG);
+    ok_hr(ID3D12Device9_SetBackgroundProcessingMode(nine, 0, 4, NULL, NULL), E_INVALIDARG);
+    ok_hr(ID3D12Device9_ShaderCacheControl(nine, (D3D12_SHADER_CACHE_KIND_FLAGS)0xf,
+                                           D3D12_SHADER_CACHE_CONTROL_FLAG_DISABLE |
+                                               D3D12_SHADER_CACHE_CONTROL_FLAG_CLEAR),
+          S_OK);
+    ok_hr(ID3D12Device9_ShaderCacheControl(nine, (D3D12_SHADER_CACHE_KIND_FLAGS)0x10, 0), E_INVALIDARG);
+    ok_hr(ID3D12Device9_ShaderCacheControl(nine, 0, (D3D12_SHADER_CACHE_CONTROL_FLAGS)3), E_INVALIDARG);
 }
 
 int main(void)
@@ -210,6 +230,7 @@ int main(void)
     test_features(device);
     test_private_data(device);
     test_absent(device);
+    test_hints(device);
     ok(api_release(device) == 0, "the device is still referenced");
     return api_end();
 }

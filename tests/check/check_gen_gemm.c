@@ -47,7 +47,7 @@ void check_half(struct check_rng *rng, struct kern_op *op, uint32_t factors, str
 {
     if (check_chance(rng, 2))
         return;
-    op->flags |= KERN_FLAG_HALF_PRECISION;
+    op->flags |= KERN_FLAG_HALF_PRECISION | KERN_FLAG_HALF_FLOAT32;
     for (uint32_t t = 0; t < factors; t++)
         if (check_chance(rng, 2))
             op->tensors[t].type = ANYDML_TENSOR_DATA_TYPE_BFLOAT16;

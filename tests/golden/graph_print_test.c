@@ -262,7 +262,7 @@ static void rms_norm(struct graph *graph)
 /* Two convolutions with a pooling between that may be computed in half precision. */
 static void half(struct graph *graph)
 {
-    graph->flags |= DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION;
+    graph->flags |= ANYDML_EXECUTION_FLAG_HALF_PRECISION_FLOAT32;
     struct graph_operand x = make4(graph, GRAPH_INPUT, 0, 1, 3, 8, 8), a = temp4(graph, 1, 4, 8, 8);
     struct graph_operand b = temp4(graph, 1, 4, 8, 8), pooled = temp4(graph, 1, 4, 4, 4);
     struct graph_operand w1 = make_constant(graph, 4, SIZES(4, 3, 3, 3), -1, 0.01f);

@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-#define ALLOW   DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION
+#define ALLOW   ANYDML_EXECUTION_FLAG_HALF_PRECISION_FLOAT32
 #define RESULTS 160
 
 /* Two convolutions with a residual and a pooling between, then a product. */
@@ -105,6 +105,7 @@ int main(void)
 {
     uint32_t cpu = base_cpu_flags();
     same(0, 0, cpu, "without the flag");
+    same(0, DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION, cpu, "16-bit tensors only");
     same(0, ALLOW, cpu & ~(uint32_t)BASE_CPU_AVX512_BF16, "without the instructions");
     same(DML_EXECUTION_FLAG_DISABLE_META_COMMANDS, ALLOW, cpu, "portable kernels");
 #if defined(ANYDML_DNNL)

@@ -1,0 +1,45 @@
+/* Methods that only ask for another speed: they are accepted, and change nothing here. */
+#include "d3d12/device_methods.h"
+
+#include <unistd.h>
+
+HRESULT d3d_device_SetStablePowerState(D3D_DEVICE, BOOL enable)
+{
+    (void)enable; /* clocks are the system's business */
+    return d3d_removed(d3d_device_from(iface)) ? DXGI_ERROR_DEVICE_REMOVED : S_OK;
+}
+
+/* There is no work in the background and nothing is measured: what the event waits for has happened. */
+HRESULT d3d_device_SetBackgroundProcessingMode(D3D_DEVICE, D3D12_BACKGROUND_PROCESSING_MODE mode,
+                                               D3D12_MEASUREMENTS_ACTION action, HANDLE event, BOOL *more)
+{
+    static const char method[] = "ID3D12Device6::SetBackgroundProcessingMode";
+    struct d3d_device *device = d3d_device_from(iface);
+    const uint64_t one = 1;
+    if (more)
+        *more = FALSE;
+    if (d3d_removed(device))
+        return DXGI_ERROR_DEVICE_REMOVED;
+    if ((unsigned)mode > D3D12_BACKGROUND_PROCESSING_MODE_DISABLE_PROFILING_BY_SYSTEM ||
+        (unsigned)action > D3D12_MEASUREMENTS_ACTION_DISCARD_PREVIOUS)
+        return d3d_fail(device, E_INVALIDARG, "%s: Mode %d or MeasurementsAction %d is unknown", method, (int)mode,
+                        (int)action);
+    if (event && write((int)(intptr_t)event, &one, sizeof(one)) != sizeof(one))
+        return d3d_fail(device, E_INVALIDARG, "%s: hEvent %p is not usable as an eventfd", method, event);
+    return S_OK;
+}
+
+HRESULT d3d_device_ShaderCacheControl(D3D_DEVICE, D3D12_SHADER_CACHE_KIND_FLAGS kinds,
+                                      D3D12_SHADER_CACHE_CONTROL_FLAGS control)
+{
+    const unsigned kinds_known = 0xf, control_known = 0x7, both = 0x3; /* DISABLE and ENABLE */
+    struct d3d_device *device = d3d_device_from(iface);
+    if (d3d_removed(device))
+        return DXGI_ERROR_DEVICE_REMOVED;
+    if ((unsigned)kinds & ~kinds_known || (unsigned)control & ~control_known || ((unsigned)control & both) == both)
+        return d3d_fail(device, E_INVALIDARG,
+                        "ID3D12Device9::ShaderCacheControl: Kinds 0x%x, Control 0x%x: unknown bits, or DISABLE and "
+                        "ENABLE together",
+                        (unsigned)kinds, (unsigned)control);
+    return S_OK; /* no shaders, no caches */
+}
