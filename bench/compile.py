@@ -2,7 +2,7 @@
 """How the time to compile a graph grows with its nodes: graphs of several shapes, from 10 to 100,000 nodes.
 
 usage: compile.py [--program build/bench/compile] [--shapes LIST] [--nodes LIST] [--rounds 3] [--limit SECONDS]
-                  [--json FILE] [--write docs/performance.md]
+                  [--json FILE] [--from FILE] [--write docs/performance.md]
 
 Each graph is an ONNX file of small tensors, compiled by one process; counted is processor time, of all threads and of the
 system too, so that other programs on the machine do not matter much: the least of the rounds. Reading is the file's, compiling is all
@@ -261,14 +261,19 @@ def main():
     parser.add_argument("--nodes", default="10,100,1000,10000,100000")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--limit", type=float, default=300, help="seconds for one process")
-    parser.add_argument("--json")
+    parser.add_argument("--json", help="where to write all figures")
+    parser.add_argument("--from", dest="given", help="figures that --json wrote: nothing is measured")
     parser.add_argument("--write")
     options = parser.parse_args()
     counts = [int(c) for c in options.nodes.split(",")]
     names = options.shapes.split(",")
     if set(names) - set(SHAPES):
         parser.error(f"--shapes: there are {', '.join(SHAPES)}")
-    results = {name: [measure(options.program, name, c, options.rounds, options.limit) for c in counts] for name in names}
+    if options.given:
+        with open(options.given, encoding="utf-8") as file:
+            results = json.load(file)
+    else:
+        results = {name: [measure(options.program, name, c, options.rounds, options.limit) for c in counts] for name in names}
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump(results, file, indent=1)

@@ -113,6 +113,22 @@ struct graph_op *graph_op_insert(struct graph *graph, uint32_t at, const struct 
     return op;
 }
 
+static void join_node(struct graph_op *op, uint32_t node)
+{
+    for (uint32_t i = 0; i < op->joined_count; i++)
+        if (op->joined[i] == node)
+            return;
+    if (node != GRAPH_NONE && node != op->node && op->joined_count < GRAPH_JOINED_MAX)
+        op->joined[op->joined_count++] = node;
+}
+
+void graph_op_join(struct graph_op *op, const struct graph_op *other)
+{
+    join_node(op, other->node);
+    for (uint32_t i = 0; i < other->joined_count; i++)
+        join_node(op, other->joined[i]);
+}
+
 static void remove_dead(struct graph *graph)
 {
     uint32_t kept = 0;

@@ -141,6 +141,10 @@ void graph_text_add(struct graph_text *text, const char *format, ...) BASE_PRINT
 char *graph_text_take(struct graph_text *text);
 const char *graph_type_name(uint32_t type); /* "f32" */
 void graph_text_view(struct graph_text *text, const struct kern_view *view);
+/* Names of the op's nodes, one after the other, cut where they are long; nothing when none has a name. */
+void graph_text_names(struct graph_text *text, const struct graph *graph, const struct graph_op *op);
+/* A name in quotes, without what would break a line or the quotes. */
+void graph_text_name(struct graph_text *text, const char *name);
 /* Kind, parameters and programs of an op: print_kind.c, print_program.c. */
 void graph_text_op(struct graph_text *text, const struct kern_op *op);
 void graph_text_program(struct graph_text *text, const struct kern_map *map, uint32_t inputs, uint32_t outputs);

@@ -363,6 +363,7 @@ static bool fold(const struct folding *folding, const struct graph_options *opti
     conv->k.tensors[3] = old.k.tensors[old.k.input_count];
     conv->k.input_count = 3;
     conv->k.u.conv.has_bias = true;
+    graph_op_join(conv, folding->map);
     shorten_map(folding);
     take_over(folding, options);
     graph_constant_drop_unread(folding->graph, folding->uses, old.value[1]);

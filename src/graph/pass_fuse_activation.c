@@ -88,6 +88,7 @@ static bool fuse(struct graph *graph, struct graph_uses *uses, const struct grap
         graph->failed = true;
         return false;
     }
+    graph_op_join(&fused, map);
     *host = fused; /* the host now runs where the MAP op ran */
     map->dead = true;
     graph->ops[first] = map;

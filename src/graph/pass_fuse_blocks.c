@@ -218,6 +218,8 @@ static bool fuse(struct blocks *b, uint32_t expand_at, uint32_t window_at, uint3
         !make_parameters(b, (const struct graph_op *[]){ expand, window, last }, &made))
         return false;
     const struct graph_op old = *last;
+    graph_op_join(&made, expand);
+    graph_op_join(&made, window);
     *last = made;
     expand->dead = window->dead = true;
     drop_parameters(b, expand);

@@ -65,6 +65,7 @@ static bool fuse(struct graph *graph, struct graph_uses *uses, const struct grap
         !graph_op_no_worse(graph, options, consumer, &fused))
         return false;
     graph->ops[first]->dead = graph_uses_of(uses, producer.value[producer.k.input_count]).reading_ops == 1;
+    graph_op_join(&fused, graph->ops[first]);
     *consumer = fused;
     if (!graph_uses_refresh(uses, second))
         graph->failed = true;

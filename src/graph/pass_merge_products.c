@@ -305,8 +305,10 @@ static bool merge(struct merging *merging)
     redirect_all(merging, &wide.view, wide.value, true);
     made.value[y] = wide.value;
     made.k.tensors[y] = wide.view;
-    for (uint32_t i = 1; i < merging->count; i++)
+    for (uint32_t i = 1; i < merging->count; i++) {
         merging->ops[i]->dead = true;
+        graph_op_join(&made, merging->ops[i]);
+    }
     *first = made;
     graph->failed |= !graph_uses_refresh(&merging->uses, merging->at[0]);
     drop_constants(merging, &old);

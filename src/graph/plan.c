@@ -7,6 +7,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* NULL: memory is short. */
+static const char *names_of(const struct planner *planner, const struct graph_op *op)
+{
+    struct graph_text text = { 0 };
+    if (!planner->graph->named_nodes)
+        return "";
+    graph_text_names(&text, planner->graph, op);
+    graph_text_add(&text, "%s", "");
+    char *made = graph_text_take(&text);
+    const char *kept = made ? base_arena_strdup(&planner->plan->arena, made) : NULL;
+    free(made);
+    return kept;
+}
+
 static HRESULT make_steps(struct planner *planner)
 {
     struct graph_plan *plan = planner->plan;
@@ -24,6 +38,9 @@ static HRESULT make_steps(struct planner *planner)
         step->op = op->k;
         step->node = op->node;
         step->origin = op->origin ? op->origin : "";
+        step->names = names_of(planner, op);
+        if (!step->names)
+            return E_OUTOFMEMORY;
         plan_tidy_loops(&step->op);
         if (op->k.epilogue)
             step->op.epilogue = base_arena_copy(&plan->arena, op->k.epilogue, sizeof(*op->k.epilogue));
