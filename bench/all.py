@@ -148,7 +148,7 @@ class Failed(Exception):
 
 
 def warn(text):
-    print("all.py: " + " ".join(text.split())[:400], file=sys.stderr, flush=True)
+    print("anydml bench: " + " ".join(text.split())[:400], file=sys.stderr, flush=True)
 
 
 # ---- what else the machine did ----
@@ -205,7 +205,7 @@ class Peer:
         self.rest = b""
         try:
             self.about = self.answer(LOAD_LIMIT)
-        except Failed:
+        except BaseException:  # the user's Ctrl-C too
             self.end()
             raise
         self.process.send_signal(signal.SIGSTOP)
@@ -555,3 +555,7 @@ if __name__ == "__main__":
     except (OSError, ValueError, KeyError) as failure:
         print(f"anydml bench: {failure}", file=sys.stderr)
         sys.exit(2)
+    except KeyboardInterrupt:
+        print("anydml bench: interrupted", file=sys.stderr)
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # so that whoever waits sees what ended it
+        os.kill(os.getpid(), signal.SIGINT)

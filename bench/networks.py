@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Makes networks with random weights for bench/all.py and bench/quantize.py.
 
-usage: networks.py FOLDER [NAME...]
+usage: networks.py FOLDER [--batch-norm] [NAME...]
 
 Names, all of them by default: resnet50 (v1.5), mobilenetv2, bert_base_s128 (12 layers, 128 tokens, 340 MB),
 bert_layer1_s128 (one of them), yolo416 (a small YOLOv4). ONNX opset 17, float32, batch 1, fixed sizes; batch
-normalisation is folded into the convolutions, as exporters do. A network is always the same, whichever others are made.
+normalisation is folded into the convolutions, as exporters do; with --batch-norm it follows them as nodes, in files
+NAME_bn.onnx. A network is always the same, whichever others are made.
 What they compute is of no use; sizes and operators are those of the trained ones. Weights keep activations near 1 in
 all layers, also for half precision. Needs numpy and onnx: .cache/peers/venv/bin/python, which scripts/prepare-peers makes.
 """
@@ -21,6 +22,8 @@ BRANCH = 0.4  # scale of what is added to a shortcut, so that sums over many blo
 
 class Network:
     """Nodes and constants in the making. Everything that computes returns the name of its result."""
+
+    batch_norm = False  # whether it stays behind the convolutions
 
     def __init__(self, name, shape, inputs=("x",)):
         self.name, self.nodes, self.constants, self.outputs = name, [], {}, []
@@ -49,9 +52,12 @@ class Network:
 
     def save(self, folder):
         graph = helper.make_graph(self.nodes, self.name, self.inputs, self.outputs, self.constants.values())
+        name = self.name + ("_bn" if self.batch_norm else "")
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
         onnx.checker.check_model(model)
-        onnx.save(model, os.path.join(folder, self.name + ".onnx"))
+        path = os.path.join(folder, name + ".onnx")
+        onnx.save(model, path)
+        print(path, flush=True)
 
     # ---- images ----
 
@@ -59,8 +65,18 @@ class Network:
         """Same size but for the stride; He's initialisation."""
         shape = (size_out, size_in // groups, kernel, kernel)
         inputs = [x, self.weight(shape, scale * (2 / np.prod(shape[1:]))**0.5), self.weight((size_out,), 0.01)]
-        return self.apply("Conv", *inputs, kernel_shape=[kernel, kernel], strides=[stride, stride],
-                          pads=4 * [kernel // 2], group=groups)
+        inputs = inputs[:2] if self.batch_norm else inputs
+        x = self.apply("Conv", *inputs, kernel_shape=[kernel, kernel], strides=[stride, stride],
+                       pads=4 * [kernel // 2], group=groups)
+        return self.normalise_batch(x, size_out) if self.batch_norm else x
+
+    def normalise_batch(self, x, size):
+        """Little more than nothing, so that activations stay as large as they are."""
+        number = len(self.constants)
+        near_one = [self.constant(f"scale{number + i}", self.random.uniform(0.9, 1.1, size).astype(np.float32))
+                    for i in range(2)]
+        mean, bias = self.weight((size,), 0.01), self.weight((size,), 0.01)
+        return self.apply("BatchNormalization", x, near_one[0], bias, mean, near_one[1])
 
     def relu(self, x):
         return self.apply("Relu", x)
@@ -202,15 +218,16 @@ NETWORKS = {
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder")
+    parser.add_argument("--batch-norm", action="store_true")
     parser.add_argument("names", nargs="*", metavar="NAME")
-    args = parser.parse_args()
+    args = parser.parse_intermixed_args()
     for name in args.names:
         if name not in NETWORKS:
             parser.error(f"there is no network {name}; there are {', '.join(NETWORKS)}")
     os.makedirs(args.folder, exist_ok=True)
+    Network.batch_norm = args.batch_norm
     for name in args.names or NETWORKS:
         NETWORKS[name](name).save(args.folder)
-        print(os.path.join(args.folder, name + ".onnx"), flush=True)
 
 
 if __name__ == "__main__":

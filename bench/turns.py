@@ -26,10 +26,10 @@ def output_of(threads, command, env):
     return None if result.returncode else result.stdout
 
 
-def anydml(args, path, threads, half=False):
-    """Seconds that the model takes."""
+def anydml(args, path, threads, half=False, more=()):
+    """Seconds that the model takes; more: further options."""
     command = [args.anydml, "bench", path, "--threads", str(threads), "--seconds", str(args.seconds), "--json"]
-    text = output_of(threads, command + (["--fp16-compute"] if half else []), {"ANYDML_ADAPTERS": "cpu"})
+    text = output_of(threads, command + [*more] + (["--fp16-compute"] if half else []), {"ANYDML_ADAPTERS": "cpu"})
     return json.loads(text)["min_ms" if args.least else "median_ms"] / 1e3 if text else FAILED
 
 

@@ -40,10 +40,10 @@ extern "C" {
 
 /*
  * An execution flag beyond DirectML's, for CompileOperator, CompileGraph and AnydmlCompileGraph: products and
- * convolutions of FLOAT32 tensors may round their factors to BFLOAT16, and graphs may keep what lies between them so, on
- * processors that multiply it; sums are FLOAT32. It includes ALLOW_HALF_PRECISION_COMPUTATION, which allows the same
- * for tensors of 16 bits and never lowers FLOAT32. In C++ the value lies outside of the enumeration's own range: pass it
- * as an argument, keep it out of constant expressions.
+ * convolutions of FLOAT32 tensors may round their factors to BFLOAT16, and graphs may keep what lies between them so,
+ * on processors that multiply it; sums are FLOAT32. It includes ALLOW_HALF_PRECISION_COMPUTATION, which allows the same
+ * for tensors of 16 bits and never lowers FLOAT32. In C++ the value lies outside of the enumeration's own range: pass
+ * it as an argument, keep it out of constant expressions.
  */
 #define ANYDML_EXECUTION_FLAG_HALF_PRECISION_FLOAT32 ((DML_EXECUTION_FLAGS)0x40000000)
 

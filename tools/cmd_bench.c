@@ -1,5 +1,6 @@
 #include "tools/cmd.h"
 #include "tools/compare.h"
+#include "tools/output.h"
 #include "tools/progress.h"
 #include "tools/shapes.h"
 #include "tools/telemetry.h"
@@ -24,8 +25,11 @@ const char tools_help_bench[] =
     "  --threads N            worker threads of the cpu device; default: one per processor\n"
     "  --seconds S            how long to measure, at least 5 runs; default 3\n"
     "  --input-shape NAME=1x3x224x224\n"
-    "                         sizes of an input whose dimensions are free; may be given again\n"
+    "                         sizes of an input whose dimensions are free, which are 1 otherwise; may be\n"
+    "                         given again\n"
     "  --fp16-compute         allow products of 16-bit factors, also for float32\n"
+    "  --owned-weights        bind weights at initialisation, as other programs that use DirectML do, instead of\n"
+    "                         making them constants of the graph (cpu devices)\n"
     "  --trace FILE           write a Chrome trace of one more run: its steps with kernels, shapes and speed\n"
     "  --json                 print one JSON object\n\n"
     "  --compare              measure the cpu device beside ONNX Runtime, OpenVINO and PyTorch, as far as Python can\n"
@@ -37,6 +41,7 @@ enum {
     BENCH_OPTION_SECONDS = TOOLS_OPTION_OWN,
     BENCH_OPTION_SHAPE,
     BENCH_OPTION_FP16,
+    BENCH_OPTION_OWNED,
     BENCH_OPTION_TRACE,
     BENCH_OPTION_COMPARE,
     BENCH_OPTION_PYTHON,
@@ -47,11 +52,12 @@ struct bench {
     struct tools_shapes given;
     DML_EXECUTION_FLAGS flags;
     const char *trace_path, *python;
-    bool compare;
+    bool compare, own_weights;
     struct onnx_model *model;
     struct tools_session *session;
     struct tools_program *program;
     struct tools_trace trace;
+    bool ones; /* free sizes are taken as 1 */
     double compile_ms, first_ms;
     double *runs;
     uint32_t run_count;
@@ -69,12 +75,15 @@ static bool bench_take(void *context, int option, const char *value, struct tool
         return tools_shapes_take(&b->given, value, error);
     case BENCH_OPTION_TRACE:
         b->trace_path = value;
-        return tools_trace_check(value, error);
+        return tools_output_check(value, error);
     case BENCH_OPTION_COMPARE:
         b->compare = true;
         return true;
     case BENCH_OPTION_PYTHON:
         b->python = value;
+        return true;
+    case BENCH_OPTION_OWNED:
+        b->own_weights = true;
         return true;
     default:
         b->flags = ANYDML_EXECUTION_FLAG_HALF_PRECISION_FLOAT32;
@@ -132,6 +141,18 @@ static bool bench_inputs(struct bench *b, struct tools_error *error)
     return true;
 }
 
+static bool bench_compile(struct bench *b, struct onnx_input *shapes, struct tools_error *error)
+{
+    struct onnx_program *compiled = NULL;
+    tools_progress("compiling");
+    bool whole = tools_compile(b->session, b->model, shapes, b->flags, &compiled, &b->compile_ms, error);
+    if (!whole && !error->parts)
+        return false;
+    tools_progress("initialising");
+    return whole ? tools_program_create(b->session, compiled, &b->program, error)
+                 : tools_program_create_flow(b->session, b->model, shapes, b->flags, &b->program, error);
+}
+
 /* ---- measuring ---- */
 
 static bool bench_prepare(struct bench *b, const char *path, uint32_t device, struct tools_error *error)
@@ -141,15 +162,13 @@ static bool bench_prepare(struct bench *b, const char *path, uint32_t device, st
     struct onnx_input *shapes = calloc(b->model->input_count + 1, sizeof(*shapes));
     if (!shapes)
         return tools_fail_memory(error);
-    tools_progress("compiling");
-    struct onnx_program *compiled = NULL;
-    bool ok = tools_shapes_of(&b->given, b->model, shapes, error) && tools_session_create(device, &b->session, error) &&
-              tools_compile(b->session, b->model, shapes, b->flags, &compiled, &b->compile_ms, error);
+    bool ok = tools_shapes_of(&b->given, b->model, shapes, &b->ones, error) &&
+              tools_session_create(device, &b->session, error);
+    if (ok)
+        b->session->own_weights = b->own_weights;
+    ok = ok && bench_compile(b, shapes, error);
     free(shapes);
-    if (!ok)
-        return false;
-    tools_progress("initialising");
-    return tools_program_create(b->session, compiled, &b->program, error) && bench_inputs(b, error);
+    return ok && bench_inputs(b, error);
 }
 
 /* The first run touches memory for the first time, so it warms up and is told apart. */
@@ -221,7 +240,7 @@ static void bench_finish(struct bench *b)
 static bool bench_compare(const struct bench *b, const struct tools_options *o, struct tools_error *error)
 {
     struct tools_compare compare = { b->python, o->threads, b->seconds, o->json, o->all, o->given };
-    if (b->given.count || b->trace_path || b->flags || o->device)
+    if (b->given.count || b->trace_path || b->flags || b->own_weights || o->device)
         return tools_fail(error, TOOLS_USAGE,
                           "--compare goes with --seconds, --threads, --python and --json only (anydml bench --help)");
     return tools_compare(&compare, error);
@@ -245,6 +264,7 @@ int tools_cmd_bench(int argc, char **argv)
         { "seconds", required_argument, NULL, BENCH_OPTION_SECONDS },
         { "input-shape", required_argument, NULL, BENCH_OPTION_SHAPE },
         { "fp16-compute", no_argument, NULL, BENCH_OPTION_FP16 },
+        { "owned-weights", no_argument, NULL, BENCH_OPTION_OWNED },
         { "trace", required_argument, NULL, BENCH_OPTION_TRACE },
         { "compare", no_argument, NULL, BENCH_OPTION_COMPARE },
         { "python", required_argument, NULL, BENCH_OPTION_PYTHON },
@@ -269,6 +289,12 @@ int tools_cmd_bench(int argc, char **argv)
         return tools_report("anydml bench", &error);
     bool ok = bench_prepare(&b, options.operand, options.device, &error) && bench_measure(&b, &error);
     tools_progress_stop();
+    if (b.ones && ok)
+        fprintf(stderr, "anydml bench: free sizes are taken as 1; --input-shape gives others\n");
+    if (b.ones && !ok) {
+        struct tools_error why = error;
+        tools_fail(&error, why.code, "%.600s (with free sizes taken as 1; --input-shape gives others)", why.text);
+    }
     if (ok) {
         bench_print(&b, options.operand, options.json);
         tools_telemetry_record(b.session->info.kind);

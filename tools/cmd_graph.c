@@ -1,12 +1,12 @@
 #include "tools/cmd.h"
 #include "tools/graph.h"
+#include "tools/output.h"
 #include "tools/program.h"
 #include "tools/progress.h"
 #include "tools/shapes.h"
 
 #include <anydml.h>
 
-#include <errno.h>
 #include <stdlib.h>
 
 const char tools_help_graph[] =
@@ -22,7 +22,9 @@ const char tools_help_graph[] =
     "  --threads N            worker threads of the cpu device; default: one per processor\n"
     "  --input-shape NAME=1x3x224x224\n"
     "                         sizes of an input whose dimensions are free; may be given again\n"
-    "  --fp16-compute         allow products of 16-bit factors, also for float32\n\n"
+    "  --fp16-compute         allow products of 16-bit factors, also for float32\n"
+    "  --owned-weights        bind weights at initialisation, as other programs that use DirectML do, instead of\n"
+    "                         making them constants of the graph (cpu devices)\n\n"
     "ANYDML_DISABLE_PASS=name,name leaves passes out.\n";
 
 enum {
@@ -33,11 +35,12 @@ enum {
     GRAPH_OPTION_AFTER,
     GRAPH_OPTION_SHAPE,
     GRAPH_OPTION_FP16,
+    GRAPH_OPTION_OWNED,
 };
 
 struct graph_command {
     const char *path, *output;
-    bool text, svg, before, after;
+    bool text, svg, before, after, own_weights;
     uint32_t device;
     struct tools_shapes given;
     DML_EXECUTION_FLAGS flags;
@@ -66,6 +69,9 @@ static bool graph_take(void *context, int option, const char *value, struct tool
         break;
     case GRAPH_OPTION_SHAPE:
         return tools_shapes_take(&g->given, value, error);
+    case GRAPH_OPTION_OWNED:
+        g->own_weights = true;
+        return true;
     default:
         g->flags = ANYDML_EXECUTION_FLAG_HALF_PRECISION_FLOAT32;
         return true;
@@ -103,10 +109,15 @@ static bool graph_compile_in(struct graph_command *g, struct tools_session *sess
     struct anydml_trace trace = { .Event = graph_event, .Context = g };
     struct onnx_program *compiled = NULL;
     double ms;
-    bool ok = (shapes || tools_fail_memory(error)) && tools_shapes_of(&g->given, model, shapes, error) &&
+    session->own_weights = g->own_weights;
+    bool ok = (shapes || tools_fail_memory(error)) && tools_shapes_of(&g->given, model, shapes, NULL, error) &&
               tools_check(error, AnydmlSetTrace((IDMLDevice *)session->device->dml, &trace), "beginning the trace") &&
               tools_compile(session, model, shapes, g->flags, &compiled, &ms, error);
     AnydmlSetTrace((IDMLDevice *)session->device->dml, NULL);
+    if (!ok && error->parts) {
+        struct tools_error why = *error;
+        tools_fail(error, TOOLS_USAGE, "%s runs in parts, there is no one graph to show: %.500s", g->path, why.text);
+    }
     if (ok && !g->graph)
         ok = tools_fail(error, TOOLS_USAGE, "%s: all outputs are known, there is no graph to show", g->path);
     onnx_program_destroy(compiled);
@@ -150,15 +161,12 @@ static bool graph_print(const struct graph_command *g, FILE *file, struct tools_
 
 static bool graph_write(const struct graph_command *g, struct tools_error *error)
 {
-    FILE *file = g->output ? fopen(g->output, "wb") : stdout;
-    if (!file)
-        return tools_fail(error, TOOLS_USAGE, "cannot write %s: %s", g->output, strerror(errno));
-    bool ok = graph_print(g, file, error);
-    bool written = fflush(file) == 0 && !ferror(file);
+    struct tools_output output;
     if (g->output)
-        written = fclose(file) == 0 && written;
-    return ok && (written || tools_fail(error, TOOLS_RUNTIME, "%s could not be written completely",
-                                        g->output ? g->output : "standard output"));
+        return tools_output_open(&output, g->output, error) &&
+               tools_output_close(&output, graph_print(g, output.file, error), error);
+    return graph_print(g, stdout, error) && ((fflush(stdout) == 0 && !ferror(stdout)) ||
+                                             tools_fail(error, TOOLS_RUNTIME, "standard output could not be written"));
 }
 
 int tools_cmd_graph(int argc, char **argv)
@@ -174,6 +182,7 @@ int tools_cmd_graph(int argc, char **argv)
         { "after", no_argument, NULL, GRAPH_OPTION_AFTER },
         { "input-shape", required_argument, NULL, GRAPH_OPTION_SHAPE },
         { "fp16-compute", no_argument, NULL, GRAPH_OPTION_FP16 },
+        { "owned-weights", no_argument, NULL, GRAPH_OPTION_OWNED },
         { 0 },
     };
     struct graph_command g = { 0 };

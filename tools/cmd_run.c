@@ -1,4 +1,5 @@
 #include "tools/cmd.h"
+#include "tools/output.h"
 #include "tools/progress.h"
 #include "tools/run.h"
 #include "tools/telemetry.h"
@@ -19,6 +20,8 @@ const char tools_help_run[] =
     "  --repeat N             run N times and print the median\n"
     "  --labels FILE          print the top five of the first output; line n + 1 of FILE names class n\n"
     "  --fp16-compute         allow products of 16-bit factors, also for float32\n"
+    "  --owned-weights        bind weights at initialisation, as other programs that use DirectML do, instead of\n"
+    "                         making them constants of the graph (cpu devices)\n"
     "  --trace FILE           write a Chrome trace of one more run: its steps with kernels, shapes and speed\n\n"
     "Pictures are resized (antialiased bicubic) to the model's height and width, and turned into luma when the input\n"
     "has one channel. value = (pixel in RANGE - mean) / std:\n"
@@ -33,6 +36,7 @@ enum {
     RUN_OPTION_REPEAT,
     RUN_OPTION_LABELS,
     RUN_OPTION_FP16,
+    RUN_OPTION_OWNED,
     RUN_OPTION_TRACE,
     RUN_OPTION_RANGE,
     RUN_OPTION_MEAN,
@@ -89,12 +93,15 @@ static bool run_take(void *context, int option, const char *value, struct tools_
     case RUN_OPTION_LABELS:
         run->labels = value;
         return true;
+    case RUN_OPTION_OWNED:
+        run->own_weights = true;
+        return true;
     case RUN_OPTION_FP16:
         run->flags = ANYDML_EXECUTION_FLAG_HALF_PRECISION_FLOAT32;
         return true;
     case RUN_OPTION_TRACE:
         run->trace_path = value;
-        return tools_trace_check(value, error);
+        return tools_output_check(value, error);
     case RUN_OPTION_RANGE:
         return run_take_range(run, value, error);
     case RUN_OPTION_MEAN:
@@ -122,6 +129,7 @@ static bool run_check_labels(const struct run *run, struct tools_error *error)
 /* Where shapes depend on the values of inputs, the program is made for those values. */
 static bool run_compile(struct run *run, struct onnx_program **out, struct tools_error *error)
 {
+    run->session->own_weights = run->own_weights;
     for (;;) {
         bool again = false;
         if (tools_compile(run->session, run->model, run->shapes, run->flags, out, &run->compile_ms, error))
@@ -144,11 +152,14 @@ static bool run_prepare(struct run *run, struct tools_error *error)
         !tools_session_create(run->device, &run->session, error))
         return false;
     tools_progress("compiling");
-    if (!run_compile(run, &compiled, error))
+    bool whole = run_compile(run, &compiled, error);
+    if (!whole && !error->parts)
         return false;
     tools_progress("initialising");
-    if (!tools_program_create(run->session, compiled, &run->program, error) ||
-        !tools_program_watch(run->program, error))
+    if (whole ? !tools_program_create(run->session, compiled, &run->program, error)
+              : !tools_program_create_flow(run->session, run->model, run->shapes, run->flags, &run->program, error))
+        return false;
+    if (!tools_program_watch(run->program, error))
         return false;
     for (uint32_t i = 0; i < run->model->input_count; i++)
         if (!tools_program_set_input(run->program, i, &run->arrays[i], error))
@@ -222,6 +233,7 @@ int tools_cmd_run(int argc, char **argv)
         { "repeat", required_argument, NULL, RUN_OPTION_REPEAT },
         { "labels", required_argument, NULL, RUN_OPTION_LABELS },
         { "fp16-compute", no_argument, NULL, RUN_OPTION_FP16 },
+        { "owned-weights", no_argument, NULL, RUN_OPTION_OWNED },
         { "trace", required_argument, NULL, RUN_OPTION_TRACE },
         { "range", required_argument, NULL, RUN_OPTION_RANGE },
         { "mean", required_argument, NULL, RUN_OPTION_MEAN },

@@ -4,20 +4,31 @@
 
 #include <anydml.h>
 
+#include <stdio.h>
+#include <unistd.h>
+
+#define BUSY_WATCH_US 300000
+#define BUSY_MOST     0.25 /* processors */
+
 const char tools_help_tune[] =
-    "usage: anydml tune [--threads N] [--device N] [--json]\n\n"
+    "usage: anydml tune [--threads N] [--device N] [--json] [--force]\n\n"
     "Where two kernels do the same work, a model chooses that was fitted on one machine. This measures both on a few\n"
     "shapes, in about two seconds, and keeps by how much the model errs here: in ANYDML_CACHE_DIR, "
     "XDG_CACHE_HOME/anydml\n"
     "or ~/.cache/anydml, one file for each processor, version and number of threads. Programs that start later use "
     "it.\n"
-    "ANYDML_TUNING=off ignores it; deleting the file undoes all. Best while the machine does nothing else.\n\n"
+    "ANYDML_TUNING=off ignores it; deleting the file undoes all. Times of a busy machine would mislead: while others "
+    "use\n"
+    "more than a quarter of a processor, nothing is measured.\n\n"
     "  --threads N  for programs with that many worker threads; default: one per processor\n"
     "  --device N   which cpu device (anydml devices); default 0\n"
-    "  --json       print one JSON object\n";
+    "  --json       print one JSON object\n"
+    "  --force      measure on a busy machine too\n";
+
+enum { TUNE_OPTION_FORCE = TOOLS_OPTION_OWN };
 
 struct tuning {
-    bool json;
+    bool json, force;
     unsigned count;
     char problem[512];
 };
@@ -54,11 +65,38 @@ static void STDMETHODCALLTYPE take_path(void *context, const char *path, const c
         printf("kept in %s\n", path);
 }
 
+/* Ticks that all processors have spent, on work and in all; false where the system does not tell. */
+static bool read_ticks(double *out_busy, double *out_all)
+{
+    FILE *file = fopen("/proc/stat", "r");
+    unsigned long long t[8] = { 0 }; /* user, nice, system, idle, waiting for disks, interrupts, soft ones, stolen */
+    bool ok = file && fscanf(file, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &t[0], &t[1], &t[2], &t[3], &t[4],
+                             &t[5], &t[6], &t[7]) == 8;
+    if (file)
+        fclose(file);
+    *out_busy = (double)(t[0] + t[1] + t[2] + t[5] + t[6] + t[7]);
+    *out_all = *out_busy + (double)(t[3] + t[4]);
+    return ok;
+}
+
+static bool is_idle(struct tools_error *error)
+{
+    double busy[2], all[2];
+    if (!read_ticks(&busy[0], &all[0]) || usleep(BUSY_WATCH_US) || !read_ticks(&busy[1], &all[1]) || all[1] <= all[0])
+        return true;
+    double used = (busy[1] - busy[0]) / (all[1] - all[0]) * (double)sysconf(_SC_NPROCESSORS_ONLN);
+    return used <= BUSY_MOST ||
+           tools_fail(error, TOOLS_RUNTIME,
+                      "the machine is busy: other programs use %.1f of its %ld processors; try again "
+                      "when it is idle, or --force",
+                      used, sysconf(_SC_NPROCESSORS_ONLN));
+}
+
 static bool tune(struct tuning *tuning, uint32_t device, struct tools_error *error)
 {
     struct anydml_tuning listener = { tuning, take_point, take_path };
     struct tools_session *session;
-    if (!tools_session_create(device, &session, error))
+    if ((!tuning->force && !is_idle(error)) || !tools_session_create(device, &session, error))
         return false;
     if (tuning->json)
         printf("{\"points\": [");
@@ -73,6 +111,15 @@ static bool tune(struct tuning *tuning, uint32_t device, struct tools_error *err
     return tools_check(error, hr, "measuring");
 }
 
+static bool take_option(void *context, int option, const char *value, struct tools_error *error)
+{
+    struct tuning *tuning = context;
+    (void)value;
+    (void)error;
+    tuning->force = option == TUNE_OPTION_FORCE;
+    return true;
+}
+
 int tools_cmd_tune(int argc, char **argv)
 {
     static const struct option table[] = {
@@ -80,13 +127,15 @@ int tools_cmd_tune(int argc, char **argv)
         { "json", no_argument, NULL, TOOLS_OPTION_JSON },
         { "device", required_argument, NULL, TOOLS_OPTION_DEVICE },
         { "threads", required_argument, NULL, TOOLS_OPTION_THREADS },
+        { "force", no_argument, NULL, TUNE_OPTION_FORCE },
         { 0 },
     };
-    struct tools_options options = { .table = table, .help = tools_help_tune };
+    struct tuning tuning = { 0 };
+    struct tools_options options = { .table = table, .help = tools_help_tune, .take = take_option, .context = &tuning };
     struct tools_error error;
     if (!tools_options_parse(&options, argc, argv, &error))
         return tools_report("anydml tune", &error);
-    struct tuning tuning = { .json = options.json };
+    tuning.json = options.json;
     if (options.helped || tune(&tuning, options.device, &error))
         return 0;
     return tools_report("anydml tune", &error);

@@ -1,3 +1,4 @@
+#define _GNU_SOURCE /* secure_getenv */
 #include "tools/compare.h"
 
 #include "tools/program.h"
@@ -25,7 +26,7 @@ static bool check_models(const struct tools_compare *c, struct tools_error *erro
 
 bool tools_compare(const struct tools_compare *c, struct tools_error *error)
 {
-    const char *list = c->python ? c->python : getenv("ANYDML_PYTHON");
+    const char *list = c->python ? c->python : secure_getenv("ANYDML_PYTHON");
     char self[4096], first[4096], seconds[32];
     const char **args = calloc(c->model_count + 20u, sizeof(*args));
     uint32_t count = 0;

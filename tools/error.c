@@ -10,6 +10,7 @@ bool tools_fail(struct tools_error *error, enum tools_code code, const char *for
     vsnprintf(error->text, sizeof(error->text), format, args);
     va_end(args);
     error->code = code;
+    error->parts = false;
     return false;
 }
 

@@ -15,6 +15,7 @@ enum tools_code {
 struct tools_error {
     enum tools_code code;
     char text[768];
+    bool parts; /* of tools_compile: it failed because the model is no single graph */
 };
 
 /* Fills `error`; returns false, so that callers can write `return tools_fail(...)`. */

@@ -1,5 +1,6 @@
 #include "tools/image.h"
 
+#include "tools/output.h"
 #include "tools/text.h"
 
 #include <errno.h>
@@ -7,12 +8,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+bool tools_image_fits(uint32_t width, uint32_t height, struct tools_error *error)
+{
+    /* 2^28 pixels are 768 MiB; more is a broken file or a mistake. */
+    return (width && height && (uint64_t)width * height <= TOOLS_IMAGE_PIXELS_MAX) ||
+           tools_fail(error, TOOLS_USAGE, "a picture of %ux%u is not supported", width, height);
+}
+
 bool tools_image_init(struct tools_image *image, uint32_t width, uint32_t height, struct tools_error *error)
 {
     *image = (struct tools_image){ width, height, NULL };
-    /* 2^28 pixels are 768 MiB; more is a broken file or a mistake. */
-    if (!width || !height || (uint64_t)width * height > 1u << 28)
-        return tools_fail(error, TOOLS_USAGE, "a picture of %ux%u is not supported", width, height);
+    if (!tools_image_fits(width, height, error))
+        return false;
     image->pixels = calloc((size_t)width * height, 3);
     return image->pixels ? true : tools_fail_memory(error);
 }
@@ -82,6 +89,8 @@ static bool png_read_pixels(struct png_job *job, struct tools_image *out, struct
         return tools_fail(error, TOOLS_USAGE, "%s", job->message);
     png_init_io(job->png, job->file);
     png_read_info(job->png, job->info);
+    if (!tools_image_fits(png_get_image_width(job->png, job->info), png_get_image_height(job->png, job->info), error))
+        return false;
     png_ask_for_rgb(job);
     if (!tools_image_init(out, png_get_image_width(job->png, job->info), png_get_image_height(job->png, job->info),
                           error))
@@ -129,16 +138,16 @@ static bool png_write_pixels(struct png_job *job, const struct tools_image *imag
 
 bool tools_png_write(const char *path, const struct tools_image *image, struct tools_error *error)
 {
-    struct png_job job = { .file = fopen(path, "wb"), .message = "out of memory" };
-    if (!job.file)
-        return tools_fail(error, TOOLS_USAGE, "cannot write %s: %s", path, strerror(errno));
+    struct png_job job = { .message = "out of memory" };
+    struct tools_output output;
+    if (!tools_output_open(&output, path, error))
+        return false;
+    job.file = output.file;
     job.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &job, png_on_error, png_on_warning);
     job.info = job.png ? png_create_info_struct(job.png) : NULL;
     bool ok = job.info && png_write_pixels(&job, image);
     png_destroy_write_struct(&job.png, &job.info);
-    if (fclose(job.file) && ok) {
-        snprintf(job.message, sizeof(job.message), "%s", strerror(errno));
-        ok = false;
-    }
-    return ok || tools_fail(error, TOOLS_USAGE, "cannot write %s: %s", path, job.message);
+    if (!ok)
+        tools_fail(error, TOOLS_USAGE, "cannot write %s: %s", path, job.message);
+    return tools_output_close(&output, ok, error);
 }

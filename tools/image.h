@@ -10,6 +10,10 @@ struct tools_image {
     uint8_t *pixels; /* R, G, B, row by row, without gaps */
 };
 
+/* Asked before anything of a file is decoded. */
+#define TOOLS_IMAGE_PIXELS_MAX (1u << 28)
+bool tools_image_fits(uint32_t width, uint32_t height, struct tools_error *error);
+
 bool tools_image_init(struct tools_image *image, uint32_t width, uint32_t height, struct tools_error *error);
 void tools_image_finish(struct tools_image *image); /* a zeroed image is fine too */
 

@@ -1,4 +1,5 @@
 #include "tools/image.h"
+#include "tools/output.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -11,8 +12,13 @@
 
 #define JPEG_WRITE_QUALITY 92
 
+/* Of a progressive picture libjpeg keeps all coefficients, two bytes each, and each scan goes over them again. */
+#define JPEG_MEMORY_MAX (1l << 30)
+#define JPEG_SCANS_MAX  200
+
 struct jpeg_job {
     struct jpeg_error_mgr errors; /* first: libjpeg hands out its address */
+    struct jpeg_progress_mgr progress;
     jmp_buf back;
     FILE *file;
     char message[JMSG_LENGTH_MAX];
@@ -21,7 +27,11 @@ struct jpeg_job {
 static void jpeg_on_error(j_common_ptr jpeg)
 {
     struct jpeg_job *job = (struct jpeg_job *)jpeg->err;
-    jpeg->err->format_message(jpeg, job->message);
+    if (jpeg->err->msg_code == JERR_NO_BACKING_STORE)
+        snprintf(job->message, sizeof(job->message), "decoding it takes more than %ld MiB of memory",
+                 JPEG_MEMORY_MAX >> 20);
+    else
+        jpeg->err->format_message(jpeg, job->message);
     longjmp(job->back, 1);
 }
 
@@ -32,11 +42,21 @@ static void jpeg_on_message(j_common_ptr jpeg, int level)
         jpeg_on_error(jpeg);
 }
 
+static void jpeg_on_progress(j_common_ptr jpeg)
+{
+    struct jpeg_job *job = (struct jpeg_job *)jpeg->err;
+    if (((j_decompress_ptr)jpeg)->input_scan_number <= JPEG_SCANS_MAX)
+        return;
+    snprintf(job->message, sizeof(job->message), "more than %d scans", JPEG_SCANS_MAX);
+    longjmp(job->back, 1);
+}
+
 static void jpeg_job_init(struct jpeg_job *job)
 {
     jpeg_std_error(&job->errors);
     job->errors.error_exit = jpeg_on_error;
     job->errors.emit_message = jpeg_on_message;
+    job->progress.progress_monitor = jpeg_on_progress;
 }
 
 /* Runs under setjmp: what is needed after an error lives behind the pointers. */
@@ -46,8 +66,12 @@ static bool jpeg_read_pixels(struct jpeg_job *job, struct jpeg_decompress_struct
     if (setjmp(job->back))
         return tools_fail(error, TOOLS_USAGE, "%s", job->message);
     jpeg_create_decompress(jpeg);
+    jpeg->progress = &job->progress;
+    jpeg->mem->max_memory_to_use = JPEG_MEMORY_MAX;
     jpeg_stdio_src(jpeg, job->file);
     jpeg_read_header(jpeg, TRUE);
+    if (!tools_image_fits(jpeg->image_width, jpeg->image_height, error))
+        return false;
     jpeg->out_color_space = JCS_RGB;
     jpeg_start_decompress(jpeg);
     if (!tools_image_init(out, jpeg->output_width, jpeg->output_height, error))
@@ -97,16 +121,15 @@ static bool jpeg_write_pixels(struct jpeg_job *job, struct jpeg_compress_struct 
 
 bool tools_jpeg_write(const char *path, const struct tools_image *image, struct tools_error *error)
 {
-    struct jpeg_job job = { .file = fopen(path, "wb") };
-    if (!job.file)
-        return tools_fail(error, TOOLS_USAGE, "cannot write %s: %s", path, strerror(errno));
+    struct tools_output output;
+    if (!tools_output_open(&output, path, error))
+        return false;
+    struct jpeg_job job = { .file = output.file };
     jpeg_job_init(&job);
     struct jpeg_compress_struct jpeg = { .err = &job.errors };
     bool ok = jpeg_write_pixels(&job, &jpeg, image);
     jpeg_destroy_compress(&jpeg);
-    if (fclose(job.file) && ok) {
-        snprintf(job.message, sizeof(job.message), "%s", strerror(errno));
-        ok = false;
-    }
-    return ok || tools_fail(error, TOOLS_USAGE, "cannot write %s: %s", path, job.message);
+    if (!ok)
+        tools_fail(error, TOOLS_USAGE, "cannot write %s: %s", path, job.message);
+    return tools_output_close(&output, ok, error);
 }

@@ -1,5 +1,7 @@
 #include "tools/npy.h"
 
+#include "tools/output.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -214,14 +216,11 @@ bool tools_npy_write(const char *path, const struct tools_array *array, struct t
     unsigned char start[10] = { 0, 0, 0, 0, 0, 0, 1, 0, (unsigned char)padded, (unsigned char)(padded >> 8) };
     memcpy(start, npy_magic, 6);
 
-    FILE *file = fopen(path, "wb");
-    if (!file)
-        return tools_fail(error, TOOLS_USAGE, "cannot write %s: %s", path, strerror(errno));
-    fwrite(start, 1, sizeof(start), file);
-    fprintf(file, "%s%*s\n", header, padded - length - 1, "");
-    fwrite(array->data, 1, array->bytes, file);
-    bool failed = ferror(file);
-    if (fclose(file) || failed)
-        return tools_fail(error, TOOLS_USAGE, "cannot write %s: %s", path, strerror(errno));
-    return true;
+    struct tools_output output;
+    if (!tools_output_open(&output, path, error))
+        return false;
+    fwrite(start, 1, sizeof(start), output.file);
+    fprintf(output.file, "%s%*s\n", header, padded - length - 1, "");
+    fwrite(array->data, 1, array->bytes, output.file);
+    return tools_output_close(&output, true, error);
 }

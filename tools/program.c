@@ -46,19 +46,30 @@ bool tools_model_load(const char *path, struct onnx_model **out, struct tools_er
 
 /* ---- programs ---- */
 
+static bool fail(const struct tools_session *session, HRESULT hr, const struct onnx_error *why,
+                 struct tools_error *error)
+{
+    bool device = hr == E_OUTOFMEMORY || FAILED(ID3D12Device_GetDeviceRemovedReason(session->device->d3d));
+    return tools_fail(error, device ? TOOLS_RUNTIME : TOOLS_USAGE, "%s",
+                      why->text[0] ? why->text : tools_hresult_name(hr));
+}
+
 bool tools_compile(struct tools_session *session, const struct onnx_model *model, struct onnx_input *inputs,
                    DML_EXECUTION_FLAGS flags, struct onnx_program **out, double *ms, struct tools_error *error)
 {
     struct onnx_error why = { "" };
     double start = tools_now_ms();
-    HRESULT hr = onnx_compile(model, inputs, session->device->dml, flags, out, &why);
+    if (session->own_weights && !session->device->host_memory)
+        return tools_fail(error, TOOLS_USAGE, "--owned-weights takes a cpu device");
+    HRESULT hr = (session->own_weights ? onnx_compile_owned : onnx_compile)(model, inputs, session->device->dml, flags,
+                                                                            out, &why);
     *ms = tools_now_ms() - start;
     if (SUCCEEDED(hr))
         return true;
     *out = NULL;
-    bool device = hr == E_OUTOFMEMORY || FAILED(ID3D12Device_GetDeviceRemovedReason(session->device->d3d));
-    return tools_fail(error, device ? TOOLS_RUNTIME : TOOLS_USAGE, "%s",
-                      why.text[0] ? why.text : tools_hresult_name(hr));
+    fail(session, hr, &why, error);
+    error->parts = why.unknown;
+    return false;
 }
 
 /* Zeroed memory for each port, aligned so that the device can use it in place. */
@@ -112,10 +123,84 @@ bool tools_program_create(struct tools_session *session, struct onnx_program *on
     return true;
 }
 
+/* ---- models that are no single graph ---- */
+
+static bool flow_allocate(struct tools_program *p, const struct onnx_model *model)
+{
+    struct onnx_program *ports = p->ports = calloc(1, sizeof(*ports));
+    p->given = calloc(model->input_count + 1, sizeof(*p->given));
+    p->made = calloc(model->output_count + 1, sizeof(*p->made));
+    if (!ports || !p->given || !p->made)
+        return false;
+    ports->inputs = base_arena_alloc(&ports->arena, model->input_count * sizeof(*ports->inputs));
+    ports->outputs = base_arena_alloc(&ports->arena, model->output_count * sizeof(*ports->outputs));
+    ports->input_count = model->input_count;
+    ports->output_count = model->output_count;
+    return ports->inputs && ports->outputs;
+}
+
+bool tools_program_create_flow(struct tools_session *session, const struct onnx_model *model,
+                               const struct onnx_input *inputs, DML_EXECUTION_FLAGS flags, struct tools_program **out,
+                               struct tools_error *error)
+{
+    struct tools_program *p = calloc(1, sizeof(*p));
+    bool ok = p && flow_allocate(p, model);
+    *out = NULL;
+    if (ok) {
+        p->session = session;
+        p->onnx = p->ports;
+        p->flow = onnx_flow_create(model, session->device, session->pool, flags);
+        ok = p->flow != NULL;
+    }
+    for (uint32_t i = 0; ok && i < model->input_count; i++) {
+        struct onnx_port *port = &p->ports->inputs[i];
+        *port = (struct onnx_port){ model->inputs[i].name, model->inputs[i].type, .rank = inputs[i].rank };
+        ok = onnx_array_make(&p->given[i], port->onnx_type, inputs[i].rank, inputs[i].dims);
+        port->bytes = p->given[i].bytes;
+        for (uint32_t d = 0; d < inputs[i].rank; d++)
+            port->sizes[d] = (uint32_t)inputs[i].dims[d];
+    }
+    for (uint32_t i = 0; ok && i < model->output_count; i++)
+        p->ports->outputs[i].name = model->outputs[i].name;
+    if (ok)
+        *out = p;
+    else
+        tools_program_destroy(p);
+    return ok || tools_fail_memory(error);
+}
+
+static bool flow_run(struct tools_program *p, double *ms, struct tools_error *error)
+{
+    struct onnx_error why = { "" };
+    for (uint32_t i = 0; i < p->ports->output_count; i++)
+        onnx_array_finish(&p->made[i]);
+    double start = tools_now_ms();
+    HRESULT hr = onnx_flow_run(p->flow, p->given, p->made, &why);
+    *ms = p->run_ms = tools_now_ms() - start;
+    p->ports->node_count = onnx_flow_node_count(p->flow);
+    return SUCCEEDED(hr) || fail(p->session, hr, &why, error);
+}
+
+static void flow_destroy(struct tools_program *p)
+{
+    for (uint32_t i = 0; p->given && i < p->ports->input_count; i++)
+        onnx_array_finish(&p->given[i]);
+    for (uint32_t i = 0; p->made && i < p->ports->output_count; i++)
+        onnx_array_finish(&p->made[i]);
+    onnx_flow_destroy(p->flow);
+    onnx_program_destroy(p->ports);
+    free(p->given);
+    free(p->made);
+}
+
+/* ---- all ---- */
+
 void tools_program_destroy(struct tools_program *p)
 {
     if (!p)
         return;
+    if (p->ports)
+        flow_destroy(p);
     for (uint32_t i = 0; p->inputs && i < p->onnx->input_count; i++)
         free(p->inputs[i]);
     for (uint32_t i = 0; p->outputs && i < p->onnx->output_count; i++)
@@ -130,18 +215,20 @@ bool tools_program_set_input(struct tools_program *p, uint32_t index, const stru
                              struct tools_error *error)
 {
     const struct onnx_port *port = &p->onnx->inputs[index];
-    if (!p->onnx->op || port->constant)
+    if (!p->flow && (!p->onnx->op || port->constant))
         return true;
     if (array->bytes != port->bytes)
         return tools_fail(error, TOOLS_USAGE, "input '%s' has %llu bytes, the model takes %llu", port->name,
                           (unsigned long long)array->bytes, (unsigned long long)port->bytes);
-    memcpy(p->inputs[index], array->data, array->bytes);
+    memcpy(p->flow ? p->given[index].data : p->inputs[index], array->data, array->bytes);
     return true;
 }
 
 bool tools_program_run(struct tools_program *p, double *ms, struct tools_error *error)
 {
     struct onnx_error why;
+    if (p->flow)
+        return flow_run(p, ms, error);
     double start = tools_now_ms();
     HRESULT hr = onnx_exec_run(p->exec, p->session->pool, (const void *const *)p->inputs, p->outputs, &why);
     *ms = tools_now_ms() - start;
@@ -151,19 +238,27 @@ bool tools_program_run(struct tools_program *p, double *ms, struct tools_error *
 
 bool tools_program_watch(struct tools_program *p, struct tools_error *error)
 {
-    return !p->onnx->op || tools_check(error, onnx_exec_watch(p->exec, p->session->pool), "creating the timestamps");
+    return p->flow || !p->onnx->op ||
+           tools_check(error, onnx_exec_watch(p->exec, p->session->pool), "creating the timestamps");
 }
 
 double tools_program_device_ms(const struct tools_program *p)
 {
-    return onnx_exec_device_ms(p->exec);
+    return p->flow ? p->run_ms : onnx_exec_device_ms(p->exec); /* the parts' steps are on both sides */
 }
 
 bool tools_program_get_output(struct tools_program *p, uint32_t index, struct tools_array *out,
                               struct tools_error *error)
 {
     const struct onnx_port *port = &p->onnx->outputs[index];
+    const struct onnx_array *made = p->flow ? &p->made[index] : NULL;
     int64_t dims[ONNX_RANK_MAX];
+    if (made && !tools_array_init(out, made->type, made->rank, made->dims, error))
+        return false;
+    if (made) {
+        memcpy(out->data, made->data, out->bytes);
+        return true;
+    }
     for (uint32_t i = 0; i < port->rank; i++)
         dims[i] = port->sizes[i];
     if (!tools_array_init(out, port->onnx_type, port->rank, dims, error))

@@ -1,16 +1,21 @@
-/* A compiled model on a device: initialised once, executed as often as wanted. */
+/* A compiled model on a device: initialised once, executed as often as wanted. A model that is no single graph (loops,
+ * branches by computed values) is compiled part by part while it runs. */
 #ifndef TOOLS_PROGRAM_H
 #define TOOLS_PROGRAM_H
 
-#include "onnx/onnx.h"
+#include "onnx/flow.h"
 #include "tools/npy.h"
 #include "tools/session.h"
 
 struct tools_program {
     struct tools_session *session;
     struct onnx_exec *exec;
-    const struct onnx_program *onnx; /* the same program, its description */
+    const struct onnx_program *onnx; /* the same program, its description; of a flow after its first run */
     void **inputs, **outputs;        /* the memory of each port */
+    struct onnx_flow *flow;          /* in place of exec; */
+    struct onnx_program *ports;      /* its description, and */
+    struct onnx_array *given, *made; /* its inputs and outputs */
+    double run_ms;                   /* of the last run */
     uint64_t temporary_bytes, persistent_bytes;
     double initialize_ms;
 };
@@ -20,6 +25,12 @@ struct tools_program {
 bool tools_program_create(struct tools_session *session, struct onnx_program *onnx, struct tools_program **out,
                           struct tools_error *error);
 void tools_program_destroy(struct tools_program *program); /* NULL is fine */
+
+/* The same for a model that is no single graph; its parts are compiled by the first runs with their values. Model and
+ * session must outlive the program. */
+bool tools_program_create_flow(struct tools_session *session, const struct onnx_model *model,
+                               const struct onnx_input *inputs, DML_EXECUTION_FLAGS flags, struct tools_program **out,
+                               struct tools_error *error);
 
 /* array->bytes must be those of the port. */
 bool tools_program_set_input(struct tools_program *program, uint32_t index, const struct tools_array *array,
@@ -38,7 +49,7 @@ bool tools_program_get_output(struct tools_program *program, uint32_t index, str
 /* onnx_model_load; messages begin with the path. */
 bool tools_model_load(const char *path, struct onnx_model **out, struct tools_error *error);
 
-/* onnx_compile with its time, its error sorted into usage and runtime. */
+/* onnx_compile with its time, its error sorted into usage and runtime; error->parts says more of it. */
 bool tools_compile(struct tools_session *session, const struct onnx_model *model, struct onnx_input *inputs,
                    DML_EXECUTION_FLAGS flags, struct onnx_program **out, double *ms, struct tools_error *error);
 

@@ -13,7 +13,7 @@ struct run {
     const char *inputs[RUN_FILES_MAX], *outputs[RUN_FILES_MAX]; /* [NAME=]FILE */
     uint32_t input_count, output_count, device, repeat;
     struct tools_picture picture;
-    bool has_range;
+    bool has_range, own_weights;
     DML_EXECUTION_FLAGS flags;
 
     /* state */

@@ -14,6 +14,15 @@ static void release(void *object)
 
 /* ---- adapters ---- */
 
+/* Every build has the cpu adapter, so it is the environment that leaves it out. */
+static bool session_no_device(struct tools_error *error)
+{
+    const char *wanted = getenv("ANYDML_ADAPTERS");
+    return wanted && *wanted
+               ? tools_fail(error, TOOLS_USAGE, "ANYDML_ADAPTERS=%.100s: none of these has a device", wanted)
+               : tools_fail(error, TOOLS_RUNTIME, "no device was found");
+}
+
 static bool session_list_adapters(IDXCoreAdapterList **out, struct tools_error *error)
 {
     IDXCoreAdapterFactory *factory = NULL;
@@ -33,7 +42,7 @@ bool tools_device_count(uint32_t *out, struct tools_error *error)
         return false;
     *out = IDXCoreAdapterList_GetAdapterCount(list);
     release(list);
-    return true;
+    return *out || session_no_device(error);
 }
 
 static void session_describe(IDXCoreAdapter *adapter, struct tools_device_info *info)
@@ -69,15 +78,17 @@ static bool session_find_adapter(uint32_t index, IDXCoreAdapter **out, struct to
         return false;
     /* Counting looks at all devices, which loads their drivers: not for the first one. */
     uint32_t count = index ? IDXCoreAdapterList_GetAdapterCount(list) : 1;
-    bool ok;
-    if (index < count)
-        ok = tools_check(error, IDXCoreAdapterList_GetAdapter(list, index, &IID_IDXCoreAdapter, (void **)out),
-                         "opening the adapter");
-    else if (count)
+    HRESULT hr = index < count ? IDXCoreAdapterList_GetAdapter(list, index, &IID_IDXCoreAdapter, (void **)out)
+                               : DXGI_ERROR_NOT_FOUND;
+    count = SUCCEEDED(hr) ? count : IDXCoreAdapterList_GetAdapterCount(list);
+    bool ok = true;
+    if (!count)
+        ok = session_no_device(error);
+    else if (index >= count)
         ok = tools_fail(error, TOOLS_USAGE, "there is no device %u; there are 0 to %u (anydml devices)", index,
                         count - 1);
     else
-        ok = tools_fail(error, TOOLS_RUNTIME, "no device was found");
+        ok = tools_check(error, hr, "opening the adapter");
     release(list);
     return ok;
 }

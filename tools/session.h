@@ -19,6 +19,7 @@ struct tools_session {
     struct tools_device_info info;
     struct onnx_device *device;
     struct onnx_pool *pool;
+    bool own_weights; /* of what is compiled: onnx_compile_owned */
 };
 
 /* The number of adapters in DXCore's list; device indices count from 0. */

@@ -14,8 +14,10 @@ struct tools_shapes {
 
 bool tools_shapes_take(struct tools_shapes *shapes, const char *value, struct tools_error *error);
 
-/* The shape of each input of the model: given, or its own, with a free first dimension of 1. */
+/* The shape of each input of the model: given, or its own. A free first dimension is 1, and one with a name is what an
+ * input with a given shape has there. `ones`: the others are 1 too, and it says whether there were any; NULL: they make
+ * it fail. */
 bool tools_shapes_of(const struct tools_shapes *shapes, const struct onnx_model *model, struct onnx_input *out,
-                     struct tools_error *error);
+                     bool *ones, struct tools_error *error);
 
 #endif

@@ -1,10 +1,10 @@
 #include "tools/trace.h"
 
+#include "tools/output.h"
 #include "tools/text.h"
 
 #include <anydml.h>
 
-#include <errno.h>
 #include <stdlib.h>
 
 /* ---- the roofline ---- */
@@ -74,15 +74,6 @@ void tools_peaks_measure(struct tools_session *session, struct tools_peaks *out)
 
 /* ---- the file ---- */
 
-bool tools_trace_check(const char *path, struct tools_error *error)
-{
-    FILE *file = fopen(path, "wb");
-    if (!file)
-        return tools_fail(error, TOOLS_USAGE, "cannot write %s: %s", path, strerror(errno));
-    fclose(file);
-    return true;
-}
-
 struct sink {
     FILE *file;
     uint32_t events, steps;
@@ -109,22 +100,19 @@ bool tools_trace_write(struct tools_program *p, const char *path, struct tools_t
 {
     IDMLDevice *dml = (IDMLDevice *)p->session->device->dml;
     tools_peaks_measure(p->session, &out->peaks);
-    FILE *file = fopen(path, "wb");
-    if (!file)
-        return tools_fail(error, TOOLS_USAGE, "cannot write %s: %s", path, strerror(errno));
-    struct sink sink = { .file = file };
+    struct tools_output output;
+    if (!tools_output_open(&output, path, error))
+        return false;
+    struct sink sink = { .file = output.file };
     struct anydml_trace trace = { take_event, &sink, out->peaks.flops, out->peaks.bytes };
-    print_head(file, p, &out->peaks);
+    print_head(sink.file, p, &out->peaks);
     bool ok = tools_program_run(p, &out->ms, error) &&
               tools_check(error, AnydmlSetTrace(dml, &trace), "beginning the trace") &&
               tools_program_run(p, &out->ms, error);
     AnydmlSetTrace(dml, NULL);
-    fputs("\n]}\n", file);
+    fputs("\n]}\n", sink.file);
     out->steps = sink.steps;
-    bool bad = ferror(file);
-    return (fclose(file) == 0 && !bad)
-               ? ok
-               : ok && tools_fail(error, TOOLS_RUNTIME, "%s could not be written completely", path);
+    return tools_output_close(&output, ok, error);
 }
 
 void tools_trace_print(const struct tools_trace *trace, const char *path)

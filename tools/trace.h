@@ -18,9 +18,6 @@ struct tools_trace {
     double ms; /* of the traced run */
 };
 
-/* Whether the file can be written: told before the work and not after it. */
-bool tools_trace_check(const char *path, struct tools_error *error);
-
 /* Runs the program once more for warmth and once for the file. */
 bool tools_trace_write(struct tools_program *program, const char *path, struct tools_trace *out,
                        struct tools_error *error);

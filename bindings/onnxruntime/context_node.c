@@ -3,6 +3,9 @@
 #include "context.h"
 #include "ep.h"
 
+#include "base/file.h"
+#include "onnx/read.h"
+
 #include <anydml.h>
 
 #include <errno.h>
@@ -11,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define TRY(call)                                                                                                      \
@@ -132,13 +134,6 @@ static OrtStatus *data_path(struct ep *ep, const OrtGraph *graph, char *out, siz
     return NULL;
 }
 
-/* Only files beside the model: a model must not make the process read others. */
-static bool is_beside(const char *name)
-{
-    return name[0] && name[0] != '/' && strcmp(name, "..") && strncmp(name, "../", 3) && !strstr(name, "/../") &&
-           (strlen(name) < 3 || strcmp(name + strlen(name) - 3, "/.."));
-}
-
 /* ---- files ---- */
 
 static bool write_all(int file, const char *data, size_t bytes)
@@ -178,30 +173,21 @@ static OrtStatus *write_file(struct ep *ep, const OrtGraph *graph, const void *d
     return *out_name ? NULL : ep_status(ep->factory, ORT_FAIL, "out of memory");
 }
 
+/* Only files beside the model: a model must not make the process read others. */
 static OrtStatus *map_file(struct ep *ep, const OrtGraph *graph, const char *name, void **out, size_t *out_bytes)
 {
     char path[sizeof(ep->options.context_path) * 2];
-    struct stat about;
-    void *address = MAP_FAILED;
-    if (!is_beside(name))
-        return ep_status(ep->factory, ORT_INVALID_ARGUMENT,
-                         "ep_cache_context is '%.200s'; it takes the name of a file beside the model", name);
     TRY(model_path(ep, graph, false, path, sizeof(path)));
-    char *end = strrchr(path, '/');
-    end = end ? end + 1 : path;
-    if ((size_t)snprintf(end, sizeof(path) - (size_t)(end - path), "%s", name) >= sizeof(path) - (size_t)(end - path))
-        return ep_status(ep->factory, ORT_INVALID_ARGUMENT, "the path of '%.200s' is too long", name);
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file >= 0 && !fstat(file, &about) && S_ISREG(about.st_mode) && about.st_size > 0)
-        address = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_PRIVATE, file, 0);
+    int file = base_open_beside(path, name);
+    *out = file < 0 ? NULL : base_map_file(file, out_bytes);
+    int why = errno;
     if (file >= 0)
         close(file);
-    if (address == MAP_FAILED)
-        return ep_status(ep->factory, ORT_NO_SUCHFILE, "'%.400s', which the compiled model needs, cannot be read",
-                         path);
-    *out = address;
-    *out_bytes = (size_t)about.st_size;
-    return NULL;
+    if (*out)
+        return NULL;
+    return ep_status(ep->factory, why == EXDEV || why == EINVAL ? ORT_INVALID_ARGUMENT : ORT_NO_SUCHFILE,
+                     "ep_cache_context names '%.200s', which cannot be read beside the model '%.400s': %s", name, path,
+                     onnx_map_problem(why));
 }
 
 /* ---- from a subgraph to a node ---- */

@@ -133,11 +133,11 @@ static OrtStatus *map_external(struct view *v, const OrtValueInfo *info, uint64_
     if (!external)
         return NULL;
     uint64_t offset = (uint64_t)ort->ExternalInitializerInfo_GetFileOffset(external);
-    int file = open(ort->ExternalInitializerInfo_GetFilePath(external), O_RDONLY | O_CLOEXEC);
+    int file = open(ort->ExternalInitializerInfo_GetFilePath(external), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct mapping *mapping = base_arena_alloc(&v->model->arena, sizeof(*mapping));
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), skip = offset % page;
     if (file >= 0 && mapping && ort->ExternalInitializerInfo_GetByteSize(external) == bytes && !fstat(file, &about) &&
-        (uint64_t)about.st_size >= offset && (uint64_t)about.st_size - offset >= bytes) {
+        S_ISREG(about.st_mode) && (uint64_t)about.st_size >= offset && (uint64_t)about.st_size - offset >= bytes) {
         mapping->size = (size_t)(bytes + skip);
         mapping->address = mmap(NULL, mapping->size, PROT_READ, MAP_PRIVATE, file, (off_t)(offset - skip));
         if (mapping->address != MAP_FAILED) {

@@ -363,7 +363,7 @@ typedef struct DML_BINDING_DESC {
     const void *Desc;
 } DML_BINDING_DESC;
 
-/* Offset is a multiple of DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT. Buffer may be NULL, meaning nothing is bound. */
+/* Offset: a multiple of DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT. SizeInBytes 0: to the end. Buffer NULL: nothing. */
 typedef struct DML_BUFFER_BINDING {
     ID3D12Resource *Buffer;
     UINT64 Offset, SizeInBytes;

@@ -41,6 +41,16 @@ static uint32_t detect(void)
     return flags;
 }
 
+/* 0 is "none" or unknown. */
+static uint32_t flag_of(const char *name, size_t length)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(flag_names); i++) {
+        if (strlen(flag_names[i].name) == length && !strncmp(name, flag_names[i].name, length))
+            return flag_names[i].flag;
+    }
+    return 0;
+}
+
 static uint32_t mask_from_environment(void)
 {
     const char *wanted = getenv("ANYDML_CPU_FLAGS");
@@ -49,13 +59,24 @@ static uint32_t mask_from_environment(void)
     uint32_t mask = 0;
     for (const char *at = wanted; *at;) {
         size_t length = strcspn(at, ",");
-        for (size_t i = 0; i < ARRAY_SIZE(flag_names); i++) {
-            if (strlen(flag_names[i].name) == length && !strncmp(at, flag_names[i].name, length))
-                mask |= flag_names[i].flag;
-        }
+        mask |= flag_of(at, length);
         at += length + (at[length] == ',');
     }
     return mask;
+}
+
+bool base_cpu_names_known(const char *names, char *out, size_t size)
+{
+    for (const char *at = names; *at;) {
+        size_t length = strcspn(at, ",");
+        bool none = !length || (length == 4 && !strncmp(at, "none", 4));
+        if (!none && !flag_of(at, length)) {
+            snprintf(out, size, "%.*s", (int)BASE_MIN(length, size), at);
+            return false;
+        }
+        at += length + (at[length] == ',');
+    }
+    return true;
 }
 
 uint32_t base_cpu_flags(void)

@@ -16,6 +16,9 @@ enum base_cpu_flag {
 
 uint32_t base_cpu_flags(void);
 
+/* Whether ANYDML_CPU_FLAGS may be that; if not, `out` is the first word that is no instruction set. */
+bool base_cpu_names_known(const char *names, char *out, size_t size);
+
 /* Narrows what base_cpu_flags() returns from now on (tests only). Not thread-safe against running compilations. */
 void base_cpu_flags_mask(uint32_t mask);
 

@@ -8,6 +8,14 @@
 
 static const char *const level_names[] = { "none", "error", "warn", "info", "debug", "trace" };
 
+bool base_log_is_level(const char *name)
+{
+    bool found = false;
+    for (size_t i = 0; i < ARRAY_SIZE(level_names); i++)
+        found = found || !strcmp(name, level_names[i]);
+    return found;
+}
+
 static enum base_log_level log_level(void)
 {
     static atomic_int cached = -1;

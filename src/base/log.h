@@ -19,6 +19,9 @@ bool base_log_quiet(bool quiet);
 
 bool base_log_enabled(enum base_log_level level);
 
+/* Whether ANYDML_LOG may be that. */
+bool base_log_is_level(const char *name);
+
 /* Prints "anydml <level>: <text>" and a newline. */
 void base_log(enum base_log_level level, const char *format, ...) BASE_PRINTF(2, 3);
 

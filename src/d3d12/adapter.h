@@ -27,6 +27,7 @@ struct adapter_info {
     bool integrated, uma, cache_coherent_uma;
     bool hardware; /* what DXCore's IsHardware says */
     bool is_gpu;
+    bool reserved;                /* reserved_create and tiles_map work */
     uint64_t timestamp_frequency; /* ticks per second */
 };
 
@@ -140,6 +141,15 @@ struct adapter_ops {
     (struct adapter_device *device, enum adapter_memory_kind kind, uint64_t size, struct adapter_memory **out);
     void (*memory_destroy)(struct adapter_device *device, struct adapter_memory *memory);
 
+    /* Addresses for `size` bytes without memory, and what their tiles of 64 KiB lie on; NULL: there are none such.
+     * memory_destroy ends them, too. tiles_map: [offset, +bytes) of `reserved` becomes [heap_offset, +bytes) of `heap`,
+     * which memory_create made and which outlives that, or nothing where heap is NULL: what is read and written there
+     * is undefined, but harms nothing. Called on the thread of the queue whose turn it is; the tiles are not in use. */
+    HRESULT (*reserved_create)(struct adapter_device *device, uint64_t size, struct adapter_memory **out);
+    HRESULT(*tiles_map)
+    (struct adapter_device *device, struct adapter_memory *reserved, uint64_t offset, struct adapter_memory *heap,
+     uint64_t heap_offset, uint64_t bytes);
+
     /* queue.c, list.c */
     HRESULT (*queue_create)(struct adapter_device *device, D3D12_COMMAND_LIST_TYPE type, struct adapter_queue **out);
     void (*queue_destroy)(struct adapter_queue *queue);
@@ -176,7 +186,15 @@ uint32_t adapter_performance(const struct adapter_info *info);
 const struct adapter_info *adapter_default(void);
 
 /* ANYDML_THREADS, or the number of processors: the threads of one queue of a HOST adapter. */
+#define ADAPTER_THREADS_MAX 4096
 uint32_t adapter_thread_count(void);
+
+/* What the variables may be: 0 is no number of threads; `out` is the first word that names no adapter. */
+uint32_t adapter_threads_parse(const char *text);
+bool adapter_names_known(const char *names, char *out, size_t size);
+
+/* environment.c: says on stderr, once, which variables have values that are not used. */
+void adapter_check_environment(void);
 
 /* cores.c: threads of worker teams, a few for each processor that this process may use, shared by all queues of HOST
  * adapters in it. */

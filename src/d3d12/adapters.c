@@ -48,15 +48,26 @@ static void list_family(const struct family *family)
     }
 }
 
-static void list_word(const char *word, size_t length)
+static const struct family *family_of(const char *word, size_t length)
 {
     for (size_t i = 0; i < ARRAY_SIZE(families); i++) {
-        if (strlen(families[i].ops->name) == length && !strncmp(families[i].ops->name, word, length)) {
-            list_family(&families[i]);
-            return;
-        }
+        if (strlen(families[i].ops->name) == length && !strncmp(families[i].ops->name, word, length))
+            return &families[i];
     }
-    base_log(BASE_LOG_WARN, "ANYDML_ADAPTERS: \"%.*s\" is no adapter of this build", (int)length, word);
+    return NULL;
+}
+
+bool adapter_names_known(const char *names, char *out, size_t size)
+{
+    for (names += strspn(names, ", "); *names; names += strspn(names, ", ")) {
+        size_t length = strcspn(names, ", ");
+        if (!family_of(names, length)) {
+            snprintf(out, size, "%.*s", (int)BASE_MIN(length, size), names);
+            return false;
+        }
+        names += length;
+    }
+    return true;
 }
 
 /* Lists another family; false: there is none. */
@@ -78,8 +89,9 @@ static bool list_more(void)
     }
     list_wanted += strspn(list_wanted, ", ");
     size_t length = strcspn(list_wanted, ", ");
-    if (length)
-        list_word(list_wanted, length);
+    const struct family *named = family_of(list_wanted, length);
+    if (named)
+        list_family(named);
     list_wanted += length;
     return length != 0;
 }
@@ -121,9 +133,16 @@ const struct adapter_info *adapter_default(void)
     return best;
 }
 
+uint32_t adapter_threads_parse(const char *text)
+{
+    char *end;
+    long count = strtol(text, &end, 10);
+    return !*end && count > 0 && count <= ADAPTER_THREADS_MAX ? (uint32_t)count : 0;
+}
+
 uint32_t adapter_thread_count(void)
 {
     const char *wanted = getenv("ANYDML_THREADS");
-    long count = wanted ? strtol(wanted, NULL, 10) : 0;
-    return count > 0 && count <= 4096 ? (uint32_t)count : base_cpu_count();
+    uint32_t count = wanted ? adapter_threads_parse(wanted) : 0;
+    return count ? count : base_cpu_count();
 }

@@ -99,7 +99,8 @@ static const char *transition_error(struct d3d_command_list *list, const D3D12_R
 static const char *aliasing_error(struct d3d_command_list *list, ID3D12Resource *iface)
 {
     struct d3d_resource *resource = d3d_child(d3d_parent(list), iface, &d3d_resource_vtbl);
-    return iface && (!resource || !resource->heap) ? "an aliased resource must be a placed one of this device" : NULL;
+    bool right = resource && (resource->heap || resource->tiles);
+    return iface && !right ? "an aliased resource must be a placed or reserved one of this device" : NULL;
 }
 
 static const char *barrier_error(struct d3d_command_list *list, const D3D12_RESOURCE_BARRIER *barrier)

@@ -164,6 +164,24 @@ static D3D12_COMMAND_QUEUE_DESC d3d_command_queue_GetDesc(QUEUE)
     return queue_from(iface)->desc;
 }
 
+/* Mappings change in the queue's order, as all its work. */
+static void push_tiles(struct d3d_command_queue *queue, struct d3d_tile_update *update)
+{
+    struct d3d_device *device = d3d_parent(queue);
+    const struct d3d_work work = { .type = D3D_WORK_TILES, .tiles = update };
+    if (!update)
+        return;
+    if (take_queue(queue, true)) {
+        d3d_tile_update_run(device, update);
+        d3d_worker_give_back(queue->worker);
+    } else if (d3d_worker_push(queue->worker, &work)) {
+        return;
+    } else {
+        d3d_device_remove(device, E_OUTOFMEMORY, "ID3D12CommandQueue: no memory for a change of tile mappings");
+    }
+    d3d_tile_update_destroy(update);
+}
+
 static void d3d_command_queue_UpdateTileMappings(QUEUE, ID3D12Resource *resource, UINT region_count,
                                                  const D3D12_TILED_RESOURCE_COORDINATE *starts,
                                                  const D3D12_TILE_REGION_SIZE *sizes, ID3D12Heap *heap,
@@ -171,17 +189,20 @@ static void d3d_command_queue_UpdateTileMappings(QUEUE, ID3D12Resource *resource
                                                  const UINT *offsets, const UINT *counts,
                                                  D3D12_TILE_MAPPING_FLAGS flags)
 {
-    (void)resource, (void)region_count, (void)starts, (void)sizes, (void)heap, (void)range_count, (void)range_flags,
-        (void)offsets, (void)counts, (void)flags;
-    d3d_not_implemented(d3d_parent(iface), "ID3D12CommandQueue::UpdateTileMappings");
+    struct d3d_command_queue *queue = queue_from(iface);
+    const struct d3d_tile_regions regions = { region_count, starts, sizes };
+    const struct d3d_tile_ranges ranges = { range_count, range_flags, offsets, counts };
+    (void)flags; /* a promise about hazards */
+    push_tiles(queue, d3d_tile_update_create(d3d_parent(queue), resource, heap, &regions, &ranges));
 }
 
 static void d3d_command_queue_CopyTileMappings(QUEUE, ID3D12Resource *to, const D3D12_TILED_RESOURCE_COORDINATE *to_at,
                                                ID3D12Resource *from, const D3D12_TILED_RESOURCE_COORDINATE *from_at,
                                                const D3D12_TILE_REGION_SIZE *size, D3D12_TILE_MAPPING_FLAGS flags)
 {
-    (void)to, (void)to_at, (void)from, (void)from_at, (void)size, (void)flags;
-    d3d_not_implemented(d3d_parent(iface), "ID3D12CommandQueue::CopyTileMappings");
+    struct d3d_command_queue *queue = queue_from(iface);
+    (void)flags;
+    push_tiles(queue, d3d_tile_copy_create(d3d_parent(queue), to, to_at, from, from_at, size));
 }
 
 /* Markers are for capturing tools. */

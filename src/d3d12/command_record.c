@@ -278,12 +278,32 @@ void d3d_command_list_ResolveQueryData(D3D_LIST, ID3D12QueryHeap *heap_iface, D3
 
 /* ---- dispatches of libdirectml ---- */
 
-HRESULT d3d_list_record_dispatch(struct d3d_command_list *list, struct adapter_dispatch *dispatch, uint64_t handle,
-                                 uint32_t count, BOOL *out_heap_in_force)
+static bool reserve_dispatch(struct d3d_recording *recording, const struct d3d_slots *slots)
+{
+    while (slots->buffers && recording->captured_capacity - recording->captured_count < slots->count)
+        if (!base_array_reserve((void **)&recording->captured, recording->captured_capacity,
+                                &recording->captured_capacity, sizeof(*recording->captured)))
+            return false;
+    return base_array_reserve((void **)&recording->dispatches, recording->dispatch_count, &recording->dispatch_capacity,
+                              sizeof(*recording->dispatches));
+}
+
+static uint32_t capture(struct d3d_recording *recording, const struct d3d_slots *slots)
+{
+    uint32_t first = recording->captured_count;
+    if (!slots->buffers || !slots->count)
+        return UINT32_MAX;
+    memcpy(&recording->captured[first], slots->buffers, slots->count * sizeof(*slots->buffers));
+    recording->captured_count += slots->count;
+    return first;
+}
+
+HRESULT d3d_list_record_dispatch(struct d3d_command_list *list, struct adapter_dispatch *dispatch,
+                                 const struct d3d_slots *slots, BOOL *out_heap_in_force)
 {
     struct d3d_device *device = d3d_parent(list);
     struct d3d_recording *recording = list->recording;
-    uint32_t index = 0;
+    uint32_t index = 0, count = slots->count;
     *out_heap_in_force = TRUE;
     if (d3d_removed(device))
         return DXGI_ERROR_DEVICE_REMOVED;
@@ -292,14 +312,13 @@ HRESULT d3d_list_record_dispatch(struct d3d_command_list *list, struct adapter_d
     struct d3d_descriptor_heap *heap = NULL;
     if (count) {
         pthread_mutex_lock(&device->tables_lock);
-        heap = d3d_descriptors_find(device, handle, count, true, &index);
+        heap = d3d_descriptors_find(device, slots->handle, count, true, &index);
         pthread_mutex_unlock(&device->tables_lock);
         *out_heap_in_force = heap && heap == list->heap;
         if (!heap)
             return E_INVALIDARG; /* a heap that is merely not in force is reported and resolved all the same */
     }
-    if (!base_array_reserve((void **)&recording->dispatches, recording->dispatch_count, &recording->dispatch_capacity,
-                            sizeof(*recording->dispatches)))
+    if (!reserve_dispatch(recording, slots))
         return E_OUTOFMEMORY;
     struct adapter_command *command = d3d_list_append(list, ADAPTER_DISPATCH, heap ? &heap->pageable.base : NULL, NULL);
     if (!command)
@@ -308,7 +327,7 @@ HRESULT d3d_list_record_dispatch(struct d3d_command_list *list, struct adapter_d
     command->u.dispatch.dispatch = dispatch;
     command->u.dispatch.binding_count = count;
     recording->dispatches[recording->dispatch_count++] =
-        (struct d3d_dispatch_slots){ recording->command_count - 1, heap, index, count };
+        (struct d3d_dispatch_slots){ recording->command_count - 1, heap, index, count, capture(recording, slots) };
     recording->binding_count += count;
     return S_OK;
 }

@@ -54,21 +54,6 @@ void d3d_device_CreateSampler(D3D_DEVICE, const D3D12_SAMPLER_DESC *desc, D3D12_
     absent(iface, "ID3D12Device::CreateSampler", NULL);
 }
 
-HRESULT d3d_device_CreateReservedResource(D3D_DEVICE, const D3D12_RESOURCE_DESC *desc, D3D12_RESOURCE_STATES state,
-                                          const D3D12_CLEAR_VALUE *clear, D3D_CREATE_ARGS)
-{
-    (void)desc, (void)state, (void)clear, (void)riid;
-    return absent(iface, "ID3D12Device::CreateReservedResource", out);
-}
-
-HRESULT d3d_device_CreateReservedResource1(D3D_DEVICE, const D3D12_RESOURCE_DESC *desc, D3D12_RESOURCE_STATES state,
-                                           const D3D12_CLEAR_VALUE *clear, ID3D12ProtectedResourceSession *session,
-                                           D3D_CREATE_ARGS)
-{
-    (void)desc, (void)state, (void)clear, (void)session, (void)riid;
-    return absent(iface, "ID3D12Device4::CreateReservedResource1", out);
-}
-
 HRESULT d3d_device_CreateSharedHandle(D3D_DEVICE, ID3D12DeviceChild *object, const SECURITY_ATTRIBUTES *attributes,
                                       DWORD access, LPCWSTR name, HANDLE *handle)
 {
@@ -93,22 +78,6 @@ HRESULT d3d_device_CreateCommandSignature(D3D_DEVICE, const D3D12_COMMAND_SIGNAT
 {
     (void)desc, (void)signature, (void)riid;
     return absent(iface, "ID3D12Device::CreateCommandSignature", out);
-}
-
-/* Only reserved resources have tiles. */
-void d3d_device_GetResourceTiling(D3D_DEVICE, ID3D12Resource *resource, UINT *tiles, D3D12_PACKED_MIP_INFO *packed,
-                                  D3D12_TILE_SHAPE *shape, UINT *tilings, UINT first, D3D12_SUBRESOURCE_TILING *out)
-{
-    (void)resource, (void)first, (void)out;
-    if (tiles)
-        *tiles = 0;
-    if (packed)
-        memset(packed, 0, sizeof(*packed));
-    if (shape)
-        memset(shape, 0, sizeof(*shape));
-    if (tilings)
-        *tilings = 0;
-    absent(iface, "ID3D12Device::GetResourceTiling", NULL);
 }
 
 HRESULT d3d_device_CreatePipelineLibrary(D3D_DEVICE, const void *blob, SIZE_T bytes, D3D_CREATE_ARGS)

@@ -18,9 +18,10 @@ static HRESULT feature_zeros(struct d3d_device *device, void *data)
 
 static HRESULT feature_options(struct d3d_device *device, void *data)
 {
-    (void)device;
     *(D3D12_FEATURE_DATA_D3D12_OPTIONS *)data = (D3D12_FEATURE_DATA_D3D12_OPTIONS){
         .DoublePrecisionFloatShaderOps = TRUE,
+        .TiledResourcesTier =
+            device->info->reserved ? D3D12_TILED_RESOURCES_TIER_1 : D3D12_TILED_RESOURCES_TIER_NOT_SUPPORTED,
         .ResourceBindingTier = D3D12_RESOURCE_BINDING_TIER_3,
         .MaxGPUVirtualAddressBitsPerResource = 46,
         .ResourceHeapTier = D3D12_RESOURCE_HEAP_TIER_2,

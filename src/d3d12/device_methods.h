@@ -77,6 +77,16 @@ HRESULT d3d_device_CreateCommittedResource2(D3D_COMMITTED(D3D12_RESOURCE_DESC1),
 HRESULT d3d_device_CreatePlacedResource(D3D_PLACED(D3D12_RESOURCE_DESC));
 HRESULT d3d_device_CreatePlacedResource1(D3D_PLACED(D3D12_RESOURCE_DESC1));
 
+HRESULT d3d_device_CreateReservedResource(D3D_DEVICE, const D3D12_RESOURCE_DESC *desc, D3D12_RESOURCE_STATES state,
+                                          const D3D12_CLEAR_VALUE *clear, REFIID riid, void **out);
+HRESULT d3d_device_CreateReservedResource1(D3D_DEVICE, const D3D12_RESOURCE_DESC *desc, D3D12_RESOURCE_STATES state,
+                                           const D3D12_CLEAR_VALUE *clear, ID3D12ProtectedResourceSession *session,
+                                           REFIID riid, void **out);
+
+/* tiles.c */
+void d3d_device_GetResourceTiling(D3D_DEVICE, ID3D12Resource *resource, UINT *tiles, D3D12_PACKED_MIP_INFO *packed,
+                                  D3D12_TILE_SHAPE *shape, UINT *tilings, UINT first, D3D12_SUBRESOURCE_TILING *out);
+
 /* resource_info.c */
 D3D12_RESOURCE_DESC d3d_resource_desc0(const D3D12_RESOURCE_DESC1 *desc);
 D3D12_RESOURCE_ALLOCATION_INFO d3d_device_GetResourceAllocationInfo(D3D_DEVICE, UINT mask, UINT count,
@@ -109,19 +119,12 @@ void d3d_device_CreateRenderTargetView(D3D_DEVICE, ID3D12Resource *resource, con
 void d3d_device_CreateDepthStencilView(D3D_DEVICE, ID3D12Resource *resource, const D3D12_DEPTH_STENCIL_VIEW_DESC *desc,
                                        D3D12_CPU_DESCRIPTOR_HANDLE to);
 void d3d_device_CreateSampler(D3D_DEVICE, const D3D12_SAMPLER_DESC *desc, D3D12_CPU_DESCRIPTOR_HANDLE to);
-HRESULT d3d_device_CreateReservedResource(D3D_DEVICE, const D3D12_RESOURCE_DESC *desc, D3D12_RESOURCE_STATES state,
-                                          const D3D12_CLEAR_VALUE *clear, D3D_CREATE_ARGS);
-HRESULT d3d_device_CreateReservedResource1(D3D_DEVICE, const D3D12_RESOURCE_DESC *desc, D3D12_RESOURCE_STATES state,
-                                           const D3D12_CLEAR_VALUE *clear, ID3D12ProtectedResourceSession *session,
-                                           D3D_CREATE_ARGS);
 HRESULT d3d_device_CreateSharedHandle(D3D_DEVICE, ID3D12DeviceChild *object, const SECURITY_ATTRIBUTES *attributes,
                                       DWORD access, LPCWSTR name, HANDLE *handle);
 HRESULT d3d_device_OpenSharedHandle(D3D_DEVICE, HANDLE handle, D3D_CREATE_ARGS);
 HRESULT d3d_device_OpenSharedHandleByName(D3D_DEVICE, LPCWSTR name, DWORD access, HANDLE *handle);
 HRESULT d3d_device_CreateCommandSignature(D3D_DEVICE, const D3D12_COMMAND_SIGNATURE_DESC *desc,
                                           ID3D12RootSignature *signature, D3D_CREATE_ARGS);
-void d3d_device_GetResourceTiling(D3D_DEVICE, ID3D12Resource *resource, UINT *tiles, D3D12_PACKED_MIP_INFO *packed,
-                                  D3D12_TILE_SHAPE *shape, UINT *tilings, UINT first, D3D12_SUBRESOURCE_TILING *out);
 HRESULT d3d_device_CreatePipelineLibrary(D3D_DEVICE, const void *blob, SIZE_T bytes, D3D_CREATE_ARGS);
 HRESULT d3d_device_CreatePipelineState(D3D_DEVICE, const D3D12_PIPELINE_STATE_STREAM_DESC *desc, D3D_CREATE_ARGS);
 HRESULT d3d_device_OpenExistingHeapFromAddress(D3D_DEVICE, const void *address, D3D_CREATE_ARGS);

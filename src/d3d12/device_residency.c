@@ -1,12 +1,13 @@
 /* MakeResident and Evict. Memory never moves here: residency is counted, so that its misuse can be told. */
 #include "d3d12/device_methods.h"
 
-/* The pageable object, or NULL for everything that has no residency of its own (placed resources among them). */
+/* The pageable object, or NULL for everything that has no residency of its own (placed and reserved resources among
+ * them). */
 static struct d3d_pageable *pageable_of(struct d3d_device *device, ID3D12Pageable *iface)
 {
     struct d3d_resource *resource = d3d_child(device, iface, &d3d_resource_vtbl);
     if (resource)
-        return resource->heap ? NULL : &resource->pageable;
+        return resource->heap || resource->tiles ? NULL : &resource->pageable;
     const void *const vtbls[] = { &d3d_heap_vtbl, &d3d_descriptor_heap_vtbl, &d3d_query_heap_vtbl };
     for (size_t i = 0; i < ARRAY_SIZE(vtbls); i++) {
         struct d3d_pageable *pageable = d3d_child(device, iface, vtbls[i]);

@@ -57,6 +57,7 @@ EXPORT HRESULT D3D12CreateDevice(IUnknown *unknown, D3D_FEATURE_LEVEL level, REF
 {
     const struct adapter_info *info = NULL;
     struct d3d_device *device;
+    adapter_check_environment();
     if (out)
         *out = NULL;
     HRESULT hr = level_check((unsigned)level);

@@ -10,6 +10,7 @@ struct d3d_dispatch_slots {
     uint32_t command; /* index in commands */
     struct d3d_descriptor_heap *heap;
     uint32_t first, count;
+    uint32_t captured; /* index in captured of the first one, UINT32_MAX: none */
 };
 
 struct d3d_recording {
@@ -20,6 +21,8 @@ struct d3d_recording {
     uint32_t command_count, command_capacity;
     struct d3d_dispatch_slots *dispatches;
     uint32_t dispatch_count, dispatch_capacity;
+    struct anydml_buffer *captured; /* bindings that were known when their dispatch was recorded */
+    uint32_t captured_count, captured_capacity;
     uint32_t binding_count;   /* of all dispatches */
     struct com_object **kept; /* everything the commands name */
     uint32_t kept_count, kept_capacity;
@@ -95,8 +98,14 @@ void d3d_command_list_DiscardResource(D3D_LIST, ID3D12Resource *resource, const 
 /* Close's part of the barriers: every split barrier must have ended. */
 void d3d_list_check_splits(struct d3d_command_list *list);
 
-HRESULT d3d_list_record_dispatch(struct d3d_command_list *list, struct adapter_dispatch *dispatch, uint64_t handle,
-                                 uint32_t count, BOOL *out_heap_in_force);
+/* The bindings of a dispatch: buffers[i] where that is there and not empty, else what lies at the GPU handle. */
+struct d3d_slots {
+    uint64_t handle;
+    uint32_t count;
+    const struct anydml_buffer *buffers; /* may be NULL */
+};
+HRESULT d3d_list_record_dispatch(struct d3d_command_list *list, struct adapter_dispatch *dispatch,
+                                 const struct d3d_slots *slots, BOOL *out_heap_in_force);
 
 /* ---- submission.c: one ExecuteCommandLists call ---- */
 

@@ -137,12 +137,25 @@ HRESULT d3d_heap_check(struct d3d_device *device, const char *method, const D3D1
                        D3D12_HEAP_FLAGS flags);
 enum adapter_memory_kind d3d_heap_memory_kind(const D3D12_HEAP_PROPERTIES *properties);
 
+/* What a tile of a reserved resource lies on. */
+struct d3d_tile {
+    struct d3d_heap *heap; /* kept; NULL = nothing */
+    uint32_t index;        /* of the heap's tiles */
+};
+
+struct d3d_tiles {
+    pthread_mutex_t lock; /* guards the map, which follows the queues' order and not the calls' */
+    uint32_t count;
+    struct d3d_tile map[];
+};
+
 struct d3d_resource {
     struct d3d_pageable pageable; /* ID3D12Resource2 */
     D3D12_RESOURCE_DESC desc;
     D3D12_HEAP_PROPERTIES properties;
     D3D12_HEAP_FLAGS heap_flags;
-    struct d3d_heap *heap; /* kept; NULL = committed */
+    struct d3d_heap *heap;   /* kept; NULL = committed or reserved */
+    struct d3d_tiles *tiles; /* NULL = not reserved */
     struct adapter_memory *memory;
     struct adapter_memory borrowed; /* what `memory` names when it is the application's own */
     uint64_t offset;                /* in memory */
@@ -164,6 +177,40 @@ HRESULT d3d_resource_borrow(struct d3d_device *device, void *address, uint64_t b
 const char *d3d_resource_desc_error(const D3D12_RESOURCE_DESC *desc);
 /* NULL, or what is wrong with this combination of states for a buffer. */
 const char *d3d_states_error(D3D12_RESOURCE_STATES states);
+
+/* ---- tiles.c ---- */
+
+#define D3D_TILE_BYTES 65536u
+
+struct d3d_tiles *d3d_tiles_create(uint64_t bytes);
+void d3d_tiles_destroy(struct d3d_tiles *tiles);
+
+/* A checked UpdateTileMappings or CopyTileMappings on its way through a queue. */
+struct d3d_tile_update;
+
+struct d3d_tile_regions {
+    UINT count;
+    const D3D12_TILED_RESOURCE_COORDINATE *starts;
+    const D3D12_TILE_REGION_SIZE *sizes;
+};
+
+struct d3d_tile_ranges {
+    UINT count;
+    const D3D12_TILE_RANGE_FLAGS *flags;
+    const UINT *offsets, *counts;
+};
+
+/* NULL: nothing to do, with a message where the call is dropped. */
+struct d3d_tile_update *d3d_tile_update_create(struct d3d_device *device, ID3D12Resource *resource, ID3D12Heap *heap,
+                                               const struct d3d_tile_regions *regions,
+                                               const struct d3d_tile_ranges *ranges);
+struct d3d_tile_update *d3d_tile_copy_create(struct d3d_device *device, ID3D12Resource *to,
+                                             const D3D12_TILED_RESOURCE_COORDINATE *to_start, ID3D12Resource *from,
+                                             const D3D12_TILED_RESOURCE_COORDINATE *from_start,
+                                             const D3D12_TILE_REGION_SIZE *size);
+/* Does it, once; a failure removes the device. */
+void d3d_tile_update_run(struct d3d_device *device, const struct d3d_tile_update *update);
+void d3d_tile_update_destroy(struct d3d_tile_update *update);
 
 /* ---- descriptor_heap.c ---- */
 
@@ -251,12 +298,13 @@ HRESULT d3d_worker_create(struct d3d_device *device, D3D12_COMMAND_LIST_TYPE typ
 /* Ends the thread after all its work; work that waits for a fence goes on alone. */
 void d3d_worker_close(struct d3d_worker *worker);
 
-enum d3d_work_type { D3D_WORK_EXECUTE, D3D_WORK_SIGNAL, D3D_WORK_WAIT };
+enum d3d_work_type { D3D_WORK_EXECUTE, D3D_WORK_SIGNAL, D3D_WORK_WAIT, D3D_WORK_TILES };
 
 struct d3d_work {
     enum d3d_work_type type;
     struct d3d_submission *submission; /* EXECUTE: owned */
     struct d3d_fence *fence;           /* SIGNAL, WAIT: kept */
+    struct d3d_tile_update *tiles;     /* TILES: owned */
     uint64_t value;
 };
 

@@ -9,7 +9,7 @@
 /* {7b0f3c52-9a41-4e5d-8a3e-2c1d6f0b9e17} */
 static const IID IID_AnydmlDevice = { 0x7b0f3c52, 0x9a41, 0x4e5d, { 0x8a, 0x3e, 0x2c, 0x1d, 0x6f, 0x0b, 0x9e, 0x17 } };
 
-#define ANYDML_DEVICE_VERSION 1
+#define ANYDML_DEVICE_VERSION 2
 
 /* One buffer range as libdirectml stores it in a descriptor slot: a weak reference, checked again at submission. */
 struct anydml_buffer {
@@ -56,14 +56,15 @@ struct AnydmlDeviceVtbl {
     BOOL(*WriteDescriptors)
     (AnydmlDevice *self, D3D12_CPU_DESCRIPTOR_HANDLE handle, UINT count, const struct anydml_buffer *buffers);
 
-    /* Appends a dispatch that reads `count` slots at `handle` when the list is submitted. Takes its own reference.
+    /* Appends a dispatch of `count` slots: of buffers[i] where that is there and not empty, else of what lies at
+     * `handle` when the list is submitted; `buffers` may be NULL. Takes its own reference and a copy of the buffers.
      * Fails when the list is not open, of the wrong type, or another device's; resets the list's pipeline state and
      * compute root signature. *out_heap_in_force FALSE: the handle's heap was not set by SetDescriptorHeaps. */
     HRESULT(*RecordDispatch)
     (AnydmlDevice *self, ID3D12CommandList *list, struct adapter_dispatch *dispatch, D3D12_GPU_DESCRIPTOR_HANDLE handle,
-     UINT count, BOOL *out_heap_in_force);
-    /* Makes Close return E_INVALIDARG. Ignored when `list` is no list of this device. */
-    void (*PoisonCommandList)(AnydmlDevice *self, ID3D12CommandList *list);
+     UINT count, const struct anydml_buffer *buffers, BOOL *out_heap_in_force);
+    /* Makes Close return `hr`, a failure. Ignored when `list` is no list of this device. */
+    void (*PoisonCommandList)(AnydmlDevice *self, ID3D12CommandList *list, HRESULT hr);
 
     void (*RemoveDevice)(AnydmlDevice *self, HRESULT reason, const char *message);
     /* To the info queue (category APPLICATION_DEFINED, STRING_FROM_APPLICATION) and to stderr by ANYDML_LOG. */

@@ -83,18 +83,20 @@ static BOOL d3d_private_WriteDescriptors(PRIVATE, D3D12_CPU_DESCRIPTOR_HANDLE ha
 }
 
 static HRESULT d3d_private_RecordDispatch(PRIVATE, ID3D12CommandList *list_iface, struct adapter_dispatch *dispatch,
-                                          D3D12_GPU_DESCRIPTOR_HANDLE handle, UINT count, BOOL *out_heap_in_force)
+                                          D3D12_GPU_DESCRIPTOR_HANDLE handle, UINT count,
+                                          const struct anydml_buffer *buffers, BOOL *out_heap_in_force)
 {
+    const struct d3d_slots slots = { handle.ptr, count, buffers };
     struct d3d_command_list *list = d3d_child(private_from(iface), list_iface, &d3d_command_list_vtbl);
     *out_heap_in_force = TRUE;
-    return list ? d3d_list_record_dispatch(list, dispatch, handle.ptr, count, out_heap_in_force) : E_INVALIDARG;
+    return list ? d3d_list_record_dispatch(list, dispatch, &slots, out_heap_in_force) : E_INVALIDARG;
 }
 
-static void d3d_private_PoisonCommandList(PRIVATE, ID3D12CommandList *list_iface)
+static void d3d_private_PoisonCommandList(PRIVATE, ID3D12CommandList *list_iface, HRESULT hr)
 {
     struct d3d_command_list *list = d3d_child(private_from(iface), list_iface, &d3d_command_list_vtbl);
     if (list && list->open && list->error == S_OK)
-        list->error = E_INVALIDARG;
+        list->error = hr;
 }
 
 static void d3d_private_RemoveDevice(PRIVATE, HRESULT reason, const char *message)

@@ -29,6 +29,7 @@ void d3d_recording_clear(struct d3d_recording *recording)
     for (uint32_t i = 0; i < recording->kept_count; i++)
         com_unkeep(recording->kept[i]);
     recording->command_count = recording->dispatch_count = recording->kept_count = recording->binding_count = 0;
+    recording->captured_count = 0;
 }
 
 void d3d_recording_unref(struct d3d_recording *recording)
@@ -38,6 +39,7 @@ void d3d_recording_unref(struct d3d_recording *recording)
     d3d_recording_clear(recording);
     free(recording->commands);
     free(recording->dispatches);
+    free(recording->captured);
     free(recording->kept);
     free(recording);
 }

@@ -1,4 +1,4 @@
-/* ID3D12Resource: buffers, committed or placed in a heap. */
+/* ID3D12Resource: buffers, committed, placed in a heap, or reserved. */
 #include "d3d12/device_methods.h"
 
 #include <stdlib.h>
@@ -14,6 +14,7 @@ static void resource_destroy(struct com_object *object)
         com_unkeep(&resource->heap->pageable.base);
     else if (resource->memory && resource->memory != &resource->borrowed)
         device->ops->memory_destroy(device->adapter, resource->memory);
+    d3d_tiles_destroy(resource->tiles); /* after the addresses that lie on its heaps */
     com_finish(object);
     free(resource);
 }
@@ -120,6 +121,9 @@ static HRESULT d3d_resource_ReadFromSubresource(ID3D12Resource2 *iface, void *da
 static HRESULT d3d_resource_GetHeapProperties(ID3D12Resource2 *iface, D3D12_HEAP_PROPERTIES *properties,
                                               D3D12_HEAP_FLAGS *flags)
 {
+    if (resource_from(iface)->tiles)
+        return d3d_fail(d3d_parent(iface), E_INVALIDARG,
+                        "ID3D12Resource::GetHeapProperties: a reserved resource lies in no heap");
     if (properties)
         *properties = resource_from(iface)->properties;
     if (flags)
@@ -295,7 +299,57 @@ static HRESULT placed_create(struct d3d_device *device, struct creation *creatio
     return hr;
 }
 
-/* ---- the device's five methods ---- */
+/* ---- reserved resources ---- */
+
+static HRESULT reserved_create(struct d3d_device *device, const struct creation *creation, REFIID riid, void **out)
+{
+    HRESULT hr = d3d_create_begin(device, out);
+    if (SUCCEEDED(hr) && !device->info->reserved)
+        hr = d3d_fail(device, E_NOTIMPL, "%s: TiledResourcesTier of adapter \"%s\" is NOT_SUPPORTED", creation->method,
+                      device->info->name);
+    if (SUCCEEDED(hr))
+        hr = creation_check(device, creation);
+    if (FAILED(hr))
+        return hr;
+    if (!out)
+        return S_FALSE;
+    struct d3d_resource *resource = resource_new(device, creation);
+    if (!resource)
+        return E_OUTOFMEMORY;
+    resource->tiles = d3d_tiles_create(creation->desc->Width);
+    hr = resource->tiles ? device->ops->reserved_create(
+                               device->adapter, base_align_up(creation->desc->Width, D3D_TILE_BYTES), &resource->memory)
+                         : E_OUTOFMEMORY;
+    if (SUCCEEDED(hr))
+        hr = resource_register(device, resource);
+    if (SUCCEEDED(hr))
+        return com_return(&resource->pageable.base, riid, out);
+    com_Release(resource);
+    return d3d_fail(device, hr, "%s: no addresses for %llu bytes", creation->method,
+                    (unsigned long long)creation->desc->Width);
+}
+
+/* ---- the device's seven methods ---- */
+
+HRESULT d3d_device_CreateReservedResource(D3D_DEVICE, const D3D12_RESOURCE_DESC *desc, D3D12_RESOURCE_STATES state,
+                                          const D3D12_CLEAR_VALUE *clear, REFIID riid, void **out)
+{
+    static const D3D12_HEAP_PROPERTIES properties = { .Type = D3D12_HEAP_TYPE_DEFAULT };
+    struct creation creation = { "ID3D12Device::CreateReservedResource", desc, state, clear, &properties, 0 };
+    return reserved_create(d3d_device_from(iface), &creation, riid, out);
+}
+
+HRESULT d3d_device_CreateReservedResource1(D3D_DEVICE, const D3D12_RESOURCE_DESC *desc, D3D12_RESOURCE_STATES state,
+                                           const D3D12_CLEAR_VALUE *clear, ID3D12ProtectedResourceSession *session,
+                                           REFIID riid, void **out)
+{
+    if (!session)
+        return d3d_device_CreateReservedResource(iface, desc, state, clear, riid, out);
+    if (out)
+        *out = NULL;
+    return d3d_not_implemented(d3d_device_from(iface),
+                               "ID3D12Device4::CreateReservedResource1 with a protected session");
+}
 
 HRESULT d3d_device_CreateCommittedResource(D3D_COMMITTED(D3D12_RESOURCE_DESC), REFIID riid, void **out)
 {

@@ -2,6 +2,7 @@
  * libdirectml's dispatches made from them, and everything that is named is kept until the work is done. */
 #include "d3d12/lists.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /* ---- checks ---- */
@@ -28,19 +29,24 @@ static bool list_check(struct d3d_command_queue *queue, struct d3d_command_list 
     return !d3d_removed(device);
 }
 
-/* With the debug layer: objects that the application has released or evicted too early. */
-static void list_check_objects(struct d3d_device *device, const struct d3d_recording *recording, UINT index)
+/* With the debug layer: objects that the application has released or evicted too early. What the list keeps of them
+ * lets it run all the same. */
+static void list_check_objects(struct d3d_device *device, const struct d3d_recording *recording, uint32_t index)
 {
     for (uint32_t i = 0; device->info_queue && i < recording->kept_count; i++) {
         struct com_object *object = recording->kept[i];
-        char name[128];
+        bool released = !atomic_load(&object->refs);
+        char name[128], text[320];
+        if (!released && atomic_load(&((struct d3d_pageable *)object)->residency) >= 1)
+            continue;
         com_object_name(object, name, sizeof(name));
-        if (!atomic_load(&object->refs))
-            d3d_warn(device, "ID3D12CommandQueue::ExecuteCommandLists: ppCommandLists[%u] uses the released %s \"%s\"",
-                     index, object->class->name, name);
-        else if (atomic_load(&((struct d3d_pageable *)object)->residency) < 1)
-            d3d_warn(device, "ID3D12CommandQueue::ExecuteCommandLists: ppCommandLists[%u] uses the evicted %s \"%s\"",
-                     index, object->class->name, name);
+        snprintf(text, sizeof(text),
+                 "ID3D12CommandQueue::ExecuteCommandLists: ppCommandLists[%u] uses the %s %s \"%s\"", index,
+                 released ? "released" : "evicted", object->class->name, name);
+        d3d_message(device, D3D12_MESSAGE_SEVERITY_ERROR, D3D12_MESSAGE_CATEGORY_EXECUTION,
+                    released ? D3D12_MESSAGE_ID_OBJECT_DELETED_WHILE_STILL_IN_USE
+                             : D3D12_MESSAGE_ID_OBJECT_EVICTED_WHILE_STILL_IN_USE,
+                    text);
     }
 }
 
@@ -91,7 +97,7 @@ struct resolver {
 
 /* Under tables_lock. NULL or what is wrong. */
 static const char *slot_resolve(struct d3d_device *device, struct d3d_submission *submission,
-                                const struct d3d_descriptor *slot, struct adapter_binding *out)
+                                const struct anydml_buffer *slot, struct adapter_binding *out)
 {
     *out = (struct adapter_binding){ 0 };
     if (!slot->resource_id)
@@ -106,6 +112,16 @@ static const char *slot_resolve(struct d3d_device *device, struct d3d_submission
     return NULL;
 }
 
+/* Under tables_lock. What is bound in slot j of a dispatch. */
+static struct anydml_buffer slot_bound(const struct d3d_recording *recording, const struct d3d_dispatch_slots *slots,
+                                       uint32_t j)
+{
+    if (slots->captured != UINT32_MAX && recording->captured[slots->captured + j].resource_id)
+        return recording->captured[slots->captured + j];
+    const struct d3d_descriptor *descriptor = &slots->heap->slots[slots->first + j];
+    return (struct anydml_buffer){ descriptor->resource_id, descriptor->offset, descriptor->size };
+}
+
 /* Under tables_lock. Copies a list that has dispatches, with their bindings in place. */
 static const struct adapter_command *list_resolve(struct d3d_device *device, struct resolver *resolver,
                                                   const struct d3d_recording *recording)
@@ -117,8 +133,8 @@ static const struct adapter_command *list_resolve(struct d3d_device *device, str
         const struct d3d_dispatch_slots *slots = &recording->dispatches[i];
         commands[slots->command].u.dispatch.bindings = resolver->bindings;
         for (uint32_t j = 0; j < slots->count; j++) {
-            const char *error =
-                slot_resolve(device, resolver->submission, &slots->heap->slots[slots->first + j], resolver->bindings++);
+            const struct anydml_buffer bound = slot_bound(recording, slots, j);
+            const char *error = slot_resolve(device, resolver->submission, &bound, resolver->bindings++);
             if (!error || resolver->error)
                 continue;
             resolver->error = error;

@@ -255,6 +255,11 @@ static void *worker_main(void *argument)
             continue;
         }
         finish_running(worker, 0);
+        if (work.type == D3D_WORK_TILES) {
+            d3d_tile_update_run(worker->device, work.tiles);
+            d3d_tile_update_destroy(work.tiles);
+            continue;
+        }
         if (work.type == D3D_WORK_SIGNAL)
             d3d_fence_signal(work.fence, work.value);
         else

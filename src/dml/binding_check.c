@@ -54,23 +54,38 @@ static bool check_range(const struct dml_bind_site *site, const DML_BUFFER_BINDI
     return false;
 }
 
-bool dml_bind_buffer(const struct dml_bind_site *site, const DML_BUFFER_BINDING *binding,
+/* SizeInBytes 0: all words up to the buffer's end. */
+static DML_BUFFER_BINDING sized(const struct dml_bind_site *site, const DML_BUFFER_BINDING *binding,
+                                const struct anydml_resource_info *info)
+{
+    DML_BUFFER_BINDING out = *binding;
+    if (out.SizeInBytes || out.Offset > info->width)
+        return out;
+    out.SizeInBytes = (info->width - out.Offset) & ~UINT64_C(3);
+    dml_warn(dml_parent(site->table), site->table,
+             "%s: %s, %s %u: SizeInBytes is 0; it is taken as %llu, up to the end of the buffer", site->method,
+             site->op, site->kind, site->index, (unsigned long long)out.SizeInBytes);
+    return out;
+}
+
+bool dml_bind_buffer(const struct dml_bind_site *site, const DML_BUFFER_BINDING *given,
                      const struct dml_bind_rule *rule, uint32_t descriptor)
 {
     struct dml_binding_table *table = site->table;
     struct dml_device *device = dml_parent(table);
     struct anydml_resource_info info;
-    if (!device->d3d12->lpVtbl->GetResourceInfo(device->d3d12, binding->Buffer, &info)) {
+    if (!device->d3d12->lpVtbl->GetResourceInfo(device->d3d12, given->Buffer, &info)) {
         dml_bind_fail(site, "Buffer is no buffer resource of the parent device");
         return false;
     }
-    if (!check_heap(site, &info, rule->upload) || !check_range(site, binding, rule, &info))
+    const DML_BUFFER_BINDING binding = sized(site, given, &info);
+    if (!check_heap(site, &info, rule->upload) || !check_range(site, &binding, rule, &info))
         return false;
     if (!(info.flags & D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS) && info.heap_type != D3D12_HEAP_TYPE_UPLOAD)
         dml_warn(device, table, "%s: %s, %s %u: the buffer was created without ALLOW_UNORDERED_ACCESS", site->method,
                  site->op, site->kind, site->index);
-    table->buffers[descriptor] = (struct anydml_buffer){ info.resource_id, binding->Offset, binding->SizeInBytes };
-    table->places[descriptor] = (struct dml_place){ info.memory_id, info.memory_offset + binding->Offset };
+    table->buffers[descriptor] = (struct anydml_buffer){ info.resource_id, binding.Offset, binding.SizeInBytes };
+    table->places[descriptor] = (struct dml_place){ info.memory_id, info.memory_offset + binding.Offset };
     return true;
 }
 

@@ -12,6 +12,7 @@ struct record {
     ID3D12CommandList *list;
     struct dml_pageable *dispatchable;
     struct dml_binding_table *table;
+    bool copies; /* an input must be copied before an output overwrites it */
 };
 
 /* ---- what is bound, as the table last wrote it ---- */
@@ -25,13 +26,17 @@ static uint64_t table_bound(const void *context, uint32_t descriptor)
 static struct dml_range table_range(const void *context, uint32_t descriptor)
 {
     const struct dml_binding_table *table = context;
-    return (struct dml_range){ table->buffers[descriptor].resource_id, table->buffers[descriptor].offset };
+    const struct anydml_buffer *buffer = &table->buffers[descriptor];
+    const struct dml_place *place = &table->places[descriptor];
+    return (struct dml_range){ buffer->resource_id, buffer->offset, place->memory, place->offset };
 }
 
+/* Resources placed in one memory count as one. */
 static struct dml_range table_place(const void *context, uint32_t descriptor)
 {
     const struct dml_binding_table *table = context;
-    return (struct dml_range){ table->places[descriptor].memory, table->places[descriptor].offset };
+    const struct dml_place *place = &table->places[descriptor];
+    return (struct dml_range){ place->memory, place->offset, place->memory, place->offset };
 }
 
 static bool find_missing(const struct record *record, char *message)
@@ -47,28 +52,30 @@ static bool find_missing(const struct record *record, char *message)
     return found;
 }
 
-static bool find_hazard(const struct record *record, dml_range_fn *range, char *message)
+static bool find_hazard(const struct record *record, dml_range_fn *range, bool *out_copies, char *message)
 {
     const struct dml_compiled_operator *op = dml_as_compiled(record->dispatchable);
     const struct dml_initializer *initializer = dml_as_initializer(record->dispatchable);
-    return op ? dml_hazard_execution(op, range, record->table, message)
+    *out_copies = false;
+    return op ? dml_hazard_execution(op, range, record->table, out_copies, message)
               : dml_hazard_initialization(initializer->targets, initializer->target_count, range, record->table,
                                           message);
 }
 
 /* Operators compiled for late binding are checked when they are executed. */
-static bool check_bindings(const struct record *record)
+static bool check_bindings(struct record *record)
 {
     const struct dml_compiled_operator *op = dml_as_compiled(record->dispatchable);
     char message[DML_ERROR_BYTES];
+    bool ignored;
     if (op && dml_compiled_volatile(op))
         return true;
-    if (find_missing(record, message) || find_hazard(record, table_range, message)) {
+    if (find_missing(record, message) || find_hazard(record, table_range, &record->copies, message)) {
         dml_device_remove(record->device, record->table, E_INVALIDARG, "%s: %s", method, message);
         return false;
     }
     /* Programs alias placed resources on purpose: this is for the debug layer only. */
-    if (record->device->debug && op && find_hazard(record, table_place, message))
+    if (record->device->debug && op && find_hazard(record, table_place, &ignored, message))
         dml_warn(record->device, record->table, "%s: in one heap, %s", method, message);
     return true;
 }
@@ -99,27 +106,42 @@ static void check_residency(const struct record *record)
     atomic_store(&record->dispatchable->residency, 1);
 }
 
-static bool append(const struct record *record)
+/* The dispatch takes the table's bindings along, since the program may use the descriptors for the next one before the
+ * list is executed; those of an operator compiled for late binding stay in the heap. */
+static HRESULT append_dispatch(const struct record *record, struct adapter_dispatch *dispatch, BOOL *out_in_force)
+{
+    const struct dml_compiled_operator *op = dml_as_compiled(record->dispatchable);
+    const struct dml_binding_table *table = record->table;
+    AnydmlDevice *d3d12 = record->device->d3d12;
+    HRESULT hr = record->copies ? dml_dispatch_stage(dispatch, table_range, table) : S_OK;
+    if (FAILED(hr))
+        return hr;
+    return d3d12->lpVtbl->RecordDispatch(d3d12, record->list, dispatch, table->gpu, table->descriptor_count,
+                                         op && dml_compiled_volatile(op) ? NULL : table->buffers, out_in_force);
+}
+
+static HRESULT append(const struct record *record)
 {
     struct dml_device *device = record->device;
     struct adapter_dispatch *dispatch = dml_dispatch_create(record->dispatchable);
     BOOL in_force = TRUE;
     HRESULT hr = E_OUTOFMEMORY;
     if (dispatch) {
-        hr = device->d3d12->lpVtbl->RecordDispatch(device->d3d12, record->list, dispatch, record->table->gpu,
-                                                   record->table->descriptor_count, &in_force);
+        hr = append_dispatch(record, dispatch, &in_force);
         dispatch->ops->unref(dispatch);
     }
     if (SUCCEEDED(hr) && in_force)
-        return true;
+        return S_OK;
     const char *why = hr == E_OUTOFMEMORY ? "no memory"
                       : !in_force         ? "the heap of GPUDescriptorHandle is not set by SetDescriptorHeaps"
                                           : "commandList is not an open DIRECT or COMPUTE list of the parent device";
-    if (SUCCEEDED(hr))
+    if (SUCCEEDED(hr)) {
         dml_error(device, record->table, "%s: %s", method, why);
-    else
-        dml_device_remove(device, record->table, hr == E_OUTOFMEMORY ? hr : E_INVALIDARG, "%s: %s", method, why);
-    return SUCCEEDED(hr);
+        return S_OK;
+    }
+    hr = hr == E_OUTOFMEMORY ? hr : E_INVALIDARG;
+    dml_device_remove(device, record->table, hr, "%s: %s", method, why);
+    return hr;
 }
 
 static void dml_command_recorder_RecordDispatch(IDMLCommandRecorder *iface, ID3D12CommandList *list,
@@ -127,17 +149,17 @@ static void dml_command_recorder_RecordDispatch(IDMLCommandRecorder *iface, ID3D
 {
     struct dml_device *device = dml_parent(iface);
     struct record record = { device, list, dml_child(device, dispatchable, &dml_compiled_operator_vtbl),
-                             dml_child(device, table, &dml_binding_table_vtbl) };
+                             dml_child(device, table, &dml_binding_table_vtbl), false };
     if (!record.dispatchable)
         record.dispatchable = dml_child(device, dispatchable, &dml_initializer_vtbl);
-    bool good = !dml_device_removed(device) && check_arguments(&record, dispatchable, table) && check_bindings(&record);
-    if (good) {
+    HRESULT hr = E_INVALIDARG;
+    if (!dml_device_removed(device) && check_arguments(&record, dispatchable, table) && check_bindings(&record)) {
         check_residency(&record);
-        good = append(&record);
+        hr = append(&record);
     }
     /* A list that lacks work must not look sound to those who check only the list. */
-    if (!good && list)
-        device->d3d12->lpVtbl->PoisonCommandList(device->d3d12, list);
+    if (FAILED(hr) && list)
+        device->d3d12->lpVtbl->PoisonCommandList(device->d3d12, list, hr);
 }
 
 const IDMLCommandRecorderVtbl dml_command_recorder_vtbl = {

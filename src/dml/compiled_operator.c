@@ -82,24 +82,6 @@ static void place_descriptors(struct dml_compiled_operator *op)
     op->needs_initialization = op->program.persistent_bytes || op->owned_count;
 }
 
-bool dml_compiled_in_place(const struct dml_compiled_operator *op, uint32_t input, uint32_t output)
-{
-    if (!op->op || !schema_in_place_allowed(op->op->desc->op, input, output))
-        return false;
-    const DML_BUFFER_TENSOR_DESC *from = op->op->desc->inputs[input], *to = op->op->desc->outputs[output];
-    uint32_t from_strides[SCHEMA_MAX_RANK], to_strides[SCHEMA_MAX_RANK];
-    if (from->DimensionCount != to->DimensionCount ||
-        schema_data_type_bits(from->DataType) != schema_data_type_bits(to->DataType))
-        return false;
-    /* Each element must be read where its result goes. */
-    schema_tensor_strides(from, from_strides);
-    schema_tensor_strides(to, to_strides);
-    for (uint32_t i = 0; i < to->DimensionCount; i++)
-        if (from->Sizes[i] != to->Sizes[i] || (to->Sizes[i] > 1 && from_strides[i] != to_strides[i]))
-            return false;
-    return true;
-}
-
 /* ---- programs ---- */
 
 static HRESULT compile_graph(struct dml_compiled_operator *op, struct graph *graph, char *error)

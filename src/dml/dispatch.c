@@ -21,7 +21,8 @@ struct dml_dispatch {
     struct dml_compiled_operator *op;    /* kept; NULL for an initializer's */
     struct dml_initializer *initializer; /* kept; NULL for an operator's */
     atomic_bool ran;
-    union room *room; /* for more than STACK_SLOTS slots, else NULL */
+    union room *room;                      /* for more than STACK_SLOTS slots, else NULL */
+    _Atomic(struct dml_staging *) staging; /* NULL: no bindings have needed it yet */
     uint32_t target_count;
     struct dml_target targets[]; /* of an initializer; their operators are kept */
 };
@@ -56,6 +57,7 @@ static void dispatch_destroy(struct dml_dispatch *dispatch)
         com_unkeep(&dispatch->targets[i].op->pageable.base);
     if (dispatch->initializer && !atomic_load(&dispatch->ran))
         atomic_fetch_sub(&dispatch->initializer->waiting, 1);
+    dml_staging_destroy(dispatch_device(dispatch), atomic_load(&dispatch->staging));
     if (dispatch->initializer)
         com_unkeep(&dispatch->initializer->pageable.base);
     if (dispatch->op)
@@ -85,6 +87,7 @@ struct adapter_dispatch *dml_dispatch_create(struct dml_pageable *dispatchable)
     dispatch->base.ops = &dispatch_ops;
     atomic_init(&dispatch->refs, 1);
     atomic_init(&dispatch->ran, false);
+    atomic_init(&dispatch->staging, NULL);
     com_keep(&dispatchable->base);
     dispatch->op = dml_as_compiled(dispatchable);
     dispatch->base.threads = dml_parent(dispatchable)->threads;
@@ -103,6 +106,12 @@ struct adapter_dispatch *dml_dispatch_create(struct dml_pageable *dispatchable)
         return &dispatch->base;
     dispatch_destroy(dispatch);
     return NULL;
+}
+
+HRESULT dml_dispatch_stage(struct adapter_dispatch *base, dml_range_fn *range, const void *context)
+{
+    struct dml_dispatch *dispatch = dispatch_from(base);
+    return dml_staging_extend(&dispatch->staging, dispatch->op, range, context);
 }
 
 static void dispatch_ref(struct adapter_dispatch *base)
@@ -128,7 +137,21 @@ static uint64_t binding_bound(const void *context, uint32_t descriptor)
 static struct dml_range binding_range(const void *context, uint32_t descriptor)
 {
     const struct adapter_binding *binding = (const struct adapter_binding *)context + descriptor;
-    return (struct dml_range){ (uintptr_t)binding->memory, binding->offset };
+    uintptr_t memory = (uintptr_t)binding->memory;
+    return (struct dml_range){ memory, binding->offset, memory, binding->offset };
+}
+
+/* Bindings that are known only now. */
+static HRESULT check_late(struct dml_dispatch *dispatch, const struct adapter_binding *bindings, char *message)
+{
+    bool copies;
+    if (dml_hazard_execution(dispatch->op, binding_range, bindings, &copies, message))
+        return E_INVALIDARG;
+    if (!copies || SUCCEEDED(dml_dispatch_stage(&dispatch->base, binding_range, bindings)))
+        return S_OK;
+    snprintf(message, DML_ERROR_BYTES, "%s: no memory for a copy of an input that an output overwrites",
+             dispatch->op->what);
+    return E_OUTOFMEMORY;
 }
 
 static HRESULT dispatch_check(struct adapter_dispatch *base, const struct adapter_binding *bindings, uint32_t count,
@@ -149,11 +172,12 @@ static HRESULT dispatch_check(struct adapter_dispatch *base, const struct adapte
                  missing.descriptor);
         return E_INVALIDARG;
     }
-    if (op && dml_compiled_volatile(op) && dml_hazard_execution(op, binding_range, bindings, message))
-        return E_INVALIDARG;
-    if (op && !atomic_load(&op->pageable.base.refs))
-        dml_error(dispatch_device(dispatch), dispatch->op,
-                  "ID3D12CommandQueue::ExecuteCommandLists: a dispatch of the released %s; it is executed", op->what);
+    HRESULT hr = op && dml_compiled_volatile(op) ? check_late(dispatch, bindings, message) : S_OK;
+    if (FAILED(hr))
+        return hr;
+    if (op && !atomic_load(&op->pageable.base.refs) && !atomic_exchange(&dispatch->op->warned_released, true))
+        dml_warn(dispatch_device(dispatch), dispatch->op,
+                 "ID3D12CommandQueue::ExecuteCommandLists: a dispatch of the released %s; it is executed", op->what);
     return S_OK;
 }
 
@@ -201,8 +225,9 @@ static void note_initialized(struct dml_compiled_operator *op)
         dml_error(dml_parent(op), op, "%s is initialised more than once; the new persistent resource counts", op->what);
 }
 
-static HRESULT run_operator(struct dml_compiled_operator *op, const struct adapter_binding *bindings, union room *room)
+static HRESULT run_operator(struct dml_dispatch *dispatch, const struct adapter_binding *bindings, union room *room)
 {
+    struct dml_compiled_operator *op = dispatch->op;
     HRESULT hr = check_initialized(op);
     if (FAILED(hr))
         return hr;
@@ -219,13 +244,14 @@ static HRESULT run_operator(struct dml_compiled_operator *op, const struct adapt
                                  "%s: the bound persistent resource was not initialised for this operator", op->what);
         return E_INVALIDARG;
     }
+    dml_staging_copy(atomic_load(&dispatch->staging), inputs);
     struct graph_buffers buffers = { inputs, outputs, host_resource(bindings, op->temp_descriptor), persistent };
     struct graph_tracer tracer;
     graph_plan_run(op->program.plan, &buffers, dml_trace_tracer(op, &tracer));
     return S_OK;
 }
 
-static void run_target(const struct dml_target *target, const struct adapter_binding *bindings, union room *room)
+static HRESULT run_target(const struct dml_target *target, const struct adapter_binding *bindings, union room *room)
 {
     struct dml_compiled_operator *op = target->op;
     void **owned = &room[0].host;
@@ -235,9 +261,12 @@ static void run_target(const struct dml_target *target, const struct adapter_bin
                        : NULL;
     void *persistent = host_resource(bindings, dml_target_persistent(target));
     note_initialized(op);
-    graph_plan_initialize(op->program.plan, owned, persistent);
+    HRESULT hr = graph_plan_initialize(op->program.plan, owned, persistent);
     if (persistent)
-        *host_tag(op, persistent) = op->id;
+        *host_tag(op, persistent) = SUCCEEDED(hr) ? op->id : 0;
+    if (FAILED(hr))
+        dml_device_remove_parent(dml_parent(op), op, hr, "%s: no memory for initialising it", op->what);
+    return hr;
 }
 
 static HRESULT dispatch_run(struct adapter_dispatch *base, const struct adapter_binding *bindings, uint32_t count)
@@ -249,9 +278,9 @@ static HRESULT dispatch_run(struct adapter_dispatch *base, const struct adapter_
     /* This library has its own record of the calling thread's team. */
     struct base_team before = base_parallel_enter(dispatch_device(dispatch)->threads);
     if (dispatch->op)
-        hr = run_operator(dispatch->op, bindings, room);
-    for (uint32_t i = 0; i < dispatch->target_count; i++)
-        run_target(&dispatch->targets[i], bindings, room);
+        hr = run_operator(dispatch, bindings, room);
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < dispatch->target_count; i++)
+        hr = run_target(&dispatch->targets[i], bindings, room);
     if (!dispatch->op && dispatch_first_run(dispatch))
         atomic_fetch_sub(&dispatch->initializer->waiting, 1);
     base_parallel_leave(before);
@@ -273,15 +302,17 @@ static void device_slots(const struct dml_slot *slots, uint32_t count, enum dml_
         to[i] = device_resource(bindings, slots[i].expect == expect ? slots[i].descriptor : GRAPH_NONE);
 }
 
-static HRESULT encode_operator(struct dml_compiled_operator *op, const struct adapter_binding *bindings,
-                               union room *room, struct adapter_encoder *encoder)
+static HRESULT encode_operator(struct dml_dispatch *dispatch, const struct adapter_binding *bindings, union room *room,
+                               struct adapter_encoder *encoder)
 {
+    struct dml_compiled_operator *op = dispatch->op;
     union room *outputs = room + op->input_count;
     HRESULT hr = check_initialized(op);
     if (FAILED(hr))
         return hr;
     device_slots(op->inputs, op->input_count, DML_EXPECT_BUFFER, bindings, room);
     device_slots(op->outputs, op->output_count, DML_EXPECT_BUFFER, bindings, outputs);
+    dml_staging_encode(atomic_load(&dispatch->staging), &room[0].device, encoder);
     struct dml_spirv_buffers buffers = { &room[0].device, &outputs[0].device,
                                          device_resource(bindings, op->temp_descriptor),
                                          device_resource(bindings, op->persistent_descriptor) };
@@ -307,7 +338,7 @@ static HRESULT dispatch_encode(struct adapter_dispatch *base, const struct adapt
     HRESULT hr = S_OK;
     (void)count;
     if (dispatch->op)
-        return encode_operator(dispatch->op, bindings, room, encoder);
+        return encode_operator(dispatch, bindings, room, encoder);
     for (uint32_t i = 0; SUCCEEDED(hr) && i < dispatch->target_count; i++)
         hr = encode_target(&dispatch->targets[i], bindings, room, encoder);
     if (SUCCEEDED(hr) && dispatch_first_run(dispatch))

@@ -3,11 +3,9 @@
 
 #include <stdio.h>
 
-HRESULT dml_spirv_create(struct dml_device *device, struct graph *graph, const struct graph_options *options,
-                         struct dml_spirv **out, char *error)
+HRESULT dml_spirv_create(struct dml_device *device, const struct graph_plan *plan, struct dml_spirv **out, char *error)
 {
-    (void)graph;
-    (void)options;
+    (void)plan;
     *out = NULL;
     snprintf(error, DML_ERROR_BYTES, "this build has no compute shaders for the adapter \"%s\"", device->adapter->name);
     return DXGI_ERROR_UNSUPPORTED;

@@ -1,5 +1,5 @@
-/* The seam to programs of compute pipelines, for adapters of kind ADAPTER_SPIRV. A program is made from a graph after
- * its passes, like a graph_plan, and encoded when its dispatch is executed. */
+/* The seam to programs of compute pipelines, for adapters of kind ADAPTER_SPIRV. A program is made from a plan and
+ * encoded when its dispatch is executed. */
 #ifndef DML_DISPATCH_SPIRV_H
 #define DML_DISPATCH_SPIRV_H
 
@@ -13,9 +13,9 @@ struct dml_spirv_buffers {
     struct adapter_binding temp, persistent;
 };
 
-/* DXGI_ERROR_UNSUPPORTED with `error` (DML_ERROR_BYTES) filled when a part of the graph has no shader. */
-HRESULT dml_spirv_create(struct dml_device *device, struct graph *graph, const struct graph_options *options,
-                         struct dml_spirv **out, char *error);
+/* DXGI_ERROR_UNSUPPORTED with `error` (DML_ERROR_BYTES) filled when a step has no shader. Does not need the plan any
+ * more. */
+HRESULT dml_spirv_create(struct dml_device *device, const struct graph_plan *plan, struct dml_spirv **out, char *error);
 void dml_spirv_destroy(struct dml_device *device, struct dml_spirv *program);
 void dml_spirv_sizes(const struct dml_spirv *program, uint64_t *out_temp_bytes, uint64_t *out_persistent_bytes);
 

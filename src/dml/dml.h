@@ -145,10 +145,11 @@ struct dml_slot {
     bool unused;         /* of a graph: a buffer bound here is ignored with a warning */
 };
 
-/* What a compiled operator runs: one of the two, by the adapter's kind. */
+/* What a compiled operator runs: a plan or pipelines, by the adapter's kind. */
 struct dml_program {
     struct graph_plan *plan;
     struct dml_spirv *spirv;
+    struct graph_aliases *aliases; /* of its inputs and outputs */
     uint64_t temp_bytes, persistent_bytes;
 };
 
@@ -180,8 +181,9 @@ struct dml_compiled_operator {
     uint32_t descriptor_count;
     bool needs_initialization; /* it keeps state */
     struct dml_program program;
-    atomic_uint initialized; /* initialisations executed so far */
-    atomic_bool warned;      /* that it runs without one */
+    atomic_uint initialized;     /* initialisations executed so far */
+    atomic_bool warned;          /* that it runs without one */
+    atomic_bool warned_released; /* that it runs after its release */
 };
 
 extern const IDMLCompiledOperatorVtbl dml_compiled_operator_vtbl;
@@ -199,9 +201,6 @@ struct dml_listener {
 /* dml_device_CompileGraph. */
 HRESULT dml_compile_graph(struct dml_device *device, const DML_GRAPH_DESC *desc, DML_EXECUTION_FLAGS flags,
                           const struct dml_listener *listener, REFIID riid, void **out);
-
-/* Whether this output may be bound to exactly the bytes of this input. */
-bool dml_compiled_in_place(const struct dml_compiled_operator *op, uint32_t input, uint32_t output);
 
 /* ---- graph_check.c ---- */
 
@@ -300,17 +299,34 @@ void dml_bind_nothing(struct dml_binding_table *table, uint32_t descriptor);
 
 /* ---- hazard.c ---- */
 
-/* Bytes in something that two bindings can share. object 0: nothing bound. */
+/* Bytes of a resource, and where they lie: several resources may be placed in one memory. object 0: nothing bound. */
 struct dml_range {
     uint64_t object, offset;
+    uint64_t memory, place;
 };
 typedef struct dml_range dml_range_fn(const void *context, uint32_t descriptor);
 
-/* Bindings that exclude one another; `message` (DML_ERROR_BYTES) names the two. */
+/* Bindings that exclude one another; `message` (DML_ERROR_BYTES) names the two. Else *out_copies says whether an output
+ * lies over an input in a way that the program cannot be executed in; dml_hazard_copy whether over this one. */
 bool dml_hazard_execution(const struct dml_compiled_operator *op, dml_range_fn *range, const void *context,
-                          char *message);
+                          bool *out_copies, char *message);
+bool dml_hazard_copy(const struct dml_compiled_operator *op, dml_range_fn *range, const void *context, uint32_t input);
 bool dml_hazard_initialization(const struct dml_target *targets, uint32_t count, dml_range_fn *range,
                                const void *context, char *message);
+
+/* ---- staging.c: copies of inputs over which outputs lie. A dispatch has them once its bindings need them. ---- */
+
+struct dml_staging;
+
+/* Room for copies of all inputs that these bindings need copied, and of those that had it before, which submissions may
+ * still use. E_OUTOFMEMORY. */
+HRESULT dml_staging_extend(_Atomic(struct dml_staging *) *staging, struct dml_compiled_operator *op,
+                           dml_range_fn *range, const void *context);
+void dml_staging_destroy(struct dml_device *device, struct dml_staging *staging);
+/* Copies the inputs and puts the copies' addresses in their place; nothing for NULL. */
+void dml_staging_copy(const struct dml_staging *staging, void **inputs);
+void dml_staging_encode(const struct dml_staging *staging, struct adapter_binding *inputs,
+                        struct adapter_encoder *encoder);
 
 /* ---- command_recorder.c, dispatch.c ---- */
 
@@ -318,6 +334,8 @@ extern const IDMLCommandRecorderVtbl dml_command_recorder_vtbl;
 
 /* A snapshot of what is executed, with one reference. NULL: memory is short. */
 struct adapter_dispatch *dml_dispatch_create(struct dml_pageable *dispatchable);
+/* For bindings with copies, known when an operator's dispatch is recorded. E_OUTOFMEMORY. */
+HRESULT dml_dispatch_stage(struct adapter_dispatch *base, dml_range_fn *range, const void *context);
 
 /* The first thing that this dispatchable needs and `bound` does not have; false: nothing is missing. */
 struct dml_missing {

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define UNUSED_INPUTS_MAX (1u << 20) /* as many as a descriptor heap of Direct3D 12 has to hold at most */
+
 HRESULT graph_check_fail(const struct graph_check *check, const char *format, ...)
 {
     char text[768];
@@ -68,15 +70,26 @@ static HRESULT check_arrays(const struct graph_check *check)
     return S_OK;
 }
 
-static HRESULT check_operator_node(struct graph_check *check, uint32_t index)
+/* Every output has an edge of its own, and few inputs have none: arrays are only made for counts that can be meant. */
+static HRESULT check_counts(const struct graph_check *check)
+{
+    const DML_GRAPH_DESC *desc = check->desc;
+    if (desc->OutputCount > desc->OutputEdgeCount)
+        return graph_check_fail(check, "OutputCount is %u, but OutputEdgeCount is %u: an edge must lead to each output",
+                                desc->OutputCount, desc->OutputEdgeCount);
+    if (desc->InputCount > desc->InputEdgeCount && desc->InputCount - desc->InputEdgeCount > UNUSED_INPUTS_MAX)
+        return graph_check_fail(check, "InputCount is %u, but InputEdgeCount is %u: at most %u inputs may be unused",
+                                desc->InputCount, desc->InputEdgeCount, UNUSED_INPUTS_MAX);
+    return S_OK;
+}
+
+static HRESULT check_operator_node(const struct graph_check *check, uint32_t index)
 {
     const DML_OPERATOR_GRAPH_NODE_DESC *node = check->desc->Nodes[index].Desc;
-    struct dml_operator *op = dml_child(check->device, node->Operator, &dml_operator_vtbl);
-    if (!op)
-        return graph_check_fail(check, "Nodes[%u]%s%s: Operator is %s", index, node->Name ? " " : "",
-                                node->Name ? node->Name : "", node->Operator ? "no operator of this device" : "NULL");
-    check->nodes[index] = op->desc;
-    return S_OK;
+    if (dml_child(check->device, node->Operator, &dml_operator_vtbl))
+        return S_OK;
+    return graph_check_fail(check, "Nodes[%u]%s%s: Operator is %s", index, node->Name ? " " : "",
+                            node->Name ? node->Name : "", node->Operator ? "no operator of this device" : "NULL");
 }
 
 static HRESULT check_constant_node(const struct graph_check *check, uint32_t index)
@@ -89,9 +102,8 @@ static HRESULT check_constant_node(const struct graph_check *check, uint32_t ind
     return S_OK;
 }
 
-static HRESULT check_nodes(struct graph_check *check)
+static HRESULT check_nodes(const struct graph_check *check)
 {
-    uint64_t inputs = 0, outputs = 0;
     for (uint32_t i = 0; i < check->desc->NodeCount; i++) {
         const DML_GRAPH_NODE_DESC *node = &check->desc->Nodes[i];
         HRESULT hr = S_OK;
@@ -102,6 +114,18 @@ static HRESULT check_nodes(struct graph_check *check)
         hr = node->Type == DML_GRAPH_NODE_TYPE_OPERATOR ? check_operator_node(check, i) : check_constant_node(check, i);
         if (FAILED(hr))
             return hr;
+    }
+    return S_OK;
+}
+
+static HRESULT number_slots(struct graph_check *check)
+{
+    uint64_t inputs = 0, outputs = 0;
+    for (uint32_t i = 0; i < check->desc->NodeCount; i++) {
+        const DML_GRAPH_NODE_DESC *node = &check->desc->Nodes[i];
+        const DML_OPERATOR_GRAPH_NODE_DESC *op = node->Desc;
+        if (node->Type == DML_GRAPH_NODE_TYPE_OPERATOR)
+            check->nodes[i] = ((const struct dml_operator *)op->Operator)->desc;
         check->first_input[i] = (uint32_t)inputs;
         check->first_output[i] = (uint32_t)outputs;
         inputs += graph_node_inputs(check, i);
@@ -234,7 +258,12 @@ HRESULT dml_graph_check(struct dml_device *device, const DML_GRAPH_DESC *desc, s
     HRESULT hr = check_arrays(&check);
     if (FAILED(hr))
         return hr;
-    hr = allocate_nodes(&check) ? check_nodes(&check) : E_OUTOFMEMORY;
+    hr = check_counts(&check);
+    if (SUCCEEDED(hr))
+        hr = check_nodes(&check);
+    if (FAILED(hr))
+        return hr;
+    hr = allocate_nodes(&check) ? number_slots(&check) : E_OUTOFMEMORY;
     if (FAILED(hr))
         return hr;
     hr = allocate_slots(&check) ? graph_check_edges(&check) : E_OUTOFMEMORY;

@@ -17,9 +17,16 @@ static bool overlap(const struct used *a, const struct used *b)
            b->range.offset < a->range.offset + a->bytes;
 }
 
+/* The same by where the bytes are: two resources may lie in one place. */
+static bool collide(const struct used *a, const struct used *b)
+{
+    return a->range.memory && a->range.memory == b->range.memory && a->range.place < b->range.place + b->bytes &&
+           b->range.place < a->range.place + a->bytes;
+}
+
 static bool same(const struct used *a, const struct used *b)
 {
-    return a->range.offset == b->range.offset && a->bytes == b->bytes;
+    return a->range.place == b->range.place && a->bytes == b->bytes;
 }
 
 static bool report(char *message, const char *op, const struct used *a, const struct used *b, const char *why)
@@ -38,6 +45,7 @@ struct execution {
     dml_range_fn *range;
     const void *context;
     struct used temp, persistent;
+    bool copies; /* result: an input must be copied */
     char *message;
 };
 
@@ -45,7 +53,7 @@ static struct used used_slot(const struct execution *run, const char *kind, cons
                              uint32_t index)
 {
     const struct dml_slot *slot = &slots[index];
-    struct used used = { kind, index, { 0, 0 }, slot->bytes };
+    struct used used = { kind, index, { 0 }, slot->bytes };
     if (slot->expect == DML_EXPECT_BUFFER)
         used.range = run->range(run->context, slot->descriptor);
     return used;
@@ -53,7 +61,7 @@ static struct used used_slot(const struct execution *run, const char *kind, cons
 
 static struct used used_resource(const struct execution *run, const char *kind, uint32_t descriptor, uint64_t bytes)
 {
-    struct used used = { kind, 0, { 0, 0 }, bytes };
+    struct used used = { kind, 0, { 0 }, bytes };
     if (descriptor != GRAPH_NONE)
         used.range = run->range(run->context, descriptor);
     return used;
@@ -67,7 +75,14 @@ static bool input_hazard(const struct execution *run, uint32_t index)
     return false;
 }
 
-static bool output_hazard(const struct execution *run, uint32_t index)
+/* The output is written before all of the input that lies there is read. */
+static bool must_copy(const struct dml_compiled_operator *op, const struct used *input, const struct used *output)
+{
+    return collide(output, input) &&
+           (!same(output, input) || !graph_aliases_allow(op->program.aliases, input->index, output->index));
+}
+
+static bool output_hazard(struct execution *run, uint32_t index)
 {
     const struct dml_compiled_operator *op = run->op;
     struct used output = used_slot(run, "output", op->outputs, index);
@@ -84,20 +99,29 @@ static bool output_hazard(const struct execution *run, uint32_t index)
     }
     for (uint32_t i = 0; i < op->input_count; i++) {
         struct used input = used_slot(run, "input", op->inputs, i);
-        if (!overlap(&output, &input))
-            continue;
-        if (!same(&output, &input))
+        if (overlap(&output, &input) && !same(&output, &input))
             return report(run->message, op->what, &output, &input, "overlap in part");
-        if (!dml_compiled_in_place(op, i, index))
-            return report(run->message, op->what, &output, &input,
-                          "are the same, but the operator cannot be executed in place");
+        run->copies |= must_copy(op, &input, &output);
+    }
+    return false;
+}
+
+bool dml_hazard_copy(const struct dml_compiled_operator *op, dml_range_fn *range, const void *context, uint32_t input)
+{
+    const struct execution run = { .op = op, .range = range, .context = context };
+    const struct used from = used_slot(&run, "input", op->inputs, input);
+    for (uint32_t i = 0; from.range.object && i < op->output_count; i++) {
+        const struct used to = used_slot(&run, "output", op->outputs, i);
+        if (must_copy(op, &from, &to))
+            return true;
     }
     return false;
 }
 
 bool dml_hazard_execution(const struct dml_compiled_operator *op, dml_range_fn *range, const void *context,
-                          char *message)
+                          bool *out_copies, char *message)
 {
+    *out_copies = false;
     struct execution run = { .op = op, .range = range, .context = context, .message = message };
     run.temp = used_resource(&run, "temporary resource", op->temp_descriptor, op->program.temp_bytes);
     run.persistent =
@@ -110,6 +134,7 @@ bool dml_hazard_execution(const struct dml_compiled_operator *op, dml_range_fn *
     for (uint32_t i = 0; i < op->output_count; i++)
         if (output_hazard(&run, i))
             return true;
+    *out_copies = run.copies;
     return false;
 }
 
@@ -126,7 +151,7 @@ struct initialization {
 static struct used used_output(const struct initialization *run, uint32_t target)
 {
     uint32_t descriptor = dml_target_persistent(&run->targets[target]);
-    struct used used = { "output", target, { 0, 0 }, run->targets[target].op->program.persistent_bytes };
+    struct used used = { "output", target, { 0 }, run->targets[target].op->program.persistent_bytes };
     if (descriptor != GRAPH_NONE)
         used.range = run->range(run->context, descriptor);
     return used;
@@ -139,7 +164,7 @@ static bool owned_hazard(const struct initialization *run, const struct used *ou
     for (uint32_t i = 0; i < op->input_count; i++) {
         if (op->inputs[i].expect != DML_EXPECT_OWNED)
             continue;
-        struct used input = { "owned input", i, { 0, 0 }, op->inputs[i].bytes };
+        struct used input = { "owned input", i, { 0 }, op->inputs[i].bytes };
         input.range = run->range(run->context, run->targets[target].first + op->inputs[i].descriptor);
         if (input.range.object && input.range.object == output->range.object)
             return report(run->message, op->what, output, &input, "are inputs and outputs of one initializer");

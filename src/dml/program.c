@@ -6,29 +6,39 @@
 #include "base/log.h"
 #include "base/parallel.h"
 
-static HRESULT compile_host(struct dml_program *program, struct graph *graph, const struct graph_options *options,
-                            char *error)
+static void size_host(struct dml_program *program)
 {
-    HRESULT hr = graph_plan_create(graph, options, &program->plan, error);
-    if (FAILED(hr))
-        return hr;
     program->temp_bytes = base_align_up(program->plan->temp_bytes, DML_TEMPORARY_BUFFER_ALIGNMENT);
     if (program->plan->persistent_bytes)
         program->persistent_bytes =
             base_align_up(program->plan->persistent_bytes, DML_PERSISTENT_BUFFER_ALIGNMENT) + DML_TAG_BYTES;
-    return S_OK;
 }
 
-static HRESULT compile_spirv(struct dml_device *device, struct dml_program *program, struct graph *graph,
-                             const struct graph_options *options, char *error)
+/* Pipelines instead of the plan. */
+static HRESULT compile_spirv(struct dml_device *device, struct dml_program *program, char *error)
 {
-    HRESULT hr = dml_spirv_create(device, graph, options, &program->spirv, error);
+    HRESULT hr = dml_spirv_create(device, program->plan, &program->spirv, error);
+    graph_plan_destroy(program->plan);
+    program->plan = NULL;
     if (FAILED(hr))
         return hr;
     dml_spirv_sizes(program->spirv, &program->temp_bytes, &program->persistent_bytes);
     program->temp_bytes = base_align_up(program->temp_bytes, DML_TEMPORARY_BUFFER_ALIGNMENT);
     program->persistent_bytes = base_align_up(program->persistent_bytes, DML_PERSISTENT_BUFFER_ALIGNMENT);
     return S_OK;
+}
+
+static HRESULT compile(struct dml_device *device, struct dml_program *program, struct graph *graph,
+                       const struct graph_options *options, char *error)
+{
+    HRESULT hr = graph_plan_create(graph, options, &program->plan, error);
+    if (SUCCEEDED(hr))
+        hr = graph_aliases_create(program->plan, &program->aliases);
+    if (SUCCEEDED(hr) && !options->host)
+        return compile_spirv(device, program, error);
+    if (SUCCEEDED(hr))
+        size_host(program);
+    return hr;
 }
 
 static void log_program(const struct dml_program *program, const char *what, uint64_t id, uint64_t passes_ns,
@@ -61,7 +71,7 @@ HRESULT dml_program_create(struct dml_device *device, struct graph *graph, const
     uint64_t rewritten = base_now_ns();
     dml_trace_graph(trace, what, id, "after passes", graph);
     if (SUCCEEDED(hr))
-        hr = host ? compile_host(out, graph, &options, error) : compile_spirv(device, out, graph, &options, error);
+        hr = compile(device, out, graph, &options, error);
     if (SUCCEEDED(hr) && host)
         dml_trace_plan(trace, what, id, out->plan);
     if (SUCCEEDED(hr) && what)
@@ -76,4 +86,5 @@ void dml_program_destroy(struct dml_device *device, struct dml_program *program)
         graph_plan_destroy(program->plan);
     if (program->spirv)
         dml_spirv_destroy(device, program->spirv);
+    graph_aliases_destroy(program->aliases);
 }

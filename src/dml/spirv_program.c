@@ -122,17 +122,11 @@ static HRESULT make_program(struct dml_device *device, struct dml_spirv *program
     return hr;
 }
 
-HRESULT dml_spirv_create(struct dml_device *device, struct graph *graph, const struct graph_options *options,
-                         struct dml_spirv **out, char *error)
+HRESULT dml_spirv_create(struct dml_device *device, const struct graph_plan *plan, struct dml_spirv **out, char *error)
 {
-    struct graph_plan *plan;
-    *out = NULL;
-    HRESULT hr = graph_plan_create(graph, options, &plan, error);
-    if (FAILED(hr))
-        return hr;
     struct dml_spirv *program = calloc(1, sizeof(*program));
-    hr = program ? make_program(device, program, plan, error) : E_OUTOFMEMORY;
-    graph_plan_destroy(plan);
+    HRESULT hr = program ? make_program(device, program, plan, error) : E_OUTOFMEMORY;
+    *out = NULL;
     if (SUCCEEDED(hr))
         *out = program;
     else

@@ -6,12 +6,14 @@
 
 #include "graph/pass.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 #include <sys/syscall.h>
 
+#include "base/file.h"
 #include "base/log.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the file and all devices' clients */
@@ -216,7 +218,7 @@ void dml_trace_plan(struct dml_trace *trace, const char *what, uint64_t id, cons
 
 static bool file_open(const char *path)
 {
-    process.file = fopen(path, process.end ? "r+" : "w");
+    process.file = base_open_named(path, process.end);
     if (!process.file)
         return false;
     if (process.end) {
@@ -230,16 +232,19 @@ static bool file_open(const char *path)
 
 void dml_trace_open(struct dml_trace *trace)
 {
-    const char *path = getenv("ANYDML_TRACE");
+    const char *path = secure_getenv("ANYDML_TRACE");
     if (!path || !*path)
         return;
     pthread_mutex_lock(&lock);
+    errno = 0;
     trace->file = process.users || file_open(path);
+    int why = errno;
     process.users += trace->file;
     pthread_mutex_unlock(&lock);
     atomic_store(&trace->on, trace->file);
     if (!trace->file)
-        base_log(BASE_LOG_WARN, "ANYDML_TRACE: cannot write %s", path);
+        base_log(BASE_LOG_WARN, "ANYDML_TRACE: cannot write %s: %s", path,
+                 why == ELOOP ? "it is a symbolic link" : strerror(why));
 }
 
 void dml_trace_close(struct dml_trace *trace)

@@ -35,11 +35,7 @@ static uint64_t window(const uint32_t *sizes, uint32_t count)
  */
 static uint64_t block_flops(const struct kern_block *block, const struct kern_view *x, const struct kern_view *y)
 {
-    uint64_t read = (uint64_t)x->sizes[0] * x->sizes[1] * window(block->first, 2);
-    for (uint32_t d = 0; d < 2; d++)
-        read *= ((uint64_t)x->sizes[2 + d] + block->first_start[d] + block->first_end[d] - block->first[d]) /
-                    block->first_strides[d] +
-                1;
+    uint64_t read = (uint64_t)x->sizes[0] * x->sizes[1] * window(block->first, 2) * window(block->image, 2);
     return 2 * (uint64_t)block->middle *
            (read + kern_view_elements(y) +
             kern_view_elements(y) / BASE_MAX(y->sizes[1], 1u) * window(block->window, 2));

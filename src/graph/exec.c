@@ -89,16 +89,56 @@ static void copy_range(void *context, size_t begin, size_t end, unsigned worker)
     memcpy(copying->to + begin, copying->from + begin, end - begin);
 }
 
-void graph_plan_initialize(const struct graph_plan *plan, void *const *owned_inputs, void *persistent)
+void graph_copy_bytes(void *to, const void *from, uint64_t bytes)
+{
+    struct copying copying = { to, from };
+    base_parallel_for(bytes, COPY_GRAIN, copy_range, &copying);
+}
+
+static void run_init_step(const struct graph_plan *plan, const struct graph_init_step *init,
+                          const struct graph_buffers *buffers)
+{
+    const struct graph_step *step = &plan->steps[init->step];
+    const void *from = resolve(&init->source, buffers);
+    char *to = (char *)buffers->persistent + init->destination;
+    if (init->pack)
+        step->row->pack(&step->op, step->state, from, to);
+    else
+        graph_copy_bytes(to, from, init->size_bytes);
+}
+
+/* `room` has a place for each value of a derivation. */
+static bool derive(const struct graph_init_derivation *d, const struct graph_buffers *buffers, void **room)
+{
+    const struct graph_derivation *make = &d->make;
+    for (uint32_t i = 0; i < make->input_count + make->output_count; i++)
+        room[i] = resolve(&d->where[i], buffers);
+    for (uint32_t i = 0; i < make->output_count; i++)
+        memset(room[make->input_count + i], 0, d->bytes[i]);
+    return make->run(make->context, (const void *const *)room, room + make->input_count);
+}
+
+static void *take_room(const struct graph_plan *plan)
+{
+    size_t most = 1;
+    for (uint32_t i = 0; i < plan->derivation_count; i++)
+        most = BASE_MAX(most, (size_t)plan->derivations[i].make.input_count + plan->derivations[i].make.output_count);
+    return malloc(most * sizeof(void *));
+}
+
+HRESULT graph_plan_initialize(const struct graph_plan *plan, void *const *owned_inputs, void *persistent)
 {
     struct graph_buffers buffers = { .inputs = owned_inputs, .persistent = persistent };
-    for (uint32_t i = 0; i < plan->init_step_count; i++) {
-        const struct graph_init_step *init = &plan->init_steps[i];
-        const struct graph_step *step = &plan->steps[init->step];
-        struct copying copying = { (char *)persistent + init->destination, resolve(&init->source, &buffers) };
-        if (init->pack)
-            step->row->pack(&step->op, step->state, copying.from, copying.to);
-        else
-            base_parallel_for(init->size_bytes, COPY_GRAIN, copy_range, &copying);
+    void *room = plan->derivation_count ? take_room(plan) : NULL;
+    uint32_t next = 0;
+    buffers.temp = plan->init_temp_bytes ? aligned_alloc(256, plan->init_temp_bytes) : NULL;
+    bool ok = (room || !plan->derivation_count) && (buffers.temp || !plan->init_temp_bytes);
+    for (uint32_t turn = 0; ok && turn <= plan->derivation_count; turn++) {
+        ok = !turn || derive(&plan->derivations[turn - 1], &buffers, room);
+        for (; ok && next < plan->init_step_count && plan->init_steps[next].turn == turn; next++)
+            run_init_step(plan, &plan->init_steps[next], &buffers);
     }
+    free(buffers.temp);
+    free(room);
+    return ok ? S_OK : E_OUTOFMEMORY;
 }

@@ -22,6 +22,7 @@ void graph_finish(struct graph *graph)
     free(graph->values);
     free(graph->ops);
     free(graph->inserted_before);
+    free(graph->derivations);
     base_arena_finish(&graph->arena);
     memset(graph, 0, sizeof(*graph));
 }

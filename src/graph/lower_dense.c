@@ -35,18 +35,21 @@ static void fill_padding(struct graph_lowering *lowering, const struct graph_ope
         lower_map_end(&map, rest, reg);
 }
 
-/* The output without what OutputPadding appends, which gets its ops here. */
+/* The output without what OutputPadding appends, which gets its ops here: of sizes beyond those that the other
+ * attributes give, the last elements. All others are windows, however many there are. */
 static struct graph_operand cut_padding(struct graph_lowering *lowering, const DML_CONVOLUTION_OPERATOR_DESC *desc)
 {
     struct graph_operand out = lowering->outputs[0];
     const struct kern_view *x = &lowering->inputs[0].view, *w = &lowering->inputs[1].view;
     for (uint32_t i = 0; i + 2 < out.view.rank; i++) {
         uint64_t padded = (uint64_t)x->sizes[i + 2] + desc->StartPadding[i] + desc->EndPadding[i];
-        uint64_t span = (uint64_t)(w->sizes[i + 2] - 1) * desc->Dilations[i] + 1;
-        uint32_t size = (uint32_t)((padded - span) / desc->Strides[i] + 1);
-        if (out.view.sizes[i + 2] <= size)
+        uint64_t span = (uint64_t)(w->sizes[i + 2] - 1) * desc->Dilations[i] + 1, all = out.view.sizes[i + 2];
+        uint64_t given = padded < span ? 1 : (padded - span) / desc->Strides[i] + 1;
+        uint32_t appended = all <= given ? 0 : (uint32_t)BASE_MIN(all - given, desc->OutputPadding[i]);
+        uint32_t size = (uint32_t)all - appended;
+        if (!appended)
             continue;
-        struct graph_operand rest = part(out, i + 2, size, out.view.sizes[i + 2] - size);
+        struct graph_operand rest = part(out, i + 2, size, appended);
         fill_padding(lowering, &lowering->inputs[2], &rest, desc->FusedActivation);
         out = part(out, i + 2, 0, size);
     }
@@ -78,7 +81,6 @@ HRESULT lower_convolution(struct graph_lowering *lowering)
         conv->strides[i] = desc->Strides[i];
         conv->dilations[i] = desc->Dilations[i];
         conv->pad_start[i] = desc->StartPadding[i];
-        conv->pad_end[i] = desc->EndPadding[i];
     }
     return lower_fused_finish(lowering, &target, &out, desc->FusedActivation);
 }

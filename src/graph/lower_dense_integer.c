@@ -230,7 +230,6 @@ static void convolve(struct graph_lowering *lowering, const struct conv_slots *s
         conv.strides[i] = steps->strides[i];
         conv.dilations[i] = steps->dilations[i];
         conv.pad_start[i] = steps->start[i];
-        conv.pad_end[i] = steps->end[i];
     }
     struct graph_op *op = lower_op(lowering, KERN_CONV, in, count, sums, 1);
     if (op)

@@ -44,7 +44,6 @@ static struct graph_operand pool_along(const struct response *response, const st
         params.window[i] = params.strides[i] = params.dilations[i] = 1;
     params.window[params.spatial - 1] = low + high + 1;
     params.pad_start[params.spatial - 1] = low;
-    params.pad_end[params.spatial - 1] = high;
     *factor *= (double)low + high + 1;
     struct graph_op *op = lower_op(response->lowering, KERN_POOL, &in, 1, &to, 1);
     if (op)

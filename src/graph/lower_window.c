@@ -1,14 +1,15 @@
 /* Pooling and resampling. */
 #include "graph/lower.h"
 
-/* The fields that all pooling descriptions have, read from whichever struct it is. */
+/* The fields that all pooling descriptions have, read from whichever struct it is. Padding at the end follows from the
+ * sizes. */
 struct window {
-    const UINT *strides, *window, *start, *end, *dilations; /* dilations NULL = 1 */
+    const UINT *strides, *window, *start, *dilations; /* dilations NULL = 1 */
 };
 
 #define WINDOW(desc)                                                                                                   \
     {                                                                                                                  \
-        (desc)->Strides, (desc)->WindowSize, (desc)->StartPadding, (desc)->EndPadding, NULL                            \
+        (desc)->Strides, (desc)->WindowSize, (desc)->StartPadding, NULL                                                \
     }
 
 static HRESULT pool_between(struct graph_lowering *lowering, const struct graph_operand *input,
@@ -22,7 +23,6 @@ static HRESULT pool_between(struct graph_lowering *lowering, const struct graph_
         params.strides[i] = window->strides[i];
         params.dilations[i] = window->dilations ? window->dilations[i] : 1;
         params.pad_start[i] = window->start[i];
-        params.pad_end[i] = window->end[i];
     }
     struct graph_op *op = lower_op(lowering, KERN_POOL, input, 1, outputs, params.has_indices ? 2 : 1);
     if (!op)

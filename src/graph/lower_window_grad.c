@@ -2,7 +2,7 @@
 #include "graph/lower.h"
 
 static void fill_windows(struct kern_pool *params, uint32_t spatial, const UINT *window, const UINT *strides,
-                         const UINT *dilations, const UINT *start, const UINT *end)
+                         const UINT *dilations, const UINT *start)
 {
     params->spatial = spatial;
     for (uint32_t i = 0; i < spatial; i++) {
@@ -10,7 +10,6 @@ static void fill_windows(struct kern_pool *params, uint32_t spatial, const UINT 
         params->strides[i] = strides[i];
         params->dilations[i] = dilations ? dilations[i] : 1;
         params->pad_start[i] = start[i];
-        params->pad_end[i] = end[i];
     }
 }
 
@@ -18,8 +17,7 @@ HRESULT lower_average_pooling_grad(struct graph_lowering *lowering)
 {
     const DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC *desc = LOWER_DESC(lowering, AVERAGE_POOLING_GRAD);
     struct kern_pool params = { .mode = KERN_POOL_AVERAGE, .include_padding = desc->IncludePadding };
-    fill_windows(&params, lowering->inputs[0].view.rank - 2, desc->WindowSize, desc->Strides, NULL, desc->StartPadding,
-                 desc->EndPadding);
+    fill_windows(&params, lowering->inputs[0].view.rank - 2, desc->WindowSize, desc->Strides, NULL, desc->StartPadding);
     struct graph_op *op = lower_op(lowering, KERN_POOL_GRAD, lowering->inputs, 1, lowering->outputs, 1);
     if (!op)
         return E_OUTOFMEMORY;
@@ -32,7 +30,7 @@ HRESULT lower_max_pooling_grad(struct graph_lowering *lowering)
     const DML_MAX_POOLING_GRAD_OPERATOR_DESC *desc = LOWER_DESC(lowering, MAX_POOLING_GRAD);
     struct kern_pool params = { .mode = KERN_POOL_MAX };
     fill_windows(&params, lowering->inputs[0].view.rank - 2, desc->WindowSize, desc->Strides, desc->Dilations,
-                 desc->StartPadding, desc->EndPadding);
+                 desc->StartPadding);
     struct graph_op *op = lower_op(lowering, KERN_POOL_GRAD, lowering->inputs, 2, lowering->outputs, 1);
     if (!op)
         return E_OUTOFMEMORY;

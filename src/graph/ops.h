@@ -25,6 +25,7 @@ enum graph_place {
     GRAPH_OUTPUT,   /* bound by the caller; `index` = output slot */
     GRAPH_CONSTANT, /* known now; `index` = the description's node that has it, or GRAPH_NONE */
     GRAPH_TEMP,     /* in the temporary buffer */
+    GRAPH_DERIVED,  /* made of owned inputs and constants by the initializer: derive.c */
 };
 
 struct graph_value {
@@ -32,6 +33,7 @@ struct graph_value {
     uint32_t index;
     uint64_t size_bytes;
     const char *name; /* the caller's, for people; NULL: none */
+    bool derives;     /* a derivation that waits for the initializer reads it */
     /* CONSTANT, looked at through graph_constant_... only */
     const void *given;    /* the caller's bytes, anywhere; zeros follow up to size_bytes */
     uint64_t given_bytes; /* at most size_bytes */
@@ -56,6 +58,19 @@ struct graph_op {
     struct kern_op k;
 };
 
+/* Makes values of others that do not change. `in` addresses the inputs' first bytes, of which all that an operator
+ * reads is there; `out` zeroed memory for all bytes of each output. The context is plain data, which moves with it.
+ * False: memory is short. */
+typedef bool graph_derive_fn(const void *context, const void *const *in, void *const *out);
+struct graph_derivation {
+    const char *name; /* static, for people */
+    graph_derive_fn *run;
+    const void *context;
+    size_t context_bytes;
+    uint32_t input_count, output_count;
+    const uint32_t *values; /* inputs, then outputs, which nothing else writes */
+};
+
 typedef void graph_constant_done_fn(void *context, uint32_t node);
 
 struct graph {
@@ -67,6 +82,8 @@ struct graph {
     uint32_t op_count, op_capacity;
     uint32_t *inserted_before; /* [the last inserted_count ops]: the position that they belong before */
     uint32_t inserted_count, inserted_capacity;
+    struct graph_derivation *derivations; /* in a legal order of execution */
+    uint32_t derivation_count, derivation_capacity;
     uint32_t input_count, output_count; /* slots of the compiled operator */
     uint32_t flags;                     /* DML_EXECUTION_FLAGS */
     bool failed;                        /* memory ran out in a builder call; checked once at the end */
@@ -154,6 +171,8 @@ bool graph_view_through(const struct kern_view *from, const struct kern_view *to
                         struct kern_view *out);
 /* Two views of one value surely share no bytes. */
 bool graph_views_disjoint(const struct kern_view *a, const struct kern_view *b);
+/* Elements of both views, perhaps of different types, have one width and lie at the same places. */
+bool graph_views_same_places(const struct kern_view *a, const struct kern_view *b);
 
 /* ---- lowering (lower.c, lower_<family>.c, lowerings.def) ------------------------------------------------------------
  */
@@ -228,13 +247,21 @@ struct graph_step {
     uint32_t ranges;  /* into which its units are cut: each has worker scratch */
 };
 
-/* Work of the initializer: copy (row == NULL) or pack one owned input or constant into the persistent buffer. */
+/* Work of the initializer: copy or pack one value into the persistent buffer. */
 struct graph_init_step {
-    struct graph_location source; /* INPUT = the initializer's input slot, or CONSTANT */
+    struct graph_location source; /* INPUT = the initializer's input slot, CONSTANT, or what a derivation made */
     uint64_t destination;         /* offset in the persistent buffer */
     uint64_t size_bytes;          /* of the source, for copies */
     uint32_t step;                /* pack for this step */
+    uint32_t turn;                /* comes after this many derivations, and before the next */
     bool pack;
+};
+
+/* And to make values: in the persistent buffer, or for a while in memory of the initializer's own. */
+struct graph_init_derivation {
+    struct graph_derivation make; /* its context, the plan's own */
+    struct graph_location *where; /* of inputs and outputs: TEMP = of that memory */
+    uint64_t *bytes;              /* [output] */
 };
 
 struct graph_plan {
@@ -246,6 +273,9 @@ struct graph_plan {
     uint32_t step_count;
     struct graph_init_step *init_steps;
     uint32_t init_step_count;
+    struct graph_init_derivation *derivations;
+    uint32_t derivation_count;
+    uint64_t init_temp_bytes; /* that derivations need; taken from the system while they run */
     uint32_t input_count, output_count;
     uint32_t threads;                      /* as many as a run can use */
     uint64_t work;                         /* bytes moved plus operations of a run */
@@ -262,6 +292,19 @@ HRESULT graph_plan_create(struct graph *graph, const struct graph_options *optio
                           char *error);
 void graph_plan_destroy(struct graph_plan *plan);
 char *graph_plan_print(const struct graph_plan *plan);
+
+/* ---- outputs bound to the bytes of inputs (alias.c) -----------------------------------------------------------------
+ */
+struct graph_aliases;
+
+/* What the plan's steps read of inputs and write of outputs; does not need the plan any more. */
+HRESULT graph_aliases_create(const struct graph_plan *plan, struct graph_aliases **out);
+void graph_aliases_destroy(struct graph_aliases *aliases);
+/* Whether the output may lie exactly where the input does: each element of the input is read before something else is
+ * written there. Holds for any number of such pairs at once, as long as outputs lie apart. */
+bool graph_aliases_allow(const struct graph_aliases *aliases, uint32_t input, uint32_t output);
+/* How many bytes from its beginning a run may read of the input. */
+uint64_t graph_aliases_bytes_read(const struct graph_aliases *aliases, uint32_t input);
 
 /* Base addresses of the bound buffers. Arrays are indexed by slot; entries not used may be NULL. */
 struct graph_buffers {
@@ -288,6 +331,9 @@ struct graph_tracer {
 /* Runs on the calling thread's team (base/parallel.h). No allocation, no lock, but with a tracer; it may be NULL. */
 void graph_plan_run(const struct graph_plan *plan, const struct graph_buffers *buffers,
                     const struct graph_tracer *tracer);
-void graph_plan_initialize(const struct graph_plan *plan, void *const *owned_inputs, void *persistent);
+/* E_OUTOFMEMORY: what is in `persistent` is of no use then. */
+HRESULT graph_plan_initialize(const struct graph_plan *plan, void *const *owned_inputs, void *persistent);
+/* memcpy, by the calling thread's team. */
+void graph_copy_bytes(void *to, const void *from, uint64_t bytes);
 
 #endif

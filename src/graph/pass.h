@@ -84,11 +84,22 @@ uint32_t graph_op_rank(const struct graph *graph, const struct graph_options *op
 /* `after` gets a kernel at least as good as `before` (always true where the kernels are not the host's). */
 bool graph_op_no_worse(const struct graph *graph, const struct graph_options *options, const struct graph_op *before,
                        const struct graph_op *after);
-/* All inputs are constants, and they and the results small enough: the op runs while compiling, where nothing else
- * writes the results (pass_fold_constants.c). */
-bool graph_op_foldable(const struct graph *graph, const struct graph_op *op);
+/* All inputs are fixed, and they and the results small enough: the op runs before execution, where nothing else writes
+ * the results (pass_fold_constants.c). */
+bool graph_op_foldable(const struct graph *graph, const struct graph_options *options, const struct graph_op *op);
 /* The one input that kernels may want packed: index + 1 when it is known before execution, else 0. */
 uint32_t graph_op_packable(const struct graph *graph, const struct graph_op *op);
+
+/* ---- values that are fixed before execution (derive.c) ---- */
+
+/* A constant, or where the host computes an owned input or what was made of one: a derivation may read it. */
+bool graph_value_fixed(const struct graph *graph, const struct graph_options *options, uint32_t value);
+/* Runs the derivation now, where all inputs are constants, or else has the initializer run it. Its inputs are fixed,
+ * its outputs new temporaries, which become constants or DERIVED. False and graph->failed when memory is short. */
+bool graph_derive(struct graph *graph, const struct graph_derivation *derivation);
+bool graph_derivations_read(const struct graph *graph, uint32_t value);
+/* Takes out those whose results nobody reads. */
+bool graph_derivations_trim(struct graph *graph);
 
 /* ---- element-wise programs (program.c)
  * ------------------------------------------------------------------------------------ */

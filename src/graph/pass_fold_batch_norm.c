@@ -1,11 +1,10 @@
-/* After a convolution with constant weights, whatever is a * x + b per output channel with known a and b (batch
+/* After a convolution with fixed weights, whatever is a * x + b per output channel with known a and b (batch
  * normalisation above all) goes into the weights and the bias. The element-wise program is followed once in symbols, to
  * find its last register that is such a line in x and through which alone x goes on; then in numbers for each channel.
  */
 #include "graph/pass.h"
 
 #include "base/half.h"
-#include "base/pages.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -21,10 +20,23 @@ struct line {
 struct folding {
     struct graph *graph;
     const struct graph_uses *uses;
+    const struct graph_options *options;
     uint32_t conv_at, map_at;
     struct graph_op *conv, *map;
     uint32_t x;   /* the MAP op's input that is the convolution's result */
     uint32_t cut; /* the register that the new convolution computes */
+};
+
+/* The same, for making weights and biases: a derivation of the weights, the bias and the MAP op's known inputs. */
+struct scaling {
+    struct kern_op conv, map;
+    bool known[KERN_TENSORS_MAX]; /* the MAP op's inputs */
+    uint32_t x, cut;
+};
+
+struct scaling_data {
+    const void *weights, *bias; /* bias NULL: none */
+    const void *map[KERN_TENSORS_MAX];
 };
 
 static bool float_compute(uint8_t type)
@@ -87,21 +99,18 @@ static enum shape step(const struct kern_map_inst *inst, const enum shape *shape
 }
 
 /* lines[0 .. inputs) and shapes[0 .. inputs) are given; fills the rest. */
-static void follow(const struct graph_op *map, enum shape *shapes, struct line *lines)
+static void follow(const struct kern_op *map, enum shape *shapes, struct line *lines)
 {
-    for (uint32_t i = 0; i < map->k.u.map.inst_count; i++) {
-        uint32_t reg = map->k.input_count + i;
+    for (uint32_t i = 0; i < map->u.map.inst_count; i++) {
+        uint32_t reg = map->input_count + i;
         lines[reg] = (struct line){ 0, 0 };
-        shapes[reg] = step(&map->k.u.map.inst[i], shapes, lines, &lines[reg]);
+        shapes[reg] = step(&map->u.map.inst[i], shapes, lines, &lines[reg]);
     }
 }
 
-static void input_shapes(const struct folding *folding, enum shape *shapes)
+static bool is_known(const struct folding *folding, uint32_t t)
 {
-    for (uint32_t t = 0; t < folding->map->k.input_count; t++)
-        shapes[t] = t == folding->x                                                          ? LINE
-                    : folding->graph->values[folding->map->value[t]].place == GRAPH_CONSTANT ? KNOWN
-                                                                                             : OTHER;
+    return t != folding->x && graph_value_fixed(folding->graph, folding->options, folding->map->value[t]);
 }
 
 /* x reaches the result only through register `cut`. */
@@ -127,8 +136,9 @@ static bool find_cut(struct folding *folding)
     enum shape shapes[REGISTERS] = { KNOWN };
     struct line lines[REGISTERS] = { { 0, 0 } };
     const struct graph_op *map = folding->map;
-    input_shapes(folding, shapes);
-    follow(map, shapes, lines);
+    for (uint32_t t = 0; t < map->k.input_count; t++)
+        shapes[t] = t == folding->x ? LINE : is_known(folding, t) ? KNOWN : OTHER;
+    follow(&map->k, shapes, lines);
     for (uint32_t reg = map->k.input_count + map->k.u.map.inst_count; reg-- > map->k.input_count;) {
         if (shapes[reg] != LINE || map->k.u.map.inst[reg - map->k.input_count].to_type != DML_TENSOR_DATA_TYPE_FLOAT32)
             continue;
@@ -170,55 +180,59 @@ static bool per_channel(const struct kern_view *view)
     return true;
 }
 
-static double channel_value(const struct graph *graph, const struct graph_op *op, uint32_t t, uint32_t channel)
+static double channel_value(const void *data, const struct kern_view *view, uint32_t channel)
 {
-    const struct kern_view *view = &op->k.tensors[t];
     int64_t step_elements = view->sizes[1] > 1 ? view->strides[1] : 0;
-    return load(graph_constant_ready(&graph->values[op->value[t]]), view->type, view->offset + channel * step_elements);
+    return load(data, view->type, view->offset + channel * step_elements);
+}
+
+static uint32_t channels(const struct scaling *s)
+{
+    return s->conv.tensors[s->conv.input_count].sizes[1];
 }
 
 /* The line of each output channel; false when one is not finite. */
-static bool make_lines(const struct folding *folding, struct line *out)
+static bool make_lines(const struct scaling *s, const struct scaling_data *data, struct line *out)
 {
     enum shape shapes[REGISTERS] = { KNOWN };
     struct line lines[REGISTERS] = { { 0, 0 } };
-    const struct graph_op *map = folding->map;
-    input_shapes(folding, shapes);
-    for (uint32_t c = 0; c < folding->conv->k.tensors[folding->conv->k.input_count].sizes[1]; c++) {
-        for (uint32_t t = 0; t < map->k.input_count; t++)
-            if (shapes[t] == KNOWN)
-                lines[t] = (struct line){ 0, channel_value(folding->graph, map, t, c) };
-        lines[folding->x] = (struct line){ 1, 0 };
-        follow(map, shapes, lines);
-        out[c] = lines[folding->cut];
-        if (!isfinite(out[c].a) || !isfinite(out[c].b))
-            return false;
+    bool finite = true;
+    for (uint32_t t = 0; t < s->map.input_count; t++)
+        shapes[t] = t == s->x ? LINE : s->known[t] ? KNOWN : OTHER;
+    for (uint32_t c = 0; c < channels(s); c++) {
+        for (uint32_t t = 0; t < s->map.input_count; t++)
+            if (s->known[t])
+                lines[t] = (struct line){ 0, channel_value(data->map[t], &s->map.tensors[t], c) };
+        lines[s->x] = (struct line){ 1, 0 };
+        follow(&s->map, shapes, lines);
+        out[c] = lines[s->cut];
+        finite = finite && isfinite(out[c].a) && isfinite(out[c].b);
     }
-    return true;
+    return finite;
 }
 
 /* Output channel that element (i0, i1, ...) of the weights belongs to. */
-static uint32_t weight_channel(const struct graph_op *conv, uint32_t i0, uint32_t i1)
+static uint32_t weight_channel(const struct kern_op *conv, uint32_t i0, uint32_t i1)
 {
-    const struct kern_view *w = &conv->k.tensors[1];
-    if (!conv->k.u.conv.transposed)
+    const struct kern_view *w = &conv->tensors[1];
+    if (!conv->u.conv.transposed)
         return i0;
-    return i0 / (w->sizes[0] / conv->k.u.conv.groups) * w->sizes[1] + i1;
+    return i0 / (w->sizes[0] / conv->u.conv.groups) * w->sizes[1] + i1;
 }
 
 /* Dense FLOAT32 weights of a channel lie together: no element needs its place computed. */
-static void scale_rows(const struct graph_op *conv, const float *data, const struct line *lines, float *out)
+static void scale_rows(const struct kern_op *conv, const float *data, const struct line *lines, float *out)
 {
-    const struct kern_view *view = &conv->k.tensors[1];
+    const struct kern_view *view = &conv->tensors[1];
     uint64_t each = kern_view_elements(view) / view->sizes[0];
     for (uint32_t c = 0; c < view->sizes[0]; c++, data += each, out += each)
         for (uint64_t i = 0; i < each; i++)
             out[i] = (float)(data[i] * lines[c].a);
 }
 
-static void scale_elements(const struct graph_op *conv, const void *data, const struct line *lines, void *out)
+static void scale_elements(const struct kern_op *conv, const void *data, const struct line *lines, void *out)
 {
-    const struct kern_view *view = &conv->k.tensors[1];
+    const struct kern_view *view = &conv->tensors[1];
     uint32_t at[KERN_RANK_MAX] = { 0 };
     for (uint64_t i = 0; i < kern_view_elements(view); i++) {
         int64_t index = view->offset;
@@ -230,56 +244,56 @@ static void scale_elements(const struct graph_op *conv, const void *data, const 
     }
 }
 
-/* A new constant of this shape; its bytes are still to be written. */
-static uint32_t add_made(const struct folding *folding, DML_TENSOR_DATA_TYPE type, uint32_t rank, const uint32_t *sizes,
-                         struct kern_view *out_view, void **out_bytes)
+static void scale_weights(const struct scaling *s, const void *data, const struct line *lines, void *out)
 {
-    struct graph_operand made;
-    *out_bytes = graph_constant_new(folding->graph, type, rank, sizes, &made);
-    if (!*out_bytes)
-        return GRAPH_NONE;
-    *out_view = made.view;
-    return made.value;
-}
-
-static uint32_t scale_weights(const struct folding *folding, const struct line *lines, struct kern_view *out_view)
-{
-    const struct graph_op *conv = folding->conv;
-    const struct kern_view *view = &conv->k.tensors[1];
-    const void *data = graph_constant_data(folding->graph, conv->value[1]);
-    void *bytes = NULL;
-    uint32_t made = data ? add_made(folding, view->type, view->rank, view->sizes, out_view, &bytes) : GRAPH_NONE;
-    if (made == GRAPH_NONE)
-        return GRAPH_NONE;
-    if (view->type == DML_TENSOR_DATA_TYPE_FLOAT32 && !conv->k.u.conv.transposed && kern_view_packed(view))
-        scale_rows(conv, (const float *)data + view->offset, lines, bytes);
+    const struct kern_view *view = &s->conv.tensors[1];
+    if (view->type == DML_TENSOR_DATA_TYPE_FLOAT32 && !s->conv.u.conv.transposed && kern_view_packed(view))
+        scale_rows(&s->conv, (const float *)data + view->offset, lines, out);
     else
-        scale_elements(conv, data, lines, bytes);
-    return made;
+        scale_elements(&s->conv, data, lines, out);
 }
 
-static uint32_t make_bias(const struct folding *folding, const struct line *lines, struct kern_view *out_view)
+static void make_bias(const struct scaling *s, const void *data, const struct line *lines, void *out)
 {
-    const struct graph_op *conv = folding->conv;
-    const struct kern_view *y = &conv->k.tensors[conv->k.input_count];
-    uint32_t sizes[KERN_RANK_MAX];
-    for (uint32_t d = 0; d < y->rank; d++)
-        sizes[d] = d == 1 ? y->sizes[1] : 1;
-    void *bytes;
-    uint32_t made = add_made(folding, y->type, y->rank, sizes, out_view, &bytes);
-    if (made == GRAPH_NONE)
-        return GRAPH_NONE;
-    for (uint32_t c = 0; c < y->sizes[1]; c++) {
-        double bias = conv->k.u.conv.has_bias ? channel_value(folding->graph, conv, 2, c) : 0;
-        store(bytes, y->type, c, bias * lines[c].a + lines[c].b);
+    DML_TENSOR_DATA_TYPE type = s->conv.tensors[s->conv.input_count].type;
+    for (uint32_t c = 0; c < channels(s); c++) {
+        double bias = data ? channel_value(data, &s->conv.tensors[2], c) : 0;
+        store(out, type, c, bias * lines[c].a + lines[c].b);
     }
-    return made;
 }
 
-static bool constant_float(const struct graph *graph, const struct graph_op *op, uint32_t t)
+/* The derivation's inputs by what they are. */
+static void sort_inputs(const struct scaling *s, const void *const *in, struct scaling_data *out)
+{
+    uint32_t count = 0;
+    *out = (struct scaling_data){ .weights = in[count++] };
+    if (s->conv.u.conv.has_bias)
+        out->bias = in[count++];
+    for (uint32_t t = 0; t < s->map.input_count; t++)
+        if (s->known[t])
+            out->map[t] = in[count++];
+}
+
+/* Lines of owned values may not be finite: then neither are the results, as they would not be otherwise. */
+static bool run_scaling(const void *context, const void *const *in, void *const *out)
+{
+    const struct scaling *s = context;
+    struct scaling_data data;
+    struct line *lines = calloc(channels(s), sizeof(*lines));
+    if (!lines)
+        return false;
+    sort_inputs(s, in, &data);
+    make_lines(s, &data, lines);
+    scale_weights(s, data.weights, lines, out[0]);
+    make_bias(s, data.bias, lines, out[1]);
+    free(lines);
+    return true;
+}
+
+static bool fixed_float(const struct folding *folding, const struct graph_op *op, uint32_t t)
 {
     DML_TENSOR_DATA_TYPE type = op->k.tensors[t].type;
-    return graph->values[op->value[t]].place == GRAPH_CONSTANT &&
+    return graph_value_fixed(folding->graph, folding->options, op->value[t]) &&
            (type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT16);
 }
 
@@ -307,7 +321,7 @@ static void shorten_map(const struct folding *folding)
 }
 
 /* Nothing is left of the MAP op: the convolution writes its result, where it may. */
-static void take_over(const struct folding *folding, const struct graph_options *options)
+static void take_over(const struct folding *folding)
 {
     struct graph_op *conv = folding->conv, *map = folding->map, made = *conv;
     if (map->k.u.map.inst_count || map->k.input_count != 1 || map->k.tensors[0].type != map->k.tensors[1].type ||
@@ -315,7 +329,7 @@ static void take_over(const struct folding *folding, const struct graph_options 
         return;
     made.value[made.k.input_count] = map->value[1];
     made.k.tensors[made.k.input_count] = map->k.tensors[1];
-    if (graph_op_reads(&made, map->value[1]) || !graph_op_no_worse(folding->graph, options, conv, &made))
+    if (graph_op_reads(&made, map->value[1]) || !graph_op_no_worse(folding->graph, folding->options, conv, &made))
         return;
     *conv = made;
     map->dead = true;
@@ -323,77 +337,99 @@ static void take_over(const struct folding *folding, const struct graph_options 
     folding->graph->ops[folding->map_at] = conv;
 }
 
-/* Has the constants that are read channel by channel made ready. */
-static bool ready(const struct folding *folding)
+/* The lines are finite, as far as they are known. */
+static bool finite_lines(const struct folding *folding, const struct scaling *s)
 {
     struct graph *graph = folding->graph;
-    const struct graph_op *map = folding->map, *conv = folding->conv;
-    bool ok = !conv->k.u.conv.has_bias || graph_constant_data(graph, conv->value[2]);
-    for (uint32_t t = 0; t < map->k.input_count; t++)
-        ok = ok && (graph->values[map->value[t]].place != GRAPH_CONSTANT || graph_constant_data(graph, map->value[t]));
-    return ok;
+    struct scaling_data data = { NULL };
+    for (uint32_t t = 0; t < s->map.input_count; t++) {
+        if (!s->known[t])
+            continue;
+        if (graph->values[folding->map->value[t]].place != GRAPH_CONSTANT)
+            return true;
+        data.map[t] = graph_constant_data(graph, folding->map->value[t]);
+        if (!data.map[t])
+            return false;
+    }
+    struct line *lines = calloc(channels(s), sizeof(*lines));
+    bool finite = lines && make_lines(s, &data, lines);
+    graph->failed |= !lines;
+    free(lines);
+    return finite;
 }
 
-static bool fold(const struct folding *folding, const struct graph_options *options)
+/* New weights and biases; false when lines are not finite or memory is short. */
+static bool scale(const struct folding *folding, struct graph_operand *out_weights, struct graph_operand *out_bias)
+{
+    const struct graph_op *conv = folding->conv, *map = folding->map;
+    const struct kern_view *w = &conv->k.tensors[1], *y = &conv->k.tensors[conv->k.input_count];
+    struct scaling s = { .conv = conv->k, .map = map->k, .x = folding->x, .cut = folding->cut };
+    uint32_t values[KERN_TENSORS_MAX + 4], count = 0, sizes[KERN_RANK_MAX];
+    values[count++] = conv->value[1];
+    if (conv->k.u.conv.has_bias)
+        values[count++] = conv->value[2];
+    for (uint32_t t = 0; t < map->k.input_count; t++) {
+        s.known[t] = is_known(folding, t);
+        if (s.known[t])
+            values[count++] = map->value[t];
+    }
+    if (!finite_lines(folding, &s))
+        return false;
+    for (uint32_t d = 0; d < y->rank; d++)
+        sizes[d] = d == 1 ? y->sizes[1] : 1;
+    *out_weights = graph_temp(folding->graph, w->type, w->rank, w->sizes);
+    *out_bias = graph_temp(folding->graph, y->type, y->rank, sizes);
+    values[count] = out_weights->value;
+    values[count + 1] = out_bias->value;
+    return graph_derive(folding->graph,
+                        &(struct graph_derivation){ "fold_batch_norm", run_scaling, &s, sizeof(s), count, 2, values });
+}
+
+static bool fold(const struct folding *folding)
 {
     struct graph_op *conv = folding->conv, old = *conv;
-    struct kern_view weights_view, bias_view;
-    uint32_t weights = GRAPH_NONE, bias = GRAPH_NONE;
-    struct line *lines = calloc(conv->k.tensors[conv->k.input_count].sizes[1], sizeof(*lines));
-    if (!lines || !ready(folding)) {
-        free(lines);
-        folding->graph->failed = true;
+    struct graph_operand weights, bias;
+    if (!scale(folding, &weights, &bias))
         return false;
-    }
-    bool finite = make_lines(folding, lines);
-    if (finite) {
-        weights = scale_weights(folding, lines, &weights_view);
-        bias = make_bias(folding, lines, &bias_view);
-    }
-    free(lines);
-    if (!finite || weights == GRAPH_NONE || bias == GRAPH_NONE) {
-        folding->graph->failed |= finite;
-        return false;
-    }
-    conv->value[1] = weights;
-    conv->k.tensors[1] = weights_view;
-    conv->value[2] = bias;
-    conv->k.tensors[2] = bias_view;
+    conv->value[1] = weights.value;
+    conv->k.tensors[1] = weights.view;
+    conv->value[2] = bias.value;
+    conv->k.tensors[2] = bias.view;
     conv->value[3] = old.value[old.k.input_count];
     conv->k.tensors[3] = old.k.tensors[old.k.input_count];
     conv->k.input_count = 3;
     conv->k.u.conv.has_bias = true;
     graph_op_join(conv, folding->map);
     shorten_map(folding);
-    take_over(folding, options);
+    take_over(folding);
     graph_constant_drop_unread(folding->graph, folding->uses, old.value[1]);
     return true;
 }
 
-static bool conv_suits(const struct graph *graph, const struct graph_op *conv)
+static bool conv_suits(const struct folding *folding, const struct graph_op *conv)
 {
     DML_TENSOR_DATA_TYPE type = conv->k.tensors[conv->k.input_count].type;
     return conv->k.kind == KERN_CONV && !conv->dead && !conv->k.epilogue && conv->k.input_count <= 3 &&
-           constant_float(graph, conv, 1) && (!conv->k.u.conv.has_bias || constant_float(graph, conv, 2)) &&
+           fixed_float(folding, conv, 1) && (!conv->k.u.conv.has_bias || fixed_float(folding, conv, 2)) &&
            type == conv->k.tensors[1].type;
 }
 
 /* Finds what there is to fold into the one convolution that the MAP op at `at` follows. */
-static bool find(struct graph *graph, const struct graph_uses *uses, uint32_t at, struct folding *out)
+static bool find(struct graph *graph, const struct graph_options *options, const struct graph_uses *uses, uint32_t at,
+                 struct folding *out)
 {
     struct graph_op *map = graph->ops[at];
     uint32_t found = 0;
-    *out = (struct folding){ .graph = graph, .uses = uses, .map_at = at, .map = map };
+    *out = (struct folding){ .graph = graph, .uses = uses, .options = options, .map_at = at, .map = map };
     if (map->dead || map->k.kind != KERN_MAP || map->k.output_count != 1)
         return false;
     for (uint32_t t = 0; t < map->k.input_count; t++) {
         struct graph_use_summary sum = graph_uses_of(uses, map->value[t]);
-        if (graph->values[map->value[t]].place == GRAPH_CONSTANT && !constant_float(graph, map, t))
-            return false;
-        if (graph->values[map->value[t]].place == GRAPH_CONSTANT && !per_channel(&map->k.tensors[t]))
+        if (graph_value_fixed(graph, out->options, map->value[t]) &&
+            (!fixed_float(out, map, t) || !per_channel(&map->k.tensors[t])))
             return false;
         if (graph->values[map->value[t]].place != GRAPH_TEMP || sum.writes != 1 || sum.reading_ops != 1 ||
-            sum.writer >= at || !conv_suits(graph, graph->ops[sum.writer]))
+            sum.writer >= at || !conv_suits(out, graph->ops[sum.writer]))
             continue;
         out->conv_at = sum.writer;
         out->conv = graph->ops[sum.writer];
@@ -411,7 +447,7 @@ HRESULT graph_pass_fold_batch_norm(struct graph *graph, const struct graph_optio
     struct folding folding;
     bool ok = graph_uses_init(&uses, graph);
     for (uint32_t i = 0; ok && !graph->failed && i < graph->op_count; i++) {
-        if (!find(graph, &uses, i, &folding) || !find_cut(&folding) || !fold(&folding, options))
+        if (!find(graph, options, &uses, i, &folding) || !find_cut(&folding) || !fold(&folding))
             continue;
         *changed = true;
         ok = graph_uses_refresh(&uses, i) && graph_uses_refresh(&uses, folding.conv_at);

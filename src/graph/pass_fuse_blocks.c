@@ -1,7 +1,7 @@
 /* A pointwise convolution that widens, a depthwise one over it and a pointwise one that narrows again become one op,
  * which never has the wide tensors whole in memory; the first may also be one with windows, of few input channels (the
  * kernels say of how many). Between them may be bounds only; what ends the last stays its
- * epilogue. Nobody else may read what lies between, weights are constants, and X must stay as it is until the last
+ * epilogue. Nobody else may read what lies between, weights are fixed, and X must stay as it is until the last
  * convolution ran. It is done where a kernel other than the reference takes it. */
 #include "graph/pass.h"
 
@@ -16,45 +16,46 @@ struct blocks {
     struct graph_uses uses;
 };
 
-/* Constant parameters of a convolution in FLOAT32. */
-static bool known_weights(const struct graph *graph, const struct graph_op *conv)
+/* Fixed parameters of a convolution in FLOAT32. */
+static bool known_weights(const struct blocks *b, const struct graph_op *conv)
 {
     for (uint32_t t = 1; t < 2u + conv->k.u.conv.has_bias; t++)
-        if (graph->values[conv->value[t]].place != GRAPH_CONSTANT ||
+        if (!graph_value_fixed(b->graph, b->options, conv->value[t]) ||
             conv->k.tensors[t].type != DML_TENSOR_DATA_TYPE_FLOAT32)
             return false;
     return true;
 }
 
-static bool plain_conv(const struct graph *graph, const struct graph_op *op)
+static bool plain_conv(const struct blocks *b, const struct graph_op *op)
 {
     const struct kern_conv *conv = &op->k.u.conv;
     const struct kern_view *y = &op->k.tensors[op->k.input_count];
     return op->k.kind == KERN_CONV && !op->dead && conv->spatial == 2 && !conv->transposed && !conv->flip &&
            !conv->integer && conv->dilations[0] == 1 && conv->dilations[1] == 1 &&
-           y->type == DML_TENSOR_DATA_TYPE_FLOAT32 && op->k.tensors[0].type == y->type && known_weights(graph, op);
+           y->type == DML_TENSOR_DATA_TYPE_FLOAT32 && op->k.tensors[0].type == y->type && known_weights(b, op);
 }
 
-static bool pointwise(const struct graph *graph, const struct graph_op *op)
+static bool pointwise(const struct blocks *b, const struct graph_op *op)
 {
     const struct kern_conv *conv = &op->k.u.conv;
-    if (!plain_conv(graph, op) || conv->groups != 1)
+    if (!plain_conv(b, op) || conv->groups != 1)
         return false;
     for (uint32_t d = 0; d < 2; d++)
-        if (op->k.tensors[1].sizes[2 + d] != 1 || conv->strides[d] != 1 || conv->pad_start[d] || conv->pad_end[d])
+        if (op->k.tensors[1].sizes[2 + d] != 1 || conv->strides[d] != 1 || conv->pad_start[d] ||
+            op->k.tensors[0].sizes[2 + d] != op->k.tensors[op->k.input_count].sizes[2 + d])
             return false;
     return true;
 }
 
 /* The first of a block: any windows. */
-static bool widens(const struct graph *graph, const struct graph_op *op)
+static bool widens(const struct blocks *b, const struct graph_op *op)
 {
-    return plain_conv(graph, op) && op->k.u.conv.groups == 1;
+    return plain_conv(b, op) && op->k.u.conv.groups == 1;
 }
 
-static bool depthwise(const struct graph *graph, const struct graph_op *op)
+static bool depthwise(const struct blocks *b, const struct graph_op *op)
 {
-    return plain_conv(graph, op) && op->k.u.conv.groups == op->k.tensors[0].sizes[1] &&
+    return plain_conv(b, op) && op->k.u.conv.groups == op->k.tensors[0].sizes[1] &&
            op->k.tensors[1].sizes[0] == op->k.u.conv.groups && op->k.tensors[1].sizes[1] == 1;
 }
 
@@ -100,14 +101,20 @@ static uint64_t parameter_count(const struct graph_op *conv)
     return kern_view_elements(&conv->k.tensors[1]) + conv->k.tensors[1].sizes[0];
 }
 
+/* Weights and biases of the three, as they follow one another. */
+struct parameters {
+    struct kern_view weights[3], bias[3];
+    bool has_bias[3];
+};
+
 /* Weights row-major, then the bias or zeros; returns what follows. */
-static float *put_parameters(struct graph *graph, const struct graph_op *conv, float *out)
+static float *put_parameters(const struct parameters *p, uint32_t i, const float *data, const float *addends,
+                             float *out)
 {
-    const struct kern_view *w = &conv->k.tensors[1], *bias = &conv->k.tensors[2];
-    const float *data = graph_constant_ready(&graph->values[conv->value[1]]);
+    const struct kern_view *w = &p->weights[i], *bias = &p->bias[i];
     uint64_t count = kern_view_elements(w);
     uint32_t at[KERN_RANK_MAX] = { 0 };
-    for (uint64_t i = 0; i < count; i++) {
+    for (uint64_t n = 0; n < count; n++) {
         int64_t index = w->offset;
         for (uint32_t d = 0; d < w->rank; d++)
             index += at[d] * w->strides[d];
@@ -115,11 +122,21 @@ static float *put_parameters(struct graph *graph, const struct graph_op *conv, f
         for (uint32_t d = w->rank; d-- && ++at[d] == w->sizes[d];)
             at[d] = 0;
     }
-    const float *addends = conv->k.u.conv.has_bias ? graph_constant_ready(&graph->values[conv->value[2]]) : NULL;
     int64_t step = addends && bias->sizes[1] > 1 ? bias->strides[1] : 0;
     for (uint32_t c = 0; c < w->sizes[0]; c++)
         *out++ = addends ? addends[bias->offset + c * step] : 0;
     return out;
+}
+
+static bool run_parameters(const void *context, const void *const *in, void *const *out)
+{
+    const struct parameters *p = context;
+    float *to = out[0];
+    for (uint32_t i = 0; i < 3; i++) {
+        const float *data = *in++, *addends = p->has_bias[i] ? *in++ : NULL;
+        to = put_parameters(p, i, data, addends, to);
+    }
+    return true;
 }
 
 /* ---- the op ---- */
@@ -150,11 +167,10 @@ static bool build(const struct blocks *b, const struct graph_op *expand, const s
         block->first[d] = expand->k.tensors[1].sizes[2 + d];
         block->first_strides[d] = expand->k.u.conv.strides[d];
         block->first_start[d] = expand->k.u.conv.pad_start[d];
-        block->first_end[d] = expand->k.u.conv.pad_end[d];
+        block->image[d] = window->k.tensors[0].sizes[2 + d];
         block->window[d] = window->k.tensors[1].sizes[2 + d];
         block->strides[d] = window->k.u.conv.strides[d];
         block->pad_start[d] = window->k.u.conv.pad_start[d];
-        block->pad_end[d] = window->k.u.conv.pad_end[d];
     }
     return bounds_of(&expand->k, &block->bounds[0]) && bounds_of(&window->k, &block->bounds[1]) &&
            !(b->graph->may_alias && b->graph->values[out->value[out->k.input_count]].place == GRAPH_OUTPUT) &&
@@ -177,27 +193,23 @@ static bool has_kernel(const struct blocks *b, const struct graph_op *op)
     return rank != UINT32_MAX && kern_rows(&count)[rank].cpu;
 }
 
-/* The constants are there, whole. */
-static bool load_parameters(struct graph *graph, const struct graph_op *conv)
-{
-    for (uint32_t t = 1; t < 2u + conv->k.u.conv.has_bias; t++)
-        if (!graph_constant_data(graph, conv->value[t]))
-            return false;
-    return true;
-}
-
 static bool make_parameters(struct blocks *b, const struct graph_op *const *convs, struct graph_op *op)
 {
-    struct graph *graph = b->graph;
-    for (uint32_t i = 0; i < 3; i++)
-        if (!load_parameters(graph, convs[i]))
-            return false;
-    struct graph_operand made;
-    float *to = graph_constant_new(graph, DML_TENSOR_DATA_TYPE_FLOAT32, 1, op->k.tensors[1].sizes, &made);
-    for (uint32_t i = 0; to && i < 3; i++)
-        to = put_parameters(graph, convs[i], to);
-    op->value[1] = made.value;
-    return to != NULL;
+    struct parameters p = { .has_bias = { false } };
+    uint32_t values[7], count = 0;
+    for (uint32_t i = 0; i < 3; i++) {
+        p.weights[i] = convs[i]->k.tensors[1];
+        values[count++] = convs[i]->value[1];
+        p.has_bias[i] = convs[i]->k.u.conv.has_bias;
+        if (!p.has_bias[i])
+            continue;
+        p.bias[i] = convs[i]->k.tensors[2];
+        values[count++] = convs[i]->value[2];
+    }
+    struct graph_operand made = graph_temp(b->graph, DML_TENSOR_DATA_TYPE_FLOAT32, 1, op->k.tensors[1].sizes);
+    op->value[1] = values[count] = made.value;
+    return graph_derive(b->graph,
+                        &(struct graph_derivation){ "fuse_blocks", run_parameters, &p, sizeof(p), count, 1, values });
 }
 
 /* What only the convolutions read. */
@@ -213,7 +225,7 @@ static bool fuse(struct blocks *b, uint32_t expand_at, uint32_t window_at, uint3
     struct graph_op *expand = graph->ops[expand_at], *window = graph->ops[window_at], *last = graph->ops[at], made;
     if (!graph_stable_between(&b->uses, expand->value[0], expand_at, at) || !build(b, expand, window, last, &made))
         return false;
-    made.value[1] = last->value[1]; /* a constant, as the parameters will be */
+    made.value[1] = last->value[1]; /* fixed, as the parameters will be */
     if (window->k.tensors[0].sizes[3] < ROW_MIN || !shares_well(b, &made.k) || !has_kernel(b, &made) ||
         !make_parameters(b, (const struct graph_op *[]){ expand, window, last }, &made))
         return false;
@@ -233,13 +245,13 @@ static bool fuse(struct blocks *b, uint32_t expand_at, uint32_t window_at, uint3
 static bool fuse_any(struct blocks *b, uint32_t at)
 {
     const struct graph *graph = b->graph;
-    if (!pointwise(graph, graph->ops[at]))
+    if (!pointwise(b, graph->ops[at]))
         return false;
     uint32_t window = sole_source(b, at);
-    if (window == GRAPH_NONE || !depthwise(graph, graph->ops[window]))
+    if (window == GRAPH_NONE || !depthwise(b, graph->ops[window]))
         return false;
     uint32_t expand = sole_source(b, window);
-    return expand != GRAPH_NONE && widens(graph, graph->ops[expand]) && fuse(b, expand, window, at);
+    return expand != GRAPH_NONE && widens(b, graph->ops[expand]) && fuse(b, expand, window, at);
 }
 
 HRESULT graph_pass_fuse_blocks(struct graph *graph, const struct graph_options *options, bool *changed)

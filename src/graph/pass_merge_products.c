@@ -1,11 +1,10 @@
-/* Products of one matrix of few rows with several constant ones, floats or quantised, become one product with all of
+/* Products of one matrix of few rows with several fixed ones, floats or quantised, become one product with all of
  * them side by side, when all end in the same program: one step instead of several, and more columns to share among
  * threads. Readers of the results then see parts of the wide one. With more rows nothing is gained, since each product
  * is long enough alone: 128 rows, FLOAT32, three of 768x768 take 0.99 of the time with one thread and as long with two,
  * two of 768x3072 as long and 0.98; and the joined weights would be held twice while compiling. */
 #include "graph/pass.h"
 
-#include "base/pages.h"
 #include "kernels/number.h"
 
 #include <stdlib.h>
@@ -39,11 +38,12 @@ static uint32_t last_size(const struct kern_view *view)
 }
 
 /* A constant of floats as wide as the result, where only the last `dims` dimensions count. */
-static bool wide_constant(const struct graph *graph, const struct graph_op *op, uint32_t t, uint32_t dims)
+static bool wide_constant(const struct merging *merging, const struct graph_op *op, uint32_t t, uint32_t dims)
 {
+    const struct graph *graph = merging->graph;
     const struct kern_view *view = &op->k.tensors[t], *y = result_of(op);
-    if (graph->values[op->value[t]].place != GRAPH_CONSTANT || !graph_is_float(view->type) || view->rank != y->rank ||
-        last_size(view) != last_size(y) || !graph_operand_fits(graph, op, t))
+    if (!graph_value_fixed(graph, merging->options, op->value[t]) || !graph_is_float(view->type) ||
+        view->rank != y->rank || last_size(view) != last_size(y) || !graph_operand_fits(graph, op, t))
         return false;
     for (uint32_t d = 0; d + dims < view->rank; d++)
         if (view->sizes[d] > 1 && view->strides[d] != 0)
@@ -58,22 +58,23 @@ static uint32_t matrix_end(const struct graph_op *op)
 }
 
 /* Panels one behind the other: those of the next matrix may follow. */
-static bool constant_panels(const struct graph *graph, const struct graph_op *op)
+static bool constant_panels(const struct merging *merging, const struct graph_op *op)
 {
+    const struct graph *graph = merging->graph;
     if (op->k.tensors[0].sizes[op->k.tensors[0].rank - 1] * (uint64_t)last_size(result_of(op)) > CODES_MAX)
         return false;
     for (uint32_t t = 1; t < matrix_end(op); t++)
-        if (graph->values[op->value[t]].place != GRAPH_CONSTANT || !kern_view_packed(&op->k.tensors[t]) ||
+        if (!graph_value_fixed(graph, merging->options, op->value[t]) || !kern_view_packed(&op->k.tensors[t]) ||
             op->k.tensors[t].offset || !graph_operand_fits(graph, op, t))
             return false;
     return true;
 }
 
-static bool constant_matrix(const struct graph *graph, const struct graph_op *op)
+static bool constant_matrix(const struct merging *merging, const struct graph_op *op)
 {
     if (op->k.kind == KERN_QGEMM)
-        return constant_panels(graph, op);
-    return op->k.kind == KERN_GEMM && !op->k.u.gemm.integer && wide_constant(graph, op, 1, 2);
+        return constant_panels(merging, op);
+    return op->k.kind == KERN_GEMM && !op->k.u.gemm.integer && wide_constant(merging, op, 1, 2);
 }
 
 /* Its result is written by nobody else, and not about to become part of the one element-wise op that reads it. */
@@ -82,10 +83,10 @@ static bool suits(const struct merging *merging, const struct graph_op *op)
     const struct graph *graph = merging->graph;
     const struct kern_view *y = result_of(op);
     if (op->dead || (op->k.kind != KERN_GEMM && op->k.kind != KERN_QGEMM) || op->k.output_count != 1 || y->rank < 2 ||
-        kern_view_elements(y) / last_size(y) > ROWS_MAX || !constant_matrix(graph, op))
+        kern_view_elements(y) / last_size(y) > ROWS_MAX || !constant_matrix(merging, op))
         return false;
     for (uint32_t t = matrix_end(op); t < op->k.input_count; t++)
-        if (!wide_constant(graph, op, t, 1))
+        if (!wide_constant(merging, op, t, 1))
             return false;
     uint32_t value = op->value[op->k.input_count];
     struct graph_use_summary sum = graph_uses_of(&merging->uses, value);
@@ -203,65 +204,90 @@ static bool redirect_all(struct merging *merging, const struct kern_view *wide, 
     return true;
 }
 
-static void copy_columns(const struct graph_op *op, uint32_t t, const char *data, uint32_t rows, uint64_t columns,
-                         char *out)
-{
-    const struct kern_view *view = &op->k.tensors[t];
-    uint64_t bytes = kern_type_bytes(view->type);
-    int64_t row = rows > 1 ? view->strides[view->rank - 2] : 0;
-    int64_t step = last_size(view) > 1 ? view->strides[view->rank - 1] : 0;
-    for (uint32_t k = 0; k < rows; k++)
-        for (uint32_t c = 0; c < last_size(view); c++)
-            memcpy(out + (k * columns + c) * bytes, data + (view->offset + k * row + c * step) * (int64_t)bytes, bytes);
-}
-
 static uint64_t packed_bytes(const struct kern_view *view)
 {
     return kern_view_elements(view) * kern_type_bits(view->type) / 8;
 }
 
-/* Panels number t of all ops one behind the other. */
-static bool join_panels(const struct merging *merging, uint32_t t, struct graph_op *out)
+/* Operand number t of all ops, as it is put together: panels one behind the other, or columns side by side. */
+struct joining {
+    struct kern_view views[MERGED_MAX];
+    uint32_t widths[MERGED_MAX], rows, count;
+    uint64_t columns;
+};
+
+static bool run_join_panels(const void *context, const void *const *in, void *const *out)
 {
-    struct kern_view view = out->k.tensors[t];
-    struct graph_operand made;
-    char *to = graph_constant_new(merging->graph, view.type, view.rank, view.sizes, &made);
-    for (uint32_t i = 0; to && i < merging->count; i++) {
-        const char *data = graph_constant_data(merging->graph, merging->ops[i]->value[t]);
-        if (!data)
-            return false;
-        memcpy(to, data, packed_bytes(&merging->ops[i]->k.tensors[t]));
-        to += packed_bytes(&merging->ops[i]->k.tensors[t]);
+    const struct joining *joining = context;
+    char *to = out[0];
+    for (uint32_t i = 0; i < joining->count; i++) {
+        memcpy(to, in[i], packed_bytes(&joining->views[i]));
+        to += packed_bytes(&joining->views[i]);
     }
-    out->value[t] = made.value;
-    out->k.tensors[t] = made.view;
-    return to != NULL;
+    return true;
 }
 
-/* Constants number t of all ops side by side. */
+static void copy_columns(const struct joining *joining, uint32_t i, const char *data, char *out)
+{
+    const struct kern_view *view = &joining->views[i];
+    uint64_t bytes = kern_type_bytes(view->type);
+    int64_t row = joining->rows > 1 ? view->strides[view->rank - 2] : 0;
+    int64_t step = last_size(view) > 1 ? view->strides[view->rank - 1] : 0;
+    for (uint32_t k = 0; k < joining->rows; k++)
+        for (uint32_t c = 0; c < last_size(view); c++)
+            memcpy(out + (k * joining->columns + c) * bytes,
+                   data + (view->offset + k * row + c * step) * (int64_t)bytes, bytes);
+}
+
+static bool run_join_columns(const void *context, const void *const *in, void *const *out)
+{
+    const struct joining *joining = context;
+    char *to = out[0];
+    for (uint32_t i = 0; i < joining->count; i++) {
+        copy_columns(joining, i, in[i], to);
+        to += joining->widths[i] * kern_type_bytes(joining->views[i].type);
+    }
+    return true;
+}
+
+static bool join(const struct merging *merging, uint32_t t, uint32_t rows, graph_derive_fn *run,
+                 const struct graph_operand *out)
+{
+    struct joining joining = { .rows = rows, .count = merging->count, .columns = merging->columns };
+    uint32_t values[MERGED_MAX + 1];
+    for (uint32_t i = 0; i < merging->count; i++) {
+        values[i] = merging->ops[i]->value[t];
+        joining.views[i] = merging->ops[i]->k.tensors[t];
+        joining.widths[i] = last_size(result_of(merging->ops[i]));
+    }
+    values[merging->count] = out->value;
+    return graph_derive(merging->graph, &(struct graph_derivation){ "merge_products", run, &joining, sizeof(joining),
+                                                                    merging->count, 1, values });
+}
+
+static bool join_panels(const struct merging *merging, uint32_t t, struct graph_op *out)
+{
+    const struct kern_view view = out->k.tensors[t];
+    struct graph_operand made = graph_temp(merging->graph, view.type, view.rank, view.sizes);
+    out->value[t] = made.value;
+    out->k.tensors[t] = made.view;
+    return join(merging, t, 0, run_join_panels, &made);
+}
+
 static bool join_constants(const struct merging *merging, uint32_t t, struct graph_op *out)
 {
-    struct graph *graph = merging->graph;
     const struct kern_view *view = &merging->ops[0]->k.tensors[t];
     uint32_t sizes[KERN_RANK_MAX], rows = t < matrix_end(out) ? view->sizes[view->rank - 2] : 1;
-    struct graph_operand made;
     for (uint32_t d = 0; d < view->rank; d++)
         sizes[d] = 1;
     sizes[view->rank - 2] = rows;
     sizes[view->rank - 1] = (uint32_t)merging->columns;
-    char *to = graph_constant_new(graph, view->type, view->rank, sizes, &made);
-    uint64_t bytes = kern_type_bytes(view->type), at = 0;
-    for (uint32_t i = 0; to && i < merging->count; at += last_size(result_of(merging->ops[i])), i++) {
-        const char *data = graph_constant_data(graph, merging->ops[i]->value[t]);
-        if (!data)
-            return false;
-        copy_columns(merging->ops[i], t, data, rows, merging->columns, to + at * bytes);
-    }
+    struct graph_operand made = graph_temp(merging->graph, view->type, view->rank, sizes);
     memcpy(sizes, view->sizes, sizeof(sizes));
     sizes[view->rank - 1] = (uint32_t)merging->columns;
     out->value[t] = made.value;
     out->k.tensors[t] = graph_view_broadcast(&made.view, view->rank, sizes);
-    return to != NULL;
+    return join(merging, t, rows, run_join_columns, &made);
 }
 
 /* The wide product, still with narrow constants: enough to ask for its kernel. */

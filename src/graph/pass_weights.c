@@ -1,4 +1,4 @@
-/* A product with constant integers that one op dequantises for it reads the integers instead: they are laid out in
+/* A product with fixed integers that one op dequantises for it reads the integers instead: they are laid out in
  * panels now (KERN_QGEMM), and floats are made of them within the product. Nothing but the order of rounding changes:
  * the sums are FLOAT32, and a scale multiplies the sum of its block, or with many rows each weight. Integers, scales
  * and zero points must be constants, one matrix for all batches, and the scales the same along each block of the
@@ -31,8 +31,9 @@ struct weights {
     uint32_t inputs;
     struct axis k, n;
     uint32_t block, groups, panels, depth, center; /* center: of the integers' range, where codes are 0 */
-    bool nibbles;
-    float middle; /* the zero point, where it is one number in the program */
+    bool nibbles, zeros;                           /* zeros: there are zero points to be kept */
+    float alpha;                                   /* of the product */
+    float middle;                                  /* the zero point, where it is one number in the program */
 };
 
 static bool is_quantised(DML_TENSOR_DATA_TYPE type)
@@ -147,15 +148,11 @@ static bool find_blocks(struct weights *w)
     return (w->groups == 1 || w->block >= BLOCK_LEAST) && codes <= INT32_MAX * UINT64_C(4);
 }
 
-static bool find_constants(struct weights *w)
+static bool find_fixed(const struct weights *w, const struct graph_options *options)
 {
-    for (uint32_t t = 0; t < w->inputs; t++) {
-        if (w->graph->values[w->map->value[t]].place != GRAPH_CONSTANT || !graph_operand_fits(w->graph, w->map, t))
+    for (uint32_t t = 0; t < w->inputs; t++)
+        if (!graph_value_fixed(w->graph, options, w->map->value[t]) || !graph_operand_fits(w->graph, w->map, t))
             return false;
-        w->data[t] = graph_constant_data(w->graph, w->map->value[t]);
-        if (!w->data[t])
-            return false;
-    }
     return true;
 }
 
@@ -180,7 +177,7 @@ static bool pays(const struct graph *graph, const struct graph_options *options,
     const uint32_t vectors = BASE_CPU_AVX2 | BASE_CPU_AVX512 | BASE_CPU_NEON; /* without, only the reference does it */
     uint64_t rows = dense_rows(&op->k.tensors[op->k.input_count]);
     bool half = dense_half_allowed(&op->k) && (options->cpu & BASE_CPU_AVX512_BF16);
-    return rows <= ROWS_FEW || (!graph_op_foldable(graph, map) && (options->cpu & vectors) &&
+    return rows <= ROWS_FEW || (!graph_op_foldable(graph, options, map) && (options->cpu & vectors) &&
                                 !(op->k.flags & KERN_FLAG_REFERENCE) && (!half || rows <= ROWS_BF16));
 }
 
@@ -215,7 +212,7 @@ static bool find(struct graph *graph, const struct graph_options *options, const
             cut(w, read->strides[d]);
     written = &w->t[w->inputs];
     return axis_find(written, read, read->rank - 2, &w->k) && axis_find(written, read, read->rank - 1, &w->n) &&
-           axes_apart(&w->k, &w->n) && find_blocks(w) && find_constants(w);
+           axes_apart(&w->k, &w->n) && find_blocks(w) && find_fixed(w, options);
 }
 
 /* ---- the panels ----------------------------------------------------------------------------------------------------
@@ -247,69 +244,97 @@ static void pack_column(const struct weights *w, uint64_t column, uint32_t g, ui
     }
 }
 
-static bool has_zeros(const struct weights *w)
+/* Owned zero points may be anything. */
+static bool has_zeros(struct weights *w)
 {
     if (w->inputs < 3)
         return w->center && w->middle == 0;
-    for (uint32_t n = 0; n < w->n.size; n++)
+    const uint32_t value = w->map->value[2];
+    if (w->graph->values[value].place != GRAPH_CONSTANT)
+        return true;
+    w->data[2] = graph_constant_data(w->graph, value);
+    for (uint32_t n = 0; w->data[2] && n < w->n.size; n++)
         for (uint32_t g = 0; g < w->groups; g++)
             if (load_code(w, 2, w->t[2].offset + axis_offset(w, &w->n, 2, n) + axis_offset(w, &w->k, 2, g * w->block)))
                 return true;
     return false;
 }
 
-/* A constant [panels, groups, ...] of the graph's, to be filled. */
-static void *constant_new(const struct weights *w, DML_TENSOR_DATA_TYPE type, uint32_t rank, const uint32_t *inner,
-                          struct graph_operand *out)
+static void put_codes(const struct weights *w, uint8_t *out)
 {
-    uint32_t sizes[KERN_RANK_MAX] = { w->panels, w->groups };
-    memcpy(sizes + 2, inner, (rank - 2) * sizeof(*sizes));
-    return graph_constant_new(w->graph, type, rank, sizes, out);
-}
-
-static bool make_codes(const struct weights *w, struct graph_operand *out)
-{
-    const uint32_t bytes[3] = { w->depth / 4, KERN_QGEMM_COLUMNS, 4 },
-                   words[3] = { w->depth / 8, KERN_QGEMM_COLUMNS, 8 };
-    uint8_t *data = w->nibbles ? constant_new(w, DML_TENSOR_DATA_TYPE_INT4, 5, words, out)
-                               : constant_new(w, DML_TENSOR_DATA_TYPE_INT8, 5, bytes, out);
     uint64_t group = (uint64_t)w->depth * KERN_QGEMM_COLUMNS / (w->nibbles ? 2 : 1);
-    for (uint32_t p = 0; data && p < w->panels; p++)
-        for (uint32_t g = 0; g < w->groups; g++, data += group) {
+    for (uint32_t p = 0; p < w->panels; p++)
+        for (uint32_t g = 0; g < w->groups; g++, out += group) {
             uint64_t n = (uint64_t)p * KERN_QGEMM_COLUMNS, end = BASE_MIN(n + KERN_QGEMM_COLUMNS, w->n.size);
             for (; n < end; n++)
-                pack_column(w, n, g, data);
+                pack_column(w, n, g, out);
         }
-    return data != NULL;
+}
+
+/* Scales that stay as they are. */
+static bool halves(const struct weights *w)
+{
+    return w->t[1].type == DML_TENSOR_DATA_TYPE_FLOAT16 && w->alpha == 1;
 }
 
 /* Scales times alpha (t 1) or zero points (t 2, also where the program has none: the centre then stands for 0). */
-static bool make_parameters(const struct weights *w, uint32_t t, float alpha, struct graph_operand *out)
+static void put_parameters(const struct weights *w, uint32_t t, void *out)
 {
     const struct kern_view *view = &w->t[t];
     const uint32_t columns = KERN_QGEMM_COLUMNS;
-    bool half = t == 1 && view->type == DML_TENSOR_DATA_TYPE_FLOAT16 && alpha == 1;
-    void *data = constant_new(w,
-                              t == 2 ? DML_TENSOR_DATA_TYPE_INT8
-                              : half ? DML_TENSOR_DATA_TYPE_FLOAT16
-                                     : DML_TENSOR_DATA_TYPE_FLOAT32,
-                              3, &columns, out);
-    for (uint32_t n = 0; data && n < w->n.size; n++)
+    for (uint32_t n = 0; n < w->n.size; n++)
         for (uint32_t g = 0; g < w->groups; g++) {
             uint64_t at = ((uint64_t)(n / columns) * w->groups + g) * columns + n % columns;
             if (t >= w->inputs) {
-                ((int8_t *)data)[at] = (int8_t) - (int32_t)w->center;
+                ((int8_t *)out)[at] = (int8_t) - (int32_t)w->center;
                 continue;
             }
             int64_t from = view->offset + axis_offset(w, &w->n, t, n) + axis_offset(w, &w->k, t, g * w->block);
             if (t == 2)
-                ((int8_t *)data)[at] = (int8_t)load_code(w, 2, from);
-            else if (half)
-                ((uint16_t *)data)[at] = ((const uint16_t *)w->data[1])[from];
+                ((int8_t *)out)[at] = (int8_t)load_code(w, 2, from);
+            else if (halves(w))
+                ((uint16_t *)out)[at] = ((const uint16_t *)w->data[1])[from];
             else
-                ((float *)data)[at] = alpha * (float)dense_load(w->data[1], from, view->type);
+                ((float *)out)[at] = w->alpha * (float)dense_load(w->data[1], from, view->type);
         }
-    return data != NULL;
+}
+
+static bool run_panels(const void *context, const void *const *in, void *const *out)
+{
+    struct weights w = *(const struct weights *)context;
+    memcpy(w.data, in, w.inputs * sizeof(*in));
+    put_codes(&w, out[0]);
+    put_parameters(&w, 1, out[1]);
+    if (w.zeros)
+        put_parameters(&w, 2, out[2]);
+    return true;
+}
+
+/* A new value [panels, groups, ...]. */
+static struct graph_operand panels_new(const struct weights *w, DML_TENSOR_DATA_TYPE type, uint32_t rank,
+                                       const uint32_t *inner)
+{
+    uint32_t sizes[KERN_RANK_MAX] = { w->panels, w->groups };
+    memcpy(sizes + 2, inner, (rank - 2) * sizeof(*sizes));
+    return graph_temp(w->graph, type, rank, sizes);
+}
+
+/* out: codes, scales, [zero points] */
+static bool make_panels(const struct weights *w, struct graph_operand *out)
+{
+    const uint32_t columns = KERN_QGEMM_COLUMNS;
+    const uint32_t bytes[3] = { w->depth / 4, columns, 4 }, words[3] = { w->depth / 8, columns, 8 };
+    uint32_t values[6], outputs = 2 + w->zeros;
+    out[0] = w->nibbles ? panels_new(w, DML_TENSOR_DATA_TYPE_INT4, 5, words)
+                        : panels_new(w, DML_TENSOR_DATA_TYPE_INT8, 5, bytes);
+    out[1] = panels_new(w, halves(w) ? DML_TENSOR_DATA_TYPE_FLOAT16 : DML_TENSOR_DATA_TYPE_FLOAT32, 3, &columns);
+    if (w->zeros)
+        out[2] = panels_new(w, DML_TENSOR_DATA_TYPE_INT8, 3, &columns);
+    memcpy(values, w->map->value, w->inputs * sizeof(*values));
+    for (uint32_t t = 0; t < outputs; t++)
+        values[w->inputs + t] = out[t].value;
+    return graph_derive(w->graph,
+                        &(struct graph_derivation){ "weights", run_panels, w, sizeof(*w), w->inputs, outputs, values });
 }
 
 /* ---- the change ----------------------------------------------------------------------------------------------------
@@ -330,11 +355,12 @@ static bool rewrite(struct graph *graph, struct graph_uses *uses, struct weights
     struct graph_op *op = graph->ops[at];
     const struct kern_gemm gemm = op->k.u.gemm;
     const uint32_t matrix = op->value[1], y = op->k.input_count, zeros = has_zeros(w);
+    w->alpha = gemm.alpha;
+    w->zeros = zeros;
     struct graph_operand in[4] = { { op->value[0], op->k.tensors[0] } }, c = { op->value[2], op->k.tensors[2] };
     struct graph_operand out = { op->value[y], op->k.tensors[y] }, sums = out;
     bool adds = gemm.has_c && gemm.beta != 0;
-    if (!make_codes(w, &in[1]) || !make_parameters(w, 1, gemm.alpha, &in[2]) ||
-        (zeros && !make_parameters(w, 2, 1, &in[3])))
+    if (!make_panels(w, &in[1]))
         return false;
     if (adds)
         sums = graph_temp(graph, DML_TENSOR_DATA_TYPE_FLOAT32, out.view.rank, out.view.sizes);

@@ -5,6 +5,8 @@
 #include "base/log.h"
 #include "base/parallel.h"
 
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* Each round strictly shrinks or finishes something; this only bounds a mistake. */
@@ -27,8 +29,9 @@ static uint32_t pass_bit(const char *name, size_t length)
     for (uint32_t i = 0; i < ARRAY_SIZE(passes); i++)
         if (strlen(passes[i].name) == length && !memcmp(passes[i].name, name, length))
             return UINT32_C(1) << i;
-    if (length)
-        base_log(BASE_LOG_WARN, "ANYDML_DISABLE_PASS: there is no pass \"%.*s\"", (int)length, name);
+    static atomic_flag told = ATOMIC_FLAG_INIT;
+    if (length && !atomic_flag_test_and_set(&told))
+        fprintf(stderr, "anydml: ANYDML_DISABLE_PASS: there is no pass \"%.*s\"\n", (int)length, name);
     return 0;
 }
 

@@ -67,7 +67,7 @@ static HRESULT check_views(const struct planner *planner)
     return S_OK;
 }
 
-static HRESULT know_constant(struct planner *planner, uint32_t value)
+HRESULT plan_know_constant(struct planner *planner, uint32_t value)
 {
     if (!planner->known[value])
         planner->known[value] = plan_share_constant(planner, value);
@@ -80,6 +80,8 @@ static HRESULT make_resident(struct planner *planner, uint32_t number)
     const struct graph_value *value = &planner->graph->values[number];
     if (planner->resident[number] != UINT64_MAX)
         return S_OK;
+    if (value->place == GRAPH_DERIVED) /* made there */
+        return plan_add_persistent(planner, value->size_bytes, &planner->resident[number]);
     struct graph_init_step *init = &planner->plan->init_steps[planner->plan->init_step_count++];
     HRESULT hr = plan_add_persistent(planner, value->size_bytes, &planner->resident[number]);
     init->destination = planner->resident[number];
@@ -103,7 +105,7 @@ static HRESULT locate(struct planner *planner, uint32_t step, uint32_t tensor)
         where->data = planner->shared[step];
         return S_OK;
     }
-    HRESULT hr = value->place == GRAPH_CONSTANT ? know_constant(planner, number) : S_OK;
+    HRESULT hr = value->place == GRAPH_CONSTANT ? plan_know_constant(planner, number) : S_OK;
     where->index = value->index;
     where->offset = (uint64_t)graph_view_byte_offset(&planner->plan->steps[step].op.tensors[tensor]);
     if (SUCCEEDED(hr) && packed) {
@@ -123,8 +125,9 @@ static HRESULT locate(struct planner *planner, uint32_t step, uint32_t tensor)
         where->offset += planner->blocks[planner->block[number]].offset;
         break;
     case GRAPH_OWNED:
+    case GRAPH_DERIVED:
     case GRAPH_CONSTANT:
-        if (SUCCEEDED(hr) && (value->place == GRAPH_OWNED || !planner->options->host)) {
+        if (SUCCEEDED(hr) && (value->place != GRAPH_CONSTANT || !planner->options->host)) {
             hr = make_resident(planner, number);
             where->buffer = GRAPH_BUFFER_PERSISTENT;
             where->offset += planner->resident[number];
@@ -190,6 +193,9 @@ static void count_readers(struct planner *planner)
             if (graph->values[value].place == GRAPH_OWNED)
                 *bytes = BASE_MAX(*bytes, graph_view_span_bytes(&graph->ops[i]->k.tensors[t]));
         }
+    for (uint32_t i = 0; i < graph->derivation_count; i++) /* served at the end (plan_derive.c) */
+        for (uint32_t t = 0; t < graph->derivations[i].input_count; t++)
+            planner->readers[graph->derivations[i].values[t]]++;
     for (uint32_t v = 0; v < graph->value_count; v++)
         if (graph->values[v].place == GRAPH_CONSTANT && !planner->readers[v])
             graph_constant_release(graph, v);
@@ -198,6 +204,8 @@ static void count_readers(struct planner *planner)
 static HRESULT make_plan(struct planner *planner)
 {
     HRESULT hr = allocate(planner) ? check_views(planner) : E_OUTOFMEMORY;
+    if (SUCCEEDED(hr) && !graph_derivations_trim(planner->graph))
+        hr = E_OUTOFMEMORY;
     if (SUCCEEDED(hr)) {
         count_readers(planner);
         hr = make_steps(planner);
@@ -206,7 +214,9 @@ static HRESULT make_plan(struct planner *planner)
         hr = plan_choose_rows(planner);
     if (SUCCEEDED(hr))
         hr = plan_place_temporaries(planner);
-    return SUCCEEDED(hr) ? locate_all(planner) : hr;
+    if (SUCCEEDED(hr))
+        hr = locate_all(planner);
+    return SUCCEEDED(hr) ? plan_derive(planner) : hr;
 }
 
 HRESULT graph_plan_create(struct graph *graph, const struct graph_options *options, struct graph_plan **out,

@@ -41,7 +41,8 @@ struct planner {
     void *scratch;                 /* a constant that does not lie as kernels want it: of `scratch_value` */
     uint64_t scratch_bytes;
     uint32_t scratch_value;
-    uint64_t *owned_bytes;       /* [value]: how many of an owned input are read, from its beginning */
+    uint64_t *made_at;     /* [value]: of derived ones, offset in the initializer's memory unless they are resident */
+    uint64_t *owned_bytes; /* [value]: how many of an owned input are read, from its beginning */
     uint32_t *packs, *next_pack; /* [value], [step]: the steps that pack the value, one for each way to */
     uint64_t *packed;            /* [step]: offset of its packed input in the persistent buffer, unless it is shared */
     const void **shared;         /* [step]: its packed input in the store, or NULL */
@@ -57,6 +58,10 @@ HRESULT plan_add_persistent(struct planner *planner, uint64_t bytes, uint64_t *o
  * them, NULL when memory is short (plan_share.c). */
 HRESULT plan_share_packed(struct planner *planner, uint32_t at, uint64_t bytes);
 const void *plan_share_constant(struct planner *planner, uint32_t value);
+/* planner->known[value], which is a constant. */
+HRESULT plan_know_constant(struct planner *planner, uint32_t value);
+/* Places and order of what the initializer makes of owned inputs (plan_derive.c). */
+HRESULT plan_derive(struct planner *planner);
 /* Keeps the constants that the step reads as they are, and releases those that no later step needs. */
 HRESULT plan_keep_constants(struct planner *planner, uint32_t at);
 /* Temporary values and scratch memory: blocks and their offsets (plan_temp.c). */

@@ -70,7 +70,9 @@ static HRESULT add_pack(struct planner *planner, uint32_t at, uint64_t bytes)
     init->pack = true;
     init->step = at;
     init->size_bytes = value->size_bytes;
-    init->source.buffer = value->place == GRAPH_CONSTANT ? GRAPH_BUFFER_CONSTANT : GRAPH_BUFFER_INPUT;
+    init->source.buffer = value->place == GRAPH_CONSTANT  ? GRAPH_BUFFER_CONSTANT
+                          : value->place == GRAPH_DERIVED ? GRAPH_BUFFER_TEMP /* plan_derive.c knows where */
+                                                          : GRAPH_BUFFER_INPUT;
     init->source.index = value->index;
     init->source.offset = (uint64_t)graph_view_byte_offset(&step->op.tensors[input]);
     /* The planner's constants are copied into the plan on first use; known[] finds the copy. */

@@ -28,20 +28,12 @@ static void note_lives(const struct graph *graph, struct life *lives)
         }
 }
 
-/* Elements of both views have one width and lie at the same places. */
-static bool same_places(const struct kern_view *a, const struct kern_view *b)
-{
-    struct kern_view like_b = *a;
-    like_b.type = b->type;
-    return schema_data_type_bits(a->type) == schema_data_type_bits(b->type) && graph_view_equal(&like_b, b);
-}
-
 /* Every input of the op that lies in this block is read exactly where the result is written. */
 static bool reads_in_step(const struct planner *planner, const struct graph_op *op, uint32_t block)
 {
     const struct kern_view *result = &op->k.tensors[op->k.input_count];
     for (uint32_t t = 0; t < op->k.input_count; t++)
-        if (planner->block[op->value[t]] == block && !same_places(&op->k.tensors[t], result))
+        if (planner->block[op->value[t]] == block && !graph_views_same_places(&op->k.tensors[t], result))
             return false;
     return graph_view_injective(result);
 }

@@ -3,12 +3,12 @@
 
 #include <stdlib.h>
 
-static const char *const place_names[] = { "input", "owned", "output", "constant", "temp" };
+static const char *const place_names[] = { "input", "owned", "output", "constant", "temp", "derived" };
 
 static void print_value(struct graph_text *text, const struct graph *graph, uint32_t number)
 {
     const struct graph_value *value = &graph->values[number];
-    bool slot = value->place != GRAPH_CONSTANT && value->place != GRAPH_TEMP;
+    bool slot = value->place <= GRAPH_OUTPUT;
     graph_text_add(text, "%%%u = %s", number, place_names[value->place]);
     if (slot)
         graph_text_add(text, " %u", value->index);
@@ -52,7 +52,18 @@ static bool *used_values(const struct graph *graph)
     for (uint32_t i = 0; used && i < graph->op_count; i++)
         for (uint32_t t = 0; t < graph->ops[i]->k.input_count + graph->ops[i]->k.output_count; t++)
             used[graph->ops[i]->value[t]] |= !graph->ops[i]->dead;
+    for (uint32_t i = 0; used && i < graph->derivation_count; i++)
+        for (uint32_t t = 0; t < graph->derivations[i].input_count + graph->derivations[i].output_count; t++)
+            used[graph->derivations[i].values[t]] = true;
     return used;
+}
+
+static void print_derivation(struct graph_text *text, const struct graph_derivation *d)
+{
+    graph_text_add(text, "initially %s:", d->name);
+    for (uint32_t t = 0; t < d->input_count + d->output_count; t++)
+        graph_text_add(text, "%s %%%u", t == d->input_count ? " ->" : "", d->values[t]);
+    graph_text_add(text, "\n");
 }
 
 char *graph_print(const struct graph *graph)
@@ -67,6 +78,8 @@ char *graph_print(const struct graph *graph)
         if (used[i])
             print_value(&text, graph, i);
     free(used);
+    for (uint32_t i = 0; i < graph->derivation_count; i++)
+        print_derivation(&text, &graph->derivations[i]);
     for (uint32_t i = 0; i < graph->op_count; i++)
         if (!graph->ops[i]->dead)
             print_graph_op(&text, graph, graph->ops[i]);
@@ -142,6 +155,8 @@ char *graph_plan_print(const struct graph_plan *plan)
             graph_text_add(&text, " for step %u", init->step);
         graph_text_add(&text, "\n");
     }
+    for (uint32_t i = 0; i < plan->derivation_count; i++)
+        graph_text_add(&text, "init %s\n", plan->derivations[i].make.name);
     for (uint32_t i = 0; i < plan->block_count; i++)
         print_block(&text, &plan->blocks[i]);
     for (uint32_t i = 0; i < plan->step_count; i++)

@@ -38,7 +38,6 @@ static void print_conv(struct graph_text *text, const struct kern_op *op)
     print_array(text, "strides", conv->strides, conv->spatial);
     print_array(text, "dilations", conv->dilations, conv->spatial);
     print_array(text, "pad_start", conv->pad_start, conv->spatial);
-    print_array(text, "pad_end", conv->pad_end, conv->spatial);
 }
 
 static void print_bounds(struct graph_text *text, const struct kern_bounds *bounds)
@@ -59,12 +58,11 @@ static void print_block(struct graph_text *text, const struct kern_op *op)
         print_array(text, "first", block->first, 2);
         print_array(text, "first_strides", block->first_strides, 2);
         print_array(text, "first_start", block->first_start, 2);
-        print_array(text, "first_end", block->first_end, 2);
     }
+    print_array(text, "image", block->image, 2);
     print_array(text, "window", block->window, 2);
     print_array(text, "strides", block->strides, 2);
     print_array(text, "pad_start", block->pad_start, 2);
-    print_array(text, "pad_end", block->pad_end, 2);
 }
 
 static void print_gemm(struct graph_text *text, const struct kern_op *op)
@@ -90,7 +88,6 @@ static void print_pool(struct graph_text *text, const struct kern_op *op)
     print_array(text, "strides", pool->strides, pool->spatial);
     print_array(text, "dilations", pool->dilations, pool->spatial);
     print_array(text, "pad_start", pool->pad_start, pool->spatial);
-    print_array(text, "pad_end", pool->pad_end, pool->spatial);
 }
 
 static void print_norm(struct graph_text *text, const struct kern_op *op)

@@ -84,16 +84,18 @@ bool graph_tuning_path(uint32_t threads, char out[GRAPH_TUNING_BYTES])
     return true;
 }
 
-/* -1: not at all. Nobody waits for the writer of a pipe. */
+/* -1: not at all. Nobody waits for the writer of a pipe; only what this user alone can write is believed. */
 static ssize_t read_file(const char *path, char out[GRAPH_TUNING_BYTES])
 {
     struct stat status;
     ssize_t length = -1;
-    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
     if (file < 0)
         return -1;
-    errno = EINVAL;
-    if (!fstat(file, &status) && S_ISREG(status.st_mode))
+    bool own = !fstat(file, &status) && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
+               !(status.st_mode & (S_IWGRP | S_IWOTH));
+    errno = EPERM;
+    if (own)
         length = read(file, out, GRAPH_TUNING_BYTES);
     close(file);
     return length;

@@ -220,7 +220,7 @@ bool graph_op_writes(const struct graph_op *op, uint32_t value)
 
 void graph_constant_drop_unread(struct graph *graph, const struct graph_uses *uses, uint32_t value)
 {
-    if (graph_uses_first_read(uses, value) == GRAPH_NONE)
+    if (graph_uses_first_read(uses, value) == GRAPH_NONE && !graph_derivations_read(graph, value))
         graph_constant_release(graph, value);
 }
 
@@ -282,5 +282,5 @@ uint32_t graph_op_packable(const struct graph *graph, const struct graph_op *op)
     if (!packs || op->k.input_count < 2)
         return 0;
     enum graph_place place = graph->values[op->value[1]].place;
-    return place == GRAPH_CONSTANT || place == GRAPH_OWNED ? 2 : 0;
+    return place == GRAPH_CONSTANT || place == GRAPH_OWNED || place == GRAPH_DERIVED ? 2 : 0;
 }

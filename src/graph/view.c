@@ -105,6 +105,13 @@ bool graph_view_equal(const struct kern_view *a, const struct kern_view *b)
     return true;
 }
 
+bool graph_views_same_places(const struct kern_view *a, const struct kern_view *b)
+{
+    struct kern_view like_b = *a;
+    like_b.type = b->type;
+    return schema_data_type_bits(a->type) == schema_data_type_bits(b->type) && graph_view_equal(&like_b, b);
+}
+
 bool graph_view_bounds(const struct kern_view *view, int64_t *out_low, int64_t *out_high)
 {
     int64_t low = view->offset, high = view->offset;

@@ -7,22 +7,6 @@
 /* Rings of wider images would leave the caches. */
 #define HELD_MOST (512 * 1024)
 
-static bool spatial_fits(const struct kern_block *p, uint32_t d, uint32_t in, uint32_t out)
-{
-    uint64_t padded = (uint64_t)in + p->pad_start[d] + p->pad_end[d];
-    return p->window[d] && p->strides[d] && padded >= p->window[d] &&
-           (padded - p->window[d]) / p->strides[d] + 1 == out;
-}
-
-/* Rows or columns of the expanded image, or 0. */
-static uint32_t expanded_size(const struct kern_block *p, uint32_t d, uint32_t in)
-{
-    uint64_t padded = (uint64_t)in + p->first_start[d] + p->first_end[d];
-    if (!p->first[d] || !p->first_strides[d] || padded < p->first[d])
-        return 0;
-    return (uint32_t)BASE_MIN((padded - p->first[d]) / p->first_strides[d] + 1, UINT32_MAX);
-}
-
 bool block_shape(const struct kern_op *op, struct block *out)
 {
     const struct kern_view *x = &op->tensors[0], *w = &op->tensors[1], *y = &op->tensors[op->input_count];
@@ -32,8 +16,8 @@ bool block_shape(const struct kern_op *op, struct block *out)
         return false;
     out->batch = x->sizes[0];
     out->c = x->sizes[1];
-    out->h = expanded_size(p, 0, x->sizes[2]);
-    out->w = expanded_size(p, 1, x->sizes[3]);
+    out->h = p->image[0];
+    out->w = p->image[1];
     out->m = p->middle;
     out->o = y->sizes[1];
     out->oh = y->sizes[2];
@@ -43,8 +27,10 @@ bool block_shape(const struct kern_op *op, struct block *out)
     uint64_t depth = (uint64_t)out->c * p->first[0] * p->first[1];
     out->depth = (uint32_t)depth;
     uint64_t all = (depth + taps + 2) * out->m + ((uint64_t)out->m + 1) * out->o;
-    return out->h && out->w && depth <= UINT32_MAX && spatial_fits(p, 0, out->h, out->oh) &&
-           spatial_fits(p, 1, out->w, out->ow) && kern_view_packed(w) && kern_view_elements(w) == all &&
+    for (uint32_t d = 0; d < 2; d++)
+        if (!p->image[d] || !p->window[d] || !p->strides[d] || !p->first[d] || !p->first_strides[d])
+            return false;
+    return depth <= UINT32_MAX && kern_view_packed(w) && kern_view_elements(w) == all &&
            w->type == DML_TENSOR_DATA_TYPE_FLOAT32;
 }
 
@@ -57,21 +43,25 @@ static void block_pack_offsets(struct block *b)
     b->packed = b->b2 + b->out;
 }
 
-/* Padding is less than a window, and rows can be counted in 32 bits with it. */
+/* Padding before the image is less than a window, and rows can be counted in 32 bits with all that windows reach. */
 static bool padding_fits(const struct block *b)
 {
     const struct kern_block *p = b->p;
+    const uint64_t out[] = { b->oh, b->ow };
     for (uint32_t d = 0; d < 2; d++)
-        if (p->pad_start[d] >= p->window[d] || p->pad_end[d] >= p->window[d] || p->window[d] > HELD_MOST)
+        if (p->pad_start[d] >= p->window[d] || p->window[d] > HELD_MOST || p->image[d] > INT32_MAX ||
+            (out[d] - 1) * p->strides[d] + p->window[d] > INT32_MAX)
             return false;
-    return b->h <= INT32_MAX && b->w <= INT32_MAX;
+    return true;
 }
 
-static bool is_pointwise(const struct kern_block *p)
+/* Every pixel of X becomes one of the image. */
+static bool is_pointwise(const struct kern_block *p, const struct kern_view *x)
 {
     bool result = true;
     for (uint32_t d = 0; d < 2; d++)
-        result = result && p->first[d] == 1 && p->first_strides[d] == 1 && !p->first_start[d] && !p->first_end[d];
+        result = result && p->first[d] == 1 && p->first_strides[d] == 1 && !p->first_start[d] &&
+                 p->image[d] == x->sizes[2 + d];
     return result;
 }
 
@@ -91,7 +81,6 @@ static void wide_op(const struct kern_op *op, const struct block *b, struct kern
     for (uint32_t d = 0; d < 2; d++) {
         out->u.conv.strides[d] = p->first_strides[d];
         out->u.conv.pad_start[d] = p->first_start[d];
-        out->u.conv.pad_end[d] = p->first_end[d];
     }
     out->tensors[0] = op->tensors[0];
     kern_view_set_packed(&out->tensors[1], DML_TENSOR_DATA_TYPE_FLOAT32, 4, w);
@@ -124,7 +113,7 @@ bool block_init(const struct kern_op *op, uint32_t lanes, struct block *out)
     uint32_t width = CONV_PW_VECS * lanes;
     if (!block_shape(op, out))
         return false;
-    out->wide = !is_pointwise(p);
+    out->wide = !is_pointwise(p, &op->tensors[0]);
     if (!padding_fits(out) ||
         !(out->wide ? wide_init(op, lanes, out) : conv_pw_pixels(&op->tensors[0], &out->x_step)) ||
         !conv_pw_pixels(&op->tensors[op->input_count], &out->y_step) || !conv_pw_posts(op, &out->posts))

@@ -111,7 +111,8 @@ struct kern_qgemm {
 /* in: X [N, C, S...], W [Cout, C / groups, K...] ([C, Cout / groups, K...] when transposed), [bias, rank of X with all
  * sizes 1 but the channel's]; out: Y [N, Cout, S'...]. Cross-correlation unless flip.
  * forward: Y[n, o, s] = sum over c, k of X[n, c, s * stride + k * dilation - pad_start] * W[o, c, k] + bias[o].
- * transposed: the gradient of that with respect to its input: Y gets X scattered through W. */
+ * transposed: the gradient of that with respect to its input: Y gets X scattered through W.
+ * S' is any size: what windows reach outside X counts as 0, and X may have elements that no window reaches. */
 struct kern_conv {
     uint32_t spatial; /* 1 to KERN_SPATIAL_MAX */
     uint32_t groups;
@@ -120,8 +121,7 @@ struct kern_conv {
      * shaped as bias]. Y = sum of (X - x_zero) * (W - w_zero[o]) + bias[o], INT32 that wraps; padding counts as x_zero.
      * An epilogue sees it as FLOAT32 (whether a sum that does not fit wraps is then open) and may store any type. */
     bool integer, has_x_zero, has_w_zero;
-    uint32_t strides[KERN_SPATIAL_MAX], dilations[KERN_SPATIAL_MAX];
-    uint32_t pad_start[KERN_SPATIAL_MAX], pad_end[KERN_SPATIAL_MAX];
+    uint32_t strides[KERN_SPATIAL_MAX], dilations[KERN_SPATIAL_MAX], pad_start[KERN_SPATIAL_MAX];
 };
 
 enum kern_bounds_kind {
@@ -138,11 +138,13 @@ struct kern_bounds {
 
 /* in: X [N, C, H, W], FLOAT32 parameters one after the other: W1 [M, C, first...], b1 [M], Wd [M, window...], bd [M],
  * W2 [O, M], b2 [O]; out: Y [N, O, H', W']. Y = W2 D + b2 for each pixel, D = bounds[1](Wd * E + bd) channel by
- * channel over windows of E, zero outside, E = bounds[0](W1 X + b1) for each pixel, or for windows `first` of X. */
+ * channel over windows of E, zero outside, E = bounds[0](W1 X + b1) for each pixel, or for windows `first` of X. H' and
+ * W' are any sizes, as those of kern_conv. */
 struct kern_block {
-    uint32_t middle;                                                   /* M */
-    uint32_t first[2], first_strides[2], first_start[2], first_end[2]; /* start, end: padding */
-    uint32_t window[2], strides[2], pad_start[2], pad_end[2];
+    uint32_t middle;                                     /* M */
+    uint32_t first[2], first_strides[2], first_start[2]; /* start: padding */
+    uint32_t image[2];                                   /* sizes of E, any */
+    uint32_t window[2], strides[2], pad_start[2];
     struct kern_bounds bounds[2];
 };
 
@@ -157,7 +159,7 @@ struct kern_pool {
     bool has_indices, whole_indices;
     uint32_t p; /* Lp */
     uint32_t window[KERN_SPATIAL_MAX], strides[KERN_SPATIAL_MAX], dilations[KERN_SPATIAL_MAX];
-    uint32_t pad_start[KERN_SPATIAL_MAX], pad_end[KERN_SPATIAL_MAX];
+    uint32_t pad_start[KERN_SPATIAL_MAX];
 };
 
 /* kern_pool with mode average or max. in: [max: X [N, C, S...]], dY [N, C, S'...]; out: dX [N, C, S...]: what a change

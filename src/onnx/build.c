@@ -96,11 +96,19 @@ struct onnx_value *onnx_value_new(struct onnx_builder *b, const char *name, int3
                   name);
         return NULL;
     }
+    int64_t product = 1; /* of the sizes that are not 0, so that strides fit in as well */
+    for (uint32_t i = 0; i < rank; i++) {
+        product = dims[i] > 0 ? onnx_size_product(product, dims[i]) : product;
+        if (dims[i] < 0 || dims[i] > ONNX_SIZE_MAX || product >= ONNX_ELEMENTS_MAX) {
+            onnx_misfit(b, "'%s' would be too large: dimension %u is %lld", name, i, (long long)dims[i]);
+            return NULL;
+        }
+        v->dims[i] = dims[i];
+    }
     v->name = name;
     v->type = type;
     v->rank = rank;
-    for (uint32_t i = 0; i < rank; i++)
-        v->dims[i] = dims[i];
+    v->maker = b->node;
     *slot = v;
     b->value_count++;
     return v;
@@ -132,7 +140,10 @@ bool onnx_has_output(const struct onnx_node *n, uint32_t i)
 struct onnx_value *onnx_temp(struct onnx_builder *b, int32_t type, uint32_t rank, const int64_t *dims)
 {
     const char *name = onnx_new_name(b);
-    return name ? onnx_value_new(b, name, type, rank, dims) : NULL;
+    struct onnx_value *v = name ? onnx_value_new(b, name, type, rank, dims) : NULL;
+    if (v)
+        v->maker = NULL;
+    return v;
 }
 
 struct onnx_value *onnx_out(struct onnx_builder *b, const struct onnx_node *n, uint32_t i, int32_t type, uint32_t rank,
@@ -217,7 +228,8 @@ const struct onnx_attribute *onnx_attribute(const struct onnx_node *n, const cha
 int64_t onnx_attr_int(const struct onnx_node *n, const char *name, int64_t otherwise)
 {
     const struct onnx_attribute *a = onnx_attribute(n, name);
-    return a ? a->i : otherwise;
+    int64_t value = a ? a->i : otherwise;
+    return value > ONNX_SIZE_MAX ? ONNX_SIZE_MAX : value < -(int64_t)ONNX_SIZE_MAX ? -(int64_t)ONNX_SIZE_MAX : value;
 }
 
 float onnx_attr_float(const struct onnx_node *n, const char *name, float otherwise)
@@ -232,50 +244,37 @@ const char *onnx_attr_string(const struct onnx_node *n, const char *name, const 
     return a && a->s ? a->s : otherwise;
 }
 
-uint32_t onnx_attr_ints(const struct onnx_node *n, const char *name, int64_t *out, uint32_t capacity)
+bool onnx_attr_ints(struct onnx_builder *b, const struct onnx_node *n, const char *name, int64_t *out,
+                    uint32_t capacity, uint32_t *out_count)
 {
     const struct onnx_attribute *a = onnx_attribute(n, name);
-    if (!a || !a->ints)
-        return 0;
-    for (uint32_t i = 0; i < a->count && i < capacity; i++)
-        out[i] = a->ints[i];
-    return a->count;
-}
-
-static const struct onnx_node *producer(const struct onnx_model *model, const char *name)
-{
-    for (uint32_t i = 0; i < model->node_count; i++) {
-        for (uint32_t j = 0; j < model->nodes[i].output_count; j++) {
-            if (!strcmp(model->nodes[i].outputs[j], name))
-                return &model->nodes[i];
-        }
-    }
-    return NULL;
+    *out_count = a && a->ints ? a->count : 0;
+    if (*out_count > capacity)
+        return onnx_fail(b, "%s has %u values, at most %u are supported", name, *out_count, capacity);
+    if (*out_count)
+        memcpy(out, a->ints, *out_count * sizeof(*out));
+    return true;
 }
 
 /* Marks the model's inputs from which the host could compute the value. */
-static void want(struct onnx_builder *b, const char *name, uint32_t depth)
+static void want(struct onnx_builder *b, struct onnx_value *v, uint32_t depth)
 {
-    struct onnx_value *v = onnx_value_find(b, name);
     if (!v || v->source == ONNX_SOURCE_CONSTANT || v->wanted || depth > 1000)
         return;
     v->wanted = true;
-    for (uint32_t i = 0; i < b->model->input_count; i++) {
-        if (!strcmp(b->model->inputs[i].name, name)) {
+    for (uint32_t i = 0; !v->maker && i < b->model->input_count; i++) {
+        if (!strcmp(b->model->inputs[i].name, v->name))
             b->inputs[i].wanted = true;
-            return;
-        }
     }
-    const struct onnx_node *n = producer(b->model, name);
-    const struct onnx_row *row = n ? onnx_row_find(n->domain, n->op) : NULL;
-    for (uint32_t i = 0; row && row->folds && i < n->input_count; i++)
-        want(b, n->inputs[i], depth + 1);
+    const struct onnx_row *row = v->maker ? onnx_row_find(v->maker->domain, v->maker->op) : NULL;
+    for (uint32_t i = 0; row && row->folds && i < v->maker->input_count; i++)
+        want(b, onnx_value_find(b, v->maker->inputs[i]), depth + 1);
 }
 
 bool onnx_unknown(struct onnx_builder *b, const struct onnx_value *v, const char *what)
 {
     if (b->inputs)
-        want(b, v->name, 0);
+        want(b, onnx_value_find(b, v->name), 0);
     b->unknown = true;
     return onnx_fail(b, "'%s' must be %s that are known when the graph is compiled", v->name, what);
 }
@@ -336,11 +335,41 @@ bool onnx_broadcast_dims(struct onnx_builder *b, const struct onnx_value *x, con
 
 /* ---- emitting ---- */
 
+/* Recurrent operators take no owned tensors. */
+static bool may_own(const struct onnx_builder *b, const struct onnx_value *v)
+{
+    static const char *const refused[] = { "LSTM", "GRU", "RNN", "DynamicQuantizeLSTM" };
+    if (!b->owning || onnx_elements(v) < 2)
+        return false;
+    for (size_t i = 0; b->node && i < ARRAY_SIZE(refused); i++)
+        if (!strcmp(b->node->op, refused[i]))
+            return false;
+    return true;
+}
+
+static bool own(struct onnx_builder *b, struct onnx_value *v)
+{
+    struct onnx_weight *weight = base_arena_alloc(&b->owning->arena, sizeof(*weight));
+    uint64_t bytes = onnx_value_bytes(v), whole = base_align_up(bytes, 4);
+    char *data = weight ? base_arena_alloc(&b->owning->arena, whole) : NULL;
+    if (!data)
+        return onnx_fail(b, "out of memory");
+    memcpy(data, v->data, bytes);
+    memset(data + bytes, 0, whole - bytes);
+    v->index = b->graph_input_count++;
+    v->owned = v->materialised = true;
+    *weight = (struct onnx_weight){ v->index, data, whole, b->owning->weights };
+    b->owning->weights = weight;
+    return true;
+}
+
 /* A constant is given to DirectML when the first operator uses it. */
 static bool materialise(struct onnx_builder *b, struct onnx_value *v)
 {
     if (v->source != ONNX_SOURCE_CONSTANT || v->materialised || !onnx_elements(v))
         return true;
+    if (may_own(b, v))
+        return own(b, v);
     struct onnx_constant_node *node = base_arena_alloc(&b->arena, sizeof(*node));
     if (!node || !base_array_reserve((void **)&b->nodes, b->node_count, &b->node_capacity, sizeof(*b->nodes)))
         return onnx_fail(b, "out of memory");
@@ -368,6 +397,7 @@ const DML_TENSOR_DESC *onnx_desc_strided(struct onnx_builder *b, struct onnx_des
         d->sizes[i] = (UINT)dims[i]; /* 0: onnx_emit will not let DirectML see it */
         d->strides[i] = strides ? strides[i] : 0;
     }
+    d->buffer.Flags = v->owned ? DML_TENSOR_FLAG_OWNED_BY_DML : DML_TENSOR_FLAG_NONE;
     d->buffer.DataType = onnx_type_dml(v->type);
     d->buffer.DimensionCount = used;
     d->buffer.Sizes = d->sizes;
@@ -415,7 +445,7 @@ static const char *node_name(const struct onnx_node *node)
 
 static bool edge_add(struct onnx_builder *b, const struct onnx_value *v, uint32_t node, uint32_t input)
 {
-    if (v->source == ONNX_SOURCE_INPUT) {
+    if (v->source == ONNX_SOURCE_INPUT || v->owned) {
         if (!base_array_reserve((void **)&b->input_edges, b->input_edge_count, &b->input_edge_capacity,
                                 sizeof(*b->input_edges)))
             return onnx_fail(b, "out of memory");

@@ -17,8 +17,10 @@ struct onnx_value {
     uint32_t index;   /* graph input, or DirectML node; constants: once materialised, that of the constant */
     uint32_t output;  /* of the node */
     const void *data; /* CONSTANT: at any address */
-    bool mapped;      /* CONSTANT: as in struct onnx_tensor */
+    const struct onnx_node *maker; /* of which it is an output; or NULL */
+    bool mapped;                   /* CONSTANT: as in struct onnx_tensor */
     bool materialised;
+    bool owned;  /* materialised as a graph input (struct onnx_weight) */
     bool wanted; /* inputs that it follows from are marked already */
 };
 
@@ -28,11 +30,18 @@ struct onnx_constant_node {
     bool mapped;
 };
 
+/* An inner graph that becomes part of the program: its own values are found behind the prefix. */
+struct onnx_scope {
+    const struct onnx_scope *around;
+    const char *prefix;
+};
+
 struct onnx_builder {
     struct base_arena arena; /* values, descriptions */
     const struct onnx_model *model;
-    struct onnx_input *inputs;    /* per model input; NULL while a single node is checked */
-    const struct onnx_node *node; /* being converted, for messages */
+    struct onnx_input *inputs;      /* per model input; NULL while a single node is checked */
+    const struct onnx_node *node;   /* being converted, for messages */
+    const struct onnx_scope *scope; /* the inner graph that it stands in; NULL: the model itself */
     IDMLDevice1 *device;
     struct onnx_error *error;
     bool failed;
@@ -47,7 +56,8 @@ struct onnx_builder {
     DML_INTERMEDIATE_GRAPH_EDGE_DESC *edges;
     uint32_t edge_count, edge_capacity;
     uint32_t graph_input_count;
-    uint32_t temporary_count; /* makes names for values inside a row */
+    struct onnx_program *owning; /* gets the weights as owned inputs; NULL: they are constants of the graph */
+    uint32_t temporary_count;    /* makes names for values inside a row */
 };
 
 typedef bool onnx_row_fn(struct onnx_builder *b, const struct onnx_node *n);
@@ -61,6 +71,9 @@ struct onnx_row {
     onnx_row_fn *convert;
 };
 const struct onnx_row *onnx_row_find(const char *domain, const char *op);
+
+/* The graph's initializers become constants, their names behind the prefix. */
+bool onnx_add_initializers(struct onnx_builder *b, const struct onnx_model *graph, const char *prefix);
 
 /* Fails the conversion: "Conv 'conv1': <text>". Returns false. */
 bool onnx_fail(struct onnx_builder *b, const char *format, ...) BASE_PRINTF(2, 3);
@@ -84,6 +97,9 @@ struct onnx_value *onnx_constant(struct onnx_builder *b, int32_t type, uint32_t 
 void *onnx_known_data(struct onnx_builder *b, struct onnx_value *out);
 /* `out` becomes another view of the same bytes (reshape). Element counts must agree. */
 bool onnx_alias(struct onnx_builder *b, struct onnx_value *out, const struct onnx_value *in);
+/* Largest dimension of a value and largest integer attribute that is no plain number: two of them multiply in 64 bits.
+ */
+#define ONNX_SIZE_MAX INT32_MAX
 /* More than any memory has: products of sizes end here instead of overflowing, and so do their bytes. */
 #define ONNX_ELEMENTS_MAX ((int64_t)1 << 58)
 int64_t onnx_size_product(int64_t x, int64_t y);
@@ -92,11 +108,14 @@ uint64_t onnx_value_bytes(const struct onnx_value *v);
 
 /* ---- attributes ---- */
 const struct onnx_attribute *onnx_attribute(const struct onnx_node *n, const char *name);
+/* An axis, count, size or flag: what lies beyond +-ONNX_SIZE_MAX, where none can be, is cut to it. */
 int64_t onnx_attr_int(const struct onnx_node *n, const char *name, int64_t otherwise);
 float onnx_attr_float(const struct onnx_node *n, const char *name, float otherwise);
 const char *onnx_attr_string(const struct onnx_node *n, const char *name, const char *otherwise);
-/* Up to `capacity` integers of an attribute; returns how many there are (0 = absent). */
-uint32_t onnx_attr_ints(const struct onnx_node *n, const char *name, int64_t *out, uint32_t capacity);
+/* The integers of an attribute, *out_count of them (0 = absent; `out` stays as it is then); false (failed) when there
+ * are more than `capacity`. */
+bool onnx_attr_ints(struct onnx_builder *b, const struct onnx_node *n, const char *name, int64_t *out,
+                    uint32_t capacity, uint32_t *out_count);
 /* The integers of a known input (INT32 or INT64); false (failed) when it is not known or too long. */
 bool onnx_const_ints(struct onnx_builder *b, const struct onnx_value *v, int64_t *out, uint32_t capacity,
                      uint32_t *out_count);

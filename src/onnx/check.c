@@ -73,12 +73,14 @@ static bool declare(struct check *c, const struct onnx_value_info *info)
     struct onnx_builder *b = &c->declared;
     if (onnx_value_find(b, info->name))
         return true;
-    struct onnx_value *v = onnx_value_new(b, info->name, info->type, info->has_shape ? info->rank : 0, info->dims);
-    if (v) {
-        v->index = info->has_shape;
-        v->data = info;
-    }
-    return v != NULL;
+    static const int64_t open[ONNX_RANK_MAX] = { 0 };
+    struct onnx_value *v = onnx_value_new(b, info->name, info->type, info->has_shape ? info->rank : 0, open);
+    if (!v)
+        return false;
+    memcpy(v->dims, info->dims, v->rank * sizeof(*v->dims)); /* -1 stays */
+    v->index = info->has_shape;
+    v->data = info;
+    return true;
 }
 
 static bool declare_all(struct check *c)
@@ -338,7 +340,7 @@ static bool check_inputs(struct check *c, const struct onnx_node *n, struct onnx
         if (!v || !v->type)
             return refuse(verdict, "the type of '%.60s' is not known", n->inputs[i]);
         if (!onnx_type_bytes(v->type))
-            return refuse(verdict, "'%.60s' has data type %d", n->inputs[i], v->type);
+            return refuse(verdict, "'%.60s' has data type %s", n->inputs[i], onnx_type_name(v->type));
         *whole = *whole && v->index;
         for (uint32_t d = 0; d < v->rank; d++)
             *open = *open || v->dims[d] < 0;

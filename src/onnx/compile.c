@@ -1,5 +1,5 @@
 /* From a model and concrete input shapes to one compiled DirectML graph. */
-#include "onnx/build.h"
+#include "onnx/emit.h"
 
 #include <DirectMLGuids.h>
 #include <anydml.h>
@@ -27,7 +27,7 @@ const struct onnx_row *onnx_row_find(const char *domain, const char *op)
 static bool check_input(struct onnx_builder *b, const struct onnx_value_info *info, const struct onnx_input *in)
 {
     if (!onnx_type_bytes(info->type))
-        return onnx_fail(b, "input '%s': data type %d is not supported", info->name, info->type);
+        return onnx_fail(b, "input '%s': data type %s is not supported", info->name, onnx_type_name(info->type));
     /* A scalar may come as a vector of one, as the host's own operators take it. */
     bool scalar = info->has_shape && !info->rank && in->rank == 1 && in->dims[0] == 1;
     if (info->has_shape && in->rank != info->rank && !scalar)
@@ -60,11 +60,12 @@ static bool add_inputs(struct onnx_builder *b)
     return true;
 }
 
-static bool add_initializers(struct onnx_builder *b)
+bool onnx_add_initializers(struct onnx_builder *b, const struct onnx_model *graph, const char *prefix)
 {
-    for (uint32_t i = 0; i < b->model->initializer_count; i++) {
-        const struct onnx_tensor *t = &b->model->initializers[i];
-        struct onnx_value *v = onnx_value_new(b, t->name, t->type, t->rank, t->dims);
+    for (uint32_t i = 0; i < graph->initializer_count; i++) {
+        const struct onnx_tensor *t = &graph->initializers[i];
+        const char *name = onnx_join_names(b, prefix, t->name);
+        struct onnx_value *v = name ? onnx_value_new(b, name, t->type, t->rank, t->dims) : NULL;
         if (!v)
             return false;
         v->source = ONNX_SOURCE_CONSTANT;
@@ -83,15 +84,18 @@ bool onnx_convert_node(struct onnx_builder *b, const struct onnx_node *n)
     for (uint32_t j = 0; j < n->input_count; j++) {
         const struct onnx_value *v = n->inputs[j][0] ? onnx_value_find(b, n->inputs[j]) : NULL;
         if (v && !onnx_type_bytes(v->type))
-            return onnx_fail(b, "'%s' has data type %d, which is not supported", v->name, v->type);
+            return onnx_fail(b, "'%s' has data type %s, which is not supported", v->name, onnx_type_name(v->type));
     }
     return row->convert(b, n) || onnx_fail(b, "cannot be converted");
 }
 
 static bool convert_nodes(struct onnx_builder *b)
 {
-    for (uint32_t i = 0; i < b->model->node_count && !b->failed; i++)
+    for (uint32_t i = 0; i < b->model->node_count && !b->failed; i++) {
         onnx_convert_node(b, &b->model->nodes[i]);
+        b->error->node = i;
+    }
+    b->error->unknown = b->failed && b->unknown;
     b->node = NULL;
     return !b->failed;
 }
@@ -197,7 +201,7 @@ static HRESULT build_program(struct onnx_builder *b, struct onnx_program *p, DML
     DML_OUTPUT_GRAPH_EDGE_DESC *edges = base_arena_alloc(&b->arena, m->output_count * sizeof(*edges));
     if (!p->inputs || !p->outputs || !edges)
         return E_OUTOFMEMORY;
-    if (!add_inputs(b) || !add_initializers(b) || !convert_nodes(b) || !add_outputs(b, p, edges))
+    if (!add_inputs(b) || !onnx_add_initializers(b, m, "") || !convert_nodes(b) || !add_outputs(b, p, edges))
         return E_INVALIDARG;
     for (uint32_t i = 0; i < m->input_count; i++) {
         const struct onnx_value *v = onnx_value_find(b, m->inputs[i].name);
@@ -225,20 +229,34 @@ void onnx_builder_finish(struct onnx_builder *b)
     base_arena_finish(&b->arena);
 }
 
-HRESULT onnx_compile(const struct onnx_model *model, struct onnx_input *inputs, IDMLDevice1 *device,
-                     DML_EXECUTION_FLAGS flags, struct onnx_program **out, struct onnx_error *error)
+static HRESULT compile(struct onnx_builder *b, bool owned, DML_EXECUTION_FLAGS flags, struct onnx_program **out)
 {
-    struct onnx_builder b = { .model = model, .inputs = inputs, .device = device, .error = error };
     struct onnx_program *program = calloc(1, sizeof(*program));
     *out = NULL;
-    snprintf(error->text, sizeof(error->text), "out of memory");
-    HRESULT hr = program ? build_program(&b, program, flags) : E_OUTOFMEMORY;
-    onnx_builder_finish(&b);
+    b->error->unknown = false;
+    snprintf(b->error->text, sizeof(b->error->text), "out of memory");
+    b->owning = owned ? program : NULL;
+    HRESULT hr = program ? build_program(b, program, flags) : E_OUTOFMEMORY;
+    onnx_builder_finish(b);
     if (FAILED(hr))
         onnx_program_destroy(program);
     else
         *out = program;
     return hr;
+}
+
+HRESULT onnx_compile(const struct onnx_model *model, struct onnx_input *inputs, IDMLDevice1 *device,
+                     DML_EXECUTION_FLAGS flags, struct onnx_program **out, struct onnx_error *error)
+{
+    struct onnx_builder b = { .model = model, .inputs = inputs, .device = device, .error = error };
+    return compile(&b, false, flags, out);
+}
+
+HRESULT onnx_compile_owned(const struct onnx_model *model, struct onnx_input *inputs, IDMLDevice1 *device,
+                           DML_EXECUTION_FLAGS flags, struct onnx_program **out, struct onnx_error *error)
+{
+    struct onnx_builder b = { .model = model, .inputs = inputs, .device = device, .error = error };
+    return compile(&b, true, flags, out);
 }
 
 void onnx_program_destroy(struct onnx_program *program)

@@ -276,6 +276,21 @@ struct onnx_value *onnx_wrap_index(struct onnx_builder *b, struct onnx_value *in
 
 /* ---- rows in terms of other rows ---- */
 
+const char *onnx_join_names(struct onnx_builder *b, const char *prefix, const char *name)
+{
+    size_t length = strlen(prefix), size = strlen(name) + 1;
+    char *joined = length ? base_arena_alloc(&b->arena, length + size) : NULL;
+    if (!length)
+        return name;
+    if (!joined) {
+        onnx_fail(b, "out of memory");
+        return NULL;
+    }
+    memcpy(joined, prefix, length);
+    memcpy(joined + length, name, size);
+    return joined;
+}
+
 const char *onnx_new_name(struct onnx_builder *b)
 {
     char name[32];

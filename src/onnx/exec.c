@@ -369,6 +369,18 @@ double onnx_exec_device_ms(const struct onnx_exec *exec)
 
 /* ---- initialisation ---- */
 
+/* The weights' buffers, by graph input; the others stay NULL. */
+static HRESULT make_weights(const struct onnx_exec *exec, DML_BUFFER_BINDING *out)
+{
+    HRESULT hr = S_OK;
+    for (const struct onnx_weight *w = exec->program->weights; SUCCEEDED(hr) && w; w = w->next) {
+        hr = AnydmlCreateBufferFromMemory(exec->device->d3d, (void *)(uintptr_t)w->data, w->bytes, &IID_ID3D12Resource,
+                                          (void **)&out[w->slot].Buffer);
+        out[w->slot].SizeInBytes = w->bytes;
+    }
+    return hr;
+}
+
 static HRESULT run_initializer(struct onnx_exec *exec, IDMLOperatorInitializer *initializer, struct context *c,
                                ID3D12Resource *temporary, uint64_t temporary_bytes)
 {
@@ -401,19 +413,30 @@ static HRESULT run_initializer(struct onnx_exec *exec, IDMLOperatorInitializer *
 static HRESULT initialize_with(struct onnx_exec *exec, IDMLOperatorInitializer *initializer)
 {
     DML_BINDING_PROPERTIES needs = IDMLOperatorInitializer_GetBindingProperties(initializer);
+    const uint32_t count = exec->program->weights ? exec->program->graph_input_count : 0;
     struct context *c = calloc(1, sizeof(*c));
+    DML_BUFFER_BINDING *weights = calloc(count + 1u, sizeof(*weights));
     ID3D12Resource *temporary = NULL;
     uint32_t descriptors = exec->descriptors;
-    HRESULT hr = c ? S_OK : E_OUTOFMEMORY;
+    HRESULT hr = c && weights ? S_OK : E_OUTOFMEMORY;
     exec->descriptors = needs.RequiredDescriptorCount;
     if (SUCCEEDED(hr) && needs.TemporaryResourceSize)
         temporary = onnx_buffer(exec->device, D3D12_HEAP_TYPE_DEFAULT, needs.TemporaryResourceSize, &hr);
     if (SUCCEEDED(hr))
+        hr = make_weights(exec, weights);
+    if (SUCCEEDED(hr))
         hr = context_open(exec, c, (IDMLDispatchable *)initializer);
+    DML_BUFFER_ARRAY_BINDING array = { count, weights };
+    DML_BINDING_DESC inputs = { DML_BINDING_TYPE_BUFFER_ARRAY, &array };
+    if (SUCCEEDED(hr) && count)
+        IDMLBindingTable_BindInputs(c->table, 1, &inputs);
     if (SUCCEEDED(hr))
         hr = run_initializer(exec, initializer, c, temporary, needs.TemporaryResourceSize);
     context_destroy(exec, c);
     onnx_release(temporary);
+    for (uint32_t i = 0; weights && i < count; i++)
+        onnx_release(weights[i].Buffer);
+    free(weights);
     exec->descriptors = descriptors;
     return hr;
 }

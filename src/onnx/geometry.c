@@ -6,7 +6,9 @@ bool onnx_window_attribute(struct onnx_builder *b, const struct onnx_node *n, co
                            UINT *out, UINT otherwise)
 {
     int64_t values[3];
-    uint32_t count = onnx_attr_ints(n, name, values, 3);
+    uint32_t count;
+    if (!onnx_attr_ints(b, n, name, values, 3, &count))
+        return false;
     if (count && count != spatial)
         return onnx_fail(b, "%s has %u values, %u are needed", name, count, spatial);
     for (uint32_t i = 0; i < spatial; i++) {
@@ -25,7 +27,9 @@ bool onnx_window_read(struct onnx_builder *b, const struct onnx_node *n, struct 
         !onnx_window_attribute(b, n, "dilations", w->spatial, w->dilations, 1) ||
         !onnx_window_attribute(b, n, "output_padding", w->spatial, w->output_padding, 0))
         return false;
-    uint32_t count = onnx_attr_ints(n, "pads", pads, 6);
+    uint32_t count;
+    if (!onnx_attr_ints(b, n, "pads", pads, 6, &count))
+        return false;
     if (count && count != 2 * w->spatial)
         return onnx_fail(b, "pads has %u values, %u are needed", count, 2 * w->spatial);
     const char *automatic = onnx_attr_string(n, "auto_pad", "NOTSET");
@@ -104,9 +108,9 @@ static void batch_add(struct batch *batch, int64_t size, const int64_t *steps)
     if (size == 1)
         return;
     for (uint32_t t = 0; t < 3 && merge; t++)
-        merge = steps[t] == batch->steps[t][last - 1] * batch->sizes[last - 1];
+        merge = steps[t] == onnx_size_product(batch->steps[t][last - 1], batch->sizes[last - 1]);
     if (merge) {
-        batch->sizes[last - 1] *= size;
+        batch->sizes[last - 1] = onnx_size_product(batch->sizes[last - 1], size);
         return;
     }
     batch->sizes[last] = size;
@@ -128,9 +132,9 @@ static bool batch_plan(struct onnx_builder *b, const struct onnx_value *x, const
         p->dims[i] = bx == 1 ? bz : bx;
         const int64_t steps[3] = { bx == 1 ? 0 : next[0], bz == 1 ? 0 : next[1], next[2] };
         batch_add(batch, p->dims[i], steps);
-        next[0] *= bx;
-        next[1] *= bz;
-        next[2] *= p->dims[i];
+        next[0] = onnx_size_product(next[0], bx);
+        next[1] = onnx_size_product(next[1], bz);
+        next[2] = onnx_size_product(next[2], p->dims[i]);
     }
     p->rank = rank;
     return true;
@@ -141,7 +145,7 @@ static void join_rows(struct onnx_product *p, struct batch *batch)
 {
     if (!batch->rank || batch->steps[1][0] || batch->steps[0][0] != p->m * p->k)
         return;
-    p->m *= batch->sizes[0];
+    p->m = onnx_size_product(p->m, batch->sizes[0]);
     batch->rank--;
     memmove(batch->sizes, batch->sizes + 1, batch->rank * sizeof(*batch->sizes));
     for (uint32_t t = 0; t < 3; t++)

@@ -3,9 +3,15 @@
  * ONNX specification (onnx.proto3, IR version 3 to current); others are skipped. */
 #include "onnx/read.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+
+/* Graphs in attributes of nodes of graphs ... */
+#define DEPTH_MAX 32
+
+static HRESULT read_graph(struct onnx_reader *r, struct onnx_wire graph, struct onnx_model *m);
 
 /* ---- nodes ---- */
 
@@ -39,6 +45,25 @@ static bool read_lists(struct onnx_reader *r, struct onnx_wire message, struct o
     return texts_read && ints_read && floats_read;
 }
 
+/* The graph in an attribute. */
+static HRESULT read_inner(struct onnx_reader *r, struct onnx_wire message, const struct onnx_model **out)
+{
+    struct onnx_model *inner = base_arena_alloc(&r->model->arena, sizeof(*inner));
+    const char **names = r->names;
+    uint32_t count = r->name_count;
+    if (!inner)
+        return E_OUTOFMEMORY;
+    if (r->depth == DEPTH_MAX)
+        return onnx_read_fail(r, "graphs in attributes are nested too deeply", NULL);
+    r->depth++;
+    HRESULT hr = read_graph(r, message, inner);
+    r->depth--;
+    r->names = names;
+    r->name_count = count;
+    *out = inner;
+    return hr;
+}
+
 static HRESULT read_attribute(struct onnx_reader *r, struct onnx_wire message, struct onnx_attribute *out)
 {
     struct onnx_wire wire = message;
@@ -65,6 +90,9 @@ static HRESULT read_attribute(struct onnx_reader *r, struct onnx_wire message, s
             tensor = base_arena_alloc(&r->model->arena, sizeof(*tensor));
             out->t = tensor;
             hr = tensor ? onnx_read_tensor(r, onnx_field_message(&wire, &f), tensor) : E_OUTOFMEMORY;
+            break;
+        case 6:
+            hr = read_inner(r, onnx_field_message(&wire, &f), &out->graph);
             break;
         default:
             break;
@@ -114,7 +142,7 @@ static bool read_dimension(struct onnx_reader *r, struct onnx_wire wire, struct 
     }
     if (out->rank < ONNX_RANK_MAX) {
         out->dims[out->rank] = symbol[0] || size <= 0 ? -1 : size;
-        out->symbols[out->rank] = symbol[0] ? symbol : NULL;
+        out->symbols[out->rank] = symbol[0] && strcmp(symbol, "?") ? symbol : NULL; /* "?" is no name */
     }
     out->rank += out->rank <= ONNX_RANK_MAX;
     return !wire.bad;
@@ -161,7 +189,7 @@ static HRESULT read_value_info(struct onnx_reader *r, struct onnx_wire wire, str
     }
     if (wire.bad || type.bad)
         return onnx_read_no_model(r);
-    if (!tensor)
+    if (!tensor && !r->depth) /* inner graphs need not declare what theirs are */
         return onnx_read_fail(r, "input or output is no tensor", out->name);
     if (out->rank > ONNX_RANK_MAX)
         return onnx_read_fail(r, "input or output has more than 8 dimensions", out->name);
@@ -173,30 +201,29 @@ static int by_name(const void *x, const void *y)
     return strcmp(*(const char *const *)x, *(const char *const *)y);
 }
 
-static HRESULT sort_names(struct onnx_reader *r)
+static HRESULT sort_names(struct onnx_reader *r, const struct onnx_model *m)
 {
-    const struct onnx_model *m = r->model;
     r->names = base_arena_alloc(&r->model->arena, m->initializer_count * sizeof(*r->names));
     if (!r->names)
         return E_OUTOFMEMORY;
     for (uint32_t i = 0; i < m->initializer_count; i++)
         r->names[i] = m->initializers[i].name;
+    r->name_count = m->initializer_count;
     qsort(r->names, m->initializer_count, sizeof(*r->names), by_name);
     return S_OK;
 }
 
 static bool is_initializer(const struct onnx_reader *r, const char *name)
 {
-    return bsearch(&name, r->names, r->model->initializer_count, sizeof(*r->names), by_name) != NULL;
+    return bsearch(&name, r->names, r->name_count, sizeof(*r->names), by_name) != NULL;
 }
 
 /* ---- the whole ---- */
 
 enum { GRAPH_NODE = 1, GRAPH_INITIALIZER = 5, GRAPH_INPUT = 11, GRAPH_OUTPUT = 12 };
 
-static HRESULT read_part(struct onnx_reader *r, uint32_t number, struct onnx_wire message)
+static HRESULT read_part(struct onnx_reader *r, struct onnx_model *m, uint32_t number, struct onnx_wire message)
 {
-    struct onnx_model *m = r->model;
     struct onnx_value_info info = { 0 };
     HRESULT hr;
     switch (number) {
@@ -216,28 +243,27 @@ static HRESULT read_part(struct onnx_reader *r, uint32_t number, struct onnx_wir
     }
 }
 
-static HRESULT read_graph(struct onnx_reader *r, struct onnx_wire graph)
+static HRESULT read_graph(struct onnx_reader *r, struct onnx_wire graph, struct onnx_model *m)
 {
     static const uint32_t order[] = { GRAPH_INITIALIZER, GRAPH_NODE, GRAPH_INPUT, GRAPH_OUTPUT };
-    struct onnx_model *m = r->model;
+    struct base_arena *arena = &r->model->arena;
     struct onnx_field f;
     HRESULT hr = S_OK;
-    m->nodes = base_arena_alloc(&m->arena, onnx_wire_fields(graph, GRAPH_NODE) * sizeof(*m->nodes));
-    m->initializers =
-        base_arena_alloc(&m->arena, onnx_wire_fields(graph, GRAPH_INITIALIZER) * sizeof(*m->initializers));
-    m->inputs = base_arena_alloc(&m->arena, onnx_wire_fields(graph, GRAPH_INPUT) * sizeof(*m->inputs));
-    m->outputs = base_arena_alloc(&m->arena, onnx_wire_fields(graph, GRAPH_OUTPUT) * sizeof(*m->outputs));
+    m->nodes = base_arena_alloc(arena, onnx_wire_fields(graph, GRAPH_NODE) * sizeof(*m->nodes));
+    m->initializers = base_arena_alloc(arena, onnx_wire_fields(graph, GRAPH_INITIALIZER) * sizeof(*m->initializers));
+    m->inputs = base_arena_alloc(arena, onnx_wire_fields(graph, GRAPH_INPUT) * sizeof(*m->inputs));
+    m->outputs = base_arena_alloc(arena, onnx_wire_fields(graph, GRAPH_OUTPUT) * sizeof(*m->outputs));
     if (!m->nodes || !m->initializers || !m->inputs || !m->outputs)
         return E_OUTOFMEMORY;
     for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
         struct onnx_wire wire = graph;
         while (SUCCEEDED(hr) && onnx_wire_next(&wire, &f))
             if (f.number == order[i])
-                hr = read_part(r, f.number, onnx_field_message(&wire, &f));
+                hr = read_part(r, m, f.number, onnx_field_message(&wire, &f));
         if (SUCCEEDED(hr) && wire.bad)
             hr = onnx_read_no_model(r);
         if (SUCCEEDED(hr) && order[i] == GRAPH_INITIALIZER)
-            hr = sort_names(r);
+            hr = sort_names(r, m);
     }
     return hr;
 }
@@ -245,6 +271,18 @@ static HRESULT read_graph(struct onnx_reader *r, struct onnx_wire graph)
 static bool same_domain(const char *x, const char *y)
 {
     return !strcmp(!strcmp(x, "ai.onnx") ? "" : x, !strcmp(y, "ai.onnx") ? "" : y);
+}
+
+static void set_versions(const struct onnx_model *m, const char *domain, int64_t version)
+{
+    for (uint32_t i = 0; i < m->node_count; i++) {
+        struct onnx_node *n = &m->nodes[i];
+        if (same_domain(domain, n->domain))
+            n->version = version;
+        for (uint32_t j = 0; j < n->attribute_count; j++)
+            if (n->attributes[j].graph)
+                set_versions(n->attributes[j].graph, domain, version);
+    }
 }
 
 /* One operator set that the model imports. */
@@ -259,23 +297,24 @@ static HRESULT set_version(struct onnx_reader *r, struct onnx_wire wire)
         if (f.number == 2)
             version = onnx_field_int(&wire, &f);
     }
-    for (uint32_t i = 0; i < r->model->node_count; i++)
-        if (same_domain(domain, r->model->nodes[i].domain))
-            r->model->nodes[i].version = version;
+    set_versions(r->model, domain, version);
     return wire.bad ? onnx_read_no_model(r) : S_OK;
 }
 
-static HRESULT check_versions(struct onnx_reader *r)
+static HRESULT check_versions(struct onnx_reader *r, const struct onnx_model *m)
 {
-    for (uint32_t i = 0; i < r->model->node_count; i++) {
-        const struct onnx_node *n = &r->model->nodes[i];
-        if (n->version >= 7 || !same_domain(n->domain, ""))
+    HRESULT hr = S_OK;
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < m->node_count; i++) {
+        const struct onnx_node *n = &m->nodes[i];
+        for (uint32_t j = 0; SUCCEEDED(hr) && j < n->attribute_count; j++)
+            hr = n->attributes[j].graph ? check_versions(r, n->attributes[j].graph) : S_OK;
+        if (FAILED(hr) || !same_domain(n->domain, "") || (n->version >= 7 && n->version <= ONNX_OPSET_NEWEST))
             continue;
-        snprintf(r->error->text, sizeof(r->error->text), "opset %lld is not supported (7 or newer is)",
-                 (long long)n->version);
+        snprintf(r->error->text, sizeof(r->error->text), "opset %lld is not supported (7 to %d are)",
+                 (long long)n->version, ONNX_OPSET_NEWEST);
         return E_INVALIDARG;
     }
-    return S_OK;
+    return hr;
 }
 
 static HRESULT read_model(struct onnx_reader *r, struct onnx_wire file)
@@ -290,11 +329,11 @@ static HRESULT read_model(struct onnx_reader *r, struct onnx_wire file)
         return onnx_read_no_model(r);
     if (!onnx_wire_fields(graph, GRAPH_NODE) && !onnx_wire_fields(graph, GRAPH_OUTPUT))
         return onnx_read_fail(r, "the file is no ONNX model (it has no graph)", NULL);
-    hr = read_graph(r, graph);
+    hr = read_graph(r, graph, r->model);
     for (wire = file; SUCCEEDED(hr) && onnx_wire_next(&wire, &f);)
         if (f.number == 8)
             hr = set_version(r, onnx_field_message(&wire, &f));
-    return FAILED(hr) ? hr : check_versions(r);
+    return FAILED(hr) ? hr : check_versions(r, r->model);
 }
 
 static HRESULT finish(HRESULT hr, struct onnx_model *model, struct onnx_model **out)
@@ -319,17 +358,14 @@ HRESULT onnx_model_parse(const void *bytes, size_t size, struct onnx_model **out
 HRESULT onnx_model_load(const char *path, struct onnx_model **out, struct onnx_error *error)
 {
     struct onnx_model *model = calloc(1, sizeof(*model));
-    char folder[4096];
     *out = NULL;
     if (!model)
         return E_OUTOFMEMORY;
-    const char *slash = strrchr(path, '/');
-    snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
-    struct onnx_reader reader = { model, error, folder, true };
-    const struct onnx_mapping *file = onnx_map(model, path);
+    struct onnx_reader reader = { .model = model, .error = error, .path = path, .mapped = true };
+    const struct onnx_mapping *file = onnx_map(model, path, "");
     const uint8_t *bytes = file ? file->address : NULL;
     HRESULT hr = file ? read_model(&reader, (struct onnx_wire){ bytes, bytes + file->size, false })
-                      : onnx_read_fail(&reader, "cannot read the file", NULL);
+                      : onnx_read_fail(&reader, "cannot read the file", onnx_map_problem(errno));
     return finish(hr, model, out);
 }
 

@@ -9,6 +9,8 @@
 #include <DirectML.h>
 
 #define ONNX_RANK_MAX 8
+/* Later operator sets may give any operator another meaning. */
+#define ONNX_OPSET_NEWEST 28
 
 /* TensorProto.DataType values that are supported. */
 enum onnx_type {
@@ -31,6 +33,8 @@ enum onnx_type {
 
 struct onnx_error {
     char text[512]; /* one line that names what is wrong */
+    bool unknown;   /* onnx_compile failed for want of a value, or of control flow that a graph cannot hold ... */
+    uint32_t node;  /* ... at this node of the model */
 };
 
 /* A constant tensor; data is little-endian, packed, at any address, and lives as long as the model. */
@@ -51,6 +55,7 @@ struct onnx_attribute {
     int64_t i;
     const char *s;
     const struct onnx_tensor *t;
+    const struct onnx_model *graph; /* read from files only; part of the model, and destroyed with it */
     const float *floats;
     const int64_t *ints;
     const char *const *strings;
@@ -76,6 +81,8 @@ struct onnx_value_info {
     const char *symbols[ONNX_RANK_MAX]; /* name of a symbolic dimension or NULL */
 };
 
+/* A graph; those that nodes hold as attributes have no arena and no storage of their own, and may use values of the
+ * graphs around them. */
 struct onnx_model {
     struct base_arena arena;
     struct onnx_node *nodes; /* in an order in which every value is defined before it is used */
@@ -113,6 +120,14 @@ struct onnx_port {
     const void *constant; /* known at compile time: outputs' data, or not NULL for an input; slot is then unused */
 };
 
+/* A constant that is bound when the program is initialised, instead of being part of the graph. */
+struct onnx_weight {
+    uint32_t slot; /* graph input */
+    const void *data;
+    uint64_t bytes; /* a multiple of 4 */
+    struct onnx_weight *next;
+};
+
 /* A model compiled for concrete input shapes. The model must outlive it (names point into it). */
 struct onnx_program {
     struct base_arena arena;
@@ -121,6 +136,7 @@ struct onnx_program {
     struct onnx_port *inputs, *outputs; /* in the model's order */
     uint32_t input_count, output_count;
     uint32_t node_count; /* DirectML nodes */
+    struct onnx_weight *weights;
 };
 
 /* What is known of model input i when it is compiled. */
@@ -134,6 +150,11 @@ struct onnx_input {
 /* E_INVALIDARG: error says what; when an input became `wanted`, compiling again with its data may succeed. */
 HRESULT onnx_compile(const struct onnx_model *model, struct onnx_input *inputs, IDMLDevice1 *device,
                      DML_EXECUTION_FLAGS flags, struct onnx_program **out, struct onnx_error *error);
+/* The same with OWNED_BY_DML weights, as programs that use DirectML themselves pass them: constants of more than one
+ * element, but those of recurrent operators, are bound to the initializer. For measurements, on devices that compute in
+ * the host's memory. */
+HRESULT onnx_compile_owned(const struct onnx_model *model, struct onnx_input *inputs, IDMLDevice1 *device,
+                           DML_EXECUTION_FLAGS flags, struct onnx_program **out, struct onnx_error *error);
 void onnx_program_destroy(struct onnx_program *program);
 
 /* Whether one node can become part of a program, decided before shapes are known. */

@@ -285,7 +285,7 @@ struct onnx_value *onnx_quantize(struct onnx_builder *b, struct onnx_value *x, c
     if (!x || !q->scale || b->failed)
         return NULL;
     if (!type_range(type, &low, &high)) {
-        onnx_fail(b, "quantising to data type %d (%s) is not supported", type, onnx_type_name(type));
+        onnx_fail(b, "quantising to data type %s is not supported", onnx_type_name(type));
         return NULL;
     }
     if (!grain->ragged && !same_type(b, q->zero_point, type))

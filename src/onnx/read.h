@@ -8,25 +8,30 @@
 /* A file, in model->storage. */
 struct onnx_mapping {
     struct onnx_mapping *next;
-    const char *path;
+    const char *name; /* as the model calls it; "" is the model itself */
     void *address;
     size_t size;
 };
 
 struct onnx_reader {
-    struct onnx_model *model;
+    struct onnx_model *model; /* whose arena and storage everything is in */
     struct onnx_error *error;
-    const char *folder; /* of the file, for external data; NULL: there can be none */
+    const char *path;   /* of the file, beside which external data lie; NULL: there can be none */
     bool mapped;        /* what is read lies in a mapping */
-    const char **names; /* of the initializers, in order */
+    const char **names; /* of the initializers of the graph that is being read, in order */
+    uint32_t name_count;
+    uint32_t depth; /* of graphs in attributes */
 };
 
 /* "what: name", or `what` alone. Returns E_INVALIDARG. */
 HRESULT onnx_read_fail(struct onnx_reader *r, const char *what, const char *name);
 HRESULT onnx_read_no_model(struct onnx_reader *r);
 
-/* The file, mapped once; NULL: it cannot be read, or memory is short. */
-const struct onnx_mapping *onnx_map(struct onnx_model *model, const char *path);
+/* The file, mapped once: that beside the model which it calls `name`, or the model itself (""). NULL with errno as from
+ * base_open_beside and base_map_file: it cannot be read, or memory is short. */
+const struct onnx_mapping *onnx_map(struct onnx_model *model, const char *path, const char *name);
+/* What errno means of such a file. */
+const char *onnx_map_problem(int error);
 
 /* Terminated; NULL when memory is short, or the field is no text (wire->bad then). */
 const char *onnx_read_text(struct onnx_reader *r, struct onnx_wire *wire, const struct onnx_field *field);

@@ -1,11 +1,13 @@
 /* Tensors of an ONNX file: their data stay in the mapped file wherever they lie there as they are used. */
 #include "onnx/read.h"
 
+#include "base/file.h"
+
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* Smaller tensors are copied: shapes come from them, and must stay as they were checked whoever writes to the file. */
@@ -28,35 +30,45 @@ HRESULT onnx_read_no_model(struct onnx_reader *r)
 
 /* ---- files ---- */
 
-static void *map_file(const char *path, size_t *out_size)
-{
-    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe that nobody writes would wait for somebody */
-    struct stat info;
-    void *address = NULL;
-    if (file < 0)
-        return NULL;
-    if (!fstat(file, &info) && S_ISREG(info.st_mode) && info.st_size > 0) {
-        *out_size = (size_t)info.st_size;
-        address = mmap(NULL, *out_size, PROT_READ, MAP_PRIVATE, file, 0);
-        if (address == MAP_FAILED)
-            address = NULL;
-    }
-    close(file);
-    return address;
-}
-
-const struct onnx_mapping *onnx_map(struct onnx_model *model, const char *path)
+const struct onnx_mapping *onnx_map(struct onnx_model *model, const char *path, const char *name)
 {
     for (struct onnx_mapping *mapping = model->storage; mapping; mapping = mapping->next)
-        if (!strcmp(mapping->path, path))
+        if (!strcmp(mapping->name, name))
             return mapping;
     struct onnx_mapping *mapping = base_arena_alloc(&model->arena, sizeof(*mapping));
-    if (!mapping || !(mapping->path = base_arena_strdup(&model->arena, path)) ||
-        !(mapping->address = map_file(path, &mapping->size)))
+    if (!mapping || !(mapping->name = base_arena_strdup(&model->arena, name))) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    /* A pipe that nobody writes would wait for somebody. */
+    int file = name[0] ? base_open_beside(path, name) : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (file < 0)
+        return NULL;
+    mapping->address = base_map_file(file, &mapping->size);
+    int why = errno;
+    close(file);
+    errno = why;
+    if (!mapping->address)
         return NULL;
     mapping->next = model->storage;
     model->storage = mapping;
     return mapping;
+}
+
+const char *onnx_map_problem(int error)
+{
+    switch (error) {
+    case EXDEV:
+        return "it does not lie in the model's folder";
+    case EISDIR:
+        return "it is a folder";
+    case ENODATA:
+        return "it is empty";
+    case EINVAL:
+        return "it is no regular file";
+    default:
+        return strerror(error);
+    }
 }
 
 void onnx_tensor_forget_pages(const void *data, uint64_t bytes)
@@ -100,7 +112,7 @@ void *onnx_read_numbers(struct onnx_reader *r, struct onnx_wire message, uint32_
 /* A tensor as it stands in the file. */
 struct tensor {
     struct onnx_wire message;
-    const char *location, *offset;
+    const char *location, *offset, *length;
     struct onnx_field raw; /* the last one; empty: none */
     bool external;
 };
@@ -121,6 +133,8 @@ static bool read_external(struct onnx_reader *r, struct onnx_wire pair, struct t
         t->location = value;
     else if (!strcmp(key, "offset"))
         t->offset = value;
+    else if (!strcmp(key, "length"))
+        t->length = value;
     return !pair.bad;
 }
 
@@ -187,17 +201,20 @@ static bool parse_offset(const char *text, uint64_t *out)
 /* The file must lie inside the model's folder. */
 static HRESULT external_data(struct onnx_reader *r, const struct tensor *t, struct onnx_tensor *out)
 {
-    char path[4096];
-    uint64_t start = 0;
-    if (!t->location || !r->folder || t->location[0] == '/' || strstr(t->location, ".."))
+    uint64_t start = 0, length = out->bytes;
+    if (!t->location || !t->location[0] || t->location[0] == '/' || !r->path)
         return onnx_read_fail(r, "tensor has external data that cannot be located", out->name);
-    if (t->offset && !parse_offset(t->offset, &start))
-        return onnx_read_fail(r, "tensor's external data has a bad offset", out->name);
-    if ((size_t)snprintf(path, sizeof(path), "%s/%s", r->folder, t->location) >= sizeof(path))
-        return onnx_read_fail(r, "the name of the external data file is too long", out->name);
-    const struct onnx_mapping *mapping = onnx_map(r->model, path);
-    if (!mapping)
-        return onnx_read_fail(r, "cannot read the external data file", path);
+    if ((t->offset && !parse_offset(t->offset, &start)) || (t->length && !parse_offset(t->length, &length)))
+        return onnx_read_fail(r, "tensor's external data has a bad offset or length", out->name);
+    if (length != out->bytes)
+        return onnx_read_fail(r, "length of the external data does not match the dimensions of tensor", out->name);
+    const struct onnx_mapping *mapping = onnx_map(r->model, r->path, t->location);
+    if (!mapping) {
+        snprintf(r->error->text, sizeof(r->error->text),
+                 "cannot read the external data file '%.200s' of tensor '%.100s': %s", t->location, out->name,
+                 onnx_map_problem(errno));
+        return E_INVALIDARG;
+    }
     if (start > mapping->size || out->bytes > mapping->size - start)
         return onnx_read_fail(r, "external data file is too short for tensor", out->name);
     out->data = (const char *)mapping->address + start;
@@ -284,8 +301,11 @@ HRESULT onnx_read_tensor(struct onnx_reader *r, struct onnx_wire message, struct
     if (out->rank > ONNX_RANK_MAX)
         return onnx_read_fail(r, "tensor has more than 8 dimensions", out->name);
     for (uint32_t i = 0; i < out->rank; i++)
-        if (out->dims[i] < 0 || !base_mul_u64(count, (uint64_t)out->dims[i], &count) || count > UINT32_MAX)
-            return onnx_read_fail(r, "tensor has a bad dimension", out->name);
+        if (out->dims[i] < 0)
+            return onnx_read_fail(r, "tensor has a negative dimension", out->name);
+    for (uint32_t i = 0; i < out->rank; i++)
+        if (!base_mul_u64(count, (uint64_t)out->dims[i], &count) || count > UINT32_MAX)
+            return onnx_read_fail(r, "tensor has more than 4294967295 elements, or dimensions that would", out->name);
     out->bytes = onnx_bytes(out->type, (int64_t)count);
     out->data = "";
     /* Of no elements, or of a type that only an operator using it will complain about. */

@@ -34,7 +34,7 @@ static float position(const struct onnx_resize *r, uint32_t axis, int64_t in, in
 
 static int64_t inside(double at, int64_t in)
 {
-    return at < 0 ? 0 : at > (double)(in - 1) ? in - 1 : (int64_t)at;
+    return at > (double)(in - 1) ? in - 1 : at > 0 ? (int64_t)at : 0; /* NaN is before it */
 }
 
 static int64_t nearest(const struct onnx_resize *r, uint32_t axis, float at, int64_t in)
@@ -64,9 +64,11 @@ static void weights(const struct onnx_resize *r, uint32_t axis, float at, int64_
 {
     const double stretch = r->antialias ? BASE_MIN((double)r->scales[axis], 1.0) : 1.0;
     const double reach = (r->mode == ONNX_RESIZE_LINEAR ? 1 : 2) / stretch;
+    /* Farther out the filter meets nothing but the edge: positions of a region may be as far out as floats go. */
+    const double centre = fmin(fmax((double)at, -reach - 1), (double)in + reach);
     double sum = 0;
-    for (int64_t k = (int64_t)floor(at - reach); k <= (int64_t)ceil(at + reach); k++) {
-        double w = weight(r, ((double)k - at) * stretch);
+    for (int64_t k = (int64_t)floor(centre - reach); k <= (int64_t)ceil(centre + reach); k++) {
+        double w = weight(r, ((double)k - centre) * stretch);
         if (r->exclude_outside && (k < 0 || k >= in))
             continue;
         row[inside((double)k, in)] += w;
@@ -174,7 +176,7 @@ static struct onnx_value *extrapolate(struct onnx_builder *b, const struct onnx_
     uint8_t *outside = mask ? onnx_known_data(b, mask) : NULL;
     for (int64_t o = 0; outside && o < a->out; o++) {
         float at = position(r, a->index, a->in, o);
-        some += outside[o] = at < 0 || at > (float)(a->in - 1);
+        some += outside[o] = !(at >= 0 && at <= (float)(a->in - 1));
     }
     if (!outside || !some)
         return outside ? y : NULL;

@@ -148,13 +148,15 @@ static bool project(struct onnx_builder *b, const struct onnx_node *n, struct on
     struct onnx_desc d[4];
     if (!x || !w || b->failed)
         return false;
-    uint32_t count = onnx_attr_ints(n, "qkv_hidden_sizes", sizes, 3);
+    uint32_t count;
+    if (!onnx_attr_ints(b, n, "qkv_hidden_sizes", sizes, 3, &count))
+        return false;
     if (x->rank != 3 || w->rank != 2 || w->dims[0] != x->dims[2] || (count && count != 3))
         return onnx_misfit(b, "'%s' does not fit '%s'", w->name, x->name);
     for (uint32_t i = 0; i < 3 && !count; i++)
         sizes[i] = w->dims[1] / 3;
-    if (sizes[0] < 1 || sizes[2] < 1 || sizes[0] != sizes[1] || sizes[0] + sizes[1] + sizes[2] != w->dims[1] ||
-        (bias && onnx_elements(bias) != w->dims[1]))
+    if (sizes[0] < 1 || sizes[2] < 1 || sizes[0] > w->dims[1] || sizes[2] > w->dims[1] || sizes[0] != sizes[1] ||
+        sizes[0] + sizes[1] + sizes[2] != w->dims[1] || (bias && onnx_elements(bias) != w->dims[1]))
         return onnx_misfit(b, "the %lld columns of '%s' are not those of query, key and value", (long long)w->dims[1],
                            w->name);
     const int64_t rows[] = { x->dims[0] * x->dims[1], x->dims[2] }, out[] = { rows[0], w->dims[1] };

@@ -68,7 +68,7 @@ bool onnx_bit_cast(struct onnx_builder *b, const struct onnx_node *n)
     if (!x)
         return false;
     if (!onnx_type_bytes(to) || onnx_bytes(to, 2) != onnx_bytes(x->type, 2))
-        return onnx_fail(b, "bits of %s cannot be read as data type %d", onnx_type_name(x->type), to);
+        return onnx_fail(b, "bits of %s cannot be read as data type %s", onnx_type_name(x->type), onnx_type_name(to));
     return onnx_alias(b, onnx_out(b, n, 0, to, x->rank, x->dims), x);
 }
 

@@ -247,7 +247,7 @@ bool onnx_cast(struct onnx_builder *b, const struct onnx_node *n)
     if (!x)
         return false;
     if (!onnx_type_bytes(to))
-        return onnx_fail(b, "cannot cast to data type %d", to);
+        return onnx_fail(b, "cannot cast to data type %s", onnx_type_name(to));
     if (to == x->type)
         return onnx_identity(b, n);
     if (onnx_is_4bit(to) || onnx_is_4bit(x->type))

@@ -174,13 +174,11 @@ bool onnx_mean_variance_normalization(struct onnx_builder *b, const struct onnx_
 {
     struct onnx_value *x = onnx_in(b, n, 0), *y = x ? onnx_out(b, n, 0, x->type, x->rank, x->dims) : NULL;
     int64_t axes[ONNX_RANK_MAX] = { 0, 2, 3 };
-    uint32_t count = onnx_attr_ints(n, "axes", axes, ONNX_RANK_MAX);
-    if (!y)
+    uint32_t count;
+    if (!y || !onnx_attr_ints(b, n, "axes", axes, ONNX_RANK_MAX, &count))
         return false;
     if (!onnx_attribute(n, "axes"))
         count = 3;
-    if (count > ONNX_RANK_MAX)
-        return onnx_fail(b, "too many axes");
     /* the definition adds 1e-9 to the deviation, here its square to the variance */
     struct onnx_norm norm = { .x = x, .y = y, .rank = x->rank, .dims = x->dims, .mean = true, .epsilon = 1e-18f };
     for (uint32_t i = 0; i < count; i++) {

@@ -75,9 +75,10 @@ static struct onnx_value *log_softmax(struct onnx_builder *b, struct onnx_value 
 bool onnx_class_loss(struct onnx_builder *b, const struct onnx_node *n)
 {
     struct onnx_value *score = onnx_in(b, n, 0), *target = onnx_in(b, n, 1);
+    const struct onnx_attribute *ignored = onnx_attribute(n, "ignore_index"); /* any class, of 64 bits */
     struct loss l = { .weight = onnx_in_optional(b, n, 2),
-                      .ignores = onnx_attribute(n, "ignore_index") != NULL,
-                      .ignored = onnx_attr_int(n, "ignore_index", 0) };
+                      .ignores = ignored != NULL,
+                      .ignored = ignored ? ignored->i : 0 };
     int64_t rest = 1;
     if (!score || !target || b->failed)
         return false;

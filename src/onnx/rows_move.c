@@ -28,10 +28,9 @@ bool onnx_transpose(struct onnx_builder *b, const struct onnx_node *n)
 {
     struct onnx_value *x = onnx_in(b, n, 0);
     int64_t order[ONNX_RANK_MAX], dims[ONNX_RANK_MAX];
-    uint32_t strides[ONNX_RANK_MAX], permuted[ONNX_RANK_MAX], seen = 0;
-    if (!x)
+    uint32_t strides[ONNX_RANK_MAX], permuted[ONNX_RANK_MAX], seen = 0, count;
+    if (!x || !onnx_attr_ints(b, n, "perm", order, ONNX_RANK_MAX, &count))
         return false;
-    uint32_t count = onnx_attr_ints(n, "perm", order, ONNX_RANK_MAX);
     if (count && count != x->rank)
         return onnx_fail(b, "perm has %u values for %u dimensions", count, x->rank);
     packed_strides(x, strides);
@@ -135,8 +134,10 @@ bool onnx_concat(struct onnx_builder *b, const struct onnx_node *n)
 static bool split_sizes(struct onnx_builder *b, const struct onnx_node *n, int64_t total, int64_t *sizes)
 {
     const struct onnx_value *input = onnx_in_optional(b, n, 1);
-    uint32_t count = onnx_attr_ints(n, "split", sizes, n->output_count), outputs = n->output_count;
+    uint32_t count, outputs = n->output_count;
     int64_t sum = 0, part = (total + outputs - 1) / outputs;
+    if (!onnx_attr_ints(b, n, "split", sizes, outputs, &count))
+        return false;
     if (onnx_attr_int(n, "num_outputs", outputs) != outputs)
         return onnx_fail(b, "num_outputs is %lld for %u outputs", (long long)onnx_attr_int(n, "num_outputs", 0),
                          outputs);
@@ -145,7 +146,7 @@ static bool split_sizes(struct onnx_builder *b, const struct onnx_node *n, int64
     for (uint32_t i = 0; i < outputs; i++) {
         if (!count)
             sizes[i] = BASE_MIN(part, total - sum);
-        if (i < count && sizes[i] < 0)
+        if (i < count && (sizes[i] < 0 || sizes[i] > ONNX_SIZE_MAX))
             return onnx_fail(b, "split[%u] = %lld", i, (long long)sizes[i]);
         sum += sizes[i];
     }
@@ -203,9 +204,10 @@ static bool slice_read(struct onnx_builder *b, const struct onnx_node *n, struct
 {
     uint32_t ends, axes = 0, steps = 0;
     if (n->version < 10) {
-        s->count = onnx_attr_ints(n, "starts", s->start, ONNX_RANK_MAX);
-        ends = onnx_attr_ints(n, "ends", s->end, ONNX_RANK_MAX);
-        axes = onnx_attr_ints(n, "axes", s->axes, ONNX_RANK_MAX);
+        if (!onnx_attr_ints(b, n, "starts", s->start, ONNX_RANK_MAX, &s->count) ||
+            !onnx_attr_ints(b, n, "ends", s->end, ONNX_RANK_MAX, &ends) ||
+            !onnx_attr_ints(b, n, "axes", s->axes, ONNX_RANK_MAX, &axes))
+            return false;
     } else {
         const struct onnx_value *start = onnx_in(b, n, 1), *end = onnx_in(b, n, 2);
         const struct onnx_value *axis = onnx_in_optional(b, n, 3), *step = onnx_in_optional(b, n, 4);
@@ -215,7 +217,7 @@ static bool slice_read(struct onnx_builder *b, const struct onnx_node *n, struct
             (step && !onnx_const_ints(b, step, s->steps, ONNX_RANK_MAX, &steps)))
             return false;
     }
-    if (s->count > ONNX_RANK_MAX || ends != s->count || (axes && axes != s->count) || (steps && steps != s->count))
+    if (ends != s->count || (axes && axes != s->count) || (steps && steps != s->count))
         return onnx_fail(b, "starts, ends, axes and steps differ in length");
     for (uint32_t i = 0; i < s->count; i++) {
         s->axes[i] = axes ? s->axes[i] : i;
@@ -232,6 +234,8 @@ static int64_t clamp(int64_t value, int64_t low, int64_t high)
 /* Numpy's rules: negative positions count from the end, everything is clamped. */
 static int64_t slice_axis(int64_t dim, int64_t *start, int64_t end, int64_t step)
 {
+    if (!dim) /* there is no last element where a negative step could begin */
+        return *start = 0;
     int64_t from = *start < 0 ? *start + dim : *start, to = end < 0 ? end + dim : end;
     if (step > 0) {
         from = clamp(from, 0, dim);

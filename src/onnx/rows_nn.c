@@ -6,7 +6,9 @@ static bool transposed_output(struct onnx_builder *b, const struct onnx_node *n,
                               const int64_t *in, int64_t *out)
 {
     int64_t wanted[5];
-    uint32_t count = onnx_attr_ints(n, "output_shape", wanted, 5);
+    uint32_t count;
+    if (!onnx_attr_ints(b, n, "output_shape", wanted, 5, &count))
+        return false;
     const char *automatic = onnx_attr_string(n, "auto_pad", "NOTSET");
     bool same = !strncmp(automatic, "SAME_", 5);
     for (uint32_t i = 0; i < w->spatial; i++) {
@@ -18,6 +20,8 @@ static bool transposed_output(struct onnx_builder *b, const struct onnx_node *n,
         if (count && count < w->spatial)
             return onnx_fail(b, "output_shape has %u values, %u are needed", count, w->spatial);
         out[i] = count ? wanted[count - w->spatial + i] : in[i] * w->strides[i];
+        if (out[i] < 0 || out[i] > ONNX_SIZE_MAX || full - out[i] > ONNX_SIZE_MAX)
+            return onnx_fail(b, "an output of %lld cannot be cut from %lld", (long long)out[i], (long long)full);
         int64_t crop = BASE_MAX(full - out[i], 0);
         w->start[i] = (UINT)(!strcmp(automatic, "SAME_UPPER") ? crop / 2 : crop - crop / 2);
         w->end[i] = (UINT)(crop - w->start[i]);

@@ -95,7 +95,7 @@ bool onnx_eye_like(struct onnx_builder *b, const struct onnx_node *n)
     int32_t type = (int32_t)onnx_attr_int(n, "dtype", x->type);
     INT k = diagonal(onnx_attr_int(n, "k", 0));
     if (x->rank != 2 || !onnx_type_bytes(type))
-        return onnx_fail(b, "rank %u and data type %d are not supported", x->rank, type);
+        return onnx_fail(b, "rank %u and data type %s are not supported", x->rank, onnx_type_name(type));
     struct onnx_value *y = onnx_out(b, n, 0, type, 2, x->dims);
     return y && emit_diagonal(b, NULL, y, onnx_scalar(b, type, 1), k, k + 1);
 }
@@ -227,8 +227,9 @@ bool onnx_center_crop_pad(struct onnx_builder *b, const struct onnx_node *n)
     struct onnx_value *x = onnx_in(b, n, 0), *input = onnx_in(b, n, 1);
     int64_t axes[ONNX_RANK_MAX], wanted[ONNX_RANK_MAX], dims[ONNX_RANK_MAX], cropped[ONNX_RANK_MAX];
     int64_t crop[ONNX_RANK_MAX] = { 0 }, pad[ONNX_RANK_MAX] = { 0 };
-    uint32_t count, axis, given = onnx_attr_ints(n, "axes", axes, ONNX_RANK_MAX);
-    if (!x || !input || !onnx_const_ints(b, input, wanted, ONNX_RANK_MAX, &count))
+    uint32_t count, axis, given;
+    if (!x || !input || !onnx_attr_ints(b, n, "axes", axes, ONNX_RANK_MAX, &given) ||
+        !onnx_const_ints(b, input, wanted, ONNX_RANK_MAX, &count))
         return false;
     if (count != (given ? given : x->rank))
         return onnx_fail(b, "shape has %u values, %u are needed", count, given ? given : x->rank);

@@ -15,7 +15,8 @@ static bool pad_amounts(struct onnx_builder *b, const struct onnx_node *n, const
         axes[i] = i;
     memset(pads, 0, 2 * ONNX_RANK_MAX * sizeof(*pads));
     if (n->version < 11) {
-        count = onnx_attr_ints(n, "pads", given, 2 * ONNX_RANK_MAX);
+        if (!onnx_attr_ints(b, n, "pads", given, 2 * ONNX_RANK_MAX, &count))
+            return false;
     } else {
         const struct onnx_value *input = onnx_in(b, n, 1), *axis_input = onnx_in_optional(b, n, 3);
         if (!input || b->failed || !onnx_const_ints(b, input, given, 2 * ONNX_RANK_MAX, &count) ||

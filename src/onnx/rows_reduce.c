@@ -38,11 +38,10 @@ static bool reduce_axes(struct onnx_builder *b, const struct onnx_node *n, const
 {
     int64_t values[ONNX_RANK_MAX];
     const struct onnx_value *input = onnx_in_optional(b, n, 1);
-    uint32_t seen = 0, given = onnx_attr_ints(n, "axes", values, ONNX_RANK_MAX);
-    if (input && !onnx_const_ints(b, input, values, ONNX_RANK_MAX, &given))
+    uint32_t seen = 0, given;
+    if (b->failed || !onnx_attr_ints(b, n, "axes", values, ONNX_RANK_MAX, &given) ||
+        (input && !onnx_const_ints(b, input, values, ONNX_RANK_MAX, &given)))
         return false;
-    if (b->failed || given > ONNX_RANK_MAX)
-        return onnx_fail(b, "too many axes");
     *count = 0;
     if (!given && onnx_attr_int(n, "noop_with_empty_axes", 0))
         return true;

@@ -57,11 +57,12 @@ bool onnx_max_roi_pool(struct onnx_builder *b, const struct onnx_node *n)
 {
     struct onnx_value *in[2] = { onnx_in(b, n, 0), onnx_in(b, n, 1) };
     int64_t pooled[2], rois[4] = { 1, 1, 0, 5 };
+    uint32_t count;
     struct onnx_desc d[3];
-    if (!in[0] || !in[1])
+    if (!in[0] || !in[1] || !onnx_attr_ints(b, n, "pooled_shape", pooled, 2, &count))
         return false;
-    if (onnx_attr_ints(n, "pooled_shape", pooled, 2) != 2 || in[0]->rank != 4 || in[1]->rank != 2 ||
-        in[1]->dims[1] != 5 || pooled[0] < 1 || pooled[1] < 1)
+    if (count != 2 || in[0]->rank != 4 || in[1]->rank != 2 || in[1]->dims[1] != 5 || pooled[0] < 1 || pooled[1] < 1 ||
+        pooled[0] > ONNX_SIZE_MAX || pooled[1] > ONNX_SIZE_MAX)
         return onnx_misfit(b, "regions do not fit the input");
     rois[2] = in[1]->dims[0];
     struct onnx_value *y =
@@ -83,15 +84,15 @@ bool onnx_max_unpool(struct onnx_builder *b, const struct onnx_node *n)
     struct onnx_value *in[2] = { onnx_in(b, n, 0), onnx_in(b, n, 1) }, *shape = onnx_in_optional(b, n, 2);
     int64_t kernel[ONNX_RANK_MAX], strides[ONNX_RANK_MAX], pads[2 * ONNX_RANK_MAX] = { 0 }, dims[ONNX_RANK_MAX];
     int64_t wanted[ONNX_RANK_MAX], flat_in[4] = { 1, 1, 1, 0 }, flat_out[4] = { 1, 1, 1, 1 };
-    uint32_t count;
+    uint32_t count, kernel_count, stride_count, pad_count;
     struct onnx_desc d[3];
-    if (!in[0] || !in[1] || b->failed)
+    if (!in[0] || !in[1] || b->failed || !onnx_attr_ints(b, n, "strides", strides, ONNX_RANK_MAX, &stride_count) ||
+        !onnx_attr_ints(b, n, "pads", pads, 2 * ONNX_RANK_MAX, &pad_count) ||
+        !onnx_attr_ints(b, n, "kernel_shape", kernel, ONNX_RANK_MAX, &kernel_count))
         return false;
     uint32_t rank = in[0]->rank, spatial = rank < 2 ? 0 : rank - 2;
-    uint32_t stride_count = onnx_attr_ints(n, "strides", strides, ONNX_RANK_MAX);
-    uint32_t pad_count = onnx_attr_ints(n, "pads", pads, 2 * ONNX_RANK_MAX);
-    if (rank < 3 || onnx_attr_ints(n, "kernel_shape", kernel, ONNX_RANK_MAX) != spatial ||
-        (stride_count && stride_count != spatial) || (pad_count && pad_count != 2 * spatial))
+    if (rank < 3 || kernel_count != spatial || (stride_count && stride_count != spatial) ||
+        (pad_count && pad_count != 2 * spatial))
         return onnx_fail(b, "kernel_shape, strides or pads do not fit rank %u", rank);
     for (uint32_t i = 0; i < rank; i++) {
         int64_t step = i < 2 || !stride_count ? 1 : strides[i - 2];
@@ -101,7 +102,8 @@ bool onnx_max_unpool(struct onnx_builder *b, const struct onnx_node *n)
         dims[i] =
             i < 2 ? in[0]->dims[i] : (in[0]->dims[i] - 1) * step + kernel[i - 2] - pads[i - 2] - pads[i - 2 + spatial];
         wanted[i] = dims[i];
-        if (dims[i] < 1 || dims[i] > UINT32_MAX || (flat_out[3] *= dims[i]) > UINT32_MAX)
+        flat_out[3] = onnx_size_product(flat_out[3], dims[i]);
+        if (dims[i] < 1 || flat_out[3] > ONNX_SIZE_MAX)
             return onnx_misfit(b, "dimension %u of the result is %lld", i, (long long)dims[i]);
     }
     if (shape && (!onnx_const_ints(b, shape, wanted, ONNX_RANK_MAX, &count) || count != rank))
@@ -126,7 +128,9 @@ static bool read_extents(struct onnx_builder *b, const struct onnx_node *n, cons
                          int64_t otherwise, UINT *out)
 {
     int64_t values[2 * ONNX_RANK_MAX];
-    uint32_t given = onnx_attr_ints(n, name, values, 2 * ONNX_RANK_MAX);
+    uint32_t given;
+    if (!onnx_attr_ints(b, n, name, values, 2 * ONNX_RANK_MAX, &given))
+        return false;
     if (given && given != count)
         return onnx_fail(b, "%s has %u values, %u are needed", name, given, count);
     for (uint32_t i = 0; i < count; i++) {
@@ -180,18 +184,20 @@ bool onnx_crop(struct onnx_builder *b, const struct onnx_node *n)
 {
     struct onnx_value *x = onnx_in(b, n, 0);
     int64_t border[4] = { 0 }, scale[2], start[4] = { 0 }, dims[4];
-    if (!x)
+    uint32_t border_count, scale_count;
+    if (!x || !onnx_attr_ints(b, n, "scale", scale, 2, &scale_count) ||
+        !onnx_attr_ints(b, n, "border", border, 4, &border_count))
         return false;
-    bool sized = onnx_attr_ints(n, "scale", scale, 2) == 2;
-    if (x->rank != 4 || onnx_attr_ints(n, "border", border, 4) != 4)
+    bool sized = scale_count == 2;
+    if (x->rank != 4 || border_count != 4)
         return onnx_fail(b, "rank %u without a border of 4 values", x->rank);
     memcpy(dims, x->dims, sizeof(dims));
     for (uint32_t i = 0; i < 2; i++) { /* border: left, top, right, bottom; scale: height, width */
-        border[1 - i] = BASE_MIN(border[1 - i], INT32_MAX);
-        border[3 - i] = BASE_MIN(border[3 - i], INT32_MAX);
+        if (border[1 - i] < 0 || border[1 - i] > ONNX_SIZE_MAX || border[3 - i] < 0 || border[3 - i] > ONNX_SIZE_MAX)
+            return onnx_fail(b, "border %lld and %lld", (long long)border[1 - i], (long long)border[3 - i]);
         start[2 + i] = border[1 - i];
         dims[2 + i] = sized ? scale[i] : x->dims[2 + i] - border[1 - i] - border[3 - i];
-        if (border[1 - i] < 0 || border[3 - i] < 0 || dims[2 + i] < 1 || dims[2 + i] > x->dims[2 + i] - start[2 + i])
+        if (dims[2 + i] < 1 || dims[2 + i] > x->dims[2 + i] - start[2 + i])
             return onnx_misfit(b, "nothing is left of dimension %u", 2 + i);
     }
     return onnx_result(b, n, 0, onnx_window(b, x, start, dims));

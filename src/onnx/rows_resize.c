@@ -19,7 +19,8 @@ struct given {
 static bool given_axes(struct onnx_builder *b, const struct onnx_node *n, const struct onnx_value *x, struct given *g)
 {
     int64_t values[ONNX_RANK_MAX];
-    g->count = onnx_attr_ints(n, "axes", values, ONNX_RANK_MAX);
+    if (!onnx_attr_ints(b, n, "axes", values, ONNX_RANK_MAX, &g->count))
+        return false;
     if (g->count > x->rank)
         return onnx_fail(b, "axes has %u values for %u dimensions", g->count, x->rank);
     for (uint32_t i = 0; i < g->count; i++) {

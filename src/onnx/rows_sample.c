@@ -284,12 +284,16 @@ static bool deform_read(struct onnx_builder *b, const struct onnx_node *n, const
     d->stride[0] = d->stride[1] = d->dilation[0] = d->dilation[1] = 1;
     d->group = onnx_attr_int(n, "group", 1);
     d->offset_group = onnx_attr_int(n, "offset_group", 1);
-    onnx_attr_ints(n, "strides", d->stride, 2);
-    onnx_attr_ints(n, "dilations", d->dilation, 2);
-    onnx_attr_ints(n, "pads", d->pad, 4);
-    if (d->group > INT32_MAX || d->offset_group > INT32_MAX || x->rank != 4 || w->rank != 4 || offset->rank != 4 ||
-        d->group < 1 || d->offset_group < 1 || w->dims[1] * d->group != x->dims[1] || w->dims[0] % d->group ||
-        x->dims[1] % d->offset_group)
+    uint32_t strides, dilations, pads;
+    if (!onnx_attr_ints(b, n, "strides", d->stride, 2, &strides) ||
+        !onnx_attr_ints(b, n, "dilations", d->dilation, 2, &dilations) ||
+        !onnx_attr_ints(b, n, "pads", d->pad, 4, &pads))
+        return false;
+    if (strides % 2 || dilations % 2 || pads % 4)
+        return onnx_fail(b, "%u strides, %u dilations and %u pads are not those of two dimensions", strides, dilations,
+                         pads);
+    if (x->rank != 4 || w->rank != 4 || offset->rank != 4 || d->group < 1 || d->offset_group < 1 ||
+        w->dims[1] * d->group != x->dims[1] || w->dims[0] % d->group || x->dims[1] % d->offset_group)
         return onnx_misfit(b, "the input, the weights and the groups do not fit");
     d->batch = x->dims[0];
     d->channels = x->dims[1];
@@ -310,7 +314,7 @@ static bool deform_read(struct onnx_builder *b, const struct onnx_node *n, const
                                (long long)offset->dims[2 + i], (long long)d->out[i]);
     }
     d->area = d->out[0] * d->out[1];
-    return (offset->dims[0] == d->batch && offset->dims[1] == d->offset_group * d->window * 2) ||
+    return (offset->dims[0] == d->batch && offset->dims[1] == onnx_size_product(d->offset_group * 2, d->window)) ||
            onnx_misfit(b, "%lld offsets do not fit", (long long)offset->dims[1]);
 }
 

@@ -10,7 +10,7 @@ bool onnx_constant_node(struct onnx_builder *b, const struct onnx_node *n)
     if (value && value->t) {
         const struct onnx_tensor *t = value->t;
         if (!onnx_type_bytes(t->type))
-            return onnx_fail(b, "data type %d is not supported", t->type);
+            return onnx_fail(b, "data type %s is not supported", onnx_type_name(t->type));
         struct onnx_value *v = onnx_out(b, n, 0, t->type, t->rank, t->dims);
         if (!v)
             return false;
@@ -60,7 +60,7 @@ bool onnx_constant_of_shape(struct onnx_builder *b, const struct onnx_node *n)
     uint32_t size = onnx_type_bytes(type);
     struct onnx_value *y = size ? onnx_out(b, n, 0, type, rank, dims) : NULL;
     if (!y)
-        return onnx_fail(b, "data type %d is not supported", type);
+        return onnx_fail(b, "data type %s is not supported", onnx_type_name(type));
     int64_t count = onnx_elements(y);
     if (count < 0 || count > (int64_t)1 << 28)
         return onnx_fail(b, "%lld elements are too many", (long long)count);
@@ -86,9 +86,8 @@ bool onnx_reshape(struct onnx_builder *b, const struct onnx_node *n)
         if (!onnx_const_ints(b, shape, dims, ONNX_RANK_MAX, &rank))
             return false;
     } else {
-        rank = onnx_attr_ints(n, "shape", dims, ONNX_RANK_MAX);
-        if (rank > ONNX_RANK_MAX)
-            return onnx_fail(b, "shape has %u dimensions", rank);
+        if (!onnx_attr_ints(b, n, "shape", dims, ONNX_RANK_MAX, &rank))
+            return false;
     }
     for (uint32_t i = 0; i < rank; i++) {
         if (dims[i] == 0 && !onnx_attr_int(n, "allowzero", 0)) {
@@ -128,11 +127,12 @@ bool onnx_squeeze(struct onnx_builder *b, const struct onnx_node *n)
     struct onnx_value *x = onnx_in(b, n, 0), *input = onnx_in_optional(b, n, 1);
     int64_t values[ONNX_RANK_MAX], dims[ONNX_RANK_MAX];
     bool expand = !strcmp(n->op, "Unsqueeze");
-    uint32_t count = onnx_attr_ints(n, "axes", values, ONNX_RANK_MAX), mask = 0, rank = 0, from = 0;
-    if (!x || b->failed || (input && !onnx_const_ints(b, input, values, ONNX_RANK_MAX, &count)))
+    uint32_t count, mask = 0, rank = 0, from = 0;
+    if (!onnx_attr_ints(b, n, "axes", values, ONNX_RANK_MAX, &count) || !x || b->failed ||
+        (input && !onnx_const_ints(b, input, values, ONNX_RANK_MAX, &count)))
         return false;
     uint32_t full = x->rank + (expand ? count : 0);
-    if (full > ONNX_RANK_MAX || count > ONNX_RANK_MAX)
+    if (full > ONNX_RANK_MAX)
         return onnx_fail(b, "the result has more than 8 dimensions");
     for (uint32_t i = 0; i < count; i++) {
         uint32_t axis;

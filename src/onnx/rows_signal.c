@@ -3,7 +3,8 @@
 
 #include <math.h>
 
-#define PI 3.14159265358979323846
+#define PI         3.14159265358979323846
+#define LENGTH_MAX (1 << 26) /* of a transform, which becomes a matrix */
 
 /* ---- Fourier transforms ---- */
 
@@ -21,8 +22,6 @@ struct transform {
 static struct onnx_value *transform_matrix(struct onnx_builder *b, const struct transform *t, int32_t type)
 {
     int64_t columns = t->out * t->out_parts, dims[3] = { 1, t->in * t->parts, columns };
-    if (t->length > 1 << 26)
-        return onnx_fail(b, "length %lld is too long", (long long)t->length), NULL;
     double *values = onnx_reals(b, dims[1] * columns);
     for (int64_t i = 0; values && i < t->in; i++) {
         double weight = t->mirrored && i && 2 * i != t->length ? 2 * t->scale : t->scale;
@@ -71,6 +70,8 @@ static bool dft_read(struct onnx_builder *b, const struct onnx_node *n, const st
     t->length = t->mirrored ? 2 * (x->dims[*axis] - 1) : x->dims[*axis];
     if (length && !onnx_const_int(b, length, &t->length))
         return false;
+    if (t->length > LENGTH_MAX)
+        return onnx_fail(b, "length %lld is too long", (long long)t->length);
     if (t->length < 1 || (onesided && !t->inverse && t->parts == 2))
         return onnx_misfit(b, "length %lld, or a onesided transform of complex numbers, is not supported",
                            (long long)t->length);
@@ -116,6 +117,8 @@ bool onnx_stft(struct onnx_builder *b, const struct onnx_node *n)
         return false;
     t.parts = x->rank == 3 ? x->dims[2] : 1;
     bool onesided = onnx_attr_int(n, "onesided", 1) != 0 && t.parts == 1;
+    if (t.length > LENGTH_MAX)
+        return onnx_fail(b, "length %lld is too long", (long long)t.length);
     if (x->rank < 2 || x->rank > 3 || t.parts < 1 || t.parts > 2 || step < 1 || t.length < 1 || t.length > x->dims[1] ||
         (window && (onnx_elements(window) != t.length || window->type != x->type)))
         return onnx_misfit(b, "frames of %lld every %lld samples are not supported", (long long)t.length,
@@ -176,7 +179,7 @@ bool onnx_signal_window(struct onnx_builder *b, const struct onnx_node *n)
     if (!size || !onnx_const_int(b, size, &count))
         return false;
     if (count < 0 || !onnx_type_bytes(type))
-        return onnx_fail(b, "size %lld of data type %d is not supported", (long long)count, type);
+        return onnx_fail(b, "size %lld of data type %s is not supported", (long long)count, onnx_type_name(type));
     double a = 0.5, c = 0.5, d = 0; /* HannWindow */
     if (!strcmp(n->op, "HammingWindow")) {
         a = 25.0 / 46;

@@ -25,6 +25,16 @@ static const struct {
     { ONNX_INT4, "int4", 1, DML_TENSOR_DATA_TYPE_INT4 },
 };
 
+/* What nothing here takes, for messages. */
+static const struct {
+    int32_t type;
+    const char *name;
+} others[] = {
+    { 8, "string" },          { 14, "complex64" },  { 15, "complex128" },     { 17, "float8e4m3fn" },
+    { 18, "float8e4m3fnuz" }, { 19, "float8e5m2" }, { 20, "float8e5m2fnuz" }, { 23, "float4e2m1" },
+    { 24, "float8e8m0" },     { 25, "uint2" },      { 26, "int2" },
+};
+
 uint32_t onnx_type_bytes(int32_t type)
 {
     for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
@@ -46,7 +56,11 @@ const char *onnx_type_name(int32_t type)
         if (types[i].type == type)
             return types[i].name;
     }
-    return "an unsupported type";
+    for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+        if (others[i].type == type)
+            return others[i].name;
+    }
+    return "of an unknown number";
 }
 
 DML_TENSOR_DATA_TYPE onnx_type_dml(int32_t type)

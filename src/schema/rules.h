@@ -34,14 +34,8 @@ bool schema_rule_top_k(struct schema_check *check);
 bool schema_rule_top_k1(struct schema_check *check);
 
 /* shape_pooling.c */
-bool schema_rule_average_pooling(struct schema_check *check);
-bool schema_rule_average_pooling1(struct schema_check *check);
+bool schema_rule_pooling(struct schema_check *check);
 bool schema_rule_average_pooling_grad(struct schema_check *check);
-bool schema_rule_lp_pooling(struct schema_check *check);
-bool schema_rule_lp_pooling1(struct schema_check *check);
-bool schema_rule_max_pooling(struct schema_check *check);
-bool schema_rule_max_pooling1(struct schema_check *check);
-bool schema_rule_max_pooling2(struct schema_check *check);
 bool schema_rule_max_pooling_grad(struct schema_check *check);
 bool schema_rule_quantized_average_pooling(struct schema_check *check);
 

@@ -1,5 +1,6 @@
 /* Rules of convolutions. Tensors are {N, C, [D], [H], W}; the filter is {Cout, Cin / groups, ...}, and for the backward
- * direction {Cin, Cout / groups, ...}. */
+ * direction {Cin, Cout / groups, ...}. Spatial sizes are free: clients say by those of the output how far it reaches,
+ * more or less than padding at the end gives (gradients with strides, remainders of a stride). */
 #include <inttypes.h>
 
 #include "schema/check.h"
@@ -7,8 +8,6 @@
 
 struct convolution {
     struct schema_tensor input, filter, bias, output;
-    const UINT *strides, *dilations, *start, *end;
-    const UINT *output_padding; /* NULL: none */
     UINT groups;
     bool backward;
 };
@@ -30,52 +29,13 @@ static bool check_channels(struct schema_check *check, const struct convolution 
                                              : "the channels of InputTensor / GroupCount");
 }
 
-static bool check_output_range(struct schema_check *check, const struct schema_tensor *output, uint32_t axis,
-                               int64_t least, int64_t most)
-{
-    const int64_t size = output->desc->Sizes[axis];
-    if (size >= least && size <= most)
-        return true;
-    if (least == most)
-        return schema_expect_size(check, output, axis, (uint64_t)least, "the size that the attributes give");
-    return schema_fail(check, SCHEMA_ERROR_SIZE_MISMATCH,
-                       "%s: Sizes[%" PRIu32 "] = %" PRId64 ", must be %" PRId64 " to %" PRId64 " by the attributes",
-                       output->name, axis, size, least, most);
-}
-
-/* Attributes are at most 2^30 and sizes below 2^32, so that nothing here leaves int64. */
-static bool check_axis(struct schema_check *check, const struct convolution *conv, uint32_t i)
-{
-    const int64_t in = conv->input.desc->Sizes[i + 2], kernel = conv->filter.desc->Sizes[i + 2];
-    const int64_t span = (kernel - 1) * conv->dilations[i] + 1, padding = (int64_t)conv->start[i] + conv->end[i];
-    const int64_t extra = conv->output_padding ? conv->output_padding[i] : 0;
-    if (conv->backward) {
-        /* Clients state a remainder of the stride by the output's size alone. */
-        const int64_t slack = BASE_MAX(conv->strides[i], conv->dilations[i]) - 1;
-        const int64_t full = (in - 1) * conv->strides[i] + span - padding;
-        return check_output_range(check, &conv->output, i + 2, BASE_MAX(full, 1), full + slack + extra);
-    }
-    if (in + padding < span)
-        return schema_fail(check, SCHEMA_ERROR_SIZE_MISMATCH,
-                           "%s: Sizes[%" PRIu32 "] = %" PRId64 " with dilation spans %" PRId64
-                           ", must not exceed the padded InputTensor (%" PRId64 ")",
-                           conv->filter.name, i + 2, kernel, span, in + padding);
-    const int64_t count = (in + padding - span) / conv->strides[i] + 1;
-    return check_output_range(check, &conv->output, i + 2, count, count + extra);
-}
-
 static bool check_convolution(struct schema_check *check, const struct convolution *conv)
 {
     const UINT *in = conv->input.desc->Sizes, *out = conv->output.desc->Sizes;
     const uint64_t bias[SCHEMA_MAX_RANK] = { 1, out[1], 1, 1, 1, 1, 1, 1 };
-    if (!schema_expect_size(check, &conv->output, 0, in[0], "the batch of InputTensor") ||
-        !check_channels(check, conv) ||
-        !schema_expect_sizes(check, &conv->bias, bias, "one value for each channel of OutputTensor"))
-        return false;
-    for (uint32_t i = 0; i + 2 < check->rank; i++)
-        if (!check_axis(check, conv, i))
-            return false;
-    return true;
+    return schema_expect_size(check, &conv->output, 0, in[0], "the batch of InputTensor") &&
+           check_channels(check, conv) &&
+           schema_expect_sizes(check, &conv->bias, bias, "one value for each channel of OutputTensor");
 }
 
 /* A scale or zero point: one element, or one for each output channel on axis 1 (on axis 0 if it is the only one). */
@@ -94,11 +54,6 @@ bool schema_rule_convolution(struct schema_check *check)
         .filter = SCHEMA_TENSOR_OF(desc, FilterTensor),
         .bias = SCHEMA_TENSOR_OF(desc, BiasTensor),
         .output = SCHEMA_TENSOR_OF(desc, OutputTensor),
-        .strides = desc->Strides,
-        .dilations = desc->Dilations,
-        .start = desc->StartPadding,
-        .end = desc->EndPadding,
-        .output_padding = desc->OutputPadding,
         .groups = desc->GroupCount,
         .backward = desc->Direction == DML_CONVOLUTION_DIRECTION_BACKWARD,
     };
@@ -112,10 +67,6 @@ bool schema_rule_convolution_integer(struct schema_check *check)
         .input = SCHEMA_TENSOR_OF(desc, InputTensor),
         .filter = SCHEMA_TENSOR_OF(desc, FilterTensor),
         .output = SCHEMA_TENSOR_OF(desc, OutputTensor),
-        .strides = desc->Strides,
-        .dilations = desc->Dilations,
-        .start = desc->StartPadding,
-        .end = desc->EndPadding,
         .groups = desc->GroupCount,
     };
     const struct schema_tensor input_zero = SCHEMA_TENSOR_OF(desc, InputZeroPointTensor);
@@ -132,10 +83,6 @@ bool schema_rule_quantized_convolution(struct schema_check *check)
         .filter = SCHEMA_TENSOR_OF(desc, FilterTensor),
         .bias = SCHEMA_TENSOR_OF(desc, BiasTensor),
         .output = SCHEMA_TENSOR_OF(desc, OutputTensor),
-        .strides = desc->Strides,
-        .dilations = desc->Dilations,
-        .start = desc->StartPadding,
-        .end = desc->EndPadding,
         .groups = desc->GroupCount,
     };
     const struct schema_tensor scale = SCHEMA_TENSOR_OF(desc, FilterScaleTensor);

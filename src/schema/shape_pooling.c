@@ -1,21 +1,10 @@
-/* Rules of pooling over {N, C, [D], H, W}. */
-#include <inttypes.h>
+/* Rules of pooling over {N, C, [D], H, W}. Outputs may have more or fewer windows than the attributes give: clients
+ * round sizes up, or leave dilations out of account. What lies outside the input is padding in any case. */
+#include <assert.h>
+#include <stddef.h>
 
 #include "schema/check.h"
 #include "schema/rules.h"
-
-struct pooling {
-    struct schema_tensor input, output;
-    const UINT *window, *strides, *start, *end;
-    const UINT *dilations; /* NULL: dense */
-};
-
-#define POOLING_OF(DESC, DILATIONS)                                                                                    \
-    {                                                                                                                  \
-        .input = SCHEMA_TENSOR_OF(DESC, InputTensor), .output = SCHEMA_TENSOR_OF(DESC, OutputTensor),                  \
-        .window = (DESC)->WindowSize, .strides = (DESC)->Strides, .start = (DESC)->StartPadding,                       \
-        .end = (DESC)->EndPadding, .dilations = DILATIONS,                                                             \
-    }
 
 static bool check_batch(struct schema_check *check, const struct schema_tensor *tensor,
                         const struct schema_tensor *other)
@@ -24,91 +13,25 @@ static bool check_batch(struct schema_check *check, const struct schema_tensor *
            schema_expect_size(check, tensor, 1, other->desc->Sizes[1], "the channels");
 }
 
-/* Windows that start at multiples of the stride: all that fit, at least one, and with `ceil` one that begins inside. */
-static uint64_t count_windows(uint64_t padded, uint64_t span, uint64_t stride, bool ceil)
-{
-    if (padded < span)
-        return 1;
-    return (padded - span + (ceil ? stride - 1 : 0)) / stride + 1;
-}
+/* Descriptions of pooling begin with the two tensors. */
+#define BEGINS_ALIKE(DESC)                                                                                             \
+    static_assert(offsetof(DESC, InputTensor) == offsetof(DML_MAX_POOLING_OPERATOR_DESC, InputTensor) &&               \
+                      offsetof(DESC, OutputTensor) == offsetof(DML_MAX_POOLING_OPERATOR_DESC, OutputTensor),           \
+                  "tensors of pooling")
 
-/* Besides the exact number of windows clients send the ceiling, and for dilated windows the number for dense ones. What
- * lies outside the input is padding to the kernels in any case. Limits of the attributes keep all this within 64 bits.
- */
-static bool check_axis(struct schema_check *check, const struct pooling *pool, uint32_t i)
-{
-    const uint64_t in = pool->input.desc->Sizes[i + 2], size = pool->output.desc->Sizes[i + 2];
-    const uint64_t padded = in + pool->start[i] + pool->end[i], window = pool->window[i];
-    const uint64_t span = (window - 1) * (pool->dilations ? pool->dilations[i] : 1) + 1;
-    const uint64_t least = count_windows(padded, span, pool->strides[i], false);
-    const uint64_t ceiling = count_windows(padded, span, pool->strides[i], true);
-    const uint64_t dense = count_windows(padded, window, pool->strides[i], false);
-    const uint64_t most = BASE_MAX(ceiling, dense);
-    if (size >= least && size <= most)
-        return true;
-    return schema_fail(check, SCHEMA_ERROR_SIZE_MISMATCH,
-                       "%s: Sizes[%" PRIu32 "] = %" PRIu64 ", must be %" PRIu64 " to %" PRIu64
-                       ", the windows over InputTensor",
-                       pool->output.name, i + 2, size, least, most);
-}
+BEGINS_ALIKE(DML_AVERAGE_POOLING_OPERATOR_DESC);
+BEGINS_ALIKE(DML_AVERAGE_POOLING1_OPERATOR_DESC);
+BEGINS_ALIKE(DML_LP_POOLING_OPERATOR_DESC);
+BEGINS_ALIKE(DML_LP_POOLING1_OPERATOR_DESC);
+BEGINS_ALIKE(DML_MAX_POOLING1_OPERATOR_DESC);
+BEGINS_ALIKE(DML_MAX_POOLING2_OPERATOR_DESC);
 
-static bool check_pooling(struct schema_check *check, const struct pooling *pool)
-{
-    if (!check_batch(check, &pool->output, &pool->input))
-        return false;
-    for (uint32_t i = 0; i + 2 < check->rank; i++)
-        if (!check_axis(check, pool, i))
-            return false;
-    return true;
-}
-
-bool schema_rule_average_pooling(struct schema_check *check)
-{
-    const DML_AVERAGE_POOLING_OPERATOR_DESC *desc = check->desc;
-    const struct pooling pool = POOLING_OF(desc, NULL);
-    return check_pooling(check, &pool);
-}
-
-bool schema_rule_average_pooling1(struct schema_check *check)
-{
-    const DML_AVERAGE_POOLING1_OPERATOR_DESC *desc = check->desc;
-    const struct pooling pool = POOLING_OF(desc, desc->Dilations);
-    return check_pooling(check, &pool);
-}
-
-bool schema_rule_lp_pooling(struct schema_check *check)
-{
-    const DML_LP_POOLING_OPERATOR_DESC *desc = check->desc;
-    const struct pooling pool = POOLING_OF(desc, NULL);
-    return check_pooling(check, &pool);
-}
-
-bool schema_rule_lp_pooling1(struct schema_check *check)
-{
-    const DML_LP_POOLING1_OPERATOR_DESC *desc = check->desc;
-    const struct pooling pool = POOLING_OF(desc, desc->Dilations);
-    return check_pooling(check, &pool);
-}
-
-bool schema_rule_max_pooling(struct schema_check *check)
+bool schema_rule_pooling(struct schema_check *check)
 {
     const DML_MAX_POOLING_OPERATOR_DESC *desc = check->desc;
-    const struct pooling pool = POOLING_OF(desc, NULL);
-    return check_pooling(check, &pool);
-}
-
-bool schema_rule_max_pooling1(struct schema_check *check)
-{
-    const DML_MAX_POOLING1_OPERATOR_DESC *desc = check->desc;
-    const struct pooling pool = POOLING_OF(desc, NULL);
-    return check_pooling(check, &pool);
-}
-
-bool schema_rule_max_pooling2(struct schema_check *check)
-{
-    const DML_MAX_POOLING2_OPERATOR_DESC *desc = check->desc;
-    const struct pooling pool = POOLING_OF(desc, desc->Dilations);
-    return check_pooling(check, &pool);
+    const struct schema_tensor input = SCHEMA_TENSOR_OF(desc, InputTensor);
+    const struct schema_tensor output = SCHEMA_TENSOR_OF(desc, OutputTensor);
+    return check_batch(check, &output, &input);
 }
 
 /* A scale or zero point: one element, or one for each channel on axis 1 (on axis 0 if it is the only one). */
@@ -121,17 +44,18 @@ static bool check_per_channel(struct schema_check *check, const struct schema_te
 bool schema_rule_quantized_average_pooling(struct schema_check *check)
 {
     const DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC *desc = check->desc;
-    const struct pooling pool = POOLING_OF(desc, desc->Dilations);
+    const struct schema_tensor input = SCHEMA_TENSOR_OF(desc, InputTensor);
+    const struct schema_tensor output = SCHEMA_TENSOR_OF(desc, OutputTensor);
     const struct schema_tensor parameters[] = {
         SCHEMA_TENSOR_OF(desc, InputScaleTensor),
         SCHEMA_TENSOR_OF(desc, InputZeroPointTensor),
         SCHEMA_TENSOR_OF(desc, OutputScaleTensor),
         SCHEMA_TENSOR_OF(desc, OutputZeroPointTensor),
     };
-    if (!check_pooling(check, &pool))
+    if (!check_batch(check, &output, &input))
         return false;
     for (size_t i = 0; i < ARRAY_SIZE(parameters); i++)
-        if (!check_per_channel(check, &parameters[i], pool.input.desc->Sizes[1]))
+        if (!check_per_channel(check, &parameters[i], input.desc->Sizes[1]))
             return false;
     return true;
 }

@@ -109,7 +109,7 @@ static HRESULT record(struct setup *s)
 {
     BOOL in_force = FALSE;
     return s->private_device->lpVtbl->RecordDispatch(s->private_device, (ID3D12CommandList *)s->q.list, &s->probe.base,
-                                                     gpu_slot(s, 2), 3, &in_force);
+                                                     gpu_slot(s, 2), 3, NULL, &in_force);
 }
 
 /* A heap that is not set is reported; the slots are found all the same. A handle that leads nowhere is refused. */
@@ -120,11 +120,11 @@ static void test_heap_not_in_force(void)
     BOOL in_force = TRUE;
     AnydmlDevice *device = s.private_device;
     ID3D12CommandList *list = (ID3D12CommandList *)s.q.list;
-    ok_hr(device->lpVtbl->RecordDispatch(device, list, &s.probe.base, gpu_slot(&s, 2), 3, &in_force), S_OK);
+    ok_hr(device->lpVtbl->RecordDispatch(device, list, &s.probe.base, gpu_slot(&s, 2), 3, NULL, &in_force), S_OK);
     ok(!in_force, "no heap is set");
-    ok_hr(device->lpVtbl->RecordDispatch(device, list, &s.probe.base, nowhere, 3, &in_force), E_INVALIDARG);
+    ok_hr(device->lpVtbl->RecordDispatch(device, list, &s.probe.base, nowhere, 3, NULL, &in_force), E_INVALIDARG);
     ID3D12GraphicsCommandList_SetDescriptorHeaps(s.q.list, 1, &s.heap);
-    ok_hr(device->lpVtbl->RecordDispatch(device, list, &s.probe.base, gpu_slot(&s, 2), 3, &in_force), S_OK);
+    ok_hr(device->lpVtbl->RecordDispatch(device, list, &s.probe.base, gpu_slot(&s, 2), 3, NULL, &in_force), S_OK);
     ok(in_force, "the heap is set");
     ok_hr(ID3D12GraphicsCommandList_Close(s.q.list), S_OK);
     setup_destroy(&s);
@@ -154,6 +154,37 @@ static void test_late_binding(void)
     setup_destroy(&s);
 }
 
+/* Buffers that are given when a dispatch is recorded count; empty ones are found in the heap when it is submitted. */
+static void test_captured(void)
+{
+    struct setup s = setup_create();
+    struct anydml_resource_info from;
+    BOOL in_force = FALSE;
+    char bytes[64], got[64];
+    for (int i = 0; i < 64; i++)
+        bytes[i] = (char)i;
+    api_write(&s.q, s.from, 0, bytes, 64);
+    ok(s.private_device->lpVtbl->GetResourceInfo(s.private_device, s.from, &from), "info");
+    ID3D12GraphicsCommandList_SetDescriptorHeaps(s.q.list, 1, &s.heap);
+    for (UINT64 i = 0; i < 2; i++) {
+        struct anydml_buffer buffers[3] = { { from.resource_id, 16 + 16 * i, 16 }, { 0 }, { 0 } };
+        ok_hr(s.private_device->lpVtbl->RecordDispatch(s.private_device, (ID3D12CommandList *)s.q.list, &s.probe.base,
+                                                       gpu_slot(&s, 2), 3, buffers, &in_force),
+              S_OK);
+        memset(buffers, 0xff, sizeof(buffers)); /* it has a copy */
+        ok_hr(ID3D12GraphicsCommandList_Close(s.q.list), S_OK);
+        bind(&s, 48, 32 * i);
+        api_queue_execute(&s.q);
+        api_queue_wait(&s.q);
+        ok_hr(ID3D12GraphicsCommandList_Reset(s.q.list, s.q.allocator, NULL), S_OK);
+        ID3D12GraphicsCommandList_SetDescriptorHeaps(s.q.list, 1, &s.heap);
+    }
+    api_read(&s.q, s.to, 0, got, 64);
+    for (int i = 0; i < 16; i++)
+        ok(got[i] == 16 + i + 1 && got[32 + i] == 32 + i + 1, "byte %d: %d and %d", i, got[i], got[32 + i]);
+    setup_destroy(&s);
+}
+
 static void test_descriptors(void)
 {
     struct setup s = setup_create();
@@ -170,9 +201,9 @@ static void test_descriptors(void)
     ok(!p->FindCpuDescriptors(s.private_device, (D3D12_CPU_DESCRIPTOR_HANDLE){ cpu_slot(&s, 1).ptr + 4 }, 1, &found),
        "between two slots");
     ok(!p->GetResourceInfo(s.private_device, (ID3D12Resource *)s.heap, &info), "a heap is no resource");
-    p->PoisonCommandList(s.private_device, (ID3D12CommandList *)s.heap);
-    p->PoisonCommandList(s.private_device, (ID3D12CommandList *)s.q.list);
-    ok_hr(ID3D12GraphicsCommandList_Close(s.q.list), E_INVALIDARG);
+    p->PoisonCommandList(s.private_device, (ID3D12CommandList *)s.heap, E_FAIL);
+    p->PoisonCommandList(s.private_device, (ID3D12CommandList *)s.q.list, E_OUTOFMEMORY);
+    ok_hr(ID3D12GraphicsCommandList_Close(s.q.list), E_OUTOFMEMORY);
     setup_destroy(&s);
 }
 
@@ -237,6 +268,7 @@ int main(void)
         return 77;
     test_heap_not_in_force();
     test_late_binding();
+    test_captured();
     test_descriptors();
     test_failures();
     test_many();

@@ -65,6 +65,7 @@ struct binding_case {
 };
 
 #define WRAP (UINT64_MAX - 15)
+#define REST INT64_MIN /* SizeInBytes is 0: up to the end */
 
 /* The buffers have 1024 bytes more than what is needed. */
 static const struct binding_case binding_cases[] = {
@@ -82,6 +83,14 @@ static const struct binding_case binding_cases[] = {
     { "output at 8", OUTPUT, D3D12_HEAP_TYPE_DEFAULT, 8, 0, false },
     { "short output", OUTPUT, D3D12_HEAP_TYPE_DEFAULT, 0, -4, false },
     { "output in READBACK", OUTPUT, D3D12_HEAP_TYPE_READBACK, 0, 0, false },
+    { "input to the end", INPUT, D3D12_HEAP_TYPE_DEFAULT, 0, REST, true },
+    { "input, the last bytes", INPUT, D3D12_HEAP_TYPE_DEFAULT, 1024, REST, true },
+    { "input, too few bytes to the end", INPUT, D3D12_HEAP_TYPE_DEFAULT, 1040, REST, false },
+    { "input, no bytes to the end", INPUT, D3D12_HEAP_TYPE_DEFAULT, 1056, REST, false },
+    { "input beyond the end to the end", INPUT, D3D12_HEAP_TYPE_DEFAULT, 1072, REST, false },
+    { "output to the end", OUTPUT, D3D12_HEAP_TYPE_DEFAULT, 16, REST, true },
+    { "state to the end", PERSISTENT, D3D12_HEAP_TYPE_DEFAULT, 256, REST, true },
+    { "temporary to the end", TEMPORARY, D3D12_HEAP_TYPE_DEFAULT, 256, REST, true },
     { "state at 256", PERSISTENT, D3D12_HEAP_TYPE_DEFAULT, 256, 0, true },
     { "state at 128", PERSISTENT, D3D12_HEAP_TYPE_DEFAULT, 128, 0, false },
     { "short state", PERSISTENT, D3D12_HEAP_TYPE_DEFAULT, 0, -4, false },
@@ -147,7 +156,7 @@ static void test_binding(const struct binding_case *c)
     if (bytes) {
         IDMLBindingTable *table = table_at(&rig, op, 0);
         ID3D12Resource *buffer = api_buffer(rig.d3d, c->heap, bytes + 1024);
-        bind_case(table, c, buffer, bytes + (UINT64)c->more);
+        bind_case(table, c, buffer, c->more == REST ? 0 : bytes + (UINT64)c->more);
         ok(dml_reason(&rig) == (c->good ? S_OK : E_INVALIDARG), "%s: 0x%08x", c->what, (unsigned)dml_reason(&rig));
         ok_hr(ID3D12Device_GetDeviceRemovedReason(rig.d3d), S_OK);
         api_release(buffer);
@@ -225,7 +234,7 @@ static const struct overlap_case overlap_cases[] = {
     { "addition over its second input", false, 32, 0, 0, true },
     { "addition over part of an input", false, 16, 48, 0, true },
     { "product, apart", true, 0, 16, 32, true },
-    { "product over its first input", true, 0, 16, 0, false },
+    { "product over its first input", true, 0, 16, 0, true },
 };
 
 static void run_overlap(struct rig *rig, const struct overlap_case *c, DML_EXECUTION_FLAGS flags)

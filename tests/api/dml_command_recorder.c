@@ -61,6 +61,133 @@ static void test_table_independent(void)
     rig_destroy(&rig);
 }
 
+/* SizeInBytes 0 everywhere: inputs, outputs, owned weights, the temporary and the persistent resource. */
+static void test_sizes_to_the_end(void)
+{
+    struct rig rig = rig_create(DML_CREATE_DEVICE_FLAG_NONE);
+    IDMLCompiledOperator *op = compile(rig.dml, gemm_operator(rig.dml, 2, 2, 2, DML_TENSOR_FLAG_OWNED_BY_DML), 0);
+    IDMLOperatorInitializer *initializer = make_initializer(rig.dml, 1, &op);
+    DML_BINDING_PROPERTIES props = properties(op);
+    ID3D12Resource *a = buffer_f32(&rig, 8, -3, 1), *b = buffer_f32(&rig, 4, 2, 0), *out = buffer_f32(&rig, 8, -1, 0);
+    ID3D12Resource *state = api_buffer(rig.d3d, D3D12_HEAP_TYPE_DEFAULT, props.PersistentResourceSize);
+    ID3D12Resource *temporary = api_buffer(rig.d3d, D3D12_HEAP_TYPE_DEFAULT, props.TemporaryResourceSize + 4);
+    IDMLBindingTable *table = table_at(&rig, initializer, 0);
+    bind_owned(table, 3, (struct bound[]){ { NULL, 0, 0 }, { b, 0, 0 }, { NULL, 0, 0 } });
+    bind_outputs(table, 1, &(struct bound){ state, 0, 0 });
+    record(&rig, initializer, table);
+    api_release(table);
+    table = table_at(&rig, op, 0);
+    bind_inputs(table, 3, (struct bound[]){ { a, 16, 0 }, { NULL, 0, 0 }, { NULL, 0, 0 } });
+    bind_outputs(table, 1, &(struct bound){ out, 16, 0 });
+    bind_temporary(table, temporary, 0, 0);
+    bind_persistent(table, state, 0, 0);
+    record(&rig, op, table);
+    rig_run(&rig);
+    expect_f32(&rig, out, 0, (const float[]){ -1, -1, -1, -1, 6, 6, 14, 14 }, 8);
+    ok_hr(dml_reason(&rig), S_OK);
+    api_release(table);
+    api_release(initializer);
+    api_release(op);
+    api_release(a);
+    api_release(b);
+    api_release(out);
+    api_release(state);
+    api_release(temporary);
+    rig_destroy(&rig);
+}
+
+/* One range of descriptors serves several dispatches before the list is executed, by tables of their own or by one that
+ * is bound again: each dispatch has the bindings of its RecordDispatch. */
+static void test_shared_range(bool one_table)
+{
+    struct rig rig = rig_create(DML_CREATE_DEVICE_FLAG_NONE);
+    IDMLCompiledOperator *op = compile(rig.dml, identity_operator(rig.dml, 8), DML_EXECUTION_FLAG_NONE);
+    struct prepared prepared = prepare(&rig, op, 0, NULL);
+    ID3D12Resource *ins[3], *outs[3];
+    IDMLBindingTable *table = NULL;
+    for (int i = 0; i < 3; i++) {
+        ins[i] = buffer_f32(&rig, 8, 10 * (float)i, 1);
+        outs[i] = buffer_f32(&rig, 8, -1, 0);
+    }
+    for (int i = 0; i < 3; i++) {
+        if (!table || !one_table)
+            table = table_at(&rig, op, 0);
+        bind_inputs(table, 1, &(struct bound){ ins[i], 0, 32 });
+        bind_outputs(table, 1, &(struct bound){ outs[i], 0, 32 });
+        bind_prepared(table, &prepared);
+        record(&rig, op, table);
+        if (!one_table)
+            api_release(table);
+    }
+    if (one_table) /* what is bound after the last RecordDispatch counts for none of them */
+        bind_outputs(table, 1, &(struct bound){ ins[0], 0, 32 });
+    rig_run(&rig);
+    for (int i = 0; i < 3; i++) {
+        float want[8];
+        for (int k = 0; k < 8; k++)
+            want[k] = 10 * (float)i + (float)k;
+        expect_f32(&rig, ins[i], 0, want, 8);
+        expect_f32(&rig, outs[i], 0, want, 8);
+        api_release(ins[i]);
+        api_release(outs[i]);
+    }
+    ok_hr(dml_reason(&rig), S_OK);
+    if (one_table)
+        api_release(table);
+    prepared_release(&prepared);
+    api_release(op);
+    rig_destroy(&rig);
+}
+
+/* Initializers of several operators and their executions in one list, all by one range of descriptors. */
+static void test_shared_range_initializers(void)
+{
+    struct rig rig = rig_create(DML_CREATE_DEVICE_FLAG_NONE);
+    IDMLOperatorInitializer *initializers[2];
+    IDMLCompiledOperator *ops[2];
+    ID3D12Resource *weights[2], *outs[2], *in = buffer_f32(&rig, 4, 1, 1);
+    struct prepared prepared[2];
+    for (int i = 0; i < 2; i++) {
+        ops[i] = compile(rig.dml, gemm_operator(rig.dml, 2, 2, 2, DML_TENSOR_FLAG_OWNED_BY_DML), 0);
+        initializers[i] = make_initializer(rig.dml, 1, &ops[i]);
+        weights[i] = buffer_f32(&rig, 4, (float)i, 0);
+        prepared[i] = (struct prepared){ .props = properties(ops[i]) };
+        prepared[i].persistent = api_buffer(rig.d3d, D3D12_HEAP_TYPE_DEFAULT, prepared[i].props.PersistentResourceSize);
+        if (prepared[i].props.TemporaryResourceSize)
+            prepared[i].temporary =
+                api_buffer(rig.d3d, D3D12_HEAP_TYPE_DEFAULT, prepared[i].props.TemporaryResourceSize);
+        outs[i] = buffer_f32(&rig, 4, -1, 0);
+    }
+    for (int i = 0; i < 4; i++) {
+        const struct prepared *own = &prepared[i % 2];
+        void *dispatchable = i < 2 ? (void *)initializers[i] : (void *)ops[i - 2];
+        IDMLBindingTable *table = table_at(&rig, dispatchable, 0);
+        if (i < 2) {
+            bind_owned(table, 3, (struct bound[]){ { NULL, 0, 0 }, { weights[i], 0, 16 }, { NULL, 0, 0 } });
+            bind_outputs(table, 1, &(struct bound){ own->persistent, 0, own->props.PersistentResourceSize });
+        } else {
+            bind_inputs(table, 3, (struct bound[]){ { in, 0, 16 }, { NULL, 0, 0 }, { NULL, 0, 0 } });
+            bind_outputs(table, 1, &(struct bound){ outs[i - 2], 0, 16 });
+            bind_prepared(table, own);
+        }
+        record(&rig, dispatchable, table);
+        api_release(table);
+    }
+    rig_run(&rig);
+    expect_f32(&rig, outs[0], 0, (const float[]){ 0, 0, 0, 0 }, 4);
+    expect_f32(&rig, outs[1], 0, (const float[]){ 3, 3, 7, 7 }, 4);
+    ok_hr(dml_reason(&rig), S_OK);
+    for (int i = 0; i < 2; i++) {
+        api_release(initializers[i]);
+        api_release(ops[i]);
+        api_release(weights[i]);
+        api_release(outs[i]);
+        prepared_release(&prepared[i]);
+    }
+    api_release(in);
+    rig_destroy(&rig);
+}
+
 /* A closed list is executed three times; the outputs are bound anew each time. */
 static void test_late_binding(void)
 {
@@ -233,6 +360,10 @@ int main(void)
     rig_part(test_object());
     rig_part(test_identity());
     rig_part(test_table_independent());
+    rig_part(test_sizes_to_the_end());
+    rig_part(test_shared_range(false));
+    rig_part(test_shared_range(true));
+    rig_part(test_shared_range_initializers());
     rig_part(test_late_binding());
     rig_part(test_copied_descriptors());
     rig_part(test_released_operator());

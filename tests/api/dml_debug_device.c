@@ -29,7 +29,7 @@ static D3D12_MESSAGE *newest(ID3D12InfoQueue *queue)
     return message;
 }
 
-static void expect_message(ID3D12InfoQueue *queue, const char *name, const char *part)
+static void expect_severity(ID3D12InfoQueue *queue, D3D12_MESSAGE_SEVERITY severity, const char *name, const char *part)
 {
     D3D12_MESSAGE *message = newest(queue);
     ok(message, "no message with \"%s\"", part);
@@ -40,9 +40,14 @@ static void expect_message(ID3D12InfoQueue *queue, const char *name, const char 
        name);
     ok(message->Category == D3D12_MESSAGE_CATEGORY_APPLICATION_DEFINED, "category %d", (int)message->Category);
     ok(message->ID == D3D12_MESSAGE_ID_STRING_FROM_APPLICATION, "id %d", (int)message->ID);
-    ok(message->Severity == D3D12_MESSAGE_SEVERITY_ERROR, "severity %d", (int)message->Severity);
+    ok(message->Severity == severity, "severity %d", (int)message->Severity);
     free(message);
     ID3D12InfoQueue_ClearStoredMessages(queue);
+}
+
+static void expect_message(ID3D12InfoQueue *queue, const char *name, const char *part)
+{
+    expect_severity(queue, D3D12_MESSAGE_SEVERITY_ERROR, name, part);
 }
 
 static void test_identity(IDMLDevice1 *dml)
@@ -101,6 +106,31 @@ static void test_without_flag(ID3D12Device *d3d, ID3D12InfoQueue *queue)
     api_release(dml);
 }
 
+/* What is done all the same, with a word about it. */
+static void test_hints(ID3D12Device *d3d, ID3D12InfoQueue *queue)
+{
+    struct rig rig = rig_of(d3d, DML_CREATE_DEVICE_FLAG_DEBUG);
+    ID3D12Device_AddRef(d3d); /* the rig takes one */
+    IDMLCompiledOperator *op = compile(rig.dml, gemm_operator(rig.dml, 2, 2, 2, DML_TENSOR_FLAG_NONE), 0);
+    struct prepared prepared = prepare(&rig, op, 0, NULL);
+    ID3D12Resource *buffer = buffer_f32(&rig, 8, 0, 1);
+    IDMLBindingTable *table = table_at(&rig, op, 0);
+    ID3D12InfoQueue_ClearStoredMessages(queue);
+    bind_outputs(table, 1, &(struct bound){ buffer, 16, 0 });
+    expect_severity(queue, D3D12_MESSAGE_SEVERITY_WARNING, "<unnamed>: ", "SizeInBytes is 0; it is taken as 16");
+    bind_inputs(table, 3, (struct bound[]){ { buffer, 0, 16 }, { buffer, 16, 16 }, { NULL, 0, 0 } });
+    bind_prepared(table, &prepared);
+    record(&rig, op, table);
+    expect_severity(queue, D3D12_MESSAGE_SEVERITY_INFO, "<unnamed>: ", "input 1, which is needed longer");
+    rig_run(&rig);
+    ok_hr(dml_reason(&rig), S_OK);
+    api_release(table);
+    api_release(buffer);
+    prepared_release(&prepared);
+    api_release(op);
+    rig_destroy(&rig);
+}
+
 /* The layer changes no sizes and no counts. */
 static void test_same_properties(ID3D12Device *d3d)
 {
@@ -141,11 +171,74 @@ static void test_properties(ID3D12Device *d3d, ID3D12InfoQueue *queue)
     test_same_properties(d3d);
 }
 
+/* How many stored messages of a severity have `part`. */
+static unsigned messages_with(ID3D12InfoQueue *queue, D3D12_MESSAGE_SEVERITY severity, const char *part)
+{
+    unsigned found = 0;
+    for (UINT64 i = 0; i < ID3D12InfoQueue_GetNumStoredMessages(queue); i++) {
+        SIZE_T bytes = 0;
+        ID3D12InfoQueue_GetMessage(queue, i, NULL, &bytes);
+        D3D12_MESSAGE *message = malloc(bytes);
+        need(message);
+        ok_hr(ID3D12InfoQueue_GetMessage(queue, i, message, &bytes), S_OK);
+        found += message->Severity == severity && strstr(message->pDescription, part);
+        free(message);
+    }
+    return found;
+}
+
+/* Work that outlives its operator, its descriptor heap and its buffers: it runs. The heap's release is an error at each
+ * submission, the operator's a warning, once. */
+static void test_released(ID3D12Device *d3d, ID3D12InfoQueue *queue)
+{
+    struct rig rig = rig_of(d3d, DML_CREATE_DEVICE_FLAG_DEBUG);
+    IDMLCompiledOperator *op = compile(rig.dml, identity_operator(rig.dml, 8), DML_EXECUTION_FLAG_NONE);
+    struct prepared prepared = prepare(&rig, op, 0, NULL);
+    ID3D12Resource *in = buffer_f32(&rig, 8, 0, 1), *out = buffer_f32(&rig, 8, -1, 0);
+    IDMLBindingTable *table = table_at(&rig, op, 0);
+    bind_inputs(table, 1, &(struct bound){ in, 0, 32 });
+    bind_outputs(table, 1, &(struct bound){ out, 0, 32 });
+    bind_prepared(table, &prepared);
+    record(&rig, op, table);
+    api_release(table);
+    ok_hr(ID3D12GraphicsCommandList_Close(rig.q.list), S_OK);
+    ID3D12DescriptorHeap *heap = rig.heap;
+    api_release(op);
+    ID3D12InfoQueue_ClearStoredMessages(queue);
+    for (int i = 0; i < 3; i++)
+        api_queue_execute(&rig.q);
+    api_queue_wait(&rig.q);
+    ok(messages_with(queue, D3D12_MESSAGE_SEVERITY_WARNING, "released DML_OPERATOR_ELEMENT_WISE_IDENTITY") == 1,
+       "not one warning of the released operator");
+    ok(!messages_with(queue, D3D12_MESSAGE_SEVERITY_ERROR, "released"), "an error of the released operator");
+    ID3D12DescriptorHeap_SetName(heap, L"the heap");
+    api_release(heap);
+    for (int i = 0; i < 2; i++)
+        api_queue_execute(&rig.q);
+    api_queue_wait(&rig.q);
+    ok(messages_with(queue, D3D12_MESSAGE_SEVERITY_ERROR, "released ID3D12DescriptorHeap \"the heap\"") == 2,
+       "not an error of each submission with the released heap");
+    ok_hr(ID3D12Device_GetDeviceRemovedReason(d3d), S_OK);
+    rig.heap = rig_heap(d3d, DML_TEST_DESCRIPTORS, true);
+    ok_hr(ID3D12CommandAllocator_Reset(rig.q.allocator), S_OK);
+    ok_hr(ID3D12GraphicsCommandList_Reset(rig.q.list, rig.q.allocator, NULL), S_OK);
+    rig_set_heap(&rig);
+    static const float ramp[] = { 0, 1, 2, 3, 4, 5, 6, 7 };
+    expect_f32(&rig, out, 0, ramp, 8);
+    api_release(in);
+    api_release(out);
+    prepared_release(&prepared);
+    ID3D12Device_AddRef(d3d);
+    rig_destroy(&rig);
+}
+
 int main(void)
 {
     api_begin();
     rig_part(with_queue(test_with_flag));
     rig_part(with_queue(test_without_flag));
     rig_part(with_queue(test_properties));
+    rig_part(with_queue(test_hints));
+    rig_part(with_queue(test_released));
     return rig_end();
 }

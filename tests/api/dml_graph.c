@@ -1,88 +1,10 @@
 /* IDMLDevice1::CompileGraph: numbers, slots, owned inputs, constants, and what is refused. */
-#include "dml_test.h"
+#include "dml_build.h"
 
-enum { MAX_PARTS = 8 };
+#include <limits.h>
+#include <sys/resource.h>
 
-/* A graph under construction. */
-struct build {
-    IDMLDevice1 *dml;
-    DML_OPERATOR_GRAPH_NODE_DESC operators[MAX_PARTS];
-    DML_CONSTANT_DATA_GRAPH_NODE_DESC constants[MAX_PARTS];
-    DML_GRAPH_NODE_DESC nodes[MAX_PARTS];
-    DML_INPUT_GRAPH_EDGE_DESC inputs[MAX_PARTS];
-    DML_OUTPUT_GRAPH_EDGE_DESC outputs[MAX_PARTS];
-    DML_INTERMEDIATE_GRAPH_EDGE_DESC middles[MAX_PARTS];
-    DML_GRAPH_EDGE_DESC input_edges[MAX_PARTS], output_edges[MAX_PARTS], middle_edges[MAX_PARTS];
-    DML_GRAPH_DESC desc;
-};
-
-static void build_begin(struct build *b, IDMLDevice1 *dml, UINT inputs, UINT outputs)
-{
-    memset(b, 0, sizeof(*b));
-    b->dml = dml;
-    b->desc = (DML_GRAPH_DESC){ .InputCount = inputs,
-                                .OutputCount = outputs,
-                                .Nodes = b->nodes,
-                                .InputEdges = b->input_edges,
-                                .OutputEdges = b->output_edges,
-                                .IntermediateEdges = b->middle_edges };
-}
-
-/* Takes the reference on op. */
-static void add_node(struct build *b, IDMLOperator *op, const char *name)
-{
-    UINT i = b->desc.NodeCount++;
-    b->operators[i] = (DML_OPERATOR_GRAPH_NODE_DESC){ op, name };
-    b->nodes[i] = (DML_GRAPH_NODE_DESC){ DML_GRAPH_NODE_TYPE_OPERATOR, &b->operators[i] };
-}
-
-static void add_constant(struct build *b, const void *data, size_t bytes)
-{
-    UINT i = b->desc.NodeCount++;
-    b->constants[i] = (DML_CONSTANT_DATA_GRAPH_NODE_DESC){ data, bytes, "constant" };
-    b->nodes[i] = (DML_GRAPH_NODE_DESC){ DML_GRAPH_NODE_TYPE_CONSTANT, &b->constants[i] };
-}
-
-static void add_input(struct build *b, UINT input, UINT node, UINT slot)
-{
-    UINT i = b->desc.InputEdgeCount++;
-    b->inputs[i] = (DML_INPUT_GRAPH_EDGE_DESC){ input, node, slot, NULL };
-    b->input_edges[i] = (DML_GRAPH_EDGE_DESC){ DML_GRAPH_EDGE_TYPE_INPUT, &b->inputs[i] };
-}
-
-static void add_output(struct build *b, UINT node, UINT slot, UINT output)
-{
-    UINT i = b->desc.OutputEdgeCount++;
-    b->outputs[i] = (DML_OUTPUT_GRAPH_EDGE_DESC){ node, slot, output, "out" };
-    b->output_edges[i] = (DML_GRAPH_EDGE_DESC){ DML_GRAPH_EDGE_TYPE_OUTPUT, &b->outputs[i] };
-}
-
-static void add_middle(struct build *b, UINT from, UINT from_slot, UINT to, UINT to_slot)
-{
-    UINT i = b->desc.IntermediateEdgeCount++;
-    b->middles[i] = (DML_INTERMEDIATE_GRAPH_EDGE_DESC){ from, from_slot, to, to_slot, NULL };
-    b->middle_edges[i] = (DML_GRAPH_EDGE_DESC){ DML_GRAPH_EDGE_TYPE_INTERMEDIATE, &b->middles[i] };
-}
-
-static void release_nodes(struct build *b)
-{
-    for (UINT i = 0; i < MAX_PARTS; i++)
-        if (b->operators[i].Operator)
-            api_release(b->operators[i].Operator);
-}
-
-/* Compiles, then releases the operators and wipes everything that was described. */
-static IDMLCompiledOperator *build_end(struct build *b)
-{
-    IDMLCompiledOperator *op = NULL;
-    HRESULT hr = IDMLDevice1_CompileGraph(b->dml, &b->desc, 0, &IID_IDMLCompiledOperator, (void **)&op);
-    rig_skip(hr);
-    ok_hr(hr, S_OK);
-    need(op);
-    release_nodes(b);
-    memset(b, 0xa5, sizeof(*b));
-    return op;
-}
+#define BASE_SPACE (UINT64_C(4) << 30) /* bytes of addresses; arrays for 2^32 inputs or outputs take more */
 
 /* Runs with all inputs in one buffer each and compares the first output. */
 static void run(struct rig *rig, IDMLCompiledOperator *op, const struct prepared *prepared, UINT input_count,
@@ -371,6 +293,43 @@ static void test_refused(IDMLDevice1 *dml, IDMLDevice1 *other)
     ok_hr(IDMLDevice1_GetDeviceRemovedReason(dml), S_OK);
 }
 
+/* Counts that no edges can meet are refused before anything is allocated for them; some unused inputs are fine. */
+static void test_counts(void)
+{
+    struct rig rig = rig_create(DML_CREATE_DEVICE_FLAG_NONE);
+    const float data[4] = { 1, 2, 3, 4 };
+    const struct {
+        UINT inputs, outputs;
+        HRESULT hr;
+    } cases[] = { { UINT_MAX, 2, E_INVALIDARG },
+                  { 3, UINT_MAX, E_INVALIDARG },
+                  { 3, 3, E_INVALIDARG },
+                  { UINT_MAX, UINT_MAX, E_INVALIDARG },
+                  { 1003, 2, S_OK } };
+    struct rlimit before;
+    ok(!getrlimit(RLIMIT_AS, &before), "getrlimit");
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    struct rlimit tight = { BASE_SPACE, before.rlim_max };
+    if (api_is("cpu")) /* drivers map as they like */
+        ok(!setrlimit(RLIMIT_AS, &tight), "setrlimit");
+#endif
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct build b;
+        void *out = NULL;
+        build_good(&b, rig.dml, data);
+        b.desc.InputCount = cases[i].inputs;
+        b.desc.OutputCount = cases[i].outputs;
+        HRESULT hr = IDMLDevice1_CompileGraph(rig.dml, &b.desc, 0, &IID_IDMLCompiledOperator, &out);
+        rig_skip(hr);
+        ok(hr == cases[i].hr, "%u inputs, %u outputs: 0x%08x", cases[i].inputs, cases[i].outputs, (unsigned)hr);
+        if (out)
+            api_release(out);
+        release_nodes(&b);
+    }
+    ok(!setrlimit(RLIMIT_AS, &before), "setrlimit");
+    rig_destroy(&rig);
+}
+
 /* The same edge sizes seen in another shape and type: bits are kept. */
 static void test_reinterpreting_edge(void)
 {
@@ -414,6 +373,7 @@ int main(void)
     rig_part(test_numbers());
     rig_part(test_owned());
     rig_part(test_constant());
+    rig_part(test_counts());
     rig_part(test_reinterpreting_edge());
     return rig_end();
 }

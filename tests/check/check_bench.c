@@ -263,7 +263,7 @@ static void bench_conv(const char *filter, uint32_t cpu)
         for (uint32_t d = 0; d < 2; d++) {
             conv->strides[d] = shapes[s].stride;
             conv->dilations[d] = 1;
-            conv->pad_start[d] = conv->pad_end[d] = shapes[s].pad;
+            conv->pad_start[d] = shapes[s].pad;
         }
         view(&c.op, 0, t < 2 ? type : DML_TENSOR_DATA_TYPE_UINT8, 4,
              (uint32_t[]){ 1, shapes[s].in, shapes[s].size, shapes[s].size });

@@ -20,8 +20,9 @@ static void first(struct check_rng *rng, struct kern_block *block, uint32_t *x)
         block->first[d] = size;
         block->first_strides[d] = step;
         block->first_start[d] = start;
-        block->first_end[d] = end;
         x[2 + d] = whole - start - end;
+        if (wide)
+            x[2 + d] = check_free_size(rng, x[2 + d]); /* the first convolution's image has more or fewer windows */
     }
 }
 
@@ -45,11 +46,11 @@ void check_gen_block(struct check_rng *rng, struct check_case *out)
         if (plain)
             steps = (struct check_steps){ steps.in + 2, 3, 1 + check_pick(rng, 2), 1, 1, 1 };
         x[2 + d] = steps.in;
-        y[2 + d] = check_steps_count(&steps);
+        y[2 + d] = check_free_size(rng, check_steps_count(&steps));
+        block->image[d] = steps.in;
         block->window[d] = steps.kernel;
         block->strides[d] = steps.stride;
         block->pad_start[d] = steps.start;
-        block->pad_end[d] = steps.end;
     }
     first(rng, block, x);
     uint32_t taps = block->window[0] * block->window[1],

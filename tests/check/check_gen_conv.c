@@ -39,6 +39,13 @@ uint32_t check_steps_count(const struct check_steps *s)
     return (s->in + s->start + s->end - (s->kernel - 1) * s->dilation - 1) / s->stride + 1;
 }
 
+uint32_t check_free_size(struct check_rng *rng, uint32_t size)
+{
+    if (!check_chance(rng, 4))
+        return size;
+    return check_chance(rng, 2) ? 1 + check_pick(rng, size) : size + 1 + check_pick(rng, check_chance(rng, 4) ? 40 : 4);
+}
+
 uint32_t check_steps_spread(const struct check_steps *s)
 {
     uint32_t whole = (s->in - 1) * s->stride + (s->kernel - 1) * s->dilation + 1;
@@ -104,11 +111,10 @@ static void windows(struct check_rng *rng, struct kern_conv *conv, bool wide, bo
             steps.start = check_pick(rng, 8);
         x[2 + d] = steps.in;
         w[2 + d] = steps.kernel;
-        y[2 + d] = conv->transposed ? check_steps_spread(&steps) : check_steps_count(&steps);
+        y[2 + d] = check_free_size(rng, conv->transposed ? check_steps_spread(&steps) : check_steps_count(&steps));
         conv->strides[d] = steps.stride;
         conv->dilations[d] = steps.dilation;
         conv->pad_start[d] = steps.start;
-        conv->pad_end[d] = steps.end;
     }
 }
 

@@ -23,13 +23,11 @@ void check_gen_pool(struct check_rng *rng, struct check_case *out)
         if (whole)
             steps = (struct check_steps){ steps.in, steps.in, 1, 1, 0, 0 };
         x[2 + d] = steps.in;
-        /* More windows than fit: what rounding sizes up and ignoring dilation give. */
-        y[2 + d] = check_steps_count(&steps) + (!whole && check_chance(rng, 6) ? 1 + check_pick(rng, 3) : 0);
+        y[2 + d] = whole ? check_steps_count(&steps) : check_free_size(rng, check_steps_count(&steps));
         pool->window[d] = steps.kernel;
         pool->strides[d] = steps.stride;
         pool->dilations[d] = steps.dilation;
         pool->pad_start[d] = steps.start;
-        pool->pad_end[d] = steps.end;
     }
     op->kind = KERN_POOL;
     op->input_count = op->output_count = 1;

@@ -23,7 +23,6 @@ void check_gen_pool_grad(struct check_rng *rng, struct check_case *out)
         pool->strides[d] = steps.stride;
         pool->dilations[d] = max ? steps.dilation : 1;
         pool->pad_start[d] = steps.start;
-        pool->pad_end[d] = steps.end;
     }
     op->kind = KERN_POOL_GRAD;
     op->input_count = 1 + max;

@@ -76,6 +76,7 @@ static HRESULT make_program(struct bench *bench, const struct kern_op *op, const
 {
     struct graph_operand operands[KERN_TENSORS_MAX];
     struct graph_options options;
+    struct graph_plan *plan = NULL;
     struct graph graph;
     graph_options_init(&options, false, 1);
     graph_init(&graph, op->input_count, op->output_count, 0);
@@ -94,8 +95,11 @@ static HRESULT make_program(struct bench *bench, const struct kern_op *op, const
     if (node) {
         node->k.u = op->u;
         node->origin = "case";
-        hr = dml_spirv_create(&bench->dml, &graph, &options, out, error);
+        hr = graph_plan_create(&graph, &options, &plan, error);
     }
+    if (SUCCEEDED(hr))
+        hr = dml_spirv_create(&bench->dml, plan, out, error);
+    graph_plan_destroy(plan);
     graph_finish(&graph);
     return hr;
 }
@@ -145,7 +149,7 @@ static void run_program(struct bench *bench, const struct kern_op *op, struct ch
         bench->anydml, ID3D12DescriptorHeap_GetCPUDescriptorHandleForHeapStart(bench->heap), tensor_count(op), slots));
     ok_hr(bench->anydml->lpVtbl->RecordDispatch(bench->anydml, (ID3D12CommandList *)bench->q.list, &dispatch.base,
                                                 ID3D12DescriptorHeap_GetGPUDescriptorHandleForHeapStart(bench->heap),
-                                                tensor_count(op), &in_force),
+                                                tensor_count(op), NULL, &in_force),
           S_OK);
     api_queue_run(&bench->q);
     copy_back(bench, op, set, at);

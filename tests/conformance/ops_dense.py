@@ -210,6 +210,7 @@ class Steps:
     """Random sizes of a convolution that fit each other."""
 
     def __init__(self, g, spatial, backward=False, extra=False):
+        """extra: with OutputPadding."""
         self.spatial, self.backward = spatial, backward
         depthwise = g.chance(0.25)
         self.groups = g.integer(2, 9) if depthwise else g.pick(1, 1, g.integer(1, 3))
@@ -218,27 +219,26 @@ class Steps:
         self.batch = g.integer(1, 2)
         most = {1: 60, 2: 14, 3: 6}[spatial]
         self.size, self.kernel, self.strides, self.dilations = [], [], [], []
-        self.start, self.end, self.padding, self.out = [], [], [], []
+        self.start, self.end, self.padding, self.out, self.windows = [], [], [], [], []
         for _ in range(spatial):
             self._axis(g, most, extra)
 
     def _axis(self, g, most, extra):
-        while True:
-            size, kernel, stride, dilation = g.integer(1, most), g.integer(1, 4), g.integer(1, 3), g.pick(1, 1, 2, 3)
-            start, end, padding = g.integer(0, 3), g.integer(0, 3), g.pick(0, 0, g.integer(0, 2)) if extra else 0
-            span = (kernel - 1) * dilation + 1
-            if self.backward:
-                full = (size - 1) * stride + span - start - end
-                out = max(full, 1) if full < 1 else full + g.integer(0, max(stride, dilation) - 1 + padding)
-                good = out <= full + max(stride, dilation) - 1 + padding
-            else:
-                count = (size + start + end - span) // stride + 1
-                out = count + g.integer(0, padding)
-                good = size + start + end >= span
-            if good:
-                break
+        size, kernel, stride, dilation = g.integer(1, most), g.integer(1, 4), g.integer(1, 3), g.pick(1, 1, 2, 3)
+        start, end, padding = g.integer(0, 3), g.integer(0, 3), g.pick(0, 0, g.integer(0, 2)) if extra else 0
+        span = (kernel - 1) * dilation + 1
+        if self.backward:
+            given = max((size - 1) * stride + span - start - end, 1)
+            out = given + g.integer(0, max(stride, dilation) - 1 + padding)
+        else:
+            given = max((size + start + end - span) // stride + 1, 1)
+            out = given + g.integer(0, padding)
+        if g.chance(0.3):  # the output's size decides
+            out = g.pick(g.integer(1, given), given + g.integer(1, 6))
+        windows = out - (0 if self.backward else min(padding, max(out - given, 0)))
         for where, value in ((self.size, size), (self.kernel, kernel), (self.strides, stride), (self.dilations, dilation),
-                             (self.start, start), (self.end, end), (self.padding, padding), (self.out, out)):
+                             (self.start, start), (self.end, end), (self.padding, padding), (self.out, out),
+                             (self.windows, windows)):
             where.append(value)
 
     def fields(self):
@@ -260,10 +260,14 @@ class Steps:
     def run(self, x, w):
         """The convolution in float64; exact for integers."""
         x, w = torch.from_numpy(np.array(x, np.float64)), torch.from_numpy(np.array(w, np.float64))
-        pads = [p for pair in reversed(list(zip(self.start, self.end))) for p in pair]
+        reach = [(n - 1) * s + (k - 1) * d + 1
+                 for n, s, k, d in zip(self.windows, self.strides, self.kernel, self.dilations)]
+        after = [max(r - start - n, 0) for r, start, n in zip(reach, self.start, self.size)]
+        pads = [p for pair in reversed(list(zip(self.start, after))) for p in pair]
         if not self.backward:
             function = (torch.nn.functional.conv1d, torch.nn.functional.conv2d, torch.nn.functional.conv3d)[self.spatial - 1]
-            y = function(torch.nn.functional.pad(x, pads), w, None, self.strides, 0, self.dilations, self.groups)
+            read = (slice(None), slice(None), *(slice(0, r) for r in reach))
+            y = function(torch.nn.functional.pad(x, pads)[read], w, None, self.strides, 0, self.dilations, self.groups)
             return self._fit(y.numpy(), [0] * self.spatial)
         function = (torch.nn.functional.conv_transpose1d, torch.nn.functional.conv_transpose2d,
                     torch.nn.functional.conv_transpose3d)[self.spatial - 1]

@@ -32,10 +32,12 @@ class Windows:
                 window, stride, dilation, start, end = n, 1, 1, 0, 0
             self.sizes.append(n), self.window.append(window), self.strides.append(stride)
             self.dilations.append(dilation), self.start.append(start), self.end.append(end)
-            self.out.append(g.integer(*self.legal(-1)) if g.chance(0.3) else self.legal(-1)[0])
+            self.out.append(g.pick(g.integer(*self.usual(-1)), g.integer(1, self.usual(-1)[1] + 4)) if g.chance(0.4)
+                            else self.usual(-1)[0])
 
-    def legal(self, d):
-        """Output sizes: from the exact formula to the ceiling, or to the formula that forgets the dilation."""
+    def usual(self, d):
+        """Output sizes that clients send: from the exact formula to the ceiling, or to the formula that forgets the
+        dilation. All others are legal too."""
         padded = self.sizes[d] + self.start[d] + self.end[d]
         span = (self.window[d] - 1) * self.dilations[d] + 1
 

@@ -186,10 +186,22 @@ static void test_damage(struct onnx_device *device, uint64_t seed, uint32_t coun
     free(good);
 }
 
+/* The seed of fuzz_context: ep_context write tests/fuzz/corpus_context/model */
+static int write_seed(const char *path)
+{
+    size_t bytes;
+    void *data;
+    FILE *file = fopen(path, "wb");
+    bool ok = file && ep_context_write(&model, "part", HERE, &data, &bytes) && fwrite(data, 1, bytes, file) == bytes;
+    return file && !fclose(file) && ok ? 0 : 1;
+}
+
 int main(int argc, char **argv)
 {
     struct onnx_device *device = NULL;
     struct onnx_error error;
+    if (argc == 3 && !strcmp(argv[1], "write"))
+        return write_seed(argv[2]);
     test_fit();
     test_round_trip();
     TEST(SUCCEEDED(onnx_device_open(0, &device, &error)));

@@ -224,6 +224,13 @@ def test_refusals(library):
             attr.s = bad.encode()
             onnx.save(model, out)
             check("beside the model" in (refusal(library, out) or ""), f"the path {bad}")
+        with tempfile.TemporaryDirectory() as other:
+            with open(os.path.join(other, "far.bin"), "wb") as file:
+                file.write(good)
+            os.symlink(os.path.join(other, "far.bin"), os.path.join(os.path.dirname(out), "link.bin"))
+            attr.s = b"link.bin"
+            onnx.save(model, out)
+            check("does not lie in the model's folder" in (refusal(library, out) or ""), "a link that leaves the folder")
 
 
 def context_nodes_of(model):

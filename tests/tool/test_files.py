@@ -3,13 +3,16 @@
 
 What is no file of a model or of weights is refused in one line; so is a file that loses bytes while it is in use.
 """
+import json
 import os
+import struct
 import subprocess
 import sys
 import time
 
 import numpy as np
 
+import pictures
 import wire
 from tool import Tool
 
@@ -68,20 +71,105 @@ def check_outside_wrong(tool, x):
             (("too long",), {"location": "w" * 5000}),
             (("cannot be located",), {"offset": 3}),
             (("cannot be located",), {"location": tool.file("weights.bin")}),
-            (("cannot be located",), {"location": "../weights.bin"}),
-            (("cannot be located",), {"location": "folder.bin/../weights.bin"})):
+            (("cannot be located",), {"location": ""}),
+            (("length",), {"location": "weights.bin", "length": 15}),
+            (("length",), {"location": "weights.bin", "length": 17}),
+            (("bad offset or length",), {"location": "weights.bin", "length": "all"})):
         path = tool.file("outside.onnx", model(outside("w", SHAPE, **entries)))
         tool.fails(["run", path, "--input", x], "outside.onnx", *words, timeout=60)
+
+
+def check_links(tool, x):
+    """Weights are read where the model's folder is, however links lead there, and nowhere else."""
+    inside, beside, blobs = (tool.file(name) for name in ("m/n", "secret", "blobs"))
+    for folder in (inside, beside, blobs):
+        os.makedirs(folder)
+    weights = np.linspace(1, 2, 4, dtype=np.float32)
+    for name in ("m/n/weights.bin", "secret/weights.bin", "blobs/w5"):
+        tool.file(name, weights.tobytes())
+    os.symlink("n/weights.bin", tool.file("m/file.bin"))
+    os.symlink("n", tool.file("m/folder"))
+    os.symlink("../secret/weights.bin", tool.file("m/bad_file.bin"))
+    os.symlink("../secret", tool.file("m/bad_folder"))
+    os.symlink(beside + "/weights.bin", tool.file("m/n/far.bin"))
+
+    def path_of(location, name="m/m.onnx"):
+        return tool.file(name, model(outside("w", SHAPE, location=location)))
+    for location in ("n/weights.bin", "file.bin", "folder/weights.bin", "n/../file.bin"):
+        y = tool.file("y.npy")
+        tool.works("run", path_of(location), "--input", x, "--output", y)
+        tool.test(np.allclose(np.load(y), np.ones(SHAPE) + weights), location)
+    for location in ("bad_file.bin", "bad_folder/weights.bin", "n/far.bin", "../secret/weights.bin", "../m2/none.bin/../x"):
+        wanted = "No such" if "none" in location else "does not lie in the model's folder"
+        tool.fails(["run", path_of(location), "--input", x], location, wanted)
+    # A store keeps files by what they hold, with links for their names.
+    path_of("model.data", "blobs/m7")
+    os.makedirs(tool.file("snapshot"))
+    os.symlink("../blobs/m7", tool.file("snapshot/model.onnx"))
+    os.symlink("../blobs/w5", tool.file("snapshot/model.data"))
+    tool.works("run", tool.file("snapshot/model.onnx"), "--input", x)
+    os.remove(tool.file("snapshot/model.data"))
+    os.symlink("../secret/weights.bin", tool.file("snapshot/model.data"))
+    tool.fails(["run", tool.file("snapshot/model.onnx"), "--input", x], "does not lie in the model's folder")
+
+
+def check_future(tool, x):
+    """An operator set that nobody here has read."""
+    text = model(wire.tensor("w", np.ones(SHAPE, np.float32))).replace(wire.field(2, 17), wire.field(2, 99))
+    tool.fails(["run", tool.file("future.onnx", text), "--input", x], "opset 99 is not supported (7 to")
+
+
+def check_trace(tool, x):
+    """What the environment says to write to is a file of its own: no link, no pipe."""
+    path = tool.file("m.onnx", model(wire.tensor("w", np.ones(SHAPE, np.float32))))
+    target, link = tool.file("target", b"precious"), tool.file("link.json")
+    os.symlink("target", link)
+    for place, word in ((link, "symbolic link"), (tool.file("pipe.bin"), "No such device"), ("/dev/null/x", "Not a directory")):
+        run = tool.run("run", path, "--input", x, ANYDML_TRACE=place, ANYDML_LOG="warn")
+        tool.test(run.returncode == 0 and "ANYDML_TRACE" in run.stderr and word in run.stderr, f"{place}: {run.stderr}")
+    with open(target, "rb") as file:
+        tool.test(file.read() == b"precious", "a trace was written through a link")
+    tool.works("run", path, "--input", x, ANYDML_TRACE=tool.file("new.json"))
+    with open(tool.file("new.json"), encoding="utf-8") as file:
+        tool.test(len(json.load(file)["traceEvents"]) > 0, "a trace")
+
+
+def jpeg_header(width, height, kind=0xC2, scans=1):
+    """The markers of a picture that holds no data; 0xC2: progressive, of which the decoder keeps all coefficients."""
+    def part(marker, body):
+        return bytes((0xFF, marker)) + struct.pack(">H", len(body) + 2) + body
+    quant = part(0xDB, b"\0" + bytes([1] * 64))
+    frame = part(kind, struct.pack(">BHHB", 8, height, width, 3) + b"".join(bytes((c, 0x11, 0)) for c in (1, 2, 3)))
+    huffman = part(0xC4, b"\0" + bytes([1] + [0] * 15) + b"\0")
+    scan = part(0xDA, b"\x03\x01\0\x02\0\x03\0\0\0\0") + bytes(8)
+    return b"\xff\xd8" + quant + frame + huffman + scan * scans + b"\xff\xd9"
+
+
+def check_pictures(tool):
+    """Pictures that are small files and huge in memory, or endless work, are refused before they are decoded."""
+    path = tool.file("m.onnx", model(wire.tensor("w", np.ones([1, 3, 8, 8], np.float32)), [1, 3, 8, 8]))
+    header = struct.pack(">IIBBBBB", 60000, 60000, 8, 2, 0, 0, 0)
+    bomb = b"\x89PNG\r\n\x1a\n" + pictures.chunk(b"IHDR", header) + pictures.chunk(b"IDAT", b"")
+    for name, data, why in (("bomb.png", bomb, "60000x60000"),
+                            ("bomb.jpg", jpeg_header(65500, 65500), "65500x65500"),
+                            ("wide.jpg", jpeg_header(16000, 16000), "memory"),
+                            ("scans.jpg", jpeg_header(8, 8, scans=5000), "more than 200 scans")):
+        tool.file(name, data)
+        run = subprocess.run(["bash", "-c", 'ulimit -v 4000000; exec "$@"', "bash", tool.path, "run", path, "--input",
+                              tool.file(name)], capture_output=True, text=True, check=False, timeout=60)
+        tool.test(run.returncode == 2 and len(run.stderr.splitlines()) == 1 and why in run.stderr,
+                  f"{name}: code {run.returncode}, {run.stderr}")
 
 
 def check_no_model(tool, x):
     os.mkfifo(tool.file("pipe.onnx"))
     tool.file("nothing.onnx", b"")
     tool.file("zeros.onnx", bytes(100))
-    for path in (tool.file("pipe.onnx"), tool.file("nothing.onnx"), tool.file("zeros.onnx"), tool.folder.name,
-                 "/dev/null", "/dev/zero"):
+    for path, why in ((tool.file("pipe.onnx"), "no regular file"), (tool.file("nothing.onnx"), "it is empty"),
+                      (tool.file("zeros.onnx"), "no ONNX model"), (tool.folder.name, "it is a folder"),
+                      ("/dev/null", "no regular file"), ("/dev/zero", "no regular file"), ("/nowhere", "No such file")):
         for command in (["run", path, "--input", x], ["bench", path], ["graph", path]):
-            tool.fails(command, path, timeout=60)
+            tool.fails(command, path, why, timeout=60)
     locked = tool.file("locked.onnx", model(wire.tensor("w", np.ones(SHAPE, np.float32))))
     os.chmod(locked, 0)
     if not os.access(locked, os.R_OK):  # root reads it all the same
@@ -95,14 +183,14 @@ def wait_for(condition):
 
 
 def check_lost(tool):
-    """The model is cut short while the command waits for somebody to read its trace."""
-    dims = [512, 1024]
-    x, path, pipe = tool.file("large.npy"), tool.file("lost.onnx"), tool.file("trace.pipe")
-    np.save(x, np.ones(dims, np.float32))
+    """The model is cut short while the command waits for somebody to write its input."""
+    dims = [1, 3, 256, 512]
+    x, path, pipe = tool.file("large.png"), tool.file("lost.onnx"), tool.file("input.png")
+    tool.file("large.png", pictures.png(np.zeros((256, 512, 3), np.uint8)))
     tool.file("lost.onnx", model(wire.tensor("w", np.ones(dims, np.float32)), dims))
     os.mkfifo(pipe)
-    process = subprocess.Popen([tool.path, "run", path, "--input", x], stderr=subprocess.PIPE, text=True,
-                               stdout=subprocess.DEVNULL, env={**os.environ, "ANYDML_TRACE": pipe})
+    process = subprocess.Popen([tool.path, "run", path, "--input", pipe], stderr=subprocess.PIPE, text=True,
+                               stdout=subprocess.DEVNULL)
 
     def mapped():
         try:
@@ -112,12 +200,16 @@ def check_lost(tool):
             return True
     wait_for(mapped)
     os.truncate(path, 100)
-    with open(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK), "rb"):
-        try:
-            _, said = process.communicate(timeout=120)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            _, said = process.communicate()
+    try:
+        with open(pipe, "wb") as end, open(x, "rb") as data:
+            end.write(data.read())
+    except BrokenPipeError:
+        pass
+    try:
+        _, said = process.communicate(timeout=120)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        _, said = process.communicate()
     tool.test(process.returncode == 2 and len(said.splitlines()) == 1 and "lost.onnx" in said,
               f"a model cut short: code {process.returncode}, {said!r}")
 
@@ -128,6 +220,10 @@ def main():
     np.save(x, np.ones(SHAPE, np.float32))
     check_outside(tool, x)
     check_outside_wrong(tool, x)
+    check_links(tool, x)
+    check_future(tool, x)
+    check_trace(tool, x)
+    check_pictures(tool)
     check_no_model(tool, x)
     check_lost(tool)
     tool.finish()

@@ -109,7 +109,7 @@ __attribute__((unused)) static struct graph_op *make_conv(struct graph *graph, c
     for (uint32_t d = 0; d < 2; d++) {
         conv->strides[d] = stride;
         conv->dilations[d] = 1;
-        conv->pad_start[d] = conv->pad_end[d] = pad;
+        conv->pad_start[d] = pad;
     }
     return op;
 }

@@ -179,6 +179,12 @@ static void add_join(struct maker *maker)
     keep(maker, out);
 }
 
+/* Of a convolution along one dimension; `count` read all of its input. */
+static uint32_t some_windows(uint32_t count)
+{
+    return rnd(8) ? count : 1 + rnd(count + 3);
+}
+
 static void add_conv(struct maker *maker)
 {
     struct graph_operand in[3] = { any(maker) };
@@ -191,7 +197,8 @@ static void add_conv(struct maker *maker)
     in[1] = random_constant(maker, SIZES(outs, x[1] / groups, k, k));
     in[2] = random_constant(maker, SIZES(1, outs, 1, 1));
     struct graph_operand out =
-        graph_temp(maker->graph, F32, 4, SIZES(x[0], outs, (h - k) / stride + 1, (w - k) / stride + 1));
+        graph_temp(maker->graph, F32, 4,
+                   SIZES(x[0], outs, some_windows((h - k) / stride + 1), some_windows((w - k) / stride + 1)));
     make_conv(maker->graph, in, 2 + rnd(2), out, groups, stride, pad);
     keep(maker, out);
 }
@@ -445,7 +452,8 @@ static struct graph_operand bounded(struct maker *maker, struct graph_operand x,
 static struct graph_operand random_conv(struct maker *maker, struct graph_operand x, uint32_t outs, uint32_t groups,
                                         uint32_t k, uint32_t stride)
 {
-    const uint32_t *sizes = x.view.sizes, h = (sizes[2] - 1) / stride + 1, w = (sizes[3] - 1) / stride + 1;
+    const uint32_t *sizes = x.view.sizes;
+    uint32_t h = some_windows((sizes[2] - 1) / stride + 1), w = some_windows((sizes[3] - 1) / stride + 1);
     struct graph_operand y = pixels(maker, sizes[0], outs, h, w), in[3] = { x };
     in[1] = random_constant(maker, SIZES(outs, sizes[1] / groups, k, k));
     in[2] = random_constant(maker, SIZES(1, outs, 1, 1));

@@ -49,6 +49,26 @@ static HRESULT run_passes(struct graph *graph, const struct graph_options *optio
     return hr;
 }
 
+/* Some constants become owned inputs with the same bytes, as long as there are slots. */
+static void own_constants(struct graph *graph, uint64_t seed, struct make_run *run)
+{
+    uint32_t slot = INPUTS;
+    state = seed ^ 0xdead;
+    for (uint32_t v = 0; v < graph->value_count && slot < ARRAY_SIZE(run->inputs); v++) {
+        struct graph_value *value = &graph->values[v];
+        if (value->place != GRAPH_CONSTANT || !rnd(4))
+            continue;
+        run->inputs[slot] = malloc(value->size_bytes);
+        graph_constant_copy(value, run->inputs[slot]);
+        graph_constant_release(graph, v);
+        value->place = GRAPH_OWNED;
+        value->index = slot++;
+    }
+    graph->input_count = slot;
+}
+
+static bool owning; /* in the ways to come */
+
 /* Results of one way to compile and run; the caller frees run->inputs and run->outputs. */
 static bool run_way(uint64_t seed, uint32_t flags, const struct graph_options *options, struct slots *slots,
                     struct make_run *run, bool *half)
@@ -61,6 +81,8 @@ static bool run_way(uint64_t seed, uint32_t flags, const struct graph_options *o
     note_slots(&graph, slots);
     if (!TEST(!graph.failed))
         return false;
+    if (owning)
+        own_constants(&graph, seed, run);
     for (uint32_t i = 0; i < INPUTS; i++) {
         run->inputs[i] = malloc(slots->input_bytes[i]);
         state = seed + i;
@@ -141,6 +163,11 @@ static void test_seed(uint64_t seed)
         graph_options_init(&options, true, 2);
         options.disabled_passes = 0;
         test_way(seed, 0, &options, &plain, "all passes, best kernels");
+        owning = true;
+        test_way(seed, 0, &options, &plain, "owned constants, best kernels");
+        options = make_options(0);
+        test_way(seed, DML_EXECUTION_FLAG_DISABLE_META_COMMANDS, &options, &plain, "owned constants");
+        owning = false;
     }
     free_run(&plain);
 }

@@ -12,6 +12,12 @@ struct adapter_device {
     _Atomic uint64_t drawn; /* bytes created since MemAvailable was last read */
 };
 
+struct cpu_memory {
+    struct adapter_memory base;
+    bool shared;   /* its pages can be mapped at further addresses */
+    bool reserved; /* without pages of its own */
+};
+
 struct adapter_queries {
     uint32_t count;
     _Atomic uint64_t ticks[];
@@ -30,6 +36,9 @@ uint64_t cpu_memory_available(void);
 HRESULT cpu_memory_create(struct adapter_device *device, enum adapter_memory_kind kind, uint64_t size,
                           struct adapter_memory **out);
 void cpu_memory_destroy(struct adapter_device *device, struct adapter_memory *memory);
+HRESULT cpu_reserved_create(struct adapter_device *device, uint64_t size, struct adapter_memory **out);
+HRESULT cpu_tiles_map(struct adapter_device *device, struct adapter_memory *reserved, uint64_t offset,
+                      struct adapter_memory *heap, uint64_t heap_offset, uint64_t bytes);
 
 /* queue.c */
 HRESULT cpu_queue_create(struct adapter_device *device, D3D12_COMMAND_LIST_TYPE type, struct adapter_queue **out);

@@ -93,6 +93,7 @@ static uint32_t cpu_enumerate(struct adapter_info *out, uint32_t capacity)
     out->cache_coherent_uma = true;
     out->hardware = true; /* programs skip adapters that say no */
     out->timestamp_frequency = 1000000000;
+    out->reserved = true;
     return 1;
 }
 
@@ -133,6 +134,8 @@ const struct adapter_ops adapter_cpu_ops = {
     .memory_budget = cpu_memory_budget,
     .memory_create = cpu_memory_create,
     .memory_destroy = cpu_memory_destroy,
+    .reserved_create = cpu_reserved_create,
+    .tiles_map = cpu_tiles_map,
     .queue_create = cpu_queue_create,
     .queue_destroy = cpu_queue_destroy,
     .queue_submit = cpu_queue_submit,

@@ -1,11 +1,14 @@
-/* Memory of all kinds is ordinary host memory, from mmap: zeroed, and given back to the system when released. */
+/* Memory of all kinds is ordinary host memory, from mmap: zeroed, and given back to the system when released. Tiles of
+ * reserved memory are pages of a heap that are mapped a second time, so kernels see nothing of them. */
 #define _GNU_SOURCE
 #include "adapter/cpu/cpu.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
 #define ALIGNMENT       65536u
+#define PAGE_BYTES      4096u
 #define HUGE_PAGE_BYTES (4u << 20)  /* from here on huge pages are worth asking for */
 #define CHECK_BYTES     (64u << 20) /* how much may be created between two looks at what is available */
 
@@ -21,9 +24,9 @@ static bool fits(struct adapter_device *device, uint64_t size)
 }
 
 /* 64 KiB alignment by mapping more and giving the ends back. */
-static void *map_aligned(uint64_t size)
+static void *map_aligned(uint64_t size, int flags)
 {
-    char *start = mmap(NULL, size + ALIGNMENT, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *start = mmap(NULL, size + ALIGNMENT, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
     if (start == MAP_FAILED)
         return NULL;
     char *aligned = (char *)base_align_up((uintptr_t)start, ALIGNMENT);
@@ -32,9 +35,19 @@ static void *map_aligned(uint64_t size)
         munmap(start, before);
     if (after)
         munmap(aligned + size, after);
-    if (size >= HUGE_PAGE_BYTES)
-        madvise(aligned, size, MADV_HUGEPAGE);
     return aligned;
+}
+
+static struct cpu_memory *memory_map(uint64_t size, int flags)
+{
+    struct cpu_memory *memory = calloc(1, sizeof(*memory));
+    void *host = memory && size <= UINT64_MAX - ALIGNMENT ? map_aligned(size, flags) : NULL;
+    if (!host) {
+        free(memory);
+        return NULL;
+    }
+    memory->base = (struct adapter_memory){ size, (uintptr_t)host, host };
+    return memory;
 }
 
 HRESULT cpu_memory_create(struct adapter_device *device, enum adapter_memory_kind kind, uint64_t size,
@@ -42,26 +55,95 @@ HRESULT cpu_memory_create(struct adapter_device *device, enum adapter_memory_kin
 {
     (void)kind;
     *out = NULL;
-    if (size > UINT64_MAX - ALIGNMENT || !fits(device, size))
+    if (!fits(device, size))
         return E_OUTOFMEMORY;
-    struct adapter_memory *memory = calloc(1, sizeof(*memory));
+    struct cpu_memory *memory = memory_map(size, 0);
     if (!memory)
         return E_OUTOFMEMORY;
-    memory->host = map_aligned(size);
-    if (!memory->host) {
-        free(memory);
-        return E_OUTOFMEMORY;
-    }
-    memory->size = size;
-    memory->address = (uintptr_t)memory->host;
+    if (size >= HUGE_PAGE_BYTES)
+        madvise(memory->base.host, size, MADV_HUGEPAGE);
     atomic_fetch_add(&device->used, size);
-    *out = memory;
+    *out = &memory->base;
     return S_OK;
 }
 
 void cpu_memory_destroy(struct adapter_device *device, struct adapter_memory *memory)
 {
     munmap(memory->host, memory->size);
-    atomic_fetch_sub(&device->used, memory->size);
+    if (!((struct cpu_memory *)memory)->reserved)
+        atomic_fetch_sub(&device->used, memory->size);
     free(memory);
+}
+
+/* ---- tiles ---- */
+
+HRESULT cpu_reserved_create(struct adapter_device *device, uint64_t size, struct adapter_memory **out)
+{
+    (void)device;
+    struct cpu_memory *memory = memory_map(size, MAP_NORESERVE);
+    *out = memory ? &memory->base : NULL;
+    if (!memory)
+        return E_OUTOFMEMORY;
+    memory->reserved = true;
+    return S_OK;
+}
+
+static void copy_pages(char *to, const char *from, uint64_t bytes)
+{
+    static const char zeros[PAGE_BYTES];
+    for (uint64_t at = 0; at < bytes; at += PAGE_BYTES) {
+        if (memcmp(from + at, zeros, PAGE_BYTES)) /* what nobody has written takes no memory */
+            memcpy(to + at, from + at, PAGE_BYTES);
+    }
+}
+
+/* Private pages, which are faster since Linux gives huge ones, become shared ones in the same place, when the heap
+ * first serves tiles. Work of other queues may use resources in the heap meanwhile: it has to wait. */
+static HRESULT share(struct cpu_memory *memory)
+{
+    uint64_t size = memory->base.size;
+    char *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (pages == MAP_FAILED)
+        return E_OUTOFMEMORY;
+    uint32_t cores = adapter_cores_take(UINT32_MAX);
+    copy_pages(pages, memory->base.host, size);
+    bool moved = mremap(pages, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, memory->base.host) != MAP_FAILED;
+    adapter_cores_give(cores);
+    if (!moved) {
+        munmap(pages, size);
+        return E_OUTOFMEMORY;
+    }
+    if (size >= HUGE_PAGE_BYTES)
+        madvise(memory->base.host, size, MADV_HUGEPAGE);
+    memory->shared = true;
+    return S_OK;
+}
+
+static bool map_nothing(char *at, uint64_t bytes)
+{
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+    return mmap(at, bytes, PROT_READ | PROT_WRITE, flags, -1, 0) != MAP_FAILED;
+}
+
+HRESULT cpu_tiles_map(struct adapter_device *device, struct adapter_memory *reserved, uint64_t offset,
+                      struct adapter_memory *heap, uint64_t heap_offset, uint64_t bytes)
+{
+    static pthread_mutex_t sharing = PTHREAD_MUTEX_INITIALIZER;
+    char *at = (char *)reserved->host + offset;
+    struct cpu_memory *memory = (struct cpu_memory *)heap;
+    HRESULT hr = S_OK;
+    (void)device;
+    if (!memory)
+        return map_nothing(at, bytes) ? S_OK : E_OUTOFMEMORY;
+    pthread_mutex_lock(&sharing);
+    if (!memory->shared)
+        hr = share(memory);
+    pthread_mutex_unlock(&sharing);
+    if (FAILED(hr))
+        return hr;
+    /* From 0 bytes: the old addresses stay. */
+    if (mremap((char *)heap->host + heap_offset, 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) != MAP_FAILED)
+        return S_OK;
+    map_nothing(at, bytes); /* what was there may be gone: nobody else's memory must come here */
+    return E_OUTOFMEMORY;
 }

@@ -1,0 +1,52 @@
+/* What is wrong with the variables of the environment: a word misspelt would otherwise do nothing, and nobody would
+ * know. */
+#include "d3d12/adapter.h"
+
+#include "base/cpu.h"
+#include "base/log.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static void tell(const char *name, const char *value, const char *rule, ...) BASE_PRINTF(3, 4);
+
+/* Whatever ANYDML_LOG says: it is told once. */
+static void tell(const char *name, const char *value, const char *rule, ...)
+{
+    char line[512];
+    va_list args;
+    va_start(args, rule);
+    int used = snprintf(line, sizeof(line), "anydml: %s=%.100s: ", name, value);
+    int more = vsnprintf(line + used, sizeof(line) - (size_t)used - 1, rule, args);
+    va_end(args);
+    size_t length = BASE_MIN((size_t)used + (size_t)(more > 0 ? more : 0), sizeof(line) - 2);
+    line[length++] = '\n';
+    ssize_t written = write(STDERR_FILENO, line, length);
+    (void)written;
+}
+
+static void check(void)
+{
+    const char *log = getenv("ANYDML_LOG"), *cpu = getenv("ANYDML_CPU_FLAGS"), *threads = getenv("ANYDML_THREADS");
+    const char *adapters = getenv("ANYDML_ADAPTERS"), *tuning = getenv("ANYDML_TUNING");
+    char word[64];
+    if (log && *log && !base_log_is_level(log))
+        tell("ANYDML_LOG", log, "it takes none, error, warn, info, debug or trace");
+    if (cpu && !base_cpu_names_known(cpu, word, sizeof(word)))
+        tell("ANYDML_CPU_FLAGS", cpu, "there is no instruction set \"%s\"", word);
+    if (threads && *threads && !adapter_threads_parse(threads))
+        tell("ANYDML_THREADS", threads, "it takes a number from 1 to %d", ADAPTER_THREADS_MAX);
+    if (adapters && !adapter_names_known(adapters, word, sizeof(word)))
+        tell("ANYDML_ADAPTERS", adapters, "\"%s\" is no adapter of this build", word);
+    if (tuning && *tuning && strcmp(tuning, "off") && strcmp(tuning, "on"))
+        tell("ANYDML_TUNING", tuning, "it takes on or off");
+}
+
+void adapter_check_environment(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, check);
+}

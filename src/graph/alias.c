@@ -1,0 +1,122 @@
+/* Outputs bound over inputs. A plan says of each step what it reads and writes, so it can be proven of a pair whether
+ * every element is read before something else is written in its place. */
+#include "graph/ops.h"
+
+#include <stdlib.h>
+
+/* One operand in an input or an output. */
+struct use {
+    uint32_t step;
+    bool in_order; /* the step reads each element before it writes there, where its operands have equal places */
+    struct kern_view view;
+};
+
+struct graph_aliases {
+    uint32_t input_count;
+    uint32_t *first; /* [slot]: inputs, then outputs; uses [first[slot], first[slot + 1]) */
+    struct use *uses;
+};
+
+static bool reads_in_order(const struct kern_op *op)
+{
+    if (op->kind != KERN_MAP || op->output_count == 1)
+        return op->kind == KERN_MAP || op->kind == KERN_MOVE || op->kind == KERN_SCAN;
+    /* Results are stored one after the other: an input that is one of them may be overwritten before. */
+    for (uint32_t j = 0; j < op->output_count; j++)
+        if (op->u.map.store[j] < op->input_count)
+            return false;
+    return true;
+}
+
+/* GRAPH_NONE: it lies elsewhere. */
+static uint32_t slot_of(const struct graph_plan *plan, const struct graph_location *where)
+{
+    if (where->buffer == GRAPH_BUFFER_INPUT)
+        return where->index;
+    return where->buffer == GRAPH_BUFFER_OUTPUT ? plan->input_count + where->index : GRAPH_NONE;
+}
+
+/* Visits the operands that count: reads of inputs and writes of outputs. Without `uses` they are only counted. */
+static void visit(const struct graph_plan *plan, uint32_t *next, struct use *uses)
+{
+    for (uint32_t i = 0; i < plan->step_count; i++) {
+        const struct graph_step *step = &plan->steps[i];
+        for (uint32_t t = 0; t < step->op.input_count + step->op.output_count; t++) {
+            uint32_t slot = slot_of(plan, &step->where[t]);
+            bool reads = t < step->op.input_count;
+            if (slot == GRAPH_NONE || (reads && slot >= plan->input_count))
+                continue;
+            if (uses)
+                uses[next[slot]] = (struct use){ i, reads_in_order(&step->op), step->op.tensors[t] };
+            next[slot]++;
+        }
+    }
+}
+
+HRESULT graph_aliases_create(const struct graph_plan *plan, struct graph_aliases **out)
+{
+    const uint64_t slots = (uint64_t)plan->input_count + plan->output_count;
+    struct graph_aliases *aliases = calloc(1, sizeof(*aliases));
+    uint32_t *next = calloc(slots + 1, sizeof(*next)), count = 0;
+    *out = NULL;
+    if (aliases)
+        aliases->first = calloc(slots + 1, sizeof(*aliases->first));
+    if (!aliases || !next || !aliases->first)
+        goto fail;
+    visit(plan, next, NULL);
+    for (uint64_t slot = 0; slot < slots; slot++) {
+        aliases->first[slot] = count;
+        count += next[slot];
+        next[slot] = aliases->first[slot];
+    }
+    aliases->input_count = plan->input_count;
+    aliases->first[slots] = count;
+    aliases->uses = calloc(count + UINT64_C(1), sizeof(*aliases->uses));
+    if (!aliases->uses)
+        goto fail;
+    visit(plan, next, aliases->uses);
+    free(next);
+    *out = aliases;
+    return S_OK;
+fail:
+    free(next);
+    graph_aliases_destroy(aliases);
+    return E_OUTOFMEMORY;
+}
+
+void graph_aliases_destroy(struct graph_aliases *aliases)
+{
+    if (!aliases)
+        return;
+    free(aliases->first);
+    free(aliases->uses);
+    free(aliases);
+}
+
+/* What is written does not reach what is read. */
+static bool harmless(const struct use *read, const struct use *write)
+{
+    if (read->step < write->step)
+        return true;
+    if (read->step > write->step)
+        return graph_views_disjoint(&read->view, &write->view);
+    return read->in_order && graph_views_same_places(&read->view, &write->view) && graph_view_injective(&write->view);
+}
+
+bool graph_aliases_allow(const struct graph_aliases *aliases, uint32_t input, uint32_t output)
+{
+    const uint32_t *reads = &aliases->first[input], *writes = &aliases->first[aliases->input_count + output];
+    for (uint32_t w = writes[0]; w < writes[1]; w++)
+        for (uint32_t r = reads[0]; r < reads[1]; r++)
+            if (!harmless(&aliases->uses[r], &aliases->uses[w]))
+                return false;
+    return true;
+}
+
+uint64_t graph_aliases_bytes_read(const struct graph_aliases *aliases, uint32_t input)
+{
+    uint64_t bytes = 0;
+    for (uint32_t r = aliases->first[input]; r < aliases->first[input + 1]; r++)
+        bytes = BASE_MAX(bytes, graph_view_span_bytes(&aliases->uses[r].view));
+    return bytes;
+}

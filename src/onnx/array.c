@@ -1,0 +1,149 @@
+#include "onnx/array.h"
+
+#include <stdlib.h>
+
+#define ALIGNMENT 64
+
+/* ---- memory ---- */
+
+bool onnx_array_make(struct onnx_array *out, int32_t type, uint32_t rank, const int64_t *dims)
+{
+    int64_t elements = 1;
+    memset(out, 0, sizeof(*out));
+    for (uint32_t i = 0; i < rank; i++) {
+        if (__builtin_mul_overflow(elements, dims[i], &elements) || elements > INT64_MAX / 16)
+            return false;
+        out->dims[i] = dims[i];
+    }
+    uint64_t bytes = onnx_bytes(type, elements);
+    /* The number of owners stands before the elements. */
+    char *memory = aligned_alloc(ALIGNMENT, ALIGNMENT + base_align_up(BASE_MAX(bytes, 1u), ALIGNMENT));
+    if (!memory)
+        return false;
+    memset(memory, 0, ALIGNMENT + base_align_up(BASE_MAX(bytes, 1u), ALIGNMENT));
+    out->type = type;
+    out->rank = rank;
+    out->bytes = bytes;
+    out->users = (uint32_t *)memory;
+    *out->users = 1;
+    out->data = memory + ALIGNMENT;
+    return true;
+}
+
+bool onnx_array_of_tensor(struct onnx_array *out, const struct onnx_tensor *t)
+{
+    if (!onnx_array_make(out, t->type, t->rank, t->dims))
+        return false;
+    if (out->bytes > t->bytes) {
+        onnx_array_finish(out);
+        return false;
+    }
+    memcpy(out->data, t->data, out->bytes);
+    return true;
+}
+
+struct onnx_array onnx_array_share(const struct onnx_array *a)
+{
+    if (a->users)
+        ++*a->users;
+    return *a;
+}
+
+void onnx_array_finish(struct onnx_array *a)
+{
+    if (a->users && --*a->users == 0)
+        free(a->users);
+    memset(a, 0, sizeof(*a));
+}
+
+/* ---- elements of an axis ---- */
+
+/* The parts that an element of the axis is made of, and how long each is. */
+static void axis_parts(const struct onnx_array *whole, uint32_t axis, size_t *out_count, size_t *out_bytes)
+{
+    size_t count = 1, bytes = onnx_type_bytes(whole->type);
+    for (uint32_t i = 0; i < whole->rank; i++) {
+        count *= i < axis ? (size_t)whole->dims[i] : 1;
+        bytes *= i > axis ? (size_t)whole->dims[i] : 1;
+    }
+    *out_count = count;
+    *out_bytes = bytes;
+}
+
+bool onnx_array_element(struct onnx_array *out, const struct onnx_array *x, uint32_t axis, int64_t at)
+{
+    int64_t dims[ONNX_RANK_MAX];
+    size_t count, bytes;
+    for (uint32_t i = 0; i + 1 < x->rank; i++)
+        dims[i] = x->dims[i + (i >= axis)];
+    if (!onnx_array_make(out, x->type, x->rank - 1, dims))
+        return false;
+    axis_parts(x, axis, &count, &bytes);
+    for (size_t i = 0; i < count && bytes; i++)
+        memcpy((char *)out->data + i * bytes, (const char *)x->data + (i * (size_t)x->dims[axis] + (size_t)at) * bytes,
+               bytes);
+    return true;
+}
+
+void onnx_array_set_element(struct onnx_array *out, uint32_t axis, int64_t at, const struct onnx_array *x)
+{
+    size_t count, bytes;
+    axis_parts(out, axis, &count, &bytes);
+    for (size_t i = 0; i < count && bytes; i++)
+        memcpy((char *)out->data + (i * (size_t)out->dims[axis] + (size_t)at) * bytes,
+               (const char *)x->data + i * bytes, bytes);
+}
+
+/* ---- names ---- */
+
+static struct onnx_name *names_slot(const struct onnx_names *names, const char *name)
+{
+    uint32_t hash = 2166136261u;
+    for (const char *c = name; *c; c++)
+        hash = (hash ^ (uint8_t)*c) * 16777619u;
+    uint32_t i = hash & (names->size - 1);
+    while (names->slots[i].name && strcmp(names->slots[i].name, name))
+        i = (i + 1) & (names->size - 1);
+    return &names->slots[i];
+}
+
+static bool names_grow(struct onnx_names *names)
+{
+    struct onnx_names larger = { .size = names->size ? names->size * 2 : 32, .count = names->count };
+    larger.slots = calloc(larger.size, sizeof(*larger.slots));
+    if (!larger.slots)
+        return false;
+    for (uint32_t i = 0; i < names->size; i++) {
+        if (names->slots[i].name)
+            *names_slot(&larger, names->slots[i].name) = names->slots[i];
+    }
+    free(names->slots);
+    *names = larger;
+    return true;
+}
+
+bool onnx_names_add(struct onnx_names *names, const char *name, uint32_t number)
+{
+    if (names->count * 2 >= names->size && !names_grow(names))
+        return false;
+    struct onnx_name *slot = names_slot(names, name);
+    if (!slot->name) {
+        *slot = (struct onnx_name){ name, number };
+        names->count++;
+    }
+    return true;
+}
+
+bool onnx_names_find(const struct onnx_names *names, const char *name, uint32_t *out)
+{
+    const struct onnx_name *slot = names->size ? names_slot(names, name) : NULL;
+    if (slot && slot->name && out)
+        *out = slot->number;
+    return slot && slot->name;
+}
+
+void onnx_names_finish(struct onnx_names *names)
+{
+    free(names->slots);
+    memset(names, 0, sizeof(*names));
+}

@@ -1,0 +1,40 @@
+/* Tensors in host memory that several owners share, and names that stand for numbers. Not thread-safe. */
+#ifndef ONNX_ARRAY_H
+#define ONNX_ARRAY_H
+
+#include "onnx/onnx.h"
+
+struct onnx_array {
+    int32_t type; /* enum onnx_type */
+    uint32_t rank;
+    int64_t dims[ONNX_RANK_MAX];
+    uint64_t bytes;
+    void *data;      /* packed elements, aligned so that devices can use them in place; written by its maker only */
+    uint32_t *users; /* of the data */
+};
+
+/* Zeroed elements; false when memory is short, or they are more than there can be. */
+bool onnx_array_make(struct onnx_array *out, int32_t type, uint32_t rank, const int64_t *dims);
+bool onnx_array_of_tensor(struct onnx_array *out, const struct onnx_tensor *t);
+struct onnx_array onnx_array_share(const struct onnx_array *a); /* one more owner */
+void onnx_array_finish(struct onnx_array *a);                   /* a zeroed array is fine too */
+
+/* Element `at` of an axis, which the result lacks. Not for types of half a byte. */
+bool onnx_array_element(struct onnx_array *out, const struct onnx_array *x, uint32_t axis, int64_t at);
+/* The other way round: `out` has the axis, and one element of it is written. */
+void onnx_array_set_element(struct onnx_array *out, uint32_t axis, int64_t at, const struct onnx_array *x);
+
+/* Names, which stay the caller's, each with a number. A zeroed struct is empty. */
+struct onnx_names {
+    struct onnx_name {
+        const char *name; /* NULL: a free place */
+        uint32_t number;
+    } * slots;
+    uint32_t size, count;
+};
+/* Keeps the number of a name that is there. False when memory is short. */
+bool onnx_names_add(struct onnx_names *names, const char *name, uint32_t number);
+bool onnx_names_find(const struct onnx_names *names, const char *name, uint32_t *out); /* out may be NULL */
+void onnx_names_finish(struct onnx_names *names);
+
+#endif

@@ -1,0 +1,563 @@
+#include "onnx/flow_graph.h"
+
+#include "onnx/build.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define VARIANTS_MAX 64 /* of a part: programs for other shapes or values */
+
+/* A program of a part, and what it was compiled for. */
+struct variant {
+    struct variant *next; /* more recently used first */
+    void *key;
+    size_t key_bytes;
+    struct onnx_exec *exec;
+};
+
+/* Consecutive nodes of a graph: one program, or one node that the host runs. */
+struct flow_part {
+    uint32_t first, end;
+    bool host;
+    bool ready; /* what follows is known */
+    struct onnx_model model;
+    bool *wanted;  /* per input: programs are made for its value */
+    bool *repeats; /* per input: it comes from an iteration of a loop */
+    struct variant *variants;
+    uint32_t variant_count;
+};
+
+struct flow_graph {
+    struct flow_graph *next;
+    const struct onnx_model *model;
+    struct onnx_names initializers;
+    struct flow_part *parts;
+    uint32_t part_count, part_capacity;
+};
+
+struct onnx_flow {
+    struct onnx_device *device;
+    struct onnx_pool *pool;
+    DML_EXECUTION_FLAGS flags;
+    const struct onnx_model *model;
+    struct base_arena arena; /* descriptions of parts */
+    struct flow_graph *graphs;
+    struct onnx_error *error; /* of the run */
+};
+
+/* ---- failing ---- */
+
+static HRESULT no_memory(struct onnx_flow *flow)
+{
+    snprintf(flow->error->text, sizeof(flow->error->text), "out of memory");
+    return E_OUTOFMEMORY;
+}
+
+HRESULT onnx_flow_fail(struct onnx_flow *flow, const struct onnx_node *n, const char *format, ...)
+{
+    char text[400];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    snprintf(flow->error->text, sizeof(flow->error->text), "%s '%.80s': %s", n->op,
+             n->name[0] || !n->output_count ? n->name : n->outputs[0], text);
+    return E_INVALIDARG;
+}
+
+/* ---- values ---- */
+
+static void scope_finish(struct flow_scope *scope)
+{
+    for (uint32_t i = 0; i < scope->count; i++)
+        onnx_array_finish(&scope->arrays[i]);
+    free(scope->arrays);
+    onnx_names_finish(&scope->names);
+}
+
+HRESULT onnx_flow_define(struct onnx_flow *flow, struct flow_scope *scope, const char *name, struct onnx_array *array)
+{
+    bool ok = name[0] && !onnx_names_find(&scope->names, name, NULL);
+    if (!ok) {
+        onnx_array_finish(array);
+        if (!name[0])
+            return S_OK;
+        snprintf(flow->error->text, sizeof(flow->error->text), "value '%.200s' is defined twice", name);
+        return E_INVALIDARG;
+    }
+    if (!base_array_reserve((void **)&scope->arrays, scope->count, &scope->capacity, sizeof(*scope->arrays)) ||
+        !onnx_names_add(&scope->names, name, scope->count)) {
+        onnx_array_finish(array);
+        return no_memory(flow);
+    }
+    scope->arrays[scope->count++] = *array;
+    memset(array, 0, sizeof(*array));
+    return S_OK;
+}
+
+/* The scope that has the value, as an array or as an initializer of its graph; NULL: none. */
+static const struct flow_scope *find(const struct flow_scope *scope, const char *name, const struct onnx_array **array,
+                                     const struct onnx_tensor **tensor)
+{
+    uint32_t at;
+    *array = NULL;
+    *tensor = NULL;
+    for (const struct flow_scope *s = scope; s; s = s->around) {
+        if (onnx_names_find(&s->names, name, &at))
+            *array = &s->arrays[at];
+        else if (onnx_names_find(&s->graph->initializers, name, &at))
+            *tensor = &s->graph->model->initializers[at];
+        if (*array || *tensor)
+            return s;
+    }
+    return NULL;
+}
+
+HRESULT onnx_flow_value(struct onnx_flow *flow, const struct flow_scope *scope, const char *name,
+                        struct onnx_array *out)
+{
+    const struct onnx_array *array;
+    const struct onnx_tensor *tensor;
+    memset(out, 0, sizeof(*out));
+    find(scope, name, &array, &tensor);
+    if (array)
+        *out = onnx_array_share(array);
+    else if (tensor)
+        return onnx_array_of_tensor(out, tensor) ? S_OK : no_memory(flow);
+    else
+        snprintf(flow->error->text, sizeof(flow->error->text), "'%.200s' is not computed by any node", name);
+    return array ? S_OK : E_INVALIDARG;
+}
+
+/* ---- parts ---- */
+
+static void part_forget(struct flow_part *part)
+{
+    while (part->variants) {
+        struct variant *v = part->variants;
+        part->variants = v->next;
+        onnx_exec_destroy(v->exec);
+        free(v->key);
+        free(v);
+    }
+    part->variant_count = 0;
+    part->ready = false;
+}
+
+static bool graph_open(struct onnx_flow *flow, const struct onnx_model *model, struct flow_graph **out)
+{
+    struct flow_graph *g = flow->graphs;
+    while (g && g->model != model)
+        g = g->next;
+    *out = g;
+    if (g)
+        return true;
+    g = calloc(1, sizeof(*g));
+    if (!g)
+        return false;
+    g->model = model;
+    g->next = flow->graphs;
+    flow->graphs = *out = g;
+    for (uint32_t i = 0; i < model->initializer_count; i++) {
+        if (!onnx_names_add(&g->initializers, model->initializers[i].name, i))
+            return false;
+    }
+    if (model->node_count) {
+        if (!base_array_reserve((void **)&g->parts, 0, &g->part_capacity, sizeof(*g->parts)))
+            return false;
+        g->parts[g->part_count++] = (struct flow_part){ .end = model->node_count };
+    }
+    return true;
+}
+
+/* Two parts in place of one; `at` is the first node of the second. */
+static HRESULT part_cut(struct onnx_flow *flow, struct flow_graph *g, uint32_t index, uint32_t at)
+{
+    part_forget(&g->parts[index]);
+    if (!base_array_reserve((void **)&g->parts, g->part_count, &g->part_capacity, sizeof(*g->parts)))
+        return no_memory(flow);
+    struct flow_part *part = &g->parts[index];
+    memmove(part + 2, part + 1, (g->part_count - index - 1) * sizeof(*part));
+    part[1] = (struct flow_part){ .first = at, .end = part->end };
+    part[0] = (struct flow_part){ .first = part->first, .end = at };
+    g->part_count++;
+    return S_OK;
+}
+
+/* What the node reads, and what graphs inside it read: with their own names among it, which does no harm. */
+static bool add_uses(struct onnx_names *names, const struct onnx_node *n)
+{
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < n->input_count; i++)
+        ok = !n->inputs[i][0] || onnx_names_add(names, n->inputs[i], 0);
+    for (uint32_t i = 0; ok && i < n->attribute_count; i++) {
+        const struct onnx_model *inner = n->attributes[i].graph;
+        for (uint32_t j = 0; ok && inner && j < inner->node_count; j++)
+            ok = add_uses(names, &inner->nodes[j]);
+        for (uint32_t j = 0; ok && inner && j < inner->output_count; j++)
+            ok = onnx_names_add(names, inner->outputs[j].name, 0);
+    }
+    return ok;
+}
+
+/* Values from before the part: initializers stay what they are, the others become inputs. */
+static bool part_inputs(struct onnx_flow *flow, const struct flow_scope *scope, struct flow_part *part,
+                        const struct onnx_names *used)
+{
+    struct onnx_model *m = &part->model;
+    m->inputs = base_arena_alloc(&flow->arena, used->count * sizeof(*m->inputs));
+    m->initializers = base_arena_alloc(&flow->arena, used->count * sizeof(*m->initializers));
+    part->wanted = base_arena_alloc(&flow->arena, used->count);
+    part->repeats = base_arena_alloc(&flow->arena, used->count);
+    if (!m->inputs || !m->initializers || !part->wanted || !part->repeats)
+        return false;
+    for (uint32_t i = 0; i < used->size; i++) {
+        const struct onnx_array *array;
+        const struct onnx_tensor *tensor;
+        const char *name = used->slots[i].name;
+        const struct flow_scope *from = name ? find(scope, name, &array, &tensor) : NULL;
+        if (from && tensor) {
+            m->initializers[m->initializer_count++] = *tensor;
+        } else if (from) {
+            part->repeats[m->input_count] = from->repeats;
+            m->inputs[m->input_count++] = (struct onnx_value_info){ .name = name, .type = array->type };
+        }
+    }
+    return true;
+}
+
+static bool part_outputs(struct onnx_flow *flow, struct flow_part *part, const struct onnx_names *later)
+{
+    struct onnx_model *m = &part->model;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < m->node_count; i++)
+        count += m->nodes[i].output_count;
+    m->outputs = base_arena_alloc(&flow->arena, count * sizeof(*m->outputs));
+    for (uint32_t i = 0; m->outputs && i < m->node_count; i++) {
+        const struct onnx_node *n = &m->nodes[i];
+        for (uint32_t j = 0; j < n->output_count; j++) {
+            if (n->outputs[j][0] && onnx_names_find(later, n->outputs[j], NULL))
+                m->outputs[m->output_count++] = (struct onnx_value_info){ .name = n->outputs[j] };
+        }
+    }
+    return m->outputs != NULL;
+}
+
+static HRESULT part_prepare(struct onnx_flow *flow, const struct flow_scope *scope, struct flow_part *part)
+{
+    const struct onnx_model *whole = scope->graph->model;
+    struct onnx_names used = { 0 }, later = { 0 };
+    bool ok = true;
+    if (part->ready)
+        return S_OK;
+    memset(&part->model, 0, sizeof(part->model));
+    part->model.nodes = whole->nodes + part->first;
+    part->model.node_count = part->end - part->first;
+    for (uint32_t i = part->first; ok && i < part->end; i++)
+        ok = add_uses(&used, &whole->nodes[i]);
+    for (uint32_t i = part->end; ok && i < whole->node_count; i++)
+        ok = add_uses(&later, &whole->nodes[i]);
+    for (uint32_t i = 0; ok && i < whole->output_count; i++)
+        ok = onnx_names_add(&later, whole->outputs[i].name, 0);
+    ok = ok && part_inputs(flow, scope, part, &used) && part_outputs(flow, part, &later);
+    onnx_names_finish(&used);
+    onnx_names_finish(&later);
+    part->ready = ok;
+    return ok ? S_OK : no_memory(flow);
+}
+
+/* ---- programs of a part ---- */
+
+/* Shapes, then the wanted values. NULL: memory is short. */
+static void *make_key(const struct flow_part *part, const struct onnx_array *arrays, size_t *out_bytes)
+{
+    size_t bytes = 1;
+    for (uint32_t i = 0; i < part->model.input_count; i++)
+        bytes += sizeof(arrays->rank) + sizeof(arrays->dims) + (part->wanted[i] ? arrays[i].bytes : 0);
+    char *key = malloc(bytes), *at = key;
+    for (uint32_t i = 0; key && i < part->model.input_count; i++) {
+        at = (char *)memcpy(at, &arrays[i].rank, sizeof(arrays->rank)) + sizeof(arrays->rank);
+        at = (char *)memcpy(at, arrays[i].dims, sizeof(arrays->dims)) + sizeof(arrays->dims);
+        if (part->wanted[i])
+            at = (char *)memcpy(at, arrays[i].data, arrays[i].bytes) + arrays[i].bytes;
+    }
+    *out_bytes = key ? (size_t)(at - key) : 0;
+    return key;
+}
+
+/* Moves it to the front. */
+static struct variant *variant_find(struct flow_part *part, const void *key, size_t bytes)
+{
+    for (struct variant **at = &part->variants; *at; at = &(*at)->next) {
+        struct variant *v = *at;
+        if (v->key_bytes != bytes || memcmp(v->key, key, bytes))
+            continue;
+        *at = v->next;
+        v->next = part->variants;
+        part->variants = v;
+        return v;
+    }
+    return NULL;
+}
+
+static void variant_drop_last(struct flow_part *part)
+{
+    struct variant **at = &part->variants;
+    while ((*at)->next)
+        at = &(*at)->next;
+    onnx_exec_destroy((*at)->exec);
+    free((*at)->key);
+    free(*at);
+    *at = NULL;
+    part->variant_count--;
+}
+
+/* S_FALSE: the part must be cut first, at node error->node. A program may be made for values of inputs that stay the
+ * same; one that a loop changes is brought to the node that needs it, so that little else is compiled for it. */
+static HRESULT part_compile(struct onnx_flow *flow, struct flow_part *part, const struct onnx_array *arrays,
+                            struct onnx_program **out)
+{
+    uint32_t count = part->model.input_count;
+    struct onnx_input *inputs = calloc(count + 1, sizeof(*inputs));
+    HRESULT hr = inputs ? S_FALSE : no_memory(flow);
+    while (hr == S_FALSE) {
+        bool fresh = false, repeats = false;
+        for (uint32_t i = 0; i < count; i++) {
+            inputs[i] = (struct onnx_input){ .rank = arrays[i].rank, .data = part->wanted[i] ? arrays[i].data : NULL };
+            memcpy(inputs[i].dims, arrays[i].dims, sizeof(inputs[i].dims));
+        }
+        hr = onnx_compile(&part->model, inputs, flow->device->dml, flow->flags, out, flow->error);
+        if (SUCCEEDED(hr) || !flow->error->unknown)
+            break;
+        for (uint32_t i = 0; i < count; i++) {
+            fresh = fresh || (inputs[i].wanted && !part->wanted[i]);
+            repeats = repeats || (inputs[i].wanted && !part->wanted[i] && part->repeats[i]);
+        }
+        hr = S_FALSE;
+        if (!fresh || (repeats && part->model.node_count > 1))
+            break;
+        for (uint32_t i = 0; i < count; i++)
+            part->wanted[i] = part->wanted[i] || inputs[i].wanted;
+    }
+    free(inputs);
+    return hr;
+}
+
+static HRESULT part_variant(struct onnx_flow *flow, struct flow_part *part, const struct onnx_array *arrays,
+                            struct variant **out)
+{
+    struct onnx_program *program = NULL;
+    size_t bytes;
+    void *key = make_key(part, arrays, &bytes);
+    *out = key ? variant_find(part, key, bytes) : NULL;
+    free(key);
+    if (!key || *out)
+        return key ? S_OK : no_memory(flow);
+    HRESULT hr = part_compile(flow, part, arrays, &program);
+    if (hr != S_OK)
+        return hr;
+    struct variant *v = calloc(1, sizeof(*v));
+    if (!v || !(v->key = make_key(part, arrays, &v->key_bytes))) {
+        onnx_program_destroy(program);
+        free(v);
+        return no_memory(flow);
+    }
+    hr = onnx_exec_create(flow->device, program, &v->exec, flow->error);
+    if (FAILED(hr)) {
+        free(v->key);
+        free(v);
+        return hr;
+    }
+    v->next = part->variants;
+    part->variants = *out = v;
+    if (++part->variant_count > VARIANTS_MAX)
+        variant_drop_last(part);
+    return S_OK;
+}
+
+/* ---- running ---- */
+
+static HRESULT run_program(struct onnx_flow *flow, struct flow_scope *scope, struct onnx_exec *exec,
+                           const struct onnx_array *arrays)
+{
+    const struct onnx_program *p = onnx_exec_program(exec);
+    struct onnx_array *made = calloc(p->output_count + 1u, sizeof(*made));
+    const void **in = calloc(p->input_count + 1u, sizeof(*in));
+    void **out = calloc(p->output_count + 1u, sizeof(*out));
+    HRESULT hr = made && in && out ? S_OK : no_memory(flow);
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < p->input_count; i++)
+        in[i] = arrays[i].data;
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < p->output_count; i++) {
+        const struct onnx_port *port = &p->outputs[i];
+        int64_t dims[ONNX_RANK_MAX];
+        for (uint32_t d = 0; d < port->rank; d++)
+            dims[d] = port->sizes[d];
+        if (!onnx_array_make(&made[i], port->onnx_type, port->rank, dims))
+            hr = no_memory(flow);
+        out[i] = made[i].data;
+    }
+    if (SUCCEEDED(hr))
+        hr = onnx_exec_run(exec, flow->pool, in, out, flow->error);
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < p->output_count; i++)
+        hr = onnx_flow_define(flow, scope, p->outputs[i].name, &made[i]);
+    for (uint32_t i = 0; made && i < p->output_count; i++)
+        onnx_array_finish(&made[i]);
+    free(made);
+    free(in);
+    free(out);
+    return hr;
+}
+
+/* How the part goes on that could not become a program. */
+static HRESULT part_split(struct onnx_flow *flow, struct flow_graph *g, uint32_t index)
+{
+    struct flow_part *part = &g->parts[index];
+    uint32_t at = flow->error->node;
+    const struct onnx_node *n = &g->model->nodes[part->first];
+    if (at)
+        return part_cut(flow, g, index, part->first + at);
+    if (part->end - part->first > 1)
+        return part_cut(flow, g, index, part->first + 1);
+    part->host = !strcmp(n->op, "If") || !strcmp(n->op, "Loop") || !strcmp(n->op, "Scan");
+    return part->host ? S_OK : E_INVALIDARG; /* the compiler has said what is not known */
+}
+
+/* S_FALSE: the part is another one now. */
+static HRESULT run_part(struct onnx_flow *flow, struct flow_scope *scope, uint32_t index)
+{
+    struct flow_part *part = &scope->graph->parts[index];
+    struct variant *v = NULL;
+    HRESULT hr = part_prepare(flow, scope, part);
+    if (FAILED(hr) || !part->model.output_count)
+        return hr;
+    uint32_t count = part->model.input_count;
+    struct onnx_array *arrays = calloc(count + 1u, sizeof(*arrays));
+    if (!arrays)
+        return no_memory(flow);
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < count; i++)
+        hr = onnx_flow_value(flow, scope, part->model.inputs[i].name, &arrays[i]);
+    if (SUCCEEDED(hr))
+        hr = part_variant(flow, part, arrays, &v);
+    if (hr == S_FALSE)
+        hr = FAILED(hr = part_split(flow, scope->graph, index)) ? hr : S_FALSE;
+    else if (SUCCEEDED(hr))
+        hr = run_program(flow, scope, v->exec, arrays);
+    for (uint32_t i = 0; i < count; i++)
+        onnx_array_finish(&arrays[i]);
+    free(arrays);
+    return hr;
+}
+
+static HRESULT run_if(struct onnx_flow *flow, struct flow_scope *scope, const struct onnx_node *n)
+{
+    const struct onnx_attribute *yes = onnx_attribute(n, "then_branch"), *no = onnx_attribute(n, "else_branch");
+    struct onnx_array condition, *outputs = NULL;
+    if (!yes || !no || !yes->graph || !no->graph || !n->input_count)
+        return onnx_flow_fail(flow, n, "there is no graph for each branch");
+    HRESULT hr = onnx_flow_value(flow, scope, n->inputs[0], &condition);
+    if (FAILED(hr))
+        return hr;
+    bool one = condition.type == ONNX_BOOL && condition.bytes == 1;
+    const struct onnx_model *branch = one && *(const uint8_t *)condition.data ? yes->graph : no->graph;
+    onnx_array_finish(&condition);
+    if (!one)
+        return onnx_flow_fail(flow, n, "the condition must be one boolean");
+    if (branch->input_count || branch->output_count != n->output_count)
+        return onnx_flow_fail(flow, n, "the branch has %u inputs and %u outputs for %u", branch->input_count,
+                              branch->output_count, n->output_count);
+    outputs = calloc(n->output_count + 1u, sizeof(*outputs));
+    hr = outputs ? onnx_flow_run_graph(flow, branch, scope, false, NULL, outputs) : no_memory(flow);
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < n->output_count; i++)
+        hr = onnx_flow_define(flow, scope, n->outputs[i], &outputs[i]);
+    for (uint32_t i = 0; outputs && i < n->output_count; i++)
+        onnx_array_finish(&outputs[i]);
+    free(outputs);
+    return hr;
+}
+
+static HRESULT run_node(struct onnx_flow *flow, struct flow_scope *scope, const struct onnx_node *n)
+{
+    return !strcmp(n->op, "If")     ? run_if(flow, scope, n)
+           : !strcmp(n->op, "Loop") ? onnx_flow_run_loop(flow, scope, n)
+                                    : onnx_flow_run_scan(flow, scope, n);
+}
+
+HRESULT onnx_flow_run_graph(struct onnx_flow *flow, const struct onnx_model *graph, const struct flow_scope *around,
+                            bool repeats, const struct onnx_array *inputs, struct onnx_array *outputs)
+{
+    struct flow_scope scope = { .around = around, .repeats = repeats || (around && around->repeats) };
+    HRESULT hr = graph_open(flow, graph, &scope.graph) ? S_OK : no_memory(flow);
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < graph->input_count; i++) {
+        struct onnx_array shared = onnx_array_share(&inputs[i]);
+        hr = onnx_flow_define(flow, &scope, graph->inputs[i].name, &shared);
+    }
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < scope.graph->part_count; i += hr != S_FALSE) {
+        const struct flow_part *part = &scope.graph->parts[i];
+        hr = part->host ? run_node(flow, &scope, &graph->nodes[part->first]) : run_part(flow, &scope, i);
+    }
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < graph->output_count; i++)
+        hr = onnx_flow_value(flow, &scope, graph->outputs[i].name, &outputs[i]);
+    for (uint32_t i = 0; FAILED(hr) && i < graph->output_count; i++)
+        onnx_array_finish(&outputs[i]);
+    scope_finish(&scope);
+    return hr;
+}
+
+HRESULT onnx_flow_run(struct onnx_flow *flow, const struct onnx_array *inputs, struct onnx_array *outputs,
+                      struct onnx_error *error)
+{
+    flow->error = error;
+    memset(outputs, 0, flow->model->output_count * sizeof(*outputs));
+    return onnx_flow_run_graph(flow, flow->model, NULL, false, inputs, outputs);
+}
+
+/* ---- life ---- */
+
+struct onnx_flow *onnx_flow_create(const struct onnx_model *model, struct onnx_device *device, struct onnx_pool *pool,
+                                   DML_EXECUTION_FLAGS flags)
+{
+    struct onnx_flow *flow = calloc(1, sizeof(*flow));
+    if (flow) {
+        flow->model = model;
+        flow->device = device;
+        flow->pool = pool;
+        flow->flags = flags;
+    }
+    return flow;
+}
+
+void onnx_flow_destroy(struct onnx_flow *flow)
+{
+    while (flow && flow->graphs) {
+        struct flow_graph *g = flow->graphs;
+        flow->graphs = g->next;
+        for (uint32_t i = 0; i < g->part_count; i++)
+            part_forget(&g->parts[i]);
+        free(g->parts);
+        onnx_names_finish(&g->initializers);
+        free(g);
+    }
+    if (flow)
+        base_arena_finish(&flow->arena);
+    free(flow);
+}
+
+uint32_t onnx_flow_program_count(const struct onnx_flow *flow)
+{
+    uint32_t count = 0;
+    for (const struct flow_graph *g = flow->graphs; g; g = g->next)
+        for (uint32_t i = 0; i < g->part_count; i++)
+            count += g->parts[i].variant_count;
+    return count;
+}
+
+uint32_t onnx_flow_node_count(const struct onnx_flow *flow)
+{
+    uint32_t count = 0;
+    for (const struct flow_graph *g = flow->graphs; g; g = g->next)
+        for (uint32_t i = 0; i < g->part_count; i++)
+            for (const struct variant *v = g->parts[i].variants; v; v = v->next)
+                count += onnx_exec_program(v->exec)->node_count;
+    return count;
+}
