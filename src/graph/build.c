@@ -64,17 +64,28 @@ static uint32_t add_constant(struct build *build, uint32_t node)
     return graph_constant_lend(build->graph, node, constant->Data, constant->DataSize, *bytes);
 }
 
+static uint32_t add_named(struct build *build, enum graph_place place, uint32_t index, uint64_t bytes, const char *name)
+{
+    uint32_t value = graph_value_add(build->graph, place, index, bytes);
+    if (value != GRAPH_NONE)
+        build->graph->values[value].name = name;
+    return value;
+}
+
 static void add_node_outputs(struct build *build, uint32_t node)
 {
     if (!build->nodes[node]) {
-        build->output_value[build->first_output[node]] = add_constant(build, node);
+        uint32_t constant = build->output_value[build->first_output[node]] = add_constant(build, node);
+        if (constant != GRAPH_NONE)
+            build->graph->values[constant].name = build->graph->node_names[node];
         return;
     }
     for (uint32_t s = 0; s < build->nodes[node]->output_count; s++) {
         uint32_t slot = build->first_output[node] + s, index = build->graph_output[slot];
         if (build->nodes[node]->outputs[s])
-            build->output_value[slot] = graph_value_add(build->graph, index == GRAPH_NONE ? GRAPH_TEMP : GRAPH_OUTPUT,
-                                                        index == GRAPH_NONE ? 0 : index, build->bytes[slot]);
+            build->output_value[slot] =
+                add_named(build, index == GRAPH_NONE ? GRAPH_TEMP : GRAPH_OUTPUT, index == GRAPH_NONE ? 0 : index,
+                          build->bytes[slot], build->slot_name[slot]);
     }
 }
 
@@ -82,8 +93,8 @@ static HRESULT add_values(struct build *build)
 {
     for (uint32_t i = 0; i < build->desc->InputCount; i++)
         if (build->input_kind[i])
-            build->input_value[i] = graph_value_add(build->graph, build->input_kind[i] == 2 ? GRAPH_OWNED : GRAPH_INPUT,
-                                                    i, build->input_bytes[i]);
+            build->input_value[i] = add_named(build, build->input_kind[i] == 2 ? GRAPH_OWNED : GRAPH_INPUT, i,
+                                              build->input_bytes[i], build->input_name[i]);
     for (uint32_t i = 0; i < build->desc->NodeCount; i++)
         add_node_outputs(build, i);
     return built(build->graph);

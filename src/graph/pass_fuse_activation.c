@@ -65,7 +65,7 @@ static uint32_t find_host(const struct graph *graph, const struct graph_uses *us
     struct graph_use_summary sum = graph_uses_of(uses, map->value[t]);
     if (graph->values[map->value[t]].place != GRAPH_TEMP || sum.writes != 1 || sum.reading_ops != 1 ||
         sum.writer >= second || !takes_epilogue(graph->ops[sum.writer]) ||
-        !graph_op_may_sink(graph, graph->ops[sum.writer], sum.writer, second))
+        !graph_op_may_sink(uses, graph->ops[sum.writer], sum.writer, second))
         return GRAPH_NONE;
     return sum.writer;
 }
@@ -86,6 +86,7 @@ static bool fuse(struct graph *graph, struct graph_uses *uses, const struct grap
         graph->failed = true;
         return false;
     }
+    graph_op_join(&fused, map);
     *host = fused; /* the host now runs where the MAP op ran */
     map->dead = true;
     graph->ops[first] = map;

@@ -148,9 +148,11 @@ static bool fuse(struct graph *graph, struct graph_uses *uses, const struct grap
     struct attention at;
     struct graph_op fused;
     if (graph->ops[position]->dead || !find(graph, uses, position, &at) || !build(&at, &fused) ||
-        !graph_op_may_sink(graph, at.scores, at.scores_at, position) ||
+        !graph_op_may_sink(uses, at.scores, at.scores_at, position) ||
         graph_op_rank(graph, options, &fused) == UINT32_MAX)
         return false;
+    graph_op_join(&fused, at.scores);
+    graph_op_join(&fused, at.softmax);
     graph->ops[at.scores_at]->dead = graph->ops[at.softmax_at]->dead = true;
     *graph->ops[position] = fused;
     if (!graph_uses_refresh(uses, position))

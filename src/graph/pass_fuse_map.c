@@ -29,7 +29,7 @@ static bool may_fuse(const struct graph *graph, const struct graph_uses *uses, c
     for (uint32_t t = 0; t < producer->k.input_count; t++)
         if (graph_op_writes(consumer, producer->value[t]))
             return false;
-    return graph_op_may_sink(graph, producer, first, second);
+    return graph_op_may_sink(uses, producer, first, second);
 }
 
 static bool fuse(struct graph *graph, struct graph_uses *uses, const struct graph_options *options, uint32_t first,
@@ -50,6 +50,7 @@ static bool fuse(struct graph *graph, struct graph_uses *uses, const struct grap
         !graph_op_no_worse(graph, options, consumer, &fused))
         return false;
     graph->ops[first]->dead = graph_uses_of(uses, producer.value[producer.k.input_count]).reading_ops == 1;
+    graph_op_join(&fused, graph->ops[first]);
     *consumer = fused;
     if (!graph_uses_refresh(uses, second))
         graph->failed = true;

@@ -289,7 +289,7 @@ static bool scaled(struct search *s, struct node k, const struct kern_view *like
         const struct node inverse = source(&k, inst->src[i]), scale = source(&k, inst->src[!i]);
         if (deviates(s, &inverse, true, like, out))
             return operand_of(&scale, &out->scale) && same_sizes(&out->scale.view, like) &&
-                   graph_stable_between(s->graph, out->scale.value, k.at, s->last);
+                   graph_stable_between(s->uses, out->scale.value, k.at, s->last);
     }
     return false;
 }
@@ -499,7 +499,7 @@ static bool fuse(struct graph *graph, struct graph_uses *uses, const struct grap
         struct search search = { graph, uses, false, at, at };
         struct parts parts;
         uint32_t reg = map->k.input_count + i;
-        if (find(&search, map, reg, &parts) && graph_stable_between(graph, parts.x.value, search.first, at) &&
+        if (find(&search, map, reg, &parts) && graph_stable_between(uses, parts.x.value, search.first, at) &&
             build(graph, uses, options, at, reg, &parts))
             return true;
     }

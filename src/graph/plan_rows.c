@@ -40,15 +40,16 @@ static bool equal_steps(const struct graph_step *a, const struct graph_step *b)
     return true;
 }
 
-/* An earlier step that has the same bytes packed; GRAPH_NONE for none. */
-static uint32_t find_packed(const struct planner *planner, uint32_t at)
+/* An earlier step that has the same bytes packed; GRAPH_NONE for none: this one will. */
+static uint32_t find_packed(struct planner *planner, uint32_t at)
 {
     const struct graph_step *steps = planner->plan->steps;
-    uint32_t input = steps[at].op.packed_input - 1;
-    for (uint32_t i = 0; i < at; i++)
-        if (steps[i].op.packed_input && planner->graph->ops[i]->value[input] == planner->graph->ops[at]->value[input] &&
-            equal_steps(&steps[i], &steps[at]))
+    uint32_t value = planner->graph->ops[at]->value[steps[at].op.packed_input - 1];
+    for (uint32_t i = planner->packs[value]; i != GRAPH_NONE; i = planner->next_pack[i])
+        if (equal_steps(&steps[i], &steps[at]))
             return i;
+    planner->next_pack[at] = planner->packs[value];
+    planner->packs[value] = at;
     return GRAPH_NONE;
 }
 

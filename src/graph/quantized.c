@@ -110,7 +110,7 @@ bool graph_dequantized_find(struct graph *graph, const struct graph_uses *uses, 
     const struct kern_view *written = &map->k.tensors[map->k.input_count], *from = &map->k.tensors[0];
     if (read->type != written->type || !kern_view_packed(written) || !kern_view_packed(from) || written->offset ||
         !graph_operand_fits(graph, op, t) || graph_view_span_bytes(read) > graph_view_span_bytes(written) ||
-        !graph_stable_between(graph, map->value[0], sum.writer, at) ||
+        !graph_stable_between(uses, map->value[0], sum.writer, at) ||
         !find_parameter(graph, map, 1, &out->scale, &along[0]) ||
         (map->k.input_count == 3 && !find_parameter(graph, map, 2, &out->zero, &along[1])))
         return false;
@@ -272,7 +272,7 @@ bool graph_drop_zero_points(struct graph *graph, struct graph_op *op)
     return true;
 }
 
-float graph_quantize_take_scale(struct graph *graph, const struct graph_uses *uses, uint32_t at)
+float graph_quantize_take_scale(struct graph *graph, struct graph_uses *uses, uint32_t at)
 {
     uint32_t reader = graph_only_reader(graph, uses, at);
     if (reader != GRAPH_NONE && is_relu(graph->ops[reader]))
@@ -281,7 +281,9 @@ float graph_quantize_take_scale(struct graph *graph, const struct graph_uses *us
     if (reader != GRAPH_NONE && quantizes(graph->ops[reader]) &&
         graph->ops[reader]->k.tensors[0].type == DML_TENSOR_DATA_TYPE_FLOAT32)
         by = quantize_scale(graph, graph->ops[reader]);
-    if (by > 0)
+    if (by > 0) {
         drop_step(graph->ops[reader], 0, 1);
+        graph->failed |= !graph_uses_refresh(uses, reader);
+    }
     return by > 0 ? by : 1;
 }

@@ -35,6 +35,6 @@ uint32_t graph_only_reader(const struct graph *graph, const struct graph_uses *u
 
 /* All that becomes of the result of the op at `at` is its quantisation, by way of a RELU at most: takes the division by
  * the (positive, constant) scale out of there and returns the scale. Otherwise 1. */
-float graph_quantize_take_scale(struct graph *graph, const struct graph_uses *uses, uint32_t at);
+float graph_quantize_take_scale(struct graph *graph, struct graph_uses *uses, uint32_t at);
 
 #endif
