@@ -47,6 +47,38 @@ extern "C" {
  */
 #define ANYDML_EXECUTION_FLAG_HALF_PRECISION_FLOAT32 ((DML_EXECUTION_FLAGS)0x40000000)
 
+/*
+ * Operators beyond DirectML: scatter that combines. Output = Input, and then for each update, in element order, the
+ * element that SCATTER_ELEMENTS or SCATTER_ND would replace becomes Function of itself and the update: SUM, MULTIPLY,
+ * MIN or MAX (a number wins over NaN). Integers wrap; FLOAT16 and bfloat16 are combined in FLOAT32 and rounded once. Of
+ * several updates of one element all count, always in the same order: results do not depend on the number of threads.
+ * Indices out of range are ignored. Tensors, types and errors are otherwise those of the DirectML operator.
+ *
+ * The types stand among DirectML's from the end of what its enumeration can hold in C++. They may be nodes of graphs;
+ * the cpu adapter executes them.
+ */
+#define ANYDML_OPERATOR_SCATTER_REDUCE_ELEMENTS ((DML_OPERATOR_TYPE)254)
+#define ANYDML_OPERATOR_SCATTER_REDUCE_ND       ((DML_OPERATOR_TYPE)255)
+
+typedef struct ANYDML_SCATTER_REDUCE_ELEMENTS_OPERATOR_DESC {
+    const DML_TENSOR_DESC *InputTensor;
+    const DML_TENSOR_DESC *IndicesTensor;
+    const DML_TENSOR_DESC *UpdatesTensor;
+    const DML_TENSOR_DESC *OutputTensor;
+    UINT Axis;
+    DML_REDUCE_FUNCTION Function;
+} ANYDML_SCATTER_REDUCE_ELEMENTS_OPERATOR_DESC;
+
+typedef struct ANYDML_SCATTER_REDUCE_ND_OPERATOR_DESC {
+    const DML_TENSOR_DESC *InputTensor;
+    const DML_TENSOR_DESC *IndicesTensor;
+    const DML_TENSOR_DESC *UpdatesTensor;
+    const DML_TENSOR_DESC *OutputTensor;
+    UINT InputDimensionCount;
+    UINT IndicesDimensionCount;
+    DML_REDUCE_FUNCTION Function;
+} ANYDML_SCATTER_REDUCE_ND_OPERATOR_DESC;
+
 /* Bit i of the sets is DML_TENSOR_DATA_TYPE i: some tensor of the operator may have that type. */
 struct anydml_operator_info {
     DML_OPERATOR_TYPE Type;

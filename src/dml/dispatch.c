@@ -244,7 +244,9 @@ static HRESULT run_operator(struct dml_dispatch *dispatch, const struct adapter_
                                  "%s: the bound persistent resource was not initialised for this operator", op->what);
         return E_INVALIDARG;
     }
-    dml_staging_copy(atomic_load(&dispatch->staging), inputs);
+    const struct dml_staging *staging = atomic_load_explicit(&dispatch->staging, memory_order_acquire);
+    if (staging)
+        dml_staging_copy(staging, inputs);
     struct graph_buffers buffers = { inputs, outputs, host_resource(bindings, op->temp_descriptor), persistent };
     struct graph_tracer tracer;
     graph_plan_run(op->program.plan, &buffers, dml_trace_tracer(op, &tracer));
@@ -312,7 +314,9 @@ static HRESULT encode_operator(struct dml_dispatch *dispatch, const struct adapt
         return hr;
     device_slots(op->inputs, op->input_count, DML_EXPECT_BUFFER, bindings, room);
     device_slots(op->outputs, op->output_count, DML_EXPECT_BUFFER, bindings, outputs);
-    dml_staging_encode(atomic_load(&dispatch->staging), &room[0].device, encoder);
+    const struct dml_staging *staging = atomic_load_explicit(&dispatch->staging, memory_order_acquire);
+    if (staging)
+        dml_staging_encode(staging, &room[0].device, encoder);
     struct dml_spirv_buffers buffers = { &room[0].device, &outputs[0].device,
                                          device_resource(bindings, op->temp_descriptor),
                                          device_resource(bindings, op->persistent_descriptor) };

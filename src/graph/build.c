@@ -31,20 +31,10 @@ static HRESULT lower_node(struct graph *graph, const struct schema_desc *desc, u
     return FAILED(hr) ? hr : built(graph);
 }
 
-static bool any_alias(const struct schema_desc *desc)
-{
-    for (uint32_t i = 0; i < desc->input_count; i++)
-        for (uint32_t j = 0; j < desc->output_count; j++)
-            if (schema_in_place_allowed(desc->op, i, j))
-                return true;
-    return false;
-}
-
 HRESULT graph_from_operator(struct graph *graph, const struct schema_desc *desc, uint32_t flags, char *error)
 {
     graph_init(graph, desc->input_count, desc->output_count, flags);
     error[0] = 0;
-    graph->may_alias = any_alias(desc);
     uint32_t count = desc->input_count + desc->output_count;
     uint32_t *values = base_arena_alloc(&graph->arena, count * sizeof(*values));
     HRESULT hr = values ? S_OK : E_OUTOFMEMORY;

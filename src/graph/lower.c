@@ -8,9 +8,11 @@ static const struct {
     DML_OPERATOR_TYPE type;
     graph_lower_fn *lower;
 } lowerings[] = {
-#define LOWER(name, function) { DML_OPERATOR_##name, function },
+#define LOWER(name, function)           { DML_OPERATOR_##name, function },
+#define LOWER_EXTENSION(name, function) { ANYDML_OPERATOR_##name, function },
 #include "graph/lowerings.def"
 #undef LOWER
+#undef LOWER_EXTENSION
 };
 
 static graph_lower_fn *lowering_find(DML_OPERATOR_TYPE type)

@@ -79,8 +79,10 @@ union kern_scalar lower_scalar(DML_TENSOR_DATA_TYPE type, const DML_SCALAR_UNION
 /* `value` as an element of `type`, in the union's first bytes: integers truncate toward zero and saturate. */
 DML_SCALAR_UNION lower_element(DML_TENSOR_DATA_TYPE type, float value);
 
-#define LOWER(name, function) graph_lower_fn function;
+#define LOWER(name, function)           graph_lower_fn function;
+#define LOWER_EXTENSION(name, function) graph_lower_fn function;
 #include "graph/lowerings.def"
 #undef LOWER
+#undef LOWER_EXTENSION
 
 #endif

@@ -21,13 +21,48 @@ static HRESULT add_gather(struct graph_lowering *lowering, const struct graph_op
     return lower_done(lowering);
 }
 
+static enum kern_scatter_reduction scatter_reduction(DML_REDUCE_FUNCTION function)
+{
+    switch (function) {
+    case DML_REDUCE_FUNCTION_MULTIPLY:
+        return KERN_SCATTER_MULTIPLY;
+    case DML_REDUCE_FUNCTION_MIN:
+        return KERN_SCATTER_MIN;
+    case DML_REDUCE_FUNCTION_MAX:
+        return KERN_SCATTER_MAX;
+    default:
+        return KERN_SCATTER_ADD;
+    }
+}
+
+/* Floating-point elements as another type's. */
+static void convert(struct graph_lowering *lowering, const struct graph_operand *from, const struct graph_operand *to)
+{
+    struct lower_map map;
+    lower_map_begin(&map, lowering, from, 1, DML_TENSOR_DATA_TYPE_FLOAT32);
+    lower_map_end(&map, to, 0);
+}
+
 static HRESULT add_scatter(struct graph_lowering *lowering, const struct graph_operand *inputs,
                            const struct graph_operand *output, struct kern_scatter params)
 {
-    struct graph_op *op = lower_op(lowering, KERN_SCATTER, inputs, 3, output, 1);
+    const struct kern_view *y = &output->view;
+    struct graph_operand in[3] = { inputs[0], inputs[1], inputs[2] }, out = *output;
+    bool narrow = y->type == DML_TENSOR_DATA_TYPE_FLOAT16 || y->type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16;
+    bool wide = narrow && params.reduction != KERN_SCATTER_LAST; /* combined in FLOAT32 */
+    if (wide) {
+        in[0] = graph_temp(lowering->graph, DML_TENSOR_DATA_TYPE_FLOAT32, y->rank, y->sizes);
+        out = graph_temp(lowering->graph, DML_TENSOR_DATA_TYPE_FLOAT32, y->rank, y->sizes);
+        if (lowering->graph->failed)
+            return E_OUTOFMEMORY;
+        convert(lowering, &inputs[0], &in[0]);
+    }
+    struct graph_op *op = lower_op(lowering, KERN_SCATTER, in, 3, &out, 1);
     if (!op)
         return E_OUTOFMEMORY;
     op->k.u.scatter = params;
+    if (wide)
+        convert(lowering, &out, output);
     return lower_done(lowering);
 }
 
@@ -72,9 +107,12 @@ HRESULT lower_gather_nd(struct graph_lowering *lowering)
 
 HRESULT lower_scatter_elements(struct graph_lowering *lowering)
 {
-    uint32_t axis = LOWER_DESC(lowering, SCATTER)->Axis;
-    return add_scatter(lowering, lowering->inputs, lowering->outputs,
-                       (struct kern_scatter){ axis, KERN_INDEX_ELEMENTS });
+    struct kern_scatter params = { LOWER_DESC(lowering, SCATTER)->Axis, KERN_INDEX_ELEMENTS, KERN_SCATTER_LAST };
+    if (lowering->desc->op->type == ANYDML_OPERATOR_SCATTER_REDUCE_ELEMENTS) {
+        const ANYDML_SCATTER_REDUCE_ELEMENTS_OPERATOR_DESC *desc = lowering->desc->desc.Desc;
+        params.reduction = scatter_reduction(desc->Function);
+    }
+    return add_scatter(lowering, lowering->inputs, lowering->outputs, params);
 }
 
 HRESULT lower_scatter_nd(struct graph_lowering *lowering)
@@ -88,7 +126,12 @@ HRESULT lower_scatter_nd(struct graph_lowering *lowering)
     drop_leading(&in[1], rank - listed);
     drop_leading(&in[2], rank - (listed - 1 + data - tuple));
     drop_leading(&out, rank - data);
-    return add_scatter(lowering, in, &out, (struct kern_scatter){ 0, KERN_INDEX_ND });
+    struct kern_scatter params = { 0, KERN_INDEX_ND, KERN_SCATTER_LAST };
+    if (lowering->desc->op->type == ANYDML_OPERATOR_SCATTER_REDUCE_ND) {
+        const ANYDML_SCATTER_REDUCE_ND_OPERATOR_DESC *reduce = lowering->desc->desc.Desc;
+        params.reduction = scatter_reduction(reduce->Function);
+    }
+    return add_scatter(lowering, in, &out, params);
 }
 
 /* Zeros with the input's elements written at tuples of one index each, into the output as one dimension. */
@@ -110,7 +153,7 @@ HRESULT lower_max_unpooling(struct graph_lowering *lowering)
     in[0].view.strides[0] = 0;
     in[1].view.sizes[in[1].view.rank] = 1;
     in[1].view.strides[in[1].view.rank++] = 0;
-    HRESULT hr = add_scatter(lowering, in, &flat, (struct kern_scatter){ 0, KERN_INDEX_ND });
+    HRESULT hr = add_scatter(lowering, in, &flat, (struct kern_scatter){ 0, KERN_INDEX_ND, KERN_SCATTER_LAST });
     if (SUCCEEDED(hr) && through) {
         kern_view_set_packed(&flat.view, out->view.type, out->view.rank, out->view.sizes);
         lower_move(lowering, flat, *out);
@@ -138,8 +181,9 @@ HRESULT lower_one_hot(struct graph_lowering *lowering)
     const struct graph_operand *indices = &lowering->inputs[0], *values = &lowering->inputs[1];
     const struct graph_operand in[3] = { element(values, 0, &lowering->outputs[0].view), *indices,
                                          element(values, 1, &indices->view) };
-    return add_scatter(lowering, in, lowering->outputs,
-                       (struct kern_scatter){ LOWER_DESC(lowering, ONE_HOT)->Axis, KERN_INDEX_ELEMENTS });
+    return add_scatter(
+        lowering, in, lowering->outputs,
+        (struct kern_scatter){ LOWER_DESC(lowering, ONE_HOT)->Axis, KERN_INDEX_ELEMENTS, KERN_SCATTER_LAST });
 }
 
 static void add_sequence(struct graph_lowering *lowering, const struct graph_operand *output, union kern_scalar start,

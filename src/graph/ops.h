@@ -76,12 +76,11 @@ struct graph {
     uint32_t op_count, op_capacity;
     struct graph_derivation *derivations; /* in a legal order of execution */
     uint32_t derivation_count, derivation_capacity;
-    uint32_t input_count, output_count; /* slots of the compiled operator */
-    uint32_t flags;                     /* DML_EXECUTION_FLAGS */
-    bool failed;                        /* memory ran out in a builder call; checked once at the end */
-    bool may_alias;     /* outputs may be bound over inputs: no read of an input may pass a write of one */
-    uint32_t node;      /* given to the ops that graph_op_add makes from now on */
-    const char *origin; /* likewise */
+    uint32_t input_count, output_count;    /* slots of the compiled operator */
+    uint32_t flags;                        /* DML_EXECUTION_FLAGS */
+    bool failed;                           /* memory ran out in a builder call; checked once at the end */
+    uint32_t node;                         /* given to the ops that graph_op_add makes from now on */
+    const char *origin;                    /* likewise */
     graph_constant_done_fn *constant_done; /* NULL, or told when a node's constant is not read any more */
     void *constant_context;
     struct graph_ranks *ranks; /* rank.c; NULL but while passes run */

@@ -324,7 +324,7 @@ static void take_over(const struct folding *folding)
 {
     struct graph_op *conv = folding->conv, *map = folding->map, made = *conv;
     if (map->k.u.map.inst_count || map->k.input_count != 1 || map->k.tensors[0].type != map->k.tensors[1].type ||
-        folding->graph->may_alias || !graph_op_may_sink(folding->graph, conv, folding->conv_at, folding->map_at))
+        !graph_op_may_sink(folding->graph, conv, folding->conv_at, folding->map_at))
         return;
     made.value[made.k.input_count] = map->value[1];
     made.k.tensors[made.k.input_count] = map->k.tensors[1];

@@ -75,9 +75,7 @@ static bool fuse(struct graph *graph, struct graph_uses *uses, const struct grap
 {
     struct graph_op *host = graph->ops[first], *map = graph->ops[second], fused, shaped;
     struct graph_program program;
-    /* An output bound over an input would be written while the host still reads that input. */
-    bool shared = graph->may_alias && graph->values[map->value[map->k.input_count]].place == GRAPH_OUTPUT;
-    if (shared || !graph_map_in_shape(map, &host->k.tensors[host->k.input_count], &shaped))
+    if (!graph_map_in_shape(map, &host->k.tensors[host->k.input_count], &shaped))
         return false;
     uint32_t fed = fed_inputs(&shaped, host);
     if (!fed || !join(host, &shaped, fed, &program) || !build(host, &shaped, &program, &fused) ||

@@ -460,18 +460,6 @@ static void put(struct graph *graph, struct graph_uses *uses, uint32_t at, struc
     graph->failed |= !graph_uses_refresh(uses, at);
 }
 
-/* x may lie where the result goes: each group is then written where it was read. Other inputs may not: they are read
- * for every group. */
-static bool may_write(const struct graph *graph, const struct graph_op *norm, uint32_t output)
-{
-    bool shared = graph->may_alias && graph->values[norm->value[output]].place == GRAPH_OUTPUT;
-    for (uint32_t t = 0; shared && t < norm->k.input_count; t++)
-        if (graph->values[norm->value[t]].place == GRAPH_INPUT &&
-            (t || !graph_view_equal(&norm->k.tensors[0], &norm->k.tensors[output])))
-            return false;
-    return !graph_op_reads(norm, norm->value[output]);
-}
-
 static bool build(struct graph *graph, struct graph_uses *uses, const struct graph_options *options, uint32_t at,
                   uint32_t reg, const struct parts *parts)
 {
@@ -495,7 +483,7 @@ static bool build(struct graph *graph, struct graph_uses *uses, const struct gra
         (made.k.u.norm.has_bias && !insert_input(&made, made.k.input_count, &parts->bias)))
         return false;
     if (!program_behind(map, reg, &program) || !finish(graph, options, &made, &program) ||
-        !may_write(graph, &made, made.k.input_count))
+        graph_op_reads(&made, made.value[made.k.input_count]))
         return false;
     put(graph, uses, at, &made);
     return true;

@@ -45,20 +45,13 @@ static bool read_through_one(struct views *views, uint32_t move_at, uint32_t rea
     return true;
 }
 
-/* In place, an op that reads an input and writes an output relies on its element-wise order: it must not change inputs.
- */
-static bool input_may_alias(const struct graph *graph, uint32_t value)
-{
-    return graph->may_alias && graph->values[value].place == GRAPH_INPUT;
-}
-
 static bool read_through(struct views *views, uint32_t move_at)
 {
     struct graph *graph = views->graph;
     const struct graph_op *move = graph->ops[move_at];
     uint32_t copy = move->value[1];
     bool any = false;
-    if (graph->values[copy].place != GRAPH_TEMP || copy == move->value[0] || input_may_alias(graph, move->value[0]) ||
+    if (graph->values[copy].place != GRAPH_TEMP || copy == move->value[0] ||
         graph_uses_of(&views->uses, copy).writes != 1)
         return false;
     for (uint32_t at = graph_uses_next(&views->uses, copy, views->uses.heads[copy]); at != GRAPH_NONE;
@@ -150,9 +143,8 @@ static bool write_through(struct views *views, uint32_t move_at)
     uint32_t source = move->value[0], target = move->value[1];
     enum graph_place place = graph->values[target].place;
     if (graph->values[source].place != GRAPH_TEMP || (place != GRAPH_TEMP && place != GRAPH_OUTPUT) ||
-        source == target || (graph->may_alias && place == GRAPH_OUTPUT) ||
-        !graph_uses_of(&views->uses, source).writes || !target_free(views, move_at) || !all_before(views, move_at) ||
-        !rename_all(views, move_at, false))
+        source == target || !graph_uses_of(&views->uses, source).writes || !target_free(views, move_at) ||
+        !all_before(views, move_at) || !rename_all(views, move_at, false))
         return false;
     rename_all(views, move_at, true);
     move->dead = true;

@@ -243,7 +243,9 @@ static void print_gather(struct graph_text *text, const struct kern_op *op)
 
 static void print_scatter(struct graph_text *text, const struct kern_op *op)
 {
-    graph_text_add(text, "%s axis=%u", index_modes[op->u.scatter.mode], op->u.scatter.axis);
+    static const char *const reductions[] = { "", " add", " multiply", " min", " max" };
+    graph_text_add(text, "%s axis=%u%s", index_modes[op->u.scatter.mode], op->u.scatter.axis,
+                   reductions[op->u.scatter.reduction]);
 }
 
 static void print_nonzero(struct graph_text *text, const struct kern_op *op)

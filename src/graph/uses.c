@@ -112,20 +112,11 @@ void graph_constant_drop_unread(struct graph *graph, uint32_t value)
         graph_constant_release(graph, value);
 }
 
-static bool writes_place(const struct graph *graph, const struct graph_op *op, enum graph_place place)
-{
-    for (uint32_t t = 0; t < op->k.output_count; t++)
-        if (graph->values[op->value[op->k.input_count + t]].place == place)
-            return true;
-    return false;
-}
-
 bool graph_stable_between(const struct graph *graph, uint32_t value, uint32_t from, uint32_t to)
 {
-    bool shared = graph->may_alias && graph->values[value].place == GRAPH_INPUT;
     for (uint32_t i = from + 1; i < to; i++) {
         const struct graph_op *op = graph->ops[i];
-        if (!op->dead && (graph_op_writes(op, value) || (shared && writes_place(graph, op, GRAPH_OUTPUT))))
+        if (!op->dead && graph_op_writes(op, value))
             return false;
     }
     return true;

@@ -249,13 +249,23 @@ struct kern_gather {
     enum kern_index_mode mode;
 };
 
+enum kern_scatter_reduction {
+    KERN_SCATTER_LAST, /* replaces: the last update of an element wins */
+    KERN_SCATTER_ADD,  /* integers wrap */
+    KERN_SCATTER_MULTIPLY,
+    KERN_SCATTER_MIN, /* a number wins over NaN */
+    KERN_SCATTER_MAX,
+};
+
 /* in: X, indices as for gather (but out of range: not written), updates; out: Y = X, and then in element order of the
- * updates (the last write of an element wins)
+ * updates, one after the other, Y[...] = Y[...] + update (or what `reduction` says), rounded each time
  * ELEMENTS: Y[u with u[axis] = indices[u]] = updates[u]; indices and updates have the same sizes.
- * ND: Y[t..., inner] = updates[i..., inner], where t = the tuple indices[i...]; `axis` is 0. */
+ * ND: Y[t..., inner] = updates[i..., inner], where t = the tuple indices[i...]; `axis` is 0.
+ * All have one type; but with a reduction, FLOAT16 and bfloat16 are those of updates only, X and Y being FLOAT32. */
 struct kern_scatter {
     uint32_t axis;
     enum kern_index_mode mode; /* not AXIS */
+    enum kern_scatter_reduction reduction;
 };
 
 /* Elements are counted in `block`s of X, in element order; UINT32 everywhere.

@@ -3,7 +3,7 @@
  *
  * A unit of work is one place of one block of free elements. Whoever gets a range of units owns that part of Y: it
  * copies the part from X, then goes through all picks in order and takes those that lead into the part. So threads
- * never meet, and of several updates of one element the last wins. */
+ * never meet, and of several updates of one element the last wins, or they are combined in their order. */
 #include "kernels/dense.h"
 #include "kernels/scatter.h"
 #include "kernels/walk.h"
@@ -61,6 +61,8 @@ void scatter_plan_init(struct scatter_plan *plan, const struct kern_op *op)
     walks_init(plan, op);
     uint32_t last = plan->free.rank - 1;
     plan->bytes = kern_type_bytes(op->tensors[3].type);
+    plan->update_bytes = kern_type_bytes(op->tensors[2].type);
+    plan->combine = op->u.scatter.reduction != KERN_SCATTER_LAST;
     plan->row = plan->free.sizes[last];
     plan->along_free =
         op->u.scatter.mode == KERN_INDEX_ELEMENTS && plan->row > 1 &&
@@ -84,6 +86,7 @@ void kern_scatter_any_plan(const struct kern_op *op, const void *state, uint32_t
     (void)state;
     (void)threads;
     scatter_plan_init(&plan, op);
+    uint64_t updates = plan.combine ? plan.block * plan.picks.count / plan.places.count : 0;
     *out = (struct kern_work){ .units = plan.free.count / plan.row * plan.blocks * plan.places.count,
-                               .grain = dense_grain(plan.block) };
+                               .grain = dense_grain(plan.block + updates) };
 }

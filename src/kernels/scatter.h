@@ -2,6 +2,7 @@
 #define KERNELS_SCATTER_H
 
 #include "kernels/index.h"
+#include "kernels/number.h"
 #include "kernels/walk.h"
 
 enum { SCATTER_FREE_Y, SCATTER_FREE_X, SCATTER_FREE_UPDATES, SCATTER_FREE_INDICES, SCATTER_FREE_VIEWS };
@@ -9,12 +10,13 @@ enum { SCATTER_PICK_INDICES, SCATTER_PICK_UPDATES };
 
 struct scatter_plan {
     struct kern_walk free, places, picks;
-    struct index_lookup lookup; /* offsets in Y */
-    uint32_t bytes;
-    uint64_t row;    /* elements along free's last dimension */
-    uint64_t block;  /* at most so many of them are treated together */
-    uint64_t blocks; /* in a row */
-    bool along_free; /* lookups go along the block, not along the picks */
+    struct index_lookup lookup;   /* offsets in Y */
+    uint32_t bytes, update_bytes; /* of an element */
+    bool combine;                 /* there is a reduction */
+    uint64_t row;                 /* elements along free's last dimension */
+    uint64_t block;               /* at most so many of them are treated together */
+    uint64_t blocks;              /* in a row */
+    bool along_free;              /* lookups go along the block, not along the picks */
 };
 
 void scatter_plan_init(struct scatter_plan *plan, const struct kern_op *op);

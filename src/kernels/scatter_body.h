@@ -5,6 +5,7 @@
 #include "kernels/copy_body.h"
 #include "kernels/index_body.h"
 #include "kernels/scatter.h"
+#include "kernels/scatter_combine_body.h"
 
 /* What a range of units owns: `count` free elements of one row, at places [begin, end). Offsets are those of the first
  * element at place 0. */
@@ -157,6 +158,26 @@ static uint32_t scatter_put_direct(const struct scatter_part *part, void *y, int
     }
 }
 
+static void scatter_combine_block(const struct scatter_part *part, char *y, int64_t y_stride, const char *u,
+                                  int64_t u_stride, int64_t first, int64_t stride, uint32_t count)
+{
+    const struct scatter_plan *plan = part->plan;
+    const void *indices = part->call->data[1];
+    int64_t offsets[INDEX_BLOCK];
+    struct scatter_updates updates = { .y = y, .u = u, .offsets = offsets, .count = 1 };
+    if (plan->along_free && count > 1 && scatter_one_index(plan->lookup.type, indices, first, stride, count)) {
+        updates.y_step = y_stride;
+        updates.u_step = u_stride;
+        updates.count = count;
+        count = 1;
+    } else {
+        updates.y_pick = y_stride;
+        updates.u_pick = u_stride;
+    }
+    index_checked(&plan->lookup, indices, first, stride, count, part->begin, part->end, offsets);
+    scatter_combine(part->call->op, &updates, count);
+}
+
 /* `count` single elements, their indices from `first` on. */
 static void scatter_put_block(const struct scatter_part *part, char *y, int64_t y_stride, const char *u,
                               int64_t u_stride, int64_t first, int64_t stride, uint32_t count)
@@ -164,6 +185,10 @@ static void scatter_put_block(const struct scatter_part *part, char *y, int64_t 
     const struct scatter_plan *plan = part->plan;
     const void *indices = part->call->data[1];
     int64_t offsets[INDEX_BLOCK];
+    if (plan->combine) {
+        scatter_combine_block(part, y, y_stride, u, u_stride, first, stride, count);
+        return;
+    }
     uint32_t done = scatter_put_direct(part, y, y_stride, u, u_stride, indices, first, stride, count);
     if (done == count)
         return;
@@ -190,7 +215,13 @@ static void scatter_put_rows(const struct scatter_part *part, char *y, const cha
     const int64_t y_step = plan->free.strides[SCATTER_FREE_Y][last];
     const int64_t u_step = plan->free.strides[SCATTER_FREE_UPDATES][last];
     const uint64_t row_bytes = y_step == 1 && u_step == 1 ? part->count * bytes : 0;
-    if (row_bytes == 8)
+    if (plan->combine) {
+        struct scatter_updates updates = { .y = y, .u = u, .u_pick = u_stride, .offsets = offsets };
+        updates.y_step = y_step;
+        updates.u_step = u_step;
+        updates.count = part->count;
+        scatter_combine(part->call->op, &updates, count);
+    } else if (row_bytes == 8)
         scatter_put_known(y, u, u_stride, bytes, offsets, count, 8);
     else if (row_bytes == 16)
         scatter_put_known(y, u, u_stride, bytes, offsets, count, 16);
@@ -214,7 +245,8 @@ static void scatter_update_along_free(const struct scatter_part *part)
         int64_t from =
             part->offset[SCATTER_FREE_UPDATES] + (int64_t)pick * plan->picks.strides[SCATTER_PICK_UPDATES][0];
         scatter_put_block(part, (char *)call->data[3] + part->offset[SCATTER_FREE_Y] * plan->bytes,
-                          plan->free.strides[SCATTER_FREE_Y][last], (const char *)call->data[2] + from * plan->bytes,
+                          plan->free.strides[SCATTER_FREE_Y][last],
+                          (const char *)call->data[2] + from * plan->update_bytes,
                           plan->free.strides[SCATTER_FREE_UPDATES][last], at,
                           plan->free.strides[SCATTER_FREE_INDICES][last], (uint32_t)part->count);
     }
@@ -230,7 +262,7 @@ static void scatter_update_picks(const struct scatter_part *part, const struct k
     const int64_t first = part->offset[SCATTER_FREE_INDICES] + cursor->offset[SCATTER_PICK_INDICES];
     char *y = (char *)call->data[3] + part->offset[SCATTER_FREE_Y] * plan->bytes;
     const char *u = (const char *)call->data[2] +
-                    (part->offset[SCATTER_FREE_UPDATES] + cursor->offset[SCATTER_PICK_UPDATES]) * plan->bytes;
+                    (part->offset[SCATTER_FREE_UPDATES] + cursor->offset[SCATTER_PICK_UPDATES]) * plan->update_bytes;
     int64_t offsets[INDEX_BLOCK];
     if (part->count == 1) {
         scatter_put_block(part, y, 0, u, u_stride, first, plan->picks.strides[SCATTER_PICK_INDICES][last], n);

@@ -19,12 +19,21 @@ static bool ranks_fit(const struct kern_op *op)
     return false;
 }
 
+static bool types_fit(const struct kern_op *op)
+{
+    DML_TENSOR_DATA_TYPE x = op->tensors[0].type, update = op->tensors[2].type, y = op->tensors[3].type;
+    uint32_t bytes = kern_type_bytes(x);
+    if (op->u.scatter.reduction == KERN_SCATTER_LAST)
+        return bytes && bytes == kern_type_bytes(update) && bytes == kern_type_bytes(y);
+    if (x == DML_TENSOR_DATA_TYPE_FLOAT32 && y == x)
+        return update == x || update == DML_TENSOR_DATA_TYPE_FLOAT16 || update == ANYDML_TENSOR_DATA_TYPE_BFLOAT16;
+    return bytes && x == y && x == update && x != DML_TENSOR_DATA_TYPE_FLOAT16 && x != ANYDML_TENSOR_DATA_TYPE_BFLOAT16;
+}
+
 bool kern_scatter_any_ref_accepts(const struct kern_op *op)
 {
     const struct kern_view *x = &op->tensors[0], *y = &op->tensors[3];
-    uint32_t bytes = kern_type_bytes(x->type);
-    return !op->epilogue && bytes && bytes == kern_type_bytes(op->tensors[2].type) &&
-           bytes == kern_type_bytes(y->type) && x->rank == y->rank && index_type(op->tensors[1].type) && ranks_fit(op);
+    return !op->epilogue && types_fit(op) && x->rank == y->rank && index_type(op->tensors[1].type) && ranks_fit(op);
 }
 
 void kern_scatter_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
@@ -57,6 +66,56 @@ static bool target(const struct kern_op *op, const void *indices, const uint32_t
     return true;
 }
 
+static double combined_floats(enum kern_scatter_reduction reduction, double held, double update)
+{
+    switch (reduction) {
+    case KERN_SCATTER_ADD:
+        return held + update;
+    case KERN_SCATTER_MULTIPLY:
+        return held * update;
+    case KERN_SCATTER_MIN:
+        return update < held || held != held ? update : held;
+    default:
+        return update > held || held != held ? update : held;
+    }
+}
+
+static struct kern_number combined(enum kern_scatter_reduction reduction, struct kern_number held,
+                                   struct kern_number update)
+{
+    bool less = update.class == KERN_CLASS_SIGNED ? update.i < held.i : update.u < held.u;
+    if (held.class == KERN_CLASS_FLOAT) {
+        held.f = combined_floats(reduction, held.f, update.f);
+        return held;
+    }
+    switch (reduction) {
+    case KERN_SCATTER_ADD:
+        held.u += update.u;
+        return held;
+    case KERN_SCATTER_MULTIPLY:
+        held.u *= update.u;
+        return held;
+    case KERN_SCATTER_MIN:
+        return less ? update : held;
+    default:
+        return less ? held : update;
+    }
+}
+
+static void put(const struct kern_call *call, const uint32_t *at, const uint32_t *to)
+{
+    const struct kern_view *u = &call->op->tensors[2], *y = &call->op->tensors[3];
+    enum kern_scatter_reduction reduction = call->op->u.scatter.reduction;
+    int64_t from = kern_offset(u, at), place = kern_offset(y, to);
+    if (reduction == KERN_SCATTER_LAST)
+        memcpy((void *)kern_at(call->data[3], y->type, place), kern_at(call->data[2], u->type, from),
+               kern_type_bytes(y->type));
+    else
+        kern_write(
+            y->type, call->data[3], place,
+            combined(reduction, kern_read(y->type, call->data[3], place), kern_read(u->type, call->data[2], from)));
+}
+
 void kern_scatter_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
     const struct kern_view *x = &call->op->tensors[0], *u = &call->op->tensors[2], *y = &call->op->tensors[3];
@@ -70,7 +129,6 @@ void kern_scatter_any_ref_run(const struct kern_call *call, uint64_t begin, uint
     while (kern_advance(y->rank, y->sizes, at));
     do
         if (target(call->op, call->data[1], at, to))
-            memcpy((void *)kern_at(call->data[3], y->type, kern_offset(y, to)),
-                   kern_at(call->data[2], u->type, kern_offset(u, at)), bytes);
+            put(call, at, to);
     while (kern_advance(u->rank, u->sizes, at));
 }

@@ -267,13 +267,6 @@ struct onnx_value *onnx_lookup(struct onnx_builder *b, struct onnx_value *table,
     return y && onnx_emit(b, DML_OPERATOR_GATHER, &desc, in, 2, &y, 1) ? y : NULL;
 }
 
-struct onnx_value *onnx_wrap_index(struct onnx_builder *b, struct onnx_value *indices, struct onnx_value *size)
-{
-    struct onnx_value *zero = indices ? onnx_scalar(b, indices->type, 0) : NULL;
-    struct onnx_value *negative = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_LESS_THAN, indices, zero);
-    return onnx_select(b, negative, onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_ADD, indices, size), indices);
-}
-
 /* ---- rows in terms of other rows ---- */
 
 const char *onnx_join_names(struct onnx_builder *b, const char *prefix, const char *name)

@@ -93,8 +93,6 @@ struct onnx_value *onnx_multiply(struct onnx_builder *b, struct onnx_value *x, s
 struct onnx_value *onnx_pick(struct onnx_builder *b, struct onnx_value *x, struct onnx_value *indices, uint32_t axis);
 /* table [rows, size], indices of any shape up to rank 3 -> [indices..., size] */
 struct onnx_value *onnx_lookup(struct onnx_builder *b, struct onnx_value *table, struct onnx_value *indices);
-/* An index counted from the end (negative) becomes one from the start. */
-struct onnx_value *onnx_wrap_index(struct onnx_builder *b, struct onnx_value *indices, struct onnx_value *size);
 
 /* y (NULL: a temporary) = normalised x, seen with rank/dims, over the axes: its root mean square, and its mean when
  * `mean`. Scale and bias (or NULL) are seen with the dimensions param_dims. */

@@ -1,6 +1,8 @@
 /* Operators that read or write where indices say. */
 #include "onnx/emit.h"
 
+#include <anydml.h>
+
 /* What is computed on the host stays small. */
 #define KNOWN_MAX 65536
 
@@ -152,85 +154,28 @@ bool onnx_gather_nd(struct onnx_builder *b, const struct onnx_node *n)
 
 /* ---- scatter ---- */
 
-struct reduction {
-    const char *name;
-    DML_REDUCE_FUNCTION reduce;
-    DML_OPERATOR_TYPE combine;
-    enum { ZERO, ONE, SMALLEST, LARGEST } neutral;
-};
-
-static const struct reduction reductions[] = {
-    { "add", DML_REDUCE_FUNCTION_SUM, DML_OPERATOR_ELEMENT_WISE_ADD, ZERO },
-    { "mul", DML_REDUCE_FUNCTION_MULTIPLY, DML_OPERATOR_ELEMENT_WISE_MULTIPLY, ONE },
-    { "max", DML_REDUCE_FUNCTION_MAX, DML_OPERATOR_ELEMENT_WISE_MAX, SMALLEST },
-    { "min", DML_REDUCE_FUNCTION_MIN, DML_OPERATOR_ELEMENT_WISE_MIN, LARGEST },
-};
-
-static bool reduction_read(struct onnx_builder *b, const struct onnx_node *n, const struct reduction **out)
+/* Without a reduction DirectML's operators serve, else those of anydml.h with this function. */
+static bool reduction_read(struct onnx_builder *b, const struct onnx_node *n, const struct onnx_value *x,
+                           DML_REDUCE_FUNCTION *out, bool *out_reduce)
 {
+    static const struct {
+        const char *name;
+        DML_REDUCE_FUNCTION function, of_booleans;
+    } reductions[] = {
+        { "add", DML_REDUCE_FUNCTION_SUM, DML_REDUCE_FUNCTION_MAX },
+        { "mul", DML_REDUCE_FUNCTION_MULTIPLY, DML_REDUCE_FUNCTION_MIN },
+        { "max", DML_REDUCE_FUNCTION_MAX, DML_REDUCE_FUNCTION_MAX },
+        { "min", DML_REDUCE_FUNCTION_MIN, DML_REDUCE_FUNCTION_MIN },
+    };
     const char *name = onnx_attr_string(n, "reduction", "none");
-    *out = NULL;
-    if (!strcmp(name, "none"))
-        return true;
+    *out_reduce = strcmp(name, "none") != 0;
     for (size_t i = 0; i < ARRAY_SIZE(reductions); i++) {
-        if (!strcmp(reductions[i].name, name))
-            *out = &reductions[i];
+        if (!strcmp(reductions[i].name, name)) {
+            *out = x->type == ONNX_BOOL ? reductions[i].of_booleans : reductions[i].function;
+            return true;
+        }
     }
-    return *out || onnx_fail(b, "reduction = '%s' is not supported", name);
-}
-
-static struct onnx_value *neutral(struct onnx_builder *b, const struct reduction *r, int32_t type)
-{
-    switch (r->neutral) {
-    case SMALLEST:
-        return onnx_smallest(b, type);
-    case LARGEST:
-        return onnx_largest(b, type);
-    default:
-        return onnx_scalar(b, type, r->neutral == ONE);
-    }
-}
-
-/* DirectML scatters without reducing, and of indices that meet one place only one counts. Here every place looks
- * through all indices: [outer, places, updates, inner] elements, reduced over the updates. */
-#define REDUCED_SCATTER_MAX 0x1p27
-
-static struct onnx_value *gathered(struct onnx_builder *b, const struct reduction *r, struct onnx_value *indices,
-                                   struct onnx_value *updates, const int64_t *shape)
-{
-    int64_t index_dims[4] = { shape[0], 1, shape[2], indices->rank == 1 ? 1 : shape[3] };
-    int64_t update_dims[4] = { shape[0], 1, shape[2], shape[3] }, place_dims[4] = { 1, shape[1], 1, 1 };
-    double all = (double)shape[0] * (double)shape[1] * (double)shape[2] * (double)shape[3];
-    int32_t wide = updates->type;
-    if (all > REDUCED_SCATTER_MAX)
-        return onnx_fail(b, "%g places times updates are too many for a reduction", all), NULL;
-    if (r->neutral <= ONE && onnx_type_bytes(wide) < 4 && wide != ONNX_FLOAT16 && wide != ONNX_BFLOAT16)
-        wide = ONNX_INT32; /* sums and products are those of 32 bits, whose low bits count */
-    struct onnx_value *places = onnx_as(b, onnx_counting(b, indices->type, 0, 1, &(shape[1])), 4, place_dims);
-    struct onnx_value *hit =
-        onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_LOGICAL_EQUALS, onnx_as(b, indices, 4, index_dims), places);
-    struct onnx_value *chosen =
-        onnx_select(b, hit, onnx_as(b, onnx_convert(b, updates, wide), 4, update_dims), neutral(b, r, wide));
-    return onnx_convert(b, onnx_reduced(b, r->reduce, chosen, &(UINT){ 2 }, 1), updates->type);
-}
-
-static bool scatter_reduced(struct onnx_builder *b, const struct onnx_node *n, const struct reduction *r,
-                            struct onnx_value *x, struct onnx_value *indices, struct onnx_value *updates, uint32_t axis)
-{
-    static const int64_t origin[ONNX_RANK_MAX] = { 0 };
-    int64_t shape[4] = { 1, x->dims[axis], indices->dims[axis], 1 }, dims[ONNX_RANK_MAX];
-    struct onnx_value *size = onnx_scalar(b, indices->type, (double)x->dims[axis]);
-    for (uint32_t i = 0; i < x->rank; i++) {
-        dims[i] = i == axis ? x->dims[i] : indices->dims[i];
-        shape[0] *= i < axis ? dims[i] : 1;
-        shape[3] *= i > axis ? dims[i] : 1;
-    }
-    /* a matrix of indices, not a vector that all inner elements share */
-    int64_t flat[2] = { onnx_elements(indices), 1 };
-    struct onnx_value *index = onnx_as(b, onnx_wrap_index(b, indices, size), 2, flat);
-    struct onnx_value *sum = index ? gathered(b, r, index, updates, shape) : NULL;
-    sum = onnx_surround(b, onnx_as(b, sum, x->rank, dims), origin, x->dims, neutral(b, r, x->type));
-    return onnx_result(b, n, 0, onnx_apply2(b, r->combine, x, sum));
+    return !*out_reduce || onnx_fail(b, "reduction = '%s' is not supported", name);
 }
 
 /* Puts `part`, which covers only the start of some dimensions of x, back into x. */
@@ -260,29 +205,16 @@ static struct onnx_value *complete(struct onnx_builder *b, struct onnx_value *pa
     return part;
 }
 
-static bool scatter_plain(struct onnx_builder *b, const struct onnx_node *n, struct onnx_value *x,
-                          struct onnx_value *indices, struct onnx_value *updates, uint32_t axis)
-{
-    static const int64_t origin[ONNX_RANK_MAX] = { 0 };
-    int64_t dims[ONNX_RANK_MAX];
-    struct onnx_desc d[4];
-    memcpy(dims, indices->dims, sizeof(dims));
-    dims[axis] = x->dims[axis];
-    struct onnx_value *in[3] = { onnx_window(b, x, origin, dims), indices, updates };
-    struct onnx_value *y = in[0] ? onnx_temp(b, x->type, x->rank, dims) : NULL;
-    if (!y)
-        return false;
-    DML_SCATTER_OPERATOR_DESC desc = { onnx_desc(b, &d[0], in[0]), onnx_desc(b, &d[1], in[1]),
-                                       onnx_desc(b, &d[2], in[2]), onnx_desc(b, &d[3], y), axis };
-    return onnx_emit(b, DML_OPERATOR_SCATTER_ELEMENTS, &desc, in, 3, &y, 1) && onnx_result(b, n, 0, complete(b, y, x));
-}
-
 bool onnx_scatter_elements(struct onnx_builder *b, const struct onnx_node *n)
 {
+    static const int64_t origin[ONNX_RANK_MAX] = { 0 };
     struct onnx_value *x = onnx_in(b, n, 0), *indices = onnx_in(b, n, 1), *updates = onnx_in(b, n, 2);
-    const struct reduction *r;
+    int64_t dims[ONNX_RANK_MAX];
+    DML_REDUCE_FUNCTION function = DML_REDUCE_FUNCTION_SUM;
     uint32_t axis;
-    if (!x || !indices || !updates || !reduction_read(b, n, &r) ||
+    bool reduce;
+    struct onnx_desc d[4];
+    if (!x || !indices || !updates || !reduction_read(b, n, x, &function, &reduce) ||
         !onnx_axis(b, onnx_attr_int(n, "axis", 0), x->rank, &axis) || !index_type(b, indices) ||
         !fits_off_axis(b, x, indices, axis))
         return false;
@@ -291,33 +223,22 @@ bool onnx_scatter_elements(struct onnx_builder *b, const struct onnx_node *n)
         return onnx_misfit(b, "updates differ from the indices in shape, or from the data in type");
     if (!onnx_elements(indices))
         return onnx_result(b, n, 0, x);
-    return r ? scatter_reduced(b, n, r, x, indices, updates, axis) : scatter_plain(b, n, x, indices, updates, axis);
-}
-
-/* One index into all the places that tuples can name. */
-static struct onnx_value *flat_index(struct onnx_builder *b, struct onnx_value *indices, const int64_t *dims)
-{
-    int64_t tuple = indices->dims[indices->rank - 1], shape[2] = { onnx_elements(indices) / tuple, tuple };
-    int64_t steps[ONNX_RANK_MAX], step = 1;
-    for (int64_t i = tuple; i-- > 0; step *= dims[i])
-        steps[i] = step;
-    struct onnx_value *size = onnx_constant(b, ONNX_INT64, 1, &tuple, dims, (uint64_t)tuple * sizeof(*dims));
-    struct onnx_value *scale = onnx_constant(b, ONNX_INT64, 1, &tuple, steps, (uint64_t)tuple * sizeof(*steps));
-    struct onnx_value *index = onnx_wrap_index(b, onnx_as(b, indices, 2, shape), size);
-    index = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_MULTIPLY, index, scale);
-    return onnx_as(b, onnx_reduced(b, DML_REDUCE_FUNCTION_SUM, index, &(UINT){ 1 }, 1), 1, shape);
-}
-
-static bool scatter_nd_reduced(struct onnx_builder *b, const struct onnx_node *n, const struct reduction *r,
-                               struct onnx_value *x, struct onnx_value *indices, struct onnx_value *updates)
-{
-    int64_t tuple = indices->dims[indices->rank - 1];
-    int64_t shape[4] = { 1, 1, onnx_elements(indices) / tuple, 1 };
-    for (uint32_t i = 0; i < x->rank; i++)
-        shape[i < tuple ? 1 : 3] *= x->dims[i];
-    struct onnx_value *index = flat_index(b, onnx_convert(b, indices, ONNX_INT64), x->dims);
-    struct onnx_value *sum = index ? gathered(b, r, index, updates, shape) : NULL;
-    return onnx_result(b, n, 0, onnx_apply2(b, r->combine, x, onnx_as(b, sum, x->rank, x->dims)));
+    memcpy(dims, indices->dims, sizeof(dims));
+    dims[axis] = x->dims[axis];
+    struct onnx_value *in[3] = { onnx_window(b, x, origin, dims), indices, updates };
+    struct onnx_value *y = in[0] ? onnx_temp(b, x->type, x->rank, dims) : NULL;
+    if (!y)
+        return false;
+    /* begins as DML_SCATTER_OPERATOR_DESC */
+    ANYDML_SCATTER_REDUCE_ELEMENTS_OPERATOR_DESC desc = { onnx_desc(b, &d[0], in[0]),
+                                                          onnx_desc(b, &d[1], in[1]),
+                                                          onnx_desc(b, &d[2], in[2]),
+                                                          onnx_desc(b, &d[3], y),
+                                                          axis,
+                                                          function };
+    return onnx_emit(b, reduce ? ANYDML_OPERATOR_SCATTER_REDUCE_ELEMENTS : DML_OPERATOR_SCATTER_ELEMENTS, &desc, in, 3,
+                     &y, 1) &&
+           onnx_result(b, n, 0, complete(b, y, x));
 }
 
 static bool scatter_nd_known(struct onnx_builder *b, struct onnx_value *y, const struct onnx_value *x,
@@ -339,42 +260,46 @@ static bool scatter_nd_known(struct onnx_builder *b, struct onnx_value *y, const
     return true;
 }
 
-static bool scatter_nd_plain(struct onnx_builder *b, const struct onnx_node *n, struct onnx_value *const *in)
+static bool scatter_nd_fits(struct onnx_builder *b, struct onnx_value *const *in)
 {
-    struct onnx_value *y = onnx_out(b, n, 0, in[0]->type, in[0]->rank, in[0]->dims);
-    uint32_t full = BASE_MAX(BASE_MAX(in[0]->rank, in[1]->rank), in[2]->rank);
-    struct onnx_desc d[4];
-    if (!y)
-        return false;
-    if (onnx_is_known(in[0]) && onnx_is_known(in[1]) && onnx_is_known(in[2]) && in[1]->type == ONNX_INT64)
-        return scatter_nd_known(b, y, in[0], in[1], in[2]);
-    DML_SCATTER_ND_OPERATOR_DESC desc = { desc_wide(b, &d[0], in[0], full),
-                                          desc_wide(b, &d[1], in[1], full),
-                                          desc_wide(b, &d[2], in[2], full),
-                                          desc_wide(b, &d[3], y, full),
-                                          in[0]->rank,
-                                          in[1]->rank };
-    return onnx_emit(b, DML_OPERATOR_SCATTER_ND, &desc, in, 3, &y, 1);
+    int64_t tuple = in[1]->rank ? in[1]->dims[in[1]->rank - 1] : 0, slices = 1;
+    if (tuple < 1 || tuple > in[0]->rank)
+        return onnx_misfit(b, "%lld indices at a time do not fit rank %u", (long long)tuple, in[0]->rank);
+    for (uint32_t i = (uint32_t)tuple; i < in[0]->rank; i++)
+        slices = onnx_size_product(slices, in[0]->dims[i]);
+    if (in[2]->type != in[0]->type || onnx_elements(in[2]) != onnx_size_product(onnx_elements(in[1]) / tuple, slices) ||
+        in[2]->rank + 1 != in[1]->rank + in[0]->rank - (uint32_t)tuple + (in[1]->rank ? 0 : 1))
+        return onnx_misfit(b, "updates of type %s, %lld elements and rank %u do not fit", onnx_type_name(in[2]->type),
+                           (long long)onnx_elements(in[2]), in[2]->rank);
+    return true;
 }
 
 bool onnx_scatter_nd(struct onnx_builder *b, const struct onnx_node *n)
 {
     struct onnx_value *in[3] = { onnx_in(b, n, 0), onnx_in(b, n, 1), onnx_in(b, n, 2) };
-    const struct reduction *r;
-    if (!in[0] || !in[1] || !in[2] || !reduction_read(b, n, &r) || !index_type(b, in[1]))
+    DML_REDUCE_FUNCTION function = DML_REDUCE_FUNCTION_SUM;
+    bool reduce;
+    struct onnx_desc d[4];
+    if (!in[0] || !in[1] || !in[2] || !reduction_read(b, n, in[0], &function, &reduce) || !index_type(b, in[1]) ||
+        !scatter_nd_fits(b, in))
         return false;
-    int64_t tuple = in[1]->rank ? in[1]->dims[in[1]->rank - 1] : 0, slices = 1;
-    if (tuple < 1 || tuple > in[0]->rank)
-        return onnx_misfit(b, "%lld indices at a time do not fit rank %u", (long long)tuple, in[0]->rank);
-    for (uint32_t i = (uint32_t)tuple; i < in[0]->rank; i++)
-        slices *= in[0]->dims[i];
-    if (in[2]->type != in[0]->type || onnx_elements(in[2]) != onnx_elements(in[1]) / tuple * slices ||
-        in[2]->rank + 1 != in[1]->rank + in[0]->rank - (uint32_t)tuple + (in[1]->rank ? 0 : 1))
-        return onnx_misfit(b, "updates of type %s, %lld elements and rank %u do not fit", onnx_type_name(in[2]->type),
-                           (long long)onnx_elements(in[2]), in[2]->rank);
     if (!onnx_elements(in[2]))
         return onnx_result(b, n, 0, in[0]);
-    return r ? scatter_nd_reduced(b, n, r, in[0], in[1], in[2]) : scatter_nd_plain(b, n, in);
+    struct onnx_value *y = onnx_out(b, n, 0, in[0]->type, in[0]->rank, in[0]->dims);
+    uint32_t full = BASE_MAX(BASE_MAX(in[0]->rank, in[1]->rank), in[2]->rank);
+    if (!y)
+        return false;
+    if (!reduce && onnx_is_known(in[0]) && onnx_is_known(in[1]) && onnx_is_known(in[2]) && in[1]->type == ONNX_INT64)
+        return scatter_nd_known(b, y, in[0], in[1], in[2]);
+    /* begins as DML_SCATTER_ND_OPERATOR_DESC */
+    ANYDML_SCATTER_REDUCE_ND_OPERATOR_DESC desc = { desc_wide(b, &d[0], in[0], full),
+                                                    desc_wide(b, &d[1], in[1], full),
+                                                    desc_wide(b, &d[2], in[2], full),
+                                                    desc_wide(b, &d[3], y, full),
+                                                    in[0]->rank,
+                                                    in[1]->rank,
+                                                    function };
+    return onnx_emit(b, reduce ? ANYDML_OPERATOR_SCATTER_REDUCE_ND : DML_OPERATOR_SCATTER_ND, &desc, in, 3, &y, 1);
 }
 
 /* ---- by values that are known ---- */

@@ -86,6 +86,8 @@ bool schema_rule_gather_nd(struct schema_check *check);
 bool schema_rule_gather_nd1(struct schema_check *check);
 bool schema_rule_scatter_elements(struct schema_check *check);
 bool schema_rule_scatter_nd(struct schema_check *check);
+bool schema_rule_scatter_reduce_elements(struct schema_check *check);
+bool schema_rule_scatter_reduce_nd(struct schema_check *check);
 bool schema_rule_one_hot(struct schema_check *check);
 bool schema_rule_nonzero_coordinates(struct schema_check *check);
 bool schema_rule_random_generator(struct schema_check *check);

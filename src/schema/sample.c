@@ -82,6 +82,10 @@ static const struct recipe recipes[] = {
     { DML_OPERATOR_SCATTER_ND,
       "InputTensor=1x2x3x4 OutputTensor=1x2x3x4 IndicesTensor=1x1x5x2 UpdatesTensor=1x1x5x4 InputDimensionCount=3 "
       "IndicesDimensionCount=2" },
+    { ANYDML_OPERATOR_SCATTER_REDUCE_ELEMENTS, "IndicesTensor=2x2x4x5 UpdatesTensor=2x2x4x5 Axis=1 Function=10" },
+    { ANYDML_OPERATOR_SCATTER_REDUCE_ND,
+      "InputTensor=1x2x3x4 OutputTensor=1x2x3x4 IndicesTensor=1x1x5x2 UpdatesTensor=1x1x5x4 InputDimensionCount=3 "
+      "IndicesDimensionCount=2 Function=10" },
     { DML_OPERATOR_MAX_POOLING2, POOL },
     { DML_OPERATOR_SLICE1,
       "InputTensor=2x3x4x5 OutputTensor=1x3x2x3 InputWindowOffsets=1,0,0,0 InputWindowSizes=1,3,4,5 "

@@ -142,7 +142,7 @@ struct schema_error {
     char text[400];
 };
 
-/* The operators. find: NULL for a type that is none. at: by rising type, i < schema_op_count(). */
+/* The operators. find: NULL for a type that is none. at: DirectML's by rising type, i < schema_op_count(). */
 const struct schema_op *schema_op_find(DML_OPERATOR_TYPE type);
 const struct schema_op *schema_op_at(uint32_t i);
 uint32_t schema_op_count(void);

@@ -1,4 +1,5 @@
 /* Rules of operators that work with indices or coordinates. What indices point to is checked by the kernels. */
+#include <assert.h>
 #include <inttypes.h>
 
 #include "schema/check.h"
@@ -177,6 +178,34 @@ bool schema_rule_scatter_nd(struct schema_check *check)
         .index_rank = desc->IndicesDimensionCount,
     };
     return check_tuples(check, &tuples);
+}
+
+static bool check_scatter_function(struct schema_check *check, DML_REDUCE_FUNCTION function)
+{
+    if (function == DML_REDUCE_FUNCTION_SUM || function == DML_REDUCE_FUNCTION_MULTIPLY ||
+        function == DML_REDUCE_FUNCTION_MIN || function == DML_REDUCE_FUNCTION_MAX)
+        return true;
+    return schema_fail(check, SCHEMA_ERROR_ATTRIBUTE_RANGE, "Function = %" PRIu32 ", must be SUM, MULTIPLY, MIN or MAX",
+                       (uint32_t)function);
+}
+
+/* The structs of both begin as those of DirectML's operators. */
+bool schema_rule_scatter_reduce_elements(struct schema_check *check)
+{
+    const ANYDML_SCATTER_REDUCE_ELEMENTS_OPERATOR_DESC *desc = check->desc;
+    static_assert(offsetof(ANYDML_SCATTER_REDUCE_ELEMENTS_OPERATOR_DESC, Axis) ==
+                      offsetof(DML_SCATTER_OPERATOR_DESC, Axis),
+                  "the same fields");
+    return check_scatter_function(check, desc->Function) && schema_rule_scatter_elements(check);
+}
+
+bool schema_rule_scatter_reduce_nd(struct schema_check *check)
+{
+    const ANYDML_SCATTER_REDUCE_ND_OPERATOR_DESC *desc = check->desc;
+    static_assert(offsetof(ANYDML_SCATTER_REDUCE_ND_OPERATOR_DESC, IndicesDimensionCount) ==
+                      offsetof(DML_SCATTER_ND_OPERATOR_DESC, IndicesDimensionCount),
+                  "the same fields");
+    return check_scatter_function(check, desc->Function) && schema_rule_scatter_nd(check);
 }
 
 bool schema_rule_nonzero_coordinates(struct schema_check *check)

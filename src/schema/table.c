@@ -83,16 +83,18 @@ enum {
     FUSE_RECURRENT = SCHEMA_FUSE_RECURRENT,
 };
 
-#define OP(NAME, LEVEL, FUSE, MEANING)                                      \
+#define OP(NAME, LEVEL, FUSE, MEANING)        OPERATOR(DML_, NAME, LEVEL, FUSE, MEANING)
+#define EXTENSION(NAME, LEVEL, FUSE, MEANING) OPERATOR(ANYDML_, NAME, LEVEL, FUSE, MEANING)
+#define OPERATOR(OWNER, NAME, LEVEL, FUSE, MEANING)                         \
     static const struct schema_op *op_##NAME(void)                          \
     {                                                                       \
-        typedef DML_##NAME##_OPERATOR_DESC desc;                            \
+        typedef OWNER##NAME##_OPERATOR_DESC desc;                           \
         enum {                                                              \
-            op_type = DML_OPERATOR_##NAME,                                  \
+            op_type = OWNER##OPERATOR_##NAME,                               \
             op_level = DML_FEATURE_LEVEL_##LEVEL,                           \
             op_fuse = FUSE,                                                 \
         };                                                                  \
-        static const char op_name[] = "DML_OPERATOR_" #NAME;                \
+        static const char op_name[] = #OWNER "OPERATOR_" #NAME;             \
         static const char op_meaning[] = MEANING;                           \
         static const struct schema_field fields[] = {
 #define RULE(NAME)                                                          \
@@ -153,6 +155,11 @@ static const struct schema_op *(*const operators[])(void) = {
 #include "schema/operators.def"
 };
 
+#define EXTENSION(NAME, ...) op_##NAME,
+static const struct schema_op *(*const extensions[])(void) = {
+#include "schema/operators.def"
+};
+
 /* clang-format on */
 
 static const char *const error_names[] = {
@@ -201,7 +208,9 @@ static const DML_OPERATOR_TYPE single_only[] = {
 
 const struct schema_op *schema_op_find(DML_OPERATOR_TYPE type)
 {
-    return schema_op_at((uint32_t)type - 1); /* operators.def is in the order of the types, which have no gaps */
+    /* operators.def is in the order of the types; DirectML's have no gaps, those of extensions end at 255 */
+    const uint32_t extension = (uint32_t)type - (256 - ARRAY_SIZE(extensions));
+    return extension < ARRAY_SIZE(extensions) ? extensions[extension]() : schema_op_at((uint32_t)type - 1);
 }
 
 const struct schema_op *schema_op_at(uint32_t i)

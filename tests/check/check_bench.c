@@ -325,11 +325,9 @@ static void bench_rows(const char *filter, uint32_t cpu)
     static const struct {
         const char *name;
         uint32_t rows, row, picks;
-    } shapes[] = { { "words 768", 30000, 768, 384 },
-                   { "rows 64", 100000, 64, 100000 },
-                   { "rows 4", 1000000, 4, 500000 },
-                   { "single elements", 1000000, 1, 1000000 },
-                   { "single, in cache", 4000, 1, 100000 } };
+    } shapes[] = { { "words 768", 30000, 768, 384 },           { "rows 64", 100000, 64, 100000 },
+                   { "rows 4", 1000000, 4, 500000 },           { "edges 64", 10000, 64, 100000 },
+                   { "single elements", 1000000, 1, 1000000 }, { "single, in cache", 4000, 1, 100000 } };
     for (uint32_t i = 0; i < ARRAY_SIZE(shapes); i++) {
         const DML_TENSOR_DATA_TYPE f32 = DML_TENSOR_DATA_TYPE_FLOAT32;
         const uint32_t table[] = { shapes[i].rows, shapes[i].row }, tuples[] = { shapes[i].picks, 1 },
@@ -349,6 +347,12 @@ static void bench_rows(const char *filter, uint32_t cpu)
         c.op.u.scatter = (struct kern_scatter){ 0, KERN_INDEX_ND };
         c.op.tensors[3] = c.op.tensors[0];
         snprintf(name, sizeof(name), "scatter %s", shapes[i].name);
+        bench_case(name, &c, filter, cpu);
+        c.op.u.scatter.reduction = KERN_SCATTER_ADD;
+        snprintf(name, sizeof(name), "scatter add %s", shapes[i].name);
+        bench_case(name, &c, filter, cpu);
+        c.op.u.scatter.reduction = KERN_SCATTER_MAX;
+        snprintf(name, sizeof(name), "scatter max %s", shapes[i].name);
         bench_case(name, &c, filter, cpu);
     }
 }
@@ -371,6 +375,9 @@ static void bench_elements(const char *filter, uint32_t cpu)
         c.op.input_count = 3;
         c.op.u.scatter = (struct kern_scatter){ axis, KERN_INDEX_ELEMENTS };
         snprintf(name, sizeof(name), "scatter elements axis %u", axis);
+        bench_case(name, &c, filter, cpu);
+        c.op.u.scatter.reduction = KERN_SCATTER_ADD;
+        snprintf(name, sizeof(name), "scatter add elements axis %u", axis);
         bench_case(name, &c, filter, cpu);
     }
 }

@@ -40,18 +40,27 @@ void check_gen_scatter(struct check_rng *rng, struct check_case *out)
                                                     DML_TENSOR_DATA_TYPE_UINT64, DML_TENSOR_DATA_TYPE_INT64 };
     struct kern_op *op = &out->op;
     uint32_t ranks[3] = { 0 }, sizes[3][KERN_RANK_MAX] = { { 0 }, { 0 }, { 1 } };
-    DML_TENSOR_DATA_TYPE type = check_any_type(rng);
+    DML_TENSOR_DATA_TYPE type = check_any_type(rng), update;
     if (!kern_type_bytes(type))
         type = DML_TENSOR_DATA_TYPE_UINT8;
+    update = type;
     if (check_chance(rng, 2))
         per_element(rng, out, ranks, sizes);
     else
         by_tuple(rng, out, ranks, sizes);
+    if (check_chance(rng, 2)) {
+        op->u.scatter.reduction = KERN_SCATTER_ADD + check_pick(rng, 4);
+        if (type == DML_TENSOR_DATA_TYPE_FLOAT16 || type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16)
+            type = DML_TENSOR_DATA_TYPE_FLOAT32; /* what updates of 16 bits are added to */
+        if (check_chance(rng, 2))
+            out->data[X] = out->data[UPDATES] = CHECK_DATA_SPECIAL;
+        out->signed_zeros = true;
+    }
     op->kind = KERN_SCATTER;
     op->input_count = 3;
     op->output_count = 1;
     for (uint32_t t = 0; t < 3; t++) {
-        DML_TENSOR_DATA_TYPE of = t == INDICES ? indices[check_pick(rng, 4)] : type;
+        DML_TENSOR_DATA_TYPE of = t == INDICES ? indices[check_pick(rng, 4)] : t == UPDATES ? update : type;
         if (check_chance(rng, 3))
             check_view_broadcast(rng, &op->tensors[t], of, BASE_MAX(ranks[t], 1), sizes[t]);
         else

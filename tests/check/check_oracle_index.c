@@ -108,6 +108,41 @@ static int check_scatter(void)
     return failures + run_all("scatter one", &op, (void *[]){ x, single, updates, y }, by_single, 16);
 }
 
+/* Y [2, 2] and eight updates, five of them to one element; each function, elements and rows. */
+static int check_scatter_reduce(void)
+{
+    static const char *const names[] = { "", "scatter add", "scatter multiply", "scatter min", "scatter max" };
+    struct kern_op op = { .kind = KERN_SCATTER, .input_count = 3, .output_count = 1 };
+    /* 2^24 swallows a 1 that comes after it, not one before: the order of sums */
+    float x[] = { 1, 2, NAN, 4 }, updates[] = { 3, 16777215, 5, 1, 1, 7, -2, 9 }, y[4];
+    int32_t rows[] = { 0, 0, 1, 0, 0, -1, 5, 0 };
+    float want[][4] = {
+        { 0 }, { 5, 16777216, NAN, 11 }, { 3, 2.0f * 16777215 * 9, NAN, 28 }, { 1, 1, 5, 4 }, { 3, 16777215, 5, 7 }
+    };
+    int failures = 0;
+    view(&op.tensors[0], DML_TENSOR_DATA_TYPE_FLOAT32, 2, SIZES(2, 2));
+    view(&op.tensors[1], I32, 2, SIZES(4, 2));
+    view(&op.tensors[2], DML_TENSOR_DATA_TYPE_FLOAT32, 2, SIZES(4, 2));
+    op.tensors[3] = op.tensors[0];
+    for (uint32_t function = KERN_SCATTER_ADD; function <= KERN_SCATTER_MAX; function++) {
+        op.u.scatter = (struct kern_scatter){ 0, KERN_INDEX_ELEMENTS, (enum kern_scatter_reduction)function };
+        want[KERN_SCATTER_ADD][1] = ((2.0f + 16777215) + 1) + 9;
+        failures += run_all(names[function], &op, (void *[]){ x, rows, updates, y }, want[function], sizeof(y));
+    }
+    /* bytes wrap, and are compared with their sign */
+    int8_t bytes[] = { 100, -100 }, more[] = { 100, -100, 3, 3 }, sum[2];
+    const int8_t sums[] = { -53, 59 }, least[] = { 3, -100 };
+    int64_t tuples[] = { 0, 1, 0, 1 };
+    view(&op.tensors[0], DML_TENSOR_DATA_TYPE_INT8, 1, SIZES(2));
+    view(&op.tensors[1], I64, 2, SIZES(4, 1));
+    view(&op.tensors[2], DML_TENSOR_DATA_TYPE_INT8, 1, SIZES(4));
+    op.tensors[3] = op.tensors[0];
+    op.u.scatter = (struct kern_scatter){ 0, KERN_INDEX_ND, KERN_SCATTER_ADD };
+    failures += run_all("scatter add, bytes", &op, (void *[]){ bytes, tuples, more, sum }, sums, 2);
+    op.u.scatter.reduction = KERN_SCATTER_MIN;
+    return failures + run_all("scatter min, bytes", &op, (void *[]){ bytes, tuples, more, sum }, least, 2);
+}
+
 /* Counting and writing in turn, in ranges of random length; X [A, B, C], all rows of the kind. */
 static int check_nonzero(struct check_rng *rng)
 {
@@ -192,5 +227,6 @@ static int check_spread(void)
 
 int check_oracle_index(struct check_rng *rng)
 {
-    return check_gather() + check_scatter() + check_nonzero(rng) + check_sequence() + check_spread();
+    return check_gather() + check_scatter() + check_scatter_reduce() + check_nonzero(rng) + check_sequence() +
+           check_spread();
 }

@@ -55,6 +55,40 @@ def gather_scatter(c):
                    reduction=reduction)
 
 
+def reference_scatter(reduction, axis=None):
+    """One update after the other, as numpy does it; along an axis, or rows."""
+    function = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}[reduction]
+
+    def run(x, index, update):
+        y = x.copy()
+        at = index[:, 0] if axis is None else list(np.indices(index.shape))
+        if axis is not None:
+            at[axis] = index
+            at = tuple(at)
+        function.at(y, at, update)
+        return [y]
+    return run
+
+
+def graph_network(c):
+    """Messages of a graph's edges to its nodes: 60,000 edges to 5,000 nodes, which no dense product could hold."""
+    edges, nodes, width = 60000, 5000, 16
+    x, update = real(nodes, width), real(edges, width)
+    rows = whole(-nodes, nodes, (edges, 1))
+    rows[:3] = 7
+    spread = np.ascontiguousarray(np.broadcast_to(rows, (edges, width)))
+    mixed = whole(-nodes, nodes, (edges, width))
+    for reduction in ("add", "mul", "max", "min"):
+        near_one = 1 + update / 64 if reduction == "mul" else update
+        c.case("ScatterND", {"x": x, "i": rows, "u": near_one}, reduction=reduction,
+               reference=reference_scatter(reduction))
+        for index in (spread, mixed):
+            c.case("ScatterElements", {"x": x, "i": index, "u": near_one}, axis=0, reduction=reduction,
+                   reference=reference_scatter(reduction, 0))
+    c.case("ScatterElements", {"x": x.T.copy(), "i": mixed.T.copy(), "u": update.T.copy()}, axis=1, reduction="add",
+           reference=reference_scatter("add", 1))
+
+
 def order(c):
     x = real(3, 7, 5)
     for axis, largest in itertools.product(range(3), (0, 1)):
@@ -269,6 +303,7 @@ if __name__ == "__main__":
     comparison = Comparison(sys.argv[1])
     _conv = make_model("Conv", {"x": real(1, 4, 7, 8), "w": real(6, 4, 3, 3), "b": real(6)}, [("y", TensorProto.FLOAT)],
                        {"kernel_shape": [3, 3]}, "", 21)
-    for part in (gather_scatter, order, chain, bits, einsum, regions, sampling, signals, losses, matrices, convolutions, renamed):
+    for part in (gather_scatter, graph_network, order, chain, bits, einsum, regions, sampling, signals, losses, matrices,
+                 convolutions, renamed):
         part(comparison)
     comparison.finish()

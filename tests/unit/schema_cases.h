@@ -20,6 +20,14 @@ struct schema_case {
     {                                                                                                                  \
         DML_OPERATOR_##OP, 0, SCHEMA_ERROR_NONE, CHANGES, ""                                                           \
     }
+#define CASE_EXTENSION_OK(OP, CHANGES)                                                                                 \
+    {                                                                                                                  \
+        ANYDML_OPERATOR_##OP, 0, SCHEMA_ERROR_NONE, CHANGES, ""                                                        \
+    }
+#define CASE_EXTENSION_BAD(OP, ID, CHANGES, TEXT)                                                                      \
+    {                                                                                                                  \
+        ANYDML_OPERATOR_##OP, 0, SCHEMA_ERROR_##ID, CHANGES, TEXT                                                      \
+    }
 #define CASE_OK_AT(OP, LEVEL, CHANGES)                                                                                 \
     {                                                                                                                  \
         DML_OPERATOR_##OP, LEVEL, SCHEMA_ERROR_NONE, CHANGES, ""                                                       \
