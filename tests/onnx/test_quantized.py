@@ -40,7 +40,7 @@ def linear(c):
     c.node("QuantizeLinear", {"x": x}, {"scale": scalar(0.5), "zero": scalar(3, np.int8)}, domain=MS, what="contrib")
     c.node("DequantizeLinear", {"x": c.integers(4, 7)}, {"scale": c.uniform(7), "zero": c.integers(7)}, domain=MS,
            what="contrib", axis=1)
-    c.refuses("QuantizeLinear", {"x": x}, {"scale": scalar(0.5)}, "QuantizeLinear", "17",
+    c.refuses("QuantizeLinear", {"x": x}, {"scale": scalar(0.5)}, "QuantizeLinear", "float8e4m3fn",
               output_dtype=TensorProto.FLOAT8E4M3FN)
     c.refuses("QuantizeLinear", {"x": x}, {"scale": c.uniform(4)}, "QuantizeLinear", "axis 1", axis=1)
     c.node("DynamicQuantizeLinear", {"x": x}, outputs=3, rtol=1e-6)
