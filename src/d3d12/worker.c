@@ -332,6 +332,8 @@ static void worker_abandon(struct d3d_worker *worker)
         worker->head = (worker->head + 1) & (worker->capacity - 1);
         if (work->type == D3D_WORK_EXECUTE)
             d3d_submission_release(worker, work->submission);
+        else if (work->type == D3D_WORK_TILES)
+            d3d_tile_update_destroy(work->tiles);
         else
             com_unkeep(&work->fence->base);
     }

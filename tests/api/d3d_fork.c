@@ -1,8 +1,11 @@
 /* A process that forks without exec: its child may open devices of the cpu adapter of its own, compute on a thread that
  * had a team, and release what it has of the parent's. */
-#include "api_test.h"
+#include "tiles_test.h"
+
+#include "d3d12/private.h"
 
 #include <anydml.h>
+#include <semaphore.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -47,6 +50,25 @@ static void join(pid_t child)
     ok(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the child ended with 0x%x", status);
 }
 
+/* A reserved resource's tile reads what is written to its heap. */
+static void use_tiles(void)
+{
+    uint32_t got = 0, value = 0x656c6974;
+    ID3D12Device *device = api_device();
+    struct api_queue q = api_queue_create(device);
+    ID3D12Heap *heap = tiles_heap(device, 1);
+    ID3D12Resource *placed = tiles_placed(device, heap, 1), *reserved = tiles_reserved(device, TILE);
+    tiles_map(&q, reserved, 0, heap, 0, 1);
+    api_write(&q, placed, 0, &value, 4);
+    api_read(&q, reserved, 0, &got, 4);
+    ok(got == value, "the tile has 0x%x", got);
+    api_release(reserved);
+    api_release(placed);
+    api_release(heap);
+    api_queue_destroy(&q);
+    api_release(device);
+}
+
 /* The child releases a device, a queue that has work, and one that waits. */
 static void test_release(void)
 {
@@ -56,6 +78,9 @@ static void test_release(void)
     ok_hr(ID3D12CommandQueue_Wait(blocked.queue, blocked.fence, 1), S_OK);
     ok_hr(ID3D12GraphicsCommandList_Close(blocked.list), S_OK);
     ID3D12CommandQueue_ExecuteCommandLists(blocked.queue, 1, lists);
+    ID3D12Heap *heap = tiles_heap(device, 1);
+    ID3D12Resource *reserved = tiles_reserved(device, TILE);
+    tiles_map(&blocked, reserved, 0, heap, 0, 1);
     usleep(50000); /* the thread waits now; the list does behind it */
     pid_t child = fork();
     if (child) {
@@ -64,6 +89,8 @@ static void test_release(void)
     } else {
         alarm(30); /* a hang is a failure */
     }
+    api_release(reserved);
+    api_release(heap);
     api_queue_destroy(&idle);
     api_queue_destroy(&blocked);
     api_release(device);
@@ -71,6 +98,84 @@ static void test_release(void)
         use_device();
         _exit(api_failures ? 1 : 0);
     }
+}
+
+/* ---- a fork while a thread waits, with locks, until others let its heap's pages alone ---- */
+
+static sem_t begun, go_on;
+
+static void gate_ref(struct adapter_dispatch *dispatch)
+{
+    (void)dispatch;
+}
+
+static HRESULT gate_check(struct adapter_dispatch *dispatch, const struct adapter_binding *bindings, uint32_t count,
+                          char *message)
+{
+    (void)dispatch, (void)bindings, (void)count, (void)message;
+    return S_OK;
+}
+
+static HRESULT gate_run(struct adapter_dispatch *dispatch, const struct adapter_binding *bindings, uint32_t count)
+{
+    (void)dispatch, (void)bindings, (void)count;
+    sem_post(&begun);
+    sem_wait(&go_on);
+    return S_OK;
+}
+
+static void execute_gate(struct api_queue *q)
+{
+    static const struct adapter_dispatch_ops ops = { gate_ref, gate_ref, gate_check, gate_run, NULL };
+    static struct adapter_dispatch gate = { &ops };
+    ID3D12CommandList *list = (ID3D12CommandList *)q->list;
+    AnydmlDevice *device = NULL;
+    BOOL in_force;
+    ok_hr(ID3D12Device_QueryInterface(q->device, &IID_AnydmlDevice, (void **)&device), S_OK);
+    need(device);
+    ok_hr(device->lpVtbl->RecordDispatch(device, list, &gate, (D3D12_GPU_DESCRIPTOR_HANDLE){ 0 }, 0, NULL, &in_force),
+          S_OK);
+    device->lpVtbl->Release(device);
+    ok_hr(ID3D12GraphicsCommandList_Close(q->list), S_OK);
+    ID3D12CommandQueue_ExecuteCommandLists(q->queue, 1, &list);
+}
+
+static void test_tiles(void)
+{
+    ID3D12Device *device = api_device();
+    struct api_queue working = api_queue_create(device), mapping = api_queue_create(device);
+    ID3D12Heap *heap = tiles_heap(device, 1);
+    ID3D12Resource *reserved = tiles_reserved(device, TILE);
+    ID3D12Fence *fence = NULL;
+    ok_hr(ID3D12Device_CreateFence(device, 0, 0, &IID_ID3D12Fence, (void **)&fence), S_OK);
+    need(fence);
+    sem_init(&begun, 0, 0);
+    sem_init(&go_on, 0, 0);
+    /* On the queues' own threads: idle queues work on the caller's. */
+    ok_hr(ID3D12CommandQueue_Wait(working.queue, fence, 1), S_OK);
+    ok_hr(ID3D12CommandQueue_Wait(mapping.queue, fence, 2), S_OK);
+    execute_gate(&working);
+    tiles_map(&mapping, reserved, 0, heap, 0, 1);
+    ok_hr(ID3D12Fence_Signal(fence, 1), S_OK);
+    sem_wait(&begun);
+    ok_hr(ID3D12Fence_Signal(fence, 2), S_OK);
+    usleep(50000); /* the thread waits now */
+    pid_t child = fork();
+    if (!child) {
+        alarm(30);
+        use_tiles();
+        _exit(api_failures ? 1 : 0);
+    }
+    sem_post(&go_on);
+    join(child);
+    api_queue_wait(&working);
+    api_queue_wait(&mapping);
+    api_release(reserved);
+    api_release(heap);
+    api_queue_destroy(&working);
+    api_queue_destroy(&mapping);
+    api_release(fence);
+    api_release(device);
 }
 
 int main(void)
@@ -97,6 +202,8 @@ int main(void)
     use_device();
     use_team();
     api_release(device);
+    use_tiles();
     test_release();
+    test_tiles();
     return api_end();
 }

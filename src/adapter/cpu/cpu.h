@@ -14,8 +14,9 @@ struct adapter_device {
 
 struct cpu_memory {
     struct adapter_memory base;
-    bool shared;   /* its pages can be mapped at further addresses */
-    bool reserved; /* without pages of its own */
+    pthread_mutex_t sharing; /* of its own: in the child of a fork, threads that are no more keep only those of others */
+    bool shared;             /* its pages can be mapped at further addresses */
+    bool reserved;           /* without pages of its own */
 };
 
 struct adapter_queries {

@@ -46,6 +46,7 @@ static struct cpu_memory *memory_map(uint64_t size, int flags)
         free(memory);
         return NULL;
     }
+    pthread_mutex_init(&memory->sharing, NULL);
     memory->base = (struct adapter_memory){ size, (uintptr_t)host, host };
     return memory;
 }
@@ -67,11 +68,13 @@ HRESULT cpu_memory_create(struct adapter_device *device, enum adapter_memory_kin
     return S_OK;
 }
 
-void cpu_memory_destroy(struct adapter_device *device, struct adapter_memory *memory)
+void cpu_memory_destroy(struct adapter_device *device, struct adapter_memory *base)
 {
-    munmap(memory->host, memory->size);
-    if (!((struct cpu_memory *)memory)->reserved)
-        atomic_fetch_sub(&device->used, memory->size);
+    struct cpu_memory *memory = (struct cpu_memory *)base;
+    munmap(base->host, base->size);
+    if (!memory->reserved)
+        atomic_fetch_sub(&device->used, base->size);
+    pthread_mutex_destroy(&memory->sharing);
     free(memory);
 }
 
@@ -128,17 +131,16 @@ static bool map_nothing(char *at, uint64_t bytes)
 HRESULT cpu_tiles_map(struct adapter_device *device, struct adapter_memory *reserved, uint64_t offset,
                       struct adapter_memory *heap, uint64_t heap_offset, uint64_t bytes)
 {
-    static pthread_mutex_t sharing = PTHREAD_MUTEX_INITIALIZER;
     char *at = (char *)reserved->host + offset;
     struct cpu_memory *memory = (struct cpu_memory *)heap;
     HRESULT hr = S_OK;
     (void)device;
     if (!memory)
         return map_nothing(at, bytes) ? S_OK : E_OUTOFMEMORY;
-    pthread_mutex_lock(&sharing);
+    pthread_mutex_lock(&memory->sharing);
     if (!memory->shared)
         hr = share(memory);
-    pthread_mutex_unlock(&sharing);
+    pthread_mutex_unlock(&memory->sharing);
     if (FAILED(hr))
         return hr;
     /* From 0 bytes: the old addresses stay. */
