@@ -243,9 +243,13 @@ static bool rewrite(struct graph *graph, struct graph_uses *uses, uint32_t at)
 HRESULT graph_pass_integer(struct graph *graph, const struct graph_options *options, bool *changed)
 {
     struct graph_uses uses;
+    bool dropped = false;
     (void)options;
     for (uint32_t i = 0; i < graph->op_count; i++)
-        *changed |= graph_drop_zero_points(graph, graph->ops[i]);
+        dropped |= graph_drop_zero_points(graph, graph->ops[i]);
+    if (dropped)
+        graph_uses_forget(graph);
+    *changed |= dropped;
     bool ok = graph_uses_init(&uses, graph);
     for (uint32_t i = 0; ok && i < graph->op_count && !graph->failed; i++) {
         struct graph_op *op = graph->ops[i];

@@ -329,6 +329,27 @@ static void test_long_sums(void)
     }
 }
 
+/* Zero points of 0 are dropped first: the lists of uses that another pass left must not stay what they were. */
+static void test_kept_uses(void)
+{
+    struct graph graph;
+    struct graph_options options = make_options(0);
+    struct graph_uses uses;
+    uint64_t bytes;
+    bool any = false, integer = false;
+    make_long(&graph, 0, &bytes);
+    graph_ranks_begin(&graph);
+    graph_uses_keep(&graph);
+    TEST(graph_uses_init(&uses, &graph));
+    graph_uses_finish(&uses);
+    TEST(graph_pass_integer(&graph, &options, &any) == S_OK && any);
+    for (uint32_t i = 0; i < graph.op_count; i++)
+        integer |= graph.ops[i]->k.kind == KERN_GEMM && graph.ops[i]->k.u.gemm.integer;
+    TEST(integer);
+    graph_uses_forget(&graph);
+    graph_finish(&graph);
+}
+
 int main(void)
 {
     uint32_t seeds = 400;
@@ -339,5 +360,6 @@ int main(void)
     for (uint64_t which = 0; which < TYPED_COUNT; which++)
         check_layer(&(struct layer){ make_typed, which, -1 });
     test_long_sums();
+    test_kept_uses();
     return test_result();
 }
