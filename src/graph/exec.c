@@ -99,6 +99,7 @@ HRESULT graph_plan_run(const struct graph_plan *plan, const struct graph_buffers
                        const struct graph_tracer *tracer)
 {
     bool done = true;
+    kern_take_failure(); /* of others on this thread */
     uint64_t *times = tracer ? malloc((plan->step_count + UINT64_C(1)) * sizeof(*times)) : NULL;
     if (times)
         times[0] = base_now_ns();
@@ -169,6 +170,7 @@ HRESULT graph_plan_initialize(const struct graph_plan *plan, void *const *owned_
     struct graph_buffers buffers = { .inputs = owned_inputs, .persistent = persistent };
     void *room = plan->derivation_count ? take_room(plan) : NULL;
     uint32_t next = 0;
+    kern_take_failure(); /* of others on this thread */
     buffers.temp = plan->init_temp_bytes ? aligned_alloc(256, plan->init_temp_bytes) : NULL;
     bool ok = (room || !plan->derivation_count) && (buffers.temp || !plan->init_temp_bytes);
     for (uint32_t turn = 0; ok && turn <= plan->derivation_count; turn++) {
