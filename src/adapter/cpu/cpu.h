@@ -14,7 +14,7 @@ struct adapter_device {
 
 struct cpu_memory {
     struct adapter_memory base;
-    pthread_mutex_t sharing; /* of its own: in the child of a fork, threads that are no more keep only those of others */
+    pthread_mutex_t sharing; /* one for each: after a fork, nobody gives those of the parent back */
     bool shared;             /* its pages can be mapped at further addresses */
     bool reserved;           /* without pages of its own */
 };

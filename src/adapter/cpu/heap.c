@@ -100,6 +100,12 @@ static void copy_pages(char *to, const char *from, uint64_t bytes)
     }
 }
 
+static bool map_nothing(char *at, uint64_t bytes)
+{
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+    return mmap(at, bytes, PROT_READ | PROT_WRITE, flags, -1, 0) != MAP_FAILED;
+}
+
 /* Private pages, which are faster since Linux gives huge ones, become shared ones in the same place, when the heap
  * first serves tiles. Work of other queues may use resources in the heap meanwhile: it has to wait. */
 static HRESULT share(struct cpu_memory *memory)
@@ -111,6 +117,8 @@ static HRESULT share(struct cpu_memory *memory)
     uint32_t cores = adapter_cores_take(UINT32_MAX);
     copy_pages(pages, memory->base.host, size);
     bool moved = mremap(pages, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, memory->base.host) != MAP_FAILED;
+    if (!moved) /* what was there may be gone, and others go on until the device is removed */
+        map_nothing(memory->base.host, size);
     adapter_cores_give(cores);
     if (!moved) {
         munmap(pages, size);
@@ -120,12 +128,6 @@ static HRESULT share(struct cpu_memory *memory)
         madvise(memory->base.host, size, MADV_HUGEPAGE);
     memory->shared = true;
     return S_OK;
-}
-
-static bool map_nothing(char *at, uint64_t bytes)
-{
-    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
-    return mmap(at, bytes, PROT_READ | PROT_WRITE, flags, -1, 0) != MAP_FAILED;
 }
 
 HRESULT cpu_tiles_map(struct adapter_device *device, struct adapter_memory *reserved, uint64_t offset,
