@@ -50,6 +50,7 @@ struct adapter_memory {
 struct adapter_binding {
     struct adapter_memory *memory;
     uint64_t offset, size; /* bytes */
+    uint64_t resource_id;  /* of the buffer: several may be placed in one memory */
 };
 
 /* What a SPIR-V dispatch may do while it is encoded (on the queue's thread). Steps run in order; call barrier() between

@@ -171,7 +171,7 @@ extern const ID3D12Resource2Vtbl d3d_resource_vtbl;
 static inline struct adapter_binding d3d_resource_range(const struct d3d_resource *resource, uint64_t offset,
                                                         uint64_t size)
 {
-    return (struct adapter_binding){ resource->memory, resource->offset + offset, size };
+    return (struct adapter_binding){ resource->memory, resource->offset + offset, size, resource->id };
 }
 
 /* AnydmlCreateBufferFromMemory on one of our devices. */

@@ -133,12 +133,13 @@ static uint64_t binding_bound(const void *context, uint32_t descriptor)
     return binding->memory ? binding->size : 0;
 }
 
-/* Which resource a range came through is not known any more: bytes count. */
 static struct dml_range binding_range(const void *context, uint32_t descriptor)
 {
     const struct adapter_binding *binding = (const struct adapter_binding *)context + descriptor;
-    uintptr_t memory = (uintptr_t)binding->memory;
-    return (struct dml_range){ memory, binding->offset, memory, binding->offset };
+    if (!binding->memory)
+        return (struct dml_range){ 0 };
+    /* Addresses name places in all memory, whoever's it is. */
+    return (struct dml_range){ binding->resource_id, binding->offset, 1, binding->memory->address + binding->offset };
 }
 
 /* Bindings that are known only now. */

@@ -166,7 +166,8 @@ uint32_t schema_extended_types(const struct schema_op *op, uint32_t types, DML_F
 bool schema_type_supported(const struct schema_op *op, uint32_t field, DML_TENSOR_DATA_TYPE type,
                            DML_FEATURE_LEVEL level);
 
-/* Whether an output may be bound to the very buffer range of an input, both counted as slots from 0. */
+/* Whether the documentation lets an output be bound to the very buffer range of an input, both counted as slots from 0.
+ * Where it does not, it may here all the same (graph_aliases_allow, and copies). */
 bool schema_in_place_allowed(const struct schema_op *op, uint32_t input_slot, uint32_t output_slot);
 
 /* The 15 feature levels, rising. */

@@ -2,6 +2,8 @@
  * reads and when. Only a partial overlap is an error. */
 #include "dml_build.h"
 
+#include <anydml.h>
+
 enum { SIDE = 8, COUNT = SIDE * SIDE, BYTES = COUNT * 4, SLOTS_MAX = 4 };
 
 static const DML_EXECUTION_FLAGS both_flags[] = { DML_EXECUTION_FLAG_NONE, DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE };
@@ -415,7 +417,7 @@ static void test_rebinding(void)
 }
 
 /* Two resources placed in one heap, equal in place or shifted: the results are right there, too. */
-static void test_placed(UINT64 shift)
+static void test_placed(UINT64 shift, DML_EXECUTION_FLAGS flags)
 {
     struct rig rig = rig_create(DML_CREATE_DEVICE_FLAG_NONE);
     D3D12_HEAP_DESC heap_desc = { .SizeInBytes = 65536,
@@ -432,7 +434,7 @@ static void test_placed(UINT64 shift)
               S_OK);
         need(placed[i]);
     }
-    IDMLCompiledOperator *op = compile(rig.dml, make_kind(rig.dml, TRANSPOSE), DML_EXECUTION_FLAG_NONE);
+    IDMLCompiledOperator *op = compile(rig.dml, make_kind(rig.dml, TRANSPOSE), flags);
     struct prepared prepared = prepare(&rig, op, 0, NULL);
     const struct shape shape = { 1, 1, 0 };
     float data[1][COUNT], result[1][COUNT];
@@ -449,6 +451,38 @@ static void test_placed(UINT64 shift)
     prepared_release(&prepared);
     api_release(op);
     rig_destroy(&rig);
+}
+
+/* Two buffers of the application's own memory. */
+static void test_own_memory(UINT64 shift, DML_EXECUTION_FLAGS flags)
+{
+    struct rig rig = rig_create(DML_CREATE_DEVICE_FLAG_NONE);
+    char *memory = aligned_alloc(4096, 4096);
+    ID3D12Resource *own[2] = { NULL, NULL };
+    float data[1][COUNT], result[1][COUNT];
+    need(memory);
+    IDMLCompiledOperator *op = compile(rig.dml, make_kind(rig.dml, TRANSPOSE), flags);
+    struct prepared prepared = prepare(&rig, op, 0, NULL);
+    const struct shape shape = { 1, 1, 0 };
+    fill(data[0], COUNT);
+    run_apart(&rig, op, &prepared, shape, data, result);
+    memcpy(memory, data[0], BYTES);
+    for (int i = 0; i < 2; i++) {
+        ok_hr(AnydmlCreateBufferFromMemory(rig.d3d, memory + (i ? shift : 0), BYTES, &IID_ID3D12Resource,
+                                           (void **)&own[i]),
+              S_OK);
+        need(own[i]);
+    }
+    const struct bound in = { own[0], 0, BYTES }, out = { own[1], 0, BYTES };
+    run(&rig, op, &prepared, shape, &in, &out);
+    ok(!memcmp(memory + shift, result[0], BYTES), "own memory, %u bytes apart, flags 0x%x", (unsigned)shift,
+       (unsigned)flags);
+    api_release(own[0]);
+    api_release(own[1]);
+    prepared_release(&prepared);
+    api_release(op);
+    rig_destroy(&rig);
+    free(memory);
 }
 
 /* Rows with gaps, which keep what they hold. */
@@ -516,8 +550,14 @@ int main(void)
     rig_part(test_optimizer());
     rig_part(test_random());
     rig_part(test_rebinding());
-    rig_part(test_placed(0));
-    rig_part(test_placed(64));
+    for (int i = 0; i < 2; i++) {
+        if (api_is("cpu")) {
+            test_own_memory(0, both_flags[i]);
+            test_own_memory(64, both_flags[i]);
+        }
+        rig_part(test_placed(0, both_flags[i]));
+        rig_part(test_placed(64, both_flags[i]));
+    }
     rig_part(test_gaps());
     rig_part(test_in_part(both_flags[0]));
     rig_part(test_in_part(both_flags[1]));
