@@ -121,7 +121,7 @@ HRESULT dml_device_CreateOperatorInitializer(DML_DEVICE, UINT count, IDMLCompile
     return hr;
 }
 
-/* Packing reads owned inputs and writes persistent buffers directly: no temporary buffer. */
+/* What is made on the way to the persistent buffers lies in memory that is taken for the run: no temporary buffer. */
 static DML_BINDING_PROPERTIES dml_initializer_GetBindingProperties(IDMLOperatorInitializer *iface)
 {
     const struct dml_initializer *initializer = (const struct dml_initializer *)iface;
