@@ -390,10 +390,10 @@ def cost_table(results, threads):
 
 def conditions(data):
     worst = max((row["others"] for row in data["rows"]), default=0)
-    versions = ", ".join(f"{NAMES[key]} {version}" for key, version in data["versions"].items())
+    versions = "".join(f"; {NAMES[key]} {version}" for key, version in data["versions"].items())
     quiet = (f"Nothing else ran: other processes used at most {worst:.2f} processors during any figure." if worst <= NOISY else
              f"Not quiet: other processes used up to {worst:.2f} processors; figures of rows with * are not to be trusted.")
-    return (f"{data['date']}, {data['processors']} processors, {data['machine']}; {versions}. float32, batch 1, pinned, taking "
+    return (f"{data['date']}, {data['processors']} processors, {data['machine']}{versions}. float32, batch 1, pinned, taking "
             f"turns, {data['rounds']} rounds of {data['seconds']:g} s; medians. A ratio below 1 means that AnyDML is faster. "
             f"{quiet} Load before and after: {data['load_before']:.2f}, {data['load_after']:.2f}.")
 

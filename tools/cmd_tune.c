@@ -88,7 +88,7 @@ static bool is_idle(struct tools_error *error)
     return used <= BUSY_MOST ||
            tools_fail(error, TOOLS_RUNTIME,
                       "the machine is busy: other programs use %.1f of its %ld processors; try again "
-                      "when it is idle, or --force",
+                      "when it is idle, or use --force",
                       used, sysconf(_SC_NPROCESSORS_ONLN));
 }
 

@@ -99,6 +99,10 @@ static bool check_given(const struct tools_shapes *s, const struct onnx_model *m
             known |= strlen(model->inputs[i].name) == length && memcmp(model->inputs[i].name, s->given[g], length) == 0;
         if (!known)
             return tools_fail(error, TOOLS_USAGE, "--input-shape %s: the model has no such input", s->given[g]);
+        for (uint32_t other = 0; other < g; other++)
+            if (!strncmp(s->given[other], s->given[g], length + 1) && !strchr(s->given[other] + length + 1, '='))
+                return tools_fail(error, TOOLS_USAGE, "--input-shape %s: that input has '%s' already", s->given[g],
+                                  s->given[other]);
     }
     return true;
 }

@@ -55,11 +55,12 @@ static HRESULT rows_join(struct onnx_flow *flow, const struct onnx_node *n, cons
         like.dims[i] = BASE_MAX(declared->dims[i], 0);
     if (rows->count)
         like = rows->arrays[0];
-    uint32_t rank = like.rank + 1;
+    const uint32_t rank = like.rank + 1;
+    const int64_t given = axis;
     axis += axis < 0 ? rank : 0;
     if (rank > ONNX_RANK_MAX || axis < 0 || axis >= rank)
         return onnx_flow_fail(flow, n, "results of rank %u cannot be joined along axis %lld", like.rank,
-                              (long long)axis);
+                              (long long)given);
     if (!onnx_type_bytes(like.type) || like.type == ONNX_UINT4 || like.type == ONNX_INT4)
         return onnx_flow_fail(flow, n, "results of data type %d are not supported", like.type);
     for (uint32_t i = 0; i < rank; i++)
@@ -241,7 +242,7 @@ static HRESULT scan_open(struct onnx_flow *flow, const struct flow_scope *scope,
     if (inputs < 1 || inputs > given || s->body->input_count != given || s->body->output_count != n->output_count ||
         n->output_count < given - inputs || s->body->input_count > AXES_MAX || n->output_count > AXES_MAX)
         return onnx_flow_fail(
-            flow, n, "the body has %u inputs and %u outputs for %u inputs, %lld of them parted, and %u outputs",
+            flow, n, "the body has %u inputs and %u outputs for %u inputs with num_scan_inputs = %lld, and %u outputs",
             s->body->input_count, s->body->output_count, given, (long long)inputs, n->output_count);
     s->inputs = (uint32_t)inputs;
     s->states = given - s->inputs;
@@ -277,16 +278,16 @@ static HRESULT scan_length(struct onnx_flow *flow, struct scan *s, int64_t *out)
 {
     for (uint32_t i = 0; i < s->inputs; i++) {
         const struct onnx_array *x = &s->in[s->states + i];
-        int64_t *axis = &s->in_axes[i];
-        *axis += *axis < 0 ? x->rank : 0;
-        if (*axis < 0 || *axis >= x->rank)
-            return onnx_flow_fail(flow, s->node, "axis %lld is outside the %u dimensions", (long long)*axis, x->rank);
+        const int64_t given = s->in_axes[i], axis = given + (given < 0 ? x->rank : 0);
+        if (axis < 0 || axis >= x->rank)
+            return onnx_flow_fail(flow, s->node, "axis %lld is outside the %u dimensions", (long long)given, x->rank);
         if (x->type == ONNX_UINT4 || x->type == ONNX_INT4)
             return onnx_flow_fail(flow, s->node, "inputs of %s are not supported", onnx_type_name(x->type));
-        if (i && x->dims[*axis] != *out)
+        if (i && x->dims[axis] != *out)
             return onnx_flow_fail(flow, s->node, "the inputs have %lld and %lld elements", (long long)*out,
-                                  (long long)x->dims[*axis]);
-        *out = x->dims[*axis];
+                                  (long long)x->dims[axis]);
+        s->in_axes[i] = axis;
+        *out = x->dims[axis];
     }
     return S_OK;
 }

@@ -356,6 +356,12 @@ def refused(tool):
                 name="steps",
                 body=body_of([node("Add", ["a", "b"], ["r"])], [("a", FLOAT), ("b", FLOAT)], [("r", FLOAT)]))
     tool.refuses("inputs of two lengths", [scan], {"x": x, "z": x[:1]}, [("y", FLOAT)], "steps", "2 and 1 elements")
+    for axis, what in (("scan_input_axes", "axis -3 is outside the 2"), ("scan_output_axes", "along axis -3")):
+        scan = node("Scan", ["x"], ["y"],
+                    num_scan_inputs=1,
+                    body=body_of([node("Abs", ["a"], ["r"])], [("a", FLOAT)], [("r", FLOAT)]),
+                    **{axis: [-3]})
+        tool.refuses(f"{axis} out of range", [scan], {"x": x}, [("y", FLOAT)], "Scan", what)
     branch = body_of([node("Neg", ["x"], ["a"])], [], [("a", FLOAT)])
     for condition, what in ((np.ones(2, bool), "one boolean"), (np.array(1.0, np.float32), "one boolean")):
         tool.refuses(f"If {condition}",

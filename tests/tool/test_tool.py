@@ -95,6 +95,8 @@ def check_usage(tool, model):
     tool.fails(["graph", "/nonexistent.onnx"], "/nonexistent.onnx")
     tool.fails(["graph", model], "picture", "--input-shape")
     tool.fails(["graph", model, "--text", "--svg"], "--text", "--svg")
+    tool.fails(["graph", model, "--input-shape", "picture=1x3x8x8", "--input-shape", "picture=1x3x9x9"], "picture=1x3x9x9",
+               "picture=1x3x8x8", "already")
     tool.fails(["graph", model, "--after", "--before"], "--before", "--after")
     tool.fails(["graph", model, "-o"], "-o needs a value")
     tool.fails(["graph", model, "--device", "99", "--input-shape", "picture=1x3x8x8"], "device 99")
