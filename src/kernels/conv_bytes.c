@@ -27,6 +27,7 @@ static bool bytes_init(const struct kern_op *op, struct conv_bytes *c)
         return false;
     product_way_out_init(op, &c->way);
     if (!c->way.requantizes || !same_everywhere(&t[c->way.scale], true) ||
+        (c->way.divisor && !same_everywhere(&t[c->way.divisor], false)) ||
         (c->way.zero && !same_everywhere(&t[c->way.zero], false)))
         return false;
     const struct kern_view *scale = &t[c->way.scale], *y = &t[op->input_count];

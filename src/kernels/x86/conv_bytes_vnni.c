@@ -1,13 +1,13 @@
 #include "kernels/conv_bytes.h"
 #include "kernels/gemm.h"
-
-#include <immintrin.h>
+#include "kernels/quotient.h"
 
 /* ---- the way out ---- */
 
 /* Signed results are computed 128 higher and turned at the end. */
 struct finish {
     __m512i zero, low, high, turn;
+    struct quotient by;
 };
 
 static struct finish finish_of(const struct kern_call *call, const struct conv_bytes *c)
@@ -18,13 +18,16 @@ static struct finish finish_of(const struct kern_call *call, const struct conv_b
     int zero = c->way.zero ? gemm_zero(call, true, c->way.zero, first) : 0;
     return (struct finish){ _mm512_set1_epi16((short)(zero + plus)), _mm512_set1_epi8((char)((int)c->way.low + plus)),
                             _mm512_set1_epi8((char)((int)c->way.high + plus)),
-                            _mm512_set1_epi8((char)(is_signed ? 0x80 : 0)) };
+                            _mm512_set1_epi8((char)(is_signed ? 0x80 : 0)),
+                            quotient_by(product_divisor(call, &c->way, first)) };
 }
 
 /* Sums that fit in no INT32 when they are scaled become its least, as NaN does. */
-DENSE_INLINE __m512i scaled(__m512i sums, __m512 scale)
+DENSE_INLINE __m512i scaled(__m512i sums, __m512 scale, const struct quotient *by)
 {
     __m512 value = _mm512_mul_ps(_mm512_cvtepi32_ps(sums), scale);
+    if (by->divides)
+        return _mm512_cvtps_epi32(quotient(by, value));
     return _mm512_cvtps_epi32(_mm512_min_ps(_mm512_set1_ps(0x1p30f), value));
 }
 
@@ -89,7 +92,7 @@ DENSE_INLINE void pw_multiply(const struct pw_tile *t, const struct finish *f, u
     {
         __m512i number[CONV_PW_BYTES_VECS] = { _mm512_setzero_si512() };
         EACH_VEC
-        number[v] = scaled(sums[r][v], _mm512_loadu_ps(t->scale + v * CONV_BYTES_LANES));
+        number[v] = scaled(sums[r][v], _mm512_loadu_ps(t->scale + v * CONV_BYTES_LANES), &f->by);
         __m512i bytes = _mm512_permutexvar_epi32(order, finished(f, number[0], number[1], number[2], number[3]));
         _mm512_mask_storeu_epi8(t->y + r * t->y_step, t->mask, bytes);
     }
@@ -231,7 +234,7 @@ DENSE_INLINE void dw_put(const struct dw *r, const __m512i *sums, const float *s
 {
     __m512i number[4];
     for (uint32_t v = 0; v < 4; v++)
-        number[v] = scaled(sums[v], _mm512_loadu_ps(scale + v * CONV_BYTES_LANES));
+        number[v] = scaled(sums[v], _mm512_loadu_ps(scale + v * CONV_BYTES_LANES), &r->f.by);
     _mm512_mask_storeu_epi8(y, mask, finished(&r->f, number[0], number[1], number[2], number[3]));
 }
 
