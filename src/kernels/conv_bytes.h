@@ -1,6 +1,7 @@
-/* Convolutions of bytes to bytes on pixels whose channels lie together: each sum times a scale [by a divisor], rounded, plus a zero
- * point and clamped, all in registers. Weights are INT8 without zero points and packed once, X's words of four bytes
- * are multiplied by one instruction. What zero points and biases add to a channel's sums is where they start. */
+/* Convolutions of bytes to bytes on pixels whose channels lie together: each sum times a scale [by a divisor], rounded,
+ * plus a zero point and clamped, all in registers. Weights are INT8 without zero points and packed once, X's words of
+ * four bytes are multiplied by one instruction. What zero points and biases add to a channel's sums is where they
+ * start. */
 #ifndef KERNELS_CONV_BYTES_H
 #define KERNELS_CONV_BYTES_H
 

@@ -23,8 +23,8 @@ static bool scale_fits(const struct kern_view *view, uint32_t channel, bool *out
     return result;
 }
 
-/* The program ends in clamp(rint(x [/ divisor]) [+ zero point]) to the whole range of the output's type: returns how many
- * instructions that takes, 0 for none. */
+/* The program ends in clamp(rint(x [/ divisor]) [+ zero point]) to the whole range of the output's type: returns how
+ * many instructions that takes, 0 for none. */
 static uint32_t quantize_length(const struct kern_op *op, struct dnnl_way_out *out)
 {
     const struct kern_map *map = op->epilogue;

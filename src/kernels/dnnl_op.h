@@ -139,8 +139,8 @@ bool dnnl_post_binary(dnnl_post_ops_t ops, dnnl_alg_kind_t algorithm, uint32_t t
                       struct dnnl_post *post);
 bool dnnl_post_add(dnnl_post_ops_t ops, uint32_t tensor, const dnnl_memory_desc_t *md, struct dnnl_post *post);
 
-/* Integer products (dnnl_int.c): the epilogue is [times scales,] [post-ops,] [[by a divisor,] to the nearest integer plus
- * zero point]. */
+/* Integer products (dnnl_int.c): the epilogue is [times scales,] [post-ops,] [[by a divisor,] to the nearest integer
+ * plus zero point]. */
 struct dnnl_way_out {
     bool scales, by_channel; /* one scale, or one per channel or column */
     uint32_t scale;          /* tensor */

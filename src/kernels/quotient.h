@@ -1,9 +1,9 @@
 /* FLOAT32 quotients by one divisor that will be rounded to integers and saturate, from a reciprocal of two floats.
  *
- * What is rounded to an integer n, |n| < 1024, is what the division gives: a * (inverse + rest) is within 2^-47 of a / d,
- * so rounding it can only fail next to a midpoint c of a half H / 2 (11 bits) and a neighbour of it. In integers that is
- * 0 < |A - C * D| <= 4 with A = 0 and C = H * 2^k +- 1, k >= 14, modulo 2^14, so D = +-1 to +-4. For all D of that kind
- * and all halves tests/unit/kern_quotient_test.c tries A next to C * D. */
+ * What is rounded to an integer n, |n| < 1024, is what the division gives: a * (inverse + rest) is within 2^-47 of a /
+ * d, so rounding it can only fail next to a midpoint c of a half H / 2 (11 bits) and a neighbour of it. In integers
+ * that is 0 < |A - C * D| <= 4 with A = 0 and C = H * 2^k +- 1, k >= 14, modulo 2^14, so D = +-1 to +-4. For all D of
+ * that kind and all halves tests/unit/kern_quotient_test.c tries A next to C * D. */
 #ifndef KERNELS_QUOTIENT_H
 #define KERNELS_QUOTIENT_H
 
@@ -13,7 +13,7 @@
 
 struct quotient {
     __m512 divisor, inverse, rest, limit; /* inverse + rest: 1 / divisor */
-    bool divides, usual; /* nothing overflows or vanishes */
+    bool divides, usual;                  /* nothing overflows or vanishes */
 };
 
 static inline struct quotient quotient_by(float divisor)

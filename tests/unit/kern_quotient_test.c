@@ -56,9 +56,11 @@ static void check_halves(const struct product_isa *isa, uint32_t mantissa)
 
 static void check_isa(const struct product_isa *isa)
 {
-    static const float odd[] = { 0,       -0.0f,    INFINITY, -INFINITY, NAN,  -3,    0x1p-149f, 0x1p-126f,
+    static const float odd[] = { 0,        -0.0f,    INFINITY, -INFINITY, NAN,      -3,   0x1p-149f, 0x1p-126f,
                                  0x1p-61f, 0x1p-60f, 0x1p60f,  0x1p61f,   0x1p127f, 0.3f, 1,         7e-20f };
-    static const int32_t sums[] = { 0, 1, -1, 2, 3, 100, -100, 255, 300, 765, 1 << 20, INT32_MAX, INT32_MIN, -7, 9, 5, 8 };
+    static const int32_t sums[] = {
+        0, 1, -1, 2, 3, 100, -100, 255, 300, 765, 1 << 20, INT32_MAX, INT32_MIN, -7, 9, 5, 8
+    };
     for (uint32_t i = 0; i < ARRAY_SIZE(odd); i++)
         check_row(isa, sums, ARRAY_SIZE(sums), odd[i]);
     for (uint32_t top = 512; top <= 1024; top++)

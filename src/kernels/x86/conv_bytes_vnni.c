@@ -24,10 +24,12 @@ static struct finish finish_of(const struct kern_call *call, const struct conv_b
     float divisor = product_divisor(call, &c->way, first);
     struct quotient by = quotient_by(divisor);
     enum scaling scaling = !by.divides ? MULTIPLY : by.usual && largest < divisor / 2 ? BY_INVERSE : DIVIDE;
-    return (struct finish){ _mm512_set1_epi16((short)(zero + plus)), _mm512_set1_epi8((char)((int)c->way.low + plus)),
+    return (struct finish){ _mm512_set1_epi16((short)(zero + plus)),
+                            _mm512_set1_epi8((char)((int)c->way.low + plus)),
                             _mm512_set1_epi8((char)((int)c->way.high + plus)),
                             _mm512_set1_epi8((char)(is_signed ? 0x80 : 0)),
-                            by, scaling };
+                            by,
+                            scaling };
 }
 
 /* Sums that fit in no INT32 when they are scaled become its least, as NaN does. */
