@@ -38,10 +38,11 @@ MINUTES := 30
 fuzz: packages
 	scripts/fuzz $(MINUTES)
 
-# Minutes; writes docs/conformance.md.
+# Minutes; writes docs/conformance.md. Then Microsoft's torch-directml on these libraries, where it can be had.
 conformance: build
 	/usr/bin/python3 tests/conformance/conformance.py --driver $(BUILD)/tests/conformance/conformance-driver --cases 64 \
 	    --json $(BUILD)/conformance.json --markdown docs/conformance.md
+	scripts/try-microsoft-packages $(BUILD) torch-directml
 
 install: build
 	meson install -C $(BUILD)

@@ -10,6 +10,14 @@
 
 enum { PROGRAMS_MAX = 16 };
 
+/* Of all threads, in the program and in the system. */
+static double processor_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+}
+
 static double resident_mb(void)
 {
     unsigned long long size, resident = 0;
@@ -31,18 +39,21 @@ static void shapes_of(const struct onnx_model *model, int64_t batch, struct onnx
     }
 }
 
-static bool one(struct tools_session *session, const struct onnx_model *model, int64_t batch,
+static bool one(struct tools_session *session, const struct onnx_model *model, int64_t batch, double read,
                 struct tools_program **program, struct tools_error *error)
 {
     struct onnx_input *shapes = calloc(model->input_count + 1, sizeof(*shapes));
     struct onnx_program *compiled = NULL;
-    double ms = 0, run = 0;
+    double ms = 0, run = 0, begin = processor_ms(), middle = begin;
     bool ok = shapes || tools_fail_memory(error);
     if (ok)
         shapes_of(model, batch, shapes);
-    ok = ok && tools_compile(session, model, shapes, DML_EXECUTION_FLAG_NONE, &compiled, &ms, error) &&
-         tools_program_create(session, compiled, program, error) && tools_program_run(*program, &run, error);
+    ok = ok && tools_compile(session, model, shapes, DML_EXECUTION_FLAG_NONE, &compiled, &ms, error);
+    middle = processor_ms();
+    ok = ok && tools_program_create(session, compiled, program, error) && tools_program_run(*program, &run, error);
     if (ok) {
+        printf("processor time: read %.2f ms, compile %.2f ms, initialise and run %.2f ms\n", read, middle - begin,
+               processor_ms() - middle);
         malloc_trim(0);
         printf("batch %lld: compile %.1f ms, initialise %.1f ms, persistent %.1f MB, resident %.1f MB\n",
                (long long)batch, ms, (*program)->initialize_ms, (double)(*program)->persistent_bytes / 1e6,
@@ -62,11 +73,14 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: %s MODEL.onnx BATCH...\n", argv[0]);
         return 2;
     }
-    bool ok = tools_model_load(argv[1], &model, &error) && tools_session_create(0, &session, &error);
+    double begin = processor_ms();
+    bool ok = tools_model_load(argv[1], &model, &error);
+    double read = processor_ms() - begin;
+    ok = ok && tools_session_create(0, &session, &error);
     if (ok)
         printf("loaded: resident %.1f MB\n", resident_mb());
     for (int i = 0; ok && i < argc - 2; i++)
-        ok = one(session, model, strtoll(argv[i + 2], NULL, 10), &programs[i], &error);
+        ok = one(session, model, strtoll(argv[i + 2], NULL, 10), read, &programs[i], &error);
     if (!ok)
         fprintf(stderr, "%s\n", error.text);
     for (int i = 0; i < PROGRAMS_MAX; i++) {

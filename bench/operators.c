@@ -1,22 +1,54 @@
 /* Times single operators through the DirectML interfaces.
  *
- * usage: operators [--seconds S] OPERATOR "Field=value ..." [OPERATOR "Field=value ..."]...
+ * usage: operators [--seconds S] [--busy N] OPERATOR "Field=value ..." [OPERATOR "Field=value ..."]...
  *
  * Prints one line for each: median seconds of one execution (a recorded list executed, and a host wait), runs, least
- * seconds. Fields that are not given are as in src/schema/sample.c, which also has the syntax (2x3! = OWNED_BY_DML, as
- * weights of a model are). ANYDML_THREADS sets the threads. */
+ * seconds, and the 99th percentile. With --busy, N other processes compute all the while, and there are 99 runs. Fields
+ * that are not given are as in src/schema/sample.c, which also has the syntax (2x3! = OWNED_BY_DML, as weights of a
+ * model are). ANYDML_THREADS sets the threads. */
 #include "api/dml_test.h"
 
 #include "base/half.h"
 #include "schema/sample.h"
 #include "schema/schema.h"
 
-#include <math.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 
 enum {
     SLOTS = 32,
     RUNS_MOST = 4096,
+    RUNS_BUSY = 99,
+    BUSY_MOST = 256,
 };
+
+static pid_t busy[BUSY_MOST];
+static long busy_count;
+
+static bool busy_begin(long count)
+{
+    for (; busy_count < count && busy_count < BUSY_MOST; busy_count++) {
+        pid_t child = fork();
+        if (child < 0)
+            return false;
+        if (!child) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            for (;;)
+                __asm__ volatile("" ::: "memory");
+        }
+        busy[busy_count] = child;
+    }
+    return busy_count == count;
+}
+
+static void busy_end(void)
+{
+    for (long i = 0; i < busy_count; i++) {
+        kill(busy[i], SIGKILL);
+        waitpid(busy[i], NULL, 0);
+    }
+}
 
 static DML_OPERATOR_TYPE operator_named(const char *name)
 {
@@ -94,14 +126,14 @@ static void time_list(struct rig *rig, const char *name, double seconds)
         api_queue_execute(&rig->q);
         api_queue_wait(&rig->q);
     }
-    while (runs < 3 || (runs < RUNS_MOST && api_seconds() < end)) {
+    while (busy_count ? runs < RUNS_BUSY : runs < 3 || (runs < RUNS_MOST && api_seconds() < end)) {
         double start = api_seconds();
         api_queue_execute(&rig->q);
         api_queue_wait(&rig->q);
         times[runs++] = api_seconds() - start;
     }
     qsort(times, runs, sizeof(*times), by_value);
-    printf("%s %.9f %u %.9f\n", name, times[runs / 2], runs, times[0]);
+    printf("%s %.9f %u %.9f %.9f\n", name, times[runs / 2], runs, times[0], times[(runs - 1) * 99 / 100]);
     fflush(stdout);
 }
 
@@ -148,16 +180,23 @@ static int run(const char *name, const char *changes, double seconds)
 int main(int argc, char **argv)
 {
     double seconds = 0.5;
+    long others = 0;
     int first = 1, status = 0;
-    if (argc > 2 && !strcmp(argv[1], "--seconds")) {
-        seconds = atof(argv[2]);
-        first = 3;
+    for (; first + 1 < argc && !strncmp(argv[first], "--", 2); first += 2) {
+        if (!strcmp(argv[first], "--seconds"))
+            seconds = atof(argv[first + 1]);
+        else if (!strcmp(argv[first], "--busy"))
+            others = strtol(argv[first + 1], NULL, 10);
+        else
+            break;
     }
-    if (argc <= first || (argc - first) % 2) {
-        fprintf(stderr, "usage: operators [--seconds S] OPERATOR \"Field=value ...\"...\n");
+    if (argc <= first || (argc - first) % 2 || !busy_begin(others)) {
+        busy_end();
+        fprintf(stderr, "usage: operators [--seconds S] [--busy N] OPERATOR \"Field=value ...\"...\n");
         return 2;
     }
     for (int i = first; i + 1 < argc && !status; i += 2)
         status = run(argv[i], argv[i + 1], seconds);
+    busy_end();
     return status ? status : api_end();
 }

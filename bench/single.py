@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Measures models of one operator beside ONNX Runtime, and sorting also beside PyTorch and numpy, on the same processors.
 
-usage: single.py [--family sort,attention,product,recurrent] [--anydml build/tools/anydml] [--threads 1,2]
+usage: single.py [--family sort,attention,product,transposed,recurrent] [--anydml build/tools/anydml] [--threads 1,2]
                  [--filter TEXT] [--seconds 0.5] [--rounds 2] [--least] [--json FILE]
 
 Families: sort (the first K of lines, and whole lines), attention (MultiHeadAttention), product (matrix products and
 convolutions of integers, FLOAT16 and, to compare with, FLOAT32; constant weights but where it says otherwise; planar
-images), recurrent (GRU and LSTM of one direction, whose input is as wide as what they remember).
+images), transposed (ConvTranspose whose strides are its window), recurrent (GRU and LSTM of one direction, whose input is as wide as what they remember).
 
 The programs take turns, each pinned to the same processors; the least median of all rounds counts, with --least the
 shortest time (for a machine that others load). numpy has no threads: its column is for one thread, of values without
@@ -173,6 +173,22 @@ def product_cases():
             yield f"Conv {dtype} {image(shape)}", lambda s=(shape, dtype): float_conv(*s), {}
 
 
+# ---- transposed convolutions ----
+
+def transposed(channels, out, kernel, size):
+    constants = {"w": normal(channels, out, kernel, kernel), "b": normal(out)}
+    node = helper.make_node("ConvTranspose", ["x", *constants], ["y"], kernel_shape=[kernel] * 2, strides=[kernel] * 2)
+    return model(node, [tensor("x", [1, channels, size, size])],
+                 [tensor("y", [1, out, size * kernel, size * kernel])], constants)
+
+
+def transposed_cases():
+    for shape in ((1, 1, 2, 128), (4, 4, 2, 128), (16, 8, 2, 96), (32, 16, 2, 64), (64, 32, 2, 64), (64, 64, 2, 32),
+                  (32, 3, 3, 64), (16, 16, 4, 32)):
+        channels, out, kernel, size = shape
+        yield f"{kernel}x{kernel} / {kernel}, {channels} x {size} x {size} to {out}", lambda s=shape: transposed(*s), {}
+
+
 # ---- recurrent ----
 
 def recurrent(op, size, batch, steps):
@@ -191,7 +207,8 @@ def recurrent_cases():
 
 
 # Generators of (label, function that makes the model, {peer: (setup, statement) or None} besides ONNX Runtime).
-FAMILIES = {"sort": sort_cases, "attention": attention_cases, "product": product_cases, "recurrent": recurrent_cases}
+FAMILIES = {"sort": sort_cases, "attention": attention_cases, "product": product_cases, "transposed": transposed_cases,
+            "recurrent": recurrent_cases}
 
 
 def compare(args, path, threads, peers):

@@ -15,6 +15,7 @@ struct graph_value {
     enum graph_place place;
     uint32_t slot; /* of inputs and outputs */
     uint64_t bytes;
+    const char *name; /* of the tensor in quotes, or "" */
 };
 
 struct graph_operand {
@@ -26,6 +27,7 @@ struct graph_node {
     const char *op;     /* kind, parameters and programs */
     const char *origin; /* "GEMM", or "" when a pass made it */
     const char *number; /* of the DirectML node, or "" */
+    const char *names;  /* of the model's nodes: "\"conv1\" + \"relu1\"", or "" */
     const char *kernel; /* or "" */
     struct graph_operand operands[GRAPH_OPERANDS_MAX];
     uint32_t input_count, operand_count;

@@ -32,7 +32,7 @@ struct drawing {
 };
 
 static const char *const colours[COLOURS] = { "#4e79a7", "#f28e2b", "#59a14f", "#b07aa1", "#e15759",
-                                              "#76b7b2", "#9c755f", "#edc948", "#ff9da7", "#7f7f7f" };
+                                              "#76b7b2", "#9c755f", "#b8860b", "#d4607a", "#7f7f7f" };
 
 /* ---- text ---- */
 
@@ -224,7 +224,7 @@ static double row_y(uint32_t row)
 static const struct {
     const char *style, *about, *kinds;
 } families[] = {
-    { "a", "products", " gemm conv attention recurrent " },
+    { "a", "products", " gemm qgemm conv block attention recurrent " },
     { "b", "element-wise", " map " },
     { "c", "reductions and windows",
       " reduce pool pool_grad softmax norm moments grad_sums lp_norm lrn scan sort resample roi roi_grad fold " },
@@ -252,7 +252,7 @@ static void draw_head(const struct drawing *d, const char *title, double width, 
             ".t{font:bold 17px 'DejaVu Sans',Helvetica,Arial,sans-serif;fill:#111}\n"
             ".h{font:12px 'DejaVu Sans',Helvetica,Arial,sans-serif;fill:#555}\n"
             ".n{font:bold 12px 'DejaVu Sans',Helvetica,Arial,sans-serif;fill:#111}\n"
-            ".o{fill:#777}.k{fill:#0a5fb4;text-anchor:end}.e{text-anchor:end;fill:#777}.w{fill:#fff}.m{fill:#777}\n"
+            ".k{fill:#0a5fb4;text-anchor:end}.e{text-anchor:end;fill:#555}.w{fill:#111}.m{fill:#555}\n"
             ".a{fill:#e3eefb;stroke:#6a9fd8}.b{fill:#e6f5e4;stroke:#79b572}.c{fill:#fdf0dc;stroke:#dba24a}"
             ".d{fill:#f1f1f1;stroke:#a5a5a5}\n.l{fill:none;stroke-width:1.6}.g{stroke:#eee}.p{stroke:#c00;"
             "stroke-dasharray:5 4}\n</style>\n<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
@@ -308,10 +308,15 @@ static void draw_tooltip(const struct drawing *d, const struct graph_node *node)
 {
     fputs("<title>", d->file);
     escape(d->file, node->op, SIZE_MAX);
+    if (*node->number)
+        fprintf(d->file, "\nnode %s %s ", node->number, node->origin);
+    escape(d->file, node->names, SIZE_MAX);
     for (uint32_t t = 0; t < node->operand_count; t++) {
-        fprintf(d->file, "\n%s %%%u ", t < node->input_count ? "in " : "out",
-                d->p->values[node->operands[t].value].number);
+        const struct graph_value *value = &d->p->values[node->operands[t].value];
+        fprintf(d->file, "\n%s %%%u ", t < node->input_count ? "in " : "out", value->number);
         escape(d->file, node->operands[t].view, SIZE_MAX);
+        fputs(*value->name ? " " : "", d->file);
+        escape(d->file, value->name, SIZE_MAX);
     }
     if (*node->kernel)
         fprintf(d->file, "\nkernel %s", node->kernel);
@@ -332,7 +337,7 @@ static void draw_node(const struct drawing *d, uint32_t row)
     double after = 18 + 8.2 * (double)strlen(number);
     snprintf(line, sizeof(line), "%s%s%s", *node->number ? "node " : "made by a pass", node->number,
              *node->number ? " " : "");
-    add_part(line, sizeof(line), "%s", node->origin);
+    add_part(line, sizeof(line), "%s", *node->names ? node->names : node->origin);
     put_text(d->file, x + WIDTH - 10, y + 16, "e", line, 44);
     size_t room = letters - (size_t)(after / LETTER) - BASE_MIN(strlen(line), 44) - 1;
     char what[512];
@@ -415,7 +420,7 @@ static void draw_block(const struct drawing *d, const struct graph_block *block,
     fprintf(
         d->file,
         "<g><title>%s: %s at %llu, steps %u to %u</title><rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" "
-        "rx=\"3\" fill=\"%s\" fill-opacity=\"0.85\" stroke=\"#fff\"/>\n",
+        "rx=\"3\" fill=\"%s\" fill-opacity=\"0.55\" stroke=\"#fff\"/>\n",
         block->label, bytes, (unsigned long long)block->offset, block->first, block->last, left, y, width, height,
         colours[number % COLOURS]);
     snprintf(label, sizeof(label), "%s %s", block->label, bytes);

@@ -21,6 +21,8 @@ static bool read_value(struct graph_picture *p, char *line)
         sscanf(comma, ", %llu bytes", &bytes) != 1)
         return false;
     value->bytes = bytes;
+    const char *quote = strchr(comma, '"');
+    value->name = quote ? quote : "";
     for (uint32_t i = 0; i < ARRAY_SIZE(places); i++)
         if (strcmp(place, places[i]) == 0)
             value->place = (enum graph_place)i;
@@ -62,13 +64,13 @@ static bool read_operands(struct graph_picture *p, struct graph_node *node, char
     return true;
 }
 
-/* "conv strides=[1,1] ; node 3 DML_OPERATOR_CONVOLUTION" */
+/* "conv strides=[1,1] ; node 3 DML_OPERATOR_CONVOLUTION \"conv1\" + \"relu1\"" */
 static void read_node(struct graph_node *node, char *line)
 {
     static const char before[] = " ; node ", prefix[] = "DML_OPERATOR_";
     char *from = strstr(line, before);
     node->op = line;
-    node->origin = node->number = node->kernel = "";
+    node->origin = node->number = node->names = node->kernel = "";
     if (!from)
         return;
     *from = 0;
@@ -77,6 +79,11 @@ static void read_node(struct graph_node *node, char *line)
     if (!space)
         return;
     *space = 0;
+    char *names = strstr(space + 1, " \"");
+    if (names) {
+        *names = 0;
+        node->names = names + 1;
+    }
     node->origin = strncmp(space + 1, prefix, strlen(prefix)) == 0 ? space + 1 + strlen(prefix) : space + 1;
 }
 

@@ -7,6 +7,7 @@
 struct base_arena {
     struct base_arena_block *blocks;
     size_t used; /* in the newest block */
+    size_t total;
 };
 
 /* Zeroed memory, 16-byte aligned, valid until base_arena_finish; NULL when memory is short. A zeroed struct is an

@@ -56,11 +56,19 @@ static char team_tag;
 #define TEAM_RELEASE(tag) (void)(tag)
 #endif
 
+/* Always the whole team: libgomp ends the threads that a smaller one does not need, and creates them anew for the next.
+ */
 TEAM_ATTRIBUTES static void run_region(const struct region *region)
 {
     char *tag = &team_tag;
+    uint32_t team = base_parallel_grant(base_parallel_threads());
+    if (team < 2) {
+        for (unsigned range = 0; range < region->ranges; range++)
+            run_range(region, range);
+        return;
+    }
     TEAM_RELEASE(tag);
-#pragma omp parallel num_threads(region->ranges)
+#pragma omp parallel num_threads(team)
     {
         TEAM_ACQUIRE(tag);
         /* A team may be granted fewer threads than asked for: every range must run all the same. */

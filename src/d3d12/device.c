@@ -13,7 +13,7 @@
 
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct d3d_device *open_devices[MAX_ADAPTERS]; /* weak, under open_lock; by adapter_position */
-static bool forked;                                   /* this process inherited the library from a fork */
+static uint32_t forks;                                /* through which this process inherited the library */
 static pthread_once_t process_once = PTHREAD_ONCE_INIT;
 
 uint64_t d3d_unique_id(void)
@@ -22,13 +22,33 @@ uint64_t d3d_unique_id(void)
     return atomic_fetch_add(&last, 1) + 1;
 }
 
+/* Threads that are no more may have held these, or slept in them. */
+static void free_locks(struct d3d_device *device)
+{
+    pthread_mutex_init(&device->fences_lock, NULL);
+    pthread_mutex_init(&device->tables_lock, NULL);
+    for (struct d3d_fence *fence = device->fences; fence; fence = fence->next) {
+        pthread_mutex_init(&fence->lock, NULL);
+        pthread_cond_init(&fence->fired, NULL);
+        fence->sleepers = 0;
+    }
+}
+
 /* After fork the parent's devices have no threads any more: the child starts anew. */
 static void after_fork_in_child(void)
 {
     pthread_mutex_init(&open_lock, NULL);
+    for (uint32_t i = 0; i < MAX_ADAPTERS; i++)
+        if (open_devices[i])
+            free_locks(open_devices[i]);
     memset(open_devices, 0, sizeof(open_devices));
     adapter_cores_forget();
-    forked = true;
+    forks++;
+}
+
+uint32_t d3d_fork_count(void)
+{
+    return forks;
 }
 
 /* Threads of this library may run until after the application's dlclose: keep its code mapped from the first device. */
@@ -151,7 +171,7 @@ HRESULT d3d_device_open(const struct adapter_info *info, struct d3d_device **out
     *out = NULL;
     if (position >= MAX_ADAPTERS)
         return E_INVALIDARG;
-    if (forked && info->kind != ADAPTER_HOST) {
+    if (forks && info->kind != ADAPTER_HOST) {
         base_log(BASE_LOG_ERROR, "D3D12CreateDevice: adapter \"%s\" cannot be used in a forked process", info->name);
         return DXGI_ERROR_UNSUPPORTED;
     }

@@ -52,6 +52,9 @@ HRESULT d3d_device_open(const struct adapter_info *info, struct d3d_device **out
 /* A number no other object of this process has had. */
 uint64_t d3d_unique_id(void);
 
+/* Of this process since it used the library first: threads of before are not in it. */
+uint32_t d3d_fork_count(void);
+
 static inline struct d3d_device *d3d_device_from(void *iface)
 {
     return iface;

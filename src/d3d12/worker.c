@@ -14,6 +14,7 @@ struct d3d_worker {
     struct d3d_device *device; /* kept */
     struct adapter_queue *queue;
     pthread_t thread;
+    uint32_t forks;     /* d3d_fork_count() when the thread was made */
     atomic_uint pushed; /* counts everything a sleeping thread would wake for */
 
     pthread_mutex_t lock; /* everything below, except the thread's own fields */
@@ -279,8 +280,11 @@ static void *worker_main(void *argument)
 
 static HRESULT thread_start(struct d3d_worker *worker)
 {
+    static const int own[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT };
     sigset_t all, old;
     sigfillset(&all);
+    for (size_t i = 0; i < ARRAY_SIZE(own); i++)
+        sigdelset(&all, own[i]); /* of what it does itself: blocked, they would end the process past all handlers */
     pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are the application's */
     int error = pthread_create(&worker->thread, NULL, worker_main, worker);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
@@ -300,6 +304,7 @@ HRESULT d3d_worker_create(struct d3d_device *device, D3D12_COMMAND_LIST_TYPE typ
         return hr;
     }
     worker->device = device;
+    worker->forks = d3d_fork_count();
     com_keep(&device->base);
     worker->running_end = &worker->running;
     pthread_mutex_init(&worker->lock, NULL);
@@ -315,10 +320,34 @@ HRESULT d3d_worker_create(struct d3d_device *device, D3D12_COMMAND_LIST_TYPE typ
     return S_OK;
 }
 
+/* In the child of a fork the thread is not there, may have held the lock, and never ends its waits. Its queued work
+ * goes without being done; what it was executing stays as it is. */
+static void worker_abandon(struct d3d_worker *worker)
+{
+    pthread_mutex_init(&worker->lock, NULL);
+    pthread_cond_init(&worker->wake, NULL);
+    pthread_cond_init(&worker->state_changed, NULL);
+    for (; worker->count; worker->count--) {
+        struct d3d_work *work = &worker->ring[worker->head];
+        worker->head = (worker->head + 1) & (worker->capacity - 1);
+        if (work->type == D3D_WORK_EXECUTE)
+            d3d_submission_release(worker, work->submission);
+        else
+            com_unkeep(&work->fence->base);
+    }
+    if (worker->device->info->kind == ADAPTER_HOST) /* drivers do not work after a fork */
+        worker->device->ops->queue_destroy(worker->queue);
+    worker_destroy(worker);
+}
+
 /* A queue may be released while its work waits for a fence that only this very thread would signal, or on its own
  * thread (by private data of an object that its work kept): then the thread ends and frees itself later. */
 void d3d_worker_close(struct d3d_worker *worker)
 {
+    if (worker->forks != d3d_fork_count()) {
+        worker_abandon(worker);
+        return;
+    }
     bool self = pthread_equal(pthread_self(), worker->thread);
     pthread_mutex_lock(&worker->lock);
     worker->closing = true;

@@ -143,6 +143,15 @@ static HRESULT compile_failed(struct dml_device *device, const char *method, str
 
 /* ---- IDMLDevice::CompileOperator ---- */
 
+/* What people called the object, so that they find it again in traces; without memory it stays unnamed. */
+static bool name_node(struct graph *graph, uint32_t node, struct dml_operator *op)
+{
+    char name[128];
+    com_object_name(&op->base, name, sizeof(name));
+    graph->node_names[node] = strcmp(name, "<unnamed>") != 0 ? base_arena_strdup(&graph->arena, name) : NULL;
+    return graph->node_names[node] != NULL;
+}
+
 static HRESULT compile_operator(struct dml_compiled_operator *op, struct dml_operator *source, char *error)
 {
     const struct schema_desc *desc = source->desc;
@@ -158,6 +167,9 @@ static HRESULT compile_operator(struct dml_compiled_operator *op, struct dml_ope
     HRESULT hr = graph_from_operator(&graph, desc, op->flags, error);
     if (FAILED(hr))
         return hr;
+    graph.node_names = base_arena_alloc(&graph.arena, sizeof(*graph.node_names));
+    if (graph.node_names && name_node(&graph, 0, source))
+        graph.named_nodes = 1;
     hr = compile_graph(op, &graph, error);
     graph_finish(&graph);
     return hr;
@@ -201,6 +213,12 @@ static HRESULT compile_checked_graph(struct dml_compiled_operator *op, const DML
     HRESULT hr = graph_from_desc(&graph, desc, checked->nodes, op->flags, error);
     if (FAILED(hr))
         return hr;
+    for (uint32_t i = 0; i < desc->NodeCount; i++) {
+        const DML_OPERATOR_GRAPH_NODE_DESC *node = desc->Nodes[i].Desc;
+        if (checked->nodes[i] && !graph.node_names[i] &&
+            name_node(&graph, i, (struct dml_operator *)(void *)node->Operator))
+            graph.named_nodes = desc->NodeCount;
+    }
     graph.constant_done = listener->constant_done;
     graph.constant_context = listener->context;
     hr = compile_graph(op, &graph, error);

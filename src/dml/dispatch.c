@@ -244,11 +244,12 @@ static HRESULT run_operator(struct dml_dispatch *dispatch, const struct adapter_
                                  "%s: the bound persistent resource was not initialised for this operator", op->what);
         return E_INVALIDARG;
     }
-    dml_staging_copy(atomic_load(&dispatch->staging), inputs);
+    const struct dml_staging *staging = atomic_load_explicit(&dispatch->staging, memory_order_acquire);
+    if (staging)
+        dml_staging_copy(staging, inputs);
     struct graph_buffers buffers = { inputs, outputs, host_resource(bindings, op->temp_descriptor), persistent };
     struct graph_tracer tracer;
-    graph_plan_run(op->program.plan, &buffers, dml_trace_tracer(op, &tracer));
-    return S_OK;
+    return graph_plan_run(op->program.plan, &buffers, dml_trace_tracer(op, &tracer));
 }
 
 static HRESULT run_target(const struct dml_target *target, const struct adapter_binding *bindings, union room *room)
@@ -260,13 +261,15 @@ static HRESULT run_target(const struct dml_target *target, const struct adapter_
                        ? host_address(&bindings[target->first + op->inputs[i].descriptor])
                        : NULL;
     void *persistent = host_resource(bindings, dml_target_persistent(target));
-    note_initialized(op);
     HRESULT hr = graph_plan_initialize(op->program.plan, owned, persistent);
     if (persistent)
         *host_tag(op, persistent) = SUCCEEDED(hr) ? op->id : 0;
-    if (FAILED(hr))
+    if (FAILED(hr)) {
         dml_device_remove_parent(dml_parent(op), op, hr, "%s: no memory for initialising it", op->what);
-    return hr;
+        return hr;
+    }
+    note_initialized(op);
+    return S_OK;
 }
 
 static HRESULT dispatch_run(struct adapter_dispatch *base, const struct adapter_binding *bindings, uint32_t count)
@@ -312,7 +315,9 @@ static HRESULT encode_operator(struct dml_dispatch *dispatch, const struct adapt
         return hr;
     device_slots(op->inputs, op->input_count, DML_EXPECT_BUFFER, bindings, room);
     device_slots(op->outputs, op->output_count, DML_EXPECT_BUFFER, bindings, outputs);
-    dml_staging_encode(atomic_load(&dispatch->staging), &room[0].device, encoder);
+    const struct dml_staging *staging = atomic_load_explicit(&dispatch->staging, memory_order_acquire);
+    if (staging)
+        dml_staging_encode(staging, &room[0].device, encoder);
     struct dml_spirv_buffers buffers = { &room[0].device, &outputs[0].device,
                                          device_resource(bindings, op->temp_descriptor),
                                          device_resource(bindings, op->persistent_descriptor) };

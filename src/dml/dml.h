@@ -323,7 +323,7 @@ struct dml_staging;
 HRESULT dml_staging_extend(_Atomic(struct dml_staging *) *staging, struct dml_compiled_operator *op,
                            dml_range_fn *range, const void *context);
 void dml_staging_destroy(struct dml_device *device, struct dml_staging *staging);
-/* Copies the inputs and puts the copies' addresses in their place; nothing for NULL. */
+/* Copies the inputs and puts the copies' addresses in their place. */
 void dml_staging_copy(const struct dml_staging *staging, void **inputs);
 void dml_staging_encode(const struct dml_staging *staging, struct adapter_binding *inputs,
                         struct adapter_encoder *encoder);

@@ -96,7 +96,7 @@ HRESULT dml_staging_extend(_Atomic(struct dml_staging *) *staging, struct dml_co
 
 void dml_staging_copy(const struct dml_staging *staging, void **inputs)
 {
-    for (uint32_t i = 0; staging && i < staging->count; i++) {
+    for (uint32_t i = 0; i < staging->count; i++) {
         const struct staged *staged = &staging->inputs[i];
         char *copy = (char *)staging->memory->host + staged->offset;
         graph_copy_bytes(copy, inputs[staged->input], staged->bytes);
@@ -107,12 +107,11 @@ void dml_staging_copy(const struct dml_staging *staging, void **inputs)
 void dml_staging_encode(const struct dml_staging *staging, struct adapter_binding *inputs,
                         struct adapter_encoder *encoder)
 {
-    for (uint32_t i = 0; staging && i < staging->count; i++) {
+    for (uint32_t i = 0; i < staging->count; i++) {
         const struct staged *staged = &staging->inputs[i];
         struct adapter_binding copy = { staging->memory, staged->offset, staged->bytes };
         encoder->copy(encoder, &copy, &inputs[staged->input], staged->bytes);
         inputs[staged->input] = copy;
     }
-    if (staging)
-        encoder->barrier(encoder);
+    encoder->barrier(encoder);
 }

@@ -122,6 +122,10 @@ static void send_step(struct dml_trace *trace, const struct graph_step *step, co
     add_string(&json, step->row ? step->row->name : "none");
     if (step->node != GRAPH_NONE)
         graph_text_add(&json, ",\"node\":%u", step->node);
+    if (*step->names) {
+        graph_text_add(&json, ",\"names\":");
+        add_string(&json, step->names);
+    }
     graph_text_add(&json, ",\"op\":");
     add_string(&json, op ? op : "");
     graph_text_add(&json, ",\"shapes\":");

@@ -31,20 +31,10 @@ static HRESULT lower_node(struct graph *graph, const struct schema_desc *desc, u
     return FAILED(hr) ? hr : built(graph);
 }
 
-static bool any_alias(const struct schema_desc *desc)
-{
-    for (uint32_t i = 0; i < desc->input_count; i++)
-        for (uint32_t j = 0; j < desc->output_count; j++)
-            if (schema_in_place_allowed(desc->op, i, j))
-                return true;
-    return false;
-}
-
 HRESULT graph_from_operator(struct graph *graph, const struct schema_desc *desc, uint32_t flags, char *error)
 {
     graph_init(graph, desc->input_count, desc->output_count, flags);
     error[0] = 0;
-    graph->may_alias = any_alias(desc);
     uint32_t count = desc->input_count + desc->output_count;
     uint32_t *values = base_arena_alloc(&graph->arena, count * sizeof(*values));
     HRESULT hr = values ? S_OK : E_OUTOFMEMORY;
@@ -74,17 +64,28 @@ static uint32_t add_constant(struct build *build, uint32_t node)
     return graph_constant_lend(build->graph, node, constant->Data, constant->DataSize, *bytes);
 }
 
+static uint32_t add_named(struct build *build, enum graph_place place, uint32_t index, uint64_t bytes, const char *name)
+{
+    uint32_t value = graph_value_add(build->graph, place, index, bytes);
+    if (value != GRAPH_NONE)
+        build->graph->values[value].name = name;
+    return value;
+}
+
 static void add_node_outputs(struct build *build, uint32_t node)
 {
     if (!build->nodes[node]) {
-        build->output_value[build->first_output[node]] = add_constant(build, node);
+        uint32_t constant = build->output_value[build->first_output[node]] = add_constant(build, node);
+        if (constant != GRAPH_NONE)
+            build->graph->values[constant].name = build->graph->node_names[node];
         return;
     }
     for (uint32_t s = 0; s < build->nodes[node]->output_count; s++) {
         uint32_t slot = build->first_output[node] + s, index = build->graph_output[slot];
         if (build->nodes[node]->outputs[s])
-            build->output_value[slot] = graph_value_add(build->graph, index == GRAPH_NONE ? GRAPH_TEMP : GRAPH_OUTPUT,
-                                                        index == GRAPH_NONE ? 0 : index, build->bytes[slot]);
+            build->output_value[slot] =
+                add_named(build, index == GRAPH_NONE ? GRAPH_TEMP : GRAPH_OUTPUT, index == GRAPH_NONE ? 0 : index,
+                          build->bytes[slot], build->slot_name[slot]);
     }
 }
 
@@ -92,8 +93,8 @@ static HRESULT add_values(struct build *build)
 {
     for (uint32_t i = 0; i < build->desc->InputCount; i++)
         if (build->input_kind[i])
-            build->input_value[i] = graph_value_add(build->graph, build->input_kind[i] == 2 ? GRAPH_OWNED : GRAPH_INPUT,
-                                                    i, build->input_bytes[i]);
+            build->input_value[i] = add_named(build, build->input_kind[i] == 2 ? GRAPH_OWNED : GRAPH_INPUT, i,
+                                              build->input_bytes[i], build->input_name[i]);
     for (uint32_t i = 0; i < build->desc->NodeCount; i++)
         add_node_outputs(build, i);
     return built(build->graph);

@@ -23,6 +23,8 @@ struct build {
     uint32_t *owner;                      /* [output slot]: its node */
     uint32_t *graph_output;               /* [output slot]: the first graph output it feeds, or GRAPH_NONE */
     uint64_t *bytes;                      /* [output slot] */
+    const char **slot_name;               /* [output slot]: of an edge that leaves it, or NULL */
+    const char **input_name;              /* [graph input]: likewise */
     uint32_t *output_value;               /* [output slot] */
     uint32_t *output_source;              /* [graph output]: output slot, or GRAPH_NONE */
     uint64_t *input_bytes;                /* [graph input] */

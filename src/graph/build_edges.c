@@ -78,13 +78,16 @@ static HRESULT count_slots(struct build *build)
     build->graph_output = array(build, outputs, sizeof(uint32_t));
     build->bytes = array(build, outputs, sizeof(uint64_t));
     build->output_value = array(build, outputs, sizeof(uint32_t));
+    build->slot_name = array(build, outputs, sizeof(*build->slot_name));
+    build->input_name = array(build, build->desc->InputCount, sizeof(*build->input_name));
     build->output_source = array(build, build->desc->OutputCount, sizeof(uint32_t));
     build->input_bytes = array(build, build->desc->InputCount, sizeof(uint64_t));
     build->input_kind = array(build, build->desc->InputCount, sizeof(uint8_t));
     build->input_value = array(build, build->desc->InputCount, sizeof(uint32_t));
     build->order = array(build, nodes, sizeof(uint32_t));
     if (!build->feeds || !build->owner || !build->graph_output || !build->bytes || !build->output_value ||
-        !build->output_source || !build->input_bytes || !build->input_kind || !build->input_value || !build->order)
+        !build->slot_name || !build->input_name || !build->output_source || !build->input_bytes || !build->input_kind ||
+        !build->input_value || !build->order)
         return E_OUTOFMEMORY;
     memset(build->output_source, 0xff, build->desc->OutputCount * sizeof(uint32_t));
     for (uint32_t i = 0; i < nodes; i++)
@@ -94,6 +97,33 @@ static HRESULT count_slots(struct build *build)
             build->graph_output[build->first_output[i] + s] = GRAPH_NONE;
             build->bytes[build->first_output[i] + s] = tensor ? tensor->TotalTensorSizeInBytes : 0;
         }
+    return S_OK;
+}
+
+/* NULL for a name that says nothing to people: empty, or made by a program for itself. */
+static const char *name_of(const char *name)
+{
+    return name && (unsigned char)*name > ' ' ? name : NULL;
+}
+
+/* The names of the description's nodes, which stay the caller's. */
+static HRESULT read_names(struct build *build)
+{
+    const DML_GRAPH_DESC *desc = build->desc;
+    struct graph *graph = build->graph;
+    graph->node_names = array(build, desc->NodeCount, sizeof(*graph->node_names));
+    if (!graph->node_names)
+        return E_OUTOFMEMORY;
+    for (uint32_t i = 0; i < desc->NodeCount; i++) {
+        if (!desc->Nodes[i].Desc)
+            continue;
+        const char *name = desc->Nodes[i].Type == DML_GRAPH_NODE_TYPE_OPERATOR
+                               ? ((const DML_OPERATOR_GRAPH_NODE_DESC *)desc->Nodes[i].Desc)->Name
+                               : ((const DML_CONSTANT_DATA_GRAPH_NODE_DESC *)desc->Nodes[i].Desc)->Name;
+        graph->node_names[i] = name_of(name);
+        if (graph->node_names[i])
+            graph->named_nodes = desc->NodeCount;
+    }
     return S_OK;
 }
 
@@ -145,6 +175,8 @@ static HRESULT read_input_edge(struct build *build, const DML_GRAPH_EDGE_DESC *e
                       input->GraphInputIndex);
     uint64_t *bytes = &build->input_bytes[input->GraphInputIndex];
     *known = kind;
+    if (!build->input_name[input->GraphInputIndex])
+        build->input_name[input->GraphInputIndex] = name_of(input->Name);
     *bytes = BASE_MAX(*bytes, tensor->TotalTensorSizeInBytes);
     return S_OK;
 }
@@ -173,6 +205,8 @@ static HRESULT read_intermediate_edge(struct build *build, const DML_GRAPH_EDGE_
             link->FromNodeIndex, link->FromNodeOutputIndex, link->ToNodeIndex, link->ToNodeInputIndex,
             (unsigned long long)build->bytes[slot], (unsigned long long)tensor->TotalTensorSizeInBytes);
     build->bytes[slot] = BASE_MAX(build->bytes[slot], tensor->TotalTensorSizeInBytes);
+    if (!build->slot_name[slot])
+        build->slot_name[slot] = name_of(link->Name);
     return S_OK;
 }
 
@@ -192,6 +226,8 @@ static HRESULT read_output_edge(struct build *build, const DML_GRAPH_EDGE_DESC *
         return hr;
     build->output_source[output->GraphOutputIndex] = slot;
     build->graph_output[slot] = BASE_MIN(build->graph_output[slot], output->GraphOutputIndex);
+    if (!build->slot_name[slot])
+        build->slot_name[slot] = name_of(output->Name);
     return S_OK;
 }
 
@@ -279,6 +315,8 @@ HRESULT build_read(struct build *build)
 {
     const DML_GRAPH_DESC *desc = build->desc;
     HRESULT hr = check_nodes(build);
+    if (SUCCEEDED(hr))
+        hr = read_names(build);
     if (SUCCEEDED(hr))
         hr = count_slots(build);
     for (uint32_t i = 0; SUCCEEDED(hr) && i < desc->InputEdgeCount; i++)

@@ -92,3 +92,14 @@ void graph_op_cost(const struct kern_op *op, struct graph_cost *out)
     if (op->epilogue)
         out->flops += results * op->epilogue->inst_count;
 }
+
+/* What one thread does in the time that a team takes to start and to meet again, or less: up to 4 operations count as a
+ * byte. Where others want the processors, the meeting takes milliseconds. */
+#define TEAM_WORK 65536
+
+uint32_t graph_op_threads(const struct kern_op *op, uint32_t threads)
+{
+    struct graph_cost cost;
+    graph_op_cost(op, &cost);
+    return cost.read + cost.written + cost.flops / 4 < TEAM_WORK ? 1 : threads;
+}

@@ -70,6 +70,8 @@ bool graph_derive(struct graph *graph, const struct graph_derivation *derivation
         return false;
     }
     graph->derivation_count++;
+    for (uint32_t i = 0; i < derivation->input_count; i++)
+        graph->values[derivation->values[i]].derives = true;
     for (uint32_t i = derivation->input_count; i < count; i++)
         graph->values[derivation->values[i]].place = GRAPH_DERIVED;
     return true;
@@ -77,11 +79,7 @@ bool graph_derive(struct graph *graph, const struct graph_derivation *derivation
 
 bool graph_derivations_read(const struct graph *graph, uint32_t value)
 {
-    for (uint32_t i = 0; i < graph->derivation_count; i++)
-        for (uint32_t t = 0; t < graph->derivations[i].input_count; t++)
-            if (graph->derivations[i].values[t] == value)
-                return true;
-    return false;
+    return graph->values[value].derives;
 }
 
 bool graph_derivations_trim(struct graph *graph)

@@ -21,6 +21,7 @@ void graph_finish(struct graph *graph)
     base_pages_finish(&graph->pages);
     free(graph->values);
     free(graph->ops);
+    free(graph->inserted_before);
     free(graph->derivations);
     base_arena_finish(&graph->arena);
     memset(graph, 0, sizeof(*graph));
@@ -102,10 +103,68 @@ struct graph_op *graph_op_insert(struct graph *graph, uint32_t at, const struct 
 {
     graph->node = of->node;
     graph->origin = of->origin;
-    struct graph_op *op = graph_op_add(graph, kind, inputs, input_count, output, 1);
-    if (!op)
+    if (!base_array_reserve((void **)&graph->inserted_before, graph->inserted_count, &graph->inserted_capacity,
+                            sizeof(*graph->inserted_before))) {
+        graph->failed = true;
         return NULL;
-    memmove(&graph->ops[at + 1], &graph->ops[at], (graph->op_count - at - 1) * sizeof(*graph->ops));
-    graph->ops[at] = op;
+    }
+    struct graph_op *op = graph_op_add(graph, kind, inputs, input_count, output, 1);
+    if (op)
+        graph->inserted_before[graph->inserted_count++] = at;
     return op;
+}
+
+static void join_node(struct graph_op *op, uint32_t node)
+{
+    for (uint32_t i = 0; i < op->joined_count; i++)
+        if (op->joined[i] == node)
+            return;
+    if (node != GRAPH_NONE && node != op->node && op->joined_count < GRAPH_JOINED_MAX)
+        op->joined[op->joined_count++] = node;
+}
+
+void graph_op_join(struct graph_op *op, const struct graph_op *other)
+{
+    join_node(op, other->node);
+    for (uint32_t i = 0; i < other->joined_count; i++)
+        join_node(op, other->joined[i]);
+}
+
+static void remove_dead(struct graph *graph)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < graph->op_count; i++)
+        if (!graph->ops[i]->dead)
+            graph->ops[kept++] = graph->ops[i];
+    graph->op_count = kept;
+}
+
+bool graph_settle(struct graph *graph)
+{
+    uint32_t settled = graph->op_count - graph->inserted_count;
+    if (!graph->inserted_count) {
+        remove_dead(graph);
+        return true;
+    }
+    struct graph_op **ops = malloc((size_t)graph->op_capacity * sizeof(*ops));
+    uint32_t *start = calloc(settled + (size_t)2, sizeof(*start));
+    if (ops && start) {
+        /* start[i]: the new place of the first op that belongs before the one at i; each that is put there moves it. */
+        for (uint32_t i = 0; i < graph->inserted_count; i++)
+            start[graph->inserted_before[i] + 1]++;
+        for (uint32_t i = 1; i <= settled; i++)
+            start[i] += start[i - 1] + 1;
+        for (uint32_t i = 0; i < graph->inserted_count; i++)
+            ops[start[graph->inserted_before[i]]++] = graph->ops[settled + i];
+        for (uint32_t i = 0; i < settled; i++)
+            ops[start[i]] = graph->ops[i];
+        memcpy(graph->ops, ops, graph->op_count * sizeof(*ops));
+        graph->inserted_count = 0;
+        remove_dead(graph);
+    }
+    bool ok = ops && start;
+    free(ops);
+    free(start);
+    graph->failed |= !ok;
+    return ok;
 }

@@ -32,6 +32,8 @@ struct graph_value {
     enum graph_place place;
     uint32_t index;
     uint64_t size_bytes;
+    const char *name; /* the caller's, for people; NULL: none */
+    bool derives;     /* a derivation that waits for the initializer reads it */
     /* CONSTANT, looked at through graph_constant_... only */
     const void *given;    /* the caller's bytes, anywhere; zeros follow up to size_bytes */
     uint64_t given_bytes; /* at most size_bytes */
@@ -43,13 +45,17 @@ struct graph_operand {
     struct kern_view view;
 };
 
+#define GRAPH_JOINED_MAX 6
+
 /* op->k.tensors[i] is the view of value[i], i over inputs then outputs: an operand is the pair. */
 struct graph_op {
-    struct kern_op k;
-    uint32_t value[KERN_TENSORS_MAX];
-    uint32_t node;      /* index of the DirectML node it came from, GRAPH_NONE when made by a pass */
     const char *origin; /* "DML_OPERATOR_GEMM": static */
+    uint32_t node;      /* index of the DirectML node it came from, GRAPH_NONE when made by a pass */
     bool dead;
+    uint8_t joined_count;
+    uint32_t joined[GRAPH_JOINED_MAX]; /* further nodes whose work it does, for people */
+    uint32_t value[KERN_TENSORS_MAX];  /* next to k's counts: passes mostly look at these */
+    struct kern_op k;
 };
 
 /* Makes values of others that do not change. `in` addresses the inputs' first bytes, of which all that an operator
@@ -74,17 +80,21 @@ struct graph {
     uint32_t value_count, value_capacity;
     struct graph_op **ops; /* in a legal order of execution */
     uint32_t op_count, op_capacity;
+    uint32_t *inserted_before; /* [the last inserted_count ops]: the position that they belong before */
+    uint32_t inserted_count, inserted_capacity;
     struct graph_derivation *derivations; /* in a legal order of execution */
     uint32_t derivation_count, derivation_capacity;
     uint32_t input_count, output_count; /* slots of the compiled operator */
     uint32_t flags;                     /* DML_EXECUTION_FLAGS */
     bool failed;                        /* memory ran out in a builder call; checked once at the end */
-    bool may_alias;     /* outputs may be bound over inputs: no read of an input may pass a write of one */
-    uint32_t node;      /* given to the ops that graph_op_add makes from now on */
-    const char *origin; /* likewise */
+    uint32_t node;                      /* given to the ops that graph_op_add makes from now on */
+    const char *origin;                 /* likewise */
+    const char **node_names;            /* [node]: the caller's, for people; NULL: it has none */
+    uint32_t named_nodes;
     graph_constant_done_fn *constant_done; /* NULL, or told when a node's constant is not read any more */
     void *constant_context;
     struct graph_ranks *ranks; /* rank.c; NULL but while passes run */
+    struct graph_uses *uses;   /* uses.c; likewise */
 };
 
 /* ---- building (graph.c). All return GRAPH_NONE / NULL and set graph->failed when memory is short. -----------------
@@ -97,10 +107,17 @@ struct graph_operand graph_temp(struct graph *graph, DML_TENSOR_DATA_TYPE type, 
 /* Appends an op of `kind` with these operands; the caller fills op->k.u. */
 struct graph_op *graph_op_add(struct graph *graph, enum kern_kind kind, const struct graph_operand *inputs,
                               uint32_t input_count, const struct graph_operand *outputs, uint32_t output_count);
-/* The same with one output, at position `at`, from the node that `of` came from. */
+/* The same with one output, from the node that `of` came from: right before the op that is at position `at` now, behind
+ * what was inserted there earlier. Positions stay as they are, and the new op is the last of graph->ops, until
+ * graph_settle puts all where they belong. */
 struct graph_op *graph_op_insert(struct graph *graph, uint32_t at, const struct graph_op *of, enum kern_kind kind,
                                  const struct graph_operand *inputs, uint32_t input_count,
                                  const struct graph_operand *output);
+/* `op` does the work of `other` from now on. */
+void graph_op_join(struct graph_op *op, const struct graph_op *other);
+
+/* Puts inserted ops where they belong and takes dead ones out. */
+bool graph_settle(struct graph *graph);
 
 /* ---- constants (constant.c) ----------------------------------------------------------------------------------------
  */
@@ -223,6 +240,7 @@ struct graph_step {
     struct graph_location where[KERN_TENSORS_MAX];                         /* of element 0,...,0 of each tensor */
     uint64_t scratch_offset, worker_scratch_offset, worker_scratch_stride; /* in the temporary buffer */
     const char *origin;
+    const char *names; /* of its nodes: "\"conv1\" + \"relu1\""; "": they have none */
     uint32_t node;
     uint32_t threads; /* as many as it can use */
     uint32_t ranges;  /* into which its units are cut: each has worker scratch */
@@ -302,6 +320,8 @@ struct graph_cost {
     uint64_t read, written; /* bytes; what a view repeats counts once */
 };
 void graph_op_cost(const struct kern_op *op, struct graph_cost *out);
+/* Of `threads` threads those that are worth it: all, or one. */
+uint32_t graph_op_threads(const struct kern_op *op, uint32_t threads);
 
 /* Called after a run when tracing: step i ran from times_ns[i] to times_ns[i + 1]. */
 struct graph_tracer {
@@ -310,8 +330,8 @@ struct graph_tracer {
 };
 
 /* Runs on the calling thread's team (base/parallel.h). No allocation, no lock, but with a tracer; it may be NULL. */
-void graph_plan_run(const struct graph_plan *plan, const struct graph_buffers *buffers,
-                    const struct graph_tracer *tracer);
+HRESULT graph_plan_run(const struct graph_plan *plan, const struct graph_buffers *buffers,
+                       const struct graph_tracer *tracer);
 /* E_OUTOFMEMORY: what is in `persistent` is of no use then. */
 HRESULT graph_plan_initialize(const struct graph_plan *plan, void *const *owned_inputs, void *persistent);
 /* memcpy, by the calling thread's team. */

@@ -16,33 +16,50 @@ typedef HRESULT graph_pass_fn(struct graph *graph, const struct graph_options *o
 
 struct graph_use {
     uint32_t op, tensor; /* position in graph->ops, and operand number there */
-    uint32_t next;
+    uint32_t value;
+    uint32_t next, previous; /* of the value's reads or writes: numbers of the pool, or GRAPH_NONE */
+    bool writes;
 };
 
-/* Per value a list of uses. Entries are never removed: one whose op died or whose operand moved on is skipped. */
+struct graph_use_list {
+    uint32_t first[2];      /* read, write */
+    uint32_t written_up_to; /* no op from this position on writes the value */
+};
+
+/* Per value a list of its reads and one of its writes. All questions and changes take time that does not depend on the
+ * size of the graph, nor on how often the value is used. What belongs to an op that died goes when it is met. */
 struct graph_uses {
     const struct graph *graph;
-    uint32_t *heads;
-    uint32_t head_capacity;
-    struct graph_use *pool;
+    struct graph_use_list *lists;
+    uint32_t value_capacity;
+    uint32_t *listed; /* [op][operand]: its entry in the pool, plus 1 */
+    uint32_t op_capacity;
+    struct graph_use *pool; /* entries stay where they are until the end */
     uint32_t count, capacity;
 };
 
-/* A value's live uses, summed up. */
+/* A value's live uses, summed up; 2 stands for several. */
 struct graph_use_summary {
-    uint32_t writes;                /* operands */
-    uint32_t reading_ops;           /* 2 stands for several */
-    uint32_t writer, writer_tensor; /* of the last write found */
-    uint32_t reader;                /* of the last read found */
+    uint32_t writes; /* operands */
+    uint32_t reading_ops;
+    uint32_t writer, writer_tensor; /* of one of the writes */
+    uint32_t reader;                /* of one of the reads */
 };
 
 bool graph_uses_init(struct graph_uses *uses, const struct graph *graph);
 void graph_uses_finish(struct graph_uses *uses);
-/* Lists the operands of the op at this position that are not listed yet; call it after changing that op. */
+/* From now on what one pass finished is there when the next begins, unless it is forgotten in between: because an op
+ * was changed, inserted or moved. */
+void graph_uses_keep(struct graph *graph);
+void graph_uses_forget(struct graph *graph);
+/* Lists the operands of the op at this position as they are now; call it after changing that op. */
 bool graph_uses_refresh(struct graph_uses *uses, uint32_t op);
 struct graph_use_summary graph_uses_of(const struct graph_uses *uses, uint32_t value);
-/* The next live use at or after `at` (a number of uses->pool, uses->heads[value] to begin with), or GRAPH_NONE. */
-uint32_t graph_uses_next(const struct graph_uses *uses, uint32_t value, uint32_t at);
+/* A live read or write of the value as a number of uses->pool, and the one after it; GRAPH_NONE: there is none. Ops may
+ * be changed and refreshed on the way. */
+uint32_t graph_uses_first_read(const struct graph_uses *uses, uint32_t value);
+uint32_t graph_uses_first_write(const struct graph_uses *uses, uint32_t value);
+uint32_t graph_uses_next(const struct graph_uses *uses, uint32_t at);
 
 /* ---- what is safe (uses.c)
  * ---------------------------------------------------------------------------------------------- */
@@ -50,11 +67,11 @@ uint32_t graph_uses_next(const struct graph_uses *uses, uint32_t value, uint32_t
 bool graph_op_reads(const struct graph_op *op, uint32_t value);
 bool graph_op_writes(const struct graph_op *op, uint32_t value);
 /* Releases the constant unless an op that is not dead reads it. */
-void graph_constant_drop_unread(struct graph *graph, uint32_t value);
+void graph_constant_drop_unread(struct graph *graph, const struct graph_uses *uses, uint32_t value);
 /* No op strictly between the positions writes what lies in `value` (an input's buffer may be an output's, too). */
-bool graph_stable_between(const struct graph *graph, uint32_t value, uint32_t from, uint32_t to);
+bool graph_stable_between(const struct graph_uses *uses, uint32_t value, uint32_t from, uint32_t to);
 /* Everything the op reads stays as it is from position `from` to position `to`, so that it may run there instead. */
-bool graph_op_may_sink(const struct graph *graph, const struct graph_op *op, uint32_t from, uint32_t to);
+bool graph_op_may_sink(const struct graph_uses *uses, const struct graph_op *op, uint32_t from, uint32_t to);
 bool graph_is_float(DML_TENSOR_DATA_TYPE type);
 
 /* The view of operand t lies inside its value. */
@@ -135,6 +152,10 @@ void graph_text_add(struct graph_text *text, const char *format, ...) BASE_PRINT
 char *graph_text_take(struct graph_text *text);
 const char *graph_type_name(uint32_t type); /* "f32" */
 void graph_text_view(struct graph_text *text, const struct kern_view *view);
+/* Names of the op's nodes, one after the other, cut where they are long; nothing when none has a name. */
+void graph_text_names(struct graph_text *text, const struct graph *graph, const struct graph_op *op);
+/* A name in quotes, without what would break a line or the quotes. */
+void graph_text_name(struct graph_text *text, const char *name);
 /* Kind, parameters and programs of an op: print_kind.c, print_program.c. */
 void graph_text_op(struct graph_text *text, const struct kern_op *op);
 void graph_text_program(struct graph_text *text, const struct kern_map *map, uint32_t inputs, uint32_t outputs);

@@ -61,6 +61,7 @@ static bool run_op(const void *context, const void *const *in, void *const *out)
     bool ok = scratch && worker;
     if (ok)
         run_row(row, &(struct kern_call){ &op, data, state, scratch, worker }, &work);
+    ok = ok && !kern_take_failure();
     free(scratch);
     free(worker);
     kern_release(row, state);
@@ -77,7 +78,8 @@ static bool runs(const struct kern_op *op, uint32_t cpu)
     return row != NULL;
 }
 
-static bool fold(struct graph *graph, const struct graph_options *options, struct graph_op *op)
+static bool fold(struct graph *graph, const struct graph_uses *uses, const struct graph_options *options,
+                 struct graph_op *op)
 {
     struct context context = { .op = op->k, .cpu = options->cpu };
     if (!runs(&op->k, options->cpu))
@@ -92,7 +94,7 @@ static bool fold(struct graph *graph, const struct graph_options *options, struc
         return false;
     op->dead = true;
     for (uint32_t t = 0; t < op->k.input_count; t++)
-        graph_constant_drop_unread(graph, op->value[t]);
+        graph_constant_drop_unread(graph, uses, op->value[t]);
     return true;
 }
 
@@ -103,7 +105,7 @@ HRESULT graph_pass_fold_constants(struct graph *graph, const struct graph_option
     for (uint32_t i = 0; SUCCEEDED(hr) && i < graph->op_count; i++) {
         if (!graph_op_foldable(graph, options, graph->ops[i]) || !written_once(&uses, graph->ops[i]))
             continue;
-        *changed |= fold(graph, options, graph->ops[i]);
+        *changed |= fold(graph, &uses, options, graph->ops[i]);
         hr = graph->failed ? E_OUTOFMEMORY : S_OK;
     }
     graph_uses_finish(&uses);

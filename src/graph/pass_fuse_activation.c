@@ -65,7 +65,7 @@ static uint32_t find_host(const struct graph *graph, const struct graph_uses *us
     struct graph_use_summary sum = graph_uses_of(uses, map->value[t]);
     if (graph->values[map->value[t]].place != GRAPH_TEMP || sum.writes != 1 || sum.reading_ops != 1 ||
         sum.writer >= second || !takes_epilogue(graph->ops[sum.writer]) ||
-        !graph_op_may_sink(graph, graph->ops[sum.writer], sum.writer, second))
+        !graph_op_may_sink(uses, graph->ops[sum.writer], sum.writer, second))
         return GRAPH_NONE;
     return sum.writer;
 }
@@ -75,9 +75,7 @@ static bool fuse(struct graph *graph, struct graph_uses *uses, const struct grap
 {
     struct graph_op *host = graph->ops[first], *map = graph->ops[second], fused, shaped;
     struct graph_program program;
-    /* An output bound over an input would be written while the host still reads that input. */
-    bool shared = graph->may_alias && graph->values[map->value[map->k.input_count]].place == GRAPH_OUTPUT;
-    if (shared || !graph_map_in_shape(map, &host->k.tensors[host->k.input_count], &shaped))
+    if (!graph_map_in_shape(map, &host->k.tensors[host->k.input_count], &shaped))
         return false;
     uint32_t fed = fed_inputs(&shaped, host);
     if (!fed || !join(host, &shaped, fed, &program) || !build(host, &shaped, &program, &fused) ||
@@ -88,6 +86,7 @@ static bool fuse(struct graph *graph, struct graph_uses *uses, const struct grap
         graph->failed = true;
         return false;
     }
+    graph_op_join(&fused, map);
     *host = fused; /* the host now runs where the MAP op ran */
     map->dead = true;
     graph->ops[first] = map;

@@ -112,7 +112,7 @@ static bool short_floats(const struct graph_operand *operands, uint32_t count)
 }
 
 /* The attention in place of the last product. */
-static bool build(const struct graph *graph, const struct attention *at, struct graph_op *out)
+static bool build(const struct attention *at, struct graph_op *out)
 {
     const struct kern_view *y = &at->product->k.tensors[at->product->k.input_count];
     const struct kern_view *s = &at->scores->k.tensors[at->scores->k.input_count];
@@ -136,13 +136,9 @@ static bool build(const struct graph *graph, const struct attention *at, struct 
     out->k.input_count = count;
     out->k.output_count = 1;
     out->k.u.attention = (struct kern_attention){ .scale = at->scale, .has_mask = at->mask != 0, .undefined = true };
-    bool output = graph->may_alias && graph->values[all[count].value].place == GRAPH_OUTPUT;
     for (uint32_t t = 0; t <= count; t++) {
         out->k.tensors[t] = all[t].view;
         out->value[t] = all[t].value;
-        /* An output bound over an input would be written while other rows still read that input. */
-        if (output && t < count && graph->values[all[t].value].place == GRAPH_INPUT)
-            return false;
     }
     return !graph_op_reads(out, all[count].value);
 }
@@ -151,10 +147,12 @@ static bool fuse(struct graph *graph, struct graph_uses *uses, const struct grap
 {
     struct attention at;
     struct graph_op fused;
-    if (graph->ops[position]->dead || !find(graph, uses, position, &at) || !build(graph, &at, &fused) ||
-        !graph_op_may_sink(graph, at.scores, at.scores_at, position) ||
+    if (graph->ops[position]->dead || !find(graph, uses, position, &at) || !build(&at, &fused) ||
+        !graph_op_may_sink(uses, at.scores, at.scores_at, position) ||
         graph_op_rank(graph, options, &fused) == UINT32_MAX)
         return false;
+    graph_op_join(&fused, at.scores);
+    graph_op_join(&fused, at.softmax);
     graph->ops[at.scores_at]->dead = graph->ops[at.softmax_at]->dead = true;
     *graph->ops[position] = fused;
     if (!graph_uses_refresh(uses, position))

@@ -141,8 +141,8 @@ static bool run_parameters(const void *context, const void *const *in, void *con
 
 /* ---- the op ---- */
 
-static bool build(const struct blocks *b, const struct graph_op *expand, const struct graph_op *window,
-                  const struct graph_op *last, struct graph_op *out)
+static bool build(const struct graph_op *expand, const struct graph_op *window, const struct graph_op *last,
+                  struct graph_op *out)
 {
     struct kern_block *block = &out->k.u.block;
     uint32_t own = last->k.epilogue ? last->k.epilogue_input : last->k.input_count;
@@ -173,7 +173,6 @@ static bool build(const struct blocks *b, const struct graph_op *expand, const s
         block->pad_start[d] = window->k.u.conv.pad_start[d];
     }
     return bounds_of(&expand->k, &block->bounds[0]) && bounds_of(&window->k, &block->bounds[1]) &&
-           !(b->graph->may_alias && b->graph->values[out->value[out->k.input_count]].place == GRAPH_OUTPUT) &&
            !graph_op_reads(out, out->value[out->k.input_count]);
 }
 
@@ -213,28 +212,30 @@ static bool make_parameters(struct blocks *b, const struct graph_op *const *conv
 }
 
 /* What only the convolutions read. */
-static void drop_parameters(struct graph *graph, const struct graph_op *conv)
+static void drop_parameters(const struct blocks *b, const struct graph_op *conv)
 {
     for (uint32_t t = 1; t < 2u + conv->k.u.conv.has_bias; t++)
-        graph_constant_drop_unread(graph, conv->value[t]);
+        graph_constant_drop_unread(b->graph, &b->uses, conv->value[t]);
 }
 
 static bool fuse(struct blocks *b, uint32_t expand_at, uint32_t window_at, uint32_t at)
 {
     struct graph *graph = b->graph;
     struct graph_op *expand = graph->ops[expand_at], *window = graph->ops[window_at], *last = graph->ops[at], made;
-    if (!graph_stable_between(graph, expand->value[0], expand_at, at) || !build(b, expand, window, last, &made))
+    if (!graph_stable_between(&b->uses, expand->value[0], expand_at, at) || !build(expand, window, last, &made))
         return false;
     made.value[1] = last->value[1]; /* fixed, as the parameters will be */
     if (window->k.tensors[0].sizes[3] < ROW_MIN || !shares_well(b, &made.k) || !has_kernel(b, &made) ||
         !make_parameters(b, (const struct graph_op *[]){ expand, window, last }, &made))
         return false;
     const struct graph_op old = *last;
+    graph_op_join(&made, expand);
+    graph_op_join(&made, window);
     *last = made;
     expand->dead = window->dead = true;
-    drop_parameters(graph, expand);
-    drop_parameters(graph, window);
-    drop_parameters(graph, &old);
+    drop_parameters(b, expand);
+    drop_parameters(b, window);
+    drop_parameters(b, &old);
     if (!graph_uses_refresh(&b->uses, at))
         graph->failed = true;
     return true;

@@ -16,21 +16,6 @@ static uint32_t fed_inputs(const struct graph_op *consumer, uint32_t value, cons
     return fed;
 }
 
-/* An output may be bound over an input: what is read there must be read where it is then written. */
-static bool in_step(const struct graph *graph, const struct graph_op *producer, const struct graph_op *consumer)
-{
-    const struct kern_view *written = &consumer->k.tensors[consumer->k.input_count];
-    bool output = graph->values[consumer->value[consumer->k.input_count]].place == GRAPH_OUTPUT;
-    for (uint32_t t = 0; graph->may_alias && output && t < producer->k.input_count; t++) {
-        struct kern_view read = producer->k.tensors[t];
-        read.type = written->type;
-        if (graph->values[producer->value[t]].place == GRAPH_INPUT && graph_view_injective(&read) &&
-            !graph_view_equal(&read, written))
-            return false;
-    }
-    return true;
-}
-
 static bool may_fuse(const struct graph *graph, const struct graph_uses *uses, const struct graph_op *producer,
                      uint32_t first, uint32_t second)
 {
@@ -44,7 +29,7 @@ static bool may_fuse(const struct graph *graph, const struct graph_uses *uses, c
     for (uint32_t t = 0; t < producer->k.input_count; t++)
         if (graph_op_writes(consumer, producer->value[t]))
             return false;
-    return in_step(graph, producer, consumer) && graph_op_may_sink(graph, producer, first, second);
+    return graph_op_may_sink(uses, producer, first, second);
 }
 
 static bool fuse(struct graph *graph, struct graph_uses *uses, const struct graph_options *options, uint32_t first,
@@ -65,6 +50,7 @@ static bool fuse(struct graph *graph, struct graph_uses *uses, const struct grap
         !graph_op_no_worse(graph, options, consumer, &fused))
         return false;
     graph->ops[first]->dead = graph_uses_of(uses, producer.value[producer.k.input_count]).reading_ops == 1;
+    graph_op_join(&fused, graph->ops[first]);
     *consumer = fused;
     if (!graph_uses_refresh(uses, second))
         graph->failed = true;

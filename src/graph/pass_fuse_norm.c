@@ -289,7 +289,7 @@ static bool scaled(struct search *s, struct node k, const struct kern_view *like
         const struct node inverse = source(&k, inst->src[i]), scale = source(&k, inst->src[!i]);
         if (deviates(s, &inverse, true, like, out))
             return operand_of(&scale, &out->scale) && same_sizes(&out->scale.view, like) &&
-                   graph_stable_between(s->graph, out->scale.value, k.at, s->last);
+                   graph_stable_between(s->uses, out->scale.value, k.at, s->last);
     }
     return false;
 }
@@ -460,18 +460,6 @@ static void put(struct graph *graph, struct graph_uses *uses, uint32_t at, struc
     graph->failed |= !graph_uses_refresh(uses, at);
 }
 
-/* x may lie where the result goes: each group is then written where it was read. Other inputs may not: they are read
- * for every group. */
-static bool may_write(const struct graph *graph, const struct graph_op *norm, uint32_t output)
-{
-    bool shared = graph->may_alias && graph->values[norm->value[output]].place == GRAPH_OUTPUT;
-    for (uint32_t t = 0; shared && t < norm->k.input_count; t++)
-        if (graph->values[norm->value[t]].place == GRAPH_INPUT &&
-            (t || !graph_view_equal(&norm->k.tensors[0], &norm->k.tensors[output])))
-            return false;
-    return !graph_op_reads(norm, norm->value[output]);
-}
-
 static bool build(struct graph *graph, struct graph_uses *uses, const struct graph_options *options, uint32_t at,
                   uint32_t reg, const struct parts *parts)
 {
@@ -495,7 +483,7 @@ static bool build(struct graph *graph, struct graph_uses *uses, const struct gra
         (made.k.u.norm.has_bias && !insert_input(&made, made.k.input_count, &parts->bias)))
         return false;
     if (!program_behind(map, reg, &program) || !finish(graph, options, &made, &program) ||
-        !may_write(graph, &made, made.k.input_count))
+        graph_op_reads(&made, made.value[made.k.input_count]))
         return false;
     put(graph, uses, at, &made);
     return true;
@@ -511,7 +499,7 @@ static bool fuse(struct graph *graph, struct graph_uses *uses, const struct grap
         struct search search = { graph, uses, false, at, at };
         struct parts parts;
         uint32_t reg = map->k.input_count + i;
-        if (find(&search, map, reg, &parts) && graph_stable_between(graph, parts.x.value, search.first, at) &&
+        if (find(&search, map, reg, &parts) && graph_stable_between(uses, parts.x.value, search.first, at) &&
             build(graph, uses, options, at, reg, &parts))
             return true;
     }

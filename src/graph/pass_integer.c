@@ -217,7 +217,7 @@ static void add_scaling(struct graph *graph, uint32_t at, const struct factors *
     program->store[0] = (uint8_t)(count + program->inst_count - 1);
 }
 
-static bool rewrite(struct graph *graph, const struct graph_uses *uses, uint32_t at)
+static bool rewrite(struct graph *graph, struct graph_uses *uses, uint32_t at)
 {
     struct graph_op *op = graph->ops[at];
     struct factors f;
@@ -230,23 +230,24 @@ static bool rewrite(struct graph *graph, const struct graph_uses *uses, uint32_t
         return false;
     make_integer(graph, op, &f, &sums);
     add_scaling(graph, at, &f, &sums, &out);
+    /* The op, and the scaling that was inserted behind it. */
+    graph->failed |= graph->failed || !graph_uses_refresh(uses, at) || !graph_uses_refresh(uses, graph->op_count - 1);
     return !graph->failed;
 }
 
 HRESULT graph_pass_integer(struct graph *graph, const struct graph_options *options, bool *changed)
 {
-    bool ok = true;
+    struct graph_uses uses;
     (void)options;
     for (uint32_t i = 0; i < graph->op_count; i++)
         *changed |= graph_drop_zero_points(graph, graph->ops[i]);
+    bool ok = graph_uses_init(&uses, graph);
     for (uint32_t i = 0; ok && i < graph->op_count && !graph->failed; i++) {
         struct graph_op *op = graph->ops[i];
-        struct graph_uses uses;
         if ((op->k.kind != KERN_CONV && op->k.kind != KERN_GEMM) || !suits(op))
             continue;
-        ok = graph_uses_init(&uses, graph);
-        *changed |= ok && rewrite(graph, &uses, i);
-        graph_uses_finish(&uses);
+        *changed |= rewrite(graph, &uses, i);
     }
+    graph_uses_finish(&uses);
     return ok && !graph->failed ? S_OK : E_OUTOFMEMORY;
 }

@@ -121,11 +121,16 @@ static bool turned(struct layout *layout, const struct graph_op *op, struct grap
     return any;
 }
 
-/* No worse; of integers better, because most kernels of theirs are for plain layouts. */
+/* No worse, as far as kernels of our own go, so that layouts are the same with and without a vendor's library (which
+ * takes either); of integers better, because most kernels of theirs are for plain layouts. */
 static bool turns_well(const struct layout *layout, const struct graph_op *op, const struct graph_op *changed)
 {
-    if (!op->k.u.conv.integer)
-        return graph_op_no_worse(layout->graph, layout->options, op, changed);
+    if (!op->k.u.conv.integer) {
+        struct graph_op before = *op, after = *changed;
+        before.k.flags |= KERN_FLAG_OWN_ROWS;
+        after.k.flags |= KERN_FLAG_OWN_ROWS;
+        return graph_op_no_worse(layout->graph, layout->options, &before, &after);
+    }
     return layout->options->host &&
            graph_op_rank(layout->graph, layout->options, changed) < graph_op_rank(layout->graph, layout->options, op);
 }

@@ -7,8 +7,11 @@
 
 #include "kernels/number.h"
 
+#include <stdlib.h>
+
 #define ROWS_MAX   64
 #define MERGED_MAX 8
+#define LOOKED_MAX 64 /* products of one matrix that are looked at for others like the first */
 
 /* Quantised weights of 768x768, one row: three products take 0.78 of the time with two threads, 0.96 with one. Those of
  * 4096x4096 gain 2 %, and apart they are the same constants that the graph compiled for many rows has in the store. */
@@ -18,6 +21,7 @@ struct merging {
     struct graph *graph;
     const struct graph_options *options;
     struct graph_uses uses;
+    uint32_t *next;                   /* [position of a product]: of the next one of the same matrix, or GRAPH_NONE */
     struct graph_op *ops[MERGED_MAX]; /* in order */
     uint32_t at[MERGED_MAX], count;
     uint64_t columns;
@@ -142,9 +146,11 @@ static bool find(struct merging *merging, uint32_t at)
     merging->columns = 0;
     if (!suits(merging, first))
         return false;
-    for (uint32_t i = at; i < graph->op_count && merging->count < MERGED_MAX; i++) {
+    for (uint32_t i = at, looked = 0; i != GRAPH_NONE && looked < LOOKED_MAX && merging->count < MERGED_MAX;
+         i = merging->next[i], looked++) {
         struct graph_op *op = graph->ops[i];
-        if (i > at && (graph_op_writes(op, first->value[0]) || !ends_panel(merging->ops[merging->count - 1])))
+        if (i > at && (!graph_stable_between(&merging->uses, first->value[0], at, i) ||
+                       !ends_panel(merging->ops[merging->count - 1])))
             break;
         if (i > at && (!suits(merging, op) || !alike(first, op)))
             continue;
@@ -152,16 +158,13 @@ static bool find(struct merging *merging, uint32_t at)
         merging->ops[merging->count++] = op;
         merging->columns += last_size(result_of(op));
     }
-    return merging->count > 1 && merging->columns <= INT32_MAX &&
-           graph_stable_between(graph, first->value[0], at, merging->at[merging->count - 1]);
+    return merging->count > 1 && merging->columns <= INT32_MAX;
 }
 
-/* The op with operands in old results turned into ones in `wide`, whose value is `value`; *out_reads says if any. */
-static bool redirect(const struct merging *merging, const struct kern_view *wide, uint32_t value, struct graph_op *op,
-                     bool *out_reads)
+/* The op with operands in old results turned into ones in `wide`, whose value is `value`. */
+static bool redirect(const struct merging *merging, const struct kern_view *wide, uint32_t value, struct graph_op *op)
 {
     struct kern_view part = *wide;
-    *out_reads = false;
     for (uint32_t i = 0; i < merging->count; i++) {
         const struct graph_op *old = merging->ops[i];
         const struct kern_view *y = result_of(old);
@@ -172,7 +175,6 @@ static bool redirect(const struct merging *merging, const struct kern_view *wide
             if (!graph_view_through(y, &part, &op->k.tensors[t], &op->k.tensors[t]))
                 return false;
             op->value[t] = value;
-            *out_reads = true;
         }
         part.offset += last_size(y);
     }
@@ -183,17 +185,21 @@ static bool redirect(const struct merging *merging, const struct kern_view *wide
 static bool redirect_all(struct merging *merging, const struct kern_view *wide, uint32_t value, bool apply)
 {
     struct graph *graph = merging->graph;
-    for (uint32_t i = merging->at[0] + 1; i < graph->op_count; i++) {
-        struct graph_op changed = *graph->ops[i];
-        bool reads;
-        if (changed.dead)
-            continue;
-        if (!redirect(merging, wide, value, &changed, &reads))
-            return false;
-        if (reads && !apply && !graph_op_no_worse(graph, merging->options, graph->ops[i], &changed))
-            return false;
-        if (reads && apply)
-            *graph->ops[i] = changed;
+    const struct graph_uses *uses = &merging->uses;
+    for (uint32_t i = 0; i < merging->count; i++) {
+        const struct graph_op *old = merging->ops[i];
+        uint32_t at = graph_uses_first_read(uses, old->value[old->k.input_count]);
+        for (; at != GRAPH_NONE; at = graph_uses_next(uses, at)) {
+            uint32_t reader = uses->pool[at].op;
+            struct graph_op changed = *graph->ops[reader];
+            if (!redirect(merging, wide, value, &changed) ||
+                (!apply && !graph_op_no_worse(graph, merging->options, graph->ops[reader], &changed)))
+                return false;
+            if (!apply)
+                continue;
+            *graph->ops[reader] = changed;
+            graph->failed |= !graph_uses_refresh(&merging->uses, reader);
+        }
     }
     return true;
 }
@@ -303,7 +309,7 @@ static void drop_constants(const struct merging *merging, const struct graph_op 
 {
     for (uint32_t i = 0; i < merging->count; i++)
         for (uint32_t t = 1; t < first->k.input_count; t++)
-            graph_constant_drop_unread(merging->graph, i ? merging->ops[i]->value[t] : first->value[t]);
+            graph_constant_drop_unread(merging->graph, &merging->uses, i ? merging->ops[i]->value[t] : first->value[t]);
 }
 
 static bool merge(struct merging *merging)
@@ -325,24 +331,41 @@ static bool merge(struct merging *merging)
     redirect_all(merging, &wide.view, wide.value, true);
     made.value[y] = wide.value;
     made.k.tensors[y] = wide.view;
-    for (uint32_t i = 1; i < merging->count; i++)
+    for (uint32_t i = 1; i < merging->count; i++) {
         merging->ops[i]->dead = true;
+        graph_op_join(&made, merging->ops[i]);
+    }
     *first = made;
+    graph->failed |= !graph_uses_refresh(&merging->uses, merging->at[0]);
     drop_constants(merging, &old);
     return true;
+}
+
+static bool link_products(struct merging *merging)
+{
+    const struct graph *graph = merging->graph;
+    uint32_t *later = malloc((graph->value_count + (size_t)1) * sizeof(*later)); /* [value]: the first product of it */
+    merging->next = malloc((graph->op_count + (size_t)1) * sizeof(*merging->next));
+    if (later)
+        memset(later, 0xff, graph->value_count * sizeof(*later));
+    for (uint32_t i = graph->op_count; later && merging->next && i--;) {
+        const struct graph_op *op = graph->ops[i];
+        if (op->k.kind != KERN_GEMM && op->k.kind != KERN_QGEMM)
+            continue;
+        merging->next[i] = later[op->value[0]];
+        later[op->value[0]] = i;
+    }
+    free(later);
+    return later && merging->next;
 }
 
 HRESULT graph_pass_merge_products(struct graph *graph, const struct graph_options *options, bool *changed)
 {
     struct merging merging = { .graph = graph, .options = options };
-    bool ok = graph_uses_init(&merging.uses, graph);
-    for (uint32_t i = 0; ok && !graph->failed && i < graph->op_count; i++) {
-        if (!find(&merging, i) || !merge(&merging))
-            continue;
-        *changed = true;
-        graph_uses_finish(&merging.uses);
-        ok = graph_uses_init(&merging.uses, graph);
-    }
+    bool ok = graph_uses_init(&merging.uses, graph) && link_products(&merging);
+    for (uint32_t i = 0; ok && !graph->failed && i < graph->op_count; i++)
+        *changed |= find(&merging, i) && merge(&merging);
+    free(merging.next);
     graph_uses_finish(&merging.uses);
     return ok && !graph->failed ? S_OK : E_OUTOFMEMORY;
 }

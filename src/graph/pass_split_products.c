@@ -72,7 +72,7 @@ static struct graph_operand factor(const struct graph_op *op, uint32_t t, uint32
     return out;
 }
 
-/* Slots first.. of `sums` get the products of `count` parts; the op comes to position `at`. */
+/* Slots first.. of `sums` get the products of `count` parts; the op comes before position `at`. */
 static bool add_parts(struct graph *graph, uint32_t at, const struct graph_op *whole, const struct graph_operand *sums,
                       uint32_t first, struct parts parts)
 {
@@ -106,9 +106,8 @@ static bool split(struct graph *graph, uint32_t at, struct parts parts)
     if (adds)
         sum = graph_temp(graph, y->type, y->rank, y->sizes);
     if (graph->failed || !add_parts(graph, at, &whole, &sums, 0, parts) ||
-        (parts.rest && !add_parts(graph, at + 1, &whole, &sums, parts.count, parts)))
+        (parts.rest && !add_parts(graph, at, &whole, &sums, parts.count, parts)))
         return false;
-    at += 1 + (parts.rest > 0);
     if (adds && !graph_add_scaled(graph, at + 1, &whole, sum,
                                   (struct graph_operand){ whole.value[2], whole.k.tensors[2] }, gemm->beta, out))
         return false;
@@ -125,20 +124,21 @@ static bool split(struct graph *graph, uint32_t at, struct parts parts)
 
 /* Its first matrix is what an attention's softmax gives: whole, the two become parts of one op (pass_fuse_attention.c).
  */
-static bool weighs(const struct graph *graph, uint32_t at)
+static bool weighs(const struct graph *graph, const struct graph_uses *uses, uint32_t at)
 {
-    const uint32_t value = graph->ops[at]->value[0];
-    while (at-- > 0)
-        if (graph_op_writes(graph->ops[at], value))
-            return graph->ops[at]->k.kind == KERN_SOFTMAX;
-    return false;
+    struct graph_use_summary sum = graph_uses_of(uses, graph->ops[at]->value[0]);
+    return sum.writes && graph->ops[sum.writer]->k.kind == KERN_SOFTMAX;
 }
 
 HRESULT graph_pass_split_products(struct graph *graph, const struct graph_options *options, bool *changed)
 {
     struct parts parts;
-    for (uint32_t i = 0; i < graph->op_count && !graph->failed; i++)
-        if (suits(graph->ops[i]) && find_parts(graph->ops[i], options->threads, &parts) && !weighs(graph, i))
+    struct graph_uses uses;
+    const uint32_t count = graph->op_count;
+    bool ok = graph_uses_init(&uses, graph);
+    for (uint32_t i = 0; ok && i < count && !graph->failed; i++)
+        if (suits(graph->ops[i]) && find_parts(graph->ops[i], options->threads, &parts) && !weighs(graph, &uses, i))
             *changed |= split(graph, i, parts);
-    return graph->failed ? E_OUTOFMEMORY : S_OK;
+    graph_uses_finish(&uses);
+    return ok && !graph->failed ? S_OK : E_OUTOFMEMORY;
 }

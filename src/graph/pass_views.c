@@ -3,10 +3,30 @@
  *   write-through  what makes the source writes into the copy at once, and its other readers follow (join) */
 #include "graph/pass.h"
 
+#include <stdlib.h>
+
+#define FEW         16 /* uses of a value that are compared one by one */
+#define RENAMED_MAX 64 /* uses of a source: with more of them its copies stay */
+
+/* What one op writes of a value when this pass begins: no other op writes there. */
+struct part {
+    int64_t low, high;  /* places, in nibbles modulo the period */
+    uint32_t read_from; /* position of the first op that reads there */
+};
+
+struct parts {
+    int64_t period;
+    uint32_t read_from; /* of all parts */
+    uint32_t count;
+    struct part part[]; /* in order */
+};
+
 struct views {
     struct graph *graph;
     const struct graph_options *options;
     struct graph_uses uses;
+    struct base_arena arena;
+    struct parts **parts; /* [value]: NULL but for those with many uses */
 };
 
 /* Every read of value `from` by the op at `reader` becomes one of value `to`; the sides of the copy say how. */
@@ -38,18 +58,11 @@ static bool read_through_one(struct views *views, uint32_t move_at, uint32_t rea
     uint32_t source = move->value[0];
     struct graph_op changed;
     if (reader <= move_at || graph_op_writes(views->graph->ops[reader], source) ||
-        !graph_stable_between(views->graph, source, move_at, reader) ||
+        !graph_stable_between(&views->uses, source, move_at, reader) ||
         !redirect(views, reader, move->value[1], &move->k.tensors[1], source, &move->k.tensors[0], &changed))
         return false;
     commit(views, reader, &changed);
     return true;
-}
-
-/* In place, an op that reads an input and writes an output relies on its element-wise order: it must not change inputs.
- */
-static bool input_may_alias(const struct graph *graph, uint32_t value)
-{
-    return graph->may_alias && graph->values[value].place == GRAPH_INPUT;
 }
 
 static bool read_through(struct views *views, uint32_t move_at)
@@ -58,47 +71,171 @@ static bool read_through(struct views *views, uint32_t move_at)
     const struct graph_op *move = graph->ops[move_at];
     uint32_t copy = move->value[1];
     bool any = false;
-    if (graph->values[copy].place != GRAPH_TEMP || copy == move->value[0] || input_may_alias(graph, move->value[0]) ||
+    if (graph->values[copy].place != GRAPH_TEMP || copy == move->value[0] ||
         graph_uses_of(&views->uses, copy).writes != 1)
         return false;
-    for (uint32_t at = graph_uses_next(&views->uses, copy, views->uses.heads[copy]); at != GRAPH_NONE;
-         at = graph_uses_next(&views->uses, copy, views->uses.pool[at].next)) {
-        const struct graph_use use = views->uses.pool[at];
-        if (use.tensor < graph->ops[use.op]->k.input_count)
-            any |= read_through_one(views, move_at, use.op);
-    }
+    for (uint32_t at = graph_uses_first_read(&views->uses, copy); at != GRAPH_NONE;
+         at = graph_uses_next(&views->uses, at))
+        any |= read_through_one(views, move_at, views->uses.pool[at].op);
     if (graph_uses_of(&views->uses, copy).reading_ops == 0)
         graph->ops[move_at]->dead = true;
     return any;
 }
 
-/* Nobody reads the target up to the copy, and all others write other parts of it. */
-static bool target_free(const struct views *views, uint32_t move_at)
+/* ---- what else touches the target ---- */
+
+/* Nobody reads the target up to the copy, and all others write other parts of it: each of them is looked at. */
+static bool compare_all(const struct views *views, uint32_t move_at)
 {
     const struct graph_uses *uses = &views->uses;
     const struct graph_op *move = views->graph->ops[move_at];
-    uint32_t target = move->value[1];
-    for (uint32_t at = graph_uses_next(uses, target, uses->heads[target]); at != GRAPH_NONE;
-         at = graph_uses_next(uses, target, uses->pool[at].next)) {
+    for (uint32_t writes = 0; writes < 2; writes++) {
+        uint32_t at =
+            writes ? graph_uses_first_write(uses, move->value[1]) : graph_uses_first_read(uses, move->value[1]);
+        for (; at != GRAPH_NONE; at = graph_uses_next(uses, at)) {
+            const struct graph_use *use = &uses->pool[at];
+            if (use->op != move_at && (writes || use->op < move_at) &&
+                !graph_views_disjoint(&views->graph->ops[use->op]->k.tensors[use->tensor], &move->k.tensors[1]))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* The places, in nibbles modulo the period, between which all lies that the view shows; false when they wrap. */
+static bool interval_of(const struct kern_view *view, int64_t period, int64_t *out_low, int64_t *out_high)
+{
+    int64_t width = schema_data_type_bits(view->type) / 4, low, high;
+    if (!graph_view_bounds(view, &low, &high) || low < 0 || high > INT64_MAX / 64)
+        return false;
+    low = high = view->offset * width % period;
+    for (uint32_t d = 0; d < view->rank; d++) {
+        int64_t step = view->strides[d] * width, reach = step * ((int64_t)view->sizes[d] - 1);
+        if (step % period)
+            *(reach < 0 ? &low : &high) += reach;
+    }
+    *out_low = low;
+    *out_high = high += width - 1;
+    return low >= 0 && high < period;
+}
+
+static int by_begin(const void *a, const void *b)
+{
+    const struct part *x = a, *y = b;
+    return x->low < y->low ? -1 : x->low > y->low;
+}
+
+/* The part that this place belongs to, or the one before it; GRAPH_NONE: it lies before all. */
+static uint32_t find_part(const struct parts *parts, int64_t place)
+{
+    uint32_t low = 0, high = parts->count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (parts->part[middle].low <= place)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low ? low - 1 : GRAPH_NONE;
+}
+
+/* All writes of the value, if they lie apart modulo the period. */
+static bool split_writes(const struct views *views, uint32_t value, int64_t period, struct parts *parts)
+{
+    const struct graph_uses *uses = &views->uses;
+    parts->period = period;
+    parts->count = 0;
+    for (uint32_t at = graph_uses_first_write(uses, value); at != GRAPH_NONE; at = graph_uses_next(uses, at)) {
         const struct graph_use *use = &uses->pool[at];
-        const struct kern_view *view = &views->graph->ops[use->op]->k.tensors[use->tensor];
-        bool reads = use->tensor < views->graph->ops[use->op]->k.input_count;
-        if (use->op != move_at && (!reads || use->op < move_at) && !graph_views_disjoint(view, &move->k.tensors[1]))
+        struct part *part = &parts->part[parts->count++];
+        part->read_from = GRAPH_NONE;
+        if (!interval_of(&views->graph->ops[use->op]->k.tensors[use->tensor], period, &part->low, &part->high))
             return false;
     }
+    qsort(parts->part, parts->count, sizeof(*parts->part), by_begin);
+    for (uint32_t i = 1; i < parts->count; i++)
+        if (parts->part[i].low <= parts->part[i - 1].high)
+            return false;
+    return true;
+}
+
+/* From when on each part is read. What goes over many parts counts for all. */
+static void note_reads(const struct views *views, uint32_t value, struct parts *parts)
+{
+    const struct graph_uses *uses = &views->uses;
+    int64_t low, high;
+    for (uint32_t at = graph_uses_first_read(uses, value); at != GRAPH_NONE; at = graph_uses_next(uses, at)) {
+        const struct graph_use *use = &uses->pool[at];
+        bool inside = interval_of(&views->graph->ops[use->op]->k.tensors[use->tensor], parts->period, &low, &high);
+        uint32_t first = inside ? find_part(parts, low) : 0, last = inside ? find_part(parts, high) : 0;
+        first = first == GRAPH_NONE ? 0 : first;
+        if (!inside || (last != GRAPH_NONE && last - first > FEW))
+            parts->read_from = BASE_MIN(parts->read_from, use->op);
+        for (; last != GRAPH_NONE && first <= last && last - first <= FEW; first++)
+            parts->part[first].read_from = BASE_MIN(parts->part[first].read_from, use->op);
+    }
+}
+
+/* The parts of a value with many writes that the op writes to by `view`; count 0: they are not known to lie apart. */
+static struct parts *parts_of(struct views *views, uint32_t value, const struct kern_view *view)
+{
+    const struct graph_uses *uses = &views->uses;
+    int64_t width = schema_data_type_bits(view->type) / 4;
+    uint32_t writes = 0;
+    if (views->parts[value])
+        return views->parts[value];
+    for (uint32_t at = graph_uses_first_write(uses, value); at != GRAPH_NONE; at = graph_uses_next(uses, at))
+        writes++;
+    struct parts *parts = base_arena_alloc(&views->arena, sizeof(*parts) + writes * sizeof(*parts->part));
+    if (!parts)
+        return NULL;
+    parts->read_from = GRAPH_NONE;
+    bool apart = split_writes(views, value, INT64_MAX, parts);
+    for (uint32_t d = 0; !apart && d < view->rank; d++)
+        apart = view->strides[d] > 0 && view->sizes[d] > 1 && view->strides[d] < INT64_MAX / width &&
+                split_writes(views, value, view->strides[d] * width, parts);
+    if (apart)
+        note_reads(views, value, parts);
+    else
+        parts->count = 0;
+    return views->parts[value] = parts;
+}
+
+static bool has_few_uses(const struct graph_uses *uses, uint32_t value, uint32_t few)
+{
+    uint32_t count = 0;
+    for (uint32_t at = graph_uses_first_write(uses, value); at != GRAPH_NONE && count <= few;
+         at = graph_uses_next(uses, at))
+        count++;
+    for (uint32_t at = graph_uses_first_read(uses, value); at != GRAPH_NONE && count <= few;
+         at = graph_uses_next(uses, at))
+        count++;
+    return count <= few;
+}
+
+/* Nobody reads the target up to the copy, and all others write other parts of it. *out_part: the copy's, or NULL. */
+static bool target_free(struct views *views, uint32_t move_at, struct part **out_part)
+{
+    const struct graph_op *move = views->graph->ops[move_at];
+    int64_t low, high;
+    *out_part = NULL;
+    if (has_few_uses(&views->uses, move->value[1], FEW))
+        return compare_all(views, move_at);
+    struct parts *parts = parts_of(views, move->value[1], &move->k.tensors[1]);
+    if (!parts || !parts->count || !interval_of(&move->k.tensors[1], parts->period, &low, &high))
+        return compare_all(views, move_at);
+    uint32_t at = find_part(parts, low);
+    if (at == GRAPH_NONE || high > parts->part[at].high ||
+        BASE_MIN(parts->part[at].read_from, parts->read_from) < move_at)
+        return compare_all(views, move_at);
+    *out_part = &parts->part[at];
     return true;
 }
 
 /* The source is complete when it is copied: a later write would not reach the target. */
 static bool all_before(const struct views *views, uint32_t move_at)
 {
-    const struct graph_uses *uses = &views->uses;
-    uint32_t source = views->graph->ops[move_at]->value[0];
-    for (uint32_t at = graph_uses_next(uses, source, uses->heads[source]); at != GRAPH_NONE;
-         at = graph_uses_next(uses, source, uses->pool[at].next))
-        if (uses->pool[at].op > move_at && uses->pool[at].tensor >= views->graph->ops[uses->pool[at].op]->k.input_count)
-            return false;
-    return true;
+    return graph_stable_between(&views->uses, views->graph->ops[move_at]->value[0], move_at, views->graph->op_count);
 }
 
 /* The op with every operand in the copy's source turned into one in its target. */
@@ -123,15 +260,12 @@ static bool rename_source(const struct views *views, uint32_t move_at, uint32_t 
            graph_op_no_worse(views->graph, views->options, views->graph->ops[position], out);
 }
 
-/* All uses of the source but the copy: first a trial (`apply` false), then the change itself. */
-static bool rename_all(struct views *views, uint32_t move_at, bool apply)
+/* Its uses but the copy: first a trial (`apply` false), then the change itself. */
+static bool rename_uses(struct views *views, uint32_t move_at, uint32_t at, bool apply)
 {
-    const struct graph_uses *uses = &views->uses;
-    uint32_t source = views->graph->ops[move_at]->value[0];
     struct graph_op changed;
-    for (uint32_t at = graph_uses_next(uses, source, uses->heads[source]); at != GRAPH_NONE;
-         at = graph_uses_next(uses, source, uses->pool[at].next)) {
-        uint32_t position = uses->pool[at].op;
+    for (; at != GRAPH_NONE; at = graph_uses_next(&views->uses, at)) {
+        uint32_t position = views->uses.pool[at].op;
         if (position == move_at)
             continue;
         if (!rename_source(views, move_at, position, &changed))
@@ -142,6 +276,13 @@ static bool rename_all(struct views *views, uint32_t move_at, bool apply)
     return true;
 }
 
+static bool rename_all(struct views *views, uint32_t move_at, bool apply)
+{
+    uint32_t source = views->graph->ops[move_at]->value[0];
+    return rename_uses(views, move_at, graph_uses_first_write(&views->uses, source), apply) &&
+           rename_uses(views, move_at, graph_uses_first_read(&views->uses, source), apply);
+}
+
 /* The source becomes the part of the target that it would be copied to: its own bytes are then needed nowhere. */
 static bool write_through(struct views *views, uint32_t move_at)
 {
@@ -149,20 +290,23 @@ static bool write_through(struct views *views, uint32_t move_at)
     struct graph_op *move = graph->ops[move_at];
     uint32_t source = move->value[0], target = move->value[1];
     enum graph_place place = graph->values[target].place;
+    struct part *part;
     if (graph->values[source].place != GRAPH_TEMP || (place != GRAPH_TEMP && place != GRAPH_OUTPUT) ||
-        source == target || (graph->may_alias && place == GRAPH_OUTPUT) ||
-        !graph_uses_of(&views->uses, source).writes || !target_free(views, move_at) || !all_before(views, move_at) ||
-        !rename_all(views, move_at, false))
+        source == target || !has_few_uses(&views->uses, source, RENAMED_MAX) ||
+        !graph_uses_of(&views->uses, source).writes || !target_free(views, move_at, &part) ||
+        !all_before(views, move_at) || !rename_all(views, move_at, false))
         return false;
     rename_all(views, move_at, true);
+    if (part) /* what now writes and reads there is known to no part */
+        part->read_from = 0;
     move->dead = true;
     return true;
 }
 
 HRESULT graph_pass_views(struct graph *graph, const struct graph_options *options, bool *changed)
 {
-    struct views views = { graph, options, { 0 } };
-    bool ok = graph_uses_init(&views.uses, graph);
+    struct views views = { graph, options, { 0 }, { 0 }, calloc(graph->value_count + (size_t)1, sizeof(*views.parts)) };
+    bool ok = graph_uses_init(&views.uses, graph) && views.parts;
     for (uint32_t i = 0; ok && !graph->failed && i < graph->op_count; i++) {
         if (graph->ops[i]->dead || graph->ops[i]->k.kind != KERN_MOVE)
             continue;
@@ -170,6 +314,8 @@ HRESULT graph_pass_views(struct graph *graph, const struct graph_options *option
         if (!graph->ops[i]->dead)
             *changed |= write_through(&views, i);
     }
+    free(views.parts);
+    base_arena_finish(&views.arena);
     graph_uses_finish(&views.uses);
     return ok && !graph->failed ? S_OK : E_OUTOFMEMORY;
 }

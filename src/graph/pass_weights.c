@@ -341,17 +341,16 @@ static bool make_panels(const struct weights *w, struct graph_operand *out)
  */
 
 /* The dequantised matrix, when nobody else reads it, and then what it was made of. */
-static void drop_map(struct graph *graph, struct graph_op *map, uint32_t value)
+static void drop_map(struct graph *graph, const struct graph_uses *uses, struct graph_op *map, uint32_t value)
 {
-    for (uint32_t i = 0; i < graph->op_count; i++)
-        if (!graph->ops[i]->dead && graph_op_reads(graph->ops[i], value))
-            return;
+    if (graph_uses_first_read(uses, value) != GRAPH_NONE)
+        return;
     map->dead = true;
     for (uint32_t t = 0; t < map->k.input_count; t++)
-        graph_constant_drop_unread(graph, map->value[t]);
+        graph_constant_drop_unread(graph, uses, map->value[t]);
 }
 
-static bool rewrite(struct graph *graph, struct weights *w, uint32_t at, struct graph_op *map)
+static bool rewrite(struct graph *graph, struct graph_uses *uses, struct weights *w, uint32_t at, struct graph_op *map)
 {
     struct graph_op *op = graph->ops[at];
     const struct kern_gemm gemm = op->k.u.gemm;
@@ -377,7 +376,8 @@ static bool rewrite(struct graph *graph, struct weights *w, uint32_t at, struct 
     }
     op->value[op->k.input_count] = sums.value;
     op->k.tensors[op->k.input_count] = sums.view;
-    drop_map(graph, map, matrix);
+    graph->failed |= !graph_uses_refresh(uses, at) || (adds && !graph_uses_refresh(uses, graph->op_count - 1));
+    drop_map(graph, uses, map, matrix);
     return true;
 }
 
@@ -389,11 +389,9 @@ HRESULT graph_pass_weights(struct graph *graph, const struct graph_options *opti
         struct graph_op *op = graph->ops[i];
         struct weights w;
         if (!gemm_suits(op) || graph->values[op->value[1]].place != GRAPH_TEMP || !find(graph, options, &uses, i, &w) ||
-            !rewrite(graph, &w, i, graph->ops[graph_uses_of(&uses, op->value[1]).writer]))
+            !rewrite(graph, &uses, &w, i, graph->ops[graph_uses_of(&uses, op->value[1]).writer]))
             continue;
         *changed = true;
-        graph_uses_finish(&uses);
-        ok = graph_uses_init(&uses, graph);
     }
     graph_uses_finish(&uses);
     return ok && !graph->failed ? S_OK : E_OUTOFMEMORY;

@@ -49,15 +49,6 @@ void graph_options_init(struct graph_options *options, bool host, uint32_t threa
     }
 }
 
-static void remove_dead(struct graph *graph)
-{
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < graph->op_count; i++)
-        if (!graph->ops[i]->dead)
-            graph->ops[kept++] = graph->ops[i];
-    graph->op_count = kept;
-}
-
 static void trace(const struct graph *graph, const char *name)
 {
     if (!base_log_enabled(BASE_LOG_TRACE))
@@ -79,9 +70,10 @@ static HRESULT run_round(struct graph *graph, const struct graph_options *option
         if ((options->disabled_passes >> i & 1) || (passes[i].host_only && !options->host))
             continue;
         HRESULT hr = passes[i].run(graph, options, &here);
-        if (FAILED(hr) || graph->failed)
+        if (here)
+            graph_uses_forget(graph);
+        if (FAILED(hr) || graph->failed || !graph_settle(graph))
             return E_OUTOFMEMORY;
-        remove_dead(graph);
         if (here)
             trace(graph, passes[i].name);
         *changed |= here;
@@ -95,10 +87,13 @@ HRESULT graph_run_passes(struct graph *graph, const struct graph_options *option
     HRESULT hr = S_OK;
     trace(graph, "lowering");
     graph_ranks_begin(graph);
+    graph_uses_keep(graph);
     for (uint32_t round = 0; SUCCEEDED(hr) && changed && round < ROUNDS_MAX; round++) {
         changed = false;
         hr = run_round(graph, options, &changed);
     }
+    graph_uses_forget(graph);
     graph->ranks = NULL; /* of the graph's arena */
+    graph->uses = NULL;
     return hr;
 }

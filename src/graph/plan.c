@@ -7,6 +7,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* NULL: memory is short. */
+static const char *names_of(const struct planner *planner, const struct graph_op *op)
+{
+    struct graph_text text = { 0 };
+    if (!planner->graph->named_nodes)
+        return "";
+    graph_text_names(&text, planner->graph, op);
+    graph_text_add(&text, "%s", "");
+    char *made = graph_text_take(&text);
+    const char *kept = made ? base_arena_strdup(&planner->plan->arena, made) : NULL;
+    free(made);
+    return kept;
+}
+
 static HRESULT make_steps(struct planner *planner)
 {
     struct graph_plan *plan = planner->plan;
@@ -24,6 +38,9 @@ static HRESULT make_steps(struct planner *planner)
         step->op = op->k;
         step->node = op->node;
         step->origin = op->origin ? op->origin : "";
+        step->names = names_of(planner, op);
+        if (!step->names)
+            return E_OUTOFMEMORY;
         plan_tidy_loops(&step->op);
         if (op->k.epilogue)
             step->op.epilogue = base_arena_copy(&plan->arena, op->k.epilogue, sizeof(*op->k.epilogue));
@@ -57,19 +74,6 @@ HRESULT plan_know_constant(struct planner *planner, uint32_t value)
     return planner->known[value] ? S_OK : E_OUTOFMEMORY;
 }
 
-/* What is read of an owned input: the caller's memory may end after the last element, before its size rounded up. */
-static uint64_t owned_bytes(const struct planner *planner, uint32_t number)
-{
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < planner->graph->op_count; i++) {
-        const struct graph_op *op = planner->graph->ops[i];
-        for (uint32_t t = 0; t < op->k.input_count; t++)
-            if (op->value[t] == number)
-                bytes = BASE_MAX(bytes, graph_view_span_bytes(&op->k.tensors[t]));
-    }
-    return bytes;
-}
-
 /* The value as it is in the persistent buffer: owned inputs, and constants where kernels are not on the host. */
 static HRESULT make_resident(struct planner *planner, uint32_t number)
 {
@@ -83,7 +87,7 @@ static HRESULT make_resident(struct planner *planner, uint32_t number)
     init->destination = planner->resident[number];
     init->size_bytes = value->size_bytes;
     if (value->place == GRAPH_OWNED && planner->options->host)
-        init->size_bytes = owned_bytes(planner, number);
+        init->size_bytes = planner->owned_bytes[number];
     init->source.buffer = value->place == GRAPH_CONSTANT ? GRAPH_BUFFER_CONSTANT : GRAPH_BUFFER_INPUT;
     init->source.index = value->index;
     init->source.data = planner->known[number];
@@ -162,23 +166,33 @@ static bool allocate(struct planner *planner)
     planner->known = base_arena_alloc(arena, values * sizeof(*planner->known));
     planner->contents = base_arena_alloc(arena, values * sizeof(*planner->contents));
     planner->readers = base_arena_alloc(arena, values * sizeof(*planner->readers));
+    planner->owned_bytes = base_arena_alloc(arena, values * sizeof(*planner->owned_bytes));
+    planner->packs = base_arena_alloc(arena, values * sizeof(*planner->packs));
+    planner->next_pack = base_arena_alloc(arena, steps * sizeof(*planner->next_pack));
     planner->packed = base_arena_alloc(arena, steps * sizeof(*planner->packed));
     planner->shared = base_arena_alloc(arena, steps * sizeof(*planner->shared));
     if (!planner->block || !planner->resident || !planner->known || !planner->contents || !planner->readers ||
-        !planner->packed || !planner->shared)
+        !planner->owned_bytes || !planner->packs || !planner->next_pack || !planner->packed || !planner->shared)
         return false;
+    memset(planner->packs, 0xff, values * sizeof(*planner->packs));
     memset(planner->block, 0xff, values * sizeof(*planner->block));
     memset(planner->resident, 0xff, values * sizeof(*planner->resident));
     return true;
 }
 
-/* What nothing reads, because a pass did away with it, goes now. */
+/* What nothing reads, because a pass did away with it, goes now. Of owned inputs only what is read counts: the caller's
+ * memory may end after the last element, before its size rounded up. */
 static void count_readers(struct planner *planner)
 {
     struct graph *graph = planner->graph;
     for (uint32_t i = 0; i < graph->op_count; i++)
-        for (uint32_t t = 0; t < graph->ops[i]->k.input_count; t++)
-            planner->readers[graph->ops[i]->value[t]]++;
+        for (uint32_t t = 0; t < graph->ops[i]->k.input_count; t++) {
+            uint32_t value = graph->ops[i]->value[t];
+            uint64_t *bytes = &planner->owned_bytes[value];
+            planner->readers[value]++;
+            if (graph->values[value].place == GRAPH_OWNED)
+                *bytes = BASE_MAX(*bytes, graph_view_span_bytes(&graph->ops[i]->k.tensors[t]));
+        }
     for (uint32_t i = 0; i < graph->derivation_count; i++) /* served at the end (plan_derive.c) */
         for (uint32_t t = 0; t < graph->derivations[i].input_count; t++)
             planner->readers[graph->derivations[i].values[t]]++;

@@ -41,9 +41,11 @@ struct planner {
     void *scratch;                 /* a constant that does not lie as kernels want it: of `scratch_value` */
     uint64_t scratch_bytes;
     uint32_t scratch_value;
-    uint64_t *made_at;   /* [value]: of derived ones, offset in the initializer's memory unless they are resident */
-    uint64_t *packed;    /* [step]: offset of its packed input in the persistent buffer, unless it is shared */
-    const void **shared; /* [step]: its packed input in the store, or NULL */
+    uint64_t *made_at;     /* [value]: of derived ones, offset in the initializer's memory unless they are resident */
+    uint64_t *owned_bytes; /* [value]: how many of an owned input are read, from its beginning */
+    uint32_t *packs, *next_pack; /* [value], [step]: the steps that pack the value, one for each way to */
+    uint64_t *packed;            /* [step]: offset of its packed input in the persistent buffer, unless it is shared */
+    const void **shared;         /* [step]: its packed input in the store, or NULL */
     struct plan_block *blocks;
     uint32_t block_count;
 };

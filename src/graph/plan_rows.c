@@ -40,15 +40,16 @@ static bool equal_steps(const struct graph_step *a, const struct graph_step *b)
     return true;
 }
 
-/* An earlier step that has the same bytes packed; GRAPH_NONE for none. */
-static uint32_t find_packed(const struct planner *planner, uint32_t at)
+/* An earlier step that has the same bytes packed; GRAPH_NONE for none: this one will. */
+static uint32_t find_packed(struct planner *planner, uint32_t at)
 {
     const struct graph_step *steps = planner->plan->steps;
-    uint32_t input = steps[at].op.packed_input - 1;
-    for (uint32_t i = 0; i < at; i++)
-        if (steps[i].op.packed_input && planner->graph->ops[i]->value[input] == planner->graph->ops[at]->value[input] &&
-            equal_steps(&steps[i], &steps[at]))
+    uint32_t value = planner->graph->ops[at]->value[steps[at].op.packed_input - 1];
+    for (uint32_t i = planner->packs[value]; i != GRAPH_NONE; i = planner->next_pack[i])
+        if (equal_steps(&steps[i], &steps[at]))
             return i;
+    planner->next_pack[at] = planner->packs[value];
+    planner->packs[value] = at;
     return GRAPH_NONE;
 }
 
@@ -88,7 +89,7 @@ static bool find_row(struct planner *planner, struct graph_step *step, uint32_t 
     *out_packed_bytes = 0;
     step->op.packed_input = packable;
     step->op.tuning = options->tuning;
-    step->row = kern_find(&step->op, options->cpu, options->threads, &step->state);
+    step->row = kern_find(&step->op, options->cpu, graph_op_threads(&step->op, options->threads), &step->state);
     if (!packable)
         return step->row != NULL;
     if (step->row && step->row->pack_plan && step->row->pack_plan(&step->op, step->state, &input, out_packed_bytes) &&
@@ -131,8 +132,9 @@ static HRESULT choose_row(struct planner *planner, uint32_t at)
         free(what);
         return DXGI_ERROR_UNSUPPORTED;
     }
-    step->row->plan(&step->op, step->state, planner->options->threads, &step->work);
-    limit_workers(step, planner->options->threads);
+    uint32_t threads = graph_op_threads(&step->op, planner->options->threads);
+    step->row->plan(&step->op, step->state, threads, &step->work);
+    limit_workers(step, threads);
     add_to_run(planner->plan, step);
     uint64_t start = base_now_ns();
     HRESULT hr = step->op.packed_input ? add_pack(planner, at, packed_bytes) : S_OK;

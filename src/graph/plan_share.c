@@ -94,10 +94,11 @@ struct packing {
     const void *source;
 };
 
-static void fill_packed(void *context, void *data)
+static bool fill_packed(void *context, void *data)
 {
     const struct packing *packing = context;
     packing->step->row->pack(&packing->step->op, packing->step->state, packing->source, data);
+    return !kern_take_failure();
 }
 
 HRESULT plan_share_packed(struct planner *planner, uint32_t at, uint64_t bytes)
@@ -113,9 +114,10 @@ HRESULT plan_share_packed(struct planner *planner, uint32_t at, uint64_t bytes)
     return planner->shared[at] ? S_OK : E_OUTOFMEMORY;
 }
 
-static void fill_plain(void *context, void *data)
+static bool fill_plain(void *context, void *data)
 {
     graph_constant_copy(context, data);
+    return true;
 }
 
 static const void *copy_constant(struct planner *planner, const struct graph_value *constant)

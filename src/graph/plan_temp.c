@@ -93,7 +93,7 @@ static HRESULT place_scratch(struct planner *planner, uint32_t at)
         if (step->work.worker_scratch_bytes > INT64_MAX - PLAN_ALIGN)
             return E_OUTOFMEMORY;
         step->worker_scratch_stride = base_align_up(step->work.worker_scratch_bytes, 64);
-        if (!base_mul_u64(step->worker_scratch_stride, planner->options->threads, &bytes))
+        if (!base_mul_u64(step->worker_scratch_stride, BASE_MAX(step->ranges, 1u), &bytes))
             return E_OUTOFMEMORY;
         hr = add_block(planner, bytes, at, at, GRAPH_NONE, &workers);
     }

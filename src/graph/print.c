@@ -12,7 +12,12 @@ static void print_value(struct graph_text *text, const struct graph *graph, uint
     graph_text_add(text, "%%%u = %s", number, place_names[value->place]);
     if (slot)
         graph_text_add(text, " %u", value->index);
-    graph_text_add(text, ", %llu bytes\n", (unsigned long long)value->size_bytes);
+    graph_text_add(text, ", %llu bytes", (unsigned long long)value->size_bytes);
+    if (value->name) {
+        graph_text_add(text, " ");
+        graph_text_name(text, value->name);
+    }
+    graph_text_add(text, "\n");
 }
 
 static void print_operands(struct graph_text *text, const struct graph_op *op, uint32_t begin, uint32_t count)
@@ -23,11 +28,16 @@ static void print_operands(struct graph_text *text, const struct graph_op *op, u
     }
 }
 
-static void print_graph_op(struct graph_text *text, const struct graph_op *op)
+static void print_graph_op(struct graph_text *text, const struct graph *graph, const struct graph_op *op)
 {
     graph_text_op(text, &op->k);
-    if (op->node != GRAPH_NONE)
+    if (op->node != GRAPH_NONE) {
         graph_text_add(text, " ; node %u %s", op->node, op->origin);
+        if (graph->named_nodes) {
+            graph_text_add(text, " ");
+            graph_text_names(text, graph, op);
+        }
+    }
     graph_text_add(text, "\n    ");
     print_operands(text, op, 0, op->k.input_count);
     graph_text_add(text, "\n    -> ");
@@ -72,7 +82,7 @@ char *graph_print(const struct graph *graph)
         print_derivation(&text, &graph->derivations[i]);
     for (uint32_t i = 0; i < graph->op_count; i++)
         if (!graph->ops[i]->dead)
-            print_graph_op(&text, graph->ops[i]);
+            print_graph_op(&text, graph, graph->ops[i]);
     return graph_text_take(&text);
 }
 
@@ -103,7 +113,7 @@ static void print_step(struct graph_text *text, const struct graph_step *step, u
     graph_text_add(text, "#%u %s: ", number, step->row ? step->row->name : "-");
     graph_text_op(text, &step->op);
     if (step->node != GRAPH_NONE)
-        graph_text_add(text, " ; node %u %s", step->node, step->origin);
+        graph_text_add(text, " ; node %u %s%s%s", step->node, step->origin, *step->names ? " " : "", step->names);
     graph_text_add(text, "\n");
     for (uint32_t t = 0; t < step->op.input_count + step->op.output_count; t++) {
         graph_text_add(text, "    %s ", t < step->op.input_count ? "in " : "out");

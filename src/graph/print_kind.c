@@ -1,6 +1,18 @@
 /* Kinds of ops and their parameters as text: one function for each row of kinds.def. */
 #include "graph/pass.h"
 
+/* The names of each enumeration's values, in order. */
+#define ENUM_BEGIN(NAME)   static const char *const names_of_##NAME[] __attribute__((unused)) = {
+#define VALUE(NAME, LEVEL) #NAME,
+/* clang-format off */
+#define ENUM_END };
+/* clang-format on */
+#include "schema/enums.def"
+
+/* Of a value's name what follows the enumeration's. */
+#define ENUM_NAME(NAME, value)                                                                                         \
+    ((uint32_t)(value) < ARRAY_SIZE(names_of_##NAME) ? names_of_##NAME[value] + sizeof(#NAME) : "?")
+
 static void print_array(struct graph_text *text, const char *name, const uint32_t *values, uint32_t count)
 {
     graph_text_add(text, " %s=[", name);
@@ -124,8 +136,9 @@ static void print_resample(struct graph_text *text, const struct kern_op *op)
 {
     const struct kern_resample *resample = &op->u.resample;
     uint32_t rank = op->tensors[op->input_count].rank;
-    graph_text_add(text, " mode=%u rounding=%u%s%s", (unsigned)resample->mode, (unsigned)resample->rounding,
-                   resample->antialiased ? " antialiased" : "", resample->transposed ? " transposed" : "");
+    graph_text_add(text, " mode=%s rounding=%s%s%s", ENUM_NAME(DML_INTERPOLATION_MODE, resample->mode),
+                   ENUM_NAME(DML_AXIS_DIRECTION, resample->rounding), resample->antialiased ? " antialiased" : "",
+                   resample->transposed ? " transposed" : "");
     print_floats(text, "scales", resample->scales, rank);
     print_floats(text, "input_offsets", resample->input_offsets, rank);
     print_floats(text, "output_offsets", resample->output_offsets, rank);
@@ -170,8 +183,8 @@ static void print_map(struct graph_text *text, const struct kern_op *op)
 
 static void print_reduce(struct graph_text *text, const struct kern_op *op)
 {
-    graph_text_add(text, " function=%u axes=0x%x%s", (unsigned)op->u.reduce.function, op->u.reduce.axes,
-                   op->u.reduce.last ? " last" : "");
+    graph_text_add(text, " function=%s axes=0x%x%s", ENUM_NAME(DML_REDUCE_FUNCTION, op->u.reduce.function),
+                   op->u.reduce.axes, op->u.reduce.last ? " last" : "");
 }
 
 /* The same parameters as pooling. */
@@ -182,7 +195,8 @@ static void print_pool_grad(struct graph_text *text, const struct kern_op *op)
 
 static void print_softmax(struct graph_text *text, const struct kern_op *op)
 {
-    graph_text_add(text, " mode=%u axes=0x%x", (unsigned)op->u.softmax.mode, op->u.softmax.axes);
+    static const char *const modes[] = { "plain", "log", "hard" };
+    graph_text_add(text, " mode=%s axes=0x%x", modes[op->u.softmax.mode], op->u.softmax.axes);
 }
 
 static void print_moments(struct graph_text *text, const struct kern_op *op)
@@ -225,7 +239,7 @@ static void print_random(struct graph_text *text, const struct kern_op *op)
 static void print_pad(struct graph_text *text, const struct kern_op *op)
 {
     uint32_t rank = op->tensors[op->input_count].rank, gaps = 0;
-    graph_text_add(text, " mode=%u", (unsigned)op->u.pad.mode);
+    graph_text_add(text, " mode=%s", ENUM_NAME(DML_PADDING_MODE, op->u.pad.mode));
     print_array(text, "start", op->u.pad.start, rank);
     for (uint32_t d = 0; d < rank; d++)
         gaps |= op->u.pad.gap[d];

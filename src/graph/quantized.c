@@ -110,7 +110,7 @@ bool graph_dequantized_find(struct graph *graph, const struct graph_uses *uses, 
     const struct kern_view *written = &map->k.tensors[map->k.input_count], *from = &map->k.tensors[0];
     if (read->type != written->type || !kern_view_packed(written) || !kern_view_packed(from) || written->offset ||
         !graph_operand_fits(graph, op, t) || graph_view_span_bytes(read) > graph_view_span_bytes(written) ||
-        !graph_stable_between(graph, map->value[0], sum.writer, at) ||
+        !graph_stable_between(uses, map->value[0], sum.writer, at) ||
         !find_parameter(graph, map, 1, &out->scale, &along[0]) ||
         (map->k.input_count == 3 && !find_parameter(graph, map, 2, &out->zero, &along[1])))
         return false;

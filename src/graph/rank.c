@@ -57,7 +57,7 @@ static uint32_t ask(const struct graph_options *options, const struct kern_op *o
 {
     void *state;
     uint32_t count;
-    const struct kern_row *row = kern_find(op, options->cpu, options->threads, &state);
+    const struct kern_row *row = kern_find(op, options->cpu, graph_op_threads(op, options->threads), &state);
     if (!row)
         return UINT32_MAX;
     kern_release(row, state);

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#define BUCKETS 1024
+#define BUCKETS_LEAST 1024
 
 struct graph_blob {
     struct graph_blob *next; /* of the bucket, under the store's lock */
@@ -18,7 +18,8 @@ struct graph_blob {
 
 struct graph_store {
     pthread_mutex_t lock;
-    struct graph_blob *buckets[BUCKETS];
+    struct graph_blob **buckets;
+    uint32_t bucket_count; /* a power of two, no fewer than there are blobs */
     pthread_mutex_t pages_lock;
     struct base_pages pages;
     uint32_t count;
@@ -28,8 +29,14 @@ struct graph_store {
 struct graph_store *graph_store_create(void)
 {
     struct graph_store *store = calloc(1, sizeof(*store));
-    if (!store)
+    struct graph_blob **buckets = calloc(BUCKETS_LEAST, sizeof(*buckets));
+    if (!store || !buckets) {
+        free(store);
+        free(buckets);
         return NULL;
+    }
+    store->buckets = buckets;
+    store->bucket_count = BUCKETS_LEAST;
     pthread_mutex_init(&store->lock, NULL);
     pthread_mutex_init(&store->pages_lock, NULL);
     return store;
@@ -42,12 +49,34 @@ void graph_store_destroy(struct graph_store *store)
     base_pages_finish(&store->pages);
     pthread_mutex_destroy(&store->pages_lock);
     pthread_mutex_destroy(&store->lock);
+    free(store->buckets);
     free(store);
 }
 
 static struct graph_blob **bucket_of(struct graph_store *store, const struct graph_key *key)
 {
-    return &store->buckets[(key->content.low ^ key->layout.low) % BUCKETS];
+    return &store->buckets[(key->content.low ^ key->layout.low) & (store->bucket_count - 1)];
+}
+
+/* Under the lock: twice as many buckets when there are as many blobs, so that each has few. Without memory it stays as
+ * it is. */
+static void grow(struct graph_store *store)
+{
+    uint32_t old_count = store->bucket_count;
+    struct graph_blob **old = store->buckets, **larger = NULL;
+    if (store->count < old_count || old_count > UINT32_MAX / 2 ||
+        !(larger = calloc(old_count * (size_t)2, sizeof(*larger))))
+        return;
+    store->buckets = larger;
+    store->bucket_count = old_count * 2;
+    for (uint32_t i = 0; i < old_count; i++)
+        for (struct graph_blob *blob = old[i], *next; blob; blob = next) {
+            struct graph_blob **first = bucket_of(store, &blob->key);
+            next = blob->next;
+            blob->next = *first;
+            *first = blob;
+        }
+    free(old);
 }
 
 /* Under the lock: where the blob is linked, or the end of its bucket. */
@@ -62,6 +91,7 @@ static struct graph_blob **find(struct graph_store *store, const struct graph_ke
 static struct graph_blob *find_or_add(struct graph_store *store, const struct graph_key *key, uint64_t bytes)
 {
     pthread_mutex_lock(&store->lock);
+    grow(store);
     struct graph_blob **at = find(store, key, bytes), *blob = *at;
     if (!blob && (blob = calloc(1, sizeof(*blob))) != NULL) {
         blob->key = *key;
@@ -92,8 +122,10 @@ struct graph_blob *graph_store_take(struct graph_store *store, const struct grap
     if (!blob)
         return NULL;
     pthread_mutex_lock(&blob->making);
-    if (!blob->data && (blob->data = memory_for(store, bytes)) != NULL)
-        fill(context, blob->data);
+    if (!blob->data && (blob->data = memory_for(store, bytes)) != NULL && !fill(context, blob->data)) {
+        base_pages_give(blob->data, bytes);
+        blob->data = NULL;
+    }
     bool made = blob->data != NULL;
     pthread_mutex_unlock(&blob->making);
     if (made)

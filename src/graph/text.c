@@ -44,6 +44,39 @@ char *graph_text_take(struct graph_text *text)
     return data;
 }
 
+#define NAME_MOST 64 /* letters of one name */
+
+void graph_text_name(struct graph_text *text, const char *name)
+{
+    size_t length = strlen(name), from = length > NAME_MOST ? length - NAME_MOST : 0;
+    while (from && ((unsigned char)name[from] & 0xc0) == 0x80) /* within a letter of UTF-8 */
+        from++;
+    graph_text_add(text, "\"%s", from ? "..." : "");
+    for (const char *at = name + from; *at; at++)
+        graph_text_add(text, "%c", (unsigned char)*at < 0x20 || *at == '"' || *at == 0x7f ? '_' : *at);
+    graph_text_add(text, "\"");
+}
+
+static const char *name_of(const struct graph *graph, uint32_t node)
+{
+    return node < graph->named_nodes ? graph->node_names[node] : NULL;
+}
+
+void graph_text_names(struct graph_text *text, const struct graph *graph, const struct graph_op *op)
+{
+    const char *last = name_of(graph, op->node);
+    if (last)
+        graph_text_name(text, last);
+    for (uint32_t i = 0; i < op->joined_count; i++) {
+        const char *name = name_of(graph, op->joined[i]);
+        if (!name || (last && !strcmp(name, last))) /* one node of a model may be several here */
+            continue;
+        graph_text_add(text, "%s", last ? " + " : "");
+        graph_text_name(text, name);
+        last = name;
+    }
+}
+
 static const char *const type_names[] = { "?",   "f32", "f16", "u32", "u16", "u8", "i32",
                                           "i16", "i8",  "f64", "u64", "i64", "u4", "i4" };
 

@@ -94,8 +94,7 @@ static bool trial_init(struct trial *trial, const struct kern_point *p, const st
                                              buffer(trial->plan->persistent_bytes) };
     if (!trial->buffers.temp || !trial->buffers.persistent)
         return false;
-    graph_plan_initialize(trial->plan, NULL, trial->buffers.persistent);
-    return true;
+    return SUCCEEDED(graph_plan_initialize(trial->plan, NULL, trial->buffers.persistent));
 }
 
 static void trial_finish(struct trial *trial)

@@ -2,87 +2,202 @@
 
 #include <stdlib.h>
 
-bool graph_uses_init(struct graph_uses *uses, const struct graph *graph)
+#define NEAR 16 /* ops that are looked at one by one */
+
+/* Operands of the op at this position: where each is listed, as a number of uses->pool plus 1. */
+static uint32_t *listed_of(const struct graph_uses *uses, uint32_t op)
 {
-    memset(uses, 0, sizeof(*uses));
-    uses->graph = graph;
-    for (uint32_t i = 0; i < graph->op_count; i++)
-        if (!graph_uses_refresh(uses, i))
-            return false;
+    return uses->listed + (size_t)op * KERN_TENSORS_MAX;
+}
+
+static bool reserve_ops(struct graph_uses *uses, uint32_t count)
+{
+    if (count <= uses->op_capacity)
+        return true;
+    uint32_t capacity = BASE_MAX(count, uses->op_capacity * 2);
+    uint32_t *listed = calloc((size_t)capacity * KERN_TENSORS_MAX, sizeof(*listed));
+    if (!listed)
+        return false;
+    if (uses->op_capacity)
+        memcpy(listed, uses->listed, (size_t)uses->op_capacity * KERN_TENSORS_MAX * sizeof(*listed));
+    free(uses->listed);
+    uses->listed = listed;
+    uses->op_capacity = capacity;
     return true;
 }
 
-void graph_uses_finish(struct graph_uses *uses)
+static bool reserve_values(struct graph_uses *uses, uint32_t count)
 {
-    free(uses->heads);
+    static const struct graph_use_list empty = { { GRAPH_NONE, GRAPH_NONE }, 0 };
+    if (count <= uses->value_capacity)
+        return true;
+    uint32_t capacity = BASE_MAX(count, uses->value_capacity * 2);
+    struct graph_use_list *lists = realloc(uses->lists, capacity * sizeof(*lists));
+    if (!lists)
+        return false;
+    for (uint32_t i = uses->value_capacity; i < capacity; i++)
+        lists[i] = empty;
+    uses->lists = lists;
+    uses->value_capacity = capacity;
+    return true;
+}
+
+static void release(struct graph_uses *uses)
+{
+    free(uses->lists);
+    free(uses->listed);
     free(uses->pool);
     memset(uses, 0, sizeof(*uses));
 }
 
-static bool listed(const struct graph_uses *uses, uint32_t value, uint32_t op, uint32_t tensor)
+void graph_uses_finish(struct graph_uses *uses)
 {
-    for (uint32_t at = uses->heads[value]; at != GRAPH_NONE; at = uses->pool[at].next)
-        if (uses->pool[at].op == op && uses->pool[at].tensor == tensor)
-            return true;
-    return false;
+    struct graph_uses *kept = uses->graph ? uses->graph->uses : NULL;
+    if (!kept) {
+        release(uses);
+        return;
+    }
+    release(kept);
+    *kept = *uses;
+    memset(uses, 0, sizeof(*uses));
 }
 
-static bool reserve_heads(struct graph_uses *uses, uint32_t value)
+void graph_uses_keep(struct graph *graph)
 {
-    while (uses->head_capacity <= value) {
-        uint32_t old = uses->head_capacity;
-        if (!base_array_reserve((void **)&uses->heads, old, &uses->head_capacity, sizeof(*uses->heads)))
-            return false;
-        for (uint32_t i = old; i < uses->head_capacity; i++)
-            uses->heads[i] = GRAPH_NONE;
+    graph->uses = base_arena_alloc(&graph->arena, sizeof(*graph->uses)); /* without, each pass makes its own */
+}
+
+void graph_uses_forget(struct graph *graph)
+{
+    if (graph->uses)
+        release(graph->uses);
+}
+
+bool graph_uses_init(struct graph_uses *uses, const struct graph *graph)
+{
+    if (graph->uses && graph->uses->graph) {
+        *uses = *graph->uses;
+        memset(graph->uses, 0, sizeof(*graph->uses));
+        return true;
     }
+    memset(uses, 0, sizeof(*uses));
+    uses->graph = graph;
+    bool ok = reserve_ops(uses, graph->op_count) && reserve_values(uses, graph->value_count);
+    for (uint32_t i = 0; ok && i < graph->op_count; i++)
+        ok = graph_uses_refresh(uses, i);
+    return ok;
+}
+
+/* The entry keeps its `next`: whoever stands on it finds the rest of the list. */
+static void take_out(const struct graph_uses *uses, uint32_t *listed)
+{
+    struct graph_use *use = &uses->pool[*listed - 1];
+    if (use->previous == GRAPH_NONE)
+        uses->lists[use->value].first[use->writes] = use->next;
+    else
+        uses->pool[use->previous].next = use->next;
+    if (use->next != GRAPH_NONE)
+        uses->pool[use->next].previous = use->previous;
+    *listed = 0;
+}
+
+/* Where the op will run: one that was inserted comes right before the op at the position that this returns. */
+static uint32_t order_of(const struct graph *graph, uint32_t op, bool *out_inserted)
+{
+    uint32_t settled = graph->op_count - graph->inserted_count;
+    *out_inserted = op >= settled;
+    return *out_inserted ? graph->inserted_before[op - settled] : op;
+}
+
+static bool list(struct graph_uses *uses, uint32_t op, uint32_t tensor)
+{
+    const struct graph_op *of = uses->graph->ops[op];
+    const bool writes = tensor >= of->k.input_count;
+    const uint32_t value = of->value[tensor];
+    bool inserted;
+    if (!reserve_values(uses, value + 1) ||
+        !base_array_reserve((void **)&uses->pool, uses->count, &uses->capacity, sizeof(*uses->pool)))
+        return false;
+    struct graph_use_list *values = &uses->lists[value];
+    uses->pool[uses->count] = (struct graph_use){ op, tensor, value, values->first[writes], GRAPH_NONE, writes };
+    if (values->first[writes] != GRAPH_NONE)
+        uses->pool[values->first[writes]].previous = uses->count;
+    values->first[writes] = uses->count++;
+    listed_of(uses, op)[tensor] = uses->count;
+    if (writes)
+        values->written_up_to = BASE_MAX(values->written_up_to, order_of(uses->graph, op, &inserted) + 1);
     return true;
 }
 
-bool graph_uses_refresh(struct graph_uses *uses, uint32_t op_index)
+bool graph_uses_refresh(struct graph_uses *uses, uint32_t op)
 {
-    const struct graph_op *op = uses->graph->ops[op_index];
-    for (uint32_t t = 0; t < op->k.input_count + op->k.output_count; t++) {
-        uint32_t value = op->value[t];
-        if (!reserve_heads(uses, value))
-            return false;
-        if (listed(uses, value, op_index, t))
+    if (!reserve_ops(uses, op + 1))
+        return false;
+    const struct graph_op *of = uses->graph->ops[op];
+    uint32_t *listed = listed_of(uses, op), count = of->dead ? 0 : of->k.input_count + of->k.output_count;
+    for (uint32_t t = 0; t < KERN_TENSORS_MAX; t++) {
+        const struct graph_use *use = listed[t] ? &uses->pool[listed[t] - 1] : NULL;
+        if (use && t < count && use->value == of->value[t] && use->writes == (t >= of->k.input_count))
             continue;
-        if (!base_array_reserve((void **)&uses->pool, uses->count, &uses->capacity, sizeof(*uses->pool)))
+        if (use)
+            take_out(uses, &listed[t]);
+        if (t < count && !list(uses, op, t))
             return false;
-        uses->pool[uses->count] = (struct graph_use){ op_index, t, uses->heads[value] };
-        uses->heads[value] = uses->count++;
     }
     return true;
 }
 
-uint32_t graph_uses_next(const struct graph_uses *uses, uint32_t value, uint32_t at)
+/* The first one at or behind entry `at` that still holds. */
+static uint32_t live(const struct graph_uses *uses, uint32_t at)
 {
-    for (; at != GRAPH_NONE; at = uses->pool[at].next) {
+    while (at != GRAPH_NONE) {
         const struct graph_use *use = &uses->pool[at];
         const struct graph_op *op = uses->graph->ops[use->op];
-        if (!op->dead && use->tensor < op->k.input_count + op->k.output_count && op->value[use->tensor] == value)
+        uint32_t *listed = &listed_of(uses, use->op)[use->tensor];
+        if (!op->dead && use->tensor < op->k.input_count + op->k.output_count && op->value[use->tensor] == use->value &&
+            use->writes == (use->tensor >= op->k.input_count))
             return at;
+        at = use->next;
+        if (op->dead && *listed == (uint32_t)(use - uses->pool) + 1)
+            take_out(uses, listed);
     }
     return GRAPH_NONE;
+}
+
+static uint32_t first(const struct graph_uses *uses, uint32_t value, bool writes)
+{
+    return value < uses->value_capacity ? live(uses, uses->lists[value].first[writes]) : GRAPH_NONE;
+}
+
+uint32_t graph_uses_first_read(const struct graph_uses *uses, uint32_t value)
+{
+    return first(uses, value, false);
+}
+
+uint32_t graph_uses_first_write(const struct graph_uses *uses, uint32_t value)
+{
+    return first(uses, value, true);
+}
+
+uint32_t graph_uses_next(const struct graph_uses *uses, uint32_t at)
+{
+    return live(uses, uses->pool[at].next);
 }
 
 struct graph_use_summary graph_uses_of(const struct graph_uses *uses, uint32_t value)
 {
     struct graph_use_summary sum = { 0, 0, GRAPH_NONE, GRAPH_NONE, GRAPH_NONE };
-    if (value >= uses->head_capacity)
-        return sum;
-    for (uint32_t at = graph_uses_next(uses, value, uses->heads[value]); at != GRAPH_NONE;
-         at = graph_uses_next(uses, value, uses->pool[at].next)) {
-        const struct graph_use *use = &uses->pool[at];
-        if (use->tensor >= uses->graph->ops[use->op]->k.input_count) {
-            sum.writes++;
-            sum.writer = use->op;
-            sum.writer_tensor = use->tensor;
-        } else if (sum.reader != use->op) {
-            sum.reading_ops = sum.reader == GRAPH_NONE ? 1 : 2;
-            sum.reader = use->op;
-        }
+    for (uint32_t at = first(uses, value, true); at != GRAPH_NONE && sum.writes < 2; at = graph_uses_next(uses, at)) {
+        sum.writes++;
+        sum.writer = uses->pool[at].op;
+        sum.writer_tensor = uses->pool[at].tensor;
+    }
+    for (uint32_t at = first(uses, value, false); at != GRAPH_NONE && sum.reading_ops < 2;
+         at = graph_uses_next(uses, at)) {
+        if (sum.reader == uses->pool[at].op)
+            continue;
+        sum.reading_ops++;
+        sum.reader = uses->pool[at].op;
     }
     return sum;
 }
@@ -103,38 +218,41 @@ bool graph_op_writes(const struct graph_op *op, uint32_t value)
     return false;
 }
 
-void graph_constant_drop_unread(struct graph *graph, uint32_t value)
+void graph_constant_drop_unread(struct graph *graph, const struct graph_uses *uses, uint32_t value)
 {
-    for (uint32_t i = 0; i < graph->op_count; i++)
-        if (!graph->ops[i]->dead && graph_op_reads(graph->ops[i], value))
-            return;
-    if (!graph_derivations_read(graph, value))
+    if (graph_uses_first_read(uses, value) == GRAPH_NONE && !graph_derivations_read(graph, value))
         graph_constant_release(graph, value);
 }
 
-static bool writes_place(const struct graph *graph, const struct graph_op *op, enum graph_place place)
+static bool written_between(const struct graph_uses *uses, uint32_t value, uint32_t from, uint32_t to)
 {
-    for (uint32_t t = 0; t < op->k.output_count; t++)
-        if (graph->values[op->value[op->k.input_count + t]].place == place)
+    const struct graph *graph = uses->graph;
+    if (value >= uses->value_capacity || uses->lists[value].written_up_to <= from + 1)
+        return false;
+    if (to - from <= NEAR && !graph->inserted_count) {
+        for (uint32_t i = from + 1; i < to; i++)
+            if (!graph->ops[i]->dead && graph_op_writes(graph->ops[i], value))
+                return true;
+        return false;
+    }
+    for (uint32_t at = first(uses, value, true); at != GRAPH_NONE; at = graph_uses_next(uses, at)) {
+        bool inserted;
+        uint32_t order = order_of(graph, uses->pool[at].op, &inserted);
+        if (order > from && (inserted ? order <= to : order < to))
             return true;
+    }
     return false;
 }
 
-bool graph_stable_between(const struct graph *graph, uint32_t value, uint32_t from, uint32_t to)
+bool graph_stable_between(const struct graph_uses *uses, uint32_t value, uint32_t from, uint32_t to)
 {
-    bool shared = graph->may_alias && graph->values[value].place == GRAPH_INPUT;
-    for (uint32_t i = from + 1; i < to; i++) {
-        const struct graph_op *op = graph->ops[i];
-        if (!op->dead && (graph_op_writes(op, value) || (shared && writes_place(graph, op, GRAPH_OUTPUT))))
-            return false;
-    }
-    return true;
+    return from >= to || !written_between(uses, value, from, to);
 }
 
-bool graph_op_may_sink(const struct graph *graph, const struct graph_op *op, uint32_t from, uint32_t to)
+bool graph_op_may_sink(const struct graph_uses *uses, const struct graph_op *op, uint32_t from, uint32_t to)
 {
     for (uint32_t t = 0; t < op->k.input_count; t++)
-        if (!graph_stable_between(graph, op->value[t], from, to))
+        if (!graph_stable_between(uses, op->value[t], from, to))
             return false;
     return true;
 }

@@ -4,10 +4,12 @@
 
 #include "kernels/attention_body.h"
 #include "kernels/conv_dw_body.h"
+#include "kernels/conv_dw_last_body.h"
 #include "kernels/conv_few_in_body.h"
 
 #include "kernels/block_body.h" /* uses the one above */
 #include "kernels/conv_few_out_body.h"
+#include "kernels/conv_up_body.h"
 #include "kernels/conv_wino_body.h"
 #include "kernels/conv_pw_body.h"
 #include "kernels/fold_body.h"
@@ -28,8 +30,10 @@ KERN_ISA_RUN(attention_f32, attention_run)
 KERN_ISA_RUN(block_f32, block_run)
 KERN_ISA_RUN(conv_dw_f32, conv_dw_run)
 KERN_ISA_RUN(conv_dw_int, conv_dw_run)
+KERN_ISA_RUN(conv_dw_last_f32, dw_last_run)
 KERN_ISA_RUN(conv_few_in_f32, few_run)
 KERN_ISA_RUN(conv_few_out_f32, few_out_run)
+KERN_ISA_RUN(conv_up_f32, up_run)
 KERN_ISA_RUN(conv_wino_f32, wino_run)
 KERN_ISA_RUN(conv_pw_f32, conv_pw_run)
 KERN_ISA_RUN(gemm_panel, panel_run)

@@ -137,10 +137,10 @@ static bool conv_attr(struct conv_build *b, dnnl_primitive_attr_t *attr)
     b->in_post = false;
     if (!b->op->epilogue || !b->y_direct || b->plain)
         return true;
-    bool ok = dnnl_post_ops_create(&ops) == dnnl_success;
+    bool ok = dnnl_safe_post_ops_create(&ops) == dnnl_success;
     if (ok && dnnl_post_epilogue(b->op, ops, residual_md, b, &b->post) && (!b->post.count || !b->reorders)) {
         b->in_post = true;
-        ok = dnnl_primitive_attr_set_post_ops(*attr, ops) == dnnl_success;
+        ok = dnnl_safe_primitive_attr_set_post_ops(*attr, ops) == dnnl_success;
     } else {
         b->post.count = 0;
         ok = ok && b->y_md.data_type == dnnl_f32;
@@ -182,11 +182,11 @@ static bool conv_desc(struct conv_build *b, const_dnnl_primitive_attr_t attr, dn
         return dnnl_dilated_deconvolution_forward_desc_init(&deconv, dnnl_forward_inference, dnnl_deconvolution_direct,
                                                             &x, &w, bias_md, &y, strides, dilates, start,
                                                             end) == dnnl_success &&
-               dnnl_primitive_desc_create(pd, &deconv, attr, dnnl_engine(), NULL) == dnnl_success;
+               dnnl_safe_primitive_desc_create(pd, &deconv, attr, dnnl_engine(), NULL) == dnnl_success;
     }
     return dnnl_dilated_convolution_forward_desc_init(&conv, dnnl_forward_inference, algorithm, &x, &w, bias_md, &y,
                                                       strides, dilates, start, end) == dnnl_success &&
-           dnnl_primitive_desc_create(pd, &conv, attr, dnnl_engine(), NULL) == dnnl_success;
+           dnnl_safe_primitive_desc_create(pd, &conv, attr, dnnl_engine(), NULL) == dnnl_success;
 }
 
 static uint32_t input_buffer(struct dnnl_state *state, uint32_t tensor, const struct kern_view *source, int64_t start,

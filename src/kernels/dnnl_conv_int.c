@@ -94,7 +94,7 @@ static bool conv_pd(struct conv_int *b, const_dnnl_primitive_attr_t attr, dnnl_p
            dnnl_dilated_convolution_forward_desc_init(&desc, dnnl_forward_inference, dnnl_convolution_direct, &b->x,
                                                       &b->w, has_bias ? &b->bias : NULL, &b->y, strides, dilates, start,
                                                       end) == dnnl_success &&
-           dnnl_primitive_desc_create(pd, &desc, attr, dnnl_engine(), NULL) == dnnl_success &&
+           dnnl_safe_primitive_desc_create(pd, &desc, attr, dnnl_engine(), NULL) == dnnl_success &&
            !dnnl_is_reference(*pd) && !dnnl_conv_miscomputes(*pd, &b->post);
 }
 

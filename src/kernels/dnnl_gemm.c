@@ -187,7 +187,8 @@ static bool gemm_post(struct gemm_build *b, dnnl_post_ops_t ops, float *scale)
         *scale = gemm->alpha / gemm->beta;
         if (!dnnl_post_add(ops, 2, &b->c_md, &b->post))
             return false;
-        if (gemm->beta != 1 && dnnl_post_ops_append_eltwise(ops, 1, dnnl_eltwise_linear, gemm->beta, 0) != dnnl_success)
+        if (gemm->beta != 1 &&
+            dnnl_safe_post_ops_append_eltwise(ops, 1, dnnl_eltwise_linear, gemm->beta, 0) != dnnl_success)
             return false;
     }
     return true;
@@ -197,19 +198,19 @@ static bool gemm_attr(struct gemm_build *b, dnnl_primitive_attr_t *attr)
 {
     dnnl_post_ops_t ops = NULL;
     float scale;
-    bool ok = dnnl_attr_create(attr) && dnnl_post_ops_create(&ops) == dnnl_success && gemm_post(b, ops, &scale);
+    bool ok = dnnl_attr_create(attr) && dnnl_safe_post_ops_create(&ops) == dnnl_success && gemm_post(b, ops, &scale);
     if (ok && b->op->epilogue && b->y_direct && !b->c_finish && !b->plain) {
         b->in_post = dnnl_post_epilogue(b->op, ops, post_md, b, &b->post);
         if (!b->in_post) { /* start again: the list holds a part of the epilogue */
             dnnl_post_ops_destroy(ops);
             ops = NULL;
-            ok = dnnl_post_ops_create(&ops) == dnnl_success && gemm_post(b, ops, &scale);
+            ok = dnnl_safe_post_ops_create(&ops) == dnnl_success && gemm_post(b, ops, &scale);
         }
     }
     if (ok && scale != 1)
-        ok = dnnl_primitive_attr_set_output_scales(*attr, 1, 0, &scale) == dnnl_success;
+        ok = dnnl_safe_primitive_attr_set_output_scales(*attr, 1, 0, &scale) == dnnl_success;
     ok = ok && (b->y_md.data_type == dnnl_f32 || !(b->c_finish || (b->op->epilogue && !b->in_post)));
-    ok = ok && dnnl_primitive_attr_set_post_ops(*attr, ops) == dnnl_success;
+    ok = ok && dnnl_safe_primitive_attr_set_post_ops(*attr, ops) == dnnl_success;
     dnnl_post_ops_destroy(ops);
     return ok;
 }
@@ -327,7 +328,7 @@ static bool gemm_build(struct gemm_build *b)
         inputs[1] = matrix_half(b, matrix_buffer(b, 1, b->b_direct, &b->b_md), &b->b_md);
     bool ok = view_md(&y, &b->y_md) && gemm_attr(b, &attr) &&
               dnnl_matmul_desc_init(&desc, &b->a_md, &b->b_md, b->c_bias ? &b->c_md : NULL, &b->y_md) == dnnl_success &&
-              dnnl_primitive_desc_create(&pd, &desc, attr, dnnl_engine(), NULL) == dnnl_success &&
+              dnnl_safe_primitive_desc_create(&pd, &desc, attr, dnnl_engine(), NULL) == dnnl_success &&
               !dnnl_is_reference(pd) && gemm_stages(b, pd, inputs) && dnnl_state_finish(b->state);
     dnnl_primitive_desc_destroy(pd);
     dnnl_primitive_attr_destroy(attr);

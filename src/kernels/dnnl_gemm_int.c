@@ -98,7 +98,8 @@ static bool gemm_build(struct gemm_int *b, dnnl_primitive_attr_t *attr, dnnl_pri
         return false;
     if (!dnnl_int_attr(&b->way, op->u.gemm.has_a_zero, &b->y, post_md, b, &b->post, attr) ||
         dnnl_matmul_desc_init(&desc, &b->a, &b->b, NULL, &b->y) != dnnl_success ||
-        dnnl_primitive_desc_create(pd, &desc, *attr, dnnl_engine(), NULL) != dnnl_success || dnnl_is_reference(*pd))
+        dnnl_safe_primitive_desc_create(pd, &desc, *attr, dnnl_engine(), NULL) != dnnl_success ||
+        dnnl_is_reference(*pd))
         return false;
     const dnnl_memory_desc_t *wanted = dnnl_query_md(*pd, dnnl_query_weights_md);
     buffers[0] = dnnl_buffer_tensor(b->state, &b->a, 0);

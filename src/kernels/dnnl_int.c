@@ -153,13 +153,13 @@ bool dnnl_int_attr(struct dnnl_way_out *way, bool in_zero, const dnnl_memory_des
     dnnl_post_ops_t ops = NULL;
     rest.epilogue = &way->rest_map;
     post->count = 0;
-    bool ok = dnnl_attr_create(out) && dnnl_post_ops_create(&ops) == dnnl_success;
+    bool ok = dnnl_attr_create(out) && dnnl_safe_post_ops_create(&ops) == dnnl_success;
     if (ok && way->scales)
         ok = scale_post(way, y, ops, post);
     if (ok && in_zero)
-        ok = dnnl_primitive_attr_set_zero_points(*out, DNNL_ARG_SRC, 1, 0, &zero) == dnnl_success;
+        ok = dnnl_safe_primitive_attr_set_zero_points(*out, DNNL_ARG_SRC, 1, 0, &zero) == dnnl_success;
     if (ok && way->zero)
-        ok = dnnl_primitive_attr_set_zero_points(*out, DNNL_ARG_DST, 1, 0, &zero) == dnnl_success;
+        ok = dnnl_safe_primitive_attr_set_zero_points(*out, DNNL_ARG_DST, 1, 0, &zero) == dnnl_success;
     if (ok && way->rest_map.inst_count)
         ok = dnnl_post_epilogue(&rest, ops, md_of, context, post);
     if (ok && way->divisor)
@@ -167,8 +167,8 @@ bool dnnl_int_attr(struct dnnl_way_out *way, bool in_zero, const dnnl_memory_des
              dnnl_post_binary(ops, dnnl_binary_div, way->divisor, &way->divisor_md, post);
     /* The library adds the zero point before it rounds, which turns halves the other way where it is odd. */
     if (ok && way->zero)
-        ok = dnnl_post_ops_append_eltwise(ops, 1.0f, dnnl_eltwise_round, 0, 0) == dnnl_success;
-    ok = ok && dnnl_primitive_attr_set_post_ops(*out, ops) == dnnl_success;
+        ok = dnnl_safe_post_ops_append_eltwise(ops, 1.0f, dnnl_eltwise_round, 0, 0) == dnnl_success;
+    ok = ok && dnnl_safe_primitive_attr_set_post_ops(*out, ops) == dnnl_success;
     dnnl_post_ops_destroy(ops);
     return ok;
 }

@@ -7,8 +7,8 @@
 #define KERNELS_DNNL_OP_H
 
 #include "kernels/dense.h"
+#include "kernels/dnnl_calls.h"
 
-#include <dnnl.h>
 #include <stdatomic.h>
 
 #define DNNL_BUFFERS_MAX 24
@@ -86,6 +86,8 @@ dnnl_engine_t dnnl_engine(void);
 struct dnnl_state *dnnl_state_create(const struct kern_op *op, uint32_t threads);
 bool dnnl_state_finish(struct dnnl_state *state); /* makes the slots; call last */
 void kern_dnnl_destroy(void *state);
+bool dnnl_slot_init(struct dnnl_slot *slot, const struct dnnl_state *state); /* finish it even if this fails */
+void dnnl_slot_finish(struct dnnl_slot *slot);
 
 /* Buffers; their numbers. DNNL_BUFFERS_MAX when there is no room, which dnnl_stage_add then refuses. */
 uint32_t dnnl_buffer_tensor(struct dnnl_state *state, const dnnl_memory_desc_t *md, uint32_t tensor);

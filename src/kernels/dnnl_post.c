@@ -21,7 +21,7 @@ static bool eltwise(dnnl_post_ops_t ops, dnnl_alg_kind_t algorithm, float alpha,
 {
     if (has_eltwise(ops, algorithm))
         return false;
-    return dnnl_post_ops_append_eltwise(ops, 1.0f, algorithm, alpha, beta) == dnnl_success;
+    return dnnl_safe_post_ops_append_eltwise(ops, 1.0f, algorithm, alpha, beta) == dnnl_success;
 }
 
 bool dnnl_post_add(dnnl_post_ops_t ops, uint32_t tensor, const dnnl_memory_desc_t *md, struct dnnl_post *post)
@@ -33,7 +33,7 @@ bool dnnl_post_binary(dnnl_post_ops_t ops, dnnl_alg_kind_t algorithm, uint32_t t
                       struct dnnl_post *post)
 {
     int place = dnnl_post_ops_len(ops);
-    if (post->count == ARRAY_SIZE(post->tensor) || dnnl_post_ops_append_binary(ops, algorithm, md) != dnnl_success)
+    if (post->count == ARRAY_SIZE(post->tensor) || dnnl_safe_post_ops_append_binary(ops, algorithm, md) != dnnl_success)
         return false;
     post->tensor[post->count] = tensor;
     post->arg[post->count++] = DNNL_ARG_ATTR_MULTIPLE_POST_OP(place) | DNNL_ARG_SRC_1;
@@ -107,7 +107,7 @@ static bool clipped(dnnl_post_ops_t ops, const struct kern_map_inst *inst, uint3
     return inst[1].src[0] == last && inst[1].src[1] == first && inst[3].src[0] == first + 1 &&
            inst[3].src[1] == first + 2 && p <= q && !has_eltwise(ops, dnnl_eltwise_clip) &&
            eltwise(ops, dnnl_eltwise_linear, -1, 0) &&
-           dnnl_post_ops_append_eltwise(ops, -1.0f, dnnl_eltwise_clip, -q, -p) == dnnl_success;
+           dnnl_safe_post_ops_append_eltwise(ops, -1.0f, dnnl_eltwise_clip, -q, -p) == dnnl_success;
 }
 
 bool dnnl_post_epilogue(const struct kern_op *op, dnnl_post_ops_t ops, dnnl_md_fn *md_of, void *context,

@@ -74,29 +74,72 @@ static bool is_staged(const struct kern_groups *groups)
     return true;
 }
 
+static uint32_t tile_of(bool columns, const struct kern_walk *inner)
+{
+    uint64_t fitting = 8192 / inner->count;
+    return columns ? KERN_GROUP_TILE : (uint32_t)BASE_MAX(1, BASE_MIN(fitting, 64));
+}
+
+#define SPARE 64 /* elements behind a buffer: loops go on in whole vectors */
+
+/* The next `count` elements of the scratch memory; NULL while bytes are only counted. */
+static void *carve(char *base, uint64_t *used, uint64_t count, uint32_t element)
+{
+    char *at = base ? base + *used : NULL;
+    *used += base_align_up((count + SPARE) * element, 64);
+    return at;
+}
+
+/* How many bytes it takes, but for the element-wise program's; the pieces of `base`. */
+static uint64_t scratch_init(struct kern_group_scratch *out, char *base, uint32_t tile, const struct kern_walk *outer,
+                             const struct kern_walk *inner)
+{
+    uint64_t used = 0, groups = BASE_MIN(tile, outer->count), most = BASE_MAX(inner->count, (uint64_t)1) * groups;
+    uint64_t run = BASE_MIN(most, (uint64_t)KERN_GROUP_TILE);
+    out->tile = (uint32_t)groups;
+    out->block_length = (uint32_t)BASE_MIN(most, (uint64_t)KERN_GROUP_BLOCK);
+    out->sum = carve(base, &used, groups, sizeof(*out->sum));
+    out->a = carve(base, &used, groups, sizeof(*out->a));
+    out->b = carve(base, &used, groups, sizeof(*out->b));
+    out->c = carve(base, &used, groups, sizeof(*out->c));
+    out->acc = carve(base, &used, groups, sizeof(*out->acc));
+    out->position = carve(base, &used, groups, sizeof(*out->position));
+    out->block = carve(base, &used, out->block_length, sizeof(*out->block));
+    out->block2 = carve(base, &used, run, sizeof(*out->block2));
+    out->raw = carve(base, &used, run, sizeof(*out->raw));
+    out->map = base ? base + used : NULL;
+    return used;
+}
+
 void kern_groups_init(struct kern_groups *groups, const struct kern_call *call, const struct kern_group_isa *isa,
                       uint32_t axes, bool row_major)
 {
     groups->call = call;
     groups->isa = isa;
-    groups->scratch = call->worker_scratch;
     walks_init(call->op, axes, row_major, &groups->outer, &groups->inner);
     groups->columns = in_columns(call->op, &groups->outer, &groups->inner);
-    uint64_t fitting = 8192 / groups->inner.count;
     groups->direct = is_direct(groups);
     groups->staged = is_staged(groups);
     groups->stream = kern_streams(&call->op->tensors[call->op->input_count]);
-    groups->tile = groups->columns ? KERN_GROUP_TILE : (uint32_t)BASE_MAX(1, BASE_MIN(fitting, 64));
+    groups->tile = tile_of(groups->columns, &groups->inner);
+    scratch_init(groups->scratch, call->worker_scratch, groups->tile, &groups->outer, &groups->inner);
 }
 
 void kern_groups_plan(const struct kern_op *op, uint32_t axes, uint64_t map_bytes, struct kern_work *out)
 {
     struct kern_walk outer, inner;
-    walks_init(op, axes, false, &outer, &inner);
+    struct kern_group_scratch scratch;
+    uint64_t bytes = 0;
+    /* In the order of indices elements may be met in columns that otherwise are rows: what either needs. */
+    for (uint32_t row_major = 2; row_major-- > 0;) {
+        walks_init(op, axes, row_major, &outer, &inner);
+        uint32_t tile = tile_of(in_columns(op, &outer, &inner), &inner);
+        bytes = BASE_MAX(bytes, scratch_init(&scratch, NULL, tile, &outer, &inner));
+    }
     *out = (struct kern_work){ .units = outer.count, .grain = BASE_MAX(1, 32768 / inner.count) };
     if (in_columns(op, &outer, &inner))
         out->grain = BASE_MAX(out->grain, 64);
-    out->worker_scratch_bytes = sizeof(struct kern_group_scratch) + map_bytes;
+    out->worker_scratch_bytes = bytes + map_bytes;
 }
 
 uint32_t kern_groups_width(const struct kern_groups *groups, uint64_t first, uint64_t end)
@@ -330,7 +373,7 @@ static void row_moments(const struct kern_groups *groups, uint64_t group, double
 static void column_run(const struct kern_groups *groups, const struct rows *rows, uint64_t before, uint32_t width,
                        double *mean, double *squares)
 {
-    struct kern_group_scratch *scratch = groups->scratch;
+    const struct kern_group_scratch *scratch = groups->scratch;
     const uint32_t count = rows->count;
     bool half = is_half(groups, 0);
     memset(scratch->a, 0, width * sizeof(float));

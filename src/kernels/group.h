@@ -13,6 +13,20 @@
 
 _Static_assert(KERN_GROUP_TILE >= KERN_MAP_BLOCK, "buffers of struct kern_group_scratch take both");
 
+/* Pieces of the worker's scratch memory, as long as the op's groups need them. */
+struct kern_group_scratch {
+    uint32_t tile; /* groups of a tile, at most: elements of what follows */
+    uint32_t block_length;
+    double *sum;
+    float *a, *b, *c; /* inputs of the element-wise program */
+    float *acc;
+    uint32_t *position;
+    float *block;  /* block_length elements */
+    float *block2; /* takes blocks of maps and rows of tiles, */
+    uint64_t *raw; /* likewise */
+    char *map;     /* scratch of the element-wise program */
+};
+
 enum kern_stat {
     KERN_STAT_SUM,     /* of x */
     KERN_STAT_SIZE,    /* of |x| */
@@ -104,17 +118,7 @@ struct kern_groups {
     bool staged;            /* kern_groups_finish_epilogue can be used */
     bool stream;
     uint32_t tile;
-    struct kern_group_scratch *scratch;
-};
-
-struct kern_group_scratch {
-    double sum[KERN_GROUP_TILE];
-    float a[KERN_GROUP_TILE], b[KERN_GROUP_TILE], c[KERN_GROUP_TILE]; /* inputs of the element-wise program */
-    float acc[KERN_GROUP_TILE];
-    uint32_t position[KERN_GROUP_TILE];
-    float block[KERN_GROUP_BLOCK], block2[KERN_GROUP_TILE]; /* take blocks of maps and rows of tiles */
-    uint64_t raw[KERN_GROUP_TILE];
-    char map[]; /* scratch of the element-wise program */
+    struct kern_group_scratch scratch[1];
 };
 
 /* X (tensor 0) is FLOAT32, FLOAT16 or bfloat16. row_major: elements of a group are met in the order of their indices.

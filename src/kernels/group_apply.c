@@ -132,7 +132,7 @@ static void finish_line(const struct kern_groups *groups, struct kern_group_fini
 /* Lines that are not dense in X or Y, or of other types in Y: block by block through buffers. */
 static void finish_rows(const struct kern_groups *groups, struct kern_group_finish *f, uint64_t group)
 {
-    struct kern_group_scratch *scratch = groups->scratch;
+    const struct kern_group_scratch *scratch = groups->scratch;
     const uint32_t t = groups->call->op->input_count;
     const DML_TENSOR_DATA_TYPE type = groups->call->op->tensors[t].type;
     int64_t offset = kern_walk_offset(&groups->outer, 0, group);
@@ -151,7 +151,7 @@ static void finish_rows(const struct kern_groups *groups, struct kern_group_fini
 static void finish_columns(const struct kern_groups *groups, struct kern_group_finish *f, uint64_t first,
                            uint32_t width)
 {
-    struct kern_group_scratch *scratch = groups->scratch;
+    const struct kern_group_scratch *scratch = groups->scratch;
     const uint32_t t = groups->call->op->input_count;
     const DML_TENSOR_DATA_TYPE type = groups->call->op->tensors[t].type;
     int64_t x = kern_walk_offset(&groups->outer, 0, first), y = kern_walk_offset(&groups->outer, t, first);

@@ -61,9 +61,25 @@ static const struct kern_row rows[] = {
 #include "kernels/kernels_dense.def"
 };
 
+static _Thread_local bool failed;
+
+void kern_fail(void)
+{
+    failed = true;
+}
+
+bool kern_take_failure(void)
+{
+    bool before = failed;
+    failed = false;
+    return before;
+}
+
 static bool row_allowed(const struct kern_row *row, const struct kern_op *op, uint32_t cpu)
 {
     if (row->kind != op->kind || (row->cpu & ~cpu))
+        return false;
+    if ((op->flags & KERN_FLAG_OWN_ROWS) && row->create)
         return false;
     if ((op->flags & KERN_FLAG_REFERENCE) && (row->cpu || row->create))
         return false;

@@ -433,6 +433,7 @@ enum kern_flag {
     KERN_FLAG_REFERENCE = 1 << 1,      /* use portable rows only (DISABLE_META_COMMANDS; tests) */
     KERN_FLAG_PROBE = 1 << 2,          /* create() only has to say whether it would succeed: no code is generated */
     KERN_FLAG_HALF_FLOAT32 = 1 << 3,   /* FLOAT32 factors may be rounded to 16 bits, too */
+    KERN_FLAG_OWN_ROWS = 1 << 4, /* rows of vendor libraries do not count: for choices that do not depend on them */
 };
 
 /* How a step is cut: run() is called with disjoint ranges of [0, units), at least `grain` units each. */
@@ -450,6 +451,12 @@ struct kern_call {
     void *scratch;        /* shared */
     void *worker_scratch; /* this worker's */
 };
+
+/* What run() and pack() cannot return: called there, on the thread that has all of the work; memory was short, and the
+ * result is none. */
+void kern_fail(void);
+/* Did one of them, on this thread, since the last question? */
+bool kern_take_failure(void);
 
 struct kern_row {
     const char *name; /* <family>_<types>_<isa> */

@@ -49,7 +49,7 @@ void kern_norm_float_plan(const struct kern_op *op, const void *state, uint32_t 
 
 static void tile_moments(const struct kern_groups *groups, const struct kern_norm *norm, uint64_t first, uint32_t width)
 {
-    struct kern_group_scratch *scratch = groups->scratch;
+    const struct kern_group_scratch *scratch = groups->scratch;
     double count = (double)groups->inner.count, mean[KERN_GROUP_TILE];
     memset(scratch->a, 0, width * sizeof(*scratch->a));
     memset(mean, 0, width * sizeof(*mean));
@@ -114,8 +114,8 @@ void kern_lp_norm_run(const struct kern_call *call, const struct kern_group_isa 
     struct kern_map map;
     lp_norm_program(call->op, &map);
     kern_groups_init(&groups, call, isa, 1u << norm->axis, false);
-    struct kern_group_scratch *scratch = groups.scratch;
-    memset(scratch->a, 0, sizeof(scratch->a));
+    const struct kern_group_scratch *scratch = groups.scratch;
+    memset(scratch->a, 0, scratch->tile * sizeof(*scratch->a));
     for (uint32_t width; begin < end; begin += width) {
         width = kern_groups_width(&groups, begin, end);
         kern_groups_stat(&groups, norm->p == 1 ? KERN_STAT_SIZE : KERN_STAT_SQUARES, begin, width,

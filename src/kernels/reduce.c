@@ -99,7 +99,7 @@ void kern_reduce_run(const struct kern_call *call, const struct kern_group_isa *
         groups.columns = false; /* a product's error has no room for FLOAT32 */
         groups.tile = 64;
     }
-    memset(groups.scratch->a, 0, sizeof(groups.scratch->a));
+    memset(groups.scratch->a, 0, groups.scratch->tile * sizeof(*groups.scratch->a));
     for (uint32_t width; begin < end; begin += width) {
         width = kern_groups_width(&groups, begin, end);
         if (is_position(reduce->function)) {

@@ -45,7 +45,7 @@ static void softmax_row(const struct kern_groups *groups, uint64_t group)
 
 static void softmax_tile(const struct kern_groups *groups, uint64_t first, uint32_t width)
 {
-    struct kern_group_scratch *scratch = groups->scratch;
+    const struct kern_group_scratch *scratch = groups->scratch;
     bool logarithm = groups->call->op->u.softmax.mode == KERN_SOFTMAX_LOG;
     if (groups->columns) {
         kern_groups_powers(groups, first, width, scratch->a, scratch->sum);
@@ -112,7 +112,7 @@ static void hardmax_tile(const struct kern_groups *groups, uint64_t first, uint3
         hardmax_columns(groups, first, width);
         return;
     }
-    memset(groups->scratch->block, 0, sizeof(groups->scratch->block));
+    memset(groups->scratch->block, 0, groups->scratch->block_length * sizeof(*groups->scratch->block));
     for (uint32_t i = 0; i < width; i++)
         hardmax_row(groups, first + i, groups->scratch->position[i]);
 }

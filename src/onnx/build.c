@@ -434,6 +434,15 @@ const DML_TENSOR_DESC *onnx_desc_broadcast(struct onnx_builder *b, struct onnx_d
     return onnx_desc_strided(b, d, v, rank, dims, packed ? NULL : strides);
 }
 
+/* Nodes without a name go by that of their result. */
+static const char *node_name(const struct onnx_node *node)
+{
+    for (uint32_t i = 0; node && !node->name[0] && i < node->output_count; i++)
+        if (node->outputs[i][0])
+            return node->outputs[i];
+    return node ? node->name : NULL;
+}
+
 static bool edge_add(struct onnx_builder *b, const struct onnx_value *v, uint32_t node, uint32_t input)
 {
     if (v->source == ONNX_SOURCE_INPUT || v->owned) {
@@ -485,7 +494,7 @@ bool onnx_emit(struct onnx_builder *b, DML_OPERATOR_TYPE type, const void *desc,
         op->lpVtbl->Release(op);
         return onnx_fail(b, "out of memory");
     }
-    *node = (DML_OPERATOR_GRAPH_NODE_DESC){ op, b->node ? b->node->name : NULL };
+    *node = (DML_OPERATOR_GRAPH_NODE_DESC){ op, node_name(b->node) };
     uint32_t index = b->node_count++;
     b->nodes[index] = (DML_GRAPH_NODE_DESC){ DML_GRAPH_NODE_TYPE_OPERATOR, node };
     for (uint32_t i = 0; i < input_count; i++) {

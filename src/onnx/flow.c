@@ -2,11 +2,13 @@
 
 #include "onnx/build.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #define VARIANTS_MAX 64 /* of a part: programs for other shapes or values */
+
+/* A program that finds its tensors where they were last time need not be recorded again, which takes longer than to
+ * copy this many bytes. */
+#define STAGED_BYTES_MAX (32u << 10)
 
 /* A program of a part, and what it was compiled for. */
 struct variant {
@@ -14,6 +16,7 @@ struct variant {
     void *key;
     size_t key_bytes;
     struct onnx_exec *exec;
+    struct onnx_array *inputs, *outputs; /* small ones always pass through these */
 };
 
 /* Consecutive nodes of a graph: one program, or one node that the host runs. */
@@ -28,118 +31,28 @@ struct flow_part {
     uint32_t variant_count;
 };
 
-struct flow_graph {
-    struct flow_graph *next;
-    const struct onnx_model *model;
-    struct onnx_names initializers;
-    struct flow_part *parts;
-    uint32_t part_count, part_capacity;
-};
-
-struct onnx_flow {
-    struct onnx_device *device;
-    struct onnx_pool *pool;
-    DML_EXECUTION_FLAGS flags;
-    const struct onnx_model *model;
-    struct base_arena arena; /* descriptions of parts */
-    struct flow_graph *graphs;
-    struct onnx_error *error; /* of the run */
-};
-
-/* ---- failing ---- */
-
-static HRESULT no_memory(struct onnx_flow *flow)
-{
-    snprintf(flow->error->text, sizeof(flow->error->text), "out of memory");
-    return E_OUTOFMEMORY;
-}
-
-HRESULT onnx_flow_fail(struct onnx_flow *flow, const struct onnx_node *n, const char *format, ...)
-{
-    char text[400];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof(text), format, args);
-    va_end(args);
-    snprintf(flow->error->text, sizeof(flow->error->text), "%s '%.80s': %s", n->op,
-             n->name[0] || !n->output_count ? n->name : n->outputs[0], text);
-    return E_INVALIDARG;
-}
-
-/* ---- values ---- */
-
-static void scope_finish(struct flow_scope *scope)
-{
-    for (uint32_t i = 0; i < scope->count; i++)
-        onnx_array_finish(&scope->arrays[i]);
-    free(scope->arrays);
-    onnx_names_finish(&scope->names);
-}
-
-HRESULT onnx_flow_define(struct onnx_flow *flow, struct flow_scope *scope, const char *name, struct onnx_array *array)
-{
-    bool ok = name[0] && !onnx_names_find(&scope->names, name, NULL);
-    if (!ok) {
-        onnx_array_finish(array);
-        if (!name[0])
-            return S_OK;
-        snprintf(flow->error->text, sizeof(flow->error->text), "value '%.200s' is defined twice", name);
-        return E_INVALIDARG;
-    }
-    if (!base_array_reserve((void **)&scope->arrays, scope->count, &scope->capacity, sizeof(*scope->arrays)) ||
-        !onnx_names_add(&scope->names, name, scope->count)) {
-        onnx_array_finish(array);
-        return no_memory(flow);
-    }
-    scope->arrays[scope->count++] = *array;
-    memset(array, 0, sizeof(*array));
-    return S_OK;
-}
-
-/* The scope that has the value, as an array or as an initializer of its graph; NULL: none. */
-static const struct flow_scope *find(const struct flow_scope *scope, const char *name, const struct onnx_array **array,
-                                     const struct onnx_tensor **tensor)
-{
-    uint32_t at;
-    *array = NULL;
-    *tensor = NULL;
-    for (const struct flow_scope *s = scope; s; s = s->around) {
-        if (onnx_names_find(&s->names, name, &at))
-            *array = &s->arrays[at];
-        else if (onnx_names_find(&s->graph->initializers, name, &at))
-            *tensor = &s->graph->model->initializers[at];
-        if (*array || *tensor)
-            return s;
-    }
-    return NULL;
-}
-
-HRESULT onnx_flow_value(struct onnx_flow *flow, const struct flow_scope *scope, const char *name,
-                        struct onnx_array *out)
-{
-    const struct onnx_array *array;
-    const struct onnx_tensor *tensor;
-    memset(out, 0, sizeof(*out));
-    find(scope, name, &array, &tensor);
-    if (array)
-        *out = onnx_array_share(array);
-    else if (tensor)
-        return onnx_array_of_tensor(out, tensor) ? S_OK : no_memory(flow);
-    else
-        snprintf(flow->error->text, sizeof(flow->error->text), "'%.200s' is not computed by any node", name);
-    return array ? S_OK : E_INVALIDARG;
-}
-
 /* ---- parts ---- */
+
+static void variant_destroy(struct variant *v)
+{
+    const struct onnx_program *p = v->exec ? onnx_exec_program(v->exec) : NULL;
+    for (uint32_t i = 0; p && v->inputs && i < p->input_count; i++)
+        onnx_array_finish(&v->inputs[i]);
+    for (uint32_t i = 0; p && v->outputs && i < p->output_count; i++)
+        onnx_array_finish(&v->outputs[i]);
+    free(v->inputs);
+    free(v->outputs);
+    onnx_exec_destroy(v->exec);
+    free(v->key);
+    free(v);
+}
 
 static void part_forget(struct flow_part *part)
 {
     while (part->variants) {
         struct variant *v = part->variants;
         part->variants = v->next;
-        onnx_exec_destroy(v->exec);
-        free(v->key);
-        free(v);
+        variant_destroy(v);
     }
     part->variant_count = 0;
     part->ready = false;
@@ -176,7 +89,7 @@ static HRESULT part_cut(struct onnx_flow *flow, struct flow_graph *g, uint32_t i
 {
     part_forget(&g->parts[index]);
     if (!base_array_reserve((void **)&g->parts, g->part_count, &g->part_capacity, sizeof(*g->parts)))
-        return no_memory(flow);
+        return onnx_flow_no_memory(flow);
     struct flow_part *part = &g->parts[index];
     memmove(part + 2, part + 1, (g->part_count - index - 1) * sizeof(*part));
     part[1] = (struct flow_part){ .first = at, .end = part->end };
@@ -216,12 +129,12 @@ static bool part_inputs(struct onnx_flow *flow, const struct flow_scope *scope, 
         const struct onnx_array *array;
         const struct onnx_tensor *tensor;
         const char *name = used->slots[i].name;
-        const struct flow_scope *from = name ? find(scope, name, &array, &tensor) : NULL;
+        const struct flow_scope *from = name ? onnx_flow_find(scope, name, &array, &tensor) : NULL;
         if (from && tensor) {
             m->initializers[m->initializer_count++] = *tensor;
         } else if (from) {
             part->repeats[m->input_count] = from->repeats;
-            m->inputs[m->input_count++] = (struct onnx_value_info){ .name = name, .type = array->type };
+            m->inputs[m->input_count++] = (struct onnx_value_info){ .name = name };
         }
     }
     return true;
@@ -264,19 +177,21 @@ static HRESULT part_prepare(struct onnx_flow *flow, const struct flow_scope *sco
     onnx_names_finish(&used);
     onnx_names_finish(&later);
     part->ready = ok;
-    return ok ? S_OK : no_memory(flow);
+    return ok ? S_OK : onnx_flow_no_memory(flow);
 }
 
 /* ---- programs of a part ---- */
 
-/* Shapes, then the wanted values. NULL: memory is short. */
+/* Types and shapes, then the wanted values. NULL: memory is short. */
 static void *make_key(const struct flow_part *part, const struct onnx_array *arrays, size_t *out_bytes)
 {
     size_t bytes = 1;
     for (uint32_t i = 0; i < part->model.input_count; i++)
-        bytes += sizeof(arrays->rank) + sizeof(arrays->dims) + (part->wanted[i] ? arrays[i].bytes : 0);
+        bytes += sizeof(arrays->type) + sizeof(arrays->rank) + sizeof(arrays->dims) +
+                 (part->wanted[i] ? arrays[i].bytes : 0);
     char *key = malloc(bytes), *at = key;
     for (uint32_t i = 0; key && i < part->model.input_count; i++) {
+        at = (char *)memcpy(at, &arrays[i].type, sizeof(arrays->type)) + sizeof(arrays->type);
         at = (char *)memcpy(at, &arrays[i].rank, sizeof(arrays->rank)) + sizeof(arrays->rank);
         at = (char *)memcpy(at, arrays[i].dims, sizeof(arrays->dims)) + sizeof(arrays->dims);
         if (part->wanted[i])
@@ -306,9 +221,7 @@ static void variant_drop_last(struct flow_part *part)
     struct variant **at = &part->variants;
     while ((*at)->next)
         at = &(*at)->next;
-    onnx_exec_destroy((*at)->exec);
-    free((*at)->key);
-    free(*at);
+    variant_destroy(*at);
     *at = NULL;
     part->variant_count--;
 }
@@ -320,14 +233,16 @@ static HRESULT part_compile(struct onnx_flow *flow, struct flow_part *part, cons
 {
     uint32_t count = part->model.input_count;
     struct onnx_input *inputs = calloc(count + 1, sizeof(*inputs));
-    HRESULT hr = inputs ? S_FALSE : no_memory(flow);
+    HRESULT hr = inputs ? S_FALSE : onnx_flow_no_memory(flow);
     while (hr == S_FALSE) {
         bool fresh = false, repeats = false;
         for (uint32_t i = 0; i < count; i++) {
             inputs[i] = (struct onnx_input){ .rank = arrays[i].rank, .data = part->wanted[i] ? arrays[i].data : NULL };
             memcpy(inputs[i].dims, arrays[i].dims, sizeof(inputs[i].dims));
+            part->model.inputs[i].type = arrays[i].type; /* that of a branch or iteration may be another one */
         }
-        hr = onnx_compile(&part->model, inputs, flow->device->dml, flow->flags, out, flow->error);
+        hr = (flow->own_weights ? onnx_compile_owned : onnx_compile)(&part->model, inputs, flow->device->dml,
+                                                                     flow->flags, out, flow->error);
         if (SUCCEEDED(hr) || !flow->error->unknown)
             break;
         for (uint32_t i = 0; i < count; i++) {
@@ -344,6 +259,27 @@ static HRESULT part_compile(struct onnx_flow *flow, struct flow_part *part, cons
     return hr;
 }
 
+static bool stage(struct onnx_array *array, const struct onnx_port *port)
+{
+    int64_t dims[ONNX_RANK_MAX];
+    for (uint32_t d = 0; d < port->rank; d++)
+        dims[d] = port->sizes[d];
+    return port->bytes > STAGED_BYTES_MAX || onnx_array_make(array, port->onnx_type, port->rank, dims);
+}
+
+static bool variant_stage(struct variant *v)
+{
+    const struct onnx_program *p = onnx_exec_program(v->exec);
+    v->inputs = calloc(p->input_count + 1u, sizeof(*v->inputs));
+    v->outputs = calloc(p->output_count + 1u, sizeof(*v->outputs));
+    bool ok = v->inputs && v->outputs;
+    for (uint32_t i = 0; ok && i < p->input_count; i++)
+        ok = p->inputs[i].constant || stage(&v->inputs[i], &p->inputs[i]);
+    for (uint32_t i = 0; ok && i < p->output_count; i++)
+        ok = p->outputs[i].constant || stage(&v->outputs[i], &p->outputs[i]);
+    return ok;
+}
+
 static HRESULT part_variant(struct onnx_flow *flow, struct flow_part *part, const struct onnx_array *arrays,
                             struct variant **out)
 {
@@ -353,7 +289,7 @@ static HRESULT part_variant(struct onnx_flow *flow, struct flow_part *part, cons
     *out = key ? variant_find(part, key, bytes) : NULL;
     free(key);
     if (!key || *out)
-        return key ? S_OK : no_memory(flow);
+        return key ? S_OK : onnx_flow_no_memory(flow);
     HRESULT hr = part_compile(flow, part, arrays, &program);
     if (hr != S_OK)
         return hr;
@@ -361,12 +297,13 @@ static HRESULT part_variant(struct onnx_flow *flow, struct flow_part *part, cons
     if (!v || !(v->key = make_key(part, arrays, &v->key_bytes))) {
         onnx_program_destroy(program);
         free(v);
-        return no_memory(flow);
+        return onnx_flow_no_memory(flow);
     }
     hr = onnx_exec_create(flow->device, program, &v->exec, flow->error);
+    if (SUCCEEDED(hr) && !variant_stage(v))
+        hr = onnx_flow_no_memory(flow);
     if (FAILED(hr)) {
-        free(v->key);
-        free(v);
+        variant_destroy(v);
         return hr;
     }
     v->next = part->variants;
@@ -378,29 +315,35 @@ static HRESULT part_variant(struct onnx_flow *flow, struct flow_part *part, cons
 
 /* ---- running ---- */
 
-static HRESULT run_program(struct onnx_flow *flow, struct flow_scope *scope, struct onnx_exec *exec,
+static HRESULT run_program(struct onnx_flow *flow, struct flow_scope *scope, const struct variant *v,
                            const struct onnx_array *arrays)
 {
-    const struct onnx_program *p = onnx_exec_program(exec);
+    const struct onnx_program *p = onnx_exec_program(v->exec);
     struct onnx_array *made = calloc(p->output_count + 1u, sizeof(*made));
     const void **in = calloc(p->input_count + 1u, sizeof(*in));
     void **out = calloc(p->output_count + 1u, sizeof(*out));
-    HRESULT hr = made && in && out ? S_OK : no_memory(flow);
-    for (uint32_t i = 0; SUCCEEDED(hr) && i < p->input_count; i++)
-        in[i] = arrays[i].data;
+    HRESULT hr = made && in && out ? S_OK : onnx_flow_no_memory(flow);
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < p->input_count; i++) {
+        in[i] = v->inputs[i].data ? v->inputs[i].data : arrays[i].data;
+        if (v->inputs[i].data)
+            memcpy(v->inputs[i].data, arrays[i].data, arrays[i].bytes);
+    }
     for (uint32_t i = 0; SUCCEEDED(hr) && i < p->output_count; i++) {
         const struct onnx_port *port = &p->outputs[i];
         int64_t dims[ONNX_RANK_MAX];
         for (uint32_t d = 0; d < port->rank; d++)
             dims[d] = port->sizes[d];
         if (!onnx_array_make(&made[i], port->onnx_type, port->rank, dims))
-            hr = no_memory(flow);
-        out[i] = made[i].data;
+            hr = onnx_flow_no_memory(flow);
+        out[i] = v->outputs[i].data ? v->outputs[i].data : made[i].data;
     }
     if (SUCCEEDED(hr))
-        hr = onnx_exec_run(exec, flow->pool, in, out, flow->error);
-    for (uint32_t i = 0; SUCCEEDED(hr) && i < p->output_count; i++)
+        hr = onnx_exec_run(v->exec, flow->pool, in, out, flow->error);
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < p->output_count; i++) {
+        if (v->outputs[i].data)
+            memcpy(made[i].data, v->outputs[i].data, made[i].bytes);
         hr = onnx_flow_define(flow, scope, p->outputs[i].name, &made[i]);
+    }
     for (uint32_t i = 0; made && i < p->output_count; i++)
         onnx_array_finish(&made[i]);
     free(made);
@@ -434,7 +377,7 @@ static HRESULT run_part(struct onnx_flow *flow, struct flow_scope *scope, uint32
     uint32_t count = part->model.input_count;
     struct onnx_array *arrays = calloc(count + 1u, sizeof(*arrays));
     if (!arrays)
-        return no_memory(flow);
+        return onnx_flow_no_memory(flow);
     for (uint32_t i = 0; SUCCEEDED(hr) && i < count; i++)
         hr = onnx_flow_value(flow, scope, part->model.inputs[i].name, &arrays[i]);
     if (SUCCEEDED(hr))
@@ -442,7 +385,7 @@ static HRESULT run_part(struct onnx_flow *flow, struct flow_scope *scope, uint32
     if (hr == S_FALSE)
         hr = FAILED(hr = part_split(flow, scope->graph, index)) ? hr : S_FALSE;
     else if (SUCCEEDED(hr))
-        hr = run_program(flow, scope, v->exec, arrays);
+        hr = run_program(flow, scope, v, arrays);
     for (uint32_t i = 0; i < count; i++)
         onnx_array_finish(&arrays[i]);
     free(arrays);
@@ -467,7 +410,7 @@ static HRESULT run_if(struct onnx_flow *flow, struct flow_scope *scope, const st
         return onnx_flow_fail(flow, n, "the branch has %u inputs and %u outputs for %u", branch->input_count,
                               branch->output_count, n->output_count);
     outputs = calloc(n->output_count + 1u, sizeof(*outputs));
-    hr = outputs ? onnx_flow_run_graph(flow, branch, scope, false, NULL, outputs) : no_memory(flow);
+    hr = outputs ? onnx_flow_run_graph(flow, branch, scope, false, NULL, outputs) : onnx_flow_no_memory(flow);
     for (uint32_t i = 0; SUCCEEDED(hr) && i < n->output_count; i++)
         hr = onnx_flow_define(flow, scope, n->outputs[i], &outputs[i]);
     for (uint32_t i = 0; outputs && i < n->output_count; i++)
@@ -487,7 +430,7 @@ HRESULT onnx_flow_run_graph(struct onnx_flow *flow, const struct onnx_model *gra
                             bool repeats, const struct onnx_array *inputs, struct onnx_array *outputs)
 {
     struct flow_scope scope = { .around = around, .repeats = repeats || (around && around->repeats) };
-    HRESULT hr = graph_open(flow, graph, &scope.graph) ? S_OK : no_memory(flow);
+    HRESULT hr = graph_open(flow, graph, &scope.graph) ? S_OK : onnx_flow_no_memory(flow);
     for (uint32_t i = 0; SUCCEEDED(hr) && i < graph->input_count; i++) {
         struct onnx_array shared = onnx_array_share(&inputs[i]);
         hr = onnx_flow_define(flow, &scope, graph->inputs[i].name, &shared);
@@ -500,7 +443,7 @@ HRESULT onnx_flow_run_graph(struct onnx_flow *flow, const struct onnx_model *gra
         hr = onnx_flow_value(flow, &scope, graph->outputs[i].name, &outputs[i]);
     for (uint32_t i = 0; FAILED(hr) && i < graph->output_count; i++)
         onnx_array_finish(&outputs[i]);
-    scope_finish(&scope);
+    onnx_flow_forget(&scope);
     return hr;
 }
 
@@ -515,7 +458,7 @@ HRESULT onnx_flow_run(struct onnx_flow *flow, const struct onnx_array *inputs, s
 /* ---- life ---- */
 
 struct onnx_flow *onnx_flow_create(const struct onnx_model *model, struct onnx_device *device, struct onnx_pool *pool,
-                                   DML_EXECUTION_FLAGS flags)
+                                   DML_EXECUTION_FLAGS flags, bool own_weights)
 {
     struct onnx_flow *flow = calloc(1, sizeof(*flow));
     if (flow) {
@@ -523,6 +466,7 @@ struct onnx_flow *onnx_flow_create(const struct onnx_model *model, struct onnx_d
         flow->device = device;
         flow->pool = pool;
         flow->flags = flags;
+        flow->own_weights = own_weights;
     }
     return flow;
 }

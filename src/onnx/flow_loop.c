@@ -2,7 +2,6 @@
 #include "onnx/build.h"
 #include "onnx/flow_graph.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #define AXES_MAX 64

@@ -99,6 +99,7 @@ static void windows(struct check_rng *rng, struct kern_conv *conv, bool wide, bo
                     uint32_t *y)
 {
     bool plain = check_chance(rng, 6); /* 3 x 3 without steps: libraries have special ways for these */
+    bool side_by_side = conv->transposed && check_chance(rng, 2); /* nothing of the result overlaps or is cut */
     uint32_t taps = wide && check_chance(rng, 2) ? 5 : 3;
     for (uint32_t d = 0; d < conv->spatial; d++) {
         struct check_steps steps;
@@ -107,11 +108,15 @@ static void windows(struct check_rng *rng, struct kern_conv *conv, bool wide, bo
             steps = (struct check_steps){ steps.in + (wide ? 12 : 0), taps, 1, 1, taps / 2, taps / 2 };
         else if (point)
             steps = (struct check_steps){ steps.in, 1, 1, 1, 0, 0 };
+        if (side_by_side)
+            steps = (struct check_steps){ steps.in, steps.kernel, steps.kernel, 1, 0, 0 };
         if (wide && check_chance(rng, 3))
             steps.start = check_pick(rng, 8);
         x[2 + d] = steps.in;
         w[2 + d] = steps.kernel;
-        y[2 + d] = check_free_size(rng, conv->transposed ? check_steps_spread(&steps) : check_steps_count(&steps));
+        y[2 + d] = conv->transposed ? check_steps_spread(&steps) : check_steps_count(&steps);
+        if (!side_by_side)
+            y[2 + d] = check_free_size(rng, y[2 + d]);
         conv->strides[d] = steps.stride;
         conv->dilations[d] = steps.dilation;
         conv->pad_start[d] = steps.start;

@@ -56,6 +56,8 @@ static void read_tensor(const struct onnx_tensor *t)
     read_bytes(t->data, t->bytes);
 }
 
+static void read_graph(const struct onnx_model *graph);
+
 static void read_attribute(const struct onnx_attribute *a)
 {
     read_text(a->name);
@@ -63,6 +65,8 @@ static void read_attribute(const struct onnx_attribute *a)
         read_text(a->s);
     if (a->t)
         read_tensor(a->t);
+    if (a->graph)
+        read_graph(a->graph);
     need((a->floats != NULL) + (a->ints != NULL) + (a->strings != NULL) == (a->count > 0), "an attribute's list");
     read_bytes(a->floats, a->floats ? a->count * sizeof(*a->floats) : 0);
     read_bytes(a->ints, a->ints ? a->count * sizeof(*a->ints) : 0);
@@ -96,6 +100,16 @@ static void read_infos(const struct onnx_value_info *infos, uint32_t count)
     }
 }
 
+static void read_graph(const struct onnx_model *graph)
+{
+    for (uint32_t i = 0; i < graph->node_count; i++)
+        read_node(&graph->nodes[i]);
+    for (uint32_t i = 0; i < graph->initializer_count; i++)
+        read_tensor(&graph->initializers[i]);
+    read_infos(graph->inputs, graph->input_count);
+    read_infos(graph->outputs, graph->output_count);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct onnx_model *model;
@@ -105,12 +119,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         refused++;
         return 0;
     }
-    for (uint32_t i = 0; i < model->node_count; i++)
-        read_node(&model->nodes[i]);
-    for (uint32_t i = 0; i < model->initializer_count; i++)
-        read_tensor(&model->initializers[i]);
-    read_infos(model->inputs, model->input_count);
-    read_infos(model->outputs, model->output_count);
+    read_graph(model);
     onnx_model_destroy(model);
     models++;
     return 0;

@@ -40,7 +40,7 @@ def linear(c):
     c.node("QuantizeLinear", {"x": x}, {"scale": scalar(0.5), "zero": scalar(3, np.int8)}, domain=MS, what="contrib")
     c.node("DequantizeLinear", {"x": c.integers(4, 7)}, {"scale": c.uniform(7), "zero": c.integers(7)}, domain=MS,
            what="contrib", axis=1)
-    c.refuses("QuantizeLinear", {"x": x}, {"scale": scalar(0.5)}, "QuantizeLinear", "17",
+    c.refuses("QuantizeLinear", {"x": x}, {"scale": scalar(0.5)}, "QuantizeLinear", "float8e4m3fn",
               output_dtype=TensorProto.FLOAT8E4M3FN)
     c.refuses("QuantizeLinear", {"x": x}, {"scale": c.uniform(4)}, "QuantizeLinear", "axis 1", axis=1)
     c.node("DynamicQuantizeLinear", {"x": x}, outputs=3, rtol=1e-6)
@@ -256,6 +256,36 @@ def attention(c):
                atol=1e-5, num_heads=heads, unidirectional=causal)
 
 
+def lstm(c):
+    """DynamicQuantizeLSTM: exactly the LSTM of the floats that the weights stand for, and near ONNX Runtime's, which
+    rounds tokens and states on the way."""
+    for directions, columns, signed in ((1, False, False), (2, False, True), (1, True, True), (2, True, False)):
+        dtype, inputs, hidden = np.int8 if signed else np.uint8, 19, 13
+        x = {"x": c.uniform(6, 3, inputs), "lengths": np.array([6, 2, 4], np.int32),
+             "h": c.uniform(directions, 3, hidden), "c": c.uniform(directions, 3, hidden)}
+        weights = [c.integers(directions, n, 4 * hidden, dtype=dtype) for n in (inputs, hidden)]
+        each = (directions, 4 * hidden) if columns else (directions,)
+        scales = [c.uniform(*each, low=0.002, high=0.004) for _ in weights]
+        zeros = [np.full(each, 0 if signed else 128, dtype) for _ in weights]
+        bias, peephole = c.uniform(directions, 8 * hidden), c.uniform(directions, 3 * hidden)
+        floats = [((w.astype(F) - z.reshape(directions, 1, -1).astype(F)) * s.reshape(directions, 1, -1)).swapaxes(1, 2).copy()
+                  for w, s, z in zip(weights, scales, zeros)]
+        attributes = {"hidden_size": hidden, "direction": "bidirectional" if directions == 2 else "forward"}
+        plain = helper.make_node("LSTM", ["x", "w", "r", "b", "lengths", "h", "c", "p"], ["y0", "y1", "y2"], **attributes)
+        constants = {"w": floats[0], "r": floats[1], "b": bias, "p": peephole}
+        exact = c.reference(c.model([plain], x, dict.fromkeys(("y0", "y1", "y2")), constants, 21), x)
+        constants = {"w": weights[0], "r": weights[1], "b": bias, "p": peephole, "ws": scales[0], "wz": zeros[0],
+                     "rs": scales[1], "rz": zeros[1]}
+        order, what = ["x", "w", "r", "b", "lengths", "h", "c", "p", "ws", "wz", "rs", "rz"], f"{directions} {columns} {signed}"
+        for name, expect, limit in (("exact", exact, 1e-6), ("onnxruntime", None, 0.05)):
+            c.node("DynamicQuantizeLSTM", x, constants, outputs=3, domain=MS, what=f"{what} {name}", order=order,
+                   atol=limit, expect=expect, **attributes)
+        bad = {**constants, "ws": scales[0].reshape(-1)[:-1].reshape(-1)}
+        bad["wz"] = np.zeros(bad["ws"].shape, dtype)
+        if not columns and directions == 2:
+            c.refuses("DynamicQuantizeLSTM", x, bad, "'ws'", "2 directions", domain=MS, order=order, **attributes)
+
+
 def quantized_models(c):
     """Pairs of quantising nodes around float operators stay what they are."""
     node = helper.make_node
@@ -422,7 +452,7 @@ def other_floats(c):
 def main():
     c = Compare(sys.argv[1])
     for family in (linear, four_bits, products, convolutions, elementwise, nbits, gather_blocks, attention,
-                   quantized_models, steps_one_by_one, other_floats):
+                   lstm, quantized_models, steps_one_by_one, other_floats):
         if len(sys.argv) < 3 or family.__name__ in sys.argv[2:]:
             family(c)
     return c.finish()

@@ -28,6 +28,7 @@ def model_of(nodes, inputs, outputs, constants, opset=22):
 
 # ---- decoders ----
 
+
 class Decoder:
     """Layers of attention with caches, between an embedding and logits."""
     hidden, heads, key_heads, size, words, layers, longest = 64, 4, 2, 16, 97, 2, 64
@@ -54,7 +55,12 @@ class Decoder:
         blocks = inner // 32
         self.constants[bits] = self.rng.integers(0, 256, (outer, blocks, 16)).astype(np.uint8)
         self.constants[scale] = self.rng.uniform(0.01, 0.03, (outer, blocks)).astype(np.float32)
-        return self.add("MatMulNBits", [x, bits, scale], domain="com.microsoft", K=inner, N=outer, bits=4, block_size=32)
+        return self.add("MatMulNBits", [x, bits, scale],
+                        domain="com.microsoft",
+                        K=inner,
+                        N=outer,
+                        bits=4,
+                        block_size=32)
 
     def lengths(self):
         """seqlens_k and total_sequence_length, from the mask."""
@@ -65,7 +71,8 @@ class Decoder:
 
     def head_norm(self, x, heads):
         """The norm of each head, between two reshapes that leave a dimension without a name."""
-        self.constants.update({"apart": np.array([0, -1, self.size]), f"back{heads}": np.array([0, -1, heads * self.size])})
+        self.constants.update(
+            {"apart": np.array([0, -1, self.size]), f"back{heads}": np.array([0, -1, heads * self.size])})
         x = self.add("Reshape", [x, "apart"])
         self.constants[f"scale{len(self.nodes)}"] = np.ones(self.size, np.float32)
         x = self.add("SimplifiedLayerNormalization", [x, f"scale{len(self.nodes)}"], axis=-1, epsilon=1e-6)
@@ -81,12 +88,18 @@ class Decoder:
             qkv[:2] = self.head_norm(qkv[0], self.heads), self.head_norm(qkv[1], self.key_heads)
         caches = [f"{layer}.{part}" for part in ("key", "value")]
         y = self.add("GroupQueryAttention", [*qkv, *("past_key_values." + c for c in caches), *lengths, "cos", "sin"],
-                     ["present." + c for c in caches], "com.microsoft", num_heads=self.heads,
-                     kv_num_heads=self.key_heads, scale=0.25, do_rotary=1, rotary_interleaved=0, local_window_size=-1)
+                     ["present." + c for c in caches],
+                     "com.microsoft",
+                     num_heads=self.heads,
+                     kv_num_heads=self.key_heads,
+                     scale=0.25,
+                     do_rotary=1,
+                     rotary_interleaved=0,
+                     local_window_size=-1)
         return self.product(y, self.heads * self.size, self.hidden)
 
     def model(self):
-        angles = np.outer(np.arange(self.longest), 1e4 ** (-np.arange(self.size // 2) / (self.size // 2)))
+        angles = np.outer(np.arange(self.longest), 1e4**(-np.arange(self.size // 2) / (self.size // 2)))
         self.constants.update(cos=np.cos(angles).astype(np.float32), sin=np.sin(angles).astype(np.float32))
         lengths = self.lengths()
         x = self.add("Gather", [self.weight(self.words, self.hidden), "input_ids"])
@@ -95,7 +108,8 @@ class Decoder:
         outputs = [("logits", FLOAT, ["batch_size", "sequence_length", self.words])]
         for layer in range(self.layers):
             for part in ("key", "value"):
-                shapes = [["batch_size", self.key_heads, f"{t}_sequence_length", self.cache_dim] for t in ("past", "total")]
+                shapes = [["batch_size", self.key_heads, f"{t}_sequence_length", self.cache_dim]
+                          for t in ("past", "total")]
                 inputs.append((f"past_key_values.{layer}.{part}", FLOAT, shapes[0]))
                 outputs.append((f"present.{layer}.{part}", FLOAT, shapes[1]))
             x = self.add("Add", [x, self.attention(layer, x, lengths)])
@@ -115,16 +129,22 @@ def decode(library, model, batch):
         ours, cpu = session(library, model, level=0), cpu_session(model)
     left = left_of(log)
     rng, total, worst = np.random.default_rng(7), 0, 0.0
-    past = {x.name: np.zeros((batch, Decoder.key_heads, 0, Decoder.size), np.float32)
-            for x in cpu.get_inputs() if x.name.startswith("past")}
+    past = {
+        x.name: np.zeros((batch, Decoder.key_heads, 0, Decoder.size), np.float32)
+        for x in cpu.get_inputs() if x.name.startswith("past")
+    }
     for count in (5, 1, 1):
         total += count
-        feeds = {"input_ids": rng.integers(0, Decoder.words, (batch, count)),
-                 "attention_mask": np.ones((batch, total), np.int64), **past}
+        feeds = {
+            "input_ids": rng.integers(0, Decoder.words, (batch, count)), "attention_mask": np.ones((batch, total),
+                                                                                                   np.int64), **past
+        }
         got, want = ours.run(None, feeds), cpu.run(None, feeds)
         worst = max(worst, *(relative_error(g, w) for g, w in zip(got, want)))
-        past = {x.name.replace("present", "past_key_values"): value for x, value in zip(cpu.get_outputs(), want)
-                if x.name.startswith("present")}
+        past = {
+            x.name.replace("present", "past_key_values"): value
+            for x, value in zip(cpu.get_outputs(), want) if x.name.startswith("present")
+        }
     return worst, left
 
 
@@ -151,6 +171,7 @@ def decoders(library, match):
 
 # ---- single nodes ----
 
+
 def nodes():
     """name -> (operator, attributes, [(array, symbolic shape)], constants by input, outputs, domain)"""
     rng = np.random.default_rng(11)
@@ -164,28 +185,57 @@ def nodes():
         "MatMul, batch of weights broadcast": ("MatMul", {}, [(floats(2, 1, 5, 37), "bcmk")], [floats(6, 37, 9)]),
         "MatMul, every dimension": ("MatMul", {}, [(floats(2, 3, 5, 7), "abmk"), (floats(3, 7, 4), "bkn")], []),
         "Gemm": ("Gemm", {"transB": 1}, [(floats(5, 12), "mk"), (floats(8, 12), "nk"), (floats(8), "n")], []),
-        "Einsum": ("Einsum", {"equation": "bhid,bhjd->bhij"}, [(floats(2, 3, 4, 5), "bhid"), (floats(2, 3, 6, 5), "bhjd")], []),
+        "Einsum": ("Einsum", {"equation": "bhid,bhjd->bhij"}, [(floats(2, 3, 4, 5), "bhid"), (floats(2, 3, 6,
+                                                                                                     5), "bhjd")], []),
         "PRelu": ("PRelu", {}, [(floats(2, 6, 4, 4), "nchw"), (floats(6, 1, 1), ["c", 1, 1])], []),
         "Concat of caches": ("Concat", {"axis": 2}, [(floats(2, 3, 4, 5), "bhpd"), (floats(2, 3, 2, 5), "bhsd")], []),
         "Add of a mask": ("Add", {}, [(floats(2, 3, 4, 6), "bhst"), (floats(2, 1, 1, 6), ["b", 1, 1, "t"])], []),
-        "BatchNormalization": ("BatchNormalization", {}, [(floats(2, 5, 4), "ncw")], [floats(5), floats(5), floats(5), floats(5) ** 2]),
-        "LayerNormalization": ("LayerNormalization", {}, [(floats(2, 5, 24), "bsh"), (floats(24), "h"), (floats(24), "h")], []),
-        "GroupNormalization": ("GroupNormalization", {"num_groups": 3}, [(floats(2, 12, 5), "ncw"), (floats(12), "c"), (floats(12), "c")], []),
-        "ReverseSequence": ("ReverseSequence", {"batch_axis": 0, "time_axis": 1}, [(floats(3, 5, 2), "btk"), (np.array([2, 5, 1]), "b")], []),
-        "ScatterND": ("ScatterND", {}, [(floats(7, 4), "ab"), (np.array([[1], [5]]), ["n", 1]), (floats(2, 4), "nb")], []),
-        "ScatterND, messages of a graph": ("ScatterND", {"reduction": "add"}, [(floats(5000, 32), "nf"), (rng.integers(0, 5000, (60000, 1)), ["e", 1]), (floats(60000, 32), "ef")], []),
-        "ScatterElements, messages of a graph": ("ScatterElements", {"axis": 0, "reduction": "max"}, [(floats(5000, 4), "nf"), (rng.integers(0, 5000, (60000, 4)), "ef"), (floats(60000, 4), "ef")], []),
-        "ScatterElements": ("ScatterElements", {"axis": 1}, [(floats(3, 6), "ab"), (np.array([[1, 4], [0, 2], [5, 3]]), "an"), (floats(3, 2), "an")], []),
+        "BatchNormalization": ("BatchNormalization", {}, [(floats(2, 5, 4), "ncw")],
+                               [floats(5), floats(5), floats(5), floats(5)**2]),
+        "LayerNormalization": ("LayerNormalization", {}, [(floats(2, 5, 24), "bsh"), (floats(24), "h"),
+                                                          (floats(24), "h")], []),
+        "GroupNormalization": ("GroupNormalization", {"num_groups": 3}, [(floats(2, 12, 5), "ncw"), (floats(12), "c"),
+                                                                         (floats(12), "c")], []),
+        "ReverseSequence": ("ReverseSequence", {"batch_axis": 0, "time_axis": 1}, [(floats(3, 5, 2), "btk"),
+                                                                                   (np.array([2, 5, 1]), "b")], []),
+        "ScatterND": ("ScatterND", {}, [(floats(7, 4), "ab"), (np.array([[1], [5]]), ["n", 1]), (floats(2,
+                                                                                                        4), "nb")], []),
+        "ScatterElements": ("ScatterElements", {"axis": 1}, [(floats(3, 6), "ab"),
+                                                             (np.array([[1, 4], [0, 2], [5, 3]]), "an"),
+                                                             (floats(3, 2), "an")], []),
+        "ScatterND, messages of a graph": ("ScatterND", {"reduction": "add"},
+                                           [(floats(5000, 32), "nf"), (rng.integers(0, 5000, (60000, 1)), ["e", 1]),
+                                            (floats(60000, 32), "ef")], []),
+        "ScatterElements, messages of a graph": ("ScatterElements", {"axis": 0, "reduction": "max"},
+                                                 [(floats(5000, 4), "nf"), (rng.integers(0, 5000, (60000, 4)), "ef"),
+                                                  (floats(60000, 4), "ef")], []),
         "GridSample": ("GridSample", {}, [(floats(2, 3, 6, 7), "nchw"), (floats(2, 4, 5, 2), "nijk")], []),
         "DFT": ("DFT", {}, [(floats(2, 12, 1), "btp")], []),
         "TopK": ("TopK", {}, [(floats(2, 300), "bn")], [np.array([100])], 2),
-        "OneHot": ("OneHot", {}, [(np.array([[1, 4], [0, 2]]), "ab")], [np.array(6), np.array([0.5, 2], np.float32)]),
-        "RoiAlign": ("RoiAlign", {"output_height": 2, "output_width": 2}, [(floats(2, 3, 9, 9), "nchw"), (np.array([[0, 0, 5, 5], [1, 2, 8, 6]], np.float32), ["r", "k"]), (np.array([1, 0]), "r")], [], 1, "", 16),
-        "Resize, much smaller": ("Resize", {"mode": "linear"}, [(floats(1, 1, 300, 200), "nchw")], [np.array([], np.float32), np.array([1, 1, 0.005, 0.01], np.float32)]),
-        "LSTM": ("LSTM", {"hidden_size": 5}, [(floats(4, 2, 3), "tbk"), (floats(1, 20, 3), "dgk"), (floats(1, 20, 5), "dgh")], [], 3),
-        "Attention with a cache": ("Attention", heads, [(floats(2, 3, 64), "bsq"), (floats(2, 3, 32), "bsk"), (floats(2, 3, 32), "bsk"), (floats(3, 8), "st"), (floats(2, 2, 5, 16), "bhpd"), (floats(2, 2, 5, 16), "bhpd")], [], 3, "", 23),
-        "MultiHeadAttention with a cache": ("MultiHeadAttention", {"num_heads": 4}, [(floats(2, 3, 32), "bsh"), (floats(2, 3, 32), "bsh"), (floats(2, 3, 32), "bsh"), None, (np.array([[1] * 8, [1] * 6 + [0] * 2], np.int32), "bt"), (floats(2, 4, 3, 8), "bnst"), (floats(2, 4, 5, 8), "bnpd"), (floats(2, 4, 5, 8), "bnpd")], [], 3, "com.microsoft"),
-        "RotaryEmbedding": ("RotaryEmbedding", {"num_heads": 4}, [(floats(2, 3, 32), "bsh"), (np.array([[0, 1, 2], [5, 6, 7]]), "bs"), (floats(9, 4), "ld"), (floats(9, 4), "ld")], [], 1, "com.microsoft"),
+        "OneHot": ("OneHot", {}, [(np.array([[1, 4], [0, 2]]), "ab")], [np.array(6),
+                                                                        np.array([0.5, 2], np.float32)]),
+        "RoiAlign": ("RoiAlign", {"output_height": 2, "output_width": 2}, [(floats(2, 3, 9, 9), "nchw"),
+                                                                           (np.array([[0, 0, 5, 5], [1, 2, 8, 6]],
+                                                                                     np.float32), ["r", "k"]),
+                                                                           (np.array([1, 0]), "r")], [], 1, "", 16),
+        "Resize, much smaller": ("Resize", {"mode": "linear"}, [(floats(1, 1, 300, 200), "nchw")],
+                                 [np.array([], np.float32),
+                                  np.array([1, 1, 0.005, 0.01], np.float32)]),
+        "LSTM": ("LSTM", {"hidden_size": 5}, [(floats(4, 2, 3), "tbk"), (floats(1, 20, 3), "dgk"),
+                                              (floats(1, 20, 5), "dgh")], [], 3),
+        "Attention with a cache": ("Attention", heads, [(floats(2, 3, 64), "bsq"), (floats(2, 3, 32), "bsk"),
+                                                        (floats(2, 3, 32), "bsk"), (floats(3, 8), "st"),
+                                                        (floats(2, 2, 5, 16), "bhpd"),
+                                                        (floats(2, 2, 5, 16), "bhpd")], [], 3, "", 23),
+        "MultiHeadAttention with a cache": ("MultiHeadAttention", {"num_heads": 4}, [
+            (floats(2, 3, 32), "bsh"), (floats(2, 3, 32), "bsh"), (floats(2, 3, 32), "bsh"), None,
+            (np.array([[1] * 8, [1] * 6 + [0] * 2], np.int32), "bt"), (floats(2, 4, 3, 8), "bnst"),
+            (floats(2, 4, 5, 8), "bnpd"), (floats(2, 4, 5, 8), "bnpd")
+        ], [], 3, "com.microsoft"),
+        "RotaryEmbedding": ("RotaryEmbedding", {"num_heads": 4}, [(floats(2, 3, 32), "bsh"),
+                                                                  (np.array([[0, 1, 2], [5, 6, 7]]), "bs"),
+                                                                  (floats(9, 4), "ld"),
+                                                                  (floats(9, 4), "ld")], [], 1, "com.microsoft"),
     }
 
 

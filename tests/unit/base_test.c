@@ -7,6 +7,8 @@
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 /* The definition of binary16, by powers of two. */
 static double half_value(uint16_t h)
@@ -161,6 +163,36 @@ static void test_parallel(void)
     }
 }
 
+struct team {
+    pid_t threads[4096];
+    atomic_uint count;
+};
+
+static void note_thread(void *context, size_t begin, size_t end, unsigned worker)
+{
+    struct team *team = context;
+    (void)begin, (void)end, (void)worker;
+    team->threads[atomic_fetch_add(&team->count, 1) % ARRAY_SIZE(team->threads)] = (pid_t)syscall(SYS_gettid);
+}
+
+/* Work for two, then for four, then for three: the same threads do it. */
+static void test_team_stays(void)
+{
+    static struct team team;
+    uint32_t different = 0;
+    struct base_team before = base_parallel_enter(4);
+    for (unsigned round = 0; round < 300; round++)
+        base_parallel_ranges(4, 2 + round % 3, note_thread, &team);
+    base_parallel_leave(before);
+    for (uint32_t i = 0; i < team.count; i++) {
+        bool known = false;
+        for (uint32_t j = 0; j < i; j++)
+            known = known || team.threads[j] == team.threads[i];
+        different += !known;
+    }
+    TEST(team.count == 900 && different <= 4);
+}
+
 int main(void)
 {
     test_half_values();
@@ -169,5 +201,6 @@ int main(void)
     test_half_rounding();
     test_arena();
     test_parallel();
+    test_team_stays();
     return test_result();
 }

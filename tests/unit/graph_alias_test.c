@@ -3,6 +3,7 @@
 
 #include "base/cpu.h"
 #include "base/parallel.h"
+#include "schema/sample.h"
 
 #include "test.h"
 
@@ -153,6 +154,64 @@ static void test_several_results(bool stores_input)
     made_release(&made);
 }
 
+/* ---- what the specification allows in place needs no copy ---- */
+
+static bool equal_tensors(const DML_BUFFER_TENSOR_DESC *a, const DML_BUFFER_TENSOR_DESC *b)
+{
+    return a && b && a->DimensionCount == b->DimensionCount && !a->Strides && !b->Strides &&
+           !memcmp(a->Sizes, b->Sizes, a->DimensionCount * sizeof(UINT)) &&
+           schema_data_type_bits(a->DataType) == schema_data_type_bits(b->DataType);
+}
+
+static uint32_t test_pairs(const struct schema_desc *desc, const struct graph_aliases *aliases)
+{
+    uint32_t pairs = 0;
+    for (uint32_t i = 0; i < desc->input_count; i++)
+        for (uint32_t o = 0; o < desc->output_count; o++) {
+            if (!schema_in_place_allowed(desc->op, i, o) || !equal_tensors(desc->inputs[i], desc->outputs[o]))
+                continue;
+            TEST_FOR(graph_aliases_allow(aliases, i, o), "%s, output %u over input %u", desc->op->name, o, i);
+            pairs++;
+        }
+    return pairs;
+}
+
+static uint32_t test_operator(DML_OPERATOR_TYPE type, const struct graph_options *options)
+{
+    struct schema_sample_storage storage;
+    struct schema_desc *desc = NULL;
+    struct graph_aliases *aliases = NULL;
+    struct graph_plan *plan = NULL;
+    DML_OPERATOR_DESC op;
+    struct graph graph;
+    char error[512] = "";
+    uint32_t pairs = 0;
+    if (!TEST(schema_sample(type, &storage, &op) && schema_desc_create(&op, &desc) == S_OK))
+        return 0;
+    if (SUCCEEDED(graph_from_operator(&graph, desc, 0, error))) {
+        HRESULT hr = graph_run_passes(&graph, options);
+        if (SUCCEEDED(hr))
+            hr = graph_plan_create(&graph, options, &plan, error);
+        if (SUCCEEDED(hr))
+            hr = graph_aliases_create(plan, &aliases);
+        graph_finish(&graph);
+        if (TEST_FOR(SUCCEEDED(hr), "%s: %s", desc->op->name, error))
+            pairs = test_pairs(desc, aliases);
+    }
+    graph_aliases_destroy(aliases);
+    graph_plan_destroy(plan);
+    schema_desc_destroy(desc);
+    return pairs;
+}
+
+static void test_operators(const struct graph_options *options)
+{
+    uint32_t pairs = 0;
+    for (uint32_t i = 0; i < schema_op_count(); i++)
+        pairs += test_operator(schema_op_at(i)->type, options);
+    TEST_FOR(pairs > 80, "%u pairs", pairs);
+}
+
 /* ---- random graphs ---- */
 
 struct sizes {
@@ -279,6 +338,8 @@ int main(int argc, char **argv)
         test_known((enum known)i);
     test_several_results(false);
     test_several_results(true);
+    test_operators(&plain);
+    test_operators(&fast);
     for (uint64_t i = 0; i < count && wrong_count < 10; i++) {
         test_seed(first + i, &plain);
         test_seed(first + i, &fast);

@@ -278,7 +278,6 @@ static void test_single(void)
     char error[256];
     float x[N] = { -1, 2, -3, 4, -5, 6 };
     TEST(graph_from_operator(&graph, relu, 0, error) == S_OK);
-    TEST(graph.may_alias == schema_in_place_allowed(relu->op, 0, 0));
     TEST(graph_run_passes(&graph, &options) == S_OK && graph_plan_create(&graph, &options, &plan, error) == S_OK);
     graph_finish(&graph);
     schema_desc_destroy(relu);
@@ -289,8 +288,54 @@ static void test_single(void)
     graph_plan_destroy(plan);
 }
 
+static bool contains(char *text, const char *part)
+{
+    bool found = text && strstr(text, part);
+    if (!found)
+        fprintf(stderr, "%s\n", text ? text : "no text");
+    free(text);
+    return found;
+}
+
+/* Names of nodes and edges are printed with the ops and values; those of fused nodes one after the other. */
+static void test_names(void)
+{
+    struct sample sample = { 0 };
+    struct graph graph;
+    struct graph_plan *plan = NULL;
+    struct graph_options options = make_options(0);
+    const DML_OPERATOR_GRAPH_NODE_DESC sum = { NULL, "the \"sum\"" }, end = { NULL, "end" };
+    add_node(&sample, binary(&flat, &flat, &flat));
+    add_node(&sample, unary(&flat));
+    sample.nodes[0].Desc = &sum;
+    sample.nodes[1].Desc = &end;
+    add_input(&sample, 0, 0, 0);
+    add_input(&sample, 1, 0, 1);
+    add_link(&sample, 0, 0, 1, 0);
+    add_output(&sample, 1, 0, 0);
+    sample.input_edges[0].Name = "left";
+    sample.input_edges[1].Name = "\1made by a program";
+    sample.link_edges[0].Name = "between";
+    sample.output_edges[0].Name = "result";
+    HRESULT hr = graph_from_desc(&graph, &sample.desc, (const struct schema_desc *const *)sample.ops, 0, sample.error);
+    if (TEST_FOR(hr == S_OK, "%s", sample.error)) {
+        TEST(contains(graph_print(&graph), "%0 = input 0, 24 bytes \"left\"\n%1 = input 1, 24 bytes\n"));
+        TEST(contains(graph_print(&graph), "temp, 24 bytes \"between\"\n"));
+        TEST(contains(graph_print(&graph), "output 0, 24 bytes \"result\"\n"));
+        TEST(graph_run_passes(&graph, &options) == S_OK);
+        hr = graph_plan_create(&graph, &options, &plan, sample.error);
+        TEST(contains(graph_print(&graph), "ACTIVATION_RELU \"end\" + \"the _sum_\"\n"));
+        graph_finish(&graph);
+    }
+    if (TEST_FOR(hr == S_OK, "%s", sample.error))
+        TEST(contains(graph_plan_print(plan), "ACTIVATION_RELU \"end\" + \"the _sum_\"\n"));
+    graph_plan_destroy(plan);
+    free_sample(&sample);
+}
+
 int main(void)
 {
+    test_names();
     test_everything();
     test_short_constant();
     test_owned();

@@ -1,6 +1,8 @@
 /* Places in the temporary and the persistent buffer. */
 #include "graph_make.h"
 
+#include "base/cpu.h"
+
 #include "test.h"
 
 static uint32_t seed = 7;
@@ -52,6 +54,85 @@ static void test_blocks(void)
     TEST(plan_place_blocks(huge, 3, &bytes, &least) == E_OUTOFMEMORY);
     huge[0].size = UINT64_MAX;
     TEST(plan_place_blocks(huge, 1, &bytes, &least) == E_OUTOFMEMORY);
+}
+
+/* So many are in use at one time that they are placed in the order of the steps. */
+static void test_many_blocks(void)
+{
+    const uint32_t count = 6000;
+    struct plan_block *blocks = calloc(count, sizeof(*blocks));
+    uint8_t *taken = calloc(count, 16);
+    uint64_t bytes = 0, least = 0;
+    for (uint32_t i = 0; i < count; i++)
+        blocks[i] = (struct plan_block){ 256 * (1 + rnd(4)), i, BASE_MIN(i + 500 + rnd(2000), 2 * count), 0, 0 };
+    TEST(plan_place_blocks(blocks, count, &bytes, &least) == S_OK);
+    TEST(bytes >= least && bytes < least * 2);
+    for (uint32_t step = 0; step < count; step += 97) {
+        memset(taken, 0, count * 16);
+        for (uint32_t i = 0; i < count; i++)
+            for (uint64_t at = blocks[i].offset / 256; at < (blocks[i].offset + blocks[i].size) / 256; at++)
+                if (blocks[i].first <= step && step <= blocks[i].last)
+                    TEST_FOR(blocks[i].offset % 256 == 0 && at < count * UINT64_C(16) && !taken[at]++, "block %u", i);
+    }
+    free(taken);
+    free(blocks);
+}
+
+/* Scratch memory is as large as the work: none in the temporary buffer for a few elements, and of what lies there one
+ * piece for each range of the step, not for each thread. */
+static void test_scratch(void)
+{
+    for (uint32_t kind = 0; kind < 3; kind++) {
+        struct graph graph;
+        struct graph_plan *plan = NULL;
+        struct graph_options options = make_options(0);
+        char error[256] = "";
+        options.threads = 8;
+        options.cpu = base_cpu_flags();
+        graph_init(&graph, 1, 1, 0);
+        struct graph_operand x = make_value(&graph, GRAPH_INPUT, 0, F32, 2, SIZES(1, 10)), y = x;
+        y = make_value(&graph, GRAPH_OUTPUT, 0, F32, 2, SIZES(1, kind == 2 ? 1 : 10));
+        struct graph_op *op = graph_op_add(&graph,
+                                           kind == 0   ? KERN_SOFTMAX
+                                           : kind == 1 ? KERN_NORM
+                                                       : KERN_REDUCE,
+                                           &x, 1, &y, 1);
+        if (kind == 0)
+            op->k.u.softmax = (struct kern_softmax){ KERN_SOFTMAX_PLAIN, 2 };
+        else if (kind == 1)
+            op->k.u.norm = (struct kern_norm){ .axes = 2, .epsilon = 1, .use_mean = true, .use_variance = true };
+        else
+            op->k.u.reduce = (struct kern_reduce){ .function = DML_REDUCE_FUNCTION_SUM, .axes = 2 };
+        HRESULT hr = graph_plan_create(&graph, &options, &plan, error);
+        if (TEST_FOR(hr == S_OK, "%s", error))
+            TEST_FOR(plan->temp_bytes == 0, "kind %u: %llu bytes", kind, (unsigned long long)plan->temp_bytes);
+        graph_finish(&graph);
+        graph_plan_destroy(plan);
+    }
+}
+
+static void test_worker_scratch(void)
+{
+    struct graph graph;
+    struct graph_plan *plan = NULL;
+    struct graph_options options = make_options(0);
+    char error[256] = "";
+    options.threads = 8;
+    options.cpu = base_cpu_flags();
+    graph_init(&graph, 3, 1, 0);
+    struct graph_operand in[3];
+    for (uint32_t i = 0; i < 3; i++)
+        in[i] = make4(&graph, GRAPH_INPUT, i, 1, 1, 8, 64);
+    struct graph_operand out = make4(&graph, GRAPH_OUTPUT, 0, 1, 1, 8, 64);
+    graph_op_add(&graph, KERN_ATTENTION, in, 3, &out, 1)->k.u.attention.scale = 1;
+    HRESULT hr = graph_plan_create(&graph, &options, &plan, error);
+    graph_finish(&graph);
+    if (TEST_FOR(hr == S_OK, "%s", error)) {
+        const struct graph_step *step = &plan->steps[0];
+        TEST(step->ranges == 1);
+        TEST(plan->temp_bytes <= base_align_up(step->work.worker_scratch_bytes, 256) * step->ranges);
+    }
+    graph_plan_destroy(plan);
 }
 
 /* Sequential lives of one size need one block. */
@@ -281,6 +362,9 @@ static void test_disable(void)
 int main(void)
 {
     test_blocks();
+    test_many_blocks();
+    test_scratch();
+    test_worker_scratch();
     test_reuse();
     test_in_place();
     test_not_in_place();

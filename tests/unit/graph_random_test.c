@@ -180,9 +180,9 @@ int main(int argc, char **argv)
     for (uint64_t i = 0; i < count && test_failures < 10; i++)
         test_seed(first + i);
     /* Bytes have tests of their own, graph_quantized_test.c and graph_weights_test.c, and so have long sums
-     * (graph_split_test.c) and half precision. */
+     * (graph_split_test.c), half precision and FLOAT16. */
     fired[MAKE_PASS_weights] = fired[MAKE_PASS_integer] = fired[MAKE_PASS_requantize] = UINT32_MAX;
-    fired[MAKE_PASS_split_products] = fired[MAKE_PASS_half] = UINT32_MAX;
+    fired[MAKE_PASS_split_products] = fired[MAKE_PASS_half] = fired[MAKE_PASS_widen] = UINT32_MAX;
     for (uint32_t i = 0; count >= 400 && i < MAKE_PASS_COUNT; i++)
         TEST_FOR(fired[i] > 10 || (i == MAKE_PASS_fuse_blocks && !base_cpu_flags()), "pass %u, which changed %u graphs",
                  i, fired[i]);

@@ -9,6 +9,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/parallel.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -82,7 +83,8 @@ static void *rest_main(void *context)
     struct rest rest = *(struct rest *)context;
     struct timespec time = { rest.ms / 1000, rest.ms % 1000 * (long)MS };
     free(context);
-#pragma omp parallel num_threads(rest.threads)
+    uint32_t threads = base_parallel_grant((uint32_t)rest.threads);
+#pragma omp parallel num_threads(threads)
     __asm__ volatile("" ::: "memory"); /* an empty region would make no team */
     nanosleep(&time, NULL);
     atomic_store(&resting, false);

@@ -1,0 +1,329 @@
+/* Makes one allocation of a process fail, by its number; to be preloaded. A program controls it through inject_begin
+ * and inject_end, which it looks up; for a program that does not, ANYDML_INJECT=N makes the Nth since the start fail,
+ * and ANYDML_INJECT=0 writes how many there were to stderr. With ANYDML_INJECT_FRAMES it shows where. A crash ends the
+ * process with one of the codes below. */
+#define _GNU_SOURCE
+#undef _FILE_OFFSET_BITS /* mmap and mmap64 are two names here */
+#include "inject.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <execinfo.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define EXPORT __attribute__((visibility("default")))
+#define FRAMES 64
+
+void *__libc_malloc(size_t bytes);
+void *__libc_calloc(size_t count, size_t bytes);
+void *__libc_realloc(void *block, size_t bytes);
+void *__libc_memalign(size_t alignment, size_t bytes);
+void __libc_free(void *block);
+
+static atomic_bool armed;
+static _Atomic uint64_t seen, target;
+static _Atomic int64_t blocks, mapped;
+static bool reports, shows, failed_in_ours;
+
+/* Of what a frame is: the system's libraries only pass a fault on. */
+enum { SYSTEM, FOREIGN, OURS };
+
+static int owner(const void *frame)
+{
+    static const char *const system[] = { "libc.so", "libstdc++", "libgcc_s", "libinject", "ld-linux", "libm.so" };
+    static const char *const foreign[] = { "libdnnl", "libgomp", "libOpenCL", "libtbb" };
+    Dl_info info;
+    if (!dladdr(frame, &info) || !info.dli_fname)
+        return FOREIGN; /* generated code */
+    for (size_t i = 0; i < sizeof(system) / sizeof(system[0]); i++)
+        if (strstr(info.dli_fname, system[i]))
+            return SYSTEM;
+    for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++)
+        if (strstr(info.dli_fname, foreign[i]))
+            return FOREIGN;
+    return OURS;
+}
+
+/* Whose frame comes first that is not the system's. */
+static int first_owner(void *const *frames, size_t count)
+{
+    size_t first = 0;
+    while (first < count && frames[first] && owner(frames[first]) == SYSTEM)
+        first++;
+    return first < count && frames[first] ? owner(frames[first]) : SYSTEM;
+}
+
+static void note_failure(void)
+{
+    void *frames[FRAMES];
+    atomic_store(&armed, false);
+    int count = backtrace(frames, FRAMES);
+    failed_in_ours = first_owner(frames, (size_t)count) == OURS;
+    if (shows)
+        backtrace_symbols_fd(frames, count, 2);
+    atomic_store(&armed, true);
+}
+
+static bool fails(void)
+{
+    if (!atomic_load_explicit(&armed, memory_order_relaxed))
+        return false;
+    uint64_t number = atomic_fetch_add(&seen, 1) + 1;
+    if (number != atomic_load_explicit(&target, memory_order_relaxed))
+        return false;
+    note_failure();
+    errno = ENOMEM;
+    return true;
+}
+
+EXPORT void inject_begin(uint64_t number)
+{
+    atomic_store(&seen, 0);
+    atomic_store(&target, number);
+    atomic_store(&armed, true);
+}
+
+EXPORT uint64_t inject_end(void)
+{
+    atomic_store(&armed, false);
+    return atomic_load(&seen);
+}
+
+EXPORT struct inject_use inject_in_use(void)
+{
+    return (struct inject_use){ atomic_load(&blocks), atomic_load(&mapped) };
+}
+
+/* ---- who allocated what is still there ---- */
+
+#define RECORDS 65536 /* a power of two, more than there are blocks at a time */
+
+struct record {
+    void *block; /* NULL: free; `gone`: was used */
+    void *frames[12];
+};
+
+static struct record records[RECORDS];
+static char gone;
+static atomic_flag records_busy = ATOMIC_FLAG_INIT;
+static bool recorded;
+
+static void lock_records(void)
+{
+    while (atomic_flag_test_and_set_explicit(&records_busy, memory_order_acquire))
+        ;
+}
+
+static void unlock_records(void)
+{
+    atomic_flag_clear_explicit(&records_busy, memory_order_release);
+}
+
+static size_t place_of(const void *block)
+{
+    return ((uintptr_t)block >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 48 & (RECORDS - 1);
+}
+
+static void record(void *block)
+{
+    void *frames[12] = { NULL };
+    backtrace(frames, 12);
+    lock_records();
+    size_t at = place_of(block), tries = 0;
+    while (records[at].block && records[at].block != &gone && tries++ < RECORDS)
+        at = (at + 1) & (RECORDS - 1);
+    records[at].block = block;
+    memcpy(records[at].frames, frames, sizeof(frames));
+    recorded = true;
+    unlock_records();
+}
+
+static void forget(const void *block)
+{
+    if (!recorded)
+        return;
+    lock_records();
+    size_t at = place_of(block), tries = 0;
+    while (records[at].block && records[at].block != block && tries++ < RECORDS)
+        at = (at + 1) & (RECORDS - 1);
+    if (records[at].block == block)
+        records[at].block = &gone;
+    unlock_records();
+}
+
+EXPORT bool inject_ours_left(int64_t mapped_before, bool show)
+{
+    bool any = failed_in_ours && atomic_load(&mapped) > mapped_before;
+    for (size_t i = 0; i < RECORDS; i++) {
+        struct record *left = &records[i];
+        size_t count = 0;
+        while (count < 12 && left->frames[count])
+            count++;
+        if (!left->block || left->block == &gone || (!failed_in_ours && first_owner(left->frames, count) != OURS))
+            continue;
+        any = true;
+        if (show) {
+            dprintf(2, "still there:\n");
+            backtrace_symbols_fd(left->frames, (int)count, 2);
+        }
+    }
+    return any;
+}
+
+/* ---- the allocator ---- */
+
+static void *made(void *block)
+{
+    if (block) {
+        atomic_fetch_add_explicit(&blocks, 1, memory_order_relaxed);
+        if (atomic_load_explicit(&armed, memory_order_relaxed))
+            record(block);
+    }
+    return block;
+}
+
+EXPORT void *malloc(size_t bytes)
+{
+    return fails() ? NULL : made(__libc_malloc(bytes));
+}
+
+EXPORT void *calloc(size_t count, size_t bytes)
+{
+    return fails() ? NULL : made(__libc_calloc(count, bytes));
+}
+
+EXPORT void *realloc(void *block, size_t bytes)
+{
+    if (fails())
+        return NULL;
+    if (!block)
+        return made(__libc_malloc(bytes));
+    if (!bytes) {
+        free(block);
+        return NULL;
+    }
+    forget(block);
+    void *moved = __libc_realloc(block, bytes);
+    if (atomic_load_explicit(&armed, memory_order_relaxed))
+        record(moved);
+    return moved;
+}
+
+EXPORT void *memalign(size_t alignment, size_t bytes)
+{
+    return fails() ? NULL : made(__libc_memalign(alignment, bytes));
+}
+
+EXPORT void *aligned_alloc(size_t alignment, size_t bytes)
+{
+    return memalign(alignment, bytes);
+}
+
+EXPORT int posix_memalign(void **out, size_t alignment, size_t bytes)
+{
+    *out = memalign(alignment, bytes);
+    return *out ? 0 : ENOMEM;
+}
+
+EXPORT void free(void *block)
+{
+    if (block) {
+        atomic_fetch_sub_explicit(&blocks, 1, memory_order_relaxed);
+        forget(block);
+    }
+    __libc_free(block);
+}
+
+EXPORT void *mmap(void *address, size_t bytes, int protection, int flags, int file, off_t offset)
+{
+    if ((flags & MAP_ANONYMOUS) && fails())
+        return MAP_FAILED;
+    void *start = (void *)syscall(SYS_mmap, address, bytes, protection, flags, file, offset);
+    if (start != MAP_FAILED)
+        atomic_fetch_add_explicit(&mapped, (int64_t)bytes, memory_order_relaxed);
+    return start;
+}
+
+EXPORT void *mmap64(void *address, size_t bytes, int protection, int flags, int file, off_t offset)
+{
+    return mmap(address, bytes, protection, flags, file, offset);
+}
+
+EXPORT int munmap(void *address, size_t bytes)
+{
+    int result = (int)syscall(SYS_munmap, address, bytes);
+    if (!result)
+        atomic_fetch_sub_explicit(&mapped, (int64_t)bytes, memory_order_relaxed);
+    return result;
+}
+
+/* ---- crashes ---- */
+
+/* An exception that nobody catches is ours, whoever throws it: where somebody would, the unwinder is on the stack. */
+static bool uncaught(void *const *frames, int count)
+{
+    Dl_info info, inner;
+    for (int i = 1; i < count; i++)
+        if (dladdr((char *)frames[i] - 1, &info) && info.dli_sname && !strcmp(info.dli_sname, "__cxa_throw") &&
+            dladdr(frames[i - 1], &inner) && inner.dli_fname && strstr(inner.dli_fname, "libstdc++"))
+            return true;
+    return false;
+}
+
+static void on_crash(int signal)
+{
+    void *frames[FRAMES];
+    atomic_store(&armed, false);
+    int count = backtrace(frames, FRAMES);
+    bool ours = uncaught(frames, count) || first_owner(frames, (size_t)count) != FOREIGN;
+    dprintf(2, "inject: signal %d in %s code\n", signal, ours ? "our" : "a library's");
+    if (ours || shows)
+        backtrace_symbols_fd(frames, count, 2);
+    _exit(ours ? INJECT_CRASH : INJECT_CRASH_LIBRARY);
+}
+
+/* libgomp calls it where it has no memory. */
+EXPORT void exit(int status)
+{
+    Dl_info info;
+    if (dladdr(__builtin_return_address(0), &info) && info.dli_fname && strstr(info.dli_fname, "libgomp"))
+        _exit(INJECT_CRASH_LIBRARY);
+    void (*real)(int) = NULL;
+    atomic_store(&armed, false);
+    *(void **)&real = dlsym(RTLD_NEXT, "exit");
+    real(status);
+    __builtin_unreachable();
+}
+
+__attribute__((destructor)) static void report(void)
+{
+    atomic_store(&armed, false);
+    if (reports)
+        dprintf(2, "inject: %llu allocations\n", (unsigned long long)atomic_load(&seen));
+}
+
+__attribute__((constructor)) static void start(void)
+{
+    static const int signals[] = { SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL };
+    struct sigaction action = { .sa_handler = on_crash };
+    void *frames[4];
+    const char *number = getenv("ANYDML_INJECT");
+    shows = getenv("ANYDML_INJECT_FRAMES") != NULL;
+    backtrace(frames, 4); /* what it loads, it loads now */
+    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+        sigaction(signals[i], &action, NULL);
+    if (!number)
+        return;
+    unsetenv("ANYDML_INJECT");
+    reports = !strcmp(number, "0");
+    inject_begin(strtoull(number, NULL, 10));
+}

@@ -1,0 +1,78 @@
+/* FLOAT16 between convolutions becomes FLOAT32; results stay FLOAT16 and as exact. */
+#include "graph_make.h"
+
+#include "base/half.h"
+#include "base/parallel.h"
+
+#include "test.h"
+
+#include <math.h>
+
+#define F16     DML_TENSOR_DATA_TYPE_FLOAT16
+#define RESULTS (8 * 10 * 10)
+
+static struct graph_operand weights(struct graph *graph, uint32_t outs, uint32_t ins, uint32_t k)
+{
+    struct graph_operand made;
+    uint16_t *data = graph_constant_new(graph, F16, 4, SIZES(outs, ins, k, k), &made);
+    for (uint32_t i = 0; data && i < outs * ins * k * k; i++)
+        data[i] = base_float_to_half((float)((i * 7919 + 5) % 41) / 64.0f - 0.3f);
+    return made;
+}
+
+/* Two convolutions, RELU and an addition between. */
+static void make_network(struct graph *graph)
+{
+    graph_init(graph, 1, 1, 0);
+    struct graph_operand x = make_value(graph, GRAPH_INPUT, 0, F16, 4, SIZES(1, 8, 10, 10)), t[4];
+    for (uint32_t i = 0; i < 4; i++)
+        t[i] = graph_temp(graph, F16, 4, x.view.sizes);
+    make_conv(graph, (struct graph_operand[]){ x, weights(graph, 8, 8, 3) }, 2, t[0], 1, 1, 1);
+    make_map(graph, KERN_MAP_RELU, &t[0], 1, t[1], 0, 0);
+    make_conv(graph, (struct graph_operand[]){ t[1], weights(graph, 8, 8, 1) }, 2, t[2], 1, 1, 0);
+    make_map(graph, KERN_MAP_ADD, (struct graph_operand[]){ t[2], t[1] }, 2, t[3], 0, 0);
+    make_conv(graph, (struct graph_operand[]){ t[3], weights(graph, 8, 8, 3) }, 2,
+              make_value(graph, GRAPH_OUTPUT, 0, F16, 4, x.view.sizes), 1, 1, 1);
+}
+
+static bool run_network(uint32_t disabled, uint16_t *results, uint32_t *out_narrow)
+{
+    struct graph graph;
+    struct graph_plan *plan = NULL;
+    struct make_run run = { 0 };
+    struct graph_options options = make_options(disabled);
+    char error[256] = "";
+    static uint16_t x[RESULTS];
+    for (uint32_t i = 0; i < RESULTS; i++)
+        x[i] = base_float_to_half((float)((i * 7919 + 13) % 1009) / 504.5f - 1);
+    run.inputs[0] = x;
+    run.outputs[0] = results;
+    make_network(&graph);
+    HRESULT hr = graph_run_passes(&graph, &options);
+    *out_narrow = 0; /* convolutions of FLOAT16 */
+    for (uint32_t i = 0; i < graph.op_count; i++)
+        *out_narrow += graph.ops[i]->k.kind == KERN_CONV && graph.ops[i]->k.tensors[0].type == F16;
+    if (SUCCEEDED(hr))
+        hr = graph_plan_create(&graph, &options, &plan, error);
+    graph_finish(&graph);
+    bool good = TEST_FOR(SUCCEEDED(hr), "%s", error) && make_execute(plan, &run);
+    graph_plan_destroy(plan);
+    return good;
+}
+
+int main(void)
+{
+    uint16_t narrow[RESULTS], wide[RESULTS];
+    uint32_t before, after;
+    double most = 0, worst = 0;
+    if (run_network(UINT32_C(1) << MAKE_PASS_widen, narrow, &before) && run_network(0, wide, &after)) {
+        for (uint32_t i = 0; i < RESULTS; i++) {
+            most = fmax(most, fabs((double)base_half_to_float(narrow[i])));
+            worst = fmax(worst, fabs((double)base_half_to_float(narrow[i]) - base_half_to_float(wide[i])));
+        }
+        TEST(before == 3);
+        TEST(after == 0);
+        TEST_FOR(most > 0 && worst <= 0x1p-8 * most, "error %g of %g", worst, most);
+    }
+    return test_result();
+}
