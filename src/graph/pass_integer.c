@@ -1,7 +1,7 @@
 /* Convolutions and products of dequantised bytes multiply the bytes: the sums are exact, and one multiplication by the
- * product of the scales follows. Where the result is quantised next, that division joins the multiplication: a result
- * may then differ by 1 from that of the separate steps where it lies next to a half. Scales and zero points must be
- * constants. Zero points that are constant zeros go away. */
+ * product of the scales follows. A division by the scale of the next quantisation stays one, as a product with the
+ * quotient of the scales rounds otherwise next to halves. Scales and zero points must be constants. Zero points that
+ * are constant zeros go away. */
 #include "graph/quantized.h"
 
 #include <math.h>
@@ -106,7 +106,8 @@ static bool find_scale(struct graph *graph, const struct graph_op *op, struct fa
     return f->scale != NULL;
 }
 
-/* A convolution adds integers itself: biases that are whole multiples of the scale, as quantisers make them. */
+/* A convolution adds integers itself: biases that are whole multiples of the scale but for the rounding of both, as
+ * quantisers make them. */
 static bool find_sum_bias(struct graph *graph, const struct graph_op *op, struct factors *f)
 {
     if (op->k.kind != KERN_CONV || !f->bias)
@@ -116,7 +117,7 @@ static bool find_sum_bias(struct graph *graph, const struct graph_op *op, struct
         return false;
     for (uint32_t c = 0; c < f->channels; c++) {
         double units = (double)f->bias[c] / f->scale[c], whole = nearbyint(units);
-        if (!(fabs(units) < 0x1p30) || fabs(units - whole) > 1e-3 + 1e-6 * fabs(units))
+        if (!(fabs(units) < 0x1p30) || fabs(units - whole) > 1e-6 * fabs(units))
             return true;
         sums[c] = (int32_t)whole;
     }
@@ -225,12 +226,6 @@ static bool rewrite(struct graph *graph, struct graph_uses *uses, uint32_t at)
         return false;
     struct graph_operand out = { op->value[op->k.input_count], op->k.tensors[op->k.input_count] };
     struct graph_operand sums = graph_temp(graph, DML_TENSOR_DATA_TYPE_INT32, out.view.rank, out.view.sizes);
-    float by = graph_quantize_take_scale(graph, uses, at);
-    for (uint32_t c = 0; c < f.channels; c++) {
-        f.scale[c] /= by;
-        if (f.bias)
-            f.bias[c] /= by;
-    }
     if (graph->failed)
         return false;
     make_integer(graph, op, &f, &sums);

@@ -152,14 +152,6 @@ static bool quantizes(const struct graph_op *op)
     return true;
 }
 
-static bool is_relu(const struct graph_op *op)
-{
-    return op->k.kind == KERN_MAP && op->k.output_count == 1 && op->k.input_count == 1 && op->k.u.map.inst_count == 1 &&
-           op->k.u.map.inst[0].code == KERN_MAP_RELU && op->k.u.map.inst[0].type == DML_TENSOR_DATA_TYPE_FLOAT32 &&
-           op->k.tensors[0].type == DML_TENSOR_DATA_TYPE_FLOAT32 &&
-           op->k.tensors[1].type == DML_TENSOR_DATA_TYPE_FLOAT32;
-}
-
 uint32_t graph_only_reader(const struct graph *graph, const struct graph_uses *uses, uint32_t at)
 {
     const struct graph_op *op = graph->ops[at];
@@ -270,20 +262,4 @@ bool graph_drop_zero_points(struct graph *graph, struct graph_op *op)
         return false;
     drop_step(op, in ? 0 : 2, 2);
     return true;
-}
-
-float graph_quantize_take_scale(struct graph *graph, struct graph_uses *uses, uint32_t at)
-{
-    uint32_t reader = graph_only_reader(graph, uses, at);
-    if (reader != GRAPH_NONE && is_relu(graph->ops[reader]))
-        reader = graph_only_reader(graph, uses, reader);
-    float by = 0;
-    if (reader != GRAPH_NONE && quantizes(graph->ops[reader]) &&
-        graph->ops[reader]->k.tensors[0].type == DML_TENSOR_DATA_TYPE_FLOAT32)
-        by = quantize_scale(graph, graph->ops[reader]);
-    if (by > 0) {
-        drop_step(graph->ops[reader], 0, 1);
-        graph->failed |= !graph_uses_refresh(uses, reader);
-    }
-    return by > 0 ? by : 1;
 }

@@ -33,8 +33,4 @@ bool graph_drop_zero_points(struct graph *graph, struct graph_op *op);
 /* The one op that reads the result of the op at `at`, by its first operand; GRAPH_NONE when that is not so. */
 uint32_t graph_only_reader(const struct graph *graph, const struct graph_uses *uses, uint32_t at);
 
-/* All that becomes of the result of the op at `at` is its quantisation, by way of a RELU at most: takes the division by
- * the (positive, constant) scale out of there and returns the scale. Otherwise 1. */
-float graph_quantize_take_scale(struct graph *graph, struct graph_uses *uses, uint32_t at);
-
 #endif

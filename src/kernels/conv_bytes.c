@@ -1,6 +1,7 @@
 #include "kernels/conv_bytes.h"
 
 #include "kernels/conv_pw.h"
+#include "kernels/fmath.h"
 #include "kernels/gemm.h"
 
 #define BLOCK_BYTES  (16 * 1024)
@@ -27,6 +28,7 @@ static bool bytes_init(const struct kern_op *op, struct conv_bytes *c)
         return false;
     product_way_out_init(op, &c->way);
     if (!c->way.requantizes || !same_everywhere(&t[c->way.scale], true) ||
+        (c->way.divisor && !same_everywhere(&t[c->way.divisor], false)) ||
         (c->way.zero && !same_everywhere(&t[c->way.zero], false)))
         return false;
     const struct kern_view *scale = &t[c->way.scale], *y = &t[op->input_count];
@@ -89,13 +91,14 @@ bool kern_conv_dw_bytes_accepts(const struct kern_op *op)
     return conv_dw_bytes_init(op, &d);
 }
 
-void conv_bytes_parameters(const struct kern_call *call, const struct conv_bytes *c, const int32_t *sums, bool woven,
-                           int32_t *start, float *scale)
+float conv_bytes_parameters(const struct kern_call *call, const struct conv_bytes *c, const int32_t *sums, bool woven,
+                            int32_t *start, float *scale)
 {
     static const uint32_t first[KERN_RANK_MAX];
     const struct kern_conv *conv = &call->op->u.conv;
     const int32_t *bias = conv->has_bias ? call->data[2] : NULL;
     const float *scales = call->data[c->way.scale];
+    uint32_t largest = 0; /* as bits, where NaN is the largest of all */
     uint32_t zero = (uint32_t)gemm_zero(call, conv->has_x_zero, 2u + conv->has_bias, first) + c->flip;
     for (uint32_t i = 0; i < c->columns; i++) {
         uint32_t channel = woven ? conv_dw_bytes_channel(i) : i;
@@ -103,7 +106,10 @@ void conv_bytes_parameters(const struct kern_call *call, const struct conv_bytes
         uint32_t plus = held && bias ? (uint32_t)bias[channel * c->s.bias] : 0;
         start[i] = (int32_t)(plus - zero * (uint32_t)sums[i]);
         scale[i] = held ? scales[channel * c->scale_step] : 0;
+        uint32_t size = fmath_to_bits(scale[i]) & INT32_MAX;
+        largest = BASE_MAX(size, largest);
     }
+    return fmath_bits(largest);
 }
 
 /* ---- pointwise ---- */

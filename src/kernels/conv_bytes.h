@@ -1,6 +1,7 @@
-/* Convolutions of bytes to bytes on pixels whose channels lie together: each sum times a scale, rounded, plus a zero
- * point and clamped, all in registers. Weights are INT8 without zero points and packed once, X's words of four bytes
- * are multiplied by one instruction. What zero points and biases add to a channel's sums is where they start. */
+/* Convolutions of bytes to bytes on pixels whose channels lie together: each sum times a scale [by a divisor], rounded,
+ * plus a zero point and clamped, all in registers. Weights are INT8 without zero points and packed once, X's words of
+ * four bytes are multiplied by one instruction. What zero points and biases add to a channel's sums is where they
+ * start. */
 #ifndef KERNELS_CONV_BYTES_H
 #define KERNELS_CONV_BYTES_H
 
@@ -50,8 +51,9 @@ DENSE_INLINE uint32_t conv_dw_bytes_channel(uint32_t place)
     return place / 64 * 64 + lane / 4 * 16 + place % 64 / 16 * 4 + lane % 4;
 }
 
-/* Where sums start, and scales. sums: of the weights, as packed; `woven`: in the order of conv_dw_bytes_channel. */
-void conv_bytes_parameters(const struct kern_call *call, const struct conv_bytes *c, const int32_t *sums, bool woven,
-                           int32_t *start, float *scale);
+/* Where sums start, and scales; returns the greatest size of a scale, NaN if one is. sums: of the weights, as
+ * packed; `woven`: in the order of conv_dw_bytes_channel. */
+float conv_bytes_parameters(const struct kern_call *call, const struct conv_bytes *c, const int32_t *sums, bool woven,
+                            int32_t *start, float *scale);
 
 #endif

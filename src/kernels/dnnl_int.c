@@ -23,8 +23,8 @@ static bool scale_fits(const struct kern_view *view, uint32_t channel, bool *out
     return result;
 }
 
-/* The program ends in clamp(rint(x) [+ zero point]) to the whole range of the output's type: returns how many
- * instructions that takes, 0 for none. */
+/* The program ends in clamp(rint(x [/ divisor]) [+ zero point]) to the whole range of the output's type: returns how
+ * many instructions that takes, 0 for none. */
 static uint32_t quantize_length(const struct kern_op *op, struct dnnl_way_out *out)
 {
     const struct kern_map *map = op->epilogue;
@@ -45,7 +45,16 @@ static uint32_t quantize_length(const struct kern_op *op, struct dnnl_way_out *o
         out->zero = op->epilogue_input + zero - 1;
         inst = &map->inst[--at];
     }
-    return inst->code == KERN_MAP_RINT && inst->src[0] == (at ? inputs + at - 1 : 0) ? map->inst_count - at : 0;
+    if (inst->code != KERN_MAP_RINT || inst->src[0] != (at ? inputs + at - 1 : 0))
+        return 0;
+    inst--;
+    if (at && inst->code == KERN_MAP_DIV) {
+        at--;
+        if (inst->src[0] != (at ? inputs + at - 1 : 0) || inst->src[1] < 1 || inst->src[1] >= inputs)
+            return 0;
+        out->divisor = op->epilogue_input + inst->src[1] - 1u;
+    }
+    return map->inst_count - at;
 }
 
 static bool all_floats(const struct kern_map *map)
@@ -105,6 +114,8 @@ bool dnnl_way_out_init(const struct kern_op *op, uint32_t channel, struct dnnl_w
         return false;
     if (out->quantizes &&
         (!(length = quantize_length(op, out)) || length + first > map->inst_count ||
+         (out->divisor && (op->tensors[out->divisor].type != DML_TENSOR_DATA_TYPE_FLOAT32 ||
+                           !same_everywhere(&op->tensors[out->divisor]))) ||
          (out->zero && (!gemm_bytes(op->tensors[out->zero].type) || !same_everywhere(&op->tensors[out->zero])))))
         return false;
     if (!out->quantizes && map->store[0] != inputs + map->inst_count - 1)
@@ -126,6 +137,14 @@ static bool scale_post(struct dnnl_way_out *way, const dnnl_memory_desc_t *y, dn
            dnnl_post_binary(ops, dnnl_binary_mul, way->scale, &way->scale_md, post);
 }
 
+static bool one_md(int rank, dnnl_memory_desc_t *out)
+{
+    dnnl_dims_t ones;
+    for (int d = 0; d < rank; d++)
+        ones[d] = 1;
+    return dnnl_memory_desc_init_by_strides(out, rank, ones, dnnl_f32, ones) == dnnl_success;
+}
+
 bool dnnl_int_attr(struct dnnl_way_out *way, bool in_zero, const dnnl_memory_desc_t *y, dnnl_md_fn *md_of,
                    void *context, struct dnnl_post *post, dnnl_primitive_attr_t *out)
 {
@@ -143,6 +162,9 @@ bool dnnl_int_attr(struct dnnl_way_out *way, bool in_zero, const dnnl_memory_des
         ok = dnnl_safe_primitive_attr_set_zero_points(*out, DNNL_ARG_DST, 1, 0, &zero) == dnnl_success;
     if (ok && way->rest_map.inst_count)
         ok = dnnl_post_epilogue(&rest, ops, md_of, context, post);
+    if (ok && way->divisor)
+        ok = one_md(y->ndims, &way->divisor_md) &&
+             dnnl_post_binary(ops, dnnl_binary_div, way->divisor, &way->divisor_md, post);
     /* The library adds the zero point before it rounds, which turns halves the other way where it is odd. */
     if (ok && way->zero)
         ok = dnnl_safe_post_ops_append_eltwise(ops, 1.0f, dnnl_eltwise_round, 0, 0) == dnnl_success;
@@ -165,11 +187,11 @@ bool dnnl_int_args(struct dnnl_state *state, const struct dnnl_way_out *way, uin
         buffers[(*count)++] = dnnl_buffer_zero(state, way->zero, op->tensors[way->zero].type);
     }
     for (uint32_t i = 0; i < post->count; i++) {
-        bool scale = way->scales && i == 0;
-        if (!scale && !md_of(context, post->tensor[i], &md))
+        bool scale = way->scales && i == 0, divisor = way->divisor && i + 1 == post->count;
+        if (!scale && !divisor && !md_of(context, post->tensor[i], &md))
             return false;
-        if (scale)
-            md = way->scale_md;
+        if (scale || divisor)
+            md = scale ? way->scale_md : way->divisor_md;
         args[*count] = post->arg[i];
         buffers[(*count)++] = dnnl_buffer_tensor(state, &md, post->tensor[i]);
     }

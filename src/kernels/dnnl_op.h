@@ -141,13 +141,14 @@ bool dnnl_post_binary(dnnl_post_ops_t ops, dnnl_alg_kind_t algorithm, uint32_t t
                       struct dnnl_post *post);
 bool dnnl_post_add(dnnl_post_ops_t ops, uint32_t tensor, const dnnl_memory_desc_t *md, struct dnnl_post *post);
 
-/* Integer products (dnnl_int.c): the epilogue is [times scales,] [post-ops,] [to the nearest integer plus zero point].
- */
+/* Integer products (dnnl_int.c): the epilogue is [times scales,] [post-ops,] [[by a divisor,] to the nearest integer
+ * plus zero point]. */
 struct dnnl_way_out {
     bool scales, by_channel; /* one scale, or one per channel or column */
     uint32_t scale;          /* tensor */
-    dnnl_memory_desc_t scale_md;
+    dnnl_memory_desc_t scale_md, divisor_md;
     bool quantizes;
+    uint32_t divisor;    /* tensor of one; 0 = none */
     uint32_t zero;       /* tensor of the output's zero point; 0 = none */
     struct kern_op rest; /* the op with the post-ops as epilogue */
     struct kern_map rest_map;

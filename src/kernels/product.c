@@ -86,33 +86,52 @@ void product_column_sums(const struct product_isa *isa, const void *panel, uint6
 
 /* ---- the way out ---- */
 
-/* The program is clamp(rint(x * scale) + zero point), and its tensors lie as requantize() wants them. */
+/* Instruction `at` is `code` in FLOAT32 of what the one before gave (`last`) and, where `out_tensor` is given, of an
+ * input. */
+static bool is_step(const struct kern_op *op, uint32_t at, enum kern_map_code code, uint32_t last, uint32_t *out_tensor)
+{
+    const struct kern_map_inst *inst = &op->epilogue->inst[at];
+    if (inst->code != code || inst->type != DML_TENSOR_DATA_TYPE_FLOAT32 || inst->to_type != inst->type ||
+        inst->src[0] != last)
+        return false;
+    if (!out_tensor)
+        return true;
+    *out_tensor = op->epilogue_input + inst->src[1] - 1u;
+    return inst->src[1] >= 1 && *out_tensor < op->input_count;
+}
+
+/* The program is clamp(rint(x * scale [/ divisor]) [+ zero point]), and its tensors lie as requantize() wants them. */
 void product_way_out_init(const struct kern_op *op, struct product_way_out *out)
 {
     const struct kern_map *map = op->epilogue;
-    const struct kern_view *y = &op->tensors[op->input_count];
+    uint32_t inputs = 1 + op->input_count - op->epilogue_input, at = 0;
     *out = (struct product_way_out){ .requantizes = false };
-    if (!map || !gemm_bytes(y->type) || map->inst_count < 3 || map->inst_count > 4)
+    if (!map || !gemm_bytes(op->tensors[op->input_count].type) || map->inst_count < 3 || map->inst_count > 5 ||
+        !is_step(op, at++, KERN_MAP_MUL, 0, &out->scale))
         return;
-    uint32_t inputs = 1 + op->input_count - op->epilogue_input, last = inputs + 1, end = map->inst_count - 1;
-    const struct kern_map_inst *inst = map->inst;
-    bool fits = inst[0].code == KERN_MAP_MUL && inst[0].src[0] == 0 && inst[0].src[1] >= 1 && inst[0].src[1] < inputs;
-    fits = fits && inst[1].code == KERN_MAP_RINT && inst[1].src[0] == inputs;
-    if (fits && end == 3) {
-        fits = inst[2].code == KERN_MAP_ADD && inst[2].src[0] == last && inst[2].src[1] >= 1 && inst[2].src[1] < inputs;
-        out->zero = op->epilogue_input + inst[2].src[1] - 1;
-        last++;
-    }
-    fits = fits && inst[end].code == KERN_MAP_CLAMP && inst[end].src[0] == last && map->store[0] == last + 1;
-    for (uint32_t i = 0; i <= end; i++)
-        fits = fits && inst[i].type == DML_TENSOR_DATA_TYPE_FLOAT32 && inst[i].to_type == inst[i].type;
-    if (!fits)
+    if (map->inst[at].code == KERN_MAP_DIV && !is_step(op, at, KERN_MAP_DIV, inputs, &out->divisor))
         return;
-    out->scale = op->epilogue_input + inst[0].src[1] - 1;
-    out->low = inst[end].imm[0].f32;
-    out->high = inst[end].imm[1].f32;
+    at += map->inst[at].code == KERN_MAP_DIV;
+    if (!is_step(op, at, KERN_MAP_RINT, inputs + at - 1, NULL))
+        return;
+    at++;
+    if (map->inst[at].code == KERN_MAP_ADD && !is_step(op, at, KERN_MAP_ADD, inputs + at - 1, &out->zero))
+        return;
+    at += map->inst[at].code == KERN_MAP_ADD;
+    if (at + 1 != map->inst_count || !is_step(op, at, KERN_MAP_CLAMP, inputs + at - 1, NULL) ||
+        map->store[0] != inputs + at)
+        return;
+    out->low = map->inst[at].imm[0].f32;
+    out->high = map->inst[at].imm[1].f32;
     out->requantizes = op->tensors[out->scale].type == DML_TENSOR_DATA_TYPE_FLOAT32 &&
+                       (!out->divisor || op->tensors[out->divisor].type == DML_TENSOR_DATA_TYPE_FLOAT32) &&
                        (!out->zero || gemm_bytes(op->tensors[out->zero].type)) && out->low >= -128 && out->high <= 255;
+}
+
+float product_divisor(const struct kern_call *call, const struct product_way_out *way, const uint32_t *at)
+{
+    const struct kern_view *view = &call->op->tensors[way->divisor];
+    return way->divisor ? ((const float *)call->data[way->divisor])[dense_offset(view, at, view->rank)] : 1;
 }
 
 static int64_t last_step(const struct kern_view *view)
@@ -127,10 +146,11 @@ static bool finish_bytes(const struct product_isa *isa, const struct kern_call *
     const struct kern_view *y = &op->tensors[op->input_count], *scale = &op->tensors[way->scale];
     int64_t step = last_step(scale);
     if (!way->requantizes || (y->strides[y->rank - 1] != 1 && count > 1) || (step != 0 && step != 1) ||
-        (way->zero && last_step(&op->tensors[way->zero])))
+        (way->zero && last_step(&op->tensors[way->zero])) || (way->divisor && last_step(&op->tensors[way->divisor])))
         return false;
     struct product_requantize how = { .scale_step = (uint32_t)step, .low = way->low, .high = way->high };
     how.scale = (const float *)call->data[way->scale] + dense_offset(scale, at, scale->rank);
+    how.divisor = product_divisor(call, way, at);
     if (way->zero)
         how.zero = (float)gemm_zero(call, true, way->zero, at);
     isa->integers->requantize(sums, count, shift, &how,

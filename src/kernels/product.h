@@ -33,11 +33,12 @@ struct product_shift {
     int32_t plus; /* to be added */
 };
 
-/* Clamp(round(x * scale) + zero) as a byte. scale_step: 0 or 1; |zero|, |low|, |high| < 512. */
+/* Clamp(round(x * scale / divisor) + zero) as a byte, each step rounded. scale_step: 0 or 1; |zero|, |low|, |high| <
+ * 512. */
 struct product_requantize {
     const float *scale;
     uint32_t scale_step;
-    float zero, low, high;
+    float divisor, zero, low, high;
 };
 
 /* What else depends on the instruction set. */
@@ -91,10 +92,12 @@ void product_load(const struct product_isa *isa, const struct product_line *from
 /* The op's epilogue is a requantisation: of which tensors (0 = none). */
 struct product_way_out {
     bool requantizes;
-    uint32_t scale, zero;
+    uint32_t scale, divisor, zero;
     float low, high;
 };
 void product_way_out_init(const struct kern_op *op, struct product_way_out *out);
+/* The divisor for coordinates `at`; 1 where there is none. */
+float product_divisor(const struct kern_call *call, const struct product_way_out *way, const uint32_t *at);
 
 /* Stores a row of sums (INT32, FLOAT32 or FLOAT64) from coordinates `at` on. `shift`: of integers. `floats`: room for
  * as many. */

@@ -3,7 +3,7 @@
 #include "kernels/product.h"
 
 #if defined(__AVX512BW__) && defined(__AVX512VL__)
-#include <immintrin.h>
+#include "kernels/quotient.h"
 #endif
 
 static __attribute__((unused)) void weave_bytes(const uint8_t *const *lines, uint64_t count, uint8_t flip,
@@ -84,19 +84,20 @@ static void unshift(const int32_t *sums, uint32_t count, const struct product_sh
 
 #if defined(__AVX512BW__) && defined(__AVX512VL__)
 /* Sixteen; a NaN gives `low`. */
-DENSE_INLINE __m128i requantized(__m512i sums, __m512 scale, __m512i zero, __m512i low, __m512i high)
+DENSE_INLINE __m128i requantized(__m512i sums, __m512 scale, const struct quotient *by, __m512i zero, __m512i low,
+                                 __m512i high)
 {
     __m512 value = _mm512_mul_ps(_mm512_cvtepi32_ps(sums), scale);
-    value = _mm512_min_ps(_mm512_max_ps(value, _mm512_set1_ps(-1024)), _mm512_set1_ps(1024));
-    __m512i number = _mm512_add_epi32(_mm512_cvtps_epi32(value), zero);
+    __m512i number = _mm512_add_epi32(_mm512_cvtps_epi32(quotient(by, value)), zero);
     return _mm512_cvtepi32_epi8(_mm512_min_epi32(_mm512_max_epi32(number, low), high));
 }
 
 /* GCC 12 makes chains of comparisons and masks of the loop below. */
 DENSE_INLINE void requantize_all(const int32_t *restrict sums, uint32_t count, const struct product_shift *shift,
                                  const struct product_requantize *how, uint8_t *restrict out, bool by_column,
-                                 bool scales)
+                                 bool scales, bool divides)
 {
+    const struct quotient divisor = quotient_by(divides ? how->divisor : 1);
     const int32_t *restrict columns = shift->columns, *restrict zeros = shift->zeros;
     const float *restrict scale = how->scale;
     __m512i a_zero = _mm512_set1_epi32(shift->zero), same = _mm512_set1_epi32((int32_t)unshift_same(shift));
@@ -112,7 +113,7 @@ DENSE_INLINE void requantize_all(const int32_t *restrict sums, uint32_t count, c
             sum = _mm512_sub_epi32(sum, _mm512_mullo_epi32(_mm512_maskz_loadu_epi32(mask, zeros + i), row));
         if (scales)
             by = _mm512_maskz_loadu_ps(mask, scale + i);
-        __m128i bytes = requantized(sum, by, zero, low, high);
+        __m128i bytes = requantized(sum, by, &divisor, zero, low, high);
         if (count - i >= 16)
             _mm_storeu_si128((__m128i *)(out + i), bytes);
         else
@@ -121,9 +122,10 @@ DENSE_INLINE void requantize_all(const int32_t *restrict sums, uint32_t count, c
 }
 #else
 /* A NaN gives `low`. Numbers beyond 1024 are clamped anyway, so that adding 1.5 * 2^23 rounds to the nearest even. */
-DENSE_INLINE uint8_t requantized(int32_t sum, float scale, const struct product_requantize *how)
+DENSE_INLINE uint8_t requantized(int32_t sum, float scale, const struct product_requantize *how, bool divides)
 {
     float value = (float)sum * scale;
+    value = divides ? value / how->divisor : value;
     value = value > -1024 ? value : -1024;
     value = value < 1024 ? value : 1024;
     value = value + 0x1.8p23f - 0x1.8p23f + how->zero;
@@ -134,25 +136,34 @@ DENSE_INLINE uint8_t requantized(int32_t sum, float scale, const struct product_
 
 DENSE_INLINE void requantize_all(const int32_t *restrict sums, uint32_t count, const struct product_shift *shift,
                                  const struct product_requantize *how, uint8_t *restrict out, bool by_column,
-                                 bool scales)
+                                 bool scales, bool divides)
 {
     const struct product_shift by = *shift;
     const struct product_requantize to = *how;
     uint32_t same = unshift_same(&by);
     for (uint32_t i = 0; i < count; i++)
-        out[i] = requantized((int32_t)unshifted(sums, i, &by, same, by_column), to.scale[scales ? i : 0], &to);
+        out[i] = requantized((int32_t)unshifted(sums, i, &by, same, by_column), to.scale[scales ? i : 0], &to, divides);
 }
 #endif
+
+DENSE_INLINE void requantize_by(const int32_t *sums, uint32_t count, const struct product_shift *shift,
+                                const struct product_requantize *how, uint8_t *out, bool divides)
+{
+    if (shift->zeros && how->scale_step)
+        requantize_all(sums, count, shift, how, out, true, true, divides);
+    else if (shift->zeros)
+        requantize_all(sums, count, shift, how, out, true, false, divides);
+    else if (how->scale_step)
+        requantize_all(sums, count, shift, how, out, false, true, divides);
+    else
+        requantize_all(sums, count, shift, how, out, false, false, divides);
+}
 
 static void requantize(const int32_t *sums, uint32_t count, const struct product_shift *shift,
                        const struct product_requantize *how, uint8_t *out)
 {
-    if (shift->zeros && how->scale_step)
-        requantize_all(sums, count, shift, how, out, true, true);
-    else if (shift->zeros)
-        requantize_all(sums, count, shift, how, out, true, false);
-    else if (how->scale_step)
-        requantize_all(sums, count, shift, how, out, false, true);
+    if (how->divisor == 1)
+        requantize_by(sums, count, shift, how, out, false);
     else
-        requantize_all(sums, count, shift, how, out, false, false);
+        requantize_by(sums, count, shift, how, out, true);
 }

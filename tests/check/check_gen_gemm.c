@@ -60,7 +60,29 @@ DML_TENSOR_DATA_TYPE check_byte_type(struct check_rng *rng)
     return check_chance(rng, 2) ? DML_TENSOR_DATA_TYPE_INT8 : DML_TENSOR_DATA_TYPE_UINT8;
 }
 
-/* clamp(rint(x * scale) + zero point) */
+/* The results of a requantisation are divided by one number before they are rounded. */
+static void divide(struct check_rng *rng, struct check_case *c, uint32_t divisor)
+{
+    struct kern_map *map = &c->epilogue;
+    struct kern_op *op = &c->op;
+    const uint32_t inputs = divisor - op->epilogue_input + 2;
+    op->tensors[divisor + 1] = op->tensors[divisor];
+    op->tensors[divisor] = op->tensors[op->epilogue_input];
+    memset(op->tensors[divisor].strides, 0, sizeof(op->tensors[divisor].strides));
+    c->data[divisor] = check_chance(rng, 8) ? CHECK_DATA_SPECIAL : CHECK_DATA_SMALL;
+    op->input_count++;
+    memmove(&map->inst[2], &map->inst[1], (map->inst_count - 1u) * sizeof(*map->inst));
+    map->inst_count++;
+    map->load_type[inputs - 1] = map->load_type[0];
+    map->inst[1] = map->inst[0];
+    map->inst[1].code = KERN_MAP_DIV;
+    map->inst[1].src[1] = (uint8_t)(inputs - 1);
+    for (uint32_t i = 1; i < map->inst_count; i++)
+        map->inst[i].src[0] = (uint8_t)(inputs + i - 1);
+    map->store[0] = (uint8_t)(inputs + map->inst_count - 1);
+}
+
+/* clamp(rint(x * scale [/ divisor]) + zero point) */
 static void requantize(struct check_rng *rng, struct check_case *c, uint32_t dim)
 {
     const uint8_t f32 = DML_TENSOR_DATA_TYPE_FLOAT32;
@@ -88,6 +110,8 @@ static void requantize(struct check_rng *rng, struct check_case *c, uint32_t dim
     map->inst[3].imm[1].f32 = is_signed ? 127 : 255;
     map->inst_count = 4;
     map->store[0] = 6;
+    if (check_chance(rng, 2))
+        divide(rng, c, at + 2);
 }
 
 void check_integer_output(struct check_rng *rng, struct check_case *c, uint32_t dim)

@@ -304,6 +304,130 @@ def quantized_models(c):
     c.graph("product of pairs", nodes, {"x": c.uniform(5, 16, low=-2, high=2)}, ["y"], constants, rtol=1e-4, atol=1e-4)
 
 
+class Chain:
+    """A random network of QDQ layers and what its steps give one by one. Scales are small multiples of powers of two, so
+    that sums are exact in FLOAT32, but quotients by them are not, and many of those are halves."""
+
+    def __init__(self, c, shape):
+        self.c, self.nodes, self.constants, self.count = c, [], {}, 0
+        self.kind = self.pick(np.uint8, np.int8)
+        self.scale, self.zero = F(self.pick(3, 5, 7, 9) * 2.0**-9), self.kind(self.pick(0, 100))
+        self.input = self.q = c.integers(*shape, dtype=self.kind)
+        self.name = "x"
+
+    def pick(self, *choices):
+        return choices[self.c.random.integers(len(choices))]
+
+    def add(self, op, inputs, **attributes):
+        self.count += 1
+        self.nodes.append(helper.make_node(op, inputs, [f"t{self.count}"], **attributes))
+        return f"t{self.count}"
+
+    def constant(self, value):
+        name = f"c{len(self.constants)}"
+        self.constants[name] = np.asarray(value)
+        return name
+
+    def dequantized(self, q, scale, zero, name=None, **attributes):
+        """The node's result and its value, in float64: exact."""
+        inputs = [name or self.constant(q), self.constant(scale), self.constant(zero)]
+        form = (-1,) + (1,) * (q.ndim - 1) if attributes.get("axis") == 0 else np.shape(scale)
+        value = (q.astype(np.float64) - np.reshape(zero, form)) * np.reshape(scale, form).astype(np.float64)
+        return self.add("DequantizeLinear", inputs, **attributes), value
+
+    def now(self):
+        return self.dequantized(self.q, self.scale, self.zero, self.name)
+
+    def quantize(self, name, value):
+        """The result `value` of a node ends a layer."""
+        assert np.all(value.astype(F) == value)
+        if self.pick(0, 1):
+            name, value = self.add("Relu", [name]), np.maximum(value, 0)
+        size = np.std(value) / self.pick(20, 60, 200) + 1e-9
+        self.kind = self.pick(np.uint8, np.int8)
+        info = np.iinfo(self.kind)
+        odd = self.pick(*range(3, 63, 2))
+        self.scale = F(odd * 2.0**np.round(np.log2(size / odd)))
+        self.zero = self.kind(self.pick(0, 100))
+        self.q = np.clip(np.rint(value.astype(F) / self.scale) + F(self.zero), info.min, info.max).astype(self.kind)
+        self.name = self.add("QuantizeLinear", [name, self.constant(self.scale), self.constant(self.zero)])
+
+    def weights(self, shape, axis):
+        each = self.pick((), (shape[axis],))
+        scale = np.asarray(self.c.random.choice([1, 3, 5], each) * 2.0**-7, F)
+        q = self.c.integers(*shape, dtype=np.int8, low=-1, high=1)
+        return self.dequantized(q, scale, np.zeros(each, np.int8), **({"axis": axis} if each else {})), scale
+
+    def conv(self, kernel, depthwise):
+        x_name, x = self.now()
+        n, channels, height, width = x.shape
+        outs = channels if depthwise else self.pick(16, 24, 40)
+        pad, stride, groups = kernel // 2, self.pick(1, 1, 2), channels if depthwise else 1
+        (w_name, w), w_scale = self.weights((outs, channels // groups, kernel, kernel), 0)
+        inputs = [x_name, w_name]
+        padded = np.pad(x, ((0, 0), (0, 0), (pad, pad), (pad, pad)))
+        y = np.zeros((n, outs, (height - 1) // stride + 1, (width - 1) // stride + 1))
+        for i in range(kernel):
+            for j in range(kernel):
+                tap = padded[:, :, i:i + height:stride, j:j + width:stride]
+                y += tap * w[:, 0, i, j].reshape(-1, 1, 1) if depthwise else np.einsum("nchw,oc->nohw", tap, w[:, :, i, j])
+        if self.pick(0, 1):
+            scale = np.broadcast_to(F(self.scale) * w_scale, (outs,)).astype(F)
+            bias = self.c.integers(outs, dtype=np.int32, low=-500, high=500)
+            name, value = self.dequantized(bias, scale, np.zeros(outs, np.int32), axis=0)
+            inputs.append(name)
+            y += value.reshape(-1, 1, 1)
+        self.quantize(self.add("Conv", inputs, group=groups, pads=[pad] * 4, strides=[stride] * 2), y)
+
+    def add_residual(self):
+        before = self.now()
+        self.conv(1, True)
+        if self.q.shape == before[1].shape:
+            name, value = self.now()
+            both = value + before[1]
+            if np.all(both.astype(F) == both):
+                self.quantize(self.add("Add", [name, before[0]]), both)
+
+    def pool(self):
+        name, x = self.now()
+        height, width = x.shape[2] - 1, x.shape[3] - 1
+        parts = [x[:, :, i:i + height, j:j + width] for i in (0, 1) for j in (0, 1)]
+        y = np.max(parts, axis=0)
+        pooled = self.add("MaxPool", [name], kernel_shape=[2, 2])
+        inputs = [pooled, self.constant(self.scale), self.constant(self.zero)]
+        info = np.iinfo(self.kind)
+        self.name = self.add("QuantizeLinear", inputs)
+        self.q = np.clip(np.rint(y.astype(F) / self.scale) + F(self.zero), info.min, info.max).astype(self.kind)
+
+    def product(self):
+        name, x = self.now()
+        name, x = self.add("Flatten", [name], axis=2), x.reshape(x.shape[0] * x.shape[1], -1)
+        x, name = x[:, :60], self.add("Slice", [name, self.constant(np.array([0])), self.constant(np.array([60])),
+                                                self.constant(np.array([1]))])
+        (w_name, w), _ = self.weights((x.shape[1], 20), 1)
+        self.quantize(self.add("MatMul", [name, w_name]), x @ w)
+
+
+def steps_one_by_one(c):
+    """What is fused rounds as the steps do, to the bit. Most networks are of one layer: others hide a difference of 1."""
+    for seed in range(60):
+        c.random = np.random.default_rng(seed)
+        chain = Chain(c, (1 + seed % 2, 16, 7 + seed % 5, 9))
+        for _ in range(4 if seed % 4 == 0 else 0):
+            layer = chain.pick(*range(6))
+            if layer < 3:
+                chain.conv((1, 3, 3)[layer], layer == 2)
+            elif layer == 3:
+                chain.add_residual()
+            elif min(chain.q.shape[2:]) > 2:
+                chain.pool()
+        chain.conv(*chain.pick((1, False), (3, False), (3, True)))
+        if seed % 5 == 0 and chain.q[0, 0].size >= 60:
+            chain.product()
+        chain.nodes[-1].output[0] = "y"
+        c.graph(f"steps of seed {seed}", chain.nodes, {"x": chain.input}, ["y"], chain.constants, expect=[chain.q])
+
+
 def other_floats(c):
     """bfloat16 through casts, and empty tensors."""
     node = helper.make_node
@@ -328,7 +452,7 @@ def other_floats(c):
 def main():
     c = Compare(sys.argv[1])
     for family in (linear, four_bits, products, convolutions, elementwise, nbits, gather_blocks, attention,
-                   lstm, quantized_models, other_floats):
+                   lstm, quantized_models, steps_one_by_one, other_floats):
         if len(sys.argv) < 3 or family.__name__ in sys.argv[2:]:
             family(c)
     return c.finish()

@@ -1,5 +1,6 @@
-/* Random layers on dequantised bytes: the passes may change a quantised result by 1, and a plain one by rounding. On
- * portable kernels and on those of this processor. */
+/* Random layers on dequantised bytes: the passes may change a result by the rounding of float sums, so a quantised one
+ * by 1 where it lies next to a half; where float sums are exact they change no byte. On portable kernels and on those
+ * of this processor. */
 #include "graph_make.h"
 
 #include "base/cpu.h"
@@ -13,6 +14,10 @@
 #define I8 DML_TENSOR_DATA_TYPE_INT8
 
 static uint64_t state;
+static bool exact; /* all scales are small multiples of powers of two: sums take less than 24 bits, in any order */
+
+#define EXACT_X 0x1p-6f
+#define EXACT_W 0x1p-7f /* and its multiples */
 
 static uint32_t rnd(uint32_t below)
 {
@@ -43,9 +48,12 @@ static struct graph_operand weights(struct graph *graph, const uint32_t *sizes, 
     if (!all)
         each[dim] = sizes[dim];
     struct graph_operand out = graph_temp(graph, F32, 4, sizes);
-    struct graph_operand scales = make_constant(graph, 4, each, *scale, all ? 0 : 0.001f);
+    const float base = exact ? EXACT_W * (float)(1 + rnd(3)) : *scale, step = exact ? EXACT_W : 0.001f;
+    struct graph_operand scales = make_constant(graph, 4, each, base, all ? 0 : step);
     struct graph_operand zeros = rnd(3) ? integers(graph, type, each, 0, 1) : integers(graph, type, each, 0, 5);
-    make_scaled(graph, false, integers(graph, type, sizes, type == I8 ? -128 : 0, 256), scales, zeros, out);
+    const int32_t least = exact ? (type == I8 ? -1 : 0) : (type == I8 ? -128 : 0);
+    make_scaled(graph, false, integers(graph, type, sizes, least, exact ? 3 : 256), scales, zeros, out);
+    *scale = base;
     return out;
 }
 
@@ -53,7 +61,7 @@ static struct graph_operand bias(struct graph *graph, const uint32_t *sizes, flo
 {
     struct graph_operand out = graph_temp(graph, F32, 4, sizes);
     if (rnd(2))
-        return make_constant(graph, 4, sizes, -0.3f, 0.1f);
+        return make_constant(graph, 4, sizes, exact ? -0x5p-5f : -0.3f, exact ? 0x3p-6f : 0.1f);
     make_scaled(graph, false, integers(graph, DML_TENSOR_DATA_TYPE_INT32, sizes, -500, 1000),
                 make_constant(graph, 4, SIZES(1, 1, 1, 1), scale, 0), one(graph, DML_TENSOR_DATA_TYPE_INT32, 0), out);
     return out;
@@ -113,7 +121,10 @@ static struct graph_operand make_layer(struct graph *graph, uint64_t seed, uint6
     DML_TENSOR_DATA_TYPE type = rnd(3) ? U8 : I8;
     const uint32_t sizes[4] = { 1 + rnd(2), 1 + rnd(9), 3 + rnd(6), 3 + rnd(6) }, kind = rnd(4);
     struct graph_operand q = make_value(graph, GRAPH_INPUT, 0, type, 4, sizes), x = graph_temp(graph, F32, 4, sizes), y;
-    struct graph_operand scale = make_constant(graph, 4, SIZES(1, 1, 1, 1), 0.02f, 0);
+    const float x_scale = exact ? EXACT_X : 0.02f;
+    /* Many quotients are halves. */
+    const float y_scale = exact ? EXACT_X * EXACT_W * (float)((6 + 4 * rnd(15)) << rnd(3)) : 0.05f;
+    struct graph_operand scale = make_constant(graph, 4, SIZES(1, 1, 1, 1), x_scale, 0);
     struct graph_operand zero = one(graph, type, rnd(2) ? 0 : 100);
     *out_input_bytes = graph->values[q.value].size_bytes;
     if (rnd(2)) { /* as importers write it: one long row */
@@ -125,8 +136,8 @@ static struct graph_operand make_layer(struct graph *graph, uint64_t seed, uint6
     } else {
         make_scaled(graph, false, q, scale, zero, x);
     }
-    y = kind == 0   ? add_conv(graph, x, 0.02f)
-        : kind == 1 ? add_gemm(graph, x, 0.02f)
+    y = kind == 0   ? add_conv(graph, x, x_scale)
+        : kind == 1 ? add_gemm(graph, x, x_scale)
         : kind == 2 ? add_pool(graph, x)
                     : x;
     bool quantizes = kind >= 2 || rnd(3), alike = kind >= 2 && rnd(3);
@@ -145,7 +156,7 @@ static struct graph_operand make_layer(struct graph *graph, uint64_t seed, uint6
     else if (alike)
         make_scaled(graph, true, y, scale, zero, out);
     else
-        make_scaled(graph, true, y, make_constant(graph, 4, SIZES(1, 1, 1, 1), 0.05f, 0), one(graph, U8, 7), out);
+        make_scaled(graph, true, y, make_constant(graph, 4, SIZES(1, 1, 1, 1), y_scale, 0), one(graph, U8, 7), out);
     return out;
 }
 
@@ -283,7 +294,7 @@ static void compare(uint64_t seed, const struct make_run *a, const struct make_r
         most = fmax(most, fabs(element(a->outputs[0], view->type, i)));
     for (uint64_t i = 0; i < kern_view_elements(view); i++) {
         double x = element(a->outputs[0], view->type, i), y = element(b->outputs[0], view->type, i);
-        double room = view->type == F32 ? 1e-5 * most : 1;
+        double room = view->type == F32 ? 1e-5 * most : !exact;
         half_steps += view->type != F32 && x != y;
         if (!TEST_FOR(fabs(x - y) <= room, "seed %llu element %llu: %g and %g", (unsigned long long)seed,
                       (unsigned long long)i, x, y))
@@ -355,8 +366,13 @@ int main(void)
     uint32_t seeds = 400;
     for (uint64_t seed = 1; seed <= seeds; seed++)
         check_layer(&(struct layer){ make_layer, seed, -1 });
-    printf("%u layers became integer, %u bytes differ by 1\n", changed, half_steps);
     TEST(changed > seeds / 2);
+    exact = true;
+    for (uint64_t seed = 1; seed <= 2 * seeds; seed++)
+        check_layer(&(struct layer){ make_layer, seed, -1 });
+    exact = false;
+    printf("%u layers became integer, %u bytes differ by 1\n", changed, half_steps);
+    TEST(changed > 3 * seeds / 2);
     for (uint64_t which = 0; which < TYPED_COUNT; which++)
         check_layer(&(struct layer){ make_typed, which, -1 });
     test_long_sums();

@@ -1,30 +1,45 @@
 #include "kernels/conv_bytes.h"
 #include "kernels/gemm.h"
-
-#include <immintrin.h>
+#include "kernels/quotient.h"
 
 /* ---- the way out ---- */
+
+/* MULTIPLY: there is no divisor. BY_INVERSE: quotients are less than half of the sums, so that they all fit. */
+enum scaling { MULTIPLY, BY_INVERSE, DIVIDE };
 
 /* Signed results are computed 128 higher and turned at the end. */
 struct finish {
     __m512i zero, low, high, turn;
+    struct quotient by;
+    enum scaling scaling;
 };
 
-static struct finish finish_of(const struct kern_call *call, const struct conv_bytes *c)
+/* largest: of all scales. */
+static struct finish finish_of(const struct kern_call *call, const struct conv_bytes *c, float largest)
 {
     static const uint32_t first[KERN_RANK_MAX];
     bool is_signed = call->op->tensors[call->op->input_count].type == DML_TENSOR_DATA_TYPE_INT8;
     int plus = is_signed ? 128 : 0;
     int zero = c->way.zero ? gemm_zero(call, true, c->way.zero, first) : 0;
-    return (struct finish){ _mm512_set1_epi16((short)(zero + plus)), _mm512_set1_epi8((char)((int)c->way.low + plus)),
+    float divisor = product_divisor(call, &c->way, first);
+    struct quotient by = quotient_by(divisor);
+    enum scaling scaling = !by.divides ? MULTIPLY : by.usual && largest < divisor / 2 ? BY_INVERSE : DIVIDE;
+    return (struct finish){ _mm512_set1_epi16((short)(zero + plus)),
+                            _mm512_set1_epi8((char)((int)c->way.low + plus)),
                             _mm512_set1_epi8((char)((int)c->way.high + plus)),
-                            _mm512_set1_epi8((char)(is_signed ? 0x80 : 0)) };
+                            _mm512_set1_epi8((char)(is_signed ? 0x80 : 0)),
+                            by,
+                            scaling };
 }
 
 /* Sums that fit in no INT32 when they are scaled become its least, as NaN does. */
-DENSE_INLINE __m512i scaled(__m512i sums, __m512 scale)
+DENSE_INLINE __m512i scaled(__m512i sums, __m512 scale, const struct quotient *by, enum scaling scaling)
 {
     __m512 value = _mm512_mul_ps(_mm512_cvtepi32_ps(sums), scale);
+    if (scaling == BY_INVERSE)
+        return _mm512_cvtps_epi32(quotient_by_inverse(by, value));
+    if (scaling == DIVIDE)
+        value = _mm512_div_ps(value, by->divisor);
     return _mm512_cvtps_epi32(_mm512_min_ps(_mm512_set1_ps(0x1p30f), value));
 }
 
@@ -60,9 +75,28 @@ struct pw_tile {
 #define EACH_ROW _Pragma("GCC unroll 14") for (uint32_t r = 0; r < rows; r++)
 #define EACH_VEC _Pragma("GCC unroll 4") for (uint32_t v = 0; v < vecs; v++)
 
-DENSE_INLINE void pw_multiply(const struct pw_tile *t, const struct finish *f, uint32_t rows, uint32_t vecs, bool flip)
+DENSE_INLINE void pw_store(const struct pw_tile *t, const struct finish *f, const __m512i *number, uint32_t row)
 {
     const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    __m512i bytes = _mm512_permutexvar_epi32(order, finished(f, number[0], number[1], number[2], number[3]));
+    _mm512_mask_storeu_epi8(t->y + row * t->y_step, t->mask, bytes);
+}
+
+/* sums[rows][vecs], in memory: what no tile is made for. */
+static __attribute__((noinline)) void pw_divide(const struct pw_tile *t, const struct finish *f, const __m512i *sums,
+                                                uint32_t rows, uint32_t vecs)
+{
+    for (uint32_t r = 0; r < rows; r++) {
+        __m512i number[CONV_PW_BYTES_VECS] = { _mm512_setzero_si512() };
+        for (uint32_t v = 0; v < vecs; v++)
+            number[v] = scaled(sums[r * vecs + v], _mm512_loadu_ps(t->scale + v * CONV_BYTES_LANES), &f->by, DIVIDE);
+        pw_store(t, f, number, r);
+    }
+}
+
+DENSE_INLINE void pw_multiply(const struct pw_tile *t, const struct finish *f, uint32_t rows, uint32_t vecs, bool flip,
+                              enum scaling scaling)
+{
     const __m512i turn = _mm512_set1_epi8((char)0x80);
     const uint8_t *x = t->x;
     const int8_t *w = t->w;
@@ -85,13 +119,20 @@ DENSE_INLINE void pw_multiply(const struct pw_tile *t, const struct finish *f, u
             sums[r][v] = multiply_add(sums[r][v], left, right[v]);
         }
     }
+    if (scaling == BY_INVERSE && f->scaling == DIVIDE) {
+        __m512i all[CONV_PW_BYTES_ROWS * CONV_PW_BYTES_VECS];
+        EACH_ROW
+        EACH_VEC
+        all[r * vecs + v] = sums[r][v];
+        pw_divide(t, f, all, rows, vecs);
+        return;
+    }
     EACH_ROW
     {
         __m512i number[CONV_PW_BYTES_VECS] = { _mm512_setzero_si512() };
         EACH_VEC
-        number[v] = scaled(sums[r][v], _mm512_loadu_ps(t->scale + v * CONV_BYTES_LANES));
-        __m512i bytes = _mm512_permutexvar_epi32(order, finished(f, number[0], number[1], number[2], number[3]));
-        _mm512_mask_storeu_epi8(t->y + r * t->y_step, t->mask, bytes);
+        number[v] = scaled(sums[r][v], _mm512_loadu_ps(t->scale + v * CONV_BYTES_LANES), &f->by, scaling);
+        pw_store(t, f, number, r);
     }
 }
 
@@ -100,18 +141,22 @@ static const uint32_t pw_rows[] = { 0, 14, 12, 8, 6 };
 
 static void pw_tile(const struct pw_tile *t, const struct finish *f, uint32_t vecs, bool flip)
 {
-    switch (vecs * 2 + flip) {
-#define CASE(vecs, rows)                                                                                               \
-    case vecs * 2:                                                                                                     \
-        pw_multiply(t, f, rows, vecs, false);                                                                          \
+    switch (vecs * 4 + flip * 2 + (f->scaling == MULTIPLY)) {
+#define CASE(vecs, rows, flip)                                                                                         \
+    case vecs * 4 + flip * 2:                                                                                          \
+        pw_multiply(t, f, rows, vecs, flip, BY_INVERSE);                                                               \
         break;                                                                                                         \
-    case vecs * 2 + 1:                                                                                                 \
-        pw_multiply(t, f, rows, vecs, true);                                                                           \
+    case vecs * 4 + flip * 2 + 1:                                                                                      \
+        pw_multiply(t, f, rows, vecs, flip, MULTIPLY);                                                                 \
         break;
-        CASE(1, 14)
-        CASE(2, 12)
-        CASE(3, 8)
-        CASE(4, 6)
+        CASE(1, 14, false)
+        CASE(1, 14, true)
+        CASE(2, 12, false)
+        CASE(2, 12, true)
+        CASE(3, 8, false)
+        CASE(3, 8, true)
+        CASE(4, 6, false)
+        CASE(4, 6, true)
 #undef CASE
     default:
         break;
@@ -160,11 +205,11 @@ void kern_conv_pw_bytes_vnni_run(const struct kern_call *call, uint64_t begin, u
 {
     struct conv_pw_bytes p;
     conv_pw_bytes_init(call->op, &p);
-    const struct finish f = finish_of(call, &p.c);
     int32_t *start = call->worker_scratch;
     const int8_t *packed = call->data[1];
-    conv_bytes_parameters(call, &p.c, (const int32_t *)(packed + (uint64_t)p.c.columns * p.k), false, start,
-                          (float *)(start + p.c.columns));
+    float largest = conv_bytes_parameters(call, &p.c, (const int32_t *)(packed + (uint64_t)p.c.columns * p.k), false,
+                                          start, (float *)(start + p.c.columns));
+    const struct finish f = finish_of(call, &p.c, largest);
     for (uint64_t unit = begin; unit < end; unit++)
         pw_unit(call, &p, &f, unit);
 }
@@ -227,17 +272,18 @@ DENSE_INLINE void dw_add(__m512i *sums, const __m512i *x, const __m512i *w)
     sums[3] = multiply_add(sums[3], _mm512_unpackhi_epi16(ab, cd), w[3]);
 }
 
-DENSE_INLINE void dw_put(const struct dw *r, const __m512i *sums, const float *scale, __mmask64 mask, uint8_t *y)
+DENSE_INLINE void dw_put(const struct dw *r, const __m512i *sums, const float *scale, __mmask64 mask, uint8_t *y,
+                         enum scaling scaling)
 {
     __m512i number[4];
     for (uint32_t v = 0; v < 4; v++)
-        number[v] = scaled(sums[v], _mm512_loadu_ps(scale + v * CONV_BYTES_LANES));
+        number[v] = scaled(sums[v], _mm512_loadu_ps(scale + v * CONV_BYTES_LANES), &r->f.by, scaling);
     _mm512_mask_storeu_epi8(y, mask, finished(&r->f, number[0], number[1], number[2], number[3]));
 }
 
 /* A row of a block of channels. */
-static void dw_block_3x3(const struct dw *r, uint32_t block, const int32_t *start, const float *scale, __mmask64 mask,
-                         uint8_t *y)
+DENSE_INLINE void dw_block_3x3(const struct dw *r, uint32_t block, const int32_t *start, const float *scale,
+                               __mmask64 mask, uint8_t *y, enum scaling scaling)
 {
     const struct conv_shape *s = &r->d.c.s;
     const int64_t channels = s->in_channels, step = s->stride[2] * channels, first = (int64_t)block * CONV_BYTES_WIDTH;
@@ -257,12 +303,12 @@ static void dw_block_3x3(const struct dw *r, uint32_t block, const int32_t *star
 #pragma GCC unroll 3
         for (uint32_t g = 0; g < 3; g++)
             dw_add(sums, x + 4 * g, w + 4 * g);
-        dw_put(r, sums, scale, mask, y);
+        dw_put(r, sums, scale, mask, y, scaling);
     }
 }
 
-static void dw_block_any(const struct dw *r, uint32_t block, const int32_t *start, const float *scale, __mmask64 mask,
-                         uint8_t *y)
+DENSE_INLINE void dw_block_any(const struct dw *r, uint32_t block, const int32_t *start, const float *scale,
+                               __mmask64 mask, uint8_t *y, enum scaling scaling)
 {
     const struct conv_shape *s = &r->d.c.s;
     const int64_t channels = s->in_channels, step = s->stride[2] * channels, first = (int64_t)block * CONV_BYTES_WIDTH;
@@ -284,11 +330,11 @@ static void dw_block_any(const struct dw *r, uint32_t block, const int32_t *star
             }
             dw_add(sums, x, w);
         }
-        dw_put(r, sums, scale, mask, y);
+        dw_put(r, sums, scale, mask, y, scaling);
     }
 }
 
-static void dw_row(const struct dw *r, uint8_t *y)
+DENSE_INLINE void dw_row(const struct dw *r, uint8_t *y, enum scaling scaling)
 {
     const struct conv_shape *s = &r->d.c.s;
     const int32_t *start = r->call->worker_scratch;
@@ -296,11 +342,21 @@ static void dw_row(const struct dw *r, uint8_t *y)
     for (uint32_t block = 0; block < r->d.blocks; block++) {
         uint32_t first = block * CONV_BYTES_WIDTH, used = BASE_MIN(s->out_channels - first, CONV_BYTES_WIDTH);
         __mmask64 mask = ~UINT64_C(0) >> (64 - used);
-        if (s->kernel[1] == 3 && s->kernel[2] == 3)
-            dw_block_3x3(r, block, start + first, scale + first, mask, y + first);
+        if (s->kernel[1] == 3 && s->kernel[2] == 3 && scaling != DIVIDE)
+            dw_block_3x3(r, block, start + first, scale + first, mask, y + first, scaling);
         else
-            dw_block_any(r, block, start + first, scale + first, mask, y + first);
+            dw_block_any(r, block, start + first, scale + first, mask, y + first, scaling);
     }
+}
+
+static void dw_row_by(const struct dw *r, uint8_t *y)
+{
+    if (r->f.scaling == BY_INVERSE)
+        dw_row(r, y, BY_INVERSE);
+    else if (r->f.scaling == MULTIPLY)
+        dw_row(r, y, MULTIPLY);
+    else
+        dw_row(r, y, DIVIDE);
 }
 
 void kern_conv_dw_bytes_vnni_run(const struct kern_call *call, uint64_t begin, uint64_t end)
@@ -312,15 +368,15 @@ void kern_conv_dw_bytes_vnni_run(const struct kern_call *call, uint64_t begin, u
     const struct conv_shape *s = &r.d.c.s;
     const uint64_t weights = (uint64_t)r.d.c.columns * r.d.groups * CONV_BYTES_WORD;
     int32_t *start = call->worker_scratch;
-    r.f = finish_of(call, &r.d.c);
     r.zero = (uint8_t)gemm_zero(call, conv->has_x_zero, 2u + conv->has_bias, first) ^ r.d.c.flip;
-    conv_bytes_parameters(call, &r.d.c, (const int32_t *)((const char *)call->data[1] + weights), true, start,
-                          (float *)(start + r.d.c.columns));
+    float largest = conv_bytes_parameters(call, &r.d.c, (const int32_t *)((const char *)call->data[1] + weights), true,
+                                          start, (float *)(start + r.d.c.columns));
+    r.f = finish_of(call, &r.d.c, largest);
     memset(dw_line(&r, 0), r.zero, r.d.line * ((uint64_t)s->kernel[1] + 1));
     memset(r.held, -1, sizeof(r.held));
     for (uint64_t unit = begin; unit < end; unit++) {
         int64_t n = (int64_t)unit / s->out[1], row = (int64_t)unit % s->out[1];
         dw_window(&r, n, row);
-        dw_row(&r, (uint8_t *)call->data[call->op->input_count] + n * s->y[0] + row * s->y[3]);
+        dw_row_by(&r, (uint8_t *)call->data[call->op->input_count] + n * s->y[0] + row * s->y[3]);
     }
 }
