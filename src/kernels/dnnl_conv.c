@@ -279,10 +279,22 @@ static bool conv_build(struct conv_build *b)
     return ok;
 }
 
+#define PADDING_MAX 8192
+
+bool dnnl_conv_near(const struct conv_shape *s)
+{
+    int64_t strides[3], dilates[3], start[3], end[3];
+    bool near = true;
+    dnnl_conv_steps(s, 5, strides, dilates, start, end);
+    for (uint32_t d = 0; d < KERN_SPATIAL_MAX; d++)
+        near = near && start[d] <= PADDING_MAX && end[d] <= PADDING_MAX && end[d] >= -PADDING_MAX;
+    return near;
+}
+
 static bool shape_fits(const struct kern_op *op)
 {
     struct conv_shape shape;
-    return !(op->flags & KERN_FLAG_REFERENCE) && conv_shape_init(op, &shape) &&
+    return !(op->flags & KERN_FLAG_REFERENCE) && conv_shape_init(op, &shape) && dnnl_conv_near(&shape) &&
            (!op->u.conv.has_bias || op->tensors[2].sizes[1] == shape.out_channels);
 }
 

@@ -74,7 +74,8 @@ bool kern_conv_int_dnnl_accepts(const struct kern_op *op)
     struct dnnl_way_out way;
     if ((op->flags & KERN_FLAG_REFERENCE) || !conv->integer || conv->transposed || conv->flip || conv->has_w_zero)
         return false;
-    if (!gemm_bytes(t[0].type) || t[1].type != DML_TENSOR_DATA_TYPE_INT8 || !conv_shape_init(op, &shape))
+    if (!gemm_bytes(t[0].type) || t[1].type != DML_TENSOR_DATA_TYPE_INT8 || !conv_shape_init(op, &shape) ||
+        !dnnl_conv_near(&shape))
         return false;
     if (conv->has_bias && (t[2].type != DML_TENSOR_DATA_TYPE_INT32 || t[2].sizes[1] != shape.out_channels ||
                            (shape.out_channels > 1 && t[2].strides[1] != 1)))

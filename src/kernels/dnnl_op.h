@@ -165,6 +165,8 @@ bool dnnl_int_args(struct dnnl_state *state, const struct dnnl_way_out *way, uin
 struct conv_shape;
 void dnnl_conv_steps(const struct conv_shape *shape, uint32_t rank, int64_t *strides, int64_t *dilates, int64_t *start,
                      int64_t *end);
+/* Its padding is none that the library would generate code for without end. */
+bool dnnl_conv_near(const struct conv_shape *shape);
 /* The implementation behind it is one that adds tensors wrongly. */
 bool dnnl_conv_miscomputes(const_dnnl_primitive_desc_t pd, const struct dnnl_post *post);
 
