@@ -10,7 +10,10 @@ void panel_shape_init(const struct kern_op *op, uint32_t columns, struct panel_s
     out->n = y->sizes[y->rank - 1];
     out->k = a->sizes[a->rank - 1];
     out->panels = (out->n + columns - 1) / columns;
-    out->blocks = (out->rows + PANEL_BLOCK_ROWS - 1) / PANEL_BLOCK_ROWS;
+    /* Short sums are over before many rows' results are fetched: with few rows, those stay in the nearest cache from
+     * panel to panel. */
+    uint32_t most = out->k <= PANEL_SHORT_SUM ? PANEL_FEW_ROWS : PANEL_BLOCK_ROWS;
+    out->blocks = (out->rows + most - 1) / most;
     out->block_rows = (uint32_t)base_align_up((out->rows + out->blocks - 1) / out->blocks, 8);
     out->sums = base_align_up((PANEL_ADDS + 2) * sizeof(void *) * out->block_rows, 64);
     out->epilogue = out->sums + (uint64_t)out->block_rows * columns * sizeof(float);
