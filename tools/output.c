@@ -43,19 +43,19 @@ static FILE *open_partial(struct tools_output *output, mode_t mode)
 bool tools_output_open(struct tools_output *output, const char *path, struct tools_error *error)
 {
     struct stat about;
-    bool there = !stat(path, &about);
+    bool there = !stat(path, &about), file = there && S_ISREG(about.st_mode);
     output->partial[0] = 0;
-    if (there ? !realpath(path, output->path)
-              : (size_t)snprintf(output->path, sizeof(output->path), "%s", path) >= sizeof(output->path))
-        return fail(output, path, there ? errno : ENAMETOOLONG, error);
     if (there && S_ISDIR(about.st_mode))
         return fail(output, path, EISDIR, error);
-    if (there && !S_ISREG(about.st_mode)) /* a pipe, a terminal, /dev/null */
+    if (file ? !realpath(path, output->path)
+             : (size_t)snprintf(output->path, sizeof(output->path), "%s", path) >= sizeof(output->path))
+        return fail(output, path, file ? errno : ENAMETOOLONG, error);
+    if (there && !file) /* a terminal, /dev/null, a pipe: what /dev/stdout leads to may have no path of its own */
         output->file = fopen(path, "wb");
-    else if (there && access(path, W_OK)) /* the folder may be writable all the same */
+    else if (file && access(path, W_OK)) /* the folder may be writable all the same */
         return fail(output, path, errno, error);
     else
-        output->file = open_partial(output, there ? about.st_mode & 07777 : new_mode());
+        output->file = open_partial(output, file ? about.st_mode & 07777 : new_mode());
     return output->file || fail(output, path, errno, error);
 }
 

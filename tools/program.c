@@ -149,7 +149,7 @@ bool tools_program_create_flow(struct tools_session *session, const struct onnx_
     if (ok) {
         p->session = session;
         p->onnx = p->ports;
-        p->flow = onnx_flow_create(model, session->device, session->pool, flags);
+        p->flow = onnx_flow_create(model, session->device, session->pool, flags, session->own_weights);
         ok = p->flow != NULL;
     }
     for (uint32_t i = 0; ok && i < model->input_count; i++) {

@@ -134,7 +134,7 @@ static bool part_inputs(struct onnx_flow *flow, const struct flow_scope *scope, 
             m->initializers[m->initializer_count++] = *tensor;
         } else if (from) {
             part->repeats[m->input_count] = from->repeats;
-            m->inputs[m->input_count++] = (struct onnx_value_info){ .name = name, .type = array->type };
+            m->inputs[m->input_count++] = (struct onnx_value_info){ .name = name };
         }
     }
     return true;
@@ -182,14 +182,16 @@ static HRESULT part_prepare(struct onnx_flow *flow, const struct flow_scope *sco
 
 /* ---- programs of a part ---- */
 
-/* Shapes, then the wanted values. NULL: memory is short. */
+/* Types and shapes, then the wanted values. NULL: memory is short. */
 static void *make_key(const struct flow_part *part, const struct onnx_array *arrays, size_t *out_bytes)
 {
     size_t bytes = 1;
     for (uint32_t i = 0; i < part->model.input_count; i++)
-        bytes += sizeof(arrays->rank) + sizeof(arrays->dims) + (part->wanted[i] ? arrays[i].bytes : 0);
+        bytes += sizeof(arrays->type) + sizeof(arrays->rank) + sizeof(arrays->dims) +
+                 (part->wanted[i] ? arrays[i].bytes : 0);
     char *key = malloc(bytes), *at = key;
     for (uint32_t i = 0; key && i < part->model.input_count; i++) {
+        at = (char *)memcpy(at, &arrays[i].type, sizeof(arrays->type)) + sizeof(arrays->type);
         at = (char *)memcpy(at, &arrays[i].rank, sizeof(arrays->rank)) + sizeof(arrays->rank);
         at = (char *)memcpy(at, arrays[i].dims, sizeof(arrays->dims)) + sizeof(arrays->dims);
         if (part->wanted[i])
@@ -237,8 +239,10 @@ static HRESULT part_compile(struct onnx_flow *flow, struct flow_part *part, cons
         for (uint32_t i = 0; i < count; i++) {
             inputs[i] = (struct onnx_input){ .rank = arrays[i].rank, .data = part->wanted[i] ? arrays[i].data : NULL };
             memcpy(inputs[i].dims, arrays[i].dims, sizeof(inputs[i].dims));
+            part->model.inputs[i].type = arrays[i].type; /* that of a branch or iteration may be another one */
         }
-        hr = onnx_compile(&part->model, inputs, flow->device->dml, flow->flags, out, flow->error);
+        hr = (flow->own_weights ? onnx_compile_owned : onnx_compile)(&part->model, inputs, flow->device->dml,
+                                                                     flow->flags, out, flow->error);
         if (SUCCEEDED(hr) || !flow->error->unknown)
             break;
         for (uint32_t i = 0; i < count; i++) {
@@ -454,7 +458,7 @@ HRESULT onnx_flow_run(struct onnx_flow *flow, const struct onnx_array *inputs, s
 /* ---- life ---- */
 
 struct onnx_flow *onnx_flow_create(const struct onnx_model *model, struct onnx_device *device, struct onnx_pool *pool,
-                                   DML_EXECUTION_FLAGS flags)
+                                   DML_EXECUTION_FLAGS flags, bool own_weights)
 {
     struct onnx_flow *flow = calloc(1, sizeof(*flow));
     if (flow) {
@@ -462,6 +466,7 @@ struct onnx_flow *onnx_flow_create(const struct onnx_model *model, struct onnx_d
         flow->device = device;
         flow->pool = pool;
         flow->flags = flags;
+        flow->own_weights = own_weights;
     }
     return flow;
 }

@@ -10,9 +10,9 @@
 
 struct onnx_flow;
 
-/* Model, device and pool must outlive it. NULL: memory is short. */
+/* Model, device and pool must outlive it. own_weights: as onnx_compile_owned. NULL: memory is short. */
 struct onnx_flow *onnx_flow_create(const struct onnx_model *model, struct onnx_device *device, struct onnx_pool *pool,
-                                   DML_EXECUTION_FLAGS flags);
+                                   DML_EXECUTION_FLAGS flags, bool own_weights);
 void onnx_flow_destroy(struct onnx_flow *flow); /* NULL is fine */
 
 /* Arrays of the model's inputs and outputs; outputs become the caller's when it succeeds. E_INVALIDARG: error says

@@ -17,6 +17,7 @@ struct onnx_flow {
     struct onnx_device *device;
     struct onnx_pool *pool;
     DML_EXECUTION_FLAGS flags;
+    bool own_weights;
     const struct onnx_model *model;
     struct base_arena arena; /* descriptions of parts */
     struct flow_graph *graphs;

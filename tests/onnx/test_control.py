@@ -236,6 +236,36 @@ def loops(tool):
                                                                                                  ("y3", BOOL)])
 
 
+def changing_types(tool):
+    """What ONNX Runtime refuses: a value of another type than that of the iteration or branch before."""
+    x = np.linspace(-2, 2, 4000, dtype=np.float32)
+
+    def check(what, nodes, want):
+        graph = helper.make_graph(nodes, "g", [info("x", FLOAT, [4000])], [info("y", FLOAT, None)], [
+            numpy_helper.from_array(np.array(3), "n"),
+            numpy_helper.from_array(np.array(1), "one"),
+        ])
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=8)
+        got = tool.execute(what, model, {"x": x}, ["y"])
+        tool.test(got and got[0].shape == want.shape and np.array_equal(got[0], want), f"{what}: wrong values")
+
+    double = node("Cast", ["x"], ["z1"], to=TensorProto.DOUBLE)
+    body = body_of([node("Cast", ["v"], ["v_out"], to=TensorProto.DOUBLE), node("Identity", ["c"], ["c_out"])],
+                   [("i", INT64, []), ("c", BOOL, []), ("v", FLOAT)], [("c_out", BOOL), ("v_out", TensorProto.DOUBLE)])
+    check("a value whose type changes", [node("Loop", ["n", "", "x"], ["y"], body=body)], x.astype(np.float64))
+    for first in (True, False):
+        wide = body_of([double], [], [("z1", TensorProto.DOUBLE)])
+        narrow = body_of([node("Identity", ["x"], ["z2"])], [], [("z2", FLOAT)])
+        body = body_of([
+            node("Equal", ["i", "one"], ["second"]),
+            node("If", ["second"], ["z"], then_branch=wide if first else narrow, else_branch=narrow if first else wide),
+            node("Abs", ["z"], ["a"]),
+            node("Cast", ["a"], ["row"], to=FLOAT),
+            node("Identity", ["c"], ["c_out"])
+        ], [("i", INT64, []), ("c", BOOL, [])], [("c_out", BOOL), ("row", FLOAT)])
+        check(f"branches of two types {first}", [node("Loop", ["n", ""], ["y"], body=body)], np.tile(np.abs(x), (3, 1)))
+
+
 # ---- Scan ----
 
 
@@ -366,6 +396,24 @@ def commands(tool):
     tool.fails(tool.arguments(model, arrays, ["y"]), "'width' is 3", "5 in 'z'")
 
 
+def owned_weights(tool):
+    trace = tool.file("owned.json")
+    weight = np.linspace(-1, 1, 64, dtype=np.float32).reshape(8, 8)
+    body = body_of([node("MatMul", ["v", "w"], ["v_out"]), node("Identity", ["c"], ["c_out"])],
+                   [("i", INT64, []), ("c", BOOL, []), ("v", FLOAT)], [("c_out", BOOL), ("v_out", FLOAT)])
+    graph = helper.make_graph([node("Loop", ["n", "", "z"], ["y"], body=body)], "g", [info("z", FLOAT, [2, 8])],
+                              [info("y", FLOAT, None)],
+                              [numpy_helper.from_array(np.array(2), "n"), numpy_helper.from_array(weight, "w")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=8)
+    feeds = {"z": np.ones((2, 8), np.float32)}
+    for options, kind in (([], "constant"), (["--owned-weights"], "owned")):
+        result = tool.run(*tool.arguments(model, feeds, ["y"]), *options, ANYDML_TRACE=trace)
+        text = pathlib.Path(trace).read_text()
+        tool.test(result.returncode == 0 and f"= {kind}" in text and np.allclose(np.load(tool.file("out0.npy")),
+                                                                               feeds["z"] @ weight @ weight, atol=1e-5),
+                  f"weights of a loop's body: {kind}: {result.stderr}")
+
+
 # ---- public networks ----
 
 
@@ -414,7 +462,7 @@ def networks(tool):
 
 def main():
     tool = Control(sys.argv[1])
-    for part in (node_tests, branches, loops, scans, computed_shapes, refused, commands, networks):
+    for part in (node_tests, branches, loops, changing_types, scans, computed_shapes, refused, commands, owned_weights, networks):
         part(tool)
     tool.finish()
 

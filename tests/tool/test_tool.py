@@ -241,6 +241,7 @@ def check_graph(tool, path):
         tool.test(f"{nodes} operators" in text and "conv" in text and "f32[1,3,10,12]" in text, f"graph --svg {option}")
         tool.test(("temporary buffer" in text) == (option == "--after"), "the memory belongs to the plan")
     tool.test("<svg" in tool.works("graph", path, *shape, "--svg", ANYDML_ADAPTERS="cpu"), "a picture on stdout")
+    tool.test(tool.works("graph", path, *shape, "-o", "/dev/stdout", ANYDML_ADAPTERS="cpu") == after, "a pipe without a path")
 
 
 def check_compare(tool):
