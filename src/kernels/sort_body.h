@@ -1,7 +1,7 @@
 /* One line, for the types sort_key and sort_item of the including file. The first few items of a line are kept in order
  * all the time. When K is larger but small against the line, only items that can be among the first K are kept, below a
- * bound that a sample sets and that falls whenever the room is full; what is left, or the whole line, is sorted digit by
- * digit. */
+ * bound that a sample sets and that falls whenever the room is full; what is left, or the whole line, is sorted digit
+ * by digit. */
 #include "kernels/sort.h"
 #include "kernels/walk.h"
 
@@ -172,8 +172,8 @@ static sort_key sample_bound(struct sorter *sorter)
     return rank < SAMPLE ? item_key(sorter->items[rank]) : (sort_key)-1;
 }
 
-/* The first k items, which are few and kept in order: puts those of `count` keys that come before the last one where they
- * belong. false when no later element can come before the last of them. */
+/* The first k items, which are few and kept in order: puts those of `count` keys that come before the last one where
+ * they belong. false when no later element can come before the last of them. */
 static bool insert_few(struct sorter *sorter, const sort_key *keys, uint32_t position, uint32_t count, uint32_t *kept,
                        sort_key *bound)
 {
@@ -271,9 +271,7 @@ static void sort_line(const struct kern_sort_line *line)
     struct sorter *sorter = line->scratch;
     sorter->line = line;
     sorter->capacity = (uint32_t)room(line->length, line->k);
-    uint64_t items = line->k <= FEW                      ? line->k
-                     : keeps_few(line->length, line->k) ? sorter->capacity
-                                                        : line->length;
+    uint64_t items = line->k <= FEW ? line->k : keeps_few(line->length, line->k) ? sorter->capacity : line->length;
     sorter->items = (sort_item *)base_align_up((uintptr_t)(sorter + 1), 64);
     sorter->spare = sorter->items + items;
     select_items(sorter);
