@@ -1,13 +1,14 @@
-/* One line, for the types sort_key and sort_item of the including file. When K is small, only items that can be among
- * the first K are kept, below a bound that a sample sets and that falls whenever the room is full; what is left, or the
- * whole line, is sorted digit by digit. */
+/* One line, for the types sort_key and sort_item of the including file. The first few items of a line are kept in order
+ * all the time. When K is larger but small against the line, only items that can be among the first K are kept, below a
+ * bound that a sample sets and that falls whenever the room is full; what is left, or the whole line, is sorted digit
+ * by digit. */
 #include "kernels/sort.h"
 #include "kernels/walk.h"
 
 enum {
     KEY_SHIFT = 8 * sizeof(sort_key),
     SMALL = 40,    /* insertion is faster up to here */
-    FEW = 16,      /* so many first items are inserted one by one */
+    FEW = 16,      /* so many first items are inserted one by one, however long the line */
     LARGE = 32768, /* digits of 11 bits instead of 8 from here on */
     CHUNK = 64,    /* keys that are kept or left together */
     SAMPLE = 1024,
@@ -46,7 +47,7 @@ static bool keeps_few(uint32_t length, uint32_t k)
 
 static uint64_t sorter_bytes(uint32_t length, uint32_t k)
 {
-    uint64_t items = keeps_few(length, k) ? room(length, k) : length;
+    uint64_t items = k <= FEW ? k : keeps_few(length, k) ? room(length, k) : length;
     return sizeof(struct sorter) + 64 + 2 * items * sizeof(sort_item);
 }
 
@@ -119,33 +120,10 @@ static void load_all(struct sorter *sorter)
     }
 }
 
-/* The first k items come to the front, in order: for small k. What stood there is lost. */
-static void insert_first(sort_item *items, uint32_t count, uint32_t k)
-{
-    insertion_sort(items, k);
-    for (uint32_t i = k; i < count; i++) {
-        sort_item moving = items[i];
-        uint32_t at = k;
-        for (; at > 0 && items[at - 1] > moving; at--)
-            items[at] = items[at - 1];
-        if (at < k)
-            items[at] = moving;
-    }
-}
-
-/* The first k items come to the front, in order. */
-static void first_items(struct sorter *sorter, uint32_t count)
-{
-    if (sorter->line->k <= FEW)
-        insert_first(sorter->items, count, sorter->line->k);
-    else
-        sort_items(sorter, count);
-}
-
 /* Keeps the first k items, in order. false when no later element can come before the last of them. */
 static bool shorten(struct sorter *sorter, uint32_t *count, sort_key *bound)
 {
-    first_items(sorter, *count);
+    sort_items(sorter, *count);
     *count = sorter->line->k;
     sort_key last = item_key(sorter->items[*count - 1]);
     if (last == 0)
@@ -194,11 +172,58 @@ static sort_key sample_bound(struct sorter *sorter)
     return rank < SAMPLE ? item_key(sorter->items[rank]) : (sort_key)-1;
 }
 
+/* The first k items, which are few and kept in order: puts those of `count` keys that come before the last one where
+ * they belong. false when no later element can come before the last of them. */
+static bool insert_few(struct sorter *sorter, const sort_key *keys, uint32_t position, uint32_t count, uint32_t *kept,
+                       sort_key *bound)
+{
+    uint32_t k = sorter->line->k;
+    sort_item *items = sorter->items;
+    for (uint32_t i = 0; i < count; i++) {
+        if (keys[i] > *bound)
+            continue;
+        sort_item moving = make_item(keys[i], position + i);
+        uint32_t at = *kept < k ? (*kept)++ : k - 1;
+        for (; at > 0 && items[at - 1] > moving; at--)
+            items[at] = items[at - 1];
+        items[at] = moving;
+        if (*kept < k)
+            continue;
+        if (item_key(items[k - 1]) == 0)
+            return false;
+        *bound = item_key(items[k - 1]) - 1;
+    }
+    return true;
+}
+
+static void select_few(struct sorter *sorter)
+{
+    const struct kern_sort_line *line = sorter->line;
+    sort_key bound = (sort_key)-1;
+    uint32_t kept = 0;
+    for (uint32_t at = 0, count; at < line->length; at += count) {
+        count = BASE_MIN(line->length - at, KERN_SORT_BLOCK);
+        load_keys(sorter, at, 1, count);
+        if (!line->isa->any_within(line->code, sorter->keys, count, bound))
+            continue;
+        for (uint32_t i = 0; i < count; i += CHUNK) {
+            uint32_t size = BASE_MIN(count - i, CHUNK);
+            if (line->isa->any_within(line->code, sorter->keys + i, size, bound) &&
+                !insert_few(sorter, sorter->keys + i, at + i, size, &kept, &bound))
+                return;
+        }
+    }
+}
+
 static void select_items(struct sorter *sorter)
 {
     const struct kern_sort_line *line = sorter->line;
     const sort_key all = (sort_key)-1;
     uint32_t kept = 0;
+    if (line->k <= FEW) {
+        select_few(sorter);
+        return;
+    }
     if (!keeps_few(line->length, line->k)) {
         load_all(sorter);
         sort_items(sorter, line->length);
@@ -208,7 +233,7 @@ static void select_items(struct sorter *sorter)
         kept = collect(sorter, sample_bound(sorter));
     if (kept < line->k)
         kept = collect(sorter, all);
-    first_items(sorter, kept);
+    sort_items(sorter, kept);
 }
 
 static void store_positions(struct sorter *sorter, uint32_t at, uint32_t count)
@@ -246,7 +271,7 @@ static void sort_line(const struct kern_sort_line *line)
     struct sorter *sorter = line->scratch;
     sorter->line = line;
     sorter->capacity = (uint32_t)room(line->length, line->k);
-    uint64_t items = keeps_few(line->length, line->k) ? sorter->capacity : line->length;
+    uint64_t items = line->k <= FEW ? line->k : keeps_few(line->length, line->k) ? sorter->capacity : line->length;
     sorter->items = (sort_item *)base_align_up((uintptr_t)(sorter + 1), 64);
     sorter->spare = sorter->items + items;
     select_items(sorter);

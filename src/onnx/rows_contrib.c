@@ -257,6 +257,28 @@ bool onnx_renamed(struct onnx_builder *b, const struct onnx_node *n)
     return false;
 }
 
+/* ai.onnx.ml ArrayFeatureExtractor: elements of the last dimension, in a row at least. */
+bool onnx_array_feature_extractor(struct onnx_builder *b, const struct onnx_node *n)
+{
+    static const struct onnx_attribute last = { .name = "axis", .i = -1 };
+    struct onnx_value *in[2] = { onnx_in(b, n, 0), onnx_in(b, n, 1) };
+    struct onnx_node node = *n;
+    if (!in[0] || !in[1])
+        return false;
+    if (!in[0]->rank)
+        return onnx_fail(b, "'%s' has no dimensions", in[0]->name);
+    int64_t count = onnx_elements(in[1]), dims[ONNX_RANK_MAX] = { 1 };
+    uint32_t rank = BASE_MAX(in[0]->rank, 2u);
+    for (uint32_t i = 0; i + 1 < in[0]->rank; i++)
+        dims[i] = in[0]->dims[i];
+    dims[rank - 1] = count;
+    node.attributes = &last;
+    node.attribute_count = 1;
+    in[1] = onnx_as(b, in[1], 1, &count);
+    struct onnx_value *y = in[1] ? inner(b, &node, "Gather", in, 2) : NULL;
+    return y && onnx_result_as(b, n, 0, y, rank, dims);
+}
+
 /* All windows of one dimension, the elements of each as a new last dimension. */
 bool onnx_unfold_tensor(struct onnx_builder *b, const struct onnx_node *n)
 {

@@ -3,7 +3,7 @@ losses, and the fused operators of com.microsoft."""
 import itertools
 import sys
 
-from compare import Comparison, TensorProto, make_model, np, onnx
+from compare import Comparison, TensorProto, helper, make_model, np, onnx
 
 ALL = ("f4", "f8", "f2", "bf")
 INTEGERS = (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64)
@@ -269,6 +269,47 @@ def leaky(x, alpha):
     return np.where(x < 0, x * np.float32(alpha), x)
 
 
+def distances_of(metric):
+    def reference(x, z):
+        squares = ((x[:, None].astype(np.float64) - z[None].astype(np.float64)) ** 2).sum(-1)
+        return [(np.sqrt(squares) if metric == "euclidean" else squares).astype(np.float32)]
+    return reference
+
+
+def distances(c):
+    for rows, count, size in ((1, 1, 1), (3, 5, 7), (40, 101, 16), (33, 200, 64), (130, 97, 65)):
+        x, z = real(rows, size), real(count, size)
+        for metric in ("euclidean", "sqeuclidean"):
+            for name in ("z", "c_z"):
+                c.case("CDist", {"x": x, name: z}, domain=MICROSOFT, metric=metric, kinds=("f4", "f8"),
+                       reference=distances_of(metric))
+    c.case("CDist", {"x": x, "z": z}, domain=MICROSOFT, reference=distances_of("sqeuclidean"))
+    # Equal and nearly equal rows: no more than the square root of what rounding leaves of |x|^2 + |z|^2, never NaN.
+    same = np.vstack([z[:50], z[:50] * np.float32(1 + 2e-4)])
+    for name in ("z", "c_z"):
+        c.case("CDist", {"x": z, name: same}, domain=MICROSOFT, metric="sqeuclidean",
+               reference=distances_of("sqeuclidean"))
+        c.case("CDist", {"x": z, name: same}, domain=MICROSOFT, metric="euclidean", loose=50,
+               reference=distances_of("euclidean"))
+    c.case("CDist", {"x": np.zeros((3, 0), np.float32), "z": np.zeros((4, 0), np.float32)}, domain=MICROSOFT,
+           reference=distances_of("sqeuclidean"))
+    bad = np.array([[np.nan, 1], [1, 0], [2, 3]], np.float32)
+    c.case("CDist", {"x": bad, "c_z": bad[2:]}, domain=MICROSOFT, metric="euclidean", reference=distances_of("euclidean"))
+    for x in (real(9), real(3, 9), real(2, 3, 9), whole(0, 99, 9), whole(0, 99, (2, 9), np.int32)):
+        for index in (whole(0, 9, 4), whole(0, 9, (2, 3))):
+            c.case("ArrayFeatureExtractor", {"x": x, "i": index}, [("y", helper.np_dtype_to_tensor_dtype(x.dtype))],
+                   domain="ai.onnx.ml")
+
+
+def first_few(c):
+    """TopK of lines of all lengths around the sizes of blocks, with values that repeat."""
+    for length, k in itertools.product((16, 65, 257, 20000), (1, 5, 16)):
+        if k <= length:
+            for x in (real(2, length), np.round(real(2, length)), -np.sort(real(2, length)), np.sort(real(2, length))):
+                for largest in (0, 1):
+                    c.case("TopK", {"x": x, "c_k": np.array([k])}, ["v", ("i", TensorProto.INT64)], largest=largest)
+
+
 def convolutions(c):
     x, w, b = real(1, 4, 7, 8), real(6, 4, 3, 3), real(6)
     for activation, parameters in (("Relu", []), ("LeakyRelu", [0.1]), ("Clip", [-0.5, 0.75]), ("HardSigmoid", [0.3, 0.4])):
@@ -304,6 +345,6 @@ if __name__ == "__main__":
     _conv = make_model("Conv", {"x": real(1, 4, 7, 8), "w": real(6, 4, 3, 3), "b": real(6)}, [("y", TensorProto.FLOAT)],
                        {"kernel_shape": [3, 3]}, "", 21)
     for part in (gather_scatter, graph_network, order, chain, bits, einsum, regions, sampling, signals, losses, matrices,
-                 convolutions, renamed):
+                 distances, first_few, convolutions, renamed):
         part(comparison)
     comparison.finish()
