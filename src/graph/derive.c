@@ -99,7 +99,7 @@ bool graph_derivations_trim(struct graph *graph)
         if (used)
             graph->derivations[--kept] = *d;
     }
-    if (read)
+    if (read && graph->derivation_count)
         memmove(graph->derivations, graph->derivations + kept,
                 (graph->derivation_count - kept) * sizeof(*graph->derivations));
     graph->derivation_count -= read ? kept : 0;
