@@ -10,7 +10,10 @@ void panel_shape_init(const struct kern_op *op, uint32_t columns, struct panel_s
     out->n = y->sizes[y->rank - 1];
     out->k = a->sizes[a->rank - 1];
     out->panels = (out->n + columns - 1) / columns;
-    out->blocks = (out->rows + PANEL_BLOCK_ROWS - 1) / PANEL_BLOCK_ROWS;
+    /* Short sums are over before many rows' results are fetched: with few rows, those stay in the nearest cache from
+     * panel to panel. */
+    uint32_t most = out->k <= PANEL_SHORT_SUM ? PANEL_FEW_ROWS : PANEL_BLOCK_ROWS;
+    out->blocks = (out->rows + most - 1) / most;
     out->block_rows = (uint32_t)base_align_up((out->rows + out->blocks - 1) / out->blocks, 8);
     out->sums = base_align_up((PANEL_ADDS + 2) * sizeof(void *) * out->block_rows, 64);
     out->epilogue = out->sums + (uint64_t)out->block_rows * columns * sizeof(float);
@@ -19,45 +22,52 @@ void panel_shape_init(const struct kern_op *op, uint32_t columns, struct panel_s
     out->bytes = out->floats + (out->element == 2 ? (uint64_t)out->block_rows * out->k * sizeof(float) : 0);
 }
 
-static bool is_plain(const struct kern_view *view)
+static bool is_plain(const struct kern_view *view, bool may_repeat)
 {
     uint32_t last = view->rank - 1;
-    return view->type == DML_TENSOR_DATA_TYPE_FLOAT32 && (view->strides[last] == 1 || view->sizes[last] == 1);
+    return view->type == DML_TENSOR_DATA_TYPE_FLOAT32 &&
+           (view->strides[last] == 1 || view->sizes[last] == 1 || (may_repeat && view->strides[last] == 0));
 }
 
 static bool add_tensor(const struct kern_op *op, uint32_t tensor, float factor, struct panel_finish *out)
 {
     const struct kern_view *view = &op->tensors[tensor], *y = &op->tensors[op->input_count];
-    if (out->count == PANEL_ADDS || !is_plain(view) || view->sizes[view->rank - 1] != y->sizes[y->rank - 1])
+    if (out->count == PANEL_ADDS || !is_plain(view, true) || view->sizes[view->rank - 1] != y->sizes[y->rank - 1])
         return false;
     out->tensor[out->count] = tensor;
+    out->step[out->count] = view->strides[view->rank - 1] != 0;
     out->factor[out->count++] = factor;
+    return true;
+}
+
+static bool add_code(const struct kern_map_inst *inst, struct panel_finish *out)
+{
+    if (out->code_count == PANEL_CODES || (inst->code != KERN_MAP_RELU && inst->code != KERN_MAP_GELU &&
+                                           inst->code != KERN_MAP_SWISH && inst->code != KERN_MAP_SQRT))
+        return false;
+    out->code[out->code_count] = (uint8_t)inst->code;
+    out->p[out->code_count++] = inst->imm[0].f32;
     return true;
 }
 
 bool panel_finish_init(const struct kern_op *op, struct panel_finish *out)
 {
     uint32_t last = 0, extra = op->input_count - op->epilogue_input;
-    *out = (struct panel_finish){ .code = KERN_MAP_CONST };
-    if (!is_plain(&op->tensors[op->input_count]))
+    *out = (struct panel_finish){ 0 };
+    if (!is_plain(&op->tensors[op->input_count], false))
         return false;
     if (op->u.gemm.has_c && op->u.gemm.beta != 0 && !add_tensor(op, 2, op->u.gemm.beta, out))
         return false;
     for (uint32_t i = 0; op->epilogue && i < op->epilogue->inst_count; i++) {
         const struct kern_map_inst *inst = &op->epilogue->inst[i];
         uint32_t other = inst->src[0] == last ? inst->src[1] : inst->src[0];
-        if (inst->type != DML_TENSOR_DATA_TYPE_FLOAT32 || inst->to_type != DML_TENSOR_DATA_TYPE_FLOAT32 ||
-            out->code != KERN_MAP_CONST)
+        if (inst->type != DML_TENSOR_DATA_TYPE_FLOAT32 || inst->to_type != DML_TENSOR_DATA_TYPE_FLOAT32)
             return false;
         if (inst->code == KERN_MAP_ADD) {
-            if ((inst->src[0] != last && inst->src[1] != last) || other < 1 || other > extra ||
+            if (out->code_count || (inst->src[0] != last && inst->src[1] != last) || other < 1 || other > extra ||
                 !add_tensor(op, op->epilogue_input + other - 1, 1, out))
                 return false;
-        } else if (inst->src[0] == last &&
-                   (inst->code == KERN_MAP_RELU || inst->code == KERN_MAP_GELU || inst->code == KERN_MAP_SWISH)) {
-            out->code = inst->code;
-            out->p = inst->imm[0].f32;
-        } else {
+        } else if (inst->src[0] != last || !add_code(inst, out)) {
             return false;
         }
         last = 1 + extra + i;

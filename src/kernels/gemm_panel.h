@@ -13,7 +13,10 @@
 
 #define PANEL_DEPTH      384 /* of a part that stays in the second-level cache, next to its part of A */
 #define PANEL_BLOCK_ROWS 128 /* most rows of A at once */
-#define PANEL_ADDS       4   /* tensors that are added on the way out */
+#define PANEL_FEW_ROWS   16  /* the same for sums of up to PANEL_SHORT_SUM products */
+#define PANEL_SHORT_SUM  64
+#define PANEL_ADDS       4 /* tensors that are added on the way out */
+#define PANEL_CODES      2 /* operations on one number after that */
 
 /* All dimensions of A and Y but the last are rows. */
 struct panel_shape {
@@ -27,13 +30,15 @@ struct panel_shape {
 /* `columns`: of a panel. */
 void panel_shape_init(const struct kern_op *op, uint32_t columns, struct panel_shape *out);
 
-/* How results get to Y without the general epilogue: sums * alpha + what is added, then one operation. */
+/* How results get to Y without the general epilogue: sums * alpha + what is added, then few operations. */
 struct panel_finish {
     uint32_t count;
     uint32_t tensor[PANEL_ADDS];
+    uint32_t step[PANEL_ADDS]; /* between columns: 1, or 0 for one number per row */
     float factor[PANEL_ADDS];
-    uint8_t code; /* KERN_MAP_RELU, KERN_MAP_GELU, KERN_MAP_SWISH; KERN_MAP_CONST: nothing */
-    float p;
+    uint32_t code_count;
+    uint8_t code[PANEL_CODES]; /* KERN_MAP_RELU, KERN_MAP_GELU, KERN_MAP_SWISH, KERN_MAP_SQRT */
+    float p[PANEL_CODES];
 };
 
 bool panel_finish_init(const struct kern_op *op, struct panel_finish *out);

@@ -43,19 +43,21 @@ static bool panel_within(const float *row, float bound)
     return !beyond;
 }
 
-static void panel_activate(const struct panel_finish *finish, float *row)
+static void panel_activate(uint8_t code, float p, float *row)
 {
-    const float p = finish->p;
-    if (finish->code == KERN_MAP_RELU)
+    if (code == KERN_MAP_RELU)
         for (uint32_t c = 0; c < PANEL_COLUMNS; c++)
             row[c] = row[c] < 0 ? 0.0f : row[c];
-    else if (finish->code == KERN_MAP_GELU && panel_within(row, FMATH_NEAR_GELU))
+    else if (code == KERN_MAP_SQRT)
+        for (uint32_t c = 0; c < PANEL_COLUMNS; c++)
+            row[c] = sqrtf(row[c]);
+    else if (code == KERN_MAP_GELU && panel_within(row, FMATH_NEAR_GELU))
         for (uint32_t c = 0; c < PANEL_COLUMNS; c++)
             row[c] = fmath_gelu_near(row[c]);
-    else if (finish->code == KERN_MAP_GELU)
+    else if (code == KERN_MAP_GELU)
         for (uint32_t c = 0; c < PANEL_COLUMNS; c++)
             row[c] = fmath_gelu(row[c]);
-    else if (finish->code == KERN_MAP_SWISH)
+    else if (code == KERN_MAP_SWISH)
         for (uint32_t c = 0; c < PANEL_COLUMNS; c++)
             row[c] = fmath_swish(row[c], p * row[c]);
 }
@@ -68,12 +70,15 @@ static void panel_finish_row(const struct panel *p, uint32_t row, uint32_t colum
     float *out = p->y[row] + column;
     for (uint32_t i = 0; i < PANEL_VECS; i++) {
         vec value = vec_load(sums + i * VEC) * alpha;
-        for (uint32_t t = 0; t < finish->count; t++)
-            value = vec_fma(vec_load(p->adds[t][row] + column + i * VEC), vec_set(finish->factor[t]), value);
+        for (uint32_t t = 0; t < finish->count; t++) {
+            const float *add = p->adds[t][row];
+            vec added = finish->step[t] ? vec_load(add + column + i * VEC) : vec_set(*add);
+            value = vec_fma(added, vec_set(finish->factor[t]), value);
+        }
         vec_store(out + i * VEC, value);
     }
-    if (finish->code != KERN_MAP_CONST)
-        panel_activate(finish, out);
+    for (uint32_t i = 0; i < finish->code_count; i++)
+        panel_activate(finish->code[i], finish->p[i], out);
 }
 
 /* The last panel may have fewer columns. */
@@ -84,9 +89,10 @@ static void panel_finish_part(const struct panel *p, uint32_t row, uint32_t colu
     for (uint32_t c = 0; c < count; c++) {
         values[c] = sums[c] * p->call->op->u.gemm.alpha;
         for (uint32_t t = 0; t < finish->count; t++)
-            values[c] += p->adds[t][row][column + c] * finish->factor[t];
+            values[c] += p->adds[t][row][(column + c) * finish->step[t]] * finish->factor[t];
     }
-    panel_activate(finish, values);
+    for (uint32_t i = 0; i < finish->code_count; i++)
+        panel_activate(finish->code[i], finish->p[i], values);
     memcpy(p->y[row] + column, values, count * sizeof(*values));
 }
 
@@ -158,7 +164,7 @@ static void panel_fetch_ends(const struct panel *p, uint32_t row, uint32_t rows,
         for (uint32_t i = 0; i < PANEL_COLUMNS; i += 16) {
             __builtin_prefetch(p->y[m] + column + i, 1, 3);
             for (uint32_t t = 0; t < p->finish.count; t++)
-                __builtin_prefetch(p->adds[t][m] + column + i, 0, 3);
+                __builtin_prefetch(p->adds[t][m] + (column + i) * p->finish.step[t], 0, 3);
         }
 }
 

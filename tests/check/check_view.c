@@ -149,4 +149,10 @@ void check_epilogue(struct check_rng *rng, struct check_case *c, const struct ke
     map->inst[map->inst_count].imm[0].f32 = 0.5f;
     map->inst[map->inst_count++].imm[1].f32 = 0.25f;
     map->store[0] = (uint8_t)(inputs + map->inst_count - 1);
+    /* Two in a row; of numbers that are not negative, whose swish does not vanish. */
+    if (map->inst[map->inst_count - 1].code != KERN_MAP_RELU || !check_chance(rng, 3))
+        return;
+    map->inst[map->inst_count] = (struct kern_map_inst){ KERN_MAP_SWISH, f32, f32, { map->store[0] } };
+    map->inst[map->inst_count++].imm[0].f32 = 1.5f;
+    map->store[0]++;
 }
