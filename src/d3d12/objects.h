@@ -35,10 +35,9 @@ struct d3d_device {
     pthread_mutex_t fences_lock; /* taken before a fence's lock */
     struct d3d_fence *fences;    /* weak */
 
-    pthread_mutex_t
-        tables_lock; /* the two tables and the contents of all descriptor slots; nothing is called under it */
-    struct d3d_table resources; /* id -> struct d3d_resource, weak */
-    struct d3d_table heaps;     /* id -> struct d3d_descriptor_heap, weak */
+    pthread_mutex_t tables_lock; /* the two tables and the contents of all descriptor slots; calls nothing under it */
+    struct d3d_table resources;  /* id -> struct d3d_resource, weak */
+    struct d3d_table heaps;      /* id -> struct d3d_descriptor_heap, weak */
 
     struct d3d_info_queue *info_queue; /* NULL without the debug layer */
     atomic_uint debug_features;        /* ID3D12DebugDevice's mask */
