@@ -206,12 +206,10 @@ struct graph_options {
 void graph_options_init(struct graph_options *options, bool host, uint32_t threads);
 HRESULT graph_run_passes(struct graph *graph, const struct graph_options *options);
 
-/* ---- printing (print.c): stable text for people and golden tests. Writes to a growing string; caller frees
- * ----------- */
+/* ---- printing (print.c): stable text for people and golden tests. Writes to a growing string; caller frees ------- */
 char *graph_print(const struct graph *graph);
 
-/* ---- plan (plan.c) and host execution (exec.c)
- * ------------------------------------------------------------------------ */
+/* ---- plan (plan.c) and host execution (exec.c) ------------------------------------------------------------------- */
 enum graph_buffer {
     GRAPH_BUFFER_INPUT,
     GRAPH_BUFFER_OUTPUT,
