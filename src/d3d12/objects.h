@@ -74,13 +74,6 @@ ULONG d3d_face_Release(void *iface);
     .QueryInterface = (void *)d3d_face_QueryInterface, .AddRef = (void *)d3d_face_AddRef,                              \
     .Release = (void *)d3d_face_Release
 
-/* `iface` as the object of this device that has this method table; NULL for NULL, foreign objects and other devices. */
-static inline void *d3d_child(struct d3d_device *device, const void *iface, const void *vtbl)
-{
-    const struct com_object *object = iface;
-    return object && object->lpVtbl == vtbl && object->parent == &device->base ? (void *)object : NULL;
-}
-
 static inline struct d3d_device *d3d_parent(void *object)
 {
     return (struct d3d_device *)((struct com_object *)object)->parent;

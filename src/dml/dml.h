@@ -60,13 +60,6 @@ static inline struct dml_device *dml_parent(void *object)
     return (struct dml_device *)((struct com_object *)object)->parent;
 }
 
-/* `iface` as the object of this device that has this method table; NULL for NULL, foreign objects, other devices. */
-static inline void *dml_child(struct dml_device *device, const void *iface, const void *vtbl)
-{
-    const struct com_object *object = iface;
-    return object && object->lpVtbl == vtbl && object->parent == &device->base ? (void *)object : NULL;
-}
-
 HRESULT dml_device_create(ID3D12Device *parent, AnydmlDevice *d3d12, bool debug, struct dml_device **out);
 
 /* ---- message.c ---- */
