@@ -110,9 +110,9 @@ void check_set_destroy(struct check_set *set);
 const char *check_run(const struct kern_row *row, const struct kern_op *op, const struct check_set *set,
                       const struct check_buffer *outputs, struct check_rng *rng, bool *out_ran);
 
-/* Times a row on the case; seconds per run. */
 /* The row takes the op as it is or with its weights packed. */
 bool check_accepts(const struct kern_row *row, const struct kern_op *op);
+/* Seconds per run of the row on the case. */
 double check_time(const struct kern_row *row, const struct kern_op *op, const struct check_set *set);
 void check_bench(const char *filter, uint32_t cpu);
 
