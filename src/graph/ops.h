@@ -97,8 +97,7 @@ struct graph {
     struct graph_uses *uses;   /* uses.c; likewise */
 };
 
-/* ---- building (graph.c). All return GRAPH_NONE / NULL and set graph->failed when memory is short. -----------------
- */
+/* ---- building (graph.c). All return GRAPH_NONE / NULL and set graph->failed when memory is short. ---------------- */
 void graph_init(struct graph *graph, uint32_t input_count, uint32_t output_count, uint32_t flags);
 void graph_finish(struct graph *graph);
 uint32_t graph_value_add(struct graph *graph, enum graph_place place, uint32_t index, uint64_t size_bytes);
@@ -119,8 +118,7 @@ void graph_op_join(struct graph_op *op, const struct graph_op *other);
 /* Puts inserted ops where they belong and takes dead ones out. */
 bool graph_settle(struct graph *graph);
 
-/* ---- constants (constant.c) ----------------------------------------------------------------------------------------
- */
+/* ---- constants (constant.c) -------------------------------------------------------------------------------------- */
 #define GRAPH_CONSTANT_ALIGNMENT 16 /* what kernels may expect */
 
 /* A copy of `data`; and `data` of the description's node itself, which stays where it is until the graph is compiled.
@@ -144,8 +142,7 @@ void graph_constant_copy(const struct graph_value *constant, void *to);
 /* Nobody will read it any more. */
 void graph_constant_release(struct graph *graph, uint32_t value);
 
-/* ---- views (view.c): pure functions on operands; no data moves -----------------------------------------------------
- */
+/* ---- views (view.c): pure functions on operands; no data moves --------------------------------------------------- */
 bool graph_view_from_desc(const DML_BUFFER_TENSOR_DESC *desc, struct kern_view *out);
 struct kern_view graph_view_broadcast(const struct kern_view *view, uint32_t rank,
                                       const uint32_t *sizes); /* size 1 -> n by stride 0, aligned right */
@@ -155,8 +152,8 @@ struct kern_view graph_view_slice(const struct kern_view *view, const uint32_t *
 /* false when the dimensions cannot be regrouped without moving data. */
 bool graph_view_reshape(const struct kern_view *view, uint32_t rank, const uint32_t *sizes, struct kern_view *out);
 bool graph_view_equal(const struct kern_view *a, const struct kern_view *b);
-uint64_t
-graph_view_span_bytes(const struct kern_view *view); /* bytes from the value's start to the last element's end */
+/* Bytes from the value's start to the last element's end. */
+uint64_t graph_view_span_bytes(const struct kern_view *view);
 /* The lowest and highest element that the view touches; false when that does not fit 64 bits. */
 bool graph_view_bounds(const struct kern_view *view, int64_t *out_low, int64_t *out_high);
 /* Byte offset of element 0,...,0 from the value's start. */
@@ -173,8 +170,7 @@ bool graph_views_disjoint(const struct kern_view *a, const struct kern_view *b);
 /* Elements of both views, perhaps of different types, have one width and lie at the same places. */
 bool graph_views_same_places(const struct kern_view *a, const struct kern_view *b);
 
-/* ---- lowering (lower.c, lower_<family>.c, lowerings.def) ------------------------------------------------------------
- */
+/* ---- lowering (lower.c, lower_<family>.c, lowerings.def) --------------------------------------------------------- */
 struct graph_lowering {
     struct graph *graph;
     const struct schema_desc *desc;      /* desc->desc.Desc is the operator's C struct */
@@ -196,8 +192,7 @@ HRESULT graph_from_operator(struct graph *graph, const struct schema_desc *desc,
 HRESULT graph_from_desc(struct graph *graph, const DML_GRAPH_DESC *desc, const struct schema_desc *const *nodes,
                         uint32_t flags, char *error);
 
-/* ---- passes (passes.c, pass_<name>.c, passes.def) -------------------------------------------------------------------
- */
+/* ---- passes (passes.c, pass_<name>.c, passes.def) ---------------------------------------------------------------- */
 struct graph_store;
 struct graph_blob;
 struct graph_options {
@@ -211,12 +206,10 @@ struct graph_options {
 void graph_options_init(struct graph_options *options, bool host, uint32_t threads);
 HRESULT graph_run_passes(struct graph *graph, const struct graph_options *options);
 
-/* ---- printing (print.c): stable text for people and golden tests. Writes to a growing string; caller frees
- * ----------- */
+/* ---- printing (print.c): stable text for people and golden tests. Writes to a growing string; caller frees ------- */
 char *graph_print(const struct graph *graph);
 
-/* ---- plan (plan.c) and host execution (exec.c)
- * ------------------------------------------------------------------------ */
+/* ---- plan (plan.c) and host execution (exec.c) ------------------------------------------------------------------- */
 enum graph_buffer {
     GRAPH_BUFFER_INPUT,
     GRAPH_BUFFER_OUTPUT,
@@ -292,8 +285,7 @@ HRESULT graph_plan_create(struct graph *graph, const struct graph_options *optio
 void graph_plan_destroy(struct graph_plan *plan);
 char *graph_plan_print(const struct graph_plan *plan);
 
-/* ---- outputs bound to the bytes of inputs (alias.c) -----------------------------------------------------------------
- */
+/* ---- outputs bound to the bytes of inputs (alias.c) -------------------------------------------------------------- */
 struct graph_aliases;
 
 /* What the plan's steps read of inputs and write of outputs; does not need the plan any more. */

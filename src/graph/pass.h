@@ -11,8 +11,7 @@ typedef HRESULT graph_pass_fn(struct graph *graph, const struct graph_options *o
 #include "graph/passes.def"
 #undef PASS
 
-/* ---- who touches a value (uses.c)
- * ------------------------------------------------------------------------------------- */
+/* ---- who touches a value (uses.c) -------------------------------------------------------------------------------- */
 
 struct graph_use {
     uint32_t op, tensor; /* position in graph->ops, and operand number there */
@@ -61,8 +60,7 @@ uint32_t graph_uses_first_read(const struct graph_uses *uses, uint32_t value);
 uint32_t graph_uses_first_write(const struct graph_uses *uses, uint32_t value);
 uint32_t graph_uses_next(const struct graph_uses *uses, uint32_t at);
 
-/* ---- what is safe (uses.c)
- * ---------------------------------------------------------------------------------------------- */
+/* ---- what is safe (uses.c) --------------------------------------------------------------------------------------- */
 
 bool graph_op_reads(const struct graph_op *op, uint32_t value);
 bool graph_op_writes(const struct graph_op *op, uint32_t value);
@@ -101,8 +99,7 @@ bool graph_derivations_read(const struct graph *graph, uint32_t value);
 /* Takes out those whose results nobody reads. */
 bool graph_derivations_trim(struct graph *graph);
 
-/* ---- element-wise programs (program.c)
- * ------------------------------------------------------------------------------------ */
+/* ---- element-wise programs (program.c) --------------------------------------------------------------------------- */
 
 /* A program with what its input registers stand for. value GRAPH_NONE: the result of the kernel that hosts an epilogue.
  */
@@ -138,8 +135,7 @@ void graph_program_trim(struct graph_program *program);
 const char *graph_map_name(uint32_t code);
 uint32_t graph_map_arity(uint32_t code);
 
-/* ---- printing (text.c)
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- printing (text.c) ------------------------------------------------------------------------------------------- */
 
 struct graph_text {
     char *data;

@@ -215,8 +215,7 @@ static bool find(struct graph *graph, const struct graph_options *options, const
            axes_apart(&w->k, &w->n) && find_blocks(w) && find_fixed(w, options);
 }
 
-/* ---- the panels ----------------------------------------------------------------------------------------------------
- */
+/* ---- the panels -------------------------------------------------------------------------------------------------- */
 
 /* The integer less `center`. */
 static int32_t load_code(const struct weights *w, uint32_t t, int64_t index)
@@ -337,8 +336,7 @@ static bool make_panels(const struct weights *w, struct graph_operand *out)
                         &(struct graph_derivation){ "weights", run_panels, w, sizeof(*w), w->inputs, outputs, values });
 }
 
-/* ---- the change ----------------------------------------------------------------------------------------------------
- */
+/* ---- the change -------------------------------------------------------------------------------------------------- */
 
 /* The dequantised matrix, when nobody else reads it, and then what it was made of. */
 static void drop_map(struct graph *graph, const struct graph_uses *uses, struct graph_op *map, uint32_t value)
