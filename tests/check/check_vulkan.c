@@ -5,6 +5,7 @@
 #include "check.h"
 
 #include "dml/dispatch_spirv.h"
+#include "graph/backend.h"
 #include "kernels/number.h"
 
 #include <math.h>
@@ -78,7 +79,7 @@ static HRESULT make_program(struct bench *bench, const struct kern_op *op, const
     struct graph_options options;
     struct graph_plan *plan = NULL;
     struct graph graph;
-    graph_options_init(&options, false, 1);
+    graph_options_init(&options, &graph_backend_spirv, 1);
     graph_init(&graph, op->input_count, op->output_count, 0);
     for (uint32_t t = 0; t < tensor_count(op); t++) {
         bool input = t < op->input_count;
