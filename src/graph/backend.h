@@ -35,6 +35,7 @@ typedef bool graph_in_place_fn(const struct kern_op *op);
  * how large it gets. DXGI_ERROR_UNSUPPORTED: no kernel takes the op. */
 typedef HRESULT graph_choose_fn(const struct graph_options *options, struct base_arena *arena, struct graph_step *step,
                                 uint32_t packable, uint64_t *out_packed_bytes);
+/* Of a step that has a kernel. */
 typedef void graph_release_fn(struct graph_step *step);
 /* Packs the step's input op.packed_input - 1 on the host, from `source`, its element 0, ..., 0. False: memory is short.
  */

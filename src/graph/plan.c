@@ -249,7 +249,8 @@ void graph_plan_destroy(struct graph_plan *plan)
     if (!plan)
         return;
     for (uint32_t i = 0; plan->backend->release && i < plan->step_count; i++)
-        plan->backend->release(&plan->steps[i]);
+        if (plan->steps[i].kernel)
+            plan->backend->release(&plan->steps[i]);
     for (uint32_t i = 0; i < plan->blob_count; i++)
         graph_store_drop(plan->store, plan->blobs[i]);
     base_arena_finish(&plan->arena);
