@@ -51,7 +51,7 @@ struct planner {
     uint32_t block_count;
 };
 
-/* The kernel of each step; packing (plan_rows.c). */
+/* The kernel of each step; packing (plan_kernels.c). */
 HRESULT plan_choose_kernels(struct planner *planner);
 /* Appends room to the persistent buffer. */
 HRESULT plan_add_persistent(struct planner *planner, uint64_t bytes, uint64_t *out_offset);
