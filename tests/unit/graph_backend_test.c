@@ -105,6 +105,76 @@ static void test_derives(void)
     }
 }
 
+static uint32_t always_best(const struct graph_options *options, const struct kern_op *op)
+{
+    (void)options;
+    (void)op;
+    return 0;
+}
+
+static bool answer;
+
+static bool answer_type(const struct graph_options *options, DML_TENSOR_DATA_TYPE type)
+{
+    (void)options;
+    return answer && (uint32_t)type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16;
+}
+
+static bool answer_priority(uint32_t priority)
+{
+    (void)priority;
+    return answer;
+}
+
+static struct graph_operand add_conv(struct graph *graph, struct graph_operand x, uint32_t outs, uint32_t groups,
+                                     uint32_t k)
+{
+    struct graph_operand y = make4(graph, GRAPH_TEMP, 0, 1, outs, 16, 16);
+    struct graph_operand w = make_constant(graph, 4, SIZES(outs, x.view.sizes[1] / groups, k, k), 0, 0.01f);
+    make_conv(graph, (struct graph_operand[]){ x, w }, 2, y, groups, 1, k / 2);
+    return y;
+}
+
+/* Convolutions: pointwise, depthwise and pointwise between others. *out_blocks: how many ops are fused blocks;
+ * *out_halves: how many tensors are BFLOAT16. */
+static void count_changes(const struct graph_backend *backend, uint32_t *out_blocks, uint32_t *out_halves)
+{
+    struct graph graph;
+    struct graph_options options = options_of(backend, 0);
+    graph_init(&graph, 1, 1, ANYDML_EXECUTION_FLAG_HALF_PRECISION_FLOAT32);
+    struct graph_operand y = add_conv(&graph, make4(&graph, GRAPH_INPUT, 0, 1, 3, 16, 16), 16, 1, 3);
+    y = add_conv(&graph, y, 64, 1, 1);
+    y = add_conv(&graph, y, 64, 64, 3);
+    y = add_conv(&graph, y, 16, 1, 1);
+    y = add_conv(&graph, y, 8, 1, 3);
+    make_move(&graph, y, make4(&graph, GRAPH_OUTPUT, 0, 1, 8, 16, 16));
+    TEST(graph_run_passes(&graph, &options) == S_OK);
+    *out_blocks = *out_halves = 0;
+    for (uint32_t i = 0; i < graph.op_count; i++) {
+        const struct kern_op *op = &graph.ops[i]->k;
+        *out_blocks += op->kind == KERN_BLOCK;
+        for (uint32_t t = 0; t < op->input_count + op->output_count; t++)
+            *out_halves += (uint32_t)op->tensors[t].type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16;
+    }
+    graph_finish(&graph);
+}
+
+/* BFLOAT16 only where products of it are fast, fused blocks only where they get a kernel of their own. */
+static void test_speed(void)
+{
+    struct graph_backend backend = graph_backend_host;
+    uint32_t blocks, halves;
+    backend.priority = backend.priority_bound = always_best;
+    backend.multiplies = answer_type;
+    backend.portable = answer_priority;
+    answer = false;
+    count_changes(&backend, &blocks, &halves);
+    TEST_FOR(blocks == 1 && !halves, "%u blocks, %u halves", blocks, halves);
+    answer = true;
+    count_changes(&backend, &blocks, &halves);
+    TEST_FOR(!blocks && halves, "%u blocks, %u halves", blocks, halves);
+}
+
 /* ---- one kernel, for element-wise ops ---- */
 
 static uint32_t chosen, released;
@@ -354,6 +424,7 @@ int main(void)
     test_passes();
     test_priority();
     test_derives();
+    test_speed();
     test_supports();
     test_scratch();
     test_in_place();
