@@ -5,7 +5,6 @@
  * product's depth. */
 #include "graph/pass.h"
 
-#include "base/cpu.h"
 #include "base/half.h"
 #include "base/pages.h"
 #include "kernels/core/dense.h"
@@ -174,11 +173,12 @@ static bool gemm_suits(const struct graph_op *op)
 static bool pays(const struct graph *graph, const struct graph_options *options, const struct graph_op *op,
                  const struct graph_op *map)
 {
-    const uint32_t vectors = BASE_CPU_AVX2 | BASE_CPU_AVX512 | BASE_CPU_NEON; /* without, only the reference does it */
+    const struct graph_backend *backend = options->backend;
     uint64_t rows = dense_rows(&op->k.tensors[op->k.input_count]);
-    bool half = dense_half_allowed(&op->k) && (options->cpu & BASE_CPU_AVX512_BF16);
-    return rows <= ROWS_FEW || (!graph_op_foldable(graph, options, map) && (options->cpu & vectors) &&
-                                !(op->k.flags & KERN_FLAG_REFERENCE) && (!half || rows <= ROWS_BF16));
+    bool half = dense_half_allowed(&op->k) && backend->multiplies(options, ANYDML_TENSOR_DATA_TYPE_BFLOAT16);
+    return rows <= ROWS_FEW ||
+           (!graph_op_foldable(graph, options, map) && backend->multiplies(options, DML_TENSOR_DATA_TYPE_UINT8) &&
+            !(op->k.flags & KERN_FLAG_REFERENCE) && (!half || rows <= ROWS_BF16));
 }
 
 static bool find(struct graph *graph, const struct graph_options *options, const struct graph_uses *uses, uint32_t at,

@@ -1,5 +1,5 @@
-/* How good the best kernel for an op is. Passes ask for the same over and over, since networks repeat themselves, and a
- * library's answer may take 0.1 ms: answers are kept for as long as the passes run. */
+/* The backend's priorities. Passes ask for the same over and over, since networks repeat themselves, and a library's
+ * answer may take 0.1 ms: answers are kept for as long as the passes run. */
 #include "graph/pass.h"
 
 #include "base/hash.h"
@@ -8,11 +8,11 @@
 
 struct answer {
     struct base_hash question;
-    uint32_t rank;
+    uint32_t priority;
     bool known;
 };
 
-struct graph_ranks {
+struct graph_priorities {
     struct answer answers[ANSWERS]; /* one place for each question; the newest stays */
 };
 
@@ -53,20 +53,10 @@ static struct base_hash question_of(const struct kern_op *op)
     return base_hash(&question, size);
 }
 
-static uint32_t ask(const struct graph_options *options, const struct kern_op *op)
+void graph_priorities_begin(struct graph *graph)
 {
-    void *state;
-    uint32_t count;
-    const struct kern_row *row = kern_find(op, options->cpu, graph_op_threads(op, options->threads), &state);
-    if (!row)
-        return UINT32_MAX;
-    kern_release(row, state);
-    return (uint32_t)(row - kern_rows(&count));
-}
-
-void graph_ranks_begin(struct graph *graph)
-{
-    graph->ranks = base_arena_alloc(&graph->arena, sizeof(*graph->ranks)); /* without, each is asked anew */
+    /* without, each is asked anew */
+    graph->priorities = base_arena_alloc(&graph->arena, sizeof(*graph->priorities));
 }
 
 /* The op as it will be looked up. */
@@ -80,35 +70,32 @@ static struct kern_op probe_of(const struct graph *graph, const struct graph_opt
     return k;
 }
 
-static uint32_t rank(const struct graph *graph, const struct graph_options *options, const struct kern_op *op)
+static uint32_t priority(const struct graph *graph, const struct graph_options *options, const struct kern_op *op)
 {
-    if (!graph->ranks)
-        return ask(options, op);
+    if (!graph->priorities)
+        return options->backend->priority(options, op);
     struct base_hash question = question_of(op);
-    struct answer *answer = &graph->ranks->answers[question.low % ANSWERS];
+    struct answer *answer = &graph->priorities->answers[question.low % ANSWERS];
     if (answer->known && answer->question.low == question.low && answer->question.high == question.high)
-        return answer->rank;
-    *answer = (struct answer){ question, ask(options, op), true };
-    return answer->rank;
+        return answer->priority;
+    *answer = (struct answer){ question, options->backend->priority(options, op), true };
+    return answer->priority;
 }
 
-uint32_t graph_op_rank(const struct graph *graph, const struct graph_options *options, const struct graph_op *op)
+uint32_t graph_op_priority(const struct graph *graph, const struct graph_options *options, const struct graph_op *op)
 {
     struct kern_op probe = probe_of(graph, options, op);
-    return rank(graph, options, &probe);
+    return priority(graph, options, &probe);
 }
 
 bool graph_op_no_worse(const struct graph *graph, const struct graph_options *options, const struct graph_op *before,
                        const struct graph_op *after)
 {
     struct kern_op old = probe_of(graph, options, before), new = probe_of(graph, options, after);
-    uint32_t count;
-    if (!options->host)
-        return true;
-    uint32_t found = rank(graph, options, &new);
-    if (found == UINT32_MAX)
+    uint32_t found = priority(graph, options, &new);
+    if (found == GRAPH_PRIORITY_NONE)
         return false;
-    /* What the old one would have at best is known without a library's answer. */
-    const struct kern_row *first = kern_first(&old, options->cpu);
-    return !first || found <= (uint32_t)(first - kern_rows(&count)) || found <= rank(graph, options, &old);
+    /* What the old one would have at best is known without a library's answer; where it has none, anything is better.
+     */
+    return found <= options->backend->priority_bound(options, &old) || found <= priority(graph, options, &old);
 }

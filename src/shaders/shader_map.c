@@ -1,7 +1,5 @@
-/* A plan's element-wise step as the parameter block that shaders/params.glsl describes. */
-#include "dml/spirv.h"
-
-#include <stdio.h>
+/* Element-wise ops and moves: one dispatch, with the parameter block that shaders/params.glsl describes. */
+#include "shaders/shader.h"
 
 enum {
     HEADER_WORDS = 16,
@@ -45,24 +43,9 @@ static uint32_t inst_count(const struct kern_op *op)
     return op->kind == KERN_MAP ? op->u.map.inst_count : 0;
 }
 
-uint32_t dml_spirv_params_words(const struct graph_step *step)
+static uint32_t parameter_words(const struct kern_op *op)
 {
-    const struct kern_op *op = &step->op;
     return HEADER_WORDS + (op->input_count + op->output_count) * TENSOR_WORDS + inst_count(op) * INST_WORDS;
-}
-
-/* The number of this tensor's buffer among the step's bases; UINT32_MAX: there are too many. */
-static uint32_t base_of(struct dml_spirv_step *step, const struct graph_location *where)
-{
-    bool slots = where->buffer == GRAPH_BUFFER_INPUT || where->buffer == GRAPH_BUFFER_OUTPUT;
-    struct dml_spirv_base base = { where->buffer, slots ? where->index : 0 };
-    for (uint32_t i = 0; i < step->base_count; i++)
-        if (step->bases[i].buffer == base.buffer && step->bases[i].index == base.index)
-            return i;
-    if (step->base_count == DML_SPIRV_BASES_MAX)
-        return UINT32_MAX;
-    step->bases[step->base_count] = base;
-    return step->base_count++;
 }
 
 /* The unsigned type of the same width: moves copy bits. */
@@ -82,21 +65,17 @@ static uint32_t type_of_width(DML_TENSOR_DATA_TYPE type)
     }
 }
 
-static bool write_tensors(const struct graph_step *step, uint32_t *words, struct dml_spirv_step *out)
+static void write_tensors(const struct kern_op *op, const struct shader_place *places, uint32_t *words)
 {
-    const struct kern_op *op = &step->op;
     for (uint32_t t = 0; t < op->input_count + op->output_count; t++) {
         const struct kern_view *view = &op->tensors[t];
         uint32_t *at = words + HEADER_WORDS + t * TENSOR_WORDS, bytes = kern_type_bytes(view->type);
         at[0] = op->kind == KERN_MOVE ? type_of_width(view->type) : (uint32_t)view->type;
-        at[1] = base_of(out, &step->where[t]);
-        if (at[1] == UINT32_MAX)
-            return false;
-        put64(at + 4, (int64_t)step->where[t].offset);
+        at[1] = places[t].base;
+        put64(at + 4, (int64_t)places[t].offset);
         for (uint32_t d = 0; d < view->rank; d++)
             put64(at + 8 + 2 * d, view->strides[d] * (bytes ? bytes : 1));
     }
-    return true;
 }
 
 /* ---- registers ---- */
@@ -166,6 +145,13 @@ static uint32_t register_type(const struct kern_op *op, uint32_t reg)
     return reg < op->input_count ? op->u.map.load_type[reg] : op->u.map.inst[reg - op->input_count].to_type;
 }
 
+static uint32_t code_word(const struct kern_op *op, const struct allocation *registers, uint32_t i)
+{
+    const struct kern_map_inst *inst = &op->u.map.inst[i];
+    return inst->code | (uint32_t)inst->type << 8 | (uint32_t)inst->to_type << 16 |
+           (uint32_t)registers->place[op->input_count + i] << 24;
+}
+
 static void write_program(const struct kern_op *op, const struct allocation *registers, uint32_t *words)
 {
     const struct kern_map *map = &op->u.map;
@@ -178,9 +164,7 @@ static void write_program(const struct kern_op *op, const struct allocation *reg
     uint32_t *at = words + HEADER_WORDS + tensors * TENSOR_WORDS;
     for (uint32_t i = 0; i < map->inst_count; i++, at += INST_WORDS) {
         const struct kern_map_inst *inst = &map->inst[i];
-        at[0] = inst->code | (uint32_t)inst->type << 8 | (uint32_t)inst->to_type << 16 |
-                (uint32_t)registers->place[op->input_count + i] << 24;
-        at[1] = 0;
+        at[0] = code_word(op, registers, i);
         for (uint32_t s = 0; s < arity[inst->code]; s++)
             at[1] |= (uint32_t)registers->place[inst->src[s]] << 8 * s;
         put64(at + 2, inst->imm[0].i64);
@@ -210,47 +194,47 @@ static bool needs_single(uint32_t code)
 }
 
 /* Shaders with more types include those with fewer. */
-static enum dml_spirv_shader shader_of_type(uint32_t type)
+static enum shader_code code_of_type(uint32_t type)
 {
     switch (type) {
     case DML_TENSOR_DATA_TYPE_FLOAT64:
-        return DML_SPIRV_map_f64;
+        return SHADER_map_f64;
     case DML_TENSOR_DATA_TYPE_INT64:
     case DML_TENSOR_DATA_TYPE_UINT64:
-        return DML_SPIRV_map_i64;
+        return SHADER_map_i64;
     default:
-        return DML_SPIRV_map;
+        return SHADER_map;
     }
 }
 
-static enum dml_spirv_shader shader_of(const struct kern_op *op)
+static enum shader_code code_of(const struct kern_op *op)
 {
     const struct kern_map *map = &op->u.map;
-    enum dml_spirv_shader shader = DML_SPIRV_map;
+    enum shader_code code = SHADER_map;
     for (uint32_t t = 0; t < op->input_count + op->output_count; t++)
-        shader = BASE_MAX(shader, shader_of_type(op->tensors[t].type));
+        code = BASE_MAX(code, code_of_type(op->tensors[t].type));
     for (uint32_t t = 0; t < op->input_count; t++)
-        shader = BASE_MAX(shader, shader_of_type(map->load_type[t]));
+        code = BASE_MAX(code, code_of_type(map->load_type[t]));
     for (uint32_t i = 0; i < map->inst_count; i++) {
-        shader = BASE_MAX(shader, shader_of_type(map->inst[i].type));
-        shader = BASE_MAX(shader, shader_of_type(map->inst[i].to_type));
+        code = BASE_MAX(code, code_of_type(map->inst[i].type));
+        code = BASE_MAX(code, code_of_type(map->inst[i].to_type));
     }
-    return shader;
+    return code;
 }
 
 /* Short programs over much data get a pipeline of their own, which devices keep; others share one that interprets. */
-static void shape_program(const struct kern_op *op, const uint32_t *words, uint32_t registers,
-                          struct dml_spirv_shape *out)
+static void plan_program(const struct kern_op *op, uint64_t elements, struct shader_dispatch *out)
 {
-    const uint32_t *first = words + HEADER_WORDS + (op->input_count + op->output_count) * TENSOR_WORDS;
+    struct allocation registers;
     uint32_t count = inst_count(op);
-    bool known = count <= KNOWN_MAX && words[0] >= KNOWN_ELEMENTS;
-    out->shader = shader_of(op);
-    out->constant_count = DML_SPIRV_CONSTANTS;
-    out->constants[0] = registers;
+    bool known = count <= KNOWN_MAX && elements >= KNOWN_ELEMENTS;
+    allocate(op, &registers);
+    out->code = code_of(op);
+    out->constant_count = 2 + KNOWN_MAX;
+    out->constants[0] = round_registers(registers.count);
     out->constants[1] = known ? count : NOT_KNOWN;
     for (uint32_t i = 0; i < count && known; i++)
-        out->constants[2 + i] = first[i * INST_WORDS];
+        out->constants[2 + i] = code_word(op, &registers, i);
 }
 
 static bool reads_bfloat(const struct kern_op *op)
@@ -264,11 +248,8 @@ static bool reads_bfloat(const struct kern_op *op)
     return false;
 }
 
-/* NULL, or what the shaders cannot do. */
-static const char *obstacle(const struct kern_op *op)
+const char *shader_map_obstacle(const struct kern_op *op)
 {
-    if (op->kind != KERN_MAP && op->kind != KERN_MOVE)
-        return "there is no shader for it";
     if (kern_view_elements(&op->tensors[op->input_count]) > ELEMENTS_MAX)
         return "the shaders do not count that many elements";
     if (op->kind == KERN_MAP && reads_bfloat(op))
@@ -279,34 +260,32 @@ static const char *obstacle(const struct kern_op *op)
     return NULL;
 }
 
-HRESULT dml_spirv_params_write(const struct graph_step *step, uint32_t *words, struct dml_spirv_step *out,
-                               struct dml_spirv_shape *out_shape, char *error)
+void shader_map_plan(const struct kern_op *op, struct shader_work *out)
 {
-    const struct kern_op *op = &step->op;
+    struct shader_dispatch *dispatch = &out->dispatches[out->dispatch_count++];
+    uint64_t elements = kern_view_elements(&op->tensors[op->input_count]);
+    dispatch->groups[0] = (uint32_t)BASE_MIN((elements + GROUP_SIZE - 1) / GROUP_SIZE, GROUPS_MAX);
+    dispatch->groups[1] = dispatch->groups[2] = 1;
+    dispatch->parameter_words = parameter_words(op);
+    dispatch->code = SHADER_move;
+    if (op->kind == KERN_MAP)
+        plan_program(op, elements, dispatch);
+}
+
+void shader_map_write(const struct kern_op *op, uint32_t index, const struct shader_place *places, uint32_t *words)
+{
     const struct kern_view *result = &op->tensors[op->input_count];
-    const char *what = obstacle(op);
     struct allocation registers;
-    memset(words, 0, dml_spirv_params_words(step) * sizeof(*words));
-    if (!what && !write_tensors(step, words, out))
-        what = "it uses more than 15 buffers at once";
-    if (what) {
-        snprintf(error, DML_ERROR_BYTES, "%s: %s", step->origin, what);
-        return DXGI_ERROR_UNSUPPORTED;
-    }
-    uint32_t elements = (uint32_t)kern_view_elements(result);
-    words[0] = elements;
+    (void)index; /* there is one */
+    words[0] = (uint32_t)kern_view_elements(result);
     words[1] = result->rank;
     words[2] = op->input_count;
     words[3] = op->output_count;
     words[4] = inst_count(op);
     memcpy(words + 8, result->sizes, result->rank * sizeof(*words));
-    out->groups = BASE_MIN((elements + GROUP_SIZE - 1) / GROUP_SIZE, GROUPS_MAX);
-    memset(out_shape, 0, sizeof(*out_shape));
-    out_shape->shader = DML_SPIRV_move;
+    write_tensors(op, places, words);
     if (op->kind == KERN_MAP) {
         allocate(op, &registers);
         write_program(op, &registers, words);
-        shape_program(op, words, round_registers(registers.count), out_shape);
     }
-    return S_OK;
 }
