@@ -48,7 +48,7 @@ install: build
 	meson install -C $(BUILD)
 
 format:
-	git ls-files '*.c' '*.h' '*.cpp' | grep -v '\.def$$' | xargs clang-format -i
+	git ls-files '*.c' '*.h' '*.cpp' ':!third_party' | xargs clang-format -i
 
 clean:
 	rm -rf build build-aarch64 build-asan build-fuzz build-tsan out

@@ -258,6 +258,11 @@ static void factory_fill(struct ep_factory *factory)
 
 /* ---- what the library exports ---- */
 
+/* ONNX Runtime's headers declare only the types of these. */
+ORT_EXPORT OrtStatus *ORT_API_CALL CreateEpFactories(const char *name, const OrtApiBase *base, const OrtLogger *logger,
+                                                     OrtEpFactory **factories, size_t capacity, size_t *count);
+ORT_EXPORT OrtStatus *ORT_API_CALL ReleaseEpFactory(OrtEpFactory *base);
+
 ORT_EXPORT OrtStatus *ORT_API_CALL CreateEpFactories(const char *name, const OrtApiBase *base, const OrtLogger *logger,
                                                      OrtEpFactory **factories, size_t capacity, size_t *count)
 {

@@ -263,13 +263,13 @@ uint32_t schema_all_types(DML_FEATURE_LEVEL level)
 
 uint32_t schema_extended_types(const struct schema_op *op, uint32_t types, DML_FEATURE_LEVEL level)
 {
-    uint32_t extensions = F64 | UINT32_C(1) << ANYDML_TENSOR_DATA_TYPE_BFLOAT16;
+    uint32_t beyond = F64 | UINT32_C(1) << ANYDML_TENSOR_DATA_TYPE_BFLOAT16;
     if (level < DML_FEATURE_LEVEL_6_4 || (types & F) != F)
         return types;
     for (size_t i = 0; i < ARRAY_SIZE(single_only); i++)
         if (single_only[i] == op->type)
-            extensions &= ~(uint32_t)F64;
-    return types | extensions;
+            beyond &= ~(uint32_t)F64;
+    return types | beyond;
 }
 
 uint32_t schema_field_extensions(const struct schema_op *op, uint32_t field, DML_FEATURE_LEVEL level)

@@ -12,6 +12,7 @@ enum { SLOTS = 64 };
 
 typedef void gomp_parallel_fn(void (*)(void *), void *, unsigned, unsigned);
 int omp_get_max_threads(void);
+void GOMP_parallel(void (*fn)(void *), void *data, unsigned threads, unsigned flags);
 
 static unsigned teams;
 

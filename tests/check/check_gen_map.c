@@ -205,7 +205,7 @@ static void gen_quantize(struct check_rng *rng, struct check_case *c)
 /* One instruction on bytes themselves. */
 static void gen_plain_bytes(struct check_rng *rng, struct check_case *c)
 {
-    static const uint8_t codes[] = { KERN_MAP_ADD, KERN_MAP_SUB, KERN_MAP_MUL, KERN_MAP_MIN, KERN_MAP_MAX };
+    static const uint8_t plain[] = { KERN_MAP_ADD, KERN_MAP_SUB, KERN_MAP_MUL, KERN_MAP_MIN, KERN_MAP_MAX };
     const DML_TENSOR_DATA_TYPE type = byte_type(rng);
     const uint8_t word = type == DML_TENSOR_DATA_TYPE_INT8 ? DML_TENSOR_DATA_TYPE_INT32 : DML_TENSOR_DATA_TYPE_UINT32;
     const uint32_t sizes[2] = { 1 + check_pick(rng, 3), 300 + check_pick(rng, 4000) };
@@ -218,7 +218,7 @@ static void gen_plain_bytes(struct check_rng *rng, struct check_case *c)
     op->u.map.load_type[0] = op->u.map.load_type[1] = word;
     op->u.map.inst_count = 1;
     op->u.map.store[0] = 2;
-    op->u.map.inst[0] = (struct kern_map_inst){ codes[check_pick(rng, 5)], word, word, { swap, (uint8_t)(1 - swap) } };
+    op->u.map.inst[0] = (struct kern_map_inst){ plain[check_pick(rng, 5)], word, word, { swap, (uint8_t)(1 - swap) } };
 }
 
 /* Bytes to bytes: a sum or a product of what two stand for, or of one and a number. */

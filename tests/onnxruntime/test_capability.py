@@ -10,8 +10,8 @@ import argparse
 import re
 import sys
 
+from provider import NAME, Log, cpu_session, np, relative_error, session # first: it skips where a package is missing
 from onnx import TensorProto, helper, numpy_helper
-from provider import NAME, Log, cpu_session, np, relative_error, session
 
 FLOAT, INT64, INT32, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.INT32, TensorProto.BOOL
 DOMAINS = [helper.make_opsetid("", 22), helper.make_opsetid("com.microsoft", 1)]

@@ -5,6 +5,7 @@
 Runs README.md's lines on a model whose picture may have any size, and compares with the CPU provider. Everything that
 the package loads must come from the package.
 """
+import importlib.metadata
 import os
 import re
 import sys
@@ -78,6 +79,25 @@ def check_loaded():
     check(not foreign, f"only libraries of the package are loaded, not {foreign}")
 
 
+def check_licences():
+    """Each library that the wheel brings along is named in NOTICE, with a licence that is there."""
+    files = {os.path.basename(file): file for file in importlib.metadata.files("onnxruntime-ep-directml")
+             if "licenses" in file.parts}
+    missing = {"LICENSE", "NOTICE", "LICENSE.onnxruntime"} - set(files)
+    check(not missing, f"licences of the wheel: {sorted(missing)} missing")
+    notice = files["NOTICE"].locate().read_text(encoding="utf-8") if "NOTICE" in files else ""
+    bundled = os.path.join(os.path.dirname(os.path.dirname(directml.get_library_path())), "onnxruntime_ep_directml.libs")
+    # libgomp-0123abcd.so.1.0.0 is what programs know as libgomp.so.1.
+    names = [re.sub(r"-[0-9a-f]{8}(\.so\.\d+).*", r"\1", name) for name in os.listdir(bundled)] + ["DirectX-Headers"]
+    check(any(name.startswith("libgomp.so") for name in names), f"libgomp is among {names}")
+    for name in names:
+        line = re.search(rf"^  {re.escape(name)}: .*licence in ([^ ,]+)", notice, re.M)
+        licence = line and files.get(line.group(1))
+        check(licence and licence.locate().stat().st_size > 500, f"licence of {name}")
+        if licence and "/common-licenses/GPL-3" in licence.locate().read_text(encoding="utf-8", errors="replace"):
+            check("LICENSE.GPL-3" in files, f"text of GPL-3 for {name}")
+
+
 def main():
     readme, model = sys.argv[1:]
     check_module()
@@ -85,6 +105,7 @@ def main():
     check("DmlExecutionProvider" in session.get_providers(), f"providers are {session.get_providers()}")
     check_values([session, whole_session(model)], model)
     check_loaded()
+    check_licences()
     print(f"wheel with ONNX Runtime {ort.__version__}: {len(failures)} failures")
     return 1 if failures else 0
 

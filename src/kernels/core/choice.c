@@ -2,10 +2,6 @@
 
 #include <math.h>
 
-#define CHOICE(name, cost) double cost(const struct kern_op *op);
-#define POINT(choice, side, in, out, kernel)
-#include "kernels/core/choices.def"
-
 const struct kern_point kern_points[KERN_POINT_COUNT] = {
 #define CHOICE(name, cost)
 #define POINT(choice, side, in, out, kernel)                                                                           \

@@ -31,6 +31,9 @@ struct kern_tuning {
     float correction[KERN_POINT_COUNT];
 };
 
+#define CHOICE(name, cost) double cost(const struct kern_op *op);
+#define POINT(choice, side, in, out, kernel)
+#include "kernels/core/choices.def"
 double kern_choice_cost(enum kern_choice choice, const struct kern_op *op);
 
 /* Measurements overrule the model where they differ by more than this: noise and near shapes must not. */

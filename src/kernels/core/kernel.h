@@ -70,4 +70,6 @@ uint64_t kern_view_elements(const struct kern_view *view);
 bool kern_view_packed(const struct kern_view *view); /* dense row-major */
 void kern_view_set_packed(struct kern_view *view, DML_TENSOR_DATA_TYPE type, uint32_t rank, const uint32_t *sizes);
 
+#include "kernels/core/rows.h"
+
 #endif

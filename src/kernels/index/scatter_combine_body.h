@@ -44,8 +44,8 @@ DENSE_INLINE void scatter_fetch(const struct scatter_updates *s, const char *y, 
         for (uint32_t h = 0; count == 1 && h < s->hit_count; h++) {                                                    \
             const int64_t i = s->hits[h];                                                                              \
             T *to = (T *)s->y + s->offsets[i] + i * s->y_pick;                                                         \
-            const T held = *to, update = LOAD(((const U *)s->u)[i * s->u_pick]);                                       \
-            *to = (T)COMBINE(W, held, update);                                                                         \
+            const T held = *to, incoming = LOAD(((const U *)s->u)[i * s->u_pick]);                                     \
+            *to = (T)COMBINE(W, held, incoming);                                                                       \
         }                                                                                                              \
         for (uint32_t h = 0; count > 1 && h < s->hit_count; h++) {                                                     \
             const int64_t i = s->hits[h];                                                                              \
@@ -55,13 +55,13 @@ DENSE_INLINE void scatter_fetch(const struct scatter_updates *s, const char *y, 
             if (y_step == 1 && u_step == 1) {                                                                          \
                 _Pragma("GCC ivdep") for (uint64_t f = 0; f < count; f++)                                              \
                 {                                                                                                      \
-                    const T held = to[f], update = LOAD(from[f]);                                                      \
-                    to[f] = (T)COMBINE(W, held, update);                                                               \
+                    const T held = to[f], incoming = LOAD(from[f]);                                                    \
+                    to[f] = (T)COMBINE(W, held, incoming);                                                             \
                 }                                                                                                      \
             } else {                                                                                                   \
                 for (int64_t f = 0; f < (int64_t)count; f++) {                                                         \
-                    const T held = to[f * y_step], update = LOAD(from[f * u_step]);                                    \
-                    to[f * y_step] = (T)COMBINE(W, held, update);                                                      \
+                    const T held = to[f * y_step], incoming = LOAD(from[f * u_step]);                                  \
+                    to[f * y_step] = (T)COMBINE(W, held, incoming);                                                    \
                     COPY_ONE_BY_ONE;                                                                                   \
                 }                                                                                                      \
             }                                                                                                          \

@@ -52,8 +52,8 @@ FMATH rows_vec rows_muladd(rows_vec x, rows_vec y, rows_vec z)
         const rows_vec y = rows_set(b[row]), z = rows_set(c[row]);                                                     \
         (void)z;                                                                                                       \
         for (uint32_t i = 0; i < (elements); i += ROWS_VEC) {                                                          \
-            const rows_vec x = rows_load(a + i), result = expr;                                                        \
-            memcpy(out + i, &result, sizeof(result));                                                                  \
+            const rows_vec x = rows_load(a + i), value = expr;                                                         \
+            memcpy(out + i, &value, sizeof(value));                                                                    \
         }                                                                                                              \
     }
 #define ROWS(name, expr)                                                                                               \

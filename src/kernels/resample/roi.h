@@ -58,4 +58,8 @@ struct roi_grad_tensors roi_grad_tensors(const struct kern_op *op);
 uint64_t roi_grad_planes(const struct kern_op *op, uint32_t block);
 uint64_t roi_grad_units(const struct kern_op *op, uint32_t block);
 
+/* The image's value at a sample, in the definition of both kinds. */
+double roi_ref_value(const struct kern_view *x, const void *data, int64_t plane, const struct roi_tap *tx,
+                     const struct roi_tap *ty);
+
 #endif

@@ -4,9 +4,6 @@
 
 #include <math.h>
 
-double roi_ref_value(const struct kern_view *x, const void *data, int64_t plane, const struct roi_tap *tx,
-                     const struct roi_tap *ty);
-
 struct grad {
     const struct kern_call *call;
     const struct kern_roi_grad *params;

@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""exports.py BUILD COMPILER...: what the three libraries export, and under which version, is exactly what stands here. And
+programs that were linked against WSL's libraries (made here: empty functions of the same names and versions) start on ours
+without a word of the dynamic linker about versions, and those linked against ours on WSL's."""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+# From Microsoft's packages for WSL: what torch_directml 0.2.5 brings as libd3d12.so, what its parts ask libdxcore.so and
+# libdirectml.so for, and under which version.
+WSL = {
+    "d3d12": ("VER_1", [
+        "D3D12CreateDevice", "D3D12CreateRootSignatureDeserializer", "D3D12CreateVersionedRootSignatureDeserializer",
+        "D3D12EnableExperimentalFeatures", "D3D12GetDebugInterface", "D3D12GetInterface", "D3D12SerializeRootSignature",
+        "D3D12SerializeVersionedRootSignature"]),
+    "dxcore": ("", ["DXCoreCreateAdapterFactory"]),
+    "directml": ("", ["DMLCreateDevice", "DMLCreateDevice1"]),
+}
+OURS = {
+    "d3d12": ["AnydmlCreateBufferFromMemory", "AnydmlExecuteCommandLists", "AnydmlLiveObjects"],
+    "dxcore": ["AnydmlLiveObjects"],
+    "directml": ["AnydmlCompileGraph", "AnydmlEnumOperators", "AnydmlLiveObjects", "AnydmlQuiet", "AnydmlSetTrace",
+                 "AnydmlTune"],
+}
+
+
+def exports(path):
+    """Names with their versions, as the dynamic linker sees them."""
+    table = subprocess.run(["readelf", "--wide", "--dyn-syms", path], check=True, capture_output=True, text=True).stdout
+    found = set()
+    for line in table.splitlines():
+        # Number, value, size, type, binding, visibility, section, name with @version (@@: the default).
+        words = line.split()
+        if re.match(r"\d+:$", words[0] if words else "") and len(words) >= 8 and words[6] != "UND":
+            found.add(words[7])
+    return found
+
+
+def expected(library):
+    version, names = WSL[library]
+    suffix = "@@" + version if version else ""
+    found = {name + suffix for name in names + OURS[library]}
+    return found | ({version} if version else set()) # the version itself is a symbol too, of type ABS
+
+
+def compile_c(compiler, folder, name, text, *flags):
+    source = os.path.join(folder, name + ".c")
+    with open(source, "w", encoding="ascii") as file:
+        file.write(text)
+    subprocess.run([*compiler, source, *flags], check=True)
+
+
+def make_wsl(compiler, folder, library):
+    """A library of WSL's names and versions, in which nothing does anything."""
+    version, names = WSL[library]
+    script = os.path.join(folder, library + ".map")
+    with open(script, "w", encoding="ascii") as file:
+        file.write(f"{version} {{ global: {'; '.join(names)}; local: *; }};\n")
+    compile_c(compiler, folder, library, "".join(f"int {name}(void) {{ return 0; }}\n" for name in names), "-shared",
+              "-fPIC", f"-Wl,-soname,lib{library}.so,--version-script={script}", "-o",
+              os.path.join(folder, f"lib{library}.so"))
+
+
+def complaints(compiler, folder, link_with, run_with):
+    """What the dynamic linker says when a program linked against the libraries of one folder starts with another's."""
+    names = [name for _, names in WSL.values() for name in names]
+    text = "".join(f"int {name}(void);\n" for name in names)
+    text += "int (*const all[])(void) = { " + ", ".join(names) + " };\n"
+    text += "int main(void) { return !all[0]; }\n"
+    program = os.path.join(folder, "program")
+    compile_c(compiler, folder, "program", text, "-L" + link_with, *("-l" + library for library in WSL),
+              "-Wl,--allow-shlib-undefined", "-o", program)
+    environment = {"LD_LIBRARY_PATH": run_with, "LD_BIND_NOW": "1", "PATH": os.environ["PATH"]}
+    done = subprocess.run([program], env=environment, capture_output=True, text=True, check=False)
+    return done.stderr if done.returncode == 0 else f"exit code {done.returncode}\n{done.stderr}"
+
+
+def main():
+    ours, compiler = os.path.join(sys.argv[1], "src"), sys.argv[2:]
+    failed = False
+    for library in WSL:
+        found, wanted = exports(os.path.join(ours, f"lib{library}.so")), expected(library)
+        for name in sorted(found ^ wanted):
+            print(f"lib{library}.so {'exports' if name in found else 'does not export'} {name}")
+            failed = True
+    with tempfile.TemporaryDirectory() as scratch:
+        for library in WSL:
+            make_wsl(compiler, scratch, library)
+        for link_with, run_with in ((scratch, ours), (ours, scratch)):
+            said = complaints(compiler, scratch, link_with, run_with)
+            if said:
+                print(f"linked against {'WSL' if link_with == scratch else 'AnyDML'}, run on the other:\n{said}")
+                failed = True
+    sys.exit(failed)
+
+
+main()
