@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Measures models of one operator beside ONNX Runtime, and sorting also beside PyTorch and numpy, on the same processors.
 
-usage: single.py [--family sort,attention,product,transposed,recurrent] [--anydml build/tools/anydml] [--threads 1,2]
-                 [--filter TEXT] [--seconds 0.5] [--rounds 2] [--least] [--json FILE]
+usage: single.py [--family sort,attention,product,transposed,recurrent,neighbours] [--anydml build/tools/anydml]
+                 [--threads 1,2] [--filter TEXT] [--seconds 0.5] [--rounds 2] [--least] [--json FILE]
 
 Families: sort (the first K of lines, and whole lines), attention (MultiHeadAttention), product (matrix products and
 convolutions of integers, FLOAT16 and, to compare with, FLOAT32; constant weights but where it says otherwise; planar
-images), transposed (ConvTranspose whose strides are its window), recurrent (GRU and LSTM of one direction, whose input is as wide as what they remember).
+images), transposed (ConvTranspose whose strides are its window), recurrent (GRU and LSTM of one direction, whose input
+is as wide as what they remember), neighbours (k-nearest neighbours in the form of scikit-learn's converters).
 
 The programs take turns, each pinned to the same processors; the least median of all rounds counts, with --least the
 shortest time (for a machine that others load). numpy has no threads: its column is for one thread, of values without
@@ -206,9 +207,33 @@ def recurrent_cases():
             yield f"{op} {size}, batch {batch}, {steps} steps", lambda s=(op, size, batch, steps): recurrent(*s), {}
 
 
+# ---- nearest neighbours ----
+
+def neighbours(points, width, known, count):
+    """As scikit-learn's converters write it: distances to all known points, the nearest ones, what is known of them."""
+    nodes = [helper.make_node("CDist", ["x", "known"], ["far"], domain="com.microsoft", metric="euclidean"),
+             helper.make_node("TopK", ["far", "k"], ["least", "places"], axis=-1, largest=0),
+             helper.make_node("Reshape", ["places", "line"], ["flat"]),
+             helper.make_node("ArrayFeatureExtractor", ["labels", "flat"], ["found"], domain="ai.onnx.ml"),
+             helper.make_node("Reshape", ["found", "table"], ["shaped"]),
+             helper.make_node("ReduceMean", ["shaped"], ["y"], axes=[1], keepdims=0)]
+    constants = {"known": normal(known, width), "labels": normal(1, known), "k": np.array([count], np.int64),
+                 "line": np.array([-1], np.int64), "table": np.array([points, count], np.int64)}
+    graph = helper.make_graph(nodes, "single", [tensor("x", [points, width])], [tensor("y", [points])],
+                              [numpy_helper.from_array(v, k) for k, v in constants.items()])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1), helper.make_opsetid("ai.onnx.ml", 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
+
+def neighbour_cases():
+    for shape in ((100, 4, 150, 5), (100, 30, 500, 5), (1000, 64, 1000, 5), (200, 64, 10000, 10)):
+        points, width, known, count = shape
+        yield f"{count} of {known}, {points} points of {width}", lambda s=shape: neighbours(*s), {}
+
+
 # Generators of (label, function that makes the model, {peer: (setup, statement) or None} besides ONNX Runtime).
 FAMILIES = {"sort": sort_cases, "attention": attention_cases, "product": product_cases, "transposed": transposed_cases,
-            "recurrent": recurrent_cases}
+            "recurrent": recurrent_cases, "neighbours": neighbour_cases}
 
 
 def compare(args, path, threads, peers):

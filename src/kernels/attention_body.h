@@ -13,6 +13,7 @@ struct attention {
     struct attention_inputs in;
     const struct kern_view *q_view, *k_view, *v_view, *y_view;
     uint32_t group, depth, value_depth, width; /* query heads per key head; width: value_depth rounded up */
+    uint32_t row_step, key_step;               /* of scores: between keys of all queries, between queries of all keys */
     bool masked, uniform;                      /* there are masks; they do not depend on the query */
     float *q, *scores, *sums, *k, *v;
     float *top, *total, *shrink; /* per query: greatest score, sum of weights, what the last block left of them */
@@ -38,18 +39,22 @@ static void attention_init(struct attention *a, const struct kern_call *call)
     a->group = a->q_view->sizes[1] / a->k_view->sizes[1];
     a->depth = a->k_view->sizes[3];
     a->value_depth = a->v_view->sizes[3];
-    a->width = (uint32_t)base_align_up(a->value_depth, ATTENTION_STEP);
+    struct attention_scratch scratch;
+    attention_scratch_init(op, &scratch);
+    a->width = scratch.width;
+    a->row_step = scratch.rows;
+    a->key_step = scratch.keys;
     a->q = call->worker_scratch;
-    a->scores = a->q + ATTENTION_ROWS * a->depth;
-    a->sums = a->scores + ATTENTION_ROWS * ATTENTION_KEYS;
-    a->k = a->sums + ATTENTION_ROWS * a->width;
-    a->v = a->k + ATTENTION_KEYS * a->depth;
-    a->top = a->v + ATTENTION_KEYS * a->width;
-    a->total = a->top + ATTENTION_ROWS;
-    a->shrink = a->total + ATTENTION_ROWS;
-    a->masks = a->shrink + ATTENTION_ROWS;
-    a->rows4 = a->masks + 4 * ATTENTION_KEYS;
-    memset(a->v, 0, ATTENTION_KEYS * a->width * sizeof(float));
+    a->scores = a->q + scratch.scores;
+    a->sums = a->q + scratch.sums;
+    a->k = a->q + scratch.k;
+    a->v = a->q + scratch.v;
+    a->top = a->q + scratch.rows_state;
+    a->total = a->top + scratch.rows;
+    a->shrink = a->total + scratch.rows;
+    a->masks = a->q + scratch.masks;
+    a->rows4 = a->q + scratch.rows4;
+    memset(a->v, 0, (scratch.rows_state - scratch.v) * sizeof(float));
 }
 
 /* c[m][0 .. vecs * VEC) = (add ? c : 0) + sum over k of a[m * a_row + k * a_step] * b[k][...] */
@@ -140,9 +145,9 @@ static void attention_load_queries(const struct attention *a, const uint32_t *at
         float *row = turned ? a->rows4 + m % 4 * length : a->q + m * a->depth;
         attention_load_row(a, 0, a->q_view, at, at[2] + m, row);
         if (turned && (m % 4 == 3 || m + 1 == rows)) /* behind the last row: old ones, whose scores are not used */
-            attention_turn(a->rows4, length, a->depth, a->q + (m & ~3u), ATTENTION_ROWS, false);
+            attention_turn(a->rows4, length, a->depth, a->q + (m & ~3u), a->row_step, false);
     }
-    uint32_t count = a->depth * (turned ? ATTENTION_ROWS : rows), i = 0;
+    uint32_t count = a->depth * (turned ? a->row_step : rows), i = 0;
     for (; i + VEC <= count; i += VEC)
         vec_store(a->q + i, vec_load(a->q + i) * scale);
     for (; i < count; i++)
@@ -155,7 +160,7 @@ static const float *attention_rows(const struct attention *a, uint32_t tensor, c
 {
     const struct kern_view *view = &a->call->op->tensors[tensor];
     uint32_t where[4] = { at[0], at[1] / a->group, first };
-    if (view->type == DML_TENSOR_DATA_TYPE_FLOAT32 && view->strides[3] == 1 && length == view->sizes[3]) {
+    if (attention_in_place(view, length)) {
         *out_row = view->strides[2];
         return (const float *)a->call->data[tensor] + dense_offset(view, where, 3);
     }
@@ -163,12 +168,6 @@ static const float *attention_rows(const struct attention *a, uint32_t tensor, c
         attention_load_row(a, tensor, view, at, first + n, copy + n * length);
     *out_row = length;
     return copy;
-}
-
-/* Few rows: the scores row by row, and from the elements as they are stored. */
-static bool attention_direct(const struct attention *a, uint32_t rows)
-{
-    return rows <= ATTENTION_FEW && (a->k_view->strides[3] == 1 || a->depth == 1);
 }
 
 DENSE_INLINE float attention_dot(DML_TENSOR_DATA_TYPE type, const float *q, const void *key, uint32_t depth)
@@ -205,7 +204,7 @@ static void attention_dots(const struct attention *a, const uint32_t *at, uint32
         attention_fetch(key + DENSE_AHEAD, length);
         attention_fetch(value, a->v_view->strides[3] == 1 ? a->value_depth * value_bytes : 0);
         for (uint32_t m = 0; m < rows; m++)
-            a->scores[m * ATTENTION_KEYS + n] = VEC_BY_TYPE(type, attention_dot, a->q + m * a->depth, key, a->depth);
+            a->scores[m * a->key_step + n] = VEC_BY_TYPE(type, attention_dot, a->q + m * a->depth, key, a->depth);
     }
 }
 
@@ -250,7 +249,7 @@ static void attention_limit_row(const struct attention *a, const uint32_t *at, u
 static bool attention_soften_row(const struct attention *a, const uint32_t *at, uint32_t m, uint32_t first,
                                  uint32_t count)
 {
-    float *scores = a->scores + m * ATTENTION_KEYS;
+    float *scores = a->scores + m * a->key_step;
     uint32_t padded = (uint32_t)base_align_up(count, VEC);
     vec most = vec_set(a->top[m]), sum = vec_set(0);
     attention_limit_row(a, at, m, first, count, a->masks);
@@ -284,15 +283,15 @@ static void attention_mask_block(const struct attention *a, const uint32_t *at, 
         attention_limit_row(a, at, 0, first, count, a->masks);
         for (uint32_t n = 0; n < count; n++)
             for (uint32_t m = 0; m < rows; m += VEC) {
-                float *scores = a->scores + n * ATTENTION_ROWS + m;
+                float *scores = a->scores + n * a->row_step + m;
                 vec_store(scores, vec_load(scores) + vec_set(a->masks[n]));
             }
         return;
     }
     for (uint32_t m = 0; m < rows; m++) {
-        attention_limit_row(a, at, m, first, count, a->masks + m % 4 * ATTENTION_KEYS);
+        attention_limit_row(a, at, m, first, count, a->masks + m % 4 * a->key_step);
         if (m % 4 == 3 || m + 1 == rows)
-            attention_turn(a->masks, ATTENTION_KEYS, count, a->scores + (m & ~3u), ATTENTION_ROWS, true);
+            attention_turn(a->masks, a->key_step, count, a->scores + (m & ~3u), a->row_step, true);
     }
 }
 
@@ -302,11 +301,11 @@ static bool attention_soften(const struct attention *a, uint32_t m, uint32_t cou
     float *scores = a->scores + m;
     vec most = vec_load(a->top + m), sum = vec_set(0);
     for (uint32_t n = 0; n < count; n++)
-        most = vec_max(vec_load(scores + n * ATTENTION_ROWS), most);
+        most = vec_max(vec_load(scores + n * a->row_step), most);
     vec base = vec_max(most, vec_set(-FLT_MAX));
     for (uint32_t n = 0; n < count; n++) {
-        vec weight = vec_exp(vec_load(scores + n * ATTENTION_ROWS) - base);
-        vec_store(scores + n * ATTENTION_ROWS, weight);
+        vec weight = vec_exp(vec_load(scores + n * a->row_step) - base);
+        vec_store(scores + n * a->row_step, weight);
         sum += weight;
     }
     vec shrink = vec_exp(vec_load(a->top + m) - base);
@@ -321,15 +320,15 @@ static bool attention_weights(const struct attention *a, const uint32_t *at, uin
 {
     bool any = false;
     int64_t row;
-    if (attention_direct(a, rows)) {
+    if (attention_direct(a->k_view, rows)) {
         attention_dots(a, at, rows, first, count);
         for (uint32_t m = 0; m < rows; m++)
             any |= attention_soften_row(a, at, m, first, count);
         return any;
     }
     const float *k = attention_rows(a, 1, at, first, count, a->depth, a->k, &row);
-    attention_product(count, (uint32_t)base_align_up(rows, VEC), a->depth, k, row, 1, a->q, ATTENTION_ROWS, a->scores,
-                      ATTENTION_ROWS, false);
+    attention_product(count, (uint32_t)base_align_up(rows, VEC), a->depth, k, row, 1, a->q, a->row_step, a->scores,
+                      a->row_step, false);
     attention_mask_block(a, at, rows, first, count);
     for (uint32_t m = 0; m < rows; m += VEC)
         any |= attention_soften(a, m, count);
@@ -346,10 +345,10 @@ static void attention_block(const struct attention *a, const uint32_t *at, uint3
     for (uint32_t m = 0; m < rows; m++)
         for (uint32_t d = 0; a->shrink[m] != 1 && d < a->width; d += VEC)
             vec_store(a->sums + m * a->width + d, vec_load(a->sums + m * a->width + d) * vec_set(a->shrink[m]));
-    if (attention_direct(a, rows))
-        attention_product(rows, a->width, count, a->scores, ATTENTION_KEYS, 1, v, row, a->sums, a->width, true);
+    if (attention_direct(a->k_view, rows))
+        attention_product(rows, a->width, count, a->scores, a->key_step, 1, v, row, a->sums, a->width, true);
     else
-        attention_product(rows, a->width, count, a->scores, 1, ATTENTION_ROWS, v, row, a->sums, a->width, true);
+        attention_product(rows, a->width, count, a->scores, 1, a->row_step, v, row, a->sums, a->width, true);
 }
 
 static void attention_store(const struct attention *a, const uint32_t *at, uint32_t rows)
@@ -374,8 +373,8 @@ static void attention_run(const struct kern_call *call, uint64_t begin, uint64_t
         at[1] = (uint32_t)(unit / blocks % a.y_view->sizes[1]);
         at[0] = (uint32_t)(unit / blocks / a.y_view->sizes[1]);
         uint32_t rows = BASE_MIN(total - at[2], ATTENTION_ROWS);
-        attention_load_queries(&a, at, rows, !attention_direct(&a, rows));
-        for (uint32_t m = 0; m < ATTENTION_ROWS; m++) {
+        attention_load_queries(&a, at, rows, !attention_direct(a.k_view, rows));
+        for (uint32_t m = 0; m < a.row_step; m++) {
             a.top[m] = -INFINITY;
             a.total[m] = 0;
         }

@@ -149,14 +149,17 @@ def check_pictures(tool):
     """Pictures that are small files and huge in memory, or endless work, are refused before they are decoded."""
     path = tool.file("m.onnx", model(wire.tensor("w", np.ones([1, 3, 8, 8], np.float32)), [1, 3, 8, 8]))
     header = struct.pack(">IIBBBBB", 60000, 60000, 8, 2, 0, 0, 0)
+    limit = ["bash", "-c", 'ulimit -v 4000000; exec "$@"', "bash"]
+    if subprocess.run(limit + [tool.path, "--version"], capture_output=True, check=False).returncode:
+        limit = []  # a sanitizer reserves more than that before anything runs
     bomb = b"\x89PNG\r\n\x1a\n" + pictures.chunk(b"IHDR", header) + pictures.chunk(b"IDAT", b"")
     for name, data, why in (("bomb.png", bomb, "60000x60000"),
                             ("bomb.jpg", jpeg_header(65500, 65500), "65500x65500"),
                             ("wide.jpg", jpeg_header(16000, 16000), "memory"),
                             ("scans.jpg", jpeg_header(8, 8, scans=5000), "more than 200 scans")):
         tool.file(name, data)
-        run = subprocess.run(["bash", "-c", 'ulimit -v 4000000; exec "$@"', "bash", tool.path, "run", path, "--input",
-                              tool.file(name)], capture_output=True, text=True, check=False, timeout=60)
+        run = subprocess.run(limit + [tool.path, "run", path, "--input", tool.file(name)], capture_output=True, text=True,
+                             check=False, timeout=60)
         tool.test(run.returncode == 2 and len(run.stderr.splitlines()) == 1 and why in run.stderr,
                   f"{name}: code {run.returncode}, {run.stderr}")
 
