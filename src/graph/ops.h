@@ -11,7 +11,7 @@
 
 #include "base/arena.h"
 #include "base/pages.h"
-#include "kernels/kern.h"
+#include "kernels/core/kernel.h"
 #include "schema/schema.h"
 
 #define GRAPH_NONE UINT32_MAX

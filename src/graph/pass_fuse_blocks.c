@@ -5,7 +5,7 @@
  * convolution ran. It is done where a kernel other than the reference takes it. */
 #include "graph/pass.h"
 
-#include "kernels/conv_post.h"
+#include "kernels/conv/conv_post.h"
 
 /* The kernels take an image row by row: tiles of shorter rows stay half empty. */
 #define ROW_MIN 7

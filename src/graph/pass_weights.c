@@ -8,7 +8,7 @@
 #include "base/cpu.h"
 #include "base/half.h"
 #include "base/pages.h"
-#include "kernels/dense.h"
+#include "kernels/core/dense.h"
 
 /* With few rows reading the matrix is what counts. With more, one that pass fold_constants makes floats of now is 3 to
  * 9 % faster as such (30 % slower with 17 rows); any other would be dequantised to memory in each run, which takes

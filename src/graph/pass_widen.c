@@ -6,7 +6,7 @@
 #include "graph/pass.h"
 
 #include "base/cpu.h"
-#include "kernels/dense.h"
+#include "kernels/core/dense.h"
 
 #include <stdlib.h>
 

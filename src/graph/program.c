@@ -243,7 +243,7 @@ static const struct {
     uint32_t arity;
 } codes[] = {
 #define MAPOP(name, arity, types, formula) { #name, arity },
-#include "kernels/mapops.def"
+#include "kernels/map/mapops.def"
 #undef MAPOP
 };
 

@@ -5,7 +5,7 @@
 #include "check.h"
 
 #include "base/cpu.h"
-#include "kernels/stream.h"
+#include "kernels/core/stream.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 static check_gen_fn *const generators[KERN_KIND_COUNT] = {
 #define KIND(NAME, name) check_gen_##name,
-#include "kernels/kinds.def"
+#include "kernels/core/kinds.def"
 #undef KIND
 };
 

@@ -4,7 +4,7 @@
 #define CHECK_H
 
 #include "base/base.h"
-#include "kernels/kern.h"
+#include "kernels/core/kernel.h"
 
 struct check_rng {
     uint64_t state;
@@ -40,7 +40,7 @@ struct check_case {
 /* One generator per kind: a random legal op. Views are random layouts of random sizes. */
 typedef void check_gen_fn(struct check_rng *rng, struct check_case *out);
 #define KIND(NAME, name) check_gen_fn check_gen_##name;
-#include "kernels/kinds.def"
+#include "kernels/core/kinds.def"
 #undef KIND
 
 /* ---- helpers of the generators (check_view.c)

@@ -5,7 +5,7 @@
 #include "check.h"
 
 #include "dml/dispatch_spirv.h"
-#include "kernels/number.h"
+#include "kernels/core/number.h"
 
 #include <math.h>
 
@@ -211,7 +211,7 @@ static void explain(const struct kern_op *op, const struct check_error *error)
 {
     static const char *const names[] = {
 #define MAPOP(name, arity, types, formula) #name,
-#include "kernels/mapops.def"
+#include "kernels/map/mapops.def"
 #undef MAPOP
     };
     fprintf(stderr, "failed: got %.9g, want %.9g, %.1f units apart; %s", error->got, error->want, error->worst,

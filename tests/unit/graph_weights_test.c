@@ -5,7 +5,7 @@
 #include "base/cpu.h"
 #include "base/half.h"
 #include "base/parallel.h"
-#include "kernels/number.h"
+#include "kernels/core/number.h"
 
 #include "test.h"
 
