@@ -1,5 +1,5 @@
 /* Half precision that the caller allows: what lies between products becomes BFLOAT16 and results stay within the error
- * that docs/decisions.md states. Without the flag, or on a processor that does not multiply BFLOAT16, nothing changes
+ * that docs/performance.md states. Without the flag, or on a processor that does not multiply BFLOAT16, nothing changes
  * by a bit. */
 #include "graph_make.h"
 
