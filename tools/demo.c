@@ -71,11 +71,12 @@ static bool demo_load(struct demo *d, const char *path, struct tools_error *erro
 static bool demo_compile(struct demo *d, struct tools_error *error)
 {
     static const struct tools_picture how = { .high = 1, .std = { 1, 1, 1 } };
-    const struct onnx_value_info *input = &d->model->inputs[0];
+    struct onnx_value_info input = d->model->inputs[0];
     struct onnx_input shape = { 0 };
     struct onnx_program *compiled;
     double ms;
-    if (!tools_picture_load(&d->small, &how, ONNX_FLOAT, input->rank, input->dims, input->name, &d->picture, error))
+    input.type = ONNX_FLOAT;
+    if (!tools_picture_load(&d->small, &how, &input, &d->picture, error))
         return false;
     shape.rank = d->picture.rank;
     memcpy(shape.dims, d->picture.dims, sizeof(shape.dims));

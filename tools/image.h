@@ -41,10 +41,11 @@ struct tools_picture {
     bool nhwc;
 };
 
-/* The tensor that a model input of these dims (-1 = free) takes: [N, C, H, W], [C, H, W] or, with nhwc, the channels
- * last; N is 1, C is 1 (luma) or 3. Free H and W take the picture's size, else the picture is resized. */
-bool tools_picture_load(const struct tools_image *image, const struct tools_picture *how, int32_t type, uint32_t rank,
-                        const int64_t *dims, const char *name, struct tools_array *out, struct tools_error *error);
+/* The tensor that a model input of this type and these dims (-1 = free) takes: [N, C, H, W], [C, H, W] or, with nhwc,
+ * the channels last; N is 1, C is 1 (luma) or 3. Free H and W take the picture's size, else the picture is resized.
+ * Messages speak of the name that `wanted` has. */
+bool tools_picture_load(const struct tools_image *image, const struct tools_picture *how,
+                        const struct onnx_value_info *wanted, struct tools_array *out, struct tools_error *error);
 
 /* The way back of one picture of 1 or 3 channels: low..high to 0..255, rounded and clamped; mean and std are not
  * undone. */

@@ -14,13 +14,15 @@ static struct picture_axes picture_axes(uint32_t rank, bool nhwc)
     return nhwc ? (struct picture_axes){ last, last - 2, last - 1 } : (struct picture_axes){ last - 2, last - 1, last };
 }
 
-static bool picture_dims(const struct tools_image *image, const struct tools_picture *how, uint32_t rank,
-                         const int64_t *dims, const char *name, int64_t *out, struct tools_error *error)
+static bool picture_dims(const struct tools_image *image, const struct tools_picture *how,
+                         const struct onnx_value_info *wanted, int64_t *out, struct tools_error *error)
 {
+    const uint32_t rank = wanted->rank;
     if (rank != 3 && rank != 4)
-        return tools_fail(error, TOOLS_USAGE, "%s: a picture needs an input of 3 or 4 dimensions, not %u", name, rank);
+        return tools_fail(error, TOOLS_USAGE, "%s: a picture needs an input of 3 or 4 dimensions, not %u", wanted->name,
+                          rank);
     struct picture_axes at = picture_axes(rank, how->nhwc);
-    memcpy(out, dims, rank * sizeof(*dims));
+    memcpy(out, wanted->dims, rank * sizeof(*out));
     if (out[at.channel] < 0)
         out[at.channel] = 3;
     if (rank == 4 && out[0] < 0)
@@ -28,7 +30,7 @@ static bool picture_dims(const struct tools_image *image, const struct tools_pic
     if ((out[at.channel] != 1 && out[at.channel] != 3) || (rank == 4 && out[0] != 1))
         return tools_fail(error, TOOLS_USAGE,
                           "%s: a picture needs 1 or 3 channels and a batch of 1 (--layout says where the channels are)",
-                          name);
+                          wanted->name);
     if (out[at.height] < 0)
         out[at.height] = image->height;
     if (out[at.width] < 0)
@@ -67,14 +69,15 @@ static bool picture_to_bytes(struct tools_array *array, struct tools_error *erro
     return true;
 }
 
-bool tools_picture_load(const struct tools_image *image, const struct tools_picture *how, int32_t type, uint32_t rank,
-                        const int64_t *dims, const char *name, struct tools_array *out, struct tools_error *error)
+bool tools_picture_load(const struct tools_image *image, const struct tools_picture *how,
+                        const struct onnx_value_info *wanted, struct tools_array *out, struct tools_error *error)
 {
+    const char *name = wanted->name;
     int64_t sizes[ONNX_RANK_MAX];
     *out = (struct tools_array){ 0 };
-    if (!picture_dims(image, how, rank, dims, name, sizes, error))
+    if (!picture_dims(image, how, wanted, sizes, error))
         return false;
-    struct picture_axes at = picture_axes(rank, how->nhwc);
+    struct picture_axes at = picture_axes(wanted->rank, how->nhwc);
     struct tools_image resized = { 0 };
     if (sizes[at.height] > INT32_MAX || sizes[at.width] > INT32_MAX)
         return tools_fail(error, TOOLS_USAGE, "%s: the model wants too large a picture", name);
@@ -83,10 +86,11 @@ bool tools_picture_load(const struct tools_image *image, const struct tools_pict
             return false;
         image = &resized;
     }
-    bool ok = tools_array_init(out, ONNX_FLOAT, rank, sizes, error);
+    bool ok = tools_array_init(out, ONNX_FLOAT, wanted->rank, sizes, error);
     if (ok) {
         picture_fill(image, how, out);
-        ok = type == ONNX_UINT8 ? picture_to_bytes(out, error) : tools_array_convert(out, type, name, error);
+        ok = wanted->type == ONNX_UINT8 ? picture_to_bytes(out, error)
+                                        : tools_array_convert(out, wanted->type, name, error);
     }
     tools_image_finish(&resized);
     if (!ok)

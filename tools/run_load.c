@@ -81,15 +81,18 @@ static bool run_check_outputs(const struct run *run, struct tools_error *error)
 static bool run_read_picture(struct run *run, uint32_t i, struct tools_error *error)
 {
     const struct onnx_value_info *info = &run->model->inputs[i];
-    static const int64_t any[4] = { -1, -1, -1, -1 };
+    struct onnx_value_info wanted = { run->input_files[i], info->type, .rank = 4, .dims = { -1, -1, -1, -1 } };
     struct tools_picture how = run->picture;
     struct tools_image image;
     if (!run->has_range && info->type == ONNX_UINT8)
         how.high = 255;
     if (!tools_image_read(run->input_files[i], &image, error))
         return false;
-    bool ok = tools_picture_load(&image, &how, info->type, info->has_shape ? info->rank : 4,
-                                 info->has_shape ? info->dims : any, run->input_files[i], &run->arrays[i], error);
+    if (info->has_shape) {
+        wanted.rank = info->rank;
+        memcpy(wanted.dims, info->dims, sizeof(wanted.dims));
+    }
+    bool ok = tools_picture_load(&image, &how, &wanted, &run->arrays[i], error);
     tools_image_finish(&image);
     return ok;
 }

@@ -1,6 +1,8 @@
 /* From ONNX Runtime's graph to the structs that the converter reads. */
 #include "ep.h"
 
+#include "base/names.h"
+
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -20,8 +22,7 @@ struct view {
     struct onnx_model *model;
     bool keep;
     uint32_t initializer_capacity, input_capacity, value_capacity;
-    const char **seen; /* names that have an initializer, input or value: open addressing */
-    uint32_t seen_size, seen_count;
+    struct base_names seen; /* that have an initializer, input or value */
 };
 
 /* Evaluates to the status of a call; returns it when it is an error. */
@@ -35,49 +36,6 @@ struct view {
 static OrtStatus *no_memory(const struct view *v)
 {
     return ep_status(v->ep->factory, ORT_FAIL, "out of memory");
-}
-
-/* ---- names ---- */
-
-static const char **seen_slot(const char **table, uint32_t size, const char *name)
-{
-    uint32_t hash = 2166136261u;
-    for (const char *c = name; *c; c++)
-        hash = (hash ^ (uint8_t)*c) * 16777619u;
-    uint32_t i = hash & (size - 1);
-    while (table[i] && strcmp(table[i], name))
-        i = (i + 1) & (size - 1);
-    return &table[i];
-}
-
-static bool seen_grow(struct view *v)
-{
-    uint32_t size = v->seen_size ? v->seen_size * 2 : 256;
-    const char **table = calloc(size, sizeof(*table));
-    for (uint32_t i = 0; table && i < v->seen_size; i++) {
-        if (v->seen[i])
-            *seen_slot(table, size, v->seen[i]) = v->seen[i];
-    }
-    if (!table)
-        return false;
-    free(v->seen);
-    v->seen = table;
-    v->seen_size = size;
-    return true;
-}
-
-/* *is_new: the name was not there before. */
-static bool see(struct view *v, const char *name, bool *is_new)
-{
-    if (v->seen_count * 2 >= v->seen_size && !seen_grow(v))
-        return false;
-    const char **slot = seen_slot(v->seen, v->seen_size, name);
-    *is_new = !*slot;
-    if (!*slot) {
-        *slot = name;
-        v->seen_count++;
-    }
-    return true;
 }
 
 static const char *text(struct view *v, const char *s)
@@ -196,16 +154,17 @@ static OrtStatus *add_value(struct view *v, const OrtValueInfo *info, bool is_po
 {
     struct onnx_value_info about = { 0 };
     struct onnx_model *m = v->model;
-    bool is_new = false, constant = false;
+    bool constant = false;
     const char *name = NULL;
     TRY(v->ort->GetValueInfoName(info, &name));
-    if (v->seen_size && *seen_slot(v->seen, v->seen_size, name)) {
-        *out_name = *seen_slot(v->seen, v->seen_size, name);
+    const struct base_name *seen = base_names_find(&v->seen, name);
+    if (seen) {
+        *out_name = seen->text;
         return NULL;
     }
     TRY(read_type(v, info, &about));
     *out_name = about.name;
-    if (!see(v, about.name, &is_new))
+    if (!base_names_add(&v->seen, about.name, 0))
         return no_memory(v);
     TRY(v->ort->ValueInfo_IsConstantInitializer(info, &constant));
     if (constant && onnx_type_bytes(about.type))
@@ -440,7 +399,7 @@ OrtStatus *ep_model_create(struct ep *ep, const OrtGraph *graph, const OrtNode *
     OrtStatus *status = fused ? read_fused_ports(&v, fused) : NULL;
     if (!status && graph)
         status = read_nodes(&v, graph);
-    free(v.seen);
+    base_names_finish(&v.seen);
     if (status) {
         ep_model_destroy(v.model);
         *out = NULL;

@@ -53,6 +53,14 @@ bool com_try_keep(struct com_object *object);
  * out == NULL: the object is destroyed and S_FALSE returned (validation-only calls). */
 HRESULT com_return(struct com_object *object, REFIID riid, void **out);
 
+/* `iface` as the child of `parent` (an object of ours) that has this method table; NULL for NULL, foreign objects and
+ * children of others. */
+static inline void *com_child(const void *parent, const void *iface, const void *vtbl)
+{
+    const struct com_object *object = iface;
+    return object && object->lpVtbl == vtbl && object->parent == parent ? (void *)object : NULL;
+}
+
 /* "name" or "<unnamed>", copied into `out` (always terminated). */
 void com_object_name(struct com_object *object, char *out, size_t size);
 

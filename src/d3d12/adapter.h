@@ -42,8 +42,7 @@ enum adapter_memory_kind { ADAPTER_MEMORY_DEVICE, ADAPTER_MEMORY_UPLOAD, ADAPTER
 struct adapter_memory {
     uint64_t size;    /* multiple of 65536 */
     uint64_t address; /* GPU virtual address of byte 0: not 0, multiple of 65536, unique among living memory */
-    void
-        *host; /* CPU address of byte 0 for UPLOAD and READBACK (and DEVICE on the host adapter); NULL = not mappable */
+    void *host; /* CPU address of byte 0 for UPLOAD and READBACK (DEVICE: host adapter only); NULL = not mappable */
 };
 
 /* A checked, resolved buffer range of a dispatch. memory NULL = nothing is bound. */
@@ -70,18 +69,20 @@ struct adapter_dispatch {
     uint64_t work;    /* of HOST adapters: bytes moved plus operations, roughly */
 };
 
+typedef HRESULT adapter_dispatch_check(struct adapter_dispatch *dispatch, const struct adapter_binding *bindings,
+                                       uint32_t count, char *message);
+typedef HRESULT adapter_dispatch_encode(struct adapter_dispatch *dispatch, const struct adapter_binding *bindings,
+                                        uint32_t count, struct adapter_encoder *encoder);
+
 struct adapter_dispatch_ops {
     void (*ref)(struct adapter_dispatch *dispatch);
     void (*unref)(struct adapter_dispatch *dispatch);
     /* At submission, on the caller's thread: are these bindings complete and sound? A failure removes the device;
      * `message` (512 bytes) says why. */
-    HRESULT(*check)
-    (struct adapter_dispatch *dispatch, const struct adapter_binding *bindings, uint32_t count, char *message);
+    adapter_dispatch_check *check;
     /* On the queue's thread. HOST adapters call run, SPIRV adapters encode. A failure removes the device. */
     HRESULT (*run)(struct adapter_dispatch *dispatch, const struct adapter_binding *bindings, uint32_t count);
-    HRESULT(*encode)
-    (struct adapter_dispatch *dispatch, const struct adapter_binding *bindings, uint32_t count,
-     struct adapter_encoder *encoder);
+    adapter_dispatch_encode *encode;
 };
 
 enum adapter_command_type {
@@ -127,6 +128,14 @@ struct adapter_batch {
     uint32_t list_count;
 };
 
+typedef HRESULT adapter_memory_create(struct adapter_device *device, enum adapter_memory_kind kind, uint64_t size,
+                                      struct adapter_memory **out);
+typedef HRESULT adapter_tiles_map(struct adapter_device *device, struct adapter_memory *reserved, uint64_t offset,
+                                  struct adapter_memory *heap, uint64_t heap_offset, uint64_t bytes);
+typedef HRESULT adapter_pipeline_create(struct adapter_device *device, const uint32_t *spirv, size_t spirv_bytes,
+                                        const uint32_t *specialization, uint32_t specialization_count,
+                                        struct adapter_pipeline **out);
+
 struct adapter_ops {
     const char *name; /* "cpu": the word of ANYDML_ADAPTERS */
 
@@ -138,8 +147,7 @@ struct adapter_ops {
     void (*memory_budget)(struct adapter_device *device, uint64_t *out_budget, uint64_t *out_usage);
 
     /* heap.c: zeroed memory; E_OUTOFMEMORY beyond the machine's real limits */
-    HRESULT(*memory_create)
-    (struct adapter_device *device, enum adapter_memory_kind kind, uint64_t size, struct adapter_memory **out);
+    adapter_memory_create *memory_create;
     void (*memory_destroy)(struct adapter_device *device, struct adapter_memory *memory);
 
     /* Addresses for `size` bytes without memory, and what their tiles of 64 KiB lie on; NULL: there are none such.
@@ -147,9 +155,7 @@ struct adapter_ops {
      * which memory_create made and which outlives that, or nothing where heap is NULL: what is read and written there
      * is undefined, but harms nothing. Called on the thread of the queue whose turn it is; the tiles are not in use. */
     HRESULT (*reserved_create)(struct adapter_device *device, uint64_t size, struct adapter_memory **out);
-    HRESULT(*tiles_map)
-    (struct adapter_device *device, struct adapter_memory *reserved, uint64_t offset, struct adapter_memory *heap,
-     uint64_t heap_offset, uint64_t bytes);
+    adapter_tiles_map *tiles_map;
 
     /* queue.c, list.c */
     HRESULT (*queue_create)(struct adapter_device *device, D3D12_COMMAND_LIST_TYPE type, struct adapter_queue **out);
@@ -162,9 +168,7 @@ struct adapter_ops {
     void (*queries_destroy)(struct adapter_device *device, struct adapter_queries *queries);
 
     /* dispatch.c: SPIRV adapters only, else NULL */
-    HRESULT(*pipeline_create)
-    (struct adapter_device *device, const uint32_t *spirv, size_t spirv_bytes, const uint32_t *specialization,
-     uint32_t specialization_count, struct adapter_pipeline **out);
+    adapter_pipeline_create *pipeline_create;
     void (*pipeline_destroy)(struct adapter_device *device, struct adapter_pipeline *pipeline);
 };
 

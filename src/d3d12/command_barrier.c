@@ -72,7 +72,7 @@ static void states_follow(struct d3d_command_list *list, const struct d3d_split 
 static const char *transition_error(struct d3d_command_list *list, const D3D12_RESOURCE_TRANSITION_BARRIER *transition,
                                     unsigned flags)
 {
-    struct d3d_resource *resource = d3d_child(d3d_parent(list), transition->pResource, &d3d_resource_vtbl);
+    struct d3d_resource *resource = com_child(d3d_parent(list), transition->pResource, &d3d_resource_vtbl);
     struct d3d_split split = { resource, transition->StateBefore, transition->StateAfter };
     if (!resource)
         return "pResource is no resource of this device";
@@ -98,7 +98,7 @@ static const char *transition_error(struct d3d_command_list *list, const D3D12_R
 
 static const char *aliasing_error(struct d3d_command_list *list, ID3D12Resource *iface)
 {
-    struct d3d_resource *resource = d3d_child(d3d_parent(list), iface, &d3d_resource_vtbl);
+    struct d3d_resource *resource = com_child(d3d_parent(list), iface, &d3d_resource_vtbl);
     bool right = resource && (resource->heap || resource->tiles);
     return iface && !right ? "an aliased resource must be a placed or reserved one of this device" : NULL;
 }
@@ -116,7 +116,7 @@ static const char *barrier_error(struct d3d_command_list *list, const D3D12_RESO
         return error ? error : aliasing_error(list, barrier->Aliasing.pResourceAfter);
     }
     case D3D12_RESOURCE_BARRIER_TYPE_UAV: {
-        struct d3d_resource *resource = d3d_child(d3d_parent(list), barrier->UAV.pResource, &d3d_resource_vtbl);
+        struct d3d_resource *resource = com_child(d3d_parent(list), barrier->UAV.pResource, &d3d_resource_vtbl);
         if (!barrier->UAV.pResource)
             return NULL;
         return resource && resource->desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS

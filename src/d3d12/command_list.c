@@ -140,7 +140,7 @@ static HRESULT d3d_command_list_Reset(D3D_LIST, ID3D12CommandAllocator *allocato
         return d3d_fail(device, E_FAIL, "%s: the list is recording", method);
     if (FAILED(list->error))
         return d3d_fail(device, list->error, "%s: the list failed while recording and cannot be used again", method);
-    struct d3d_command_allocator *allocator = d3d_child(device, allocator_iface, &d3d_command_allocator_vtbl);
+    struct d3d_command_allocator *allocator = com_child(device, allocator_iface, &d3d_command_allocator_vtbl);
     if (!allocator || state)
         return d3d_fail(device, E_INVALIDARG, "%s: needs an allocator of this device and no pipeline", method);
     return list_open(list, allocator, method);
@@ -228,7 +228,7 @@ HRESULT d3d_device_CreateCommandList(D3D_DEVICE, UINT node_mask, D3D12_COMMAND_L
     HRESULT hr = d3d_create_begin_strict(device, method, out);
     if (FAILED(hr))
         return hr;
-    struct d3d_command_allocator *allocator = d3d_child(device, allocator_iface, &d3d_command_allocator_vtbl);
+    struct d3d_command_allocator *allocator = com_child(device, allocator_iface, &d3d_command_allocator_vtbl);
     if (!allocator || state)
         return d3d_fail(device, E_INVALIDARG, "%s: needs an allocator of this device and no pipeline", method);
     hr = list_create(device, method, node_mask, type, &list);

@@ -71,7 +71,7 @@ static HRESULT push_fence(struct d3d_command_queue *queue, enum d3d_work_type ty
                           const char *method)
 {
     struct d3d_device *device = d3d_parent(queue);
-    struct d3d_fence *fence = d3d_child(device, iface, &d3d_fence_vtbl);
+    struct d3d_fence *fence = com_child(device, iface, &d3d_fence_vtbl);
     if (d3d_removed(device))
         return DXGI_ERROR_DEVICE_REMOVED;
     if (!fence)

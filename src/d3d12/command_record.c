@@ -5,7 +5,7 @@
 
 static struct d3d_resource *list_resource(struct d3d_command_list *list, ID3D12Resource *iface)
 {
-    return d3d_child(d3d_parent(list), iface, &d3d_resource_vtbl);
+    return com_child(d3d_parent(list), iface, &d3d_resource_vtbl);
 }
 
 static bool in_range(const struct d3d_resource *resource, uint64_t offset, uint64_t size)
@@ -99,7 +99,7 @@ static const char *heaps_error(struct d3d_device *device, UINT count, ID3D12Desc
     if (count && !heaps)
         return "the array is NULL";
     for (UINT i = 0; i < count; i++) {
-        struct d3d_descriptor_heap *heap = d3d_child(device, heaps[i], &d3d_descriptor_heap_vtbl);
+        struct d3d_descriptor_heap *heap = com_child(device, heaps[i], &d3d_descriptor_heap_vtbl);
         if (!heap)
             return "an entry is no descriptor heap of this device";
         if (!(heap->desc.Flags & D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE))
@@ -210,7 +210,7 @@ void d3d_command_list_ClearUnorderedAccessViewUint(D3D_LIST, D3D12_GPU_DESCRIPTO
 static struct d3d_query_heap *list_queries(struct d3d_command_list *list, const char *method, ID3D12QueryHeap *iface,
                                            D3D12_QUERY_TYPE type, UINT start, UINT count)
 {
-    struct d3d_query_heap *heap = d3d_child(d3d_parent(list), iface, &d3d_query_heap_vtbl);
+    struct d3d_query_heap *heap = com_child(d3d_parent(list), iface, &d3d_query_heap_vtbl);
     const char *error = NULL;
     if (!heap)
         error = "pQueryHeap is no query heap of this device";

@@ -30,8 +30,9 @@ static HRESULT settings_create(const void *vtbl, const struct com_class *class, 
     return com_return(object, riid, out);
 }
 
-/* ---- ID3D12Debug, Debug3, Debug4, Debug5: one table. Debug1 and Debug2 are no part of that line: their own objects
- * ---- */
+/* ---- ID3D12Debug, Debug3, Debug4, Debug5: one table ---- */
+
+/* Debug1 and Debug2 are no part of that line: they have their own objects. */
 
 static void d3d_debug_EnableDebugLayer(ID3D12Debug5 *iface)
 {

@@ -5,12 +5,12 @@
  * them). */
 static struct d3d_pageable *pageable_of(struct d3d_device *device, ID3D12Pageable *iface)
 {
-    struct d3d_resource *resource = d3d_child(device, iface, &d3d_resource_vtbl);
+    struct d3d_resource *resource = com_child(device, iface, &d3d_resource_vtbl);
     if (resource)
         return resource->heap || resource->tiles ? NULL : &resource->pageable;
     const void *const vtbls[] = { &d3d_heap_vtbl, &d3d_descriptor_heap_vtbl, &d3d_query_heap_vtbl };
     for (size_t i = 0; i < ARRAY_SIZE(vtbls); i++) {
-        struct d3d_pageable *pageable = d3d_child(device, iface, vtbls[i]);
+        struct d3d_pageable *pageable = com_child(device, iface, vtbls[i]);
         if (pageable)
             return pageable;
     }
@@ -71,7 +71,7 @@ HRESULT d3d_device_EnqueueMakeResident(D3D_DEVICE, D3D12_RESIDENCY_FLAGS flags, 
                                        ID3D12Pageable *const *objects, ID3D12Fence *fence_iface, UINT64 value)
 {
     struct d3d_device *device = d3d_device_from(iface);
-    struct d3d_fence *fence = d3d_child(device, fence_iface, &d3d_fence_vtbl);
+    struct d3d_fence *fence = com_child(device, fence_iface, &d3d_fence_vtbl);
     (void)flags;
     if (!fence)
         return d3d_fail(device, E_INVALIDARG,

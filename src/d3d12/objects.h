@@ -35,10 +35,9 @@ struct d3d_device {
     pthread_mutex_t fences_lock; /* taken before a fence's lock */
     struct d3d_fence *fences;    /* weak */
 
-    pthread_mutex_t
-        tables_lock; /* the two tables and the contents of all descriptor slots; nothing is called under it */
-    struct d3d_table resources; /* id -> struct d3d_resource, weak */
-    struct d3d_table heaps;     /* id -> struct d3d_descriptor_heap, weak */
+    pthread_mutex_t tables_lock; /* the two tables and the contents of all descriptor slots; calls nothing under it */
+    struct d3d_table resources;  /* id -> struct d3d_resource, weak */
+    struct d3d_table heaps;      /* id -> struct d3d_descriptor_heap, weak */
 
     struct d3d_info_queue *info_queue; /* NULL without the debug layer */
     atomic_uint debug_features;        /* ID3D12DebugDevice's mask */
@@ -74,13 +73,6 @@ ULONG d3d_face_Release(void *iface);
 #define D3D_FACE_METHODS                                                                                               \
     .QueryInterface = (void *)d3d_face_QueryInterface, .AddRef = (void *)d3d_face_AddRef,                              \
     .Release = (void *)d3d_face_Release
-
-/* `iface` as the object of this device that has this method table; NULL for NULL, foreign objects and other devices. */
-static inline void *d3d_child(struct d3d_device *device, const void *iface, const void *vtbl)
-{
-    const struct com_object *object = iface;
-    return object && object->lpVtbl == vtbl && object->parent == &device->base ? (void *)object : NULL;
-}
 
 static inline struct d3d_device *d3d_parent(void *object)
 {

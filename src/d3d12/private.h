@@ -34,6 +34,21 @@ struct anydml_descriptors {
 };
 
 typedef struct AnydmlDevice AnydmlDevice;
+typedef BOOL AnydmlDeviceFindCpuDescriptors(AnydmlDevice *self, D3D12_CPU_DESCRIPTOR_HANDLE handle, UINT count,
+                                            struct anydml_descriptors *out);
+typedef BOOL AnydmlDeviceFindGpuDescriptors(AnydmlDevice *self, D3D12_GPU_DESCRIPTOR_HANDLE handle, UINT count,
+                                            struct anydml_descriptors *out);
+typedef BOOL AnydmlDeviceWriteDescriptors(AnydmlDevice *self, D3D12_CPU_DESCRIPTOR_HANDLE handle, UINT count,
+                                          const struct anydml_buffer *buffers);
+typedef HRESULT AnydmlDeviceRecordDispatch(AnydmlDevice *self, ID3D12CommandList *list,
+                                           struct adapter_dispatch *dispatch, D3D12_GPU_DESCRIPTOR_HANDLE handle,
+                                           UINT count, const struct anydml_buffer *buffers, BOOL *out_heap_in_force);
+typedef HRESULT AnydmlDeviceCreateMemory(AnydmlDevice *self, enum adapter_memory_kind kind, uint64_t size,
+                                         struct adapter_memory **out);
+typedef HRESULT AnydmlDeviceCreatePipeline(AnydmlDevice *self, const uint32_t *spirv, size_t spirv_bytes,
+                                           const uint32_t *specialization, uint32_t specialization_count,
+                                           struct adapter_pipeline **out);
+
 struct AnydmlDeviceVtbl {
     HRESULT (*QueryInterface)(AnydmlDevice *self, REFIID riid, void **out);
     ULONG (*AddRef)(AnydmlDevice *self);
@@ -48,21 +63,16 @@ struct AnydmlDeviceVtbl {
     BOOL (*GetResourceInfo)(AnydmlDevice *self, ID3D12Resource *resource, struct anydml_resource_info *out);
 
     /* Finds the range [handle, handle + count) in a living CBV_SRV_UAV heap of this device. */
-    BOOL(*FindCpuDescriptors)
-    (AnydmlDevice *self, D3D12_CPU_DESCRIPTOR_HANDLE handle, UINT count, struct anydml_descriptors *out);
-    BOOL(*FindGpuDescriptors)
-    (AnydmlDevice *self, D3D12_GPU_DESCRIPTOR_HANDLE handle, UINT count, struct anydml_descriptors *out);
+    AnydmlDeviceFindCpuDescriptors *FindCpuDescriptors;
+    AnydmlDeviceFindGpuDescriptors *FindGpuDescriptors;
     /* Writes slots; the handle was found before but may have died since: then FALSE. */
-    BOOL(*WriteDescriptors)
-    (AnydmlDevice *self, D3D12_CPU_DESCRIPTOR_HANDLE handle, UINT count, const struct anydml_buffer *buffers);
+    AnydmlDeviceWriteDescriptors *WriteDescriptors;
 
     /* Appends a dispatch of `count` slots: of buffers[i] where that is there and not empty, else of what lies at
      * `handle` when the list is submitted; `buffers` may be NULL. Takes its own reference and a copy of the buffers.
      * Fails when the list is not open, of the wrong type, or another device's; resets the list's pipeline state and
      * compute root signature. *out_heap_in_force FALSE: the handle's heap was not set by SetDescriptorHeaps. */
-    HRESULT(*RecordDispatch)
-    (AnydmlDevice *self, ID3D12CommandList *list, struct adapter_dispatch *dispatch, D3D12_GPU_DESCRIPTOR_HANDLE handle,
-     UINT count, const struct anydml_buffer *buffers, BOOL *out_heap_in_force);
+    AnydmlDeviceRecordDispatch *RecordDispatch;
     /* Makes Close return `hr`, a failure. Ignored when `list` is no list of this device. */
     void (*PoisonCommandList)(AnydmlDevice *self, ID3D12CommandList *list, HRESULT hr);
 
@@ -71,12 +81,9 @@ struct AnydmlDeviceVtbl {
     void (*Message)(AnydmlDevice *self, D3D12_MESSAGE_SEVERITY severity, const char *text);
 
     /* SPIRV adapters: device memory and pipelines for compiled operators. */
-    HRESULT(*CreateMemory)
-    (AnydmlDevice *self, enum adapter_memory_kind kind, uint64_t size, struct adapter_memory **out);
+    AnydmlDeviceCreateMemory *CreateMemory;
     void (*DestroyMemory)(AnydmlDevice *self, struct adapter_memory *memory);
-    HRESULT(*CreatePipeline)
-    (AnydmlDevice *self, const uint32_t *spirv, size_t spirv_bytes, const uint32_t *specialization,
-     uint32_t specialization_count, struct adapter_pipeline **out);
+    AnydmlDeviceCreatePipeline *CreatePipeline;
     void (*DestroyPipeline)(AnydmlDevice *self, struct adapter_pipeline *pipeline);
 };
 struct AnydmlDevice {

@@ -27,7 +27,7 @@ static uint32_t d3d_private_GetThreadCount(PRIVATE)
 
 static BOOL d3d_private_GetResourceInfo(PRIVATE, ID3D12Resource *resource_iface, struct anydml_resource_info *out)
 {
-    struct d3d_resource *resource = d3d_child(private_from(iface), resource_iface, &d3d_resource_vtbl);
+    struct d3d_resource *resource = com_child(private_from(iface), resource_iface, &d3d_resource_vtbl);
     if (!resource)
         return FALSE;
     uint64_t start = resource->memory == &resource->borrowed ? resource->borrowed.address : 0;
@@ -87,14 +87,14 @@ static HRESULT d3d_private_RecordDispatch(PRIVATE, ID3D12CommandList *list_iface
                                           const struct anydml_buffer *buffers, BOOL *out_heap_in_force)
 {
     const struct d3d_slots slots = { handle.ptr, count, buffers };
-    struct d3d_command_list *list = d3d_child(private_from(iface), list_iface, &d3d_command_list_vtbl);
+    struct d3d_command_list *list = com_child(private_from(iface), list_iface, &d3d_command_list_vtbl);
     *out_heap_in_force = TRUE;
     return list ? d3d_list_record_dispatch(list, dispatch, &slots, out_heap_in_force) : E_INVALIDARG;
 }
 
 static void d3d_private_PoisonCommandList(PRIVATE, ID3D12CommandList *list_iface, HRESULT hr)
 {
-    struct d3d_command_list *list = d3d_child(private_from(iface), list_iface, &d3d_command_list_vtbl);
+    struct d3d_command_list *list = com_child(private_from(iface), list_iface, &d3d_command_list_vtbl);
     if (list && list->open && list->error == S_OK)
         list->error = hr;
 }

@@ -223,29 +223,43 @@ static HRESULT resource_register(struct d3d_device *device, struct d3d_resource 
     return done ? S_OK : E_OUTOFMEMORY;
 }
 
-static HRESULT committed_create(struct d3d_device *device, const struct creation *creation, REFIID riid, void **out)
+/* What `creation`, checked before, asks for, without memory. S_FALSE where the caller wants to know only whether it
+ * could be. */
+static HRESULT resource_begin(struct d3d_device *device, const struct creation *creation, void **out,
+                              struct d3d_resource **out_resource)
 {
-    HRESULT hr = d3d_create_begin(device, out);
-    if (SUCCEEDED(hr) && creation->properties)
-        hr = d3d_heap_check(device, creation->method, creation->properties, creation->flags);
-    if (SUCCEEDED(hr))
-        hr = creation_check(device, creation);
-    if (FAILED(hr))
-        return hr;
-    if (!out)
-        return S_FALSE;
-    struct d3d_resource *resource = resource_new(device, creation);
-    if (!resource)
-        return E_OUTOFMEMORY;
-    hr = device->ops->memory_create(device->adapter, d3d_heap_memory_kind(creation->properties),
-                                    base_align_up(creation->desc->Width, D3D_PLACEMENT_ALIGNMENT), &resource->memory);
+    *out_resource = out ? resource_new(device, creation) : NULL;
+    return !out ? S_FALSE : *out_resource ? S_OK : E_OUTOFMEMORY;
+}
+
+/* The end of what resource_begin began; hr: how getting `what` for it went. */
+static HRESULT resource_finish(struct d3d_device *device, const struct creation *creation,
+                               struct d3d_resource *resource, HRESULT hr, const char *what, REFIID riid, void **out)
+{
     if (SUCCEEDED(hr))
         hr = resource_register(device, resource);
     if (SUCCEEDED(hr))
         return com_return(&resource->pageable.base, riid, out);
     com_Release(resource);
-    return d3d_fail(device, hr, "%s: no memory for %llu bytes", creation->method,
+    return d3d_fail(device, hr, "%s: no %s for %llu bytes", creation->method, what,
                     (unsigned long long)creation->desc->Width);
+}
+
+static HRESULT committed_create(struct d3d_device *device, const struct creation *creation, REFIID riid, void **out)
+{
+    struct d3d_resource *resource;
+    HRESULT hr = d3d_create_begin(device, out);
+    if (SUCCEEDED(hr) && creation->properties)
+        hr = d3d_heap_check(device, creation->method, creation->properties, creation->flags);
+    if (SUCCEEDED(hr))
+        hr = creation_check(device, creation);
+    if (SUCCEEDED(hr))
+        hr = resource_begin(device, creation, out, &resource);
+    if (hr != S_OK)
+        return hr;
+    hr = device->ops->memory_create(device->adapter, d3d_heap_memory_kind(creation->properties),
+                                    base_align_up(creation->desc->Width, D3D_PLACEMENT_ALIGNMENT), &resource->memory);
+    return resource_finish(device, creation, resource, hr, "memory", riid, out);
 }
 
 static HRESULT placed_check(struct d3d_device *device, const struct creation *creation, const struct d3d_heap *heap,
@@ -270,63 +284,49 @@ static HRESULT placed_check(struct d3d_device *device, const struct creation *cr
 static HRESULT placed_create(struct d3d_device *device, struct creation *creation, ID3D12Heap *heap_iface,
                              UINT64 offset, REFIID riid, void **out)
 {
+    struct d3d_resource *resource;
     HRESULT hr = d3d_create_begin(device, out);
     if (FAILED(hr))
         return hr;
-    struct d3d_heap *heap = d3d_child(device, heap_iface, &d3d_heap_vtbl);
+    struct d3d_heap *heap = com_child(device, heap_iface, &d3d_heap_vtbl);
     if (!heap)
         return d3d_fail(device, E_INVALIDARG, "%s: pHeap is no heap of this device", creation->method);
     creation->properties = &heap->desc.Properties;
     creation->flags = heap->desc.Flags;
     hr = placed_check(device, creation, heap, offset);
-    if (FAILED(hr))
+    if (SUCCEEDED(hr))
+        hr = resource_begin(device, creation, out, &resource);
+    if (hr != S_OK)
         return hr;
-    if (!out)
-        return S_FALSE;
-    struct d3d_resource *resource = resource_new(device, creation);
-    if (!resource)
-        return E_OUTOFMEMORY;
     com_keep(&heap->pageable.base);
     atomic_store(&resource->pageable.residency, 1); /* the heap's is what counts */
     resource->heap = heap;
     resource->memory = heap->memory;
     resource->memory_id = heap->id;
     resource->offset = offset;
-    hr = resource_register(device, resource);
-    if (SUCCEEDED(hr))
-        return com_return(&resource->pageable.base, riid, out);
-    com_Release(resource);
-    return hr;
+    return resource_finish(device, creation, resource, S_OK, "memory", riid, out);
 }
 
 /* ---- reserved resources ---- */
 
 static HRESULT reserved_create(struct d3d_device *device, const struct creation *creation, REFIID riid, void **out)
 {
+    struct d3d_resource *resource;
     HRESULT hr = d3d_create_begin(device, out);
     if (SUCCEEDED(hr) && !device->info->reserved)
         hr = d3d_fail(device, E_NOTIMPL, "%s: TiledResourcesTier of adapter \"%s\" is NOT_SUPPORTED", creation->method,
                       device->info->name);
     if (SUCCEEDED(hr))
         hr = creation_check(device, creation);
-    if (FAILED(hr))
+    if (SUCCEEDED(hr))
+        hr = resource_begin(device, creation, out, &resource);
+    if (hr != S_OK)
         return hr;
-    if (!out)
-        return S_FALSE;
-    struct d3d_resource *resource = resource_new(device, creation);
-    if (!resource)
-        return E_OUTOFMEMORY;
     resource->tiles = d3d_tiles_create(creation->desc->Width);
     hr = resource->tiles ? device->ops->reserved_create(
                                device->adapter, base_align_up(creation->desc->Width, D3D_TILE_BYTES), &resource->memory)
                          : E_OUTOFMEMORY;
-    if (SUCCEEDED(hr))
-        hr = resource_register(device, resource);
-    if (SUCCEEDED(hr))
-        return com_return(&resource->pageable.base, riid, out);
-    com_Release(resource);
-    return d3d_fail(device, hr, "%s: no addresses for %llu bytes", creation->method,
-                    (unsigned long long)creation->desc->Width);
+    return resource_finish(device, creation, resource, hr, "addresses", riid, out);
 }
 
 /* ---- the device's seven methods ---- */
@@ -399,9 +399,11 @@ HRESULT d3d_device_CreatePlacedResource1(D3D_PLACED(D3D12_RESOURCE_DESC1))
 #define BORROWED_ALIGNMENT 16u        /* DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT: what kernels take bindings to have */
 #define BORROWED_SPACE     UINT64_MAX /* memory_id of them all: one space of addresses, so that overlaps are seen */
 
+static const char borrow_method[] = "AnydmlCreateBufferFromMemory";
+
 static HRESULT borrow_check(struct d3d_device *device, const void *address, uint64_t bytes, bool wanted)
 {
-    static const char method[] = "AnydmlCreateBufferFromMemory";
+    const char *method = borrow_method;
     uintptr_t start = (uintptr_t)address;
     if (device->info->kind != ADAPTER_HOST && !wanted) /* a question, not a mistake */
         return DXGI_ERROR_UNSUPPORTED;
@@ -429,8 +431,6 @@ HRESULT d3d_resource_borrow(struct d3d_device *device, void *address, uint64_t b
         hr = borrow_check(device, address, bytes, out);
     if (FAILED(hr))
         return hr;
-    if (!out)
-        return S_FALSE;
     const D3D12_RESOURCE_DESC desc = {
         .Dimension = D3D12_RESOURCE_DIMENSION_BUFFER,
         .Width = base_align_up(bytes, 4),
@@ -441,16 +441,13 @@ HRESULT d3d_resource_borrow(struct d3d_device *device, void *address, uint64_t b
         .Layout = D3D12_TEXTURE_LAYOUT_ROW_MAJOR,
         .Flags = D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS,
     };
-    const struct creation creation = { .desc = &desc, .properties = &properties };
-    struct d3d_resource *resource = resource_new(device, &creation);
-    if (!resource)
-        return E_OUTOFMEMORY;
+    const struct creation creation = { borrow_method, .desc = &desc, .properties = &properties };
+    struct d3d_resource *resource;
+    hr = resource_begin(device, &creation, out, &resource);
+    if (hr != S_OK)
+        return hr;
     resource->borrowed = (struct adapter_memory){ desc.Width, (uintptr_t)address, address };
     resource->memory = &resource->borrowed;
     resource->memory_id = BORROWED_SPACE;
-    hr = resource_register(device, resource);
-    if (SUCCEEDED(hr))
-        return com_return(&resource->pageable.base, riid, out);
-    com_Release(resource);
-    return hr;
+    return resource_finish(device, &creation, resource, S_OK, "memory", riid, out);
 }

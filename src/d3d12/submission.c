@@ -213,7 +213,7 @@ static bool lists_check(struct d3d_command_queue *queue, struct d3d_command_list
 {
     *out = (struct sizes){ .lists = count };
     for (uint32_t i = 0; i < count; i++) {
-        struct d3d_command_list *list = d3d_child(d3d_parent(queue), lists[i], &d3d_command_list_vtbl);
+        struct d3d_command_list *list = com_child(d3d_parent(queue), lists[i], &d3d_command_list_vtbl);
         if (!list_check(queue, list, i))
             return false;
         list_check_objects(d3d_parent(queue), list->recording, i);

@@ -160,7 +160,7 @@ static struct d3d_tile_update *update_new(struct d3d_device *device, struct d3d_
 
 static struct d3d_resource *reserved_from(struct d3d_device *device, ID3D12Resource *iface)
 {
-    struct d3d_resource *resource = d3d_child(device, iface, &d3d_resource_vtbl);
+    struct d3d_resource *resource = com_child(device, iface, &d3d_resource_vtbl);
     return resource && resource->tiles ? resource : NULL;
 }
 
@@ -279,7 +279,7 @@ struct d3d_tile_update *d3d_tile_update_create(struct d3d_device *device, ID3D12
                                                const struct d3d_tile_ranges *ranges)
 {
     struct d3d_resource *resource = reserved_from(device, resource_iface);
-    struct d3d_heap *heap = d3d_child(device, heap_iface, &d3d_heap_vtbl);
+    struct d3d_heap *heap = com_child(device, heap_iface, &d3d_heap_vtbl);
     uint64_t all = 0;
     if (d3d_removed(device))
         return NULL;

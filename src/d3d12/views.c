@@ -114,7 +114,7 @@ static void view_create(struct d3d_device *device, ID3D12Resource *iface, const 
                         D3D12_CPU_DESCRIPTOR_HANDLE to)
 {
     struct d3d_descriptor slot = { 0 };
-    struct d3d_resource *resource = d3d_child(device, iface, &d3d_resource_vtbl);
+    struct d3d_resource *resource = com_child(device, iface, &d3d_resource_vtbl);
     const char *error = NULL;
     if (resource)
         error = view_slot(resource, view, &slot);
@@ -131,7 +131,7 @@ void d3d_device_CreateUnorderedAccessView(D3D_DEVICE, ID3D12Resource *resource, 
                                           const D3D12_UNORDERED_ACCESS_VIEW_DESC *desc, D3D12_CPU_DESCRIPTOR_HANDLE to)
 {
     struct d3d_device *device = d3d_device_from(iface);
-    struct d3d_resource *buffer = d3d_child(device, resource, &d3d_resource_vtbl);
+    struct d3d_resource *buffer = com_child(device, resource, &d3d_resource_vtbl);
     const char *method = "ID3D12Device::CreateUnorderedAccessView";
     if (d3d_removed(device))
         return;

@@ -56,8 +56,8 @@ static HRESULT handles_check(struct dml_device *device, const char *method, cons
 
 static HRESULT desc_check(struct dml_device *device, const char *method, const DML_BINDING_TABLE_DESC *desc)
 {
-    if (!dml_child(device, desc->Dispatchable, &dml_compiled_operator_vtbl) &&
-        !dml_child(device, desc->Dispatchable, &dml_initializer_vtbl))
+    if (!com_child(device, desc->Dispatchable, &dml_compiled_operator_vtbl) &&
+        !com_child(device, desc->Dispatchable, &dml_initializer_vtbl))
         return dml_fail(device, NULL, E_INVALIDARG, "%s: Dispatchable is %s", method,
                         desc->Dispatchable ? "no dispatchable of this device" : "NULL");
     uint32_t required = BASE_MAX(descriptor_count((struct dml_pageable *)desc->Dispatchable), 1);

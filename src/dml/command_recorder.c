@@ -148,10 +148,10 @@ static void dml_command_recorder_RecordDispatch(IDMLCommandRecorder *iface, ID3D
                                                 IDMLDispatchable *dispatchable, IDMLBindingTable *table)
 {
     struct dml_device *device = dml_parent(iface);
-    struct record record = { device, list, dml_child(device, dispatchable, &dml_compiled_operator_vtbl),
-                             dml_child(device, table, &dml_binding_table_vtbl), false };
+    struct record record = { device, list, com_child(device, dispatchable, &dml_compiled_operator_vtbl),
+                             com_child(device, table, &dml_binding_table_vtbl), false };
     if (!record.dispatchable)
-        record.dispatchable = dml_child(device, dispatchable, &dml_initializer_vtbl);
+        record.dispatchable = com_child(device, dispatchable, &dml_initializer_vtbl);
     HRESULT hr = E_INVALIDARG;
     if (!dml_device_removed(device) && check_arguments(&record, dispatchable, table) && check_bindings(&record)) {
         check_residency(&record);

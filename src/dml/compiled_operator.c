@@ -184,7 +184,7 @@ HRESULT dml_device_CompileOperator(DML_DEVICE, IDMLOperator *op_iface, DML_EXECU
     HRESULT hr = dml_create_begin(device, out);
     if (FAILED(hr))
         return hr;
-    struct dml_operator *source = dml_child(device, op_iface, &dml_operator_vtbl);
+    struct dml_operator *source = com_child(device, op_iface, &dml_operator_vtbl);
     if (!source)
         return dml_fail(device, NULL, E_INVALIDARG, "%s: op is %s", method,
                         op_iface ? "no operator of this device" : "NULL");

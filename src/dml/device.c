@@ -109,8 +109,8 @@ static HRESULT residency_change(struct dml_device *device, const char *method, U
     if (count && !objects)
         return dml_fail(device, NULL, E_INVALIDARG, "%s: ppObjects is NULL, count is %u", method, count);
     for (UINT i = 0; i < count; i++) {
-        if (!dml_child(device, objects[i], &dml_compiled_operator_vtbl) &&
-            !dml_child(device, objects[i], &dml_initializer_vtbl))
+        if (!com_child(device, objects[i], &dml_compiled_operator_vtbl) &&
+            !com_child(device, objects[i], &dml_initializer_vtbl))
             return dml_fail(device, NULL, E_INVALIDARG,
                             "%s: ppObjects[%u] is no compiled operator or initializer of this device", method, i);
     }

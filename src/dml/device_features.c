@@ -1,16 +1,24 @@
 /* IDMLDevice::CheckFeatureSupport. */
 #include "dml/dml.h"
 
-static HRESULT sizes_check(struct dml_device *device, const char *feature, UINT query_size, const void *query,
-                           UINT wanted_query, UINT data_size, const void *data, UINT wanted_data)
+/* What is asked for, in the caller's memory. */
+struct request {
+    UINT query_size;
+    const void *query;
+    UINT data_size;
+    void *data;
+};
+
+static HRESULT sizes_check(struct dml_device *device, const struct request *request, const char *feature,
+                           UINT query_size, UINT data_size)
 {
-    if (query && data && query_size == wanted_query && data_size == wanted_data)
+    if (request->query && request->data && request->query_size == query_size && request->data_size == data_size)
         return S_OK;
     return dml_fail(device, NULL, E_INVALIDARG,
                     "IDMLDevice::CheckFeatureSupport: %s takes a query of %u bytes and data of %u bytes, not %s%u and "
                     "%s%u",
-                    feature, wanted_query, wanted_data, query ? "" : "NULL with ", query_size, data ? "" : "NULL with ",
-                    data_size);
+                    feature, query_size, data_size, request->query ? "" : "NULL with ", request->query_size,
+                    request->data ? "" : "NULL with ", request->data_size);
 }
 
 static HRESULT data_type_support(struct dml_device *device, const DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT *query,
@@ -47,18 +55,19 @@ HRESULT dml_device_CheckFeatureSupport(DML_DEVICE, DML_FEATURE feature, UINT que
                                        UINT data_size, void *data)
 {
     struct dml_device *device = dml_device_from(iface);
+    const struct request request = { query_size, query, data_size, data };
     HRESULT hr = S_OK;
     if (dml_device_removed(device))
         return DXGI_ERROR_DEVICE_REMOVED;
     if (feature == DML_FEATURE_TENSOR_DATA_TYPE_SUPPORT) {
-        hr = sizes_check(device, "TENSOR_DATA_TYPE_SUPPORT", query_size, query,
-                         sizeof(DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT), data_size, data,
+        hr = sizes_check(device, &request, "TENSOR_DATA_TYPE_SUPPORT",
+                         sizeof(DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT),
                          sizeof(DML_FEATURE_DATA_TENSOR_DATA_TYPE_SUPPORT));
         return FAILED(hr) ? hr : data_type_support(device, query, data);
     }
     if (feature == DML_FEATURE_FEATURE_LEVELS) {
-        hr = sizes_check(device, "FEATURE_LEVELS", query_size, query, sizeof(DML_FEATURE_QUERY_FEATURE_LEVELS),
-                         data_size, data, sizeof(DML_FEATURE_DATA_FEATURE_LEVELS));
+        hr = sizes_check(device, &request, "FEATURE_LEVELS", sizeof(DML_FEATURE_QUERY_FEATURE_LEVELS),
+                         sizeof(DML_FEATURE_DATA_FEATURE_LEVELS));
         return FAILED(hr) ? hr : feature_levels(device, query, data);
     }
     return dml_fail(device, NULL, DXGI_ERROR_UNSUPPORTED, "IDMLDevice::CheckFeatureSupport: %d is no feature",

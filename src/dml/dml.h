@@ -60,17 +60,12 @@ static inline struct dml_device *dml_parent(void *object)
     return (struct dml_device *)((struct com_object *)object)->parent;
 }
 
-/* `iface` as the object of this device that has this method table; NULL for NULL, foreign objects, other devices. */
-static inline void *dml_child(struct dml_device *device, const void *iface, const void *vtbl)
-{
-    const struct com_object *object = iface;
-    return object && object->lpVtbl == vtbl && object->parent == &device->base ? (void *)object : NULL;
-}
-
 HRESULT dml_device_create(ID3D12Device *parent, AnydmlDevice *d3d12, bool debug, struct dml_device **out);
 
-/* ---- message.c. Texts start with the name of `object` (NULL: the device). Without the debug flag errors still go to
- * stderr; warnings and remarks are for the debug layer alone. ---- */
+/* ---- message.c ---- */
+
+/* Texts start with the name of `object` (NULL: the device). Without the debug flag errors still go to stderr; warnings
+ * and remarks are for the debug layer alone. */
 
 /* Returns hr. */
 HRESULT dml_fail(struct dml_device *device, void *object, HRESULT hr, const char *format, ...) BASE_PRINTF(4, 5);

@@ -86,7 +86,7 @@ static HRESULT check_counts(const struct graph_check *check)
 static HRESULT check_operator_node(const struct graph_check *check, uint32_t index)
 {
     const DML_OPERATOR_GRAPH_NODE_DESC *node = check->desc->Nodes[index].Desc;
-    if (dml_child(check->device, node->Operator, &dml_operator_vtbl))
+    if (com_child(check->device, node->Operator, &dml_operator_vtbl))
         return S_OK;
     return graph_check_fail(check, "Nodes[%u]%s%s: Operator is %s", index, node->Name ? " " : "",
                             node->Name ? node->Name : "", node->Operator ? "no operator of this device" : "NULL");

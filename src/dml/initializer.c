@@ -33,7 +33,7 @@ static HRESULT targets_check(struct dml_device *device, const char *method, UINT
     if (count && !operators)
         return dml_fail(device, NULL, E_INVALIDARG, "%s: operators is NULL, operatorCount is %u", method, count);
     for (UINT i = 0; i < count; i++) {
-        if (!dml_child(device, operators[i], &dml_compiled_operator_vtbl))
+        if (!com_child(device, operators[i], &dml_compiled_operator_vtbl))
             return dml_fail(device, NULL, E_INVALIDARG, "%s: operators[%u] is %s", method, i,
                             operators[i] ? "no compiled operator of this device" : "NULL");
     }

@@ -1,5 +1,6 @@
 /* A graph as a program for the device's adapter. */
 #include "dml/dispatch_spirv.h"
+#include "graph/backend.h"
 #include "graph/tuning.h"
 
 #include "base/clock.h"
@@ -34,7 +35,7 @@ static HRESULT compile(struct dml_device *device, struct dml_program *program, s
     HRESULT hr = graph_plan_create(graph, options, &program->plan, error);
     if (SUCCEEDED(hr))
         hr = graph_aliases_create(program->plan, &program->aliases);
-    if (SUCCEEDED(hr) && !options->host)
+    if (SUCCEEDED(hr) && device->adapter->kind == ADAPTER_SPIRV)
         return compile_spirv(device, program, error);
     if (SUCCEEDED(hr))
         size_host(program);
@@ -56,11 +57,11 @@ static void log_program(const struct dml_program *program, const char *what, uin
 HRESULT dml_program_create(struct dml_device *device, struct graph *graph, const char *what, uint64_t id,
                            struct dml_program *out, char *error)
 {
-    bool host = device->adapter->kind == ADAPTER_HOST;
+    const bool host = device->adapter->kind == ADAPTER_HOST;
     struct dml_trace *trace = what ? &device->trace : NULL;
     struct graph_options options;
-    graph_options_init(&options, host, device->threads);
-    options.store = host ? device->store : NULL;
+    graph_options_init(&options, host ? &graph_backend_host : &graph_backend_spirv, device->threads);
+    options.store = device->store;
     options.tuning = host ? graph_tuning_get(options.threads) : NULL;
     /* What is folded is small. A team of this thread would stay, and with more threads alive than there are processors
      * OpenMP's barriers sleep: that would cost every later run far more. */
@@ -76,7 +77,7 @@ HRESULT dml_program_create(struct dml_device *device, struct graph *graph, const
     /* A library that lacks memory refuses ops, which is not what it would do otherwise. */
     if (kern_take_failure() && SUCCEEDED(hr))
         hr = E_OUTOFMEMORY;
-    if (SUCCEEDED(hr) && host)
+    if (SUCCEEDED(hr) && out->plan)
         dml_trace_plan(trace, what, id, out->plan);
     if (SUCCEEDED(hr) && what)
         log_program(out, what, id, rewritten - start, base_now_ns() - rewritten);

@@ -1,6 +1,9 @@
 /* Programs of SPIR-V adapters: pipelines, and one block of device-readable memory that holds the parameters of all
- * steps and the constants. Immutable once made; any number of queues may encode one at the same time. */
-#include "dml/spirv.h"
+ * dispatches and the constants. What a dispatch computes is the shader row's business (shaders/shader.h). Immutable
+ * once made; any number of queues may encode one at the same time. */
+#include "dml/dispatch_spirv.h"
+
+#include "shaders/shader.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,8 +26,26 @@ static const struct {
 
 /* The pipelines of one program. */
 struct pipeline {
-    struct dml_spirv_shape shape;
+    const struct shader_dispatch *like; /* the plan's: for as long as the program is made */
     struct adapter_pipeline *handle;
+};
+
+/* A buffer that a step uses. */
+struct base {
+    enum graph_buffer buffer;
+    uint32_t index; /* input or output slot */
+};
+
+struct command {
+    struct adapter_pipeline *pipeline;
+    uint64_t parameters; /* offset of its block */
+    uint32_t groups[3];
+};
+
+struct step {
+    uint32_t command_count;
+    uint32_t base_count;
+    struct base bases[SHADER_BASES_MAX];
 };
 
 struct init_copy {
@@ -37,8 +58,9 @@ struct dml_spirv {
     struct adapter_memory *memory;
     struct pipeline *pipelines;
     uint32_t pipeline_count;
-    struct dml_spirv_step *steps;
+    struct step *steps;
     uint32_t step_count;
+    struct command *commands; /* of the first step, of the second ... */
     struct init_copy *copies;
     uint32_t copy_count;
     uint64_t temp_bytes, persistent_bytes;
@@ -46,31 +68,73 @@ struct dml_spirv {
 
 /* ---- making ---- */
 
-static HRESULT find_pipeline(struct dml_device *device, struct dml_spirv *program, const struct dml_spirv_shape *shape,
-                             struct adapter_pipeline **out)
+static bool same_pipeline(const struct shader_dispatch *a, const struct shader_dispatch *b)
+{
+    return a->code == b->code && a->constant_count == b->constant_count &&
+           !memcmp(a->constants, b->constants, a->constant_count * sizeof(*a->constants));
+}
+
+static HRESULT find_pipeline(struct dml_device *device, struct dml_spirv *program,
+                             const struct shader_dispatch *dispatch, struct adapter_pipeline **out)
 {
     for (uint32_t i = 0; i < program->pipeline_count; i++)
-        if (!memcmp(&program->pipelines[i].shape, shape, sizeof(*shape)))
+        if (same_pipeline(program->pipelines[i].like, dispatch))
             return *out = program->pipelines[i].handle, S_OK;
-    HRESULT hr =
-        device->d3d12->lpVtbl->CreatePipeline(device->d3d12, shaders[shape->shader].words, shaders[shape->shader].bytes,
-                                              shape->constants, shape->constant_count, out);
+    HRESULT hr = device->d3d12->lpVtbl->CreatePipeline(device->d3d12, shaders[dispatch->code].words,
+                                                       shaders[dispatch->code].bytes, dispatch->constants,
+                                                       dispatch->constant_count, out);
     if (SUCCEEDED(hr))
-        program->pipelines[program->pipeline_count++] = (struct pipeline){ *shape, *out };
+        program->pipelines[program->pipeline_count++] = (struct pipeline){ dispatch, *out };
     return hr;
 }
 
-static HRESULT make_step(struct dml_device *device, struct dml_spirv *program, const struct graph_step *step,
-                         struct dml_spirv_step *out, char *error)
+/* The buffer's number among the step's bases; false: there are too many. */
+static bool base_of(struct step *step, enum graph_buffer buffer, uint32_t index, uint32_t *out)
 {
-    struct dml_spirv_shape shape;
-    uint32_t *words = (uint32_t *)((char *)program->memory->host + out->params);
-    HRESULT hr = dml_spirv_params_write(step, words, out, &shape, error);
-    if (FAILED(hr))
+    bool slots = buffer == GRAPH_BUFFER_INPUT || buffer == GRAPH_BUFFER_OUTPUT;
+    struct base base = { buffer, slots ? index : 0 };
+    for (*out = 0; *out < step->base_count; ++*out)
+        if (step->bases[*out].buffer == base.buffer && step->bases[*out].index == base.index)
+            return true;
+    if (step->base_count == SHADER_BASES_MAX)
+        return false;
+    step->bases[step->base_count++] = base;
+    return true;
+}
+
+/* `places` of all tensors, and behind them of the scratch memory. */
+static bool find_places(const struct graph_step *from, struct step *step, struct shader_place *places)
+{
+    const uint32_t tensors = from->op.input_count + from->op.output_count;
+    for (uint32_t t = 0; t < tensors; t++) {
+        if (!base_of(step, from->where[t].buffer, from->where[t].index, &places[t].base))
+            return false;
+        places[t].offset = from->where[t].offset;
+    }
+    places[tensors].offset = from->scratch_offset;
+    return !from->scratch_bytes || base_of(step, GRAPH_BUFFER_TEMP, 0, &places[tensors].base);
+}
+
+static HRESULT make_step(struct dml_device *device, struct dml_spirv *program, const struct graph_step *from,
+                         struct step *out, struct command *commands, char *error)
+{
+    struct shader_place places[KERN_TENSORS_MAX + 1];
+    HRESULT hr = find_places(from, out, places) ? S_OK : DXGI_ERROR_UNSUPPORTED;
+    if (FAILED(hr)) {
+        snprintf(error, DML_ERROR_BYTES, "%s: it uses more than %u buffers at once", from->origin, SHADER_BASES_MAX);
         return hr;
-    hr = find_pipeline(device, program, &shape, &out->pipeline);
+    }
+    out->command_count = from->shaders->dispatch_count;
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < out->command_count; i++) {
+        const struct shader_dispatch *dispatch = &from->shaders->dispatches[i];
+        uint32_t *words = (uint32_t *)((char *)program->memory->host + commands[i].parameters);
+        memset(words, 0, dispatch->parameter_words * sizeof(*words));
+        from->shaders->row->write(&from->op, i, places, words);
+        memcpy(commands[i].groups, dispatch->groups, sizeof(commands[i].groups));
+        hr = find_pipeline(device, program, dispatch, &commands[i].pipeline);
+    }
     if (hr == DXGI_ERROR_UNSUPPORTED)
-        snprintf(error, DML_ERROR_BYTES, "%s: the adapter \"%s\" has no 64-bit arithmetic for it", step->origin,
+        snprintf(error, DML_ERROR_BYTES, "%s: the adapter \"%s\" has no 64-bit arithmetic for it", from->origin,
                  device->adapter->name);
     return hr;
 }
@@ -79,10 +143,12 @@ static HRESULT make_step(struct dml_device *device, struct dml_spirv *program, c
 static uint64_t place_all(struct dml_spirv *program, const struct graph_plan *plan)
 {
     uint64_t bytes = 0;
-    for (uint32_t i = 0; i < plan->step_count; i++) {
-        program->steps[i].params = bytes;
-        bytes += base_align_up(dml_spirv_params_words(&plan->steps[i]) * 4u, STRUCTURE_ALIGN);
-    }
+    struct command *command = program->commands;
+    for (uint32_t i = 0; i < plan->step_count; i++)
+        for (uint32_t k = 0; k < plan->steps[i].shaders->dispatch_count; k++, command++) {
+            command->parameters = bytes;
+            bytes += base_align_up(plan->steps[i].shaders->dispatches[k].parameter_words * 4u, STRUCTURE_ALIGN);
+        }
     for (uint32_t i = 0; i < plan->init_step_count; i++) {
         const struct graph_init_step *init = &plan->init_steps[i];
         struct init_copy *copy = &program->copies[i];
@@ -100,10 +166,14 @@ static uint64_t place_all(struct dml_spirv *program, const struct graph_plan *pl
 static HRESULT make_program(struct dml_device *device, struct dml_spirv *program, const struct graph_plan *plan,
                             char *error)
 {
+    uint64_t commands = 1;
+    for (uint32_t i = 0; i < plan->step_count; i++)
+        commands += plan->steps[i].shaders->dispatch_count;
     program->steps = calloc(plan->step_count + 1u, sizeof(*program->steps));
-    program->pipelines = calloc(plan->step_count + 1u, sizeof(*program->pipelines));
+    program->commands = calloc(commands, sizeof(*program->commands));
+    program->pipelines = calloc(commands, sizeof(*program->pipelines));
     program->copies = calloc(plan->init_step_count + 1u, sizeof(*program->copies));
-    if (!program->steps || !program->pipelines || !program->copies)
+    if (!program->steps || !program->commands || !program->pipelines || !program->copies)
         return E_OUTOFMEMORY;
     program->step_count = plan->step_count;
     program->copy_count = plan->init_step_count;
@@ -113,8 +183,11 @@ static HRESULT make_program(struct dml_device *device, struct dml_spirv *program
     HRESULT hr = S_OK;
     if (bytes)
         hr = device->d3d12->lpVtbl->CreateMemory(device->d3d12, ADAPTER_MEMORY_UPLOAD, bytes, &program->memory);
-    for (uint32_t i = 0; SUCCEEDED(hr) && i < plan->step_count; i++)
-        hr = make_step(device, program, &plan->steps[i], &program->steps[i], error);
+    struct command *command = program->commands;
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < plan->step_count; i++) {
+        hr = make_step(device, program, &plan->steps[i], &program->steps[i], command, error);
+        command += program->steps[i].command_count;
+    }
     for (uint32_t i = 0; SUCCEEDED(hr) && i < plan->init_step_count; i++)
         if (program->copies[i].constant)
             memcpy((char *)program->memory->host + program->copies[i].from, plan->init_steps[i].source.data,
@@ -142,6 +215,7 @@ void dml_spirv_destroy(struct dml_device *device, struct dml_spirv *program)
         device->d3d12->lpVtbl->DestroyPipeline(device->d3d12, program->pipelines[i].handle);
     device->d3d12->lpVtbl->DestroyMemory(device->d3d12, program->memory);
     free(program->steps);
+    free(program->commands);
     free(program->pipelines);
     free(program->copies);
     free(program);
@@ -155,7 +229,7 @@ void dml_spirv_sizes(const struct dml_spirv *program, uint64_t *out_temp_bytes, 
 
 /* ---- encoding ---- */
 
-static uint64_t base_address(const struct dml_spirv_base *base, const struct dml_spirv_buffers *buffers)
+static uint64_t base_address(const struct base *base, const struct dml_spirv_buffers *buffers)
 {
     const struct adapter_binding *binding = &buffers->temp;
     if (base->buffer == GRAPH_BUFFER_INPUT)
@@ -170,18 +244,22 @@ static uint64_t base_address(const struct dml_spirv_base *base, const struct dml
 HRESULT dml_spirv_encode(const struct dml_spirv *program, const struct dml_spirv_buffers *buffers,
                          struct adapter_encoder *encoder)
 {
-    uint64_t push[1 + DML_SPIRV_BASES_MAX];
+    uint64_t push[1 + SHADER_BASES_MAX];
+    const struct command *command = program->commands;
     for (uint32_t i = 0; i < program->step_count; i++) {
-        const struct dml_spirv_step *step = &program->steps[i];
-        push[0] = program->memory->address + step->params;
+        const struct step *step = &program->steps[i];
         for (uint32_t b = 0; b < step->base_count; b++) {
             push[1 + b] = base_address(&step->bases[b], buffers);
             if (!push[1 + b])
                 return E_INVALIDARG;
         }
-        if (i)
-            encoder->barrier(encoder);
-        encoder->dispatch(encoder, step->pipeline, push, (1 + step->base_count) * sizeof(*push), step->groups, 1, 1);
+        for (uint32_t k = 0; k < step->command_count; k++, command++) {
+            push[0] = program->memory->address + command->parameters;
+            if (command != program->commands)
+                encoder->barrier(encoder);
+            encoder->dispatch(encoder, command->pipeline, push, (1 + step->base_count) * sizeof(*push),
+                              command->groups[0], command->groups[1], command->groups[2]);
+        }
     }
     return S_OK;
 }

@@ -119,7 +119,7 @@ static void send_step(struct dml_trace *trace, const struct graph_step *step, co
     char *op = graph_text_take(&kind), *shapes = shapes_of(&step->op);
     event_begin(&json, "X", "step", name, times[0]);
     graph_text_add(&json, ",\"args\":{\"kernel\":");
-    add_string(&json, step->row ? step->row->name : "none");
+    add_string(&json, step->kernel);
     if (step->node != GRAPH_NONE)
         graph_text_add(&json, ",\"node\":%u", step->node);
     if (*step->names) {

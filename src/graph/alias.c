@@ -1,6 +1,6 @@
 /* Outputs bound over inputs. A plan says of each step what it reads and writes, so it can be proven of a pair whether
  * every element is read before something else is written in its place. */
-#include "graph/ops.h"
+#include "graph/backend.h"
 
 #include <stdlib.h>
 
@@ -16,17 +16,6 @@ struct graph_aliases {
     uint32_t *first; /* [slot]: inputs, then outputs; uses [first[slot], first[slot + 1]) */
     struct use *uses;
 };
-
-static bool reads_in_order(const struct kern_op *op)
-{
-    if (op->kind != KERN_MAP || op->output_count == 1)
-        return op->kind == KERN_MAP || op->kind == KERN_MOVE || op->kind == KERN_SCAN;
-    /* Results are stored one after the other: an input that is one of them may be overwritten before. */
-    for (uint32_t j = 0; j < op->output_count; j++)
-        if (op->u.map.store[j] < op->input_count)
-            return false;
-    return true;
-}
 
 /* GRAPH_NONE: it lies elsewhere. */
 static uint32_t slot_of(const struct graph_plan *plan, const struct graph_location *where)
@@ -47,7 +36,7 @@ static void visit(const struct graph_plan *plan, uint32_t *next, struct use *use
             if (slot == GRAPH_NONE || (reads && slot >= plan->input_count))
                 continue;
             if (uses)
-                uses[next[slot]] = (struct use){ i, reads_in_order(&step->op), step->op.tensors[t] };
+                uses[next[slot]] = (struct use){ i, plan->backend->in_place(&step->op), step->op.tensors[t] };
             next[slot]++;
         }
     }

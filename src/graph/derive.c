@@ -11,7 +11,7 @@
 bool graph_value_fixed(const struct graph *graph, const struct graph_options *options, uint32_t value)
 {
     enum graph_place place = graph->values[value].place;
-    return place == GRAPH_CONSTANT || (options->host && (place == GRAPH_OWNED || place == GRAPH_DERIVED));
+    return place == GRAPH_CONSTANT || (options->backend->derives && (place == GRAPH_OWNED || place == GRAPH_DERIVED));
 }
 
 static bool all_constant(const struct graph *graph, const uint32_t *values, uint32_t count)

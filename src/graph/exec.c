@@ -85,11 +85,11 @@ static bool run_step(const struct graph_step *step, const struct graph_buffers *
     struct running running = { step, { &step->op, data, step->state, NULL, NULL }, NULL };
     for (uint32_t t = 0; t < step->op.input_count + step->op.output_count; t++)
         data[t] = resolve(&step->where[t], buffers);
-    if (step->work.scratch_bytes)
+    if (step->scratch_bytes)
         running.call.scratch = (char *)buffers->temp + step->scratch_offset;
     if (step->state && base_parallel_grant(step->threads) < step->threads)
         return run_alone(step, &running.call);
-    if (step->work.worker_scratch_bytes > GRAPH_STACK_SCRATCH_BYTES)
+    if (step->worker_scratch_stride)
         running.worker_scratch = (char *)buffers->temp + step->worker_scratch_offset;
     base_parallel_ranges(step->work.units, step->ranges, run_range, &running);
     return !step->state || !kern_take_failure();

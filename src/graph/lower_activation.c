@@ -11,21 +11,32 @@ struct activation_row {
     uint16_t p, q; /* offsets of the FLOAT fields that are the immediates */
 };
 
-#define FIELD(op, field)     offsetof(DML_##op##_OPERATOR_DESC, field)
-#define ROW0(op, code)       { DML_OPERATOR_##op, KERN_MAP_##code, NO_FIELD, NO_FIELD },
-#define ROW1(op, code, p)    { DML_OPERATOR_##op, KERN_MAP_##code, FIELD(op, p), NO_FIELD },
-#define ROW2(op, code, p, q) { DML_OPERATOR_##op, KERN_MAP_##code, FIELD(op, p), FIELD(op, q) },
+#define FIELD(op, field) offsetof(DML_##op##_OPERATOR_DESC, field)
+/* clang-format off */
+#define ROW0(op, code)       { DML_OPERATOR_##op, KERN_MAP_##code, NO_FIELD, NO_FIELD }
+#define ROW1(op, code, p)    { DML_OPERATOR_##op, KERN_MAP_##code, FIELD(op, p), NO_FIELD }
+#define ROW2(op, code, p, q) { DML_OPERATOR_##op, KERN_MAP_##code, FIELD(op, p), FIELD(op, q) }
+/* clang-format on */
 
 static const struct activation_row activation_rows[] = {
-    ROW1(ACTIVATION_ELU, ELU, Alpha) ROW1(ACTIVATION_CELU, CELU, Alpha) ROW0(ACTIVATION_GELU, GELU)
-        ROW2(ACTIVATION_HARD_SIGMOID, HARD_SIGMOID, Alpha, Beta) ROW2(ACTIVATION_HARD_SWISH, HARD_SWISH, Alpha, Beta)
-            ROW1(ACTIVATION_LEAKY_RELU, LEAKY_RELU, Alpha) ROW2(ACTIVATION_LINEAR, MULADD, Alpha, Beta)
-                ROW2(ACTIVATION_PARAMETRIC_SOFTPLUS, PSOFTPLUS, Alpha, Beta) ROW0(ACTIVATION_RELU, RELU)
-                    ROW2(ACTIVATION_SCALED_ELU, SELU, Alpha, Gamma) ROW2(ACTIVATION_SCALED_TANH, STANH, Alpha, Beta)
-                        ROW2(ACTIVATION_SHRINK, SHRINK, Bias, Threshold) ROW0(ACTIVATION_SIGMOID, SIGMOID)
-                            ROW1(ACTIVATION_SOFTPLUS, SOFTPLUS, Steepness) ROW0(ACTIVATION_SOFTSIGN, SOFTSIGN)
-                                ROW1(ACTIVATION_SWISH, SWISH, SigmoidInputScale) ROW0(ACTIVATION_TANH, TANH)
-                                    ROW1(ACTIVATION_THRESHOLDED_RELU, THRESH_RELU, Alpha)
+    ROW1(ACTIVATION_ELU, ELU, Alpha),
+    ROW1(ACTIVATION_CELU, CELU, Alpha),
+    ROW0(ACTIVATION_GELU, GELU),
+    ROW2(ACTIVATION_HARD_SIGMOID, HARD_SIGMOID, Alpha, Beta),
+    ROW2(ACTIVATION_HARD_SWISH, HARD_SWISH, Alpha, Beta),
+    ROW1(ACTIVATION_LEAKY_RELU, LEAKY_RELU, Alpha),
+    ROW2(ACTIVATION_LINEAR, MULADD, Alpha, Beta),
+    ROW2(ACTIVATION_PARAMETRIC_SOFTPLUS, PSOFTPLUS, Alpha, Beta),
+    ROW0(ACTIVATION_RELU, RELU),
+    ROW2(ACTIVATION_SCALED_ELU, SELU, Alpha, Gamma),
+    ROW2(ACTIVATION_SCALED_TANH, STANH, Alpha, Beta),
+    ROW2(ACTIVATION_SHRINK, SHRINK, Bias, Threshold),
+    ROW0(ACTIVATION_SIGMOID, SIGMOID),
+    ROW1(ACTIVATION_SOFTPLUS, SOFTPLUS, Steepness),
+    ROW0(ACTIVATION_SOFTSIGN, SOFTSIGN),
+    ROW1(ACTIVATION_SWISH, SWISH, SigmoidInputScale),
+    ROW0(ACTIVATION_TANH, TANH),
+    ROW1(ACTIVATION_THRESHOLDED_RELU, THRESH_RELU, Alpha),
 };
 
 static double float_field(const DML_OPERATOR_DESC *desc, uint16_t offset)
@@ -55,6 +66,38 @@ uint32_t lower_emit_activation(struct lower_map *map, uint32_t a, const DML_OPER
             return lower_emit1(map, row->code, a, float_field(activation, row->p), float_field(activation, row->q));
     }
     return UINT32_MAX;
+}
+
+struct graph_operand lower_fused_target(struct graph_lowering *lowering, const struct graph_operand *output,
+                                        const DML_OPERATOR_DESC *activation)
+{
+    return activation ? lower_temp_like(lowering, output) : *output;
+}
+
+HRESULT lower_fused_finish(struct graph_lowering *lowering, const struct graph_operand *target,
+                           const struct graph_operand *output, const DML_OPERATOR_DESC *activation)
+{
+    if (!activation)
+        return lower_done(lowering);
+    if (activation->Type == DML_OPERATOR_ACTIVATION_SOFTMAX || activation->Type == DML_OPERATOR_ACTIVATION_SOFTMAX1) {
+        struct graph_op *op = lower_op(lowering, KERN_SOFTMAX, target, 1, output, 1);
+        if (!op)
+            return E_OUTOFMEMORY;
+        op->k.u.softmax.mode = KERN_SOFTMAX_PLAIN;
+        op->k.u.softmax.axes = 1u << (output->view.rank - 1);
+        if (activation->Type == DML_OPERATOR_ACTIVATION_SOFTMAX1) {
+            const DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC *desc = activation->Desc;
+            op->k.u.softmax.axes = lower_axes_mask(desc->Axes, desc->AxisCount);
+        }
+        return lower_done(lowering);
+    }
+    struct lower_map map;
+    lower_map_begin(&map, lowering, target, 1, lower_real_type(target->view.type));
+    uint32_t reg = lower_emit_activation(&map, 0, activation);
+    if (reg == UINT32_MAX)
+        return lower_unsupported(lowering, "this fused activation");
+    lower_map_end(&map, output, reg);
+    return lower_done(lowering);
 }
 
 HRESULT lower_activation(struct graph_lowering *lowering)

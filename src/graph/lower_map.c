@@ -14,26 +14,62 @@ struct map_row {
     uint16_t scale_bias; /* offset of the DML_SCALE_BIAS pointer, or 0 */
 };
 
-#define ROW(op, code, flags) { DML_OPERATOR_ELEMENT_WISE_##op, KERN_MAP_##code, flags, 0 },
+/* clang-format off */
+#define ROW(op, code, flags) { DML_OPERATOR_ELEMENT_WISE_##op, KERN_MAP_##code, flags, 0 }
 #define SCALED(op, code)                                                                                               \
-    { DML_OPERATOR_ELEMENT_WISE_##op, KERN_MAP_##code, 0, offsetof(DML_ELEMENT_WISE_##op##_OPERATOR_DESC, ScaleBias) },
+    { DML_OPERATOR_ELEMENT_WISE_##op, KERN_MAP_##code, 0, offsetof(DML_ELEMENT_WISE_##op##_OPERATOR_DESC, ScaleBias) }
+/* clang-format on */
 
 static const struct map_row map_rows[] = {
-    SCALED(ABS, ABS) SCALED(ACOS, ACOS) SCALED(ASIN, ASIN) SCALED(ATAN, ATAN) SCALED(CEIL, CEIL) SCALED(COS, COS)
-        SCALED(EXP, EXP) SCALED(FLOOR, FLOOR) SCALED(LOG, LOG) SCALED(RECIP, RECIP) SCALED(SIN, SIN) SCALED(SQRT, SQRT)
-            SCALED(TAN, TAN) SCALED(ERF, ERF) SCALED(SINH, SINH) SCALED(COSH, COSH) SCALED(TANH, TANH)
-                SCALED(ASINH, ASINH) SCALED(ACOSH, ACOSH) SCALED(ATANH, ATANH) ROW(LOGICAL_NOT, NOT, 0)
-                    ROW(SIGN, SIGN, 0) ROW(IS_NAN, IS_NAN, 0) ROW(NEGATE, NEG, 0) ROW(BIT_NOT, BIT_NOT, BITS) ROW(
-                        BIT_COUNT, BIT_COUNT, BITS | WIDTH) ROW(ADD, ADD, 0) ROW(SUBTRACT, SUB, 0) ROW(MULTIPLY, MUL, 0)
-                        ROW(DIVIDE, DIV, 0) ROW(MAX, MAX, 0) ROW(MIN, MIN, 0) ROW(MEAN, MEAN, 0) ROW(ATAN_YX, ATAN2, 0)
-                            ROW(MODULUS_TRUNCATE, MOD_TRUNC, 0) ROW(MODULUS_FLOOR, MOD_FLOOR, 0)
-                                ROW(LOGICAL_AND, AND, 0) ROW(LOGICAL_OR, OR, 0) ROW(LOGICAL_XOR, XOR, 0)
-                                    ROW(LOGICAL_EQUALS, EQ, 0) ROW(LOGICAL_LESS_THAN, LT, 0)
-                                        ROW(LOGICAL_LESS_THAN_OR_EQUAL, LE, 0) ROW(LOGICAL_GREATER_THAN, LT, SWAP)
-                                            ROW(LOGICAL_GREATER_THAN_OR_EQUAL, LE, SWAP) ROW(BIT_AND, BIT_AND, BITS)
-                                                ROW(BIT_OR, BIT_OR, BITS) ROW(BIT_XOR, BIT_XOR, BITS)
-                                                    ROW(BIT_SHIFT_LEFT, SHL, BITS | WIDTH)
-                                                        ROW(BIT_SHIFT_RIGHT, SHR, BITS | WIDTH)
+    SCALED(ABS, ABS),
+    SCALED(ACOS, ACOS),
+    SCALED(ASIN, ASIN),
+    SCALED(ATAN, ATAN),
+    SCALED(CEIL, CEIL),
+    SCALED(COS, COS),
+    SCALED(EXP, EXP),
+    SCALED(FLOOR, FLOOR),
+    SCALED(LOG, LOG),
+    SCALED(RECIP, RECIP),
+    SCALED(SIN, SIN),
+    SCALED(SQRT, SQRT),
+    SCALED(TAN, TAN),
+    SCALED(ERF, ERF),
+    SCALED(SINH, SINH),
+    SCALED(COSH, COSH),
+    SCALED(TANH, TANH),
+    SCALED(ASINH, ASINH),
+    SCALED(ACOSH, ACOSH),
+    SCALED(ATANH, ATANH),
+    ROW(LOGICAL_NOT, NOT, 0),
+    ROW(SIGN, SIGN, 0),
+    ROW(IS_NAN, IS_NAN, 0),
+    ROW(NEGATE, NEG, 0),
+    ROW(BIT_NOT, BIT_NOT, BITS),
+    ROW(BIT_COUNT, BIT_COUNT, BITS | WIDTH),
+    ROW(ADD, ADD, 0),
+    ROW(SUBTRACT, SUB, 0),
+    ROW(MULTIPLY, MUL, 0),
+    ROW(DIVIDE, DIV, 0),
+    ROW(MAX, MAX, 0),
+    ROW(MIN, MIN, 0),
+    ROW(MEAN, MEAN, 0),
+    ROW(ATAN_YX, ATAN2, 0),
+    ROW(MODULUS_TRUNCATE, MOD_TRUNC, 0),
+    ROW(MODULUS_FLOOR, MOD_FLOOR, 0),
+    ROW(LOGICAL_AND, AND, 0),
+    ROW(LOGICAL_OR, OR, 0),
+    ROW(LOGICAL_XOR, XOR, 0),
+    ROW(LOGICAL_EQUALS, EQ, 0),
+    ROW(LOGICAL_LESS_THAN, LT, 0),
+    ROW(LOGICAL_LESS_THAN_OR_EQUAL, LE, 0),
+    ROW(LOGICAL_GREATER_THAN, LT, SWAP),
+    ROW(LOGICAL_GREATER_THAN_OR_EQUAL, LE, SWAP),
+    ROW(BIT_AND, BIT_AND, BITS),
+    ROW(BIT_OR, BIT_OR, BITS),
+    ROW(BIT_XOR, BIT_XOR, BITS),
+    ROW(BIT_SHIFT_LEFT, SHL, BITS | WIDTH),
+    ROW(BIT_SHIFT_RIGHT, SHR, BITS | WIDTH),
 };
 
 static const struct map_row *row_find(const struct graph_lowering *lowering)

@@ -2,7 +2,9 @@
  *
  *   graph_lower*  each DirectML operator naively becomes a few ops (lower_<family>.c)
  *   graph_passes  small rewrites, each switchable by name (pass_<name>.c)
- *   graph_plan    order, kernel rows, places in the temporary and the persistent buffer (plan.c)
+ *   graph_plan    order, kernels, places in the temporary and the persistent buffer (plan.c)
+ *
+ * struct graph_backend (backend.h) is what passes and planner know of the target.
  *
  * A value is a run of bytes with one place; an operand is a view into a value. Several views of one value, of
  * different type and shape, are normal: that is how slices, joins, transposes and reinterpreting edges cost nothing. */
@@ -11,7 +13,7 @@
 
 #include "base/arena.h"
 #include "base/pages.h"
-#include "kernels/kern.h"
+#include "kernels/core/kernel.h"
 #include "schema/schema.h"
 
 #define GRAPH_NONE UINT32_MAX
@@ -93,12 +95,11 @@ struct graph {
     uint32_t named_nodes;
     graph_constant_done_fn *constant_done; /* NULL, or told when a node's constant is not read any more */
     void *constant_context;
-    struct graph_ranks *ranks; /* rank.c; NULL but while passes run */
-    struct graph_uses *uses;   /* uses.c; likewise */
+    struct graph_priorities *priorities; /* priority.c; NULL but while passes run */
+    struct graph_uses *uses;             /* uses.c; likewise */
 };
 
-/* ---- building (graph.c). All return GRAPH_NONE / NULL and set graph->failed when memory is short. -----------------
- */
+/* ---- building (graph.c). All return GRAPH_NONE / NULL and set graph->failed when memory is short. ---------------- */
 void graph_init(struct graph *graph, uint32_t input_count, uint32_t output_count, uint32_t flags);
 void graph_finish(struct graph *graph);
 uint32_t graph_value_add(struct graph *graph, enum graph_place place, uint32_t index, uint64_t size_bytes);
@@ -119,8 +120,7 @@ void graph_op_join(struct graph_op *op, const struct graph_op *other);
 /* Puts inserted ops where they belong and takes dead ones out. */
 bool graph_settle(struct graph *graph);
 
-/* ---- constants (constant.c) ----------------------------------------------------------------------------------------
- */
+/* ---- constants (constant.c) -------------------------------------------------------------------------------------- */
 #define GRAPH_CONSTANT_ALIGNMENT 16 /* what kernels may expect */
 
 /* A copy of `data`; and `data` of the description's node itself, which stays where it is until the graph is compiled.
@@ -144,8 +144,7 @@ void graph_constant_copy(const struct graph_value *constant, void *to);
 /* Nobody will read it any more. */
 void graph_constant_release(struct graph *graph, uint32_t value);
 
-/* ---- views (view.c): pure functions on operands; no data moves -----------------------------------------------------
- */
+/* ---- views (view.c): pure functions on operands; no data moves --------------------------------------------------- */
 bool graph_view_from_desc(const DML_BUFFER_TENSOR_DESC *desc, struct kern_view *out);
 struct kern_view graph_view_broadcast(const struct kern_view *view, uint32_t rank,
                                       const uint32_t *sizes); /* size 1 -> n by stride 0, aligned right */
@@ -155,8 +154,8 @@ struct kern_view graph_view_slice(const struct kern_view *view, const uint32_t *
 /* false when the dimensions cannot be regrouped without moving data. */
 bool graph_view_reshape(const struct kern_view *view, uint32_t rank, const uint32_t *sizes, struct kern_view *out);
 bool graph_view_equal(const struct kern_view *a, const struct kern_view *b);
-uint64_t
-graph_view_span_bytes(const struct kern_view *view); /* bytes from the value's start to the last element's end */
+/* Bytes from the value's start to the last element's end. */
+uint64_t graph_view_span_bytes(const struct kern_view *view);
 /* The lowest and highest element that the view touches; false when that does not fit 64 bits. */
 bool graph_view_bounds(const struct kern_view *view, int64_t *out_low, int64_t *out_high);
 /* Byte offset of element 0,...,0 from the value's start. */
@@ -173,8 +172,7 @@ bool graph_views_disjoint(const struct kern_view *a, const struct kern_view *b);
 /* Elements of both views, perhaps of different types, have one width and lie at the same places. */
 bool graph_views_same_places(const struct kern_view *a, const struct kern_view *b);
 
-/* ---- lowering (lower.c, lower_<family>.c, lowerings.def) ------------------------------------------------------------
- */
+/* ---- lowering (lower.c, lower_<family>.c, lowerings.def) --------------------------------------------------------- */
 struct graph_lowering {
     struct graph *graph;
     const struct schema_desc *desc;      /* desc->desc.Desc is the operator's C struct */
@@ -196,27 +194,26 @@ HRESULT graph_from_operator(struct graph *graph, const struct schema_desc *desc,
 HRESULT graph_from_desc(struct graph *graph, const DML_GRAPH_DESC *desc, const struct schema_desc *const *nodes,
                         uint32_t flags, char *error);
 
-/* ---- passes (passes.c, pass_<name>.c, passes.def) -------------------------------------------------------------------
- */
+/* ---- passes (passes.c, pass_<name>.c, passes.def) ---------------------------------------------------------------- */
+struct graph_backend; /* backend.h */
 struct graph_store;
 struct graph_blob;
 struct graph_options {
     uint32_t disabled_passes; /* bit i = row i of passes.def; from ANYDML_DISABLE_PASS="name,name" or "all" */
     uint32_t cpu;             /* base_cpu_flags() */
     uint32_t threads;
-    bool host;                 /* false: only ops the SPIR-V adapter runs may be made */
+    const struct graph_backend *backend; /* what is compiled for */
     struct graph_store *store; /* of constants and packed weights; NULL: packed at initialisation, nothing is shared */
     const struct kern_tuning *tuning; /* NULL: none (tuning.h) */
 };
-void graph_options_init(struct graph_options *options, bool host, uint32_t threads);
+/* threads 0: as many as the process has. No store, no tuning. */
+void graph_options_init(struct graph_options *options, const struct graph_backend *backend, uint32_t threads);
 HRESULT graph_run_passes(struct graph *graph, const struct graph_options *options);
 
-/* ---- printing (print.c): stable text for people and golden tests. Writes to a growing string; caller frees
- * ----------- */
+/* ---- printing (print.c): stable text for people and golden tests. Writes to a growing string; caller frees ------- */
 char *graph_print(const struct graph *graph);
 
-/* ---- plan (plan.c) and host execution (exec.c)
- * ------------------------------------------------------------------------ */
+/* ---- plan (plan.c) and host execution (exec.c) ------------------------------------------------------------------- */
 enum graph_buffer {
     GRAPH_BUFFER_INPUT,
     GRAPH_BUFFER_OUTPUT,
@@ -232,13 +229,21 @@ struct graph_location {
     const void *data; /* CONSTANT */
 };
 
+struct shader_work; /* shaders/shader.h */
+
 struct graph_step {
     struct kern_op op;
-    const struct kern_row *row; /* NULL on SPIR-V adapters */
+    const char *kernel; /* its name, static */
+    /* How it runs: on the host, a row of kernels.def with what it prepared; */
+    const struct kern_row *row;
     void *state;
     struct kern_work work;
-    struct graph_location where[KERN_TENSORS_MAX];                         /* of element 0,...,0 of each tensor */
-    uint64_t scratch_offset, worker_scratch_offset, worker_scratch_stride; /* in the temporary buffer */
+    /* on SPIR-V adapters, dispatches of compute pipelines, one after the other. */
+    const struct shader_work *shaders;
+    struct graph_location where[KERN_TENSORS_MAX]; /* of element 0,...,0 of each tensor */
+    uint64_t scratch_bytes, scratch_offset;        /* for all of the step; in the temporary buffer */
+    uint64_t worker_scratch_stride;                /* for each of its ranges; 0: on the worker's stack */
+    uint64_t worker_scratch_offset;
     const char *origin;
     const char *names; /* of its nodes: "\"conv1\" + \"relu1\""; "": they have none */
     uint32_t node;
@@ -264,8 +269,9 @@ struct graph_init_derivation {
 };
 
 struct graph_plan {
-    struct base_arena arena;   /* small constants and names live here */
-    struct graph_store *store; /* must outlive the plan */
+    struct base_arena arena; /* small constants and names live here */
+    const struct graph_backend *backend;
+    struct graph_store *store; /* must outlive the plan; NULL: nothing is shared */
     struct graph_blob **blobs; /* what it takes from there */
     uint32_t blob_count;
     struct graph_step *steps;
@@ -278,7 +284,7 @@ struct graph_plan {
     uint32_t input_count, output_count;
     uint32_t threads;                      /* as many as a run can use */
     uint64_t work;                         /* bytes moved plus operations of a run */
-    uint64_t temp_bytes, persistent_bytes; /* multiples of 256 */
+    uint64_t temp_bytes, persistent_bytes; /* multiples of the backend's alignment */
     uint64_t temp_lower_bound;             /* most bytes of temporaries alive at once */
     const struct plan_block *blocks;       /* of the temporary buffer (plan.h) */
     uint32_t block_count;
@@ -286,14 +292,13 @@ struct graph_plan {
 };
 
 /* Releases the graph's constants as soon as they are in the plan or the store; the graph can only be finished then.
- * DXGI_ERROR_UNSUPPORTED with `error` filled when no kernel row takes an op. */
+ * DXGI_ERROR_UNSUPPORTED with `error` filled when the backend has no kernel for an op. */
 HRESULT graph_plan_create(struct graph *graph, const struct graph_options *options, struct graph_plan **out,
                           char *error);
 void graph_plan_destroy(struct graph_plan *plan);
 char *graph_plan_print(const struct graph_plan *plan);
 
-/* ---- outputs bound to the bytes of inputs (alias.c) -----------------------------------------------------------------
- */
+/* ---- outputs bound to the bytes of inputs (alias.c) -------------------------------------------------------------- */
 struct graph_aliases;
 
 /* What the plan's steps read of inputs and write of outputs; does not need the plan any more. */

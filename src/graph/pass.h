@@ -3,16 +3,15 @@
 #ifndef GRAPH_PASS_H
 #define GRAPH_PASS_H
 
-#include "graph/ops.h"
+#include "graph/backend.h"
 
 typedef HRESULT graph_pass_fn(struct graph *graph, const struct graph_options *options, bool *changed);
 
-#define PASS(name, host_only, meaning) graph_pass_fn graph_pass_##name;
+#define PASS(name, meaning) graph_pass_fn graph_pass_##name;
 #include "graph/passes.def"
 #undef PASS
 
-/* ---- who touches a value (uses.c)
- * ------------------------------------------------------------------------------------- */
+/* ---- who touches a value (uses.c) -------------------------------------------------------------------------------- */
 
 struct graph_use {
     uint32_t op, tensor; /* position in graph->ops, and operand number there */
@@ -61,8 +60,7 @@ uint32_t graph_uses_first_read(const struct graph_uses *uses, uint32_t value);
 uint32_t graph_uses_first_write(const struct graph_uses *uses, uint32_t value);
 uint32_t graph_uses_next(const struct graph_uses *uses, uint32_t at);
 
-/* ---- what is safe (uses.c)
- * ---------------------------------------------------------------------------------------------- */
+/* ---- what is safe (uses.c) --------------------------------------------------------------------------------------- */
 
 bool graph_op_reads(const struct graph_op *op, uint32_t value);
 bool graph_op_writes(const struct graph_op *op, uint32_t value);
@@ -77,11 +75,11 @@ bool graph_is_float(DML_TENSOR_DATA_TYPE type);
 /* The view of operand t lies inside its value. */
 bool graph_operand_fits(const struct graph *graph, const struct graph_op *op, uint32_t t);
 
-/* From now on ranks are remembered, in graph->ranks: options stay the same until that is NULL again. */
-void graph_ranks_begin(struct graph *graph);
-/* The kernel row this op would run on, as its place in the table (low is good); UINT32_MAX for none. */
-uint32_t graph_op_rank(const struct graph *graph, const struct graph_options *options, const struct graph_op *op);
-/* `after` gets a kernel at least as good as `before` (always true where the kernels are not the host's). */
+/* From now on priorities are remembered, in graph->priorities: options stay the same until that is NULL again. */
+void graph_priorities_begin(struct graph *graph);
+/* The backend's priority of the op as it will be looked up (backend.h); GRAPH_PRIORITY_NONE: it has no kernel. */
+uint32_t graph_op_priority(const struct graph *graph, const struct graph_options *options, const struct graph_op *op);
+/* `after` has a kernel, at least as good as that of `before`. */
 bool graph_op_no_worse(const struct graph *graph, const struct graph_options *options, const struct graph_op *before,
                        const struct graph_op *after);
 /* All inputs are fixed, and they and the results small enough: the op runs before execution, where nothing else writes
@@ -92,7 +90,7 @@ uint32_t graph_op_packable(const struct graph *graph, const struct graph_op *op)
 
 /* ---- values that are fixed before execution (derive.c) ---- */
 
-/* A constant, or where the host computes an owned input or what was made of one: a derivation may read it. */
+/* A constant, or where the backend derives an owned input or what was made of one: a derivation may read it. */
 bool graph_value_fixed(const struct graph *graph, const struct graph_options *options, uint32_t value);
 /* Runs the derivation now, where all inputs are constants, or else has the initializer run it. Its inputs are fixed,
  * its outputs new temporaries, which become constants or DERIVED. False and graph->failed when memory is short. */
@@ -101,8 +99,7 @@ bool graph_derivations_read(const struct graph *graph, uint32_t value);
 /* Takes out those whose results nobody reads. */
 bool graph_derivations_trim(struct graph *graph);
 
-/* ---- element-wise programs (program.c)
- * ------------------------------------------------------------------------------------ */
+/* ---- element-wise programs (program.c) --------------------------------------------------------------------------- */
 
 /* A program with what its input registers stand for. value GRAPH_NONE: the result of the kernel that hosts an epilogue.
  */
@@ -138,8 +135,7 @@ void graph_program_trim(struct graph_program *program);
 const char *graph_map_name(uint32_t code);
 uint32_t graph_map_arity(uint32_t code);
 
-/* ---- printing (text.c)
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- printing (text.c) ------------------------------------------------------------------------------------------- */
 
 struct graph_text {
     char *data;

@@ -92,8 +92,7 @@ static bool inline_scalars(struct graph *graph, const struct graph_program *in, 
     return bits != 0;
 }
 
-/* ---- one instruction -----------------------------------------------------------------------------------------------
- */
+/* ---- one instruction --------------------------------------------------------------------------------------------- */
 
 static const struct kern_map_inst *inst_of(const struct graph_program *program, uint32_t reg)
 {
@@ -148,8 +147,7 @@ static bool to_muladd(const struct graph_program *program, struct kern_map_inst 
     return true;
 }
 
-/* ---- GELU and SWISH ------------------------------------------------------------------------------------------------
- */
+/* ---- GELU and SWISH ---------------------------------------------------------------------------------------------- */
 
 #define FACTORS_MAX 2
 
@@ -227,8 +225,7 @@ static bool to_gate(const struct graph_program *program, uint32_t reg, struct ke
     return true;
 }
 
-/* ---- programs ------------------------------------------------------------------------------------------------------
- */
+/* ---- programs ---------------------------------------------------------------------------------------------------- */
 
 static bool simplify(struct graph *graph, struct graph_program *program)
 {

@@ -149,7 +149,7 @@ static bool fuse(struct graph *graph, struct graph_uses *uses, const struct grap
     struct graph_op fused;
     if (graph->ops[position]->dead || !find(graph, uses, position, &at) || !build(&at, &fused) ||
         !graph_op_may_sink(uses, at.scores, at.scores_at, position) ||
-        graph_op_rank(graph, options, &fused) == UINT32_MAX)
+        graph_op_priority(graph, options, &fused) == GRAPH_PRIORITY_NONE)
         return false;
     graph_op_join(&fused, at.scores);
     graph_op_join(&fused, at.softmax);

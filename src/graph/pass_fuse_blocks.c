@@ -5,7 +5,7 @@
  * convolution ran. It is done where a kernel other than the reference takes it. */
 #include "graph/pass.h"
 
-#include "kernels/conv_post.h"
+#include "kernels/conv/conv_post.h"
 
 /* The kernels take an image row by row: tiles of shorter rows stay half empty. */
 #define ROW_MIN 7
@@ -188,8 +188,8 @@ static bool shares_well(const struct blocks *b, const struct kern_op *op)
 /* The op would run on a kernel of its own. */
 static bool has_kernel(const struct blocks *b, const struct graph_op *op)
 {
-    uint32_t count, rank = graph_op_rank(b->graph, b->options, op);
-    return rank != UINT32_MAX && kern_rows(&count)[rank].cpu;
+    uint32_t priority = graph_op_priority(b->graph, b->options, op);
+    return priority != GRAPH_PRIORITY_NONE && !b->options->backend->portable(priority);
 }
 
 static bool make_parameters(struct blocks *b, const struct graph_op *const *convs, struct graph_op *op)

@@ -123,8 +123,7 @@ static bool is_constant(const struct node *node, uint32_t reg, float value)
     return inst && inst->imm[0].f32 == value;
 }
 
-/* ---- what is normalised --------------------------------------------------------------------------------------------
- */
+/* ---- what is normalised ------------------------------------------------------------------------------------------ */
 
 /* The same elements before copies and casts that lose nothing. */
 static struct graph_operand origin(struct search *s, struct graph_operand x, uint32_t at)
@@ -335,8 +334,7 @@ static bool find(struct search *s, const struct graph_op *map, uint32_t reg, str
     return false;
 }
 
-/* ---- scale, bias and epilogue --------------------------------------------------------------------------------------
- */
+/* ---- scale, bias and epilogue ------------------------------------------------------------------------------------ */
 
 /* What the MAP op does with register `reg`, as an epilogue's program. */
 static bool program_behind(const struct graph_op *map, uint32_t reg, struct graph_program *out)
@@ -447,8 +445,7 @@ static bool finish(const struct graph *graph, const struct graph_options *option
            graph_op_no_worse(graph, options, &plain, norm);
 }
 
-/* ---- changing the graph --------------------------------------------------------------------------------------------
- */
+/* ---- changing the graph ------------------------------------------------------------------------------------------ */
 
 static void put(struct graph *graph, struct graph_uses *uses, uint32_t at, struct graph_op *made)
 {

@@ -4,8 +4,6 @@
  * its kernel; views count elements, so they stay as they are. */
 #include "graph/pass.h"
 
-#include "base/cpu.h"
-
 #include <stdlib.h>
 
 struct halves {
@@ -139,7 +137,8 @@ HRESULT graph_pass_half(struct graph *graph, const struct graph_options *options
 {
     size_t count = (size_t)graph->value_count + 1;
     if (!(graph->flags & ANYDML_EXECUTION_FLAG_HALF_PRECISION_FLOAT32) ||
-        (graph->flags & DML_EXECUTION_FLAG_DISABLE_META_COMMANDS) || !(options->cpu & BASE_CPU_AVX512_BF16))
+        (graph->flags & DML_EXECUTION_FLAG_DISABLE_META_COMMANDS) ||
+        !options->backend->multiplies(options, ANYDML_TENSOR_DATA_TYPE_BFLOAT16))
         return S_OK;
     struct halves h = { graph, options, calloc(count, sizeof(bool)), calloc(count, sizeof(bool)),
                         calloc(count, sizeof(uint32_t)) };

@@ -131,8 +131,8 @@ static bool turns_well(const struct layout *layout, const struct graph_op *op, c
         after.k.flags |= KERN_FLAG_OWN_ROWS;
         return graph_op_no_worse(layout->graph, layout->options, &before, &after);
     }
-    return layout->options->host &&
-           graph_op_rank(layout->graph, layout->options, changed) < graph_op_rank(layout->graph, layout->options, op);
+    return graph_op_priority(layout->graph, layout->options, changed) <
+           graph_op_priority(layout->graph, layout->options, op);
 }
 
 /* A convolution that would lose its kernel keeps its whole group as it is. */

@@ -5,7 +5,7 @@
  * two of 768x3072 as long and 0.98; and the joined weights would be held twice while compiling. */
 #include "graph/pass.h"
 
-#include "kernels/number.h"
+#include "kernels/core/number.h"
 
 #include <stdlib.h>
 

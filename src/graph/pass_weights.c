@@ -5,10 +5,9 @@
  * product's depth. */
 #include "graph/pass.h"
 
-#include "base/cpu.h"
 #include "base/half.h"
 #include "base/pages.h"
-#include "kernels/dense.h"
+#include "kernels/core/dense.h"
 
 /* With few rows reading the matrix is what counts. With more, one that pass fold_constants makes floats of now is 3 to
  * 9 % faster as such (30 % slower with 17 rows); any other would be dequantised to memory in each run, which takes
@@ -174,11 +173,12 @@ static bool gemm_suits(const struct graph_op *op)
 static bool pays(const struct graph *graph, const struct graph_options *options, const struct graph_op *op,
                  const struct graph_op *map)
 {
-    const uint32_t vectors = BASE_CPU_AVX2 | BASE_CPU_AVX512 | BASE_CPU_NEON; /* without, only the reference does it */
+    const struct graph_backend *backend = options->backend;
     uint64_t rows = dense_rows(&op->k.tensors[op->k.input_count]);
-    bool half = dense_half_allowed(&op->k) && (options->cpu & BASE_CPU_AVX512_BF16);
-    return rows <= ROWS_FEW || (!graph_op_foldable(graph, options, map) && (options->cpu & vectors) &&
-                                !(op->k.flags & KERN_FLAG_REFERENCE) && (!half || rows <= ROWS_BF16));
+    bool half = dense_half_allowed(&op->k) && backend->multiplies(options, ANYDML_TENSOR_DATA_TYPE_BFLOAT16);
+    return rows <= ROWS_FEW ||
+           (!graph_op_foldable(graph, options, map) && backend->multiplies(options, DML_TENSOR_DATA_TYPE_UINT8) &&
+            !(op->k.flags & KERN_FLAG_REFERENCE) && (!half || rows <= ROWS_BF16));
 }
 
 static bool find(struct graph *graph, const struct graph_options *options, const struct graph_uses *uses, uint32_t at,
@@ -215,8 +215,7 @@ static bool find(struct graph *graph, const struct graph_options *options, const
            axes_apart(&w->k, &w->n) && find_blocks(w) && find_fixed(w, options);
 }
 
-/* ---- the panels ----------------------------------------------------------------------------------------------------
- */
+/* ---- the panels -------------------------------------------------------------------------------------------------- */
 
 /* The integer less `center`. */
 static int32_t load_code(const struct weights *w, uint32_t t, int64_t index)
@@ -337,8 +336,7 @@ static bool make_panels(const struct weights *w, struct graph_operand *out)
                         &(struct graph_derivation){ "weights", run_panels, w, sizeof(*w), w->inputs, outputs, values });
 }
 
-/* ---- the change ----------------------------------------------------------------------------------------------------
- */
+/* ---- the change -------------------------------------------------------------------------------------------------- */
 
 /* The dequantised matrix, when nobody else reads it, and then what it was made of. */
 static void drop_map(struct graph *graph, const struct graph_uses *uses, struct graph_op *map, uint32_t value)

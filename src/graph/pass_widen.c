@@ -5,8 +5,7 @@
  * are. Convolutions at the borders get an element-wise op that converts. */
 #include "graph/pass.h"
 
-#include "base/cpu.h"
-#include "kernels/dense.h"
+#include "kernels/core/dense.h"
 
 #include <stdlib.h>
 
@@ -231,9 +230,9 @@ HRESULT graph_pass_widen(struct graph *graph, const struct graph_options *option
     bool any = false;
     for (uint32_t i = 0; i < graph->op_count; i++)
         any |= widens(&w, graph->ops[i]);
-    /* Half precision that is allowed is computed in BFLOAT16 where the processor has it. */
-    bool half =
-        (graph->flags & DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION) && (options->cpu & BASE_CPU_AVX512_BF16);
+    /* Half precision that is allowed is computed in BFLOAT16 where products of it are fast. */
+    bool half = (graph->flags & DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION) &&
+                options->backend->multiplies(options, ANYDML_TENSOR_DATA_TYPE_BFLOAT16);
     if (!any || half || (graph->flags & DML_EXECUTION_FLAG_DISABLE_META_COMMANDS))
         return S_OK;
     w.refused = calloc(count, sizeof(bool));

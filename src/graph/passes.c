@@ -15,9 +15,8 @@
 static const struct {
     const char *name;
     graph_pass_fn *run;
-    bool host_only;
 } passes[] = {
-#define PASS(name, host_only, meaning) { #name, graph_pass_##name, host_only },
+#define PASS(name, meaning) { #name, graph_pass_##name },
 #include "graph/passes.def"
 #undef PASS
 };
@@ -35,13 +34,13 @@ static uint32_t pass_bit(const char *name, size_t length)
     return 0;
 }
 
-void graph_options_init(struct graph_options *options, bool host, uint32_t threads)
+void graph_options_init(struct graph_options *options, const struct graph_backend *backend, uint32_t threads)
 {
     const char *names = getenv("ANYDML_DISABLE_PASS");
     memset(options, 0, sizeof(*options));
     options->cpu = base_cpu_flags();
     options->threads = threads ? threads : base_parallel_threads();
-    options->host = host;
+    options->backend = backend;
     while (names && *names) {
         size_t length = strcspn(names, ",");
         options->disabled_passes |= pass_bit(names, length);
@@ -65,9 +64,10 @@ static void trace(const struct graph *graph, const char *name)
 
 static HRESULT run_round(struct graph *graph, const struct graph_options *options, bool *changed)
 {
+    const uint32_t enabled = options->backend->passes & ~options->disabled_passes;
     for (uint32_t i = 0; i < ARRAY_SIZE(passes); i++) {
         bool here = false;
-        if ((options->disabled_passes >> i & 1) || (passes[i].host_only && !options->host))
+        if (!(enabled >> i & 1))
             continue;
         HRESULT hr = passes[i].run(graph, options, &here);
         if (here)
@@ -86,14 +86,14 @@ HRESULT graph_run_passes(struct graph *graph, const struct graph_options *option
     bool changed = true;
     HRESULT hr = S_OK;
     trace(graph, "lowering");
-    graph_ranks_begin(graph);
+    graph_priorities_begin(graph);
     graph_uses_keep(graph);
     for (uint32_t round = 0; SUCCEEDED(hr) && changed && round < ROUNDS_MAX; round++) {
         changed = false;
         hr = run_round(graph, options, &changed);
     }
     graph_uses_forget(graph);
-    graph->ranks = NULL; /* of the graph's arena */
+    graph->priorities = NULL; /* of the graph's arena */
     graph->uses = NULL;
     return hr;
 }

@@ -74,7 +74,7 @@ HRESULT plan_know_constant(struct planner *planner, uint32_t value)
     return planner->known[value] ? S_OK : E_OUTOFMEMORY;
 }
 
-/* The value as it is in the persistent buffer: owned inputs, and constants where kernels are not on the host. */
+/* The value as it is in the persistent buffer: owned inputs, and constants where kernels read them there. */
 static HRESULT make_resident(struct planner *planner, uint32_t number)
 {
     const struct graph_value *value = &planner->graph->values[number];
@@ -86,7 +86,7 @@ static HRESULT make_resident(struct planner *planner, uint32_t number)
     HRESULT hr = plan_add_persistent(planner, value->size_bytes, &planner->resident[number]);
     init->destination = planner->resident[number];
     init->size_bytes = value->size_bytes;
-    if (value->place == GRAPH_OWNED && planner->options->host)
+    if (value->place == GRAPH_OWNED)
         init->size_bytes = planner->owned_bytes[number];
     init->source.buffer = value->place == GRAPH_CONSTANT ? GRAPH_BUFFER_CONSTANT : GRAPH_BUFFER_INPUT;
     init->source.index = value->index;
@@ -127,7 +127,7 @@ static HRESULT locate(struct planner *planner, uint32_t step, uint32_t tensor)
     case GRAPH_OWNED:
     case GRAPH_DERIVED:
     case GRAPH_CONSTANT:
-        if (SUCCEEDED(hr) && (value->place != GRAPH_CONSTANT || !planner->options->host)) {
+        if (SUCCEEDED(hr) && (value->place != GRAPH_CONSTANT || planner->options->backend->constants_are_resident)) {
             hr = make_resident(planner, number);
             where->buffer = GRAPH_BUFFER_PERSISTENT;
             where->offset += planner->resident[number];
@@ -169,10 +169,12 @@ static bool allocate(struct planner *planner)
     planner->owned_bytes = base_arena_alloc(arena, values * sizeof(*planner->owned_bytes));
     planner->packs = base_arena_alloc(arena, values * sizeof(*planner->packs));
     planner->next_pack = base_arena_alloc(arena, steps * sizeof(*planner->next_pack));
+    planner->layouts = base_arena_alloc(arena, steps * sizeof(*planner->layouts));
     planner->packed = base_arena_alloc(arena, steps * sizeof(*planner->packed));
     planner->shared = base_arena_alloc(arena, steps * sizeof(*planner->shared));
     if (!planner->block || !planner->resident || !planner->known || !planner->contents || !planner->readers ||
-        !planner->owned_bytes || !planner->packs || !planner->next_pack || !planner->packed || !planner->shared)
+        !planner->owned_bytes || !planner->packs || !planner->next_pack || !planner->layouts || !planner->packed ||
+        !planner->shared)
         return false;
     memset(planner->packs, 0xff, values * sizeof(*planner->packs));
     memset(planner->block, 0xff, values * sizeof(*planner->block));
@@ -211,7 +213,7 @@ static HRESULT make_plan(struct planner *planner)
         hr = make_steps(planner);
     }
     if (SUCCEEDED(hr))
-        hr = plan_choose_rows(planner);
+        hr = plan_choose_kernels(planner);
     if (SUCCEEDED(hr))
         hr = plan_place_temporaries(planner);
     if (SUCCEEDED(hr))
@@ -226,7 +228,8 @@ HRESULT graph_plan_create(struct graph *graph, const struct graph_options *optio
     *out = NULL;
     if (!plan)
         return E_OUTOFMEMORY;
-    plan->store = options->store;
+    plan->backend = options->backend;
+    plan->store = options->backend->constants_are_resident ? NULL : options->store;
     plan->threads = 1;
     plan->input_count = graph->input_count;
     plan->output_count = graph->output_count;
@@ -245,8 +248,9 @@ void graph_plan_destroy(struct graph_plan *plan)
 {
     if (!plan)
         return;
-    for (uint32_t i = 0; i < plan->step_count; i++)
-        kern_release(plan->steps[i].row, plan->steps[i].state);
+    for (uint32_t i = 0; plan->backend->release && i < plan->step_count; i++)
+        if (plan->steps[i].kernel)
+            plan->backend->release(&plan->steps[i]);
     for (uint32_t i = 0; i < plan->blob_count; i++)
         graph_store_drop(plan->store, plan->blobs[i]);
     base_arena_finish(&plan->arena);

@@ -2,10 +2,8 @@
 #ifndef GRAPH_PLAN_H
 #define GRAPH_PLAN_H
 
-#include "graph/ops.h"
+#include "graph/backend.h"
 #include "graph/store.h"
-
-#define PLAN_ALIGN 256 /* of everything in the temporary and the persistent buffer */
 
 /* ---- places in one buffer (plan_blocks.c) ---- */
 
@@ -17,9 +15,11 @@ struct plan_block {
     uint32_t value;  /* the first that lies there, or GRAPH_NONE: scratch memory */
 };
 
-/* Gives each block an offset such that blocks in use at one time do not overlap. *out_bytes: all of it; *out_least: the
- * most that is in use at one time. E_OUTOFMEMORY also when 64 bits do not count the bytes. */
-HRESULT plan_place_blocks(struct plan_block *blocks, uint32_t count, uint64_t *out_bytes, uint64_t *out_least);
+/* Gives each block an offset, a multiple of `alignment`, such that blocks in use at one time do not overlap.
+ * *out_bytes: all of it; *out_least: the most that is in use at one time. E_OUTOFMEMORY also when 64 bits do not count
+ * the bytes. */
+HRESULT plan_place_blocks(struct plan_block *blocks, uint32_t count, uint32_t alignment, uint64_t *out_bytes,
+                          uint64_t *out_least);
 
 /* ---- a plan in the making (plan.c) ---- */
 
@@ -43,15 +43,16 @@ struct planner {
     uint32_t scratch_value;
     uint64_t *made_at;     /* [value]: of derived ones, offset in the initializer's memory unless they are resident */
     uint64_t *owned_bytes; /* [value]: how many of an owned input are read, from its beginning */
-    uint32_t *packs, *next_pack; /* [value], [step]: the steps that pack the value, one for each way to */
+    uint32_t *packs, *next_pack; /* [value], [step]: the steps that pack the value, one for each layout */
+    struct base_hash *layouts;   /* [step]: of those */
     uint64_t *packed;            /* [step]: offset of its packed input in the persistent buffer, unless it is shared */
     const void **shared;         /* [step]: its packed input in the store, or NULL */
     struct plan_block *blocks;
     uint32_t block_count;
 };
 
-/* Kernel row, state and work of each step; packing (plan_rows.c). */
-HRESULT plan_choose_rows(struct planner *planner);
+/* The kernel of each step; packing (plan_kernels.c). */
+HRESULT plan_choose_kernels(struct planner *planner);
 /* Appends room to the persistent buffer. */
 HRESULT plan_add_persistent(struct planner *planner, uint64_t bytes, uint64_t *out_offset);
 /* Packs the step's constant input, `bytes` then, unless the store has it; and the bytes of a constant as the plan keeps

@@ -272,21 +272,22 @@ static void timeline_finish(struct timeline *line)
     free(line->found);
 }
 
-static uint32_t align_sizes(struct plan_block *blocks, uint32_t count)
+static uint32_t align_sizes(struct plan_block *blocks, uint32_t count, uint32_t alignment)
 {
     uint32_t steps = 0;
     for (uint32_t i = 0; i < count; i++) {
         blocks[i].size = BASE_MIN(blocks[i].size, (uint64_t)INT64_MAX);
-        blocks[i].size = base_align_up(blocks[i].size, PLAN_ALIGN);
+        blocks[i].size = base_align_up(blocks[i].size, alignment);
         steps = BASE_MAX(steps, blocks[i].last + 1);
     }
     return steps;
 }
 
-HRESULT plan_place_blocks(struct plan_block *blocks, uint32_t count, uint64_t *out_bytes, uint64_t *out_least)
+HRESULT plan_place_blocks(struct plan_block *blocks, uint32_t count, uint32_t alignment, uint64_t *out_bytes,
+                          uint64_t *out_least)
 {
     struct timeline line = { 0 };
-    uint32_t steps = align_sizes(blocks, count);
+    uint32_t steps = align_sizes(blocks, count, alignment);
     struct plan_block **order = malloc((count + (size_t)1) * sizeof(*order));
     uint64_t *change = calloc(steps + (size_t)1, sizeof(*change));
     HRESULT hr = order && change && timeline_init(&line, blocks, count, steps) ? S_OK : E_OUTOFMEMORY;

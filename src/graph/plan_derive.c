@@ -36,7 +36,8 @@ static HRESULT place(struct planner *planner)
             }
         }
     }
-    HRESULT hr = plan_place_blocks(blocks, count, &planner->plan->init_temp_bytes, &least);
+    HRESULT hr =
+        plan_place_blocks(blocks, count, planner->options->backend->alignment, &planner->plan->init_temp_bytes, &least);
     for (uint32_t i = 0; SUCCEEDED(hr) && i < count; i++)
         planner->made_at[blocks[i].value] = blocks[i].offset;
     return hr;

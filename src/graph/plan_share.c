@@ -6,45 +6,6 @@
 /* Smaller constants are copied into the plan: looking them up would cost more than they do. */
 #define SHARED_BYTES_MIN 4096
 
-/* All that decides what pack() makes of the bytes; zeroed before it is filled, since it is hashed whole. */
-struct layout {
-    const struct kern_row *row;
-    uint32_t flags, packed_input, kind;
-    struct kern_view view;
-    uint64_t row_says;
-    DML_TENSOR_DATA_TYPE types[KERN_TENSORS_MAX];
-    char parameters[sizeof(((struct kern_op *)NULL)->u)];
-};
-
-static struct base_hash layout_of(const struct graph_step *step)
-{
-    const struct kern_op *op = &step->op;
-    const struct kern_view *view = &op->tensors[op->packed_input - 1];
-    struct layout layout;
-    memset(&layout, 0, sizeof(layout));
-    layout.row = step->row;
-    layout.flags = op->flags;
-    layout.kind = op->kind;
-    layout.packed_input = op->packed_input;
-    layout.view.type = view->type;
-    layout.view.rank = view->rank;
-    layout.view.offset = view->offset;
-    /* Matrices that are only repeated are packed once: how often does not matter. */
-    for (uint32_t i = 0; i < view->rank; i++) {
-        bool batch = op->kind == KERN_GEMM && i + 2 < view->rank;
-        layout.view.sizes[i] = batch && !view->strides[i] ? 1 : view->sizes[i];
-        layout.view.strides[i] = view->sizes[i] > 1 ? view->strides[i] : 0;
-    }
-    if (step->row->pack_layout) {
-        layout.row_says = step->row->pack_layout(op, step->state);
-    } else {
-        for (uint32_t t = 0; t < op->input_count + op->output_count; t++)
-            layout.types[t] = op->tensors[t].type;
-        memcpy(layout.parameters, &op->u, sizeof(op->u));
-    }
-    return base_hash(&layout, sizeof(layout));
-}
-
 static const struct base_hash *content_of(struct planner *planner, uint32_t value)
 {
     const struct graph_value *constant = &planner->graph->values[value];
@@ -82,7 +43,7 @@ static const void *take(struct planner *planner, const struct graph_key *key, ui
                         void *context)
 {
     struct graph_plan *plan = planner->plan;
-    struct graph_blob *blob = graph_store_take(planner->options->store, key, bytes, fill, context);
+    struct graph_blob *blob = graph_store_take(plan->store, key, bytes, fill, context);
     if (!blob)
         return NULL;
     plan->blobs[plan->blob_count++] = blob;
@@ -90,6 +51,7 @@ static const void *take(struct planner *planner, const struct graph_key *key, ui
 }
 
 struct packing {
+    const struct graph_backend *backend;
     const struct graph_step *step;
     const void *source;
 };
@@ -97,8 +59,7 @@ struct packing {
 static bool fill_packed(void *context, void *data)
 {
     const struct packing *packing = context;
-    packing->step->row->pack(&packing->step->op, packing->step->state, packing->source, data);
-    return !kern_take_failure();
+    return packing->backend->pack(packing->step, packing->source, data);
 }
 
 HRESULT plan_share_packed(struct planner *planner, uint32_t at, uint64_t bytes)
@@ -108,8 +69,9 @@ HRESULT plan_share_packed(struct planner *planner, uint32_t at, uint64_t bytes)
     const char *data = aligned_bytes(planner, value);
     if (!data)
         return E_OUTOFMEMORY;
-    struct packing packing = { step, data + graph_view_byte_offset(&step->op.tensors[input]) };
-    struct graph_key key = { *content_of(planner, value), layout_of(step) };
+    const struct graph_backend *backend = planner->options->backend;
+    struct packing packing = { backend, step, data + graph_view_byte_offset(&step->op.tensors[input]) };
+    struct graph_key key = { *content_of(planner, value), backend->pack_layout(step) };
     planner->shared[at] = take(planner, &key, bytes, fill_packed, &packing);
     return planner->shared[at] ? S_OK : E_OUTOFMEMORY;
 }
@@ -131,7 +93,7 @@ static const void *copy_constant(struct planner *planner, const struct graph_val
 const void *plan_share_constant(struct planner *planner, uint32_t value)
 {
     struct graph_value *constant = &planner->graph->values[value];
-    if (!planner->options->store || constant->size_bytes < SHARED_BYTES_MIN)
+    if (!planner->plan->store || constant->size_bytes < SHARED_BYTES_MIN)
         return copy_constant(planner, constant);
     struct graph_key key = { .content = *content_of(planner, value) };
     return take(planner, &key, constant->size_bytes, fill_plain, constant);

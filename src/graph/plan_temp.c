@@ -38,12 +38,13 @@ static bool reads_in_step(const struct planner *planner, const struct graph_op *
     return graph_view_injective(result);
 }
 
-/* The block of an input that ends with element-wise op `at` and whose place its result may take. */
+/* The block of an input that ends with op `at` and whose place its result may take. */
 static uint32_t block_to_reuse(const struct planner *planner, const struct life *lives, uint32_t at)
 {
     const struct graph_op *op = planner->graph->ops[at];
     const struct life *result = &lives[op->value[op->k.input_count]];
-    if (op->k.kind != KERN_MAP || op->k.output_count != 1 || result->first != at || result->writes != 1)
+    if (op->k.output_count != 1 || result->first != at || result->writes != 1 ||
+        !planner->options->backend->in_place(&op->k))
         return GRAPH_NONE;
     for (uint32_t t = 0; t < op->k.input_count; t++) {
         uint32_t block = planner->block[op->value[t]];
@@ -87,12 +88,9 @@ static HRESULT place_scratch(struct planner *planner, uint32_t at)
     uint32_t shared = GRAPH_NONE, workers = GRAPH_NONE;
     uint64_t bytes;
     HRESULT hr = S_OK;
-    if (step->work.scratch_bytes)
-        hr = add_block(planner, step->work.scratch_bytes, at, at, GRAPH_NONE, &shared);
-    if (SUCCEEDED(hr) && step->work.worker_scratch_bytes > GRAPH_STACK_SCRATCH_BYTES) {
-        if (step->work.worker_scratch_bytes > INT64_MAX - PLAN_ALIGN)
-            return E_OUTOFMEMORY;
-        step->worker_scratch_stride = base_align_up(step->work.worker_scratch_bytes, 64);
+    if (step->scratch_bytes)
+        hr = add_block(planner, step->scratch_bytes, at, at, GRAPH_NONE, &shared);
+    if (SUCCEEDED(hr) && step->worker_scratch_stride) {
         if (!base_mul_u64(step->worker_scratch_stride, BASE_MAX(step->ranges, 1u), &bytes))
             return E_OUTOFMEMORY;
         hr = add_block(planner, bytes, at, at, GRAPH_NONE, &workers);
@@ -115,7 +113,8 @@ HRESULT plan_place_temporaries(struct planner *planner)
     for (uint32_t i = 0; SUCCEEDED(hr) && i < plan->step_count; i++)
         hr = place_scratch(planner, i);
     if (SUCCEEDED(hr))
-        hr = plan_place_blocks(planner->blocks, planner->block_count, &plan->temp_bytes, &plan->temp_lower_bound);
+        hr = plan_place_blocks(planner->blocks, planner->block_count, planner->options->backend->alignment,
+                               &plan->temp_bytes, &plan->temp_lower_bound);
     if (SUCCEEDED(hr) && planner->block_count) {
         plan->blocks = base_arena_copy(&plan->arena, planner->blocks, planner->block_count * sizeof(*plan->blocks));
         plan->block_count = planner->block_count;

@@ -110,7 +110,7 @@ static void print_location(struct graph_text *text, const struct graph_location 
 
 static void print_step(struct graph_text *text, const struct graph_step *step, uint32_t number)
 {
-    graph_text_add(text, "#%u %s: ", number, step->row ? step->row->name : "-");
+    graph_text_add(text, "#%u %s: ", number, step->kernel);
     graph_text_op(text, &step->op);
     if (step->node != GRAPH_NONE)
         graph_text_add(text, " ; node %u %s%s%s", step->node, step->origin, *step->names ? " " : "", step->names);
@@ -122,9 +122,9 @@ static void print_step(struct graph_text *text, const struct graph_step *step, u
         print_location(text, &step->where[t]);
         graph_text_add(text, "%s\n", step->op.packed_input == t + 1 ? " packed" : "");
     }
-    if (step->work.scratch_bytes || step->work.worker_scratch_bytes)
+    if (step->scratch_bytes || step->worker_scratch_stride)
         graph_text_add(text, "    scratch %llu at temp+%llu, per worker %llu at temp+%llu\n",
-                       (unsigned long long)step->work.scratch_bytes, (unsigned long long)step->scratch_offset,
+                       (unsigned long long)step->scratch_bytes, (unsigned long long)step->scratch_offset,
                        (unsigned long long)step->worker_scratch_stride,
                        (unsigned long long)step->worker_scratch_offset);
 }

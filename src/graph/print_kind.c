@@ -303,7 +303,7 @@ static const struct {
     void (*print)(struct graph_text *, const struct kern_op *);
 } kinds[] = {
 #define KIND(NAME, name) { #name, print_##name },
-#include "kernels/kinds.def"
+#include "kernels/core/kinds.def"
 #undef KIND
 };
 

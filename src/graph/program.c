@@ -243,7 +243,7 @@ static const struct {
     uint32_t arity;
 } codes[] = {
 #define MAPOP(name, arity, types, formula) { #name, arity },
-#include "kernels/mapops.def"
+#include "kernels/map/mapops.def"
 #undef MAPOP
 };
 
@@ -275,5 +275,16 @@ bool graph_add_scaled(struct graph *graph, uint32_t at, const struct graph_op *o
     }
     map->inst[map->inst_count++] = (struct kern_map_inst){ KERN_MAP_ADD, f32, f32, { 0, last }, { { 0 } } };
     map->store[0] = (uint8_t)(1 + map->inst_count);
+    return true;
+}
+
+bool graph_map_in_place(const struct kern_op *op)
+{
+    if (op->kind != KERN_MAP || op->output_count == 1)
+        return op->kind == KERN_MAP || op->kind == KERN_MOVE;
+    /* Results are stored one after the other: an input that is one of them may be overwritten before. */
+    for (uint32_t j = 0; j < op->output_count; j++)
+        if (op->u.map.store[j] < op->input_count)
+            return false;
     return true;
 }

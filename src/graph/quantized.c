@@ -1,6 +1,6 @@
 #include "graph/quantized.h"
 
-#include "kernels/dense.h"
+#include "kernels/core/dense.h"
 
 double graph_constant_element(const void *data, const struct kern_view *view, int64_t index)
 {

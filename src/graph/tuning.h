@@ -5,7 +5,7 @@
 #define GRAPH_TUNING_H
 
 #include "graph/ops.h"
-#include "kernels/choice.h"
+#include "kernels/core/choice.h"
 
 #define GRAPH_TUNING_BYTES 4096 /* of a file at most, and of its path */
 

@@ -1,4 +1,5 @@
 /* Both kernels of a choice on one shape, compiled and run as any other graph. */
+#include "graph/backend.h"
 #include "graph/tuning.h"
 
 #include "base/clock.h"
@@ -169,7 +170,9 @@ bool graph_tuning_measure(uint32_t point, uint32_t cpu, uint32_t threads, struct
         struct kern_tuning forced;
         for (uint32_t k = 0; k < KERN_POINT_COUNT; k++)
             forced.correction[k] = i ? FORCE : 1 / FORCE;
-        struct graph_options options = { .cpu = cpu, .threads = threads, .host = true, .tuning = &forced };
+        struct graph_options options = {
+            .cpu = cpu, .threads = threads, .backend = &graph_backend_host, .tuning = &forced
+        };
         made = trial_init(&trials[i], &kern_points[point], &options);
     }
     if (made) {

@@ -1,4 +1,4 @@
-/* Tensors in host memory that several owners share, and names that stand for numbers. Not thread-safe. */
+/* Tensors in host memory that several owners share. Not thread-safe. */
 #ifndef ONNX_ARRAY_H
 #define ONNX_ARRAY_H
 
@@ -23,18 +23,5 @@ void onnx_array_finish(struct onnx_array *a);                   /* a zeroed arra
 bool onnx_array_element(struct onnx_array *out, const struct onnx_array *x, uint32_t axis, int64_t at);
 /* The other way round: `out` has the axis, and one element of it is written. */
 void onnx_array_set_element(struct onnx_array *out, uint32_t axis, int64_t at, const struct onnx_array *x);
-
-/* Names, which stay the caller's, each with a number. A zeroed struct is empty. */
-struct onnx_names {
-    struct onnx_name {
-        const char *name; /* NULL: a free place */
-        uint32_t number;
-    } * slots;
-    uint32_t size, count;
-};
-/* Keeps the number of a name that is there. False when memory is short. */
-bool onnx_names_add(struct onnx_names *names, const char *name, uint32_t number);
-bool onnx_names_find(const struct onnx_names *names, const char *name, uint32_t *out); /* out may be NULL */
-void onnx_names_finish(struct onnx_names *names);
 
 #endif

@@ -322,24 +322,32 @@ static bool attend_fused(struct onnx_builder *b, struct onnx_attention *a)
 
 /* ---- products and a softmax ---- */
 
-static struct onnx_value *multiply(struct onnx_builder *b, const struct onnx_attention *a, struct onnx_value *x,
-                                   int64_t columns, int64_t row, struct onnx_value *z, bool turned, float alpha,
-                                   struct onnx_value *y)
+/* y = alpha * x * z per head, or * its transpose; x: `columns` of its rows, which lie `row` elements apart. */
+struct product {
+    struct onnx_value *x, *z, *y;
+    int64_t columns, row;
+    bool transposed;
+    float alpha;
+};
+
+static struct onnx_value *multiply(struct onnx_builder *b, const struct onnx_attention *a, const struct product *p)
 {
     struct onnx_desc dx, dz, dy;
-    struct onnx_value *in[2] = { x, z };
+    struct onnx_value *x = p->x, *z = p->z, *y = p->y, *in[2] = { x, z };
+    int64_t columns = p->columns, row = p->row;
     int64_t rows = a->heads / a->key_heads * a->sequence;
     const int64_t x_dims[] = { a->batch, a->key_heads, rows, columns };
     const uint32_t x_strides[] = { (uint32_t)(a->key_heads * rows * row), (uint32_t)(rows * row), (uint32_t)row, 1 };
     if (!x || !z || !y)
         return NULL;
-    const int64_t y_dims[] = { a->batch, a->key_heads, rows, turned ? a->total : z->dims[3] };
+    const int64_t y_dims[] = { a->batch, a->key_heads, rows, p->transposed ? a->total : z->dims[3] };
     DML_GEMM_OPERATOR_DESC desc = { .ATensor =
                                         onnx_desc_strided(b, &dx, x, 4, x_dims, row == columns ? NULL : x_strides),
                                     .BTensor = cache_desc(b, &dz, z, a->total),
                                     .OutputTensor = onnx_desc_as(b, &dy, y, 4, y_dims),
-                                    .TransB = turned ? DML_MATRIX_TRANSFORM_TRANSPOSE : DML_MATRIX_TRANSFORM_NONE,
-                                    .Alpha = alpha };
+                                    .TransB =
+                                        p->transposed ? DML_MATRIX_TRANSFORM_TRANSPOSE : DML_MATRIX_TRANSFORM_NONE,
+                                    .Alpha = p->alpha };
     return onnx_emit(b, DML_OPERATOR_GEMM, &desc, in, 2, &y, 1) ? y : NULL;
 }
 
@@ -419,8 +427,8 @@ static bool attend_apart(struct onnx_builder *b, struct onnx_attention *a)
     q = q && q->rank == 3 ? onnx_tokens_to_heads(b, q, a->heads, NULL) : q;
     struct onnx_value *k = heads_of(b, a, biased(b, a, a->k, keys_bias), a->past_key, a->present_key);
     struct onnx_value *v = heads_of(b, a, biased(b, a, a->v, values_bias), a->past_value, a->present_value);
-    struct onnx_value *x = onnx_temp(b, a->q->type, 4, scores);
-    x = stage(b, a, ONNX_SCORES_RAW, multiply(b, a, q, a->size, a->size, k, true, a->scale, x));
+    const struct product qk = { q, k, onnx_temp(b, a->q->type, 4, scores), a->size, a->size, true, a->scale };
+    struct onnx_value *x = stage(b, a, ONNX_SCORES_RAW, multiply(b, a, &qk));
     if (a->softcap > 0) {
         x = onnx_scaled(b, x, 1 / a->softcap, 0);
         x = onnx_scaled(b, onnx_apply(b, DML_OPERATOR_ACTIVATION_TANH, x), a->softcap, 0);
@@ -430,7 +438,8 @@ static bool attend_apart(struct onnx_builder *b, struct onnx_attention *a)
     if (!x)
         return false;
     struct onnx_value *y = a->y->rank == 4 ? a->y : onnx_temp(b, a->q->type, 4, heads);
-    y = multiply(b, a, x, a->total, x->dims[3], v, false, 1, y);
+    const struct product xv = { x, v, y, a->total, x->dims[3], false, 1 };
+    y = multiply(b, a, &xv);
     return y && (a->y->rank == 4 || onnx_heads_to_tokens(b, y, a->y));
 }
 

@@ -44,58 +44,23 @@ bool onnx_misfit(struct onnx_builder *b, const char *format, ...)
 
 /* ---- values ---- */
 
-static uint32_t hash(const char *name)
-{
-    uint32_t h = 2166136261u;
-    for (; *name; name++)
-        h = (h ^ (uint8_t)*name) * 16777619u;
-    return h;
-}
-
-static struct onnx_value **slot_find(struct onnx_value **table, uint32_t size, const char *name)
-{
-    uint32_t i = hash(name) & (size - 1);
-    while (table[i] && strcmp(table[i]->name, name))
-        i = (i + 1) & (size - 1);
-    return &table[i];
-}
-
-static bool table_grow(struct onnx_builder *b)
-{
-    uint32_t size = b->table_size ? b->table_size * 2 : 256;
-    struct onnx_value **table = calloc(size, sizeof(*table));
-    if (!table)
-        return onnx_fail(b, "out of memory");
-    for (uint32_t i = 0; i < b->table_size; i++) {
-        if (b->table[i])
-            *slot_find(table, size, b->table[i]->name) = b->table[i];
-    }
-    free(b->table);
-    b->table = table;
-    b->table_size = size;
-    return true;
-}
-
 struct onnx_value *onnx_value_find(struct onnx_builder *b, const char *name)
 {
-    return b->table_size ? *slot_find(b->table, b->table_size, name) : NULL;
+    const struct base_name *found = base_names_find(&b->names, name);
+    return found ? b->values[found->number] : NULL;
 }
 
 struct onnx_value *onnx_value_new(struct onnx_builder *b, const char *name, int32_t type, uint32_t rank,
                                   const int64_t *dims)
 {
-    if (b->value_count * 2 >= b->table_size && !table_grow(b))
-        return NULL;
-    struct onnx_value **slot = slot_find(b->table, b->table_size, name);
-    struct onnx_value *v = base_arena_alloc(&b->arena, sizeof(*v));
-    if (*slot || !v || rank > ONNX_RANK_MAX) {
-        onnx_fail(b,
-                  *slot ? "value '%s' is defined twice"
-                  : !v  ? "out of memory for '%s'"
-                        : "'%s' has rank above 8",
-                  name);
-        return NULL;
-    }
+    struct onnx_value *v = NULL;
+    if (onnx_value_find(b, name))
+        return onnx_fail(b, "value '%s' is defined twice", name), NULL;
+    if (rank > ONNX_RANK_MAX)
+        return onnx_fail(b, "'%s' has rank above 8", name), NULL;
+    if (!base_array_reserve((void **)&b->values, b->value_count, &b->value_capacity, sizeof(*b->values)) ||
+        !(v = base_arena_alloc(&b->arena, sizeof(*v))))
+        return onnx_fail(b, "out of memory for '%s'", name), NULL;
     int64_t product = 1; /* of the sizes that are not 0, so that strides fit in as well */
     for (uint32_t i = 0; i < rank; i++) {
         product = dims[i] > 0 ? onnx_size_product(product, dims[i]) : product;
@@ -109,8 +74,9 @@ struct onnx_value *onnx_value_new(struct onnx_builder *b, const char *name, int3
     v->type = type;
     v->rank = rank;
     v->maker = b->node;
-    *slot = v;
-    b->value_count++;
+    if (!base_names_add(&b->names, name, b->value_count))
+        return onnx_fail(b, "out of memory for '%s'", name), NULL;
+    b->values[b->value_count++] = v;
     return v;
 }
 

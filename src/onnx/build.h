@@ -5,6 +5,8 @@
 
 #include "onnx/onnx.h"
 
+#include "base/names.h"
+
 enum onnx_source { ONNX_SOURCE_INPUT, ONNX_SOURCE_NODE, ONNX_SOURCE_CONSTANT };
 
 /* A value of the ONNX graph while it is converted. Elements are packed, row-major. rank 0 = scalar. */
@@ -45,10 +47,11 @@ struct onnx_builder {
     IDMLDevice1 *device;
     struct onnx_error *error;
     bool failed;
-    bool unknown;              /* it failed for want of a value that is not known yet */
-    bool misfit;               /* it failed for sizes that do not fit together */
-    struct onnx_value **table; /* open addressing by name */
-    uint32_t table_size, value_count;
+    bool unknown; /* it failed for want of a value that is not known yet */
+    bool misfit;  /* it failed for sizes that do not fit together */
+    struct onnx_value **values;
+    uint32_t value_count, value_capacity;
+    struct base_names names; /* positions in `values` */
     DML_GRAPH_NODE_DESC *nodes;
     uint32_t node_count, node_capacity;
     DML_INPUT_GRAPH_EDGE_DESC *input_edges;

@@ -13,15 +13,17 @@ static const struct onnx_row rows[] = {
 #undef ONNX_ROW
 };
 
+static int compare_rows(const void *a, const void *b)
+{
+    const struct onnx_row *x = a, *y = b;
+    int order = strcmp(x->domain, y->domain);
+    return order ? order : strcmp(x->op, y->op);
+}
+
 const struct onnx_row *onnx_row_find(const char *domain, const char *op)
 {
-    if (!strcmp(domain, "ai.onnx"))
-        domain = "";
-    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-        if (!strcmp(rows[i].op, op) && !strcmp(rows[i].domain, domain))
-            return &rows[i];
-    }
-    return NULL;
+    const struct onnx_row key = { .domain = strcmp(domain, "ai.onnx") ? domain : "", .op = op };
+    return bsearch(&key, rows, ARRAY_SIZE(rows), sizeof(rows[0]), compare_rows);
 }
 
 static bool check_input(struct onnx_builder *b, const struct onnx_value_info *info, const struct onnx_input *in)
@@ -222,7 +224,8 @@ void onnx_builder_finish(struct onnx_builder *b)
         if (b->nodes[i].Type == DML_GRAPH_NODE_TYPE_OPERATOR)
             node->Operator->lpVtbl->Release(node->Operator);
     }
-    free(b->table);
+    free(b->values);
+    base_names_finish(&b->names);
     free(b->nodes);
     free(b->input_edges);
     free(b->edges);

@@ -73,7 +73,7 @@ static bool graph_open(struct onnx_flow *flow, const struct onnx_model *model, s
     g->next = flow->graphs;
     flow->graphs = *out = g;
     for (uint32_t i = 0; i < model->initializer_count; i++) {
-        if (!onnx_names_add(&g->initializers, model->initializers[i].name, i))
+        if (!base_names_add(&g->initializers, model->initializers[i].name, i))
             return false;
     }
     if (model->node_count) {
@@ -99,24 +99,24 @@ static HRESULT part_cut(struct onnx_flow *flow, struct flow_graph *g, uint32_t i
 }
 
 /* What the node reads, and what graphs inside it read: with their own names among it, which does no harm. */
-static bool add_uses(struct onnx_names *names, const struct onnx_node *n)
+static bool add_uses(struct base_names *names, const struct onnx_node *n)
 {
     bool ok = true;
     for (uint32_t i = 0; ok && i < n->input_count; i++)
-        ok = !n->inputs[i][0] || onnx_names_add(names, n->inputs[i], 0);
+        ok = !n->inputs[i][0] || base_names_add(names, n->inputs[i], 0);
     for (uint32_t i = 0; ok && i < n->attribute_count; i++) {
         const struct onnx_model *inner = n->attributes[i].graph;
         for (uint32_t j = 0; ok && inner && j < inner->node_count; j++)
             ok = add_uses(names, &inner->nodes[j]);
         for (uint32_t j = 0; ok && inner && j < inner->output_count; j++)
-            ok = onnx_names_add(names, inner->outputs[j].name, 0);
+            ok = base_names_add(names, inner->outputs[j].name, 0);
     }
     return ok;
 }
 
 /* Values from before the part: initializers stay what they are, the others become inputs. */
 static bool part_inputs(struct onnx_flow *flow, const struct flow_scope *scope, struct flow_part *part,
-                        const struct onnx_names *used)
+                        const struct base_names *used)
 {
     struct onnx_model *m = &part->model;
     m->inputs = base_arena_alloc(&flow->arena, used->count * sizeof(*m->inputs));
@@ -128,7 +128,7 @@ static bool part_inputs(struct onnx_flow *flow, const struct flow_scope *scope, 
     for (uint32_t i = 0; i < used->size; i++) {
         const struct onnx_array *array;
         const struct onnx_tensor *tensor;
-        const char *name = used->slots[i].name;
+        const char *name = used->slots[i].text;
         const struct flow_scope *from = name ? onnx_flow_find(scope, name, &array, &tensor) : NULL;
         if (from && tensor) {
             m->initializers[m->initializer_count++] = *tensor;
@@ -140,7 +140,7 @@ static bool part_inputs(struct onnx_flow *flow, const struct flow_scope *scope, 
     return true;
 }
 
-static bool part_outputs(struct onnx_flow *flow, struct flow_part *part, const struct onnx_names *later)
+static bool part_outputs(struct onnx_flow *flow, struct flow_part *part, const struct base_names *later)
 {
     struct onnx_model *m = &part->model;
     uint32_t count = 0;
@@ -150,7 +150,7 @@ static bool part_outputs(struct onnx_flow *flow, struct flow_part *part, const s
     for (uint32_t i = 0; m->outputs && i < m->node_count; i++) {
         const struct onnx_node *n = &m->nodes[i];
         for (uint32_t j = 0; j < n->output_count; j++) {
-            if (n->outputs[j][0] && onnx_names_find(later, n->outputs[j], NULL))
+            if (n->outputs[j][0] && base_names_find(later, n->outputs[j]))
                 m->outputs[m->output_count++] = (struct onnx_value_info){ .name = n->outputs[j] };
         }
     }
@@ -160,7 +160,7 @@ static bool part_outputs(struct onnx_flow *flow, struct flow_part *part, const s
 static HRESULT part_prepare(struct onnx_flow *flow, const struct flow_scope *scope, struct flow_part *part)
 {
     const struct onnx_model *whole = scope->graph->model;
-    struct onnx_names used = { 0 }, later = { 0 };
+    struct base_names used = { 0 }, later = { 0 };
     bool ok = true;
     if (part->ready)
         return S_OK;
@@ -172,10 +172,10 @@ static HRESULT part_prepare(struct onnx_flow *flow, const struct flow_scope *sco
     for (uint32_t i = part->end; ok && i < whole->node_count; i++)
         ok = add_uses(&later, &whole->nodes[i]);
     for (uint32_t i = 0; ok && i < whole->output_count; i++)
-        ok = onnx_names_add(&later, whole->outputs[i].name, 0);
+        ok = base_names_add(&later, whole->outputs[i].name, 0);
     ok = ok && part_inputs(flow, scope, part, &used) && part_outputs(flow, part, &later);
-    onnx_names_finish(&used);
-    onnx_names_finish(&later);
+    base_names_finish(&used);
+    base_names_finish(&later);
     part->ready = ok;
     return ok ? S_OK : onnx_flow_no_memory(flow);
 }
@@ -479,7 +479,7 @@ void onnx_flow_destroy(struct onnx_flow *flow)
         for (uint32_t i = 0; i < g->part_count; i++)
             part_forget(&g->parts[i]);
         free(g->parts);
-        onnx_names_finish(&g->initializers);
+        base_names_finish(&g->initializers);
         free(g);
     }
     if (flow)

@@ -4,11 +4,13 @@
 
 #include "onnx/flow.h"
 
+#include "base/names.h"
+
 /* A graph of the model, in parts. */
 struct flow_graph {
     struct flow_graph *next;
     const struct onnx_model *model;
-    struct onnx_names initializers;
+    struct base_names initializers;
     struct flow_part *parts;
     uint32_t part_count, part_capacity;
 };
@@ -29,7 +31,7 @@ struct flow_scope {
     const struct flow_scope *around;
     struct flow_graph *graph;
     bool repeats; /* it, or one around it, runs once per iteration of a loop */
-    struct onnx_names names;
+    struct base_names names;
     struct onnx_array *arrays;
     uint32_t count, capacity;
 };

@@ -32,12 +32,12 @@ void onnx_flow_forget(struct flow_scope *scope)
     for (uint32_t i = 0; i < scope->count; i++)
         onnx_array_finish(&scope->arrays[i]);
     free(scope->arrays);
-    onnx_names_finish(&scope->names);
+    base_names_finish(&scope->names);
 }
 
 HRESULT onnx_flow_define(struct onnx_flow *flow, struct flow_scope *scope, const char *name, struct onnx_array *array)
 {
-    bool ok = name[0] && !onnx_names_find(&scope->names, name, NULL);
+    bool ok = name[0] && !base_names_find(&scope->names, name);
     if (!ok) {
         onnx_array_finish(array);
         if (!name[0])
@@ -46,7 +46,7 @@ HRESULT onnx_flow_define(struct onnx_flow *flow, struct flow_scope *scope, const
         return E_INVALIDARG;
     }
     if (!base_array_reserve((void **)&scope->arrays, scope->count, &scope->capacity, sizeof(*scope->arrays)) ||
-        !onnx_names_add(&scope->names, name, scope->count)) {
+        !base_names_add(&scope->names, name, scope->count)) {
         onnx_array_finish(array);
         return onnx_flow_no_memory(flow);
     }
@@ -58,14 +58,15 @@ HRESULT onnx_flow_define(struct onnx_flow *flow, struct flow_scope *scope, const
 const struct flow_scope *onnx_flow_find(const struct flow_scope *scope, const char *name,
                                         const struct onnx_array **array, const struct onnx_tensor **tensor)
 {
-    uint32_t at;
     *array = NULL;
     *tensor = NULL;
     for (const struct flow_scope *s = scope; s; s = s->around) {
-        if (onnx_names_find(&s->names, name, &at))
-            *array = &s->arrays[at];
-        else if (onnx_names_find(&s->graph->initializers, name, &at))
-            *tensor = &s->graph->model->initializers[at];
+        const struct base_name *value = base_names_find(&s->names, name);
+        const struct base_name *initializer = value ? NULL : base_names_find(&s->graph->initializers, name);
+        if (value)
+            *array = &s->arrays[value->number];
+        if (initializer)
+            *tensor = &s->graph->model->initializers[initializer->number];
         if (*array || *tensor)
             return s;
     }

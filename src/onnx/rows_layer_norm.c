@@ -189,12 +189,20 @@ bool onnx_mean_variance_normalization(struct onnx_builder *b, const struct onnx_
     return onnx_normalize(b, &norm);
 }
 
-/* x is seen as [batch, groups, channels of each, pixels] or [batch, pixels, groups, channels of each]; the parameters
- * are per channel, or per group. */
-static struct onnx_value *group_norm(struct onnx_builder *b, struct onnx_value *x, int64_t groups, bool last,
-                                     struct onnx_value *scale, struct onnx_value *bias, float epsilon,
-                                     struct onnx_value *y)
+/* x is seen as [batch, groups, channels of each, pixels] or, channels last, [batch, pixels, groups, channels of each];
+ * the parameters are per channel, or per group. y NULL: a temporary. */
+struct group_norm {
+    struct onnx_value *x, *scale, *bias, *y;
+    int64_t groups;
+    bool last;
+    float epsilon;
+};
+
+static struct onnx_value *group_norm(struct onnx_builder *b, const struct group_norm *g)
 {
+    struct onnx_value *x = g->x, *scale = g->scale, *bias = g->bias;
+    const int64_t groups = g->groups;
+    const bool last = g->last;
     if (!x || !scale || !bias || b->failed)
         return NULL;
     if (x->rank < 2) {
@@ -216,22 +224,27 @@ static struct onnx_value *group_norm(struct onnx_builder *b, struct onnx_value *
     struct onnx_norm norm = { .x = x,
                               .scale = onnx_convert(b, scale, x->type),
                               .bias = onnx_convert(b, bias, x->type),
-                              .y = y,
+                              .y = g->y,
                               .rank = 4,
                               .dims = last ? behind : first,
                               .param_dims = last ? behind_params : first_params,
                               .axes = { last ? 1 : 2, 3 },
                               .axis_count = 2,
                               .mean = true,
-                              .epsilon = epsilon };
+                              .epsilon = g->epsilon };
     return onnx_normalize(b, &norm);
 }
 
 bool onnx_group_normalization(struct onnx_builder *b, const struct onnx_node *n)
 {
     struct onnx_value *x = onnx_in(b, n, 0), *y = x ? onnx_out(b, n, 0, x->type, x->rank, x->dims) : NULL;
-    return y && group_norm(b, x, onnx_attr_int(n, "num_groups", 0), false, onnx_in(b, n, 1), onnx_in(b, n, 2),
-                           onnx_attr_float(n, "epsilon", 1e-5f), y);
+    const struct group_norm norm = { .x = x,
+                                     .scale = onnx_in(b, n, 1),
+                                     .bias = onnx_in(b, n, 2),
+                                     .y = y,
+                                     .groups = onnx_attr_int(n, "num_groups", 0),
+                                     .epsilon = onnx_attr_float(n, "epsilon", 1e-5f) };
+    return y && group_norm(b, &norm);
 }
 
 /* com.microsoft GroupNorm and SkipGroupNorm, which normalises x + skip + bias and may give that sum as well */
@@ -259,7 +272,13 @@ bool onnx_group_norm(struct onnx_builder *b, const struct onnx_node *n)
         sum = onnx_apply2_to(b, DML_OPERATOR_ELEMENT_WISE_ADD, x, skip, bias ? NULL : all);
         sum = bias ? onnx_apply2_to(b, DML_OPERATOR_ELEMENT_WISE_ADD, sum, bias, all) : sum;
     }
-    struct onnx_value *normal = group_norm(b, sum, onnx_attr_int(n, "groups", 0), last, gamma, beta,
-                                           onnx_attr_float(n, "epsilon", 1e-5f), swish ? NULL : y);
+    const struct group_norm norm = { .x = sum,
+                                     .scale = gamma,
+                                     .bias = beta,
+                                     .y = swish ? NULL : y,
+                                     .groups = onnx_attr_int(n, "groups", 0),
+                                     .last = last,
+                                     .epsilon = onnx_attr_float(n, "epsilon", 1e-5f) };
+    struct onnx_value *normal = group_norm(b, &norm);
     return swish ? onnx_activate_to(b, DML_OPERATOR_ACTIVATION_SWISH, normal, 1, 0, y) != NULL : normal != NULL;
 }

@@ -98,40 +98,34 @@ bool onnx_batch_normalization(struct onnx_builder *b, const struct onnx_node *n)
     return onnx_emit(b, DML_OPERATOR_BATCH_NORMALIZATION, &desc, slots, 5, &y, 1);
 }
 
-/* Mean-variance normalisation over axes with a scale and bias that are described by `params_dims`. */
-static bool emit_normalization(struct onnx_builder *b, struct onnx_value *x, struct onnx_value *scale,
-                               struct onnx_value *bias, const int64_t *params_dims, const UINT *axes, UINT axis_count,
-                               float epsilon, struct onnx_value *y)
-{
-    struct onnx_desc d[4];
-    DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC desc = {
-        .InputTensor = onnx_desc(b, &d[0], x),
-        .ScaleTensor = scale ? onnx_desc_as(b, &d[1], scale, x->rank, params_dims) : NULL,
-        .BiasTensor = bias ? onnx_desc_as(b, &d[2], bias, x->rank, params_dims) : NULL,
-        .OutputTensor = onnx_desc(b, &d[3], y),
-        .AxisCount = axis_count,
-        .Axes = axes,
-        .NormalizeVariance = TRUE,
-        .Epsilon = epsilon,
-    };
-    struct onnx_value *in[3] = { x, scale, bias };
-    return onnx_emit(b, DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION1, &desc, in, 3, &y, 1);
-}
-
+/* Mean-variance normalisation of each channel, with a scale and a bias per channel. */
 bool onnx_instance_normalization(struct onnx_builder *b, const struct onnx_node *n)
 {
-    struct onnx_value *x = onnx_in(b, n, 0), *scale = onnx_in(b, n, 1), *bias = onnx_in(b, n, 2);
-    int64_t dims[ONNX_RANK_MAX] = { 1, 1, 1, 1, 1, 1, 1, 1 };
+    struct onnx_value *x = onnx_in(b, n, 0), *in[3] = { x, onnx_in(b, n, 1), onnx_in(b, n, 2) };
+    int64_t channels[ONNX_RANK_MAX] = { 1, 1, 1, 1, 1, 1, 1, 1 };
     UINT axes[ONNX_RANK_MAX];
-    if (!x || !scale || !bias)
+    struct onnx_desc d[4];
+    if (!in[0] || !in[1] || !in[2])
         return false;
     if (x->rank < 3)
         return onnx_fail(b, "input of rank %u is not supported", x->rank);
-    dims[1] = x->dims[1];
+    channels[1] = x->dims[1];
     for (uint32_t i = 2; i < x->rank; i++)
         axes[i - 2] = i;
     struct onnx_value *y = onnx_out(b, n, 0, x->type, x->rank, x->dims);
-    return y && emit_normalization(b, x, scale, bias, dims, axes, x->rank - 2, onnx_attr_float(n, "epsilon", 1e-5f), y);
+    if (!y)
+        return false;
+    DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC desc = {
+        .InputTensor = onnx_desc(b, &d[0], x),
+        .ScaleTensor = onnx_desc_as(b, &d[1], in[1], x->rank, channels),
+        .BiasTensor = onnx_desc_as(b, &d[2], in[2], x->rank, channels),
+        .OutputTensor = onnx_desc(b, &d[3], y),
+        .AxisCount = x->rank - 2,
+        .Axes = axes,
+        .NormalizeVariance = TRUE,
+        .Epsilon = onnx_attr_float(n, "epsilon", 1e-5f),
+    };
+    return onnx_emit(b, DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION1, &desc, in, 3, &y, 1);
 }
 
 /* DirectML's has four dimensions and no float64. */

@@ -112,15 +112,21 @@ bool onnx_conv_integer(struct onnx_builder *b, const struct onnx_node *n)
     return y && onnx_emit(b, DML_OPERATOR_CONVOLUTION_INTEGER, &desc, in, 4, &y, 1);
 }
 
+/* The type of what is quantized like q and made of x. */
+static int32_t type_of_result(const struct onnx_quantized *x, const struct onnx_quantized *q)
+{
+    return q->zero_point ? q->zero_point->type : x->x->type;
+}
+
 static bool qconv_wide(struct onnx_builder *b, const struct onnx_node *n, const struct conv *c,
                        const struct onnx_quantized *x, const struct onnx_quantized *filter, struct onnx_value *bias,
-                       const struct onnx_quantized *q, int32_t type)
+                       const struct onnx_quantized *q)
 {
     struct onnx_value *y = onnx_convert(b, sums_wide(b, c, x, filter, bias), ONNX_FLOAT);
     struct onnx_value *scale = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_MULTIPLY,
                                            as_channels(b, filter->scale, c->rank - 1), as_channels(b, x->scale, 1));
     y = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_MULTIPLY, y, scale);
-    return onnx_result(b, n, 0, onnx_quantize_all(b, y, q, type));
+    return onnx_result(b, n, 0, onnx_quantize_all(b, y, q, type_of_result(x, q)));
 }
 
 bool onnx_qlinear_conv(struct onnx_builder *b, const struct onnx_node *n)
@@ -136,12 +142,11 @@ bool onnx_qlinear_conv(struct onnx_builder *b, const struct onnx_node *n)
         return false;
     if (!x.scale || !q.scale || onnx_elements(x.scale) != 1 || onnx_elements(q.scale) != 1)
         return onnx_fail(b, "the scales of input and output must be one value each");
-    int32_t type = q.zero_point ? q.zero_point->type : x.x->type;
     if (c.rank == 5)
-        return qconv_wide(b, n, &c, &x, &filter, bias, &q, type);
+        return qconv_wide(b, n, &c, &x, &filter, bias, &q);
     struct onnx_value *in[9] = { x.x,  x.scale, x.zero_point, filter.x, filter.scale, filter.zero_point,
                                  bias, q.scale, q.zero_point };
-    struct onnx_value *y = onnx_out(b, n, 0, type, c.rank, c.dims);
+    struct onnx_value *y = onnx_out(b, n, 0, type_of_result(&x, &q), c.rank, c.dims);
     DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC desc = {
         onnx_desc(b, &d[0], in[0]),
         onnx_desc_as(b, &d[1], in[1], c.rank, ones),

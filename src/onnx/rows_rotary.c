@@ -5,6 +5,8 @@
 struct halves {
     int64_t dims[5];
     uint32_t strides[5];
+    int64_t size;     /* of a head, with what does not turn */
+    bool interleaved; /* the two parts */
 };
 
 static void find_halves(const struct onnx_value *x, int64_t heads, int64_t size, int64_t turning, bool interleaved,
@@ -12,7 +14,8 @@ static void find_halves(const struct onnx_value *x, int64_t heads, int64_t size,
 {
     bool tokens = x->rank == 3;
     int64_t sequence = x->dims[tokens ? 1 : 2], half = turning / 2;
-    *out = (struct halves){ .dims = { x->dims[0], sequence, heads, 2, half } };
+    *out =
+        (struct halves){ .dims = { x->dims[0], sequence, heads, 2, half }, .size = size, .interleaved = interleaved };
     out->strides[0] = (uint32_t)(sequence * heads * size);
     out->strides[1] = (uint32_t)(tokens ? heads * size : size);
     out->strides[2] = (uint32_t)(tokens ? size : sequence * size);
@@ -105,12 +108,11 @@ static bool emit_turn(struct onnx_builder *b, struct onnx_value *x, struct onnx_
 
 /* Only the first elements of each head turn; the others are copied behind them. */
 static struct onnx_value *turn_part(struct onnx_builder *b, struct onnx_value *x, struct onnx_value *cos,
-                                    struct onnx_value *sin, const struct halves *h, int64_t size, bool interleaved,
-                                    struct onnx_value *y)
+                                    struct onnx_value *sin, const struct halves *h, struct onnx_value *y)
 {
     int64_t heads = h->dims[2], turning = h->dims[3] * h->dims[4];
     const int64_t part[] = { x->dims[0], x->dims[1], h->dims[2], turning };
-    const int64_t apart[] = { x->dims[0], x->dims[1], heads, size };
+    const int64_t apart[] = { x->dims[0], x->dims[1], heads, h->size };
     const int64_t *flat = x->rank == 3 ? apart : x->dims;
     int64_t part_heads[] = { x->dims[0], x->dims[1], x->dims[2], turning };
     struct halves packed;
@@ -122,10 +124,10 @@ static struct onnx_value *turn_part(struct onnx_builder *b, struct onnx_value *x
         shape.rank = 3;
         shape.dims[2] = heads * turning;
     }
-    find_halves(&shape, heads, turning, turning, interleaved, &packed);
+    find_halves(&shape, heads, turning, turning, h->interleaved, &packed);
     if (!emit_turn(b, x, cos, sin, h, turned, packed.strides))
         return NULL;
-    struct onnx_value *rest = onnx_cut(b, onnx_as(b, x, 4, flat), 3, turning, size - turning);
+    struct onnx_value *rest = onnx_cut(b, onnx_as(b, x, 4, flat), 3, turning, h->size - turning);
     struct onnx_value *both[] = { turned, rest };
     return onnx_join_to(b, both, 2, 3, y);
 }
@@ -155,7 +157,7 @@ struct onnx_value *onnx_rotate(struct onnx_builder *b, const struct onnx_rotary 
     if (!cos || !sin || !y || b->failed)
         return NULL;
     if (turning < size)
-        return turn_part(b, x, cos, sin, &h, size, r->interleaved, y);
+        return turn_part(b, x, cos, sin, &h, y);
     return emit_turn(b, x, cos, sin, &h, y, h.strides) ? y : NULL;
 }
 

@@ -2,14 +2,9 @@
  * ones against a model, and calls that must change nothing. */
 #include "tiles_test.h"
 
-/* The two methods as functions, since macros do not take lists in braces. */
-static void update(ID3D12CommandQueue *queue, ID3D12Resource *resource, UINT regions,
-                   const D3D12_TILED_RESOURCE_COORDINATE *starts, const D3D12_TILE_REGION_SIZE *sizes, ID3D12Heap *heap,
-                   UINT ranges, const D3D12_TILE_RANGE_FLAGS *flags, const UINT *offsets, const UINT *counts)
-{
-    ID3D12CommandQueue_UpdateTileMappings(queue, resource, regions, starts, sizes, heap, ranges, flags, offsets, counts,
-                                          D3D12_TILE_MAPPING_FLAG_NONE);
-}
+/* The two methods without their last parameter. The macro calls the slot itself: the header's own macro would take the
+ * commas of lists in braces for its parameters'. */
+#define update(queue, ...) (queue)->lpVtbl->UpdateTileMappings(queue, __VA_ARGS__, D3D12_TILE_MAPPING_FLAG_NONE)
 
 static void copy(ID3D12CommandQueue *queue, ID3D12Resource *to, const D3D12_TILED_RESOURCE_COORDINATE *to_start,
                  ID3D12Resource *from, const D3D12_TILED_RESOURCE_COORDINATE *from_start,

@@ -65,14 +65,19 @@ static UINT elements(const UINT *sizes)
     return sizes[0] * sizes[1] * sizes[2] * sizes[3];
 }
 
+struct input {
+    const float *data;
+    UINT count;
+};
+
 /* What the operator makes of its two inputs. */
-static void run(struct rig *rig, const DML_CONVOLUTION_OPERATOR_DESC *desc, const float *a, UINT a_count,
-                const float *b, UINT b_count, float *out, UINT out_count)
+static void run(struct rig *rig, const DML_CONVOLUTION_OPERATOR_DESC *desc, struct input a, struct input b, float *out,
+                UINT out_count)
 {
     IDMLOperator *made = make_operator(rig->dml, DML_OPERATOR_CONVOLUTION, desc);
     IDMLCompiledOperator *op = compile(rig->dml, made, DML_EXECUTION_FLAG_NONE);
     struct prepared prepared = prepare(rig, op, 0, NULL);
-    struct bound in[] = { buffer_of(rig, a, a_count * 4u), buffer_of(rig, b, b_count * 4u), { 0 } };
+    struct bound in[] = { buffer_of(rig, a.data, a.count * 4u), buffer_of(rig, b.data, b.count * 4u), { 0 } };
     memset(out, 0xff, out_count * sizeof(*out));
     struct bound to = buffer_of(rig, out, out_count * 4u);
     IDMLBindingTable *table = table_at(rig, op, 0);
@@ -142,7 +147,7 @@ static void weight_gradient(struct rig *rig, const struct geometry *g, const flo
         .OutputPadding = none,
         .GroupCount = 1,
     };
-    run(rig, &desc, x, elements(a), dy, elements(b), out, elements(y));
+    run(rig, &desc, (struct input){ x, elements(a) }, (struct input){ dy, elements(b) }, out, elements(y));
 }
 
 /* Of the input: the transposed convolution; or for steps of 1 the convolution with turned weights. */
@@ -169,7 +174,7 @@ static void input_gradient(struct rig *rig, const struct geometry *g, const floa
         .OutputPadding = none,
         .GroupCount = 1,
     };
-    run(rig, &desc, dy, elements(a), w, elements(plain), out, elements(y));
+    run(rig, &desc, (struct input){ dy, elements(a) }, (struct input){ w, elements(plain) }, out, elements(y));
 }
 
 static void test_case(struct rig *rig, UINT number)
@@ -221,7 +226,7 @@ static void test_far(struct rig *rig)
     for (int i = 0; i < 16; i++)
         image[i] = (float)i;
     want[0] = 0 * 1 + 1 * 2 + 4 * 3 + 5 * 4;
-    run(rig, &desc, image, 16, weights, 4, got, 3600);
+    run(rig, &desc, (struct input){ image, 16 }, (struct input){ weights, 4 }, got, 3600);
     compare("nothing, a convolution of long strides", 0, got, want, 3600);
 }
 

@@ -6,10 +6,11 @@
 
 #define BASE_SPACE (UINT64_C(4) << 30) /* bytes of addresses; arrays for 2^32 inputs or outputs take more */
 
-/* Runs with all inputs in one buffer each and compares the first output. */
+/* Runs with all inputs in one buffer each and compares the outputs, of 4 elements each. */
 static void run(struct rig *rig, IDMLCompiledOperator *op, const struct prepared *prepared, UINT input_count,
-                const struct bound *inputs, UINT output_count, const float *want, UINT count)
+                const struct bound *inputs, UINT output_count, const float *want)
 {
+    const UINT count = 4;
     ID3D12Resource *out = buffer_f32(rig, count * output_count, -1, 0);
     struct bound outputs[4];
     for (UINT i = 0; i < output_count; i++)
@@ -46,9 +47,9 @@ static void test_numbers(void)
     struct prepared prepared = prepare(&rig, op, 0, NULL);
     ID3D12Resource *x = buffer_f32(&rig, 4, 1, 1), *y = buffer_f32(&rig, 4, 10, 10);
     const float want[12] = { 12, 24, 36, 48, 11, 22, 33, 44, 11, 22, 33, 44 };
-    run(&rig, op, &prepared, 3, (struct bound[]){ { x, 0, 16 }, { NULL, 0, 0 }, { y, 0, 16 } }, 3, want, 4);
+    run(&rig, op, &prepared, 3, (struct bound[]){ { x, 0, 16 }, { NULL, 0, 0 }, { y, 0, 16 } }, 3, want);
     /* A buffer for the unused input is ignored. */
-    run(&rig, op, &prepared, 3, (struct bound[]){ { x, 0, 16 }, { x, 0, 16 }, { y, 0, 16 } }, 3, want, 4);
+    run(&rig, op, &prepared, 3, (struct bound[]){ { x, 0, 16 }, { x, 0, 16 }, { y, 0, 16 } }, 3, want);
     api_release(x);
     api_release(y);
     prepared_release(&prepared);
@@ -70,8 +71,7 @@ static void test_owned(void)
     ID3D12Resource *x = buffer_f32(&rig, 4, 0, 1), *y = buffer_f32(&rig, 4, 1, 1);
     struct prepared prepared = prepare(&rig, op, 2, (struct bound[]){ { NULL, 0, 0 }, { y, 0, 16 } });
     api_release(y);
-    run(&rig, op, &prepared, 2, (struct bound[]){ { x, 0, 16 }, { NULL, 0, 0 } }, 1, (const float[]){ 3, 4, 11, 16 },
-        4);
+    run(&rig, op, &prepared, 2, (struct bound[]){ { x, 0, 16 }, { NULL, 0, 0 } }, 1, (const float[]){ 3, 4, 11, 16 });
     api_release(x);
     prepared_release(&prepared);
     api_release(op);
@@ -94,7 +94,7 @@ static void test_constant(void)
     memset(data, 0, sizeof(data));
     struct prepared prepared = prepare(&rig, op, 0, NULL);
     ID3D12Resource *x = buffer_f32(&rig, 4, 1, 1);
-    run(&rig, op, &prepared, 1, (struct bound[]){ { x, 0, 16 } }, 1, (const float[]){ 101, 202, 303, 404 }, 4);
+    run(&rig, op, &prepared, 1, (struct bound[]){ { x, 0, 16 } }, 1, (const float[]){ 101, 202, 303, 404 });
     api_release(x);
     prepared_release(&prepared);
     api_release(op);
@@ -349,7 +349,7 @@ static void test_reinterpreting_edge(void)
     IDMLCompiledOperator *op = build_end(&b);
     struct prepared prepared = prepare(&rig, op, 0, NULL);
     ID3D12Resource *x = buffer_f32(&rig, 4, 1, 1);
-    run(&rig, op, &prepared, 2, (struct bound[]){ { x, 0, 16 }, { x, 0, 16 } }, 1, (const float[]){ 2, 4, 6, 8 }, 4);
+    run(&rig, op, &prepared, 2, (struct bound[]){ { x, 0, 16 }, { x, 0, 16 } }, 1, (const float[]){ 2, 4, 6, 8 });
     api_release(x);
     prepared_release(&prepared);
     api_release(op);

@@ -4,7 +4,7 @@
 #define CHECK_H
 
 #include "base/base.h"
-#include "kernels/kern.h"
+#include "kernels/core/kernel.h"
 
 struct check_rng {
     uint64_t state;
@@ -40,11 +40,10 @@ struct check_case {
 /* One generator per kind: a random legal op. Views are random layouts of random sizes. */
 typedef void check_gen_fn(struct check_rng *rng, struct check_case *out);
 #define KIND(NAME, name) check_gen_fn check_gen_##name;
-#include "kernels/kinds.def"
+#include "kernels/core/kinds.def"
 #undef KIND
 
-/* ---- helpers of the generators (check_view.c)
- * -------------------------------------------------------------------------- */
+/* ---- helpers of the generators (check_view.c) -------------------------------------------------------------------- */
 
 /* Random rank and sizes; about `target` elements at most. */
 uint32_t check_sizes(struct check_rng *rng, uint32_t most_rank, uint32_t target, uint32_t *out_sizes);
@@ -64,8 +63,7 @@ void check_widen(const struct check_rng *rng, struct check_case *c);
 /* A short element-wise program at the end of the op; it may add an input of the output's sizes. */
 void check_epilogue(struct check_rng *rng, struct check_case *c, const struct kern_view *out_view);
 
-/* ---- buffers (check_buffer.c)
- * ------------------------------------------------------------------------------------------- */
+/* ---- buffers (check_buffer.c) ------------------------------------------------------------------------------------ */
 
 struct check_buffer {
     uint8_t *block;
@@ -89,8 +87,7 @@ struct check_error {
 bool check_compare(const struct check_case *c, const struct kern_view *view, const struct check_buffer *got,
                    const struct check_buffer *want, double max_ulp, struct check_error *out);
 
-/* ---- the references against independent formulas (check_oracle*.c); return how many checks failed
- * ----------------------- */
+/* ---- the references against independent formulas (check_oracle*.c); return how many checks failed ---------------- */
 int check_oracle_dense(struct check_rng *rng);
 int check_oracle_index(struct check_rng *rng);
 int check_oracle_map(struct check_rng *rng);
@@ -98,8 +95,7 @@ int check_oracle_reduce(struct check_rng *rng);
 int check_oracle_norm(struct check_rng *rng);
 int check_oracle_views(struct check_rng *rng);
 
-/* ---- running (check_run.c)
- * ------------------------------------------------------------------------------------------------ */
+/* ---- running (check_run.c) --------------------------------------------------------------------------------------- */
 
 struct check_set {
     struct check_buffer buffers[KERN_TENSORS_MAX];
@@ -114,9 +110,9 @@ void check_set_destroy(struct check_set *set);
 const char *check_run(const struct kern_row *row, const struct kern_op *op, const struct check_set *set,
                       const struct check_buffer *outputs, struct check_rng *rng, bool *out_ran);
 
-/* Times a row on the case; seconds per run. */
 /* The row takes the op as it is or with its weights packed. */
 bool check_accepts(const struct kern_row *row, const struct kern_op *op);
+/* Seconds per run of the row on the case. */
 double check_time(const struct kern_row *row, const struct kern_op *op, const struct check_set *set);
 void check_bench(const char *filter, uint32_t cpu);
 

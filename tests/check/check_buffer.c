@@ -1,6 +1,6 @@
 #include "check.h"
 
-#include "kernels/number.h"
+#include "kernels/core/number.h"
 
 #include <math.h>
 #include <stdlib.h>

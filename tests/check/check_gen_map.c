@@ -1,6 +1,6 @@
 #include "check.h"
 
-#include "kernels/number.h"
+#include "kernels/core/number.h"
 
 struct code {
     uint8_t code, arity;
@@ -9,7 +9,7 @@ struct code {
 
 static const struct code codes[] = {
 #define MAPOP(name, arity, types, formula) { KERN_MAP_##name, arity, #types[0] },
-#include "kernels/mapops.def"
+#include "kernels/map/mapops.def"
 #undef MAPOP
 };
 

@@ -1,6 +1,6 @@
 #include "check.h"
 
-#include "kernels/number.h"
+#include "kernels/core/number.h"
 
 /* Sizes with size 1 at `axes`. */
 static void reduced(uint32_t rank, const uint32_t *sizes, uint32_t axes, uint32_t *out)

@@ -1,6 +1,6 @@
 #include "check.h"
 
-#include "kernels/number.h"
+#include "kernels/core/number.h"
 
 void check_gen_scan(struct check_rng *rng, struct check_case *out)
 {

@@ -2,7 +2,7 @@
  * results. */
 #include "check.h"
 
-#include "kernels/map.h"
+#include "kernels/map/map.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -286,7 +286,7 @@ int check_oracle_map(struct check_rng *rng)
 {
     static const char types[] = {
 #define MAPOP(name, arity, types, formula) #types[0],
-#include "kernels/mapops.def"
+#include "kernels/map/mapops.def"
 #undef MAPOP
     };
     int failures = check_integers();

@@ -5,7 +5,9 @@
 #include "check.h"
 
 #include "dml/dispatch_spirv.h"
-#include "kernels/number.h"
+#include "graph/backend.h"
+#include "kernels/core/number.h"
+#include "shaders/shader.h"
 
 #include <math.h>
 
@@ -20,6 +22,7 @@ struct bench {
     struct dml_device dml; /* only what programs look at is set */
     ID3D12Resource *buffer;
     uint64_t room;
+    const struct graph_backend *backend; /* graph_backend_spirv, or one of two dispatches (below) */
     uint32_t ran, unsupported, failed;
     bool seen[KERN_MAP_CODE_COUNT]; /* operations that ran */
 };
@@ -29,7 +32,7 @@ struct bench {
 struct dispatch {
     struct adapter_dispatch base;
     const struct dml_spirv *program;
-    uint32_t input_count;
+    uint32_t input_count, output_count; /* then comes the temporary buffer, if there is one */
 };
 
 static void dispatch_ref(struct adapter_dispatch *base)
@@ -51,8 +54,10 @@ static HRESULT dispatch_encode(struct adapter_dispatch *base, const struct adapt
                                struct adapter_encoder *encoder)
 {
     const struct dispatch *dispatch = container_of(base, struct dispatch, base);
-    struct dml_spirv_buffers buffers = { bindings, bindings + dispatch->input_count, { 0 }, { 0 } };
-    (void)count;
+    const uint32_t slots = dispatch->input_count + dispatch->output_count;
+    struct dml_spirv_buffers buffers = { .inputs = bindings, .outputs = bindings + dispatch->input_count };
+    if (count > slots)
+        buffers.temp = bindings[slots];
     return dml_spirv_encode(dispatch->program, &buffers, encoder);
 }
 
@@ -62,6 +67,57 @@ static const struct adapter_dispatch_ops dispatch_ops = {
     .check = dispatch_check,
     .encode = dispatch_encode,
 };
+
+/* ---- a backend whose steps are two dispatches: the op into scratch memory, densely, and from there to its output ----
+ */
+
+static struct kern_op to_scratch(const struct kern_op *op)
+{
+    struct kern_op first = *op;
+    const struct kern_view *y = &op->tensors[op->input_count];
+    kern_view_set_packed(&first.tensors[op->input_count], y->type, y->rank, y->sizes);
+    return first;
+}
+
+static struct kern_op from_scratch(const struct kern_op *op)
+{
+    const struct kern_view *y = &op->tensors[op->input_count];
+    struct kern_op second = { .kind = KERN_MOVE, .input_count = 1, .output_count = 1, .tensors = { *y, *y } };
+    kern_view_set_packed(&second.tensors[0], y->type, y->rank, y->sizes);
+    return second;
+}
+
+static void two_write(const struct kern_op *op, uint32_t index, const struct shader_place *places, uint32_t *words)
+{
+    const uint32_t y = op->input_count, scratch = y + 1;
+    struct shader_place moved[KERN_TENSORS_MAX + 1] = { places[scratch], places[y] };
+    struct kern_op part = index ? from_scratch(op) : to_scratch(op);
+    if (!index) {
+        memcpy(moved, places, y * sizeof(*places));
+        moved[y] = places[scratch];
+    }
+    shader_map_write(&part, 0, moved, words);
+}
+
+static const struct shader_row two_row = { .name = "two", .write = two_write };
+
+static HRESULT two_choose(const struct graph_options *options, struct base_arena *arena, struct graph_step *step,
+                          uint32_t packable, uint64_t *out_packed_bytes)
+{
+    HRESULT hr = graph_backend_spirv.choose(options, arena, step, packable, out_packed_bytes);
+    if (FAILED(hr) || step->op.output_count != 1)
+        return hr;
+    struct shader_work *work = base_arena_alloc(arena, sizeof(*work));
+    struct kern_op first = to_scratch(&step->op), second = from_scratch(&step->op);
+    need(work);
+    shader_map_plan(&first, work);
+    shader_map_plan(&second, work);
+    work->row = &two_row;
+    work->scratch_bytes = (uint64_t)graph_view_span_bytes(&second.tensors[0]);
+    step->shaders = work;
+    step->scratch_bytes = work->scratch_bytes;
+    return S_OK;
+}
 
 /* ---- one case ---- */
 
@@ -78,7 +134,7 @@ static HRESULT make_program(struct bench *bench, const struct kern_op *op, const
     struct graph_options options;
     struct graph_plan *plan = NULL;
     struct graph graph;
-    graph_options_init(&options, false, 1);
+    graph_options_init(&options, bench->backend, 1);
     graph_init(&graph, op->input_count, op->output_count, 0);
     for (uint32_t t = 0; t < tensor_count(op); t++) {
         bool input = t < op->input_count;
@@ -129,27 +185,31 @@ static void copy_back(struct bench *bench, const struct kern_op *op, struct chec
 static void run_program(struct bench *bench, const struct kern_op *op, struct check_set *set,
                         const struct dml_spirv *program)
 {
-    struct dispatch dispatch = { { &dispatch_ops }, program, op->input_count };
-    struct anydml_buffer slots[KERN_TENSORS_MAX];
+    struct dispatch dispatch = { { &dispatch_ops }, program, op->input_count, op->output_count };
+    struct anydml_buffer slots[KERN_TENSORS_MAX + 1];
     struct anydml_resource_info info;
-    uint64_t at[KERN_TENSORS_MAX], bytes = 0;
+    uint64_t at[KERN_TENSORS_MAX], bytes = 0, temp_bytes, persistent_bytes;
+    uint32_t count = tensor_count(op);
     BOOL in_force;
+    dml_spirv_sizes(program, &temp_bytes, &persistent_bytes);
     for (uint32_t t = 0; t < tensor_count(op); t++) {
         at[t] = bytes + skew(&set->buffers[t]);
         bytes = base_align_up(at[t] + set->buffers[t].size + 4, SLOT_ALIGN);
     }
-    need_room(bench, bytes);
+    need_room(bench, bytes + temp_bytes);
     need(bench->anydml->lpVtbl->GetResourceInfo(bench->anydml, bench->buffer, &info));
     for (uint32_t t = 0; t < tensor_count(op); t++) {
         api_write(&bench->q, bench->buffer, at[t], set->buffers[t].block, set->buffers[t].size);
         slots[t] = (struct anydml_buffer){ info.resource_id, at[t], set->buffers[t].size };
     }
+    if (temp_bytes)
+        slots[count++] = (struct anydml_buffer){ info.resource_id, bytes, temp_bytes };
     ID3D12GraphicsCommandList_SetDescriptorHeaps(bench->q.list, 1, &bench->heap);
     need(bench->anydml->lpVtbl->WriteDescriptors(
-        bench->anydml, ID3D12DescriptorHeap_GetCPUDescriptorHandleForHeapStart(bench->heap), tensor_count(op), slots));
+        bench->anydml, ID3D12DescriptorHeap_GetCPUDescriptorHandleForHeapStart(bench->heap), count, slots));
     ok_hr(bench->anydml->lpVtbl->RecordDispatch(bench->anydml, (ID3D12CommandList *)bench->q.list, &dispatch.base,
                                                 ID3D12DescriptorHeap_GetGPUDescriptorHandleForHeapStart(bench->heap),
-                                                tensor_count(op), NULL, &in_force),
+                                                count, NULL, &in_force),
           S_OK);
     api_queue_run(&bench->q);
     copy_back(bench, op, set, at);
@@ -211,7 +271,7 @@ static void explain(const struct kern_op *op, const struct check_error *error)
 {
     static const char *const names[] = {
 #define MAPOP(name, arity, types, formula) #name,
-#include "kernels/mapops.def"
+#include "kernels/map/mapops.def"
 #undef MAPOP
     };
     fprintf(stderr, "failed: got %.9g, want %.9g, %.1f units apart; %s", error->got, error->want, error->worst,
@@ -348,7 +408,8 @@ static void run_large(struct bench *bench, uint64_t seed)
 
 int main(int argc, char **argv)
 {
-    struct bench bench = { 0 };
+    struct graph_backend two = graph_backend_spirv;
+    struct bench bench = { .backend = &graph_backend_spirv };
     uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
     uint32_t cases = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 0) : 600;
     setenv("ANYDML_TEST_ADAPTER", "vulkan", 0);
@@ -358,7 +419,7 @@ int main(int argc, char **argv)
     bench.dml.d3d12 = bench.anydml;
     bench.dml.adapter = bench.anydml->lpVtbl->GetAdapterInfo(bench.anydml);
     bench.q = api_queue_create(bench.d3d);
-    D3D12_DESCRIPTOR_HEAP_DESC desc = { D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV, KERN_TENSORS_MAX,
+    D3D12_DESCRIPTOR_HEAP_DESC desc = { D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV, KERN_TENSORS_MAX + 1,
                                         D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE, 0 };
     ok_hr(ID3D12Device_CreateDescriptorHeap(bench.d3d, &desc, &IID_ID3D12DescriptorHeap, (void **)&bench.heap), S_OK);
     need(bench.heap);
@@ -366,6 +427,11 @@ int main(int argc, char **argv)
     ok(saw_all(&bench), "not every operation ran");
     run_random(&bench, check_gen_move, KERN_MOVE, cases / 4, seed + 1);
     run_large(&bench, seed + 2);
+    two.choose = two_choose;
+    bench.backend = &two;
+    run_random(&bench, check_gen_map, KERN_MAP, cases / 4, seed + 3);
+    run_random(&bench, check_gen_move, KERN_MOVE, cases / 4, seed + 4);
+    run_large(&bench, seed + 5);
     printf("%s: %u cases ran, %u unsupported, %u outputs failed\n", bench.dml.adapter->name, bench.ran,
            bench.unsupported, bench.failed);
     ok(bench.ran && !bench.failed, "seed %llu", (unsigned long long)seed);

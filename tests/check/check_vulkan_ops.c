@@ -3,7 +3,7 @@
 #include "api/dml_test.h"
 
 #include "base/half.h"
-#include "kernels/number.h"
+#include "kernels/core/number.h"
 #include "schema/sample.h"
 #include "schema/schema.h"
 

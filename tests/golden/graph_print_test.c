@@ -383,7 +383,7 @@ static const struct {
 };
 
 static const char *const pass_names[] = {
-#define PASS(name, host_only, meaning) #name,
+#define PASS(name, meaning) #name,
 #include "graph/passes.def"
 #undef PASS
 };
@@ -397,9 +397,9 @@ static void add_state(struct graph_text *text, const struct graph *graph, const 
 
 static uint32_t cpu_of(uint32_t pass)
 {
-    if (pass == MAKE_PASS_fuse_blocks)
+    if (pass == GRAPH_PASS_fuse_blocks)
         return BASE_CPU_AVX2 | BASE_CPU_NEON;
-    return pass == MAKE_PASS_half ? BASE_CPU_AVX512_BF16 : 0;
+    return pass == GRAPH_PASS_half ? BASE_CPU_AVX512_BF16 : 0;
 }
 
 /* Each pass in turn on what the ones before left, twice over, as the compiler does. */
@@ -410,15 +410,15 @@ static char *describe(void (*make)(struct graph *graph))
     graph_init(&graph, 1, 1, DML_EXECUTION_FLAG_DISABLE_META_COMMANDS);
     make(&graph);
     add_state(&text, &graph, "lowered");
-    for (uint32_t i = 0; i < 2 * MAKE_PASS_COUNT; i++) {
-        struct graph_options options = make_options(~(UINT32_C(1) << i % MAKE_PASS_COUNT));
-        options.cpu = cpu_of(i % MAKE_PASS_COUNT);
-        options.threads = i % MAKE_PASS_COUNT == MAKE_PASS_split_products ? 2 : 1;
+    for (uint32_t i = 0; i < 2 * GRAPH_PASS_COUNT; i++) {
+        struct graph_options options = make_options(~(UINT32_C(1) << i % GRAPH_PASS_COUNT));
+        options.cpu = cpu_of(i % GRAPH_PASS_COUNT);
+        options.threads = i % GRAPH_PASS_COUNT == GRAPH_PASS_split_products ? 2 : 1;
         char *before = graph_print(&graph);
         TEST(graph_run_passes(&graph, &options) == S_OK);
         char *after = graph_print(&graph);
         if (before && after && strcmp(before, after) != 0)
-            add_state(&text, &graph, pass_names[i % MAKE_PASS_COUNT]);
+            add_state(&text, &graph, pass_names[i % GRAPH_PASS_COUNT]);
         free(before);
         free(after);
     }

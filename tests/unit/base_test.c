@@ -1,6 +1,7 @@
 /* base: half floats against an exhaustive independent rule, arena, parallel ranges. */
 #include "base/arena.h"
 #include "base/half.h"
+#include "base/names.h"
 #include "base/parallel.h"
 #include "test.h"
 
@@ -91,6 +92,29 @@ static void test_half_rounding(void)
     TEST(base_double_to_half(65520.0) == 0x7c00);
     TEST(base_double_to_half(1e300) == 0x7c00 && base_double_to_half(-INFINITY) == 0xfc00);
     TEST(base_float_to_half(-0.0f) == 0x8000);
+}
+
+/* Many names with one beginning, against a list; the first number stays, strangers are not found. */
+static void test_names(void)
+{
+    enum { COUNT = 3000 };
+    static char text[COUNT][16];
+    struct base_names names = { 0 };
+    TEST(!base_names_find(&names, "") && !base_names_find(&names, "name 0"));
+    for (uint32_t i = 0; i < COUNT; i++) {
+        snprintf(text[i], sizeof(text[i]), "name %u", i);
+        TEST(base_names_add(&names, text[i], i * 7) && base_names_add(&names, i % 3 ? "name 0" : text[i], 1));
+        TEST(names.count == i + 1 && names.size >= 2 * names.count && !(names.size & (names.size - 1)));
+    }
+    for (uint32_t i = 0; i < 2 * COUNT; i++) {
+        char wanted[16];
+        snprintf(wanted, sizeof(wanted), "name %u", i);
+        const struct base_name *found = base_names_find(&names, wanted);
+        TEST(i < COUNT ? found && found->text == text[i] && found->number == i * 7 : !found);
+    }
+    TEST(base_names_add(&names, "", 5) && base_names_find(&names, "")->number == 5);
+    base_names_finish(&names);
+    TEST(!names.slots && !base_names_find(&names, "name 0"));
 }
 
 static void test_arena(void)
@@ -199,6 +223,7 @@ int main(void)
     test_bfloat_values();
     test_bfloat_rounding();
     test_half_rounding();
+    test_names();
     test_arena();
     test_parallel();
     test_team_stays();

@@ -50,6 +50,10 @@ static void test_two_counters(void)
     void *again = NULL;
     TEST(com_GetDevice(child, &iid_a, &again) == S_OK && again == parent);
     TEST(com_GetDevice(child, &iid_a, NULL) == E_INVALIDARG);
+    static const IUnknownVtbl other_vtbl = { COM_UNKNOWN_METHODS };
+    TEST(com_child(parent, child, &thing_vtbl) == child && !com_child(parent, NULL, &thing_vtbl));
+    TEST(!com_child(parent, child, &other_vtbl) && !com_child(child, child, &thing_vtbl));
+    TEST(!com_child(parent, parent, &thing_vtbl));
     TEST(com_Release(again) == 0 && destroyed == 0);
     com_keep(child);
     TEST(com_Release(child) == 0 && destroyed == 0);

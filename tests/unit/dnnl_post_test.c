@@ -1,5 +1,5 @@
 /* Epilogues that the library takes as its own post-ops. */
-#include "kernels/dnnl_op.h"
+#include "kernels/onednn/dnnl_op.h"
 
 #include "test.h"
 

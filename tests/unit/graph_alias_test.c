@@ -16,7 +16,7 @@ struct made {
 
 static struct made made_of(struct graph *graph)
 {
-    struct graph_options options = make_options(MAKE_PASS_ALL);
+    struct graph_options options = make_options(GRAPH_PASSES_ALL);
     struct made made = { NULL, NULL };
     char error[256] = "";
     HRESULT hr = graph_plan_create(graph, &options, &made.plan, error);
@@ -330,9 +330,9 @@ static void test_seed(uint64_t seed, const struct graph_options *options)
 int main(int argc, char **argv)
 {
     uint64_t count = argc > 1 ? strtoull(argv[1], NULL, 0) : 3000, first = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
-    struct graph_options plain = make_options(MAKE_PASS_ALL), fast;
+    struct graph_options plain = make_options(GRAPH_PASSES_ALL), fast;
     base_parallel_enter(2);
-    graph_options_init(&fast, true, 2);
+    graph_options_init(&fast, &graph_backend_host, 2);
     fast.disabled_passes = 0;
     for (int i = 0; i < KNOWN_COUNT; i++)
         test_known((enum known)i);

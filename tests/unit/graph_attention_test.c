@@ -127,7 +127,7 @@ static void test_lengths(uint32_t fresh, int32_t first, int32_t second)
         fill(p.past_v, ARRAY_SIZE(p.past_v), 5 + round);
         memcpy(p.present_k, p.past_k, sizeof(p.present_k));
         memcpy(p.present_v, p.past_v, sizeof(p.present_v));
-        run(&p, round == 1 ? MAKE_PASS_ALL : 0, round == 2 ? base_cpu_flags() : 0);
+        run(&p, round == 1 ? GRAPH_PASSES_ALL : 0, round == 2 ? base_cpu_flags() : 0);
         TEST(caches_hold(&p));
         TEST(results_hold(&p));
     }

@@ -79,7 +79,7 @@ static float *run(const struct sample *s, uint32_t disabled, uint32_t threads, u
     struct graph_options options = make_options(disabled);
     options.cpu = base_cpu_flags();
     options.threads = threads;
-    options.host = true;
+    options.backend = &graph_backend_host;
     make_graph(&graph, s);
     TEST(graph_run_passes(&graph, &options) == S_OK);
     *out_blocks = 0;
@@ -119,7 +119,7 @@ static void test_sample(const struct sample *s, uint32_t threads, uint32_t block
     uint32_t found, none;
     uint64_t count;
     float *fused = run(s, 0, threads, &found, &count);
-    float *apart = run(s, UINT32_C(1) << MAKE_PASS_fuse_blocks, threads, &none, &count);
+    float *apart = run(s, UINT32_C(1) << GRAPH_PASS_fuse_blocks, threads, &none, &count);
     double most = 0, worst = 0;
     bool fast = base_cpu_flags() & (BASE_CPU_AVX2 | BASE_CPU_NEON);
     TEST_FOR(found == (fast ? blocks : 0), "%u blocks", found);

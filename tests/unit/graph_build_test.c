@@ -138,7 +138,7 @@ static void test_everything(void)
         add_output(&sample, 0, 0, 1);
         add_output(&sample, 1, 0, 2);
         add_output(&sample, 2, 0, 3);
-        build_and_run(&sample, &run, pass ? 0 : MAKE_PASS_ALL);
+        build_and_run(&sample, &run, pass ? 0 : GRAPH_PASSES_ALL);
         for (uint32_t i = 0; i < N; i++) {
             float y = x[i] > 0 ? x[i] : 0;
             TEST(out[0][i] == y && out[2][i] == y && out[3][i] == constant_data[i] &&

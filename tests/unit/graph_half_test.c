@@ -1,5 +1,5 @@
 /* Half precision that the caller allows: what lies between products becomes BFLOAT16 and results stay within the error
- * that docs/decisions.md states. Without the flag, or on a processor that does not multiply BFLOAT16, nothing changes
+ * that docs/performance.md states. Without the flag, or on a processor that does not multiply BFLOAT16, nothing changes
  * by a bit. */
 #include "graph_make.h"
 
@@ -73,7 +73,7 @@ static void same(uint32_t base, uint32_t flags, uint32_t cpu, const char *what)
 {
     float a[RESULTS], b[RESULTS];
     char *texts[2] = { NULL, NULL };
-    if (run_network(base, cpu, UINT32_C(1) << MAKE_PASS_half, a, &texts[0]) &&
+    if (run_network(base, cpu, UINT32_C(1) << GRAPH_PASS_half, a, &texts[0]) &&
         run_network(base | flags, cpu, 0, b, &texts[1])) {
         TEST_FOR(!strcmp(behind_flags(texts[0]), behind_flags(texts[1])), "%s", what);
         TEST_FOR(!memcmp(a, b, sizeof(a)), "%s", what);

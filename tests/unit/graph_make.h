@@ -12,17 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define MAKE_PASS_ALL UINT32_MAX
-#define F32           DML_TENSOR_DATA_TYPE_FLOAT32
-#define F16           DML_TENSOR_DATA_TYPE_FLOAT16
-
-/* Bit of a pass in graph_options.disabled_passes. */
-enum make_pass {
-#define PASS(name, host_only, meaning) MAKE_PASS_##name,
-#include "graph/passes.def"
-#undef PASS
-    MAKE_PASS_COUNT
-};
+#define F32 DML_TENSOR_DATA_TYPE_FLOAT32
+#define F16 DML_TENSOR_DATA_TYPE_FLOAT16
 
 __attribute__((unused)) static struct graph_operand make_value(struct graph *graph, enum graph_place place,
                                                                uint32_t index, DML_TENSOR_DATA_TYPE type, uint32_t rank,
@@ -185,7 +176,9 @@ __attribute__((unused)) static void make_scaled(struct graph *graph, bool quanti
 /* Portable kernels only and one thread, so that the outcome is the same on every machine. */
 __attribute__((unused)) static struct graph_options make_options(uint32_t disabled)
 {
-    struct graph_options options = { .disabled_passes = disabled, .cpu = 0, .threads = 1, .host = true };
+    struct graph_options options = {
+        .disabled_passes = disabled, .cpu = 0, .threads = 1, .backend = &graph_backend_host
+    };
     return options;
 }
 

@@ -234,7 +234,7 @@ static void test_variant(const struct variant *v, uint32_t number, uint32_t cpu)
     float x[COUNT];
     double expected[COUNT];
     fill(x);
-    if (!run(v, NONE, cpu, 0, x, &fused) || !run(v, NONE, cpu, MAKE_PASS_ALL, x, &parts))
+    if (!run(v, NONE, cpu, 0, x, &fused) || !run(v, NONE, cpu, GRAPH_PASSES_ALL, x, &parts))
         return;
     TEST_FOR(fused.norms == 1 && fused.ops == 1, "variant %u: %u norms of %u ops", number, fused.norms, fused.ops);
     TEST_FOR(fused.norm.use_mean == v->centered && fused.norm.use_variance && fused.norm.has_scale == v->scale &&
@@ -252,7 +252,7 @@ static void test_spoiled(const struct variant *v, enum spoil spoil, uint32_t cpu
     float x[COUNT];
     double expected[COUNT];
     fill(x);
-    if (!run(v, spoil, cpu, 0, x, &with) || !run(v, spoil, cpu, UINT32_C(1) << MAKE_PASS_fuse_norm, x, &without))
+    if (!run(v, spoil, cpu, 0, x, &with) || !run(v, spoil, cpu, UINT32_C(1) << GRAPH_PASS_fuse_norm, x, &without))
         return;
     bool still = spoil > NONE && spoil <= LAST_NORM;
     TEST_FOR(without.norms == 0 && with.norms == still && (!still || !with.norm.use_mean), "spoiled by %d", (int)spoil);

@@ -291,7 +291,7 @@ static void test_mixtures(const struct graph_options *options, uint32_t count)
 /* Passes and plain kernels agree. */
 static void test_plain(const struct graph_options *options)
 {
-    struct graph_options none = make_options(MAKE_PASS_ALL);
+    struct graph_options none = make_options(GRAPH_PASSES_ALL);
     struct compiled a = { 0 }, b = { 0 };
     static struct results x, y;
     const uint32_t all = (UINT32_C(1) << WEIGHTS) - 1;
@@ -305,7 +305,7 @@ int main(void)
 {
     struct graph_options portable = make_options(0), best;
     base_parallel_enter(2);
-    graph_options_init(&best, true, 2);
+    graph_options_init(&best, &graph_backend_host, 2);
     best.disabled_passes = 0;
     const struct graph_options *options[] = { &portable, &best };
     for (uint32_t i = 0; i < ARRAY_SIZE(options); i++) {

@@ -37,7 +37,7 @@ static void test_blocks(void)
             uint32_t first = rnd(steps);
             blocks[i] = (struct plan_block){ rnd(3) ? rnd(5000) : 256 * rnd(8), first, first + rnd(steps - first), 0 };
         }
-        TEST(plan_place_blocks(blocks, count, &bytes, &least) == S_OK);
+        TEST(plan_place_blocks(blocks, count, 256, &bytes, &least) == S_OK);
         for (uint32_t i = 0; i < count; i++) {
             TEST(blocks[i].offset % 256 == 0 && blocks[i].offset + blocks[i].size <= bytes);
             for (uint32_t k = 0; k < i; k++)
@@ -51,9 +51,9 @@ static void test_blocks(void)
     }
     struct plan_block huge[3] = { { UINT64_C(1) << 62, 0, 1, 0 }, { UINT64_C(1) << 62, 0, 1, 0 }, { 1, 0, 1, 0 } };
     uint64_t bytes, least;
-    TEST(plan_place_blocks(huge, 3, &bytes, &least) == E_OUTOFMEMORY);
+    TEST(plan_place_blocks(huge, 3, 256, &bytes, &least) == E_OUTOFMEMORY);
     huge[0].size = UINT64_MAX;
-    TEST(plan_place_blocks(huge, 1, &bytes, &least) == E_OUTOFMEMORY);
+    TEST(plan_place_blocks(huge, 1, 256, &bytes, &least) == E_OUTOFMEMORY);
 }
 
 /* So many are in use at one time that they are placed in the order of the steps. */
@@ -65,7 +65,7 @@ static void test_many_blocks(void)
     uint64_t bytes = 0, least = 0;
     for (uint32_t i = 0; i < count; i++)
         blocks[i] = (struct plan_block){ 256 * (1 + rnd(4)), i, BASE_MIN(i + 500 + rnd(2000), 2 * count), 0, 0 };
-    TEST(plan_place_blocks(blocks, count, &bytes, &least) == S_OK);
+    TEST(plan_place_blocks(blocks, count, 256, &bytes, &least) == S_OK);
     TEST(bytes >= least && bytes < least * 2);
     for (uint32_t step = 0; step < count; step += 97) {
         memset(taken, 0, count * 16);
@@ -142,7 +142,7 @@ static void test_reuse(void)
     uint64_t bytes, least;
     for (uint32_t i = 0; i < 10; i++)
         blocks[i] = (struct plan_block){ 1000, i, i + 1, 0 };
-    TEST(plan_place_blocks(blocks, 10, &bytes, &least) == S_OK && bytes == 2048 && least == 2048);
+    TEST(plan_place_blocks(blocks, 10, 256, &bytes, &least) == S_OK && bytes == 2048 && least == 2048);
 }
 
 static struct graph_plan *plan_of(struct graph *graph, uint32_t disabled, uint32_t threads)
@@ -169,7 +169,7 @@ static void test_in_place(void)
         make_map(&graph, KERN_MAP_MULADD, &x, 1, out, 2, 1);
         x = out;
     }
-    struct graph_plan *plan = plan_of(&graph, MAKE_PASS_ALL, 1);
+    struct graph_plan *plan = plan_of(&graph, GRAPH_PASSES_ALL, 1);
     if (!plan)
         return;
     TEST(plan->step_count == 4);
@@ -203,7 +203,7 @@ static void test_not_in_place(void)
         in[0] = b;
         in[1] = kind ? a : b;
         make_map(&graph, KERN_MAP_ADD, in, 2, y, 0, 0);
-        struct graph_plan *plan = plan_of(&graph, MAKE_PASS_ALL, 1);
+        struct graph_plan *plan = plan_of(&graph, GRAPH_PASSES_ALL, 1);
         if (!plan)
             return;
         TEST_FOR(plan->steps[1].where[0].offset != plan->steps[1].where[1].offset, "kind %u", kind);
@@ -215,10 +215,10 @@ static void test_not_in_place(void)
 static void test_residents(bool host)
 {
     struct graph graph;
-    struct graph_options options = make_options(MAKE_PASS_ALL);
+    struct graph_options options = make_options(GRAPH_PASSES_ALL);
     struct graph_plan *plan = NULL;
     char error[256] = "";
-    options.host = host;
+    options.backend = host ? &graph_backend_host : &graph_backend_spirv;
     graph_init(&graph, 2, 2, 0);
     struct graph_operand in[3] = { make4(&graph, GRAPH_INPUT, 0, 1, 1, 4, 4),
                                    make4(&graph, GRAPH_OWNED, 1, 1, 1, 4, 4) };
@@ -251,10 +251,10 @@ static void test_residents(bool host)
 static void test_packing(void)
 {
     struct graph graph;
-    struct graph_options options = make_options(MAKE_PASS_ALL);
+    struct graph_options options = make_options(GRAPH_PASSES_ALL);
     struct graph_plan *plan = NULL;
     char error[256] = "";
-    graph_options_init(&options, true, 1);
+    graph_options_init(&options, &graph_backend_host, 1);
     graph_init(&graph, 3, 2, 0);
     struct graph_operand w = make4(&graph, GRAPH_OWNED, 2, 32, 32, 3, 3);
     for (uint32_t i = 0; i < 2; i++) {
@@ -277,10 +277,10 @@ static void test_packing(void)
 static void test_old_failure(void)
 {
     struct graph graph;
-    struct graph_options options = make_options(MAKE_PASS_ALL);
+    struct graph_options options = make_options(GRAPH_PASSES_ALL);
     struct graph_plan *plan = NULL;
     char error[256] = "";
-    graph_options_init(&options, true, 1);
+    graph_options_init(&options, &graph_backend_host, 1);
     graph_init(&graph, 1, 1, 0);
     struct graph_operand in[2] = { make4(&graph, GRAPH_INPUT, 0, 1, 1, 96, 80),
                                    make4(&graph, GRAPH_OWNED, 1, 1, 1, 80, 112) };
@@ -384,12 +384,12 @@ static void test_disable(void)
 {
     struct graph_options options;
     setenv("ANYDML_DISABLE_PASS", "views,layout", 1);
-    graph_options_init(&options, true, 3);
-    TEST(options.disabled_passes == (UINT32_C(1) << MAKE_PASS_views | UINT32_C(1) << MAKE_PASS_layout));
-    TEST(options.threads == 3 && options.host);
+    graph_options_init(&options, &graph_backend_host, 3);
+    TEST(options.disabled_passes == (UINT32_C(1) << GRAPH_PASS_views | UINT32_C(1) << GRAPH_PASS_layout));
+    TEST(options.threads == 3 && options.backend == &graph_backend_host);
     setenv("ANYDML_DISABLE_PASS", "all", 1);
-    graph_options_init(&options, false, 0);
-    TEST(options.disabled_passes == UINT32_MAX && options.threads >= 1 && !options.host);
+    graph_options_init(&options, &graph_backend_spirv, 0);
+    TEST(options.disabled_passes == UINT32_MAX && options.threads >= 1 && options.backend == &graph_backend_spirv);
     unsetenv("ANYDML_DISABLE_PASS");
 }
 

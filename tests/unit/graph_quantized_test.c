@@ -308,7 +308,7 @@ static void check_layer(const struct layer *layer)
     const uint32_t cpus[] = { 0, base_cpu_flags() };
     struct make_run plain, run;
     struct kern_view view;
-    bool good = run_layer(layer, MAKE_PASS_ALL, 0, &plain, &view);
+    bool good = run_layer(layer, GRAPH_PASSES_ALL, 0, &plain, &view);
     for (uint32_t i = 0; i < ARRAY_SIZE(cpus) && good; i++) {
         good = run_layer(layer, 0, cpus[i], &run, &view);
         if (good)
@@ -349,7 +349,7 @@ static void test_kept_uses(void)
     uint64_t bytes;
     bool any = false, integer = false;
     make_long(&graph, 0, &bytes);
-    graph_ranks_begin(&graph);
+    graph_priorities_begin(&graph);
     graph_uses_keep(&graph);
     TEST(graph_uses_init(&uses, &graph));
     graph_uses_finish(&uses);

@@ -34,7 +34,7 @@ static void note_slots(const struct graph *graph, struct slots *slots)
     }
 }
 
-static uint32_t fired[MAKE_PASS_COUNT];
+static uint32_t fired[GRAPH_PASS_COUNT];
 
 /* Runs the passes; notes for a single one whether it did anything. */
 static HRESULT run_passes(struct graph *graph, const struct graph_options *options)
@@ -42,7 +42,7 @@ static HRESULT run_passes(struct graph *graph, const struct graph_options *optio
     char *before = graph_print(graph);
     HRESULT hr = graph_run_passes(graph, options);
     char *after = graph_print(graph);
-    for (uint32_t i = 0; i < MAKE_PASS_COUNT; i++)
+    for (uint32_t i = 0; i < GRAPH_PASS_COUNT; i++)
         fired[i] += options->disabled_passes == ~(UINT32_C(1) << i) && before && after && strcmp(before, after) != 0;
     free(before);
     free(after);
@@ -143,24 +143,24 @@ static void test_way(uint64_t seed, uint32_t flags, const struct graph_options *
 static void test_seed(uint64_t seed)
 {
     static const char *const names[] = {
-#define PASS(name, host_only, meaning) #name " alone",
+#define PASS(name, meaning) #name " alone",
 #include "graph/passes.def"
 #undef PASS
     };
     struct make_run plain;
     struct slots slots = { 0 };
-    struct graph_options options = make_options(MAKE_PASS_ALL);
+    struct graph_options options = make_options(GRAPH_PASSES_ALL);
     bool half;
     if (run_way(seed, DML_EXECUTION_FLAG_DISABLE_META_COMMANDS, &options, &slots, &plain, &half)) {
-        for (uint32_t i = 0; i < MAKE_PASS_COUNT; i++) {
+        for (uint32_t i = 0; i < GRAPH_PASS_COUNT; i++) {
             options = make_options(~(UINT32_C(1) << i));
-            bool fast = i == MAKE_PASS_fuse_blocks; /* does nothing where there is only the reference */
+            bool fast = i == GRAPH_PASS_fuse_blocks; /* does nothing where there is only the reference */
             options.cpu = fast ? base_cpu_flags() : 0;
             test_way(seed, fast ? 0 : DML_EXECUTION_FLAG_DISABLE_META_COMMANDS, &options, &plain, names[i]);
         }
         options = make_options(0);
         test_way(seed, DML_EXECUTION_FLAG_DISABLE_META_COMMANDS, &options, &plain, "all passes");
-        graph_options_init(&options, true, 2);
+        graph_options_init(&options, &graph_backend_host, 2);
         options.disabled_passes = 0;
         test_way(seed, 0, &options, &plain, "all passes, best kernels");
         owning = true;
@@ -181,10 +181,10 @@ int main(int argc, char **argv)
         test_seed(first + i);
     /* Bytes have tests of their own, graph_quantized_test.c and graph_weights_test.c, and so have long sums
      * (graph_split_test.c), half precision and FLOAT16. */
-    fired[MAKE_PASS_weights] = fired[MAKE_PASS_integer] = fired[MAKE_PASS_requantize] = UINT32_MAX;
-    fired[MAKE_PASS_split_products] = fired[MAKE_PASS_half] = fired[MAKE_PASS_widen] = UINT32_MAX;
-    for (uint32_t i = 0; count >= 400 && i < MAKE_PASS_COUNT; i++)
-        TEST_FOR(fired[i] > 10 || (i == MAKE_PASS_fuse_blocks && !base_cpu_flags()), "pass %u, which changed %u graphs",
-                 i, fired[i]);
+    fired[GRAPH_PASS_weights] = fired[GRAPH_PASS_integer] = fired[GRAPH_PASS_requantize] = UINT32_MAX;
+    fired[GRAPH_PASS_split_products] = fired[GRAPH_PASS_half] = fired[GRAPH_PASS_widen] = UINT32_MAX;
+    for (uint32_t i = 0; count >= 400 && i < GRAPH_PASS_COUNT; i++)
+        TEST_FOR(fired[i] > 10 || (i == GRAPH_PASS_fuse_blocks && !base_cpu_flags()),
+                 "pass %u, which changed %u graphs", i, fired[i]);
     return test_result();
 }

@@ -183,7 +183,7 @@ static struct graph_plan *plan_of(uint32_t kind, uint32_t n, float first, struct
     struct graph_options options;
     struct graph_plan *plan = NULL;
     char error[256] = "";
-    graph_options_init(&options, true, 1);
+    graph_options_init(&options, &graph_backend_host, 1);
     options.store = store;
     make_graph(&graph, kind, n, first);
     TEST_FOR(graph_plan_create(&graph, &options, &plan, error) == S_OK, "%s", error);
@@ -265,7 +265,7 @@ static struct graph_plan *repeated_plan(const struct repeated *r, struct graph_s
     struct graph_plan *plan = NULL;
     struct graph_operand in[2];
     char error[256] = "";
-    graph_options_init(&options, true, 1);
+    graph_options_init(&options, &graph_backend_host, 1);
     options.store = store;
     graph_init(&graph, 1, 1, 0);
     in[1] = make_constant(&graph, 2, SIZES(96, 96), 0.5f, 0.01f);

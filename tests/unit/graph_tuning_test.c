@@ -139,7 +139,9 @@ static const char *convolve(const struct kern_tuning *tuning, float *out)
     in[0].view = graph_view_permute(&in[0].view, order);
     y.view = graph_view_permute(&y.view, order);
     make_conv(&graph, in, 2, y, 1, 1, 1);
-    struct graph_options options = { .cpu = base_cpu_flags(), .threads = 1, .host = true, .tuning = tuning };
+    struct graph_options options = {
+        .cpu = base_cpu_flags(), .threads = 1, .backend = &graph_backend_host, .tuning = tuning
+    };
     TEST_FOR(graph_plan_create(&graph, &options, &plan, error) == S_OK, "%s", error);
     graph_finish(&graph);
     if (!plan)

@@ -5,7 +5,7 @@
 #include "base/cpu.h"
 #include "base/half.h"
 #include "base/parallel.h"
-#include "kernels/number.h"
+#include "kernels/core/number.h"
 
 #include "test.h"
 
@@ -229,7 +229,7 @@ static void check(uint64_t seed, bool large)
     const uint32_t cpus[] = { 0, base_cpu_flags() };
     struct make_run plain, run;
     struct kern_view view;
-    bool good = run_one(seed, large, MAKE_PASS_ALL, 0, &plain, &view);
+    bool good = run_one(seed, large, GRAPH_PASSES_ALL, 0, &plain, &view);
     for (uint32_t i = large; i < ARRAY_SIZE(cpus) && good; i++) {
         good = run_one(seed, large, 0, cpus[i], &run, &view);
         if (good)

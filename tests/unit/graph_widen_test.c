@@ -65,7 +65,7 @@ int main(void)
     uint16_t narrow[RESULTS], wide[RESULTS];
     uint32_t before, after;
     double most = 0, worst = 0;
-    if (run_network(UINT32_C(1) << MAKE_PASS_widen, narrow, &before) && run_network(0, wide, &after)) {
+    if (run_network(UINT32_C(1) << GRAPH_PASS_widen, narrow, &before) && run_network(0, wide, &after)) {
         for (uint32_t i = 0; i < RESULTS; i++) {
             most = fmax(most, fabs((double)base_half_to_float(narrow[i])));
             worst = fmax(worst, fabs((double)base_half_to_float(narrow[i]) - base_half_to_float(wide[i])));

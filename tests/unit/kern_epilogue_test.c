@@ -1,6 +1,6 @@
 /* What products and convolutions end in, in every row that takes it: operands in any order, and any numbers. */
 #include "base/cpu.h"
-#include "kernels/kern.h"
+#include "kernels/core/kernel.h"
 
 #include "test.h"
 

@@ -1,7 +1,7 @@
 /* Requantised sums are what the division gives, rounded: next to midpoints of halves and their neighbours, for the
  * divisors with which a reciprocal comes nearest to failing (kernels/quotient.h), and for divisors out of the usual. */
 #include "base/cpu.h"
-#include "kernels/product.h"
+#include "kernels/gemm/product.h"
 
 #include "test.h"
 

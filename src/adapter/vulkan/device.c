@@ -5,24 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-HRESULT vulkan_hresult(VkResult result)
-{
-    switch (result) {
-    case VK_SUCCESS:
-        return S_OK;
-    case VK_ERROR_OUT_OF_HOST_MEMORY:
-    case VK_ERROR_OUT_OF_DEVICE_MEMORY:
-    case VK_ERROR_OUT_OF_POOL_MEMORY:
-    case VK_ERROR_TOO_MANY_OBJECTS:
-        return E_OUTOFMEMORY;
-    case VK_ERROR_DEVICE_LOST:
-        return DXGI_ERROR_DEVICE_HUNG;
-    default:
-        base_log(BASE_LOG_ERROR, "vulkan: the driver returned %d", (int)result);
-        return E_FAIL;
-    }
-}
-
 /* ---- what there is ---- */
 
 static bool shares_memory(const struct vulkan_physical *physical)
@@ -80,95 +62,6 @@ static uint32_t vulkan_enumerate(struct adapter_info *out, uint32_t capacity)
     for (uint32_t i = 0; i < count && i < capacity; i++)
         describe(&physicals[i], i, &out[i]);
     return count;
-}
-
-/* ---- command buffers ---- */
-
-HRESULT vulkan_timeline_create(struct adapter_device *device, VkSemaphore *out)
-{
-    VkSemaphoreTypeCreateInfo type = {
-        .sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
-        .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE,
-    };
-    VkSemaphoreCreateInfo info = { .sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, .pNext = &type };
-    return vulkan_hresult(vk.vkCreateSemaphore(device->handle, &info, NULL, out));
-}
-
-HRESULT vulkan_timeline_wait(struct adapter_device *device, VkSemaphore timeline, uint64_t value)
-{
-    VkSemaphoreWaitInfo info = {
-        .sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
-        .semaphoreCount = 1,
-        .pSemaphores = &timeline,
-        .pValues = &value,
-    };
-    return vulkan_hresult(vk.vkWaitSemaphores(device->handle, &info, UINT64_MAX));
-}
-
-HRESULT vulkan_submit(struct vulkan_lane *lane, VkCommandBuffer commands, VkSemaphore timeline, uint64_t value)
-{
-    VkTimelineSemaphoreSubmitInfo values = {
-        .sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
-        .signalSemaphoreValueCount = 1,
-        .pSignalSemaphoreValues = &value,
-    };
-    VkSubmitInfo info = {
-        .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
-        .pNext = &values,
-        .commandBufferCount = 1,
-        .pCommandBuffers = &commands,
-        .signalSemaphoreCount = 1,
-        .pSignalSemaphores = &timeline,
-    };
-    pthread_mutex_lock(&lane->lock);
-    VkResult result = vk.vkQueueSubmit(lane->handle, 1, &info, VK_NULL_HANDLE);
-    pthread_mutex_unlock(&lane->lock);
-    return vulkan_hresult(result);
-}
-
-HRESULT vulkan_commands_create(struct adapter_device *device, VkCommandPool *out_pool, VkCommandBuffer *out_commands)
-{
-    VkCommandPoolCreateInfo pool = {
-        .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
-        .queueFamilyIndex = device->physical->family,
-    };
-    VkResult result = vk.vkCreateCommandPool(device->handle, &pool, NULL, out_pool);
-    if (result != VK_SUCCESS)
-        return vulkan_hresult(result);
-    VkCommandBufferAllocateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
-        .commandPool = *out_pool,
-        .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
-        .commandBufferCount = 1,
-    };
-    result = vk.vkAllocateCommandBuffers(device->handle, &info, out_commands);
-    if (result != VK_SUCCESS)
-        vk.vkDestroyCommandPool(device->handle, *out_pool, NULL);
-    return vulkan_hresult(result);
-}
-
-HRESULT vulkan_commands_begin(struct adapter_device *device, VkCommandPool pool, VkCommandBuffer commands)
-{
-    VkCommandBufferBeginInfo info = {
-        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
-        .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT,
-    };
-    VkResult result = vk.vkResetCommandPool(device->handle, pool, 0);
-    if (result == VK_SUCCESS)
-        result = vk.vkBeginCommandBuffer(commands, &info);
-    return vulkan_hresult(result);
-}
-
-void vulkan_barrier(VkCommandBuffer commands)
-{
-    VkMemoryBarrier barrier = {
-        .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
-        .srcAccessMask = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT,
-        .dstAccessMask = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT | VK_ACCESS_HOST_READ_BIT,
-    };
-    vk.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
-                            VK_PIPELINE_STAGE_ALL_COMMANDS_BIT | VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier, 0, NULL, 0,
-                            NULL);
 }
 
 /* ---- the device ---- */

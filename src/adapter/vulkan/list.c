@@ -7,24 +7,6 @@ struct recorder {
     VkCommandBuffer commands;
 };
 
-static VkBuffer buffer_of(const struct adapter_binding *binding)
-{
-    return vulkan_memory_from(binding->memory)->buffer;
-}
-
-static uint64_t offset_of(const struct adapter_binding *binding)
-{
-    return vulkan_memory_from(binding->memory)->offset + binding->offset;
-}
-
-void vulkan_copy(VkCommandBuffer commands, const struct adapter_binding *to, const struct adapter_binding *from,
-                 uint64_t bytes)
-{
-    VkBufferCopy region = { offset_of(from), offset_of(to), bytes };
-    if (bytes)
-        vk.vkCmdCopyBuffer(commands, buffer_of(from), buffer_of(to), 1, &region);
-}
-
 static HRESULT need_scratch(struct recorder *recorder)
 {
     struct adapter_queue *queue = recorder->queue;
@@ -75,7 +57,7 @@ static HRESULT record_copy(struct recorder *recorder, const struct adapter_comma
 static void fill(VkCommandBuffer commands, const struct adapter_binding *to, uint64_t bytes, uint32_t value)
 {
     if (bytes)
-        vk.vkCmdFillBuffer(commands, buffer_of(to), offset_of(to), bytes, value);
+        vk.vkCmdFillBuffer(commands, vulkan_buffer_of(to), vulkan_offset_of(to), bytes, value);
 }
 
 /* Vulkan fills whole words; bytes before and after them are copied from a filled scratch. */
@@ -123,8 +105,8 @@ static void record_resolve(struct recorder *recorder, const struct adapter_comma
         for (n = 1; i + n < count && atomic_load(&queries->written[start + i + n]) == written;)
             n++;
         if (written)
-            vk.vkCmdCopyQueryPoolResults(recorder->commands, queries->pool, start + i, n, buffer_of(&to),
-                                         offset_of(&to), 8, VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT);
+            vk.vkCmdCopyQueryPoolResults(recorder->commands, queries->pool, start + i, n, vulkan_buffer_of(&to),
+                                         vulkan_offset_of(&to), 8, VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT);
         else
             fill(recorder->commands, &to, UINT64_C(8) * n, 0);
     }

@@ -76,6 +76,8 @@ struct adapter_device {
     } own; /* the adapter's own work: zeroing memory */
 };
 
+/* ---- commands.c: needs nothing of the files below ---- */
+
 HRESULT vulkan_hresult(VkResult result);
 HRESULT vulkan_timeline_create(struct adapter_device *device, VkSemaphore *out);
 HRESULT vulkan_timeline_wait(struct adapter_device *device, VkSemaphore timeline, uint64_t value);
@@ -85,6 +87,8 @@ HRESULT vulkan_commands_create(struct adapter_device *device, VkCommandPool *out
 HRESULT vulkan_commands_begin(struct adapter_device *device, VkCommandPool pool, VkCommandBuffer commands);
 /* Everything before is complete and visible to everything after, the host included. */
 void vulkan_barrier(VkCommandBuffer commands);
+void vulkan_copy(VkCommandBuffer commands, const struct adapter_binding *to, const struct adapter_binding *from,
+                 uint64_t bytes);
 
 /* ---- heap.c ---- */
 
@@ -100,6 +104,16 @@ struct vulkan_memory {
 static inline struct vulkan_memory *vulkan_memory_from(struct adapter_memory *memory)
 {
     return (struct vulkan_memory *)memory;
+}
+
+static inline VkBuffer vulkan_buffer_of(const struct adapter_binding *binding)
+{
+    return vulkan_memory_from(binding->memory)->buffer;
+}
+
+static inline uint64_t vulkan_offset_of(const struct adapter_binding *binding)
+{
+    return vulkan_memory_from(binding->memory)->offset + binding->offset;
 }
 
 HRESULT vulkan_memory_create(struct adapter_device *device, enum adapter_memory_kind kind, uint64_t size,
@@ -143,8 +157,6 @@ void vulkan_queries_destroy(struct adapter_device *device, struct adapter_querie
 
 HRESULT vulkan_list_record(struct adapter_queue *queue, VkCommandBuffer commands, const struct adapter_command *list,
                            uint32_t count);
-void vulkan_copy(VkCommandBuffer commands, const struct adapter_binding *to, const struct adapter_binding *from,
-                 uint64_t bytes);
 
 /* ---- dispatch.c ---- */
 

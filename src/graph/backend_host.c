@@ -1,0 +1,162 @@
+/* The processor as a target: kernels of kernels.def, which pack on the host. */
+#include "graph/backend.h"
+
+#include "base/cpu.h"
+
+static bool host_supports(const struct graph_options *options, const struct kern_op *op, const char **out_reason)
+{
+    *out_reason = "no kernel takes it";
+    return kern_first(op, options->cpu) != NULL;
+}
+
+static uint32_t priority_of(const struct kern_row *row)
+{
+    uint32_t count;
+    return row ? (uint32_t)(row - kern_rows(&count)) : GRAPH_PRIORITY_NONE;
+}
+
+static uint32_t host_priority(const struct graph_options *options, const struct kern_op *op)
+{
+    void *state;
+    const struct kern_row *row = kern_find(op, options->cpu, graph_op_threads(op, options->threads), &state);
+    kern_release(row, state);
+    return priority_of(row);
+}
+
+static uint32_t host_priority_bound(const struct graph_options *options, const struct kern_op *op)
+{
+    return priority_of(kern_first(op, options->cpu));
+}
+
+static bool host_portable(uint32_t priority)
+{
+    uint32_t count;
+    return !kern_rows(&count)[priority].cpu;
+}
+
+static bool host_multiplies(const struct graph_options *options, DML_TENSOR_DATA_TYPE type)
+{
+    const bool bfloat = (uint32_t)type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16;
+    return options->cpu & (bfloat ? BASE_CPU_AVX512_BF16 : BASE_CPU_AVX2 | BASE_CPU_AVX512 | BASE_CPU_NEON);
+}
+
+static bool host_in_place(const struct kern_op *op)
+{
+    return op->kind == KERN_SCAN || graph_map_in_place(op);
+}
+
+/* ---- kernels ---- */
+
+/* Looks for a row that packs input `packable` - 1; without one, for a row that packs nothing. */
+static bool find_row(const struct graph_options *options, struct graph_step *step, uint32_t packable,
+                     uint64_t *out_packed_bytes)
+{
+    uint32_t input = GRAPH_NONE;
+    *out_packed_bytes = 0;
+    step->op.packed_input = packable;
+    step->op.tuning = options->tuning;
+    step->row = kern_find(&step->op, options->cpu, graph_op_threads(&step->op, options->threads), &step->state);
+    if (!packable)
+        return step->row != NULL;
+    if (step->row && step->row->pack_plan && step->row->pack_plan(&step->op, step->state, &input, out_packed_bytes) &&
+        input + 1 == packable)
+        return true;
+    kern_release(step->row, step->state);
+    step->state = NULL;
+    return find_row(options, step, 0, out_packed_bytes);
+}
+
+/* Ranges and threads of a step. Rows with state may use the team themselves. */
+static void limit_workers(struct graph_step *step, uint32_t threads)
+{
+    uint64_t ranges = step->work.units / BASE_MAX(step->work.grain, 1);
+    step->ranges = (uint32_t)BASE_MIN(BASE_MAX(ranges, 1), threads);
+    step->threads = step->state || step->row->kind == KERN_RECURRENT ? threads : step->ranges;
+}
+
+static HRESULT host_choose(const struct graph_options *options, struct base_arena *arena, struct graph_step *step,
+                           uint32_t packable, uint64_t *out_packed_bytes)
+{
+    (void)arena;
+    if (!find_row(options, step, packable, out_packed_bytes))
+        return DXGI_ERROR_UNSUPPORTED;
+    uint32_t threads = graph_op_threads(&step->op, options->threads);
+    step->row->plan(&step->op, step->state, threads, &step->work);
+    limit_workers(step, threads);
+    step->kernel = step->row->name;
+    step->scratch_bytes = step->work.scratch_bytes;
+    if (step->work.worker_scratch_bytes > INT64_MAX - 64)
+        return E_OUTOFMEMORY;
+    if (step->work.worker_scratch_bytes > GRAPH_STACK_SCRATCH_BYTES)
+        step->worker_scratch_stride = base_align_up(step->work.worker_scratch_bytes, 64);
+    return S_OK;
+}
+
+static void host_release(struct graph_step *step)
+{
+    kern_release(step->row, step->state);
+}
+
+/* ---- packing ---- */
+
+static bool host_pack(const struct graph_step *step, const void *source, void *packed)
+{
+    step->row->pack(&step->op, step->state, source, packed);
+    return !kern_take_failure();
+}
+
+/* Zeroed before it is filled, since it is hashed whole. */
+struct layout {
+    const struct kern_row *row;
+    uint32_t flags, packed_input, kind;
+    struct kern_view view;
+    uint64_t row_says;
+    DML_TENSOR_DATA_TYPE types[KERN_TENSORS_MAX];
+    char parameters[sizeof(((struct kern_op *)NULL)->u)];
+};
+
+static struct base_hash host_pack_layout(const struct graph_step *step)
+{
+    const struct kern_op *op = &step->op;
+    const struct kern_view *view = &op->tensors[op->packed_input - 1];
+    struct layout layout;
+    memset(&layout, 0, sizeof(layout));
+    layout.row = step->row;
+    layout.flags = op->flags;
+    layout.kind = op->kind;
+    layout.packed_input = op->packed_input;
+    layout.view.type = view->type;
+    layout.view.rank = view->rank;
+    layout.view.offset = view->offset;
+    /* Matrices that are only repeated are packed once: how often does not matter. */
+    for (uint32_t i = 0; i < view->rank; i++) {
+        bool batch = op->kind == KERN_GEMM && i + 2 < view->rank;
+        layout.view.sizes[i] = batch && !view->strides[i] ? 1 : view->sizes[i];
+        layout.view.strides[i] = view->sizes[i] > 1 ? view->strides[i] : 0;
+    }
+    if (step->row->pack_layout) {
+        layout.row_says = step->row->pack_layout(op, step->state);
+    } else {
+        for (uint32_t t = 0; t < op->input_count + op->output_count; t++)
+            layout.types[t] = op->tensors[t].type;
+        memcpy(layout.parameters, &op->u, sizeof(op->u));
+    }
+    return base_hash(&layout, sizeof(layout));
+}
+
+const struct graph_backend graph_backend_host = {
+    .name = "host",
+    .passes = GRAPH_PASSES_ALL,
+    .alignment = 256,
+    .derives = true,
+    .supports = host_supports,
+    .priority = host_priority,
+    .priority_bound = host_priority_bound,
+    .portable = host_portable,
+    .multiplies = host_multiplies,
+    .in_place = host_in_place,
+    .choose = host_choose,
+    .release = host_release,
+    .pack = host_pack,
+    .pack_layout = host_pack_layout,
+};

@@ -1,0 +1,70 @@
+/* Adapters that run SPIR-V as a target: a step is a list of dispatches, which the rows of shaders/shader.c plan.
+ * Nothing is packed yet, and the initializer only copies. */
+#include "graph/backend.h"
+
+#include "shaders/shader.h"
+
+static bool spirv_supports(const struct graph_options *options, const struct kern_op *op, const char **out_reason)
+{
+    (void)options;
+    return shader_find(op, out_reason) != NULL;
+}
+
+static uint32_t spirv_priority(const struct graph_options *options, const struct kern_op *op)
+{
+    const char *reason;
+    uint32_t count;
+    const struct shader_row *row = shader_find(op, &reason);
+    (void)options;
+    return row ? (uint32_t)(row - shader_rows(&count)) : GRAPH_PRIORITY_NONE;
+}
+
+static bool spirv_portable(uint32_t priority)
+{
+    (void)priority; /* one row of a kind serves all devices */
+    return true;
+}
+
+static bool spirv_multiplies(const struct graph_options *options, DML_TENSOR_DATA_TYPE type)
+{
+    (void)options;
+    (void)type;
+    return false;
+}
+
+static HRESULT spirv_choose(const struct graph_options *options, struct base_arena *arena, struct graph_step *step,
+                            uint32_t packable, uint64_t *out_packed_bytes)
+{
+    const char *reason;
+    const struct shader_row *row = shader_find(&step->op, &reason);
+    (void)options;
+    (void)packable;
+    *out_packed_bytes = 0;
+    if (!row)
+        return DXGI_ERROR_UNSUPPORTED;
+    struct shader_work *work = base_arena_alloc(arena, sizeof(*work));
+    if (!work)
+        return E_OUTOFMEMORY;
+    work->row = row;
+    row->plan(&step->op, work);
+    step->shaders = work;
+    step->kernel = row->name;
+    step->scratch_bytes = work->scratch_bytes;
+    return S_OK;
+}
+
+const struct graph_backend graph_backend_spirv = {
+    .name = "spirv",
+    .passes = GRAPH_PASS_BIT(dead_nodes) | GRAPH_PASS_BIT(requantize) | GRAPH_PASS_BIT(common_subexpressions) |
+              GRAPH_PASS_BIT(fold_constants) | GRAPH_PASS_BIT(fold_batch_norm) | GRAPH_PASS_BIT(views) |
+              GRAPH_PASS_BIT(fuse_map),
+    .alignment = 256,
+    .constants_are_resident = true,
+    .supports = spirv_supports,
+    .priority = spirv_priority,
+    .priority_bound = spirv_priority,
+    .portable = spirv_portable,
+    .multiplies = spirv_multiplies,
+    .in_place = graph_map_in_place,
+    .choose = spirv_choose,
+};

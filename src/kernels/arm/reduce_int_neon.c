@@ -1,2 +1,0 @@
-#define ISA neon
-#include "kernels/reduce_int_exec.h"

@@ -1,2 +1,0 @@
-#define ISA neon
-#include "kernels/scan_exec.h"

@@ -1,0 +1,390 @@
+/* The attention of attention_fast.h.
+ *
+ * Scores are kept turned, [key][query]: the products then read K where it lies, and the softmax goes through whole
+ * vectors of queries. Few queries have their scores the other way round, so that vectors run along the keys' depth. */
+#include "kernels/core/isa.h"
+#include "kernels/attention/attention_fast.h"
+#include "kernels/vec/dense_vec.h"
+
+#include <float.h>
+#include <math.h>
+
+struct attention {
+    const struct kern_call *call;
+    struct attention_inputs in;
+    const struct kern_view *q_view, *k_view, *v_view, *y_view;
+    uint32_t group, depth, value_depth, width; /* query heads per key head; width: value_depth rounded up */
+    uint32_t row_step, key_step;               /* of scores: between keys of all queries, between queries of all keys */
+    bool masked, uniform;                      /* there are masks; they do not depend on the query */
+    float *q, *scores, *sums, *k, *v;
+    float *top, *total, *shrink; /* per query: greatest score, sum of weights, what the last block left of them */
+    float *rows4, *masks;        /* four rows of Q, of masks */
+};
+
+static bool attention_repeats(const struct kern_view *view)
+{
+    return view->sizes[2] == 1 || view->strides[2] == 0;
+}
+
+static void attention_init(struct attention *a, const struct kern_call *call)
+{
+    const struct kern_op *op = call->op;
+    *a = (struct attention){
+        .call = call, .q_view = &op->tensors[0], .k_view = &op->tensors[1], .v_view = &op->tensors[2]
+    };
+    attention_inputs_init(op, &a->in);
+    a->masked = a->in.mask || a->in.keep || a->in.end || a->in.start;
+    a->uniform = (!a->in.mask || attention_repeats(&op->tensors[a->in.mask])) &&
+                 (!a->in.keep || attention_repeats(&op->tensors[a->in.keep]));
+    a->y_view = &op->tensors[op->input_count];
+    a->group = a->q_view->sizes[1] / a->k_view->sizes[1];
+    a->depth = a->k_view->sizes[3];
+    a->value_depth = a->v_view->sizes[3];
+    struct attention_scratch scratch;
+    attention_scratch_init(op, &scratch);
+    a->width = scratch.width;
+    a->row_step = scratch.rows;
+    a->key_step = scratch.keys;
+    a->q = call->worker_scratch;
+    a->scores = a->q + scratch.scores;
+    a->sums = a->q + scratch.sums;
+    a->k = a->q + scratch.k;
+    a->v = a->q + scratch.v;
+    a->top = a->q + scratch.rows_state;
+    a->total = a->top + scratch.rows;
+    a->shrink = a->total + scratch.rows;
+    a->masks = a->q + scratch.masks;
+    a->rows4 = a->q + scratch.rows4;
+    memset(a->v, 0, (scratch.rows_state - scratch.v) * sizeof(float));
+}
+
+/* c[m][0 .. vecs * VEC) = (add ? c : 0) + sum over k of a[m * a_row + k * a_step] * b[k][...] */
+DENSE_INLINE void attention_tile(uint32_t rows, uint32_t vecs, uint32_t depth, const float *a, int64_t a_row,
+                                 int64_t a_step, const float *b, int64_t b_row, float *c, uint32_t c_row, bool add)
+{
+    vec sum[8][2];
+    for (uint32_t m = 0; m < rows; m++)
+        for (uint32_t i = 0; i < vecs; i++)
+            sum[m][i] = add ? vec_load(c + m * c_row + i * VEC) : vec_set(0);
+    for (uint32_t k = 0; k < depth; k++) {
+        vec line[2];
+        for (uint32_t i = 0; i < vecs; i++)
+            line[i] = vec_load(b + k * b_row + i * VEC);
+        for (uint32_t m = 0; m < rows; m++) {
+            vec value = vec_set(a[m * a_row + k * a_step]);
+            for (uint32_t i = 0; i < vecs; i++)
+                sum[m][i] = vec_fma(value, line[i], sum[m][i]);
+        }
+    }
+    for (uint32_t m = 0; m < rows; m++)
+        for (uint32_t i = 0; i < vecs; i++)
+            vec_store(c + m * c_row + i * VEC, sum[m][i]);
+}
+
+#define TILE_ROWS (VEC == 16 ? 8 : 6) /* accumulators that fit in the registers */
+
+DENSE_INLINE void attention_strip(uint32_t rows, uint32_t vecs, uint32_t depth, const float *a, int64_t a_row,
+                                  int64_t a_step, const float *b, int64_t b_row, float *c, uint32_t c_row, bool add)
+{
+    uint32_t m = 0;
+    for (; m + TILE_ROWS <= rows; m += TILE_ROWS)
+        attention_tile(TILE_ROWS, vecs, depth, a + m * a_row, a_row, a_step, b, b_row, c + m * c_row, c_row, add);
+    for (; m + 2 <= rows; m += 2)
+        attention_tile(2, vecs, depth, a + m * a_row, a_row, a_step, b, b_row, c + m * c_row, c_row, add);
+    if (m < rows)
+        attention_tile(1, vecs, depth, a + m * a_row, a_row, a_step, b, b_row, c + m * c_row, c_row, add);
+}
+
+/* `width` is a multiple of VEC */
+DENSE_INLINE void attention_product(uint32_t rows, uint32_t width, uint32_t depth, const float *a, int64_t a_row,
+                                    int64_t a_step, const float *b, int64_t b_row, float *c, uint32_t c_row, bool add)
+{
+    uint32_t n = 0;
+    for (; n + 2 * VEC <= width; n += 2 * VEC)
+        attention_strip(rows, 2, depth, a, a_row, a_step, b + n, b_row, c + n, c_row, add);
+    if (n < width)
+        attention_strip(rows, 1, depth, a, a_row, a_step, b + n, b_row, c + n, c_row, add);
+}
+
+static void attention_load_row(const struct attention *a, uint32_t tensor, const struct kern_view *view,
+                               const uint32_t *at, uint32_t row, float *out)
+{
+    uint32_t where[4] = { at[0], tensor ? at[1] / a->group : at[1], row };
+    dense_load_row(a->call->data[tensor], dense_offset(view, where, 3), view->strides[3], view->type, view->sizes[3],
+                   out);
+}
+
+/* out[c][r] (+)= rows[r][c] for four rows of `count` columns rounded up to 4 */
+DENSE_INLINE void attention_turn(const float *rows, uint32_t length, uint32_t count, float *out, uint32_t out_row,
+                                 bool add)
+{
+    for (uint32_t c = 0; c < count; c += 4) {
+        float *to = out + c * out_row;
+#if defined(__x86_64__)
+        __m128 r0 = _mm_loadu_ps(rows + c), r1 = _mm_loadu_ps(rows + length + c);
+        __m128 r2 = _mm_loadu_ps(rows + 2 * length + c), r3 = _mm_loadu_ps(rows + 3 * length + c);
+        _MM_TRANSPOSE4_PS(r0, r1, r2, r3);
+        _mm_storeu_ps(to, add ? _mm_add_ps(_mm_loadu_ps(to), r0) : r0);
+        _mm_storeu_ps(to + out_row, add ? _mm_add_ps(_mm_loadu_ps(to + out_row), r1) : r1);
+        _mm_storeu_ps(to + 2 * out_row, add ? _mm_add_ps(_mm_loadu_ps(to + 2 * out_row), r2) : r2);
+        _mm_storeu_ps(to + 3 * out_row, add ? _mm_add_ps(_mm_loadu_ps(to + 3 * out_row), r3) : r3);
+#else
+        for (uint32_t i = 0; i < 16; i++) {
+            float value = rows[i % 4 * length + c + i / 4], *at = to + i / 4 * out_row + i % 4;
+            *at = add ? *at + value : value;
+        }
+#endif
+    }
+}
+
+/* Q of these rows times scale: [row][depth], or turned. */
+static void attention_load_queries(const struct attention *a, const uint32_t *at, uint32_t rows, bool turned)
+{
+    uint32_t length = (uint32_t)base_align_up(a->depth, 4);
+    vec scale = vec_set(a->call->op->u.attention.scale);
+    for (uint32_t m = 0; m < rows; m++) {
+        float *row = turned ? a->rows4 + m % 4 * length : a->q + m * a->depth;
+        attention_load_row(a, 0, a->q_view, at, at[2] + m, row);
+        if (turned && (m % 4 == 3 || m + 1 == rows)) /* behind the last row: old ones, whose scores are not used */
+            attention_turn(a->rows4, length, a->depth, a->q + (m & ~3u), a->row_step, false);
+    }
+    uint32_t count = a->depth * (turned ? a->row_step : rows), i = 0;
+    for (; i + VEC <= count; i += VEC)
+        vec_store(a->q + i, vec_load(a->q + i) * scale);
+    for (; i < count; i++)
+        a->q[i] *= a->call->op->u.attention.scale;
+}
+
+/* Keys or values where they lie when the products can read them there, otherwise a copy. */
+static const float *attention_rows(const struct attention *a, uint32_t tensor, const uint32_t *at, uint32_t first,
+                                   uint32_t count, uint32_t length, float *copy, int64_t *out_row)
+{
+    const struct kern_view *view = &a->call->op->tensors[tensor];
+    uint32_t where[4] = { at[0], at[1] / a->group, first };
+    if (attention_in_place(view, length)) {
+        *out_row = view->strides[2];
+        return (const float *)a->call->data[tensor] + dense_offset(view, where, 3);
+    }
+    for (uint32_t n = 0; n < count; n++)
+        attention_load_row(a, tensor, view, at, first + n, copy + n * length);
+    *out_row = length;
+    return copy;
+}
+
+DENSE_INLINE float attention_dot(DML_TENSOR_DATA_TYPE type, const float *q, const void *key, uint32_t depth)
+{
+    vec sum[4] = { vec_set(0), vec_set(0), vec_set(0), vec_set(0) };
+    uint32_t d = 0;
+    for (; d + 4 * VEC <= depth; d += 4 * VEC)
+        for (uint32_t i = 0; i < 4; i++)
+            sum[i] = vec_fma(vec_load(q + d + i * VEC), vec_load_of(type, key, d + i * VEC), sum[i]);
+    for (; d + VEC <= depth; d += VEC)
+        sum[0] = vec_fma(vec_load(q + d), vec_load_of(type, key, d), sum[0]);
+    if (d < depth)
+        sum[1] = vec_fma(vec_load_part(q + d, depth - d, vec_set(0)), vec_load_some(type, key, d, depth - d), sum[1]);
+    return vec_sum((sum[0] + sum[1]) + (sum[2] + sum[3]));
+}
+
+DENSE_INLINE void attention_fetch(const char *from, uint64_t bytes)
+{
+    for (uint64_t i = 0; i < bytes; i += 64)
+        __builtin_prefetch(from + i);
+}
+
+/* While a key is multiplied, a later one and the value of its own place are fetched. */
+static void attention_dots(const struct attention *a, const uint32_t *at, uint32_t rows, uint32_t first, uint32_t count)
+{
+    uint32_t where[4] = { at[0], at[1] / a->group, first };
+    const DML_TENSOR_DATA_TYPE type = a->k_view->type;
+    int64_t bytes = kern_type_bytes(type), step = a->k_view->strides[2] * bytes;
+    const char *key = (const char *)a->call->data[1] + dense_offset(a->k_view, where, 3) * bytes;
+    const uint64_t value_bytes = kern_type_bytes(a->v_view->type), length = a->depth * (uint64_t)bytes;
+    const int64_t value_step = a->v_view->strides[2] * (int64_t)value_bytes;
+    const char *value = (const char *)a->call->data[2] + dense_offset(a->v_view, where, 3) * (int64_t)value_bytes;
+    for (uint32_t n = 0; n < count; n++, key += step, value += value_step) {
+        attention_fetch(key + DENSE_AHEAD, length);
+        attention_fetch(value, a->v_view->strides[3] == 1 ? a->value_depth * value_bytes : 0);
+        for (uint32_t m = 0; m < rows; m++)
+            a->scores[m * a->key_step + n] = VEC_BY_TYPE(type, attention_dot, a->q + m * a->depth, key, a->depth);
+    }
+}
+
+/* What the masks add to the scores of query where[2] and `count` keys from where[3] on. */
+static void attention_mask_row(const struct attention *a, const uint32_t *where, uint32_t count, float *out)
+{
+    const struct kern_view *mask = &a->call->op->tensors[a->in.mask], *keep = &a->call->op->tensors[a->in.keep];
+    float filter = a->call->op->u.attention.filter;
+    int64_t start, end;
+    if (a->in.mask)
+        dense_load_row(a->call->data[a->in.mask], dense_offset(mask, where, 4),
+                       mask->sizes[3] > 1 ? mask->strides[3] : 0, mask->type, count, out);
+    else
+        memset(out, 0, count * sizeof(*out));
+    if (a->in.keep) {
+        const int32_t *kept = (const int32_t *)a->call->data[a->in.keep] + dense_offset(keep, where, 4);
+        int64_t step = keep->sizes[3] > 1 ? keep->strides[3] : 0;
+        for (uint32_t n = 0; n < count; n++)
+            out[n] += kept[n * step] ? 0 : filter;
+    }
+    attention_span(a->call, &a->in, where[0], &start, &end);
+    int64_t low = BASE_MAX(0, BASE_MIN(start - where[3], count));
+    int64_t high = BASE_MAX(low, BASE_MIN(end - where[3], count));
+    for (int64_t n = 0; n < low; n++)
+        out[n] += filter;
+    for (int64_t n = high; n < count; n++)
+        out[n] += filter;
+}
+
+/* The same, and -infinity for keys that do not exist for the query. */
+static void attention_limit_row(const struct attention *a, const uint32_t *at, uint32_t m, uint32_t first,
+                                uint32_t count, float *out)
+{
+    const uint32_t where[4] = { at[0], at[1], at[2] + m, first };
+    uint32_t keys = attention_keys(a->call, &a->in, at[0], at[2] + m);
+    attention_mask_row(a, where, count, out);
+    for (uint32_t n = keys > first ? keys - first : 0; n < count; n++)
+        out[n] = -INFINITY;
+}
+
+/* Turns a row's scores into weights relative to its greatest score so far; false when no weight is left. */
+static bool attention_soften_row(const struct attention *a, const uint32_t *at, uint32_t m, uint32_t first,
+                                 uint32_t count)
+{
+    float *scores = a->scores + m * a->key_step;
+    uint32_t padded = (uint32_t)base_align_up(count, VEC);
+    vec most = vec_set(a->top[m]), sum = vec_set(0);
+    attention_limit_row(a, at, m, first, count, a->masks);
+    for (uint32_t n = 0; n < count; n++)
+        scores[n] += a->masks[n];
+    for (uint32_t n = count; n < padded; n++)
+        scores[n] = -INFINITY;
+    for (uint32_t n = 0; n < padded; n += VEC)
+        most = vec_max(vec_load(scores + n), most);
+    float top = vec_top(most), base = BASE_MAX(top, -FLT_MAX);
+    for (uint32_t n = 0; n < padded; n += VEC) {
+        vec weight = vec_exp(vec_load(scores + n) - vec_set(base));
+        vec_store(scores + n, weight);
+        sum += weight;
+    }
+    float added = vec_sum(sum);
+    a->shrink[m] = expf(a->top[m] - base);
+    a->total[m] = a->total[m] * a->shrink[m] + added;
+    a->top[m] = top;
+    return added != 0;
+}
+
+/* Adds the masks to turned scores. */
+static void attention_mask_block(const struct attention *a, const uint32_t *at, uint32_t rows, uint32_t first,
+                                 uint32_t count)
+{
+    bool limited = attention_keys(a->call, &a->in, at[0], at[2]) < first + count;
+    if (!a->masked && !limited)
+        return;
+    if (a->uniform && !limited) {
+        attention_limit_row(a, at, 0, first, count, a->masks);
+        for (uint32_t n = 0; n < count; n++)
+            for (uint32_t m = 0; m < rows; m += VEC) {
+                float *scores = a->scores + n * a->row_step + m;
+                vec_store(scores, vec_load(scores) + vec_set(a->masks[n]));
+            }
+        return;
+    }
+    for (uint32_t m = 0; m < rows; m++) {
+        attention_limit_row(a, at, m, first, count, a->masks + m % 4 * a->key_step);
+        if (m % 4 == 3 || m + 1 == rows)
+            attention_turn(a->masks, a->key_step, count, a->scores + (m & ~3u), a->row_step, true);
+    }
+}
+
+/* As attention_soften_row for VEC queries from m on. */
+static bool attention_soften(const struct attention *a, uint32_t m, uint32_t count)
+{
+    float *scores = a->scores + m;
+    vec most = vec_load(a->top + m), sum = vec_set(0);
+    for (uint32_t n = 0; n < count; n++)
+        most = vec_max(vec_load(scores + n * a->row_step), most);
+    vec base = vec_max(most, vec_set(-FLT_MAX));
+    for (uint32_t n = 0; n < count; n++) {
+        vec weight = vec_exp(vec_load(scores + n * a->row_step) - base);
+        vec_store(scores + n * a->row_step, weight);
+        sum += weight;
+    }
+    vec shrink = vec_exp(vec_load(a->top + m) - base);
+    vec_store(a->shrink + m, shrink);
+    vec_store(a->total + m, vec_load(a->total + m) * shrink + sum);
+    vec_store(a->top + m, most);
+    return vec_sum(sum) != 0;
+}
+
+static bool attention_weights(const struct attention *a, const uint32_t *at, uint32_t rows, uint32_t first,
+                              uint32_t count)
+{
+    bool any = false;
+    int64_t row;
+    if (attention_direct(a->k_view, rows)) {
+        attention_dots(a, at, rows, first, count);
+        for (uint32_t m = 0; m < rows; m++)
+            any |= attention_soften_row(a, at, m, first, count);
+        return any;
+    }
+    const float *k = attention_rows(a, 1, at, first, count, a->depth, a->k, &row);
+    attention_product(count, (uint32_t)base_align_up(rows, VEC), a->depth, k, row, 1, a->q, a->row_step, a->scores,
+                      a->row_step, false);
+    attention_mask_block(a, at, rows, first, count);
+    for (uint32_t m = 0; m < rows; m += VEC)
+        any |= attention_soften(a, m, count);
+    return any;
+}
+
+static void attention_block(const struct attention *a, const uint32_t *at, uint32_t rows, uint32_t first,
+                            uint32_t count)
+{
+    if (!attention_weights(a, at, rows, first, count))
+        return;
+    int64_t row;
+    const float *v = attention_rows(a, 2, at, first, count, a->width, a->v, &row);
+    for (uint32_t m = 0; m < rows; m++)
+        for (uint32_t d = 0; a->shrink[m] != 1 && d < a->width; d += VEC)
+            vec_store(a->sums + m * a->width + d, vec_load(a->sums + m * a->width + d) * vec_set(a->shrink[m]));
+    if (attention_direct(a->k_view, rows))
+        attention_product(rows, a->width, count, a->scores, a->key_step, 1, v, row, a->sums, a->width, true);
+    else
+        attention_product(rows, a->width, count, a->scores, 1, a->row_step, v, row, a->sums, a->width, true);
+}
+
+static void attention_store(const struct attention *a, const uint32_t *at, uint32_t rows)
+{
+    for (uint32_t m = 0; m < rows; m++) {
+        float none = a->call->op->u.attention.undefined ? NAN : 0;
+        float inverse = a->total[m] == 0 ? none : 1 / a->total[m];
+        uint32_t where[4] = { at[0], at[1], at[2] + m, 0 };
+        for (uint32_t d = 0; d < a->width; d += VEC)
+            vec_store(a->sums + m * a->width + d, vec_load(a->sums + m * a->width + d) * vec_set(inverse));
+        dense_finish_f32(a->call, NULL, where, a->value_depth, a->sums + m * a->width);
+    }
+}
+
+static void attention_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    struct attention a;
+    attention_init(&a, call);
+    uint32_t total = a.y_view->sizes[2], blocks = (total + ATTENTION_ROWS - 1) / ATTENTION_ROWS;
+    for (uint64_t unit = begin; unit < end; unit++) {
+        uint32_t at[4] = { 0, 0, (uint32_t)(unit % blocks) * ATTENTION_ROWS, 0 };
+        at[1] = (uint32_t)(unit / blocks % a.y_view->sizes[1]);
+        at[0] = (uint32_t)(unit / blocks / a.y_view->sizes[1]);
+        uint32_t rows = BASE_MIN(total - at[2], ATTENTION_ROWS);
+        attention_load_queries(&a, at, rows, !attention_direct(a.k_view, rows));
+        for (uint32_t m = 0; m < a.row_step; m++) {
+            a.top[m] = -INFINITY;
+            a.total[m] = 0;
+        }
+        memset(a.sums, 0, (size_t)rows * a.width * sizeof(float));
+        uint32_t keys = attention_keys(call, &a.in, at[0], at[2] + rows - 1);
+        for (uint32_t first = 0; first < keys; first += ATTENTION_KEYS)
+            attention_block(&a, at, rows, first, BASE_MIN(keys - first, ATTENTION_KEYS));
+        attention_store(&a, at, rows);
+    }
+}
+
+KERN_ISA_RUN(attention_f32, attention_run)

@@ -1,0 +1,43 @@
+/* A convolution's geometry with always three spatial dimensions: missing outer ones have size 1. */
+#ifndef KERNELS_CONV_H
+#define KERNELS_CONV_H
+
+#include "kernels/core/dense.h"
+
+struct conv_shape {
+    uint32_t batch, in_channels, out_channels, groups;
+    uint32_t in_group, out_group; /* channels of one group */
+    bool transposed, flip;
+    int64_t in[3], out[3], kernel[3], stride[3], dilation[3], pad[3];
+    int64_t x[5], w[5], y[5]; /* strides of batch / channel / spatial; w: its dimension 0, 1, spatial */
+    int64_t bias;             /* stride */
+};
+
+/* false when the op's views do not fit together. */
+bool conv_shape_init(const struct kern_op *op, struct conv_shape *out);
+
+/* The input position along spatial dimension d that kernel tap k brings to output position `out`; -1 = none. */
+DENSE_INLINE int64_t conv_tap(const struct conv_shape *s, uint32_t d, int64_t out, int64_t k)
+{
+    int64_t at;
+    if (!s->transposed) {
+        at = out * s->stride[d] + k * s->dilation[d] - s->pad[d];
+    } else {
+        at = out + s->pad[d] - k * s->dilation[d];
+        if (at < 0 || at % s->stride[d])
+            return -1;
+        at /= s->stride[d];
+    }
+    return at >= 0 && at < s->in[d] ? at : -1;
+}
+
+/* Positions i in [*begin, *end) of [0, count) for which i * stride + offset lies in [0, limit). */
+DENSE_INLINE void conv_range(int64_t count, int64_t stride, int64_t offset, int64_t limit, int64_t *begin, int64_t *end)
+{
+    *begin = offset < 0 ? (-offset + stride - 1) / stride : 0;
+    *end = limit > offset ? (limit - offset + stride - 1) / stride : 0;
+    if (*end > count)
+        *end = count;
+}
+
+#endif

@@ -1,0 +1,208 @@
+#include "kernels/conv/conv_bytes.h"
+
+#include "kernels/conv/conv_pw.h"
+#include "kernels/vec/fmath.h"
+#include "kernels/gemm/gemm.h"
+
+#define BLOCK_BYTES  (16 * 1024)
+#define BLOCK_PIXELS 24 /* whole tiles of most heights */
+#define PIXELS_MIN   8
+#define CHANNELS_MIN 16 /* fewer leave most of a vector empty */
+#define LINES_BYTES  (256 * 1024)
+
+static bool same_everywhere(const struct kern_view *view, bool but_channels)
+{
+    bool result = true;
+    for (uint32_t d = 0; d < view->rank; d++)
+        result = result && (view->sizes[d] == 1 || view->strides[d] == 0 || (but_channels && d == 1));
+    return result;
+}
+
+static bool bytes_init(const struct kern_op *op, struct conv_bytes *c)
+{
+    const struct kern_conv *conv = &op->u.conv;
+    const struct kern_view *t = op->tensors;
+    if (!conv->integer || conv->transposed || conv->flip || conv->has_w_zero || op->packed_input != 2 ||
+        !gemm_bytes(t[0].type) || t[1].type != DML_TENSOR_DATA_TYPE_INT8 || !conv_shape_init(op, &c->s) ||
+        (conv->has_bias && t[2].type != DML_TENSOR_DATA_TYPE_INT32))
+        return false;
+    product_way_out_init(op, &c->way);
+    if (!c->way.requantizes || !same_everywhere(&t[c->way.scale], true) ||
+        (c->way.divisor && !same_everywhere(&t[c->way.divisor], false)) ||
+        (c->way.zero && !same_everywhere(&t[c->way.zero], false)))
+        return false;
+    const struct kern_view *scale = &t[c->way.scale], *y = &t[op->input_count];
+    bool is_signed = y->type == DML_TENSOR_DATA_TYPE_INT8;
+    c->scale_step = scale->sizes[1] > 1 ? scale->strides[1] : 0;
+    c->flip = t[0].type == DML_TENSOR_DATA_TYPE_INT8 ? 0x80 : 0;
+    return c->way.low <= c->way.high && c->way.low >= (is_signed ? -128 : 0) && c->way.high <= (is_signed ? 127 : 255);
+}
+
+bool conv_pw_bytes_init(const struct kern_op *op, struct conv_pw_bytes *out)
+{
+    struct conv_shape *s = &out->c.s;
+    memset(out, 0, sizeof(*out));
+    if (!bytes_init(op, &out->c) || s->groups != 1 || s->in_channels % CONV_BYTES_WORD ||
+        !conv_pixels(&op->tensors[0], &out->x_step) || !conv_pixels(&op->tensors[op->input_count], &out->y_step))
+        return false;
+    for (uint32_t d = 0; d < 3; d++)
+        if (s->kernel[d] != 1 || s->stride[d] != 1 || s->pad[d] || s->in[d] != s->out[d])
+            return false;
+    out->pixels = (uint64_t)s->batch * (uint64_t)(s->out[0] * s->out[1] * s->out[2]);
+    out->k = s->in_channels;
+    out->vecs = (s->out_channels + CONV_BYTES_LANES - 1) / CONV_BYTES_LANES;
+    out->panels = (out->vecs + CONV_PW_BYTES_VECS - 1) / CONV_PW_BYTES_VECS;
+    out->c.columns = out->vecs * CONV_BYTES_LANES;
+    out->block = BASE_MAX(BLOCK_BYTES / out->k / BLOCK_PIXELS, 1) * BLOCK_PIXELS;
+    out->blocks = (out->pixels + out->block - 1) / out->block;
+    out->room = out->c.columns * (sizeof(int32_t) + sizeof(float));
+    return out->pixels >= PIXELS_MIN;
+}
+
+bool conv_dw_bytes_init(const struct kern_op *op, struct conv_dw_bytes *out)
+{
+    struct conv_shape *s = &out->c.s;
+    memset(out, 0, sizeof(*out));
+    if (!bytes_init(op, &out->c) || s->in_group != 1 || s->out_group != 1 || s->groups < CHANNELS_MIN ||
+        s->kernel[0] != 1 || s->in[0] != 1 || s->out[0] != 1 || s->pad[0] || s->x[1] != 1 || s->y[1] != 1)
+        return false;
+    for (uint32_t d = 1; d < 3; d++)
+        if (s->kernel[d] > CONV_DW_BYTES_WINDOW || s->dilation[d] != 1 || s->pad[d] >= s->kernel[d])
+            return false;
+    int64_t pixels = BASE_MAX(s->pad[2] + s->in[2], (s->out[2] - 1) * s->stride[2] + s->kernel[2]);
+    out->groups = (uint32_t)(s->kernel[1] * s->kernel[2] + CONV_BYTES_WORD - 1) / CONV_BYTES_WORD;
+    out->blocks = (s->out_channels + CONV_BYTES_WIDTH - 1) / CONV_BYTES_WIDTH;
+    out->c.columns = out->blocks * CONV_BYTES_WIDTH;
+    out->line = base_align_up((uint64_t)pixels * s->out_channels, 64);
+    out->lines = out->c.columns * (sizeof(int32_t) + sizeof(float));
+    out->scratch = out->lines + out->line * ((uint64_t)s->kernel[1] + 1);
+    return out->scratch <= LINES_BYTES;
+}
+
+bool kern_conv_pw_bytes_accepts(const struct kern_op *op)
+{
+    struct conv_pw_bytes p;
+    return conv_pw_bytes_init(op, &p);
+}
+
+bool kern_conv_dw_bytes_accepts(const struct kern_op *op)
+{
+    struct conv_dw_bytes d;
+    return conv_dw_bytes_init(op, &d);
+}
+
+float conv_bytes_parameters(const struct kern_call *call, const struct conv_bytes *c, const int32_t *sums, bool woven,
+                            int32_t *start, float *scale)
+{
+    static const uint32_t first[KERN_RANK_MAX];
+    const struct kern_conv *conv = &call->op->u.conv;
+    const int32_t *bias = conv->has_bias ? call->data[2] : NULL;
+    const float *scales = call->data[c->way.scale];
+    uint32_t largest = 0; /* as bits, where NaN is the largest of all */
+    uint32_t zero = (uint32_t)gemm_zero(call, conv->has_x_zero, 2u + conv->has_bias, first) + c->flip;
+    for (uint32_t i = 0; i < c->columns; i++) {
+        uint32_t channel = woven ? conv_dw_bytes_channel(i) : i;
+        bool held = channel < c->s.out_channels;
+        uint32_t plus = held && bias ? (uint32_t)bias[channel * c->s.bias] : 0;
+        start[i] = (int32_t)(plus - zero * (uint32_t)sums[i]);
+        scale[i] = held ? scales[channel * c->scale_step] : 0;
+        uint32_t size = fmath_to_bits(scale[i]) & INT32_MAX;
+        largest = BASE_MAX(size, largest);
+    }
+    return fmath_bits(largest);
+}
+
+/* ---- pointwise ---- */
+
+void kern_conv_pw_bytes_vnni_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+{
+    struct conv_pw_bytes p;
+    (void)state;
+    (void)threads;
+    conv_pw_bytes_init(op, &p);
+    *out = (struct kern_work){ .units = p.blocks * p.panels };
+    out->grain = dense_grain((uint64_t)BASE_MIN(p.block, p.pixels) * (p.k / CONV_BYTES_WORD + 8) * CONV_PW_BYTES_VECS);
+    out->worker_scratch_bytes = p.room + CONV_PW_BYTES_ROWS * ((uint64_t)p.k + CONV_BYTES_WIDTH);
+}
+
+bool kern_conv_pw_bytes_vnni_pack_plan(const struct kern_op *op, const void *state, uint32_t *out_input,
+                                       uint64_t *out_bytes)
+{
+    struct conv_pw_bytes p;
+    (void)state;
+    if (!conv_pw_bytes_init(op, &p))
+        return false;
+    *out_input = 1;
+    *out_bytes = (uint64_t)p.c.columns * (p.k + sizeof(int32_t));
+    return true;
+}
+
+/* [panel][k / 4][channel of the panel][4], then the sums. */
+void kern_conv_pw_bytes_vnni_pack(const struct kern_op *op, const void *state, const void *source, void *packed)
+{
+    struct conv_pw_bytes p;
+    (void)state;
+    conv_pw_bytes_init(op, &p);
+    const struct conv_shape *s = &p.c.s;
+    int8_t *to = packed;
+    int32_t *sums = (int32_t *)(to + (uint64_t)p.c.columns * p.k);
+    memset(sums, 0, p.c.columns * sizeof(*sums));
+    for (uint32_t panel = 0; panel < p.panels; panel++) {
+        uint32_t first = p.vecs * panel / p.panels * CONV_BYTES_LANES;
+        uint32_t end = p.vecs * (panel + 1) / p.panels * CONV_BYTES_LANES;
+        for (uint32_t k = 0; k < p.k; k += CONV_BYTES_WORD)
+            for (uint32_t i = first; i < end; i++)
+                for (uint32_t b = 0; b < CONV_BYTES_WORD; b++, to++) {
+                    *to = i < s->out_channels ? ((const int8_t *)source)[i * s->w[0] + (k + b) * s->w[1]] : 0;
+                    sums[i] += *to;
+                }
+    }
+}
+
+/* ---- depthwise ---- */
+
+void kern_conv_dw_bytes_vnni_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+{
+    struct conv_dw_bytes d;
+    (void)state;
+    (void)threads;
+    conv_dw_bytes_init(op, &d);
+    *out = (struct kern_work){ .units = d.c.s.batch * (uint64_t)d.c.s.out[1] };
+    out->grain = BASE_MAX(dense_grain((uint64_t)d.c.s.out[2] * d.blocks * (d.groups + 2) * 12), 2);
+    out->worker_scratch_bytes = d.scratch;
+}
+
+bool kern_conv_dw_bytes_vnni_pack_plan(const struct kern_op *op, const void *state, uint32_t *out_input,
+                                       uint64_t *out_bytes)
+{
+    struct conv_dw_bytes d;
+    (void)state;
+    if (!conv_dw_bytes_init(op, &d))
+        return false;
+    *out_input = 1;
+    *out_bytes = (uint64_t)d.c.columns * (d.groups * CONV_BYTES_WORD + sizeof(int32_t));
+    return true;
+}
+
+/* [block][group][channel of the block][4], zeros for taps past the last, then the sums. */
+void kern_conv_dw_bytes_vnni_pack(const struct kern_op *op, const void *state, const void *source, void *packed)
+{
+    struct conv_dw_bytes d;
+    (void)state;
+    conv_dw_bytes_init(op, &d);
+    const struct conv_shape *s = &d.c.s;
+    uint32_t taps = (uint32_t)(s->kernel[1] * s->kernel[2]), depth = d.groups * CONV_BYTES_WORD;
+    int8_t *to = packed;
+    int32_t *sums = (int32_t *)(to + (uint64_t)d.c.columns * depth);
+    memset(packed, 0, (uint64_t)d.c.columns * (depth + sizeof(int32_t)));
+    for (uint32_t i = 0; i < d.c.columns; i++) {
+        uint32_t channel = conv_dw_bytes_channel(i);
+        for (uint32_t t = 0; channel < s->out_channels && t < taps; t++) {
+            int8_t w =
+                ((const int8_t *)source)[channel * s->w[0] + t / s->kernel[2] * s->w[3] + t % s->kernel[2] * s->w[4]];
+            uint64_t line = (uint64_t)(i / CONV_BYTES_WIDTH) * d.groups + t / CONV_BYTES_WORD;
+            to[(line * CONV_BYTES_WIDTH + i % CONV_BYTES_WIDTH) * CONV_BYTES_WORD + t % CONV_BYTES_WORD] = w;
+            sums[i] += w;
+        }
+    }
+}

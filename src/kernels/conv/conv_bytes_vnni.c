@@ -1,0 +1,382 @@
+#include "kernels/conv/conv_bytes.h"
+#include "kernels/gemm/gemm.h"
+#include "kernels/gemm/quotient.h"
+
+/* ---- the way out ---- */
+
+/* MULTIPLY: there is no divisor. BY_INVERSE: quotients are less than half of the sums, so that they all fit. */
+enum scaling { MULTIPLY, BY_INVERSE, DIVIDE };
+
+/* Signed results are computed 128 higher and turned at the end. */
+struct finish {
+    __m512i zero, low, high, turn;
+    struct quotient by;
+    enum scaling scaling;
+};
+
+/* largest: of all scales. */
+static struct finish finish_of(const struct kern_call *call, const struct conv_bytes *c, float largest)
+{
+    static const uint32_t first[KERN_RANK_MAX];
+    bool is_signed = call->op->tensors[call->op->input_count].type == DML_TENSOR_DATA_TYPE_INT8;
+    int plus = is_signed ? 128 : 0;
+    int zero = c->way.zero ? gemm_zero(call, true, c->way.zero, first) : 0;
+    float divisor = product_divisor(call, &c->way, first);
+    struct quotient by = quotient_by(divisor);
+    enum scaling scaling = !by.divides ? MULTIPLY : by.usual && largest < divisor / 2 ? BY_INVERSE : DIVIDE;
+    return (struct finish){ _mm512_set1_epi16((short)(zero + plus)),
+                            _mm512_set1_epi8((char)((int)c->way.low + plus)),
+                            _mm512_set1_epi8((char)((int)c->way.high + plus)),
+                            _mm512_set1_epi8((char)(is_signed ? 0x80 : 0)),
+                            by,
+                            scaling };
+}
+
+/* Sums that fit in no INT32 when they are scaled become its least, as NaN does. */
+DENSE_INLINE __m512i scaled(__m512i sums, __m512 scale, const struct quotient *by, enum scaling scaling)
+{
+    __m512 value = _mm512_mul_ps(_mm512_cvtepi32_ps(sums), scale);
+    if (scaling == BY_INVERSE)
+        return _mm512_cvtps_epi32(quotient_by_inverse(by, value));
+    if (scaling == DIVIDE)
+        value = _mm512_div_ps(value, by->divisor);
+    return _mm512_cvtps_epi32(_mm512_min_ps(_mm512_set1_ps(0x1p30f), value));
+}
+
+/* Of 64 numbers; lane by lane four of each vector. */
+DENSE_INLINE __m512i finished(const struct finish *f, __m512i a, __m512i b, __m512i c, __m512i d)
+{
+    __m512i low = _mm512_adds_epi16(_mm512_packs_epi32(a, b), f->zero);
+    __m512i high = _mm512_adds_epi16(_mm512_packs_epi32(c, d), f->zero);
+    __m512i bytes = _mm512_packus_epi16(low, high);
+    return _mm512_xor_si512(_mm512_min_epu8(_mm512_max_epu8(bytes, f->low), f->high), f->turn);
+}
+
+DENSE_INLINE __m512i multiply_add(__m512i sums, __m512i x, __m512i w)
+{
+    /* GCC 12 copies and spills the sums around the intrinsic. */
+    __asm__("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(x), "v"(w));
+    return sums;
+}
+
+/* ---- pointwise ---- */
+
+struct pw_tile {
+    const uint8_t *x; /* rows x_step apart */
+    const int8_t *w;
+    const int32_t *start;
+    const float *scale;
+    uint8_t *y;
+    int64_t x_step, y_step;
+    uint32_t words;
+    uint64_t mask; /* channels that are stored */
+};
+
+#define EACH_ROW _Pragma("GCC unroll 14") for (uint32_t r = 0; r < rows; r++)
+#define EACH_VEC _Pragma("GCC unroll 4") for (uint32_t v = 0; v < vecs; v++)
+
+DENSE_INLINE void pw_store(const struct pw_tile *t, const struct finish *f, const __m512i *number, uint32_t row)
+{
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    __m512i bytes = _mm512_permutexvar_epi32(order, finished(f, number[0], number[1], number[2], number[3]));
+    _mm512_mask_storeu_epi8(t->y + row * t->y_step, t->mask, bytes);
+}
+
+/* sums[rows][vecs], in memory: what no tile is made for. */
+static __attribute__((noinline)) void pw_divide(const struct pw_tile *t, const struct finish *f, const __m512i *sums,
+                                                uint32_t rows, uint32_t vecs)
+{
+    for (uint32_t r = 0; r < rows; r++) {
+        __m512i number[CONV_PW_BYTES_VECS] = { _mm512_setzero_si512() };
+        for (uint32_t v = 0; v < vecs; v++)
+            number[v] = scaled(sums[r * vecs + v], _mm512_loadu_ps(t->scale + v * CONV_BYTES_LANES), &f->by, DIVIDE);
+        pw_store(t, f, number, r);
+    }
+}
+
+DENSE_INLINE void pw_multiply(const struct pw_tile *t, const struct finish *f, uint32_t rows, uint32_t vecs, bool flip,
+                              enum scaling scaling)
+{
+    const __m512i turn = _mm512_set1_epi8((char)0x80);
+    const uint8_t *x = t->x;
+    const int8_t *w = t->w;
+    const int64_t x_step = t->x_step;
+    __m512i sums[CONV_PW_BYTES_ROWS][CONV_PW_BYTES_VECS];
+    EACH_ROW
+    EACH_VEC
+    sums[r][v] = _mm512_loadu_si512(t->start + v * CONV_BYTES_LANES);
+    for (uint32_t i = 0; i < t->words; i++, x += CONV_BYTES_WORD, w += vecs * CONV_BYTES_WIDTH) {
+        __m512i right[CONV_PW_BYTES_VECS];
+        EACH_VEC
+        right[v] = _mm512_loadu_si512(w + v * CONV_BYTES_WIDTH);
+        EACH_ROW
+        {
+            int32_t word;
+            memcpy(&word, x + r * x_step, sizeof(word));
+            __m512i left = _mm512_set1_epi32(word);
+            left = flip ? _mm512_xor_si512(left, turn) : left;
+            EACH_VEC
+            sums[r][v] = multiply_add(sums[r][v], left, right[v]);
+        }
+    }
+    if (scaling == BY_INVERSE && f->scaling == DIVIDE) {
+        __m512i all[CONV_PW_BYTES_ROWS * CONV_PW_BYTES_VECS];
+        EACH_ROW
+        EACH_VEC
+        all[r * vecs + v] = sums[r][v];
+        pw_divide(t, f, all, rows, vecs);
+        return;
+    }
+    EACH_ROW
+    {
+        __m512i number[CONV_PW_BYTES_VECS] = { _mm512_setzero_si512() };
+        EACH_VEC
+        number[v] = scaled(sums[r][v], _mm512_loadu_ps(t->scale + v * CONV_BYTES_LANES), &f->by, scaling);
+        pw_store(t, f, number, r);
+    }
+}
+
+/* Pixels of a tile by its vectors: as many as there are registers for. */
+static const uint32_t pw_rows[] = { 0, 14, 12, 8, 6 };
+
+static void pw_tile(const struct pw_tile *t, const struct finish *f, uint32_t vecs, bool flip)
+{
+    switch (vecs * 4 + flip * 2 + (f->scaling == MULTIPLY)) {
+#define CASE(vecs, rows, flip)                                                                                         \
+    case vecs * 4 + flip * 2:                                                                                          \
+        pw_multiply(t, f, rows, vecs, flip, BY_INVERSE);                                                               \
+        break;                                                                                                         \
+    case vecs * 4 + flip * 2 + 1:                                                                                      \
+        pw_multiply(t, f, rows, vecs, flip, MULTIPLY);                                                                 \
+        break;
+        CASE(1, 14, false)
+        CASE(1, 14, true)
+        CASE(2, 12, false)
+        CASE(2, 12, true)
+        CASE(3, 8, false)
+        CASE(3, 8, true)
+        CASE(4, 6, false)
+        CASE(4, 6, true)
+#undef CASE
+    default:
+        break;
+    }
+}
+
+/* The last pixels of a block, as a whole tile in scratch memory. */
+static void pw_rest(const struct conv_pw_bytes *p, const struct pw_tile *t, const struct finish *f, uint32_t vecs,
+                    uint32_t rows, uint8_t *room)
+{
+    uint8_t *x = room, *y = room + (uint64_t)CONV_PW_BYTES_ROWS * p->k;
+    uint64_t used = (uint64_t)__builtin_popcountll(t->mask);
+    struct pw_tile rest = *t;
+    for (uint32_t r = 0; r < pw_rows[vecs]; r++)
+        memcpy(x + (uint64_t)r * p->k, t->x + (int64_t)BASE_MIN(r, rows - 1) * t->x_step, p->k);
+    rest.x = x;
+    rest.x_step = p->k;
+    rest.y = y;
+    rest.y_step = CONV_BYTES_WIDTH;
+    pw_tile(&rest, f, vecs, p->c.flip);
+    for (uint32_t r = 0; r < rows; r++)
+        memcpy(t->y + r * t->y_step, y + (uint64_t)r * CONV_BYTES_WIDTH, used);
+}
+
+static void pw_unit(const struct kern_call *call, const struct conv_pw_bytes *p, const struct finish *f, uint64_t unit)
+{
+    uint64_t block = unit / p->panels, first = block * p->block, end = BASE_MIN(first + p->block, p->pixels);
+    uint32_t panel = (uint32_t)(unit % p->panels), vec = p->vecs * panel / p->panels;
+    uint32_t vecs = p->vecs * (panel + 1) / p->panels - vec, column = vec * CONV_BYTES_LANES;
+    uint32_t used = BASE_MIN(p->c.s.out_channels - column, vecs * CONV_BYTES_LANES), rows = pw_rows[vecs];
+    char *scratch = call->worker_scratch;
+    struct pw_tile t = { .x_step = p->x_step, .y_step = p->y_step, .words = p->k / CONV_BYTES_WORD };
+    t.w = (const int8_t *)call->data[1] + (uint64_t)column * p->k;
+    t.start = (const int32_t *)scratch + column;
+    t.scale = (const float *)scratch + p->c.columns + column;
+    t.mask = ~UINT64_C(0) >> (64 - used);
+    t.x = (const uint8_t *)call->data[0] + (int64_t)first * p->x_step;
+    t.y = (uint8_t *)call->data[call->op->input_count] + (int64_t)first * p->y_step + column;
+    for (; first + rows <= end; first += rows, t.x += rows * t.x_step, t.y += rows * t.y_step)
+        pw_tile(&t, f, vecs, p->c.flip);
+    if (first < end)
+        pw_rest(p, &t, f, vecs, (uint32_t)(end - first), (uint8_t *)scratch + p->room);
+}
+
+void kern_conv_pw_bytes_vnni_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    struct conv_pw_bytes p;
+    conv_pw_bytes_init(call->op, &p);
+    int32_t *start = call->worker_scratch;
+    const int8_t *packed = call->data[1];
+    float largest = conv_bytes_parameters(call, &p.c, (const int32_t *)(packed + (uint64_t)p.c.columns * p.k), false,
+                                          start, (float *)(start + p.c.columns));
+    const struct finish f = finish_of(call, &p.c, largest);
+    for (uint64_t unit = begin; unit < end; unit++)
+        pw_unit(call, &p, &f, unit);
+}
+
+/* ---- depthwise ---- */
+
+struct dw {
+    const struct kern_call *call;
+    struct conv_dw_bytes d;
+    struct finish f;
+    uint8_t zero;                             /* what padding holds */
+    int64_t held[CONV_DW_BYTES_WINDOW];       /* input row in each line, or -1 */
+    const uint8_t *row[CONV_DW_BYTES_WINDOW]; /* lines under the window */
+};
+
+static uint8_t *dw_line(const struct dw *r, int64_t line)
+{
+    return (uint8_t *)r->call->worker_scratch + r->d.lines + (uint64_t)line * r->d.line;
+}
+
+static void dw_load(const struct dw *r, int64_t n, int64_t row, uint8_t *line)
+{
+    const struct conv_shape *s = &r->d.c.s;
+    const uint8_t *from = (const uint8_t *)r->call->data[0] + n * s->x[0] + row * s->x[3];
+    const int64_t channels = s->in_channels, step = s->in[2] > 1 ? s->x[4] : channels;
+    const int64_t runs = step == channels ? 1 : s->in[2], count = channels * s->in[2] / runs;
+    const uint8_t flip = r->d.c.flip;
+    uint8_t *restrict to = line + s->pad[2] * channels;
+    for (int64_t run = 0; run < runs; run++, from += step, to += count)
+        for (int64_t i = 0; i < count; i++)
+            to[i] = from[i] ^ flip;
+}
+
+/* Lines for output row `out` of image n. */
+static void dw_window(struct dw *r, int64_t n, int64_t out)
+{
+    const struct conv_shape *s = &r->d.c.s;
+    for (int64_t k = 0; k < s->kernel[1]; k++) {
+        int64_t row = out * s->stride[1] - s->pad[1] + k, slot = row % s->kernel[1];
+        r->row[k] = dw_line(r, s->kernel[1]);
+        if (row < 0 || row >= s->in[1])
+            continue;
+        uint8_t *line = dw_line(r, slot);
+        r->row[k] = line;
+        if (r->held[slot] != n * s->in[1] + row)
+            dw_load(r, n, row, line);
+        r->held[slot] = n * s->in[1] + row;
+    }
+}
+
+/* Four taps of 64 channels. */
+DENSE_INLINE void dw_add(__m512i *sums, const __m512i *x, const __m512i *w)
+{
+    __m512i ab = _mm512_unpacklo_epi8(x[0], x[1]), cd = _mm512_unpacklo_epi8(x[2], x[3]);
+    sums[0] = multiply_add(sums[0], _mm512_unpacklo_epi16(ab, cd), w[0]);
+    sums[1] = multiply_add(sums[1], _mm512_unpackhi_epi16(ab, cd), w[1]);
+    ab = _mm512_unpackhi_epi8(x[0], x[1]);
+    cd = _mm512_unpackhi_epi8(x[2], x[3]);
+    sums[2] = multiply_add(sums[2], _mm512_unpacklo_epi16(ab, cd), w[2]);
+    sums[3] = multiply_add(sums[3], _mm512_unpackhi_epi16(ab, cd), w[3]);
+}
+
+DENSE_INLINE void dw_put(const struct dw *r, const __m512i *sums, const float *scale, __mmask64 mask, uint8_t *y,
+                         enum scaling scaling)
+{
+    __m512i number[4];
+    for (uint32_t v = 0; v < 4; v++)
+        number[v] = scaled(sums[v], _mm512_loadu_ps(scale + v * CONV_BYTES_LANES), &r->f.by, scaling);
+    _mm512_mask_storeu_epi8(y, mask, finished(&r->f, number[0], number[1], number[2], number[3]));
+}
+
+/* A row of a block of channels. */
+DENSE_INLINE void dw_block_3x3(const struct dw *r, uint32_t block, const int32_t *start, const float *scale,
+                               __mmask64 mask, uint8_t *y, enum scaling scaling)
+{
+    const struct conv_shape *s = &r->d.c.s;
+    const int64_t channels = s->in_channels, step = s->stride[2] * channels, first = (int64_t)block * CONV_BYTES_WIDTH;
+    const uint8_t *const rows[] = { r->row[0] + first, r->row[1] + first, r->row[2] + first };
+    const char *packed = (const char *)r->call->data[1] + (uint64_t)block * 12 * 64;
+    __m512i w[12];
+#pragma GCC unroll 12
+    for (uint32_t i = 0; i < 12; i++)
+        w[i] = _mm512_loadu_si512(packed + i * 64);
+    for (int64_t i = 0, at = 0; i < s->out[2]; i++, at += step, y += s->y[4]) {
+        __m512i sums[4], x[12];
+#pragma GCC unroll 12
+        for (uint32_t t = 0; t < 12; t++)
+            x[t] = t < 9 ? _mm512_maskz_loadu_epi8(mask, rows[t / 3] + at + t % 3 * channels) : _mm512_setzero_si512();
+        for (uint32_t v = 0; v < 4; v++)
+            sums[v] = _mm512_loadu_si512(start + v * CONV_BYTES_LANES);
+#pragma GCC unroll 3
+        for (uint32_t g = 0; g < 3; g++)
+            dw_add(sums, x + 4 * g, w + 4 * g);
+        dw_put(r, sums, scale, mask, y, scaling);
+    }
+}
+
+DENSE_INLINE void dw_block_any(const struct dw *r, uint32_t block, const int32_t *start, const float *scale,
+                               __mmask64 mask, uint8_t *y, enum scaling scaling)
+{
+    const struct conv_shape *s = &r->d.c.s;
+    const int64_t channels = s->in_channels, step = s->stride[2] * channels, first = (int64_t)block * CONV_BYTES_WIDTH;
+    const uint8_t *taps[CONV_DW_BYTES_WINDOW * CONV_DW_BYTES_WINDOW + CONV_BYTES_WORD];
+    const char *packed = (const char *)r->call->data[1] + (uint64_t)block * r->d.groups * 256;
+    const uint32_t count = (uint32_t)(s->kernel[1] * s->kernel[2]);
+    for (uint32_t t = 0; t < r->d.groups * CONV_BYTES_WORD; t++) {
+        uint32_t tap = t < count ? t : 0; /* those past the last have no weight */
+        taps[t] = r->row[tap / s->kernel[2]] + tap % s->kernel[2] * channels + first;
+    }
+    for (int64_t i = 0, at = 0; i < s->out[2]; i++, at += step, y += s->y[4]) {
+        __m512i sums[4], x[4], w[4];
+        for (uint32_t v = 0; v < 4; v++)
+            sums[v] = _mm512_loadu_si512(start + v * CONV_BYTES_LANES);
+        for (uint32_t g = 0; g < r->d.groups; g++) {
+            for (uint32_t v = 0; v < 4; v++) {
+                x[v] = _mm512_maskz_loadu_epi8(mask, taps[4 * g + v] + at);
+                w[v] = _mm512_loadu_si512(packed + (4 * g + v) * 64);
+            }
+            dw_add(sums, x, w);
+        }
+        dw_put(r, sums, scale, mask, y, scaling);
+    }
+}
+
+DENSE_INLINE void dw_row(const struct dw *r, uint8_t *y, enum scaling scaling)
+{
+    const struct conv_shape *s = &r->d.c.s;
+    const int32_t *start = r->call->worker_scratch;
+    const float *scale = (const float *)start + r->d.c.columns;
+    for (uint32_t block = 0; block < r->d.blocks; block++) {
+        uint32_t first = block * CONV_BYTES_WIDTH, used = BASE_MIN(s->out_channels - first, CONV_BYTES_WIDTH);
+        __mmask64 mask = ~UINT64_C(0) >> (64 - used);
+        if (s->kernel[1] == 3 && s->kernel[2] == 3 && scaling != DIVIDE)
+            dw_block_3x3(r, block, start + first, scale + first, mask, y + first, scaling);
+        else
+            dw_block_any(r, block, start + first, scale + first, mask, y + first, scaling);
+    }
+}
+
+static void dw_row_by(const struct dw *r, uint8_t *y)
+{
+    if (r->f.scaling == BY_INVERSE)
+        dw_row(r, y, BY_INVERSE);
+    else if (r->f.scaling == MULTIPLY)
+        dw_row(r, y, MULTIPLY);
+    else
+        dw_row(r, y, DIVIDE);
+}
+
+void kern_conv_dw_bytes_vnni_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    static const uint32_t first[KERN_RANK_MAX];
+    const struct kern_conv *conv = &call->op->u.conv;
+    struct dw r = { .call = call };
+    conv_dw_bytes_init(call->op, &r.d);
+    const struct conv_shape *s = &r.d.c.s;
+    const uint64_t weights = (uint64_t)r.d.c.columns * r.d.groups * CONV_BYTES_WORD;
+    int32_t *start = call->worker_scratch;
+    r.zero = (uint8_t)gemm_zero(call, conv->has_x_zero, 2u + conv->has_bias, first) ^ r.d.c.flip;
+    float largest = conv_bytes_parameters(call, &r.d.c, (const int32_t *)((const char *)call->data[1] + weights), true,
+                                          start, (float *)(start + r.d.c.columns));
+    r.f = finish_of(call, &r.d.c, largest);
+    memset(dw_line(&r, 0), r.zero, r.d.line * ((uint64_t)s->kernel[1] + 1));
+    memset(r.held, -1, sizeof(r.held));
+    for (uint64_t unit = begin; unit < end; unit++) {
+        int64_t n = (int64_t)unit / s->out[1], row = (int64_t)unit % s->out[1];
+        dw_window(&r, n, row);
+        dw_row_by(&r, (uint8_t *)call->data[call->op->input_count] + n * s->y[0] + row * s->y[3]);
+    }
+}

@@ -1,0 +1,119 @@
+#include "kernels/conv/conv_dw_last.h"
+#include "kernels/core/packed_row.h"
+
+enum {
+    LANES = 16,           /* of the widest vector */
+    EXTENT_MAX = 1 << 16, /* of everything spatial: products stay small */
+    TAPS_MAX = 1024,
+    CHANNELS_MAX = 1 << 16,
+};
+
+/* One channel per group, two dimensions at most, channels innermost in X and Y. */
+static bool shape_suits(const struct conv_shape *s)
+{
+    bool suits = !s->transposed && s->in_group == 1 && s->out_group == 1 && s->groups > 1 && s->kernel[0] == 1 &&
+                 s->in[0] == 1 && s->out[0] == 1 && !s->pad[0] && s->x[1] == 1 && s->y[1] == 1 &&
+                 s->groups <= CHANNELS_MAX;
+    for (uint32_t d = 1; d < KERN_SPATIAL_MAX; d++)
+        suits = suits && s->in[d] <= EXTENT_MAX && s->out[d] <= EXTENT_MAX && s->kernel[d] <= EXTENT_MAX &&
+                s->stride[d] <= EXTENT_MAX && s->dilation[d] <= EXTENT_MAX && s->pad[d] <= EXTENT_MAX &&
+                s->pad[d] >= -EXTENT_MAX;
+    return suits && s->kernel[1] * s->kernel[2] <= TAPS_MAX;
+}
+
+/* RELU and CLAMP are done in registers; other programs run along rows of results that lie together, and read nothing
+ * else. */
+static bool end_suits(const struct kern_op *op, struct conv_dw_last *d)
+{
+    const struct kern_map *map = op->epilogue;
+    d->post = map != NULL;
+    if (!map)
+        return true;
+    if (op->epilogue_input != op->input_count)
+        return false;
+    if (map->inst_count == 1 && map->inst[0].type == DML_TENSOR_DATA_TYPE_FLOAT32 && map->inst[0].src[0] == 0 &&
+        map->store[0] == 1) {
+        d->relu = map->inst[0].code == KERN_MAP_RELU;
+        d->clamp = map->inst[0].code == KERN_MAP_CLAMP;
+        d->low = map->inst[0].imm[0].f32;
+        d->high = map->inst[0].imm[1].f32;
+        d->post = !d->relu && !d->clamp;
+    }
+    return !d->post || d->s.out[2] == 1 || d->s.y[4] == (int64_t)d->s.out_channels;
+}
+
+static int64_t take(struct conv_dw_last *d, int64_t floats)
+{
+    int64_t at = d->floats;
+    d->floats += (int64_t)base_align_up((uint64_t)floats, LANES);
+    return at;
+}
+
+bool conv_dw_last_init(const struct kern_op *op, struct conv_dw_last *d)
+{
+    const DML_TENSOR_DATA_TYPE f32 = DML_TENSOR_DATA_TYPE_FLOAT32;
+    *d = (struct conv_dw_last){ 0 };
+    if (op->u.conv.integer || op->tensors[op->input_count].type != f32 ||
+        !dense_same_type(op, 0, op->u.conv.has_bias ? 2 : 1, f32) || !conv_shape_init(op, &d->s) ||
+        !shape_suits(&d->s) || !end_suits(op, d))
+        return false;
+    d->taps = d->s.kernel[1] * d->s.kernel[2];
+    d->pitch = (int64_t)base_align_up(d->s.groups, LANES);
+    d->weights = take(d, op->packed_input == 2 ? 0 : d->taps * d->pitch);
+    d->bias = take(d, d->pitch);
+    d->epilogue = take(d, 0);
+    return d->taps * d->pitch <= INT32_MAX / (int64_t)sizeof(float);
+}
+
+bool kern_conv_dw_last_f32_accepts(const struct kern_op *op)
+{
+    struct conv_dw_last d;
+    return conv_dw_last_init(op, &d);
+}
+
+static void plan(const struct kern_op *op, struct kern_work *out)
+{
+    struct conv_dw_last d;
+    conv_dw_last_init(op, &d);
+    *out = (struct kern_work){ .units = (uint64_t)d.s.batch * (uint64_t)d.s.out[1] };
+    out->grain = dense_grain((uint64_t)(d.taps * d.pitch / 4) * (uint64_t)d.s.out[2]);
+    out->worker_scratch_bytes = (uint64_t)d.floats * sizeof(float) + (d.post ? dense_epilogue_bytes(op) : 0);
+}
+
+void conv_dw_last_pack(const struct conv_dw_last *d, const float *source, float *packed)
+{
+    const struct conv_shape *s = &d->s;
+    for (int64_t t = 0; t < d->taps; t++, packed += d->pitch) {
+        const int64_t tap = s->flip ? d->taps - 1 - t : t;
+        const float *from = source + tap / s->kernel[2] * s->w[3] + tap % s->kernel[2] * s->w[4];
+        for (int64_t c = 0; c < d->pitch; c++)
+            packed[c] = c < s->groups ? from[c * s->w[0]] : 0;
+    }
+}
+
+static bool pack_plan(const struct kern_op *op, uint32_t *out_input, uint64_t *out_bytes)
+{
+    struct conv_dw_last d;
+    if (op->packed_input != 2 || !conv_dw_last_init(op, &d))
+        return false;
+    *out_input = 1;
+    *out_bytes = (uint64_t)(d.taps * d.pitch) * sizeof(float);
+    return true;
+}
+
+static void pack(const struct kern_op *op, const void *source, void *packed)
+{
+    struct conv_dw_last d;
+    conv_dw_last_init(op, &d);
+    conv_dw_last_pack(&d, source, packed);
+}
+
+#define ROW(isa)                                                                                                       \
+    KERN_PACKED_ROW(conv_dw_last_f32, isa, plan(op, out), pack_plan(op, out_input, out_bytes), pack(op, source, packed))
+
+#if defined(__x86_64__)
+ROW(avx512)
+ROW(avx2)
+#elif defined(__aarch64__)
+ROW(neon)
+#endif

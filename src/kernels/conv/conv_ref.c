@@ -1,0 +1,205 @@
+/* Convolution, the definition: each row of the output is summed in double over channels and kernel taps. */
+#include "kernels/conv/conv.h"
+#include "kernels/gemm/gemm.h"
+#include "kernels/gemm/product.h"
+
+bool conv_shape_init(const struct kern_op *op, struct conv_shape *s)
+{
+    const struct kern_conv *conv = &op->u.conv;
+    const struct kern_view *x = &op->tensors[0], *w = &op->tensors[1], *y = &op->tensors[op->input_count];
+    uint32_t rank = conv->spatial + 2, missing = KERN_SPATIAL_MAX - conv->spatial;
+    if (!conv->spatial || conv->spatial > KERN_SPATIAL_MAX || x->rank != rank || w->rank != rank || y->rank != rank)
+        return false;
+    *s = (struct conv_shape){ .batch = x->sizes[0], .in_channels = x->sizes[1], .out_channels = y->sizes[1] };
+    s->groups = conv->groups ? conv->groups : 1;
+    s->in_group = s->in_channels / s->groups;
+    s->out_group = s->out_channels / s->groups;
+    s->transposed = conv->transposed;
+    s->flip = conv->flip;
+    for (uint32_t d = 0; d < 2; d++) {
+        s->x[d] = x->strides[d];
+        s->w[d] = w->strides[d];
+        s->y[d] = y->strides[d];
+    }
+    for (uint32_t d = 0; d < KERN_SPATIAL_MAX; d++) {
+        bool present = d >= missing;
+        uint32_t from = present ? d - missing : 0, dim = from + 2;
+        s->in[d] = present ? x->sizes[dim] : 1;
+        s->out[d] = present ? y->sizes[dim] : 1;
+        s->kernel[d] = present ? w->sizes[dim] : 1;
+        s->stride[d] = present ? conv->strides[from] : 1;
+        s->dilation[d] = present ? conv->dilations[from] : 1;
+        s->pad[d] = present ? conv->pad_start[from] : 0;
+        s->x[d + 2] = present ? x->strides[dim] : 0;
+        s->w[d + 2] = present ? w->strides[dim] : 0;
+        s->y[d + 2] = present ? y->strides[dim] : 0;
+    }
+    s->bias = conv->has_bias && op->tensors[2].sizes[1] > 1 ? op->tensors[2].strides[1] : 0;
+    return s->in_group * s->groups == s->in_channels && s->out_group * s->groups == s->out_channels &&
+           w->sizes[0] == (s->transposed ? s->in_channels : s->out_channels) &&
+           w->sizes[1] == (s->transposed ? s->out_group : s->in_group);
+}
+
+bool kern_conv_any_ref_accepts(const struct kern_op *op)
+{
+    struct conv_shape shape;
+    const struct kern_conv *conv = &op->u.conv;
+    if (!conv_shape_init(op, &shape) || !product_types_fit(op, conv->integer, conv->has_bias))
+        return false;
+    return !conv->integer || !conv->has_bias || op->tensors[2].type == DML_TENSOR_DATA_TYPE_INT32;
+}
+
+void kern_conv_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+{
+    (void)state;
+    (void)threads;
+    struct conv_shape s;
+    conv_shape_init(op, &s);
+    uint64_t cost = s.out[2] * s.in_group * s.kernel[0] * s.kernel[1] * s.kernel[2];
+    *out = (struct kern_work){ .units = dense_rows(&op->tensors[op->input_count]), .grain = dense_grain(cost) };
+    out->worker_scratch_bytes = (uint64_t)s.out[2] * sizeof(double);
+}
+
+struct conv_line {
+    const void *x, *w;
+    int64_t x_at, w_at; /* elements */
+    double *sums;
+};
+
+/* All taps along the last dimension of one input row. */
+DENSE_INLINE void conv_taps(const struct conv_shape *s, const struct conv_line *line, DML_TENSOR_DATA_TYPE x_type,
+                            DML_TENSOR_DATA_TYPE w_type)
+{
+    for (int64_t k = 0; k < s->kernel[2]; k++) {
+        int64_t tap = s->flip ? s->kernel[2] - 1 - k : k, begin, end;
+        int64_t offset = k * s->dilation[2] - s->pad[2], stride = s->stride[2], step = s->x[4];
+        double w = dense_load(line->w, line->w_at + tap * s->w[4], w_type);
+        if (s->transposed) {
+            conv_range(s->in[2], stride, offset, s->out[2], &begin, &end);
+            for (int64_t i = begin; i < end; i++)
+                line->sums[i * stride + offset] += w * dense_load(line->x, line->x_at + i * step, x_type);
+        } else {
+            conv_range(s->out[2], stride, offset, s->in[2], &begin, &end);
+            for (int64_t i = begin; i < end; i++)
+                line->sums[i] += w * dense_load(line->x, line->x_at + (i * stride + offset) * step, x_type);
+        }
+    }
+}
+
+/* at = batch, output channel and the two outer spatial positions of the output row. */
+DENSE_INLINE void conv_channel(const struct conv_shape *s, const struct conv_line *from, const int64_t *at,
+                               DML_TENSOR_DATA_TYPE x_type, DML_TENSOR_DATA_TYPE w_type)
+{
+    struct conv_line line = *from;
+    for (int64_t outer = 0; outer < s->kernel[0] * s->kernel[1]; outer++) {
+        int64_t k0 = outer / s->kernel[1], k1 = outer % s->kernel[1];
+        int64_t i0 = conv_tap(s, 0, at[2], k0), i1 = conv_tap(s, 1, at[3], k1);
+        if (i0 < 0 || i1 < 0)
+            continue;
+        if (s->flip) {
+            k0 = s->kernel[0] - 1 - k0;
+            k1 = s->kernel[1] - 1 - k1;
+        }
+        line.x_at = from->x_at + i0 * s->x[2] + i1 * s->x[3];
+        line.w_at = from->w_at + k0 * s->w[2] + k1 * s->w[3];
+        conv_taps(s, &line, x_type, w_type);
+    }
+}
+
+DENSE_INLINE void conv_row(const struct kern_call *call, const struct conv_shape *s, const int64_t *at, double *sums,
+                           DML_TENSOR_DATA_TYPE x_type, DML_TENSOR_DATA_TYPE w_type)
+{
+    struct conv_line line = { .x = call->data[0], .w = call->data[1], .sums = sums };
+    int64_t group = at[1] / s->out_group, within = at[1] % s->out_group;
+    double bias = 0;
+    if (call->op->u.conv.has_bias)
+        bias = dense_load(call->data[2], at[1] * s->bias, call->op->tensors[2].type);
+    for (int64_t i = 0; i < s->out[2]; i++)
+        sums[i] = bias;
+    for (int64_t c = 0; c < s->in_group; c++) {
+        int64_t channel = group * s->in_group + c;
+        line.x_at = at[0] * s->x[0] + channel * s->x[1];
+        line.w_at = s->transposed ? channel * s->w[0] + within * s->w[1] : at[1] * s->w[0] + c * s->w[1];
+        conv_channel(s, &line, at, x_type, w_type);
+    }
+}
+
+DENSE_INLINE void conv_rows(const struct kern_call *call, uint64_t begin, uint64_t end, DML_TENSOR_DATA_TYPE x_type,
+                            DML_TENSOR_DATA_TYPE w_type)
+{
+    const struct kern_view *y = &call->op->tensors[call->op->input_count];
+    struct conv_shape s;
+    conv_shape_init(call->op, &s);
+    for (uint64_t row = begin; row < end; row++) {
+        uint32_t at[KERN_RANK_MAX];
+        int64_t where[4] = { 0 };
+        dense_row_at(y, row, at);
+        where[0] = at[0];
+        where[1] = at[1];
+        for (uint32_t d = 2; d + 1 < y->rank; d++)
+            where[d + 5 - y->rank] = at[d];
+        conv_row(call, &s, where, call->worker_scratch, x_type, w_type);
+        dense_finish(call, at, (uint32_t)s.out[2], call->worker_scratch);
+    }
+}
+
+/* at = coordinates of one element of Y. */
+static void conv_integer_element(const struct kern_call *call, const struct conv_shape *s, const uint32_t *at)
+{
+    const struct kern_conv *conv = &call->op->u.conv;
+    const struct kern_view *x = &call->op->tensors[0], *w = &call->op->tensors[1];
+    static const uint32_t first[KERN_RANK_MAX];
+    const uint32_t channel[KERN_RANK_MAX] = { 0, at[1] }, missing = 5 - x->rank;
+    uint32_t next = conv->has_bias ? 3 : 2, sum = 0;
+    int32_t x_zero = gemm_zero(call, conv->has_x_zero, next, first);
+    int32_t w_zero = gemm_zero(call, conv->has_w_zero, next + conv->has_x_zero, channel);
+    int64_t group = at[1] / s->out_group, within = at[1] % s->out_group, taps = s->kernel[1] * s->kernel[2];
+    for (int64_t i = 0; i < s->in_group * s->kernel[0] * taps; i++) {
+        int64_t c = i / taps / s->kernel[0],
+                k[3] = { i / taps % s->kernel[0], i / s->kernel[2] % s->kernel[1], i % s->kernel[2] };
+        int64_t from = at[0] * s->x[0] + (group * s->in_group + c) * s->x[1];
+        int64_t weight =
+            s->transposed ? (group * s->in_group + c) * s->w[0] + within * s->w[1] : at[1] * s->w[0] + c * s->w[1];
+        bool inside = true;
+        for (uint32_t d = 0; d < 3; d++) {
+            int64_t in = conv_tap(s, d, d < missing ? 0 : at[d + 2 - missing], k[d]);
+            inside = inside && in >= 0;
+            from += in * s->x[d + 2];
+            weight += (s->flip ? s->kernel[d] - 1 - k[d] : k[d]) * s->w[d + 2];
+        }
+        if (inside)
+            sum += (uint32_t)(((int32_t)dense_load(call->data[0], from, x->type) - x_zero) *
+                              ((int32_t)dense_load(call->data[1], weight, w->type) - w_zero));
+    }
+    if (conv->has_bias)
+        sum += (uint32_t)(int32_t)dense_load(call->data[2], at[1] * s->bias, DML_TENSOR_DATA_TYPE_INT32);
+    dense_finish(call, at, 1, &(double){ (int32_t)sum });
+}
+
+static void conv_integer_rows(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    const struct kern_view *y = &call->op->tensors[call->op->input_count];
+    uint32_t at[KERN_RANK_MAX];
+    struct conv_shape s;
+    conv_shape_init(call->op, &s);
+    for (uint64_t row = begin; row < end; row++) {
+        dense_row_at(y, row, at);
+        for (uint32_t i = 0; i < y->sizes[y->rank - 1]; i++) {
+            at[y->rank - 1] = i;
+            conv_integer_element(call, &s, at);
+        }
+    }
+}
+
+void kern_conv_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    DML_TENSOR_DATA_TYPE x = call->op->tensors[0].type, w = call->op->tensors[1].type;
+    if (call->op->u.conv.integer)
+        conv_integer_rows(call, begin, end);
+    else if (x == DML_TENSOR_DATA_TYPE_FLOAT32 && x == w)
+        conv_rows(call, begin, end, DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT32);
+    else if (x == DML_TENSOR_DATA_TYPE_FLOAT16 && x == w)
+        conv_rows(call, begin, end, DML_TENSOR_DATA_TYPE_FLOAT16, DML_TENSOR_DATA_TYPE_FLOAT16);
+    else
+        conv_rows(call, begin, end, x, w);
+}

@@ -1,0 +1,461 @@
+/* Winograd's convolutions (conv_wino.h). */
+#include "kernels/core/isa.h"
+#include "kernels/conv/conv_wino.h"
+#include "kernels/vec/dense_turn.h"
+
+#define WINO_UNROLL _Pragma("GCC unroll 16")
+
+struct wino_run {
+    struct wino w;
+    const struct kern_call *call;
+    float *in, *out, *patch, *bias;
+};
+
+/* Values at the points of a polynomial, times what the weights' values were divided by. */
+DENSE_INLINE void wino_in(uint32_t size, const vec *d, vec *to)
+{
+    const float a = (float)wino_point(size, 0), b = (float)wino_point(size, 1), a2 = a * a, b2 = b * b;
+    if (size == 6) {
+        vec even_a = vec_fma(vec_set(-b2), d[2], d[4]), odd_a = vec_fma(vec_set(-b2), d[1], d[3]);
+        vec even_b = vec_fma(vec_set(-a2), d[2], d[4]), odd_b = vec_fma(vec_set(-a2), d[1], d[3]);
+        to[0] = vec_fma(vec_set(a2 * b2), d[0], vec_fma(vec_set(-(a2 + b2)), d[2], d[4]));
+        to[1] = vec_fma(vec_set(a), odd_a, even_a);
+        to[2] = vec_fma(vec_set(-a), odd_a, even_a);
+        to[3] = vec_fma(vec_set(b), odd_b, even_b);
+        to[4] = vec_fma(vec_set(-b), odd_b, even_b);
+        to[5] = vec_fma(vec_set(a2 * b2), d[1], vec_fma(vec_set(-(a2 + b2)), d[3], d[5]));
+        return;
+    }
+    const float c = (float)wino_point(size, 2), c2 = c * c;
+    const float s[3] = { b2 + c2, a2 + c2, a2 + b2 }, p[3] = { b2 * c2, a2 * c2, a2 * b2 }, at[3] = { a, b, c };
+    const float s1 = a2 + b2 + c2, s2 = a2 * b2 + a2 * c2 + b2 * c2, s3 = a2 * b2 * c2;
+    WINO_UNROLL for (uint32_t i = 0; i < 3; i++)
+    {
+        vec even = vec_fma(vec_set(p[i]), d[2], vec_fma(vec_set(-s[i]), d[4], d[6]));
+        vec odd = vec_fma(vec_set(p[i]), d[1], vec_fma(vec_set(-s[i]), d[3], d[5]));
+        to[2 * i + 1] = vec_fma(vec_set(at[i]), odd, even);
+        to[2 * i + 2] = vec_fma(vec_set(-at[i]), odd, even);
+    }
+    to[0] = vec_fma(vec_set(-s3), d[0], vec_fma(vec_set(s2), d[2], vec_fma(vec_set(-s1), d[4], d[6])));
+    to[7] = vec_fma(vec_set(-s3), d[1], vec_fma(vec_set(s2), d[3], vec_fma(vec_set(-s1), d[5], d[7])));
+}
+
+/* The coefficients that are outputs, from values at the points. */
+DENSE_INLINE void wino_out(uint32_t size, const vec *m, vec *to)
+{
+    vec sum[3], difference[3];
+    uint32_t pairs = size / 2 - 1;
+    float power[3];
+    WINO_UNROLL for (uint32_t i = 0; i < pairs; i++)
+    {
+        sum[i] = m[2 * i + 1] + m[2 * i + 2];
+        difference[i] = m[2 * i + 1] - m[2 * i + 2];
+        power[i] = 1;
+    }
+    WINO_UNROLL for (uint32_t o = 0; o < WINO_OUTS; o++)
+    {
+        vec value = o == 0 ? m[0] : o == WINO_OUTS - 1 ? m[size - 1] : vec_set(0);
+        WINO_UNROLL for (uint32_t i = 0; i < pairs; i++)
+        {
+            value = vec_fma(vec_set(power[i]), o % 2 ? difference[i] : sum[i], value);
+            power[i] *= (float)wino_point(size, i);
+        }
+        to[o] = value;
+    }
+}
+
+DENSE_INLINE void wino_tile_in(uint32_t size, const float *from, int64_t row, int64_t column, float *to, uint64_t step)
+{
+    vec half[WINO_SIZE_MAX][WINO_SIZE_MAX], d[WINO_SIZE_MAX], values[WINO_SIZE_MAX];
+    WINO_UNROLL for (uint32_t j = 0; j < size; j++)
+    {
+        WINO_UNROLL for (uint32_t i = 0; i < size; i++) d[i] = vec_load(from + i * row + j * column);
+        wino_in(size, d, values);
+        WINO_UNROLL for (uint32_t i = 0; i < size; i++) half[i][j] = values[i];
+    }
+    WINO_UNROLL for (uint32_t i = 0; i < size; i++)
+    {
+        wino_in(size, half[i], values);
+        WINO_UNROLL for (uint32_t j = 0; j < size; j++) vec_store(to + (i * size + j) * step, values[j]);
+    }
+}
+
+DENSE_INLINE void wino_tile_out(uint32_t size, const float *from, uint64_t step, vec *to)
+{
+    vec half[WINO_OUTS][WINO_SIZE_MAX], m[WINO_SIZE_MAX], values[WINO_OUTS];
+    WINO_UNROLL for (uint32_t j = 0; j < size; j++)
+    {
+        WINO_UNROLL for (uint32_t i = 0; i < size; i++) m[i] = vec_load(from + (i * size + j) * step);
+        wino_out(size, m, values);
+        WINO_UNROLL for (uint32_t o = 0; o < WINO_OUTS; o++) half[o][j] = values[o];
+    }
+    WINO_UNROLL for (uint32_t o = 0; o < WINO_OUTS; o++) wino_out(size, half[o], to + o * WINO_OUTS);
+}
+
+/* The inputs of a tile that are not all inside, or whose channels are not neighbours, as [row][column][depth]. */
+static void wino_patch(const struct wino_run *r, const float *image, int64_t row, int64_t column)
+{
+    const struct conv_shape *s = &r->w.s;
+    int64_t size = r->w.size, depth = r->w.depth;
+    int64_t top = BASE_MAX(-row, 0), bottom = BASE_MIN(size, s->in[1] - row);
+    int64_t left = BASE_MAX(-column, 0), right = BASE_MIN(size, s->in[2] - column);
+    const float *from = image + row * s->x[3] + column * s->x[4];
+    memset(r->patch, 0, (size_t)(size * size * depth) * sizeof(float));
+    if (s->x[1] == 1) {
+        for (int64_t i = top; i < bottom; i++)
+            for (int64_t j = left; j < right; j++)
+                memcpy(r->patch + (i * size + j) * depth, from + i * s->x[3] + j * s->x[4],
+                       s->in_channels * sizeof(float));
+        return;
+    }
+    for (uint32_t c = 0; c < s->in_channels; c++)
+        for (int64_t i = top; i < bottom; i++)
+            for (int64_t j = left; j < right; j++)
+                r->patch[(i * size + j) * depth + c] = from[c * s->x[1] + i * s->x[3] + j * s->x[4]];
+}
+
+struct wino_place {
+    int64_t image, row, column; /* of the tile's first output */
+};
+
+DENSE_INLINE struct wino_place wino_place(const struct wino *w, uint32_t tile)
+{
+    uint32_t line = tile / w->columns;
+    return (struct wino_place){ line / w->rows, (int64_t)(line % w->rows) * WINO_OUTS,
+                                (int64_t)(tile % w->columns) * WINO_OUTS };
+}
+
+/* Columns [left, right) of one row of `lanes` planes as [column][VEC]. */
+static void wino_turn(const float *from, int64_t plane, uint32_t lanes, int64_t left, int64_t right, float *to)
+{
+    int64_t j = left;
+    for (; right - left < VEC && j < right; j++)
+        for (uint32_t c = 0; c < lanes; c++)
+            to[j * VEC + c] = from[c * plane + j];
+    while (j < right) {
+        vec square[VEC];
+        j = BASE_MIN(j, right - VEC);
+        WINO_UNROLL for (uint32_t c = 0; c < VEC; c++) square[c] =
+            c < lanes ? vec_load(from + c * plane + j) : vec_set(0);
+        vec_turn(square);
+        WINO_UNROLL for (uint32_t i = 0; i < VEC; i++) vec_store(to + (j + i) * VEC, square[i]);
+        j += VEC;
+    }
+}
+
+/* The inputs of neighbouring tiles in a vector of channels as [row][column][VEC], from planes. */
+static void wino_strip(const struct wino_run *r, const float *image, int64_t row, int64_t column, int64_t columns,
+                       uint32_t channel)
+{
+    const struct conv_shape *s = &r->w.s;
+    int64_t size = r->w.size, left = BASE_MAX(-column, 0), right = BASE_MIN(columns, s->in[2] - column);
+    const float *from = image + channel * s->x[1] + row * s->x[3] + column;
+    if (row < 0 || row + size > s->in[1] || left > 0 || right < columns || channel + VEC > s->in_channels)
+        memset(r->patch, 0, (size_t)(size * columns * VEC) * sizeof(float));
+    for (int64_t i = 0; i < size; i++)
+        if (row + i >= 0 && row + i < s->in[1])
+            wino_turn(from + i * s->x[3], s->x[1], BASE_MIN(VEC, s->in_channels - channel), left, right,
+                      r->patch + i * columns * VEC);
+}
+
+/* `count` tiles of one line, the t-th of the block and those after it. */
+DENSE_INLINE void wino_line_in(const struct wino_run *r, uint32_t size, const struct wino_place *at, uint32_t t,
+                               uint32_t count)
+{
+    const struct wino *w = &r->w;
+    const struct conv_shape *s = &w->s;
+    const float *image = (const float *)r->call->data[0] + at->image * s->x[0];
+    int64_t row = at->row - s->pad[1], column = at->column - s->pad[2], columns = wino_strip_columns(w, count);
+    for (uint32_t c = 0; c < w->depth / VEC; c++) {
+        wino_strip(r, image, row, column, columns, c * VEC);
+        for (uint32_t i = 0; i < count; i++)
+            wino_tile_in(size, r->patch + i * WINO_OUTS * VEC, columns * VEC, VEC,
+                         r->in + ((uint64_t)c * w->block + t + i) * VEC, w->in_step);
+    }
+}
+
+DENSE_INLINE void wino_one_in(const struct wino_run *r, uint32_t size, const struct wino_place *at, uint32_t t)
+{
+    const struct wino *w = &r->w;
+    const struct conv_shape *s = &w->s;
+    const float *image = (const float *)r->call->data[0] + at->image * s->x[0], *from = r->patch;
+    int64_t row = at->row - s->pad[1], column = at->column - s->pad[2];
+    int64_t row_step = (int64_t)size * w->depth, column_step = w->depth;
+    if (s->x[1] == 1 && w->depth == s->in_channels && row >= 0 && column >= 0 && row + size <= s->in[1] &&
+        column + size <= s->in[2]) {
+        from = image + row * s->x[3] + column * s->x[4];
+        row_step = s->x[3];
+        column_step = s->x[4];
+    } else {
+        wino_patch(r, image, row, column);
+    }
+    for (uint32_t c = 0; c < w->depth / VEC; c++)
+        wino_tile_in(size, from + c * VEC, row_step, column_step, r->in + ((uint64_t)c * w->block + t) * VEC,
+                     w->in_step);
+}
+
+DENSE_INLINE void wino_block_in(const struct wino_run *r, uint32_t size, uint32_t first, uint32_t count)
+{
+    const struct wino *w = &r->w;
+    bool planes = w->s.x[4] == 1 && w->s.x[1] != 1;
+    for (uint32_t t = 0; t < count;) {
+        struct wino_place at = wino_place(w, first + t);
+        uint32_t tiles = planes ? BASE_MIN(count - t, w->columns - (uint32_t)at.column / WINO_OUTS) : 1;
+        if (planes)
+            wino_line_in(r, size, &at, t, tiles);
+        else
+            wino_one_in(r, size, &at, t);
+        t += tiles;
+    }
+}
+
+/* in: [vectors of channels][block][VEC], weights: [channel][panel], out: [vectors of the panel][block][VEC]. Weights
+ * `soon` floats ahead are asked for: with few tiles the product waits for memory otherwise. */
+DENSE_INLINE void wino_multiply(const struct wino *w, const float *in, const float *weights, uint64_t soon, float *out,
+                                uint32_t rows)
+{
+    vec sums[WINO_ROWS(VEC)][WINO_VECS(VEC)];
+    WINO_UNROLL for (uint32_t m = 0; m < rows; m++) WINO_UNROLL for (uint32_t v = 0; v < WINO_VECS(VEC); v++)
+        sums[m][v] = vec_set(0);
+    for (uint32_t left = w->s.in_channels; left;) {
+        uint32_t lanes = BASE_MIN(left, VEC);
+        for (uint32_t c = 0; c < lanes; c++) {
+            vec right[WINO_VECS(VEC)];
+            WINO_UNROLL for (uint32_t v = 0; v < WINO_VECS(VEC); v++) right[v] = vec_load(weights + v * VEC);
+            for (uint32_t line = 0; line < WINO_VECS(VEC) * VEC; line += 16)
+                __builtin_prefetch(weights + soon + line, 0, 2);
+            WINO_UNROLL for (uint32_t m = 0; m < rows; m++)
+            {
+                vec value = vec_set(in[m * VEC + c]);
+                WINO_UNROLL for (uint32_t v = 0; v < WINO_VECS(VEC); v++) sums[m][v] =
+                    vec_fma(value, right[v], sums[m][v]);
+            }
+            weights += WINO_VECS(VEC) * VEC;
+        }
+        in += (uint64_t)w->block * VEC;
+        left -= lanes;
+    }
+    WINO_UNROLL for (uint32_t m = 0; m < rows; m++) WINO_UNROLL for (uint32_t v = 0; v < WINO_VECS(VEC); v++)
+        vec_store(out + ((uint64_t)v * w->block + m) * VEC, sums[m][v]);
+}
+
+#define WINO_CASE(rows)                                                                                                \
+    case rows:                                                                                                         \
+        wino_multiply(w, in, weights, soon, out, rows);                                                                \
+        break;
+
+static void wino_multiply_rows(const struct wino *w, const float *in, const float *weights, uint64_t soon, float *out,
+                               uint32_t rows)
+{
+    switch (rows) {
+        WINO_CASE(1)
+        WINO_CASE(2)
+        WINO_CASE(3)
+        WINO_CASE(4)
+        WINO_CASE(5)
+        WINO_CASE(6)
+#if VEC == 16
+        WINO_CASE(7)
+        WINO_CASE(8)
+        WINO_CASE(9)
+        WINO_CASE(10)
+        WINO_CASE(11)
+        WINO_CASE(12)
+        WINO_CASE(13)
+        WINO_CASE(14)
+#endif
+    }
+}
+
+static void wino_products(const struct wino_run *r, uint32_t panel, uint32_t count)
+{
+    const struct wino *w = &r->w;
+    uint64_t matrix = (uint64_t)w->s.in_channels * w->panel;
+    const float *weights = (const float *)r->call->data[1] + panel * w->points * matrix;
+    for (uint32_t point = 0; point < w->points; point++, weights += matrix) {
+        uint32_t calls = (count + WINO_ROWS(VEC) - 1) / WINO_ROWS(VEC);
+        for (uint32_t row = 0; row < count; calls--) {
+            uint32_t rows = (count - row + calls - 1) / calls;
+            wino_multiply_rows(w, r->in + point * w->in_step + (uint64_t)row * VEC, weights, row ? 0 : matrix,
+                               r->out + point * w->out_step + (uint64_t)row * VEC, rows);
+            row += rows;
+        }
+    }
+}
+
+/* Channels `step` apart. */
+DENSE_INLINE vec wino_load(const float *from, int64_t step, uint32_t lanes)
+{
+    float values[VEC] = { 0 };
+    if (step == 1 && lanes == VEC)
+        return vec_load(from);
+    for (uint32_t i = 0; i < lanes; i++)
+        values[i] = from[i * step];
+    return vec_load(values);
+}
+
+/* One vector of channels of one tile. */
+struct wino_end {
+    int64_t index[4]; /* of the first element */
+    int64_t rows, columns;
+    uint32_t lanes;
+};
+
+static void wino_add(const struct wino_run *r, const struct wino_end *e, uint32_t tensor, vec *values)
+{
+    const struct kern_view *view = &r->call->op->tensors[tensor];
+    const float *from = r->call->data[tensor];
+    int64_t step[4];
+    for (uint32_t d = 0; d < 4; d++) {
+        step[d] = view->sizes[d] > 1 ? view->strides[d] : 0;
+        from += e->index[d] * step[d];
+    }
+    for (int64_t i = 0; i < e->rows; i++)
+        for (int64_t j = 0; j < e->columns; j++)
+            values[i * WINO_OUTS + j] += wino_load(from + i * step[2] + j * step[3], step[1], e->lanes);
+}
+
+DENSE_INLINE vec wino_least(vec a, vec b)
+{
+    return -vec_max(-a, -b);
+}
+
+static void wino_post(const struct wino_run *r, const struct wino_end *e, const struct conv_post_step *step,
+                      vec *values)
+{
+    const vec p = vec_set(step->p), q = vec_set(step->q), zero = vec_set(0);
+    const uint32_t count = WINO_OUTS * WINO_OUTS;
+    switch (step->code) {
+    case KERN_MAP_RELU:
+        for (uint32_t i = 0; i < count; i++)
+            values[i] = vec_max(zero, values[i]);
+        break;
+    case KERN_MAP_LEAKY_RELU:
+        for (uint32_t i = 0; i < count; i++)
+            values[i] = vec_max(zero, values[i]) - p * vec_max(zero, -values[i]);
+        break;
+    case KERN_MAP_CLAMP:
+        for (uint32_t i = 0; i < count; i++)
+            values[i] = wino_least(vec_max(values[i], p), q);
+        break;
+    case KERN_MAP_MULADD:
+        for (uint32_t i = 0; i < count; i++)
+            values[i] = vec_fma(values[i], p, q);
+        break;
+    case KERN_MAP_MUL:
+        for (uint32_t i = 0; i < count; i++)
+            values[i] = values[i] * p;
+        break;
+    case KERN_MAP_MIN:
+        for (uint32_t i = 0; i < count; i++)
+            values[i] = wino_least(values[i], p);
+        break;
+    case KERN_MAP_MAX:
+        for (uint32_t i = 0; i < count; i++)
+            values[i] = vec_max(values[i], p);
+        break;
+    default:
+        for (uint32_t i = 0; i < count && !step->tensor; i++)
+            values[i] += p;
+        if (step->tensor)
+            wino_add(r, e, step->tensor, values);
+        break;
+    }
+}
+
+static void wino_store(const struct wino_run *r, const struct wino_end *e, vec *values)
+{
+    const struct conv_shape *s = &r->w.s;
+    float *to = r->call->data[r->call->op->input_count], dense[VEC][WINO_OUTS * WINO_OUTS];
+    to += e->index[0] * s->y[0] + e->index[1] * s->y[1] + e->index[2] * s->y[3] + e->index[3] * s->y[4];
+    if (s->y[1] == 1 && e->lanes == VEC) {
+        for (int64_t i = 0; i < e->rows; i++)
+            for (int64_t j = 0; j < e->columns; j++)
+                vec_store(to + i * s->y[3] + j * s->y[4], values[i * WINO_OUTS + j]);
+        return;
+    }
+    for (uint32_t part = 0; part < WINO_OUTS * WINO_OUTS; part += VEC) {
+        vec_turn(values + part);
+        WINO_UNROLL for (uint32_t c = 0; c < VEC; c++) vec_store(dense[c] + part, values[part + c]);
+    }
+    bool whole = s->y[4] == 1 && e->columns == WINO_OUTS;
+    for (uint32_t c = 0; c < e->lanes; c++, to += s->y[1])
+        for (int64_t i = 0; i < e->rows; i++) {
+            if (whole)
+                memcpy(to + i * s->y[3], dense[c] + i * WINO_OUTS, WINO_OUTS * sizeof(float));
+            for (int64_t j = 0; !whole && j < e->columns; j++)
+                to[i * s->y[3] + j * s->y[4]] = dense[c][i * WINO_OUTS + j];
+        }
+}
+
+DENSE_INLINE void wino_block_out(const struct wino_run *r, uint32_t size, uint32_t first, uint32_t count,
+                                 uint32_t panel)
+{
+    const struct wino *w = &r->w;
+    for (uint32_t t = 0; t < count; t++) {
+        struct wino_place at = wino_place(w, first + t);
+        for (uint32_t v = 0; v < WINO_VECS(VEC); v++) {
+            uint32_t channel = panel * w->panel + v * VEC;
+            vec values[WINO_OUTS * WINO_OUTS], bias = vec_load(r->bias + channel);
+            if (channel >= w->s.out_channels)
+                break;
+            struct wino_end e = { { at.image, channel, at.row, at.column },
+                                  BASE_MIN(WINO_OUTS, w->s.out[1] - at.row),
+                                  BASE_MIN(WINO_OUTS, w->s.out[2] - at.column),
+                                  BASE_MIN(VEC, w->s.out_channels - channel) };
+            wino_tile_out(size, r->out + ((uint64_t)v * w->block + t) * VEC, w->out_step, values);
+            WINO_UNROLL for (uint32_t i = 0; i < WINO_OUTS * WINO_OUTS; i++) values[i] += bias;
+            for (uint32_t i = 0; i < w->post.count; i++)
+                wino_post(r, &e, &w->post.step[i], values);
+            wino_store(r, &e, values);
+        }
+    }
+}
+
+static void wino_in_six(const struct wino_run *r, uint32_t first, uint32_t count)
+{
+    wino_block_in(r, 6, first, count);
+}
+
+static void wino_in_eight(const struct wino_run *r, uint32_t first, uint32_t count)
+{
+    wino_block_in(r, 8, first, count);
+}
+
+static void wino_out_six(const struct wino_run *r, uint32_t first, uint32_t count, uint32_t panel)
+{
+    wino_block_out(r, 6, first, count, panel);
+}
+
+static void wino_out_eight(const struct wino_run *r, uint32_t first, uint32_t count, uint32_t panel)
+{
+    wino_block_out(r, 8, first, count, panel);
+}
+
+static void wino_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    struct wino_run r = { .call = call, .in = call->worker_scratch };
+    if (!wino_init(call->op, VEC, &r.w))
+        return;
+    const struct wino *w = &r.w;
+    r.out = r.in + w->out;
+    r.patch = r.in + w->patch;
+    r.bias = r.in + w->bias;
+    for (uint32_t o = 0; o < w->panels * w->panel; o++)
+        r.bias[o] =
+            call->op->u.conv.has_bias && o < w->s.out_channels ? ((const float *)call->data[2])[o * w->s.bias] : 0;
+    while (begin < end) {
+        uint64_t block = begin / w->cuts, stop = BASE_MIN(end, (block + 1) * w->cuts);
+        uint32_t first = (uint32_t)block * w->block, count = BASE_MIN(w->block, w->tiles - first);
+        uint32_t panel = w->cuts == 1 ? 0 : (uint32_t)(begin % w->cuts);
+        uint32_t panels = w->cuts == 1 ? w->panels : panel + (uint32_t)(stop - begin);
+        (w->size == 6 ? wino_in_six : wino_in_eight)(&r, first, count);
+        for (; panel < panels; panel++) {
+            wino_products(&r, panel, count);
+            (w->size == 6 ? wino_out_six : wino_out_eight)(&r, first, count, panel);
+        }
+        begin = stop;
+    }
+}
+
+KERN_ISA_RUN(conv_wino_f32, wino_run)

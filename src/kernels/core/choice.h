@@ -1,0 +1,46 @@
+/* The one place where accepts() chooses between two kernels by their costs, and what corrects these on a machine that
+ * is not the one where they were fitted. */
+#ifndef KERNELS_CHOICE_H
+#define KERNELS_CHOICE_H
+
+#include "kernels/core/kernel.h"
+
+enum kern_choice {
+#define CHOICE(name, cost) KERN_CHOICE_##name,
+#define POINT(choice, side, in, out, kernel)
+#include "kernels/core/choices.def"
+    KERN_CHOICE_COUNT
+};
+
+enum {
+#define CHOICE(name, cost)
+#define POINT(choice, side, in, out, kernel) KERN_POINT_##choice##_##side##_##in##_##out,
+#include "kernels/core/choices.def"
+    KERN_POINT_COUNT
+};
+
+struct kern_point {
+    const char *name; /* "panel_1_512_512" */
+    enum kern_choice choice;
+    uint32_t side, in, out, kernel;
+};
+extern const struct kern_point kern_points[KERN_POINT_COUNT];
+
+/* At each point, the ratio of the two times as measured over that of the model: more than 0, 1 where they agree. */
+struct kern_tuning {
+    float correction[KERN_POINT_COUNT];
+};
+
+#define CHOICE(name, cost) double cost(const struct kern_op *op);
+#define POINT(choice, side, in, out, kernel)
+#include "kernels/core/choices.def"
+double kern_choice_cost(enum kern_choice choice, const struct kern_op *op);
+
+/* Measurements overrule the model where they differ by more than this: noise and near shapes must not. */
+#define KERN_CHOICE_DOUBT 0.1
+
+/* Is the first kernel the one to take? `cost`: their ratio by the model. Between points corrections are averaged, near
+ * ones first. */
+bool kern_pays(const struct kern_op *op, enum kern_choice choice, double cost);
+
+#endif

@@ -1,0 +1,122 @@
+/* What the dense and window families (gemm, conv, pool, resample, gather, attention) share: typed element access,
+ * walking rows of a view, and the way out of a kernel through the op's epilogue. */
+#ifndef KERNELS_DENSE_H
+#define KERNELS_DENSE_H
+
+#include "base/half.h"
+#include "kernels/core/kernel.h"
+
+/* Bytes of a long stream that are fetched ahead of use: what arrives while memory answers. The processor's own fetching
+ * gets two thirds of its bandwidth. */
+#define DENSE_AHEAD 8192
+
+#define DENSE_INLINE static inline __attribute__((always_inline))
+
+/* Inlined with a constant type these fold to one load or store; with a variable type they are the general case. */
+DENSE_INLINE double dense_load(const void *data, int64_t index, DML_TENSOR_DATA_TYPE type)
+{
+    switch ((uint32_t)type) {
+    case DML_TENSOR_DATA_TYPE_FLOAT64:
+        return ((const double *)data)[index];
+    case DML_TENSOR_DATA_TYPE_FLOAT32:
+        return ((const float *)data)[index];
+    case DML_TENSOR_DATA_TYPE_FLOAT16:
+        return base_half_to_float(((const uint16_t *)data)[index]);
+    case ANYDML_TENSOR_DATA_TYPE_BFLOAT16:
+        return base_bfloat_to_float(((const uint16_t *)data)[index]);
+    case DML_TENSOR_DATA_TYPE_INT8:
+        return ((const int8_t *)data)[index];
+    case DML_TENSOR_DATA_TYPE_UINT8:
+        return ((const uint8_t *)data)[index];
+    case DML_TENSOR_DATA_TYPE_INT16:
+        return ((const int16_t *)data)[index];
+    case DML_TENSOR_DATA_TYPE_UINT16:
+        return ((const uint16_t *)data)[index];
+    case DML_TENSOR_DATA_TYPE_INT32:
+        return ((const int32_t *)data)[index];
+    case DML_TENSOR_DATA_TYPE_UINT32:
+        return ((const uint32_t *)data)[index];
+    case DML_TENSOR_DATA_TYPE_INT64:
+        return (double)((const int64_t *)data)[index];
+    case DML_TENSOR_DATA_TYPE_UINT64:
+        return (double)((const uint64_t *)data)[index];
+    default:
+        return 0;
+    }
+}
+
+/* Rounds to nearest even and saturates for integer types; NaN gives 0 there. */
+void dense_store(void *data, int64_t index, DML_TENSOR_DATA_TYPE type, double value);
+
+bool dense_is_float(DML_TENSOR_DATA_TYPE type);       /* FLOAT16, bfloat16, FLOAT32, FLOAT64 */
+bool dense_is_short_float(DML_TENSOR_DATA_TYPE type); /* the same without FLOAT64: what FLOAT32 holds */
+
+/* Elements from the pointer to the element at at[0], ..., at[dims - 1], 0, ... Dimensions of size 1 repeat. */
+DENSE_INLINE int64_t dense_offset(const struct kern_view *view, const uint32_t *at, uint32_t dims)
+{
+    int64_t offset = 0;
+    for (uint32_t d = 0; d < dims; d++)
+        offset += view->sizes[d] > 1 ? (int64_t)at[d] * view->strides[d] : 0;
+    return offset;
+}
+
+/* A row = all elements along the last dimension. Rows are counted row-major over the dimensions before it. */
+DENSE_INLINE uint64_t dense_rows(const struct kern_view *view)
+{
+    uint64_t rows = 1;
+    for (uint32_t d = 0; d + 1 < view->rank; d++)
+        rows *= view->sizes[d];
+    return rows;
+}
+
+DENSE_INLINE void dense_row_at(const struct kern_view *view, uint64_t row, uint32_t *at)
+{
+    at[view->rank - 1] = 0;
+    for (uint32_t d = view->rank - 1; d-- > 0;) {
+        at[d] = (uint32_t)(row % view->sizes[d]);
+        row /= view->sizes[d];
+    }
+}
+
+/* How many units a thread should get at least, when one unit costs about `cost` simple operations. */
+DENSE_INLINE uint64_t dense_grain(uint64_t cost)
+{
+    return cost >= 32768 ? 1 : 32768 / BASE_MAX(cost, 1);
+}
+
+/* Stores `count` results along output 0's last dimension from coordinates `at` on, through the epilogue if there is
+ * one: by the definition, or fast with dense_epilogue_bytes(op) of scratch for each worker. */
+void dense_finish(const struct kern_call *call, const uint32_t *at, uint32_t count, const double *values);
+void dense_finish_f32(const struct kern_call *call, void *scratch, const uint32_t *at, uint32_t count,
+                      const float *values);
+uint64_t dense_epilogue_bytes(const struct kern_op *op);
+
+/* Rows of elements `step` apart, to and from dense FLOAT32. Integers: as dense_store. */
+void dense_load_row(const void *data, int64_t index, int64_t step, DML_TENSOR_DATA_TYPE type, uint32_t count,
+                    float *out);
+void dense_store_row(void *data, int64_t index, int64_t step, DML_TENSOR_DATA_TYPE type, uint32_t count,
+                     const float *in);
+
+/* Order of the dimensions from the widest stride to the narrowest, those of size 1 and repeated ones first: walking
+ * rows of the permuted view touches memory in its order. */
+void dense_memory_order(const struct kern_view *view, uint32_t *order);
+struct kern_view dense_permute(const struct kern_view *view, const uint32_t *order);
+
+/* Tensors `first` to `last` have this type. */
+bool dense_same_type(const struct kern_op *op, uint32_t first, uint32_t last, DML_TENSOR_DATA_TYPE type);
+
+/* Those that a product or convolution is made of, and its result, are FLOAT32, FLOAT16 or BFLOAT16, in any mix. */
+bool dense_short_floats(const struct kern_op *op);
+/* The caller allows to round the product's factors, of the types that they have, to 16 bits. */
+bool dense_half_allowed(const struct kern_op *op);
+
+/* A copy of the op whose output and epilogue inputs have their two last dimensions merged; false when strides forbid.
+ */
+bool dense_merge_rows(const struct kern_op *op, struct kern_op *out);
+bool dense_view_merges(const struct kern_view *view, uint32_t d); /* dimensions d and d + 1 */
+void dense_view_merge(struct kern_view *view, uint32_t d);
+
+/* An epilogue computes in FLOAT32, so the result must be a short float, but for integer products. */
+bool dense_epilogue_fits(const struct kern_op *op);
+
+#endif

@@ -1,0 +1,142 @@
+/* The kernel table, the look-up in it, and small helpers on views. */
+#include "kernels/core/kernel.h"
+
+#include "base/cpu.h"
+
+/* clang-format off */
+#define ROW(kind, name, family, planner, cpu, max_ulp)                                                                 \
+    #name, KERN_##kind, cpu, max_ulp, kern_##family##_accepts, kern_##planner##_plan, kern_##name##_run
+#define PACK(name) .pack_plan = kern_##name##_pack_plan, .pack = kern_##name##_pack
+#define KERNEL_AS(kind, name, family, cpu, max_ulp) { ROW(kind, name, family, family, cpu, max_ulp) },
+#define PACKED_AS(kind, name, family, cpu, max_ulp) { ROW(kind, name, family, name, cpu, max_ulp), PACK(name) },
+#define VENDOR(kind, name, library, cpu, max_ulp)                                                                      \
+    { #name,                                                                                                           \
+      KERN_##kind,                                                                                                     \
+      cpu,                                                                                                             \
+      max_ulp,                                                                                                         \
+      kern_##name##_accepts,                                                                                           \
+      kern_##library##_plan,                                                                                           \
+      kern_##library##_run,                                                                                            \
+      PACK(library),                                                                                                   \
+      .create = kern_##name##_create,                                                                                  \
+      .destroy = kern_##library##_destroy,                                                                             \
+      .pack_layout = kern_##library##_pack_layout },
+/* clang-format on */
+static const struct kern_row rows[] = {
+#include "kernels/core/kernels.def"
+#include "kernels/core/kernels_dense.def"
+};
+
+static _Thread_local bool failed;
+
+void kern_fail(void)
+{
+    failed = true;
+}
+
+bool kern_take_failure(void)
+{
+    bool before = failed;
+    failed = false;
+    return before;
+}
+
+static bool row_allowed(const struct kern_row *row, const struct kern_op *op, uint32_t cpu)
+{
+    if (row->kind != op->kind || (row->cpu & ~cpu))
+        return false;
+    if ((op->flags & KERN_FLAG_OWN_ROWS) && row->create)
+        return false;
+    if ((op->flags & KERN_FLAG_REFERENCE) && (row->cpu || row->create))
+        return false;
+    return row->accepts(op);
+}
+
+const struct kern_row *kern_first(const struct kern_op *op, uint32_t cpu)
+{
+    for (uint32_t i = 0; i < ARRAY_SIZE(rows); i++)
+        if (row_allowed(&rows[i], op, cpu))
+            return &rows[i];
+    return NULL;
+}
+
+const struct kern_row *kern_find(const struct kern_op *op, uint32_t cpu, uint32_t threads, void **out_state)
+{
+    *out_state = NULL;
+    for (uint32_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        if (!row_allowed(&rows[i], op, cpu))
+            continue;
+        if (!rows[i].create || rows[i].create(op, threads, out_state))
+            return &rows[i];
+        *out_state = NULL;
+    }
+    return NULL;
+}
+
+void kern_release(const struct kern_row *row, void *state)
+{
+    if (row && row->destroy && state)
+        row->destroy(state);
+}
+
+const struct kern_row *kern_rows(uint32_t *out_count)
+{
+    *out_count = ARRAY_SIZE(rows);
+    return rows;
+}
+
+uint32_t kern_type_bytes(DML_TENSOR_DATA_TYPE type)
+{
+    switch ((uint32_t)type) {
+    case DML_TENSOR_DATA_TYPE_FLOAT64:
+    case DML_TENSOR_DATA_TYPE_UINT64:
+    case DML_TENSOR_DATA_TYPE_INT64:
+        return 8;
+    case DML_TENSOR_DATA_TYPE_FLOAT32:
+    case DML_TENSOR_DATA_TYPE_UINT32:
+    case DML_TENSOR_DATA_TYPE_INT32:
+        return 4;
+    case DML_TENSOR_DATA_TYPE_FLOAT16:
+    case DML_TENSOR_DATA_TYPE_UINT16:
+    case DML_TENSOR_DATA_TYPE_INT16:
+    case ANYDML_TENSOR_DATA_TYPE_BFLOAT16:
+        return 2;
+    case DML_TENSOR_DATA_TYPE_UINT8:
+    case DML_TENSOR_DATA_TYPE_INT8:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+uint64_t kern_view_elements(const struct kern_view *view)
+{
+    uint64_t count = 1;
+    for (uint32_t i = 0; i < view->rank; i++)
+        count *= view->sizes[i];
+    return count;
+}
+
+bool kern_view_packed(const struct kern_view *view)
+{
+    int64_t stride = 1;
+    for (uint32_t i = view->rank; i-- > 0;) {
+        if (view->sizes[i] != 1 && view->strides[i] != stride)
+            return false;
+        stride *= view->sizes[i];
+    }
+    return true;
+}
+
+void kern_view_set_packed(struct kern_view *view, DML_TENSOR_DATA_TYPE type, uint32_t rank, const uint32_t *sizes)
+{
+    int64_t stride = 1;
+    memset(view, 0, sizeof(*view));
+    view->type = type;
+    view->rank = rank;
+    for (uint32_t i = rank; i-- > 0;) {
+        view->sizes[i] = sizes[i];
+        view->strides[i] = stride;
+        stride *= sizes[i];
+    }
+}

@@ -1,0 +1,75 @@
+/* What a kernel is (struct kern_row, one line of kernels.def) and how it is called.
+ *
+ * The graph compiler makes a kern_op per step and looks its row up once (kern_find); execution only calls row->run.
+ * Kernels hold no state of their own, allocate nothing and start no threads: scratch memory and the range of work are
+ * passed in. Rows of vendor libraries (oneDNN) hold a prepared primitive, created with `create`; they use the calling
+ * thread's OpenMP team themselves, as recurrent networks do whose steps are worth cutting. */
+#ifndef KERNELS_KERNEL_H
+#define KERNELS_KERNEL_H
+
+#include "kernels/core/ops.h"
+
+/* How a step is cut: run() is called with disjoint ranges of [0, units), at least `grain` units each. */
+struct kern_work {
+    uint64_t units;
+    uint64_t grain;
+    uint64_t scratch_bytes;        /* shared by all workers of the step, 64-byte aligned */
+    uint64_t worker_scratch_bytes; /* for each worker */
+};
+
+struct kern_call {
+    const struct kern_op *op;
+    void *const *data;    /* one per tensor, inputs then outputs */
+    const void *state;    /* of row->create, or NULL */
+    void *scratch;        /* shared */
+    void *worker_scratch; /* this worker's */
+};
+
+/* What run() and pack() cannot return: called there, on the thread that has all of the work; memory was short, and the
+ * result is none. */
+void kern_fail(void);
+/* Did one of them, on this thread, since the last question? */
+bool kern_take_failure(void);
+
+struct kern_row {
+    const char *name; /* <family>_<types>_<isa> */
+    enum kern_kind kind;
+    uint32_t cpu;     /* required enum base_cpu_flag bits */
+    uint32_t max_ulp; /* against the reference in tests/check, in the output's type */
+    bool (*accepts)(const struct kern_op *op);
+    void (*plan)(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out);
+    void (*run)(const struct kern_call *call, uint64_t begin, uint64_t end);
+    /* Optional, rows of vendor libraries: prepared state; returns false when the library refuses the op (the next row
+     * is then tried). The state is immutable afterwards and may be used by several threads. */
+    bool (*create)(const struct kern_op *op, uint32_t threads, void **out_state);
+    void (*destroy)(void *state);
+    /* Optional: input `*out_input` is wanted in a private layout of *out_bytes bytes, made once by pack() when the data
+     * is constant or owned. The data pointer of that input then addresses the packed bytes (256-byte aligned) at run(),
+     * and op->packed_input holds its index + 1 (0 = nothing is packed: the row must then work on the plain layout).
+     * create() sees the op with packed_input already set when packing is possible. */
+    bool (*pack_plan)(const struct kern_op *op, const void *state, uint32_t *out_input, uint64_t *out_bytes);
+    void (*pack)(const struct kern_op *op, const void *state, const void *source, void *packed);
+    /* Optional: a number that tells the private layouts of this row apart. NULL: the layout follows from the op's
+     * parameters, the types of its tensors and the view of the packed input alone. */
+    uint64_t (*pack_layout)(const struct kern_op *op, const void *state);
+};
+
+/* The best row for this op on this processor whose accepts() (and create()) agree, with its state; NULL when there is
+ * none. `cpu` = base_cpu_flags(). The caller releases with kern_release. */
+const struct kern_row *kern_find(const struct kern_op *op, uint32_t cpu, uint32_t threads, void **out_state);
+void kern_release(const struct kern_row *row, void *state);
+/* The best row whose accepts() agrees: kern_find finds none that is better. NULL: there is none. */
+const struct kern_row *kern_first(const struct kern_op *op, uint32_t cpu);
+
+/* The whole table, best first within a kind. */
+const struct kern_row *kern_rows(uint32_t *out_count);
+
+/* Bytes that one element takes, 0 for 4-bit types. */
+uint32_t kern_type_bytes(DML_TENSOR_DATA_TYPE type);
+uint64_t kern_view_elements(const struct kern_view *view);
+bool kern_view_packed(const struct kern_view *view); /* dense row-major */
+void kern_view_set_packed(struct kern_view *view, DML_TENSOR_DATA_TYPE type, uint32_t rank, const uint32_t *sizes);
+
+#include "kernels/core/rows.h"
+
+#endif

@@ -1,0 +1,51 @@
+/* One tensor element as a number: how the reference kernels read and write every data type. */
+#ifndef KERNELS_NUMBER_H
+#define KERNELS_NUMBER_H
+
+#include "kernels/core/kernel.h"
+
+enum kern_class { KERN_CLASS_FLOAT, KERN_CLASS_SIGNED, KERN_CLASS_UNSIGNED };
+
+struct kern_number {
+    enum kern_class class;
+    union {
+        double f;
+        int64_t i;
+        uint64_t u;
+    };
+};
+
+enum kern_class kern_type_class(DML_TENSOR_DATA_TYPE type);
+uint32_t kern_type_bits(DML_TENSOR_DATA_TYPE type);
+
+/* The address of element `offset`; `bits` wide types narrower than a byte give the byte that holds it. */
+const void *kern_at(const void *base, DML_TENSOR_DATA_TYPE type, int64_t offset);
+
+struct kern_number kern_read(DML_TENSOR_DATA_TYPE type, const void *base, int64_t offset);
+void kern_write(DML_TENSOR_DATA_TYPE type, void *base, int64_t offset, struct kern_number value);
+
+/* Value as `type` holds it: float to integer truncates and saturates (NaN gives 0), integer to narrower integer keeps
+ * the low bits, to float rounds once. */
+struct kern_number kern_number_to(DML_TENSOR_DATA_TYPE type, struct kern_number value);
+
+/* The same for elements of floating-point use. */
+double kern_read_double(DML_TENSOR_DATA_TYPE type, const void *base, int64_t offset);
+void kern_write_double(DML_TENSOR_DATA_TYPE type, void *base, int64_t offset, double value);
+
+struct kern_number kern_from_double(double value);
+struct kern_number kern_from_scalar(DML_TENSOR_DATA_TYPE type, union kern_scalar scalar);
+
+/* Sum of index[i] * strides[i]. */
+int64_t kern_offset(const struct kern_view *view, const uint32_t *index);
+
+/* Row-major index of the flat-th element of `sizes`. */
+void kern_unflatten(uint64_t flat, uint32_t rank, const uint32_t *sizes, uint32_t *out_index);
+
+/* Moves to the next index in row-major order; false after the last, when it is back at the first. Dimensions of size 1
+ * keep their index. */
+bool kern_advance(uint32_t rank, const uint32_t *sizes, uint32_t *index);
+
+/* Sizes of `view` cut in two: outside and inside `axes`, 1 elsewhere. */
+void kern_split_sizes(const struct kern_view *view, uint32_t axes, uint32_t *out_outer, uint32_t *out_inner);
+
+#endif

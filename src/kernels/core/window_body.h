@@ -1,0 +1,147 @@
+/* Loading the bands of window_plan.h; included once per instruction set. */
+#ifndef KERNELS_WINDOW_BODY_H
+#define KERNELS_WINDOW_BODY_H
+
+#include "kernels/vec/dense_vec.h"
+#include "kernels/core/window_plan.h"
+
+#if defined(__AVX512BW__) && defined(__AVX512VL__)
+#include <immintrin.h>
+#endif
+
+struct window_band {
+    float *phases, *line, *run, *dense;
+};
+
+static inline void window_band_init(const struct window *w, struct window_band *band, float *scratch)
+{
+    band->phases = scratch;
+    band->line = band->phases + w->stride[0] * w->stride[1] * w->phase_floats;
+    band->run = band->line + w->line_floats;
+    band->dense = band->run + w->run_floats;
+    memset(scratch, 0, window_floats(w) * sizeof(float));
+}
+
+/* Where tap (k0, k1) of the band's first result lies. */
+DENSE_INLINE const float *window_tap(const struct window *w, const struct window_band *band, int64_t k0, int64_t k1)
+{
+    int64_t y = k0 * w->dilation[0], x = k1 * w->dilation[1];
+    int64_t phase = y % w->stride[0] * w->stride[1] + x % w->stride[1];
+    return band->phases + phase * w->phase_floats + y / w->stride[0] * w->pitch + x / w->stride[1];
+}
+
+/* Up to a vector more than `count` floats are written: the caller fills ascending. */
+static inline void window_fill(float *to, int64_t count, float value)
+{
+    for (int64_t i = 0; i < count; i += VEC)
+        vec_store(to + i, vec_set(value));
+}
+
+/* to[i] = from[i] - zero */
+DENSE_INLINE void window_bytes(const uint8_t *from, int64_t count, bool is_signed, float zero, float *to)
+{
+#if defined(__AVX512BW__) && defined(__AVX512VL__)
+    for (int64_t i = 0; i < count; i += 16) { /* short rows are frequent */
+        __mmask16 mask = count - i < 16 ? (__mmask16)((1u << (count - i)) - 1) : 0xffff;
+        __m128i bytes = _mm_maskz_loadu_epi8(mask, from + i);
+        __m512i wide = is_signed ? _mm512_cvtepi8_epi32(bytes) : _mm512_cvtepu8_epi32(bytes);
+        _mm512_storeu_ps(to + i, _mm512_sub_ps(_mm512_cvtepi32_ps(wide), _mm512_set1_ps(zero)));
+    }
+#else
+    for (int64_t i = 0; i < count; i++)
+        to[i] = (is_signed ? (float)(int8_t)from[i] : (float)from[i]) - zero;
+#endif
+}
+
+/* to[0 .. width) = fill before, the input row, fill after */
+static inline void window_load_row(const struct window *w, const void *x, int64_t at, int64_t width, float *to)
+{
+    int64_t count = BASE_MIN(w->in[1], width - w->pad[1]), i = 0;
+    window_fill(to, BASE_MIN(w->pad[1], width), w->fill);
+    if (count <= 0)
+        return;
+    to += w->pad[1];
+    if (w->type == DML_TENSOR_DATA_TYPE_FLOAT32) {
+        const float *from = (const float *)x + at;
+        for (; i + VEC <= count; i += VEC)
+            vec_store(to + i, vec_load(from + i));
+        if (i < count)
+            vec_store(to + i, vec_load_part(from + i, (uint32_t)(count - i), vec_set(w->fill)));
+    } else if (w->type == DML_TENSOR_DATA_TYPE_UINT8) {
+        window_bytes((const uint8_t *)x + at, count, false, w->zero, to);
+    } else if (w->type == DML_TENSOR_DATA_TYPE_INT8) {
+        window_bytes((const uint8_t *)x + at, count, true, w->zero, to);
+    } else {
+        dense_load_row(x, at, 1, w->type, (uint32_t)count, to);
+    }
+    window_fill(to + count, width - w->pad[1] - count, w->fill);
+}
+
+static inline void window_split(const float *restrict line, int64_t stride, int64_t count, float *restrict to)
+{
+    if (stride == 2) {
+        for (int64_t i = 0; i < count; i++)
+            to[i] = line[i * 2];
+        return;
+    }
+    for (int64_t i = 0; i < count; i++)
+        to[i] = line[i * stride];
+}
+
+/* The input rows that `rows` output rows from `first` on need; x_at is the element of the plane's first element. */
+static inline void window_load(const struct window *w, const struct window_band *band, const void *x, int64_t x_at,
+                               int64_t first, int64_t rows)
+{
+    int64_t needed = rows + w->phase_rows - w->rows;
+    for (int64_t i = 0; i < needed * w->stride[0]; i++) {
+        int64_t row = first * w->stride[0] - w->pad[0] + i, phase = i % w->stride[0] * w->stride[1];
+        float *to = band->phases + phase * w->phase_floats + i / w->stride[0] * w->pitch;
+        bool inside = row >= 0 && row < w->in[0];
+        float *line = w->stride[1] == 1 ? to : band->line;
+        if (inside)
+            window_load_row(w, x, x_at + row * w->x_row, w->pitch * w->stride[1], line);
+        for (int64_t p = 0; p < w->stride[1]; p++) {
+            if (!inside)
+                window_fill(to + p * w->phase_floats, w->pitch, w->fill);
+            else if (w->stride[1] > 1)
+                window_split(line + p, w->stride[1], w->pitch, to + p * w->phase_floats);
+        }
+    }
+}
+
+/* The results without the gaps between rows. */
+static inline float *window_dense(const struct window *w, const struct window_band *band, int64_t rows)
+{
+    int64_t width = w->out[1];
+    if (w->pitch == width)
+        return band->run;
+    for (int64_t row = 0; row < rows; row++) {
+        for (int64_t i = 0; i < width; i += VEC)
+            vec_store(band->dense + row * width + i, vec_load(band->run + row * w->pitch + i));
+    }
+    return band->dense;
+}
+
+/* Stores a band; `flat` is the op with the two last dimensions merged, NULL when they cannot be. at: of the first row.
+ */
+static inline void window_finish(const struct kern_call *call, const struct kern_op *flat, const struct window *w,
+                                 const float *values, void *epilogue, const uint32_t *at, uint32_t row_dim,
+                                 int64_t rows)
+{
+    uint32_t where[KERN_RANK_MAX];
+    struct kern_call to = *call;
+    memcpy(where, at, sizeof(where));
+    if (flat) {
+        to.op = flat;
+        where[row_dim] = at[row_dim] * (uint32_t)w->out[1];
+        dense_finish_f32(&to, epilogue, where, (uint32_t)(rows * w->out[1]), values);
+        return;
+    }
+    for (int64_t row = 0; row < rows; row++) {
+        if (row_dim + 1 < call->op->tensors[0].rank)
+            where[row_dim] = at[row_dim] + (uint32_t)row;
+        dense_finish_f32(&to, epilogue, where, (uint32_t)w->out[1], values + row * w->out[1]);
+    }
+}
+
+#endif

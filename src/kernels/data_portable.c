@@ -1,2 +1,0 @@
-#define ISA portable
-#include "kernels/data_rows.h"

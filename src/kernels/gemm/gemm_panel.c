@@ -1,0 +1,190 @@
+#include "kernels/gemm/gemm_panel.h"
+
+#include "kernels/core/choice.h"
+#include "kernels/core/packed_row.h"
+
+void panel_shape_init(const struct kern_op *op, uint32_t columns, struct panel_shape *out)
+{
+    const struct kern_view *a = &op->tensors[0], *y = &op->tensors[op->input_count];
+    *out = (struct panel_shape){ .rows = dense_rows(y), .columns = columns };
+    out->n = y->sizes[y->rank - 1];
+    out->k = a->sizes[a->rank - 1];
+    out->panels = (out->n + columns - 1) / columns;
+    /* Short sums are over before many rows' results are fetched: with few rows, those stay in the nearest cache from
+     * panel to panel. */
+    uint32_t most = out->k <= PANEL_SHORT_SUM ? PANEL_FEW_ROWS : PANEL_BLOCK_ROWS;
+    out->blocks = (out->rows + most - 1) / most;
+    out->block_rows = (uint32_t)base_align_up((out->rows + out->blocks - 1) / out->blocks, 8);
+    out->sums = base_align_up((PANEL_ADDS + 2) * sizeof(void *) * out->block_rows, 64);
+    out->epilogue = out->sums + (uint64_t)out->block_rows * columns * sizeof(float);
+    out->element = kern_type_bytes(a->type);
+    out->floats = base_align_up(out->epilogue + dense_epilogue_bytes(op), 64);
+    out->bytes = out->floats + (out->element == 2 ? (uint64_t)out->block_rows * out->k * sizeof(float) : 0);
+}
+
+static bool is_plain(const struct kern_view *view, bool may_repeat)
+{
+    uint32_t last = view->rank - 1;
+    return view->type == DML_TENSOR_DATA_TYPE_FLOAT32 &&
+           (view->strides[last] == 1 || view->sizes[last] == 1 || (may_repeat && view->strides[last] == 0));
+}
+
+static bool add_tensor(const struct kern_op *op, uint32_t tensor, float factor, struct panel_finish *out)
+{
+    const struct kern_view *view = &op->tensors[tensor], *y = &op->tensors[op->input_count];
+    if (out->count == PANEL_ADDS || !is_plain(view, true) || view->sizes[view->rank - 1] != y->sizes[y->rank - 1])
+        return false;
+    out->tensor[out->count] = tensor;
+    out->step[out->count] = view->strides[view->rank - 1] != 0;
+    out->factor[out->count++] = factor;
+    return true;
+}
+
+static bool add_code(const struct kern_map_inst *inst, struct panel_finish *out)
+{
+    if (out->code_count == PANEL_CODES || (inst->code != KERN_MAP_RELU && inst->code != KERN_MAP_GELU &&
+                                           inst->code != KERN_MAP_SWISH && inst->code != KERN_MAP_SQRT))
+        return false;
+    out->code[out->code_count] = (uint8_t)inst->code;
+    out->p[out->code_count++] = inst->imm[0].f32;
+    return true;
+}
+
+bool panel_finish_init(const struct kern_op *op, struct panel_finish *out)
+{
+    uint32_t last = 0, extra = op->input_count - op->epilogue_input;
+    *out = (struct panel_finish){ 0 };
+    if (!is_plain(&op->tensors[op->input_count], false))
+        return false;
+    if (op->u.gemm.has_c && op->u.gemm.beta != 0 && !add_tensor(op, 2, op->u.gemm.beta, out))
+        return false;
+    for (uint32_t i = 0; op->epilogue && i < op->epilogue->inst_count; i++) {
+        const struct kern_map_inst *inst = &op->epilogue->inst[i];
+        uint32_t other = inst->src[0] == last ? inst->src[1] : inst->src[0];
+        if (inst->type != DML_TENSOR_DATA_TYPE_FLOAT32 || inst->to_type != DML_TENSOR_DATA_TYPE_FLOAT32)
+            return false;
+        if (inst->code == KERN_MAP_ADD) {
+            if (out->code_count || (inst->src[0] != last && inst->src[1] != last) || other < 1 || other > extra ||
+                !add_tensor(op, op->epilogue_input + other - 1, 1, out))
+                return false;
+        } else if (inst->src[0] != last || !add_code(inst, out)) {
+            return false;
+        }
+        last = 1 + extra + i;
+    }
+    return !op->epilogue || op->epilogue->store[0] == last;
+}
+
+/* Every tile widens 16-bit weights: many rows pay for that only where the weights come from memory. */
+#define SHORT_ROWS   64
+#define LONG_WEIGHTS (2u << 20)
+
+#define PACK_ROWS 32 /* of B at a time */
+
+/* Reading weights takes the time. */
+#define FEW_ROWS 16
+
+/* Time over oneDNN's, as measured with AVX-512 and with AVX2: columns of zeros are multiplied too. */
+static double panel_cost(const struct kern_op *op, uint32_t columns)
+{
+    const struct kern_view *y = &op->tensors[op->input_count];
+    uint64_t n = y->sizes[y->rank - 1], panels = (n + columns - 1) / columns;
+    double whole = (double)(panels * columns) / (double)n;
+#if defined(ANYDML_DNNL)
+    if (y->type != ANYDML_TENSOR_DATA_TYPE_BFLOAT16)
+        return whole * (dense_rows(y) <= FEW_ROWS ? 0.7 : 8.0 / 9.0);
+#endif
+    return whole / 4; /* general kernels make panels each time */
+}
+
+double kern_gemm_panel_cost(const struct kern_op *op)
+{
+    return panel_cost(op, PANEL_COLUMNS_avx512);
+}
+
+static bool panel_accepts(const struct kern_op *op, uint32_t columns)
+{
+    const struct kern_view *a = &op->tensors[0], *b = &op->tensors[1], *y = &op->tensors[op->input_count];
+    uint32_t rank = y->rank;
+    if (op->packed_input != 2 || op->u.gemm.integer || rank < 2 || a->rank != rank || b->rank != rank)
+        return false;
+    uint64_t n = y->sizes[rank - 1], k = a->sizes[rank - 1];
+    bool widens = y->type != DML_TENSOR_DATA_TYPE_FLOAT32;
+    if (!dense_is_short_float(y->type) || !dense_same_type(op, 0, op->u.gemm.has_c ? 2 : 1, y->type) ||
+        (widens && dense_rows(y) > SHORT_ROWS && n * k < LONG_WEIGHTS))
+        return false;
+    for (uint32_t d = 0; d + 2 < rank; d++)
+        if (b->sizes[d] > 1 && b->strides[d] != 0) /* one matrix for all batches */
+            return false;
+    return (a->strides[rank - 1] == 1 || k == 1) && b->sizes[rank - 1] == n && b->sizes[rank - 2] == k &&
+           a->sizes[rank - 2] == y->sizes[rank - 2] && kern_pays(op, KERN_CHOICE_panel, panel_cost(op, columns));
+}
+
+static void panel_plan(const struct kern_op *op, uint32_t columns, struct kern_work *out)
+{
+    struct panel_shape shape;
+    panel_shape_init(op, columns, &shape);
+    *out = (struct kern_work){ .units = shape.blocks * shape.panels, .worker_scratch_bytes = shape.bytes };
+    out->grain = dense_grain((uint64_t)shape.k * shape.block_rows * columns / 16);
+}
+
+static bool panel_pack_plan(const struct kern_op *op, uint32_t columns, uint32_t *out_input, uint64_t *out_bytes)
+{
+    struct panel_shape shape;
+    panel_shape_init(op, columns, &shape);
+    *out_input = 1;
+    *out_bytes = (uint64_t)shape.panels * columns * shape.k * shape.element;
+    return op->packed_input == 2;
+}
+
+/* One line of a panel: `count` elements that are `step` apart, then zeros. */
+DENSE_INLINE void panel_pack_line(const char *from, int64_t step, uint32_t count, uint32_t columns, uint64_t element,
+                                  char *out)
+{
+    if (step == 1)
+        memcpy(out, from, count * element);
+    for (uint32_t c = 0; step != 1 && c < count; c++)
+        memcpy(out + c * element, from + c * step * (int64_t)element, element);
+    memset(out + count * element, 0, (columns - count) * element);
+}
+
+/* Some rows of B at a time, so that what one panel leaves of a cache line is still there for the next one. */
+DENSE_INLINE void panel_pack_as(const struct panel_shape *shape, const struct kern_view *b, const char *source,
+                                char *out, uint64_t element)
+{
+    int64_t row = b->sizes[b->rank - 2] > 1 ? b->strides[b->rank - 2] : 0;
+    int64_t step = b->sizes[b->rank - 1] > 1 ? b->strides[b->rank - 1] : 0;
+    for (uint32_t k0 = 0; k0 < shape->k; k0 += PACK_ROWS)
+        for (uint32_t panel = 0; panel < shape->panels; panel++) {
+            uint32_t first = panel * shape->columns, count = BASE_MIN(shape->n - first, shape->columns);
+            for (uint32_t k = k0; k < BASE_MIN(shape->k, k0 + PACK_ROWS); k++)
+                panel_pack_line(source + (k * row + first * step) * (int64_t)element, step, count, shape->columns,
+                                element, out + ((uint64_t)panel * shape->k + k) * shape->columns * element);
+        }
+}
+
+static void panel_pack(const struct kern_op *op, uint32_t columns, const void *source, void *packed)
+{
+    struct panel_shape shape;
+    panel_shape_init(op, columns, &shape);
+    if (shape.element == 2)
+        panel_pack_as(&shape, &op->tensors[1], source, packed, 2);
+    else
+        panel_pack_as(&shape, &op->tensors[1], source, packed, 4);
+}
+
+#define ROW(isa)                                                                                                       \
+    bool kern_gemm_panel_##isa##_accepts(const struct kern_op *op)                                                     \
+    {                                                                                                                  \
+        return panel_accepts(op, PANEL_COLUMNS_##isa);                                                                 \
+    }                                                                                                                  \
+    KERN_PACKED_ROW(gemm_panel, isa, panel_plan(op, PANEL_COLUMNS_##isa, out),                                         \
+                    panel_pack_plan(op, PANEL_COLUMNS_##isa, out_input, out_bytes),                                    \
+                    panel_pack(op, PANEL_COLUMNS_##isa, source, packed))
+
+#if defined(__x86_64__)
+ROW(avx512)
+ROW(avx2)
+#elif defined(__aarch64__)
+ROW(neon)
+#endif

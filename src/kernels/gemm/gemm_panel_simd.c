@@ -1,0 +1,231 @@
+/* The product of gemm_panel.h. */
+#include "kernels/core/isa.h"
+#include "kernels/vec/fmath.h"
+#include "kernels/gemm/gemm_panel.h"
+#include "kernels/gemm/gemm_tile.h"
+
+#define PANEL_COLUMNS GEMM_TILE_COLUMNS
+#define PANEL_ROWS    GEMM_TILE_ROWS
+#define PANEL_VECS    GEMM_TILE_VECS
+_Static_assert(PANEL_COLUMNS == KERN_ISA_PASTE(PANEL_COLUMNS_, ISA), "a tile is as wide as a panel");
+
+struct panel {
+    const struct kern_call *call;
+    struct panel_shape shape;
+    struct panel_finish finish;
+    bool direct;   /* the way out is `finish` */
+    uint32_t rows; /* of this block */
+    uint64_t first_row;
+    const float **a; /* the rows of A */
+    float **y;       /* of Y */
+    const float **adds[PANEL_ADDS];
+    float *sums;
+};
+
+static void panel_tile_typed(uint32_t rows, DML_TENSOR_DATA_TYPE type, const struct gemm_tile_part *part,
+                             const float *const *a, uint32_t k0, float *sums, const char *next)
+{
+    if (type == DML_TENSOR_DATA_TYPE_FLOAT32)
+        gemm_tile_f32(rows, part, a, k0, sums, next);
+    else if (type == DML_TENSOR_DATA_TYPE_FLOAT16)
+        gemm_tile_rows(rows, DML_TENSOR_DATA_TYPE_FLOAT16, part, a, k0, sums, next);
+    else
+        gemm_tile_rows(rows, ANYDML_TENSOR_DATA_TYPE_BFLOAT16, part, a, k0, sums, next);
+}
+
+/* ---- the way out ---------------------------------------------------------------------------------------------------
+ */
+
+static bool panel_within(const float *row, float bound)
+{
+    uint32_t beyond = 0;
+    for (uint32_t c = 0; c < PANEL_COLUMNS; c++)
+        beyond |= !(fmath_abs(row[c]) <= bound); /* NaN is, too */
+    return !beyond;
+}
+
+static void panel_activate(uint8_t code, float p, float *row)
+{
+    if (code == KERN_MAP_RELU)
+        for (uint32_t c = 0; c < PANEL_COLUMNS; c++)
+            row[c] = row[c] < 0 ? 0.0f : row[c];
+    else if (code == KERN_MAP_SQRT)
+        for (uint32_t c = 0; c < PANEL_COLUMNS; c++)
+            row[c] = sqrtf(row[c]);
+    else if (code == KERN_MAP_GELU && panel_within(row, FMATH_NEAR_GELU))
+        for (uint32_t c = 0; c < PANEL_COLUMNS; c++)
+            row[c] = fmath_gelu_near(row[c]);
+    else if (code == KERN_MAP_GELU)
+        for (uint32_t c = 0; c < PANEL_COLUMNS; c++)
+            row[c] = fmath_gelu(row[c]);
+    else if (code == KERN_MAP_SWISH)
+        for (uint32_t c = 0; c < PANEL_COLUMNS; c++)
+            row[c] = fmath_swish(row[c], p * row[c]);
+}
+
+/* One row of one panel, all of its columns. */
+static void panel_finish_row(const struct panel *p, uint32_t row, uint32_t column, const float *sums)
+{
+    const struct panel_finish *finish = &p->finish;
+    vec alpha = vec_set(p->call->op->u.gemm.alpha);
+    float *out = p->y[row] + column;
+    for (uint32_t i = 0; i < PANEL_VECS; i++) {
+        vec value = vec_load(sums + i * VEC) * alpha;
+        for (uint32_t t = 0; t < finish->count; t++) {
+            const float *add = p->adds[t][row];
+            vec added = finish->step[t] ? vec_load(add + column + i * VEC) : vec_set(*add);
+            value = vec_fma(added, vec_set(finish->factor[t]), value);
+        }
+        vec_store(out + i * VEC, value);
+    }
+    for (uint32_t i = 0; i < finish->code_count; i++)
+        panel_activate(finish->code[i], finish->p[i], out);
+}
+
+/* The last panel may have fewer columns. */
+static void panel_finish_part(const struct panel *p, uint32_t row, uint32_t column, uint32_t count, const float *sums)
+{
+    const struct panel_finish *finish = &p->finish;
+    float values[PANEL_COLUMNS] = { 0 };
+    for (uint32_t c = 0; c < count; c++) {
+        values[c] = sums[c] * p->call->op->u.gemm.alpha;
+        for (uint32_t t = 0; t < finish->count; t++)
+            values[c] += p->adds[t][row][(column + c) * finish->step[t]] * finish->factor[t];
+    }
+    for (uint32_t i = 0; i < finish->code_count; i++)
+        panel_activate(finish->code[i], finish->p[i], values);
+    memcpy(p->y[row] + column, values, count * sizeof(*values));
+}
+
+static void panel_finish_tile(const struct panel *p, uint32_t row, uint32_t rows, uint32_t panel, const float *sums)
+{
+    uint32_t column = panel * PANEL_COLUMNS, count = BASE_MIN(p->shape.n - column, PANEL_COLUMNS);
+    for (uint32_t m = 0; m < rows; m++) {
+        if (count == PANEL_COLUMNS)
+            panel_finish_row(p, row + m, column, sums + m * PANEL_COLUMNS);
+        else
+            panel_finish_part(p, row + m, column, count, sums + m * PANEL_COLUMNS);
+    }
+}
+
+/* By the general epilogue. */
+static void panel_finish_rows(const struct panel *p, uint32_t panel)
+{
+    const struct kern_op *op = p->call->op;
+    const struct kern_gemm *gemm = &op->u.gemm;
+    const struct kern_view *y = &op->tensors[op->input_count], *c = &op->tensors[2];
+    uint32_t at[KERN_RANK_MAX], column = panel * PANEL_COLUMNS, count = BASE_MIN(p->shape.n - column, PANEL_COLUMNS);
+    for (uint32_t m = 0; m < p->rows; m++) {
+        float *sums = p->sums + m * PANEL_COLUMNS;
+        dense_row_at(y, p->first_row + m, at);
+        at[y->rank - 1] = column;
+        for (uint32_t n = 0; gemm->alpha != 1 && n < count; n++)
+            sums[n] *= gemm->alpha;
+        if (gemm->has_c && gemm->beta != 0) {
+            int64_t from = dense_offset(c, at, c->rank), step = c->sizes[c->rank - 1] > 1 ? c->strides[c->rank - 1] : 0;
+            for (uint32_t n = 0; n < count; n++)
+                sums[n] += gemm->beta * (float)dense_load(p->call->data[2], from + n * step, c->type);
+        }
+        dense_finish_f32(p->call, (char *)p->call->worker_scratch + p->shape.epilogue, at, count, sums);
+    }
+}
+
+/* ---- blocks of rows, panels ------------------------------------------------------------------------------
+ */
+
+static void panel_load_rows(struct panel *p, uint64_t block)
+{
+    const struct kern_op *op = p->call->op;
+    const struct kern_view *y = &op->tensors[op->input_count];
+    uint32_t at[KERN_RANK_MAX], last = y->rank - 1;
+    p->first_row = block * p->shape.block_rows;
+    p->rows = (uint32_t)BASE_MIN(p->shape.rows - p->first_row, p->shape.block_rows);
+    for (uint32_t m = 0; m < p->rows; m++) {
+        dense_row_at(y, p->first_row + m, at);
+        int64_t from = dense_offset(&op->tensors[0], at, last);
+        float *floats = (float *)((char *)p->call->worker_scratch + p->shape.floats) + (uint64_t)m * p->shape.k;
+        p->a[m] = p->shape.element == 4 ? (const float *)p->call->data[0] + from : floats;
+        if (p->shape.element != 4)
+            dense_load_row(p->call->data[0], from, 1, op->tensors[0].type, p->shape.k, floats);
+        if (!p->direct)
+            continue;
+        p->y[m] = (float *)p->call->data[op->input_count] + dense_offset(y, at, last);
+        for (uint32_t t = 0; t < p->finish.count; t++) {
+            uint32_t tensor = p->finish.tensor[t];
+            p->adds[t][m] = (const float *)p->call->data[tensor] + dense_offset(&op->tensors[tensor], at, last);
+        }
+    }
+}
+
+/* What the way out of these rows touches. */
+static void panel_fetch_ends(const struct panel *p, uint32_t row, uint32_t rows, uint32_t panel)
+{
+    uint32_t column = panel * PANEL_COLUMNS;
+    for (uint32_t m = row; m < row + rows; m++)
+        for (uint32_t i = 0; i < PANEL_COLUMNS; i += 16) {
+            __builtin_prefetch(p->y[m] + column + i, 1, 3);
+            for (uint32_t t = 0; t < p->finish.count; t++)
+                __builtin_prefetch(p->adds[t][m] + (column + i) * p->finish.step[t], 0, 3);
+        }
+}
+
+static void panel_part_rows(const struct panel *p, const struct gemm_tile_part *part, uint32_t k0, uint32_t panel)
+{
+    const char *next = part->next;
+    bool finish = k0 + part->depth == p->shape.k && p->direct;
+    for (uint32_t m = 0; m < p->rows; m += PANEL_ROWS) {
+        uint32_t rows = BASE_MIN(p->rows - m, PANEL_ROWS);
+        float *sums = finish && !part->add ? p->sums : p->sums + m * PANEL_COLUMNS; /* nobody else needs these sums */
+        if (finish)
+            panel_fetch_ends(p, m, rows, panel);
+        panel_tile_typed(rows, p->call->op->tensors[1].type, part, p->a + m, k0, sums, next);
+        next += part->depth / 4 * 64 * part->lines;
+        if (finish)
+            panel_finish_tile(p, m, rows, panel, sums);
+    }
+}
+
+static void panel_multiply(const struct panel *p, uint32_t panel)
+{
+    const uint64_t row = PANEL_COLUMNS * p->shape.element;
+    const char *b = (const char *)p->call->data[1] + panel * row * p->shape.k;
+    uint32_t tiles = (p->rows + PANEL_ROWS - 1) / PANEL_ROWS;
+    uint32_t parts = (p->shape.k + PANEL_DEPTH - 1) / PANEL_DEPTH;
+    uint32_t depth = (uint32_t)base_align_up((p->shape.k + parts - 1) / parts, 4);
+    struct gemm_tile_part part = { .across = PANEL_COLUMNS,
+                                   .lines = (uint32_t)((4 * row + 64 * tiles - 1) / (64 * tiles)) };
+    if (tiles < 2 && p->shape.element == 4) /* a single tile streams: the processor sees that by itself */
+        part.lines = 0;
+    for (uint32_t k0 = 0; k0 < p->shape.k; k0 += depth) {
+        part.depth = BASE_MIN(p->shape.k - k0, depth);
+        part.add = k0 > 0;
+        part.b = b + k0 * row;
+        /* A single tile does not come back to what it has read. */
+        part.next = part.b + (tiles < 2 ? DENSE_AHEAD : part.depth * row);
+        panel_part_rows(p, &part, k0, panel);
+    }
+    if (!p->direct)
+        panel_finish_rows(p, panel);
+}
+
+static void panel_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    struct panel p = { .call = call };
+    uint64_t loaded = UINT64_MAX;
+    panel_shape_init(call->op, PANEL_COLUMNS, &p.shape);
+    p.direct = panel_finish_init(call->op, &p.finish);
+    p.sums = (float *)((char *)call->worker_scratch + p.shape.sums);
+    p.a = call->worker_scratch;
+    p.y = (float **)(p.a + p.shape.block_rows);
+    for (uint32_t t = 0; t < PANEL_ADDS; t++)
+        p.adds[t] = p.a + (2 + t) * p.shape.block_rows;
+    for (uint64_t unit = begin; unit < end; unit++) {
+        uint64_t block = unit / p.shape.panels;
+        if (block != loaded)
+            panel_load_rows(&p, block);
+        loaded = block;
+        panel_multiply(&p, (uint32_t)(unit % p.shape.panels));
+    }
+}
+
+KERN_ISA_RUN(gemm_panel, panel_run)

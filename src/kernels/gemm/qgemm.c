@@ -1,0 +1,116 @@
+#include "kernels/gemm/qgemm.h"
+
+/* A dense tensor [panels, groups, ...] of so many elements for each group. */
+static bool fits(const struct kern_view *view, const struct qgemm_shape *shape, uint64_t each)
+{
+    return view->rank >= 3 && view->sizes[0] == shape->panels && view->sizes[1] == shape->groups &&
+           kern_view_packed(view) && kern_view_elements(view) == each * shape->panels * shape->groups;
+}
+
+static bool operands_fit(const struct kern_op *op, const struct qgemm_shape *s)
+{
+    const struct kern_view *codes = &op->tensors[1], *scales = &op->tensors[2], *zeros = &op->tensors[3];
+    if ((!s->nibbles && codes->type != DML_TENSOR_DATA_TYPE_INT8) ||
+        !fits(codes, s, (uint64_t)s->depth * KERN_QGEMM_COLUMNS) || !fits(scales, s, KERN_QGEMM_COLUMNS))
+        return false;
+    if (scales->type != DML_TENSOR_DATA_TYPE_FLOAT32 && scales->type != DML_TENSOR_DATA_TYPE_FLOAT16)
+        return false;
+    return !op->u.qgemm.has_zero || (zeros->type == DML_TENSOR_DATA_TYPE_INT8 && fits(zeros, s, KERN_QGEMM_COLUMNS));
+}
+
+bool qgemm_shape_init(const struct kern_op *op, struct qgemm_shape *out)
+{
+    const struct kern_view *x = &op->tensors[0], *y = &op->tensors[op->input_count];
+    uint32_t last = y->rank - 1, inputs = 3 + op->u.qgemm.has_zero;
+    uint64_t rows = dense_rows(y);
+    *out = (struct qgemm_shape){ .k = x->sizes[x->rank - 1], .n = y->sizes[last], .block = op->u.qgemm.block };
+    if (x->rank != y->rank || op->input_count < inputs || !out->block || out->block > out->k || rows > UINT32_MAX)
+        return false;
+    for (uint32_t d = 0; d < last; d++)
+        if (x->sizes[d] != y->sizes[d])
+            return false;
+    out->rows = (uint32_t)rows;
+    out->panels = (out->n + KERN_QGEMM_COLUMNS - 1) / KERN_QGEMM_COLUMNS;
+    out->groups = (out->k + out->block - 1) / out->block;
+    out->depth = (uint32_t)base_align_up(out->block, KERN_QGEMM_DEPTH);
+    out->nibbles = op->tensors[1].type == DML_TENSOR_DATA_TYPE_INT4;
+    out->group_bytes = (uint64_t)out->depth * KERN_QGEMM_COLUMNS / (out->nibbles ? 2 : 1);
+    out->a_floats = (uint64_t)out->groups * out->depth;
+    out->a = (uint64_t)BASE_MIN(out->rows, QGEMM_ROWS) * QGEMM_CHUNK * KERN_QGEMM_COLUMNS * sizeof(float);
+    out->epilogue = out->a + base_align_up(out->a_floats * out->rows * sizeof(float), 64);
+    out->scratch = out->epilogue + dense_epilogue_bytes(op);
+    return operands_fit(op, out);
+}
+
+static bool accepts(const struct kern_op *op, uint32_t most_rows, struct qgemm_shape *out)
+{
+    return qgemm_shape_init(op, out) && out->rows <= most_rows && dense_is_short_float(op->tensors[0].type) &&
+           dense_is_short_float(op->tensors[op->input_count].type);
+}
+
+bool kern_qgemm_many_accepts(const struct kern_op *op)
+{
+    struct qgemm_shape shape;
+    return accepts(op, UINT32_MAX, &shape);
+}
+
+bool kern_qgemm_float_accepts(const struct kern_op *op)
+{
+    struct qgemm_shape shape;
+    return accepts(op, QGEMM_ROWS, &shape);
+}
+
+void kern_qgemm_float_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+{
+    struct qgemm_shape shape;
+    (void)state;
+    (void)threads;
+    qgemm_shape_init(op, &shape);
+    *out = (struct kern_work){ .units = shape.panels, .worker_scratch_bytes = shape.scratch };
+    out->grain = dense_grain(shape.a_floats * KERN_QGEMM_COLUMNS * (1 + shape.rows) / 16);
+}
+
+void qgemm_many_shape_init(const struct kern_op *op, const struct qgemm_shape *shape, struct qgemm_many_shape *out)
+{
+    const struct kern_view *x = &op->tensors[0];
+    uint32_t parts = (shape->k + QGEMM_MANY_DEPTH - 1) / QGEMM_MANY_DEPTH;
+    *out = (struct qgemm_many_shape){ .blocks = (shape->rows - 1) / QGEMM_MANY_ROWS + 1 };
+    out->block_rows = (shape->rows - 1) / out->blocks + 1;
+    out->units = (shape->panels + QGEMM_MANY_PANELS - 1) / QGEMM_MANY_PANELS;
+    out->depth = (uint32_t)base_align_up((shape->k + parts - 1) / parts, 8);
+    out->direct = x->type == DML_TENSOR_DATA_TYPE_FLOAT32 && (shape->k == 1 || x->strides[x->rank - 1] == 1);
+    const uint64_t row = QGEMM_MANY_PANELS * KERN_QGEMM_COLUMNS * sizeof(float);
+    out->part = base_align_up(out->block_rows * sizeof(void *), 64);
+    out->sums = out->part + QGEMM_MANY_PART * row;
+    out->epilogue = out->sums + out->block_rows * row;
+    out->a = base_align_up(out->epilogue + dense_epilogue_bytes(op), 64);
+    out->bytes = out->a + (out->direct ? 0 : (uint64_t)out->block_rows * shape->k * sizeof(float));
+}
+
+void kern_qgemm_many_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+{
+    struct qgemm_shape shape;
+    struct qgemm_many_shape many;
+    (void)state;
+    (void)threads;
+    qgemm_shape_init(op, &shape);
+    qgemm_many_shape_init(op, &shape, &many);
+    *out = (struct kern_work){ .units = (uint64_t)many.blocks * many.units, .worker_scratch_bytes = many.bytes };
+    out->grain = dense_grain((uint64_t)shape.k * many.block_rows * QGEMM_MANY_PANELS);
+}
+
+#if defined(__x86_64__)
+bool kern_qgemm_vnni_accepts(const struct kern_op *op)
+{
+    struct qgemm_shape shape;
+    return accepts(op, QGEMM_FEW, &shape) && shape.block <= QGEMM_DIGITS_BLOCK;
+}
+
+void kern_qgemm_vnni_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+{
+    struct qgemm_shape shape;
+    kern_qgemm_float_plan(op, state, threads, out);
+    qgemm_shape_init(op, &shape);
+    out->worker_scratch_bytes += qgemm_digits_bytes(&shape);
+}
+#endif

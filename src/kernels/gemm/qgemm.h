@@ -1,0 +1,51 @@
+/* Products with weights of 8 or 4 bits that stay as they are in memory. With few rows reading them once is what counts;
+ * with many, parts become floats in the cache, and the arithmetic counts. */
+#ifndef KERNELS_QGEMM_H
+#define KERNELS_QGEMM_H
+
+#include "kernels/core/dense.h"
+
+#define QGEMM_ROWS  32 /* most rows of X */
+#define QGEMM_FEW   2  /* with digits */
+#define QGEMM_CHUNK 64 /* panels between two ways out */
+
+struct qgemm_shape {
+    uint32_t rows, k, n, panels, groups, block, depth; /* depth: rows of a group, rounded up */
+    bool nibbles;
+    uint64_t group_bytes;                    /* of codes */
+    uint64_t a_floats, a, epilogue, scratch; /* of a row of X; places in the worker's scratch, which begins with sums */
+};
+
+struct qgemm_group_digits {
+    int32_t minus[4]; /* the sum of each digit, negated */
+    int32_t begin[4]; /* the same, times what makes codes unsigned */
+    float factor;     /* of the last digit */
+};
+
+#define QGEMM_DIGITS_BLOCK 65536 /* most rows of a group whose sums of digits times bytes fit INT32 */
+
+/* Behind the rest of the scratch: a row's digits, then its groups. */
+static inline uint64_t qgemm_digits_bytes(const struct qgemm_shape *shape)
+{
+    return shape->rows * (shape->a_floats * 4 + base_align_up(shape->groups * sizeof(struct qgemm_group_digits), 64));
+}
+
+/* Many rows: what each unit of work, a block of rows and a few panels, has in the worker's scratch, which begins with
+ * pointers to the rows of X. */
+#define QGEMM_MANY_ROWS   128                    /* most rows of X at once */
+#define QGEMM_MANY_PANELS 3                      /* at once */
+#define QGEMM_MANY_DEPTH  384                    /* of a part that stays in the second-level cache, next to that of X */
+#define QGEMM_MANY_PART   (QGEMM_MANY_DEPTH + 8) /* its rows: the last group may be written up to a multiple of 8 */
+
+struct qgemm_many_shape {
+    uint32_t blocks, block_rows, units, depth; /* units: of a block of rows */
+    bool direct;                               /* X is read where it lies */
+    uint64_t part, sums, epilogue, a, bytes;   /* a: X as floats, where it is something else */
+};
+
+void qgemm_many_shape_init(const struct kern_op *op, const struct qgemm_shape *shape, struct qgemm_many_shape *out);
+
+/* false: the op is not as kernels/core/ops.h says. */
+bool qgemm_shape_init(const struct kern_op *op, struct qgemm_shape *out);
+
+#endif

@@ -1,0 +1,181 @@
+/* Gather for the instruction set of the including file. */
+#include "kernels/core/isa.h"
+#include "kernels/core/copy_body.h"
+#include "kernels/index/gather.h"
+#include "kernels/index/index_body.h"
+#include "kernels/core/stream.h"
+
+/* y[i * y_row] = x[offsets[i] + i * x_row], runs of a known number of bytes; strides in elements of `bytes` bytes. */
+DENSE_INLINE void gather_copy_known(char *y, int64_t y_row, const char *x, int64_t x_row, uint32_t bytes,
+                                    const int64_t *offsets, uint32_t count, uint32_t run_bytes)
+{
+    for (uint32_t i = 0; i < count; i++)
+        memcpy(y + (int64_t)i * y_row * bytes, x + (offsets[i] + (int64_t)i * x_row) * bytes, run_bytes);
+}
+
+/* One by one: instructions that gather were slower wherever they were measured. */
+#define GATHER_FOUR_INSIDE(i) (at[i] < limit && at[i + 1] < limit && at[i + 2] < limit && at[i + 3] < limit)
+#define GATHER_PICK(element, index)                                                                                    \
+    {                                                                                                                  \
+        const index *at = (const index *)indices + first;                                                              \
+        const index limit = (index)index_plain_limit(&plan->lookup);                                                   \
+        const element *from = (const element *)x;                                                                      \
+        element *to = (element *)y;                                                                                    \
+        if (y_row == 1 && x_row == 0 && stride == 1 && step == 1)                                                      \
+            for (; i + 4 <= count && GATHER_FOUR_INSIDE(i); i += 4) {                                                  \
+                to[i] = from[at[i]];                                                                                   \
+                to[i + 1] = from[at[i + 1]];                                                                           \
+                to[i + 2] = from[at[i + 2]];                                                                           \
+                to[i + 3] = from[at[i + 3]];                                                                           \
+            }                                                                                                          \
+        for (; i < count && at[(int64_t)i * stride] < limit; i++)                                                      \
+            to[(int64_t)i * y_row] = from[(int64_t)at[(int64_t)i * stride] * step + (int64_t)i * x_row];               \
+        return i;                                                                                                      \
+    }
+
+/* Single elements up to the first index that needs a closer look; returns how many. */
+static uint32_t gather_pick_direct(const struct gather_plan *plan, void *y, int64_t y_row, const void *x, int64_t x_row,
+                                   const void *indices, int64_t first, int64_t stride, uint32_t count)
+{
+    const int64_t step = plan->lookup.strides[0];
+    uint32_t i = 0;
+    switch (plan->bytes * 16 + kern_type_bytes(plan->lookup.type)) {
+    case 0x14:
+        GATHER_PICK(uint8_t, uint32_t)
+    case 0x18:
+        GATHER_PICK(uint8_t, uint64_t)
+    case 0x24:
+        GATHER_PICK(uint16_t, uint32_t)
+    case 0x28:
+        GATHER_PICK(uint16_t, uint64_t)
+    case 0x44:
+        GATHER_PICK(uint32_t, uint32_t)
+    case 0x48:
+        GATHER_PICK(uint32_t, uint64_t)
+    case 0x84:
+        GATHER_PICK(uint64_t, uint32_t)
+    default:
+        GATHER_PICK(uint64_t, uint64_t)
+    }
+}
+
+/* Long runs at random places: the next ones are asked for while one is copied. */
+static void gather_copy_long(const struct gather_plan *plan, char *y, int64_t y_row, const char *x, int64_t x_row,
+                             const int64_t *offsets, uint32_t count)
+{
+    enum { AHEAD = 4, LINE = 64, LINES = 8 };
+    const uint32_t bytes = plan->bytes;
+    const uint64_t run_bytes = plan->run * bytes, ahead_bytes = BASE_MIN(run_bytes, (uint64_t)LINES * LINE);
+    for (uint32_t i = 0; i < count; i++) {
+        const char *from = x + (offsets[i] + (int64_t)i * x_row) * bytes;
+        if (i + AHEAD < count) {
+            const char *next = x + (offsets[i + AHEAD] + (int64_t)(i + AHEAD) * x_row) * bytes;
+            for (uint64_t b = 0; b < ahead_bytes; b += LINE)
+                __builtin_prefetch(next + b);
+        }
+        if (plan->far)
+            kern_stream(y + (int64_t)i * y_row * bytes, from, run_bytes);
+        else
+            memcpy(y + (int64_t)i * y_row * bytes, from, run_bytes);
+    }
+}
+
+static bool gather_copy_packed(const struct gather_plan *plan, char *y, int64_t y_row, const char *x, int64_t x_row,
+                               const int64_t *offsets, uint32_t count)
+{
+#define GATHER_KNOWN(unit, size)                                                                                       \
+    case size:                                                                                                         \
+        gather_copy_known(y, y_row, x, x_row, unit, offsets, count, size);                                             \
+        return true;
+    switch (plan->bytes * (plan->run <= 64 ? plan->run : 65)) {
+        GATHER_KNOWN(plan->bytes, 1)
+        GATHER_KNOWN(plan->bytes, 2)
+        GATHER_KNOWN(plan->bytes, 4)
+        GATHER_KNOWN(plan->bytes, 8)
+        GATHER_KNOWN(plan->bytes, 12)
+        GATHER_KNOWN(plan->bytes, 16)
+        GATHER_KNOWN(plan->bytes, 32)
+        GATHER_KNOWN(plan->bytes, 64)
+    default:
+        gather_copy_long(plan, y, y_row, x, x_row, offsets, count);
+        return true;
+    }
+#undef GATHER_KNOWN
+}
+
+static void gather_copy_block(const struct gather_plan *plan, char *y, int64_t y_row, const char *x, int64_t x_row,
+                              const int64_t *offsets, uint32_t count)
+{
+    if (plan->run == 1 && plan->bytes == 4 && y_row == 1)
+        gather_copy_known(y, 1, x, x_row, 4, offsets, count, 4);
+    else if (plan->run == 1 || (plan->y_step == 1 && plan->x_step == 1))
+        gather_copy_packed(plan, y, y_row, x, x_row, offsets, count);
+    else
+        for (uint32_t i = 0; i < count; i++)
+            copy_row(plan->bytes, y + (int64_t)i * y_row * plan->bytes, plan->y_step,
+                     x + (offsets[i] + (int64_t)i * x_row) * plan->bytes, plan->x_step, plan->run);
+}
+
+static void gather_copy_pieces(const struct kern_call *call, const struct gather_plan *plan, uint64_t begin,
+                               uint64_t end)
+{
+    const struct kern_walk *walk = &plan->walk;
+    for (uint64_t unit = begin; unit < end; unit++) {
+        uint64_t lookup = unit / plan->pieces, piece = unit % plan->pieces;
+        uint64_t from = plan->run * piece / plan->pieces, to = plan->run * (piece + 1) / plan->pieces;
+        int64_t offset = 0;
+        index_clamped(&plan->lookup, call->data[1], kern_walk_offset(walk, 2, lookup), 1, 1, &offset);
+        offset += kern_walk_offset(walk, 1, lookup) + (int64_t)from * plan->x_step;
+        int64_t y_offset = kern_walk_offset(walk, 0, lookup) + (int64_t)from * plan->y_step;
+        copy_row(plan->bytes, (char *)call->data[2] + y_offset * plan->bytes, plan->y_step,
+                 (const char *)call->data[0] + offset * plan->bytes, plan->x_step, to - from);
+    }
+}
+
+/* The next n lookups, all in one row of the walk. */
+static void gather_block(const struct kern_call *call, const struct gather_plan *plan, const struct kern_cursor *cursor,
+                         uint32_t n)
+{
+    const struct kern_walk *walk = &plan->walk;
+    const uint32_t last = walk->rank - 1;
+    const int64_t stride = walk->strides[2][last], y_row = walk->strides[0][last], x_row = walk->strides[1][last];
+    char *y = (char *)call->data[2] + cursor->offset[0] * plan->bytes;
+    const char *x = (const char *)call->data[0] + cursor->offset[1] * plan->bytes;
+    int64_t offsets[INDEX_BLOCK];
+    uint32_t done = 0;
+    if (plan->run == 1)
+        done = gather_pick_direct(plan, y, y_row, x, x_row, call->data[1], cursor->offset[2], stride, n);
+    if (done == n)
+        return;
+    index_clamped(&plan->lookup, call->data[1], cursor->offset[2] + (int64_t)done * stride, stride, n - done, offsets);
+    gather_copy_block(plan, y + (int64_t)done * y_row * plan->bytes, y_row, x + (int64_t)done * x_row * plan->bytes,
+                      x_row, offsets, n - done);
+}
+
+static void gather_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    struct gather_plan plan;
+    struct kern_cursor cursor;
+    gather_plan_init(&plan, call->op);
+    const struct kern_walk *walk = &plan.walk;
+    const uint32_t last = walk->rank - 1;
+    if (plan.pieces > 1) {
+        gather_copy_pieces(call, &plan, begin, end);
+        return;
+    }
+    kern_cursor_seek(walk, begin, &cursor);
+    while (begin < end) {
+        uint64_t left = walk->sizes[last] - cursor.index[last];
+        uint32_t n = (uint32_t)BASE_MIN(BASE_MIN(left, end - begin), INDEX_BLOCK);
+        gather_block(call, &plan, &cursor, n);
+        begin += n;
+        if (n == left)
+            kern_cursor_next_row(walk, &cursor);
+        else
+            kern_cursor_skip(walk, &cursor, n);
+    }
+    if (plan.far)
+        kern_stream_end();
+}
+
+KERN_ISA_RUN(gather_any, gather_run)

@@ -1,0 +1,76 @@
+/* Padding, element by element: the definition. */
+#include "kernels/core/number.h"
+
+bool kern_pad_any_ref_accepts(const struct kern_op *op)
+{
+    return op->tensors[0].rank == op->tensors[1].rank && op->tensors[0].type == op->tensors[1].type;
+}
+
+void kern_pad_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+{
+    (void)state;
+    (void)threads;
+    const uint64_t elements = kern_view_elements(&op->tensors[1]);
+    *out = (struct kern_work){ .units = elements, .grain = kern_type_bytes(op->tensors[1].type) ? 4096 : elements };
+}
+
+/* Where place `at` of a line of `size` elements, before them where negative, comes from; -1: the constant. One mirror
+ * or one period at a time. */
+static int64_t source_of(DML_PADDING_MODE mode, int64_t at, int64_t size)
+{
+    while (at < 0 || at >= size) {
+        switch (mode) {
+        case DML_PADDING_MODE_EDGE:
+            at = at < 0 ? 0 : size - 1;
+            break;
+        case DML_PADDING_MODE_REFLECTION: /* the outermost element is the mirror */
+            at = size == 1 ? 0 : at < 0 ? -at : 2 * (size - 1) - at;
+            break;
+        case DML_PADDING_MODE_SYMMETRIC: /* the mirror stands behind it */
+            at = at < 0 ? -1 - at : 2 * size - 1 - at;
+            break;
+        case DML_PADDING_MODE_WRAP:
+            at += at < 0 ? size : -size;
+            break;
+        default:
+            return -1;
+        }
+    }
+    return at;
+}
+
+/* The offset in X of what Y has at `index`; false: the constant. */
+static bool find(const struct kern_op *op, const uint32_t *index, int64_t *out_offset)
+{
+    const struct kern_pad *pad = &op->u.pad;
+    const struct kern_view *x = &op->tensors[0];
+    *out_offset = 0;
+    for (uint32_t d = 0; d < x->rank; d++) {
+        const int64_t at = (int64_t)index[d] - pad->start[d], step = (int64_t)pad->gap[d] + 1;
+        const int64_t from = at % step ? -1 : source_of(pad->mode, at / step, x->sizes[d]);
+        if (from < 0)
+            return false;
+        *out_offset += from * x->strides[d];
+    }
+    return true;
+}
+
+void kern_pad_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    const struct kern_view *x = &call->op->tensors[0], *y = &call->op->tensors[1];
+    const uint32_t bytes = kern_type_bytes(x->type);
+    uint32_t index[KERN_RANK_MAX];
+    kern_unflatten(begin, y->rank, y->sizes, index);
+    for (uint64_t i = begin; i < end; i++) {
+        int64_t offset = 0;
+        const bool inside = find(call->op, index, &offset);
+        const void *from = inside ? call->data[0] : &call->op->u.pad.value;
+        if (!inside)
+            offset = 0;
+        if (bytes) /* bits, not numbers: NaNs keep theirs */
+            memcpy((char *)call->data[1] + kern_offset(y, index) * bytes, (const char *)from + offset * bytes, bytes);
+        else
+            kern_write(y->type, call->data[1], kern_offset(y, index), kern_read(x->type, from, offset));
+        kern_advance(y->rank, y->sizes, index);
+    }
+}

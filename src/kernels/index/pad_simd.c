@@ -1,0 +1,134 @@
+/* Padding for the instruction set of the including file. */
+#include "kernels/core/isa.h"
+#include "kernels/core/copy_body.h"
+#include "kernels/core/number.h"
+#include "kernels/core/stream.h"
+
+/* Padded elements that come from neighbours: `count` of them, from the input's element `first` on, `step` apart; first
+ * = -1: the constant. */
+struct pad_source {
+    int64_t first, step;
+    uint64_t count;
+};
+
+/* The sources of `most` elements from `at` (which may lie outside) on, or of the first of them. */
+static struct pad_source pad_sources(DML_PADDING_MODE mode, int64_t at, int64_t size, uint64_t most)
+{
+    const bool reflects = mode == DML_PADDING_MODE_REFLECTION;
+    if (at >= 0 && at < size)
+        return (struct pad_source){ at, 1, BASE_MIN((uint64_t)(size - at), most) };
+    if (mode == DML_PADDING_MODE_CONSTANT || mode == DML_PADDING_MODE_EDGE) {
+        int64_t edge = at < 0 ? 0 : size - 1;
+        return (struct pad_source){ mode == DML_PADDING_MODE_EDGE ? edge : -1, 0,
+                                    at < 0 ? BASE_MIN((uint64_t)-at, most) : most };
+    }
+    const int64_t period = reflects                             ? BASE_MAX(1, 2 * (size - 1))
+                           : mode == DML_PADDING_MODE_SYMMETRIC ? 2 * size
+                                                                : size;
+    const int64_t rest = (at % period + period) % period;
+    if (rest < size)
+        return (struct pad_source){ rest, 1, BASE_MIN((uint64_t)(BASE_MIN(size, period) - rest), most) };
+    return (struct pad_source){ period - !reflects - rest, -1, BASE_MIN((uint64_t)(period - rest), most) };
+}
+
+struct pad_row {
+    const struct kern_op *op;
+    const void *in;
+    void *out;
+    int64_t in_offset, out_offset; /* of the row's first element */
+    bool constant;
+    bool far; /* inner elements go past the caches */
+};
+
+/* Elements of the input, `step` apart in the output. */
+static void pad_copy(const struct pad_row *row, uint64_t to, struct pad_source from, int64_t step)
+{
+    const struct kern_view *x = &row->op->tensors[0], *y = &row->op->tensors[1];
+    const int64_t in_stride = x->strides[x->rank - 1] * from.step, out_stride = y->strides[y->rank - 1] * step;
+    const uint32_t bytes = kern_type_bytes(x->type);
+    const int64_t in_offset = row->in_offset + from.first * x->strides[x->rank - 1];
+    const int64_t out_offset = row->out_offset + (int64_t)to * y->strides[y->rank - 1];
+    if (bytes && row->far && out_stride == 1 && from.count * bytes >= 1024) {
+        kern_stream_row(bytes, (char *)row->out + out_offset * bytes, (const char *)row->in + in_offset * bytes,
+                        in_stride, from.count);
+        return;
+    }
+    if (bytes) {
+        copy_row(bytes, (char *)row->out + out_offset * bytes, out_stride, (const char *)row->in + in_offset * bytes,
+                 in_stride, from.count);
+        return;
+    }
+    for (uint64_t i = 0; i < from.count; i++)
+        kern_write(y->type, row->out, out_offset + (int64_t)i * out_stride,
+                   kern_read(x->type, row->in, in_offset + (int64_t)i * in_stride));
+}
+
+static void pad_constant(const struct pad_row *row, uint64_t to, uint64_t count)
+{
+    const struct kern_view *y = &row->op->tensors[1];
+    int64_t stride = y->strides[y->rank - 1];
+    uint32_t bytes = kern_type_bytes(y->type);
+    int64_t offset = row->out_offset + (int64_t)to * stride;
+    if (bytes) {
+        copy_row(bytes, (char *)row->out + offset * bytes, stride, &row->op->u.pad.value, 0, count);
+        return;
+    }
+    for (uint64_t i = 0; i < count; i++)
+        kern_write(y->type, row->out, offset + (int64_t)i * stride, kern_read(y->type, &row->op->u.pad.value, 0));
+}
+
+static void pad_fill_row(const struct pad_row *row)
+{
+    const struct kern_pad *pad = &row->op->u.pad;
+    const uint32_t last = row->op->tensors[0].rank - 1;
+    const uint64_t start = pad->start[last], inside = row->op->tensors[0].sizes[last];
+    const uint64_t length = row->op->tensors[1].sizes[last];
+    struct pad_source from = { 0, 1, inside };
+    if (row->constant || pad->gap[last])
+        pad_constant(row, 0, length);
+    if (row->constant)
+        return;
+    if (pad->gap[last]) {
+        pad_copy(row, start, from, (int64_t)pad->gap[last] + 1);
+        return;
+    }
+    for (uint64_t i = 0; i < length; i += from.count) {
+        from = pad_sources(pad->mode, (int64_t)i - (int64_t)start, (int64_t)inside, length - i);
+        if (from.first < 0)
+            pad_constant(row, i, from.count);
+        else
+            pad_copy(row, i, from, 1);
+    }
+}
+
+static int64_t pad_outer_index(const struct kern_pad *pad, uint32_t d, uint32_t index, int64_t size)
+{
+    int64_t at = (int64_t)index - pad->start[d], step = (int64_t)pad->gap[d] + 1;
+    if (step > 1 && at % step)
+        return -1;
+    return pad_sources(pad->mode, step > 1 ? at / step : at, size, 1).first;
+}
+
+static void pad_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    const struct kern_pad *pad = &call->op->u.pad;
+    const struct kern_view *x = &call->op->tensors[0], *y = &call->op->tensors[1];
+    uint32_t index[KERN_RANK_MAX] = { 0 };
+    bool far = kern_streams(y);
+    kern_unflatten(begin, y->rank - 1, y->sizes, index);
+    for (uint64_t i = begin; i < end; i++) {
+        struct pad_row row = { .op = call->op, .in = call->data[0], .out = call->data[1], .far = far };
+        for (uint32_t d = 0; d + 1 < y->rank; d++) {
+            int64_t from = pad_outer_index(pad, d, index[d], x->sizes[d]);
+            row.constant |= from < 0;
+            row.in_offset += from * x->strides[d];
+            row.out_offset += index[d] * y->strides[d];
+        }
+        pad_fill_row(&row);
+        kern_advance(y->rank - 1, y->sizes, index);
+    }
+    if (far)
+        kern_stream_end();
+}
+
+KERN_ISA_RUN(pad_any, pad_run)

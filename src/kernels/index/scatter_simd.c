@@ -1,0 +1,313 @@
+/* Scatter for the instruction set of the including file. */
+#include "kernels/core/isa.h"
+#include "kernels/core/copy_body.h"
+#include "kernels/index/index_body.h"
+#include "kernels/index/scatter.h"
+#include "kernels/index/scatter_combine_body.h"
+
+/* What a range of units owns: `count` free elements of one row, at places [begin, end). Offsets are those of the first
+ * element at place 0. */
+struct scatter_part {
+    const struct scatter_plan *plan;
+    const struct kern_call *call;
+    int64_t offset[SCATTER_FREE_VIEWS];
+    uint64_t count;
+    uint64_t begin, end;
+};
+
+/* ---- Y = X ---- */
+
+/* X repeats one element. */
+static bool scatter_part_constant(const struct scatter_part *part)
+{
+    const struct kern_walk *free = &part->plan->free, *places = &part->plan->places;
+    return (free->count == 1 || free->strides[SCATTER_FREE_X][0] == 0) &&
+           (places->count == 1 || places->strides[1][0] == 0);
+}
+
+/* The part is one run of memory in Y, and in X too, or X repeats one element. */
+static bool scatter_part_packed(const struct scatter_part *part)
+{
+    const struct scatter_plan *plan = part->plan;
+    const struct kern_walk *free = &plan->free, *places = &plan->places;
+    const int64_t row = (int64_t)plan->row, depth = (int64_t)places->count;
+    const int64_t *y_free = free->strides[SCATTER_FREE_Y], *x_free = free->strides[SCATTER_FREE_X];
+    const int64_t *y_place = places->strides[0], *x_place = places->strides[1];
+    if (free->rank != 1 || places->rank != 1)
+        return false;
+    bool free_inside = part->count == plan->row && (row == 1 || y_free[0] == 1) && y_place[0] == row;
+    bool places_inside = part->end - part->begin == places->count && y_place[0] == 1 && y_free[0] == depth;
+    bool same = (row == 1 || x_free[0] == y_free[0]) && (depth == 1 || x_place[0] == y_place[0]);
+    return (free_inside || places_inside) && (same || scatter_part_constant(part));
+}
+
+/* One row of places, starting where the cursor stands, for all free elements. */
+static void scatter_copy_places(const struct scatter_part *part, const struct kern_cursor *cursor, uint64_t places)
+{
+    const struct scatter_plan *plan = part->plan;
+    const uint32_t bytes = plan->bytes, free = plan->free.rank - 1, last = plan->places.rank - 1;
+    const int64_t y_free = plan->free.strides[SCATTER_FREE_Y][free], x_free = plan->free.strides[SCATTER_FREE_X][free];
+    const int64_t y_place = plan->places.strides[0][last], x_place = plan->places.strides[1][last];
+    char *y = (char *)part->call->data[3] + (part->offset[SCATTER_FREE_Y] + cursor->offset[0]) * bytes;
+    const char *x = (const char *)part->call->data[0] + (part->offset[SCATTER_FREE_X] + cursor->offset[1]) * bytes;
+    if (part->count == 1 || scatter_magnitude(y_place) < scatter_magnitude(y_free))
+        for (uint64_t f = 0; f < part->count; f++)
+            copy_row(bytes, y + (int64_t)f * y_free * bytes, y_place, x + (int64_t)f * x_free * bytes, x_place, places);
+    else
+        for (uint64_t p = 0; p < places; p++)
+            copy_row(bytes, y + (int64_t)p * y_place * bytes, y_free, x + (int64_t)p * x_place * bytes, x_free,
+                     part->count);
+}
+
+static void scatter_copy_part(const struct scatter_part *part)
+{
+    const struct scatter_plan *plan = part->plan;
+    const struct kern_walk *places = &plan->places;
+    struct kern_cursor cursor;
+    kern_cursor_seek(places, part->begin, &cursor);
+    if (scatter_part_packed(part)) {
+        copy_row(plan->bytes,
+                 (char *)part->call->data[3] + (part->offset[SCATTER_FREE_Y] + cursor.offset[0]) * plan->bytes, 1,
+                 (const char *)part->call->data[0] + (part->offset[SCATTER_FREE_X] + cursor.offset[1]) * plan->bytes,
+                 scatter_part_constant(part) ? 0 : 1, (part->end - part->begin) * part->count);
+        return;
+    }
+    for (uint64_t place = part->begin; place < part->end;) {
+        uint64_t n = BASE_MIN(places->sizes[places->rank - 1] - cursor.index[places->rank - 1], part->end - place);
+        scatter_copy_places(part, &cursor, n);
+        kern_cursor_next_row(places, &cursor);
+        place += n;
+    }
+}
+
+/* ---- updates ---- */
+
+#define SCATTER_PUT(type)                                                                                              \
+    for (uint32_t i = 0; i < count; i++)                                                                               \
+        if (offsets[i] != INDEX_OUT)                                                                                   \
+            ((type *)y)[offsets[i] + (int64_t)i * y_stride] = ((const type *)u)[(int64_t)i * u_stride];
+
+static void scatter_put_elements(uint32_t bytes, void *y, int64_t y_stride, const void *u, int64_t u_stride,
+                                 const int64_t *offsets, uint32_t count)
+{
+    switch (bytes) {
+    case 1:
+        SCATTER_PUT(uint8_t)
+        break;
+    case 2:
+        SCATTER_PUT(uint16_t)
+        break;
+    case 4:
+        SCATTER_PUT(uint32_t)
+        break;
+    default:
+        SCATTER_PUT(uint64_t)
+        break;
+    }
+}
+
+/* Each index is read once: as far as the compiler knows, storing an element may change the next one. */
+#define SCATTER_WHILE_INSIDE(type, place, stride, u_stride)                                                            \
+    for (; i < count; i++) {                                                                                           \
+        const int64_t to = (int64_t)at[(int64_t)i * (stride)];                                                         \
+        if ((uint64_t)to - low >= span)                                                                                \
+            return i;                                                                                                  \
+        ((type *)y)[place] = ((const type *)u)[(int64_t)i * (u_stride)];                                               \
+    }                                                                                                                  \
+    return i;
+
+#define SCATTER_DIRECT(type, index)                                                                                    \
+    {                                                                                                                  \
+        const index *at = (const index *)indices + first;                                                              \
+        if (stride == 1 && u_stride == 1 && y_stride == 0 && step == 1) {                                              \
+            SCATTER_WHILE_INSIDE(type, to, 1, 1)                                                                       \
+        }                                                                                                              \
+        SCATTER_WHILE_INSIDE(type, to *step + (int64_t)i * y_stride, stride, u_stride)                                 \
+    }
+
+/* Single elements up to the first index that needs a closer look; returns how many. */
+static uint32_t scatter_put_direct(const struct scatter_part *part, void *y, int64_t y_stride, const void *u,
+                                   int64_t u_stride, const void *indices, int64_t first, int64_t stride, uint32_t count)
+{
+    const struct scatter_plan *plan = part->plan;
+    const int64_t step = plan->lookup.strides[0];
+    const uint64_t limit = BASE_MIN(part->end, index_plain_limit(&plan->lookup));
+    const uint64_t low = part->begin, span = limit - low;
+    uint32_t i = 0;
+    if (limit <= part->begin)
+        return 0;
+    switch (plan->bytes * 16 + kern_type_bytes(plan->lookup.type)) {
+    case 0x14:
+        SCATTER_DIRECT(uint8_t, uint32_t)
+    case 0x18:
+        SCATTER_DIRECT(uint8_t, uint64_t)
+    case 0x24:
+        SCATTER_DIRECT(uint16_t, uint32_t)
+    case 0x28:
+        SCATTER_DIRECT(uint16_t, uint64_t)
+    case 0x44:
+        SCATTER_DIRECT(uint32_t, uint32_t)
+    case 0x48:
+        SCATTER_DIRECT(uint32_t, uint64_t)
+    case 0x84:
+        SCATTER_DIRECT(uint64_t, uint32_t)
+    default:
+        SCATTER_DIRECT(uint64_t, uint64_t)
+    }
+}
+
+static void scatter_combine_block(const struct scatter_part *part, char *y, int64_t y_stride, const char *u,
+                                  int64_t u_stride, int64_t first, int64_t stride, uint32_t count)
+{
+    const struct scatter_plan *plan = part->plan;
+    const void *indices = part->call->data[1];
+    int64_t offsets[INDEX_BLOCK];
+    struct scatter_updates updates = { .y = y, .u = u, .offsets = offsets, .count = 1 };
+    if (plan->along_free && count > 1 && scatter_one_index(plan->lookup.type, indices, first, stride, count)) {
+        updates.y_step = y_stride;
+        updates.u_step = u_stride;
+        updates.count = count;
+        count = 1;
+    } else {
+        updates.y_pick = y_stride;
+        updates.u_pick = u_stride;
+    }
+    index_checked(&plan->lookup, indices, first, stride, count, part->begin, part->end, offsets);
+    scatter_combine(part->call->op, &updates, count);
+}
+
+/* `count` single elements, their indices from `first` on. */
+static void scatter_put_block(const struct scatter_part *part, char *y, int64_t y_stride, const char *u,
+                              int64_t u_stride, int64_t first, int64_t stride, uint32_t count)
+{
+    const struct scatter_plan *plan = part->plan;
+    const void *indices = part->call->data[1];
+    int64_t offsets[INDEX_BLOCK];
+    if (plan->combine) {
+        scatter_combine_block(part, y, y_stride, u, u_stride, first, stride, count);
+        return;
+    }
+    uint32_t done = scatter_put_direct(part, y, y_stride, u, u_stride, indices, first, stride, count);
+    if (done == count)
+        return;
+    index_checked(&plan->lookup, indices, first + (int64_t)done * stride, stride, count - done, part->begin, part->end,
+                  offsets);
+    scatter_put_elements(plan->bytes, y + (int64_t)done * y_stride * plan->bytes, y_stride,
+                         u + (int64_t)done * u_stride * plan->bytes, u_stride, offsets, count - done);
+}
+
+/* Short rows, of a known number of bytes. */
+DENSE_INLINE void scatter_put_known(char *y, const char *u, int64_t u_stride, uint32_t bytes, const int64_t *offsets,
+                                    uint32_t count, uint32_t row_bytes)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (offsets[i] != INDEX_OUT)
+            memcpy(y + offsets[i] * bytes, u + (int64_t)i * u_stride * bytes, row_bytes);
+}
+
+static void scatter_put_rows(const struct scatter_part *part, char *y, const char *u, int64_t u_stride,
+                             const int64_t *offsets, uint32_t count)
+{
+    const struct scatter_plan *plan = part->plan;
+    const uint32_t bytes = plan->bytes, last = plan->free.rank - 1;
+    const int64_t y_step = plan->free.strides[SCATTER_FREE_Y][last];
+    const int64_t u_step = plan->free.strides[SCATTER_FREE_UPDATES][last];
+    const uint64_t row_bytes = y_step == 1 && u_step == 1 ? part->count * bytes : 0;
+    if (plan->combine) {
+        struct scatter_updates updates = { .y = y, .u = u, .u_pick = u_stride, .offsets = offsets };
+        updates.y_step = y_step;
+        updates.u_step = u_step;
+        updates.count = part->count;
+        scatter_combine(part->call->op, &updates, count);
+    } else if (row_bytes == 8)
+        scatter_put_known(y, u, u_stride, bytes, offsets, count, 8);
+    else if (row_bytes == 16)
+        scatter_put_known(y, u, u_stride, bytes, offsets, count, 16);
+    else if (row_bytes == 32)
+        scatter_put_known(y, u, u_stride, bytes, offsets, count, 32);
+    else if (row_bytes == 64)
+        scatter_put_known(y, u, u_stride, bytes, offsets, count, 64);
+    else
+        for (uint32_t i = 0; i < count; i++)
+            if (offsets[i] != INDEX_OUT)
+                copy_row(bytes, y + offsets[i] * bytes, y_step, u + (int64_t)i * u_stride * bytes, u_step, part->count);
+}
+
+static void scatter_update_along_free(const struct scatter_part *part)
+{
+    const struct scatter_plan *plan = part->plan;
+    const struct kern_call *call = part->call;
+    const uint32_t last = plan->free.rank - 1;
+    for (uint64_t pick = 0; pick < plan->picks.count; pick++) {
+        int64_t at = part->offset[SCATTER_FREE_INDICES] + (int64_t)pick * plan->picks.strides[SCATTER_PICK_INDICES][0];
+        int64_t from =
+            part->offset[SCATTER_FREE_UPDATES] + (int64_t)pick * plan->picks.strides[SCATTER_PICK_UPDATES][0];
+        scatter_put_block(part, (char *)call->data[3] + part->offset[SCATTER_FREE_Y] * plan->bytes,
+                          plan->free.strides[SCATTER_FREE_Y][last],
+                          (const char *)call->data[2] + from * plan->update_bytes,
+                          plan->free.strides[SCATTER_FREE_UPDATES][last], at,
+                          plan->free.strides[SCATTER_FREE_INDICES][last], (uint32_t)part->count);
+    }
+}
+
+/* The next n picks, all in one row of the walk. */
+static void scatter_update_picks(const struct scatter_part *part, const struct kern_cursor *cursor, uint32_t n)
+{
+    const struct scatter_plan *plan = part->plan;
+    const struct kern_call *call = part->call;
+    const uint32_t last = plan->picks.rank - 1;
+    const int64_t u_stride = plan->picks.strides[SCATTER_PICK_UPDATES][last];
+    const int64_t first = part->offset[SCATTER_FREE_INDICES] + cursor->offset[SCATTER_PICK_INDICES];
+    char *y = (char *)call->data[3] + part->offset[SCATTER_FREE_Y] * plan->bytes;
+    const char *u = (const char *)call->data[2] +
+                    (part->offset[SCATTER_FREE_UPDATES] + cursor->offset[SCATTER_PICK_UPDATES]) * plan->update_bytes;
+    int64_t offsets[INDEX_BLOCK];
+    if (part->count == 1) {
+        scatter_put_block(part, y, 0, u, u_stride, first, plan->picks.strides[SCATTER_PICK_INDICES][last], n);
+        return;
+    }
+    index_checked(&plan->lookup, call->data[1], first, plan->picks.strides[SCATTER_PICK_INDICES][last], n, part->begin,
+                  part->end, offsets);
+    scatter_put_rows(part, y, u, u_stride, offsets, n);
+}
+
+static void scatter_update_along_picks(const struct scatter_part *part)
+{
+    const struct kern_walk *picks = &part->plan->picks;
+    const uint32_t last = picks->rank - 1;
+    struct kern_cursor cursor;
+    kern_cursor_seek(picks, 0, &cursor);
+    for (uint64_t done = 0; done < picks->count;) {
+        uint64_t left = picks->sizes[last] - cursor.index[last];
+        uint32_t n = (uint32_t)BASE_MIN(left, INDEX_BLOCK);
+        scatter_update_picks(part, &cursor, n);
+        done += n;
+        if (n == left)
+            kern_cursor_next_row(picks, &cursor);
+        else
+            kern_cursor_skip(picks, &cursor, n);
+    }
+}
+
+static void scatter_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    struct scatter_plan plan;
+    scatter_plan_init(&plan, call->op);
+    while (begin < end) {
+        uint64_t place = begin % plan.places.count, block = begin / plan.places.count;
+        uint64_t n = BASE_MIN(plan.places.count - place, end - begin);
+        uint64_t first = block / plan.blocks * plan.row + block % plan.blocks * plan.block;
+        struct scatter_part part = { .plan = &plan, .call = call, .begin = place, .end = place + n };
+        part.count = BASE_MIN(plan.block, plan.row - block % plan.blocks * plan.block);
+        for (uint32_t v = 0; v < SCATTER_FREE_VIEWS; v++)
+            part.offset[v] = kern_walk_offset(&plan.free, v, first);
+        scatter_copy_part(&part);
+        if (plan.along_free)
+            scatter_update_along_free(&part);
+        else
+            scatter_update_along_picks(&part);
+        begin += n;
+    }
+}
+
+KERN_ISA_RUN(scatter_any, scatter_run)

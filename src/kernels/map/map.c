@@ -1,0 +1,415 @@
+/* Element-wise programs over whole tensors, block by block. */
+#include "kernels/map/map_run.h"
+#include "kernels/core/stream.h"
+
+enum { FILL_LEAST = 64 /* elements of a row */ };
+
+/* Another view to follow than output 0: an input with long rows where that has but a few elements in each, such as the
+ * colours of a pixel. */
+static uint32_t find_leader(const struct kern_walk *walk, const struct kern_op *op)
+{
+    const uint32_t last = walk->rank - 1, output = op->input_count;
+    if (walk->sizes[last] >= KERN_MAP_LEAST_ROW || op->output_count != 1 || !kern_type_bytes(op->tensors[output].type))
+        return 0;
+    for (uint32_t i = 0; i < op->input_count; i++)
+        for (uint32_t d = 0; d < last; d++)
+            if (walk->strides[map_view_of_input(i)][d] == 1 && walk->sizes[d] >= 8 * KERN_MAP_LEAST_ROW)
+                return map_view_of_input(i);
+    return 0;
+}
+
+void map_walk_init(struct kern_walk *walk, const struct kern_op *op)
+{
+    uint32_t tensors[KERN_TENSORS_MAX];
+    uint32_t count = op->input_count + op->output_count;
+    for (uint32_t i = 0; i < op->input_count; i++)
+        tensors[map_view_of_input(i)] = i;
+    for (uint32_t j = 0; j < op->output_count; j++)
+        tensors[map_view_of_output(op, j)] = op->input_count + j;
+    kern_walk_init(walk, op, tensors, count, UINT32_MAX, 0);
+    const uint32_t leader = find_leader(walk, op);
+    if (leader)
+        kern_walk_init(walk, op, tensors, count, UINT32_MAX, leader);
+}
+
+void map_load_repeated(struct map_run *run, uint32_t i, const void *element)
+{
+    DML_TENSOR_DATA_TYPE type = run->op->tensors[i].type;
+    char *staging = kern_map_block_staging(&run->block);
+    void *buffer = kern_map_block_buffer(&run->block, i);
+    uint32_t bytes = kern_type_bytes(run->block.type[i]);
+    run->block.value[i] = buffer;
+    run->block.same |= 1u << i;
+    if (run->filled[i] == element && run->filled_count[i] == UINT32_MAX)
+        return;
+    run->filled[i] = element;
+    run->filled_count[i] = UINT32_MAX;
+    kern_convert(run->block.isa, run->block.type[i], staging, type, element, 1);
+    kern_copy_row(bytes, buffer, 1, staging, 0, KERN_MAP_BLOCK);
+}
+
+/* `count` elements `stride` apart, in the input's load type. `raw` has room for them in their own type. */
+static void load_elements(const struct map_run *run, uint32_t i, int64_t offset, int64_t stride, uint32_t count,
+                          void *raw, void *out)
+{
+    DML_TENSOR_DATA_TYPE type = run->op->tensors[i].type;
+    const uint32_t bytes = kern_type_bytes(type);
+    const char *base = run->call->data[i];
+    const void *from = raw;
+    if (!bytes && stride == 1 && offset % 2 == 0 && count % 2 == 0 &&
+        run->block.type[i] == DML_TENSOR_DATA_TYPE_FLOAT32) {
+        run->block.isa->nibbles(out, (const uint8_t *)base + offset / 2, type == DML_TENSOR_DATA_TYPE_INT4, count / 2);
+        return;
+    }
+    if (bytes && stride == 1)
+        from = base + offset * bytes;
+    else if (bytes)
+        kern_copy_row(bytes, raw, 1, base + offset * bytes, stride, count);
+    else
+        kern_load_nibbles(type, (const uint8_t *)base, offset, stride, count, raw);
+    kern_convert(run->block.isa, run->block.type[i], out, type, from, count);
+}
+
+bool map_repeats_in_rows(const struct kern_walk *walk, uint32_t view)
+{
+    const int64_t *strides = walk->strides[view];
+    uint32_t d = walk->rank - 1;
+    if (strides[d] != 0 || walk->sizes[d] < KERN_MAP_LEAST_ROW)
+        return false;
+    for (; d > 1; d--)
+        if (strides[d - 2] != strides[d - 1] * (int64_t)walk->sizes[d - 1])
+            return false;
+    return true;
+}
+
+/* Elements are converted before they are repeated, if they are repeated at all. */
+void map_load_rows(struct map_run *run, uint32_t i, uint64_t row, uint32_t phase, uint32_t length, uint32_t count)
+{
+    const struct kern_walk *walk = &run->walk;
+    const uint32_t last = walk->rank - 1, wide = kern_type_bytes(run->block.type[i]);
+    const int64_t step = last ? walk->strides[map_view_of_input(i)][last - 1] : 0;
+    const uint32_t rows = (phase + count - 1) / length + 1;
+    char *raw = kern_map_block_staging(&run->block), *elements = raw + KERN_MAP_STAGING_BYTES / 2;
+    if (phase == 0 && run->block.type[i] == DML_TENSOR_DATA_TYPE_FLOAT32) {
+        float *kept = kern_map_block_rows(&run->block, i);
+        load_elements(run, i, (int64_t)row * step, step, rows, raw, kept);
+        run->block.value[i] = kept;
+        run->block.rows |= 1u << i;
+        run->block.length = length;
+        return;
+    }
+    void *buffer = kern_map_block_buffer(&run->block, i);
+    load_elements(run, i, (int64_t)row * step, step, rows, raw, elements);
+    run->block.isa->repeat(wide, buffer, elements, phase, length, count);
+    run->block.value[i] = buffer;
+}
+
+/* 4-bit elements that lie densely from a whole byte on. */
+static bool load_dense_nibbles(const struct map_run *run, uint32_t i, uint64_t begin, uint32_t count)
+{
+    DML_TENSOR_DATA_TYPE type = run->op->tensors[i].type;
+    const uint32_t view = map_view_of_input(i);
+    int64_t stride;
+    if (kern_type_bytes(type) || run->block.type[i] != DML_TENSOR_DATA_TYPE_FLOAT32 || count % 2 ||
+        !kern_walk_linear(&run->walk, view, begin, count, &stride) || stride != 1)
+        return false;
+    const int64_t offset = kern_walk_offset(&run->walk, view, begin);
+    if (offset % 2)
+        return false;
+    run->block.isa->nibbles(kern_map_block_buffer(&run->block, i), (const uint8_t *)run->call->data[i] + offset / 2,
+                            type == DML_TENSOR_DATA_TYPE_INT4, count / 2);
+    return true;
+}
+
+/* Does every row of the view lie in the same place? Then the buffer may hold it already. */
+static bool load_same_rows(struct map_run *run, uint32_t i, uint64_t begin, uint32_t count)
+{
+    const struct kern_walk *walk = &run->walk;
+    const int64_t *strides = walk->strides[map_view_of_input(i)];
+    const uint32_t last = walk->rank - 1;
+    bool same = last > 0 && walk->sizes[last] <= KERN_MAP_BLOCK / 2;
+    for (uint32_t d = 0; d < last; d++)
+        same &= strides[d] == 0;
+    if (!same) {
+        run->filled[i] = NULL;
+        return false;
+    }
+    const char *from = (const char *)run->call->data[i] + begin % walk->sizes[last];
+    if (run->filled[i] == from && run->filled_count[i] != UINT32_MAX && run->filled_count[i] >= count)
+        return true;
+    run->filled[i] = from;
+    run->filled_count[i] = count;
+    return false;
+}
+
+static void load_input(struct map_run *run, uint32_t i, uint64_t begin, uint32_t count)
+{
+    run->block.rows &= ~(1u << i);
+    run->block.same &= ~(1u << i);
+    DML_TENSOR_DATA_TYPE type = run->op->tensors[i].type;
+    uint32_t bytes = kern_type_bytes(type), view = map_view_of_input(i);
+    bool same = type == run->block.type[i];
+    int64_t stride;
+    const char *at = NULL;
+    if (bytes && kern_walk_linear(&run->walk, view, begin, count, &stride) && (stride == 0 || stride == 1))
+        at = (const char *)run->call->data[i] + kern_walk_offset(&run->walk, view, begin) * bytes;
+    if (at && stride == 0) {
+        map_load_repeated(run, i, at);
+        return;
+    }
+    if (at && same) {
+        run->block.value[i] = at;
+        return;
+    }
+    void *buffer = kern_map_block_buffer(&run->block, i);
+    void *raw = same ? buffer : kern_map_block_staging(&run->block);
+    run->block.value[i] = buffer;
+    if (at) {
+        run->filled[i] = NULL;
+        kern_convert(run->block.isa, run->block.type[i], buffer, type, at, count);
+        return;
+    }
+    if (map_repeats_in_rows(&run->walk, view)) {
+        run->filled[i] = NULL;
+        const uint64_t row = run->walk.sizes[run->walk.rank - 1];
+        map_load_rows(run, i, begin / row, (uint32_t)(begin % row), (uint32_t)row, count);
+        return;
+    }
+    if (load_same_rows(run, i, begin, count) || load_dense_nibbles(run, i, begin, count))
+        return;
+    kern_walk_load(&run->walk, view, type, run->call->data[i], begin, count, raw);
+    if (!same)
+        kern_convert(run->block.isa, run->block.type[i], buffer, type, raw, count);
+}
+
+static void *output_in_place(struct map_run *run, uint32_t j, uint64_t begin, uint32_t count)
+{
+    const struct kern_op *op = run->op;
+    DML_TENSOR_DATA_TYPE type = op->tensors[op->input_count + j].type;
+    uint32_t view = map_view_of_output(op, j);
+    int64_t stride;
+    if (!kern_type_bytes(type) || !kern_walk_linear(&run->walk, view, begin, count, &stride) || stride != 1)
+        return NULL;
+    return (char *)run->call->data[op->input_count + j] +
+           kern_walk_offset(&run->walk, view, begin) * kern_type_bytes(type);
+}
+
+void map_store_dense(struct map_run *run, void *out, DML_TENSOR_DATA_TYPE type, const void *value, uint32_t count)
+{
+    if (!run->block.isa->stream(type, out, type, value, count))
+        kern_stream(out, value, (uint64_t)count * kern_type_bytes(type));
+}
+
+static void store_output(struct map_run *run, uint32_t j, uint64_t begin, uint32_t count)
+{
+    const struct kern_op *op = run->op;
+    DML_TENSOR_DATA_TYPE type = op->tensors[op->input_count + j].type;
+    uint32_t reg = op->u.map.store[j];
+    const void *value = run->block.value[reg];
+    void *out = output_in_place(run, j, begin, count);
+    /* An input of another type may lie where the output goes. */
+    if (out == value && type == run->block.type[reg])
+        return;
+    if (out && !run->far) {
+        kern_convert(run->block.isa, type, out, run->block.type[reg], value, count);
+        return;
+    }
+    if (out && run->block.isa->stream(type, out, run->block.type[reg], value, count))
+        return;
+    void *raw = kern_map_block_staging(&run->block);
+    if (type != run->block.type[reg]) {
+        kern_convert(run->block.isa, type, raw, run->block.type[reg], value, count);
+        value = raw;
+    }
+    if (out) {
+        map_store_dense(run, out, type, value, count);
+        return;
+    }
+    kern_walk_store(&run->walk, map_view_of_output(op, j), type, run->call->data[op->input_count + j], begin, count,
+                    value);
+}
+
+/* The last instruction may write straight to the only output: nothing reads an input after it. */
+static void *last_output(struct map_run *run, uint64_t begin, uint32_t count)
+{
+    const struct kern_op *op = run->op;
+    uint32_t last = op->input_count + op->u.map.inst_count - 1;
+    if (run->far || op->output_count != 1 || !op->u.map.inst_count || op->u.map.store[0] != last ||
+        op->tensors[op->input_count].type != run->block.type[last])
+        return NULL;
+    if (op->u.map.inst[op->u.map.inst_count - 1].code == KERN_MAP_CONVERT)
+        return NULL;
+    return output_in_place(run, 0, begin, count);
+}
+
+/* Elements of one unit of work. Where 4-bit elements lie densely, blocks of them begin and end with whole bytes, so
+ * that several threads may write them. */
+static uint32_t unit_elements(const struct kern_op *op)
+{
+    bool nibbles = false;
+    for (uint32_t t = op->input_count; t < op->input_count + op->output_count; t++) {
+        bool narrow = !kern_type_bytes(op->tensors[t].type);
+        if (narrow && !kern_view_packed(&op->tensors[t]))
+            return 1;
+        nibbles |= narrow;
+    }
+    return nibbles && kern_view_packed(&op->tensors[op->input_count]) ? KERN_MAP_BLOCK : 1;
+}
+
+/* The block after this one, while this one is computed: blocks are about as long as the pages in which the processor
+ * looks ahead by itself. */
+static void ask_for_next(const struct map_run *run, uint64_t begin, uint32_t count)
+{
+    for (uint32_t i = 0; i < run->op->input_count; i++) {
+        const uint32_t view = map_view_of_input(i), bytes = kern_type_bytes(run->op->tensors[i].type);
+        int64_t stride;
+        if (begin + 2 * count > run->walk.count ||
+            !kern_walk_linear(&run->walk, view, begin, 2 * (uint64_t)count, &stride) || stride != 1)
+            continue;
+        const int64_t offset = kern_walk_offset(&run->walk, view, begin + count);
+        map_ask((const char *)run->call->data[i] + (bytes ? offset * bytes : offset / 2),
+                bytes ? (uint64_t)count * bytes : count / 2);
+    }
+}
+
+/* Blocks end with long rows, so that rows are read and written in place, and begin alike in short ones. */
+static uint32_t block_at(const struct kern_walk *walk, uint64_t begin, uint64_t end)
+{
+    const uint64_t row = walk->sizes[walk->rank - 1], count = BASE_MIN(end - begin, KERN_MAP_BLOCK);
+    if (row >= KERN_MAP_BLOCK)
+        return (uint32_t)BASE_MIN(count, kern_walk_row_left(walk, begin));
+    return (uint32_t)BASE_MIN(count, KERN_MAP_BLOCK / row * row);
+}
+
+/* Programs without inputs have one result, everywhere. false: not one for long rows */
+static bool run_fill(struct map_run *run, uint64_t begin, uint64_t end)
+{
+    const struct kern_op *op = run->op;
+    const struct kern_walk *walk = &run->walk;
+    const DML_TENSOR_DATA_TYPE type = op->tensors[0].type;
+    const uint32_t bytes = kern_type_bytes(type), reg = op->u.map.store[0];
+    const int64_t stride = walk->strides[0][walk->rank - 1];
+    uint64_t element, count;
+    if (op->input_count || op->output_count != 1 || !bytes || walk->sizes[walk->rank - 1] < FILL_LEAST)
+        return false;
+    kern_map_run_block(&run->block, NULL, 1);
+    kern_convert(run->block.isa, type, &element, run->block.type[reg], run->block.value[reg], 1);
+    for (; begin < end; begin += count) {
+        char *out = (char *)run->call->data[0] + kern_walk_offset(walk, 0, begin) * bytes;
+        count = BASE_MIN(end - begin, kern_walk_row_left(walk, begin));
+        if (run->far && stride == 1)
+            kern_stream_row(bytes, out, &element, 0, count);
+        else
+            kern_copy_row(bytes, out, stride, &element, 0, count);
+    }
+    return true;
+}
+
+static void run_blocks(struct map_run *run, uint64_t begin, uint64_t end)
+{
+    uint32_t unit = unit_elements(run->op), done = 1;
+    struct map_direct direct;
+    begin *= unit;
+    end = BASE_MIN(end * unit, run->walk.count);
+    if (run_fill(run, begin, end))
+        return;
+    if (map_direct_init(&direct, run))
+        for (; begin < end && done; begin += done)
+            done = map_direct_run(run, &direct, begin, end);
+    while (begin < end) {
+        uint32_t count = block_at(&run->walk, begin, end);
+        for (uint32_t i = 0; i < run->op->input_count; i++)
+            load_input(run, i, begin, count);
+        if (run->far)
+            ask_for_next(run, begin, count);
+        kern_map_run_block(&run->block, last_output(run, begin, count), count);
+        for (uint32_t j = 0; j < run->op->output_count; j++)
+            store_output(run, j, begin, count);
+        begin += count;
+    }
+}
+
+static void run_init(struct map_run *run, const struct kern_call *call, const struct kern_map_isa *isa)
+{
+    run->call = call;
+    run->op = call->op;
+    run->far = kern_streams(&call->op->tensors[call->op->input_count]);
+    memset(run->filled, 0, sizeof(run->filled));
+    map_walk_init(&run->walk, call->op);
+    kern_map_block_init(&run->block, &call->op->u.map, call->op->input_count, call->op->output_count, isa,
+                        call->worker_scratch);
+}
+
+void kern_map_run(const struct kern_call *call, const struct kern_map_isa *isa, uint64_t begin, uint64_t end)
+{
+    struct map_run run;
+    struct map_tiles tiles;
+    struct map_table table;
+    struct map_bytes bytes;
+    run_init(&run, call, isa);
+    if (map_bytes_init(&bytes, call->op, &run.walk)) {
+        if (!map_bytes_run(&run, &bytes, begin, end))
+            run_blocks(&run, begin * KERN_MAP_BLOCK, BASE_MIN(end * KERN_MAP_BLOCK, run.walk.count));
+    } else if (map_tiles_init(&tiles, call->op, &run.walk))
+        map_tiles_run(&run, &tiles, begin, end);
+    else if (map_table_init(&table, call->op, &run.walk))
+        map_table_run(&run, &table, begin, end);
+    else
+        run_blocks(&run, begin, end);
+    if (run.far)
+        kern_stream_end();
+}
+
+void kern_map_run_all(const struct kern_call *call, const struct kern_map_isa *isa)
+{
+    struct map_run run;
+    run_init(&run, call, isa);
+    run_blocks(&run, 0, run.walk.count);
+    if (run.far)
+        kern_stream_end();
+}
+
+bool kern_map_any_ref_accepts(const struct kern_op *op);
+
+bool kern_map_any_accepts(const struct kern_op *op)
+{
+    return kern_map_any_ref_accepts(op);
+}
+
+void kern_map_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out);
+
+void kern_map_any_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+{
+    kern_map_any_ref_plan(op, state, threads, out);
+    uint64_t weight = BASE_MIN(1 + op->u.map.inst_count / 2, 8);
+    uint32_t unit = unit_elements(op);
+    struct kern_walk walk;
+    struct map_tiles tiles;
+    struct map_table table;
+    struct map_bytes bytes;
+    out->worker_scratch_bytes = kern_map_block_bytes(&op->u.map, op->input_count);
+    map_walk_init(&walk, op);
+    if (map_bytes_init(&bytes, op, &walk)) {
+        out->units = bytes.units;
+        out->grain = 32;
+        return;
+    }
+    if (map_tiles_init(&tiles, op, &walk)) {
+        out->grain = BASE_MAX(1, 32768 / weight / (walk.count / tiles.units));
+        out->units = tiles.units;
+        out->worker_scratch_bytes += map_tiles_bytes(&tiles, op);
+        return;
+    }
+    if (map_table_init(&table, op, &walk)) {
+        out->units = table.units;
+        out->grain = BASE_MAX(1, 32768 / BASE_MIN(table.row, KERN_MAP_BLOCK));
+        return;
+    }
+    out->grain = BASE_MAX(out->grain == out->units && unit == 1 ? out->units : 0, 32768 / weight / unit);
+    out->units = (out->units + unit - 1) / unit;
+}
+
+void kern_map_any_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    kern_map_run(call, &kern_map_isa_portable, begin, end);
+}

@@ -1,0 +1,142 @@
+/* Element-wise programs: the scalar definition (map_eval.c), the block interpreter (map_block.c), and the way other
+ * kernels apply op->epilogue (epilogue.c). */
+#ifndef KERNELS_MAP_H
+#define KERNELS_MAP_H
+
+#include "kernels/core/number.h"
+#include "kernels/core/walk.h"
+
+/* Elements that the block interpreter computes at once. */
+#define KERN_MAP_BLOCK 1024
+
+/* Raw elements of any type lie before the slots. */
+#define KERN_MAP_STAGING_BYTES (KERN_MAP_BLOCK * 8 + 64)
+
+/* Rows from this length on are looked at as rows. */
+#define KERN_MAP_LEAST_ROW 8
+
+#define KERN_MAP_REGISTERS (KERN_TENSORS_MAX + KERN_MAP_INST_MAX)
+
+/* The definition of one instruction, on numbers already in the instruction's type. */
+struct kern_number kern_map_eval(const struct kern_map_inst *inst, struct kern_number a, struct kern_number b,
+                                 struct kern_number c);
+
+/* Runs the program on registers[0 .. input_count), which hold the inputs in their load types; fills the rest. */
+void kern_map_eval_program(const struct kern_map *map, uint32_t input_count, struct kern_number *registers);
+
+/* An instruction of a chain: the other operand than the result of the instruction before. */
+struct kern_map_link {
+    uint8_t code;
+    bool same; /* the other operand is one number */
+    const float *other;
+    float p, q;
+};
+
+/* to the nearest(((a - zero) * scale + or * (b - zero) * scale) / scale) + zero, from low to high: a, b, the result */
+struct kern_map_pair {
+    float scale[3], zero[3], low, high;
+    bool is_signed[3], product;
+};
+
+struct move_isa;
+
+/* A whole program of one FLOAT32 instruction over dense elements. */
+struct kern_map_direct {
+    const struct kern_map_inst *inst;
+    const void *src[3]; /* NULL: one[] for all elements */
+    float one[3];
+    void *out;   /* may be one of the sources */
+    bool half;   /* elements are FLOAT16, else FLOAT32 */
+    bool bytes;  /* but those of src[0], of a selection, are UINT8 */
+    bool stream; /* past the caches */
+};
+
+/* Block functions of one instruction set; out may be one of the sources. Both return false for what they leave to the
+ * portable functions. src[] has three valid pointers whatever the operation needs. */
+struct kern_map_isa {
+    bool (*exec)(const struct kern_map_inst *inst, void *out, const void *const *src, uint32_t count);
+    bool (*convert)(DML_TENSOR_DATA_TYPE to, void *out, DML_TENSOR_DATA_TYPE from, const void *in, uint32_t count);
+    /* out[i] = in[(phase + i) / length] for i < count; elements of 4 or 8 bytes */
+    void (*repeat)(uint32_t bytes, void *out, const void *in, uint32_t phase, uint32_t length, uint32_t count);
+    /* `bytes` bytes of 4-bit elements, two of them each, to FLOAT32 */
+    void (*nibbles)(float *out, const uint8_t *in, bool sign, uint32_t bytes);
+    /* exec where src[1], and src[2] if there is one, hold one FLOAT32 for each `length` elements; false: expand them */
+    bool (*exec_rows)(const struct kern_map_inst *inst, void *out, const void *const *src, uint32_t length,
+                      uint32_t count);
+    /* out[r][i] = results[r][the i-th 4-bit element of in[r]]: `rows` rows of in_bytes bytes, 16 results of 2 or 4
+     * bytes for each */
+    void (*look_up)(uint32_t bytes, void *out, const void *results, const uint8_t *in, uint32_t in_bytes,
+                    uint32_t rows);
+    /* convert, or a copy, past the caches */
+    bool (*stream)(DML_TENSOR_DATA_TYPE to, void *out, DML_TENSOR_DATA_TYPE from, const void *in, uint32_t count);
+    /* false: not this instruction; NULL: none */
+    bool (*direct)(const struct kern_map_direct *direct, uint32_t count);
+    /* All links, one after the other, on FLOAT32 elements that stay in registers meanwhile; returns how many elements
+     * that were, as it leaves a rest */
+    uint32_t (*chain)(const struct kern_map_link *links, uint32_t link_count, float *out, const float *in,
+                      uint32_t count);
+    /* out[i] = table[in[i]] of 256 bytes */
+    void (*look_up_bytes)(uint8_t *out, const uint8_t *table, const uint8_t *in, uint64_t count);
+    void (*pair_bytes)(const struct kern_map_pair *pair, uint8_t *out, const uint8_t *a, const uint8_t *b,
+                       uint64_t count); /* NULL: none */
+    /* out[i] = a[i] (code) b[i] of 8 bits; false: not an instruction of these. */
+    bool (*plain_bytes)(uint8_t code, bool is_signed, uint8_t *out, const uint8_t *a, const uint8_t *b, uint64_t count);
+    const struct move_isa *turn; /* NULL: none */
+};
+extern const struct kern_map_isa kern_map_isa_portable, kern_map_isa_avx2, kern_map_isa_avx512, kern_map_isa_neon;
+
+bool kern_convert_portable(DML_TENSOR_DATA_TYPE to, void *out, DML_TENSOR_DATA_TYPE from, const void *in,
+                           uint32_t count);
+
+/* Converts exactly `count` dense elements; 4-bit types stand one per byte here. */
+void kern_convert(const struct kern_map_isa *isa, DML_TENSOR_DATA_TYPE to, void *out, DML_TENSOR_DATA_TYPE from,
+                  const void *in, uint32_t count);
+
+/* A program made ready to run block by block. */
+struct kern_map_block {
+    const struct kern_map *map;
+    const struct kern_map_isa *isa;
+    uint32_t input_count, output_count;
+    uint32_t register_count;
+    uint64_t slot_bytes;
+    char *slots;
+    uint8_t slot[KERN_MAP_REGISTERS];
+    uint8_t type[KERN_MAP_REGISTERS];      /* compute type of each register */
+    uint8_t chain[KERN_MAP_INST_MAX];      /* instructions of the chain that begins here; 0: none does */
+    const void *value[KERN_MAP_REGISTERS]; /* where a register's block is now; inputs are set by the caller */
+    /* Inputs of which value holds one FLOAT32 for each `length` elements (bit i = input i); they are expanded, and
+     * taken out, when an instruction needs them so. */
+    uint32_t rows, length;
+    uint32_t same; /* inputs whose elements are all equal (bit i = input i), as far as known */
+};
+
+/* Worker scratch of a program. */
+uint64_t kern_map_block_bytes(const struct kern_map *map, uint32_t input_count);
+void kern_map_block_init(struct kern_map_block *block, const struct kern_map *map, uint32_t input_count,
+                         uint32_t output_count, const struct kern_map_isa *isa, void *worker_scratch);
+/* The buffer of an input register, for inputs that cannot be used in place. */
+void *kern_map_block_buffer(const struct kern_map_block *block, uint32_t reg);
+/* Room for an input's elements that stand for rows each. */
+float *kern_map_block_rows(const struct kern_map_block *block, uint32_t reg);
+/* Raw elements of one tensor, before conversion. */
+void *kern_map_block_staging(const struct kern_map_block *block);
+/* Runs all instructions on block->value[0 .. input_count). The last instruction writes to `last_out` when not NULL. */
+void kern_map_run_block(struct kern_map_block *block, void *last_out, uint32_t count);
+
+void kern_map_run(const struct kern_call *call, const struct kern_map_isa *isa, uint64_t begin, uint64_t end);
+/* All elements, with no more scratch than kern_map_block_bytes. */
+void kern_map_run_all(const struct kern_call *call, const struct kern_map_isa *isa);
+
+/* ---- results of other kernels
+ * ---------------------------------------------------------------------------------------- */
+
+/* Stores one result at `index` of output 0, through op->epilogue when there is one. */
+void kern_epilogue_store(const struct kern_call *call, const uint32_t *index, double value);
+
+/* The same for `count` results along dimension `dim`, starting at `index`; needs kern_epilogue_bytes(op) of `scratch`.
+ */
+uint64_t kern_epilogue_bytes(const struct kern_op *op);
+void kern_epilogue_row(const struct kern_call *call, const struct kern_map_isa *isa, void *scratch,
+                       const uint32_t *index, uint32_t dim, const float *values, uint32_t count);
+
+#endif

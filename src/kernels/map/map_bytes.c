@@ -1,0 +1,195 @@
+/* Element-wise programs whose elements are bytes, as quantized networks have them. Of one input: all that depends on
+ * the element is one of 256 results, as long as the other inputs are one number each. Of two: sums and products of what
+ * they stand for, in registers from bytes to bytes. */
+#include "kernels/vec/fmath.h"
+#include "kernels/map/map_run.h"
+
+enum { VALUES = 256, LEAST_COUNT = 4 * VALUES, NONE = UINT32_MAX };
+
+static bool is_byte(const struct kern_op *op, uint32_t t)
+{
+    return kern_type_bytes(op->tensors[t].type) == 1;
+}
+
+/* Is the whole view one line of elements `step` apart? */
+static bool is_line(const struct kern_walk *walk, uint32_t view, int64_t step)
+{
+    int64_t stride;
+    return kern_walk_linear(walk, view, 0, walk->count, &stride) && stride == step;
+}
+
+/* One result of the program on its way back through its instructions. */
+struct reader {
+    const struct kern_op *op;
+    uint32_t reg, seen; /* instructions so far */
+};
+
+/* The register is the result of `code`, of FLOAT32: goes on with its first operand, tells the second. */
+static bool step_back(struct reader *r, enum kern_map_code code, uint32_t *out_other)
+{
+    if (r->reg < r->op->input_count)
+        return false;
+    const struct kern_map_inst *inst = &r->op->u.map.inst[r->reg - r->op->input_count];
+    if (inst->code != code || inst->type != DML_TENSOR_DATA_TYPE_FLOAT32)
+        return false;
+    r->seen++;
+    r->reg = inst->src[0];
+    *out_other = inst->src[1];
+    return true;
+}
+
+/* MUL([SUB](input, zero point), scale) */
+static bool find_dequantized(struct reader *r, uint32_t reg, struct map_bytes_input *out)
+{
+    r->reg = reg;
+    out->zero = NONE;
+    if (!step_back(r, KERN_MAP_MUL, &out->scale))
+        return false;
+    step_back(r, KERN_MAP_SUB, &out->zero);
+    out->input = r->reg;
+    return r->reg < r->op->input_count && is_byte(r->op, r->reg) && out->scale < r->op->input_count &&
+           (out->zero == NONE || out->zero < r->op->input_count);
+}
+
+/* CLAMP([ADD](RINT(DIV(ADD or MUL of two, scale)), zero point)) */
+static bool find_pair(struct map_bytes *bytes, const struct kern_op *op)
+{
+    const struct kern_map *map = &op->u.map;
+    struct reader r = { op, map->store[0], 0 };
+    uint32_t none, second;
+    bytes->out.zero = NONE;
+    if (!step_back(&r, KERN_MAP_CLAMP, &none))
+        return false;
+    step_back(&r, KERN_MAP_ADD, &bytes->out.zero);
+    if (!step_back(&r, KERN_MAP_RINT, &none) || !step_back(&r, KERN_MAP_DIV, &bytes->out.scale) ||
+        bytes->out.scale >= op->input_count || (bytes->out.zero != NONE && bytes->out.zero >= op->input_count))
+        return false;
+    bytes->product = step_back(&r, KERN_MAP_MUL, &second);
+    if (!bytes->product && !step_back(&r, KERN_MAP_ADD, &second))
+        return false;
+    return find_dequantized(&r, r.reg, &bytes->in[0]) && find_dequantized(&r, second, &bytes->in[1]) &&
+           bytes->in[0].input != bytes->in[1].input && r.seen == map->inst_count;
+}
+
+/* One instruction on two inputs of the output's type. */
+static bool find_plain(struct map_bytes *bytes, const struct kern_op *op)
+{
+    const struct kern_map *map = &op->u.map;
+    const struct kern_map_inst *inst = &map->inst[0];
+    const DML_TENSOR_DATA_TYPE type = op->tensors[2].type;
+    const DML_TENSOR_DATA_TYPE word =
+        type == DML_TENSOR_DATA_TYPE_INT8 ? DML_TENSOR_DATA_TYPE_INT32 : DML_TENSOR_DATA_TYPE_UINT32;
+    bytes->plain = op->input_count == 2 && map->inst_count == 1 && map->store[0] == 2 && inst->type == word &&
+                   map_arity(inst->code) == 2 && inst->src[0] != inst->src[1];
+    for (uint32_t i = 0; i < 2 && bytes->plain; i++)
+        bytes->plain = op->tensors[i].type == type && map->load_type[i] == word;
+    if (bytes->plain)
+        bytes->plain = inst->code == KERN_MAP_ADD || inst->code == KERN_MAP_SUB || inst->code == KERN_MAP_MUL ||
+                       inst->code == KERN_MAP_MIN || inst->code == KERN_MAP_MAX;
+    bytes->in[0].input = inst->src[0];
+    bytes->in[1].input = inst->src[1];
+    return bytes->plain;
+}
+
+bool map_bytes_init(struct map_bytes *bytes, const struct kern_op *op, const struct kern_walk *walk)
+{
+    uint32_t lines = 0;
+    *bytes = (struct map_bytes){ .units = (walk->count + KERN_MAP_BLOCK - 1) / KERN_MAP_BLOCK };
+    if (op->output_count != 1 || !is_byte(op, op->input_count) || walk->count < LEAST_COUNT || !is_line(walk, 0, 1))
+        return false;
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        if (is_byte(op, i) && is_line(walk, map_view_of_input(i), 1)) {
+            lines++;
+            bytes->in[0].input = i;
+        } else if (!is_line(walk, map_view_of_input(i), 0) || !kern_type_bytes(op->tensors[i].type)) {
+            return false;
+        }
+    }
+    bytes->pair = lines == 2;
+    return lines == 1 || (lines == 2 && (find_plain(bytes, op) || find_pair(bytes, op)) &&
+                          is_line(walk, map_view_of_input(bytes->in[0].input), 1) &&
+                          is_line(walk, map_view_of_input(bytes->in[1].input), 1));
+}
+
+/* ---- one input ---- */
+
+static void make_table(struct map_run *run, uint32_t input, uint8_t *table)
+{
+    const struct kern_op *op = run->op;
+    const uint32_t reg = op->u.map.store[0];
+    for (uint32_t i = 0; i < VALUES; i++)
+        table[i] = (uint8_t)i;
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        if (i != input) {
+            map_load_repeated(run, i, run->call->data[i]);
+            continue;
+        }
+        run->block.value[i] = kern_map_block_buffer(&run->block, i);
+        kern_convert(run->block.isa, run->block.type[i], kern_map_block_buffer(&run->block, i), op->tensors[i].type,
+                     table, VALUES);
+    }
+    kern_map_run_block(&run->block, NULL, VALUES);
+    kern_convert(run->block.isa, op->tensors[op->input_count].type, table, run->block.type[reg], run->block.value[reg],
+                 VALUES);
+}
+
+/* ---- two inputs ---- */
+
+static float number(const struct map_run *run, uint32_t input)
+{
+    float result = 0;
+    if (input != NONE)
+        kern_convert(run->block.isa, DML_TENSOR_DATA_TYPE_FLOAT32, &result, run->op->tensors[input].type,
+                     run->call->data[input], 1);
+    return result;
+}
+
+/* Scales with which nothing overflows or vanishes, so that a reciprocal is as good as a division. */
+static bool is_usual(float scale)
+{
+    return fmath_abs(scale) > 0x1p-30f && fmath_abs(scale) < 0x1p30f;
+}
+
+static bool make_pair(const struct map_run *run, const struct map_bytes *bytes, struct kern_map_pair *out)
+{
+    const struct kern_op *op = run->op;
+    const struct kern_map_inst *clamp = &op->u.map.inst[op->u.map.store[0] - op->input_count];
+    for (uint32_t i = 0; i < 2; i++) {
+        out->is_signed[i] = op->tensors[bytes->in[i].input].type == DML_TENSOR_DATA_TYPE_INT8;
+        out->scale[i] = number(run, bytes->in[i].scale);
+        out->zero[i] = number(run, bytes->in[i].zero);
+    }
+    out->is_signed[2] = op->tensors[op->input_count].type == DML_TENSOR_DATA_TYPE_INT8;
+    out->scale[2] = number(run, bytes->out.scale);
+    out->zero[2] = number(run, bytes->out.zero);
+    out->product = bytes->product;
+    out->low = clamp->imm[0].f32;
+    out->high = clamp->imm[1].f32;
+    bool usual = true;
+    for (uint32_t i = 0; i < 3; i++)
+        usual = usual && is_usual(out->scale[i]) && out->zero[i] >= -128 && out->zero[i] <= 255;
+    return usual;
+}
+
+bool map_bytes_run(struct map_run *run, const struct map_bytes *bytes, uint64_t begin, uint64_t end)
+{
+    const struct kern_op *op = run->op;
+    const uint64_t from = begin * KERN_MAP_BLOCK, to = BASE_MIN(end * KERN_MAP_BLOCK, run->walk.count);
+    const uint8_t *a = (const uint8_t *)run->call->data[bytes->in[0].input] + from;
+    uint8_t *out = (uint8_t *)run->call->data[op->input_count] + from, table[VALUES];
+    struct kern_map_pair pair;
+    if (!bytes->pair) {
+        make_table(run, bytes->in[0].input, table);
+        run->block.isa->look_up_bytes(out, table, a, to - from);
+        return true;
+    }
+    const uint8_t *b = (const uint8_t *)run->call->data[bytes->in[1].input] + from;
+    if (bytes->plain)
+        return run->block.isa->plain_bytes(op->u.map.inst[0].code,
+                                           op->tensors[op->input_count].type == DML_TENSOR_DATA_TYPE_INT8, out, a, b,
+                                           to - from);
+    if (!run->block.isa->pair_bytes || !make_pair(run, bytes, &pair))
+        return false;
+    run->block.isa->pair_bytes(&pair, out, a, b, to - from);
+    return true;
+}

@@ -1,0 +1,277 @@
+/* Programs of one instruction on FLOAT32 or FLOAT16 from where the operands lie to where the result goes: elements are
+ * loaded, converted, computed, converted and stored in registers. Included once per instruction set that has vectors of
+ * FLOAT16 (map_exec.h). */
+#ifndef KERNELS_MAP_DIRECT_H
+#define KERNELS_MAP_DIRECT_H
+
+#include "kernels/vec/fmath.h"
+#include "kernels/vec/fmath_half.h"
+#include "kernels/vec/group_vec.h"
+#include "kernels/map/map.h"
+
+enum {
+    DIRECT_VECTORS = 4, /* at once */
+    DIRECT_STEP = DIRECT_VECTORS * VEC,
+    DIRECT_AHEAD = 2048 /* bytes that are asked for before they are needed */
+};
+
+/* Computes one vector. */
+typedef vec direct_op(vec first, vec second, vec third, float p, float q);
+
+struct direct {
+    const struct kern_map_inst *inst;
+    const char *src[3];
+    vec one[3];
+    uint32_t ones;  /* bit s: operand s is one[s] */
+    uint32_t first; /* bytes of operand 0's elements: 1 for UINT8 */
+    char *out;
+};
+
+/* Instructions, how many operands each has, and formulas of x, y, z, p, q. */
+#define DIRECT_BASIC(OP)                                                                                               \
+    OP(ADD, 2, x + y)                                                                                                  \
+    OP(SUB, 2, x - y)                                                                                                  \
+    OP(MUL, 2, x *y)                                                                                                   \
+    OP(DIV, 2, x / y)                                                                                                  \
+    OP(MIN, 2, MIN_NUMBER(x, y))                                                                                       \
+    OP(MAX, 2, MAX_NUMBER(x, y))                                                                                       \
+    OP(MULADD, 1, fmath_muladd(x, p, q))                                                                               \
+    OP(FMA, 3, fmath_muladd(x, y, z))                                                                                  \
+    OP(CLAMP, 1, MIN_NUMBER(MAX_NUMBER(x, p), q))                                                                      \
+    OP(SELECT, 3, x != 0 ? y : z)                                                                                      \
+    OP(SQRT, 1, sqrtf(x))                                                                                              \
+    OP(RECIP, 1, 1.0f / x)                                                                                             \
+    OP(RELU, 1, x < 0 ? 0.0f : x)                                                                                      \
+    OP(LEAKY_RELU, 1, x < 0 ? p * x : x)                                                                               \
+    OP(PRELU, 2, x < 0 ? y * x : x)                                                                                    \
+    OP(ELU, 1, x < 0 ? p * fmath_expm1(x) : x)                                                                         \
+    OP(HARD_SIGMOID, 1, hard_sigmoid_f32(x, p, q))                                                                     \
+    OP(HARD_SWISH, 1, x *hard_sigmoid_f32(x, p, q))                                                                    \
+    OP(LOG, 1, fmath_log(x))                                                                                           \
+    OP(TANH, 1, fmath_tanh(x))                                                                                         \
+    OP(ERF, 1, fmath_erf(x))
+/* Instructions of one operand, the bound of what the FLOAT32 formula takes (NaN is beyond any), the formula, and one
+ * for vectors of what were FLOAT16. */
+#define DIRECT_CURVES(OP)                                                                                              \
+    OP(EXP, FMATH_NEAR_EXP, fmath_exp_near(x), half_exp(first))                                                        \
+    OP(SIGMOID, FMATH_NEAR_EXP, fmath_sigmoid_near(x), half_swish(vec_set(1), first))                                  \
+    OP(SWISH, FMATH_NEAR_SWISH(p), fmath_swish_near(x, p *x), half_swish(first, vec_set(p) * first))                   \
+    OP(GELU, FMATH_NEAR_GELU, fmath_gelu_near(x), half_gelu(first))
+#ifdef FMATH_FUSED
+#define DIRECT_NEAR(OP)                                                                                                \
+    DIRECT_CURVES(OP)                                                                                                  \
+    OP(SIN, FMATH_NEAR_TURNS, fmath_sin_near(x), direct_half_sine(first, second, third, p, q))                         \
+    OP(COS, FMATH_NEAR_TURNS, fmath_cos_near(x), direct_half_cosine(first, second, third, p, q))
+#else
+#define DIRECT_NEAR(OP) DIRECT_CURVES(OP)
+#endif
+
+/* Loops of one vector's length, which the compiler makes instructions of; unrolled before, choices would become
+ * branches. */
+#define DIRECT_VECTOR(function, expr)                                                                                  \
+    FMATH vec function(vec first, vec second, vec third, float p, float q)                                             \
+    {                                                                                                                  \
+        float a[VEC], b[VEC], c[VEC];                                                                                  \
+        (void)p, (void)q;                                                                                              \
+        vec_store(a, first);                                                                                           \
+        vec_store(b, second);                                                                                          \
+        vec_store(c, third);                                                                                           \
+        _Pragma("GCC unroll 1") for (uint32_t i = 0; i < VEC; i++) a[i] = expr;                                        \
+        return vec_load(a);                                                                                            \
+    }
+#define DIRECT_SINGLE(name, arity, single) DIRECT_VECTOR(direct_##name, single)
+#define DIRECT_BOTH(name, bound, single, halves)                                                                       \
+    DIRECT_VECTOR(direct_##name, single)                                                                               \
+    FMATH vec direct_half_##name(vec first, vec second, vec third, float p, float q)                                   \
+    {                                                                                                                  \
+        (void)second, (void)third, (void)p, (void)q;                                                                   \
+        return halves;                                                                                                 \
+    }
+
+#define x a[i]
+#define y b[i]
+#define z c[i]
+#ifdef FMATH_FUSED
+DIRECT_VECTOR(direct_half_sine, half_turned(x, 0))
+DIRECT_VECTOR(direct_half_cosine, half_turned(x, 1))
+#endif
+DIRECT_BASIC(DIRECT_SINGLE)
+DIRECT_NEAR(DIRECT_BOTH)
+#undef x
+#undef y
+#undef z
+#undef DIRECT_SINGLE
+#undef DIRECT_BOTH
+#undef DIRECT_VECTOR
+
+/* A vector of UINT8. */
+FMATH vec direct_bytes(const char *from)
+{
+#if defined(__AVX512F__)
+    return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)from)));
+#elif defined(__AVX2__)
+    return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)from)));
+#else
+    uint32_t four;
+    memcpy(&four, from, sizeof(four));
+    return vcvtq_f32_u32(vmovl_u16(vget_low_u16(vmovl_u8(vcreate_u8(four)))));
+#endif
+}
+
+FMATH vec direct_load(const struct direct *d, uint32_t s, uint32_t i, bool half)
+{
+    if (d->ones >> s & 1)
+        return d->one[s];
+    if (s == 0 && d->first == 1)
+        return direct_bytes(d->src[0] + i);
+    return half ? vec_load_half((const uint16_t *)d->src[s] + i) : vec_load((const float *)d->src[s] + i);
+}
+
+FMATH void direct_store(const struct direct *d, uint32_t i, bool half, bool stream, const vec *value)
+{
+    _Pragma("GCC unroll 4") for (uint32_t j = 0; j < DIRECT_VECTORS; j += 2)
+    {
+        const uint32_t at = i + j * VEC;
+        if (half && stream) {
+            vec_stream_halves((uint16_t *)d->out + at, value[j], value[j + 1]);
+        } else if (half) {
+            vec_store_half((uint16_t *)d->out + at, value[j]);
+            vec_store_half((uint16_t *)d->out + at + VEC, value[j + 1]);
+        } else if (stream) {
+            vec_stream((float *)d->out + at, value[j]);
+            vec_stream((float *)d->out + at + VEC, value[j + 1]);
+        } else {
+            vec_store((float *)d->out + at, value[j]);
+            vec_store((float *)d->out + at + VEC, value[j + 1]);
+        }
+    }
+}
+
+/* Some of the elements are beyond what the cheap formula takes. */
+static __attribute__((noinline)) void direct_far(const struct kern_map_inst *inst, vec *value)
+{
+    float in[DIRECT_STEP], out[DIRECT_STEP];
+    for (uint32_t j = 0; j < DIRECT_VECTORS; j++)
+        vec_store(in + j * VEC, value[j]);
+    exec_block(inst, out, (const void *[]){ in, in, in }, DIRECT_STEP);
+    for (uint32_t j = 0; j < DIRECT_VECTORS; j++)
+        value[j] = vec_load(out + j * VEC);
+}
+
+FMATH void direct_step(direct_op *op, uint32_t arity, float bound, const struct direct *d, uint32_t i, bool half,
+                       bool stream)
+{
+    const float p = d->inst->imm[0].f32, q = d->inst->imm[1].f32;
+    vec a[DIRECT_VECTORS], b[DIRECT_VECTORS], c[DIRECT_VECTORS];
+    _Pragma("GCC unroll 4") for (uint32_t j = 0; j < DIRECT_VECTORS; j++)
+    {
+        a[j] = direct_load(d, 0, i + j * VEC, half);
+        b[j] = arity > 1 ? direct_load(d, 1, i + j * VEC, half) : a[j];
+        c[j] = arity > 2 ? direct_load(d, 2, i + j * VEC, half) : a[j];
+    }
+    if (bound != 0 && !vec_all_within(a[0], a[1], a[2], a[3], bound))
+        direct_far(d->inst, a);
+    else
+        _Pragma("GCC unroll 4") for (uint32_t j = 0; j < DIRECT_VECTORS; j++) a[j] = op(a[j], b[j], c[j], p, q);
+    direct_store(d, i, half, stream, a);
+}
+
+/* Fewer elements than a step has. */
+FMATH void direct_part(direct_op *op, uint32_t arity, float bound, const struct direct *d, uint32_t i, uint32_t count,
+                       bool half)
+{
+    const uint32_t bytes = half ? 2 : 4;
+    float room[4][DIRECT_STEP];
+    struct direct part = *d;
+    memset(room, 0, sizeof(room));
+    for (uint32_t s = 0; s < arity; s++) {
+        const uint32_t width = s ? bytes : d->first;
+        part.src[s] = (const char *)room[s];
+        if (!(d->ones >> s & 1))
+            memcpy(room[s], d->src[s] + (size_t)i * width, (size_t)count * width);
+    }
+    part.out = (char *)room[3];
+    direct_step(op, arity, bound, &part, 0, half, false);
+    memcpy(d->out + (size_t)i * bytes, room[3], (size_t)count * bytes);
+}
+
+FMATH void direct_run(direct_op *op, uint32_t arity, float bound, const struct direct *d, uint32_t count, bool half,
+                      bool stream)
+{
+    const uint32_t bytes = half ? 2 : 4;
+    const uint32_t head = stream ? BASE_MIN((uint32_t)(-(uintptr_t)d->out % 64 / bytes), count) : 0;
+    uint32_t i = 0;
+    for (uint32_t n; i < head; i += n) {
+        n = BASE_MIN(head - i, DIRECT_STEP);
+        direct_part(op, arity, bound, d, i, n, half);
+    }
+    for (; i + DIRECT_STEP <= count; i += DIRECT_STEP) {
+        for (uint32_t s = 0; s < arity; s++) {
+            const uint32_t width = s ? bytes : d->first;
+            _Pragma("GCC unroll 4") for (uint32_t at = 0; at < DIRECT_STEP * width; at += 64)
+                __builtin_prefetch((const void *)((uintptr_t)d->src[s] + (size_t)i * width + DIRECT_AHEAD + at));
+        }
+        direct_step(op, arity, bound, d, i, half, stream);
+    }
+    if (i < count)
+        direct_part(op, arity, bound, d, i, count - i, half);
+}
+
+#define DIRECT_CASE(name, arity, single)                                                                               \
+    case KERN_MAP_##name:                                                                                              \
+        direct_run(direct_##name, arity, 0, &own, count, half, stream);                                                \
+        return true;
+#define DIRECT_CASE_NEAR(name, bound, single, halves)                                                                  \
+    case KERN_MAP_##name:                                                                                              \
+        if (half)                                                                                                      \
+            direct_run(direct_half_##name, 1, 0, &own, count, true, stream);                                           \
+        else                                                                                                           \
+            direct_run(direct_##name, 1, bound, &own, count, false, stream);                                           \
+        return true;
+
+FMATH bool direct_code(const struct direct *d, uint32_t count, bool half, bool stream)
+{
+    const float p = d->inst->imm[0].f32;
+    struct direct own = *d;
+    (void)p;
+    if (own.first == 1) { /* nothing else has bytes */
+        direct_run(direct_SELECT, 3, 0, &own, count, half, stream);
+        return true;
+    }
+    own.first = half ? 2 : 4; /* which the compiler now knows */
+    switch ((enum kern_map_code)own.inst->code) {
+        DIRECT_BASIC(DIRECT_CASE)
+        DIRECT_NEAR(DIRECT_CASE_NEAR)
+    default:
+        return false;
+    }
+}
+#undef DIRECT_CASE
+#undef DIRECT_CASE_NEAR
+#undef DIRECT_BASIC
+#undef DIRECT_CURVES
+#undef DIRECT_NEAR
+
+static bool direct_float(const struct direct *d, uint32_t count, bool stream)
+{
+    return stream ? direct_code(d, count, false, true) : direct_code(d, count, false, false);
+}
+
+static bool direct_half(const struct direct *d, uint32_t count, bool stream)
+{
+    return stream ? direct_code(d, count, true, true) : direct_code(d, count, true, false);
+}
+
+static bool direct_block(const struct kern_map_direct *given, uint32_t count)
+{
+    struct direct d = { .inst = given->inst, .out = given->out };
+    d.first = given->bytes ? 1 : given->half ? 2 : 4;
+    for (uint32_t s = 0; s < 3; s++) {
+        d.src[s] = given->src[s];
+        d.one[s] = vec_set(given->one[s]);
+        d.ones |= given->src[s] ? 0 : 1u << s;
+    }
+    return given->half ? direct_half(&d, count, given->stream) : direct_float(&d, count, given->stream);
+}
+
+#endif

@@ -1,0 +1,497 @@
+/* The block functions of KERN_MAP as plain loops; each instruction set's file includes this once and is compiled with
+ * its flags, so that the compiler makes the vectors. `out` may be one of the sources, never overlap it partly. */
+#include "kernels/core/isa.h"
+#include "kernels/vec/fmath.h"
+#include "kernels/vec/fmath_wide.h"
+#include "kernels/map/map.h"
+#include "kernels/map/map_chain.h"
+#include "kernels/map/map_integer.h"
+#include "kernels/map/map_load.h"
+#include "kernels/map/map_narrow.h"
+#include "kernels/map/map_rows.h"
+#include "kernels/move/move.h"
+
+/* One case: `expr` of x = a[i], y = b[i], z = c[i]. */
+#define LOOP(name, expr)                                                                                               \
+    case KERN_MAP_##name:                                                                                              \
+        _Pragma("GCC ivdep") for (uint32_t i = 0; i < n; i++) out[i] = expr;                                           \
+        return true;
+#define x a[i]
+#define y b[i]
+#define z c[i]
+
+#define MIN_NUMBER(u, v) ((u) < (v) || (v) != (v) ? (u) : (v))
+#define MAX_NUMBER(u, v) ((u) > (v) || (v) != (v) ? (u) : (v))
+
+/* ---- FLOAT32
+ * --------------------------------------------------------------------------------------------------------- */
+
+static float mod_floor_f32(float u, float v)
+{
+    float rest = fmodf(u, v);
+    return rest != 0 && (rest < 0) != (v < 0) ? rest + v : rest;
+}
+
+static bool exec_f32_basic(uint8_t code, float *out, const float *a, const float *b, const float *c, float p, float q,
+                           uint32_t n)
+{
+    switch ((enum kern_map_code)code) {
+        LOOP(CONST, p)
+        LOOP(ADD, x + y)
+        LOOP(SUB, x - y)
+        LOOP(MUL, x * y)
+        LOOP(DIV, x / y)
+        LOOP(MOD_TRUNC, fmodf(x, y))
+        LOOP(MOD_FLOOR, mod_floor_f32(x, y))
+        LOOP(MIN, MIN_NUMBER(x, y))
+        LOOP(MAX, MAX_NUMBER(x, y))
+        LOOP(MEAN, (float)(((double)x + y) * 0.5))
+        LOOP(MULADD, fmath_muladd(x, p, q))
+        LOOP(FMA, fmath_muladd(x, y, z))
+        LOOP(SELECT, x != 0 ? y : z)
+        LOOP(ABS, fmath_abs(x))
+        LOOP(NEG, -x)
+        LOOP(SIGN, (float)((x > 0) - (x < 0)))
+        LOOP(SQRT, sqrtf(x))
+        LOOP(RECIP, 1.0f / x)
+        LOOP(CEIL, ceilf(x))
+        LOOP(FLOOR, floorf(x))
+        LOOP(TRUNC, truncf(x))
+        LOOP(RINT, rintf(x))
+        LOOP(ROUND_AWAY, roundf(x))
+    case KERN_MAP_CLAMP:
+        _Pragma("GCC ivdep") for (uint32_t i = 0; i < n; i++)
+        {
+            float low = MAX_NUMBER(x, p);
+            out[i] = MIN_NUMBER(low, q);
+        }
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Squares and roots are what networks use. */
+static void power_f32(float *out, const float *a, const float *b, uint32_t n)
+{
+    bool square = true, root = true, inside = true;
+    for (uint32_t i = 0; i < n; i++) {
+        square &= b[i] == 2.0f;
+        root &= b[i] == 0.5f && a[i] > 0 && a[i] < INFINITY;
+        inside &= FMATH_IN_POSITIVE(a[i]) && FMATH_IN_FINITE(b[i]);
+    }
+    if (square)
+        _Pragma("GCC ivdep") for (uint32_t i = 0; i < n; i++) out[i] = a[i] * a[i];
+    else if (root)
+        _Pragma("GCC ivdep") for (uint32_t i = 0; i < n; i++) out[i] = sqrtf(a[i]);
+    else if (inside)
+        _Pragma("GCC ivdep") for (uint32_t i = 0; i < n; i++) out[i] = fmath_pow(a[i], b[i]);
+    else
+        for (uint32_t i = 0; i < n; i++)
+            out[i] = powf(a[i], b[i]);
+}
+
+/* One case: vectors when all of the block lies in the function's domain, the C library otherwise. */
+#define WIDE(name, function, domain)                                                                                   \
+    case KERN_MAP_##name: {                                                                                            \
+        bool inside = true;                                                                                            \
+        for (uint32_t i = 0; i < n; i++)                                                                               \
+            inside &= domain(x);                                                                                       \
+        if (inside)                                                                                                    \
+            _Pragma("GCC ivdep") for (uint32_t i = 0; i < n; i++) out[i] = fmath_##function(x);                        \
+        else                                                                                                           \
+            for (uint32_t i = 0; i < n; i++)                                                                           \
+                out[i] = function##f(x);                                                                               \
+        return true;                                                                                                   \
+    }
+
+static bool exec_f32_math(uint8_t code, float *out, const float *a, const float *b, uint32_t n)
+{
+    switch ((enum kern_map_code)code) {
+        LOOP(EXP, fmath_exp(x))
+        LOOP(LOG, fmath_log(x))
+        LOOP(TANH, fmath_tanh(x))
+        LOOP(ERF, fmath_erf(x))
+        WIDE(SIN, sin, FMATH_IN_TURNS)
+        WIDE(COS, cos, FMATH_IN_TURNS)
+        WIDE(TAN, tan, FMATH_IN_TURNS)
+        WIDE(ASIN, asin, FMATH_IN_ONE)
+        WIDE(ACOS, acos, FMATH_IN_ONE)
+        WIDE(ATAN, atan, FMATH_IN_FINITE)
+        WIDE(SINH, sinh, FMATH_IN_EXP)
+        WIDE(COSH, cosh, FMATH_IN_EXP)
+        WIDE(ASINH, asinh, FMATH_IN_FINITE)
+        WIDE(ACOSH, acosh, FMATH_IN_ABOVE)
+        WIDE(ATANH, atanh, FMATH_IN_OPEN_ONE)
+        LOOP(ATAN2, atan2f(x, y))
+    case KERN_MAP_POW:
+        return power_f32(out, a, b, n), true;
+    default:
+        return false;
+    }
+}
+
+static bool exec_f32_logic(uint8_t code, float *out, const float *a, const float *b, float p, uint32_t n)
+{
+    bool positive = !(p < 0), negative = !(p > 0);
+    switch ((enum kern_map_code)code) {
+        LOOP(IS_NAN, x != x ? 1.0f : 0.0f)
+        LOOP(IS_INF, (positive && x == INFINITY) || (negative && x == -INFINITY) ? 1.0f : 0.0f)
+        LOOP(EQ, x == y ? 1.0f : 0.0f)
+        LOOP(LT, x < y ? 1.0f : 0.0f)
+        LOOP(LE, x <= y ? 1.0f : 0.0f)
+        LOOP(AND, ((x != 0) & (y != 0)) ? 1.0f : 0.0f)
+        LOOP(OR, ((x != 0) | (y != 0)) ? 1.0f : 0.0f)
+        LOOP(XOR, (x != 0) != (y != 0) ? 1.0f : 0.0f)
+        LOOP(NOT, x == 0 ? 1.0f : 0.0f)
+    default:
+        return false;
+    }
+}
+
+static float hard_sigmoid_f32(float u, float p, float q)
+{
+    float line = fmath_muladd(u, p, q);
+    float top = MIN_NUMBER(line, 1.0f);
+    return MAX_NUMBER(0.0f, top);
+}
+
+static bool exec_f32_activation(uint8_t code, float *out, const float *a, const float *b, float p, float q, uint32_t n)
+{
+    switch ((enum kern_map_code)code) {
+        LOOP(RELU, x < 0 ? 0.0f : x)
+        LOOP(LEAKY_RELU, x < 0 ? p * x : x)
+        LOOP(PRELU, x < 0 ? y * x : x)
+        LOOP(ELU, x < 0 ? p * fmath_expm1(x) : x)
+        LOOP(SELU, x > 0 ? q * x : (q * p) * fmath_expm1(x))
+        LOOP(CELU, x > 0 ? x : p * fmath_expm1(x / p))
+        LOOP(SIGMOID, fmath_sigmoid(x))
+        LOOP(HARD_SIGMOID, hard_sigmoid_f32(x, p, q))
+        LOOP(SOFTPLUS, p * x > 88.0f ? x : fmath_softplus(p * x) / p)
+        LOOP(PSOFTPLUS, q * x > 88.0f ? (p * q) * x : p * fmath_softplus(q * x))
+        LOOP(SOFTSIGN, x / (1.0f + fmath_abs(x)))
+        LOOP(STANH, p * fmath_tanh(q * x))
+        LOOP(THRESH_RELU, x > p ? x : 0.0f)
+        LOOP(SHRINK, x < -q ? x + p : x > q ? x - p : 0.0f)
+        LOOP(GELU, fmath_gelu(x))
+        LOOP(SWISH, fmath_swish(x, p * x))
+        LOOP(HARD_SWISH, x * hard_sigmoid_f32(x, p, q))
+    default:
+        return false;
+    }
+}
+
+static bool all_within(const float *a, float bound, uint32_t n)
+{
+    uint32_t greatest = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t size = fmath_to_bits(a[i]) & 0x7fffffffu; /* the greatest of all: NaN */
+        greatest = size > greatest ? size : greatest;
+    }
+    return greatest <= fmath_to_bits(bound);
+}
+
+/* Cheaper ways for blocks that lie near zero, as nearly all do; false when this one does not. */
+#define NEAR(name, bound, expr)                                                                                        \
+    case KERN_MAP_##name:                                                                                              \
+        if (!all_within(a, bound, n))                                                                                  \
+            return false;                                                                                              \
+        _Pragma("GCC ivdep") for (uint32_t i = 0; i < n; i++) out[i] = expr;                                           \
+        return true;
+
+static bool exec_f32_near(uint8_t code, float *out, const float *a, float p, uint32_t n)
+{
+    switch ((enum kern_map_code)code) {
+        NEAR(EXP, FMATH_NEAR_EXP, fmath_exp_near(x))
+        NEAR(SIGMOID, FMATH_NEAR_EXP, fmath_sigmoid_near(x))
+        NEAR(SWISH, FMATH_NEAR_SWISH(p), fmath_swish_near(x, p * x))
+        NEAR(GELU, FMATH_NEAR_GELU, fmath_gelu_near(x))
+#ifdef FMATH_FUSED
+        NEAR(SIN, FMATH_NEAR_TURNS, fmath_sin_near(x))
+        NEAR(COS, FMATH_NEAR_TURNS, fmath_cos_near(x))
+#endif
+    default:
+        return false;
+    }
+}
+#undef NEAR
+
+static bool exec_f32(const struct kern_map_inst *inst, float *out, const float *a, const float *b, const float *c,
+                     uint32_t n)
+{
+    float p = inst->imm[0].f32, q = inst->imm[1].f32;
+    return exec_f32_basic(inst->code, out, a, b, c, p, q, n) || exec_f32_logic(inst->code, out, a, b, p, n) ||
+           exec_f32_near(inst->code, out, a, p, n) || exec_f32_activation(inst->code, out, a, b, p, q, n) ||
+           exec_f32_math(inst->code, out, a, b, n);
+}
+
+/* ---- FLOAT64: what needs no function of the C library
+ * ------------------------------------------------------------------ */
+
+static bool exec_f64_basic(const struct kern_map_inst *inst, double *out, const double *a, const double *b,
+                           const double *c, uint32_t n)
+{
+    const double p = inst->imm[0].f64, q = inst->imm[1].f64;
+    switch ((enum kern_map_code)inst->code) {
+        LOOP(CONST, p)
+        LOOP(ADD, x + y)
+        LOOP(SUB, x - y)
+        LOOP(MUL, x * y)
+        LOOP(DIV, x / y)
+        LOOP(MIN, MIN_NUMBER(x, y))
+        LOOP(MAX, MAX_NUMBER(x, y))
+        LOOP(MEAN, (x + y) / 2)
+        LOOP(MULADD, x * p + q)
+        LOOP(FMA, __builtin_fma(x, y, z))
+        LOOP(SELECT, x != 0 ? y : z)
+        LOOP(ABS, __builtin_fabs(x))
+        LOOP(NEG, -x)
+        LOOP(SIGN, (double)((x > 0) - (x < 0)))
+        LOOP(SQRT, sqrt(x))
+        LOOP(RECIP, 1 / x)
+        LOOP(CEIL, ceil(x))
+        LOOP(FLOOR, floor(x))
+        LOOP(TRUNC, trunc(x))
+        LOOP(RINT, rint(x))
+        LOOP(EXP, exp(x))
+        LOOP(LOG, log(x))
+        LOOP(TANH, tanh(x))
+        LOOP(ERF, erf(x))
+        LOOP(POW, pow(x, y))
+    case KERN_MAP_CLAMP:
+        _Pragma("GCC ivdep") for (uint32_t i = 0; i < n; i++)
+        {
+            double low = MAX_NUMBER(x, p);
+            out[i] = MIN_NUMBER(low, q);
+        }
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool exec_f64_logic(const struct kern_map_inst *inst, double *out, const double *a, const double *b, uint32_t n)
+{
+    const double p = inst->imm[0].f64, q = inst->imm[1].f64;
+    switch ((enum kern_map_code)inst->code) {
+        LOOP(IS_NAN, x != x ? 1.0 : 0.0)
+        LOOP(EQ, x == y ? 1.0 : 0.0)
+        LOOP(LT, x < y ? 1.0 : 0.0)
+        LOOP(LE, x <= y ? 1.0 : 0.0)
+        LOOP(AND, ((x != 0) & (y != 0)) ? 1.0 : 0.0)
+        LOOP(OR, ((x != 0) | (y != 0)) ? 1.0 : 0.0)
+        LOOP(XOR, (x != 0) != (y != 0) ? 1.0 : 0.0)
+        LOOP(NOT, x == 0 ? 1.0 : 0.0)
+        LOOP(RELU, x < 0 ? 0.0 : x)
+        LOOP(LEAKY_RELU, x < 0 ? p * x : x)
+        LOOP(PRELU, x < 0 ? y * x : x)
+        LOOP(SOFTSIGN, x / (1 + __builtin_fabs(x)))
+        LOOP(THRESH_RELU, x > p ? x : 0.0)
+        LOOP(SHRINK, x < -q ? x + p : x > q ? x - p : 0.0)
+    default:
+        return false;
+    }
+}
+
+/* ln(1 + e^u) without overflow */
+static double softplus_f64(double u)
+{
+    return (u > 0 ? u : u != u ? u : 0) + log1p(exp(-__builtin_fabs(u)));
+}
+
+static double hard_sigmoid_f64(double u, double p, double q)
+{
+    double line = p * u + q, top = MIN_NUMBER(line, 1.0);
+    return MAX_NUMBER(0.0, top);
+}
+
+static double sigmoid_f64(double u)
+{
+    return u < 0 ? exp(u) / (1 + exp(u)) : 1 / (1 + exp(-u));
+}
+
+static bool exec_f64_math(const struct kern_map_inst *inst, double *out, const double *a, const double *b, uint32_t n)
+{
+    const double p = inst->imm[0].f64, q = inst->imm[1].f64;
+    switch ((enum kern_map_code)inst->code) {
+        LOOP(SIN, sin(x))
+        LOOP(COS, cos(x))
+        LOOP(TAN, tan(x))
+        LOOP(ASIN, asin(x))
+        LOOP(ACOS, acos(x))
+        LOOP(ATAN, atan(x))
+        LOOP(SINH, sinh(x))
+        LOOP(COSH, cosh(x))
+        LOOP(ASINH, asinh(x))
+        LOOP(ACOSH, acosh(x))
+        LOOP(ATANH, atanh(x))
+        LOOP(ATAN2, atan2(x, y))
+        LOOP(MOD_TRUNC, fmod(x, y))
+        LOOP(ROUND_AWAY, round(x))
+        LOOP(ELU, x < 0 ? p * expm1(x) : x)
+        LOOP(SELU, x > 0 ? q * x : q * p * expm1(x))
+        LOOP(HARD_SIGMOID, hard_sigmoid_f64(x, p, q))
+        LOOP(HARD_SWISH, x * hard_sigmoid_f64(x, p, q))
+        LOOP(SOFTPLUS, softplus_f64(p * x) / p)
+        LOOP(PSOFTPLUS, p * softplus_f64(q * x))
+        LOOP(STANH, p * tanh(q * x))
+        LOOP(GELU, x / 2 * erfc(-x * 0.70710678118654752440))
+        LOOP(SWISH, x * sigmoid_f64(p * x))
+        LOOP(SIGMOID, sigmoid_f64(x))
+    default:
+        return false;
+    }
+}
+
+static bool exec_f64(const struct kern_map_inst *inst, double *out, const double *a, const double *b, const double *c,
+                     uint32_t n)
+{
+    return exec_f64_basic(inst, out, a, b, c, n) || exec_f64_logic(inst, out, a, b, n) ||
+           exec_f64_math(inst, out, a, b, n);
+}
+
+/* ---- integers
+ * -------------------------------------------------------------------------------------------------------- */
+
+/* Cases whose low bits do not depend on the sign; U = the unsigned type. */
+#define INTEGER_BITS(U)                                                                                                \
+    LOOP(CONST, p)                                                                                                     \
+    LOOP(ADD, (U)x + (U)y)                                                                                             \
+    LOOP(SUB, (U)x - (U)y)                                                                                             \
+    LOOP(MUL, (U)x *(U)y)                                                                                              \
+    LOOP(MULADD, (U)x *(U)p + (U)q)                                                                                    \
+    LOOP(FMA, (U)x *(U)y + (U)z)                                                                                       \
+    LOOP(MIN, x < y ? x : y)                                                                                           \
+    LOOP(MAX, x > y ? x : y)                                                                                           \
+    LOOP(SELECT, x != 0 ? y : z)                                                                                       \
+    LOOP(NEG, (U)0 - (U)x)                                                                                             \
+    LOOP(EQ, x == y)                                                                                                   \
+    LOOP(LT, x < y)                                                                                                    \
+    LOOP(LE, x <= y)                                                                                                   \
+    LOOP(AND, (x != 0) & (y != 0))                                                                                     \
+    LOOP(OR, (x != 0) | (y != 0))                                                                                      \
+    LOOP(XOR, (x != 0) != (y != 0))                                                                                    \
+    LOOP(NOT, x == 0)                                                                                                  \
+    LOOP(BIT_AND, x &y)                                                                                                \
+    LOOP(BIT_OR, x | y)                                                                                                \
+    LOOP(BIT_XOR, x ^ y)                                                                                               \
+    LOOP(BIT_NOT, ~x)                                                                                                  \
+    LOOP(SHL, (U)y >= (U)p ? (U)0 : (U)x << ((U)y & (8 * sizeof(U) - 1)))
+
+static bool exec_i32(const struct kern_map_inst *inst, int32_t *out, const int32_t *a, const int32_t *b,
+                     const int32_t *c, uint32_t n)
+{
+    int32_t p = inst->imm[0].i32, q = inst->imm[1].i32;
+    switch ((enum kern_map_code)inst->code) {
+        INTEGER_BITS(uint32_t)
+        LOOP(ABS, x < 0 ? (uint32_t)0 - (uint32_t)x : (uint32_t)x)
+        LOOP(SIGN, (x > 0) - (x < 0))
+        LOOP(CLAMP, (x > p ? x : p) < q ? (x > p ? x : p) : q)
+    default:
+        return integer_i32(inst->code, out, a, b, (uint32_t)p, n);
+    }
+}
+
+static bool exec_u32(const struct kern_map_inst *inst, uint32_t *out, const uint32_t *a, const uint32_t *b,
+                     const uint32_t *c, uint32_t n)
+{
+    uint32_t p = inst->imm[0].u32, q = inst->imm[1].u32;
+    switch ((enum kern_map_code)inst->code) {
+        INTEGER_BITS(uint32_t)
+        LOOP(ABS, x)
+        LOOP(SIGN, x > 0)
+        LOOP(CLAMP, (x > p ? x : p) < q ? (x > p ? x : p) : q)
+    default:
+        return integer_u32(inst->code, out, a, b, p, n);
+    }
+}
+
+static bool exec_i64(const struct kern_map_inst *inst, int64_t *out, const int64_t *a, const int64_t *b,
+                     const int64_t *c, uint32_t n)
+{
+    int64_t p = inst->imm[0].i64, q = inst->imm[1].i64;
+    switch ((enum kern_map_code)inst->code) {
+        INTEGER_BITS(uint64_t)
+        LOOP(ABS, x < 0 ? (uint64_t)0 - (uint64_t)x : (uint64_t)x)
+        LOOP(SIGN, (x > 0) - (x < 0))
+        LOOP(CLAMP, (x > p ? x : p) < q ? (x > p ? x : p) : q)
+    default:
+        return integer_i64(inst->code, out, a, b, (uint64_t)p, n);
+    }
+}
+
+static bool exec_u64(const struct kern_map_inst *inst, uint64_t *out, const uint64_t *a, const uint64_t *b,
+                     const uint64_t *c, uint32_t n)
+{
+    uint64_t p = inst->imm[0].u64, q = inst->imm[1].u64;
+    switch ((enum kern_map_code)inst->code) {
+        INTEGER_BITS(uint64_t)
+        LOOP(ABS, x)
+        LOOP(SIGN, x > 0)
+        LOOP(CLAMP, (x > p ? x : p) < q ? (x > p ? x : p) : q)
+    default:
+        return integer_u64(inst->code, out, a, b, p, n);
+    }
+}
+
+#undef x
+#undef y
+#undef z
+#undef LOOP
+
+static bool exec_block(const struct kern_map_inst *inst, void *out, const void *const *src, uint32_t count)
+{
+    switch ((DML_TENSOR_DATA_TYPE)inst->type) {
+    case DML_TENSOR_DATA_TYPE_FLOAT32:
+        return exec_f32(inst, out, src[0], src[1], src[2], count);
+    case DML_TENSOR_DATA_TYPE_FLOAT64:
+        return exec_f64(inst, out, src[0], src[1], src[2], count);
+    case DML_TENSOR_DATA_TYPE_INT32:
+        return exec_i32(inst, out, src[0], src[1], src[2], count);
+    case DML_TENSOR_DATA_TYPE_UINT32:
+        return exec_u32(inst, out, src[0], src[1], src[2], count);
+    case DML_TENSOR_DATA_TYPE_INT64:
+        return exec_i64(inst, out, src[0], src[1], src[2], count);
+    case DML_TENSOR_DATA_TYPE_UINT64:
+        return exec_u64(inst, out, src[0], src[1], src[2], count);
+    default:
+        return false;
+    }
+}
+
+#if defined(__AVX2__) || defined(__aarch64__)
+#include "kernels/map/map_direct.h"
+#else
+#define direct_block NULL
+#endif
+
+#if defined(ISA_PORTABLE)
+/* What has no loop of its own goes through the definition, number by number. */
+static bool exec_portable(const struct kern_map_inst *inst, void *out, const void *const *src, uint32_t count)
+{
+    if (exec_block(inst, out, src, count))
+        return true;
+    for (uint32_t i = 0; i < count; i++) {
+        struct kern_number a = kern_read(inst->type, src[0], i);
+        struct kern_number b = kern_read(inst->type, src[1], i);
+        struct kern_number c = kern_read(inst->type, src[2], i);
+        kern_write(inst->type, out, i, kern_map_eval(inst, a, b, c));
+    }
+    return true;
+}
+
+#define EXECUTE   exec_portable
+#define TRANSPOSE NULL
+#else
+#define EXECUTE   exec_block
+#define TRANSPOSE &KERN_ISA_TABLE(move_isa_)
+#endif
+
+const struct kern_map_isa KERN_ISA_TABLE(kern_map_isa_) = {
+    EXECUTE,      convert_block, repeat_block,        nibbles_block,    rows_block,        look_up_block, stream_block,
+    direct_block, chain_block,   look_up_bytes_block, pair_bytes_block, plain_bytes_block, TRANSPOSE
+};
+
+#if !defined(ISA_PORTABLE)
+KERN_ISA_RUN_WITH(map_any, kern_map_run(call, &KERN_ISA_TABLE(kern_map_isa_), begin, end))
+#endif

@@ -1,0 +1,172 @@
+/* Turning square tiles in registers; included by each instruction set's file. Whole cache lines are read and written
+ * where vectors are as wide, so that rows a power of two apart do not fight for cache sets. */
+#include "kernels/core/isa.h"
+#include "kernels/core/dense.h"
+#include "kernels/move/move.h"
+#include "kernels/resample/resample_repeat.h"
+
+/* Lanes of a shuffle of two vectors of N elements; constants, or the compiler would make no shuffle of it. */
+#define LOW(k, bit, N)     ((k) & (bit) ? (N) + (k) - (bit) : (k))
+#define HIGH(k, bit, N)    ((k) & (bit) ? (N) + (k) : (k) + (bit))
+#define LANES_2(F, bit, N) F(0, bit, N), F(1, bit, N)
+#define LANES_4(F, bit, N) LANES_2(F, bit, N), F(2, bit, N), F(3, bit, N)
+#define LANES_8(F, bit, N) LANES_4(F, bit, N), F(4, bit, N), F(5, bit, N), F(6, bit, N), F(7, bit, N)
+#define LANES_16(F, bit, N)                                                                                            \
+    LANES_8(F, bit, N), F(8, bit, N), F(9, bit, N), F(10, bit, N), F(11, bit, N), F(12, bit, N), F(13, bit, N),        \
+        F(14, bit, N), F(15, bit, N)
+
+/* Elements whose index has the bit change sides with those of the row that has it. */
+#define STEP(V, r, bit, N)                                                                                             \
+    _Pragma("GCC unroll 16") for (uint32_t i = 0; i < N; i++)                                                          \
+    {                                                                                                                  \
+        if (i & (bit))                                                                                                 \
+            continue;                                                                                                  \
+        V a = r[i], b = r[i + (bit)];                                                                                  \
+        r[i] = __builtin_shufflevector(a, b, LANES_##N(LOW, bit, N));                                                  \
+        r[i + (bit)] = __builtin_shufflevector(a, b, LANES_##N(HIGH, bit, N));                                         \
+    }
+#define STEPS_2(V, r, N)  STEP(V, r, 1, N)
+#define STEPS_4(V, r, N)  STEPS_2(V, r, N) STEP(V, r, 2, N)
+#define STEPS_8(V, r, N)  STEPS_4(V, r, N) STEP(V, r, 4, N)
+#define STEPS_16(V, r, N) STEPS_8(V, r, N) STEP(V, r, 8, N)
+
+#define MOVE_TURN(name, T, N)                                                                                          \
+    typedef T name##_vector __attribute__((vector_size(N * sizeof(T))));                                               \
+    static inline void name##_tile(T *out, int64_t out_stride, const T *in, int64_t in_stride)                         \
+    {                                                                                                                  \
+        name##_vector r[N];                                                                                            \
+        _Pragma("GCC unroll 16") for (uint32_t i = 0; i < N; i++) memcpy(&r[i], in + i * in_stride, sizeof(r[i]));     \
+        STEPS_##N(name##_vector, r, N) _Pragma("GCC unroll 16") for (uint32_t i = 0; i < N; i++)                       \
+            memcpy(out + i * out_stride, &r[i], sizeof(r[i]));                                                         \
+    }                                                                                                                  \
+    static void name(const struct move_block *block, uint64_t *out_width, uint64_t *out_length)                        \
+    {                                                                                                                  \
+        T *out = (T *)block->out;                                                                                      \
+        const T *in = (const T *)block->in;                                                                            \
+        *out_width = block->width / N * N;                                                                             \
+        *out_length = block->length / N * N;                                                                           \
+        for (uint64_t i = 0; i < *out_length; i += N) {                                                                \
+            for (uint64_t j = 0; j < *out_width; j += N)                                                               \
+                name##_tile(out + (int64_t)j * block->out_stride + i, block->out_stride,                               \
+                            in + (int64_t)i * block->in_stride + j, block->in_stride);                                 \
+        }                                                                                                              \
+    }
+
+MOVE_TURN(turn8, uint8_t, 16)
+#if defined(__AVX512BW__)
+MOVE_TURN(turn16, uint16_t, 16)
+MOVE_TURN(turn32, uint32_t, 16)
+MOVE_TURN(turn64, uint64_t, 8)
+#elif defined(__AVX2__)
+MOVE_TURN(turn16, uint16_t, 16)
+MOVE_TURN(turn32, uint32_t, 8)
+MOVE_TURN(turn64, uint64_t, 4)
+#else
+MOVE_TURN(turn16, uint16_t, 8)
+MOVE_TURN(turn32, uint32_t, 4)
+MOVE_TURN(turn64, uint64_t, 2)
+#endif
+
+/* Weaving in vectors of 16 bytes: all instruction sets have those shuffles in one or few instructions. */
+#define WEAVE_LOW(k, x, N)  ((k) % 2 * (N) + (k) / 2)
+#define WEAVE_HIGH(k, x, N) ((k) % 2 * (N) + (N) / 2 + (k) / 2)
+#define WEAVE_EVEN(k, x, N) (2 * (k))
+#define WEAVE_ODD(k, x, N)  (2 * (k) + 1)
+/* Three vectors in two steps: of the first two, then of that and the third. Part `v` of three rows woven ... */
+#define THIRD_AT(k, v, N)     (((v) * (N) + (k)) % 3)
+#define THIRD_FIRST(k, v, N)  (((v) * (N) + (k)) / 3 + (THIRD_AT(k, v, N) == 1 ? (N) : 0))
+#define THIRD_SECOND(k, v, N) (THIRD_AT(k, v, N) == 2 ? (N) + ((v) * (N) + (k)) / 3 : (k))
+/* ... and row `v` of three taken from one. */
+#define EVERY_FIRST(k, v, N)  (3 * (k) + (v) < 2 * (N) ? 3 * (k) + (v) : 0)
+#define EVERY_SECOND(k, v, N) (3 * (k) + (v) < 2 * (N) ? (k) : 3 * (k) + (v) - (N))
+#define THREE(r, next, first, second, v, N)                                                                            \
+    next[v] = __builtin_shufflevector(r[0], r[1], LANES_##N(first, v, N));                                             \
+    next[v] = __builtin_shufflevector(next[v], r[2], LANES_##N(second, v, N));
+#define ALL_THREE(r, next, first, second, N)                                                                           \
+    THREE(r, next, first, second, 0, N)                                                                                \
+    THREE(r, next, first, second, 1, N)                                                                                \
+    THREE(r, next, first, second, 2, N)
+/* Each step halves the distance of neighbours; a power of two of ways takes its logarithm of them. */
+#define MOVE_WEAVE(name, T, N)                                                                                         \
+    typedef T name##_line __attribute__((vector_size(N * sizeof(T))));                                                 \
+    DENSE_INLINE void name##_together(name##_line *r, uint32_t ways)                                                   \
+    {                                                                                                                  \
+        name##_line next[8];                                                                                           \
+        if (ways == 3) {                                                                                               \
+            ALL_THREE(r, next, THIRD_FIRST, THIRD_SECOND, N)                                                           \
+            memcpy(r, next, 3 * sizeof(r[0]));                                                                         \
+        }                                                                                                              \
+        _Pragma("GCC unroll 4") for (uint32_t step = 1; ways != 3 && step < ways; step *= 2)                           \
+        {                                                                                                              \
+            _Pragma("GCC unroll 4") for (uint32_t i = 0; i < ways / 2; i++)                                            \
+            {                                                                                                          \
+                next[2 * i] = __builtin_shufflevector(r[i], r[i + ways / 2], LANES_##N(WEAVE_LOW, 0, N));              \
+                next[2 * i + 1] = __builtin_shufflevector(r[i], r[i + ways / 2], LANES_##N(WEAVE_HIGH, 0, N));         \
+            }                                                                                                          \
+            _Pragma("GCC unroll 8") for (uint32_t i = 0; i < ways; i++) r[i] = next[i];                                \
+        }                                                                                                              \
+    }                                                                                                                  \
+    DENSE_INLINE void name##_apart(name##_line *r, uint32_t ways)                                                      \
+    {                                                                                                                  \
+        name##_line next[8];                                                                                           \
+        if (ways == 3) {                                                                                               \
+            ALL_THREE(r, next, EVERY_FIRST, EVERY_SECOND, N)                                                           \
+            memcpy(r, next, 3 * sizeof(r[0]));                                                                         \
+        }                                                                                                              \
+        _Pragma("GCC unroll 4") for (uint32_t step = 1; ways != 3 && step < ways; step *= 2)                           \
+        {                                                                                                              \
+            _Pragma("GCC unroll 4") for (uint32_t i = 0; i < ways / 2; i++)                                            \
+            {                                                                                                          \
+                next[i] = __builtin_shufflevector(r[2 * i], r[2 * i + 1], LANES_##N(WEAVE_EVEN, 0, N));                \
+                next[i + ways / 2] = __builtin_shufflevector(r[2 * i], r[2 * i + 1], LANES_##N(WEAVE_ODD, 0, N));      \
+            }                                                                                                          \
+            _Pragma("GCC unroll 8") for (uint32_t i = 0; i < ways; i++) r[i] = next[i];                                \
+        }                                                                                                              \
+    }                                                                                                                  \
+    DENSE_INLINE void name##_ways(T *restrict out, const T *restrict in, int64_t stride, uint64_t count,               \
+                                  uint32_t ways, bool weave)                                                           \
+    {                                                                                                                  \
+        const int64_t from = weave ? stride : N, to = weave ? N : stride;                                              \
+        uint64_t j = 0;                                                                                                \
+        for (; j + N <= count; j += N) {                                                                               \
+            name##_line r[8];                                                                                          \
+            const T *x = in + j * (weave ? 1 : ways);                                                                  \
+            T *y = out + j * (weave ? ways : 1);                                                                       \
+            _Pragma("GCC unroll 8") for (uint32_t i = 0; i < ways; i++) memcpy(&r[i], x + i * from, sizeof(r[i]));     \
+            weave ? name##_together(r, ways) : name##_apart(r, ways);                                                  \
+            _Pragma("GCC unroll 8") for (uint32_t i = 0; i < ways; i++) memcpy(y + i * to, &r[i], sizeof(r[i]));       \
+        }                                                                                                              \
+        for (; j < count; j++)                                                                                         \
+            for (uint32_t i = 0; i < ways; i++)                                                                        \
+                out[weave ? (int64_t)(j * ways + i) : (int64_t)j + i * stride] =                                       \
+                    in[weave ? (int64_t)j + i * stride : (int64_t)(j * ways + i)];                                     \
+    }                                                                                                                  \
+    MOVE_WAYS_OF(name##_weave, name##_ways, true)                                                                      \
+    MOVE_WAYS_OF(name##_unweave, name##_ways, false)
+#define MOVE_WAYS_OF(name, function, weave)                                                                            \
+    static void name(void *out, const void *in, int64_t stride, uint64_t count, uint32_t ways)                         \
+    {                                                                                                                  \
+        if (ways == 2)                                                                                                 \
+            function(out, in, stride, count, 2, weave);                                                                \
+        else if (ways == 3)                                                                                            \
+            function(out, in, stride, count, 3, weave);                                                                \
+        else if (ways == 4)                                                                                            \
+            function(out, in, stride, count, 4, weave);                                                                \
+        else                                                                                                           \
+            function(out, in, stride, count, 8, weave);                                                                \
+    }
+
+MOVE_WEAVE(line8, uint8_t, 16)
+MOVE_WEAVE(line16, uint16_t, 8)
+MOVE_WEAVE(line32, uint32_t, 4)
+MOVE_WEAVE(line64, uint64_t, 2)
+
+const struct move_isa KERN_ISA_TABLE(move_isa_) = {
+    .turn = { [1] = turn8, [2] = turn16, [4] = turn32, [8] = turn64 },
+    .weave = { [1] = line8_weave, [2] = line16_weave, [4] = line32_weave, [8] = line64_weave },
+    .unweave = { [1] = line8_unweave, [2] = line16_unweave, [4] = line32_unweave, [8] = line64_unweave },
+};
+
+KERN_ISA_RUN_WITH(move_turn, move_turn_run(call, &KERN_ISA_TABLE(move_isa_), begin, end))
+KERN_ISA_RUN_WITH(move_weave, move_weave_run(call, &KERN_ISA_TABLE(move_isa_), begin, end))
+KERN_ISA_RUN_WITH(resample_repeat, resample_repeat_run(call, &KERN_ISA_TABLE(move_isa_), begin, end))

@@ -1,0 +1,331 @@
+#include "kernels/onednn/dnnl_op.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+/* Made by whoever asks first, or next where memory was short; kept for good. */
+dnnl_engine_t dnnl_engine(void)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static _Atomic(dnnl_engine_t) known;
+    dnnl_engine_t engine = atomic_load_explicit(&known, memory_order_acquire);
+    if (engine)
+        return engine;
+    pthread_mutex_lock(&lock);
+    engine = atomic_load(&known);
+    if (!engine && dnnl_safe_engine_create(&engine, dnnl_cpu, 0) == dnnl_success)
+        atomic_store(&known, engine);
+    pthread_mutex_unlock(&lock);
+    return engine;
+}
+
+struct dnnl_state *dnnl_state_create(const struct kern_op *op, uint32_t threads)
+{
+    struct dnnl_state *state = calloc(1, sizeof(*state));
+    if (!state) {
+        kern_fail();
+        return NULL;
+    }
+    state->threads = threads ? threads : 1;
+    state->probe = op->flags & KERN_FLAG_PROBE;
+    return state;
+}
+
+void dnnl_slot_finish(struct dnnl_slot *slot)
+{
+    for (uint32_t i = 0; i < DNNL_BUFFERS_MAX; i++) {
+        if (slot->memory[i])
+            dnnl_memory_destroy(slot->memory[i]);
+    }
+    if (slot->stream)
+        dnnl_stream_destroy(slot->stream);
+}
+
+bool dnnl_slot_init(struct dnnl_slot *slot, const struct dnnl_state *state)
+{
+    atomic_flag_clear(&slot->busy);
+    if (dnnl_safe_stream_create(&slot->stream, dnnl_engine(), dnnl_stream_default_flags) != dnnl_success)
+        return false;
+    for (uint32_t i = 0; i < state->buffer_count; i++) {
+        if (dnnl_safe_memory_create(&slot->memory[i], &state->buffers[i].md, dnnl_engine(), DNNL_MEMORY_NONE) !=
+            dnnl_success)
+            return false;
+    }
+    return true;
+}
+
+bool dnnl_state_finish(struct dnnl_state *state)
+{
+    if (state->probe)
+        return true;
+    state->slots = calloc(DNNL_SLOTS, sizeof(*state->slots));
+    if (!state->slots) {
+        kern_fail();
+        return false;
+    }
+    for (uint32_t i = 0; i < DNNL_SLOTS; i++) {
+        if (!dnnl_slot_init(&state->slots[i], state))
+            return false;
+    }
+    return true;
+}
+
+void kern_dnnl_destroy(void *opaque)
+{
+    struct dnnl_state *state = opaque;
+    if (!state)
+        return;
+    for (uint32_t i = 0; state->slots && i < DNNL_SLOTS; i++)
+        dnnl_slot_finish(&state->slots[i]);
+    for (uint32_t i = 0; i < state->stage_count; i++)
+        dnnl_primitive_destroy(state->stages[i].primitive);
+    free(state->slots);
+    free(state);
+}
+
+static uint32_t buffer_add(struct dnnl_state *state, const dnnl_memory_desc_t *md)
+{
+    if (state->buffer_count == DNNL_BUFFERS_MAX)
+        return DNNL_BUFFERS_MAX;
+    state->buffers[state->buffer_count] = (struct dnnl_buffer){ .md = *md };
+    return state->buffer_count++;
+}
+
+static uint64_t scratch_take(struct dnnl_state *state, uint64_t bytes)
+{
+    uint64_t offset = state->scratch_bytes;
+    state->scratch_bytes += base_align_up(bytes, 64);
+    return offset;
+}
+
+uint32_t dnnl_buffer_tensor(struct dnnl_state *state, const dnnl_memory_desc_t *md, uint32_t tensor)
+{
+    uint32_t number = buffer_add(state, md);
+    if (number < DNNL_BUFFERS_MAX)
+        state->buffers[number].tensor = tensor;
+    return number;
+}
+
+uint32_t dnnl_buffer_scratch(struct dnnl_state *state, const dnnl_memory_desc_t *md)
+{
+    uint32_t number = buffer_add(state, md);
+    if (number < DNNL_BUFFERS_MAX) {
+        state->buffers[number].scratch = true;
+        state->buffers[number].offset = scratch_take(state, dnnl_memory_desc_get_size(md));
+    }
+    return number;
+}
+
+bool dnnl_attr_create(dnnl_primitive_attr_t *out)
+{
+    return dnnl_safe_primitive_attr_create(out) == dnnl_success &&
+           dnnl_safe_primitive_attr_set_scratchpad_mode(*out, dnnl_scratchpad_mode_user) == dnnl_success;
+}
+
+const dnnl_memory_desc_t *dnnl_query_md(const_dnnl_primitive_desc_t pd, dnnl_query_t what)
+{
+    return dnnl_primitive_desc_query_md(pd, what, 0);
+}
+
+bool dnnl_is_reference(const_dnnl_primitive_desc_t pd)
+{
+    const char *name = NULL;
+    return dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name) != dnnl_success || !name ||
+           strstr(name, "ref") != NULL;
+}
+
+bool dnnl_stage_add(struct dnnl_state *state, const_dnnl_primitive_desc_t pd, uint32_t count, const int *args,
+                    const uint32_t *buffers)
+{
+    if (state->stage_count == DNNL_STAGES_MAX || count + 1 > DNNL_ARGS_MAX)
+        return false;
+    struct dnnl_stage *stage = &state->stages[state->stage_count];
+    *stage = (struct dnnl_stage){ .count = count };
+    memcpy(stage->args, args, count * sizeof(*args));
+    memcpy(stage->buffers, buffers, count * sizeof(*buffers));
+    const dnnl_memory_desc_t *pad = dnnl_query_md(pd, dnnl_query_scratchpad_md);
+    if (pad && dnnl_memory_desc_get_size(pad)) {
+        stage->args[stage->count] = DNNL_ARG_SCRATCHPAD;
+        stage->buffers[stage->count++] = dnnl_buffer_scratch(state, pad);
+    }
+    for (uint32_t i = 0; i < stage->count; i++) {
+        if (stage->buffers[i] >= DNNL_BUFFERS_MAX)
+            return false;
+    }
+    if (!state->probe && dnnl_safe_primitive_create(&stage->primitive, pd) != dnnl_success)
+        return false;
+    state->stage_count++;
+    return true;
+}
+
+bool dnnl_stage_reorder(struct dnnl_state *state, uint32_t from, uint32_t to)
+{
+    if (from >= DNNL_BUFFERS_MAX || to >= DNNL_BUFFERS_MAX)
+        return false;
+    dnnl_primitive_attr_t attr = NULL;
+    dnnl_primitive_desc_t pd = NULL;
+    bool ok = dnnl_attr_create(&attr) &&
+              dnnl_safe_reorder_primitive_desc_create(&pd, &state->buffers[from].md, dnnl_engine(),
+                                                      &state->buffers[to].md, dnnl_engine(), attr) == dnnl_success;
+    if (ok)
+        ok = dnnl_stage_add(state, pd, 2, (int[]){ DNNL_ARG_FROM, DNNL_ARG_TO }, (uint32_t[]){ from, to });
+    dnnl_primitive_desc_destroy(pd);
+    dnnl_primitive_attr_destroy(attr);
+    return ok;
+}
+
+uint32_t dnnl_stage_reorder_in(struct dnnl_state *state, uint32_t from, const dnnl_memory_desc_t *wanted)
+{
+    if (from >= DNNL_BUFFERS_MAX || dnnl_memory_desc_equal(&state->buffers[from].md, wanted))
+        return from;
+    uint32_t to = dnnl_buffer_scratch(state, wanted);
+    return dnnl_stage_reorder(state, from, to) ? to : DNNL_BUFFERS_MAX;
+}
+
+bool dnnl_pack_set(struct dnnl_state *state, const dnnl_memory_desc_t *from, const dnnl_memory_desc_t *to)
+{
+    dnnl_primitive_desc_t pd = NULL;
+    state->packs = true;
+    state->pack_from = *from;
+    state->pack_to = *to;
+    /* Winograd's layout, for one, is made from dense weights only. */
+    bool ok =
+        dnnl_safe_reorder_primitive_desc_create(&pd, from, dnnl_engine(), to, dnnl_engine(), NULL) == dnnl_success;
+    dnnl_primitive_desc_destroy(pd);
+    return ok;
+}
+
+dnnl_data_type_t dnnl_view_type(const struct kern_view *view)
+{
+    switch ((uint32_t)view->type) {
+    case ANYDML_TENSOR_DATA_TYPE_BFLOAT16:
+        return dnnl_bf16;
+    case DML_TENSOR_DATA_TYPE_UINT8:
+        return dnnl_u8;
+    case DML_TENSOR_DATA_TYPE_INT8:
+        return dnnl_s8;
+    case DML_TENSOR_DATA_TYPE_INT32:
+        return dnnl_s32;
+    default:
+        return dnnl_f32;
+    }
+}
+
+bool dnnl_view_direct(const struct kern_view *view, bool half)
+{
+    return (view->type == DML_TENSOR_DATA_TYPE_FLOAT32 || (half && view->type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16)) &&
+           dnnl_view_lies(view);
+}
+
+bool dnnl_view_lies(const struct kern_view *view)
+{
+    uint32_t order[KERN_RANK_MAX];
+    uint64_t span = 1;
+    dense_memory_order(view, order);
+    for (uint32_t d = view->rank; d-- > 0;) {
+        if (view->sizes[order[d]] == 1)
+            continue;
+        if (view->strides[order[d]] < (int64_t)span) /* negative, repeated or overlapping */
+            return false;
+        span = (uint64_t)view->strides[order[d]] * view->sizes[order[d]];
+    }
+    return true;
+}
+
+void dnnl_view_densify(struct kern_view *view)
+{
+    uint32_t order[KERN_RANK_MAX];
+    int64_t stride = 1;
+    dense_memory_order(view, order);
+    for (uint32_t d = view->rank; d-- > 0;) {
+        view->strides[order[d]] = stride;
+        stride *= view->sizes[order[d]];
+    }
+    view->type = DML_TENSOR_DATA_TYPE_FLOAT32;
+    view->offset = 0;
+}
+
+/* The copy is dense in the view's own order of memory, so dimensions that lie together are taken as one. */
+static struct dnnl_copy copy_make(uint32_t tensor, const struct kern_view *view, int64_t start)
+{
+    uint32_t order[KERN_RANK_MAX];
+    dense_memory_order(view, order);
+    struct dnnl_copy copy = { .tensor = tensor, .view = dense_permute(view, order), .start = start };
+    for (uint32_t d = view->rank - 1; d-- > 0;) {
+        if (dense_view_merges(&copy.view, d))
+            dense_view_merge(&copy.view, d);
+    }
+    return copy;
+}
+
+void dnnl_pack_copy_set(struct dnnl_state *state, uint32_t tensor, const struct kern_view *view, int64_t start)
+{
+    state->pack_copy = copy_make(tensor, view, start);
+}
+
+uint64_t dnnl_copy_add(struct dnnl_state *state, uint32_t tensor, const struct kern_view *view, int64_t start)
+{
+    struct dnnl_copy copy = copy_make(tensor, view, start);
+    copy.offset = scratch_take(state, kern_view_elements(view) * sizeof(float));
+    state->copies[state->copy_count++] = copy; /* at most one each for X or A, W or B, bias and nothing else */
+    return copy.offset;
+}
+
+uint32_t dnnl_buffer_zero(struct dnnl_state *state, uint32_t tensor, DML_TENSOR_DATA_TYPE type)
+{
+    dnnl_memory_desc_t md;
+    if (state->zero_count == ARRAY_SIZE(state->zeros) ||
+        dnnl_memory_desc_init_by_tag(&md, 1, (dnnl_dims_t){ 1 }, dnnl_s32, dnnl_a) != dnnl_success)
+        return DNNL_BUFFERS_MAX;
+    uint32_t number = dnnl_buffer_scratch(state, &md);
+    if (number < DNNL_BUFFERS_MAX)
+        state->zeros[state->zero_count++] = (struct dnnl_zero){ tensor, type, state->buffers[number].offset };
+    return number;
+}
+
+/* The tensor has the output's shape and takes part in the last pass. */
+static bool finishes_with(const struct kern_op *op, uint32_t tensor)
+{
+    return tensor == op->input_count || (tensor == 2 && op->kind == KERN_GEMM && op->u.gemm.has_c) ||
+           (op->epilogue && tensor >= op->epilogue_input && tensor < op->input_count);
+}
+
+/* Longer rows: dimensions d and d + 1 as one, in all tensors of the last pass. */
+static void finish_merge(struct dnnl_state *state, uint32_t d)
+{
+    struct kern_op *op = &state->finish_op;
+    bool ok = dense_view_merges(&state->finish_view, d);
+    for (uint32_t t = 0; t <= op->input_count; t++)
+        ok = ok && (!finishes_with(op, t) || dense_view_merges(&op->tensors[t], d));
+    if (!ok)
+        return;
+    dense_view_merge(&state->finish_view, d);
+    for (uint32_t t = 0; t <= op->input_count; t++) {
+        if (finishes_with(op, t))
+            dense_view_merge(&op->tensors[t], d);
+    }
+}
+
+void dnnl_finish_set(struct dnnl_state *state, const struct kern_op *op, bool scratch, uint64_t offset,
+                     const struct kern_view *source, bool add_c, bool epilogue)
+{
+    uint32_t order[KERN_RANK_MAX], out = op->input_count;
+    state->finishes = true;
+    state->finish_scratch = scratch;
+    state->finish_offset = offset;
+    state->finish_c = add_c;
+    state->finish_epilogue = epilogue;
+    if (epilogue) {
+        state->finish_worker_bytes = dense_epilogue_bytes(op);
+        state->finish_worker_offset = scratch_take(state, state->finish_worker_bytes * state->threads);
+    }
+    state->finish_op = *op;
+    dense_memory_order(&op->tensors[out], order);
+    state->finish_view = dense_permute(source, order);
+    for (uint32_t t = 0; t <= out; t++) {
+        if (finishes_with(op, t))
+            state->finish_op.tensors[t] = dense_permute(&op->tensors[t], order);
+    }
+    for (uint32_t d = source->rank - 1; d-- > 0;)
+        finish_merge(state, d);
+}

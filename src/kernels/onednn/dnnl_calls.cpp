@@ -1,0 +1,34 @@
+#include "kernels/onednn/dnnl_calls.h"
+
+extern "C" void kern_fail(void); /* kernel.h is C's */
+
+/* What an exception left half made in the cache of primitives would be found again for good. */
+static void empty_cache()
+{
+    int capacity;
+    try {
+        if (dnnl_get_primitive_cache_capacity(&capacity) == dnnl_success &&
+            dnnl_set_primitive_cache_capacity(0) == dnnl_success)
+            dnnl_set_primitive_cache_capacity(capacity);
+    } catch (...) {
+    }
+}
+
+static dnnl_status_t out_of_memory()
+{
+    kern_fail();
+    return dnnl_out_of_memory;
+}
+
+#define DNNL_CALL(name, parameters, arguments)                                                                         \
+    dnnl_status_t dnnl_safe_##name parameters                                                                          \
+    {                                                                                                                  \
+        try {                                                                                                          \
+            dnnl_status_t status = dnnl_##name arguments;                                                              \
+            return status == dnnl_out_of_memory ? out_of_memory() : status;                                            \
+        } catch (...) {                                                                                                \
+            empty_cache();                                                                                             \
+            return out_of_memory();                                                                                    \
+        }                                                                                                              \
+    }
+#include "kernels/onednn/dnnl_calls.def"

@@ -1,0 +1,173 @@
+/* Rows that run on oneDNN. One op becomes a short list of stages (reorders and the primitive itself) over buffers that
+ * are either the op's tensors or places in scratch memory. Before the stages, inputs that oneDNN cannot address
+ * (FLOAT16, negative strides) are copied to scratch as dense FLOAT32; after them, what its post-ops cannot express is
+ * applied row by row. Primitives run on the calling thread's OpenMP team: the work has one unit. Rows that compute in
+ * BFLOAT16 take and give it in place, too; what is FLOAT32 becomes so on the way in. */
+#ifndef KERNELS_DNNL_OP_H
+#define KERNELS_DNNL_OP_H
+
+#include "kernels/core/dense.h"
+#include "kernels/onednn/dnnl_calls.h"
+
+#include <stdatomic.h>
+
+#define DNNL_BUFFERS_MAX 24
+#define DNNL_STAGES_MAX  6
+#define DNNL_ARGS_MAX    12
+#define DNNL_COPIES_MAX  4
+#define DNNL_SLOTS       2
+
+struct dnnl_buffer {
+    dnnl_memory_desc_t md;
+    bool scratch;
+    uint32_t tensor; /* when not in scratch */
+    uint64_t offset; /* bytes in scratch */
+};
+
+struct dnnl_stage {
+    dnnl_primitive_t primitive;
+    uint32_t count;
+    int args[DNNL_ARGS_MAX];
+    uint32_t buffers[DNNL_ARGS_MAX];
+};
+
+/* Tensor `tensor`, seen through `view` from element `start` on, as dense FLOAT32 at `offset` in scratch. */
+struct dnnl_copy {
+    uint32_t tensor;
+    struct kern_view view;
+    int64_t start;
+    uint64_t offset;
+};
+
+/* A zero point, INT8 or UINT8, that becomes INT32 at `offset` in scratch. */
+struct dnnl_zero {
+    uint32_t tensor;
+    DML_TENSOR_DATA_TYPE type;
+    uint64_t offset;
+};
+
+/* Memory objects for one execution at a time; a second thread takes the next slot. */
+struct dnnl_slot {
+    atomic_flag busy;
+    dnnl_stream_t stream;
+    dnnl_memory_t memory[DNNL_BUFFERS_MAX];
+    void *handle[DNNL_BUFFERS_MAX];
+};
+
+struct dnnl_state {
+    uint32_t threads;
+    bool probe; /* of KERN_FLAG_PROBE: stages have no primitive, there are no slots */
+    uint64_t scratch_bytes;
+    uint32_t buffer_count, stage_count, copy_count;
+    struct dnnl_buffer buffers[DNNL_BUFFERS_MAX];
+    struct dnnl_stage stages[DNNL_STAGES_MAX];
+    struct dnnl_copy copies[DNNL_COPIES_MAX];
+    uint32_t zero_count;
+    struct dnnl_zero zeros[2];
+
+    /* Input 1 is packed: from plain (possibly through a FLOAT32 copy) to packed. */
+    bool packs, pack_copies;
+    struct dnnl_copy pack_copy;
+    dnnl_memory_desc_t pack_from, pack_to;
+
+    /* The last pass over the output: source -> C -> epilogue -> tensor. Dimensions are in memory order. */
+    bool finishes, finish_scratch, finish_c, finish_epilogue;
+    uint64_t finish_offset;
+    uint64_t finish_worker_offset, finish_worker_bytes; /* scratch of the epilogue */
+    struct kern_view finish_view;
+    struct kern_op finish_op;
+
+    struct dnnl_slot *slots;
+};
+
+/* NULL when the library has no processor engine. */
+dnnl_engine_t dnnl_engine(void);
+
+struct dnnl_state *dnnl_state_create(const struct kern_op *op, uint32_t threads);
+bool dnnl_state_finish(struct dnnl_state *state); /* makes the slots; call last */
+void kern_dnnl_destroy(void *state);
+bool dnnl_slot_init(struct dnnl_slot *slot, const struct dnnl_state *state); /* finish it even if this fails */
+void dnnl_slot_finish(struct dnnl_slot *slot);
+
+/* Buffers; their numbers. DNNL_BUFFERS_MAX when there is no room, which dnnl_stage_add then refuses. */
+uint32_t dnnl_buffer_tensor(struct dnnl_state *state, const dnnl_memory_desc_t *md, uint32_t tensor);
+uint32_t dnnl_buffer_scratch(struct dnnl_state *state, const dnnl_memory_desc_t *md);
+
+uint32_t dnnl_buffer_zero(struct dnnl_state *state, uint32_t tensor, DML_TENSOR_DATA_TYPE type);
+
+/* Appends the primitive (consumes nothing); its scratchpad is added to the arguments. */
+bool dnnl_stage_add(struct dnnl_state *state, const_dnnl_primitive_desc_t pd, uint32_t count, const int *args,
+                    const uint32_t *buffers);
+/* Appends a reorder when the descriptors differ. Returns the number of the buffer to use instead of `from`. */
+uint32_t dnnl_stage_reorder_in(struct dnnl_state *state, uint32_t from, const dnnl_memory_desc_t *wanted);
+bool dnnl_stage_reorder(struct dnnl_state *state, uint32_t from, uint32_t to);
+
+/* oneDNN can address the view in place: as FLOAT32, or (half) BFLOAT16. */
+bool dnnl_view_direct(const struct kern_view *view, bool half);
+/* Whatever its type: it is no larger than needed, and no element is there twice. */
+bool dnnl_view_lies(const struct kern_view *view);
+/* The type of what is addressed in place, or has been densified. */
+dnnl_data_type_t dnnl_view_type(const struct kern_view *view);
+/* Turns `view` into that of a dense FLOAT32 copy which keeps the order of the dimensions in memory. */
+void dnnl_view_densify(struct kern_view *view);
+void dnnl_pack_copy_set(struct dnnl_state *state, uint32_t tensor, const struct kern_view *view, int64_t start);
+uint64_t dnnl_copy_add(struct dnnl_state *state, uint32_t tensor, const struct kern_view *view, int64_t start);
+
+/* Asks for the last pass: `source` (FLOAT32) lies in scratch at `offset`, or is the output itself. */
+void dnnl_finish_set(struct dnnl_state *state, const struct kern_op *op, bool scratch, uint64_t offset,
+                     const struct kern_view *source, bool add_c, bool epilogue);
+
+/* An attribute with user scratchpad. */
+bool dnnl_attr_create(dnnl_primitive_attr_t *out);
+/* The implementation behind it is a plain loop nest. */
+bool dnnl_is_reference(const_dnnl_primitive_desc_t pd);
+const dnnl_memory_desc_t *dnnl_query_md(const_dnnl_primitive_desc_t pd, dnnl_query_t what);
+
+/* Input 1 is packed from `from` to `to`; false when the library has no such reorder. */
+bool dnnl_pack_set(struct dnnl_state *state, const dnnl_memory_desc_t *from, const dnnl_memory_desc_t *to);
+
+/* The epilogue as post-ops (dnnl_post.c). */
+struct dnnl_post {
+    uint32_t count; /* tensors that binary post-ops read */
+    uint32_t tensor[4];
+    int arg[4];
+};
+/* false when an operation has no counterpart; `ops` may then hold a part. md_of gives the descriptor of an input tensor
+ * in the shape of the output, false when it has none. */
+typedef bool dnnl_md_fn(void *context, uint32_t tensor, dnnl_memory_desc_t *out);
+bool dnnl_post_epilogue(const struct kern_op *op, dnnl_post_ops_t ops, dnnl_md_fn *md_of, void *context,
+                        struct dnnl_post *out);
+bool dnnl_post_binary(dnnl_post_ops_t ops, dnnl_alg_kind_t algorithm, uint32_t tensor, const dnnl_memory_desc_t *md,
+                      struct dnnl_post *post);
+bool dnnl_post_add(dnnl_post_ops_t ops, uint32_t tensor, const dnnl_memory_desc_t *md, struct dnnl_post *post);
+
+/* Integer products (dnnl_int.c): the epilogue is [times scales,] [post-ops,] [[by a divisor,] to the nearest integer
+ * plus zero point]. */
+struct dnnl_way_out {
+    bool scales, by_channel; /* one scale, or one per channel or column */
+    uint32_t scale;          /* tensor */
+    dnnl_memory_desc_t scale_md, divisor_md;
+    bool quantizes;
+    uint32_t divisor;    /* tensor of one; 0 = none */
+    uint32_t zero;       /* tensor of the output's zero point; 0 = none */
+    struct kern_op rest; /* the op with the post-ops as epilogue */
+    struct kern_map rest_map;
+};
+/* `channel` = the dimension along which scales may vary. false when the library cannot say it. */
+bool dnnl_way_out_init(const struct kern_op *op, uint32_t channel, struct dnnl_way_out *out);
+/* The attribute for it; in_zero: the source has a zero point. `y` = the output, whose dimension 1 is the channels'. */
+bool dnnl_int_attr(struct dnnl_way_out *way, bool in_zero, const dnnl_memory_desc_t *y, dnnl_md_fn *md_of,
+                   void *context, struct dnnl_post *post, dnnl_primitive_attr_t *out);
+/* The arguments that belong to it, from *count on; x_zero = tensor or 0. */
+bool dnnl_int_args(struct dnnl_state *state, const struct dnnl_way_out *way, uint32_t x_zero, dnnl_md_fn *md_of,
+                   void *context, const struct dnnl_post *post, int *args, uint32_t *buffers, uint32_t *count);
+/* A convolution's steps as the library counts them; the end padding so that sizes agree (dnnl_conv.c). */
+struct conv_shape;
+void dnnl_conv_steps(const struct conv_shape *shape, uint32_t rank, int64_t *strides, int64_t *dilates, int64_t *start,
+                     int64_t *end);
+/* Its padding is none that the library would generate code for without end. */
+bool dnnl_conv_near(const struct conv_shape *shape);
+/* The implementation behind it is one that adds tensors wrongly. */
+bool dnnl_conv_miscomputes(const_dnnl_primitive_desc_t pd, const struct dnnl_post *post);
+
+#endif

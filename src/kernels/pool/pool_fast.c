@@ -1,0 +1,140 @@
+#include "kernels/pool/pool_fast.h"
+
+#include <math.h>
+
+void pool_window(const struct kern_op *op, const struct pool_shape *s, struct window *w)
+{
+    *w = (struct window){ .x_row = s->x[3], .type = op->tensors[0].type };
+    w->fill = op->u.pool.mode == KERN_POOL_MAX ? -INFINITY : 0;
+    for (int d = 0; d < 2; d++) {
+        w->in[d] = s->in[d + 1];
+        w->out[d] = s->out[d + 1];
+        w->kernel[d] = s->window[d + 1];
+        w->stride[d] = s->stride[d + 1];
+        w->dilation[d] = s->dilation[d + 1];
+        w->pad[d] = s->pad[d + 1];
+    }
+    window_plan_init(w);
+}
+
+static bool pool_global(const struct pool_shape *s)
+{
+    int64_t dense = 1;
+    for (int d = 2; d >= 0; d--) {
+        if (s->out[d] != 1 || s->pad[d] || s->window[d] != s->in[d] || s->dilation[d] != 1 ||
+            (s->in[d] > 1 && s->x[d + 2] != dense))
+            return false;
+        dense *= s->in[d];
+    }
+    return true;
+}
+
+enum { LINE_WIDEST = 16 /* columns of a window */ };
+
+/* Windows without gaps whose columns lie 1 or 2 apart. */
+static bool pool_line_fits(const struct pool_shape *s, DML_TENSOR_DATA_TYPE type)
+{
+    return dense_is_short_float(type) && s->in[0] == 1 && s->out[0] == 1 && s->window[0] == 1 && s->pad[0] == 0 &&
+           s->dilation[1] == 1 && s->dilation[2] == 1 && s->stride[2] <= 2 && s->window[2] <= LINE_WIDEST &&
+           s->x[4] == 1 && s->in[2] < WINDOW_FAR && s->out[2] < WINDOW_FAR && s->pad[2] < WINDOW_FAR;
+}
+
+enum pool_way pool_way_of(const struct kern_op *op, const struct pool_shape *s)
+{
+    const bool indices = op->u.pool.has_indices, channels = op->tensors[1].sizes[1] > 1;
+    if (channels && s->x[1] == 1 && (s->y[1] == 1 || (!indices && s->x[4] != 1)))
+        return POOL_PIXELS;
+    if (!indices && pool_global(s))
+        return POOL_GLOBALS;
+    if (!indices && pool_line_fits(s, op->tensors[0].type) && s->y[4] == 1)
+        return POOL_LINES;
+    if (!indices && pool_line_fits(s, op->tensors[0].type) && s->y[1] == 1)
+        return POOL_LINES_TURNED;
+    return POOL_PLANES;
+}
+
+int64_t pool_line_floats(const struct pool_shape *s)
+{
+    int64_t length = s->stride[2] * (int64_t)base_align_up((uint64_t)s->out[2], WINDOW_STEP) + s->window[2] + 1;
+    return (int64_t)base_align_up((uint64_t)length, WINDOW_STEP) + 2 * WINDOW_STEP;
+}
+
+int64_t pool_tile_pitch(const struct kern_op *op)
+{
+    return (int64_t)base_align_up(op->tensors[1].sizes[1], WINDOW_STEP);
+}
+
+/* Small integers are exact in FLOAT32, and nothing is below its -infinity. */
+static bool small_integer(DML_TENSOR_DATA_TYPE type)
+{
+    return type == DML_TENSOR_DATA_TYPE_INT8 || type == DML_TENSOR_DATA_TYPE_UINT8 ||
+           type == DML_TENSOR_DATA_TYPE_INT16 || type == DML_TENSOR_DATA_TYPE_UINT16;
+}
+
+bool kern_pool_f32_accepts(const struct kern_op *op)
+{
+    const struct kern_pool *pool = &op->u.pool;
+    struct pool_shape s;
+    struct window w;
+    DML_TENSOR_DATA_TYPE type = op->tensors[0].type;
+    bool floats = dense_is_short_float(type);
+    if (op->epilogue || !pool_shape_init(op, &s) || op->tensors[1].type != type)
+        return false;
+    if (!floats && (pool->mode != KERN_POOL_MAX || !small_integer(type)))
+        return false;
+    if (pool->mode == KERN_POOL_LP && pool->p != 1 && pool->p != 2)
+        return false;
+    if (pool->has_indices && (double)s.in[0] * (double)s.in[1] * (double)s.in[2] >= INT32_MAX)
+        return false;
+    enum pool_way way = pool_way_of(op, &s);
+    if (way == POOL_PIXELS)
+        return floats;
+    if (way != POOL_PLANES)
+        return true;
+    if (!floats && !pool->has_indices && s.out[2] >= POOL_LANES)
+        return false; /* rows of integers join as they are */
+    pool_window(op, &s, &w);
+    return s.x[4] == 1 && window_floats(&w) <= 256 * 1024; /* stays in the second-level cache */
+}
+
+static uint64_t pool_cost(const struct pool_shape *s, uint64_t results)
+{
+    return (uint64_t)BASE_MIN(s->area, INT16_MAX) * results / 4;
+}
+
+void kern_pool_f32_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+{
+    struct pool_shape s;
+    struct window w;
+    (void)state;
+    (void)threads;
+    pool_shape_init(op, &s);
+    const uint64_t channels = op->tensors[1].sizes[1], planes = op->tensors[1].sizes[0] * channels;
+    const uint64_t shares = (uint64_t)(s.out[1] + s.out[2]), pitch = base_align_up((uint64_t)s.out[2], WINDOW_STEP);
+    uint64_t floats = 0, cost = pool_cost(&s, (uint64_t)(s.out[1] * s.out[2]));
+    *out = (struct kern_work){ .units = planes };
+    switch (pool_way_of(op, &s)) {
+    case POOL_PIXELS:
+        out->units = dense_rows(&op->tensors[1]) / channels;
+        cost = pool_cost(&s, (uint64_t)s.out[2] * channels);
+        floats = s.y[1] == 1 ? 0 : POOL_LANES * (uint64_t)pool_tile_pitch(op);
+        break;
+    case POOL_GLOBALS:
+        break;
+    case POOL_LINES:
+        floats = (uint64_t)pool_line_floats(&s) + pitch + shares;
+        break;
+    case POOL_LINES_TURNED:
+        out->units = op->tensors[1].sizes[0] * ((channels + POOL_LANES - 1) / POOL_LANES) * (uint64_t)s.out[1];
+        cost = pool_cost(&s, POOL_LANES * (uint64_t)s.out[2]);
+        floats = (uint64_t)pool_line_floats(&s) + POOL_LANES * pitch + shares;
+        break;
+    case POOL_PLANES:
+        pool_window(op, &s, &w);
+        out->units = planes * (uint64_t)s.out[0];
+        floats = window_floats(&w) + shares + (op->u.pool.has_indices ? (uint64_t)w.run_floats : 0);
+        break;
+    }
+    out->grain = dense_grain(cost);
+    out->worker_scratch_bytes = floats * sizeof(float);
+}

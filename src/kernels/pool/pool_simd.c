@@ -1,0 +1,304 @@
+/* The pooling of pool_fast.h. */
+#include "kernels/core/isa.h"
+#include "kernels/pool/pool_band.h"
+#include "kernels/pool/pool_fast.h"
+#include "kernels/pool/pool_line.h"
+#include "kernels/vec/tile_body.h"
+
+DENSE_INLINE float pool_join_one(enum pool_kind kind, float acc, float x)
+{
+    if (kind == POOL_TOP)
+        return x > acc ? x : acc;
+    return acc + (kind == POOL_SUM_ABS ? fabsf(x) : kind == POOL_SUM_SQUARE ? x * x : x);
+}
+
+static enum pool_kind pool_kind_of(const struct kern_pool *pool)
+{
+    if (pool->mode == KERN_POOL_LP)
+        return pool->p == 1 ? POOL_SUM_ABS : POOL_SUM_SQUARE;
+    return pool->mode == KERN_POOL_MAX ? POOL_TOP : POOL_SUM;
+}
+
+struct pool_fast {
+    struct pool_band b;
+    const struct kern_call *call;
+    const struct kern_op *flat;
+    DML_TENSOR_DATA_TYPE type;
+    bool divides, indices;
+    float *share[2]; /* 1 / taps inside, for each output row and column */
+};
+
+static void pool_fast_init(struct pool_fast *p, const struct kern_call *call)
+{
+    const struct kern_pool *pool = &call->op->u.pool;
+    *p = (struct pool_fast){ .call = call, .indices = pool->has_indices };
+    pool_shape_init(call->op, &p->b.s);
+    pool_window(call->op, &p->b.s, &p->b.w);
+    p->b.x = call->data[0];
+    p->b.kind = pool_kind_of(pool);
+    p->type = call->op->tensors[0].type;
+    p->divides = pool->mode == KERN_POOL_AVERAGE;
+}
+
+/* 1 / (elements that an average divides by) along one dimension */
+static float pool_share(const struct pool_fast *p, uint32_t d, int64_t out)
+{
+    double count = pool_count(&p->b.s, d, out, p->call->op->u.pool.include_padding);
+    return count > 0 ? (float)(1 / count) : 0;
+}
+
+static void pool_shares(struct pool_fast *p, float *room)
+{
+    p->share[0] = room;
+    p->share[1] = room + p->b.s.out[1];
+    for (uint32_t d = 0; p->divides && d < 2; d++) {
+        for (int64_t i = 0; i < p->b.s.out[d + 1]; i++)
+            p->share[d][i] = pool_share(p, d + 1, i);
+    }
+}
+
+/* What the indices count before the channel's first element. */
+static uint64_t pool_base(const struct pool_fast *p, int64_t n, int64_t c)
+{
+    const struct kern_view *x = &p->call->op->tensors[0];
+    uint64_t plane = (uint64_t)(p->b.s.in[0] * p->b.s.in[1] * p->b.s.in[2]);
+    return p->call->op->u.pool.whole_indices ? ((uint64_t)n * x->sizes[1] + (uint64_t)c) * plane : 0;
+}
+
+static void pool_store_index(const struct pool_fast *p, int64_t at, uint64_t base, uint32_t place)
+{
+    uint64_t index = place == POOL_NOWHERE ? 0 : base + place;
+    if (kern_type_bytes(p->call->op->tensors[2].type) == 8)
+        ((uint64_t *)p->call->data[2])[at] = index;
+    else
+        ((uint32_t *)p->call->data[2])[at] = (uint32_t)index;
+}
+
+/* ---- planes (nchw) --------------------------------------------------------------------------------------------------
+ */
+
+static void pool_scale_row(float *restrict values, const float *restrict share, float row_share, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        values[i] *= row_share * share[i];
+}
+
+static void pool_end_band(const struct pool_fast *p, float *values, int64_t first, int64_t rows, float share)
+{
+    int64_t width = p->b.w.out[1];
+    for (int64_t i = 0; p->b.kind == POOL_SUM_SQUARE && i < rows * width; i++)
+        values[i] = sqrtf(values[i]);
+    for (int64_t row = 0; p->divides && row < rows; row++)
+        pool_scale_row(values + row * width, p->share[1], share * p->share[0][first + row], width);
+}
+
+/* The indices of the band's row `row`. at: batch, channel, output depth and row. */
+static void pool_index_row(const struct pool_fast *p, const int64_t *at, int64_t row)
+{
+    const struct pool_shape *s = &p->b.s;
+    const uint32_t *place = pool_places(&p->b, at, row);
+    uint64_t base = pool_base(p, at[0], at[1]);
+    int64_t to = 0, step = s->index[4];
+    for (uint32_t d = 0; d < 4; d++)
+        to += at[d] * s->index[d];
+    if (step == 1 && kern_type_bytes(p->call->op->tensors[2].type) == 4) {
+        uint32_t *out = (uint32_t *)p->call->data[2] + to;
+        for (int64_t i = 0; i < s->out[2]; i++)
+            out[i] = place[i] == POOL_NOWHERE ? 0 : (uint32_t)base + place[i];
+        return;
+    }
+    if (step == 1) {
+        uint64_t *out = (uint64_t *)p->call->data[2] + to;
+        for (int64_t i = 0; i < s->out[2]; i++)
+            out[i] = place[i] == POOL_NOWHERE ? 0 : base + place[i];
+        return;
+    }
+    for (int64_t i = 0; i < s->out[2]; i++)
+        pool_store_index(p, to + i * step, base, place[i]);
+}
+
+static void pool_band_store(const struct pool_fast *p, const int64_t *at, int64_t depth, int64_t first)
+{
+    const struct pool_band *b = &p->b;
+    uint32_t row_dim = p->call->op->tensors[1].rank - 2;
+    uint32_t where[KERN_RANK_MAX] = { (uint32_t)at[0], (uint32_t)at[1], (uint32_t)depth };
+    int64_t rows = BASE_MIN(b->w.rows, b->w.out[0] - first);
+    pool_band_run(b, at[0] * b->s.x[0] + at[1] * b->s.x[1], depth, first, rows);
+    float *values = window_dense(&b->w, &b->band, rows);
+    pool_end_band(p, values, first, rows, p->divides ? pool_share(p, 0, depth) : 1);
+    if (row_dim > 1)
+        where[row_dim] = (uint32_t)first;
+    window_finish(p->call, p->flat, &b->w, values, NULL, where, row_dim, rows);
+    for (int64_t row = 0; p->indices && row < rows; row++)
+        pool_index_row(p, (const int64_t[5]){ at[0], at[1], depth, first + row }, row);
+}
+
+/* The row's results of the plane of channel at[1] in band.run. */
+static void pool_line_of(const struct pool_fast *p, const int64_t *at, int64_t row)
+{
+    const struct pool_shape *s = &p->b.s;
+    const int64_t x = at[0] * s->x[0] + at[1] * s->x[1], step = s->stride[1] * s->x[3];
+    pool_ask(p->b.x, x + row * step, step, kern_type_bytes(p->type));
+    pool_line_run(&p->b, x, row);
+    pool_end_band(p, p->b.band.run, row, 1, p->divides ? pool_share(p, 0, 0) : 1);
+}
+
+/* A unit is a plane. */
+static void pool_lines(struct pool_fast *p, uint64_t begin, uint64_t end)
+{
+    const struct pool_shape *s = &p->b.s;
+    const uint32_t channels = p->call->op->tensors[1].sizes[1];
+    p->b.band.phases = p->call->worker_scratch;
+    p->b.band.run = p->b.band.phases + pool_line_floats(s);
+    pool_shares(p, p->b.band.run + base_align_up((uint64_t)s->out[2], WINDOW_STEP));
+    for (uint64_t unit = begin; unit < end; unit++) {
+        const int64_t at[2] = { (int64_t)(unit / channels), (int64_t)(unit % channels) };
+        for (int64_t row = 0; row < s->out[1]; row++) {
+            pool_line_of(p, at, row);
+            pool_line_store(p->type, p->call->data[1], at[0] * s->y[0] + at[1] * s->y[1] + row * s->y[3], p->b.band.run,
+                            s->out[2]);
+        }
+    }
+}
+
+/* VEC channels of an output row, or as many as there are from at[1] on, to an output whose channels lie together. */
+static void pool_line_turn(struct pool_fast *p, const int64_t *at, int64_t row, float *block, int64_t pitch)
+{
+    const struct pool_shape *s = &p->b.s;
+    const int64_t channels = BASE_MIN(p->call->op->tensors[1].sizes[1] - at[1], VEC);
+    const int64_t y = at[0] * s->y[0] + at[1] + row * s->y[3];
+    struct tile_to to = { p->call->data[1], p->type, 0, 1, s->y[4] };
+    for (int64_t c = 0; c < channels; c++) {
+        p->b.band.run = block + c * pitch;
+        pool_line_of(p, (const int64_t[2]){ at[0], at[1] + c }, row);
+    }
+    for (int64_t i = 0; i < s->out[2]; i += VEC) {
+        to.at = y + i * s->y[4];
+        tile_store(&to, block + i, pitch, channels, BASE_MIN(s->out[2] - i, VEC));
+    }
+}
+
+/* A unit is a row of POOL_LANES channels. */
+static void pool_lines_turned(struct pool_fast *p, uint64_t begin, uint64_t end)
+{
+    const struct pool_shape *s = &p->b.s;
+    const int64_t channels = p->call->op->tensors[1].sizes[1], blocks = (channels + POOL_LANES - 1) / POOL_LANES;
+    const int64_t pitch = (int64_t)base_align_up((uint64_t)s->out[2], WINDOW_STEP);
+    p->b.band.phases = p->call->worker_scratch;
+    float *block = p->b.band.phases + pool_line_floats(s);
+    pool_shares(p, block + POOL_LANES * pitch);
+    for (int64_t unit = (int64_t)begin; unit < (int64_t)end; unit++) {
+        int64_t row = unit % s->out[1], first = unit / s->out[1] % blocks * POOL_LANES;
+        int64_t at[2] = { unit / s->out[1] / blocks, first };
+        for (; at[1] < BASE_MIN(first + POOL_LANES, channels); at[1] += VEC)
+            pool_line_turn(p, at, row, block, pitch);
+    }
+}
+
+static void pool_planes(struct pool_fast *p, uint64_t begin, uint64_t end)
+{
+    const struct kern_view *y = &p->call->op->tensors[1];
+    struct pool_band *b = &p->b;
+    struct kern_op flat;
+    window_band_init(&b->w, &b->band, p->call->worker_scratch);
+    pool_shares(p, (float *)p->call->worker_scratch + window_floats(&b->w));
+    b->place = p->indices ? (int32_t *)(p->share[1] + b->w.out[1]) : NULL;
+    p->flat = y->rank > 3 && dense_merge_rows(p->call->op, &flat) ? &flat : NULL;
+    for (uint64_t unit = begin; unit < end; unit++) {
+        uint64_t plane = unit / (uint64_t)b->s.out[0], depth = unit % (uint64_t)b->s.out[0];
+        int64_t at[2] = { (int64_t)(plane / y->sizes[1]), (int64_t)(plane % y->sizes[1]) };
+        for (int64_t row = 0; row < b->w.out[0]; row += b->w.rows)
+            pool_band_store(p, at, (int64_t)depth, row);
+    }
+}
+
+/* ---- whole planes (global pooling)
+ * ----------------------------------------------------------------------------------- */
+
+DENSE_INLINE float pool_reduce(DML_TENSOR_DATA_TYPE type, enum pool_kind kind, const void *x, int64_t at, int64_t count)
+{
+    vec acc[4];
+    int64_t i = 0;
+    for (int j = 0; j < 4; j++)
+        acc[j] = vec_set(kind == POOL_TOP ? -INFINITY : 0);
+    for (; i + 4 * VEC <= count; i += 4 * VEC)
+        for (int j = 0; j < 4; j++)
+            acc[j] = pool_join(kind, acc[j], vec_load_of(type, x, at + i + j * VEC));
+    for (int j = 1; j < 4; j++)
+        acc[0] = pool_join(kind == POOL_TOP ? POOL_TOP : POOL_SUM, acc[0], acc[j]);
+    float result = kind == POOL_TOP ? vec_top(acc[0]) : vec_sum(acc[0]);
+    for (; i < count; i++)
+        result = pool_join_one(kind, result, (float)dense_load(x, at + i, type));
+    return result;
+}
+
+static float pool_reduce_plane(const struct pool_fast *p, int64_t at, int64_t count)
+{
+    const void *x = p->call->data[0];
+    switch (p->b.kind) {
+    case POOL_SUM:
+        return VEC_BY_TYPE(p->type, pool_reduce, POOL_SUM, x, at, count);
+    case POOL_SUM_ABS:
+        return pool_reduce(p->type, POOL_SUM_ABS, x, at, count);
+    case POOL_SUM_SQUARE:
+        return pool_reduce(p->type, POOL_SUM_SQUARE, x, at, count);
+    case POOL_TOP:
+        return VEC_BY_TYPE(p->type, pool_reduce, POOL_TOP, x, at, count);
+    }
+    return 0;
+}
+
+static float pool_reduce_other(const struct pool_fast *p, int64_t at, int64_t count)
+{
+    float result = p->b.w.fill, part[256];
+    for (int64_t i = 0; i < count; i += (int64_t)ARRAY_SIZE(part)) {
+        uint32_t now = (uint32_t)BASE_MIN(count - i, (int64_t)ARRAY_SIZE(part));
+        dense_load_row(p->call->data[0], at + i, 1, p->call->op->tensors[0].type, now, part);
+        for (uint32_t j = 0; j < now; j++)
+            result = pool_join_one(p->b.kind, result, part[j]);
+    }
+    return result;
+}
+
+static void pool_globals(const struct pool_fast *p, uint64_t begin, uint64_t end)
+{
+    const struct kern_view *y = &p->call->op->tensors[1];
+    for (uint64_t plane = begin; plane < end; plane++) {
+        int64_t n = (int64_t)(plane / y->sizes[1]), c = (int64_t)(plane % y->sizes[1]);
+        int64_t at = n * p->b.s.x[0] + c * p->b.s.x[1];
+        float value = dense_is_short_float(p->type) ? pool_reduce_plane(p, at, p->b.s.area)
+                                                    : pool_reduce_other(p, at, p->b.s.area);
+        if (p->divides)
+            value /= (float)p->b.s.area;
+        if (p->b.kind == POOL_SUM_SQUARE)
+            value = sqrtf(value);
+        dense_store(p->call->data[1], n * p->b.s.y[0] + c * p->b.s.y[1], y->type, value);
+    }
+}
+
+#include "kernels/pool/pool_pixel.h"
+
+static void pool_fast_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    struct pool_fast p;
+    pool_fast_init(&p, call);
+    switch (pool_way_of(call->op, &p.b.s)) {
+    case POOL_PIXELS:
+        pool_pixels(&p, begin, end);
+        break;
+    case POOL_GLOBALS:
+        pool_globals(&p, begin, end);
+        break;
+    case POOL_LINES:
+        pool_lines(&p, begin, end);
+        break;
+    case POOL_LINES_TURNED:
+        pool_lines_turned(&p, begin, end);
+        break;
+    case POOL_PLANES:
+        pool_planes(&p, begin, end);
+        break;
+    }
+}
+
+KERN_ISA_RUN(pool_f32, pool_fast_run)

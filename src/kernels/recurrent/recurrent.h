@@ -1,0 +1,29 @@
+/* What the rows of recurrent networks share. Fast rows take some batch rows of one direction through all steps
+ * together: every step is a product of their states with R, then the cell's formula row by row. */
+#ifndef KERNELS_RECURRENT_H
+#define KERNELS_RECURRENT_H
+
+#include "kernels/map/map.h"
+
+#define RECURRENT_ROWS 32 /* of the batch at once */
+
+/* Multiplications of a step from which on it pays to wake other threads for it. */
+#define RECURRENT_TEAM_LEAST (UINT64_C(1) << 18)
+
+uint32_t recurrent_gates(enum kern_cell cell);
+
+/* There are too few rows for all threads, and steps large enough to cut each: the row has one unit of work then. */
+bool recurrent_by_team(const struct kern_op *op, uint32_t threads);
+
+/* Fast rows: hidden values rounded up to whole panels, and the floats that a batch row and a worker need. */
+static inline uint64_t recurrent_width(uint32_t hidden)
+{
+    return base_align_up(hidden, KERN_RECURRENT_PANEL);
+}
+
+enum {
+    RECURRENT_ROW_PARTS = 8,  /* widths: h, c, a mix, five gates */
+    RECURRENT_SAME_PARTS = 5, /* widths: three peepholes, zeros, a bias */
+};
+
+#endif

@@ -1,0 +1,410 @@
+/* The steps of recurrent.h. */
+#include "base/parallel.h"
+#include "kernels/vec/dense_vec.h"
+#include "kernels/core/isa.h"
+#include "kernels/recurrent/recurrent.h"
+
+struct recurrent {
+    const struct kern_call *call;
+    const struct kern_recurrent *net;
+    const struct kern_map_isa *isa;
+    uint32_t steps, batch, hidden, gates;
+    uint32_t width; /* hidden rounded up to whole panels: what is past `hidden` is zero in h and unused elsewhere */
+    uint32_t direction;
+    bool team;                                            /* each product is cut over the calling thread's team */
+    uint32_t rows;                                        /* in this block, those with the most steps first */
+    uint32_t row[RECURRENT_ROWS], length[RECURRENT_ROWS]; /* in the batch */
+    float *h, *c, *mixed, *sums;                          /* of the rows; sums: five gates each */
+    float *peepholes, *zeros, *reset_bias;
+};
+
+enum { RECURRENT_SUMS = 5 };
+
+/* out[m][0 .. 2 VEC) += a[m] times two vectors of each of a panel's rows; `splits` sums side by side. */
+DENSE_INLINE void recurrent_tile(uint32_t rows, uint32_t splits, uint32_t depth, const float *a, uint32_t a_row,
+                                 const float *panel, float *out, uint32_t out_row)
+{
+    vec low[8], high[8];
+    uint32_t k = 0;
+    for (uint32_t i = 0; i < rows * splits; i++) {
+        low[i] = i < rows ? vec_load(out + i * out_row) : vec_set(0);
+        high[i] = i < rows ? vec_load(out + i * out_row + VEC) : vec_set(0);
+    }
+    for (; k + splits <= depth; k += splits) {
+        for (uint32_t s = 0; s < splits; s++) {
+            const float *from = panel + (k + s) * KERN_RECURRENT_PANEL;
+            vec r0 = vec_load(from), r1 = vec_load(from + VEC);
+            for (uint32_t m = 0; m < rows; m++) {
+                vec value = vec_set(a[m * a_row + k + s]);
+                low[s * rows + m] = vec_fma(value, r0, low[s * rows + m]);
+                high[s * rows + m] = vec_fma(value, r1, high[s * rows + m]);
+            }
+        }
+    }
+    for (; k < depth; k++) {
+        const float *from = panel + k * KERN_RECURRENT_PANEL;
+        for (uint32_t m = 0; m < rows; m++) {
+            low[m] = vec_fma(vec_set(a[m * a_row + k]), vec_load(from), low[m]);
+            high[m] = vec_fma(vec_set(a[m * a_row + k]), vec_load(from + VEC), high[m]);
+        }
+    }
+    for (uint32_t i = rows; i < rows * splits; i++) {
+        low[i % rows] += low[i];
+        high[i % rows] += high[i];
+    }
+    for (uint32_t m = 0; m < rows; m++) {
+        vec_store(out + m * out_row, low[m]);
+        vec_store(out + m * out_row + VEC, high[m]);
+    }
+}
+
+#define RECURRENT_TILE (VEC == 16 ? 8 : 6) /* rows whose sums fit in the registers */
+
+static void recurrent_panel(uint32_t rows, uint32_t depth, const float *a, uint32_t a_row, const float *panel,
+                            float *out, uint32_t out_row)
+{
+    uint32_t m = 0;
+    for (; m + RECURRENT_TILE <= rows; m += RECURRENT_TILE)
+        recurrent_tile(RECURRENT_TILE, 1, depth, a + m * a_row, a_row, panel, out + m * out_row, out_row);
+    for (; m + 4 <= rows; m += 4)
+        recurrent_tile(4, 1, depth, a + m * a_row, a_row, panel, out + m * out_row, out_row);
+    for (; m + 2 <= rows; m += 2)
+        recurrent_tile(2, 2, depth, a + m * a_row, a_row, panel, out + m * out_row, out_row);
+    if (m < rows)
+        recurrent_tile(1, 4, depth, a + m * a_row, a_row, panel, out + m * out_row, out_row);
+}
+
+/* out[m][n] += a[m] . R's row n for `count` rows from element `at` on, each contiguous. */
+DENSE_INLINE void recurrent_dots(DML_TENSOR_DATA_TYPE type, const struct recurrent *x, uint32_t rows, int64_t at,
+                                 uint32_t count, const float *a, float *out)
+{
+    const void *data = x->call->data[1];
+    int64_t row = x->call->op->tensors[1].strides[2];
+    uint32_t depth = x->hidden, a_row = x->width, out_row = RECURRENT_SUMS * x->width;
+    for (uint32_t n = 0; n < count; n++, at += row) {
+        vec low[4], high[4];
+        uint32_t k = 0;
+        for (uint32_t m = 0; m < rows; m++)
+            low[m] = high[m] = vec_set(0);
+        for (; k + 2 * VEC <= depth; k += 2 * VEC) {
+            vec r0 = vec_load_of(type, data, at + k), r1 = vec_load_of(type, data, at + k + VEC);
+            for (uint32_t m = 0; m < rows; m++) {
+                low[m] = vec_fma(vec_load(a + m * a_row + k), r0, low[m]);
+                high[m] = vec_fma(vec_load(a + m * a_row + k + VEC), r1, high[m]);
+            }
+        }
+        for (; k < depth; k += VEC) {
+            vec rest = vec_load_some(type, data, at + k, depth - k);
+            for (uint32_t m = 0; m < rows; m++)
+                low[m] = vec_fma(vec_load(a + m * a_row + k), rest, low[m]);
+        }
+        for (uint32_t m = 0; m < rows; m++)
+            out[m * out_row + n] += vec_sum(low[m] + high[m]);
+    }
+}
+
+DENSE_INLINE void recurrent_dot_rows(DML_TENSOR_DATA_TYPE type, const struct recurrent *x, uint32_t rows, int64_t at,
+                                     uint32_t count, const float *a, float *out)
+{
+    uint32_t m = 0, out_row = RECURRENT_SUMS * x->width;
+    for (; m + 4 <= rows; m += 4)
+        recurrent_dots(type, x, 4, at, count, a + m * x->width, out + m * out_row);
+    for (; m + 2 <= rows; m += 2)
+        recurrent_dots(type, x, 2, at, count, a + m * x->width, out + m * out_row);
+    if (m < rows)
+        recurrent_dots(type, x, 1, at, count, a + m * x->width, out + m * out_row);
+}
+
+/* Some gates' sums += a times R. */
+struct recurrent_job {
+    const struct recurrent *x;
+    const float *a;
+    uint32_t rows, count;
+    uint8_t gates[4];
+};
+
+/* The sums of KERN_RECURRENT_PANEL hidden values of one gate. */
+static void recurrent_part(const struct recurrent_job *job, uint32_t gate, uint32_t part)
+{
+    const struct recurrent *x = job->x;
+    const struct kern_view *r = &x->call->op->tensors[1];
+    uint32_t n = part * KERN_RECURRENT_PANEL, count = BASE_MIN(x->hidden - n, KERN_RECURRENT_PANEL);
+    float *out = x->sums + gate * x->width + n;
+    int64_t at = dense_offset(r, (uint32_t[]){ x->direction, gate }, 2);
+    if (x->net->panels) {
+        const float *panel = (const float *)x->call->data[1] + at + part * r->strides[2];
+        for (uint32_t v = 0; v < KERN_RECURRENT_PANEL; v += 2 * VEC)
+            recurrent_panel(job->rows, x->hidden, job->a, x->width, panel + v, out + v, RECURRENT_SUMS * x->width);
+        return;
+    }
+    at += n * r->strides[2];
+    VEC_BY_TYPE(r->type, recurrent_dot_rows, x, job->rows, at, count, job->a, out);
+}
+
+static void recurrent_parts(void *context, size_t begin, size_t end, unsigned worker)
+{
+    const struct recurrent_job *job = context;
+    size_t parts = job->x->width / KERN_RECURRENT_PANEL;
+    (void)worker;
+    for (size_t i = begin; i < end; i++)
+        recurrent_part(job, job->gates[i / parts], (uint32_t)(i % parts));
+}
+
+static void recurrent_product(struct recurrent_job *job)
+{
+    const struct recurrent *x = job->x;
+    size_t parts = (size_t)job->count * (x->width / KERN_RECURRENT_PANEL);
+    uint64_t cost = (uint64_t)job->rows * x->hidden * KERN_RECURRENT_PANEL;
+    if (x->team)
+        base_parallel_for(parts, BASE_MAX(RECURRENT_TEAM_LEAST / 4 / BASE_MAX(cost, 1), 1), recurrent_parts, job);
+    else
+        recurrent_parts(job, 0, parts, 0);
+}
+
+static void recurrent_hardmax(const struct recurrent *x, float *out, const float *in)
+{
+    uint32_t top = 0;
+    for (uint32_t n = 1; n < x->hidden; n++) {
+        if (in[n] > in[top] || (in[top] != in[top] && in[n] == in[n]))
+            top = n;
+    }
+    memset(out, 0, x->width * sizeof(*out));
+    out[top] = 1;
+}
+
+static void recurrent_activate(const struct recurrent *x, uint32_t which, float *out, const float *in)
+{
+    const struct kern_activation *activation = &x->net->activations[x->direction][which];
+    if (x->net->has_clip) {
+        x->isa->exec(&x->net->clip, out, (const void *const[]){ in, in, in }, x->width);
+        in = out;
+    }
+    if (activation->mode == KERN_ACTIVATION_HARDMAX)
+        recurrent_hardmax(x, out, in);
+    else if (activation->mode == KERN_ACTIVATION_MAP)
+        x->isa->exec(&activation->inst, out, (const void *const[]){ in, in, in }, x->width);
+    else if (out != in)
+        memcpy(out, in, x->width * sizeof(*out));
+}
+
+/* out = a * b + out */
+static void recurrent_add_product(const struct recurrent *x, float *out, const float *a, const float *b)
+{
+    for (uint32_t n = 0; n < x->width; n += VEC)
+        vec_store(out + n, vec_fma(vec_load(a + n), vec_load(b + n), vec_load(out + n)));
+}
+
+static void recurrent_lstm(const struct recurrent *x, uint32_t m)
+{
+    uint32_t width = x->width;
+    float *i = x->sums + m * RECURRENT_SUMS * width, *o = i + width, *f = o + width, *g = f + width;
+    float *h = x->h + m * width, *c = x->c + m * width;
+    if (x->net->peepholes) {
+        recurrent_add_product(x, i, x->peepholes, c);
+        recurrent_add_product(x, f, x->peepholes + 2 * width, c);
+    }
+    recurrent_activate(x, 0, i, i);
+    if (!x->net->couple)
+        recurrent_activate(x, 0, f, f);
+    recurrent_activate(x, 1, g, g);
+    for (uint32_t n = 0; n < width; n += VEC) {
+        vec in = vec_load(i + n), keep = vec_load(f + n);
+        if (x->net->couple)
+            keep = vec_set(1) - in;
+        vec_store(c + n, vec_fma(keep, vec_load(c + n), in * vec_load(g + n)));
+    }
+    if (x->net->peepholes)
+        recurrent_add_product(x, o, x->peepholes + width, c);
+    recurrent_activate(x, 0, o, o);
+    recurrent_activate(x, 2, h, c);
+    for (uint32_t n = 0; n < width; n += VEC)
+        vec_store(h + n, vec_load(h + n) * vec_load(o + n));
+}
+
+/* The gates z and r; then what the third gate's product is made of. */
+static void recurrent_gru_begin(const struct recurrent *x, uint32_t m)
+{
+    uint32_t width = x->width;
+    float *z = x->sums + m * RECURRENT_SUMS * width, *r = z + width, *candidate = r + width, *input = candidate + width;
+    float *h = x->h + m * width, *mixed = x->mixed + m * width;
+    recurrent_activate(x, 0, z, z);
+    recurrent_activate(x, 0, r, r);
+    if (x->net->linear_before_reset) {
+        for (uint32_t n = 0; n < width; n += VEC)
+            vec_store(candidate + n, vec_fma(vec_load(r + n), vec_load(candidate + n), vec_load(input + n)));
+        return;
+    }
+    for (uint32_t n = 0; n < x->hidden; n += VEC)
+        vec_store(mixed + n, vec_load(r + n) * vec_load(h + n));
+    memset(mixed + x->hidden, 0, (width - x->hidden) * sizeof(*mixed));
+}
+
+static void recurrent_gru_end(const struct recurrent *x, uint32_t m)
+{
+    uint32_t width = x->width;
+    float *z = x->sums + m * RECURRENT_SUMS * width, *candidate = z + 2 * width, *h = x->h + m * width;
+    recurrent_activate(x, 1, candidate, candidate);
+    for (uint32_t n = 0; n < width; n += VEC) {
+        vec keep = vec_load(z + n);
+        vec_store(h + n, vec_fma(keep, vec_load(h + n), (vec_set(1) - keep) * vec_load(candidate + n)));
+    }
+}
+
+static void recurrent_load_row(const struct recurrent *x, uint32_t tensor, const uint32_t *at, float *out)
+{
+    const struct kern_view *view = &x->call->op->tensors[tensor];
+    dense_load_row(x->call->data[tensor], dense_offset(view, at, view->rank - 1), view->strides[view->rank - 1],
+                   view->type, x->hidden, out);
+}
+
+static void recurrent_store_row(const struct recurrent *x, uint32_t tensor, const uint32_t *at, const float *in)
+{
+    const struct kern_view *view = &x->call->op->tensors[tensor];
+    dense_store_row(x->call->data[tensor], dense_offset(view, at, view->rank - 1), view->strides[view->rank - 1],
+                    view->type, x->hidden, in);
+}
+
+static uint32_t recurrent_time(const struct recurrent *x, uint32_t m, uint32_t step)
+{
+    return x->net->reverse[x->direction] ? x->length[m] - 1 - step : step;
+}
+
+/* What the products are added to. */
+static void recurrent_begin(const struct recurrent *x, uint32_t m, uint32_t step)
+{
+    uint32_t at[] = { recurrent_time(x, m, step), x->row[m], x->direction, 0, 0 };
+    float *sums = x->sums + m * RECURRENT_SUMS * x->width;
+    bool reset = x->net->linear_before_reset;
+    for (; at[3] < x->gates; at[3]++)
+        recurrent_load_row(x, 0, at, sums + (at[3] + (reset && at[3] == 2)) * x->width);
+    if (reset)
+        memcpy(sums + 2 * x->width, x->reset_bias, x->width * sizeof(*sums));
+}
+
+static void recurrent_cell(const struct recurrent *x, uint32_t rows)
+{
+    bool late = x->net->cell == KERN_CELL_GRU && !x->net->linear_before_reset;
+    struct recurrent_job job = { .x = x, .a = x->h, .rows = rows };
+    for (uint32_t gate = 0; gate < x->gates - late; gate++) {
+        if (!x->net->couple || gate != 2)
+            job.gates[job.count++] = (uint8_t)gate;
+    }
+    recurrent_product(&job);
+    switch (x->net->cell) {
+    case KERN_CELL_RNN:
+        for (uint32_t m = 0; m < rows; m++)
+            recurrent_activate(x, 0, x->h + m * x->width, x->sums + m * RECURRENT_SUMS * x->width);
+        break;
+    case KERN_CELL_GRU:
+        for (uint32_t m = 0; m < rows; m++)
+            recurrent_gru_begin(x, m);
+        job = (struct recurrent_job){ .x = x, .a = x->mixed, .rows = rows, .count = 1, .gates = { 2 } };
+        if (late)
+            recurrent_product(&job);
+        for (uint32_t m = 0; m < rows; m++)
+            recurrent_gru_end(x, m);
+        break;
+    case KERN_CELL_LSTM:
+        for (uint32_t m = 0; m < rows; m++)
+            recurrent_lstm(x, m);
+        break;
+    }
+}
+
+static void recurrent_step(const struct recurrent *x, uint32_t rows, uint32_t step)
+{
+    for (uint32_t m = 0; m < rows; m++)
+        recurrent_begin(x, m, step);
+    recurrent_cell(x, rows);
+    for (uint32_t m = 0; m < rows; m++) {
+        float *h = x->h + m * x->width;
+        memset(h + x->hidden, 0, (x->width - x->hidden) * sizeof(*h));
+        if (x->net->sequence)
+            recurrent_store_row(x, x->net->sequence,
+                                (uint32_t[]){ recurrent_time(x, m, step), x->direction, x->row[m], 0 }, h);
+    }
+}
+
+/* The block's rows by falling length, so that those still running are always the first. */
+static void recurrent_order(struct recurrent *x, uint32_t first)
+{
+    const struct kern_view *view = &x->call->op->tensors[x->net->lengths];
+    for (uint32_t i = 0; i < x->rows; i++) {
+        uint32_t row = first + i, length = x->steps, at = i;
+        if (x->net->lengths)
+            length = ((const uint32_t *)x->call->data[x->net->lengths])[dense_offset(view, &row, 1)];
+        length = BASE_MIN(length, x->steps);
+        for (; at > 0 && x->length[at - 1] < length; at--) {
+            x->length[at] = x->length[at - 1];
+            x->row[at] = x->row[at - 1];
+        }
+        x->length[at] = length;
+        x->row[at] = row;
+    }
+}
+
+static void recurrent_finish(const struct recurrent *x, uint32_t m)
+{
+    const struct kern_recurrent *net = x->net;
+    uint32_t at[] = { x->direction, x->row[m], 0 };
+    if (net->last_hidden)
+        recurrent_store_row(x, net->last_hidden, at, x->length[m] ? x->h + m * x->width : x->zeros);
+    if (net->last_memory)
+        recurrent_store_row(x, net->last_memory, at, x->length[m] ? x->c + m * x->width : x->zeros);
+    for (uint32_t t = x->length[m]; net->sequence && t < x->steps; t++)
+        recurrent_store_row(x, net->sequence, (uint32_t[]){ t, x->direction, x->row[m], 0 }, x->zeros);
+}
+
+static void recurrent_block(struct recurrent *x, uint32_t first)
+{
+    uint32_t active = x->rows;
+    recurrent_order(x, first);
+    for (uint32_t m = 0; m < x->rows; m++) {
+        uint32_t at[] = { x->direction, x->row[m], 0 };
+        if (x->net->hidden)
+            recurrent_load_row(x, x->net->hidden, at, x->h + m * x->width);
+        if (x->net->memory)
+            recurrent_load_row(x, x->net->memory, at, x->c + m * x->width);
+    }
+    for (uint32_t gate = 0; x->net->peepholes && gate < 3; gate++)
+        recurrent_load_row(x, x->net->peepholes, (uint32_t[]){ x->direction, gate, 0 }, x->peepholes + gate * x->width);
+    if (x->net->reset_bias)
+        recurrent_load_row(x, x->net->reset_bias, (uint32_t[]){ x->direction, 0 }, x->reset_bias);
+    for (uint32_t step = 0; step < x->length[0]; step++) {
+        while (x->length[active - 1] <= step)
+            active--;
+        recurrent_step(x, active, step);
+    }
+    for (uint32_t m = 0; m < x->rows; m++)
+        recurrent_finish(x, m);
+}
+
+static void recurrent_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    const uint32_t *sizes = call->op->tensors[0].sizes;
+    struct recurrent x = { .call = call, .net = &call->op->u.recurrent, .isa = &KERN_ISA_TABLE(kern_map_isa_) };
+    x.steps = sizes[0];
+    x.batch = sizes[1];
+    x.gates = sizes[3];
+    x.hidden = sizes[4];
+    x.width = (uint32_t)recurrent_width(x.hidden);
+    x.team = end - begin == (uint64_t)x.batch * sizes[2] && recurrent_by_team(call->op, base_parallel_threads());
+    uint64_t most = BASE_MIN(x.batch, RECURRENT_ROWS), part = most * x.width;
+    x.h = call->worker_scratch;
+    x.c = x.h + part;
+    x.mixed = x.c + part;
+    x.sums = x.mixed + part;
+    x.zeros = x.sums + RECURRENT_SUMS * part;
+    x.peepholes = x.zeros + x.width;
+    x.reset_bias = x.peepholes + 3ull * x.width;
+    while (begin < end) {
+        uint32_t first = (uint32_t)(begin % x.batch);
+        x.direction = (uint32_t)(begin / x.batch);
+        x.rows = (uint32_t)BASE_MIN(end - begin, BASE_MIN((uint64_t)x.batch - first, most));
+        memset(x.h, 0, (RECURRENT_ROW_PARTS * part + RECURRENT_SAME_PARTS * (uint64_t)x.width) * sizeof(float));
+        recurrent_block(&x, first);
+        begin += x.rows;
+    }
+}
+
+KERN_ISA_RUN(recurrent_f32, recurrent_run)

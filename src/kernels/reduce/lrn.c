@@ -1,0 +1,103 @@
+/* Local response normalisation across channels: tiles of positions go through the channels with a ring of the window's
+ * rows, so that every element is read once. */
+#include "kernels/reduce/group.h"
+
+#define LRN_TILE 512 /* positions at once */
+
+struct lrn {
+    const struct kern_call *call;
+    const struct kern_group_isa *isa;
+    struct kern_walk walk;   /* all dimensions but the channels; views 0 = X, 1 = Y */
+    float *squares, *values; /* local_size rows of LRN_TILE each */
+    float *acc, *out;
+    uint16_t *raw;
+};
+
+bool kern_lrn_float_accepts(const struct kern_op *op)
+{
+    return kern_groups_accept(op) && op->tensors[0].rank >= 2 && op->u.lrn.cross_channel && !op->epilogue &&
+           op->u.lrn.local_size >= 1 && op->u.lrn.local_size <= 64 &&
+           (op->tensors[1].type == DML_TENSOR_DATA_TYPE_FLOAT32 ||
+            op->tensors[1].type == DML_TENSOR_DATA_TYPE_FLOAT16 ||
+            op->tensors[1].type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16);
+}
+
+void kern_lrn_float_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+{
+    (void)state;
+    (void)threads;
+    uint64_t channels = op->tensors[0].sizes[1];
+    *out = (struct kern_work){ .units = kern_view_elements(&op->tensors[0]) / channels };
+    out->grain = BASE_MAX(64, 8192 / channels);
+    out->worker_scratch_bytes = (2 * (uint64_t)op->u.lrn.local_size + 3) * LRN_TILE * sizeof(float);
+}
+
+static float *ring_row(const struct lrn *lrn, float *ring, uint32_t channel)
+{
+    return ring + channel % lrn->call->op->u.lrn.local_size * LRN_TILE;
+}
+
+static void load_channel(const struct lrn *lrn, uint32_t channel, uint64_t first, uint32_t width)
+{
+    const struct kern_view *x = &lrn->call->op->tensors[0];
+    const void *base = kern_at(lrn->call->data[0], x->type, channel * x->strides[1]);
+    float *values = ring_row(lrn, lrn->values, channel), *squares = ring_row(lrn, lrn->squares, channel);
+    bool single = x->type == DML_TENSOR_DATA_TYPE_FLOAT32;
+    kern_walk_load(&lrn->walk, 0, x->type, base, first, width, single ? (void *)values : lrn->raw);
+    if (!single)
+        kern_convert(lrn->isa->map, DML_TENSOR_DATA_TYPE_FLOAT32, values, x->type, lrn->raw, width);
+    memset(squares, 0, width * sizeof(float));
+    memset(lrn->acc, 0, width * sizeof(float));
+    const void *row = values;
+    lrn->isa->column(KERN_STAT_SQUARES, squares, &row, NULL, 1, false, lrn->acc, width);
+}
+
+static void store_channel(const struct lrn *lrn, uint32_t channel, uint64_t first, uint32_t width)
+{
+    const struct kern_lrn *op = &lrn->call->op->u.lrn;
+    const struct kern_view *y = &lrn->call->op->tensors[1];
+    void *base = (void *)kern_at(lrn->call->data[1], y->type, channel * y->strides[1]);
+    uint32_t before = (op->local_size - 1) / 2, after = op->local_size - 1 - before;
+    uint32_t begin = channel > before ? channel - before : 0;
+    uint32_t end = BASE_MIN(channel + after + 1, y->sizes[1]);
+    memset(lrn->acc, 0, width * sizeof(float));
+    for (uint32_t k = begin; k < end; k++) {
+        const void *row = ring_row(lrn, lrn->squares, k);
+        lrn->isa->column(KERN_STAT_SUM, lrn->acc, &row, NULL, 1, false, NULL, width);
+    }
+    lrn->isa->respond(lrn->out, ring_row(lrn, lrn->values, channel), lrn->acc, width, op->bias,
+                      op->alpha / (float)op->local_size, op->beta);
+    bool single = y->type == DML_TENSOR_DATA_TYPE_FLOAT32;
+    if (!single)
+        kern_convert(lrn->isa->map, y->type, lrn->raw, DML_TENSOR_DATA_TYPE_FLOAT32, lrn->out, width);
+    kern_walk_store(&lrn->walk, 1, y->type, base, first, width, single ? (void *)lrn->out : lrn->raw);
+}
+
+/* A channel can be finished once the last one of its window is loaded. */
+static void lrn_tile(const struct lrn *lrn, uint64_t first, uint32_t width)
+{
+    uint32_t channels = lrn->call->op->tensors[0].sizes[1], size = lrn->call->op->u.lrn.local_size;
+    uint32_t after = size - 1 - (size - 1) / 2;
+    for (uint32_t k = 0; k < channels + after; k++) {
+        if (k < channels)
+            load_channel(lrn, k, first, width);
+        if (k >= after)
+            store_channel(lrn, k - after, first, width);
+    }
+}
+
+void kern_lrn_run(const struct kern_call *call, const struct kern_group_isa *isa, uint64_t begin, uint64_t end)
+{
+    const uint32_t tensors[] = { 0, 1 };
+    uint32_t size = call->op->u.lrn.local_size;
+    struct lrn lrn = { .call = call, .isa = isa, .squares = call->worker_scratch };
+    lrn.values = lrn.squares + size * LRN_TILE;
+    lrn.acc = lrn.values + size * LRN_TILE;
+    lrn.out = lrn.acc + LRN_TILE;
+    lrn.raw = (uint16_t *)(lrn.out + LRN_TILE);
+    kern_walk_init(&lrn.walk, call->op, tensors, 2, ~2u, 0);
+    for (uint32_t width; begin < end; begin += width) {
+        width = (uint32_t)BASE_MIN(end - begin, LRN_TILE);
+        lrn_tile(&lrn, begin, width);
+    }
+}

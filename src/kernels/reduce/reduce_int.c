@@ -1,0 +1,257 @@
+/* Integer reductions: rows of groups and tiles of columns, in words. */
+#include "kernels/reduce/reduce_int.h"
+
+enum { TILE = 256, RUN = 4096 };
+
+struct scratch {
+    uint64_t acc[TILE]; /* words of the groups of a tile */
+    uint32_t position[TILE];
+    uint64_t block[KERN_MAP_BLOCK], raw[KERN_MAP_BLOCK];
+};
+
+struct folding {
+    const struct kern_call *call;
+    const struct kern_total_isa *isa;
+    struct kern_walk outer, inner; /* over the groups, within one; views: X, Y */
+    bool columns;                  /* neighbouring elements of X belong to neighbouring groups */
+    bool wide;
+    DML_TENSOR_DATA_TYPE type, word; /* of X; of what is computed with */
+    enum kern_total fold;
+    uint64_t flip;
+    struct scratch *scratch;
+};
+
+static bool is_position(DML_REDUCE_FUNCTION function)
+{
+    return function == DML_REDUCE_FUNCTION_ARGMAX || function == DML_REDUCE_FUNCTION_ARGMIN;
+}
+
+bool kern_reduce_int_accepts(const struct kern_op *op)
+{
+    DML_REDUCE_FUNCTION function = op->u.reduce.function;
+    const struct kern_view *x = &op->tensors[0], *y = &op->tensors[1];
+    if (kern_type_class(x->type) == KERN_CLASS_FLOAT || !kern_type_bytes(x->type) || !kern_type_bytes(y->type) ||
+        x->rank != y->rank || op->epilogue)
+        return false;
+    if (!is_position(function) && y->type != x->type)
+        return false;
+    return function != DML_REDUCE_FUNCTION_AVERAGE && function != DML_REDUCE_FUNCTION_L2 &&
+           function != DML_REDUCE_FUNCTION_LOG_SUM && function != DML_REDUCE_FUNCTION_LOG_SUM_EXP &&
+           kern_view_elements(x) / kern_view_elements(y) < UINT32_MAX;
+}
+
+static void walks_init(const struct kern_op *op, struct kern_walk *outer, struct kern_walk *inner)
+{
+    static const uint32_t tensors[] = { 0, 1 };
+    kern_walk_init(outer, op, tensors, 2, ~op->u.reduce.axes, 0);
+    kern_walk_init(inner, op, tensors, 2, op->u.reduce.axes,
+                   is_position(op->u.reduce.function) ? KERN_WALK_ROW_MAJOR : 0);
+}
+
+static bool in_columns(const struct kern_walk *outer, const struct kern_walk *inner)
+{
+    return outer->strides[0][outer->rank - 1] == 1 && outer->sizes[outer->rank - 1] >= 4 && inner->count > 1 &&
+           inner->strides[0][inner->rank - 1] != 1;
+}
+
+void kern_reduce_int_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+{
+    struct kern_walk outer, inner;
+    (void)state;
+    (void)threads;
+    walks_init(op, &outer, &inner);
+    *out = (struct kern_work){ .units = outer.count, .grain = BASE_MAX(1, 65536 / inner.count) };
+    if (in_columns(&outer, &inner))
+        out->grain = BASE_MAX(out->grain, 64);
+    out->worker_scratch_bytes = sizeof(struct scratch);
+}
+
+static enum kern_total fold_of(DML_REDUCE_FUNCTION function, bool is_signed)
+{
+    switch (function) {
+    case DML_REDUCE_FUNCTION_L1:
+        return is_signed ? KERN_TOTAL_SIZE : KERN_TOTAL_SUM;
+    case DML_REDUCE_FUNCTION_SUM_SQUARE:
+        return KERN_TOTAL_SQUARES;
+    case DML_REDUCE_FUNCTION_MULTIPLY:
+        return KERN_TOTAL_PRODUCT;
+    case DML_REDUCE_FUNCTION_SUM:
+        return KERN_TOTAL_SUM;
+    default:
+        return KERN_TOTAL_MOST;
+    }
+}
+
+static void folding_init(struct folding *f, const struct kern_call *call, const struct kern_total_isa *isa)
+{
+    const DML_REDUCE_FUNCTION function = call->op->u.reduce.function;
+    f->call = call;
+    f->isa = isa;
+    f->scratch = call->worker_scratch;
+    walks_init(call->op, &f->outer, &f->inner);
+    f->columns = in_columns(&f->outer, &f->inner);
+    f->type = call->op->tensors[0].type;
+    f->wide = kern_type_bytes(f->type) == 8;
+    const bool is_signed = kern_type_class(f->type) == KERN_CLASS_SIGNED;
+    const bool least = function == DML_REDUCE_FUNCTION_MIN || function == DML_REDUCE_FUNCTION_ARGMIN;
+    f->word = f->wide     ? is_signed ? DML_TENSOR_DATA_TYPE_INT64 : DML_TENSOR_DATA_TYPE_UINT64
+              : is_signed ? DML_TENSOR_DATA_TYPE_INT32
+                          : DML_TENSOR_DATA_TYPE_UINT32;
+    f->fold = fold_of(function, is_signed);
+    f->flip = 0;
+    if (f->fold == KERN_TOTAL_MOST)
+        f->flip = (is_signed ? UINT64_C(1) << (f->wide ? 63 : 31) : 0) ^ (least ? UINT64_MAX : 0);
+}
+
+/* `count` dense elements as words. */
+static const void *as_words(const struct folding *f, const void *elements, uint32_t count)
+{
+    if (kern_type_bytes(f->type) >= 4)
+        return elements;
+    kern_convert(f->isa->map, f->word, f->scratch->block, f->type, elements, count);
+    return f->scratch->block;
+}
+
+/* Elements [at, at + *count) of a group as words; shortens *count. */
+static const void *group_block(const struct folding *f, int64_t offset, uint64_t at, uint32_t *count)
+{
+    const uint32_t bytes = kern_type_bytes(f->type);
+    const char *base = (const char *)f->call->data[0] + offset * bytes;
+    int64_t stride;
+    const bool dense = kern_walk_linear(&f->inner, 0, at, *count, &stride) && stride == 1;
+    if (!dense || bytes < 4)
+        *count = BASE_MIN(*count, KERN_MAP_BLOCK);
+    if (dense)
+        return as_words(f, base + kern_walk_offset(&f->inner, 0, at) * bytes, *count);
+    kern_walk_load(&f->inner, 0, f->type, base, at, *count, f->scratch->raw);
+    return as_words(f, f->scratch->raw, *count);
+}
+
+static uint64_t join(enum kern_total fold, uint64_t a, uint64_t b)
+{
+    if (fold == KERN_TOTAL_PRODUCT)
+        return a * b;
+    return fold == KERN_TOTAL_MOST ? BASE_MAX(a, b) : a + b;
+}
+
+/* The extreme of a group of bytes in one run, as one of words. */
+static uint64_t bytes_fold(const struct folding *f, int64_t offset)
+{
+    const uint8_t flip = (uint8_t)(f->flip >> 24); /* the sign's bit is the highest of both */
+    const uint8_t most = f->isa->bytes((const uint8_t *)f->call->data[0] + offset, f->inner.count, flip) ^ flip;
+    const bool is_signed = f->type == DML_TENSOR_DATA_TYPE_INT8;
+    return (uint32_t)(is_signed ? (uint32_t)(int8_t)most : most) ^ (uint32_t)f->flip;
+}
+
+static uint64_t row_fold(const struct folding *f, uint64_t group)
+{
+    const int64_t offset = kern_walk_offset(&f->outer, 0, group);
+    uint64_t total = f->fold == KERN_TOTAL_PRODUCT;
+    int64_t stride;
+    if (f->fold == KERN_TOTAL_MOST && kern_type_bytes(f->type) == 1 &&
+        kern_walk_linear(&f->inner, 0, 0, f->inner.count, &stride) && stride == 1)
+        return bytes_fold(f, offset);
+    for (uint64_t at = 0; at < f->inner.count;) {
+        uint32_t count = (uint32_t)BASE_MIN(f->inner.count - at, RUN);
+        const void *x = group_block(f, offset, at, &count);
+        total = join(f->fold, total, f->isa->row[f->wide](f->fold, x, count, f->flip));
+        at += count;
+    }
+    return total;
+}
+
+static uint32_t find(const struct folding *f, const void *x, uint32_t count, uint64_t value, bool last)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t at = last ? count - 1 - i : i;
+        const uint64_t element =
+            f->wide ? ((const uint64_t *)x)[at] ^ f->flip : (uint32_t)(((const uint32_t *)x)[at] ^ f->flip);
+        if (element == value)
+            return at;
+    }
+    return 0;
+}
+
+static uint32_t row_position(const struct folding *f, bool last, uint64_t group)
+{
+    const int64_t offset = kern_walk_offset(&f->outer, 0, group);
+    uint64_t best = 0, position = 0;
+    for (uint64_t at = 0; at < f->inner.count;) {
+        uint32_t count = (uint32_t)BASE_MIN(f->inner.count - at, RUN);
+        const void *x = group_block(f, offset, at, &count);
+        const uint64_t top = f->isa->row[f->wide](KERN_TOTAL_MOST, x, count, f->flip);
+        if (!at || top > best || (last && top == best)) {
+            best = top;
+            position = at + find(f, x, count, top, last);
+        }
+        at += count;
+    }
+    return (uint32_t)position;
+}
+
+/* Both kinds of columns: element by element of the groups, a whole tile at once. */
+static void column_fold(const struct folding *f, uint64_t first, uint32_t width)
+{
+    const bool position = is_position(f->call->op->u.reduce.function), last = f->call->op->u.reduce.last;
+    const int64_t offset = kern_walk_offset(&f->outer, 0, first);
+    const uint32_t row = f->inner.rank - 1, bytes = kern_type_bytes(f->type);
+    struct kern_cursor cursor;
+    kern_cursor_seek(&f->inner, 0, &cursor);
+    memset(f->scratch->acc, 0, sizeof(f->scratch->acc));
+    memset(f->scratch->position, 0, sizeof(f->scratch->position));
+    for (uint32_t i = 0; i < width && f->fold == KERN_TOTAL_PRODUCT; i++)
+        if (f->wide)
+            f->scratch->acc[i] = 1;
+        else
+            ((uint32_t *)f->scratch->acc)[i] = 1;
+    for (uint64_t at = 0; at < f->inner.count; at += f->inner.sizes[row]) {
+        for (uint64_t i = 0; i < f->inner.sizes[row]; i++) {
+            const int64_t element = offset + cursor.offset[0] + (int64_t)i * f->inner.strides[0][row];
+            const void *x = as_words(f, (const char *)f->call->data[0] + element * bytes, width);
+            if (position)
+                f->isa->position[f->wide](f->scratch->acc, f->scratch->position, x, (uint32_t)(at + i), last, width,
+                                          f->flip);
+            else
+                f->isa->column[f->wide](f->fold, f->scratch->acc, x, width, f->flip);
+        }
+        kern_cursor_next_row(&f->inner, &cursor);
+    }
+}
+
+/* The words or positions of the tile, one after the other, go to Y. */
+static void store(const struct folding *f, uint64_t first, uint32_t width)
+{
+    const struct kern_view *y = &f->call->op->tensors[1];
+    const bool position = is_position(f->call->op->u.reduce.function);
+    const int64_t offset = kern_walk_offset(&f->outer, 1, first);
+    uint64_t converted[TILE];
+    for (uint32_t i = 0; i < width && f->flip && !position; i++)
+        if (f->wide)
+            f->scratch->acc[i] ^= f->flip;
+        else
+            ((uint32_t *)f->scratch->acc)[i] ^= (uint32_t)f->flip;
+    kern_convert(f->isa->map, y->type, converted, position ? DML_TENSOR_DATA_TYPE_UINT32 : f->word,
+                 position ? (const void *)f->scratch->position : f->scratch->acc, width);
+    kern_copy_row(kern_type_bytes(y->type), (void *)kern_at(f->call->data[1], y->type, offset),
+                  f->outer.strides[1][f->outer.rank - 1], converted, 1, width);
+}
+
+void kern_reduce_int_on(const struct kern_call *call, const struct kern_total_isa *isa, uint64_t begin, uint64_t end)
+{
+    struct folding f;
+    folding_init(&f, call, isa);
+    const bool position = is_position(call->op->u.reduce.function);
+    for (uint32_t width; begin < end; begin += width) {
+        width = (uint32_t)BASE_MIN(BASE_MIN(end - begin, kern_walk_row_left(&f.outer, begin)), TILE);
+        if (f.columns)
+            column_fold(&f, begin, width);
+        for (uint32_t i = 0; i < width && !f.columns; i++)
+            if (position)
+                f.scratch->position[i] = row_position(&f, call->op->u.reduce.last, begin + i);
+            else if (f.wide)
+                f.scratch->acc[i] = row_fold(&f, begin + i);
+            else
+                ((uint32_t *)f.scratch->acc)[i] = (uint32_t)row_fold(&f, begin + i);
+        store(&f, begin, width);
+    }
+}

@@ -1,2 +1,0 @@
-#define ISA portable
-#include "kernels/reduce_int_exec.h"

@@ -1,2 +1,0 @@
-#define ISA portable
-#include "kernels/scan_exec.h"

@@ -1,0 +1,219 @@
+/* Running sums of many lines: line by line in blocks where a line lies dense, else side by side for a tile of lines. */
+#include "kernels/sort/scan.h"
+
+#include "kernels/core/stream.h"
+
+/* Sums, and the elements on their way. One number more lies before the sums: exclusive ones begin with it. */
+struct scan_scratch {
+    _Alignas(64) uint64_t before[8];
+    uint64_t sums[KERN_SCAN_BLOCK];
+    uint64_t x[KERN_SCAN_BLOCK];
+    float single[KERN_SCAN_BLOCK];
+    uint64_t raw[KERN_SCAN_BLOCK];
+};
+
+struct scan_run {
+    const struct kern_call *call;
+    const struct kern_op *op;
+    const struct kern_scan_isa *isa;
+    struct kern_walk lines; /* views: Y, X, init */
+    enum kern_scan_number number;
+    DML_TENSOR_DATA_TYPE type; /* of the sums */
+    struct scan_scratch *scratch;
+};
+
+enum { LINE_Y, LINE_X, LINE_INIT };
+
+static bool is_float(DML_TENSOR_DATA_TYPE type)
+{
+    return type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT16 ||
+           type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16 || type == DML_TENSOR_DATA_TYPE_FLOAT64;
+}
+
+bool kern_scan_any_ref_accepts(const struct kern_op *op);
+
+bool kern_scan_any_accepts(const struct kern_op *op)
+{
+    DML_TENSOR_DATA_TYPE type = op->tensors[0].type;
+    for (uint32_t t = 1; t < op->input_count + op->output_count; t++)
+        if (is_float(type) ? !is_float(op->tensors[t].type) : op->tensors[t].type != type)
+            return false;
+    return kern_scan_any_ref_accepts(op) && kern_type_bytes(type) >= (is_float(type) ? 2 : 4);
+}
+
+static void lines_init(struct kern_walk *lines, const struct kern_op *op)
+{
+    const uint32_t tensors[] = { op->input_count, 0, 1 };
+    kern_walk_init(lines, op, tensors, 2 + op->u.scan.has_init, ~(UINT32_C(1) << op->u.scan.axis), 0);
+}
+
+/* Short lines gain nothing from running along them. */
+static bool in_columns(const struct kern_op *op, const struct kern_walk *lines)
+{
+    const struct kern_view *x = &op->tensors[0], *y = &op->tensors[op->input_count];
+    uint32_t axis = op->u.scan.axis;
+    bool dense = x->strides[axis] == 1 && (y->strides[axis] == 1 || op->u.scan.total) && x->sizes[axis] >= 64;
+    return lines->sizes[lines->rank - 1] >= 8 && !dense;
+}
+
+void kern_scan_any_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+{
+    (void)state;
+    (void)threads;
+    struct kern_walk lines;
+    lines_init(&lines, op);
+    *out = (struct kern_work){ .units = lines.count, .worker_scratch_bytes = sizeof(struct scan_scratch) };
+    out->grain = BASE_MAX(1, 32768 / op->tensors[0].sizes[op->u.scan.axis]);
+    if (in_columns(op, &lines))
+        out->grain = BASE_MAX(out->grain, KERN_SCAN_TILE / 2);
+}
+
+/* Elements of a tensor as numbers. */
+static void load(const struct scan_run *run, uint32_t tensor, int64_t offset, int64_t stride, uint32_t count, void *out)
+{
+    DML_TENSOR_DATA_TYPE type = run->op->tensors[tensor].type;
+    uint32_t bytes = kern_type_bytes(type);
+    const void *from = (const char *)run->call->data[tensor] + offset * bytes;
+    if (stride != 1) {
+        kern_copy_row(bytes, run->scratch->raw, 1, from, stride, count);
+        from = run->scratch->raw;
+    }
+    if (type == DML_TENSOR_DATA_TYPE_FLOAT16 || type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16) {
+        kern_convert(run->isa->map, DML_TENSOR_DATA_TYPE_FLOAT32, run->scratch->single, type, from, count);
+        type = DML_TENSOR_DATA_TYPE_FLOAT32;
+        from = run->scratch->single;
+    }
+    kern_convert(run->isa->map, run->type, out, type, from, count);
+}
+
+static void store(const struct scan_run *run, int64_t offset, int64_t stride, uint32_t count, const void *sums)
+{
+    uint32_t tensor = run->op->input_count;
+    DML_TENSOR_DATA_TYPE type = run->op->tensors[tensor].type, from = run->type;
+    uint32_t bytes = kern_type_bytes(type);
+    char *to = (char *)run->call->data[tensor] + offset * bytes;
+    if (type == DML_TENSOR_DATA_TYPE_FLOAT16) {
+        kern_convert(run->isa->map, DML_TENSOR_DATA_TYPE_FLOAT32, run->scratch->single, from, sums, count);
+        from = DML_TENSOR_DATA_TYPE_FLOAT32;
+        sums = run->scratch->single;
+    }
+    if (stride == 1) {
+        kern_convert(run->isa->map, type, to, from, sums, count);
+        return;
+    }
+    kern_convert(run->isa->map, type, run->scratch->raw, from, sums, count);
+    kern_copy_row(bytes, to, stride, run->scratch->raw, 1, count);
+}
+
+/* What the sums of `width` lines from `line` on begin with. */
+static void begin_sums(const struct scan_run *run, uint64_t line, uint32_t width, void *out)
+{
+    double *f64 = out;
+    uint32_t *u32 = out;
+    uint64_t *u64 = out;
+    if (run->op->u.scan.has_init) {
+        load(run, 1, kern_walk_offset(&run->lines, LINE_INIT, line), run->lines.strides[LINE_INIT][run->lines.rank - 1],
+             width, out);
+        return;
+    }
+    for (uint32_t i = 0; i < width; i++) {
+        if (run->number == KERN_SCAN_F64)
+            f64[i] = run->op->u.scan.product;
+        else if (run->number == KERN_SCAN_U32)
+            u32[i] = run->op->u.scan.product;
+        else
+            u64[i] = run->op->u.scan.product;
+    }
+}
+
+static void scan_line(const struct scan_run *run, uint64_t line)
+{
+    const struct kern_scan *scan = &run->op->u.scan;
+    const struct kern_view *x = &run->op->tensors[0], *y = &run->op->tensors[run->op->input_count];
+    int64_t from = kern_walk_offset(&run->lines, LINE_X, line), to = kern_walk_offset(&run->lines, LINE_Y, line);
+    uint32_t bytes = run->number == KERN_SCAN_U32 ? 4 : 8, length = x->sizes[scan->axis];
+    char *sums = (char *)run->scratch->sums;
+    uint64_t carry;
+    begin_sums(run, line, 1, &carry);
+    for (uint32_t at = 0, count; at < length; at += count) {
+        count = BASE_MIN(length - at, KERN_SCAN_BLOCK);
+        load(run, 0, from + at * x->strides[scan->axis], x->strides[scan->axis], count, sums);
+        if (scan->total) {
+            run->isa->fold(run->number, scan->product, sums, count, &carry);
+            continue;
+        }
+        memcpy(sums - bytes, &carry, bytes);
+        run->isa->row(run->number, scan->product, sums, count, &carry);
+        store(run, to + at * y->strides[scan->axis], y->strides[scan->axis], count,
+              scan->exclusive ? sums - bytes : sums);
+    }
+    if (scan->total)
+        store(run, to, 1, 1, &carry);
+}
+
+/* Are lines of sums dense, of one type that is read and written where it lies? */
+static bool is_direct(const struct kern_op *op)
+{
+    const struct kern_view *x = &op->tensors[0], *y = &op->tensors[op->input_count];
+    const uint32_t axis = op->u.scan.axis;
+    return !op->u.scan.product && !op->u.scan.total && x->type == y->type && x->strides[axis] == 1 &&
+           y->strides[axis] == 1 &&
+           (x->type == DML_TENSOR_DATA_TYPE_FLOAT32 || x->type == DML_TENSOR_DATA_TYPE_FLOAT16);
+}
+
+static void scan_direct(const struct scan_run *run, uint64_t line)
+{
+    const struct kern_op *op = run->op;
+    const DML_TENSOR_DATA_TYPE type = op->tensors[0].type;
+    const int64_t bytes = kern_type_bytes(type);
+    double carry;
+    begin_sums(run, line, 1, &carry);
+    run->isa->line((const char *)run->call->data[0] + kern_walk_offset(&run->lines, LINE_X, line) * bytes,
+                   (char *)run->call->data[op->input_count] + kern_walk_offset(&run->lines, LINE_Y, line) * bytes,
+                   type == DML_TENSOR_DATA_TYPE_FLOAT16, op->u.scan.exclusive,
+                   kern_streams(&op->tensors[op->input_count]), op->tensors[0].sizes[op->u.scan.axis], &carry);
+}
+
+static void scan_tile(const struct scan_run *run, uint64_t line, uint32_t width)
+{
+    const struct kern_scan *scan = &run->op->u.scan;
+    const struct kern_view *x = &run->op->tensors[0], *y = &run->op->tensors[run->op->input_count];
+    int64_t from = kern_walk_offset(&run->lines, LINE_X, line), to = kern_walk_offset(&run->lines, LINE_Y, line);
+    int64_t from_step = run->lines.strides[LINE_X][run->lines.rank - 1];
+    int64_t to_step = run->lines.strides[LINE_Y][run->lines.rank - 1];
+    void *sums = run->scratch->sums;
+    begin_sums(run, line, width, sums);
+    for (uint32_t i = 0; i < x->sizes[scan->axis]; i++) {
+        load(run, 0, from + i * x->strides[scan->axis], from_step, width, run->scratch->x);
+        if (scan->exclusive && !scan->total)
+            store(run, to + i * y->strides[scan->axis], to_step, width, sums);
+        run->isa->column(run->number, scan->product, sums, run->scratch->x, width);
+        if (!scan->exclusive && !scan->total)
+            store(run, to + i * y->strides[scan->axis], to_step, width, sums);
+    }
+    if (scan->total)
+        store(run, to, to_step, width, sums);
+}
+
+void kern_scan_run(const struct kern_call *call, const struct kern_scan_isa *isa, uint64_t begin, uint64_t end)
+{
+    const struct kern_op *op = call->op;
+    DML_TENSOR_DATA_TYPE type = op->tensors[0].type;
+    struct scan_run run = { .call = call, .op = op, .isa = isa, .scratch = call->worker_scratch };
+    run.number = is_float(type) ? KERN_SCAN_F64 : kern_type_bytes(type) == 4 ? KERN_SCAN_U32 : KERN_SCAN_U64;
+    run.type = is_float(type) ? DML_TENSOR_DATA_TYPE_FLOAT64 : type;
+    lines_init(&run.lines, op);
+    bool columns = in_columns(op, &run.lines), direct = !columns && is_direct(op);
+    for (uint32_t width = 1; begin < end; begin += width) {
+        if (direct)
+            scan_direct(&run, begin);
+        else if (!columns)
+            scan_line(&run, begin);
+        if (!columns)
+            continue;
+        width = (uint32_t)BASE_MIN(BASE_MIN(end - begin, KERN_SCAN_TILE), kern_walk_row_left(&run.lines, begin));
+        scan_tile(&run, begin, width);
+    }
+    if (direct)
+        kern_stream_end();
+}

@@ -1,0 +1,52 @@
+/* Sorting lines. Every element becomes an unsigned key whose order is the wanted one; an item is a key above the
+ * element's position, so that all items differ and equal elements come out by position. 64-bit types make 128-bit items
+ * (sort_wide.c), all others 64-bit ones (sort_narrow.c). */
+#ifndef KERNELS_SORT_H
+#define KERNELS_SORT_H
+
+#include "kernels/core/kernel.h"
+
+#define KERN_SORT_BLOCK 256 /* elements that become keys at once */
+
+/* How elements of a type become keys. */
+struct kern_sort_code {
+    uint32_t bytes;
+    bool is_float;
+    uint64_t mask;     /* all bits of a key */
+    uint64_t sign;     /* the sign bit of a float */
+    uint64_t infinity; /* magnitude above which a float is NaN */
+    uint64_t flip;     /* bits of every key to invert: descending order, signed integers */
+};
+
+/* Loops of one instruction set. Keys are uint64_t for 64-bit types, else uint32_t. */
+struct kern_sort_isa {
+    /* Dense elements to keys. */
+    void (*encode)(const struct kern_sort_code *code, const void *elements, uint32_t count, void *keys);
+    /* Back; NaNs and -0 come back in one form. Both arrays have room for 8 bytes per element. */
+    void (*decode)(const struct kern_sort_code *code, const void *keys, uint32_t count, void *elements);
+    /* Is any key at most `bound`? */
+    bool (*any_within)(const struct kern_sort_code *code, const void *keys, uint32_t count, uint64_t bound);
+};
+extern const struct kern_sort_isa kern_sort_isa_portable, kern_sort_isa_avx2, kern_sort_isa_avx512, kern_sort_isa_neon;
+
+/* One line of a SORT op. Strides in elements. */
+struct kern_sort_line {
+    const struct kern_sort_isa *isa;
+    const struct kern_sort_code *code;
+    const char *x;
+    char *values, *positions;
+    int64_t x_stride, value_stride, position_stride;
+    uint32_t position_bytes;
+    uint32_t length, k;
+    void *scratch;
+};
+
+/* `length` elements of a line, of which the first k are wanted. */
+uint64_t kern_sort_narrow_bytes(uint32_t length, uint32_t k);
+uint64_t kern_sort_wide_bytes(uint32_t length, uint32_t k);
+void kern_sort_narrow(const struct kern_sort_line *line);
+void kern_sort_wide(const struct kern_sort_line *line);
+
+void kern_sort_run(const struct kern_call *call, const struct kern_sort_isa *isa, uint64_t begin, uint64_t end);
+
+#endif

@@ -1,5 +1,0 @@
-#define ISA avx512
-typedef double number;
-#include "kernels/product_float_body.h"
-
-const struct product_isa KERN_ISA_TABLE(product_f64_) = PRODUCT_FLOAT_ISA;

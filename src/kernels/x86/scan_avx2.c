@@ -1,2 +1,0 @@
-#define ISA avx2
-#include "kernels/scan_exec.h"

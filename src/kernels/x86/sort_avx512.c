@@ -1,3 +1,0 @@
-#pragma GCC target("prefer-vector-width=512")
-#define ISA avx512
-#include "kernels/sort_exec.h"

@@ -1,0 +1,75 @@
+/* What runs an op on adapters of SPIR-V: struct shader_row, the counterpart of struct kern_row. A row plans one or
+ * several dispatches of compute pipelines, which run one after the other and may share scratch memory. It knows neither
+ * device nor memory: who encodes the dispatches uploads their parameter blocks and pushes addresses.
+ *
+ * Push constants of every dispatch: the address of its parameter block, then those of the buffers that the step uses.
+ */
+#ifndef SHADERS_SHADER_H
+#define SHADERS_SHADER_H
+
+#include "kernels/core/kernel.h"
+
+#define SHADER_DISPATCHES_MAX 4
+#define SHADER_CONSTANTS_MAX  8
+/* 128 bytes of push constants are what every device has. */
+#define SHADER_BASES_MAX 15
+
+/* The compiled shaders of shaders.def. */
+enum shader_code {
+#define SHADER(name, source, adds) SHADER_##name,
+#include "shaders/shaders.def"
+#undef SHADER
+    SHADER_CODE_COUNT
+};
+
+struct shader_dispatch {
+    enum shader_code code;
+    uint32_t constant_count; /* specialization constants: dispatches of one code and equal ones share a pipeline */
+    uint32_t constants[SHADER_CONSTANTS_MAX];
+    uint32_t groups[3];
+    uint32_t parameter_words;
+};
+
+/* All of a step. Each dispatch sees what those before it wrote. */
+struct shader_work {
+    const struct shader_row *row;
+    uint64_t scratch_bytes; /* for all of them, aligned as tensors are */
+    uint32_t dispatch_count;
+    struct shader_dispatch dispatches[SHADER_DISPATCHES_MAX];
+};
+
+/* A place in one of the step's buffers. */
+struct shader_place {
+    uint32_t base; /* number of the buffer's address in the push constants, from 0 behind the parameter block's */
+    uint64_t offset;
+};
+
+/* NULL: the row takes ops like this of its kind; else why not, as "there is no shader for it in FLOAT64". */
+typedef const char *shader_obstacle_fn(const struct kern_op *op);
+/* Fills `out`, which is zeroed but for the row. */
+typedef void shader_plan_fn(const struct kern_op *op, struct shader_work *out);
+/* Fills the parameter block of dispatch `index`, zeroed parameter_words words. places[t]: of element 0, ..., 0 of
+ * tensor t; behind them, of the scratch memory where there is some. */
+typedef void shader_write_fn(const struct kern_op *op, uint32_t index, const struct shader_place *places,
+                             uint32_t *words);
+
+struct shader_row {
+    const char *name;
+    enum kern_kind kind;
+    shader_obstacle_fn *obstacle;
+    shader_plan_fn *plan;
+    shader_write_fn *write;
+};
+
+/* The best row that takes the op; NULL and *out_reason: there is none, because of this. */
+const struct shader_row *shader_find(const struct kern_op *op, const char **out_reason);
+/* The whole table, best first within a kind. */
+const struct shader_row *shader_rows(uint32_t *out_count);
+
+/* ---- shader_map.c: MAP and MOVE ---- */
+
+shader_obstacle_fn shader_map_obstacle;
+shader_plan_fn shader_map_plan;
+shader_write_fn shader_map_write;
+
+#endif

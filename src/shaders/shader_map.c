@@ -1,0 +1,291 @@
+/* Element-wise ops and moves: one dispatch, with the parameter block that shaders/params.glsl describes. */
+#include "shaders/shader.h"
+
+enum {
+    HEADER_WORDS = 16,
+    TENSOR_WORDS = 24,
+    INST_WORDS = 6,
+    GROUP_SIZE = 256,
+    GROUPS_MAX = 4096, /* invocations then take several elements each */
+    REGISTERS_MAX = KERN_TENSORS_MAX + KERN_MAP_INST_MAX,
+    KNOWN_MAX = 4, /* instructions that map.comp takes as specialisation constants */
+    NOT_KNOWN = 255,
+    KNOWN_ELEMENTS = 16384, /* work from which a pipeline of its own pays: making one takes a driver 10 to 500 ms */
+};
+
+/* The shaders count elements in 32 bits, in strides of all invocations. */
+#define ELEMENTS_MAX (UINT32_MAX - (uint64_t)GROUPS_MAX * GROUP_SIZE)
+
+/* shaders/params.glsl has these numbers. */
+_Static_assert(DML_TENSOR_DATA_TYPE_FLOAT32 == 1 && DML_TENSOR_DATA_TYPE_FLOAT16 == 2 &&
+                   DML_TENSOR_DATA_TYPE_UINT32 == 3 && DML_TENSOR_DATA_TYPE_UINT16 == 4 &&
+                   DML_TENSOR_DATA_TYPE_UINT8 == 5 && DML_TENSOR_DATA_TYPE_INT32 == 6 &&
+                   DML_TENSOR_DATA_TYPE_INT16 == 7 && DML_TENSOR_DATA_TYPE_INT8 == 8 &&
+                   DML_TENSOR_DATA_TYPE_FLOAT64 == 9 && DML_TENSOR_DATA_TYPE_UINT64 == 10 &&
+                   DML_TENSOR_DATA_TYPE_INT64 == 11 && DML_TENSOR_DATA_TYPE_UINT4 == 12 &&
+                   DML_TENSOR_DATA_TYPE_INT4 == 13,
+               "data types");
+
+static const uint8_t arity[KERN_MAP_CODE_COUNT] = {
+#define MAPOP(name, operands, types, formula) [KERN_MAP_##name] = operands,
+#include "kernels/map/mapops.def"
+#undef MAPOP
+};
+
+static void put64(uint32_t *words, int64_t value)
+{
+    words[0] = (uint32_t)value;
+    words[1] = (uint32_t)((uint64_t)value >> 32);
+}
+
+static uint32_t inst_count(const struct kern_op *op)
+{
+    return op->kind == KERN_MAP ? op->u.map.inst_count : 0;
+}
+
+static uint32_t parameter_words(const struct kern_op *op)
+{
+    return HEADER_WORDS + (op->input_count + op->output_count) * TENSOR_WORDS + inst_count(op) * INST_WORDS;
+}
+
+/* The unsigned type of the same width: moves copy bits. */
+static uint32_t type_of_width(DML_TENSOR_DATA_TYPE type)
+{
+    switch (kern_type_bytes(type)) {
+    case 0:
+        return DML_TENSOR_DATA_TYPE_UINT4;
+    case 1:
+        return DML_TENSOR_DATA_TYPE_UINT8;
+    case 2:
+        return DML_TENSOR_DATA_TYPE_UINT16;
+    case 4:
+        return DML_TENSOR_DATA_TYPE_UINT32;
+    default:
+        return DML_TENSOR_DATA_TYPE_UINT64;
+    }
+}
+
+static void write_tensors(const struct kern_op *op, const struct shader_place *places, uint32_t *words)
+{
+    for (uint32_t t = 0; t < op->input_count + op->output_count; t++) {
+        const struct kern_view *view = &op->tensors[t];
+        uint32_t *at = words + HEADER_WORDS + t * TENSOR_WORDS, bytes = kern_type_bytes(view->type);
+        at[0] = op->kind == KERN_MOVE ? type_of_width(view->type) : (uint32_t)view->type;
+        at[1] = places[t].base;
+        put64(at + 4, (int64_t)places[t].offset);
+        for (uint32_t d = 0; d < view->rank; d++)
+            put64(at + 8 + 2 * d, view->strides[d] * (bytes ? bytes : 1));
+    }
+}
+
+/* ---- registers ---- */
+
+/* Instruction after which nobody needs register i any more. */
+static void find_ends(const struct kern_op *op, uint32_t *ends)
+{
+    const struct kern_map *map = &op->u.map;
+    memset(ends, 0, REGISTERS_MAX * sizeof(*ends));
+    for (uint32_t i = 0; i < map->inst_count; i++)
+        for (uint32_t s = 0; s < arity[map->inst[i].code]; s++)
+            ends[map->inst[i].src[s]] = i;
+    for (uint32_t j = 0; j < op->output_count; j++)
+        ends[map->store[j]] = map->inst_count;
+}
+
+struct allocation {
+    uint8_t place[REGISTERS_MAX]; /* of each register of the program */
+    bool taken[REGISTERS_MAX];
+    uint32_t count;
+};
+
+static uint8_t take(struct allocation *allocation)
+{
+    uint8_t place = 0;
+    while (allocation->taken[place])
+        place++;
+    allocation->taken[place] = true;
+    allocation->count = BASE_MAX(allocation->count, place + 1u);
+    return place;
+}
+
+/* A result may take the place of an operand that ends with its instruction. */
+static void allocate(const struct kern_op *op, struct allocation *out)
+{
+    const struct kern_map *map = &op->u.map;
+    uint32_t ends[REGISTERS_MAX];
+    memset(out, 0, sizeof(*out));
+    find_ends(op, ends);
+    for (uint32_t i = 0; i < op->input_count; i++)
+        out->place[i] = take(out);
+    for (uint32_t i = 0; i < map->inst_count; i++) {
+        for (uint32_t s = 0; s < arity[map->inst[i].code]; s++) {
+            uint8_t source = map->inst[i].src[s];
+            if (ends[source] == i)
+                out->taken[out->place[source]] = false;
+        }
+        uint32_t result = op->input_count + i;
+        out->place[result] = take(out);
+        if (ends[result] <= i) /* nobody reads it */
+            out->taken[out->place[result]] = false;
+    }
+}
+
+static uint32_t round_registers(uint32_t count)
+{
+    uint32_t rounded = 4;
+    while (rounded < count)
+        rounded *= 2;
+    return BASE_MIN(rounded, REGISTERS_MAX);
+}
+
+/* ---- programs ---- */
+
+static uint32_t register_type(const struct kern_op *op, uint32_t reg)
+{
+    return reg < op->input_count ? op->u.map.load_type[reg] : op->u.map.inst[reg - op->input_count].to_type;
+}
+
+static uint32_t code_word(const struct kern_op *op, const struct allocation *registers, uint32_t i)
+{
+    const struct kern_map_inst *inst = &op->u.map.inst[i];
+    return inst->code | (uint32_t)inst->type << 8 | (uint32_t)inst->to_type << 16 |
+           (uint32_t)registers->place[op->input_count + i] << 24;
+}
+
+static void write_program(const struct kern_op *op, const struct allocation *registers, uint32_t *words)
+{
+    const struct kern_map *map = &op->u.map;
+    uint32_t tensors = op->input_count + op->output_count;
+    for (uint32_t t = 0; t < tensors; t++) {
+        uint32_t reg = t < op->input_count ? t : map->store[t - op->input_count];
+        words[HEADER_WORDS + t * TENSOR_WORDS + 2] = register_type(op, reg);
+        words[HEADER_WORDS + t * TENSOR_WORDS + 3] = registers->place[reg];
+    }
+    uint32_t *at = words + HEADER_WORDS + tensors * TENSOR_WORDS;
+    for (uint32_t i = 0; i < map->inst_count; i++, at += INST_WORDS) {
+        const struct kern_map_inst *inst = &map->inst[i];
+        at[0] = code_word(op, registers, i);
+        for (uint32_t s = 0; s < arity[inst->code]; s++)
+            at[1] |= (uint32_t)registers->place[inst->src[s]] << 8 * s;
+        put64(at + 2, inst->imm[0].i64);
+        put64(at + 4, inst->imm[1].i64);
+    }
+}
+
+/* What shaders compute in single precision only. */
+static bool needs_single(uint32_t code)
+{
+    switch (code) {
+    case KERN_MAP_POW:
+    case KERN_MAP_ATAN2:
+    case KERN_MAP_ELU:
+    case KERN_MAP_SELU:
+    case KERN_MAP_CELU:
+    case KERN_MAP_SIGMOID:
+    case KERN_MAP_SOFTPLUS:
+    case KERN_MAP_PSOFTPLUS:
+    case KERN_MAP_STANH:
+    case KERN_MAP_GELU:
+    case KERN_MAP_SWISH:
+        return true;
+    default:
+        return code >= KERN_MAP_EXP && code <= KERN_MAP_ERF;
+    }
+}
+
+/* Shaders with more types include those with fewer. */
+static enum shader_code code_of_type(uint32_t type)
+{
+    switch (type) {
+    case DML_TENSOR_DATA_TYPE_FLOAT64:
+        return SHADER_map_f64;
+    case DML_TENSOR_DATA_TYPE_INT64:
+    case DML_TENSOR_DATA_TYPE_UINT64:
+        return SHADER_map_i64;
+    default:
+        return SHADER_map;
+    }
+}
+
+static enum shader_code code_of(const struct kern_op *op)
+{
+    const struct kern_map *map = &op->u.map;
+    enum shader_code code = SHADER_map;
+    for (uint32_t t = 0; t < op->input_count + op->output_count; t++)
+        code = BASE_MAX(code, code_of_type(op->tensors[t].type));
+    for (uint32_t t = 0; t < op->input_count; t++)
+        code = BASE_MAX(code, code_of_type(map->load_type[t]));
+    for (uint32_t i = 0; i < map->inst_count; i++) {
+        code = BASE_MAX(code, code_of_type(map->inst[i].type));
+        code = BASE_MAX(code, code_of_type(map->inst[i].to_type));
+    }
+    return code;
+}
+
+/* Short programs over much data get a pipeline of their own, which devices keep; others share one that interprets. */
+static void plan_program(const struct kern_op *op, uint64_t elements, struct shader_dispatch *out)
+{
+    struct allocation registers;
+    uint32_t count = inst_count(op);
+    bool known = count <= KNOWN_MAX && elements >= KNOWN_ELEMENTS;
+    allocate(op, &registers);
+    out->code = code_of(op);
+    out->constant_count = 2 + KNOWN_MAX;
+    out->constants[0] = round_registers(registers.count);
+    out->constants[1] = known ? count : NOT_KNOWN;
+    for (uint32_t i = 0; i < count && known; i++)
+        out->constants[2 + i] = code_word(op, &registers, i);
+}
+
+static bool reads_bfloat(const struct kern_op *op)
+{
+    for (uint32_t t = 0; t < op->input_count + op->output_count; t++)
+        if (op->tensors[t].type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16)
+            return true;
+    for (uint32_t i = 0; i < inst_count(op); i++)
+        if (op->u.map.inst[i].to_type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16)
+            return true;
+    return false;
+}
+
+const char *shader_map_obstacle(const struct kern_op *op)
+{
+    if (kern_view_elements(&op->tensors[op->input_count]) > ELEMENTS_MAX)
+        return "the shaders do not count that many elements";
+    if (op->kind == KERN_MAP && reads_bfloat(op))
+        return "there is no shader for it in bfloat16";
+    for (uint32_t i = 0; i < inst_count(op); i++)
+        if (op->u.map.inst[i].type == DML_TENSOR_DATA_TYPE_FLOAT64 && needs_single(op->u.map.inst[i].code))
+            return "there is no shader for it in FLOAT64";
+    return NULL;
+}
+
+void shader_map_plan(const struct kern_op *op, struct shader_work *out)
+{
+    struct shader_dispatch *dispatch = &out->dispatches[out->dispatch_count++];
+    uint64_t elements = kern_view_elements(&op->tensors[op->input_count]);
+    dispatch->groups[0] = (uint32_t)BASE_MIN((elements + GROUP_SIZE - 1) / GROUP_SIZE, GROUPS_MAX);
+    dispatch->groups[1] = dispatch->groups[2] = 1;
+    dispatch->parameter_words = parameter_words(op);
+    dispatch->code = SHADER_move;
+    if (op->kind == KERN_MAP)
+        plan_program(op, elements, dispatch);
+}
+
+void shader_map_write(const struct kern_op *op, uint32_t index, const struct shader_place *places, uint32_t *words)
+{
+    const struct kern_view *result = &op->tensors[op->input_count];
+    struct allocation registers;
+    (void)index; /* there is one */
+    words[0] = (uint32_t)kern_view_elements(result);
+    words[1] = result->rank;
+    words[2] = op->input_count;
+    words[3] = op->output_count;
+    words[4] = inst_count(op);
+    memcpy(words + 8, result->sizes, result->rank * sizeof(*words));
+    write_tensors(op, places, words);
+    if (op->kind == KERN_MAP) {
+        allocate(op, &registers);
+        write_program(op, &registers, words);
+    }
+}
