@@ -304,11 +304,12 @@ static void quantized(struct graph *graph)
     struct graph_operand in[3] = { f, temp4(graph, 3, 2, 1, 1), temp4(graph, 1, 3, 1, 1) };
     make_scaled(graph, true, x, step, zero, q);
     make_scaled(graph, false, q, step, zero, f);
-    make_scaled(graph, false, make_integers(graph, i8, 4, SIZES(3, 2, 1, 1), w), scales,
-                make_integers(graph, i8, 4, SIZES(3, 1, 1, 1), none), in[1]);
-    make_scaled(graph, false, make_integers(graph, i32, 4, SIZES(1, 3, 1, 1), b),
-                make_constant(graph, 4, SIZES(1, 3, 1, 1), 0.125f, 0.125f),
-                make_integers(graph, i32, 4, SIZES(1, 3, 1, 1), none), in[2]);
+    /* One by one: the order in which arguments are made is the compiler's. */
+    struct graph_operand w_zero = make_integers(graph, i8, 4, SIZES(3, 1, 1, 1), none);
+    make_scaled(graph, false, make_integers(graph, i8, 4, SIZES(3, 2, 1, 1), w), scales, w_zero, in[1]);
+    struct graph_operand b_zero = make_integers(graph, i32, 4, SIZES(1, 3, 1, 1), none);
+    struct graph_operand b_scale = make_constant(graph, 4, SIZES(1, 3, 1, 1), 0.125f, 0.125f);
+    make_scaled(graph, false, make_integers(graph, i32, 4, SIZES(1, 3, 1, 1), b), b_scale, b_zero, in[2]);
     kern_view_set_packed(&in[0].view, F32, 4, SIZES(1, 2, 4, 4));
     make_conv(graph, in, 3, y, 1, 1, 0);
     make_map(graph, KERN_MAP_RELU, &y, 1, r, 0, 0);
