@@ -18,17 +18,17 @@
 
 enum {
     SLOTS = 32,
-    RUNS_MOST = 4096,
+    RUNS_MAX = 4096,
     RUNS_BUSY = 99,
-    BUSY_MOST = 256,
+    BUSY_MAX = 256,
 };
 
-static pid_t busy[BUSY_MOST];
+static pid_t busy[BUSY_MAX];
 static long busy_count;
 
 static bool busy_begin(long count)
 {
-    for (; busy_count < count && busy_count < BUSY_MOST; busy_count++) {
+    for (; busy_count < count && busy_count < BUSY_MAX; busy_count++) {
         pid_t child = fork();
         if (child < 0)
             return false;
@@ -118,7 +118,7 @@ static int by_value(const void *a, const void *b)
 /* The list is closed and executed again and again. */
 static void time_list(struct rig *rig, const char *name, double seconds)
 {
-    static double times[RUNS_MOST];
+    static double times[RUNS_MAX];
     uint32_t runs = 0;
     double end = api_seconds() + seconds;
     ok_hr(ID3D12GraphicsCommandList_Close(rig->q.list), S_OK);
@@ -126,7 +126,7 @@ static void time_list(struct rig *rig, const char *name, double seconds)
         api_queue_execute(&rig->q);
         api_queue_wait(&rig->q);
     }
-    while (busy_count ? runs < RUNS_BUSY : runs < 3 || (runs < RUNS_MOST && api_seconds() < end)) {
+    while (busy_count ? runs < RUNS_BUSY : runs < 3 || (runs < RUNS_MAX && api_seconds() < end)) {
         double start = api_seconds();
         api_queue_execute(&rig->q);
         api_queue_wait(&rig->q);

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #define BUSY_WATCH_US 300000
-#define BUSY_MOST     0.25 /* processors */
+#define BUSY_MAX      0.25 /* processors */
 
 const char tools_help_tune[] =
     "usage: anydml tune [--threads N] [--device N] [--json] [--force]\n\n"
@@ -85,7 +85,7 @@ static bool is_idle(struct tools_error *error)
     if (!read_ticks(&busy[0], &all[0]) || usleep(BUSY_WATCH_US) || !read_ticks(&busy[1], &all[1]) || all[1] <= all[0])
         return true;
     double used = (busy[1] - busy[0]) / (all[1] - all[0]) * (double)sysconf(_SC_NPROCESSORS_ONLN);
-    return used <= BUSY_MOST ||
+    return used <= BUSY_MAX ||
            tools_fail(error, TOOLS_RUNTIME,
                       "the machine is busy: other programs use %.1f of its %ld processors; try again "
                       "when it is idle, or use --force",

@@ -46,7 +46,7 @@ struct graph_picture {
     struct graph_node *nodes;
     struct graph_block *blocks;
     uint32_t value_count, node_count, block_count;
-    uint64_t temporary_bytes, least_bytes, persistent_bytes;
+    uint64_t temporary_bytes, min_bytes, persistent_bytes;
     bool planned;
 };
 

@@ -269,7 +269,7 @@ static void draw_head(const struct drawing *d, const char *title, double width, 
     if (!d->p->planned)
         return;
     size_text(bytes[0], sizeof(bytes[0]), d->p->temporary_bytes);
-    size_text(bytes[1], sizeof(bytes[1]), d->p->least_bytes);
+    size_text(bytes[1], sizeof(bytes[1]), d->p->min_bytes);
     size_text(bytes[2], sizeof(bytes[2]), d->p->persistent_bytes);
     snprintf(line, sizeof(line), "temporary buffer %s, of which %s are in use at one time; persistent %s", bytes[0],
              bytes[1], bytes[2]);
@@ -445,7 +445,7 @@ static void draw_memory(const struct drawing *d)
     }
     for (uint32_t i = 0; i < p->block_count; i++)
         draw_block(d, &p->blocks[i], i, x, scale);
-    double least = x + (double)p->least_bytes * scale;
+    double least = x + (double)p->min_bytes * scale;
     fprintf(d->file,
             "<path class=\"p\" d=\"M%.1f %d V%.1f\"><title>the lower bound: so much is in use at one time"
             "</title></path>\n",

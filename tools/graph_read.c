@@ -133,7 +133,7 @@ static bool read_plan(struct graph_picture *p)
         steps != p->node_count)
         return false;
     p->temporary_bytes = bytes;
-    p->least_bytes = least;
+    p->min_bytes = least;
     p->persistent_bytes = persistent;
     p->planned = true;
     while ((line = strsep(&rest, "\n"))) {

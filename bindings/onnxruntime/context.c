@@ -28,11 +28,11 @@ enum attribute_parts {
 };
 
 /* The least that one of them takes in the description. */
-#define LEAST_TEXT      4
-#define LEAST_TENSOR    28
-#define LEAST_ATTRIBUTE 24
-#define LEAST_NODE      32
-#define LEAST_VALUE     16
+#define MIN_TEXT      4
+#define MIN_TENSOR    28
+#define MIN_ATTRIBUTE 24
+#define MIN_NODE      32
+#define MIN_VALUE     16
 
 enum ep_context_fit ep_context_fit(const char *made_for, const char *here)
 {
@@ -315,7 +315,7 @@ static void get_attribute(struct reader *r, struct onnx_attribute *a)
     a->f = get_float(r);
     a->i = (int64_t)get_number(r, 8);
     uint32_t parts = (uint32_t)get_number(r, 4), lists = parts & (HAS_FLOATS | HAS_INTS | HAS_STRINGS);
-    a->count = get_count(r, lists ? LEAST_TEXT : UINT32_MAX);
+    a->count = get_count(r, lists ? MIN_TEXT : UINT32_MAX);
     if (parts >= HAS_STRINGS * 2 || (lists & (lists - 1))) {
         bad(r, "an attribute is of no known kind");
         return;
@@ -331,7 +331,7 @@ static void get_attribute(struct reader *r, struct onnx_attribute *a)
 
 static const char **get_names(struct reader *r, uint32_t *out_count)
 {
-    uint32_t count = get_count(r, LEAST_TEXT);
+    uint32_t count = get_count(r, MIN_TEXT);
     const char **names = get_memory(r, count * sizeof(*names));
     for (uint32_t i = 0; !r->why && i < count; i++)
         names[i] = get_text(r);
@@ -347,7 +347,7 @@ static void get_node(struct reader *r, struct onnx_node *n)
     n->version = (int64_t)get_number(r, 8);
     n->inputs = get_names(r, &n->input_count);
     n->outputs = get_names(r, &n->output_count);
-    n->attribute_count = get_count(r, LEAST_ATTRIBUTE);
+    n->attribute_count = get_count(r, MIN_ATTRIBUTE);
     struct onnx_attribute *attributes = get_memory(r, n->attribute_count * sizeof(*attributes));
     for (uint32_t i = 0; !r->why && i < n->attribute_count; i++)
         get_attribute(r, &attributes[i]);
@@ -375,17 +375,17 @@ static void *get_array(struct reader *r, uint32_t count, size_t element)
 
 static void get_model(struct reader *r, struct onnx_model *m)
 {
-    m->input_count = get_count(r, LEAST_VALUE);
+    m->input_count = get_count(r, MIN_VALUE);
     m->inputs = get_array(r, m->input_count, sizeof(*m->inputs));
     get_values(r, m->inputs, m->input_count);
-    m->output_count = get_count(r, LEAST_VALUE);
+    m->output_count = get_count(r, MIN_VALUE);
     m->outputs = get_memory(r, m->output_count * sizeof(*m->outputs));
     get_values(r, m->outputs, m->output_count);
-    m->initializer_count = get_count(r, LEAST_TENSOR);
+    m->initializer_count = get_count(r, MIN_TENSOR);
     m->initializers = get_array(r, m->initializer_count, sizeof(*m->initializers));
     for (uint32_t i = 0; !r->why && i < m->initializer_count; i++)
         get_tensor(r, &m->initializers[i]);
-    m->node_count = get_count(r, LEAST_NODE);
+    m->node_count = get_count(r, MIN_NODE);
     m->nodes = get_memory(r, m->node_count * sizeof(*m->nodes));
     for (uint32_t i = 0; !r->why && i < m->node_count; i++)
         get_node(r, &m->nodes[i]);
@@ -400,11 +400,11 @@ static HRESULT refuse(struct onnx_error *error, const char *partition, const cha
 }
 
 /* The header, and that the content is what was written. */
-static bool read_header(struct reader *r, size_t room)
+static bool read_header(struct reader *r, size_t capacity)
 {
     r->at = 8;
-    r->end = r->size = room;
-    if (room < HEADER || memcmp(r->base, MAGIC, 8))
+    r->end = r->size = capacity;
+    if (capacity < HEADER || memcmp(r->base, MAGIC, 8))
         return bad(r, "it is damaged");
     uint64_t format = get_number(r, 4), zero = get_number(r, 4);
     if (format != EP_CONTEXT_FORMAT)

@@ -23,7 +23,7 @@ static struct base_arena_block *block_new(size_t size)
 {
     struct base_pages none = { 0 };
     struct base_arena_block *block =
-        is_large(size) ? base_pages_take(&none, sizeof(*block) + size) : calloc(1, sizeof(*block) + size);
+        is_large(size) ? base_pages_acquire(&none, sizeof(*block) + size) : calloc(1, sizeof(*block) + size);
     if (block)
         block->size = size;
     return block;
@@ -67,7 +67,7 @@ void base_arena_finish(struct base_arena *arena)
     for (struct base_arena_block *block = arena->blocks, *next; block; block = next) {
         next = block->next;
         if (is_large(block->size))
-            base_pages_give(block, sizeof(*block) + block->size);
+            base_pages_release(block, sizeof(*block) + block->size);
         else
             free(block);
     }

@@ -7,14 +7,14 @@
 #define ODD_IN  UINT64_C(0xd1b54a32d192ed03)
 #define ODD_OUT UINT64_C(0x9e6c63d0876a9a47)
 
-static inline uint64_t turn(uint64_t x, int bits)
+static inline uint64_t rotate(uint64_t x, int bits)
 {
     return x << bits | x >> (64 - bits);
 }
 
 static inline uint64_t step(uint64_t lane, uint64_t word)
 {
-    return turn(lane + word * ODD_IN, 29) * ODD_OUT;
+    return rotate(lane + word * ODD_IN, 29) * ODD_OUT;
 }
 
 /* Every bit of the result depends on every bit of x. */
@@ -50,7 +50,7 @@ struct base_hash base_hash(const void *data, size_t size)
     struct base_hash hash = { size, ~(uint64_t)size };
     for (int i = 0; i < LANES; i++) {
         hash.low = finish(step(hash.low, lanes[i]));
-        hash.high = finish(step(hash.high, turn(lanes[i], 32)));
+        hash.high = finish(step(hash.high, rotate(lanes[i], 32)));
     }
     return hash;
 }

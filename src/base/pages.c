@@ -54,7 +54,7 @@ static void *take_of_chunk(struct base_pages *pages, uint64_t bytes)
     return data;
 }
 
-void *base_pages_take(struct base_pages *pages, uint64_t bytes)
+void *base_pages_acquire(struct base_pages *pages, uint64_t bytes)
 {
     if (bytes > INT64_MAX / 2)
         return NULL;
@@ -66,7 +66,7 @@ void *base_pages_take(struct base_pages *pages, uint64_t bytes)
     return bytes < LARGE_BYTES ? take_of_chunk(pages, bytes) : map(bytes, LARGE_BYTES);
 }
 
-void base_pages_give(void *data, uint64_t bytes)
+void base_pages_release(void *data, uint64_t bytes)
 {
     if (bytes < HEAP_BYTES)
         free(data);

@@ -15,9 +15,9 @@ struct base_pages {
 };
 
 /* NULL: memory is short. */
-void *base_pages_take(struct base_pages *pages, uint64_t bytes);
+void *base_pages_acquire(struct base_pages *pages, uint64_t bytes);
 /* `bytes` as they were taken; NULL is fine. Any thread, and after base_pages_finish too. */
-void base_pages_give(void *data, uint64_t bytes);
+void base_pages_release(void *data, uint64_t bytes);
 /* What was taken stays until it is given back. */
 void base_pages_finish(struct base_pages *pages);
 

@@ -29,13 +29,13 @@ void com_init(struct com_object *object, const void *vtbl, const struct com_clas
     object->lpVtbl = vtbl;
     object->class = class;
     atomic_init(&object->refs, 1);
-    atomic_init(&object->keep, 1);
+    atomic_init(&object->library_refs, 1);
     object->parent = parent;
     object->private_data = NULL;
     object->name = NULL;
     pthread_mutex_init(&object->lock, NULL);
     if (parent)
-        com_keep(parent);
+        com_ref(parent);
     atomic_fetch_add(&live_objects, 1);
 }
 
@@ -49,7 +49,7 @@ static void private_data_destroy(struct com_private_data *entry)
 void com_finish(struct com_object *object)
 {
     /* A private interface's destructor may AddRef and Release its dying owner: that must not destroy it again. */
-    atomic_fetch_add(&object->keep, 1);
+    atomic_fetch_add(&object->library_refs, 1);
     for (struct com_private_data *entry = object->private_data, *next; entry; entry = next) {
         next = entry->next;
         private_data_destroy(entry);
@@ -59,25 +59,25 @@ void com_finish(struct com_object *object)
     struct com_object *parent = object->parent;
     atomic_fetch_sub(&live_objects, 1);
     if (parent)
-        com_unkeep(parent);
+        com_unref(parent);
 }
 
-void com_keep(struct com_object *object)
+void com_ref(struct com_object *object)
 {
-    atomic_fetch_add(&object->keep, 1);
+    atomic_fetch_add(&object->library_refs, 1);
 }
 
-void com_unkeep(struct com_object *object)
+void com_unref(struct com_object *object)
 {
-    if (atomic_fetch_sub(&object->keep, 1) == 1)
+    if (atomic_fetch_sub(&object->library_refs, 1) == 1)
         object->class->destroy(object);
 }
 
-bool com_try_keep(struct com_object *object)
+bool com_try_ref(struct com_object *object)
 {
-    unsigned keep = atomic_load(&object->keep);
-    while (keep) {
-        if (atomic_compare_exchange_weak(&object->keep, &keep, keep + 1))
+    unsigned seen = atomic_load(&object->library_refs);
+    while (seen) {
+        if (atomic_compare_exchange_weak(&object->library_refs, &seen, seen + 1))
             return true;
     }
     return false;
@@ -125,7 +125,7 @@ ULONG com_AddRef(void *iface)
     struct com_object *object = iface;
     ULONG refs = atomic_fetch_add(&object->refs, 1) + 1;
     if (refs == 1)
-        com_keep(object); /* handed out again while only the library held it */
+        com_ref(object); /* handed out again while only the library held it */
     return refs;
 }
 
@@ -134,7 +134,7 @@ ULONG com_Release(void *iface)
     struct com_object *object = iface;
     ULONG left = atomic_fetch_sub(&object->refs, 1) - 1;
     if (!left)
-        com_unkeep(object);
+        com_unref(object);
     return left;
 }
 

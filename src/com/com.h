@@ -2,8 +2,8 @@
  * GetPrivateData, SetPrivateData, SetPrivateDataInterface, SetName, and for children GetDevice), so one set of
  * functions serves every object of the three libraries.
  *
- * Two counters: `refs` belongs to the application, `keep` to the library (plus one while refs > 0). The object is
- * destroyed when keep falls to 0. All functions here are thread-safe. */
+ * Two counters: `refs` belongs to the application, `library_refs` to the library (plus one while refs > 0). The object
+ * is destroyed when library_refs falls to 0. All functions here are thread-safe. */
 #ifndef COM_COM_H
 #define COM_COM_H
 
@@ -29,25 +29,25 @@ struct com_object {
     const void *lpVtbl;
     const struct com_class *class;
     atomic_uint refs;
-    atomic_uint keep;
+    atomic_uint library_refs;
     struct com_object *parent; /* the device; kept while this object lives. NULL for devices */
     pthread_mutex_t lock;      /* guards the two fields below */
     struct com_private_data *private_data;
     char *name; /* UTF-8, NULL = unnamed */
 };
 
-/* refs = keep = 1. `parent` may be NULL; otherwise it is kept until com_finish. */
+/* refs = library_refs = 1. `parent` may be NULL; otherwise it is kept until com_finish. */
 void com_init(struct com_object *object, const void *vtbl, const struct com_class *class, struct com_object *parent);
 
 /* Releases private data, name and parent. The last thing that `destroy` does before it frees the memory. */
 void com_finish(struct com_object *object);
 
 /* Library-side references, invisible to the application's counts. */
-void com_keep(struct com_object *object);
-void com_unkeep(struct com_object *object);
+void com_ref(struct com_object *object);
+void com_unref(struct com_object *object);
 
-/* com_keep unless the object is already being destroyed (for tables of weak pointers, under the table's lock). */
-bool com_try_keep(struct com_object *object);
+/* com_ref unless the object is already being destroyed (for tables of weak pointers, under the table's lock). */
+bool com_try_ref(struct com_object *object);
 
 /* Hands `object` (with its first reference) to the caller under `riid`: E_NOINTERFACE destroys it and sets *out NULL.
  * out == NULL: the object is destroyed and S_FALSE returned (validation-only calls). */

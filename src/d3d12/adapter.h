@@ -201,16 +201,16 @@ bool adapter_names_known(const char *names, char *out, size_t size);
 /* environment.c: says on stderr, once, which variables have values that are not used. */
 void adapter_check_environment(void);
 
-/* cores.c: threads of worker teams, a few for each processor that this process may use, shared by all queues of HOST
- * adapters in it. */
+/* thread_budget.c: threads of worker teams, a few for each processor that this process may use, shared by all queues of
+ * HOST adapters in it. */
 
-/* Takes `count` of them, or all when that is more; blocks until they are free, in order of the calls. Returns how many
- * it took, which the caller gives back from any thread. Who has some must not wait for another queue. */
-uint32_t adapter_cores_take(uint32_t count);
-void adapter_cores_give(uint32_t count);
+/* Acquires `count` of them, or all when that is more; blocks until they are free, in order of the calls. Returns how
+ * many it acquired, which the caller releases from any thread. Who has some must not wait for another queue. */
+uint32_t adapter_thread_budget_acquire(uint32_t count);
+void adapter_thread_budget_release(uint32_t count);
 /* Each processor has a thread that computes: spinning would take time from one of them. */
-bool adapter_cores_crowded(void);
-/* In the child of a fork, where the threads that had cores are no more. */
-void adapter_cores_forget(void);
+bool adapter_oversubscribed(void);
+/* In the child of a fork, where the threads that held some are no more. */
+void adapter_thread_budget_forget(void);
 
 #endif

@@ -21,7 +21,7 @@ static void command_list_destroy(struct com_object *object)
     allocator_leave(list);
     d3d_recording_unref(list->recording);
     if (list->allocator)
-        com_unkeep(&list->allocator->base);
+        com_unref(&list->allocator->base);
     free(list->splits);
     free(list->states);
     com_finish(object);
@@ -71,8 +71,8 @@ void d3d_list_fail(struct d3d_command_list *list, HRESULT hr, const char *format
 struct adapter_command *d3d_list_append(struct d3d_command_list *list, enum adapter_command_type type,
                                         struct com_object *first, struct com_object *second)
 {
-    bool kept = (!first || d3d_recording_keep(list->recording, first)) &&
-                (!second || d3d_recording_keep(list->recording, second));
+    bool kept = (!first || d3d_recording_retain(list->recording, first)) &&
+                (!second || d3d_recording_retain(list->recording, second));
     struct adapter_command *command = kept ? d3d_recording_append(list->recording, type) : NULL;
     if (!command)
         d3d_list_fail(list, E_OUTOFMEMORY, "ID3D12GraphicsCommandList: no memory for a command");
@@ -104,9 +104,9 @@ static HRESULT list_open(struct d3d_command_list *list, struct d3d_command_alloc
     else
         d3d_recording_unref(list->recording);
     list->recording = recording;
-    com_keep(&allocator->base);
+    com_ref(&allocator->base);
     if (list->allocator)
-        com_unkeep(&list->allocator->base);
+        com_unref(&list->allocator->base);
     list->allocator = allocator;
     list->allocator_generation = atomic_load(&allocator->generation);
     list->heap = NULL;

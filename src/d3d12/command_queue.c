@@ -32,7 +32,7 @@ static struct d3d_command_queue *queue_from(ID3D12CommandQueue *iface)
 /* Short work runs here: waking the queue's thread for it would take the caller as long. */
 static bool take_queue(struct d3d_command_queue *queue, bool is_short)
 {
-    return is_short && d3d_parent(queue)->info->kind == ADAPTER_HOST && d3d_worker_borrow(queue->worker);
+    return is_short && d3d_parent(queue)->info->kind == ADAPTER_HOST && d3d_worker_acquire(queue->worker);
 }
 
 /* S_OK: it is in the queue, or done. */
@@ -44,7 +44,7 @@ static HRESULT push_lists(struct d3d_command_queue *queue, UINT count, ID3D12Com
         return E_INVALIDARG;
     if (take_queue(queue, d3d_submission_short(work.submission))) {
         HRESULT hr = d3d_worker_run(queue->worker, work.submission);
-        d3d_worker_give_back(queue->worker);
+        d3d_worker_release(queue->worker);
         return hr;
     }
     if (d3d_worker_push(queue->worker, &work))
@@ -80,14 +80,14 @@ static HRESULT push_fence(struct d3d_command_queue *queue, enum d3d_work_type ty
     if (take_queue(queue, type == D3D_WORK_SIGNAL || reached)) {
         if (type == D3D_WORK_SIGNAL)
             d3d_fence_signal(fence, value);
-        d3d_worker_give_back(queue->worker);
+        d3d_worker_release(queue->worker);
         return S_OK;
     }
     struct d3d_work work = { .type = type, .fence = fence, .value = value };
-    com_keep(&fence->base);
+    com_ref(&fence->base);
     if (d3d_worker_push(queue->worker, &work))
         return S_OK;
-    com_unkeep(&fence->base);
+    com_unref(&fence->base);
     return E_OUTOFMEMORY;
 }
 
@@ -105,7 +105,7 @@ static HRESULT execute_here(struct d3d_command_queue *queue, UINT count, ID3D12C
 {
     struct d3d_submission *submission = d3d_submission_create(queue, lists, count);
     HRESULT hr = submission ? d3d_worker_run(queue->worker, submission) : E_INVALIDARG;
-    d3d_worker_give_back(queue->worker);
+    d3d_worker_release(queue->worker);
     return hr;
 }
 
@@ -132,8 +132,8 @@ HRESULT d3d_command_queue_execute(struct d3d_command_queue *queue, UINT count, I
     if (count && !lists)
         return d3d_fail(device, E_INVALIDARG, "AnydmlExecuteCommandLists: lists is NULL");
     if (count && !d3d_removed(device))
-        hr = d3d_worker_borrow(queue->worker) ? execute_here(queue, count, lists)
-                                              : execute_after_others(queue, count, lists);
+        hr = d3d_worker_acquire(queue->worker) ? execute_here(queue, count, lists)
+                                               : execute_after_others(queue, count, lists);
     return d3d_removed(device) ? DXGI_ERROR_DEVICE_REMOVED : hr;
 }
 
@@ -173,7 +173,7 @@ static void push_tiles(struct d3d_command_queue *queue, struct d3d_tile_update *
         return;
     if (take_queue(queue, true)) {
         d3d_tile_update_run(device, update);
-        d3d_worker_give_back(queue->worker);
+        d3d_worker_release(queue->worker);
     } else if (d3d_worker_push(queue->worker, &work)) {
         return;
     } else {

@@ -121,7 +121,7 @@ void d3d_command_list_SetDescriptorHeaps(D3D_LIST, UINT count, ID3D12DescriptorH
     struct d3d_descriptor_heap *heap = found[D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV];
     if (error)
         d3d_list_fail(list, E_INVALIDARG, "ID3D12GraphicsCommandList::SetDescriptorHeaps: %u heaps: %s", count, error);
-    else if (heap && !d3d_recording_keep(list->recording, &heap->pageable.base))
+    else if (heap && !d3d_recording_retain(list->recording, &heap->pageable.base))
         d3d_list_fail(list, E_OUTOFMEMORY, "ID3D12GraphicsCommandList::SetDescriptorHeaps: no memory");
     else
         list->heap = heap;

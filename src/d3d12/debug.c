@@ -162,7 +162,7 @@ HRESULT d3d_dred_create(REFIID riid, void **out)
 
 static struct d3d_device *debug_device_from(ID3D12DebugDevice *iface)
 {
-    return ((struct d3d_face *)iface)->device;
+    return ((struct d3d_tear_off *)iface)->device;
 }
 
 static HRESULT d3d_debug_device_SetFeatureMask(ID3D12DebugDevice *iface, D3D12_DEBUG_FEATURE mask)
@@ -188,7 +188,7 @@ static HRESULT d3d_debug_device_ReportLiveDeviceObjects(ID3D12DebugDevice *iface
 }
 
 const ID3D12DebugDeviceVtbl d3d_debug_device_vtbl = {
-    D3D_FACE_METHODS,
+    D3D_TEAR_OFF_METHODS,
     .SetFeatureMask = d3d_debug_device_SetFeatureMask,
     .GetFeatureMask = d3d_debug_device_GetFeatureMask,
     .ReportLiveDeviceObjects = d3d_debug_device_ReportLiveDeviceObjects,

@@ -42,7 +42,7 @@ static void after_fork_in_child(void)
         if (open_devices[i])
             free_locks(open_devices[i]);
     memset(open_devices, 0, sizeof(open_devices));
-    adapter_cores_forget();
+    adapter_thread_budget_forget();
     forks++;
 }
 
@@ -60,37 +60,37 @@ static void process_init(void)
         (void)!dlopen(self.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
-/* ---- faces ---- */
+/* ---- tear-offs ---- */
 
-HRESULT d3d_face_QueryInterface(void *iface, REFIID riid, void **out)
+HRESULT d3d_tear_off_QueryInterface(void *iface, REFIID riid, void **out)
 {
-    return com_QueryInterface(((struct d3d_face *)iface)->device, riid, out);
+    return com_QueryInterface(((struct d3d_tear_off *)iface)->device, riid, out);
 }
 
-ULONG d3d_face_AddRef(void *iface)
+ULONG d3d_tear_off_AddRef(void *iface)
 {
-    return com_AddRef(((struct d3d_face *)iface)->device);
+    return com_AddRef(((struct d3d_tear_off *)iface)->device);
 }
 
-ULONG d3d_face_Release(void *iface)
+ULONG d3d_tear_off_Release(void *iface)
 {
-    return com_Release(((struct d3d_face *)iface)->device);
+    return com_Release(((struct d3d_tear_off *)iface)->device);
 }
 
 static void *device_query(struct com_object *object, const IID *iid)
 {
     struct d3d_device *device = (struct d3d_device *)object;
-    struct d3d_face *face = NULL;
+    struct d3d_tear_off *tear_off = NULL;
     if (com_iid_equal(iid, &IID_AnydmlDevice))
-        face = &device->private_face;
+        tear_off = &device->private_tear_off;
     else if (device->info_queue && com_iid_equal(iid, &IID_ID3D12DebugDevice))
-        face = &device->debug_face;
+        tear_off = &device->debug_tear_off;
     else if (device->info_queue &&
              (com_iid_equal(iid, &IID_ID3D12InfoQueue) || com_iid_equal(iid, &IID_ID3D12InfoQueue1)))
-        face = &device->info_queue_face;
-    if (face)
+        tear_off = &device->info_queue_tear_off;
+    if (tear_off)
         com_AddRef(object);
-    return face;
+    return tear_off;
 }
 
 /* ---- life ---- */
@@ -129,9 +129,9 @@ static HRESULT device_create(const struct adapter_info *info, struct d3d_device 
     if (!device)
         return E_OUTOFMEMORY;
     com_init(&device->base, &d3d_device_vtbl, &device_class, NULL);
-    device->private_face = (struct d3d_face){ &d3d_private_device_vtbl, device };
-    device->info_queue_face = (struct d3d_face){ &d3d_info_queue_vtbl, device };
-    device->debug_face = (struct d3d_face){ &d3d_debug_device_vtbl, device };
+    device->private_tear_off = (struct d3d_tear_off){ &d3d_private_device_vtbl, device };
+    device->info_queue_tear_off = (struct d3d_tear_off){ &d3d_info_queue_vtbl, device };
+    device->debug_tear_off = (struct d3d_tear_off){ &d3d_debug_device_vtbl, device };
     device->info = info;
     device->ops = info->ops;
     atomic_init(&device->removed_reason, S_OK);
@@ -152,9 +152,9 @@ static HRESULT device_create(const struct adapter_info *info, struct d3d_device 
 static HRESULT open_at(uint32_t position, const struct adapter_info *info, struct d3d_device **out)
 {
     struct d3d_device *device = open_devices[position];
-    if (device && com_try_keep(&device->base)) {
+    if (device && com_try_ref(&device->base)) {
         com_AddRef(device);
-        com_unkeep(&device->base);
+        com_unref(&device->base);
         *out = device;
         return S_OK;
     }

@@ -17,10 +17,10 @@ static struct dxcore_adapter *living_adapters[MAX_ADAPTERS]; /* the same; by ada
 /* Under living_lock: a new application reference, unless the object is being destroyed. */
 static bool revive(struct com_object *object)
 {
-    if (!object || !com_try_keep(object))
+    if (!object || !com_try_ref(object))
         return false;
     com_AddRef(object);
-    com_unkeep(object);
+    com_unref(object);
     return true;
 }
 

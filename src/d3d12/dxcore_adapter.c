@@ -107,7 +107,7 @@ static bool dxcore_adapter_IsPropertySupported(ADAPTER, DXCoreAdapterProperty pr
     return SUCCEEDED(property_find(info_of(iface), property, &scratch, &value, &size));
 }
 
-static HRESULT dxcore_adapter_GetProperty(ADAPTER, DXCoreAdapterProperty property, size_t room, void *out)
+static HRESULT dxcore_adapter_GetProperty(ADAPTER, DXCoreAdapterProperty property, size_t capacity, void *out)
 {
     uint64_t scratch;
     const void *value;
@@ -117,12 +117,12 @@ static HRESULT dxcore_adapter_GetProperty(ADAPTER, DXCoreAdapterProperty propert
         return E_POINTER;
     if (FAILED(hr))
         return hr;
-    if (room < size) {
+    if (capacity < size) {
         base_log(BASE_LOG_ERROR, "IDXCoreAdapter::GetProperty: property %d needs %zu bytes, bufferSize is %zu",
-                 (int)property, size, room);
+                 (int)property, size, capacity);
         return E_INVALIDARG;
     }
-    memset(out, 0, room);
+    memset(out, 0, capacity);
     memcpy(out, value, size);
     return S_OK;
 }
@@ -139,11 +139,11 @@ static HRESULT dxcore_adapter_GetPropertySize(ADAPTER, DXCoreAdapterProperty pro
 
 /* No property that is offered takes an input. */
 static HRESULT dxcore_adapter_GetPropertyWithInput(ADAPTER, DXCoreAdapterProperty property, size_t input_size,
-                                                   const void *input, size_t room, void *out)
+                                                   const void *input, size_t capacity, void *out)
 {
     if (input_size || input)
         return (unsigned)property > LAST_PROPERTY ? DXGI_ERROR_INVALID_CALL : DXGI_ERROR_UNSUPPORTED;
-    return dxcore_adapter_GetProperty(iface, property, room, out);
+    return dxcore_adapter_GetProperty(iface, property, capacity, out);
 }
 
 /* ---- states ---- */
@@ -173,7 +173,7 @@ static HRESULT query_budget(const struct adapter_info *info, const DXCoreAdapter
 }
 
 static HRESULT dxcore_adapter_QueryState(ADAPTER, DXCoreAdapterState state, size_t input_size, const void *input,
-                                         size_t room, void *out)
+                                         size_t capacity, void *out)
 {
     if ((unsigned)state > DXCoreAdapterState_AdapterMemoryFrequencyHertz)
         return DXGI_ERROR_INVALID_CALL;
@@ -183,11 +183,11 @@ static HRESULT dxcore_adapter_QueryState(ADAPTER, DXCoreAdapterState state, size
         return E_POINTER;
     DXCoreAdapterMemoryBudgetNodeSegmentGroup group;
     DXCoreAdapterMemoryBudget budget = { 0 };
-    if (input_size < sizeof(group) || room < sizeof(budget))
+    if (input_size < sizeof(group) || capacity < sizeof(budget))
         return E_INVALIDARG;
     memcpy(&group, input, sizeof(group));
     HRESULT hr = query_budget(info_of(iface), &group, &budget);
-    memset(out, 0, room);
+    memset(out, 0, capacity);
     memcpy(out, &budget, sizeof(budget));
     return hr;
 }

@@ -68,7 +68,7 @@ bool d3d_spin(const atomic_uint *word, unsigned old)
     if (!count)
         atomic_store_explicit(&processors, count = base_cpu_count(), memory_order_relaxed);
     uint64_t start = base_now_ns(), spent = 0;
-    while (spent < SPIN_NS && (count > 1 || !spent) && !adapter_cores_crowded()) {
+    while (spent < SPIN_NS && (count > 1 || !spent) && !adapter_oversubscribed()) {
         for (int i = 0; i < 32; i++) {
             if (atomic_load_explicit(word, memory_order_acquire) != old)
                 return true;

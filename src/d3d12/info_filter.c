@@ -132,11 +132,11 @@ HRESULT d3d_filter_stack_get(const struct d3d_filter_stack *stack, D3D12_INFO_QU
     SIZE_T need = sizeof(*out);
     for (int i = 0; i < D3D_FILTER_KINDS; i++)
         need += ((SIZE_T)top->allow[i].count + top->deny[i].count) * sizeof(int);
-    SIZE_T room = *bytes;
+    SIZE_T capacity = *bytes;
     *bytes = need;
     if (!out)
         return S_OK;
-    if (room < need)
+    if (capacity < need)
         return E_INVALIDARG;
     char *at = (char *)(out + 1);
     desc_write(top->allow, &out->AllowList, &at);

@@ -8,7 +8,7 @@
 
 static struct d3d_info_queue *enter(INFO_QUEUE)
 {
-    struct d3d_info_queue *queue = ((struct d3d_face *)iface)->device->info_queue;
+    struct d3d_info_queue *queue = ((struct d3d_tear_off *)iface)->device->info_queue;
     pthread_mutex_lock(&queue->lock);
     return queue;
 }
@@ -143,7 +143,7 @@ static HRESULT d3d_info_queue_AddMessage(INFO_QUEUE, D3D12_MESSAGE_CATEGORY cate
     if (!text || (unsigned)severity > D3D12_MESSAGE_SEVERITY_MESSAGE ||
         (unsigned)category > D3D12_MESSAGE_CATEGORY_SHADER)
         return E_INVALIDARG;
-    d3d_message(((struct d3d_face *)iface)->device, severity, category, id, text);
+    d3d_message(((struct d3d_tear_off *)iface)->device, severity, category, id, text);
     return S_OK;
 }
 
@@ -223,7 +223,7 @@ static HRESULT d3d_info_queue_UnregisterMessageCallback(INFO_QUEUE, DWORD cookie
 }
 
 const ID3D12InfoQueue1Vtbl d3d_info_queue_vtbl = {
-    D3D_FACE_METHODS,
+    D3D_TEAR_OFF_METHODS,
 #define READ(method, ...)        .method = d3d_info_queue_##method,
 #define FILTER(method, ...)      .method = d3d_info_queue_##method,
 #define FILTER_GET(method, ...)  .method = d3d_info_queue_##method,

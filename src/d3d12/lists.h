@@ -34,7 +34,7 @@ void d3d_recording_unref(struct d3d_recording *recording);
 /* Empties it; it must have one user. */
 void d3d_recording_clear(struct d3d_recording *recording);
 /* false: memory is short. */
-bool d3d_recording_keep(struct d3d_recording *recording, struct com_object *object);
+bool d3d_recording_retain(struct d3d_recording *recording, struct com_object *object);
 struct adapter_command *d3d_recording_append(struct d3d_recording *recording, enum adapter_command_type type);
 
 /* ---- command_list.c ---- */
@@ -127,9 +127,9 @@ struct d3d_submission *d3d_submission_create(struct d3d_command_queue *queue, ID
 bool d3d_submission_short(const struct d3d_submission *submission);
 /* For a thread that executes and waits: takes the queue while it has nothing to do, false: it has; runs a submission
  * and releases it; gives the queue back to its thread. */
-bool d3d_worker_borrow(struct d3d_worker *worker);
+bool d3d_worker_acquire(struct d3d_worker *worker);
 HRESULT d3d_worker_run(struct d3d_worker *worker, struct d3d_submission *submission);
-void d3d_worker_give_back(struct d3d_worker *worker);
+void d3d_worker_release(struct d3d_worker *worker);
 /* Drops what it holds; the block goes back to the worker. */
 void d3d_submission_release(struct d3d_worker *worker, struct d3d_submission *submission);
 

@@ -19,14 +19,14 @@ struct d3d_worker;
 /* ---- device.c ---- */
 
 /* A further interface of the device, served by its own pointer; the device's reference count. */
-struct d3d_face {
+struct d3d_tear_off {
     const void *lpVtbl;
     struct d3d_device *device;
 };
 
 struct d3d_device {
     struct com_object base; /* ID3D12Device9 */
-    struct d3d_face private_face, info_queue_face, debug_face;
+    struct d3d_tear_off private_tear_off, info_queue_tear_off, debug_tear_off;
     const struct adapter_info *info;
     const struct adapter_ops *ops;
     struct adapter_device *adapter;
@@ -67,12 +67,12 @@ static inline bool d3d_removed(struct d3d_device *device)
 /* First reason wins. Wakes everything that waits on a fence of this device. */
 void d3d_device_remove(struct d3d_device *device, HRESULT reason, const char *format, ...) BASE_PRINTF(3, 4);
 
-HRESULT d3d_face_QueryInterface(void *iface, REFIID riid, void **out);
-ULONG d3d_face_AddRef(void *iface);
-ULONG d3d_face_Release(void *iface);
-#define D3D_FACE_METHODS                                                                                               \
-    .QueryInterface = (void *)d3d_face_QueryInterface, .AddRef = (void *)d3d_face_AddRef,                              \
-    .Release = (void *)d3d_face_Release
+HRESULT d3d_tear_off_QueryInterface(void *iface, REFIID riid, void **out);
+ULONG d3d_tear_off_AddRef(void *iface);
+ULONG d3d_tear_off_Release(void *iface);
+#define D3D_TEAR_OFF_METHODS                                                                                           \
+    .QueryInterface = (void *)d3d_tear_off_QueryInterface, .AddRef = (void *)d3d_tear_off_AddRef,                      \
+    .Release = (void *)d3d_tear_off_Release
 
 static inline struct d3d_device *d3d_parent(void *object)
 {
@@ -306,8 +306,8 @@ struct d3d_work {
 /* false: memory is short, nothing is queued and the caller still owns what the work names. */
 bool d3d_worker_push(struct d3d_worker *worker, const struct d3d_work *work);
 /* Blocks for submissions that have been used before; NULL = none. */
-struct d3d_submission *d3d_worker_take_block(struct d3d_worker *worker, size_t bytes);
-void d3d_worker_give_block(struct d3d_worker *worker, struct d3d_submission *submission);
+struct d3d_submission *d3d_worker_acquire_block(struct d3d_worker *worker, size_t bytes);
+void d3d_worker_release_block(struct d3d_worker *worker, struct d3d_submission *submission);
 
 /* ---- views.c ---- */
 

@@ -5,7 +5,7 @@
 
 static struct d3d_device *private_from(PRIVATE)
 {
-    return ((struct d3d_face *)iface)->device;
+    return ((struct d3d_tear_off *)iface)->device;
 }
 
 static uint32_t d3d_private_GetVersion(PRIVATE)
@@ -142,7 +142,7 @@ static void d3d_private_DestroyPipeline(PRIVATE, struct adapter_pipeline *pipeli
 }
 
 const struct AnydmlDeviceVtbl d3d_private_device_vtbl = {
-    D3D_FACE_METHODS,
+    D3D_TEAR_OFF_METHODS,
     .GetVersion = d3d_private_GetVersion,
     .GetAdapterInfo = d3d_private_GetAdapterInfo,
     .GetThreadCount = d3d_private_GetThreadCount,

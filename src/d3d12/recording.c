@@ -27,7 +27,7 @@ void d3d_recording_clear(struct d3d_recording *recording)
         dispatch->ops->unref(dispatch);
     }
     for (uint32_t i = 0; i < recording->kept_count; i++)
-        com_unkeep(recording->kept[i]);
+        com_unref(recording->kept[i]);
     recording->command_count = recording->dispatch_count = recording->kept_count = recording->binding_count = 0;
     recording->captured_count = 0;
 }
@@ -44,7 +44,7 @@ void d3d_recording_unref(struct d3d_recording *recording)
     free(recording);
 }
 
-bool d3d_recording_keep(struct d3d_recording *recording, struct com_object *object)
+bool d3d_recording_retain(struct d3d_recording *recording, struct com_object *object)
 {
     uint32_t count = recording->kept_count;
     for (uint32_t i = count; i > 0 && i + KEPT_WINDOW > count; i--) {
@@ -53,7 +53,7 @@ bool d3d_recording_keep(struct d3d_recording *recording, struct com_object *obje
     }
     if (!base_array_reserve((void **)&recording->kept, count, &recording->kept_capacity, sizeof(*recording->kept)))
         return false;
-    com_keep(object);
+    com_ref(object);
     recording->kept[recording->kept_count++] = object;
     return true;
 }

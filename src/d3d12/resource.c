@@ -11,7 +11,7 @@ static void resource_destroy(struct com_object *object)
     d3d_table_remove(&device->resources, resource->id);
     pthread_mutex_unlock(&device->tables_lock);
     if (resource->heap)
-        com_unkeep(&resource->heap->pageable.base);
+        com_unref(&resource->heap->pageable.base);
     else if (resource->memory && resource->memory != &resource->borrowed)
         device->ops->memory_destroy(device->adapter, resource->memory);
     d3d_tiles_destroy(resource->tiles); /* after the addresses that lie on its heaps */
@@ -298,7 +298,7 @@ static HRESULT placed_create(struct d3d_device *device, struct creation *creatio
         hr = resource_begin(device, creation, out, &resource);
     if (hr != S_OK)
         return hr;
-    com_keep(&heap->pageable.base);
+    com_ref(&heap->pageable.base);
     atomic_store(&resource->pageable.residency, 1); /* the heap's is what counts */
     resource->heap = heap;
     resource->memory = heap->memory;

@@ -4,12 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define COST_MOST       64u /* of all arguments together, in 32-bit words */
+#define COST_MAX        64u /* of all arguments together, in 32-bit words */
 #define SPACES_RESERVED 0xfffffff0u
 #define UNBOUNDED       UINT32_MAX
 #define FLAGS_KNOWN     0xfffu
 #define VISIBILITIES    8u
-#define ANISOTROPY_MOST 16u
+#define ANISOTROPY_MAX  16u
 #define SAMPLER_FLAGS   3u /* UINT_BORDER_COLOR, NON_NORMALIZED_COORDINATES */
 
 /* Shader registers [first, last] that an argument takes. `type`: a D3D12_DESCRIPTOR_RANGE_TYPE, one for each letter. */
@@ -162,7 +162,7 @@ static const char *sampler_error(const struct d3d_root_sampler *sampler, struct 
         return "ComparisonFunc is unknown";
     if ((unsigned)desc->BorderColor > D3D12_STATIC_BORDER_COLOR_OPAQUE_WHITE_UINT)
         return "BorderColor is unknown";
-    if (desc->MaxAnisotropy > ANISOTROPY_MOST)
+    if (desc->MaxAnisotropy > ANISOTROPY_MAX)
         return "MaxAnisotropy is more than 16";
     if ((unsigned)desc->ShaderVisibility >= VISIBILITIES)
         return "ShaderVisibility is unknown";
@@ -237,9 +237,9 @@ static const char *all_error(const struct d3d_root_desc *desc, struct taken *tak
         return text;
     if ((unsigned)desc->flags & ~FLAGS_KNOWN)
         return "Flags have unknown bits";
-    if (cost > COST_MOST && !(desc->flags & D3D12_ROOT_SIGNATURE_FLAG_LOCAL_ROOT_SIGNATURE)) {
+    if (cost > COST_MAX && !(desc->flags & D3D12_ROOT_SIGNATURE_FLAG_LOCAL_ROOT_SIGNATURE)) {
         snprintf(text, D3D_ROOT_ERROR_BYTES, "the parameters take %llu 32-bit words, more than %u",
-                 (unsigned long long)cost, COST_MOST);
+                 (unsigned long long)cost, COST_MAX);
         return text;
     }
     return overlap_error(taken, text);

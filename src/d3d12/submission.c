@@ -73,7 +73,7 @@ static size_t block_bytes(const struct sizes *sizes)
 static struct d3d_submission *block_make(struct d3d_worker *worker, const struct sizes *sizes)
 {
     size_t bytes = block_bytes(sizes);
-    struct d3d_submission *submission = d3d_worker_take_block(worker, bytes);
+    struct d3d_submission *submission = d3d_worker_acquire_block(worker, bytes);
     if (!submission) {
         submission = malloc(sizeof(*submission) + bytes);
         if (!submission)
@@ -103,7 +103,7 @@ static const char *slot_resolve(struct d3d_device *device, struct d3d_submission
     if (!slot->resource_id)
         return NULL;
     struct d3d_resource *resource = d3d_table_find(&device->resources, slot->resource_id);
-    if (!resource || !com_try_keep(&resource->pageable.base))
+    if (!resource || !com_try_ref(&resource->pageable.base))
         return "names a resource that has been released";
     submission->kept[submission->kept_count++] = &resource->pageable.base;
     if (slot->offset > resource->desc.Width || slot->size > resource->desc.Width - slot->offset)
@@ -112,16 +112,16 @@ static const char *slot_resolve(struct d3d_device *device, struct d3d_submission
     return NULL;
 }
 
-/* Under tables_lock. What is bound in slot j of a dispatch, perhaps in *room. */
+/* Under tables_lock. What is bound in slot j of a dispatch, perhaps in *storage. */
 static const struct anydml_buffer *slot_bound(const struct d3d_recording *recording,
                                               const struct d3d_dispatch_slots *slots, uint32_t j,
-                                              struct anydml_buffer *room)
+                                              struct anydml_buffer *storage)
 {
     if (slots->captured != UINT32_MAX && recording->captured[slots->captured + j].resource_id)
         return &recording->captured[slots->captured + j];
     const struct d3d_descriptor *descriptor = &slots->heap->slots[slots->first + j];
-    *room = (struct anydml_buffer){ descriptor->resource_id, descriptor->offset, descriptor->size };
-    return room;
+    *storage = (struct anydml_buffer){ descriptor->resource_id, descriptor->offset, descriptor->size };
+    return storage;
 }
 
 /* Under tables_lock. Copies a list that has dispatches, with their bindings in place. */
@@ -135,8 +135,8 @@ static const struct adapter_command *list_resolve(struct d3d_device *device, str
         const struct d3d_dispatch_slots *slots = &recording->dispatches[i];
         commands[slots->command].u.dispatch.bindings = resolver->bindings;
         for (uint32_t j = 0; j < slots->count; j++) {
-            struct anydml_buffer room;
-            const char *error = slot_resolve(device, resolver->submission, slot_bound(recording, slots, j, &room),
+            struct anydml_buffer storage;
+            const char *error = slot_resolve(device, resolver->submission, slot_bound(recording, slots, j, &storage),
                                              resolver->bindings++);
             if (!error || resolver->error)
                 continue;
@@ -283,10 +283,10 @@ bool d3d_submission_short(const struct d3d_submission *submission)
 void d3d_submission_release(struct d3d_worker *worker, struct d3d_submission *submission)
 {
     for (uint32_t i = 0; i < submission->kept_count; i++)
-        com_unkeep(submission->kept[i]);
+        com_unref(submission->kept[i]);
     for (uint32_t i = 0; i < submission->batch.list_count; i++) {
         atomic_fetch_sub(&submission->recordings[i]->pending, 1);
         d3d_recording_unref(submission->recordings[i]);
     }
-    d3d_worker_give_block(worker, submission);
+    d3d_worker_release_block(worker, submission);
 }

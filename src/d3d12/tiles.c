@@ -36,7 +36,7 @@ void d3d_tiles_destroy(struct d3d_tiles *tiles)
 {
     for (uint32_t i = 0; tiles && i < tiles->count; i++) {
         if (tiles->map[i].heap)
-            com_unkeep(&tiles->map[i].heap->pageable.base);
+            com_unref(&tiles->map[i].heap->pageable.base);
     }
     if (tiles)
         pthread_mutex_destroy(&tiles->lock);
@@ -60,9 +60,9 @@ static HRESULT map_run(struct d3d_device *device, struct d3d_resource *resource,
         struct d3d_tile *at = &resource->tiles->map[first + i], before = *at;
         *at = (struct d3d_tile){ tile.heap, tile.heap ? tile.index + i : 0 };
         if (tile.heap)
-            com_keep(&tile.heap->pageable.base);
+            com_ref(&tile.heap->pageable.base);
         if (before.heap)
-            com_unkeep(&before.heap->pageable.base);
+            com_unref(&before.heap->pageable.base);
     }
     return hr;
 }
@@ -107,7 +107,7 @@ static HRESULT run_copy(struct d3d_device *device, const struct d3d_tile_update 
     memcpy(tiles, &from->map[update->from_first], count * sizeof(*tiles));
     for (uint32_t i = 0; i < count; i++) {
         if (tiles[i].heap)
-            com_keep(&tiles[i].heap->pageable.base);
+            com_ref(&tiles[i].heap->pageable.base);
     }
     pthread_mutex_unlock(&from->lock);
     pthread_mutex_lock(&to->lock);
@@ -118,7 +118,7 @@ static HRESULT run_copy(struct d3d_device *device, const struct d3d_tile_update 
     pthread_mutex_unlock(&to->lock);
     for (uint32_t i = 0; i < count; i++) {
         if (tiles[i].heap)
-            com_unkeep(&tiles[i].heap->pageable.base);
+            com_unref(&tiles[i].heap->pageable.base);
     }
     free(tiles);
     return hr;
@@ -136,11 +136,11 @@ void d3d_tile_update_run(struct d3d_device *device, const struct d3d_tile_update
 
 void d3d_tile_update_destroy(struct d3d_tile_update *update)
 {
-    com_unkeep(&update->to->pageable.base);
+    com_unref(&update->to->pageable.base);
     if (update->from)
-        com_unkeep(&update->from->pageable.base);
+        com_unref(&update->from->pageable.base);
     if (update->heap)
-        com_unkeep(&update->heap->pageable.base);
+        com_unref(&update->heap->pageable.base);
     free(update);
 }
 
@@ -151,7 +151,7 @@ static struct d3d_tile_update *update_new(struct d3d_device *device, struct d3d_
         d3d_device_remove(device, E_OUTOFMEMORY, "ID3D12CommandQueue: no memory for a change of tile mappings");
         return NULL;
     }
-    com_keep(&to->pageable.base);
+    com_ref(&to->pageable.base);
     update->to = to;
     return update;
 }
@@ -300,7 +300,7 @@ struct d3d_tile_update *d3d_tile_update_create(struct d3d_device *device, ID3D12
     if (!update)
         return NULL;
     if (heap)
-        com_keep(&heap->pageable.base);
+        com_ref(&heap->pageable.base);
     update->heap = heap;
     make_runs(update, regions, ranges, all);
     return update;
@@ -330,7 +330,7 @@ struct d3d_tile_update *d3d_tile_copy_create(struct d3d_device *device, ID3D12Re
     struct d3d_tile_update *update = count ? update_new(device, to, 1) : NULL;
     if (!update)
         return NULL;
-    com_keep(&from->pageable.base);
+    com_ref(&from->pageable.base);
     update->from = from;
     update->from_first = from_first;
     update->runs[update->run_count++] = (struct run){ .first = to_first, .count = count };

@@ -33,7 +33,7 @@ struct d3d_worker {
 
 /* ---- blocks ---- */
 
-struct d3d_submission *d3d_worker_take_block(struct d3d_worker *worker, size_t bytes)
+struct d3d_submission *d3d_worker_acquire_block(struct d3d_worker *worker, size_t bytes)
 {
     pthread_mutex_lock(&worker->lock);
     struct d3d_submission *block = worker->free_blocks;
@@ -48,7 +48,7 @@ struct d3d_submission *d3d_worker_take_block(struct d3d_worker *worker, size_t b
 }
 
 /* Keeps the few largest: the largest one first. */
-void d3d_worker_give_block(struct d3d_worker *worker, struct d3d_submission *block)
+void d3d_worker_release_block(struct d3d_worker *worker, struct d3d_submission *block)
 {
     struct d3d_submission *drop = block;
     pthread_mutex_lock(&worker->lock);
@@ -91,18 +91,18 @@ static bool ring_grow(struct d3d_worker *worker)
 bool d3d_worker_push(struct d3d_worker *worker, const struct d3d_work *work)
 {
     pthread_mutex_lock(&worker->lock);
-    bool room = worker->count < worker->capacity || ring_grow(worker);
-    if (room) {
+    bool has_room = worker->count < worker->capacity || ring_grow(worker);
+    if (has_room) {
         worker->ring[(worker->head + worker->count++) & (worker->capacity - 1)] = *work;
         atomic_fetch_add_explicit(&worker->pushed, 1, memory_order_release);
         if (worker->sleeping)
             pthread_cond_signal(&worker->wake);
     }
     pthread_mutex_unlock(&worker->lock);
-    return room;
+    return has_room;
 }
 
-bool d3d_worker_borrow(struct d3d_worker *worker)
+bool d3d_worker_acquire(struct d3d_worker *worker)
 {
     pthread_mutex_lock(&worker->lock);
     bool idle = !worker->count && !worker->busy && !worker->borrowed;
@@ -112,7 +112,7 @@ bool d3d_worker_borrow(struct d3d_worker *worker)
     return idle;
 }
 
-void d3d_worker_give_back(struct d3d_worker *worker)
+void d3d_worker_release(struct d3d_worker *worker)
 {
     pthread_mutex_lock(&worker->lock);
     worker->borrowed = false;
@@ -242,7 +242,7 @@ static void worker_destroy(struct d3d_worker *worker)
     pthread_mutex_destroy(&worker->lock);
     pthread_cond_destroy(&worker->wake);
     pthread_cond_destroy(&worker->state_changed);
-    com_unkeep(&worker->device->base);
+    com_unref(&worker->device->base);
     free(worker);
 }
 
@@ -265,7 +265,7 @@ static void *worker_main(void *argument)
             d3d_fence_signal(work.fence, work.value);
         else
             work_wait(worker, work.fence, work.value);
-        com_unkeep(&work.fence->base);
+        com_unref(&work.fence->base);
     }
     worker->device->ops->queue_destroy(worker->queue);
     pthread_mutex_lock(&worker->lock);
@@ -305,7 +305,7 @@ HRESULT d3d_worker_create(struct d3d_device *device, D3D12_COMMAND_LIST_TYPE typ
     }
     worker->device = device;
     worker->forks = d3d_fork_count();
-    com_keep(&device->base);
+    com_ref(&device->base);
     worker->running_end = &worker->running;
     pthread_mutex_init(&worker->lock, NULL);
     pthread_cond_init(&worker->wake, NULL);
@@ -335,7 +335,7 @@ static void worker_abandon(struct d3d_worker *worker)
         else if (work->type == D3D_WORK_TILES)
             d3d_tile_update_destroy(work->tiles);
         else
-            com_unkeep(&work->fence->base);
+            com_unref(&work->fence->base);
     }
     if (worker->device->info->kind == ADAPTER_HOST) /* drivers do not work after a fork */
         worker->device->ops->queue_destroy(worker->queue);

@@ -17,7 +17,7 @@ static struct dml_binding_table *table_from(TABLE)
 static void table_clear(struct dml_binding_table *table)
 {
     if (table->dispatchable)
-        com_unkeep(&table->dispatchable->base);
+        com_unref(&table->dispatchable->base);
     free(table->buffers);
     free(table->places);
     table->dispatchable = NULL;
@@ -86,7 +86,7 @@ static HRESULT table_set(struct dml_device *device, struct dml_binding_table *ta
         return E_OUTOFMEMORY;
     }
     struct dml_initializer *initializer = dml_as_initializer(next.dispatchable);
-    com_keep(&next.dispatchable->base);
+    com_ref(&next.dispatchable->base);
     table_clear(table);
     table->dispatchable = next.dispatchable;
     table->generation = initializer ? atomic_load(&initializer->generation) : 0;

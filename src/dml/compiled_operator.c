@@ -16,7 +16,7 @@ static void compiled_operator_destroy(struct com_object *object)
     struct dml_compiled_operator *op = (struct dml_compiled_operator *)object;
     dml_program_destroy(dml_parent(op), &op->program);
     if (op->op)
-        com_unkeep(&op->op->base);
+        com_unref(&op->op->base);
     free(op->inputs);
     free(op->outputs);
     com_finish(object);
@@ -156,7 +156,7 @@ static HRESULT compile_operator(struct dml_compiled_operator *op, struct dml_ope
 {
     const struct schema_desc *desc = source->desc;
     struct graph graph;
-    com_keep(&source->base);
+    com_ref(&source->base);
     op->op = source;
     if (!allocate_slots(op, desc->input_count, desc->output_count))
         return E_OUTOFMEMORY;

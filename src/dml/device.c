@@ -11,7 +11,7 @@ static pthread_mutex_t store_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct graph_store *store;
 static uint32_t store_users;
 
-static struct graph_store *store_take(void)
+static struct graph_store *store_acquire(void)
 {
     pthread_mutex_lock(&store_lock);
     if (!store)
@@ -49,7 +49,7 @@ static void *device_query(struct com_object *object, const IID *iid)
     if (!device->debug || !com_iid_equal(iid, &IID_IDMLDebugDevice))
         return NULL;
     com_AddRef(object);
-    return &device->debug_face;
+    return &device->debug_tear_off;
 }
 
 static const IID *const device_iids[] = { &IID_IDMLObject, &IID_IDMLDevice, &IID_IDMLDevice1, NULL };
@@ -60,14 +60,14 @@ HRESULT dml_device_create(ID3D12Device *parent, AnydmlDevice *d3d12, bool debug,
 {
     struct dml_device *device = calloc(1, sizeof(*device));
     if (device)
-        device->store = store_take();
+        device->store = store_acquire();
     if (!device || !device->store) {
         free(device);
         return E_OUTOFMEMORY;
     }
     com_init(&device->base, &dml_device_vtbl, &device_class, NULL);
-    device->debug_face.lpVtbl = &dml_debug_device_vtbl;
-    device->debug_face.device = device;
+    device->debug_tear_off.lpVtbl = &dml_debug_device_vtbl;
+    device->debug_tear_off.device = device;
     device->debug = debug;
     atomic_init(&device->muted, false);
     atomic_init(&device->reason, S_OK);
@@ -148,7 +148,7 @@ const IDMLDevice1Vtbl dml_device_vtbl = {
 
 static struct dml_device *device_of(IDMLDebugDevice *iface)
 {
-    return ((struct dml_debug_face *)iface)->device;
+    return ((struct dml_debug_tear_off *)iface)->device;
 }
 
 static HRESULT dml_debug_device_QueryInterface(IDMLDebugDevice *iface, REFIID riid, void **out)

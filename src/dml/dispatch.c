@@ -9,8 +9,8 @@
 
 #define STACK_SLOTS 64
 
-/* Room to put a dispatch's buffers in order of its slots. */
-union room {
+/* Where to put a dispatch's buffers in order of its slots. */
+union slot_scratch {
     void *host;
     struct adapter_binding device;
 };
@@ -21,7 +21,7 @@ struct dml_dispatch {
     struct dml_compiled_operator *op;    /* kept; NULL for an initializer's */
     struct dml_initializer *initializer; /* kept; NULL for an operator's */
     atomic_bool ran;
-    union room *room;                      /* for more than STACK_SLOTS slots, else NULL */
+    union slot_scratch *scratch;           /* for more than STACK_SLOTS slots, else NULL */
     _Atomic(struct dml_staging *) staging; /* NULL: no bindings have needed it yet */
     uint32_t target_count;
     struct dml_target targets[]; /* of an initializer; their operators are kept */
@@ -54,15 +54,15 @@ static uint32_t slots_needed(const struct dml_dispatch *dispatch)
 static void dispatch_destroy(struct dml_dispatch *dispatch)
 {
     for (uint32_t i = 0; i < dispatch->target_count; i++)
-        com_unkeep(&dispatch->targets[i].op->pageable.base);
+        com_unref(&dispatch->targets[i].op->pageable.base);
     if (dispatch->initializer && !atomic_load(&dispatch->ran))
         atomic_fetch_sub(&dispatch->initializer->waiting, 1);
     dml_staging_destroy(dispatch_device(dispatch), atomic_load(&dispatch->staging));
     if (dispatch->initializer)
-        com_unkeep(&dispatch->initializer->pageable.base);
+        com_unref(&dispatch->initializer->pageable.base);
     if (dispatch->op)
-        com_unkeep(&dispatch->op->pageable.base);
-    free(dispatch->room);
+        com_unref(&dispatch->op->pageable.base);
+    free(dispatch->scratch);
     free(dispatch);
 }
 
@@ -72,7 +72,7 @@ static void snapshot_targets(struct dml_dispatch *dispatch, struct dml_initializ
     dispatch->target_count = initializer->target_count;
     for (uint32_t i = 0; i < initializer->target_count; i++) {
         dispatch->targets[i] = initializer->targets[i];
-        com_keep(&dispatch->targets[i].op->pageable.base);
+        com_ref(&dispatch->targets[i].op->pageable.base);
     }
     atomic_fetch_add(&initializer->waiting, 1);
 }
@@ -88,7 +88,7 @@ struct adapter_dispatch *dml_dispatch_create(struct dml_pageable *dispatchable)
     atomic_init(&dispatch->refs, 1);
     atomic_init(&dispatch->ran, false);
     atomic_init(&dispatch->staging, NULL);
-    com_keep(&dispatchable->base);
+    com_ref(&dispatchable->base);
     dispatch->op = dml_as_compiled(dispatchable);
     dispatch->base.threads = dml_parent(dispatchable)->threads;
     dispatch->base.work = UINT64_MAX;
@@ -101,8 +101,8 @@ struct adapter_dispatch *dml_dispatch_create(struct dml_pageable *dispatchable)
     uint32_t slots = slots_needed(dispatch);
     if (slots <= STACK_SLOTS)
         return &dispatch->base;
-    dispatch->room = calloc(slots, sizeof(*dispatch->room));
-    if (dispatch->room)
+    dispatch->scratch = calloc(slots, sizeof(*dispatch->scratch));
+    if (dispatch->scratch)
         return &dispatch->base;
     dispatch_destroy(dispatch);
     return NULL;
@@ -226,13 +226,14 @@ static void note_initialized(struct dml_compiled_operator *op)
         dml_error(dml_parent(op), op, "%s is initialised more than once; the new persistent resource counts", op->what);
 }
 
-static HRESULT run_operator(struct dml_dispatch *dispatch, const struct adapter_binding *bindings, union room *room)
+static HRESULT run_operator(struct dml_dispatch *dispatch, const struct adapter_binding *bindings,
+                            union slot_scratch *scratch)
 {
     struct dml_compiled_operator *op = dispatch->op;
     HRESULT hr = check_initialized(op);
     if (FAILED(hr))
         return hr;
-    void **inputs = &room[0].host, **outputs = inputs + op->input_count;
+    void **inputs = &scratch[0].host, **outputs = inputs + op->input_count;
     for (uint32_t i = 0; i < op->input_count; i++)
         inputs[i] =
             op->inputs[i].expect == DML_EXPECT_BUFFER ? host_address(&bindings[op->inputs[i].descriptor]) : NULL;
@@ -253,10 +254,11 @@ static HRESULT run_operator(struct dml_dispatch *dispatch, const struct adapter_
     return graph_plan_run(op->program.plan, &buffers, dml_trace_tracer(op, &tracer));
 }
 
-static HRESULT run_target(const struct dml_target *target, const struct adapter_binding *bindings, union room *room)
+static HRESULT run_target(const struct dml_target *target, const struct adapter_binding *bindings,
+                          union slot_scratch *scratch)
 {
     struct dml_compiled_operator *op = target->op;
-    void **owned = &room[0].host;
+    void **owned = &scratch[0].host;
     for (uint32_t i = 0; i < op->input_count; i++)
         owned[i] = op->inputs[i].expect == DML_EXPECT_OWNED
                        ? host_address(&bindings[target->first + op->inputs[i].descriptor])
@@ -276,15 +278,15 @@ static HRESULT run_target(const struct dml_target *target, const struct adapter_
 static HRESULT dispatch_run(struct adapter_dispatch *base, const struct adapter_binding *bindings, uint32_t count)
 {
     struct dml_dispatch *dispatch = dispatch_from(base);
-    union room stack[STACK_SLOTS], *room = dispatch->room ? dispatch->room : stack;
+    union slot_scratch stack[STACK_SLOTS], *scratch = dispatch->scratch ? dispatch->scratch : stack;
     HRESULT hr = S_OK;
     (void)count;
     /* This library has its own record of the calling thread's team. */
     struct base_team before = base_parallel_enter(dispatch_device(dispatch)->threads);
     if (dispatch->op)
-        hr = run_operator(dispatch, bindings, room);
+        hr = run_operator(dispatch, bindings, scratch);
     for (uint32_t i = 0; SUCCEEDED(hr) && i < dispatch->target_count; i++)
-        hr = run_target(&dispatch->targets[i], bindings, room);
+        hr = run_target(&dispatch->targets[i], bindings, scratch);
     if (!dispatch->op && dispatch_first_run(dispatch))
         atomic_fetch_sub(&dispatch->initializer->waiting, 1);
     base_parallel_leave(before);
@@ -299,38 +301,38 @@ static struct adapter_binding device_resource(const struct adapter_binding *bind
 }
 
 static void device_slots(const struct dml_slot *slots, uint32_t count, enum dml_expect expect,
-                         const struct adapter_binding *bindings, union room *out)
+                         const struct adapter_binding *bindings, union slot_scratch *out)
 {
     struct adapter_binding *to = &out[0].device;
     for (uint32_t i = 0; i < count; i++)
         to[i] = device_resource(bindings, slots[i].expect == expect ? slots[i].descriptor : GRAPH_NONE);
 }
 
-static HRESULT encode_operator(struct dml_dispatch *dispatch, const struct adapter_binding *bindings, union room *room,
-                               struct adapter_encoder *encoder)
+static HRESULT encode_operator(struct dml_dispatch *dispatch, const struct adapter_binding *bindings,
+                               union slot_scratch *scratch, struct adapter_encoder *encoder)
 {
     struct dml_compiled_operator *op = dispatch->op;
-    union room *outputs = room + op->input_count;
+    union slot_scratch *outputs = scratch + op->input_count;
     HRESULT hr = check_initialized(op);
     if (FAILED(hr))
         return hr;
-    device_slots(op->inputs, op->input_count, DML_EXPECT_BUFFER, bindings, room);
+    device_slots(op->inputs, op->input_count, DML_EXPECT_BUFFER, bindings, scratch);
     device_slots(op->outputs, op->output_count, DML_EXPECT_BUFFER, bindings, outputs);
     const struct dml_staging *staging = atomic_load_explicit(&dispatch->staging, memory_order_acquire);
     if (staging)
-        dml_staging_encode(staging, &room[0].device, encoder);
-    struct dml_spirv_buffers buffers = { &room[0].device, &outputs[0].device,
+        dml_staging_encode(staging, &scratch[0].device, encoder);
+    struct dml_spirv_buffers buffers = { &scratch[0].device, &outputs[0].device,
                                          device_resource(bindings, op->temp_descriptor),
                                          device_resource(bindings, op->persistent_descriptor) };
     return dml_spirv_encode(op->program.spirv, &buffers, encoder);
 }
 
-static HRESULT encode_target(const struct dml_target *target, const struct adapter_binding *bindings, union room *room,
-                             struct adapter_encoder *encoder)
+static HRESULT encode_target(const struct dml_target *target, const struct adapter_binding *bindings,
+                             union slot_scratch *scratch, struct adapter_encoder *encoder)
 {
     struct dml_compiled_operator *op = target->op;
-    device_slots(op->inputs, op->input_count, DML_EXPECT_OWNED, bindings + target->first, room);
-    struct dml_spirv_buffers buffers = { .inputs = &room[0].device,
+    device_slots(op->inputs, op->input_count, DML_EXPECT_OWNED, bindings + target->first, scratch);
+    struct dml_spirv_buffers buffers = { .inputs = &scratch[0].device,
                                          .persistent = device_resource(bindings, dml_target_persistent(target)) };
     note_initialized(op);
     return dml_spirv_encode_initialize(op->program.spirv, &buffers, encoder);
@@ -340,13 +342,13 @@ static HRESULT dispatch_encode(struct adapter_dispatch *base, const struct adapt
                                struct adapter_encoder *encoder)
 {
     struct dml_dispatch *dispatch = dispatch_from(base);
-    union room stack[STACK_SLOTS], *room = dispatch->room ? dispatch->room : stack;
+    union slot_scratch stack[STACK_SLOTS], *scratch = dispatch->scratch ? dispatch->scratch : stack;
     HRESULT hr = S_OK;
     (void)count;
     if (dispatch->op)
-        return encode_operator(dispatch, bindings, room, encoder);
+        return encode_operator(dispatch, bindings, scratch, encoder);
     for (uint32_t i = 0; SUCCEEDED(hr) && i < dispatch->target_count; i++)
-        hr = encode_target(&dispatch->targets[i], bindings, room, encoder);
+        hr = encode_target(&dispatch->targets[i], bindings, scratch, encoder);
     if (SUCCEEDED(hr) && dispatch_first_run(dispatch))
         atomic_fetch_sub(&dispatch->initializer->waiting, 1);
     return hr;

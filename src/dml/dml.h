@@ -1,5 +1,5 @@
 /* The objects behind DirectML's interfaces and what they offer each other. Fields without a remark never change after
- * creation. Objects keep each other through com_keep, which applications' reference counts do not show. */
+ * creation. Objects keep each other through com_ref, which applications' reference counts do not show. */
 #ifndef DML_DML_H
 #define DML_DML_H
 
@@ -18,7 +18,7 @@
 /* ---- device.c ---- */
 
 /* IDMLDebugDevice, served by its own pointer; the device's reference count. */
-struct dml_debug_face {
+struct dml_debug_tear_off {
     const void *lpVtbl;
     struct dml_device *device;
 };
@@ -32,7 +32,7 @@ struct dml_trace {
 
 struct dml_device {
     struct com_object base; /* IDMLDevice1 */
-    struct dml_debug_face debug_face;
+    struct dml_debug_tear_off debug_tear_off;
     bool debug;           /* created with DML_CREATE_DEVICE_FLAG_DEBUG */
     atomic_bool muted;    /* SetMuteDebugOutput */
     ID3D12Device *parent; /* referenced */
@@ -351,8 +351,8 @@ void dml_missing_print(const struct dml_missing *missing, char *out);
 
 void dml_trace_open(struct dml_trace *trace);
 void dml_trace_close(struct dml_trace *trace);
-/* The tracer for graph_plan_run, in *room, or NULL: nobody wants it. */
-const struct graph_tracer *dml_trace_tracer(struct dml_compiled_operator *op, struct graph_tracer *room);
+/* The tracer for graph_plan_run, in *storage, or NULL: nobody wants it. */
+const struct graph_tracer *dml_trace_tracer(struct dml_compiled_operator *op, struct graph_tracer *storage);
 /* Of a compiled operator, when somebody wants it: its graph "before passes" or "after passes", and its "plan". */
 void dml_trace_graph(struct dml_trace *trace, const char *what, uint64_t id, const char *when,
                      const struct graph *graph);

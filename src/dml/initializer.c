@@ -8,7 +8,7 @@
 static void targets_destroy(struct dml_target *targets, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
-        com_unkeep(&targets[i].op->pageable.base);
+        com_unref(&targets[i].op->pageable.base);
     free(targets);
 }
 
@@ -86,7 +86,7 @@ static HRESULT initializer_set(struct dml_device *device, struct dml_initializer
         return hr;
     for (UINT i = 0; i < count; i++) {
         struct dml_compiled_operator *op = targets[i].op;
-        com_keep(&op->pageable.base);
+        com_ref(&op->pageable.base);
         targets[i].first = descriptors;
         descriptors += op->owned_count + (op->program.persistent_bytes != 0);
     }

@@ -54,7 +54,7 @@ static void event_begin(struct graph_text *json, const char *phase, const char *
 static void event_send(struct dml_trace *trace, const char *category, const char *name, const char *text,
                        struct graph_text *json)
 {
-    char *line = graph_text_take(json);
+    char *line = graph_text_detach(json);
     struct anydml_trace_event event = { category, name, text, line };
     if (!line)
         return;
@@ -71,7 +71,7 @@ static void event_send(struct dml_trace *trace, const char *category, const char
 
 struct cost {
     uint64_t flops, read, written;
-    double least_ns; /* as fast as the peaks allow */
+    double min_ns; /* as fast as the peaks allow */
 };
 
 /* Numbers that differ from run to run come last. */
@@ -83,8 +83,8 @@ static void add_cost(struct graph_text *json, const struct cost *cost, uint64_t 
                    "\"rate_gflops\":%.3f",
                    (unsigned long long)cost->read, (unsigned long long)cost->written, (unsigned long long)cost->flops,
                    (double)(cost->read + cost->written) / ns, (double)cost->flops / ns);
-    if (cost->least_ns > 0)
-        graph_text_add(json, ",\"roofline\":%.3f", cost->least_ns / ns);
+    if (cost->min_ns > 0)
+        graph_text_add(json, ",\"roofline\":%.3f", cost->min_ns / ns);
     graph_text_add(json, "},\"dur\":%.3f}", (end_ns - begin_ns) / 1000.0);
 }
 
@@ -107,7 +107,7 @@ static char *shapes_of(const struct kern_op *op)
         graph_text_add(&text, "%s", t == op->input_count ? " -> " : t ? ", " : "");
         graph_text_view(&text, &op->tensors[t]);
     }
-    return graph_text_take(&text);
+    return graph_text_detach(&text);
 }
 
 static void send_step(struct dml_trace *trace, const struct graph_step *step, const struct cost *cost,
@@ -116,7 +116,7 @@ static void send_step(struct dml_trace *trace, const struct graph_step *step, co
     const char *name = step->origin && *step->origin ? step->origin : "made by a pass";
     struct graph_text json, kind = { 0 };
     graph_text_op(&kind, &step->op);
-    char *op = graph_text_take(&kind), *shapes = shapes_of(&step->op);
+    char *op = graph_text_detach(&kind), *shapes = shapes_of(&step->op);
     event_begin(&json, "X", "step", name, times[0]);
     graph_text_add(&json, ",\"args\":{\"kernel\":");
     add_string(&json, step->kernel);
@@ -161,7 +161,7 @@ static void trace_run(void *context, const struct graph_plan *plan, const uint64
         sum.flops += cost.flops;
         sum.read += cost.read;
         sum.written += cost.written;
-        sum.least_ns += cost.least_ns;
+        sum.min_ns += cost.min_ns;
     }
     send_run(trace, op, plan, &sum, times);
     for (uint32_t i = 0; i < plan->step_count; i++) {
@@ -171,12 +171,12 @@ static void trace_run(void *context, const struct graph_plan *plan, const uint64
     pthread_mutex_unlock(&lock);
 }
 
-const struct graph_tracer *dml_trace_tracer(struct dml_compiled_operator *op, struct graph_tracer *room)
+const struct graph_tracer *dml_trace_tracer(struct dml_compiled_operator *op, struct graph_tracer *storage)
 {
     if (!atomic_load_explicit(&dml_parent(op)->trace.on, memory_order_relaxed))
         return NULL;
-    *room = (struct graph_tracer){ trace_run, op };
-    return room;
+    *storage = (struct graph_tracer){ trace_run, op };
+    return storage;
 }
 
 /* ---- what is compiled ---- */

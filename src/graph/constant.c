@@ -40,7 +40,8 @@ void *graph_constant_new(struct graph *graph, DML_TENSOR_DATA_TYPE type, uint32_
                          struct graph_operand *out)
 {
     *out = graph_temp(graph, type, rank, sizes);
-    void *data = out->value == GRAPH_NONE ? NULL : base_pages_take(&graph->pages, graph->values[out->value].size_bytes);
+    void *data =
+        out->value == GRAPH_NONE ? NULL : base_pages_acquire(&graph->pages, graph->values[out->value].size_bytes);
     if (data)
         graph_constant_put(graph, out->value, data);
     else
@@ -73,7 +74,7 @@ const void *graph_constant_data(struct graph *graph, uint32_t value)
     const void *ready = graph_constant_ready(constant);
     if (ready)
         return ready;
-    void *made = base_pages_take(&graph->pages, constant->size_bytes);
+    void *made = base_pages_acquire(&graph->pages, constant->size_bytes);
     if (made)
         graph_constant_copy(constant, made);
     else
@@ -84,7 +85,7 @@ const void *graph_constant_data(struct graph *graph, uint32_t value)
 void graph_constant_release(struct graph *graph, uint32_t value)
 {
     struct graph_value *constant = &graph->values[value];
-    base_pages_give(constant->made, constant->size_bytes);
+    base_pages_release(constant->made, constant->size_bytes);
     constant->made = NULL;
     if (constant->given && constant->index != GRAPH_NONE && graph->constant_done)
         graph->constant_done(graph->constant_context, constant->index);

@@ -33,12 +33,13 @@ static uint64_t window(const uint32_t *sizes, uint32_t count)
 
 /* Each element that the first convolution reads and each of Y meet the middle channels, each pixel of Y their windows.
  */
-static uint64_t block_flops(const struct kern_block *block, const struct kern_view *x, const struct kern_view *y)
+static uint64_t inverted_residual_flops(const struct kern_inverted_residual *residual, const struct kern_view *x,
+                                        const struct kern_view *y)
 {
-    uint64_t read = (uint64_t)x->sizes[0] * x->sizes[1] * window(block->first, 2) * window(block->image, 2);
-    return 2 * (uint64_t)block->middle *
+    uint64_t read = (uint64_t)x->sizes[0] * x->sizes[1] * window(residual->first, 2) * window(residual->image, 2);
+    return 2 * (uint64_t)residual->middle *
            (read + kern_view_elements(y) +
-            kern_view_elements(y) / BASE_MAX(y->sizes[1], 1u) * window(block->window, 2));
+            kern_view_elements(y) / BASE_MAX(y->sizes[1], 1u) * window(residual->window, 2));
 }
 
 /* Multiply-adds count as two. Convolutions count whole windows, with what lies in the padding. */
@@ -52,8 +53,8 @@ static uint64_t product_flops(const struct kern_op *op)
     case KERN_CONV: /* the weights' first two sizes are [Cout, C / groups], transposed [C, Cout / groups] */
         return 2 * kern_view_elements(op->u.conv.transposed ? a : out) * b->sizes[1] *
                window(b->sizes + 2, op->u.conv.spatial);
-    case KERN_BLOCK:
-        return block_flops(&op->u.block, a, out);
+    case KERN_INVERTED_RESIDUAL:
+        return inverted_residual_flops(&op->u.inverted_residual, a, out);
     case KERN_ATTENTION: /* Q K^T, the softmax of it, and its product with V */
         return kern_view_elements(a) / BASE_MAX(a->sizes[3], 1u) * b->sizes[2] *
                (2 * a->sizes[3] + 5 + 2 * (uint64_t)out->sizes[3]);

@@ -32,7 +32,7 @@ static HRESULT run_now(struct graph *graph, const struct graph_derivation *d)
         hr = in[i] ? S_OK : E_OUTOFMEMORY;
     }
     for (uint32_t i = 0; out && i < d->output_count; i++) {
-        out[i] = base_pages_take(&graph->pages, graph->values[d->values[d->input_count + i]].size_bytes);
+        out[i] = base_pages_acquire(&graph->pages, graph->values[d->values[d->input_count + i]].size_bytes);
         hr = out[i] ? hr : E_OUTOFMEMORY;
     }
     if (SUCCEEDED(hr) && !d->run(d->context, in, out))
@@ -42,7 +42,7 @@ static HRESULT run_now(struct graph *graph, const struct graph_derivation *d)
         if (SUCCEEDED(hr))
             graph_constant_put(graph, value, out[i]);
         else
-            base_pages_give(out[i], graph->values[value].size_bytes);
+            base_pages_release(out[i], graph->values[value].size_bytes);
     }
     return hr;
 }

@@ -146,18 +146,18 @@ static bool run_init_step(const struct graph_plan *plan, const struct graph_init
     return !init->pack || !kern_take_failure();
 }
 
-/* `room` has a place for each value of a derivation. */
-static bool derive(const struct graph_init_derivation *d, const struct graph_buffers *buffers, void **room)
+/* `scratch` has a place for each value of a derivation. */
+static bool derive(const struct graph_init_derivation *d, const struct graph_buffers *buffers, void **scratch)
 {
     const struct graph_derivation *make = &d->make;
     for (uint32_t i = 0; i < make->input_count + make->output_count; i++)
-        room[i] = resolve(&d->where[i], buffers);
+        scratch[i] = resolve(&d->where[i], buffers);
     for (uint32_t i = 0; i < make->output_count; i++)
-        memset(room[make->input_count + i], 0, d->bytes[i]);
-    return make->run(make->context, (const void *const *)room, room + make->input_count);
+        memset(scratch[make->input_count + i], 0, d->bytes[i]);
+    return make->run(make->context, (const void *const *)scratch, scratch + make->input_count);
 }
 
-static void *take_room(const struct graph_plan *plan)
+static void *acquire_scratch(const struct graph_plan *plan)
 {
     size_t most = 1;
     for (uint32_t i = 0; i < plan->derivation_count; i++)
@@ -168,17 +168,17 @@ static void *take_room(const struct graph_plan *plan)
 HRESULT graph_plan_initialize(const struct graph_plan *plan, void *const *owned_inputs, void *persistent)
 {
     struct graph_buffers buffers = { .inputs = owned_inputs, .persistent = persistent };
-    void *room = plan->derivation_count ? take_room(plan) : NULL;
+    void *scratch = plan->derivation_count ? acquire_scratch(plan) : NULL;
     uint32_t next = 0;
     kern_take_failure(); /* of others on this thread */
     buffers.temp = plan->init_temp_bytes ? aligned_alloc(256, plan->init_temp_bytes) : NULL;
-    bool ok = (room || !plan->derivation_count) && (buffers.temp || !plan->init_temp_bytes);
+    bool ok = (scratch || !plan->derivation_count) && (buffers.temp || !plan->init_temp_bytes);
     for (uint32_t turn = 0; ok && turn <= plan->derivation_count; turn++) {
-        ok = !turn || derive(&plan->derivations[turn - 1], &buffers, room);
+        ok = !turn || derive(&plan->derivations[turn - 1], &buffers, scratch);
         for (; ok && next < plan->init_step_count && plan->init_steps[next].turn == turn; next++)
             ok = run_init_step(plan, &plan->init_steps[next], &buffers);
     }
     free(buffers.temp);
-    free(room);
+    free(scratch);
     return ok ? S_OK : E_OUTOFMEMORY;
 }

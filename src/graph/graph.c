@@ -17,7 +17,7 @@ void graph_init(struct graph *graph, uint32_t input_count, uint32_t output_count
 void graph_finish(struct graph *graph)
 {
     for (uint32_t i = 0; i < graph->value_count; i++)
-        base_pages_give(graph->values[i].made, graph->values[i].size_bytes);
+        base_pages_release(graph->values[i].made, graph->values[i].size_bytes);
     base_pages_finish(&graph->pages);
     free(graph->values);
     free(graph->ops);

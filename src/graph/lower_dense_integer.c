@@ -3,7 +3,7 @@
 #include "graph/lower.h"
 
 /* A scale or zero point as a tensor of `like`'s rank and sizes; what it has more in dimensions in front are ones. */
-static struct graph_operand spread(const struct graph_operand *operand, const struct kern_view *like)
+static struct graph_operand broadcast(const struct graph_operand *operand, const struct kern_view *like)
 {
     struct graph_operand result = *operand;
     uint32_t extra = operand->view.rank > like->rank ? operand->view.rank - like->rank : 0;
@@ -14,7 +14,7 @@ static struct graph_operand spread(const struct graph_operand *operand, const st
 }
 
 /* One value per channel: on axis 1, or on the only axis. `like` = [1, channels, 1...]. */
-static struct graph_operand spread_channels(const struct graph_operand *operand, const struct kern_view *like)
+static struct graph_operand broadcast_channels(const struct graph_operand *operand, const struct kern_view *like)
 {
     struct graph_operand result = *operand;
     uint32_t axis = operand->view.rank > 1;
@@ -79,9 +79,9 @@ static struct graph_op *multiply(struct graph_lowering *lowering, const struct m
     bool has_a_zero = lower_present(&from[slots->a_zero]), has_b_zero = lower_present(&from[slots->b_zero]);
     uint32_t count = 2;
     if (has_a_zero)
-        in[count++] = spread(&from[slots->a_zero], &sums->view);
+        in[count++] = broadcast(&from[slots->a_zero], &sums->view);
     if (has_b_zero)
-        in[count++] = spread(&from[slots->b_zero], &sums->view);
+        in[count++] = broadcast(&from[slots->b_zero], &sums->view);
     struct graph_op *op = lower_op(lowering, KERN_GEMM, in, count, sums, 1);
     if (!op)
         return NULL;
@@ -107,7 +107,7 @@ static struct graph_operand matrix_scale(struct graph_lowering *lowering, const 
     for (uint32_t d = 0; d < out->rank; d++)
         like.sizes[d] = 1;
     for (uint32_t i = 0; i < count; i++) {
-        scales[i] = spread(&lowering->inputs[slots[i]], out);
+        scales[i] = broadcast(&lowering->inputs[slots[i]], out);
         for (uint32_t d = out->rank - 2; d < out->rank; d++)
             like.sizes[d] = scales[i].view.strides[d] ? out->sizes[d] : like.sizes[d];
     }
@@ -129,7 +129,7 @@ HRESULT lower_quantized_matrix_multiply(struct graph_lowering *lowering)
     struct graph_operand sums = sums_temp(lowering), zero_point = lowering->inputs[7];
     struct graph_operand scale = matrix_scale(lowering, (const uint32_t[]){ 1, 4, 6 }, 3);
     if (lower_present(&zero_point))
-        zero_point = spread(&zero_point, &lowering->outputs[0].view);
+        zero_point = broadcast(&zero_point, &lowering->outputs[0].view);
     multiply(lowering, &(struct matrix_slots){ 0, 2, 3, 5 }, &sums);
     return requantize(lowering, &sums, &scale, &zero_point);
 }
@@ -143,7 +143,7 @@ static struct graph_operand shifted(struct graph_lowering *lowering, uint32_t ma
     bool has_zero = lower_present(&in[1]);
     struct lower_map map;
     if (has_zero)
-        in[1] = spread(&in[1], view);
+        in[1] = broadcast(&in[1], view);
     lower_map_begin(&map, lowering, in, 1 + has_zero, DML_TENSOR_DATA_TYPE_INT64);
     uint32_t reg = has_zero ? lower_emit2(&map, KERN_MAP_SUB, 0, 1) : 0;
     lower_map_end(&map, &out, lower_emit_convert(&map, reg, DML_TENSOR_DATA_TYPE_FLOAT64));
@@ -157,7 +157,7 @@ static HRESULT multiply_wide(struct graph_lowering *lowering)
     struct graph_operand factors[2] = { shifted(lowering, 0, 2), shifted(lowering, 3, 5) };
     struct graph_operand sums =
         graph_temp(lowering->graph, DML_TENSOR_DATA_TYPE_FLOAT64, out->view.rank, out->view.sizes);
-    struct graph_operand in[4] = { sums, spread(&from[1], &out->view), spread(&from[4], &out->view), from[6] };
+    struct graph_operand in[4] = { sums, broadcast(&from[1], &out->view), broadcast(&from[4], &out->view), from[6] };
     bool has_bias = lower_present(&from[6]);
     struct lower_map map;
     struct graph_op *op = lower_op(lowering, KERN_GEMM, factors, 2, &sums, 1);
@@ -223,9 +223,9 @@ static void convolve(struct graph_lowering *lowering, const struct conv_slots *s
     if (conv.has_bias)
         in[count++] = from[slots->bias];
     if (conv.has_x_zero)
-        in[count++] = spread(&from[slots->x_zero], &one);
+        in[count++] = broadcast(&from[slots->x_zero], &one);
     if (conv.has_w_zero)
-        in[count++] = spread_channels(&from[slots->w_zero], &channels);
+        in[count++] = broadcast_channels(&from[slots->w_zero], &channels);
     for (uint32_t i = 0; i < conv.spatial; i++) {
         conv.strides[i] = steps->strides[i];
         conv.dilations[i] = steps->dilations[i];
@@ -255,11 +255,11 @@ HRESULT lower_quantized_convolution(struct graph_lowering *lowering)
                                 desc->GroupCount };
     struct graph_operand sums = sums_temp(lowering), zero_point = from[8];
     struct kern_view channels = channels_like(out);
-    struct graph_operand scales[3] = { spread(&from[1], &channels), spread_channels(&from[4], &channels),
-                                       spread(&from[7], &channels) };
+    struct graph_operand scales[3] = { broadcast(&from[1], &channels), broadcast_channels(&from[4], &channels),
+                                       broadcast(&from[7], &channels) };
     struct graph_operand joined = join_scales(lowering, scales, 3, &channels), scale = lower_broadcast(&joined, out);
     if (lower_present(&zero_point))
-        zero_point = spread(&zero_point, out);
+        zero_point = broadcast(&zero_point, out);
     convolve(lowering, &(struct conv_slots){ 0, 2, 3, 5, 6 }, &steps, &sums);
     return requantize(lowering, &sums, &scale, &zero_point);
 }

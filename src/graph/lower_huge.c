@@ -4,13 +4,13 @@
 
 #define FEW_GROUPS    8
 #define HUGE_ELEMENTS (UINT64_C(1) << 17)
-#define PARTS_LEAST   8
-#define PARTS_MOST    64
+#define PARTS_MIN     8
+#define PARTS_MAX     64
 
 /* Parts of equal length that a dimension of this size can be cut into; 1 when there is no good number. */
 static uint32_t parts_of(uint32_t size)
 {
-    for (uint32_t parts = PARTS_MOST; parts >= PARTS_LEAST; parts--)
+    for (uint32_t parts = PARTS_MAX; parts >= PARTS_MIN; parts--)
         if (size % parts == 0)
             return parts;
     return 1;

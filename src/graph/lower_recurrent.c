@@ -3,8 +3,8 @@
 
 /* Laying R out in panels pays from this many rows in a batch, and this many rows of all steps unless it is done once.
  */
-#define PANELS_LEAST_BATCH 4
-#define PANELS_LEAST_ROWS  64
+#define PANELS_MIN_BATCH 4
+#define PANELS_MIN_ROWS  64
 /* The greatest R that is surely laid out at compile time when it is constant. */
 #define PANELS_CONSTANT_BYTES (UINT64_C(4) << 20)
 
@@ -141,7 +141,7 @@ static bool wants_panels(const struct recurrent *net)
 {
     const struct graph_value *value = &net->lowering->graph->values[net->recurrence->value];
     bool once = value->place == GRAPH_CONSTANT && value->size_bytes <= PANELS_CONSTANT_BYTES;
-    return net->batch >= PANELS_LEAST_BATCH && (once || (uint64_t)net->steps * net->batch >= PANELS_LEAST_ROWS);
+    return net->batch >= PANELS_MIN_BATCH && (once || (uint64_t)net->steps * net->batch >= PANELS_MIN_ROWS);
 }
 
 static bool make_activation(const struct recurrent *net, const DML_OPERATOR_DESC *desc, struct kern_activation *out)

@@ -39,7 +39,7 @@ struct graph_value {
     /* CONSTANT, looked at through graph_constant_... only */
     const void *given;    /* the caller's bytes, anywhere; zeros follow up to size_bytes */
     uint64_t given_bytes; /* at most size_bytes */
-    void *made;           /* all size_bytes, the graph's own, from base_pages_take; NULL: none */
+    void *made;           /* all size_bytes, the graph's own, from base_pages_acquire; NULL: none */
 };
 
 struct graph_operand {
@@ -128,7 +128,7 @@ bool graph_settle(struct graph *graph);
 uint32_t graph_constant_add(struct graph *graph, const void *data, uint64_t size_bytes);
 uint32_t graph_constant_lend(struct graph *graph, uint32_t node, const void *data, uint64_t data_bytes,
                              uint64_t size_bytes);
-/* The value becomes a constant with these bytes, base_pages_take(&graph->pages, its size), which the graph owns from
+/* The value becomes a constant with these bytes, base_pages_acquire(&graph->pages, its size), which the graph owns from
  * now on. */
 void graph_constant_put(struct graph *graph, uint32_t value, void *taken);
 /* A new dense constant of this type and shape, whose bytes are still to be written; NULL and graph->failed when memory

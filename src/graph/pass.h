@@ -145,7 +145,7 @@ struct graph_text {
 
 void graph_text_add(struct graph_text *text, const char *format, ...) BASE_PRINTF(2, 3);
 /* The finished string, or NULL when memory ran short. */
-char *graph_text_take(struct graph_text *text);
+char *graph_text_detach(struct graph_text *text);
 const char *graph_type_name(uint32_t type); /* "f32" */
 void graph_text_view(struct graph_text *text, const struct kern_view *view);
 /* Names of the op's nodes, one after the other, cut where they are long; nothing when none has a name. */

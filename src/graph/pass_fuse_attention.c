@@ -88,7 +88,7 @@ static bool find(const struct graph *graph, const struct graph_uses *uses, uint3
 }
 
 /* A matrix per batch and head; `batches` and `heads` are those of the result. */
-static struct graph_operand heads_of(const struct graph_op *op, uint32_t t, bool turned, uint32_t batches,
+static struct graph_operand heads_of(const struct graph_op *op, uint32_t t, bool transposed, uint32_t batches,
                                      uint32_t heads)
 {
     static const uint32_t order[] = { 0, 1, 3, 2 };
@@ -97,7 +97,7 @@ static struct graph_operand heads_of(const struct graph_op *op, uint32_t t, bool
     out.view = graph_view_broadcast(
         &op->k.tensors[t], 4,
         (const uint32_t[]){ batches, heads, op->k.tensors[t].sizes[rank - 2], op->k.tensors[t].sizes[rank - 1] });
-    if (turned)
+    if (transposed)
         out.view = graph_view_permute(&out.view, order);
     return out;
 }

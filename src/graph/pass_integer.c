@@ -141,7 +141,7 @@ static struct graph_operand channel_constant(struct graph *graph, const struct k
 
 /* A zero point as an operand, unless it is zero. `dim` GRAPH_NONE: one for all. */
 static bool add_zero(struct graph *graph, const struct graph_dequantized *dq, const struct kern_view *y, uint32_t dim,
-                     bool spread, struct graph_operand *inputs, uint32_t *count)
+                     bool broadcast, struct graph_operand *inputs, uint32_t *count)
 {
     uint32_t channels = dim == GRAPH_NONE ? 1 : y->sizes[dim];
     int8_t *data = base_arena_alloc(&graph->arena, channels);
@@ -155,7 +155,7 @@ static bool add_zero(struct graph *graph, const struct graph_dequantized *dq, co
     if (!any || !data)
         return false;
     inputs[*count] = channel_constant(graph, y, dim, dq->q.view.type, data);
-    if (spread)
+    if (broadcast)
         inputs[*count].view = graph_view_broadcast(&inputs[*count].view, y->rank, y->sizes);
     (*count)++;
     return true;

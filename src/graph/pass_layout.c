@@ -107,8 +107,8 @@ static void channels_last(const struct kern_view *whole, struct kern_view *view)
     view->strides[1] = 1;
 }
 
-/* The op with its operands in groups of convolutions turned; false when it has none. */
-static bool turned(struct layout *layout, const struct graph_op *op, struct graph_op *out)
+/* The op with its operands in groups of convolutions permuted; false when it has none. */
+static bool permuted(struct layout *layout, const struct graph_op *op, struct graph_op *out)
 {
     bool any = false;
     *out = *op;
@@ -123,7 +123,7 @@ static bool turned(struct layout *layout, const struct graph_op *op, struct grap
 
 /* No worse, as far as kernels of our own go, so that layouts are the same with and without a vendor's library (which
  * takes either); of integers better, because most kernels of theirs are for plain layouts. */
-static bool turns_well(const struct layout *layout, const struct graph_op *op, const struct graph_op *changed)
+static bool permutes_well(const struct layout *layout, const struct graph_op *op, const struct graph_op *changed)
 {
     if (!op->k.u.conv.integer) {
         struct graph_op before = *op, after = *changed;
@@ -139,14 +139,14 @@ static bool turns_well(const struct layout *layout, const struct graph_op *op, c
 static void veto(struct layout *layout, const struct graph_op *op)
 {
     struct graph_op changed;
-    if (op->k.kind != KERN_CONV || !turned(layout, op, &changed) || turns_well(layout, op, &changed))
+    if (op->k.kind != KERN_CONV || !permuted(layout, op, &changed) || permutes_well(layout, op, &changed))
         return;
     for (uint32_t t = 0; t < op->k.input_count + op->k.output_count; t++)
         if (!layout->refused[op->value[t]])
             layout->conv[find_group(layout, op->value[t])] = false;
 }
 
-static void turn_all(struct layout *layout, bool *changed)
+static void permute_all(struct layout *layout, bool *changed)
 {
     struct graph *graph = layout->graph;
     struct graph_op op;
@@ -161,7 +161,7 @@ static void turn_all(struct layout *layout, bool *changed)
     for (uint32_t i = 0; i < graph->op_count; i++)
         veto(layout, graph->ops[i]);
     for (uint32_t i = 0; i < graph->op_count; i++) {
-        if (!turned(layout, graph->ops[i], &op))
+        if (!permuted(layout, graph->ops[i], &op))
             continue;
         *graph->ops[i] = op;
         *changed = true;
@@ -181,7 +181,7 @@ HRESULT graph_pass_layout(struct graph *graph, const struct graph_options *optio
     for (uint32_t v = 0; ok && v < graph->value_count; v++)
         layout.group[v] = v;
     if (ok)
-        turn_all(&layout, changed);
+        permute_all(&layout, changed);
     free(layout.shape);
     free(layout.refused);
     free(layout.conv);

@@ -5,9 +5,9 @@
 
 #define TILE_ROWS    8 /* of a result, which one thread computes at its best speed */
 #define TILE_COLUMNS 48
-#define DEPTH_LEAST  1024  /* of a part */
+#define DEPTH_MIN    1024  /* of a part */
 #define DEPTH_STEP   16    /* parts begin where vectors do */
-#define WORK_LEAST   40000 /* about the cycles of the product alone, below which two more steps cost what is won */
+#define WORK_MIN     40000 /* about the cycles of the product alone, below which two more steps cost what is won */
 
 struct parts {
     uint32_t count, depth, rest; /* `count` parts of `depth`, and one more of what is left */
@@ -39,9 +39,9 @@ static bool find_parts(const struct graph_op *op, uint32_t threads, struct parts
     uint64_t m = y->sizes[y->rank - 2], n = y->sizes[y->rank - 1], k = op->k.tensors[0].sizes[y->rank - 1];
     uint64_t batches = kern_view_elements(y) / (m * n);
     uint64_t tiles = batches * ((m + TILE_ROWS - 1) / TILE_ROWS) * ((n + TILE_COLUMNS - 1) / TILE_COLUMNS);
-    if (tiles >= threads || (double)batches * (double)k * ((double)(m * n) / 32 + (double)(m + n) / 4) < WORK_LEAST)
+    if (tiles >= threads || (double)batches * (double)k * ((double)(m * n) / 32 + (double)(m + n) / 4) < WORK_MIN)
         return false;
-    out->count = (uint32_t)BASE_MIN((threads + tiles - 1) / tiles, k / DEPTH_LEAST);
+    out->count = (uint32_t)BASE_MIN((threads + tiles - 1) / tiles, k / DEPTH_MIN);
     if (out->count < 2)
         return false;
     out->depth = (uint32_t)(k / out->count / DEPTH_STEP * DEPTH_STEP);

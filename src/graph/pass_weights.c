@@ -12,9 +12,9 @@
 /* With few rows reading the matrix is what counts. With more, one that pass fold_constants makes floats of now is 3 to
  * 9 % faster as such (30 % slower with 17 rows); any other would be dequantised to memory in each run, which takes
  * twice the time of the product itself with 32 rows, a third of it with 128 and a tenth with 512. */
-#define ROWS_FEW    24
-#define ROWS_BF16   48 /* where half precision is allowed: from there on BFLOAT16 products win all the same */
-#define BLOCK_LEAST 16 /* smaller blocks have more scales than weights to read */
+#define ROWS_FEW  24
+#define ROWS_BF16 48 /* where half precision is allowed: from there on BFLOAT16 products win all the same */
+#define BLOCK_MIN 16 /* smaller blocks have more scales than weights to read */
 
 /* How one dimension of the matrix walks the dimensions of the dequantised tensor, innermost first. */
 struct axis {
@@ -144,7 +144,7 @@ static bool find_blocks(struct weights *w)
     w->depth = (uint32_t)base_align_up(w->block, KERN_QGEMM_DEPTH);
     w->panels = (w->n.size + KERN_QGEMM_COLUMNS - 1) / KERN_QGEMM_COLUMNS;
     uint64_t codes = (uint64_t)w->groups * w->depth * w->panels * KERN_QGEMM_COLUMNS;
-    return (w->groups == 1 || w->block >= BLOCK_LEAST) && codes <= INT32_MAX * UINT64_C(4);
+    return (w->groups == 1 || w->block >= BLOCK_MIN) && codes <= INT32_MAX * UINT64_C(4);
 }
 
 static bool find_fixed(const struct weights *w, const struct graph_options *options)

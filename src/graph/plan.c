@@ -15,7 +15,7 @@ static const char *names_of(const struct planner *planner, const struct graph_op
         return "";
     graph_text_names(&text, planner->graph, op);
     graph_text_add(&text, "%s", "");
-    char *made = graph_text_take(&text);
+    char *made = graph_text_detach(&text);
     const char *kept = made ? base_arena_strdup(&planner->plan->arena, made) : NULL;
     free(made);
     return kept;
@@ -236,7 +236,7 @@ HRESULT graph_plan_create(struct graph *graph, const struct graph_options *optio
     struct planner planner = { .graph = graph, .options = options, .plan = plan, .error = error };
     planner.scratch_value = GRAPH_NONE;
     HRESULT hr = graph->failed ? E_OUTOFMEMORY : make_plan(&planner);
-    base_pages_give(planner.scratch, planner.scratch_bytes);
+    base_pages_release(planner.scratch, planner.scratch_bytes);
     if (FAILED(hr))
         graph_plan_destroy(plan);
     else
@@ -252,7 +252,7 @@ void graph_plan_destroy(struct graph_plan *plan)
         if (plan->steps[i].kernel)
             plan->backend->release(&plan->steps[i]);
     for (uint32_t i = 0; i < plan->blob_count; i++)
-        graph_store_drop(plan->store, plan->blobs[i]);
+        graph_store_release(plan->store, plan->blobs[i]);
     base_arena_finish(&plan->arena);
     free(plan);
 }

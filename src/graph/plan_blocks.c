@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #define PAIRS_PER_BLOCK 256                 /* that may be compared, on average; networks have 3 to 30 */
-#define PAIRS_LEAST     (UINT64_C(1) << 20) /* that are compared in any case */
+#define PAIRS_MIN       (UINT64_C(1) << 20) /* that are compared in any case */
 #define RUNS_LOOKED     64                  /* free runs that are looked at for one block */
 
 static int by_size(const void *a, const void *b)
@@ -133,7 +133,7 @@ struct runs {
     uint64_t end;
 };
 
-static uint64_t runs_take(struct runs *runs, uint64_t size)
+static uint64_t runs_acquire(struct runs *runs, uint64_t size)
 {
     uint32_t best = GRAPH_NONE, looked = BASE_MIN(runs->count, (uint32_t)RUNS_LOOKED);
     for (uint32_t i = runs->count - looked; i < runs->count; i++)
@@ -152,7 +152,7 @@ static uint64_t runs_take(struct runs *runs, uint64_t size)
     return offset;
 }
 
-static void runs_give(struct runs *runs, uint64_t offset, uint64_t size)
+static void runs_release(struct runs *runs, uint64_t offset, uint64_t size)
 {
     uint32_t low = 0, high = runs->count;
     while (low < high) {
@@ -189,10 +189,10 @@ static HRESULT place_in_order(struct plan_block *blocks, struct timeline *line, 
     }
     for (uint32_t step = 0; SUCCEEDED(hr) && step < line->steps; step++) {
         for (uint32_t m = line->covering[step]; m; m = line->members[m].next)
-            runs_give(&runs, line->members[m].block->offset, line->members[m].block->size);
+            runs_release(&runs, line->members[m].block->offset, line->members[m].block->size);
         for (uint32_t m = line->beginning[step]; SUCCEEDED(hr) && m; m = line->members[m].next) {
             struct plan_block *block = line->members[m].block;
-            block->offset = runs_take(&runs, block->size);
+            block->offset = runs_acquire(&runs, block->size);
             hr = check_end(block, out_bytes);
         }
     }
@@ -296,7 +296,7 @@ HRESULT plan_place_blocks(struct plan_block *blocks, uint32_t count, uint32_t al
         for (uint32_t i = 0; i < count; i++)
             order[i] = &blocks[i];
         *out_least = most_in_use(blocks, count, change, steps);
-        hr = count_pairs(blocks, count, change, steps) <= BASE_MAX(PAIRS_LEAST, count * (uint64_t)PAIRS_PER_BLOCK)
+        hr = count_pairs(blocks, count, change, steps) <= BASE_MAX(PAIRS_MIN, count * (uint64_t)PAIRS_PER_BLOCK)
                  ? place_largest_first(order, &line, count, out_bytes)
                  : place_in_order(blocks, &line, count, out_bytes);
     }

@@ -79,7 +79,7 @@ static HRESULT refuse(struct planner *planner, const struct graph_step *step)
         graph_text_add(&text, " ");
         graph_text_view(&text, &step->op.tensors[t]);
     }
-    char *what = graph_text_take(&text);
+    char *what = graph_text_detach(&text);
     planner->options->backend->supports(planner->options, &step->op, &reason);
     snprintf(planner->error, 256, "%s: %s: %s", step->origin, reason, what ? what : "");
     free(what);

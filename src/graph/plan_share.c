@@ -28,8 +28,8 @@ static const void *aligned_bytes(struct planner *planner, uint32_t value)
     if (ready || planner->scratch_value == value)
         return ready ? ready : planner->scratch;
     if (planner->scratch_bytes < constant->size_bytes) {
-        base_pages_give(planner->scratch, planner->scratch_bytes);
-        planner->scratch = base_pages_take(&planner->graph->pages, constant->size_bytes);
+        base_pages_release(planner->scratch, planner->scratch_bytes);
+        planner->scratch = base_pages_acquire(&planner->graph->pages, constant->size_bytes);
         planner->scratch_bytes = planner->scratch ? constant->size_bytes : 0;
     }
     planner->scratch_value = planner->scratch ? value : GRAPH_NONE;
@@ -43,7 +43,7 @@ static const void *take(struct planner *planner, const struct graph_key *key, ui
                         void *context)
 {
     struct graph_plan *plan = planner->plan;
-    struct graph_blob *blob = graph_store_take(plan->store, key, bytes, fill, context);
+    struct graph_blob *blob = graph_store_acquire(plan->store, key, bytes, fill, context);
     if (!blob)
         return NULL;
     plan->blobs[plan->blob_count++] = blob;

@@ -83,7 +83,7 @@ char *graph_print(const struct graph *graph)
     for (uint32_t i = 0; i < graph->op_count; i++)
         if (!graph->ops[i]->dead)
             print_graph_op(&text, graph, graph->ops[i]);
-    return graph_text_take(&text);
+    return graph_text_detach(&text);
 }
 
 static void print_location(struct graph_text *text, const struct graph_location *where)
@@ -161,5 +161,5 @@ char *graph_plan_print(const struct graph_plan *plan)
         print_block(&text, &plan->blocks[i]);
     for (uint32_t i = 0; i < plan->step_count; i++)
         print_step(&text, &plan->steps[i], i);
-    return graph_text_take(&text);
+    return graph_text_detach(&text);
 }

@@ -48,21 +48,21 @@ static void print_bounds(struct graph_text *text, const struct kern_bounds *boun
         graph_text_add(text, "(%.9g,%.9g)", bounds->low, bounds->high);
 }
 
-static void print_block(struct graph_text *text, const struct kern_op *op)
+static void print_inverted_residual(struct graph_text *text, const struct kern_op *op)
 {
-    const struct kern_block *block = &op->u.block;
-    graph_text_add(text, " middle=%u", block->middle);
-    print_bounds(text, &block->bounds[0]);
-    print_bounds(text, &block->bounds[1]);
-    if (block->first[0] != 1 || block->first[1] != 1) {
-        print_array(text, "first", block->first, 2);
-        print_array(text, "first_strides", block->first_strides, 2);
-        print_array(text, "first_start", block->first_start, 2);
+    const struct kern_inverted_residual *residual = &op->u.inverted_residual;
+    graph_text_add(text, " middle=%u", residual->middle);
+    print_bounds(text, &residual->bounds[0]);
+    print_bounds(text, &residual->bounds[1]);
+    if (residual->first[0] != 1 || residual->first[1] != 1) {
+        print_array(text, "first", residual->first, 2);
+        print_array(text, "first_strides", residual->first_strides, 2);
+        print_array(text, "first_start", residual->first_start, 2);
     }
-    print_array(text, "image", block->image, 2);
-    print_array(text, "window", block->window, 2);
-    print_array(text, "strides", block->strides, 2);
-    print_array(text, "pad_start", block->pad_start, 2);
+    print_array(text, "image", residual->image, 2);
+    print_array(text, "window", residual->window, 2);
+    print_array(text, "strides", residual->strides, 2);
+    print_array(text, "pad_start", residual->pad_start, 2);
 }
 
 static void print_gemm(struct graph_text *text, const struct kern_op *op)

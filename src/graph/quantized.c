@@ -69,7 +69,7 @@ static bool find_parameter(struct graph *graph, const struct graph_op *map, uint
 }
 
 /* Dimension `along` of the dense `written` is what dimension `dim` of `read` walks, in full. */
-static bool same_walk(const struct kern_view *written, uint32_t along, const struct kern_view *read, uint32_t dim)
+static bool same_order(const struct kern_view *written, uint32_t along, const struct kern_view *read, uint32_t dim)
 {
     uint64_t whole = kern_view_elements(written), period = (uint64_t)written->strides[along] * written->sizes[along];
     if (dim == GRAPH_NONE || read->sizes[dim] != written->sizes[along] || read->strides[dim] != written->strides[along])
@@ -118,7 +118,7 @@ bool graph_dequantized_find(struct graph *graph, const struct graph_uses *uses, 
     for (uint32_t i = 0; i < 2; i++) {
         if (along[i] == GRAPH_NONE)
             continue;
-        if (read->offset || !same_walk(written, along[i], read, dim) || !inner_fits(written, along[i], read, dim))
+        if (read->offset || !same_order(written, along[i], read, dim) || !inner_fits(written, along[i], read, dim))
             return false;
         out->count = written->sizes[along[i]];
     }

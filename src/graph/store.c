@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#define BUCKETS_LEAST 1024
+#define BUCKETS_MIN 1024
 
 struct graph_blob {
     struct graph_blob *next; /* of the bucket, under the store's lock */
@@ -29,14 +29,14 @@ struct graph_store {
 struct graph_store *graph_store_create(void)
 {
     struct graph_store *store = calloc(1, sizeof(*store));
-    struct graph_blob **buckets = calloc(BUCKETS_LEAST, sizeof(*buckets));
+    struct graph_blob **buckets = calloc(BUCKETS_MIN, sizeof(*buckets));
     if (!store || !buckets) {
         free(store);
         free(buckets);
         return NULL;
     }
     store->buckets = buckets;
-    store->bucket_count = BUCKETS_LEAST;
+    store->bucket_count = BUCKETS_MIN;
     pthread_mutex_init(&store->lock, NULL);
     pthread_mutex_init(&store->pages_lock, NULL);
     return store;
@@ -110,31 +110,31 @@ static struct graph_blob *find_or_add(struct graph_store *store, const struct gr
 static void *memory_for(struct graph_store *store, uint64_t bytes)
 {
     pthread_mutex_lock(&store->pages_lock);
-    void *data = base_pages_take(&store->pages, bytes);
+    void *data = base_pages_acquire(&store->pages, bytes);
     pthread_mutex_unlock(&store->pages_lock);
     return data;
 }
 
-struct graph_blob *graph_store_take(struct graph_store *store, const struct graph_key *key, uint64_t bytes,
-                                    graph_fill_fn *fill, void *context)
+struct graph_blob *graph_store_acquire(struct graph_store *store, const struct graph_key *key, uint64_t bytes,
+                                       graph_fill_fn *fill, void *context)
 {
     struct graph_blob *blob = find_or_add(store, key, bytes);
     if (!blob)
         return NULL;
     pthread_mutex_lock(&blob->making);
     if (!blob->data && (blob->data = memory_for(store, bytes)) != NULL && !fill(context, blob->data)) {
-        base_pages_give(blob->data, bytes);
+        base_pages_release(blob->data, bytes);
         blob->data = NULL;
     }
     bool made = blob->data != NULL;
     pthread_mutex_unlock(&blob->making);
     if (made)
         return blob;
-    graph_store_drop(store, blob);
+    graph_store_release(store, blob);
     return NULL;
 }
 
-void graph_store_drop(struct graph_store *store, struct graph_blob *blob)
+void graph_store_release(struct graph_store *store, struct graph_blob *blob)
 {
     pthread_mutex_lock(&store->lock);
     bool last = !--blob->refs;
@@ -146,7 +146,7 @@ void graph_store_drop(struct graph_store *store, struct graph_blob *blob)
     pthread_mutex_unlock(&store->lock);
     if (!last)
         return;
-    base_pages_give(blob->data, blob->bytes);
+    base_pages_release(blob->data, blob->bytes);
     pthread_mutex_destroy(&blob->making);
     free(blob);
 }

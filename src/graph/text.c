@@ -33,7 +33,7 @@ void graph_text_add(struct graph_text *text, const char *format, ...)
     text->length += (size_t)length;
 }
 
-char *graph_text_take(struct graph_text *text)
+char *graph_text_detach(struct graph_text *text)
 {
     char *data = text->data;
     if (text->failed) {
@@ -44,11 +44,11 @@ char *graph_text_take(struct graph_text *text)
     return data;
 }
 
-#define NAME_MOST 64 /* letters of one name */
+#define LETTERS_MAX 64 /* letters of one name */
 
 void graph_text_name(struct graph_text *text, const char *name)
 {
-    size_t length = strlen(name), from = length > NAME_MOST ? length - NAME_MOST : 0;
+    size_t length = strlen(name), from = length > LETTERS_MAX ? length - LETTERS_MAX : 0;
     while (from && ((unsigned char)name[from] & 0xc0) == 0x80) /* within a letter of UTF-8 */
         from++;
     graph_text_add(text, "\"%s", from ? "..." : "");

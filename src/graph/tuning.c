@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LEAST 0.05f /* corrections beyond these are mistakes */
-#define MOST  20.0f
+#define CORRECTION_MIN 0.05f /* corrections beyond these are mistakes */
+#define CORRECTION_MAX 20.0f
 
 /* All that measurements depend on. */
 static int header(uint32_t threads, char *out, size_t size)
@@ -49,7 +49,7 @@ const char *graph_tuning_parse(const char *text, size_t length, uint32_t threads
     for (uint32_t i = 0; i < KERN_POINT_COUNT; i++) {
         char *at = strstr(copy + used - 1, kern_points[i].name);
         out->correction[i] = at ? strtof(at + strlen(kern_points[i].name), NULL) / 1000 : 0;
-        if (!(out->correction[i] >= LEAST && out->correction[i] <= MOST))
+        if (!(out->correction[i] >= CORRECTION_MIN && out->correction[i] <= CORRECTION_MAX))
             return "is damaged";
     }
     return graph_tuning_print(out, threads, again) == length && !memcmp(again, text, length) ? NULL : "is damaged";

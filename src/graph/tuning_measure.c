@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define LEAST_RUNS 5
-#define LEAST_NS   UINT64_C(2000000) /* of both kernels together, in one pass */
+#define MIN_RUNS   5
+#define MIN_NS     UINT64_C(2000000) /* of both kernels together, in one pass */
 #define PASSES_MAX 8
 #define STABLE     0.97 /* a pass that lowers no time further than that ends the measurement */
 #define SWEEP_MIN  (UINT64_C(4) << 20)
@@ -138,7 +138,7 @@ static uint64_t run_ns(const struct trial *trial, const struct sweep *sweep, int
 static void measure_pass(const struct trial trials[2], const struct sweep *sweep, uint64_t least[2])
 {
     uint64_t whole = 0;
-    for (int round = 0; round < LEAST_RUNS || whole < LEAST_NS; round++)
+    for (int round = 0; round < MIN_RUNS || whole < MIN_NS; round++)
         for (uint32_t i = 0; i < 2; i++) {
             uint64_t time = run_ns(&trials[i], sweep, round);
             least[i] = BASE_MIN(least[i], time);

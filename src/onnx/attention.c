@@ -154,7 +154,7 @@ static bool add_window(struct onnx_builder *b, struct onnx_attention *a)
     const int64_t dims[] = { a->sequence, a->total };
     bool numbers = a->filter != -INFINITY;
     struct onnx_value *mask = onnx_temp(b, numbers ? ONNX_FLOAT : ONNX_BOOL, 2, dims);
-    void *data = onnx_known_data(b, mask);
+    void *data = onnx_constant_data(b, mask);
     if (!data)
         return false;
     for (int64_t i = 0; i < a->sequence; i++) {
@@ -246,7 +246,7 @@ static bool empty_cache(struct onnx_builder *b, struct onnx_attention *a, struct
                         struct onnx_value **out)
 {
     in[LENGTHS] = onnx_temp(b, ONNX_INT32, 1, &a->batch);
-    int32_t *zeros = onnx_known_data(b, in[LENGTHS]);
+    int32_t *zeros = onnx_constant_data(b, in[LENGTHS]);
     if (!zeros)
         return false;
     memset(zeros, 0, (size_t)a->batch * sizeof(*zeros));

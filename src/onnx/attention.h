@@ -43,12 +43,12 @@ struct onnx_value *onnx_heads_to_tokens(struct onnx_builder *b, struct onnx_valu
 struct onnx_value *onnx_tokens_to_heads(struct onnx_builder *b, struct onnx_value *x, int64_t heads,
                                         struct onnx_value *y);
 
-/* rows_rotary.c: x as tokens or heads, turned by the angles in cos and sin, whose rows are those of positions (INT64 or
- * INT32 [batch or 1, sequence]) or, without positions, of the tokens [batch, sequence, ...]. */
+/* convert_rotary.c: x as tokens or heads, rotated by the angles in cos and sin, whose rows are those of positions
+ * (INT64 or INT32 [batch or 1, sequence]) or, without positions, of the tokens [batch, sequence, ...]. */
 struct onnx_rotary {
     struct onnx_value *cos, *sin, *positions;
     int64_t heads; /* of tokens */
-    int64_t size;  /* how many elements of a head turn; 0 = all */
+    int64_t size;  /* how many elements of a head are rotated; 0 = all */
     bool interleaved;
 };
 struct onnx_value *onnx_rotate(struct onnx_builder *b, const struct onnx_rotary *r, struct onnx_value *x,

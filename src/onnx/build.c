@@ -152,7 +152,7 @@ uint64_t onnx_value_bytes(const struct onnx_value *v)
     return onnx_bytes(v->type, onnx_elements(v));
 }
 
-void *onnx_known_data(struct onnx_builder *b, struct onnx_value *out)
+void *onnx_constant_data(struct onnx_builder *b, struct onnx_value *out)
 {
     void *data = out ? base_arena_alloc(&b->arena, BASE_MAX(onnx_value_bytes(out), 1u)) : NULL;
     if (!data) {
@@ -232,8 +232,8 @@ static void want(struct onnx_builder *b, struct onnx_value *v, uint32_t depth)
         if (!strcmp(b->model->inputs[i].name, v->name))
             b->inputs[i].wanted = true;
     }
-    const struct onnx_row *row = v->maker ? onnx_row_find(v->maker->domain, v->maker->op) : NULL;
-    for (uint32_t i = 0; row && row->folds && i < v->maker->input_count; i++)
+    const struct onnx_converter *converter = v->maker ? onnx_converter_find(v->maker->domain, v->maker->op) : NULL;
+    for (uint32_t i = 0; converter && converter->folds && i < v->maker->input_count; i++)
         want(b, onnx_value_find(b, v->maker->inputs[i]), depth + 1);
 }
 
@@ -256,7 +256,7 @@ bool onnx_const_ints(struct onnx_builder *b, const struct onnx_value *v, int64_t
     if (n > capacity)
         return onnx_fail(b, "'%s' has %lld values, at most %u are supported", v->name, (long long)n, capacity);
     for (int64_t i = 0; i < n; i++)
-        out[i] = onnx_known_int(v, i);
+        out[i] = onnx_constant_int(v, i);
     *out_count = (uint32_t)n;
     return true;
 }
@@ -270,7 +270,7 @@ bool onnx_const_floats(struct onnx_builder *b, const struct onnx_value *v, float
     if ((v->type != ONNX_FLOAT && v->type != ONNX_FLOAT16 && v->type != ONNX_DOUBLE) || n > capacity)
         return onnx_fail(b, "'%s' must be at most %u floats", v->name, capacity);
     for (int64_t i = 0; i < n; i++)
-        out[i] = (float)onnx_known_real(v, i);
+        out[i] = (float)onnx_constant_real(v, i);
     *out_count = (uint32_t)n;
     return true;
 }

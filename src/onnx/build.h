@@ -1,5 +1,6 @@
-/* What the rows of rows.def work with. A row reads its node's inputs, defines its outputs, and either emits DirectML
- * operators, or gives the output another view of the same bytes, or knows its data already (shape arithmetic). */
+/* What the converters of converters.def work with. A converter reads its node's inputs, defines its outputs, and either
+ * emits DirectML operators, or gives the output another view of the same bytes, or knows its data already (shape
+ * arithmetic). */
 #ifndef ONNX_BUILD_H
 #define ONNX_BUILD_H
 
@@ -60,20 +61,20 @@ struct onnx_builder {
     uint32_t edge_count, edge_capacity;
     uint32_t graph_input_count;
     struct onnx_program *owning; /* gets the weights as owned inputs; NULL: they are constants of the graph */
-    uint32_t temporary_count;    /* makes names for values inside a row */
+    uint32_t temporary_count;    /* makes names for values inside a converter */
 };
 
-typedef bool onnx_row_fn(struct onnx_builder *b, const struct onnx_node *n);
+typedef bool onnx_converter_fn(struct onnx_builder *b, const struct onnx_node *n);
 
-/* A row may serve several operators: it looks at the node's op. */
-struct onnx_row {
+/* A converter may serve several operators: it looks at the node's op. */
+struct onnx_converter {
     const char *domain, *op;
-    int64_t newest; /* the newest since-version that the row was written for */
+    int64_t newest; /* the newest since-version that the converter was written for */
     uint32_t wants; /* mask of inputs that must be known when the graph is compiled */
     uint32_t folds; /* the result is known: 1 when all inputs are, 2 always */
-    onnx_row_fn *convert;
+    onnx_converter_fn *convert;
 };
-const struct onnx_row *onnx_row_find(const char *domain, const char *op);
+const struct onnx_converter *onnx_converter_find(const char *domain, const char *op);
 
 /* The graph's initializers become constants, their names behind the prefix. */
 bool onnx_add_initializers(struct onnx_builder *b, const struct onnx_model *graph, const char *prefix);
@@ -97,7 +98,7 @@ struct onnx_value *onnx_temp(struct onnx_builder *b, int32_t type, uint32_t rank
 struct onnx_value *onnx_constant(struct onnx_builder *b, int32_t type, uint32_t rank, const int64_t *dims,
                                  const void *data, uint64_t bytes);
 /* Packed elements in the arena that become the value's data; `data` is filled by the caller. */
-void *onnx_known_data(struct onnx_builder *b, struct onnx_value *out);
+void *onnx_constant_data(struct onnx_builder *b, struct onnx_value *out);
 /* `out` becomes another view of the same bytes (reshape). Element counts must agree. */
 bool onnx_alias(struct onnx_builder *b, struct onnx_value *out, const struct onnx_value *in);
 /* Largest dimension of a value and largest integer attribute that is no plain number: two of them multiply in 64 bits.
@@ -132,23 +133,23 @@ bool onnx_axis(struct onnx_builder *b, int64_t axis, uint32_t rank, uint32_t *ou
 bool onnx_broadcast_dims(struct onnx_builder *b, const struct onnx_value *x, const struct onnx_value *y,
                          uint32_t *out_rank, int64_t *out_dims);
 
-/* ---- values that are known already (known.c) ---- */
+/* ---- values that are known already (constant_folding.c) ---- */
 /* Small enough, and of a type that is computed on the host. */
-bool onnx_is_known(const struct onnx_value *v);
+bool onnx_is_constant(const struct onnx_value *v);
 /* An element of a constant: of integers and booleans; of any type that is computed on the host. */
-int64_t onnx_known_int(const struct onnx_value *v, int64_t at);
-double onnx_known_real(const struct onnx_value *v, int64_t at);
+int64_t onnx_constant_int(const struct onnx_value *v, int64_t at);
+double onnx_constant_real(const struct onnx_value *v, int64_t at);
 /* y[index] = x[offset + sum of index * strides] (elements). x is known; so becomes y. */
-bool onnx_known_view(struct onnx_builder *b, struct onnx_value *y, const struct onnx_value *x, int64_t offset,
-                     const int64_t *strides);
-bool onnx_known_cast(struct onnx_builder *b, struct onnx_value *y, const struct onnx_value *x);
+bool onnx_fold_view(struct onnx_builder *b, struct onnx_value *y, const struct onnx_value *x, int64_t offset,
+                    const int64_t *strides);
+bool onnx_fold_cast(struct onnx_builder *b, struct onnx_value *y, const struct onnx_value *x);
 /* y = op(x) or op(x, z), broadcast; *done false when that is left to the device. */
-bool onnx_known_map(struct onnx_builder *b, const struct onnx_node *n, struct onnx_value *y, const struct onnx_value *x,
-                    const struct onnx_value *z, bool *done);
-bool onnx_known_where(struct onnx_builder *b, struct onnx_value *y, struct onnx_value *const *in);
+bool onnx_fold_map(struct onnx_builder *b, const struct onnx_node *n, struct onnx_value *y, const struct onnx_value *x,
+                   const struct onnx_value *z, bool *done);
+bool onnx_fold_where(struct onnx_builder *b, struct onnx_value *y, struct onnx_value *const *in);
 /* `full`: the dimensions of x with 1 for those that are reduced. */
-bool onnx_known_reduce(struct onnx_builder *b, const struct onnx_node *n, struct onnx_value *y,
-                       const struct onnx_value *x, const int64_t *full, bool *done);
+bool onnx_fold_reduce(struct onnx_builder *b, const struct onnx_node *n, struct onnx_value *y,
+                      const struct onnx_value *x, const int64_t *full, bool *done);
 
 /* ---- emitting ---- */
 /* A tensor description; keep it on the stack until onnx_emit. Never moved: desc points into it. */
@@ -169,7 +170,8 @@ const DML_TENSOR_DESC *onnx_desc_broadcast(struct onnx_builder *b, struct onnx_d
 const DML_TENSOR_DESC *onnx_desc_strided(struct onnx_builder *b, struct onnx_desc *d, struct onnx_value *v,
                                          uint32_t rank, const int64_t *dims, const uint32_t *strides);
 /* Creates the operator and its edges. inputs[i] NULL = absent slot; outputs get source = this node. When all outputs
- * are empty tensors nothing is created; an empty input of a full output fails: the row must know what that means. */
+ * are empty tensors nothing is created; an empty input of a full output fails: the converter must know what that means.
+ */
 bool onnx_emit(struct onnx_builder *b, DML_OPERATOR_TYPE type, const void *desc, struct onnx_value *const *inputs,
                uint32_t input_count, struct onnx_value *const *outputs, uint32_t output_count);
 
@@ -177,8 +179,8 @@ bool onnx_emit(struct onnx_builder *b, DML_OPERATOR_TYPE type, const void *desc,
 bool onnx_convert_node(struct onnx_builder *b, const struct onnx_node *n);
 void onnx_builder_finish(struct onnx_builder *b);
 
-#define ONNX_ROW(domain, op, newest, wants, folds, function) onnx_row_fn function;
-#include "onnx/rows.def"
-#undef ONNX_ROW
+#define ONNX_CONVERTER(domain, op, newest, wants, folds, function) onnx_converter_fn function;
+#include "onnx/converters.def"
+#undef ONNX_CONVERTER
 
 #endif

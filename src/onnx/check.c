@@ -350,14 +350,14 @@ static bool check_inputs(struct check *c, const struct onnx_node *n, struct onnx
 
 static bool check_node(struct check *c, const struct onnx_node *n, struct onnx_verdict *verdict)
 {
-    const struct onnx_row *row = onnx_row_find(n->domain, n->op);
+    const struct onnx_converter *converter = onnx_converter_find(n->domain, n->op);
     bool whole, open;
-    if (!row)
+    if (!converter)
         return refuse(verdict, "there is no such operator");
-    if (c->flags & ONNX_CHECK_NEWEST && n->version > row->newest)
-        return refuse(verdict, "version %lld is newer than %lld", (long long)n->version, (long long)row->newest);
-    verdict->wants = row->wants;
-    verdict->folds = row->folds;
+    if (c->flags & ONNX_CHECK_NEWEST && n->version > converter->newest)
+        return refuse(verdict, "version %lld is newer than %lld", (long long)n->version, (long long)converter->newest);
+    verdict->wants = converter->wants;
+    verdict->folds = converter->folds;
     if (!check_inputs(c, n, verdict, &whole, &open))
         return false;
     verdict->ok = true;

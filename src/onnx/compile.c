@@ -7,22 +7,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const struct onnx_row rows[] = {
-#define ONNX_ROW(domain, op, newest, wants, folds, function) { domain, op, newest, wants, folds, function },
-#include "onnx/rows.def"
-#undef ONNX_ROW
+static const struct onnx_converter rows[] = {
+#define ONNX_CONVERTER(domain, op, newest, wants, folds, function) { domain, op, newest, wants, folds, function },
+#include "onnx/converters.def"
+#undef ONNX_CONVERTER
 };
 
 static int compare_rows(const void *a, const void *b)
 {
-    const struct onnx_row *x = a, *y = b;
+    const struct onnx_converter *x = a, *y = b;
     int order = strcmp(x->domain, y->domain);
     return order ? order : strcmp(x->op, y->op);
 }
 
-const struct onnx_row *onnx_row_find(const char *domain, const char *op)
+const struct onnx_converter *onnx_converter_find(const char *domain, const char *op)
 {
-    const struct onnx_row key = { .domain = strcmp(domain, "ai.onnx") ? domain : "", .op = op };
+    const struct onnx_converter key = { .domain = strcmp(domain, "ai.onnx") ? domain : "", .op = op };
     return bsearch(&key, rows, ARRAY_SIZE(rows), sizeof(rows[0]), compare_rows);
 }
 
@@ -79,7 +79,7 @@ bool onnx_add_initializers(struct onnx_builder *b, const struct onnx_model *grap
 
 bool onnx_convert_node(struct onnx_builder *b, const struct onnx_node *n)
 {
-    const struct onnx_row *row = onnx_row_find(n->domain, n->op);
+    const struct onnx_converter *row = onnx_converter_find(n->domain, n->op);
     b->node = n;
     if (!row)
         return onnx_fail(b, "operator %s%s%s is not supported", n->domain, n->domain[0] ? "." : "", n->op);

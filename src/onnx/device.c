@@ -1,5 +1,5 @@
-/* Opening an adapter, and the pool of lanes in which programs run. */
-#include "onnx/lane.h"
+/* Opening an adapter, and the pool of execution contexts in which programs run. */
+#include "onnx/exec_context.h"
 
 #include <anydml_d3d12.h>
 #include <anydml_dxcore.h>
@@ -123,7 +123,7 @@ ID3D12Resource *onnx_buffer(struct onnx_device *device, D3D12_HEAP_TYPE heap, ui
     return SUCCEEDED(*hr) ? buffer : NULL;
 }
 
-/* ---- lanes ---- */
+/* ---- execution contexts ---- */
 
 HRESULT onnx_pool_create(struct onnx_device *device, uint64_t limit, struct onnx_pool **out)
 {
@@ -144,11 +144,11 @@ void onnx_pool_use_queue(struct onnx_pool *pool, ID3D12CommandQueue *queue)
     pool->queue = queue;
 }
 
-static void lane_destroy(struct onnx_lane *lane)
+static void exec_context_destroy(struct onnx_exec_context *context)
 {
-    onnx_release(lane->temporary);
-    onnx_release(lane->queue);
-    free(lane);
+    onnx_release(context->temporary);
+    onnx_release(context->queue);
+    free(context);
 }
 
 void onnx_pool_destroy(struct onnx_pool *pool)
@@ -156,92 +156,93 @@ void onnx_pool_destroy(struct onnx_pool *pool)
     if (!pool)
         return;
     while (pool->idle) {
-        struct onnx_lane *lane = pool->idle;
-        pool->idle = lane->next;
-        lane_destroy(lane);
+        struct onnx_exec_context *context = pool->idle;
+        pool->idle = context->next;
+        exec_context_destroy(context);
     }
     onnx_release(pool->queue);
     pthread_mutex_destroy(&pool->lock);
     free(pool);
 }
 
-static void lane_drop_temporary(struct onnx_lane *lane)
+static void exec_context_drop_temporary(struct onnx_exec_context *context)
 {
-    onnx_release(lane->temporary);
-    lane->temporary = NULL;
-    lane->temporary_bytes = 0;
-    lane->generation++;
+    onnx_release(context->temporary);
+    context->temporary = NULL;
+    context->temporary_bytes = 0;
+    context->generation++;
 }
 
 void onnx_pool_trim(struct onnx_pool *pool)
 {
     pthread_mutex_lock(&pool->lock);
-    for (struct onnx_lane *lane = pool->idle; lane; lane = lane->next)
-        lane_drop_temporary(lane);
+    for (struct onnx_exec_context *context = pool->idle; context; context = context->next)
+        exec_context_drop_temporary(context);
     pool->idle_bytes = 0;
     pthread_mutex_unlock(&pool->lock);
 }
 
-static HRESULT lane_create(struct onnx_pool *pool, struct onnx_lane **out)
+static HRESULT exec_context_create(struct onnx_pool *pool, struct onnx_exec_context **out)
 {
-    struct onnx_lane *lane = calloc(1, sizeof(*lane));
+    struct onnx_exec_context *context = calloc(1, sizeof(*context));
     D3D12_COMMAND_QUEUE_DESC desc = { .Type = D3D12_COMMAND_LIST_TYPE_COMPUTE };
-    if (!lane)
+    if (!context)
         return E_OUTOFMEMORY;
-    lane->id = pool->next_id++;
+    context->id = pool->next_id++;
     HRESULT hr = S_OK;
-    lane->queue = pool->queue;
-    if (lane->queue)
-        ID3D12CommandQueue_AddRef(lane->queue);
+    context->queue = pool->queue;
+    if (context->queue)
+        ID3D12CommandQueue_AddRef(context->queue);
     else
-        hr = ID3D12Device_CreateCommandQueue(pool->device->d3d, &desc, &IID_ID3D12CommandQueue, (void **)&lane->queue);
+        hr = ID3D12Device_CreateCommandQueue(pool->device->d3d, &desc, &IID_ID3D12CommandQueue,
+                                             (void **)&context->queue);
     if (FAILED(hr))
-        lane_destroy(lane);
+        exec_context_destroy(context);
     else
-        *out = lane;
+        *out = context;
     return hr;
 }
 
-/* Last in, first out: a single caller always gets the lane whose lists are recorded already. */
-HRESULT onnx_lane_take(struct onnx_pool *pool, struct onnx_lane **out)
+/* Last in, first out: a single caller always gets the execution context whose lists are recorded already. */
+HRESULT onnx_exec_context_acquire(struct onnx_pool *pool, struct onnx_exec_context **out)
 {
     HRESULT hr = S_OK;
     pthread_mutex_lock(&pool->lock);
-    struct onnx_lane *lane = pool->idle;
-    if (lane) {
-        pool->idle = lane->next;
-        pool->idle_bytes -= lane->temporary_bytes;
+    struct onnx_exec_context *context = pool->idle;
+    if (context) {
+        pool->idle = context->next;
+        pool->idle_bytes -= context->temporary_bytes;
     } else {
-        hr = lane_create(pool, &lane);
+        hr = exec_context_create(pool, &context);
     }
     pthread_mutex_unlock(&pool->lock);
-    *out = lane;
+    *out = context;
     return hr;
 }
 
-void onnx_lane_give(struct onnx_pool *pool, struct onnx_lane *lane)
+void onnx_exec_context_release(struct onnx_pool *pool, struct onnx_exec_context *context)
 {
     pthread_mutex_lock(&pool->lock);
-    if (pool->idle_bytes + lane->temporary_bytes > pool->limit)
-        lane_drop_temporary(lane);
-    pool->idle_bytes += lane->temporary_bytes;
-    lane->next = pool->idle;
-    pool->idle = lane;
+    if (pool->idle_bytes + context->temporary_bytes > pool->limit)
+        exec_context_drop_temporary(context);
+    pool->idle_bytes += context->temporary_bytes;
+    context->next = pool->idle;
+    pool->idle = context;
     pthread_mutex_unlock(&pool->lock);
 }
 
-HRESULT onnx_lane_temporary(struct onnx_pool *pool, struct onnx_lane *lane, uint64_t bytes)
+HRESULT onnx_exec_context_temporary(struct onnx_pool *pool, struct onnx_exec_context *context, uint64_t bytes)
 {
     HRESULT hr = S_OK;
-    if (bytes <= lane->temporary_bytes)
+    if (bytes <= context->temporary_bytes)
         return S_OK;
-    lane_drop_temporary(lane);
-    lane->temporary = onnx_buffer(pool->device, D3D12_HEAP_TYPE_DEFAULT, bytes, &hr);
-    lane->temporary_bytes = lane->temporary ? bytes : 0;
+    exec_context_drop_temporary(context);
+    context->temporary = onnx_buffer(pool->device, D3D12_HEAP_TYPE_DEFAULT, bytes, &hr);
+    context->temporary_bytes = context->temporary ? bytes : 0;
     return hr;
 }
 
-HRESULT onnx_lane_execute(struct onnx_lane *lane, ID3D12GraphicsCommandList *list)
+HRESULT onnx_exec_context_execute(struct onnx_exec_context *context, ID3D12GraphicsCommandList *list)
 {
-    return AnydmlExecuteCommandLists(lane->queue, 1, (ID3D12CommandList *[]){ (ID3D12CommandList *)list });
+    return AnydmlExecuteCommandLists(context->queue, 1, (ID3D12CommandList *[]){ (ID3D12CommandList *)list });
 }

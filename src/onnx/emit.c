@@ -296,11 +296,11 @@ const char *onnx_new_name(struct onnx_builder *b)
 
 bool onnx_convert_as(struct onnx_builder *b, const struct onnx_node *as)
 {
-    const struct onnx_row *row = onnx_row_find(as->domain, as->op);
+    const struct onnx_converter *row = onnx_converter_find(as->domain, as->op);
     return row && row->convert(b, as);
 }
 
-bool onnx_in_type(struct onnx_builder *b, const struct onnx_node *n, onnx_row_fn *convert, uint32_t inputs,
+bool onnx_in_type(struct onnx_builder *b, const struct onnx_node *n, onnx_converter_fn *convert, uint32_t inputs,
                   int32_t type)
 {
     const struct onnx_value *first = onnx_in(b, n, 0);

@@ -1,7 +1,7 @@
-/* What rows are put together from: each function appends one DirectML operator (or none, where another view of the same
- * bytes does) and returns its result. With `_to` the last argument is the value to define, often an output of the node;
- * it has as many elements as the result, and NULL stands for a temporary one. All return NULL when the conversion has
- * failed, and for NULL operands: calls can be nested and checked once, at the end. */
+/* What converters are put together from: each function appends one DirectML operator (or none, where another view of
+ * the same bytes does) and returns its result. With `_to` the last argument is the value to define, often an output of
+ * the node; it has as many elements as the result, and NULL stands for a temporary one. All return NULL when the
+ * conversion has failed, and for NULL operands: calls can be nested and checked once, at the end. */
 #ifndef ONNX_EMIT_H
 #define ONNX_EMIT_H
 
@@ -107,13 +107,13 @@ struct onnx_norm {
 };
 struct onnx_value *onnx_normalize(struct onnx_builder *b, const struct onnx_norm *norm);
 
-/* ---- rows in terms of other rows (emit.c) ---- */
-const char *onnx_new_name(struct onnx_builder *b); /* for a value between two rows; NULL = failed */
+/* ---- converters in terms of other converters (emit.c) ---- */
+const char *onnx_new_name(struct onnx_builder *b); /* for a value between two converters; NULL = failed */
 const char *onnx_join_names(struct onnx_builder *b, const char *prefix, const char *name); /* NULL = failed */
 /* Converts a node that looks like n but for what `as` sets: op, domain, version, inputs, outputs, attributes. */
 bool onnx_convert_as(struct onnx_builder *b, const struct onnx_node *as);
 /* Converts the node with the inputs of the mask cast to `type`; outputs that have it then become what input 0 is. */
-bool onnx_in_type(struct onnx_builder *b, const struct onnx_node *n, onnx_row_fn *convert, uint32_t inputs,
+bool onnx_in_type(struct onnx_builder *b, const struct onnx_node *n, onnx_converter_fn *convert, uint32_t inputs,
                   int32_t type);
 
 /* For the functions above: y, which must have as many elements as rank/dims, or a temporary of that shape. */

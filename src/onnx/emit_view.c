@@ -31,8 +31,8 @@ struct onnx_value *onnx_constant_reals(struct onnx_builder *b, int32_t type, uin
         return NULL;
     memcpy(from.dims, y->dims, sizeof(from.dims));
     if (type != ONNX_BFLOAT16)
-        return onnx_known_cast(b, y, &from) ? y : NULL;
-    uint16_t *out = onnx_known_data(b, y);
+        return onnx_fold_cast(b, y, &from) ? y : NULL;
+    uint16_t *out = onnx_constant_data(b, y);
     if (out)
         store_bfloat16(out, values, onnx_elements(y));
     return out ? y : NULL;
@@ -75,10 +75,10 @@ bool onnx_const_real(struct onnx_builder *b, const struct onnx_value *v, double 
     uint32_t count;
     if (v->source != ONNX_SOURCE_CONSTANT)
         return onnx_const_ints(b, v, &none, 1, &count);
-    struct onnx_value *real = onnx_elements(v) == 1 && onnx_is_known(v) ? onnx_temp(b, ONNX_DOUBLE, 0, NULL) : NULL;
+    struct onnx_value *real = onnx_elements(v) == 1 && onnx_is_constant(v) ? onnx_temp(b, ONNX_DOUBLE, 0, NULL) : NULL;
     if (!real)
         return onnx_fail(b, "'%s' must be one number", v->name);
-    if (!onnx_known_cast(b, real, v))
+    if (!onnx_fold_cast(b, real, v))
         return false;
     *out = *(const double *)real->data;
     return true;
@@ -203,8 +203,8 @@ struct onnx_value *onnx_view_to(struct onnx_builder *b, struct onnx_value *x, ui
         return onnx_alias(b, y, x) ? y : NULL;
     for (uint32_t i = 0; i < rank; i++)
         known[i] = strides[i];
-    if (onnx_is_known(x) && onnx_elements(y) <= 65536 && y->rank == rank)
-        return onnx_known_view(b, y, x, 0, known) ? y : NULL;
+    if (onnx_is_constant(x) && onnx_elements(y) <= 65536 && y->rank == rank)
+        return onnx_fold_view(b, y, x, 0, known) ? y : NULL;
     DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC desc = { onnx_desc_strided(b, &dx, x, rank, dims, strides),
                                                      onnx_desc_as(b, &dy, y, rank, dims), NULL };
     return onnx_emit(b, DML_OPERATOR_ELEMENT_WISE_IDENTITY, &desc, &x, 1, &y, 1) ? y : NULL;

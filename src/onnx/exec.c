@@ -1,5 +1,5 @@
-/* One program on a device: initialised once, each lane has its own list, recorded when pointers change. */
-#include "onnx/lane.h"
+/* One program on a device: initialised once, each execution context has its own list, recorded when pointers change. */
+#include "onnx/exec_context.h"
 
 #include <anydml_d3d12.h>
 #include <DirectMLGuids.h>
@@ -9,7 +9,7 @@
 
 #define HOST_ALIGNMENT 16 /* of AnydmlCreateBufferFromMemory */
 
-/* The buffer of one port in one lane. */
+/* The buffer of one port in one execution context. */
 struct port {
     const void *seen;         /* the caller's memory of the last run */
     void *bounce;             /* host memory: stands in for memory that is not aligned */
@@ -26,7 +26,7 @@ struct context {
     struct port *inputs, *outputs;
     DML_BUFFER_BINDING *buffers; /* graph inputs, then graph outputs */
     DML_BINDING_DESC *descs;
-    uint32_t generation; /* of the lane's temporary buffer */
+    uint32_t generation; /* of the context's temporary buffer */
     bool recorded;
 };
 
@@ -40,8 +40,8 @@ struct onnx_exec {
     ID3D12Resource *ticks;    /* where they go, and */
     const uint64_t *mapped;   /* its address */
     uint64_t ticks_per_second;
-    pthread_mutex_t lock;      /* the array; what it points to belongs to whoever has the lane */
-    struct context **contexts; /* by the lane's id */
+    pthread_mutex_t lock;      /* the array; what it points to belongs to whoever has the execution context */
+    struct context **contexts; /* by the context's id */
     uint32_t capacity;
 };
 
@@ -135,12 +135,12 @@ static HRESULT context_create(struct onnx_exec *exec, struct context **out)
     return hr;
 }
 
-static HRESULT context_get(struct onnx_exec *exec, const struct onnx_lane *lane, struct context **out)
+static HRESULT context_get(struct onnx_exec *exec, const struct onnx_exec_context *context, struct context **out)
 {
     HRESULT hr = S_OK;
     pthread_mutex_lock(&exec->lock);
-    if (lane->id >= exec->capacity) {
-        uint32_t capacity = BASE_MAX(4u, lane->id * 2);
+    if (context->id >= exec->capacity) {
+        uint32_t capacity = BASE_MAX(4u, context->id * 2);
         struct context **grown = realloc(exec->contexts, capacity * sizeof(*grown));
         if (grown) {
             memset(grown + exec->capacity, 0, (capacity - exec->capacity) * sizeof(*grown));
@@ -148,12 +148,12 @@ static HRESULT context_get(struct onnx_exec *exec, const struct onnx_lane *lane,
             exec->capacity = capacity;
         }
     }
-    if (lane->id >= exec->capacity)
+    if (context->id >= exec->capacity)
         hr = E_OUTOFMEMORY;
-    else if (!exec->contexts[lane->id])
-        hr = context_create(exec, &exec->contexts[lane->id]);
+    else if (!exec->contexts[context->id])
+        hr = context_create(exec, &exec->contexts[context->id]);
     if (SUCCEEDED(hr))
-        *out = exec->contexts[lane->id];
+        *out = exec->contexts[context->id];
     pthread_mutex_unlock(&exec->lock);
     return hr;
 }
@@ -241,10 +241,10 @@ static void record_timestamp(const struct onnx_exec *exec, ID3D12GraphicsCommand
                                                    0);
 }
 
-static HRESULT record(struct onnx_exec *exec, struct context *c, struct onnx_lane *lane)
+static HRESULT record(struct onnx_exec *exec, struct context *c, struct onnx_exec_context *context)
 {
     const struct onnx_program *p = exec->program;
-    DML_BUFFER_BINDING temporary = { lane->temporary, 0, exec->temporary_bytes };
+    DML_BUFFER_BINDING temporary = { context->temporary, 0, exec->temporary_bytes };
     DML_BUFFER_BINDING persistent = { exec->persistent, 0, exec->persistent_bytes };
     DML_BINDING_DESC temporary_desc = { DML_BINDING_TYPE_BUFFER, &temporary };
     DML_BINDING_DESC persistent_desc = { DML_BINDING_TYPE_BUFFER, &persistent };
@@ -272,7 +272,7 @@ static HRESULT record(struct onnx_exec *exec, struct context *c, struct onnx_lan
     if (!exec->device->host_memory)
         barrier(c->list);
     record_copies(p->outputs, c->outputs, p->output_count, c->list, true);
-    c->generation = lane->generation;
+    c->generation = context->generation;
     hr = ID3D12GraphicsCommandList_Close(c->list);
     c->recorded = SUCCEEDED(hr);
     return hr;
@@ -280,11 +280,11 @@ static HRESULT record(struct onnx_exec *exec, struct context *c, struct onnx_lan
 
 /* ---- running ---- */
 
-static HRESULT prepare(struct onnx_exec *exec, struct context *c, struct onnx_lane *lane, const void *const *inputs,
-                       void *const *outputs)
+static HRESULT prepare(struct onnx_exec *exec, struct context *c, struct onnx_exec_context *context,
+                       const void *const *inputs, void *const *outputs)
 {
     const struct onnx_program *p = exec->program;
-    bool changed = !c->recorded || c->generation != lane->generation;
+    bool changed = !c->recorded || c->generation != context->generation;
     HRESULT hr = S_OK;
     for (uint32_t i = 0; SUCCEEDED(hr) && i < p->input_count; i++)
         hr = port_prepare(exec->device, &c->inputs[i], &p->inputs[i], inputs[i], D3D12_HEAP_TYPE_UPLOAD, &changed);
@@ -292,21 +292,21 @@ static HRESULT prepare(struct onnx_exec *exec, struct context *c, struct onnx_la
         hr = port_prepare(exec->device, &c->outputs[i], &p->outputs[i], outputs[i], D3D12_HEAP_TYPE_READBACK, &changed);
     if (SUCCEEDED(hr) && changed) {
         c->recorded = false;
-        hr = record(exec, c, lane);
+        hr = record(exec, c, context);
     }
     return hr;
 }
 
-static HRESULT run_in_lane(struct onnx_exec *exec, struct onnx_pool *pool, struct onnx_lane *lane,
-                           const void *const *inputs, void *const *outputs)
+static HRESULT run_in_context(struct onnx_exec *exec, struct onnx_pool *pool, struct onnx_exec_context *context,
+                              const void *const *inputs, void *const *outputs)
 {
     const struct onnx_program *p = exec->program;
     struct context *c = NULL;
-    HRESULT hr = onnx_lane_temporary(pool, lane, exec->temporary_bytes);
+    HRESULT hr = onnx_exec_context_temporary(pool, context, exec->temporary_bytes);
     if (SUCCEEDED(hr))
-        hr = context_get(exec, lane, &c);
+        hr = context_get(exec, context, &c);
     if (SUCCEEDED(hr))
-        hr = prepare(exec, c, lane, inputs, outputs);
+        hr = prepare(exec, c, context, inputs, outputs);
     if (FAILED(hr))
         return hr;
     for (uint32_t i = 0; i < p->input_count; i++) {
@@ -314,7 +314,7 @@ static HRESULT run_in_lane(struct onnx_exec *exec, struct onnx_pool *pool, struc
         if (stand_in)
             memcpy(stand_in, inputs[i], p->inputs[i].bytes);
     }
-    hr = onnx_lane_execute(lane, c->list);
+    hr = onnx_exec_context_execute(context, c->list);
     for (uint32_t i = 0; SUCCEEDED(hr) && i < p->output_count; i++) {
         const void *stand_in = p->outputs[i].constant ? NULL : port_stand_in(&c->outputs[i]);
         if (stand_in)
@@ -327,17 +327,17 @@ HRESULT onnx_exec_run(struct onnx_exec *exec, struct onnx_pool *pool, const void
                       struct onnx_error *error)
 {
     const struct onnx_program *p = exec->program;
-    struct onnx_lane *lane = NULL;
+    struct onnx_exec_context *context = NULL;
     for (uint32_t i = 0; i < p->output_count; i++) {
         if (p->outputs[i].constant && p->outputs[i].bytes) /* no elements, no memory */
             memcpy(outputs[i], p->outputs[i].constant, p->outputs[i].bytes);
     }
     if (!p->op)
         return S_OK;
-    HRESULT hr = onnx_lane_take(pool, &lane);
+    HRESULT hr = onnx_exec_context_acquire(pool, &context);
     if (SUCCEEDED(hr)) {
-        hr = run_in_lane(exec, pool, lane, inputs, outputs);
-        onnx_lane_give(pool, lane);
+        hr = run_in_context(exec, pool, context, inputs, outputs);
+        onnx_exec_context_release(pool, context);
     }
     return FAILED(hr) ? onnx_exec_fail(error, hr, "executing on the device") : S_OK;
 }
@@ -347,11 +347,11 @@ HRESULT onnx_exec_run(struct onnx_exec *exec, struct onnx_pool *pool, const void
 HRESULT onnx_exec_watch(struct onnx_exec *exec, struct onnx_pool *pool)
 {
     D3D12_QUERY_HEAP_DESC desc = { .Type = D3D12_QUERY_HEAP_TYPE_TIMESTAMP, .Count = 2 };
-    struct onnx_lane *lane = NULL;
-    HRESULT hr = onnx_lane_take(pool, &lane);
+    struct onnx_exec_context *context = NULL;
+    HRESULT hr = onnx_exec_context_acquire(pool, &context);
     if (SUCCEEDED(hr)) {
-        hr = ID3D12CommandQueue_GetTimestampFrequency(lane->queue, &exec->ticks_per_second);
-        onnx_lane_give(pool, lane);
+        hr = ID3D12CommandQueue_GetTimestampFrequency(context->queue, &exec->ticks_per_second);
+        onnx_exec_context_release(pool, context);
     }
     if (SUCCEEDED(hr))
         exec->ticks = onnx_buffer(exec->device, D3D12_HEAP_TYPE_READBACK, 2 * sizeof(uint64_t), &hr);
@@ -389,7 +389,7 @@ static HRESULT run_initializer(struct onnx_exec *exec, IDMLOperatorInitializer *
     DML_BINDING_DESC scratch_desc = { DML_BINDING_TYPE_BUFFER, &scratch };
     DML_BINDING_DESC output = { DML_BINDING_TYPE_BUFFER, &to };
     struct onnx_pool *pool = NULL;
-    struct onnx_lane *lane = NULL;
+    struct onnx_exec_context *context = NULL;
     if (temporary)
         IDMLBindingTable_BindTemporaryResource(c->table, &scratch_desc);
     if (exec->persistent)
@@ -401,10 +401,10 @@ static HRESULT run_initializer(struct onnx_exec *exec, IDMLOperatorInitializer *
     if (SUCCEEDED(hr))
         hr = onnx_pool_create(exec->device, 0, &pool);
     if (SUCCEEDED(hr))
-        hr = onnx_lane_take(pool, &lane);
+        hr = onnx_exec_context_acquire(pool, &context);
     if (SUCCEEDED(hr)) {
-        hr = onnx_lane_execute(lane, c->list);
-        onnx_lane_give(pool, lane);
+        hr = onnx_exec_context_execute(context, c->list);
+        onnx_exec_context_release(pool, context);
     }
     onnx_pool_destroy(pool);
     return hr;

@@ -20,14 +20,14 @@ HRESULT onnx_device_open(uint32_t adapter, struct onnx_device **out, struct onnx
 HRESULT onnx_device_wrap(IDMLDevice *dml, struct onnx_device **out, struct onnx_error *error);
 void onnx_device_close(struct onnx_device *device); /* NULL is fine; after all programs and pools on it */
 
-/* Queues and temporary memory that runs of many programs share, one lane per run in flight. `limit` bounds the bytes of
- * temporary memory that idle lanes keep (0: they keep none). */
+/* Queues and temporary memory that runs of many programs share, one execution context per run in flight. `limit` bounds
+ * the bytes of temporary memory that idle execution contexts keep (0: they keep none). */
 struct onnx_pool;
 HRESULT onnx_pool_create(struct onnx_device *device, uint64_t limit, struct onnx_pool **out);
-/* All lanes execute on the caller's queue, of the same device, which is kept; before the first run. */
+/* All execution contexts execute on the caller's queue, of the same device, which is kept; before the first run. */
 void onnx_pool_use_queue(struct onnx_pool *pool, ID3D12CommandQueue *queue);
 void onnx_pool_destroy(struct onnx_pool *pool); /* after all programs that ran in it */
-void onnx_pool_trim(struct onnx_pool *pool);    /* frees the temporary memory of idle lanes */
+void onnx_pool_trim(struct onnx_pool *pool);    /* frees the temporary memory of idle execution contexts */
 
 /* A program, initialised on the device. */
 struct onnx_exec;

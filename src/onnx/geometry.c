@@ -55,10 +55,10 @@ bool onnx_window_read(struct onnx_builder *b, const struct onnx_node *n, struct 
 int64_t onnx_window_output(const struct onnx_window *w, uint32_t i, int64_t in, bool ceil_mode)
 {
     int64_t reach = (int64_t)(w->kernel[i] - 1) * w->dilations[i] + 1;
-    int64_t room = in + w->start[i] + w->end[i] - reach;
-    if (room < 0)
+    int64_t slack = in + w->start[i] + w->end[i] - reach;
+    if (slack < 0)
         return 0;
-    int64_t out = (room + (ceil_mode ? w->strides[i] - 1 : 0)) / w->strides[i] + 1;
+    int64_t out = (slack + (ceil_mode ? w->strides[i] - 1 : 0)) / w->strides[i] + 1;
     /* The last window must start inside the input or its left padding. */
     if (ceil_mode && (out - 1) * w->strides[i] >= in + w->start[i])
         out--;

@@ -1,4 +1,5 @@
-/* Shapes that several families of rows share: windows of convolutions and poolings, matrix products with batches. */
+/* Shapes that several families of converters share: windows of convolutions and poolings, matrix products with batches.
+ */
 #ifndef ONNX_GEOMETRY_H
 #define ONNX_GEOMETRY_H
 

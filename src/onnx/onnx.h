@@ -1,5 +1,5 @@
-/* ONNX models to DirectML graphs. The reader (model.c) fills neutral structs; rows.def lists one function per ONNX
- * operator that appends DirectML operators to a builder; compile.c makes the compiled operator. Uses the public
+/* ONNX models to DirectML graphs. The reader (model.c) fills neutral structs; converters.def lists one function per
+ * ONNX operator that appends DirectML operators to a builder; compile.c makes the compiled operator. Uses the public
  * DirectML interface only. Not thread-safe per object; different models and programs are independent. */
 #ifndef ONNX_ONNX_H
 #define ONNX_ONNX_H
@@ -166,7 +166,7 @@ struct onnx_verdict {
 };
 
 enum onnx_check_flags {
-    ONNX_CHECK_NEWEST = 1,  /* versions are since-versions: refuse those for which no row was written yet */
+    ONNX_CHECK_NEWEST = 1,  /* versions are since-versions: refuse those for which no converter was written yet */
     ONNX_CHECK_COMPILE = 2, /* let the device compile each operator (those that do not run all of DirectML) */
 };
 /* verdicts[i] belongs to model->nodes[i]. Shapes come from model->inputs, outputs and values, where -1 stands for any

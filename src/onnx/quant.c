@@ -26,8 +26,8 @@ static int64_t product(const int64_t *dims, uint32_t from, uint32_t to)
 }
 
 /* [outer, blocks, 1, inner] -> one value for each of `size` elements on the axis: [outer, size, 1, inner]. */
-static struct onnx_value *spread(struct onnx_builder *b, struct onnx_value *v, const int64_t *blocks, int64_t block,
-                                 int64_t size)
+static struct onnx_value *broadcast_blocks(struct onnx_builder *b, struct onnx_value *v, const int64_t *blocks,
+                                           int64_t block, int64_t size)
 {
     int64_t inner = blocks[3], padded = blocks[1] * block;
     const int64_t repeated[4] = { blocks[0], blocks[1], block, inner }, dims[4] = { blocks[0], size, 1, inner };
@@ -55,8 +55,8 @@ static bool grain_blocks(struct onnx_builder *b, struct onnx_quantized *q, const
     *out = (struct onnx_grain){ { outer, blocks, block, inner }, { outer, blocks, 1, inner }, false };
     if (blocks * block == size)
         return true;
-    q->scale = spread(b, q->scale, out->scale, block, size);
-    q->zero_point = q->zero_point ? spread(b, q->zero_point, out->scale, block, size) : NULL;
+    q->scale = broadcast_blocks(b, q->scale, out->scale, block, size);
+    q->zero_point = q->zero_point ? broadcast_blocks(b, q->zero_point, out->scale, block, size) : NULL;
     *out = (struct onnx_grain){ { outer, size, 1, inner }, { outer, size, 1, inner }, true };
     return !b->failed;
 }

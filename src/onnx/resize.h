@@ -1,4 +1,4 @@
-/* Resize and Upsample, between reading (rows_resize.c) and those ways that DirectML lacks (resize_table.c). */
+/* Resize and Upsample, between reading (convert_resize.c) and those ways that DirectML lacks (resize_table.c). */
 #ifndef ONNX_RESIZE_H
 #define ONNX_RESIZE_H
 

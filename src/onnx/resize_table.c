@@ -125,7 +125,7 @@ static struct onnx_value *weights_of(struct onnx_builder *b, const struct onnx_r
     }
     struct onnx_value *w = onnx_temp(b, type, 2, dims);
     double *row = base_arena_alloc(&b->arena, (size_t)a->in * sizeof(*row));
-    void *data = w && row ? onnx_known_data(b, w) : NULL;
+    void *data = w && row ? onnx_constant_data(b, w) : NULL;
     for (int64_t o = 0; data && o < a->out; o++) {
         memset(row, 0, (size_t)a->in * sizeof(*row));
         weights(r, a->index, position(r, a->index, a->in, o), a->in, row);
@@ -173,7 +173,7 @@ static struct onnx_value *extrapolate(struct onnx_builder *b, const struct onnx_
     for (uint32_t i = 0; i < y->rank; i++)
         dims[i] = i == a->index ? a->out : 1;
     struct onnx_value *mask = onnx_temp(b, ONNX_BOOL, y->rank, dims);
-    uint8_t *outside = mask ? onnx_known_data(b, mask) : NULL;
+    uint8_t *outside = mask ? onnx_constant_data(b, mask) : NULL;
     for (int64_t o = 0; outside && o < a->out; o++) {
         float at = position(r, a->index, a->in, o);
         some += outside[o] = !(at >= 0 && at <= (float)(a->in - 1));

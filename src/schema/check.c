@@ -22,15 +22,15 @@ uint32_t schema_field_u32(const struct schema_field *field, const void *desc)
 bool schema_fail(struct schema_check *check, enum schema_error_id id, const char *format, ...)
 {
     char *text = check->error->text;
-    const size_t room = sizeof(check->error->text);
+    const size_t capacity = sizeof(check->error->text);
     int used;
     if (check->host)
-        used = snprintf(text, room, "%s: %s: %s: ", check->host->op->name, check->host_field, check->op->name);
+        used = snprintf(text, capacity, "%s: %s: %s: ", check->host->op->name, check->host_field, check->op->name);
     else
-        used = snprintf(text, room, "%s: ", check->op->name);
+        used = snprintf(text, capacity, "%s: ", check->op->name);
     va_list args;
     va_start(args, format);
-    vsnprintf(text + used, room - (size_t)used, format, args);
+    vsnprintf(text + used, capacity - (size_t)used, format, args);
     va_end(args);
     check->error->id = id;
     return false;

@@ -42,7 +42,7 @@ bool schema_rule_roi_pooling(struct schema_check *check)
 struct regions {
     struct schema_tensor image, pooled, roi, batch;
     DML_REDUCE_FUNCTION function;
-    UINT least_samples, most_samples;
+    UINT min_samples, max_samples;
 };
 
 static bool check_regions(struct schema_check *check, const struct regions *r)
@@ -52,11 +52,11 @@ static bool check_regions(struct schema_check *check, const struct regions *r)
     if (r->function != DML_REDUCE_FUNCTION_AVERAGE && r->function != DML_REDUCE_FUNCTION_MAX)
         return schema_fail(check, SCHEMA_ERROR_ENUM_VALUE, "ReductionFunction = %" PRIu32 ", must be AVERAGE or MAX",
                            (uint32_t)r->function);
-    if (r->most_samples < r->least_samples)
+    if (r->max_samples < r->min_samples)
         return schema_fail(check, SCHEMA_ERROR_ATTRIBUTE_RANGE,
                            "MaximumSamplesPerOutput = %" PRIu32 ", must be at least MinimumSamplesPerOutput (%" PRIu32
                            ")",
-                           r->most_samples, r->least_samples);
+                           r->max_samples, r->min_samples);
     return schema_expect_trailing(check, &r->roi, 2, corners, "four corners of each region") &&
            schema_expect_trailing(check, &r->batch, 1, &count, "the regions") &&
            (!r->image.desc || schema_expect_size(check, &r->pooled, 1, r->image.desc->Sizes[1], "the channels"));
@@ -66,8 +66,8 @@ static bool check_regions(struct schema_check *check, const struct regions *r)
     {                                                                                                                  \
         .image = SCHEMA_TENSOR_OF(DESC, IMAGE), .pooled = SCHEMA_TENSOR_OF(DESC, POOLED),                              \
         .roi = SCHEMA_TENSOR_OF(DESC, ROITensor), .batch = SCHEMA_TENSOR_OF(DESC, BatchIndicesTensor),                 \
-        .function = (DESC)->ReductionFunction, .least_samples = (DESC)->MinimumSamplesPerOutput,                       \
-        .most_samples = (DESC)->MaximumSamplesPerOutput,                                                               \
+        .function = (DESC)->ReductionFunction, .min_samples = (DESC)->MinimumSamplesPerOutput,                         \
+        .max_samples = (DESC)->MaximumSamplesPerOutput,                                                                \
     }
 
 bool schema_rule_roi_align(struct schema_check *check)

@@ -2,7 +2,7 @@
  * than the attributes give. */
 #include "dml_test.h"
 
-enum { CASES = 160, MOST = 4096 };
+enum { CASES = 160, ELEMENTS_MAX = 4096 };
 
 static uint32_t state = 1;
 
@@ -42,13 +42,14 @@ struct operand {
     UINT strides[4];
 };
 
-/* Sizes n, c, h, w of elements that lie with the first two dimensions exchanged if `turned`. */
-static const DML_TENSOR_DESC *operand(struct operand *out, const UINT *sizes, bool turned)
+/* Sizes n, c, h, w of elements that lie with the first two dimensions exchanged if `transposed`. */
+static const DML_TENSOR_DESC *operand(struct operand *out, const UINT *sizes, bool transposed)
 {
     UINT plane = sizes[2] * sizes[3];
     const DML_TENSOR_DESC *desc =
         tensor_f32(&out->tensor, sizes[0], sizes[1], sizes[2], sizes[3], DML_TENSOR_FLAG_NONE);
-    const UINT strides[] = { turned ? plane : sizes[1] * plane, turned ? sizes[0] * plane : plane, sizes[3], 1 };
+    const UINT strides[] = { transposed ? plane : sizes[1] * plane, transposed ? sizes[0] * plane : plane, sizes[3],
+                             1 };
     memcpy(out->strides, strides, sizeof(strides));
     out->tensor.buffer.Strides = out->strides;
     return desc;
@@ -150,19 +151,19 @@ static void weight_gradient(struct rig *rig, const struct geometry *g, const flo
     run(rig, &desc, (struct input){ x, elements(a) }, (struct input){ dy, elements(b) }, out, elements(y));
 }
 
-/* Of the input: the transposed convolution; or for steps of 1 the convolution with turned weights. */
+/* Of the input: the transposed convolution; or for steps of 1 the convolution with transposed weights. */
 static void input_gradient(struct rig *rig, const struct geometry *g, const float *w, const float *dy, bool forward,
                            bool bare, float *out)
 {
     const UINT a[] = { g->n, g->o, g->out[0], g->out[1] }, y[] = { g->n, g->c, g->in[0], g->in[1] };
     const UINT plain[] = { g->o, g->c, g->kernel[0], g->kernel[1] };
-    const UINT turned[] = { g->c, g->o, g->kernel[0], g->kernel[1] }, none[2] = { 0, 0 };
+    const UINT transposed[] = { g->c, g->o, g->kernel[0], g->kernel[1] }, none[2] = { 0, 0 };
     const UINT start[] = { (g->kernel[0] - 1) * g->dilation[0] - g->start[0],
                            (g->kernel[1] - 1) * g->dilation[1] - g->start[1] };
     struct operand tensors[3];
     const DML_CONVOLUTION_OPERATOR_DESC desc = {
         .InputTensor = operand(&tensors[0], a, false),
-        .FilterTensor = operand(&tensors[1], forward ? turned : plain, forward),
+        .FilterTensor = operand(&tensors[1], forward ? transposed : plain, forward),
         .OutputTensor = operand(&tensors[2], y, false),
         .Mode = forward ? DML_CONVOLUTION_MODE_CONVOLUTION : DML_CONVOLUTION_MODE_CROSS_CORRELATION,
         .Direction = forward ? DML_CONVOLUTION_DIRECTION_FORWARD : DML_CONVOLUTION_DIRECTION_BACKWARD,
@@ -179,12 +180,12 @@ static void input_gradient(struct rig *rig, const struct geometry *g, const floa
 
 static void test_case(struct rig *rig, UINT number)
 {
-    static float x[MOST], w[MOST], dy[MOST], got[MOST];
-    static double dx[MOST], dw[MOST];
+    static float x[ELEMENTS_MAX], w[ELEMENTS_MAX], dy[ELEMENTS_MAX], got[ELEMENTS_MAX];
+    static double dx[ELEMENTS_MAX], dw[ELEMENTS_MAX];
     const struct geometry g = geometry();
     const UINT in = g.n * g.c * g.in[0] * g.in[1], weights = g.o * g.c * g.kernel[0] * g.kernel[1];
     const UINT out = g.n * g.o * g.out[0] * g.out[1];
-    need(in <= MOST && weights <= MOST && out <= MOST);
+    need(in <= ELEMENTS_MAX && weights <= ELEMENTS_MAX && out <= ELEMENTS_MAX);
     fill(x, in);
     fill(w, weights);
     fill(dy, out);

@@ -69,8 +69,8 @@ static IDMLOperator *transpose(IDMLDevice1 *dml, const DML_TENSOR_DESC *desc)
     static const UINT strides[4] = { COUNT, COUNT, 1, SIDE };
     DML_BUFFER_TENSOR_DESC buffer = *(const DML_BUFFER_TENSOR_DESC *)desc->Desc;
     buffer.Strides = strides;
-    DML_TENSOR_DESC turned = { DML_TENSOR_TYPE_BUFFER, &buffer };
-    DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC identity = { &turned, desc, NULL };
+    DML_TENSOR_DESC transposed = { DML_TENSOR_TYPE_BUFFER, &buffer };
+    DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC identity = { &transposed, desc, NULL };
     return make_operator(dml, DML_OPERATOR_ELEMENT_WISE_IDENTITY, &identity);
 }
 

@@ -46,7 +46,7 @@ typedef void check_gen_fn(struct check_rng *rng, struct check_case *out);
 /* ---- helpers of the generators (check_view.c) -------------------------------------------------------------------- */
 
 /* Random rank and sizes; about `target` elements at most. */
-uint32_t check_sizes(struct check_rng *rng, uint32_t most_rank, uint32_t target, uint32_t *out_sizes);
+uint32_t check_sizes(struct check_rng *rng, uint32_t max_rank, uint32_t target, uint32_t *out_sizes);
 
 /* A view of these sizes: packed, permuted or with gaps; never overlapping itself. */
 void check_view(struct check_rng *rng, struct kern_view *out, DML_TENSOR_DATA_TYPE type, uint32_t rank,

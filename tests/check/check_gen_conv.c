@@ -31,7 +31,7 @@ void check_steps(struct check_rng *rng, uint32_t most, struct check_steps *out)
         out->dilation = check_chance(rng, 4) ? 2 : 1;
         out->start = check_pick(rng, out->kernel);
         out->end = check_pick(rng, out->kernel);
-    } while (out->in + out->start + out->end < (out->kernel - 1) * out->dilation + 1 || !check_steps_spread(out));
+    } while (out->in + out->start + out->end < (out->kernel - 1) * out->dilation + 1 || !check_steps_transposed(out));
 }
 
 uint32_t check_steps_count(const struct check_steps *s)
@@ -46,7 +46,7 @@ uint32_t check_free_size(struct check_rng *rng, uint32_t size)
     return check_chance(rng, 2) ? 1 + check_pick(rng, size) : size + 1 + check_pick(rng, check_chance(rng, 4) ? 40 : 4);
 }
 
-uint32_t check_steps_spread(const struct check_steps *s)
+uint32_t check_steps_transposed(const struct check_steps *s)
 {
     uint32_t whole = (s->in - 1) * s->stride + (s->kernel - 1) * s->dilation + 1;
     return whole > s->start + s->end ? whole - s->start - s->end : 0;
@@ -114,7 +114,7 @@ static void windows(struct check_rng *rng, struct kern_conv *conv, bool wide, bo
             steps.start = check_pick(rng, 8);
         x[2 + d] = steps.in;
         w[2 + d] = steps.kernel;
-        y[2 + d] = conv->transposed ? check_steps_spread(&steps) : check_steps_count(&steps);
+        y[2 + d] = conv->transposed ? check_steps_transposed(&steps) : check_steps_count(&steps);
         if (!side_by_side)
             y[2 + d] = check_free_size(rng, y[2 + d]);
         conv->strides[d] = steps.stride;

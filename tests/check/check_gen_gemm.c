@@ -15,10 +15,10 @@ static void matrix(struct check_rng *rng, struct kern_view *out, DML_TENSOR_DATA
                    const uint32_t *batch, uint32_t rows, uint32_t columns)
 {
     uint32_t sizes[KERN_RANK_MAX];
-    bool turned = check_chance(rng, 2);
+    bool transposed = check_chance(rng, 2);
     memcpy(sizes, batch, (rank - 2) * sizeof(*sizes));
-    sizes[rank - 2] = turned ? columns : rows;
-    sizes[rank - 1] = turned ? rows : columns;
+    sizes[rank - 2] = transposed ? columns : rows;
+    sizes[rank - 1] = transposed ? rows : columns;
     if (check_chance(rng, 3))
         check_view(rng, out, type, rank, sizes);
     else
@@ -29,7 +29,7 @@ static void matrix(struct check_rng *rng, struct kern_view *out, DML_TENSOR_DATA
     }
     if (check_chance(rng, 12))
         out->strides[rank - 1 - check_pick(rng, 2)] = 0;
-    if (turned)
+    if (transposed)
         swap_last(out);
 }
 

@@ -1,6 +1,6 @@
 #include "check.h"
 
-static void turn_last(struct kern_view *view)
+static void transpose_last(struct kern_view *view)
 {
     const uint32_t a = view->rank - 2, b = view->rank - 1, size = view->sizes[a];
     const int64_t stride = view->strides[a];
@@ -11,22 +11,22 @@ static void turn_last(struct kern_view *view)
 }
 
 /* A few rows become one, or one a few: pixels of blocks, channels. Sometimes all the rows are one. */
-static void woven(struct check_rng *rng, struct kern_op *op)
+static void interleaved(struct check_rng *rng, struct kern_op *op)
 {
     const uint32_t few = 2 + check_pick(rng, 7), along = 1 + check_pick(rng, check_chance(rng, 8) ? 9000 : 100);
     const uint32_t sizes[4] = { 1 + check_pick(rng, 3), 1 + check_pick(rng, 3), along, few };
-    const uint32_t turned[4] = { sizes[0], sizes[1], few, along }, woven = check_pick(rng, 2);
+    const uint32_t transposed[4] = { sizes[0], sizes[1], few, along }, interleaved = check_pick(rng, 2);
     const DML_TENSOR_DATA_TYPE type = check_any_type(rng);
-    struct kern_view *rows = &op->tensors[!woven];
-    kern_view_set_packed(&op->tensors[woven], type, 4, sizes);
+    struct kern_view *rows = &op->tensors[!interleaved];
+    kern_view_set_packed(&op->tensors[interleaved], type, 4, sizes);
     if (check_chance(rng, 2))
-        kern_view_set_packed(rows, type, 4, turned);
+        kern_view_set_packed(rows, type, 4, transposed);
     else
-        check_view(rng, rows, type, 4, turned);
-    turn_last(rows);
-    if (woven && check_chance(rng, 4))
+        check_view(rng, rows, type, 4, transposed);
+    transpose_last(rows);
+    if (interleaved && check_chance(rng, 4))
         rows->strides[3] = 0;
-    if (woven && check_chance(rng, 8))
+    if (interleaved && check_chance(rng, 8))
         rows->strides[3] = -rows->strides[3];
 }
 
@@ -40,7 +40,7 @@ void check_gen_move(struct check_rng *rng, struct check_case *out)
     op->input_count = op->output_count = 1;
     out->data[0] = CHECK_DATA_SPECIAL;
     if (check_chance(rng, 3)) {
-        woven(rng, op);
+        interleaved(rng, op);
         return;
     }
     if (check_chance(rng, 3))
@@ -53,7 +53,7 @@ void check_gen_move(struct check_rng *rng, struct check_case *out)
             op->tensors[0].strides[i] = -op->tensors[0].strides[i];
 }
 
-static uint32_t most_padding(DML_PADDING_MODE mode, uint32_t size)
+static uint32_t max_padding(DML_PADDING_MODE mode, uint32_t size)
 {
     return mode == DML_PADDING_MODE_REFLECTION ? size - 1 : mode == DML_PADDING_MODE_CONSTANT ? 4 : size;
 }
@@ -70,7 +70,7 @@ void check_gen_pad(struct check_rng *rng, struct check_case *out)
     for (uint32_t i = 0; i < 8; i++)
         op->u.pad.value.Bytes[i] = (uint8_t)check_next(rng);
     for (uint32_t i = 0; i < rank; i++) {
-        uint32_t most = BASE_MIN(5, most_padding(op->u.pad.mode, sizes[i]));
+        uint32_t most = BASE_MIN(5, max_padding(op->u.pad.mode, sizes[i]));
         op->u.pad.start[i] = check_pick(rng, most + 1);
         op->u.pad.gap[i] = op->u.pad.mode == DML_PADDING_MODE_CONSTANT && check_chance(rng, 3) ? check_pick(rng, 3) : 0;
         padded[i] = 1 + (sizes[i] - 1) * (op->u.pad.gap[i] + 1) + op->u.pad.start[i] + check_pick(rng, most + 1);

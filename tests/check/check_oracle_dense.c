@@ -1,4 +1,5 @@
-/* The reference rows of the dense and window families against the formulas of kernels/core/ops.h, element by element. */
+/* The reference rows of the dense and window families against the formulas of kernels/core/ops.h, element by element.
+ */
 #include "check.h"
 
 #include <math.h>

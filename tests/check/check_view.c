@@ -28,9 +28,9 @@ double check_uniform(struct check_rng *rng, double least, double most)
     return least + (most - least) * (double)(check_next(rng) >> 11) / 9007199254740992.0;
 }
 
-uint32_t check_sizes(struct check_rng *rng, uint32_t most_rank, uint32_t target, uint32_t *out_sizes)
+uint32_t check_sizes(struct check_rng *rng, uint32_t max_rank, uint32_t target, uint32_t *out_sizes)
 {
-    uint32_t rank = 1 + check_pick(rng, most_rank), left = target;
+    uint32_t rank = 1 + check_pick(rng, max_rank), left = target;
     for (uint32_t i = 0; i < rank; i++)
         out_sizes[i] = 1;
     for (uint32_t n = 0; n < rank; n++) {

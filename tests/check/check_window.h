@@ -33,6 +33,6 @@ void check_steps(struct check_rng *rng, uint32_t most, struct check_steps *out);
 uint32_t check_steps_count(const struct check_steps *steps);
 /* An output's size: `size` more often than not, at times some more or fewer, down to 1. */
 uint32_t check_free_size(struct check_rng *rng, uint32_t size);
-uint32_t check_steps_spread(const struct check_steps *steps);
+uint32_t check_steps_transposed(const struct check_steps *steps);
 
 #endif

@@ -13,7 +13,7 @@ STAGES = ("done", "CreateOperator", "CompileOperator", "execution", "guard", "re
 SOURCES = ("direct", "identity", "not", "constant")
 NONE = 0xFFFFFFFF
 GRAPH_SLOTS = 12
-MOST_ELEMENTS = 1 << 20  # that gaps may stretch a tensor to
+MAX_ELEMENTS = 1 << 20  # that gaps may stretch a tensor to
 
 
 def bits_of(name):
@@ -109,7 +109,7 @@ def random_layout(rng, array, name, is_output):
             stride += int(rng.integers(1, 4)) * (stride if rng.random() < 0.3 and stride < 4096 else 1)
         strides[axis] = stride
         stride *= shape[axis]
-    return Layout(name, shape, strides if stride < MOST_ELEMENTS else None, slack)
+    return Layout(name, shape, strides if stride < MAX_ELEMENTS else None, slack)
 
 
 class Encoder:

@@ -5,7 +5,7 @@ import numpy as np
 from conformance import Case, edge
 
 NAN = np.nan
-LEAST = -(2**31)
+LOWEST = -(2**31)
 IMAGE = [[1, 2, 3], [2, 4, 2], [5, 6, 7]]
 WINDOW = {"DimensionCount": 2, "Strides": [1, 1], "WindowSize": [2, 2], "StartPadding": [0, 0], "EndPadding": [0, 0]}
 LINE = {"DimensionCount": 1, "Dilations": [1], "StartPadding": [0], "EndPadding": [0], "OutputPadding": [0],
@@ -39,8 +39,8 @@ def element_wise():
     operands = {"ATensor": whole([7, -7, 7, -7]), "BTensor": whole([3, 3, -3, -3])}
     documented("ELEMENT_WISE_MODULUS_TRUNCATE", operands, OutputTensor=whole([1, -1, 1, -1]))
     documented("ELEMENT_WISE_MODULUS_FLOOR", operands, OutputTensor=whole([1, 2, -2, -1]))
-    documented("ELEMENT_WISE_DIVIDE", {"ATensor": whole([-7, 5, LEAST]), "BTensor": whole([2, 0, -1])},
-               OutputTensor=whole([-3, -1, LEAST]))
+    documented("ELEMENT_WISE_DIVIDE", {"ATensor": whole([-7, 5, LOWEST]), "BTensor": whole([2, 0, -1])},
+               OutputTensor=whole([-3, -1, LOWEST]))
     documented("ELEMENT_WISE_ATAN_YX", {"ATensor": real(1, 1, -1), "BTensor": real(1, -1, -1)},
                OutputTensor=real(np.pi / 4, 3 * np.pi / 4, -3 * np.pi / 4))
     documented("ELEMENT_WISE_POW", {"InputTensor": real(2, 3, -2, 0), "ExponentTensor": real(3, 2, 3, 0)},

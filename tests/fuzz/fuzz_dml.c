@@ -28,22 +28,22 @@
 #endif
 
 enum {
-    NODES_MOST = 4,
-    SLOTS_MOST = BOUND_MAX,
-    CONSTANTS_MOST = 8,
+    NODES_MAX = 4,
+    SLOTS_MAX = BOUND_MAX,
+    CONSTANTS_MAX = 8,
     GAP = 256,
     GAP_BYTE = 0xe5,
-    TAKEN_MOST = 2 * SLOTS_MOST + 4,
+    TAKEN_MAX = 2 * SLOTS_MAX + 4,
 };
 #define ARENA_BYTES (64u << 20)
 /* A temporary or persistent buffer beyond this is not run: inputs are small, but windows may be large. */
-#define RUN_BYTES_MOST (16u << 20)
+#define RUN_BYTES_MAX (16u << 20)
 
 struct arena {
     ID3D12Resource *buffer;
     uint8_t *host; /* on the cpu adapter an address of the device is one of the host */
     uint64_t used;
-    struct bound taken[TAKEN_MOST];
+    struct bound taken[TAKEN_MAX];
     uint32_t taken_count;
 };
 
@@ -96,7 +96,7 @@ static struct bound take(struct arena *in, uint64_t bytes, uint64_t shift, uint8
     struct bound bound = { in->buffer, in->used + shift, bytes };
     if (!bytes)
         return (struct bound){ NULL, 0, 0 };
-    need(bound.offset + bytes + 2 * GAP <= ARENA_BYTES && in->taken_count < TAKEN_MOST);
+    need(bound.offset + bytes + 2 * GAP <= ARENA_BYTES && in->taken_count < TAKEN_MAX);
     in->used = (bound.offset + bytes + 2 * GAP - 1) / GAP * GAP;
     in->taken[in->taken_count++] = bound;
     ASAN_UNPOISON_MEMORY_REGION(in->host + bound.offset, bytes);
@@ -122,8 +122,8 @@ static uint64_t sum(const struct bound *bound)
 
 struct program {
     IDMLCompiledOperator *op;
-    uint64_t input_bytes[SLOTS_MOST], output_bytes[SLOTS_MOST]; /* 0: absent */
-    bool owned[SLOTS_MOST];
+    uint64_t input_bytes[SLOTS_MAX], output_bytes[SLOTS_MAX]; /* 0: absent */
+    bool owned[SLOTS_MAX];
     uint32_t input_count, output_count;
     bool late; /* bindings are made after the dispatch is recorded */
 };
@@ -134,7 +134,7 @@ static void initialize(const struct program *program, const struct bound *inputs
     IDMLOperatorInitializer *initializer = make_initializer(rig.dml, 1, &op);
     IDMLBindingTable *table = table_at(&rig, initializer, 0);
     uint64_t temporary = properties(initializer).TemporaryResourceSize;
-    struct bound owned[SLOTS_MOST] = { { 0 } };
+    struct bound owned[SLOTS_MAX] = { { 0 } };
     bool any = false;
     for (uint32_t i = 0; i < program->input_count; i++) {
         any |= program->owned[i];
@@ -159,7 +159,7 @@ static void execute(const struct program *program, const struct bound *inputs, c
                     struct bound persistent)
 {
     IDMLBindingTable *table = table_at(&rig, program->op, 0);
-    struct bound bindable[SLOTS_MOST];
+    struct bound bindable[SLOTS_MAX];
     for (uint32_t i = 0; i < program->input_count; i++)
         bindable[i] = program->owned[i] ? (struct bound){ NULL, 0, 0 } : inputs[i];
     struct bound temporary = take(&arena, properties(program->op).TemporaryResourceSize, 0, 5);
@@ -180,10 +180,10 @@ static void execute(const struct program *program, const struct bound *inputs, c
 /* false: too large. */
 static bool run(const struct program *program, struct fuzz_bytes *bytes)
 {
-    struct bound inputs[SLOTS_MOST], outputs[SLOTS_MOST];
-    uint64_t sums[SLOTS_MOST];
+    struct bound inputs[SLOTS_MAX], outputs[SLOTS_MAX];
+    uint64_t sums[SLOTS_MAX];
     DML_BINDING_PROPERTIES props = properties(program->op);
-    if (props.TemporaryResourceSize > RUN_BYTES_MOST || props.PersistentResourceSize > RUN_BYTES_MOST ||
+    if (props.TemporaryResourceSize > RUN_BYTES_MAX || props.PersistentResourceSize > RUN_BYTES_MAX ||
         props.RequiredDescriptorCount > DML_TEST_DESCRIPTORS)
         return false;
     for (uint32_t i = 0; i < program->input_count; i++) {
@@ -216,7 +216,7 @@ static IDMLOperator *create(const DML_OPERATOR_DESC *desc)
 
 static uint32_t slots(const struct schema_desc *desc, struct program *out)
 {
-    if (desc->input_count > SLOTS_MOST || desc->output_count > SLOTS_MOST)
+    if (desc->input_count > SLOTS_MAX || desc->output_count > SLOTS_MAX)
         return 0;
     out->input_count = desc->input_count;
     out->output_count = desc->output_count;
@@ -271,22 +271,22 @@ static void fuzz_single(struct fuzz_bytes *bytes)
 /* ---- graphs ---- */
 
 struct graph {
-    struct schema_sample_storage storage[NODES_MOST];
-    IDMLOperator *ops[NODES_MOST];
-    struct schema_desc *descs[NODES_MOST];
+    struct schema_sample_storage storage[NODES_MAX];
+    IDMLOperator *ops[NODES_MAX];
+    struct schema_desc *descs[NODES_MAX];
     uint32_t node_count;
-    DML_OPERATOR_GRAPH_NODE_DESC operator_nodes[NODES_MOST];
-    DML_CONSTANT_DATA_GRAPH_NODE_DESC constants[CONSTANTS_MOST];
+    DML_OPERATOR_GRAPH_NODE_DESC operator_nodes[NODES_MAX];
+    DML_CONSTANT_DATA_GRAPH_NODE_DESC constants[CONSTANTS_MAX];
     uint32_t constant_count;
-    DML_GRAPH_NODE_DESC nodes[NODES_MOST + CONSTANTS_MOST]; /* operators, then constants */
-    DML_INPUT_GRAPH_EDGE_DESC input_edges[SLOTS_MOST];
-    DML_OUTPUT_GRAPH_EDGE_DESC output_edges[SLOTS_MOST];
-    DML_INTERMEDIATE_GRAPH_EDGE_DESC inner_edges[SLOTS_MOST];
-    DML_GRAPH_EDGE_DESC edges[3][SLOTS_MOST];
+    DML_GRAPH_NODE_DESC nodes[NODES_MAX + CONSTANTS_MAX]; /* operators, then constants */
+    DML_INPUT_GRAPH_EDGE_DESC input_edges[SLOTS_MAX];
+    DML_OUTPUT_GRAPH_EDGE_DESC output_edges[SLOTS_MAX];
+    DML_INTERMEDIATE_GRAPH_EDGE_DESC inner_edges[SLOTS_MAX];
+    DML_GRAPH_EDGE_DESC edges[3][SLOTS_MAX];
     uint32_t inner_count;
 };
 
-/* The constant's index is not known yet: it counts from NODES_MOST until all operators are there. */
+/* The constant's index is not known yet: it counts from NODES_MAX until all operators are there. */
 static void connect_constant(struct graph *graph, uint32_t node, uint32_t slot, uint8_t fill)
 {
     size_t bytes = (size_t)graph->descs[node]->inputs[slot]->TotalTensorSizeInBytes;
@@ -294,15 +294,15 @@ static void connect_constant(struct graph *graph, uint32_t node, uint32_t slot, 
     need(data);
     fuzz_fill(data, bytes, fill);
     graph->inner_edges[graph->inner_count++] =
-        (DML_INTERMEDIATE_GRAPH_EDGE_DESC){ NODES_MOST + graph->constant_count, 0, node, slot, NULL };
+        (DML_INTERMEDIATE_GRAPH_EDGE_DESC){ NODES_MAX + graph->constant_count, 0, node, slot, NULL };
     graph->constants[graph->constant_count++] = (DML_CONSTANT_DATA_GRAPH_NODE_DESC){ data, bytes, NULL };
 }
 
 static void add_constants(struct graph *graph)
 {
     for (uint32_t i = 0; i < graph->inner_count; i++)
-        if (graph->inner_edges[i].FromNodeIndex >= NODES_MOST)
-            graph->inner_edges[i].FromNodeIndex += graph->node_count - NODES_MOST;
+        if (graph->inner_edges[i].FromNodeIndex >= NODES_MAX)
+            graph->inner_edges[i].FromNodeIndex += graph->node_count - NODES_MAX;
     for (uint32_t i = 0; i < graph->constant_count; i++)
         graph->nodes[graph->node_count + i] =
             (DML_GRAPH_NODE_DESC){ DML_GRAPH_NODE_TYPE_CONSTANT, &graph->constants[i] };
@@ -312,20 +312,20 @@ static void add_constants(struct graph *graph)
 static void connect_input(struct graph *graph, struct program *program, uint32_t node, uint32_t slot, uint8_t choice)
 {
     const DML_BUFFER_TENSOR_DESC *tensor = graph->descs[node]->inputs[slot];
-    if (choice % 8 == 4 && graph->constant_count < CONSTANTS_MOST && graph->inner_count < SLOTS_MOST) {
+    if (choice % 8 == 4 && graph->constant_count < CONSTANTS_MAX && graph->inner_count < SLOTS_MAX) {
         connect_constant(graph, node, slot, choice);
         return;
     }
     for (uint32_t from = choice % 4 ? node : 0; from-- > 0;) {
         const struct schema_desc *desc = graph->descs[from];
         uint32_t output = desc->output_count ? choice / 4 % desc->output_count : 0;
-        if (!desc->output_count || !desc->outputs[output] || graph->inner_count == SLOTS_MOST ||
+        if (!desc->output_count || !desc->outputs[output] || graph->inner_count == SLOTS_MAX ||
             desc->outputs[output]->TotalTensorSizeInBytes < tensor->TotalTensorSizeInBytes)
             continue;
         graph->inner_edges[graph->inner_count++] = (DML_INTERMEDIATE_GRAPH_EDGE_DESC){ from, output, node, slot, NULL };
         return;
     }
-    if (program->input_count == SLOTS_MOST)
+    if (program->input_count == SLOTS_MAX)
         return;
     program->input_bytes[program->input_count] = tensor->TotalTensorSizeInBytes;
     program->owned[program->input_count] = tensor->Flags & DML_TENSOR_FLAG_OWNED_BY_DML;
@@ -339,7 +339,7 @@ static void connect_node(struct graph *graph, struct program *program, uint32_t 
     for (uint32_t i = 0; i < desc->input_count; i++)
         if (desc->inputs[i])
             connect_input(graph, program, node, i, fuzz_byte(bytes));
-    for (uint32_t i = 0; i < desc->output_count && program->output_count < SLOTS_MOST; i++) {
+    for (uint32_t i = 0; i < desc->output_count && program->output_count < SLOTS_MAX; i++) {
         if (!desc->outputs[i])
             continue;
         program->output_bytes[program->output_count] = desc->outputs[i]->TotalTensorSizeInBytes;
@@ -351,7 +351,7 @@ static void connect_node(struct graph *graph, struct program *program, uint32_t 
 
 static void add_nodes(struct graph *graph, struct program *program, struct fuzz_bytes *bytes)
 {
-    uint32_t wanted = 2 + fuzz_byte(bytes) % (NODES_MOST - 1);
+    uint32_t wanted = 2 + fuzz_byte(bytes) % (NODES_MAX - 1);
     for (uint32_t i = 0; i < wanted; i++) {
         DML_OPERATOR_DESC desc;
         uint32_t n = graph->node_count;
@@ -367,7 +367,7 @@ static void add_nodes(struct graph *graph, struct program *program, struct fuzz_
 
 static void compile_graph(struct graph *graph, struct program *program, DML_EXECUTION_FLAGS flags)
 {
-    for (uint32_t i = 0; i < SLOTS_MOST; i++) {
+    for (uint32_t i = 0; i < SLOTS_MAX; i++) {
         graph->edges[0][i] = (DML_GRAPH_EDGE_DESC){ DML_GRAPH_EDGE_TYPE_INPUT, &graph->input_edges[i] };
         graph->edges[1][i] = (DML_GRAPH_EDGE_DESC){ DML_GRAPH_EDGE_TYPE_OUTPUT, &graph->output_edges[i] };
         graph->edges[2][i] = (DML_GRAPH_EDGE_DESC){ DML_GRAPH_EDGE_TYPE_INTERMEDIATE, &graph->inner_edges[i] };

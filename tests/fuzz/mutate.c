@@ -216,8 +216,7 @@ static bool small_enough(const struct schema_sample_storage *storage)
         uint64_t elements = 1;
         for (uint32_t d = 0; d < storage->buffers[i].DimensionCount; d++)
             elements *= storage->sizes[i][d];
-        if (elements > FUZZ_TENSOR_BYTES_MOST / 4 ||
-            storage->buffers[i].TotalTensorSizeInBytes > FUZZ_TENSOR_BYTES_MOST)
+        if (elements > FUZZ_TENSOR_BYTES_MAX / 4 || storage->buffers[i].TotalTensorSizeInBytes > FUZZ_TENSOR_BYTES_MAX)
             return false;
     }
     return true;

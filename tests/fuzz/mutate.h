@@ -21,10 +21,10 @@ static inline uint8_t fuzz_byte(struct fuzz_bytes *bytes)
 }
 
 enum {
-    FUZZ_TENSOR_BYTES_MOST = 1 << 15, /* so that no run takes long */
+    FUZZ_TENSOR_BYTES_MAX = 1 << 15, /* so that no run takes long */
 };
 
-/* false when the bytes name no operator or a tensor is larger than FUZZ_TENSOR_BYTES_MOST. */
+/* false when the bytes name no operator or a tensor is larger than FUZZ_TENSOR_BYTES_MAX. */
 bool fuzz_operator(struct fuzz_bytes *bytes, struct schema_sample_storage *storage, DML_OPERATOR_DESC *out);
 
 /* Data of a tensor: any bytes, numbers of one type with special ones among them, or indices in and out of range. */

@@ -1,7 +1,7 @@
 /* The text of sample graphs as they are lowered and after each pass that changes them, compared with <name>.txt in the
  * folder given as the first argument. "--update" as the second writes those files instead. Portable kernels only, so
- * that the text is the same on every machine; but fuse_blocks and half are told of others, and split_products of two
- * threads, without which they do nothing. */
+ * that the text is the same on every machine; but fuse_inverted_residuals and half are told of others, and
+ * split_products of two threads, without which they do nothing. */
 #include "graph_make.h"
 
 #include "base/cpu.h"
@@ -58,12 +58,12 @@ static void join_and_slice(struct graph *graph)
     make_move(graph, a, part);
     part.view = graph_view_slice(&joined.view, SIZES(0, 2, 0, 0), SIZES(1, 2, 3, 4), NULL);
     make_move(graph, b, part);
-    struct graph_operand slice = temp4(graph, 1, 2, 3, 4), turned = temp4(graph, 1, 4, 3, 2);
+    struct graph_operand slice = temp4(graph, 1, 2, 3, 4), transposed = temp4(graph, 1, 4, 3, 2);
     part.view = graph_view_slice(&joined.view, SIZES(0, 1, 0, 0), SIZES(1, 2, 3, 4), NULL);
     make_move(graph, part, slice);
     slice.view = graph_view_permute(&slice.view, SIZES(0, 3, 2, 1));
-    make_move(graph, slice, turned);
-    make_map(graph, KERN_MAP_NEG, &turned, 1, make4(graph, GRAPH_OUTPUT, 0, 1, 4, 3, 2), 0, 0);
+    make_move(graph, slice, transposed);
+    make_map(graph, KERN_MAP_NEG, &transposed, 1, make4(graph, GRAPH_OUTPUT, 0, 1, 4, 3, 2), 0, 0);
     make_move(graph, joined, make4(graph, GRAPH_OUTPUT, 1, 1, 4, 3, 4));
 }
 
@@ -398,7 +398,7 @@ static void add_state(struct graph_text *text, const struct graph *graph, const 
 
 static uint32_t cpu_of(uint32_t pass)
 {
-    if (pass == GRAPH_PASS_fuse_blocks)
+    if (pass == GRAPH_PASS_fuse_inverted_residuals)
         return BASE_CPU_AVX2 | BASE_CPU_NEON;
     return pass == GRAPH_PASS_half ? BASE_CPU_AVX512_BF16 : 0;
 }
@@ -424,7 +424,7 @@ static char *describe(void (*make)(struct graph *graph))
         free(after);
     }
     graph_finish(&graph);
-    return graph_text_take(&text);
+    return graph_text_detach(&text);
 }
 
 static char *read_file(const char *path)
@@ -438,7 +438,7 @@ static char *read_file(const char *path)
     while (fgets(line, sizeof(line), file))
         graph_text_add(&text, "%s", line);
     fclose(file);
-    return graph_text_take(&text);
+    return graph_text_detach(&text);
 }
 
 static void write_file(const char *path, const char *text)

@@ -155,11 +155,11 @@ def test_models(library):
 
 def base_hash(data):
     """src/base/hash.c."""
-    def turn(x, bits):
+    def rotate(x, bits):
         return (x << bits | x >> (64 - bits)) & MASK
 
     def step(lane, word):
-        return turn((lane + word * 0xd1b54a32d192ed03) & MASK, 29) * 0x9e6c63d0876a9a47 & MASK
+        return rotate((lane + word * 0xd1b54a32d192ed03) & MASK, 29) * 0x9e6c63d0876a9a47 & MASK
 
     def finish(x):
         x = (x ^ x >> 31) * 0xa24baed4963ee407 & MASK
@@ -172,7 +172,7 @@ def base_hash(data):
         lanes[i % 8] = step(lanes[i % 8], word)
     low, high = len(data), ~len(data) & MASK
     for lane in lanes:
-        low, high = finish(step(low, lane)), finish(step(high, turn(lane, 32)))
+        low, high = finish(step(low, lane)), finish(step(high, rotate(lane, 32)))
     return struct.pack("<QQ", low, high)
 
 

@@ -58,7 +58,7 @@ static void test_sizes(void)
     char *data[ROUNDS * COUNT];
     for (uint32_t i = 0; i < ROUNDS * COUNT; i++) {
         uint64_t bytes = sizes[i % COUNT];
-        data[i] = base_pages_take(&pages, bytes);
+        data[i] = base_pages_acquire(&pages, bytes);
         if (!TEST_FOR(data[i] && (uintptr_t)data[i] % 256 == 0 && zeros(data[i], bytes), "%llu bytes",
                       (unsigned long long)bytes))
             return;
@@ -66,16 +66,16 @@ static void test_sizes(void)
     }
     for (uint32_t i = 0; i < ROUNDS * COUNT; i += 2) {
         TEST(filled(data[i], (char)(i + 1), sizes[i % COUNT]));
-        base_pages_give(data[i], sizes[i % COUNT]);
+        base_pages_release(data[i], sizes[i % COUNT]);
     }
     base_pages_finish(&pages);
     base_pages_finish(&pages);
     for (uint32_t i = 1; i < ROUNDS * COUNT; i += 2) {
         TEST(filled(data[i], (char)(i + 1), sizes[i % COUNT]));
-        base_pages_give(data[i], sizes[i % COUNT]);
+        base_pages_release(data[i], sizes[i % COUNT]);
     }
     for (uint32_t i = 0; i < COUNT; i++)
-        base_pages_give(NULL, sizes[i]);
+        base_pages_release(NULL, sizes[i]);
 }
 
 /* The system has it back: all of large runs at once, chunks when nothing is left in them. */
@@ -84,12 +84,12 @@ static void test_given_back(void)
     struct base_pages pages = { 0 };
     long before = mapped_pages();
     for (uint32_t round = 0; round < 200; round++) {
-        void *large = base_pages_take(&pages, 5 << 20), *small[6];
+        void *large = base_pages_acquire(&pages, 5 << 20), *small[6];
         for (uint32_t i = 0; i < 6; i++)
-            small[i] = base_pages_take(&pages, 1 << 20);
-        base_pages_give(large, 5 << 20);
+            small[i] = base_pages_acquire(&pages, 1 << 20);
+        base_pages_release(large, 5 << 20);
         for (uint32_t i = 0; i < 6; i++)
-            base_pages_give(small[i], 1 << 20);
+            base_pages_release(small[i], 1 << 20);
     }
     base_pages_finish(&pages);
     TEST(before > 0 && mapped_pages() < before + (8 << 20) / 4096);
@@ -98,9 +98,9 @@ static void test_given_back(void)
 static void test_refused(void)
 {
     struct base_pages pages = { 0 };
-    TEST(!base_pages_take(&pages, UINT64_MAX));
-    TEST(!base_pages_take(&pages, INT64_MAX));
-    TEST(!base_pages_take(&pages, UINT64_C(1) << 60));
+    TEST(!base_pages_acquire(&pages, UINT64_MAX));
+    TEST(!base_pages_acquire(&pages, INT64_MAX));
+    TEST(!base_pages_acquire(&pages, UINT64_C(1) << 60));
     base_pages_finish(&pages);
 }
 
@@ -112,7 +112,7 @@ static void *give_all(void *argument)
 {
     struct share *share = argument;
     for (uint32_t i = 0; i < ARRAY_SIZE(share->data); i++)
-        base_pages_give(share->data[i], 100000);
+        base_pages_release(share->data[i], 100000);
     return NULL;
 }
 
@@ -124,7 +124,7 @@ static void test_threads(void)
     pthread_t threads[4];
     for (uint32_t i = 0; i < 64; i++)
         for (uint32_t t = 0; t < 4; t++)
-            TEST((shares[t].data[i] = base_pages_take(&pages, 100000)) != NULL);
+            TEST((shares[t].data[i] = base_pages_acquire(&pages, 100000)) != NULL);
     base_pages_finish(&pages);
     for (uint32_t t = 0; t < 4; t++)
         TEST(!pthread_create(&threads[t], NULL, give_all, &shares[t]));

@@ -55,11 +55,11 @@ static void test_two_counters(void)
     TEST(!com_child(parent, child, &other_vtbl) && !com_child(child, child, &thing_vtbl));
     TEST(!com_child(parent, parent, &thing_vtbl));
     TEST(com_Release(again) == 0 && destroyed == 0);
-    com_keep(child);
+    com_ref(child);
     TEST(com_Release(child) == 0 && destroyed == 0);
-    TEST(com_try_keep(child));
-    com_unkeep(child);
-    com_unkeep(child);
+    TEST(com_try_ref(child));
+    com_unref(child);
+    com_unref(child);
     TEST(destroyed == 2);
 }
 

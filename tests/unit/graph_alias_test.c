@@ -52,7 +52,7 @@ enum known {
 static const bool known_allowed[KNOWN_COUNT] = { [ELEMENT_WISE] = true, [TWICE_ALIKE] = true, [READ_BEFORE] = true,
                                                  [OTHER_HALF] = true,   [SAME_WIDTH] = true,  [COPY] = true };
 
-static struct graph_operand turned(struct graph_operand x)
+static struct graph_operand transposed(struct graph_operand x)
 {
     x.view = graph_view_permute(&x.view, SIZES(0, 1, 3, 2));
     return x;
@@ -74,7 +74,7 @@ static void make_known(struct graph *graph, enum known known)
                          y = make_value(graph, GRAPH_OUTPUT, 0, type, 4, SIZES(1, 2, 8, 8)),
                          a = make4(graph, GRAPH_TEMP, 0, 1, 2, 8, 8);
     struct graph_operand first = half_of(x, 0), second = half_of(x, 1);
-    in[1] = known == TWO_ORDERS ? turned(x) : x;
+    in[1] = known == TWO_ORDERS ? transposed(x) : x;
     switch (known) {
     case ELEMENT_WISE:
         make_map(graph, KERN_MAP_NEG, &x, 1, y, 0, 0);
@@ -84,12 +84,12 @@ static void make_known(struct graph *graph, enum known known)
         make_map(graph, KERN_MAP_ADD, in, 2, y, 0, 0);
         break;
     case OTHER_ORDER:
-        in[0] = turned(x);
+        in[0] = transposed(x);
         make_map(graph, KERN_MAP_NEG, in, 1, y, 0, 0);
         break;
     case READ_BEFORE:
         make_map(graph, KERN_MAP_TANH, &x, 1, a, 0, 0);
-        make_move(graph, turned(a), y);
+        make_move(graph, transposed(a), y);
         break;
     case READ_LATER:
         make_map(graph, KERN_MAP_NEG, &x, 1, y, 0, 0);
@@ -114,7 +114,7 @@ static void make_known(struct graph *graph, enum known known)
         break;
     case TRANSPOSED_COPY:
     default:
-        make_move(graph, turned(x), y);
+        make_move(graph, transposed(x), y);
         break;
     }
 }

@@ -8,13 +8,13 @@
 
 #include <math.h>
 
-enum { BATCH = 2, HEADS = 4, KEY_HEADS = 2, ROOM = 9, SIZE = 4, VALUE_SIZE = 6, QUERIES_MOST = 3 };
+enum { BATCH = 2, HEADS = 4, KEY_HEADS = 2, ROOM = 9, SIZE = 4, VALUE_SIZE = 6, QUERIES_MAX = 3 };
 
 struct problem {
     uint32_t fresh; /* queries and new keys */
     int32_t lengths[BATCH];
-    float q[BATCH * QUERIES_MOST * HEADS * SIZE], k[BATCH * QUERIES_MOST * KEY_HEADS * SIZE];
-    float v[BATCH * QUERIES_MOST * KEY_HEADS * VALUE_SIZE], y[BATCH * QUERIES_MOST * HEADS * VALUE_SIZE];
+    float q[BATCH * QUERIES_MAX * HEADS * SIZE], k[BATCH * QUERIES_MAX * KEY_HEADS * SIZE];
+    float v[BATCH * QUERIES_MAX * KEY_HEADS * VALUE_SIZE], y[BATCH * QUERIES_MAX * HEADS * VALUE_SIZE];
     float past_k[BATCH * KEY_HEADS * ROOM * SIZE], past_v[BATCH * KEY_HEADS * ROOM * VALUE_SIZE];
     float present_k[BATCH * KEY_HEADS * ROOM * SIZE], present_v[BATCH * KEY_HEADS * ROOM * VALUE_SIZE];
 };

@@ -152,7 +152,7 @@ static void count_changes(const struct graph_backend *backend, uint32_t *out_blo
     *out_blocks = *out_halves = 0;
     for (uint32_t i = 0; i < graph.op_count; i++) {
         const struct kern_op *op = &graph.ops[i]->k;
-        *out_blocks += op->kind == KERN_BLOCK;
+        *out_blocks += op->kind == KERN_INVERTED_RESIDUAL;
         for (uint32_t t = 0; t < op->input_count + op->output_count; t++)
             *out_halves += (uint32_t)op->tensors[t].type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16;
     }

@@ -43,7 +43,7 @@ __attribute__((unused)) static struct graph_operand make_constant(struct graph *
 {
     struct graph_operand operand = make_value(graph, GRAPH_CONSTANT, 0, F32, rank, sizes);
     uint64_t count = kern_view_elements(&operand.view);
-    float *data = base_pages_take(&graph->pages, count * sizeof(float));
+    float *data = base_pages_acquire(&graph->pages, count * sizeof(float));
     for (uint64_t i = 0; i < count; i++)
         data[i] = first + (float)i * step;
     graph_constant_put(graph, operand.value, data);

@@ -224,16 +224,17 @@ static void add_products(struct maker *maker)
 {
     struct graph_operand x = any(maker), w = { 0 };
     const uint32_t *s = x.view.sizes;
-    bool bias = rnd(2), turned = rnd(2), active = rnd(2);
+    bool bias = rnd(2), transposed = rnd(2), active = rnd(2);
     if (x.view.type != F32)
         return;
     for (uint32_t i = 0, count = 2 + rnd(2); i < count; i++) {
         uint32_t n = 1 + rnd(5);
         struct graph_operand sum = graph_temp(maker->graph, F32, 4, SIZES(s[0], s[1], s[2], n)), y = sum;
-        struct graph_operand in[3] = { x, random_constant(maker, turned ? SIZES(1, 1, n, s[3]) : SIZES(1, 1, s[3], n)),
+        struct graph_operand in[3] = { x,
+                                       random_constant(maker, transposed ? SIZES(1, 1, n, s[3]) : SIZES(1, 1, s[3], n)),
                                        random_constant(maker, SIZES(1, 1, 1, n)) };
         w = in[1];
-        if (turned)
+        if (transposed)
             w.view = graph_view_permute(&w.view, SIZES(0, 1, 3, 2));
         in[1].view = graph_view_broadcast(&w.view, 4, SIZES(s[0], s[1], s[3], n));
         in[2].view = graph_view_broadcast(&in[2].view, 4, sum.view.sizes);

@@ -154,7 +154,7 @@ static void test_seed(uint64_t seed)
     if (run_way(seed, DML_EXECUTION_FLAG_DISABLE_META_COMMANDS, &options, &slots, &plain, &half)) {
         for (uint32_t i = 0; i < GRAPH_PASS_COUNT; i++) {
             options = make_options(~(UINT32_C(1) << i));
-            bool fast = i == GRAPH_PASS_fuse_blocks; /* does nothing where there is only the reference */
+            bool fast = i == GRAPH_PASS_fuse_inverted_residuals; /* does nothing where there is only the reference */
             options.cpu = fast ? base_cpu_flags() : 0;
             test_way(seed, fast ? 0 : DML_EXECUTION_FLAG_DISABLE_META_COMMANDS, &options, &plain, names[i]);
         }
@@ -184,7 +184,7 @@ int main(int argc, char **argv)
     fired[GRAPH_PASS_weights] = fired[GRAPH_PASS_integer] = fired[GRAPH_PASS_requantize] = UINT32_MAX;
     fired[GRAPH_PASS_split_products] = fired[GRAPH_PASS_half] = fired[GRAPH_PASS_widen] = UINT32_MAX;
     for (uint32_t i = 0; count >= 400 && i < GRAPH_PASS_COUNT; i++)
-        TEST_FOR(fired[i] > 10 || (i == GRAPH_PASS_fuse_blocks && !base_cpu_flags()),
+        TEST_FOR(fired[i] > 10 || (i == GRAPH_PASS_fuse_inverted_residuals && !base_cpu_flags()),
                  "pass %u, which changed %u graphs", i, fired[i]);
     return test_result();
 }

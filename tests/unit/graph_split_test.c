@@ -18,7 +18,7 @@ static uint32_t rnd(uint32_t below)
 
 struct product {
     uint32_t batch, m, n, k, threads;
-    bool a_turned, b_turned, b_shared, has_c, c_row, relu;
+    bool a_transposed, b_transposed, b_shared, has_c, c_row, relu;
     float alpha, beta;
 };
 
@@ -27,8 +27,8 @@ static struct product product_make(uint64_t seed)
     state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
     struct product p = { .batch = 1 + rnd(2), .m = 1 + rnd(9), .n = 1 + rnd(60), .k = 1500 + rnd(9000) };
     p.threads = 1 + rnd(12);
-    p.a_turned = rnd(2);
-    p.b_turned = rnd(2);
+    p.a_transposed = rnd(2);
+    p.b_transposed = rnd(2);
     p.b_shared = rnd(2);
     p.has_c = rnd(2);
     p.c_row = rnd(2);
@@ -40,11 +40,11 @@ static struct product product_make(uint64_t seed)
 
 /* A matrix of each batch, whose last two dimensions may lie the other way round. */
 static struct graph_operand matrix(struct graph *graph, uint32_t index, uint32_t batch, uint32_t rows, uint32_t columns,
-                                   bool turned)
+                                   bool transposed)
 {
-    struct graph_operand out =
-        make_value(graph, GRAPH_INPUT, index, F32, 3, SIZES(batch, turned ? columns : rows, turned ? rows : columns));
-    if (turned)
+    struct graph_operand out = make_value(graph, GRAPH_INPUT, index, F32, 3,
+                                          SIZES(batch, transposed ? columns : rows, transposed ? rows : columns));
+    if (transposed)
         out.view = graph_view_permute(&out.view, SIZES(0, 2, 1));
     return out;
 }
@@ -52,8 +52,8 @@ static struct graph_operand matrix(struct graph *graph, uint32_t index, uint32_t
 static void product_graph(const struct product *p, struct graph *graph, struct kern_view views[3])
 {
     graph_init(graph, 3, 1, 0);
-    struct graph_operand in[3] = { matrix(graph, 0, p->batch, p->m, p->k, p->a_turned),
-                                   matrix(graph, 1, p->b_shared ? 1 : p->batch, p->k, p->n, p->b_turned),
+    struct graph_operand in[3] = { matrix(graph, 0, p->batch, p->m, p->k, p->a_transposed),
+                                   matrix(graph, 1, p->b_shared ? 1 : p->batch, p->k, p->n, p->b_transposed),
                                    matrix(graph, 2, 1, p->c_row ? 1 : p->m, p->n, false) };
     struct graph_operand y = make_value(graph, GRAPH_OUTPUT, 0, F32, 3, SIZES(p->batch, p->m, p->n)), sum = y;
     in[1].view = graph_view_broadcast(&in[1].view, 3, SIZES(p->batch, p->k, p->n));

@@ -91,7 +91,7 @@ static void test_store(void)
         struct filling fillings[2] = { { 'a', size, 0 }, { 'b', size, 0 } };
         struct graph_blob *blobs[4];
         for (uint32_t i = 0; i < 4; i++) {
-            blobs[i] = graph_store_take(store, &keys[i % 2], size, fill_bytes, &fillings[i % 2]);
+            blobs[i] = graph_store_acquire(store, &keys[i % 2], size, fill_bytes, &fillings[i % 2]);
             if (!TEST(blobs[i] != NULL))
                 return;
             const char *data = graph_blob_data(blobs[i]);
@@ -100,16 +100,16 @@ static void test_store(void)
         TEST(blobs[0] == blobs[2] && blobs[1] == blobs[3] && blobs[0] != blobs[1]);
         TEST(fillings[0].calls == 1 && fillings[1].calls == 1);
         TEST(graph_store_count(store, &bytes) == 2 && bytes == 2 * size);
-        graph_store_drop(store, blobs[0]);
-        graph_store_drop(store, blobs[1]);
-        graph_store_drop(store, blobs[3]);
+        graph_store_release(store, blobs[0]);
+        graph_store_release(store, blobs[1]);
+        graph_store_release(store, blobs[3]);
         TEST(graph_store_count(store, &bytes) == 1 && *(const char *)graph_blob_data(blobs[2]) == 'a');
-        graph_store_drop(store, blobs[2]);
+        graph_store_release(store, blobs[2]);
         TEST(graph_store_count(store, &bytes) == 0 && bytes == 0);
     }
-    TEST(!graph_store_take(store, &keys[0], UINT64_MAX, fill_bytes, NULL));
+    TEST(!graph_store_acquire(store, &keys[0], UINT64_MAX, fill_bytes, NULL));
     for (size_t size = 1; size <= 4 << 20; size *= 16)
-        TEST(!graph_store_take(store, &keys[0], size, fill_not, NULL));
+        TEST(!graph_store_acquire(store, &keys[0], size, fill_not, NULL));
     TEST(graph_store_count(store, &bytes) == 0 && bytes == 0);
     graph_store_destroy(store);
     graph_store_destroy(NULL);
@@ -129,12 +129,12 @@ static void *take_and_drop(void *argument)
     for (uint32_t i = 0; i < 2000; i++) {
         struct graph_key key = { { i % 3, 0 }, { 0, 0 } };
         char byte = (char)('a' + i % 3);
-        struct graph_blob *blob = graph_store_take(store, &key, 512, fill_quietly, &byte);
+        struct graph_blob *blob = graph_store_acquire(store, &key, 512, fill_quietly, &byte);
         if (!blob)
             return argument;
         if (((const char *)graph_blob_data(blob))[511] != byte)
             wrong = argument;
-        graph_store_drop(store, blob);
+        graph_store_release(store, blob);
     }
     return wrong;
 }
@@ -191,15 +191,15 @@ static struct graph_plan *plan_of(uint32_t kind, uint32_t n, float first, struct
     return plan;
 }
 
-enum { IN_MOST = 3 * 128 * 256, OUT_MOST = 3 * 128 * 256 };
+enum { IN_MAX = 3 * 128 * 256, OUT_MAX = 3 * 128 * 256 };
 
 /* The plan's results are those of a plan that shares nothing. */
 static void compare(const struct graph_plan *plan, uint32_t kind, uint32_t n)
 {
-    static float in[IN_MOST], got[OUT_MOST], want[OUT_MOST];
+    static float in[IN_MAX], got[OUT_MAX], want[OUT_MAX];
     struct graph_plan *alone = plan_of(kind, n, 0.5f, NULL);
     struct make_run run = { { in }, { got } };
-    for (uint32_t i = 0; i < IN_MOST; i++)
+    for (uint32_t i = 0; i < IN_MAX; i++)
         in[i] = (float)(i % 17) - 8;
     memset(got, 0, sizeof(got));
     memset(want, 0, sizeof(want));
@@ -287,11 +287,11 @@ static struct graph_plan *repeated_plan(const struct repeated *r, struct graph_s
 /* Plans over one constant give what they give alone, whoever packed first. */
 static void test_repeated(const struct repeated *first, const struct repeated *second, uint32_t number)
 {
-    static float in[IN_MOST], got[OUT_MOST], want[OUT_MOST];
+    static float in[IN_MAX], got[OUT_MAX], want[OUT_MAX];
     struct graph_store *store = graph_store_create();
     const struct repeated *both[2] = { first, second };
     struct graph_plan *shared[2] = { NULL, NULL };
-    for (uint32_t i = 0; i < IN_MOST; i++)
+    for (uint32_t i = 0; i < IN_MAX; i++)
         in[i] = (float)(i % 17) - 8;
     for (uint32_t i = 0; i < 2; i++)
         shared[i] = repeated_plan(both[i], store);

@@ -72,8 +72,8 @@ static void test_basic(void)
     struct kern_view wide = graph_view_broadcast(&view, 4, (uint32_t[]){ 5, 2, 4, 3 });
     TEST(wide.strides[0] == 0 && wide.strides[1] == 3 && wide.strides[2] == 0 && wide.strides[3] == 1);
     TEST(position(&wide, 5 * 2 * 4 * 3 - 1) == 5);
-    struct kern_view turned = graph_view_permute(&view, (uint32_t[]){ 2, 1, 0 });
-    TEST(turned.sizes[0] == 3 && turned.strides[0] == 1 && turned.strides[2] == 3);
+    struct kern_view transposed = graph_view_permute(&view, (uint32_t[]){ 2, 1, 0 });
+    TEST(transposed.sizes[0] == 3 && transposed.strides[0] == 1 && transposed.strides[2] == 3);
     struct kern_view back =
         graph_view_slice(&view, (uint32_t[]){ 1, 0, 2 }, (uint32_t[]){ 2, 1, 3 }, (int32_t[]){ -1, 1, -1 });
     TEST(back.offset == 5 && position(&back, 5) == 0);
@@ -202,13 +202,13 @@ static void test_through_known(void)
     view = dense(DML_TENSOR_DATA_TYPE_UINT8, 1, (uint32_t[]){ 192 });
     TEST(graph_view_through(&copy, &part, &view, &out) && out.offset == 128 && out.strides[0] == 1);
     struct kern_view nhwc = graph_view_permute(&whole, (uint32_t[]){ 0, 2, 3, 1 });
-    struct kern_view turned = dense(DML_TENSOR_DATA_TYPE_FLOAT32, 4, nhwc.sizes);
+    struct kern_view transposed = dense(DML_TENSOR_DATA_TYPE_FLOAT32, 4, nhwc.sizes);
     view = dense(DML_TENSOR_DATA_TYPE_FLOAT32, 3, (uint32_t[]){ 1, 16, 6 });
-    TEST(graph_view_through(&turned, &nhwc, &view, &out) && out.strides[1] == 1 && out.strides[2] == 16);
+    TEST(graph_view_through(&transposed, &nhwc, &view, &out) && out.strides[1] == 1 && out.strides[2] == 16);
     view = dense(DML_TENSOR_DATA_TYPE_FLOAT32, 1, (uint32_t[]){ 96 });
-    TEST(!graph_view_through(&turned, &nhwc, &view, &out));
+    TEST(!graph_view_through(&transposed, &nhwc, &view, &out));
     view = dense(DML_TENSOR_DATA_TYPE_UINT8, 1, (uint32_t[]){ 384 });
-    TEST(!graph_view_through(&turned, &nhwc, &view, &out));
+    TEST(!graph_view_through(&transposed, &nhwc, &view, &out));
     /* 4-bit elements: the view must start on a whole byte. */
     struct kern_view row = dense(DML_TENSOR_DATA_TYPE_UINT4, 1, (uint32_t[]){ 8 });
     struct kern_view odd = graph_view_slice(&row, (uint32_t[]){ 3 }, (uint32_t[]){ 4 }, NULL);

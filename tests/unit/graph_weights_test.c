@@ -64,24 +64,24 @@ static void dequantize(struct graph *graph, const struct graph_operand *in, uint
     map->store[0] = (uint8_t)(count + map->inst_count++);
 }
 
-/* How the weights lie: [K, N], or [N, K] turned; scales for blocks along K, one for each column, or one for all. */
+/* How the weights lie: [K, N], or [N, K] transposed; scales for blocks along K, one for each column, or one for all. */
 struct layout {
     uint32_t k, n, block, groups;
-    bool turned, merged; /* merged: columns and blocks are one dimension */
+    bool transposed, merged; /* merged: columns and blocks are one dimension */
     enum { BLOCKS, COLUMNS, ALL } grain;
 };
 
 static void layout_make(struct layout *l, bool large)
 {
     static const uint32_t blocks[] = { 16, 32, 24, 8 };
-    *l = (struct layout){ .k = 1 + rnd(100), .n = 1 + rnd(50), .turned = rnd(2), .grain = rnd(3) };
+    *l = (struct layout){ .k = 1 + rnd(100), .n = 1 + rnd(50), .transposed = rnd(2), .grain = rnd(3) };
     if (large) { /* as floats, too large for a constant */
         l->k += 2100;
         l->n += 2000;
     }
     l->block = l->grain == BLOCKS ? blocks[rnd(4)] : l->k;
     l->groups = (l->k + l->block - 1) / l->block;
-    l->merged = l->turned && rnd(2);
+    l->merged = l->transposed && rnd(2);
 }
 
 /* A parameter with the sizes of the integers, repeated within its grain. */
@@ -91,15 +91,15 @@ static struct graph_operand parameter(struct graph *graph, const struct layout *
     uint32_t count = l->grain == BLOCKS ? l->groups * l->n : l->grain == COLUMNS ? l->n : 1;
     struct graph_operand out = constant(graph, type, 1, &count);
     struct kern_view view = *like;
-    int64_t group = l->turned ? 1 : l->n, column = l->turned ? l->groups : 1;
+    int64_t group = l->transposed ? 1 : l->n, column = l->transposed ? l->groups : 1;
     view.type = type;
     for (uint32_t d = 0; d < view.rank; d++)
         view.strides[d] = 0;
     if (l->grain != ALL) {
         uint32_t last = view.rank - 1;
-        view.strides[l->turned ? 0 : last] = l->merged ? 1 : l->grain == BLOCKS ? column : 1;
+        view.strides[l->transposed ? 0 : last] = l->merged ? 1 : l->grain == BLOCKS ? column : 1;
         if (!l->merged)
-            view.strides[l->turned ? 1 : 0] = l->grain == BLOCKS ? group : 0;
+            view.strides[l->transposed ? 1 : 0] = l->grain == BLOCKS ? group : 0;
     }
     out.view = view;
     return out;
@@ -113,19 +113,19 @@ static struct graph_operand matrix(struct graph *graph, const struct layout *l)
     static const float middles[] = { 0, 8, 0, 128 };
     uint32_t t = rnd(4), zero = rnd(3), deep = l->groups * l->block;
     DML_TENSOR_DATA_TYPE out_type = rnd(4) ? F32 : F16;
-    uint32_t plain[3] = { l->groups, l->block, l->n }, turned[3] = { l->n, l->groups, l->block };
+    uint32_t plain[3] = { l->groups, l->block, l->n }, transposed[3] = { l->n, l->groups, l->block };
     uint32_t merged[2] = { l->n * l->groups, l->block };
-    struct graph_operand in[3] = { l->merged   ? constant(graph, types[t], 2, merged)
-                                   : l->turned ? constant(graph, types[t], 3, turned)
-                                               : constant(graph, types[t], 3, plain) };
+    struct graph_operand in[3] = { l->merged       ? constant(graph, types[t], 2, merged)
+                                   : l->transposed ? constant(graph, types[t], 3, transposed)
+                                                   : constant(graph, types[t], 3, plain) };
     in[1] = parameter(graph, l, rnd(3) ? F32 : F16, &in[0].view);
     if (zero == 0)
         in[2] = parameter(graph, l, types[t], &in[0].view);
     struct graph_operand out = graph_temp(graph, out_type, in[0].view.rank, in[0].view.sizes);
     dequantize(graph, in, zero == 0 ? 3 : 2, zero == 1 ? middles[t] : 0, out);
     kern_view_set_packed(&out.view, out_type, 2, (uint32_t[]){ l->k, l->n });
-    out.view.strides[0] = l->turned ? 1 : l->n;
-    out.view.strides[1] = l->turned ? deep : 1;
+    out.view.strides[0] = l->transposed ? 1 : l->n;
+    out.view.strides[1] = l->transposed ? deep : 1;
     return out;
 }
 

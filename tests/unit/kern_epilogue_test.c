@@ -177,14 +177,14 @@ static void make_convolution(struct kern_op *op)
 static void test_order(void)
 {
     static uint8_t a[M * K];
-    static int8_t b[K * N], turned[N * K];
+    static int8_t b[K * N], transposed[N * K];
     static float other[N], y[M * N];
     static double want[M * N];
     float scale = 1.0f / 64;
     for (uint32_t i = 0; i < M * K; i++)
         a[i] = (uint8_t)(i * 7 % 16);
     for (uint32_t i = 0; i < K * N; i++)
-        turned[i % N * K + i / N] = b[i] = (int8_t)((i * 5 + i / 7) % 7) - 3;
+        transposed[i % N * K + i / N] = b[i] = (int8_t)((i * 5 + i / 7) % 7) - 3;
     for (uint32_t n = 0; n < N; n++)
         other[n] = (float)(n % 11) - 5;
     for (uint32_t p = 0; p < ARRAY_SIZE(programs); p++) {
@@ -207,7 +207,7 @@ static void test_order(void)
         }
         TEST(check_rows(&op, (void *[]){ a, b, &scale, other, y }, want, 1e-4, "product", p) > 0);
         make_convolution(&op);
-        TEST(check_rows(&op, (void *[]){ a, turned, &scale, other, y }, want, 1e-4, "convolution", p) > 0);
+        TEST(check_rows(&op, (void *[]){ a, transposed, &scale, other, y }, want, 1e-4, "convolution", p) > 0);
     }
 }
 

@@ -1,7 +1,7 @@
 /* Requantised sums are what the division gives, rounded: next to midpoints of halves and their neighbours, for the
  * divisors with which a reciprocal comes nearest to failing (kernels/quotient.h), and for divisors out of the usual. */
 #include "base/cpu.h"
-#include "kernels/gemm/product.h"
+#include "kernels/gemm/blocked_gemm.h"
 
 #include "test.h"
 
@@ -15,12 +15,12 @@ static uint8_t divided(int32_t sum, float divisor)
     return (uint8_t)(value >= 0 ? (value < 255 ? value : 255) : 0); /* NaN: 0 */
 }
 
-static void check_row(const struct product_isa *isa, const int32_t *sums, uint32_t count, float divisor)
+static void check_row(const struct blocked_gemm_isa *isa, const int32_t *sums, uint32_t count, float divisor)
 {
     static const int32_t columns[ROW];
     static const float one = 1;
-    const struct product_shift shift = { .columns = columns };
-    const struct product_requantize how = { .scale = &one, .divisor = divisor, .high = 255 };
+    const struct blocked_gemm_shift shift = { .columns = columns };
+    const struct blocked_gemm_requantize how = { .scale = &one, .divisor = divisor, .high = 255 };
     uint8_t out[ROW];
     memset(out, 0xaa, sizeof(out));
     isa->integers->requantize(sums, count, &shift, &how, out);
@@ -31,7 +31,7 @@ static void check_row(const struct product_isa *isa, const int32_t *sums, uint32
 
 /* Sums of 24 bits next to divisor * (half +- half a unit in its last place), as far as there are such: of
  * divisors with this mantissa. */
-static void check_halves(const struct product_isa *isa, uint32_t mantissa)
+static void check_halves(const struct blocked_gemm_isa *isa, uint32_t mantissa)
 {
     int32_t sums[ROW];
     for (int exponent = 0; exponent < 8; exponent++) {
@@ -54,7 +54,7 @@ static void check_halves(const struct product_isa *isa, uint32_t mantissa)
     }
 }
 
-static void check_isa(const struct product_isa *isa)
+static void check_isa(const struct blocked_gemm_isa *isa)
 {
     static const float odd[] = { 0,        -0.0f,    INFINITY, -INFINITY, NAN,      -3,   0x1p-149f, 0x1p-126f,
                                  0x1p-61f, 0x1p-60f, 0x1p60f,  0x1p61f,   0x1p127f, 0.3f, 1,         7e-20f };
@@ -73,12 +73,12 @@ static void check_isa(const struct product_isa *isa)
 
 int main(void)
 {
-    check_isa(&product_int_portable);
+    check_isa(&blocked_gemm_int_portable);
 #if defined(__x86_64__)
     if (base_cpu_flags() & BASE_CPU_AVX2)
-        check_isa(&product_int_avx2);
+        check_isa(&blocked_gemm_int_avx2);
     if (base_cpu_flags() & BASE_CPU_AVX512_VNNI)
-        check_isa(&product_int_vnni);
+        check_isa(&blocked_gemm_int_vnni);
 #endif
     return test_result();
 }

@@ -3,10 +3,10 @@
 
 #include "test.h"
 
-static const struct onnx_row rows[] = {
-#define ONNX_ROW(domain, op, newest, wants, folds, function) { domain, op, newest, wants, folds, function },
-#include "onnx/rows.def"
-#undef ONNX_ROW
+static const struct onnx_converter rows[] = {
+#define ONNX_CONVERTER(domain, op, newest, wants, folds, function) { domain, op, newest, wants, folds, function },
+#include "onnx/converters.def"
+#undef ONNX_CONVERTER
 };
 
 static void test_order(void)
@@ -21,15 +21,16 @@ static void test_order(void)
 static void test_find(void)
 {
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-        const struct onnx_row *found = onnx_row_find(rows[i].domain, rows[i].op);
+        const struct onnx_converter *found = onnx_converter_find(rows[i].domain, rows[i].op);
         TEST_FOR(found && !strcmp(found->domain, rows[i].domain) && !strcmp(found->op, rows[i].op) &&
                      found->newest == rows[i].newest && found->convert == rows[i].convert,
                  "\"%s\" %s", rows[i].domain, rows[i].op);
         if (!rows[i].domain[0])
-            TEST_FOR(onnx_row_find("ai.onnx", rows[i].op) == found, "ai.onnx %s", rows[i].op);
+            TEST_FOR(onnx_converter_find("ai.onnx", rows[i].op) == found, "ai.onnx %s", rows[i].op);
     }
-    TEST(!onnx_row_find("", "") && !onnx_row_find("", "Zzz") && !onnx_row_find("", "abs"));
-    TEST(!onnx_row_find("com.microsoft", "Abs") && !onnx_row_find("zzz", "Abs") && !onnx_row_find("a", "Abs"));
+    TEST(!onnx_converter_find("", "") && !onnx_converter_find("", "Zzz") && !onnx_converter_find("", "abs"));
+    TEST(!onnx_converter_find("com.microsoft", "Abs") && !onnx_converter_find("zzz", "Abs") &&
+         !onnx_converter_find("a", "Abs"));
 }
 
 int main(void)

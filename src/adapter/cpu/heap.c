@@ -114,12 +114,12 @@ static HRESULT share(struct cpu_memory *memory)
     char *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (pages == MAP_FAILED)
         return E_OUTOFMEMORY;
-    uint32_t cores = adapter_cores_take(UINT32_MAX);
+    uint32_t granted = adapter_thread_budget_acquire(UINT32_MAX);
     copy_pages(pages, memory->base.host, size);
     bool moved = mremap(pages, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, memory->base.host) != MAP_FAILED;
     if (!moved) /* what was there may be gone, and others go on until the device is removed */
         map_nothing(memory->base.host, size);
-    adapter_cores_give(cores);
+    adapter_thread_budget_release(granted);
     if (!moved) {
         munmap(pages, size);
         return E_OUTOFMEMORY;

@@ -31,13 +31,13 @@ HRESULT cpu_queue_submit(struct adapter_queue *queue, const struct adapter_batch
     if (!queue->threads)
         queue->threads = adapter_thread_count();
     struct base_team before = base_parallel_enter(queue->threads);
-    uint32_t cores = adapter_cores_take(threads_for(batch, queue->threads));
+    uint32_t granted = adapter_thread_budget_acquire(threads_for(batch, queue->threads));
     for (uint32_t i = 0; SUCCEEDED(hr) && i < batch->list_count; i++)
         hr = cpu_list_run(batch->lists[i], batch->command_counts[i]);
-    adapter_cores_give(cores);
+    adapter_thread_budget_release(granted);
     base_parallel_leave(before);
-    if (cores > 1)
-        cpu_crowd_look(queue->threads);
+    if (granted > 1)
+        cpu_oversubscription_look(queue->threads);
     *out_ticket = ++queue->ticket;
     return hr;
 }

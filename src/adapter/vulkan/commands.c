@@ -42,7 +42,7 @@ HRESULT vulkan_timeline_wait(struct adapter_device *device, VkSemaphore timeline
     return vulkan_hresult(vk.vkWaitSemaphores(device->handle, &info, UINT64_MAX));
 }
 
-HRESULT vulkan_submit(struct vulkan_lane *lane, VkCommandBuffer commands, VkSemaphore timeline, uint64_t value)
+HRESULT vulkan_submit(struct vulkan_queue_slot *slot, VkCommandBuffer commands, VkSemaphore timeline, uint64_t value)
 {
     VkTimelineSemaphoreSubmitInfo values = {
         .sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
@@ -57,9 +57,9 @@ HRESULT vulkan_submit(struct vulkan_lane *lane, VkCommandBuffer commands, VkSema
         .signalSemaphoreCount = 1,
         .pSignalSemaphores = &timeline,
     };
-    pthread_mutex_lock(&lane->lock);
-    VkResult result = vk.vkQueueSubmit(lane->handle, 1, &info, VK_NULL_HANDLE);
-    pthread_mutex_unlock(&lane->lock);
+    pthread_mutex_lock(&slot->lock);
+    VkResult result = vk.vkQueueSubmit(slot->handle, 1, &info, VK_NULL_HANDLE);
+    pthread_mutex_unlock(&slot->lock);
     return vulkan_hresult(result);
 }
 

@@ -74,7 +74,7 @@ static HRESULT open_device(struct adapter_device *device)
     VkDeviceQueueCreateInfo queues = {
         .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
         .queueFamilyIndex = physical->family,
-        .queueCount = device->lane_count,
+        .queueCount = device->queue_slot_count,
         .pQueuePriorities = priorities,
     };
     VkPhysicalDeviceVulkan12Features v12 = {
@@ -127,8 +127,8 @@ static void vulkan_device_destroy(struct adapter_device *device)
         vk.vkDestroyPipelineLayout(device->handle, device->layout, NULL);
         vk.vkDestroyDevice(device->handle, NULL);
     }
-    for (uint32_t i = 0; i < device->lane_count; i++)
-        pthread_mutex_destroy(&device->lanes[i].lock);
+    for (uint32_t i = 0; i < device->queue_slot_count; i++)
+        pthread_mutex_destroy(&device->queue_slots[i].lock);
     pthread_mutex_destroy(&device->pipelines_lock);
     pthread_mutex_destroy(&device->own.lock);
     free(device);
@@ -149,15 +149,15 @@ static HRESULT vulkan_device_create(const struct adapter_info *info, struct adap
     if (!device)
         return E_OUTOFMEMORY;
     device->physical = &physicals[info->index];
-    device->lane_count = BASE_MIN(device->physical->family_queues, VULKAN_QUEUES_MAX);
-    device->push_bytes = BASE_MIN(device->physical->properties.limits.maxPushConstantsSize, VULKAN_PUSH_MOST) & ~3u;
+    device->queue_slot_count = BASE_MIN(device->physical->family_queues, VULKAN_QUEUES_MAX);
+    device->push_bytes = BASE_MIN(device->physical->properties.limits.maxPushConstantsSize, VULKAN_PUSH_MAX) & ~3u;
     pthread_mutex_init(&device->pipelines_lock, NULL);
     pthread_mutex_init(&device->own.lock, NULL);
-    for (uint32_t i = 0; i < device->lane_count; i++)
-        pthread_mutex_init(&device->lanes[i].lock, NULL);
+    for (uint32_t i = 0; i < device->queue_slot_count; i++)
+        pthread_mutex_init(&device->queue_slots[i].lock, NULL);
     HRESULT hr = open_device(device);
-    for (uint32_t i = 0; SUCCEEDED(hr) && i < device->lane_count; i++)
-        vk.vkGetDeviceQueue(device->handle, device->physical->family, i, &device->lanes[i].handle);
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < device->queue_slot_count; i++)
+        vk.vkGetDeviceQueue(device->handle, device->physical->family, i, &device->queue_slots[i].handle);
     if (SUCCEEDED(hr))
         hr = create_layout(device);
     if (SUCCEEDED(hr))

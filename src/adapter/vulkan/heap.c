@@ -133,7 +133,7 @@ static HRESULT zero(struct adapter_device *device, struct vulkan_memory *memory)
         hr = vulkan_hresult(vk.vkEndCommandBuffer(device->own.commands));
     }
     if (SUCCEEDED(hr))
-        hr = vulkan_submit(&device->lanes[0], device->own.commands, device->own.done, device->own.value + 1);
+        hr = vulkan_submit(&device->queue_slots[0], device->own.commands, device->own.done, device->own.value + 1);
     if (SUCCEEDED(hr))
         hr = vulkan_timeline_wait(device, device->own.done, ++device->own.value);
     pthread_mutex_unlock(&device->own.lock);

@@ -73,11 +73,11 @@ static HRESULT record_fill(struct recorder *recorder, const struct adapter_comma
         HRESULT hr = need_scratch(recorder);
         if (FAILED(hr))
             return hr;
-        struct adapter_binding scratch = { recorder->queue->scratch, 0, 8 }, turned = part(&scratch, head);
+        struct adapter_binding scratch = { recorder->queue->scratch, 0, 8 }, copied = part(&scratch, head);
         fill(recorder->commands, &scratch, 8, value);
         vulkan_barrier(recorder->commands);
         vulkan_copy(recorder->commands, to, &scratch, head);
-        vulkan_copy(recorder->commands, &end, &turned, tail);
+        vulkan_copy(recorder->commands, &end, &copied, tail);
     }
     fill(recorder->commands, &middle, body, head ? value >> 8 * head | value << (32 - 8 * head) : value);
     return S_OK;

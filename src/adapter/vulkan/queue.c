@@ -10,7 +10,7 @@ HRESULT vulkan_queue_create(struct adapter_device *device, D3D12_COMMAND_LIST_TY
     if (!queue)
         return E_OUTOFMEMORY;
     queue->device = device;
-    queue->lane = &device->lanes[atomic_fetch_add(&device->next_lane, 1) % device->lane_count];
+    queue->slot = &device->queue_slots[atomic_fetch_add(&device->next_queue_slot, 1) % device->queue_slot_count];
     HRESULT hr = vulkan_timeline_create(device, &queue->timeline);
     if (FAILED(hr))
         free(queue);
@@ -75,7 +75,7 @@ HRESULT vulkan_queue_submit(struct adapter_queue *queue, const struct adapter_ba
     vulkan_barrier(record->commands);
     hr = vulkan_hresult(vk.vkEndCommandBuffer(record->commands));
     if (SUCCEEDED(hr))
-        hr = vulkan_submit(queue->lane, record->commands, queue->timeline, queue->ticket + 1);
+        hr = vulkan_submit(queue->slot, record->commands, queue->timeline, queue->ticket + 1);
     if (SUCCEEDED(hr))
         record->ticket = *out_ticket = ++queue->ticket;
     return hr;

@@ -12,8 +12,8 @@
 
 #define VULKAN_ALIGNMENT  65536u
 #define VULKAN_QUEUES_MAX 4u
-#define VULKAN_PUSH_LEAST 128u
-#define VULKAN_PUSH_MOST  256u
+#define VULKAN_PUSH_MIN   128u
+#define VULKAN_PUSH_MAX   256u
 
 /* ---- loader.c ---- */
 
@@ -49,7 +49,7 @@ VkPhysicalDevice vulkan_physical_open(uint32_t index);
 /* ---- device.c ---- */
 
 /* One VkQueue; adapter queues beyond their number share them. */
-struct vulkan_lane {
+struct vulkan_queue_slot {
     VkQueue handle;
     pthread_mutex_t lock; /* around vkQueueSubmit */
 };
@@ -57,9 +57,9 @@ struct vulkan_lane {
 struct adapter_device {
     const struct vulkan_physical *physical;
     VkDevice handle;
-    struct vulkan_lane lanes[VULKAN_QUEUES_MAX];
-    uint32_t lane_count;
-    atomic_uint next_lane;
+    struct vulkan_queue_slot queue_slots[VULKAN_QUEUES_MAX];
+    uint32_t queue_slot_count;
+    atomic_uint next_queue_slot;
     VkPipelineLayout layout;
     VkPipelineCache cache;
     pthread_mutex_t pipelines_lock;
@@ -82,7 +82,7 @@ HRESULT vulkan_hresult(VkResult result);
 HRESULT vulkan_timeline_create(struct adapter_device *device, VkSemaphore *out);
 HRESULT vulkan_timeline_wait(struct adapter_device *device, VkSemaphore timeline, uint64_t value);
 /* Submits `commands`, which raise `timeline` to `value`. */
-HRESULT vulkan_submit(struct vulkan_lane *lane, VkCommandBuffer commands, VkSemaphore timeline, uint64_t value);
+HRESULT vulkan_submit(struct vulkan_queue_slot *slot, VkCommandBuffer commands, VkSemaphore timeline, uint64_t value);
 HRESULT vulkan_commands_create(struct adapter_device *device, VkCommandPool *out_pool, VkCommandBuffer *out_commands);
 HRESULT vulkan_commands_begin(struct adapter_device *device, VkCommandPool pool, VkCommandBuffer commands);
 /* Everything before is complete and visible to everything after, the host included. */
@@ -132,7 +132,7 @@ struct vulkan_record {
 
 struct adapter_queue {
     struct adapter_device *device;
-    struct vulkan_lane *lane;
+    struct vulkan_queue_slot *slot;
     VkSemaphore timeline; /* its value = the last complete ticket */
     uint64_t ticket;
     struct vulkan_record *records;

@@ -7,7 +7,7 @@
 
 #define ATTENTION_ROWS 64  /* most rows of Q at once */
 #define ATTENTION_KEYS 128 /* most keys at once */
-#define ATTENTION_FEW  6   /* rows that are better not turned */
+#define ATTENTION_FEW  6   /* rows that are better not transposed */
 #define ATTENTION_STEP 32  /* widths are rounded up to this: whole tiles of every instruction set */
 
 #define ATTENTION_LINE                                                                                                 \

@@ -1,6 +1,6 @@
 /* The attention of attention_fast.h.
  *
- * Scores are kept turned, [key][query]: the products then read K where it lies, and the softmax goes through whole
+ * Scores are kept transposed, [key][query]: the products then read K where it lies, and the softmax goes through whole
  * vectors of queries. Few queries have their scores the other way round, so that vectors run along the keys' depth. */
 #include "kernels/core/isa.h"
 #include "kernels/attention/attention_fast.h"
@@ -115,8 +115,8 @@ static void attention_load_row(const struct attention *a, uint32_t tensor, const
 }
 
 /* out[c][r] (+)= rows[r][c] for four rows of `count` columns rounded up to 4 */
-DENSE_INLINE void attention_turn(const float *rows, uint32_t length, uint32_t count, float *out, uint32_t out_row,
-                                 bool add)
+DENSE_INLINE void attention_transpose(const float *rows, uint32_t length, uint32_t count, float *out, uint32_t out_row,
+                                      bool add)
 {
     for (uint32_t c = 0; c < count; c += 4) {
         float *to = out + c * out_row;
@@ -137,18 +137,18 @@ DENSE_INLINE void attention_turn(const float *rows, uint32_t length, uint32_t co
     }
 }
 
-/* Q of these rows times scale: [row][depth], or turned. */
-static void attention_load_queries(const struct attention *a, const uint32_t *at, uint32_t rows, bool turned)
+/* Q of these rows times scale: [row][depth], or transposed. */
+static void attention_load_queries(const struct attention *a, const uint32_t *at, uint32_t rows, bool transposed)
 {
     uint32_t length = (uint32_t)base_align_up(a->depth, 4);
     vec scale = vec_set(a->call->op->u.attention.scale);
     for (uint32_t m = 0; m < rows; m++) {
-        float *row = turned ? a->rows4 + m % 4 * length : a->q + m * a->depth;
+        float *row = transposed ? a->rows4 + m % 4 * length : a->q + m * a->depth;
         attention_load_row(a, 0, a->q_view, at, at[2] + m, row);
-        if (turned && (m % 4 == 3 || m + 1 == rows)) /* behind the last row: old ones, whose scores are not used */
-            attention_turn(a->rows4, length, a->depth, a->q + (m & ~3u), a->row_step, false);
+        if (transposed && (m % 4 == 3 || m + 1 == rows)) /* behind the last row: old ones, whose scores are not used */
+            attention_transpose(a->rows4, length, a->depth, a->q + (m & ~3u), a->row_step, false);
     }
-    uint32_t count = a->depth * (turned ? a->row_step : rows), i = 0;
+    uint32_t count = a->depth * (transposed ? a->row_step : rows), i = 0;
     for (; i + VEC <= count; i += VEC)
         vec_store(a->q + i, vec_load(a->q + i) * scale);
     for (; i < count; i++)
@@ -273,7 +273,7 @@ static bool attention_soften_row(const struct attention *a, const uint32_t *at, 
     return added != 0;
 }
 
-/* Adds the masks to turned scores. */
+/* Adds the masks to transposed scores. */
 static void attention_mask_block(const struct attention *a, const uint32_t *at, uint32_t rows, uint32_t first,
                                  uint32_t count)
 {
@@ -292,7 +292,7 @@ static void attention_mask_block(const struct attention *a, const uint32_t *at, 
     for (uint32_t m = 0; m < rows; m++) {
         attention_limit_row(a, at, m, first, count, a->masks + m % 4 * a->key_step);
         if (m % 4 == 3 || m + 1 == rows)
-            attention_turn(a->masks, a->key_step, count, a->scores + (m & ~3u), a->row_step, true);
+            attention_transpose(a->masks, a->key_step, count, a->scores + (m & ~3u), a->row_step, true);
     }
 }
 

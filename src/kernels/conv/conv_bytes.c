@@ -26,23 +26,24 @@ static bool bytes_init(const struct kern_op *op, struct conv_bytes *c)
         !gemm_bytes(t[0].type) || t[1].type != DML_TENSOR_DATA_TYPE_INT8 || !conv_shape_init(op, &c->s) ||
         (conv->has_bias && t[2].type != DML_TENSOR_DATA_TYPE_INT32))
         return false;
-    product_way_out_init(op, &c->way);
-    if (!c->way.requantizes || !same_everywhere(&t[c->way.scale], true) ||
-        (c->way.divisor && !same_everywhere(&t[c->way.divisor], false)) ||
-        (c->way.zero && !same_everywhere(&t[c->way.zero], false)))
+    blocked_gemm_epilogue_init(op, &c->post);
+    if (!c->post.requantizes || !same_everywhere(&t[c->post.scale], true) ||
+        (c->post.divisor && !same_everywhere(&t[c->post.divisor], false)) ||
+        (c->post.zero && !same_everywhere(&t[c->post.zero], false)))
         return false;
-    const struct kern_view *scale = &t[c->way.scale], *y = &t[op->input_count];
+    const struct kern_view *scale = &t[c->post.scale], *y = &t[op->input_count];
     bool is_signed = y->type == DML_TENSOR_DATA_TYPE_INT8;
     c->scale_step = scale->sizes[1] > 1 ? scale->strides[1] : 0;
     c->flip = t[0].type == DML_TENSOR_DATA_TYPE_INT8 ? 0x80 : 0;
-    return c->way.low <= c->way.high && c->way.low >= (is_signed ? -128 : 0) && c->way.high <= (is_signed ? 127 : 255);
+    return c->post.low <= c->post.high && c->post.low >= (is_signed ? -128 : 0) &&
+           c->post.high <= (is_signed ? 127 : 255);
 }
 
 bool conv_pw_bytes_init(const struct kern_op *op, struct conv_pw_bytes *out)
 {
     struct conv_shape *s = &out->c.s;
     memset(out, 0, sizeof(*out));
-    if (!bytes_init(op, &out->c) || s->groups != 1 || s->in_channels % CONV_BYTES_WORD ||
+    if (!bytes_init(op, &out->c) || s->groups != 1 || s->in_channels % CONV_BYTES_PACK ||
         !conv_pixels(&op->tensors[0], &out->x_step) || !conv_pixels(&op->tensors[op->input_count], &out->y_step))
         return false;
     for (uint32_t d = 0; d < 3; d++)
@@ -55,7 +56,7 @@ bool conv_pw_bytes_init(const struct kern_op *op, struct conv_pw_bytes *out)
     out->c.columns = out->vecs * CONV_BYTES_LANES;
     out->block = BASE_MAX(BLOCK_BYTES / out->k / BLOCK_PIXELS, 1) * BLOCK_PIXELS;
     out->blocks = (out->pixels + out->block - 1) / out->block;
-    out->room = out->c.columns * (sizeof(int32_t) + sizeof(float));
+    out->tile_scratch = out->c.columns * (sizeof(int32_t) + sizeof(float));
     return out->pixels >= PIXELS_MIN;
 }
 
@@ -70,7 +71,7 @@ bool conv_dw_bytes_init(const struct kern_op *op, struct conv_dw_bytes *out)
         if (s->kernel[d] > CONV_DW_BYTES_WINDOW || s->dilation[d] != 1 || s->pad[d] >= s->kernel[d])
             return false;
     int64_t pixels = BASE_MAX(s->pad[2] + s->in[2], (s->out[2] - 1) * s->stride[2] + s->kernel[2]);
-    out->groups = (uint32_t)(s->kernel[1] * s->kernel[2] + CONV_BYTES_WORD - 1) / CONV_BYTES_WORD;
+    out->packs = (uint32_t)(s->kernel[1] * s->kernel[2] + CONV_BYTES_PACK - 1) / CONV_BYTES_PACK;
     out->blocks = (s->out_channels + CONV_BYTES_WIDTH - 1) / CONV_BYTES_WIDTH;
     out->c.columns = out->blocks * CONV_BYTES_WIDTH;
     out->line = base_align_up((uint64_t)pixels * s->out_channels, 64);
@@ -91,17 +92,17 @@ bool kern_conv_dw_bytes_accepts(const struct kern_op *op)
     return conv_dw_bytes_init(op, &d);
 }
 
-float conv_bytes_parameters(const struct kern_call *call, const struct conv_bytes *c, const int32_t *sums, bool woven,
-                            int32_t *start, float *scale)
+float conv_bytes_parameters(const struct kern_call *call, const struct conv_bytes *c, const int32_t *sums,
+                            bool interleaved, int32_t *start, float *scale)
 {
     static const uint32_t first[KERN_RANK_MAX];
     const struct kern_conv *conv = &call->op->u.conv;
     const int32_t *bias = conv->has_bias ? call->data[2] : NULL;
-    const float *scales = call->data[c->way.scale];
+    const float *scales = call->data[c->post.scale];
     uint32_t largest = 0; /* as bits, where NaN is the largest of all */
     uint32_t zero = (uint32_t)gemm_zero(call, conv->has_x_zero, 2u + conv->has_bias, first) + c->flip;
     for (uint32_t i = 0; i < c->columns; i++) {
-        uint32_t channel = woven ? conv_dw_bytes_channel(i) : i;
+        uint32_t channel = interleaved ? conv_dw_bytes_channel(i) : i;
         bool held = channel < c->s.out_channels;
         uint32_t plus = held && bias ? (uint32_t)bias[channel * c->s.bias] : 0;
         start[i] = (int32_t)(plus - zero * (uint32_t)sums[i]);
@@ -121,8 +122,8 @@ void kern_conv_pw_bytes_vnni_plan(const struct kern_op *op, const void *state, u
     (void)threads;
     conv_pw_bytes_init(op, &p);
     *out = (struct kern_work){ .units = p.blocks * p.panels };
-    out->grain = dense_grain((uint64_t)BASE_MIN(p.block, p.pixels) * (p.k / CONV_BYTES_WORD + 8) * CONV_PW_BYTES_VECS);
-    out->worker_scratch_bytes = p.room + CONV_PW_BYTES_ROWS * ((uint64_t)p.k + CONV_BYTES_WIDTH);
+    out->grain = dense_grain((uint64_t)BASE_MIN(p.block, p.pixels) * (p.k / CONV_BYTES_PACK + 8) * CONV_PW_BYTES_VECS);
+    out->worker_scratch_bytes = p.tile_scratch + CONV_PW_BYTES_ROWS * ((uint64_t)p.k + CONV_BYTES_WIDTH);
 }
 
 bool kern_conv_pw_bytes_vnni_pack_plan(const struct kern_op *op, const void *state, uint32_t *out_input,
@@ -150,9 +151,9 @@ void kern_conv_pw_bytes_vnni_pack(const struct kern_op *op, const void *state, c
     for (uint32_t panel = 0; panel < p.panels; panel++) {
         uint32_t first = p.vecs * panel / p.panels * CONV_BYTES_LANES;
         uint32_t end = p.vecs * (panel + 1) / p.panels * CONV_BYTES_LANES;
-        for (uint32_t k = 0; k < p.k; k += CONV_BYTES_WORD)
+        for (uint32_t k = 0; k < p.k; k += CONV_BYTES_PACK)
             for (uint32_t i = first; i < end; i++)
-                for (uint32_t b = 0; b < CONV_BYTES_WORD; b++, to++) {
+                for (uint32_t b = 0; b < CONV_BYTES_PACK; b++, to++) {
                     *to = i < s->out_channels ? ((const int8_t *)source)[i * s->w[0] + (k + b) * s->w[1]] : 0;
                     sums[i] += *to;
                 }
@@ -168,7 +169,7 @@ void kern_conv_dw_bytes_vnni_plan(const struct kern_op *op, const void *state, u
     (void)threads;
     conv_dw_bytes_init(op, &d);
     *out = (struct kern_work){ .units = d.c.s.batch * (uint64_t)d.c.s.out[1] };
-    out->grain = BASE_MAX(dense_grain((uint64_t)d.c.s.out[2] * d.blocks * (d.groups + 2) * 12), 2);
+    out->grain = BASE_MAX(dense_grain((uint64_t)d.c.s.out[2] * d.blocks * (d.packs + 2) * 12), 2);
     out->worker_scratch_bytes = d.scratch;
 }
 
@@ -180,18 +181,18 @@ bool kern_conv_dw_bytes_vnni_pack_plan(const struct kern_op *op, const void *sta
     if (!conv_dw_bytes_init(op, &d))
         return false;
     *out_input = 1;
-    *out_bytes = (uint64_t)d.c.columns * (d.groups * CONV_BYTES_WORD + sizeof(int32_t));
+    *out_bytes = (uint64_t)d.c.columns * (d.packs * CONV_BYTES_PACK + sizeof(int32_t));
     return true;
 }
 
-/* [block][group][channel of the block][4], zeros for taps past the last, then the sums. */
+/* [block][pack][channel of the block][4], zeros for taps past the last, then the sums. */
 void kern_conv_dw_bytes_vnni_pack(const struct kern_op *op, const void *state, const void *source, void *packed)
 {
     struct conv_dw_bytes d;
     (void)state;
     conv_dw_bytes_init(op, &d);
     const struct conv_shape *s = &d.c.s;
-    uint32_t taps = (uint32_t)(s->kernel[1] * s->kernel[2]), depth = d.groups * CONV_BYTES_WORD;
+    uint32_t taps = (uint32_t)(s->kernel[1] * s->kernel[2]), depth = d.packs * CONV_BYTES_PACK;
     int8_t *to = packed;
     int32_t *sums = (int32_t *)(to + (uint64_t)d.c.columns * depth);
     memset(packed, 0, (uint64_t)d.c.columns * (depth + sizeof(int32_t)));
@@ -200,8 +201,8 @@ void kern_conv_dw_bytes_vnni_pack(const struct kern_op *op, const void *state, c
         for (uint32_t t = 0; channel < s->out_channels && t < taps; t++) {
             int8_t w =
                 ((const int8_t *)source)[channel * s->w[0] + t / s->kernel[2] * s->w[3] + t % s->kernel[2] * s->w[4]];
-            uint64_t line = (uint64_t)(i / CONV_BYTES_WIDTH) * d.groups + t / CONV_BYTES_WORD;
-            to[(line * CONV_BYTES_WIDTH + i % CONV_BYTES_WIDTH) * CONV_BYTES_WORD + t % CONV_BYTES_WORD] = w;
+            uint64_t line = (uint64_t)(i / CONV_BYTES_WIDTH) * d.packs + t / CONV_BYTES_PACK;
+            to[(line * CONV_BYTES_WIDTH + i % CONV_BYTES_WIDTH) * CONV_BYTES_PACK + t % CONV_BYTES_PACK] = w;
             sums[i] += w;
         }
     }

@@ -2,14 +2,14 @@
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/quotient.h"
 
-/* ---- the way out ---- */
+/* ---- the epilogue ---- */
 
 /* MULTIPLY: there is no divisor. BY_INVERSE: quotients are less than half of the sums, so that they all fit. */
 enum scaling { MULTIPLY, BY_INVERSE, DIVIDE };
 
-/* Signed results are computed 128 higher and turned at the end. */
+/* Signed results are computed 128 higher and flipped back at the end. */
 struct finish {
-    __m512i zero, low, high, turn;
+    __m512i zero, low, high, sign_bit;
     struct quotient by;
     enum scaling scaling;
 };
@@ -20,13 +20,13 @@ static struct finish finish_of(const struct kern_call *call, const struct conv_b
     static const uint32_t first[KERN_RANK_MAX];
     bool is_signed = call->op->tensors[call->op->input_count].type == DML_TENSOR_DATA_TYPE_INT8;
     int plus = is_signed ? 128 : 0;
-    int zero = c->way.zero ? gemm_zero(call, true, c->way.zero, first) : 0;
-    float divisor = product_divisor(call, &c->way, first);
+    int zero = c->post.zero ? gemm_zero(call, true, c->post.zero, first) : 0;
+    float divisor = blocked_gemm_divisor(call, &c->post, first);
     struct quotient by = quotient_by(divisor);
     enum scaling scaling = !by.divides ? MULTIPLY : by.usual && largest < divisor / 2 ? BY_INVERSE : DIVIDE;
     return (struct finish){ _mm512_set1_epi16((short)(zero + plus)),
-                            _mm512_set1_epi8((char)((int)c->way.low + plus)),
-                            _mm512_set1_epi8((char)((int)c->way.high + plus)),
+                            _mm512_set1_epi8((char)((int)c->post.low + plus)),
+                            _mm512_set1_epi8((char)((int)c->post.high + plus)),
                             _mm512_set1_epi8((char)(is_signed ? 0x80 : 0)),
                             by,
                             scaling };
@@ -49,7 +49,7 @@ DENSE_INLINE __m512i finished(const struct finish *f, __m512i a, __m512i b, __m5
     __m512i low = _mm512_adds_epi16(_mm512_packs_epi32(a, b), f->zero);
     __m512i high = _mm512_adds_epi16(_mm512_packs_epi32(c, d), f->zero);
     __m512i bytes = _mm512_packus_epi16(low, high);
-    return _mm512_xor_si512(_mm512_min_epu8(_mm512_max_epu8(bytes, f->low), f->high), f->turn);
+    return _mm512_xor_si512(_mm512_min_epu8(_mm512_max_epu8(bytes, f->low), f->high), f->sign_bit);
 }
 
 DENSE_INLINE __m512i multiply_add(__m512i sums, __m512i x, __m512i w)
@@ -68,7 +68,7 @@ struct pw_tile {
     const float *scale;
     uint8_t *y;
     int64_t x_step, y_step;
-    uint32_t words;
+    uint32_t packs;
     uint64_t mask; /* channels that are stored */
 };
 
@@ -97,7 +97,7 @@ static __attribute__((noinline)) void pw_divide(const struct pw_tile *t, const s
 DENSE_INLINE void pw_multiply(const struct pw_tile *t, const struct finish *f, uint32_t rows, uint32_t vecs, bool flip,
                               enum scaling scaling)
 {
-    const __m512i turn = _mm512_set1_epi8((char)0x80);
+    const __m512i sign_bit = _mm512_set1_epi8((char)0x80);
     const uint8_t *x = t->x;
     const int8_t *w = t->w;
     const int64_t x_step = t->x_step;
@@ -105,16 +105,16 @@ DENSE_INLINE void pw_multiply(const struct pw_tile *t, const struct finish *f, u
     EACH_ROW
     EACH_VEC
     sums[r][v] = _mm512_loadu_si512(t->start + v * CONV_BYTES_LANES);
-    for (uint32_t i = 0; i < t->words; i++, x += CONV_BYTES_WORD, w += vecs * CONV_BYTES_WIDTH) {
+    for (uint32_t i = 0; i < t->packs; i++, x += CONV_BYTES_PACK, w += vecs * CONV_BYTES_WIDTH) {
         __m512i right[CONV_PW_BYTES_VECS];
         EACH_VEC
         right[v] = _mm512_loadu_si512(w + v * CONV_BYTES_WIDTH);
         EACH_ROW
         {
-            int32_t word;
-            memcpy(&word, x + r * x_step, sizeof(word));
-            __m512i left = _mm512_set1_epi32(word);
-            left = flip ? _mm512_xor_si512(left, turn) : left;
+            int32_t pack;
+            memcpy(&pack, x + r * x_step, sizeof(pack));
+            __m512i left = _mm512_set1_epi32(pack);
+            left = flip ? _mm512_xor_si512(left, sign_bit) : left;
             EACH_VEC
             sums[r][v] = multiply_add(sums[r][v], left, right[v]);
         }
@@ -165,9 +165,9 @@ static void pw_tile(const struct pw_tile *t, const struct finish *f, uint32_t ve
 
 /* The last pixels of a block, as a whole tile in scratch memory. */
 static void pw_rest(const struct conv_pw_bytes *p, const struct pw_tile *t, const struct finish *f, uint32_t vecs,
-                    uint32_t rows, uint8_t *room)
+                    uint32_t rows, uint8_t *scratch)
 {
-    uint8_t *x = room, *y = room + (uint64_t)CONV_PW_BYTES_ROWS * p->k;
+    uint8_t *x = scratch, *y = scratch + (uint64_t)CONV_PW_BYTES_ROWS * p->k;
     uint64_t used = (uint64_t)__builtin_popcountll(t->mask);
     struct pw_tile rest = *t;
     for (uint32_t r = 0; r < pw_rows[vecs]; r++)
@@ -188,7 +188,7 @@ static void pw_unit(const struct kern_call *call, const struct conv_pw_bytes *p,
     uint32_t vecs = p->vecs * (panel + 1) / p->panels - vec, column = vec * CONV_BYTES_LANES;
     uint32_t used = BASE_MIN(p->c.s.out_channels - column, vecs * CONV_BYTES_LANES), rows = pw_rows[vecs];
     char *scratch = call->worker_scratch;
-    struct pw_tile t = { .x_step = p->x_step, .y_step = p->y_step, .words = p->k / CONV_BYTES_WORD };
+    struct pw_tile t = { .x_step = p->x_step, .y_step = p->y_step, .packs = p->k / CONV_BYTES_PACK };
     t.w = (const int8_t *)call->data[1] + (uint64_t)column * p->k;
     t.start = (const int32_t *)scratch + column;
     t.scale = (const float *)scratch + p->c.columns + column;
@@ -198,7 +198,7 @@ static void pw_unit(const struct kern_call *call, const struct conv_pw_bytes *p,
     for (; first + rows <= end; first += rows, t.x += rows * t.x_step, t.y += rows * t.y_step)
         pw_tile(&t, f, vecs, p->c.flip);
     if (first < end)
-        pw_rest(p, &t, f, vecs, (uint32_t)(end - first), (uint8_t *)scratch + p->room);
+        pw_rest(p, &t, f, vecs, (uint32_t)(end - first), (uint8_t *)scratch + p->tile_scratch);
 }
 
 void kern_conv_pw_bytes_vnni_run(const struct kern_call *call, uint64_t begin, uint64_t end)
@@ -312,10 +312,10 @@ DENSE_INLINE void dw_block_any(const struct dw *r, uint32_t block, const int32_t
 {
     const struct conv_shape *s = &r->d.c.s;
     const int64_t channels = s->in_channels, step = s->stride[2] * channels, first = (int64_t)block * CONV_BYTES_WIDTH;
-    const uint8_t *taps[CONV_DW_BYTES_WINDOW * CONV_DW_BYTES_WINDOW + CONV_BYTES_WORD];
-    const char *packed = (const char *)r->call->data[1] + (uint64_t)block * r->d.groups * 256;
+    const uint8_t *taps[CONV_DW_BYTES_WINDOW * CONV_DW_BYTES_WINDOW + CONV_BYTES_PACK];
+    const char *packed = (const char *)r->call->data[1] + (uint64_t)block * r->d.packs * 256;
     const uint32_t count = (uint32_t)(s->kernel[1] * s->kernel[2]);
-    for (uint32_t t = 0; t < r->d.groups * CONV_BYTES_WORD; t++) {
+    for (uint32_t t = 0; t < r->d.packs * CONV_BYTES_PACK; t++) {
         uint32_t tap = t < count ? t : 0; /* those past the last have no weight */
         taps[t] = r->row[tap / s->kernel[2]] + tap % s->kernel[2] * channels + first;
     }
@@ -323,7 +323,7 @@ DENSE_INLINE void dw_block_any(const struct dw *r, uint32_t block, const int32_t
         __m512i sums[4], x[4], w[4];
         for (uint32_t v = 0; v < 4; v++)
             sums[v] = _mm512_loadu_si512(start + v * CONV_BYTES_LANES);
-        for (uint32_t g = 0; g < r->d.groups; g++) {
+        for (uint32_t g = 0; g < r->d.packs; g++) {
             for (uint32_t v = 0; v < 4; v++) {
                 x[v] = _mm512_maskz_loadu_epi8(mask, taps[4 * g + v] + at);
                 w[v] = _mm512_loadu_si512(packed + (4 * g + v) * 64);
@@ -366,7 +366,7 @@ void kern_conv_dw_bytes_vnni_run(const struct kern_call *call, uint64_t begin, u
     struct dw r = { .call = call };
     conv_dw_bytes_init(call->op, &r.d);
     const struct conv_shape *s = &r.d.c.s;
-    const uint64_t weights = (uint64_t)r.d.c.columns * r.d.groups * CONV_BYTES_WORD;
+    const uint64_t weights = (uint64_t)r.d.c.columns * r.d.packs * CONV_BYTES_PACK;
     int32_t *start = call->worker_scratch;
     r.zero = (uint8_t)gemm_zero(call, conv->has_x_zero, 2u + conv->has_bias, first) ^ r.d.c.flip;
     float largest = conv_bytes_parameters(call, &r.d.c, (const int32_t *)((const char *)call->data[1] + weights), true,

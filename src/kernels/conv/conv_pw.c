@@ -39,9 +39,9 @@ bool conv_pw_pixels(const struct kern_view *view, int64_t *out_step)
     return view->type == DML_TENSOR_DATA_TYPE_FLOAT32 && conv_pixels(view, out_step);
 }
 
-bool conv_pw_posts(const struct kern_op *op, struct conv_pw_posts *out)
+bool conv_pw_epilogue(const struct kern_op *op, struct conv_pw_epilogue *out)
 {
-    bool result = conv_post_init(op, &out->post);
+    bool result = conv_epilogue_init(op, &out->post);
     for (uint32_t i = 0; result && i < out->post.count; i++) {
         uint32_t tensor = out->post.step[i].tensor;
         out->step[i] = 0;
@@ -64,7 +64,7 @@ bool conv_pw_init(const struct kern_op *op, uint32_t rows, uint32_t lanes, struc
     if (!conv_shape_init(op, &s) || !shape_suits(op, &s) ||
         !dense_same_type(op, 0, op->u.conv.has_bias ? 2 : 1, DML_TENSOR_DATA_TYPE_FLOAT32) ||
         !conv_pw_pixels(&op->tensors[0], &out->x_step) ||
-        !conv_pw_pixels(&op->tensors[op->input_count], &out->y_step) || !conv_pw_posts(op, &out->posts))
+        !conv_pw_pixels(&op->tensors[op->input_count], &out->y_step) || !conv_pw_epilogue(op, &out->epilogue))
         return false;
     uint32_t width = CONV_PW_VECS * lanes;
     out->pixels = (uint64_t)s.batch * (uint64_t)(s.out[0] * s.out[1] * s.out[2]);

@@ -19,7 +19,7 @@ static void conv_pw_one(const struct kern_call *call, const struct conv_pw *p, u
 {
     uint32_t width = CONV_PW_VECS * VEC, column = panel * width;
     int64_t first = (int64_t)(p->pixels * row / p->tiles), last = (int64_t)(p->pixels * (row + 1) / p->tiles);
-    struct conv_pw_tile t = { .a_step = p->x_step, .y_step = p->y_step, .k = p->k, .posts = &p->posts };
+    struct conv_pw_tile t = { .a_step = p->x_step, .y_step = p->y_step, .k = p->k, .epilogue = &p->epilogue };
     t.a = (const float *)call->data[0] + first * p->x_step;
     t.b = (const float *)call->data[1] + (uint64_t)column * p->k;
     t.bias = (const float *)call->worker_scratch + column;

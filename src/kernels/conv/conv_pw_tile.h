@@ -8,7 +8,7 @@
 #define CONV_PW_ROWS KERN_ISA_PASTE(CONV_PW_ROWS_, ISA)
 _Static_assert(VEC == KERN_ISA_PASTE(CONV_PW_LANES_, ISA), "packed for these vectors");
 
-/* Y[rows, columns of a panel] = posts(A[rows, k] * B[k, columns] + bias) */
+/* Y[rows, columns of a panel] = epilogue(A[rows, k] * B[k, columns] + bias) */
 struct conv_pw_tile {
     const float *a;    /* rows a_step apart */
     const float *b;    /* [k][CONV_PW_VECS * VEC] */
@@ -16,8 +16,8 @@ struct conv_pw_tile {
     float *y;          /* rows y_step apart */
     int64_t a_step, y_step;
     uint32_t k, used; /* columns that are stored */
-    const struct conv_pw_posts *posts;
-    const float *added[CONV_POST_MAX]; /* tensors that are added, at the tile's first element */
+    const struct conv_pw_epilogue *epilogue;
+    const float *added[CONV_EPILOGUE_MAX]; /* tensors that are added, at the tile's first element */
     /* What B is needed next, fetched meanwhile: `next_step` bytes for each k. Weights come from afar, since all of a
      * network's pass through the caches between two uses. */
     const char *next;
@@ -30,7 +30,7 @@ struct conv_pw_tile {
 
 DENSE_INLINE vec conv_pw_added(const struct conv_pw_tile *t, uint32_t i, uint32_t row, uint32_t column, bool whole)
 {
-    const float *from = t->added[i] + row * t->posts->step[i] + column;
+    const float *from = t->added[i] + row * t->epilogue->step[i] + column;
     return whole ? vec_load(from) : vec_load_part(from, t->used - column, vec_set(0));
 }
 
@@ -44,7 +44,7 @@ DENSE_INLINE vec conv_pw_added(const struct conv_pw_tile *t, uint32_t i, uint32_
     break;
 
 /* A step of the epilogue that has no tensor. */
-DENSE_INLINE void conv_pw_step(const struct conv_post_step *step, vec (*sums)[CONV_PW_VECS], uint32_t rows,
+DENSE_INLINE void conv_pw_step(const struct conv_epilogue_step *step, vec (*sums)[CONV_PW_VECS], uint32_t rows,
                                uint32_t vecs)
 {
     const vec p = vec_set(step->p), q = vec_set(step->q), zero = vec_set(0);
@@ -71,8 +71,8 @@ DENSE_INLINE void conv_pw_step(const struct conv_post_step *step, vec (*sums)[CO
 DENSE_INLINE void conv_pw_finish(const struct conv_pw_tile *t, vec (*sums)[CONV_PW_VECS], uint32_t rows, uint32_t vecs,
                                  bool whole)
 {
-    for (uint32_t i = 0; i < t->posts->post.count; i++) {
-        const struct conv_post_step *step = &t->posts->post.step[i];
+    for (uint32_t i = 0; i < t->epilogue->post.count; i++) {
+        const struct conv_epilogue_step *step = &t->epilogue->post.step[i];
         if (!step->tensor) {
             conv_pw_step(step, sums, rows, vecs);
             continue;
@@ -125,8 +125,9 @@ DENSE_INLINE void conv_pw_multiply(const struct conv_pw_tile *t, uint32_t rows, 
 /* The tile begins at this pixel and column of the output. */
 DENSE_INLINE void conv_pw_place(struct conv_pw_tile *t, const struct kern_call *call, int64_t pixel, uint32_t column)
 {
-    for (uint32_t i = 0; i < t->posts->post.count; i++)
-        t->added[i] = (const float *)call->data[t->posts->post.step[i].tensor] + pixel * t->posts->step[i] + column;
+    for (uint32_t i = 0; i < t->epilogue->post.count; i++)
+        t->added[i] =
+            (const float *)call->data[t->epilogue->post.step[i].tensor] + pixel * t->epilogue->step[i] + column;
 }
 
 /* Part `part` of `parts` tiles that share B fetches its part of as much at `next`. */

@@ -1,7 +1,7 @@
 /* Convolution, the definition: each row of the output is summed in double over channels and kernel taps. */
 #include "kernels/conv/conv.h"
 #include "kernels/gemm/gemm.h"
-#include "kernels/gemm/product.h"
+#include "kernels/gemm/blocked_gemm.h"
 
 bool conv_shape_init(const struct kern_op *op, struct conv_shape *s)
 {
@@ -44,7 +44,7 @@ bool kern_conv_any_ref_accepts(const struct kern_op *op)
 {
     struct conv_shape shape;
     const struct kern_conv *conv = &op->u.conv;
-    if (!conv_shape_init(op, &shape) || !product_types_fit(op, conv->integer, conv->has_bias))
+    if (!conv_shape_init(op, &shape) || !blocked_gemm_types_fit(op, conv->integer, conv->has_bias))
         return false;
     return !conv->integer || !conv->has_bias || op->tensors[2].type == DML_TENSOR_DATA_TYPE_INT32;
 }

@@ -6,7 +6,7 @@ enum {
     BAND_PIXELS = 384,       /* planes: of a band, about */
     BAND_FLOATS = 64 * 1024, /* of X and Y of a band: in the second-level cache next to a panel */
     ROW_FLOATS = 64 * 1024,  /* of one row of X, and of Y for each channel, at most */
-    BANDS_LEAST = 4,         /* so that there is work for several threads */
+    BANDS_MIN = 4,           /* so that there is work for several threads */
 };
 
 static bool shape_fits(const struct kern_op *op, const struct conv_shape *s)
@@ -29,9 +29,10 @@ static bool types_fit(const struct kern_op *op)
 /* Results go from registers to Y, bounds and such on the way. */
 static bool ends_in_registers(const struct kern_op *op, struct conv_up *u)
 {
-    bool ends = op->tensors[op->input_count].type == DML_TENSOR_DATA_TYPE_FLOAT32 && conv_post_init(op, &u->posts.post);
-    for (uint32_t i = 0; ends && i < u->posts.post.count; i++)
-        ends = !u->posts.post.step[i].tensor;
+    bool ends = op->tensors[op->input_count].type == DML_TENSOR_DATA_TYPE_FLOAT32 &&
+                conv_epilogue_init(op, &u->tile_epilogue.post);
+    for (uint32_t i = 0; ends && i < u->tile_epilogue.post.count; i++)
+        ends = !u->tile_epilogue.post.step[i].tensor;
     return ends;
 }
 
@@ -47,11 +48,11 @@ static void bands_init(struct conv_up *u)
     const struct conv_shape *s = &u->s;
     const int64_t most = u->last ? BAND_FLOATS / ((s->in_channels + s->kernel[2] * s->out_channels) * s->in[2])
                                  : BASE_MIN(BAND_PIXELS, BAND_FLOATS / (int64_t)s->in_channels) / s->in[2];
-    const int64_t least = (CONV_PW_LANES_MOST + s->in[2] - 1) / s->in[2]; /* a vector of pixels */
-    u->rows = BASE_MAX(BASE_MIN(most, s->in[1] / BANDS_LEAST), least);
+    const int64_t least = (CONV_PW_LANES_MAX + s->in[2] - 1) / s->in[2]; /* a vector of pixels */
+    u->rows = BASE_MAX(BASE_MIN(most, s->in[1] / BANDS_MIN), least);
     u->rows = BASE_MIN(u->rows, s->in[1]);
     u->bands = (s->in[1] + u->rows - 1) / u->rows;
-    u->pitch = (int64_t)base_align_up((uint64_t)(u->rows * s->in[2]), CONV_PW_LANES_MOST);
+    u->pitch = (int64_t)base_align_up((uint64_t)(u->rows * s->in[2]), CONV_PW_LANES_MAX);
 }
 
 static void columns_init(struct conv_up *u, uint32_t lanes)

@@ -2,7 +2,7 @@
  * pixel makes kernel[1] x kernel[2] output pixels of its own, so that this is one product, whose results are put in
  * place as they leave the registers or the first-level cache. Where channels lie innermost, results of a kernel row for
  * neighbouring pixels follow one another in Y: tiles of conv_pw_tile.h. Elsewhere vectors hold pixels, and the results
- * of a kernel row's elements are woven into output rows. */
+ * of a kernel row's elements are interleaved into output rows. */
 #ifndef KERNELS_CONV_UP_H
 #define KERNELS_CONV_UP_H
 
@@ -22,7 +22,7 @@ struct conv_up {
     int64_t lines, tiles, groups;
     int64_t width, panels; /* last: columns of a panel; panels of a kernel row */
     int64_t columns;       /* all results of a pixel, whole tiles or panels */
-    struct conv_pw_posts posts;
+    struct conv_pw_epilogue tile_epilogue;
     /* places in the worker's scratch, in floats; weights: when they are not packed once */
     int64_t image, bias, sums, line, weights, epilogue, floats;
 };

@@ -2,7 +2,7 @@
 #include "kernels/core/isa.h"
 #include "kernels/conv/conv_pw_tile.h"
 #include "kernels/conv/conv_up.h"
-#include "kernels/vec/dense_turn.h"
+#include "kernels/vec/dense_transpose.h"
 
 #if VEC == 8
 #define UP_VECS 3
@@ -79,8 +79,8 @@ static void up_tile_row(const struct up_run *r, const float *w, const float *bia
 }
 
 /* to[i * count + k] = from[k * pitch + i] */
-DENSE_INLINE void up_weave_some(const float *restrict from, int64_t pitch, int64_t width, int64_t count,
-                                float *restrict to)
+DENSE_INLINE void up_interleave_some(const float *restrict from, int64_t pitch, int64_t width, int64_t count,
+                                     float *restrict to)
 {
     for (int64_t i = 0; i < width; i++)
 #pragma GCC unroll 4
@@ -88,16 +88,16 @@ DENSE_INLINE void up_weave_some(const float *restrict from, int64_t pitch, int64
             to[i * count + k] = from[k * pitch + i];
 }
 
-static const float *up_weave(const float *from, int64_t pitch, int64_t width, int64_t count, float *to)
+static const float *up_interleave(const float *from, int64_t pitch, int64_t width, int64_t count, float *to)
 {
     if (count == 1)
         return from;
     if (count == 2)
-        up_weave_some(from, pitch, width, 2, to);
+        up_interleave_some(from, pitch, width, 2, to);
     else if (count == 4)
-        up_weave_some(from, pitch, width, 4, to);
+        up_interleave_some(from, pitch, width, 4, to);
     else
-        up_weave_some(from, pitch, width, count, to);
+        up_interleave_some(from, pitch, width, count, to);
     return to;
 }
 
@@ -116,7 +116,7 @@ static void up_finish(const struct up_run *r, int64_t n, int64_t first, int64_t 
             if (rank > 3)
                 at[rank - 2] = (uint32_t)((first + i) * s->kernel[1] + line % s->kernel[1]);
             dense_finish_f32(r->call, r->epilogue, at, (uint32_t)s->out[2],
-                             up_weave(from, u->pitch, width, s->kernel[2], r->line));
+                             up_interleave(from, u->pitch, width, s->kernel[2], r->line));
         }
     }
 }
@@ -180,7 +180,9 @@ static void up_pixels(const struct up_run *r, int64_t n, int64_t first, int64_t 
     const float *x = (const float *)r->call->data[0] + n * s->x[0] + first * s->x[3];
     float *y = (float *)r->call->data[r->call->op->input_count] + n * s->y[0] + first * s->kernel[1] * s->y[3];
     int64_t x_row = s->x[3];
-    struct conv_pw_tile t = { .a_step = s->x[4], .y_step = results, .k = s->in_channels, .posts = &u->posts };
+    struct conv_pw_tile t = {
+        .a_step = s->x[4], .y_step = results, .k = s->in_channels, .epilogue = &u->tile_epilogue
+    };
     if (u->copies) {
         up_load_pixels(r, n, first, rows);
         x = r->image;

@@ -36,7 +36,7 @@ static double wino_cost(const struct wino *w)
 
 bool wino_init(const struct kern_op *op, uint32_t lanes, struct wino *w)
 {
-    if (!conv_shape_init(op, &w->s) || !shape_fits(op, &w->s) || !conv_post_init(op, &w->post))
+    if (!conv_shape_init(op, &w->s) || !shape_fits(op, &w->s) || !conv_epilogue_init(op, &w->post))
         return false;
     const struct conv_shape *s = &w->s;
     w->size = (uint32_t)s->kernel[1] + WINO_OUTS - 1;

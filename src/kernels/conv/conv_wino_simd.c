@@ -1,7 +1,7 @@
 /* Winograd's convolutions (conv_wino.h). */
 #include "kernels/core/isa.h"
 #include "kernels/conv/conv_wino.h"
-#include "kernels/vec/dense_turn.h"
+#include "kernels/vec/dense_transpose.h"
 
 #define WINO_UNROLL _Pragma("GCC unroll 16")
 
@@ -126,7 +126,7 @@ DENSE_INLINE struct wino_place wino_place(const struct wino *w, uint32_t tile)
 }
 
 /* Columns [left, right) of one row of `lanes` planes as [column][VEC]. */
-static void wino_turn(const float *from, int64_t plane, uint32_t lanes, int64_t left, int64_t right, float *to)
+static void wino_transpose(const float *from, int64_t plane, uint32_t lanes, int64_t left, int64_t right, float *to)
 {
     int64_t j = left;
     for (; right - left < VEC && j < right; j++)
@@ -137,7 +137,7 @@ static void wino_turn(const float *from, int64_t plane, uint32_t lanes, int64_t 
         j = BASE_MIN(j, right - VEC);
         WINO_UNROLL for (uint32_t c = 0; c < VEC; c++) square[c] =
             c < lanes ? vec_load(from + c * plane + j) : vec_set(0);
-        vec_turn(square);
+        vec_transpose(square);
         WINO_UNROLL for (uint32_t i = 0; i < VEC; i++) vec_store(to + (j + i) * VEC, square[i]);
         j += VEC;
     }
@@ -154,8 +154,8 @@ static void wino_strip(const struct wino_run *r, const float *image, int64_t row
         memset(r->patch, 0, (size_t)(size * columns * VEC) * sizeof(float));
     for (int64_t i = 0; i < size; i++)
         if (row + i >= 0 && row + i < s->in[1])
-            wino_turn(from + i * s->x[3], s->x[1], BASE_MIN(VEC, s->in_channels - channel), left, right,
-                      r->patch + i * columns * VEC);
+            wino_transpose(from + i * s->x[3], s->x[1], BASE_MIN(VEC, s->in_channels - channel), left, right,
+                           r->patch + i * columns * VEC);
 }
 
 /* `count` tiles of one line, the t-th of the block and those after it. */
@@ -210,7 +210,7 @@ DENSE_INLINE void wino_block_in(const struct wino_run *r, uint32_t size, uint32_
 }
 
 /* in: [vectors of channels][block][VEC], weights: [channel][panel], out: [vectors of the panel][block][VEC]. Weights
- * `soon` floats ahead are asked for: with few tiles the product waits for memory otherwise. */
+ * `soon` floats ahead are prefetched: with few tiles the product waits for memory otherwise. */
 DENSE_INLINE void wino_multiply(const struct wino *w, const float *in, const float *weights, uint64_t soon, float *out,
                                 uint32_t rows)
 {
@@ -320,7 +320,7 @@ DENSE_INLINE vec wino_least(vec a, vec b)
     return -vec_max(-a, -b);
 }
 
-static void wino_post(const struct wino_run *r, const struct wino_end *e, const struct conv_post_step *step,
+static void wino_post(const struct wino_run *r, const struct wino_end *e, const struct conv_epilogue_step *step,
                       vec *values)
 {
     const vec p = vec_set(step->p), q = vec_set(step->q), zero = vec_set(0);
@@ -375,7 +375,7 @@ static void wino_store(const struct wino_run *r, const struct wino_end *e, vec *
         return;
     }
     for (uint32_t part = 0; part < WINO_OUTS * WINO_OUTS; part += VEC) {
-        vec_turn(values + part);
+        vec_transpose(values + part);
         WINO_UNROLL for (uint32_t c = 0; c < VEC; c++) vec_store(dense[c] + part, values[part + c]);
     }
     bool whole = s->y[4] == 1 && e->columns == WINO_OUTS;

@@ -1,5 +1,5 @@
 /* What the dense and window families (gemm, conv, pool, resample, gather, attention) share: typed element access,
- * walking rows of a view, and the way out of a kernel through the op's epilogue. */
+ * walking rows of a view, and the op's epilogue. */
 #ifndef KERNELS_DENSE_H
 #define KERNELS_DENSE_H
 

@@ -134,7 +134,7 @@ struct kern_bounds {
  * W2 [O, M], b2 [O]; out: Y [N, O, H', W']. Y = W2 D + b2 for each pixel, D = bounds[1](Wd * E + bd) channel by
  * channel over windows of E, zero outside, E = bounds[0](W1 X + b1) for each pixel, or for windows `first` of X. H' and
  * W' are any sizes, as those of kern_conv. */
-struct kern_block {
+struct kern_inverted_residual {
     uint32_t middle;                                     /* M */
     uint32_t first[2], first_strides[2], first_start[2]; /* start: padding */
     uint32_t image[2];                                   /* sizes of E, any */
@@ -391,7 +391,7 @@ struct kern_op {
         struct kern_gemm gemm;
         struct kern_qgemm qgemm;
         struct kern_conv conv;
-        struct kern_block block;
+        struct kern_inverted_residual inverted_residual;
         struct kern_pool pool;
         struct kern_pool pool_grad;
         struct kern_softmax softmax;

@@ -1,23 +1,23 @@
 #include "kernels/core/stream.h"
 
-#include "kernels/core/walk.h"
+#include "kernels/core/iterator.h"
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #endif
 
-enum { LEAST_BYTES = 16 << 20, LINE = 64, PIECE_BYTES = 4096 };
+enum { MIN_BYTES = 16 << 20, LINE = 64, PIECE_BYTES = 4096 };
 
-static uint64_t least_bytes = LEAST_BYTES;
+static uint64_t min_bytes = MIN_BYTES;
 
 void kern_stream_least(uint64_t bytes)
 {
-    least_bytes = bytes ? bytes : LEAST_BYTES;
+    min_bytes = bytes ? bytes : MIN_BYTES;
 }
 
 bool kern_streams(const struct kern_view *view)
 {
-    return kern_view_elements(view) * kern_type_bytes(view->type) >= least_bytes;
+    return kern_view_elements(view) * kern_type_bytes(view->type) >= min_bytes;
 }
 
 #if defined(__SSE2__)

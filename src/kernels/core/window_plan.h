@@ -7,9 +7,9 @@
 
 #include "kernels/core/dense.h"
 
-#define WINDOW_STEP 32   /* whole vectors of every instruction set */
-#define WINDOW_BAND 4096 /* results of a band, about */
-#define WINDOW_FAR  (1 << 20)
+#define WINDOW_STEP  32   /* whole vectors of every instruction set */
+#define WINDOW_BAND  4096 /* results of a band, about */
+#define WINDOW_LIMIT (1 << 20)
 
 /* Index 0: rows, 1: columns. */
 struct window {
@@ -30,7 +30,7 @@ DENSE_INLINE void window_plan_init(struct window *w)
     w->fits = true;
     for (int d = 0; d < 2; d++) {
         far[d] = (w->kernel[d] - 1) * w->dilation[d] / w->stride[d];
-        w->fits &= far[d] < WINDOW_FAR && w->out[d] < WINDOW_FAR && w->stride[d] < WINDOW_FAR / 1024;
+        w->fits &= far[d] < WINDOW_LIMIT && w->out[d] < WINDOW_LIMIT && w->stride[d] < WINDOW_LIMIT / 1024;
     }
     if (!w->fits)
         return;

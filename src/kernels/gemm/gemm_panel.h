@@ -15,7 +15,7 @@
 #define PANEL_BLOCK_ROWS 128 /* most rows of A at once */
 #define PANEL_FEW_ROWS   16  /* the same for sums of up to PANEL_SHORT_SUM products */
 #define PANEL_SHORT_SUM  64
-#define PANEL_ADDS       4 /* tensors that are added on the way out */
+#define PANEL_ADDS       4 /* tensors that are added in the epilogue */
 #define PANEL_CODES      2 /* operations on one number after that */
 
 /* All dimensions of A and Y but the last are rows. */

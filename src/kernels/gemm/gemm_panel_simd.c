@@ -13,7 +13,7 @@ struct panel {
     const struct kern_call *call;
     struct panel_shape shape;
     struct panel_finish finish;
-    bool direct;   /* the way out is `finish` */
+    bool direct;   /* the epilogue is `finish` */
     uint32_t rows; /* of this block */
     uint64_t first_row;
     const float **a; /* the rows of A */
@@ -33,7 +33,7 @@ static void panel_tile_typed(uint32_t rows, DML_TENSOR_DATA_TYPE type, const str
         gemm_tile_rows(rows, ANYDML_TENSOR_DATA_TYPE_BFLOAT16, part, a, k0, sums, next);
 }
 
-/* ---- the way out ---------------------------------------------------------------------------------------------------
+/* ---- the epilogue ---------------------------------------------------------------------------------------------------
  */
 
 static bool panel_within(const float *row, float bound)
@@ -157,7 +157,7 @@ static void panel_load_rows(struct panel *p, uint64_t block)
     }
 }
 
-/* What the way out of these rows touches. */
+/* What the epilogue of these rows touches. */
 static void panel_fetch_ends(const struct panel *p, uint32_t row, uint32_t rows, uint32_t panel)
 {
     uint32_t column = panel * PANEL_COLUMNS;

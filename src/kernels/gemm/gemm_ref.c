@@ -1,6 +1,6 @@
 /* Matrix product, the definition: double accumulation in the order of k. */
 #include "kernels/gemm/gemm.h"
-#include "kernels/gemm/product.h"
+#include "kernels/gemm/blocked_gemm.h"
 
 #define COLUMNS 64
 
@@ -9,7 +9,7 @@ bool kern_gemm_any_ref_accepts(const struct kern_op *op)
     const struct kern_view *a = &op->tensors[0], *b = &op->tensors[1], *y = &op->tensors[op->input_count];
     if (a->rank < 2 || a->rank != b->rank || a->rank != y->rank)
         return false;
-    return product_types_fit(op, op->u.gemm.integer, op->u.gemm.has_c);
+    return blocked_gemm_types_fit(op, op->u.gemm.integer, op->u.gemm.has_c);
 }
 
 bool gemm_bytes(DML_TENSOR_DATA_TYPE type)

@@ -15,16 +15,16 @@
 #define GEMM_TILE_VECS 2
 #define GEMM_TILE_ROWS 6
 #endif
-#define GEMM_TILE_COLUMNS (GEMM_TILE_VECS * VEC)
-#define GEMM_TILE_TURNS   4
+#define GEMM_TILE_COLUMNS      (GEMM_TILE_VECS * VEC)
+#define GEMM_TILE_ACCUMULATORS 4
 
 /* In longer loops for NEON, GCC moves loads to the beginning until sums have no registers left. */
 enum { GEMM_TILE_UNROLL = VEC == 4 ? 1 : 4 };
 
 /* Unrolled at once, or some sums stay in memory. */
-#define GEMM_TILE_EACH_ROW  _Pragma("GCC unroll 8") for (uint32_t m = 0; m < rows; m++)
-#define GEMM_TILE_EACH_VEC  _Pragma("GCC unroll 4") for (uint32_t i = 0; i < GEMM_TILE_VECS; i++)
-#define GEMM_TILE_EACH_TURN _Pragma("GCC unroll 4") for (uint32_t turn = 0; turn < turns; turn++)
+#define GEMM_TILE_EACH_ROW         _Pragma("GCC unroll 8") for (uint32_t m = 0; m < rows; m++)
+#define GEMM_TILE_EACH_VEC         _Pragma("GCC unroll 4") for (uint32_t i = 0; i < GEMM_TILE_VECS; i++)
+#define GEMM_TILE_EACH_ACCUMULATOR _Pragma("GCC unroll 4") for (uint32_t acc = 0; acc < accumulators; acc++)
 
 /* Rows of B, GEMM_TILE_COLUMNS elements each, and how what comes next is fetched: `lines` cache lines at every fourth
  * step of k. */
@@ -49,32 +49,32 @@ DENSE_INLINE void gemm_tile_step(uint32_t rows, DML_TENSOR_DATA_TYPE type, const
     }
 }
 
-/* sums[m][0 .. columns) (+)= a[m] * b for `rows` rows. Few rows have several sums in turn: none waits for itself. */
+/* sums[m][0 .. columns) (+)= a[m] * b for `rows` rows. Few rows have several accumulators: none waits for itself. */
 DENSE_INLINE void gemm_tile(uint32_t rows, DML_TENSOR_DATA_TYPE type, const struct gemm_tile_part *part,
                             const float *const *a, uint32_t k0, float *sums, const char *next)
 {
-    vec sum[GEMM_TILE_TURNS][GEMM_TILE_ROWS][GEMM_TILE_VECS];
+    vec sum[GEMM_TILE_ACCUMULATORS][GEMM_TILE_ROWS][GEMM_TILE_VECS];
     const float *row[GEMM_TILE_ROWS];
     const char *b = part->b;
     const uint32_t step = GEMM_TILE_COLUMNS * (type == DML_TENSOR_DATA_TYPE_FLOAT32 ? 4 : 2);
-    const uint32_t turns = rows == 1 ? GEMM_TILE_TURNS : rows == 2 ? GEMM_TILE_TURNS / 2 : 1;
+    const uint32_t accumulators = rows == 1 ? GEMM_TILE_ACCUMULATORS : rows == 2 ? GEMM_TILE_ACCUMULATORS / 2 : 1;
     uint32_t k = 0, depth = part->depth, lines = part->lines;
     GEMM_TILE_EACH_ROW
     {
         row[m] = a[m] + k0;
-        GEMM_TILE_EACH_TURN GEMM_TILE_EACH_VEC sum[turn][m][i] = vec_set(0);
+        GEMM_TILE_EACH_ACCUMULATOR GEMM_TILE_EACH_VEC sum[acc][m][i] = vec_set(0);
     }
     for (; k + 4 <= depth; k += 4) {
         for (uint32_t i = 0; i < lines; i++, next += 64)
             __builtin_prefetch(next, 0, 2);
 #pragma GCC unroll GEMM_TILE_UNROLL
-        for (uint32_t u = 0; u < 4; u += turns, b += turns * step)
-            GEMM_TILE_EACH_TURN gemm_tile_step(rows, type, row, k + u + turn, b + turn * step, sum[turn]);
+        for (uint32_t u = 0; u < 4; u += accumulators, b += accumulators * step)
+            GEMM_TILE_EACH_ACCUMULATOR gemm_tile_step(rows, type, row, k + u + acc, b + acc * step, sum[acc]);
     }
     for (; k < depth; k++, b += step)
         gemm_tile_step(rows, type, row, k, b, sum[0]);
-    for (uint32_t turn = 1; turn < turns; turn++)
-        GEMM_TILE_EACH_ROW GEMM_TILE_EACH_VEC sum[0][m][i] += sum[turn][m][i];
+    for (uint32_t acc = 1; acc < accumulators; acc++)
+        GEMM_TILE_EACH_ROW GEMM_TILE_EACH_VEC sum[0][m][i] += sum[acc][m][i];
     GEMM_TILE_EACH_ROW GEMM_TILE_EACH_VEC
     {
         float *to = sums + m * part->across + i * VEC;

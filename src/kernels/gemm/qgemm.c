@@ -42,9 +42,9 @@ bool qgemm_shape_init(const struct kern_op *op, struct qgemm_shape *out)
     return operands_fit(op, out);
 }
 
-static bool accepts(const struct kern_op *op, uint32_t most_rows, struct qgemm_shape *out)
+static bool accepts(const struct kern_op *op, uint32_t max_rows, struct qgemm_shape *out)
 {
-    return qgemm_shape_init(op, out) && out->rows <= most_rows && dense_is_short_float(op->tensors[0].type) &&
+    return qgemm_shape_init(op, out) && out->rows <= max_rows && dense_is_short_float(op->tensors[0].type) &&
            dense_is_short_float(op->tensors[op->input_count].type);
 }
 
@@ -103,7 +103,7 @@ void kern_qgemm_many_plan(const struct kern_op *op, const void *state, uint32_t 
 bool kern_qgemm_vnni_accepts(const struct kern_op *op)
 {
     struct qgemm_shape shape;
-    return accepts(op, QGEMM_FEW, &shape) && shape.block <= QGEMM_DIGITS_BLOCK;
+    return accepts(op, QGEMM_FEW, &shape) && shape.block <= QGEMM_SLICES_BLOCK;
 }
 
 void kern_qgemm_vnni_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
@@ -111,6 +111,6 @@ void kern_qgemm_vnni_plan(const struct kern_op *op, const void *state, uint32_t 
     struct qgemm_shape shape;
     kern_qgemm_float_plan(op, state, threads, out);
     qgemm_shape_init(op, &shape);
-    out->worker_scratch_bytes += qgemm_digits_bytes(&shape);
+    out->worker_scratch_bytes += qgemm_slices_bytes(&shape);
 }
 #endif

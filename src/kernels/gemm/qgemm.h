@@ -6,8 +6,8 @@
 #include "kernels/core/dense.h"
 
 #define QGEMM_ROWS  32 /* most rows of X */
-#define QGEMM_FEW   2  /* with digits */
-#define QGEMM_CHUNK 64 /* panels between two ways out */
+#define QGEMM_FEW   2  /* with slices */
+#define QGEMM_CHUNK 64 /* panels between two epilogues */
 
 struct qgemm_shape {
     uint32_t rows, k, n, panels, groups, block, depth; /* depth: rows of a group, rounded up */
@@ -16,18 +16,18 @@ struct qgemm_shape {
     uint64_t a_floats, a, epilogue, scratch; /* of a row of X; places in the worker's scratch, which begins with sums */
 };
 
-struct qgemm_group_digits {
-    int32_t minus[4]; /* the sum of each digit, negated */
+struct qgemm_group_slices {
+    int32_t minus[4]; /* the sum of each slice, negated */
     int32_t begin[4]; /* the same, times what makes codes unsigned */
-    float factor;     /* of the last digit */
+    float factor;     /* of the last slice */
 };
 
-#define QGEMM_DIGITS_BLOCK 65536 /* most rows of a group whose sums of digits times bytes fit INT32 */
+#define QGEMM_SLICES_BLOCK 65536 /* most rows of a group whose sums of slices times bytes fit INT32 */
 
-/* Behind the rest of the scratch: a row's digits, then its groups. */
-static inline uint64_t qgemm_digits_bytes(const struct qgemm_shape *shape)
+/* Behind the rest of the scratch: a row's slices, then its groups. */
+static inline uint64_t qgemm_slices_bytes(const struct qgemm_shape *shape)
 {
-    return shape->rows * (shape->a_floats * 4 + base_align_up(shape->groups * sizeof(struct qgemm_group_digits), 64));
+    return shape->rows * (shape->a_floats * 4 + base_align_up(shape->groups * sizeof(struct qgemm_group_slices), 64));
 }
 
 /* Many rows: what each unit of work, a block of rows and a few panels, has in the worker's scratch, which begins with

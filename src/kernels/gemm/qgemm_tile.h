@@ -26,7 +26,7 @@ _Static_assert(QGEMM_CHUNK % QGEMM_WIDE == 0, "a tile's sums lie in one chunk");
 struct qgemm {
     const struct kern_call *call;
     struct qgemm_shape shape;
-    const void *digits; /* of x86/qgemm_vnni.c */
+    const void *slices; /* of x86/qgemm_vnni.c */
     float *sums;        /* [rows][columns of a chunk] */
     float *a;           /* [rows][groups * depth], zeros in between */
 };
@@ -66,9 +66,10 @@ DENSE_INLINE vec qgemm_bytes(const uint8_t *bytes)
 #endif
 }
 
-/* What is known when the loops are compiled: `parts` sums in turn, where rows and columns are too few. */
-struct qgemm_way {
-    uint32_t rows, parts;
+/* What is known when the loops are compiled: `accumulators` sums for each result, where rows and columns are too few.
+ */
+struct qgemm_variant {
+    uint32_t rows, accumulators;
     bool nibbles, zeros;
 };
 
@@ -80,21 +81,21 @@ struct qgemm_group {
 };
 
 /* out (+)= scales * the product of one group. */
-DENSE_INLINE void qgemm_group(const struct qgemm *q, struct qgemm_way way, const struct qgemm_group *group,
+DENSE_INLINE void qgemm_group(const struct qgemm *q, struct qgemm_variant variant, const struct qgemm_group *group,
                               const float *a, bool add, float *out)
 {
     vec sum[QGEMM_TILE][QGEMM_ACROSS][4];
     const uint8_t *codes = group->codes;
     const float *row[QGEMM_TILE];
-    for (uint32_t m = 0; m < way.rows; m++) {
+    for (uint32_t m = 0; m < variant.rows; m++) {
         row[m] = a + m * q->shape.a_floats;
-        for (uint32_t i = 0; i < QGEMM_ACROSS * way.parts; i++)
-            sum[m][i / way.parts][i % way.parts] = vec_set(0);
+        for (uint32_t i = 0; i < QGEMM_ACROSS * variant.accumulators; i++)
+            sum[m][i / variant.accumulators][i % variant.accumulators] = vec_set(0);
     }
     for (uint32_t k = 0; k < q->shape.depth; k += 8) {
         for (uint32_t w = 0; w < QGEMM_WIDE; w++) {
             __builtin_prefetch(codes + w * group->next + group->ahead);
-            if (!way.nibbles)
+            if (!variant.nibbles)
                 __builtin_prefetch(codes + w * group->next + group->ahead + 64);
         }
 #pragma GCC unroll 8
@@ -102,29 +103,30 @@ DENSE_INLINE void qgemm_group(const struct qgemm *q, struct qgemm_way way, const
             vec b[QGEMM_ACROSS];
             for (uint32_t v = 0; v < QGEMM_ACROSS; v++) {
                 const uint8_t *words = codes + v / QGEMM_VECS * group->next + v % QGEMM_VECS * VEC * 4;
-                b[v] = qgemm_decode(words + (way.nibbles ? 0 : i / 4 * 64), way.nibbles ? i : i % 4, way.nibbles);
-                if (way.zeros)
+                b[v] = qgemm_decode(words + (variant.nibbles ? 0 : i / 4 * 64), variant.nibbles ? i : i % 4,
+                                    variant.nibbles);
+                if (variant.zeros)
                     b[v] -= group->zeros[v];
             }
-            for (uint32_t m = 0; m < way.rows; m++) {
+            for (uint32_t m = 0; m < variant.rows; m++) {
                 vec value = vec_set(row[m][k + i]);
                 for (uint32_t v = 0; v < QGEMM_ACROSS; v++)
-                    sum[m][v][i % way.parts] = vec_fma(value, b[v], sum[m][v][i % way.parts]);
+                    sum[m][v][i % variant.accumulators] = vec_fma(value, b[v], sum[m][v][i % variant.accumulators]);
             }
         }
-        codes += way.nibbles ? 64 : 128;
+        codes += variant.nibbles ? 64 : 128;
     }
-    for (uint32_t m = 0; m < way.rows; m++)
+    for (uint32_t m = 0; m < variant.rows; m++)
         for (uint32_t v = 0; v < QGEMM_ACROSS; v++) {
             float *to = out + (uint64_t)m * QGEMM_CHUNK * KERN_QGEMM_COLUMNS + v * VEC;
-            for (uint32_t i = 1; i < way.parts; i++)
+            for (uint32_t i = 1; i < variant.accumulators; i++)
                 sum[m][v][0] += sum[m][v][i];
             vec_store(to, vec_fma(sum[m][v][0], group->scales[v], add ? vec_load(to) : vec_set(0)));
         }
 }
 
 /* `rows` rows from row `first` on with the panels from `panel` on; where there is but one, it stands for all. */
-DENSE_INLINE void qgemm_tile(const struct qgemm *q, struct qgemm_way way, uint32_t first, uint64_t panel,
+DENSE_INLINE void qgemm_tile(const struct qgemm *q, struct qgemm_variant variant, uint32_t first, uint64_t panel,
                              uint32_t panels, float *out)
 {
     const struct qgemm_shape *s = &q->shape;
@@ -143,13 +145,13 @@ DENSE_INLINE void qgemm_tile(const struct qgemm *q, struct qgemm_way way, uint32
             at += v % QGEMM_VECS * VEC;
             group.scales[v] = half ? vec_load_half((const uint16_t *)call->data[2] + at)
                                    : vec_load((const float *)call->data[2] + at);
-            group.zeros[v] = way.zeros ? qgemm_bytes((const uint8_t *)call->data[3] + at) : vec_set(0);
+            group.zeros[v] = variant.zeros ? qgemm_bytes((const uint8_t *)call->data[3] + at) : vec_set(0);
         }
-        qgemm_group(q, way, &group, a, g > 0, out);
+        qgemm_group(q, variant, &group, a, g > 0, out);
     }
 }
 
-#define QGEMM_PARTS(rows) ((rows)*QGEMM_ACROSS > (VEC == 8 ? 7 : 8) ? 1 : (rows)*QGEMM_ACROSS > 3 ? 2 : 4)
+#define QGEMM_ACCUMULATORS(rows) ((rows)*QGEMM_ACROSS > (VEC == 8 ? 7 : 8) ? 1 : (rows)*QGEMM_ACROSS > 3 ? 2 : 4)
 
 DENSE_INLINE void qgemm_rows(const struct qgemm *q, bool nibbles, bool zeros, uint64_t panel, uint32_t panels,
                              float *out)
@@ -160,7 +162,7 @@ DENSE_INLINE void qgemm_rows(const struct qgemm *q, bool nibbles, bool zeros, ui
         switch (BASE_MIN(q->shape.rows - m, step)) {
 #define CASE(n)                                                                                                        \
     case n:                                                                                                            \
-        qgemm_tile(q, (struct qgemm_way){ n, QGEMM_PARTS(n), nibbles, zeros }, m, panel, panels, to);                  \
+        qgemm_tile(q, (struct qgemm_variant){ n, QGEMM_ACCUMULATORS(n), nibbles, zeros }, m, panel, panels, to);       \
         break;
             CASE(1)
             CASE(2)
@@ -175,7 +177,7 @@ DENSE_INLINE void qgemm_rows(const struct qgemm *q, bool nibbles, bool zeros, ui
 #endif
 #undef CASE
         default:
-            qgemm_tile(q, (struct qgemm_way){ QGEMM_TILE, 1, nibbles, zeros }, m, panel, panels, to);
+            qgemm_tile(q, (struct qgemm_variant){ QGEMM_TILE, 1, nibbles, zeros }, m, panel, panels, to);
             break;
         }
     }

@@ -1,19 +1,19 @@
 /* One or two rows times quantised weights with products of bytes: 64 of them at once, where floats take 16 and must be
  * made of the codes first. A group of X becomes integers of 31 bits, relative to its greatest element, and those four
- * digits of 8 bits; four exact sums of digits times codes make one of FLOAT32. An element loses bits only when it is
+ * slices of 8 bits; four exact sums of slices times codes make one of FLOAT32. An element loses bits only when it is
  * less than a 64th of the greatest, and then less than FLOAT32 sums lose. What does not fit (infinity, NaN, denormal
  * numbers) goes the way of the floats. */
 #include "kernels/gemm/qgemm_tile.h"
 
-#define DIGITS 4
+#define SLICES 4
 
-/* The digits of eight rows: first those that meet the first half of the words' bytes, each four bytes for four rows. */
-typedef int32_t row_digits[2][DIGITS];
+/* The slices of eight rows: first those that meet the first half of the words' bytes, each four bytes for four rows. */
+typedef int32_t row_slices[2][SLICES];
 
-DENSE_INLINE __m512i dot(__m512i sums, __m512i codes, const int32_t *digits)
+DENSE_INLINE __m512i dot(__m512i sums, __m512i codes, const int32_t *slices)
 {
     /* GCC 12 copies and spills the sums around the intrinsic. */
-    __asm__("vpdpbusd %2%{1to16%}, %1, %0" : "+v"(sums) : "v"(codes), "m"(*digits));
+    __asm__("vpdpbusd %2%{1to16%}, %1, %0" : "+v"(sums) : "v"(codes), "m"(*slices));
     return sums;
 }
 
@@ -41,7 +41,7 @@ static float float_of(uint32_t bits)
 }
 
 /* false: the group's numbers are not all zero, and not all between 2^-97 and infinity. */
-static bool make_digits(const float *a, uint32_t count, bool nibbles, row_digits *out, struct qgemm_group_digits *group)
+static bool make_slices(const float *a, uint32_t count, bool nibbles, row_slices *out, struct qgemm_group_slices *group)
 {
     uint32_t bits;
     float most = greatest(a, count);
@@ -53,14 +53,14 @@ static bool make_digits(const float *a, uint32_t count, bool nibbles, row_digits
     const __m256i middle = _mm256_set1_epi32((int32_t)0x80808080), ones = _mm256_set1_epi32(0x01010101);
     const __m256i order =
         nibbles ? _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7) : _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-    const __m256i turn = _mm256_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15, 0, 4, 8, 12, 1, 5, 9,
-                                          13, 2, 6, 10, 14, 3, 7, 11, 15);
+    const __m256i shuffle = _mm256_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15, 0, 4, 8, 12, 1, 5, 9,
+                                             13, 2, 6, 10, 14, 3, 7, 11, 15);
     __m256i sums = _mm256_setzero_si256();
     for (uint32_t i = 0; i < count; i += 8) {
         __m256i number = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(a + i), by));
-        /* Digits from -128 to 127: those of the number plus 128 each, less that. */
+        /* Slices from -128 to 127: those of the number plus 128 each, less that. */
         number = _mm256_xor_si256(_mm256_add_epi32(number, middle), middle);
-        number = _mm256_shuffle_epi8(_mm256_permutevar8x32_epi32(number, order), turn);
+        number = _mm256_shuffle_epi8(_mm256_permutevar8x32_epi32(number, order), shuffle);
         _mm256_storeu_si256((__m256i *)out[i / 8], number);
         sums = _mm256_dpbusd_epi32(sums, ones, number);
     }
@@ -72,14 +72,14 @@ static bool make_digits(const float *a, uint32_t count, bool nibbles, row_digits
     return true;
 }
 
-static bool load_digits(struct qgemm *q)
+static bool load_slices(struct qgemm *q)
 {
     const struct qgemm_shape *s = &q->shape;
-    char *digits = (char *)q->call->worker_scratch + base_align_up(s->scratch, 64);
-    struct qgemm_group_digits *groups = (void *)(digits + s->rows * s->a_floats * 4);
-    q->digits = digits;
+    char *slices = (char *)q->call->worker_scratch + base_align_up(s->scratch, 64);
+    struct qgemm_group_slices *groups = (void *)(slices + s->rows * s->a_floats * 4);
+    q->slices = slices;
     for (uint64_t g = 0; g < (uint64_t)s->rows * s->groups; g++)
-        if (!make_digits(q->a + g * s->depth, s->depth, s->nibbles, (row_digits *)(digits + g * s->depth * 4),
+        if (!make_slices(q->a + g * s->depth, s->depth, s->nibbles, (row_slices *)(slices + g * s->depth * 4),
                          &groups[g]))
             return false;
     return true;
@@ -87,11 +87,11 @@ static bool load_digits(struct qgemm *q)
 
 /* Four sums for each row, which begin with what the codes are too great by: they are taken as unsigned. */
 DENSE_INLINE void begin_sums(uint32_t rows, bool zeros, const uint8_t *zero,
-                             const struct qgemm_group_digits *const *groups, __m512i (*sums)[DIGITS])
+                             const struct qgemm_group_slices *const *groups, __m512i (*sums)[SLICES])
 {
     __m512i offset = zeros ? _mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)zero)) : _mm512_setzero_si512();
     for (uint32_t m = 0; m < rows; m++)
-        for (uint32_t d = 0; d < DIGITS; d++) {
+        for (uint32_t d = 0; d < SLICES; d++) {
             sums[m][d] = _mm512_set1_epi32(groups[m]->begin[d]);
             if (zeros)
                 sums[m][d] =
@@ -101,8 +101,8 @@ DENSE_INLINE void begin_sums(uint32_t rows, bool zeros, const uint8_t *zero,
 
 DENSE_INLINE __m512 end_sums(const __m512i *sums)
 {
-    __m512 total = _mm512_cvtepi32_ps(sums[DIGITS - 1]);
-    for (uint32_t d = DIGITS - 1; d-- > 0;)
+    __m512 total = _mm512_cvtepi32_ps(sums[SLICES - 1]);
+    for (uint32_t d = SLICES - 1; d-- > 0;)
         total = _mm512_fmadd_ps(total, _mm512_set1_ps(256), _mm512_cvtepi32_ps(sums[d]));
     return total;
 }
@@ -128,17 +128,17 @@ DENSE_INLINE void multiply_panel(const struct qgemm *q, uint32_t rows, bool nibb
     const struct qgemm_shape *s = &q->shape;
     const bool half = q->call->op->tensors[2].type == DML_TENSOR_DATA_TYPE_FLOAT16;
     const uint8_t *codes = (const uint8_t *)q->call->data[1] + panel * s->groups * s->group_bytes;
-    const char *digits = q->digits;
-    const struct qgemm_group_digits *all = (const void *)(digits + s->rows * s->a_floats * 4);
+    const char *slices = q->slices;
+    const struct qgemm_group_slices *all = (const void *)(slices + s->rows * s->a_floats * 4);
     const uint64_t at = panel * s->groups * KERN_QGEMM_COLUMNS;
     __m512 total[QGEMM_FEW] = { _mm512_setzero_ps(), _mm512_setzero_ps() };
     for (uint32_t g = 0; g < s->groups; g++) {
-        const struct qgemm_group_digits *groups[QGEMM_FEW] = { &all[g], &all[s->groups * (rows - 1) + g] };
-        const row_digits *row[QGEMM_FEW];
+        const struct qgemm_group_slices *groups[QGEMM_FEW] = { &all[g], &all[s->groups * (rows - 1) + g] };
+        const row_slices *row[QGEMM_FEW];
         const uint64_t here = at + g * KERN_QGEMM_COLUMNS;
-        __m512i sums[QGEMM_FEW][DIGITS];
+        __m512i sums[QGEMM_FEW][SLICES];
         for (uint32_t m = 0; m < rows; m++)
-            row[m] = (const row_digits *)(digits + (m * s->a_floats + (uint64_t)g * s->depth) * 4);
+            row[m] = (const row_slices *)(slices + (m * s->a_floats + (uint64_t)g * s->depth) * 4);
         begin_sums(rows, zeros, zeros ? (const uint8_t *)q->call->data[3] + here : NULL, groups, sums);
         for (uint32_t k = 0; k < s->depth / 8; k++, codes += nibbles ? 64 : 128) {
             __m512i half_codes[2];
@@ -147,9 +147,9 @@ DENSE_INLINE void multiply_panel(const struct qgemm *q, uint32_t rows, bool nibb
                 __builtin_prefetch(codes + DENSE_AHEAD + 64);
             load_codes(codes, nibbles, half_codes);
             for (uint32_t m = 0; m < rows; m++)
-                for (uint32_t i = 0; i < 2 * DIGITS; i++)
-                    sums[m][i % DIGITS] =
-                        dot(sums[m][i % DIGITS], half_codes[i / DIGITS], &row[m][k][i / DIGITS][i % DIGITS]);
+                for (uint32_t i = 0; i < 2 * SLICES; i++)
+                    sums[m][i % SLICES] =
+                        dot(sums[m][i % SLICES], half_codes[i / SLICES], &row[m][k][i / SLICES][i % SLICES]);
         }
         __m512 scales = half ? vec_load_half((const uint16_t *)q->call->data[2] + here)
                              : vec_load((const float *)q->call->data[2] + here);
@@ -179,7 +179,7 @@ static void one_panel(const struct qgemm *q, uint64_t panel, float *out)
     }
 }
 
-static void panels_of_digits(const struct qgemm *q, uint64_t panel, uint32_t panels, float *out)
+static void panels_of_slices(const struct qgemm *q, uint64_t panel, uint32_t panels, float *out)
 {
     for (uint32_t i = 0; i < panels; i++)
         one_panel(q, panel + i, out + (uint64_t)i * KERN_QGEMM_COLUMNS);
@@ -189,5 +189,5 @@ void kern_qgemm_vnni_run(const struct kern_call *call, uint64_t begin, uint64_t 
 {
     struct qgemm q;
     qgemm_init(&q, call);
-    qgemm_panels(&q, begin, end, load_digits(&q) ? panels_of_digits : qgemm_panel);
+    qgemm_panels(&q, begin, end, load_slices(&q) ? panels_of_slices : qgemm_panel);
 }

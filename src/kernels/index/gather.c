@@ -5,7 +5,7 @@
 #include "kernels/core/dense.h"
 #include "kernels/index/gather.h"
 #include "kernels/core/stream.h"
-#include "kernels/core/walk.h"
+#include "kernels/core/iterator.h"
 
 enum { PIECE_BYTES = 1 << 18 };
 
@@ -50,21 +50,21 @@ static void lookup_init(struct index_lookup *lookup, const struct kern_op *op)
 /* The innermost dimension becomes the run where its elements share one index. */
 static void split_run(struct gather_plan *plan)
 {
-    struct kern_walk *walk = &plan->walk;
-    uint32_t last = walk->rank - 1;
+    struct kern_iterator *iterator = &plan->iterator;
+    uint32_t last = iterator->rank - 1;
     plan->run = 1;
     plan->y_step = plan->x_step = 1;
-    if (walk->strides[2][last] != 0)
+    if (iterator->strides[2][last] != 0)
         return;
-    plan->run = walk->sizes[last];
-    plan->y_step = walk->strides[0][last];
-    plan->x_step = walk->strides[1][last];
-    walk->count /= plan->run;
-    walk->rank = BASE_MAX(last, 1);
+    plan->run = iterator->sizes[last];
+    plan->y_step = iterator->strides[0][last];
+    plan->x_step = iterator->strides[1][last];
+    iterator->count /= plan->run;
+    iterator->rank = BASE_MAX(last, 1);
     if (last == 0) {
-        walk->sizes[0] = 1;
+        iterator->sizes[0] = 1;
         for (uint32_t v = 0; v < 3; v++)
-            walk->strides[v][0] = 0;
+            iterator->strides[v][0] = 0;
     }
 }
 
@@ -79,10 +79,10 @@ void gather_plan_init(struct gather_plan *plan, const struct kern_op *op)
         wide.tensors[1].strides[d] = x_stride(op, plan->lookup.tuple, d);
         wide.tensors[2].strides[d] = index_stride(op, d);
     }
-    kern_walk_init(&plan->walk, &wide, tensors, 3, UINT32_MAX, 0);
+    kern_iterator_init(&plan->iterator, &wide, tensors, 3, UINT32_MAX, 0);
     plan->bytes = kern_type_bytes(y->type);
     split_run(plan);
-    plan->far = plan->run * plan->bytes >= 1024 && kern_streams(y);
+    plan->non_temporal = plan->run * plan->bytes >= 1024 && kern_streams(y);
     plan->pieces = plan->run * plan->bytes < 2 * PIECE_BYTES ? 1 : plan->run * plan->bytes / PIECE_BYTES;
 }
 
@@ -98,5 +98,5 @@ void kern_gather_any_plan(const struct kern_op *op, const void *state, uint32_t 
     (void)threads;
     gather_plan_init(&plan, op);
     uint64_t cost = 4 + plan.run * plan.bytes / 16 / plan.pieces;
-    *out = (struct kern_work){ .units = plan.walk.count * plan.pieces, .grain = dense_grain(cost) };
+    *out = (struct kern_work){ .units = plan.iterator.count * plan.pieces, .grain = dense_grain(cost) };
 }

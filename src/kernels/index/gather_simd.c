@@ -59,7 +59,7 @@ static uint32_t gather_pick_direct(const struct gather_plan *plan, void *y, int6
     }
 }
 
-/* Long runs at random places: the next ones are asked for while one is copied. */
+/* Long runs at random places: the next ones are prefetched while one is copied. */
 static void gather_copy_long(const struct gather_plan *plan, char *y, int64_t y_row, const char *x, int64_t x_row,
                              const int64_t *offsets, uint32_t count)
 {
@@ -73,7 +73,7 @@ static void gather_copy_long(const struct gather_plan *plan, char *y, int64_t y_
             for (uint64_t b = 0; b < ahead_bytes; b += LINE)
                 __builtin_prefetch(next + b);
         }
-        if (plan->far)
+        if (plan->non_temporal)
             kern_stream(y + (int64_t)i * y_row * bytes, from, run_bytes);
         else
             memcpy(y + (int64_t)i * y_row * bytes, from, run_bytes);
@@ -119,26 +119,27 @@ static void gather_copy_block(const struct gather_plan *plan, char *y, int64_t y
 static void gather_copy_pieces(const struct kern_call *call, const struct gather_plan *plan, uint64_t begin,
                                uint64_t end)
 {
-    const struct kern_walk *walk = &plan->walk;
+    const struct kern_iterator *iterator = &plan->iterator;
     for (uint64_t unit = begin; unit < end; unit++) {
         uint64_t lookup = unit / plan->pieces, piece = unit % plan->pieces;
         uint64_t from = plan->run * piece / plan->pieces, to = plan->run * (piece + 1) / plan->pieces;
         int64_t offset = 0;
-        index_clamped(&plan->lookup, call->data[1], kern_walk_offset(walk, 2, lookup), 1, 1, &offset);
-        offset += kern_walk_offset(walk, 1, lookup) + (int64_t)from * plan->x_step;
-        int64_t y_offset = kern_walk_offset(walk, 0, lookup) + (int64_t)from * plan->y_step;
+        index_clamped(&plan->lookup, call->data[1], kern_iterator_offset(iterator, 2, lookup), 1, 1, &offset);
+        offset += kern_iterator_offset(iterator, 1, lookup) + (int64_t)from * plan->x_step;
+        int64_t y_offset = kern_iterator_offset(iterator, 0, lookup) + (int64_t)from * plan->y_step;
         copy_row(plan->bytes, (char *)call->data[2] + y_offset * plan->bytes, plan->y_step,
                  (const char *)call->data[0] + offset * plan->bytes, plan->x_step, to - from);
     }
 }
 
-/* The next n lookups, all in one row of the walk. */
+/* The next n lookups, all in one row of the iterator. */
 static void gather_block(const struct kern_call *call, const struct gather_plan *plan, const struct kern_cursor *cursor,
                          uint32_t n)
 {
-    const struct kern_walk *walk = &plan->walk;
-    const uint32_t last = walk->rank - 1;
-    const int64_t stride = walk->strides[2][last], y_row = walk->strides[0][last], x_row = walk->strides[1][last];
+    const struct kern_iterator *iterator = &plan->iterator;
+    const uint32_t last = iterator->rank - 1;
+    const int64_t stride = iterator->strides[2][last], y_row = iterator->strides[0][last],
+                  x_row = iterator->strides[1][last];
     char *y = (char *)call->data[2] + cursor->offset[0] * plan->bytes;
     const char *x = (const char *)call->data[0] + cursor->offset[1] * plan->bytes;
     int64_t offsets[INDEX_BLOCK];
@@ -157,24 +158,24 @@ static void gather_run(const struct kern_call *call, uint64_t begin, uint64_t en
     struct gather_plan plan;
     struct kern_cursor cursor;
     gather_plan_init(&plan, call->op);
-    const struct kern_walk *walk = &plan.walk;
-    const uint32_t last = walk->rank - 1;
+    const struct kern_iterator *iterator = &plan.iterator;
+    const uint32_t last = iterator->rank - 1;
     if (plan.pieces > 1) {
         gather_copy_pieces(call, &plan, begin, end);
         return;
     }
-    kern_cursor_seek(walk, begin, &cursor);
+    kern_cursor_seek(iterator, begin, &cursor);
     while (begin < end) {
-        uint64_t left = walk->sizes[last] - cursor.index[last];
+        uint64_t left = iterator->sizes[last] - cursor.index[last];
         uint32_t n = (uint32_t)BASE_MIN(BASE_MIN(left, end - begin), INDEX_BLOCK);
         gather_block(call, &plan, &cursor, n);
         begin += n;
         if (n == left)
-            kern_cursor_next_row(walk, &cursor);
+            kern_cursor_next_row(iterator, &cursor);
         else
-            kern_cursor_skip(walk, &cursor, n);
+            kern_cursor_skip(iterator, &cursor, n);
     }
-    if (plan.far)
+    if (plan.non_temporal)
         kern_stream_end();
 }
 

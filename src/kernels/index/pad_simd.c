@@ -37,7 +37,7 @@ struct pad_row {
     void *out;
     int64_t in_offset, out_offset; /* of the row's first element */
     bool constant;
-    bool far; /* inner elements go past the caches */
+    bool non_temporal; /* inner elements go past the caches */
 };
 
 /* Elements of the input, `step` apart in the output. */
@@ -48,7 +48,7 @@ static void pad_copy(const struct pad_row *row, uint64_t to, struct pad_source f
     const uint32_t bytes = kern_type_bytes(x->type);
     const int64_t in_offset = row->in_offset + from.first * x->strides[x->rank - 1];
     const int64_t out_offset = row->out_offset + (int64_t)to * y->strides[y->rank - 1];
-    if (bytes && row->far && out_stride == 1 && from.count * bytes >= 1024) {
+    if (bytes && row->non_temporal && out_stride == 1 && from.count * bytes >= 1024) {
         kern_stream_row(bytes, (char *)row->out + out_offset * bytes, (const char *)row->in + in_offset * bytes,
                         in_stride, from.count);
         return;
@@ -114,10 +114,12 @@ static void pad_run(const struct kern_call *call, uint64_t begin, uint64_t end)
     const struct kern_pad *pad = &call->op->u.pad;
     const struct kern_view *x = &call->op->tensors[0], *y = &call->op->tensors[1];
     uint32_t index[KERN_RANK_MAX] = { 0 };
-    bool far = kern_streams(y);
+    bool non_temporal = kern_streams(y);
     kern_unflatten(begin, y->rank - 1, y->sizes, index);
     for (uint64_t i = begin; i < end; i++) {
-        struct pad_row row = { .op = call->op, .in = call->data[0], .out = call->data[1], .far = far };
+        struct pad_row row = {
+            .op = call->op, .in = call->data[0], .out = call->data[1], .non_temporal = non_temporal
+        };
         for (uint32_t d = 0; d + 1 < y->rank; d++) {
             int64_t from = pad_outer_index(pad, d, index[d], x->sizes[d]);
             row.constant |= from < 0;
@@ -127,7 +129,7 @@ static void pad_run(const struct kern_call *call, uint64_t begin, uint64_t end)
         pad_fill_row(&row);
         kern_advance(y->rank - 1, y->sizes, index);
     }
-    if (far)
+    if (non_temporal)
         kern_stream_end();
 }
 

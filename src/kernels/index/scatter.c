@@ -6,7 +6,7 @@
  * never meet, and of several updates of one element the last wins, or they are combined in their order. */
 #include "kernels/core/dense.h"
 #include "kernels/index/scatter.h"
-#include "kernels/core/walk.h"
+#include "kernels/core/iterator.h"
 
 enum { ROW_BYTES = 1 << 16, SHORT_PICKS = 64 };
 
@@ -33,7 +33,7 @@ static void lookup_init(struct index_lookup *lookup, const struct kern_op *op)
     }
 }
 
-static void walks_init(struct scatter_plan *plan, const struct kern_op *op)
+static void iterators_init(struct scatter_plan *plan, const struct kern_op *op)
 {
     static const uint32_t tensors[] = { 0, 1, 2, 3 };
     const struct kern_view *x = &op->tensors[0], *index = &op->tensors[1], *u = &op->tensors[2], *y = &op->tensors[3];
@@ -42,23 +42,23 @@ static void walks_init(struct scatter_plan *plan, const struct kern_op *op)
     struct kern_op wide;
     wide.tensors[0] = nd ? cut(index, 0, listed) : *index;
     wide.tensors[1] = nd ? cut(u, 0, listed) : *u;
-    kern_walk_init(&plan->picks, &wide, tensors, 2, nd ? UINT32_MAX : axis, KERN_WALK_ROW_MAJOR);
+    kern_iterator_init(&plan->picks, &wide, tensors, 2, nd ? UINT32_MAX : axis, KERN_ITERATOR_ROW_MAJOR);
     wide.tensors[0] = nd ? cut(y, 0, tuple) : *y;
     wide.tensors[1] = nd ? cut(x, 0, tuple) : *x;
-    kern_walk_init(&plan->places, &wide, tensors, 2, nd ? UINT32_MAX : axis, KERN_WALK_ROW_MAJOR);
+    kern_iterator_init(&plan->places, &wide, tensors, 2, nd ? UINT32_MAX : axis, KERN_ITERATOR_ROW_MAJOR);
     wide.tensors[SCATTER_FREE_Y] = nd ? cut(y, tuple, y->rank - tuple) : *y;
     wide.tensors[SCATTER_FREE_X] = nd ? cut(x, tuple, x->rank - tuple) : *x;
     wide.tensors[SCATTER_FREE_UPDATES] = nd ? cut(u, listed, y->rank - tuple) : *u;
     wide.tensors[SCATTER_FREE_INDICES] = *index;
     if (nd) /* no index depends on them */
         memset(wide.tensors[SCATTER_FREE_INDICES].strides, 0, sizeof(index->strides));
-    kern_walk_init(&plan->free, &wide, tensors, SCATTER_FREE_VIEWS, nd ? UINT32_MAX : ~axis, SCATTER_FREE_Y);
+    kern_iterator_init(&plan->free, &wide, tensors, SCATTER_FREE_VIEWS, nd ? UINT32_MAX : ~axis, SCATTER_FREE_Y);
 }
 
 void scatter_plan_init(struct scatter_plan *plan, const struct kern_op *op)
 {
     lookup_init(&plan->lookup, op);
-    walks_init(plan, op);
+    iterators_init(plan, op);
     uint32_t last = plan->free.rank - 1;
     plan->bytes = kern_type_bytes(op->tensors[3].type);
     plan->update_bytes = kern_type_bytes(op->tensors[2].type);

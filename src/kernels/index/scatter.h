@@ -3,13 +3,13 @@
 
 #include "kernels/index/index.h"
 #include "kernels/core/number.h"
-#include "kernels/core/walk.h"
+#include "kernels/core/iterator.h"
 
 enum { SCATTER_FREE_Y, SCATTER_FREE_X, SCATTER_FREE_UPDATES, SCATTER_FREE_INDICES, SCATTER_FREE_VIEWS };
 enum { SCATTER_PICK_INDICES, SCATTER_PICK_UPDATES };
 
 struct scatter_plan {
-    struct kern_walk free, places, picks;
+    struct kern_iterator free, places, picks;
     struct index_lookup lookup;   /* offsets in Y */
     uint32_t bytes, update_bytes; /* of an element */
     bool combine;                 /* there is a reduction */

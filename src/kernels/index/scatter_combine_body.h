@@ -26,7 +26,7 @@ struct scatter_updates {
 #define SCATTER_MAX_NUMBER(W, a, b) ((a) != (a) ? (b) : SCATTER_MAX(W, a, b))
 #define SCATTER_SAME(value)         (value)
 
-/* Rows of updates go far beyond the first-level cache: the places of the next ones are asked for. */
+/* Rows of updates go far beyond the first-level cache: the places of the next ones are prefetched. */
 enum { SCATTER_AHEAD = 6 };
 
 DENSE_INLINE void scatter_fetch(const struct scatter_updates *s, const char *y, uint32_t h, uint32_t bytes)
@@ -68,7 +68,7 @@ DENSE_INLINE void scatter_fetch(const struct scatter_updates *s, const char *y, 
         }                                                                                                              \
     }
 
-#define SCATTER_BY_FUNCTION(T, U, W, LOAD, LEAST, GREATEST)                                                            \
+#define SCATTER_BY_FUNCTION(T, U, W, LOAD, MINIMUM, MAXIMUM)                                                           \
     switch (reduction) {                                                                                               \
     case KERN_SCATTER_ADD:                                                                                             \
         SCATTER_COMBINE(T, U, W, LOAD, SCATTER_ADD)                                                                    \
@@ -77,10 +77,10 @@ DENSE_INLINE void scatter_fetch(const struct scatter_updates *s, const char *y, 
         SCATTER_COMBINE(T, U, W, LOAD, SCATTER_MULTIPLY)                                                               \
         break;                                                                                                         \
     case KERN_SCATTER_MIN:                                                                                             \
-        SCATTER_COMBINE(T, U, W, LOAD, LEAST)                                                                          \
+        SCATTER_COMBINE(T, U, W, LOAD, MINIMUM)                                                                        \
         break;                                                                                                         \
     default:                                                                                                           \
-        SCATTER_COMBINE(T, U, W, LOAD, GREATEST)                                                                       \
+        SCATTER_COMBINE(T, U, W, LOAD, MAXIMUM)                                                                        \
         break;                                                                                                         \
     }
 

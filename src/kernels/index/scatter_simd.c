@@ -20,7 +20,7 @@ struct scatter_part {
 /* X repeats one element. */
 static bool scatter_part_constant(const struct scatter_part *part)
 {
-    const struct kern_walk *free = &part->plan->free, *places = &part->plan->places;
+    const struct kern_iterator *free = &part->plan->free, *places = &part->plan->places;
     return (free->count == 1 || free->strides[SCATTER_FREE_X][0] == 0) &&
            (places->count == 1 || places->strides[1][0] == 0);
 }
@@ -29,7 +29,7 @@ static bool scatter_part_constant(const struct scatter_part *part)
 static bool scatter_part_packed(const struct scatter_part *part)
 {
     const struct scatter_plan *plan = part->plan;
-    const struct kern_walk *free = &plan->free, *places = &plan->places;
+    const struct kern_iterator *free = &plan->free, *places = &plan->places;
     const int64_t row = (int64_t)plan->row, depth = (int64_t)places->count;
     const int64_t *y_free = free->strides[SCATTER_FREE_Y], *x_free = free->strides[SCATTER_FREE_X];
     const int64_t *y_place = places->strides[0], *x_place = places->strides[1];
@@ -62,7 +62,7 @@ static void scatter_copy_places(const struct scatter_part *part, const struct ke
 static void scatter_copy_part(const struct scatter_part *part)
 {
     const struct scatter_plan *plan = part->plan;
-    const struct kern_walk *places = &plan->places;
+    const struct kern_iterator *places = &plan->places;
     struct kern_cursor cursor;
     kern_cursor_seek(places, part->begin, &cursor);
     if (scatter_part_packed(part)) {
@@ -250,7 +250,7 @@ static void scatter_update_along_free(const struct scatter_part *part)
     }
 }
 
-/* The next n picks, all in one row of the walk. */
+/* The next n picks, all in one row of the iterator. */
 static void scatter_update_picks(const struct scatter_part *part, const struct kern_cursor *cursor, uint32_t n)
 {
     const struct scatter_plan *plan = part->plan;
@@ -273,7 +273,7 @@ static void scatter_update_picks(const struct scatter_part *part, const struct k
 
 static void scatter_update_along_picks(const struct scatter_part *part)
 {
-    const struct kern_walk *picks = &part->plan->picks;
+    const struct kern_iterator *picks = &part->plan->picks;
     const uint32_t last = picks->rank - 1;
     struct kern_cursor cursor;
     kern_cursor_seek(picks, 0, &cursor);
@@ -300,7 +300,7 @@ static void scatter_run(const struct kern_call *call, uint64_t begin, uint64_t e
         struct scatter_part part = { .plan = &plan, .call = call, .begin = place, .end = place + n };
         part.count = BASE_MIN(plan.block, plan.row - block % plan.blocks * plan.block);
         for (uint32_t v = 0; v < SCATTER_FREE_VIEWS; v++)
-            part.offset[v] = kern_walk_offset(&plan.free, v, first);
+            part.offset[v] = kern_iterator_offset(&plan.free, v, first);
         scatter_copy_part(&part);
         if (plan.along_free)
             scatter_update_along_free(&part);

@@ -1,7 +1,7 @@
 /* Arithmetic sequences for the instruction set of the including file. */
 #include "kernels/core/isa.h"
 #include "kernels/core/copy_body.h"
-#include "kernels/core/walk.h"
+#include "kernels/core/iterator.h"
 
 #if defined(__AVX2__) || defined(__aarch64__)
 #include "kernels/vec/dense_vec.h"
@@ -105,19 +105,19 @@ static void sequence_run(const struct kern_call *call, uint64_t begin, uint64_t 
     const struct kern_sequence *sequence = &call->op->u.sequence;
     DML_TENSOR_DATA_TYPE type = call->op->tensors[0].type;
     uint32_t bytes = kern_type_bytes(type);
-    struct kern_walk walk;
+    struct kern_iterator iterator;
     struct kern_cursor cursor;
-    kern_walk_init(&walk, call->op, tensors, 1, UINT32_MAX, KERN_WALK_ROW_MAJOR);
-    const uint32_t last = walk.rank - 1;
-    kern_cursor_seek(&walk, begin, &cursor);
+    kern_iterator_init(&iterator, call->op, tensors, 1, UINT32_MAX, KERN_ITERATOR_ROW_MAJOR);
+    const uint32_t last = iterator.rank - 1;
+    kern_cursor_seek(&iterator, begin, &cursor);
     while (begin < end) {
-        uint64_t n = BASE_MIN(walk.sizes[last] - cursor.index[last], end - begin);
+        uint64_t n = BASE_MIN(iterator.sizes[last] - cursor.index[last], end - begin);
         void *to = (char *)call->data[0] + cursor.offset[0] * bytes;
         if (dense_is_float(type))
-            sequence_floats(type, to, walk.strides[0][last], sequence->start.f64, sequence->delta.f64, begin, n);
+            sequence_floats(type, to, iterator.strides[0][last], sequence->start.f64, sequence->delta.f64, begin, n);
         else
-            sequence_integers(bytes, to, walk.strides[0][last], sequence->start.u64, sequence->delta.u64, begin, n);
-        kern_cursor_next_row(&walk, &cursor);
+            sequence_integers(bytes, to, iterator.strides[0][last], sequence->start.u64, sequence->delta.u64, begin, n);
+        kern_cursor_next_row(&iterator, &cursor);
         begin += n;
     }
 }

@@ -2,23 +2,24 @@
 #include "kernels/map/map_run.h"
 #include "kernels/core/stream.h"
 
-enum { FILL_LEAST = 64 /* elements of a row */ };
+enum { FILL_MIN = 64 /* elements of a row */ };
 
 /* Another view to follow than output 0: an input with long rows where that has but a few elements in each, such as the
  * colours of a pixel. */
-static uint32_t find_leader(const struct kern_walk *walk, const struct kern_op *op)
+static uint32_t find_leader(const struct kern_iterator *iterator, const struct kern_op *op)
 {
-    const uint32_t last = walk->rank - 1, output = op->input_count;
-    if (walk->sizes[last] >= KERN_MAP_LEAST_ROW || op->output_count != 1 || !kern_type_bytes(op->tensors[output].type))
+    const uint32_t last = iterator->rank - 1, output = op->input_count;
+    if (iterator->sizes[last] >= KERN_MAP_MIN_ROW || op->output_count != 1 ||
+        !kern_type_bytes(op->tensors[output].type))
         return 0;
     for (uint32_t i = 0; i < op->input_count; i++)
         for (uint32_t d = 0; d < last; d++)
-            if (walk->strides[map_view_of_input(i)][d] == 1 && walk->sizes[d] >= 8 * KERN_MAP_LEAST_ROW)
+            if (iterator->strides[map_view_of_input(i)][d] == 1 && iterator->sizes[d] >= 8 * KERN_MAP_MIN_ROW)
                 return map_view_of_input(i);
     return 0;
 }
 
-void map_walk_init(struct kern_walk *walk, const struct kern_op *op)
+void map_iterator_init(struct kern_iterator *iterator, const struct kern_op *op)
 {
     uint32_t tensors[KERN_TENSORS_MAX];
     uint32_t count = op->input_count + op->output_count;
@@ -26,10 +27,10 @@ void map_walk_init(struct kern_walk *walk, const struct kern_op *op)
         tensors[map_view_of_input(i)] = i;
     for (uint32_t j = 0; j < op->output_count; j++)
         tensors[map_view_of_output(op, j)] = op->input_count + j;
-    kern_walk_init(walk, op, tensors, count, UINT32_MAX, 0);
-    const uint32_t leader = find_leader(walk, op);
+    kern_iterator_init(iterator, op, tensors, count, UINT32_MAX, 0);
+    const uint32_t leader = find_leader(iterator, op);
     if (leader)
-        kern_walk_init(walk, op, tensors, count, UINT32_MAX, leader);
+        kern_iterator_init(iterator, op, tensors, count, UINT32_MAX, leader);
 }
 
 void map_load_repeated(struct map_run *run, uint32_t i, const void *element)
@@ -70,14 +71,14 @@ static void load_elements(const struct map_run *run, uint32_t i, int64_t offset,
     kern_convert(run->block.isa, run->block.type[i], out, type, from, count);
 }
 
-bool map_repeats_in_rows(const struct kern_walk *walk, uint32_t view)
+bool map_repeats_in_rows(const struct kern_iterator *iterator, uint32_t view)
 {
-    const int64_t *strides = walk->strides[view];
-    uint32_t d = walk->rank - 1;
-    if (strides[d] != 0 || walk->sizes[d] < KERN_MAP_LEAST_ROW)
+    const int64_t *strides = iterator->strides[view];
+    uint32_t d = iterator->rank - 1;
+    if (strides[d] != 0 || iterator->sizes[d] < KERN_MAP_MIN_ROW)
         return false;
     for (; d > 1; d--)
-        if (strides[d - 2] != strides[d - 1] * (int64_t)walk->sizes[d - 1])
+        if (strides[d - 2] != strides[d - 1] * (int64_t)iterator->sizes[d - 1])
             return false;
     return true;
 }
@@ -85,9 +86,9 @@ bool map_repeats_in_rows(const struct kern_walk *walk, uint32_t view)
 /* Elements are converted before they are repeated, if they are repeated at all. */
 void map_load_rows(struct map_run *run, uint32_t i, uint64_t row, uint32_t phase, uint32_t length, uint32_t count)
 {
-    const struct kern_walk *walk = &run->walk;
-    const uint32_t last = walk->rank - 1, wide = kern_type_bytes(run->block.type[i]);
-    const int64_t step = last ? walk->strides[map_view_of_input(i)][last - 1] : 0;
+    const struct kern_iterator *iterator = &run->iterator;
+    const uint32_t last = iterator->rank - 1, wide = kern_type_bytes(run->block.type[i]);
+    const int64_t step = last ? iterator->strides[map_view_of_input(i)][last - 1] : 0;
     const uint32_t rows = (phase + count - 1) / length + 1;
     char *raw = kern_map_block_staging(&run->block), *elements = raw + KERN_MAP_STAGING_BYTES / 2;
     if (phase == 0 && run->block.type[i] == DML_TENSOR_DATA_TYPE_FLOAT32) {
@@ -111,9 +112,9 @@ static bool load_dense_nibbles(const struct map_run *run, uint32_t i, uint64_t b
     const uint32_t view = map_view_of_input(i);
     int64_t stride;
     if (kern_type_bytes(type) || run->block.type[i] != DML_TENSOR_DATA_TYPE_FLOAT32 || count % 2 ||
-        !kern_walk_linear(&run->walk, view, begin, count, &stride) || stride != 1)
+        !kern_iterator_linear(&run->iterator, view, begin, count, &stride) || stride != 1)
         return false;
-    const int64_t offset = kern_walk_offset(&run->walk, view, begin);
+    const int64_t offset = kern_iterator_offset(&run->iterator, view, begin);
     if (offset % 2)
         return false;
     run->block.isa->nibbles(kern_map_block_buffer(&run->block, i), (const uint8_t *)run->call->data[i] + offset / 2,
@@ -124,17 +125,17 @@ static bool load_dense_nibbles(const struct map_run *run, uint32_t i, uint64_t b
 /* Does every row of the view lie in the same place? Then the buffer may hold it already. */
 static bool load_same_rows(struct map_run *run, uint32_t i, uint64_t begin, uint32_t count)
 {
-    const struct kern_walk *walk = &run->walk;
-    const int64_t *strides = walk->strides[map_view_of_input(i)];
-    const uint32_t last = walk->rank - 1;
-    bool same = last > 0 && walk->sizes[last] <= KERN_MAP_BLOCK / 2;
+    const struct kern_iterator *iterator = &run->iterator;
+    const int64_t *strides = iterator->strides[map_view_of_input(i)];
+    const uint32_t last = iterator->rank - 1;
+    bool same = last > 0 && iterator->sizes[last] <= KERN_MAP_BLOCK / 2;
     for (uint32_t d = 0; d < last; d++)
         same &= strides[d] == 0;
     if (!same) {
         run->filled[i] = NULL;
         return false;
     }
-    const char *from = (const char *)run->call->data[i] + begin % walk->sizes[last];
+    const char *from = (const char *)run->call->data[i] + begin % iterator->sizes[last];
     if (run->filled[i] == from && run->filled_count[i] != UINT32_MAX && run->filled_count[i] >= count)
         return true;
     run->filled[i] = from;
@@ -151,8 +152,8 @@ static void load_input(struct map_run *run, uint32_t i, uint64_t begin, uint32_t
     bool same = type == run->block.type[i];
     int64_t stride;
     const char *at = NULL;
-    if (bytes && kern_walk_linear(&run->walk, view, begin, count, &stride) && (stride == 0 || stride == 1))
-        at = (const char *)run->call->data[i] + kern_walk_offset(&run->walk, view, begin) * bytes;
+    if (bytes && kern_iterator_linear(&run->iterator, view, begin, count, &stride) && (stride == 0 || stride == 1))
+        at = (const char *)run->call->data[i] + kern_iterator_offset(&run->iterator, view, begin) * bytes;
     if (at && stride == 0) {
         map_load_repeated(run, i, at);
         return;
@@ -169,15 +170,15 @@ static void load_input(struct map_run *run, uint32_t i, uint64_t begin, uint32_t
         kern_convert(run->block.isa, run->block.type[i], buffer, type, at, count);
         return;
     }
-    if (map_repeats_in_rows(&run->walk, view)) {
+    if (map_repeats_in_rows(&run->iterator, view)) {
         run->filled[i] = NULL;
-        const uint64_t row = run->walk.sizes[run->walk.rank - 1];
+        const uint64_t row = run->iterator.sizes[run->iterator.rank - 1];
         map_load_rows(run, i, begin / row, (uint32_t)(begin % row), (uint32_t)row, count);
         return;
     }
     if (load_same_rows(run, i, begin, count) || load_dense_nibbles(run, i, begin, count))
         return;
-    kern_walk_load(&run->walk, view, type, run->call->data[i], begin, count, raw);
+    kern_iterator_load(&run->iterator, view, type, run->call->data[i], begin, count, raw);
     if (!same)
         kern_convert(run->block.isa, run->block.type[i], buffer, type, raw, count);
 }
@@ -188,10 +189,10 @@ static void *output_in_place(struct map_run *run, uint32_t j, uint64_t begin, ui
     DML_TENSOR_DATA_TYPE type = op->tensors[op->input_count + j].type;
     uint32_t view = map_view_of_output(op, j);
     int64_t stride;
-    if (!kern_type_bytes(type) || !kern_walk_linear(&run->walk, view, begin, count, &stride) || stride != 1)
+    if (!kern_type_bytes(type) || !kern_iterator_linear(&run->iterator, view, begin, count, &stride) || stride != 1)
         return NULL;
     return (char *)run->call->data[op->input_count + j] +
-           kern_walk_offset(&run->walk, view, begin) * kern_type_bytes(type);
+           kern_iterator_offset(&run->iterator, view, begin) * kern_type_bytes(type);
 }
 
 void map_store_dense(struct map_run *run, void *out, DML_TENSOR_DATA_TYPE type, const void *value, uint32_t count)
@@ -210,7 +211,7 @@ static void store_output(struct map_run *run, uint32_t j, uint64_t begin, uint32
     /* An input of another type may lie where the output goes. */
     if (out == value && type == run->block.type[reg])
         return;
-    if (out && !run->far) {
+    if (out && !run->non_temporal) {
         kern_convert(run->block.isa, type, out, run->block.type[reg], value, count);
         return;
     }
@@ -225,8 +226,8 @@ static void store_output(struct map_run *run, uint32_t j, uint64_t begin, uint32
         map_store_dense(run, out, type, value, count);
         return;
     }
-    kern_walk_store(&run->walk, map_view_of_output(op, j), type, run->call->data[op->input_count + j], begin, count,
-                    value);
+    kern_iterator_store(&run->iterator, map_view_of_output(op, j), type, run->call->data[op->input_count + j], begin,
+                        count, value);
 }
 
 /* The last instruction may write straight to the only output: nothing reads an input after it. */
@@ -234,7 +235,7 @@ static void *last_output(struct map_run *run, uint64_t begin, uint32_t count)
 {
     const struct kern_op *op = run->op;
     uint32_t last = op->input_count + op->u.map.inst_count - 1;
-    if (run->far || op->output_count != 1 || !op->u.map.inst_count || op->u.map.store[0] != last ||
+    if (run->non_temporal || op->output_count != 1 || !op->u.map.inst_count || op->u.map.store[0] != last ||
         op->tensors[op->input_count].type != run->block.type[last])
         return NULL;
     if (op->u.map.inst[op->u.map.inst_count - 1].code == KERN_MAP_CONVERT)
@@ -258,26 +259,26 @@ static uint32_t unit_elements(const struct kern_op *op)
 
 /* The block after this one, while this one is computed: blocks are about as long as the pages in which the processor
  * looks ahead by itself. */
-static void ask_for_next(const struct map_run *run, uint64_t begin, uint32_t count)
+static void prefetch_next(const struct map_run *run, uint64_t begin, uint32_t count)
 {
     for (uint32_t i = 0; i < run->op->input_count; i++) {
         const uint32_t view = map_view_of_input(i), bytes = kern_type_bytes(run->op->tensors[i].type);
         int64_t stride;
-        if (begin + 2 * count > run->walk.count ||
-            !kern_walk_linear(&run->walk, view, begin, 2 * (uint64_t)count, &stride) || stride != 1)
+        if (begin + 2 * count > run->iterator.count ||
+            !kern_iterator_linear(&run->iterator, view, begin, 2 * (uint64_t)count, &stride) || stride != 1)
             continue;
-        const int64_t offset = kern_walk_offset(&run->walk, view, begin + count);
-        map_ask((const char *)run->call->data[i] + (bytes ? offset * bytes : offset / 2),
-                bytes ? (uint64_t)count * bytes : count / 2);
+        const int64_t offset = kern_iterator_offset(&run->iterator, view, begin + count);
+        map_prefetch((const char *)run->call->data[i] + (bytes ? offset * bytes : offset / 2),
+                     bytes ? (uint64_t)count * bytes : count / 2);
     }
 }
 
 /* Blocks end with long rows, so that rows are read and written in place, and begin alike in short ones. */
-static uint32_t block_at(const struct kern_walk *walk, uint64_t begin, uint64_t end)
+static uint32_t block_at(const struct kern_iterator *iterator, uint64_t begin, uint64_t end)
 {
-    const uint64_t row = walk->sizes[walk->rank - 1], count = BASE_MIN(end - begin, KERN_MAP_BLOCK);
+    const uint64_t row = iterator->sizes[iterator->rank - 1], count = BASE_MIN(end - begin, KERN_MAP_BLOCK);
     if (row >= KERN_MAP_BLOCK)
-        return (uint32_t)BASE_MIN(count, kern_walk_row_left(walk, begin));
+        return (uint32_t)BASE_MIN(count, kern_iterator_row_left(iterator, begin));
     return (uint32_t)BASE_MIN(count, KERN_MAP_BLOCK / row * row);
 }
 
@@ -285,19 +286,19 @@ static uint32_t block_at(const struct kern_walk *walk, uint64_t begin, uint64_t 
 static bool run_fill(struct map_run *run, uint64_t begin, uint64_t end)
 {
     const struct kern_op *op = run->op;
-    const struct kern_walk *walk = &run->walk;
+    const struct kern_iterator *iterator = &run->iterator;
     const DML_TENSOR_DATA_TYPE type = op->tensors[0].type;
     const uint32_t bytes = kern_type_bytes(type), reg = op->u.map.store[0];
-    const int64_t stride = walk->strides[0][walk->rank - 1];
+    const int64_t stride = iterator->strides[0][iterator->rank - 1];
     uint64_t element, count;
-    if (op->input_count || op->output_count != 1 || !bytes || walk->sizes[walk->rank - 1] < FILL_LEAST)
+    if (op->input_count || op->output_count != 1 || !bytes || iterator->sizes[iterator->rank - 1] < FILL_MIN)
         return false;
     kern_map_run_block(&run->block, NULL, 1);
     kern_convert(run->block.isa, type, &element, run->block.type[reg], run->block.value[reg], 1);
     for (; begin < end; begin += count) {
-        char *out = (char *)run->call->data[0] + kern_walk_offset(walk, 0, begin) * bytes;
-        count = BASE_MIN(end - begin, kern_walk_row_left(walk, begin));
-        if (run->far && stride == 1)
+        char *out = (char *)run->call->data[0] + kern_iterator_offset(iterator, 0, begin) * bytes;
+        count = BASE_MIN(end - begin, kern_iterator_row_left(iterator, begin));
+        if (run->non_temporal && stride == 1)
             kern_stream_row(bytes, out, &element, 0, count);
         else
             kern_copy_row(bytes, out, stride, &element, 0, count);
@@ -310,18 +311,18 @@ static void run_blocks(struct map_run *run, uint64_t begin, uint64_t end)
     uint32_t unit = unit_elements(run->op), done = 1;
     struct map_direct direct;
     begin *= unit;
-    end = BASE_MIN(end * unit, run->walk.count);
+    end = BASE_MIN(end * unit, run->iterator.count);
     if (run_fill(run, begin, end))
         return;
     if (map_direct_init(&direct, run))
         for (; begin < end && done; begin += done)
             done = map_direct_run(run, &direct, begin, end);
     while (begin < end) {
-        uint32_t count = block_at(&run->walk, begin, end);
+        uint32_t count = block_at(&run->iterator, begin, end);
         for (uint32_t i = 0; i < run->op->input_count; i++)
             load_input(run, i, begin, count);
-        if (run->far)
-            ask_for_next(run, begin, count);
+        if (run->non_temporal)
+            prefetch_next(run, begin, count);
         kern_map_run_block(&run->block, last_output(run, begin, count), count);
         for (uint32_t j = 0; j < run->op->output_count; j++)
             store_output(run, j, begin, count);
@@ -333,9 +334,9 @@ static void run_init(struct map_run *run, const struct kern_call *call, const st
 {
     run->call = call;
     run->op = call->op;
-    run->far = kern_streams(&call->op->tensors[call->op->input_count]);
+    run->non_temporal = kern_streams(&call->op->tensors[call->op->input_count]);
     memset(run->filled, 0, sizeof(run->filled));
-    map_walk_init(&run->walk, call->op);
+    map_iterator_init(&run->iterator, call->op);
     kern_map_block_init(&run->block, &call->op->u.map, call->op->input_count, call->op->output_count, isa,
                         call->worker_scratch);
 }
@@ -347,16 +348,16 @@ void kern_map_run(const struct kern_call *call, const struct kern_map_isa *isa, 
     struct map_table table;
     struct map_bytes bytes;
     run_init(&run, call, isa);
-    if (map_bytes_init(&bytes, call->op, &run.walk)) {
+    if (map_bytes_init(&bytes, call->op, &run.iterator)) {
         if (!map_bytes_run(&run, &bytes, begin, end))
-            run_blocks(&run, begin * KERN_MAP_BLOCK, BASE_MIN(end * KERN_MAP_BLOCK, run.walk.count));
-    } else if (map_tiles_init(&tiles, call->op, &run.walk))
+            run_blocks(&run, begin * KERN_MAP_BLOCK, BASE_MIN(end * KERN_MAP_BLOCK, run.iterator.count));
+    } else if (map_tiles_init(&tiles, call->op, &run.iterator))
         map_tiles_run(&run, &tiles, begin, end);
-    else if (map_table_init(&table, call->op, &run.walk))
+    else if (map_table_init(&table, call->op, &run.iterator))
         map_table_run(&run, &table, begin, end);
     else
         run_blocks(&run, begin, end);
-    if (run.far)
+    if (run.non_temporal)
         kern_stream_end();
 }
 
@@ -364,8 +365,8 @@ void kern_map_run_all(const struct kern_call *call, const struct kern_map_isa *i
 {
     struct map_run run;
     run_init(&run, call, isa);
-    run_blocks(&run, 0, run.walk.count);
-    if (run.far)
+    run_blocks(&run, 0, run.iterator.count);
+    if (run.non_temporal)
         kern_stream_end();
 }
 
@@ -383,24 +384,24 @@ void kern_map_any_plan(const struct kern_op *op, const void *state, uint32_t thr
     kern_map_any_ref_plan(op, state, threads, out);
     uint64_t weight = BASE_MIN(1 + op->u.map.inst_count / 2, 8);
     uint32_t unit = unit_elements(op);
-    struct kern_walk walk;
+    struct kern_iterator iterator;
     struct map_tiles tiles;
     struct map_table table;
     struct map_bytes bytes;
     out->worker_scratch_bytes = kern_map_block_bytes(&op->u.map, op->input_count);
-    map_walk_init(&walk, op);
-    if (map_bytes_init(&bytes, op, &walk)) {
+    map_iterator_init(&iterator, op);
+    if (map_bytes_init(&bytes, op, &iterator)) {
         out->units = bytes.units;
         out->grain = 32;
         return;
     }
-    if (map_tiles_init(&tiles, op, &walk)) {
-        out->grain = BASE_MAX(1, 32768 / weight / (walk.count / tiles.units));
+    if (map_tiles_init(&tiles, op, &iterator)) {
+        out->grain = BASE_MAX(1, 32768 / weight / (iterator.count / tiles.units));
         out->units = tiles.units;
         out->worker_scratch_bytes += map_tiles_bytes(&tiles, op);
         return;
     }
-    if (map_table_init(&table, op, &walk)) {
+    if (map_table_init(&table, op, &iterator)) {
         out->units = table.units;
         out->grain = BASE_MAX(1, 32768 / BASE_MIN(table.row, KERN_MAP_BLOCK));
         return;

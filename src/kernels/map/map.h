@@ -4,7 +4,7 @@
 #define KERNELS_MAP_H
 
 #include "kernels/core/number.h"
-#include "kernels/core/walk.h"
+#include "kernels/core/iterator.h"
 
 /* Elements that the block interpreter computes at once. */
 #define KERN_MAP_BLOCK 1024
@@ -13,7 +13,7 @@
 #define KERN_MAP_STAGING_BYTES (KERN_MAP_BLOCK * 8 + 64)
 
 /* Rows from this length on are looked at as rows. */
-#define KERN_MAP_LEAST_ROW 8
+#define KERN_MAP_MIN_ROW 8
 
 #define KERN_MAP_REGISTERS (KERN_TENSORS_MAX + KERN_MAP_INST_MAX)
 
@@ -81,7 +81,7 @@ struct kern_map_isa {
                        uint64_t count); /* NULL: none */
     /* out[i] = a[i] (code) b[i] of 8 bits; false: not an instruction of these. */
     bool (*plain_bytes)(uint8_t code, bool is_signed, uint8_t *out, const uint8_t *a, const uint8_t *b, uint64_t count);
-    const struct move_isa *turn; /* NULL: none */
+    const struct move_isa *transpose; /* NULL: none */
 };
 extern const struct kern_map_isa kern_map_isa_portable, kern_map_isa_avx2, kern_map_isa_avx512, kern_map_isa_neon;
 

@@ -3,7 +3,7 @@
 #include "kernels/map/map_run.h"
 
 /* Of one element each that are kept so, behind each slot. */
-#define ROWS_BYTES (KERN_MAP_BLOCK / KERN_MAP_LEAST_ROW * sizeof(float))
+#define ROWS_BYTES (KERN_MAP_BLOCK / KERN_MAP_MIN_ROW * sizeof(float))
 
 static bool is_wide(uint8_t type)
 {

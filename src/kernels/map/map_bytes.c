@@ -4,7 +4,7 @@
 #include "kernels/vec/fmath.h"
 #include "kernels/map/map_run.h"
 
-enum { VALUES = 256, LEAST_COUNT = 4 * VALUES, NONE = UINT32_MAX };
+enum { VALUES = 256, MIN_COUNT = 4 * VALUES, NONE = UINT32_MAX };
 
 static bool is_byte(const struct kern_op *op, uint32_t t)
 {
@@ -12,10 +12,10 @@ static bool is_byte(const struct kern_op *op, uint32_t t)
 }
 
 /* Is the whole view one line of elements `step` apart? */
-static bool is_line(const struct kern_walk *walk, uint32_t view, int64_t step)
+static bool is_line(const struct kern_iterator *iterator, uint32_t view, int64_t step)
 {
     int64_t stride;
-    return kern_walk_linear(walk, view, 0, walk->count, &stride) && stride == step;
+    return kern_iterator_linear(iterator, view, 0, iterator->count, &stride) && stride == step;
 }
 
 /* One result of the program on its way back through its instructions. */
@@ -91,24 +91,25 @@ static bool find_plain(struct map_bytes *bytes, const struct kern_op *op)
     return bytes->plain;
 }
 
-bool map_bytes_init(struct map_bytes *bytes, const struct kern_op *op, const struct kern_walk *walk)
+bool map_bytes_init(struct map_bytes *bytes, const struct kern_op *op, const struct kern_iterator *iterator)
 {
     uint32_t lines = 0;
-    *bytes = (struct map_bytes){ .units = (walk->count + KERN_MAP_BLOCK - 1) / KERN_MAP_BLOCK };
-    if (op->output_count != 1 || !is_byte(op, op->input_count) || walk->count < LEAST_COUNT || !is_line(walk, 0, 1))
+    *bytes = (struct map_bytes){ .units = (iterator->count + KERN_MAP_BLOCK - 1) / KERN_MAP_BLOCK };
+    if (op->output_count != 1 || !is_byte(op, op->input_count) || iterator->count < MIN_COUNT ||
+        !is_line(iterator, 0, 1))
         return false;
     for (uint32_t i = 0; i < op->input_count; i++) {
-        if (is_byte(op, i) && is_line(walk, map_view_of_input(i), 1)) {
+        if (is_byte(op, i) && is_line(iterator, map_view_of_input(i), 1)) {
             lines++;
             bytes->in[0].input = i;
-        } else if (!is_line(walk, map_view_of_input(i), 0) || !kern_type_bytes(op->tensors[i].type)) {
+        } else if (!is_line(iterator, map_view_of_input(i), 0) || !kern_type_bytes(op->tensors[i].type)) {
             return false;
         }
     }
     bytes->pair = lines == 2;
     return lines == 1 || (lines == 2 && (find_plain(bytes, op) || find_pair(bytes, op)) &&
-                          is_line(walk, map_view_of_input(bytes->in[0].input), 1) &&
-                          is_line(walk, map_view_of_input(bytes->in[1].input), 1));
+                          is_line(iterator, map_view_of_input(bytes->in[0].input), 1) &&
+                          is_line(iterator, map_view_of_input(bytes->in[1].input), 1));
 }
 
 /* ---- one input ---- */
@@ -174,7 +175,7 @@ static bool make_pair(const struct map_run *run, const struct map_bytes *bytes, 
 bool map_bytes_run(struct map_run *run, const struct map_bytes *bytes, uint64_t begin, uint64_t end)
 {
     const struct kern_op *op = run->op;
-    const uint64_t from = begin * KERN_MAP_BLOCK, to = BASE_MIN(end * KERN_MAP_BLOCK, run->walk.count);
+    const uint64_t from = begin * KERN_MAP_BLOCK, to = BASE_MIN(end * KERN_MAP_BLOCK, run->iterator.count);
     const uint8_t *a = (const uint8_t *)run->call->data[bytes->in[0].input] + from;
     uint8_t *out = (uint8_t *)run->call->data[op->input_count] + from, table[VALUES];
     struct kern_map_pair pair;

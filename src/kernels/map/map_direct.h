@@ -6,13 +6,13 @@
 
 #include "kernels/vec/fmath.h"
 #include "kernels/vec/fmath_half.h"
-#include "kernels/vec/group_vec.h"
+#include "kernels/vec/reduction_vec.h"
 #include "kernels/map/map.h"
 
 enum {
     DIRECT_VECTORS = 4, /* at once */
     DIRECT_STEP = DIRECT_VECTORS * VEC,
-    DIRECT_AHEAD = 2048 /* bytes that are asked for before they are needed */
+    DIRECT_AHEAD = 2048 /* bytes that are prefetched */
 };
 
 /* Computes one vector. */
@@ -181,18 +181,18 @@ FMATH void direct_part(direct_op *op, uint32_t arity, float bound, const struct 
                        bool half)
 {
     const uint32_t bytes = half ? 2 : 4;
-    float room[4][DIRECT_STEP];
+    float buffer[4][DIRECT_STEP];
     struct direct part = *d;
-    memset(room, 0, sizeof(room));
+    memset(buffer, 0, sizeof(buffer));
     for (uint32_t s = 0; s < arity; s++) {
         const uint32_t width = s ? bytes : d->first;
-        part.src[s] = (const char *)room[s];
+        part.src[s] = (const char *)buffer[s];
         if (!(d->ones >> s & 1))
-            memcpy(room[s], d->src[s] + (size_t)i * width, (size_t)count * width);
+            memcpy(buffer[s], d->src[s] + (size_t)i * width, (size_t)count * width);
     }
-    part.out = (char *)room[3];
+    part.out = (char *)buffer[3];
     direct_step(op, arity, bound, &part, 0, half, false);
-    memcpy(d->out + (size_t)i * bytes, room[3], (size_t)count * bytes);
+    memcpy(d->out + (size_t)i * bytes, buffer[3], (size_t)count * bytes);
 }
 
 FMATH void direct_run(direct_op *op, uint32_t arity, float bound, const struct direct *d, uint32_t count, bool half,

@@ -7,9 +7,9 @@
 struct map_run {
     const struct kern_call *call;
     const struct kern_op *op;
-    struct kern_walk walk; /* views: output 0, inputs, further outputs */
+    struct kern_iterator iterator; /* views: output 0, inputs, further outputs */
     struct kern_map_block block;
-    bool far;                                /* the outputs are too large for the caches */
+    bool non_temporal;                       /* the outputs are too large for the caches */
     const void *filled[KERN_TENSORS_MAX];    /* what the input's buffer holds already: from here ... */
     uint32_t filled_count[KERN_TENSORS_MAX]; /* ... so many; UINT32_MAX: one element, repeated */
 };
@@ -25,7 +25,7 @@ static inline uint32_t map_view_of_output(const struct kern_op *op, uint32_t j)
 }
 
 /* Memory that will be read soon. */
-static inline void map_ask(const char *at, uint64_t bytes)
+static inline void map_prefetch(const char *at, uint64_t bytes)
 {
     for (uint64_t b = 0; b < bytes; b += 64)
         __builtin_prefetch(at + b);
@@ -34,13 +34,13 @@ static inline void map_ask(const char *at, uint64_t bytes)
 /* Operands that an instruction reads. */
 uint32_t map_arity(uint8_t code);
 
-void map_walk_init(struct kern_walk *walk, const struct kern_op *op);
+void map_iterator_init(struct kern_iterator *iterator, const struct kern_op *op);
 
 /* Input i of the block is one element, repeated. */
 void map_load_repeated(struct map_run *run, uint32_t i, const void *element);
 
 /* Does the view repeat one element along each row, with rows evenly apart? */
-bool map_repeats_in_rows(const struct kern_walk *walk, uint32_t view);
+bool map_repeats_in_rows(const struct kern_iterator *iterator, uint32_t view);
 
 /* Loads `count` elements of such an input from row `row` on, where each stands for `length` but the first for `phase`
  * fewer; whole rows of FLOAT32 stay one element each (kern_map_block.rows). */
@@ -66,7 +66,7 @@ struct map_table {
     uint64_t pieces; /* of each row */
     uint64_t units;
 };
-bool map_table_init(struct map_table *table, const struct kern_op *op, const struct kern_walk *walk);
+bool map_table_init(struct map_table *table, const struct kern_op *op, const struct kern_iterator *iterator);
 void map_table_run(struct map_run *run, const struct map_table *table, uint64_t begin, uint64_t end);
 
 /* Programs from bytes to bytes; units are blocks. */
@@ -78,7 +78,7 @@ struct map_bytes {
     } in[2], out;
     uint64_t units;
 };
-bool map_bytes_init(struct map_bytes *bytes, const struct kern_op *op, const struct kern_walk *walk);
+bool map_bytes_init(struct map_bytes *bytes, const struct kern_op *op, const struct kern_iterator *iterator);
 /* false: it takes the usual way, because of the inputs' data. */
 bool map_bytes_run(struct map_run *run, const struct map_bytes *bytes, uint64_t begin, uint64_t end);
 
@@ -92,7 +92,7 @@ struct map_tiles {
 };
 
 /* Is that worth it? */
-bool map_tiles_init(struct map_tiles *tiles, const struct kern_op *op, const struct kern_walk *walk);
+bool map_tiles_init(struct map_tiles *tiles, const struct kern_op *op, const struct kern_iterator *iterator);
 /* Of each worker, behind the block's. */
 uint64_t map_tiles_bytes(const struct map_tiles *tiles, const struct kern_op *op);
 void map_tiles_run(struct map_run *run, const struct map_tiles *tiles, uint64_t begin, uint64_t end);

@@ -2,37 +2,37 @@
  * of 16 results, as long as the other inputs stay what they are. */
 #include "kernels/map/map_run.h"
 
-enum { VALUES = 16, LEAST_ROW = 2 * VALUES };
+enum { VALUES = 16, MIN_ROW = 2 * VALUES };
 
 /* Is the whole view one line of elements? */
-static bool is_line(const struct kern_walk *walk, uint32_t view)
+static bool is_line(const struct kern_iterator *iterator, uint32_t view)
 {
     int64_t stride;
-    return kern_walk_linear(walk, view, 0, walk->count, &stride) && stride == 1;
+    return kern_iterator_linear(iterator, view, 0, iterator->count, &stride) && stride == 1;
 }
 
-static bool is_nibbles(const struct kern_op *op, const struct kern_walk *walk, uint32_t i)
+static bool is_nibbles(const struct kern_op *op, const struct kern_iterator *iterator, uint32_t i)
 {
     return kern_type_bytes(op->tensors[i].type) == 0 && op->u.map.load_type[i] == DML_TENSOR_DATA_TYPE_FLOAT32 &&
-           is_line(walk, map_view_of_input(i));
+           is_line(iterator, map_view_of_input(i));
 }
 
-bool map_table_init(struct map_table *table, const struct kern_op *op, const struct kern_walk *walk)
+bool map_table_init(struct map_table *table, const struct kern_op *op, const struct kern_iterator *iterator)
 {
     const uint32_t out = kern_type_bytes(op->tensors[op->input_count].type);
     table->input = UINT32_MAX;
-    table->row = walk->sizes[walk->rank - 1];
-    if (op->output_count != 1 || (out != 4 && out != 2) || !is_line(walk, 0) || table->row < LEAST_ROW ||
+    table->row = iterator->sizes[iterator->rank - 1];
+    if (op->output_count != 1 || (out != 4 && out != 2) || !is_line(iterator, 0) || table->row < MIN_ROW ||
         table->row % 2)
         return false;
     for (uint32_t i = 0; i < op->input_count; i++) {
-        if (table->input == UINT32_MAX && is_nibbles(op, walk, i))
+        if (table->input == UINT32_MAX && is_nibbles(op, iterator, i))
             table->input = i;
-        else if (!map_repeats_in_rows(walk, map_view_of_input(i)))
+        else if (!map_repeats_in_rows(iterator, map_view_of_input(i)))
             return false;
     }
     table->pieces = (table->row + KERN_MAP_BLOCK - 1) / KERN_MAP_BLOCK;
-    table->units = walk->count / table->row * table->pieces;
+    table->units = iterator->count / table->row * table->pieces;
     return table->input != UINT32_MAX;
 }
 
@@ -73,12 +73,12 @@ static void run_rows(struct map_run *run, const struct map_table *table, uint64_
     const uint64_t at = row * table->row + first;
     const uint8_t *in = (const uint8_t *)run->call->data[table->input] + at / 2;
     char *out = (char *)run->call->data[run->op->input_count] + at * bytes;
-    char *to = run->far ? (char *)kern_map_block_staging(&run->block) + KERN_MAP_BLOCK * 4 : out;
+    char *to = run->non_temporal ? (char *)kern_map_block_staging(&run->block) + KERN_MAP_BLOCK * 4 : out;
     const char *results = compute(run, table, row, rows);
-    if (run->far)
-        map_ask((const char *)in + (uint64_t)rows * count / 2, (uint64_t)rows * count / 2);
+    if (run->non_temporal)
+        map_prefetch((const char *)in + (uint64_t)rows * count / 2, (uint64_t)rows * count / 2);
     run->block.isa->look_up(bytes, to, results, in, count / 2, rows);
-    if (run->far)
+    if (run->non_temporal)
         map_store_dense(run, out, type, to, rows * count);
 }
 

@@ -1,10 +1,10 @@
-/* Element-wise programs with inputs that lie across the output: tiles of those are turned in registers into scratch
+/* Element-wise programs with inputs that lie across the output: tiles of those are transposed in registers into scratch
  * memory, and blocks of a tile's rows are computed from there. */
 #include "kernels/map/map_run.h"
 #include "kernels/move/move.h"
 
 enum {
-    LEAST = 16,               /* shorter sides are not worth it */
+    SIDE_MIN = 16,            /* shorter sides are not worth it */
     STRIP = 256,              /* rows of a tile: long reads of the inputs that lie across */
     TILE = 128,               /* elements of its rows */
     PIECE = 512,              /* of a row, in one unit */
@@ -14,18 +14,18 @@ enum {
 struct tile {
     int64_t offset[KERN_TENSORS_MAX]; /* per view */
     uint32_t rows, width;
-    const char *turned[KERN_TENSORS_MAX]; /* the inputs that lie across: dense rows */
+    const char *transposed[KERN_TENSORS_MAX]; /* the inputs that lie across: dense rows */
 };
 
-static bool is_crossed(const struct kern_walk *walk, uint32_t view, uint32_t across)
+static bool is_crossed(const struct kern_iterator *iterator, uint32_t view, uint32_t across)
 {
-    const int64_t stride = walk->strides[view][walk->rank - 1];
-    return walk->strides[view][across] == 1 && stride != 1 && stride != 0;
+    const int64_t stride = iterator->strides[view][iterator->rank - 1];
+    return iterator->strides[view][across] == 1 && stride != 1 && stride != 0;
 }
 
-bool map_tiles_init(struct map_tiles *tiles, const struct kern_op *op, const struct kern_walk *walk)
+bool map_tiles_init(struct map_tiles *tiles, const struct kern_op *op, const struct kern_iterator *iterator)
 {
-    const uint32_t row = walk->rank - 1;
+    const uint32_t row = iterator->rank - 1;
     for (uint32_t t = 0; t < op->input_count + op->output_count; t++)
         if (!kern_type_bytes(op->tensors[t].type))
             return false;
@@ -33,16 +33,16 @@ bool map_tiles_init(struct map_tiles *tiles, const struct kern_op *op, const str
     for (uint32_t d = 0; d < row && !tiles->crossed; d++) {
         tiles->across = d;
         for (uint32_t i = 0; i < op->input_count; i++)
-            if (is_crossed(walk, map_view_of_input(i), d))
-                tiles->crossed |= walk->sizes[d] >= LEAST && walk->sizes[row] >= LEAST ? 1u << i : 0;
+            if (is_crossed(iterator, map_view_of_input(i), d))
+                tiles->crossed |= iterator->sizes[d] >= SIDE_MIN && iterator->sizes[row] >= SIDE_MIN ? 1u << i : 0;
     }
     if (!tiles->crossed)
         return false;
-    const uint64_t rows = walk->sizes[tiles->across], length = walk->sizes[row];
+    const uint64_t rows = iterator->sizes[tiles->across], length = iterator->sizes[row];
     tiles->strip = rows >= 4 * STRIP ? STRIP : STRIP / 2;
     tiles->strips = (rows + tiles->strip - 1) / tiles->strip;
     tiles->pieces = (length + PIECE - 1) / PIECE;
-    tiles->units = walk->count / rows / length * tiles->strips * tiles->pieces;
+    tiles->units = iterator->count / rows / length * tiles->strips * tiles->pieces;
     return true;
 }
 
@@ -57,8 +57,8 @@ uint64_t map_tiles_bytes(const struct map_tiles *tiles, const struct kern_op *op
 static void load_rows(struct map_run *run, const struct map_tiles *tiles, uint32_t i, const struct tile *rows)
 {
     const uint32_t view = map_view_of_input(i), count = rows->rows * rows->width;
-    const int64_t row_stride = run->walk.strides[view][tiles->across],
-                  stride = run->walk.strides[view][run->walk.rank - 1];
+    const int64_t row_stride = run->iterator.strides[view][tiles->across],
+                  stride = run->iterator.strides[view][run->iterator.rank - 1];
     DML_TENSOR_DATA_TYPE type = run->op->tensors[i].type;
     const uint32_t bytes = kern_type_bytes(type);
     const bool same = type == run->block.type[i];
@@ -73,7 +73,7 @@ static void load_rows(struct map_run *run, const struct map_tiles *tiles, uint32
     run->block.same &= ~(1u << i);
     run->block.value[i] = buffer;
     if (tiles->crossed >> i & 1) {
-        raw = (char *)rows->turned[i];
+        raw = (char *)rows->transposed[i];
         if (same)
             run->block.value[i] = raw;
     } else {
@@ -88,8 +88,8 @@ static void load_rows(struct map_run *run, const struct map_tiles *tiles, uint32
 static void store_rows(struct map_run *run, const struct map_tiles *tiles, uint32_t j, const struct tile *rows)
 {
     const uint32_t view = map_view_of_output(run->op, j), output = run->op->input_count + j;
-    const int64_t row_stride = run->walk.strides[view][tiles->across],
-                  stride = run->walk.strides[view][run->walk.rank - 1];
+    const int64_t row_stride = run->iterator.strides[view][tiles->across],
+                  stride = run->iterator.strides[view][run->iterator.rank - 1];
     DML_TENSOR_DATA_TYPE type = run->op->tensors[output].type;
     const uint32_t bytes = kern_type_bytes(type), reg = run->op->u.map.store[j];
     const char *value = run->block.value[reg];
@@ -101,7 +101,7 @@ static void store_rows(struct map_run *run, const struct map_tiles *tiles, uint3
     }
     for (uint32_t r = 0; r < rows->rows; r++) {
         const char *from = value + (size_t)r * rows->width * bytes;
-        if (run->far && stride == 1)
+        if (run->non_temporal && stride == 1)
             map_store_dense(run, to + r * row_stride * bytes, type, from, rows->width);
         else
             kern_copy_row(bytes, to + r * row_stride * bytes, stride, from, 1, rows->width);
@@ -117,9 +117,9 @@ static void run_rows(struct map_run *run, const struct map_tiles *tiles, const s
         store_rows(run, tiles, j, rows);
 }
 
-static void turn_inputs(const struct map_run *run, const struct map_tiles *tiles, struct tile *tile)
+static void transpose_inputs(const struct map_run *run, const struct map_tiles *tiles, struct tile *tile)
 {
-    const uint32_t row = run->walk.rank - 1;
+    const uint32_t row = run->iterator.rank - 1;
     uintptr_t scratch =
         (uintptr_t)run->call->worker_scratch + kern_map_block_bytes(&run->op->u.map, run->op->input_count);
     char *to = (char *)base_align_up(scratch, 64);
@@ -131,33 +131,33 @@ static void turn_inputs(const struct map_run *run, const struct map_tiles *tiles
                                           .in = (const char *)run->call->data[i] + tile->offset[view] * bytes,
                                           .out_stride = tile->width,
                                           .row_stride = 1,
-                                          .in_stride = run->walk.strides[view][row],
+                                          .in_stride = run->iterator.strides[view][row],
                                           .width = tile->rows,
                                           .length = tile->width };
-        move_block_turn(run->block.isa->turn, bytes, &block);
-        tile->turned[i] = to;
+        move_block_transpose(run->block.isa->transpose, bytes, &block);
+        tile->transposed[i] = to;
         to += TILE_BYTES * bytes;
     }
 }
 
 /* Rows of inputs are pages apart, where the processor does not look ahead: the next block's, and of the next tile's
- * `next` lines that will be turned those that are this block's share. */
-static void ask_for_next(const struct map_run *run, const struct map_tiles *tiles, const struct tile *tile,
-                         uint32_t first, uint32_t rows, uint32_t next)
+ * `next` lines that will be transposed those that are this block's share. */
+static void prefetch_next(const struct map_run *run, const struct map_tiles *tiles, const struct tile *tile,
+                          uint32_t first, uint32_t rows, uint32_t next)
 {
-    const uint32_t row = run->walk.rank - 1, from = first * next / rows, to = (first + tile->rows) * next / rows;
+    const uint32_t row = run->iterator.rank - 1, from = first * next / rows, to = (first + tile->rows) * next / rows;
     for (uint32_t i = 0; i < run->op->input_count; i++) {
         const uint32_t view = map_view_of_input(i), bytes = kern_type_bytes(run->op->tensors[i].type);
-        const int64_t along = run->walk.strides[view][row], across = run->walk.strides[view][tiles->across];
+        const int64_t along = run->iterator.strides[view][row], across = run->iterator.strides[view][tiles->across];
         const char *at = (const char *)run->call->data[i] + tile->offset[view] * bytes;
         if (tiles->crossed >> i & 1) {
             at += ((int64_t)(tile->width + from) * along - (int64_t)first) * bytes;
             for (uint32_t n = from; n < to; n++, at += along * bytes)
-                map_ask(at, (uint64_t)rows * bytes);
+                map_prefetch(at, (uint64_t)rows * bytes);
         } else if (along == 1 && first + 2 * tile->rows <= rows) {
             at += across * tile->rows * bytes;
             for (uint32_t n = 0; n < tile->rows; n++, at += across * bytes)
-                map_ask(at, (uint64_t)tile->width * bytes);
+                map_prefetch(at, (uint64_t)tile->width * bytes);
         }
     }
 }
@@ -166,23 +166,23 @@ static void ask_for_next(const struct map_run *run, const struct map_tiles *tile
 static bool run_direct(struct map_run *run, const struct map_tiles *tiles, const struct map_direct *direct,
                        const struct tile *rows)
 {
-    const uint32_t row = run->walk.rank - 1, bytes = direct->half ? 2 : 4;
+    const uint32_t row = run->iterator.rank - 1, bytes = direct->half ? 2 : 4;
     const char *from[3] = { NULL };
     int64_t step[3] = { 0 };
-    struct kern_map_direct piece = { &run->op->u.map.inst[0], .half = direct->half, .stream = run->far };
+    struct kern_map_direct piece = { &run->op->u.map.inst[0], .half = direct->half, .stream = run->non_temporal };
     for (uint32_t s = 0; s < direct->inputs; s++) {
         const uint32_t i = piece.inst->src[s], view = map_view_of_input(i);
-        const bool turned = tiles->crossed >> i & 1;
-        if (!turned && run->walk.strides[view][row] != 1)
+        const bool transposed = tiles->crossed >> i & 1;
+        if (!transposed && run->iterator.strides[view][row] != 1)
             return false;
-        from[s] = turned ? rows->turned[i] : (const char *)run->call->data[i] + rows->offset[view] * bytes;
-        step[s] = (turned ? rows->width : run->walk.strides[view][tiles->across]) * bytes;
+        from[s] = transposed ? rows->transposed[i] : (const char *)run->call->data[i] + rows->offset[view] * bytes;
+        step[s] = (transposed ? rows->width : run->iterator.strides[view][tiles->across]) * bytes;
     }
     char *to = (char *)run->call->data[run->op->input_count] + rows->offset[0] * bytes;
     for (uint32_t r = 0; r < rows->rows; r++) {
         for (uint32_t s = 0; s < direct->inputs; s++)
             piece.src[s] = from[s] + r * step[s];
-        piece.out = to + r * run->walk.strides[0][tiles->across] * bytes;
+        piece.out = to + r * run->iterator.strides[0][tiles->across] * bytes;
         if (!run->block.isa->direct(&piece, rows->width))
             return false;
     }
@@ -193,53 +193,54 @@ static void run_tile(struct map_run *run, const struct map_tiles *tiles, struct 
 {
     const uint32_t rows = tile.rows, most = KERN_MAP_BLOCK / tile.width;
     struct map_direct direct;
-    const bool is_direct = map_direct_init(&direct, run) && run->walk.strides[0][run->walk.rank - 1] == 1;
-    turn_inputs(run, tiles, &tile);
+    const bool is_direct = map_direct_init(&direct, run) && run->iterator.strides[0][run->iterator.rank - 1] == 1;
+    transpose_inputs(run, tiles, &tile);
     for (uint32_t first = 0; first < rows; first += most) {
         tile.rows = BASE_MIN(most, rows - first);
-        if (run->far)
-            ask_for_next(run, tiles, &tile, first, rows, next);
+        if (run->non_temporal)
+            prefetch_next(run, tiles, &tile, first, rows, next);
         if (!is_direct || !run_direct(run, tiles, &direct, &tile))
             run_rows(run, tiles, &tile);
-        for (uint32_t v = 0; v < run->walk.views; v++)
-            tile.offset[v] += tile.rows * run->walk.strides[v][tiles->across];
+        for (uint32_t v = 0; v < run->iterator.views; v++)
+            tile.offset[v] += tile.rows * run->iterator.strides[v][tiles->across];
         for (uint32_t i = 0; i < run->op->input_count; i++)
             if (tiles->crossed >> i & 1)
-                tile.turned[i] += tile.rows * tile.width * kern_type_bytes(run->op->tensors[i].type);
+                tile.transposed[i] += tile.rows * tile.width * kern_type_bytes(run->op->tensors[i].type);
     }
 }
 
 /* The unit's first tile; returns the elements of its rows. */
 static uint64_t unit_at(const struct map_run *run, const struct map_tiles *tiles, uint64_t unit, struct tile *out)
 {
-    const struct kern_walk *walk = &run->walk;
-    const uint32_t row = walk->rank - 1;
+    const struct kern_iterator *iterator = &run->iterator;
+    const uint32_t row = iterator->rank - 1;
     const uint64_t first = unit % tiles->pieces * PIECE, strip = unit / tiles->pieces % tiles->strips * tiles->strip;
     uint64_t outer = unit / tiles->pieces / tiles->strips;
-    for (uint32_t v = 0; v < walk->views; v++)
-        out->offset[v] = (int64_t)first * walk->strides[v][row] + (int64_t)strip * walk->strides[v][tiles->across];
+    for (uint32_t v = 0; v < iterator->views; v++)
+        out->offset[v] =
+            (int64_t)first * iterator->strides[v][row] + (int64_t)strip * iterator->strides[v][tiles->across];
     for (uint32_t d = row; d-- > 0;) {
         if (d == tiles->across)
             continue;
-        for (uint32_t v = 0; v < walk->views; v++)
-            out->offset[v] += (int64_t)(outer % walk->sizes[d]) * walk->strides[v][d];
-        outer /= walk->sizes[d];
+        for (uint32_t v = 0; v < iterator->views; v++)
+            out->offset[v] += (int64_t)(outer % iterator->sizes[d]) * iterator->strides[v][d];
+        outer /= iterator->sizes[d];
     }
-    out->rows = (uint32_t)BASE_MIN(tiles->strip, walk->sizes[tiles->across] - strip);
-    return BASE_MIN(PIECE, walk->sizes[row] - first);
+    out->rows = (uint32_t)BASE_MIN(tiles->strip, iterator->sizes[tiles->across] - strip);
+    return BASE_MIN(PIECE, iterator->sizes[row] - first);
 }
 
 void map_tiles_run(struct map_run *run, const struct map_tiles *tiles, uint64_t begin, uint64_t end)
 {
-    const struct kern_walk *walk = &run->walk;
+    const struct kern_iterator *iterator = &run->iterator;
     for (uint64_t unit = begin; unit < end; unit++) {
         struct tile tile = { 0 };
         const uint64_t length = unit_at(run, tiles, unit, &tile);
         for (uint64_t at = 0; at < length; at += tile.width) {
             tile.width = (uint32_t)BASE_MIN(TILE, length - at);
             run_tile(run, tiles, tile, (uint32_t)BASE_MIN(TILE, length - at - tile.width));
-            for (uint32_t v = 0; v < walk->views; v++)
-                tile.offset[v] += tile.width * walk->strides[v][walk->rank - 1];
+            for (uint32_t v = 0; v < iterator->views; v++)
+                tile.offset[v] += tile.width * iterator->strides[v][iterator->rank - 1];
         }
     }
 }

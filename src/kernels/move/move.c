@@ -4,27 +4,27 @@
 #include "kernels/core/number.h"
 #include "kernels/core/stream.h"
 
-enum { FAR_ROW_BYTES = 1024 }; /* shorter ones gain nothing from going past the caches */
+enum { NON_TEMPORAL_ROW_BYTES = 1024 }; /* shorter ones gain nothing from going past the caches */
 
 void move_plan_init(struct move_plan *plan, const struct kern_op *op)
 {
     const uint32_t tensors[] = { 1, 0 };
-    kern_walk_init(&plan->walk, op, tensors, 2, UINT32_MAX, 0);
-    const struct kern_walk *walk = &plan->walk;
-    uint32_t row = walk->rank - 1;
+    kern_iterator_init(&plan->iterator, op, tensors, 2, UINT32_MAX, 0);
+    const struct kern_iterator *iterator = &plan->iterator;
+    uint32_t row = iterator->rank - 1;
     plan->crossed = false;
-    plan->far = kern_streams(&op->tensors[1]);
-    plan->units = walk->count;
+    plan->non_temporal = kern_streams(&op->tensors[1]);
+    plan->units = iterator->count;
     for (uint32_t d = 0; d < row; d++)
-        if (walk->strides[1][d] == 1 && walk->strides[1][row] != 1 && walk->strides[1][row] != 0) {
-            plan->crossed = walk->sizes[d] >= 4 && kern_type_bytes(op->tensors[0].type);
+        if (iterator->strides[1][d] == 1 && iterator->strides[1][row] != 1 && iterator->strides[1][row] != 0) {
+            plan->crossed = iterator->sizes[d] >= 4 && kern_type_bytes(op->tensors[0].type);
             plan->across = d;
         }
     if (!plan->crossed)
         return;
     plan->strip = MOVE_STRIP_BYTES / kern_type_bytes(op->tensors[0].type);
-    plan->strips = (walk->sizes[plan->across] + plan->strip - 1) / plan->strip;
-    plan->units = walk->count / walk->sizes[row] / walk->sizes[plan->across] * plan->strips;
+    plan->strips = (iterator->sizes[plan->across] + plan->strip - 1) / plan->strip;
+    plan->units = iterator->count / iterator->sizes[row] / iterator->sizes[plan->across] * plan->strips;
 }
 
 bool kern_move_any_accepts(const struct kern_op *op)
@@ -41,30 +41,31 @@ void kern_move_any_plan(const struct kern_op *op, const void *state, uint32_t th
     move_plan_init(&plan, op);
     *out = (struct kern_work){ .units = plan.units, .grain = 65536 };
     if (plan.crossed)
-        out->grain = BASE_MAX(1, 65536 / plan.strip / plan.walk.sizes[plan.walk.rank - 1]);
+        out->grain = BASE_MAX(1, 65536 / plan.strip / plan.iterator.sizes[plan.iterator.rank - 1]);
     if (!kern_type_bytes(op->tensors[1].type))
         out->grain = out->units; /* neighbours share bytes */
 }
 
 static void copy_rows(const struct kern_call *call, const struct move_plan *plan, uint64_t begin, uint64_t end)
 {
-    const struct kern_walk *walk = &plan->walk;
-    uint32_t bytes = kern_type_bytes(call->op->tensors[0].type), row = walk->rank - 1;
-    bool far = plan->far && walk->strides[0][row] == 1 && walk->sizes[row] * bytes >= FAR_ROW_BYTES;
+    const struct kern_iterator *iterator = &plan->iterator;
+    uint32_t bytes = kern_type_bytes(call->op->tensors[0].type), row = iterator->rank - 1;
+    bool non_temporal =
+        plan->non_temporal && iterator->strides[0][row] == 1 && iterator->sizes[row] * bytes >= NON_TEMPORAL_ROW_BYTES;
     struct kern_cursor cursor;
-    kern_cursor_seek(walk, begin, &cursor);
+    kern_cursor_seek(iterator, begin, &cursor);
     while (begin < end) {
-        uint64_t n = BASE_MIN(walk->sizes[row] - cursor.index[row], end - begin);
+        uint64_t n = BASE_MIN(iterator->sizes[row] - cursor.index[row], end - begin);
         char *to = (char *)call->data[1] + cursor.offset[0] * bytes;
         const char *from = (const char *)call->data[0] + cursor.offset[1] * bytes;
-        if (far)
-            kern_stream_row(bytes, to, from, walk->strides[1][row], n);
+        if (non_temporal)
+            kern_stream_row(bytes, to, from, iterator->strides[1][row], n);
         else
-            kern_copy_row(bytes, to, walk->strides[0][row], from, walk->strides[1][row], n);
-        kern_cursor_next_row(walk, &cursor);
+            kern_copy_row(bytes, to, iterator->strides[0][row], from, iterator->strides[1][row], n);
+        kern_cursor_next_row(iterator, &cursor);
         begin += n;
     }
-    if (far)
+    if (non_temporal)
         kern_stream_end();
 }
 
@@ -74,8 +75,8 @@ static void copy_nibbles(const struct kern_call *call, const struct move_plan *p
     uint8_t buffer[256];
     while (begin < end) {
         uint64_t n = BASE_MIN(end - begin, sizeof(buffer));
-        kern_walk_load(&plan->walk, 1, type, call->data[0], begin, n, buffer);
-        kern_walk_store(&plan->walk, 0, type, call->data[1], begin, n, buffer);
+        kern_iterator_load(&plan->iterator, 1, type, call->data[0], begin, n, buffer);
+        kern_iterator_store(&plan->iterator, 0, type, call->data[1], begin, n, buffer);
         begin += n;
     }
 }
@@ -99,24 +100,24 @@ void move_block_copy(uint32_t bytes, const struct move_block *block)
 
 struct move_block move_block_at(const struct kern_call *call, const struct move_plan *plan, uint64_t unit)
 {
-    const struct kern_walk *walk = &plan->walk;
-    uint32_t bytes = kern_type_bytes(call->op->tensors[0].type), row = walk->rank - 1;
+    const struct kern_iterator *iterator = &plan->iterator;
+    uint32_t bytes = kern_type_bytes(call->op->tensors[0].type), row = iterator->rank - 1;
     uint64_t outer = unit / plan->strips, first = unit % plan->strips * plan->strip;
     int64_t offset[2] = { 0, 0 };
     for (uint32_t d = row; d-- > 0;) {
-        uint64_t index = d == plan->across ? first : outer % walk->sizes[d];
-        outer /= d == plan->across ? 1 : walk->sizes[d];
-        offset[0] += (int64_t)index * walk->strides[0][d];
-        offset[1] += (int64_t)index * walk->strides[1][d];
+        uint64_t index = d == plan->across ? first : outer % iterator->sizes[d];
+        outer /= d == plan->across ? 1 : iterator->sizes[d];
+        offset[0] += (int64_t)index * iterator->strides[0][d];
+        offset[1] += (int64_t)index * iterator->strides[1][d];
     }
     return (struct move_block){
         .out = (char *)call->data[1] + offset[0] * bytes,
         .in = (const char *)call->data[0] + offset[1] * bytes,
-        .out_stride = walk->strides[0][plan->across],
-        .row_stride = walk->strides[0][row],
-        .in_stride = walk->strides[1][row],
-        .width = BASE_MIN(plan->strip, walk->sizes[plan->across] - first),
-        .length = walk->sizes[row],
+        .out_stride = iterator->strides[0][plan->across],
+        .row_stride = iterator->strides[0][row],
+        .in_stride = iterator->strides[1][row],
+        .width = BASE_MIN(plan->strip, iterator->sizes[plan->across] - first),
+        .length = iterator->sizes[row],
     };
 }
 

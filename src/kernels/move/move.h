@@ -1,16 +1,17 @@
-/* How a bit copy between two views is walked; shared by move.c and the rows that turn blocks (move_turn.c). */
+/* How a bit copy between two views is walked; shared by move.c and the rows that transpose blocks (move_transpose.c).
+ */
 #ifndef KERNELS_MOVE_H
 #define KERNELS_MOVE_H
 
-#include "kernels/core/walk.h"
+#include "kernels/core/iterator.h"
 
 /* Crossed moves go by strips of the output, this wide in the input's memory: few pages at a time, and long reads. */
 enum { MOVE_STRIP_BYTES = 512 };
 
 struct move_plan {
-    struct kern_walk walk; /* view 0 = output, 1 = input */
-    bool crossed;          /* the input's unit stride is along dimension `across`, not along rows */
-    bool far;              /* the output is too large for the caches */
+    struct kern_iterator iterator; /* view 0 = output, 1 = input */
+    bool crossed;                  /* the input's unit stride is along dimension `across`, not along rows */
+    bool non_temporal;             /* the output is too large for the caches */
     uint32_t across;
     uint64_t strip;  /* crossed: elements of dimension `across` in a unit */
     uint64_t strips; /* crossed: pieces of MOVE_STRIP_BYTES of dimension `across` */
@@ -36,23 +37,23 @@ struct move_block move_block_at(const struct kern_call *call, const struct move_
 /* Any block, element by element or in short runs. */
 void move_block_copy(uint32_t bytes, const struct move_block *block);
 
-/* Turns the part of the block that whole tiles cover: sides `*out_width` and `*out_length`. */
-typedef void move_turn_fn(const struct move_block *block, uint64_t *out_width, uint64_t *out_length);
+/* Transposes the part of the block that whole tiles cover: sides `*out_width` and `*out_length`. */
+typedef void move_transpose_fn(const struct move_block *block, uint64_t *out_width, uint64_t *out_length);
 /* `ways` (MOVE_WAYS) rows of `count` elements, `stride` elements apart, become one whose neighbours come from
  * neighbouring rows, or one becomes as many. */
-typedef void move_weave_fn(void *out, const void *in, int64_t stride, uint64_t count, uint32_t ways);
+typedef void move_interleave_fn(void *out, const void *in, int64_t stride, uint64_t count, uint32_t ways);
 struct move_isa {
-    move_turn_fn *turn[9];                /* by bytes of an element; NULL: none */
-    move_weave_fn *weave[9], *unweave[9]; /* likewise */
+    move_transpose_fn *transpose[9];                     /* by bytes of an element; NULL: none */
+    move_interleave_fn *interleave[9], *deinterleave[9]; /* likewise */
 };
 /* The whole block; isa may be NULL. */
-void move_block_turn(const struct move_isa *isa, uint32_t bytes, const struct move_block *block);
+void move_block_transpose(const struct move_isa *isa, uint32_t bytes, const struct move_block *block);
 #define MOVE_WAYS(n) ((n) == 2 || (n) == 3 || (n) == 4 || (n) == 8)
 extern const struct move_isa move_isa_avx2, move_isa_avx512, move_isa_neon;
-void move_turn_run(const struct kern_call *call, const struct move_isa *isa, uint64_t begin, uint64_t end);
+void move_transpose_run(const struct kern_call *call, const struct move_isa *isa, uint64_t begin, uint64_t end);
 
-bool kern_move_weave_accepts(const struct kern_op *op);
-void kern_move_weave_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out);
-void move_weave_run(const struct kern_call *call, const struct move_isa *isa, uint64_t begin, uint64_t end);
+bool kern_move_interleave_accepts(const struct kern_op *op);
+void kern_move_interleave_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out);
+void move_interleave_run(const struct kern_call *call, const struct move_isa *isa, uint64_t begin, uint64_t end);
 
 #endif

@@ -1,5 +1,5 @@
-/* Turning square tiles in registers; included by each instruction set's file. Whole cache lines are read and written
- * where vectors are as wide, so that rows a power of two apart do not fight for cache sets. */
+/* Transposing square tiles in registers; included by each instruction set's file. Whole cache lines are read and
+ * written where vectors are as wide, so that rows a power of two apart do not fight for cache sets. */
 #include "kernels/core/isa.h"
 #include "kernels/core/dense.h"
 #include "kernels/move/move.h"
@@ -30,7 +30,7 @@
 #define STEPS_8(V, r, N)  STEPS_4(V, r, N) STEP(V, r, 4, N)
 #define STEPS_16(V, r, N) STEPS_8(V, r, N) STEP(V, r, 8, N)
 
-#define MOVE_TURN(name, T, N)                                                                                          \
+#define MOVE_TRANSPOSE(name, T, N)                                                                                     \
     typedef T name##_vector __attribute__((vector_size(N * sizeof(T))));                                               \
     static inline void name##_tile(T *out, int64_t out_stride, const T *in, int64_t in_stride)                         \
     {                                                                                                                  \
@@ -52,27 +52,27 @@
         }                                                                                                              \
     }
 
-MOVE_TURN(turn8, uint8_t, 16)
+MOVE_TRANSPOSE(transpose8, uint8_t, 16)
 #if defined(__AVX512BW__)
-MOVE_TURN(turn16, uint16_t, 16)
-MOVE_TURN(turn32, uint32_t, 16)
-MOVE_TURN(turn64, uint64_t, 8)
+MOVE_TRANSPOSE(transpose16, uint16_t, 16)
+MOVE_TRANSPOSE(transpose32, uint32_t, 16)
+MOVE_TRANSPOSE(transpose64, uint64_t, 8)
 #elif defined(__AVX2__)
-MOVE_TURN(turn16, uint16_t, 16)
-MOVE_TURN(turn32, uint32_t, 8)
-MOVE_TURN(turn64, uint64_t, 4)
+MOVE_TRANSPOSE(transpose16, uint16_t, 16)
+MOVE_TRANSPOSE(transpose32, uint32_t, 8)
+MOVE_TRANSPOSE(transpose64, uint64_t, 4)
 #else
-MOVE_TURN(turn16, uint16_t, 8)
-MOVE_TURN(turn32, uint32_t, 4)
-MOVE_TURN(turn64, uint64_t, 2)
+MOVE_TRANSPOSE(transpose16, uint16_t, 8)
+MOVE_TRANSPOSE(transpose32, uint32_t, 4)
+MOVE_TRANSPOSE(transpose64, uint64_t, 2)
 #endif
 
 /* Weaving in vectors of 16 bytes: all instruction sets have those shuffles in one or few instructions. */
-#define WEAVE_LOW(k, x, N)  ((k) % 2 * (N) + (k) / 2)
-#define WEAVE_HIGH(k, x, N) ((k) % 2 * (N) + (N) / 2 + (k) / 2)
-#define WEAVE_EVEN(k, x, N) (2 * (k))
-#define WEAVE_ODD(k, x, N)  (2 * (k) + 1)
-/* Three vectors in two steps: of the first two, then of that and the third. Part `v` of three rows woven ... */
+#define INTERLEAVE_LOW(k, x, N)  ((k) % 2 * (N) + (k) / 2)
+#define INTERLEAVE_HIGH(k, x, N) ((k) % 2 * (N) + (N) / 2 + (k) / 2)
+#define INTERLEAVE_EVEN(k, x, N) (2 * (k))
+#define INTERLEAVE_ODD(k, x, N)  (2 * (k) + 1)
+/* Three vectors in two steps: of the first two, then of that and the third. Part `v` of three rows interleaved ... */
 #define THIRD_AT(k, v, N)     (((v) * (N) + (k)) % 3)
 #define THIRD_FIRST(k, v, N)  (((v) * (N) + (k)) / 3 + (THIRD_AT(k, v, N) == 1 ? (N) : 0))
 #define THIRD_SECOND(k, v, N) (THIRD_AT(k, v, N) == 2 ? (N) + ((v) * (N) + (k)) / 3 : (k))
@@ -87,7 +87,7 @@ MOVE_TURN(turn64, uint64_t, 2)
     THREE(r, next, first, second, 1, N)                                                                                \
     THREE(r, next, first, second, 2, N)
 /* Each step halves the distance of neighbours; a power of two of ways takes its logarithm of them. */
-#define MOVE_WEAVE(name, T, N)                                                                                         \
+#define MOVE_INTERLEAVE(name, T, N)                                                                                    \
     typedef T name##_line __attribute__((vector_size(N * sizeof(T))));                                                 \
     DENSE_INLINE void name##_together(name##_line *r, uint32_t ways)                                                   \
     {                                                                                                                  \
@@ -100,8 +100,8 @@ MOVE_TURN(turn64, uint64_t, 2)
         {                                                                                                              \
             _Pragma("GCC unroll 4") for (uint32_t i = 0; i < ways / 2; i++)                                            \
             {                                                                                                          \
-                next[2 * i] = __builtin_shufflevector(r[i], r[i + ways / 2], LANES_##N(WEAVE_LOW, 0, N));              \
-                next[2 * i + 1] = __builtin_shufflevector(r[i], r[i + ways / 2], LANES_##N(WEAVE_HIGH, 0, N));         \
+                next[2 * i] = __builtin_shufflevector(r[i], r[i + ways / 2], LANES_##N(INTERLEAVE_LOW, 0, N));         \
+                next[2 * i + 1] = __builtin_shufflevector(r[i], r[i + ways / 2], LANES_##N(INTERLEAVE_HIGH, 0, N));    \
             }                                                                                                          \
             _Pragma("GCC unroll 8") for (uint32_t i = 0; i < ways; i++) r[i] = next[i];                                \
         }                                                                                                              \
@@ -117,56 +117,59 @@ MOVE_TURN(turn64, uint64_t, 2)
         {                                                                                                              \
             _Pragma("GCC unroll 4") for (uint32_t i = 0; i < ways / 2; i++)                                            \
             {                                                                                                          \
-                next[i] = __builtin_shufflevector(r[2 * i], r[2 * i + 1], LANES_##N(WEAVE_EVEN, 0, N));                \
-                next[i + ways / 2] = __builtin_shufflevector(r[2 * i], r[2 * i + 1], LANES_##N(WEAVE_ODD, 0, N));      \
+                next[i] = __builtin_shufflevector(r[2 * i], r[2 * i + 1], LANES_##N(INTERLEAVE_EVEN, 0, N));           \
+                next[i + ways / 2] = __builtin_shufflevector(r[2 * i], r[2 * i + 1], LANES_##N(INTERLEAVE_ODD, 0, N)); \
             }                                                                                                          \
             _Pragma("GCC unroll 8") for (uint32_t i = 0; i < ways; i++) r[i] = next[i];                                \
         }                                                                                                              \
     }                                                                                                                  \
     DENSE_INLINE void name##_ways(T *restrict out, const T *restrict in, int64_t stride, uint64_t count,               \
-                                  uint32_t ways, bool weave)                                                           \
+                                  uint32_t ways, bool interleave)                                                      \
     {                                                                                                                  \
-        const int64_t from = weave ? stride : N, to = weave ? N : stride;                                              \
+        const int64_t from = interleave ? stride : N, to = interleave ? N : stride;                                    \
         uint64_t j = 0;                                                                                                \
         for (; j + N <= count; j += N) {                                                                               \
             name##_line r[8];                                                                                          \
-            const T *x = in + j * (weave ? 1 : ways);                                                                  \
-            T *y = out + j * (weave ? ways : 1);                                                                       \
+            const T *x = in + j * (interleave ? 1 : ways);                                                             \
+            T *y = out + j * (interleave ? ways : 1);                                                                  \
             _Pragma("GCC unroll 8") for (uint32_t i = 0; i < ways; i++) memcpy(&r[i], x + i * from, sizeof(r[i]));     \
-            weave ? name##_together(r, ways) : name##_apart(r, ways);                                                  \
+            interleave ? name##_together(r, ways) : name##_apart(r, ways);                                             \
             _Pragma("GCC unroll 8") for (uint32_t i = 0; i < ways; i++) memcpy(y + i * to, &r[i], sizeof(r[i]));       \
         }                                                                                                              \
         for (; j < count; j++)                                                                                         \
             for (uint32_t i = 0; i < ways; i++)                                                                        \
-                out[weave ? (int64_t)(j * ways + i) : (int64_t)j + i * stride] =                                       \
-                    in[weave ? (int64_t)j + i * stride : (int64_t)(j * ways + i)];                                     \
+                out[interleave ? (int64_t)(j * ways + i) : (int64_t)j + i * stride] =                                  \
+                    in[interleave ? (int64_t)j + i * stride : (int64_t)(j * ways + i)];                                \
     }                                                                                                                  \
-    MOVE_WAYS_OF(name##_weave, name##_ways, true)                                                                      \
-    MOVE_WAYS_OF(name##_unweave, name##_ways, false)
-#define MOVE_WAYS_OF(name, function, weave)                                                                            \
+    MOVE_WAYS_OF(name##_interleave, name##_ways, true)                                                                 \
+    MOVE_WAYS_OF(name##_deinterleave, name##_ways, false)
+#define MOVE_WAYS_OF(name, function, interleave)                                                                       \
     static void name(void *out, const void *in, int64_t stride, uint64_t count, uint32_t ways)                         \
     {                                                                                                                  \
         if (ways == 2)                                                                                                 \
-            function(out, in, stride, count, 2, weave);                                                                \
+            function(out, in, stride, count, 2, interleave);                                                           \
         else if (ways == 3)                                                                                            \
-            function(out, in, stride, count, 3, weave);                                                                \
+            function(out, in, stride, count, 3, interleave);                                                           \
         else if (ways == 4)                                                                                            \
-            function(out, in, stride, count, 4, weave);                                                                \
+            function(out, in, stride, count, 4, interleave);                                                           \
         else                                                                                                           \
-            function(out, in, stride, count, 8, weave);                                                                \
+            function(out, in, stride, count, 8, interleave);                                                           \
     }
 
-MOVE_WEAVE(line8, uint8_t, 16)
-MOVE_WEAVE(line16, uint16_t, 8)
-MOVE_WEAVE(line32, uint32_t, 4)
-MOVE_WEAVE(line64, uint64_t, 2)
+MOVE_INTERLEAVE(line8, uint8_t, 16)
+MOVE_INTERLEAVE(line16, uint16_t, 8)
+MOVE_INTERLEAVE(line32, uint32_t, 4)
+MOVE_INTERLEAVE(line64, uint64_t, 2)
 
 const struct move_isa KERN_ISA_TABLE(move_isa_) = {
-    .turn = { [1] = turn8, [2] = turn16, [4] = turn32, [8] = turn64 },
-    .weave = { [1] = line8_weave, [2] = line16_weave, [4] = line32_weave, [8] = line64_weave },
-    .unweave = { [1] = line8_unweave, [2] = line16_unweave, [4] = line32_unweave, [8] = line64_unweave },
+    .transpose = { [1] = transpose8, [2] = transpose16, [4] = transpose32, [8] = transpose64 },
+    .interleave = { [1] = line8_interleave, [2] = line16_interleave, [4] = line32_interleave, [8] = line64_interleave },
+    .deinterleave = { [1] = line8_deinterleave,
+                      [2] = line16_deinterleave,
+                      [4] = line32_deinterleave,
+                      [8] = line64_deinterleave },
 };
 
-KERN_ISA_RUN_WITH(move_turn, move_turn_run(call, &KERN_ISA_TABLE(move_isa_), begin, end))
-KERN_ISA_RUN_WITH(move_weave, move_weave_run(call, &KERN_ISA_TABLE(move_isa_), begin, end))
+KERN_ISA_RUN_WITH(move_transpose, move_transpose_run(call, &KERN_ISA_TABLE(move_isa_), begin, end))
+KERN_ISA_RUN_WITH(move_interleave, move_interleave_run(call, &KERN_ISA_TABLE(move_isa_), begin, end))
 KERN_ISA_RUN_WITH(resample_repeat, resample_repeat_run(call, &KERN_ISA_TABLE(move_isa_), begin, end))

@@ -91,7 +91,7 @@ static uint32_t buffer_add(struct dnnl_state *state, const dnnl_memory_desc_t *m
     return state->buffer_count++;
 }
 
-static uint64_t scratch_take(struct dnnl_state *state, uint64_t bytes)
+static uint64_t scratch_acquire(struct dnnl_state *state, uint64_t bytes)
 {
     uint64_t offset = state->scratch_bytes;
     state->scratch_bytes += base_align_up(bytes, 64);
@@ -111,7 +111,7 @@ uint32_t dnnl_buffer_scratch(struct dnnl_state *state, const dnnl_memory_desc_t 
     uint32_t number = buffer_add(state, md);
     if (number < DNNL_BUFFERS_MAX) {
         state->buffers[number].scratch = true;
-        state->buffers[number].offset = scratch_take(state, dnnl_memory_desc_get_size(md));
+        state->buffers[number].offset = scratch_acquire(state, dnnl_memory_desc_get_size(md));
     }
     return number;
 }
@@ -266,7 +266,7 @@ void dnnl_pack_copy_set(struct dnnl_state *state, uint32_t tensor, const struct 
 uint64_t dnnl_copy_add(struct dnnl_state *state, uint32_t tensor, const struct kern_view *view, int64_t start)
 {
     struct dnnl_copy copy = copy_make(tensor, view, start);
-    copy.offset = scratch_take(state, kern_view_elements(view) * sizeof(float));
+    copy.offset = scratch_acquire(state, kern_view_elements(view) * sizeof(float));
     state->copies[state->copy_count++] = copy; /* at most one each for X or A, W or B, bias and nothing else */
     return copy.offset;
 }
@@ -317,7 +317,7 @@ void dnnl_finish_set(struct dnnl_state *state, const struct kern_op *op, bool sc
     state->finish_epilogue = epilogue;
     if (epilogue) {
         state->finish_worker_bytes = dense_epilogue_bytes(op);
-        state->finish_worker_offset = scratch_take(state, state->finish_worker_bytes * state->threads);
+        state->finish_worker_offset = scratch_acquire(state, state->finish_worker_bytes * state->threads);
     }
     state->finish_op = *op;
     dense_memory_order(&op->tensors[out], order);

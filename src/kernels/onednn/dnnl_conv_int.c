@@ -10,7 +10,7 @@ struct conv_int {
     struct dnnl_state *state;
     struct conv_shape shape;
     uint32_t rank;
-    struct dnnl_way_out way;
+    struct dnnl_epilogue ending;
     struct dnnl_post post;
     dnnl_memory_desc_t x, w, w_plain, bias, y;
 };
@@ -71,7 +71,7 @@ bool kern_conv_int_dnnl_accepts(const struct kern_op *op)
     const struct kern_conv *conv = &op->u.conv;
     const struct kern_view *t = op->tensors;
     struct conv_shape shape;
-    struct dnnl_way_out way;
+    struct dnnl_epilogue ending;
     if ((op->flags & KERN_FLAG_REFERENCE) || !conv->integer || conv->transposed || conv->flip || conv->has_w_zero)
         return false;
     if (!gemm_bytes(t[0].type) || t[1].type != DML_TENSOR_DATA_TYPE_INT8 || !conv_shape_init(op, &shape) ||
@@ -81,7 +81,7 @@ bool kern_conv_int_dnnl_accepts(const struct kern_op *op)
                            (shape.out_channels > 1 && t[2].strides[1] != 1)))
         return false;
     return innermost_channels(&t[0]) && innermost_channels(&t[op->input_count]) && dnnl_view_lies(&t[1]) &&
-           dnnl_way_out_init(op, 1, &way);
+           dnnl_epilogue_init(op, 1, &ending);
 }
 
 static bool conv_pd(struct conv_int *b, const_dnnl_primitive_attr_t attr, dnnl_primitive_desc_t *pd)
@@ -114,8 +114,8 @@ static bool conv_stage(struct conv_int *b, const_dnnl_primitive_desc_t pd)
         buffers[count++] = dnnl_buffer_tensor(state, &b->bias, 2);
     }
     return dnnl_pack_set(state, &b->w_plain, wanted) &&
-           dnnl_int_args(state, &b->way, op->u.conv.has_x_zero ? 2u + op->u.conv.has_bias : 0, residual_md, b, &b->post,
-                         args, buffers, &count) &&
+           dnnl_int_args(state, &b->ending, op->u.conv.has_x_zero ? 2u + op->u.conv.has_bias : 0, residual_md, b,
+                         &b->post, args, buffers, &count) &&
            dnnl_stage_add(state, pd, count, args, buffers) && dnnl_state_finish(state);
 }
 
@@ -125,11 +125,11 @@ bool kern_conv_int_dnnl_create(const struct kern_op *op, uint32_t threads, void 
     dnnl_primitive_attr_t attr = NULL;
     dnnl_primitive_desc_t pd = NULL;
     if (!dnnl_engine() || op->packed_input != 2 || !conv_shape_init(op, &b.shape) ||
-        !dnnl_way_out_init(op, 1, &b.way) || !(b.state = dnnl_state_create(op, threads)))
+        !dnnl_epilogue_init(op, 1, &b.ending) || !(b.state = dnnl_state_create(op, threads)))
         return false;
     struct base_team before = base_parallel_enter(threads);
     bool ok = activation_md(&op->tensors[0], &b.x) && activation_md(&op->tensors[op->input_count], &b.y) &&
-              dnnl_int_attr(&b.way, op->u.conv.has_x_zero, &b.y, residual_md, &b, &b.post, &attr) &&
+              dnnl_int_attr(&b.ending, op->u.conv.has_x_zero, &b.y, residual_md, &b, &b.post, &attr) &&
               conv_pd(&b, attr, &pd) && conv_stage(&b, pd);
     base_parallel_leave(before);
     dnnl_primitive_desc_destroy(pd);

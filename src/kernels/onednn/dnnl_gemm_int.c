@@ -8,7 +8,7 @@ struct gemm_int {
     const struct kern_op *op;
     struct dnnl_state *state;
     int64_t m, n, k;
-    struct dnnl_way_out way;
+    struct dnnl_epilogue ending;
     struct dnnl_post post;
     dnnl_memory_desc_t a, b, b_plain, y;
 };
@@ -64,7 +64,7 @@ bool kern_gemm_int_dnnl_accepts(const struct kern_op *op)
 {
     const struct kern_gemm *gemm = &op->u.gemm;
     const struct kern_view *t = op->tensors, *y = &t[op->input_count];
-    struct dnnl_way_out way;
+    struct dnnl_epilogue ending;
     if ((op->flags & KERN_FLAG_REFERENCE) || !gemm->integer || gemm->has_b_zero || y->rank < 2 ||
         t[0].rank != y->rank || t[1].rank != y->rank)
         return false;
@@ -76,7 +76,7 @@ bool kern_gemm_int_dnnl_accepts(const struct kern_op *op)
     for (uint32_t d = 0; d < y->rank && gemm->has_a_zero; d++)
         if (t[2].sizes[d] > 1 && t[2].strides[d])
             return false;
-    return dnnl_way_out_init(op, y->rank - 1, &way);
+    return dnnl_epilogue_init(op, y->rank - 1, &ending);
 }
 
 static bool gemm_build(struct gemm_int *b, dnnl_primitive_attr_t *attr, dnnl_primitive_desc_t *pd)
@@ -96,7 +96,7 @@ static bool gemm_build(struct gemm_int *b, dnnl_primitive_attr_t *attr, dnnl_pri
                    b->n == 1 && down == 1 ? b->k : right) ||
         dnnl_memory_desc_init_by_tag(&b->b, 2, b->b_plain.dims, dnnl_s8, dnnl_format_tag_any) != dnnl_success)
         return false;
-    if (!dnnl_int_attr(&b->way, op->u.gemm.has_a_zero, &b->y, post_md, b, &b->post, attr) ||
+    if (!dnnl_int_attr(&b->ending, op->u.gemm.has_a_zero, &b->y, post_md, b, &b->post, attr) ||
         dnnl_matmul_desc_init(&desc, &b->a, &b->b, NULL, &b->y) != dnnl_success ||
         dnnl_safe_primitive_desc_create(pd, &desc, *attr, dnnl_engine(), NULL) != dnnl_success ||
         dnnl_is_reference(*pd))
@@ -106,7 +106,7 @@ static bool gemm_build(struct gemm_int *b, dnnl_primitive_attr_t *attr, dnnl_pri
     buffers[1] = dnnl_buffer_tensor(b->state, wanted, 1);
     buffers[2] = dnnl_buffer_tensor(b->state, &b->y, op->input_count);
     return dnnl_pack_set(b->state, &b->b_plain, wanted) &&
-           dnnl_int_args(b->state, &b->way, op->u.gemm.has_a_zero ? 2 : 0, post_md, b, &b->post, args, buffers,
+           dnnl_int_args(b->state, &b->ending, op->u.gemm.has_a_zero ? 2 : 0, post_md, b, &b->post, args, buffers,
                          &count) &&
            dnnl_stage_add(b->state, *pd, count, args, buffers) && dnnl_state_finish(b->state);
 }
@@ -117,7 +117,7 @@ bool kern_gemm_int_dnnl_create(const struct kern_op *op, uint32_t threads, void 
     dnnl_primitive_attr_t attr = NULL;
     dnnl_primitive_desc_t pd = NULL;
     if (!dnnl_engine() || op->packed_input != 2 ||
-        !dnnl_way_out_init(op, op->tensors[op->input_count].rank - 1, &b.way) ||
+        !dnnl_epilogue_init(op, op->tensors[op->input_count].rank - 1, &b.ending) ||
         !(b.state = dnnl_state_create(op, threads)))
         return false;
     struct base_team before = base_parallel_enter(threads);

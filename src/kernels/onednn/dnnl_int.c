@@ -25,7 +25,7 @@ static bool scale_fits(const struct kern_view *view, uint32_t channel, bool *out
 
 /* The program ends in clamp(rint(x [/ divisor]) [+ zero point]) to the whole range of the output's type: returns how
  * many instructions that takes, 0 for none. */
-static uint32_t quantize_length(const struct kern_op *op, struct dnnl_way_out *out)
+static uint32_t quantize_length(const struct kern_op *op, struct dnnl_epilogue *out)
 {
     const struct kern_map *map = op->epilogue;
     const struct kern_view *y = &op->tensors[op->input_count];
@@ -67,7 +67,7 @@ static bool all_floats(const struct kern_map *map)
 }
 
 /* What is left between the scales and the quantisation, as a program of its own. */
-static void take_rest(const struct kern_op *op, uint32_t first, uint32_t end, struct dnnl_way_out *out)
+static void take_rest(const struct kern_op *op, uint32_t first, uint32_t end, struct dnnl_epilogue *out)
 {
     uint32_t inputs = 1 + op->input_count - op->epilogue_input;
     out->rest = *op;
@@ -96,11 +96,11 @@ static bool sum_seen(const struct kern_map *map, uint32_t first)
     return result;
 }
 
-bool dnnl_way_out_init(const struct kern_op *op, uint32_t channel, struct dnnl_way_out *out)
+bool dnnl_epilogue_init(const struct kern_op *op, uint32_t channel, struct dnnl_epilogue *out)
 {
     const struct kern_view *y = &op->tensors[op->input_count];
     const struct kern_map *map = op->epilogue;
-    *out = (struct dnnl_way_out){ .quantizes = gemm_bytes(y->type) };
+    *out = (struct dnnl_epilogue){ .quantizes = gemm_bytes(y->type) };
     if (!map || !map->inst_count || !all_floats(map) || (!out->quantizes && y->type != DML_TENSOR_DATA_TYPE_FLOAT32))
         return false;
     uint32_t inputs = 1 + op->input_count - op->epilogue_input, first = 0, length = 0;
@@ -125,16 +125,16 @@ bool dnnl_way_out_init(const struct kern_op *op, uint32_t channel, struct dnnl_w
 }
 
 /* A post-op: oneDNN 2.6 has no fast convolution whose output scales are known at execution only. */
-static bool scale_post(struct dnnl_way_out *way, const dnnl_memory_desc_t *y, dnnl_post_ops_t ops,
+static bool scale_post(struct dnnl_epilogue *ending, const dnnl_memory_desc_t *y, dnnl_post_ops_t ops,
                        struct dnnl_post *post)
 {
     dnnl_dims_t dims, strides;
     for (int d = 0; d < y->ndims; d++) {
-        dims[d] = d == 1 && way->by_channel ? y->dims[d] : 1;
-        strides[d] = d == 0 && way->by_channel ? y->dims[1] : 1;
+        dims[d] = d == 1 && ending->by_channel ? y->dims[d] : 1;
+        strides[d] = d == 0 && ending->by_channel ? y->dims[1] : 1;
     }
-    return dnnl_memory_desc_init_by_strides(&way->scale_md, y->ndims, dims, dnnl_f32, strides) == dnnl_success &&
-           dnnl_post_binary(ops, dnnl_binary_mul, way->scale, &way->scale_md, post);
+    return dnnl_memory_desc_init_by_strides(&ending->scale_md, y->ndims, dims, dnnl_f32, strides) == dnnl_success &&
+           dnnl_post_binary(ops, dnnl_binary_mul, ending->scale, &ending->scale_md, post);
 }
 
 static bool one_md(int rank, dnnl_memory_desc_t *out)
@@ -145,53 +145,53 @@ static bool one_md(int rank, dnnl_memory_desc_t *out)
     return dnnl_memory_desc_init_by_strides(out, rank, ones, dnnl_f32, ones) == dnnl_success;
 }
 
-bool dnnl_int_attr(struct dnnl_way_out *way, bool in_zero, const dnnl_memory_desc_t *y, dnnl_md_fn *md_of,
+bool dnnl_int_attr(struct dnnl_epilogue *ending, bool in_zero, const dnnl_memory_desc_t *y, dnnl_md_fn *md_of,
                    void *context, struct dnnl_post *post, dnnl_primitive_attr_t *out)
 {
     const int32_t zero = DNNL_RUNTIME_S32_VAL;
-    struct kern_op rest = way->rest;
+    struct kern_op rest = ending->rest;
     dnnl_post_ops_t ops = NULL;
-    rest.epilogue = &way->rest_map;
+    rest.epilogue = &ending->rest_map;
     post->count = 0;
     bool ok = dnnl_attr_create(out) && dnnl_safe_post_ops_create(&ops) == dnnl_success;
-    if (ok && way->scales)
-        ok = scale_post(way, y, ops, post);
+    if (ok && ending->scales)
+        ok = scale_post(ending, y, ops, post);
     if (ok && in_zero)
         ok = dnnl_safe_primitive_attr_set_zero_points(*out, DNNL_ARG_SRC, 1, 0, &zero) == dnnl_success;
-    if (ok && way->zero)
+    if (ok && ending->zero)
         ok = dnnl_safe_primitive_attr_set_zero_points(*out, DNNL_ARG_DST, 1, 0, &zero) == dnnl_success;
-    if (ok && way->rest_map.inst_count)
+    if (ok && ending->rest_map.inst_count)
         ok = dnnl_post_epilogue(&rest, ops, md_of, context, post);
-    if (ok && way->divisor)
-        ok = one_md(y->ndims, &way->divisor_md) &&
-             dnnl_post_binary(ops, dnnl_binary_div, way->divisor, &way->divisor_md, post);
+    if (ok && ending->divisor)
+        ok = one_md(y->ndims, &ending->divisor_md) &&
+             dnnl_post_binary(ops, dnnl_binary_div, ending->divisor, &ending->divisor_md, post);
     /* The library adds the zero point before it rounds, which turns halves the other way where it is odd. */
-    if (ok && way->zero)
+    if (ok && ending->zero)
         ok = dnnl_safe_post_ops_append_eltwise(ops, 1.0f, dnnl_eltwise_round, 0, 0) == dnnl_success;
     ok = ok && dnnl_safe_primitive_attr_set_post_ops(*out, ops) == dnnl_success;
     dnnl_post_ops_destroy(ops);
     return ok;
 }
 
-bool dnnl_int_args(struct dnnl_state *state, const struct dnnl_way_out *way, uint32_t x_zero, dnnl_md_fn *md_of,
+bool dnnl_int_args(struct dnnl_state *state, const struct dnnl_epilogue *ending, uint32_t x_zero, dnnl_md_fn *md_of,
                    void *context, const struct dnnl_post *post, int *args, uint32_t *buffers, uint32_t *count)
 {
-    const struct kern_op *op = &way->rest;
+    const struct kern_op *op = &ending->rest;
     dnnl_memory_desc_t md;
     if (x_zero) {
         args[*count] = DNNL_ARG_ATTR_ZERO_POINTS | DNNL_ARG_SRC;
         buffers[(*count)++] = dnnl_buffer_zero(state, x_zero, op->tensors[x_zero].type);
     }
-    if (way->zero) {
+    if (ending->zero) {
         args[*count] = DNNL_ARG_ATTR_ZERO_POINTS | DNNL_ARG_DST;
-        buffers[(*count)++] = dnnl_buffer_zero(state, way->zero, op->tensors[way->zero].type);
+        buffers[(*count)++] = dnnl_buffer_zero(state, ending->zero, op->tensors[ending->zero].type);
     }
     for (uint32_t i = 0; i < post->count; i++) {
-        bool scale = way->scales && i == 0, divisor = way->divisor && i + 1 == post->count;
+        bool scale = ending->scales && i == 0, divisor = ending->divisor && i + 1 == post->count;
         if (!scale && !divisor && !md_of(context, post->tensor[i], &md))
             return false;
         if (scale || divisor)
-            md = scale ? way->scale_md : way->divisor_md;
+            md = scale ? ending->scale_md : ending->divisor_md;
         args[*count] = post->arg[i];
         buffers[(*count)++] = dnnl_buffer_tensor(state, &md, post->tensor[i]);
     }

@@ -143,7 +143,7 @@ bool dnnl_post_add(dnnl_post_ops_t ops, uint32_t tensor, const dnnl_memory_desc_
 
 /* Integer products (dnnl_int.c): the epilogue is [times scales,] [post-ops,] [[by a divisor,] to the nearest integer
  * plus zero point]. */
-struct dnnl_way_out {
+struct dnnl_epilogue {
     bool scales, by_channel; /* one scale, or one per channel or column */
     uint32_t scale;          /* tensor */
     dnnl_memory_desc_t scale_md, divisor_md;
@@ -154,12 +154,12 @@ struct dnnl_way_out {
     struct kern_map rest_map;
 };
 /* `channel` = the dimension along which scales may vary. false when the library cannot say it. */
-bool dnnl_way_out_init(const struct kern_op *op, uint32_t channel, struct dnnl_way_out *out);
+bool dnnl_epilogue_init(const struct kern_op *op, uint32_t channel, struct dnnl_epilogue *out);
 /* The attribute for it; in_zero: the source has a zero point. `y` = the output, whose dimension 1 is the channels'. */
-bool dnnl_int_attr(struct dnnl_way_out *way, bool in_zero, const dnnl_memory_desc_t *y, dnnl_md_fn *md_of,
+bool dnnl_int_attr(struct dnnl_epilogue *ending, bool in_zero, const dnnl_memory_desc_t *y, dnnl_md_fn *md_of,
                    void *context, struct dnnl_post *post, dnnl_primitive_attr_t *out);
 /* The arguments that belong to it, from *count on; x_zero = tensor or 0. */
-bool dnnl_int_args(struct dnnl_state *state, const struct dnnl_way_out *way, uint32_t x_zero, dnnl_md_fn *md_of,
+bool dnnl_int_args(struct dnnl_state *state, const struct dnnl_epilogue *ending, uint32_t x_zero, dnnl_md_fn *md_of,
                    void *context, const struct dnnl_post *post, int *args, uint32_t *buffers, uint32_t *count);
 /* A convolution's steps as the library counts them; the end padding so that sizes agree (dnnl_conv.c). */
 struct conv_shape;

@@ -53,7 +53,7 @@ void pool_window_at(const struct pool_shape *s, const void *x, const int64_t at[
 
 /* Calls `visit` with the element's offset and its row-major position in the channel for every tap inside. */
 typedef void pool_visit(void *context, const struct pool_window *window, int64_t offset, int64_t position);
-void pool_walk(const struct pool_shape *s, const struct pool_window *window, pool_visit *visit, void *context);
+void pool_for_each(const struct pool_shape *s, const struct pool_window *window, pool_visit *visit, void *context);
 
 struct pool_best {
     DML_TENSOR_DATA_TYPE type;

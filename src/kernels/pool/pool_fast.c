@@ -36,7 +36,7 @@ static bool pool_line_fits(const struct pool_shape *s, DML_TENSOR_DATA_TYPE type
 {
     return dense_is_short_float(type) && s->in[0] == 1 && s->out[0] == 1 && s->window[0] == 1 && s->pad[0] == 0 &&
            s->dilation[1] == 1 && s->dilation[2] == 1 && s->stride[2] <= 2 && s->window[2] <= LINE_WIDEST &&
-           s->x[4] == 1 && s->in[2] < WINDOW_FAR && s->out[2] < WINDOW_FAR && s->pad[2] < WINDOW_FAR;
+           s->x[4] == 1 && s->in[2] < WINDOW_LIMIT && s->out[2] < WINDOW_LIMIT && s->pad[2] < WINDOW_LIMIT;
 }
 
 enum pool_way pool_way_of(const struct kern_op *op, const struct pool_shape *s)
@@ -49,7 +49,7 @@ enum pool_way pool_way_of(const struct kern_op *op, const struct pool_shape *s)
     if (!indices && pool_line_fits(s, op->tensors[0].type) && s->y[4] == 1)
         return POOL_LINES;
     if (!indices && pool_line_fits(s, op->tensors[0].type) && s->y[1] == 1)
-        return POOL_LINES_TURNED;
+        return POOL_LINES_TRANSPOSED;
     return POOL_PLANES;
 }
 
@@ -124,7 +124,7 @@ void kern_pool_f32_plan(const struct kern_op *op, const void *state, uint32_t th
     case POOL_LINES:
         floats = (uint64_t)pool_line_floats(&s) + pitch + shares;
         break;
-    case POOL_LINES_TURNED:
+    case POOL_LINES_TRANSPOSED:
         out->units = op->tensors[1].sizes[0] * ((channels + POOL_LANES - 1) / POOL_LANES) * (uint64_t)s.out[1];
         cost = pool_cost(&s, POOL_LANES * (uint64_t)s.out[2]);
         floats = (uint64_t)pool_line_floats(&s) + POOL_LANES * pitch + shares;

@@ -8,11 +8,11 @@
 #define POOL_LANES 16 /* channels of a unit where planes become pixels */
 
 enum pool_way {
-    POOL_PIXELS,       /* the input's channels lie together: vectors of channels */
-    POOL_GLOBALS,      /* each channel's elements lie together, and one window takes them all */
-    POOL_LINES,        /* rows lie together, of the output too: row by row without copies */
-    POOL_LINES_TURNED, /* the same where the output's channels lie together */
-    POOL_PLANES,       /* by bands of window_plan.h */
+    POOL_PIXELS,           /* the input's channels lie together: vectors of channels */
+    POOL_GLOBALS,          /* each channel's elements lie together, and one window takes them all */
+    POOL_LINES,            /* rows lie together, of the output too: row by row without copies */
+    POOL_LINES_TRANSPOSED, /* the same where the output's channels lie together */
+    POOL_PLANES,           /* by bands of window_plan.h */
 };
 
 enum pool_way pool_way_of(const struct kern_op *op, const struct pool_shape *s);

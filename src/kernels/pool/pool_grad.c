@@ -52,8 +52,9 @@ void kern_pool_grad_f32_plan(const struct kern_op *op, const void *state, uint32
     pool_grad_shape(op, &s);
     if (op->u.pool_grad.mode == KERN_POOL_AVERAGE) {
         *out = (struct kern_work){ .units = dense_rows(dx), .grain = dense_grain(4 * (uint64_t)(s.in[2] + s.out[2])) };
-        out->worker_scratch_bytes = (uint64_t)(s.out[0] + s.out[1] + 3 * s.out[2] + 4 * SPREAD_STEP) * sizeof(float) +
-                                    spread_floats(s.in[2], s.stride[2]) * sizeof(float);
+        out->worker_scratch_bytes =
+            (uint64_t)(s.out[0] + s.out[1] + 3 * s.out[2] + 4 * SCATTER_ADD_STEP) * sizeof(float) +
+            scatter_add_floats(s.in[2], s.stride[2]) * sizeof(float);
         return;
     }
     uint64_t plane = (uint64_t)(s.in[0] * s.in[1] * s.in[2]);

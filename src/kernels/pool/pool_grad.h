@@ -3,7 +3,7 @@
 #define KERNELS_POOL_GRAD_H
 
 #include "kernels/pool/pool.h"
-#include "kernels/resample/spread_plan.h"
+#include "kernels/resample/scatter_add_plan.h"
 #include "kernels/core/window_plan.h"
 
 bool kern_pool_grad_any_ref_accepts(const struct kern_op *op);

@@ -68,7 +68,7 @@ static void pool_give_back(const struct kern_call *call, const struct pool_shape
     }
     for (uint32_t d = 0; d < 3; d++)
         share.value /= pool_count(s, d, at[d + 2], pool->include_padding); /* of nothing: there is nothing to visit */
-    pool_walk(s, &window, pool_give, &share);
+    pool_for_each(s, &window, pool_give, &share);
 }
 
 void kern_pool_grad_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_t end)

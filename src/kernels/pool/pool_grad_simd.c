@@ -2,14 +2,14 @@
 #include "kernels/core/isa.h"
 #include "kernels/pool/pool_band.h"
 #include "kernels/pool/pool_grad.h"
-#include "kernels/resample/spread_body.h"
+#include "kernels/resample/scatter_add_body.h"
 
 /* ---- average: every row of dX gathers the rows of dY whose windows hold it ------------------------------------------
  */
 
 struct pool_grad {
     struct pool_shape s;
-    struct spread spread;
+    struct scatter_add scatter_add;
     const struct kern_call *call;
     float *share[3]; /* 1 / elements that an average divides by along each dimension */
     float *row, *sum;
@@ -28,17 +28,17 @@ static void pool_grad_init(struct pool_grad *g, const struct kern_call *call)
             g->share[d][i] = count > 0 ? (float)(1 / count) : 0;
         }
     }
-    g->row = scratch + SPREAD_STEP; /* rows are worked on in whole vectors */
+    g->row = scratch + SCATTER_ADD_STEP; /* rows are worked on in whole vectors */
     g->sum = g->row + g->s.out[2];
-    spread_init(&g->spread, g->s.in[2], g->s.stride[2], g->sum + g->s.out[2] + SPREAD_STEP);
+    scatter_add_init(&g->scatter_add, g->s.in[2], g->s.stride[2], g->sum + g->s.out[2] + SCATTER_ADD_STEP);
 }
 
 /* The windows [*begin, *end) that hold position `at` of dimension d. */
 static void pool_grad_windows(const struct pool_shape *s, uint32_t d, int64_t at, int64_t *begin, int64_t *end)
 {
     int64_t far = at + s->pad[d] - s->window[d] + 1, near = at + s->pad[d];
-    *begin = far > 0 ? spread_div(far + s->stride[d] - 1, s->stride[d]) : 0;
-    *end = BASE_MIN(spread_div(near, s->stride[d]) + 1, s->out[d]);
+    *begin = far > 0 ? scatter_add_div(far + s->stride[d] - 1, s->stride[d]) : 0;
+    *end = BASE_MIN(scatter_add_div(near, s->stride[d]) + 1, s->out[d]);
 }
 
 /* sum += row * share, zeros up to a whole vector. */
@@ -107,17 +107,17 @@ static void pool_grad_average(const struct kern_call *call, uint64_t begin, uint
         dense_row_at(dx, unit, at);
         int64_t i0 = dx->rank > 4 ? at[2] : 0, i1 = dx->rank > 3 ? at[dx->rank - 2] : 0;
         int64_t to = dense_offset(dx, at, dx->rank);
-        float *line = direct ? (float *)call->data[1] + to : g.spread.line;
+        float *line = direct ? (float *)call->data[1] + to : g.scatter_add.line;
         const float *sums = line;
         if (!pool_grad_gather(&g, at[0] * s->y[0] + at[1] * s->y[1], i0, i1)) {
             memset(line, 0, (size_t)s->in[2] * sizeof(float));
         } else if (s->out[2] < s->window[2]) {
             pool_grad_wide(&g, line);
         } else {
-            spread_clear(&g.spread);
+            scatter_add_clear(&g.scatter_add);
             for (int64_t k = 0; k < s->window[2]; k++)
-                spread_add(&g.spread, s->stride[2], k - s->pad[2], g.sum, s->out[2]);
-            sums = spread_end(&g.spread, line);
+                scatter_add_line(&g.scatter_add, s->stride[2], k - s->pad[2], g.sum, s->out[2]);
+            sums = scatter_add_end(&g.scatter_add, line);
         }
         if (sums != line || !direct)
             dense_store_row(call->data[1], to, dx->strides[dx->rank - 1], dx->type, (uint32_t)s->in[2], sums);

@@ -49,7 +49,7 @@ struct pool_int_span {
 /* Taking one maximum twice does no harm: the last vector overlaps the one before. */
 enum { POOL_INT_PART = 32 };
 #define POOL_INT_LANES(type) (POOL_INT_PART / (int64_t)sizeof(type))
-#define POOL_INT_MOST(type, first, lanes, step)                                                                        \
+#define POOL_INT_MAX(type, first, lanes, step)                                                                         \
     for (int64_t i = 0; i < (lanes); i++) {                                                                            \
         const type x = from[((first) + i) * (step)], b = best[(first) + i];                                            \
         best[(first) + i] = x > b ? x : b;                                                                             \
@@ -71,21 +71,21 @@ enum { POOL_INT_PART = 32 };
     } else {                                                                                                           \
         POOL_INT_LOW(type, pair, 0, pairs)                                                                             \
     }                                                                                                                  \
-    POOL_INT_MOST(type, pairs, 1, 2)
-#define POOL_INT_EVEN(type, pair) POOL_INT_MOST(type, 0, count, 2)
+    POOL_INT_MAX(type, pairs, 1, 2)
+#define POOL_INT_EVEN(type, pair) POOL_INT_MAX(type, 0, count, 2)
 #define POOL_INT_ROW(name, type, wide, flip, even, pair)                                                               \
     static void pool_int_most_##name(type *restrict best, const type *restrict from, int64_t step, int64_t count)      \
     {                                                                                                                  \
         int64_t at = 0;                                                                                                \
         if (step == 1 && count >= POOL_INT_LANES(type)) {                                                              \
             for (; at + POOL_INT_LANES(type) <= count; at += POOL_INT_LANES(type))                                     \
-                POOL_INT_MOST(type, at, POOL_INT_LANES(type), 1)                                                       \
+                POOL_INT_MAX(type, at, POOL_INT_LANES(type), 1)                                                        \
             at = count - POOL_INT_LANES(type);                                                                         \
-            POOL_INT_MOST(type, at, POOL_INT_LANES(type), 1)                                                           \
+            POOL_INT_MAX(type, at, POOL_INT_LANES(type), 1)                                                            \
         } else if (step == 2) {                                                                                        \
             even(type, pair)                                                                                           \
         } else {                                                                                                       \
-            POOL_INT_MOST(type, 0, count, step)                                                                        \
+            POOL_INT_MAX(type, 0, count, step)                                                                         \
         }                                                                                                              \
     }                                                                                                                  \
     DENSE_INLINE void pool_int_place_##name(wide *restrict best, wide *restrict place, const type *restrict from,      \

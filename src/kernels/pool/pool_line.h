@@ -20,7 +20,7 @@
 enum { POOL_AHEAD_BYTES = 4096 };
 
 /* What is read some lines later: the processor looks ahead within pages only. */
-static void pool_ask(const void *x, int64_t at, int64_t count, int64_t bytes)
+static void pool_prefetch(const void *x, int64_t at, int64_t count, int64_t bytes)
 {
     const uintptr_t from = (uintptr_t)x + (uintptr_t)(at * bytes) + POOL_AHEAD_BYTES;
     for (int64_t b = 0; b < count * bytes; b += 64)

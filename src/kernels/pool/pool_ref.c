@@ -71,7 +71,7 @@ void pool_window_at(const struct pool_shape *s, const void *x, const int64_t at[
     }
 }
 
-void pool_walk(const struct pool_shape *s, const struct pool_window *w, pool_visit *visit, void *context)
+void pool_for_each(const struct pool_shape *s, const struct pool_window *w, pool_visit *visit, void *context)
 {
     for (int64_t k0 = w->begin[0]; k0 < w->end[0]; k0++) {
         int64_t i0 = w->position[0] + k0 * s->dilation[0];
@@ -108,7 +108,7 @@ static double pool_summed(const struct kern_call *call, const struct pool_shape 
     const struct kern_pool *pool = &call->op->u.pool;
     struct pool_sum sum = { .type = call->op->tensors[0].type, .p = pool->mode == KERN_POOL_LP ? pool->p : 0 };
     double count = 1;
-    pool_walk(s, window, pool_add, &sum);
+    pool_for_each(s, window, pool_add, &sum);
     if (pool->mode == KERN_POOL_LP)
         return pool->p == 1 ? sum.sum : pool->p == 2 ? sqrt(sum.sum) : pow(sum.sum, 1.0 / pool->p);
     for (uint32_t d = 0; d < 3; d++)
@@ -144,7 +144,7 @@ static void pool_take(void *context, const struct pool_window *window, int64_t o
 struct pool_best pool_best_of(const struct pool_shape *s, const struct pool_window *window, DML_TENSOR_DATA_TYPE type)
 {
     struct pool_best best = { .type = type };
-    pool_walk(s, window, pool_take, &best);
+    pool_for_each(s, window, pool_take, &best);
     return best;
 }
 

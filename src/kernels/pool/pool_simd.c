@@ -47,10 +47,10 @@ static float pool_share(const struct pool_fast *p, uint32_t d, int64_t out)
     return count > 0 ? (float)(1 / count) : 0;
 }
 
-static void pool_shares(struct pool_fast *p, float *room)
+static void pool_shares(struct pool_fast *p, float *scratch)
 {
-    p->share[0] = room;
-    p->share[1] = room + p->b.s.out[1];
+    p->share[0] = scratch;
+    p->share[1] = scratch + p->b.s.out[1];
     for (uint32_t d = 0; p->divides && d < 2; d++) {
         for (int64_t i = 0; i < p->b.s.out[d + 1]; i++)
             p->share[d][i] = pool_share(p, d + 1, i);
@@ -138,7 +138,7 @@ static void pool_line_of(const struct pool_fast *p, const int64_t *at, int64_t r
 {
     const struct pool_shape *s = &p->b.s;
     const int64_t x = at[0] * s->x[0] + at[1] * s->x[1], step = s->stride[1] * s->x[3];
-    pool_ask(p->b.x, x + row * step, step, kern_type_bytes(p->type));
+    pool_prefetch(p->b.x, x + row * step, step, kern_type_bytes(p->type));
     pool_line_run(&p->b, x, row);
     pool_end_band(p, p->b.band.run, row, 1, p->divides ? pool_share(p, 0, 0) : 1);
 }
@@ -162,7 +162,7 @@ static void pool_lines(struct pool_fast *p, uint64_t begin, uint64_t end)
 }
 
 /* VEC channels of an output row, or as many as there are from at[1] on, to an output whose channels lie together. */
-static void pool_line_turn(struct pool_fast *p, const int64_t *at, int64_t row, float *block, int64_t pitch)
+static void pool_line_transpose(struct pool_fast *p, const int64_t *at, int64_t row, float *block, int64_t pitch)
 {
     const struct pool_shape *s = &p->b.s;
     const int64_t channels = BASE_MIN(p->call->op->tensors[1].sizes[1] - at[1], VEC);
@@ -179,7 +179,7 @@ static void pool_line_turn(struct pool_fast *p, const int64_t *at, int64_t row, 
 }
 
 /* A unit is a row of POOL_LANES channels. */
-static void pool_lines_turned(struct pool_fast *p, uint64_t begin, uint64_t end)
+static void pool_lines_transposed(struct pool_fast *p, uint64_t begin, uint64_t end)
 {
     const struct pool_shape *s = &p->b.s;
     const int64_t channels = p->call->op->tensors[1].sizes[1], blocks = (channels + POOL_LANES - 1) / POOL_LANES;
@@ -191,7 +191,7 @@ static void pool_lines_turned(struct pool_fast *p, uint64_t begin, uint64_t end)
         int64_t row = unit % s->out[1], first = unit / s->out[1] % blocks * POOL_LANES;
         int64_t at[2] = { unit / s->out[1] / blocks, first };
         for (; at[1] < BASE_MIN(first + POOL_LANES, channels); at[1] += VEC)
-            pool_line_turn(p, at, row, block, pitch);
+            pool_line_transpose(p, at, row, block, pitch);
     }
 }
 
@@ -292,8 +292,8 @@ static void pool_fast_run(const struct kern_call *call, uint64_t begin, uint64_t
     case POOL_LINES:
         pool_lines(&p, begin, end);
         break;
-    case POOL_LINES_TURNED:
-        pool_lines_turned(&p, begin, end);
+    case POOL_LINES_TRANSPOSED:
+        pool_lines_transposed(&p, begin, end);
         break;
     case POOL_PLANES:
         pool_planes(&p, begin, end);

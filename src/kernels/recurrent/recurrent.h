@@ -8,7 +8,7 @@
 #define RECURRENT_ROWS 32 /* of the batch at once */
 
 /* Multiplications of a step from which on it pays to wake other threads for it. */
-#define RECURRENT_TEAM_LEAST (UINT64_C(1) << 18)
+#define RECURRENT_TEAM_MIN (UINT64_C(1) << 18)
 
 uint32_t recurrent_gates(enum kern_cell cell);
 

@@ -22,7 +22,7 @@ bool recurrent_by_team(const struct kern_op *op, uint32_t threads)
 {
     const uint32_t *sizes = op->tensors[0].sizes;
     uint64_t rows = sizes[1], hidden = sizes[4], blocks = (rows + 3) / 4 * sizes[2];
-    return threads > blocks && BASE_MIN(rows, RECURRENT_ROWS) * hidden * hidden * sizes[3] >= RECURRENT_TEAM_LEAST;
+    return threads > blocks && BASE_MIN(rows, RECURRENT_ROWS) * hidden * hidden * sizes[3] >= RECURRENT_TEAM_MIN;
 }
 
 void kern_recurrent_f32_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)

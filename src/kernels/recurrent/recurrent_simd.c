@@ -156,7 +156,7 @@ static void recurrent_product(struct recurrent_job *job)
     size_t parts = (size_t)job->count * (x->width / KERN_RECURRENT_PANEL);
     uint64_t cost = (uint64_t)job->rows * x->hidden * KERN_RECURRENT_PANEL;
     if (x->team)
-        base_parallel_for(parts, BASE_MAX(RECURRENT_TEAM_LEAST / 4 / BASE_MAX(cost, 1), 1), recurrent_parts, job);
+        base_parallel_for(parts, BASE_MAX(RECURRENT_TEAM_MIN / 4 / BASE_MAX(cost, 1), 1), recurrent_parts, job);
     else
         recurrent_parts(job, 0, parts, 0);
 }

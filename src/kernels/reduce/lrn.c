@@ -1,21 +1,21 @@
 /* Local response normalisation across channels: tiles of positions go through the channels with a ring of the window's
  * rows, so that every element is read once. */
-#include "kernels/reduce/group.h"
+#include "kernels/reduce/reduction.h"
 
 #define LRN_TILE 512 /* positions at once */
 
 struct lrn {
     const struct kern_call *call;
-    const struct kern_group_isa *isa;
-    struct kern_walk walk;   /* all dimensions but the channels; views 0 = X, 1 = Y */
-    float *squares, *values; /* local_size rows of LRN_TILE each */
+    const struct kern_reduction_isa *isa;
+    struct kern_iterator iterator; /* all dimensions but the channels; views 0 = X, 1 = Y */
+    float *squares, *values;       /* local_size rows of LRN_TILE each */
     float *acc, *out;
     uint16_t *raw;
 };
 
 bool kern_lrn_float_accepts(const struct kern_op *op)
 {
-    return kern_groups_accept(op) && op->tensors[0].rank >= 2 && op->u.lrn.cross_channel && !op->epilogue &&
+    return kern_reductions_accept(op) && op->tensors[0].rank >= 2 && op->u.lrn.cross_channel && !op->epilogue &&
            op->u.lrn.local_size >= 1 && op->u.lrn.local_size <= 64 &&
            (op->tensors[1].type == DML_TENSOR_DATA_TYPE_FLOAT32 ||
             op->tensors[1].type == DML_TENSOR_DATA_TYPE_FLOAT16 ||
@@ -43,7 +43,7 @@ static void load_channel(const struct lrn *lrn, uint32_t channel, uint64_t first
     const void *base = kern_at(lrn->call->data[0], x->type, channel * x->strides[1]);
     float *values = ring_row(lrn, lrn->values, channel), *squares = ring_row(lrn, lrn->squares, channel);
     bool single = x->type == DML_TENSOR_DATA_TYPE_FLOAT32;
-    kern_walk_load(&lrn->walk, 0, x->type, base, first, width, single ? (void *)values : lrn->raw);
+    kern_iterator_load(&lrn->iterator, 0, x->type, base, first, width, single ? (void *)values : lrn->raw);
     if (!single)
         kern_convert(lrn->isa->map, DML_TENSOR_DATA_TYPE_FLOAT32, values, x->type, lrn->raw, width);
     memset(squares, 0, width * sizeof(float));
@@ -70,7 +70,7 @@ static void store_channel(const struct lrn *lrn, uint32_t channel, uint64_t firs
     bool single = y->type == DML_TENSOR_DATA_TYPE_FLOAT32;
     if (!single)
         kern_convert(lrn->isa->map, y->type, lrn->raw, DML_TENSOR_DATA_TYPE_FLOAT32, lrn->out, width);
-    kern_walk_store(&lrn->walk, 1, y->type, base, first, width, single ? (void *)lrn->out : lrn->raw);
+    kern_iterator_store(&lrn->iterator, 1, y->type, base, first, width, single ? (void *)lrn->out : lrn->raw);
 }
 
 /* A channel can be finished once the last one of its window is loaded. */
@@ -86,7 +86,7 @@ static void lrn_tile(const struct lrn *lrn, uint64_t first, uint32_t width)
     }
 }
 
-void kern_lrn_run(const struct kern_call *call, const struct kern_group_isa *isa, uint64_t begin, uint64_t end)
+void kern_lrn_run(const struct kern_call *call, const struct kern_reduction_isa *isa, uint64_t begin, uint64_t end)
 {
     const uint32_t tensors[] = { 0, 1 };
     uint32_t size = call->op->u.lrn.local_size;
@@ -95,7 +95,7 @@ void kern_lrn_run(const struct kern_call *call, const struct kern_group_isa *isa
     lrn.acc = lrn.values + size * LRN_TILE;
     lrn.out = lrn.acc + LRN_TILE;
     lrn.raw = (uint16_t *)(lrn.out + LRN_TILE);
-    kern_walk_init(&lrn.walk, call->op, tensors, 2, ~2u, 0);
+    kern_iterator_init(&lrn.iterator, call->op, tensors, 2, ~2u, 0);
     for (uint32_t width; begin < end; begin += width) {
         width = (uint32_t)BASE_MIN(end - begin, LRN_TILE);
         lrn_tile(&lrn, begin, width);

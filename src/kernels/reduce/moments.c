@@ -1,6 +1,6 @@
 /* Mean and variance, and the sums of gradients, of FLOAT32, FLOAT16 and bfloat16. */
 #include "kernels/core/dense.h"
-#include "kernels/reduce/group.h"
+#include "kernels/reduce/reduction.h"
 
 static bool same_ranks(const struct kern_op *op)
 {
@@ -12,34 +12,35 @@ static bool same_ranks(const struct kern_op *op)
 
 bool kern_moments_float_accepts(const struct kern_op *op)
 {
-    return kern_groups_accept(op) && !op->epilogue && op->input_count == 1 && op->output_count == 2 && same_ranks(op);
+    return kern_reductions_accept(op) && !op->epilogue && op->input_count == 1 && op->output_count == 2 &&
+           same_ranks(op);
 }
 
 void kern_moments_float_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
     (void)state;
     (void)threads;
-    kern_groups_plan(op, op->u.moments.axes, 0, out);
+    kern_reductions_plan(op, op->u.moments.axes, 0, out);
 }
 
-void kern_moments_run(const struct kern_call *call, const struct kern_group_isa *isa, uint64_t begin, uint64_t end)
+void kern_moments_run(const struct kern_call *call, const struct kern_reduction_isa *isa, uint64_t begin, uint64_t end)
 {
-    struct kern_groups groups;
-    double mean[KERN_GROUP_TILE], squares[KERN_GROUP_TILE];
-    kern_groups_init(&groups, call, isa, call->op->u.moments.axes, false);
+    struct kern_reductions groups;
+    double mean[KERN_REDUCTION_TILE], squares[KERN_REDUCTION_TILE];
+    kern_reductions_init(&groups, call, isa, call->op->u.moments.axes, false);
     for (uint32_t width; begin < end; begin += width) {
-        width = kern_groups_width(&groups, begin, end);
-        kern_groups_moments(&groups, begin, width, mean, squares);
+        width = kern_reductions_width(&groups, begin, end);
+        kern_reductions_moments(&groups, begin, width, mean, squares);
         for (uint32_t i = 0; i < width; i++)
             squares[i] /= (double)groups.inner.count;
-        kern_groups_store(&groups, 1, begin, width, mean, 1);
-        kern_groups_store(&groups, 2, begin, width, squares, 1);
+        kern_reductions_store(&groups, 1, begin, width, mean, 1);
+        kern_reductions_store(&groups, 2, begin, width, squares, 1);
     }
 }
 
 bool kern_grad_sums_float_accepts(const struct kern_op *op)
 {
-    return kern_groups_accept(op) && !op->epilogue && op->input_count == 3 && op->output_count == 3 &&
+    return kern_reductions_accept(op) && !op->epilogue && op->input_count == 3 && op->output_count == 3 &&
            dense_is_short_float(op->tensors[1].type) && same_ranks(op);
 }
 
@@ -47,22 +48,24 @@ void kern_grad_sums_float_plan(const struct kern_op *op, const void *state, uint
 {
     (void)state;
     (void)threads;
-    kern_groups_plan(op, op->u.grad_sums.axes, 0, out);
+    kern_reductions_plan(op, op->u.grad_sums.axes, 0, out);
 }
 
-void kern_grad_sums_run(const struct kern_call *call, const struct kern_group_isa *isa, uint64_t begin, uint64_t end)
+void kern_grad_sums_run(const struct kern_call *call, const struct kern_reduction_isa *isa, uint64_t begin,
+                        uint64_t end)
 {
-    struct kern_groups groups;
-    double sums[3 * KERN_GROUP_TILE];
+    struct kern_reductions groups;
+    double sums[3 * KERN_REDUCTION_TILE];
     const struct kern_view *c = &call->op->tensors[2];
-    kern_groups_init(&groups, call, isa, call->op->u.grad_sums.axes, false);
+    kern_reductions_init(&groups, call, isa, call->op->u.grad_sums.axes, false);
     float *center = groups.scratch->a;
     for (uint32_t width; begin < end; begin += width) {
-        width = kern_groups_width(&groups, begin, end);
+        width = kern_reductions_width(&groups, begin, end);
         for (uint32_t i = 0; i < width; i++)
-            center[i] = (float)kern_read_double(c->type, call->data[2], kern_walk_offset(&groups.outer, 2, begin + i));
-        kern_groups_pairs(&groups, begin, width, center, sums);
+            center[i] =
+                (float)kern_read_double(c->type, call->data[2], kern_iterator_offset(&groups.outer, 2, begin + i));
+        kern_reductions_pairs(&groups, begin, width, center, sums);
         for (uint32_t s = 0; s < 3; s++)
-            kern_groups_store(&groups, 3 + s, begin, width, sums + s, 3);
+            kern_reductions_store(&groups, 3 + s, begin, width, sums + s, 3);
     }
 }

@@ -1,6 +1,6 @@
 /* Mean-variance and Lp normalisation of FLOAT32 and FLOAT16. Sums go on in double, so that large images keep their
  * mean. */
-#include "kernels/reduce/group.h"
+#include "kernels/reduce/reduction.h"
 
 #include <math.h>
 
@@ -11,27 +11,27 @@ enum { X, MEAN, FACTOR, REST, FURTHER };
 static uint32_t norm_program(const struct kern_op *op, struct kern_map *map)
 {
     const struct kern_norm *norm = &op->u.norm;
-    uint32_t inputs = op->input_count + KERN_GROUP_EXTRA, r = X, next = FURTHER;
+    uint32_t inputs = op->input_count + KERN_REDUCTION_EXTRA, r = X, next = FURTHER;
     memset(map, 0, sizeof(*map));
     if (norm->use_mean)
-        r = kern_groups_step(map, inputs, KERN_MAP_SUB, r, MEAN, 0);
+        r = kern_reductions_step(map, inputs, KERN_MAP_SUB, r, MEAN, 0);
     if (norm->use_variance)
-        r = kern_groups_step(map, inputs, KERN_MAP_FMA, r, FACTOR, REST);
+        r = kern_reductions_step(map, inputs, KERN_MAP_FMA, r, FACTOR, REST);
     else if (norm->use_mean)
-        r = kern_groups_step(map, inputs, KERN_MAP_ADD, r, REST, 0);
+        r = kern_reductions_step(map, inputs, KERN_MAP_ADD, r, REST, 0);
     if (norm->has_scale && norm->has_bias)
-        r = kern_groups_step(map, inputs, KERN_MAP_FMA, r, next, next + 1);
+        r = kern_reductions_step(map, inputs, KERN_MAP_FMA, r, next, next + 1);
     else if (norm->has_scale)
-        r = kern_groups_step(map, inputs, KERN_MAP_MUL, r, next, 0);
+        r = kern_reductions_step(map, inputs, KERN_MAP_MUL, r, next, 0);
     else if (norm->has_bias)
-        r = kern_groups_step(map, inputs, KERN_MAP_ADD, r, next, 0);
-    kern_groups_finish(map, op, inputs, r);
+        r = kern_reductions_step(map, inputs, KERN_MAP_ADD, r, next, 0);
+    kern_reductions_finish(map, op, inputs, r);
     return inputs;
 }
 
 bool kern_norm_float_accepts(const struct kern_op *op)
 {
-    return kern_groups_accept(op) && op->output_count == 1 && kern_type_bytes(op->tensors[op->input_count].type) &&
+    return kern_reductions_accept(op) && op->output_count == 1 && kern_type_bytes(op->tensors[op->input_count].type) &&
            op->tensors[0].rank == op->tensors[op->input_count].rank;
 }
 
@@ -44,19 +44,20 @@ void kern_norm_float_plan(const struct kern_op *op, const void *state, uint32_t 
     uint64_t bytes = kern_map_block_bytes(&map, inputs);
     if (op->epilogue) /* which may run alone */
         bytes = BASE_MAX(bytes, kern_map_block_bytes(op->epilogue, 1 + op->input_count - op->epilogue_input));
-    kern_groups_plan(op, op->u.norm.axes, bytes, out);
+    kern_reductions_plan(op, op->u.norm.axes, bytes, out);
 }
 
-static void tile_moments(const struct kern_groups *groups, const struct kern_norm *norm, uint64_t first, uint32_t width)
+static void tile_moments(const struct kern_reductions *groups, const struct kern_norm *norm, uint64_t first,
+                         uint32_t width)
 {
-    const struct kern_group_scratch *scratch = groups->scratch;
-    double count = (double)groups->inner.count, mean[KERN_GROUP_TILE];
+    const struct kern_reduction_scratch *scratch = groups->scratch;
+    double count = (double)groups->inner.count, mean[KERN_REDUCTION_TILE];
     memset(scratch->a, 0, width * sizeof(*scratch->a));
     memset(mean, 0, width * sizeof(*mean));
     if (norm->use_mean)
-        kern_groups_moments(groups, first, width, mean, scratch->sum);
+        kern_reductions_moments(groups, first, width, mean, scratch->sum);
     else
-        kern_groups_stat(groups, KERN_STAT_SQUARES, first, width, scratch->a, scratch->sum);
+        kern_reductions_stat(groups, KERN_STAT_SQUARES, first, width, scratch->a, scratch->sum);
     for (uint32_t i = 0; i < width; i++) {
         double factor = norm->use_variance ? 1 / sqrt(scratch->sum[i] / count + norm->epsilon) : 1;
         scratch->a[i] = (float)mean[i];
@@ -65,31 +66,32 @@ static void tile_moments(const struct kern_groups *groups, const struct kern_nor
     }
 }
 
-void kern_norm_run(const struct kern_call *call, const struct kern_group_isa *isa, uint64_t begin, uint64_t end)
+void kern_norm_run(const struct kern_call *call, const struct kern_reduction_isa *isa, uint64_t begin, uint64_t end)
 {
-    struct kern_groups groups;
+    struct kern_reductions groups;
     struct kern_map map;
     norm_program(call->op, &map);
-    kern_groups_init(&groups, call, isa, call->op->u.norm.axes, false);
+    kern_reductions_init(&groups, call, isa, call->op->u.norm.axes, false);
     for (uint32_t width; begin < end; begin += width) {
-        width = kern_groups_width(&groups, begin, end);
+        width = kern_reductions_width(&groups, begin, end);
         tile_moments(&groups, &call->op->u.norm, begin, width);
         if (groups.direct)
-            kern_groups_finish_tile(&groups, KERN_GROUP_AFFINE, call->op->u.norm.has_scale, call->op->u.norm.has_bias,
-                                    begin, width);
+            kern_reductions_finish_tile(&groups, KERN_REDUCTION_AFFINE, call->op->u.norm.has_scale,
+                                        call->op->u.norm.has_bias, begin, width);
         else if (groups.staged)
-            kern_groups_finish_epilogue(&groups, call->op->u.norm.has_scale, call->op->u.norm.has_bias, begin, width);
+            kern_reductions_finish_epilogue(&groups, call->op->u.norm.has_scale, call->op->u.norm.has_bias, begin,
+                                            width);
         else
-            kern_groups_apply(&groups, &map, begin, width);
+            kern_reductions_apply(&groups, &map, begin, width);
     }
     isa->stream_end();
 }
 
 static uint32_t lp_norm_program(const struct kern_op *op, struct kern_map *map)
 {
-    uint32_t inputs = op->input_count + KERN_GROUP_EXTRA;
+    uint32_t inputs = op->input_count + KERN_REDUCTION_EXTRA;
     memset(map, 0, sizeof(*map));
-    kern_groups_finish(map, op, inputs, kern_groups_step(map, inputs, KERN_MAP_DIV, X, FACTOR, 0));
+    kern_reductions_finish(map, op, inputs, kern_reductions_step(map, inputs, KERN_MAP_DIV, X, FACTOR, 0));
     return inputs;
 }
 
@@ -104,30 +106,30 @@ void kern_lp_norm_float_plan(const struct kern_op *op, const void *state, uint32
     (void)state;
     (void)threads;
     uint32_t inputs = lp_norm_program(op, &map);
-    kern_groups_plan(op, 1u << op->u.lp_norm.axis, kern_map_block_bytes(&map, inputs), out);
+    kern_reductions_plan(op, 1u << op->u.lp_norm.axis, kern_map_block_bytes(&map, inputs), out);
 }
 
-void kern_lp_norm_run(const struct kern_call *call, const struct kern_group_isa *isa, uint64_t begin, uint64_t end)
+void kern_lp_norm_run(const struct kern_call *call, const struct kern_reduction_isa *isa, uint64_t begin, uint64_t end)
 {
     const struct kern_lp_norm *norm = &call->op->u.lp_norm;
-    struct kern_groups groups;
+    struct kern_reductions groups;
     struct kern_map map;
     lp_norm_program(call->op, &map);
-    kern_groups_init(&groups, call, isa, 1u << norm->axis, false);
-    const struct kern_group_scratch *scratch = groups.scratch;
+    kern_reductions_init(&groups, call, isa, 1u << norm->axis, false);
+    const struct kern_reduction_scratch *scratch = groups.scratch;
     memset(scratch->a, 0, scratch->tile * sizeof(*scratch->a));
     for (uint32_t width; begin < end; begin += width) {
-        width = kern_groups_width(&groups, begin, end);
-        kern_groups_stat(&groups, norm->p == 1 ? KERN_STAT_SIZE : KERN_STAT_SQUARES, begin, width,
-                         norm->p == 1 ? NULL : scratch->a, scratch->sum);
+        width = kern_reductions_width(&groups, begin, end);
+        kern_reductions_stat(&groups, norm->p == 1 ? KERN_STAT_SIZE : KERN_STAT_SQUARES, begin, width,
+                             norm->p == 1 ? NULL : scratch->a, scratch->sum);
         for (uint32_t i = 0; i < width; i++) {
             double size = norm->p == 1 ? scratch->sum[i] : sqrt(scratch->sum[i]);
             scratch->b[i] = (float)fmax(size, norm->epsilon);
         }
         if (groups.direct)
-            kern_groups_finish_tile(&groups, KERN_GROUP_DIVIDED, false, false, begin, width);
+            kern_reductions_finish_tile(&groups, KERN_REDUCTION_DIVIDED, false, false, begin, width);
         else
-            kern_groups_apply(&groups, &map, begin, width);
+            kern_reductions_apply(&groups, &map, begin, width);
     }
     isa->stream_end();
 }

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-static uint64_t group_count(const struct kern_view *x, uint32_t axes, uint64_t *out_length)
+static uint64_t reduction_count(const struct kern_view *x, uint32_t axes, uint64_t *out_length)
 {
     uint64_t groups = 1;
     *out_length = 1;
@@ -22,7 +22,7 @@ struct moments {
     double mean, scale;
 };
 
-static struct moments group_moments(const struct kern_call *call, const uint32_t *inner, uint32_t *index)
+static struct moments reduction_moments(const struct kern_call *call, const uint32_t *inner, uint32_t *index)
 {
     const struct kern_norm *norm = &call->op->u.norm;
     uint32_t rank = call->op->tensors[0].rank;
@@ -57,7 +57,7 @@ void kern_norm_any_ref_plan(const struct kern_op *op, const void *state, uint32_
     (void)state;
     (void)threads;
     uint64_t length;
-    out->units = group_count(&op->tensors[0], op->u.norm.axes, &length);
+    out->units = reduction_count(&op->tensors[0], op->u.norm.axes, &length);
     out->grain = BASE_MAX(1, 4096 / length);
     out->scratch_bytes = 0;
     out->worker_scratch_bytes = 0;
@@ -71,7 +71,7 @@ void kern_norm_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_
     kern_split_sizes(x, norm->axes, outer, inner);
     for (uint64_t i = begin; i < end; i++) {
         kern_unflatten(i, x->rank, outer, index);
-        struct moments moments = group_moments(call, inner, index);
+        struct moments moments = reduction_moments(call, inner, index);
         do {
             double y = (read_at(call, 0, index) - moments.mean) * moments.scale;
             if (norm->has_scale)
@@ -93,7 +93,7 @@ void kern_lp_norm_any_ref_plan(const struct kern_op *op, const void *state, uint
     (void)state;
     (void)threads;
     uint64_t length;
-    uint64_t groups = group_count(&op->tensors[0], 1u << op->u.lp_norm.axis, &length);
+    uint64_t groups = reduction_count(&op->tensors[0], 1u << op->u.lp_norm.axis, &length);
     *out = (struct kern_work){ .units = groups, .grain = BASE_MAX(1, 4096 / length) };
 }
 

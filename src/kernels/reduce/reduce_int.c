@@ -12,8 +12,8 @@ struct scratch {
 struct folding {
     const struct kern_call *call;
     const struct kern_total_isa *isa;
-    struct kern_walk outer, inner; /* over the groups, within one; views: X, Y */
-    bool columns;                  /* neighbouring elements of X belong to neighbouring groups */
+    struct kern_iterator outer, inner; /* over the groups, within one; views: X, Y */
+    bool columns;                      /* neighbouring elements of X belong to neighbouring groups */
     bool wide;
     DML_TENSOR_DATA_TYPE type, word; /* of X; of what is computed with */
     enum kern_total fold;
@@ -40,15 +40,15 @@ bool kern_reduce_int_accepts(const struct kern_op *op)
            kern_view_elements(x) / kern_view_elements(y) < UINT32_MAX;
 }
 
-static void walks_init(const struct kern_op *op, struct kern_walk *outer, struct kern_walk *inner)
+static void iterators_init(const struct kern_op *op, struct kern_iterator *outer, struct kern_iterator *inner)
 {
     static const uint32_t tensors[] = { 0, 1 };
-    kern_walk_init(outer, op, tensors, 2, ~op->u.reduce.axes, 0);
-    kern_walk_init(inner, op, tensors, 2, op->u.reduce.axes,
-                   is_position(op->u.reduce.function) ? KERN_WALK_ROW_MAJOR : 0);
+    kern_iterator_init(outer, op, tensors, 2, ~op->u.reduce.axes, 0);
+    kern_iterator_init(inner, op, tensors, 2, op->u.reduce.axes,
+                       is_position(op->u.reduce.function) ? KERN_ITERATOR_ROW_MAJOR : 0);
 }
 
-static bool in_columns(const struct kern_walk *outer, const struct kern_walk *inner)
+static bool in_columns(const struct kern_iterator *outer, const struct kern_iterator *inner)
 {
     return outer->strides[0][outer->rank - 1] == 1 && outer->sizes[outer->rank - 1] >= 4 && inner->count > 1 &&
            inner->strides[0][inner->rank - 1] != 1;
@@ -56,10 +56,10 @@ static bool in_columns(const struct kern_walk *outer, const struct kern_walk *in
 
 void kern_reduce_int_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
-    struct kern_walk outer, inner;
+    struct kern_iterator outer, inner;
     (void)state;
     (void)threads;
-    walks_init(op, &outer, &inner);
+    iterators_init(op, &outer, &inner);
     *out = (struct kern_work){ .units = outer.count, .grain = BASE_MAX(1, 65536 / inner.count) };
     if (in_columns(&outer, &inner))
         out->grain = BASE_MAX(out->grain, 64);
@@ -78,7 +78,7 @@ static enum kern_total fold_of(DML_REDUCE_FUNCTION function, bool is_signed)
     case DML_REDUCE_FUNCTION_SUM:
         return KERN_TOTAL_SUM;
     default:
-        return KERN_TOTAL_MOST;
+        return KERN_TOTAL_MAX;
     }
 }
 
@@ -88,7 +88,7 @@ static void folding_init(struct folding *f, const struct kern_call *call, const 
     f->call = call;
     f->isa = isa;
     f->scratch = call->worker_scratch;
-    walks_init(call->op, &f->outer, &f->inner);
+    iterators_init(call->op, &f->outer, &f->inner);
     f->columns = in_columns(&f->outer, &f->inner);
     f->type = call->op->tensors[0].type;
     f->wide = kern_type_bytes(f->type) == 8;
@@ -99,7 +99,7 @@ static void folding_init(struct folding *f, const struct kern_call *call, const 
                           : DML_TENSOR_DATA_TYPE_UINT32;
     f->fold = fold_of(function, is_signed);
     f->flip = 0;
-    if (f->fold == KERN_TOTAL_MOST)
+    if (f->fold == KERN_TOTAL_MAX)
         f->flip = (is_signed ? UINT64_C(1) << (f->wide ? 63 : 31) : 0) ^ (least ? UINT64_MAX : 0);
 }
 
@@ -113,17 +113,17 @@ static const void *as_words(const struct folding *f, const void *elements, uint3
 }
 
 /* Elements [at, at + *count) of a group as words; shortens *count. */
-static const void *group_block(const struct folding *f, int64_t offset, uint64_t at, uint32_t *count)
+static const void *reduction_block(const struct folding *f, int64_t offset, uint64_t at, uint32_t *count)
 {
     const uint32_t bytes = kern_type_bytes(f->type);
     const char *base = (const char *)f->call->data[0] + offset * bytes;
     int64_t stride;
-    const bool dense = kern_walk_linear(&f->inner, 0, at, *count, &stride) && stride == 1;
+    const bool dense = kern_iterator_linear(&f->inner, 0, at, *count, &stride) && stride == 1;
     if (!dense || bytes < 4)
         *count = BASE_MIN(*count, KERN_MAP_BLOCK);
     if (dense)
-        return as_words(f, base + kern_walk_offset(&f->inner, 0, at) * bytes, *count);
-    kern_walk_load(&f->inner, 0, f->type, base, at, *count, f->scratch->raw);
+        return as_words(f, base + kern_iterator_offset(&f->inner, 0, at) * bytes, *count);
+    kern_iterator_load(&f->inner, 0, f->type, base, at, *count, f->scratch->raw);
     return as_words(f, f->scratch->raw, *count);
 }
 
@@ -131,7 +131,7 @@ static uint64_t join(enum kern_total fold, uint64_t a, uint64_t b)
 {
     if (fold == KERN_TOTAL_PRODUCT)
         return a * b;
-    return fold == KERN_TOTAL_MOST ? BASE_MAX(a, b) : a + b;
+    return fold == KERN_TOTAL_MAX ? BASE_MAX(a, b) : a + b;
 }
 
 /* The extreme of a group of bytes in one run, as one of words. */
@@ -145,15 +145,15 @@ static uint64_t bytes_fold(const struct folding *f, int64_t offset)
 
 static uint64_t row_fold(const struct folding *f, uint64_t group)
 {
-    const int64_t offset = kern_walk_offset(&f->outer, 0, group);
+    const int64_t offset = kern_iterator_offset(&f->outer, 0, group);
     uint64_t total = f->fold == KERN_TOTAL_PRODUCT;
     int64_t stride;
-    if (f->fold == KERN_TOTAL_MOST && kern_type_bytes(f->type) == 1 &&
-        kern_walk_linear(&f->inner, 0, 0, f->inner.count, &stride) && stride == 1)
+    if (f->fold == KERN_TOTAL_MAX && kern_type_bytes(f->type) == 1 &&
+        kern_iterator_linear(&f->inner, 0, 0, f->inner.count, &stride) && stride == 1)
         return bytes_fold(f, offset);
     for (uint64_t at = 0; at < f->inner.count;) {
         uint32_t count = (uint32_t)BASE_MIN(f->inner.count - at, RUN);
-        const void *x = group_block(f, offset, at, &count);
+        const void *x = reduction_block(f, offset, at, &count);
         total = join(f->fold, total, f->isa->row[f->wide](f->fold, x, count, f->flip));
         at += count;
     }
@@ -174,12 +174,12 @@ static uint32_t find(const struct folding *f, const void *x, uint32_t count, uin
 
 static uint32_t row_position(const struct folding *f, bool last, uint64_t group)
 {
-    const int64_t offset = kern_walk_offset(&f->outer, 0, group);
+    const int64_t offset = kern_iterator_offset(&f->outer, 0, group);
     uint64_t best = 0, position = 0;
     for (uint64_t at = 0; at < f->inner.count;) {
         uint32_t count = (uint32_t)BASE_MIN(f->inner.count - at, RUN);
-        const void *x = group_block(f, offset, at, &count);
-        const uint64_t top = f->isa->row[f->wide](KERN_TOTAL_MOST, x, count, f->flip);
+        const void *x = reduction_block(f, offset, at, &count);
+        const uint64_t top = f->isa->row[f->wide](KERN_TOTAL_MAX, x, count, f->flip);
         if (!at || top > best || (last && top == best)) {
             best = top;
             position = at + find(f, x, count, top, last);
@@ -193,7 +193,7 @@ static uint32_t row_position(const struct folding *f, bool last, uint64_t group)
 static void column_fold(const struct folding *f, uint64_t first, uint32_t width)
 {
     const bool position = is_position(f->call->op->u.reduce.function), last = f->call->op->u.reduce.last;
-    const int64_t offset = kern_walk_offset(&f->outer, 0, first);
+    const int64_t offset = kern_iterator_offset(&f->outer, 0, first);
     const uint32_t row = f->inner.rank - 1, bytes = kern_type_bytes(f->type);
     struct kern_cursor cursor;
     kern_cursor_seek(&f->inner, 0, &cursor);
@@ -223,7 +223,7 @@ static void store(const struct folding *f, uint64_t first, uint32_t width)
 {
     const struct kern_view *y = &f->call->op->tensors[1];
     const bool position = is_position(f->call->op->u.reduce.function);
-    const int64_t offset = kern_walk_offset(&f->outer, 1, first);
+    const int64_t offset = kern_iterator_offset(&f->outer, 1, first);
     uint64_t converted[TILE];
     for (uint32_t i = 0; i < width && f->flip && !position; i++)
         if (f->wide)
@@ -242,7 +242,7 @@ void kern_reduce_int_on(const struct kern_call *call, const struct kern_total_is
     folding_init(&f, call, isa);
     const bool position = is_position(call->op->u.reduce.function);
     for (uint32_t width; begin < end; begin += width) {
-        width = (uint32_t)BASE_MIN(BASE_MIN(end - begin, kern_walk_row_left(&f.outer, begin)), TILE);
+        width = (uint32_t)BASE_MIN(BASE_MIN(end - begin, kern_iterator_row_left(&f.outer, begin)), TILE);
         if (f.columns)
             column_fold(&f, begin, width);
         for (uint32_t i = 0; i < width && !f.columns; i++)

@@ -10,7 +10,7 @@ enum kern_total {
     KERN_TOTAL_SIZE, /* sum of |x|, x signed */
     KERN_TOTAL_SQUARES,
     KERN_TOTAL_PRODUCT,
-    KERN_TOTAL_MOST, /* greatest x ^ flip */
+    KERN_TOTAL_MAX, /* greatest x ^ flip */
 };
 
 /* Loops of one instruction set, [0] on words of 4 bytes, [1] of 8. */

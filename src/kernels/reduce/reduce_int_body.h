@@ -21,7 +21,7 @@ static uint64_t ROW(enum kern_total fold, const void *data, uint32_t count, uint
         for (uint32_t i = 0; i < count; i++)
             total *= x[i];
         break;
-    case KERN_TOTAL_MOST:
+    case KERN_TOTAL_MAX:
         for (uint32_t i = 0; i < count; i++)
             total = (x[i] ^ mask) > total ? x[i] ^ mask : total;
         break;
@@ -46,7 +46,7 @@ static void COLUMN(enum kern_total fold, void *into, const void *data, uint32_t 
     case KERN_TOTAL_PRODUCT:
         _Pragma("GCC ivdep") for (uint32_t i = 0; i < count; i++) acc[i] *= x[i];
         break;
-    case KERN_TOTAL_MOST:
+    case KERN_TOTAL_MAX:
         _Pragma("GCC ivdep") for (uint32_t i = 0; i < count; i++) acc[i] =
             (x[i] ^ mask) > acc[i] ? x[i] ^ mask : acc[i];
         break;

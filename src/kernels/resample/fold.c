@@ -1,7 +1,7 @@
 /* UNFOLD in runs along the image's rows, for elements of any width; and what FOLD's rows accept. */
 #include "kernels/resample/fold.h"
 
-#include "kernels/resample/spread_plan.h"
+#include "kernels/resample/scatter_add_plan.h"
 
 bool kern_unfold_any_accepts(const struct kern_op *op)
 {
@@ -139,5 +139,5 @@ void kern_fold_f32_plan(const struct kern_op *op, const void *state, uint32_t th
     (void)threads;
     *out = (struct kern_work){ .units = dense_rows(y), .grain = dense_grain(4 * (uint64_t)y->sizes[y->rank - 1]) };
     out->worker_scratch_bytes =
-        (fold->positions[last] + spread_floats(y->sizes[y->rank - 1], fold->strides[last])) * sizeof(float);
+        (fold->positions[last] + scatter_add_floats(y->sizes[y->rank - 1], fold->strides[last])) * sizeof(float);
 }

@@ -1,11 +1,11 @@
 /* FOLD: every row of the image gathers the pieces of column rows that belong to it; once per instruction set. */
 #include "kernels/core/isa.h"
 #include "kernels/resample/fold.h"
-#include "kernels/resample/spread_body.h"
+#include "kernels/resample/scatter_add_body.h"
 
 struct fold_fast {
     const struct kern_call *call;
-    struct spread spread;
+    struct scatter_add scatter_add;
     float *row;
     uint32_t taps; /* of a window but its last dimension */
 };
@@ -34,7 +34,7 @@ static void fold_join(const struct fold_fast *f, const uint32_t *at, uint32_t ta
             dense_load_row(f->call->data[0], from, x->strides[2], x->type, (uint32_t)count, f->row);
             run = f->row;
         }
-        spread_add(&f->spread, fold->strides[last], fold_pixel(fold, last, 0, i), run, count);
+        scatter_add_line(&f->scatter_add, fold->strides[last], fold_pixel(fold, last, 0, i), run, count);
     }
 }
 
@@ -46,16 +46,16 @@ static void fold_fast_run(const struct kern_call *call, uint64_t begin, uint64_t
     bool direct = y->type == DML_TENSOR_DATA_TYPE_FLOAT32 && y->strides[y->rank - 1] == 1;
     struct fold_fast f = { .call = call, .row = call->worker_scratch };
     f.taps = (uint32_t)(fold_taps(fold) / fold->window[last]);
-    spread_init(&f.spread, width, fold->strides[last], f.row + fold->positions[last]);
+    scatter_add_init(&f.scatter_add, width, fold->strides[last], f.row + fold->positions[last]);
     for (uint64_t row = begin; row < end; row++) {
         uint32_t at[KERN_RANK_MAX];
         dense_row_at(y, row, at);
-        spread_clear(&f.spread);
+        scatter_add_clear(&f.scatter_add);
         for (uint32_t tap = 0; tap < f.taps; tap++)
             fold_join(&f, at, tap);
         int64_t to = dense_offset(y, at, y->rank);
-        float *line = direct ? (float *)call->data[1] + to : f.spread.line;
-        const float *sums = spread_end(&f.spread, line);
+        float *line = direct ? (float *)call->data[1] + to : f.scatter_add.line;
+        const float *sums = scatter_add_end(&f.scatter_add, line);
         if (sums != line || !direct)
             dense_store_row(call->data[1], to, y->strides[y->rank - 1], y->type, width, sums);
     }

@@ -2,7 +2,7 @@
 
 #include "kernels/resample/resample_table.h"
 
-#define GROUP_MAX 32
+#define REDUCTION_MAX 32
 
 static bool untouched(const struct kern_op *op, uint32_t d)
 {
@@ -23,8 +23,8 @@ void resample_plan_init(const struct kern_op *op, struct resample_plan *plan)
     plan->out = plan->y.sizes[last];
     plan->same = untouched(op, plan->order[last]);
     /* A few channels innermost would make very short rows: take the columns with them. */
-    if (plan->same && last > 0 && plan->in < GROUP_MAX && plan->x.strides[last] == 1 && plan->y.strides[last] == 1 &&
-        plan->x.strides[last - 1] == plan->in && plan->y.strides[last - 1] == plan->out) {
+    if (plan->same && last > 0 && plan->in < REDUCTION_MAX && plan->x.strides[last] == 1 &&
+        plan->y.strides[last] == 1 && plan->x.strides[last - 1] == plan->in && plan->y.strides[last - 1] == plan->out) {
         plan->inner = last - 1;
         plan->group = plan->in;
         plan->in *= plan->x.sizes[last - 1];

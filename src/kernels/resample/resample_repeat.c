@@ -4,13 +4,13 @@
 
 #include "kernels/resample/resample_table.h"
 
-enum { MOST_CHECKED = 65536 };
+enum { MAX_CHECKED = 65536 };
 
 /* Does dimension d repeat each element as often? Floating-point coordinates decide, so all are looked at. */
 static bool repeats(const struct kern_op *op, uint32_t d)
 {
     const uint32_t in = op->tensors[0].sizes[d], out = op->tensors[1].sizes[d];
-    if (out % in || out > MOST_CHECKED)
+    if (out % in || out > MAX_CHECKED)
         return false;
     for (uint32_t o = 0; o < out; o++) {
         const struct resample_tap tap = resample_tap(op, d, o);
@@ -64,8 +64,8 @@ void kern_resample_repeat_plan(const struct kern_op *op, const void *state, uint
 {
     struct kern_op move;
     move_init(&move, op);
-    if (kern_move_weave_accepts(&move))
-        kern_move_weave_plan(&move, state, threads, out);
+    if (kern_move_interleave_accepts(&move))
+        kern_move_interleave_plan(&move, state, threads, out);
     else
         kern_move_any_plan(&move, state, threads, out);
 }
@@ -75,8 +75,8 @@ void resample_repeat_run(const struct kern_call *call, const struct move_isa *is
     struct kern_op move;
     const struct kern_call inner = { .op = &move, .data = call->data };
     move_init(&move, call->op);
-    if (kern_move_weave_accepts(&move))
-        move_weave_run(&inner, isa, begin, end);
+    if (kern_move_interleave_accepts(&move))
+        move_interleave_run(&inner, isa, begin, end);
     else
         kern_move_any_run(&inner, begin, end);
 }

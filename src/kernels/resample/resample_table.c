@@ -12,7 +12,7 @@ static bool antialiased(const struct kern_op *op, uint32_t d)
            1.0 / (double)r->scales[d] > 2;
 }
 
-static uint64_t most_weights(const struct kern_op *op, uint32_t d)
+static uint64_t max_weights(const struct kern_op *op, uint32_t d)
 {
     uint64_t in = op->tensors[0].sizes[d], out = op->tensors[1].sizes[d];
     if (op->u.resample.transposed)
@@ -24,7 +24,7 @@ static uint64_t most_weights(const struct kern_op *op, uint32_t d)
 uint64_t resample_table_bytes(const struct kern_op *op, uint32_t d)
 {
     uint64_t lists = (uint64_t)op->tensors[1].sizes[d] * sizeof(struct resample_list);
-    return base_align_up(lists + most_weights(op, d) * sizeof(float), 8);
+    return base_align_up(lists + max_weights(op, d) * sizeof(float), 8);
 }
 
 /* The triangle of half width f around x, summed over the integers from a to b, all on one side of x. */

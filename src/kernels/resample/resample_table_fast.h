@@ -5,7 +5,7 @@
 #include "kernels/resample/resample_table.h"
 
 /* Walks all combinations of entries of the lists of dimensions 0 .. dims - 1. */
-struct resample_walk {
+struct resample_iterator {
     uint32_t dims;
     const struct resample_table *tables[KERN_RANK_MAX];
     const struct resample_list *lists[KERN_RANK_MAX];
@@ -13,7 +13,7 @@ struct resample_walk {
 };
 
 /* false: there is no combination. */
-DENSE_INLINE bool resample_walk_begin(struct resample_walk *w, const uint32_t *at)
+DENSE_INLINE bool resample_iterator_begin(struct resample_iterator *w, const uint32_t *at)
 {
     for (uint32_t d = 0; d < w->dims; d++) {
         w->lists[d] = &w->tables[d]->lists[at[d]];
@@ -24,7 +24,7 @@ DENSE_INLINE bool resample_walk_begin(struct resample_walk *w, const uint32_t *a
     return true;
 }
 
-DENSE_INLINE bool resample_walk_next(struct resample_walk *w)
+DENSE_INLINE bool resample_iterator_next(struct resample_iterator *w)
 {
     for (uint32_t d = w->dims; d-- > 0;) {
         if (++w->entry[d] < w->lists[d]->count)
@@ -34,7 +34,7 @@ DENSE_INLINE bool resample_walk_next(struct resample_walk *w)
     return false;
 }
 
-DENSE_INLINE float resample_walk_weight(const struct resample_walk *w, uint32_t d)
+DENSE_INLINE float resample_iterator_weight(const struct resample_iterator *w, uint32_t d)
 {
     return w->tables[d]->weights[w->lists[d]->weights + w->entry[d]];
 }

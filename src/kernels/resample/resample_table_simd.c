@@ -6,7 +6,7 @@
 struct resample_rows {
     struct resample_plan plan;
     struct resample_table tables[KERN_RANK_MAX]; /* in the plan's order */
-    struct resample_walk walk;                   /* over the outer dimensions */
+    struct resample_iterator iterator;           /* over the outer dimensions */
     const struct kern_call *call;
     float *line, *row, *out;
 };
@@ -16,12 +16,12 @@ static void resample_rows_init(struct resample_rows *r, const struct kern_call *
     char *memory = call->worker_scratch;
     resample_plan_init(call->op, &r->plan);
     r->call = call;
-    r->walk = (struct resample_walk){ .dims = r->plan.inner };
+    r->iterator = (struct resample_iterator){ .dims = r->plan.inner };
     for (uint32_t d = 0; d < r->plan.y.rank; d++) {
         uint32_t from = r->plan.order[d];
         resample_table_init(call->op, from, memory, &r->tables[d]);
         memory += resample_table_bytes(call->op, from);
-        r->walk.tables[d] = &r->tables[d];
+        r->iterator.tables[d] = &r->tables[d];
     }
     r->line = (float *)memory;
     r->row = r->line + r->plan.in;
@@ -34,14 +34,14 @@ static bool resample_rows_gather(struct resample_rows *r, const uint32_t *at)
     const struct kern_view *x = &r->plan.x;
     int64_t step = x->strides[x->rank - 1], count = r->plan.in;
     bool first = true;
-    if (!resample_walk_begin(&r->walk, at))
+    if (!resample_iterator_begin(&r->iterator, at))
         return false;
     do {
         float weight = 1;
         int64_t from = 0, i = 0;
         for (uint32_t d = 0; d < r->plan.inner; d++) {
-            weight *= resample_walk_weight(&r->walk, d);
-            from += (int64_t)(r->walk.lists[d]->first + r->walk.entry[d]) * x->strides[d];
+            weight *= resample_iterator_weight(&r->iterator, d);
+            from += (int64_t)(r->iterator.lists[d]->first + r->iterator.entry[d]) * x->strides[d];
         }
         const float *row = (const float *)r->call->data[0] + from;
         if (x->type != DML_TENSOR_DATA_TYPE_FLOAT32 || (step != 1 && count > 1)) {
@@ -58,7 +58,7 @@ static bool resample_rows_gather(struct resample_rows *r, const uint32_t *at)
         for (; i < count; i++)
             r->line[i] = row[i] * weight + (first ? 0 : r->line[i]);
         first = false;
-    } while (resample_walk_next(&r->walk));
+    } while (resample_iterator_next(&r->iterator));
     return true;
 }
 

@@ -1,7 +1,7 @@
 #include "kernels/resample/roi_fast.h"
 
 #define PLANAR_BLOCK  16
-#define GROUP_MAX     64
+#define REDUCTION_MAX 64
 #define GRAD_BLOCK    8
 #define GRAD_ELEMENTS (1u << 20)
 #define BYTES_MAX     (UINT64_C(1) << 28) /* of scratch: beyond, the reference does */
@@ -26,7 +26,7 @@ void roi_plan_init(const struct kern_op *op, const struct kern_roi *roi, const s
     uint32_t channels = image->sizes[1];
     bool last = !grad && channels > 1 && image->strides[1] == 1 && image->strides[3] != 1;
     uint64_t plane = (uint64_t)image->sizes[2] * image->sizes[3];
-    *out = (struct roi_plan){ .group = grad ? 1 : BASE_MIN(channels, last ? GROUP_MAX : PLANAR_BLOCK) };
+    *out = (struct roi_plan){ .group = grad ? 1 : BASE_MIN(channels, last ? REDUCTION_MAX : PLANAR_BLOCK) };
     out->block = last ? out->group : PLANAR_BLOCK;
     if (grad) {
         out->block = (uint32_t)BASE_MIN(GRAD_BLOCK, BASE_MAX(1, GRAD_ELEMENTS / plane));

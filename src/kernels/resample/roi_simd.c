@@ -53,7 +53,7 @@ static const float *roi_row_single(const struct roi_work *w, int64_t at, float *
     return buffer;
 }
 
-static void roi_spread(const float *restrict from, uint32_t count, uint32_t step, float *restrict to)
+static void roi_scatter(const float *restrict from, uint32_t count, uint32_t step, float *restrict to)
 {
     for (uint32_t i = 0; i < count; i++)
         to[(size_t)i * step] = from[i];
@@ -69,7 +69,7 @@ static const float *roi_row(const struct roi_work *w, int32_t row, float *buffer
         return roi_row_single(w, at, buffer);
     if (x->strides[1] != 1) {
         for (uint32_t k = 0; k < group; k++)
-            roi_spread(roi_row_single(w, at + k * x->strides[1], w->single), w->pixels, group, buffer + k);
+            roi_scatter(roi_row_single(w, at + k * x->strides[1], w->single), w->pixels, group, buffer + k);
         return buffer;
     }
     if (x->type == DML_TENSOR_DATA_TYPE_FLOAT32 && (x->strides[3] == group || w->pixels == 1))
@@ -240,7 +240,7 @@ static void roi_run(const struct kern_call *call, uint64_t begin, uint64_t end)
     }
 }
 
-/* The gradients of averages, the other way through roi_fast.h's lists: outputs are spread over a line, the line over
+/* The gradients of averages, the other way through roi_fast.h's lists: outputs are added to a line, the line over
  * the rows of the image. Included once per instruction set, after roi_body.h. */
 
 struct roi_grad_work {
@@ -273,7 +273,7 @@ static void roi_grad_load(const struct roi_grad_work *w, uint32_t r, uint32_t c,
                    pooled->sizes[3], w->in);
 }
 
-static void roi_grad_spread(struct roi_grad_work *w, uint32_t r, uint32_t c, float *plane)
+static void roi_grad_scatter_add(struct roi_grad_work *w, uint32_t r, uint32_t c, float *plane)
 {
     uint32_t width = w->t.image->sizes[3];
     for (uint32_t oy = 0; oy < w->t.pooled->sizes[2]; oy++) {
@@ -302,7 +302,7 @@ static void roi_grad_planes_unit(struct roi_grad_work *w, uint64_t unit)
         if (!roi_grad_region(w, r, false, &image) || image != n)
             continue;
         for (uint32_t c = 0; c < count; c++)
-            roi_grad_spread(w, r, first + c, w->planes + c * plane);
+            roi_grad_scatter_add(w, r, first + c, w->planes + c * plane);
     }
     for (uint32_t row = 0; row < count * height; row++) {
         const uint32_t at[] = { n, first + row / height, row % height, 0 };

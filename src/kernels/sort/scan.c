@@ -16,7 +16,7 @@ struct scan_run {
     const struct kern_call *call;
     const struct kern_op *op;
     const struct kern_scan_isa *isa;
-    struct kern_walk lines; /* views: Y, X, init */
+    struct kern_iterator lines; /* views: Y, X, init */
     enum kern_scan_number number;
     DML_TENSOR_DATA_TYPE type; /* of the sums */
     struct scan_scratch *scratch;
@@ -41,14 +41,14 @@ bool kern_scan_any_accepts(const struct kern_op *op)
     return kern_scan_any_ref_accepts(op) && kern_type_bytes(type) >= (is_float(type) ? 2 : 4);
 }
 
-static void lines_init(struct kern_walk *lines, const struct kern_op *op)
+static void lines_init(struct kern_iterator *lines, const struct kern_op *op)
 {
     const uint32_t tensors[] = { op->input_count, 0, 1 };
-    kern_walk_init(lines, op, tensors, 2 + op->u.scan.has_init, ~(UINT32_C(1) << op->u.scan.axis), 0);
+    kern_iterator_init(lines, op, tensors, 2 + op->u.scan.has_init, ~(UINT32_C(1) << op->u.scan.axis), 0);
 }
 
 /* Short lines gain nothing from running along them. */
-static bool in_columns(const struct kern_op *op, const struct kern_walk *lines)
+static bool in_columns(const struct kern_op *op, const struct kern_iterator *lines)
 {
     const struct kern_view *x = &op->tensors[0], *y = &op->tensors[op->input_count];
     uint32_t axis = op->u.scan.axis;
@@ -60,7 +60,7 @@ void kern_scan_any_plan(const struct kern_op *op, const void *state, uint32_t th
 {
     (void)state;
     (void)threads;
-    struct kern_walk lines;
+    struct kern_iterator lines;
     lines_init(&lines, op);
     *out = (struct kern_work){ .units = lines.count, .worker_scratch_bytes = sizeof(struct scan_scratch) };
     out->grain = BASE_MAX(1, 32768 / op->tensors[0].sizes[op->u.scan.axis]);
@@ -112,8 +112,8 @@ static void begin_sums(const struct scan_run *run, uint64_t line, uint32_t width
     uint32_t *u32 = out;
     uint64_t *u64 = out;
     if (run->op->u.scan.has_init) {
-        load(run, 1, kern_walk_offset(&run->lines, LINE_INIT, line), run->lines.strides[LINE_INIT][run->lines.rank - 1],
-             width, out);
+        load(run, 1, kern_iterator_offset(&run->lines, LINE_INIT, line),
+             run->lines.strides[LINE_INIT][run->lines.rank - 1], width, out);
         return;
     }
     for (uint32_t i = 0; i < width; i++) {
@@ -130,7 +130,8 @@ static void scan_line(const struct scan_run *run, uint64_t line)
 {
     const struct kern_scan *scan = &run->op->u.scan;
     const struct kern_view *x = &run->op->tensors[0], *y = &run->op->tensors[run->op->input_count];
-    int64_t from = kern_walk_offset(&run->lines, LINE_X, line), to = kern_walk_offset(&run->lines, LINE_Y, line);
+    int64_t from = kern_iterator_offset(&run->lines, LINE_X, line),
+            to = kern_iterator_offset(&run->lines, LINE_Y, line);
     uint32_t bytes = run->number == KERN_SCAN_U32 ? 4 : 8, length = x->sizes[scan->axis];
     char *sums = (char *)run->scratch->sums;
     uint64_t carry;
@@ -168,8 +169,8 @@ static void scan_direct(const struct scan_run *run, uint64_t line)
     const int64_t bytes = kern_type_bytes(type);
     double carry;
     begin_sums(run, line, 1, &carry);
-    run->isa->line((const char *)run->call->data[0] + kern_walk_offset(&run->lines, LINE_X, line) * bytes,
-                   (char *)run->call->data[op->input_count] + kern_walk_offset(&run->lines, LINE_Y, line) * bytes,
+    run->isa->line((const char *)run->call->data[0] + kern_iterator_offset(&run->lines, LINE_X, line) * bytes,
+                   (char *)run->call->data[op->input_count] + kern_iterator_offset(&run->lines, LINE_Y, line) * bytes,
                    type == DML_TENSOR_DATA_TYPE_FLOAT16, op->u.scan.exclusive,
                    kern_streams(&op->tensors[op->input_count]), op->tensors[0].sizes[op->u.scan.axis], &carry);
 }
@@ -178,7 +179,8 @@ static void scan_tile(const struct scan_run *run, uint64_t line, uint32_t width)
 {
     const struct kern_scan *scan = &run->op->u.scan;
     const struct kern_view *x = &run->op->tensors[0], *y = &run->op->tensors[run->op->input_count];
-    int64_t from = kern_walk_offset(&run->lines, LINE_X, line), to = kern_walk_offset(&run->lines, LINE_Y, line);
+    int64_t from = kern_iterator_offset(&run->lines, LINE_X, line),
+            to = kern_iterator_offset(&run->lines, LINE_Y, line);
     int64_t from_step = run->lines.strides[LINE_X][run->lines.rank - 1];
     int64_t to_step = run->lines.strides[LINE_Y][run->lines.rank - 1];
     void *sums = run->scratch->sums;
@@ -211,7 +213,7 @@ void kern_scan_run(const struct kern_call *call, const struct kern_scan_isa *isa
             scan_line(&run, begin);
         if (!columns)
             continue;
-        width = (uint32_t)BASE_MIN(BASE_MIN(end - begin, KERN_SCAN_TILE), kern_walk_row_left(&run.lines, begin));
+        width = (uint32_t)BASE_MIN(BASE_MIN(end - begin, KERN_SCAN_TILE), kern_iterator_row_left(&run.lines, begin));
         scan_tile(&run, begin, width);
     }
     if (direct)

@@ -3,10 +3,10 @@
 #ifndef KERNELS_SCAN_LINE_H
 #define KERNELS_SCAN_LINE_H
 
-#include "kernels/vec/group_vec.h"
+#include "kernels/vec/reduction_vec.h"
 
 #define WIDE       (VEC / 2)
-#define SCAN_AHEAD 2048 /* bytes that are asked for before they are needed */
+#define SCAN_AHEAD 2048 /* bytes that are prefetched */
 typedef double wide __attribute__((vector_size(WIDE * sizeof(double))));
 typedef float narrow __attribute__((vector_size(WIDE * sizeof(float))));
 

@@ -2,7 +2,7 @@
 #include "kernels/sort/sort.h"
 
 #include "kernels/core/number.h"
-#include "kernels/core/walk.h"
+#include "kernels/core/iterator.h"
 
 /* Few lines get scratch memory each; of many, each worker's lines share the worker's. */
 #define FEW_LINES 4
@@ -57,7 +57,7 @@ void kern_sort_run(const struct kern_call *call, const struct kern_sort_isa *isa
     const struct kern_view *x = &op->tensors[0], *values = &op->tensors[1], *positions = &op->tensors[2];
     const uint32_t tensors[] = { 1, 0, 2 }, axis = op->u.sort.axis;
     const struct kern_sort_code code = make_code(x->type, op->u.sort.descending);
-    struct kern_walk lines;
+    struct kern_iterator lines;
     struct kern_sort_line line = { .isa = isa,
                                    .code = &code,
                                    .x_stride = x->strides[axis],
@@ -67,11 +67,11 @@ void kern_sort_run(const struct kern_call *call, const struct kern_sort_isa *isa
                                    .length = x->sizes[axis],
                                    .k = values->sizes[axis],
                                    .scratch = call->worker_scratch };
-    kern_walk_init(&lines, op, tensors, 3, ~(UINT32_C(1) << axis), 0);
+    kern_iterator_init(&lines, op, tensors, 3, ~(UINT32_C(1) << axis), 0);
     for (uint64_t i = begin; i < end; i++) {
-        line.x = (const char *)call->data[0] + kern_walk_offset(&lines, LINE_X, i) * code.bytes;
-        line.values = (char *)call->data[1] + kern_walk_offset(&lines, LINE_VALUES, i) * code.bytes;
-        line.positions = (char *)call->data[2] + kern_walk_offset(&lines, LINE_POSITIONS, i) * line.position_bytes;
+        line.x = (const char *)call->data[0] + kern_iterator_offset(&lines, LINE_X, i) * code.bytes;
+        line.values = (char *)call->data[1] + kern_iterator_offset(&lines, LINE_VALUES, i) * code.bytes;
+        line.positions = (char *)call->data[2] + kern_iterator_offset(&lines, LINE_POSITIONS, i) * line.position_bytes;
         if (lines.count <= FEW_LINES)
             line.scratch = (char *)call->scratch + i * line_bytes(op);
         if (code.bytes == 8)

@@ -3,7 +3,7 @@
  * bound that a sample sets and that falls whenever the room is full; what is left, or the whole line, is sorted digit
  * by digit. */
 #include "kernels/sort/sort.h"
-#include "kernels/core/walk.h"
+#include "kernels/core/iterator.h"
 
 enum {
     KEY_SHIFT = 8 * sizeof(sort_key),
@@ -34,7 +34,7 @@ static sort_key item_key(sort_item item)
     return (sort_key)(item >> KEY_SHIFT);
 }
 
-static uint64_t room(uint32_t length, uint32_t k)
+static uint64_t capacity_for(uint32_t length, uint32_t k)
 {
     uint64_t spare = length < SAMPLED_FROM ? CHUNK : BASE_MAX(SAMPLE, length / 256);
     return UINT64_C(2) * k + CHUNK + spare;
@@ -42,12 +42,12 @@ static uint64_t room(uint32_t length, uint32_t k)
 
 static bool keeps_few(uint32_t length, uint32_t k)
 {
-    return 2 * room(length, k) <= length;
+    return 2 * capacity_for(length, k) <= length;
 }
 
 static uint64_t sorter_bytes(uint32_t length, uint32_t k)
 {
-    uint64_t items = k <= FEW ? k : keeps_few(length, k) ? room(length, k) : length;
+    uint64_t items = k <= FEW ? k : keeps_few(length, k) ? capacity_for(length, k) : length;
     return sizeof(struct sorter) + 64 + 2 * items * sizeof(sort_item);
 }
 
@@ -270,7 +270,7 @@ static void sort_line(const struct kern_sort_line *line)
 {
     struct sorter *sorter = line->scratch;
     sorter->line = line;
-    sorter->capacity = (uint32_t)room(line->length, line->k);
+    sorter->capacity = (uint32_t)capacity_for(line->length, line->k);
     uint64_t items = line->k <= FEW ? line->k : keeps_few(line->length, line->k) ? sorter->capacity : line->length;
     sorter->items = (sort_item *)base_align_up((uintptr_t)(sorter + 1), 64);
     sorter->spare = sorter->items + items;

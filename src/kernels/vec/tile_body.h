@@ -1,9 +1,9 @@
-/* Storing small blocks of results, turned where the output lies the other way. Included once per instruction
+/* Storing small blocks of results, transposed where the output lies the other way. Included once per instruction
  * set. */
 #ifndef KERNELS_TILE_BODY_H
 #define KERNELS_TILE_BODY_H
 
-#include "kernels/vec/dense_turn.h"
+#include "kernels/vec/dense_transpose.h"
 
 /* Where a tile goes in the output, in elements. */
 struct tile_to {
@@ -12,13 +12,14 @@ struct tile_to {
     int64_t at, row, column;
 };
 
-static void tile_store_turned(const struct tile_to *to, const float *from, int64_t pitch, int64_t rows, int64_t columns)
+static void tile_store_transposed(const struct tile_to *to, const float *from, int64_t pitch, int64_t rows,
+                                  int64_t columns)
 {
     vec v[VEC];
 #pragma GCC unroll 16
     for (int r = 0; r < VEC; r++)
         v[r] = vec_load(from + r * pitch);
-    vec_turn(v);
+    vec_transpose(v);
     for (int64_t j = 0; j < columns; j++)
         vec_store_some(to->type, to->y, to->at + j * to->column, v[j], rows);
 }
@@ -27,7 +28,7 @@ static void tile_store_turned(const struct tile_to *to, const float *from, int64
 static void tile_store(const struct tile_to *to, const float *from, int64_t pitch, int64_t rows, int64_t columns)
 {
     if (to->row == 1) {
-        tile_store_turned(to, from, pitch, rows, columns);
+        tile_store_transposed(to, from, pitch, rows, columns);
         return;
     }
     for (int64_t r = 0; r < rows; r++) {

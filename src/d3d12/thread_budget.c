@@ -1,0 +1,103 @@
+/* A budget of threads for all queues of the process. A few teams on the same cores are good: one works while another
+ * waits at a barrier, or runs what one thread can do alone. Many only take turns and push each other's data out of the
+ * caches. Queues take threads for as long as a batch runs, first come, first served. Nobody waits for another queue
+ * while he has some, so waiting for them always ends. */
+#include "d3d12/adapter.h"
+
+#include "base/cpu.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define TEAMS 4 /* with a thread for each processor that run at a time */
+
+/* One word, so that acquiring and releasing threads that nobody waits for is one atomic operation each: the number of
+ * waiting threads above, of free ones below. Only who has the lock changes it while the upper half is not 0. */
+#define ONE_WAITING (UINT64_C(1) << 32)
+
+struct waiter {
+    struct waiter *next;
+    uint32_t threads;
+    bool served;
+    pthread_cond_t wake;
+};
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static uint32_t processors, total;
+static _Atomic uint64_t state;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct waiter *first, **end = &first; /* under lock */
+
+static void count_threads(void)
+{
+    processors = BASE_MAX(base_cpu_count(), 1);
+    total = TEAMS * processors;
+    atomic_store(&state, total);
+}
+
+/* Under the lock: as many of the first waiters as there are free threads for. */
+static void serve(void)
+{
+    while (first && (uint32_t)atomic_load(&state) >= first->threads) {
+        struct waiter *waiter = first;
+        atomic_fetch_sub(&state, ONE_WAITING + waiter->threads);
+        first = waiter->next;
+        if (!first)
+            end = &first;
+        waiter->served = true;
+        pthread_cond_signal(&waiter->wake);
+    }
+}
+
+static void wait_for(uint32_t threads)
+{
+    struct waiter waiter = { .threads = threads, .wake = PTHREAD_COND_INITIALIZER };
+    pthread_mutex_lock(&lock);
+    *end = &waiter;
+    end = &waiter.next;
+    atomic_fetch_add(&state, ONE_WAITING);
+    serve();
+    while (!waiter.served)
+        pthread_cond_wait(&waiter.wake, &lock);
+    pthread_mutex_unlock(&lock);
+    pthread_cond_destroy(&waiter.wake);
+}
+
+uint32_t adapter_thread_budget_acquire(uint32_t count)
+{
+    pthread_once(&once, count_threads);
+    count = BASE_MIN(BASE_MAX(count, 1), total);
+    uint64_t seen = atomic_load_explicit(&state, memory_order_relaxed);
+    while (seen >= count && seen < ONE_WAITING)
+        if (atomic_compare_exchange_weak(&state, &seen, seen - count))
+            return count;
+    wait_for(count);
+    return count;
+}
+
+void adapter_thread_budget_release(uint32_t count)
+{
+    uint64_t seen = atomic_load_explicit(&state, memory_order_relaxed);
+    while (seen < ONE_WAITING)
+        if (atomic_compare_exchange_weak(&state, &seen, seen + count))
+            return;
+    pthread_mutex_lock(&lock);
+    atomic_fetch_add(&state, count);
+    serve();
+    pthread_mutex_unlock(&lock);
+}
+
+bool adapter_oversubscribed(void)
+{
+    pthread_once(&once, count_threads);
+    uint64_t seen = atomic_load_explicit(&state, memory_order_relaxed);
+    return seen >= ONE_WAITING || seen + processors <= total;
+}
+
+void adapter_thread_budget_forget(void)
+{
+    pthread_mutex_init(&lock, NULL);
+    first = NULL;
+    end = &first;
+    atomic_store(&state, total);
+}

@@ -1,0 +1,501 @@
+/* Convolutions as products: rows are output channels of a group, columns output pixels. A unit of work is one block of
+ * rows by one box of pixels. What the box needs of X becomes packs first, neighbouring channels in each: the columns of
+ * a kernel tap are then runs of packs. */
+#include "kernels/gemm/gemm.h"
+#include "kernels/gemm/blocked_gemm.h"
+
+#define BLOCK_ROWS 96
+
+struct conv_blocks {
+    struct conv_shape s;
+    int64_t box[3], blocks[3], most[3]; /* output pixels of a box, boxes, input pixels that a box needs at most */
+    uint64_t taps, channel_packs, packs, k, pixels, panel_bytes, row_blocks, boxes;
+    uint64_t image, whole, line, b, columns, a, a_sums, sums, floats, epilogue,
+        bytes; /* places in the worker's scratch */
+    bool packed;
+};
+
+static uint64_t take(struct conv_blocks *g, uint64_t bytes)
+{
+    uint64_t at = g->bytes;
+    g->bytes += base_align_up(bytes, 64);
+    return at;
+}
+
+/* Whole lines of the output as far as they fit, whole planes likewise. */
+static void boxes_init(struct conv_blocks *g, int64_t most)
+{
+    const struct conv_shape *s = &g->s;
+    int64_t lines = BASE_MAX(most / s->out[2], 1);
+    g->box[2] = BASE_MIN(s->out[2], most);
+    g->box[1] = BASE_MIN(s->out[1], lines);
+    g->box[0] = BASE_MIN(s->out[0], BASE_MAX(lines / s->out[1], 1));
+    g->pixels = g->boxes = 1;
+    for (uint32_t d = 0; d < 3; d++) {
+        int64_t reach = (s->kernel[d] - 1) * s->dilation[d];
+        g->blocks[d] = (s->out[d] + g->box[d] - 1) / g->box[d];
+        g->most[d] =
+            s->transposed ? (g->box[d] - 1 + reach) / s->stride[d] + 2 : (g->box[d] - 1) * s->stride[d] + reach + 1;
+        g->most[d] = BASE_MIN(g->most[d], s->in[d]);
+        g->pixels *= (uint64_t)g->box[d];
+        g->boxes *= (uint64_t)g->blocks[d];
+    }
+}
+
+static void blocks_init(const struct blocked_gemm_isa *isa, const struct kern_op *op, struct conv_blocks *g)
+{
+    *g = (struct conv_blocks){ .packed = isa->integers && op->packed_input == 2 };
+    struct conv_shape *s = &g->s;
+    conv_shape_init(op, s);
+    /* Weights that are not packed are brought into rows again for each box: fewer boxes. */
+    boxes_init(g, !isa->integers ? 128 : g->packed ? 256 : 1024);
+    g->taps = (uint64_t)(s->kernel[0] * s->kernel[1] * s->kernel[2]);
+    g->channel_packs = blocked_gemm_packs(isa, s->in_group);
+    g->packs = g->taps * g->channel_packs;
+    g->k = g->taps * s->in_group;
+    g->panel_bytes = g->packs * isa->columns * isa->pack_bytes;
+    g->row_blocks = (s->out_group + BLOCK_ROWS - 1) / BLOCK_ROWS;
+    uint64_t rows = BASE_MIN(s->out_group, BLOCK_ROWS), columns = base_align_up(g->pixels, isa->columns);
+    /* Each remainder of the stride may waste one word. */
+    uint64_t plane = (uint64_t)(g->most[0] * g->most[1] * (g->most[2] + BASE_MIN(s->stride[2], g->most[2])));
+    g->whole = take(g, (uint64_t)g->most[2] * isa->pack_bytes);
+    g->image = take(g, plane * g->channel_packs * isa->pack_bytes);
+    g->line = take(g, isa->integers ? 4 * (uint64_t)(g->most[1] * g->most[2]) : 0);
+    g->b = take(g, columns / isa->columns * g->panel_bytes);
+    g->columns = take(g, columns * sizeof(int32_t));
+    g->a = take(g, g->packed ? 0 : rows * g->packs * isa->pack_bytes);
+    g->a_sums = take(g, g->packed ? 0 : rows * sizeof(int32_t));
+    g->sums = take(g, isa->rows * columns * isa->pack_bytes);
+    g->floats = take(g, columns * sizeof(float));
+    g->epilogue = take(g, dense_epilogue_bytes(op));
+}
+
+void blocked_conv_plan(const struct blocked_gemm_isa *isa, const struct kern_op *op, struct kern_work *out)
+{
+    struct conv_blocks g;
+    blocks_init(isa, op, &g);
+    uint64_t cost = g.k * BASE_MIN(g.s.out_group, BLOCK_ROWS) * g.pixels / 16;
+    *out = (struct kern_work){ .units = g.s.batch * g.s.groups * g.boxes * g.row_blocks };
+    out->grain = dense_grain(cost);
+    out->worker_scratch_bytes = g.bytes;
+}
+
+/* ---- weights ---- */
+
+/* The row of output channel `o`. */
+static int32_t weights_row(const struct blocked_gemm_isa *isa, const struct kern_op *op, const struct conv_blocks *g,
+                           const void *data, int64_t o, char *row)
+{
+    const struct conv_shape *s = &g->s;
+    int64_t group = o / s->out_group, within = o % s->out_group;
+    int64_t at = s->transposed ? group * s->in_group * s->w[0] + within * s->w[1] : o * s->w[0];
+    int32_t sum = 0;
+    for (uint64_t tap = 0; tap < g->taps; tap++) {
+        int64_t k = (int64_t)(s->flip ? g->taps - 1 - tap : tap), plane = k / s->kernel[2];
+        int64_t index = plane / s->kernel[1] * s->w[2] + plane % s->kernel[1] * s->w[3] + k % s->kernel[2] * s->w[4];
+        struct blocked_gemm_line line = { data, at + index, s->transposed ? s->w[0] : s->w[1], op->tensors[1].type };
+        sum += blocked_gemm_row(isa, &line, s->in_group, false, row + tap * g->channel_packs * isa->pack_bytes);
+    }
+    return sum;
+}
+
+bool blocked_conv_pack_plan(const struct blocked_gemm_isa *isa, const struct kern_op *op, uint32_t *out_input,
+                            uint64_t *out_bytes)
+{
+    struct conv_blocks g;
+    if (op->packed_input != 2)
+        return false;
+    blocks_init(isa, op, &g);
+    *out_input = 1;
+    *out_bytes = g.s.out_channels * (g.packs * isa->pack_bytes + sizeof(int32_t));
+    return true;
+}
+
+/* All rows, then the sums of each. */
+void blocked_conv_pack(const struct blocked_gemm_isa *isa, const struct kern_op *op, const void *source, void *packed)
+{
+    struct conv_blocks g;
+    blocks_init(isa, op, &g);
+    uint64_t row_bytes = g.packs * isa->pack_bytes;
+    int32_t *sums = (int32_t *)((char *)packed + g.s.out_channels * row_bytes);
+    for (uint32_t o = 0; o < g.s.out_channels; o++)
+        sums[o] = weights_row(isa, op, &g, source, o, (char *)packed + o * row_bytes);
+}
+
+/* ---- one unit ---- */
+
+struct conv_unit {
+    const struct blocked_gemm_isa *isa;
+    const struct kern_call *call;
+    const struct kern_op *flat; /* spatial dimensions merged; NULL when strides forbid */
+    struct conv_blocks g;
+    struct blocked_gemm_epilogue post;
+    char *scratch;
+    int64_t n, group, first_row;
+    int64_t low[3], size[3]; /* the box */
+    int64_t in_low[3], in_size[3];
+    int64_t phase, line_packs; /* of a line of the image: positions of one remainder of the stride, all packs */
+    uint32_t rows, columns;
+    const char *a;
+    const int32_t *a_sums;
+    int32_t x_zero;
+    uint64_t loaded_box, loaded_rows; /* what lies in scratch */
+};
+
+/* The input positions that the box reads along d. */
+static void input_range(struct conv_unit *u, uint32_t d)
+{
+    const struct conv_shape *s = &u->g.s;
+    int64_t reach = (s->kernel[d] - 1) * s->dilation[d], last = u->low[d] + u->size[d] - 1, low, high;
+    if (s->transposed) {
+        low = u->low[d] + s->pad[d] - reach;
+        low = low > 0 ? (low + s->stride[d] - 1) / s->stride[d] : 0;
+        high = (last + s->pad[d]) / s->stride[d] + 1;
+    } else {
+        low = BASE_MAX(u->low[d] * s->stride[d] - s->pad[d], 0);
+        high = last * s->stride[d] - s->pad[d] + reach + 1;
+    }
+    low = BASE_MIN(low, s->in[d] - 1); /* nothing but padding: any one position */
+    high = BASE_MIN(BASE_MAX(high, low + 1), s->in[d]);
+    u->in_low[d] = low;
+    u->in_size[d] = high - low;
+}
+
+/* `count` neighbours of one word of channels. */
+static void image_line(const struct conv_unit *u, uint64_t channel, int64_t at, uint64_t count, char *out)
+{
+    const struct blocked_gemm_isa *isa = u->isa;
+    const struct conv_shape *s = &u->g.s;
+    DML_TENSOR_DATA_TYPE type = u->call->op->tensors[0].type;
+    if (!isa->integers) {
+        struct blocked_gemm_line line = { u->call->data[0], at, s->x[4], type };
+        blocked_gemm_load(isa, &line, count, out);
+        return;
+    }
+    uint8_t flip = blocked_gemm_flip(isa, type, true), *buffer = (uint8_t *)u->scratch + u->g.line;
+    const uint8_t *lines[4], *data = (const uint8_t *)u->call->data[0] + at;
+    for (uint32_t i = 0; i < isa->k_pack; i++, buffer += u->g.most[1] * u->g.most[2]) {
+        const uint8_t *in = data + i * s->x[1];
+        lines[i] = buffer;
+        if (channel + i >= s->in_group)
+            memset(buffer, flip, count); /* 0 once its sign bit is flipped */
+        else if (s->x[4] == 1)
+            lines[i] = in;
+        else
+            for (uint64_t x = 0; x < count; x++)
+                buffer[x] = in[(int64_t)x * s->x[4]];
+    }
+    isa->integers->interleave(lines, count, flip, type == DML_TENSOR_DATA_TYPE_INT8, out);
+}
+
+static uint64_t image_plane(const struct conv_unit *u)
+{
+    return (uint64_t)(u->in_size[0] * u->in_size[1] * u->line_packs);
+}
+
+static void split_packs(const uint32_t *restrict packs, int64_t stride, int64_t count, uint32_t *restrict out)
+{
+    for (int64_t i = 0; stride == 2 && i < count; i++)
+        out[i] = packs[i * 2];
+    for (int64_t i = 0; stride != 2 && i < count; i++)
+        out[i] = packs[i * stride];
+}
+
+/* No kernel tap reads positions `at` along d, counted from in_low[d]. */
+static bool never_read(const struct conv_unit *u, uint32_t d, int64_t at)
+{
+    const struct conv_shape *s = &u->g.s;
+    return !s->transposed && s->kernel[d] == 1 && (at + u->in_low[d] + s->pad[d]) % s->stride[d];
+}
+
+/* Packs `stride` apart side by side. */
+static void split_line(const struct conv_unit *u, const char *packs, char *out)
+{
+    int64_t stride = u->g.s.stride[2];
+    for (int64_t p = 0; p < BASE_MIN(stride, u->in_size[2]); p++) {
+        int64_t count = (u->in_size[2] - p + stride - 1) / stride;
+        if (never_read(u, 2, p))
+            continue;
+        if (u->isa->pack_bytes == sizeof(uint32_t))
+            split_packs((const uint32_t *)packs + p, stride, count, (uint32_t *)out + p * u->phase);
+        else
+            for (int64_t i = 0; i < count; i++)
+                ((uint64_t *)out)[p * u->phase + i] = ((const uint64_t *)packs)[p + i * stride];
+    }
+}
+
+static void image_load(struct conv_unit *u)
+{
+    const struct conv_shape *s = &u->g.s;
+    bool splits = !s->transposed && s->stride[2] > 1;
+    char *out = u->scratch + u->g.image, *packs = u->scratch + u->g.whole;
+    u->phase = splits ? (u->in_size[2] + s->stride[2] - 1) / s->stride[2] : u->in_size[2];
+    /* Whole lines that lie one behind the other are as good as one. */
+    bool merges = !splits && s->stride[1] == 1 && u->in_size[2] == s->in[2] && s->x[3] == s->in[2] * s->x[4];
+    int64_t lines = merges ? 1 : u->in_size[1], count = merges ? u->in_size[1] * u->in_size[2] : u->in_size[2];
+    u->line_packs = splits ? u->phase * BASE_MIN(s->stride[2], u->in_size[2]) : u->in_size[2];
+    for (uint64_t w = 0; w < u->g.channel_packs; w++) {
+        uint64_t channel = w * u->isa->k_pack;
+        int64_t from = u->n * s->x[0] + (u->group * s->in_group + (int64_t)channel) * s->x[1] + u->in_low[2] * s->x[4];
+        for (int64_t line = 0; line < u->in_size[0] * lines; line++) {
+            int64_t i0 = u->in_low[0] + line / lines, i1 = u->in_low[1] + line % lines;
+            bool wanted = !never_read(u, 1, i1 - u->in_low[1]);
+            if (wanted)
+                image_line(u, channel, from + i0 * s->x[2] + i1 * s->x[3], (uint64_t)count, splits ? packs : out);
+            if (wanted && splits)
+                split_line(u, packs, out);
+            out += (uint64_t)(splits ? u->line_packs : count) * u->isa->pack_bytes;
+        }
+    }
+}
+
+/* Where input position `at` (counted from in_low) stands in a line of the image: positions a stride apart, which
+ * neighbouring outputs read, lie together. */
+static int64_t image_place(const struct conv_unit *u, int64_t at)
+{
+    int64_t stride = u->g.s.transposed ? 1 : u->g.s.stride[2];
+    return at % stride * u->phase + at / stride;
+}
+
+/* Packs of the image that stand at columns of a panel: to[i * to_step] = from[i]. */
+struct conv_run {
+    int64_t to, from, count;
+};
+
+/* Those of one kernel tap; returns their number. *covered = columns that get a word. */
+static uint32_t tap_runs(const struct conv_unit *u, uint64_t tap, int64_t first, int64_t columns, struct conv_run *runs,
+                         int64_t *covered)
+{
+    const struct conv_shape *s = &u->g.s;
+    int64_t k0 = (int64_t)tap / s->kernel[2] / s->kernel[1], k1 = (int64_t)tap / s->kernel[2] % s->kernel[1];
+    int64_t offset = (int64_t)tap % s->kernel[2] * s->dilation[2] - s->pad[2];
+    uint32_t count = 0;
+    *covered = 0;
+    for (int64_t column = 0, width; column < columns; column += width) {
+        int64_t line = (first + column) / u->size[2], x = (first + column) % u->size[2], begin, end;
+        int64_t i0 = conv_tap(s, 0, u->low[0] + line / u->size[1], k0);
+        int64_t i1 = conv_tap(s, 1, u->low[1] + line % u->size[1], k1), low = u->low[2] + x;
+        width = BASE_MIN(u->size[2] - x, columns - column);
+        if (i0 < 0 || i1 < 0)
+            continue;
+        struct conv_run *run = &runs[count];
+        int64_t row = ((i0 - u->in_low[0]) * u->in_size[1] + i1 - u->in_low[1]) * u->line_packs, from;
+        if (s->transposed) { /* input positions that land in the line */
+            conv_range(s->in[2], s->stride[2], offset - low, width, &begin, &end);
+            *run = (struct conv_run){ column + begin * s->stride[2] + offset - low, row + begin - u->in_low[2],
+                                      end - begin };
+        } else {
+            conv_range(width, s->stride[2], low * s->stride[2] + offset, s->in[2], &begin, &end);
+            from = (low + begin) * s->stride[2] + offset - u->in_low[2];
+            *run = (struct conv_run){ column + begin, begin < end ? row + image_place(u, from) : 0, end - begin };
+        }
+        if (run->count <= 0)
+            continue;
+        *covered += run->count;
+        bool follows = count && !s->transposed && run[-1].to + run[-1].count == run->to &&
+                       run[-1].from + run[-1].count == run->from;
+        if (follows)
+            run[-1].count += run->count;
+        else
+            count++;
+    }
+    return count;
+}
+
+static void copy_packs(uint32_t word, void *to, int64_t step, const void *from, int64_t count)
+{
+    if (step == 1)
+        memcpy(to, from, (uint64_t)count * word);
+    else if (word == sizeof(uint32_t))
+        for (int64_t i = 0; i < count; i++)
+            ((uint32_t *)to)[i * step] = ((const uint32_t *)from)[i];
+    else
+        for (int64_t i = 0; i < count; i++)
+            ((uint64_t *)to)[i * step] = ((const uint64_t *)from)[i];
+}
+
+static void fill_packs(uint32_t word, void *to, uint64_t value, uint32_t count)
+{
+    for (uint32_t i = 0; word == sizeof(uint32_t) && i < count; i++)
+        ((uint32_t *)to)[i] = (uint32_t)value;
+    for (uint32_t i = 0; word != sizeof(uint32_t) && i < count; i++)
+        ((uint64_t *)to)[i] = value;
+}
+
+/* `value` at the columns that no run reaches. */
+static void fill_gaps(const struct conv_unit *u, const struct conv_run *runs, uint32_t count, uint32_t columns,
+                      uint64_t value, char *panel)
+{
+    uint32_t word = u->isa->pack_bytes;
+    int64_t at = 0;
+    if (u->g.s.transposed) { /* runs take every so many columns */
+        fill_packs(word, panel, value, columns);
+        return;
+    }
+    for (uint32_t r = 0; r < count; r++) {
+        fill_packs(word, panel + at * word, value, (uint32_t)(runs[r].to - at));
+        at = runs[r].to + runs[r].count;
+    }
+    fill_packs(word, panel + at * word, value, columns - (uint32_t)at);
+}
+
+static void panel_fill(const struct conv_unit *u, uint32_t first, char *panel)
+{
+    const struct conv_shape *s = &u->g.s;
+    const struct blocked_gemm_isa *isa = u->isa;
+    DML_TENSOR_DATA_TYPE type = u->call->op->tensors[0].type;
+    struct conv_run runs[BLOCKED_GEMM_COLUMNS_MAX];
+    int64_t to_step = s->transposed ? s->stride[2] : 1, covered;
+    uint32_t columns = BASE_MIN(u->columns - first, isa->columns); /* what is past them does not matter */
+    uint64_t plane = image_plane(u) * isa->pack_bytes, line = (uint64_t)isa->columns * isa->pack_bytes;
+    for (uint64_t tap = 0; tap < u->g.taps; tap++) {
+        uint32_t count = tap_runs(u, tap, first, columns, runs, &covered);
+        for (uint64_t w = 0; w < u->g.channel_packs; w++, panel += line) {
+            const char *image = u->scratch + u->g.image + w * plane;
+            uint32_t channels = (uint32_t)BASE_MIN(s->in_group - w * isa->k_pack, isa->k_pack);
+            if (covered < columns)
+                fill_gaps(u, runs, count, columns, blocked_gemm_pack_of(isa, u->x_zero, type, channels), panel);
+            for (uint32_t r = 0; r < count; r++)
+                copy_packs(isa->pack_bytes, panel + runs[r].to * isa->pack_bytes, to_step,
+                           image + runs[r].from * isa->pack_bytes, runs[r].count);
+        }
+    }
+}
+
+static void unit_load_box(struct conv_unit *u)
+{
+    u->columns = (uint32_t)(u->size[0] * u->size[1] * u->size[2]);
+    for (uint32_t d = 0; d < 3; d++)
+        input_range(u, d);
+    image_load(u);
+    char *panel = u->scratch + u->g.b;
+    int32_t *sums = (int32_t *)(u->scratch + u->g.columns);
+    for (uint32_t c = 0; c < u->columns; c += u->isa->columns, panel += u->g.panel_bytes) {
+        panel_fill(u, c, panel);
+        if (u->isa->integers)
+            blocked_gemm_column_sums(u->isa, panel, u->g.packs, sums + c);
+    }
+}
+
+static void unit_load_rows(struct conv_unit *u)
+{
+    const struct conv_blocks *g = &u->g;
+    int64_t first = u->group * g->s.out_group + u->first_row;
+    uint64_t row_bytes = g->packs * u->isa->pack_bytes, key = (uint64_t)first;
+    if (g->packed) {
+        u->a = (const char *)u->call->data[1] + (uint64_t)first * row_bytes;
+        u->a_sums = (const int32_t *)((const char *)u->call->data[1] + g->s.out_channels * row_bytes) + first;
+        return;
+    }
+    int32_t *sums = (int32_t *)(u->scratch + g->a_sums);
+    u->a = u->scratch + g->a;
+    u->a_sums = sums;
+    if (u->loaded_rows == key)
+        return;
+    u->loaded_rows = key;
+    for (uint32_t r = 0; r < u->rows; r++)
+        sums[r] = weights_row(u->isa, u->call->op, g, u->call->data[1], first + r, u->scratch + g->a + r * row_bytes);
+}
+
+/* What the shifts, zero points and the bias do to a row of integers; numbers get their bias here. */
+static void correct_row(const struct conv_unit *u, uint32_t row, void *sums, struct blocked_gemm_shift *shift)
+{
+    const struct kern_op *op = u->call->op;
+    const struct kern_conv *conv = &op->u.conv;
+    int64_t o = u->group * u->g.s.out_group + u->first_row + row;
+    const uint32_t channel[KERN_RANK_MAX] = { 0, (uint32_t)o }, w_zero = 2u + conv->has_bias + conv->has_x_zero;
+    double bias = conv->has_bias ? dense_load(u->call->data[2], o * u->g.s.bias, op->tensors[2].type) : 0;
+    float *single = sums;
+    double *wide = sums;
+    if (u->isa->integers) {
+        shift->zero = gemm_zero(u->call, conv->has_w_zero, w_zero, channel) +
+                      blocked_gemm_flip(u->isa, op->tensors[1].type, false);
+        shift->zero_all = u->x_zero - blocked_gemm_flip(u->isa, op->tensors[0].type, true);
+        shift->row = (int32_t)((uint32_t)u->a_sums[row] - (uint32_t)u->g.k * (uint32_t)shift->zero);
+        shift->plus = (int32_t)bias;
+        return;
+    }
+    for (uint32_t i = 0; conv->has_bias && u->isa->pack_bytes == sizeof(float) && i < u->columns; i++)
+        single[i] += (float)bias;
+    for (uint32_t i = 0; conv->has_bias && u->isa->pack_bytes == sizeof(double) && i < u->columns; i++)
+        wide[i] += bias;
+}
+
+static void unit_finish(const struct conv_unit *u, uint32_t row, char *sums)
+{
+    const struct conv_shape *s = &u->g.s;
+    uint32_t at[KERN_RANK_MAX] = { (uint32_t)u->n, (uint32_t)(u->group * s->out_group + u->first_row + row) };
+    uint32_t rank = u->call->op->tensors[0].rank;
+    const int32_t *columns = (const int32_t *)(u->scratch + u->g.columns);
+    struct blocked_gemm_shift shift = { .columns = columns };
+    float *floats = (float *)(u->scratch + u->g.floats);
+    void *epilogue = u->scratch + u->g.epilogue;
+    struct kern_call call = *u->call;
+    correct_row(u, row, sums, &shift);
+    if (u->flat && u->size[2] == s->out[2] && (u->size[1] == s->out[1] || u->size[0] == 1)) {
+        call.op = u->flat;
+        at[2] = (uint32_t)((u->low[0] * s->out[1] + u->low[1]) * s->out[2]);
+        blocked_gemm_finish(u->isa, &call, &u->post, epilogue, at, u->columns, sums, &shift, floats);
+        return;
+    }
+    for (int64_t line = 0; line < u->size[0] * u->size[1]; line++) {
+        int64_t where[3] = { u->low[0] + line / u->size[1], u->low[1] + line % u->size[1], u->low[2] };
+        for (uint32_t d = 2; d < rank; d++)
+            at[d] = (uint32_t)where[d + 3 - rank];
+        shift.columns = columns + line * u->size[2];
+        blocked_gemm_finish(u->isa, &call, &u->post, epilogue, at, (uint32_t)u->size[2],
+                            sums + (uint64_t)(line * u->size[2]) * u->isa->pack_bytes, &shift, floats);
+    }
+}
+
+static void unit_multiply(const struct conv_unit *u)
+{
+    const struct blocked_gemm_isa *isa = u->isa;
+    uint32_t step = (uint32_t)base_align_up(u->columns, isa->columns);
+    char *sums = u->scratch + u->g.sums;
+    for (uint32_t row = 0; row < u->rows; row += isa->rows) {
+        uint32_t count = BASE_MIN(u->rows - row, isa->rows);
+        const char *panel = u->scratch + u->g.b;
+        for (uint32_t c = 0; c < u->columns; c += isa->columns, panel += u->g.panel_bytes)
+            isa->tile(u->a + row * u->g.packs * isa->pack_bytes, panel, u->g.packs, count,
+                      BASE_MIN(u->columns - c, isa->columns), sums + (uint64_t)c * isa->pack_bytes, step);
+        for (uint32_t r = 0; r < count; r++)
+            unit_finish(u, row + r, sums + (uint64_t)r * step * isa->pack_bytes);
+    }
+}
+
+static void unit_run(struct conv_unit *u, uint64_t unit)
+{
+    const struct conv_blocks *g = &u->g;
+    uint64_t box = unit / g->row_blocks, place = box % g->boxes;
+    u->first_row = (int64_t)(unit % g->row_blocks) * BLOCK_ROWS;
+    u->rows = (uint32_t)BASE_MIN(g->s.out_group - u->first_row, BLOCK_ROWS);
+    u->group = (int64_t)(box / g->boxes % g->s.groups);
+    u->n = (int64_t)(box / g->boxes / g->s.groups);
+    for (uint32_t d = 3; d-- > 0;) {
+        u->low[d] = (int64_t)(place % (uint64_t)g->blocks[d]) * g->box[d];
+        u->size[d] = BASE_MIN(g->box[d], g->s.out[d] - u->low[d]);
+        place /= (uint64_t)g->blocks[d];
+    }
+    if (u->loaded_box != box)
+        unit_load_box(u);
+    u->loaded_box = box;
+    unit_load_rows(u);
+    unit_multiply(u);
+}
+
+void blocked_conv_run(const struct blocked_gemm_isa *isa, const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    static const uint32_t first[KERN_RANK_MAX];
+    const struct kern_conv *conv = &call->op->u.conv;
+    struct conv_unit u = { .isa = isa, .call = call, .flat = call->op, .scratch = call->worker_scratch };
+    struct kern_op merged[2];
+    u.loaded_box = u.loaded_rows = UINT64_MAX;
+    for (uint32_t d = 1; u.flat && d < conv->spatial; d++)
+        u.flat = dense_merge_rows(u.flat, &merged[d - 1]) ? &merged[d - 1] : NULL;
+    blocks_init(isa, call->op, &u.g);
+    blocked_gemm_epilogue_init(call->op, &u.post);
+    u.x_zero = gemm_zero(call, conv->has_x_zero, 2u + conv->has_bias, first);
+    for (uint64_t unit = begin; unit < end; unit++)
+        unit_run(&u, unit);
+}

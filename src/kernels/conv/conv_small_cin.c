@@ -1,0 +1,161 @@
+#include "kernels/conv/conv_small_cin.h"
+
+enum {
+    CHANNELS_MAX = 4,
+    TAPS_MAX = 64, /* from here on a matrix product for each tap is as fast */
+    STEP_MAX = 64, /* kernel sizes, strides, dilations: their products stay small */
+    WIDTH_MAX = 1 << 16,
+    IMAGE_FLOATS = 12 * 1024, /* of a band: next to the weights in the first caches */
+    IMAGE_MAX = 256 * 1024,   /* of a band of one row: still in the second-level cache */
+};
+
+static bool shape_fits(const struct conv_shape *s)
+{
+    bool small = s->groups == 1 && !s->transposed && s->kernel[0] == 1 && s->in[0] == 1 && s->out[0] == 1 &&
+                 !s->pad[0] && s->in_channels <= CHANNELS_MAX && s->out_channels >= CONV_SMALL_CIN_LANES / 2 &&
+                 s->out[2] <= WIDTH_MAX && s->in[2] <= WIDTH_MAX && s->pad[2] <= WIDTH_MAX;
+    for (uint32_t d = 1; d < KERN_SPATIAL_MAX; d++)
+        small = small && s->kernel[d] <= STEP_MAX && s->stride[d] <= STEP_MAX && s->dilation[d] <= STEP_MAX;
+    return small && s->in_channels * s->kernel[1] * s->kernel[2] <= TAPS_MAX;
+}
+
+static bool types_fit(const struct kern_op *op)
+{
+    return !op->u.conv.integer && op->tensors[op->input_count].type == DML_TENSOR_DATA_TYPE_FLOAT32 &&
+           dense_same_type(op, 0, op->u.conv.has_bias ? 2 : 1, DML_TENSOR_DATA_TYPE_FLOAT32);
+}
+
+/* RELU and CLAMP are done in registers. */
+static void end_init(const struct kern_op *op, struct conv_small_cin *f)
+{
+    const struct kern_map *map = op->epilogue;
+    f->post = map != NULL;
+    if (!map || op->epilogue_input != op->input_count || map->inst_count != 1 ||
+        map->inst[0].type != DML_TENSOR_DATA_TYPE_FLOAT32 || map->inst[0].src[0] != 0 || map->store[0] != 1)
+        return;
+    f->relu = map->inst[0].code == KERN_MAP_RELU;
+    f->clamp = map->inst[0].code == KERN_MAP_CLAMP;
+    f->low = map->inst[0].imm[0].f32;
+    f->high = map->inst[0].imm[1].f32;
+    f->post = !f->relu && !f->clamp;
+}
+
+static int64_t take(struct conv_small_cin *f, int64_t floats)
+{
+    int64_t at = f->floats;
+    f->floats += (int64_t)base_align_up((uint64_t)floats, 16);
+    return at;
+}
+
+/* Other programs run along lines of results that lie together, and read nothing else. */
+static bool output_fits(const struct kern_op *op, struct conv_small_cin *f)
+{
+    const struct conv_shape *s = &f->s;
+    const bool pixels = s->y[1] == 1 || s->out_channels == 1, planes = s->y[4] == 1 || s->out[2] == 1;
+    end_init(op, f);
+    f->direct = pixels && !f->post;
+    if (f->post && op->epilogue_input != op->input_count)
+        return false;
+    return planes || (pixels && (!f->post || s->y[4] == (int64_t)s->out_channels));
+}
+
+bool conv_small_cin_init(const struct kern_op *op, struct conv_small_cin *f)
+{
+    *f = (struct conv_small_cin){ 0 };
+    struct conv_shape *s = &f->s;
+    if (!types_fit(op) || !conv_shape_init(op, s) || !shape_fits(s) || !output_fits(op, f))
+        return false;
+    const int64_t reach = (s->kernel[1] - 1) * s->dilation[1];
+    f->taps = s->in_channels * s->kernel[1] * s->kernel[2];
+    f->blocks = (s->out_channels + CONV_SMALL_CIN_LANES - 1) / CONV_SMALL_CIN_LANES;
+    /* The last tile of a row may reach some pixels beyond. */
+    f->pitch = (int64_t)base_align_up(
+        (uint64_t)((s->out[2] + CONV_SMALL_CIN_LANES) * s->stride[2] + (s->kernel[2] - 1) * s->dilation[2]),
+        CONV_SMALL_CIN_LANES);
+    const int64_t row = f->pitch * s->in_channels;
+    f->rows = BASE_MAX(IMAGE_FLOATS / row - reach, 1) / s->stride[1];
+    f->rows = BASE_MIN(BASE_MAX(f->rows, 1), s->out[1]);
+    f->bands = (s->out[1] + f->rows - 1) / f->rows;
+    f->in_rows = (f->rows - 1) * s->stride[1] + reach + 1;
+    f->image = take(f, f->in_rows * row);
+    f->bias = take(f, f->blocks * CONV_SMALL_CIN_LANES);
+    f->offsets = take(f, f->taps);
+    f->results = take(f, f->direct ? 0 : (s->out[2] + CONV_SMALL_CIN_LANES) * 2 * CONV_SMALL_CIN_LANES);
+    f->weights = take(f, op->packed_input == 2 ? 0 : f->blocks * f->taps * CONV_SMALL_CIN_LANES);
+    f->epilogue = take(f, 0);
+    return f->in_rows * row <= IMAGE_MAX;
+}
+
+bool kern_conv_small_cin_f32_accepts(const struct kern_op *op)
+{
+    struct conv_small_cin f;
+    return conv_small_cin_init(op, &f);
+}
+
+static void plan(const struct kern_op *op, struct kern_work *out)
+{
+    struct conv_small_cin f;
+    conv_small_cin_init(op, &f);
+    *out = (struct kern_work){ .units = f.s.batch * (uint64_t)f.bands };
+    out->grain = dense_grain((uint64_t)(f.taps * f.blocks * f.rows * f.s.out[2]));
+    out->worker_scratch_bytes = (uint64_t)f.floats * sizeof(float) + (f.post ? dense_epilogue_bytes(op) : 0);
+}
+
+void conv_small_cin_pack(const struct conv_small_cin *f, const float *source, float *packed)
+{
+    const struct conv_shape *s = &f->s;
+    memset(packed, 0, (size_t)(f->blocks * f->taps) * CONV_SMALL_CIN_LANES * sizeof(float));
+    for (int64_t i = 0; i < s->out_channels * f->taps; i++) {
+        int64_t o = i / f->taps, tap = i % f->taps, line = tap / s->kernel[2], k2 = tap % s->kernel[2];
+        int64_t c = line % s->in_channels, k1 = line / s->in_channels;
+        if (s->flip) {
+            k1 = s->kernel[1] - 1 - k1;
+            k2 = s->kernel[2] - 1 - k2;
+        }
+        packed[((o / CONV_SMALL_CIN_LANES) * f->taps + tap) * CONV_SMALL_CIN_LANES + o % CONV_SMALL_CIN_LANES] =
+            source[o * s->w[0] + c * s->w[1] + k1 * s->w[3] + k2 * s->w[4]];
+    }
+}
+
+static bool pack_plan(const struct kern_op *op, uint32_t *out_input, uint64_t *out_bytes)
+{
+    struct conv_small_cin f;
+    if (op->packed_input != 2 || !conv_small_cin_init(op, &f))
+        return false;
+    *out_input = 1;
+    *out_bytes = (uint64_t)(f.blocks * f.taps) * CONV_SMALL_CIN_LANES * sizeof(float);
+    return true;
+}
+
+static void pack(const struct kern_op *op, const void *source, void *packed)
+{
+    struct conv_small_cin f;
+    conv_small_cin_init(op, &f);
+    conv_small_cin_pack(&f, source, packed);
+}
+
+/* Every instruction set cuts and packs in the same way. */
+#define CONV_SMALL_CIN_ROW(row)                                                                                        \
+    void row##_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)              \
+    {                                                                                                                  \
+        (void)state;                                                                                                   \
+        (void)threads;                                                                                                 \
+        plan(op, out);                                                                                                 \
+    }                                                                                                                  \
+    bool row##_pack_plan(const struct kern_op *op, const void *state, uint32_t *out_input, uint64_t *out_bytes)        \
+    {                                                                                                                  \
+        (void)state;                                                                                                   \
+        return pack_plan(op, out_input, out_bytes);                                                                    \
+    }                                                                                                                  \
+    void row##_pack(const struct kern_op *op, const void *state, const void *source, void *packed)                     \
+    {                                                                                                                  \
+        (void)state;                                                                                                   \
+        pack(op, source, packed);                                                                                      \
+    }
+
+#if defined(__x86_64__)
+CONV_SMALL_CIN_ROW(kern_conv_small_cin_f32_avx512)
+CONV_SMALL_CIN_ROW(kern_conv_small_cin_f32_avx2)
+#elif defined(__aarch64__)
+CONV_SMALL_CIN_ROW(kern_conv_small_cin_f32_neon)
+#endif

@@ -1,0 +1,277 @@
+#include "kernels/core/iterator.h"
+
+#include "kernels/core/copy_body.h"
+
+struct dim {
+    uint64_t size;
+    int64_t strides[KERN_TENSORS_MAX];
+};
+
+static uint64_t magnitude(int64_t value)
+{
+    return value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+}
+
+static uint32_t collect(struct dim *out, const struct kern_op *op, const uint32_t *tensors, uint32_t count,
+                        uint32_t dims)
+{
+    const struct kern_view *first = &op->tensors[tensors[0]];
+    uint32_t rank = 0;
+    for (uint32_t d = 0; d < first->rank; d++) {
+        if (!(dims >> d & 1) || first->sizes[d] == 1)
+            continue;
+        out[rank].size = first->sizes[d];
+        for (uint32_t t = 0; t < count; t++)
+            out[rank].strides[t] = op->tensors[tensors[t]].strides[d];
+        rank++;
+    }
+    return rank;
+}
+
+/* Insertion sort: stable, and at most eight elements. */
+static void sort(struct dim *dims, uint32_t rank, uint32_t leader)
+{
+    for (uint32_t i = 1; i < rank; i++) {
+        struct dim moving = dims[i];
+        uint32_t j = i;
+        for (; j > 0 && magnitude(dims[j - 1].strides[leader]) < magnitude(moving.strides[leader]); j--)
+            dims[j] = dims[j - 1];
+        dims[j] = moving;
+    }
+}
+
+static bool mergeable(const struct kern_iterator *iterator, uint32_t outer, const struct dim *inner)
+{
+    for (uint32_t t = 0; t < iterator->views; t++)
+        if (iterator->strides[t][outer] != inner->strides[t] * (int64_t)inner->size)
+            return false;
+    return true;
+}
+
+void kern_iterator_init(struct kern_iterator *iterator, const struct kern_op *op, const uint32_t *tensors,
+                        uint32_t count, uint32_t dims, uint32_t leader)
+{
+    struct dim list[KERN_RANK_MAX] = { { 0 } };
+    uint32_t rank = collect(list, op, tensors, count, dims);
+    if (leader != KERN_ITERATOR_ROW_MAJOR)
+        sort(list, rank, leader);
+    iterator->rank = 0;
+    iterator->views = count;
+    iterator->count = 1;
+    for (uint32_t d = 0; d < rank; d++) {
+        bool merge = iterator->rank > 0 && mergeable(iterator, iterator->rank - 1, &list[d]);
+        uint32_t at = merge ? iterator->rank - 1 : iterator->rank++;
+        iterator->sizes[at] = merge ? iterator->sizes[at] * list[d].size : list[d].size;
+        for (uint32_t t = 0; t < count; t++)
+            iterator->strides[t][at] = list[d].strides[t];
+        iterator->count *= list[d].size;
+    }
+    if (iterator->rank)
+        return;
+    iterator->rank = 1;
+    iterator->sizes[0] = 1;
+    for (uint32_t t = 0; t < count; t++)
+        iterator->strides[t][0] = 1;
+}
+
+int64_t kern_iterator_offset(const struct kern_iterator *iterator, uint32_t view, uint64_t flat)
+{
+    int64_t offset = 0;
+    for (uint32_t d = iterator->rank; d-- > 1;) {
+        offset += (int64_t)(flat % iterator->sizes[d]) * iterator->strides[view][d];
+        flat /= iterator->sizes[d];
+    }
+    return offset + (int64_t)flat * iterator->strides[view][0];
+}
+
+uint64_t kern_iterator_row_left(const struct kern_iterator *iterator, uint64_t flat)
+{
+    uint64_t row = iterator->sizes[iterator->rank - 1];
+    return row - flat % row;
+}
+
+/* Rows may be merged for one view where the others forbid it: look outwards as long as this view stays linear. */
+bool kern_iterator_linear(const struct kern_iterator *iterator, uint32_t view, uint64_t begin, uint64_t count,
+                          int64_t *out_stride)
+{
+    const int64_t *strides = iterator->strides[view];
+    uint32_t d = iterator->rank - 1;
+    uint64_t run = iterator->sizes[d];
+    *out_stride = strides[d];
+    while (d > 0 && strides[d - 1] == strides[d] * (int64_t)iterator->sizes[d])
+        run *= iterator->sizes[--d];
+    return d == 0 || begin % run + count <= run;
+}
+
+void kern_cursor_seek(const struct kern_iterator *iterator, uint64_t flat, struct kern_cursor *out)
+{
+    for (uint32_t d = iterator->rank; d-- > 0;) {
+        out->index[d] = flat % iterator->sizes[d];
+        flat /= iterator->sizes[d];
+    }
+    for (uint32_t v = 0; v < iterator->views; v++) {
+        out->offset[v] = 0;
+        for (uint32_t d = 0; d < iterator->rank; d++)
+            out->offset[v] += (int64_t)out->index[d] * iterator->strides[v][d];
+    }
+}
+
+void kern_cursor_skip(const struct kern_iterator *iterator, struct kern_cursor *cursor, uint64_t count)
+{
+    uint32_t d = iterator->rank - 1;
+    cursor->index[d] += count;
+    for (uint32_t v = 0; v < iterator->views; v++)
+        cursor->offset[v] += (int64_t)count * iterator->strides[v][d];
+}
+
+void kern_cursor_next_row(const struct kern_iterator *iterator, struct kern_cursor *cursor)
+{
+    uint32_t d = iterator->rank - 1;
+    for (uint32_t v = 0; v < iterator->views; v++)
+        cursor->offset[v] -= (int64_t)cursor->index[d] * iterator->strides[v][d];
+    cursor->index[d] = 0;
+    while (d-- > 0) {
+        bool wraps = ++cursor->index[d] == iterator->sizes[d];
+        for (uint32_t v = 0; v < iterator->views; v++)
+            cursor->offset[v] += iterator->strides[v][d] * (wraps ? 1 - (int64_t)iterator->sizes[d] : 1);
+        if (!wraps)
+            return;
+        cursor->index[d] = 0;
+    }
+}
+
+void kern_copy_row(uint32_t bytes, void *out, int64_t out_stride, const void *in, int64_t in_stride, uint64_t count)
+{
+    copy_row(bytes, out, out_stride, in, in_stride, count);
+}
+
+static uint8_t nibble(const uint8_t *base, int64_t offset)
+{
+    return (base[offset >> 1] >> (offset & 1 ? 4 : 0)) & 15;
+}
+
+void kern_load_nibbles(DML_TENSOR_DATA_TYPE type, const uint8_t *base, int64_t offset, int64_t stride, uint64_t count,
+                       uint8_t *restrict out)
+{
+    const uint8_t sign = type == DML_TENSOR_DATA_TYPE_INT4 ? 8 : 0;
+    uint64_t i = 0;
+    if (stride == 0) {
+        memset(out, (uint8_t)((nibble(base, offset) ^ sign) - sign), count);
+        return;
+    }
+    if (stride == 1) {
+        for (; i < count && ((offset + (int64_t)i) & 1); i++)
+            out[i] = (uint8_t)((nibble(base, offset) ^ sign) - sign);
+        const uint8_t *in = base + ((offset + (int64_t)i) >> 1);
+        uint64_t pairs = (count - i) / 2;
+        for (uint64_t p = 0; p < pairs; p++) {
+            out[i + 2 * p] = (uint8_t)(((in[p] & 15) ^ sign) - sign);
+            out[i + 2 * p + 1] = (uint8_t)((in[p] >> 4 ^ sign) - sign);
+        }
+        i += 2 * pairs;
+    }
+    for (; i < count; i++)
+        out[i] = (uint8_t)((nibble(base, offset + (int64_t)i * stride) ^ sign) - sign);
+}
+
+static void set_nibble(uint8_t *base, int64_t offset, uint8_t value)
+{
+    uint8_t *byte = base + (offset >> 1);
+    *byte = (uint8_t)(offset & 1 ? (*byte & 15) | value << 4 : (*byte & 0xf0) | (value & 15));
+}
+
+static void store_nibbles(uint8_t *base, int64_t offset, int64_t stride, uint64_t count, const uint8_t *in)
+{
+    uint64_t i = 0;
+    if (stride == 1) {
+        for (; i < count && ((offset + (int64_t)i) & 1); i++)
+            set_nibble(base, offset, in[i]);
+        uint8_t *out = base + ((offset + (int64_t)i) >> 1);
+        uint64_t pairs = (count - i) / 2;
+        for (uint64_t p = 0; p < pairs; p++)
+            out[p] = (uint8_t)((in[i + 2 * p] & 15) | in[i + 2 * p + 1] << 4);
+        i += 2 * pairs;
+    }
+    for (; i < count; i++)
+        set_nibble(base, offset + (int64_t)i * stride, in[i]);
+}
+
+uint64_t kern_runs_first(struct kern_runs *runs, const struct kern_iterator *iterator, uint32_t view, uint64_t begin,
+                         uint64_t count)
+{
+    const uint32_t last = iterator->rank - 1;
+    *runs = (struct kern_runs){
+        .iterator = iterator, .view = view, .left = count, .stride = iterator->strides[view][last]
+    };
+    int64_t stride;
+    if (kern_iterator_linear(iterator, view, begin, count, &stride)) {
+        runs->offset = kern_iterator_offset(iterator, view, begin);
+        return count;
+    }
+    for (uint32_t d = iterator->rank; d-- > 0;) {
+        runs->index[d] = begin % iterator->sizes[d];
+        runs->offset += (int64_t)runs->index[d] * iterator->strides[view][d];
+        begin /= iterator->sizes[d];
+    }
+    return BASE_MIN(count, iterator->sizes[last] - runs->index[last]);
+}
+
+uint64_t kern_runs_next(struct kern_runs *runs, uint64_t done)
+{
+    const struct kern_iterator *iterator = runs->iterator;
+    const int64_t *strides = iterator->strides[runs->view];
+    uint32_t d = iterator->rank - 1;
+    runs->left -= done;
+    if (!runs->left)
+        return 0;
+    runs->offset -= (int64_t)runs->index[d] * strides[d];
+    runs->index[d] = 0;
+    while (d-- > 0) {
+        if (++runs->index[d] < iterator->sizes[d]) {
+            runs->offset += strides[d];
+            break;
+        }
+        runs->offset -= ((int64_t)iterator->sizes[d] - 1) * strides[d];
+        runs->index[d] = 0;
+    }
+    return BASE_MIN(runs->left, iterator->sizes[iterator->rank - 1]);
+}
+
+void kern_iterator_element(DML_TENSOR_DATA_TYPE type, const void *base, int64_t offset, void *out)
+{
+    uint32_t bytes = kern_type_bytes(type);
+    if (bytes)
+        memcpy(out, (const char *)base + offset * bytes, bytes);
+    else
+        kern_load_nibbles(type, base, offset, 0, 1, out);
+}
+
+void kern_iterator_load(const struct kern_iterator *iterator, uint32_t view, DML_TENSOR_DATA_TYPE type,
+                        const void *base, uint64_t begin, uint64_t count, void *out)
+{
+    uint32_t bytes = kern_type_bytes(type);
+    char *to = out;
+    struct kern_runs runs;
+    for (uint64_t n = kern_runs_first(&runs, iterator, view, begin, count); n; n = kern_runs_next(&runs, n)) {
+        if (bytes)
+            kern_copy_row(bytes, to, 1, (const char *)base + runs.offset * bytes, runs.stride, n);
+        else
+            kern_load_nibbles(type, base, runs.offset, runs.stride, n, (uint8_t *)to);
+        to += n * (bytes ? bytes : 1);
+    }
+}
+
+void kern_iterator_store(const struct kern_iterator *iterator, uint32_t view, DML_TENSOR_DATA_TYPE type, void *base,
+                         uint64_t begin, uint64_t count, const void *in)
+{
+    uint32_t bytes = kern_type_bytes(type);
+    const char *from = in;
+    struct kern_runs runs;
+    for (uint64_t n = kern_runs_first(&runs, iterator, view, begin, count); n; n = kern_runs_next(&runs, n)) {
+        if (bytes)
+            kern_copy_row(bytes, (char *)base + runs.offset * bytes, runs.stride, from, 1, n);
+        else
+            store_nibbles(base, runs.offset, runs.stride, n, (const uint8_t *)from);
+        from += n * (bytes ? bytes : 1);
+    }
+}

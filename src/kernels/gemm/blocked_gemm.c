@@ -1,0 +1,214 @@
+#include "kernels/gemm/blocked_gemm.h"
+
+#include "kernels/gemm/gemm.h"
+
+/* ---- packing ---- */
+
+static int32_t row_bytes(const struct blocked_gemm_isa *isa, const struct blocked_gemm_line *from, uint32_t count,
+                         uint8_t flip, uint8_t *out)
+{
+    const uint8_t *restrict in = (const uint8_t *)from->data + from->index;
+    if (from->step == 1)
+        return isa->integers->row(in, count, flip, out);
+    for (uint32_t i = 0; i < count; i++)
+        out[i] = in[(int64_t)i * from->step];
+    return isa->integers->row(out, count, flip, out);
+}
+
+static int32_t row_pairs(const struct blocked_gemm_line *from, uint32_t count, int16_t *out)
+{
+    const uint8_t *restrict in = (const uint8_t *)from->data + from->index;
+    bool is_signed = from->type == DML_TENSOR_DATA_TYPE_INT8;
+    int32_t sum = 0;
+    for (uint32_t i = 0; is_signed && i < count; i++)
+        out[i] = (int8_t)in[(int64_t)i * from->step];
+    for (uint32_t i = 0; !is_signed && i < count; i++)
+        out[i] = in[(int64_t)i * from->step];
+    for (uint32_t i = 0; i < count; i++)
+        sum += out[i];
+    return sum;
+}
+
+void blocked_gemm_load(const struct blocked_gemm_isa *isa, const struct blocked_gemm_line *from, uint64_t count,
+                       void *packs)
+{
+    if (isa->pack_bytes == sizeof(float)) {
+        dense_load_row(from->data, from->index, from->step, from->type, (uint32_t)count, packs);
+        return;
+    }
+    double *out = packs;
+    for (uint64_t i = 0; i < count; i++)
+        out[i] = dense_load(from->data, from->index + (int64_t)i * from->step, from->type);
+}
+
+int32_t blocked_gemm_row(const struct blocked_gemm_isa *isa, const struct blocked_gemm_line *from, uint32_t count,
+                         bool right, void *packs)
+{
+    uint32_t places = (uint32_t)blocked_gemm_packs(isa, count) * isa->k_pack;
+    if (!isa->integers) {
+        blocked_gemm_load(isa, from, count, packs);
+        return 0;
+    }
+    if (isa->k_pack == 4) {
+        memset((uint8_t *)packs + count, 0, places - count);
+        return row_bytes(isa, from, count, blocked_gemm_flip(isa, from->type, right), packs);
+    }
+    memset((int16_t *)packs + count, 0, (places - count) * sizeof(int16_t));
+    return row_pairs(from, count, packs);
+}
+
+uint64_t blocked_gemm_pack_of(const struct blocked_gemm_isa *isa, int32_t value, DML_TENSOR_DATA_TYPE type,
+                              uint32_t count)
+{
+    uint64_t word = 0;
+    uint32_t bits = isa->k_pack == 4 ? 8 : 16;
+    uint32_t place = ((uint32_t)value ^ blocked_gemm_flip(isa, type, true)) & ((1u << bits) - 1);
+    for (uint32_t i = 0; isa->integers && i < count; i++)
+        word |= (uint64_t)place << (i * bits);
+    return word;
+}
+
+#define ONES 256
+
+void blocked_gemm_column_sums(const struct blocked_gemm_isa *isa, const void *panel, uint64_t packs, int32_t *sums)
+{
+    uint32_t ones[ONES];
+    int32_t part[BLOCKED_GEMM_COLUMNS_MAX];
+    memset(sums, 0, isa->columns * sizeof(*sums));
+    for (uint32_t i = 0; i < ONES; i++)
+        ones[i] = isa->k_pack == 4 ? 0x01010101 : 0x00010001;
+    for (uint64_t first = 0; first < packs; first += ONES) {
+        uint64_t count = BASE_MIN(packs - first, ONES);
+        isa->tile(ones, (const char *)panel + first * isa->columns * isa->pack_bytes, count, 1, isa->columns, part,
+                  isa->columns);
+        for (uint32_t c = 0; c < isa->columns; c++)
+            sums[c] += part[c];
+    }
+}
+
+/* ---- the epilogue ---- */
+
+/* Instruction `at` is `code` in FLOAT32 of what the one before gave (`last`) and, where `out_tensor` is given, of an
+ * input. */
+static bool is_step(const struct kern_op *op, uint32_t at, enum kern_map_code code, uint32_t last, uint32_t *out_tensor)
+{
+    const struct kern_map_inst *inst = &op->epilogue->inst[at];
+    if (inst->code != code || inst->type != DML_TENSOR_DATA_TYPE_FLOAT32 || inst->to_type != inst->type ||
+        inst->src[0] != last)
+        return false;
+    if (!out_tensor)
+        return true;
+    *out_tensor = op->epilogue_input + inst->src[1] - 1u;
+    return inst->src[1] >= 1 && *out_tensor < op->input_count;
+}
+
+/* The program is clamp(rint(x * scale [/ divisor]) [+ zero point]), and its tensors lie as requantize() wants them. */
+void blocked_gemm_epilogue_init(const struct kern_op *op, struct blocked_gemm_epilogue *out)
+{
+    const struct kern_map *map = op->epilogue;
+    uint32_t inputs = 1 + op->input_count - op->epilogue_input, at = 0;
+    *out = (struct blocked_gemm_epilogue){ .requantizes = false };
+    if (!map || !gemm_bytes(op->tensors[op->input_count].type) || map->inst_count < 3 || map->inst_count > 5 ||
+        !is_step(op, at++, KERN_MAP_MUL, 0, &out->scale))
+        return;
+    if (map->inst[at].code == KERN_MAP_DIV && !is_step(op, at, KERN_MAP_DIV, inputs, &out->divisor))
+        return;
+    at += map->inst[at].code == KERN_MAP_DIV;
+    if (!is_step(op, at, KERN_MAP_RINT, inputs + at - 1, NULL))
+        return;
+    at++;
+    if (map->inst[at].code == KERN_MAP_ADD && !is_step(op, at, KERN_MAP_ADD, inputs + at - 1, &out->zero))
+        return;
+    at += map->inst[at].code == KERN_MAP_ADD;
+    if (at + 1 != map->inst_count || !is_step(op, at, KERN_MAP_CLAMP, inputs + at - 1, NULL) ||
+        map->store[0] != inputs + at)
+        return;
+    out->low = map->inst[at].imm[0].f32;
+    out->high = map->inst[at].imm[1].f32;
+    out->requantizes = op->tensors[out->scale].type == DML_TENSOR_DATA_TYPE_FLOAT32 &&
+                       (!out->divisor || op->tensors[out->divisor].type == DML_TENSOR_DATA_TYPE_FLOAT32) &&
+                       (!out->zero || gemm_bytes(op->tensors[out->zero].type)) && out->low >= -128 && out->high <= 255;
+}
+
+float blocked_gemm_divisor(const struct kern_call *call, const struct blocked_gemm_epilogue *post, const uint32_t *at)
+{
+    const struct kern_view *view = &call->op->tensors[post->divisor];
+    return post->divisor ? ((const float *)call->data[post->divisor])[dense_offset(view, at, view->rank)] : 1;
+}
+
+static int64_t last_step(const struct kern_view *view)
+{
+    return view->sizes[view->rank - 1] > 1 ? view->strides[view->rank - 1] : 0;
+}
+
+static bool finish_bytes(const struct blocked_gemm_isa *isa, const struct kern_call *call,
+                         const struct blocked_gemm_epilogue *post, const uint32_t *at, uint32_t count,
+                         const int32_t *sums, const struct blocked_gemm_shift *shift)
+{
+    const struct kern_op *op = call->op;
+    const struct kern_view *y = &op->tensors[op->input_count], *scale = &op->tensors[post->scale];
+    int64_t step = last_step(scale);
+    if (!post->requantizes || (y->strides[y->rank - 1] != 1 && count > 1) || (step != 0 && step != 1) ||
+        (post->zero && last_step(&op->tensors[post->zero])) ||
+        (post->divisor && last_step(&op->tensors[post->divisor])))
+        return false;
+    struct blocked_gemm_requantize how = { .scale_step = (uint32_t)step, .low = post->low, .high = post->high };
+    how.scale = (const float *)call->data[post->scale] + dense_offset(scale, at, scale->rank);
+    how.divisor = blocked_gemm_divisor(call, post, at);
+    if (post->zero)
+        how.zero = (float)gemm_zero(call, true, post->zero, at);
+    isa->integers->requantize(sums, count, shift, &how,
+                              (uint8_t *)call->data[op->input_count] + dense_offset(y, at, y->rank));
+    return true;
+}
+
+static void finish_integers(const struct blocked_gemm_isa *isa, const struct kern_call *call,
+                            const struct blocked_gemm_epilogue *post, void *epilogue, const uint32_t *at,
+                            uint32_t count, int32_t *sums, const struct blocked_gemm_shift *shift, float *floats)
+{
+    const struct kern_op *op = call->op;
+    const struct kern_view *y = &op->tensors[op->input_count];
+    if (finish_bytes(isa, call, post, at, count, sums, shift))
+        return;
+    if (op->epilogue) {
+        isa->integers->unshift(sums, count, shift, sums);
+        for (uint32_t i = 0; i < count; i++)
+            floats[i] = (float)sums[i];
+        dense_finish_f32(call, epilogue, at, count, floats);
+        return;
+    }
+    int32_t *to = (int32_t *)call->data[op->input_count] + dense_offset(y, at, y->rank);
+    int64_t step = y->strides[y->rank - 1];
+    isa->integers->unshift(sums, count, shift, step == 1 ? to : sums);
+    for (uint32_t i = 0; step != 1 && i < count; i++)
+        to[i * step] = sums[i];
+}
+
+void blocked_gemm_finish(const struct blocked_gemm_isa *isa, const struct kern_call *call,
+                         const struct blocked_gemm_epilogue *post, void *epilogue, const uint32_t *at, uint32_t count,
+                         void *sums, const struct blocked_gemm_shift *shift, float *floats)
+{
+    if (isa->integers)
+        finish_integers(isa, call, post, epilogue, at, count, sums, shift, floats);
+    else if (isa->pack_bytes == sizeof(double))
+        dense_finish(call, at, count, sums);
+    else
+        dense_finish_f32(call, epilogue, at, count, sums);
+}
+
+const struct blocked_gemm_isa *blocked_gemm_isa_for(const struct kern_op *op, const struct blocked_gemm_isa *f32,
+                                                    const struct blocked_gemm_isa *f64)
+{
+    return op->tensors[0].type == DML_TENSOR_DATA_TYPE_FLOAT64 ? f64 : f32;
+}
+
+bool blocked_gemm_types_fit(const struct kern_op *op, bool integer, bool third)
+{
+    DML_TENSOR_DATA_TYPE type = op->tensors[op->input_count].type;
+    if (!dense_epilogue_fits(op))
+        return false;
+    if (!integer)
+        return dense_short_floats(op) || (dense_is_float(type) && dense_same_type(op, 0, third ? 2 : 1, type));
+    return gemm_bytes(op->tensors[0].type) && gemm_bytes(op->tensors[1].type) &&
+           (op->epilogue ? kern_type_bytes(type) != 0 : type == DML_TENSOR_DATA_TYPE_INT32);
+}

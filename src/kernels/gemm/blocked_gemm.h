@@ -1,0 +1,129 @@
+/* Blocked products Y[m, n] = sum over k of A[m, k] * B[k, n], for matrices and convolutions, in FLOAT32, FLOAT64 and
+ * integers. A is brought into rows of packs, B into panels: [packs along k][columns of a tile]; a pack holds `k_pack`
+ * neighbouring k (integers: four bytes or two 16-bit numbers, multiplied and added by one instruction; otherwise one
+ * number), zeros behind the last. What multiplies is a tile per instruction set; all else is common.
+ *
+ * Integers enter as they are, but for packs of bytes whose left factor must be unsigned and right one signed: 128 is
+ * added to a signed left, subtracted from an unsigned right. Those shifts and the zero points come out of the sums:
+ *   sum of (a - za)(b - zb) = sum of a b - za * sum of b - zb * (sum of a - K * za), in arithmetic that wraps. */
+#ifndef KERNELS_BLOCKED_GEMM_H
+#define KERNELS_BLOCKED_GEMM_H
+
+#include "kernels/conv/conv.h"
+
+#define BLOCKED_GEMM_ROWS_MAX    8
+#define BLOCKED_GEMM_COLUMNS_MAX 64
+
+struct blocked_gemm_isa {
+    uint32_t rows, columns; /* of a tile */
+    uint32_t k_pack;
+    uint32_t pack_bytes; /* bytes */
+    /* sums[r * step + c] = sum over packs of a[r] * b[c]; r < count <= rows; c < used, or a little further up to what
+     * is a whole vector. */
+    void (*tile)(const void *a, const void *b, uint64_t packs, uint32_t count, uint32_t used, void *sums,
+                 uint32_t step);
+    const struct blocked_gemm_integers *integers; /* NULL: FLOAT32 or FLOAT64 */
+};
+
+/* Integers: what has to come out of a row of sums. columns[i] = sum of b; zero, zeros[i] (shift included) of a, b;
+ * row = sum of a - K * zero. zeros == NULL: zero_all for all columns. */
+struct blocked_gemm_shift {
+    const int32_t *columns, *zeros;
+    int32_t zero, zero_all, row;
+    int32_t plus; /* to be added */
+};
+
+/* Clamp(round(x * scale / divisor) + zero) as a byte, each step rounded. scale_step: 0 or 1; |zero|, |low|, |high| <
+ * 512. */
+struct blocked_gemm_requantize {
+    const float *scale;
+    uint32_t scale_step;
+    float divisor, zero, low, high;
+};
+
+/* What else depends on the instruction set. */
+struct blocked_gemm_integers {
+    /* Packs from `k_pack` lines of `count` elements; `flip` changes the sign bit, is_signed widens. */
+    void (*interleave)(const uint8_t *const *lines, uint64_t count, uint8_t flip, bool is_signed, void *packs);
+    void (*unshift)(const int32_t *sums, uint32_t count, const struct blocked_gemm_shift *shift, int32_t *out);
+    void (*requantize)(const int32_t *sums, uint32_t count, const struct blocked_gemm_shift *shift,
+                       const struct blocked_gemm_requantize *how, uint8_t *out);
+    /* Packs of bytes: out = in ^ flip; returns their sum. */
+    int32_t (*row)(const uint8_t *in, uint32_t count, uint8_t flip, uint8_t *out);
+};
+
+extern const struct blocked_gemm_isa blocked_gemm_f32_portable, blocked_gemm_f32_avx2, blocked_gemm_f32_avx512,
+    blocked_gemm_f32_neon;
+extern const struct blocked_gemm_isa blocked_gemm_f64_portable, blocked_gemm_f64_avx2, blocked_gemm_f64_avx512,
+    blocked_gemm_f64_neon;
+extern const struct blocked_gemm_isa blocked_gemm_int_portable, blocked_gemm_int_avx2, blocked_gemm_int_vnni;
+
+/* ---- packing (blocked_gemm.c) ---- */
+
+/* Elements of one type at data[index + i * step]. */
+struct blocked_gemm_line {
+    const void *data;
+    int64_t index, step;
+    DML_TENSOR_DATA_TYPE type;
+};
+
+DENSE_INLINE uint64_t blocked_gemm_packs(const struct blocked_gemm_isa *isa, uint64_t k)
+{
+    return (k + isa->k_pack - 1) / isa->k_pack;
+}
+
+/* What is added to elements of a left and taken from those of a right factor. */
+DENSE_INLINE uint8_t blocked_gemm_flip(const struct blocked_gemm_isa *isa, DML_TENSOR_DATA_TYPE type, bool right)
+{
+    return isa->integers && isa->k_pack == 4 && (type == DML_TENSOR_DATA_TYPE_UINT8) == right ? 0x80 : 0;
+}
+
+/* A row of packs of a left or right factor; integers: returns the sum of its elements (after the shift). */
+int32_t blocked_gemm_row(const struct blocked_gemm_isa *isa, const struct blocked_gemm_line *from, uint32_t count,
+                         bool right, void *packs);
+/* A pack of a right factor that holds `value` in its first `count` places. */
+uint64_t blocked_gemm_pack_of(const struct blocked_gemm_isa *isa, int32_t value, DML_TENSOR_DATA_TYPE type,
+                              uint32_t count);
+/* sums[columns] of a panel of integers. */
+void blocked_gemm_column_sums(const struct blocked_gemm_isa *isa, const void *panel, uint64_t packs, int32_t *sums);
+
+/* Elements as packs where k_pack = 1. */
+void blocked_gemm_load(const struct blocked_gemm_isa *isa, const struct blocked_gemm_line *from, uint64_t count,
+                       void *packs);
+
+/* ---- the epilogue (blocked_gemm.c) ---- */
+
+/* The op's epilogue is a requantisation: of which tensors (0 = none). */
+struct blocked_gemm_epilogue {
+    bool requantizes;
+    uint32_t scale, divisor, zero;
+    float low, high;
+};
+void blocked_gemm_epilogue_init(const struct kern_op *op, struct blocked_gemm_epilogue *out);
+/* The divisor for coordinates `at`; 1 where there is none. */
+float blocked_gemm_divisor(const struct kern_call *call, const struct blocked_gemm_epilogue *post, const uint32_t *at);
+
+/* Stores a row of sums (INT32, FLOAT32 or FLOAT64) from coordinates `at` on. `shift`: of integers. `floats`: room for
+ * as many. */
+void blocked_gemm_finish(const struct blocked_gemm_isa *isa, const struct kern_call *call,
+                         const struct blocked_gemm_epilogue *post, void *epilogue, const uint32_t *at, uint32_t count,
+                         void *sums, const struct blocked_gemm_shift *shift, float *floats);
+
+/* The types of A, B, (third: of a third input) and Y are ones that products are made of. */
+bool blocked_gemm_types_fit(const struct kern_op *op, bool integer, bool third);
+
+/* ---- the rows' functions (gemm_blocked.c, conv_implicit_gemm.c) ---- */
+const struct blocked_gemm_isa *blocked_gemm_isa_for(const struct kern_op *op, const struct blocked_gemm_isa *f32,
+                                                    const struct blocked_gemm_isa *f64);
+void blocked_gemm_plan(const struct blocked_gemm_isa *isa, const struct kern_op *op, struct kern_work *out);
+void blocked_gemm_run(const struct blocked_gemm_isa *isa, const struct kern_call *call, uint64_t begin, uint64_t end);
+bool blocked_gemm_pack_plan(const struct blocked_gemm_isa *isa, const struct kern_op *op, uint32_t *out_input,
+                            uint64_t *out_bytes);
+void blocked_gemm_pack(const struct blocked_gemm_isa *isa, const struct kern_op *op, const void *source, void *packed);
+void blocked_conv_plan(const struct blocked_gemm_isa *isa, const struct kern_op *op, struct kern_work *out);
+void blocked_conv_run(const struct blocked_gemm_isa *isa, const struct kern_call *call, uint64_t begin, uint64_t end);
+bool blocked_conv_pack_plan(const struct blocked_gemm_isa *isa, const struct kern_op *op, uint32_t *out_input,
+                            uint64_t *out_bytes);
+void blocked_conv_pack(const struct blocked_gemm_isa *isa, const struct kern_op *op, const void *source, void *packed);
+
+#endif

@@ -1,0 +1,354 @@
+/* Matrix products in blocks: a unit of work is one block of rows by one block of columns of one batch. */
+#include "kernels/gemm/gemm.h"
+#include "kernels/gemm/blocked_gemm.h"
+
+#define BLOCK_ROWS 96
+
+struct gemm_blocks {
+    uint32_t rank, m, n, columns;   /* columns of a block */
+    uint64_t k, packs, panel_bytes; /* a panel of integers starts with the sums of its columns */
+    uint64_t header, row_blocks, column_blocks, batches;
+    uint64_t a, a_sums, b, sums, floats, zeros, epilogue, bytes; /* places in the worker's scratch */
+    bool packed;
+};
+
+static uint64_t take(struct gemm_blocks *g, uint64_t bytes)
+{
+    uint64_t at = g->bytes;
+    g->bytes += base_align_up(bytes, 64);
+    return at;
+}
+
+static void blocks_init(const struct blocked_gemm_isa *isa, const struct kern_op *op, struct gemm_blocks *g)
+{
+    const struct kern_view *a = &op->tensors[0], *y = &op->tensors[op->input_count];
+    *g = (struct gemm_blocks){ .rank = y->rank, .k = a->sizes[y->rank - 1], .batches = 1 };
+    g->m = y->sizes[g->rank - 2];
+    g->n = y->sizes[g->rank - 1];
+    for (uint32_t d = 0; d + 2 < g->rank; d++)
+        g->batches *= y->sizes[d];
+    g->columns = isa->integers ? 256 : 128;
+    g->packs = blocked_gemm_packs(isa, g->k);
+    g->header = isa->integers ? isa->columns * (uint64_t)isa->pack_bytes : 0;
+    g->panel_bytes = g->header + g->packs * isa->columns * isa->pack_bytes;
+    g->row_blocks = (g->m + BLOCK_ROWS - 1) / BLOCK_ROWS;
+    g->column_blocks = ((uint64_t)g->n + g->columns - 1) / g->columns;
+    g->packed = isa->integers && op->packed_input == 2;
+    uint32_t rows = BASE_MIN(g->m, BLOCK_ROWS),
+             columns = (uint32_t)base_align_up(BASE_MIN(g->n, g->columns), isa->columns);
+    g->a = take(g, rows * g->packs * isa->pack_bytes);
+    g->a_sums = take(g, rows * sizeof(int32_t));
+    g->b = take(g, g->packed ? 0 : columns / isa->columns * g->panel_bytes);
+    g->sums = take(g, (uint64_t)isa->rows * columns * isa->pack_bytes);
+    g->floats = take(g, columns * sizeof(float));
+    g->zeros = take(g, 2 * columns * sizeof(int32_t)); /* of B, and the sums of its columns */
+    g->epilogue = take(g, dense_epilogue_bytes(op));
+}
+
+void blocked_gemm_plan(const struct blocked_gemm_isa *isa, const struct kern_op *op, struct kern_work *out)
+{
+    struct gemm_blocks g;
+    blocks_init(isa, op, &g);
+    uint64_t cost = g.k * BASE_MIN(g.m, BLOCK_ROWS) * BASE_MIN(g.n, g.columns) / 16;
+    *out = (struct kern_work){ .units = g.batches * g.row_blocks * g.column_blocks, .grain = dense_grain(cost) };
+    out->worker_scratch_bytes = g.bytes;
+}
+
+/* ---- B ---- */
+
+/* Columns one after the other, k contiguous in memory. */
+static void panel_deep(const struct blocked_gemm_isa *isa, const struct blocked_gemm_line *from,
+                       const struct gemm_blocks *g, uint32_t count, int64_t step, char *panel)
+{
+    uint64_t packs[64];
+    for (uint32_t c = 0; c < isa->columns; c++) {
+        char *out = panel + (uint64_t)c * isa->pack_bytes;
+        for (uint64_t first = 0; first < g->packs; first += 64) {
+            uint64_t n = BASE_MIN(g->packs - first, 64), begin = first * isa->k_pack;
+            struct blocked_gemm_line line = *from;
+            line.index += c * step + (int64_t)begin;
+            memset(packs, 0, sizeof(packs));
+            if (c < count)
+                blocked_gemm_row(isa, &line, (uint32_t)BASE_MIN(g->k - begin, n * isa->k_pack), true, packs);
+            for (uint64_t w = 0; w < n; w++)
+                memcpy(out + (first + w) * isa->columns * isa->pack_bytes, (char *)packs + w * isa->pack_bytes,
+                       isa->pack_bytes);
+        }
+    }
+}
+
+static void panel_numbers(const struct blocked_gemm_isa *isa, const struct blocked_gemm_line *from,
+                          const struct gemm_blocks *g, uint32_t count, int64_t row, char *panel)
+{
+    for (uint64_t k = 0; k < g->k; k++) {
+        char *out = panel + k * isa->columns * isa->pack_bytes;
+        struct blocked_gemm_line line = *from;
+        line.index += (int64_t)k * row;
+        blocked_gemm_load(isa, &line, count, out);
+        memset(out + (uint64_t)count * isa->pack_bytes, 0, (uint64_t)(isa->columns - count) * isa->pack_bytes);
+    }
+}
+
+static void panel_integers(const struct blocked_gemm_isa *isa, const struct blocked_gemm_line *from,
+                           const struct gemm_blocks *g, uint32_t count, int64_t row, char *panel)
+{
+    uint8_t buffer[4][BLOCKED_GEMM_COLUMNS_MAX], flip = blocked_gemm_flip(isa, from->type, true);
+    const uint8_t *lines[4], *data = (const uint8_t *)from->data + from->index;
+    memset(buffer, flip, sizeof(buffer)); /* 0 once its sign bit is flipped */
+    for (uint64_t w = 0; w < g->packs; w++) {
+        for (uint32_t i = 0; i < isa->k_pack; i++) {
+            uint64_t k = w * isa->k_pack + i;
+            const uint8_t *in = data + (int64_t)k * row;
+            lines[i] = buffer[i];
+            if (k >= g->k)
+                memset(buffer[i], flip, isa->columns);
+            else if (from->step == 1 && count == isa->columns)
+                lines[i] = in;
+            else
+                for (uint32_t c = 0; c < count; c++)
+                    buffer[i][c] = in[c * from->step];
+        }
+        isa->integers->interleave(lines, isa->columns, flip, from->type == DML_TENSOR_DATA_TYPE_INT8,
+                                  panel + w * isa->columns * isa->pack_bytes);
+    }
+}
+
+/* Columns `first`.. of the matrix at element `at`. */
+static void panel_fill(const struct blocked_gemm_isa *isa, const struct kern_op *op, const struct gemm_blocks *g,
+                       const void *data, int64_t at, uint32_t first, char *panel)
+{
+    const struct kern_view *b = &op->tensors[1];
+    int64_t row = b->strides[g->rank - 2], step = b->strides[g->rank - 1];
+    uint32_t count = BASE_MIN(g->n - first, isa->columns);
+    struct blocked_gemm_line line = { data, at + first * step, step, b->type };
+    char *packs = panel + g->header;
+    if (row == 1 && step != 1) {
+        line.step = 1;
+        panel_deep(isa, &line, g, count, step, packs);
+    } else if (isa->integers) {
+        panel_integers(isa, &line, g, count, row, packs);
+    } else {
+        panel_numbers(isa, &line, g, count, row, packs);
+    }
+    if (isa->integers)
+        blocked_gemm_column_sums(isa, packs, g->packs, (int32_t *)panel);
+}
+
+/* Batches that share a matrix share its panels. */
+static uint64_t packed_batches(const struct kern_view *b)
+{
+    uint64_t count = 1;
+    for (uint32_t d = 0; d + 2 < b->rank; d++)
+        count *= b->strides[d] ? b->sizes[d] : 1;
+    return count;
+}
+
+static uint64_t packed_batch(const struct kern_view *b, const uint32_t *at)
+{
+    uint64_t index = 0;
+    for (uint32_t d = 0; d + 2 < b->rank; d++) {
+        if (b->strides[d] && b->sizes[d] > 1)
+            index = index * b->sizes[d] + at[d];
+    }
+    return index;
+}
+
+static uint64_t panels_of(const struct blocked_gemm_isa *isa, const struct gemm_blocks *g)
+{
+    return ((uint64_t)g->n + isa->columns - 1) / isa->columns;
+}
+
+bool blocked_gemm_pack_plan(const struct blocked_gemm_isa *isa, const struct kern_op *op, uint32_t *out_input,
+                            uint64_t *out_bytes)
+{
+    struct gemm_blocks g;
+    if (op->packed_input != 2)
+        return false;
+    blocks_init(isa, op, &g);
+    *out_input = 1;
+    *out_bytes = packed_batches(&op->tensors[1]) * panels_of(isa, &g) * g.panel_bytes;
+    return true;
+}
+
+void blocked_gemm_pack(const struct blocked_gemm_isa *isa, const struct kern_op *op, const void *source, void *packed)
+{
+    const struct kern_view *b = &op->tensors[1];
+    uint32_t at[KERN_RANK_MAX] = { 0 };
+    struct gemm_blocks g;
+    blocks_init(isa, op, &g);
+    char *panel = packed;
+    for (uint64_t batch = 0, count = packed_batches(b); batch < count; batch++) {
+        uint64_t rest = batch;
+        for (uint32_t d = g.rank - 2; d-- > 0;) {
+            uint32_t size = b->strides[d] ? b->sizes[d] : 1;
+            at[d] = (uint32_t)(rest % size);
+            rest /= size;
+        }
+        for (uint64_t first = 0; first < g.n; first += isa->columns, panel += g.panel_bytes)
+            panel_fill(isa, op, &g, source, dense_offset(b, at, g.rank - 2), (uint32_t)first, panel);
+    }
+}
+
+/* ---- one unit ---- */
+
+struct gemm_unit {
+    const struct blocked_gemm_isa *isa;
+    const struct kern_call *call;
+    struct gemm_blocks g;
+    struct blocked_gemm_epilogue post;
+    char *scratch;
+    const char *a, *panels;
+    uint32_t at[KERN_RANK_MAX]; /* batch, first row and column */
+    uint32_t rows, columns;
+    uint64_t loaded; /* batch and column block whose panels lie in scratch */
+    bool zeros;      /* of B, column by column, not all 0 */
+};
+
+static void unit_load_b(struct gemm_unit *u, uint64_t block)
+{
+    const struct gemm_blocks *g = &u->g;
+    const struct kern_view *b = &u->call->op->tensors[1];
+    uint32_t first = u->at[g->rank - 1];
+    if (g->packed) {
+        uint64_t panel = packed_batch(b, u->at) * panels_of(u->isa, g) + first / u->isa->columns;
+        u->panels = (const char *)u->call->data[1] + panel * g->panel_bytes;
+    } else if (u->loaded != block) {
+        char *panel = u->scratch + g->b;
+        u->panels = panel;
+        for (uint32_t c = 0; c < u->columns; c += u->isa->columns, panel += g->panel_bytes)
+            panel_fill(u->isa, u->call->op, g, u->call->data[1], dense_offset(b, u->at, g->rank - 2), first + c, panel);
+    }
+    if (!u->isa->integers || u->loaded == block)
+        return;
+    const struct kern_gemm *gemm = &u->call->op->u.gemm;
+    int32_t *zeros = (int32_t *)(u->scratch + g->zeros), *sums = zeros + base_align_up(u->columns, u->isa->columns);
+    uint32_t at[KERN_RANK_MAX];
+    memcpy(at, u->at, sizeof(at));
+    u->zeros = false;
+    for (uint32_t c = 0; gemm->has_b_zero && c < u->columns; c++) {
+        at[g->rank - 1] = first + c;
+        int32_t zero = gemm_zero(u->call, true, gemm->has_a_zero ? 3 : 2, at);
+        zeros[c] = zero - blocked_gemm_flip(u->isa, b->type, true);
+        u->zeros = u->zeros || zero;
+    }
+    for (uint32_t c = 0; c < u->columns; c += u->isa->columns)
+        memcpy(sums + c, u->panels + c / u->isa->columns * g->panel_bytes, u->isa->columns * sizeof(*sums));
+}
+
+/* The rows lie in memory as packs already, and nothing asks for their sums. */
+static bool a_direct(const struct gemm_unit *u)
+{
+    const struct gemm_blocks *g = &u->g;
+    const struct kern_view *a = &u->call->op->tensors[0], *b = &u->call->op->tensors[1];
+    return u->isa->integers && u->isa->k_pack == 4 && g->k % 4 == 0 && !u->zeros &&
+           !blocked_gemm_flip(u->isa, a->type, false) && !blocked_gemm_flip(u->isa, b->type, true) &&
+           a->strides[g->rank - 1] == 1 && (u->rows == 1 || a->strides[g->rank - 2] == (int64_t)g->k);
+}
+
+static void unit_load_a(struct gemm_unit *u)
+{
+    const struct gemm_blocks *g = &u->g;
+    const struct kern_view *a = &u->call->op->tensors[0];
+    int32_t *sums = (int32_t *)(u->scratch + g->a_sums);
+    uint32_t at[KERN_RANK_MAX];
+    memcpy(at, u->at, sizeof(at));
+    if (a_direct(u)) {
+        u->a = (const char *)u->call->data[0] + dense_offset(a, at, g->rank - 1);
+        memset(sums, 0, u->rows * sizeof(*sums));
+        return;
+    }
+    u->a = u->scratch + g->a;
+    for (uint32_t r = 0; r < u->rows; r++) {
+        at[g->rank - 2] = u->at[g->rank - 2] + r;
+        struct blocked_gemm_line line = { u->call->data[0], dense_offset(a, at, g->rank - 1), a->strides[g->rank - 1],
+                                          a->type };
+        sums[r] = blocked_gemm_row(u->isa, &line, (uint32_t)g->k, false,
+                                   u->scratch + g->a + r * g->packs * u->isa->pack_bytes);
+    }
+}
+
+/* alpha * sums + beta * C */
+static void scale_row(const struct gemm_unit *u, const uint32_t *at, void *sums)
+{
+    const struct kern_gemm *gemm = &u->call->op->u.gemm;
+    const struct kern_view *c = &u->call->op->tensors[2];
+    float *single = sums;
+    double *wide = sums;
+    bool narrow = u->isa->pack_bytes == sizeof(float);
+    for (uint32_t i = 0; narrow && gemm->alpha != 1 && i < u->columns; i++)
+        single[i] *= gemm->alpha;
+    for (uint32_t i = 0; !narrow && gemm->alpha != 1 && i < u->columns; i++)
+        wide[i] *= gemm->alpha;
+    if (!gemm->has_c || gemm->beta == 0)
+        return;
+    int64_t from = dense_offset(c, at, c->rank), step = c->sizes[c->rank - 1] > 1 ? c->strides[c->rank - 1] : 0;
+    for (uint32_t i = 0; narrow && i < u->columns; i++)
+        single[i] += gemm->beta * (float)dense_load(u->call->data[2], from + i * step, c->type);
+    for (uint32_t i = 0; !narrow && i < u->columns; i++)
+        wide[i] += gemm->beta * dense_load(u->call->data[2], from + i * step, c->type);
+}
+
+static void unit_finish(const struct gemm_unit *u, uint32_t row, void *sums)
+{
+    const struct gemm_blocks *g = &u->g;
+    const struct kern_op *op = u->call->op;
+    uint32_t at[KERN_RANK_MAX];
+    memcpy(at, u->at, sizeof(at));
+    at[g->rank - 2] += row;
+    struct blocked_gemm_shift shift = { .plus = 0 };
+    if (u->isa->integers) {
+        const int32_t *zeros = (const int32_t *)(u->scratch + g->zeros);
+        shift.columns = zeros + base_align_up(u->columns, u->isa->columns);
+        shift.zeros = u->zeros ? zeros : NULL;
+        shift.zero =
+            gemm_zero(u->call, op->u.gemm.has_a_zero, 2, at) + blocked_gemm_flip(u->isa, op->tensors[0].type, false);
+        shift.zero_all = -blocked_gemm_flip(u->isa, op->tensors[1].type, true);
+        shift.row = (int32_t)(((uint32_t *)(u->scratch + g->a_sums))[row] - (uint32_t)g->k * (uint32_t)shift.zero);
+    } else {
+        scale_row(u, at, sums);
+    }
+    blocked_gemm_finish(u->isa, u->call, &u->post, u->scratch + g->epilogue, at, u->columns, sums, &shift,
+                        (float *)(u->scratch + g->floats));
+}
+
+static void unit_multiply(const struct gemm_unit *u)
+{
+    const struct gemm_blocks *g = &u->g;
+    const struct blocked_gemm_isa *isa = u->isa;
+    uint32_t step = (uint32_t)base_align_up(u->columns, isa->columns);
+    char *sums = u->scratch + g->sums;
+    for (uint32_t row = 0; row < u->rows; row += isa->rows) {
+        uint32_t count = BASE_MIN(u->rows - row, isa->rows);
+        for (uint32_t c = 0; c < u->columns; c += isa->columns)
+            isa->tile(u->a + row * g->packs * isa->pack_bytes,
+                      u->panels + c / isa->columns * g->panel_bytes + g->header, g->packs, count,
+                      BASE_MIN(u->columns - c, isa->columns), sums + (uint64_t)c * isa->pack_bytes, step);
+        for (uint32_t r = 0; r < count; r++)
+            unit_finish(u, row + r, sums + (uint64_t)r * step * isa->pack_bytes);
+    }
+}
+
+void blocked_gemm_run(const struct blocked_gemm_isa *isa, const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    const struct kern_view *y = &call->op->tensors[call->op->input_count];
+    struct gemm_unit u = { .isa = isa, .call = call, .scratch = call->worker_scratch, .loaded = UINT64_MAX };
+    blocks_init(isa, call->op, &u.g);
+    blocked_gemm_epilogue_init(call->op, &u.post);
+    for (uint64_t unit = begin; unit < end; unit++) {
+        uint64_t block = unit / u.g.row_blocks, rest = block / u.g.column_blocks;
+        uint32_t row = (uint32_t)(unit % u.g.row_blocks) * BLOCK_ROWS;
+        uint32_t column = (uint32_t)(block % u.g.column_blocks) * u.g.columns;
+        for (uint32_t d = u.g.rank - 2; d-- > 0;) {
+            u.at[d] = (uint32_t)(rest % y->sizes[d]);
+            rest /= y->sizes[d];
+        }
+        u.at[u.g.rank - 2] = row;
+        u.at[u.g.rank - 1] = column;
+        u.rows = BASE_MIN(u.g.m - row, BLOCK_ROWS);
+        u.columns = BASE_MIN(u.g.n - column, u.g.columns);
+        unit_load_b(&u, block);
+        u.loaded = block;
+        unit_load_a(&u);
+        unit_multiply(&u);
+    }
+}

@@ -1,4 +1,0 @@
-typedef double number;
-#include "kernels/gemm/product_float_body.h"
-
-const struct product_isa KERN_ISA_TABLE(product_f64_) = PRODUCT_FLOAT_ISA;

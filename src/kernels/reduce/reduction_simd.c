@@ -1,0 +1,307 @@
+/* The loops of struct kern_reduction_isa; each instruction set's file includes this once and is compiled with its
+ * flags. */
+#include "kernels/core/isa.h"
+#include "kernels/vec/fmath.h"
+#include "kernels/reduce/reduction_column.h"
+#include "kernels/reduce/reduction_finish.h"
+#include "kernels/reduce/reduction_lane.h"
+
+#define SUMS  8 /* vectors of independent sums: enough to hide the latency of adding, and to keep their errors small */
+#define AHEAD 2048 /* bytes that are prefetched */
+
+/* What joins without an effect. */
+DENSE_INLINE float reduction_neutral(enum kern_stat stat, float center)
+{
+    if (stat == KERN_STAT_EXP)
+        return -INFINITY;
+    return stat == KERN_STAT_MAX       ? -INFINITY
+           : stat == KERN_STAT_MIN     ? INFINITY
+           : stat == KERN_STAT_SQUARES ? center
+                                       : 0;
+}
+
+/* `ahead` is prefetched meanwhile, or what follows in the row. */
+DENSE_INLINE double reduction_row_as(enum kern_stat stat, const void *x, bool half, uint32_t count, float center,
+                                     const void *ahead)
+{
+    const uint32_t bytes = half ? 2 : 4;
+    vec acc[SUMS], middle = vec_set(center);
+    uint32_t i = 0;
+    _Pragma("GCC unroll 8") for (uint32_t j = 0; j < SUMS; j++) acc[j] =
+        vec_set(reduction_is_extreme(stat) ? -INFINITY : 0);
+    for (; i + SUMS * VEC <= count; i += SUMS * VEC) {
+        reduction_prefetch(ahead ? ahead : (const char *)x + AHEAD, i * bytes, SUMS * VEC * bytes);
+        _Pragma("GCC unroll 8") for (uint32_t j = 0; j < SUMS; j++) acc[j] =
+            reduction_join(stat, acc[j], reduction_load(x, i + j * VEC, half), middle);
+    }
+    for (; i + VEC <= count; i += VEC)
+        acc[0] = reduction_join(stat, acc[0], reduction_load(x, i, half), middle);
+    if (i < count)
+        acc[1] = reduction_join(stat, acc[1],
+                                reduction_load_end(x, i, count - i, half, reduction_neutral(stat, center)), middle);
+    for (uint32_t j = 1; j < SUMS; j++)
+        acc[0] = reduction_is_extreme(stat) ? vec_max(acc[j], acc[0])
+                                            : reduction_join(KERN_STAT_SUM, acc[0], acc[j], middle);
+    if (reduction_is_extreme(stat))
+        return stat == KERN_STAT_MAX ? vec_top(acc[0]) : -vec_top(acc[0]);
+    return vec_sum(acc[0]);
+}
+
+static double reduction_product(const void *x, bool half, uint32_t count)
+{
+    double acc[32], total = 1;
+    for (uint32_t j = 0; j < ARRAY_SIZE(acc); j++)
+        acc[j] = 1;
+    for (uint32_t i = 0; i < count; i += ARRAY_SIZE(acc)) {
+        uint32_t width = BASE_MIN(count - i, ARRAY_SIZE(acc));
+        float part[ARRAY_SIZE(acc)];
+        for (uint32_t j = 0; j < width && half; j++)
+            part[j] = (float)dense_load(x, i + j, DML_TENSOR_DATA_TYPE_FLOAT16);
+        for (uint32_t j = 0; j < width && !half; j++)
+            part[j] = ((const float *)x)[i + j];
+        for (uint32_t j = 0; j < width; j++)
+            acc[j] *= part[j];
+    }
+    for (uint32_t j = 0; j < ARRAY_SIZE(acc); j++)
+        total *= acc[j];
+    return total;
+}
+
+/* -infinity may be the greatest element or that there is no number at all. */
+static double reduction_extreme(double found, const void *x, bool half, uint32_t count)
+{
+    if (!isinf(found))
+        return found;
+    for (uint32_t i = 0; i < count; i++) {
+        double element = half ? dense_load(x, i, DML_TENSOR_DATA_TYPE_FLOAT16) : ((const float *)x)[i];
+        if (element == element)
+            return found;
+    }
+    return NAN;
+}
+
+DENSE_INLINE double reduction_row_any(enum kern_stat stat, const void *x, bool half, uint32_t count, float center,
+                                      const void *ahead)
+{
+    switch (stat) {
+    case KERN_STAT_SUM:
+        return reduction_row_as(KERN_STAT_SUM, x, half, count, 0, ahead);
+    case KERN_STAT_SIZE:
+        return reduction_row_as(KERN_STAT_SIZE, x, half, count, 0, ahead);
+    case KERN_STAT_SQUARES:
+        return reduction_row_as(KERN_STAT_SQUARES, x, half, count, center, ahead);
+    case KERN_STAT_EXP:
+        return reduction_row_as(KERN_STAT_EXP, x, half, count, center, ahead);
+    case KERN_STAT_MAX:
+        return reduction_extreme(reduction_row_as(KERN_STAT_MAX, x, half, count, 0, ahead), x, half, count);
+    case KERN_STAT_MIN:
+        return reduction_extreme(reduction_row_as(KERN_STAT_MIN, x, half, count, 0, ahead), x, half, count);
+    case KERN_STAT_PRODUCT:
+        break;
+    }
+    return reduction_product(x, half, count);
+}
+
+static double reduction_row(enum kern_stat stat, const void *x, bool half, uint32_t count, float center,
+                            const void *ahead)
+{
+    return half ? reduction_row_any(stat, x, true, count, center, ahead)
+                : reduction_row_any(stat, x, false, count, center, ahead);
+}
+
+static uint32_t reduction_find(const void *x, bool half, uint32_t count, float value, bool last)
+{
+    uint32_t whole = count / VEC * VEC, found = 0;
+    vec wanted = vec_set(value);
+    uint32_t begin = 0, end = count;
+    while (!last && begin < whole && !vec_any_equal(reduction_load(x, begin, half), wanted))
+        begin += VEC;
+    while (last && end >= VEC && !vec_any_equal(reduction_load(x, end - VEC, half), wanted))
+        end -= VEC;
+    if (last)
+        begin = end >= VEC ? end - VEC : 0;
+    end = BASE_MIN(end, begin + VEC);
+    for (uint32_t i = begin; i < end; i++) {
+        float element = half ? (float)dense_load(x, i, DML_TENSOR_DATA_TYPE_FLOAT16) : ((const float *)x)[i];
+        if (element != value)
+            continue;
+        found = i;
+        if (!last)
+            break;
+    }
+    return found;
+}
+
+#define PLACE_RUN                                                                                                      \
+    1024 /* elements that are searched when they hold the extreme: fewer cost more sums, more longer looks */
+
+static bool reduction_place(const void *x, bool half, uint32_t count, bool greatest, bool last, float *best,
+                            uint32_t *out_place)
+{
+    const enum kern_stat stat = greatest ? KERN_STAT_MAX : KERN_STAT_MIN;
+    const char *at = x, *found = NULL;
+    uint32_t found_count = 0;
+    for (uint32_t i = 0, run; i < count; i += run, at += run * (half ? 2 : 4)) {
+        run = BASE_MIN(count - i, PLACE_RUN);
+        float top = (float)reduction_row(stat, at, half, run, 0, NULL);
+        bool better = greatest ? top > *best : top < *best;
+        if (!better && !(last && top == *best) && !(*best != *best && top == top))
+            continue;
+        *best = top;
+        found = at;
+        found_count = run;
+    }
+    if (found)
+        *out_place = (uint32_t)((found - (const char *)x) / (half ? 2 : 4)) +
+                     reduction_find(found, half, found_count, *best, last);
+    return found;
+}
+
+/* out[] = e^(x - top); returns the sum. */
+DENSE_INLINE double reduction_exponentials_as(float *out, const void *x, bool half, uint32_t count, float top,
+                                              const void *ahead)
+{
+    const uint32_t bytes = half ? 2 : 4;
+    vec acc[4], from = vec_set(top);
+    uint32_t i = 0;
+    _Pragma("GCC unroll 4") for (uint32_t j = 0; j < 4; j++) acc[j] = vec_set(0);
+    for (; i + 4 * VEC <= count; i += 4 * VEC) {
+        reduction_prefetch(ahead, i * bytes, 4 * VEC * bytes);
+        _Pragma("GCC unroll 4") for (uint32_t j = 0; j < 4; j++)
+        {
+            vec e = reduction_exp(reduction_load(x, i + j * VEC, half), from, !half);
+            vec_store(out + i + j * VEC, e);
+            acc[j] += e;
+        }
+    }
+    for (; i < count; i += VEC) {
+        float part[VEC];
+        uint32_t width = BASE_MIN(count - i, VEC);
+        vec e = reduction_exp(
+            width == VEC ? reduction_load(x, i, half) : reduction_load_end(x, i, width, half, -INFINITY), from, true);
+        vec_store(part, e);
+        memcpy(out + i, part, width * sizeof(float));
+        acc[0] += e;
+    }
+    return vec_sum((acc[0] + acc[2]) + (acc[1] + acc[3]));
+}
+
+static double reduction_exponentials(float *out, const void *x, bool half, uint32_t count, float top, const void *ahead)
+{
+    return half ? reduction_exponentials_as(out, x, true, count, top, ahead)
+                : reduction_exponentials_as(out, x, false, count, top, ahead);
+}
+
+static void reduction_respond(float *out, const float *x, const float *squares, uint32_t count, float bias, float alpha,
+                              float beta)
+{
+    _Pragma("GCC ivdep") for (uint32_t j = 0; j < count; j++)
+    {
+        float base = fmath_fma(alpha, squares[j], bias);
+        out[j] = x[j] * fmath_exp(-beta * fmath_log(base));
+    }
+}
+
+/* About the mean of a long run: of 64 elements throughout it. */
+static float reduction_sample(const void *x, bool half, uint32_t count)
+{
+    const uint32_t parts = 64 / VEC, step = count / parts;
+    vec sum = vec_set(0);
+    if (count < 256)
+        return (float)(reduction_row(KERN_STAT_SUM, x, half, count, 0, NULL) / count);
+    for (uint32_t i = 0; i < parts; i++)
+        sum += reduction_load(x, i * step, half);
+    return vec_sum(sum) * (1.0f / 64);
+}
+
+DENSE_INLINE void reduction_deviations_as(const void *x, bool half, uint32_t count, float center, double *out_sum,
+                                          double *out_squares)
+{
+    vec sum[4], squares[4], middle = vec_set(center);
+    uint32_t i = 0;
+    _Pragma("GCC unroll 4") for (uint32_t j = 0; j < 4; j++) sum[j] = squares[j] = vec_set(0);
+    for (; i + 4 * VEC <= count; i += 4 * VEC) {
+        reduction_prefetch((const char *)x + AHEAD, i * (half ? 2 : 4), 4 * VEC * (half ? 2 : 4));
+        _Pragma("GCC unroll 4") for (uint32_t j = 0; j < 4; j++)
+        {
+            vec difference = reduction_load(x, i + j * VEC, half) - middle;
+            sum[j] += difference;
+            squares[j] = vec_fma(difference, difference, squares[j]);
+        }
+    }
+    for (; i < count; i += VEC) {
+        vec difference =
+            (i + VEC <= count ? reduction_load(x, i, half) : reduction_load_end(x, i, count - i, half, center)) -
+            middle;
+        sum[0] += difference;
+        squares[0] = vec_fma(difference, difference, squares[0]);
+    }
+    *out_sum = vec_sum((sum[0] + sum[2]) + (sum[1] + sum[3]));
+    *out_squares = vec_sum((squares[0] + squares[2]) + (squares[1] + squares[3]));
+}
+
+static void reduction_deviations(const void *x, bool half, uint32_t count, float center, double *out_sum,
+                                 double *out_squares)
+{
+    if (half)
+        reduction_deviations_as(x, true, count, center, out_sum, out_squares);
+    else
+        reduction_deviations_as(x, false, count, center, out_sum, out_squares);
+}
+
+#define LANES 64
+
+static float reduction_fold(const float *acc)
+{
+    float total[8] = { 0 };
+    for (uint32_t i = 0; i < LANES; i += 8)
+        for (uint32_t j = 0; j < 8; j++)
+            total[j] += acc[i + j];
+    return ((total[0] + total[4]) + (total[1] + total[5])) + ((total[2] + total[6]) + (total[3] + total[7]));
+}
+
+static void reduction_pairs(const float *x, const float *g, uint32_t count, float center, double *out)
+{
+    float a[LANES] = { 0 }, b[LANES] = { 0 }, c[LANES] = { 0 };
+    for (uint32_t i = 0; i < count; i += LANES) {
+        uint32_t width = BASE_MIN(LANES, count - i);
+        for (uint32_t j = 0; j < width; j++) {
+            float difference = x[i + j] - center;
+            a[j] += g[i + j];
+            b[j] = fmath_fma(g[i + j], difference, b[j]);
+            c[j] += difference;
+        }
+    }
+    out[0] += reduction_fold(a);
+    out[1] += reduction_fold(b);
+    out[2] += reduction_fold(c);
+}
+
+static void reduction_pair_columns(float *a, float *b, float *c, const float *x, const float *g, const float *center,
+                                   uint32_t count)
+{
+    _Pragma("GCC ivdep") for (uint32_t j = 0; j < count; j++)
+    {
+        float difference = x[j] - center[j];
+        a[j] += g[j];
+        b[j] = fmath_fma(g[j], difference, b[j]);
+        c[j] += difference;
+    }
+}
+
+#define REDUCTION_ISA(map)                                                                                             \
+    {                                                                                                                  \
+        map, reduction_row, reduction_place, reduction_sample, reduction_exponentials, reduction_finish,               \
+            vec_stream_end, reduction_column, reduction_powers, reduction_column_place, reduction_respond,             \
+            reduction_deviations, reduction_deviations_columns, reduction_pairs, reduction_pair_columns                \
+    }
+
+const struct kern_reduction_isa KERN_ISA_TABLE(kern_reduction_isa_) = REDUCTION_ISA(&KERN_ISA_TABLE(kern_map_isa_));
+
+KERN_ISA_RUN_WITH(reduce_float, kern_reduce_run(call, &KERN_ISA_TABLE(kern_reduction_isa_), begin, end))
+KERN_ISA_RUN_WITH(softmax_float, kern_softmax_run(call, &KERN_ISA_TABLE(kern_reduction_isa_), begin, end))
+KERN_ISA_RUN_WITH(norm_float, kern_norm_run(call, &KERN_ISA_TABLE(kern_reduction_isa_), begin, end))
+KERN_ISA_RUN_WITH(lp_norm_float, kern_lp_norm_run(call, &KERN_ISA_TABLE(kern_reduction_isa_), begin, end))
+KERN_ISA_RUN_WITH(lrn_float, kern_lrn_run(call, &KERN_ISA_TABLE(kern_reduction_isa_), begin, end))
+KERN_ISA_RUN_WITH(moments_float, kern_moments_run(call, &KERN_ISA_TABLE(kern_reduction_isa_), begin, end))
+KERN_ISA_RUN_WITH(grad_sums_float, kern_grad_sums_run(call, &KERN_ISA_TABLE(kern_reduction_isa_), begin, end))
