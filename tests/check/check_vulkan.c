@@ -68,8 +68,7 @@ static const struct adapter_dispatch_ops dispatch_ops = {
     .encode = dispatch_encode,
 };
 
-/* ---- a backend whose steps are two dispatches: the op into scratch memory, densely, and from there to its output ----
- */
+/* ---- a backend of two dispatches for each step: into scratch memory, and from there to the output ---- */
 
 static struct kern_op to_scratch(const struct kern_op *op)
 {
