@@ -21,25 +21,12 @@ static bool shape_suits(const struct conv_shape *s)
     return suits && s->kernel[1] * s->kernel[2] <= TAPS_MAX;
 }
 
-/* RELU and CLAMP are done in registers; other programs run along rows of results that lie together, and read nothing
- * else. */
+/* Bounds are done in registers; other programs run along rows of results that lie together, and read nothing else. */
 static bool end_suits(const struct kern_op *op, struct conv_dw_last *d)
 {
-    const struct kern_map *map = op->epilogue;
-    d->post = map != NULL;
-    if (!map)
-        return true;
-    if (op->epilogue_input != op->input_count)
-        return false;
-    if (map->inst_count == 1 && map->inst[0].type == DML_TENSOR_DATA_TYPE_FLOAT32 && map->inst[0].src[0] == 0 &&
-        map->store[0] == 1) {
-        d->relu = map->inst[0].code == KERN_MAP_RELU;
-        d->clamp = map->inst[0].code == KERN_MAP_CLAMP;
-        d->low = map->inst[0].imm[0].f32;
-        d->high = map->inst[0].imm[1].f32;
-        d->post = !d->relu && !d->clamp;
-    }
-    return !d->post || d->s.out[2] == 1 || d->s.y[4] == (int64_t)d->s.out_channels;
+    d->post = !kern_epilogue_bounds(op, &d->bounds);
+    return !d->post ||
+           (op->epilogue_input == op->input_count && (d->s.out[2] == 1 || d->s.y[4] == (int64_t)d->s.out_channels));
 }
 
 static int64_t take(struct conv_dw_last *d, int64_t floats)

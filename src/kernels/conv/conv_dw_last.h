@@ -7,10 +7,10 @@
 
 struct conv_dw_last {
     struct conv_shape s;
-    int64_t taps, pitch;    /* pitch: floats of one tap's weights */
-    bool relu, clamp, post; /* results end in RELU; in CLAMP; in another program, run over each row */
-    float low, high;        /* of CLAMP */
-    int64_t weights, bias;  /* places in the worker's scratch, in floats; weights: when they are not packed once */
+    int64_t taps, pitch; /* pitch: floats of one tap's weights */
+    bool post;           /* results end in another program than bounds, run over each row */
+    struct kern_bounds bounds;
+    int64_t weights, bias; /* places in the worker's scratch, in floats; weights: when they are not packed once */
     int64_t epilogue, floats;
 };
 

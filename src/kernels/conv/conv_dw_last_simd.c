@@ -1,7 +1,7 @@
 /* The depthwise convolution of conv_dw_last.h. */
 #include "kernels/core/isa.h"
 #include "kernels/conv/conv_dw_last.h"
-#include "kernels/vec/dense_vec.h"
+#include "kernels/core/epilogue_vec.h"
 
 #define DW_PIXELS 6 /* of a tile: their sums stay in registers */
 
@@ -24,6 +24,8 @@ DENSE_INLINE void dw_last_vecs(const struct dw_last *r, const struct dw_tile *t,
 {
     const struct conv_shape *s = &r->d.s;
     const DML_TENSOR_DATA_TYPE f32 = DML_TENSOR_DATA_TYPE_FLOAT32;
+    const enum kern_bounds_kind bounds = r->d.bounds.kind;
+    const vec low = vec_set(r->d.bounds.low), high = vec_set(r->d.bounds.high);
     vec acc[DW_PIXELS];
 #pragma GCC unroll 6
     for (int p = 0; p < pixels; p++)
@@ -41,11 +43,7 @@ DENSE_INLINE void dw_last_vecs(const struct dw_last *r, const struct dw_tile *t,
     }
 #pragma GCC unroll 6
     for (int p = 0; p < pixels; p++) {
-        vec value = acc[p];
-        if (r->d.relu)
-            value = vec_max(vec_set(0), value); /* NaN stays */
-        if (r->d.clamp)
-            value = vec_min(vec_max(value, vec_set(r->d.low)), vec_set(r->d.high));
+        vec value = kern_bounds_vec(bounds, low, high, acc[p]);
         if (count >= VEC)
             vec_store(t->y + p * s->y[4] + c, value);
         else

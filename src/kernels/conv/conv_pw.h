@@ -4,7 +4,6 @@
 #define KERNELS_CONV_PW_H
 
 #include "kernels/conv/conv.h"
-#include "kernels/conv/conv_epilogue.h"
 
 /* A tile: vectors of columns, and at most so many pixels. */
 #define CONV_PW_VECS         2
@@ -19,7 +18,7 @@
 
 /* The epilogue as steps on a tile. */
 struct conv_pw_epilogue {
-    struct conv_epilogue post;
+    struct kern_epilogue post;
     int64_t step[CONV_EPILOGUE_MAX]; /* of a tensor that is added, from pixel to pixel */
 };
 

@@ -14,8 +14,8 @@ struct conv_small_cin {
     int64_t rows, bands;    /* output rows of a band; bands of an image */
     int64_t pitch, in_rows; /* floats of one channel's row in the copy; rows there */
     bool direct;            /* results go to Y at once */
-    bool relu, clamp, post; /* they end in RELU; in CLAMP; in another program */
-    float low, high;        /* of CLAMP */
+    bool post;              /* they end in another program than bounds */
+    struct kern_bounds bounds;
     /* places in the worker's scratch, in floats; weights: when they are not packed once */
     int64_t image, bias, offsets, results, weights, epilogue, floats;
 };

@@ -5,7 +5,6 @@
 #define KERNELS_CONV_WINO_H
 
 #include "kernels/conv/conv.h"
-#include "kernels/conv/conv_epilogue.h"
 
 #define WINO_SIZE_MAX 8
 #define WINO_OUTS     4
@@ -24,7 +23,7 @@ DENSE_INLINE double wino_point(uint32_t size, uint32_t pair)
 
 struct wino {
     struct conv_shape s;
-    struct conv_epilogue post;
+    struct kern_epilogue post;
     uint32_t size, points;         /* points = size * size */
     uint32_t rows, columns, tiles; /* tiles of an image; of all */
     uint32_t lanes, panel, panels; /* panel: output channels of a product */
