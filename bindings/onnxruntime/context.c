@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The serialised form. All numbers are little-endian. A file is a row of subgraphs, each
  *    0  "AnyDMLcx"
  *    8  u32 format, u32 0

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # kernels/mapops.def -> the numbers of enum kern_map_code for shaders.
 /^MAPOP\(/ {
     split($0, part, /[(,]/)
