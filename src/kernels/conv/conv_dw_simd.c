@@ -2,11 +2,10 @@
 #include "kernels/core/isa.h"
 #include "kernels/conv/conv_dw.h"
 #include "kernels/gemm/gemm.h"
-#include "kernels/gemm/blocked_gemm_interleave.h"
+#include "kernels/gemm/blocked_gemm.h"
 #include "kernels/core/window_body.h"
 
-static const struct blocked_gemm_integers conv_dw_integers = { interleave_bytes, unshift, requantize, NULL };
-static const struct blocked_gemm_isa conv_dw_isa = { .pack_bytes = sizeof(int32_t), .integers = &conv_dw_integers };
+#define CONV_DW_INTEGERS KERN_ISA_PASTE(blocked_gemm_integers_, ISA)
 
 struct conv_dw {
     struct conv_shape s;
@@ -18,7 +17,7 @@ struct conv_dw {
     float *weights;
     uint32_t tap_count;
     void *epilogue;
-    struct blocked_gemm_epilogue post; /* of integers */
+    struct blocked_gemm_end end; /* of integers */
 };
 
 static void conv_dw_init(struct conv_dw *d, const struct kern_call *call)
@@ -55,9 +54,10 @@ static void conv_dw_finish_integers(const struct conv_dw *d, float *values, cons
 {
     int64_t width = d->w.out[1], count = rows * width;
     int32_t *sums = (int32_t *)values;
-    float *scratch = values == d->band.dense ? d->band.run : d->band.dense;
+    struct blocked_gemm_end end = d->end;
     struct blocked_gemm_shift shift = { .columns = sums, .plus = bias };
     struct kern_call to = *d->call;
+    end.floats = values == d->band.dense ? d->band.run : d->band.dense;
     uint32_t where[KERN_RANK_MAX];
     for (int64_t i = 0; i < count; i++)
         sums[i] = (int32_t)values[i];
@@ -65,15 +65,15 @@ static void conv_dw_finish_integers(const struct conv_dw *d, float *values, cons
     if (d->flat) {
         to.op = d->flat;
         where[row_dim] = at[row_dim] * (uint32_t)width;
-        blocked_gemm_finish(&conv_dw_isa, &to, &d->post, d->epilogue, where, (uint32_t)count, sums, &shift, scratch);
+        end.call = &to;
+        blocked_gemm_finish_integers(&CONV_DW_INTEGERS, &end, where, (uint32_t)count, sums, &shift);
         return;
     }
     for (int64_t row = 0; row < rows; row++) {
         if (row_dim > 1)
             where[row_dim] = at[row_dim] + (uint32_t)row;
         shift.columns = sums + row * width;
-        blocked_gemm_finish(&conv_dw_isa, &to, &d->post, d->epilogue, where, (uint32_t)width, sums + row * width,
-                            &shift, scratch);
+        blocked_gemm_finish_integers(&CONV_DW_INTEGERS, &end, where, (uint32_t)width, sums + row * width, &shift);
     }
 }
 
@@ -115,7 +115,8 @@ static void conv_dw_run(const struct kern_call *call, uint64_t begin, uint64_t e
     static const uint32_t first[KERN_RANK_MAX];
     const struct kern_conv *conv = &call->op->u.conv;
     d.w.zero = (float)gemm_zero(call, conv->has_x_zero, 2u + conv->has_bias, first);
-    blocked_gemm_epilogue_init(call->op, &d.post);
+    blocked_gemm_end_init(call, &d.end);
+    d.end.scratch = d.epilogue;
     d.flat = call->op->u.conv.spatial > 1 && dense_merge_rows(call->op, &flat) ? &flat : NULL;
     for (uint64_t plane = begin; plane < end; plane++)
         conv_dw_plane(&d, plane);
