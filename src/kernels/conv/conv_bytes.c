@@ -1,6 +1,6 @@
 #include "kernels/conv/conv_bytes.h"
 
-#include "kernels/conv/conv_pw.h"
+#include "kernels/conv/conv_plans.h"
 #include "kernels/vec/fmath.h"
 #include "kernels/gemm/gemm.h"
 

@@ -1,4 +1,4 @@
-#include "kernels/conv/conv_pw.h"
+#include "kernels/conv/conv_plans.h"
 
 #include "kernels/core/choice.h"
 #include "kernels/core/packed_row.h"

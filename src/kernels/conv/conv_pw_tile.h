@@ -2,7 +2,7 @@
 #ifndef KERNELS_CONV_PW_TILE_H
 #define KERNELS_CONV_PW_TILE_H
 
-#include "kernels/conv/conv_pw.h"
+#include "kernels/conv/conv_plans.h"
 #include "kernels/core/epilogue_vec.h"
 
 #define CONV_PW_ROWS KERN_ISA_PASTE(CONV_PW_ROWS_, ISA)

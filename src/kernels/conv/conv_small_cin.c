@@ -1,4 +1,4 @@
-#include "kernels/conv/conv_small_cin.h"
+#include "kernels/conv/conv_plans.h"
 
 enum {
     CHANNELS_MAX = 4,

@@ -1,9 +1,9 @@
-/* Tiles of the convolution of conv_small_cin.h, and the rows of the image that they read; also the first step of fused
- * blocks. */
+/* Tiles of the convolution of struct conv_small_cin, and the rows of the image that they read; also the first step of
+ * fused blocks. */
 #ifndef KERNELS_CONV_SMALL_CIN_TILE_H
 #define KERNELS_CONV_SMALL_CIN_TILE_H
 
-#include "kernels/conv/conv_small_cin.h"
+#include "kernels/conv/conv_plans.h"
 #include "kernels/core/epilogue_vec.h"
 
 /* A tile that fits in registers; smaller ones for the ends of rows. */

@@ -1,6 +1,6 @@
-/* Winograd's convolutions (conv_wino.h). */
+/* Winograd's convolutions: struct wino (conv_plans.h). */
 #include "kernels/core/isa.h"
-#include "kernels/conv/conv_wino.h"
+#include "kernels/conv/conv_plans.h"
 #include "kernels/core/epilogue_vec.h"
 #include "kernels/vec/dense_transpose.h"
 

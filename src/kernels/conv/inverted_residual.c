@@ -1,4 +1,4 @@
-#include "kernels/conv/inverted_residual.h"
+#include "kernels/conv/conv_plans.h"
 #include "kernels/core/packed_row.h"
 
 /* Depthwise results of a band: a quarter of a second-level cache. */

@@ -1,6 +1,6 @@
-/* The block of inverted_residual.h. */
+/* The block of struct inverted_residual (conv_plans.h). */
 #include "kernels/core/isa.h"
-#include "kernels/conv/inverted_residual.h"
+#include "kernels/conv/conv_plans.h"
 #include "kernels/conv/conv_small_cin_tile.h"
 #include "kernels/conv/conv_pw_tile.h"
 
