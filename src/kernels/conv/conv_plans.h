@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The plans of the convolutions' kernels: how each cuts its work and where things lie in scratch, computed from the op
  * once for each call, with what its packing and its loops share. */
 #ifndef KERNELS_CONV_PLANS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* op->epilogue, the element-wise program at the end of another kernel, in two ways: read once as a chain of steps, for
  * kernels that apply those to results in registers, and run by the interpreter of programs, for all others. Register 0
  * is the kernel's result. */

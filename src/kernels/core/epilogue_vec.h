@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Steps of an epilogue (epilogue.h) on vectors; included once per instruction set. */
 #ifndef KERNELS_EPILOGUE_VEC_H
 #define KERNELS_EPILOGUE_VEC_H
