@@ -1,6 +1,6 @@
-/* The convolution of conv_small_cout.h. */
+/* The convolution of struct conv_small_cout (conv_plans.h). */
 #include "kernels/core/isa.h"
-#include "kernels/conv/conv_small_cout.h"
+#include "kernels/conv/conv_plans.h"
 #include "kernels/vec/dense_transpose.h"
 
 struct small_cout_run {

@@ -1,4 +1,5 @@
 /* Local response normalisation, one element at a time, in double. */
+#include "kernels/core/epilogue.h"
 #include "kernels/map/map.h"
 
 #include <math.h>

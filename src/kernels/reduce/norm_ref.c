@@ -1,4 +1,5 @@
 /* Mean-variance normalisation and Lp normalisation, one group of elements at a time, in double. */
+#include "kernels/core/epilogue.h"
 #include "kernels/map/map.h"
 
 #include <math.h>
