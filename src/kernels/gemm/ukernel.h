@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The GEMM micro-kernel: accumulators of rows x vectors in registers, to which each step of k adds one element of every
  * row of A times a row of B. Compiled once per instruction set. A file that has vectors of something else than FLOAT32
  * defines before: vec, UKERNEL_LANES and UKERNEL_NUMBER (an element of A and of the sums), ukernel_load(type, b, at),
