@@ -285,6 +285,60 @@ static void bench_conv(const char *filter, uint32_t cpu)
     }
 }
 
+/* Transposed convolutions whose windows lie side by side. */
+static void bench_conv_up(const char *filter, uint32_t cpu)
+{
+    const uint32_t x[] = { 1, 64, 64, 64 }, w[] = { 64, 32, 2, 2 }, y[] = { 1, 32, 128, 128 };
+    struct check_case c = { .op = { .kind = KERN_CONV, .input_count = 2, .output_count = 1 } };
+    c.op.u.conv =
+        (struct kern_conv){ .spatial = 2, .groups = 1, .transposed = true, .strides = { 2, 2 }, .dilations = { 1, 1 } };
+    view(&c.op, 0, DML_TENSOR_DATA_TYPE_FLOAT32, 4, x);
+    view(&c.op, 1, DML_TENSOR_DATA_TYPE_FLOAT32, 4, w);
+    view(&c.op, 2, DML_TENSOR_DATA_TYPE_FLOAT32, 4, y);
+    bench_case("conv transposed 64x64 32 k2 s2", &c, filter, cpu);
+    check_channels_last(&c.op.tensors[0]);
+    check_channels_last(&c.op.tensors[2]);
+    bench_case("conv transposed 64x64 32 k2 s2 last", &c, filter, cpu);
+}
+
+static void bench_attention(const char *filter, uint32_t cpu)
+{
+    static const uint32_t shapes[][3] = { { 384, 384, 64 }, { 77, 77, 64 }, { 50, 50, 40 }, { 1, 512, 64 } };
+    for (uint32_t i = 0; i < ARRAY_SIZE(shapes); i++) {
+        const uint32_t m = shapes[i][0], n = shapes[i][1], d = shapes[i][2];
+        struct check_case c = { .op = { .kind = KERN_ATTENTION, .input_count = 3, .output_count = 1 } };
+        char name[64];
+        for (uint32_t t = 0; t < 4; t++)
+            view(&c.op, t, DML_TENSOR_DATA_TYPE_FLOAT32, 4, (uint32_t[]){ 1, 4, t % 3 ? n : m, d });
+        c.op.u.attention.scale = 0.125f;
+        snprintf(name, sizeof(name), "attention %u %u %u", m, n, d);
+        bench_case(name, &c, filter, cpu);
+    }
+}
+
+static void bench_recurrent(const char *filter, uint32_t cpu)
+{
+    static const uint32_t batches[] = { 1, 2, 3, 7, 32 };
+    const uint32_t hidden = 128, panels = hidden / KERN_RECURRENT_PANEL;
+    for (uint32_t i = 0; i < ARRAY_SIZE(batches); i++) {
+        const uint32_t x[] = { 16, batches[i], 1, 4, hidden }, r[] = { 1, 4, panels, hidden, KERN_RECURRENT_PANEL };
+        struct check_case c = { .op = { .kind = KERN_RECURRENT, .input_count = 2, .output_count = 1 } };
+        struct kern_recurrent *net = &c.op.u.recurrent;
+        char name[64];
+        *net = (struct kern_recurrent){ .cell = KERN_CELL_LSTM, .panels = true, .sequence = 2 };
+        for (uint32_t a = 0; a < 3; a++) {
+            const uint8_t f32 = DML_TENSOR_DATA_TYPE_FLOAT32;
+            net->activations[0][a].inst = (struct kern_map_inst){ a ? KERN_MAP_TANH : KERN_MAP_SIGMOID, f32, f32 };
+        }
+        view(&c.op, 0, DML_TENSOR_DATA_TYPE_FLOAT32, 5, x);
+        view(&c.op, 1, DML_TENSOR_DATA_TYPE_FLOAT32, 5, r);
+        view(&c.op, 2, DML_TENSOR_DATA_TYPE_FLOAT32, 4, (uint32_t[]){ x[0], 1, x[1], hidden });
+        c.data[1] = CHECK_DATA_SMALL;
+        snprintf(name, sizeof(name), "lstm %u %u", batches[i], hidden);
+        bench_case(name, &c, filter, cpu);
+    }
+}
+
 /* As in detection networks: 7 x 7 outputs of 100 regions of about 32 x 32 pixels, nchw or nhwc. */
 static void bench_roi(const char *filter, uint32_t cpu, bool nhwc, bool grad)
 {
@@ -516,6 +570,9 @@ void check_bench(const char *filter, uint32_t cpu)
     bench_move(filter, cpu);
     bench_gemm(filter, cpu);
     bench_conv(filter, cpu);
+    bench_conv_up(filter, cpu);
+    bench_attention(filter, cpu);
+    bench_recurrent(filter, cpu);
     bench_roi(filter, cpu, false, false);
     bench_roi(filter, cpu, true, false);
     bench_roi(filter, cpu, false, true);

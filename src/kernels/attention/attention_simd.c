@@ -4,7 +4,7 @@
  * vectors of queries. Few queries have their scores the other way round, so that vectors run along the keys' depth. */
 #include "kernels/core/isa.h"
 #include "kernels/attention/attention_fast.h"
-#include "kernels/vec/dense_vec.h"
+#include "kernels/gemm/ukernel.h"
 
 #include <float.h>
 #include <math.h>
@@ -58,52 +58,34 @@ static void attention_init(struct attention *a, const struct kern_call *call)
     memset(a->v, 0, (scratch.rows_state - scratch.v) * sizeof(float));
 }
 
-/* c[m][0 .. vecs * VEC) = (add ? c : 0) + sum over k of a[m * a_row + k * a_step] * b[k][...] */
-DENSE_INLINE void attention_tile(uint32_t rows, uint32_t vecs, uint32_t depth, const float *a, int64_t a_row,
-                                 int64_t a_step, const float *b, int64_t b_row, float *c, uint32_t c_row, bool add)
-{
-    vec sum[8][2];
-    for (uint32_t m = 0; m < rows; m++)
-        for (uint32_t i = 0; i < vecs; i++)
-            sum[m][i] = add ? vec_load(c + m * c_row + i * VEC) : vec_set(0);
-    for (uint32_t k = 0; k < depth; k++) {
-        vec line[2];
-        for (uint32_t i = 0; i < vecs; i++)
-            line[i] = vec_load(b + k * b_row + i * VEC);
-        for (uint32_t m = 0; m < rows; m++) {
-            vec value = vec_set(a[m * a_row + k * a_step]);
-            for (uint32_t i = 0; i < vecs; i++)
-                sum[m][i] = vec_fma(value, line[i], sum[m][i]);
-        }
-    }
-    for (uint32_t m = 0; m < rows; m++)
-        for (uint32_t i = 0; i < vecs; i++)
-            vec_store(c + m * c_row + i * VEC, sum[m][i]);
-}
-
 #define TILE_ROWS (VEC == 16 ? 8 : 6) /* accumulators that fit in the registers */
 
-DENSE_INLINE void attention_strip(uint32_t rows, uint32_t vecs, uint32_t depth, const float *a, int64_t a_row,
-                                  int64_t a_step, const float *b, int64_t b_row, float *c, uint32_t c_row, bool add)
+DENSE_INLINE void attention_tile(uint32_t rows, uint32_t vecs, struct ukernel t)
 {
-    uint32_t m = 0;
-    for (; m + TILE_ROWS <= rows; m += TILE_ROWS)
-        attention_tile(TILE_ROWS, vecs, depth, a + m * a_row, a_row, a_step, b, b_row, c + m * c_row, c_row, add);
-    for (; m + 2 <= rows; m += 2)
-        attention_tile(2, vecs, depth, a + m * a_row, a_row, a_step, b, b_row, c + m * c_row, c_row, add);
-    if (m < rows)
-        attention_tile(1, vecs, depth, a + m * a_row, a_row, a_step, b, b_row, c + m * c_row, c_row, add);
+    t.rows = rows;
+    t.vecs = vecs;
+    t.splits = rows == 1 && VEC < 16 ? 4 : 1;
+    t.group = rows == 1 || VEC == 16 ? 4 : 1; /* unrolling longer tiles costs AVX2 3 % */
+    t.b_type = DML_TENSOR_DATA_TYPE_FLOAT32;
+    ukernel(&t);
 }
 
-/* `width` is a multiple of VEC */
-DENSE_INLINE void attention_product(uint32_t rows, uint32_t width, uint32_t depth, const float *a, int64_t a_row,
-                                    int64_t a_step, const float *b, int64_t b_row, float *c, uint32_t c_row, bool add)
+DENSE_INLINE void attention_strip(uint32_t vecs, uint32_t rows, struct ukernel t)
 {
-    uint32_t n = 0;
-    for (; n + 2 * VEC <= width; n += 2 * VEC)
-        attention_strip(rows, 2, depth, a, a_row, a_step, b + n, b_row, c + n, c_row, add);
-    if (n < width)
-        attention_strip(rows, 1, depth, a, a_row, a_step, b + n, b_row, c + n, c_row, add);
+    for (uint32_t m = 0, count; m < rows; m += count, t.a += count * t.a_row, t.c += count * t.c_row) {
+        count = rows - m >= TILE_ROWS ? TILE_ROWS : rows - m;
+        UKERNEL_BY_COUNT(count, TILE_ROWS, attention_tile, vecs, t)
+    }
+}
+
+/* C (+)= A * B for all rows and `width` columns, a multiple of VEC; `t` lacks only the tile. */
+DENSE_INLINE void attention_product(uint32_t rows, uint32_t width, struct ukernel t)
+{
+    const float *b = t.b;
+    for (; width >= 2 * VEC; width -= 2 * VEC, t.b = b += 2 * VEC, t.c += 2 * VEC)
+        attention_strip(2, rows, t);
+    if (width)
+        attention_strip(1, rows, t);
 }
 
 static void attention_load_row(const struct attention *a, uint32_t tensor, const struct kern_view *view,
@@ -328,8 +310,15 @@ static bool attention_weights(const struct attention *a, const uint32_t *at, uin
         return any;
     }
     const float *k = attention_rows(a, 1, at, first, count, a->depth, a->k, &row);
-    attention_product(count, (uint32_t)base_align_up(rows, VEC), a->depth, k, row, 1, a->q, a->row_step, a->scores,
-                      a->row_step, false);
+    attention_product(count, (uint32_t)base_align_up(rows, VEC),
+                      (struct ukernel){ .depth = a->depth,
+                                        .a = k,
+                                        .a_row = row,
+                                        .a_step = 1,
+                                        .b = a->q,
+                                        .b_row = a->row_step,
+                                        .c = a->scores,
+                                        .c_row = a->row_step });
     attention_mask_block(a, at, rows, first, count);
     for (uint32_t m = 0; m < rows; m += VEC)
         any |= attention_soften(a, m, count);
@@ -346,10 +335,17 @@ static void attention_block(const struct attention *a, const uint32_t *at, uint3
     for (uint32_t m = 0; m < rows; m++)
         for (uint32_t d = 0; a->shrink[m] != 1 && d < a->width; d += VEC)
             vec_store(a->sums + m * a->width + d, vec_load(a->sums + m * a->width + d) * vec_set(a->shrink[m]));
-    if (attention_direct(a->k_view, rows))
-        attention_product(rows, a->width, count, a->scores, a->key_step, 1, v, row, a->sums, a->width, true);
-    else
-        attention_product(rows, a->width, count, a->scores, 1, a->row_step, v, row, a->sums, a->width, true);
+    struct ukernel t = {
+        .depth = count, .a = a->scores, .b = v, .b_row = row, .c = a->sums, .c_row = a->width, .add = true
+    };
+    t.a_row = t.a_step = 1; /* one of them */
+    if (attention_direct(a->k_view, rows)) {
+        t.a_row = a->key_step;
+        attention_product(rows, a->width, t);
+    } else {
+        t.a_step = a->row_step;
+        attention_product(rows, a->width, t);
+    }
 }
 
 static void attention_store(const struct attention *a, const uint32_t *at, uint32_t rows)

@@ -4,6 +4,7 @@
 
 #include "kernels/conv/conv_plans.h"
 #include "kernels/core/epilogue_vec.h"
+#include "kernels/gemm/ukernel.h"
 
 #define CONV_PW_ROWS KERN_ISA_PASTE(CONV_PW_ROWS_, ISA)
 _Static_assert(VEC == KERN_ISA_PASTE(CONV_PW_LANES_, ISA), "packed for these vectors");
@@ -42,7 +43,7 @@ DENSE_INLINE vec conv_pw_added(const struct conv_pw_tile *t, uint32_t i, uint32_
         sums[r][v] = (value);                                                                                          \
     }
 
-DENSE_INLINE void conv_pw_finish(const struct conv_pw_tile *t, vec (*sums)[CONV_PW_VECS], uint32_t rows, uint32_t vecs,
+DENSE_INLINE void conv_pw_finish(const struct conv_pw_tile *t, vec (*sums)[UKERNEL_VECS], uint32_t rows, uint32_t vecs,
                                  bool whole)
 {
     for (uint32_t i = 0; i < t->epilogue->post.count; i++) {
@@ -65,12 +66,9 @@ DENSE_INLINE void conv_pw_finish(const struct conv_pw_tile *t, vec (*sums)[CONV_
     }
 }
 
-DENSE_INLINE void conv_pw_multiply(const struct conv_pw_tile *t, uint32_t rows, uint32_t vecs)
+DENSE_INLINE void conv_pw_multiply(uint32_t rows, const struct conv_pw_tile *t, uint32_t vecs)
 {
-    vec sums[CONV_PW_ROWS][CONV_PW_VECS];
-    const float *a = t->a, *b = t->b;
-    const int64_t a_step = t->a_step;
-    const char *next = t->next;
+    vec sums[UKERNEL_ROWS][UKERNEL_VECS];
     /* Lines of Y lie apart, where the processor's own prefetching does not see them come. */
     CONV_PW_EACH_ROW
     CONV_PW_EACH_VEC
@@ -78,18 +76,21 @@ DENSE_INLINE void conv_pw_multiply(const struct conv_pw_tile *t, uint32_t rows, 
         sums[r][v] = vec_load(t->bias + v * VEC);
         __builtin_prefetch(t->y + r * t->y_step + v * VEC, 1);
     }
-    for (const float *end = a + t->k; a < end; a++, b += CONV_PW_VECS * VEC, next += t->next_step) {
-        vec right[CONV_PW_VECS];
-        __builtin_prefetch(next, 0, 2);
-        CONV_PW_EACH_VEC
-        right[v] = vec_load(b + v * VEC);
-        CONV_PW_EACH_ROW
-        {
-            vec left = vec_set(a[r * a_step]);
-            CONV_PW_EACH_VEC
-            sums[r][v] = vec_fma(left, right[v], sums[r][v]);
-        }
-    }
+    ukernel_multiply(&(struct ukernel){ .rows = rows,
+                                        .vecs = vecs,
+                                        .splits = 1,
+                                        .group = 1,
+                                        .b_type = DML_TENSOR_DATA_TYPE_FLOAT32,
+                                        .depth = t->k,
+                                        .a = t->a,
+                                        .a_row = t->a_step,
+                                        .a_step = 1,
+                                        .b = t->b,
+                                        .b_row = CONV_PW_VECS * VEC,
+                                        .next = t->next,
+                                        .next_lines = 1,
+                                        .next_step = t->next_step },
+                     sums);
     if (t->used == vecs * VEC)
         conv_pw_finish(t, sums, rows, vecs, true);
     else
@@ -111,44 +112,13 @@ DENSE_INLINE void conv_pw_fetch(struct conv_pw_tile *t, const float *next, uint3
     t->next = (const char *)next + (uint64_t)part * t->k * t->next_step;
 }
 
-#define CONV_PW_CASE(rows)                                                                                             \
-    case rows:                                                                                                         \
-        conv_pw_multiply(t, rows, vecs);                                                                               \
-        break;
-
-DENSE_INLINE void conv_pw_rows(const struct conv_pw_tile *t, uint32_t rows, uint32_t vecs)
-{
-    switch (rows) {
-        CONV_PW_CASE(1)
-        CONV_PW_CASE(2)
-        CONV_PW_CASE(3)
-        CONV_PW_CASE(4)
-        CONV_PW_CASE(5)
-        CONV_PW_CASE(6)
-#if !defined(__AVX2__) || defined(__AVX512F__)
-        CONV_PW_CASE(7)
-        CONV_PW_CASE(8)
-        CONV_PW_CASE(9)
-        CONV_PW_CASE(10)
-        CONV_PW_CASE(11)
-        CONV_PW_CASE(12)
-#endif
-#if defined(__AVX512F__)
-        CONV_PW_CASE(13)
-        CONV_PW_CASE(14)
-#endif
-    default:
-        break;
-    }
-}
-
 /* rows: 1 to CONV_PW_ROWS */
 static void conv_pw_tile(const struct conv_pw_tile *t, uint32_t rows)
 {
     if (t->used > VEC)
-        conv_pw_rows(t, rows, 2);
+        UKERNEL_BY_COUNT(rows, CONV_PW_ROWS, conv_pw_multiply, t, 2)
     else
-        conv_pw_rows(t, rows, 1);
+        UKERNEL_BY_COUNT(rows, CONV_PW_ROWS, conv_pw_multiply, t, 1)
 }
 
 #endif

@@ -2,6 +2,7 @@
 #include "kernels/core/isa.h"
 #include "kernels/conv/conv_pw_tile.h"
 #include "kernels/conv/conv_plans.h"
+#include "kernels/gemm/ukernel.h"
 #include "kernels/vec/dense_transpose.h"
 
 #if VEC == 8
@@ -21,39 +22,34 @@ struct up_run {
 /* ---- planes ---- */
 
 /* sums[row][pixel] of `vecs` vectors of pixels; w: [channel][CONV_UP_ROWS] */
-DENSE_INLINE void up_tile(const struct up_run *r, const float *w, const float *bias, const float *x, float *sums,
-                          uint32_t vecs)
-{
-    const int64_t pitch = r->u.pitch;
-    vec acc[CONV_UP_ROWS][UP_VECS], pixels[UP_VECS];
-#pragma GCC unroll 4
-    for (uint32_t m = 0; m < CONV_UP_ROWS; m++)
-#pragma GCC unroll 6
-        for (uint32_t v = 0; v < vecs; v++)
-            acc[m][v] = vec_set(bias[m]);
-    for (uint32_t c = 0; c < r->u.s.in_channels; c++, x += pitch, w += CONV_UP_ROWS) {
-#pragma GCC unroll 6
-        for (uint32_t v = 0; v < vecs; v++)
-            pixels[v] = vec_load(x + v * VEC);
-#pragma GCC unroll 4
-        for (uint32_t m = 0; m < CONV_UP_ROWS; m++) {
-            vec weight = vec_set(w[m]);
-#pragma GCC unroll 6
-            for (uint32_t v = 0; v < vecs; v++)
-                acc[m][v] = vec_fma(pixels[v], weight, acc[m][v]);
-        }
-    }
-#pragma GCC unroll 4
-    for (uint32_t m = 0; m < CONV_UP_ROWS; m++)
-#pragma GCC unroll 6
-        for (uint32_t v = 0; v < vecs; v++)
-            vec_store(sums + m * pitch + v * VEC, acc[m][v]);
-}
+struct up_tile {
+    const float *w, *bias, *x;
+    float *sums;
+    int64_t pitch;
+    uint32_t channels;
+};
 
-#define UP_CASE(vecs)                                                                                                  \
-    case vecs:                                                                                                         \
-        up_tile(r, w, bias, r->image + at, sums + at, vecs);                                                           \
-        break;
+DENSE_INLINE void up_tile(uint32_t vecs, const struct up_tile *p)
+{
+    vec sum[UKERNEL_ROWS][UKERNEL_VECS];
+    const struct ukernel tile = { .rows = CONV_UP_ROWS,
+                                  .vecs = vecs,
+                                  .splits = 1,
+                                  .group = 1,
+                                  .b_type = DML_TENSOR_DATA_TYPE_FLOAT32,
+                                  .depth = p->channels,
+                                  .a = p->w,
+                                  .a_row = 1,
+                                  .a_step = CONV_UP_ROWS,
+                                  .b = p->x,
+                                  .b_row = p->pitch,
+                                  .c = p->sums,
+                                  .c_row = p->pitch };
+    const struct ukernel *t = &tile;
+    UKERNEL_EACH_ROW UKERNEL_EACH_VEC sum[m][v] = vec_set(p->bias[m]);
+    ukernel_multiply(t, sum);
+    UKERNEL_EACH_ROW UKERNEL_EACH_VEC vec_store(t->c + m * t->c_row + v * VEC, sum[m][v]);
+}
 
 /* All pixels of the band. */
 static void up_tile_row(const struct up_run *r, const float *w, const float *bias, float *sums, int64_t pixels)
@@ -61,18 +57,8 @@ static void up_tile_row(const struct up_run *r, const float *w, const float *bia
     int64_t vecs = (pixels + VEC - 1) / VEC, at = 0;
     for (int64_t parts = (vecs + UP_VECS - 1) / UP_VECS; parts; parts--) {
         const int64_t some = (vecs + parts - 1) / parts;
-        switch (some) {
-            UP_CASE(1)
-            UP_CASE(2)
-            UP_CASE(3)
-#if UP_VECS > 3
-            UP_CASE(4)
-            UP_CASE(5)
-            UP_CASE(6)
-#endif
-        default:
-            break;
-        }
+        const struct up_tile p = { w, bias, r->image + at, sums + at, r->u.pitch, r->u.s.in_channels };
+        UKERNEL_BY_COUNT(some, UP_VECS, up_tile, &p)
         at += some * VEC;
         vecs -= some;
     }

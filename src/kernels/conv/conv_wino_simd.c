@@ -2,6 +2,7 @@
 #include "kernels/core/isa.h"
 #include "kernels/conv/conv_plans.h"
 #include "kernels/core/epilogue_vec.h"
+#include "kernels/gemm/ukernel.h"
 #include "kernels/vec/dense_transpose.h"
 
 #define WINO_UNROLL _Pragma("GCC unroll 16")
@@ -212,60 +213,39 @@ DENSE_INLINE void wino_block_in(const struct wino_run *r, uint32_t size, uint32_
 
 /* in: [vectors of channels][block][VEC], weights: [channel][panel], out: [vectors of the panel][block][VEC]. Weights
  * `soon` floats ahead are prefetched: with few tiles the product waits for memory otherwise. */
-DENSE_INLINE void wino_multiply(const struct wino *w, const float *in, const float *weights, uint64_t soon, float *out,
-                                uint32_t rows)
+struct wino_product {
+    const float *in, *weights;
+    uint64_t soon;
+    float *out;
+};
+
+DENSE_INLINE void wino_multiply(uint32_t rows, const struct wino *w, const struct wino_product *p)
 {
-    vec sums[WINO_ROWS(VEC)][WINO_VECS(VEC)];
+    vec sums[UKERNEL_ROWS][UKERNEL_VECS];
+    struct ukernel t = { .rows = rows,
+                         .vecs = WINO_VECS(VEC),
+                         .splits = 1,
+                         .group = 1,
+                         .b_type = DML_TENSOR_DATA_TYPE_FLOAT32,
+                         .a = p->in,
+                         .a_row = VEC,
+                         .a_step = 1,
+                         .b = p->weights,
+                         .b_row = WINO_VECS(VEC) * VEC,
+                         .next = (const char *)(p->weights + p->soon),
+                         .next_lines = WINO_VECS(VEC) * VEC / 16,
+                         .next_step = WINO_VECS(VEC) * VEC * sizeof(float) };
     WINO_UNROLL for (uint32_t m = 0; m < rows; m++) WINO_UNROLL for (uint32_t v = 0; v < WINO_VECS(VEC); v++)
         sums[m][v] = vec_set(0);
-    for (uint32_t left = w->s.in_channels; left;) {
-        uint32_t lanes = BASE_MIN(left, VEC);
-        for (uint32_t c = 0; c < lanes; c++) {
-            vec right[WINO_VECS(VEC)];
-            WINO_UNROLL for (uint32_t v = 0; v < WINO_VECS(VEC); v++) right[v] = vec_load(weights + v * VEC);
-            for (uint32_t line = 0; line < WINO_VECS(VEC) * VEC; line += 16)
-                __builtin_prefetch(weights + soon + line, 0, 2);
-            WINO_UNROLL for (uint32_t m = 0; m < rows; m++)
-            {
-                vec value = vec_set(in[m * VEC + c]);
-                WINO_UNROLL for (uint32_t v = 0; v < WINO_VECS(VEC); v++) sums[m][v] =
-                    vec_fma(value, right[v], sums[m][v]);
-            }
-            weights += WINO_VECS(VEC) * VEC;
-        }
-        in += (uint64_t)w->block * VEC;
-        left -= lanes;
+    for (uint32_t left = w->s.in_channels; left; left -= t.depth) {
+        t.depth = BASE_MIN(left, VEC);
+        ukernel_multiply(&t, sums);
+        t.a += (uint64_t)w->block * VEC;
+        t.b = (const float *)t.b + t.depth * t.b_row;
+        t.next += t.depth * t.next_step;
     }
     WINO_UNROLL for (uint32_t m = 0; m < rows; m++) WINO_UNROLL for (uint32_t v = 0; v < WINO_VECS(VEC); v++)
-        vec_store(out + ((uint64_t)v * w->block + m) * VEC, sums[m][v]);
-}
-
-#define WINO_CASE(rows)                                                                                                \
-    case rows:                                                                                                         \
-        wino_multiply(w, in, weights, soon, out, rows);                                                                \
-        break;
-
-static void wino_multiply_rows(const struct wino *w, const float *in, const float *weights, uint64_t soon, float *out,
-                               uint32_t rows)
-{
-    switch (rows) {
-        WINO_CASE(1)
-        WINO_CASE(2)
-        WINO_CASE(3)
-        WINO_CASE(4)
-        WINO_CASE(5)
-        WINO_CASE(6)
-#if VEC == 16
-        WINO_CASE(7)
-        WINO_CASE(8)
-        WINO_CASE(9)
-        WINO_CASE(10)
-        WINO_CASE(11)
-        WINO_CASE(12)
-        WINO_CASE(13)
-        WINO_CASE(14)
-#endif
-    }
+        vec_store(p->out + ((uint64_t)v * w->block + m) * VEC, sums[m][v]);
 }
 
 static void wino_products(const struct wino_run *r, uint32_t panel, uint32_t count)
@@ -277,8 +257,11 @@ static void wino_products(const struct wino_run *r, uint32_t panel, uint32_t cou
         uint32_t calls = (count + WINO_ROWS(VEC) - 1) / WINO_ROWS(VEC);
         for (uint32_t row = 0; row < count; calls--) {
             uint32_t rows = (count - row + calls - 1) / calls;
-            wino_multiply_rows(w, r->in + point * w->in_step + (uint64_t)row * VEC, weights, row ? 0 : matrix,
-                               r->out + point * w->out_step + (uint64_t)row * VEC, rows);
+            const struct wino_product p = { .in = r->in + point * w->in_step + (uint64_t)row * VEC,
+                                            .weights = weights,
+                                            .soon = row ? 0 : matrix,
+                                            .out = r->out + point * w->out_step + (uint64_t)row * VEC };
+            UKERNEL_BY_COUNT(rows, WINO_ROWS(VEC), wino_multiply, w, &p)
             row += rows;
         }
     }

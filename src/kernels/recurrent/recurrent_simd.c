@@ -1,7 +1,7 @@
 /* The steps of recurrent.h. */
 #include "base/parallel.h"
-#include "kernels/vec/dense_vec.h"
 #include "kernels/core/isa.h"
+#include "kernels/gemm/ukernel.h"
 #include "kernels/recurrent/recurrent.h"
 
 struct recurrent {
@@ -20,58 +20,40 @@ struct recurrent {
 
 enum { RECURRENT_SUMS = 5 };
 
-/* out[m][0 .. 2 VEC) += a[m] times two vectors of each of a panel's rows; `splits` sums side by side. */
-DENSE_INLINE void recurrent_tile(uint32_t rows, uint32_t splits, uint32_t depth, const float *a, uint32_t a_row,
-                                 const float *panel, float *out, uint32_t out_row)
+/* out[m][0 .. 2 VEC) += a[m] times two vectors of each of a panel's rows */
+struct recurrent_tile {
+    const float *a, *panel;
+    float *out;
+    uint32_t depth, a_row, out_row;
+};
+
+DENSE_INLINE void recurrent_tile(uint32_t rows, const struct recurrent_tile *t)
 {
-    vec low[8], high[8];
-    uint32_t k = 0;
-    for (uint32_t i = 0; i < rows * splits; i++) {
-        low[i] = i < rows ? vec_load(out + i * out_row) : vec_set(0);
-        high[i] = i < rows ? vec_load(out + i * out_row + VEC) : vec_set(0);
-    }
-    for (; k + splits <= depth; k += splits) {
-        for (uint32_t s = 0; s < splits; s++) {
-            const float *from = panel + (k + s) * KERN_RECURRENT_PANEL;
-            vec r0 = vec_load(from), r1 = vec_load(from + VEC);
-            for (uint32_t m = 0; m < rows; m++) {
-                vec value = vec_set(a[m * a_row + k + s]);
-                low[s * rows + m] = vec_fma(value, r0, low[s * rows + m]);
-                high[s * rows + m] = vec_fma(value, r1, high[s * rows + m]);
-            }
-        }
-    }
-    for (; k < depth; k++) {
-        const float *from = panel + k * KERN_RECURRENT_PANEL;
-        for (uint32_t m = 0; m < rows; m++) {
-            low[m] = vec_fma(vec_set(a[m * a_row + k]), vec_load(from), low[m]);
-            high[m] = vec_fma(vec_set(a[m * a_row + k]), vec_load(from + VEC), high[m]);
-        }
-    }
-    for (uint32_t i = rows; i < rows * splits; i++) {
-        low[i % rows] += low[i];
-        high[i % rows] += high[i];
-    }
-    for (uint32_t m = 0; m < rows; m++) {
-        vec_store(out + m * out_row, low[m]);
-        vec_store(out + m * out_row + VEC, high[m]);
-    }
+    const uint32_t splits = rows == 1 ? 4 : rows == 2 ? 2 : 1;
+    ukernel(&(struct ukernel){ .rows = rows,
+                               .vecs = 2,
+                               .splits = splits,
+                               .group = VEC == 16 ? 4 : splits,
+                               .b_type = DML_TENSOR_DATA_TYPE_FLOAT32,
+                               .depth = t->depth,
+                               .a = t->a,
+                               .a_row = t->a_row,
+                               .a_step = 1,
+                               .b = t->panel,
+                               .b_row = KERN_RECURRENT_PANEL,
+                               .c = t->out,
+                               .c_row = t->out_row,
+                               .add = true });
 }
 
 #define RECURRENT_TILE (VEC == 16 ? 8 : 6) /* rows whose sums fit in the registers */
 
-static void recurrent_panel(uint32_t rows, uint32_t depth, const float *a, uint32_t a_row, const float *panel,
-                            float *out, uint32_t out_row)
+static void recurrent_panel(uint32_t rows, struct recurrent_tile t)
 {
-    uint32_t m = 0;
-    for (; m + RECURRENT_TILE <= rows; m += RECURRENT_TILE)
-        recurrent_tile(RECURRENT_TILE, 1, depth, a + m * a_row, a_row, panel, out + m * out_row, out_row);
-    for (; m + 4 <= rows; m += 4)
-        recurrent_tile(4, 1, depth, a + m * a_row, a_row, panel, out + m * out_row, out_row);
-    for (; m + 2 <= rows; m += 2)
-        recurrent_tile(2, 2, depth, a + m * a_row, a_row, panel, out + m * out_row, out_row);
-    if (m < rows)
-        recurrent_tile(1, 4, depth, a + m * a_row, a_row, panel, out + m * out_row, out_row);
+    for (uint32_t m = 0, count; m < rows; m += count, t.a += count * t.a_row, t.out += count * t.out_row) {
+        count = BASE_MIN(rows - m, RECURRENT_TILE);
+        UKERNEL_BY_COUNT(count, RECURRENT_TILE, recurrent_tile, &t)
+    }
 }
 
 /* out[m][n] += a[m] . R's row n for `count` rows from element `at` on, each contiguous. */
@@ -134,7 +116,12 @@ static void recurrent_part(const struct recurrent_job *job, uint32_t gate, uint3
     if (x->net->panels) {
         const float *panel = (const float *)x->call->data[1] + at + part * r->strides[2];
         for (uint32_t v = 0; v < KERN_RECURRENT_PANEL; v += 2 * VEC)
-            recurrent_panel(job->rows, x->hidden, job->a, x->width, panel + v, out + v, RECURRENT_SUMS * x->width);
+            recurrent_panel(job->rows, (struct recurrent_tile){ .a = job->a,
+                                                                .panel = panel + v,
+                                                                .out = out + v,
+                                                                .depth = x->hidden,
+                                                                .a_row = x->width,
+                                                                .out_row = RECURRENT_SUMS * x->width });
         return;
     }
     at += n * r->strides[2];

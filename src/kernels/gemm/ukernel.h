@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The GEMM micro-kernel: accumulators of rows x vectors in registers, to which each step of k adds one element of every
+ * row of A times a row of B. Compiled once per instruction set. A file that has vectors of something else than FLOAT32
+ * defines before: vec, UKERNEL_LANES and UKERNEL_NUMBER (an element of A and of the sums), ukernel_load(type, b, at),
+ * ukernel_set(pointer to an element of A) and ukernel_fma(a, b, sums). */
+#ifndef KERNELS_GEMM_UKERNEL_H
+#define KERNELS_GEMM_UKERNEL_H
+
+#if !defined(UKERNEL_LANES)
+#include "kernels/vec/dense_vec.h"
+
+#define UKERNEL_LANES  VEC
+#define UKERNEL_NUMBER float
+
+DENSE_INLINE vec ukernel_load(DML_TENSOR_DATA_TYPE type, const void *b, int64_t at)
+{
+    return vec_load_of(type, b, at);
+}
+
+DENSE_INLINE vec ukernel_set(const float *from)
+{
+    return vec_set(*from);
+}
+
+DENSE_INLINE vec ukernel_fma(vec a, vec b, vec sums)
+{
+    return vec_fma(a, b, sums);
+}
+#endif
+
+/* The most that any tile has. */
+#define UKERNEL_ROWS   14
+#define UKERNEL_VECS   6
+#define UKERNEL_SPLITS 4
+
+/* Unrolled at once, since registers have no numbers. */
+#define UKERNEL_EACH_ROW   _Pragma("GCC unroll 14") for (uint32_t m = 0; m < t->rows; m++)
+#define UKERNEL_EACH_VEC   _Pragma("GCC unroll 6") for (uint32_t v = 0; v < t->vecs; v++)
+#define UKERNEL_EACH_SPLIT _Pragma("GCC unroll 4") for (uint32_t s = 0; s < t->splits; s++)
+
+/* In longer loops for NEON, GCC moves loads to the beginning until accumulators have no registers left. */
+#if defined(__x86_64__)
+#define UKERNEL_REGISTER(value) "+v"(value)
+#elif defined(__aarch64__)
+#define UKERNEL_REGISTER(value) "+w"(value)
+#endif
+
+enum { UKERNEL_UNROLL = sizeof(vec) == 16 ? 1 : 4 };
+
+struct ukernel {
+    /* Constants where the micro-kernel is called. */
+    uint32_t rows, vecs;
+    uint32_t splits; /* of k over several accumulators each: with few rows none waits for itself */
+    uint32_t group;  /* steps of k between two prefetches, a multiple of splits */
+    DML_TENSOR_DATA_TYPE b_type;
+    uint32_t depth; /* steps of k */
+    /* A: elements between rows and between steps of k, or pointers to rows whose elements follow one another. */
+    const UKERNEL_NUMBER *a;
+    int64_t a_row, a_step;
+    const UKERNEL_NUMBER *const *a_rows;
+    /* B: elements between rows. */
+    const void *b;
+    int64_t b_row;
+    /* Before each group next_lines cache lines from `next` on are prefetched, which then moves by next_step bytes. */
+    const char *next;
+    uint32_t next_lines, next_step;
+    /* C: elements between rows; add: to what is there. */
+    UKERNEL_NUMBER *c;
+    int64_t c_row;
+    bool add;
+};
+
+DENSE_INLINE int64_t ukernel_b_bytes(const struct ukernel *t)
+{
+    return t->b_type == DML_TENSOR_DATA_TYPE_FLOAT16 || t->b_type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16
+               ? 2
+               : (int64_t)sizeof(UKERNEL_NUMBER);
+}
+
+/* One step of k: `a` steps behind t->a, or element k of the rows. */
+DENSE_INLINE void ukernel_step(const struct ukernel *t, const UKERNEL_NUMBER *a, int64_t k, const char *b,
+                               vec (*sum)[UKERNEL_VECS])
+{
+    vec right[UKERNEL_VECS];
+    UKERNEL_EACH_VEC right[v] = ukernel_load(t->b_type, b, v * UKERNEL_LANES);
+    /* GCC would load it again for each of two or three rows, which then take 1.5 times as long. */
+    if (t->rows > 1)
+        UKERNEL_EACH_VEC __asm__("" : UKERNEL_REGISTER(right[v]));
+    UKERNEL_EACH_ROW
+    {
+        vec left = ukernel_set(t->a_rows ? t->a_rows[m] + k : a);
+        a += t->a_row;
+        UKERNEL_EACH_VEC sum[m][v] = ukernel_fma(left, right[v], sum[m][v]);
+    }
+}
+
+/* sum += A * B */
+DENSE_INLINE void ukernel_multiply(const struct ukernel *t, vec (*sum)[UKERNEL_VECS])
+{
+    vec part[UKERNEL_SPLITS][UKERNEL_ROWS][UKERNEL_VECS];
+    const UKERNEL_NUMBER *a = t->a;
+    const char *b = t->b, *next = t->next;
+    const int64_t depth = t->depth, group = t->group, splits = t->splits, b_row = t->b_row * ukernel_b_bytes(t);
+    int64_t k = 0;
+    UKERNEL_EACH_SPLIT UKERNEL_EACH_ROW UKERNEL_EACH_VEC part[s][m][v] = s ? (vec){ 0 } : sum[m][v];
+    for (; k + group <= depth; k += group, a += group * t->a_step, next += t->next_step) {
+        for (uint32_t i = 0; i < t->next_lines; i++)
+            __builtin_prefetch(next + 64 * i, 0, 2);
+#pragma GCC unroll UKERNEL_UNROLL
+        for (int64_t u = 0; u < group; u += splits, b += splits * b_row)
+            UKERNEL_EACH_SPLIT ukernel_step(t, a + (u + s) * t->a_step, k + u + s, b + s * b_row, part[s]);
+    }
+    for (; k < depth; k++, a += t->a_step, b += b_row)
+        ukernel_step(t, a, k, b, part[0]);
+    UKERNEL_EACH_ROW UKERNEL_EACH_VEC
+    {
+        sum[m][v] = part[0][m][v];
+        for (uint32_t s = 1; s < splits; s++)
+            sum[m][v] += part[s][m][v];
+    }
+}
+
+/* C (+)= A * B */
+DENSE_INLINE void ukernel(const struct ukernel *t)
+{
+    vec sum[UKERNEL_ROWS][UKERNEL_VECS];
+    UKERNEL_EACH_ROW UKERNEL_EACH_VEC
+    {
+        sum[m][v] = (vec){ 0 };
+        if (t->add)
+            sum[m][v] = vec_load(t->c + m * t->c_row + v * UKERNEL_LANES);
+    }
+    ukernel_multiply(t, sum);
+    UKERNEL_EACH_ROW UKERNEL_EACH_VEC vec_store(t->c + m * t->c_row + v * UKERNEL_LANES, sum[m][v]);
+}
+
+/* function(n, ...) for n = count, a constant in each case, from 1 to `most`, itself a constant. */
+#define UKERNEL_CASE(n, most, function, ...)                                                                           \
+    case n:                                                                                                            \
+        if ((n) <= (most))                                                                                             \
+            function(n, __VA_ARGS__);                                                                                  \
+        break;
+#define UKERNEL_BY_COUNT(count, most, ...)                                                                             \
+    switch (count) {                                                                                                   \
+        UKERNEL_CASE(1, most, __VA_ARGS__)                                                                             \
+        UKERNEL_CASE(2, most, __VA_ARGS__)                                                                             \
+        UKERNEL_CASE(3, most, __VA_ARGS__)                                                                             \
+        UKERNEL_CASE(4, most, __VA_ARGS__)                                                                             \
+        UKERNEL_CASE(5, most, __VA_ARGS__)                                                                             \
+        UKERNEL_CASE(6, most, __VA_ARGS__)                                                                             \
+        UKERNEL_CASE(7, most, __VA_ARGS__)                                                                             \
+        UKERNEL_CASE(8, most, __VA_ARGS__)                                                                             \
+        UKERNEL_CASE(9, most, __VA_ARGS__)                                                                             \
+        UKERNEL_CASE(10, most, __VA_ARGS__)                                                                            \
+        UKERNEL_CASE(11, most, __VA_ARGS__)                                                                            \
+        UKERNEL_CASE(12, most, __VA_ARGS__)                                                                            \
+        UKERNEL_CASE(13, most, __VA_ARGS__)                                                                            \
+        UKERNEL_CASE(14, most, __VA_ARGS__)                                                                            \
+    default:                                                                                                           \
+        break;                                                                                                         \
+    }
+
+#endif
