@@ -4,7 +4,7 @@
  * vectors of queries. Few queries have their scores the other way round, so that vectors run along the keys' depth. */
 #include "kernels/core/isa.h"
 #include "kernels/attention/attention_fast.h"
-#include "kernels/vec/dense_vec.h"
+#include "kernels/vec/vec.h"
 
 #include <float.h>
 #include <math.h>

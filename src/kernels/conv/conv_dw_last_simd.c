@@ -1,7 +1,7 @@
 /* The depthwise convolution of conv_dw_last.h. */
 #include "kernels/core/isa.h"
 #include "kernels/conv/conv_dw_last.h"
-#include "kernels/vec/dense_vec.h"
+#include "kernels/vec/vec.h"
 
 #define DW_PIXELS 6 /* of a tile: their sums stay in registers */
 

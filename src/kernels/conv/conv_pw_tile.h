@@ -3,7 +3,7 @@
 #define KERNELS_CONV_PW_TILE_H
 
 #include "kernels/conv/conv_pw.h"
-#include "kernels/vec/dense_vec.h"
+#include "kernels/vec/vec.h"
 
 #define CONV_PW_ROWS KERN_ISA_PASTE(CONV_PW_ROWS_, ISA)
 _Static_assert(VEC == KERN_ISA_PASTE(CONV_PW_LANES_, ISA), "packed for these vectors");

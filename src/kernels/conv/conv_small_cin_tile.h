@@ -4,7 +4,7 @@
 #define KERNELS_CONV_SMALL_CIN_TILE_H
 
 #include "kernels/conv/conv_small_cin.h"
-#include "kernels/vec/dense_vec.h"
+#include "kernels/vec/vec.h"
 
 /* A tile that fits in registers; smaller ones for the ends of rows. */
 #if VEC == 16

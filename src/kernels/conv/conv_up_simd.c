@@ -2,7 +2,7 @@
 #include "kernels/core/isa.h"
 #include "kernels/conv/conv_pw_tile.h"
 #include "kernels/conv/conv_up.h"
-#include "kernels/vec/dense_transpose.h"
+#include "kernels/vec/vec.h"
 
 #if VEC == 8
 #define UP_VECS 3

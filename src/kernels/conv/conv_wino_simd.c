@@ -1,7 +1,7 @@
 /* Winograd's convolutions (conv_wino.h). */
 #include "kernels/core/isa.h"
 #include "kernels/conv/conv_wino.h"
-#include "kernels/vec/dense_transpose.h"
+#include "kernels/vec/vec.h"
 
 #define WINO_UNROLL _Pragma("GCC unroll 16")
 

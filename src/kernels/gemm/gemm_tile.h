@@ -2,7 +2,7 @@
 #ifndef KERNELS_GEMM_TILE_H
 #define KERNELS_GEMM_TILE_H
 
-#include "kernels/vec/dense_vec.h"
+#include "kernels/vec/vec.h"
 
 /* As many sums as there are registers for. */
 #if defined(__AVX512F__)

@@ -35,64 +35,42 @@ static double is_infinite(double a, double p)
     return (a == INFINITY && !(p < 0)) || (a == -INFINITY && !(p > 0));
 }
 
-static double shrink(double a, double p, double q)
+static double muladd(double a, double b, double c)
 {
-    return a < -q ? a + p : a > q ? a - p : 0;
+    return a * b + c;
 }
 
-static double eval_float_basic(const struct kern_map_inst *inst, double a, double b, double c, double p, double q)
+static double eval_activation(uint32_t code, double a, double p, double q)
 {
-    switch ((enum kern_map_code)inst->code) {
-    case KERN_MAP_CONST:
-        return p;
-    case KERN_MAP_ADD:
-        return a + b;
-    case KERN_MAP_SUB:
-        return a - b;
-    case KERN_MAP_MUL:
-        return a * b;
-    case KERN_MAP_DIV:
-        return a / b;
-    case KERN_MAP_MOD_TRUNC:
-        return fmod(a, b);
-    case KERN_MAP_MOD_FLOOR:
-        return mod_floor(a, b);
-    case KERN_MAP_POW:
-        return pow(a, b);
-    case KERN_MAP_MIN:
-        return min_number(a, b);
-    case KERN_MAP_MAX:
-        return max_number(a, b);
-    case KERN_MAP_MEAN:
-        return (a + b) / 2;
-    case KERN_MAP_ATAN2:
-        return atan2(a, b);
-    case KERN_MAP_MULADD:
-        return a * p + q;
-    case KERN_MAP_FMA:
-        return fma(a, b, c);
-    case KERN_MAP_CLAMP:
-        return min_number(max_number(a, p), q);
-    case KERN_MAP_SELECT:
-        return a != 0 ? b : c;
-    case KERN_MAP_ABS:
-        return fabs(a);
-    case KERN_MAP_NEG:
-        return -a;
-    case KERN_MAP_SIGN:
-        return (a > 0) - (a < 0);
+    switch ((enum kern_map_code)code) {
+    case KERN_MAP_ELU:
+        return a < 0 ? p * expm1(a) : a;
+    case KERN_MAP_SELU:
+        return a > 0 ? q * a : q * p * expm1(a);
+    case KERN_MAP_CELU:
+        return a != a ? a : fmax(0, a) + fmin(0, p * expm1(a / p));
+    case KERN_MAP_SIGMOID:
+        return sigmoid(a);
+    case KERN_MAP_SOFTPLUS:
+        return softplus(p * a) / p;
+    case KERN_MAP_PSOFTPLUS:
+        return p * softplus(q * a);
+    case KERN_MAP_STANH:
+        return p * tanh(q * a);
+    case KERN_MAP_GELU:
+        return a / 2 * erfc(-a * 0.70710678118654752440);
+    case KERN_MAP_SWISH:
+        return a * sigmoid(p * a);
     default:
         return NAN;
     }
 }
 
-static double eval_float_math(const struct kern_map_inst *inst, double a)
+static double eval_math(uint32_t code, double a, double p, double q)
 {
-    switch ((enum kern_map_code)inst->code) {
+    switch ((enum kern_map_code)code) {
     case KERN_MAP_SQRT:
         return sqrt(a);
-    case KERN_MAP_RECIP:
-        return 1 / a;
     case KERN_MAP_EXP:
         return exp(a);
     case KERN_MAP_LOG:
@@ -134,87 +112,46 @@ static double eval_float_math(const struct kern_map_inst *inst, double a)
     case KERN_MAP_ROUND_AWAY:
         return round(a);
     default:
-        return NAN;
+        return eval_activation(code, a, p, q);
     }
 }
 
-static double eval_float_logic(const struct kern_map_inst *inst, double a, double b, double p)
+#define is_nan(u) ((u) != (u))
+#define absolute  fabs
+#define MAPEXPR(name, arity, types, expr)                                                                              \
+    case KERN_MAP_##name:                                                                                              \
+        return expr;
+#define MAPTRUTH MAPEXPR
+
+static double eval_float(uint32_t code, double a, double b, double c, double p, double q)
 {
-    switch ((enum kern_map_code)inst->code) {
-    case KERN_MAP_IS_NAN:
-        return a != a;
+    switch ((enum kern_map_code)code) {
+#include "kernels/map/mapops.def"
+    case KERN_MAP_CONST:
+        return p;
+    case KERN_MAP_MOD_TRUNC:
+        return fmod(a, b);
+    case KERN_MAP_MOD_FLOOR:
+        return mod_floor(a, b);
+    case KERN_MAP_POW:
+        return pow(a, b);
+    case KERN_MAP_MEAN:
+        return (a + b) / 2;
+    case KERN_MAP_ATAN2:
+        return atan2(a, b);
+    case KERN_MAP_MULADD:
+        return a * p + q;
+    case KERN_MAP_FMA:
+        return fma(a, b, c);
+    case KERN_MAP_SELECT:
+        return a != 0 ? b : c;
+    case KERN_MAP_SIGN:
+        return (a > 0) - (a < 0);
     case KERN_MAP_IS_INF:
         return is_infinite(a, p);
-    case KERN_MAP_EQ:
-        return a == b;
-    case KERN_MAP_LT:
-        return a < b;
-    case KERN_MAP_LE:
-        return a <= b;
-    case KERN_MAP_AND:
-        return a != 0 && b != 0;
-    case KERN_MAP_OR:
-        return a != 0 || b != 0;
-    case KERN_MAP_XOR:
-        return (a != 0) != (b != 0);
-    case KERN_MAP_NOT:
-        return a == 0;
     default:
-        return NAN;
+        return eval_math(code, a, p, q);
     }
-}
-
-static double eval_float_activation(const struct kern_map_inst *inst, double a, double b, double p, double q)
-{
-    switch ((enum kern_map_code)inst->code) {
-    case KERN_MAP_RELU:
-        return a < 0 ? 0 : a;
-    case KERN_MAP_LEAKY_RELU:
-        return a < 0 ? p * a : a;
-    case KERN_MAP_ELU:
-        return a < 0 ? p * expm1(a) : a;
-    case KERN_MAP_SELU:
-        return a > 0 ? q * a : q * p * expm1(a);
-    case KERN_MAP_CELU:
-        return a != a ? a : fmax(0, a) + fmin(0, p * expm1(a / p));
-    case KERN_MAP_SIGMOID:
-        return sigmoid(a);
-    case KERN_MAP_HARD_SIGMOID:
-        return max_number(0, min_number(p * a + q, 1));
-    case KERN_MAP_SOFTPLUS:
-        return softplus(p * a) / p;
-    case KERN_MAP_PSOFTPLUS:
-        return p * softplus(q * a);
-    case KERN_MAP_SOFTSIGN:
-        return a / (1 + fabs(a));
-    case KERN_MAP_STANH:
-        return p * tanh(q * a);
-    case KERN_MAP_THRESH_RELU:
-        return a > p ? a : 0;
-    case KERN_MAP_SHRINK:
-        return shrink(a, p, q);
-    case KERN_MAP_GELU:
-        return a / 2 * erfc(-a * 0.70710678118654752440);
-    case KERN_MAP_SWISH:
-        return a * sigmoid(p * a);
-    case KERN_MAP_HARD_SWISH:
-        return a * max_number(0, min_number(p * a + q, 1));
-    case KERN_MAP_PRELU:
-        return a < 0 ? b * a : a;
-    default:
-        return NAN;
-    }
-}
-
-static double eval_float(const struct kern_map_inst *inst, double a, double b, double c, double p, double q)
-{
-    if (inst->code >= KERN_MAP_RELU)
-        return eval_float_activation(inst, a, b, p, q);
-    if (inst->code >= KERN_MAP_IS_NAN)
-        return eval_float_logic(inst, a, b, p);
-    if (inst->code >= KERN_MAP_SQRT)
-        return eval_float_math(inst, a);
-    return eval_float_basic(inst, a, b, c, p, q);
 }
 
 static uint64_t power(uint64_t base, uint64_t exponent)
@@ -387,7 +324,7 @@ struct kern_number kern_map_eval(const struct kern_map_inst *inst, struct kern_n
     if (inst->code == KERN_MAP_CONVERT)
         return kern_number_to(inst->to_type, a);
     if (out.class == KERN_CLASS_FLOAT)
-        out.f = eval_float(inst, a.f, b.f, c.f, p.f, q.f);
+        out.f = eval_float(inst->code, a.f, b.f, c.f, p.f, q.f);
     else if (!eval_bits(inst, a.u, b.u, c.u, p.u, q.u, &out.u))
         out.u = out.class == KERN_CLASS_SIGNED ? eval_signed(inst, a.i, b.i, p.i, q.i)
                                                : eval_unsigned(inst, a.u, b.u, p.u, q.u);

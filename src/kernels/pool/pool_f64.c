@@ -21,8 +21,6 @@ void kern_pool_f64_plan(const struct kern_op *op, const void *state, uint32_t th
 {
     const struct kern_view *y = &op->tensors[1];
     struct pool_shape s;
-    (void)state;
-    (void)threads;
     pool_shape_init(op, &s);
     const uint64_t lanes = (uint64_t)pool_f64_channels(op, &s), width = (uint64_t)s.out[2];
     *out = (struct kern_work){ .units = dense_rows(y) };

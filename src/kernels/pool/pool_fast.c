@@ -106,8 +106,6 @@ void kern_pool_f32_plan(const struct kern_op *op, const void *state, uint32_t th
 {
     struct pool_shape s;
     struct window w;
-    (void)state;
-    (void)threads;
     pool_shape_init(op, &s);
     const uint64_t channels = op->tensors[1].sizes[1], planes = op->tensors[1].sizes[0] * channels;
     const uint64_t shares = (uint64_t)(s.out[1] + s.out[2]), pitch = base_align_up((uint64_t)s.out[2], WINDOW_STEP);

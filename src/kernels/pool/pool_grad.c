@@ -47,8 +47,6 @@ void kern_pool_grad_f32_plan(const struct kern_op *op, const void *state, uint32
     const struct kern_view *dx = &op->tensors[op->input_count];
     struct pool_shape s;
     struct window w;
-    (void)state;
-    (void)threads;
     pool_grad_shape(op, &s);
     if (op->u.pool_grad.mode == KERN_POOL_AVERAGE) {
         *out = (struct kern_work){ .units = dense_rows(dx), .grain = dense_grain(4 * (uint64_t)(s.in[2] + s.out[2])) };

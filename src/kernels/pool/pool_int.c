@@ -23,8 +23,6 @@ void kern_pool_int_plan(const struct kern_op *op, const void *state, uint32_t th
     const struct kern_view *y = &op->tensors[1];
     uint64_t width = y->sizes[y->rank - 1];
     struct pool_shape s;
-    (void)state;
-    (void)threads;
     *out = (struct kern_work){ .units = dense_rows(y), .grain = dense_grain(16 * width) };
     if (pool_shape_init(op, &s) && pool_int_by_channels(op, &s))
         *out = (struct kern_work){ .units = y->sizes[0] * (uint64_t)(s.out[0] * s.out[1]),

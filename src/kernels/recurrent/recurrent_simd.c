@@ -1,6 +1,6 @@
 /* The steps of recurrent.h. */
 #include "base/parallel.h"
-#include "kernels/vec/dense_vec.h"
+#include "kernels/vec/vec.h"
 #include "kernels/core/isa.h"
 #include "kernels/recurrent/recurrent.h"
 

@@ -24,8 +24,6 @@ bool kern_lrn_float_accepts(const struct kern_op *op)
 
 void kern_lrn_float_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
-    (void)state;
-    (void)threads;
     uint64_t channels = op->tensors[0].sizes[1];
     *out = (struct kern_work){ .units = kern_view_elements(&op->tensors[0]) / channels };
     out->grain = BASE_MAX(64, 8192 / channels);

@@ -105,10 +105,10 @@ DENSE_INLINE void reduction_powers_step(float *top, double *sum, const void *con
     vec_store(top + i, most);
     const bool raised = vec_any_greater(most, before);
     most = vec_max(most, vec_set(-FLT_MAX)); /* where there was nothing but -infinity: powers of 0 */
-    _Pragma("GCC unroll 8") for (uint32_t r = 0; r < rows; r++) part += reduction_exp(row[r], most, false);
+    _Pragma("GCC unroll 8") for (uint32_t r = 0; r < rows; r++) part += vec_exp_below(row[r], most, false);
     vec_store(powers, part);
     if (raised) {
-        vec_store(factor, reduction_exp(before, most, true));
+        vec_store(factor, vec_exp_below(before, most, true));
         _Pragma("GCC ivdep") for (uint32_t j = 0; j < VEC; j++) sum[i + j] *= factor[j];
     }
     _Pragma("GCC ivdep") for (uint32_t j = 0; j < VEC; j++) sum[i + j] += powers[j];

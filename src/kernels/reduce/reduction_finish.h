@@ -36,7 +36,7 @@ DENSE_INLINE vec reduction_finished(enum kern_reduction_end end, const struct re
     case KERN_REDUCTION_DIVIDED:
         return x / b;
     case KERN_REDUCTION_POWERS:
-        return reduction_exp(x, reduction_own(&f->a, run->a, each, i), !x_half) * b;
+        return vec_exp_below(x, reduction_own(&f->a, run->a, each, i), !x_half) * b;
     case KERN_REDUCTION_LESS:
         return (x - reduction_own(&f->a, run->a, each, i)) - b;
     case KERN_REDUCTION_AFFINE:

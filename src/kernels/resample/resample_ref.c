@@ -52,8 +52,6 @@ bool kern_resample_any_ref_accepts(const struct kern_op *op)
 
 void kern_resample_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
-    (void)state;
-    (void)threads;
     const struct kern_view *y = &op->tensors[1];
     if (resample_uses_table(op)) {
         resample_table_ref_plan(op, out);

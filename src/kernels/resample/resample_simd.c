@@ -1,6 +1,6 @@
 /* The resampling of resample_fast.h. */
 #include "kernels/core/isa.h"
-#include "kernels/vec/dense_vec.h"
+#include "kernels/vec/vec.h"
 #include "kernels/resample/resample_fast.h"
 
 struct resample {

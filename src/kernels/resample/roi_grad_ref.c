@@ -22,8 +22,6 @@ bool kern_roi_grad_any_ref_accepts(const struct kern_op *op)
 
 void kern_roi_grad_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
-    (void)state;
-    (void)threads;
     struct roi_grad_tensors t = roi_grad_tensors(op);
     *out = (struct kern_work){ .units = roi_grad_units(op, 1), .grain = 1 };
     if (t.out_image != ROI_ABSENT)

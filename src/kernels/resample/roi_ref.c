@@ -14,8 +14,6 @@ bool kern_roi_any_ref_accepts(const struct kern_op *op)
 
 void kern_roi_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
-    (void)state;
-    (void)threads;
     const struct kern_view *y = &op->tensors[ROI_OUT];
     *out = (struct kern_work){ .units = dense_rows(y), .grain = dense_grain(256 * (uint64_t)y->sizes[3]) };
 }

@@ -25,8 +25,6 @@ static uint64_t line_bytes(const struct kern_op *op)
 
 void kern_sort_any_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
-    (void)state;
-    (void)threads;
     uint32_t length = op->tensors[0].sizes[op->u.sort.axis];
     uint64_t lines = kern_view_elements(&op->tensors[0]) / length;
     *out = (struct kern_work){ .units = lines, .grain = BASE_MAX(1, 8192 / length) };
