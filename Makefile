@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # `make demo` and `make check` do everything on a bare Debian 12; the rest is convenience.
 BUILD := build
 SETUP := meson setup

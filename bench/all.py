@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Networks on the CPU: AnyDML beside ONNX Runtime, OpenVINO, PyTorch and torch.compile, in one run on one machine.
 
 usage: all.py [--anydml build/tools/anydml] [--python LIST] [--peers onnxruntime,openvino,torch,torch_compile]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Measures the memory-bound operators of the CPU adapter on large tensors: bytes that an operation must read and write,
 per second, as a fraction of the machine's copy bandwidth, beside numpy and PyTorch doing the same.
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Time and memory of compiling and initialising one model at several batch sizes on one device, all kept:
  *   compile MODEL.onnx BATCH... */
 #include "tools/program.h"

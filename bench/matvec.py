@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Measures products with constant weights of few rows, as language models decode with them, or many, as they read a
 prompt (--rows 32,128,512), and one-token attention, beside ONNX Runtime on the same processors.
 

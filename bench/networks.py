@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Makes networks with random weights for bench/all.py and bench/quantize.py.
 
 usage: networks.py FOLDER [--batch-norm] [NAME...]

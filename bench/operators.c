@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Times single operators through the DirectML interfaces.
  *
  * usage: operators [--seconds S] [--busy N] OPERATOR "Field=value ..." [OPERATOR "Field=value ..."]...

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What submitting costs beyond computing: lists of 1 and of many additions of 16 numbers, each its own dispatch,
  * recorded once and executed again and again: overhead [DISPATCHES [ROUNDS]] */
 #include <anydml_d3d12.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Models with weights that are bound at initialisation (OWNED_BY_DML) beside the same with constants.
 
 usage: owned.py MODEL.onnx... [--threads 1,2] [--rounds 2] [--seconds 0.5] [--limit 1.05] [--json FILE]

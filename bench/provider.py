@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The execution provider against ONNX Runtime's CPU provider, in one process, the two taking turns.
 
     taskset -c 0 scripts/onnx-python bench/provider.py LIBRARY --threads 1 MODEL.onnx...

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Makes 8-bit networks for bench/all.py: quantize.py FOLDER MODEL.onnx...
 
 Writes FOLDER/NAME.qdq.onnx (QuantizeLinear and DequantizeLinear around float operators) and FOLDER/NAME.qop.onnx

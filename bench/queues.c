@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Throughput of several threads, each with a queue and a compiled model of its own on one device:
  *   queues MODEL.onnx THREADS [SECONDS] */
 #include "tools/program.h"

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Measures sums, products and extremes over a graph's edges (ScatterND and ScatterElements with a reduction) beside ONNX
 Runtime on the same processors.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Measures models of one operator beside ONNX Runtime, and sorting also beside PyTorch and numpy, on the same processors.
 
 usage: single.py [--family sort,attention,product,transposed,recurrent,neighbours] [--anydml build/tools/anydml]

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * DirectML's programming interface as AnyDML offers it: 12 interfaces, 177 operators, graphs, up to feature level 6.4.
  * The same declarations serve C++17 (interfaces are abstract structs, as with Microsoft's header of the same name) and

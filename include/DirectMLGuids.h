@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The identifiers of DirectML's interfaces, for programs that do not bring their own:
  *   C    IID_IDMLDevice and so on, constants of the including file, nothing to link;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * AnyDML itself: its version, what it offers beyond DirectML.h (docs/extensions.md tells what each thing is for), and
  * the environment variables that its libraries read once, when first used; README.md has those for special purposes

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Direct3D 12 for AnyDML's programs: the one include that brings <directx/d3d12.h> and the Windows base types it needs,
  * in C (C99 and later) and in C++. Needs the headers of Debian's directx-headers-dev:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * DXCore (listing adapters) for C and C++. In C++ this is <directx/dxcore.h>; that header says nothing to C, so C gets
  * the same binary interface declared here, up to IDXCoreAdapter1 and IDXCoreAdapterFactory1. Enumerators carry their

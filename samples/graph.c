@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A graph: Relu(X W + B) as one compiled operator. W is a constant inside the graph, B is owned by DirectML (given
  * once, to the initializer), X and the result are bound for each execution. The persistent buffer that the initializer
  * fills holds whatever the compiled graph made of W and B. */

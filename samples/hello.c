@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The shortest way through DirectML with nothing left out: adds a tensor to itself. */
 #include <DirectML.h>
 #include <DirectMLGuids.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Two queues that take turns. Queue 0 computes b = a + one, queue 1 computes a = b + b, again and again; fences in both
  * directions keep the order, and the processor only waits at the very end. Each queue executes one list, recorded once,
  * and stamps the time before and after its work. */

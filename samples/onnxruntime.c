@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs a model with one float input and one float output in ONNX Runtime on the DirectML execution provider, and on
  * ONNX Runtime's own CPU provider, and compares: sample_onnxruntime LIBONNXRUNTIME PROVIDER MODEL. */
 #include <dlfcn.h>

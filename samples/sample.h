@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What graph.c and interleave.c need and hello.c explains: a device, buffers, copies, waiting. Any failure ends the
  * program with a message, as fits a sample. */
 #ifndef SAMPLE_H

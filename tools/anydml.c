@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The anydml command: picks the command and prints help. */
 #include "tools/cmd.h"
 #include "tools/text.h"

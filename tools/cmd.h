@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The commands of anydml: each parses its own arguments (argv[0] is its name), prints its result on stdout, and returns
  * the exit code after reporting an error on stderr. */
 #ifndef TOOLS_CMD_H

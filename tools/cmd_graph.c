@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/cmd.h"
 #include "tools/graph.h"
 #include "tools/output.h"

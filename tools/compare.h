@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `anydml bench --compare`: the networks in other runtimes, through Python. */
 #ifndef TOOLS_COMPARE_H
 #define TOOLS_COMPARE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The program behind `make demo`: halves a photograph, doubles it again with a small network on the processor, and
  * compares the result and a bicubic enlargement with the original.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How the tools report failures: one line of text and the exit code that goes with it. */
 #ifndef TOOLS_ERROR_H
 #define TOOLS_ERROR_H

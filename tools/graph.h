@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The library's text of a graph and of its plan, read again so that it can be drawn. */
 #ifndef TOOLS_GRAPH_H
 #define TOOLS_GRAPH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Graphs as SVG. One row for each operator, in the order of execution, from top to bottom:
  *
  *   lanes | operators | temporary buffer

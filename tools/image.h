@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Pictures as 8-bit RGB: PNG and JPEG files, resizing, and their way into tensors and back. */
 #ifndef TOOLS_IMAGE_H
 #define TOOLS_IMAGE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Arrays in memory and in .npy files (versions 1 to 3, little-endian, C order). */
 #ifndef TOOLS_NPY_H
 #define TOOLS_NPY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Files that a command writes: under another name until they are complete, so that a failure, a full disk or a key
  * pressed in between leaves what was there before. */
 #ifndef TOOLS_OUTPUT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A compiled model on a device: initialised once, executed as often as wanted. A model that is no single graph (loops,
  * branches by computed values) is compiled part by part while it runs. */
 #ifndef TOOLS_PROGRAM_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A line on stderr that tells what a slow command is doing; only on a terminal, and only after two seconds. */
 #ifndef TOOLS_PROGRESS_H
 #define TOOLS_PROGRESS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The parts of `anydml run`: its options, its inputs, its outputs. */
 #ifndef TOOLS_RUN_H
 #define TOOLS_RUN_H

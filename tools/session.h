@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One device and what the commands tell about it. */
 #ifndef TOOLS_SESSION_H
 #define TOOLS_SESSION_H

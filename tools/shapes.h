@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* --input-shape: sizes of inputs for commands that make up their data. */
 #ifndef TOOLS_SHAPES_H
 #define TOOLS_SHAPES_H

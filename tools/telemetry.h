@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sending of telemetry, which only the command does. */
 #ifndef TOOLS_TELEMETRY_H
 #define TOOLS_TELEMETRY_H

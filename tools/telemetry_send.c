@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Records as OTLP logs in JSON over HTTP (opentelemetry.io/docs/specs/otlp), through libcurl. */
 #define _GNU_SOURCE
 #include "tools/telemetry.h"

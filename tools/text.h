@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Small helpers of the commands: numbers from text, shapes to text, JSON strings, clocks, medians. */
 #ifndef TOOLS_TEXT_H
 #define TOOLS_TEXT_H

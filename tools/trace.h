@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* --trace FILE: one run as a file for trace viewers, beside the roofline of the machine. */
 #ifndef TOOLS_TRACE_H
 #define TOOLS_TRACE_H

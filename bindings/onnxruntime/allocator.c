@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* OrtAllocator over Direct3D buffers: freed ones are kept for the next that fits, up to a limit. */
 #include "memory.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The buffers behind addresses: a table of the process, sorted by address. */
 #include "memory.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the provider takes of a graph. A node is taken when it can be converted (onnx_check), and when the values that
  * DirectML needs while compiling can be known on the host by then: constants, arithmetic on shapes, and what crosses
  * into the subgraph from outside. */

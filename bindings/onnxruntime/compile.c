@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* OrtEp::Compile and the node kernels that it returns. */
 #include "ep.h"
 

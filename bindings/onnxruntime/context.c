@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The serialised form. All numbers are little-endian. A file is a row of subgraphs, each
  *    0  "AnyDMLcx"
  *    8  u32 format, u32 0
@@ -411,7 +412,7 @@ static bool read_header(struct reader *r, size_t capacity)
         return bad(r, "it was written by another version of AnyDML; compile the model again");
     uint64_t size = get_number(r, 8), end = get_number(r, 8);
     uint64_t low = get_number(r, 8), high = get_number(r, 8);
-    if (zero || size > room || size % EP_CONTEXT_ALIGNMENT || size < HEADER || end < HEADER || end > size)
+    if (zero || size > capacity || size % EP_CONTEXT_ALIGNMENT || size < HEADER || end < HEADER || end > size)
         return bad(r, "it is damaged");
     struct base_hash hash = base_hash(r->base + HASHED, (size_t)size - HASHED);
     if (hash.low != low || hash.high != high)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Compiled models ("EPContext"): a fused subgraph in the provider's own serialised form. It holds the subgraph as ONNX
  * operators with their weights, so that it loads without the original model; it is checked whole before it is used. */
 #ifndef EP_CONTEXT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* EPContext nodes: what a fused subgraph becomes in a compiled model, and back. With ep.context_embed_mode 1 the node
  * holds the bytes, with 0 the name of a file beside the compiled model that holds those of all nodes. */
 #include "context.h"

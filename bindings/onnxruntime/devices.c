@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The adapters as ONNX Runtime sees them: one OrtEpDevice each. */
 #include "memory.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The functions of ONNX Runtime's DirectML provider for C programs (include/dml_provider_factory.h). */
 #define _GNU_SOURCE
 #include "host.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The parts of the execution provider. Everything that ONNX Runtime calls returns an OrtStatus; nothing throws, prints
  * or aborts. Only the C interface of ONNX Runtime is used, by version: functions newer than the host are not called. */
 #ifndef EP_EP_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* OrtEpFactory and OrtEp: thin shells around the other files. */
 #include "host.h"
 #include "memory.h"

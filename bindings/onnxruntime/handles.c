@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "host.h"
 
 #include <anydml_d3d12.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The process around the library: its ONNX Runtime, and what callers handed over for sessions to come. */
 #ifndef EP_HOST_H
 #define EP_HOST_H

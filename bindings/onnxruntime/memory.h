@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory that tensors lie in: Direct3D buffers whose memory is the host's, by address. */
 #ifndef EP_MEMORY_H
 #define EP_MEMORY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From ONNX Runtime's graph to the structs that the converter reads. */
 #include "ep.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The provider's options and the session's keys, as the Windows provider has them; what they mean here is told in
  * docs/onnxruntime.md. */
 #include "host.h"

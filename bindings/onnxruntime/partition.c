@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which claimed nodes run together. The level of a node is the longest way to it, counted in changes of side: from
  * claimed to host nodes, or over an edge whose ends may not share a group. Claimed nodes of one level have no path
  * between them that leaves the level, so each level is one subgraph without cycles through the rest. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the provider adds to ONNX Runtime's profile: a slice per compiled program and per run of one. */
 #ifndef EP_PROFILE_H
 #define EP_PROFILE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A fused subgraph at run time: one compiled program per combination of input shapes (and of the values that shapes
  * depend on), the most recently used ones kept. Any number of threads may run it at once. */
 #include "ep.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Copies between the provider's memory and the CPU provider's: both are the host's. */
 #include "memory.h"
 

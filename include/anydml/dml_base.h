@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What every other file of DirectML.h stands on: Direct3D 12, the target version, the constants. */
 #ifndef ANYDML_DML_BASE_H
 #define ANYDML_DML_BASE_H

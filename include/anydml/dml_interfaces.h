@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The interfaces of DirectML. In C++ they are the abstract structs below; in C the same methods, in the same order,
  * stand in the tables of dml_interfaces_c.h, and these comments hold for both.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The C view of dml_interfaces.h: one method table per interface, inherited methods first. */
 #ifndef ANYDML_DML_INTERFACES_C_H
 #define ANYDML_DML_INTERFACES_C_H

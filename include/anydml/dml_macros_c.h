@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One call macro per method and interface: IDMLDevice_CreateOperator(device, ...) is
  * device->lpVtbl->CreateOperator(...). */
 #ifndef ANYDML_DML_MACROS_C_H

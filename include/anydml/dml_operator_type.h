@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The 177 operators. Each value names the struct that describes it: DML_OPERATOR_X goes with DML_X_OPERATOR_DESC. */
 #ifndef ANYDML_DML_OPERATOR_TYPE_H
 #define ANYDML_DML_OPERATOR_TYPE_H

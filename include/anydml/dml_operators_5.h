@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Operator descriptions of feature levels 5.0 to 6.4; how to read them: dml_operators_1.h. */
 #ifndef ANYDML_DML_OPERATORS_5_H
 #define ANYDML_DML_OPERATORS_5_H

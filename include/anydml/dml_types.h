@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tensors, bindings, graphs, feature queries and the enumerations that operators use. */
 #ifndef ANYDML_DML_TYPES_H
 #define ANYDML_DML_TYPES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The C view of DXCore, reached through anydml_dxcore.h. */
 #ifndef ANYDML_DXCORE_C_H
 #define ANYDML_DXCORE_C_H

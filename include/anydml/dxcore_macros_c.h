@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One call macro per method and interface of DXCore. */
 #ifndef ANYDML_DXCORE_MACROS_C_H
 #define ANYDML_DXCORE_MACROS_C_H

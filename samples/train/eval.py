@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Prints the PSNR of bicubic and of the network on photographs that the training never saw.
 
     eval.py MODEL.onnx [PICTURE ...] [--photos DIR] [--out FOLDER]

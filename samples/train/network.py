@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The network: residual convolutions at low resolution, then pixels from channels.
 
     x = relu(conv 5x5(picture))                  picture [1, 3, H, W], x [1, CHANNELS, H, W]

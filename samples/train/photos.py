@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Fetches the photographs that photos.tsv names and prepares pictures from them.
 
     photos.py fetch DIR        download the Debian packages, keep one original per row in DIR

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Trains the x2 super-resolution network and writes it as ONNX.
 
     train.py DIR OUT.onnx [--minutes M] [--batch N] [--seed S]

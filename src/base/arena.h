@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A bump allocator: many small allocations, freed together. Not thread-safe. */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Macros and small helpers that every part uses. No state, no allocation. */
 #ifndef BASE_BASE_H
 #define BASE_BASE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The time since some moment, in nanoseconds; never set back. */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H

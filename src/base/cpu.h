@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Instruction sets of this processor, detected once. ANYDML_CPU_FLAGS masks them for tests, e.g. "none", "avx2",
  * "avx2,avx512". */
 #ifndef BASE_CPU_H

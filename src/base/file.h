@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Files that others name: a model names its weights, a variable of the environment a file to write. */
 #ifndef BASE_FILE_H
 #define BASE_FILE_H

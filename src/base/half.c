@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "base/half.h"
 
 float base_half_to_float(uint16_t half)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "base/hash.h"
 
 /* Eight lanes, so that the processor has enough independent multiplications in flight. A step is a bijection of the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A 128-bit hash of many bytes at the speed of memory. Different data practically never have one hash by accident; it
  * is no defence against somebody who looks for such data. */
 #ifndef BASE_HASH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Diagnostics on stderr. The level comes once from ANYDML_LOG: error, warn (default), info, debug, trace, or none.
  * Thread-safe; one write per line. */
 #ifndef BASE_LOG_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Open addressing; the hash is FNV-1a's. */
 #include "base/names.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A table from names to numbers. Not thread-safe. */
 #ifndef BASE_NAMES_H
 #define BASE_NAMES_H

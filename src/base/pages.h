@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory for data that fill it: zeroed, aligned to 256 bytes, in huge pages where there are many of them, since on
  * first use each page costs more than its bytes do. The system has large runs back as soon as they are given back, and
  * smaller ones when all that lies in their 4 MiB has been. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The worker team. It is OpenMP's, because oneDNN uses that too: one team per submitting thread, so the two never
  * compete for cores. */
 #ifndef BASE_PARALLEL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which teams of threads there can be. */
 #include "base/parallel.h"
 

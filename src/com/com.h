@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* COM in C, written once. ID3D12Object and IDMLObject have the same first slots (QueryInterface, AddRef, Release,
  * GetPrivateData, SetPrivateData, SetPrivateDataInterface, SetName, and for children GetDevice), so one set of
  * functions serves every object of the three libraries.

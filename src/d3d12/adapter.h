@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The seam between the Direct3D 12 front (d3d12/) and the adapters (adapter/cpu, adapter/vulkan, adapter/null).
  *
  * The front checks every argument, keeps COM objects, fences, descriptors and one thread per queue; an adapter gives

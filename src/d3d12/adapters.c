@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The adapters of this process: filtered, ordered and numbered. Shared by libd3d12 and libdxcore, which must agree. */
 #include "d3d12/adapter.h"
 

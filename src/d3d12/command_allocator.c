@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ID3D12CommandAllocator. The commands' memory belongs to recordings; an allocator only knows who records with it and
  * how often it was reset. */
 #include "d3d12/device_methods.h"

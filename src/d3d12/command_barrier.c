@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ID3D12GraphicsCommandList::ResourceBarrier. Buffers have no layout: whatever the barrier says, it becomes one full
  * barrier. Its arguments are still checked, so that programs stay correct elsewhere. */
 #include "d3d12/lists.h"

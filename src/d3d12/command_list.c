@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ID3D12GraphicsCommandList: its life, errors and method table. command_record.c and command_barrier.c record. */
 #include "d3d12/lists.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The absent methods of command lists, as functions of their first arguments: on every ABI that AnyDML knows the caller
  * removes what it passed, so further arguments are simply not looked at. */
 #ifndef D3D12_COMMAND_LIST_STUBS_H

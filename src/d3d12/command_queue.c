@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ID3D12CommandQueue. */
 #include "d3d12/lists.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What command lists record, except barriers. */
 #include "d3d12/lists.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The debug layer's switches: ID3D12Debug..5, ID3D12DebugDevice, and the DRED settings, which are accepted. */
 #include "d3d12/objects.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ID3D12DescriptorHeap. A handle is (heap's number << 32 | position * 64), GPU handles with the top bit set: every
  * handle leads back to its heap, and those of released heaps to none. */
 #include "d3d12/device_methods.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ID3D12Device9: one object per adapter and process, its removal, and the method table. */
 #define _GNU_SOURCE
 #include "d3d12/device_methods.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The device's methods that a compute-only runtime without shaders does not have: E_NOTIMPL, *out = NULL, one message.
  */
 #include "d3d12/device_methods.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ID3D12Device::CheckFeatureSupport as one table. */
 #include "d3d12/device_methods.h"
 #include "d3d12/root_signature.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Methods that only ask for another speed: they are accepted, and change nothing here. */
 #include "d3d12/device_methods.h"
 

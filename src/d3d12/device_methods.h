@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ID3D12Device9's methods, by the file that has them; device.c makes the method table. */
 #ifndef D3D12_DEVICE_METHODS_H
 #define D3D12_DEVICE_METHODS_H

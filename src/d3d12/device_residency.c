@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* MakeResident and Evict. Memory never moves here: residency is counted, so that its misuse can be told. */
 #include "d3d12/device_methods.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reading and writing containers. The digest is MD5 with another last block: the length in bits stands in front of the
  * remaining bytes, and a word made of it at the end. */
 #include "d3d12/dxbc.h"

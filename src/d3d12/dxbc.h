@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The container of shader bytecode: "DXBC", a digest, a version, the size, then parts, each with a four-letter name.
  * Everything is little-endian. Root signatures lie in a part of their own, "RTS0". */
 #ifndef D3D12_DXBC_H

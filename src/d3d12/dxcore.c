@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* DXCoreCreateAdapterFactory and IDXCoreAdapterFactory. */
 #include "d3d12/dxcore.h"
 

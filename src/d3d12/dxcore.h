@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The objects of libdxcore: one factory and at most one object per adapter in the process, and lists. */
 #ifndef D3D12_DXCORE_H
 #define D3D12_DXCORE_H

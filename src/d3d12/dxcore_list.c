@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* IDXCoreAdapterList: the adapters chosen, found when they are first asked for; Sort orders them in place. */
 #include "d3d12/dxcore.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is wrong with the variables of the environment: a word misspelt would otherwise do nothing, and nobody would
  * know. */
 #include "d3d12/adapter.h"

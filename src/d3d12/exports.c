@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The functions that libd3d12.so exports; those of root signatures are in root_signature.c. */
 #include "d3d12/objects.h"
 

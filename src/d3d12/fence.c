@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ID3D12Fence. */
 #define _GNU_SOURCE
 #include "d3d12/device_methods.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ID3D12Heap, and what heap properties mean here. */
 #include "d3d12/device_methods.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A stack of info queue filters: which messages are stored, or seen. The owner locks. */
 #ifndef D3D12_INFO_FILTER_H
 #define D3D12_INFO_FILTER_H

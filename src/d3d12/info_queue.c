@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Messages stored by filters, and callbacks on the thread that emits. */
 #include "d3d12/info_queue.h"
 #include "d3d12/objects.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What an info queue holds: for info_queue.c, and for the interface in info_queue_methods.c. */
 #ifndef D3D12_INFO_QUEUE_H
 #define D3D12_INFO_QUEUE_H

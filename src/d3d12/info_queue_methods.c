@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ID3D12InfoQueue1, served by a face of the device. */
 #include "d3d12/info_queue.h"
 #include "d3d12/objects.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Command lists, what they record, and submissions of it. */
 #ifndef D3D12_LISTS_H
 #define D3D12_LISTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The objects of the Direct3D 12 front and what they offer each other. Fields are guarded as their comments say; plain
  * ones never change after creation. */
 #ifndef D3D12_OBJECTS_H

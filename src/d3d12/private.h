@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What libdirectml asks of a Direct3D 12 device beyond the public interfaces: QueryInterface the ID3D12Device for
  * IID_AnydmlDevice. Another runtime's device answers E_NOINTERFACE. The two libraries are built together: this is no
  * stable ABI, and `version` guards against a mixed installation. Callable from any thread. */

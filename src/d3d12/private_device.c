@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* AnydmlDevice: what libdirectml asks of the device (private.h). */
 #include "d3d12/lists.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ID3D12Resource: buffers, committed, placed in a heap, or reserved. */
 #include "d3d12/device_methods.h"
 

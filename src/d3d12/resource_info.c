@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What can be said of a resource's description without creating it. */
 #include "d3d12/device_methods.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A root signature as the part "RTS0" of a container:
  *
  *     version, parameters, their offset, static samplers, their offset, flags

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A root signature's description from one version to another. */
 #include "d3d12/root_signature.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a root signature must keep to, whatever its version. */
 #include "d3d12/root_signature.h"
 

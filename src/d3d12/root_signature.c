@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ID3D12RootSignature, its serialisation and its deserialisers. Nothing here runs shaders: a root signature is checked
  * and kept, for programs that make one before they find out. */
 #include "d3d12/root_signature.h"

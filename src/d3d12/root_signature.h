@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Root signatures: descriptions of the three versions as one, their rules, and their bytes. */
 #ifndef D3D12_ROOT_SIGNATURE_H
 #define D3D12_ROOT_SIGNATURE_H

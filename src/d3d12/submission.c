@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ExecuteCommandLists: checks the lists, and freezes what they will run on. Descriptors are read here, the bindings of
  * libdirectml's dispatches made from them, and everything that is named is kept until the work is done. */
 #include "d3d12/lists.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A budget of threads for all queues of the process. A few teams on the same cores are good: one works while another
  * waits at a barrier, or runs what one thread can do alone. Many only take turns and push each other's data out of the
  * caches. Queues take threads for as long as a batch runs, first come, first served. Nobody waits for another queue

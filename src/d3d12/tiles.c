@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reserved resources: which tile lies on which tile of which heap. The queue's calls are checked when they are made and
  * become runs of tiles; the map and the adapter follow when the queue comes to them. */
 #include "d3d12/device_methods.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Writing, copying and reading descriptors. */
 #include "d3d12/device_methods.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One thread per queue: runs its work in order. Several batches may be in flight on the adapter; a signal or a wait is
  * only performed when all work before it is finished. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What one DML_BUFFER_BINDING must fulfil. */
 #include "dml/dml.h"
 

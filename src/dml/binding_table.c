@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* IDMLBindingTable: writes descriptors. It references no resource and no heap, and recorded work does not need it. */
 #include "dml/dml.h"
 

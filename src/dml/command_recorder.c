@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* IDMLCommandRecorder: checks a dispatch and appends it to a command list. */
 #include "dml/dml.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* IDMLCompiledOperator: a description or a graph, turned into a program for the device's adapter. */
 #include "dml/dml.h"
 

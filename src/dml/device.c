@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* IDMLDevice1 and IDMLDebugDevice. */
 #include "dml/dml.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a device runs: which data types each operator compiles in. */
 #include "dml/dml.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a recorded dispatch runs. It is a snapshot: the binding table may go, an initializer may be reset. Descriptors
  * come resolved from the list, so running one looks nothing up, locks nothing and allocates nothing. */
 #include "dml/dispatch_spirv.h"

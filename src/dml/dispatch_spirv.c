@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A build without shaders: no graph has a program, so nothing can be encoded. */
 #include "dml/dispatch_spirv.h"
 

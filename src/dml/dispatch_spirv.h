@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The seam to programs of compute pipelines, for adapters of kind ADAPTER_SPIRV. A program is made from a plan and
  * encoded when its dispatch is executed. */
 #ifndef DML_DISPATCH_SPIRV_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The objects behind DirectML's interfaces and what they offer each other. Fields without a remark never change after
  * creation. Objects keep each other through com_ref, which applications' reference counts do not show. */
 #ifndef DML_DML_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a DML_GRAPH_DESC must fulfil, but for its edges (graph_edges.c). */
 #include "dml/graph_check.h"
 

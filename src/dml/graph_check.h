@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by graph_check.c and graph_edges.c. */
 #ifndef DML_GRAPH_CHECK_H
 #define DML_GRAPH_CHECK_H

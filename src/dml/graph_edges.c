@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The edges of a DML_GRAPH_DESC, each by itself. */
 #include "dml/graph_check.h"
 

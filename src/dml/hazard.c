@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Bindings that must not share bytes because one of them is written. */
 #include "dml/dml.h"
 

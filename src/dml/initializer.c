@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* IDMLOperatorInitializer: a set of compiled operators whose state one dispatch prepares. */
 #include "dml/dml.h"
 

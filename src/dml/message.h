@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by message.c and removal.c. */
 #ifndef DML_MESSAGE_H
 #define DML_MESSAGE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Whether everything that a dispatch needs is bound. */
 #include "dml/dml.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* IDMLOperator: a checked, self-contained copy of a description. */
 #include "dml/dml.h"
 

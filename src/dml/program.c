@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A graph as a program for the device's adapter. */
 #include "dml/dispatch_spirv.h"
 #include "graph/backend.h"

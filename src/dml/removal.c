@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A removed device: one reason, set once. It is never set back; every method but a few then does nothing. */
 #include "dml/message.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Programs of SPIR-V adapters: pipelines, and one block of device-readable memory that holds the parameters of all
  * dispatches and the constants. What a dispatch computes is the shader row's business (shaders/shader.h). Immutable
  * once made; any number of queues may encode one at the same time. */

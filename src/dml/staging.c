@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Copies of inputs over which outputs lie: in place means that an element is read before it is written, and where a
  * program cannot promise that, it reads a copy. The memory belongs to the dispatch, not to the temporary resource,
  * whose size is asked for before anything is bound: few operators are ever executed so. */

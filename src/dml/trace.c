@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ANYDML_TRACE=FILE and AnydmlSetTrace: what is compiled and executed, as the JSON that trace viewers of browsers read.
  * All devices of the process write to one file; it is complete whenever no device lives, and a later device goes on
  * behind it. */

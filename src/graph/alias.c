@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Outputs bound over inputs. A plan says of each step what it reads and writes, so it can be proven of a pair whether
  * every element is read before something else is written in its place. */
 #include "graph/backend.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a target of compilation offers to the graph compiler. Passes and the planner ask the backend and never what kind
  * it is; options->backend is the one that is compiled for. All of it is constant and thread-safe. */
 #ifndef GRAPH_BACKEND_H

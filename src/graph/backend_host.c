@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The processor as a target: kernels of kernels.def, which pack on the host. */
 #include "graph/backend.h"
 

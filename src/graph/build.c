@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From checked descriptions to the naive graph: values for all tensors, then each operator's lowering. */
 #include "graph/build.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A DML_GRAPH_DESC as arrays: every slot of every node with what it is connected to. build_edges.c fills it and checks
  * the edges, build.c makes the graph of it. */
 #ifndef GRAPH_BUILD_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The bytes of constants. Those of the caller are used where they lie, and copied only for readers that need them whole
  * and aligned; what is not needed any more goes at once, since weights are most of the memory that compiling takes. */
 #include "graph/ops.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What one execution of an op computes and moves, from its description alone. */
 #include "graph/ops.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Values that do not change once the operator is initialised: constants, owned inputs, and what passes make of both.
  * Where all inputs are constants a derivation runs at once and its results are constants; otherwise the initializer's
  * dispatch runs it (plan_derive.c, exec.c). So a pass writes down how weights are rearranged, and need not know whose

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Execution on the host: pointers are made on the stack, the rows do the work. */
 #include "graph/ops.h"
 

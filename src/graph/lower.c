@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which function lowers an operator. */
 #include "graph/lower.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by lower_<family>.c: small helpers to build ops from one operator's description. */
 #ifndef GRAPH_LOWER_H
 #define GRAPH_LOWER_H

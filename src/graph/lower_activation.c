@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Activations: one row each, shared by the ACTIVATION_* operators and by fused activations. */
 #include "graph/lower.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Multi-head attention: heads, stacked tensors and masks are views; biases and caches are written before the one op
  * that attends. */
 #include "graph/lower.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Convolution and matrix product. */
 #include "graph/lower.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Products of integers. The sums are exact in INT32; scales, bias and the way back to 8 bits are element-wise programs
  * behind them. */
 #include "graph/lower.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What every lowering builds its ops from: compute types, operands, element-wise programs, scalars. */
 #include "graph/lower.h"
 

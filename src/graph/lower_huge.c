@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Few groups of very many elements would leave all but a few workers idle: reductions over them are made in two stages,
  * of parts and of the parts' results. The parts do not depend on the number of workers, and so neither do results. */
 #include "graph/lower.h"

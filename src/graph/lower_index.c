@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Operators that go by index or by position: gather, scatter and what they can express. */
 #include "graph/lower.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Element-wise operators: one row each where the formula is one instruction. */
 #include "graph/lower.h"
 

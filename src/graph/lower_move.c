@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Data movement: mostly views and KERN_MOVE. */
 #include "graph/lower.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Normalisations, softmax and reductions. */
 #include "graph/lower.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Batch normalisation in training, and the gradients of normalisations. Statistics are FLOAT64 in between: small, and
  * nothing is lost of a mean that is large against the deviation. */
 #include "graph/lower.h"

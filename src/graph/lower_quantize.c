@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Linear quantisation as element-wise programs. A scale that holds for a block of elements is a view with stride 0
  * within the block. */
 #include "graph/lower.h"

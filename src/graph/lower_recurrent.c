@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* RNN, GRU and LSTM: the inputs of all steps and both directions are one product; the steps are one op after it. */
 #include "graph/lower.h"
 

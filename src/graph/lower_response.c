@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Local response normalisation and its gradient through sums over regions, which are poolings along one dimension after
  * the other. */
 #include "graph/lower.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Regions of interest. Corners and image numbers come with leading dimensions of 1 or, for ROI_POOLING, in one tensor:
  * ops see them as [R, 4] and [R]. */
 #include "graph/lower.h"

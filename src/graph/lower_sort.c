@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sorting, running sums, random words. */
 #include "graph/lower.h"
 

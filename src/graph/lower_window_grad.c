@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Gradients of pooling and resampling; windows as columns. */
 #include "graph/lower.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The graph compiler's intermediate representation, and its way from a checked description to a plan.
  *
  *   graph_lower*  each DirectML operator naively becomes a few ops (lower_<family>.c)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the passes share. A pass sees a legal graph and leaves one with the same meaning; it marks ops dead, and the
  * runner takes them out. Memory that runs short: E_OUTOFMEMORY, the graph is then thrown away. */
 #ifndef GRAPH_PASS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Two equal ops on equal inputs give equal results: readers of the second's results read the first's. */
 #include "graph/pass.h"
 

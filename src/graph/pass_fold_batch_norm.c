@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* After a convolution with fixed weights, whatever is a * x + b per output channel with known a and b (batch
  * normalisation above all) goes into the weights and the bias. The element-wise program is followed once in symbols, to
  * find its last register that is such a line in x and through which alone x goes on; then in numbers for each channel.

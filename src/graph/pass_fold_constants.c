@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Ops whose inputs are all known run now, on the host's kernels, and their results become constants; those of which
  * some are owned run in the initializer. */
 #include "graph/pass.h"

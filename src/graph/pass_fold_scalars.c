@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Constants of a single FLOAT32 or FLOAT16 element become part of the element-wise programs (and epilogues) that read
  * them, sums and products with them one multiply-add, squares products, and what is then written out of GELU and SWISH
  * one operation. All steps are exact but the last two, which may differ by rounding; quotients become products for

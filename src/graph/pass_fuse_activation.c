@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* CONV, GEMM, QGEMM and NORM may end in an element-wise program. The MAP op that alone reads their result becomes that
  * program, its other inputs (a residual, for example) become theirs; an op that has an epilogue already gets a longer
  * one. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* softmax(scale * Q K^T [+ mask]) V, where nobody else reads the scores or the weights, becomes one attention: they
  * never reach memory. The scale and the mask are the first product's epilogue by now. */
 #include "graph/pass.h"

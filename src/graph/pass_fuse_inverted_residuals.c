@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A pointwise convolution that widens, a depthwise one over it and a pointwise one that narrows again become one op,
  * which never has the wide tensors whole in memory; the first may also be one with windows, of few input channels (the
  * kernels say of how many). Between them may be bounds only; what ends the last stays its

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A MAP op whose only result is read by one other MAP op, element for element, becomes the beginning of that op. What
  * makes floats of integers does so for each of its readers. */
 #include "graph/quantized.h"

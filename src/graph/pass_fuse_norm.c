@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Layer normalisation and its like written in parts, (x - mean) / sqrt(mean of (x - mean)^2 + epsilon), with or without
  * the mean, become one NORM that reads x, however many MAP ops the parts are spread over. The product and the sum that
  * follow become its scale and bias, what else that MAP op computes its epilogue. With k = scale / sqrt(...), exports

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions and products of dequantised bytes multiply the bytes: the sums are exact, and one multiplication by the
  * product of the scales follows. A division by the scale of the next quantisation stays one, as a product with the
  * quotient of the scales rounds otherwise next to halves. Scales and zero points must be constants. Zero points that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions run fastest when the channels of a pixel lie together. A temporary that is only ever seen whole, as one
  * plain [N, C, ...] tensor, or in part as a range of its channels (joined and split ones), may lie in memory in any
  * order: those that convolutions touch, and those that element-wise ops, pooling and sums over all pixels connect to

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Products of one matrix of few rows with several fixed ones, floats or quantised, become one product with all of
  * them side by side, when all end in the same program: one step instead of several, and more columns to share among
  * threads. Readers of the results then see parts of the wide one. With more rows nothing is gained, since each product

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* An element-wise op on tensors that lie whole and dense may see them in any shape. It takes the one in which its input
  * was written or, where nothing here wrote it, in which a convolution or pooling reads its result, so that fusing and
  * layouts find equal views. Of writer and reader only the reader changes, so nothing changes twice. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A product whose result has too few rows and columns to share among the threads, but whose sums are long, becomes a
  * batch of products of parts of the sums, and what adds these up. In FLOAT32 only: in 16 bits the parts would be
  * rounded. Sums in parts differ from whole ones by rounding, as those of different numbers of threads do anyway. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* MOVE ops that only bring data into another order or place:
  *   read-through   readers of the copy read the source, through a view (slice, split, transpose, reinterpret)
  *   write-through  what makes the source writes into the copy at once, and its other readers follow (join) */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A product with fixed integers that one op dequantises for it reads the integers instead: they are laid out in
  * panels now (KERN_QGEMM), and floats are made of them within the product. Nothing but the order of rounding changes:
  * the sums are FLOAT32, and a scale multiplies the sum of its block, or with many rows each weight. Integers, scales

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* FLOAT16 between convolutions becomes FLOAT32. Kernels compute convolutions in FLOAT32 anyway: each would widen what
  * the one before has narrowed, element by element, and most of the fast ones take FLOAT32 alone. Results are at least
  * as exact, since nothing is rounded on the way. A temporary is widened when a convolution of fixed weights touches

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs the rows of passes.def until a round changes nothing. */
 #include "graph/pass.h"
 

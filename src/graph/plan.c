@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From the rewritten graph to a plan: steps, kernels, places. */
 #include "graph/pass.h"
 #include "graph/plan.h"

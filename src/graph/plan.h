@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The planner's parts. */
 #ifndef GRAPH_PLAN_H
 #define GRAPH_PLAN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Offline placement: the largest block first, each into the smallest gap between those already placed that are in use
  * at the same time. Where very many are, which would be compared pair by pair, blocks get their places in the order of
  * the steps instead, as an allocator would give them. */

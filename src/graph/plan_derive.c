@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the initializer makes of owned inputs: in the persistent buffer where a step reads it as it is, else, for
  * packing and for what is made of it in turn, in memory that serves one value after the other. */
 #include "graph/plan.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which kernel of the backend runs each step, and what it wants packed beforehand. */
 #include "graph/pass.h"
 #include "graph/plan.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The order of an element-wise op's dimensions means nothing: the output's memory order, in as few dimensions as
  * possible, is what kernels run fastest. */
 #include "graph/plan.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Constants and packed weights in the device's store. */
 #include "graph/plan.h"
 

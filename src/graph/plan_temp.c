@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lifetimes of temporary values, results in place of inputs that end there, and scratch memory. */
 #include "graph/plan.h"
 

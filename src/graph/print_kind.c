@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Kinds of ops and their parameters as text: one function for each row of kinds.def. */
 #include "graph/pass.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Joining element-wise programs: registers are renumbered, equal inputs become one, and a conversion stands where the
  * first program's result was stored and loaded. */
 #include "graph/pass.h"

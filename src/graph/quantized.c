@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "graph/quantized.h"
 
 #include "kernels/core/dense.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Dequantisation and quantisation with constant parameters, as lower_quantize.c writes them (quantized.c). */
 #ifndef GRAPH_QUANTIZED_H
 #define GRAPH_QUANTIZED_H

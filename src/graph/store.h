@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Constants and packed weights that compiled operators share: the same network compiled for another shape of its
  * inputs, or for another device of the process, has them once. Blobs are found by what they were made of, never change,
  * and go with their last user. Thread-safe. */

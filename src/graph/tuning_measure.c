@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Both kernels of a choice on one shape, compiled and run as any other graph. */
 #include "graph/backend.h"
 #include "graph/tuning.h"

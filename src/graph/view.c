@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "graph/ops.h"
 
 bool graph_view_from_desc(const DML_BUFFER_TENSOR_DESC *desc, struct kern_view *out)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Views through a copy: which view of the copy's source shows what a view of its result shows (or the other way round).
  *
  * All positions count nibbles, the smallest element there is, so that views of different types meet: an element of w

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tensors in host memory that several owners share. Not thread-safe. */
 #ifndef ONNX_ARRAY_H
 #define ONNX_ARRAY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Scaled dot-product attention of rows: y = softmax(scale * q k^T + masks) v, as DirectML's fused operator where that
  * has the semantics, as products and a softmax otherwise. */
 #ifndef ONNX_ATTENTION_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the converters of converters.def work with. A converter reads its node's inputs, defines its outputs, and either
  * emits DirectML operators, or gives the output another view of the same bytes, or knows its data already (shape
  * arithmetic). */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which nodes of a model can become part of a program: each is converted alone, with sizes put in for those that are
  * not known yet, and DirectML is asked for the operators that come out of it. */
 #include "onnx/build.h"

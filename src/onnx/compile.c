@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From a model and concrete input shapes to one compiled DirectML graph. */
 #include "onnx/emit.h"
 

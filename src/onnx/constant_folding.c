@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Arithmetic on values that are known while a graph is made: shapes that the model computes. Nothing of it is left for
  * the device. Integers are exact modulo 2^64, floats are computed in double and rounded once. */
 #include "onnx/build.h"

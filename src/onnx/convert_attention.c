@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ai.onnx Attention */
 #include "onnx/attention.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* com.microsoft Attention, MultiHeadAttention, DecoderMaskedMultiHeadAttention */
 #include "onnx/attention.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Bits, remainders and classes of numbers. */
 #include "onnx/emit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* CausalConvWithState: each channel is convolved with its own filter over the tokens before, the last of which are
  * handed to the next call. */
 #include "onnx/emit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Operators of the domain com.microsoft that are others with something added: fused activations, NHWC, fields as
  * inputs. Also the determinant. */
 #include "onnx/emit.h"

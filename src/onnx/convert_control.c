@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Control flow. A program is one graph without branches: an If whose condition is known becomes the branch that it
  * takes. Everything else of it is for the host (flow.c). */
 #include "onnx/emit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Distances between the rows of two matrices. */
 #include "onnx/emit.h"
 

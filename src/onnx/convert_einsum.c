@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Einsum: operands are joined from left to right. Each join is a matrix product over the labels that nothing needs any
  * more; labels that only one operand has and nothing needs are summed first. */
 #include "onnx/emit.h"

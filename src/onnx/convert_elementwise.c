@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Element-wise operators and activations. */
 #include "onnx/quant.h"
 #include "onnx/emit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Gated and Gaussian activations, and the sums that come with them in transformers. */
 #include "onnx/emit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* com.microsoft GroupQueryAttention: its caches hold rows [0, length) of each batch row, or more. */
 #include "onnx/attention.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Operators that read or write where indices say. */
 #include "onnx/emit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Normalisation in transformers: over the last dimensions or groups of channels, with sums before it. */
 #include "onnx/emit.h"
 

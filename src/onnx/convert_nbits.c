@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Weights of 2, 4 and 8 bits in blocks, packed in bytes with the first element in the low bits. */
 #include "onnx/quant.h"
 

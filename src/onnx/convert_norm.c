@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Normalisation and softmax. */
 #include "onnx/emit.h"
 

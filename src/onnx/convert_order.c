@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Operators on positions along an axis: sorting, running sums, sequences, triangles, crops. */
 #include "onnx/emit.h"
 

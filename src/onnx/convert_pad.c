@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Pad: negative amounts cut first, the others then put something around what is left. */
 #include "onnx/emit.h"
 

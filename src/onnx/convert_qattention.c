@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* QAttention: the projection of query, key and value in integers, attention in floats. */
 #include "onnx/quant.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions and poolings of quantised numbers. */
 #include "onnx/geometry.h"
 #include "onnx/quant.h"

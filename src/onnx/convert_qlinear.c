@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Operators of the contrib set between quantised numbers: dequantise, compute, quantise. One element-wise program. */
 #include "onnx/quant.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* com.microsoft DynamicQuantizeLSTM: an LSTM whose weights are bytes, [directions, inputs, 4 * hidden] and [directions,
  * hidden, 4 * hidden], with scales and zero points per direction or per column. Its definition leaves open how tokens
  * and states are rounded on the way; here they stay floats, and the weights become what they stand for. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Quantisation by itself, and rows of quantised tables. */
 #include "onnx/quant.h"
 

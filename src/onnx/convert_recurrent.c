@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* RNN, GRU and LSTM. */
 #include "onnx/emit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Regions of pictures, columns of windows, and pooling undone. */
 #include "onnx/emit.h"
 

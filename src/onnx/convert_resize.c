@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Resize and Upsample: output sizes and the coordinate rule become RESAMPLE2's scales and offsets where it has them. */
 #include "onnx/resize.h"
 #include "onnx/emit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rotary embeddings, and caches that are written in places. */
 #include "onnx/attention.h"
 

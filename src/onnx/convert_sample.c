@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sampling between pixels: GridSample, DeformConv, AffineGrid. A sample is a weighted sum of taps, each of which
  * GATHER_ELEMENTS reads from the pixels [batch, channels, pixels] of a picture at indices [batch, 1, samples]. */
 #include "onnx/emit.h"

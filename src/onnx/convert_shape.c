@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Operators that only rename bytes or make data known at compile time: no work is left for the device. */
 #include "onnx/build.h"
 

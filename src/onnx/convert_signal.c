@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Fourier transforms as matrix products, and what signals are prepared with. */
 #include "onnx/emit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Opening an adapter, and the pool of execution contexts in which programs run. */
 #include "onnx/exec_context.h"
 

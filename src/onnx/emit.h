@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What converters are put together from: each function appends one DirectML operator (or none, where another view of
  * the same bytes does) and returns its result. With `_to` the last argument is the value to define, often an output of
  * the node; it has as many elements as the result, and NULL stands for a temporary one. All return NULL when the

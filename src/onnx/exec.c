@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One program on a device: initialised once, each execution context has its own list, recorded when pointers change. */
 #include "onnx/exec_context.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Programs on a device: what lies between a compiled graph and host memory that callers hand over. Devices and programs
  * may be used by any number of threads at once; each run in flight has a queue of its own. Uses the public Direct3D and
  * DirectML interfaces only. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What device.c and exec.c share. */
 #ifndef ONNX_EXEC_CONTEXT_H
 #define ONNX_EXEC_CONTEXT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "onnx/flow_graph.h"
 
 #include "onnx/build.h"

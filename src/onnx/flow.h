@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Models that are no single graph: with loops, with branches that are chosen by what was computed, or with computed
  * values that shapes depend on. Their graphs are cut where that is so; each part is a program of its own, compiled when
  * it is first reached with the shapes that have come up, and kept. Values go from part to part in host memory, and the

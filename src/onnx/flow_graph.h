@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What flow.c and flow_loop.c share. */
 #ifndef ONNX_FLOW_GRAPH_H
 #define ONNX_FLOW_GRAPH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Loop and Scan: their bodies run once per iteration, each time with values of the last one. */
 #include "onnx/build.h"
 #include "onnx/flow_graph.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Values of graphs while they run, found by their names. */
 #include "onnx/flow_graph.h"
 

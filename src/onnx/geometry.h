@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shapes that several families of converters share: windows of convolutions and poolings, matrix products with batches.
  */
 #ifndef ONNX_GEOMETRY_H

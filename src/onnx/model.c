@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reads an ONNX file into the neutral structs. The file stays mapped, and raw tensor data where it is: its pages are
  * the file's, so those of weights that are on the device already can go and come back. Field numbers are those of the
  * ONNX specification (onnx.proto3, IR version 3 to current); others are skipped. */

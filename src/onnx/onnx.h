@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ONNX models to DirectML graphs. The reader (model.c) fills neutral structs; converters.def lists one function per
  * ONNX operator that appends DirectML operators to a builder; compile.c makes the compiled operator. Uses the public
  * DirectML interface only. Not thread-safe per object; different models and programs are independent. */

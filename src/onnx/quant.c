@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "onnx/quant.h"
 
 bool onnx_is_4bit(int32_t type)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Linear quantisation as expressions: value = (q - zero point) * scale. All functions take NULL operands and then
  * return NULL, but for a zero point, which is 0 when it is NULL. */
 #ifndef ONNX_QUANT_H

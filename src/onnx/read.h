@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the readers of an ONNX file's messages share. */
 #ifndef ONNX_READ_H
 #define ONNX_READ_H

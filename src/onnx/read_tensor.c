@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tensors of an ONNX file: their data stay in the mapped file wherever they lie there as they are used. */
 #include "onnx/read.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Resize and Upsample, between reading (convert_resize.c) and those ways that DirectML lacks (resize_table.c). */
 #ifndef ONNX_RESIZE_H
 #define ONNX_RESIZE_H

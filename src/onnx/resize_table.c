@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Resizing axis by axis with tables that are computed here: which element, or how much of which elements. */
 #include "onnx/resize.h"
 #include "onnx/emit.h"

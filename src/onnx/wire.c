@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "onnx/wire.h"
 
 static bool varint(struct onnx_wire *wire, uint64_t *out)

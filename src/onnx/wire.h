@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The protobuf wire format: a message is a row of fields. Nothing is copied; a reader never leaves its bytes. */
 #ifndef ONNX_WIRE_H
 #define ONNX_WIRE_H

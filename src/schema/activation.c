@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* FusedActivation and ActivationDescs: descriptions without tensors that are applied inside another operator. */
 #include <inttypes.h>
 #include <stdio.h>

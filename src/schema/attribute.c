@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Attributes: enumerations, numbers and arrays against their columns in operators.def, and activations. */
 #include <inttypes.h>
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Inside the schema only: what the checks share. A check returns true, or false after filling in the error, so that a
  * rule reads as one expression: a && b && c. */
 #ifndef SCHEMA_CHECK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The deep copy of a description: everything it points to, in one allocation. Two passes over the same walk: the first
  * only measures. */
 #include <stdlib.h>

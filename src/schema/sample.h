@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A small valid description of every operator, for whatever needs one of each: unit tests, API tests, the fuzzer. */
 #ifndef SCHEMA_SAMPLE_H
 #define SCHEMA_SAMPLE_H

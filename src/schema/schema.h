@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every DirectML operator: the table of its fields and what they may hold, the check of a description against it, and
  * the deep copy of a description. The table is built from operators.def, enums.def and errors.def. All functions are
  * thread-safe: the tables are constant and there is no other state. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rules of attention. Tokens are {[1], [1], batch, sequence, heads * size}, heads {[1], batch, heads, sequence, size}.
  */
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rules of operators that rearrange or scale by blocks: space and depth, windows and columns, block quantisation. */
 #include <inttypes.h>
 

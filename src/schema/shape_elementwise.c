@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rules of element-wise operators and activations. Their shapes and most data types are columns of operators.def. */
 #include <inttypes.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rules of operators on images and on regions of them. */
 #include <inttypes.h>
 

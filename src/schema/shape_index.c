@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rules of operators that work with indices or coordinates. What indices point to is checked by the kernels. */
 #include <assert.h>
 #include <inttypes.h>

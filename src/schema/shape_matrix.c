@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rules of matrix products: {[B], [C], M, K} x {[B], [C], K, N} = {[B], [C], M, N}. */
 #include <inttypes.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rules of operators that cut, join, pad and repeat. */
 #include <inttypes.h>
 

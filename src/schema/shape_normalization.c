@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rules of normalisations. Parameters have, on every axis, the input's size or 1. */
 #include <inttypes.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rules of pooling over {N, C, [D], H, W}. Outputs may have more or fewer windows than the attributes give: clients
  * round sizes up, or leave dilations out of account. What lies outside the input is padding in any case. */
 #include <assert.h>

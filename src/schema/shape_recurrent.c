@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rules of RNN, LSTM and GRU: T steps, B rows in a batch, I inputs, H hidden values, D directions, G gates. */
 #include <inttypes.h>
 

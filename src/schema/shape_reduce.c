@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rules of operators that work along axes: reductions, positions of extremes, sorting. */
 #include <inttypes.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The tables: operators.def, enums.def and errors.def turned into constant data, and the look-ups on them. */
 #include "schema/schema.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One tensor on its own: layout arithmetic, and the checks that need no other tensor. */
 #include <inttypes.h>
 

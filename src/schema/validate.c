@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The check of a description: tensors one by one, tensors against each other, attributes, the operator's own rule. */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* KERN_MAP: runs an element-wise program. Variants: HAVE_INT64 adds 64-bit integer registers, HAVE_FLOAT64 (with it)
  * double ones. Specialisation constants: the number of registers; then, of programs of at most KNOWN_MAX instructions,
  * their number and each one's first word, so that nothing is interpreted when the pipeline runs; longer ones are. */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The operations of kernels/map/mapops.def on floating-point registers. Included for float and for double: REAL is the
  * type, and only float has the TRANSCENDENTAL ones. */
 

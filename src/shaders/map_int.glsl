@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The operations of kernels/mapops.def on integer registers. Included once per width: S is the signed type, U the unsigned
  * one, BITS their width, ONES an unsigned constant of all ones. */
 

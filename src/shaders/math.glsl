@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Single-precision functions with errors of a few units in the last place. GLSL's own may be off by 2^-11. */
 #include "shaders/poly.glsl"
 

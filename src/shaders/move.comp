@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* KERN_MOVE: copies elements of one width between two views. Types stand for widths. */
 #version 460
 #extension GL_GOOGLE_include_directive : require

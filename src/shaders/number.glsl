@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Conversions between storage and registers. A register is two words; types of 32 bits use the first. */
 
 float half_to_float(uint h)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The parameter block of an element-wise dispatch, as shader_map.c writes it, in 32-bit words:
  *   0 elements, 1 rank, 2 inputs, 3 outputs, 4 instructions, 8.. sizes[8], outermost first
  *   16 + 24 t: tensor t, inputs first: type, base address, register type, register, byte offset (2 words),

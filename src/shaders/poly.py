@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Prints poly.glsl: polynomials that interpolate a function at Chebyshev nodes, which is within a few per cent of the best
 fit. Run it again when a degree or a range changes; the shaders include its output."""
 import math

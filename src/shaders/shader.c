@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The table of shader rows and the look-up in it. */
 #include "shaders/shader.h"
 

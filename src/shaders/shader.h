@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What runs an op on adapters of SPIR-V: struct shader_row, the counterpart of struct kern_row. A row plans one or
  * several dispatches of compute pipelines, which run one after the other and may share scratch memory. It knows neither
  * device nor memory: who encodes the dispatches uploads their parameter blocks and pushes addresses.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Element-wise ops and moves: one dispatch, with the parameter block that shaders/params.glsl describes. */
 #include "shaders/shader.h"
 

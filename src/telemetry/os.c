@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Name and version of the operating system as its distribution tells them. The kernel's release is not used: people
  * name their kernels after their machines. */
 #include "telemetry/telemetry.h"

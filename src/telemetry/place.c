@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where the files are, and opening them without trusting what is there. */
 #define _GNU_SOURCE
 #include "telemetry/telemetry.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The records: one line of JSON each, in one form only, so that reading it back needs no parser of JSON. The file is
  * read and written under a lock on itself and is rewritten in place, never replaced, so that the lock stays good. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The switch and the endpoint: a file of two lines, "telemetry on|off" and "endpoint URL|none". */
 #define _GNU_SOURCE
 #include "telemetry/telemetry.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Telemetry that belongs to the user: off unless switched on, kept in one local file, and never sent from here. This
  * folder opens no socket; sending is what the anydml command does, to the endpoint that the user chose.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Counting checks: every miss is printed, main returns ABI_RESULT(). */
 #ifndef ABI_CHECK_H
 #define ABI_CHECK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // A C++ client as they are written around DirectML: ComPtr, IID_PPV_ARGS, flags, aggregates, templates over
 // descriptions. Included by the two programs that bring the identifiers in the two possible ways.
 #include <vector>

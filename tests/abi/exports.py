@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """exports.py BUILD COMPILER...: what the three libraries export, and under which version, is exactly what stands here. And
 programs that were linked against WSL's libraries (made here: empty functions of the same names and versions) start on ours
 without a word of the dynamic linker about versions, and those linked against ours on WSL's."""

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A device with just enough behind it for client.h: it checks what arrives from C++ and hands out counted objects. */
 #include "objects.h"
 #include <DirectMLGuids.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Compiles every public header alone, in each language and by each compiler there is, without a warning. Then
 DML_TARGET_VERSION: every level compiles, and what is newer than the level is hidden.
 

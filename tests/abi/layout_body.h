@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sizes, offsets and values of DirectML.h against the tables; the same text is compiled as C and as C++. */
 #include <stddef.h>
 #include "check.h"

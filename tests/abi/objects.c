@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The C side of test_calls.cpp. */
 #include "objects.h"
 

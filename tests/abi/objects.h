@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Objects made in C, and C functions that call objects made elsewhere. */
 #ifndef ABI_OBJECTS_H
 #define ABI_OBJECTS_H

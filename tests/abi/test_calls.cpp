@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // Calls between C++ and C through every slot, and the methods whose results need more than a register.
 #include <type_traits>
 #include "check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // A client that declares the identifiers itself, as those written for other headers of DirectML on Linux do.
 #include <DirectML.h>
 #include <dxguids/dxguids.h>

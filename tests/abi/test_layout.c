@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The C view: layouts, values, method tables, identifiers. */
 #include <DirectML.h>
 #include <DirectMLGuids.h>

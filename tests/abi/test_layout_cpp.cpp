@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // The C++ view: layouts, values, __uuidof, flag operators.
 #include <DirectML.h>
 #include <dxguids/dxguids.h>

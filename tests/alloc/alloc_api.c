@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Everything from the device to the result, again and again, with one allocation after the other failing: an HRESULT
  * says so, nothing crashes, nothing stays allocated, and the next run is right. Runs under inject.c, each failure in a
  * process of its own.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Makes one allocation of a process fail, by its number; to be preloaded. A program controls it through inject_begin
  * and inject_end, which it looks up; for a program that does not, ANYDML_INJECT=N makes the Nth since the start fail,
  * and ANYDML_INJECT=0 writes how many there were to stderr. With ANYDML_INJECT_FRAMES it shows where. A crash ends the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What inject.c offers to the programs that it is preloaded to. */
 #ifndef TESTS_ALLOC_INJECT_H
 #define TESTS_ALLOC_INJECT_H

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`anydml run` with one allocation after the other failing: no crash in our code, and either the same output or one line on
 stderr and exit code 1 or 2.
 

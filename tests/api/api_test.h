@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the tests of the public interfaces share. A test is a program: api_begin(), ok(...)s, return api_end().
  * ANYDML_TEST_ADAPTER names the adapter (cpu by default); a test leaves with 77, "skipped", where there is none. */
 #ifndef TESTS_API_TEST_H

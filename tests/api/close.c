@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A program may close the libraries while threads of theirs are still in them: they stay. */
 #include "unit/test.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The debug layer: ID3D12Debug..5, the info queue's storage, filters and callbacks, DRED settings. */
 #include "api_test.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ID3D12DescriptorHeap, views, copies of descriptors, and ClearUnorderedAccessViewUint. */
 #include "api_test.h"
 

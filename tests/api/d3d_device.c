@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ID3D12Device: creation, identity, feature support, private data, and what a compute-only device refuses. */
 #include "api_test.h"
 

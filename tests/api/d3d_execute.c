@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* AnydmlExecuteCommandLists: returns when the lists have run, in the queue's order. And ExecuteCommandLists of short
  * lists, which on cpu adapters run on the submitting thread while the queue is idle. */
 #include "api_test.h"

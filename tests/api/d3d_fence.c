@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ID3D12Fence: values, events, blocking waits, several fences, and no lost wake-ups. */
 #include "api_test.h"
 

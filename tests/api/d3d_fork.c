@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A process that forks without exec: its child may open devices of the cpu adapter of its own, compute on a thread that
  * had a team, and release what it has of the parent's. */
 #include "tiles_test.h"

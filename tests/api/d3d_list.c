@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ID3D12GraphicsCommandList and ID3D12CommandAllocator: states, errors that Close returns, copies, barriers. */
 #include "api_test.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* AnydmlCreateBufferFromMemory: buffers over the application's own memory. */
 #include "api_test.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* AnydmlDevice, the interface that libdirectml uses: dispatches bind through descriptors read at submission. */
 #include "api_test.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ID3D12CommandQueue and timestamps: order, waits between queues, re-execution, and what misuse does. */
 #include "api_test.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Device removal: what causes it, and what everything says afterwards. */
 #include "api_test.h"
 

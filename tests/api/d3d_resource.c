@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ID3D12Resource and ID3D12Heap: what may be created, mapping, placed buffers that share bytes, sizes, residency. */
 #include "api_test.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Root signatures: their bytes against digests that Microsoft's compiler gave the same descriptions, back through the
  * deserialisers, and what must be refused. */
 #include "api_test.h"

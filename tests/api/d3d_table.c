@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The runtime's table of living objects against a plain array, with collisions and removals in every order. */
 #include "d3d12/table.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The threads that all queues of the process share: never too many taken, first come first served, and no deadlock
  * between queues that wait for each other. */
 #include "api_test.h"

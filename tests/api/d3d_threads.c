@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Many threads on one device and one queue: creation, views, submission, waiting and release at the same time. */
 #include "api_test.h"
 

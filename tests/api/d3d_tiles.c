@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reserved resources: what they are, mappings that move while data stay, mappings in the order of the queue, random
  * ones against a model, and calls that must change nothing. */
 #include "tiles_test.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* IDMLBindingTable: creation, Reset, what a binding must fulfil, overlaps. A refused binding removes the DirectML
  * device with E_INVALIDARG and leaves the Direct3D device alone. */
 #include "dml_test.h"

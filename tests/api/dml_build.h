@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Graphs for tests, node by node and edge by edge. */
 #ifndef TESTS_API_DML_BUILD_H
 #define TESTS_API_DML_BUILD_H

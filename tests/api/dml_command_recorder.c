@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* IDMLCommandRecorder and execution: numbers, re-execution, late binding, lifetimes, refusals. */
 #include "dml_test.h"
 

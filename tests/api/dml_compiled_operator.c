@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* IDMLCompiledOperator: compilation, its properties, the flags, what it keeps. */
 #include "dml_test.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* AnydmlCompileGraph: constants are named once each, by the calling thread, before it returns, and never read after. */
 #include "dml_test.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The gradients of convolutions as training clients ask for them: as convolutions whose outputs are smaller or larger
  * than the attributes give. */
 #include "dml_test.h"

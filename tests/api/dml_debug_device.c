@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* IDMLDebugDevice and messages: identity, the info queue's entries, names in them, muting. */
 #include "dml_test.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* DMLCreateDevice(1) and IDMLDevice1: creation, identity, features, private data, residency, children of two devices.
  */
 #include "dml_test.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* IDMLDevice1::CompileGraph: numbers, slots, owned inputs, constants, and what is refused. */
 #include "dml_build.h"
 

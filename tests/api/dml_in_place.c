@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Outputs bound to exactly the bytes of inputs: the results are those of buffers apart, whatever the operator or graph
  * reads and when. Only a partial overlap is an error. */
 #include "dml_build.h"

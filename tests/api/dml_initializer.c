@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* IDMLOperatorInitializer: owned inputs, several operators, Reset, the empty one, what its tables refuse. */
 #include "dml_test.h"
 

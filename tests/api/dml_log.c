@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Messages on stderr, and AnydmlQuiet. */
 #include "dml_test.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* DirectML on buffers over the application's own memory, at any multiple of 16 and of any length. */
 #include "dml_test.h"
 

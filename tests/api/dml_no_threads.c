@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Threads that cannot be created: everything is computed all the same, by fewer. What the libraries and OpenMP create
  * goes through this program's pthread_create. */
 #include "dml_test.h"

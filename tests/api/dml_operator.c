@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* IDMLOperator: all operators can be described; what is refused; nothing of the caller's is kept; sizes of tensors. */
 #include "dml_test.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Removal: who is removed by what, and what still works afterwards. */
 #include "dml_test.h"
 

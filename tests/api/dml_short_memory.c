@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory that runs short while a dispatch is recorded: the reason of the removal says so, and so does Close. */
 #include "dml_test.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Long runs grow nothing; several threads on one device compute what one computes. */
 #include "dml_test.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which steps start a team of threads: small ones of no operator, large ones do. libgomp's entry is counted here, which
  * oneDNN calls too. */
 #include "dml_test.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the tests of the DirectML interfaces share: one device with a queue, a heap of descriptors and a recorder, and
  * short ways to make operators, bind buffers and run them. */
 #ifndef TESTS_DML_TEST_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Operators on reserved resources: their inputs, outputs, temporary and persistent memory lie on tiles of a heap, and
  * see what the tiles hold when they run. */
 #include "dml_test.h"

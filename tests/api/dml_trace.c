@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ANYDML_TRACE: the file is valid JSON when no device lives, and later devices add to it. */
 #include "dml_test.h"
 

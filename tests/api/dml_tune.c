@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* AnydmlTune: what it measures is told, kept in one file, and read by whoever compiles next. */
 #include "dml_test.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Data types: every operator in every type that the documentation or an extension allows for each of its tensors; what
  * the device says about them. */
 #include "dml_test.h"

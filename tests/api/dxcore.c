@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* DXCore: factory, lists, adapters, properties; and that libd3d12 accepts its adapters. */
 #include "api_test.h"
 

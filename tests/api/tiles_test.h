@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the tests of reserved resources share. */
 #ifndef TESTS_TILES_TEST_H
 #define TESTS_TILES_TEST_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* check [--seed N] [--cases N] [--filter TEXT] [--isa none|avx2|avx512] [--bench] [--verbose]
  *
  * Compares every row of the kernel table with its reference (the last row of its kind) on random operations, and the

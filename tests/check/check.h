@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every row of the kernel table against its reference: random legal operations, guard zones, poison, random cuts of the
  * work. */
 #ifndef CHECK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* check --bench: time and memory traffic of every row on typical shapes, one thread. */
 #include "check_window.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "check_window.h"
 
 void check_channels_last(struct kern_view *view)

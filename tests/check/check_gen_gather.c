@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
 
 static DML_TENSOR_DATA_TYPE sized_type(struct check_rng *rng)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "check_window.h"
 
 static void bounds(struct check_rng *rng, struct kern_bounds *out)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
 
 /* Several blocks are counted here; writing is tried with one, because the counts given must be right:

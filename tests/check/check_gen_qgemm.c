@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "check_window.h"
 
 /* Few and many rows, whole and partial panels, groups and parts of depth, one group for all of the depth, all types. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
 
 static void random_state(struct check_rng *rng, struct kern_view *out)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
 
 /* Activations with their immediates; the first BOUNDED of them stay small whatever goes in. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "check_window.h"
 
 /* Weights without rounding, so that halves of integers stay halves. */

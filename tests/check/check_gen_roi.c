@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
 
 /* Corners are -4 to 4 or anything at all; scales make them fall inside, outside and across the image. */

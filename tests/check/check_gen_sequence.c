@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
 
 void check_gen_sequence(struct check_rng *rng, struct check_case *out)

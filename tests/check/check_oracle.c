@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The reference rows of reductions, normalisations and data movement against plain loops on a dense [A, B, C] tensor.
  */
 #include "check.h"

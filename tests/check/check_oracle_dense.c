@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The reference rows of the dense and window families against the formulas of kernels/core/ops.h, element by element.
  */
 #include "check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Gather, scatter, non-zero coordinates, sequences and spreading against results worked out by hand or by plain loops.
  */
 #include "check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The definition of the element-wise operations against formulas in long double, and integers against written-out
  * results. */
 #include "check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Element-wise programs and moves on a SPIR-V adapter against the reference kernels: random ones from the generators of
  * the kernel tests, every operation at least once. The program is made from a graph as libdirectml makes it and
  * runs through a Direct3D 12 command list. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every operator that the Vulkan adapter compiles, against the cpu adapter, through the public interfaces: one
  * description of each, in every data type that it takes. Operators without shaders are counted, not tested. */
 #include "api/dml_test.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the generators of the dense and window families share. */
 #ifndef CHECK_WINDOW_H
 #define CHECK_WINDOW_H

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Element-wise activations, from the formulas of the specification, in float64."""
 import numpy as np
 

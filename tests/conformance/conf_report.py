@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/conformance.md from a result."""
 import conformance
 from conf_compare import TOLERANCES

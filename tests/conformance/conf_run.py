@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Draws the cases, runs them in several processes and reports."""
 import argparse
 import fnmatch

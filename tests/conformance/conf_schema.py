@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The schema as the driver prints it, and the data types."""
 import json
 import subprocess

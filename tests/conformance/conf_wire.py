@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tensors in memory, and the driver process with its format (driver.h has it)."""
 import os
 import select

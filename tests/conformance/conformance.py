@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Every operator against independent references.
 
 A file ops_<family>.py holds the cases of a family of operators:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The conformance driver's loop: requests from standard input, answers to standard output; driver.h has the format.
  * Usage: driver --list | driver [--adapter cpu|vulkan|INDEX]. Leaves with 77 where there is no such adapter. */
 #include "driver.h"

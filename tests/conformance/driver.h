@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The conformance driver: runs single operators that tests/conformance/conformance.py describes on its standard input.
  *
  * Words are 32 bits, little-endian; bytes are padded to whole words. A request is its length in bytes, then

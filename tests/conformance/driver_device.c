@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One device with its queue, list, descriptors and buffers, used for all requests. */
 #include "driver.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The operator as a node of a graph: inputs come from constants or through nodes that change nothing, outputs leave
  * through such nodes, so that the graph compiler's rewrites meet every operator. */
 #include "driver.h"

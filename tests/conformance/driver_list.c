@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The schema as JSON: what Python knows about the operators. */
 #include "driver.h"
 

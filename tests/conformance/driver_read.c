@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From the bytes of a request to a description, field by field as the schema says. */
 #include "driver.h"
 

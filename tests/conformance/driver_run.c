@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Compiles and runs one operator. All memory lies in one big buffer that is filled with the poison byte first:
  *   zone, input, zone, input, ..., zone, output, ..., zone, temporary, zone, zone, persistent, zone
  * but the last three, which are at their place of a second one. After the run everything but outputs, temporary and

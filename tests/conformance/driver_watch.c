@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory that must not even be read, for AddressSanitizer. */
 #include "driver.h"
 

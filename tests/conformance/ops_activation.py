@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Activations that work element by element (the softmax and hardmax families are elsewhere)."""
 import numpy as np
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Multi-head attention, from the rules of the specification, in float64; some cases against PyTorch."""
 import numpy as np
 import torch

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Matrix products and convolutions: real ones in float64 (NumPy, PyTorch), those of integers exactly."""
 import numpy as np
 import torch

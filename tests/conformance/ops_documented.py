@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The examples with numbers of docs/operators.notes: what the pages of the operators show must be what happens."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ELEMENT_WISE_*: arithmetic, comparisons, bits, rounding, clips (the quantisation operators are elsewhere)."""
 import numpy as np
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators that go by index or by position. They move bits, so all are exact; numpy's indexing is the reference."""
 import numpy as np
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators that move elements: slices, joins, paddings, blocks, casts and fills. All are exact."""
 import numpy as np
 

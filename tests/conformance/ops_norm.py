@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Normalisations, softmax and their gradients, from the formulas of the specification, in float64."""
 import numpy as np
 import torch

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Quantisation: the formulas step by step in FLOAT32, which is exact to the bit, halves rounded to even."""
 import numpy as np
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """RNN, GRU and LSTM: the formulas of the specification in float64, themselves checked against PyTorch's layers and the
 reference of ONNX's own node tests wherever these cover a case."""
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """REDUCE with each of its functions, ARGMIN and ARGMAX."""
 import numpy as np
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Regions of interest. The references are written from the formulas: numpy in FLOAT64 on FLOAT32 corners for the
 forward operators, PyTorch's automatic differentiation of the same formula for the gradients."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TOP_K, running sums and products, RANDOM_GENERATOR, ADAM_OPTIMIZER."""
 import numpy as np
 

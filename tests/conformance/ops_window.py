@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators on windows: pooling, resampling, their gradients, and windows as columns. References: the formulas in numpy
 (FLOAT64), and PyTorch's functions and autograd where they mean the same."""
 import itertools

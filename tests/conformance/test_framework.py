@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The conformance framework itself: that it sees what is wrong. Usage: test_framework.py DRIVER"""
 import argparse
 import os

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Prints what is known of every operator as JSON: its row in operators.def, a valid description as C initialisers, and
  * which adapters run it. scripts/make-operator-docs turns it into docs/operators/. */
 #include "base/base.h"

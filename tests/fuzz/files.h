@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The inputs of a fuzz target without a fuzzer. */
 #ifndef TESTS_FUZZ_FILES_H
 #define TESTS_FUZZ_FILES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzzing of the ONNX compiler: any model that the reader takes is converted, node by node as the provider asks and as
  * a whole as the command does, or refused with one line; nothing overflows, nothing is read where there is nothing.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* libFuzzer target: the reader of compiled models (EPContext). The hash over the bytes is made right first, as whoever
  * makes a harmful file would; what can be read is then converted as a session does. */
 #include "context.h"

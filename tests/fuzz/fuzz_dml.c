@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzzing of the whole way: operators and graphs described from bytes are created, compiled, bound and run on the cpu
  * adapter. A caller's mistake must be refused; nothing may crash, leak, hang, or touch memory outside what is bound.
  *

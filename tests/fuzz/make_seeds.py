@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes the seeds of fuzz_compile: models of one node each, of every converter that reads attributes or constants.
 
     tests/fuzz/make_seeds.py tests/fuzz/corpus_compile

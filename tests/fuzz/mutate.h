@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Operator descriptions from bytes: a valid one of any operator, then changes to its fields that keep every pointer and
  * array length true, which is all that a caller promises. */
 #ifndef FUZZ_MUTATE_H

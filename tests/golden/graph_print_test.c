@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The text of sample graphs as they are lowered and after each pass that changes them, compared with <name>.txt in the
  * folder given as the first argument. "--update" as the second writes those files instead. Portable kernels only, so
  * that the text is the same on every machine; but fuse_inverted_residuals and half are told of others, and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Used from outside the tree, as C and as C++: makes a device, asks what it can do. */
 #include <DirectML.h>
 #include <DirectMLGuids.h>

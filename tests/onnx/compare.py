@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Single ONNX operators through the anydml command, compared with ONNX Runtime's own CPU kernels."""
 import numpy as np
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs one node through `anydml run` and through onnxruntime's CPU provider, and compares."""
 import numpy as np
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The anydml command on models made here, beside ONNX Runtime's CPU provider."""
 import os
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """If, Loop and Scan in `anydml run`: test_control.py ANYDML
 
 The ONNX package's own node tests that have them, then models made here beside ONNX Runtime's CPU provider, then public

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """usage: test_index.py ANYDML: operators that go by index, order, bits and regions, Einsum, sampling, Fourier transforms,
 losses, and the fused operators of com.microsoft."""
 import itertools

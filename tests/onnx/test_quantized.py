@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """usage: test_quantized.py ANYDML: quantised ONNX operators against onnxruntime's CPU provider."""
 import sys
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Constants of models as the command reads them, compared with the onnx package: test_reader.py ANYDML
 
 Every type that onnx can write, in raw_data, in the field of its type, as initializers and as attributes; models that onnx

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Operators in other types, versions and modes than models usually have: test_rows.py ANYDML [filter]
 
 Each case is a model of one node, computed by `anydml run` and by ONNX Runtime's CPU provider; the few types that this

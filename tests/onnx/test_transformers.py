@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """The operators of transformers against ONNX Runtime's CPU provider: test_transformers.py ANYDML [NAME]
 
 Each case runs in several data types; ONNX Runtime computes in float32 from the same rounded numbers. What it has no

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The serialised form of subgraphs: what is read is what was written, and damaged bytes never do harm. Half of the
  * damaged ones get their hash made right, so that the reader and the converter behind it see them. */
 #include "context.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The C functions of the provider's library, in ONNX Runtime as a program would use it.
  *
  *     dml_api [LIBONNXRUNTIME]      (or the environment variable ONNXRUNTIME_LIBRARY)

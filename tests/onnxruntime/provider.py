@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the tests of the execution provider share: the provider registered in ONNX Runtime, and its log."""
 import os
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small models that the stress tests run, made with onnx.helper."""
 import pathlib
 

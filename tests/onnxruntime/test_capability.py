@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nodes whose sizes are not known yet: the execution provider takes all of them, and computes what the CPU provider does.
 
     test_capability.py LIBRARY [--match REGEX]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compiled models (EPContext): written, loaded without the original, compared with it, refused when they do not fit.
 
     test_context.py LIBRARY [--corruptions N] [--seed N]

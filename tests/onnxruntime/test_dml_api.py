@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs the C test with the ONNX Runtime of Python's package, or with the one that ONNXRUNTIME_LIBRARY names.
 
     test_dml_api.py EXECUTABLE

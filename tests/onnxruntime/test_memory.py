@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Memory of the execution provider: IoBinding with its tensors, shared allocators, and sessions that leave nothing.
 
     test_memory.py LIBRARY

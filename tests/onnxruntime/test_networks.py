@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whole networks on the execution provider, with no fallback, against the CPU provider and known outputs; then the same
 networks with a free batch dimension.
 

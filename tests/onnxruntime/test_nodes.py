@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ONNX's own node tests on the execution provider, with no fallback to the CPU provider.
 
     test_nodes.py LIBRARY [--match REGEX] [--json FILE] [--markdown FILE]

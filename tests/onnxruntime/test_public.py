@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Public networks from PyPI packages on real inputs: the execution provider (with fallback) against the CPU provider.
 
     test_public.py LIBRARY [--match REGEX]

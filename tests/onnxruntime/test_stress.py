@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The execution provider under load: threads, many shapes, many sessions, corrupt models, wrong inputs, control flow.
 
     test_stress.py LIBRARY [--match REGEX] [--full] [--seed N]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a session leaves behind: test_telemetry.py LIBRARY
 
 Nothing of AnyDML's, unless telemetry is on: then one record for the day, however many sessions there are."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The installed Python package, used as README.md says.
 
     test_wheel.py README MODEL

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes PNG files of every kind that the tests need."""
 import struct
 import zlib

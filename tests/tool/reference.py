@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The demo's network in numpy, from its definition: what the anydml command is compared with."""
 import numpy as np
 

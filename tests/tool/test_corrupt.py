@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Damaged models never crash the command: test_corrupt.py ANYDML SAMPLES
 
 Files cut short and files with changed bytes must be refused in one line, or run. The damage is the same every time;

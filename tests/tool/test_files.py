@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Files of models and of their weights: test_files.py ANYDML
 
 What is no file of a model or of weights is refused in one line; so is a file that loses bytes while it is in use.

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs a trained network through the anydml command: test_models.py ANYDML MODELS NAME plain|no-pass|fp16
 
 MODELS is a folder with NAME/model.onnx, NAME/input.npy, NAME/expected.npy. Skips when it is not there.

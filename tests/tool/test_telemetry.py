@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """anydml telemetry: test_telemetry.py ANYDML [nocurl]
 
 What it says, keeps and sends, against a server of our own; and that nothing is kept or sent unasked."""

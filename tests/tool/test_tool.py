@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """The anydml command: test_tool.py ANYDML SAMPLES
 
 Results against numpy, .npy files and pictures of all kinds, and one line with exit code 2 for everything that a user can

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Turns the float32 tensors of an ONNX model into float16: to_fp16.py IN.onnx OUT.onnx
 
 Weights, declared types, constants and Cast targets change; the regions and scales of Resize stay float32, as ONNX

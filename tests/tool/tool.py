@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the tests of the anydml command share: running it, and counting what went wrong."""
 import os
 import subprocess

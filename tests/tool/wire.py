@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Just enough of the protobuf wire format and of ONNX's messages to read, write and change models without a library."""
 import struct
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory of constants: aligned, zeroed, given back. */
 #include "base/pages.h"
 

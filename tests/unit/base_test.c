@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* base: half floats against an exhaustive independent rule, arena, parallel ranges. */
 #include "base/arena.h"
 #include "base/half.h"

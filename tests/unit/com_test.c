@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* com: identity, two counters, private data, names; and from several threads at once. */
 #define INITGUID
 #include "com/com.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* When barriers sleep, and that they do. */
 #include "adapter/cpu/cpu.h"
 #include "base/clock.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Epilogues that the library takes as its own post-ops. */
 #include "kernels/onednn/dnnl_op.h"
 

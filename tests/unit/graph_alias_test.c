@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Outputs bound over inputs: what a plan allows gives the same bits in place, what it must refuse is refused. */
 #include "graph_random.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Attention that appends to caches: what the present outputs hold already is the past. */
 #include "graph_make.h"
 #include "schema/sample.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The graph compiler asks its backend and nothing else: backends of the test's own, which differ from the real ones in
  * one answer each, and what that changes in graphs and plans. */
 #include "graph_make.h"

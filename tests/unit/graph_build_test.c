@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Graphs from descriptions: edges of all kinds, their errors, and what the compiled graph then computes. */
 #include "graph_make.h"
 

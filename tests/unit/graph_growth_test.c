@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Passes and planning take as long for each op of a large graph as of a small one. Counted are the branches that
  * src/graph goes through, for which this program has it compiled with -fsanitize-coverage=trace-pc: no clock, so that
  * neither the machine nor its load matter. */

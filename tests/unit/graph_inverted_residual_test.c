@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Pointwise, depthwise and pointwise convolutions become one op, where they may, and give the same results. */
 #include "graph_make.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Small graphs by hand, and their execution on plain memory: for the tests of src/graph. */
 #ifndef TESTS_UNIT_GRAPH_MAKE_H
 #define TESTS_UNIT_GRAPH_MAKE_H

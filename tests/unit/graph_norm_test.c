@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Normalisations in parts, in the shapes that exports have: all become one NORM whose results are near those of double
  * precision, for rows far from zero and rows without variance, too. What only looks like one stays as it is. */
 #include "graph_make.h"

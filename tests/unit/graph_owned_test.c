@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Weights that are bound at initialisation: whatever passes make of constants they make of owned inputs, in the same
  * steps with the same kernels, and any mixture of both gives the same results; another initialisation, other weights.
  */

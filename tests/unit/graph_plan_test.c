@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Places in the temporary and the persistent buffer. */
 #include "graph_make.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Small random graphs: ops of every kind that passes look at, on the same tensors in many views. */
 #ifndef TESTS_UNIT_GRAPH_RANDOM_H
 #define TESTS_UNIT_GRAPH_RANDOM_H

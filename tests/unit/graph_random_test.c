@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Random small graphs give the same results without passes, with each pass alone, and with all of them. */
 #include "graph_random.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Products with long sums, planned for many threads: in parts or whole, results are those of double precision but for
  * rounding. */
 #include "graph_make.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The store of shared constants and packed weights, alone and used by plans; the hash that finds them. */
 #include "graph_make.h"
 

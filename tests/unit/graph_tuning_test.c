@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The file of measurements: whatever it holds, and what it changes. */
 #include "graph_make.h"
 

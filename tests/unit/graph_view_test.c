@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Views against the plain enumeration of their elements. */
 #include "graph/ops.h"
 

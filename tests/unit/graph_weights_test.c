@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Random products with quantised constant weights, alone or two of one input: with and without the passes the results
  * are the same but for rounding, on portable kernels and on those of this processor. */
 #include "graph_make.h"

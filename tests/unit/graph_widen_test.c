@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* FLOAT16 between convolutions becomes FLOAT32; results stay FLOAT16 and as exact. */
 #include "graph_make.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What products and convolutions end in, in every row that takes it: operands in any order, and any numbers. */
 #include "base/cpu.h"
 #include "kernels/core/kernel.h"

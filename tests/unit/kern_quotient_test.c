@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Requantised sums are what the division gives, rounded: next to midpoints of halves and their neighbours, for the
  * divisors with which a reciprocal comes nearest to failing (kernels/quotient.h), and for divisors out of the usual. */
 #include "base/cpu.h"

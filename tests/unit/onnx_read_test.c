@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The reader of ONNX files: the wire format byte by byte, and tensors in every form in which they may stand. */
 #include "onnx/onnx.h"
 #include "onnx/wire.h"

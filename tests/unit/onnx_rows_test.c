@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The table of ONNX operators: in order, no operator twice, every row found by its own name. */
 #include "onnx/build.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* FusedActivation and ActivationDescs: every operator as an activation in every host, at the levels that matter. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tables of descriptions, written as changes to recipes, with what the schema must say of them. */
 #ifndef TESTS_UNIT_SCHEMA_CASES_H
 #define TESTS_UNIT_SCHEMA_CASES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The deep copy of every operator's description: equal field by field, free of the source, slots in order. */
 #include <string.h>
 

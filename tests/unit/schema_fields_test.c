@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The operator table against an independent list of names, values, feature levels, fields in order, optional fields and
  * the layout of the C structs (System V rules on a 64-bit machine). */
 #include <string.h>

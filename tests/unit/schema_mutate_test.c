@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Random damage to valid descriptions: validation and copying must survive all of it. Run with sanitizers. What still
  * passes must keep the promises that kernels build on. Arguments: rounds, seed. */
 #include <inttypes.h>

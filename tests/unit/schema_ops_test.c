@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every operator by a walk over the table: its recipe is valid, and each single thing wrong with any of its tensors is
  * refused with the right error, in a message that names operator, field and value. */
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The rules of element-wise operators and of those that move, index, resample, generate and quantise data. */
 #include "schema_cases.h"
 

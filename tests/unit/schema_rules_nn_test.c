@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The rules of convolution, matrix products, recurrent networks, attention, reduction, pooling and normalisation. */
 #include "schema_cases.h"
 

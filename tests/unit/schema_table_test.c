@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Look-ups in the operator table: feature levels, data types and ranks of tensors, in-place permissions, names. */
 #include <string.h>
 

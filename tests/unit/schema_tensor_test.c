@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Layout arithmetic of tensors, and the checks of one tensor that the walk over all operators does not reach. */
 #include <inttypes.h>
 #include <string.h>

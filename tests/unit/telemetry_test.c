@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* telemetry: off costs nothing and leaves nothing, one record per day, component and kind, many processes at once,
  * files that are not ours alone, damaged and full files. */
 #define _GNU_SOURCE

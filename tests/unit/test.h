@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The least a unit test needs: TEST counts and prints failures and goes on; main ends with `return test_result();`. */
 #ifndef TESTS_UNIT_TEST_H
 #define TESTS_UNIT_TEST_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The functions that ONNX Runtime's DirectML provider adds to ONNX Runtime's own, here exported by the provider's
  * library (libonnxruntime_ep_directml.so): link with it, or dlopen it and look the names up. They need an OrtEnv; the
  * library registers itself with it when the program has not done so. Thread-safe.

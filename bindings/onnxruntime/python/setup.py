@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What pyproject.toml cannot say: the wheel holds libraries of one platform and fits every Python 3."""
 from setuptools import Distribution, setup
 from setuptools.command.bdist_wheel import bdist_wheel

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The adapter that runs everything on this machine's processors. */
 #ifndef ADAPTER_CPU_CPU_H
 #define ADAPTER_CPU_CPU_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "adapter/cpu/cpu.h"
 
 #include "base/cpu.h"

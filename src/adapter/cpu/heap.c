@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory of all kinds is ordinary host memory, from mmap: zeroed, and given back to the system when released. Tiles of
  * reserved memory are pages of a heap that are mapped a second time, so kernels see nothing of them. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Executes commands one after the other: every command sees what the ones before it wrote, so barriers are nothing. */
 #include "adapter/cpu/cpu.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What OpenMP's barriers do while other programs want the processors. They spin for milliseconds before they sleep,
  * which is right while each thread has a processor: waking costs more than most steps take. Where it has not, whoever
  * spins keeps the thread that he waits for from running. libgomp reads its settings once, when it is loaded, but spins

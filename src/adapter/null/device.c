@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What there is, and the table that the front calls. */
 #include "adapter/null/null.h"
 

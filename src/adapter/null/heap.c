@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Zeroed memory, 64 KiB aligned, that the application can map. */
 #include "adapter/null/null.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Of all commands only the queries do something: programs that measure must get times. */
 #include "adapter/null/null.h"
 

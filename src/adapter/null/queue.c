@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Batches arrive on the queue's own thread and are complete when queue_submit returns. */
 #include "adapter/null/null.h"
 

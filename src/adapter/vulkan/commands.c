@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What all others build on: results, timelines, command buffers, barriers and copies. */
 #include "adapter/vulkan/vulkan.h"
 

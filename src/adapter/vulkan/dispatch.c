@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Compute pipelines, and what dispatches of libdirectml do while they are encoded. */
 #include "adapter/vulkan/vulkan.h"
 

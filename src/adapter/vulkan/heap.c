@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One VkDeviceMemory and one VkBuffer per allocation of the front, zeroed. */
 #include "adapter/vulkan/vulkan.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Neutral commands to Vulkan's. Between any two commands stands a full barrier, so that Direct3D's order holds without
  * knowledge of states. */
 #include "adapter/vulkan/vulkan.h"

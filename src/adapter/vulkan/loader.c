@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Opens the Vulkan loader and picks the devices that this adapter can use. */
 #include "adapter/vulkan/vulkan.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "adapter/vulkan/vulkan.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The adapter over Vulkan 1.2: buffers are reached by device address, dispatches are compute pipelines with push
  * constants only. The loader is opened at run time; without it, or without a device, there is no such adapter. */
 #ifndef ADAPTER_VULKAN_VULKAN_H

@@ -127,8 +127,7 @@ void kern_map_run(const struct kern_call *call, const struct kern_map_isa *isa, 
 /* All elements, with no more scratch than kern_map_block_bytes. */
 void kern_map_run_all(const struct kern_call *call, const struct kern_map_isa *isa);
 
-/* ---- results of other kernels
- * ---------------------------------------------------------------------------------------- */
+/* ---- results of other kernels ---- */
 
 /* Stores one result at `index` of output 0, through op->epilogue when there is one. */
 void kern_epilogue_store(const struct kern_call *call, const uint32_t *index, double value);

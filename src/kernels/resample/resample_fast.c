@@ -1,6 +1,4 @@
-#include "kernels/resample/resample_fast.h"
-
-#include "kernels/resample/resample_table.h"
+#include "kernels/resample/resample.h"
 
 #define REDUCTION_MAX 32
 

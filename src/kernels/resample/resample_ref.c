@@ -3,7 +3,7 @@
  * nearest: element ceil(x) (INCREASING) or floor(x) (DECREASING); linear: a blend of floor(x) and floor(x) + 1.
  * Positions outside repeat the edge. Coordinates are computed in FLOAT32: scales are quotients rounded to FLOAT32, and
  * the division's rounding brings o / (out / in) back to the whole numbers where ceil and floor would otherwise slip. */
-#include "kernels/resample/resample_table.h"
+#include "kernels/resample/resample.h"
 
 #include <math.h>
 

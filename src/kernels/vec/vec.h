@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Vectors of FLOAT32 as wide as the instruction set that the including file is compiled for. What each instruction set
  * says its own way stands in vec_avx512.h, vec_avx2.h, vec_neon.h and vec_portable.h, the same functions in each. */
 #ifndef KERNELS_VEC_H

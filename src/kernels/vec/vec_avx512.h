@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* vec.h for AVX-512. */
 #ifndef KERNELS_VEC_AVX512_H
 #define KERNELS_VEC_AVX512_H

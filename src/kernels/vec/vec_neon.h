@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* vec.h for NEON. */
 #ifndef KERNELS_VEC_NEON_H
 #define KERNELS_VEC_NEON_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* vec.h for processors without vectors of their own file: what the compiler makes of its vector types. */
 #ifndef KERNELS_VEC_PORTABLE_H
 #define KERNELS_VEC_PORTABLE_H

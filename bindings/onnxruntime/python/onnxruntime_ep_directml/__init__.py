@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The DirectML execution provider for ONNX Runtime: a plugin library and where to find it.
 
     import onnxruntime as ort, onnxruntime_ep_directml as directml
