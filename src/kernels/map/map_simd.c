@@ -159,9 +159,19 @@ static void power_f32(float *out, const float *a, const float *b, uint32_t n)
         return true;                                                                                                   \
     }
 
-static bool exec_f32_math(uint8_t code, float *out, const float *a, const float *b, uint32_t n)
+static bool exec_f32_math(const struct kern_map_inst *inst, float *out, const float *a, const float *b, uint32_t n)
 {
-    switch ((enum kern_map_code)code) {
+    const float p = inst->imm[0].f32, q = inst->imm[1].f32;
+    switch ((enum kern_map_code)inst->code) {
+        LOOP(ELU, x < 0 ? p * fmath_expm1(x) : x)
+        LOOP(SELU, x > 0 ? q * x : (q * p) * fmath_expm1(x))
+        LOOP(CELU, x > 0 ? x : p * fmath_expm1(x / p))
+        LOOP(SIGMOID, fmath_sigmoid(x))
+        LOOP(SOFTPLUS, p * x > 88.0f ? x : fmath_softplus(p * x) / p)
+        LOOP(PSOFTPLUS, q * x > 88.0f ? (p * q) * x : p * fmath_softplus(q * x))
+        LOOP(STANH, p * fmath_tanh(q * x))
+        LOOP(GELU, fmath_gelu(x))
+        LOOP(SWISH, fmath_swish(x, p * x))
         LOOP(EXP, fmath_exp(x))
         LOOP(LOG, fmath_log(x))
         LOOP(TANH, fmath_tanh(x))
@@ -180,23 +190,6 @@ static bool exec_f32_math(uint8_t code, float *out, const float *a, const float 
         LOOP(ATAN2, atan2f(x, y))
     case KERN_MAP_POW:
         return power_f32(out, a, b, n), true;
-    default:
-        return false;
-    }
-}
-
-static bool exec_f32_activation(uint8_t code, float *out, const float *a, float p, float q, uint32_t n)
-{
-    switch ((enum kern_map_code)code) {
-        LOOP(ELU, x < 0 ? p * fmath_expm1(x) : x)
-        LOOP(SELU, x > 0 ? q * x : (q * p) * fmath_expm1(x))
-        LOOP(CELU, x > 0 ? x : p * fmath_expm1(x / p))
-        LOOP(SIGMOID, fmath_sigmoid(x))
-        LOOP(SOFTPLUS, p * x > 88.0f ? x : fmath_softplus(p * x) / p)
-        LOOP(PSOFTPLUS, q * x > 88.0f ? (p * q) * x : p * fmath_softplus(q * x))
-        LOOP(STANH, p * fmath_tanh(q * x))
-        LOOP(GELU, fmath_gelu(x))
-        LOOP(SWISH, fmath_swish(x, p * x))
     default:
         return false;
     }
@@ -240,10 +233,8 @@ static bool exec_f32_near(uint8_t code, float *out, const float *a, float p, uin
 static bool exec_f32(const struct kern_map_inst *inst, float *out, const float *a, const float *b, const float *c,
                      uint32_t n)
 {
-    float p = inst->imm[0].f32, q = inst->imm[1].f32;
     return exec_f32_expr(inst, out, a, b, n) || exec_f32_basic(inst, out, a, b, c, n) ||
-           exec_f32_near(inst->code, out, a, p, n) || exec_f32_activation(inst->code, out, a, p, q, n) ||
-           exec_f32_math(inst->code, out, a, b, n);
+           exec_f32_near(inst->code, out, a, inst->imm[0].f32, n) || exec_f32_math(inst, out, a, b, n);
 }
 
 /* ---- FLOAT64 ---- */
@@ -338,63 +329,46 @@ static bool exec_f64(const struct kern_map_inst *inst, double *out, const double
     LOOP(BIT_OR, x | y)                                                                                                \
     LOOP(BIT_XOR, x ^ y)                                                                                               \
     LOOP(BIT_NOT, ~x)                                                                                                  \
+    LOOP(CLAMP, (x > p ? x : p) < q ? (x > p ? x : p) : q)                                                             \
     LOOP(SHL, (U)y >= (U)p ? (U)0 : (U)x << ((U)y & (8 * sizeof(U) - 1)))
 
-static bool exec_i32(const struct kern_map_inst *inst, int32_t *out, const int32_t *a, const int32_t *b,
-                     const int32_t *c, uint32_t n)
-{
-    int32_t p = inst->imm[0].i32, q = inst->imm[1].i32;
-    switch ((enum kern_map_code)inst->code) {
-        INTEGER_BITS(uint32_t)
-        LOOP(ABS, x < 0 ? (uint32_t)0 - (uint32_t)x : (uint32_t)x)
-        LOOP(SIGN, (x > 0) - (x < 0))
-        LOOP(CLAMP, (x > p ? x : p) < q ? (x > p ? x : p) : q)
-    default:
-        return integer_i32(inst->code, out, a, b, (uint32_t)p, n);
-    }
-}
+#define LOW_BITS(U, bits)    ((U)p >= (bits) ? (U)-1 : ((U)1 << (U)p) - 1)
+#define UNUSED_BITS(U, bits) ((U)p == 0 || (U)p >= (bits) ? 0 : (bits) - (U)p)
+#define INTEGER_SIGNED(T, U, bits)                                                                                     \
+    LOOP(ABS, x < 0 ? (U)0 - (U)x : (U)x)                                                                              \
+    LOOP(SIGN, (x > 0) - (x < 0))                                                                                      \
+    LOOP(DIV, divide_i##bits(x, y))                                                                                    \
+    LOOP(MOD_TRUNC, modulus_i##bits(x, y, false))                                                                      \
+    LOOP(MOD_FLOOR, modulus_i##bits(x, y, true))                                                                       \
+    LOOP(POW, (T)integer_power_signed(x, y))                                                                           \
+    LOOP(BIT_COUNT, (T)bit_count_##bits((U)x &LOW_BITS(U, bits)))                                                      \
+    LOOP(WRAP, (T)((U)x << UNUSED_BITS(U, bits)) >> UNUSED_BITS(U, bits))
+#define INTEGER_UNSIGNED(T, U, bits)                                                                                   \
+    LOOP(ABS, x)                                                                                                       \
+    LOOP(SIGN, x > 0)                                                                                                  \
+    LOOP(DIV, divide_u##bits(x, y))                                                                                    \
+    LOOP(MOD_TRUNC, modulus_u##bits(x, y))                                                                             \
+    LOOP(MOD_FLOOR, modulus_u##bits(x, y))                                                                             \
+    LOOP(POW, (T)integer_power(x, y))                                                                                  \
+    LOOP(BIT_COUNT, bit_count_##bits(x &LOW_BITS(U, bits)))                                                            \
+    LOOP(SHR, y >= p ? 0 : x >> (y & ((bits)-1)))                                                                      \
+    LOOP(WRAP, x &LOW_BITS(U, bits))
 
-static bool exec_u32(const struct kern_map_inst *inst, uint32_t *out, const uint32_t *a, const uint32_t *b,
-                     const uint32_t *c, uint32_t n)
-{
-    uint32_t p = inst->imm[0].u32, q = inst->imm[1].u32;
-    switch ((enum kern_map_code)inst->code) {
-        INTEGER_BITS(uint32_t)
-        LOOP(ABS, x)
-        LOOP(SIGN, x > 0)
-        LOOP(CLAMP, (x > p ? x : p) < q ? (x > p ? x : p) : q)
-    default:
-        return integer_u32(inst->code, out, a, b, p, n);
+/* exec_i32 and so on; `more`: cases of the type's own. */
+#define EXEC_INTEGER(name, T, U, bits, OWN, more)                                                                      \
+    static bool exec_##name(const struct kern_map_inst *inst, T *out, const T *a, const T *b, const T *c, uint32_t n)  \
+    {                                                                                                                  \
+        const T p = inst->imm[0].name, q = inst->imm[1].name;                                                          \
+        switch ((enum kern_map_code)inst->code) {                                                                      \
+            INTEGER_BITS(U)                                                                                            \
+            OWN(T, U, bits)                                                                                            \
+            more default : return false;                                                                               \
+        }                                                                                                              \
     }
-}
-
-static bool exec_i64(const struct kern_map_inst *inst, int64_t *out, const int64_t *a, const int64_t *b,
-                     const int64_t *c, uint32_t n)
-{
-    int64_t p = inst->imm[0].i64, q = inst->imm[1].i64;
-    switch ((enum kern_map_code)inst->code) {
-        INTEGER_BITS(uint64_t)
-        LOOP(ABS, x < 0 ? (uint64_t)0 - (uint64_t)x : (uint64_t)x)
-        LOOP(SIGN, (x > 0) - (x < 0))
-        LOOP(CLAMP, (x > p ? x : p) < q ? (x > p ? x : p) : q)
-    default:
-        return integer_i64(inst->code, out, a, b, (uint64_t)p, n);
-    }
-}
-
-static bool exec_u64(const struct kern_map_inst *inst, uint64_t *out, const uint64_t *a, const uint64_t *b,
-                     const uint64_t *c, uint32_t n)
-{
-    uint64_t p = inst->imm[0].u64, q = inst->imm[1].u64;
-    switch ((enum kern_map_code)inst->code) {
-        INTEGER_BITS(uint64_t)
-        LOOP(ABS, x)
-        LOOP(SIGN, x > 0)
-        LOOP(CLAMP, (x > p ? x : p) < q ? (x > p ? x : p) : q)
-    default:
-        return integer_u64(inst->code, out, a, b, p, n);
-    }
-}
+EXEC_INTEGER(i32, int32_t, uint32_t, 32, INTEGER_SIGNED, LOOP(MEAN, (int32_t)(((int64_t)x + y) / 2)))
+EXEC_INTEGER(u32, uint32_t, uint32_t, 32, INTEGER_UNSIGNED, LOOP(MEAN, (uint32_t)(((uint64_t)x + y) / 2)))
+EXEC_INTEGER(i64, int64_t, uint64_t, 64, INTEGER_SIGNED, )
+EXEC_INTEGER(u64, uint64_t, uint64_t, 64, INTEGER_UNSIGNED, )
 
 #undef x
 #undef y
