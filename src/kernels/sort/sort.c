@@ -73,8 +73,8 @@ void kern_sort_run(const struct kern_call *call, const struct kern_sort_isa *isa
         if (lines.count <= FEW_LINES)
             line.scratch = (char *)call->scratch + i * line_bytes(op);
         if (code.bytes == 8)
-            kern_sort_wide(&line);
+            kern_sort_wide_line(&line);
         else
-            kern_sort_narrow(&line);
+            kern_sort_narrow_line(&line);
     }
 }

@@ -14,14 +14,6 @@ DENSE_INLINE vec vec_load(const float *from)
     return vld1q_f32(from);
 }
 
-/* The first `count` elements, of `rest` after them; reads nothing beyond. */
-DENSE_INLINE vec vec_load_part(const float *from, uint32_t count, vec rest)
-{
-    for (uint32_t i = 0; i < VEC && i < count; i++)
-        rest[i] = from[i];
-    return rest;
-}
-
 DENSE_INLINE vec vec_load_half(const uint16_t *from)
 {
     return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(from)));
@@ -35,13 +27,6 @@ DENSE_INLINE vec vec_load_bfloat(const uint16_t *from)
 DENSE_INLINE void vec_store(float *to, vec value)
 {
     vst1q_f32(to, value);
-}
-
-/* The first `count` elements. */
-DENSE_INLINE void vec_store_part(float *to, uint32_t count, vec value)
-{
-    for (uint32_t i = 0; i < VEC && i < count; i++)
-        to[i] = value[i];
 }
 
 DENSE_INLINE void vec_store_half(uint16_t *to, vec value)
@@ -126,50 +111,6 @@ DENSE_INLINE void vec_take_greater(vec x, vec_int here, vec *best, vec_int *plac
     *place = vbslq_s32(greater, here, *place);
 }
 
-DENSE_INLINE bool vec_any_equal(vec a, vec b)
-{
-    bool any = false;
-    for (uint32_t i = 0; i < VEC; i++)
-        any |= a[i] == b[i];
-    return any;
-}
-
-DENSE_INLINE bool vec_any_greater(vec a, vec b)
-{
-    bool any = false;
-    for (uint32_t i = 0; i < VEC; i++)
-        any |= a[i] > b[i];
-    return any;
-}
-
-/* Are all elements' sizes at most `bound`? Not if one is NaN. */
-DENSE_INLINE bool vec_all_within(vec a, vec b, vec c, vec d, float bound)
-{
-    bool within = true;
-    for (uint32_t i = 0; i < VEC; i++)
-        within &= vec_abs(a)[i] <= bound && vec_abs(b)[i] <= bound && vec_abs(c)[i] <= bound && vec_abs(d)[i] <= bound;
-    return within;
-}
-
-/* Stores past the caches of what does not fit there anyway: here plain ones. */
-DENSE_INLINE void vec_stream(float *to, vec value)
-{
-    vec_store(to, value);
-}
-
-DENSE_INLINE void vec_stream_half(uint16_t *to, vec value)
-{
-    vec_store_half(to, value);
-}
-
-DENSE_INLINE void vec_stream_halves(uint16_t *to, vec a, vec b)
-{
-    vec_stream_half(to, a);
-    vec_stream_half(to + VEC, b);
-}
-
-DENSE_INLINE void vec_stream_end(void)
-{
-}
+#include "kernels/vec/vec_plain.h"
 
 #endif
