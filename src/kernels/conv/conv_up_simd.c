@@ -3,7 +3,7 @@
 #include "kernels/conv/conv_pw_tile.h"
 #include "kernels/conv/conv_plans.h"
 #include "kernels/gemm/ukernel.h"
-#include "kernels/vec/dense_transpose.h"
+#include "kernels/vec/vec.h"
 
 #if VEC == 8
 #define UP_VECS 3

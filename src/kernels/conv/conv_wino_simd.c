@@ -3,7 +3,7 @@
 #include "kernels/conv/conv_plans.h"
 #include "kernels/core/epilogue_vec.h"
 #include "kernels/gemm/ukernel.h"
-#include "kernels/vec/dense_transpose.h"
+#include "kernels/vec/vec.h"
 
 #define WINO_UNROLL _Pragma("GCC unroll 16")
 

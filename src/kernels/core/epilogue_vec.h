@@ -4,7 +4,7 @@
 #define KERNELS_EPILOGUE_VEC_H
 
 #include "kernels/core/epilogue.h"
-#include "kernels/vec/dense_vec.h"
+#include "kernels/vec/vec.h"
 
 /* A step without a tensor: EACH(formula) sets every value x of the caller's tile to the formula. A macro, since the
  * switch has to stand around the caller's loop over registers. */
