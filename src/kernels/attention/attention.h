@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the attention kernels share: which input is which, and which keys a query sees. */
 #ifndef KERNELS_ATTENTION_H
 #define KERNELS_ATTENTION_H

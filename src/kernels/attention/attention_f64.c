@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Attention of FLOAT64, some queries against all keys at once. */
 #include "kernels/attention/attention_f64.h"
 

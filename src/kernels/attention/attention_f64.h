@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef KERNELS_ATTENTION_F64_H
 #define KERNELS_ATTENTION_F64_H
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Attention of FLOAT64 for the instruction set of the including file: the scores of some queries, their weights, and
  * the weighted sums of the values, with sums side by side that the compiler makes vectors of. */
 #include "kernels/core/isa.h"

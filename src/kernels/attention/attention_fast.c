@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/attention/attention_fast.h"
 
 #define DEPTH_MAX 4096

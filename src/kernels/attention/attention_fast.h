@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Attention block by block: scores of some rows against some keys, their share of the softmax, and the product with the
  * values, while everything stays in the cache. */
 #ifndef KERNELS_ATTENTION_FAST_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Scaled dot-product attention, the definition: Y = softmax(scale * Q K^T + masks) V, row by row in double. */
 #include "kernels/attention/attention.h"
 

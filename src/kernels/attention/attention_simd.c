@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The attention of attention_fast.h.
  *
  * Scores are kept transposed, [key][query]: the products then read K where it lies, and the softmax goes through whole

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A convolution's geometry with always three spatial dimensions: missing outer ones have size 1. */
 #ifndef KERNELS_CONV_H
 #define KERNELS_CONV_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions of bytes to bytes on pixels whose channels lie together: each sum times a scale [by a divisor], rounded,
  * plus a zero point and clamped, all in registers. Weights are INT8 without zero points and packed once, X's packs of
  * four bytes are multiplied by one instruction. What zero points and biases add to a channel's sums is where they

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The depthwise convolutions of struct conv_dw_last (conv_plans.h) and of planes. */
 #include "kernels/core/isa.h"
 #include "kernels/conv/conv_plans.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions as products: rows are output channels of a group, columns output pixels. A unit of work is one block of
  * rows by one box of pixels. What the box needs of X becomes packs first, neighbouring channels in each: the columns of
  * a kernel tap are then runs of packs. */

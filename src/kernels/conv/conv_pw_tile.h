@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A tile of a product with what ends it, in registers; included once per instruction set. */
 #ifndef KERNELS_CONV_PW_TILE_H
 #define KERNELS_CONV_PW_TILE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Convolution, the definition: each row of the output is summed in double over channels and kernel taps. */
 #include "kernels/conv/conv.h"
 #include "kernels/gemm/gemm.h"

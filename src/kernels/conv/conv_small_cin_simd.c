@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The convolution of struct conv_small_cin (conv_plans.h). */
 #include "kernels/core/isa.h"
 #include "kernels/conv/conv_small_cin_tile.h"

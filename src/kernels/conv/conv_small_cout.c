@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/conv/conv_plans.h"
 
 #define BAND_FLOATS (72 * 1024) /* inputs of a band stay in the second-level cache */

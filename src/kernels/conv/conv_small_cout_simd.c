@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The convolution of struct conv_small_cout (conv_plans.h). */
 #include "kernels/core/isa.h"
 #include "kernels/conv/conv_plans.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The transposed convolution of struct conv_up (conv_plans.h). */
 #include "kernels/core/isa.h"
 #include "kernels/conv/conv_pw_tile.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which convolutions are computed so, how the work is cut, and the transform of the weights. */
 #include "kernels/conv/conv_plans.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Winograd's convolutions: struct wino (conv_plans.h). */
 #include "kernels/core/isa.h"
 #include "kernels/conv/conv_plans.h"

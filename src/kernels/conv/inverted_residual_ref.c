@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* KERN_INVERTED_RESIDUAL pixel by pixel, in double. */
 #include "kernels/conv/conv_plans.h"
 #include "kernels/core/epilogue.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The block of struct inverted_residual (conv_plans.h). */
 #include "kernels/core/isa.h"
 #include "kernels/conv/conv_plans.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The one place where accepts() chooses between two kernels by their costs, and what corrects these on a machine that
  * is not the one where they were fitted. */
 #ifndef KERNELS_CHOICE_H

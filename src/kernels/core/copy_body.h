@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kern_copy_row for the instruction set of the including file. */
 #ifndef KERNELS_COPY_BODY_H
 #define KERNELS_COPY_BODY_H

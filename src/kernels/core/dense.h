@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the dense and window families (gemm, conv, pool, resample, gather, attention) share: typed element access,
  * walking rows of a view, and the op's epilogue. */
 #ifndef KERNELS_DENSE_H

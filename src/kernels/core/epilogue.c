@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/core/epilogue.h"
 
 #include "kernels/map/map_run.h"

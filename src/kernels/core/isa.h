@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Names of a row's functions by instruction set: the build compiles the including file once for each, with ISA defined
  * (portable, avx2, avx512, neon) and its flags. */
 #ifndef KERNELS_ISA_H

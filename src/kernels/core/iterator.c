@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/core/iterator.h"
 
 #include "kernels/core/copy_body.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Walking several views of the same sizes together: dimensions are ordered by one view's strides and merged where all
  * views allow it, so that dense tensors become one long row. */
 #ifndef KERNELS_ITERATOR_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The kernel table, the look-up in it, and small helpers on views. */
 #include "kernels/core/kernel.h"
 

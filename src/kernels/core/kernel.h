@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a kernel is (struct kern_row, one line of kernels.def) and how it is called.
  *
  * The graph compiler makes a kern_op per step and looks its row up once (kern_find); execution only calls row->run.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One tensor element as a number: how the reference kernels read and write every data type. */
 #ifndef KERNELS_NUMBER_H
 #define KERNELS_NUMBER_H

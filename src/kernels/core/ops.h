@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a kernel is asked to do: struct kern_op, a kind with its parameters and the views of its tensors. */
 #ifndef KERNELS_OPS_H
 #define KERNELS_OPS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The functions of a PACKED_AS row of one instruction set but for run, and for accepts where rows share it: what stands
  * for plan, pack_plan and pack are calls, which see the parameters of these functions. */
 #ifndef KERNELS_PACKED_ROW_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The functions of all rows of kernels.def and kernels_dense.def, for the table and for whoever defines them. */
 #ifndef KERNELS_ROWS_H
 #define KERNELS_ROWS_H

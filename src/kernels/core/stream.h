@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Stores past the caches, for outputs larger than what the caches keep until somebody reads them: memory is then
  * written without being read first, and the inputs stay. */
 #ifndef KERNELS_STREAM_H

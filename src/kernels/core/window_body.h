@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Loading the bands of window_plan.h; included once per instruction set. */
 #ifndef KERNELS_WINDOW_BODY_H
 #define KERNELS_WINDOW_BODY_H

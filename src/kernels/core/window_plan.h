@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Windows over planes whose rows are contiguous (nchw). Bands of output rows are computed from a padded copy of the
  * input rows that is split by phase: element (i, j) of phase (p, q) is the padded input's element
  * (i * stride + p, j * stride + q). Every tap then reads one contiguous run, and because all phases have the same pitch

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Blocked products Y[m, n] = sum over k of A[m, k] * B[k, n], for matrices and convolutions, in FLOAT32, FLOAT64 and
  * integers. A is brought into rows of packs, B into panels: [packs along k][columns of a tile]; a pack holds `k_pack`
  * neighbouring k (integers: four bytes or two 16-bit numbers, multiplied and added by one instruction; otherwise one

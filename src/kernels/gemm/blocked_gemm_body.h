@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The tile of blocked_gemm.h for one type and instruction set. The including file defines before:
  *   vec, number: a vector of sums and one sum; BLOCKED_GEMM_LANES per vector, BLOCKED_GEMM_VECS by BLOCKED_GEMM_ROWS
  * vectors per tile; blocked_gemm_set(pointer to a pack): it in all lanes; blocked_gemm_get(pointer to

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #define ISA portable
 #define BLOCKED_GEMM_UNFUSED
 typedef float number;

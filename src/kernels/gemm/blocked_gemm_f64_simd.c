@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 typedef double number;
 #include "kernels/gemm/blocked_gemm_float_body.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tiles of floating-point numbers for the instruction set of the including file, which defines before: ISA, `number`
  * (float or double) and, when the processor may lack fused operations, BLOCKED_GEMM_UNFUSED. */
 #include "kernels/core/isa.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/gemm/blocked_gemm.h"
 
 #if defined(__SSE2__)

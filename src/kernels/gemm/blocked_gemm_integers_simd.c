@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The row by row work of integer products: packs from lines of bytes, and what becomes of sums. */
 #include "kernels/core/isa.h"
 #include "kernels/gemm/blocked_gemm.h"

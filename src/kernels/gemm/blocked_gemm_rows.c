@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The rows that are made of products: each names its tiles. */
 #include "kernels/gemm/blocked_gemm.h"
 

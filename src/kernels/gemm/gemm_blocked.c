@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Matrix products in blocks: a unit of work is one block of rows by one block of columns of one batch. */
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/blocked_gemm.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Products with weights that are known before execution, FLOAT32 or, for few rows, FLOAT16 and bfloat16: B lies in
  * panels as wide as a tile, [K][columns] each, zeros behind the last. While one part of a panel is multiplied with all
  * rows of A, the next one is fetched, so that weights stream through the caches at the speed of the arithmetic. */

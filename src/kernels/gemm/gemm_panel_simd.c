@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The product of gemm_panel.h. */
 #include "kernels/core/isa.h"
 #include "kernels/vec/fmath.h"

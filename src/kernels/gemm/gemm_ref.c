@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Matrix product, the definition: double accumulation in the order of k. */
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/blocked_gemm.h"

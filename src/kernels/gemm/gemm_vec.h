@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Products of few rows with a plain matrix: bound by reading B once, which general kernels do badly. */
 #ifndef KERNELS_GEMM_VEC_H
 #define KERNELS_GEMM_VEC_H

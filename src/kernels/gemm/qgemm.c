@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/gemm/qgemm.h"
 
 /* A dense tensor [panels, groups, ...] of so many elements for each group. */

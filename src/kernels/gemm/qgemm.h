@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Products with weights of 8 or 4 bits that stay as they are in memory. With few rows reading them once is what counts;
  * with many, parts become floats in the cache, and the arithmetic counts. */
 #ifndef KERNELS_QGEMM_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* KERN_QGEMM by its definition, in double. */
 #include "kernels/core/number.h"
 #include "kernels/gemm/qgemm.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The products of qgemm.h: few rows, and many. */
 #include "kernels/core/isa.h"
 #include "kernels/gemm/gemm_tile.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tiles of the product of qgemm.h for the instruction set of the including file. Codes become floats on the way from
  * memory to the arithmetic, which is that of FLOAT32; a group's sums meet their scales once. */
 #ifndef KERNELS_QGEMM_TILE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One or two rows times quantised weights with products of bytes: 64 of them at once, where floats take 16 and must be
  * made of the codes first. A group of X becomes integers of 31 bits, relative to its greatest element, and those four
  * slices of 8 bits; four exact sums of slices times codes make one of FLOAT32. An element loses bits only when it is

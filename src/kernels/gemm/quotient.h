@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* FLOAT32 quotients by one divisor that will be rounded to integers and saturate, from a reciprocal of two floats.
  *
  * What is rounded to an integer n, |n| < 1024, is what the division gives: a * (inverse + rest) is within 2^-47 of a /

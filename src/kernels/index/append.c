@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* New rows into caches whose length is known at execution only. */
 #include "kernels/core/dense.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Appending rows to caches, element by element: the definition. Row l of x becomes row length + l of y, where y has
  * one; a negative length counts as 0. All other elements of y stay as they are. */
 #include "kernels/core/number.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Gather by its definition, element by element. */
 #include "kernels/index/gather.h"
 

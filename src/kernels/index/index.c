@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/index/index.h"
 
 bool index_type(DML_TENSOR_DATA_TYPE type)

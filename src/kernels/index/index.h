@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Indices as data: what gather and scatter share. An index is UINT32, INT32, UINT64 or INT64; negative ones count from
  * the end. Nothing that an index says leads outside the tensor it points into. */
 #ifndef KERNELS_INDEX_H

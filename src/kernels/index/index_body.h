@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Looking up indices a block at a time, for the instruction set of the including file. */
 #ifndef KERNELS_INDEX_BODY_H
 #define KERNELS_INDEX_BODY_H

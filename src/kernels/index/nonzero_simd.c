@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Finding what is not zero, for the instruction set of the including file. */
 #include "kernels/core/isa.h"
 #include "kernels/core/copy_body.h"

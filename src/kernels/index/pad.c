@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Padding, row by row: the inside of a row is one copy, its ends a few. */
 #include "kernels/core/kernel.h"
 

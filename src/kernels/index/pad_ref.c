@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Padding, element by element: the definition. */
 #include "kernels/core/number.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Scatter for any layout. Dimensions are of three sorts: `free` ones, which Y and the updates share (all but the axis,
  * or what follows the tuple), `places`, which indices point into, and `picks`, along which the indices are listed.
  *

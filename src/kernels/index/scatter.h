@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef KERNELS_SCATTER_H
 #define KERNELS_SCATTER_H
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Updates that are combined with what an element holds, for the instruction set of the including file. */
 #ifndef KERNELS_SCATTER_COMBINE_BODY_H
 #define KERNELS_SCATTER_COMBINE_BODY_H

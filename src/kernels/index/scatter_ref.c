@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Scatter by its definition: a copy, then one update after the other. */
 #include "kernels/core/number.h"
 #include "kernels/index/scatter.h"

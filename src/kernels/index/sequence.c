@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Arithmetic sequences. Integers wrap; floating-point elements are computed in FLOAT64 and rounded once. */
 #include "kernels/core/dense.h"
 #include "kernels/core/number.h"

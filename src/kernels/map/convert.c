@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Dense conversions between data types; the rules are those of kern_number_to. */
 #include "kernels/map/map.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Element-wise programs over whole tensors, block by block. */
 #include "kernels/map/map_run.h"
 #include "kernels/core/stream.h"

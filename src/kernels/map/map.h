@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Element-wise programs: the scalar definition (map_eval.c) and the block interpreter (map_block.c). */
 #ifndef KERNELS_MAP_H
 #define KERNELS_MAP_H

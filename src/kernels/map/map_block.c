@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The block interpreter: instructions run over up to KERN_MAP_BLOCK elements at a time, so that registers stay in the
  * first-level cache and dispatch costs nothing. */
 #include "kernels/map/map_run.h"

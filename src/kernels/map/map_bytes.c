@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Element-wise programs whose elements are bytes, as quantized networks have them. Of one input: all that depends on
  * the element is one of 256 results, as long as the other inputs are one number each. Of two: sums and products of what
  * they stand for, in registers from bytes to bytes. */

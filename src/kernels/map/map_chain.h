@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Chains of instructions of KERN_MAP on elements that stay in registers. Included once per instruction set
  * (map_exec.h), after map_rows.h. */
 #ifndef KERNELS_MAP_CHAIN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Programs of one instruction whose operands lie as the output does, or repeat one element: pieces of them need no
  * registers in memory. */
 #include "kernels/map/map_run.h"

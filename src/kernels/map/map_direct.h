@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Programs of one instruction on FLOAT32 or FLOAT16 from where the operands lie to where the result goes: elements are
  * loaded, converted, computed, converted and stored in registers. Included once per instruction set that has vectors of
  * FLOAT16 (map_exec.h). */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What each operation of mapops.def means, on single numbers. FLOAT32 is computed in double and rounded once. */
 #include "kernels/map/map.h"
 #include "kernels/map/map_integer.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Operations of KERN_MAP on integers that need more than an expression. */
 #ifndef KERNELS_MAP_INTEGER_H
 #define KERNELS_MAP_INTEGER_H

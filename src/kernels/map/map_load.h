@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How blocks of KERN_MAP come and go: conversions, repeated elements, 4-bit elements, stores past the caches. Included
  * once per instruction set (map_exec.h). */
 #ifndef KERNELS_MAP_LOAD_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Bytes to bytes for KERN_MAP. Included once per instruction set (map_exec.h), after map_load.h. */
 #ifndef KERNELS_MAP_NARROW_H
 #define KERNELS_MAP_NARROW_H

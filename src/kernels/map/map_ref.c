@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Element-wise programs, one element at a time: the definition that every other row is tested against. */
 #include "kernels/map/map.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Instructions of KERN_MAP whose second and third operands are one number for each row, without repeating those in
  * memory first. Included once per instruction set (map_exec.h). */
 #ifndef KERNELS_MAP_ROWS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How a whole element-wise program is run; shared by map.c (row by row) and map_tiles.c (inputs that lie across). */
 #ifndef KERNELS_MAP_RUN_H
 #define KERNELS_MAP_RUN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The block functions of KERN_MAP as plain loops; each instruction set's file includes this once and is compiled with
  * its flags, so that the compiler makes the vectors. `out` may be one of the sources, never overlap it partly. */
 #include "kernels/core/isa.h"

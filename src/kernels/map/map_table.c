@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Element-wise programs of one 4-bit input, such as weights of quantized models: all that depends on the element is one
  * of 16 results, as long as the other inputs stay what they are. */
 #include "kernels/map/map_run.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Bit copies between views. The output is walked in the order of its memory; where the input's rows lie across, blocks
  * of rows are copied so that both sides use whole cache lines. */
 #include "kernels/move/move.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How a bit copy between two views is walked; shared by move.c and the rows that transpose blocks (move_transpose.c).
  */
 #ifndef KERNELS_MOVE_H

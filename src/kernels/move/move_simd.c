@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Transposing square tiles in registers; included by each instruction set's file. Whole cache lines are read and
  * written where vectors are as wide, so that rows a power of two apart do not fight for cache sets. */
 #include "kernels/core/isa.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Moves that transpose rows into columns, by tiles in registers. */
 #include "kernels/move/move.h"
 #include "kernels/core/stream.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/onednn/dnnl_op.h"
 
 #include <pthread.h>

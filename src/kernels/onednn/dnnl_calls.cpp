@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/onednn/dnnl_calls.h"
 
 extern "C" void kern_fail(void); /* kernel.h is C's */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* oneDNN throws where memory is short, through C, which ends the process. Here the same calls return
  * dnnl_out_of_memory instead: dnnl_safe_memory_create is dnnl_memory_create, and so on. */
 #ifndef KERNELS_DNNL_CALLS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions on oneDNN. With channels innermost in memory (nhwc) the primitive works on the tensors as they lie.
  * Other layouts are brought into the library's own in scratch: its kernels for plain nchw are up to three times slower,
  * more than the two extra passes over the activations cost. Pointwise convolutions are matrix products on plain nchw

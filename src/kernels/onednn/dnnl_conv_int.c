@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Integer convolutions on oneDNN, for channels that lie innermost and weights that are packed once. */
 #include "kernels/onednn/dnnl_op.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Matrix products on oneDNN's matmul. Batch dimensions are merged, and folded into the rows where B is the same for all
  * of them, so that most products become plain two-dimensional ones. */
 #include "kernels/onednn/dnnl_op.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Integer matrix products on oneDNN: dense rows of A and Y, one matrix B that is packed once. */
 #include "kernels/onednn/dnnl_op.h"
 

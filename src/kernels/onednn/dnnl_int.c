@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What integer convolutions and matrix products on oneDNN share: sums times scales, post-ops, and the way back to
  * bytes. Zero points and scales are tensors that the library reads at execution. */
 #include "kernels/onednn/dnnl_op.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rows that run on oneDNN. One op becomes a short list of stages (reorders and the primitive itself) over buffers that
  * are either the op's tensors or places in scratch memory. Before the stages, inputs that oneDNN cannot address
  * (FLOAT16, negative strides) are copied to scratch as dense FLOAT32; after them, what its post-ops cannot express is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Execution and packing of what dnnl.c has built. */
 #include "kernels/onednn/dnnl_op.h"
 

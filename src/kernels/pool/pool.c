@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the rows of pooling with vectors accept, and their work. */
 #include "kernels/pool/pool_fast.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A pooling's geometry with always three spatial dimensions: missing outer ones have size 1. */
 #ifndef KERNELS_POOL_H
 #define KERNELS_POOL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Bands of pooling results from planes whose rows are contiguous; included once per instruction set. */
 #ifndef KERNELS_POOL_BAND_H
 #define KERNELS_POOL_BAND_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Pooling of FLOAT64 for the instruction set of the including file. The taps of every result join in the order of the
  * reference, so that results are its own. */
 #include "kernels/core/isa.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Pooling with vectors: along rows that are contiguous (nchw) or along channels (nhwc). */
 #ifndef KERNELS_POOL_FAST_H
 #define KERNELS_POOL_FAST_H

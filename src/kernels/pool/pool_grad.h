@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The gradient of pooling. In the shape, x is X (max) or dX (average), y is dY. */
 #ifndef KERNELS_POOL_GRAD_H
 #define KERNELS_POOL_GRAD_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The gradient of pooling, the definition: every window gives what arrives at it back to the elements that it was made
  * of: the first maximum all, those of an average equal shares. */
 #include "kernels/pool/pool_grad.h"

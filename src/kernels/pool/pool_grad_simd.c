@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The gradients of pool_grad.h. */
 #include "kernels/core/isa.h"
 #include "kernels/pool/pool_band.h"

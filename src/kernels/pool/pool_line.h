@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Pooling of planes line by line, without copies: the rows of a window join first, then its columns. For windows
  * without gaps whose columns lie 1 or 2 apart. Included once per instruction set. */
 #ifndef KERNELS_POOL_LINE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Pooling of inputs whose channels lie together (nhwc), vectors of channels at a time; the output may lie in any way.
  * Included once per instruction set by pool_body.h. */
 #ifndef KERNELS_POOL_PIXEL_H

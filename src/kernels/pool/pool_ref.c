@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Pooling, the definition. Padding adds nothing to sums; the maximum never chooses padding or NaN. A window without
  * anything to choose gives the type's lowest value (-infinity) with index 0; an average or Lp of nothing is 0. */
 #include "kernels/pool/pool.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The pooling of pool_fast.h. */
 #include "kernels/core/isa.h"
 #include "kernels/pool/pool_band.h"

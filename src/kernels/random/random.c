@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Random words block by block, stored in the order of the elements. */
 #include "kernels/random/random.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Philox 4x32-10: a counter and a key, mixed by ten rounds of multiplications, give four words. */
 #ifndef KERNELS_RANDOM_H
 #define KERNELS_RANDOM_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Random words, one group after the other. */
 #include "kernels/core/number.h"
 #include "kernels/random/random.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Philox over many counters at once: one lane per counter, so that the compiler makes vectors of the rounds. */
 #include "kernels/core/isa.h"
 #include "kernels/random/random.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the rows of recurrent networks share. Fast rows take some batch rows of one direction through all steps
  * together: every step is a product of their states with R, then the cell's formula row by row. */
 #ifndef KERNELS_RECURRENT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The steps of RNN, GRU and LSTM, the definition: one batch row of one direction at a time, in double. */
 #include "kernels/core/dense.h"
 #include "kernels/recurrent/recurrent.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The steps of recurrent.h. */
 #include "base/parallel.h"
 #include "kernels/core/isa.h"

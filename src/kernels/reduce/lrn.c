@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Local response normalisation across channels: tiles of positions go through the channels with a ring of the window's
  * rows, so that every element is read once. */
 #include "kernels/reduce/reduction.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Local response normalisation, one element at a time, in double. */
 #include "kernels/core/epilogue.h"
 #include "kernels/map/map.h"

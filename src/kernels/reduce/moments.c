@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Mean and variance, and the sums of gradients, of FLOAT32, FLOAT16 and bfloat16. */
 #include "kernels/core/dense.h"
 #include "kernels/reduce/reduction.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Mean and variance, and the sums of gradients, one group of elements at a time, in double. */
 #include "kernels/core/number.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Mean-variance and Lp normalisation of FLOAT32 and FLOAT16. Sums go on in double, so that large images keep their
  * mean. */
 #include "kernels/reduce/reduction.h"

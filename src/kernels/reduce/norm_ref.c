@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Mean-variance normalisation and Lp normalisation, one group of elements at a time, in double. */
 #include "kernels/core/epilogue.h"
 #include "kernels/map/map.h"

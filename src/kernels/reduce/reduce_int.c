@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Integer reductions: rows of groups and tiles of columns, in words. */
 #include "kernels/reduce/reduce_int.h"
 

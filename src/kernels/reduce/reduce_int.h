@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reductions of integers: sums and products in words of 4 or 8 bytes, of which the low bits are the result; extremes
  * and positions of words whose bits were flipped so that the greatest unsigned one is wanted. */
 #ifndef KERNELS_REDUCE_INT_H

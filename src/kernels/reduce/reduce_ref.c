@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reductions, one output element at a time: floating point in double, integers exactly (low 64 bits). */
 #include "kernels/core/number.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/reduce/reduction.h"
 
 #include "kernels/core/stream.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels that look at groups of elements (those that differ in some axes only): reductions, softmax, normalisations.
  *
  * Each has two steps for a tile of groups: statistics per group (sum, extreme, ...), computed here, and an element-wise

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The last step of kernels over groups: what becomes of each element once the tile's statistics are known. */
 #include "kernels/reduce/reduction.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Loops over groups side by side: rows that hold one element of each. */
 #ifndef KERNELS_REDUCTION_COLUMN_H
 #define KERNELS_REDUCTION_COLUMN_H

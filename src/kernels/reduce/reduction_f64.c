@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reductions, moments, softmax and normalisation of FLOAT64, a few groups side by side: each group's elements join in
  * the order of their indices, as in the references, so that results are theirs. */
 #include "kernels/core/dense.h"

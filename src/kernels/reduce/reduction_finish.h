@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The last step over a dense run of elements, once the statistics of their groups are known. */
 #ifndef KERNELS_REDUCTION_FINISH_H
 #define KERNELS_REDUCTION_FINISH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Elements of groups as vectors, whatever their type, and how they join statistics. */
 #ifndef KERNELS_REDUCTION_LANE_H
 #define KERNELS_REDUCTION_LANE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The loops of struct kern_reduction_isa; each instruction set's file includes this once and is compiled with its
  * flags. */
 #include "kernels/core/isa.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Softmax, log-softmax and hardmax of FLOAT32 and FLOAT16. */
 #include "kernels/reduce/reduction.h"
 #include "kernels/core/stream.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Softmax, log-softmax and hardmax, one group of elements at a time, in double. */
 #include "kernels/core/number.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* UNFOLD in runs along the image's rows, for elements of any width; and what FOLD's rows accept. */
 #include "kernels/resample/fold.h"
 

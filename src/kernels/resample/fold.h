@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What FOLD and UNFOLD share: the place of a window's element. */
 #ifndef KERNELS_FOLD_H
 #define KERNELS_FOLD_H

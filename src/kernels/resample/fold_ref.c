@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Windows as columns and back, the definition. Sums of integers wrap. */
 #include "kernels/resample/fold.h"
 

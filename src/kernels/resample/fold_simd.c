@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* FOLD: every row of the image gathers the pieces of column rows that belong to it; once per instruction set. */
 #include "kernels/core/isa.h"
 #include "kernels/resample/fold.h"

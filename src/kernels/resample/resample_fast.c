@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/resample/resample.h"
 
 #define REDUCTION_MAX 32

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Nearest resampling by whole factors: each element is repeated, which is a move from a view that stands still along
  * the repetitions. */
 #include "kernels/move/move.h"

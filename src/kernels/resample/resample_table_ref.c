@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Resampling with tables, the definition: a sum over all combinations of what each dimension takes. */
 #include "kernels/resample/resample.h"
 

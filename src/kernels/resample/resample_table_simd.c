@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Resampling with tables, row by row in memory order. */
 #include "kernels/core/isa.h"
 #include "kernels/vec/vec.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Corners, scale and number of samples are computed in FLOAT32, as a shader does: 0.3f * 10 must be 3, not a little
  * more, or one sample too many is taken. Positions are then exact to FLOAT64. */
 #include "kernels/resample/roi.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where the samples of a region of interest lie (ROI, ROI_GRAD). Regions are data: any number may stand in them, NaN
  * and infinities included, so positions are checked here, once, and only samples inside the image are ever visited. */
 #ifndef KERNELS_ROI_H

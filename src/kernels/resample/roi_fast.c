@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/resample/roi_fast.h"
 
 #define PLANAR_BLOCK  16

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Regions of interest, fast. A sample's weight is a product of one for its row and one for its column, so averages are
  * separable: the rows of a cell are blended into one line, and the columns of the line into the outputs. What a region
  * needs along each axis is worked out once for a block of channels. Small regions make short lines, so that several

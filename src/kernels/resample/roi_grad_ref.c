@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Gradients of ROI, the definition. Units are the planes of the image's gradient, then the regions of the corners'
  * gradient; either may be absent. */
 #include "kernels/resample/roi.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Pooling and sampling of regions of interest, the definition: sample by sample. The maximum never chooses NaN. */
 #include "kernels/resample/roi.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The kernel of roi_fast.h. */
 #include "kernels/core/isa.h"
 #include "kernels/resample/roi_fast.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The work of scatter_add_plan.h; included once per instruction set. */
 #ifndef KERNELS_SCATTER_ADD_BODY_H
 #define KERNELS_SCATTER_ADD_BODY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Adding runs of numbers into a row at a stride. The row is kept by phase: element q of phase r is the row's element
  * q * stride + r, so that a run is added to one contiguous piece. */
 #ifndef KERNELS_SCATTER_ADD_PLAN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Running sums of many lines: line by line in blocks where a line lies dense, else side by side for a tile of lines. */
 #include "kernels/sort/scan.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Running sums and products. Elements are computed as one of three kinds of number; integers do not care for the sign.
  */
 #ifndef KERNELS_SCAN_H

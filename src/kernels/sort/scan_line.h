@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Running sums along dense lines of FLOAT32 and FLOAT16: inside a vector by shifting and adding; the carry from vector
  * to vector is FLOAT64. */
 #ifndef KERNELS_SCAN_LINE_H

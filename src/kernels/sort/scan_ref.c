@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Running sums, one element after the other. */
 #include "kernels/core/number.h"
 

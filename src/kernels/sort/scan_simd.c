@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The loops of running sums. A row is cut in eight parts: their sums are known first, then all eight run side by side,
  * which hides the latency of the additions. */
 #include "kernels/core/isa.h"

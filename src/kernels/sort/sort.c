@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The lines of a SORT op. */
 #include "kernels/sort/sort.h"
 

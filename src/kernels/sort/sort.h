@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sorting lines. Every element becomes an unsigned key whose order is the wanted one; an item is a key above the
  * element's position, so that all items differ and equal elements come out by position. 64-bit types make 128-bit
  * items, all others 64-bit ones (sort_line.c, compiled for each). */

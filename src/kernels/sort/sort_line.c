@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One line. Compiled twice: for elements up to 32 bits, and for 64-bit ones with SORT_WIDE defined. The first few items
  * of a line are kept in order all the time. When K is larger but small against the line, only items that can be among
  * the first K are kept, below a bound that a sample sets and that falls whenever the room is full; what is left, or the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sorting by merging runs of positions: stable, so that equal elements stay in the order of their positions. */
 #include "kernels/core/number.h"
 

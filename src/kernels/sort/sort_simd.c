@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Elements to sort keys and back, in loops that become vectors. */
 #include "kernels/core/isa.h"
 #include "kernels/sort/sort.h"

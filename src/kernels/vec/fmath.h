@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* FLOAT32 functions without branches or tables, for loops that the compiler turns into vectors. Polynomials are minimax
  * fits; every function is within 5 units in the last place and right at zeros, infinities, NaN and subnormal numbers.
  */

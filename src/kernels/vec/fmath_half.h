@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Functions as exact as FLOAT16 results need: within 2^-16 of them before they are rounded, right at zeros, infinities
  * and NaN, for arguments that FLOAT16 holds. On vectors of FLOAT32. */
 #ifndef KERNELS_FMATH_HALF_H

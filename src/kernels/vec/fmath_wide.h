@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* FLOAT32 functions computed in double precision, branch-free, so that loops of them become vectors. Each is right to
  * about one unit in the last place of a float inside the domain that FMATH_IN_* states; outside, callers use the C
  * library's. Series are Taylor's, cut where the next term is below 2^-29 of the sum. */

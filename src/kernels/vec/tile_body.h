@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Storing small blocks of results, transposed where the output lies the other way. Included once per instruction
  * set. */
 #ifndef KERNELS_TILE_BODY_H
