@@ -160,19 +160,9 @@ static void power_f32(float *out, const float *a, const float *b, uint32_t n)
         return true;                                                                                                   \
     }
 
-static bool exec_f32_math(const struct kern_map_inst *inst, float *out, const float *a, const float *b, uint32_t n)
+static bool exec_f32_math(uint8_t code, float *out, const float *a, const float *b, uint32_t n)
 {
-    const float p = inst->imm[0].f32, q = inst->imm[1].f32;
-    switch ((enum kern_map_code)inst->code) {
-        LOOP(ELU, x < 0 ? p * fmath_expm1(x) : x)
-        LOOP(SELU, x > 0 ? q * x : (q * p) * fmath_expm1(x))
-        LOOP(CELU, x > 0 ? x : p * fmath_expm1(x / p))
-        LOOP(SIGMOID, fmath_sigmoid(x))
-        LOOP(SOFTPLUS, p * x > 88.0f ? x : fmath_softplus(p * x) / p)
-        LOOP(PSOFTPLUS, q * x > 88.0f ? (p * q) * x : p * fmath_softplus(q * x))
-        LOOP(STANH, p * fmath_tanh(q * x))
-        LOOP(GELU, fmath_gelu(x))
-        LOOP(SWISH, fmath_swish(x, p * x))
+    switch ((enum kern_map_code)code) {
         LOOP(EXP, fmath_exp(x))
         LOOP(LOG, fmath_log(x))
         LOOP(TANH, fmath_tanh(x))
@@ -191,6 +181,23 @@ static bool exec_f32_math(const struct kern_map_inst *inst, float *out, const fl
         LOOP(ATAN2, atan2f(x, y))
     case KERN_MAP_POW:
         return power_f32(out, a, b, n), true;
+    default:
+        return false;
+    }
+}
+
+static bool exec_f32_activation(uint8_t code, float *out, const float *a, float p, float q, uint32_t n)
+{
+    switch ((enum kern_map_code)code) {
+        LOOP(ELU, x < 0 ? p * fmath_expm1(x) : x)
+        LOOP(SELU, x > 0 ? q * x : (q * p) * fmath_expm1(x))
+        LOOP(CELU, x > 0 ? x : p * fmath_expm1(x / p))
+        LOOP(SIGMOID, fmath_sigmoid(x))
+        LOOP(SOFTPLUS, p * x > 88.0f ? x : fmath_softplus(p * x) / p)
+        LOOP(PSOFTPLUS, q * x > 88.0f ? (p * q) * x : p * fmath_softplus(q * x))
+        LOOP(STANH, p * fmath_tanh(q * x))
+        LOOP(GELU, fmath_gelu(x))
+        LOOP(SWISH, fmath_swish(x, p * x))
     default:
         return false;
     }
@@ -234,8 +241,10 @@ static bool exec_f32_near(uint8_t code, float *out, const float *a, float p, uin
 static bool exec_f32(const struct kern_map_inst *inst, float *out, const float *a, const float *b, const float *c,
                      uint32_t n)
 {
+    const float p = inst->imm[0].f32, q = inst->imm[1].f32;
     return exec_f32_expr(inst, out, a, b, n) || exec_f32_basic(inst, out, a, b, c, n) ||
-           exec_f32_near(inst->code, out, a, inst->imm[0].f32, n) || exec_f32_math(inst, out, a, b, n);
+           exec_f32_near(inst->code, out, a, p, n) || exec_f32_activation(inst->code, out, a, p, q, n) ||
+           exec_f32_math(inst->code, out, a, b, n);
 }
 
 /* ---- FLOAT64 ---- */
