@@ -3,6 +3,8 @@
  * never reach memory. The scale and the mask are the first product's epilogue by now. */
 #include "graph/pass.h"
 
+#include "kernels/core/epilogue.h"
+
 struct attention {
     const struct graph_op *scores, *softmax, *product;
     uint32_t scores_at, softmax_at, product_at;
@@ -45,27 +47,23 @@ static uint32_t source_of(const struct graph *graph, const struct graph_uses *us
 /* The epilogue multiplies by a constant, adds a tensor, or first the one and then the other. */
 static bool read_epilogue(struct attention *at)
 {
+    static const struct kern_epilogue_support support = {
+        KERN_EPILOGUE_STEPS_MAX, { [KERN_MAP_MULADD] = KERN_EPILOGUE_VALUE, [KERN_MAP_ADD] = KERN_EPILOGUE_TENSOR }
+    };
     const struct kern_op *op = &at->scores->k;
-    uint32_t last = 0, extra = op->input_count - op->epilogue_input;
+    struct kern_epilogue epilogue;
     at->scale = op->u.gemm.alpha;
     at->mask = 0;
-    if (!op->epilogue)
-        return true;
-    for (uint32_t i = 0; i < op->epilogue->inst_count; i++) {
-        const struct kern_map_inst *inst = &op->epilogue->inst[i];
-        uint32_t other = inst->src[0] == last ? inst->src[1] : inst->src[0];
-        if (inst->type != DML_TENSOR_DATA_TYPE_FLOAT32 || inst->to_type != DML_TENSOR_DATA_TYPE_FLOAT32 || at->mask)
+    if (!kern_epilogue_match(op, &support, &epilogue))
+        return false;
+    for (uint32_t i = 0; i < epilogue.count; i++) {
+        const struct kern_epilogue_step *step = &epilogue.step[i];
+        if (at->mask || (!step->tensor && step->q != 0))
             return false;
-        if (inst->code == KERN_MAP_MULADD && inst->src[0] == last && inst->imm[1].f32 == 0)
-            at->scale *= inst->imm[0].f32;
-        else if (inst->code == KERN_MAP_ADD && (inst->src[0] == last || inst->src[1] == last) && other >= 1 &&
-                 other <= extra)
-            at->mask = op->epilogue_input + other - 1;
-        else
-            return false;
-        last = 1 + extra + i;
+        at->mask = step->tensor;
+        at->scale *= step->tensor ? 1 : step->p;
     }
-    return op->epilogue->store[0] == last;
+    return true;
 }
 
 static bool find(const struct graph *graph, const struct graph_uses *uses, uint32_t position, struct attention *out)

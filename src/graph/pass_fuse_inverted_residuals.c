@@ -6,7 +6,7 @@
  * convolution ran. It is done where a kernel other than the reference takes it. */
 #include "graph/pass.h"
 
-#include "kernels/conv/conv_epilogue.h"
+#include "kernels/core/epilogue.h"
 
 /* The kernels take an image row by row: tiles of shorter rows stay half empty. */
 #define ROW_MIN 7
@@ -60,24 +60,9 @@ static bool depthwise(const struct blocks *b, const struct graph_op *op)
            op->k.tensors[1].sizes[0] == op->k.u.conv.groups && op->k.tensors[1].sizes[1] == 1;
 }
 
-/* The epilogue is nothing but bounds. */
 static bool bounds_of(const struct kern_op *op, struct kern_bounds *out)
 {
-    struct conv_epilogue post;
-    if (!conv_epilogue_init(op, &post) || post.count > 2)
-        return false;
-    const struct conv_epilogue_step *step = post.step;
-    *out = (struct kern_bounds){ .kind = KERN_BOUNDS_NONE };
-    if (!post.count)
-        return true;
-    if (post.count == 2) {
-        *out = (struct kern_bounds){ KERN_BOUNDS_CLIP, step[1].p, step[0].p };
-        return step[0].code == KERN_MAP_MIN && step[1].code == KERN_MAP_MAX && out->low <= out->high;
-    }
-    *out = (struct kern_bounds){ KERN_BOUNDS_CLAMP, step[0].p, step[0].q };
-    if (step[0].code == KERN_MAP_RELU)
-        out->kind = KERN_BOUNDS_RELU;
-    return step[0].code == KERN_MAP_RELU || (step[0].code == KERN_MAP_CLAMP && out->low <= out->high);
+    return kern_epilogue_bounds(op, out) && out->low <= out->high;
 }
 
 /* Position of the op that alone writes the convolution's X, which that convolution alone reads; or GRAPH_NONE. */

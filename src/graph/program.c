@@ -245,7 +245,6 @@ static const struct {
 } codes[] = {
 #define MAPOP(name, arity, types, formula) { #name, arity },
 #include "kernels/map/mapops.def"
-#undef MAPOP
 };
 
 const char *graph_map_name(uint32_t code)

@@ -11,7 +11,6 @@ struct code {
 static const struct code codes[] = {
 #define MAPOP(name, arity, types, formula) { KERN_MAP_##name, arity, #types[0] },
 #include "kernels/map/mapops.def"
-#undef MAPOP
 };
 
 static const uint8_t compute_types[] = { DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT64,

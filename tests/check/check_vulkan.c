@@ -272,7 +272,6 @@ static void explain(const struct kern_op *op, const struct check_error *error)
     static const char *const names[] = {
 #define MAPOP(name, arity, types, formula) #name,
 #include "kernels/map/mapops.def"
-#undef MAPOP
     };
     fprintf(stderr, "failed: got %.9g, want %.9g, %.1f units apart; %s", error->got, error->want, error->worst,
             op->kind == KERN_MAP ? "map" : "move");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What products and convolutions end in, in every row that takes it: operands in any order, and any numbers. */
 #include "base/cpu.h"
-#include "kernels/core/kernel.h"
+#include "kernels/core/epilogue.h"
 
 #include "test.h"
 
@@ -247,8 +247,112 @@ static void test_gelu(void)
     }
 }
 
+/* ---- programs as steps ---- */
+
+/* Registers as above; `want`: the steps, 0 = not a chain of what is supported. */
+static const struct {
+    struct step program[4];
+    uint32_t want;
+    struct kern_epilogue_step steps[2];
+} chains[] = {
+    { { { KERN_MAP_ADD, 0, 1, 0, 0 } }, 1, { { KERN_MAP_ADD, 2, 0, 0 } } },
+    { { { KERN_MAP_ADD, 2, 0, 0, 0 } }, 1, { { KERN_MAP_ADD, 3, 0, 0 } } },
+    { { { KERN_MAP_DIV, 0, 2, 0, 0 } }, 1, { { KERN_MAP_DIV, 3, 0, 0 } } },
+    { { { KERN_MAP_DIV, 2, 0, 0, 0 } }, 0, { { 0 } } },
+    { { { KERN_MAP_ADD, 0, 0, 0, 0 } }, 0, { { 0 } } },
+    { { { KERN_MAP_RELU, 1, 0, 0, 0 } }, 0, { { 0 } } },
+    { { { KERN_MAP_RELU, 0, 0, 0, 0 }, { KERN_MAP_ADD, 3, 0, 0, 0 } }, 0, { { 0 } } },
+    { { { KERN_MAP_RELU, 0, 0, 0, 0 }, { KERN_MAP_ADD, 0, 1, 0, 0 } }, 0, { { 0 } } },
+    { { { KERN_MAP_CLAMP, 0, 0, -1, 2 }, { KERN_MAP_ADD, 1, 3, 0, 0 } },
+      2,
+      { { KERN_MAP_CLAMP, 0, -1, 2 }, { KERN_MAP_ADD, 2, 0, 0 } } },
+    { { { KERN_MAP_CONST, 0, 0, 5, 0 }, { KERN_MAP_MIN, 0, 3, 0, 0 } }, 1, { { KERN_MAP_MIN, 0, 5, 0 } } },
+    { { { KERN_MAP_CONST, 0, 0, 5, 0 }, { KERN_MAP_MIN, 3, 0, 0, 0 } }, 1, { { KERN_MAP_MIN, 0, 5, 0 } } },
+    { { { KERN_MAP_MIN, 0, 1, 0, 0 } }, 0, { { 0 } } },
+    { { { KERN_MAP_CONST, 0, 0, 5, 0 }, { KERN_MAP_ADD, 3, 0, 0, 0 } }, 0, { { 0 } } },
+    { { { KERN_MAP_SIGMOID, 0, 0, 0, 0 }, { KERN_MAP_MUL, 3, 0, 0, 0 } }, 1, { { KERN_MAP_SWISH, 0, 1, 0 } } },
+    { { { KERN_MAP_SIGMOID, 0, 0, 0, 0 }, { KERN_MAP_MUL, 0, 3, 0, 0 } }, 1, { { KERN_MAP_SWISH, 0, 1, 0 } } },
+    { { { KERN_MAP_SIGMOID, 0, 0, 0, 0 }, { KERN_MAP_MUL, 3, 3, 0, 0 } }, 0, { { 0 } } },
+    { { { KERN_MAP_HARD_SIGMOID, 0, 0, 0.25f, 0.5f }, { KERN_MAP_MUL, 3, 0, 0, 0 } }, 0, { { 0 } } },
+    { { { KERN_MAP_RELU, 0, 0, 0, 0 }, { KERN_MAP_RELU, 3, 0, 0, 0 }, { KERN_MAP_RELU, 4, 0, 0, 0 } }, 0, { { 0 } } },
+    { { { KERN_MAP_TANH, 0, 0, 0, 0 } }, 0, { { 0 } } },
+};
+
+static void test_match(void)
+{
+    static const struct kern_epilogue_support support = { 2,
+                                                          { [KERN_MAP_ADD] = KERN_EPILOGUE_TENSOR,
+                                                            [KERN_MAP_DIV] = KERN_EPILOGUE_TENSOR,
+                                                            [KERN_MAP_MIN] = KERN_EPILOGUE_NUMBER,
+                                                            [KERN_MAP_RELU] = KERN_EPILOGUE_VALUE,
+                                                            [KERN_MAP_CLAMP] = KERN_EPILOGUE_VALUE,
+                                                            [KERN_MAP_SWISH] = KERN_EPILOGUE_GATE } };
+    struct kern_epilogue out;
+    for (uint32_t c = 0; c < ARRAY_SIZE(chains); c++) {
+        struct kern_map map;
+        const struct kern_op op = {
+            .kind = KERN_GEMM, .input_count = 4, .output_count = 1, .epilogue = &map, .epilogue_input = 2
+        };
+        set_program(&map, chains[c].program, steps_of(chains[c].program));
+        bool matches = kern_epilogue_match(&op, &support, &out);
+        TEST_FOR(matches == (chains[c].want > 0), "chain %u: %d", c, matches);
+        for (uint32_t i = 0; matches && TEST(out.count == chains[c].want) && i < out.count; i++)
+            TEST_FOR(out.step[i].code == chains[c].steps[i].code && out.step[i].tensor == chains[c].steps[i].tensor &&
+                         out.step[i].p == chains[c].steps[i].p && out.step[i].q == chains[c].steps[i].q,
+                     "chain %u, step %u", c, i);
+        map.inst[0].type = DML_TENSOR_DATA_TYPE_FLOAT64;
+        TEST_FOR(!kern_epilogue_match(&op, &support, &out), "chain %u in FLOAT64", c);
+    }
+    const struct kern_op plain = { .kind = KERN_GEMM, .input_count = 2, .output_count = 1 };
+    TEST(kern_epilogue_match(&plain, &support, &out) && out.count == 0);
+}
+
+/* Bounds of a convolution of few input channels, NaN among its sums: CLAMP makes that the low one, CLIP the high one.
+ */
+static void test_bounds(void)
+{
+    enum { CHANNELS = 3 };
+    static float x[M * CHANNELS], w[N * CHANNELS], y[M * N];
+    static double want[M * N];
+    static const struct step bounds[][4] = {
+        { { KERN_MAP_CLAMP, 0, 0, -0.25f, 0.5f } },
+        { { KERN_MAP_CONST, 0, 0, 0.5f, 0 },
+          { KERN_MAP_MIN, 0, 3, 0, 0 },
+          { KERN_MAP_CONST, 0, 0, -0.25f, 0 },
+          { KERN_MAP_MAX, 4, 5, 0, 0 } },
+    };
+    for (uint32_t i = 0; i < N * CHANNELS; i++)
+        w[i] = (float)(i * 5 % 9) / 8 - 0.5f;
+    for (uint32_t i = 0; i < M * CHANNELS; i++)
+        x[i] = i == 7 ? NAN : (float)(i * 3 % 7) / 4 - 0.75f;
+    for (uint32_t b = 0; b < ARRAY_SIZE(bounds); b++) {
+        struct kern_map map;
+        struct kern_bounds read;
+        struct kern_op op = { .kind = KERN_CONV, .input_count = 4, .output_count = 1, .epilogue = &map };
+        set_program(&map, bounds[b], steps_of(bounds[b]));
+        op.epilogue_input = 2;
+        op.tensors[0] = view(F32, M, CHANNELS, CHANNELS, 1);
+        op.tensors[2] = op.tensors[3] = view(F32, M, N, 0, 0);
+        op.tensors[4] = view(F32, M, N, N, 1);
+        make_convolution(&op);
+        op.u.conv.integer = false;
+        op.tensors[1] = (struct kern_view){ F32, 4, { N, CHANNELS, 1, 1 }, { CHANNELS, 1, 1, 1 }, 0 };
+        TEST(kern_epilogue_bounds(&op, &read) && read.low == -0.25f && read.high == 0.5f &&
+             read.kind == (b ? KERN_BOUNDS_CLIP : KERN_BOUNDS_CLAMP));
+        for (uint32_t e = 0; e < M * N; e++) {
+            double sum = 0;
+            for (uint32_t c = 0; c < CHANNELS; c++)
+                sum += (double)x[e / N * CHANNELS + c] * w[e % N * CHANNELS + c];
+            want[e] = sum != sum ? (b ? 0.5 : -0.25) : fmin(fmax(sum, -0.25), 0.5);
+        }
+        TEST(check_rows(&op, (void *[]){ x, w, w, w, y }, want, 1e-6, "bounds", b) > 0);
+    }
+}
+
 int main(void)
 {
+    test_match();
+    test_bounds();
     test_order();
     test_gelu();
     return test_result();

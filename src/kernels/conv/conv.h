@@ -3,6 +3,7 @@
 #define KERNELS_CONV_H
 
 #include "kernels/core/dense.h"
+#include "kernels/core/epilogue.h"
 
 struct conv_shape {
     uint32_t batch, in_channels, out_channels, groups;
@@ -15,6 +16,12 @@ struct conv_shape {
 
 /* false when the op's views do not fit together. */
 bool conv_shape_init(const struct kern_op *op, struct conv_shape *out);
+
+#define CONV_EPILOGUE_MAX 6
+
+/* The epilogue as at most CONV_EPILOGUE_MAX steps that KERN_EPILOGUE_STEP applies, and additions of FLOAT32 tensors.
+ * false: it is none. */
+bool conv_epilogue_init(const struct kern_op *op, struct kern_epilogue *out);
 
 /* The input position along spatial dimension d that kernel tap k brings to output position `out`; -1 = none. */
 DENSE_INLINE int64_t conv_tap(const struct conv_shape *s, uint32_t d, int64_t out, int64_t k)

@@ -1,6 +1,6 @@
 #include "kernels/conv/conv_bytes.h"
 
-#include "kernels/conv/conv_pw.h"
+#include "kernels/conv/conv_plans.h"
 #include "kernels/vec/fmath.h"
 #include "kernels/gemm/gemm.h"
 
@@ -26,17 +26,15 @@ static bool bytes_init(const struct kern_op *op, struct conv_bytes *c)
         !gemm_bytes(t[0].type) || t[1].type != DML_TENSOR_DATA_TYPE_INT8 || !conv_shape_init(op, &c->s) ||
         (conv->has_bias && t[2].type != DML_TENSOR_DATA_TYPE_INT32))
         return false;
-    blocked_gemm_epilogue_init(op, &c->post);
-    if (!c->post.requantizes || !same_everywhere(&t[c->post.scale], true) ||
-        (c->post.divisor && !same_everywhere(&t[c->post.divisor], false)) ||
-        (c->post.zero && !same_everywhere(&t[c->post.zero], false)))
+    if (!kern_epilogue_requantize(op, &c->how) || !same_everywhere(&t[c->how.scale], true) ||
+        (c->how.divisor && !same_everywhere(&t[c->how.divisor], false)) ||
+        (c->how.zero && !same_everywhere(&t[c->how.zero], false)))
         return false;
-    const struct kern_view *scale = &t[c->post.scale], *y = &t[op->input_count];
+    const struct kern_view *scale = &t[c->how.scale], *y = &t[op->input_count];
     bool is_signed = y->type == DML_TENSOR_DATA_TYPE_INT8;
     c->scale_step = scale->sizes[1] > 1 ? scale->strides[1] : 0;
     c->flip = t[0].type == DML_TENSOR_DATA_TYPE_INT8 ? 0x80 : 0;
-    return c->post.low <= c->post.high && c->post.low >= (is_signed ? -128 : 0) &&
-           c->post.high <= (is_signed ? 127 : 255);
+    return c->how.low <= c->how.high && c->how.low >= (is_signed ? -128 : 0) && c->how.high <= (is_signed ? 127 : 255);
 }
 
 bool conv_pw_bytes_init(const struct kern_op *op, struct conv_pw_bytes *out)
@@ -98,7 +96,7 @@ float conv_bytes_parameters(const struct kern_call *call, const struct conv_byte
     static const uint32_t first[KERN_RANK_MAX];
     const struct kern_conv *conv = &call->op->u.conv;
     const int32_t *bias = conv->has_bias ? call->data[2] : NULL;
-    const float *scales = call->data[c->post.scale];
+    const float *scales = call->data[c->how.scale];
     uint32_t largest = 0; /* as bits, where NaN is the largest of all */
     uint32_t zero = (uint32_t)gemm_zero(call, conv->has_x_zero, 2u + conv->has_bias, first) + c->flip;
     for (uint32_t i = 0; i < c->columns; i++) {

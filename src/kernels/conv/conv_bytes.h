@@ -19,7 +19,7 @@
 
 struct conv_bytes {
     struct conv_shape s;
-    struct blocked_gemm_epilogue post;
+    struct kern_requantize how;
     int64_t scale_step;
     uint8_t flip;     /* changes X's signs, so that it is unsigned */
     uint32_t columns; /* output channels in whole vectors */

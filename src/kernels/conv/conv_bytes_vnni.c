@@ -20,13 +20,13 @@ static struct finish finish_of(const struct kern_call *call, const struct conv_b
     static const uint32_t first[KERN_RANK_MAX];
     bool is_signed = call->op->tensors[call->op->input_count].type == DML_TENSOR_DATA_TYPE_INT8;
     int plus = is_signed ? 128 : 0;
-    int zero = c->post.zero ? gemm_zero(call, true, c->post.zero, first) : 0;
-    float divisor = blocked_gemm_divisor(call, &c->post, first);
+    int zero = c->how.zero ? gemm_zero(call, true, c->how.zero, first) : 0;
+    float divisor = blocked_gemm_divisor(call, &c->how, first);
     struct quotient by = quotient_by(divisor);
     enum scaling scaling = !by.divides ? MULTIPLY : by.usual && largest < divisor / 2 ? BY_INVERSE : DIVIDE;
     return (struct finish){ _mm512_set1_epi16((short)(zero + plus)),
-                            _mm512_set1_epi8((char)((int)c->post.low + plus)),
-                            _mm512_set1_epi8((char)((int)c->post.high + plus)),
+                            _mm512_set1_epi8((char)((int)c->how.low + plus)),
+                            _mm512_set1_epi8((char)((int)c->how.high + plus)),
                             _mm512_set1_epi8((char)(is_signed ? 0x80 : 0)),
                             by,
                             scaling };

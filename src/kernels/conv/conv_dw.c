@@ -1,4 +1,5 @@
-#include "kernels/conv/conv_dw.h"
+#include "kernels/conv/conv_plans.h"
+#include "kernels/core/packed_row.h"
 
 /* Sums of so many products of 9-bit numbers are exact in FLOAT32: integers run on the same machinery. */
 #define EXACT_TAPS 256
@@ -59,3 +60,110 @@ void kern_conv_dw_int_plan(const struct kern_op *op, const void *state, uint32_t
 {
     kern_conv_dw_f32_plan(op, state, threads, out);
 }
+
+/* ---- channels last ---- */
+
+enum {
+    LANES = 16,           /* of the widest vector */
+    EXTENT_MAX = 1 << 16, /* of everything spatial: products stay small */
+    TAPS_MAX = 1024,
+    CHANNELS_MAX = 1 << 16,
+};
+
+/* One channel per group, two dimensions at most, channels innermost in X and Y. */
+static bool last_shape_suits(const struct conv_shape *s)
+{
+    bool suits = !s->transposed && s->in_group == 1 && s->out_group == 1 && s->groups > 1 && s->kernel[0] == 1 &&
+                 s->in[0] == 1 && s->out[0] == 1 && !s->pad[0] && s->x[1] == 1 && s->y[1] == 1 &&
+                 s->groups <= CHANNELS_MAX;
+    for (uint32_t d = 1; d < KERN_SPATIAL_MAX; d++)
+        suits = suits && s->in[d] <= EXTENT_MAX && s->out[d] <= EXTENT_MAX && s->kernel[d] <= EXTENT_MAX &&
+                s->stride[d] <= EXTENT_MAX && s->dilation[d] <= EXTENT_MAX && s->pad[d] <= EXTENT_MAX &&
+                s->pad[d] >= -EXTENT_MAX;
+    return suits && s->kernel[1] * s->kernel[2] <= TAPS_MAX;
+}
+
+/* Bounds are done in registers; other programs run along rows of results that lie together, and read nothing else. */
+static bool last_end_suits(const struct kern_op *op, struct conv_dw_last *d)
+{
+    d->post = !kern_epilogue_bounds(op, &d->bounds);
+    return !d->post ||
+           (op->epilogue_input == op->input_count && (d->s.out[2] == 1 || d->s.y[4] == (int64_t)d->s.out_channels));
+}
+
+static int64_t last_take(struct conv_dw_last *d, int64_t floats)
+{
+    int64_t at = d->floats;
+    d->floats += (int64_t)base_align_up((uint64_t)floats, LANES);
+    return at;
+}
+
+bool conv_dw_last_init(const struct kern_op *op, struct conv_dw_last *d)
+{
+    const DML_TENSOR_DATA_TYPE f32 = DML_TENSOR_DATA_TYPE_FLOAT32;
+    *d = (struct conv_dw_last){ 0 };
+    if (op->u.conv.integer || op->tensors[op->input_count].type != f32 ||
+        !dense_same_type(op, 0, op->u.conv.has_bias ? 2 : 1, f32) || !conv_shape_init(op, &d->s) ||
+        !last_shape_suits(&d->s) || !last_end_suits(op, d))
+        return false;
+    d->taps = d->s.kernel[1] * d->s.kernel[2];
+    d->pitch = (int64_t)base_align_up(d->s.groups, LANES);
+    d->weights = last_take(d, op->packed_input == 2 ? 0 : d->taps * d->pitch);
+    d->bias = last_take(d, d->pitch);
+    d->epilogue = last_take(d, 0);
+    return d->taps * d->pitch <= INT32_MAX / (int64_t)sizeof(float);
+}
+
+bool kern_conv_dw_last_f32_accepts(const struct kern_op *op)
+{
+    struct conv_dw_last d;
+    return conv_dw_last_init(op, &d);
+}
+
+static void last_plan(const struct kern_op *op, struct kern_work *out)
+{
+    struct conv_dw_last d;
+    conv_dw_last_init(op, &d);
+    *out = (struct kern_work){ .units = (uint64_t)d.s.batch * (uint64_t)d.s.out[1] };
+    out->grain = dense_grain((uint64_t)(d.taps * d.pitch / 4) * (uint64_t)d.s.out[2]);
+    out->worker_scratch_bytes = (uint64_t)d.floats * sizeof(float) + (d.post ? dense_epilogue_bytes(op) : 0);
+}
+
+void conv_dw_last_pack(const struct conv_dw_last *d, const float *source, float *packed)
+{
+    const struct conv_shape *s = &d->s;
+    for (int64_t t = 0; t < d->taps; t++, packed += d->pitch) {
+        const int64_t tap = s->flip ? d->taps - 1 - t : t;
+        const float *from = source + tap / s->kernel[2] * s->w[3] + tap % s->kernel[2] * s->w[4];
+        for (int64_t c = 0; c < d->pitch; c++)
+            packed[c] = c < s->groups ? from[c * s->w[0]] : 0;
+    }
+}
+
+static bool last_pack_plan(const struct kern_op *op, uint32_t *out_input, uint64_t *out_bytes)
+{
+    struct conv_dw_last d;
+    if (op->packed_input != 2 || !conv_dw_last_init(op, &d))
+        return false;
+    *out_input = 1;
+    *out_bytes = (uint64_t)(d.taps * d.pitch) * sizeof(float);
+    return true;
+}
+
+static void last_pack(const struct kern_op *op, const void *source, void *packed)
+{
+    struct conv_dw_last d;
+    conv_dw_last_init(op, &d);
+    conv_dw_last_pack(&d, source, packed);
+}
+
+#define ROW(isa)                                                                                                       \
+    KERN_PACKED_ROW(conv_dw_last_f32, isa, last_plan(op, out), last_pack_plan(op, out_input, out_bytes),               \
+                    last_pack(op, source, packed))
+
+#if defined(__x86_64__)
+ROW(avx512)
+ROW(avx2)
+#elif defined(__aarch64__)
+ROW(neon)
+#endif

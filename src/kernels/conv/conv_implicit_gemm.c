@@ -129,7 +129,7 @@ struct conv_unit {
     const struct kern_call *call;
     const struct kern_op *flat; /* spatial dimensions merged; NULL when strides forbid */
     struct conv_blocks g;
-    struct blocked_gemm_epilogue post;
+    struct blocked_gemm_end end;
     char *scratch;
     int64_t n, group, first_row;
     int64_t low[3], size[3]; /* the box */
@@ -185,7 +185,7 @@ static void image_line(const struct conv_unit *u, uint64_t channel, int64_t at, 
             for (uint64_t x = 0; x < count; x++)
                 buffer[x] = in[(int64_t)x * s->x[4]];
     }
-    isa->integers->interleave(lines, count, flip, type == DML_TENSOR_DATA_TYPE_INT8, out);
+    isa->integers->interleave(isa->k_pack, lines, count, flip, type == DML_TENSOR_DATA_TYPE_INT8, out);
 }
 
 static uint64_t image_plane(const struct conv_unit *u)
@@ -428,14 +428,14 @@ static void unit_finish(const struct conv_unit *u, uint32_t row, char *sums)
     uint32_t rank = u->call->op->tensors[0].rank;
     const int32_t *columns = (const int32_t *)(u->scratch + u->g.columns);
     struct blocked_gemm_shift shift = { .columns = columns };
-    float *floats = (float *)(u->scratch + u->g.floats);
-    void *epilogue = u->scratch + u->g.epilogue;
     struct kern_call call = *u->call;
+    struct blocked_gemm_end end = u->end;
     correct_row(u, row, sums, &shift);
     if (u->flat && u->size[2] == s->out[2] && (u->size[1] == s->out[1] || u->size[0] == 1)) {
         call.op = u->flat;
         at[2] = (uint32_t)((u->low[0] * s->out[1] + u->low[1]) * s->out[2]);
-        blocked_gemm_finish(u->isa, &call, &u->post, epilogue, at, u->columns, sums, &shift, floats);
+        end.call = &call;
+        blocked_gemm_finish(u->isa, &end, at, u->columns, sums, &shift);
         return;
     }
     for (int64_t line = 0; line < u->size[0] * u->size[1]; line++) {
@@ -443,8 +443,8 @@ static void unit_finish(const struct conv_unit *u, uint32_t row, char *sums)
         for (uint32_t d = 2; d < rank; d++)
             at[d] = (uint32_t)where[d + 3 - rank];
         shift.columns = columns + line * u->size[2];
-        blocked_gemm_finish(u->isa, &call, &u->post, epilogue, at, (uint32_t)u->size[2],
-                            sums + (uint64_t)(line * u->size[2]) * u->isa->pack_bytes, &shift, floats);
+        blocked_gemm_finish(u->isa, &end, at, (uint32_t)u->size[2],
+                            sums + (uint64_t)(line * u->size[2]) * u->isa->pack_bytes, &shift);
     }
 }
 
@@ -494,7 +494,9 @@ void blocked_conv_run(const struct blocked_gemm_isa *isa, const struct kern_call
     for (uint32_t d = 1; u.flat && d < conv->spatial; d++)
         u.flat = dense_merge_rows(u.flat, &merged[d - 1]) ? &merged[d - 1] : NULL;
     blocks_init(isa, call->op, &u.g);
-    blocked_gemm_epilogue_init(call->op, &u.post);
+    blocked_gemm_end_init(call, &u.end);
+    u.end.scratch = u.scratch + u.g.epilogue;
+    u.end.floats = (float *)(u.scratch + u.g.floats);
     u.x_zero = gemm_zero(call, conv->has_x_zero, 2u + conv->has_bias, first);
     for (uint64_t unit = begin; unit < end; unit++)
         unit_run(&u, unit);

@@ -1,4 +1,4 @@
-#include "kernels/conv/conv_pw.h"
+#include "kernels/conv/conv_plans.h"
 
 #include "kernels/core/choice.h"
 #include "kernels/core/packed_row.h"
@@ -37,6 +37,28 @@ bool conv_pixels(const struct kern_view *view, int64_t *out_step)
 bool conv_pw_pixels(const struct kern_view *view, int64_t *out_step)
 {
     return view->type == DML_TENSOR_DATA_TYPE_FLOAT32 && conv_pixels(view, out_step);
+}
+
+bool conv_epilogue_init(const struct kern_op *op, struct kern_epilogue *out)
+{
+    static const struct kern_epilogue_support support = {
+        CONV_EPILOGUE_MAX,
+        { [KERN_MAP_RELU] = KERN_EPILOGUE_VALUE,
+          [KERN_MAP_LEAKY_RELU] = KERN_EPILOGUE_VALUE,
+          [KERN_MAP_CLAMP] = KERN_EPILOGUE_VALUE,
+          [KERN_MAP_MULADD] = KERN_EPILOGUE_VALUE,
+          [KERN_MAP_ADD] = KERN_EPILOGUE_NUMBER | KERN_EPILOGUE_TENSOR,
+          [KERN_MAP_MUL] = KERN_EPILOGUE_NUMBER,
+          [KERN_MAP_MIN] = KERN_EPILOGUE_NUMBER,
+          [KERN_MAP_MAX] = KERN_EPILOGUE_NUMBER },
+    };
+    bool result = kern_epilogue_match(op, &support, out);
+    for (uint32_t i = 0; result && i < out->count; i++) {
+        const struct kern_view *added = &op->tensors[out->step[i].tensor];
+        result = !out->step[i].tensor ||
+                 (added->type == DML_TENSOR_DATA_TYPE_FLOAT32 && added->rank == op->tensors[op->input_count].rank);
+    }
+    return result;
 }
 
 bool conv_pw_epilogue(const struct kern_op *op, struct conv_pw_epilogue *out)

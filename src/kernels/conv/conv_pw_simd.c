@@ -1,4 +1,4 @@
-/* The pointwise convolution of conv_pw.h. */
+/* The pointwise convolution of struct conv_pw (conv_plans.h). */
 #include "kernels/core/isa.h"
 #include "kernels/conv/conv_pw_tile.h"
 

@@ -2,7 +2,8 @@
 #ifndef KERNELS_CONV_PW_TILE_H
 #define KERNELS_CONV_PW_TILE_H
 
-#include "kernels/conv/conv_pw.h"
+#include "kernels/conv/conv_plans.h"
+#include "kernels/core/epilogue_vec.h"
 #include "kernels/gemm/ukernel.h"
 
 #define CONV_PW_ROWS KERN_ISA_PASTE(CONV_PW_ROWS_, ISA)
@@ -40,41 +41,15 @@ DENSE_INLINE vec conv_pw_added(const struct conv_pw_tile *t, uint32_t i, uint32_
     {                                                                                                                  \
         vec x = sums[r][v];                                                                                            \
         sums[r][v] = (value);                                                                                          \
-    }                                                                                                                  \
-    break;
-
-/* A step of the epilogue that has no tensor. */
-DENSE_INLINE void conv_pw_step(const struct conv_epilogue_step *step, vec (*sums)[UKERNEL_VECS], uint32_t rows,
-                               uint32_t vecs)
-{
-    const vec p = vec_set(step->p), q = vec_set(step->q), zero = vec_set(0);
-    switch (step->code) {
-    case KERN_MAP_RELU:
-        CONV_PW_ALL(vec_max(zero, x)) /* NaN stays */
-    case KERN_MAP_LEAKY_RELU:
-        CONV_PW_ALL(vec_max(zero, x) - p * vec_max(zero, -x))
-    case KERN_MAP_CLAMP:
-        CONV_PW_ALL(vec_min(vec_max(x, p), q))
-    case KERN_MAP_MULADD:
-        CONV_PW_ALL(vec_fma(x, p, q))
-    case KERN_MAP_MUL:
-        CONV_PW_ALL(x * p)
-    case KERN_MAP_MIN:
-        CONV_PW_ALL(vec_min(x, p))
-    case KERN_MAP_MAX:
-        CONV_PW_ALL(vec_max(x, p))
-    default:
-        CONV_PW_ALL(x + p)
     }
-}
 
 DENSE_INLINE void conv_pw_finish(const struct conv_pw_tile *t, vec (*sums)[UKERNEL_VECS], uint32_t rows, uint32_t vecs,
                                  bool whole)
 {
     for (uint32_t i = 0; i < t->epilogue->post.count; i++) {
-        const struct conv_epilogue_step *step = &t->epilogue->post.step[i];
+        const struct kern_epilogue_step *step = &t->epilogue->post.step[i];
         if (!step->tensor) {
-            conv_pw_step(step, sums, rows, vecs);
+            KERN_EPILOGUE_STEP(step, CONV_PW_ALL);
             continue;
         }
         CONV_PW_EACH_ROW

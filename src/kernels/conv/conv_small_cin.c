@@ -1,4 +1,4 @@
-#include "kernels/conv/conv_small_cin.h"
+#include "kernels/conv/conv_plans.h"
 
 enum {
     CHANNELS_MAX = 4,
@@ -25,21 +25,6 @@ static bool types_fit(const struct kern_op *op)
            dense_same_type(op, 0, op->u.conv.has_bias ? 2 : 1, DML_TENSOR_DATA_TYPE_FLOAT32);
 }
 
-/* RELU and CLAMP are done in registers. */
-static void end_init(const struct kern_op *op, struct conv_small_cin *f)
-{
-    const struct kern_map *map = op->epilogue;
-    f->post = map != NULL;
-    if (!map || op->epilogue_input != op->input_count || map->inst_count != 1 ||
-        map->inst[0].type != DML_TENSOR_DATA_TYPE_FLOAT32 || map->inst[0].src[0] != 0 || map->store[0] != 1)
-        return;
-    f->relu = map->inst[0].code == KERN_MAP_RELU;
-    f->clamp = map->inst[0].code == KERN_MAP_CLAMP;
-    f->low = map->inst[0].imm[0].f32;
-    f->high = map->inst[0].imm[1].f32;
-    f->post = !f->relu && !f->clamp;
-}
-
 static int64_t take(struct conv_small_cin *f, int64_t floats)
 {
     int64_t at = f->floats;
@@ -47,12 +32,12 @@ static int64_t take(struct conv_small_cin *f, int64_t floats)
     return at;
 }
 
-/* Other programs run along lines of results that lie together, and read nothing else. */
+/* Bounds are done in registers. Other programs run along lines of results that lie together, and read nothing else. */
 static bool output_fits(const struct kern_op *op, struct conv_small_cin *f)
 {
     const struct conv_shape *s = &f->s;
     const bool pixels = s->y[1] == 1 || s->out_channels == 1, planes = s->y[4] == 1 || s->out[2] == 1;
-    end_init(op, f);
+    f->post = !kern_epilogue_bounds(op, &f->bounds);
     f->direct = pixels && !f->post;
     if (f->post && op->epilogue_input != op->input_count)
         return false;

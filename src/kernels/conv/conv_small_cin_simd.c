@@ -1,4 +1,4 @@
-/* The convolution of conv_small_cin.h. */
+/* The convolution of struct conv_small_cin (conv_plans.h). */
 #include "kernels/core/isa.h"
 #include "kernels/conv/conv_small_cin_tile.h"
 #include "kernels/vec/tile_body.h"

@@ -1,10 +1,10 @@
-/* Tiles of the convolution of conv_small_cin.h, and the rows of the image that they read; also the first step of fused
- * blocks. */
+/* Tiles of the convolution of struct conv_small_cin, and the rows of the image that they read; also the first step of
+ * fused blocks. */
 #ifndef KERNELS_CONV_SMALL_CIN_TILE_H
 #define KERNELS_CONV_SMALL_CIN_TILE_H
 
-#include "kernels/conv/conv_small_cin.h"
-#include "kernels/vec/dense_vec.h"
+#include "kernels/conv/conv_plans.h"
+#include "kernels/core/epilogue_vec.h"
 
 /* A tile that fits in registers; smaller ones for the ends of rows. */
 #if VEC == 16
@@ -38,26 +38,37 @@ struct small_cin_tile {
     int64_t pixels;
 };
 
-DENSE_INLINE vec small_cin_end(const struct small_cin *r, vec value)
+/* kind: a constant. */
+DENSE_INLINE void small_cin_bound(enum kern_bounds_kind kind, const struct kern_bounds *bounds,
+                                  vec acc[CIN_PIXELS][CIN_VECS], int pixels, int vecs)
 {
-    if (r->f.relu)
-        return vec_max(vec_set(0), value); /* NaN stays */
-    return r->f.clamp ? vec_min(vec_max(value, vec_set(r->f.low)), vec_set(r->f.high)) : value;
+    const vec low = vec_set(bounds->low), high = vec_set(bounds->high);
+#pragma GCC unroll 14
+    for (int p = 0; p < pixels; p++)
+#pragma GCC unroll 4
+        for (int v = 0; v < vecs; v++)
+            acc[p][v] = kern_bounds_vec(kind, low, high, acc[p][v]);
 }
 
 DENSE_INLINE void small_cin_tile_end(const struct small_cin *r, const struct small_cin_tile *t,
                                      vec acc[CIN_PIXELS][CIN_VECS], int pixels, int vecs)
 {
+    const struct kern_bounds *bounds = &r->f.bounds;
     const bool whole = t->pixels == pixels && t->channels >= vecs * VEC;
+    if (bounds->kind == KERN_BOUNDS_RELU)
+        small_cin_bound(KERN_BOUNDS_RELU, bounds, acc, pixels, vecs);
+    else if (bounds->kind == KERN_BOUNDS_CLAMP)
+        small_cin_bound(KERN_BOUNDS_CLAMP, bounds, acc, pixels, vecs);
+    else if (bounds->kind == KERN_BOUNDS_CLIP)
+        small_cin_bound(KERN_BOUNDS_CLIP, bounds, acc, pixels, vecs);
 #pragma GCC unroll 14
     for (int p = 0; p < pixels; p++) {
 #pragma GCC unroll 4
         for (int v = 0; v < vecs; v++) {
-            vec value = small_cin_end(r, acc[p][v]);
             if (whole)
-                vec_store(t->y + p * t->y_step + v * VEC, value);
+                vec_store(t->y + p * t->y_step + v * VEC, acc[p][v]);
             else if (p < t->pixels && v * VEC < t->channels)
-                vec_store_some(DML_TENSOR_DATA_TYPE_FLOAT32, t->y + p * t->y_step, v * VEC, value,
+                vec_store_some(DML_TENSOR_DATA_TYPE_FLOAT32, t->y + p * t->y_step, v * VEC, acc[p][v],
                                t->channels - v * VEC);
         }
     }

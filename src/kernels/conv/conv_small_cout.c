@@ -1,4 +1,4 @@
-#include "kernels/conv/conv_small_cout.h"
+#include "kernels/conv/conv_plans.h"
 
 #define BAND_FLOATS (72 * 1024) /* inputs of a band stay in the second-level cache */
 #define CHANNELS    128

@@ -1,7 +1,7 @@
-/* The convolution of conv_small_cout.h. */
+/* The convolution of struct conv_small_cout (conv_plans.h). */
 #include "kernels/core/isa.h"
-#include "kernels/conv/conv_small_cout.h"
-#include "kernels/vec/dense_transpose.h"
+#include "kernels/conv/conv_plans.h"
+#include "kernels/vec/vec.h"
 
 struct small_cout_run {
     struct conv_small_cout f;

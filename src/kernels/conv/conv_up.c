@@ -1,4 +1,4 @@
-#include "kernels/conv/conv_up.h"
+#include "kernels/conv/conv_plans.h"
 
 #include "kernels/core/packed_row.h"
 

@@ -1,9 +1,9 @@
-/* The transposed convolution of conv_up.h. */
+/* The transposed convolution of struct conv_up (conv_plans.h). */
 #include "kernels/core/isa.h"
 #include "kernels/conv/conv_pw_tile.h"
-#include "kernels/conv/conv_up.h"
+#include "kernels/conv/conv_plans.h"
 #include "kernels/gemm/ukernel.h"
-#include "kernels/vec/dense_transpose.h"
+#include "kernels/vec/vec.h"
 
 #if VEC == 8
 #define UP_VECS 3

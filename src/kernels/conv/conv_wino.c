@@ -1,5 +1,5 @@
 /* Which convolutions are computed so, how the work is cut, and the transform of the weights. */
-#include "kernels/conv/conv_wino.h"
+#include "kernels/conv/conv_plans.h"
 
 #include "kernels/core/choice.h"
 

@@ -1,8 +1,9 @@
-/* Winograd's convolutions (conv_wino.h). */
+/* Winograd's convolutions: struct wino (conv_plans.h). */
 #include "kernels/core/isa.h"
-#include "kernels/conv/conv_wino.h"
+#include "kernels/conv/conv_plans.h"
+#include "kernels/core/epilogue_vec.h"
 #include "kernels/gemm/ukernel.h"
-#include "kernels/vec/dense_transpose.h"
+#include "kernels/vec/vec.h"
 
 #define WINO_UNROLL _Pragma("GCC unroll 16")
 
@@ -298,52 +299,19 @@ static void wino_add(const struct wino_run *r, const struct wino_end *e, uint32_
             values[i * WINO_OUTS + j] += wino_load(from + i * step[2] + j * step[3], step[1], e->lanes);
 }
 
-DENSE_INLINE vec wino_least(vec a, vec b)
-{
-    return -vec_max(-a, -b);
-}
+#define WINO_ALL(value)                                                                                                \
+    for (uint32_t i = 0; i < WINO_OUTS * WINO_OUTS; i++) {                                                             \
+        vec x = values[i];                                                                                             \
+        values[i] = (value);                                                                                           \
+    }
 
-static void wino_post(const struct wino_run *r, const struct wino_end *e, const struct conv_epilogue_step *step,
+static void wino_step(const struct wino_run *r, const struct wino_end *e, const struct kern_epilogue_step *step,
                       vec *values)
 {
-    const vec p = vec_set(step->p), q = vec_set(step->q), zero = vec_set(0);
-    const uint32_t count = WINO_OUTS * WINO_OUTS;
-    switch (step->code) {
-    case KERN_MAP_RELU:
-        for (uint32_t i = 0; i < count; i++)
-            values[i] = vec_max(zero, values[i]);
-        break;
-    case KERN_MAP_LEAKY_RELU:
-        for (uint32_t i = 0; i < count; i++)
-            values[i] = vec_max(zero, values[i]) - p * vec_max(zero, -values[i]);
-        break;
-    case KERN_MAP_CLAMP:
-        for (uint32_t i = 0; i < count; i++)
-            values[i] = wino_least(vec_max(values[i], p), q);
-        break;
-    case KERN_MAP_MULADD:
-        for (uint32_t i = 0; i < count; i++)
-            values[i] = vec_fma(values[i], p, q);
-        break;
-    case KERN_MAP_MUL:
-        for (uint32_t i = 0; i < count; i++)
-            values[i] = values[i] * p;
-        break;
-    case KERN_MAP_MIN:
-        for (uint32_t i = 0; i < count; i++)
-            values[i] = wino_least(values[i], p);
-        break;
-    case KERN_MAP_MAX:
-        for (uint32_t i = 0; i < count; i++)
-            values[i] = vec_max(values[i], p);
-        break;
-    default:
-        for (uint32_t i = 0; i < count && !step->tensor; i++)
-            values[i] += p;
-        if (step->tensor)
-            wino_add(r, e, step->tensor, values);
-        break;
-    }
+    if (step->tensor)
+        wino_add(r, e, step->tensor, values);
+    else
+        KERN_EPILOGUE_STEP(step, WINO_ALL);
 }
 
 static void wino_store(const struct wino_run *r, const struct wino_end *e, vec *values)
@@ -389,7 +357,7 @@ DENSE_INLINE void wino_block_out(const struct wino_run *r, uint32_t size, uint32
             wino_tile_out(size, r->out + ((uint64_t)v * w->block + t) * VEC, w->out_step, values);
             WINO_UNROLL for (uint32_t i = 0; i < WINO_OUTS * WINO_OUTS; i++) values[i] += bias;
             for (uint32_t i = 0; i < w->post.count; i++)
-                wino_post(r, &e, &w->post.step[i], values);
+                wino_step(r, &e, &w->post.step[i], values);
             wino_store(r, &e, values);
         }
     }

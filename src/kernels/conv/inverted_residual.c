@@ -1,4 +1,4 @@
-#include "kernels/conv/inverted_residual.h"
+#include "kernels/conv/conv_plans.h"
 #include "kernels/core/packed_row.h"
 
 /* Depthwise results of a band: a quarter of a second-level cache. */
@@ -92,16 +92,11 @@ static void wide_op(const struct kern_op *op, const struct inverted_residual *b,
 /* A tile of it makes a panel, row by row. */
 static bool wide_init(const struct kern_op *op, uint32_t lanes, struct inverted_residual *b)
 {
-    const struct kern_bounds *bounds = &b->p->bounds[0];
     struct kern_op first;
     wide_op(op, b, &first);
-    if (CONV_PW_VECS * lanes < CONV_SMALL_CIN_LANES || bounds->kind == KERN_BOUNDS_CLIP ||
-        !conv_small_cin_init(&first, &b->few))
+    if (CONV_PW_VECS * lanes < CONV_SMALL_CIN_LANES || !conv_small_cin_init(&first, &b->few))
         return false;
-    b->few.relu = bounds->kind == KERN_BOUNDS_RELU;
-    b->few.clamp = bounds->kind == KERN_BOUNDS_CLAMP;
-    b->few.low = bounds->low;
-    b->few.high = bounds->high;
+    b->few.bounds = b->p->bounds[0];
     b->few.rows = 1;
     b->few.in_rows = b->few.s.kernel[1];
     return true;

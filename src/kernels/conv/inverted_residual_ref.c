@@ -1,5 +1,6 @@
 /* KERN_INVERTED_RESIDUAL pixel by pixel, in double. */
-#include "kernels/conv/inverted_residual.h"
+#include "kernels/conv/conv_plans.h"
+#include "kernels/core/epilogue.h"
 #include "kernels/map/map.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
-/* The block of inverted_residual.h. */
+/* The block of struct inverted_residual (conv_plans.h). */
 #include "kernels/core/isa.h"
-#include "kernels/conv/inverted_residual.h"
+#include "kernels/conv/conv_plans.h"
 #include "kernels/conv/conv_small_cin_tile.h"
 #include "kernels/conv/conv_pw_tile.h"
 
@@ -18,38 +18,15 @@ struct inverted_residual_run {
     uint32_t channel, vecs;         /* the panel */
 };
 
-static void inverted_residual_bounds(const struct kern_bounds *bounds, struct conv_epilogue *out)
+static void inverted_residual_bounds(const struct kern_bounds *bounds, struct kern_epilogue *out)
 {
-    switch (bounds->kind) {
-    case KERN_BOUNDS_NONE:
-        out->count = 0;
-        break;
-    case KERN_BOUNDS_RELU:
-        *out = (struct conv_epilogue){ 1, { { .code = KERN_MAP_RELU } } };
-        break;
-    case KERN_BOUNDS_CLAMP:
-        *out = (struct conv_epilogue){ 1, { { KERN_MAP_CLAMP, 0, bounds->low, bounds->high } } };
-        break;
-    case KERN_BOUNDS_CLIP:
-        *out =
-            (struct conv_epilogue){ 2, { { KERN_MAP_MIN, 0, bounds->high, 0 }, { KERN_MAP_MAX, 0, bounds->low, 0 } } };
-        break;
-    }
-}
-
-DENSE_INLINE vec inverted_residual_bound(enum kern_bounds_kind kind, vec low, vec high, vec value)
-{
-    switch (kind) {
-    case KERN_BOUNDS_NONE:
-        break;
-    case KERN_BOUNDS_RELU:
-        return vec_max(vec_set(0), value);
-    case KERN_BOUNDS_CLAMP:
-        return vec_min(vec_max(value, low), high);
-    case KERN_BOUNDS_CLIP:
-        return vec_max(vec_min(value, high), low);
-    }
-    return value;
+    const struct kern_epilogue_step relu = { .code = KERN_MAP_RELU };
+    const struct kern_epilogue_step clamp = { KERN_MAP_CLAMP, 0, bounds->low, bounds->high };
+    const struct kern_epilogue_step least = { KERN_MAP_MIN, 0, bounds->high, 0 };
+    const struct kern_epilogue_step most = { KERN_MAP_MAX, 0, bounds->low, 0 };
+    out->count = bounds->kind == KERN_BOUNDS_CLIP ? 2 : bounds->kind != KERN_BOUNDS_NONE;
+    out->step[0] = bounds->kind == KERN_BOUNDS_RELU ? relu : bounds->kind == KERN_BOUNDS_CLAMP ? clamp : least;
+    out->step[1] = most;
 }
 
 /* ---- expanded rows ---- */
@@ -161,7 +138,7 @@ DENSE_INLINE void inverted_residual_3x3(const struct inverted_residual_line *l, 
             sums[i] = vec_fma(w[t], vec_load(l->e[t / 3] + at + (i * step + t % 3) * RESIDUAL_WIDTH), sums[i]);
 #pragma GCC unroll 7
     for (uint32_t i = 0; i < at_once; i++)
-        vec_store(out + i * (uint64_t)l->pitch, inverted_residual_bound(kind, l->low, l->high, sums[i]));
+        vec_store(out + i * (uint64_t)l->pitch, kern_bounds_vec(kind, l->low, l->high, sums[i]));
 }
 
 /* taps: RESIDUAL_WIDTH of each, the biases follow. */
@@ -205,7 +182,7 @@ static void inverted_residual_line_any(const struct inverted_residual_run *r, ui
                 const float *from = inverted_residual_row(r, row + t / b->p->window[1]) + pixel * RESIDUAL_WIDTH + c;
                 sum = vec_fma(vec_load(taps + (uint64_t)t * RESIDUAL_WIDTH + c), vec_load(from), sum);
             }
-            vec_store(out + c, inverted_residual_bound(bounds->kind, low, high, sum));
+            vec_store(out + c, kern_bounds_vec(bounds->kind, low, high, sum));
         }
     }
 }

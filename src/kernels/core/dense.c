@@ -1,6 +1,7 @@
 #include "kernels/core/dense.h"
 
 #include "base/cpu.h"
+#include "kernels/core/epilogue.h"
 #include "kernels/map/map.h"
 
 #include <math.h>

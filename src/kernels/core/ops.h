@@ -39,7 +39,6 @@ enum kern_kind {
 enum kern_map_code {
 #define MAPOP(name, arity, types, formula) KERN_MAP_##name,
 #include "kernels/map/mapops.def"
-#undef MAPOP
     KERN_MAP_CODE_COUNT
 };
 

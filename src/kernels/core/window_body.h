@@ -2,7 +2,7 @@
 #ifndef KERNELS_WINDOW_BODY_H
 #define KERNELS_WINDOW_BODY_H
 
-#include "kernels/vec/dense_vec.h"
+#include "kernels/vec/vec.h"
 #include "kernels/core/window_plan.h"
 
 #if defined(__AVX512BW__) && defined(__AVX512VL__)

@@ -88,52 +88,17 @@ void blocked_gemm_column_sums(const struct blocked_gemm_isa *isa, const void *pa
 
 /* ---- the epilogue ---- */
 
-/* Instruction `at` is `code` in FLOAT32 of what the one before gave (`last`) and, where `out_tensor` is given, of an
- * input. */
-static bool is_step(const struct kern_op *op, uint32_t at, enum kern_map_code code, uint32_t last, uint32_t *out_tensor)
+void blocked_gemm_end_init(const struct kern_call *call, struct blocked_gemm_end *out)
 {
-    const struct kern_map_inst *inst = &op->epilogue->inst[at];
-    if (inst->code != code || inst->type != DML_TENSOR_DATA_TYPE_FLOAT32 || inst->to_type != inst->type ||
-        inst->src[0] != last)
-        return false;
-    if (!out_tensor)
-        return true;
-    *out_tensor = op->epilogue_input + inst->src[1] - 1u;
-    return inst->src[1] >= 1 && *out_tensor < op->input_count;
+    const struct kern_requantize *how = &out->requantize;
+    out->call = call;
+    out->requantizes = kern_epilogue_requantize(call->op, &out->requantize) && how->low >= -128 && how->high <= 255;
 }
 
-/* The program is clamp(rint(x * scale [/ divisor]) [+ zero point]), and its tensors lie as requantize() wants them. */
-void blocked_gemm_epilogue_init(const struct kern_op *op, struct blocked_gemm_epilogue *out)
+float blocked_gemm_divisor(const struct kern_call *call, const struct kern_requantize *how, const uint32_t *at)
 {
-    const struct kern_map *map = op->epilogue;
-    uint32_t inputs = 1 + op->input_count - op->epilogue_input, at = 0;
-    *out = (struct blocked_gemm_epilogue){ .requantizes = false };
-    if (!map || !gemm_bytes(op->tensors[op->input_count].type) || map->inst_count < 3 || map->inst_count > 5 ||
-        !is_step(op, at++, KERN_MAP_MUL, 0, &out->scale))
-        return;
-    if (map->inst[at].code == KERN_MAP_DIV && !is_step(op, at, KERN_MAP_DIV, inputs, &out->divisor))
-        return;
-    at += map->inst[at].code == KERN_MAP_DIV;
-    if (!is_step(op, at, KERN_MAP_RINT, inputs + at - 1, NULL))
-        return;
-    at++;
-    if (map->inst[at].code == KERN_MAP_ADD && !is_step(op, at, KERN_MAP_ADD, inputs + at - 1, &out->zero))
-        return;
-    at += map->inst[at].code == KERN_MAP_ADD;
-    if (at + 1 != map->inst_count || !is_step(op, at, KERN_MAP_CLAMP, inputs + at - 1, NULL) ||
-        map->store[0] != inputs + at)
-        return;
-    out->low = map->inst[at].imm[0].f32;
-    out->high = map->inst[at].imm[1].f32;
-    out->requantizes = op->tensors[out->scale].type == DML_TENSOR_DATA_TYPE_FLOAT32 &&
-                       (!out->divisor || op->tensors[out->divisor].type == DML_TENSOR_DATA_TYPE_FLOAT32) &&
-                       (!out->zero || gemm_bytes(op->tensors[out->zero].type)) && out->low >= -128 && out->high <= 255;
-}
-
-float blocked_gemm_divisor(const struct kern_call *call, const struct blocked_gemm_epilogue *post, const uint32_t *at)
-{
-    const struct kern_view *view = &call->op->tensors[post->divisor];
-    return post->divisor ? ((const float *)call->data[post->divisor])[dense_offset(view, at, view->rank)] : 1;
+    const struct kern_view *view = &call->op->tensors[how->divisor];
+    return how->divisor ? ((const float *)call->data[how->divisor])[dense_offset(view, at, view->rank)] : 1;
 }
 
 static int64_t last_step(const struct kern_view *view)
@@ -141,59 +106,62 @@ static int64_t last_step(const struct kern_view *view)
     return view->sizes[view->rank - 1] > 1 ? view->strides[view->rank - 1] : 0;
 }
 
-static bool finish_bytes(const struct blocked_gemm_isa *isa, const struct kern_call *call,
-                         const struct blocked_gemm_epilogue *post, const uint32_t *at, uint32_t count,
-                         const int32_t *sums, const struct blocked_gemm_shift *shift)
+static bool finish_bytes(const struct blocked_gemm_integers *integers, const struct blocked_gemm_end *end,
+                         const uint32_t *at, uint32_t count, const int32_t *sums,
+                         const struct blocked_gemm_shift *shift)
 {
+    const struct kern_call *call = end->call;
+    const struct kern_requantize *from = &end->requantize;
     const struct kern_op *op = call->op;
-    const struct kern_view *y = &op->tensors[op->input_count], *scale = &op->tensors[post->scale];
-    int64_t step = last_step(scale);
-    if (!post->requantizes || (y->strides[y->rank - 1] != 1 && count > 1) || (step != 0 && step != 1) ||
-        (post->zero && last_step(&op->tensors[post->zero])) ||
-        (post->divisor && last_step(&op->tensors[post->divisor])))
+    const struct kern_view *y = &op->tensors[op->input_count], *scale = &op->tensors[from->scale];
+    if (!end->requantizes)
         return false;
-    struct blocked_gemm_requantize how = { .scale_step = (uint32_t)step, .low = post->low, .high = post->high };
-    how.scale = (const float *)call->data[post->scale] + dense_offset(scale, at, scale->rank);
-    how.divisor = blocked_gemm_divisor(call, post, at);
-    if (post->zero)
-        how.zero = (float)gemm_zero(call, true, post->zero, at);
-    isa->integers->requantize(sums, count, shift, &how,
-                              (uint8_t *)call->data[op->input_count] + dense_offset(y, at, y->rank));
+    int64_t step = last_step(scale);
+    if ((y->strides[y->rank - 1] != 1 && count > 1) || (step != 0 && step != 1) ||
+        (from->zero && last_step(&op->tensors[from->zero])) ||
+        (from->divisor && last_step(&op->tensors[from->divisor])))
+        return false;
+    struct blocked_gemm_requantize how = { .scale_step = (uint32_t)step, .low = from->low, .high = from->high };
+    how.scale = (const float *)call->data[from->scale] + dense_offset(scale, at, scale->rank);
+    how.divisor = blocked_gemm_divisor(call, from, at);
+    if (from->zero)
+        how.zero = (float)gemm_zero(call, true, from->zero, at);
+    integers->requantize(sums, count, shift, &how,
+                         (uint8_t *)call->data[op->input_count] + dense_offset(y, at, y->rank));
     return true;
 }
 
-static void finish_integers(const struct blocked_gemm_isa *isa, const struct kern_call *call,
-                            const struct blocked_gemm_epilogue *post, void *epilogue, const uint32_t *at,
-                            uint32_t count, int32_t *sums, const struct blocked_gemm_shift *shift, float *floats)
+void blocked_gemm_finish_integers(const struct blocked_gemm_integers *integers, const struct blocked_gemm_end *end,
+                                  const uint32_t *at, uint32_t count, int32_t *sums,
+                                  const struct blocked_gemm_shift *shift)
 {
-    const struct kern_op *op = call->op;
+    const struct kern_op *op = end->call->op;
     const struct kern_view *y = &op->tensors[op->input_count];
-    if (finish_bytes(isa, call, post, at, count, sums, shift))
+    if (finish_bytes(integers, end, at, count, sums, shift))
         return;
     if (op->epilogue) {
-        isa->integers->unshift(sums, count, shift, sums);
+        integers->unshift(sums, count, shift, sums);
         for (uint32_t i = 0; i < count; i++)
-            floats[i] = (float)sums[i];
-        dense_finish_f32(call, epilogue, at, count, floats);
+            end->floats[i] = (float)sums[i];
+        dense_finish_f32(end->call, end->scratch, at, count, end->floats);
         return;
     }
-    int32_t *to = (int32_t *)call->data[op->input_count] + dense_offset(y, at, y->rank);
+    int32_t *to = (int32_t *)end->call->data[op->input_count] + dense_offset(y, at, y->rank);
     int64_t step = y->strides[y->rank - 1];
-    isa->integers->unshift(sums, count, shift, step == 1 ? to : sums);
+    integers->unshift(sums, count, shift, step == 1 ? to : sums);
     for (uint32_t i = 0; step != 1 && i < count; i++)
         to[i * step] = sums[i];
 }
 
-void blocked_gemm_finish(const struct blocked_gemm_isa *isa, const struct kern_call *call,
-                         const struct blocked_gemm_epilogue *post, void *epilogue, const uint32_t *at, uint32_t count,
-                         void *sums, const struct blocked_gemm_shift *shift, float *floats)
+void blocked_gemm_finish(const struct blocked_gemm_isa *isa, const struct blocked_gemm_end *end, const uint32_t *at,
+                         uint32_t count, void *sums, const struct blocked_gemm_shift *shift)
 {
     if (isa->integers)
-        finish_integers(isa, call, post, epilogue, at, count, sums, shift, floats);
+        blocked_gemm_finish_integers(isa->integers, end, at, count, sums, shift);
     else if (isa->pack_bytes == sizeof(double))
-        dense_finish(call, at, count, sums);
+        dense_finish(end->call, at, count, sums);
     else
-        dense_finish_f32(call, epilogue, at, count, sums);
+        dense_finish_f32(end->call, end->scratch, at, count, sums);
 }
 
 const struct blocked_gemm_isa *blocked_gemm_isa_for(const struct kern_op *op, const struct blocked_gemm_isa *f32,

@@ -10,6 +10,7 @@
 #define KERNELS_BLOCKED_GEMM_H
 
 #include "kernels/conv/conv.h"
+#include "kernels/core/epilogue.h"
 
 #define BLOCKED_GEMM_ROWS_MAX    8
 #define BLOCKED_GEMM_COLUMNS_MAX 64
@@ -41,10 +42,12 @@ struct blocked_gemm_requantize {
     float divisor, zero, low, high;
 };
 
-/* What else depends on the instruction set. */
+/* What is done with rows of integers and of their sums (blocked_gemm_integers_simd.c). */
 struct blocked_gemm_integers {
-    /* Packs from `k_pack` lines of `count` elements; `flip` changes the sign bit, is_signed widens. */
-    void (*interleave)(const uint8_t *const *lines, uint64_t count, uint8_t flip, bool is_signed, void *packs);
+    /* Packs from `k_pack` (4 or 2) lines of `count` elements; of bytes: `flip` changes the sign bit; of 16-bit numbers:
+     * is_signed widens. */
+    void (*interleave)(uint32_t k_pack, const uint8_t *const *lines, uint64_t count, uint8_t flip, bool is_signed,
+                       void *packs);
     void (*unshift)(const int32_t *sums, uint32_t count, const struct blocked_gemm_shift *shift, int32_t *out);
     void (*requantize)(const int32_t *sums, uint32_t count, const struct blocked_gemm_shift *shift,
                        const struct blocked_gemm_requantize *how, uint8_t *out);
@@ -52,6 +55,8 @@ struct blocked_gemm_integers {
     int32_t (*row)(const uint8_t *in, uint32_t count, uint8_t flip, uint8_t *out);
 };
 
+extern const struct blocked_gemm_integers blocked_gemm_integers_portable, blocked_gemm_integers_avx2,
+    blocked_gemm_integers_avx512, blocked_gemm_integers_neon;
 extern const struct blocked_gemm_isa blocked_gemm_f32_portable, blocked_gemm_f32_avx2, blocked_gemm_f32_avx512,
     blocked_gemm_f32_neon;
 extern const struct blocked_gemm_isa blocked_gemm_f64_portable, blocked_gemm_f64_avx2, blocked_gemm_f64_avx512,
@@ -93,21 +98,26 @@ void blocked_gemm_load(const struct blocked_gemm_isa *isa, const struct blocked_
 
 /* ---- the epilogue (blocked_gemm.c) ---- */
 
-/* The op's epilogue is a requantisation: of which tensors (0 = none). */
-struct blocked_gemm_epilogue {
+/* How results of a call end: requantised at once, or through the general epilogue in `scratch`. `floats`: room for a
+ * row of integers. */
+struct blocked_gemm_end {
+    const struct kern_call *call;
     bool requantizes;
-    uint32_t scale, divisor, zero;
-    float low, high;
+    struct kern_requantize requantize;
+    void *scratch;
+    float *floats;
 };
-void blocked_gemm_epilogue_init(const struct kern_op *op, struct blocked_gemm_epilogue *out);
+/* All but scratch and floats. */
+void blocked_gemm_end_init(const struct kern_call *call, struct blocked_gemm_end *out);
 /* The divisor for coordinates `at`; 1 where there is none. */
-float blocked_gemm_divisor(const struct kern_call *call, const struct blocked_gemm_epilogue *post, const uint32_t *at);
+float blocked_gemm_divisor(const struct kern_call *call, const struct kern_requantize *how, const uint32_t *at);
 
-/* Stores a row of sums (INT32, FLOAT32 or FLOAT64) from coordinates `at` on. `shift`: of integers. `floats`: room for
- * as many. */
-void blocked_gemm_finish(const struct blocked_gemm_isa *isa, const struct kern_call *call,
-                         const struct blocked_gemm_epilogue *post, void *epilogue, const uint32_t *at, uint32_t count,
-                         void *sums, const struct blocked_gemm_shift *shift, float *floats);
+/* Stores a row of sums (INT32, FLOAT32 or FLOAT64) from coordinates `at` on. `shift`: of integers. */
+void blocked_gemm_finish(const struct blocked_gemm_isa *isa, const struct blocked_gemm_end *end, const uint32_t *at,
+                         uint32_t count, void *sums, const struct blocked_gemm_shift *shift);
+void blocked_gemm_finish_integers(const struct blocked_gemm_integers *integers, const struct blocked_gemm_end *end,
+                                  const uint32_t *at, uint32_t count, int32_t *sums,
+                                  const struct blocked_gemm_shift *shift);
 
 /* The types of A, B, (third: of a third input) and Y are ones that products are made of. */
 bool blocked_gemm_types_fit(const struct kern_op *op, bool integer, bool third);

@@ -1,4 +1,4 @@
-#include "kernels/gemm/blocked_gemm_interleave.h"
+#include "kernels/gemm/blocked_gemm.h"
 
 #include <immintrin.h>
 
@@ -25,8 +25,6 @@ DENSE_INLINE vec blocked_gemm_add(vec sums, vec a, vec b)
 
 #include "kernels/gemm/blocked_gemm_body.h"
 
-static const struct blocked_gemm_integers integers = { interleave_pairs, unshift, requantize, NULL };
-
 const struct blocked_gemm_isa blocked_gemm_int_avx2 = {
-    BLOCKED_GEMM_ROWS, BLOCKED_GEMM_COLUMNS, 2, sizeof(number), tile, &integers
+    BLOCKED_GEMM_ROWS, BLOCKED_GEMM_COLUMNS, 2, sizeof(number), tile, &blocked_gemm_integers_avx2
 };

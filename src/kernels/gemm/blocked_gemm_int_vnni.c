@@ -1,4 +1,4 @@
-#include "kernels/gemm/blocked_gemm_interleave.h"
+#include "kernels/gemm/blocked_gemm.h"
 
 #include <immintrin.h>
 
@@ -27,8 +27,6 @@ DENSE_INLINE vec blocked_gemm_add(vec sums, vec a, vec b)
 
 #include "kernels/gemm/blocked_gemm_body.h"
 
-static const struct blocked_gemm_integers integers = { interleave_bytes, unshift, requantize, row_of_bytes };
-
 const struct blocked_gemm_isa blocked_gemm_int_vnni = {
-    BLOCKED_GEMM_ROWS, BLOCKED_GEMM_COLUMNS, 4, sizeof(number), tile, &integers
+    BLOCKED_GEMM_ROWS, BLOCKED_GEMM_COLUMNS, 4, sizeof(number), tile, &blocked_gemm_integers_avx512
 };

@@ -108,7 +108,7 @@ static void panel_integers(const struct blocked_gemm_isa *isa, const struct bloc
                 for (uint32_t c = 0; c < count; c++)
                     buffer[i][c] = in[c * from->step];
         }
-        isa->integers->interleave(lines, isa->columns, flip, from->type == DML_TENSOR_DATA_TYPE_INT8,
+        isa->integers->interleave(isa->k_pack, lines, isa->columns, flip, from->type == DML_TENSOR_DATA_TYPE_INT8,
                                   panel + w * isa->columns * isa->pack_bytes);
     }
 }
@@ -195,7 +195,7 @@ struct gemm_unit {
     const struct blocked_gemm_isa *isa;
     const struct kern_call *call;
     struct gemm_blocks g;
-    struct blocked_gemm_epilogue post;
+    struct blocked_gemm_end end;
     char *scratch;
     const char *a, *panels;
     uint32_t at[KERN_RANK_MAX]; /* batch, first row and column */
@@ -307,8 +307,7 @@ static void unit_finish(const struct gemm_unit *u, uint32_t row, void *sums)
     } else {
         scale_row(u, at, sums);
     }
-    blocked_gemm_finish(u->isa, u->call, &u->post, u->scratch + g->epilogue, at, u->columns, sums, &shift,
-                        (float *)(u->scratch + g->floats));
+    blocked_gemm_finish(u->isa, &u->end, at, u->columns, sums, &shift);
 }
 
 static void unit_multiply(const struct gemm_unit *u)
@@ -333,7 +332,9 @@ void blocked_gemm_run(const struct blocked_gemm_isa *isa, const struct kern_call
     const struct kern_view *y = &call->op->tensors[call->op->input_count];
     struct gemm_unit u = { .isa = isa, .call = call, .scratch = call->worker_scratch, .loaded = UINT64_MAX };
     blocks_init(isa, call->op, &u.g);
-    blocked_gemm_epilogue_init(call->op, &u.post);
+    blocked_gemm_end_init(call, &u.end);
+    u.end.scratch = u.scratch + u.g.epilogue;
+    u.end.floats = (float *)(u.scratch + u.g.floats);
     for (uint64_t unit = begin; unit < end; unit++) {
         uint64_t block = unit / u.g.row_blocks, rest = block / u.g.column_blocks;
         uint32_t row = (uint32_t)(unit % u.g.row_blocks) * BLOCK_ROWS;

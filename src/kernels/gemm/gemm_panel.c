@@ -40,39 +40,28 @@ static bool add_tensor(const struct kern_op *op, uint32_t tensor, float factor, 
     return true;
 }
 
-static bool add_code(const struct kern_map_inst *inst, struct panel_finish *out)
-{
-    if (out->code_count == PANEL_CODES || (inst->code != KERN_MAP_RELU && inst->code != KERN_MAP_GELU &&
-                                           inst->code != KERN_MAP_SWISH && inst->code != KERN_MAP_SQRT))
-        return false;
-    out->code[out->code_count] = (uint8_t)inst->code;
-    out->p[out->code_count++] = inst->imm[0].f32;
-    return true;
-}
-
+/* Additions first, then operations on the value alone. */
 bool panel_finish_init(const struct kern_op *op, struct panel_finish *out)
 {
-    uint32_t last = 0, extra = op->input_count - op->epilogue_input;
+    static const struct kern_epilogue_support support = { PANEL_ADDS + PANEL_CODES,
+                                                          { [KERN_MAP_ADD] = KERN_EPILOGUE_TENSOR,
+                                                            [KERN_MAP_RELU] = KERN_EPILOGUE_VALUE,
+                                                            [KERN_MAP_GELU] = KERN_EPILOGUE_VALUE,
+                                                            [KERN_MAP_SWISH] = KERN_EPILOGUE_VALUE,
+                                                            [KERN_MAP_SQRT] = KERN_EPILOGUE_VALUE } };
+    struct kern_epilogue epilogue;
     *out = (struct panel_finish){ 0 };
-    if (!is_plain(&op->tensors[op->input_count], false))
+    if (!is_plain(&op->tensors[op->input_count], false) || !kern_epilogue_match(op, &support, &epilogue) ||
+        (op->u.gemm.has_c && op->u.gemm.beta != 0 && !add_tensor(op, 2, op->u.gemm.beta, out)))
         return false;
-    if (op->u.gemm.has_c && op->u.gemm.beta != 0 && !add_tensor(op, 2, op->u.gemm.beta, out))
-        return false;
-    for (uint32_t i = 0; op->epilogue && i < op->epilogue->inst_count; i++) {
-        const struct kern_map_inst *inst = &op->epilogue->inst[i];
-        uint32_t other = inst->src[0] == last ? inst->src[1] : inst->src[0];
-        if (inst->type != DML_TENSOR_DATA_TYPE_FLOAT32 || inst->to_type != DML_TENSOR_DATA_TYPE_FLOAT32)
+    for (uint32_t i = 0; i < epilogue.count; i++) {
+        const struct kern_epilogue_step *step = &epilogue.step[i];
+        if (step->tensor ? out->code_count || !add_tensor(op, step->tensor, 1, out) : out->code_count == PANEL_CODES)
             return false;
-        if (inst->code == KERN_MAP_ADD) {
-            if (out->code_count || (inst->src[0] != last && inst->src[1] != last) || other < 1 || other > extra ||
-                !add_tensor(op, op->epilogue_input + other - 1, 1, out))
-                return false;
-        } else if (inst->src[0] != last || !add_code(inst, out)) {
-            return false;
-        }
-        last = 1 + extra + i;
+        if (!step->tensor)
+            out->code[out->code_count++] = *step;
     }
-    return !op->epilogue || op->epilogue->store[0] == last;
+    return true;
 }
 
 /* Every tile widens 16-bit weights: many rows pay for that only where the weights come from memory. */

@@ -4,6 +4,7 @@
 #ifndef KERNELS_GEMM_PANEL_H
 #define KERNELS_GEMM_PANEL_H
 
+#include "kernels/core/epilogue.h"
 #include "kernels/gemm/gemm.h"
 
 /* Columns of a panel: those of a tile. */
@@ -37,8 +38,7 @@ struct panel_finish {
     uint32_t step[PANEL_ADDS]; /* between columns: 1, or 0 for one number per row */
     float factor[PANEL_ADDS];
     uint32_t code_count;
-    uint8_t code[PANEL_CODES]; /* KERN_MAP_RELU, KERN_MAP_GELU, KERN_MAP_SWISH, KERN_MAP_SQRT */
-    float p[PANEL_CODES];
+    struct kern_epilogue_step code[PANEL_CODES]; /* RELU, GELU, SWISH, SQRT */
 };
 
 bool panel_finish_init(const struct kern_op *op, struct panel_finish *out);

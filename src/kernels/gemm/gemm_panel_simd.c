@@ -79,7 +79,7 @@ static void panel_finish_row(const struct panel *p, uint32_t row, uint32_t colum
         vec_store(out + i * VEC, value);
     }
     for (uint32_t i = 0; i < finish->code_count; i++)
-        panel_activate(finish->code[i], finish->p[i], out);
+        panel_activate(finish->code[i].code, finish->code[i].p, out);
 }
 
 /* The last panel may have fewer columns. */
@@ -93,7 +93,7 @@ static void panel_finish_part(const struct panel *p, uint32_t row, uint32_t colu
             values[c] += p->adds[t][row][(column + c) * finish->step[t]] * finish->factor[t];
     }
     for (uint32_t i = 0; i < finish->code_count; i++)
-        panel_activate(finish->code[i], finish->p[i], values);
+        panel_activate(finish->code[i].code, finish->code[i].p, values);
     memcpy(p->y[row] + column, values, count * sizeof(*values));
 }
 

@@ -1,6 +1,6 @@
 /* The few-row product of gemm_vec.c. */
 #include "kernels/core/isa.h"
-#include "kernels/vec/dense_vec.h"
+#include "kernels/vec/vec.h"
 #include "kernels/gemm/gemm.h"
 
 #define GEMM_VEC_DEPTH 8 /* rows of B that are read side by side */

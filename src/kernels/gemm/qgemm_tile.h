@@ -4,7 +4,7 @@
 #define KERNELS_QGEMM_TILE_H
 
 #include "kernels/gemm/qgemm.h"
-#include "kernels/vec/dense_vec.h"
+#include "kernels/vec/vec.h"
 
 #define QGEMM_VECS (KERN_QGEMM_COLUMNS / VEC)
 

@@ -7,7 +7,7 @@
 #define KERNELS_GEMM_UKERNEL_H
 
 #if !defined(UKERNEL_LANES)
-#include "kernels/vec/dense_vec.h"
+#include "kernels/vec/vec.h"
 
 #define UKERNEL_LANES  VEC
 #define UKERNEL_NUMBER float

@@ -12,7 +12,5 @@ bool kern_append_any_accepts(const struct kern_op *op)
 
 void kern_append_any_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
-    (void)state;
-    (void)threads;
     *out = (struct kern_work){ .units = dense_rows(&op->tensors[0]), .grain = dense_grain(op->tensors[0].sizes[3]) };
 }

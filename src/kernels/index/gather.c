@@ -94,8 +94,6 @@ bool kern_gather_any_accepts(const struct kern_op *op)
 void kern_gather_any_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
     struct gather_plan plan;
-    (void)state;
-    (void)threads;
     gather_plan_init(&plan, op);
     uint64_t cost = 4 + plan.run * plan.bytes / 16 / plan.pieces;
     *out = (struct kern_work){ .units = plan.iterator.count * plan.pieces, .grain = dense_grain(cost) };

@@ -32,8 +32,6 @@ bool kern_gather_any_ref_accepts(const struct kern_op *op)
 
 void kern_gather_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
-    (void)state;
-    (void)threads;
     *out = (struct kern_work){ .units = kern_view_elements(&op->tensors[2]), .grain = 1024 };
 }
 

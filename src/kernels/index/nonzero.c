@@ -17,8 +17,6 @@ bool kern_nonzero_any_accepts(const struct kern_op *op)
 
 void kern_nonzero_any_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
-    (void)state;
-    (void)threads;
     uint64_t elements = kern_view_elements(&op->tensors[0]), block = op->u.nonzero.block;
     *out = (struct kern_work){ .units = (elements + block - 1) / block, .grain = dense_grain(block) };
 }
@@ -31,9 +29,6 @@ bool kern_nonzero_any_ref_accepts(const struct kern_op *op)
 
 void kern_nonzero_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
-    (void)op;
-    (void)state;
-    (void)threads;
     *out = (struct kern_work){ .units = 1, .grain = 1 };
 }
 

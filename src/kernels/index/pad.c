@@ -8,8 +8,6 @@ bool kern_pad_any_accepts(const struct kern_op *op)
 
 void kern_pad_any_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
-    (void)state;
-    (void)threads;
     const struct kern_view *y = &op->tensors[1];
     uint64_t length = y->sizes[y->rank - 1];
     uint64_t rows = kern_view_elements(y) / length;

@@ -8,8 +8,6 @@ bool kern_pad_any_ref_accepts(const struct kern_op *op)
 
 void kern_pad_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
-    (void)state;
-    (void)threads;
     const uint64_t elements = kern_view_elements(&op->tensors[1]);
     *out = (struct kern_work){ .units = elements, .grain = kern_type_bytes(op->tensors[1].type) ? 4096 : elements };
 }

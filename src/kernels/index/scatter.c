@@ -83,8 +83,6 @@ bool kern_scatter_any_accepts(const struct kern_op *op)
 void kern_scatter_any_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
     struct scatter_plan plan;
-    (void)state;
-    (void)threads;
     scatter_plan_init(&plan, op);
     uint64_t updates = plan.combine ? plan.block * plan.picks.count / plan.places.count : 0;
     *out = (struct kern_work){ .units = plan.free.count / plan.row * plan.blocks * plan.places.count,

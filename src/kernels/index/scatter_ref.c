@@ -38,9 +38,6 @@ bool kern_scatter_any_ref_accepts(const struct kern_op *op)
 
 void kern_scatter_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
-    (void)op;
-    (void)state;
-    (void)threads;
     *out = (struct kern_work){ .units = 1, .grain = 1 };
 }
 

@@ -9,8 +9,6 @@ bool kern_sequence_any_accepts(const struct kern_op *op)
 
 void kern_sequence_any_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
-    (void)state;
-    (void)threads;
     *out = (struct kern_work){ .units = kern_view_elements(&op->tensors[0]), .grain = 32768 };
 }
 

@@ -4,7 +4,7 @@
 #include "kernels/core/iterator.h"
 
 #if defined(__AVX2__) || defined(__aarch64__)
-#include "kernels/vec/dense_vec.h"
+#include "kernels/vec/vec.h"
 #else
 #include "kernels/core/dense.h"
 #endif

@@ -1,5 +1,4 @@
-/* Element-wise programs: the scalar definition (map_eval.c), the block interpreter (map_block.c), and the way other
- * kernels apply op->epilogue (epilogue.c). */
+/* Element-wise programs: the scalar definition (map_eval.c) and the block interpreter (map_block.c). */
 #ifndef KERNELS_MAP_H
 #define KERNELS_MAP_H
 
@@ -126,17 +125,5 @@ void kern_map_run_block(struct kern_map_block *block, void *last_out, uint32_t c
 void kern_map_run(const struct kern_call *call, const struct kern_map_isa *isa, uint64_t begin, uint64_t end);
 /* All elements, with no more scratch than kern_map_block_bytes. */
 void kern_map_run_all(const struct kern_call *call, const struct kern_map_isa *isa);
-
-/* ---- results of other kernels
- * ---------------------------------------------------------------------------------------- */
-
-/* Stores one result at `index` of output 0, through op->epilogue when there is one. */
-void kern_epilogue_store(const struct kern_call *call, const uint32_t *index, double value);
-
-/* The same for `count` results along dimension `dim`, starting at `index`; needs kern_epilogue_bytes(op) of `scratch`.
- */
-uint64_t kern_epilogue_bytes(const struct kern_op *op);
-void kern_epilogue_row(const struct kern_call *call, const struct kern_map_isa *isa, void *scratch,
-                       const uint32_t *index, uint32_t dim, const float *values, uint32_t count);
 
 #endif

@@ -26,7 +26,6 @@ uint32_t map_arity(uint8_t code)
     static const uint8_t counts[] = {
 #define MAPOP(name, arity, types, formula) arity,
 #include "kernels/map/mapops.def"
-#undef MAPOP
     };
     return counts[code];
 }

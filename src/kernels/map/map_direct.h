@@ -6,7 +6,7 @@
 
 #include "kernels/vec/fmath.h"
 #include "kernels/vec/fmath_half.h"
-#include "kernels/vec/reduction_vec.h"
+#include "kernels/vec/vec.h"
 #include "kernels/map/map.h"
 
 enum {
@@ -29,24 +29,24 @@ struct direct {
 
 /* Instructions, how many operands each has, and formulas of x, y, z, p, q. */
 #define DIRECT_BASIC(OP)                                                                                               \
-    OP(ADD, 2, x + y)                                                                                                  \
-    OP(SUB, 2, x - y)                                                                                                  \
-    OP(MUL, 2, x *y)                                                                                                   \
-    OP(DIV, 2, x / y)                                                                                                  \
-    OP(MIN, 2, MIN_NUMBER(x, y))                                                                                       \
-    OP(MAX, 2, MAX_NUMBER(x, y))                                                                                       \
+    OP(ADD, 2, f32_ADD(x, y, p, q))                                                                                    \
+    OP(SUB, 2, f32_SUB(x, y, p, q))                                                                                    \
+    OP(MUL, 2, f32_MUL(x, y, p, q))                                                                                    \
+    OP(DIV, 2, f32_DIV(x, y, p, q))                                                                                    \
+    OP(MIN, 2, f32_MIN(x, y, p, q))                                                                                    \
+    OP(MAX, 2, f32_MAX(x, y, p, q))                                                                                    \
     OP(MULADD, 1, fmath_muladd(x, p, q))                                                                               \
     OP(FMA, 3, fmath_muladd(x, y, z))                                                                                  \
-    OP(CLAMP, 1, MIN_NUMBER(MAX_NUMBER(x, p), q))                                                                      \
+    OP(CLAMP, 1, f32_CLAMP(x, y, p, q))                                                                                \
     OP(SELECT, 3, x != 0 ? y : z)                                                                                      \
     OP(SQRT, 1, sqrtf(x))                                                                                              \
-    OP(RECIP, 1, 1.0f / x)                                                                                             \
-    OP(RELU, 1, x < 0 ? 0.0f : x)                                                                                      \
-    OP(LEAKY_RELU, 1, x < 0 ? p * x : x)                                                                               \
-    OP(PRELU, 2, x < 0 ? y * x : x)                                                                                    \
+    OP(RECIP, 1, f32_RECIP(x, y, p, q))                                                                                \
+    OP(RELU, 1, f32_RELU(x, y, p, q))                                                                                  \
+    OP(LEAKY_RELU, 1, f32_LEAKY_RELU(x, y, p, q))                                                                      \
+    OP(PRELU, 2, f32_PRELU(x, y, p, q))                                                                                \
     OP(ELU, 1, x < 0 ? p * fmath_expm1(x) : x)                                                                         \
-    OP(HARD_SIGMOID, 1, hard_sigmoid_f32(x, p, q))                                                                     \
-    OP(HARD_SWISH, 1, x *hard_sigmoid_f32(x, p, q))                                                                    \
+    OP(HARD_SIGMOID, 1, f32_HARD_SIGMOID(x, y, p, q))                                                                  \
+    OP(HARD_SWISH, 1, f32_HARD_SWISH(x, y, p, q))                                                                      \
     OP(LOG, 1, fmath_log(x))                                                                                           \
     OP(TANH, 1, fmath_tanh(x))                                                                                         \
     OP(ERF, 1, fmath_erf(x))
@@ -72,7 +72,6 @@ struct direct {
     FMATH vec function(vec first, vec second, vec third, float p, float q)                                             \
     {                                                                                                                  \
         float a[VEC], b[VEC], c[VEC];                                                                                  \
-        (void)p, (void)q;                                                                                              \
         vec_store(a, first);                                                                                           \
         vec_store(b, second);                                                                                          \
         vec_store(c, third);                                                                                           \
@@ -84,7 +83,6 @@ struct direct {
     DIRECT_VECTOR(direct_##name, single)                                                                               \
     FMATH vec direct_half_##name(vec first, vec second, vec third, float p, float q)                                   \
     {                                                                                                                  \
-        (void)second, (void)third, (void)p, (void)q;                                                                   \
         return halves;                                                                                                 \
     }
 

@@ -7,14 +7,9 @@
 
 #include "base/half.h"
 
-#if defined(__F16C__)
-#include <immintrin.h>
-#elif defined(__aarch64__)
-#include <arm_neon.h>
-#endif
+#include "kernels/vec/vec.h"
 
-/* ---- conversions worth vectors: to and from FLOAT32
- * -------------------------------------------------------------------- */
+/* ---- conversions worth vectors: to and from FLOAT32 ---- */
 
 #define EACH(to_type, from_type, expr)                                                                                 \
     for (uint32_t i = 0; i < count; i++) {                                                                             \
@@ -25,48 +20,20 @@
 
 static void halves_to_floats(float *out, const uint16_t *in, uint32_t count)
 {
-#if defined(__F16C__)
     uint32_t i = 0;
-#if defined(__AVX512F__)
-    for (; i + 16 <= count; i += 16)
-        _mm512_storeu_ps(out + i, _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(in + i))));
-#endif
-    for (; i + 8 <= count; i += 8)
-        _mm256_storeu_ps(out + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(in + i))));
-    for (; i < count; i++)
-        out[i] = _cvtsh_ss(in[i]);
-#elif defined(__aarch64__)
-    uint32_t i = 0;
-    for (; i + 4 <= count; i += 4)
-        vst1q_f32(out + i, vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(in + i))));
-    for (; i < count; i++)
-        out[i] = base_half_to_float(in[i]);
-#else
-    kern_convert_portable(DML_TENSOR_DATA_TYPE_FLOAT32, out, DML_TENSOR_DATA_TYPE_FLOAT16, in, count);
-#endif
+    for (; i + VEC <= count; i += VEC)
+        vec_store(out + i, vec_load_half(in + i));
+    if (i < count)
+        vec_store_part(out + i, count - i, vec_load_some(DML_TENSOR_DATA_TYPE_FLOAT16, in, i, count - i));
 }
 
 static void floats_to_halves(uint16_t *out, const float *in, uint32_t count)
 {
-#if defined(__F16C__)
     uint32_t i = 0;
-#if defined(__AVX512F__)
-    for (; i + 16 <= count; i += 16)
-        _mm256_storeu_si256((__m256i *)(out + i), _mm512_cvtps_ph(_mm512_loadu_ps(in + i), _MM_FROUND_TO_NEAREST_INT));
-#endif
-    for (; i + 8 <= count; i += 8)
-        _mm_storeu_si128((__m128i *)(out + i), _mm256_cvtps_ph(_mm256_loadu_ps(in + i), _MM_FROUND_TO_NEAREST_INT));
-    for (; i < count; i++)
-        out[i] = _cvtss_sh(in[i], _MM_FROUND_TO_NEAREST_INT);
-#elif defined(__aarch64__)
-    uint32_t i = 0;
-    for (; i + 4 <= count; i += 4)
-        vst1_u16(out + i, vreinterpret_u16_f16(vcvt_f16_f32(vld1q_f32(in + i))));
-    for (; i < count; i++)
-        out[i] = base_float_to_half(in[i]);
-#else
-    kern_convert_portable(DML_TENSOR_DATA_TYPE_FLOAT16, out, DML_TENSOR_DATA_TYPE_FLOAT32, in, count);
-#endif
+    for (; i + VEC <= count; i += VEC)
+        vec_store_half(out + i, vec_load(in + i));
+    if (i < count)
+        vec_store_some(DML_TENSOR_DATA_TYPE_FLOAT16, out, i, vec_load_part(in + i, count - i, vec_set(0)), count - i);
 }
 
 static bool convert_to_f32(void *out, DML_TENSOR_DATA_TYPE from, const void *in, uint32_t count)
@@ -177,8 +144,7 @@ static bool convert_block(DML_TENSOR_DATA_TYPE to, void *out, DML_TENSOR_DATA_TY
     return false;
 }
 
-/* ---- loading and storing
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- loading and storing ---- */
 
 /* Whole rows of one element each; known lengths become a few stores. */
 #define REPEAT_ROWS(length)                                                                                            \
@@ -339,33 +305,15 @@ static void look_up_block(uint32_t bytes, void *out, const void *results, const 
 }
 
 /* What the caches are not to keep; false: left to the caller. Lines that are not whole go through the caches. */
-#if defined(__AVX512F__)
-#define STREAM_LINE(out, a, b)                                                                                         \
-    _mm512_stream_si512((__m512i *)(out), _mm512_inserti64x4(_mm512_castsi256_si512(a), b, 1))
-#elif defined(__F16C__)
-#define STREAM_LINE(out, a, b)                                                                                         \
-    _mm256_stream_si256((__m256i *)(out), a);                                                                          \
-    _mm256_stream_si256((__m256i *)(out) + 1, b)
-#endif
-#if defined(STREAM_LINE)
-
-static __m256i halves_of(const float *in)
-{
-#if defined(__AVX512F__)
-    return _mm512_cvtps_ph(_mm512_loadu_ps(in), _MM_FROUND_TO_NEAREST_INT);
-#else
-    return _mm256_set_m128i(_mm256_cvtps_ph(_mm256_loadu_ps(in + 8), _MM_FROUND_TO_NEAREST_INT),
-                            _mm256_cvtps_ph(_mm256_loadu_ps(in), _MM_FROUND_TO_NEAREST_INT));
-#endif
-}
+#if defined(__F16C__)
 
 static void stream_halves(uint16_t *out, const float *in, uint32_t count)
 {
     uint32_t i = BASE_MIN((uint32_t)(-(uintptr_t)out % 64 / sizeof(*out)), count);
     floats_to_halves(out, in, i);
-    for (; i + 32 <= count; i += 32) {
-        STREAM_LINE(out + i, halves_of(in + i), halves_of(in + i + 16));
-    }
+    for (; i + 32 <= count; i += 32)
+        for (uint32_t j = 0; j < 32; j += 2 * VEC)
+            vec_stream_halves(out + i + j, vec_load(in + i + j), vec_load(in + i + j + VEC));
     floats_to_halves(out + i, in + i, count - i);
 }
 
@@ -373,10 +321,9 @@ static void stream_bytes(char *out, const char *in, uint64_t bytes)
 {
     uint64_t i = BASE_MIN(-(uintptr_t)out % 64, bytes);
     memcpy(out, in, i);
-    for (; i + 64 <= bytes; i += 64) {
-        STREAM_LINE(out + i, _mm256_loadu_si256((const __m256i *)(in + i)),
-                    _mm256_loadu_si256((const __m256i *)(in + i + 32)));
-    }
+    for (; i + 64 <= bytes; i += 64)
+        for (uint32_t j = 0; j < 64; j += VEC * sizeof(float))
+            vec_stream((float *)(out + i + j), vec_load((const float *)(in + i + j)));
     memcpy(out + i, in + i, bytes - i);
 }
 
@@ -389,12 +336,10 @@ static bool stream_block(DML_TENSOR_DATA_TYPE to, void *out, DML_TENSOR_DATA_TYP
     return false;
 }
 
-#undef STREAM_LINE
 #else
 
 static bool stream_block(DML_TENSOR_DATA_TYPE to, void *out, DML_TENSOR_DATA_TYPE from, const void *in, uint32_t count)
 {
-    (void)to, (void)out, (void)from, (void)in, (void)count;
     return false;
 }
 

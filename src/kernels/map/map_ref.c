@@ -23,8 +23,6 @@ static bool writes_nibbles(const struct kern_op *op)
 
 void kern_map_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
-    (void)state;
-    (void)threads;
     uint64_t elements = kern_view_elements(&op->tensors[op->input_count]);
     *out = (struct kern_work){ .units = elements, .grain = writes_nibbles(op) ? elements : 4096 };
 }

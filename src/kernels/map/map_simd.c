@@ -20,11 +20,78 @@
 #define y b[i]
 #define z c[i]
 
-#define MIN_NUMBER(u, v) ((u) < (v) || (v) != (v) ? (u) : (v))
-#define MAX_NUMBER(u, v) ((u) > (v) || (v) != (v) ? (u) : (v))
+/* ---- the expressions of mapops.def ---- */
 
-/* ---- FLOAT32
- * --------------------------------------------------------------------------------------------------------- */
+FMATH float min_f32(float u, float v)
+{
+    return u < v || v != v ? u : v;
+}
+
+FMATH float max_f32(float u, float v)
+{
+    return u > v || v != v ? u : v;
+}
+
+FMATH double min_f64(double u, double v)
+{
+    return u < v || v != v ? u : v;
+}
+
+FMATH double max_f64(double u, double v)
+{
+    return u > v || v != v ? u : v;
+}
+
+FMATH double muladd_f64(double u, double v, double w)
+{
+    return u * v + w;
+}
+
+#define is_nan(u)        ((u) != (u))
+#define absolute(u)      _Generic((u), float : fmath_abs, double : fabs)(u)
+#define min_number(u, v) _Generic((u) + (v), float : min_f32, double : min_f64)(u, v)
+#define max_number(u, v) _Generic((u) + (v), float : max_f32, double : max_f64)(u, v)
+#define muladd(u, v, w)  _Generic((u), float : fmath_muladd, double : muladd_f64)(u, v, w)
+
+/* f32_ADD(a, b, p, q), f64_ADD and so on. */
+#define MAPEXPR_AS(T, name, expr)                                                                                      \
+    FMATH T name(T a, T b, T p, T q)                                                                                   \
+    {                                                                                                                  \
+        return expr;                                                                                                   \
+    }
+#define MAPEXPR(name, arity, types, expr)  MAPEXPR_AS(float, f32_##name, expr) MAPEXPR_AS(double, f64_##name, expr)
+#define MAPTRUTH(name, arity, types, expr) MAPEXPR(name, arity, types, (expr) ? 1 : 0)
+#include "kernels/map/mapops.def"
+
+/* What they are called with. */
+#define OPERANDS_1 x, 0, p, q
+#define OPERANDS_2 x, y, p, q
+
+static bool exec_f32_expr(const struct kern_map_inst *inst, float *out, const float *a, const float *b, uint32_t n)
+{
+    const float p = inst->imm[0].f32, q = inst->imm[1].f32;
+    switch ((enum kern_map_code)inst->code) {
+#define MAPEXPR(name, arity, types, expr) LOOP(name, f32_##name(OPERANDS_##arity))
+#define MAPTRUTH                          MAPEXPR
+#include "kernels/map/mapops.def"
+    default:
+        return false;
+    }
+}
+
+static bool exec_f64_expr(const struct kern_map_inst *inst, double *out, const double *a, const double *b, uint32_t n)
+{
+    const double p = inst->imm[0].f64, q = inst->imm[1].f64;
+    switch ((enum kern_map_code)inst->code) {
+#define MAPEXPR(name, arity, types, expr) LOOP(name, f64_##name(OPERANDS_##arity))
+#define MAPTRUTH                          MAPEXPR
+#include "kernels/map/mapops.def"
+    default:
+        return false;
+    }
+}
+
+/* ---- FLOAT32 ---- */
 
 static float mod_floor_f32(float u, float v)
 {
@@ -32,40 +99,27 @@ static float mod_floor_f32(float u, float v)
     return rest != 0 && (rest < 0) != (v < 0) ? rest + v : rest;
 }
 
-static bool exec_f32_basic(uint8_t code, float *out, const float *a, const float *b, const float *c, float p, float q,
+static bool exec_f32_basic(const struct kern_map_inst *inst, float *out, const float *a, const float *b, const float *c,
                            uint32_t n)
 {
-    switch ((enum kern_map_code)code) {
+    const float p = inst->imm[0].f32, q = inst->imm[1].f32;
+    const bool positive = !(p < 0), negative = !(p > 0);
+    switch ((enum kern_map_code)inst->code) {
         LOOP(CONST, p)
-        LOOP(ADD, x + y)
-        LOOP(SUB, x - y)
-        LOOP(MUL, x * y)
-        LOOP(DIV, x / y)
         LOOP(MOD_TRUNC, fmodf(x, y))
         LOOP(MOD_FLOOR, mod_floor_f32(x, y))
-        LOOP(MIN, MIN_NUMBER(x, y))
-        LOOP(MAX, MAX_NUMBER(x, y))
         LOOP(MEAN, (float)(((double)x + y) * 0.5))
         LOOP(MULADD, fmath_muladd(x, p, q))
         LOOP(FMA, fmath_muladd(x, y, z))
         LOOP(SELECT, x != 0 ? y : z)
-        LOOP(ABS, fmath_abs(x))
-        LOOP(NEG, -x)
         LOOP(SIGN, (float)((x > 0) - (x < 0)))
+        LOOP(IS_INF, (positive && x == INFINITY) || (negative && x == -INFINITY) ? 1.0f : 0.0f)
         LOOP(SQRT, sqrtf(x))
-        LOOP(RECIP, 1.0f / x)
         LOOP(CEIL, ceilf(x))
         LOOP(FLOOR, floorf(x))
         LOOP(TRUNC, truncf(x))
         LOOP(RINT, rintf(x))
         LOOP(ROUND_AWAY, roundf(x))
-    case KERN_MAP_CLAMP:
-        _Pragma("GCC ivdep") for (uint32_t i = 0; i < n; i++)
-        {
-            float low = MAX_NUMBER(x, p);
-            out[i] = MIN_NUMBER(low, q);
-        }
-        return true;
     default:
         return false;
     }
@@ -105,9 +159,19 @@ static void power_f32(float *out, const float *a, const float *b, uint32_t n)
         return true;                                                                                                   \
     }
 
-static bool exec_f32_math(uint8_t code, float *out, const float *a, const float *b, uint32_t n)
+static bool exec_f32_math(const struct kern_map_inst *inst, float *out, const float *a, const float *b, uint32_t n)
 {
-    switch ((enum kern_map_code)code) {
+    const float p = inst->imm[0].f32, q = inst->imm[1].f32;
+    switch ((enum kern_map_code)inst->code) {
+        LOOP(ELU, x < 0 ? p * fmath_expm1(x) : x)
+        LOOP(SELU, x > 0 ? q * x : (q * p) * fmath_expm1(x))
+        LOOP(CELU, x > 0 ? x : p * fmath_expm1(x / p))
+        LOOP(SIGMOID, fmath_sigmoid(x))
+        LOOP(SOFTPLUS, p * x > 88.0f ? x : fmath_softplus(p * x) / p)
+        LOOP(PSOFTPLUS, q * x > 88.0f ? (p * q) * x : p * fmath_softplus(q * x))
+        LOOP(STANH, p * fmath_tanh(q * x))
+        LOOP(GELU, fmath_gelu(x))
+        LOOP(SWISH, fmath_swish(x, p * x))
         LOOP(EXP, fmath_exp(x))
         LOOP(LOG, fmath_log(x))
         LOOP(TANH, fmath_tanh(x))
@@ -126,56 +190,6 @@ static bool exec_f32_math(uint8_t code, float *out, const float *a, const float 
         LOOP(ATAN2, atan2f(x, y))
     case KERN_MAP_POW:
         return power_f32(out, a, b, n), true;
-    default:
-        return false;
-    }
-}
-
-static bool exec_f32_logic(uint8_t code, float *out, const float *a, const float *b, float p, uint32_t n)
-{
-    bool positive = !(p < 0), negative = !(p > 0);
-    switch ((enum kern_map_code)code) {
-        LOOP(IS_NAN, x != x ? 1.0f : 0.0f)
-        LOOP(IS_INF, (positive && x == INFINITY) || (negative && x == -INFINITY) ? 1.0f : 0.0f)
-        LOOP(EQ, x == y ? 1.0f : 0.0f)
-        LOOP(LT, x < y ? 1.0f : 0.0f)
-        LOOP(LE, x <= y ? 1.0f : 0.0f)
-        LOOP(AND, ((x != 0) & (y != 0)) ? 1.0f : 0.0f)
-        LOOP(OR, ((x != 0) | (y != 0)) ? 1.0f : 0.0f)
-        LOOP(XOR, (x != 0) != (y != 0) ? 1.0f : 0.0f)
-        LOOP(NOT, x == 0 ? 1.0f : 0.0f)
-    default:
-        return false;
-    }
-}
-
-static float hard_sigmoid_f32(float u, float p, float q)
-{
-    float line = fmath_muladd(u, p, q);
-    float top = MIN_NUMBER(line, 1.0f);
-    return MAX_NUMBER(0.0f, top);
-}
-
-static bool exec_f32_activation(uint8_t code, float *out, const float *a, const float *b, float p, float q, uint32_t n)
-{
-    switch ((enum kern_map_code)code) {
-        LOOP(RELU, x < 0 ? 0.0f : x)
-        LOOP(LEAKY_RELU, x < 0 ? p * x : x)
-        LOOP(PRELU, x < 0 ? y * x : x)
-        LOOP(ELU, x < 0 ? p * fmath_expm1(x) : x)
-        LOOP(SELU, x > 0 ? q * x : (q * p) * fmath_expm1(x))
-        LOOP(CELU, x > 0 ? x : p * fmath_expm1(x / p))
-        LOOP(SIGMOID, fmath_sigmoid(x))
-        LOOP(HARD_SIGMOID, hard_sigmoid_f32(x, p, q))
-        LOOP(SOFTPLUS, p * x > 88.0f ? x : fmath_softplus(p * x) / p)
-        LOOP(PSOFTPLUS, q * x > 88.0f ? (p * q) * x : p * fmath_softplus(q * x))
-        LOOP(SOFTSIGN, x / (1.0f + fmath_abs(x)))
-        LOOP(STANH, p * fmath_tanh(q * x))
-        LOOP(THRESH_RELU, x > p ? x : 0.0f)
-        LOOP(SHRINK, x < -q ? x + p : x > q ? x - p : 0.0f)
-        LOOP(GELU, fmath_gelu(x))
-        LOOP(SWISH, fmath_swish(x, p * x))
-        LOOP(HARD_SWISH, x * hard_sigmoid_f32(x, p, q))
     default:
         return false;
     }
@@ -219,36 +233,35 @@ static bool exec_f32_near(uint8_t code, float *out, const float *a, float p, uin
 static bool exec_f32(const struct kern_map_inst *inst, float *out, const float *a, const float *b, const float *c,
                      uint32_t n)
 {
-    float p = inst->imm[0].f32, q = inst->imm[1].f32;
-    return exec_f32_basic(inst->code, out, a, b, c, p, q, n) || exec_f32_logic(inst->code, out, a, b, p, n) ||
-           exec_f32_near(inst->code, out, a, p, n) || exec_f32_activation(inst->code, out, a, b, p, q, n) ||
-           exec_f32_math(inst->code, out, a, b, n);
+    return exec_f32_expr(inst, out, a, b, n) || exec_f32_basic(inst, out, a, b, c, n) ||
+           exec_f32_near(inst->code, out, a, inst->imm[0].f32, n) || exec_f32_math(inst, out, a, b, n);
 }
 
-/* ---- FLOAT64: what needs no function of the C library
- * ------------------------------------------------------------------ */
+/* ---- FLOAT64 ---- */
 
-static bool exec_f64_basic(const struct kern_map_inst *inst, double *out, const double *a, const double *b,
+/* ln(1 + e^u) without overflow */
+static double softplus_f64(double u)
+{
+    return (u > 0 ? u : u != u ? u : 0) + log1p(exp(-__builtin_fabs(u)));
+}
+
+static double sigmoid_f64(double u)
+{
+    return u < 0 ? exp(u) / (1 + exp(u)) : 1 / (1 + exp(-u));
+}
+
+static bool exec_f64_other(const struct kern_map_inst *inst, double *out, const double *a, const double *b,
                            const double *c, uint32_t n)
 {
     const double p = inst->imm[0].f64, q = inst->imm[1].f64;
     switch ((enum kern_map_code)inst->code) {
         LOOP(CONST, p)
-        LOOP(ADD, x + y)
-        LOOP(SUB, x - y)
-        LOOP(MUL, x * y)
-        LOOP(DIV, x / y)
-        LOOP(MIN, MIN_NUMBER(x, y))
-        LOOP(MAX, MAX_NUMBER(x, y))
         LOOP(MEAN, (x + y) / 2)
         LOOP(MULADD, x * p + q)
         LOOP(FMA, __builtin_fma(x, y, z))
         LOOP(SELECT, x != 0 ? y : z)
-        LOOP(ABS, __builtin_fabs(x))
-        LOOP(NEG, -x)
         LOOP(SIGN, (double)((x > 0) - (x < 0)))
         LOOP(SQRT, sqrt(x))
-        LOOP(RECIP, 1 / x)
         LOOP(CEIL, ceil(x))
         LOOP(FLOOR, floor(x))
         LOOP(TRUNC, trunc(x))
@@ -258,62 +271,6 @@ static bool exec_f64_basic(const struct kern_map_inst *inst, double *out, const 
         LOOP(TANH, tanh(x))
         LOOP(ERF, erf(x))
         LOOP(POW, pow(x, y))
-    case KERN_MAP_CLAMP:
-        _Pragma("GCC ivdep") for (uint32_t i = 0; i < n; i++)
-        {
-            double low = MAX_NUMBER(x, p);
-            out[i] = MIN_NUMBER(low, q);
-        }
-        return true;
-    default:
-        return false;
-    }
-}
-
-static bool exec_f64_logic(const struct kern_map_inst *inst, double *out, const double *a, const double *b, uint32_t n)
-{
-    const double p = inst->imm[0].f64, q = inst->imm[1].f64;
-    switch ((enum kern_map_code)inst->code) {
-        LOOP(IS_NAN, x != x ? 1.0 : 0.0)
-        LOOP(EQ, x == y ? 1.0 : 0.0)
-        LOOP(LT, x < y ? 1.0 : 0.0)
-        LOOP(LE, x <= y ? 1.0 : 0.0)
-        LOOP(AND, ((x != 0) & (y != 0)) ? 1.0 : 0.0)
-        LOOP(OR, ((x != 0) | (y != 0)) ? 1.0 : 0.0)
-        LOOP(XOR, (x != 0) != (y != 0) ? 1.0 : 0.0)
-        LOOP(NOT, x == 0 ? 1.0 : 0.0)
-        LOOP(RELU, x < 0 ? 0.0 : x)
-        LOOP(LEAKY_RELU, x < 0 ? p * x : x)
-        LOOP(PRELU, x < 0 ? y * x : x)
-        LOOP(SOFTSIGN, x / (1 + __builtin_fabs(x)))
-        LOOP(THRESH_RELU, x > p ? x : 0.0)
-        LOOP(SHRINK, x < -q ? x + p : x > q ? x - p : 0.0)
-    default:
-        return false;
-    }
-}
-
-/* ln(1 + e^u) without overflow */
-static double softplus_f64(double u)
-{
-    return (u > 0 ? u : u != u ? u : 0) + log1p(exp(-__builtin_fabs(u)));
-}
-
-static double hard_sigmoid_f64(double u, double p, double q)
-{
-    double line = p * u + q, top = MIN_NUMBER(line, 1.0);
-    return MAX_NUMBER(0.0, top);
-}
-
-static double sigmoid_f64(double u)
-{
-    return u < 0 ? exp(u) / (1 + exp(u)) : 1 / (1 + exp(-u));
-}
-
-static bool exec_f64_math(const struct kern_map_inst *inst, double *out, const double *a, const double *b, uint32_t n)
-{
-    const double p = inst->imm[0].f64, q = inst->imm[1].f64;
-    switch ((enum kern_map_code)inst->code) {
         LOOP(SIN, sin(x))
         LOOP(COS, cos(x))
         LOOP(TAN, tan(x))
@@ -330,8 +287,6 @@ static bool exec_f64_math(const struct kern_map_inst *inst, double *out, const d
         LOOP(ROUND_AWAY, round(x))
         LOOP(ELU, x < 0 ? p * expm1(x) : x)
         LOOP(SELU, x > 0 ? q * x : q * p * expm1(x))
-        LOOP(HARD_SIGMOID, hard_sigmoid_f64(x, p, q))
-        LOOP(HARD_SWISH, x * hard_sigmoid_f64(x, p, q))
         LOOP(SOFTPLUS, softplus_f64(p * x) / p)
         LOOP(PSOFTPLUS, p * softplus_f64(q * x))
         LOOP(STANH, p * tanh(q * x))
@@ -346,12 +301,10 @@ static bool exec_f64_math(const struct kern_map_inst *inst, double *out, const d
 static bool exec_f64(const struct kern_map_inst *inst, double *out, const double *a, const double *b, const double *c,
                      uint32_t n)
 {
-    return exec_f64_basic(inst, out, a, b, c, n) || exec_f64_logic(inst, out, a, b, n) ||
-           exec_f64_math(inst, out, a, b, n);
+    return exec_f64_expr(inst, out, a, b, n) || exec_f64_other(inst, out, a, b, c, n);
 }
 
-/* ---- integers
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- integers ---- */
 
 /* Cases whose low bits do not depend on the sign; U = the unsigned type. */
 #define INTEGER_BITS(U)                                                                                                \
@@ -376,63 +329,46 @@ static bool exec_f64(const struct kern_map_inst *inst, double *out, const double
     LOOP(BIT_OR, x | y)                                                                                                \
     LOOP(BIT_XOR, x ^ y)                                                                                               \
     LOOP(BIT_NOT, ~x)                                                                                                  \
+    LOOP(CLAMP, (x > p ? x : p) < q ? (x > p ? x : p) : q)                                                             \
     LOOP(SHL, (U)y >= (U)p ? (U)0 : (U)x << ((U)y & (8 * sizeof(U) - 1)))
 
-static bool exec_i32(const struct kern_map_inst *inst, int32_t *out, const int32_t *a, const int32_t *b,
-                     const int32_t *c, uint32_t n)
-{
-    int32_t p = inst->imm[0].i32, q = inst->imm[1].i32;
-    switch ((enum kern_map_code)inst->code) {
-        INTEGER_BITS(uint32_t)
-        LOOP(ABS, x < 0 ? (uint32_t)0 - (uint32_t)x : (uint32_t)x)
-        LOOP(SIGN, (x > 0) - (x < 0))
-        LOOP(CLAMP, (x > p ? x : p) < q ? (x > p ? x : p) : q)
-    default:
-        return integer_i32(inst->code, out, a, b, (uint32_t)p, n);
-    }
-}
+#define LOW_BITS(U, bits)    ((U)p >= (bits) ? (U)-1 : ((U)1 << (U)p) - 1)
+#define UNUSED_BITS(U, bits) ((U)p == 0 || (U)p >= (bits) ? 0 : (bits) - (U)p)
+#define INTEGER_SIGNED(T, U, bits)                                                                                     \
+    LOOP(ABS, x < 0 ? (U)0 - (U)x : (U)x)                                                                              \
+    LOOP(SIGN, (x > 0) - (x < 0))                                                                                      \
+    LOOP(DIV, divide_i##bits(x, y))                                                                                    \
+    LOOP(MOD_TRUNC, modulus_i##bits(x, y, false))                                                                      \
+    LOOP(MOD_FLOOR, modulus_i##bits(x, y, true))                                                                       \
+    LOOP(POW, (T)integer_power_signed(x, y))                                                                           \
+    LOOP(BIT_COUNT, (T)bit_count_##bits((U)x &LOW_BITS(U, bits)))                                                      \
+    LOOP(WRAP, (T)((U)x << UNUSED_BITS(U, bits)) >> UNUSED_BITS(U, bits))
+#define INTEGER_UNSIGNED(T, U, bits)                                                                                   \
+    LOOP(ABS, x)                                                                                                       \
+    LOOP(SIGN, x > 0)                                                                                                  \
+    LOOP(DIV, divide_u##bits(x, y))                                                                                    \
+    LOOP(MOD_TRUNC, modulus_u##bits(x, y))                                                                             \
+    LOOP(MOD_FLOOR, modulus_u##bits(x, y))                                                                             \
+    LOOP(POW, (T)integer_power(x, y))                                                                                  \
+    LOOP(BIT_COUNT, bit_count_##bits(x &LOW_BITS(U, bits)))                                                            \
+    LOOP(SHR, y >= p ? 0 : x >> (y & ((bits)-1)))                                                                      \
+    LOOP(WRAP, x &LOW_BITS(U, bits))
 
-static bool exec_u32(const struct kern_map_inst *inst, uint32_t *out, const uint32_t *a, const uint32_t *b,
-                     const uint32_t *c, uint32_t n)
-{
-    uint32_t p = inst->imm[0].u32, q = inst->imm[1].u32;
-    switch ((enum kern_map_code)inst->code) {
-        INTEGER_BITS(uint32_t)
-        LOOP(ABS, x)
-        LOOP(SIGN, x > 0)
-        LOOP(CLAMP, (x > p ? x : p) < q ? (x > p ? x : p) : q)
-    default:
-        return integer_u32(inst->code, out, a, b, p, n);
+/* exec_i32 and so on; `more`: cases of the type's own. */
+#define EXEC_INTEGER(name, T, U, bits, OWN, more)                                                                      \
+    static bool exec_##name(const struct kern_map_inst *inst, T *out, const T *a, const T *b, const T *c, uint32_t n)  \
+    {                                                                                                                  \
+        const T p = inst->imm[0].name, q = inst->imm[1].name;                                                          \
+        switch ((enum kern_map_code)inst->code) {                                                                      \
+            INTEGER_BITS(U)                                                                                            \
+            OWN(T, U, bits)                                                                                            \
+            more default : return false;                                                                               \
+        }                                                                                                              \
     }
-}
-
-static bool exec_i64(const struct kern_map_inst *inst, int64_t *out, const int64_t *a, const int64_t *b,
-                     const int64_t *c, uint32_t n)
-{
-    int64_t p = inst->imm[0].i64, q = inst->imm[1].i64;
-    switch ((enum kern_map_code)inst->code) {
-        INTEGER_BITS(uint64_t)
-        LOOP(ABS, x < 0 ? (uint64_t)0 - (uint64_t)x : (uint64_t)x)
-        LOOP(SIGN, (x > 0) - (x < 0))
-        LOOP(CLAMP, (x > p ? x : p) < q ? (x > p ? x : p) : q)
-    default:
-        return integer_i64(inst->code, out, a, b, (uint64_t)p, n);
-    }
-}
-
-static bool exec_u64(const struct kern_map_inst *inst, uint64_t *out, const uint64_t *a, const uint64_t *b,
-                     const uint64_t *c, uint32_t n)
-{
-    uint64_t p = inst->imm[0].u64, q = inst->imm[1].u64;
-    switch ((enum kern_map_code)inst->code) {
-        INTEGER_BITS(uint64_t)
-        LOOP(ABS, x)
-        LOOP(SIGN, x > 0)
-        LOOP(CLAMP, (x > p ? x : p) < q ? (x > p ? x : p) : q)
-    default:
-        return integer_u64(inst->code, out, a, b, p, n);
-    }
-}
+EXEC_INTEGER(i32, int32_t, uint32_t, 32, INTEGER_SIGNED, LOOP(MEAN, (int32_t)(((int64_t)x + y) / 2)))
+EXEC_INTEGER(u32, uint32_t, uint32_t, 32, INTEGER_UNSIGNED, LOOP(MEAN, (uint32_t)(((uint64_t)x + y) / 2)))
+EXEC_INTEGER(i64, int64_t, uint64_t, 64, INTEGER_SIGNED, )
+EXEC_INTEGER(u64, uint64_t, uint64_t, 64, INTEGER_UNSIGNED, )
 
 #undef x
 #undef y

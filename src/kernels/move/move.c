@@ -36,8 +36,6 @@ bool kern_move_any_accepts(const struct kern_op *op)
 void kern_move_any_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
     struct move_plan plan;
-    (void)state;
-    (void)threads;
     move_plan_init(&plan, op);
     *out = (struct kern_work){ .units = plan.units, .grain = 65536 };
     if (plan.crossed)
@@ -149,8 +147,6 @@ bool kern_move_any_ref_accepts(const struct kern_op *op)
 
 void kern_move_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
-    (void)state;
-    (void)threads;
     uint64_t elements = kern_view_elements(&op->tensors[1]);
     *out = (struct kern_work){ .units = elements, .grain = kern_type_bytes(op->tensors[1].type) ? 4096 : elements };
 }

@@ -95,8 +95,6 @@ bool kern_move_interleave_accepts(const struct kern_op *op)
 void kern_move_interleave_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
     struct interleave_plan plan;
-    (void)state;
-    (void)threads;
     plan_init(&plan, op);
     *out = (struct kern_work){ .units = plan.outer.count, .grain = BASE_MAX(1, 65536 / plan.unit / plan.ways) };
 }

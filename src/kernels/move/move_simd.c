@@ -3,7 +3,7 @@
 #include "kernels/core/isa.h"
 #include "kernels/core/dense.h"
 #include "kernels/move/move.h"
-#include "kernels/resample/resample_repeat.h"
+#include "kernels/resample/resample.h"
 
 /* Lanes of a shuffle of two vectors of N elements; constants, or the compiler would make no shuffle of it. */
 #define LOW(k, bit, N)     ((k) & (bit) ? (N) + (k) - (bit) : (k))

@@ -6,7 +6,7 @@
 
 #include "base/cpu.h"
 #include "base/parallel.h"
-#include "kernels/conv/conv_dw.h"
+#include "kernels/conv/conv_plans.h"
 
 struct conv_build {
     const struct kern_op *op;

@@ -7,6 +7,7 @@
 #define KERNELS_DNNL_OP_H
 
 #include "kernels/core/dense.h"
+#include "kernels/core/epilogue.h"
 #include "kernels/onednn/dnnl_calls.h"
 
 #include <stdatomic.h>
@@ -127,6 +128,7 @@ const dnnl_memory_desc_t *dnnl_query_md(const_dnnl_primitive_desc_t pd, dnnl_que
 bool dnnl_pack_set(struct dnnl_state *state, const dnnl_memory_desc_t *from, const dnnl_memory_desc_t *to);
 
 /* The epilogue as post-ops (dnnl_post.c). */
+extern const struct kern_epilogue_support dnnl_epilogue_support;
 struct dnnl_post {
     uint32_t count; /* tensors that binary post-ops read */
     uint32_t tensor[4];
@@ -135,6 +137,8 @@ struct dnnl_post {
 /* false when an operation has no counterpart; `ops` may then hold a part. md_of gives the descriptor of an input tensor
  * in the shape of the output, false when it has none. */
 typedef bool dnnl_md_fn(void *context, uint32_t tensor, dnnl_memory_desc_t *out);
+bool dnnl_post_steps(const struct kern_epilogue_step *step, uint32_t count, dnnl_post_ops_t ops, dnnl_md_fn *md_of,
+                     void *context, struct dnnl_post *out);
 bool dnnl_post_epilogue(const struct kern_op *op, dnnl_post_ops_t ops, dnnl_md_fn *md_of, void *context,
                         struct dnnl_post *out);
 bool dnnl_post_binary(dnnl_post_ops_t ops, dnnl_alg_kind_t algorithm, uint32_t tensor, const dnnl_memory_desc_t *md,
@@ -144,14 +148,13 @@ bool dnnl_post_add(dnnl_post_ops_t ops, uint32_t tensor, const dnnl_memory_desc_
 /* Integer products (dnnl_int.c): the epilogue is [times scales,] [post-ops,] [[by a divisor,] to the nearest integer
  * plus zero point]. */
 struct dnnl_epilogue {
+    const struct kern_op *op;
     bool scales, by_channel; /* one scale, or one per channel or column */
-    uint32_t scale;          /* tensor */
-    dnnl_memory_desc_t scale_md, divisor_md;
     bool quantizes;
-    uint32_t divisor;    /* tensor of one; 0 = none */
-    uint32_t zero;       /* tensor of the output's zero point; 0 = none */
-    struct kern_op rest; /* the op with the post-ops as epilogue */
-    struct kern_map rest_map;
+    struct kern_requantize how; /* divisor and zero: tensors of one element */
+    dnnl_memory_desc_t scale_md, divisor_md;
+    struct kern_epilogue steps;
+    uint32_t first, end; /* of the post-ops among the steps */
 };
 /* `channel` = the dimension along which scales may vary. false when the library cannot say it. */
 bool dnnl_epilogue_init(const struct kern_op *op, uint32_t channel, struct dnnl_epilogue *out);

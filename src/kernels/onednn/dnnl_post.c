@@ -3,6 +3,29 @@
 
 #include <math.h>
 
+const struct kern_epilogue_support dnnl_epilogue_support = {
+    KERN_EPILOGUE_STEPS_MAX,
+    { [KERN_MAP_RELU] = KERN_EPILOGUE_VALUE,
+      [KERN_MAP_LEAKY_RELU] = KERN_EPILOGUE_VALUE,
+      [KERN_MAP_ELU] = KERN_EPILOGUE_VALUE,
+      [KERN_MAP_SIGMOID] = KERN_EPILOGUE_VALUE,
+      [KERN_MAP_TANH] = KERN_EPILOGUE_VALUE,
+      [KERN_MAP_GELU] = KERN_EPILOGUE_VALUE,
+      [KERN_MAP_SWISH] = KERN_EPILOGUE_VALUE | KERN_EPILOGUE_GATE,
+      [KERN_MAP_MULADD] = KERN_EPILOGUE_VALUE,
+      [KERN_MAP_CLAMP] = KERN_EPILOGUE_VALUE,
+      [KERN_MAP_ABS] = KERN_EPILOGUE_VALUE,
+      [KERN_MAP_HARD_SIGMOID] = KERN_EPILOGUE_VALUE,
+      [KERN_MAP_HARD_SWISH] = KERN_EPILOGUE_VALUE | KERN_EPILOGUE_GATE,
+      [KERN_MAP_ADD] = KERN_EPILOGUE_TENSOR,
+      [KERN_MAP_MIN] = KERN_EPILOGUE_NUMBER, /* with MAX behind it */
+      [KERN_MAP_MAX] = KERN_EPILOGUE_NUMBER,
+      /* of integer products (dnnl_int.c) */
+      [KERN_MAP_MUL] = KERN_EPILOGUE_TENSOR,
+      [KERN_MAP_DIV] = KERN_EPILOGUE_TENSOR,
+      [KERN_MAP_RINT] = KERN_EPILOGUE_VALUE },
+};
+
 /* oneDNN 2.6 computes the second of two operations of one algorithm with the constants of the first. */
 static bool has_eltwise(const_dnnl_post_ops_t ops, dnnl_alg_kind_t algorithm)
 {
@@ -40,10 +63,11 @@ bool dnnl_post_binary(dnnl_post_ops_t ops, dnnl_alg_kind_t algorithm, uint32_t t
     return true;
 }
 
-static bool unary(dnnl_post_ops_t ops, const struct kern_map_inst *inst)
+/* A step of the value alone. */
+static bool unary(dnnl_post_ops_t ops, const struct kern_epilogue_step *step)
 {
-    float p = inst->imm[0].f32, q = inst->imm[1].f32;
-    switch (inst->code) {
+    float p = step->p, q = step->q;
+    switch (step->code) {
     case KERN_MAP_RELU:
         return eltwise(ops, dnnl_eltwise_relu, 0, 0);
     case KERN_MAP_LEAKY_RELU:
@@ -74,70 +98,39 @@ static bool unary(dnnl_post_ops_t ops, const struct kern_map_inst *inst)
     }
 }
 
-/* x * sigmoid(x) and x * hard sigmoid(x) written as two operations. */
-static bool gated(dnnl_post_ops_t ops, const struct kern_map_inst *gate, const struct kern_map_inst *product,
-                  uint32_t last, uint32_t gate_register)
+/* max(min(x, q), p). NaN becomes q here, but the lower bound in the library's clip: so -x is clipped, and turned back.
+ */
+static bool clipped(dnnl_post_ops_t ops, const struct kern_epilogue_step *step)
 {
-    if (product->code != KERN_MAP_MUL || gate->src[0] != last)
-        return false;
-    if (!(product->src[0] == last && product->src[1] == gate_register) &&
-        !(product->src[1] == last && product->src[0] == gate_register))
-        return false;
-    if (gate->code == KERN_MAP_SIGMOID)
-        return eltwise(ops, dnnl_eltwise_swish, 1, 0);
-    return gate->code == KERN_MAP_HARD_SIGMOID && gate->imm[0].f32 == 1.0f / 6 && gate->imm[1].f32 == 0.5f &&
-           eltwise(ops, dnnl_eltwise_hardswish, 0, 0);
+    const float p = step[1].p, q = step[0].p;
+    return step[0].code == KERN_MAP_MIN && step[1].code == KERN_MAP_MAX && p <= q &&
+           !has_eltwise(ops, dnnl_eltwise_clip) && eltwise(ops, dnnl_eltwise_linear, -1, 0) &&
+           dnnl_safe_post_ops_append_eltwise(ops, -1.0f, dnnl_eltwise_clip, -q, -p) == dnnl_success;
 }
 
-enum { CLIP_LENGTH = 4 };
-
-/* max(min(x, q), p) of two constants, from inst[0] with register `first` on. NaN becomes q here, but the lower bound in
- * the library's clip: so -x is clipped, and turned back. */
-static bool clipped(dnnl_post_ops_t ops, const struct kern_map_inst *inst, uint32_t count, uint32_t last,
-                    uint32_t first)
+bool dnnl_post_steps(const struct kern_epilogue_step *step, uint32_t count, dnnl_post_ops_t ops, dnnl_md_fn *md_of,
+                     void *context, struct dnnl_post *post)
 {
-    static const uint8_t codes[CLIP_LENGTH] = { KERN_MAP_CONST, KERN_MAP_MIN, KERN_MAP_CONST, KERN_MAP_MAX };
-    if (count < CLIP_LENGTH)
-        return false;
-    for (uint32_t i = 0; i < CLIP_LENGTH; i++)
-        if (inst[i].code != codes[i] || inst[i].type != DML_TENSOR_DATA_TYPE_FLOAT32 ||
-            inst[i].to_type != DML_TENSOR_DATA_TYPE_FLOAT32)
+    for (uint32_t i = 0; i < count; i++) {
+        dnnl_memory_desc_t md;
+        if (i + 1 < count && step[i].code == KERN_MAP_MIN) {
+            if (!clipped(ops, &step[i++]))
+                return false;
+        } else if (step[i].tensor) {
+            if (step[i].code != KERN_MAP_ADD || !md_of(context, step[i].tensor, &md) ||
+                !dnnl_post_add(ops, step[i].tensor, &md, post))
+                return false;
+        } else if (!unary(ops, &step[i])) {
             return false;
-    const float p = inst[2].imm[0].f32, q = inst[0].imm[0].f32;
-    return inst[1].src[0] == last && inst[1].src[1] == first && inst[3].src[0] == first + 1 &&
-           inst[3].src[1] == first + 2 && p <= q && !has_eltwise(ops, dnnl_eltwise_clip) &&
-           eltwise(ops, dnnl_eltwise_linear, -1, 0) &&
-           dnnl_safe_post_ops_append_eltwise(ops, -1.0f, dnnl_eltwise_clip, -q, -p) == dnnl_success;
+        }
+    }
+    return true;
 }
 
 bool dnnl_post_epilogue(const struct kern_op *op, dnnl_post_ops_t ops, dnnl_md_fn *md_of, void *context,
                         struct dnnl_post *post)
 {
-    const struct kern_map *map = op->epilogue;
-    uint32_t extra = op->input_count - op->epilogue_input, last = 0;
-    for (uint32_t i = 0; i < map->inst_count; i++) {
-        const struct kern_map_inst *inst = &map->inst[i];
-        if (inst->type != DML_TENSOR_DATA_TYPE_FLOAT32 || inst->to_type != DML_TENSOR_DATA_TYPE_FLOAT32)
-            return false;
-        if (i + 1 < map->inst_count && inst[1].type == DML_TENSOR_DATA_TYPE_FLOAT32 &&
-            gated(ops, inst, inst + 1, last, 1 + extra + i)) {
-            i++;
-        } else if (inst->code == KERN_MAP_CONST) {
-            if (!clipped(ops, inst, map->inst_count - i, last, 1 + extra + i))
-                return false;
-            i += CLIP_LENGTH - 1;
-        } else if (inst->code == KERN_MAP_ADD) {
-            uint32_t other = inst->src[0] == last ? inst->src[1] : inst->src[0];
-            dnnl_memory_desc_t md;
-            if ((inst->src[0] != last && inst->src[1] != last) || other < 1 || other > extra)
-                return false;
-            uint32_t tensor = op->epilogue_input + other - 1;
-            if (!md_of(context, tensor, &md) || !dnnl_post_add(ops, tensor, &md, post))
-                return false;
-        } else if (inst->src[0] != last || !unary(ops, inst)) {
-            return false;
-        }
-        last = 1 + extra + i;
-    }
-    return map->store[0] == last;
+    struct kern_epilogue epilogue;
+    return kern_epilogue_match(op, &dnnl_epilogue_support, &epilogue) &&
+           dnnl_post_steps(epilogue.step, epilogue.count, ops, md_of, context, post);
 }

@@ -18,6 +18,11 @@ bool pool_shape_of(const struct kern_pool *pool, const struct kern_view *x, cons
 /* Max pooling of integers goes channels by channels, not along the last dimension, where those lie together. */
 bool pool_int_by_channels(const struct kern_op *op, const struct pool_shape *s);
 
+#define POOL_F64_CHANNELS 8 /* of FLOAT64, at once where they do not lie together */
+
+/* FLOAT64: how many channels are worked on together, pixel by pixel; 0: rows of results are, channel by channel. */
+int64_t pool_f64_channels(const struct kern_op *op, const struct pool_shape *s);
+
 /* Window taps [*begin, *end) that lie inside the input, for output position `out` along dimension d. */
 DENSE_INLINE void pool_taps(const struct pool_shape *s, uint32_t d, int64_t out, int64_t *begin, int64_t *end)
 {

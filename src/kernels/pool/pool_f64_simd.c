@@ -1,7 +1,7 @@
 /* Pooling of FLOAT64 for the instruction set of the including file. The taps of every result join in the order of the
  * reference, so that results are its own. */
 #include "kernels/core/isa.h"
-#include "kernels/pool/pool_f64.h"
+#include "kernels/pool/pool.h"
 
 #include <math.h>
 

@@ -16,6 +16,7 @@ enum pool_way {
 };
 
 enum pool_way pool_way_of(const struct kern_op *op, const struct pool_shape *s);
+void pool_window_of(const struct pool_shape *s, DML_TENSOR_DATA_TYPE type, float fill, struct window *out);
 void pool_window(const struct kern_op *op, const struct pool_shape *s, struct window *out);
 /* Scratch for the joined input rows of one output row. */
 int64_t pool_line_floats(const struct pool_shape *s);

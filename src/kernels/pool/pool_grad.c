@@ -4,16 +4,7 @@
 
 void pool_grad_window(const struct kern_op *op, const struct pool_shape *s, struct window *w)
 {
-    *w = (struct window){ .x_row = s->x[3], .type = op->tensors[0].type, .fill = -INFINITY };
-    for (int d = 0; d < 2; d++) {
-        w->in[d] = s->in[d + 1];
-        w->out[d] = s->out[d + 1];
-        w->kernel[d] = s->window[d + 1];
-        w->stride[d] = s->stride[d + 1];
-        w->dilation[d] = s->dilation[d + 1];
-        w->pad[d] = s->pad[d + 1];
-    }
-    window_plan_init(w);
+    pool_window_of(s, op->tensors[0].type, -INFINITY, w);
 }
 
 bool pool_grad_in_place(const struct kern_op *op)
@@ -47,8 +38,6 @@ void kern_pool_grad_f32_plan(const struct kern_op *op, const void *state, uint32
     const struct kern_view *dx = &op->tensors[op->input_count];
     struct pool_shape s;
     struct window w;
-    (void)state;
-    (void)threads;
     pool_grad_shape(op, &s);
     if (op->u.pool_grad.mode == KERN_POOL_AVERAGE) {
         *out = (struct kern_work){ .units = dense_rows(dx), .grain = dense_grain(4 * (uint64_t)(s.in[2] + s.out[2])) };

@@ -2,9 +2,8 @@
 #ifndef KERNELS_POOL_GRAD_H
 #define KERNELS_POOL_GRAD_H
 
-#include "kernels/pool/pool.h"
+#include "kernels/pool/pool_fast.h"
 #include "kernels/resample/scatter_add_plan.h"
-#include "kernels/core/window_plan.h"
 
 bool kern_pool_grad_any_ref_accepts(const struct kern_op *op);
 bool pool_grad_shape(const struct kern_op *op, struct pool_shape *out);

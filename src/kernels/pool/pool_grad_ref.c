@@ -29,8 +29,6 @@ bool kern_pool_grad_any_ref_accepts(const struct kern_op *op)
 void kern_pool_grad_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
     struct pool_shape s;
-    (void)state;
-    (void)threads;
     pool_grad_shape(op, &s);
     const struct kern_view *dx = &op->tensors[op->input_count];
     uint64_t plane = (uint64_t)(s.in[0] * s.in[1] * s.in[2]);
@@ -45,8 +43,6 @@ struct pool_share {
 static void pool_give(void *context, const struct pool_window *window, int64_t offset, int64_t position)
 {
     struct pool_share *share = context;
-    (void)window;
-    (void)offset;
     share->sums[position] += share->value;
 }
 

@@ -4,8 +4,7 @@
 #include "kernels/pool/pool_grad.h"
 #include "kernels/resample/scatter_add_body.h"
 
-/* ---- average: every row of dX gathers the rows of dY whose windows hold it ------------------------------------------
- */
+/* ---- average: every row of dX gathers the rows of dY whose windows hold it ---- */
 
 struct pool_grad {
     struct pool_shape s;
@@ -124,8 +123,7 @@ static void pool_grad_average(const struct kern_call *call, uint64_t begin, uint
     }
 }
 
-/* ---- max: the first maxima of a channel are found band by band, and dY is added there ------------------------------
- */
+/* ---- max: the first maxima of a channel are found band by band, and dY is added there ---- */
 
 static void pool_grad_channel(const struct kern_call *call, const struct pool_band *b, float *row, int64_t *at,
                               float *sums)

@@ -27,10 +27,12 @@ static void pool_prefetch(const void *x, int64_t at, int64_t count, int64_t byte
         __builtin_prefetch((const void *)(from + (uintptr_t)b));
 }
 
-/* to[i] = the `rows` elements x[at + i], x[at + step + i], ... joined */
-DENSE_INLINE void pool_join_rows(enum pool_kind kind, DML_TENSOR_DATA_TYPE type, const void *x, int64_t at,
-                                 int64_t step, int64_t rows, int64_t count, float *to)
+/* to[i] = the `rows` elements at + i, at + i + w.x_row, ... joined */
+DENSE_INLINE void pool_join_rows(enum pool_kind kind, DML_TENSOR_DATA_TYPE type, const struct pool_band *b, int64_t at,
+                                 int64_t rows, int64_t count, float *to)
 {
+    const void *x = b->x;
+    const int64_t step = b->w.x_row;
     const float fill = kind == POOL_TOP ? -INFINITY : 0;
     int64_t i = 0;
     for (; i + VEC <= count; i += VEC) {
@@ -50,19 +52,18 @@ DENSE_INLINE void pool_join_rows(enum pool_kind kind, DML_TENSOR_DATA_TYPE type,
 DENSE_INLINE void pool_join_rows_as(DML_TENSOR_DATA_TYPE type, const struct pool_band *b, int64_t at, int64_t rows,
                                     int64_t count, float *to)
 {
-    const int64_t step = b->w.x_row;
     if (b->kind == POOL_TOP && rows == 2)
-        pool_join_rows(POOL_TOP, type, b->x, at, step, 2, count, to);
+        pool_join_rows(POOL_TOP, type, b, at, 2, count, to);
     else if (b->kind == POOL_TOP && rows == 3)
-        pool_join_rows(POOL_TOP, type, b->x, at, step, 3, count, to);
+        pool_join_rows(POOL_TOP, type, b, at, 3, count, to);
     else if (b->kind == POOL_TOP)
-        pool_join_rows(POOL_TOP, type, b->x, at, step, rows, count, to);
+        pool_join_rows(POOL_TOP, type, b, at, rows, count, to);
     else if (b->kind == POOL_SUM)
-        pool_join_rows(POOL_SUM, type, b->x, at, step, rows, count, to);
+        pool_join_rows(POOL_SUM, type, b, at, rows, count, to);
     else if (b->kind == POOL_SUM_ABS)
-        pool_join_rows(POOL_SUM_ABS, type, b->x, at, step, rows, count, to);
+        pool_join_rows(POOL_SUM_ABS, type, b, at, rows, count, to);
     else
-        pool_join_rows(POOL_SUM_SQUARE, type, b->x, at, step, rows, count, to);
+        pool_join_rows(POOL_SUM_SQUARE, type, b, at, rows, count, to);
 }
 
 static void pool_join_rows_of(const struct pool_band *b, int64_t at, int64_t rows, int64_t count, float *to)

@@ -54,8 +54,6 @@ bool kern_pool_any_ref_accepts(const struct kern_op *op)
 
 void kern_pool_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
-    (void)state;
-    (void)threads;
     struct pool_shape s = { 0 };
     pool_shape_init(op, &s);
     uint64_t cost = (uint64_t)BASE_MIN(s.area, INT32_MAX) * (uint64_t)s.out[2];
@@ -96,7 +94,6 @@ static void pool_add(void *context, const struct pool_window *window, int64_t of
 {
     struct pool_sum *sum = context;
     double value = dense_load(window->x, offset, sum->type);
-    (void)position;
     if (sum->p)
         value = sum->p == 1 ? fabs(value) : sum->p == 2 ? value * value : pow(fabs(value), sum->p);
     sum->sum += value;

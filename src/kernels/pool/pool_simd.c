@@ -74,8 +74,7 @@ static void pool_store_index(const struct pool_fast *p, int64_t at, uint64_t bas
         ((uint32_t *)p->call->data[2])[at] = (uint32_t)index;
 }
 
-/* ---- planes (nchw) --------------------------------------------------------------------------------------------------
- */
+/* ---- planes (nchw) ---- */
 
 static void pool_scale_row(float *restrict values, const float *restrict share, float row_share, int64_t count)
 {
@@ -212,8 +211,7 @@ static void pool_planes(struct pool_fast *p, uint64_t begin, uint64_t end)
     }
 }
 
-/* ---- whole planes (global pooling)
- * ----------------------------------------------------------------------------------- */
+/* ---- whole planes (global pooling) ---- */
 
 DENSE_INLINE float pool_reduce(DML_TENSOR_DATA_TYPE type, enum pool_kind kind, const void *x, int64_t at, int64_t count)
 {

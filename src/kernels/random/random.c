@@ -12,8 +12,6 @@ bool kern_random_philox_accepts(const struct kern_op *op)
 
 void kern_random_philox_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
-    (void)state;
-    (void)threads;
     *out = (struct kern_work){ .units = kern_random_groups(op), .grain = 4096 };
 }
 

@@ -21,8 +21,6 @@ uint64_t kern_random_groups(const struct kern_op *op)
 
 void kern_random_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
-    (void)state;
-    (void)threads;
     *out = (struct kern_work){ .units = kern_random_groups(op), .grain = 256 };
 }
 

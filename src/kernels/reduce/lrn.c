@@ -24,8 +24,6 @@ bool kern_lrn_float_accepts(const struct kern_op *op)
 
 void kern_lrn_float_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
-    (void)state;
-    (void)threads;
     uint64_t channels = op->tensors[0].sizes[1];
     *out = (struct kern_work){ .units = kern_view_elements(&op->tensors[0]) / channels };
     out->grain = BASE_MAX(64, 8192 / channels);
@@ -49,7 +47,8 @@ static void load_channel(const struct lrn *lrn, uint32_t channel, uint64_t first
     memset(squares, 0, width * sizeof(float));
     memset(lrn->acc, 0, width * sizeof(float));
     const void *row = values;
-    lrn->isa->column(KERN_STAT_SQUARES, squares, &row, NULL, 1, false, lrn->acc, width);
+    lrn->isa->column(KERN_STAT_SQUARES, squares, &(struct kern_reduction_rows){ &row, NULL, 1, width, false },
+                     lrn->acc);
 }
 
 static void store_channel(const struct lrn *lrn, uint32_t channel, uint64_t first, uint32_t width)
@@ -63,7 +62,7 @@ static void store_channel(const struct lrn *lrn, uint32_t channel, uint64_t firs
     memset(lrn->acc, 0, width * sizeof(float));
     for (uint32_t k = begin; k < end; k++) {
         const void *row = ring_row(lrn, lrn->squares, k);
-        lrn->isa->column(KERN_STAT_SUM, lrn->acc, &row, NULL, 1, false, NULL, width);
+        lrn->isa->column(KERN_STAT_SUM, lrn->acc, &(struct kern_reduction_rows){ &row, NULL, 1, width, false }, NULL);
     }
     lrn->isa->respond(lrn->out, ring_row(lrn, lrn->values, channel), lrn->acc, width, op->bias,
                       op->alpha / (float)op->local_size, op->beta);

@@ -1,4 +1,5 @@
 /* Local response normalisation, one element at a time, in double. */
+#include "kernels/core/epilogue.h"
 #include "kernels/map/map.h"
 
 #include <math.h>
@@ -10,8 +11,6 @@ bool kern_lrn_any_ref_accepts(const struct kern_op *op)
 
 void kern_lrn_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
-    (void)state;
-    (void)threads;
     *out = (struct kern_work){ .units = kern_view_elements(&op->tensors[0]), .grain = 1024 };
 }
 

@@ -18,8 +18,6 @@ bool kern_moments_float_accepts(const struct kern_op *op)
 
 void kern_moments_float_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
-    (void)state;
-    (void)threads;
     kern_reductions_plan(op, op->u.moments.axes, 0, out);
 }
 
@@ -46,8 +44,6 @@ bool kern_grad_sums_float_accepts(const struct kern_op *op)
 
 void kern_grad_sums_float_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
-    (void)state;
-    (void)threads;
     kern_reductions_plan(op, op->u.grad_sums.axes, 0, out);
 }
 

@@ -30,8 +30,6 @@ bool kern_moments_any_ref_accepts(const struct kern_op *op)
 
 void kern_moments_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
-    (void)state;
-    (void)threads;
     plan_groups(&op->tensors[0], op->u.moments.axes, out);
 }
 
@@ -66,8 +64,6 @@ bool kern_grad_sums_any_ref_accepts(const struct kern_op *op)
 
 void kern_grad_sums_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
-    (void)state;
-    (void)threads;
     plan_groups(&op->tensors[0], op->u.grad_sums.axes, out);
 }
 

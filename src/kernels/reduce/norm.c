@@ -38,8 +38,6 @@ bool kern_norm_float_accepts(const struct kern_op *op)
 void kern_norm_float_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
     struct kern_map map;
-    (void)state;
-    (void)threads;
     uint32_t inputs = norm_program(op, &map);
     uint64_t bytes = kern_map_block_bytes(&map, inputs);
     if (op->epilogue) /* which may run alone */
@@ -103,8 +101,6 @@ bool kern_lp_norm_float_accepts(const struct kern_op *op)
 void kern_lp_norm_float_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
     struct kern_map map;
-    (void)state;
-    (void)threads;
     uint32_t inputs = lp_norm_program(op, &map);
     kern_reductions_plan(op, 1u << op->u.lp_norm.axis, kern_map_block_bytes(&map, inputs), out);
 }

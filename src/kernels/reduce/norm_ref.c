@@ -1,4 +1,5 @@
 /* Mean-variance normalisation and Lp normalisation, one group of elements at a time, in double. */
+#include "kernels/core/epilogue.h"
 #include "kernels/map/map.h"
 
 #include <math.h>
@@ -54,8 +55,6 @@ bool kern_norm_any_ref_accepts(const struct kern_op *op)
 
 void kern_norm_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
-    (void)state;
-    (void)threads;
     uint64_t length;
     out->units = reduction_count(&op->tensors[0], op->u.norm.axes, &length);
     out->grain = BASE_MAX(1, 4096 / length);
@@ -90,8 +89,6 @@ bool kern_lp_norm_any_ref_accepts(const struct kern_op *op)
 
 void kern_lp_norm_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
-    (void)state;
-    (void)threads;
     uint64_t length;
     uint64_t groups = reduction_count(&op->tensors[0], 1u << op->u.lp_norm.axis, &length);
     *out = (struct kern_work){ .units = groups, .grain = BASE_MAX(1, 4096 / length) };

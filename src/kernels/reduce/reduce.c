@@ -19,8 +19,6 @@ bool kern_reduce_float_accepts(const struct kern_op *op)
 
 void kern_reduce_float_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
-    (void)state;
-    (void)threads;
     kern_reductions_plan(op, op->u.reduce.axes, 0, out);
 }
 

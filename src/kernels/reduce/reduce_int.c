@@ -57,8 +57,6 @@ static bool in_columns(const struct kern_iterator *outer, const struct kern_iter
 void kern_reduce_int_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
     struct kern_iterator outer, inner;
-    (void)state;
-    (void)threads;
     iterators_init(op, &outer, &inner);
     *out = (struct kern_work){ .units = outer.count, .grain = BASE_MAX(1, 65536 / inner.count) };
     if (in_columns(&outer, &inner))

@@ -155,8 +155,6 @@ bool kern_reduce_any_ref_accepts(const struct kern_op *op)
 
 void kern_reduce_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
-    (void)state;
-    (void)threads;
     uint64_t outputs = kern_view_elements(&op->tensors[1]);
     uint64_t length = BASE_MAX(1, kern_view_elements(&op->tensors[0]) / outputs);
     *out = (struct kern_work){ .units = outputs, .grain = BASE_MAX(1, 16384 / length) };

@@ -265,6 +265,11 @@ static void rows_init(struct rows *rows, const struct kern_reductions *groups, i
     rows->count = BASE_MIN(known, COLUMN_RUN);
 }
 
+static struct kern_reduction_rows rows_x(const struct rows *rows, const struct kern_reductions *groups, uint32_t width)
+{
+    return (struct kern_reduction_rows){ rows->at, rows->at + ROWS_AHEAD, rows->count, width, is_half(groups, 0) };
+}
+
 /* Is there any number in the group? */
 static bool has_number(const struct kern_reductions *groups, int64_t offset)
 {
@@ -287,7 +292,8 @@ static void column_extremes(const struct kern_reductions *groups, enum kern_stat
         acc[i] = -__builtin_inff();
     for (uint64_t begin = 0; begin < groups->inner.count; begin += rows.count) {
         rows_init(&rows, groups, offset, begin);
-        groups->isa->column(stat, acc, rows.at, rows.at + ROWS_AHEAD, rows.count, is_half(groups, 0), NULL, width);
+        const struct kern_reduction_rows x = rows_x(&rows, groups, width);
+        groups->isa->column(stat, acc, &x, NULL);
     }
     for (uint32_t i = 0; i < width; i++) {
         out[i] = stat == KERN_STAT_MAX ? acc[i] : -acc[i];
@@ -310,7 +316,8 @@ static void column_stat(const struct kern_reductions *groups, enum kern_stat sta
     for (uint64_t begin = 0; begin < groups->inner.count; begin += rows.count) {
         rows_init(&rows, groups, offset, begin);
         memset(acc, 0, width * sizeof(*acc));
-        groups->isa->column(stat, acc, rows.at, rows.at + ROWS_AHEAD, rows.count, is_half(groups, 0), center, width);
+        const struct kern_reduction_rows x = rows_x(&rows, groups, width);
+        groups->isa->column(stat, acc, &x, center);
         for (uint32_t i = 0; i < width; i++)
             out[i] += acc[i];
     }
@@ -326,7 +333,8 @@ void kern_reductions_powers(const struct kern_reductions *groups, uint64_t first
         top[i] = -__builtin_inff();
     for (uint64_t begin = 0; begin < groups->inner.count; begin += rows.count) {
         rows_init(&rows, groups, offset, begin);
-        groups->isa->powers(top, sum, rows.at, rows.at + ROWS_AHEAD, rows.count, is_half(groups, 0), width);
+        const struct kern_reduction_rows x = rows_x(&rows, groups, width);
+        groups->isa->powers(top, sum, &x);
     }
 }
 
@@ -376,14 +384,14 @@ static void column_run(const struct kern_reductions *groups, const struct rows *
 {
     const struct kern_reduction_scratch *scratch = groups->scratch;
     const uint32_t count = rows->count;
-    bool half = is_half(groups, 0);
+    const struct kern_reduction_rows x = rows_x(rows, groups, width);
     memset(scratch->a, 0, width * sizeof(float));
     memset(scratch->b, 0, width * sizeof(float));
     memset(scratch->acc, 0, width * sizeof(float));
-    groups->isa->column(KERN_STAT_SUM, scratch->a, rows->at, rows->at + ROWS_AHEAD, count, half, NULL, width);
+    groups->isa->column(KERN_STAT_SUM, scratch->a, &x, NULL);
     for (uint32_t i = 0; i < width; i++)
         scratch->a[i] /= (float)count;
-    groups->isa->deviations_columns(scratch->acc, scratch->b, rows->at, count, half, scratch->a, width);
+    groups->isa->deviations_columns(scratch->acc, scratch->b, &x, scratch->a);
     for (uint32_t i = 0; i < width; i++)
         join_moments(&mean[i], &squares[i], (double)before, scratch->acc[i], scratch->b[i], scratch->a[i], count);
 }
@@ -528,8 +536,9 @@ static void column_positions(const struct kern_reductions *groups, bool greatest
             rows[i] = kern_at(groups->call->data[0], type,
                               offset + kern_iterator_offset(&groups->inner, 0, last ? length - 1 - at : at));
         }
-        groups->isa->column_place(best, out, rows, rows + ROWS_AHEAD, count, is_half(groups, 0), greatest,
-                                  (uint32_t)(last ? length - 1 - begin : begin), last ? -1 : 1, width);
+        const struct kern_reduction_rows x = { rows, rows + ROWS_AHEAD, count, width, is_half(groups, 0) };
+        groups->isa->column_place(best, out, &x, greatest, (uint32_t)(last ? length - 1 - begin : begin),
+                                  last ? -1 : 1);
     }
     find_infinities(groups, last, offset, width, out);
 }

@@ -63,6 +63,14 @@ struct kern_reduction_finish {
     struct kern_reduction_parameter a, b, c, scale, shift; /* a, b, c: all alike; the end needs not have a and c */
 };
 
+/* Rows of X that hold one element of each of `count` groups. */
+struct kern_reduction_rows {
+    const void *const *x;
+    const void *const *ahead; /* one row for each, wanted soon; may be NULL */
+    uint32_t rows, count;
+    bool half;
+};
+
 /* Loops of one instruction set. `half`: x is FLOAT16, else FLOAT32. */
 struct kern_reduction_isa {
     const struct kern_map_isa *map;
@@ -79,26 +87,22 @@ struct kern_reduction_isa {
     void (*finish)(const struct kern_reduction_finish *finish, uint32_t count);
     /* After the last `finish` that streams. */
     void (*stream_end)(void);
-    /* One element of each of `count` groups joins acc[], from each of `rows` rows. acc[] begins as 0, for extremes as
-     * -infinity; that of MIN is of -x. ahead[]: one row for each; may be NULL. */
-    void (*column)(enum kern_stat stat, float *acc, const void *const *x, const void *const *ahead, uint32_t rows,
-                   bool half, const float *center, uint32_t count);
+    /* The rows join acc[], which begins as 0, for extremes as -infinity; that of MIN is of -x. */
+    void (*column)(enum kern_stat stat, float *acc, const struct kern_reduction_rows *rows, const float *center);
     /* The same for the greatest element of each group, which top[] becomes, and the sum of e^(x - top). They begin as
      * -infinity and 0. */
-    void (*powers)(float *top, double *sum, const void *const *x, const void *const *ahead, uint32_t rows, bool half,
-                   uint32_t count);
+    void (*powers)(float *top, double *sum, const struct kern_reduction_rows *rows);
     /* Where a row has an element greater than best[] (of -x unless `greatest`), best[] becomes it and place[] the row's
      * number: they are numbered from `first` on, by `step`. */
-    void (*column_place)(float *best, uint32_t *place, const void *const *x, const void *const *ahead, uint32_t rows,
-                         bool half, bool greatest, uint32_t first, int32_t step, uint32_t count);
+    void (*column_place)(float *best, uint32_t *place, const struct kern_reduction_rows *rows, bool greatest,
+                         uint32_t first, int32_t step);
     /* out[] = x[] * (bias + alpha * squares[])^-beta */
     void (*respond)(float *out, const float *x, const float *squares, uint32_t count, float bias, float alpha,
                     float beta);
     /* Sums of one run of at most KERN_REDUCTION_BLOCK elements: of x - center and (x - center)^2. */
     void (*deviations)(const void *x, bool half, uint32_t count, float center, double *out_sum, double *out_squares);
-    /* The same for one element of each of `count` groups, added, from each of `rows` rows. */
-    void (*deviations_columns)(float *sum, float *squares, const void *const *x, uint32_t rows, bool half,
-                               const float *center, uint32_t count);
+    /* The same of rows, added. */
+    void (*deviations_columns)(float *sum, float *squares, const struct kern_reduction_rows *rows, const float *center);
     /* Sums of one run of at most KERN_REDUCTION_BLOCK elements: out[] += g, g * (x - center), x - center. */
     void (*pairs)(const float *x, const float *g, uint32_t count, float center, double *out);
     /* The same for one element of each of `count` groups; a, b, c += the three. */

@@ -12,7 +12,22 @@
 /* Vectors of a cache line. */
 #define COLUMN_VECTORS(half) (REDUCTION_LINE / ((half) ? 2 : 4) / VEC)
 
-DENSE_INLINE void reduction_column_step(enum kern_stat stat, float *acc, const void *const *x, uint32_t rows, bool half,
+/* Some of the rows; the compiler knows how many, and their type. */
+DENSE_INLINE struct kern_reduction_rows reduction_part(const struct kern_reduction_rows *all, uint32_t first,
+                                                       uint32_t rows, bool half, bool ahead)
+{
+    return (struct kern_reduction_rows){ all->x + first, ahead && all->ahead ? all->ahead + first : NULL, rows,
+                                         all->count, half };
+}
+
+/* A cache line of each, from element i on. */
+DENSE_INLINE void reduction_prefetch_rows(const struct kern_reduction_rows *rows, uint32_t i)
+{
+    for (uint32_t r = 0; r < rows->rows && rows->ahead; r++)
+        reduction_prefetch(rows->ahead[r], i * (rows->half ? 2 : 4), 1);
+}
+
+DENSE_INLINE void reduction_column_step(enum kern_stat stat, float *acc, const struct kern_reduction_rows *rows,
                                         const float *center, uint32_t i, uint32_t vectors)
 {
     const bool centered = stat == KERN_STAT_SQUARES || stat == KERN_STAT_EXP;
@@ -22,9 +37,9 @@ DENSE_INLINE void reduction_column_step(enum kern_stat stat, float *acc, const v
         total[j] = vec_load(acc + i + j * VEC);
         middle[j] = centered ? vec_load(center + i + j * VEC) : vec_set(0);
     }
-    for (uint32_t r = 0; r < rows; r++)
+    for (uint32_t r = 0; r < rows->rows; r++)
         _Pragma("GCC unroll 8") for (uint32_t j = 0; j < vectors; j++) total[j] =
-            reduction_join(stat, total[j], reduction_load(x[r], i + j * VEC, half), middle[j]);
+            reduction_join(stat, total[j], reduction_load(rows->x[r], i + j * VEC, rows->half), middle[j]);
     _Pragma("GCC unroll 8") for (uint32_t j = 0; j < vectors; j++) vec_store(acc + i + j * VEC, total[j]);
 }
 
@@ -42,39 +57,42 @@ static void reduction_column_end(enum kern_stat stat, float *acc, const void *ro
     memcpy(acc + i, part[0], count * sizeof(float));
 }
 
-DENSE_INLINE void reduction_column_as(enum kern_stat stat, float *acc, const void *const *x, const void *const *ahead,
-                                      uint32_t rows, bool half, const float *center, uint32_t count)
+DENSE_INLINE void reduction_column_as(enum kern_stat stat, float *acc, const struct kern_reduction_rows *rows,
+                                      const float *center)
 {
-    const uint32_t vectors = COLUMN_VECTORS(half), line = vectors * VEC;
+    const uint32_t vectors = COLUMN_VECTORS(rows->half), line = vectors * VEC, count = rows->count;
     uint32_t i = 0;
     for (; i + line <= count; i += line) {
-        for (uint32_t r = 0; r < rows && ahead; r++)
-            reduction_prefetch(ahead[r], i * (half ? 2 : 4), 1);
-        reduction_column_step(stat, acc, x, rows, half, center, i, vectors);
+        reduction_prefetch_rows(rows, i);
+        reduction_column_step(stat, acc, rows, center, i, vectors);
     }
     for (; i + VEC <= count; i += VEC)
-        reduction_column_step(stat, acc, x, rows, half, center, i, 1);
-    for (uint32_t r = 0; r < rows && i < count; r++)
-        reduction_column_end(stat, acc, x[r], half, center, i, count - i);
+        reduction_column_step(stat, acc, rows, center, i, 1);
+    for (uint32_t r = 0; r < rows->rows && i < count; r++)
+        reduction_column_end(stat, acc, rows->x[r], rows->half, center, i, count - i);
 }
 
-DENSE_INLINE void reduction_column_rows(enum kern_stat stat, float *acc, const void *const *x, const void *const *ahead,
-                                        uint32_t rows, bool half, const float *center, uint32_t count)
+DENSE_INLINE void reduction_column_rows(enum kern_stat stat, float *acc, const struct kern_reduction_rows *rows,
+                                        bool half, const float *center)
 {
     uint32_t r = 0;
-    for (; r + COLUMN_ROWS <= rows; r += COLUMN_ROWS)
-        reduction_column_as(stat, acc, x + r, ahead ? ahead + r : NULL, COLUMN_ROWS, half, center, count);
-    for (; r < rows; r++)
-        reduction_column_as(stat, acc, x + r, NULL, 1, half, center, count);
+    for (; r + COLUMN_ROWS <= rows->rows; r += COLUMN_ROWS) {
+        const struct kern_reduction_rows part = reduction_part(rows, r, COLUMN_ROWS, half, true);
+        reduction_column_as(stat, acc, &part, center);
+    }
+    for (; r < rows->rows; r++) {
+        const struct kern_reduction_rows part = reduction_part(rows, r, 1, half, false);
+        reduction_column_as(stat, acc, &part, center);
+    }
 }
 
-static void reduction_column(enum kern_stat stat, float *acc, const void *const *x, const void *const *ahead,
-                             uint32_t rows, bool half, const float *center, uint32_t count)
+static void reduction_column(enum kern_stat stat, float *acc, const struct kern_reduction_rows *rows,
+                             const float *center)
 {
 #define REDUCTION_COLUMN(name)                                                                                         \
     case name:                                                                                                         \
-        half ? reduction_column_rows(name, acc, x, ahead, rows, true, center, count)                                   \
-             : reduction_column_rows(name, acc, x, ahead, rows, false, center, count);                                 \
+        rows->half ? reduction_column_rows(name, acc, rows, true, center)                                              \
+                   : reduction_column_rows(name, acc, rows, false, center);                                            \
         break;
     switch (stat) {
         REDUCTION_COLUMN(KERN_STAT_SUM)
@@ -105,10 +123,10 @@ DENSE_INLINE void reduction_powers_step(float *top, double *sum, const void *con
     vec_store(top + i, most);
     const bool raised = vec_any_greater(most, before);
     most = vec_max(most, vec_set(-FLT_MAX)); /* where there was nothing but -infinity: powers of 0 */
-    _Pragma("GCC unroll 8") for (uint32_t r = 0; r < rows; r++) part += reduction_exp(row[r], most, false);
+    _Pragma("GCC unroll 8") for (uint32_t r = 0; r < rows; r++) part += vec_exp_below(row[r], most, false);
     vec_store(powers, part);
     if (raised) {
-        vec_store(factor, reduction_exp(before, most, true));
+        vec_store(factor, vec_exp_below(before, most, true));
         _Pragma("GCC ivdep") for (uint32_t j = 0; j < VEC; j++) sum[i + j] *= factor[j];
     }
     _Pragma("GCC ivdep") for (uint32_t j = 0; j < VEC; j++) sum[i + j] += powers[j];
@@ -132,34 +150,44 @@ static void reduction_powers_end(float *top, double *sum, const void *const *x, 
     memcpy(sum + i, own_sum, count * sizeof(*sum));
 }
 
-DENSE_INLINE void reduction_powers_rows(float *top, double *sum, const void *const *x, const void *const *ahead,
-                                        uint32_t rows, bool half, uint32_t count)
+DENSE_INLINE void reduction_powers_rows(float *top, double *sum, const struct kern_reduction_rows *rows)
 {
-    const uint32_t bytes = half ? 2 : 4;
+    const uint32_t bytes = rows->half ? 2 : 4;
     uint32_t i = 0;
-    for (; i + VEC <= count; i += VEC) {
-        for (uint32_t r = 0; r < rows && i * bytes % REDUCTION_LINE == 0; r++)
-            reduction_prefetch(ahead[r], i * bytes, 1);
-        reduction_powers_step(top, sum, x, rows, half, i);
+    for (; i + VEC <= rows->count; i += VEC) {
+        if (i * bytes % REDUCTION_LINE == 0)
+            reduction_prefetch_rows(rows, i);
+        reduction_powers_step(top, sum, rows->x, rows->rows, rows->half, i);
     }
-    if (i < count)
-        reduction_powers_end(top, sum, x, rows, half, i, count - i);
+    if (i < rows->count)
+        reduction_powers_end(top, sum, rows->x, rows->rows, rows->half, i, rows->count - i);
 }
 
-static void reduction_powers(float *top, double *sum, const void *const *x, const void *const *ahead, uint32_t rows,
-                             bool half, uint32_t count)
+static void reduction_powers(float *top, double *sum, const struct kern_reduction_rows *rows)
 {
     uint32_t r = 0;
-    for (; r + POWER_ROWS <= rows && half; r += POWER_ROWS)
-        reduction_powers_rows(top, sum, x + r, ahead + r, POWER_ROWS, true, count);
-    for (; r + POWER_ROWS <= rows; r += POWER_ROWS)
-        reduction_powers_rows(top, sum, x + r, ahead + r, POWER_ROWS, false, count);
-    for (; r < rows; r++)
-        reduction_powers_rows(top, sum, x + r, ahead + r, 1, half, count);
+    for (; r + POWER_ROWS <= rows->rows && rows->half; r += POWER_ROWS) {
+        const struct kern_reduction_rows part = reduction_part(rows, r, POWER_ROWS, true, true);
+        reduction_powers_rows(top, sum, &part);
+    }
+    for (; r + POWER_ROWS <= rows->rows; r += POWER_ROWS) {
+        const struct kern_reduction_rows part = reduction_part(rows, r, POWER_ROWS, false, true);
+        reduction_powers_rows(top, sum, &part);
+    }
+    for (; r < rows->rows; r++) {
+        const struct kern_reduction_rows part = reduction_part(rows, r, 1, rows->half, true);
+        reduction_powers_rows(top, sum, &part);
+    }
 }
 
-DENSE_INLINE void reduction_place_step(float *best, int32_t *place, const void *const *x, uint32_t rows, bool half,
-                                       bool greatest, int32_t first, int32_t step, uint32_t i, uint32_t vectors)
+/* Row r is number first + r * step. */
+struct reduction_numbers {
+    bool greatest;
+    int32_t first, step;
+};
+
+DENSE_INLINE void reduction_place_step(float *best, int32_t *place, const struct kern_reduction_rows *rows,
+                                       const struct reduction_numbers *numbers, uint32_t i, uint32_t vectors)
 {
     vec top[8];
     vec_int where[8];
@@ -168,12 +196,12 @@ DENSE_INLINE void reduction_place_step(float *best, int32_t *place, const void *
         top[j] = vec_load(best + i + j * VEC);
         where[j] = vec_int_load(place + i + j * VEC);
     }
-    for (uint32_t r = 0; r < rows; r++) {
-        const vec_int here = vec_int_set(first + (int32_t)r * step);
+    for (uint32_t r = 0; r < rows->rows; r++) {
+        const vec_int here = vec_int_set(numbers->first + (int32_t)r * numbers->step);
         _Pragma("GCC unroll 8") for (uint32_t j = 0; j < vectors; j++)
         {
-            vec element = reduction_load(x[r], i + j * VEC, half);
-            vec_take_greater(greatest ? element : -element, here, &top[j], &where[j]);
+            vec element = reduction_load(rows->x[r], i + j * VEC, rows->half);
+            vec_take_greater(numbers->greatest ? element : -element, here, &top[j], &where[j]);
         }
     }
     _Pragma("GCC unroll 8") for (uint32_t j = 0; j < vectors; j++)
@@ -183,88 +211,97 @@ DENSE_INLINE void reduction_place_step(float *best, int32_t *place, const void *
     }
 }
 
-DENSE_INLINE void reduction_place_as(float *best, int32_t *place, const void *const *x, const void *const *ahead,
-                                     uint32_t rows, bool half, bool greatest, int32_t first, int32_t step,
-                                     uint32_t count)
+DENSE_INLINE float reduction_element(const void *x, bool half, uint32_t i)
 {
-    const uint32_t vectors = COLUMN_VECTORS(half), line = vectors * VEC;
+    return half ? (float)dense_load(x, i, DML_TENSOR_DATA_TYPE_FLOAT16) : ((const float *)x)[i];
+}
+
+DENSE_INLINE void reduction_place_as(float *best, int32_t *place, const struct kern_reduction_rows *rows,
+                                     const struct reduction_numbers *numbers)
+{
+    const uint32_t vectors = COLUMN_VECTORS(rows->half), line = vectors * VEC, count = rows->count;
     uint32_t i = 0;
     for (; i + line <= count; i += line) {
-        for (uint32_t r = 0; r < rows && ahead; r++)
-            reduction_prefetch(ahead[r], i * (half ? 2 : 4), 1);
-        reduction_place_step(best, place, x, rows, half, greatest, first, step, i, vectors);
+        reduction_prefetch_rows(rows, i);
+        reduction_place_step(best, place, rows, numbers, i, vectors);
     }
     for (; i + VEC <= count; i += VEC)
-        reduction_place_step(best, place, x, rows, half, greatest, first, step, i, 1);
+        reduction_place_step(best, place, rows, numbers, i, 1);
     for (; i < count; i++)
-        for (uint32_t r = 0; r < rows; r++) {
-            float element = half ? (float)dense_load(x[r], i, DML_TENSOR_DATA_TYPE_FLOAT16) : ((const float *)x[r])[i];
-            if (!((greatest ? element : -element) > best[i]))
+        for (uint32_t r = 0; r < rows->rows; r++) {
+            const float x = reduction_element(rows->x[r], rows->half, i), element = numbers->greatest ? x : -x;
+            if (!(element > best[i]))
                 continue;
-            best[i] = greatest ? element : -element;
-            place[i] = first + (int32_t)r * step;
+            best[i] = element;
+            place[i] = numbers->first + (int32_t)r * numbers->step;
         }
 }
 
-DENSE_INLINE void reduction_place_rows(float *best, int32_t *place, const void *const *x, const void *const *ahead,
-                                       uint32_t rows, bool half, bool greatest, int32_t first, int32_t step,
-                                       uint32_t count)
+DENSE_INLINE void reduction_place_rows(float *best, int32_t *place, const struct kern_reduction_rows *rows, bool half,
+                                       struct reduction_numbers numbers)
 {
+    const int32_t first = numbers.first;
     uint32_t r = 0;
-    for (; r + COLUMN_ROWS <= rows; r += COLUMN_ROWS)
-        reduction_place_as(best, place, x + r, ahead + r, COLUMN_ROWS, half, greatest, first + (int32_t)r * step, step,
-                           count);
-    for (; r < rows; r++)
-        reduction_place_as(best, place, x + r, NULL, 1, half, greatest, first + (int32_t)r * step, step, count);
+    for (; r + COLUMN_ROWS <= rows->rows; r += COLUMN_ROWS) {
+        const struct kern_reduction_rows part = reduction_part(rows, r, COLUMN_ROWS, half, true);
+        numbers.first = first + (int32_t)r * numbers.step;
+        reduction_place_as(best, place, &part, &numbers);
+    }
+    for (; r < rows->rows; r++) {
+        const struct kern_reduction_rows part = reduction_part(rows, r, 1, half, false);
+        numbers.first = first + (int32_t)r * numbers.step;
+        reduction_place_as(best, place, &part, &numbers);
+    }
 }
 
-static void reduction_column_place(float *best, uint32_t *place, const void *const *x, const void *const *ahead,
-                                   uint32_t rows, bool half, bool greatest, uint32_t first, int32_t step,
-                                   uint32_t count)
+static void reduction_column_place(float *best, uint32_t *place, const struct kern_reduction_rows *rows, bool greatest,
+                                   uint32_t first, int32_t step)
 {
-    int32_t *to = (int32_t *)place, from = (int32_t)first;
-    if (half && greatest)
-        reduction_place_rows(best, to, x, ahead, rows, true, true, from, step, count);
-    else if (half)
-        reduction_place_rows(best, to, x, ahead, rows, true, false, from, step, count);
+    const struct reduction_numbers most = { true, (int32_t)first, step }, least = { false, (int32_t)first, step };
+    int32_t *to = (int32_t *)place;
+    if (rows->half && greatest)
+        reduction_place_rows(best, to, rows, true, most);
+    else if (rows->half)
+        reduction_place_rows(best, to, rows, true, least);
     else if (greatest)
-        reduction_place_rows(best, to, x, ahead, rows, false, true, from, step, count);
+        reduction_place_rows(best, to, rows, false, most);
     else
-        reduction_place_rows(best, to, x, ahead, rows, false, false, from, step, count);
+        reduction_place_rows(best, to, rows, false, least);
 }
 
-DENSE_INLINE void reduction_deviations_rows(float *sum, float *squares, const void *const *x, uint32_t rows, bool half,
-                                            const float *center, uint32_t count)
+DENSE_INLINE void reduction_deviations_rows(float *sum, float *squares, const struct kern_reduction_rows *rows,
+                                            const float *center)
 {
     uint32_t i = 0;
-    for (; i + VEC <= count; i += VEC) {
+    for (; i + VEC <= rows->count; i += VEC) {
         vec total = vec_load(sum + i), total_squares = vec_load(squares + i), middle = vec_load(center + i);
-        for (uint32_t r = 0; r < rows; r++) {
-            vec difference = reduction_load(x[r], i, half) - middle;
+        for (uint32_t r = 0; r < rows->rows; r++) {
+            vec difference = reduction_load(rows->x[r], i, rows->half) - middle;
             total += difference;
             total_squares = vec_fma(difference, difference, total_squares);
         }
         vec_store(sum + i, total);
         vec_store(squares + i, total_squares);
     }
-    for (; i < count; i++)
-        for (uint32_t r = 0; r < rows; r++) {
-            float element = half ? (float)dense_load(x[r], i, DML_TENSOR_DATA_TYPE_FLOAT16) : ((const float *)x[r])[i];
-            float difference = element - center[i];
+    for (; i < rows->count; i++)
+        for (uint32_t r = 0; r < rows->rows; r++) {
+            float difference = reduction_element(rows->x[r], rows->half, i) - center[i];
             sum[i] += difference;
             squares[i] = fmath_fma(difference, difference, squares[i]);
         }
 }
 
-static void reduction_deviations_columns(float *sum, float *squares, const void *const *x, uint32_t rows, bool half,
-                                         const float *center, uint32_t count)
+static void reduction_deviations_columns(float *sum, float *squares, const struct kern_reduction_rows *rows,
+                                         const float *center)
 {
-    for (uint32_t r = 0, n; r < rows; r += n) {
-        n = BASE_MIN(rows - r, 8);
-        if (half)
-            reduction_deviations_rows(sum, squares, x + r, n, true, center, count);
+    for (uint32_t r = 0, n; r < rows->rows; r += n) {
+        n = BASE_MIN(rows->rows - r, 8);
+        const struct kern_reduction_rows halves = reduction_part(rows, r, n, true, false);
+        const struct kern_reduction_rows floats = reduction_part(rows, r, n, false, false);
+        if (rows->half)
+            reduction_deviations_rows(sum, squares, &halves, center);
         else
-            reduction_deviations_rows(sum, squares, x + r, n, false, center, count);
+            reduction_deviations_rows(sum, squares, &floats, center);
     }
 }
 

@@ -116,8 +116,6 @@ bool kern_reduce_f64_accepts(const struct kern_op *op)
 
 void kern_reduce_f64_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
-    (void)state;
-    (void)threads;
     plan(op, op->u.reduce.axes, out);
 }
 
@@ -227,8 +225,6 @@ bool kern_softmax_f64_accepts(const struct kern_op *op)
 
 void kern_softmax_f64_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
-    (void)state;
-    (void)threads;
     plan(op, op->u.softmax.axes, out);
     out->grain = BASE_MAX(LANES, out->grain / 8);
 }
@@ -325,8 +321,6 @@ bool kern_moments_f64_accepts(const struct kern_op *op)
 
 void kern_moments_f64_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
-    (void)state;
-    (void)threads;
     plan(op, op->u.moments.axes, out);
 }
 
@@ -355,8 +349,6 @@ bool kern_norm_f64_accepts(const struct kern_op *op)
 
 void kern_norm_f64_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
-    (void)state;
-    (void)threads;
     plan(op, op->u.norm.axes, out);
 }
 

@@ -4,14 +4,18 @@
 
 #include "kernels/reduce/reduction_lane.h"
 
+/* How scale and shift are given: there are none, both as elements of X's type, in any other way. */
+enum reduction_further { REDUCTION_NONE, REDUCTION_ALIKE, REDUCTION_ANY };
+
 /* What is fixed for a run: a, b and c are one value each, or each element has its own; scale and shift as well. */
 struct reduction_run {
     const struct kern_reduction_finish *f;
     vec a, b, c;
+    /* Known to the compiler: */
+    enum kern_reduction_end end;
+    bool each, x_half, y_half;
+    enum reduction_further further;
 };
-
-/* How scale and shift are given: there are none, both as elements of X's type, in any other way. */
-enum reduction_further { REDUCTION_NONE, REDUCTION_ALIKE, REDUCTION_ANY };
 
 DENSE_INLINE vec reduction_parameter(const struct kern_reduction_parameter *p, uint32_t i)
 {
@@ -25,18 +29,19 @@ DENSE_INLINE vec reduction_own(const struct kern_reduction_parameter *p, vec one
     return each ? vec_load((const float *)p->data + i) : one;
 }
 
-DENSE_INLINE vec reduction_finished(enum kern_reduction_end end, const struct reduction_run *run, bool each,
-                                    bool x_half, enum reduction_further further, uint32_t i)
+DENSE_INLINE vec reduction_finished(const struct reduction_run *run, uint32_t i)
 {
     const struct kern_reduction_finish *f = run->f;
+    const enum reduction_further further = run->further;
+    const bool each = run->each, x_half = run->x_half;
     vec x = reduction_load(f->x, i, x_half), b = reduction_own(&f->b, run->b, each, i);
-    switch (end) {
+    switch (run->end) {
     case KERN_REDUCTION_SCALED:
         return x * b;
     case KERN_REDUCTION_DIVIDED:
         return x / b;
     case KERN_REDUCTION_POWERS:
-        return reduction_exp(x, reduction_own(&f->a, run->a, each, i), !x_half) * b;
+        return vec_exp_below(x, reduction_own(&f->a, run->a, each, i), !x_half) * b;
     case KERN_REDUCTION_LESS:
         return (x - reduction_own(&f->a, run->a, each, i)) - b;
     case KERN_REDUCTION_AFFINE:
@@ -77,13 +82,13 @@ static void reduction_parameter_end(struct kern_reduction_parameter *p, uint32_t
     p->data = buffer;
 }
 
-DENSE_INLINE void reduction_finish_end(enum kern_reduction_end end, const struct reduction_run *run, bool each,
-                                       bool x_half, bool y_half, enum reduction_further further, uint32_t i,
-                                       uint32_t count)
+DENSE_INLINE void reduction_finish_end(const struct reduction_run *run, uint32_t i, uint32_t count)
 {
+    const bool x_half = run->x_half, y_half = run->y_half;
     float buffer[7][VEC];
     struct kern_reduction_finish last = *run->f;
-    struct reduction_run rest = { &last, run->a, run->b, run->c };
+    struct reduction_run rest = *run;
+    rest.f = &last;
     memset(buffer, 0, sizeof(buffer));
     memcpy(buffer[0], (const char *)last.x + i * (x_half ? 2 : 4), count * (x_half ? 2 : 4));
     last.x = buffer[0];
@@ -92,7 +97,7 @@ DENSE_INLINE void reduction_finish_end(enum kern_reduction_end end, const struct
     reduction_parameter_end(&last.c, i, count, buffer[4]);
     reduction_parameter_end(&last.scale, i, count, buffer[5]);
     reduction_parameter_end(&last.shift, i, count, buffer[6]);
-    reduction_put(buffer[1], 0, y_half, false, reduction_finished(end, &rest, each, x_half, further, 0));
+    reduction_put(buffer[1], 0, y_half, false, reduction_finished(&rest, 0));
     memcpy((char *)last.y + i * (y_half ? 2 : 4), buffer[1], count * (y_half ? 2 : 4));
 }
 
@@ -101,24 +106,29 @@ DENSE_INLINE void reduction_finish_as(enum kern_reduction_end end, const struct 
                                       enum reduction_further further)
 {
     const struct kern_reduction_finish own = *f; /* so that stores are known not to change it */
-    const struct reduction_run run = { &own, each || !own.a.data ? vec_set(0) : reduction_parameter(&own.a, 0),
+    const struct reduction_run run = { &own,
+                                       each || !own.a.data ? vec_set(0) : reduction_parameter(&own.a, 0),
                                        each ? vec_set(0) : reduction_parameter(&own.b, 0),
-                                       each || !own.c.data ? vec_set(0) : reduction_parameter(&own.c, 0) };
+                                       each || !own.c.data ? vec_set(0) : reduction_parameter(&own.c, 0),
+                                       end,
+                                       each,
+                                       x_half,
+                                       y_half,
+                                       further };
     const uint32_t bytes = x_half ? 2 : 4;
     bool stream = f->stream && (uintptr_t)f->y % (VEC * (y_half ? 2 : 4)) == 0;
     uint32_t i = 0;
     for (; i + 4 * VEC <= count; i += 4 * VEC) {
         vec value[4];
         reduction_prefetch(own.ahead, i * bytes, 4 * VEC * bytes);
-        _Pragma("GCC unroll 4") for (uint32_t j = 0; j < 4; j++) value[j] =
-            reduction_finished(end, &run, each, x_half, further, i + j * VEC);
+        _Pragma("GCC unroll 4") for (uint32_t j = 0; j < 4; j++) value[j] = reduction_finished(&run, i + j * VEC);
         _Pragma("GCC unroll 4") for (uint32_t j = 0; j < 4; j++)
             reduction_put(own.y, i + j * VEC, y_half, stream, value[j]);
     }
     for (; i + VEC <= count; i += VEC)
-        reduction_put(own.y, i, y_half, stream, reduction_finished(end, &run, each, x_half, further, i));
+        reduction_put(own.y, i, y_half, stream, reduction_finished(&run, i));
     if (i < count)
-        reduction_finish_end(end, &run, each, x_half, y_half, further, i, count - i);
+        reduction_finish_end(&run, i, count - i);
 }
 
 DENSE_INLINE void reduction_finish_types(enum kern_reduction_end end, const struct kern_reduction_finish *f,

@@ -3,7 +3,7 @@
 #define KERNELS_REDUCTION_LANE_H
 
 #include "kernels/reduce/reduction.h"
-#include "kernels/vec/reduction_vec.h"
+#include "kernels/vec/vec.h"
 
 #include <math.h>
 
@@ -44,7 +44,7 @@ DENSE_INLINE vec reduction_join(enum kern_stat stat, vec total, vec x, vec cente
     case KERN_STAT_SQUARES:
         return vec_fma(difference, difference, total);
     case KERN_STAT_EXP:
-        return total + reduction_exp(x, center, false); /* small terms need not be exact in a sum of which 1 is one */
+        return total + vec_exp_below(x, center, false); /* small terms need not be exact in a sum of which 1 is one */
     case KERN_STAT_MAX:
         return vec_max(x, total);
     case KERN_STAT_MIN: /* minus the greatest of -x */

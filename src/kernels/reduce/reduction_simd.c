@@ -169,7 +169,7 @@ DENSE_INLINE double reduction_exponentials_as(float *out, const void *x, bool ha
         reduction_prefetch(ahead, i * bytes, 4 * VEC * bytes);
         _Pragma("GCC unroll 4") for (uint32_t j = 0; j < 4; j++)
         {
-            vec e = reduction_exp(reduction_load(x, i + j * VEC, half), from, !half);
+            vec e = vec_exp_below(reduction_load(x, i + j * VEC, half), from, !half);
             vec_store(out + i + j * VEC, e);
             acc[j] += e;
         }
@@ -177,7 +177,7 @@ DENSE_INLINE double reduction_exponentials_as(float *out, const void *x, bool ha
     for (; i < count; i += VEC) {
         float part[VEC];
         uint32_t width = BASE_MIN(count - i, VEC);
-        vec e = reduction_exp(
+        vec e = vec_exp_below(
             width == VEC ? reduction_load(x, i, half) : reduction_load_end(x, i, width, half, -INFINITY), from, true);
         vec_store(part, e);
         memcpy(out + i, part, width * sizeof(float));

@@ -71,8 +71,6 @@ bool kern_softmax_any_ref_accepts(const struct kern_op *op)
 
 void kern_softmax_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
-    (void)state;
-    (void)threads;
     uint64_t groups = 1, length = 1;
     const struct kern_view *x = &op->tensors[0];
     for (uint32_t i = 0; i < x->rank; i++)

@@ -12,8 +12,6 @@ bool kern_unfold_any_accepts(const struct kern_op *op)
 void kern_unfold_any_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
     const struct kern_view *y = &op->tensors[1];
-    (void)state;
-    (void)threads;
     *out = (struct kern_work){ .units = dense_rows(y), .grain = dense_grain(y->sizes[2]) };
 }
 
@@ -135,8 +133,6 @@ void kern_fold_f32_plan(const struct kern_op *op, const void *state, uint32_t th
     const struct kern_fold *fold = &op->u.fold;
     const struct kern_view *y = &op->tensors[1];
     uint32_t last = fold->spatial - 1;
-    (void)state;
-    (void)threads;
     *out = (struct kern_work){ .units = dense_rows(y), .grain = dense_grain(4 * (uint64_t)y->sizes[y->rank - 1]) };
     out->worker_scratch_bytes =
         (fold->positions[last] + scatter_add_floats(y->sizes[y->rank - 1], fold->strides[last])) * sizeof(float);

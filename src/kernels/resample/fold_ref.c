@@ -19,8 +19,6 @@ void kern_fold_any_ref_plan(const struct kern_op *op, const void *state, uint32_
 {
     const struct kern_view *y = &op->tensors[1];
     uint64_t taps = op->u.fold.unfold ? 1 : fold_taps(&op->u.fold);
-    (void)state;
-    (void)threads;
     *out = (struct kern_work){ .units = kern_view_elements(y), .grain = dense_grain(16 * taps) };
 }
 

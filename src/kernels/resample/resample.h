@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the rows of resampling share. */
 #ifndef KERNELS_RESAMPLE_H
 #define KERNELS_RESAMPLE_H
 
@@ -12,5 +14,93 @@ struct resample_tap {
 /* The coordinate rule along dimension d: where output `out` of the forward op reads. */
 float resample_position(const struct kern_op *op, uint32_t d, uint32_t out);
 struct resample_tap resample_tap(const struct kern_op *op, uint32_t d, uint32_t out);
+
+/* ---- row by row in memory order, with the positions along the row looked up in a table ---- */
+
+/* The dimensions in the output's memory order, and how the innermost one is treated. */
+struct resample_plan {
+    struct kern_view x, y;
+    uint32_t order[KERN_RANK_MAX];
+    uint32_t inner;   /* the innermost dimension: of Y's rank - 1, or one more when two are taken together */
+    uint32_t in, out; /* elements of a row: sizes of the inner dimensions */
+    uint32_t group;   /* neighbours that move together: the size of the last dimension when two are taken, else 1 */
+    bool same;        /* rows are not resampled */
+};
+
+/* Rows that grow are first resampled along themselves and kept for the outputs that follow: several take the same. */
+#define RESAMPLE_KEPT 4
+DENSE_INLINE bool resample_keeps(const struct resample_plan *plan)
+{
+    return !plan->same && plan->out >= plan->in;
+}
+
+void resample_plan_init(const struct kern_op *op, struct resample_plan *out);
+
+/* Repeats by whole factors. */
+struct move_isa;
+void resample_repeat_run(const struct kern_call *call, const struct move_isa *isa, uint64_t begin, uint64_t end);
+
+/* ---- outputs that take any number of inputs: antialiased, and the gradient of every kind ----
+ * Along each dimension an output coordinate takes a run of neighbouring inputs, each with a weight. */
+
+struct resample_list {
+    uint32_t first, count; /* inputs */
+    uint32_t weights;      /* where its weights begin */
+};
+
+struct resample_table {
+    struct resample_list *lists; /* for each output coordinate */
+    float *weights;
+};
+
+/* Dimension d of the op. Bytes are a multiple of 8. */
+uint64_t resample_table_bytes(const struct kern_op *op, uint32_t d);
+void resample_table_init(const struct kern_op *op, uint32_t d, void *memory, struct resample_table *out);
+
+/* Rows that do not look at tables leave such ops alone. */
+DENSE_INLINE bool resample_uses_table(const struct kern_op *op)
+{
+    return op->u.resample.transposed || op->u.resample.antialiased;
+}
+
+/* The reference of such ops. */
+bool resample_table_accepts(const struct kern_op *op);
+void resample_table_ref_plan(const struct kern_op *op, struct kern_work *out);
+void resample_table_ref_run(const struct kern_call *call, uint64_t begin, uint64_t end);
+
+/* Walks all combinations of entries of the lists of dimensions 0 .. dims - 1. */
+struct resample_iterator {
+    uint32_t dims;
+    const struct resample_table *tables[KERN_RANK_MAX];
+    const struct resample_list *lists[KERN_RANK_MAX];
+    uint32_t entry[KERN_RANK_MAX];
+};
+
+/* false: there is no combination. */
+DENSE_INLINE bool resample_iterator_begin(struct resample_iterator *w, const uint32_t *at)
+{
+    for (uint32_t d = 0; d < w->dims; d++) {
+        w->lists[d] = &w->tables[d]->lists[at[d]];
+        w->entry[d] = 0;
+        if (!w->lists[d]->count)
+            return false;
+    }
+    return true;
+}
+
+DENSE_INLINE bool resample_iterator_next(struct resample_iterator *w)
+{
+    for (uint32_t d = w->dims; d-- > 0;) {
+        if (++w->entry[d] < w->lists[d]->count)
+            return true;
+        w->entry[d] = 0;
+    }
+    return false;
+}
+
+DENSE_INLINE float resample_iterator_weight(const struct resample_iterator *w, uint32_t d)
+{
+    return w->tables[d]->weights[w->lists[d]->weights + w->entry[d]];
+}
 
 #endif

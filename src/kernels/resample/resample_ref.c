@@ -3,7 +3,7 @@
  * nearest: element ceil(x) (INCREASING) or floor(x) (DECREASING); linear: a blend of floor(x) and floor(x) + 1.
  * Positions outside repeat the edge. Coordinates are computed in FLOAT32: scales are quotients rounded to FLOAT32, and
  * the division's rounding brings o / (out / in) back to the whole numbers where ceil and floor would otherwise slip. */
-#include "kernels/resample/resample_table.h"
+#include "kernels/resample/resample.h"
 
 #include <math.h>
 
@@ -52,8 +52,6 @@ bool kern_resample_any_ref_accepts(const struct kern_op *op)
 
 void kern_resample_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
-    (void)state;
-    (void)threads;
     const struct kern_view *y = &op->tensors[1];
     if (resample_uses_table(op)) {
         resample_table_ref_plan(op, out);

@@ -1,8 +1,7 @@
 /* Nearest resampling by whole factors: each element is repeated, which is a move from a view that stands still along
  * the repetitions. */
-#include "kernels/resample/resample_repeat.h"
-
-#include "kernels/resample/resample_table.h"
+#include "kernels/move/move.h"
+#include "kernels/resample/resample.h"
 
 enum { MAX_CHECKED = 65536 };
 

@@ -1,7 +1,7 @@
-/* The resampling of resample_fast.h. */
+/* The resampling of resample.h. */
 #include "kernels/core/isa.h"
-#include "kernels/vec/dense_vec.h"
-#include "kernels/resample/resample_fast.h"
+#include "kernels/vec/vec.h"
+#include "kernels/resample/resample.h"
 
 struct resample {
     struct resample_plan plan;

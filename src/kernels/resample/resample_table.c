@@ -1,6 +1,4 @@
-#include "kernels/resample/resample_table.h"
-
-#include "kernels/resample/resample_table_fast.h"
+#include "kernels/resample/resample.h"
 
 #include <math.h>
 
@@ -133,8 +131,6 @@ bool kern_resample_table_f32_accepts(const struct kern_op *op)
 void kern_resample_table_f32_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
     struct resample_plan plan;
-    (void)state;
-    (void)threads;
     resample_plan_init(op, &plan);
     *out = (struct kern_work){ .units = kern_view_elements(&plan.y) / plan.out };
     out->grain = dense_grain(4 * ((uint64_t)plan.out + plan.in));

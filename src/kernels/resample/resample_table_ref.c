@@ -1,5 +1,5 @@
 /* Resampling with tables, the definition: a sum over all combinations of what each dimension takes. */
-#include "kernels/resample/resample_table_fast.h"
+#include "kernels/resample/resample.h"
 
 bool resample_table_accepts(const struct kern_op *op)
 {

@@ -1,7 +1,7 @@
 /* Resampling with tables, row by row in memory order. */
 #include "kernels/core/isa.h"
-#include "kernels/vec/dense_vec.h"
-#include "kernels/resample/resample_table_fast.h"
+#include "kernels/vec/vec.h"
+#include "kernels/resample/resample.h"
 
 struct resample_rows {
     struct resample_plan plan;

@@ -46,21 +46,21 @@ static struct roi_axis axis_of(const struct kern_roi *roi, float from, float to,
     return axis;
 }
 
-bool roi_axes(const struct kern_call *call, const struct kern_roi *roi, const struct kern_view *image,
-              const struct kern_view *pooled, uint32_t region, uint32_t *out_image, struct roi_axis *x,
-              struct roi_axis *y)
+bool roi_region(const struct kern_call *call, const struct kern_roi *roi, const struct kern_view *image,
+                const struct kern_view *pooled, uint32_t region, struct roi_region *out)
 {
     const struct kern_view *corners = &call->op->tensors[ROI_CORNERS], *batch = &call->op->tensors[ROI_BATCH];
-    double index = dense_load(call->data[ROI_BATCH], region * batch->strides[0], batch->type);
+    const double index = dense_load(call->data[ROI_BATCH], region * batch->strides[0], batch->type);
     float at[4];
     for (uint32_t i = 0; i < 4; i++)
         at[i] = (float)dense_load(call->data[ROI_CORNERS], region * corners->strides[0] + i * corners->strides[1],
                                   corners->type);
-    *x = axis_of(roi, at[0], at[2], roi->scale_x, image->sizes[3], pooled->sizes[3]);
-    *y = axis_of(roi, at[1], at[3], roi->scale_y, image->sizes[2], pooled->sizes[2]);
+    out->image = 0;
+    out->x = axis_of(roi, at[0], at[2], roi->scale_x, image->sizes[3], pooled->sizes[3]);
+    out->y = axis_of(roi, at[1], at[3], roi->scale_y, image->sizes[2], pooled->sizes[2]);
     if (!(index > -1 && index < image->sizes[0]))
         return false;
-    *out_image = (uint32_t)index;
+    out->image = (uint32_t)index;
     return true;
 }
 

@@ -32,10 +32,14 @@ struct roi_tap {
     bool moves;
 };
 
-/* Axes x and y of a region and the image it belongs to; false when there is no such image. */
-bool roi_axes(const struct kern_call *call, const struct kern_roi *roi, const struct kern_view *image,
-              const struct kern_view *pooled, uint32_t region, uint32_t *out_image, struct roi_axis *x,
-              struct roi_axis *y);
+/* A region's axes and the image it belongs to. */
+struct roi_region {
+    uint32_t image;
+    struct roi_axis x, y;
+};
+/* false when there is no such image. */
+bool roi_region(const struct kern_call *call, const struct kern_roi *roi, const struct kern_view *image,
+                const struct kern_view *pooled, uint32_t region, struct roi_region *out);
 
 /* The samples of a bin that are inside: numbers [first, last). */
 void roi_axis_inside(const struct roi_axis *axis, uint32_t bin, uint64_t *out_first, uint64_t *out_last);

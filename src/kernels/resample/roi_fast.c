@@ -22,7 +22,6 @@ static uint64_t list_bytes(uint32_t bins, uint64_t capacity)
 void roi_plan_init(const struct kern_op *op, const struct kern_roi *roi, const struct kern_view *image,
                    const struct kern_view *pooled, bool grad, struct roi_plan *out)
 {
-    (void)op;
     uint32_t channels = image->sizes[1];
     bool last = !grad && channels > 1 && image->strides[1] == 1 && image->strides[3] != 1;
     uint64_t plane = (uint64_t)image->sizes[2] * image->sizes[3];
@@ -145,8 +144,6 @@ void kern_roi_f32_plan(const struct kern_op *op, const void *state, uint32_t thr
 {
     struct roi_plan plan;
     const struct kern_view *x = &op->tensors[2], *y = &op->tensors[3];
-    (void)state;
-    (void)threads;
     roi_plan_init(op, &op->u.roi, x, y, false, &plan);
     *out = (struct kern_work){ .units = (uint64_t)y->sizes[0] * ((y->sizes[1] + plan.block - 1) / plan.block) };
     out->grain = dense_grain(8ull * y->sizes[2] * y->sizes[3] * plan.block);
@@ -168,8 +165,6 @@ void kern_roi_grad_f32_plan(const struct kern_op *op, const void *state, uint32_
 {
     struct roi_plan plan;
     struct roi_grad_tensors t = roi_grad_tensors(op);
-    (void)state;
-    (void)threads;
     roi_plan_init(op, &op->u.roi_grad.roi, t.image, t.pooled, true, &plan);
     *out = (struct kern_work){ .units = roi_grad_units(op, plan.block), .grain = 1 };
     out->worker_scratch_bytes = plan.bytes;

@@ -22,8 +22,6 @@ bool kern_roi_grad_any_ref_accepts(const struct kern_op *op)
 
 void kern_roi_grad_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
-    (void)state;
-    (void)threads;
     struct roi_grad_tensors t = roi_grad_tensors(op);
     *out = (struct kern_work){ .units = roi_grad_units(op, 1), .grain = 1 };
     if (t.out_image != ROI_ABSENT)
@@ -87,14 +85,16 @@ static void output(struct grad *g, uint32_t ox, uint32_t oy, double gradient)
 static void region(struct grad *g, uint32_t r, uint32_t c, const uint32_t *source)
 {
     const struct kern_view *pooled = g->t.pooled;
-    uint32_t n = 0;
-    if (!roi_axes(g->call, &g->params->roi, g->t.image, pooled, r, &n, &g->x, &g->y) || (source && n != *source))
+    struct roi_region at;
+    if (!roi_region(g->call, &g->params->roi, g->t.image, pooled, r, &at) || (source && at.image != *source))
         return;
-    g->image = n * g->t.image->strides[0] + c * g->t.image->strides[1];
+    g->x = at.x;
+    g->y = at.y;
+    g->image = at.image * g->t.image->strides[0] + c * g->t.image->strides[1];
     for (uint32_t oy = 0; oy < pooled->sizes[2]; oy++)
         for (uint32_t ox = 0; ox < pooled->sizes[3]; ox++) {
-            const uint32_t at[] = { r, c, oy, ox };
-            output(g, ox, oy, dense_load(g->call->data[ROI_GRAD_POOLED], dense_offset(pooled, at, 4), pooled->type));
+            const uint32_t where[] = { r, c, oy, ox };
+            output(g, ox, oy, dense_load(g->call->data[ROI_GRAD_POOLED], dense_offset(pooled, where, 4), pooled->type));
         }
 }
 

@@ -14,8 +14,6 @@ bool kern_roi_any_ref_accepts(const struct kern_op *op)
 
 void kern_roi_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
-    (void)state;
-    (void)threads;
     const struct kern_view *y = &op->tensors[ROI_OUT];
     *out = (struct kern_work){ .units = dense_rows(y), .grain = dense_grain(256 * (uint64_t)y->sizes[3]) };
 }
@@ -66,11 +64,12 @@ void kern_roi_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_t
     const struct kern_roi *roi = &call->op->u.roi;
     const struct kern_view *image = &call->op->tensors[ROI_IMAGE], *y = &call->op->tensors[ROI_OUT];
     for (uint64_t row = begin; row < end; row++) {
-        struct roi_axis ax, ay;
-        uint32_t at[KERN_RANK_MAX], n = 0;
+        struct roi_region region;
+        uint32_t at[KERN_RANK_MAX];
         dense_row_at(y, row, at);
-        bool known = roi_axes(call, roi, image, y, at[0], &n, &ax, &ay);
-        int64_t plane = n * image->strides[0] + at[1] * image->strides[1];
+        bool known = roi_region(call, roi, image, y, at[0], &region);
+        const struct roi_axis ax = region.x, ay = region.y;
+        int64_t plane = region.image * image->strides[0] + at[1] * image->strides[1];
         for (uint32_t i = 0; i < y->sizes[3]; i++) {
             struct cell cell;
             double value = roi->outside;

@@ -187,13 +187,12 @@ static void roi_store(const struct roi_work *w, uint32_t r, uint32_t c, uint32_t
 
 static void roi_block(struct roi_work *w, uint32_t r, uint32_t first, uint32_t last)
 {
-    struct roi_axis ax, ay;
-    uint32_t n = 0;
-    bool known = roi_axes(w->call, w->roi, w->x, w->y, r, &n, &ax, &ay);
+    struct roi_region region;
+    bool known = roi_region(w->call, w->roi, w->x, w->y, r, &region);
     bool average = w->roi->mode == KERN_ROI_AVERAGE;
     for (uint32_t a = 0; a < 2; a++) {
         struct roi_list *list = a ? &w->ly : &w->lx;
-        struct roi_axis *axis = a ? &ay : &ax;
+        struct roi_axis *axis = a ? &region.y : &region.x;
         if (!known) { /* a pool axis that covers no pixel */
             *axis = (struct roi_axis){ .pool = true, .bins = axis->bins, .pool_extent = 1, .per = 1 };
             roi_list_samples(list, axis);
@@ -207,7 +206,7 @@ static void roi_block(struct roi_work *w, uint32_t r, uint32_t first, uint32_t l
     uint32_t group = w->x->strides[1] != 1 && w->pixels > ROI_LONG ? 1 : w->plan.group;
     for (uint32_t c = first; c < last; c += group) {
         w->group = BASE_MIN(group, last - c);
-        w->plane = n * w->x->strides[0] + c * w->x->strides[1] + w->lx.low * w->x->strides[3];
+        w->plane = region.image * w->x->strides[0] + c * w->x->strides[1] + w->lx.low * w->x->strides[3];
         for (uint32_t oy = 0; oy < w->y->sizes[2]; oy++) {
             if (average)
                 roi_average_row(w, oy);
@@ -256,11 +255,12 @@ struct roi_grad_work {
 /* The lists of a region; false when no sample of it is inside an image. */
 static bool roi_grad_region(struct roi_grad_work *w, uint32_t r, bool moves, uint32_t *out_image)
 {
-    struct roi_axis ax, ay;
-    if (!roi_axes(w->call, w->roi, w->t.image, w->t.pooled, r, out_image, &ax, &ay))
+    struct roi_region region;
+    if (!roi_region(w->call, w->roi, w->t.image, w->t.pooled, r, &region))
         return false;
-    roi_list_average(&w->lx, &ax, moves);
-    roi_list_average(&w->ly, &ay, moves);
+    *out_image = region.image;
+    roi_list_average(&w->lx, &region.x, moves);
+    roi_list_average(&w->ly, &region.y, moves);
     w->pixels = (uint32_t)(w->lx.high - w->lx.low);
     return w->pixels && w->ly.high > w->ly.low;
 }

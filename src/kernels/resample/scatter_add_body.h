@@ -2,7 +2,7 @@
 #ifndef KERNELS_SCATTER_ADD_BODY_H
 #define KERNELS_SCATTER_ADD_BODY_H
 
-#include "kernels/vec/dense_vec.h"
+#include "kernels/vec/vec.h"
 #include "kernels/resample/scatter_add_plan.h"
 
 /* to[i] += from[i]; nothing beyond `from` is read, zeros may be added up to a vector beyond `to`. */

@@ -58,8 +58,6 @@ static bool in_columns(const struct kern_op *op, const struct kern_iterator *lin
 
 void kern_scan_any_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
-    (void)state;
-    (void)threads;
     struct kern_iterator lines;
     lines_init(&lines, op);
     *out = (struct kern_work){ .units = lines.count, .worker_scratch_bytes = sizeof(struct scan_scratch) };

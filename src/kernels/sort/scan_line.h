@@ -3,7 +3,7 @@
 #ifndef KERNELS_SCAN_LINE_H
 #define KERNELS_SCAN_LINE_H
 
-#include "kernels/vec/reduction_vec.h"
+#include "kernels/vec/vec.h"
 
 #define WIDE       (VEC / 2)
 #define SCAN_AHEAD 2048 /* bytes that are prefetched */

@@ -16,8 +16,6 @@ bool kern_scan_any_ref_accepts(const struct kern_op *op)
 
 void kern_scan_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
-    (void)state;
-    (void)threads;
     uint32_t length = op->tensors[0].sizes[op->u.scan.axis];
     *out = (struct kern_work){ .units = kern_view_elements(&op->tensors[0]) / length,
                                .grain = BASE_MAX(1, 8192 / length) };

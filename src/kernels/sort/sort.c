@@ -25,8 +25,6 @@ static uint64_t line_bytes(const struct kern_op *op)
 
 void kern_sort_any_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
-    (void)state;
-    (void)threads;
     uint32_t length = op->tensors[0].sizes[op->u.sort.axis];
     uint64_t lines = kern_view_elements(&op->tensors[0]) / length;
     *out = (struct kern_work){ .units = lines, .grain = BASE_MAX(1, 8192 / length) };
@@ -75,8 +73,8 @@ void kern_sort_run(const struct kern_call *call, const struct kern_sort_isa *isa
         if (lines.count <= FEW_LINES)
             line.scratch = (char *)call->scratch + i * line_bytes(op);
         if (code.bytes == 8)
-            kern_sort_wide(&line);
+            kern_sort_wide_line(&line);
         else
-            kern_sort_narrow(&line);
+            kern_sort_narrow_line(&line);
     }
 }

@@ -1,6 +1,6 @@
 /* Sorting lines. Every element becomes an unsigned key whose order is the wanted one; an item is a key above the
- * element's position, so that all items differ and equal elements come out by position. 64-bit types make 128-bit items
- * (sort_wide.c), all others 64-bit ones (sort_narrow.c). */
+ * element's position, so that all items differ and equal elements come out by position. 64-bit types make 128-bit
+ * items, all others 64-bit ones (sort_line.c, compiled for each). */
 #ifndef KERNELS_SORT_H
 #define KERNELS_SORT_H
 
@@ -44,8 +44,8 @@ struct kern_sort_line {
 /* `length` elements of a line, of which the first k are wanted. */
 uint64_t kern_sort_narrow_bytes(uint32_t length, uint32_t k);
 uint64_t kern_sort_wide_bytes(uint32_t length, uint32_t k);
-void kern_sort_narrow(const struct kern_sort_line *line);
-void kern_sort_wide(const struct kern_sort_line *line);
+void kern_sort_narrow_line(const struct kern_sort_line *line);
+void kern_sort_wide_line(const struct kern_sort_line *line);
 
 void kern_sort_run(const struct kern_call *call, const struct kern_sort_isa *isa, uint64_t begin, uint64_t end);
 

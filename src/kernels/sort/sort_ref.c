@@ -17,8 +17,6 @@ bool kern_sort_any_ref_accepts(const struct kern_op *op)
 
 void kern_sort_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
-    (void)state;
-    (void)threads;
     uint64_t length = op->tensors[0].sizes[op->u.sort.axis];
     *out = (struct kern_work){ .units = kern_view_elements(&op->tensors[0]) / length,
                                .grain = BASE_MAX(1, 1024 / length),

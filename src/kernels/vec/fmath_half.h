@@ -4,7 +4,7 @@
 #define KERNELS_FMATH_HALF_H
 
 #include "kernels/vec/fmath.h"
-#include "kernels/vec/reduction_vec.h"
+#include "kernels/vec/vec.h"
 
 #if defined(__AVX512F__)
 

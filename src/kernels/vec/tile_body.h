@@ -3,7 +3,7 @@
 #ifndef KERNELS_TILE_BODY_H
 #define KERNELS_TILE_BODY_H
 
-#include "kernels/vec/dense_transpose.h"
+#include "kernels/vec/vec.h"
 
 /* Where a tile goes in the output, in elements. */
 struct tile_to {

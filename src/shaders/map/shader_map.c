@@ -30,7 +30,6 @@ _Static_assert(DML_TENSOR_DATA_TYPE_FLOAT32 == 1 && DML_TENSOR_DATA_TYPE_FLOAT16
 static const uint8_t arity[KERN_MAP_CODE_COUNT] = {
 #define MAPOP(name, operands, types, formula) [KERN_MAP_##name] = operands,
 #include "kernels/map/mapops.def"
-#undef MAPOP
 };
 
 static void put64(uint32_t *words, int64_t value)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The operations of kernels/mapops.def on floating-point registers. Included for float and for double: REAL is the type,
- * and only float has the TRANSCENDENTAL ones. */
+/* The operations of kernels/map/mapops.def on floating-point registers. Included for float and for double: REAL is the
+ * type, and only float has the TRANSCENDENTAL ones. */
 
 REAL min_number(REAL a, REAL b)
 {
@@ -34,47 +34,35 @@ bool infinite_of_sign(REAL a, REAL p)
     return is_inf(a) && (a > 0 ? !(p < 0) : !(p > 0));
 }
 
+/* What the expressions of mapops.def know besides. */
+#define absolute        abs
+#define muladd(x, y, z) ((x) * (y) + (z))
+
 REAL eval_basic(uint code, REAL a, REAL b, REAL c, REAL p, REAL q)
 {
     switch (code) {
+    MAP_EXPRS
     case KERN_MAP_CONST:
         return p;
-    case KERN_MAP_ADD:
-        return a + b;
-    case KERN_MAP_SUB:
-        return a - b;
-    case KERN_MAP_MUL:
-        return a * b;
-    case KERN_MAP_DIV:
-        return a / b;
+    MAP_TRUTHS
+    case KERN_MAP_IS_INF:
+        return truth(infinite_of_sign(a, p), REAL(1));
     case KERN_MAP_MOD_TRUNC:
         return fmod_of(a, b);
     case KERN_MAP_MOD_FLOOR:
         return mod_floor(a, b);
-    case KERN_MAP_MIN:
-        return min_number(a, b);
-    case KERN_MAP_MAX:
-        return max_number(a, b);
     case KERN_MAP_MEAN:
         return a / 2 + b / 2;
     case KERN_MAP_MULADD:
         return fma(a, p, q);
     case KERN_MAP_FMA:
         return fma(a, b, c);
-    case KERN_MAP_CLAMP:
-        return min_number(max_number(a, p), q);
     case KERN_MAP_SELECT:
         return a != 0 || is_nan(a) ? b : c;
-    case KERN_MAP_ABS:
-        return abs(a);
-    case KERN_MAP_NEG:
-        return -a;
     case KERN_MAP_SIGN:
         return is_nan(a) ? p - p : sign(a);
     case KERN_MAP_SQRT:
         return a < 0 ? nan_like(a) : sqrt(a);
-    case KERN_MAP_RECIP:
-        return 1 / a;
     case KERN_MAP_CEIL:
         return ceil(a);
     case KERN_MAP_FLOOR:
@@ -85,64 +73,6 @@ REAL eval_basic(uint code, REAL a, REAL b, REAL c, REAL p, REAL q)
         return roundEven(a);
     case KERN_MAP_ROUND_AWAY:
         return round_away(a);
-    default:
-        return a;
-    }
-}
-
-REAL eval_logic(uint code, REAL a, REAL b, REAL p)
-{
-    bool yes;
-    switch (code) {
-    case KERN_MAP_IS_NAN:
-        yes = is_nan(a);
-        break;
-    case KERN_MAP_IS_INF:
-        yes = infinite_of_sign(a, p);
-        break;
-    case KERN_MAP_EQ:
-        yes = a == b;
-        break;
-    case KERN_MAP_LT:
-        yes = a < b;
-        break;
-    case KERN_MAP_LE:
-        yes = a <= b;
-        break;
-    case KERN_MAP_AND:
-        yes = a != 0 && b != 0;
-        break;
-    case KERN_MAP_OR:
-        yes = a != 0 || b != 0;
-        break;
-    case KERN_MAP_XOR:
-        yes = (a != 0) != (b != 0);
-        break;
-    default:
-        yes = a == 0;
-    }
-    return truth(yes, REAL(1));
-}
-
-REAL eval_activation(uint code, REAL a, REAL b, REAL p, REAL q)
-{
-    switch (code) {
-    case KERN_MAP_RELU:
-        return a < 0 ? REAL(0) : a;
-    case KERN_MAP_LEAKY_RELU:
-        return a < 0 ? p * a : a;
-    case KERN_MAP_HARD_SIGMOID:
-        return max_number(REAL(0), min_number(p * a + q, REAL(1)));
-    case KERN_MAP_SOFTSIGN:
-        return a / (1 + abs(a));
-    case KERN_MAP_THRESH_RELU:
-        return a > p ? a : REAL(0);
-    case KERN_MAP_SHRINK:
-        return a < -q ? a + p : a > q ? a - p : REAL(0);
-    case KERN_MAP_HARD_SWISH:
-        return a * max_number(REAL(0), min_number(p * a + q, REAL(1)));
-    case KERN_MAP_PRELU:
-        return a < 0 ? b * a : a;
     default:
         return a;
     }
@@ -259,25 +189,6 @@ REAL eval_real(uint code, REAL a, REAL b, REAL c, REAL p, REAL q)
     case KERN_MAP_SWISH:
         return eval_smooth(code, a, p, q);
 #endif
-    case KERN_MAP_IS_NAN:
-    case KERN_MAP_IS_INF:
-    case KERN_MAP_EQ:
-    case KERN_MAP_LT:
-    case KERN_MAP_LE:
-    case KERN_MAP_AND:
-    case KERN_MAP_OR:
-    case KERN_MAP_XOR:
-    case KERN_MAP_NOT:
-        return eval_logic(code, a, b, p);
-    case KERN_MAP_RELU:
-    case KERN_MAP_LEAKY_RELU:
-    case KERN_MAP_HARD_SIGMOID:
-    case KERN_MAP_SOFTSIGN:
-    case KERN_MAP_THRESH_RELU:
-    case KERN_MAP_SHRINK:
-    case KERN_MAP_HARD_SWISH:
-    case KERN_MAP_PRELU:
-        return eval_activation(code, a, b, p, q);
     default:
         return eval_basic(code, a, b, c, p, q);
     }

@@ -14,10 +14,10 @@ spirv_execution_mode(extensions = ["SPV_KHR_float_controls"], capabilities = [44
 spirv_execution_mode(extensions = ["SPV_KHR_float_controls"], capabilities = [4466], 4461, 64);
 #endif
 #define BLOCK_WORDS 784 /* 16 + 16 tensors of 24 + 64 instructions of 6 */
-#include "shaders/params.glsl"
+#include "shaders/core/params.glsl"
 #include "shaders/mapops.glsl"
-#include "shaders/math.glsl"
-#include "shaders/number.glsl"
+#include "shaders/core/math.glsl"
+#include "shaders/core/number.glsl"
 
 layout(constant_id = 0) const uint REGISTERS = 80;
 layout(constant_id = 1) const uint KNOWN = 255; /* 255: the program is interpreted */
@@ -29,7 +29,7 @@ layout(constant_id = 5) const uint KNOWN_3 = 0;
 
 #define REAL float
 #define TRANSCENDENTAL
-#include "shaders/map_float.glsl"
+#include "shaders/map/map_float.glsl"
 #undef REAL
 #undef TRANSCENDENTAL
 
@@ -38,7 +38,7 @@ layout(constant_id = 5) const uint KNOWN_3 = 0;
 #define BITS          32
 #define ONES          0xffffffffu
 #define COUNT_BITS(x) bitCount(x)
-#include "shaders/map_int.glsl"
+#include "shaders/map/map_int.glsl"
 #undef S
 #undef U
 #undef BITS
@@ -57,7 +57,7 @@ int count_bits(uint64_t x)
 #define BITS          64
 #define ONES          (~0ul)
 #define COUNT_BITS(x) count_bits(x)
-#include "shaders/map_int.glsl"
+#include "shaders/map/map_int.glsl"
 #undef S
 #undef U
 #undef BITS
@@ -67,7 +67,7 @@ int count_bits(uint64_t x)
 
 #ifdef HAVE_FLOAT64
 #define REAL double
-#include "shaders/map_float.glsl"
+#include "shaders/map/map_float.glsl"
 #undef REAL
 #endif
 

@@ -1,17 +1,15 @@
-/* The row by row work of integer products, compiled for each instruction set: packs from lines of bytes, and what
- * becomes of sums. */
+/* The row by row work of integer products: packs from lines of bytes, and what becomes of sums. */
+#include "kernels/core/isa.h"
 #include "kernels/gemm/blocked_gemm.h"
 
 #if defined(__AVX512BW__) && defined(__AVX512VL__)
 #include "kernels/gemm/quotient.h"
 #endif
 
-static __attribute__((unused)) void interleave_bytes(const uint8_t *const *lines, uint64_t count, uint8_t flip,
-                                                     bool is_signed, void *packs)
+static void interleave_bytes(const uint8_t *const *lines, uint64_t count, uint8_t flip, void *packs)
 {
     const uint8_t *restrict a = lines[0], *restrict b = lines[1], *restrict c = lines[2], *restrict d = lines[3];
     uint8_t *restrict out = packs;
-    (void)is_signed;
     for (uint64_t i = 0; i < count; i++) {
         out[4 * i] = a[i] ^ flip;
         out[4 * i + 1] = b[i] ^ flip;
@@ -20,12 +18,10 @@ static __attribute__((unused)) void interleave_bytes(const uint8_t *const *lines
     }
 }
 
-static __attribute__((unused)) void interleave_pairs(const uint8_t *const *lines, uint64_t count, uint8_t flip,
-                                                     bool is_signed, void *packs)
+static void interleave_pairs(const uint8_t *const *lines, uint64_t count, bool is_signed, void *packs)
 {
     const uint8_t *restrict a = lines[0], *restrict b = lines[1];
     int16_t *restrict out = packs;
-    (void)flip;
     for (uint64_t i = 0; is_signed && i < count; i++) {
         out[2 * i] = (int8_t)a[i];
         out[2 * i + 1] = (int8_t)b[i];
@@ -36,7 +32,16 @@ static __attribute__((unused)) void interleave_pairs(const uint8_t *const *lines
     }
 }
 
-static __attribute__((unused)) int32_t row_of_bytes(const uint8_t *in, uint32_t count, uint8_t flip, uint8_t *out)
+static void interleave(uint32_t k_pack, const uint8_t *const *lines, uint64_t count, uint8_t flip, bool is_signed,
+                       void *packs)
+{
+    if (k_pack == 4)
+        interleave_bytes(lines, count, flip, packs);
+    else
+        interleave_pairs(lines, count, is_signed, packs);
+}
+
+static int32_t row_of_bytes(const uint8_t *in, uint32_t count, uint8_t flip, uint8_t *out)
 {
     int32_t sum = 0;
     uint32_t i = 0;
@@ -167,3 +172,6 @@ static void requantize(const int32_t *sums, uint32_t count, const struct blocked
     else
         requantize_by(sums, count, shift, how, out, true);
 }
+
+const struct blocked_gemm_integers KERN_ISA_PASTE(blocked_gemm_integers_, ISA) = { interleave, unshift, requantize,
+                                                                                   row_of_bytes };

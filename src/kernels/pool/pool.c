@@ -1,11 +1,11 @@
+/* What the rows of pooling with vectors accept, and their work. */
 #include "kernels/pool/pool_fast.h"
 
 #include <math.h>
 
-void pool_window(const struct kern_op *op, const struct pool_shape *s, struct window *w)
+void pool_window_of(const struct pool_shape *s, DML_TENSOR_DATA_TYPE type, float fill, struct window *w)
 {
-    *w = (struct window){ .x_row = s->x[3], .type = op->tensors[0].type };
-    w->fill = op->u.pool.mode == KERN_POOL_MAX ? -INFINITY : 0;
+    *w = (struct window){ .x_row = s->x[3], .type = type, .fill = fill };
     for (int d = 0; d < 2; d++) {
         w->in[d] = s->in[d + 1];
         w->out[d] = s->out[d + 1];
@@ -15,6 +15,11 @@ void pool_window(const struct kern_op *op, const struct pool_shape *s, struct wi
         w->pad[d] = s->pad[d + 1];
     }
     window_plan_init(w);
+}
+
+void pool_window(const struct kern_op *op, const struct pool_shape *s, struct window *w)
+{
+    pool_window_of(s, op->tensors[0].type, op->u.pool.mode == KERN_POOL_MAX ? -INFINITY : 0, w);
 }
 
 static bool pool_global(const struct pool_shape *s)
@@ -106,8 +111,6 @@ void kern_pool_f32_plan(const struct kern_op *op, const void *state, uint32_t th
 {
     struct pool_shape s;
     struct window w;
-    (void)state;
-    (void)threads;
     pool_shape_init(op, &s);
     const uint64_t channels = op->tensors[1].sizes[1], planes = op->tensors[1].sizes[0] * channels;
     const uint64_t shares = (uint64_t)(s.out[1] + s.out[2]), pitch = base_align_up((uint64_t)s.out[2], WINDOW_STEP);
@@ -137,4 +140,66 @@ void kern_pool_f32_plan(const struct kern_op *op, const void *state, uint32_t th
     }
     out->grain = dense_grain(cost);
     out->worker_scratch_bytes = floats * sizeof(float);
+}
+
+/* ---- FLOAT64 in any layout: tap by tap along rows of results, or of channels ---- */
+
+bool kern_pool_f64_accepts(const struct kern_op *op)
+{
+    const struct kern_pool *pool = &op->u.pool;
+    struct pool_shape s;
+    return !op->epilogue && pool_shape_init(op, &s) && dense_same_type(op, 0, 1, DML_TENSOR_DATA_TYPE_FLOAT64) &&
+           (pool->mode != KERN_POOL_LP || pool->p == 1 || pool->p == 2);
+}
+
+int64_t pool_f64_channels(const struct kern_op *op, const struct pool_shape *s)
+{
+    const int64_t channels = op->tensors[1].sizes[1];
+    if (s->x[1] == 1 && channels >= POOL_F64_CHANNELS)
+        return channels;
+    return s->out[2] < POOL_F64_CHANNELS && channels > s->out[2] ? BASE_MIN(channels, POOL_F64_CHANNELS) : 0;
+}
+
+void kern_pool_f64_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+{
+    const struct kern_view *y = &op->tensors[1];
+    struct pool_shape s;
+    pool_shape_init(op, &s);
+    const uint64_t lanes = (uint64_t)pool_f64_channels(op, &s), width = (uint64_t)s.out[2];
+    *out = (struct kern_work){ .units = dense_rows(y) };
+    if (lanes)
+        out->units = y->sizes[0] * ((y->sizes[1] + lanes - 1) / lanes) * (uint64_t)(s.out[0] * s.out[1]);
+    out->grain = dense_grain(width * BASE_MAX(lanes, 1) * (uint64_t)BASE_MIN(s.area, INT16_MAX) / 2);
+    out->worker_scratch_bytes = (2 * BASE_MAX(lanes, width) + width) * sizeof(double);
+}
+
+/* ---- maxima of integers of any width, in any layout, likewise ---- */
+
+bool kern_pool_int_accepts(const struct kern_op *op)
+{
+    struct pool_shape s;
+    DML_TENSOR_DATA_TYPE type = op->tensors[0].type;
+    if (op->epilogue || op->u.pool.mode != KERN_POOL_MAX || !pool_shape_init(op, &s) || op->tensors[1].type != type ||
+        !kern_type_bytes(type) || dense_is_float(type))
+        return false;
+    /* Positions have 32 bits beside numbers of at most 32. */
+    return !op->u.pool.has_indices || kern_type_bytes(type) == 8 ||
+           kern_view_elements(&op->tensors[0]) <= (uint64_t)INT32_MAX;
+}
+
+bool pool_int_by_channels(const struct kern_op *op, const struct pool_shape *s)
+{
+    return !op->u.pool.has_indices && s->x[1] == 1 && s->y[1] == 1 && op->tensors[1].sizes[1] >= 16;
+}
+
+void kern_pool_int_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+{
+    const struct kern_view *y = &op->tensors[1];
+    uint64_t width = y->sizes[y->rank - 1];
+    struct pool_shape s;
+    *out = (struct kern_work){ .units = dense_rows(y), .grain = dense_grain(16 * width) };
+    if (pool_shape_init(op, &s) && pool_int_by_channels(op, &s))
+        *out = (struct kern_work){ .units = y->sizes[0] * (uint64_t)(s.out[0] * s.out[1]),
+                                   .grain = dense_grain(width * y->sizes[1]) };
+    out->worker_scratch_bytes = (2 * width + op->tensors[0].sizes[op->tensors[0].rank - 1]) * sizeof(int64_t);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Single-precision functions with errors of a few units in the last place. GLSL's own may be off by 2^-11. */
-#include "shaders/poly.glsl"
+#include "shaders/core/poly.glsl"
 
 #define NAN      uintBitsToFloat(0x7fc00000u)
 #define INFINITY uintBitsToFloat(0x7f800000u)

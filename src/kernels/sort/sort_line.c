@@ -1,9 +1,19 @@
-/* One line, for the types sort_key and sort_item of the including file. The first few items of a line are kept in order
- * all the time. When K is larger but small against the line, only items that can be among the first K are kept, below a
- * bound that a sample sets and that falls whenever the room is full; what is left, or the whole line, is sorted digit
- * by digit. */
+/* One line. Compiled twice: for elements up to 32 bits, and for 64-bit ones with SORT_WIDE defined. The first few items
+ * of a line are kept in order all the time. When K is larger but small against the line, only items that can be among
+ * the first K are kept, below a bound that a sample sets and that falls whenever the room is full; what is left, or the
+ * whole line, is sorted digit by digit. */
 #include "kernels/sort/sort.h"
 #include "kernels/core/iterator.h"
+
+#ifdef SORT_WIDE
+typedef uint64_t sort_key;
+typedef unsigned __int128 sort_item;
+#define SORTED(what) kern_sort_wide##what
+#else
+typedef uint32_t sort_key;
+typedef uint64_t sort_item;
+#define SORTED(what) kern_sort_narrow##what
+#endif
 
 enum {
     KEY_SHIFT = 8 * sizeof(sort_key),
@@ -45,7 +55,7 @@ static bool keeps_few(uint32_t length, uint32_t k)
     return 2 * capacity_for(length, k) <= length;
 }
 
-static uint64_t sorter_bytes(uint32_t length, uint32_t k)
+uint64_t SORTED(_bytes)(uint32_t length, uint32_t k)
 {
     uint64_t items = k <= FEW ? k : keeps_few(length, k) ? capacity_for(length, k) : length;
     return sizeof(struct sorter) + 64 + 2 * items * sizeof(sort_item);
@@ -266,7 +276,7 @@ static void store_values(struct sorter *sorter, uint32_t at, uint32_t count)
     kern_copy_row(code->bytes, line->values + at * line->value_stride * code->bytes, line->value_stride, raw, 1, count);
 }
 
-static void sort_line(const struct kern_sort_line *line)
+void SORTED(_line)(const struct kern_sort_line *line)
 {
     struct sorter *sorter = line->scratch;
     sorter->line = line;

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plans of the convolutions' kernels: how each cuts its work and where things lie in scratch, computed from the op
+ * once for each call, with what its packing and its loops share. */
+#ifndef KERNELS_CONV_PLANS_H
+#define KERNELS_CONV_PLANS_H
+
+#include "kernels/conv/conv.h"
+#include "kernels/core/window_plan.h"
+
+/* ---- pointwise ---- */
+
+/* Pointwise convolutions on pixels whose channels lie together (nhwc): a product of X [pixels, K] and W packed into
+ * panels [K][columns], in tiles of pixels by columns that stay in registers. The epilogue is part of the tile. */
+
+/* A tile: vectors of columns, and at most so many pixels. */
+#define CONV_PW_VECS         2
+#define CONV_PW_ROWS_avx512  14
+#define CONV_PW_ROWS_avx2    6
+#define CONV_PW_ROWS_neon    12
+#define CONV_PW_LANES_avx512 16
+#define CONV_PW_LANES_avx2   8
+#define CONV_PW_LANES_neon   4
+
+#define CONV_PW_LANES_MAX 16
+
+/* The epilogue as steps on a tile. */
+struct conv_pw_epilogue {
+    struct kern_epilogue post;
+    int64_t step[CONV_EPILOGUE_MAX]; /* of a tensor that is added, from pixel to pixel */
+};
+
+struct conv_pw {
+    uint64_t pixels, tiles, blocks; /* a block: tiles that use a panel before the next one comes, and stay in cache */
+    uint32_t k, columns, vecs, panels;
+    int64_t x_step, y_step;
+    struct conv_pw_epilogue epilogue;
+};
+
+/* false: not such a convolution. `rows` and `lanes`: of the instruction set. */
+bool conv_pw_init(const struct kern_op *op, uint32_t rows, uint32_t lanes, struct conv_pw *out);
+
+/* false when the epilogue is anything else. */
+bool conv_pw_epilogue(const struct kern_op *op, struct conv_pw_epilogue *out);
+
+/* The distance from pixel to pixel when channels lie together and pixels are evenly spaced; conv_pw_pixels: of FLOAT32.
+ */
+bool conv_pixels(const struct kern_view *view, int64_t *out_step);
+bool conv_pw_pixels(const struct kern_view *view, int64_t *out_step);
+
+/* ---- depthwise ---- */
+
+/* Depthwise convolution on rows that are contiguous in memory (nchw), where oneDNN has no fast kernel. */
+
+DENSE_INLINE void conv_dw_window(const struct kern_op *op, const struct conv_shape *s, struct window *w)
+{
+    *w = (struct window){ .x_row = s->x[3], .type = op->tensors[0].type };
+    for (int d = 0; d < 2; d++) {
+        w->in[d] = s->in[d + 1];
+        w->out[d] = s->out[d + 1];
+        w->kernel[d] = s->kernel[d + 1];
+        w->stride[d] = s->stride[d + 1];
+        w->dilation[d] = s->dilation[d + 1];
+        w->pad[d] = s->pad[d + 1];
+    }
+    window_plan_init(w);
+}
+
+/* The op is a depthwise convolution that these rows compute faster than oneDNN. */
+bool conv_dw_suits(const struct kern_op *op);
+
+/* ---- depthwise, channels last ---- */
+
+/* Depthwise convolution with the channels of a pixel together (nhwc): vectors of channels, a few pixels of a row at a
+ * time. Weights are packed to [taps][channels], with room for a whole vector behind the last. */
+
+struct conv_dw_last {
+    struct conv_shape s;
+    int64_t taps, pitch; /* pitch: floats of one tap's weights */
+    bool post;           /* results end in another program than bounds, run over each row */
+    struct kern_bounds bounds;
+    int64_t weights, bias; /* places in the worker's scratch, in floats; weights: when they are not packed once */
+    int64_t epilogue, floats;
+};
+
+/* false: not such a convolution. */
+bool conv_dw_last_init(const struct kern_op *op, struct conv_dw_last *out);
+void conv_dw_last_pack(const struct conv_dw_last *d, const float *source, float *packed);
+
+/* ---- few input channels ---- */
+
+/* Convolutions of few input channels: the first ones of networks on images, and small ones. Tiles of output pixels by
+ * output channels stay in registers while all taps pass by; the input comes from a padded copy of the rows that a band
+ * of output rows needs. Weights are packed to [blocks of 16 output channels][taps][16], zeros where there are none. */
+
+#define CONV_SMALL_CIN_LANES 16 /* output channels of a block */
+
+struct conv_small_cin {
+    struct conv_shape s;
+    int64_t taps, blocks;
+    int64_t rows, bands;    /* output rows of a band; bands of an image */
+    int64_t pitch, in_rows; /* floats of one channel's row in the copy; rows there */
+    bool direct;            /* results go to Y at once */
+    bool post;              /* they end in another program than bounds */
+    struct kern_bounds bounds;
+    /* places in the worker's scratch, in floats; weights: when they are not packed once */
+    int64_t image, bias, offsets, results, weights, epilogue, floats;
+};
+
+/* false: not such a convolution. */
+bool conv_small_cin_init(const struct kern_op *op, struct conv_small_cin *out);
+void conv_small_cin_pack(const struct conv_small_cin *f, const float *source, float *packed);
+
+/* ---- few output channels ---- */
+
+/* Convolutions with few output channels, stride 1. Vectors are of neighbouring pixels: vectors of output channels, as
+ * libraries have them, would be mostly empty. The work is cut in bands of rows and columns, of which the inputs are
+ * copied with their padding. */
+
+#define CONV_SMALL_COUT_CHANNELS 4  /* most output channels */
+#define CONV_SMALL_COUT_LANES    16 /* the widest vectors: bands do not depend on the instruction set */
+#define CONV_SMALL_COUT_VECS     8  /* most vectors of pixels for each output channel */
+
+struct conv_small_cout {
+    struct conv_shape s;
+    int64_t rows, columns;        /* outputs of a band; columns are whole vectors of the widest */
+    int64_t bands[2];             /* of an image */
+    int64_t in_rows, pitch;       /* its inputs: [channel][in_rows][pitch] */
+    uint64_t weights, bias, sums; /* where these start in worker scratch, floats; the inputs at 0 */
+    uint64_t floats;
+};
+
+/* false when the op is not of this kind. */
+bool conv_small_cout_init(const struct kern_op *op, struct conv_small_cout *out);
+
+/* ---- transposed, windows side by side ---- */
+
+/* Transposed convolutions whose windows lie side by side: strides equal the kernel's sizes, nothing is cut. Each input
+ * pixel makes kernel[1] x kernel[2] output pixels of its own, so that this is one product, whose results are put in
+ * place as they leave the registers or the first-level cache. Where channels lie innermost, results of a kernel row for
+ * neighbouring pixels follow one another in Y: tiles of conv_pw_tile.h. Elsewhere vectors hold pixels, and the results
+ * of a kernel row's elements are interleaved into output rows. */
+
+#define CONV_UP_ROWS 4 /* results of a pixel that a tile holds */
+
+struct conv_up {
+    struct conv_shape s;
+    bool last;           /* channels innermost in Y */
+    bool copies;         /* X is brought into pixels or planes first */
+    int64_t rows, bands; /* input rows of a band; bands of an image */
+    int64_t pitch;       /* pixels of a band, whole vectors */
+    /* Planes: output rows (of a channel, of a kernel row) that are made at once, tiles of their results, such groups.
+     */
+    int64_t lines, tiles, groups;
+    int64_t width, panels; /* last: columns of a panel; panels of a kernel row */
+    int64_t columns;       /* all results of a pixel, whole tiles or panels */
+    struct conv_pw_epilogue tile_epilogue;
+    /* places in the worker's scratch, in floats; weights: when they are not packed once */
+    int64_t image, bias, sums, line, weights, epilogue, floats;
+};
+
+/* false: not such a convolution. `lanes`: of a vector. */
+bool conv_up_init(const struct kern_op *op, uint32_t lanes, struct conv_up *out);
+void conv_up_pack(const struct kern_op *op, const struct conv_up *u, const void *source, float *packed);
+
+/* Output channel, kernel row and kernel column of a result, as column `i` of the packed weights; false: of none. */
+bool conv_up_column(const struct conv_up *u, int64_t i, int64_t *out_place);
+
+/* ---- Winograd ---- */
+
+/* Winograd's convolutions, stride 1: the output is cut in tiles of outs x outs, each from size x size inputs with size
+ * * size multiplications for a pair of channels instead of (outs * taps)^2. Inputs, weights and products are taken to
+ * and from values of polynomials at `size` points: the last is infinity, the others 0 and pairs of either sign. */
+
+#define WINO_SIZE_MAX 8
+#define WINO_OUTS     4
+
+/* Pairs of points. Rounding errors depend on them: these were searched for among eighths and sixteenths. */
+DENSE_INLINE double wino_point(uint32_t size, uint32_t pair)
+{
+    if (size == 6)
+        return pair == 0 ? 0.6875 : 1.5;
+    return pair == 0 ? 0.5 : pair == 1 ? 1.0 : 2.0;
+}
+
+/* What one call of the product computes: rows (tiles) and vectors of output channels, by lanes of a vector. */
+#define WINO_ROWS(lanes) ((lanes) == 16 ? 14 : 6)
+#define WINO_VECS(lanes) ((lanes) == 4 ? 4 : 2)
+
+struct wino {
+    struct conv_shape s;
+    struct kern_epilogue post;
+    uint32_t size, points;         /* points = size * size */
+    uint32_t rows, columns, tiles; /* tiles of an image; of all */
+    uint32_t lanes, panel, panels; /* panel: output channels of a product */
+    uint32_t depth;                /* input channels in whole vectors */
+    uint32_t block, blocks;        /* tiles at once */
+    uint32_t cuts;                 /* parts of the panels: units of work are blocks * cuts */
+    uint64_t in_step, out_step;    /* floats from one point to the next */
+    uint64_t out, patch, bias;     /* where these start in worker scratch, floats; transformed inputs at 0 */
+    uint64_t floats;
+};
+
+/* Of the inputs that `tiles` neighbours have. */
+DENSE_INLINE uint32_t wino_strip_columns(const struct wino *w, uint32_t tiles)
+{
+    return tiles * WINO_OUTS + w->size - WINO_OUTS;
+}
+
+/* false when the op is not of this kind. */
+bool wino_init(const struct kern_op *op, uint32_t lanes, struct wino *out);
+
+/* ---- inverted residuals ---- */
+
+/* Pointwise, depthwise and pointwise convolution in one (KERN_INVERTED_RESIDUAL), on pixels whose channels lie
+ * together. The wide tensors between are never whole in memory: a worker takes bands of output rows, and in a band
+ * panel by panel of the middle channels. Of a panel only the expanded rows under one window are held, padding included,
+ * in a ring that stays in the first-level cache; rings go on from band to band, so no row is expanded twice. The
+ * depthwise results of the band lie in the second-level cache, where the last product reads them. Instead of a
+ * pointwise convolution, the first may be one of few input channels with a window, as networks on images begin:
+ * struct conv_small_cin. */
+
+struct inverted_residual {
+    uint32_t batch, c, h, w, m, o, oh, ow; /* h, w: of the expanded image */
+    uint32_t depth;                        /* weights that make an expanded element */
+    bool wide;                             /* the first convolution has windows: */
+    struct conv_small_cin few;
+    uint64_t image, offsets, floats; /* the copy of X under a window and few.offsets in worker scratch; all of it */
+    const struct kern_inverted_residual *p;
+    int64_t x_step, y_step; /* from pixel to pixel */
+    uint32_t middle, out;   /* m and o in whole panels */
+    uint32_t line;          /* pixels of an expanded row, padding included */
+    uint32_t pitch;         /* floats from result to result of a pixel */
+    uint32_t band;          /* output rows whose depthwise results are held at once */
+    uint32_t taps;
+    uint64_t b1, wd, w2, b2, packed; /* offsets among packed parameters, and their number */
+    uint64_t held;                   /* floats of all rings: [panels][rows of a window][line][panel] */
+    struct conv_pw_epilogue epilogue;
+};
+
+/* false: shapes that do not fit together, or an op that the fast rows do not take. `lanes`: of a vector. */
+bool inverted_residual_init(const struct kern_op *op, uint32_t lanes, struct inverted_residual *out);
+
+/* Sizes agree, and the parameters are as many as they must be. */
+bool inverted_residual_shape(const struct kern_op *op, struct inverted_residual *out);
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* op->epilogue, the element-wise program at the end of another kernel, in two ways: read once as a chain of steps, for
+ * kernels that apply those to results in registers, and run by the interpreter of programs, for all others. Register 0
+ * is the kernel's result. */
+#ifndef KERNELS_EPILOGUE_H
+#define KERNELS_EPILOGUE_H
+
+#include "kernels/core/kernel.h"
+
+/* ---- as steps ---- */
+
+#define KERN_EPILOGUE_STEPS_MAX 16
+
+/* The operands that a kernel takes for an operation, besides the immediates p and q. */
+enum kern_epilogue_operands {
+    KERN_EPILOGUE_VALUE = 1 << 0,  /* the value so far */
+    KERN_EPILOGUE_NUMBER = 1 << 1, /* that and a number, which becomes p */
+    KERN_EPILOGUE_TENSOR = 1 << 2, /* that and an element of an input of the op, of any type and any strides */
+    KERN_EPILOGUE_GATE = 1 << 3,   /* SWISH, HARD_SWISH: also written as a sigmoid times its operand */
+};
+
+/* What a kernel can apply: at most so many steps, and for each operation a set of kern_epilogue_operands. */
+struct kern_epilogue_support {
+    uint32_t steps;
+    uint8_t operands[KERN_MAP_CODE_COUNT];
+};
+
+/* value = code(value) or code(value, operand). Programs that have the operands of a commutative operation the other way
+ * round give the same step. */
+struct kern_epilogue_step {
+    uint8_t code;    /* enum kern_map_code */
+    uint32_t tensor; /* of the op: the operand; 0: none, or the number p */
+    float p, q;
+};
+
+struct kern_epilogue {
+    uint32_t count;
+    struct kern_epilogue_step step[KERN_EPILOGUE_STEPS_MAX];
+};
+
+/* Reads the program as a chain in FLOAT32, in which each step takes the value of the one before; no program is a chain
+ * of no steps. false: it is none, or the kernel does not support it. */
+bool kern_epilogue_match(const struct kern_op *op, const struct kern_epilogue_support *support,
+                         struct kern_epilogue *out);
+
+/* The epilogue is nothing but bounds (low and high in any order), or there is none. */
+bool kern_epilogue_bounds(const struct kern_op *op, struct kern_bounds *out);
+
+/* clamp(rint(x * scale [/ divisor]) [+ zero point]): tensors of the op, 0 = none. */
+struct kern_requantize {
+    uint32_t scale, divisor, zero;
+    float low, high;
+};
+
+/* How many of the last steps are clamp(rint(x [/ divisor]) [+ zero point]); 0: they are not. scale is left alone. */
+uint32_t kern_epilogue_quantize_steps(const struct kern_epilogue *epilogue, struct kern_requantize *out);
+/* The whole epilogue is a requantisation to INT8 or UINT8, with FLOAT32 scales and divisors and zero points of 8 bits.
+ */
+bool kern_epilogue_requantize(const struct kern_op *op, struct kern_requantize *out);
+
+/* ---- by the interpreter ---- */
+
+struct kern_map_isa;
+
+/* Stores one result at `index` of output 0, through op->epilogue when there is one. */
+void kern_epilogue_store(const struct kern_call *call, const uint32_t *index, double value);
+
+/* The same for `count` results along dimension `dim`, starting at `index`; needs kern_epilogue_bytes(op) of `scratch`.
+ */
+uint64_t kern_epilogue_bytes(const struct kern_op *op);
+void kern_epilogue_row(const struct kern_call *call, const struct kern_map_isa *isa, void *scratch,
+                       const uint32_t *index, uint32_t dim, const float *values, uint32_t count);
+
+#endif

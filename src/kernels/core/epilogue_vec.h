@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Steps of an epilogue (epilogue.h) on vectors; included once per instruction set. */
+#ifndef KERNELS_EPILOGUE_VEC_H
+#define KERNELS_EPILOGUE_VEC_H
+
+#include "kernels/core/epilogue.h"
+#include "kernels/vec/vec.h"
+
+/* A step without a tensor: EACH(formula) sets every value x of the caller's tile to the formula. A macro, since the
+ * switch has to stand around the caller's loop over registers. */
+#define KERN_EPILOGUE_STEP(step, EACH)                                                                                 \
+    do {                                                                                                               \
+        const vec p = vec_set((step)->p), q = vec_set((step)->q), zero = vec_set(0);                                   \
+        switch ((step)->code) {                                                                                        \
+        case KERN_MAP_RELU:                                                                                            \
+            EACH(vec_max(zero, x)) /* NaN stays */                                                                     \
+            break;                                                                                                     \
+        case KERN_MAP_LEAKY_RELU:                                                                                      \
+            EACH(vec_max(zero, x) - p * vec_max(zero, -x))                                                             \
+            break;                                                                                                     \
+        case KERN_MAP_CLAMP:                                                                                           \
+            EACH(vec_min(vec_max(x, p), q))                                                                            \
+            break;                                                                                                     \
+        case KERN_MAP_MULADD:                                                                                          \
+            EACH(vec_fma(x, p, q))                                                                                     \
+            break;                                                                                                     \
+        case KERN_MAP_MUL:                                                                                             \
+            EACH(x *p)                                                                                                 \
+            break;                                                                                                     \
+        case KERN_MAP_MIN:                                                                                             \
+            EACH(vec_min(x, p))                                                                                        \
+            break;                                                                                                     \
+        case KERN_MAP_MAX:                                                                                             \
+            EACH(vec_max(x, p))                                                                                        \
+            break;                                                                                                     \
+        default:                                                                                                       \
+            EACH(x + p)                                                                                                \
+            break;                                                                                                     \
+        }                                                                                                              \
+    } while (0)
+
+/* What kern_epilogue_bounds reads. */
+DENSE_INLINE vec kern_bounds_vec(enum kern_bounds_kind kind, vec low, vec high, vec value)
+{
+    switch (kind) {
+    case KERN_BOUNDS_NONE:
+        break;
+    case KERN_BOUNDS_RELU:
+        return vec_max(vec_set(0), value);
+    case KERN_BOUNDS_CLAMP:
+        return vec_min(vec_max(value, low), high);
+    case KERN_BOUNDS_CLIP:
+        return vec_max(vec_min(value, high), low);
+    }
+    return value;
+}
+
+#endif

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Vectors of FLOAT32 as wide as the instruction set that the including file is compiled for. What each instruction set
+ * says its own way stands in vec_avx512.h, vec_avx2.h, vec_neon.h and vec_portable.h, the same functions in each. */
+#ifndef KERNELS_VEC_H
+#define KERNELS_VEC_H
+
+#include "kernels/core/dense.h"
+
+#if defined(__AVX512F__)
+#include "kernels/vec/vec_avx512.h"
+#elif defined(__AVX2__)
+#include "kernels/vec/vec_avx2.h"
+#elif defined(__aarch64__)
+#include "kernels/vec/vec_neon.h"
+#else
+#include "kernels/vec/vec_portable.h"
+#endif
+
+DENSE_INLINE vec_int vec_int_set(int32_t value)
+{
+    return value - (vec_int){ 0 };
+}
+
+DENSE_INLINE vec_int vec_int_load(const int32_t *from)
+{
+    vec_int value;
+    memcpy(&value, from, sizeof(value));
+    return value;
+}
+
+DENSE_INLINE void vec_int_store(int32_t *to, vec_int value)
+{
+    memcpy(to, &value, sizeof(value));
+}
+
+/* FLOAT32, FLOAT16 or bfloat16 from or to element `at`: one load or store where the type is a constant. */
+DENSE_INLINE vec vec_load_of(DML_TENSOR_DATA_TYPE type, const void *data, int64_t at)
+{
+    if (type == DML_TENSOR_DATA_TYPE_FLOAT32)
+        return vec_load((const float *)data + at);
+    const uint16_t *from = (const uint16_t *)data + at;
+    return type == DML_TENSOR_DATA_TYPE_FLOAT16 ? vec_load_half(from) : vec_load_bfloat(from);
+}
+
+DENSE_INLINE void vec_store_of(DML_TENSOR_DATA_TYPE type, void *data, int64_t at, vec value)
+{
+    if (type == DML_TENSOR_DATA_TYPE_FLOAT32)
+        vec_store((float *)data + at, value);
+    else if (type == DML_TENSOR_DATA_TYPE_FLOAT16)
+        vec_store_half((uint16_t *)data + at, value);
+    else
+        vec_store_bfloat((uint16_t *)data + at, value);
+}
+
+/* The same for `count` elements if that is less than VEC: zeros after them, nothing beyond is touched. */
+DENSE_INLINE vec vec_load_some(DML_TENSOR_DATA_TYPE type, const void *data, int64_t at, int64_t count)
+{
+    if (count >= VEC)
+        return vec_load_of(type, data, at);
+    if (type == DML_TENSOR_DATA_TYPE_FLOAT32)
+        return vec_load_part((const float *)data + at, (uint32_t)count, vec_set(0));
+    uint16_t part[VEC] = { 0 };
+    memcpy(part, (const uint16_t *)data + at, (size_t)count * sizeof(part[0]));
+    return vec_load_of(type, part, 0);
+}
+
+DENSE_INLINE void vec_store_some(DML_TENSOR_DATA_TYPE type, void *data, int64_t at, vec value, int64_t count)
+{
+    if (count >= VEC) {
+        vec_store_of(type, data, at, value);
+    } else if (type == DML_TENSOR_DATA_TYPE_FLOAT32) {
+        vec_store_part((float *)data + at, (uint32_t)count, value);
+    } else {
+        uint16_t part[VEC];
+        vec_store_of(type, part, 0, value);
+        memcpy((uint16_t *)data + at, part, (size_t)count * sizeof(part[0]));
+    }
+}
+
+/* function(type, ...) with the type, one of those three, as a constant. */
+#define VEC_BY_TYPE(type, function, ...)                                                                               \
+    ((type) == DML_TENSOR_DATA_TYPE_FLOAT32   ? function(DML_TENSOR_DATA_TYPE_FLOAT32, __VA_ARGS__)                    \
+     : (type) == DML_TENSOR_DATA_TYPE_FLOAT16 ? function(DML_TENSOR_DATA_TYPE_FLOAT16, __VA_ARGS__)                    \
+                                              : function(ANYDML_TENSOR_DATA_TYPE_BFLOAT16, __VA_ARGS__))
+
+/* e^r for |r| <= ln 2 / 2 */
+DENSE_INLINE vec vec_exp_rest(vec r)
+{
+    vec p = vec_set(0x1.6b7d2ep-10f);
+    p = vec_fma(p, r, vec_set(0x1.110e6p-7f));
+    p = vec_fma(p, r, vec_set(0x1.555502p-5f));
+    p = vec_fma(p, r, vec_set(0x1.55554cp-3f));
+    p = vec_fma(p, r, vec_set(0.5f));
+    p = vec_fma(p, r, vec_set(1.0f));
+    return vec_fma(p, r, vec_set(1.0f));
+}
+
+/* x - n * ln 2, ln 2 in two parts */
+DENSE_INLINE vec vec_less_ln2(vec x, vec n)
+{
+    return vec_fma(n, vec_set(-0x1.7f7d1cp-20f), vec_fma(n, vec_set(-0x1.62e4p-1f), x));
+}
+
+/* e^x for x <= 0, within 2 units in the last place; below -87 it is 0, NaN stays. */
+DENSE_INLINE vec vec_exp(vec x)
+{
+    vec clamped = vec_max(vec_set(-87.0f), x); /* in this order a NaN in x is kept */
+    vec n = vec_round(clamped * vec_set(0x1.715476p+0f));
+    return vec_zero_below(vec_scale(vec_exp_rest(vec_less_ln2(clamped, n)), n), x, -87.0f);
+}
+
+/* e^(x - top) for x <= top, subnormal results included; NaN stays. `exact`: with what x - top loses when it is rounded,
+ * which e^ would make many units of; else within 2 units for x - top as it is rounded, where that is above -20. */
+DENSE_INLINE vec vec_exp_below(vec x, vec top, bool exact)
+{
+    vec d = x - top;
+    vec clamped = vec_max(vec_set(-105.0f), d); /* in this order a NaN is kept */
+    vec n = vec_round(clamped * vec_set(0x1.715476p+0f)), p;
+    if (exact) {
+        vec r = vec_less_ln2(clamped, n);
+        vec back = x - d; /* minus what is lost; far below it is of no use, and infinities make it NaN */
+        r -= vec_zero_below(((d + back) - x) + (top - back), d, -105.0f);
+        p = vec_exp_rest(r);
+    } else {
+        vec r = vec_fma(n, vec_set(-0x1.62e43p-1f), clamped);
+        p = vec_set(0x1.10627ap-7f);
+        p = vec_fma(p, r, vec_set(0x1.572a10p-5f));
+        p = vec_fma(p, r, vec_set(0x1.5557aep-3f));
+        p = vec_fma(p, r, vec_set(0x1.fffdfcp-2f));
+        p = vec_fma(p, r, vec_set(1.0f));
+        p = vec_fma(p, r, vec_set(1.0f));
+    }
+    return vec_scale_down(p, n);
+}
+
+#if VEC == 4
+#define VEC_INTERLEAVE(f) f, VEC + f, f + 1, VEC + f + 1
+#elif VEC == 8
+#define VEC_INTERLEAVE(f) f, VEC + f, f + 1, VEC + f + 1, f + 2, VEC + f + 2, f + 3, VEC + f + 3
+#else
+#define VEC_INTERLEAVE(f)                                                                                              \
+    f, VEC + f, f + 1, VEC + f + 1, f + 2, VEC + f + 2, f + 3, VEC + f + 3, f + 4, VEC + f + 4, f + 5, VEC + f + 5,    \
+        f + 6, VEC + f + 6, f + 7, VEC + f + 7
+#endif
+
+/* Lanes a0 b0 a1 b1 ... of the lower halves, or the upper ones. */
+DENSE_INLINE vec vec_interleave(vec a, vec b, bool upper)
+{
+    return upper ? __builtin_shufflevector(a, b, VEC_INTERLEAVE(VEC / 2))
+                 : __builtin_shufflevector(a, b, VEC_INTERLEAVE(0));
+}
+
+/* A square of VEC vectors. */
+DENSE_INLINE void vec_transpose(vec *rows)
+{
+    vec next[VEC];
+#pragma GCC unroll 4
+    for (uint32_t width = 1; width < VEC; width *= 2) {
+#pragma GCC unroll 16
+        for (uint32_t i = 0; i < VEC / 2; i++) {
+            next[2 * i] = vec_interleave(rows[i], rows[i + VEC / 2], false);
+            next[2 * i + 1] = vec_interleave(rows[i], rows[i + VEC / 2], true);
+        }
+#pragma GCC unroll 16
+        for (uint32_t i = 0; i < VEC; i++)
+            rows[i] = next[i];
+    }
+}
+
+#endif
