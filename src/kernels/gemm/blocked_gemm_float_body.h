@@ -1,10 +1,9 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* Tiles of floating-point numbers for the instruction set of the including file, which defines before: ISA, `number`
- * (float or double) and, when the processor may lack fused operations, BLOCKED_GEMM_UNFUSED. */
+/* Tiles of floating-point numbers for the instruction set of the including file, which defines `number` before (float
+ * or double). */
 #include "kernels/core/isa.h"
 #include "kernels/gemm/blocked_gemm.h"
 
-#if defined(BLOCKED_GEMM_UNFUSED)
+#if defined(ISA_PORTABLE) /* the processor may lack fused operations */
 #elif defined(__aarch64__)
 #include <arm_neon.h>
 #else
@@ -45,7 +44,7 @@ DENSE_INLINE vec blocked_gemm_get(const char *from)
 
 DENSE_INLINE vec blocked_gemm_add(vec sums, vec a, vec b)
 {
-#if defined(BLOCKED_GEMM_UNFUSED)
+#if defined(ISA_PORTABLE)
     return sums + a * b;
 #elif defined(__AVX512F__)
     return _Generic((number)0, float : _mm512_fmadd_ps, double : _mm512_fmadd_pd)(a, b, sums);

@@ -4,6 +4,11 @@
 
 #include "kernels/core/dense.h"
 
+/* Products of few rows with a plain matrix (gemm_vec.c): bound by reading B once, which general kernels do badly. */
+#define GEMM_VEC_ROWS  4    /* most rows of A */
+#define GEMM_VEC_UNIT  64   /* columns of one unit of work */
+#define GEMM_VEC_PANEL 2048 /* columns at once */
+
 /* INT8 or UINT8. */
 bool gemm_bytes(DML_TENSOR_DATA_TYPE type);
 

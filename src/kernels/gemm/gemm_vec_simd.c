@@ -1,8 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* The few-row product of gemm_vec.h. */
+/* The few-row product of gemm_vec.c. */
 #include "kernels/core/isa.h"
 #include "kernels/vec/vec.h"
-#include "kernels/gemm/gemm_vec.h"
+#include "kernels/gemm/gemm.h"
 
 #define GEMM_VEC_DEPTH 8 /* rows of B that are read side by side */
 
