@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tiles of floating-point numbers for the instruction set of the including file, which defines `number` before (float
  * or double). */
 #include "kernels/core/isa.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/gemm/gemm.h"
 
 bool kern_gemm_vec_f32_accepts(const struct kern_op *op)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The few-row product of gemm_vec.c. */
 #include "kernels/core/isa.h"
 #include "kernels/vec/vec.h"
