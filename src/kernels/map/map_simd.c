@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The block functions of KERN_MAP as plain loops; each instruction set's file includes this once and is compiled with
  * its flags, so that the compiler makes the vectors. `out` may be one of the sources, never overlap it partly. */
+#if defined(__AVX512F__)
+#pragma GCC target("prefer-vector-width=512") /* loops that the compiler vectorises */
+#endif
 #include "kernels/core/isa.h"
 #include "kernels/vec/fmath.h"
 #include "kernels/vec/fmath_wide.h"

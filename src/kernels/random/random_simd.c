@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Philox over many counters at once: one lane per counter, so that the compiler makes vectors of the rounds. */
+#if defined(__AVX512F__)
+#pragma GCC target("prefer-vector-width=512") /* loops that the compiler vectorises */
+#endif
 #include "kernels/core/isa.h"
 #include "kernels/random/random.h"
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The loops of struct kern_reduction_isa; each instruction set's file includes this once and is compiled with its
  * flags. */
+#if defined(__AVX512F__)
+#pragma GCC target("prefer-vector-width=512") /* loops that the compiler vectorises */
+#endif
 #include "kernels/core/isa.h"
 #include "kernels/vec/fmath.h"
 #include "kernels/reduce/reduction_column.h"

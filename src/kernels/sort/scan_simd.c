@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The loops of running sums. A row is cut in eight parts: their sums are known first, then all eight run side by side,
  * which hides the latency of the additions. */
+#if defined(__AVX512F__)
+#pragma GCC target("prefer-vector-width=512") /* loops that the compiler vectorises */
+#endif
 #include "kernels/core/isa.h"
 #include "kernels/sort/scan.h"
 #include "kernels/sort/scan_line.h"

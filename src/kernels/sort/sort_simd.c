@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Elements to sort keys and back, in loops that become vectors. */
+#if defined(__AVX512F__)
+#pragma GCC target("prefer-vector-width=512") /* loops that the compiler vectorises */
+#endif
 #include "kernels/core/isa.h"
 #include "kernels/sort/sort.h"
 
