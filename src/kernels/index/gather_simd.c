@@ -6,21 +6,10 @@
 #include "kernels/index/index_body.h"
 #include "kernels/core/stream.h"
 
-/* Run i goes from x[offset of i + i * x_row] to y[i * y_row]; strides in elements. */
-struct gather_rows {
-    const struct gather_plan *plan;
-    char *y;
-    const char *x;
-    int64_t y_row, x_row;
-};
-
-/* Runs of a known number of bytes. */
-DENSE_INLINE void gather_copy_known(const struct gather_rows *rows, int64_t y_row, uint32_t bytes,
+/* y[i * y_row] = x[offsets[i] + i * x_row], runs of a known number of bytes; strides in elements of `bytes` bytes. */
+DENSE_INLINE void gather_copy_known(char *y, int64_t y_row, const char *x, int64_t x_row, uint32_t bytes,
                                     const int64_t *offsets, uint32_t count, uint32_t run_bytes)
 {
-    char *y = rows->y;
-    const char *x = rows->x;
-    const int64_t x_row = rows->x_row;
     for (uint32_t i = 0; i < count; i++)
         memcpy(y + (int64_t)i * y_row * bytes, x + (offsets[i] + (int64_t)i * x_row) * bytes, run_bytes);
 }
@@ -29,7 +18,7 @@ DENSE_INLINE void gather_copy_known(const struct gather_rows *rows, int64_t y_ro
 #define GATHER_FOUR_INSIDE(i) (at[i] < limit && at[i + 1] < limit && at[i + 2] < limit && at[i + 3] < limit)
 #define GATHER_PICK(element, index)                                                                                    \
     {                                                                                                                  \
-        const index *at = (const index *)list->indices + list->first;                                                  \
+        const index *at = (const index *)indices + first;                                                              \
         const index limit = (index)index_plain_limit(&plan->lookup);                                                   \
         const element *from = (const element *)x;                                                                      \
         element *to = (element *)y;                                                                                    \
@@ -46,13 +35,9 @@ DENSE_INLINE void gather_copy_known(const struct gather_rows *rows, int64_t y_ro
     }
 
 /* Single elements up to the first index that needs a closer look; returns how many. */
-static uint32_t gather_pick_direct(const struct gather_rows *rows, const struct index_list *list)
+static uint32_t gather_pick_direct(const struct gather_plan *plan, void *y, int64_t y_row, const void *x, int64_t x_row,
+                                   const void *indices, int64_t first, int64_t stride, uint32_t count)
 {
-    const struct gather_plan *plan = rows->plan;
-    const int64_t y_row = rows->y_row, x_row = rows->x_row, stride = list->stride;
-    const uint32_t count = list->count;
-    const void *x = rows->x;
-    void *y = rows->y;
     const int64_t step = plan->lookup.strides[0];
     uint32_t i = 0;
     switch (plan->bytes * 16 + kern_type_bytes(plan->lookup.type)) {
@@ -76,12 +61,9 @@ static uint32_t gather_pick_direct(const struct gather_rows *rows, const struct 
 }
 
 /* Long runs at random places: the next ones are prefetched while one is copied. */
-static void gather_copy_long(const struct gather_rows *rows, const int64_t *offsets, uint32_t count)
+static void gather_copy_long(const struct gather_plan *plan, char *y, int64_t y_row, const char *x, int64_t x_row,
+                             const int64_t *offsets, uint32_t count)
 {
-    const struct gather_plan *plan = rows->plan;
-    const int64_t y_row = rows->y_row, x_row = rows->x_row;
-    const char *x = rows->x;
-    char *y = rows->y;
     enum { AHEAD = 4, LINE = 64, LINES = 8 };
     const uint32_t bytes = plan->bytes;
     const uint64_t run_bytes = plan->run * bytes, ahead_bytes = BASE_MIN(run_bytes, (uint64_t)LINES * LINE);
@@ -99,13 +81,13 @@ static void gather_copy_long(const struct gather_rows *rows, const int64_t *offs
     }
 }
 
-static void gather_copy_packed(const struct gather_rows *rows, const int64_t *offsets, uint32_t count)
+static bool gather_copy_packed(const struct gather_plan *plan, char *y, int64_t y_row, const char *x, int64_t x_row,
+                               const int64_t *offsets, uint32_t count)
 {
-    const struct gather_plan *plan = rows->plan;
 #define GATHER_KNOWN(unit, size)                                                                                       \
     case size:                                                                                                         \
-        gather_copy_known(rows, rows->y_row, unit, offsets, count, size);                                              \
-        return;
+        gather_copy_known(y, y_row, x, x_row, unit, offsets, count, size);                                             \
+        return true;
     switch (plan->bytes * (plan->run <= 64 ? plan->run : 65)) {
         GATHER_KNOWN(plan->bytes, 1)
         GATHER_KNOWN(plan->bytes, 2)
@@ -116,22 +98,23 @@ static void gather_copy_packed(const struct gather_rows *rows, const int64_t *of
         GATHER_KNOWN(plan->bytes, 32)
         GATHER_KNOWN(plan->bytes, 64)
     default:
-        gather_copy_long(rows, offsets, count);
+        gather_copy_long(plan, y, y_row, x, x_row, offsets, count);
+        return true;
     }
 #undef GATHER_KNOWN
 }
 
-static void gather_copy_block(const struct gather_rows *rows, const int64_t *offsets, uint32_t count)
+static void gather_copy_block(const struct gather_plan *plan, char *y, int64_t y_row, const char *x, int64_t x_row,
+                              const int64_t *offsets, uint32_t count)
 {
-    const struct gather_plan *plan = rows->plan;
-    if (plan->run == 1 && plan->bytes == 4 && rows->y_row == 1)
-        gather_copy_known(rows, 1, 4, offsets, count, 4);
+    if (plan->run == 1 && plan->bytes == 4 && y_row == 1)
+        gather_copy_known(y, 1, x, x_row, 4, offsets, count, 4);
     else if (plan->run == 1 || (plan->y_step == 1 && plan->x_step == 1))
-        gather_copy_packed(rows, offsets, count);
+        gather_copy_packed(plan, y, y_row, x, x_row, offsets, count);
     else
         for (uint32_t i = 0; i < count; i++)
-            copy_row(plan->bytes, rows->y + (int64_t)i * rows->y_row * plan->bytes, plan->y_step,
-                     rows->x + (offsets[i] + (int64_t)i * rows->x_row) * plan->bytes, plan->x_step, plan->run);
+            copy_row(plan->bytes, y + (int64_t)i * y_row * plan->bytes, plan->y_step,
+                     x + (offsets[i] + (int64_t)i * x_row) * plan->bytes, plan->x_step, plan->run);
 }
 
 static void gather_copy_pieces(const struct kern_call *call, const struct gather_plan *plan, uint64_t begin,
@@ -142,8 +125,7 @@ static void gather_copy_pieces(const struct kern_call *call, const struct gather
         uint64_t lookup = unit / plan->pieces, piece = unit % plan->pieces;
         uint64_t from = plan->run * piece / plan->pieces, to = plan->run * (piece + 1) / plan->pieces;
         int64_t offset = 0;
-        const struct index_list list = { call->data[1], kern_iterator_offset(iterator, 2, lookup), 1, 1 };
-        index_clamped(&plan->lookup, &list, &offset);
+        index_clamped(&plan->lookup, call->data[1], kern_iterator_offset(iterator, 2, lookup), 1, 1, &offset);
         offset += kern_iterator_offset(iterator, 1, lookup) + (int64_t)from * plan->x_step;
         int64_t y_offset = kern_iterator_offset(iterator, 0, lookup) + (int64_t)from * plan->y_step;
         copy_row(plan->bytes, (char *)call->data[2] + y_offset * plan->bytes, plan->y_step,
@@ -157,21 +139,19 @@ static void gather_block(const struct kern_call *call, const struct gather_plan 
 {
     const struct kern_iterator *iterator = &plan->iterator;
     const uint32_t last = iterator->rank - 1;
-    const struct index_list list = { call->data[1], cursor->offset[2], iterator->strides[2][last], n };
-    struct gather_rows rows = { .plan = plan,
-                                .y_row = iterator->strides[0][last],
-                                .x_row = iterator->strides[1][last] };
+    const int64_t stride = iterator->strides[2][last], y_row = iterator->strides[0][last],
+                  x_row = iterator->strides[1][last];
+    char *y = (char *)call->data[2] + cursor->offset[0] * plan->bytes;
+    const char *x = (const char *)call->data[0] + cursor->offset[1] * plan->bytes;
     int64_t offsets[INDEX_BLOCK];
-    rows.y = (char *)call->data[2] + cursor->offset[0] * plan->bytes;
-    rows.x = (const char *)call->data[0] + cursor->offset[1] * plan->bytes;
-    const uint32_t done = plan->run == 1 ? gather_pick_direct(&rows, &list) : 0;
+    uint32_t done = 0;
+    if (plan->run == 1)
+        done = gather_pick_direct(plan, y, y_row, x, x_row, call->data[1], cursor->offset[2], stride, n);
     if (done == n)
         return;
-    const struct index_list rest = index_rest(list, done);
-    index_clamped(&plan->lookup, &rest, offsets);
-    rows.y += (int64_t)done * rows.y_row * plan->bytes;
-    rows.x += (int64_t)done * rows.x_row * plan->bytes;
-    gather_copy_block(&rows, offsets, rest.count);
+    index_clamped(&plan->lookup, call->data[1], cursor->offset[2] + (int64_t)done * stride, stride, n - done, offsets);
+    gather_copy_block(plan, y + (int64_t)done * y_row * plan->bytes, y_row, x + (int64_t)done * x_row * plan->bytes,
+                      x_row, offsets, n - done);
 }
 
 static void gather_run(const struct kern_call *call, uint64_t begin, uint64_t end)

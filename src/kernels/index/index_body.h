@@ -5,33 +5,10 @@
 
 #include "kernels/index/index.h"
 
-/* `count` (at most INDEX_BLOCK) tuples, the first at element `first`, `stride` apart. */
-struct index_list {
-    const void *indices;
-    int64_t first, stride;
-    uint32_t count;
-};
-
-/* Those after the first `done`. */
-DENSE_INLINE struct index_list index_rest(struct index_list list, uint32_t done)
-{
-    return (struct index_list){ list.indices, list.first + (int64_t)done * list.stride, list.stride,
-                                list.count - done };
-}
-
-DENSE_INLINE const void *index_tuple_element(const struct index_lookup *lookup, const struct index_list *list,
-                                             uint32_t t)
-{
-    int64_t offset = list->first + (int64_t)t * lookup->tuple_stride;
-    return (const char *)list->indices + offset * (int64_t)kern_type_bytes(lookup->type);
-}
-
 /* Dimension t of the tuples. Inlined with constant types and a constant stride of 1. */
 DENSE_INLINE void index_clamp_row(const struct index_lookup *lookup, uint32_t t, DML_TENSOR_DATA_TYPE type,
-                                  const struct index_list *list, int64_t stride, int64_t *out)
+                                  const void *from, int64_t stride, uint32_t count, int64_t *out)
 {
-    const void *from = index_tuple_element(lookup, list, t);
-    const uint32_t count = list->count;
     const int64_t size = lookup->sizes[t], step = lookup->strides[t];
     if (t == 0)
         for (uint32_t i = 0; i < count; i++)
@@ -43,10 +20,8 @@ DENSE_INLINE void index_clamp_row(const struct index_lookup *lookup, uint32_t t,
 
 /* `places` holds the place so far, UINT64_MAX = out of range. */
 DENSE_INLINE void index_check_row(const struct index_lookup *lookup, uint32_t t, DML_TENSOR_DATA_TYPE type,
-                                  const struct index_list *list, int64_t stride, uint64_t *places, int64_t *out)
+                                  const void *from, int64_t stride, uint32_t count, uint64_t *places, int64_t *out)
 {
-    const void *from = index_tuple_element(lookup, list, t);
-    const uint32_t count = list->count;
     const int64_t size = lookup->sizes[t], step = lookup->strides[t];
     for (uint32_t i = 0; i < count; i++) {
         int64_t index = index_load(from, (int64_t)i * stride, type, size);
@@ -73,30 +48,41 @@ DENSE_INLINE void index_check_row(const struct index_lookup *lookup, uint32_t t,
         break;                                                                                                         \
     }
 
-/* Offsets in elements; what is out of range is clamped. */
-static inline void index_clamped(const struct index_lookup *lookup, const struct index_list *list, int64_t *out_offsets)
+static inline const void *index_tuple_element(const struct index_lookup *lookup, const void *indices, int64_t first,
+                                              uint32_t t)
+{
+    int64_t offset = first + (int64_t)t * lookup->tuple_stride;
+    return (const char *)indices + offset * (int64_t)kern_type_bytes(lookup->type);
+}
+
+/* Offsets in elements for `count` (at most INDEX_BLOCK) tuples, the first at `first`, `stride` apart; what is out of
+ * range is clamped. */
+static inline void index_clamped(const struct index_lookup *lookup, const void *indices, int64_t first, int64_t stride,
+                                 uint32_t count, int64_t *out_offsets)
 {
     for (uint32_t t = 0; t < lookup->tuple; t++) {
-#define CLAMP(type, step) index_clamp_row(lookup, t, type, list, step, out_offsets)
-        INDEX_DISPATCH(lookup->type, list->stride, CLAMP)
+        const void *from = index_tuple_element(lookup, indices, first, t);
+#define CLAMP(type, step) index_clamp_row(lookup, t, type, from, step, count, out_offsets)
+        INDEX_DISPATCH(lookup->type, stride, CLAMP)
 #undef CLAMP
     }
 }
 
 /* The same, but INDEX_OUT for what is out of range, and for what leads to a place outside [begin, end): places are
  * counted row-major over the indexed dimensions. */
-static inline void index_checked(const struct index_lookup *lookup, const struct index_list *list, uint64_t begin,
-                                 uint64_t end, int64_t *out_offsets)
+static inline void index_checked(const struct index_lookup *lookup, const void *indices, int64_t first, int64_t stride,
+                                 uint32_t count, uint64_t begin, uint64_t end, int64_t *out_offsets)
 {
     uint64_t places[INDEX_BLOCK];
-    memset(places, 0, list->count * sizeof(*places));
-    memset(out_offsets, 0, list->count * sizeof(*out_offsets));
+    memset(places, 0, count * sizeof(*places));
+    memset(out_offsets, 0, count * sizeof(*out_offsets));
     for (uint32_t t = 0; t < lookup->tuple; t++) {
-#define CHECK(type, step) index_check_row(lookup, t, type, list, step, places, out_offsets)
-        INDEX_DISPATCH(lookup->type, list->stride, CHECK)
+        const void *from = index_tuple_element(lookup, indices, first, t);
+#define CHECK(type, step) index_check_row(lookup, t, type, from, step, count, places, out_offsets)
+        INDEX_DISPATCH(lookup->type, stride, CHECK)
 #undef CHECK
     }
-    for (uint32_t i = 0; i < list->count; i++)
+    for (uint32_t i = 0; i < count; i++)
         out_offsets[i] = places[i] - begin < end - begin ? out_offsets[i] : INDEX_OUT;
 }
 

@@ -107,14 +107,6 @@ static void scatter_put_elements(uint32_t bytes, void *y, int64_t y_stride, cons
     }
 }
 
-/* Single elements u[i * u_stride] that go to the places of the list, which lie i * y_stride further. */
-struct scatter_singles {
-    char *y;
-    const char *u;
-    int64_t y_stride, u_stride;
-    struct index_list list;
-};
-
 /* Each index is read once: as far as the compiler knows, storing an element may change the next one. */
 #define SCATTER_WHILE_INSIDE(type, place, stride, u_stride)                                                            \
     for (; i < count; i++) {                                                                                           \
@@ -127,7 +119,7 @@ struct scatter_singles {
 
 #define SCATTER_DIRECT(type, index)                                                                                    \
     {                                                                                                                  \
-        const index *at = (const index *)singles->list.indices + singles->list.first;                                  \
+        const index *at = (const index *)indices + first;                                                              \
         if (stride == 1 && u_stride == 1 && y_stride == 0 && step == 1) {                                              \
             SCATTER_WHILE_INSIDE(type, to, 1, 1)                                                                       \
         }                                                                                                              \
@@ -135,12 +127,9 @@ struct scatter_singles {
     }
 
 /* Single elements up to the first index that needs a closer look; returns how many. */
-static uint32_t scatter_put_direct(const struct scatter_part *part, const struct scatter_singles *singles)
+static uint32_t scatter_put_direct(const struct scatter_part *part, void *y, int64_t y_stride, const void *u,
+                                   int64_t u_stride, const void *indices, int64_t first, int64_t stride, uint32_t count)
 {
-    const int64_t y_stride = singles->y_stride, u_stride = singles->u_stride, stride = singles->list.stride;
-    const uint32_t count = singles->list.count;
-    const void *u = singles->u;
-    void *y = singles->y;
     const struct scatter_plan *plan = part->plan;
     const int64_t step = plan->lookup.strides[0];
     const uint64_t limit = BASE_MIN(part->end, index_plain_limit(&plan->lookup));
@@ -168,42 +157,44 @@ static uint32_t scatter_put_direct(const struct scatter_part *part, const struct
     }
 }
 
-static void scatter_combine_block(const struct scatter_part *part, const struct scatter_singles *singles)
+static void scatter_combine_block(const struct scatter_part *part, char *y, int64_t y_stride, const char *u,
+                                  int64_t u_stride, int64_t first, int64_t stride, uint32_t count)
 {
     const struct scatter_plan *plan = part->plan;
-    struct index_list list = singles->list;
+    const void *indices = part->call->data[1];
     int64_t offsets[INDEX_BLOCK];
-    struct scatter_updates updates = { .y = singles->y, .u = singles->u, .offsets = offsets, .count = 1 };
-    if (plan->along_free && list.count > 1 &&
-        scatter_one_index(plan->lookup.type, list.indices, list.first, list.stride, list.count)) {
-        updates.y_step = singles->y_stride;
-        updates.u_step = singles->u_stride;
-        updates.count = list.count;
-        list.count = 1;
+    struct scatter_updates updates = { .y = y, .u = u, .offsets = offsets, .count = 1 };
+    if (plan->along_free && count > 1 && scatter_one_index(plan->lookup.type, indices, first, stride, count)) {
+        updates.y_step = y_stride;
+        updates.u_step = u_stride;
+        updates.count = count;
+        count = 1;
     } else {
-        updates.y_pick = singles->y_stride;
-        updates.u_pick = singles->u_stride;
+        updates.y_pick = y_stride;
+        updates.u_pick = u_stride;
     }
-    index_checked(&plan->lookup, &list, part->begin, part->end, offsets);
-    scatter_combine(part->call->op, &updates, list.count);
+    index_checked(&plan->lookup, indices, first, stride, count, part->begin, part->end, offsets);
+    scatter_combine(part->call->op, &updates, count);
 }
 
-static void scatter_put_block(const struct scatter_part *part, const struct scatter_singles *singles)
+/* `count` single elements, their indices from `first` on. */
+static void scatter_put_block(const struct scatter_part *part, char *y, int64_t y_stride, const char *u,
+                              int64_t u_stride, int64_t first, int64_t stride, uint32_t count)
 {
     const struct scatter_plan *plan = part->plan;
+    const void *indices = part->call->data[1];
     int64_t offsets[INDEX_BLOCK];
     if (plan->combine) {
-        scatter_combine_block(part, singles);
+        scatter_combine_block(part, y, y_stride, u, u_stride, first, stride, count);
         return;
     }
-    uint32_t done = scatter_put_direct(part, singles);
-    if (done == singles->list.count)
+    uint32_t done = scatter_put_direct(part, y, y_stride, u, u_stride, indices, first, stride, count);
+    if (done == count)
         return;
-    const struct index_list rest = index_rest(singles->list, done);
-    index_checked(&plan->lookup, &rest, part->begin, part->end, offsets);
-    scatter_put_elements(plan->bytes, singles->y + (int64_t)done * singles->y_stride * plan->bytes, singles->y_stride,
-                         singles->u + (int64_t)done * singles->u_stride * plan->bytes, singles->u_stride, offsets,
-                         rest.count);
+    index_checked(&plan->lookup, indices, first + (int64_t)done * stride, stride, count - done, part->begin, part->end,
+                  offsets);
+    scatter_put_elements(plan->bytes, y + (int64_t)done * y_stride * plan->bytes, y_stride,
+                         u + (int64_t)done * u_stride * plan->bytes, u_stride, offsets, count - done);
 }
 
 /* Short rows, of a known number of bytes. */
@@ -252,14 +243,11 @@ static void scatter_update_along_free(const struct scatter_part *part)
         int64_t at = part->offset[SCATTER_FREE_INDICES] + (int64_t)pick * plan->picks.strides[SCATTER_PICK_INDICES][0];
         int64_t from =
             part->offset[SCATTER_FREE_UPDATES] + (int64_t)pick * plan->picks.strides[SCATTER_PICK_UPDATES][0];
-        const struct scatter_singles singles = {
-            .y = (char *)call->data[3] + part->offset[SCATTER_FREE_Y] * plan->bytes,
-            .u = (const char *)call->data[2] + from * plan->update_bytes,
-            .y_stride = plan->free.strides[SCATTER_FREE_Y][last],
-            .u_stride = plan->free.strides[SCATTER_FREE_UPDATES][last],
-            .list = { call->data[1], at, plan->free.strides[SCATTER_FREE_INDICES][last], (uint32_t)part->count },
-        };
-        scatter_put_block(part, &singles);
+        scatter_put_block(part, (char *)call->data[3] + part->offset[SCATTER_FREE_Y] * plan->bytes,
+                          plan->free.strides[SCATTER_FREE_Y][last],
+                          (const char *)call->data[2] + from * plan->update_bytes,
+                          plan->free.strides[SCATTER_FREE_UPDATES][last], at,
+                          plan->free.strides[SCATTER_FREE_INDICES][last], (uint32_t)part->count);
     }
 }
 
@@ -270,18 +258,17 @@ static void scatter_update_picks(const struct scatter_part *part, const struct k
     const struct kern_call *call = part->call;
     const uint32_t last = plan->picks.rank - 1;
     const int64_t u_stride = plan->picks.strides[SCATTER_PICK_UPDATES][last];
-    const struct index_list list = { call->data[1],
-                                     part->offset[SCATTER_FREE_INDICES] + cursor->offset[SCATTER_PICK_INDICES],
-                                     plan->picks.strides[SCATTER_PICK_INDICES][last], n };
+    const int64_t first = part->offset[SCATTER_FREE_INDICES] + cursor->offset[SCATTER_PICK_INDICES];
     char *y = (char *)call->data[3] + part->offset[SCATTER_FREE_Y] * plan->bytes;
     const char *u = (const char *)call->data[2] +
                     (part->offset[SCATTER_FREE_UPDATES] + cursor->offset[SCATTER_PICK_UPDATES]) * plan->update_bytes;
     int64_t offsets[INDEX_BLOCK];
     if (part->count == 1) {
-        scatter_put_block(part, &(struct scatter_singles){ y, u, 0, u_stride, list });
+        scatter_put_block(part, y, 0, u, u_stride, first, plan->picks.strides[SCATTER_PICK_INDICES][last], n);
         return;
     }
-    index_checked(&plan->lookup, &list, part->begin, part->end, offsets);
+    index_checked(&plan->lookup, call->data[1], first, plan->picks.strides[SCATTER_PICK_INDICES][last], n, part->begin,
+                  part->end, offsets);
     scatter_put_rows(part, y, u, u_stride, offsets, n);
 }
 
