@@ -32,12 +32,12 @@ static long resident_pages(void)
 #endif
 static const bool exact_memory = !SANITIZED;
 
-/* What a loop may add to the process: 2 MiB (a GPU's driver 4, for its own caches), far less than one leaked object for
- * each of its 100,000 dispatches. */
+/* What a loop may add to the process: 2 MiB (a GPU's driver 8: it takes 1 MiB at a time, more often at first), less
+ * than one leaked object for each of its 100,000 dispatches. */
 static void expect_no_growth(const char *what, long before)
 {
     long grown = (resident_pages() - before) * sysconf(_SC_PAGESIZE);
-    ok(!exact_memory || grown < (api_is("vulkan") ? 4 : 2) * 1024 * 1024, "%s: %ld bytes", what, grown);
+    ok(!exact_memory || grown < (api_is("vulkan") ? 8 : 2) * 1024 * 1024, "%s: %ld bytes", what, grown);
 }
 
 struct work {
