@@ -206,16 +206,7 @@ static int64_t dw_last_inner(const struct conv_shape *s, int64_t i)
 
 static void dw_last_finish(const struct dw_last *r, float *y, int64_t count)
 {
-    static const uint32_t start[KERN_RANK_MAX];
-    const uint32_t out = r->call->op->input_count;
-    void *data[KERN_TENSORS_MAX];
-    struct kern_op line = *r->call->op;
-    struct kern_call call = *r->call;
-    kern_view_set_packed(&line.tensors[out], DML_TENSOR_DATA_TYPE_FLOAT32, 1, (uint32_t[]){ (uint32_t)count });
-    data[out] = y;
-    call.op = &line;
-    call.data = data;
-    dense_finish_f32(&call, (float *)r->call->worker_scratch + r->d.epilogue, start, (uint32_t)count, y);
+    dense_finish_line(r->call, (float *)r->call->worker_scratch + r->d.epilogue, y, count);
 }
 
 static void dw_last_row(const struct dw_last *r, int64_t n, int64_t row)

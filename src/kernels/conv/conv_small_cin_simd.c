@@ -7,16 +7,7 @@
 /* The epilogue over `count` results that lie together. */
 static void small_cin_finish(const struct small_cin *r, float *y, int64_t count)
 {
-    static const uint32_t start[KERN_RANK_MAX];
-    const uint32_t out = r->call->op->input_count;
-    void *data[KERN_TENSORS_MAX];
-    struct kern_op line = *r->call->op;
-    struct kern_call call = *r->call;
-    kern_view_set_packed(&line.tensors[out], DML_TENSOR_DATA_TYPE_FLOAT32, 1, (uint32_t[]){ (uint32_t)count });
-    data[out] = y;
-    call.op = &line;
-    call.data = data;
-    dense_finish_f32(&call, (float *)r->call->worker_scratch + r->f.epilogue, start, (uint32_t)count, y);
+    dense_finish_line(r->call, (float *)r->call->worker_scratch + r->f.epilogue, y, count);
 }
 
 /* A row's results of `channels` channels from the buffer to their places. */

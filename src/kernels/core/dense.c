@@ -382,6 +382,20 @@ void dense_finish_f32(const struct kern_call *call, void *scratch, const uint32_
         dense_store_row(call->data[out], dense_offset(y, at, y->rank), y->strides[y->rank - 1], y->type, count, values);
 }
 
+void dense_finish_line(const struct kern_call *call, void *scratch, float *y, int64_t count)
+{
+    static const uint32_t start[KERN_RANK_MAX];
+    const uint32_t out = call->op->input_count;
+    void *data[KERN_TENSORS_MAX];
+    struct kern_op line = *call->op;
+    struct kern_call part = *call;
+    kern_view_set_packed(&line.tensors[out], DML_TENSOR_DATA_TYPE_FLOAT32, 1, (uint32_t[]){ (uint32_t)count });
+    data[out] = y;
+    part.op = &line;
+    part.data = data;
+    dense_finish_f32(&part, scratch, start, (uint32_t)count, y);
+}
+
 void dense_finish(const struct kern_call *call, const uint32_t *at, uint32_t count, const double *values)
 {
     const struct kern_view *y = &call->op->tensors[call->op->input_count];

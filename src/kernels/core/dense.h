@@ -90,6 +90,8 @@ DENSE_INLINE uint64_t dense_grain(uint64_t cost)
 void dense_finish(const struct kern_call *call, const uint32_t *at, uint32_t count, const double *values);
 void dense_finish_f32(const struct kern_call *call, void *scratch, const uint32_t *at, uint32_t count,
                       const float *values);
+/* The same for `count` results that lie together at `y`, where they stay; the epilogue reads nothing else. */
+void dense_finish_line(const struct kern_call *call, void *scratch, float *y, int64_t count);
 uint64_t dense_epilogue_bytes(const struct kern_op *op);
 
 /* Rows of elements `step` apart, to and from dense FLOAT32. Integers: as dense_store. */

@@ -1,32 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The GEMM micro-kernel: accumulators of rows x vectors in registers, to which each step of k adds one element of every
- * row of A times a row of B. Compiled once per instruction set. A file that has vectors of something else than FLOAT32
- * defines before: vec, UKERNEL_LANES and UKERNEL_NUMBER (an element of A and of the sums), ukernel_load(type, b, at),
- * ukernel_set(pointer to an element of A) and ukernel_fma(a, b, sums). */
+ * row of A times a row of B. Compiled once per instruction set. */
 #ifndef KERNELS_GEMM_UKERNEL_H
 #define KERNELS_GEMM_UKERNEL_H
 
-#if !defined(UKERNEL_LANES)
 #include "kernels/vec/vec.h"
-
-#define UKERNEL_LANES  VEC
-#define UKERNEL_NUMBER float
-
-DENSE_INLINE vec ukernel_load(DML_TENSOR_DATA_TYPE type, const void *b, int64_t at)
-{
-    return vec_load_of(type, b, at);
-}
-
-DENSE_INLINE vec ukernel_set(const float *from)
-{
-    return vec_set(*from);
-}
-
-DENSE_INLINE vec ukernel_fma(vec a, vec b, vec sums)
-{
-    return vec_fma(a, b, sums);
-}
-#endif
 
 /* The most that any tile has. */
 #define UKERNEL_ROWS   14
@@ -55,9 +33,9 @@ struct ukernel {
     DML_TENSOR_DATA_TYPE b_type;
     uint32_t depth; /* steps of k */
     /* A: elements between rows and between steps of k, or pointers to rows whose elements follow one another. */
-    const UKERNEL_NUMBER *a;
+    const float *a;
     int64_t a_row, a_step;
-    const UKERNEL_NUMBER *const *a_rows;
+    const float *const *a_rows;
     /* B: elements between rows. */
     const void *b;
     int64_t b_row;
@@ -65,7 +43,7 @@ struct ukernel {
     const char *next;
     uint32_t next_lines, next_step;
     /* C: elements between rows; add: to what is there. */
-    UKERNEL_NUMBER *c;
+    float *c;
     int64_t c_row;
     bool add;
 };
@@ -74,23 +52,23 @@ DENSE_INLINE int64_t ukernel_b_bytes(const struct ukernel *t)
 {
     return t->b_type == DML_TENSOR_DATA_TYPE_FLOAT16 || t->b_type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16
                ? 2
-               : (int64_t)sizeof(UKERNEL_NUMBER);
+               : (int64_t)sizeof(float);
 }
 
 /* One step of k: `a` steps behind t->a, or element k of the rows. */
-DENSE_INLINE void ukernel_step(const struct ukernel *t, const UKERNEL_NUMBER *a, int64_t k, const char *b,
+DENSE_INLINE void ukernel_step(const struct ukernel *t, const float *a, int64_t k, const char *b,
                                vec (*sum)[UKERNEL_VECS])
 {
     vec right[UKERNEL_VECS];
-    UKERNEL_EACH_VEC right[v] = ukernel_load(t->b_type, b, v * UKERNEL_LANES);
+    UKERNEL_EACH_VEC right[v] = vec_load_of(t->b_type, b, v * VEC);
     /* GCC would load it again for each of two or three rows, which then take 1.5 times as long. */
     if (t->rows > 1)
         UKERNEL_EACH_VEC __asm__("" : UKERNEL_REGISTER(right[v]));
     UKERNEL_EACH_ROW
     {
-        vec left = ukernel_set(t->a_rows ? t->a_rows[m] + k : a);
+        vec left = vec_set(*(t->a_rows ? t->a_rows[m] + k : a));
         a += t->a_row;
-        UKERNEL_EACH_VEC sum[m][v] = ukernel_fma(left, right[v], sum[m][v]);
+        UKERNEL_EACH_VEC sum[m][v] = vec_fma(left, right[v], sum[m][v]);
     }
 }
 
@@ -98,7 +76,7 @@ DENSE_INLINE void ukernel_step(const struct ukernel *t, const UKERNEL_NUMBER *a,
 DENSE_INLINE void ukernel_multiply(const struct ukernel *t, vec (*sum)[UKERNEL_VECS])
 {
     vec part[UKERNEL_SPLITS][UKERNEL_ROWS][UKERNEL_VECS];
-    const UKERNEL_NUMBER *a = t->a;
+    const float *a = t->a;
     const char *b = t->b, *next = t->next;
     const int64_t depth = t->depth, group = t->group, splits = t->splits, b_row = t->b_row * ukernel_b_bytes(t);
     int64_t k = 0;
@@ -128,10 +106,10 @@ DENSE_INLINE void ukernel(const struct ukernel *t)
     {
         sum[m][v] = (vec){ 0 };
         if (t->add)
-            sum[m][v] = vec_load(t->c + m * t->c_row + v * UKERNEL_LANES);
+            sum[m][v] = vec_load(t->c + m * t->c_row + v * VEC);
     }
     ukernel_multiply(t, sum);
-    UKERNEL_EACH_ROW UKERNEL_EACH_VEC vec_store(t->c + m * t->c_row + v * UKERNEL_LANES, sum[m][v]);
+    UKERNEL_EACH_ROW UKERNEL_EACH_VEC vec_store(t->c + m * t->c_row + v * VEC, sum[m][v]);
 }
 
 /* function(n, ...) for n = count, a constant in each case, from 1 to `most`, itself a constant. */
