@@ -48,6 +48,11 @@ enum shader_code shader_variant(enum shader_code plain, const struct kern_op *op
     return (enum shader_code)(plain + variant);
 }
 
+enum shader_code shader_real_variant(enum shader_code plain, const struct kern_op *op)
+{
+    return (enum shader_code)(plain + (shader_variant(plain, op) != plain));
+}
+
 static void set_types(const struct kern_op *op, uint32_t *constants)
 {
     for (uint32_t t = 0; t < tensor_count(op); t++)

@@ -91,7 +91,7 @@ const char *shader_pool_any_obstacle(const struct kern_op *op)
 void shader_pool_any_plan(const struct kern_op *op, struct shader_work *out)
 {
     const bool max = op->u.pool.mode == KERN_POOL_MAX;
-    add(op, max ? SHADER_pool_max : shader_variant(SHADER_pool_real, op), elements_of(op, 1), out);
+    add(op, max ? SHADER_pool_max : shader_real_variant(SHADER_pool_real, op), elements_of(op, 1), out);
 }
 
 void shader_pool_any_write(const struct kern_op *op, uint32_t index, const struct shader_place *places, uint32_t *words)
@@ -123,7 +123,7 @@ void shader_pool_grad_any_plan(const struct kern_op *op, struct shader_work *out
         out->scratch_bytes = 4 * elements_of(op, 1);
         add(op, SHADER_pool_max, elements_of(op, 1), out);
     }
-    add(op, shader_variant(SHADER_pool_grad, op), elements_of(op, op->input_count), out);
+    add(op, shader_real_variant(SHADER_pool_grad, op), elements_of(op, op->input_count), out);
 }
 
 void shader_pool_grad_any_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,

@@ -35,7 +35,8 @@ void shader_softmax_any_plan(const struct kern_op *op, struct shader_work *out)
 {
     struct shader_lines lines;
     softmax_lines(op, &lines);
-    plan(&lines, op->u.softmax.mode == KERN_SOFTMAX_HARD ? SHADER_hardmax : shader_variant(SHADER_softmax, op), out);
+    plan(&lines, op->u.softmax.mode == KERN_SOFTMAX_HARD ? SHADER_hardmax : shader_real_variant(SHADER_softmax, op),
+         out);
 }
 
 void shader_softmax_any_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
@@ -66,7 +67,7 @@ void shader_norm_any_plan(const struct kern_op *op, struct shader_work *out)
 {
     struct shader_lines lines;
     norm_lines(op, &lines);
-    plan(&lines, shader_variant(SHADER_norm, op), out);
+    plan(&lines, shader_real_variant(SHADER_norm, op), out);
 }
 
 void shader_norm_any_write(const struct kern_op *op, uint32_t index, const struct shader_place *places, uint32_t *words)
@@ -93,7 +94,7 @@ void shader_moments_any_plan(const struct kern_op *op, struct shader_work *out)
 {
     struct shader_lines lines;
     moments_lines(op, &lines);
-    plan(&lines, shader_variant(SHADER_norm, op), out);
+    plan(&lines, shader_real_variant(SHADER_norm, op), out);
 }
 
 void shader_moments_any_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
@@ -118,12 +119,12 @@ void shader_grad_sums_any_plan(const struct kern_op *op, struct shader_work *out
     struct shader_lines lines;
     shader_lines_of(op, op->u.grad_sums.axes, false, GRAD_SUMS_BYTES, &lines);
     const uint64_t parts = lines.params.parts;
-    plan(&lines, shader_variant(SHADER_grad_sums, op), out);
+    plan(&lines, shader_real_variant(SHADER_grad_sums, op), out);
     if (parts == 1)
         return;
     out->scratch_bytes = parts * lines.params.lines * GRAD_SUMS_BYTES;
     shader_lines_finish(&lines);
-    plan(&lines, shader_variant(SHADER_grad_sums, op), out);
+    plan(&lines, shader_real_variant(SHADER_grad_sums, op), out);
 }
 
 void shader_grad_sums_any_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
@@ -154,7 +155,7 @@ void shader_lp_norm_any_plan(const struct kern_op *op, struct shader_work *out)
 {
     struct shader_lines lines;
     lp_norm_lines(op, &lines);
-    plan(&lines, shader_variant(SHADER_lp_norm, op), out);
+    plan(&lines, shader_real_variant(SHADER_lp_norm, op), out);
 }
 
 void shader_lp_norm_any_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
@@ -174,7 +175,7 @@ const char *shader_lrn_any_obstacle(const struct kern_op *op)
 
 void shader_lrn_any_plan(const struct kern_op *op, struct shader_work *out)
 {
-    shader_add(out, shader_variant(SHADER_lrn, op), op, kern_view_elements(&op->tensors[0]), SHADER_GROUP_SIZE,
+    shader_add(out, shader_real_variant(SHADER_lrn, op), op, kern_view_elements(&op->tensors[0]), SHADER_GROUP_SIZE,
                sizeof(struct lrn_params));
 }
 

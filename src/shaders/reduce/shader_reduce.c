@@ -128,8 +128,7 @@ const char *shader_reduce_real_obstacle(const struct kern_op *op)
 /* Of much work, the function is a constant, too. */
 void shader_reduce_real_plan(const struct kern_op *op, struct shader_work *out)
 {
-    enum shader_code code = shader_variant(SHADER_reduce_real, op);
-    plan(op, false, code == SHADER_reduce_real ? code : SHADER_reduce_real_f64, out);
+    plan(op, false, shader_real_variant(SHADER_reduce_real, op), out);
     for (uint32_t i = 0; i < out->dispatch_count; i++) {
         struct shader_dispatch *dispatch = &out->dispatches[i];
         if (dispatch->constants[0])
