@@ -35,4 +35,5 @@ void check_gen_pool_grad(struct check_rng *rng, struct check_case *out)
     out->data[0] = max ? CHECK_DATA_SPECIAL : CHECK_DATA_NORMAL;
     out->data[max] = CHECK_DATA_POSITIVE; /* sums of few elements have something to be measured against */
     out->norm_wise = true;
+    check_widen(rng, out);
 }

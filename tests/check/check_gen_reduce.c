@@ -33,6 +33,18 @@ static bool is_sum(DML_REDUCE_FUNCTION function)
            function == DML_REDUCE_FUNCTION_LOG_SUM || function == DML_REDUCE_FUNCTION_MULTIPLY;
 }
 
+/* Bytes become nibbles now and then, by no new random number. */
+static void narrow(const struct check_rng *rng, struct kern_op *op)
+{
+    for (uint32_t t = 0; t < 2 && (rng->state >> 40 & 3) == 0; t++) {
+        DML_TENSOR_DATA_TYPE *type = &op->tensors[t].type;
+        if (*type == DML_TENSOR_DATA_TYPE_INT8)
+            *type = DML_TENSOR_DATA_TYPE_INT4;
+        else if (*type == DML_TENSOR_DATA_TYPE_UINT8)
+            *type = DML_TENSOR_DATA_TYPE_UINT4;
+    }
+}
+
 void check_gen_reduce(struct check_rng *rng, struct check_case *out)
 {
     static const DML_TENSOR_DATA_TYPE positions[] = { DML_TENSOR_DATA_TYPE_UINT32, DML_TENSOR_DATA_TYPE_INT32,
@@ -58,6 +70,7 @@ void check_gen_reduce(struct check_rng *rng, struct check_case *out)
     out->norm_wise =
         reduce->function == DML_REDUCE_FUNCTION_LOG_SUM || reduce->function == DML_REDUCE_FUNCTION_LOG_SUM_EXP;
     check_view(rng, &op->tensors[1], is_position(reduce->function) ? positions[check_pick(rng, 4)] : type, rank, small);
+    narrow(rng, op);
 }
 
 void check_gen_softmax(struct check_rng *rng, struct check_case *out)
@@ -148,6 +161,7 @@ void check_gen_grad_sums(struct check_rng *rng, struct check_case *out)
     out->data[2] = CHECK_DATA_INDEX; /* mostly 0 */
     out->index_limit[2] = 1;
     out->norm_wise = true;
+    check_widen(rng, out);
 }
 
 void check_gen_lp_norm(struct check_rng *rng, struct check_case *out)
@@ -163,6 +177,7 @@ void check_gen_lp_norm(struct check_rng *rng, struct check_case *out)
     op->u.lp_norm.p = 1 + check_pick(rng, 2);
     check_view(rng, &op->tensors[0], type, rank, sizes);
     check_view(rng, &op->tensors[1], type, rank, sizes);
+    check_widen(rng, out);
 }
 
 void check_gen_lrn(struct check_rng *rng, struct check_case *out)
@@ -180,4 +195,5 @@ void check_gen_lrn(struct check_rng *rng, struct check_case *out)
     op->u.lrn.bias = (float)check_uniform(rng, 0.5, 3);
     check_view(rng, &op->tensors[0], type, 4, sizes);
     check_view(rng, &op->tensors[1], type, 4, sizes);
+    check_widen(rng, out);
 }

@@ -72,6 +72,8 @@ void main()
                 continue;
             }
             more = centred ? total.sum / count : REAL(0.0);
+            if (is_nan(more) || is_inf(more)) /* as the mean is then, which says it all */
+                more = REAL(0.0);
             variance = total.squares / count - more * more;
             variance = variance < REAL(0.0) ? REAL(0.0) : variance;
         }
