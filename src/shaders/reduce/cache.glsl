@@ -8,23 +8,14 @@
 
 shared REAL cached[CACHED * GROUP_SIZE];
 
-uint cache_slot(uint k)
+/* Element k of the line that begins at `at`, whose part in hand begins at `begin`; `first`: nobody has asked for it. */
+REAL element(int at, uint k, uint begin, bool first)
 {
-    return k / params.lanes * GROUP_SIZE + gl_LocalInvocationID.x;
-}
-
-bool is_cached(uint k)
-{
-    return k / params.lanes < CACHED;
-}
-
-/* Element k of the line that begins at `at`; `first`: nobody has asked for it before. */
-REAL element(int at, uint k, bool first)
-{
-    if (!first && is_cached(k))
-        return cached[cache_slot(k)];
+    uint number = (k - begin) / params.lanes, place = number * GROUP_SIZE + gl_LocalInvocationID.x;
+    if (!first && number < CACHED)
+        return cached[place];
     REAL x = load_real(0u, at + in_line(0u, k));
-    if (is_cached(k))
-        cached[cache_slot(k)] = x;
+    if (number < CACHED)
+        cached[place] = x;
     return x;
 }

@@ -17,9 +17,9 @@ void combine(inout Total a, Total b)
 }
 
 #ifdef HAVE_FLOAT64
-#define TOTAL_BYTES 24u
+#define PARTIAL_BYTES 24u
 #else
-#define TOTAL_BYTES 12u
+#define PARTIAL_BYTES 12u
 #endif
 #include "shaders/reduce/lines.glsl"
 #include "shaders/reduce/parts.glsl"

@@ -6,7 +6,6 @@
 #include "shaders/reduce/reduce_params.h"
 #include "shaders/core/views.glsl"
 
-/* Sums of differences from the mean so far and of their squares. */
 struct Total {
     REAL sum, squares;
 };
@@ -17,18 +16,38 @@ void combine(inout Total a, Total b)
     a.squares += b.squares;
 }
 
+/* The mean is mean + more: one number cannot hold it as exactly as differences from it have to be. squares: sum of those
+ * of the differences. Without NORM_MEAN, both are 0. */
+struct Moments {
+    REAL mean, more, squares;
+};
+
+#ifdef HAVE_FLOAT64
+#define PARTIAL_BYTES 24u
+#else
+#define PARTIAL_BYTES 12u
+#endif
+#define PARTIAL Moments
 #include "shaders/reduce/lines.glsl"
 #include "shaders/reduce/cache.glsl"
+#include "shaders/reduce/parts.glsl"
 
-Total add_up(int x, uint end, REAL mean, bool first)
+/* An infinite mean says it all. */
+REAL rest_of(REAL mean, REAL more)
+{
+    return is_inf(mean) ? REAL(0.0) : more;
+}
+
+/* Sums of the differences of elements begin to end - 1 from `mean` and of their squares. */
+Total add_up(int x, uint begin, uint end, REAL mean, bool first)
 {
     Total total = Total(REAL(0.0), REAL(0.0));
-    EACH_BLOCK(i, 0u, end)
+    EACH_BLOCK(i, begin, end)
     {
         Total block = Total(REAL(0.0), REAL(0.0));
         EACH_IN_BLOCK(k, i, end)
         {
-            REAL difference = element(x, k, first) - mean;
+            REAL difference = element(x, k, begin, first) - mean;
             combine(block, Total(difference, difference * difference));
         }
         combine(total, block);
@@ -36,11 +55,55 @@ Total add_up(int x, uint end, REAL mean, bool first)
     return across_lanes(total);
 }
 
-/* The mean is the sum of two numbers: one cannot hold it as exactly as differences from it have to be. */
-void write(int x, int y, uint line, uint end, REAL mean, REAL more, REAL factor, bool first)
+/* Of a line or a part of it, `count` elements. */
+Moments moments_of(int x, uint begin, uint end, REAL count)
 {
-    for (uint k = lane(); k < end; k += params.lanes) {
-        REAL value = (element(x, k, first) - mean - more) * factor;
+    Moments m = Moments(REAL(0.0), REAL(0.0), REAL(0.0));
+    bool centred = (params.mode & NORM_MEAN) != 0u;
+    for (uint pass = centred ? 0u : 1u; pass < 2u; pass++) {
+        Total total = add_up(x, begin, end, m.mean, pass == 0u || !centred);
+        if (pass == 0u) {
+            m.mean = total.sum / count;
+            continue;
+        }
+        m.more = centred ? rest_of(m.mean, total.sum / count) : REAL(0.0);
+        m.squares = total.squares - m.more * m.more * count;
+        m.squares = m.squares < REAL(0.0) ? REAL(0.0) : m.squares;
+    }
+    return m;
+}
+
+/* From those of the line's parts. */
+Moments moments_of_parts(uint line)
+{
+    uint size = (params.count + params.partials - 1u) / params.partials;
+    line = min(line, params.lines - 1u);
+    Moments m = partial_at(line, 0u).v;
+    m.more = m.squares = REAL(0.0);
+    for (uint pass = 0u; pass < 2u; pass++) {
+        Total total = Total(REAL(0.0), REAL(0.0));
+        for (uint k = lane(); k < params.partials; k += params.lanes) {
+            Moments part = partial_at(line, k).v;
+            REAL count = REAL(min(size, params.count - k * size)), difference = part.mean - m.mean + part.more - m.more;
+            combine(total, Total(difference * count, part.squares + difference * difference * count));
+        }
+        total = across_lanes(total);
+        if (pass == 0u)
+            m.more = rest_of(m.mean, total.sum / REAL(params.count));
+        else
+            m.squares = total.squares;
+    }
+    return m;
+}
+
+void normalise(int x, uint line, uint begin, uint end, Moments m)
+{
+    REAL factor = REAL(1.0);
+    int y = at_line(header.inputs, line);
+    if ((params.mode & NORM_VARIANCE) != 0u)
+        factor /= sqrt(m.squares / REAL(params.count) + REAL(params.epsilon));
+    for (uint k = begin + lane(); k < end; k += params.lanes) {
+        REAL value = (element(x, k, begin, params.finish != 0u) - m.mean - m.more) * factor;
         for (uint t = 1u; t < header.inputs; t++) {
             REAL other = load_real(t, at_line(t, line) + in_line(t, k));
             if (t == 1u && (params.mode & NORM_SCALE) != 0u)
@@ -56,35 +119,24 @@ void main()
 {
     EACH_GROUP_UNIT(unit)
     {
-        uint line = unit * slots() + slot(), end = line < params.lines ? params.size : 0u;
-        int x = at_line(0u, line), y = at_line(header.inputs, line);
-        REAL mean = REAL(0.0), more = REAL(0.0), variance = REAL(0.0), count = REAL(params.size);
-        bool first = true;
-        /* the mean; then what is missing to it, and the variance */
-        for (uint pass = 0u; pass < 2u; pass++) {
-            bool centred = (params.mode & NORM_MEAN) != 0u;
-            if (pass == 0u ? !centred : (params.mode & (NORM_VARIANCE | NORM_MEAN)) == 0u)
-                continue;
-            Total total = add_up(x, end, mean, first);
-            first = false;
-            if (pass == 0u) {
-                mean = total.sum / count;
-                continue;
-            }
-            more = centred ? total.sum / count : REAL(0.0);
-            if (is_nan(more) || is_inf(more)) /* as the mean is then, which says it all */
-                more = REAL(0.0);
-            variance = total.squares / count - more * more;
-            variance = variance < REAL(0.0) ? REAL(0.0) : variance;
-        }
-        if ((params.mode & NORM_MOMENTS) == 0u) {
-            REAL factor = REAL(1.0);
-            if ((params.mode & NORM_VARIANCE) != 0u)
-                factor /= sqrt(variance + REAL(params.epsilon));
-            write(x, y, line, end, mean, more, factor, first);
-        } else if (lane() == 0u && line < params.lines) {
+        uint line = unit / params.parts * slots() + slot(), part = unit % params.parts;
+        uint begin = part_begin(part), end = part_begin(part + 1u);
+        REAL count = REAL(end - begin);
+        bool there = line < params.lines;
+        int x = at_line(0u, line);
+        Moments m;
+        if (params.finish != 0u)
+            m = moments_of_parts(line);
+        else
+            m = moments_of(x, begin, there ? end : begin, count);
+        if (params.partials != 0u && params.finish == 0u) {
+            if (there && lane() == 0u)
+                partial_at(line, part).v = m;
+        } else if ((params.mode & NORM_MOMENTS) == 0u) {
+            normalise(x, line, begin, there ? end : begin, m);
+        } else if (there && lane() == 0u) {
             for (uint t = 1u; t < 3u; t++)
-                store_real(t, at_line(t, line), t == 1u ? mean + more : variance);
+                store_real(t, at_line(t, line), t == 1u ? m.mean + m.more : m.squares / REAL(params.count));
         }
     }
 }

@@ -13,7 +13,7 @@ void combine(inout Total a, Total b)
     combine_extremes(a, b, params.last != 0u);
 }
 
-#define TOTAL_BYTES 16u
+#define PARTIAL_BYTES 16u
 #include "shaders/reduce/lines.glsl"
 #include "shaders/reduce/parts.glsl"
 

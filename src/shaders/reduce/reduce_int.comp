@@ -21,9 +21,9 @@ void combine(inout Total a, Total b)
 }
 
 #ifdef HAVE_INT64
-#define TOTAL_BYTES 8u
+#define PARTIAL_BYTES 8u
 #else
-#define TOTAL_BYTES 4u
+#define PARTIAL_BYTES 4u
 #endif
 #include "shaders/reduce/lines.glsl"
 #include "shaders/reduce/parts.glsl"

@@ -68,9 +68,9 @@ void combine(inout Total a, Total b)
 }
 
 #ifdef HAVE_FLOAT64
-#define TOTAL_BYTES 16u
+#define PARTIAL_BYTES 16u
 #else
-#define TOTAL_BYTES 8u
+#define PARTIAL_BYTES 8u
 #endif
 #include "shaders/reduce/lines.glsl"
 #include "shaders/reduce/parts.glsl"

@@ -102,7 +102,18 @@ static uint64_t group_units(const struct line_params *p)
     return (p->lines + slots - 1) / slots * p->parts;
 }
 
-void shader_lines_of(const struct kern_op *op, uint32_t axes, bool ordered, uint64_t total_bytes,
+/* In parts, none of them empty, where there would be too few workgroups. */
+static void cut(struct line_params *p)
+{
+    const uint64_t groups = group_units(p), most = p->size / (p->lanes * PART_LEAST);
+    if (groups * 2 > GROUPS_WANTED || most < 2)
+        return;
+    const uint32_t parts = (uint32_t)BASE_MIN(BASE_MIN(GROUPS_WANTED / groups, most), PARTS_MAX);
+    const uint32_t size = (p->size + parts - 1) / parts;
+    p->parts = p->partials = (p->size + size - 1) / size;
+}
+
+void shader_lines_of(const struct kern_op *op, uint32_t axes, bool ordered, uint64_t partial_bytes,
                      struct shader_lines *out)
 {
     const struct kern_view *x = &out->op.tensors[0];
@@ -122,19 +133,23 @@ void shader_lines_of(const struct kern_op *op, uint32_t axes, bool ordered, uint
     p->size = p->count = (uint32_t)product(x, outer, rank);
     p->columns = outer && inner && distance(x, outer - 1) < distance(x, rank - 1);
     p->lanes = choose_lanes(p);
-    const uint64_t groups = group_units(p), most = p->size / (p->lanes * PART_LEAST);
-    if (total_bytes && groups * 2 <= GROUPS_WANTED && most > 1)
-        p->parts = (uint32_t)BASE_MIN(BASE_MIN(GROUPS_WANTED / groups, most), PARTS_MAX);
+    if (partial_bytes)
+        cut(p);
     out->units = group_units(p);
+    out->scratch_bytes = p->partials * p->lines * partial_bytes;
 }
 
-void shader_lines_finish(struct shader_lines *lines)
+void shader_lines_finish(struct shader_lines *lines, enum shader_finish how)
 {
     struct line_params *p = &lines->params;
-    p->size = p->parts;
-    p->parts = 1;
     p->finish = 1;
-    p->columns = 0;
-    p->lanes = choose_lanes(p);
+    if (how == SHADER_FINISH_PARTS)
+        return;
+    p->parts = 1;
+    if (how == SHADER_FINISH_TOTALS) {
+        p->size = p->partials;
+        p->columns = 0;
+        p->lanes = choose_lanes(p);
+    }
     lines->units = group_units(p);
 }

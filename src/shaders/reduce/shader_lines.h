@@ -10,14 +10,20 @@
 struct shader_lines {
     struct kern_op op;         /* with fewer dimensions: those of the lines first, then those along a line */
     struct line_params params; /* but for mode, last and epsilon */
-    uint64_t units;            /* workgroups' worth of work, of the parts if there are any */
+    uint64_t units;            /* for each workgroup one at a time */
+    uint64_t scratch_bytes;
 };
 
-/* ordered: the positions of elements in their line count. total_bytes: of each part of a line; 0: lines are not cut. */
-void shader_lines_of(const struct kern_op *op, uint32_t axes, bool ordered, uint64_t total_bytes,
+/* ordered: the positions of elements in their line count. partial_bytes: what the first dispatch leaves of each part;
+ * 0: lines are not cut. */
+void shader_lines_of(const struct kern_op *op, uint32_t axes, bool ordered, uint64_t partial_bytes,
                      struct shader_lines *out);
-/* Makes the lines of `parts` those of the second dispatch, which adds them up. */
-void shader_lines_finish(struct shader_lines *lines);
+
+/* What the second dispatch works on, of lines that have been cut (params.partials > 0): parts of lines once more, whole
+ * lines, or lines whose elements are what the parts have left. */
+enum shader_finish { SHADER_FINISH_PARTS, SHADER_FINISH_LINES, SHADER_FINISH_TOTALS };
+void shader_lines_finish(struct shader_lines *lines, enum shader_finish how);
+
 /* NULL, or why there are no lines: tensors of other ranks. */
 const char *shader_lines_obstacle(const struct kern_op *op);
 

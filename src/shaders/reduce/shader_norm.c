@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of softmax, normalisations and sums of several things along lines. */
+/* Rows of softmax, normalisations and sums of several things along lines. Few long lines are cut in parts: a first
+ * dispatch reduces these, a second one does the rest. */
 #include "shaders/reduce/shader_lines.h"
 
 #include "kernels/core/number.h"
@@ -7,23 +8,38 @@
 _Static_assert(SOFTMAX_PLAIN == KERN_SOFTMAX_PLAIN && SOFTMAX_LOG == KERN_SOFTMAX_LOG,
                "softmax.comp has these numbers");
 
-/* One dispatch, a workgroup per unit. */
-static void plan(const struct shader_lines *lines, enum shader_code code, struct shader_work *out)
+#define PARTIAL_BYTES 24 /* of every shader, at most */
+
+/* Those of dispatch `index`. */
+typedef void lines_fn(const struct kern_op *op, uint32_t index, struct shader_lines *out);
+
+static void plan(const struct kern_op *op, lines_fn *lines_of, enum shader_code code, struct shader_work *out)
 {
-    shader_add(out, code, &lines->op, lines->units, 1, sizeof(lines->params));
+    struct shader_lines lines;
+    for (uint32_t i = 0; i == 0 || (i == 1 && lines.params.partials); i++) {
+        lines_of(op, i, &lines);
+        shader_add(out, code, &lines.op, lines.units, 1, sizeof(lines.params));
+    }
+    out->scratch_bytes = lines.scratch_bytes;
 }
 
-static void write(const struct shader_lines *lines, const struct shader_place *places, uint32_t *words)
+static void write(const struct kern_op *op, lines_fn *lines_of, uint32_t index, const struct shader_place *places,
+                  uint32_t *words)
 {
-    shader_block_write(&lines->op, places, lines->units, &lines->params, sizeof(lines->params), words);
+    struct shader_lines lines;
+    lines_of(op, index, &lines);
+    shader_block_write(&lines.op, places, lines.units, &lines.params, sizeof(lines.params), words);
 }
 
 /* ---- SOFTMAX ---- */
 
-static void softmax_lines(const struct kern_op *op, struct shader_lines *out)
+static void softmax_lines(const struct kern_op *op, uint32_t index, struct shader_lines *out)
 {
-    shader_lines_of(op, op->u.softmax.axes, op->u.softmax.mode == KERN_SOFTMAX_HARD, 0, out);
+    const bool hard = op->u.softmax.mode == KERN_SOFTMAX_HARD;
+    shader_lines_of(op, op->u.softmax.axes, hard, hard ? 0 : PARTIAL_BYTES, out);
     out->params.mode = op->u.softmax.mode;
+    if (index)
+        shader_lines_finish(out, SHADER_FINISH_PARTS);
 }
 
 const char *shader_softmax_any_obstacle(const struct kern_op *op)
@@ -33,29 +49,27 @@ const char *shader_softmax_any_obstacle(const struct kern_op *op)
 
 void shader_softmax_any_plan(const struct kern_op *op, struct shader_work *out)
 {
-    struct shader_lines lines;
-    softmax_lines(op, &lines);
-    plan(&lines, op->u.softmax.mode == KERN_SOFTMAX_HARD ? SHADER_hardmax : shader_real_variant(SHADER_softmax, op),
-         out);
+    plan(op, softmax_lines,
+         op->u.softmax.mode == KERN_SOFTMAX_HARD ? SHADER_hardmax : shader_real_variant(SHADER_softmax, op), out);
 }
 
 void shader_softmax_any_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
                               uint32_t *words)
 {
-    struct shader_lines lines;
-    softmax_lines(op, &lines);
-    write(&lines, places, words);
+    write(op, softmax_lines, index, places, words);
 }
 
 /* ---- NORM ---- */
 
-static void norm_lines(const struct kern_op *op, struct shader_lines *out)
+static void norm_lines(const struct kern_op *op, uint32_t index, struct shader_lines *out)
 {
     const struct kern_norm *norm = &op->u.norm;
-    shader_lines_of(op, norm->axes, false, 0, out);
+    shader_lines_of(op, norm->axes, false, PARTIAL_BYTES, out);
     out->params.mode = norm->use_mean * NORM_MEAN | norm->use_variance * NORM_VARIANCE | norm->has_scale * NORM_SCALE |
                        norm->has_bias * NORM_BIAS;
     out->params.epsilon = norm->epsilon;
+    if (index)
+        shader_lines_finish(out, SHADER_FINISH_PARTS);
 }
 
 const char *shader_norm_any_obstacle(const struct kern_op *op)
@@ -65,24 +79,22 @@ const char *shader_norm_any_obstacle(const struct kern_op *op)
 
 void shader_norm_any_plan(const struct kern_op *op, struct shader_work *out)
 {
-    struct shader_lines lines;
-    norm_lines(op, &lines);
-    plan(&lines, shader_real_variant(SHADER_norm, op), out);
+    plan(op, norm_lines, shader_real_variant(SHADER_norm, op), out);
 }
 
 void shader_norm_any_write(const struct kern_op *op, uint32_t index, const struct shader_place *places, uint32_t *words)
 {
-    struct shader_lines lines;
-    norm_lines(op, &lines);
-    write(&lines, places, words);
+    write(op, norm_lines, index, places, words);
 }
 
 /* ---- MOMENTS ---- */
 
-static void moments_lines(const struct kern_op *op, struct shader_lines *out)
+static void moments_lines(const struct kern_op *op, uint32_t index, struct shader_lines *out)
 {
-    shader_lines_of(op, op->u.moments.axes, false, 0, out);
+    shader_lines_of(op, op->u.moments.axes, false, PARTIAL_BYTES, out);
     out->params.mode = NORM_MEAN | NORM_VARIANCE | NORM_MOMENTS;
+    if (index)
+        shader_lines_finish(out, SHADER_FINISH_LINES);
 }
 
 const char *shader_moments_any_obstacle(const struct kern_op *op)
@@ -92,22 +104,23 @@ const char *shader_moments_any_obstacle(const struct kern_op *op)
 
 void shader_moments_any_plan(const struct kern_op *op, struct shader_work *out)
 {
-    struct shader_lines lines;
-    moments_lines(op, &lines);
-    plan(&lines, shader_real_variant(SHADER_norm, op), out);
+    plan(op, moments_lines, shader_real_variant(SHADER_norm, op), out);
 }
 
 void shader_moments_any_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
                               uint32_t *words)
 {
-    struct shader_lines lines;
-    moments_lines(op, &lines);
-    write(&lines, places, words);
+    write(op, moments_lines, index, places, words);
 }
 
-/* ---- GRAD_SUMS: few long lines are cut in parts ---- */
+/* ---- GRAD_SUMS ---- */
 
-#define GRAD_SUMS_BYTES 24 /* of a part's total, at most */
+static void grad_sums_lines(const struct kern_op *op, uint32_t index, struct shader_lines *out)
+{
+    shader_lines_of(op, op->u.grad_sums.axes, false, PARTIAL_BYTES, out);
+    if (index)
+        shader_lines_finish(out, SHADER_FINISH_TOTALS);
+}
 
 const char *shader_grad_sums_any_obstacle(const struct kern_op *op)
 {
@@ -116,34 +129,24 @@ const char *shader_grad_sums_any_obstacle(const struct kern_op *op)
 
 void shader_grad_sums_any_plan(const struct kern_op *op, struct shader_work *out)
 {
-    struct shader_lines lines;
-    shader_lines_of(op, op->u.grad_sums.axes, false, GRAD_SUMS_BYTES, &lines);
-    const uint64_t parts = lines.params.parts;
-    plan(&lines, shader_real_variant(SHADER_grad_sums, op), out);
-    if (parts == 1)
-        return;
-    out->scratch_bytes = parts * lines.params.lines * GRAD_SUMS_BYTES;
-    shader_lines_finish(&lines);
-    plan(&lines, shader_real_variant(SHADER_grad_sums, op), out);
+    plan(op, grad_sums_lines, shader_real_variant(SHADER_grad_sums, op), out);
 }
 
 void shader_grad_sums_any_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
                                 uint32_t *words)
 {
-    struct shader_lines lines;
-    shader_lines_of(op, op->u.grad_sums.axes, false, GRAD_SUMS_BYTES, &lines);
-    if (index)
-        shader_lines_finish(&lines);
-    write(&lines, places, words);
+    write(op, grad_sums_lines, index, places, words);
 }
 
 /* ---- LP_NORM ---- */
 
-static void lp_norm_lines(const struct kern_op *op, struct shader_lines *out)
+static void lp_norm_lines(const struct kern_op *op, uint32_t index, struct shader_lines *out)
 {
-    shader_lines_of(op, 1u << op->u.lp_norm.axis, false, 0, out);
+    shader_lines_of(op, 1u << op->u.lp_norm.axis, false, PARTIAL_BYTES, out);
     out->params.mode = op->u.lp_norm.p;
     out->params.epsilon = op->u.lp_norm.epsilon;
+    if (index)
+        shader_lines_finish(out, SHADER_FINISH_PARTS);
 }
 
 const char *shader_lp_norm_any_obstacle(const struct kern_op *op)
@@ -153,17 +156,13 @@ const char *shader_lp_norm_any_obstacle(const struct kern_op *op)
 
 void shader_lp_norm_any_plan(const struct kern_op *op, struct shader_work *out)
 {
-    struct shader_lines lines;
-    lp_norm_lines(op, &lines);
-    plan(&lines, shader_real_variant(SHADER_lp_norm, op), out);
+    plan(op, lp_norm_lines, shader_real_variant(SHADER_lp_norm, op), out);
 }
 
 void shader_lp_norm_any_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
                               uint32_t *words)
 {
-    struct shader_lines lines;
-    lp_norm_lines(op, &lines);
-    write(&lines, places, words);
+    write(op, lp_norm_lines, index, places, words);
 }
 
 /* ---- LRN ---- */

@@ -12,28 +12,25 @@ _Static_assert(REDUCE_ARGMAX == DML_REDUCE_FUNCTION_ARGMAX && REDUCE_ARGMIN == D
                    REDUCE_SUM == DML_REDUCE_FUNCTION_SUM && REDUCE_SUM_SQUARE == DML_REDUCE_FUNCTION_SUM_SQUARE,
                "the shaders have these numbers");
 
-#define TOTAL_BYTES_MAX 16 /* of every shader's Total */
+#define PARTIAL_BYTES 16 /* of every shader, at most */
 
 static void lines_of(const struct kern_op *op, bool ordered, uint32_t index, struct shader_lines *out)
 {
-    shader_lines_of(op, op->u.reduce.axes, ordered, TOTAL_BYTES_MAX, out);
+    shader_lines_of(op, op->u.reduce.axes, ordered, PARTIAL_BYTES, out);
     out->params.mode = (uint32_t)op->u.reduce.function;
     out->params.last = op->u.reduce.last;
     if (index)
-        shader_lines_finish(out);
+        shader_lines_finish(out, SHADER_FINISH_TOTALS);
 }
 
 static void plan(const struct kern_op *op, bool ordered, enum shader_code code, struct shader_work *out)
 {
     struct shader_lines lines;
-    lines_of(op, ordered, 0, &lines);
-    const uint64_t parts = lines.params.parts;
-    for (uint32_t i = 0; i < (parts > 1 ? 2 : 1); i++) {
-        if (i)
-            shader_lines_finish(&lines);
+    for (uint32_t i = 0; i == 0 || (i == 1 && lines.params.partials); i++) {
+        lines_of(op, ordered, i, &lines);
         shader_add(out, code, &lines.op, lines.units, 1, sizeof(struct line_params));
     }
-    out->scratch_bytes = parts > 1 ? parts * lines.params.lines * TOTAL_BYTES_MAX : 0;
+    out->scratch_bytes = lines.scratch_bytes;
 }
 
 static void write(const struct kern_op *op, bool ordered, uint32_t index, const struct shader_place *places,

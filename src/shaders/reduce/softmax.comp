@@ -26,26 +26,51 @@ void combine(inout Total a, Total b)
         a = b;
 }
 
+/* The greatest element of a line or a part of it, and the sum of e^(x - top). */
+struct Sum {
+    REAL top, sum;
+};
+
+#ifdef HAVE_FLOAT64
+#define PARTIAL_BYTES 16u
+#else
+#define PARTIAL_BYTES 8u
+#endif
+#define PARTIAL Sum
 #include "shaders/reduce/lines.glsl"
 #include "shaders/reduce/cache.glsl"
+#include "shaders/reduce/parts.glsl"
 
-/* One pass over a line. */
-Total walk(int x, int y, uint end, REAL top, REAL sum)
+Total nothing()
+{
+    return Total(pass == ADD_UP ? REAL(0.0) : REAL(NAN));
+}
+
+/* e^(x - top); of parts that have nothing but -infinity, 0: the line may have more. */
+REAL term(REAL x, REAL top)
+{
+    REAL difference = x - top;
+    if (params.partials != 0u && params.finish == 0u && is_inf(top) && top < REAL(0.0) && !is_nan(x))
+        return REAL(0.0);
+    return exp_of(difference);
+}
+
+/* One pass over the elements begin to end - 1 of a line. */
+Total walk(uint line, uint begin, uint end, Sum s)
 {
     bool logarithm = params.mode == SOFTMAX_LOG;
-    Total total = Total(pass == ADD_UP ? REAL(0.0) : REAL(NAN));
-    EACH_BLOCK(i, 0u, end)
+    Total total = nothing();
+    int x = at_line(0u, line), y = at_line(1u, line);
+    EACH_BLOCK(i, begin, end)
     {
-        Total block = Total(pass == ADD_UP ? REAL(0.0) : REAL(NAN));
+        Total block = nothing();
         EACH_IN_BLOCK(k, i, end)
         {
-            REAL value = element(x, k, pass == FIND_TOP);
-            if (pass != FIND_TOP)
-                value -= top;
+            REAL value = element(x, k, begin, pass == FIND_TOP || params.finish != 0u);
             if (pass == ADD_UP || (pass == WRITE && !logarithm))
-                value = exp_of(value);
+                value = term(value, s.top);
             if (pass == WRITE)
-                store_real(1u, y + in_line(1u, k), logarithm ? value - sum : value / sum);
+                store_real(1u, y + in_line(1u, k), logarithm ? value - s.top - s.sum : value / s.sum);
             else
                 combine(block, Total(value));
         }
@@ -54,22 +79,43 @@ Total walk(int x, int y, uint end, REAL top, REAL sum)
     return total;
 }
 
+/* One pass over what the parts of a line have left. */
+Total walk_parts(uint line, REAL top)
+{
+    Total total = nothing();
+    for (uint k = lane(); k < params.partials; k += params.lanes) {
+        Sum part = partial_at(min(line, params.lines - 1u), k).v;
+        combine(total, Total(pass == FIND_TOP ? part.top : part.sum * exp_of(part.top - top)));
+    }
+    return total;
+}
+
 void main()
 {
     EACH_GROUP_UNIT(unit)
     {
-        uint line = unit * slots() + slot(), end = line < params.lines ? params.size : 0u;
-        int x = at_line(0u, line), y = at_line(1u, line);
-        REAL top = REAL(0.0), sum = REAL(0.0);
-        for (pass = FIND_TOP; pass <= WRITE; pass++) {
-            Total total = walk(x, y, end, top, sum);
-            if (pass == WRITE)
-                break;
+        uint line = unit / params.parts * slots() + slot(), part = unit % params.parts;
+        uint begin = part_begin(part), end = line < params.lines ? part_begin(part + 1u) : begin;
+        Sum s = Sum(REAL(0.0), REAL(0.0));
+        for (pass = FIND_TOP; pass < WRITE; pass++) {
+            Total total;
+            if (params.finish != 0u)
+                total = walk_parts(line, s.top);
+            else
+                total = walk(line, begin, end, s);
             total = across_lanes(total);
             if (pass == FIND_TOP)
-                top = total.value;
+                s.top = total.value;
             else
-                sum = params.mode == SOFTMAX_LOG ? log_of(total.value) : total.value;
+                s.sum = total.value;
         }
+        if (params.partials != 0u && params.finish == 0u) {
+            if (lane() == 0u && line < params.lines)
+                partial_at(line, part).v = s;
+            continue;
+        }
+        if (params.mode == SOFTMAX_LOG)
+            s.sum = log_of(s.sum);
+        walk(line, begin, end, s);
     }
 }
