@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_POOL_GRAD: one element of dX per invocation, which adds up what the windows give that it is in. Tensors: [X], dY
+/* KERN_POOL_GRAD: an element of dX is the sum of what the windows give that it is in. Tensors: [X], dY
  * (params.y), dX. Maximum: pool_max.comp has left the positions of the elements chosen in scratch memory. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
@@ -7,6 +7,17 @@
 #include "shaders/pool/pool_params.h"
 #include "shaders/core/views.glsl"
 #include "shaders/pool/windows.glsl"
+
+struct Total {
+    REAL sum;
+};
+
+void combine(inout Total a, Total b)
+{
+    a.sum += b.sum;
+}
+
+#include "shaders/reduce/lanes.glsl"
 
 /* The windows that may reach coordinate `at` of spatial dimension d: [*out_first, *out_first + result). */
 uint windows_along(uint d, uint at, out uint first)
@@ -25,7 +36,7 @@ REAL given(uint from[5], uint at[5], uint position)
     for (uint d = 0u; d < 5u; d++)
         number = number * view(y).sizes[d] + from[d];
     if (params.mode == POOL_MAX)
-        return Words(scratch_at(4u * number)).v == position ? share : REAL(0.0);
+        return Words(chosen_at(number)).v == position ? share : REAL(0.0);
     for (uint d = 0u; d < 3u; d++) {
         uint first, count;
         taps_along(d, from[d + 2u], first, count);
@@ -36,29 +47,46 @@ REAL given(uint from[5], uint at[5], uint position)
     return share;
 }
 
-void main()
+/* What is given to element `number` of a tensor, where its coordinates are `at`. */
+REAL add_up(uint at[5], uint number, uint plane, bool there)
 {
-    uint out_tensor = header.inputs;
-    EACH_UNIT(number)
+    uint from[5], first[3], count[3], total = there ? 1u : 0u;
+    Total sum = Total(REAL(0.0));
+    from[0] = at[0];
+    from[1] = at[1];
+    for (uint d = 0u; d < 3u; d++) {
+        count[d] = windows_along(d, at[d + 2u], first[d]);
+        total *= count[d];
+    }
+    EACH_BLOCK(i, 0u, total)
     {
-        uint at[5], from[5], first[3], count[3], total = 1u, plane = 1u;
-        coordinates(out_tensor, number, at);
-        for (uint d = 0u; d < 3u; d++) {
-            count[d] = windows_along(d, at[d + 2u], first[d]);
-            total *= count[d];
-            plane *= view(out_tensor).sizes[d + 2u];
-        }
-        from[0] = at[0];
-        from[1] = at[1];
-        REAL sum = REAL(0.0);
-        for (uint i = 0u; i < total; i++) {
-            uint left = i;
+        Total block = Total(REAL(0.0));
+        EACH_IN_BLOCK(k, i, total)
+        {
+            uint left = k;
             for (uint d = 3u; d-- > 0u;) {
                 from[d + 2u] = first[d] + left % count[d];
                 left /= count[d];
             }
-            sum += given(from, at, number % plane);
+            block.sum += given(from, at, number % plane);
         }
-        store_real(out_tensor, at_coordinates(out_tensor, at), sum);
+        combine(sum, block);
+    }
+    return across_lanes(sum).sum;
+}
+
+void main()
+{
+    uint dx = header.inputs;
+    EACH_GROUP_UNIT(unit)
+    {
+        uint at[5], number = unit * slots() + slot(), plane = 1u;
+        bool there = number < elements_of(dx);
+        coordinates(dx, number, at);
+        for (uint d = 2u; d < 5u; d++)
+            plane *= view(dx).sizes[d];
+        REAL sum = add_up(at, number, plane, there);
+        if (there && lane() == 0u)
+            store_real(dx, at_coordinates(dx, at), sum);
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_POOL: maximum, one window per invocation. Tensors: 0 X, 1 Y, [2 indices]. And which elements are the greatest,
+/* KERN_POOL: maximum. Tensors: 0 X, 1 Y, [2 indices]. And which elements are the greatest,
  * for KERN_POOL_GRAD. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
@@ -11,25 +11,30 @@
 
 #define NONE 0xffffffffu
 
-/* The position in its channel of the first greatest element, and where it is; NONE: there are only NaNs, or nothing. */
-uint greatest(Window w, out int best_at)
+struct Total {
+    uvec2 order; /* of the greatest element */
+    uint tap;    /* the first that is, or NONE: there are only NaNs, or nothing */
+};
+
+void combine(inout Total a, Total b)
 {
-    uint count = taps_of(w), best_position = NONE;
-    uvec2 best = uvec2(0u);
+    bool first = a.order == b.order && b.tap < a.tap;
+    if (b.tap != NONE && (a.tap == NONE || order_greater(b.order, a.order) || first))
+        a = b;
+}
+
+#include "shaders/reduce/lanes.glsl"
+
+Total greatest(Window w, uint count)
+{
+    Total total = Total(uvec2(0u), NONE);
     bool real = type_is_real(type_of(params.x));
-    best_at = 0;
-    for (uint i = 0u; i < count; i++) {
+    for (uint i = lane(); i < count; i += params.lanes) {
         uint position;
-        int at = tap_at(w, i, position);
-        uvec2 order = order_of(params.x, at);
-        bool better = best_position == NONE ? !real || order != uvec2(0u) : order_greater(order, best);
-        if (!better)
-            continue;
-        best = order;
-        best_position = position;
-        best_at = at;
+        uvec2 order = order_of(params.x, tap_at(w, i, position));
+        combine(total, Total(order, real && order == uvec2(0u) ? NONE : i));
     }
-    return best_position;
+    return across_lanes(total);
 }
 
 void store_lowest(int at)
@@ -52,29 +57,39 @@ void store_index(int at, uint index)
         Words(place.address).v = index;
 }
 
+/* tap: at best_at, number `position` in its channel; or NONE */
+void store_all(uint where[5], uint tap, int best_at, uint position)
+{
+    int y = at_coordinates(1u, where);
+    uint plane = 1u;
+    if (tap == NONE)
+        store_lowest(y);
+    else
+        copy_element(1u, y, 0u, best_at);
+    if (params.has_indices == 0u)
+        return;
+    for (uint d = 2u; d < 5u; d++)
+        plane *= view(0).sizes[d];
+    if (params.whole_indices != 0u)
+        position += (where[0] * view(1).sizes[1] + where[1]) * plane;
+    store_index(at_coordinates(2u, where), tap == NONE ? 0u : position);
+}
+
 void main()
 {
-    EACH_UNIT(number)
+    EACH_GROUP_UNIT(unit)
     {
-        uint where[5], plane = 1u;
-        int best_at;
-        coordinates(params.y, number, where);
-        uint position = greatest(window_of(where), best_at);
-        if (params.scratch != 0u) {
-            Words(scratch_at(4u * number)).v = position;
+        uint where[5], number = unit * slots() + slot(), position, y = params.y;
+        bool there = number < elements_of(y);
+        coordinates(y, number, where);
+        Window w = window_of(where);
+        uint tap = greatest(w, there ? taps_of(w) : 0u).tap;
+        if (!there || lane() != 0u)
             continue;
-        }
-        int y = at_coordinates(1u, where);
-        if (position == NONE)
-            store_lowest(y);
+        int best_at = tap_at(w, tap == NONE ? 0u : tap, position);
+        if (params.scratch != 0u)
+            Words(chosen_at(number)).v = tap == NONE ? NONE : position;
         else
-            copy_element(1u, y, 0u, best_at);
-        if (params.has_indices == 0u)
-            continue;
-        for (uint d = 2u; d < 5u; d++)
-            plane *= view(0).sizes[d];
-        if (params.whole_indices != 0u)
-            position += position == NONE ? 0u : (where[0] * view(1).sizes[1] + where[1]) * plane;
-        store_index(at_coordinates(2u, where), position == NONE ? 0u : position);
+            store_all(where, tap, best_at, position);
     }
 }

@@ -8,6 +8,8 @@ struct pool_params {
     uint window[3], strides[3], dilations[3], pad[3];
     uint mode, p, include_padding, has_indices, whole_indices; /* struct kern_pool */
     uint x, y;    /* tensors: what windows lie in, and what there is one element of for each window */
+    uint lanes;   /* invocations of a result, a power of 2 to 256 (lines.glsl) */
+    uint columns; /* 0 */
     uint scratch; /* POOL_MAX: 1: only the greatest elements' positions are wanted, in scratch memory */
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_POOL: average and Lp, one window per invocation. Tensors: 0 X, 1 Y. */
+/* KERN_POOL: average and Lp. Tensors: 0 X, 1 Y. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define PARAMETERS pool_params
@@ -9,32 +9,45 @@
 #include "shaders/core/lp.glsl"
 #include "shaders/pool/windows.glsl"
 
-#define BLOCK 16u
+struct Total {
+    REAL sum;
+};
 
-/* Long sums are sums of sums: that is more exact. */
-REAL add_up(Window w)
+void combine(inout Total a, Total b)
 {
-    uint count = taps_of(w), position;
-    REAL sum = REAL(0.0);
-    for (uint i = 0u; i < count;) {
-        REAL block = REAL(0.0);
-        for (uint end = min(i + BLOCK, count); i < end; i++) {
-            REAL x = load_real(0u, tap_at(w, i, position));
-            block += params.mode == POOL_LP ? lp_term(x, params.p) : x;
+    a.sum += b.sum;
+}
+
+#include "shaders/reduce/lanes.glsl"
+
+REAL add_up(Window w, uint count)
+{
+    Total total = Total(REAL(0.0));
+    uint position;
+    EACH_BLOCK(i, 0u, count)
+    {
+        Total block = Total(REAL(0.0));
+        EACH_IN_BLOCK(k, i, count)
+        {
+            REAL x = load_real(0u, tap_at(w, k, position));
+            block.sum += params.mode == POOL_LP ? lp_term(x, params.p) : x;
         }
-        sum += block;
+        combine(total, block);
     }
-    return sum;
+    return across_lanes(total).sum;
 }
 
 void main()
 {
-    EACH_UNIT(number)
+    EACH_GROUP_UNIT(unit)
     {
-        uint where[5];
+        uint where[5], number = unit * slots() + slot();
+        bool there = number < elements_of(1u);
         coordinates(1u, number, where);
         Window w = window_of(where);
-        REAL sum = add_up(w), count = REAL(1.0);
+        REAL sum = add_up(w, there ? taps_of(w) : 0u), count = REAL(1.0);
+        if (!there || lane() != 0u)
+            continue;
         for (uint d = 0u; d < 3u; d++)
             count *= average_count(d, w.count[d]);
         if (params.mode == POOL_LP)

@@ -63,19 +63,54 @@ static uint64_t elements_of(const struct kern_op *op, uint32_t tensor)
     return kern_view_elements(&op->tensors[tensor]);
 }
 
-static void add(const struct kern_op *op, enum shader_code code, uint64_t units, struct shader_work *out)
+/* How many invocations share one of `results`, which is made of up to `taps`: several for many, and for few results. */
+static uint32_t choose_lanes(uint64_t results, uint64_t taps)
 {
-    struct kern_op wide;
-    spread_all(op, &wide);
-    shader_add(out, code, &wide, units, SHADER_GROUP_SIZE, sizeof(struct pool_params));
+    uint32_t lanes = 1;
+    while (lanes < SHADER_GROUP_SIZE && lanes * 8 <= taps && (taps > 256 || results * lanes < 65536))
+        lanes *= 2;
+    return lanes;
 }
 
-static void write(const struct kern_op *op, const struct shader_place *places, uint64_t units,
-                  const struct pool_params *params, uint32_t *words)
+/* A workgroup's share of results is a unit. */
+static uint64_t units_of(uint64_t results, uint32_t lanes)
+{
+    const uint32_t slots = SHADER_GROUP_SIZE / lanes;
+    return (results + slots - 1) / slots;
+}
+
+static void add(const struct kern_op *op, enum shader_code code, uint64_t results, uint64_t taps,
+                struct shader_work *out)
 {
     struct kern_op wide;
     spread_all(op, &wide);
-    shader_block_write(&wide, places, units, params, sizeof(*params), words);
+    shader_add(out, code, &wide, units_of(results, choose_lanes(results, taps)), 1, sizeof(struct pool_params));
+}
+
+static void write(const struct kern_op *op, const struct shader_place *places, uint64_t results, uint64_t taps,
+                  struct pool_params *params, uint32_t *words)
+{
+    struct kern_op wide;
+    spread_all(op, &wide);
+    params->lanes = choose_lanes(results, taps);
+    shader_block_write(&wide, places, units_of(results, params->lanes), params, sizeof(*params), words);
+}
+
+/* Of a window that lie inside; and windows that an element is in: at most. */
+static uint64_t taps_of(const struct pool_shape *s)
+{
+    uint64_t taps = 1;
+    for (uint32_t d = 0; d < 3; d++)
+        taps *= (uint64_t)BASE_MIN(s->window[d], s->in[d]);
+    return taps;
+}
+
+static uint64_t windows_of(const struct pool_shape *s)
+{
+    uint64_t windows = 1;
+    for (uint32_t d = 0; d < 3; d++)
+        windows *= (uint64_t)BASE_MIN((s->window[d] - 1) * s->dilation[d] / s->stride[d] + 1, s->out[d]);
+    return windows;
 }
 
 /* ---- POOL ---- */
@@ -91,13 +126,17 @@ const char *shader_pool_any_obstacle(const struct kern_op *op)
 void shader_pool_any_plan(const struct kern_op *op, struct shader_work *out)
 {
     const bool max = op->u.pool.mode == KERN_POOL_MAX;
-    add(op, max ? SHADER_pool_max : shader_real_variant(SHADER_pool_real, op), elements_of(op, 1), out);
+    struct pool_shape s;
+    pool_shape_init(op, &s);
+    add(op, max ? SHADER_pool_max : shader_real_variant(SHADER_pool_real, op), elements_of(op, 1), taps_of(&s), out);
 }
 
 void shader_pool_any_write(const struct kern_op *op, uint32_t index, const struct shader_place *places, uint32_t *words)
 {
-    const struct pool_params params = params_of(&op->u.pool, 0, 1);
-    write(op, places, elements_of(op, 1), &params, words);
+    struct pool_params params = params_of(&op->u.pool, 0, 1);
+    struct pool_shape s;
+    pool_shape_init(op, &s);
+    write(op, places, elements_of(op, 1), taps_of(&s), &params, words);
 }
 
 /* ---- POOL_GRAD ---- */
@@ -119,11 +158,13 @@ const char *shader_pool_grad_any_obstacle(const struct kern_op *op)
 void shader_pool_grad_any_plan(const struct kern_op *op, struct shader_work *out)
 {
     const uint32_t max = grad_is_max(op);
+    struct pool_shape s;
+    pool_grad_shape(op, &s);
     if (max) {
         out->scratch_bytes = 4 * elements_of(op, 1);
-        add(op, SHADER_pool_max, elements_of(op, 1), out);
+        add(op, SHADER_pool_max, elements_of(op, 1), taps_of(&s), out);
     }
-    add(op, shader_real_variant(SHADER_pool_grad, op), elements_of(op, op->input_count), out);
+    add(op, shader_real_variant(SHADER_pool_grad, op), elements_of(op, op->input_count), windows_of(&s), out);
 }
 
 void shader_pool_grad_any_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
@@ -131,6 +172,11 @@ void shader_pool_grad_any_write(const struct kern_op *op, uint32_t index, const 
 {
     const uint32_t max = grad_is_max(op);
     struct pool_params params = params_of(&op->u.pool_grad, max ? 0 : 1, max);
+    struct pool_shape s;
+    pool_grad_shape(op, &s);
     params.scratch = max && !index;
-    write(op, places, elements_of(op, params.scratch ? 1 : op->input_count), &params, words);
+    if (params.scratch)
+        write(op, places, elements_of(op, 1), taps_of(&s), &params, words);
+    else
+        write(op, places, elements_of(op, op->input_count), windows_of(&s), &params, words);
 }

@@ -5,6 +5,14 @@ struct Window {
     int at;                  /* of the first */
 };
 
+uint elements_of(uint t)
+{
+    uint count = 1u;
+    for (uint d = 0u; d < 5u; d++)
+        count *= view(t).sizes[d];
+    return count;
+}
+
 /* Coordinates of element `number`, row-major, of tensor t. */
 void coordinates(uint t, uint number, out uint where[5])
 {
@@ -69,4 +77,10 @@ int tap_at(Window w, uint i, out uint position)
 REAL average_count(uint d, uint inside)
 {
     return REAL(params.include_padding != 0u ? params.window[d] : inside);
+}
+
+/* Where POOL_GRAD keeps which element of window `number` is the greatest. */
+uvec2 chosen_at(uint number)
+{
+    return add64(scratch_at(0u), mul64(number, uvec2(4u, 0u)));
 }

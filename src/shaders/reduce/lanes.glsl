@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Several invocations of a workgroup, its lanes, work on one line of elements, as many lines at once as there is room
+ * for: params.lanes, params.columns (reduce_params.h). A shader defines, before it includes this: struct Total, what an
+ * invocation finds in its elements of a line, and void combine(inout Total a, Total b), which adds b to a. */
+
+shared Total totals[GROUP_SIZE];
+
+uint slots() /* lines at once */
+{
+    return GROUP_SIZE / params.lanes;
+}
+
+uint slot()
+{
+    return params.columns != 0u ? gl_LocalInvocationID.x % slots() : gl_LocalInvocationID.x / params.lanes;
+}
+
+uint lane()
+{
+    return params.columns != 0u ? gl_LocalInvocationID.x / slots() : gl_LocalInvocationID.x % params.lanes;
+}
+
+/* What all lanes of a line found together; every invocation of the workgroup has to call it. */
+Total across_lanes(Total own)
+{
+    uint self = gl_LocalInvocationID.x, step = params.columns != 0u ? slots() : 1u;
+    barrier(); /* the totals before have been read */
+    totals[self] = own;
+    for (uint s = params.lanes >> 1; s > 0u; s >>= 1) {
+        barrier();
+        if (lane() < s) {
+            combine(own, totals[self + s * step]);
+            totals[self] = own;
+        }
+    }
+    barrier();
+    return totals[self - lane() * step];
+}
+
+/* A long sum is one of sums of BLOCK elements: that is more exact. */
+#define BLOCK 16u
+
+/* For k, the elements of [begin, end) that are this lane's, in blocks: `i` is the number of the first of a block. */
+#define EACH_BLOCK(i, begin, end) for (uint i = begin + lane(); i < end; i += BLOCK * params.lanes)
+#define EACH_IN_BLOCK(k, i, end)                                                                                       \
+    for (uint k = i, k##_left = BLOCK; k##_left > 0u && k < end; k += params.lanes, k##_left--)
