@@ -3,7 +3,7 @@
 #ifndef SHADERS_CONV_PARAMS_H
 #define SHADERS_CONV_PARAMS_H
 
-#include "shaders/core/block.h"
+#include "shaders/gemm/tile_params.h"
 
 /* struct conv_shape (kernels/conv/conv.h): three spatial dimensions, missing outer ones have size 1. */
 struct conv_params {
@@ -13,6 +13,19 @@ struct conv_params {
     uint in_group, out_group, out_channels; /* channels, of one group and of all */
     uint transposed, flip;
     int bias, x_zero, w_zero; /* tensors, -1 = absent */
+};
+
+#ifdef VULKAN
+#define STRUCT
+#else
+#define STRUCT struct
+#endif
+
+/* Products by tiles; channels_first: sums run over channels, and then over the window. */
+struct conv_tile_params {
+    STRUCT tile_params tile;
+    STRUCT conv_params conv;
+    uint channels_first;
 };
 
 #endif

@@ -2,6 +2,7 @@
 /* Rows of convolutions. */
 #include "shaders/conv/conv_params.h"
 #include "shaders/core/shader_block.h"
+#include "shaders/gemm/shader_tile.h"
 
 #include "kernels/conv/conv.h"
 #include "kernels/core/rows.h"
@@ -68,6 +69,8 @@ static struct conv_params conv_parameters(const struct kern_op *op)
     return params;
 }
 
+/* ---- any convolution ---- */
+
 const char *shader_conv_any_obstacle(const struct kern_op *op)
 {
     struct conv_shape shape;
@@ -86,4 +89,60 @@ void shader_conv_any_write(const struct kern_op *op, uint32_t index, const struc
 {
     const struct conv_params params = conv_parameters(op);
     shader_block_write(op, places, result_elements(op), &params, sizeof(params), words);
+}
+
+/* ---- by tiles ---- */
+
+/* With less, most of a tile would be empty. */
+#define TILE_CHANNELS_MIN 4 /* output channels of a group */
+#define TILE_DEPTH_MIN    8 /* elements of a window in all channels */
+
+const char *shader_conv_tile_obstacle(const struct kern_op *op)
+{
+    struct conv_shape s;
+    const char *found = obstacle(op, &s);
+    if (found)
+        return found;
+    if (op->tensors[0].type == DML_TENSOR_DATA_TYPE_FLOAT64)
+        return "there is no shader for it in this type";
+    if (s.out_group < TILE_CHANNELS_MIN || s.kernel[0] * s.kernel[1] * s.kernel[2] * s.in_group < TILE_DEPTH_MIN)
+        return "there are too few channels";
+    return s.kernel[0] * s.kernel[1] * s.kernel[2] * s.in_group > INT32_MAX ? "the window is too large" : NULL;
+}
+
+static struct conv_tile_params conv_tiles(const struct kern_op *op)
+{
+    struct conv_tile_params params = { .conv = conv_parameters(op) };
+    const struct conv_params *conv = &params.conv;
+    const int inner = conv->transposed ? conv->w[0] : conv->w[1], outer = conv->transposed ? conv->w[1] : conv->w[0];
+    struct conv_shape s;
+    conv_shape_init(op, &s);
+    params.channels_first = shader_tile_closer(conv->x[1], conv->x[4]);
+    params.tile = (struct tile_params){ .m = s.out_group,
+                                        .n = (uint32_t)(s.out[0] * s.out[1] * s.out[2]),
+                                        .k = (uint32_t)(s.in_group * s.kernel[0] * s.kernel[1] * s.kernel[2]),
+                                        .batches = s.batch * s.groups,
+                                        .b_along_k = params.channels_first,
+                                        .y_along_m = shader_tile_closer(conv->y[1], conv->y[4]),
+                                        .alpha = 1,
+                                        .beta = 1,
+                                        .c = conv->bias };
+    const bool one_tap = s.kernel[0] * s.kernel[1] * s.kernel[2] == 1;
+    params.tile.a_along_k = shader_tile_closer(params.channels_first || one_tap ? inner : conv->w[4], outer);
+    shader_tile_cut(op, &params.tile);
+    return params;
+}
+
+void shader_conv_tile_plan(const struct kern_op *op, struct shader_work *out)
+{
+    static const struct tile_codes codes = { SHADER_conv_tile, SHADER_conv_tile_large, SHADER_conv_tile_int };
+    const struct conv_tile_params params = conv_tiles(op);
+    shader_tile_add(op, &codes, &params.tile, sizeof(params), out);
+}
+
+void shader_conv_tile_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
+                            uint32_t *words)
+{
+    const struct conv_tile_params params = conv_tiles(op);
+    shader_tile_write(op, index, places, &params.tile, sizeof(params), words);
 }
