@@ -9,6 +9,7 @@
 #include "graph/backend.h"
 #include "kernels/core/number.h"
 #include "shaders/core/shader_block.h"
+#include "shaders/gemm/shader_tile.h"
 
 #include <math.h>
 
@@ -472,6 +473,7 @@ static void run_row(struct bench *bench, uint32_t count, uint64_t seed)
             break;
         /* Pipelines for known types take long to make. */
         shader_specialize_from(i % 16 == 7 ? 1 : UINT64_MAX);
+        shader_tile_large_from(i % 8 == 3 ? 1 : UINT64_MAX);
         bench->norm_wise = c.norm_wise;
         run_case(bench, &c, &rng);
     }
