@@ -14,14 +14,14 @@ layout(constant_id = 0) const uint TYPES_LOW = 0;
 layout(constant_id = 1) const uint TYPES_HIGH = 0;
 
 layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Block {
-    shader_header header;
-    PARAMETERS params;
-    shader_view views[];
+    shader_header head;
+    PARAMETERS family;
+    shader_view tensors[];
 };
 
-#define header  Block(push.block).header
-#define params  Block(push.block).params
-#define view(t) Block(push.block).views[t]
+#define header  Block(push.block).head
+#define params  Block(push.block).family
+#define view(t) Block(push.block).tensors[t]
 
 #ifdef HAVE_FLOAT64
 #define REAL     double
