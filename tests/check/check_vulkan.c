@@ -115,6 +115,7 @@ static HRESULT two_choose(const struct graph_options *options, struct base_arena
     shader_map_plan(&first, work);
     shader_map_plan(&second, work);
     work->row = &two_row;
+    shader_adapt(work, options->shader_capabilities);
     work->scratch_bytes = (uint64_t)graph_view_span_bytes(&second.tensors[0]);
     step->shaders = work;
     step->scratch_bytes = work->scratch_bytes;
@@ -257,9 +258,12 @@ static void tame(const struct kern_view *view, const struct check_buffer *buffer
     } while (kern_advance(view->rank, view->sizes, index));
 }
 
-/* Of rows that are not element-wise: as check.c allows it to kernels. */
-static double row_tolerance(const struct kern_view *view)
+/* Of rows that are not element-wise: as check.c allows it to kernels. In FLOAT64 the reference is not exact, either: it
+ * adds up one after the other. */
+static double row_tolerance(const struct kern_op *op, const struct kern_view *view)
 {
+    if (view->type == DML_TENSOR_DATA_TYPE_FLOAT64)
+        return only_row->max_ulp ? only_row->max_ulp + sqrt((double)kern_view_elements(&op->tensors[0])) : 0;
     if (view->type == DML_TENSOR_DATA_TYPE_FLOAT16)
         return only_row->max_ulp ? 1 + BASE_MIN(only_row->max_ulp / 512.0, 1 + only_row->max_ulp / 8192.0) : 0;
     if (view->type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16)
@@ -272,7 +276,7 @@ static double tolerance(const struct kern_op *op, const struct kern_view *view)
 {
     double most = 0;
     if (only_row)
-        return row_tolerance(view);
+        return row_tolerance(op, view);
     for (uint32_t i = 0; op->kind == KERN_MAP && i < op->u.map.inst_count; i++) {
         const struct kern_map_inst *inst = &op->u.map.inst[i];
         if (kern_type_class(inst->type) != KERN_CLASS_FLOAT)
