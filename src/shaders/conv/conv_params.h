@@ -28,4 +28,10 @@ struct conv_tile_params {
     uint channels_first;
 };
 
+/* channels_last: in memory, channels of a pixel are neighbours. */
+struct conv_direct_params {
+    STRUCT conv_params conv;
+    uint channels_last;
+};
+
 #endif
