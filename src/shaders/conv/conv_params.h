@@ -15,12 +15,6 @@ struct conv_params {
     int bias, x_zero, w_zero; /* tensors, -1 = absent */
 };
 
-#ifdef VULKAN
-#define STRUCT
-#else
-#define STRUCT struct
-#endif
-
 /* Products by tiles; channels_first: sums run over channels, and then over the window. */
 struct conv_tile_params {
     STRUCT tile_params tile;
