@@ -15,17 +15,17 @@ struct conv_params {
     int bias, x_zero, w_zero; /* tensors, -1 = absent */
 };
 
-#ifdef VULKAN
-#define STRUCT
-#else
-#define STRUCT struct
-#endif
-
 /* Products by tiles; channels_first: sums run over channels, and then over the window. */
 struct conv_tile_params {
     STRUCT tile_params tile;
     STRUCT conv_params conv;
     uint channels_first;
+};
+
+/* channels_last: in memory, channels of a pixel are neighbours. */
+struct conv_direct_params {
+    STRUCT conv_params conv;
+    uint channels_last;
 };
 
 #endif

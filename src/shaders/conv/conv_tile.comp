@@ -24,8 +24,13 @@
 shared ivec4 pixels[PIXELS], taps[TAPS];
 shared int weights[TAPS];
 
-/* Of the current image and group. */
+/* Of the parameters, read once: w_step = from output channel to output channel. */
+uint x_type, w_type;
 uvec2 x_base, w_base;
+bool transposed;
+ivec3 in_sizes, x_steps;
+int w_step;
+/* Of the current image and group. */
 int channel, first_pixel, x_start, w_start, y_start;
 
 /* A pixel's position, and its place in a channel of Y. */
@@ -40,24 +45,35 @@ int pixel_in_y(int pixel, out ivec3 at)
 
 int place_in_x(ivec3 at)
 {
-    return at.x * CONV.x[2] + at.y * CONV.x[3] + at.z * CONV.x[4];
+    return at.x * x_steps.x + at.y * x_steps.y + at.z * x_steps.z;
+}
+
+void read_parameters()
+{
+    x_type = type_of(0u);
+    w_type = type_of(1u);
+    x_base = address_of(0u);
+    w_base = address_of(1u);
+    transposed = CONV.transposed != 0u;
+    in_sizes = ivec3(CONV.in_sizes[0], CONV.in_sizes[1], CONV.in_sizes[2]);
+    x_steps = ivec3(CONV.x[2], CONV.x[3], CONV.x[4]);
+    w_step = CONV.w[transposed ? 1 : 0];
 }
 
 void begin(uint batch, uint m, uint n)
 {
     int groups = int(CONV.out_channels / CONV.out_group), image = int(batch) / groups, group = int(batch) % groups;
-    x_base = address_of(0u);
-    w_base = address_of(1u);
+    read_parameters();
     channel = group * int(CONV.out_group);
     first_pixel = int(n);
     x_start = image * CONV.x[0] + group * int(CONV.in_group) * CONV.x[1];
-    w_start = CONV.transposed != 0u ? group * int(CONV.in_group) * CONV.w[0] : channel * CONV.w[0];
+    w_start = transposed ? group * int(CONV.in_group) * CONV.w[0] : channel * CONV.w[0];
     y_start = image * CONV.y[0] + channel * CONV.y[1];
     uint i = gl_LocalInvocationID.x;
     if (i < PIXELS) {
         ivec3 at, pad = ivec3(CONV.pad[0], CONV.pad[1], CONV.pad[2]);
         pixel_in_y(int(n + i), at);
-        if (CONV.transposed != 0u)
+        if (transposed)
             at += pad;
         else
             at = at * ivec3(CONV.steps[0], CONV.steps[1], CONV.steps[2]) - pad;
@@ -78,9 +94,9 @@ void prepare(uint k)
     ivec3 at = ivec3(tap / size.z / size.y, tap / size.z % size.y, tap % size.z), flipped = size - 1 - at;
     ivec3 dilated = at * ivec3(CONV.dilations[0], CONV.dilations[1], CONV.dilations[2]);
     at = CONV.flip != 0u ? flipped : at;
-    weights[i] = c * CONV.w[CONV.transposed != 0u ? 0 : 1] + at.x * CONV.w[2] + at.y * CONV.w[3] + at.z * CONV.w[4];
-    dilated = CONV.transposed != 0u ? -dilated : dilated;
-    taps[i] = ivec4(dilated, c * CONV.x[1] + (CONV.transposed != 0u ? 0 : place_in_x(dilated)));
+    weights[i] = c * CONV.w[transposed ? 0 : 1] + at.x * CONV.w[2] + at.y * CONV.w[3] + at.z * CONV.w[4];
+    dilated = transposed ? -dilated : dilated;
+    taps[i] = ivec4(dilated, c * CONV.x[1] + (transposed ? 0 : place_in_x(dilated)));
 }
 
 NUMBER zero_point(int tensor, int at)
@@ -94,8 +110,7 @@ NUMBER zero_point(int tensor, int at)
 
 NUMBER load_a(uint m, uint k, uint row)
 {
-    int step = CONV.w[CONV.transposed != 0u ? 1 : 0];
-    NUMBER w = load_number(type_of(1u), w_base, w_start + int(m) * step + weights[row]);
+    NUMBER w = load_number(w_type, w_base, w_start + int(m) * w_step + weights[row]);
     return w - zero_point(CONV.w_zero, (channel + int(m)) * CONV.zero_step);
 }
 
@@ -104,16 +119,15 @@ NUMBER load_b(uint n, uint k, uint row)
     ivec4 pixel = pixels[int(n) - first_pixel], tap = taps[row];
     ivec3 at = pixel.xyz + tap.xyz;
     int from = pixel.w + tap.w;
-    if (CONV.transposed != 0u) {
+    if (transposed) {
         ivec3 steps = ivec3(CONV.steps[0], CONV.steps[1], CONV.steps[2]), whole = at / steps;
         at = ivec3(whole.x * steps.x == at.x ? whole.x : -1, whole.y * steps.y == at.y ? whole.y : -1,
                    whole.z * steps.z == at.z ? whole.z : -1);
         from = tap.w + place_in_x(whole);
     }
-    if (uint(at.x) >= uint(CONV.in_sizes[0]) || uint(at.y) >= uint(CONV.in_sizes[1]) ||
-        uint(at.z) >= uint(CONV.in_sizes[2]))
+    if (any(greaterThanEqual(uvec3(at), uvec3(in_sizes))))
         return NUMBER(0);
-    return load_number(type_of(0u), x_base, x_start + from) - zero_point(CONV.x_zero, 0);
+    return load_number(x_type, x_base, x_start + from) - zero_point(CONV.x_zero, 0);
 }
 
 void finish(uint m, uint n, NUMBER sum)

@@ -91,11 +91,62 @@ void shader_conv_any_write(const struct kern_op *op, uint32_t index, const struc
     shader_block_write(op, places, result_elements(op), &params, sizeof(params), words);
 }
 
-/* ---- by tiles ---- */
+/* ---- small windows or few output channels ---- */
 
 /* With less, most of a tile would be empty. */
 #define TILE_CHANNELS_MIN 4 /* output channels of a group */
 #define TILE_DEPTH_MIN    8 /* elements of a window in all channels */
+/* Single channels: their windows stay in the first-level cache. */
+#define DIRECT_TAPS_MAX 128
+
+static bool by_tiles(const struct conv_shape *s)
+{
+    const int64_t taps = s->kernel[0] * s->kernel[1] * s->kernel[2];
+    return s->out_group >= TILE_CHANNELS_MIN && taps * s->in_group >= TILE_DEPTH_MIN &&
+           (s->in_group > 1 || taps > DIRECT_TAPS_MAX);
+}
+
+const char *shader_conv_direct_obstacle(const struct kern_op *op)
+{
+    struct conv_shape s;
+    const char *found = obstacle(op, &s);
+    if (found)
+        return found;
+    if (op->tensors[0].type == DML_TENSOR_DATA_TYPE_FLOAT64)
+        return "there is no shader for it in this type";
+    if (s.transposed || s.flip)
+        return "there is no shader for it with windows of this kind";
+    return by_tiles(&s) ? "there are many channels" : NULL;
+}
+
+static struct conv_direct_params direct_parameters(const struct kern_op *op)
+{
+    struct conv_direct_params params = { .conv = conv_parameters(op) };
+    params.channels_last = shader_tile_closer(params.conv.y[1], params.conv.y[4]);
+    return params;
+}
+
+void shader_conv_direct_plan(const struct kern_op *op, struct shader_work *out)
+{
+    struct shader_dispatch *dispatch =
+        shader_add(out, op->u.conv.integer ? SHADER_conv_direct_int : SHADER_conv_direct, op, result_elements(op),
+                   SHADER_GROUP_SIZE, sizeof(struct conv_direct_params));
+    if (dispatch->constants[0]) { /* a pipeline for this window, too */
+        const struct conv_params params = conv_parameters(op);
+        dispatch->constants[2] = (uint32_t)params.kernel[1];
+        dispatch->constants[3] = (uint32_t)params.kernel[2];
+    }
+    dispatch->constant_count = 4;
+}
+
+void shader_conv_direct_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
+                              uint32_t *words)
+{
+    const struct conv_direct_params params = direct_parameters(op);
+    shader_block_write(op, places, result_elements(op), &params, sizeof(params), words);
+}
+
+/* ---- by tiles ---- */
 
 const char *shader_conv_tile_obstacle(const struct kern_op *op)
 {

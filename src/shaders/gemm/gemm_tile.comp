@@ -9,6 +9,7 @@
 #include "shaders/gemm/tile_number.glsl"
 #include "shaders/gemm/tile_finish.glsl"
 
+uint a_type, b_type;
 /* Of the current batch: where A, B, Y and C begin, and their strides along m or k, and n or k. */
 uvec2 a_base, b_base;
 ivec4 start;
@@ -23,6 +24,8 @@ ivec2 steps(uint t)
 void begin(uint batch, uint m, uint n)
 {
     uint y = header.inputs, c = uint(max(params.c, 0));
+    a_type = type_of(0u);
+    b_type = type_of(1u);
     a_base = address_of(0u);
     b_base = address_of(1u);
     a_step = steps(0u);
@@ -55,13 +58,13 @@ NUMBER zero_point(int tensor, uint from_last, uint i)
 
 NUMBER load_a(uint m, uint k, uint row)
 {
-    NUMBER a = load_number(type_of(0u), a_base, start.x + int(m) * a_step.x + int(k) * a_step.y);
+    NUMBER a = load_number(a_type, a_base, start.x + int(m) * a_step.x + int(k) * a_step.y);
     return a - zero_point(params.a_zero, 2u, m);
 }
 
 NUMBER load_b(uint n, uint k, uint row)
 {
-    NUMBER b = load_number(type_of(1u), b_base, start.y + int(k) * b_step.x + int(n) * b_step.y);
+    NUMBER b = load_number(b_type, b_base, start.y + int(k) * b_step.x + int(n) * b_step.y);
     return b - zero_point(params.b_zero, 1u, n);
 }
 

@@ -77,7 +77,7 @@ static int64_t stride(const struct kern_view *view, uint32_t from_last)
     return view->strides[view->rank - from_last];
 }
 
-static struct tile_params gemm_tiles(const struct kern_op *op)
+struct tile_params shader_gemm_tile_params(const struct kern_op *op)
 {
     const struct kern_view *a = &op->tensors[0], *b = &op->tensors[1], *y = &op->tensors[op->input_count];
     const struct gemm_params gemm = gemm_parameters(op);
@@ -93,6 +93,12 @@ static struct tile_params gemm_tiles(const struct kern_op *op)
                                   .a_zero = gemm.a_zero,
                                   .b_zero = gemm.b_zero };
     params.batches = (uint32_t)(result_elements(op) / ((uint64_t)params.m * params.n));
+    return params;
+}
+
+static struct tile_params gemm_tiles(const struct kern_op *op)
+{
+    struct tile_params params = shader_gemm_tile_params(op);
     shader_tile_cut(op, &params);
     return params;
 }

@@ -42,17 +42,23 @@ static bool is_large(const struct kern_op *op, const struct tile_params *params)
     return !is_integer(op) && tiles_of(params, LARGE) >= large_from;
 }
 
-void shader_tile_cut(const struct kern_op *op, struct tile_params *params)
+void shader_tile_cut_depth(const struct kern_op *op, struct tile_params *params)
 {
-    const uint32_t side = is_large(op, params) ? LARGE : SMALL;
-    const uint64_t tiles = tiles_of(params, side), bytes = kern_view_elements(&op->tensors[op->input_count]) * 4;
+    const uint64_t tiles = (uint64_t)params->tiles_m * params->tiles_n * params->batches;
+    const uint64_t bytes = kern_view_elements(&op->tensors[op->input_count]) * 4;
     uint64_t splits = BASE_MIN(WORKGROUPS / tiles, params->k / SPLIT_MIN);
     splits = BASE_MIN(BASE_MIN(splits, SPLITS_MAX), SCRATCH_MAX / bytes);
     splits = BASE_MAX(splits, 1);
-    params->tiles_m = count(params->m, side);
-    params->tiles_n = count(params->n, side);
     params->depth = (uint32_t)base_align_up((params->k + splits - 1) / splits, DEPTH);
     params->splits = count(params->k, params->depth);
+}
+
+void shader_tile_cut(const struct kern_op *op, struct tile_params *params)
+{
+    const uint32_t side = is_large(op, params) ? LARGE : SMALL;
+    params->tiles_m = count(params->m, side);
+    params->tiles_n = count(params->n, side);
+    shader_tile_cut_depth(op, params);
 }
 
 static uint64_t units(const struct kern_op *op, const struct tile_params *params, uint32_t index)

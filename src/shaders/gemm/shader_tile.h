@@ -13,6 +13,8 @@ struct tile_codes {
 
 /* Sets all that sizes decide: m, n, k and batches are set. */
 void shader_tile_cut(const struct kern_op *op, struct tile_params *params);
+/* The same along K only: tiles_m and tiles_n are set, too. */
+void shader_tile_cut_depth(const struct kern_op *op, struct tile_params *params);
 
 /* Adds the dispatches; parameter_bytes: of the first one. */
 void shader_tile_add(const struct kern_op *op, const struct tile_codes *codes, const struct tile_params *params,
@@ -21,6 +23,9 @@ void shader_tile_add(const struct kern_op *op, const struct tile_codes *codes, c
 /* Fills the block of dispatch `index`; `all`: the parameters of the first one, which begin with params. */
 void shader_tile_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
                        const struct tile_params *params, size_t parameter_bytes, uint32_t *words);
+
+/* Of KERN_GEMM, all that does not depend on the size of tiles (shader_gemm.c). */
+struct tile_params shader_gemm_tile_params(const struct kern_op *op);
 
 /* Whether neighbours along the first of two strides lie closer together. */
 static inline bool shader_tile_closer(int64_t stride, int64_t other)

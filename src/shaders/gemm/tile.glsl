@@ -25,6 +25,9 @@
  * column, or read neighbours, use different banks. Later the memory holds results on their way. */
 shared NUMBER4 tiles[2u * DEPTH * QUADS];
 
+/* Some of TILE_PARAMS, which are read once. */
+uint size_m, size_n, a_along_k, b_along_k, y_along_m;
+
 /* Of this invocation. */
 NUMBER4 sums[SIDE][SIDE / 4u];
 NUMBER a_next[LOADS], b_next[LOADS];
@@ -44,12 +47,12 @@ uvec2 element(uint number, uint along_k)
 void fetch(uint m, uint n, uint k, uint end)
 {
     [[unroll]] for (uint i = 0u; i < LOADS; i++) {
-        uvec2 a = element(i, TILE_PARAMS.a_along_k), b = element(i, TILE_PARAMS.b_along_k);
+        uvec2 a = element(i, a_along_k), b = element(i, b_along_k);
         a_next[i] = NUMBER(0);
         b_next[i] = NUMBER(0);
-        if (m + a.x < TILE_PARAMS.m && k + a.y < end)
+        if (m + a.x < size_m && k + a.y < end)
             a_next[i] = load_a(m + a.x, k + a.y, a.y);
-        if (n + b.x < TILE_PARAMS.n && k + b.y < end)
+        if (n + b.x < size_n && k + b.y < end)
             b_next[i] = load_b(n + b.x, k + b.y, b.y);
     }
 }
@@ -57,7 +60,7 @@ void fetch(uint m, uint n, uint k, uint end)
 void keep()
 {
     [[unroll]] for (uint i = 0u; i < LOADS; i++) {
-        uvec2 a = element(i, TILE_PARAMS.a_along_k), b = element(i, TILE_PARAMS.b_along_k);
+        uvec2 a = element(i, a_along_k), b = element(i, b_along_k);
         tiles[slot(a.x >> 2, a.y)][a.x & 3u] = a_next[i];
         tiles[TILE_B + slot(b.x >> 2, b.y)][b.x & 3u] = b_next[i];
     }
@@ -111,13 +114,13 @@ void store_sum(uint m, uint n, uint part, NUMBER value)
     if (TILE_PARAMS.splits == 1u)
         finish(m, n, value);
     else
-        Words(scratch_at(4u * ((part * TILE_PARAMS.m + m) * TILE_PARAMS.n + n))).v = BITS_OF(value);
+        Words(scratch_at(4u * ((part * size_m + m) * size_n + n))).v = BITS_OF(value);
 }
 
 /* Line `round` of each invocation, a row or a column of its sums, to shared memory. */
 void stage(uint round, uvec2 from)
 {
-    bool by_columns = TILE_PARAMS.y_along_m != 0u;
+    bool by_columns = y_along_m != 0u;
     uint to = by_columns ? from.y * QUADS + from.x : from.x * QUADS + from.y;
     [[unroll]] for (uint i = 0u; i < SIDE; i++) {
         if (i != round)
@@ -140,8 +143,8 @@ void store_sums(uint m, uint n, uint part)
         barrier();
         for (uint i = gl_LocalInvocationID.x; i < 16u * TILE; i += GROUP_SIZE) {
             uint along = i % TILE, across = i / TILE * 4u + (round & 3u) + 64u * (round >> 2);
-            uvec2 at = TILE_PARAMS.y_along_m != 0u ? uvec2(m + along, n + across) : uvec2(m + across, n + along);
-            if (at.x < TILE_PARAMS.m && at.y < TILE_PARAMS.n)
+            uvec2 at = y_along_m != 0u ? uvec2(m + along, n + across) : uvec2(m + across, n + along);
+            if (at.x < size_m && at.y < size_n)
                 store_sum(at.x, at.y, part, tiles[i >> 2][i & 3u]);
         }
         barrier();
@@ -163,6 +166,11 @@ void run_tile(uint unit)
 
 void main()
 {
+    size_m = TILE_PARAMS.m;
+    size_n = TILE_PARAMS.n;
+    a_along_k = TILE_PARAMS.a_along_k;
+    b_along_k = TILE_PARAMS.b_along_k;
+    y_along_m = TILE_PARAMS.y_along_m;
     EACH_GROUP_UNIT(unit)
     {
         run_tile(unit);
