@@ -5,6 +5,7 @@
 
 #include "kernels/core/dense.h"
 #include "kernels/core/epilogue.h"
+#include "kernels/gemm/gemm.h"
 
 struct conv_shape {
     uint32_t batch, in_channels, out_channels, groups;
@@ -23,6 +24,14 @@ bool conv_shape_init(const struct kern_op *op, struct conv_shape *out);
 /* The epilogue as at most CONV_EPILOGUE_MAX steps that KERN_EPILOGUE_STEP applies, and additions of FLOAT32 tensors.
  * false: it is none. */
 bool conv_epilogue_init(const struct kern_op *op, struct kern_epilogue *out);
+
+/* The zero point of X, 0 when it has none. */
+DENSE_INLINE int32_t conv_x_zero(const struct kern_call *call)
+{
+    static const uint32_t first[KERN_RANK_MAX];
+    const struct kern_conv *conv = &call->op->u.conv;
+    return gemm_zero(call, conv->has_x_zero, 2u + conv->has_bias, first);
+}
 
 /* The input position along spatial dimension d that kernel tap k brings to output position `out`; -1 = none. */
 DENSE_INLINE int64_t conv_tap(const struct conv_shape *s, uint32_t d, int64_t out, int64_t k)

@@ -46,8 +46,6 @@ void kern_conv_dw_f32_plan(const struct kern_op *op, const void *state, uint32_t
 {
     struct conv_shape s;
     struct window w;
-    (void)state;
-    (void)threads;
     conv_shape_init(op, &s);
     conv_dw_window(op, &s, &w);
     uint64_t taps = (uint64_t)(w.kernel[0] * w.kernel[1]);
@@ -141,14 +139,11 @@ void conv_dw_last_pack(const struct conv_dw_last *d, const float *source, float 
     }
 }
 
-static bool last_pack_plan(const struct kern_op *op, uint32_t *out_input, uint64_t *out_bytes)
+static uint64_t last_pack_bytes(const struct kern_op *op)
 {
     struct conv_dw_last d;
-    if (op->packed_input != 2 || !conv_dw_last_init(op, &d))
-        return false;
-    *out_input = 1;
-    *out_bytes = (uint64_t)(d.taps * d.pitch) * sizeof(float);
-    return true;
+    conv_dw_last_init(op, &d);
+    return (uint64_t)(d.taps * d.pitch) * sizeof(float);
 }
 
 static void last_pack(const struct kern_op *op, const void *source, void *packed)
@@ -159,12 +154,5 @@ static void last_pack(const struct kern_op *op, const void *source, void *packed
 }
 
 #define ROW(isa)                                                                                                       \
-    KERN_PACKED_ROW(conv_dw_last_f32, isa, last_plan(op, out), last_pack_plan(op, out_input, out_bytes),               \
-                    last_pack(op, source, packed))
-
-#if defined(__x86_64__)
-ROW(avx512)
-ROW(avx2)
-#elif defined(__aarch64__)
-ROW(neon)
-#endif
+    KERN_PACKED_ROW(conv_dw_last_f32_##isa, last_plan(op, out), last_pack_bytes(op), last_pack(op, source, packed))
+KERN_EACH_ISA(ROW)

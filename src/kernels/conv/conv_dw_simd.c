@@ -114,9 +114,7 @@ static void conv_dw_run(const struct kern_call *call, uint64_t begin, uint64_t e
     struct conv_dw d;
     struct kern_op flat;
     conv_dw_init(&d, call);
-    static const uint32_t first[KERN_RANK_MAX];
-    const struct kern_conv *conv = &call->op->u.conv;
-    d.w.zero = (float)gemm_zero(call, conv->has_x_zero, 2u + conv->has_bias, first);
+    d.w.zero = (float)conv_x_zero(call);
     blocked_gemm_end_init(call, &d.end);
     d.end.scratch = d.epilogue;
     d.flat = call->op->u.conv.spatial > 1 && dense_merge_rows(call->op, &flat) ? &flat : NULL;

@@ -142,14 +142,11 @@ static void conv_pw_plan(const struct kern_op *op, uint32_t rows, uint32_t lanes
     out->worker_scratch_bytes = padded_columns(&p, lanes) * sizeof(float);
 }
 
-static bool conv_pw_pack_plan(const struct kern_op *op, uint32_t lanes, uint32_t *out_input, uint64_t *out_bytes)
+static uint64_t conv_pw_pack_bytes(const struct kern_op *op, uint32_t lanes)
 {
     struct conv_pw p;
-    if (op->packed_input != 2 || !conv_pw_init(op, 1, lanes, &p))
-        return false;
-    *out_input = 1;
-    *out_bytes = padded_columns(&p, lanes) * p.k * sizeof(float);
-    return true;
+    conv_pw_init(op, 1, lanes, &p);
+    return padded_columns(&p, lanes) * p.k * sizeof(float);
 }
 
 /* Zeros behind the last column. */
@@ -164,13 +161,7 @@ static void conv_pw_pack(const struct kern_op *op, uint32_t lanes, const float *
 }
 
 #define ROW(isa)                                                                                                       \
-    KERN_PACKED_ROW(conv_pw_f32, isa, conv_pw_plan(op, CONV_PW_ROWS_##isa, CONV_PW_LANES_##isa, out),                  \
-                    conv_pw_pack_plan(op, CONV_PW_LANES_##isa, out_input, out_bytes),                                  \
+    KERN_PACKED_ROW(conv_pw_f32_##isa, conv_pw_plan(op, CONV_PW_ROWS_##isa, CONV_PW_LANES_##isa, out),                 \
+                    conv_pw_pack_bytes(op, CONV_PW_LANES_##isa),                                                       \
                     conv_pw_pack(op, CONV_PW_LANES_##isa, source, packed))
-
-#if defined(__x86_64__)
-ROW(avx512)
-ROW(avx2)
-#elif defined(__aarch64__)
-ROW(neon)
-#endif
+KERN_EACH_ISA(ROW)

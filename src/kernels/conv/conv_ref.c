@@ -52,8 +52,6 @@ bool kern_conv_any_ref_accepts(const struct kern_op *op)
 
 void kern_conv_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
-    (void)state;
-    (void)threads;
     struct conv_shape s;
     conv_shape_init(op, &s);
     uint64_t cost = s.out[2] * s.in_group * s.kernel[0] * s.kernel[1] * s.kernel[2];
@@ -63,7 +61,8 @@ void kern_conv_any_ref_plan(const struct kern_op *op, const void *state, uint32_
 
 struct conv_line {
     const void *x, *w;
-    int64_t x_at, w_at; /* elements */
+    int64_t x_at, w_at;    /* elements */
+    double x_zero, w_zero; /* of integers, whose sums are exact in double, too */
     double *sums;
 };
 
@@ -74,15 +73,17 @@ DENSE_INLINE void conv_taps(const struct conv_shape *s, const struct conv_line *
     for (int64_t k = 0; k < s->kernel[2]; k++) {
         int64_t tap = s->flip ? s->kernel[2] - 1 - k : k, begin, end;
         int64_t offset = k * s->dilation[2] - s->pad[2], stride = s->stride[2], step = s->x[4];
-        double w = dense_load(line->w, line->w_at + tap * s->w[4], w_type);
+        double w = dense_load(line->w, line->w_at + tap * s->w[4], w_type) - line->w_zero;
         if (s->transposed) {
             conv_range(s->in[2], stride, offset, s->out[2], &begin, &end);
             for (int64_t i = begin; i < end; i++)
-                line->sums[i * stride + offset] += w * dense_load(line->x, line->x_at + i * step, x_type);
+                line->sums[i * stride + offset] +=
+                    w * (dense_load(line->x, line->x_at + i * step, x_type) - line->x_zero);
         } else {
             conv_range(s->out[2], stride, offset, s->in[2], &begin, &end);
             for (int64_t i = begin; i < end; i++)
-                line->sums[i] += w * dense_load(line->x, line->x_at + (i * stride + offset) * step, x_type);
+                line->sums[i] +=
+                    w * (dense_load(line->x, line->x_at + (i * stride + offset) * step, x_type) - line->x_zero);
         }
     }
 }
@@ -110,10 +111,14 @@ DENSE_INLINE void conv_channel(const struct conv_shape *s, const struct conv_lin
 DENSE_INLINE void conv_row(const struct kern_call *call, const struct conv_shape *s, const int64_t *at, double *sums,
                            DML_TENSOR_DATA_TYPE x_type, DML_TENSOR_DATA_TYPE w_type)
 {
+    const struct kern_conv *conv = &call->op->u.conv;
+    const uint32_t o[KERN_RANK_MAX] = { 0, (uint32_t)at[1] };
     struct conv_line line = { .x = call->data[0], .w = call->data[1], .sums = sums };
+    line.x_zero = conv_x_zero(call);
+    line.w_zero = gemm_zero(call, conv->has_w_zero, 2u + conv->has_bias + conv->has_x_zero, o);
     int64_t group = at[1] / s->out_group, within = at[1] % s->out_group;
     double bias = 0;
-    if (call->op->u.conv.has_bias)
+    if (conv->has_bias)
         bias = dense_load(call->data[2], at[1] * s->bias, call->op->tensors[2].type);
     for (int64_t i = 0; i < s->out[2]; i++)
         sums[i] = bias;
@@ -123,6 +128,8 @@ DENSE_INLINE void conv_row(const struct kern_call *call, const struct conv_shape
         line.w_at = s->transposed ? channel * s->w[0] + within * s->w[1] : at[1] * s->w[0] + c * s->w[1];
         conv_channel(s, &line, at, x_type, w_type);
     }
+    for (int64_t i = 0; conv->integer && i < s->out[2]; i++)
+        sums[i] = (int32_t)(uint32_t)(int64_t)sums[i];
 }
 
 DENSE_INLINE void conv_rows(const struct kern_call *call, uint64_t begin, uint64_t end, DML_TENSOR_DATA_TYPE x_type,
@@ -144,60 +151,10 @@ DENSE_INLINE void conv_rows(const struct kern_call *call, uint64_t begin, uint64
     }
 }
 
-/* at = coordinates of one element of Y. */
-static void conv_integer_element(const struct kern_call *call, const struct conv_shape *s, const uint32_t *at)
-{
-    const struct kern_conv *conv = &call->op->u.conv;
-    const struct kern_view *x = &call->op->tensors[0], *w = &call->op->tensors[1];
-    static const uint32_t first[KERN_RANK_MAX];
-    const uint32_t channel[KERN_RANK_MAX] = { 0, at[1] }, missing = 5 - x->rank;
-    uint32_t next = conv->has_bias ? 3 : 2, sum = 0;
-    int32_t x_zero = gemm_zero(call, conv->has_x_zero, next, first);
-    int32_t w_zero = gemm_zero(call, conv->has_w_zero, next + conv->has_x_zero, channel);
-    int64_t group = at[1] / s->out_group, within = at[1] % s->out_group, taps = s->kernel[1] * s->kernel[2];
-    for (int64_t i = 0; i < s->in_group * s->kernel[0] * taps; i++) {
-        int64_t c = i / taps / s->kernel[0],
-                k[3] = { i / taps % s->kernel[0], i / s->kernel[2] % s->kernel[1], i % s->kernel[2] };
-        int64_t from = at[0] * s->x[0] + (group * s->in_group + c) * s->x[1];
-        int64_t weight =
-            s->transposed ? (group * s->in_group + c) * s->w[0] + within * s->w[1] : at[1] * s->w[0] + c * s->w[1];
-        bool inside = true;
-        for (uint32_t d = 0; d < 3; d++) {
-            int64_t in = conv_tap(s, d, d < missing ? 0 : at[d + 2 - missing], k[d]);
-            inside = inside && in >= 0;
-            from += in * s->x[d + 2];
-            weight += (s->flip ? s->kernel[d] - 1 - k[d] : k[d]) * s->w[d + 2];
-        }
-        if (inside)
-            sum += (uint32_t)(((int32_t)dense_load(call->data[0], from, x->type) - x_zero) *
-                              ((int32_t)dense_load(call->data[1], weight, w->type) - w_zero));
-    }
-    if (conv->has_bias)
-        sum += (uint32_t)(int32_t)dense_load(call->data[2], at[1] * s->bias, DML_TENSOR_DATA_TYPE_INT32);
-    dense_finish(call, at, 1, &(double){ (int32_t)sum });
-}
-
-static void conv_integer_rows(const struct kern_call *call, uint64_t begin, uint64_t end)
-{
-    const struct kern_view *y = &call->op->tensors[call->op->input_count];
-    uint32_t at[KERN_RANK_MAX];
-    struct conv_shape s;
-    conv_shape_init(call->op, &s);
-    for (uint64_t row = begin; row < end; row++) {
-        dense_row_at(y, row, at);
-        for (uint32_t i = 0; i < y->sizes[y->rank - 1]; i++) {
-            at[y->rank - 1] = i;
-            conv_integer_element(call, &s, at);
-        }
-    }
-}
-
 void kern_conv_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
     DML_TENSOR_DATA_TYPE x = call->op->tensors[0].type, w = call->op->tensors[1].type;
-    if (call->op->u.conv.integer)
-        conv_integer_rows(call, begin, end);
-    else if (x == DML_TENSOR_DATA_TYPE_FLOAT32 && x == w)
+    if (x == DML_TENSOR_DATA_TYPE_FLOAT32 && x == w)
         conv_rows(call, begin, end, DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT32);
     else if (x == DML_TENSOR_DATA_TYPE_FLOAT16 && x == w)
         conv_rows(call, begin, end, DML_TENSOR_DATA_TYPE_FLOAT16, DML_TENSOR_DATA_TYPE_FLOAT16);

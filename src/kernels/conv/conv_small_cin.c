@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/conv/conv_plans.h"
+#include "kernels/core/packed_row.h"
 
 enum {
     CHANNELS_MAX = 4,
@@ -103,14 +104,11 @@ void conv_small_cin_pack(const struct conv_small_cin *f, const float *source, fl
     }
 }
 
-static bool pack_plan(const struct kern_op *op, uint32_t *out_input, uint64_t *out_bytes)
+static uint64_t pack_bytes(const struct kern_op *op)
 {
     struct conv_small_cin f;
-    if (op->packed_input != 2 || !conv_small_cin_init(op, &f))
-        return false;
-    *out_input = 1;
-    *out_bytes = (uint64_t)(f.blocks * f.taps) * CONV_SMALL_CIN_LANES * sizeof(float);
-    return true;
+    conv_small_cin_init(op, &f);
+    return (uint64_t)(f.blocks * f.taps) * CONV_SMALL_CIN_LANES * sizeof(float);
 }
 
 static void pack(const struct kern_op *op, const void *source, void *packed)
@@ -121,27 +119,5 @@ static void pack(const struct kern_op *op, const void *source, void *packed)
 }
 
 /* Every instruction set cuts and packs in the same way. */
-#define CONV_SMALL_CIN_ROW(row)                                                                                        \
-    void row##_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)              \
-    {                                                                                                                  \
-        (void)state;                                                                                                   \
-        (void)threads;                                                                                                 \
-        plan(op, out);                                                                                                 \
-    }                                                                                                                  \
-    bool row##_pack_plan(const struct kern_op *op, const void *state, uint32_t *out_input, uint64_t *out_bytes)        \
-    {                                                                                                                  \
-        (void)state;                                                                                                   \
-        return pack_plan(op, out_input, out_bytes);                                                                    \
-    }                                                                                                                  \
-    void row##_pack(const struct kern_op *op, const void *state, const void *source, void *packed)                     \
-    {                                                                                                                  \
-        (void)state;                                                                                                   \
-        pack(op, source, packed);                                                                                      \
-    }
-
-#if defined(__x86_64__)
-CONV_SMALL_CIN_ROW(kern_conv_small_cin_f32_avx512)
-CONV_SMALL_CIN_ROW(kern_conv_small_cin_f32_avx2)
-#elif defined(__aarch64__)
-CONV_SMALL_CIN_ROW(kern_conv_small_cin_f32_neon)
-#endif
+#define ROW(isa) KERN_PACKED_ROW(conv_small_cin_f32_##isa, plan(op, out), pack_bytes(op), pack(op, source, packed))
+KERN_EACH_ISA(ROW)

@@ -50,8 +50,6 @@ bool kern_conv_small_cout_f32_accepts(const struct kern_op *op)
 void kern_conv_small_cout_f32_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
     struct conv_small_cout f;
-    (void)state;
-    (void)threads;
     conv_small_cout_init(op, &f);
     *out = (struct kern_work){ .units = f.s.batch * (uint64_t)(f.bands[0] * f.bands[1]), .grain = 1 };
     out->worker_scratch_bytes = base_align_up(f.floats * sizeof(float), 64) + dense_epilogue_bytes(op);

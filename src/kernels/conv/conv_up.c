@@ -147,14 +147,11 @@ static void plan(const struct kern_op *op, uint32_t lanes, struct kern_work *out
     out->worker_scratch_bytes = (uint64_t)u.floats * sizeof(float) + (u.last ? 0 : dense_epilogue_bytes(op));
 }
 
-static bool pack_plan(const struct kern_op *op, uint32_t lanes, uint32_t *out_input, uint64_t *out_bytes)
+static uint64_t pack_bytes(const struct kern_op *op, uint32_t lanes)
 {
     struct conv_up u;
-    if (op->packed_input != 2 || !conv_up_init(op, lanes, &u))
-        return false;
-    *out_input = 1;
-    *out_bytes = (uint64_t)(u.columns * u.s.in_channels) * sizeof(float);
-    return true;
+    conv_up_init(op, lanes, &u);
+    return (uint64_t)(u.columns * u.s.in_channels) * sizeof(float);
 }
 
 static void pack(const struct kern_op *op, uint32_t lanes, const void *source, float *packed)
@@ -165,13 +162,6 @@ static void pack(const struct kern_op *op, uint32_t lanes, const void *source, f
 }
 
 #define ROW(isa)                                                                                                       \
-    KERN_PACKED_ROW(conv_up_f32, isa, plan(op, CONV_PW_LANES_##isa, out),                                              \
-                    pack_plan(op, CONV_PW_LANES_##isa, out_input, out_bytes),                                          \
+    KERN_PACKED_ROW(conv_up_f32_##isa, plan(op, CONV_PW_LANES_##isa, out), pack_bytes(op, CONV_PW_LANES_##isa),        \
                     pack(op, CONV_PW_LANES_##isa, source, packed))
-
-#if defined(__x86_64__)
-ROW(avx512)
-ROW(avx2)
-#elif defined(__aarch64__)
-ROW(neon)
-#endif
+KERN_EACH_ISA(ROW)

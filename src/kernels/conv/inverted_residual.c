@@ -150,15 +150,11 @@ static void inverted_residual_plan(const struct kern_op *op, uint32_t lanes, str
     out->worker_scratch_bytes = b.floats * sizeof(float);
 }
 
-static bool inverted_residual_pack_plan(const struct kern_op *op, uint32_t lanes, uint32_t *out_input,
-                                        uint64_t *out_bytes)
+static uint64_t inverted_residual_pack_bytes(const struct kern_op *op, uint32_t lanes)
 {
     struct inverted_residual b;
-    if (op->packed_input != 2 || !inverted_residual_init(op, lanes, &b))
-        return false;
-    *out_input = 1;
-    *out_bytes = b.packed * sizeof(float);
-    return true;
+    inverted_residual_init(op, lanes, &b);
+    return b.packed * sizeof(float);
 }
 
 /* W [columns, k], rows `step` apart, as panels [k][width], zeros behind the last column. */
@@ -196,13 +192,7 @@ static void inverted_residual_pack(const struct kern_op *op, uint32_t lanes, con
 }
 
 #define ROW(isa)                                                                                                       \
-    KERN_PACKED_ROW(inverted_residual_f32, isa, inverted_residual_plan(op, CONV_PW_LANES_##isa, out),                  \
-                    inverted_residual_pack_plan(op, CONV_PW_LANES_##isa, out_input, out_bytes),                        \
+    KERN_PACKED_ROW(inverted_residual_f32_##isa, inverted_residual_plan(op, CONV_PW_LANES_##isa, out),                 \
+                    inverted_residual_pack_bytes(op, CONV_PW_LANES_##isa),                                             \
                     inverted_residual_pack(op, CONV_PW_LANES_##isa, source, packed))
-
-#if defined(__x86_64__)
-ROW(avx512)
-ROW(avx2)
-#elif defined(__aarch64__)
-ROW(neon)
-#endif
+KERN_EACH_ISA(ROW)

@@ -16,8 +16,6 @@ void kern_inverted_residual_any_ref_plan(const struct kern_op *op, const void *s
                                          struct kern_work *out)
 {
     struct inverted_residual b;
-    (void)state;
-    (void)threads;
     inverted_residual_shape(op, &b);
     *out = (struct kern_work){ .units = (uint64_t)b.batch * b.oh * b.ow, .grain = 16 };
     out->worker_scratch_bytes = b.m * sizeof(double);

@@ -118,13 +118,11 @@ static void panel_plan(const struct kern_op *op, uint32_t columns, struct kern_w
     out->grain = dense_grain((uint64_t)shape.k * shape.block_rows * columns / 16);
 }
 
-static bool panel_pack_plan(const struct kern_op *op, uint32_t columns, uint32_t *out_input, uint64_t *out_bytes)
+static uint64_t panel_pack_bytes(const struct kern_op *op, uint32_t columns)
 {
     struct panel_shape shape;
     panel_shape_init(op, columns, &shape);
-    *out_input = 1;
-    *out_bytes = (uint64_t)shape.panels * columns * shape.k * shape.element;
-    return op->packed_input == 2;
+    return (uint64_t)shape.panels * columns * shape.k * shape.element;
 }
 
 /* One line of a panel: `count` elements that are `step` apart, then zeros. */
@@ -168,13 +166,6 @@ static void panel_pack(const struct kern_op *op, uint32_t columns, const void *s
     {                                                                                                                  \
         return panel_accepts(op, PANEL_COLUMNS_##isa);                                                                 \
     }                                                                                                                  \
-    KERN_PACKED_ROW(gemm_panel, isa, panel_plan(op, PANEL_COLUMNS_##isa, out),                                         \
-                    panel_pack_plan(op, PANEL_COLUMNS_##isa, out_input, out_bytes),                                    \
-                    panel_pack(op, PANEL_COLUMNS_##isa, source, packed))
-
-#if defined(__x86_64__)
-ROW(avx512)
-ROW(avx2)
-#elif defined(__aarch64__)
-ROW(neon)
-#endif
+    KERN_PACKED_ROW(gemm_panel_##isa, panel_plan(op, PANEL_COLUMNS_##isa, out),                                        \
+                    panel_pack_bytes(op, PANEL_COLUMNS_##isa), panel_pack(op, PANEL_COLUMNS_##isa, source, packed))
+KERN_EACH_ISA(ROW)

@@ -113,20 +113,13 @@ static void panel_finish_tile(const struct panel *p, uint32_t row, uint32_t rows
 static void panel_finish_rows(const struct panel *p, uint32_t panel)
 {
     const struct kern_op *op = p->call->op;
-    const struct kern_gemm *gemm = &op->u.gemm;
-    const struct kern_view *y = &op->tensors[op->input_count], *c = &op->tensors[2];
+    const struct kern_view *y = &op->tensors[op->input_count];
     uint32_t at[KERN_RANK_MAX], column = panel * PANEL_COLUMNS, count = BASE_MIN(p->shape.n - column, PANEL_COLUMNS);
     for (uint32_t m = 0; m < p->rows; m++) {
         float *sums = p->sums + m * PANEL_COLUMNS;
         dense_row_at(y, p->first_row + m, at);
         at[y->rank - 1] = column;
-        for (uint32_t n = 0; gemm->alpha != 1 && n < count; n++)
-            sums[n] *= gemm->alpha;
-        if (gemm->has_c && gemm->beta != 0) {
-            int64_t from = dense_offset(c, at, c->rank), step = c->sizes[c->rank - 1] > 1 ? c->strides[c->rank - 1] : 0;
-            for (uint32_t n = 0; n < count; n++)
-                sums[n] += gemm->beta * (float)dense_load(p->call->data[2], from + n * step, c->type);
-        }
+        gemm_scale(p->call, at, count, false, sums);
         dense_finish_f32(p->call, (char *)p->call->worker_scratch + p->shape.epilogue, at, count, sums);
     }
 }

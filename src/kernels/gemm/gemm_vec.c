@@ -21,8 +21,6 @@ void kern_gemm_vec_f32_plan(const struct kern_op *op, const void *state, uint32_
 {
     const struct kern_view *a = &op->tensors[0], *y = &op->tensors[op->input_count];
     uint64_t batches = 1, k = a->sizes[a->rank - 1];
-    (void)state;
-    (void)threads;
     for (uint32_t d = 0; d + 2 < y->rank; d++)
         batches *= y->sizes[d];
     uint64_t blocks = (y->sizes[y->rank - 1] + GEMM_VEC_UNIT - 1) / GEMM_VEC_UNIT;

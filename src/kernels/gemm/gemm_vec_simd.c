@@ -108,20 +108,10 @@ static void gemm_vec_panel(const struct gemm_vec *g, uint32_t count)
 
 static void gemm_vec_finish(const struct gemm_vec *g, uint32_t *at, uint32_t count)
 {
-    const struct kern_op *op = g->call->op;
-    const struct kern_gemm *gemm = &op->u.gemm;
-    const struct kern_view *c = &op->tensors[2];
-    uint32_t rank = op->tensors[0].rank;
     for (uint32_t m = 0; m < g->rows; m++) {
         float *sums = g->sums + m * GEMM_VEC_PANEL;
-        at[rank - 2] = m;
-        for (uint32_t n = 0; gemm->alpha != 1 && n < count; n++)
-            sums[n] *= gemm->alpha;
-        if (gemm->has_c && gemm->beta != 0) {
-            int64_t from = dense_offset(c, at, rank), step = c->sizes[rank - 1] > 1 ? c->strides[rank - 1] : 0;
-            for (uint32_t n = 0; n < count; n++)
-                sums[n] += gemm->beta * (float)dense_load(g->call->data[2], from + n * step, c->type);
-        }
+        at[g->call->op->tensors[0].rank - 2] = m;
+        gemm_scale(g->call, at, count, false, sums);
         dense_finish_f32(g->call, g->epilogue, at, count, sums);
     }
 }
