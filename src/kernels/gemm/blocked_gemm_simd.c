@@ -257,27 +257,26 @@ DENSE_INLINE vec tile_add(enum number number, vec sums, vec a, vec b)
     return vec_fma(a, b, sums);
 }
 
+#define TILE_EACH_ROW _Pragma("GCC unroll 6") for (uint32_t r = 0; r < rows; r++)
+#define TILE_EACH_VEC _Pragma("GCC unroll 4") for (uint32_t v = 0; v < vectors; v++)
+
 DENSE_INLINE void tile_vectors(uint32_t vectors, uint32_t rows, enum number number, const struct blocked_gemm_tile *t)
 {
     const uint64_t packs = t->packs, pack_bytes = number == F64 ? sizeof(double) : sizeof(float);
     const char *a = t->a, *b = t->b;
     vec total[TILE_ROWS][TILE_VECS];
-    for (uint32_t r = 0; r < rows; r++)
-        for (uint32_t v = 0; v < vectors; v++)
-            total[r][v] = (vec){ 0 };
-    for (uint64_t w = 0; w < packs; w++) {
+    TILE_EACH_ROW TILE_EACH_VEC total[r][v] = (vec){ 0 };
+    for (uint64_t w = 0; w < packs; w++, a += pack_bytes) {
         vec right[TILE_VECS];
-        for (uint32_t v = 0; v < vectors; v++)
-            memcpy(&right[v], b + (w * TILE_VECS + v) * BYTES, BYTES);
-        for (uint32_t r = 0; r < rows; r++) {
-            vec left = tile_set(number, a + (r * packs + w) * pack_bytes);
-            for (uint32_t v = 0; v < vectors; v++)
-                total[r][v] = tile_add(number, total[r][v], left, right[v]);
+        TILE_EACH_VEC right[v] = vec_load((const float *)(b + (w * TILE_VECS + v) * BYTES));
+        TILE_EACH_ROW
+        {
+            vec left = tile_set(number, a + r * packs * pack_bytes);
+            TILE_EACH_VEC total[r][v] = tile_add(number, total[r][v], left, right[v]);
         }
     }
-    for (uint32_t r = 0; r < rows; r++)
-        for (uint32_t v = 0; v < vectors; v++)
-            memcpy((char *)t->sums + r * t->step * pack_bytes + v * BYTES, &total[r][v], BYTES);
+    TILE_EACH_ROW TILE_EACH_VEC vec_store((float *)((char *)t->sums + r * t->step * pack_bytes + v * BYTES),
+                                          total[r][v]);
 }
 
 DENSE_INLINE void tile_rows(uint32_t rows, enum number number, const struct blocked_gemm_tile *t)
