@@ -43,12 +43,10 @@ bool conv_pw_bytes_init(const struct kern_op *op, struct conv_pw_bytes *out)
 {
     struct conv_shape *s = &out->c.s;
     memset(out, 0, sizeof(*out));
-    if (!bytes_init(op, &out->c) || s->groups != 1 || s->in_channels % CONV_BYTES_PACK ||
-        !conv_pixels(&op->tensors[0], &out->x_step) || !conv_pixels(&op->tensors[op->input_count], &out->y_step))
+    if (!bytes_init(op, &out->c) || !conv_is_pointwise(s) || s->in_channels % CONV_BYTES_PACK ||
+        memcmp(s->in, s->out, sizeof(s->in)) != 0 || !conv_pixels(&op->tensors[0], &out->x_step) ||
+        !conv_pixels(&op->tensors[op->input_count], &out->y_step))
         return false;
-    for (uint32_t d = 0; d < 3; d++)
-        if (s->kernel[d] != 1 || s->stride[d] != 1 || s->pad[d] || s->in[d] != s->out[d])
-            return false;
     out->pixels = (uint64_t)s->batch * (uint64_t)(s->out[0] * s->out[1] * s->out[2]);
     out->k = s->in_channels;
     out->vecs = (s->out_channels + CONV_BYTES_LANES - 1) / CONV_BYTES_LANES;

@@ -244,8 +244,7 @@ static void dw_last_run(const struct kern_call *call, uint64_t begin, uint64_t e
         conv_dw_last_pack(&r.d, call->data[1], scratch + r.d.weights);
         r.weights = scratch + r.d.weights;
     }
-    for (int64_t c = 0; c < r.d.pitch; c++)
-        r.bias[c] = call->op->u.conv.has_bias && c < s->groups ? ((const float *)call->data[2])[c * s->bias] : 0;
+    conv_bias(call, s, r.d.pitch, r.bias);
     for (uint64_t unit = begin; unit < end; unit++)
         dw_last_row(&r, (int64_t)unit / s->out[1], (int64_t)unit % s->out[1]);
 }

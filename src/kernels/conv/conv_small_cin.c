@@ -21,19 +21,6 @@ static bool shape_fits(const struct conv_shape *s)
     return small && s->in_channels * s->kernel[1] * s->kernel[2] <= TAPS_MAX;
 }
 
-static bool types_fit(const struct kern_op *op)
-{
-    return !op->u.conv.integer && op->tensors[op->input_count].type == DML_TENSOR_DATA_TYPE_FLOAT32 &&
-           dense_same_type(op, 0, op->u.conv.has_bias ? 2 : 1, DML_TENSOR_DATA_TYPE_FLOAT32);
-}
-
-static int64_t take(struct conv_small_cin *f, int64_t floats)
-{
-    int64_t at = f->floats;
-    f->floats += (int64_t)base_align_up((uint64_t)floats, 16);
-    return at;
-}
-
 /* Bounds are done in registers. Other programs run along lines of results that lie together, and read nothing else. */
 static bool output_fits(const struct kern_op *op, struct conv_small_cin *f)
 {
@@ -50,7 +37,8 @@ bool conv_small_cin_init(const struct kern_op *op, struct conv_small_cin *f)
 {
     *f = (struct conv_small_cin){ 0 };
     struct conv_shape *s = &f->s;
-    if (!types_fit(op) || !conv_shape_init(op, s) || !shape_fits(s) || !output_fits(op, f))
+    if (!conv_has_type(op, DML_TENSOR_DATA_TYPE_FLOAT32) || !conv_shape_init(op, s) || !shape_fits(s) ||
+        !output_fits(op, f))
         return false;
     const int64_t reach = (s->kernel[1] - 1) * s->dilation[1];
     f->taps = s->in_channels * s->kernel[1] * s->kernel[2];
@@ -64,12 +52,14 @@ bool conv_small_cin_init(const struct kern_op *op, struct conv_small_cin *f)
     f->rows = BASE_MIN(BASE_MAX(f->rows, 1), s->out[1]);
     f->bands = (s->out[1] + f->rows - 1) / f->rows;
     f->in_rows = (f->rows - 1) * s->stride[1] + reach + 1;
-    f->image = take(f, f->in_rows * row);
-    f->bias = take(f, f->blocks * CONV_SMALL_CIN_LANES);
-    f->offsets = take(f, f->taps);
-    f->results = take(f, f->direct ? 0 : (s->out[2] + CONV_SMALL_CIN_LANES) * 2 * CONV_SMALL_CIN_LANES);
-    f->weights = take(f, op->packed_input == 2 ? 0 : f->blocks * f->taps * CONV_SMALL_CIN_LANES);
-    f->epilogue = take(f, 0);
+    f->image = dense_take(&f->floats, (uint64_t)(f->in_rows * row), 16);
+    f->bias = dense_take(&f->floats, (uint64_t)(f->blocks * CONV_SMALL_CIN_LANES), 16);
+    f->offsets = dense_take(&f->floats, (uint64_t)(f->taps), 16);
+    f->results = dense_take(
+        &f->floats, (uint64_t)(f->direct ? 0 : (s->out[2] + CONV_SMALL_CIN_LANES) * 2 * CONV_SMALL_CIN_LANES), 16);
+    f->weights =
+        dense_take(&f->floats, (uint64_t)(op->packed_input == 2 ? 0 : f->blocks * f->taps * CONV_SMALL_CIN_LANES), 16);
+    f->epilogue = dense_take(&f->floats, (uint64_t)(0), 16);
     return f->in_rows * row <= IMAGE_MAX;
 }
 

@@ -51,7 +51,6 @@ static void small_cin_row(const struct small_cin *r, const float *x, float *y)
 static void small_cin_init(struct small_cin *r, const struct kern_call *call)
 {
     conv_small_cin_init(call->op, &r->f);
-    const struct conv_shape *s = &r->f.s;
     float *scratch = call->worker_scratch;
     r->call = call;
     r->image = scratch + r->f.image;
@@ -63,8 +62,7 @@ static void small_cin_init(struct small_cin *r, const struct kern_call *call)
         conv_small_cin_pack(&r->f, call->data[1], scratch + r->f.weights);
         r->weights = scratch + r->f.weights;
     }
-    for (int64_t o = 0; o < r->f.blocks * CONV_SMALL_CIN_LANES; o++)
-        r->bias[o] = call->op->u.conv.has_bias && o < s->out_channels ? ((const float *)call->data[2])[o * s->bias] : 0;
+    conv_bias(call, &r->f.s, r->f.blocks * CONV_SMALL_CIN_LANES, r->bias);
     small_cin_offsets(r);
 }
 

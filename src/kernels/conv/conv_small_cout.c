@@ -41,9 +41,7 @@ bool conv_small_cout_init(const struct kern_op *op, struct conv_small_cout *f)
 bool kern_conv_small_cout_f32_accepts(const struct kern_op *op)
 {
     struct conv_small_cout f;
-    return conv_small_cout_init(op, &f) &&
-           dense_same_type(op, 0, op->u.conv.has_bias ? 2 : 1, DML_TENSOR_DATA_TYPE_FLOAT32) &&
-           op->tensors[op->input_count].type == DML_TENSOR_DATA_TYPE_FLOAT32 &&
+    return conv_small_cout_init(op, &f) && conv_has_type(op, DML_TENSOR_DATA_TYPE_FLOAT32) &&
            (!op->u.conv.has_bias || op->tensors[2].sizes[1] == f.s.out_channels);
 }
 

@@ -73,9 +73,7 @@ bool wino_init(const struct kern_op *op, uint32_t lanes, struct wino *w)
 bool kern_conv_wino_f32_accepts(const struct kern_op *op)
 {
     struct wino w;
-    return op->packed_input == 2 && wino_init(op, 16, &w) &&
-           dense_same_type(op, 0, op->u.conv.has_bias ? 2 : 1, DML_TENSOR_DATA_TYPE_FLOAT32) &&
-           op->tensors[op->input_count].type == DML_TENSOR_DATA_TYPE_FLOAT32 &&
+    return op->packed_input == 2 && wino_init(op, 16, &w) && conv_has_type(op, DML_TENSOR_DATA_TYPE_FLOAT32) &&
            (!op->u.conv.has_bias || op->tensors[2].sizes[1] == w.s.out_channels) &&
            kern_pays(op, w.size == 6 ? KERN_CHOICE_winograd_3 : KERN_CHOICE_winograd_5, wino_cost(&w));
 }

@@ -9,14 +9,14 @@
 bool kern_inverted_residual_any_ref_accepts(const struct kern_op *op)
 {
     struct inverted_residual b;
-    return inverted_residual_shape(op, &b) && kern_type_bytes(op->tensors[0].type);
+    return residual_shape(op, &b) && kern_type_bytes(op->tensors[0].type);
 }
 
 void kern_inverted_residual_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads,
                                          struct kern_work *out)
 {
     struct inverted_residual b;
-    inverted_residual_shape(op, &b);
+    residual_shape(op, &b);
     *out = (struct kern_work){ .units = (uint64_t)b.batch * b.oh * b.ow, .grain = 16 };
     out->worker_scratch_bytes = b.m * sizeof(double);
 }
@@ -74,7 +74,7 @@ void kern_inverted_residual_any_ref_run(const struct kern_call *call, uint64_t b
 {
     struct inverted_residual b;
     double *middle = call->worker_scratch;
-    inverted_residual_shape(call->op, &b);
+    residual_shape(call->op, &b);
     const float *window = (const float *)call->data[1] + ((uint64_t)b.depth + 1) * b.m;
     const float *last = window + ((uint64_t)b.taps + 1) * b.m;
     for (uint64_t i = begin; i < end; i++) {

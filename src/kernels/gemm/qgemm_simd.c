@@ -132,8 +132,8 @@ static void many_multiply(const struct qgemm_many *q)
             fetched += share;
             for (uint32_t t = 0; t * MANY_PANELS < q->panels; t++) {
                 part.b = (const char *)(q->part + (uint64_t)t * QGEMM_MANY_PART * GEMM_TILE_COLUMNS);
-                gemm_tile_f32(BASE_MIN(q->rows - m, step), &part, q->a + m, k0,
-                              q->sums + m * MANY_COLUMNS + t * GEMM_TILE_COLUMNS, NULL);
+                gemm_tile_rows(DML_TENSOR_DATA_TYPE_FLOAT32, BASE_MIN(q->rows - m, step), &part, q->a + m, k0,
+                               q->sums + m * MANY_COLUMNS + t * GEMM_TILE_COLUMNS, NULL);
             }
         }
     }

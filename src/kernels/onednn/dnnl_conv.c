@@ -290,9 +290,7 @@ bool kern_conv_f32_dnnl_accepts(const struct kern_op *op)
     DML_TENSOR_DATA_TYPE type = op->tensors[op->input_count].type;
     if (type != DML_TENSOR_DATA_TYPE_FLOAT32 && type != DML_TENSOR_DATA_TYPE_FLOAT16)
         return false;
-    if (!dense_same_type(op, 0, op->u.conv.has_bias ? 2 : 1, type) || !shape_fits(op))
-        return false;
-    return !(base_cpu_flags() & BASE_CPU_AVX2) || !conv_dw_suits(op);
+    return conv_has_type(op, type) && shape_fits(op) && (!(base_cpu_flags() & BASE_CPU_AVX2) || !conv_dw_suits(op));
 }
 
 bool kern_conv_bf16_dnnl_accepts(const struct kern_op *op)
@@ -321,14 +319,6 @@ bool kern_conv_int_dnnl_accepts(const struct kern_op *op)
            innermost_channels(y) && dnnl_epilogue_init(op, 1, &ending);
 }
 
-static bool pointwise(const struct conv_shape *s)
-{
-    bool result = s->groups == 1 && !s->transposed;
-    for (uint32_t d = 0; d < KERN_SPATIAL_MAX; d++)
-        result = result && s->kernel[d] == 1 && s->stride[d] == 1 && s->pad[d] == 0;
-    return result;
-}
-
 /* 3 x 3 taps with a quarter of the multiplications (4 x 4 tiles): twice as fast, reorders included. Each layer adds
  * about 2e-6 of the greatest element to the error (2e-7 without); 24 layers in a row stay below 6e-6. Small planes, few
  * channels and weights that are not packed once gain nothing. */
@@ -345,7 +335,7 @@ static bool winograd_pays(const struct conv_build *b)
 /* From the fastest to the one that always works; integers have but one. */
 static bool conv_choose(struct conv_build *b)
 {
-    bool last = b->channels_last || (!b->half && pointwise(&b->shape));
+    bool last = b->channels_last || (!b->half && conv_is_pointwise(&b->shape));
     const struct {
         bool winograd, reorders, plain;
     } ways[] = { { true, true, false },  { true, true, true },   { false, !last, false },
