@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The product of gemm_panel.h. */
+/* The product with panels of gemm.h. */
 #include "kernels/core/isa.h"
 #include "kernels/vec/fmath.h"
-#include "kernels/gemm/gemm_panel.h"
+#include "kernels/gemm/gemm.h"
 #include "kernels/gemm/gemm_tile.h"
 
 #define PANEL_COLUMNS GEMM_TILE_COLUMNS

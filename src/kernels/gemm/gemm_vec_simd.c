@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The few-row product of gemm_vec.c. */
+/* The few-row product of gemm.h. */
 #include "kernels/core/isa.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/ukernel.h"
