@@ -85,6 +85,14 @@ DENSE_INLINE uint64_t dense_grain(uint64_t cost)
     return cost >= 32768 ? 1 : 32768 / BASE_MAX(cost, 1);
 }
 
+/* Where the next `count` things lie in scratch memory of which *used are given out, a multiple of `alignment`. */
+DENSE_INLINE uint64_t dense_take(uint64_t *used, uint64_t count, uint64_t alignment)
+{
+    uint64_t at = *used;
+    *used += base_align_up(count, alignment);
+    return at;
+}
+
 /* Stores `count` results along output 0's last dimension from coordinates `at` on, through the epilogue if there is
  * one: by the definition, or fast with dense_epilogue_bytes(op) of scratch for each worker. */
 void dense_finish(const struct kern_call *call, const uint32_t *at, uint32_t count, const double *values);
