@@ -10,17 +10,9 @@
 #define PACK(name) .pack_plan = kern_##name##_pack_plan, .pack = kern_##name##_pack
 #define KERNEL_AS(kind, name, family, cpu, max_ulp) { ROW(kind, name, family, family, cpu, max_ulp) },
 #define PACKED_AS(kind, name, family, cpu, max_ulp) { ROW(kind, name, family, name, cpu, max_ulp), PACK(name) },
-#define VENDOR(kind, name, library, cpu, max_ulp)                                                                      \
-    { #name,                                                                                                           \
-      KERN_##kind,                                                                                                     \
-      cpu,                                                                                                             \
-      max_ulp,                                                                                                         \
-      kern_##name##_accepts,                                                                                           \
-      kern_##library##_plan,                                                                                           \
-      kern_##library##_run,                                                                                            \
-      PACK(library),                                                                                                   \
-      .create = kern_##name##_create,                                                                                  \
-      .destroy = kern_##library##_destroy,                                                                             \
+#define VENDOR_AS(kind, name, library, cpu, max_ulp)                                                                   \
+    { #name, KERN_##kind, cpu, max_ulp, kern_##name##_accepts, kern_##library##_plan, kern_##library##_run,            \
+      PACK(library), .create = kern_##name##_create, .destroy = kern_##library##_destroy,                              \
       .pack_layout = kern_##library##_pack_layout },
 /* clang-format on */
 static const struct kern_row rows[] = {

@@ -10,19 +10,15 @@
     void kern_##name##_##isa##_plan(const struct kern_op *op, const void *state, uint32_t threads,                     \
                                     struct kern_work *out)                                                             \
     {                                                                                                                  \
-        (void)state;                                                                                                   \
-        (void)threads;                                                                                                 \
         PLAN;                                                                                                          \
     }                                                                                                                  \
     bool kern_##name##_##isa##_pack_plan(const struct kern_op *op, const void *state, uint32_t *out_input,             \
                                          uint64_t *out_bytes)                                                          \
     {                                                                                                                  \
-        (void)state;                                                                                                   \
         return PACK_PLAN;                                                                                              \
     }                                                                                                                  \
     void kern_##name##_##isa##_pack(const struct kern_op *op, const void *state, const void *source, void *packed)     \
     {                                                                                                                  \
-        (void)state;                                                                                                   \
         PACK;                                                                                                          \
     }
 
