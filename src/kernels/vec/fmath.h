@@ -49,6 +49,18 @@ FMATH float fmath_fma(float a, float b, float c)
 #endif
 }
 
+/* A polynomial of x, the highest power's factor first. */
+FMATH float fmath_series(float x, const float *factors, uint32_t count)
+{
+    float p = factors[0];
+#pragma GCC unroll 16
+    for (uint32_t i = 1; i < count; i++)
+        p = fmath_fma(p, x, factors[i]);
+    return p;
+}
+#define FMATH_SERIES(x, ...)                                                                                           \
+    fmath_series(x, (const float[]){ __VA_ARGS__ }, sizeof((const float[]){ __VA_ARGS__ }) / sizeof(float))
+
 /* What a * a loses when it is rounded. */
 FMATH float fmath_square_rest(float a, float square)
 {
@@ -88,11 +100,7 @@ FMATH uint32_t fmath_exp_parts(float x, float *out_rest)
     float shifted = fmath_fma(x, 1.44269504f, shift);
     float n = shifted - shift;
     float r = fmath_fma(n, 2.12194440e-4f, fmath_fma(n, -0.693359375f, x));
-    float p = 0.00139506007f;
-    p = fmath_fma(p, r, 0.00836895368f);
-    p = fmath_fma(p, r, 0.0416662042f);
-    p = fmath_fma(p, r, 0.166665183f);
-    p = fmath_fma(p, r, 0.50000001f);
+    float p = FMATH_SERIES(r, 0.00139506007f, 0.00836895368f, 0.0416662042f, 0.166665183f, 0.50000001f);
     *out_rest = fmath_fma(r * r, p, r);
     return fmath_to_bits(shifted) - 0x4b400000u;
 }
@@ -143,15 +151,8 @@ FMATH float fmath_log(float x)
     int32_t k = (int32_t)(bits - 0x3f3504f3u) >> 23; /* so that the rest lies in [sqrt 1/2, sqrt 2) */
     float f = fmath_bits(bits - ((uint32_t)k << 23)) - 1.0f;
     float n = (float)k - (small ? 23.0f : 0.0f);
-    float p = 0.0674660179f;
-    p = fmath_fma(p, f, -0.116756387f);
-    p = fmath_fma(p, f, 0.11888173f);
-    p = fmath_fma(p, f, -0.124055919f);
-    p = fmath_fma(p, f, 0.142195512f);
-    p = fmath_fma(p, f, -0.166679956f);
-    p = fmath_fma(p, f, 0.200021187f);
-    p = fmath_fma(p, f, -0.250000096f);
-    p = fmath_fma(p, f, 0.333333126f);
+    float p = FMATH_SERIES(f, 0.0674660179f, -0.116756387f, 0.11888173f, -0.124055919f, 0.142195512f, -0.166679956f,
+                           0.200021187f, -0.250000096f, 0.333333126f);
     float square = f * f;
     float y = fmath_fma(square * f, p, fmath_fma(square, -0.5f, n * -2.12194440e-4f));
     float result = fmath_fma(n, 0.693359375f, f + y);
@@ -211,31 +212,16 @@ FMATH float fmath_tanh(float x)
 /* e^(x^2) * erfc(x), with t = (x - 2.5) / (x + 2.5) and 0 <= x <= 10.6 */
 FMATH float fmath_erfcx(float t)
 {
-    float p = 6.05150847e-06f;
-    p = fmath_fma(p, t, 1.53468322e-05f);
-    p = fmath_fma(p, t, -3.39111818e-05f);
-    p = fmath_fma(p, t, -0.000126968262f);
-    p = fmath_fma(p, t, 0.000228492388f);
-    p = fmath_fma(p, t, 0.000875351553f);
-    p = fmath_fma(p, t, -0.00264241162f);
-    p = fmath_fma(p, t, -0.00399361624f);
-    p = fmath_fma(p, t, 0.0399225437f);
-    p = fmath_fma(p, t, -0.125033058f);
-    p = fmath_fma(p, t, 0.251713193f);
-    p = fmath_fma(p, t, -0.371736734f);
-    return fmath_fma(p, t, 0.210806364f);
+    return FMATH_SERIES(t, 6.05150847e-06f, 1.53468322e-05f, -3.39111818e-05f, -0.000126968262f, 0.000228492388f,
+                        0.000875351553f, -0.00264241162f, -0.00399361624f, 0.0399225437f, -0.125033058f, 0.251713193f,
+                        -0.371736734f, 0.210806364f);
 }
 
 FMATH float fmath_erf(float x)
 {
     float a = fmath_abs(x), s = x * x;
-    float p = 7.85385416e-05f;
-    p = fmath_fma(p, s, -0.000801019145f);
-    p = fmath_fma(p, s, 0.00518832744f);
-    p = fmath_fma(p, s, -0.0268538118f);
-    p = fmath_fma(p, s, 0.112835851f);
-    p = fmath_fma(p, s, -0.376126258f);
-    p = fmath_fma(p, s, 1.12837917f);
+    float p = FMATH_SERIES(s, 7.85385416e-05f, -0.000801019145f, 0.00518832744f, -0.0268538118f, 0.112835851f,
+                           -0.376126258f, 1.12837917f);
     float b = a > 6.0f ? 6.0f : a;
     float tail = 1.0f - fmath_exp_near(-b * b) * fmath_erfcx((b - 2.5f) / (b + 2.5f));
     return a < 1.0f ? x * p : fmath_copysign(tail, x);
