@@ -148,7 +148,7 @@ void dense_store_row(void *data, int64_t index, int64_t step, DML_TENSOR_DATA_TY
     for (uint32_t first = 0, n; first < count; first += n) {
         uint64_t part[ROW_PART];
         n = BASE_MIN(count - first, ROW_PART);
-        store_part(step == 1 ? (void *)(to + first * bytes) : part, type, in + first, n);
+        store_part(step == 1 ? (void *)(to + (size_t)first * bytes) : part, type, in + first, n);
         if (step != 1)
             kern_copy_row(bytes, to + first * step * bytes, step, part, 1, n);
     }

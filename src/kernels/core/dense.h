@@ -14,22 +14,15 @@
 #define DENSE_INLINE static inline __attribute__((always_inline))
 
 /* Inlined with a constant type these fold to one load or store; with a variable type they are the general case. */
-#define DENSE_LOAD(name, type)                                                                                         \
+#define DENSE_LOAD(name, type, least, most)                                                                            \
     case DML_TENSOR_DATA_TYPE_##name:                                                                                  \
         return (double)((const type *)data)[index];
 DENSE_INLINE double dense_load(const void *data, int64_t index, DML_TENSOR_DATA_TYPE type)
 {
     switch ((uint32_t)type) {
-        DENSE_LOAD(FLOAT64, double)
-        DENSE_LOAD(FLOAT32, float)
-        DENSE_LOAD(INT8, int8_t)
-        DENSE_LOAD(UINT8, uint8_t)
-        DENSE_LOAD(INT16, int16_t)
-        DENSE_LOAD(UINT16, uint16_t)
-        DENSE_LOAD(INT32, int32_t)
-        DENSE_LOAD(UINT32, uint32_t)
-        DENSE_LOAD(INT64, int64_t)
-        DENSE_LOAD(UINT64, uint64_t)
+        KERN_INTEGER_TYPES(DENSE_LOAD)
+        DENSE_LOAD(FLOAT64, double, , )
+        DENSE_LOAD(FLOAT32, float, , )
     case DML_TENSOR_DATA_TYPE_FLOAT16:
         return base_half_to_float(((const uint16_t *)data)[index]);
     case ANYDML_TENSOR_DATA_TYPE_BFLOAT16:

@@ -78,30 +78,6 @@ const struct kern_row *kern_rows(uint32_t *out_count)
     return rows;
 }
 
-uint32_t kern_type_bytes(DML_TENSOR_DATA_TYPE type)
-{
-    switch ((uint32_t)type) {
-    case DML_TENSOR_DATA_TYPE_FLOAT64:
-    case DML_TENSOR_DATA_TYPE_UINT64:
-    case DML_TENSOR_DATA_TYPE_INT64:
-        return 8;
-    case DML_TENSOR_DATA_TYPE_FLOAT32:
-    case DML_TENSOR_DATA_TYPE_UINT32:
-    case DML_TENSOR_DATA_TYPE_INT32:
-        return 4;
-    case DML_TENSOR_DATA_TYPE_FLOAT16:
-    case DML_TENSOR_DATA_TYPE_UINT16:
-    case DML_TENSOR_DATA_TYPE_INT16:
-    case ANYDML_TENSOR_DATA_TYPE_BFLOAT16:
-        return 2;
-    case DML_TENSOR_DATA_TYPE_UINT8:
-    case DML_TENSOR_DATA_TYPE_INT8:
-        return 1;
-    default:
-        return 0;
-    }
-}
-
 uint64_t kern_view_elements(const struct kern_view *view)
 {
     uint64_t count = 1;

@@ -19,22 +19,6 @@ const struct kern_map_isa *kern_map_isa(void)
     return &kern_map_isa_portable;
 }
 
-static int64_t to_signed(double x, int64_t least, int64_t most)
-{
-    if (x != x)
-        return 0;
-    if (x <= (double)least)
-        return least;
-    return x >= (double)most ? most : (int64_t)x;
-}
-
-static uint64_t to_unsigned(double x, uint64_t most)
-{
-    if (!(x > 0))
-        return 0;
-    return x >= (double)most ? most : (uint64_t)x;
-}
-
 /* One case: `expr` of x, load(an element). */
 #define FROM_TYPE(value, type, load, expr)                                                                             \
     case value:                                                                                                        \
@@ -43,44 +27,54 @@ static uint64_t to_unsigned(double x, uint64_t most)
             out[i] = expr;                                                                                             \
         }                                                                                                              \
         break;
-#define FROM(name, type, expr) FROM_TYPE(DML_TENSOR_DATA_TYPE_##name, type, , expr)
-/* A function for one type of results; 4-bit elements stand one per byte. */
-#define TO(name, result, integers, floats)                                                                             \
+#define FROM(name, type, expr)                FROM_TYPE(DML_TENSOR_DATA_TYPE_##name, type, , expr)
+#define FROM_INTEGER(name, type, least, most) FROM(name, type, (__typeof__(*out))x)
+/* A function for one type of results; 4-bit elements stand one per byte, and stores keep their low bits. */
+#define TO(name, result, floats)                                                                                       \
     static void to_##name(result *out, DML_TENSOR_DATA_TYPE from, const void *in, uint32_t count)                      \
     {                                                                                                                  \
         switch ((uint32_t)from) {                                                                                      \
-            FROM(UINT64, uint64_t, integers)                                                                           \
-            FROM(INT64, int64_t, integers)                                                                             \
-            FROM(UINT32, uint32_t, integers)                                                                           \
-            FROM(INT32, int32_t, integers)                                                                             \
-            FROM(UINT16, uint16_t, integers)                                                                           \
-            FROM(INT16, int16_t, integers)                                                                             \
-            FROM(UINT8, uint8_t, integers)                                                                             \
-            FROM(INT8, int8_t, integers)                                                                               \
-            FROM(UINT4, uint8_t, integers)                                                                             \
-            FROM(INT4, int8_t, integers)                                                                               \
+            KERN_INTEGER_TYPES(FROM_INTEGER)                                                                           \
+            FROM_INTEGER(UINT4, uint8_t, , )                                                                           \
+            FROM_INTEGER(INT4, int8_t, , )                                                                             \
             FROM(FLOAT64, double, floats)                                                                              \
             FROM(FLOAT32, float, floats)                                                                               \
             FROM_TYPE(DML_TENSOR_DATA_TYPE_FLOAT16, uint16_t, base_half_to_float, floats)                              \
             FROM_TYPE(ANYDML_TENSOR_DATA_TYPE_BFLOAT16, uint16_t, base_bfloat_to_float, floats)                        \
         }                                                                                                              \
     }
-TO(float64, double, (double)x, x)
-TO(float16, uint16_t, base_double_to_half((double)x), base_double_to_half(x))
-TO(bfloat16, uint16_t, base_double_to_bfloat((double)x), base_double_to_bfloat(x))
-TO(uint64, uint64_t, (uint64_t)x, to_unsigned(x, UINT64_MAX))
-TO(int64, int64_t, (int64_t)x, to_signed(x, INT64_MIN, INT64_MAX))
-TO(uint32, uint32_t, (uint32_t)x, (uint32_t)to_unsigned(x, UINT32_MAX))
-TO(int32, int32_t, (int32_t)x, (int32_t)to_signed(x, INT32_MIN, INT32_MAX))
-TO(uint16, uint16_t, (uint16_t)x, (uint16_t)to_unsigned(x, UINT16_MAX))
-TO(int16, int16_t, (int16_t)x, (int16_t)to_signed(x, INT16_MIN, INT16_MAX))
-TO(uint8, uint8_t, (uint8_t)x, (uint8_t)to_unsigned(x, UINT8_MAX))
-TO(int8, int8_t, (int8_t)x, (int8_t)to_signed(x, INT8_MIN, INT8_MAX))
-TO(uint4, uint8_t, (uint8_t)x, (uint8_t)to_unsigned(x, 15)) /* stores keep the low bits */
-TO(int4, int8_t, (int8_t)x, (int8_t)to_signed(x, -8, 7))
+#define TO_INTEGER(name, type, least, most)                                                                            \
+    TO(name, type,                                                                                                     \
+       (type)((least) < 0 ? kern_to_signed(x, (int64_t)(least), (int64_t)(most))                                       \
+                          : (int64_t)kern_to_unsigned(x, most)))
+TO(FLOAT64, double, x)
+TO_INTEGER(UINT64, uint64_t, 0, UINT64_MAX)
+TO_INTEGER(INT64, int64_t, INT64_MIN, INT64_MAX)
+TO_INTEGER(UINT32, uint32_t, 0, UINT32_MAX)
+TO_INTEGER(INT32, int32_t, INT32_MIN, INT32_MAX)
+TO_INTEGER(UINT16, uint16_t, 0, UINT16_MAX)
+TO_INTEGER(INT16, int16_t, INT16_MIN, INT16_MAX)
+TO_INTEGER(UINT8, uint8_t, 0, UINT8_MAX)
+TO_INTEGER(INT8, int8_t, INT8_MIN, INT8_MAX)
+TO_INTEGER(UINT4, uint8_t, 0, 15)
+TO_INTEGER(INT4, int8_t, -8, 7)
 
-#define CASE(NAME, name)                                                                                               \
-    case DML_TENSOR_DATA_TYPE_##NAME:                                                                                  \
+/* Of 16 bits, rounded once from FLOAT64, which holds all others but long integers. */
+static void to_short_float(DML_TENSOR_DATA_TYPE to, uint16_t *out, DML_TENSOR_DATA_TYPE from, const char *in,
+                           uint32_t count)
+{
+    double part[64];
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t at = i % ARRAY_SIZE(part);
+        if (!at)
+            to_FLOAT64(part, from, in + (size_t)i * BASE_MAX(1, kern_type_bytes(from)),
+                       BASE_MIN(count - i, (uint32_t)ARRAY_SIZE(part)));
+        out[i] = to == DML_TENSOR_DATA_TYPE_FLOAT16 ? base_double_to_half(part[at]) : base_double_to_bfloat(part[at]);
+    }
+}
+
+#define CASE(name, ...)                                                                                                \
+    case DML_TENSOR_DATA_TYPE_##name:                                                                                  \
         to_##name(out, from, in, count);                                                                               \
         return;
 
@@ -94,19 +88,11 @@ void kern_convert(const struct kern_map_isa *isa, DML_TENSOR_DATA_TYPE to, void 
     if (isa->convert(to, out, from, in, count)) /* all to FLOAT32, among others */
         return;
     switch ((uint32_t)to) {
-        CASE(FLOAT64, float64)
-        CASE(FLOAT16, float16)
-        CASE(UINT64, uint64)
-        CASE(INT64, int64)
-        CASE(UINT32, uint32)
-        CASE(INT32, int32)
-        CASE(UINT16, uint16)
-        CASE(INT16, int16)
-        CASE(UINT8, uint8)
-        CASE(INT8, int8)
-        CASE(UINT4, uint4)
-        CASE(INT4, int4)
-    case ANYDML_TENSOR_DATA_TYPE_BFLOAT16:
-        to_bfloat16(out, from, in, count);
+        KERN_INTEGER_TYPES(CASE)
+        CASE(UINT4)
+        CASE(INT4)
+        CASE(FLOAT64)
+    default:
+        to_short_float(to, out, from, in, count);
     }
 }

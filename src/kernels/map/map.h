@@ -96,7 +96,6 @@ struct kern_map_block {
     const struct kern_map *map;
     const struct kern_map_isa *isa;
     uint32_t input_count, output_count;
-    uint32_t register_count;
     uint64_t slot_bytes;
     char *slots;
     uint8_t slot[KERN_MAP_REGISTERS];

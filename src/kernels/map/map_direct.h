@@ -36,21 +36,21 @@ struct direct {
     OP(DIV, 2)                                                                                                         \
     OP(MIN, 2)                                                                                                         \
     OP(MAX, 2)                                                                                                         \
+    OP(PRELU, 2)                                                                                                       \
     OP(MULADD, 1)                                                                                                      \
-    OP(FMA, 3)                                                                                                         \
     OP(CLAMP, 1)                                                                                                       \
-    OP(SELECT, 3)                                                                                                      \
     OP(SQRT, 1)                                                                                                        \
     OP(RECIP, 1)                                                                                                       \
     OP(RELU, 1)                                                                                                        \
     OP(LEAKY_RELU, 1)                                                                                                  \
-    OP(PRELU, 2)                                                                                                       \
     OP(ELU, 1)                                                                                                         \
     OP(HARD_SIGMOID, 1)                                                                                                \
     OP(HARD_SWISH, 1)                                                                                                  \
     OP(LOG, 1)                                                                                                         \
     OP(TANH, 1)                                                                                                        \
-    OP(ERF, 1)
+    OP(ERF, 1)                                                                                                         \
+    OP(FMA, 3)                                                                                                         \
+    OP(SELECT, 3)
 
 /* Loops of one vector's length, which the compiler makes instructions of; unrolled before, choices would become
  * branches. */

@@ -6,13 +6,10 @@
 #endif
 #include "kernels/core/isa.h"
 #include "kernels/vec/fmath.h"
-#include "kernels/vec/fmath_wide.h"
 #include "kernels/map/map.h"
 #include "kernels/map/map_chain.h"
 #include "kernels/map/map_formulas.h"
 #include "kernels/map/map_load.h"
-#include "kernels/map/map_narrow.h"
-#include "kernels/map/map_rows.h"
 #include "kernels/move/move.h"
 
 /* One case: `expr` of x = a[i], y = b[i], z = c[i]. */

@@ -68,6 +68,13 @@ DENSE_INLINE vec vec_scale_down(vec a, vec n)
 #endif
 }
 
+#if !defined(__AVX512F__)
+DENSE_INLINE vec vec_zero_below(vec value, vec x, float limit)
+{
+    return (vec)((vec_bits)value & ~(vec_bits)(x < vec_set(limit)));
+}
+#endif
+
 DENSE_INLINE vec_int vec_int_set(int32_t value)
 {
     return value - (vec_int){ 0 };

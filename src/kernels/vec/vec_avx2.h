@@ -89,11 +89,6 @@ DENSE_INLINE vec vec_scale(vec a, vec n)
     return a * _mm256_castsi256_ps(bits);
 }
 
-DENSE_INLINE vec vec_zero_below(vec value, vec x, float limit)
-{
-    return _mm256_and_ps(value, _mm256_cmp_ps(x, vec_set(limit), _CMP_NLT_UQ));
-}
-
 /* Where x is greater than *best, *best = x and *place = here. */
 DENSE_INLINE void vec_take_greater(vec x, vec_int here, vec *best, vec_int *place)
 {

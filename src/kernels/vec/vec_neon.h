@@ -65,11 +65,6 @@ DENSE_INLINE vec vec_scale(vec a, vec n)
     return vmulq_f32(a, vreinterpretq_f32_s32(bits));
 }
 
-DENSE_INLINE vec vec_zero_below(vec value, vec x, float limit)
-{
-    return vreinterpretq_f32_u32(vbicq_u32(vreinterpretq_u32_f32(value), vcltq_f32(x, vec_set(limit))));
-}
-
 /* Where x is greater than *best, *best = x and *place = here. */
 DENSE_INLINE void vec_take_greater(vec x, vec_int here, vec *best, vec_int *place)
 {

@@ -77,13 +77,6 @@ DENSE_INLINE vec vec_scale(vec a, vec n)
     return a * (vec)two;
 }
 
-DENSE_INLINE vec vec_zero_below(vec value, vec x, float limit)
-{
-    for (uint32_t i = 0; i < VEC; i++)
-        value[i] = x[i] < limit ? 0 : value[i];
-    return value;
-}
-
 /* Where x is greater than *best, *best = x and *place = here. */
 DENSE_INLINE void vec_take_greater(vec x, vec_int here, vec *best, vec_int *place)
 {
