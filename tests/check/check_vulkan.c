@@ -9,6 +9,7 @@
 #include "graph/backend.h"
 #include "kernels/core/number.h"
 #include "shaders/core/shader_block.h"
+#include "shaders/gemm/shader_tile.h"
 
 #include <math.h>
 
@@ -23,7 +24,7 @@ struct bench {
     struct dml_device dml; /* only what programs look at is set */
     ID3D12Resource *buffer;
     uint64_t room;
-    const struct graph_backend *backend; /* graph_backend_spirv, or one of the two below */
+    const struct graph_backend *backend; /* graph_backend_spirv, or that of one row */
     uint32_t ran, unsupported, failed;
     bool norm_wise;                 /* the case */
     bool seen[KERN_MAP_CODE_COUNT]; /* operations that ran */
@@ -69,56 +70,6 @@ static const struct adapter_dispatch_ops dispatch_ops = {
     .check = dispatch_check,
     .encode = dispatch_encode,
 };
-
-/* ---- a backend whose steps are two dispatches: the op into scratch memory, densely, then to its output ---- */
-
-static struct kern_op to_scratch(const struct kern_op *op)
-{
-    struct kern_op first = *op;
-    const struct kern_view *y = &op->tensors[op->input_count];
-    kern_view_set_packed(&first.tensors[op->input_count], y->type, y->rank, y->sizes);
-    return first;
-}
-
-static struct kern_op from_scratch(const struct kern_op *op)
-{
-    const struct kern_view *y = &op->tensors[op->input_count];
-    struct kern_op second = { .kind = KERN_MOVE, .input_count = 1, .output_count = 1, .tensors = { *y, *y } };
-    kern_view_set_packed(&second.tensors[0], y->type, y->rank, y->sizes);
-    return second;
-}
-
-static void two_write(const struct kern_op *op, uint32_t index, const struct shader_place *places, uint32_t *words)
-{
-    const uint32_t y = op->input_count, scratch = y + 1;
-    struct shader_place moved[KERN_TENSORS_MAX + 1] = { places[scratch], places[y] };
-    struct kern_op part = index ? from_scratch(op) : to_scratch(op);
-    if (!index) {
-        memcpy(moved, places, y * sizeof(*places));
-        moved[y] = places[scratch];
-    }
-    shader_map_write(&part, 0, moved, words);
-}
-
-static const struct shader_row two_row = { .name = "two", .write = two_write };
-
-static HRESULT two_choose(const struct graph_options *options, struct base_arena *arena, struct graph_step *step,
-                          uint32_t packable, uint64_t *out_packed_bytes)
-{
-    HRESULT hr = graph_backend_spirv.choose(options, arena, step, packable, out_packed_bytes);
-    if (FAILED(hr) || step->op.output_count != 1)
-        return hr;
-    struct shader_work *work = base_arena_alloc(arena, sizeof(*work));
-    struct kern_op first = to_scratch(&step->op), second = from_scratch(&step->op);
-    need(work);
-    shader_map_plan(&first, work);
-    shader_map_plan(&second, work);
-    work->row = &two_row;
-    work->scratch_bytes = (uint64_t)graph_view_span_bytes(&second.tensors[0]);
-    step->shaders = work;
-    step->scratch_bytes = work->scratch_bytes;
-    return S_OK;
-}
 
 /* ---- a backend of one row ---- */
 
@@ -375,6 +326,17 @@ static void compare(struct bench *bench, const struct kern_op *op, struct check_
     }
 }
 
+/* The second step of NONZERO needs the counts of the first. */
+static void fill_counts(const struct kern_op *op, const struct check_set *set)
+{
+    struct kern_op count = *op;
+    if (op->kind != KERN_NONZERO || !op->u.nonzero.write)
+        return;
+    count.u.nonzero.write = false;
+    count.input_count = count.output_count = 1;
+    run_reference(&count, set);
+}
+
 static void run_case(struct bench *bench, const struct check_case *c, struct check_rng *rng)
 {
     struct check_set device, host;
@@ -387,6 +349,8 @@ static void run_case(struct bench *bench, const struct check_case *c, struct che
         tame(&c->op.tensors[t], &device.buffers[t], 1e18);
         tame(&c->op.tensors[t], &host.buffers[t], 1e18);
     }
+    fill_counts(&c->op, &device);
+    fill_counts(&c->op, &host);
     HRESULT hr = make_program(bench, &c->op, &device, &program, error);
     if (hr == DXGI_ERROR_UNSUPPORTED) {
         bench->unsupported++;
@@ -464,6 +428,17 @@ static bool find_case(const struct bench *bench, struct check_rng *rng, struct c
     return false;
 }
 
+/* The generator writes with one block: counts that are right are known here only. */
+static void split_nonzero(struct kern_op *op, uint32_t into)
+{
+    const uint32_t elements = (uint32_t)kern_view_elements(&op->tensors[0]);
+    if (op->kind != KERN_NONZERO || !op->u.nonzero.write)
+        return;
+    op->u.nonzero.block = 1 + elements / into;
+    const uint32_t blocks = (elements + op->u.nonzero.block - 1) / op->u.nonzero.block;
+    kern_view_set_packed(&op->tensors[1], DML_TENSOR_DATA_TYPE_UINT32, 1, &blocks);
+}
+
 static void run_row(struct bench *bench, uint32_t count, uint64_t seed)
 {
     uint32_t before = bench->ran, failed = bench->failed, i;
@@ -473,8 +448,10 @@ static void run_row(struct bench *bench, uint32_t count, uint64_t seed)
         check_next(&rng);
         if (!find_case(bench, &rng, &c))
             break;
+        split_nonzero(&c.op, 1 + i % 9);
         /* Pipelines for known types take long to make. */
         shader_specialize_from(i % 16 == 7 ? 1 : UINT64_MAX);
+        shader_tile_large_from(i % 8 == 3 ? 1 : UINT64_MAX);
         bench->norm_wise = c.norm_wise;
         run_case(bench, &c, &rng);
     }
@@ -529,17 +506,10 @@ static void run_large(struct bench *bench, uint64_t seed)
 
 static void run_maps(struct bench *bench, uint32_t cases, uint64_t seed)
 {
-    struct graph_backend two = graph_backend_spirv;
     run_random(bench, check_gen_map, KERN_MAP, cases, seed);
     ok(saw_all(bench), "not every operation ran");
     run_random(bench, check_gen_move, KERN_MOVE, cases / 4, seed + 1);
     run_large(bench, seed + 2);
-    two.choose = two_choose;
-    bench->backend = &two;
-    run_random(bench, check_gen_map, KERN_MAP, cases / 4, seed + 3);
-    run_random(bench, check_gen_move, KERN_MOVE, cases / 4, seed + 4);
-    run_large(bench, seed + 5);
-    bench->backend = &graph_backend_spirv;
 }
 
 int main(int argc, char **argv)

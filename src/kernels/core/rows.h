@@ -3,17 +3,25 @@
 #ifndef KERNELS_ROWS_H
 #define KERNELS_ROWS_H
 
+/* MACRO(kind, row, family, cpu, max_ulp) for each instruction set with vectors */
 #if defined(__x86_64__)
-#define SIMD(kind, name, family, max_ulp)                                                                              \
-    KERNEL_AS(kind, name##_avx512, family, BASE_CPU_AVX512, max_ulp)                                                   \
-    KERNEL_AS(kind, name##_avx2, family, BASE_CPU_AVX2, max_ulp)
+#define ROWS_SIMD(MACRO, kind, name, max_ulp)                                                                          \
+    MACRO(kind, name##_avx512, name, BASE_CPU_AVX512, max_ulp)                                                         \
+    MACRO(kind, name##_avx2, name, BASE_CPU_AVX2, max_ulp)
 #elif defined(__aarch64__)
-#define SIMD(kind, name, family, max_ulp) KERNEL_AS(kind, name##_neon, family, BASE_CPU_NEON, max_ulp)
+#define ROWS_SIMD(MACRO, kind, name, max_ulp) MACRO(kind, name##_neon, name, BASE_CPU_NEON, max_ulp)
 #else
-#define SIMD(kind, name, family, max_ulp)
+#define ROWS_SIMD(MACRO, kind, name, max_ulp)
 #endif
-
+#if defined(ANYDML_DNNL)
+#define VENDOR(...) VENDOR_AS(__VA_ARGS__)
+#else
+#define VENDOR(...)
+#endif
+#define SIMD(kind, name, max_ulp)        ROWS_SIMD(KERNEL_AS, kind, name, max_ulp)
+#define PACKED_SIMD(kind, name, max_ulp) ROWS_SIMD(PACKED_AS, kind, name, max_ulp)
 #define KERNEL(kind, name, cpu, max_ulp) KERNEL_AS(kind, name, name, cpu, max_ulp)
+#define EVERY(kind, name, max_ulp)       SIMD(kind, name, max_ulp) KERNEL(kind, name, BASE_CPU_NONE, max_ulp)
 
 /* Every row's functions are named kern_<row>_<role>. */
 #define KERNEL_AS(kind, name, family, cpu, max_ulp)                                                                    \
@@ -26,7 +34,7 @@
     bool kern_##name##_pack_plan(const struct kern_op *op, const void *state, uint32_t *out_input,                     \
                                  uint64_t *out_bytes);                                                                 \
     void kern_##name##_pack(const struct kern_op *op, const void *state, const void *source, void *packed);
-#define VENDOR(kind, name, library, cpu, max_ulp)                                                                      \
+#define VENDOR_AS(kind, name, library, cpu, max_ulp)                                                                   \
     PACKED_AS(kind, library, name, cpu, max_ulp)                                                                       \
     bool kern_##name##_create(const struct kern_op *op, uint32_t threads, void **out_state);                           \
     void kern_##library##_destroy(void *state);                                                                        \
@@ -35,6 +43,6 @@
 #include "kernels/core/kernels_dense.def"
 #undef KERNEL_AS
 #undef PACKED_AS
-#undef VENDOR
+#undef VENDOR_AS
 
 #endif
