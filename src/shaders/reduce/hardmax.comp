@@ -13,7 +13,9 @@ void combine(inout Total a, Total b)
     combine_extremes(a, b, false);
 }
 
+#define PARTIAL_BYTES 16u
 #include "shaders/reduce/lines.glsl"
+#include "shaders/reduce/parts.glsl"
 
 void store_bool(int at, bool value)
 {
@@ -24,17 +26,42 @@ void store_bool(int at, bool value)
         store(place, type_of(1u), uvec2(floatBitsToUint(value ? 1.0 : 0.0), 0u), TYPE_FLOAT32);
 }
 
+Total find(uint line, uint begin, uint end)
+{
+    Total total = Total(uvec2(0u), NONE, 0u);
+    int x = at_line(0u, line);
+    for (uint k = begin + lane(); k < end; k += params.lanes)
+        combine(total, extreme_of(x + in_line(0u, k), k, false));
+    return total;
+}
+
+Total find_in_parts(uint line)
+{
+    Total total = Total(uvec2(0u), NONE, 0u);
+    for (uint k = lane(); k < params.partials; k += params.lanes)
+        combine(total, partial_at(min(line, params.lines - 1u), k).v);
+    return total;
+}
+
 void main()
 {
     EACH_GROUP_UNIT(unit)
     {
-        uint line = unit * slots() + slot(), end = line < params.lines ? params.size : 0u;
-        int x = at_line(0u, line), y = at_line(1u, line);
-        Total total = Total(uvec2(0u), NONE, 0u);
-        for (uint k = lane(); k < end; k += params.lanes)
-            combine(total, extreme_of(x + in_line(0u, k), k, false));
+        uint line = unit / params.parts * slots() + slot(), part = unit % params.parts;
+        uint begin = part_begin(part), end = line < params.lines ? part_begin(part + 1u) : begin;
+        int y = at_line(1u, line);
+        Total total;
+        if (params.finish != 0u)
+            total = find_in_parts(line);
+        else
+            total = find(line, begin, end);
         total = across_lanes(total);
-        for (uint k = lane(); k < end; k += params.lanes)
+        if (params.partials != 0u && params.finish == 0u) {
+            if (lane() == 0u && line < params.lines)
+                partial_at(line, part).v = total;
+            continue;
+        }
+        for (uint k = begin + lane(); k < end; k += params.lanes)
             store_bool(y + in_line(1u, k), k == total.position);
     }
 }

@@ -3,7 +3,7 @@
 
 #define GROUPS_WANTED 512 /* workgroups that keep a large device busy */
 #define PARTS_MAX     256
-#define PART_LEAST    16 /* elements of a lane */
+#define PART_LEAST    1 /* elements of a lane */
 
 const char *shader_lines_obstacle(const struct kern_op *op)
 {
@@ -133,8 +133,7 @@ void shader_lines_of(const struct kern_op *op, uint32_t axes, bool ordered, uint
     p->size = p->count = (uint32_t)product(x, outer, rank);
     p->columns = outer && inner && distance(x, outer - 1) < distance(x, rank - 1);
     p->lanes = choose_lanes(p);
-    if (partial_bytes)
-        cut(p);
+    cut(p);
     out->units = group_units(p);
     out->scratch_bytes = p->partials * p->lines * partial_bytes;
 }

@@ -14,8 +14,8 @@ struct shader_lines {
     uint64_t scratch_bytes;
 };
 
-/* ordered: the positions of elements in their line count. partial_bytes: what the first dispatch leaves of each part;
- * 0: lines are not cut. */
+/* ordered: the positions of elements in their line count. partial_bytes: what the first dispatch leaves of each part.
+ */
 void shader_lines_of(const struct kern_op *op, uint32_t axes, bool ordered, uint64_t partial_bytes,
                      struct shader_lines *out);
 

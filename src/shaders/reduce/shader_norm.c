@@ -35,8 +35,7 @@ static void write(const struct kern_op *op, lines_fn *lines_of, uint32_t index, 
 
 static void softmax_lines(const struct kern_op *op, uint32_t index, struct shader_lines *out)
 {
-    const bool hard = op->u.softmax.mode == KERN_SOFTMAX_HARD;
-    shader_lines_of(op, op->u.softmax.axes, hard, hard ? 0 : PARTIAL_BYTES, out);
+    shader_lines_of(op, op->u.softmax.axes, op->u.softmax.mode == KERN_SOFTMAX_HARD, PARTIAL_BYTES, out);
     out->params.mode = op->u.softmax.mode;
     if (index)
         shader_lines_finish(out, SHADER_FINISH_PARTS);

@@ -49,10 +49,13 @@ Total nothing()
 /* e^(x - top); of parts that have nothing but -infinity, 0: the line may have more. */
 REAL term(REAL x, REAL top)
 {
-    REAL difference = x - top;
     if (params.partials != 0u && params.finish == 0u && is_inf(top) && top < REAL(0.0) && !is_nan(x))
         return REAL(0.0);
-    return exp_of(difference);
+    /* what rounding takes from a great difference would be many units of the result */
+    precise REAL difference = x - top, back = difference + top;
+    precise REAL lost = (x - back) + (back - difference - top);
+    REAL y = exp_of(difference);
+    return abs(lost) < REAL(1.0) ? y + y * lost : y;
 }
 
 /* One pass over the elements begin to end - 1 of a line. */
