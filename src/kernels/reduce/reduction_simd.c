@@ -8,7 +8,6 @@
 #include "kernels/vec/fmath.h"
 #include "kernels/reduce/reduction_column.h"
 #include "kernels/reduce/reduction_finish.h"
-#include "kernels/reduce/reduction_lane.h"
 
 #define SUMS  8 /* vectors of independent sums: enough to hide the latency of adding, and to keep their errors small */
 #define AHEAD 2048 /* bytes that are prefetched */
@@ -16,12 +15,9 @@
 /* What joins without an effect. */
 DENSE_INLINE float reduction_neutral(enum kern_stat stat, float center)
 {
-    if (stat == KERN_STAT_EXP)
+    if (stat == KERN_STAT_EXP || stat == KERN_STAT_MAX)
         return -INFINITY;
-    return stat == KERN_STAT_MAX       ? -INFINITY
-           : stat == KERN_STAT_MIN     ? INFINITY
-           : stat == KERN_STAT_SQUARES ? center
-                                       : 0;
+    return stat == KERN_STAT_MIN ? INFINITY : stat == KERN_STAT_SQUARES ? center : 0;
 }
 
 /* `ahead` is prefetched meanwhile, or what follows in the row. */
@@ -136,8 +132,8 @@ static uint32_t reduction_find(const void *x, bool half, uint32_t count, float v
     return found;
 }
 
-#define PLACE_RUN                                                                                                      \
-    1024 /* elements that are searched when they hold the extreme: fewer cost more sums, more longer looks */
+/* Elements that are searched when they hold the extreme: fewer cost more sums, more longer looks. */
+#define PLACE_RUN 1024
 
 static bool reduction_place(const void *x, bool half, uint32_t count, bool greatest, bool last, float *best,
                             uint32_t *out_place)
@@ -293,19 +289,27 @@ static void reduction_pair_columns(float *a, float *b, float *c, const float *x,
     }
 }
 
-#define REDUCTION_ISA(map)                                                                                             \
-    {                                                                                                                  \
-        map, reduction_row, reduction_place, reduction_sample, reduction_exponentials, reduction_finish,               \
-            vec_stream_end, reduction_column, reduction_powers, reduction_column_place, reduction_respond,             \
-            reduction_deviations, reduction_deviations_columns, reduction_pairs, reduction_pair_columns                \
-    }
+static const struct kern_reduction_isa reduction_isa = {
+    &KERN_ISA_TABLE(kern_map_isa_),
+    reduction_row,
+    reduction_place,
+    reduction_sample,
+    reduction_exponentials,
+    reduction_finish,
+    reduction_column,
+    reduction_powers,
+    reduction_column_place,
+    reduction_respond,
+    reduction_deviations,
+    reduction_deviations_columns,
+    reduction_pairs,
+    reduction_pair_columns,
+};
 
-const struct kern_reduction_isa KERN_ISA_TABLE(kern_reduction_isa_) = REDUCTION_ISA(&KERN_ISA_TABLE(kern_map_isa_));
-
-KERN_ISA_RUN_WITH(reduce_float, kern_reduce_run(call, &KERN_ISA_TABLE(kern_reduction_isa_), begin, end))
-KERN_ISA_RUN_WITH(softmax_float, kern_softmax_run(call, &KERN_ISA_TABLE(kern_reduction_isa_), begin, end))
-KERN_ISA_RUN_WITH(norm_float, kern_norm_run(call, &KERN_ISA_TABLE(kern_reduction_isa_), begin, end))
-KERN_ISA_RUN_WITH(lp_norm_float, kern_lp_norm_run(call, &KERN_ISA_TABLE(kern_reduction_isa_), begin, end))
-KERN_ISA_RUN_WITH(lrn_float, kern_lrn_run(call, &KERN_ISA_TABLE(kern_reduction_isa_), begin, end))
-KERN_ISA_RUN_WITH(moments_float, kern_moments_run(call, &KERN_ISA_TABLE(kern_reduction_isa_), begin, end))
-KERN_ISA_RUN_WITH(grad_sums_float, kern_grad_sums_run(call, &KERN_ISA_TABLE(kern_reduction_isa_), begin, end))
+KERN_ISA_RUN_WITH(reduce_float, kern_reduction_float_run(call, &reduction_isa, begin, end))
+KERN_ISA_RUN_WITH(softmax_float, kern_reduction_float_run(call, &reduction_isa, begin, end))
+KERN_ISA_RUN_WITH(norm_float, kern_reduction_float_run(call, &reduction_isa, begin, end))
+KERN_ISA_RUN_WITH(lp_norm_float, kern_reduction_float_run(call, &reduction_isa, begin, end))
+KERN_ISA_RUN_WITH(moments_float, kern_reduction_float_run(call, &reduction_isa, begin, end))
+KERN_ISA_RUN_WITH(grad_sums_float, kern_reduction_float_run(call, &reduction_isa, begin, end))
+KERN_ISA_RUN_WITH(lrn_float, kern_lrn_run(call, &reduction_isa, begin, end))
