@@ -32,13 +32,18 @@ DENSE_INLINE vec reduction_load_some(const void *x, uint32_t i, bool half, uint3
     return vec_load_some(half ? DML_TENSOR_DATA_TYPE_FLOAT16 : DML_TENSOR_DATA_TYPE_FLOAT32, x, i, count);
 }
 
+DENSE_INLINE float reduction_element(const void *x, bool half, uint32_t i)
+{
+    return half ? (float)dense_load(x, i, DML_TENSOR_DATA_TYPE_FLOAT16) : ((const float *)x)[i];
+}
+
 /* The last `count` elements (fewer than a vector), then `rest`. */
 DENSE_INLINE vec reduction_load_end(const void *x, uint32_t i, uint32_t count, bool half, float rest)
 {
     float part[VEC];
     vec_store(part, vec_set(rest));
     for (uint32_t j = 0; j < count; j++)
-        part[j] = half ? (float)dense_load(x, i + j, DML_TENSOR_DATA_TYPE_FLOAT16) : ((const float *)x)[i + j];
+        part[j] = reduction_element(x, half, i + j);
     return vec_load(part);
 }
 

@@ -133,11 +133,13 @@ static void extremes(const struct f64_row *r, bool greatest, bool last, double *
 }
 
 /* All rows of the tile's groups; `center` of DEVIATIONS; the extremes' places. */
-static void join(const struct f64_reduction *groups, uint64_t begin, uint32_t lanes, enum f64_stat stat, bool last,
+static void join(const struct f64_reduction *groups, uint64_t begin, uint32_t lanes, enum f64_stat stat,
                  const double *center, double *total, uint64_t *place)
 {
     struct f64_rows rows;
     const struct f64_row *r = &rows.row;
+    const struct kern_op *op = groups->call->op;
+    const bool last = op->kind == KERN_REDUCE && op->u.reduce.last;
     for (uint32_t g = 0; g < LANES; g++)
         total[g] = stat >= F64_MAX ? NAN : stat == F64_PRODUCT;
     rows_begin(&rows, groups, begin, lanes);
@@ -186,7 +188,7 @@ static void reduce(const struct f64_reduction *groups, uint64_t begin, uint32_t 
     const struct kern_reduce *op = &groups->call->op->u.reduce;
     double total[LANES];
     uint64_t place[LANES] = { 0 };
-    join(groups, begin, lanes, stat_of(op->function), op->last, NULL, total, place);
+    join(groups, begin, lanes, stat_of(op->function), NULL, total, place);
     for (uint32_t g = 0; g < lanes; g++) {
         struct kern_number value =
             kern_from_double(kern_reduction_finished(op->function, total[g], (double)groups->inner.count));
@@ -230,7 +232,7 @@ static void softmax(const struct f64_reduction *groups, uint64_t begin, uint32_t
     double top[LANES], sum[LANES] = { 0 };
     uint64_t place[LANES];
     struct f64_rows rows;
-    join(groups, begin, lanes, F64_MAX, false, NULL, top, place);
+    join(groups, begin, lanes, F64_MAX, NULL, top, place);
     rows_begin(&rows, groups, begin, lanes);
     do
         powers(&rows.row, !logarithm, top, sum);
@@ -245,17 +247,19 @@ static void softmax(const struct f64_reduction *groups, uint64_t begin, uint32_t
 
 /* ---- moments and normalisation ---- */
 
-/* The mean, 0 unless it is wanted, and the mean square of what differs from it. */
+/* The mean, 0 unless it is wanted, and the mean square of what differs from it unless `variance` is NULL. */
 static void moments_of(const struct f64_reduction *groups, uint64_t begin, uint32_t lanes, bool use_mean, double *mean,
                        double *variance)
 {
     const double count = (double)groups->inner.count;
     memset(mean, 0, LANES * sizeof(*mean));
     if (use_mean)
-        join(groups, begin, lanes, F64_SUM, false, NULL, mean, NULL);
+        join(groups, begin, lanes, F64_SUM, NULL, mean, NULL);
     for (uint32_t g = 0; g < LANES; g++)
         mean[g] /= count;
-    join(groups, begin, lanes, F64_DEVIATIONS, false, mean, variance, NULL);
+    if (!variance)
+        return;
+    join(groups, begin, lanes, F64_DEVIATIONS, mean, variance, NULL);
     for (uint32_t g = 0; g < LANES; g++)
         variance[g] /= count;
 }
@@ -290,7 +294,7 @@ static void norm(const struct f64_reduction *groups, uint64_t begin, uint32_t la
     const struct kern_norm *op = &groups->call->op->u.norm;
     double mean[LANES], scale[LANES];
     struct f64_rows rows;
-    moments_of(groups, begin, lanes, op->use_mean, mean, scale);
+    moments_of(groups, begin, lanes, op->use_mean, mean, op->use_variance ? scale : NULL);
     for (uint32_t g = 0; g < LANES; g++)
         scale[g] = op->use_variance ? 1 / sqrt(scale[g] + op->epsilon) : 1;
     rows_begin(&rows, groups, begin, lanes);

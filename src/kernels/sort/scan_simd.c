@@ -6,10 +6,138 @@
 #endif
 #include "kernels/core/isa.h"
 #include "kernels/sort/scan.h"
-#include "kernels/sort/scan_line.h"
+#include "kernels/vec/vec.h"
 
 #include <float.h>
 #include <math.h>
+
+/* ---- dense lines: inside a vector by shifting and adding; the carry from vector to vector is FLOAT64 ---- */
+
+#define WIDE       (VEC / 2)
+#define SCAN_AHEAD 2048 /* bytes that are prefetched */
+typedef double wide __attribute__((vector_size(WIDE * sizeof(double))));
+typedef float narrow __attribute__((vector_size(WIDE * sizeof(float))));
+
+/* Lanes move up by some, zeros move in; the last lane everywhere; two vectors one after the other. */
+#if VEC == 16
+#define WIDE_UP(v, by)                                                                                                 \
+    __builtin_shufflevector((wide){ 0 }, v, 8 - by, 9 - by, 10 - by, 11 - by, 12 - by, 13 - by, 14 - by, 15 - by)
+#define WIDE_LAST(v)      __builtin_shufflevector(v, v, 7, 7, 7, 7, 7, 7, 7, 7)
+#define NARROW_PAIR(a, b) __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
+#define VEC_UP(v, by)                                                                                                  \
+    __builtin_shufflevector(vec_set(0), v, 16 - by, 17 - by, 18 - by, 19 - by, 20 - by, 21 - by, 22 - by, 23 - by,     \
+                            24 - by, 25 - by, 26 - by, 27 - by, 28 - by, 29 - by, 30 - by, 31 - by)
+#elif VEC == 8
+#define WIDE_UP(v, by)    __builtin_shufflevector((wide){ 0 }, v, 4 - by, 5 - by, 6 - by, 7 - by)
+#define WIDE_LAST(v)      __builtin_shufflevector(v, v, 3, 3, 3, 3)
+#define NARROW_PAIR(a, b) __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7)
+#define VEC_UP(v, by)                                                                                                  \
+    __builtin_shufflevector(vec_set(0), v, 8 - by, 9 - by, 10 - by, 11 - by, 12 - by, 13 - by, 14 - by, 15 - by)
+#else
+#define WIDE_UP(v, by)    __builtin_shufflevector((wide){ 0 }, v, 2 - by, 3 - by)
+#define WIDE_LAST(v)      __builtin_shufflevector(v, v, 1, 1)
+#define NARROW_PAIR(a, b) __builtin_shufflevector(a, b, 0, 1, 2, 3)
+#define VEC_UP(v, by)     __builtin_shufflevector(vec_set(0), v, 4 - by, 5 - by, 6 - by, 7 - by)
+#endif
+
+DENSE_INLINE wide scan_wide(const float *x)
+{
+#if defined(__AVX512F__)
+    wide v = (wide)_mm512_cvtps_pd(_mm256_loadu_ps(x)); /* compilers convert one half after the other */
+#else
+    narrow in;
+    memcpy(&in, x, sizeof(in));
+    wide v = __builtin_convertvector(in, wide);
+#endif
+    v += WIDE_UP(v, 1);
+    if (WIDE > 2)
+        v += WIDE_UP(v, 2 % WIDE);
+    if (WIDE > 4)
+        v += WIDE_UP(v, 4 % WIDE);
+    return v;
+}
+
+/* The sums of half a vector of elements, after *carry. */
+DENSE_INLINE narrow scan_half_vector(const float *x, bool exclusive, wide *carry)
+{
+    const wide sums = scan_wide(x);
+    const wide out = *carry + (exclusive ? WIDE_UP(sums, 1) : sums);
+    *carry += WIDE_LAST(sums);
+    return __builtin_convertvector(out, narrow);
+}
+
+DENSE_INLINE uint32_t scan_line_f32(const float *x, float *y, bool exclusive, bool stream, uint32_t count,
+                                    double *carry)
+{
+    wide sum = (wide){ 0 } + *carry;
+    uint32_t i = 0;
+    stream = stream && (uintptr_t)y % (VEC * sizeof(float)) == 0;
+    for (; i + VEC <= count; i += VEC) {
+        __builtin_prefetch(x + i + SCAN_AHEAD / sizeof(*x));
+        const narrow low = scan_half_vector(x + i, exclusive, &sum),
+                     high = scan_half_vector(x + i + WIDE, exclusive, &sum);
+        const vec out = (vec)NARROW_PAIR(low, high);
+        if (stream)
+            vec_stream(y + i, out);
+        else
+            vec_store(y + i, out);
+    }
+    *carry = sum[0];
+    return i;
+}
+
+/* A vector's own sums fit FLOAT32: FLOAT16 has half as many bits. */
+DENSE_INLINE uint32_t scan_line_f16(const uint16_t *x, uint16_t *y, bool exclusive, bool stream, uint32_t count,
+                                    double *carry)
+{
+    double sum = *carry;
+    uint32_t i = 0;
+    stream = stream && (uintptr_t)y % (VEC * sizeof(*y)) == 0;
+    for (; i + VEC <= count; i += VEC) {
+        if (i % (2 * VEC) == 0)
+            __builtin_prefetch(x + i + SCAN_AHEAD / sizeof(*x));
+        vec v = vec_load_half(x + i);
+        v += VEC_UP(v, 1);
+        v += VEC_UP(v, 2);
+        if (VEC > 4)
+            v += VEC_UP(v, 4 % VEC);
+        if (VEC > 8)
+            v += VEC_UP(v, 8 % VEC);
+        const vec before = vec_set((float)sum);
+        sum += v[VEC - 1];
+        if (exclusive)
+            v = VEC_UP(v, 1);
+        const vec out = v + before;
+        if (stream)
+            vec_stream_half(y + i, out);
+        else
+            vec_store_half(y + i, out);
+    }
+    *carry = sum;
+    return i;
+}
+
+static void scan_line(const void *x, void *y, bool half, bool exclusive, bool stream, uint32_t count, double *carry)
+{
+    uint32_t i;
+    if (half)
+        i = exclusive ? scan_line_f16(x, y, true, stream, count, carry)
+                      : scan_line_f16(x, y, false, stream, count, carry);
+    else
+        i = exclusive ? scan_line_f32(x, y, true, stream, count, carry)
+                      : scan_line_f32(x, y, false, stream, count, carry);
+    for (; i < count; i++) {
+        const double before = *carry;
+        *carry += half ? dense_load(x, i, DML_TENSOR_DATA_TYPE_FLOAT16) : ((const float *)x)[i];
+        const float out = (float)(exclusive ? before : *carry);
+        if (half)
+            ((uint16_t *)y)[i] = base_float_to_half(out);
+        else
+            ((float *)y)[i] = out;
+    }
+}
+
+/* ---- blocks of numbers ---- */
 
 enum { SCAN_PARTS = 8 };
 
@@ -44,7 +172,7 @@ static bool tame(const double *part, bool product)
             for (uint32_t i = 0; i < length; i++)                                                                      \
                 for (uint32_t p = 0; p < SCAN_PARTS; p++)                                                              \
                     x[p * length + i] = part[p] = part[p] op x[p * length + i];                                        \
-            sum = part[SCAN_PARTS - 1];                                                                                   \
+            sum = part[SCAN_PARTS - 1];                                                                                \
             done = SCAN_PARTS * length;                                                                                \
         }                                                                                                              \
         for (; done < count; done++)                                                                                   \
