@@ -9,6 +9,8 @@
 
 #include "kernels/map/map.h"
 
+#include <math.h>
+
 #define KERN_REDUCTION_TILE  2048 /* most groups of a tile */
 #define KERN_REDUCTION_BLOCK 4096 /* most elements that are summed in FLOAT32 before going on in double */
 
@@ -120,7 +122,10 @@ struct kern_reductions {
 };
 
 /* What the loops read where it lies; bfloat16 goes through buffers. */
-bool kern_reduction_in_place(DML_TENSOR_DATA_TYPE type);
+static inline bool kern_reduction_in_place(DML_TENSOR_DATA_TYPE type)
+{
+    return type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT16;
+}
 
 /* out[] = statistic of each of `width` groups; center[] for SQUARES and EXP, else NULL. */
 void kern_reductions_stat(const struct kern_reductions *groups, enum kern_stat stat, uint64_t first, uint32_t width,
@@ -156,7 +161,20 @@ extern const uint32_t kern_reduction_tensors[KERN_TENSORS_MAX]; /* 0, 1, ... */
 uint32_t kern_reduction_axes(const struct kern_op *op);
 bool kern_reduction_is_position(DML_REDUCE_FUNCTION function);
 /* The result for a sum of `count` elements, or of their squares. */
-double kern_reduction_finished(DML_REDUCE_FUNCTION function, double value, double count);
+static inline double kern_reduction_finished(DML_REDUCE_FUNCTION function, double value, double count)
+{
+    switch (function) {
+    case DML_REDUCE_FUNCTION_AVERAGE:
+        return value / count;
+    case DML_REDUCE_FUNCTION_L2:
+        return sqrt(value);
+    case DML_REDUCE_FUNCTION_LOG_SUM:
+        return log(value);
+    default:
+        return value;
+    }
+}
+
 /* The groups of X's FLOAT32, FLOAT16 and integer elements as rows or columns. */
 void kern_reduction_iterators(const struct kern_op *op, bool row_major, struct kern_iterator *outer,
                               struct kern_iterator *inner);

@@ -32,20 +32,6 @@ bool kern_reduction_is_position(DML_REDUCE_FUNCTION function)
     return function == DML_REDUCE_FUNCTION_ARGMAX || function == DML_REDUCE_FUNCTION_ARGMIN;
 }
 
-double kern_reduction_finished(DML_REDUCE_FUNCTION function, double value, double count)
-{
-    switch (function) {
-    case DML_REDUCE_FUNCTION_AVERAGE:
-        return value / count;
-    case DML_REDUCE_FUNCTION_L2:
-        return sqrt(value);
-    case DML_REDUCE_FUNCTION_LOG_SUM:
-        return log(value);
-    default:
-        return value;
-    }
-}
-
 void kern_reduction_iterators(const struct kern_op *op, bool row_major, struct kern_iterator *outer,
                               struct kern_iterator *inner)
 {
@@ -72,11 +58,6 @@ void kern_reduction_store(const struct kern_call *call, const struct kern_map_is
 }
 
 /* ---- what is accepted, and how it is cut ---- */
-
-bool kern_reduction_in_place(DML_TENSOR_DATA_TYPE type)
-{
-    return type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT16;
-}
 
 bool kern_reduction_float_accepts(const struct kern_op *op)
 {
@@ -196,15 +177,21 @@ static struct kern_reduction_parameter further(const struct kern_reductions *gro
                                                uint64_t at, uint32_t count, float *buffer)
 {
     const struct kern_iterator *outer = &groups->outer, *inner = &groups->inner;
+    const DML_TENSOR_DATA_TYPE type = groups->call->op->tensors[t].type;
+    const bool in_half = type == DML_TENSOR_DATA_TYPE_FLOAT16;
+    const int64_t offset = kern_iterator_offset(outer, t, group) + kern_iterator_offset(inner, t, at);
     int64_t stride = outer->strides[t][outer->rank - 1];
     bool half;
-    if ((groups->columns || kern_iterator_linear(inner, t, at, count, &stride)) && stride == 0) {
-        *buffer = (float)kern_read_double(groups->call->op->tensors[t].type, groups->call->data[t],
-                                          kern_iterator_offset(outer, t, group) + kern_iterator_offset(inner, t, at));
-        return (struct kern_reduction_parameter){ buffer, KERN_REDUCTION_ONE };
+    if (groups->columns || kern_iterator_linear(inner, t, at, count, &stride)) {
+        if (stride == 1 && kern_reduction_in_place(type))
+            return (struct kern_reduction_parameter){ kern_at(groups->call->data[t], type, offset),
+                                                      in_half ? KERN_REDUCTION_EACH_HALF : KERN_REDUCTION_EACH };
+        *buffer = (float)kern_read_double(type, groups->call->data[t], offset);
+        if (stride == 0)
+            return (struct kern_reduction_parameter){ buffer, KERN_REDUCTION_ONE };
     }
-    const void *data = kern_reductions_load(groups, t, group, at, count, buffer, &half);
-    return (struct kern_reduction_parameter){ data, half ? KERN_REDUCTION_EACH_HALF : KERN_REDUCTION_EACH };
+    kern_reductions_load(groups, t, group, at, count, buffer, &half);
+    return (struct kern_reduction_parameter){ buffer, KERN_REDUCTION_EACH };
 }
 
 #define ROWS_AHEAD 4
