@@ -41,41 +41,25 @@ struct pad_row {
     bool non_temporal; /* inner elements go past the caches */
 };
 
-/* Elements of the input, `step` apart in the output. */
+/* Elements of the input, or the constant, to the row's elements from `to` on, `step` apart. */
 static void pad_copy(const struct pad_row *row, uint64_t to, struct pad_source from, int64_t step)
 {
     const struct kern_view *x = &row->op->tensors[0], *y = &row->op->tensors[1];
-    const int64_t in_stride = x->strides[x->rank - 1] * from.step, out_stride = y->strides[y->rank - 1] * step;
-    const uint32_t bytes = kern_type_bytes(x->type);
-    const int64_t in_offset = row->in_offset + from.first * x->strides[x->rank - 1];
-    const int64_t out_offset = row->out_offset + (int64_t)to * y->strides[y->rank - 1];
-    if (bytes && row->non_temporal && out_stride == 1 && from.count * bytes >= 1024) {
-        kern_stream_row(bytes, (char *)row->out + out_offset * bytes, (const char *)row->in + in_offset * bytes,
-                        in_stride, from.count);
-        return;
-    }
-    if (bytes) {
-        copy_row(bytes, (char *)row->out + out_offset * bytes, out_stride, (const char *)row->in + in_offset * bytes,
-                 in_stride, from.count);
-        return;
-    }
-    for (uint64_t i = 0; i < from.count; i++)
+    const uint32_t bytes = kern_type_bytes(x->type), last = x->rank - 1;
+    const bool constant = from.first < 0;
+    const int64_t in_stride = x->strides[last] * from.step, out_stride = y->strides[last] * step;
+    const void *in = constant ? &row->op->u.pad.value : row->in;
+    const int64_t in_offset = constant ? 0 : row->in_offset + from.first * x->strides[last];
+    const int64_t out_offset = row->out_offset + (int64_t)to * y->strides[last];
+    char *put = (char *)row->out + out_offset * bytes;
+    const char *take = (const char *)in + in_offset * bytes;
+    if (bytes && row->non_temporal && !constant && out_stride == 1 && from.count * bytes >= 1024)
+        kern_stream_row(bytes, put, take, in_stride, from.count);
+    else if (bytes)
+        copy_row(bytes, put, out_stride, take, in_stride, from.count);
+    for (uint64_t i = 0; i < from.count && !bytes; i++)
         kern_write(y->type, row->out, out_offset + (int64_t)i * out_stride,
-                   kern_read(x->type, row->in, in_offset + (int64_t)i * in_stride));
-}
-
-static void pad_constant(const struct pad_row *row, uint64_t to, uint64_t count)
-{
-    const struct kern_view *y = &row->op->tensors[1];
-    int64_t stride = y->strides[y->rank - 1];
-    uint32_t bytes = kern_type_bytes(y->type);
-    int64_t offset = row->out_offset + (int64_t)to * stride;
-    if (bytes) {
-        copy_row(bytes, (char *)row->out + offset * bytes, stride, &row->op->u.pad.value, 0, count);
-        return;
-    }
-    for (uint64_t i = 0; i < count; i++)
-        kern_write(y->type, row->out, offset + (int64_t)i * stride, kern_read(y->type, &row->op->u.pad.value, 0));
+                   kern_read(x->type, in, in_offset + (int64_t)i * in_stride));
 }
 
 static void pad_fill_row(const struct pad_row *row)
@@ -84,21 +68,18 @@ static void pad_fill_row(const struct pad_row *row)
     const uint32_t last = row->op->tensors[0].rank - 1;
     const uint64_t start = pad->start[last], inside = row->op->tensors[0].sizes[last];
     const uint64_t length = row->op->tensors[1].sizes[last];
-    struct pad_source from = { 0, 1, inside };
     if (row->constant || pad->gap[last])
-        pad_constant(row, 0, length);
+        pad_copy(row, 0, (struct pad_source){ -1, 0, length }, 1);
     if (row->constant)
         return;
     if (pad->gap[last]) {
-        pad_copy(row, start, from, (int64_t)pad->gap[last] + 1);
+        pad_copy(row, start, (struct pad_source){ 0, 1, inside }, (int64_t)pad->gap[last] + 1);
         return;
     }
+    struct pad_source from;
     for (uint64_t i = 0; i < length; i += from.count) {
         from = pad_sources(pad->mode, (int64_t)i - (int64_t)start, (int64_t)inside, length - i);
-        if (from.first < 0)
-            pad_constant(row, i, from.count);
-        else
-            pad_copy(row, i, from, 1);
+        pad_copy(row, i, from, 1);
     }
 }
 
