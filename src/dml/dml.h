@@ -149,8 +149,9 @@ struct dml_program {
     uint64_t temp_bytes, persistent_bytes;
 };
 
-/* Rewrites the graph and makes a program of it, in *out, which is all zero; what it is called in traces, NULL for none.
- * DXGI_ERROR_UNSUPPORTED: the adapter cannot run it. `error` has room for DML_ERROR_BYTES. */
+/* Rewrites the graph and makes a program of it, in *out, which is all zero; what it is called in traces, NULL: it is
+ * not run, only whether it can be is the question. DXGI_ERROR_UNSUPPORTED: the adapter cannot run it. `error` has room
+ * for DML_ERROR_BYTES. */
 HRESULT dml_program_create(struct dml_device *device, struct graph *graph, const char *what, uint64_t id,
                            struct dml_program *out, char *error);
 void dml_program_destroy(struct dml_device *device, struct dml_program *program);

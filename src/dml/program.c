@@ -30,13 +30,14 @@ static HRESULT compile_spirv(struct dml_device *device, struct dml_program *prog
     return S_OK;
 }
 
+/* Not `run`: to see whether it can be done, without pipelines, which take drivers long. */
 static HRESULT compile(struct dml_device *device, struct dml_program *program, struct graph *graph,
-                       const struct graph_options *options, char *error)
+                       const struct graph_options *options, bool run, char *error)
 {
     HRESULT hr = graph_plan_create(graph, options, &program->plan, error);
     if (SUCCEEDED(hr))
         hr = graph_aliases_create(program->plan, &program->aliases);
-    if (SUCCEEDED(hr) && device->adapter->kind == ADAPTER_SPIRV)
+    if (SUCCEEDED(hr) && device->adapter->kind == ADAPTER_SPIRV && run)
         return compile_spirv(device, program, error);
     if (SUCCEEDED(hr))
         size_host(program);
@@ -62,6 +63,7 @@ HRESULT dml_program_create(struct dml_device *device, struct graph *graph, const
     struct dml_trace *trace = what ? &device->trace : NULL;
     struct graph_options options;
     graph_options_init(&options, host ? &graph_backend_host : &graph_backend_spirv, device->threads);
+    options.shader_capabilities = device->adapter->shader_capabilities;
     options.store = device->store;
     options.tuning = host ? graph_tuning_get(options.threads) : NULL;
     /* What is folded is small. A team of this thread would stay, and with more threads alive than there are processors
@@ -74,7 +76,7 @@ HRESULT dml_program_create(struct dml_device *device, struct graph *graph, const
     uint64_t rewritten = base_now_ns();
     dml_trace_graph(trace, what, id, "after passes", graph);
     if (SUCCEEDED(hr))
-        hr = compile(device, out, graph, &options, error);
+        hr = compile(device, out, graph, &options, what != NULL, error);
     /* A library that lacks memory refuses ops, which is not what it would do otherwise. */
     if (kern_take_failure() && SUCCEEDED(hr))
         hr = E_OUTOFMEMORY;

@@ -11,16 +11,13 @@
 
 #define STRUCTURE_ALIGN 64u /* of everything in the parameter memory */
 
-#include "shaders/map_f64_spirv.h"
-#include "shaders/map_i64_spirv.h"
-#include "shaders/map_spirv.h"
-#include "shaders/move_spirv.h"
+#include "shaders/shaders_spirv.h"
 
 static const struct {
     const uint32_t *words;
     size_t bytes;
 } shaders[] = {
-#define SHADER(name, source, adds) { name##_spirv, sizeof(name##_spirv) },
+#define SHADER(name, family, source, needs, defines) { name##_spirv, sizeof(name##_spirv) },
 #include "shaders/shaders.def"
 #undef SHADER
 };
@@ -119,7 +116,7 @@ static bool find_places(const struct graph_step *from, struct step *step, struct
 static HRESULT make_step(struct dml_device *device, struct dml_spirv *program, const struct graph_step *from,
                          struct step *out, struct command *commands, char *error)
 {
-    struct shader_place places[KERN_TENSORS_MAX + 1];
+    struct shader_place places[KERN_TENSORS_MAX + 1] = { { 0 } };
     HRESULT hr = find_places(from, out, places) ? S_OK : DXGI_ERROR_UNSUPPORTED;
     if (FAILED(hr)) {
         snprintf(error, DML_ERROR_BYTES, "%s: it uses more than %u buffers at once", from->origin, SHADER_BASES_MAX);
@@ -134,9 +131,6 @@ static HRESULT make_step(struct dml_device *device, struct dml_spirv *program, c
         memcpy(commands[i].groups, dispatch->groups, sizeof(commands[i].groups));
         hr = find_pipeline(device, program, dispatch, &commands[i].pipeline);
     }
-    if (hr == DXGI_ERROR_UNSUPPORTED)
-        snprintf(error, DML_ERROR_BYTES, "%s: the adapter \"%s\" has no 64-bit arithmetic for it", from->origin,
-                 device->adapter->name);
     return hr;
 }
 

@@ -7,17 +7,17 @@
 
 static bool spirv_supports(const struct graph_options *options, const struct kern_op *op, const char **out_reason)
 {
-    (void)options;
-    return shader_find(op, out_reason) != NULL;
+    struct shader_work work;
+    return shader_find(op, options->shader_capabilities, &work, out_reason);
 }
 
 static uint32_t spirv_priority(const struct graph_options *options, const struct kern_op *op)
 {
     const char *reason;
+    struct shader_work work;
     uint32_t count;
-    const struct shader_row *row = shader_find(op, &reason);
-    (void)options;
-    return row ? (uint32_t)(row - shader_rows(&count)) : GRAPH_PRIORITY_NONE;
+    return shader_find(op, options->shader_capabilities, &work, &reason) ? (uint32_t)(work.row - shader_rows(&count))
+                                                                         : GRAPH_PRIORITY_NONE;
 }
 
 static bool spirv_portable(uint32_t priority)
@@ -37,19 +37,18 @@ static HRESULT spirv_choose(const struct graph_options *options, struct base_are
                             uint32_t packable, uint64_t *out_packed_bytes)
 {
     const char *reason;
-    const struct shader_row *row = shader_find(&step->op, &reason);
-    (void)options;
+    struct shader_work found, *work;
     (void)packable;
     *out_packed_bytes = 0;
-    if (!row)
+    if (!shader_find(&step->op, options->shader_capabilities, &found, &reason))
         return DXGI_ERROR_UNSUPPORTED;
-    struct shader_work *work = base_arena_alloc(arena, sizeof(*work));
+    const size_t bytes = sizeof(found) - (SHADER_DISPATCHES_MAX - found.dispatch_count) * sizeof(*found.dispatches);
+    work = base_arena_alloc(arena, bytes);
     if (!work)
         return E_OUTOFMEMORY;
-    work->row = row;
-    row->plan(&step->op, work);
+    memcpy(work, &found, bytes);
     step->shaders = work;
-    step->kernel = row->name;
+    step->kernel = work->row->name;
     step->scratch_bytes = work->scratch_bytes;
     return S_OK;
 }

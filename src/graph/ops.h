@@ -200,8 +200,9 @@ struct graph_backend; /* backend.h */
 struct graph_store;
 struct graph_blob;
 struct graph_options {
-    uint32_t disabled_passes; /* bit i = row i of passes.def; from ANYDML_DISABLE_PASS="name,name" or "all" */
-    uint32_t cpu;             /* base_cpu_flags() */
+    uint32_t disabled_passes;     /* bit i = row i of passes.def; from ANYDML_DISABLE_PASS="name,name" or "all" */
+    uint32_t cpu;                 /* base_cpu_flags() */
+    uint32_t shader_capabilities; /* enum shader_capability, of the adapter that is compiled for */
     uint32_t threads;
     const struct graph_backend *backend; /* what is compiled for */
     struct graph_store *store; /* of constants and packed weights; NULL: packed at initialisation, nothing is shared */

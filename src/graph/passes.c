@@ -42,6 +42,7 @@ void graph_options_init(struct graph_options *options, const struct graph_backen
     options->cpu = base_cpu_flags();
     options->threads = threads ? threads : base_parallel_threads();
     options->backend = backend;
+    options->shader_capabilities = UINT32_MAX;
     while (names && *names) {
         size_t length = strcspn(names, ",");
         options->disabled_passes |= pass_bit(names, length);

@@ -3,21 +3,48 @@
 #include "shaders/shader.h"
 
 static const struct shader_row rows[] = {
-    { "map", KERN_MAP, shader_map_obstacle, shader_map_plan, shader_map_write },
-    { "move", KERN_MOVE, shader_map_obstacle, shader_map_plan, shader_map_write },
+#define ROW(kind, name, max_ulp)                                                                                       \
+    { #name, KERN_##kind, max_ulp, shader_##name##_obstacle, shader_##name##_plan, shader_##name##_write },
+#include "shaders/rows.def"
+#undef ROW
 };
 
-const struct shader_row *shader_find(const struct kern_op *op, const char **out_reason)
+static const uint32_t needs[] = {
+#define SHADER(name, family, source, needs, defines) SHADER_NEEDS_##needs,
+#include "shaders/shaders.def"
+#undef SHADER
+};
+
+static const char *lacking(const struct shader_work *work, uint32_t capabilities)
+{
+    uint32_t lacks = 0;
+    for (uint32_t i = 0; i < work->dispatch_count; i++)
+        lacks |= needs[work->dispatches[i].code] & ~capabilities;
+    if (lacks & SHADER_CAPABILITY_FLOAT64)
+        return "the adapter has no FLOAT64 arithmetic for it";
+    return lacks ? "the adapter has no 64-bit integer arithmetic for it" : NULL;
+}
+
+bool shader_row_find(const struct shader_row *row, const struct kern_op *op, uint32_t capabilities,
+                     struct shader_work *out, const char **out_reason)
+{
+    *out_reason = row->obstacle(op);
+    if (*out_reason)
+        return false;
+    memset(out, 0, sizeof(*out));
+    out->row = row;
+    row->plan(op, out);
+    *out_reason = lacking(out, capabilities);
+    return !*out_reason;
+}
+
+bool shader_find(const struct kern_op *op, uint32_t capabilities, struct shader_work *out, const char **out_reason)
 {
     *out_reason = "there is no shader for it";
-    for (uint32_t i = 0; i < ARRAY_SIZE(rows); i++) {
-        if (rows[i].kind != op->kind)
-            continue;
-        *out_reason = rows[i].obstacle(op);
-        if (!*out_reason)
-            return &rows[i];
-    }
-    return NULL;
+    for (uint32_t i = 0; i < ARRAY_SIZE(rows); i++)
+        if (rows[i].kind == op->kind && shader_row_find(&rows[i], op, capabilities, out, out_reason))
+            return true;
+    return false;
 }
 
 const struct shader_row *shader_rows(uint32_t *out_count)

@@ -10,14 +10,24 @@
 
 #include "kernels/core/kernel.h"
 
-#define SHADER_DISPATCHES_MAX 4
+#define SHADER_DISPATCHES_MAX 64
 #define SHADER_CONSTANTS_MAX  8
 /* 128 bytes of push constants are what every device has. */
 #define SHADER_BASES_MAX 15
 
+/* What devices may lack. */
+enum shader_capability {
+    SHADER_CAPABILITY_INT64 = 1 << 0,
+    SHADER_CAPABILITY_FLOAT64 = 1 << 1,
+};
+/* The words of shaders.def. */
+#define SHADER_NEEDS_BASE    0u
+#define SHADER_NEEDS_INT64   SHADER_CAPABILITY_INT64
+#define SHADER_NEEDS_FLOAT64 (SHADER_CAPABILITY_INT64 | SHADER_CAPABILITY_FLOAT64)
+
 /* The compiled shaders of shaders.def. */
 enum shader_code {
-#define SHADER(name, source, adds) SHADER_##name,
+#define SHADER(name, family, source, needs, defines) SHADER_##name,
 #include "shaders/shaders.def"
 #undef SHADER
     SHADER_CODE_COUNT
@@ -57,20 +67,26 @@ typedef void shader_write_fn(const struct kern_op *op, uint32_t index, const str
 struct shader_row {
     const char *name;
     enum kern_kind kind;
+    uint32_t max_ulp; /* against the reference kernel */
     shader_obstacle_fn *obstacle;
     shader_plan_fn *plan;
     shader_write_fn *write;
 };
 
-/* The best row that takes the op; NULL and *out_reason: there is none, because of this. */
-const struct shader_row *shader_find(const struct kern_op *op, const char **out_reason);
+/* The best row that takes the op on devices with these capabilities, and its plan; false and *out_reason: there is
+ * none, because of this. */
+bool shader_find(const struct kern_op *op, uint32_t capabilities, struct shader_work *out, const char **out_reason);
+/* Whether this row takes it. */
+bool shader_row_find(const struct shader_row *row, const struct kern_op *op, uint32_t capabilities,
+                     struct shader_work *out, const char **out_reason);
 /* The whole table, best first within a kind. */
 const struct shader_row *shader_rows(uint32_t *out_count);
 
-/* ---- shader_map.c: MAP and MOVE ---- */
-
-shader_obstacle_fn shader_map_obstacle;
-shader_plan_fn shader_map_plan;
-shader_write_fn shader_map_write;
+#define ROW(kind, name, max_ulp)                                                                                       \
+    shader_obstacle_fn shader_##name##_obstacle;                                                                       \
+    shader_plan_fn shader_##name##_plan;                                                                               \
+    shader_write_fn shader_##name##_write;
+#include "shaders/rows.def"
+#undef ROW
 
 #endif

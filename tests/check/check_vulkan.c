@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Element-wise programs and moves on a SPIR-V adapter against the reference kernels: random ones from the generators of
- * the kernel tests, every operation at least once. The program is made from a graph as libdirectml makes it and
- * runs through a Direct3D 12 command list. */
+/* check_vulkan [seed] [cases] [filter]: every row of shaders/rows.def on a SPIR-V adapter against the reference
+ * kernels: random ops from the generators of the kernel tests, and of element-wise operations each at least once. The
+ * program is made from a graph as libdirectml makes it and runs through a Direct3D 12 command list. */
 #include "api/api_test.h"
 #include "check.h"
 
 #include "dml/dispatch_spirv.h"
 #include "graph/backend.h"
 #include "kernels/core/number.h"
-#include "shaders/shader.h"
+#include "shaders/core/shader_block.h"
 
 #include <math.h>
 
@@ -23,8 +23,9 @@ struct bench {
     struct dml_device dml; /* only what programs look at is set */
     ID3D12Resource *buffer;
     uint64_t room;
-    const struct graph_backend *backend; /* graph_backend_spirv, or one of two dispatches (below) */
+    const struct graph_backend *backend; /* graph_backend_spirv, or one of the two below */
     uint32_t ran, unsupported, failed;
+    bool norm_wise;                 /* the case */
     bool seen[KERN_MAP_CODE_COUNT]; /* operations that ran */
 };
 
@@ -119,6 +120,26 @@ static HRESULT two_choose(const struct graph_options *options, struct base_arena
     return S_OK;
 }
 
+/* ---- a backend of one row ---- */
+
+static const struct shader_row *only_row;
+
+static HRESULT only_choose(const struct graph_options *options, struct base_arena *arena, struct graph_step *step,
+                           uint32_t packable, uint64_t *out_packed_bytes)
+{
+    const char *reason;
+    struct shader_work *work = base_arena_alloc(arena, sizeof(*work));
+    (void)packable;
+    need(work);
+    *out_packed_bytes = 0;
+    if (!shader_row_find(only_row, &step->op, options->shader_capabilities, work, &reason))
+        return DXGI_ERROR_UNSUPPORTED;
+    step->shaders = work;
+    step->kernel = only_row->name;
+    step->scratch_bytes = work->scratch_bytes;
+    return S_OK;
+}
+
 /* ---- one case ---- */
 
 static uint32_t tensor_count(const struct kern_op *op)
@@ -135,6 +156,7 @@ static HRESULT make_program(struct bench *bench, const struct kern_op *op, const
     struct graph_plan *plan = NULL;
     struct graph graph;
     graph_options_init(&options, bench->backend, 1);
+    options.shader_capabilities = bench->dml.adapter->shader_capabilities;
     graph_init(&graph, op->input_count, op->output_count, 0);
     for (uint32_t t = 0; t < tensor_count(op); t++) {
         bool input = t < op->input_count;
@@ -234,10 +256,22 @@ static void tame(const struct kern_view *view, const struct check_buffer *buffer
     } while (kern_advance(view->rank, view->sizes, index));
 }
 
+/* Of rows that are not element-wise: as check.c allows it to kernels. */
+static double row_tolerance(const struct kern_view *view)
+{
+    if (view->type == DML_TENSOR_DATA_TYPE_FLOAT16)
+        return only_row->max_ulp ? 1 + BASE_MIN(only_row->max_ulp / 512.0, 1 + only_row->max_ulp / 8192.0) : 0;
+    if (view->type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16)
+        return only_row->max_ulp ? 1 + floor(only_row->max_ulp / 65536.0) : 0;
+    return kern_type_class(view->type) == KERN_CLASS_FLOAT ? only_row->max_ulp : 0;
+}
+
 /* Units in the last place: exact where the reference rounds once and the device must. */
-static double tolerance(const struct kern_op *op)
+static double tolerance(const struct kern_op *op, const struct kern_view *view)
 {
     double most = 0;
+    if (only_row)
+        return row_tolerance(view);
     for (uint32_t i = 0; op->kind == KERN_MAP && i < op->u.map.inst_count; i++) {
         const struct kern_map_inst *inst = &op->u.map.inst[i];
         if (kern_type_class(inst->type) != KERN_CLASS_FLOAT)
@@ -273,13 +307,20 @@ static void explain(const struct kern_op *op, const struct check_error *error)
 #define MAPOP(name, arity, types, formula) #name,
 #include "kernels/map/mapops.def"
     };
-    fprintf(stderr, "failed: got %.9g, want %.9g, %.1f units apart; %s", error->got, error->want, error->worst,
-            op->kind == KERN_MAP ? "map" : "move");
+    const char *name = only_row ? only_row->name : op->kind == KERN_MAP ? "map" : "move";
+    fprintf(stderr, "failed: got %.9g, want %.9g, %.1f units apart at", error->got, error->want, error->worst);
+    for (uint32_t d = 0; d < op->tensors[op->input_count].rank; d++)
+        fprintf(stderr, " %u", error->index[d]);
+    fprintf(stderr, "; %s", name);
     for (uint32_t i = 0; op->kind == KERN_MAP && i < op->u.map.inst_count && i < 8; i++)
         fprintf(stderr, " %s:%u->%u", names[op->u.map.inst[i].code], op->u.map.inst[i].type, op->u.map.inst[i].to_type);
     fprintf(stderr, ", tensors");
-    for (uint32_t t = 0; t < tensor_count(op); t++)
-        fprintf(stderr, " %u", op->tensors[t].type);
+    for (uint32_t t = 0; t < tensor_count(op); t++) {
+        fprintf(stderr, " %u [", op->tensors[t].type);
+        for (uint32_t d = 0; d < op->tensors[t].rank; d++)
+            fprintf(stderr, " %u:%lld", op->tensors[t].sizes[d], (long long)op->tensors[t].strides[d]);
+        fprintf(stderr, " ]");
+    }
     fputc('\n', stderr);
 }
 
@@ -305,17 +346,23 @@ static void run_reference(const struct kern_op *op, const struct check_set *set)
     free(scratch);
 }
 
+/* Rows of arithmetic in floating point; others keep every bit. */
+static bool inexact(const struct kern_op *op)
+{
+    return only_row ? only_row->max_ulp > 0 : op->kind == KERN_MAP;
+}
+
 static void compare(struct bench *bench, const struct kern_op *op, struct check_set *got, struct check_set *want)
 {
-    const struct check_case how = { .norm_wise = cancels(op) };
+    const struct check_case how = { .norm_wise = only_row ? bench->norm_wise : cancels(op) };
     struct check_error error;
     for (uint32_t t = op->input_count; t < tensor_count(op); t++) {
         const struct kern_view *view = &op->tensors[t];
-        if (op->kind == KERN_MAP) {
+        if (inexact(op)) {
             tame(view, &got->buffers[t], INFINITY);
             tame(view, &want->buffers[t], INFINITY);
         }
-        bool same = check_compare(&how, view, &got->buffers[t], &want->buffers[t], tolerance(op), &error);
+        bool same = check_compare(&how, view, &got->buffers[t], &want->buffers[t], tolerance(op, view), &error);
         if (!same)
             explain(op, &error);
         bool guarded = check_buffer_guarded(&got->buffers[t], view);
@@ -333,7 +380,7 @@ static void run_case(struct bench *bench, const struct check_case *c, struct che
     char error[DML_ERROR_BYTES] = "";
     need(check_set_create(&device, c, rng));
     need(check_set_create(&host, c, &again));
-    for (uint32_t t = 0; t < c->op.input_count && c->op.kind == KERN_MAP; t++) {
+    for (uint32_t t = 0; t < c->op.input_count && inexact(&c->op); t++) {
         tame(&c->op.tensors[t], &device.buffers[t], 1e18);
         tame(&c->op.tensors[t], &host.buffers[t], 1e18);
     }
@@ -379,6 +426,78 @@ static void run_random(struct bench *bench, check_gen_fn *gen, enum kern_kind ki
     }
 }
 
+static bool reference_accepts(const struct kern_op *op)
+{
+    uint32_t count;
+    const struct kern_row *rows = kern_rows(&count), *last = NULL;
+    for (uint32_t i = 0; i < count; i++)
+        if (rows[i].kind == op->kind)
+            last = &rows[i];
+    return last && last->accepts(op);
+}
+
+/* A case that the row takes, without an epilogue; false when none was found. */
+static bool find_case(const struct bench *bench, struct check_rng *rng, struct check_case *c)
+{
+    static check_gen_fn *const generators[KERN_KIND_COUNT] = {
+#define KIND(NAME, name) check_gen_##name,
+#include "kernels/core/kinds.def"
+#undef KIND
+    };
+    const char *reason;
+    for (uint32_t tries = 0; tries < 4000; tries++) {
+        struct shader_work work;
+        memset(c, 0, sizeof(*c));
+        generators[only_row->kind](rng, c);
+        if (c->op.epilogue) {
+            c->op.tensors[c->op.epilogue_input] = c->op.tensors[c->op.input_count];
+            c->op.input_count = c->op.epilogue_input;
+            c->op.epilogue = NULL;
+        }
+        if (reference_accepts(&c->op) &&
+            shader_row_find(only_row, &c->op, bench->dml.adapter->shader_capabilities, &work, &reason))
+            return true;
+    }
+    return false;
+}
+
+static void run_row(struct bench *bench, uint32_t count, uint64_t seed)
+{
+    uint32_t before = bench->ran, failed = bench->failed, i;
+    for (i = 0; i < count && bench->failed < failed + 3; i++) {
+        struct check_rng rng = { (seed + i) * UINT64_C(0x9e3779b97f4a7c15) | 1 };
+        struct check_case c;
+        check_next(&rng);
+        if (!find_case(bench, &rng, &c))
+            break;
+        /* Pipelines for known types take long to make. */
+        shader_specialize_from(i % 16 == 7 ? 1 : UINT64_MAX);
+        bench->norm_wise = c.norm_wise;
+        run_case(bench, &c, &rng);
+    }
+    if (bench->failed > failed)
+        fprintf(stderr, "%s: seed %llu fails\n", only_row->name, (unsigned long long)(seed + i - 1));
+    ok(bench->ran > before, "no case reached the row %s", only_row->name);
+}
+
+/* All but those of element-wise ops and moves, which have tests of their own. */
+static void run_rows(struct bench *bench, uint32_t count, uint64_t seed, const char *filter)
+{
+    struct graph_backend backend = graph_backend_spirv;
+    uint32_t row_count;
+    const struct shader_row *rows = shader_rows(&row_count);
+    backend.choose = only_choose;
+    backend.passes = 0;
+    bench->backend = &backend;
+    for (uint32_t i = 0; i < row_count; i++) {
+        only_row = &rows[i];
+        if (rows[i].kind != KERN_MAP && rows[i].kind != KERN_MOVE && (!filter || strstr(rows[i].name, filter)))
+            run_row(bench, count, seed);
+    }
+    only_row = NULL;
+    bench->backend = &graph_backend_spirv;
+}
+
 /* Enough elements for a pipeline made for the program, and for invocations that take several. */
 static void run_large(struct bench *bench, uint64_t seed)
 {
@@ -405,12 +524,27 @@ static void run_large(struct bench *bench, uint64_t seed)
     }
 }
 
-int main(int argc, char **argv)
+static void run_maps(struct bench *bench, uint32_t cases, uint64_t seed)
 {
     struct graph_backend two = graph_backend_spirv;
+    run_random(bench, check_gen_map, KERN_MAP, cases, seed);
+    ok(saw_all(bench), "not every operation ran");
+    run_random(bench, check_gen_move, KERN_MOVE, cases / 4, seed + 1);
+    run_large(bench, seed + 2);
+    two.choose = two_choose;
+    bench->backend = &two;
+    run_random(bench, check_gen_map, KERN_MAP, cases / 4, seed + 3);
+    run_random(bench, check_gen_move, KERN_MOVE, cases / 4, seed + 4);
+    run_large(bench, seed + 5);
+    bench->backend = &graph_backend_spirv;
+}
+
+int main(int argc, char **argv)
+{
     struct bench bench = { .backend = &graph_backend_spirv };
     uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
     uint32_t cases = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 0) : 600;
+    const char *filter = argc > 3 ? argv[3] : NULL;
     setenv("ANYDML_TEST_ADAPTER", "vulkan", 0);
     api_begin();
     bench.d3d = api_device();
@@ -422,15 +556,9 @@ int main(int argc, char **argv)
                                         D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE, 0 };
     ok_hr(ID3D12Device_CreateDescriptorHeap(bench.d3d, &desc, &IID_ID3D12DescriptorHeap, (void **)&bench.heap), S_OK);
     need(bench.heap);
-    run_random(&bench, check_gen_map, KERN_MAP, cases, seed);
-    ok(saw_all(&bench), "not every operation ran");
-    run_random(&bench, check_gen_move, KERN_MOVE, cases / 4, seed + 1);
-    run_large(&bench, seed + 2);
-    two.choose = two_choose;
-    bench.backend = &two;
-    run_random(&bench, check_gen_map, KERN_MAP, cases / 4, seed + 3);
-    run_random(&bench, check_gen_move, KERN_MOVE, cases / 4, seed + 4);
-    run_large(&bench, seed + 5);
+    if (!filter)
+        run_maps(&bench, cases, seed);
+    run_rows(&bench, BASE_MAX(cases / 8, 1), seed, filter);
     printf("%s: %u cases ran, %u unsupported, %u outputs failed\n", bench.dml.adapter->name, bench.ran,
            bench.unsupported, bench.failed);
     ok(bench.ran && !bench.failed, "seed %llu", (unsigned long long)seed);

@@ -2,6 +2,7 @@
 #include "adapter/vulkan/vulkan.h"
 
 #include "base/log.h"
+#include "shaders/shader.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,6 +50,8 @@ static void describe(const struct vulkan_physical *physical, uint32_t index, str
     out->device_id = properties->deviceID;
     out->driver_version = version_words(properties);
     describe_memory(physical, out);
+    out->shader_capabilities =
+        (physical->int64 ? SHADER_CAPABILITY_INT64 : 0u) | (physical->float64 ? SHADER_CAPABILITY_FLOAT64 : 0u);
     out->is_gpu = properties->deviceType == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU ||
                   properties->deviceType == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU ||
                   properties->deviceType == VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU;

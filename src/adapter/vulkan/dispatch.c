@@ -59,21 +59,6 @@ HRESULT vulkan_dispatch_record(struct adapter_device *device, VkCommandBuffer co
     return dispatch->ops->encode(dispatch, bindings, count, &encoder.base);
 }
 
-/* The capabilities that are optional features of devices: a shader that declares one the device lacks is refused here,
- * and the caller may try another variant. */
-static bool capable(const struct vulkan_physical *physical, const uint32_t *spirv, size_t words)
-{
-    enum { OP_CAPABILITY = 17, CAPABILITY_FLOAT64 = 10, CAPABILITY_INT64 = 11, HEADER_WORDS = 5 };
-    for (size_t at = HEADER_WORDS; at + 1 < words && (spirv[at] & 0xffff) == OP_CAPABILITY; at += spirv[at] >> 16) {
-        if ((spirv[at + 1] == CAPABILITY_FLOAT64 && !physical->float64) ||
-            (spirv[at + 1] == CAPABILITY_INT64 && !physical->int64))
-            return false;
-        if (!(spirv[at] >> 16))
-            return false;
-    }
-    return true;
-}
-
 static uint64_t hash_words(uint64_t hash, const uint32_t *words, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -145,8 +130,6 @@ HRESULT vulkan_pipeline_create(struct adapter_device *device, const uint32_t *sp
     *out = NULL;
     if (specialization_count > SPECIALIZATION_MAX)
         return E_INVALIDARG;
-    if (!capable(device->physical, spirv, spirv_bytes / 4))
-        return DXGI_ERROR_UNSUPPORTED;
     for (uint32_t i = 0; i < specialization_count; i++)
         like.constants[i] = specialization[i];
     like.key = hash_words(UINT64_C(0xcbf29ce484222325), spirv, spirv_bytes / 4);

@@ -24,6 +24,20 @@ uint float_to_half(float x)
     return sign_bit | (a + 0xfffu + (a >> 13 & 1u) - 0x38000000u) >> 13;
 }
 
+float bfloat_to_float(uint b)
+{
+    return uintBitsToFloat(b << 16);
+}
+
+/* Rounds to nearest even. */
+uint float_to_bfloat(float x)
+{
+    uint bits = floatBitsToUint(x);
+    if (is_nan(x))
+        return bits >> 16 | 0x40u;
+    return bits + 0x7fffu + (bits >> 16 & 1u) >> 16;
+}
+
 float nan_like(float x)
 {
     return NAN;
@@ -266,6 +280,9 @@ uvec2 load(Place place, uint type, out uint compute_type)
     case TYPE_FLOAT16:
         compute_type = TYPE_FLOAT32;
         return uvec2(floatBitsToUint(half_to_float(uint(Halves(place.address).v))), 0u);
+    case TYPE_BFLOAT16:
+        compute_type = TYPE_FLOAT32;
+        return uvec2(floatBitsToUint(bfloat_to_float(uint(Halves(place.address).v))), 0u);
     case TYPE_UINT16:
         compute_type = TYPE_UINT32;
         return uvec2(uint(Halves(place.address).v), 0u);
@@ -295,13 +312,14 @@ uvec2 load(Place place, uint type, out uint compute_type)
     }
 }
 
-uint register_to_half(uvec2 x, uint type)
+/* To be rounded once more, to fewer bits. */
+float register_to_odd_float(uvec2 x, uint type)
 {
 #ifdef HAVE_FLOAT64
     if (type == TYPE_FLOAT64)
-        return float_to_half(double_to_odd_float(packDouble2x32(x)));
+        return double_to_odd_float(packDouble2x32(x));
 #endif
-    return float_to_half(register_to_float(x, type));
+    return register_to_float(x, type);
 }
 
 void store(Place place, uint type, uvec2 x, uint from)
@@ -309,7 +327,10 @@ void store(Place place, uint type, uvec2 x, uint from)
     uint narrow = register_to_int(x, from, type_bits(type), type_is_signed(type));
     switch (type) {
     case TYPE_FLOAT16:
-        Halves(place.address).v = uint16_t(register_to_half(x, from));
+        Halves(place.address).v = uint16_t(float_to_half(register_to_odd_float(x, from)));
+        break;
+    case TYPE_BFLOAT16:
+        Halves(place.address).v = uint16_t(float_to_bfloat(register_to_odd_float(x, from)));
         break;
     case TYPE_UINT16:
     case TYPE_INT16:

@@ -4,17 +4,8 @@
  * their number and each one's first word, so that nothing is interpreted when the pipeline runs; longer ones are. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
-#if defined(HAVE_INT64)
-#extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
-#endif
-#extension GL_EXT_spirv_intrinsics : require
-/* NaN, infinities and -0 mean what they mean: without this, compilers turn a < 0 ? 0 : a into a maximum. */
-spirv_execution_mode(extensions = ["SPV_KHR_float_controls"], capabilities = [4466], 4461, 32);
-#ifdef HAVE_FLOAT64
-spirv_execution_mode(extensions = ["SPV_KHR_float_controls"], capabilities = [4466], 4461, 64);
-#endif
 #define BLOCK_WORDS 784 /* 16 + 16 tensors of 24 + 64 instructions of 6 */
-#include "shaders/core/params.glsl"
+#include "shaders/map/map_params.glsl"
 #include "shaders/mapops.glsl"
 #include "shaders/core/math.glsl"
 #include "shaders/core/number.glsl"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Element-wise ops and moves: one dispatch, with the parameter block that shaders/params.glsl describes. */
+/* Element-wise ops and moves: one dispatch, with the parameter block that map_params.glsl describes. */
 #include "shaders/shader.h"
 
 enum {
@@ -17,14 +17,14 @@ enum {
 /* The shaders count elements in 32 bits, in strides of all invocations. */
 #define ELEMENTS_MAX (UINT32_MAX - (uint64_t)GROUPS_MAX * GROUP_SIZE)
 
-/* shaders/params.glsl has these numbers. */
+/* core/memory.glsl has these numbers. */
 _Static_assert(DML_TENSOR_DATA_TYPE_FLOAT32 == 1 && DML_TENSOR_DATA_TYPE_FLOAT16 == 2 &&
                    DML_TENSOR_DATA_TYPE_UINT32 == 3 && DML_TENSOR_DATA_TYPE_UINT16 == 4 &&
                    DML_TENSOR_DATA_TYPE_UINT8 == 5 && DML_TENSOR_DATA_TYPE_INT32 == 6 &&
                    DML_TENSOR_DATA_TYPE_INT16 == 7 && DML_TENSOR_DATA_TYPE_INT8 == 8 &&
                    DML_TENSOR_DATA_TYPE_FLOAT64 == 9 && DML_TENSOR_DATA_TYPE_UINT64 == 10 &&
                    DML_TENSOR_DATA_TYPE_INT64 == 11 && DML_TENSOR_DATA_TYPE_UINT4 == 12 &&
-                   DML_TENSOR_DATA_TYPE_INT4 == 13,
+                   DML_TENSOR_DATA_TYPE_INT4 == 13 && ANYDML_TENSOR_DATA_TYPE_BFLOAT16 == 15,
                "data types");
 
 static const uint8_t arity[KERN_MAP_CODE_COUNT] = {
@@ -237,23 +237,10 @@ static void plan_program(const struct kern_op *op, uint64_t elements, struct sha
         out->constants[2 + i] = code_word(op, &registers, i);
 }
 
-static bool reads_bfloat(const struct kern_op *op)
-{
-    for (uint32_t t = 0; t < op->input_count + op->output_count; t++)
-        if (op->tensors[t].type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16)
-            return true;
-    for (uint32_t i = 0; i < inst_count(op); i++)
-        if (op->u.map.inst[i].to_type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16)
-            return true;
-    return false;
-}
-
 const char *shader_map_obstacle(const struct kern_op *op)
 {
     if (kern_view_elements(&op->tensors[op->input_count]) > ELEMENTS_MAX)
         return "the shaders do not count that many elements";
-    if (op->kind == KERN_MAP && reads_bfloat(op))
-        return "there is no shader for it in bfloat16";
     for (uint32_t i = 0; i < inst_count(op); i++)
         if (op->u.map.inst[i].type == DML_TENSOR_DATA_TYPE_FLOAT64 && needs_single(op->u.map.inst[i].code))
             return "there is no shader for it in FLOAT64";
@@ -288,4 +275,19 @@ void shader_map_write(const struct kern_op *op, uint32_t index, const struct sha
         allocate(op, &registers);
         write_program(op, &registers, words);
     }
+}
+
+const char *shader_move_obstacle(const struct kern_op *op)
+{
+    return shader_map_obstacle(op);
+}
+
+void shader_move_plan(const struct kern_op *op, struct shader_work *out)
+{
+    shader_map_plan(op, out);
+}
+
+void shader_move_write(const struct kern_op *op, uint32_t index, const struct shader_place *places, uint32_t *words)
+{
+    shader_map_write(op, index, places, words);
 }

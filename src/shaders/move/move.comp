@@ -3,7 +3,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define BLOCK_WORDS 64
-#include "shaders/core/params.glsl"
+#include "shaders/map/map_params.glsl"
 
 void copy(Place to, Place from, uint type)
 {

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What rows share whose parameter block is that of core/block.h: obstacles, dispatches, the block itself. */
+#ifndef SHADERS_CORE_SHADER_BLOCK_H
+#define SHADERS_CORE_SHADER_BLOCK_H
+
+#include "shaders/core/block.h"
+#include "shaders/shader.h"
+
+#define SHADER_GROUP_SIZE 256  /* invocations, unless a shader says otherwise */
+#define SHADER_GROUPS_MAX 4096 /* of one dispatch; workgroups then take several units each */
+
+/* Why no shader with this block takes the op, else NULL: elements beyond 2^31 strides, an epilogue. */
+const char *shader_block_obstacle(const struct kern_op *op);
+
+/* Shaders in up to three variants that follow one another in shaders.def, <name>, <name>_i64 and <name>_f64: the one
+ * whose arithmetic the types of the op's tensors need. */
+enum shader_code shader_variant(enum shader_code plain, const struct kern_op *op);
+
+/* Adds a dispatch of `units`, one per invocation (group_size > 1) or one per workgroup (1), with parameters of so many
+ * bytes. Of much work the types become specialization constants 0 and 1: a pipeline of its own is faster, but takes a
+ * driver 10 to 500 ms to make; constant_count is 2. */
+struct shader_dispatch *shader_add(struct shader_work *work, enum shader_code code, const struct kern_op *op,
+                                   uint64_t units, uint32_t group_size, size_t parameter_bytes);
+
+/* For tests: other than the usual number of units from which shader_add() makes the types constants. */
+void shader_specialize_from(uint64_t units);
+
+/* Fills the block of a dispatch that shader_add() made; `parameters` may be NULL when there are none. `units` as there.
+ */
+void shader_block_write(const struct kern_op *op, const struct shader_place *places, uint64_t units,
+                        const void *parameters, size_t parameter_bytes, uint32_t *words);
+
+#endif

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Tensors of a dispatch whose parameter block is that of core/block.h. A shader defines PARAMETERS, the struct of its
+ * family's parameters, before it includes this. `params` is that struct; tensors are numbered, inputs first.
+ * REAL and INT are the types to compute in: float and int, int64_t with HAVE_INT64, double with HAVE_FLOAT64.
+ *
+ * Specialization constants 0 and 1 are the types of tensors 0 to 7 and 8 to 15, 4 bits each (shader_types() in
+ * core/shader_block.c), 0: to be read from the block. Those of the shader begin at 2. */
+#include "shaders/core/memory.glsl"
+#include "shaders/core/block.h"
+#include "shaders/core/math.glsl"
+#include "shaders/core/number.glsl"
+
+layout(constant_id = 0) const uint TYPES_LOW = 0;
+layout(constant_id = 1) const uint TYPES_HIGH = 0;
+
+layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Block {
+    shader_header head;
+    PARAMETERS family;
+    shader_view tensors[];
+};
+
+#define header  Block(push.block).head
+#define params  Block(push.block).family
+#define view(t) Block(push.block).tensors[t]
+
+#ifdef HAVE_FLOAT64
+#define REAL     double
+#define REAL_TYPE TYPE_FLOAT64
+#else
+#define REAL      float
+#define REAL_TYPE TYPE_FLOAT32
+#endif
+#ifdef HAVE_INT64
+#define INT  int64_t
+#define UINT uint64_t
+#else
+#define INT  int
+#define UINT uint
+#endif
+
+uint type_of(uint t)
+{
+    if ((TYPES_LOW | TYPES_HIGH) != 0u)
+        return (t < 8u ? TYPES_LOW >> 4u * t : TYPES_HIGH >> 4u * (t - 8u)) & 15u;
+    return view(t).type;
+}
+
+bool type_is_real(uint type)
+{
+    return type <= TYPE_FLOAT16 || type == TYPE_FLOAT64 || type == TYPE_BFLOAT16;
+}
+
+/* log2 of an element's bytes; 4-bit types: 0. */
+uint type_shift(uint type)
+{
+    switch (type) {
+    case TYPE_FLOAT32:
+    case TYPE_UINT32:
+    case TYPE_INT32:
+        return 2u;
+    case TYPE_FLOAT64:
+    case TYPE_UINT64:
+    case TYPE_INT64:
+        return 3u;
+    case TYPE_UINT8:
+    case TYPE_INT8:
+    case TYPE_UINT4:
+    case TYPE_INT4:
+        return 0u;
+    default:
+        return 1u;
+    }
+}
+
+/* `index` * 2^shift as 64 bits. */
+uvec2 scaled(int index, uint shift)
+{
+    return uvec2(uint(index) << shift, uint(index >> 31) << shift | (shift > 0u ? uint(index) >> (32u - shift) : 0u));
+}
+
+/* Element 0, ..., 0 of the tensor. */
+uvec2 address_of(uint t)
+{
+    return add64(push.bases[view(t).base], uvec2(view(t).offset_low, view(t).offset_high));
+}
+
+/* Byte `at` of the scratch memory. */
+uvec2 scratch_at(uint at)
+{
+    return add64(add64(push.bases[header.scratch_base], uvec2(header.scratch_low, header.scratch_high)), uvec2(at, 0u));
+}
+
+/* The element `at` strides' elements away from element 0, ..., 0. */
+Place place_of(uint t, int at)
+{
+    uint type = type_of(t);
+    Place place;
+    place.nibble = 0u;
+    if (type == TYPE_UINT4 || type == TYPE_INT4) {
+        place.nibble = uint(at) & 1u;
+        at >>= 1;
+    }
+    place.address = add64(address_of(t), scaled(at, type_shift(type)));
+    return place;
+}
+
+/* Where element `number`, row-major, of tensor `sizes_of` is in tensor t, whose sizes are the same or 1 (then with
+ * stride 0): for place_of and the functions below. */
+int at_element(uint t, uint sizes_of, uint number)
+{
+    int at = 0;
+    for (uint d = view(sizes_of).rank; d-- > 0u;) {
+        uint size = view(sizes_of).sizes[d];
+        at += int(number % size) * view(t).strides[d];
+        number /= size;
+    }
+    return at;
+}
+
+/* ---- elements as numbers ---- */
+
+REAL load_real(uint t, int at)
+{
+    uint type;
+    uvec2 x = load(place_of(t, at), type_of(t), type);
+#ifdef HAVE_FLOAT64
+    return packDouble2x32(register_to_double(x, type));
+#else
+    return register_to_float(x, type);
+#endif
+}
+
+void store_real(uint t, int at, REAL value)
+{
+#ifdef HAVE_FLOAT64
+    store(place_of(t, at), type_of(t), unpackDouble2x32(value), TYPE_FLOAT64);
+#else
+    store(place_of(t, at), type_of(t), uvec2(floatBitsToUint(value), 0u), TYPE_FLOAT32);
+#endif
+}
+
+/* Of integer types. Those that INT does not hold keep their bits: UINT32 without 64-bit integers, UINT64. */
+INT load_int(uint t, int at)
+{
+    uint type;
+    uvec2 x = load(place_of(t, at), type_of(t), type);
+#ifdef HAVE_INT64
+    return int64_t(as_uint64(register_to_int64(x, type, true)));
+#else
+    return int(x.x);
+#endif
+}
+
+/* Keeps the low bits that the type holds. */
+void store_int(uint t, int at, INT value)
+{
+#ifdef HAVE_INT64
+    store(place_of(t, at), type_of(t), from_uint64(uint64_t(value)), TYPE_INT64);
+#else
+    store(place_of(t, at), type_of(t), uvec2(uint(value), uint(value >> 31)), TYPE_INT32);
+#endif
+}
+
+/* An index in INT32, UINT32, INT64 or UINT64, cut to what 32 bits hold. */
+int load_index(uint t, int at)
+{
+    Place place = place_of(t, at);
+    uint type = type_of(t);
+    if (type == TYPE_INT32)
+        return int(Words(place.address).v);
+    if (type == TYPE_UINT32)
+        return int(min(Words(place.address).v, 0x7fffffffu));
+    uvec2 x = Pairs(place.address).v;
+    if (type == TYPE_UINT64 || int(x.y) >= 0)
+        return x.y != 0u ? 0x7fffffff : int(min(x.x, 0x7fffffffu));
+    return x.y == 0xffffffffu && int(x.x) < 0 ? int(x.x) : -0x7fffffff - 1;
+}
+
+/* Its bits, of whatever type; both tensors have elements of one width. */
+void copy_element(uint to, int to_at, uint from, int from_at)
+{
+    uint type = type_of(from);
+    Place a = place_of(to, to_at), b = place_of(from, from_at);
+    if (type == TYPE_UINT4 || type == TYPE_INT4) {
+        store_nibble(a, load_nibble(b));
+        return;
+    }
+    switch (type_shift(type)) {
+    case 0u:
+        Bytes(a.address).v = Bytes(b.address).v;
+        break;
+    case 1u:
+        Halves(a.address).v = Halves(b.address).v;
+        break;
+    case 2u:
+        Words(a.address).v = Words(b.address).v;
+        break;
+    default:
+        Pairs(a.address).v = Pairs(b.address).v;
+    }
+}
+
+/* One invocation per unit of work, whatever the number of workgroups. */
+#define EACH_UNIT(i)                                                                                                   \
+    for (uint i = gl_GlobalInvocationID.x; i < header.elements; i += gl_NumWorkGroups.x * GROUP_SIZE)
+/* One workgroup per unit. */
+#define EACH_GROUP_UNIT(i) for (uint i = gl_WorkGroupID.x; i < header.elements; i += gl_NumWorkGroups.x)

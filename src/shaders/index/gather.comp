@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+/* KERN_GATHER: one element of the result per invocation. Tensors: 0 X, 1 indices, 2 Y. */
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#define PARAMETERS gather_params
+#include "shaders/index/index_params.h"
+#include "shaders/core/views.glsl"
+
+/* enum kern_index_mode */
+#define AXIS     0
+#define ELEMENTS 1
+
+/* An index along dimension d of X: negative ones count from the end, then it is cut to what there is. */
+uint pick(int index, uint d)
+{
+    int size = int(view(0).sizes[d]);
+    return uint(clamp(index < 0 ? index + size : index, 0, size - 1));
+}
+
+void main()
+{
+    EACH_UNIT(number)
+    {
+        uint at[RANK_MAX], rest = number, rank = view(2).rank, outer = params.axis;
+        int x = 0, i = 0, y = 0;
+        for (uint d = rank; d-- > 0u;) {
+            at[d] = rest % view(2).sizes[d];
+            rest /= view(2).sizes[d];
+            y += int(at[d]) * view(2).strides[d];
+        }
+        if (params.mode == ELEMENTS) {
+            for (uint d = 0u; d < rank; d++)
+                i += int(at[d]) * view(1).strides[d];
+            for (uint d = 0u; d < rank; d++)
+                x += int(d == outer ? pick(load_index(1, i), d) : at[d]) * view(0).strides[d];
+        } else if (params.mode == AXIS) {
+            uint inner = view(0).rank - outer - 1u, first = view(1).rank - params.index_rank;
+            for (uint d = 0u; d < params.index_rank; d++)
+                i += int(at[outer + d]) * view(1).strides[first + d];
+            x = int(pick(load_index(1, i), outer)) * view(0).strides[outer];
+            for (uint d = 0u; d < outer; d++)
+                x += int(at[d]) * view(0).strides[d];
+            for (uint d = 0u; d < inner; d++)
+                x += int(at[outer + params.index_rank + d]) * view(0).strides[outer + 1u + d];
+        } else {
+            uint last = view(1).rank - 1u, tuple = view(1).sizes[last];
+            for (uint d = 0u; d < outer + params.index_rank; d++)
+                i += int(at[d]) * view(1).strides[d];
+            for (uint d = 0u; d < outer; d++)
+                x += int(at[d]) * view(0).strides[d];
+            for (uint k = 0u; k < tuple; k++)
+                x += int(pick(load_index(1, i + int(k) * view(1).strides[last]), outer + k)) *
+                     view(0).strides[outer + k];
+            for (uint d = outer + tuple; d < view(0).rank; d++)
+                x += int(at[params.index_rank + d - tuple]) * view(0).strides[d];
+        }
+        copy_element(2u, y, 0u, x);
+    }
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parameters of the shaders that gather, scatter, pad and count. Included by C and GLSL (core/block.h). */
+#ifndef SHADERS_INDEX_PARAMS_H
+#define SHADERS_INDEX_PARAMS_H
+
+#include "shaders/core/block.h"
+
+/* struct kern_sequence: start and delta, 64 bits each, lower word first, as the shader's variant computes: int,
+ * int64_t, float (a first word) or double. */
+struct sequence_params {
+    uint start[2], delta[2];
+};
+
+/* struct kern_gather */
+struct gather_params {
+    uint axis, index_rank, mode;
+};
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows of ops that pick, count and place elements by index. */
+#include "shaders/core/shader_block.h"
+#include "shaders/index/index_params.h"
+
+#include "kernels/core/number.h"
+
+_Static_assert(KERN_INDEX_AXIS == 0 && KERN_INDEX_ELEMENTS == 1, "gather.comp has these numbers");
+
+static uint64_t result_elements(const struct kern_op *op)
+{
+    return kern_view_elements(&op->tensors[op->input_count]);
+}
+
+/* ---- SEQUENCE ---- */
+
+static bool sequence_is_float(const struct kern_op *op)
+{
+    return kern_type_class(op->tensors[0].type) == KERN_CLASS_FLOAT;
+}
+
+const char *shader_sequence_any_obstacle(const struct kern_op *op)
+{
+    return shader_block_obstacle(op);
+}
+
+/* Floating-point elements are computed in FLOAT64, to be rounded once. */
+void shader_sequence_any_plan(const struct kern_op *op, struct shader_work *out)
+{
+    shader_add(out, sequence_is_float(op) ? SHADER_sequence_f64 : shader_variant(SHADER_sequence, op), op,
+               result_elements(op), SHADER_GROUP_SIZE, sizeof(struct sequence_params));
+}
+
+void shader_sequence_any_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
+                               uint32_t *words)
+{
+    struct sequence_params params;
+    memcpy(params.start, &op->u.sequence.start, 8);
+    memcpy(params.delta, &op->u.sequence.delta, 8);
+    shader_block_write(op, places, result_elements(op), &params, sizeof(params), words);
+}
+
+/* For devices without FLOAT64. */
+const char *shader_sequence_single_obstacle(const struct kern_op *op)
+{
+    if (!sequence_is_float(op) || op->tensors[0].type == DML_TENSOR_DATA_TYPE_FLOAT64)
+        return "there is no shader for it in this type";
+    return shader_block_obstacle(op);
+}
+
+void shader_sequence_single_plan(const struct kern_op *op, struct shader_work *out)
+{
+    shader_add(out, SHADER_sequence, op, result_elements(op), SHADER_GROUP_SIZE, sizeof(struct sequence_params));
+}
+
+void shader_sequence_single_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
+                                  uint32_t *words)
+{
+    const float start = (float)op->u.sequence.start.f64, delta = (float)op->u.sequence.delta.f64;
+    struct sequence_params params = { { 0 }, { 0 } };
+    memcpy(params.start, &start, 4);
+    memcpy(params.delta, &delta, 4);
+    shader_block_write(op, places, result_elements(op), &params, sizeof(params), words);
+}
+
+/* ---- GATHER ---- */
+
+const char *shader_gather_any_obstacle(const struct kern_op *op)
+{
+    return shader_block_obstacle(op);
+}
+
+void shader_gather_any_plan(const struct kern_op *op, struct shader_work *out)
+{
+    shader_add(out, SHADER_gather, op, result_elements(op), SHADER_GROUP_SIZE, sizeof(struct gather_params));
+}
+
+void shader_gather_any_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
+                             uint32_t *words)
+{
+    const struct kern_gather *gather = &op->u.gather;
+    const struct gather_params params = { gather->axis, gather->index_rank, (uint32_t)gather->mode };
+    shader_block_write(op, places, result_elements(op), &params, sizeof(params), words);
+}
