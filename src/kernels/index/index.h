@@ -88,9 +88,4 @@ struct scatter_plan {
 };
 void scatter_plan_init(struct scatter_plan *plan, const struct kern_op *op);
 
-DENSE_INLINE uint64_t scatter_magnitude(int64_t stride)
-{
-    return stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride;
-}
-
 #endif

@@ -8,6 +8,8 @@
 #include "kernels/core/number.h"
 #include "kernels/index/index.h"
 
+#include <stdlib.h>
+
 enum { ROW_BYTES = 1 << 16, SHORT_PICKS = 64 };
 
 /* Dimensions [from, from + count) of a view, or one of size 1. */
@@ -51,10 +53,9 @@ void scatter_plan_init(struct scatter_plan *plan, const struct kern_op *op)
     plan->update_bytes = kern_type_bytes(op->tensors[2].type);
     plan->combine = op->u.scatter.reduction != KERN_SCATTER_LAST;
     plan->row = plan->free.sizes[last];
-    plan->along_free =
-        op->u.scatter.mode == KERN_INDEX_ELEMENTS && plan->row > 1 &&
-        (plan->picks.count < SHORT_PICKS || scatter_magnitude(plan->free.strides[SCATTER_FREE_UPDATES][last]) <
-                                                scatter_magnitude(plan->picks.strides[SCATTER_PICK_UPDATES][0]));
+    plan->along_free = op->u.scatter.mode == KERN_INDEX_ELEMENTS && plan->row > 1 &&
+                       (plan->picks.count < SHORT_PICKS || llabs(plan->free.strides[SCATTER_FREE_UPDATES][last]) <
+                                                               llabs(plan->picks.strides[SCATTER_PICK_UPDATES][0]));
     plan->block = plan->along_free                            ? INDEX_BLOCK
                   : op->u.scatter.mode == KERN_INDEX_ELEMENTS ? 1
                                                               : ROW_BYTES / plan->bytes;

@@ -4,6 +4,8 @@
 #include "kernels/core/copy_body.h"
 #include "kernels/index/index_body.h"
 
+#include <stdlib.h>
+
 /* What a range of units owns: `count` free elements of one row, at places [begin, end). Offsets are those of the first
  * element at place 0. */
 struct scatter_part {
@@ -49,7 +51,7 @@ static void scatter_copy_places(const struct scatter_part *part, const struct ke
     const int64_t y_place = plan->places.strides[0][last], x_place = plan->places.strides[1][last];
     char *y = (char *)part->call->data[3] + (part->offset[SCATTER_FREE_Y] + cursor->offset[0]) * bytes;
     const char *x = (const char *)part->call->data[0] + (part->offset[SCATTER_FREE_X] + cursor->offset[1]) * bytes;
-    if (part->count == 1 || scatter_magnitude(y_place) < scatter_magnitude(y_free))
+    if (part->count == 1 || llabs(y_place) < llabs(y_free))
         for (uint64_t f = 0; f < part->count; f++)
             copy_row(bytes, y + (int64_t)f * y_free * bytes, y_place, x + (int64_t)f * x_free * bytes, x_place, places);
     else

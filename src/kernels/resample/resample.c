@@ -148,20 +148,24 @@ static void backward(const struct kern_op *op, uint32_t d, struct resample_table
     }
 }
 
+void resample_table_init(const struct kern_op *op, uint32_t d, void *memory, struct resample_table *out)
+{
+    out->lists = memory;
+    out->weights = (float *)(out->lists + op->tensors[1].sizes[d]);
+    if (op->u.resample.transposed)
+        backward(op, d, out);
+    else
+        forward(op, d, out);
+}
+
 void *resample_iterator_init(struct resample_iterator *out, const struct kern_op *op, const uint32_t *order,
                              uint32_t dims, struct resample_table *tables, void *memory)
 {
     out->dims = dims;
     for (uint32_t i = 0; i < op->tensors[1].rank; i++) {
-        const uint32_t d = order[i];
         out->tables[i] = &tables[i];
-        tables[i].lists = memory;
-        tables[i].weights = (float *)(tables[i].lists + op->tensors[1].sizes[d]);
-        if (op->u.resample.transposed)
-            backward(op, d, &tables[i]);
-        else
-            forward(op, d, &tables[i]);
-        memory = (char *)memory + resample_table_bytes(op, d);
+        resample_table_init(op, order[i], memory, &tables[i]);
+        memory = (char *)memory + resample_table_bytes(op, order[i]);
     }
     return memory;
 }

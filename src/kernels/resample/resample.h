@@ -52,8 +52,9 @@ struct resample_table {
     float *weights;
 };
 
-/* Dimension d of the op; a multiple of 8. */
+/* Dimension d of the op. Bytes are a multiple of 8. */
 uint64_t resample_table_bytes(const struct kern_op *op, uint32_t d);
+void resample_table_init(const struct kern_op *op, uint32_t d, void *memory, struct resample_table *out);
 
 /* Rows that do not look at tables leave such ops alone. */
 DENSE_INLINE bool resample_uses_table(const struct kern_op *op)
