@@ -22,6 +22,9 @@ enum shader_code shader_variant(enum shader_code plain, const struct kern_op *op
 struct shader_dispatch *shader_add(struct shader_work *work, enum shader_code code, const struct kern_op *op,
                                    uint64_t units, uint32_t group_size, size_t parameter_bytes);
 
+/* Makes the types constants, as shader_add() does, of so much work, in units of its own. */
+void shader_specialize(const struct kern_op *op, uint64_t work, struct shader_dispatch *out);
+
 /* For tests: other than the usual number of units from which shader_add() makes the types constants. */
 void shader_specialize_from(uint64_t units);
 
