@@ -13,15 +13,13 @@ DENSE_INLINE void index_row(const struct index_lookup *lookup, uint32_t t, DML_T
     const int64_t size = lookup->sizes[t], step = lookup->strides[t];
     for (uint32_t i = 0; i < count; i++) {
         const int64_t index = index_load(from, (int64_t)i * stride, type, size);
-        const int64_t before = t ? out[i] : 0;
         if (!places) {
-            out[i] = before + index_clamp(index, size) * step;
+            out[i] += index_clamp(index, size) * step;
             continue;
         }
-        const uint64_t place = t ? places[i] : 0;
-        const bool inside = (uint64_t)index < (uint64_t)size && place != UINT64_MAX;
-        out[i] = before + (inside ? index * step : 0);
-        places[i] = inside ? place * (uint64_t)size + (uint64_t)index : UINT64_MAX;
+        const bool inside = (uint64_t)index < (uint64_t)size && places[i] != UINT64_MAX;
+        out[i] += inside ? index * step : 0;
+        places[i] = inside ? places[i] * (uint64_t)size + (uint64_t)index : UINT64_MAX;
     }
 }
 
@@ -36,6 +34,7 @@ DENSE_INLINE void index_row(const struct index_lookup *lookup, uint32_t t, DML_T
 DENSE_INLINE void index_rows(const struct index_lookup *lookup, const void *indices, int64_t first, int64_t stride,
                              uint32_t count, int64_t *out, uint64_t *places)
 {
+    memset(out, 0, count * sizeof(*out));
     for (uint32_t t = 0; t < lookup->tuple; t++) {
         const int64_t offset = first + (int64_t)t * lookup->tuple_stride;
         const void *from = (const char *)indices + offset * (int64_t)kern_type_bytes(lookup->type);
@@ -62,6 +61,7 @@ static inline void index_checked(const struct index_lookup *lookup, const void *
                                  uint32_t count, uint64_t begin, uint64_t end, int64_t *out_offsets)
 {
     uint64_t places[INDEX_BLOCK];
+    memset(places, 0, count * sizeof(*places));
     index_rows(lookup, indices, first, stride, count, out_offsets, places);
     for (uint32_t i = 0; i < count; i++)
         out_offsets[i] = places[i] - begin < end - begin ? out_offsets[i] : INDEX_OUT;
