@@ -30,6 +30,9 @@
     bool kern_##family##_accepts(const struct kern_op *op);                                                            \
     void kern_##family##_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out);   \
     void kern_##name##_run(const struct kern_call *call, uint64_t begin, uint64_t end);
+#define REFERENCE(kind, name, family)                                                                                  \
+    KERNEL_AS(kind, name, family, BASE_CPU_NONE, 0)                                                                    \
+    void kern_##name##_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out);
 #define PACKED_AS(kind, name, family, cpu, max_ulp)                                                                    \
     KERNEL_AS(kind, name, family, cpu, max_ulp)                                                                        \
     void kern_##name##_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out);     \
@@ -44,6 +47,7 @@
 #include "kernels/core/kernels.def"
 #include "kernels/core/kernels_dense.def"
 #undef KERNEL_AS
+#undef REFERENCE
 #undef PACKED_AS
 #undef VENDOR_AS
 
