@@ -373,6 +373,17 @@ static void compare(struct bench *bench, const struct kern_op *op, struct check_
     }
 }
 
+/* The second step of NONZERO needs the counts of the first. */
+static void fill_counts(const struct kern_op *op, const struct check_set *set)
+{
+    struct kern_op count = *op;
+    if (op->kind != KERN_NONZERO || !op->u.nonzero.write)
+        return;
+    count.u.nonzero.write = false;
+    count.input_count = count.output_count = 1;
+    run_reference(&count, set);
+}
+
 static void run_case(struct bench *bench, const struct check_case *c, struct check_rng *rng)
 {
     struct check_set device, host;
@@ -385,6 +396,8 @@ static void run_case(struct bench *bench, const struct check_case *c, struct che
         tame(&c->op.tensors[t], &device.buffers[t], 1e18);
         tame(&c->op.tensors[t], &host.buffers[t], 1e18);
     }
+    fill_counts(&c->op, &device);
+    fill_counts(&c->op, &host);
     HRESULT hr = make_program(bench, &c->op, &device, &program, error);
     if (hr == DXGI_ERROR_UNSUPPORTED) {
         bench->unsupported++;
@@ -462,6 +475,17 @@ static bool find_case(const struct bench *bench, struct check_rng *rng, struct c
     return false;
 }
 
+/* The generator writes with one block: counts that are right are known here only. */
+static void split_nonzero(struct kern_op *op, uint32_t into)
+{
+    const uint32_t elements = (uint32_t)kern_view_elements(&op->tensors[0]);
+    if (op->kind != KERN_NONZERO || !op->u.nonzero.write)
+        return;
+    op->u.nonzero.block = 1 + elements / into;
+    const uint32_t blocks = (elements + op->u.nonzero.block - 1) / op->u.nonzero.block;
+    kern_view_set_packed(&op->tensors[1], DML_TENSOR_DATA_TYPE_UINT32, 1, &blocks);
+}
+
 static void run_row(struct bench *bench, uint32_t count, uint64_t seed)
 {
     uint32_t before = bench->ran, failed = bench->failed, i;
@@ -471,6 +495,7 @@ static void run_row(struct bench *bench, uint32_t count, uint64_t seed)
         check_next(&rng);
         if (!find_case(bench, &rng, &c))
             break;
+        split_nonzero(&c.op, 1 + i % 9);
         /* Pipelines for known types take long to make. */
         shader_specialize_from(i % 16 == 7 ? 1 : UINT64_MAX);
         shader_tile_large_from(i % 8 == 3 ? 1 : UINT64_MAX);

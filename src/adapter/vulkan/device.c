@@ -206,6 +206,7 @@ const struct adapter_ops adapter_vulkan_ops = {
     .memory_budget = vulkan_memory_budget,
     .memory_create = vulkan_memory_create,
     .memory_destroy = vulkan_memory_destroy,
+    .memory_write = vulkan_memory_write,
     .queue_create = vulkan_queue_create,
     .queue_destroy = vulkan_queue_destroy,
     .queue_submit = vulkan_queue_submit,

@@ -16,4 +16,18 @@ struct gather_params {
     uint axis, index_rank, mode;
 };
 
+/* struct kern_pad; the value's bits, lower word first */
+struct pad_params {
+    uint mode, value[2], start[8], gap[8];
+};
+
+struct append_params {
+    uint none;
+};
+
+/* struct kern_nonzero, the number of X's elements, and which bits make one non-zero, lower word first */
+struct nonzero_params {
+    uint block, elements, mask[2];
+};
+
 #endif

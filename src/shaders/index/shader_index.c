@@ -82,3 +82,81 @@ void shader_gather_any_write(const struct kern_op *op, uint32_t index, const str
     const struct gather_params params = { gather->axis, gather->index_rank, (uint32_t)gather->mode };
     shader_block_write(op, places, result_elements(op), &params, sizeof(params), words);
 }
+
+/* ---- PAD ---- */
+
+_Static_assert(DML_PADDING_MODE_EDGE == 1 && DML_PADDING_MODE_REFLECTION == 2 && DML_PADDING_MODE_SYMMETRIC == 3 &&
+                   DML_PADDING_MODE_WRAP == 4,
+               "pad.comp has these numbers");
+
+const char *shader_pad_any_obstacle(const struct kern_op *op)
+{
+    return shader_block_obstacle(op);
+}
+
+void shader_pad_any_plan(const struct kern_op *op, struct shader_work *out)
+{
+    shader_add(out, SHADER_pad, op, result_elements(op), SHADER_GROUP_SIZE, sizeof(struct pad_params));
+}
+
+void shader_pad_any_write(const struct kern_op *op, uint32_t index, const struct shader_place *places, uint32_t *words)
+{
+    const struct kern_pad *pad = &op->u.pad;
+    struct pad_params params = { .mode = (uint32_t)pad->mode };
+    memcpy(params.value, &pad->value, sizeof(params.value));
+    memcpy(params.start, pad->start, op->tensors[0].rank * sizeof(*params.start));
+    memcpy(params.gap, pad->gap, op->tensors[0].rank * sizeof(*params.gap));
+    shader_block_write(op, places, result_elements(op), &params, sizeof(params), words);
+}
+
+/* ---- APPEND ---- */
+
+const char *shader_append_any_obstacle(const struct kern_op *op)
+{
+    return shader_block_obstacle(op);
+}
+
+void shader_append_any_plan(const struct kern_op *op, struct shader_work *out)
+{
+    shader_add(out, SHADER_append, op, kern_view_elements(&op->tensors[0]), SHADER_GROUP_SIZE,
+               sizeof(struct append_params));
+}
+
+void shader_append_any_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
+                             uint32_t *words)
+{
+    const struct append_params params = { 0 };
+    shader_block_write(op, places, kern_view_elements(&op->tensors[0]), &params, sizeof(params), words);
+}
+
+/* ---- NONZERO ---- */
+
+static uint64_t nonzero_blocks(const struct kern_op *op)
+{
+    return (kern_view_elements(&op->tensors[0]) + op->u.nonzero.block - 1) / op->u.nonzero.block;
+}
+
+const char *shader_nonzero_any_obstacle(const struct kern_op *op)
+{
+    return shader_block_obstacle(op);
+}
+
+void shader_nonzero_any_plan(const struct kern_op *op, struct shader_work *out)
+{
+    shader_add(out, op->u.nonzero.write ? SHADER_nonzero_write : SHADER_nonzero_count, op, nonzero_blocks(op), 1,
+               sizeof(struct nonzero_params));
+}
+
+void shader_nonzero_any_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
+                              uint32_t *words)
+{
+    const DML_TENSOR_DATA_TYPE type = op->tensors[0].type;
+    struct nonzero_params params = { op->u.nonzero.block,
+                                     (uint32_t)kern_view_elements(&op->tensors[0]),
+                                     { UINT32_MAX, UINT32_MAX } };
+    if (kern_type_class(type) == KERN_CLASS_FLOAT) { /* without the sign */
+        const uint64_t mask = (UINT64_C(1) << (kern_type_bits(type) - 1)) - 1;
+        memcpy(params.mask, &mask, sizeof(params.mask));
+    }
+    shader_block_write(op, places, nonzero_blocks(op), &params, sizeof(params), words);
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+/* KERN_PAD: one element of the result per invocation. Tensors: 0 X, 1 Y. */
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#define PARAMETERS pad_params
+#include "shaders/index/index_params.h"
+#include "shaders/core/views.glsl"
+#include "shaders/core/bits.glsl"
+
+/* DML_PADDING_MODE */
+#define EDGE       1
+#define REFLECTION 2
+#define SYMMETRIC  3
+#define WRAP       4
+
+/* Of the numbers that differ by multiples of n, the one from 0 to n - 1. */
+int modulo(int a, int n)
+{
+    int rest = int(uint(abs(a)) % uint(n));
+    return a < 0 && rest > 0 ? n - rest : rest;
+}
+
+/* Where place `at` of a line of `size` elements, before them where negative, comes from; -1: the constant. */
+int source_of(int at, int size)
+{
+    if (at >= 0 && at < size)
+        return at;
+    int back;
+    switch (params.mode) {
+    case EDGE:
+        return at < 0 ? 0 : size - 1;
+    case REFLECTION: /* the outermost element is the mirror */
+        if (size == 1)
+            return 0;
+        back = modulo(at, 2 * (size - 1));
+        return min(back, 2 * (size - 1) - back);
+    case SYMMETRIC: /* the mirror stands behind it */
+        back = modulo(at, 2 * size);
+        return min(back, 2 * size - 1 - back);
+    case WRAP:
+        return modulo(at, size);
+    default:
+        return -1;
+    }
+}
+
+/* The same where the constant stands between neighbours. */
+int between_gaps(int at, uint step, uint d)
+{
+    uint from = uint(at) / step;
+    return at < 0 || uint(at) % step != 0u || from >= view(0).sizes[d] ? -1 : int(from);
+}
+
+void main()
+{
+    EACH_UNIT(number)
+    {
+        uint rest = number;
+        int x = 0, y = 0;
+        bool inside = true;
+        for (uint d = view(1).rank; d-- > 0u;) {
+            uint index = rest % view(1).sizes[d], step = params.gap[d] + 1u;
+            rest /= view(1).sizes[d];
+            y += int(index) * view(1).strides[d];
+            int at = int(index - params.start[d]);
+            int from = step == 1u ? source_of(at, int(view(0).sizes[d])) : between_gaps(at, step, d);
+            inside = inside && from >= 0;
+            x += from * view(0).strides[d];
+        }
+        uvec2 bits = uvec2(params.value[0], params.value[1]);
+        if (inside)
+            bits = load_bits(0u, x);
+        store_bits(1u, y, bits);
+    }
+}
