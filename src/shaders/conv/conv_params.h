@@ -11,20 +11,22 @@ struct conv_params {
     int x[5], w[5], y[5];                   /* strides of batch or channel or w's dimension 0, of channels, of space */
     int bias_step, zero_step;               /* from channel to channel */
     uint in_group, out_group, out_channels; /* channels, of one group and of all */
+    SHADER_STRUCT shader_divisor by_channels, by_in_group, by_out[3]; /* out_channels, in_group, out_sizes */
+    SHADER_STRUCT shader_divisor by_window, by_plane, by_line;        /* the window's size, of 3, 2 and 1 dimensions */
     uint transposed, flip;
     int bias, x_zero, w_zero; /* tensors, -1 = absent */
 };
 
 /* Products by tiles; channels_first: sums run over channels, and then over the window. */
 struct conv_tile_params {
-    STRUCT tile_params tile;
-    STRUCT conv_params conv;
+    SHADER_STRUCT tile_params tile;
+    SHADER_STRUCT conv_params conv;
     uint channels_first;
 };
 
 /* channels_last: in memory, channels of a pixel are neighbours. */
 struct conv_direct_params {
-    STRUCT conv_params conv;
+    SHADER_STRUCT conv_params conv;
     uint channels_last;
 };
 
