@@ -507,6 +507,27 @@ static void run_row(struct bench *bench, uint32_t count, uint64_t seed)
     ok(bench->ran > before, "no case reached the row %s", only_row->name);
 }
 
+/* More tiles than the random cases have: several bands of them, and more batches than a dispatch has workgroups. */
+static void run_tiles(struct bench *bench, uint64_t seed)
+{
+    static const struct {
+        uint32_t batches, m, n, k;
+        bool large;
+    } shapes[] = { { 1, 650, 100, 33, false }, { 1, 1200, 150, 20, true }, { 4200, 8, 8, 9, false } };
+    struct check_rng rng = { seed };
+    for (uint32_t i = 0; i < ARRAY_SIZE(shapes); i++) {
+        const uint32_t b = shapes[i].batches, m = shapes[i].m, n = shapes[i].n, k = shapes[i].k;
+        struct check_case c = { .op = { .kind = KERN_GEMM, .input_count = 2, .output_count = 1 } };
+        c.op.u.gemm.alpha = 1;
+        kern_view_set_packed(&c.op.tensors[0], DML_TENSOR_DATA_TYPE_FLOAT32, 3, (uint32_t[]){ b, m, k });
+        kern_view_set_packed(&c.op.tensors[1], DML_TENSOR_DATA_TYPE_FLOAT32, 3, (uint32_t[]){ b, k, n });
+        kern_view_set_packed(&c.op.tensors[2], DML_TENSOR_DATA_TYPE_FLOAT32, 3, (uint32_t[]){ b, m, n });
+        shader_tile_large_from(shapes[i].large ? 1 : UINT64_MAX);
+        bench->norm_wise = true;
+        run_case(bench, &c, &rng);
+    }
+}
+
 /* All but those of element-wise ops and moves, which have tests of their own. */
 static void run_rows(struct bench *bench, uint32_t count, uint64_t seed, const char *filter)
 {
@@ -518,8 +539,11 @@ static void run_rows(struct bench *bench, uint32_t count, uint64_t seed, const c
     bench->backend = &backend;
     for (uint32_t i = 0; i < row_count; i++) {
         only_row = &rows[i];
-        if (rows[i].kind != KERN_MAP && rows[i].kind != KERN_MOVE && (!filter || strstr(rows[i].name, filter)))
-            run_row(bench, count, seed);
+        if (rows[i].kind == KERN_MAP || rows[i].kind == KERN_MOVE || (filter && !strstr(rows[i].name, filter)))
+            continue;
+        run_row(bench, count, seed);
+        if (rows[i].plan == shader_gemm_tile_plan)
+            run_tiles(bench, seed);
     }
     only_row = NULL;
     bench->backend = &graph_backend_spirv;
