@@ -498,7 +498,7 @@ static void run_row(struct bench *bench, uint32_t count, uint64_t seed)
         split_nonzero(&c.op, 1 + i % 9);
         /* Pipelines for known types take long to make. */
         shader_specialize_from(i % 16 == 7 ? 1 : UINT64_MAX);
-        shader_tile_large_from(i % 8 == 3 ? 1 : UINT64_MAX);
+        shader_tile_force((enum shader_tile_kind)(i % 8 % 3));
         bench->norm_wise = c.norm_wise;
         run_case(bench, &c, &rng);
     }
@@ -512,8 +512,10 @@ static void run_tiles(struct bench *bench, uint64_t seed)
 {
     static const struct {
         uint32_t batches, m, n, k;
-        bool large;
-    } shapes[] = { { 1, 650, 100, 33, false }, { 1, 1200, 150, 20, true }, { 4200, 8, 8, 9, false } };
+        enum shader_tile_kind kind;
+    } shapes[] = { { 1, 650, 100, 33, SHADER_TILE_CHOSEN },
+                   { 1, 1200, 150, 20, SHADER_TILE_LARGE },
+                   { 4200, 8, 8, 9, SHADER_TILE_CHOSEN } };
     struct check_rng rng = { seed };
     for (uint32_t i = 0; i < ARRAY_SIZE(shapes); i++) {
         const uint32_t b = shapes[i].batches, m = shapes[i].m, n = shapes[i].n, k = shapes[i].k;
@@ -522,7 +524,7 @@ static void run_tiles(struct bench *bench, uint64_t seed)
         kern_view_set_packed(&c.op.tensors[0], DML_TENSOR_DATA_TYPE_FLOAT32, 3, (uint32_t[]){ b, m, k });
         kern_view_set_packed(&c.op.tensors[1], DML_TENSOR_DATA_TYPE_FLOAT32, 3, (uint32_t[]){ b, k, n });
         kern_view_set_packed(&c.op.tensors[2], DML_TENSOR_DATA_TYPE_FLOAT32, 3, (uint32_t[]){ b, m, n });
-        shader_tile_large_from(shapes[i].large ? 1 : UINT64_MAX);
+        shader_tile_force(shapes[i].kind);
         bench->norm_wise = true;
         run_case(bench, &c, &rng);
     }

@@ -10,19 +10,13 @@
 #include "shaders/conv/conv_params.h"
 #include "shaders/core/views.glsl"
 #include "shaders/gemm/tile_number.glsl"
+#include "shaders/gemm/tile_size.glsl"
 #include "shaders/gemm/tile_finish.glsl"
 
-#ifdef TILE_LARGE
-#define PIXELS 128
-#define TAPS   8
-#else
-#define PIXELS 64
-#define TAPS   16
-#endif
 /* Positions along the spatial dimensions, the sum of which is a pixel's, and what they and the channel give to the
  * element's place. */
-shared ivec4 pixels[PIXELS], taps[TAPS];
-shared int weights[TAPS];
+shared ivec4 pixels[TILE_N], taps[DEPTH];
+shared int weights[DEPTH];
 
 /* Of the parameters, read once: w_step = from output channel to output channel. */
 uint x_type, w_type;
@@ -68,7 +62,7 @@ void begin(uint batch, uint m, uint n)
     w_start = transposed ? group * int(CONV.in_group) * CONV.w[0] : channel * CONV.w[0];
     y_start = image * CONV.y[0] + channel * CONV.y[1];
     uint i = gl_LocalInvocationID.x;
-    if (i < PIXELS) {
+    if (i < TILE_N) {
         ivec3 at, pad = ivec3(CONV.pad[0], CONV.pad[1], CONV.pad[2]);
         pixel_in_y(n + i, at);
         if (transposed)
@@ -83,7 +77,7 @@ void begin(uint batch, uint m, uint n)
 void prepare(uint k)
 {
     uint i = gl_LocalInvocationID.x, c, tap;
-    if (i >= TAPS)
+    if (i >= DEPTH)
         return;
     k += i;
     if (params.channels_first != 0u) {
