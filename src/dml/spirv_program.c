@@ -21,6 +21,9 @@ static const struct {
 #define SHADER(name, family, source, needs, defines) { name##_spirv, sizeof(name##_spirv) },
 #include "shaders/shaders.def"
 #undef SHADER
+#define SHADER(name, family, source, needs, defines) { name##_words_spirv, sizeof(name##_words_spirv) },
+#include "shaders/shaders.def"
+#undef SHADER
 };
 
 /* The pipelines of one program. */

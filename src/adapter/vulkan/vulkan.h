@@ -35,7 +35,8 @@ struct vulkan_physical {
     VkPhysicalDeviceMemoryProperties memory;
     uint64_t allocation_bytes_max;
     uint32_t family, family_queues, timestamp_bits;
-    bool int64, float64, budget;
+    uint32_t capabilities; /* enum shader_capability */
+    bool budget;
 };
 
 /* Is there anything beside the processor? Without, all that drivers could offer is a slower processor. */

@@ -48,6 +48,11 @@ enum shader_code shader_variant(enum shader_code plain, const struct kern_op *op
     return (enum shader_code)(plain + variant);
 }
 
+enum shader_code shader_real_variant(enum shader_code plain, const struct kern_op *op)
+{
+    return (enum shader_code)(plain + (shader_variant(plain, op) != plain));
+}
+
 void shader_specialize(const struct kern_op *op, uint64_t work, struct shader_dispatch *out)
 {
     if (work >= specialize_from)

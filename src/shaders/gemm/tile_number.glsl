@@ -9,7 +9,7 @@
 
 int load_number(uint type, uvec2 base, int at)
 {
-    int byte = int(uint(Bytes(add64(base, scaled(at, 0u))).v));
+    int byte = int(load_byte(add64(base, scaled(at, 0u))));
     return type == TYPE_INT8 ? bitfieldExtract(byte, 0, 8) : byte;
 }
 #else
@@ -22,7 +22,7 @@ float load_number(uint type, uvec2 base, int at)
 {
     if (type == TYPE_FLOAT32)
         return uintBitsToFloat(Words(add64(base, scaled(at, 2u))).v);
-    uint bits = uint(Halves(add64(base, scaled(at, 1u))).v);
+    uint bits = load_short(add64(base, scaled(at, 1u)));
     return type == TYPE_FLOAT16 ? half_to_float(bits) : bfloat_to_float(bits);
 }
 #endif
