@@ -30,4 +30,15 @@ struct conv_direct_params {
     uint channels_last;
 };
 
+/* struct kern_inverted_residual, one stage of it. The parts of the parameters begin at these elements of tensor 1; D
+ * begins at byte `depthwise` of the scratch memory, behind E. */
+struct inverted_residual_params {
+    uint stage, middle, channels, outputs;
+    int first[2], first_steps[2], first_start[2], image[2], window[2], steps[2], pad[2], out_sizes[2], in_sizes[2];
+    int w1, b1, wd, bd, w2, b2;
+    uint depthwise;
+    uint bounds[2];
+    float low[2], high[2];
+};
+
 #endif
