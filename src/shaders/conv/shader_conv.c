@@ -193,7 +193,7 @@ static struct conv_tile_params conv_tiles(const struct kern_op *op)
 void shader_conv_tile_plan(const struct kern_op *op, struct shader_work *out)
 {
     static const struct tile_codes codes = { SHADER_conv_tile, SHADER_conv_tile_large, SHADER_conv_tile_wide,
-                                             SHADER_conv_tile_int };
+                                             SHADER_conv_tile_int, SHADER_conv_tile_int_wide };
     const struct conv_tile_params params = conv_tiles(op);
     shader_tile_add(op, &codes, &params.tile, sizeof(params), out);
 }

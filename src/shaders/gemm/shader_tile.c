@@ -49,14 +49,19 @@ static uint64_t area(const struct tile_params *params, const struct tile_size *s
 
 static const struct tile_size *choose(const struct kern_op *op, const struct tile_params *params)
 {
-    if (is_integer(op))
-        return &plain;
-    if (forced)
-        return forced;
     const struct tile_size *best = area(params, &wide) < area(params, &plain) ? &wide : &plain;
-    if (tiles_of(params, &large) >= LARGE_MIN && area(params, &large) * 4 <= area(params, best) * 5)
+    if (forced && !(forced == &large && is_integer(op)))
+        return forced;
+    if (!is_integer(op) && tiles_of(params, &large) >= LARGE_MIN && area(params, &large) * 4 <= area(params, best) * 5)
         best = &large;
     return best;
+}
+
+static enum shader_code code_of(const struct kern_op *op, const struct tile_codes *codes, const struct tile_size *size)
+{
+    if (is_integer(op))
+        return size == &wide ? codes->integer_wide : codes->integer;
+    return size == &large ? codes->large : size == &wide ? codes->wide : codes->plain;
 }
 
 void shader_tile_cut_depth(const struct kern_op *op, struct tile_params *params)
@@ -88,11 +93,7 @@ static uint64_t units(const struct kern_op *op, const struct tile_params *params
 void shader_tile_add(const struct kern_op *op, const struct tile_codes *codes, const struct tile_params *params,
                      size_t parameter_bytes, struct shader_work *out)
 {
-    const struct tile_size *size = choose(op, params);
-    const enum shader_code code = is_integer(op)   ? codes->integer
-                                  : size == &large ? codes->large
-                                  : size == &wide  ? codes->wide
-                                                   : codes->plain;
+    const enum shader_code code = code_of(op, codes, choose(op, params));
     struct shader_dispatch *dispatch = shader_add(out, code, op, units(op, params, 0), 1, parameter_bytes);
     shader_specialize(op, (uint64_t)params->m * params->n * params->batches * params->k / 64, dispatch);
     if (params->splits == 1)

@@ -8,7 +8,7 @@
 
 /* Of one product, for tiles of every size; for integers. */
 struct tile_codes {
-    enum shader_code plain, large, wide, integer;
+    enum shader_code plain, large, wide, integer, integer_wide;
 };
 
 /* Sets all that sizes decide: m, n, k and batches are set. */
