@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The row by row work of integer products: packs from lines of bytes, and what becomes of sums. */
+/* Blocked products: the row by row work of integers (packs from lines of bytes, and what becomes of sums), the tiles of
+ * all types, and the rows that are made of them. */
 #include "kernels/core/isa.h"
+#include "kernels/core/packed_row.h"
 #include "kernels/gemm/blocked_gemm.h"
+#include "kernels/gemm/ukernel.h"
 
 #if defined(__AVX512BW__) && defined(__AVX512VL__)
 #include "kernels/gemm/quotient.h"
+#endif
+#if defined(__SSE2__)
+#include <immintrin.h>
 #endif
 
 static void interleave_bytes(const uint8_t *const *lines, uint64_t count, uint8_t flip, void *packs)
@@ -176,3 +182,149 @@ static void requantize(const int32_t *sums, uint32_t count, const struct blocked
 
 const struct blocked_gemm_integers KERN_ISA_PASTE(blocked_gemm_integers_, ISA) = { interleave, unshift, requantize,
                                                                                    row_of_bytes };
+
+/* ---- tiles: not of the GEMM micro-kernel, which has FLOAT32 alone ---- */
+
+#if defined(__AVX512F__)
+enum { TILE_VECS = 4, TILE_ROWS = 6, K_PACK = 4 };
+#elif defined(__AVX2__)
+enum { TILE_VECS = 2, TILE_ROWS = 6, K_PACK = 2 };
+#elif defined(__aarch64__) /* twice the registers */
+enum { TILE_VECS = 4, TILE_ROWS = 6, K_PACK = 2 };
+#else
+enum { TILE_VECS = 2, TILE_ROWS = 4, K_PACK = 2 };
+#endif
+
+enum { BYTES = sizeof(vec) };
+enum number { F32, F64, INTEGERS };
+
+typedef double doubles __attribute__((vector_size(BYTES)));
+typedef uint32_t words __attribute__((vector_size(BYTES)));
+
+/* One pack in all lanes. */
+DENSE_INLINE vec tile_set(enum number number, const char *from)
+{
+    uint32_t word;
+    if (number == F64)
+        return (vec)(*(const double *)from - (doubles){ 0 });
+    memcpy(&word, from, sizeof(word));
+    return (vec)(word - (words){ 0 });
+}
+
+/* sums + a * b, packs of integers as pairs of 16-bit numbers or, with AVX-512, as bytes. */
+DENSE_INLINE words tile_add_packs(words sums, words a, words b)
+{
+#if defined(__AVX512F__)
+    /* GCC 12 copies and spills the sums around the intrinsic: three times slower. */
+    __asm__("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(a), "v"(b));
+    return sums;
+#elif defined(__AVX2__)
+    return sums + (words)_mm256_madd_epi16((__m256i)a, (__m256i)b);
+#elif defined(__SSE2__)
+    return sums + (words)_mm_madd_epi16((__m128i)a, (__m128i)b);
+#elif defined(__aarch64__)
+    int16x8_t x = (int16x8_t)a, y = (int16x8_t)b;
+    int32x4_t low = vmull_s16(vget_low_s16(x), vget_low_s16(y));
+    return sums + (words)vpaddq_s32(low, vmull_high_s16(x, y));
+#else
+    typedef int16_t pairs __attribute__((vector_size(BYTES)));
+    pairs x = (pairs)a, y = (pairs)b;
+    for (uint32_t i = 0; i < BYTES / sizeof(uint32_t); i++)
+        sums[i] += (uint32_t)(x[2 * i] * y[2 * i]) + (uint32_t)(x[2 * i + 1] * y[2 * i + 1]);
+    return sums;
+#endif
+}
+
+DENSE_INLINE doubles tile_add_doubles(doubles sums, doubles a, doubles b)
+{
+#if defined(ISA_PORTABLE) /* the processor may lack fused operations */
+    return sums + a * b;
+#elif defined(__AVX512F__)
+    return _mm512_fmadd_pd(a, b, sums);
+#elif defined(__AVX2__)
+    return _mm256_fmadd_pd(a, b, sums);
+#else
+    return vfmaq_f64(sums, a, b);
+#endif
+}
+
+DENSE_INLINE vec tile_add(enum number number, vec sums, vec a, vec b)
+{
+    if (number == INTEGERS)
+        return (vec)tile_add_packs((words)sums, (words)a, (words)b);
+    if (number == F64)
+        return (vec)tile_add_doubles((doubles)sums, (doubles)a, (doubles)b);
+    return vec_fma(a, b, sums);
+}
+
+/* Unrolled at once, since registers have no numbers; with the 16 registers of SSE2, GCC 12 then copies the sums at each
+ * step, 1.25 times slower. */
+#if defined(ISA_PORTABLE)
+#define TILE_EACH_ROW for (uint32_t r = 0; r < rows; r++)
+#define TILE_EACH_VEC for (uint32_t v = 0; v < vectors; v++)
+#else
+#define TILE_EACH_ROW _Pragma("GCC unroll 6") for (uint32_t r = 0; r < rows; r++)
+#define TILE_EACH_VEC _Pragma("GCC unroll 4") for (uint32_t v = 0; v < vectors; v++)
+#endif
+
+DENSE_INLINE void tile_vectors(uint32_t vectors, uint32_t rows, enum number number, const struct blocked_gemm_tile *t)
+{
+    const uint64_t packs = t->packs, pack_bytes = number == F64 ? sizeof(double) : sizeof(float);
+    const char *a = t->a, *b = t->b;
+    vec total[TILE_ROWS][TILE_VECS];
+    TILE_EACH_ROW TILE_EACH_VEC total[r][v] = (vec){ 0 };
+    for (uint64_t w = 0; w < packs; w++, a += pack_bytes) {
+        vec right[TILE_VECS];
+        TILE_EACH_VEC right[v] = vec_load((const float *)(b + (w * TILE_VECS + v) * BYTES));
+        TILE_EACH_ROW
+        {
+            vec left = tile_set(number, a + r * packs * pack_bytes);
+            TILE_EACH_VEC total[r][v] = tile_add(number, total[r][v], left, right[v]);
+        }
+    }
+    TILE_EACH_ROW TILE_EACH_VEC vec_store((float *)((char *)t->sums + r * t->step * pack_bytes + v * BYTES),
+                                          total[r][v]);
+}
+
+DENSE_INLINE void tile_rows(uint32_t rows, enum number number, const struct blocked_gemm_tile *t)
+{
+    const uint32_t lanes = BYTES / (number == F64 ? sizeof(double) : sizeof(float));
+    UKERNEL_BY_COUNT((t->columns + lanes - 1) / lanes, TILE_VECS, tile_vectors, rows, number, t)
+}
+
+#define TILE(name, number, width, k_pack, integers)                                                                    \
+    static void tile_##name(const struct blocked_gemm_tile *t)                                                         \
+    {                                                                                                                  \
+        UKERNEL_BY_COUNT(t->rows, TILE_ROWS, tile_rows, number, t)                                                     \
+    }                                                                                                                  \
+    static const struct blocked_gemm_isa name = { TILE_ROWS, TILE_VECS * BYTES / (width), k_pack, width, tile_##name,  \
+                                                  integers };
+TILE(f32, F32, 4, 1, NULL)
+TILE(f64, F64, 8, 1, NULL)
+
+/* ---- rows ---- */
+
+KERN_ISA_RUN_WITH(gemm_float, blocked_gemm_run(blocked_gemm_isa_for(call->op, &f32, &f64), call, begin, end))
+KERN_ISA_RUN_WITH(conv_float, blocked_conv_run(blocked_gemm_isa_for(call->op, &f32, &f64), call, begin, end))
+
+#define INT_ROW(name, kind)                                                                                            \
+    KERN_PACKED_ROW(name, blocked_##kind##_plan(&integers, op, out), blocked_##kind##_pack_bytes(&integers, op),       \
+                    blocked_##kind##_pack(&integers, op, source, packed))                                              \
+    void kern_##name##_run(const struct kern_call *call, uint64_t begin, uint64_t end)                                 \
+    {                                                                                                                  \
+        blocked_##kind##_run(&integers, call, begin, end);                                                             \
+    }
+
+#if defined(ISA_PORTABLE) || defined(__x86_64__) /* the portable ones have NEON in them */
+TILE(integers, INTEGERS, 4, K_PACK, &KERN_ISA_TABLE(blocked_gemm_integers_))
+#if defined(__AVX512F__)
+INT_ROW(gemm_int_vnni, gemm)
+INT_ROW(conv_int_vnni, conv)
+#elif defined(__AVX2__)
+INT_ROW(gemm_int_avx2, gemm)
+INT_ROW(conv_int_avx2, conv)
+#else
+INT_ROW(gemm_int, gemm)
+INT_ROW(conv_int, conv)
+#endif
+#endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scaled dot-product attention, the definition: Y = softmax(scale * Q K^T + masks) V, row by row in double. */
+/* Scaled dot-product attention: what the rows accept and plan, and the definition: Y = softmax(scale * Q K^T + masks)
+ * V, row by row in double. */
 #include "kernels/attention/attention.h"
 
-#include <math.h>
+#define DEPTH_MAX 4096
 
 static bool is_integer_vector(const struct kern_view *view, uint32_t size, bool may_be_unsigned)
 {
@@ -20,25 +21,16 @@ static bool is_per_score(const struct kern_op *op, uint32_t tensor)
     return view->rank == 4;
 }
 
-static void number_inputs(const struct kern_attention *attention, struct attention_inputs *out)
-{
-    *out = (struct attention_inputs){ .count = 3 };
-    if (attention->has_mask)
-        out->mask = out->count++;
-    if (attention->has_keep)
-        out->keep = out->count++;
-    if (attention->has_end)
-        out->end = out->count++;
-    if (attention->has_start)
-        out->start = out->count++;
-    if (attention->has_past)
-        out->past = out->count++;
-}
-
 bool attention_inputs_init(const struct kern_op *op, struct attention_inputs *out)
 {
     const struct kern_view *t = op->tensors, *y = &t[op->input_count];
-    number_inputs(&op->u.attention, out);
+    const struct kern_attention *attention = &op->u.attention;
+    *out = (struct attention_inputs){ .count = 3 };
+    out->mask = attention->has_mask ? out->count++ : 0;
+    out->keep = attention->has_keep ? out->count++ : 0;
+    out->end = attention->has_end ? out->count++ : 0;
+    out->start = attention->has_start ? out->count++ : 0;
+    out->past = attention->has_past ? out->count++ : 0;
     if (op->input_count != out->count || op->output_count != 1 || y->rank != 4 || !dense_is_float(y->type))
         return false;
     for (uint32_t i = 0; i < 3; i++)
@@ -56,6 +48,71 @@ bool attention_inputs_init(const struct kern_op *op, struct attention_inputs *ou
            !(out->keep && (out->end || out->start));
 }
 
+bool kern_attention_f32_accepts(const struct kern_op *op)
+{
+    const struct kern_view *t = op->tensors, *y = &t[op->input_count];
+    struct attention_inputs in;
+    if (op->epilogue || !attention_inputs_init(op, &in) || !dense_is_short_float(y->type))
+        return false;
+    for (uint32_t i = 0; i < (in.mask ? 4u : 3u); i++)
+        if (!dense_is_short_float(t[i].type))
+            return false;
+    return t[0].sizes[3] <= DEPTH_MAX && y->sizes[3] <= DEPTH_MAX;
+}
+
+void attention_scratch_init(const struct kern_op *op, struct attention_scratch *out)
+{
+    const struct kern_view *k = &op->tensors[1], *v = &op->tensors[2], *y = &op->tensors[op->input_count];
+    const uint64_t depth = k->sizes[3];
+    out->rows = (uint32_t)base_align_up(BASE_MIN(y->sizes[2], ATTENTION_ROWS), ATTENTION_LINE);
+    out->keys = (uint32_t)base_align_up(BASE_MIN(k->sizes[2], ATTENTION_KEYS), ATTENTION_LINE);
+    out->width = (uint32_t)base_align_up(y->sizes[3], ATTENTION_STEP);
+    bool copies_k = !attention_direct(k, y->sizes[2]) && !attention_in_place(k, k->sizes[3]);
+    out->scores = out->rows * depth;
+    out->sums = out->scores + (uint64_t)out->rows * out->keys;
+    out->k = out->sums + (uint64_t)out->rows * out->width;
+    out->v = out->k + (copies_k ? out->keys * depth : 0);
+    out->rows_state = out->v + (attention_in_place(v, out->width) ? 0 : (uint64_t)out->keys * out->width);
+    out->masks = out->rows_state + 3 * out->rows;
+    out->rows4 = out->masks + 4 * out->keys;
+    out->floats = out->rows4 + 4 * base_align_up(depth, 4);
+}
+
+void kern_attention_f32_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+{
+    const struct kern_view *k = &op->tensors[1], *y = &op->tensors[op->input_count];
+    uint64_t rows = BASE_MIN(y->sizes[2], ATTENTION_ROWS);
+    struct attention_scratch scratch;
+    attention_scratch_init(op, &scratch);
+    *out = (struct kern_work){ .units = (uint64_t)y->sizes[0] * y->sizes[1] *
+                                        ((y->sizes[2] + ATTENTION_ROWS - 1) / ATTENTION_ROWS) };
+    out->grain = dense_grain(rows * k->sizes[2] * (k->sizes[3] + scratch.width) / 8);
+    out->worker_scratch_bytes = scratch.floats * sizeof(float);
+}
+
+bool kern_attention_f64_accepts(const struct kern_op *op)
+{
+    const struct kern_view *t = op->tensors;
+    struct attention_inputs in;
+    return !op->epilogue && attention_inputs_init(op, &in) && dense_same_type(op, 0, 2, DML_TENSOR_DATA_TYPE_FLOAT64) &&
+           t[op->input_count].type == DML_TENSOR_DATA_TYPE_FLOAT64 &&
+           (!in.mask || t[in.mask].type == DML_TENSOR_DATA_TYPE_FLOAT64);
+}
+
+void kern_attention_f64_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+{
+    const struct kern_view *k = &op->tensors[1], *y = &op->tensors[op->input_count];
+    const uint64_t keys = k->sizes[2], depth = k->sizes[3], width = y->sizes[3];
+    *out = (struct kern_work){ .units = (uint64_t)y->sizes[0] * y->sizes[1] *
+                                        ((y->sizes[2] + ATTENTION_F64_ROWS - 1) / ATTENTION_F64_ROWS) };
+    out->grain = dense_grain(keys * (depth + width + 16));
+    out->worker_scratch_bytes = (ATTENTION_F64_ROWS * (attention_f64_pitch(depth) + keys + attention_f64_pitch(width)) +
+                                 BASE_MAX(attention_f64_pitch(depth), attention_f64_pitch(width))) *
+                                sizeof(double);
+}
+
+/* ---- the definition ---- */
+
 bool kern_attention_any_ref_accepts(const struct kern_op *op)
 {
     struct attention_inputs in;
@@ -64,8 +121,6 @@ bool kern_attention_any_ref_accepts(const struct kern_op *op)
 
 void kern_attention_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
-    (void)state;
-    (void)threads;
     const struct kern_view *k = &op->tensors[1], *v = &op->tensors[2];
     uint64_t cost = (uint64_t)k->sizes[2] * (k->sizes[3] + v->sizes[3]);
     *out = (struct kern_work){ .units = dense_rows(&op->tensors[op->input_count]), .grain = dense_grain(cost) };

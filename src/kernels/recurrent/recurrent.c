@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The steps of RNN, GRU and LSTM, the definition: one batch row of one direction at a time, in double. */
+/* The steps of RNN, GRU and LSTM: what the fast rows accept and plan, and the definition: one batch row of one
+ * direction at a time, in double. */
 #include "kernels/core/dense.h"
 #include "kernels/recurrent/recurrent.h"
 
@@ -13,19 +14,6 @@ struct recurrent_row {
     double *gates; /* of 4 */
     double *mixed; /* what R is multiplied with */
 };
-
-uint32_t recurrent_gates(enum kern_cell cell)
-{
-    switch (cell) {
-    case KERN_CELL_RNN:
-        return 1;
-    case KERN_CELL_GRU:
-        return 3;
-    case KERN_CELL_LSTM:
-        return 4;
-    }
-    return 0;
-}
 
 static bool has_sizes(const struct kern_view *view, uint32_t rank, const uint32_t *sizes)
 {
@@ -43,10 +31,11 @@ static bool optional_fits(const struct kern_op *op, uint32_t at, uint32_t rank, 
 
 bool kern_recurrent_any_ref_accepts(const struct kern_op *op)
 {
+    static const uint32_t gates[] = { [KERN_CELL_RNN] = 1, [KERN_CELL_GRU] = 3, [KERN_CELL_LSTM] = 4 };
     const struct kern_recurrent *net = &op->u.recurrent;
     const struct kern_view *x = &op->tensors[0], *r = &op->tensors[1];
     if (op->epilogue || op->input_count < 2 || !op->output_count || x->rank != 5 || !dense_is_float(x->type) ||
-        !dense_is_float(r->type) || x->sizes[3] != recurrent_gates(net->cell) || x->sizes[2] > 2)
+        !dense_is_float(r->type) || x->sizes[3] != gates[net->cell] || x->sizes[2] > 2)
         return false;
     const uint32_t *s = x->sizes, hidden = s[4];
     const uint32_t rows[] = { s[2], s[3], hidden, hidden };
@@ -65,10 +54,42 @@ bool kern_recurrent_any_ref_accepts(const struct kern_op *op)
            optional_fits(op, net->last_memory, 3, sequence + 1);
 }
 
+bool kern_recurrent_f32_accepts(const struct kern_op *op)
+{
+    const struct kern_view *x = &op->tensors[0], *r = &op->tensors[1];
+    if (!kern_recurrent_any_ref_accepts(op) || x->type != DML_TENSOR_DATA_TYPE_FLOAT32)
+        return false;
+    for (uint32_t i = 1; i < op->input_count + op->output_count; i++)
+        if (i != op->u.recurrent.lengths && !dense_is_short_float(op->tensors[i].type))
+            return false;
+    if (op->u.recurrent.panels)
+        return r->type == DML_TENSOR_DATA_TYPE_FLOAT32 && r->strides[4] == 1 &&
+               (r->strides[3] == KERN_RECURRENT_PANEL || r->sizes[3] == 1);
+    return r->strides[3] == 1 || r->sizes[3] == 1;
+}
+
+bool recurrent_by_team(const struct kern_op *op, uint32_t threads)
+{
+    const uint32_t *sizes = op->tensors[0].sizes;
+    uint64_t rows = sizes[1], hidden = sizes[4], blocks = (rows + 3) / 4 * sizes[2];
+    return threads > blocks && BASE_MIN(rows, RECURRENT_ROWS) * hidden * hidden * sizes[3] >= RECURRENT_TEAM_MIN;
+}
+
+void kern_recurrent_f32_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+{
+    const uint32_t *sizes = op->tensors[0].sizes;
+    uint64_t rows = sizes[1], hidden = sizes[4];
+    *out = (struct kern_work){ .units = rows * sizes[2] };
+    /* R is read once for up to four rows in the time of one. */
+    out->grain = BASE_MAX(dense_grain(sizes[0] * (hidden + 16) * hidden * sizes[3] / 8), BASE_MIN(rows, 4));
+    if (recurrent_by_team(op, threads))
+        out->grain = out->units;
+    uint64_t parts = BASE_MIN(rows, RECURRENT_ROWS) * RECURRENT_ROW_PARTS + RECURRENT_SAME_PARTS;
+    out->worker_scratch_bytes = parts * recurrent_width(sizes[4]) * sizeof(float);
+}
+
 void kern_recurrent_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
-    (void)state;
-    (void)threads;
     const uint32_t *sizes = op->tensors[0].sizes;
     uint64_t cost = (uint64_t)sizes[0] * sizes[3] * sizes[4] * sizes[4];
     *out = (struct kern_work){ .units = (uint64_t)sizes[1] * sizes[2], .grain = dense_grain(cost) };

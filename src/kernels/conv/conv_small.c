@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Plans of convolutions of few input channels, and of few output channels. */
 #include "kernels/conv/conv_plans.h"
+#include "kernels/core/packed_row.h"
 
 enum {
     CHANNELS_MAX = 4,
@@ -20,19 +22,6 @@ static bool shape_fits(const struct conv_shape *s)
     return small && s->in_channels * s->kernel[1] * s->kernel[2] <= TAPS_MAX;
 }
 
-static bool types_fit(const struct kern_op *op)
-{
-    return !op->u.conv.integer && op->tensors[op->input_count].type == DML_TENSOR_DATA_TYPE_FLOAT32 &&
-           dense_same_type(op, 0, op->u.conv.has_bias ? 2 : 1, DML_TENSOR_DATA_TYPE_FLOAT32);
-}
-
-static int64_t take(struct conv_small_cin *f, int64_t floats)
-{
-    int64_t at = f->floats;
-    f->floats += (int64_t)base_align_up((uint64_t)floats, 16);
-    return at;
-}
-
 /* Bounds are done in registers. Other programs run along lines of results that lie together, and read nothing else. */
 static bool output_fits(const struct kern_op *op, struct conv_small_cin *f)
 {
@@ -49,7 +38,8 @@ bool conv_small_cin_init(const struct kern_op *op, struct conv_small_cin *f)
 {
     *f = (struct conv_small_cin){ 0 };
     struct conv_shape *s = &f->s;
-    if (!types_fit(op) || !conv_shape_init(op, s) || !shape_fits(s) || !output_fits(op, f))
+    if (!conv_has_type(op, DML_TENSOR_DATA_TYPE_FLOAT32) || !conv_shape_init(op, s) || !shape_fits(s) ||
+        !output_fits(op, f))
         return false;
     const int64_t reach = (s->kernel[1] - 1) * s->dilation[1];
     f->taps = s->in_channels * s->kernel[1] * s->kernel[2];
@@ -63,12 +53,14 @@ bool conv_small_cin_init(const struct kern_op *op, struct conv_small_cin *f)
     f->rows = BASE_MIN(BASE_MAX(f->rows, 1), s->out[1]);
     f->bands = (s->out[1] + f->rows - 1) / f->rows;
     f->in_rows = (f->rows - 1) * s->stride[1] + reach + 1;
-    f->image = take(f, f->in_rows * row);
-    f->bias = take(f, f->blocks * CONV_SMALL_CIN_LANES);
-    f->offsets = take(f, f->taps);
-    f->results = take(f, f->direct ? 0 : (s->out[2] + CONV_SMALL_CIN_LANES) * 2 * CONV_SMALL_CIN_LANES);
-    f->weights = take(f, op->packed_input == 2 ? 0 : f->blocks * f->taps * CONV_SMALL_CIN_LANES);
-    f->epilogue = take(f, 0);
+    f->image = dense_take(&f->floats, (uint64_t)(f->in_rows * row), 16);
+    f->bias = dense_take(&f->floats, (uint64_t)(f->blocks * CONV_SMALL_CIN_LANES), 16);
+    f->offsets = dense_take(&f->floats, (uint64_t)(f->taps), 16);
+    f->results = dense_take(
+        &f->floats, (uint64_t)(f->direct ? 0 : (s->out[2] + CONV_SMALL_CIN_LANES) * 2 * CONV_SMALL_CIN_LANES), 16);
+    f->weights =
+        dense_take(&f->floats, (uint64_t)(op->packed_input == 2 ? 0 : f->blocks * f->taps * CONV_SMALL_CIN_LANES), 16);
+    f->epilogue = dense_take(&f->floats, (uint64_t)(0), 16);
     return f->in_rows * row <= IMAGE_MAX;
 }
 
@@ -103,14 +95,11 @@ void conv_small_cin_pack(const struct conv_small_cin *f, const float *source, fl
     }
 }
 
-static bool pack_plan(const struct kern_op *op, uint32_t *out_input, uint64_t *out_bytes)
+static uint64_t pack_bytes(const struct kern_op *op)
 {
     struct conv_small_cin f;
-    if (op->packed_input != 2 || !conv_small_cin_init(op, &f))
-        return false;
-    *out_input = 1;
-    *out_bytes = (uint64_t)(f.blocks * f.taps) * CONV_SMALL_CIN_LANES * sizeof(float);
-    return true;
+    conv_small_cin_init(op, &f);
+    return (uint64_t)(f.blocks * f.taps) * CONV_SMALL_CIN_LANES * sizeof(float);
 }
 
 static void pack(const struct kern_op *op, const void *source, void *packed)
@@ -121,27 +110,62 @@ static void pack(const struct kern_op *op, const void *source, void *packed)
 }
 
 /* Every instruction set cuts and packs in the same way. */
-#define CONV_SMALL_CIN_ROW(row)                                                                                        \
-    void row##_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)              \
-    {                                                                                                                  \
-        (void)state;                                                                                                   \
-        (void)threads;                                                                                                 \
-        plan(op, out);                                                                                                 \
-    }                                                                                                                  \
-    bool row##_pack_plan(const struct kern_op *op, const void *state, uint32_t *out_input, uint64_t *out_bytes)        \
-    {                                                                                                                  \
-        (void)state;                                                                                                   \
-        return pack_plan(op, out_input, out_bytes);                                                                    \
-    }                                                                                                                  \
-    void row##_pack(const struct kern_op *op, const void *state, const void *source, void *packed)                     \
-    {                                                                                                                  \
-        (void)state;                                                                                                   \
-        pack(op, source, packed);                                                                                      \
-    }
+#define ROW(isa) KERN_PACKED_ROW(conv_small_cin_f32_##isa, plan(op, out), pack_bytes(op), pack(op, source, packed))
+KERN_EACH_ISA(ROW)
 
-#if defined(__x86_64__)
-CONV_SMALL_CIN_ROW(kern_conv_small_cin_f32_avx512)
-CONV_SMALL_CIN_ROW(kern_conv_small_cin_f32_avx2)
-#elif defined(__aarch64__)
-CONV_SMALL_CIN_ROW(kern_conv_small_cin_f32_neon)
-#endif
+/* ---- few output channels ---- */
+
+enum {
+    COUT_CHANNELS_MAX = 128,
+    BAND_FLOATS = 72 * 1024, /* inputs of a band stay in the second-level cache */
+};
+
+static bool cout_shape_fits(const struct kern_op *op, const struct conv_shape *s)
+{
+    if (op->u.conv.spatial != 2 || op->u.conv.integer || s->transposed || s->groups != 1)
+        return false;
+    /* Without taps to share the copied inputs, copying costs too much. */
+    return s->stride[1] == 1 && s->stride[2] == 1 && s->kernel[1] * s->kernel[2] >= 4 &&
+           s->in_channels <= COUT_CHANNELS_MAX && s->out_channels <= CONV_SMALL_COUT_CHANNELS &&
+           s->out[2] >= CONV_SMALL_COUT_LANES / 2;
+}
+
+bool conv_small_cout_init(const struct kern_op *op, struct conv_small_cout *f)
+{
+    if (!conv_shape_init(op, &f->s) || !cout_shape_fits(op, &f->s))
+        return false;
+    const struct conv_shape *s = &f->s;
+    int64_t vecs = (s->out[2] + CONV_SMALL_COUT_LANES - 1) / CONV_SMALL_COUT_LANES, most = 24 / s->out_channels;
+    int64_t reach[2] = { (s->kernel[1] - 1) * s->dilation[1], (s->kernel[2] - 1) * s->dilation[2] };
+    most = BASE_MIN(most, CONV_SMALL_COUT_VECS);
+    f->bands[1] = (vecs + most - 1) / most;
+    f->columns = (vecs + f->bands[1] - 1) / f->bands[1] * CONV_SMALL_COUT_LANES;
+    f->pitch = (f->columns + reach[1] + 15) / 16 * 16;
+    f->rows = BAND_FLOATS / (f->pitch * BASE_MAX(s->in_channels, 1)) - reach[0];
+    f->rows = BASE_MIN(BASE_MIN(BASE_MAX(f->rows, 4), 32), s->out[1]);
+    f->bands[0] = f->rows ? (s->out[1] + f->rows - 1) / f->rows : 0;
+    f->in_rows = f->rows + reach[0];
+    if (reach[0] > 64 || reach[1] > 64)
+        return false;
+    f->weights = (uint64_t)s->in_channels * (uint64_t)(f->in_rows * f->pitch);
+    f->bias =
+        f->weights + base_align_up((uint64_t)(s->kernel[1] * s->kernel[2]) * s->in_channels * s->out_channels, 16);
+    f->sums = f->bias + 16;
+    f->floats = f->sums + s->out_channels * (uint64_t)f->columns;
+    return true;
+}
+
+bool kern_conv_small_cout_f32_accepts(const struct kern_op *op)
+{
+    struct conv_small_cout f;
+    return conv_small_cout_init(op, &f) && conv_has_type(op, DML_TENSOR_DATA_TYPE_FLOAT32) &&
+           (!op->u.conv.has_bias || op->tensors[2].sizes[1] == f.s.out_channels);
+}
+
+void kern_conv_small_cout_f32_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+{
+    struct conv_small_cout f;
+    conv_small_cout_init(op, &f);
+    *out = (struct kern_work){ .units = f.s.batch * (uint64_t)(f.bands[0] * f.bands[1]), .grain = 1 };
+    out->worker_scratch_bytes = base_align_up(f.floats * sizeof(float), 64) + dense_epilogue_bytes(op);
+}
