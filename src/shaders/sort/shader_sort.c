@@ -13,8 +13,7 @@ static struct shader_runs runs_of(const struct kern_op *op)
 {
     const struct kern_view *x = &op->tensors[0];
     const uint32_t axis = op->u.sort.axis;
-    return shader_runs(kern_view_elements(x) / x->sizes[axis], x->sizes[axis], op->tensors[1].sizes[axis],
-                       is_wide(op));
+    return shader_runs(kern_view_elements(x) / x->sizes[axis], x->sizes[axis], op->tensors[1].sizes[axis], is_wide(op));
 }
 
 const char *shader_sort_any_obstacle(const struct kern_op *op)

@@ -3,10 +3,9 @@
 
 struct sort_merge_params shader_runs_merge(const struct shader_runs *runs, uint32_t index)
 {
-    struct sort_merge_params params = { .runs = runs->parts,
-                                        .stored = BASE_MIN(SORT_CHUNK, runs->kept),
-                                        .covered = SORT_CHUNK,
-                                        .size = runs->length };
+    struct sort_merge_params params = {
+        .runs = runs->parts, .stored = BASE_MIN(SORT_CHUNK, runs->kept), .covered = SORT_CHUNK, .size = runs->length
+    };
     for (uint32_t i = 0; i < index; i++) {
         params.runs = (params.runs + 1) / 2;
         params.covered *= 2;
@@ -43,9 +42,8 @@ void shader_runs_plan(const struct shader_runs *runs, const struct kern_op *op, 
 {
     for (uint32_t i = 0; i < runs->merges; i++) {
         const struct sort_merge_params params = shader_runs_merge(runs, i);
-        struct shader_dispatch *dispatch =
-            shader_add(out, runs->wide ? SHADER_sort_merge_wide : SHADER_sort_merge, op, items_of(runs, &params),
-                       SHADER_GROUP_SIZE, sizeof(params));
+        struct shader_dispatch *dispatch = shader_add(out, runs->wide ? SHADER_sort_merge_wide : SHADER_sort_merge, op,
+                                                      items_of(runs, &params), SHADER_GROUP_SIZE, sizeof(params));
         dispatch->constant_count = 0; /* it looks at no tensor: one pipeline for all types */
     }
 }

@@ -6,12 +6,12 @@
 /* Elements that a workgroup sorts in shared memory. */
 #define SORT_CHUNK 1024
 
-/* How many of a line are sorted, and where the results go. Bits of elements, lower word first: all, a number's sign, the
- * magnitude above which a floating-point one is NaN, and those inverted in keys. */
+/* How many of a line are sorted, and where the results go. Bits of elements, lower word first: all, a number's sign,
+ * the magnitude above which a floating-point one is NaN, and those inverted in keys. */
 struct sort_params {
     uint axis, lines, size, kept; /* the first `kept` in order are wanted */
-    uint segment; /* a power of two: so many elements of a line are sorted together */
-    uint parts;   /* segments of a line */
+    uint segment;                 /* a power of two: so many elements of a line are sorted together */
+    uint parts;                   /* segments of a line */
     uint is_float, mask[2], sign[2], infinity[2], flip[2];
 };
 
