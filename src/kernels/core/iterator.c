@@ -147,6 +147,8 @@ void kern_cursor_skip(const struct kern_iterator *iterator, struct kern_cursor *
     cursor->index[d] += count;
     for (uint32_t v = 0; v < iterator->views; v++)
         cursor->offset[v] += (int64_t)count * iterator->strides[v][d];
+    if (cursor->index[d] == iterator->sizes[d])
+        kern_cursor_next_row(iterator, cursor);
 }
 
 void kern_cursor_next_row(const struct kern_iterator *iterator, struct kern_cursor *cursor)

@@ -37,7 +37,12 @@ struct kern_cursor {
     int64_t offset[KERN_TENSORS_MAX];
 };
 void kern_cursor_seek(const struct kern_iterator *iterator, uint64_t flat, struct kern_cursor *out);
-/* Onwards within the innermost row, which must not end there. */
+/* Elements from here to the end of the innermost row. */
+static inline uint64_t kern_cursor_row_left(const struct kern_iterator *iterator, const struct kern_cursor *cursor)
+{
+    return iterator->sizes[iterator->rank - 1] - cursor->index[iterator->rank - 1];
+}
+/* Onwards by at most as many. */
 void kern_cursor_skip(const struct kern_iterator *iterator, struct kern_cursor *cursor, uint64_t count);
 /* To the start of the next innermost row. */
 void kern_cursor_next_row(const struct kern_iterator *iterator, struct kern_cursor *cursor);

@@ -9,6 +9,7 @@
     #name, KERN_##kind, cpu, max_ulp, kern_##family##_accepts, kern_##planner##_plan, kern_##name##_run
 #define PACK(name) .pack_plan = kern_##name##_pack_plan, .pack = kern_##name##_pack
 #define KERNEL_AS(kind, name, family, cpu, max_ulp) { ROW(kind, name, family, family, cpu, max_ulp) },
+#define REFERENCE(kind, name, family) { ROW(kind, name, family, name, BASE_CPU_NONE, 0) },
 #define PACKED_AS(kind, name, family, cpu, max_ulp) { ROW(kind, name, family, name, cpu, max_ulp), PACK(name) },
 #define VENDOR_AS(kind, name, library, cpu, max_ulp)                                                                   \
     { #name, KERN_##kind, cpu, max_ulp, kern_##name##_accepts, kern_##library##_plan, kern_##library##_run,            \

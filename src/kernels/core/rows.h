@@ -5,29 +5,34 @@
 
 /* MACRO(kind, row, family, cpu, max_ulp) for each instruction set with vectors */
 #if defined(__x86_64__)
-#define ROWS_SIMD(MACRO, kind, name, max_ulp)                                                                          \
-    MACRO(kind, name##_avx512, name, BASE_CPU_AVX512, max_ulp)                                                         \
-    MACRO(kind, name##_avx2, name, BASE_CPU_AVX2, max_ulp)
+#define ROWS_SIMD(MACRO, kind, name, family, max_ulp)                                                                  \
+    MACRO(kind, name##_avx512, family, BASE_CPU_AVX512, max_ulp)                                                       \
+    MACRO(kind, name##_avx2, family, BASE_CPU_AVX2, max_ulp)
 #elif defined(__aarch64__)
-#define ROWS_SIMD(MACRO, kind, name, max_ulp) MACRO(kind, name##_neon, name, BASE_CPU_NEON, max_ulp)
+#define ROWS_SIMD(MACRO, kind, name, family, max_ulp) MACRO(kind, name##_neon, family, BASE_CPU_NEON, max_ulp)
 #else
-#define ROWS_SIMD(MACRO, kind, name, max_ulp)
+#define ROWS_SIMD(MACRO, kind, name, family, max_ulp)
 #endif
 #if defined(ANYDML_DNNL)
 #define VENDOR(...) VENDOR_AS(__VA_ARGS__)
 #else
 #define VENDOR(...)
 #endif
-#define SIMD(kind, name, max_ulp)        ROWS_SIMD(KERNEL_AS, kind, name, max_ulp)
-#define PACKED_SIMD(kind, name, max_ulp) ROWS_SIMD(PACKED_AS, kind, name, max_ulp)
+#define SIMD(kind, name, max_ulp)        ROWS_SIMD(KERNEL_AS, kind, name, name, max_ulp)
+#define PACKED_SIMD(kind, name, max_ulp) ROWS_SIMD(PACKED_AS, kind, name, name, max_ulp)
 #define KERNEL(kind, name, cpu, max_ulp) KERNEL_AS(kind, name, name, cpu, max_ulp)
-#define EVERY(kind, name, max_ulp)       SIMD(kind, name, max_ulp) KERNEL(kind, name, BASE_CPU_NONE, max_ulp)
+#define EVERY_AS(kind, name, family, max_ulp)                                                                          \
+    ROWS_SIMD(KERNEL_AS, kind, name, family, max_ulp) KERNEL_AS(kind, name, family, BASE_CPU_NONE, max_ulp)
+#define EVERY(kind, name, max_ulp) EVERY_AS(kind, name, name, max_ulp)
 
 /* Every row's functions are named kern_<row>_<role>. */
 #define KERNEL_AS(kind, name, family, cpu, max_ulp)                                                                    \
     bool kern_##family##_accepts(const struct kern_op *op);                                                            \
     void kern_##family##_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out);   \
     void kern_##name##_run(const struct kern_call *call, uint64_t begin, uint64_t end);
+#define REFERENCE(kind, name, family)                                                                                  \
+    KERNEL_AS(kind, name, family, BASE_CPU_NONE, 0)                                                                    \
+    void kern_##name##_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out);
 #define PACKED_AS(kind, name, family, cpu, max_ulp)                                                                    \
     KERNEL_AS(kind, name, family, cpu, max_ulp)                                                                        \
     void kern_##name##_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out);     \
@@ -42,6 +47,7 @@
 #include "kernels/core/kernels.def"
 #include "kernels/core/kernels_dense.def"
 #undef KERNEL_AS
+#undef REFERENCE
 #undef PACKED_AS
 #undef VENDOR_AS
 
