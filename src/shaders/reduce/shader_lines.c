@@ -3,7 +3,7 @@
 
 #define GROUPS_WANTED 512 /* workgroups that keep a large device busy */
 #define PARTS_MAX     256
-#define PART_LEAST    1 /* elements of a lane */
+#define PART_LEAST    16 /* elements of a lane */
 
 const char *shader_lines_obstacle(const struct kern_op *op)
 {
