@@ -159,7 +159,7 @@ void shader_pool_grad_any_plan(const struct kern_op *op, struct shader_work *out
 {
     const uint32_t max = grad_is_max(op);
     struct pool_shape s;
-    pool_grad_shape(op, &s);
+    pool_shape_init(op, &s);
     if (max) {
         out->scratch_bytes = 4 * elements_of(op, 1);
         add(op, SHADER_pool_max, elements_of(op, 1), taps_of(&s), out);
@@ -173,7 +173,7 @@ void shader_pool_grad_any_write(const struct kern_op *op, uint32_t index, const 
     const uint32_t max = grad_is_max(op);
     struct pool_params params = params_of(&op->u.pool_grad, max ? 0 : 1, max);
     struct pool_shape s;
-    pool_grad_shape(op, &s);
+    pool_shape_init(op, &s);
     params.scratch = max && !index;
     if (params.scratch)
         write(op, places, elements_of(op, 1), taps_of(&s), &params, words);
