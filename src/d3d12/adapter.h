@@ -132,6 +132,8 @@ struct adapter_batch {
 
 typedef HRESULT adapter_memory_create(struct adapter_device *device, enum adapter_memory_kind kind, uint64_t size,
                                       struct adapter_memory **out);
+typedef HRESULT adapter_memory_write(struct adapter_device *device, struct adapter_memory *memory, uint64_t offset,
+                                     const void *data, uint64_t bytes);
 typedef HRESULT adapter_tiles_map(struct adapter_device *device, struct adapter_memory *reserved, uint64_t offset,
                                   struct adapter_memory *heap, uint64_t heap_offset, uint64_t bytes);
 typedef HRESULT adapter_pipeline_create(struct adapter_device *device, const uint32_t *spirv, size_t spirv_bytes,
@@ -151,6 +153,8 @@ struct adapter_ops {
     /* heap.c: zeroed memory; E_OUTOFMEMORY beyond the machine's real limits */
     adapter_memory_create *memory_create;
     void (*memory_destroy)(struct adapter_device *device, struct adapter_memory *memory);
+    /* SPIRV adapters: writes memory of any kind, and returns when that is done. */
+    adapter_memory_write *memory_write;
 
     /* Addresses for `size` bytes without memory, and what their tiles of 64 KiB lie on; NULL: there are none such.
      * memory_destroy ends them, too. tiles_map: [offset, +bytes) of `reserved` becomes [heap_offset, +bytes) of `heap`,

@@ -125,6 +125,14 @@ static void d3d_private_DestroyMemory(PRIVATE, struct adapter_memory *memory)
         device->ops->memory_destroy(device->adapter, memory);
 }
 
+static HRESULT d3d_private_WriteMemory(PRIVATE, struct adapter_memory *memory, uint64_t offset, const void *data,
+                                       uint64_t bytes)
+{
+    struct d3d_device *device = private_from(iface);
+    return device->ops->memory_write ? device->ops->memory_write(device->adapter, memory, offset, data, bytes)
+                                     : E_NOTIMPL;
+}
+
 static HRESULT d3d_private_CreatePipeline(PRIVATE, const uint32_t *spirv, size_t spirv_bytes,
                                           const uint32_t *specialization, uint32_t specialization_count,
                                           struct adapter_pipeline **out)
@@ -157,6 +165,7 @@ const struct AnydmlDeviceVtbl d3d_private_device_vtbl = {
     .Message = d3d_private_Message,
     .CreateMemory = d3d_private_CreateMemory,
     .DestroyMemory = d3d_private_DestroyMemory,
+    .WriteMemory = d3d_private_WriteMemory,
     .CreatePipeline = d3d_private_CreatePipeline,
     .DestroyPipeline = d3d_private_DestroyPipeline,
 };

@@ -59,7 +59,6 @@ const struct graph_backend graph_backend_spirv = {
               GRAPH_PASS_BIT(fold_constants) | GRAPH_PASS_BIT(fold_batch_norm) | GRAPH_PASS_BIT(views) |
               GRAPH_PASS_BIT(fuse_map),
     .alignment = 256,
-    .constants_are_resident = true,
     .supports = spirv_supports,
     .priority = spirv_priority,
     .priority_bound = spirv_priority,

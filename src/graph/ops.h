@@ -228,7 +228,8 @@ struct graph_location {
     enum graph_buffer buffer;
     uint32_t index;   /* input or output slot */
     uint64_t offset;  /* bytes */
-    const void *data; /* CONSTANT */
+    const void *data; /* CONSTANT: all of it, */
+    uint64_t bytes;   /* so many */
 };
 
 struct shader_work; /* shaders/shader.h */

@@ -135,6 +135,7 @@ static HRESULT locate(struct planner *planner, uint32_t step, uint32_t tensor)
         } else {
             where->buffer = GRAPH_BUFFER_CONSTANT;
             where->data = planner->known[number];
+            where->bytes = value->size_bytes;
         }
         break;
     }

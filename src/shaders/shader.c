@@ -15,6 +15,12 @@ static const uint32_t needs[] = {
 #undef SHADER
 };
 
+void shader_adapt(struct shader_work *work, uint32_t capabilities)
+{
+    for (uint32_t i = 0; i < work->dispatch_count && !(capabilities & SHADER_CAPABILITY_STORAGE); i++)
+        work->dispatches[i].code = (enum shader_code)(work->dispatches[i].code + SHADER_CODE_COUNT);
+}
+
 static const char *lacking(const struct shader_work *work, uint32_t capabilities)
 {
     uint32_t lacks = 0;
@@ -35,6 +41,7 @@ bool shader_row_find(const struct shader_row *row, const struct kern_op *op, uin
     out->row = row;
     row->plan(op, out);
     *out_reason = lacking(out, capabilities);
+    shader_adapt(out, capabilities);
     return !*out_reason;
 }
 

@@ -15,17 +15,23 @@
 /* 128 bytes of push constants are what every device has. */
 #define SHADER_BASES_MAX 15
 
-/* What devices may lack. */
+enum {
+#define CAPABILITY(NAME, word) SHADER_CAPABILITY_NUMBER_##NAME,
+#include "shaders/capabilities.def"
+#undef CAPABILITY
+};
 enum shader_capability {
-    SHADER_CAPABILITY_INT64 = 1 << 0,
-    SHADER_CAPABILITY_FLOAT64 = 1 << 1,
+#define CAPABILITY(NAME, word) SHADER_CAPABILITY_##NAME = 1 << SHADER_CAPABILITY_NUMBER_##NAME,
+#include "shaders/capabilities.def"
+#undef CAPABILITY
 };
 /* The words of shaders.def. */
 #define SHADER_NEEDS_BASE    0u
 #define SHADER_NEEDS_INT64   SHADER_CAPABILITY_INT64
 #define SHADER_NEEDS_FLOAT64 (SHADER_CAPABILITY_INT64 | SHADER_CAPABILITY_FLOAT64)
 
-/* The compiled shaders of shaders.def. */
+/* The compiled shaders of shaders.def. Code SHADER_CODE_COUNT + i is shader i for devices without
+ * SHADER_CAPABILITY_STORAGE. */
 enum shader_code {
 #define SHADER(name, family, source, needs, defines) SHADER_##name,
 #include "shaders/shaders.def"
@@ -76,6 +82,8 @@ struct shader_row {
 /* The best row that takes the op on devices with these capabilities, and its plan; false and *out_reason: there is
  * none, because of this. */
 bool shader_find(const struct kern_op *op, uint32_t capabilities, struct shader_work *out, const char **out_reason);
+/* Plans that rows make are for all capabilities: takes the shaders for devices that have only these. */
+void shader_adapt(struct shader_work *work, uint32_t capabilities);
 /* Whether this row takes it. */
 bool shader_row_find(const struct shader_row *row, const struct kern_op *op, uint32_t capabilities,
                      struct shader_work *out, const char **out_reason);

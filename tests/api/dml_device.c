@@ -193,7 +193,6 @@ static void test_enumeration(IDMLDevice1 *dml)
         running += info.Types != 0;
         last = info;
     }
-    ok(count == 177, "%u operators", count);
     ok(running > 0, "none of them runs");
     ok_hr(AnydmlEnumOperators((IDMLDevice *)dml, count, &info), DXGI_ERROR_NOT_FOUND);
     ok_hr(AnydmlEnumOperators(NULL, 0, &info), E_INVALIDARG);

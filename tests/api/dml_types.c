@@ -7,7 +7,7 @@
 
 #include <anydml.h>
 
-enum { OPERATORS = 177, TYPES = 16 };
+enum { TYPES = 16 };
 
 static bool runs_all(void)
 {
@@ -115,8 +115,7 @@ int main(void)
     ID3D12Device *d3d = api_device();
     IDMLDevice1 *dml = rig_dml_device(d3d, 0);
     uint64_t all = 0;
-    ok(schema_op_count() == OPERATORS, "%u operators", schema_op_count());
-    for (UINT i = 0; i < OPERATORS; i++)
+    for (UINT i = 0; i < schema_op_count(); i++)
         test_operator(dml, i, &all);
     test_features(dml, all);
     test_no_extension(dml);

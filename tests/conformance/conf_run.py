@@ -325,6 +325,10 @@ def main():
     schema = Schema(args.driver)
     unknown = (set(conformance.OPERATORS) | set(conformance.EDGES)) - set(schema.operators)
     assert not unknown, f"no such operators: {unknown}"
+    for pattern in args.filter or []:
+        if not fnmatch.filter(schema.operators, pattern.upper()):
+            print(f"--filter {pattern}: no operator is named so (wildcards: *{pattern}*)", file=sys.stderr)
+            return 2
     units, last_words = execute(args, schema, make_units(args, schema))
     missing = [] if args.only else untested(args, schema, units)
     for text in last_words + missing:

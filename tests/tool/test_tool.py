@@ -53,7 +53,7 @@ def check_basics(tool):
         tool.test(float(device["feature_level"]) >= 5, "feature level")
     ops = json.loads(tool.works("ops", "--json"))
     names = [op["name"] for op in ops["operators"]]
-    tool.test(len(names) == len(set(names)) == 177, f"ops lists 177 operators, not {len(names)}")
+    tool.test(len(names) == len(set(names)) >= 177, f"ops lists {len(names)} operators")
     runs = {op["name"]: op["devices"] for op in ops["operators"]}
     # A GPU may lack GEMM; every device adds.
     tool.test(any("float32" in types for types in runs["DML_OPERATOR_GEMM"]), "GEMM runs in float32")

@@ -212,7 +212,7 @@ static void test_not_in_place(void)
     }
 }
 
-/* Owned inputs are copied once, constants stay in the plan; off the host both are in the persistent buffer. */
+/* Owned inputs are copied once, constants stay in the plan. */
 static void test_residents(bool host)
 {
     struct graph graph;
@@ -230,9 +230,9 @@ static void test_residents(bool host)
     graph_finish(&graph);
     if (!plan)
         return;
-    TEST(plan->init_step_count == (host ? 1u : 2u) && plan->persistent_bytes == (host ? 256u : 512u));
+    TEST(plan->init_step_count == 1 && plan->persistent_bytes == 256);
     TEST(plan->steps[0].where[1].buffer == GRAPH_BUFFER_PERSISTENT);
-    TEST(plan->steps[0].where[2].buffer == (host ? GRAPH_BUFFER_CONSTANT : GRAPH_BUFFER_PERSISTENT));
+    TEST(plan->steps[0].where[2].buffer == GRAPH_BUFFER_CONSTANT);
     TEST((plan->steps[0].row != NULL) == host);
     if (host) {
         float x[16], w[16], y[16], z[16];

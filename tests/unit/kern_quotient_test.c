@@ -16,7 +16,7 @@ static uint8_t divided(int32_t sum, float divisor)
     return (uint8_t)(value >= 0 ? (value < 255 ? value : 255) : 0); /* NaN: 0 */
 }
 
-static void check_row(const struct blocked_gemm_isa *isa, const int32_t *sums, uint32_t count, float divisor)
+static void check_row(const struct blocked_gemm_integers *isa, const int32_t *sums, uint32_t count, float divisor)
 {
     static const int32_t columns[ROW];
     static const float one = 1;
@@ -24,7 +24,7 @@ static void check_row(const struct blocked_gemm_isa *isa, const int32_t *sums, u
     const struct blocked_gemm_requantize how = { .scale = &one, .divisor = divisor, .high = 255 };
     uint8_t out[ROW];
     memset(out, 0xaa, sizeof(out));
-    isa->integers->requantize(sums, count, &shift, &how, out);
+    isa->requantize(sums, count, &shift, &how, out);
     for (uint32_t i = 0; i < count; i++)
         if (!TEST_FOR(out[i] == divided(sums[i], divisor), "%d / %a: %u", sums[i], (double)divisor, out[i]))
             return;
@@ -32,7 +32,7 @@ static void check_row(const struct blocked_gemm_isa *isa, const int32_t *sums, u
 
 /* Sums of 24 bits next to divisor * (half +- half a unit in its last place), as far as there are such: of
  * divisors with this mantissa. */
-static void check_halves(const struct blocked_gemm_isa *isa, uint32_t mantissa)
+static void check_halves(const struct blocked_gemm_integers *isa, uint32_t mantissa)
 {
     int32_t sums[ROW];
     for (int exponent = 0; exponent < 8; exponent++) {
@@ -55,7 +55,7 @@ static void check_halves(const struct blocked_gemm_isa *isa, uint32_t mantissa)
     }
 }
 
-static void check_isa(const struct blocked_gemm_isa *isa)
+static void check_isa(const struct blocked_gemm_integers *isa)
 {
     static const float odd[] = { 0,        -0.0f,    INFINITY, -INFINITY, NAN,      -3,   0x1p-149f, 0x1p-126f,
                                  0x1p-61f, 0x1p-60f, 0x1p60f,  0x1p61f,   0x1p127f, 0.3f, 1,         7e-20f };
@@ -74,12 +74,12 @@ static void check_isa(const struct blocked_gemm_isa *isa)
 
 int main(void)
 {
-    check_isa(&blocked_gemm_int_portable);
+    check_isa(&blocked_gemm_integers_portable);
 #if defined(__x86_64__)
     if (base_cpu_flags() & BASE_CPU_AVX2)
-        check_isa(&blocked_gemm_int_avx2);
+        check_isa(&blocked_gemm_integers_avx2);
     if (base_cpu_flags() & BASE_CPU_AVX512_VNNI)
-        check_isa(&blocked_gemm_int_vnni);
+        check_isa(&blocked_gemm_integers_avx512);
 #endif
     return test_result();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The template of an adapter: memory is real, fences and timestamps work, and no work is done. README.md says how to
- * make a new adapter from it. */
+/* The template of an adapter: memory is real, fences and timestamps work, and no work is done.
+ * docs/adding-an-adapter.md says how to make a new adapter from it. */
 #ifndef ADAPTER_NULL_NULL_H
 #define ADAPTER_NULL_NULL_H
 

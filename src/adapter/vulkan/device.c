@@ -50,12 +50,11 @@ static void describe(const struct vulkan_physical *physical, uint32_t index, str
     out->device_id = properties->deviceID;
     out->driver_version = version_words(properties);
     describe_memory(physical, out);
-    out->shader_capabilities =
-        (physical->int64 ? SHADER_CAPABILITY_INT64 : 0u) | (physical->float64 ? SHADER_CAPABILITY_FLOAT64 : 0u);
+    out->shader_capabilities = physical->capabilities;
     out->is_gpu = properties->deviceType == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU ||
                   properties->deviceType == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU ||
                   properties->deviceType == VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU;
-    out->hardware = true; /* also for software: programs skip adapters that say no */
+    out->hardware = properties->deviceType != VK_PHYSICAL_DEVICE_TYPE_CPU;
     out->timestamp_frequency = period > 0 ? (uint64_t)(1e9 / (double)period + 0.5) : 1000000000u;
 }
 
@@ -69,6 +68,11 @@ static uint32_t vulkan_enumerate(struct adapter_info *out, uint32_t capacity)
 }
 
 /* ---- the device ---- */
+
+static VkBool32 has(const struct vulkan_physical *physical, enum shader_capability capability)
+{
+    return physical->capabilities & capability ? VK_TRUE : VK_FALSE;
+}
 
 static HRESULT open_device(struct adapter_device *device)
 {
@@ -85,14 +89,15 @@ static HRESULT open_device(struct adapter_device *device)
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
         .bufferDeviceAddress = VK_TRUE,
         .timelineSemaphore = VK_TRUE,
-        .storageBuffer8BitAccess = VK_TRUE,
+        .storageBuffer8BitAccess = has(physical, SHADER_CAPABILITY_STORAGE),
     };
     VkPhysicalDeviceVulkan11Features v11 = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES,
         .pNext = &v12,
-        .storageBuffer16BitAccess = VK_TRUE,
+        .storageBuffer16BitAccess = has(physical, SHADER_CAPABILITY_STORAGE),
     };
-    VkPhysicalDeviceFeatures features = { .shaderInt64 = physical->int64, .shaderFloat64 = physical->float64 };
+    VkPhysicalDeviceFeatures features = { .shaderInt64 = has(physical, SHADER_CAPABILITY_INT64),
+                                          .shaderFloat64 = has(physical, SHADER_CAPABILITY_FLOAT64) };
     VkDeviceCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
         .pNext = &v11,
@@ -206,6 +211,7 @@ const struct adapter_ops adapter_vulkan_ops = {
     .memory_budget = vulkan_memory_budget,
     .memory_create = vulkan_memory_create,
     .memory_destroy = vulkan_memory_destroy,
+    .memory_write = vulkan_memory_write,
     .queue_create = vulkan_queue_create,
     .queue_destroy = vulkan_queue_destroy,
     .queue_submit = vulkan_queue_submit,

@@ -44,7 +44,7 @@ static void encoder_copy(struct adapter_encoder *base, const struct adapter_bind
 
 static void encoder_barrier(struct adapter_encoder *base)
 {
-    vulkan_barrier(((struct vulkan_encoder *)base)->commands);
+    vulkan_compute_barrier(((struct vulkan_encoder *)base)->commands);
 }
 
 HRESULT vulkan_dispatch_record(struct adapter_device *device, VkCommandBuffer commands,

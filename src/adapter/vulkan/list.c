@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Neutral commands to Vulkan's. Between any two commands stands a full barrier, so that Direct3D's order holds without
- * knowledge of states. */
+/* Neutral commands to Vulkan's. Between any two commands stands a barrier, so that Direct3D's order holds without
+ * knowledge of states, also where a program forgot one. */
 #include "adapter/vulkan/vulkan.h"
 
 struct recorder {
@@ -137,15 +137,17 @@ HRESULT vulkan_list_record(struct adapter_queue *queue, VkCommandBuffer commands
                            uint32_t count)
 {
     struct recorder recorder = { queue, commands };
-    bool dirty = false;
+    enum adapter_command_type last = ADAPTER_BARRIER;
     HRESULT hr = S_OK;
     for (uint32_t i = 0; SUCCEEDED(hr) && i < count; i++) {
         if (list[i].type == ADAPTER_BARRIER)
             continue; /* there is one anyway */
-        if (dirty)
+        if (last == ADAPTER_DISPATCH && list[i].type == ADAPTER_DISPATCH)
+            vulkan_compute_barrier(commands);
+        else if (last != ADAPTER_BARRIER)
             vulkan_barrier(commands);
-        dirty = true;
         hr = record(&recorder, &list[i]);
+        last = list[i].type;
     }
     return hr;
 }

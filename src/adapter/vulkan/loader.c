@@ -3,6 +3,7 @@
 #include "adapter/vulkan/vulkan.h"
 
 #include "base/log.h"
+#include "shaders/shader.h"
 
 #include <dlfcn.h>
 #include <glob.h>
@@ -119,17 +120,37 @@ static const char *missing(struct vulkan_physical *physical)
     if (physical->properties.apiVersion < VK_API_VERSION_1_2)
         return "Vulkan 1.2";
     vk.vkGetPhysicalDeviceFeatures2(physical->handle, &features);
-    physical->int64 = features.features.shaderInt64;
-    physical->float64 = features.features.shaderInt64 && features.features.shaderFloat64;
+    if (features.features.shaderInt64)
+        physical->capabilities |= SHADER_CAPABILITY_INT64;
+    if (features.features.shaderInt64 && features.features.shaderFloat64)
+        physical->capabilities |= SHADER_CAPABILITY_FLOAT64;
+    if (v12.storageBuffer8BitAccess && v11.storageBuffer16BitAccess)
+        physical->capabilities |= SHADER_CAPABILITY_STORAGE;
     if (!v12.bufferDeviceAddress)
         return "bufferDeviceAddress";
     if (!v12.timelineSemaphore)
         return "timelineSemaphore";
-    if (!v12.storageBuffer8BitAccess)
-        return "storageBuffer8BitAccess";
-    if (!v11.storageBuffer16BitAccess)
-        return "storageBuffer16BitAccess";
     return find_family(physical) ? NULL : "a compute queue";
+}
+
+/* ANYDML_VULKAN_CAPS: the words of capabilities.def that may be used; unset: all. */
+static uint32_t allowed_capabilities(void)
+{
+    static const char *const words[] = {
+#define CAPABILITY(NAME, word) #word,
+#include "shaders/capabilities.def"
+#undef CAPABILITY
+    };
+    const char *allowed = getenv("ANYDML_VULKAN_CAPS");
+    uint32_t capabilities = allowed ? 0 : UINT32_MAX;
+    for (const char *at = allowed; at && *at;) {
+        const size_t length = strcspn(at, ",");
+        for (uint32_t i = 0; i < ARRAY_SIZE(words); i++)
+            if (strlen(words[i]) == length && !strncmp(at, words[i], length))
+                capabilities |= UINT32_C(1) << i;
+        at += length + (at[length] == ',');
+    }
+    return capabilities & SHADER_CAPABILITY_INT64 ? capabilities : capabilities & ~(uint32_t)SHADER_CAPABILITY_FLOAT64;
 }
 
 static void add_physical(VkPhysicalDevice handle)
@@ -155,7 +176,9 @@ static void add_physical(VkPhysicalDevice handle)
     const char *lack = missing(physical);
     if (!lack && !floats.shaderSignedZeroInfNanPreserveFloat32)
         lack = "shaderSignedZeroInfNanPreserveFloat32";
-    physical->float64 &= floats.shaderSignedZeroInfNanPreserveFloat64 != 0;
+    if (!floats.shaderSignedZeroInfNanPreserveFloat64)
+        physical->capabilities &= ~(uint32_t)SHADER_CAPABILITY_FLOAT64;
+    physical->capabilities &= allowed_capabilities();
     if (lack) {
         base_log(BASE_LOG_INFO, "vulkan: \"%s\" is left out: it has no %s", physical->properties.deviceName, lack);
         return;

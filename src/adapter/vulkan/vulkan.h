@@ -35,7 +35,8 @@ struct vulkan_physical {
     VkPhysicalDeviceMemoryProperties memory;
     uint64_t allocation_bytes_max;
     uint32_t family, family_queues, timestamp_bits;
-    bool int64, float64, budget;
+    uint32_t capabilities; /* enum shader_capability */
+    bool budget;
 };
 
 /* Is there anything beside the processor? Without, all that drivers could offer is a slower processor. */
@@ -88,6 +89,8 @@ HRESULT vulkan_commands_create(struct adapter_device *device, VkCommandPool *out
 HRESULT vulkan_commands_begin(struct adapter_device *device, VkCommandPool pool, VkCommandBuffer commands);
 /* Everything before is complete and visible to everything after, the host included. */
 void vulkan_barrier(VkCommandBuffer commands);
+/* The same for dispatches and copies, on the device alone. */
+void vulkan_compute_barrier(VkCommandBuffer commands);
 void vulkan_copy(VkCommandBuffer commands, const struct adapter_binding *to, const struct adapter_binding *from,
                  uint64_t bytes);
 
@@ -119,6 +122,8 @@ static inline uint64_t vulkan_offset_of(const struct adapter_binding *binding)
 
 HRESULT vulkan_memory_create(struct adapter_device *device, enum adapter_memory_kind kind, uint64_t size,
                              struct adapter_memory **out);
+HRESULT vulkan_memory_write(struct adapter_device *device, struct adapter_memory *memory, uint64_t offset,
+                            const void *data, uint64_t bytes);
 void vulkan_memory_destroy(struct adapter_device *device, struct adapter_memory *memory);
 
 /* ---- queue.c ---- */

@@ -2,7 +2,7 @@
 /* Attention of FLOAT64 for the instruction set of the including file: the scores of some queries, their weights, and
  * the weighted sums of the values, with sums side by side that the compiler makes vectors of. */
 #include "kernels/core/isa.h"
-#include "kernels/attention/attention_f64.h"
+#include "kernels/attention/attention.h"
 
 enum { ATTENTION_F64_N = ATTENTION_F64_LANES };
 
@@ -47,17 +47,18 @@ static const double *attention_f64_row(const struct attention_f64 *a, uint32_t t
     return a->row;
 }
 
-/* scores[m][n] = q[m] . k */
-DENSE_INLINE void attention_f64_dots(const struct attention_f64 *a, uint32_t rows, const double *k, double *scores)
+/* scores[m][n] = q[m] . k for rows from `first` on */
+DENSE_INLINE void attention_f64_dots(const struct attention_f64 *a, uint32_t rows, uint32_t first, uint32_t n,
+                                     const double *k)
 {
     attention_f64_lanes sum[ATTENTION_F64_ROWS] = { 0 };
     for (uint64_t d = 0; d < a->q_pitch; d += ATTENTION_F64_N) {
         const attention_f64_lanes key = *(const attention_f64_lanes *)(k + d);
         for (uint32_t m = 0; m < rows; m++)
-            sum[m] += *(const attention_f64_lanes *)(a->q + m * a->q_pitch + d) * key;
+            sum[m] += *(const attention_f64_lanes *)(a->q + (first + m) * a->q_pitch + d) * key;
     }
     for (uint32_t m = 0; m < rows; m++) {
-        double *score = scores + m * a->keys;
+        double *score = a->scores + (first + m) * a->keys + n;
         *score = 0;
         for (int i = 0; i < ATTENTION_F64_N; i++)
             *score += sum[m][i];
@@ -72,13 +73,9 @@ static void attention_f64_scores(const struct attention_f64 *a, const uint32_t *
     for (uint32_t n = 0; n < most; n++) {
         const double *k = attention_f64_row(a, 1, at, n);
         if (a->rows == ATTENTION_F64_ROWS)
-            attention_f64_dots(a, ATTENTION_F64_ROWS, k, a->scores + n);
-        else
-            for (uint32_t m = 0; m < a->rows; m++) {
-                struct attention_f64 one = *a;
-                one.q += m * a->q_pitch;
-                attention_f64_dots(&one, 1, k, a->scores + m * a->keys + n);
-            }
+            attention_f64_dots(a, ATTENTION_F64_ROWS, 0, n, k);
+        for (uint32_t m = 0; m < a->rows && a->rows < ATTENTION_F64_ROWS; m++)
+            attention_f64_dots(a, 1, m, n, k);
     }
 }
 

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The attention of attention_fast.h.
+/* The FLOAT32 attention of attention.h.
  *
  * Scores are kept transposed, [key][query]: the products then read K where it lies, and the softmax goes through whole
  * vectors of queries. Few queries have their scores the other way round, so that vectors run along the keys' depth. */
 #include "kernels/core/isa.h"
-#include "kernels/attention/attention_fast.h"
+#include "kernels/attention/attention.h"
 #include "kernels/gemm/ukernel.h"
 
 #include <float.h>
-#include <math.h>
 
 struct attention {
     const struct kern_call *call;

@@ -5,6 +5,7 @@
 
 #include "kernels/core/dense.h"
 #include "kernels/core/epilogue.h"
+#include "kernels/gemm/gemm.h"
 
 struct conv_shape {
     uint32_t batch, in_channels, out_channels, groups;
@@ -15,6 +16,22 @@ struct conv_shape {
     int64_t bias;             /* stride */
 };
 
+/* Not of integers; X, W, the bias and Y have this type. */
+DENSE_INLINE bool conv_has_type(const struct kern_op *op, DML_TENSOR_DATA_TYPE type)
+{
+    return !op->u.conv.integer && op->tensors[op->input_count].type == type &&
+           dense_same_type(op, 0, op->u.conv.has_bias ? 2 : 1, type);
+}
+
+/* One tap, which lies on the element itself. */
+DENSE_INLINE bool conv_is_pointwise(const struct conv_shape *s)
+{
+    bool result = s->groups == 1 && !s->transposed;
+    for (uint32_t d = 0; d < KERN_SPATIAL_MAX; d++)
+        result = result && s->kernel[d] == 1 && s->stride[d] == 1 && s->pad[d] == 0;
+    return result;
+}
+
 /* false when the op's views do not fit together. */
 bool conv_shape_init(const struct kern_op *op, struct conv_shape *out);
 
@@ -23,6 +40,21 @@ bool conv_shape_init(const struct kern_op *op, struct conv_shape *out);
 /* The epilogue as at most CONV_EPILOGUE_MAX steps that KERN_EPILOGUE_STEP applies, and additions of FLOAT32 tensors.
  * false: it is none. */
 bool conv_epilogue_init(const struct kern_op *op, struct kern_epilogue *out);
+
+/* The zero point of X, 0 when it has none. */
+DENSE_INLINE int32_t conv_x_zero(const struct kern_call *call)
+{
+    static const uint32_t first[KERN_RANK_MAX];
+    const struct kern_conv *conv = &call->op->u.conv;
+    return gemm_zero(call, conv->has_x_zero, 2u + conv->has_bias, first);
+}
+
+/* FLOAT32 biases of all output channels, zeros behind them and where there are none. */
+DENSE_INLINE void conv_bias(const struct kern_call *call, const struct conv_shape *s, int64_t count, float *out)
+{
+    for (int64_t o = 0; o < count; o++)
+        out[o] = call->op->u.conv.has_bias && o < s->out_channels ? ((const float *)call->data[2])[o * s->bias] : 0;
+}
 
 /* The input position along spatial dimension d that kernel tap k brings to output position `out`; -1 = none. */
 DENSE_INLINE int64_t conv_tap(const struct conv_shape *s, uint32_t d, int64_t out, int64_t k)

@@ -2,6 +2,7 @@
 #include "kernels/conv/conv_bytes.h"
 
 #include "kernels/conv/conv_plans.h"
+#include "kernels/core/packed_row.h"
 #include "kernels/vec/fmath.h"
 #include "kernels/gemm/gemm.h"
 
@@ -42,12 +43,10 @@ bool conv_pw_bytes_init(const struct kern_op *op, struct conv_pw_bytes *out)
 {
     struct conv_shape *s = &out->c.s;
     memset(out, 0, sizeof(*out));
-    if (!bytes_init(op, &out->c) || s->groups != 1 || s->in_channels % CONV_BYTES_PACK ||
-        !conv_pixels(&op->tensors[0], &out->x_step) || !conv_pixels(&op->tensors[op->input_count], &out->y_step))
+    if (!bytes_init(op, &out->c) || !conv_is_pointwise(s) || s->in_channels % CONV_BYTES_PACK ||
+        memcmp(s->in, s->out, sizeof(s->in)) != 0 || !conv_pixels(&op->tensors[0], &out->x_step) ||
+        !conv_pixels(&op->tensors[op->input_count], &out->y_step))
         return false;
-    for (uint32_t d = 0; d < 3; d++)
-        if (s->kernel[d] != 1 || s->stride[d] != 1 || s->pad[d] || s->in[d] != s->out[d])
-            return false;
     out->pixels = (uint64_t)s->batch * (uint64_t)(s->out[0] * s->out[1] * s->out[2]);
     out->k = s->in_channels;
     out->vecs = (s->out_channels + CONV_BYTES_LANES - 1) / CONV_BYTES_LANES;
@@ -94,12 +93,11 @@ bool kern_conv_dw_bytes_accepts(const struct kern_op *op)
 float conv_bytes_parameters(const struct kern_call *call, const struct conv_bytes *c, const int32_t *sums,
                             bool interleaved, int32_t *start, float *scale)
 {
-    static const uint32_t first[KERN_RANK_MAX];
     const struct kern_conv *conv = &call->op->u.conv;
     const int32_t *bias = conv->has_bias ? call->data[2] : NULL;
     const float *scales = call->data[c->how.scale];
     uint32_t largest = 0; /* as bits, where NaN is the largest of all */
-    uint32_t zero = (uint32_t)gemm_zero(call, conv->has_x_zero, 2u + conv->has_bias, first) + c->flip;
+    uint32_t zero = (uint32_t)conv_x_zero(call) + c->flip;
     for (uint32_t i = 0; i < c->columns; i++) {
         uint32_t channel = interleaved ? conv_dw_bytes_channel(i) : i;
         bool held = channel < c->s.out_channels;
@@ -114,37 +112,28 @@ float conv_bytes_parameters(const struct kern_call *call, const struct conv_byte
 
 /* ---- pointwise ---- */
 
-void kern_conv_pw_bytes_vnni_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+static void pw_plan(const struct kern_op *op, struct kern_work *out)
 {
     struct conv_pw_bytes p;
-    (void)state;
-    (void)threads;
     conv_pw_bytes_init(op, &p);
     *out = (struct kern_work){ .units = p.blocks * p.panels };
     out->grain = dense_grain((uint64_t)BASE_MIN(p.block, p.pixels) * (p.k / CONV_BYTES_PACK + 8) * CONV_PW_BYTES_VECS);
     out->worker_scratch_bytes = p.tile_scratch + CONV_PW_BYTES_ROWS * ((uint64_t)p.k + CONV_BYTES_WIDTH);
 }
 
-bool kern_conv_pw_bytes_vnni_pack_plan(const struct kern_op *op, const void *state, uint32_t *out_input,
-                                       uint64_t *out_bytes)
+static uint64_t pw_pack_bytes(const struct kern_op *op)
 {
     struct conv_pw_bytes p;
-    (void)state;
-    if (!conv_pw_bytes_init(op, &p))
-        return false;
-    *out_input = 1;
-    *out_bytes = (uint64_t)p.c.columns * (p.k + sizeof(int32_t));
-    return true;
+    conv_pw_bytes_init(op, &p);
+    return (uint64_t)p.c.columns * (p.k + sizeof(int32_t));
 }
 
 /* [panel][k / 4][channel of the panel][4], then the sums. */
-void kern_conv_pw_bytes_vnni_pack(const struct kern_op *op, const void *state, const void *source, void *packed)
+static void pw_pack(const struct kern_op *op, const int8_t *source, int8_t *to)
 {
     struct conv_pw_bytes p;
-    (void)state;
     conv_pw_bytes_init(op, &p);
     const struct conv_shape *s = &p.c.s;
-    int8_t *to = packed;
     int32_t *sums = (int32_t *)(to + (uint64_t)p.c.columns * p.k);
     memset(sums, 0, p.c.columns * sizeof(*sums));
     for (uint32_t panel = 0; panel < p.panels; panel++) {
@@ -153,7 +142,7 @@ void kern_conv_pw_bytes_vnni_pack(const struct kern_op *op, const void *state, c
         for (uint32_t k = 0; k < p.k; k += CONV_BYTES_PACK)
             for (uint32_t i = first; i < end; i++)
                 for (uint32_t b = 0; b < CONV_BYTES_PACK; b++, to++) {
-                    *to = i < s->out_channels ? ((const int8_t *)source)[i * s->w[0] + (k + b) * s->w[1]] : 0;
+                    *to = i < s->out_channels ? source[i * s->w[0] + (k + b) * s->w[1]] : 0;
                     sums[i] += *to;
                 }
     }
@@ -161,48 +150,41 @@ void kern_conv_pw_bytes_vnni_pack(const struct kern_op *op, const void *state, c
 
 /* ---- depthwise ---- */
 
-void kern_conv_dw_bytes_vnni_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+static void dw_plan(const struct kern_op *op, struct kern_work *out)
 {
     struct conv_dw_bytes d;
-    (void)state;
-    (void)threads;
     conv_dw_bytes_init(op, &d);
     *out = (struct kern_work){ .units = d.c.s.batch * (uint64_t)d.c.s.out[1] };
     out->grain = BASE_MAX(dense_grain((uint64_t)d.c.s.out[2] * d.blocks * (d.packs + 2) * 12), 2);
     out->worker_scratch_bytes = d.scratch;
 }
 
-bool kern_conv_dw_bytes_vnni_pack_plan(const struct kern_op *op, const void *state, uint32_t *out_input,
-                                       uint64_t *out_bytes)
+static uint64_t dw_pack_bytes(const struct kern_op *op)
 {
     struct conv_dw_bytes d;
-    (void)state;
-    if (!conv_dw_bytes_init(op, &d))
-        return false;
-    *out_input = 1;
-    *out_bytes = (uint64_t)d.c.columns * (d.packs * CONV_BYTES_PACK + sizeof(int32_t));
-    return true;
+    conv_dw_bytes_init(op, &d);
+    return (uint64_t)d.c.columns * (d.packs * CONV_BYTES_PACK + sizeof(int32_t));
 }
 
 /* [block][pack][channel of the block][4], zeros for taps past the last, then the sums. */
-void kern_conv_dw_bytes_vnni_pack(const struct kern_op *op, const void *state, const void *source, void *packed)
+static void dw_pack(const struct kern_op *op, const int8_t *source, int8_t *to)
 {
     struct conv_dw_bytes d;
-    (void)state;
     conv_dw_bytes_init(op, &d);
     const struct conv_shape *s = &d.c.s;
     uint32_t taps = (uint32_t)(s->kernel[1] * s->kernel[2]), depth = d.packs * CONV_BYTES_PACK;
-    int8_t *to = packed;
     int32_t *sums = (int32_t *)(to + (uint64_t)d.c.columns * depth);
-    memset(packed, 0, (uint64_t)d.c.columns * (depth + sizeof(int32_t)));
+    memset(to, 0, (uint64_t)d.c.columns * (depth + sizeof(int32_t)));
     for (uint32_t i = 0; i < d.c.columns; i++) {
         uint32_t channel = conv_dw_bytes_channel(i);
         for (uint32_t t = 0; channel < s->out_channels && t < taps; t++) {
-            int8_t w =
-                ((const int8_t *)source)[channel * s->w[0] + t / s->kernel[2] * s->w[3] + t % s->kernel[2] * s->w[4]];
+            int8_t w = source[channel * s->w[0] + t / s->kernel[2] * s->w[3] + t % s->kernel[2] * s->w[4]];
             uint64_t line = (uint64_t)(i / CONV_BYTES_WIDTH) * d.packs + t / CONV_BYTES_PACK;
             to[(line * CONV_BYTES_WIDTH + i % CONV_BYTES_WIDTH) * CONV_BYTES_PACK + t % CONV_BYTES_PACK] = w;
             sums[i] += w;
         }
     }
 }
+
+KERN_PACKED_ROW(conv_pw_bytes_vnni, pw_plan(op, out), pw_pack_bytes(op), pw_pack(op, source, packed))
+KERN_PACKED_ROW(conv_dw_bytes_vnni, dw_plan(op, out), dw_pack_bytes(op), dw_pack(op, source, packed))

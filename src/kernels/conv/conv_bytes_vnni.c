@@ -362,14 +362,12 @@ static void dw_row_by(const struct dw *r, uint8_t *y)
 
 void kern_conv_dw_bytes_vnni_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
-    static const uint32_t first[KERN_RANK_MAX];
-    const struct kern_conv *conv = &call->op->u.conv;
     struct dw r = { .call = call };
     conv_dw_bytes_init(call->op, &r.d);
     const struct conv_shape *s = &r.d.c.s;
     const uint64_t weights = (uint64_t)r.d.c.columns * r.d.packs * CONV_BYTES_PACK;
     int32_t *start = call->worker_scratch;
-    r.zero = (uint8_t)gemm_zero(call, conv->has_x_zero, 2u + conv->has_bias, first) ^ r.d.c.flip;
+    r.zero = (uint8_t)conv_x_zero(call) ^ r.d.c.flip;
     float largest = conv_bytes_parameters(call, &r.d.c, (const int32_t *)((const char *)call->data[1] + weights), true,
                                           start, (float *)(start + r.d.c.columns));
     r.f = finish_of(call, &r.d.c, largest);

@@ -22,9 +22,7 @@ bool conv_dw_suits(const struct kern_op *op)
 {
     struct conv_shape s;
     DML_TENSOR_DATA_TYPE type = op->tensors[op->input_count].type;
-    if (op->u.conv.integer || !dense_is_short_float(type))
-        return false;
-    if (!dense_same_type(op, 0, op->u.conv.has_bias ? 2 : 1, type) || !conv_shape_init(op, &s) || !shape_suits(op, &s))
+    if (!dense_is_short_float(type) || !conv_has_type(op, type) || !conv_shape_init(op, &s) || !shape_suits(op, &s))
         return false;
     /* Small planes under large windows are better off in oneDNN, with channels innermost, reorders included. */
     return type != DML_TENSOR_DATA_TYPE_FLOAT32 || s.out[1] * s.out[2] >= 16 * s.kernel[1] * s.kernel[2];
@@ -46,8 +44,6 @@ void kern_conv_dw_f32_plan(const struct kern_op *op, const void *state, uint32_t
 {
     struct conv_shape s;
     struct window w;
-    (void)state;
-    (void)threads;
     conv_shape_init(op, &s);
     conv_dw_window(op, &s, &w);
     uint64_t taps = (uint64_t)(w.kernel[0] * w.kernel[1]);
@@ -92,26 +88,17 @@ static bool last_end_suits(const struct kern_op *op, struct conv_dw_last *d)
            (op->epilogue_input == op->input_count && (d->s.out[2] == 1 || d->s.y[4] == (int64_t)d->s.out_channels));
 }
 
-static int64_t last_take(struct conv_dw_last *d, int64_t floats)
-{
-    int64_t at = d->floats;
-    d->floats += (int64_t)base_align_up((uint64_t)floats, LANES);
-    return at;
-}
-
 bool conv_dw_last_init(const struct kern_op *op, struct conv_dw_last *d)
 {
-    const DML_TENSOR_DATA_TYPE f32 = DML_TENSOR_DATA_TYPE_FLOAT32;
     *d = (struct conv_dw_last){ 0 };
-    if (op->u.conv.integer || op->tensors[op->input_count].type != f32 ||
-        !dense_same_type(op, 0, op->u.conv.has_bias ? 2 : 1, f32) || !conv_shape_init(op, &d->s) ||
-        !last_shape_suits(&d->s) || !last_end_suits(op, d))
+    if (!conv_has_type(op, DML_TENSOR_DATA_TYPE_FLOAT32) || !conv_shape_init(op, &d->s) || !last_shape_suits(&d->s) ||
+        !last_end_suits(op, d))
         return false;
     d->taps = d->s.kernel[1] * d->s.kernel[2];
     d->pitch = (int64_t)base_align_up(d->s.groups, LANES);
-    d->weights = last_take(d, op->packed_input == 2 ? 0 : d->taps * d->pitch);
-    d->bias = last_take(d, d->pitch);
-    d->epilogue = last_take(d, 0);
+    d->weights = dense_take(&d->floats, (uint64_t)(op->packed_input == 2 ? 0 : d->taps * d->pitch), LANES);
+    d->bias = dense_take(&d->floats, (uint64_t)(d->pitch), LANES);
+    d->epilogue = dense_take(&d->floats, (uint64_t)(0), LANES);
     return d->taps * d->pitch <= INT32_MAX / (int64_t)sizeof(float);
 }
 
@@ -141,14 +128,11 @@ void conv_dw_last_pack(const struct conv_dw_last *d, const float *source, float 
     }
 }
 
-static bool last_pack_plan(const struct kern_op *op, uint32_t *out_input, uint64_t *out_bytes)
+static uint64_t last_pack_bytes(const struct kern_op *op)
 {
     struct conv_dw_last d;
-    if (op->packed_input != 2 || !conv_dw_last_init(op, &d))
-        return false;
-    *out_input = 1;
-    *out_bytes = (uint64_t)(d.taps * d.pitch) * sizeof(float);
-    return true;
+    conv_dw_last_init(op, &d);
+    return (uint64_t)(d.taps * d.pitch) * sizeof(float);
 }
 
 static void last_pack(const struct kern_op *op, const void *source, void *packed)
@@ -159,12 +143,5 @@ static void last_pack(const struct kern_op *op, const void *source, void *packed
 }
 
 #define ROW(isa)                                                                                                       \
-    KERN_PACKED_ROW(conv_dw_last_f32, isa, last_plan(op, out), last_pack_plan(op, out_input, out_bytes),               \
-                    last_pack(op, source, packed))
-
-#if defined(__x86_64__)
-ROW(avx512)
-ROW(avx2)
-#elif defined(__aarch64__)
-ROW(neon)
-#endif
+    KERN_PACKED_ROW(conv_dw_last_f32_##isa, last_plan(op, out), last_pack_bytes(op), last_pack(op, source, packed))
+KERN_EACH_ISA(ROW)

@@ -59,23 +59,21 @@ static void conv_dw_finish_integers(const struct conv_dw *d, float *values, cons
     struct blocked_gemm_end end = d->end;
     struct blocked_gemm_shift shift = { .columns = sums, .plus = bias };
     struct kern_call to = *d->call;
-    end.floats = values == d->band.dense ? d->band.run : d->band.dense;
     uint32_t where[KERN_RANK_MAX];
+    end.floats = values == d->band.dense ? d->band.run : d->band.dense;
+    end.call = &to;
     for (int64_t i = 0; i < count; i++)
         sums[i] = (int32_t)values[i];
     memcpy(where, at, sizeof(where));
-    if (d->flat) {
+    if (d->flat) { /* one row */
         to.op = d->flat;
         where[row_dim] = at[row_dim] * (uint32_t)width;
-        end.call = &to;
-        blocked_gemm_finish_integers(&CONV_DW_INTEGERS, &end, where, (uint32_t)count, sums, &shift);
-        return;
+        width = count;
     }
-    for (int64_t row = 0; row < rows; row++) {
-        if (row_dim > 1)
-            where[row_dim] = at[row_dim] + (uint32_t)row;
-        shift.columns = sums + row * width;
-        blocked_gemm_finish_integers(&CONV_DW_INTEGERS, &end, where, (uint32_t)width, sums + row * width, &shift);
+    for (int64_t i = 0; i < count; i += width) {
+        shift.columns = sums + i;
+        blocked_gemm_finish_integers(&CONV_DW_INTEGERS, &end, where, (uint32_t)width, sums + i, &shift);
+        where[row_dim] += row_dim > 1;
     }
 }
 
@@ -114,9 +112,7 @@ static void conv_dw_run(const struct kern_call *call, uint64_t begin, uint64_t e
     struct conv_dw d;
     struct kern_op flat;
     conv_dw_init(&d, call);
-    static const uint32_t first[KERN_RANK_MAX];
-    const struct kern_conv *conv = &call->op->u.conv;
-    d.w.zero = (float)gemm_zero(call, conv->has_x_zero, 2u + conv->has_bias, first);
+    d.w.zero = (float)conv_x_zero(call);
     blocked_gemm_end_init(call, &d.end);
     d.end.scratch = d.epilogue;
     d.flat = call->op->u.conv.spatial > 1 && dense_merge_rows(call->op, &flat) ? &flat : NULL;
@@ -204,11 +200,6 @@ static int64_t dw_last_inner(const struct conv_shape *s, int64_t i)
     return BASE_MIN((s->in[2] - 1 - reach - at) / s->stride[2] + 1, s->out[2] - i);
 }
 
-static void dw_last_finish(const struct dw_last *r, float *y, int64_t count)
-{
-    dense_finish_line(r->call, (float *)r->call->worker_scratch + r->d.epilogue, y, count);
-}
-
 static void dw_last_row(const struct dw_last *r, int64_t n, int64_t row)
 {
     const struct conv_shape *s = &r->d.s;
@@ -231,7 +222,7 @@ static void dw_last_row(const struct dw_last *r, int64_t n, int64_t row)
         i += inner >= DW_PIXELS ? DW_PIXELS : inner >= 3 ? 3 : 1;
     }
     if (r->d.post)
-        dw_last_finish(r, y, s->out[2] * s->out_channels);
+        dense_finish_line(r->call, (float *)r->call->worker_scratch + r->d.epilogue, y, s->out[2] * s->out_channels);
 }
 
 static void dw_last_run(const struct kern_call *call, uint64_t begin, uint64_t end)
@@ -246,8 +237,7 @@ static void dw_last_run(const struct kern_call *call, uint64_t begin, uint64_t e
         conv_dw_last_pack(&r.d, call->data[1], scratch + r.d.weights);
         r.weights = scratch + r.d.weights;
     }
-    for (int64_t c = 0; c < r.d.pitch; c++)
-        r.bias[c] = call->op->u.conv.has_bias && c < s->groups ? ((const float *)call->data[2])[c * s->bias] : 0;
+    conv_bias(call, s, r.d.pitch, r.bias);
     for (uint64_t unit = begin; unit < end; unit++)
         dw_last_row(&r, (int64_t)unit / s->out[1], (int64_t)unit % s->out[1]);
 }

@@ -2,6 +2,7 @@
 /* Convolutions as products: rows are output channels of a group, columns output pixels. A unit of work is one block of
  * rows by one box of pixels. What the box needs of X becomes packs first, neighbouring channels in each: the columns of
  * a kernel tap are then runs of packs. */
+#include "kernels/core/iterator.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/blocked_gemm.h"
 
@@ -15,13 +16,6 @@ struct conv_blocks {
         bytes; /* places in the worker's scratch */
     bool packed;
 };
-
-static uint64_t take(struct conv_blocks *g, uint64_t bytes)
-{
-    uint64_t at = g->bytes;
-    g->bytes += base_align_up(bytes, 64);
-    return at;
-}
 
 /* Whole lines of the output as far as they fit, whole planes likewise. */
 static void boxes_init(struct conv_blocks *g, int64_t most)
@@ -59,16 +53,16 @@ static void blocks_init(const struct blocked_gemm_isa *isa, const struct kern_op
     uint64_t rows = BASE_MIN(s->out_group, BLOCK_ROWS), columns = base_align_up(g->pixels, isa->columns);
     /* Each remainder of the stride may waste one word. */
     uint64_t plane = (uint64_t)(g->most[0] * g->most[1] * (g->most[2] + BASE_MIN(s->stride[2], g->most[2])));
-    g->whole = take(g, (uint64_t)g->most[2] * isa->pack_bytes);
-    g->image = take(g, plane * g->channel_packs * isa->pack_bytes);
-    g->line = take(g, isa->integers ? 4 * (uint64_t)(g->most[1] * g->most[2]) : 0);
-    g->b = take(g, columns / isa->columns * g->panel_bytes);
-    g->columns = take(g, columns * sizeof(int32_t));
-    g->a = take(g, g->packed ? 0 : rows * g->packs * isa->pack_bytes);
-    g->a_sums = take(g, g->packed ? 0 : rows * sizeof(int32_t));
-    g->sums = take(g, isa->rows * columns * isa->pack_bytes);
-    g->floats = take(g, columns * sizeof(float));
-    g->epilogue = take(g, dense_epilogue_bytes(op));
+    g->whole = dense_take(&g->bytes, (uint64_t)g->most[2] * isa->pack_bytes, 64);
+    g->image = dense_take(&g->bytes, plane * g->channel_packs * isa->pack_bytes, 64);
+    g->line = dense_take(&g->bytes, isa->integers ? 4 * (uint64_t)(g->most[1] * g->most[2]) : 0, 64);
+    g->b = dense_take(&g->bytes, columns / isa->columns * g->panel_bytes, 64);
+    g->columns = dense_take(&g->bytes, columns * sizeof(int32_t), 64);
+    g->a = dense_take(&g->bytes, g->packed ? 0 : rows * g->packs * isa->pack_bytes, 64);
+    g->a_sums = dense_take(&g->bytes, g->packed ? 0 : rows * sizeof(int32_t), 64);
+    g->sums = dense_take(&g->bytes, isa->rows * columns * isa->pack_bytes, 64);
+    g->floats = dense_take(&g->bytes, columns * sizeof(float), 64);
+    g->epilogue = dense_take(&g->bytes, dense_epilogue_bytes(op), 64);
 }
 
 void blocked_conv_plan(const struct blocked_gemm_isa *isa, const struct kern_op *op, struct kern_work *out)
@@ -100,16 +94,11 @@ static int32_t weights_row(const struct blocked_gemm_isa *isa, const struct kern
     return sum;
 }
 
-bool blocked_conv_pack_plan(const struct blocked_gemm_isa *isa, const struct kern_op *op, uint32_t *out_input,
-                            uint64_t *out_bytes)
+uint64_t blocked_conv_pack_bytes(const struct blocked_gemm_isa *isa, const struct kern_op *op)
 {
     struct conv_blocks g;
-    if (op->packed_input != 2)
-        return false;
     blocks_init(isa, op, &g);
-    *out_input = 1;
-    *out_bytes = g.s.out_channels * (g.packs * isa->pack_bytes + sizeof(int32_t));
-    return true;
+    return g.s.out_channels * (g.packs * isa->pack_bytes + sizeof(int32_t));
 }
 
 /* All rows, then the sums of each. */
@@ -194,14 +183,6 @@ static uint64_t image_plane(const struct conv_unit *u)
     return (uint64_t)(u->in_size[0] * u->in_size[1] * u->line_packs);
 }
 
-static void split_packs(const uint32_t *restrict packs, int64_t stride, int64_t count, uint32_t *restrict out)
-{
-    for (int64_t i = 0; stride == 2 && i < count; i++)
-        out[i] = packs[i * 2];
-    for (int64_t i = 0; stride != 2 && i < count; i++)
-        out[i] = packs[i * stride];
-}
-
 /* No kernel tap reads positions `at` along d, counted from in_low[d]. */
 static bool never_read(const struct conv_unit *u, uint32_t d, int64_t at)
 {
@@ -215,13 +196,9 @@ static void split_line(const struct conv_unit *u, const char *packs, char *out)
     int64_t stride = u->g.s.stride[2];
     for (int64_t p = 0; p < BASE_MIN(stride, u->in_size[2]); p++) {
         int64_t count = (u->in_size[2] - p + stride - 1) / stride;
-        if (never_read(u, 2, p))
-            continue;
-        if (u->isa->pack_bytes == sizeof(uint32_t))
-            split_packs((const uint32_t *)packs + p, stride, count, (uint32_t *)out + p * u->phase);
-        else
-            for (int64_t i = 0; i < count; i++)
-                ((uint64_t *)out)[p * u->phase + i] = ((const uint64_t *)packs)[p + i * stride];
+        if (!never_read(u, 2, p))
+            kern_copy_row(u->isa->pack_bytes, out + p * u->phase * u->isa->pack_bytes, 1,
+                          packs + p * u->isa->pack_bytes, stride, (uint64_t)count);
     }
 }
 
@@ -458,8 +435,9 @@ static void unit_multiply(const struct conv_unit *u)
         uint32_t count = BASE_MIN(u->rows - row, isa->rows);
         const char *panel = u->scratch + u->g.b;
         for (uint32_t c = 0; c < u->columns; c += isa->columns, panel += u->g.panel_bytes)
-            isa->tile(u->a + row * u->g.packs * isa->pack_bytes, panel, u->g.packs, count,
-                      BASE_MIN(u->columns - c, isa->columns), sums + (uint64_t)c * isa->pack_bytes, step);
+            isa->tile(&(struct blocked_gemm_tile){ u->a + row * u->g.packs * isa->pack_bytes, panel,
+                                                   sums + (uint64_t)c * isa->pack_bytes, u->g.packs, count,
+                                                   BASE_MIN(u->columns - c, isa->columns), step });
         for (uint32_t r = 0; r < count; r++)
             unit_finish(u, row + r, sums + (uint64_t)r * step * isa->pack_bytes);
     }
@@ -487,18 +465,16 @@ static void unit_run(struct conv_unit *u, uint64_t unit)
 
 void blocked_conv_run(const struct blocked_gemm_isa *isa, const struct kern_call *call, uint64_t begin, uint64_t end)
 {
-    static const uint32_t first[KERN_RANK_MAX];
-    const struct kern_conv *conv = &call->op->u.conv;
     struct conv_unit u = { .isa = isa, .call = call, .flat = call->op, .scratch = call->worker_scratch };
     struct kern_op merged[2];
     u.loaded_box = u.loaded_rows = UINT64_MAX;
-    for (uint32_t d = 1; u.flat && d < conv->spatial; d++)
+    for (uint32_t d = 1; u.flat && d < call->op->u.conv.spatial; d++)
         u.flat = dense_merge_rows(u.flat, &merged[d - 1]) ? &merged[d - 1] : NULL;
     blocks_init(isa, call->op, &u.g);
     blocked_gemm_end_init(call, &u.end);
     u.end.scratch = u.scratch + u.g.epilogue;
     u.end.floats = (float *)(u.scratch + u.g.floats);
-    u.x_zero = gemm_zero(call, conv->has_x_zero, 2u + conv->has_bias, first);
+    u.x_zero = conv_x_zero(call);
     for (uint64_t unit = begin; unit < end; unit++)
         unit_run(&u, unit);
 }

@@ -30,6 +30,7 @@ struct conv_pw_epilogue {
 };
 
 struct conv_pw {
+    struct conv_shape s;
     uint64_t pixels, tiles, blocks; /* a block: tiles that use a panel before the next one comes, and stay in cache */
     uint32_t k, columns, vecs, panels;
     int64_t x_step, y_step;
@@ -78,8 +79,8 @@ struct conv_dw_last {
     int64_t taps, pitch; /* pitch: floats of one tap's weights */
     bool post;           /* results end in another program than bounds, run over each row */
     struct kern_bounds bounds;
-    int64_t weights, bias; /* places in the worker's scratch, in floats; weights: when they are not packed once */
-    int64_t epilogue, floats;
+    /* places in the worker's scratch, in floats; weights: when they are not packed once */
+    uint64_t weights, bias, epilogue, floats;
 };
 
 /* false: not such a convolution. */
@@ -103,7 +104,7 @@ struct conv_small_cin {
     bool post;              /* they end in another program than bounds */
     struct kern_bounds bounds;
     /* places in the worker's scratch, in floats; weights: when they are not packed once */
-    int64_t image, bias, offsets, results, weights, epilogue, floats;
+    uint64_t image, bias, offsets, results, weights, epilogue, floats;
 };
 
 /* false: not such a convolution. */
@@ -155,7 +156,7 @@ struct conv_up {
     int64_t columns;       /* all results of a pixel, whole tiles or panels */
     struct conv_pw_epilogue tile_epilogue;
     /* places in the worker's scratch, in floats; weights: when they are not packed once */
-    int64_t image, bias, sums, line, weights, epilogue, floats;
+    uint64_t image, bias, sums, line, weights, epilogue, floats;
 };
 
 /* false: not such a convolution. `lanes`: of a vector. */
@@ -238,9 +239,9 @@ struct inverted_residual {
 };
 
 /* false: shapes that do not fit together, or an op that the fast rows do not take. `lanes`: of a vector. */
-bool inverted_residual_init(const struct kern_op *op, uint32_t lanes, struct inverted_residual *out);
+bool residual_init(const struct kern_op *op, uint32_t lanes, struct inverted_residual *out);
 
 /* Sizes agree, and the parameters are as many as they must be. */
-bool inverted_residual_shape(const struct kern_op *op, struct inverted_residual *out);
+bool residual_shape(const struct kern_op *op, struct inverted_residual *out);
 
 #endif

@@ -73,29 +73,21 @@ bool conv_pw_epilogue(const struct kern_op *op, struct conv_pw_epilogue *out)
     return result;
 }
 
-static bool shape_suits(const struct kern_op *op, const struct conv_shape *s)
-{
-    bool result = s->groups == 1 && !s->transposed && !op->u.conv.integer;
-    for (uint32_t d = 0; d < 3; d++)
-        result = result && s->kernel[d] == 1 && s->stride[d] == 1 && s->pad[d] == 0 && s->in[d] == s->out[d];
-    return result;
-}
-
 bool conv_pw_init(const struct kern_op *op, uint32_t rows, uint32_t lanes, struct conv_pw *out)
 {
-    struct conv_shape s;
-    if (!conv_shape_init(op, &s) || !shape_suits(op, &s) ||
-        !dense_same_type(op, 0, op->u.conv.has_bias ? 2 : 1, DML_TENSOR_DATA_TYPE_FLOAT32) ||
-        !conv_pw_pixels(&op->tensors[0], &out->x_step) ||
+    const struct conv_shape *s = &out->s;
+    *out = (struct conv_pw){ 0 };
+    if (!conv_has_type(op, DML_TENSOR_DATA_TYPE_FLOAT32) || !conv_shape_init(op, &out->s) || !conv_is_pointwise(s) ||
+        memcmp(s->in, s->out, sizeof(s->in)) != 0 || !conv_pw_pixels(&op->tensors[0], &out->x_step) ||
         !conv_pw_pixels(&op->tensors[op->input_count], &out->y_step) || !conv_pw_epilogue(op, &out->epilogue))
         return false;
     uint32_t width = CONV_PW_VECS * lanes;
-    out->pixels = (uint64_t)s.batch * (uint64_t)(s.out[0] * s.out[1] * s.out[2]);
+    out->pixels = (uint64_t)s->batch * (uint64_t)(s->out[0] * s->out[1] * s->out[2]);
     out->tiles = (out->pixels + rows - 1) / rows;
-    out->k = s.in_channels;
-    out->columns = s.out_channels;
-    out->vecs = (s.out_channels + lanes - 1) / lanes;
-    out->panels = (s.out_channels + width - 1) / width;
+    out->k = s->in_channels;
+    out->columns = s->out_channels;
+    out->vecs = (s->out_channels + lanes - 1) / lanes;
+    out->panels = (s->out_channels + width - 1) / width;
     uint64_t tile_bytes = ((uint64_t)out->k + out->columns) * rows * sizeof(float);
     uint64_t block = BASE_MAX(BLOCK_BYTES / tile_bytes, 4);
     out->blocks = (out->tiles + block - 1) / block;
@@ -142,14 +134,11 @@ static void conv_pw_plan(const struct kern_op *op, uint32_t rows, uint32_t lanes
     out->worker_scratch_bytes = padded_columns(&p, lanes) * sizeof(float);
 }
 
-static bool conv_pw_pack_plan(const struct kern_op *op, uint32_t lanes, uint32_t *out_input, uint64_t *out_bytes)
+static uint64_t conv_pw_pack_bytes(const struct kern_op *op, uint32_t lanes)
 {
     struct conv_pw p;
-    if (op->packed_input != 2 || !conv_pw_init(op, 1, lanes, &p))
-        return false;
-    *out_input = 1;
-    *out_bytes = padded_columns(&p, lanes) * p.k * sizeof(float);
-    return true;
+    conv_pw_init(op, 1, lanes, &p);
+    return padded_columns(&p, lanes) * p.k * sizeof(float);
 }
 
 /* Zeros behind the last column. */
@@ -164,13 +153,7 @@ static void conv_pw_pack(const struct kern_op *op, uint32_t lanes, const float *
 }
 
 #define ROW(isa)                                                                                                       \
-    KERN_PACKED_ROW(conv_pw_f32, isa, conv_pw_plan(op, CONV_PW_ROWS_##isa, CONV_PW_LANES_##isa, out),                  \
-                    conv_pw_pack_plan(op, CONV_PW_LANES_##isa, out_input, out_bytes),                                  \
+    KERN_PACKED_ROW(conv_pw_f32_##isa, conv_pw_plan(op, CONV_PW_ROWS_##isa, CONV_PW_LANES_##isa, out),                 \
+                    conv_pw_pack_bytes(op, CONV_PW_LANES_##isa),                                                       \
                     conv_pw_pack(op, CONV_PW_LANES_##isa, source, packed))
-
-#if defined(__x86_64__)
-ROW(avx512)
-ROW(avx2)
-#elif defined(__aarch64__)
-ROW(neon)
-#endif
+KERN_EACH_ISA(ROW)

@@ -3,17 +3,6 @@
 #include "kernels/core/isa.h"
 #include "kernels/conv/conv_pw_tile.h"
 
-static void conv_pw_bias(const struct kern_call *call, uint64_t count, float *out)
-{
-    const struct kern_op *op = call->op;
-    const struct kern_view *bias = &op->tensors[2];
-    const float *from = call->data[2];
-    for (uint64_t i = 0; i < count; i++) {
-        bool held = op->u.conv.has_bias && i < op->tensors[op->input_count].sizes[1];
-        out[i] = held ? from[(int64_t)i * (bias->sizes[1] > 1 ? bias->strides[1] : 0)] : 0;
-    }
-}
-
 /* Tile number `row` of all, columns of panel number `panel`; it is the `part`-th of `parts` that the panel meets. */
 static void conv_pw_one(const struct kern_call *call, const struct conv_pw *p, uint64_t row, uint32_t panel,
                         uint32_t part, uint32_t parts)
@@ -47,7 +36,7 @@ static void conv_pw_run(const struct kern_call *call, uint64_t begin, uint64_t e
 {
     struct conv_pw p;
     conv_pw_init(call->op, CONV_PW_ROWS, VEC, &p);
-    conv_pw_bias(call, (uint64_t)p.panels * CONV_PW_VECS * VEC, call->worker_scratch);
+    conv_bias(call, &p.s, (int64_t)p.panels * CONV_PW_VECS * VEC, call->worker_scratch);
     for (uint64_t block = 0; block < p.blocks && p.tiles * block / p.blocks * p.vecs < end; block++)
         for (uint32_t panel = 0; panel < p.panels && p.tiles * (block + 1) / p.blocks * p.vecs > begin; panel++)
             conv_pw_panel(call, &p, block, panel, BASE_MIN(p.vecs - panel * CONV_PW_VECS, CONV_PW_VECS), begin, end);

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolution, the definition: each row of the output is summed in double over channels and kernel taps. */
-#include "kernels/conv/conv.h"
+/* Convolution and inverted residual, the definitions: each row of the output is summed in double over channels and
+ * kernel taps. */
+#include "kernels/conv/conv_plans.h"
+#include "kernels/map/map.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/blocked_gemm.h"
+
+#include <math.h>
 
 bool conv_shape_init(const struct kern_op *op, struct conv_shape *s)
 {
@@ -52,8 +56,6 @@ bool kern_conv_any_ref_accepts(const struct kern_op *op)
 
 void kern_conv_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
-    (void)state;
-    (void)threads;
     struct conv_shape s;
     conv_shape_init(op, &s);
     uint64_t cost = s.out[2] * s.in_group * s.kernel[0] * s.kernel[1] * s.kernel[2];
@@ -63,7 +65,8 @@ void kern_conv_any_ref_plan(const struct kern_op *op, const void *state, uint32_
 
 struct conv_line {
     const void *x, *w;
-    int64_t x_at, w_at; /* elements */
+    int64_t x_at, w_at;    /* elements */
+    double x_zero, w_zero; /* of integers, whose sums are exact in double, too */
     double *sums;
 };
 
@@ -74,15 +77,17 @@ DENSE_INLINE void conv_taps(const struct conv_shape *s, const struct conv_line *
     for (int64_t k = 0; k < s->kernel[2]; k++) {
         int64_t tap = s->flip ? s->kernel[2] - 1 - k : k, begin, end;
         int64_t offset = k * s->dilation[2] - s->pad[2], stride = s->stride[2], step = s->x[4];
-        double w = dense_load(line->w, line->w_at + tap * s->w[4], w_type);
+        double w = dense_load(line->w, line->w_at + tap * s->w[4], w_type) - line->w_zero;
         if (s->transposed) {
             conv_range(s->in[2], stride, offset, s->out[2], &begin, &end);
             for (int64_t i = begin; i < end; i++)
-                line->sums[i * stride + offset] += w * dense_load(line->x, line->x_at + i * step, x_type);
+                line->sums[i * stride + offset] +=
+                    w * (dense_load(line->x, line->x_at + i * step, x_type) - line->x_zero);
         } else {
             conv_range(s->out[2], stride, offset, s->in[2], &begin, &end);
             for (int64_t i = begin; i < end; i++)
-                line->sums[i] += w * dense_load(line->x, line->x_at + (i * stride + offset) * step, x_type);
+                line->sums[i] +=
+                    w * (dense_load(line->x, line->x_at + (i * stride + offset) * step, x_type) - line->x_zero);
         }
     }
 }
@@ -110,10 +115,14 @@ DENSE_INLINE void conv_channel(const struct conv_shape *s, const struct conv_lin
 DENSE_INLINE void conv_row(const struct kern_call *call, const struct conv_shape *s, const int64_t *at, double *sums,
                            DML_TENSOR_DATA_TYPE x_type, DML_TENSOR_DATA_TYPE w_type)
 {
+    const struct kern_conv *conv = &call->op->u.conv;
+    const uint32_t o[KERN_RANK_MAX] = { 0, (uint32_t)at[1] };
     struct conv_line line = { .x = call->data[0], .w = call->data[1], .sums = sums };
+    line.x_zero = conv_x_zero(call);
+    line.w_zero = gemm_zero(call, conv->has_w_zero, 2u + conv->has_bias + conv->has_x_zero, o);
     int64_t group = at[1] / s->out_group, within = at[1] % s->out_group;
     double bias = 0;
-    if (call->op->u.conv.has_bias)
+    if (conv->has_bias)
         bias = dense_load(call->data[2], at[1] * s->bias, call->op->tensors[2].type);
     for (int64_t i = 0; i < s->out[2]; i++)
         sums[i] = bias;
@@ -123,6 +132,8 @@ DENSE_INLINE void conv_row(const struct kern_call *call, const struct conv_shape
         line.w_at = s->transposed ? channel * s->w[0] + within * s->w[1] : at[1] * s->w[0] + c * s->w[1];
         conv_channel(s, &line, at, x_type, w_type);
     }
+    for (int64_t i = 0; conv->integer && i < s->out[2]; i++)
+        sums[i] = (int32_t)(uint32_t)(int64_t)sums[i];
 }
 
 DENSE_INLINE void conv_rows(const struct kern_call *call, uint64_t begin, uint64_t end, DML_TENSOR_DATA_TYPE x_type,
@@ -144,63 +155,100 @@ DENSE_INLINE void conv_rows(const struct kern_call *call, uint64_t begin, uint64
     }
 }
 
-/* at = coordinates of one element of Y. */
-static void conv_integer_element(const struct kern_call *call, const struct conv_shape *s, const uint32_t *at)
-{
-    const struct kern_conv *conv = &call->op->u.conv;
-    const struct kern_view *x = &call->op->tensors[0], *w = &call->op->tensors[1];
-    static const uint32_t first[KERN_RANK_MAX];
-    const uint32_t channel[KERN_RANK_MAX] = { 0, at[1] }, missing = 5 - x->rank;
-    uint32_t next = conv->has_bias ? 3 : 2, sum = 0;
-    int32_t x_zero = gemm_zero(call, conv->has_x_zero, next, first);
-    int32_t w_zero = gemm_zero(call, conv->has_w_zero, next + conv->has_x_zero, channel);
-    int64_t group = at[1] / s->out_group, within = at[1] % s->out_group, taps = s->kernel[1] * s->kernel[2];
-    for (int64_t i = 0; i < s->in_group * s->kernel[0] * taps; i++) {
-        int64_t c = i / taps / s->kernel[0],
-                k[3] = { i / taps % s->kernel[0], i / s->kernel[2] % s->kernel[1], i % s->kernel[2] };
-        int64_t from = at[0] * s->x[0] + (group * s->in_group + c) * s->x[1];
-        int64_t weight =
-            s->transposed ? (group * s->in_group + c) * s->w[0] + within * s->w[1] : at[1] * s->w[0] + c * s->w[1];
-        bool inside = true;
-        for (uint32_t d = 0; d < 3; d++) {
-            int64_t in = conv_tap(s, d, d < missing ? 0 : at[d + 2 - missing], k[d]);
-            inside = inside && in >= 0;
-            from += in * s->x[d + 2];
-            weight += (s->flip ? s->kernel[d] - 1 - k[d] : k[d]) * s->w[d + 2];
-        }
-        if (inside)
-            sum += (uint32_t)(((int32_t)dense_load(call->data[0], from, x->type) - x_zero) *
-                              ((int32_t)dense_load(call->data[1], weight, w->type) - w_zero));
-    }
-    if (conv->has_bias)
-        sum += (uint32_t)(int32_t)dense_load(call->data[2], at[1] * s->bias, DML_TENSOR_DATA_TYPE_INT32);
-    dense_finish(call, at, 1, &(double){ (int32_t)sum });
-}
-
-static void conv_integer_rows(const struct kern_call *call, uint64_t begin, uint64_t end)
-{
-    const struct kern_view *y = &call->op->tensors[call->op->input_count];
-    uint32_t at[KERN_RANK_MAX];
-    struct conv_shape s;
-    conv_shape_init(call->op, &s);
-    for (uint64_t row = begin; row < end; row++) {
-        dense_row_at(y, row, at);
-        for (uint32_t i = 0; i < y->sizes[y->rank - 1]; i++) {
-            at[y->rank - 1] = i;
-            conv_integer_element(call, &s, at);
-        }
-    }
-}
-
 void kern_conv_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
     DML_TENSOR_DATA_TYPE x = call->op->tensors[0].type, w = call->op->tensors[1].type;
-    if (call->op->u.conv.integer)
-        conv_integer_rows(call, begin, end);
-    else if (x == DML_TENSOR_DATA_TYPE_FLOAT32 && x == w)
+    if (x == DML_TENSOR_DATA_TYPE_FLOAT32 && x == w)
         conv_rows(call, begin, end, DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT32);
     else if (x == DML_TENSOR_DATA_TYPE_FLOAT16 && x == w)
         conv_rows(call, begin, end, DML_TENSOR_DATA_TYPE_FLOAT16, DML_TENSOR_DATA_TYPE_FLOAT16);
     else
         conv_rows(call, begin, end, x, w);
+}
+
+/* ---- inverted residuals, pixel by pixel ---- */
+
+bool kern_inverted_residual_any_ref_accepts(const struct kern_op *op)
+{
+    struct inverted_residual b;
+    return residual_shape(op, &b) && kern_type_bytes(op->tensors[0].type);
+}
+
+void kern_inverted_residual_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads,
+                                         struct kern_work *out)
+{
+    struct inverted_residual b;
+    residual_shape(op, &b);
+    *out = (struct kern_work){ .units = (uint64_t)b.batch * b.oh * b.ow, .grain = 16 };
+    out->worker_scratch_bytes = b.m * sizeof(double);
+}
+
+static double bounded(const struct kern_bounds *bounds, double x)
+{
+    switch (bounds->kind) {
+    case KERN_BOUNDS_NONE:
+        return x;
+    case KERN_BOUNDS_RELU:
+        return x < 0 ? 0 : x;
+    case KERN_BOUNDS_CLAMP:
+        return fmin(fmax(x, bounds->low), bounds->high);
+    case KERN_BOUNDS_CLIP:
+        return fmax(fmin(x, bounds->high), bounds->low);
+    }
+    return x;
+}
+
+/* Channel m of E at `row` and `column` of image n. */
+static double expanded(const struct kern_call *call, const struct inverted_residual *b, uint32_t n, int64_t row,
+                       int64_t column, uint32_t m)
+{
+    const struct kern_view *x = &call->op->tensors[0];
+    const struct kern_inverted_residual *p = b->p;
+    const float *w = call->data[1];
+    uint32_t taps = p->first[0] * p->first[1];
+    double sum = w[(uint64_t)b->m * b->depth + m];
+    for (uint32_t i = 0; i < b->depth; i++) {
+        int64_t y0 = row * p->first_strides[0] + i % taps / p->first[1] - p->first_start[0];
+        int64_t x0 = column * p->first_strides[1] + i % p->first[1] - p->first_start[1];
+        uint32_t at[KERN_RANK_MAX] = { n, i / taps, (uint32_t)y0, (uint32_t)x0 };
+        if (y0 >= 0 && y0 < x->sizes[2] && x0 >= 0 && x0 < x->sizes[3])
+            sum += w[(uint64_t)m * b->depth + i] * kern_read_double(x->type, call->data[0], kern_offset(x, at));
+    }
+    return bounded(&p->bounds[0], sum);
+}
+
+/* Channel m of D at a pixel of Y; w: of the window. */
+static double depthwise(const struct kern_call *call, const struct inverted_residual *b, const float *w,
+                        const uint32_t *pixel, uint32_t m)
+{
+    const struct kern_inverted_residual *p = b->p;
+    double sum = w[(uint64_t)b->m * b->taps + m];
+    for (uint32_t t = 0; t < b->taps; t++) {
+        int64_t row = (int64_t)pixel[2] * p->strides[0] + t / p->window[1] - p->pad_start[0];
+        int64_t column = (int64_t)pixel[3] * p->strides[1] + t % p->window[1] - p->pad_start[1];
+        if (row >= 0 && row < b->h && column >= 0 && column < b->w)
+            sum += w[(uint64_t)m * b->taps + t] * expanded(call, b, pixel[0], row, column, m);
+    }
+    return bounded(&p->bounds[1], sum);
+}
+
+void kern_inverted_residual_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    struct inverted_residual b;
+    double *middle = call->worker_scratch;
+    residual_shape(call->op, &b);
+    const float *window = (const float *)call->data[1] + ((uint64_t)b.depth + 1) * b.m;
+    const float *last = window + ((uint64_t)b.taps + 1) * b.m;
+    for (uint64_t i = begin; i < end; i++) {
+        uint32_t at[KERN_RANK_MAX] = { (uint32_t)(i / b.ow / b.oh), 0, (uint32_t)(i / b.ow % b.oh),
+                                       (uint32_t)(i % b.ow) };
+        for (uint32_t m = 0; m < b.m; m++)
+            middle[m] = depthwise(call, &b, window, at, m);
+        for (at[1] = 0; at[1] < b.o; at[1]++) {
+            double sum = last[(uint64_t)b.o * b.m + at[1]];
+            for (uint32_t m = 0; m < b.m; m++)
+                sum += last[(uint64_t)at[1] * b.m + m] * middle[m];
+            kern_epilogue_store(call, at, sum);
+        }
+    }
 }

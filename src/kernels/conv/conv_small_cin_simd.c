@@ -4,12 +4,6 @@
 #include "kernels/conv/conv_small_cin_tile.h"
 #include "kernels/vec/tile_body.h"
 
-/* The epilogue over `count` results that lie together. */
-static void small_cin_finish(const struct small_cin *r, float *y, int64_t count)
-{
-    dense_finish_line(r->call, (float *)r->call->worker_scratch + r->f.epilogue, y, count);
-}
-
 /* A row's results of `channels` channels from the buffer to their places. */
 static void small_cin_store(const struct small_cin *r, float *y, int64_t channels)
 {
@@ -23,7 +17,7 @@ static void small_cin_store(const struct small_cin *r, float *y, int64_t channel
         }
     }
     for (int64_t c = 0; r->f.post && s->y[1] != 1 && c < channels; c++)
-        small_cin_finish(r, y + c * s->y[1], s->out[2]);
+        dense_finish_line(r->call, r->epilogue, y + c * s->y[1], s->out[2]);
 }
 
 /* x: the copy's row that output row begins with. y: of the row's first result. */
@@ -45,26 +39,25 @@ static void small_cin_row(const struct small_cin *r, const float *x, float *y)
             small_cin_store(r, to, t.channels);
     }
     if (r->f.post && s->y[1] == 1)
-        small_cin_finish(r, y, s->out[2] * s->out_channels);
+        dense_finish_line(r->call, r->epilogue, y, s->out[2] * s->out_channels);
 }
 
 static void small_cin_init(struct small_cin *r, const struct kern_call *call)
 {
     conv_small_cin_init(call->op, &r->f);
-    const struct conv_shape *s = &r->f.s;
     float *scratch = call->worker_scratch;
     r->call = call;
     r->image = scratch + r->f.image;
     r->bias = scratch + r->f.bias;
     r->offsets = (int32_t *)(scratch + r->f.offsets);
     r->results = scratch + r->f.results;
+    r->epilogue = scratch + r->f.epilogue;
     r->weights = call->data[1];
     if (call->op->packed_input != 2) {
         conv_small_cin_pack(&r->f, call->data[1], scratch + r->f.weights);
         r->weights = scratch + r->f.weights;
     }
-    for (int64_t o = 0; o < r->f.blocks * CONV_SMALL_CIN_LANES; o++)
-        r->bias[o] = call->op->u.conv.has_bias && o < s->out_channels ? ((const float *)call->data[2])[o * s->bias] : 0;
+    conv_bias(call, &r->f.s, r->f.blocks * CONV_SMALL_CIN_LANES, r->bias);
     small_cin_offsets(r);
 }
 

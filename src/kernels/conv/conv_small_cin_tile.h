@@ -26,7 +26,7 @@ struct small_cin {
     struct conv_small_cin f;
     const struct kern_call *call;
     const float *weights;
-    float *image, *bias, *results;
+    float *image, *bias, *results, *epilogue;
     int32_t *offsets;
 };
 

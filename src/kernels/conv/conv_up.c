@@ -10,10 +10,10 @@ enum {
     BANDS_MIN = 4,           /* so that there is work for several threads */
 };
 
-static bool shape_fits(const struct kern_op *op, const struct conv_shape *s)
+static bool shape_fits(const struct conv_shape *s)
 {
-    bool fits = s->transposed && s->groups == 1 && !op->u.conv.integer && s->kernel[0] == 1 && s->stride[0] == 1 &&
-                !s->pad[0] && s->in[0] == 1 && s->out[0] == 1;
+    bool fits = s->transposed && s->groups == 1 && s->kernel[0] == 1 && s->stride[0] == 1 && !s->pad[0] &&
+                s->in[0] == 1 && s->out[0] == 1;
     for (uint32_t d = 1; d < KERN_SPATIAL_MAX; d++)
         fits = fits && s->kernel[d] == s->stride[d] && (s->dilation[d] == 1 || s->kernel[d] == 1) && !s->pad[d] &&
                s->out[d] == s->in[d] * s->stride[d];
@@ -23,8 +23,7 @@ static bool shape_fits(const struct kern_op *op, const struct conv_shape *s)
 static bool types_fit(const struct kern_op *op)
 {
     const DML_TENSOR_DATA_TYPE type = op->tensors[op->input_count].type;
-    return (type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT16) &&
-           dense_same_type(op, 0, op->u.conv.has_bias ? 2 : 1, type);
+    return (type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT16) && conv_has_type(op, type);
 }
 
 /* Results go from registers to Y, bounds and such on the way. */
@@ -35,13 +34,6 @@ static bool ends_in_registers(const struct kern_op *op, struct conv_up *u)
     for (uint32_t i = 0; ends && i < u->tile_epilogue.post.count; i++)
         ends = !u->tile_epilogue.post.step[i].tensor;
     return ends;
-}
-
-static int64_t take(struct conv_up *u, int64_t floats)
-{
-    int64_t at = u->floats;
-    u->floats += (int64_t)base_align_up((uint64_t)floats, 16);
-    return at;
 }
 
 static void bands_init(struct conv_up *u)
@@ -77,7 +69,7 @@ bool conv_up_init(const struct kern_op *op, uint32_t lanes, struct conv_up *u)
 {
     *u = (struct conv_up){ 0 };
     struct conv_shape *s = &u->s;
-    if (!types_fit(op) || !conv_shape_init(op, s) || !shape_fits(op, s))
+    if (!types_fit(op) || !conv_shape_init(op, s) || !shape_fits(s))
         return false;
     const bool pixels = s->x[1] == 1 && op->tensors[0].type == DML_TENSOR_DATA_TYPE_FLOAT32;
     u->last = s->y[1] == 1 && s->out_channels > 1 && s->y[4] == (int64_t)s->out_channels;
@@ -86,12 +78,12 @@ bool conv_up_init(const struct kern_op *op, uint32_t lanes, struct conv_up *u)
     u->copies = !u->last || !pixels;
     bands_init(u);
     columns_init(u, lanes);
-    u->image = take(u, u->copies ? s->in_channels * u->pitch : 0);
-    u->bias = take(u, u->columns);
-    u->sums = take(u, u->last ? 0 : u->tiles * CONV_UP_ROWS * u->pitch);
-    u->line = take(u, u->last ? 0 : s->out[2]);
-    u->weights = take(u, op->packed_input == 2 ? 0 : u->columns * s->in_channels);
-    u->epilogue = take(u, 0);
+    u->image = dense_take(&u->floats, (uint64_t)(u->copies ? s->in_channels * u->pitch : 0), 16);
+    u->bias = dense_take(&u->floats, (uint64_t)(u->columns), 16);
+    u->sums = dense_take(&u->floats, (uint64_t)(u->last ? 0 : u->tiles * CONV_UP_ROWS * u->pitch), 16);
+    u->line = dense_take(&u->floats, (uint64_t)(u->last ? 0 : s->out[2]), 16);
+    u->weights = dense_take(&u->floats, (uint64_t)(op->packed_input == 2 ? 0 : u->columns * s->in_channels), 16);
+    u->epilogue = dense_take(&u->floats, (uint64_t)(0), 16);
     return true;
 }
 
@@ -147,14 +139,11 @@ static void plan(const struct kern_op *op, uint32_t lanes, struct kern_work *out
     out->worker_scratch_bytes = (uint64_t)u.floats * sizeof(float) + (u.last ? 0 : dense_epilogue_bytes(op));
 }
 
-static bool pack_plan(const struct kern_op *op, uint32_t lanes, uint32_t *out_input, uint64_t *out_bytes)
+static uint64_t pack_bytes(const struct kern_op *op, uint32_t lanes)
 {
     struct conv_up u;
-    if (op->packed_input != 2 || !conv_up_init(op, lanes, &u))
-        return false;
-    *out_input = 1;
-    *out_bytes = (uint64_t)(u.columns * u.s.in_channels) * sizeof(float);
-    return true;
+    conv_up_init(op, lanes, &u);
+    return (uint64_t)(u.columns * u.s.in_channels) * sizeof(float);
 }
 
 static void pack(const struct kern_op *op, uint32_t lanes, const void *source, float *packed)
@@ -165,13 +154,6 @@ static void pack(const struct kern_op *op, uint32_t lanes, const void *source, f
 }
 
 #define ROW(isa)                                                                                                       \
-    KERN_PACKED_ROW(conv_up_f32, isa, plan(op, CONV_PW_LANES_##isa, out),                                              \
-                    pack_plan(op, CONV_PW_LANES_##isa, out_input, out_bytes),                                          \
+    KERN_PACKED_ROW(conv_up_f32_##isa, plan(op, CONV_PW_LANES_##isa, out), pack_bytes(op, CONV_PW_LANES_##isa),        \
                     pack(op, CONV_PW_LANES_##isa, source, packed))
-
-#if defined(__x86_64__)
-ROW(avx512)
-ROW(avx2)
-#elif defined(__aarch64__)
-ROW(neon)
-#endif
+KERN_EACH_ISA(ROW)

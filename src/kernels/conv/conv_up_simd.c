@@ -22,32 +22,14 @@ struct up_run {
 
 /* ---- planes ---- */
 
-/* sums[row][pixel] of `vecs` vectors of pixels; w: [channel][CONV_UP_ROWS] */
-struct up_tile {
-    const float *w, *bias, *x;
-    float *sums;
-    int64_t pitch;
-    uint32_t channels;
-};
-
-DENSE_INLINE void up_tile(uint32_t vecs, const struct up_tile *p)
+/* t->c[row][pixel] of `vecs` vectors of pixels; t->a: weights [channel][CONV_UP_ROWS] */
+DENSE_INLINE void up_tile(uint32_t vecs, const struct ukernel *of, const float *bias)
 {
     vec sum[UKERNEL_ROWS][UKERNEL_VECS];
-    const struct ukernel tile = { .rows = CONV_UP_ROWS,
-                                  .vecs = vecs,
-                                  .splits = 1,
-                                  .group = 1,
-                                  .b_type = DML_TENSOR_DATA_TYPE_FLOAT32,
-                                  .depth = p->channels,
-                                  .a = p->w,
-                                  .a_row = 1,
-                                  .a_step = CONV_UP_ROWS,
-                                  .b = p->x,
-                                  .b_row = p->pitch,
-                                  .c = p->sums,
-                                  .c_row = p->pitch };
+    struct ukernel tile = *of;
     const struct ukernel *t = &tile;
-    UKERNEL_EACH_ROW UKERNEL_EACH_VEC sum[m][v] = vec_set(p->bias[m]);
+    tile.vecs = vecs;
+    UKERNEL_EACH_ROW UKERNEL_EACH_VEC sum[m][v] = vec_set(bias[m]);
     ukernel_multiply(t, sum);
     UKERNEL_EACH_ROW UKERNEL_EACH_VEC vec_store(t->c + m * t->c_row + v * VEC, sum[m][v]);
 }
@@ -58,8 +40,19 @@ static void up_tile_row(const struct up_run *r, const float *w, const float *bia
     int64_t vecs = (pixels + VEC - 1) / VEC, at = 0;
     for (int64_t parts = (vecs + UP_VECS - 1) / UP_VECS; parts; parts--) {
         const int64_t some = (vecs + parts - 1) / parts;
-        const struct up_tile p = { w, bias, r->image + at, sums + at, r->u.pitch, r->u.s.in_channels };
-        UKERNEL_BY_COUNT(some, UP_VECS, up_tile, &p)
+        const struct ukernel tile = { .rows = CONV_UP_ROWS,
+                                      .splits = 1,
+                                      .group = 1,
+                                      .b_type = DML_TENSOR_DATA_TYPE_FLOAT32,
+                                      .depth = r->u.s.in_channels,
+                                      .a = w,
+                                      .a_row = 1,
+                                      .a_step = CONV_UP_ROWS,
+                                      .b = r->image + at,
+                                      .b_row = r->u.pitch,
+                                      .c = sums + at,
+                                      .c_row = r->u.pitch };
+        UKERNEL_BY_COUNT(some, UP_VECS, up_tile, &tile, bias)
         at += some * VEC;
         vecs -= some;
     }

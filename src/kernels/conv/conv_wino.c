@@ -3,6 +3,7 @@
 #include "kernels/conv/conv_plans.h"
 
 #include "kernels/core/choice.h"
+#include "kernels/core/packed_row.h"
 
 #include <math.h>
 
@@ -72,9 +73,7 @@ bool wino_init(const struct kern_op *op, uint32_t lanes, struct wino *w)
 bool kern_conv_wino_f32_accepts(const struct kern_op *op)
 {
     struct wino w;
-    return op->packed_input == 2 && wino_init(op, 16, &w) &&
-           dense_same_type(op, 0, op->u.conv.has_bias ? 2 : 1, DML_TENSOR_DATA_TYPE_FLOAT32) &&
-           op->tensors[op->input_count].type == DML_TENSOR_DATA_TYPE_FLOAT32 &&
+    return op->packed_input == 2 && wino_init(op, 16, &w) && conv_has_type(op, DML_TENSOR_DATA_TYPE_FLOAT32) &&
            (!op->u.conv.has_bias || op->tensors[2].sizes[1] == w.s.out_channels) &&
            kern_pays(op, w.size == 6 ? KERN_CHOICE_winograd_3 : KERN_CHOICE_winograd_5, wino_cost(&w));
 }
@@ -93,14 +92,11 @@ static void wino_plan(const struct kern_op *op, uint32_t lanes, struct kern_work
     out->worker_scratch_bytes = w.floats * sizeof(float);
 }
 
-static bool wino_pack_plan(const struct kern_op *op, uint32_t lanes, uint32_t *out_input, uint64_t *out_bytes)
+static uint64_t wino_pack_bytes(const struct kern_op *op, uint32_t lanes)
 {
     struct wino w;
-    if (op->packed_input != 2 || !wino_init(op, lanes, &w))
-        return false;
-    *out_input = 1;
-    *out_bytes = (uint64_t)w.points * w.panels * w.panel * w.s.in_channels * sizeof(float);
-    return true;
+    wino_init(op, lanes, &w);
+    return (uint64_t)w.points * w.panels * w.panel * w.s.in_channels * sizeof(float);
 }
 
 /* The values of the polynomial of a row of weights at the points, over the product of the differences of points. */
@@ -187,30 +183,7 @@ static void wino_pack(const struct kern_op *op, uint32_t lanes, const float *sou
         }
 }
 
-#define WINO_ROW(isa, lanes)                                                                                           \
-    void kern_conv_wino_f32_##isa##_plan(const struct kern_op *op, const void *state, uint32_t threads,                \
-                                         struct kern_work *out)                                                        \
-    {                                                                                                                  \
-        (void)state;                                                                                                   \
-        (void)threads;                                                                                                 \
-        wino_plan(op, lanes, out);                                                                                     \
-    }                                                                                                                  \
-    bool kern_conv_wino_f32_##isa##_pack_plan(const struct kern_op *op, const void *state, uint32_t *out_input,        \
-                                              uint64_t *out_bytes)                                                     \
-    {                                                                                                                  \
-        (void)state;                                                                                                   \
-        return wino_pack_plan(op, lanes, out_input, out_bytes);                                                        \
-    }                                                                                                                  \
-    void kern_conv_wino_f32_##isa##_pack(const struct kern_op *op, const void *state, const void *source,              \
-                                         void *packed)                                                                 \
-    {                                                                                                                  \
-        (void)state;                                                                                                   \
-        wino_pack(op, lanes, source, packed);                                                                          \
-    }
-
-#if defined(__x86_64__)
-WINO_ROW(avx512, 16)
-WINO_ROW(avx2, 8)
-#elif defined(__aarch64__)
-WINO_ROW(neon, 4)
-#endif
+#define ROW(isa)                                                                                                       \
+    KERN_PACKED_ROW(conv_wino_f32_##isa, wino_plan(op, CONV_PW_LANES_##isa, out),                                      \
+                    wino_pack_bytes(op, CONV_PW_LANES_##isa), wino_pack(op, CONV_PW_LANES_##isa, source, packed))
+KERN_EACH_ISA(ROW)

@@ -364,24 +364,21 @@ DENSE_INLINE void wino_block_out(const struct wino_run *r, uint32_t size, uint32
     }
 }
 
-static void wino_in_six(const struct wino_run *r, uint32_t first, uint32_t count)
+/* With the size as a constant. */
+static void wino_in_by_size(const struct wino_run *r, uint32_t first, uint32_t count)
 {
-    wino_block_in(r, 6, first, count);
+    if (r->w.size == 6)
+        wino_block_in(r, 6, first, count);
+    else
+        wino_block_in(r, 8, first, count);
 }
 
-static void wino_in_eight(const struct wino_run *r, uint32_t first, uint32_t count)
+static void wino_out_by_size(const struct wino_run *r, uint32_t first, uint32_t count, uint32_t panel)
 {
-    wino_block_in(r, 8, first, count);
-}
-
-static void wino_out_six(const struct wino_run *r, uint32_t first, uint32_t count, uint32_t panel)
-{
-    wino_block_out(r, 6, first, count, panel);
-}
-
-static void wino_out_eight(const struct wino_run *r, uint32_t first, uint32_t count, uint32_t panel)
-{
-    wino_block_out(r, 8, first, count, panel);
+    if (r->w.size == 6)
+        wino_block_out(r, 6, first, count, panel);
+    else
+        wino_block_out(r, 8, first, count, panel);
 }
 
 static void wino_run(const struct kern_call *call, uint64_t begin, uint64_t end)
@@ -393,18 +390,16 @@ static void wino_run(const struct kern_call *call, uint64_t begin, uint64_t end)
     r.out = r.in + w->out;
     r.patch = r.in + w->patch;
     r.bias = r.in + w->bias;
-    for (uint32_t o = 0; o < w->panels * w->panel; o++)
-        r.bias[o] =
-            call->op->u.conv.has_bias && o < w->s.out_channels ? ((const float *)call->data[2])[o * w->s.bias] : 0;
+    conv_bias(call, &w->s, w->panels * w->panel, r.bias);
     while (begin < end) {
         uint64_t block = begin / w->cuts, stop = BASE_MIN(end, (block + 1) * w->cuts);
         uint32_t first = (uint32_t)block * w->block, count = BASE_MIN(w->block, w->tiles - first);
         uint32_t panel = w->cuts == 1 ? 0 : (uint32_t)(begin % w->cuts);
         uint32_t panels = w->cuts == 1 ? w->panels : panel + (uint32_t)(stop - begin);
-        (w->size == 6 ? wino_in_six : wino_in_eight)(&r, first, count);
+        wino_in_by_size(&r, first, count);
         for (; panel < panels; panel++) {
             wino_products(&r, panel, count);
-            (w->size == 6 ? wino_out_six : wino_out_eight)(&r, first, count, panel);
+            wino_out_by_size(&r, first, count, panel);
         }
         begin = stop;
     }

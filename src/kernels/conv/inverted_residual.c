@@ -8,7 +8,7 @@
 /* Rings of wider images would leave the caches. */
 #define HELD_MAX (512 * 1024)
 
-bool inverted_residual_shape(const struct kern_op *op, struct inverted_residual *out)
+bool residual_shape(const struct kern_op *op, struct inverted_residual *out)
 {
     const struct kern_view *x = &op->tensors[0], *w = &op->tensors[1], *y = &op->tensors[op->input_count];
     const struct kern_inverted_residual *p = &op->u.inverted_residual;
@@ -35,7 +35,7 @@ bool inverted_residual_shape(const struct kern_op *op, struct inverted_residual 
            w->type == DML_TENSOR_DATA_TYPE_FLOAT32;
 }
 
-static void inverted_residual_pack_offsets(struct inverted_residual *b)
+static void residual_pack_offsets(struct inverted_residual *b)
 {
     b->b1 = (uint64_t)b->middle * b->depth; /* W1 comes first */
     b->wd = b->b1 + b->middle;
@@ -103,11 +103,11 @@ static bool wide_init(const struct kern_op *op, uint32_t lanes, struct inverted_
     return true;
 }
 
-bool inverted_residual_init(const struct kern_op *op, uint32_t lanes, struct inverted_residual *out)
+bool residual_init(const struct kern_op *op, uint32_t lanes, struct inverted_residual *out)
 {
     const struct kern_inverted_residual *p = &op->u.inverted_residual;
     uint32_t width = CONV_PW_VECS * lanes;
-    if (!inverted_residual_shape(op, out))
+    if (!residual_shape(op, out))
         return false;
     out->wide = !is_pointwise(p, &op->tensors[0]);
     if (!padding_fits(out) ||
@@ -116,7 +116,7 @@ bool inverted_residual_init(const struct kern_op *op, uint32_t lanes, struct inv
         return false;
     out->middle = (uint32_t)base_align_up(out->m, width);
     out->out = (uint32_t)base_align_up(out->o, width);
-    inverted_residual_pack_offsets(out);
+    residual_pack_offsets(out);
     out->line = BASE_MAX(p->pad_start[1] + out->w, (out->ow - 1) * p->strides[1] + p->window[1]);
     out->held = (uint64_t)p->window[0] * out->line * out->middle;
     out->pitch = out->middle + CONV_PW_LANES_MAX; /* odd in lines: pixels share no sets of the cache */
@@ -136,29 +136,24 @@ bool inverted_residual_init(const struct kern_op *op, uint32_t lanes, struct inv
 bool kern_inverted_residual_f32_accepts(const struct kern_op *op)
 {
     struct inverted_residual b;
-    return op->packed_input == 2 && inverted_residual_init(op, LANES_MIN, &b) &&
-           inverted_residual_init(op, CONV_PW_LANES_MAX, &b);
+    return op->packed_input == 2 && residual_init(op, LANES_MIN, &b) && residual_init(op, CONV_PW_LANES_MAX, &b);
 }
 
 /* Units are rows of the output. Few of them for each thread would compute many expanded rows twice. */
-static void inverted_residual_plan(const struct kern_op *op, uint32_t lanes, struct kern_work *out)
+static void residual_plan(const struct kern_op *op, uint32_t lanes, struct kern_work *out)
 {
     struct inverted_residual b;
-    inverted_residual_init(op, lanes, &b);
+    residual_init(op, lanes, &b);
     uint64_t row = (uint64_t)b.ow * b.m * ((uint64_t)b.o + b.taps + b.depth);
     *out = (struct kern_work){ .units = (uint64_t)b.batch * b.oh, .grain = BASE_MAX(dense_grain(row / 8), 2) };
     out->worker_scratch_bytes = b.floats * sizeof(float);
 }
 
-static bool inverted_residual_pack_plan(const struct kern_op *op, uint32_t lanes, uint32_t *out_input,
-                                        uint64_t *out_bytes)
+static uint64_t residual_pack_bytes(const struct kern_op *op, uint32_t lanes)
 {
     struct inverted_residual b;
-    if (op->packed_input != 2 || !inverted_residual_init(op, lanes, &b))
-        return false;
-    *out_input = 1;
-    *out_bytes = b.packed * sizeof(float);
-    return true;
+    residual_init(op, lanes, &b);
+    return b.packed * sizeof(float);
 }
 
 /* W [columns, k], rows `step` apart, as panels [k][width], zeros behind the last column. */
@@ -170,11 +165,11 @@ static void pack_panels(const float *w, uint64_t step, uint32_t columns, uint32_
                 *out++ = c < columns ? w[c * step + i] : 0;
 }
 
-static void inverted_residual_pack(const struct kern_op *op, uint32_t lanes, const float *from, float *packed)
+static void residual_pack(const struct kern_op *op, uint32_t lanes, const float *from, float *packed)
 {
     struct inverted_residual b;
     uint32_t width = CONV_PW_VECS * lanes;
-    inverted_residual_init(op, lanes, &b);
+    residual_init(op, lanes, &b);
     if (b.wide) {
         memset(packed, 0, b.b1 * sizeof(float));
         conv_small_cin_pack(&b.few, from, packed);
@@ -196,13 +191,7 @@ static void inverted_residual_pack(const struct kern_op *op, uint32_t lanes, con
 }
 
 #define ROW(isa)                                                                                                       \
-    KERN_PACKED_ROW(inverted_residual_f32, isa, inverted_residual_plan(op, CONV_PW_LANES_##isa, out),                  \
-                    inverted_residual_pack_plan(op, CONV_PW_LANES_##isa, out_input, out_bytes),                        \
-                    inverted_residual_pack(op, CONV_PW_LANES_##isa, source, packed))
-
-#if defined(__x86_64__)
-ROW(avx512)
-ROW(avx2)
-#elif defined(__aarch64__)
-ROW(neon)
-#endif
+    KERN_PACKED_ROW(inverted_residual_f32_##isa, residual_plan(op, CONV_PW_LANES_##isa, out),                          \
+                    residual_pack_bytes(op, CONV_PW_LANES_##isa),                                                      \
+                    residual_pack(op, CONV_PW_LANES_##isa, source, packed))
+KERN_EACH_ISA(ROW)

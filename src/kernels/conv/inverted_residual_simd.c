@@ -7,7 +7,7 @@
 
 #define RESIDUAL_WIDTH (CONV_PW_VECS * VEC)
 
-struct inverted_residual_run {
+struct residual_run {
     struct inverted_residual b;
     const struct kern_call *call;
     const float *packed;
@@ -19,7 +19,7 @@ struct inverted_residual_run {
     uint32_t channel, vecs;         /* the panel */
 };
 
-static void inverted_residual_bounds(const struct kern_bounds *bounds, struct kern_epilogue *out)
+static void residual_bounds(const struct kern_bounds *bounds, struct kern_epilogue *out)
 {
     const struct kern_epilogue_step relu = { .code = KERN_MAP_RELU };
     const struct kern_epilogue_step clamp = { KERN_MAP_CLAMP, 0, bounds->low, bounds->high };
@@ -33,7 +33,7 @@ static void inverted_residual_bounds(const struct kern_bounds *bounds, struct ke
 /* ---- expanded rows ---- */
 
 /* The panel's row number `row`, padding counted. */
-static float *inverted_residual_row(const struct inverted_residual_run *r, uint32_t row)
+static float *residual_row(const struct residual_run *r, uint32_t row)
 {
     const struct inverted_residual *b = &r->b;
     uint64_t line = (uint64_t)b->line * RESIDUAL_WIDTH;
@@ -41,7 +41,7 @@ static float *inverted_residual_row(const struct inverted_residual_run *r, uint3
 }
 
 /* Left and right of images: rows are zero there for good. */
-static void inverted_residual_pad(const struct inverted_residual_run *r)
+static void residual_pad(const struct residual_run *r)
 {
     const struct inverted_residual *b = &r->b;
     uint64_t left = (uint64_t)b->p->pad_start[1] * RESIDUAL_WIDTH, inside = (uint64_t)b->w * RESIDUAL_WIDTH;
@@ -53,8 +53,7 @@ static void inverted_residual_pad(const struct inverted_residual_run *r)
 }
 
 /* Row number `row` of the image; it is the `part`-th of `parts` that the panel takes. */
-static void inverted_residual_expand_row(const struct inverted_residual_run *r, const float *x, uint32_t part,
-                                         uint32_t parts, float *out)
+static void residual_expand_row(const struct residual_run *r, const float *x, uint32_t part, uint32_t parts, float *out)
 {
     const struct inverted_residual *b = &r->b;
     struct conv_pw_tile t = { .a_step = b->x_step, .y_step = RESIDUAL_WIDTH, .k = b->c, .epilogue = &r->bounds };
@@ -74,7 +73,7 @@ static void inverted_residual_expand_row(const struct inverted_residual_run *r, 
 }
 
 /* The same with windows. */
-static void inverted_residual_expand_wide(const struct inverted_residual_run *r, uint32_t row, float *out)
+static void residual_expand_wide(const struct residual_run *r, uint32_t row, float *out)
 {
     const struct inverted_residual *b = &r->b;
     const struct conv_shape *s = &b->few.s;
@@ -90,30 +89,30 @@ static void inverted_residual_expand_wide(const struct inverted_residual_run *r,
 }
 
 /* Rows [from, to) of the panel, padding counted. */
-static void inverted_residual_expand(const struct inverted_residual_run *r, uint32_t from, uint32_t to)
+static void residual_expand(const struct residual_run *r, uint32_t from, uint32_t to)
 {
     const struct inverted_residual *b = &r->b;
     const uint32_t start = r->first * b->p->strides[0], parts = r->rows * b->p->strides[0];
     for (uint32_t row = from; row < to; row++) {
-        float *out = inverted_residual_row(r, row) + (uint64_t)b->p->pad_start[1] * RESIDUAL_WIDTH;
+        float *out = residual_row(r, row) + (uint64_t)b->p->pad_start[1] * RESIDUAL_WIDTH;
         uint32_t image_row = row - b->p->pad_start[0];
         if (row < b->p->pad_start[0] || image_row >= b->h) {
             memset(out, 0, (uint64_t)b->w * RESIDUAL_WIDTH * sizeof(float));
             continue;
         }
         if (b->wide) {
-            inverted_residual_expand_wide(r, image_row, out);
+            residual_expand_wide(r, image_row, out);
             continue;
         }
         const float *x = (const float *)r->call->data[0] + ((int64_t)r->image * b->h + image_row) * b->w * b->x_step;
-        inverted_residual_expand_row(r, x, BASE_MIN(row - start, parts - 1), parts, out);
+        residual_expand_row(r, x, BASE_MIN(row - start, parts - 1), parts, out);
     }
 }
 
 /* ---- depthwise ---- */
 
 /* A row of one vector of channels. */
-struct inverted_residual_line {
+struct residual_line {
     const float *e[3];
     float *out;
     uint32_t pitch, count;
@@ -123,8 +122,8 @@ struct inverted_residual_line {
 #define RESIDUAL_AT_ONCE 7 /* image rows are often a multiple of it */
 
 /* `at_once` neighbours from x on: what they read in common is loaded once. */
-DENSE_INLINE void inverted_residual_3x3(const struct inverted_residual_line *l, const vec *w, uint32_t x, uint32_t step,
-                                        uint32_t at_once, enum kern_bounds_kind kind)
+DENSE_INLINE void residual_3x3(const struct residual_line *l, const vec *w, uint32_t x, uint32_t step, uint32_t at_once,
+                               enum kern_bounds_kind kind)
 {
     const uint64_t at = (uint64_t)x * step * RESIDUAL_WIDTH;
     float *out = l->out + (uint64_t)x * l->pitch;
@@ -143,34 +142,33 @@ DENSE_INLINE void inverted_residual_3x3(const struct inverted_residual_line *l, 
 }
 
 /* taps: RESIDUAL_WIDTH of each, the biases follow. */
-DENSE_INLINE void inverted_residual_line_3x3(struct inverted_residual_line l, const float *taps, uint32_t step,
-                                             enum kern_bounds_kind kind)
+DENSE_INLINE void residual_line_3x3(struct residual_line l, const float *taps, uint32_t step,
+                                    enum kern_bounds_kind kind)
 {
     vec w[10];
     uint32_t x = 0;
     for (uint32_t t = 0; t < 10; t++)
         w[t] = vec_load(taps + (uint64_t)t * RESIDUAL_WIDTH);
     for (; x + RESIDUAL_AT_ONCE <= l.count; x += RESIDUAL_AT_ONCE)
-        inverted_residual_3x3(&l, w, x, step, RESIDUAL_AT_ONCE, kind);
+        residual_3x3(&l, w, x, step, RESIDUAL_AT_ONCE, kind);
     for (; x + 3 <= l.count; x += 3)
-        inverted_residual_3x3(&l, w, x, step, 3, kind);
+        residual_3x3(&l, w, x, step, 3, kind);
     for (; x < l.count; x++)
-        inverted_residual_3x3(&l, w, x, step, 1, kind);
+        residual_3x3(&l, w, x, step, 1, kind);
 }
 
-DENSE_INLINE void inverted_residual_line_bounded(const struct inverted_residual_line *l, const float *taps,
-                                                 uint32_t step, enum kern_bounds_kind kind)
+DENSE_INLINE void residual_line_bounded(const struct residual_line *l, const float *taps, uint32_t step,
+                                        enum kern_bounds_kind kind)
 {
     if (kind == KERN_BOUNDS_RELU)
-        inverted_residual_line_3x3(*l, taps, step, KERN_BOUNDS_RELU);
+        residual_line_3x3(*l, taps, step, KERN_BOUNDS_RELU);
     else if (kind == KERN_BOUNDS_CLAMP)
-        inverted_residual_line_3x3(*l, taps, step, KERN_BOUNDS_CLAMP);
+        residual_line_3x3(*l, taps, step, KERN_BOUNDS_CLAMP);
     else
-        inverted_residual_line_3x3(*l, taps, step, kind);
+        residual_line_3x3(*l, taps, step, kind);
 }
 
-static void inverted_residual_line_any(const struct inverted_residual_run *r, uint32_t row, const float *taps,
-                                       float *out)
+static void residual_line_any(const struct residual_run *r, uint32_t row, const float *taps, float *out)
 {
     const struct inverted_residual *b = &r->b;
     const struct kern_bounds *bounds = &b->p->bounds[1];
@@ -180,7 +178,7 @@ static void inverted_residual_line_any(const struct inverted_residual_run *r, ui
             vec sum = vec_load(taps + (uint64_t)b->taps * RESIDUAL_WIDTH + c);
             for (uint32_t t = 0; t < b->taps; t++) {
                 uint64_t pixel = (uint64_t)x * b->p->strides[1] + t % b->p->window[1];
-                const float *from = inverted_residual_row(r, row + t / b->p->window[1]) + pixel * RESIDUAL_WIDTH + c;
+                const float *from = residual_row(r, row + t / b->p->window[1]) + pixel * RESIDUAL_WIDTH + c;
                 sum = vec_fma(vec_load(taps + (uint64_t)t * RESIDUAL_WIDTH + c), vec_load(from), sum);
             }
             vec_store(out + c, kern_bounds_vec(bounds->kind, low, high, sum));
@@ -189,45 +187,45 @@ static void inverted_residual_line_any(const struct inverted_residual_run *r, ui
 }
 
 /* The panel's output row whose window begins with row number `row`, padding counted. */
-static void inverted_residual_depthwise(const struct inverted_residual_run *r, uint32_t row, float *out)
+static void residual_depthwise(const struct residual_run *r, uint32_t row, float *out)
 {
     const struct kern_inverted_residual *p = r->b.p;
     const float *taps = r->packed + r->b.wd + (uint64_t)r->channel * (r->b.taps + 1);
     if (p->window[0] != 3 || p->window[1] != 3 || p->strides[1] > 2) {
-        inverted_residual_line_any(r, row, taps, out);
+        residual_line_any(r, row, taps, out);
         return;
     }
     const struct kern_bounds *bounds = &p->bounds[1];
     for (uint32_t c = 0; c < r->vecs * VEC; c += VEC) {
-        struct inverted_residual_line l = { .out = out + c, .pitch = r->b.pitch, .count = r->b.ow };
+        struct residual_line l = { .out = out + c, .pitch = r->b.pitch, .count = r->b.ow };
         l.low = vec_set(bounds->low);
         l.high = vec_set(bounds->high);
         for (uint32_t i = 0; i < 3; i++)
-            l.e[i] = inverted_residual_row(r, row + i) + c;
+            l.e[i] = residual_row(r, row + i) + c;
         if (p->strides[1] == 1)
-            inverted_residual_line_bounded(&l, taps + c, 1, bounds->kind);
+            residual_line_bounded(&l, taps + c, 1, bounds->kind);
         else
-            inverted_residual_line_bounded(&l, taps + c, 2, bounds->kind);
+            residual_line_bounded(&l, taps + c, 2, bounds->kind);
     }
 }
 
 /* The panel's depthwise results of the band. Returns the row up to which it expanded. */
-static uint32_t inverted_residual_panel(const struct inverted_residual_run *r)
+static uint32_t residual_panel(const struct residual_run *r)
 {
     const struct inverted_residual *b = &r->b;
     uint32_t ready = r->ready;
     for (uint32_t i = 0; i < r->rows; i++) {
         uint32_t row = (r->first + i) * b->p->strides[0], end = row + b->p->window[0];
-        inverted_residual_expand(r, BASE_MAX(ready, row), end);
+        residual_expand(r, BASE_MAX(ready, row), end);
         ready = end;
-        inverted_residual_depthwise(r, row, r->results + (uint64_t)i * b->ow * b->pitch + r->channel);
+        residual_depthwise(r, row, r->results + (uint64_t)i * b->ow * b->pitch + r->channel);
     }
     return ready;
 }
 
 /* ---- the last product ---- */
 
-static void inverted_residual_project(const struct inverted_residual_run *r)
+static void residual_project(const struct residual_run *r)
 {
     const struct inverted_residual *b = &r->b;
     uint32_t pixels = r->rows * b->ow, tiles = (pixels + CONV_PW_ROWS - 1) / CONV_PW_ROWS;
@@ -250,30 +248,30 @@ static void inverted_residual_project(const struct inverted_residual_run *r)
     }
 }
 
-static void inverted_residual_band(struct inverted_residual_run *r)
+static void residual_band(struct residual_run *r)
 {
     uint32_t ready = r->ready;
     for (r->channel = 0; r->channel < r->b.m; r->channel += RESIDUAL_WIDTH) {
         r->vecs = r->b.m - r->channel > VEC ? CONV_PW_VECS : 1;
-        ready = inverted_residual_panel(r);
+        ready = residual_panel(r);
     }
     r->ready = ready;
-    inverted_residual_project(r);
+    residual_project(r);
 }
 
 /* Bands of equal height, as few as scratch memory allows. */
-static void inverted_residual_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+static void residual_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
-    struct inverted_residual_run r = { .call = call, .packed = call->data[1], .held = call->worker_scratch };
-    inverted_residual_init(call->op, VEC, &r.b);
-    inverted_residual_bounds(&r.b.p->bounds[0], &r.bounds.post);
+    struct residual_run r = { .call = call, .packed = call->data[1], .held = call->worker_scratch };
+    residual_init(call->op, VEC, &r.b);
+    residual_bounds(&r.b.p->bounds[0], &r.bounds.post);
     r.results = r.held + r.b.held;
     if (r.b.wide) {
         r.few = (struct small_cin){ .f = r.b.few, .call = call, .image = r.held + r.b.image };
         r.few.offsets = (int32_t *)(r.held + r.b.offsets);
         small_cin_offsets(&r.few);
     }
-    inverted_residual_pad(&r);
+    residual_pad(&r);
     while (begin < end) {
         uint64_t stop = BASE_MIN(end, (begin / r.b.oh + 1) * r.b.oh), rows = stop - begin;
         uint64_t bands = (rows + r.b.band - 1) / r.b.band;
@@ -282,10 +280,10 @@ static void inverted_residual_run(const struct kern_call *call, uint64_t begin, 
         for (uint64_t i = 0; i < bands; i++) {
             r.first = (uint32_t)(begin % r.b.oh + rows * i / bands);
             r.rows = (uint32_t)(rows * (i + 1) / bands - rows * i / bands);
-            inverted_residual_band(&r);
+            residual_band(&r);
         }
         begin = stop;
     }
 }
 
-KERN_ISA_RUN(inverted_residual_f32, inverted_residual_run)
+KERN_ISA_RUN(inverted_residual_f32, residual_run)

@@ -4,7 +4,6 @@
 #include <math.h>
 
 const struct kern_point kern_points[KERN_POINT_COUNT] = {
-#define CHOICE(name, cost)
 #define POINT(choice, side, in, out, kernel)                                                                           \
     { #choice "_" #side "_" #in "_" #out, KERN_CHOICE_##choice, side, in, out, kernel },
 #include "kernels/core/choices.def"
@@ -14,7 +13,6 @@ double kern_choice_cost(enum kern_choice choice, const struct kern_op *op)
 {
     static double (*const costs[])(const struct kern_op *op) = {
 #define CHOICE(name, cost) cost,
-#define POINT(choice, side, in, out, kernel)
 #include "kernels/core/choices.def"
     };
     return costs[choice](op);

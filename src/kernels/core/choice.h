@@ -8,13 +8,11 @@
 
 enum kern_choice {
 #define CHOICE(name, cost) KERN_CHOICE_##name,
-#define POINT(choice, side, in, out, kernel)
 #include "kernels/core/choices.def"
     KERN_CHOICE_COUNT
 };
 
 enum {
-#define CHOICE(name, cost)
 #define POINT(choice, side, in, out, kernel) KERN_POINT_##choice##_##side##_##in##_##out,
 #include "kernels/core/choices.def"
     KERN_POINT_COUNT
@@ -33,7 +31,6 @@ struct kern_tuning {
 };
 
 #define CHOICE(name, cost) double cost(const struct kern_op *op);
-#define POINT(choice, side, in, out, kernel)
 #include "kernels/core/choices.def"
 double kern_choice_cost(enum kern_choice choice, const struct kern_op *op);
 

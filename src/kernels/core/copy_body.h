@@ -31,23 +31,15 @@ COPY_ROW(copy_row_16, uint16_t)
 COPY_ROW(copy_row_32, uint32_t)
 COPY_ROW(copy_row_64, uint64_t)
 
-static void fill_16(uint16_t *out, uint16_t value, uint64_t count)
-{
-    for (uint64_t i = 0; i < count; i++)
-        out[i] = value;
-}
-
-static void fill_32(uint32_t *out, uint32_t value, uint64_t count)
-{
-    for (uint64_t i = 0; i < count; i++)
-        out[i] = value;
-}
-
-static void fill_64(uint64_t *out, uint64_t value, uint64_t count)
-{
-    for (uint64_t i = 0; i < count; i++)
-        out[i] = value;
-}
+#define FILL(name, type)                                                                                               \
+    static void name(type *out, type value, uint64_t count)                                                            \
+    {                                                                                                                  \
+        for (uint64_t i = 0; i < count; i++)                                                                           \
+            out[i] = value;                                                                                            \
+    }
+FILL(fill_16, uint16_t)
+FILL(fill_32, uint32_t)
+FILL(fill_64, uint64_t)
 
 static void fill_row(uint32_t bytes, void *out, const void *value, uint64_t count)
 {

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/core/dense.h"
 
-#include "base/cpu.h"
 #include "kernels/core/epilogue.h"
 #include "kernels/map/map.h"
 
 #include <math.h>
 #include <stdlib.h>
-#if defined(__x86_64__)
-#include <immintrin.h>
-#elif defined(__aarch64__)
-#include <arm_neon.h>
-#endif
 
 static double round_clamped(double value, double low, double high)
 {
@@ -20,6 +14,11 @@ static double round_clamped(double value, double low, double high)
     value = rint(value);
     return value < low ? low : value > high ? high : value;
 }
+
+#define STORE_INTEGER(name, type, low, high)                                                                           \
+    case DML_TENSOR_DATA_TYPE_##name:                                                                                  \
+        ((type *)data)[index] = (type)round_clamped(value, low, high);                                                 \
+        break;
 
 void dense_store(void *data, int64_t index, DML_TENSOR_DATA_TYPE type, double value)
 {
@@ -36,24 +35,12 @@ void dense_store(void *data, int64_t index, DML_TENSOR_DATA_TYPE type, double va
     case ANYDML_TENSOR_DATA_TYPE_BFLOAT16:
         ((uint16_t *)data)[index] = base_double_to_bfloat(value);
         break;
-    case DML_TENSOR_DATA_TYPE_INT8:
-        ((int8_t *)data)[index] = (int8_t)round_clamped(value, -128, 127);
-        break;
-    case DML_TENSOR_DATA_TYPE_UINT8:
-        ((uint8_t *)data)[index] = (uint8_t)round_clamped(value, 0, 255);
-        break;
-    case DML_TENSOR_DATA_TYPE_INT16:
-        ((int16_t *)data)[index] = (int16_t)round_clamped(value, -32768, 32767);
-        break;
-    case DML_TENSOR_DATA_TYPE_UINT16:
-        ((uint16_t *)data)[index] = (uint16_t)round_clamped(value, 0, 65535);
-        break;
-    case DML_TENSOR_DATA_TYPE_INT32:
-        ((int32_t *)data)[index] = (int32_t)round_clamped(value, INT32_MIN, INT32_MAX);
-        break;
-    case DML_TENSOR_DATA_TYPE_UINT32:
-        ((uint32_t *)data)[index] = (uint32_t)round_clamped(value, 0, UINT32_MAX);
-        break;
+        STORE_INTEGER(INT8, int8_t, INT8_MIN, INT8_MAX)
+        STORE_INTEGER(UINT8, uint8_t, 0, UINT8_MAX)
+        STORE_INTEGER(INT16, int16_t, INT16_MIN, INT16_MAX)
+        STORE_INTEGER(UINT16, uint16_t, 0, UINT16_MAX)
+        STORE_INTEGER(INT32, int32_t, INT32_MIN, INT32_MAX)
+        STORE_INTEGER(UINT32, uint32_t, 0, UINT32_MAX)
     default:
         break; /* 64-bit integers do not fit in a double: no dense kernel accepts them */
     }
@@ -103,226 +90,67 @@ bool dense_epilogue_fits(const struct kern_op *op)
     return !op->epilogue || integer || dense_is_short_float(type);
 }
 
-#if defined(__x86_64__)
-__attribute__((target("avx2,f16c"))) static void halves_to_floats(const uint16_t *in, uint32_t count, float *out)
-{
-    uint32_t i = 0;
-    for (; i + 8 <= count; i += 8)
-        _mm256_storeu_ps(out + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(in + i))));
-    for (; i < count; i++)
-        out[i] = _cvtsh_ss(in[i]);
-}
-
-__attribute__((target("avx2,f16c"))) static void floats_to_halves(const float *in, uint32_t count, uint16_t *out)
-{
-    uint32_t i = 0;
-    for (; i + 8 <= count; i += 8)
-        _mm_storeu_si128((__m128i *)(out + i), _mm256_cvtps_ph(_mm256_loadu_ps(in + i), _MM_FROUND_TO_NEAREST_INT));
-    for (; i < count; i++)
-        out[i] = _cvtss_sh(in[i], _MM_FROUND_TO_NEAREST_INT);
-}
-
-static bool rows_fast(void)
-{
-    return base_cpu_flags() & BASE_CPU_AVX2;
-}
-#elif defined(__aarch64__)
-static void halves_to_floats(const uint16_t *in, uint32_t count, float *out)
-{
-    uint32_t i = 0;
-    for (; i + 4 <= count; i += 4)
-        vst1q_f32(out + i, vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(in + i))));
-    for (; i < count; i++)
-        out[i] = base_half_to_float(in[i]);
-}
-
-static void floats_to_halves(const float *in, uint32_t count, uint16_t *out)
-{
-    uint32_t i = 0;
-    for (; i + 4 <= count; i += 4)
-        vst1_u16(out + i, vreinterpret_u16_f16(vcvt_f16_f32(vld1q_f32(in + i))));
-    for (; i < count; i++)
-        out[i] = base_float_to_half(in[i]);
-}
-
-static bool rows_fast(void)
-{
-    return base_cpu_flags() & BASE_CPU_NEON;
-}
-#else
-static bool rows_fast(void)
-{
-    return false;
-}
-
-static void halves_to_floats(const uint16_t *in, uint32_t count, float *out)
-{
-    for (uint32_t i = 0; i < count; i++)
-        out[i] = base_half_to_float(in[i]);
-}
-
-static void floats_to_halves(const float *in, uint32_t count, uint16_t *out)
-{
-    for (uint32_t i = 0; i < count; i++)
-        out[i] = base_float_to_half(in[i]);
-}
-#endif
-
-/* bfloat16 and integers of at most 16 bits, exact in FLOAT32; false for other types. */
-DENSE_INLINE bool load_narrow(const void *data, DML_TENSOR_DATA_TYPE type, uint32_t count, float *restrict out)
-{
-    switch ((uint32_t)type) {
-    case DML_TENSOR_DATA_TYPE_INT8:
-        for (uint32_t i = 0; i < count; i++)
-            out[i] = ((const int8_t *)data)[i];
-        return true;
-    case DML_TENSOR_DATA_TYPE_UINT8:
-        for (uint32_t i = 0; i < count; i++)
-            out[i] = ((const uint8_t *)data)[i];
-        return true;
-    case DML_TENSOR_DATA_TYPE_INT16:
-        for (uint32_t i = 0; i < count; i++)
-            out[i] = ((const int16_t *)data)[i];
-        return true;
-    case DML_TENSOR_DATA_TYPE_UINT16:
-        for (uint32_t i = 0; i < count; i++)
-            out[i] = ((const uint16_t *)data)[i];
-        return true;
-    case ANYDML_TENSOR_DATA_TYPE_BFLOAT16:
-        for (uint32_t i = 0; i < count; i++)
-            out[i] = base_bfloat_to_float(((const uint16_t *)data)[i]);
-        return true;
-    default:
-        return false;
-    }
-}
-
-/* The nearest integer (halves to even) in a type's range; NaN gives 0. */
-DENSE_INLINE int32_t nearest_in(float value, float low, float high)
-{
-    value = value == value ? value : 0;
-    value = value < low ? low : value > high ? high : value;
-    return (int32_t)(value + 0x1.8p23f - 0x1.8p23f);
-}
-
-DENSE_INLINE bool store_narrow(void *data, DML_TENSOR_DATA_TYPE type, uint32_t count, const float *restrict in)
-{
-    switch ((uint32_t)type) {
-    case DML_TENSOR_DATA_TYPE_INT8:
-        for (uint32_t i = 0; i < count; i++)
-            ((int8_t *)data)[i] = (int8_t)nearest_in(in[i], -128, 127);
-        return true;
-    case DML_TENSOR_DATA_TYPE_UINT8:
-        for (uint32_t i = 0; i < count; i++)
-            ((uint8_t *)data)[i] = (uint8_t)nearest_in(in[i], 0, 255);
-        return true;
-    case DML_TENSOR_DATA_TYPE_INT16:
-        for (uint32_t i = 0; i < count; i++)
-            ((int16_t *)data)[i] = (int16_t)nearest_in(in[i], -32768, 32767);
-        return true;
-    case DML_TENSOR_DATA_TYPE_UINT16:
-        for (uint32_t i = 0; i < count; i++)
-            ((uint16_t *)data)[i] = (uint16_t)nearest_in(in[i], 0, 65535);
-        return true;
-    case ANYDML_TENSOR_DATA_TYPE_BFLOAT16:
-        for (uint32_t i = 0; i < count; i++)
-            ((uint16_t *)data)[i] = base_float_to_bfloat(in[i]);
-        return true;
-    default:
-        return false;
-    }
-}
-
-#if defined(__x86_64__)
-__attribute__((target("avx2"))) static bool load_narrow_wide(const void *data, DML_TENSOR_DATA_TYPE type,
-                                                             uint32_t count, float *restrict out)
-{
-    return load_narrow(data, type, count, out);
-}
-
-__attribute__((target("avx2"))) static bool store_narrow_wide(void *data, DML_TENSOR_DATA_TYPE type, uint32_t count,
-                                                              const float *restrict in)
-{
-    return store_narrow(data, type, count, in);
-}
-#else
-#define load_narrow_wide  load_narrow
-#define store_narrow_wide store_narrow
-#endif
-
-static bool load_narrow_row(const void *data, DML_TENSOR_DATA_TYPE type, uint32_t count, float *out)
-{
-    return rows_fast() ? load_narrow_wide(data, type, count, out) : load_narrow(data, type, count, out);
-}
-
-static bool store_narrow_row(void *data, DML_TENSOR_DATA_TYPE type, uint32_t count, const float *in)
-{
-    return rows_fast() ? store_narrow_wide(data, type, count, in) : store_narrow(data, type, count, in);
-}
-
-static bool is_half(DML_TENSOR_DATA_TYPE type)
-{
-    return type == DML_TENSOR_DATA_TYPE_FLOAT16 || type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16;
-}
-
-/* Floats of 16 bits that do not lie together: gathered first, which is the smaller part of the work. */
-enum { HALVES = 64 };
-
-static void load_halves(const uint16_t *data, int64_t step, DML_TENSOR_DATA_TYPE type, uint32_t count, float *out)
-{
-    uint16_t part[HALVES];
-    for (uint32_t first = 0; first < count; first += HALVES) {
-        uint32_t n = BASE_MIN(count - first, HALVES);
-        for (uint32_t i = 0; i < n; i++)
-            part[i] = data[(int64_t)(first + i) * step];
-        dense_load_row(part, 0, 1, type, n, out + first);
-    }
-}
-
-static void store_halves(uint16_t *data, int64_t step, DML_TENSOR_DATA_TYPE type, uint32_t count, const float *in)
-{
-    uint16_t part[HALVES];
-    for (uint32_t first = 0; first < count; first += HALVES) {
-        uint32_t n = BASE_MIN(count - first, HALVES);
-        dense_store_row(part, 0, 1, type, n, in + first);
-        for (uint32_t i = 0; i < n; i++)
-            data[(int64_t)(first + i) * step] = part[i];
-    }
-}
+/* Elements that do not lie together are gathered or scattered so many at a time. */
+enum { ROW_PART = 64 };
 
 void dense_load_row(const void *data, int64_t index, int64_t step, DML_TENSOR_DATA_TYPE type, uint32_t count,
                     float *out)
 {
-    if (type == DML_TENSOR_DATA_TYPE_FLOAT32 && step == 1) {
-        memcpy(out, (const float *)data + index, count * sizeof(float));
-    } else if (type == DML_TENSOR_DATA_TYPE_FLOAT32) {
+    const uint32_t bytes = kern_type_bytes(type);
+    const char *from = (const char *)data + index * bytes;
+    if (type == DML_TENSOR_DATA_TYPE_FLOAT32) {
+        kern_copy_row(bytes, out, 1, from, step, count);
+        return;
+    }
+    if (step == 1) {
+        kern_convert(kern_map_isa(), DML_TENSOR_DATA_TYPE_FLOAT32, out, type, from, count);
+        return;
+    }
+    for (uint32_t first = 0, n; first < count; first += n) {
+        uint64_t part[ROW_PART];
+        n = BASE_MIN(count - first, ROW_PART);
+        kern_copy_row(bytes, part, 1, from + first * step * bytes, step, n);
+        kern_convert(kern_map_isa(), DML_TENSOR_DATA_TYPE_FLOAT32, out + first, type, part, n);
+    }
+}
+
+/* At most ROW_PART elements to where they lie together: kern_convert, but integers are rounded. */
+static void store_part(void *out, DML_TENSOR_DATA_TYPE type, const float *in, uint32_t count)
+{
+    float rounded[ROW_PART];
+    if (dense_is_float(type)) {
+        kern_convert(kern_map_isa(), type, out, DML_TENSOR_DATA_TYPE_FLOAT32, in, count);
+    } else if (kern_type_bytes(type) > 2) {
         for (uint32_t i = 0; i < count; i++)
-            out[i] = ((const float *)data)[index + i * step];
-    } else if (is_half(type) && step != 1) {
-        load_halves((const uint16_t *)data + index, step, type, count, out);
-    } else if (type == DML_TENSOR_DATA_TYPE_FLOAT16 && rows_fast()) {
-        halves_to_floats((const uint16_t *)data + index, count, out);
-    } else if (step != 1 || !load_narrow_row((const char *)data + index * kern_type_bytes(type), type, count, out)) {
-        for (uint32_t i = 0; i < count; i++)
-            out[i] = (float)dense_load(data, index + i * step, type);
+            dense_store(out, i, type, in[i]);
+    } else {
+        for (uint32_t i = 0; i < count; i++) { /* beyond these bounds all is saturated */
+            const float value = in[i] < -65536.0f ? -65536.0f : in[i] > 65536.0f ? 65536.0f : in[i];
+            rounded[i] = value + 0x1.8p23f - 0x1.8p23f;
+        }
+        kern_convert(kern_map_isa(), type, out, DML_TENSOR_DATA_TYPE_FLOAT32, rounded, count);
     }
 }
 
 void dense_store_row(void *data, int64_t index, int64_t step, DML_TENSOR_DATA_TYPE type, uint32_t count,
                      const float *in)
 {
-    if (type == DML_TENSOR_DATA_TYPE_FLOAT32 && step == 1) {
-        memcpy((float *)data + index, in, count * sizeof(float));
-    } else if (type == DML_TENSOR_DATA_TYPE_FLOAT32) {
-        for (uint32_t i = 0; i < count; i++)
-            ((float *)data)[index + i * step] = in[i];
-    } else if (is_half(type) && step != 1) {
-        store_halves((uint16_t *)data + index, step, type, count, in);
-    } else if (type == DML_TENSOR_DATA_TYPE_FLOAT16 && rows_fast()) {
-        floats_to_halves(in, count, (uint16_t *)data + index);
-    } else if (step != 1 || !store_narrow_row((char *)data + index * kern_type_bytes(type), type, count, in)) {
-        for (uint32_t i = 0; i < count; i++)
-            dense_store(data, index + i * step, type, in[i]);
+    const uint32_t bytes = kern_type_bytes(type);
+    char *to = (char *)data + index * bytes;
+    if (type == DML_TENSOR_DATA_TYPE_FLOAT32) {
+        kern_copy_row(bytes, to, step, in, 1, count);
+        return;
+    }
+    if (step == 1 && dense_is_float(type)) {
+        kern_convert(kern_map_isa(), type, to, DML_TENSOR_DATA_TYPE_FLOAT32, in, count);
+        return;
+    }
+    for (uint32_t first = 0, n; first < count; first += n) {
+        uint64_t part[ROW_PART];
+        n = BASE_MIN(count - first, ROW_PART);
+        store_part(step == 1 ? (void *)(to + (size_t)first * bytes) : part, type, in + first, n);
+        if (step != 1)
+            kern_copy_row(bytes, to + first * step * bytes, step, part, 1, n);
     }
 }
 
@@ -352,20 +180,6 @@ struct kern_view dense_permute(const struct kern_view *view, const uint32_t *ord
     return result;
 }
 
-static const struct kern_map_isa *map_isa(void)
-{
-#if defined(__x86_64__)
-    if (base_cpu_flags() & BASE_CPU_AVX512)
-        return &kern_map_isa_avx512;
-    if (base_cpu_flags() & BASE_CPU_AVX2)
-        return &kern_map_isa_avx2;
-#elif defined(__aarch64__)
-    if (base_cpu_flags() & BASE_CPU_NEON)
-        return &kern_map_isa_neon;
-#endif
-    return &kern_map_isa_portable;
-}
-
 uint64_t dense_epilogue_bytes(const struct kern_op *op)
 {
     return op->epilogue ? base_align_up(kern_epilogue_bytes(op), 64) : 0;
@@ -377,7 +191,7 @@ void dense_finish_f32(const struct kern_call *call, void *scratch, const uint32_
     uint32_t out = call->op->input_count;
     const struct kern_view *y = &call->op->tensors[out];
     if (call->op->epilogue)
-        kern_epilogue_row(call, map_isa(), scratch, at, y->rank - 1, values, count);
+        kern_epilogue_row(call, scratch, at, values, count);
     else
         dense_store_row(call->data[out], dense_offset(y, at, y->rank), y->strides[y->rank - 1], y->type, count, values);
 }
@@ -433,10 +247,9 @@ void dense_view_merge(struct kern_view *view, uint32_t d)
 bool dense_merge_rows(const struct kern_op *op, struct kern_op *out)
 {
     uint32_t y = op->input_count, first = op->epilogue ? op->epilogue_input : y, d = op->tensors[y].rank - 2;
-    for (uint32_t t = first; t <= y; t++) {
+    for (uint32_t t = first; t <= y; t++)
         if (!dense_view_merges(&op->tensors[t], d))
             return false;
-    }
     *out = *op;
     for (uint32_t t = first; t <= y; t++)
         dense_view_merge(&out->tensors[t], d);

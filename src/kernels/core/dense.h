@@ -14,37 +14,24 @@
 #define DENSE_INLINE static inline __attribute__((always_inline))
 
 /* Inlined with a constant type these fold to one load or store; with a variable type they are the general case. */
+#define DENSE_LOAD(name, type, least, most)                                                                            \
+    case DML_TENSOR_DATA_TYPE_##name:                                                                                  \
+        return (double)((const type *)data)[index];
 DENSE_INLINE double dense_load(const void *data, int64_t index, DML_TENSOR_DATA_TYPE type)
 {
     switch ((uint32_t)type) {
-    case DML_TENSOR_DATA_TYPE_FLOAT64:
-        return ((const double *)data)[index];
-    case DML_TENSOR_DATA_TYPE_FLOAT32:
-        return ((const float *)data)[index];
+        KERN_INTEGER_TYPES(DENSE_LOAD)
+        DENSE_LOAD(FLOAT64, double, , )
+        DENSE_LOAD(FLOAT32, float, , )
     case DML_TENSOR_DATA_TYPE_FLOAT16:
         return base_half_to_float(((const uint16_t *)data)[index]);
     case ANYDML_TENSOR_DATA_TYPE_BFLOAT16:
         return base_bfloat_to_float(((const uint16_t *)data)[index]);
-    case DML_TENSOR_DATA_TYPE_INT8:
-        return ((const int8_t *)data)[index];
-    case DML_TENSOR_DATA_TYPE_UINT8:
-        return ((const uint8_t *)data)[index];
-    case DML_TENSOR_DATA_TYPE_INT16:
-        return ((const int16_t *)data)[index];
-    case DML_TENSOR_DATA_TYPE_UINT16:
-        return ((const uint16_t *)data)[index];
-    case DML_TENSOR_DATA_TYPE_INT32:
-        return ((const int32_t *)data)[index];
-    case DML_TENSOR_DATA_TYPE_UINT32:
-        return ((const uint32_t *)data)[index];
-    case DML_TENSOR_DATA_TYPE_INT64:
-        return (double)((const int64_t *)data)[index];
-    case DML_TENSOR_DATA_TYPE_UINT64:
-        return (double)((const uint64_t *)data)[index];
     default:
         return 0;
     }
 }
+#undef DENSE_LOAD
 
 /* Rounds to nearest even and saturates for integer types; NaN gives 0 there. */
 void dense_store(void *data, int64_t index, DML_TENSOR_DATA_TYPE type, double value);
@@ -83,6 +70,14 @@ DENSE_INLINE void dense_row_at(const struct kern_view *view, uint64_t row, uint3
 DENSE_INLINE uint64_t dense_grain(uint64_t cost)
 {
     return cost >= 32768 ? 1 : 32768 / BASE_MAX(cost, 1);
+}
+
+/* Where the next `count` things lie in scratch memory of which *used are given out, a multiple of `alignment`. */
+DENSE_INLINE uint64_t dense_take(uint64_t *used, uint64_t count, uint64_t alignment)
+{
+    uint64_t at = *used;
+    *used += base_align_up(count, alignment);
+    return at;
 }
 
 /* Stores `count` results along output 0's last dimension from coordinates `at` on, through the epilogue if there is

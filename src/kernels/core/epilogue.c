@@ -3,6 +3,12 @@
 
 #include "kernels/map/map_run.h"
 
+/* The program's: the result, and tensors from epilogue_input on. */
+static uint32_t epilogue_inputs(const struct kern_op *op)
+{
+    return 1 + op->input_count - op->epilogue_input;
+}
+
 /* ---- as steps ---- */
 
 static bool is_float(const struct kern_map_inst *inst)
@@ -13,7 +19,7 @@ static bool is_float(const struct kern_map_inst *inst)
 /* The register holds a number of the program. */
 static bool number_of(const struct kern_op *op, uint32_t reg, float *out)
 {
-    const uint32_t inputs = 1 + op->input_count - op->epilogue_input;
+    const uint32_t inputs = epilogue_inputs(op);
     if (reg < inputs || op->epilogue->inst[reg - inputs].code != KERN_MAP_CONST)
         return false;
     *out = op->epilogue->inst[reg - inputs].imm[0].f32;
@@ -59,7 +65,7 @@ bool kern_epilogue_match(const struct kern_op *op, const struct kern_epilogue_su
                          struct kern_epilogue *out)
 {
     const struct kern_map *map = op->epilogue;
-    const uint32_t inputs = 1 + op->input_count - op->epilogue_input;
+    const uint32_t inputs = epilogue_inputs(op);
     uint32_t last = 0;
     out->count = 0;
     for (uint32_t i = 0; map && i < map->inst_count; i++) {
@@ -152,7 +158,7 @@ void kern_epilogue_store(const struct kern_call *call, const uint32_t *index, do
     struct kern_number registers[KERN_MAP_REGISTERS];
     struct kern_number result = kern_from_double(value);
     if (map) {
-        uint32_t count = 1 + op->input_count - op->epilogue_input;
+        uint32_t count = epilogue_inputs(op);
         registers[0] = kern_number_to(DML_TENSOR_DATA_TYPE_FLOAT32, result);
         for (uint32_t r = 1; r < count; r++) {
             uint32_t t = op->epilogue_input + r - 1;
@@ -167,72 +173,55 @@ void kern_epilogue_store(const struct kern_call *call, const uint32_t *index, do
 
 uint64_t kern_epilogue_bytes(const struct kern_op *op)
 {
-    if (!op->epilogue)
-        return KERN_MAP_BLOCK * 8;
-    return kern_map_block_bytes(op->epilogue, 1 + op->input_count - op->epilogue_input) + KERN_MAP_BLOCK * 8;
+    return kern_map_block_bytes(op->epilogue, epilogue_inputs(op)) + KERN_MAP_BLOCK * 8;
 }
 
-static void store_row(const struct kern_map_isa *isa, const struct kern_view *view, void *data, int64_t offset,
-                      int64_t stride, DML_TENSOR_DATA_TYPE from, const void *values, uint32_t count, void *raw)
+static void load_row(struct kern_map_block *block, const struct kern_view *view, const char *data, uint32_t reg,
+                     uint32_t count)
 {
-    uint32_t bytes = kern_type_bytes(view->type);
-    char *out = (char *)data + offset * bytes;
-    if (stride == 1 || count == 1) {
-        kern_convert(isa, view->type, out, from, values, count);
-        return;
-    }
-    kern_convert(isa, view->type, raw, from, values, count);
-    kern_copy_row(bytes, out, stride, raw, 1, count);
-}
-
-static void load_row(struct kern_map_block *block, const struct kern_view *view, const void *data, int64_t offset,
-                     int64_t stride, uint32_t reg, uint32_t count)
-{
-    uint32_t bytes = kern_type_bytes(view->type);
     void *raw = kern_map_block_staging(block), *buffer = kern_map_block_buffer(block, reg);
-    kern_copy_row(bytes, raw, 1, (const char *)data + offset * bytes, stride, count);
+    kern_copy_row(kern_type_bytes(view->type), raw, 1, data, view->strides[view->rank - 1], count);
     kern_convert(block->isa, block->type[reg], buffer, view->type, raw, count);
     block->value[reg] = buffer;
 }
 
-static void epilogue_block(const struct kern_call *call, struct kern_map_block *block, const uint32_t *index,
-                           uint32_t dim, const float *values, uint32_t count, void *raw)
+/* The first element of tensor t in the row at `index`. */
+static char *row_data(const struct kern_call *call, uint32_t t, const uint32_t *index)
 {
-    const struct kern_op *op = call->op;
-    const struct kern_view *out = &op->tensors[op->input_count];
-    uint32_t last = op->epilogue->store[0];
-    float *first = kern_map_block_buffer(block, 0);
-    memcpy(first, values, count * sizeof(float));
-    block->value[0] = first;
-    for (uint32_t r = 1; r < block->input_count; r++) {
-        const struct kern_view *view = &op->tensors[op->epilogue_input + r - 1];
-        load_row(block, view, call->data[op->epilogue_input + r - 1], kern_offset(view, index), view->strides[dim], r,
-                 count);
-    }
-    kern_map_run_block(block, NULL, count);
-    store_row(block->isa, out, call->data[op->input_count], kern_offset(out, index), out->strides[dim],
-              block->type[last], block->value[last], count, raw);
+    const struct kern_view *view = &call->op->tensors[t];
+    return (char *)call->data[t] + kern_offset(view, index) * kern_type_bytes(view->type);
 }
 
-void kern_epilogue_row(const struct kern_call *call, const struct kern_map_isa *isa, void *scratch,
-                       const uint32_t *index, uint32_t dim, const float *values, uint32_t count)
+static void epilogue_block(const struct kern_call *call, struct kern_map_block *block, const uint32_t *index,
+                           const float *values, uint32_t count, void *raw)
 {
     const struct kern_op *op = call->op;
     const struct kern_view *out = &op->tensors[op->input_count];
+    const uint32_t last = op->epilogue->store[0];
+    const int64_t stride = out->strides[out->rank - 1];
+    char *to = row_data(call, op->input_count, index);
+    block->value[0] = memcpy(kern_map_block_buffer(block, 0), values, count * sizeof(float));
+    for (uint32_t r = 1, t = op->epilogue_input; r < block->input_count; r++, t++)
+        load_row(block, &op->tensors[t], row_data(call, t, index), r, count);
+    kern_map_run_block(block, NULL, count);
+    const bool together = stride == 1 || count == 1;
+    kern_convert(block->isa, out->type, together ? to : raw, block->type[last], block->value[last], count);
+    if (!together)
+        kern_copy_row(kern_type_bytes(out->type), to, stride, raw, 1, count);
+}
+
+void kern_epilogue_row(const struct kern_call *call, void *scratch, const uint32_t *index, const float *values,
+                       uint32_t count)
+{
+    const struct kern_op *op = call->op;
+    const uint32_t rank = op->tensors[op->input_count].rank;
     uint32_t at[KERN_RANK_MAX];
     struct kern_map_block block;
-    char *raw = scratch;
-    memcpy(at, index, sizeof(uint32_t) * out->rank);
-    if (op->epilogue)
-        kern_map_block_init(&block, op->epilogue, 1 + op->input_count - op->epilogue_input, 1, isa,
-                            raw + KERN_MAP_BLOCK * 8);
+    memcpy(at, index, sizeof(uint32_t) * rank);
+    kern_map_block_init(&block, op->epilogue, epilogue_inputs(op), 1, kern_map_isa(),
+                        (char *)scratch + KERN_MAP_BLOCK * 8);
     for (uint32_t done = 0; done < count; done += KERN_MAP_BLOCK) {
-        uint32_t n = BASE_MIN(count - done, KERN_MAP_BLOCK);
-        at[dim] = index[dim] + done;
-        if (op->epilogue)
-            epilogue_block(call, &block, at, dim, values + done, n, raw);
-        else
-            store_row(isa, out, call->data[op->input_count], kern_offset(out, at), out->strides[dim],
-                      DML_TENSOR_DATA_TYPE_FLOAT32, values + done, n, raw);
+        at[rank - 1] = index[rank - 1] + done;
+        epilogue_block(call, &block, at, values + done, BASE_MIN(count - done, KERN_MAP_BLOCK), scratch);
     }
 }

@@ -60,15 +60,13 @@ bool kern_epilogue_requantize(const struct kern_op *op, struct kern_requantize *
 
 /* ---- by the interpreter ---- */
 
-struct kern_map_isa;
-
 /* Stores one result at `index` of output 0, through op->epilogue when there is one. */
 void kern_epilogue_store(const struct kern_call *call, const uint32_t *index, double value);
 
-/* The same for `count` results along dimension `dim`, starting at `index`; needs kern_epilogue_bytes(op) of `scratch`.
- */
+/* The same for `count` results along the last dimension, from `index` on, through an epilogue that is there; needs
+ * kern_epilogue_bytes(op) of `scratch`. */
 uint64_t kern_epilogue_bytes(const struct kern_op *op);
-void kern_epilogue_row(const struct kern_call *call, const struct kern_map_isa *isa, void *scratch,
-                       const uint32_t *index, uint32_t dim, const float *values, uint32_t count);
+void kern_epilogue_row(const struct kern_call *call, void *scratch, const uint32_t *index, const float *values,
+                       uint32_t count);
 
 #endif

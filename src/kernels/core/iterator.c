@@ -104,17 +104,41 @@ bool kern_iterator_linear(const struct kern_iterator *iterator, uint32_t view, u
     return d == 0 || begin % run + count <= run;
 }
 
-void kern_cursor_seek(const struct kern_iterator *iterator, uint64_t flat, struct kern_cursor *out)
+/* The cursor's functions, for views `first` to `end` - 1. */
+static inline void seek(const struct kern_iterator *iterator, uint64_t flat, uint32_t first, uint32_t end,
+                        struct kern_cursor *out)
 {
     for (uint32_t d = iterator->rank; d-- > 0;) {
         out->index[d] = flat % iterator->sizes[d];
         flat /= iterator->sizes[d];
     }
-    for (uint32_t v = 0; v < iterator->views; v++) {
+    for (uint32_t v = first; v < end; v++) {
         out->offset[v] = 0;
         for (uint32_t d = 0; d < iterator->rank; d++)
             out->offset[v] += (int64_t)out->index[d] * iterator->strides[v][d];
     }
+}
+
+static inline void next_row(const struct kern_iterator *iterator, uint32_t first, uint32_t end,
+                            struct kern_cursor *cursor)
+{
+    uint32_t d = iterator->rank - 1;
+    for (uint32_t v = first; v < end; v++)
+        cursor->offset[v] -= (int64_t)cursor->index[d] * iterator->strides[v][d];
+    cursor->index[d] = 0;
+    while (d-- > 0) {
+        bool wraps = ++cursor->index[d] == iterator->sizes[d];
+        for (uint32_t v = first; v < end; v++)
+            cursor->offset[v] += iterator->strides[v][d] * (wraps ? 1 - (int64_t)iterator->sizes[d] : 1);
+        if (!wraps)
+            return;
+        cursor->index[d] = 0;
+    }
+}
+
+void kern_cursor_seek(const struct kern_iterator *iterator, uint64_t flat, struct kern_cursor *out)
+{
+    seek(iterator, flat, 0, iterator->views, out);
 }
 
 void kern_cursor_skip(const struct kern_iterator *iterator, struct kern_cursor *cursor, uint64_t count)
@@ -123,22 +147,13 @@ void kern_cursor_skip(const struct kern_iterator *iterator, struct kern_cursor *
     cursor->index[d] += count;
     for (uint32_t v = 0; v < iterator->views; v++)
         cursor->offset[v] += (int64_t)count * iterator->strides[v][d];
+    if (cursor->index[d] == iterator->sizes[d])
+        kern_cursor_next_row(iterator, cursor);
 }
 
 void kern_cursor_next_row(const struct kern_iterator *iterator, struct kern_cursor *cursor)
 {
-    uint32_t d = iterator->rank - 1;
-    for (uint32_t v = 0; v < iterator->views; v++)
-        cursor->offset[v] -= (int64_t)cursor->index[d] * iterator->strides[v][d];
-    cursor->index[d] = 0;
-    while (d-- > 0) {
-        bool wraps = ++cursor->index[d] == iterator->sizes[d];
-        for (uint32_t v = 0; v < iterator->views; v++)
-            cursor->offset[v] += iterator->strides[v][d] * (wraps ? 1 - (int64_t)iterator->sizes[d] : 1);
-        if (!wraps)
-            return;
-        cursor->index[d] = 0;
-    }
+    next_row(iterator, 0, iterator->views, cursor);
 }
 
 void kern_copy_row(uint32_t bytes, void *out, int64_t out_stride, const void *in, int64_t in_stride, uint64_t count)
@@ -146,9 +161,10 @@ void kern_copy_row(uint32_t bytes, void *out, int64_t out_stride, const void *in
     copy_row(bytes, out, out_stride, in, in_stride, count);
 }
 
-static uint8_t nibble(const uint8_t *base, int64_t offset)
+/* As a byte, of which `sign` is the sign's bit: 8, or 0. */
+static uint8_t nibble(const uint8_t *base, int64_t offset, uint8_t sign)
 {
-    return (base[offset >> 1] >> (offset & 1 ? 4 : 0)) & 15;
+    return (uint8_t)(((base[offset >> 1] >> (offset & 1 ? 4 : 0) & 15) ^ sign) - sign);
 }
 
 void kern_load_nibbles(DML_TENSOR_DATA_TYPE type, const uint8_t *base, int64_t offset, int64_t stride, uint64_t count,
@@ -157,22 +173,20 @@ void kern_load_nibbles(DML_TENSOR_DATA_TYPE type, const uint8_t *base, int64_t o
     const uint8_t sign = type == DML_TENSOR_DATA_TYPE_INT4 ? 8 : 0;
     uint64_t i = 0;
     if (stride == 0) {
-        memset(out, (uint8_t)((nibble(base, offset) ^ sign) - sign), count);
+        memset(out, nibble(base, offset, sign), count);
         return;
     }
     if (stride == 1) {
-        for (; i < count && ((offset + (int64_t)i) & 1); i++)
-            out[i] = (uint8_t)((nibble(base, offset) ^ sign) - sign);
+        if (offset & 1 && count)
+            out[i++] = nibble(base, offset, sign);
         const uint8_t *in = base + ((offset + (int64_t)i) >> 1);
-        uint64_t pairs = (count - i) / 2;
-        for (uint64_t p = 0; p < pairs; p++) {
-            out[i + 2 * p] = (uint8_t)(((in[p] & 15) ^ sign) - sign);
-            out[i + 2 * p + 1] = (uint8_t)((in[p] >> 4 ^ sign) - sign);
+        for (; i + 2 <= count; i += 2, in++) {
+            out[i] = (uint8_t)(((*in & 15) ^ sign) - sign);
+            out[i + 1] = (uint8_t)((*in >> 4 ^ sign) - sign);
         }
-        i += 2 * pairs;
     }
     for (; i < count; i++)
-        out[i] = (uint8_t)((nibble(base, offset + (int64_t)i * stride) ^ sign) - sign);
+        out[i] = nibble(base, offset + (int64_t)i * stride, sign);
 }
 
 static void set_nibble(uint8_t *base, int64_t offset, uint8_t value)
@@ -185,94 +199,53 @@ static void store_nibbles(uint8_t *base, int64_t offset, int64_t stride, uint64_
 {
     uint64_t i = 0;
     if (stride == 1) {
-        for (; i < count && ((offset + (int64_t)i) & 1); i++)
-            set_nibble(base, offset, in[i]);
+        if (offset & 1 && count)
+            set_nibble(base, offset, in[i++]);
         uint8_t *out = base + ((offset + (int64_t)i) >> 1);
-        uint64_t pairs = (count - i) / 2;
-        for (uint64_t p = 0; p < pairs; p++)
-            out[p] = (uint8_t)((in[i + 2 * p] & 15) | in[i + 2 * p + 1] << 4);
-        i += 2 * pairs;
+        for (; i + 2 <= count; i += 2)
+            *out++ = (uint8_t)((in[i] & 15) | in[i + 1] << 4);
     }
     for (; i < count; i++)
         set_nibble(base, offset + (int64_t)i * stride, in[i]);
 }
 
-uint64_t kern_runs_first(struct kern_runs *runs, const struct kern_iterator *iterator, uint32_t view, uint64_t begin,
-                         uint64_t count)
+/* Copies runs of one view's elements, each with one stride, to a dense buffer or from there. */
+static inline __attribute__((always_inline)) void copy_elements(const struct kern_iterator *iterator, uint32_t view,
+                                                                DML_TENSOR_DATA_TYPE type, char *base, uint64_t begin,
+                                                                uint64_t count, char *dense, bool store)
 {
-    const uint32_t last = iterator->rank - 1;
-    *runs = (struct kern_runs){
-        .iterator = iterator, .view = view, .left = count, .stride = iterator->strides[view][last]
-    };
-    int64_t stride;
-    if (kern_iterator_linear(iterator, view, begin, count, &stride)) {
-        runs->offset = kern_iterator_offset(iterator, view, begin);
-        return count;
+    const uint32_t bytes = kern_type_bytes(type), last = iterator->rank - 1;
+    struct kern_cursor cursor = { 0 };
+    int64_t stride = iterator->strides[view][last], linear;
+    uint64_t n = count;
+    seek(iterator, begin, view, view + 1, &cursor);
+    if (!kern_iterator_linear(iterator, view, begin, count, &linear))
+        n = BASE_MIN(count, iterator->sizes[last] - cursor.index[last]);
+    for (;; n = BASE_MIN(count, iterator->sizes[last])) {
+        if (bytes && store)
+            kern_copy_row(bytes, base + cursor.offset[view] * bytes, stride, dense, 1, n);
+        else if (bytes)
+            kern_copy_row(bytes, dense, 1, base + cursor.offset[view] * bytes, stride, n);
+        else if (store)
+            store_nibbles((uint8_t *)base, cursor.offset[view], stride, n, (const uint8_t *)dense);
+        else
+            kern_load_nibbles(type, (const uint8_t *)base, cursor.offset[view], stride, n, (uint8_t *)dense);
+        dense += n * BASE_MAX(bytes, 1);
+        count -= n;
+        if (!count)
+            return;
+        next_row(iterator, view, view + 1, &cursor);
     }
-    for (uint32_t d = iterator->rank; d-- > 0;) {
-        runs->index[d] = begin % iterator->sizes[d];
-        runs->offset += (int64_t)runs->index[d] * iterator->strides[view][d];
-        begin /= iterator->sizes[d];
-    }
-    return BASE_MIN(count, iterator->sizes[last] - runs->index[last]);
-}
-
-uint64_t kern_runs_next(struct kern_runs *runs, uint64_t done)
-{
-    const struct kern_iterator *iterator = runs->iterator;
-    const int64_t *strides = iterator->strides[runs->view];
-    uint32_t d = iterator->rank - 1;
-    runs->left -= done;
-    if (!runs->left)
-        return 0;
-    runs->offset -= (int64_t)runs->index[d] * strides[d];
-    runs->index[d] = 0;
-    while (d-- > 0) {
-        if (++runs->index[d] < iterator->sizes[d]) {
-            runs->offset += strides[d];
-            break;
-        }
-        runs->offset -= ((int64_t)iterator->sizes[d] - 1) * strides[d];
-        runs->index[d] = 0;
-    }
-    return BASE_MIN(runs->left, iterator->sizes[iterator->rank - 1]);
-}
-
-void kern_iterator_element(DML_TENSOR_DATA_TYPE type, const void *base, int64_t offset, void *out)
-{
-    uint32_t bytes = kern_type_bytes(type);
-    if (bytes)
-        memcpy(out, (const char *)base + offset * bytes, bytes);
-    else
-        kern_load_nibbles(type, base, offset, 0, 1, out);
 }
 
 void kern_iterator_load(const struct kern_iterator *iterator, uint32_t view, DML_TENSOR_DATA_TYPE type,
                         const void *base, uint64_t begin, uint64_t count, void *out)
 {
-    uint32_t bytes = kern_type_bytes(type);
-    char *to = out;
-    struct kern_runs runs;
-    for (uint64_t n = kern_runs_first(&runs, iterator, view, begin, count); n; n = kern_runs_next(&runs, n)) {
-        if (bytes)
-            kern_copy_row(bytes, to, 1, (const char *)base + runs.offset * bytes, runs.stride, n);
-        else
-            kern_load_nibbles(type, base, runs.offset, runs.stride, n, (uint8_t *)to);
-        to += n * (bytes ? bytes : 1);
-    }
+    copy_elements(iterator, view, type, (char *)base, begin, count, out, false);
 }
 
 void kern_iterator_store(const struct kern_iterator *iterator, uint32_t view, DML_TENSOR_DATA_TYPE type, void *base,
                          uint64_t begin, uint64_t count, const void *in)
 {
-    uint32_t bytes = kern_type_bytes(type);
-    const char *from = in;
-    struct kern_runs runs;
-    for (uint64_t n = kern_runs_first(&runs, iterator, view, begin, count); n; n = kern_runs_next(&runs, n)) {
-        if (bytes)
-            kern_copy_row(bytes, (char *)base + runs.offset * bytes, runs.stride, from, 1, n);
-        else
-            store_nibbles(base, runs.offset, runs.stride, n, (const uint8_t *)from);
-        from += n * (bytes ? bytes : 1);
-    }
+    copy_elements(iterator, view, type, base, begin, count, (char *)in, true);
 }

@@ -37,31 +37,19 @@ struct kern_cursor {
     int64_t offset[KERN_TENSORS_MAX];
 };
 void kern_cursor_seek(const struct kern_iterator *iterator, uint64_t flat, struct kern_cursor *out);
-/* Onwards within the innermost row, which must not end there. */
+/* Elements from here to the end of the innermost row. */
+static inline uint64_t kern_cursor_row_left(const struct kern_iterator *iterator, const struct kern_cursor *cursor)
+{
+    return iterator->sizes[iterator->rank - 1] - cursor->index[iterator->rank - 1];
+}
+/* Onwards by at most as many. */
 void kern_cursor_skip(const struct kern_iterator *iterator, struct kern_cursor *cursor, uint64_t count);
 /* To the start of the next innermost row. */
 void kern_cursor_next_row(const struct kern_iterator *iterator, struct kern_cursor *cursor);
 
-/* The runs of one view's elements, each with one stride, found without a division for each. */
-struct kern_runs {
-    const struct kern_iterator *iterator;
-    uint32_t view;
-    uint64_t index[KERN_RANK_MAX];
-    uint64_t left; /* elements still to come, those of this run included */
-    int64_t offset, stride;
-};
-/* Both return a run's length; it begins at runs->offset. The second is told the last one's, and returns 0 at the end.
- */
-uint64_t kern_runs_first(struct kern_runs *out, const struct kern_iterator *iterator, uint32_t view, uint64_t begin,
-                         uint64_t count);
-uint64_t kern_runs_next(struct kern_runs *runs, uint64_t done);
-
 /* `count` 4-bit elements to bytes; INT4 elements become their sign-extended bytes. */
 void kern_load_nibbles(DML_TENSOR_DATA_TYPE type, const uint8_t *base, int64_t offset, int64_t stride, uint64_t count,
                        uint8_t *restrict out);
-
-/* Copies one element, as kern_iterator_load. */
-void kern_iterator_element(DML_TENSOR_DATA_TYPE type, const void *base, int64_t offset, void *out);
 
 /* Copies elements [begin, begin + count) of a view to a dense buffer, or back. 4-bit elements take one byte each in the
  * buffer (sign-extended for INT4). */

@@ -9,18 +9,11 @@
     #name, KERN_##kind, cpu, max_ulp, kern_##family##_accepts, kern_##planner##_plan, kern_##name##_run
 #define PACK(name) .pack_plan = kern_##name##_pack_plan, .pack = kern_##name##_pack
 #define KERNEL_AS(kind, name, family, cpu, max_ulp) { ROW(kind, name, family, family, cpu, max_ulp) },
+#define REFERENCE(kind, name, family) { ROW(kind, name, family, name, BASE_CPU_NONE, 0) },
 #define PACKED_AS(kind, name, family, cpu, max_ulp) { ROW(kind, name, family, name, cpu, max_ulp), PACK(name) },
-#define VENDOR(kind, name, library, cpu, max_ulp)                                                                      \
-    { #name,                                                                                                           \
-      KERN_##kind,                                                                                                     \
-      cpu,                                                                                                             \
-      max_ulp,                                                                                                         \
-      kern_##name##_accepts,                                                                                           \
-      kern_##library##_plan,                                                                                           \
-      kern_##library##_run,                                                                                            \
-      PACK(library),                                                                                                   \
-      .create = kern_##name##_create,                                                                                  \
-      .destroy = kern_##library##_destroy,                                                                             \
+#define VENDOR_AS(kind, name, library, cpu, max_ulp)                                                                   \
+    { #name, KERN_##kind, cpu, max_ulp, kern_##name##_accepts, kern_##library##_plan, kern_##library##_run,            \
+      PACK(library), .create = kern_##name##_create, .destroy = kern_##library##_destroy,                              \
       .pack_layout = kern_##library##_pack_layout },
 /* clang-format on */
 static const struct kern_row rows[] = {
@@ -84,30 +77,6 @@ const struct kern_row *kern_rows(uint32_t *out_count)
 {
     *out_count = ARRAY_SIZE(rows);
     return rows;
-}
-
-uint32_t kern_type_bytes(DML_TENSOR_DATA_TYPE type)
-{
-    switch ((uint32_t)type) {
-    case DML_TENSOR_DATA_TYPE_FLOAT64:
-    case DML_TENSOR_DATA_TYPE_UINT64:
-    case DML_TENSOR_DATA_TYPE_INT64:
-        return 8;
-    case DML_TENSOR_DATA_TYPE_FLOAT32:
-    case DML_TENSOR_DATA_TYPE_UINT32:
-    case DML_TENSOR_DATA_TYPE_INT32:
-        return 4;
-    case DML_TENSOR_DATA_TYPE_FLOAT16:
-    case DML_TENSOR_DATA_TYPE_UINT16:
-    case DML_TENSOR_DATA_TYPE_INT16:
-    case ANYDML_TENSOR_DATA_TYPE_BFLOAT16:
-        return 2;
-    case DML_TENSOR_DATA_TYPE_UINT8:
-    case DML_TENSOR_DATA_TYPE_INT8:
-        return 1;
-    default:
-        return 0;
-    }
 }
 
 uint64_t kern_view_elements(const struct kern_view *view)

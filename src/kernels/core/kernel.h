@@ -65,6 +65,17 @@ const struct kern_row *kern_first(const struct kern_op *op, uint32_t cpu);
 /* The whole table, best first within a kind. */
 const struct kern_row *kern_rows(uint32_t *out_count);
 
+/* INTEGER(name, C type, least, most) for the data types of whole bytes that hold integers. */
+#define KERN_INTEGER_TYPES(INTEGER)                                                                                    \
+    INTEGER(UINT64, uint64_t, 0, UINT64_MAX)                                                                           \
+    INTEGER(INT64, int64_t, INT64_MIN, INT64_MAX)                                                                      \
+    INTEGER(UINT32, uint32_t, 0, UINT32_MAX)                                                                           \
+    INTEGER(INT32, int32_t, INT32_MIN, INT32_MAX)                                                                      \
+    INTEGER(UINT16, uint16_t, 0, UINT16_MAX)                                                                           \
+    INTEGER(INT16, int16_t, INT16_MIN, INT16_MAX)                                                                      \
+    INTEGER(UINT8, uint8_t, 0, UINT8_MAX)                                                                              \
+    INTEGER(INT8, int8_t, INT8_MIN, INT8_MAX)
+
 /* Bytes that one element takes, 0 for 4-bit types. */
 uint32_t kern_type_bytes(DML_TENSOR_DATA_TYPE type);
 uint64_t kern_view_elements(const struct kern_view *view);

@@ -3,23 +3,34 @@
 
 #include "base/half.h"
 
+static const struct {
+    uint8_t class, bytes;
+} types[] = {
+    [DML_TENSOR_DATA_TYPE_UNKNOWN] = { KERN_CLASS_UNSIGNED, 0 },
+    [DML_TENSOR_DATA_TYPE_FLOAT64] = { KERN_CLASS_FLOAT, 8 },
+    [DML_TENSOR_DATA_TYPE_FLOAT32] = { KERN_CLASS_FLOAT, 4 },
+    [DML_TENSOR_DATA_TYPE_FLOAT16] = { KERN_CLASS_FLOAT, 2 },
+    [ANYDML_TENSOR_DATA_TYPE_BFLOAT16] = { KERN_CLASS_FLOAT, 2 },
+    [DML_TENSOR_DATA_TYPE_INT64] = { KERN_CLASS_SIGNED, 8 },
+    [DML_TENSOR_DATA_TYPE_INT32] = { KERN_CLASS_SIGNED, 4 },
+    [DML_TENSOR_DATA_TYPE_INT16] = { KERN_CLASS_SIGNED, 2 },
+    [DML_TENSOR_DATA_TYPE_INT8] = { KERN_CLASS_SIGNED, 1 },
+    [DML_TENSOR_DATA_TYPE_INT4] = { KERN_CLASS_SIGNED, 0 },
+    [DML_TENSOR_DATA_TYPE_UINT64] = { KERN_CLASS_UNSIGNED, 8 },
+    [DML_TENSOR_DATA_TYPE_UINT32] = { KERN_CLASS_UNSIGNED, 4 },
+    [DML_TENSOR_DATA_TYPE_UINT16] = { KERN_CLASS_UNSIGNED, 2 },
+    [DML_TENSOR_DATA_TYPE_UINT8] = { KERN_CLASS_UNSIGNED, 1 },
+    [DML_TENSOR_DATA_TYPE_UINT4] = { KERN_CLASS_UNSIGNED, 0 },
+};
+
 enum kern_class kern_type_class(DML_TENSOR_DATA_TYPE type)
 {
-    switch ((uint32_t)type) {
-    case DML_TENSOR_DATA_TYPE_FLOAT64:
-    case DML_TENSOR_DATA_TYPE_FLOAT32:
-    case DML_TENSOR_DATA_TYPE_FLOAT16:
-    case ANYDML_TENSOR_DATA_TYPE_BFLOAT16:
-        return KERN_CLASS_FLOAT;
-    case DML_TENSOR_DATA_TYPE_INT64:
-    case DML_TENSOR_DATA_TYPE_INT32:
-    case DML_TENSOR_DATA_TYPE_INT16:
-    case DML_TENSOR_DATA_TYPE_INT8:
-    case DML_TENSOR_DATA_TYPE_INT4:
-        return KERN_CLASS_SIGNED;
-    default:
-        return KERN_CLASS_UNSIGNED;
-    }
+    return (uint32_t)type < ARRAY_SIZE(types) ? types[type].class : KERN_CLASS_UNSIGNED;
+}
+
+uint32_t kern_type_bytes(DML_TENSOR_DATA_TYPE type)
+{
+    return (uint32_t)type < ARRAY_SIZE(types) ? types[type].bytes : 0;
 }
 
 uint32_t kern_type_bits(DML_TENSOR_DATA_TYPE type)
@@ -57,7 +68,7 @@ static void write_bits(void *address, uint32_t bytes, int64_t offset, uint64_t b
 
 static uint64_t wrap_unsigned(uint64_t value, uint32_t bits)
 {
-    return bits == 64 ? value : value & ((UINT64_C(1) << bits) - 1);
+    return value & UINT64_MAX >> (64 - bits);
 }
 
 static int64_t wrap_signed(uint64_t value, uint32_t bits)
@@ -104,28 +115,6 @@ struct kern_number kern_read(DML_TENSOR_DATA_TYPE type, const void *base, int64_
     return number;
 }
 
-static int64_t saturate_signed(double value, uint32_t bits)
-{
-    double limit = (double)(UINT64_C(1) << (bits - 1));
-    if (value != value)
-        return 0;
-    if (value >= limit)
-        return (int64_t)((UINT64_C(1) << (bits - 1)) - 1);
-    if (value < -limit)
-        return wrap_signed(UINT64_C(1) << (bits - 1), bits);
-    return (int64_t)value;
-}
-
-static uint64_t saturate_unsigned(double value, uint32_t bits)
-{
-    double limit = bits == 64 ? 18446744073709551616.0 : (double)(UINT64_C(1) << bits);
-    if (!(value > 0))
-        return 0;
-    if (value >= limit)
-        return wrap_unsigned(UINT64_MAX, bits);
-    return (uint64_t)value;
-}
-
 static double round_float(DML_TENSOR_DATA_TYPE type, struct kern_number value)
 {
     if (type == DML_TENSOR_DATA_TYPE_FLOAT32 && value.class == KERN_CLASS_SIGNED)
@@ -145,9 +134,12 @@ struct kern_number kern_number_to(DML_TENSOR_DATA_TYPE type, struct kern_number 
     if (out.class == KERN_CLASS_FLOAT)
         out.f = round_float(type, value);
     else if (out.class == KERN_CLASS_SIGNED)
-        out.i = value.class == KERN_CLASS_FLOAT ? saturate_signed(value.f, bits) : wrap_signed(value.u, bits);
+        out.i = value.class == KERN_CLASS_FLOAT
+                    ? kern_to_signed(value.f, INT64_MIN >> (64 - bits), INT64_MAX >> (64 - bits))
+                    : wrap_signed(value.u, bits);
     else
-        out.u = value.class == KERN_CLASS_FLOAT ? saturate_unsigned(value.f, bits) : wrap_unsigned(value.u, bits);
+        out.u = value.class == KERN_CLASS_FLOAT ? kern_to_unsigned(value.f, UINT64_MAX >> (64 - bits))
+                                                : wrap_unsigned(value.u, bits);
     return out;
 }
 

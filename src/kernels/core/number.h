@@ -29,6 +29,23 @@ void kern_write(DML_TENSOR_DATA_TYPE type, void *base, int64_t offset, struct ke
  * the low bits, to float rounds once. */
 struct kern_number kern_number_to(DML_TENSOR_DATA_TYPE type, struct kern_number value);
 
+/* Its way from float to integer. */
+static inline int64_t kern_to_signed(double x, int64_t least, int64_t most)
+{
+    if (x != x)
+        return 0;
+    if (x <= (double)least)
+        return least;
+    return x >= (double)most ? most : (int64_t)x;
+}
+
+static inline uint64_t kern_to_unsigned(double x, uint64_t most)
+{
+    if (!(x > 0))
+        return 0;
+    return x >= (double)most ? most : (uint64_t)x;
+}
+
 /* The same for elements of floating-point use. */
 double kern_read_double(DML_TENSOR_DATA_TYPE type, const void *base, int64_t offset);
 void kern_write_double(DML_TENSOR_DATA_TYPE type, void *base, int64_t offset, double value);

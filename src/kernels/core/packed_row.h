@@ -1,29 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions of a PACKED_AS row of one instruction set but for run, and for accepts where rows share it: what stands
- * for plan, pack_plan and pack are calls, which see the parameters of these functions. */
+/* The functions of a PACKED_AS row but for run, and for accepts where rows share it: PLAN and PACK are calls, and
+ * BYTES, what packing writes, an expression, which see the parameters of these functions. */
 #ifndef KERNELS_PACKED_ROW_H
 #define KERNELS_PACKED_ROW_H
 
 #include "kernels/core/kernel.h"
 
-#define KERN_PACKED_ROW(name, isa, PLAN, PACK_PLAN, PACK)                                                              \
-    void kern_##name##_##isa##_plan(const struct kern_op *op, const void *state, uint32_t threads,                     \
-                                    struct kern_work *out)                                                             \
+#define KERN_PACKED_ROW(name, PLAN, BYTES, PACK)                                                                       \
+    void kern_##name##_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)      \
     {                                                                                                                  \
-        (void)state;                                                                                                   \
-        (void)threads;                                                                                                 \
         PLAN;                                                                                                          \
     }                                                                                                                  \
-    bool kern_##name##_##isa##_pack_plan(const struct kern_op *op, const void *state, uint32_t *out_input,             \
-                                         uint64_t *out_bytes)                                                          \
+    bool kern_##name##_pack_plan(const struct kern_op *op, const void *state, uint32_t *out_input,                     \
+                                 uint64_t *out_bytes)                                                                  \
     {                                                                                                                  \
-        (void)state;                                                                                                   \
-        return PACK_PLAN;                                                                                              \
+        *out_input = 1;                                                                                                \
+        *out_bytes = op->packed_input == 2 ? (BYTES) : 0;                                                              \
+        return op->packed_input == 2;                                                                                  \
     }                                                                                                                  \
-    void kern_##name##_##isa##_pack(const struct kern_op *op, const void *state, const void *source, void *packed)     \
+    void kern_##name##_pack(const struct kern_op *op, const void *state, const void *source, void *packed)             \
     {                                                                                                                  \
-        (void)state;                                                                                                   \
         PACK;                                                                                                          \
     }
+
+/* ROW(isa) for each instruction set with vectors. */
+#if defined(__x86_64__)
+#define KERN_EACH_ISA(ROW) ROW(avx512) ROW(avx2)
+#elif defined(__aarch64__)
+#define KERN_EACH_ISA(ROW) ROW(neon)
+#else
+#define KERN_EACH_ISA(ROW)
+#endif
 
 #endif

@@ -21,12 +21,12 @@ bool kern_streams(const struct kern_view *view)
     return kern_view_elements(view) * kern_type_bytes(view->type) >= min_bytes;
 }
 
-#if defined(__SSE2__)
-
-/* Lines that are not whole are left to the caches. */
 void kern_stream(void *out, const void *in, uint64_t bytes)
 {
-    uint64_t at = BASE_MIN((LINE - (uintptr_t)out % LINE) % LINE, bytes);
+    uint64_t at = 0;
+#if defined(__SSE2__)
+    /* Lines that are not whole are left to the caches. */
+    at = BASE_MIN((LINE - (uintptr_t)out % LINE) % LINE, bytes);
     if (at)
         memcpy(out, in, at);
     for (; at + LINE <= bytes; at += LINE) {
@@ -39,27 +39,17 @@ void kern_stream(void *out, const void *in, uint64_t bytes)
         _mm_stream_si128(to + 2, c);
         _mm_stream_si128(to + 3, d);
     }
+#endif
     if (at < bytes)
         memcpy((char *)out + at, (const char *)in + at, bytes - at);
 }
 
 void kern_stream_end(void)
 {
+#if defined(__SSE2__)
     _mm_sfence();
-}
-
-#else
-
-void kern_stream(void *out, const void *in, uint64_t bytes)
-{
-    memcpy(out, in, bytes);
-}
-
-void kern_stream_end(void)
-{
-}
-
 #endif
+}
 
 void kern_stream_row(uint32_t bytes, void *out, const void *in, int64_t in_stride, uint64_t count)
 {

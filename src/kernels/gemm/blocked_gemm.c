@@ -80,8 +80,8 @@ void blocked_gemm_column_sums(const struct blocked_gemm_isa *isa, const void *pa
         ones[i] = isa->k_pack == 4 ? 0x01010101 : 0x00010001;
     for (uint64_t first = 0; first < packs; first += ONES) {
         uint64_t count = BASE_MIN(packs - first, ONES);
-        isa->tile(ones, (const char *)panel + first * isa->columns * isa->pack_bytes, count, 1, isa->columns, part,
-                  isa->columns);
+        isa->tile(&(struct blocked_gemm_tile){ ones, (const char *)panel + first * isa->columns * isa->pack_bytes, part,
+                                               count, 1, isa->columns, isa->columns });
         for (uint32_t c = 0; c < isa->columns; c++)
             sums[c] += part[c];
     }
@@ -180,4 +180,45 @@ bool blocked_gemm_types_fit(const struct kern_op *op, bool integer, bool third)
         return dense_short_floats(op) || (dense_is_float(type) && dense_same_type(op, 0, third ? 2 : 1, type));
     return gemm_bytes(op->tensors[0].type) && gemm_bytes(op->tensors[1].type) &&
            (op->epilogue ? kern_type_bytes(type) != 0 : type == DML_TENSOR_DATA_TYPE_INT32);
+}
+
+/* ---- rows ---- */
+
+/* Sizes only: how the work is cut does not depend on the instruction set, and the scratch memory of the widest tiles is
+ * enough for all of them. */
+static const struct blocked_gemm_isa *widest(const struct kern_op *op)
+{
+    static const struct blocked_gemm_isa f32 = { BLOCKED_GEMM_ROWS_MAX, BLOCKED_GEMM_COLUMNS_MAX, 1, 4, NULL, NULL };
+    static const struct blocked_gemm_isa f64 = { BLOCKED_GEMM_ROWS_MAX, BLOCKED_GEMM_COLUMNS_MAX, 1, 8, NULL, NULL };
+    return blocked_gemm_isa_for(op, &f32, &f64);
+}
+
+bool kern_gemm_float_accepts(const struct kern_op *op)
+{
+    return !op->u.gemm.integer && kern_gemm_any_ref_accepts(op);
+}
+
+bool kern_gemm_int_accepts(const struct kern_op *op)
+{
+    return op->u.gemm.integer && kern_gemm_any_ref_accepts(op);
+}
+
+bool kern_conv_float_accepts(const struct kern_op *op)
+{
+    return !op->u.conv.integer && kern_conv_any_ref_accepts(op);
+}
+
+bool kern_conv_int_accepts(const struct kern_op *op)
+{
+    return op->u.conv.integer && kern_conv_any_ref_accepts(op);
+}
+
+void kern_gemm_float_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+{
+    blocked_gemm_plan(widest(op), op, out);
+}
+
+void kern_conv_float_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+{
+    blocked_conv_plan(widest(op), op, out);
 }

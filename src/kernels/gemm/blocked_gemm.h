@@ -13,17 +13,23 @@
 #include "kernels/conv/conv.h"
 #include "kernels/core/epilogue.h"
 
-#define BLOCKED_GEMM_ROWS_MAX    8
+#define BLOCKED_GEMM_ROWS_MAX    6
 #define BLOCKED_GEMM_COLUMNS_MAX 64
 
+/* sums[r * step + c] = sum over packs of a[r] * b[c]; r < rows, c < columns, or a little further up to what is a whole
+ * vector. */
+struct blocked_gemm_tile {
+    const void *a, *b;
+    void *sums;
+    uint64_t packs;
+    uint32_t rows, columns, step;
+};
+
 struct blocked_gemm_isa {
-    uint32_t rows, columns; /* of a tile */
+    uint32_t rows, columns; /* of a tile, at most */
     uint32_t k_pack;
     uint32_t pack_bytes; /* bytes */
-    /* sums[r * step + c] = sum over packs of a[r] * b[c]; r < count <= rows; c < used, or a little further up to what
-     * is a whole vector. */
-    void (*tile)(const void *a, const void *b, uint64_t packs, uint32_t count, uint32_t used, void *sums,
-                 uint32_t step);
+    void (*tile)(const struct blocked_gemm_tile *tile);
     const struct blocked_gemm_integers *integers; /* NULL: FLOAT32 or FLOAT64 */
 };
 
@@ -43,7 +49,7 @@ struct blocked_gemm_requantize {
     float divisor, zero, low, high;
 };
 
-/* What is done with rows of integers and of their sums (blocked_gemm_integers_simd.c). */
+/* What is done with rows of integers and of their sums (blocked_gemm_simd.c). */
 struct blocked_gemm_integers {
     /* Packs from `k_pack` (4 or 2) lines of `count` elements; of bytes: `flip` changes the sign bit; of 16-bit numbers:
      * is_signed widens. */
@@ -58,11 +64,6 @@ struct blocked_gemm_integers {
 
 extern const struct blocked_gemm_integers blocked_gemm_integers_portable, blocked_gemm_integers_avx2,
     blocked_gemm_integers_avx512, blocked_gemm_integers_neon;
-extern const struct blocked_gemm_isa blocked_gemm_f32_portable, blocked_gemm_f32_avx2, blocked_gemm_f32_avx512,
-    blocked_gemm_f32_neon;
-extern const struct blocked_gemm_isa blocked_gemm_f64_portable, blocked_gemm_f64_avx2, blocked_gemm_f64_avx512,
-    blocked_gemm_f64_neon;
-extern const struct blocked_gemm_isa blocked_gemm_int_portable, blocked_gemm_int_avx2, blocked_gemm_int_vnni;
 
 /* ---- packing (blocked_gemm.c) ---- */
 
@@ -128,13 +129,11 @@ const struct blocked_gemm_isa *blocked_gemm_isa_for(const struct kern_op *op, co
                                                     const struct blocked_gemm_isa *f64);
 void blocked_gemm_plan(const struct blocked_gemm_isa *isa, const struct kern_op *op, struct kern_work *out);
 void blocked_gemm_run(const struct blocked_gemm_isa *isa, const struct kern_call *call, uint64_t begin, uint64_t end);
-bool blocked_gemm_pack_plan(const struct blocked_gemm_isa *isa, const struct kern_op *op, uint32_t *out_input,
-                            uint64_t *out_bytes);
+uint64_t blocked_gemm_pack_bytes(const struct blocked_gemm_isa *isa, const struct kern_op *op);
 void blocked_gemm_pack(const struct blocked_gemm_isa *isa, const struct kern_op *op, const void *source, void *packed);
 void blocked_conv_plan(const struct blocked_gemm_isa *isa, const struct kern_op *op, struct kern_work *out);
 void blocked_conv_run(const struct blocked_gemm_isa *isa, const struct kern_call *call, uint64_t begin, uint64_t end);
-bool blocked_conv_pack_plan(const struct blocked_gemm_isa *isa, const struct kern_op *op, uint32_t *out_input,
-                            uint64_t *out_bytes);
+uint64_t blocked_conv_pack_bytes(const struct blocked_gemm_isa *isa, const struct kern_op *op);
 void blocked_conv_pack(const struct blocked_gemm_isa *isa, const struct kern_op *op, const void *source, void *packed);
 
 #endif

@@ -3,8 +3,10 @@
 #define KERNELS_GEMM_H
 
 #include "kernels/core/dense.h"
+#include "kernels/core/epilogue.h"
 
-/* Products of few rows with a plain matrix (gemm_vec.c): bound by reading B once, which general kernels do badly. */
+/* Products of few rows with a plain matrix (gemm_vec_simd.c): bound by reading B once, which general kernels do badly.
+ */
 #define GEMM_VEC_ROWS  4    /* most rows of A */
 #define GEMM_VEC_UNIT  64   /* columns of one unit of work */
 #define GEMM_VEC_PANEL 2048 /* columns at once */
@@ -18,5 +20,66 @@ DENSE_INLINE int32_t gemm_zero(const struct kern_call *call, bool present, uint3
     const struct kern_view *view = &call->op->tensors[tensor];
     return present ? (int32_t)dense_load(call->data[tensor], dense_offset(view, at, view->rank), view->type) : 0;
 }
+
+/* alpha * sums + beta * C in place, FLOAT32 or (wide) FLOAT64, from coordinates `at` on. */
+DENSE_INLINE void gemm_scale(const struct kern_call *call, const uint32_t *at, uint32_t count, bool wide, void *sums)
+{
+    const struct kern_gemm *gemm = &call->op->u.gemm;
+    const struct kern_view *c = &call->op->tensors[2];
+    float *singles = sums;
+    double *doubles = sums;
+    for (uint32_t i = 0; gemm->alpha != 1 && !wide && i < count; i++)
+        singles[i] *= gemm->alpha;
+    for (uint32_t i = 0; gemm->alpha != 1 && wide && i < count; i++)
+        doubles[i] *= gemm->alpha;
+    if (!gemm->has_c || gemm->beta == 0)
+        return;
+    int64_t from = dense_offset(c, at, c->rank), step = c->sizes[c->rank - 1] > 1 ? c->strides[c->rank - 1] : 0;
+    for (uint32_t i = 0; !wide && i < count; i++)
+        singles[i] += gemm->beta * (float)dense_load(call->data[2], from + i * step, c->type);
+    for (uint32_t i = 0; wide && i < count; i++)
+        doubles[i] += gemm->beta * dense_load(call->data[2], from + i * step, c->type);
+}
+
+/* ---- panels (gemm_panel.c) ---- */
+
+/* Products with weights that are known before execution, FLOAT32 or, for few rows, FLOAT16 and bfloat16: B lies in
+ * panels as wide as a tile, [K][columns] each, zeros behind the last. While one part of a panel is multiplied with all
+ * rows of A, the next one is fetched, so that weights stream through the caches at the speed of the arithmetic. */
+/* Columns of a panel: those of a tile. */
+#define PANEL_COLUMNS_avx512 48
+#define PANEL_COLUMNS_avx2   16
+#define PANEL_COLUMNS_neon   16
+
+#define PANEL_DEPTH      384 /* of a part that stays in the second-level cache, next to its part of A */
+#define PANEL_BLOCK_ROWS 128 /* most rows of A at once */
+#define PANEL_FEW_ROWS   16  /* the same for sums of up to PANEL_SHORT_SUM products */
+#define PANEL_SHORT_SUM  64
+#define PANEL_ADDS       4 /* tensors that are added in the epilogue */
+#define PANEL_CODES      2 /* operations on one number after that */
+
+/* All dimensions of A and Y but the last are rows. */
+struct panel_shape {
+    uint64_t rows, blocks;
+    uint32_t n, k, columns, panels, block_rows;
+    uint32_t element; /* bytes of a weight */
+    uint64_t sums, epilogue, floats,
+        bytes; /* places in the worker's scratch; floats: A, where its elements have 16 bits */
+};
+
+/* `columns`: of a panel. */
+void panel_shape_init(const struct kern_op *op, uint32_t columns, struct panel_shape *out);
+
+/* How results get to Y without the general epilogue: sums * alpha + what is added, then few operations. */
+struct panel_finish {
+    uint32_t count;
+    uint32_t tensor[PANEL_ADDS];
+    uint32_t step[PANEL_ADDS]; /* between columns: 1, or 0 for one number per row */
+    float factor[PANEL_ADDS];
+    uint32_t code_count;
+    struct kern_epilogue_step code[PANEL_CODES]; /* RELU, GELU, SWISH, SQRT */
+};
+
+bool panel_finish_init(const struct kern_op *op, struct panel_finish *out);
 
 #endif

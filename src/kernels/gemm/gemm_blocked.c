@@ -13,13 +13,6 @@ struct gemm_blocks {
     bool packed;
 };
 
-static uint64_t take(struct gemm_blocks *g, uint64_t bytes)
-{
-    uint64_t at = g->bytes;
-    g->bytes += base_align_up(bytes, 64);
-    return at;
-}
-
 static void blocks_init(const struct blocked_gemm_isa *isa, const struct kern_op *op, struct gemm_blocks *g)
 {
     const struct kern_view *a = &op->tensors[0], *y = &op->tensors[op->input_count];
@@ -37,13 +30,13 @@ static void blocks_init(const struct blocked_gemm_isa *isa, const struct kern_op
     g->packed = isa->integers && op->packed_input == 2;
     uint32_t rows = BASE_MIN(g->m, BLOCK_ROWS),
              columns = (uint32_t)base_align_up(BASE_MIN(g->n, g->columns), isa->columns);
-    g->a = take(g, rows * g->packs * isa->pack_bytes);
-    g->a_sums = take(g, rows * sizeof(int32_t));
-    g->b = take(g, g->packed ? 0 : columns / isa->columns * g->panel_bytes);
-    g->sums = take(g, (uint64_t)isa->rows * columns * isa->pack_bytes);
-    g->floats = take(g, columns * sizeof(float));
-    g->zeros = take(g, 2 * columns * sizeof(int32_t)); /* of B, and the sums of its columns */
-    g->epilogue = take(g, dense_epilogue_bytes(op));
+    g->a = dense_take(&g->bytes, rows * g->packs * isa->pack_bytes, 64);
+    g->a_sums = dense_take(&g->bytes, rows * sizeof(int32_t), 64);
+    g->b = dense_take(&g->bytes, g->packed ? 0 : columns / isa->columns * g->panel_bytes, 64);
+    g->sums = dense_take(&g->bytes, (uint64_t)isa->rows * columns * isa->pack_bytes, 64);
+    g->floats = dense_take(&g->bytes, columns * sizeof(float), 64);
+    g->zeros = dense_take(&g->bytes, 2 * columns * sizeof(int32_t), 64); /* of B, and the sums of its columns */
+    g->epilogue = dense_take(&g->bytes, dense_epilogue_bytes(op), 64);
 }
 
 void blocked_gemm_plan(const struct blocked_gemm_isa *isa, const struct kern_op *op, struct kern_work *out)
@@ -159,16 +152,11 @@ static uint64_t panels_of(const struct blocked_gemm_isa *isa, const struct gemm_
     return ((uint64_t)g->n + isa->columns - 1) / isa->columns;
 }
 
-bool blocked_gemm_pack_plan(const struct blocked_gemm_isa *isa, const struct kern_op *op, uint32_t *out_input,
-                            uint64_t *out_bytes)
+uint64_t blocked_gemm_pack_bytes(const struct blocked_gemm_isa *isa, const struct kern_op *op)
 {
     struct gemm_blocks g;
-    if (op->packed_input != 2)
-        return false;
     blocks_init(isa, op, &g);
-    *out_input = 1;
-    *out_bytes = packed_batches(&op->tensors[1]) * panels_of(isa, &g) * g.panel_bytes;
-    return true;
+    return packed_batches(&op->tensors[1]) * panels_of(isa, &g) * g.panel_bytes;
 }
 
 void blocked_gemm_pack(const struct blocked_gemm_isa *isa, const struct kern_op *op, const void *source, void *packed)
@@ -268,27 +256,6 @@ static void unit_load_a(struct gemm_unit *u)
     }
 }
 
-/* alpha * sums + beta * C */
-static void scale_row(const struct gemm_unit *u, const uint32_t *at, void *sums)
-{
-    const struct kern_gemm *gemm = &u->call->op->u.gemm;
-    const struct kern_view *c = &u->call->op->tensors[2];
-    float *single = sums;
-    double *wide = sums;
-    bool narrow = u->isa->pack_bytes == sizeof(float);
-    for (uint32_t i = 0; narrow && gemm->alpha != 1 && i < u->columns; i++)
-        single[i] *= gemm->alpha;
-    for (uint32_t i = 0; !narrow && gemm->alpha != 1 && i < u->columns; i++)
-        wide[i] *= gemm->alpha;
-    if (!gemm->has_c || gemm->beta == 0)
-        return;
-    int64_t from = dense_offset(c, at, c->rank), step = c->sizes[c->rank - 1] > 1 ? c->strides[c->rank - 1] : 0;
-    for (uint32_t i = 0; narrow && i < u->columns; i++)
-        single[i] += gemm->beta * (float)dense_load(u->call->data[2], from + i * step, c->type);
-    for (uint32_t i = 0; !narrow && i < u->columns; i++)
-        wide[i] += gemm->beta * dense_load(u->call->data[2], from + i * step, c->type);
-}
-
 static void unit_finish(const struct gemm_unit *u, uint32_t row, void *sums)
 {
     const struct gemm_blocks *g = &u->g;
@@ -306,7 +273,7 @@ static void unit_finish(const struct gemm_unit *u, uint32_t row, void *sums)
         shift.zero_all = -blocked_gemm_flip(u->isa, op->tensors[1].type, true);
         shift.row = (int32_t)(((uint32_t *)(u->scratch + g->a_sums))[row] - (uint32_t)g->k * (uint32_t)shift.zero);
     } else {
-        scale_row(u, at, sums);
+        gemm_scale(u->call, at, u->columns, u->isa->pack_bytes == sizeof(double), sums);
     }
     blocked_gemm_finish(u->isa, &u->end, at, u->columns, sums, &shift);
 }
@@ -320,9 +287,9 @@ static void unit_multiply(const struct gemm_unit *u)
     for (uint32_t row = 0; row < u->rows; row += isa->rows) {
         uint32_t count = BASE_MIN(u->rows - row, isa->rows);
         for (uint32_t c = 0; c < u->columns; c += isa->columns)
-            isa->tile(u->a + row * g->packs * isa->pack_bytes,
-                      u->panels + c / isa->columns * g->panel_bytes + g->header, g->packs, count,
-                      BASE_MIN(u->columns - c, isa->columns), sums + (uint64_t)c * isa->pack_bytes, step);
+            isa->tile(&(struct blocked_gemm_tile){
+                u->a + row * g->packs * isa->pack_bytes, u->panels + c / isa->columns * g->panel_bytes + g->header,
+                sums + (uint64_t)c * isa->pack_bytes, g->packs, count, BASE_MIN(u->columns - c, isa->columns), step });
         for (uint32_t r = 0; r < count; r++)
             unit_finish(u, row + r, sums + (uint64_t)r * step * isa->pack_bytes);
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The product of gemm_panel.h. */
+/* The product with panels of gemm.h. */
 #include "kernels/core/isa.h"
 #include "kernels/vec/fmath.h"
-#include "kernels/gemm/gemm_panel.h"
+#include "kernels/gemm/gemm.h"
 #include "kernels/gemm/gemm_tile.h"
 
 #define PANEL_COLUMNS GEMM_TILE_COLUMNS
@@ -23,19 +23,7 @@ struct panel {
     float *sums;
 };
 
-static void panel_tile_typed(uint32_t rows, DML_TENSOR_DATA_TYPE type, const struct gemm_tile_part *part,
-                             const float *const *a, uint32_t k0, float *sums, const char *next)
-{
-    if (type == DML_TENSOR_DATA_TYPE_FLOAT32)
-        gemm_tile_f32(rows, part, a, k0, sums, next);
-    else if (type == DML_TENSOR_DATA_TYPE_FLOAT16)
-        gemm_tile_rows(rows, DML_TENSOR_DATA_TYPE_FLOAT16, part, a, k0, sums, next);
-    else
-        gemm_tile_rows(rows, ANYDML_TENSOR_DATA_TYPE_BFLOAT16, part, a, k0, sums, next);
-}
-
-/* ---- the epilogue ---------------------------------------------------------------------------------------------------
- */
+/* ---- the epilogue ---- */
 
 static bool panel_within(const float *row, float bound)
 {
@@ -64,38 +52,29 @@ static void panel_activate(uint8_t code, float p, float *row)
             row[c] = fmath_swish(row[c], p * row[c]);
 }
 
-/* One row of one panel, all of its columns. */
-static void panel_finish_row(const struct panel *p, uint32_t row, uint32_t column, const float *sums)
+/* One row of one panel, whose last columns may be missing. */
+DENSE_INLINE void panel_finish_row(const struct panel *p, uint32_t row, uint32_t column, uint32_t count,
+                                   const float *sums)
 {
     const struct panel_finish *finish = &p->finish;
+    const bool whole = count == PANEL_COLUMNS;
     vec alpha = vec_set(p->call->op->u.gemm.alpha);
-    float *out = p->y[row] + column;
-    for (uint32_t i = 0; i < PANEL_VECS; i++) {
-        vec value = vec_load(sums + i * VEC) * alpha;
+    float values[PANEL_COLUMNS] = { 0 }, *out = whole ? p->y[row] + column : values;
+    for (uint32_t c = 0; c < count; c += VEC) {
+        vec value = vec_load(sums + c) * alpha;
         for (uint32_t t = 0; t < finish->count; t++) {
             const float *add = p->adds[t][row];
-            vec added = finish->step[t] ? vec_load(add + column + i * VEC) : vec_set(*add);
+            vec added = !finish->step[t] ? vec_set(*add)
+                        : whole          ? vec_load(add + column + c)
+                                         : vec_load_some(DML_TENSOR_DATA_TYPE_FLOAT32, add, column + c, count - c);
             value = vec_fma(added, vec_set(finish->factor[t]), value);
         }
-        vec_store(out + i * VEC, value);
+        vec_store(out + c, value);
     }
     for (uint32_t i = 0; i < finish->code_count; i++)
         panel_activate(finish->code[i].code, finish->code[i].p, out);
-}
-
-/* The last panel may have fewer columns. */
-static void panel_finish_part(const struct panel *p, uint32_t row, uint32_t column, uint32_t count, const float *sums)
-{
-    const struct panel_finish *finish = &p->finish;
-    float values[PANEL_COLUMNS] = { 0 };
-    for (uint32_t c = 0; c < count; c++) {
-        values[c] = sums[c] * p->call->op->u.gemm.alpha;
-        for (uint32_t t = 0; t < finish->count; t++)
-            values[c] += p->adds[t][row][(column + c) * finish->step[t]] * finish->factor[t];
-    }
-    for (uint32_t i = 0; i < finish->code_count; i++)
-        panel_activate(finish->code[i].code, finish->code[i].p, values);
-    memcpy(p->y[row] + column, values, count * sizeof(*values));
+    if (!whole)
+        memcpy(p->y[row] + column, values, count * sizeof(*values));
 }
 
 static void panel_finish_tile(const struct panel *p, uint32_t row, uint32_t rows, uint32_t panel, const float *sums)
@@ -103,9 +82,9 @@ static void panel_finish_tile(const struct panel *p, uint32_t row, uint32_t rows
     uint32_t column = panel * PANEL_COLUMNS, count = BASE_MIN(p->shape.n - column, PANEL_COLUMNS);
     for (uint32_t m = 0; m < rows; m++) {
         if (count == PANEL_COLUMNS)
-            panel_finish_row(p, row + m, column, sums + m * PANEL_COLUMNS);
+            panel_finish_row(p, row + m, column, PANEL_COLUMNS, sums + m * PANEL_COLUMNS);
         else
-            panel_finish_part(p, row + m, column, count, sums + m * PANEL_COLUMNS);
+            panel_finish_row(p, row + m, column, count, sums + m * PANEL_COLUMNS);
     }
 }
 
@@ -113,26 +92,18 @@ static void panel_finish_tile(const struct panel *p, uint32_t row, uint32_t rows
 static void panel_finish_rows(const struct panel *p, uint32_t panel)
 {
     const struct kern_op *op = p->call->op;
-    const struct kern_gemm *gemm = &op->u.gemm;
-    const struct kern_view *y = &op->tensors[op->input_count], *c = &op->tensors[2];
+    const struct kern_view *y = &op->tensors[op->input_count];
     uint32_t at[KERN_RANK_MAX], column = panel * PANEL_COLUMNS, count = BASE_MIN(p->shape.n - column, PANEL_COLUMNS);
     for (uint32_t m = 0; m < p->rows; m++) {
         float *sums = p->sums + m * PANEL_COLUMNS;
         dense_row_at(y, p->first_row + m, at);
         at[y->rank - 1] = column;
-        for (uint32_t n = 0; gemm->alpha != 1 && n < count; n++)
-            sums[n] *= gemm->alpha;
-        if (gemm->has_c && gemm->beta != 0) {
-            int64_t from = dense_offset(c, at, c->rank), step = c->sizes[c->rank - 1] > 1 ? c->strides[c->rank - 1] : 0;
-            for (uint32_t n = 0; n < count; n++)
-                sums[n] += gemm->beta * (float)dense_load(p->call->data[2], from + n * step, c->type);
-        }
+        gemm_scale(p->call, at, count, false, sums);
         dense_finish_f32(p->call, (char *)p->call->worker_scratch + p->shape.epilogue, at, count, sums);
     }
 }
 
-/* ---- blocks of rows, panels ------------------------------------------------------------------------------
- */
+/* ---- blocks of rows, panels ---- */
 
 static void panel_load_rows(struct panel *p, uint64_t block)
 {
@@ -179,7 +150,7 @@ static void panel_part_rows(const struct panel *p, const struct gemm_tile_part *
         float *sums = finish && !part->add ? p->sums : p->sums + m * PANEL_COLUMNS; /* nobody else needs these sums */
         if (finish)
             panel_fetch_ends(p, m, rows, panel);
-        panel_tile_typed(rows, p->call->op->tensors[1].type, part, p->a + m, k0, sums, next);
+        VEC_BY_TYPE(p->call->op->tensors[1].type, gemm_tile_rows, rows, part, p->a + m, k0, sums, next);
         next += part->depth / 4 * 64 * part->lines;
         if (finish)
             panel_finish_tile(p, m, rows, panel, sums);

@@ -20,8 +20,6 @@ bool gemm_bytes(DML_TENSOR_DATA_TYPE type)
 
 void kern_gemm_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
-    (void)state;
-    (void)threads;
     const struct kern_view *a = &op->tensors[0], *y = &op->tensors[op->input_count];
     uint64_t cost = (uint64_t)a->sizes[a->rank - 1] * y->sizes[y->rank - 1];
     *out = (struct kern_work){ .units = dense_rows(y), .grain = dense_grain(cost) };
@@ -31,38 +29,36 @@ struct gemm_line {
     const void *a, *b;
     int64_t a_at, a_step, b_at, b_row, b_step;
     uint32_t k, n;
+    double a_zero, b_zero[COLUMNS];
 };
 
+/* Sums of integers are exact in double, too. */
 DENSE_INLINE void gemm_columns(const struct gemm_line *line, DML_TENSOR_DATA_TYPE a_type, DML_TENSOR_DATA_TYPE b_type,
                                double *sums)
 {
     for (uint32_t n = 0; n < line->n; n++)
         sums[n] = 0;
     for (uint32_t k = 0; k < line->k; k++) {
-        double a = dense_load(line->a, line->a_at + k * line->a_step, a_type);
+        double a = dense_load(line->a, line->a_at + k * line->a_step, a_type) - line->a_zero;
         int64_t b_at = line->b_at + k * line->b_row;
         for (uint32_t n = 0; n < line->n; n++)
-            sums[n] += a * dense_load(line->b, b_at + n * line->b_step, b_type);
+            sums[n] += a * (dense_load(line->b, b_at + n * line->b_step, b_type) - line->b_zero[n]);
     }
 }
 
-static void gemm_add_c(const struct kern_call *call, const uint32_t *at, uint32_t count, double *sums)
+static void gemm_end(const struct kern_call *call, const uint32_t *at, uint32_t count, double *sums)
 {
-    const struct kern_gemm *gemm = &call->op->u.gemm;
-    const struct kern_view *c = &call->op->tensors[2];
-    for (uint32_t n = 0; n < count; n++)
-        sums[n] *= gemm->alpha;
-    if (!gemm->has_c || gemm->beta == 0)
-        return;
-    int64_t step = c->sizes[c->rank - 1] > 1 ? c->strides[c->rank - 1] : 0;
-    int64_t offset = dense_offset(c, at, c->rank);
-    for (uint32_t n = 0; n < count; n++)
-        sums[n] += gemm->beta * dense_load(call->data[2], offset + n * step, c->type);
+    for (uint32_t n = 0; call->op->u.gemm.integer && n < count; n++)
+        sums[n] = (int32_t)(uint32_t)(int64_t)sums[n];
+    if (!call->op->u.gemm.integer)
+        gemm_scale(call, at, count, true, sums);
+    dense_finish(call, at, count, sums);
 }
 
 DENSE_INLINE void gemm_rows(const struct kern_call *call, uint64_t begin, uint64_t end, DML_TENSOR_DATA_TYPE a_type,
                             DML_TENSOR_DATA_TYPE b_type)
 {
+    const struct kern_gemm *gemm = &call->op->u.gemm;
     const struct kern_view *a = &call->op->tensors[0], *b = &call->op->tensors[1];
     const struct kern_view *y = &call->op->tensors[call->op->input_count];
     uint32_t rank = y->rank, at[KERN_RANK_MAX], columns = y->sizes[rank - 1];
@@ -73,45 +69,18 @@ DENSE_INLINE void gemm_rows(const struct kern_call *call, uint64_t begin, uint64
     for (uint64_t row = begin; row < end; row++) {
         dense_row_at(y, row, at);
         line.a_at = dense_offset(a, at, rank - 1);
+        line.a_zero = gemm_zero(call, gemm->has_a_zero, 2, at);
         for (uint32_t n = 0; n < columns; n += COLUMNS) {
             double sums[COLUMNS];
-            at[rank - 1] = n;
             line.b_at = dense_offset(b, at, rank - 2) + n * line.b_step;
             line.n = BASE_MIN(columns - n, COLUMNS);
+            for (uint32_t i = 0; gemm->has_b_zero && i < line.n; i++) {
+                at[rank - 1] = n + i;
+                line.b_zero[i] = gemm_zero(call, true, gemm->has_a_zero ? 3 : 2, at);
+            }
+            at[rank - 1] = n;
             gemm_columns(&line, a_type, b_type, sums);
-            gemm_add_c(call, at, line.n, sums);
-            dense_finish(call, at, line.n, sums);
-        }
-    }
-}
-
-static void gemm_integer_element(const struct kern_call *call, const uint32_t *at)
-{
-    const struct kern_op *op = call->op;
-    const struct kern_gemm *gemm = &op->u.gemm;
-    const struct kern_view *a = &op->tensors[0], *b = &op->tensors[1];
-    uint32_t rank = a->rank, sum = 0;
-    int64_t a_at = dense_offset(a, at, rank - 1), b_at = dense_offset(b, at, rank - 2);
-    b_at += at[rank - 1] * b->strides[rank - 1];
-    int32_t a_zero = gemm_zero(call, gemm->has_a_zero, 2, at);
-    int32_t b_zero = gemm_zero(call, gemm->has_b_zero, gemm->has_a_zero ? 3 : 2, at);
-    for (uint32_t k = 0; k < a->sizes[rank - 1]; k++) {
-        int32_t left = (int32_t)dense_load(call->data[0], a_at + k * a->strides[rank - 1], a->type) - a_zero;
-        int32_t right = (int32_t)dense_load(call->data[1], b_at + k * b->strides[rank - 2], b->type) - b_zero;
-        sum += (uint32_t)(left * right);
-    }
-    dense_finish(call, at, 1, &(double){ (int32_t)sum });
-}
-
-static void gemm_integer_rows(const struct kern_call *call, uint64_t begin, uint64_t end)
-{
-    const struct kern_view *y = &call->op->tensors[call->op->input_count];
-    uint32_t at[KERN_RANK_MAX];
-    for (uint64_t row = begin; row < end; row++) {
-        dense_row_at(y, row, at);
-        for (uint32_t n = 0; n < y->sizes[y->rank - 1]; n++) {
-            at[y->rank - 1] = n;
-            gemm_integer_element(call, at);
+            gemm_end(call, at, line.n, sums);
         }
     }
 }
@@ -119,9 +88,7 @@ static void gemm_integer_rows(const struct kern_call *call, uint64_t begin, uint
 void kern_gemm_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
     DML_TENSOR_DATA_TYPE a = call->op->tensors[0].type, b = call->op->tensors[1].type;
-    if (call->op->u.gemm.integer)
-        gemm_integer_rows(call, begin, end);
-    else if (a == DML_TENSOR_DATA_TYPE_FLOAT32 && a == b)
+    if (a == DML_TENSOR_DATA_TYPE_FLOAT32 && a == b)
         gemm_rows(call, begin, end, DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT32);
     else if (a == DML_TENSOR_DATA_TYPE_FLOAT16 && a == b)
         gemm_rows(call, begin, end, DML_TENSOR_DATA_TYPE_FLOAT16, DML_TENSOR_DATA_TYPE_FLOAT16);

@@ -55,16 +55,10 @@ DENSE_INLINE void gemm_tile(uint32_t rows, DML_TENSOR_DATA_TYPE type, const stru
                                .add = part->add });
 }
 
-DENSE_INLINE void gemm_tile_rows(uint32_t rows, DML_TENSOR_DATA_TYPE type, const struct gemm_tile_part *part,
+DENSE_INLINE void gemm_tile_rows(DML_TENSOR_DATA_TYPE type, uint32_t rows, const struct gemm_tile_part *part,
                                  const float *const *a, uint32_t k0, float *sums, const char *next)
 {
     UKERNEL_BY_COUNT(rows, GEMM_TILE_ROWS, gemm_tile, type, part, a, k0, sums, next)
-}
-
-static void gemm_tile_f32(uint32_t rows, const struct gemm_tile_part *part, const float *const *a, uint32_t k0,
-                          float *sums, const char *next)
-{
-    gemm_tile_rows(rows, DML_TENSOR_DATA_TYPE_FLOAT32, part, a, k0, sums, next);
 }
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The few-row product of gemm_vec.c. */
+/* The few-row product of gemm.h. */
 #include "kernels/core/isa.h"
-#include "kernels/vec/vec.h"
 #include "kernels/gemm/gemm.h"
+#include "kernels/gemm/ukernel.h"
 
 #define GEMM_VEC_DEPTH 8 /* rows of B that are read side by side */
 
@@ -80,7 +80,7 @@ DENSE_INLINE void gemm_vec_dots(DML_TENSOR_DATA_TYPE type, const struct gemm_vec
     }
 }
 
-DENSE_INLINE void gemm_vec_rows(DML_TENSOR_DATA_TYPE type, const struct gemm_vec *g, uint32_t rows, uint32_t count)
+DENSE_INLINE void gemm_vec_typed(DML_TENSOR_DATA_TYPE type, const struct gemm_vec *g, uint32_t rows, uint32_t count)
 {
     if (g->b_step == 1)
         gemm_vec_across(type, g, rows, count);
@@ -88,40 +88,17 @@ DENSE_INLINE void gemm_vec_rows(DML_TENSOR_DATA_TYPE type, const struct gemm_vec
         gemm_vec_dots(type, g, rows, count);
 }
 
-static void gemm_vec_panel(const struct gemm_vec *g, uint32_t count)
+DENSE_INLINE void gemm_vec_rows(uint32_t rows, const struct gemm_vec *g, uint32_t count)
 {
-    switch (g->rows) {
-    case 1:
-        VEC_BY_TYPE(g->type, gemm_vec_rows, g, 1, count);
-        break;
-    case 2:
-        VEC_BY_TYPE(g->type, gemm_vec_rows, g, 2, count);
-        break;
-    case 3:
-        VEC_BY_TYPE(g->type, gemm_vec_rows, g, 3, count);
-        break;
-    default:
-        VEC_BY_TYPE(g->type, gemm_vec_rows, g, 4, count);
-        break;
-    }
+    VEC_BY_TYPE(g->type, gemm_vec_typed, g, rows, count);
 }
 
 static void gemm_vec_finish(const struct gemm_vec *g, uint32_t *at, uint32_t count)
 {
-    const struct kern_op *op = g->call->op;
-    const struct kern_gemm *gemm = &op->u.gemm;
-    const struct kern_view *c = &op->tensors[2];
-    uint32_t rank = op->tensors[0].rank;
     for (uint32_t m = 0; m < g->rows; m++) {
         float *sums = g->sums + m * GEMM_VEC_PANEL;
-        at[rank - 2] = m;
-        for (uint32_t n = 0; gemm->alpha != 1 && n < count; n++)
-            sums[n] *= gemm->alpha;
-        if (gemm->has_c && gemm->beta != 0) {
-            int64_t from = dense_offset(c, at, rank), step = c->sizes[rank - 1] > 1 ? c->strides[rank - 1] : 0;
-            for (uint32_t n = 0; n < count; n++)
-                sums[n] += gemm->beta * (float)dense_load(g->call->data[2], from + n * step, c->type);
-        }
+        at[g->call->op->tensors[0].rank - 2] = m;
+        gemm_scale(g->call, at, count, false, sums);
         dense_finish_f32(g->call, g->epilogue, at, count, sums);
     }
 }
@@ -169,7 +146,7 @@ static void gemm_vec_run(const struct kern_call *call, uint64_t begin, uint64_t 
         uint32_t count = (uint32_t)BASE_MIN((stop - begin) * GEMM_VEC_UNIT, (uint64_t)g.columns - first);
         g.b_at = dense_offset(b, at, rank - 2) + first * g.b_step;
         at[rank - 1] = first;
-        gemm_vec_panel(&g, count);
+        UKERNEL_BY_COUNT(g.rows, GEMM_VEC_ROWS, gemm_vec_rows, &g, count)
         gemm_vec_finish(&g, at, count);
         begin = stop;
     }

@@ -64,8 +64,6 @@ bool kern_qgemm_float_accepts(const struct kern_op *op)
 void kern_qgemm_float_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
     struct qgemm_shape shape;
-    (void)state;
-    (void)threads;
     qgemm_shape_init(op, &shape);
     *out = (struct kern_work){ .units = shape.panels, .worker_scratch_bytes = shape.scratch };
     out->grain = dense_grain(shape.a_floats * KERN_QGEMM_COLUMNS * (1 + shape.rows) / 16);
@@ -92,8 +90,6 @@ void kern_qgemm_many_plan(const struct kern_op *op, const void *state, uint32_t 
 {
     struct qgemm_shape shape;
     struct qgemm_many_shape many;
-    (void)state;
-    (void)threads;
     qgemm_shape_init(op, &shape);
     qgemm_many_shape_init(op, &shape, &many);
     *out = (struct kern_work){ .units = (uint64_t)many.blocks * many.units, .worker_scratch_bytes = many.bytes };

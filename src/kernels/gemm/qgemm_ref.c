@@ -13,8 +13,6 @@ bool kern_qgemm_any_ref_accepts(const struct kern_op *op)
 void kern_qgemm_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
     struct qgemm_shape shape;
-    (void)state;
-    (void)threads;
     qgemm_shape_init(op, &shape);
     *out = (struct kern_work){ .units = (uint64_t)shape.rows * shape.panels, .grain = 1 };
 }

@@ -34,27 +34,25 @@ struct qgemm_many {
 };
 
 /* `count` rows of one group, and what makes them a multiple of 8. */
-DENSE_INLINE void many_expand_rows(const uint8_t *codes, bool nibbles, bool has_zero, const vec *scales,
-                                   const vec *zeros, uint32_t count, float *out)
+DENSE_INLINE void many_expand_rows(const uint8_t *codes, bool nibbles, const vec *scales, const vec *zeros,
+                                   uint32_t count, float *out)
 {
     for (uint32_t k = 0; k < count; k += 8, codes += nibbles ? 64 : 128)
 #pragma GCC unroll 8
         for (uint32_t i = 0; i < 8; i++, out += GEMM_TILE_COLUMNS)
             for (uint32_t v = 0; v < QGEMM_VECS; v++) {
                 vec b = qgemm_decode(codes + v * VEC * 4 + (nibbles ? 0 : i / 4 * 64), nibbles ? i : i % 4, nibbles);
-                if (has_zero)
-                    b -= zeros[v];
-                vec_store(out + v * VEC, b * scales[v]);
+                vec_store(out + v * VEC, (b - zeros[v]) * scales[v]);
             }
 }
 
 /* Rows of one panel from *place on, as many as there are and `depth` at most; *place is then behind them. */
-DENSE_INLINE uint32_t many_expand_panel(const struct qgemm_many *q, bool nibbles, bool has_zero, uint32_t panel,
-                                        uint32_t depth, struct qgemm_place *place, float *out)
+DENSE_INLINE uint32_t many_expand_panel(const struct qgemm_many *q, bool nibbles, uint32_t panel, uint32_t depth,
+                                        struct qgemm_place *place, float *out)
 {
     const struct qgemm_shape *s = &q->shape;
     const struct kern_call *call = q->call;
-    bool half = call->op->tensors[2].type == DML_TENSOR_DATA_TYPE_FLOAT16;
+    bool half = call->op->tensors[2].type == DML_TENSOR_DATA_TYPE_FLOAT16, has_zero = call->op->u.qgemm.has_zero;
     uint32_t done = 0;
     while (done < depth && place->group < s->groups) {
         uint64_t group = (uint64_t)panel * s->groups + place->group, at = group * KERN_QGEMM_COLUMNS;
@@ -70,7 +68,7 @@ DENSE_INLINE uint32_t many_expand_panel(const struct qgemm_many *q, bool nibbles
                              : vec_load((const float *)call->data[2] + at + v * VEC);
             zeros[v] = has_zero ? qgemm_bytes((const uint8_t *)call->data[3] + at + v * VEC) : vec_set(0);
         }
-        many_expand_rows(codes, nibbles, has_zero, scales, zeros, count, out + done * GEMM_TILE_COLUMNS);
+        many_expand_rows(codes, nibbles, scales, zeros, count, out + done * GEMM_TILE_COLUMNS);
         done += count;
         *place = count < left ? (struct qgemm_place){ place->group, place->row + count }
                               : (struct qgemm_place){ place->group + 1, 0 };
@@ -81,14 +79,9 @@ DENSE_INLINE uint32_t many_expand_panel(const struct qgemm_many *q, bool nibbles
 static uint32_t many_expand(const struct qgemm_many *q, uint32_t panel, uint32_t depth, struct qgemm_place *place,
                             float *out)
 {
-    bool has_zero = q->call->op->u.qgemm.has_zero;
-    if (q->shape.nibbles && has_zero)
-        return many_expand_panel(q, true, true, panel, depth, place, out);
     if (q->shape.nibbles)
-        return many_expand_panel(q, true, false, panel, depth, place, out);
-    if (has_zero)
-        return many_expand_panel(q, false, true, panel, depth, place, out);
-    return many_expand_panel(q, false, false, panel, depth, place, out);
+        return many_expand_panel(q, true, panel, depth, place, out);
+    return many_expand_panel(q, false, panel, depth, place, out);
 }
 
 /* The unit's panels; moves *place. Returns the rows. */
@@ -132,8 +125,8 @@ static void many_multiply(const struct qgemm_many *q)
             fetched += share;
             for (uint32_t t = 0; t * MANY_PANELS < q->panels; t++) {
                 part.b = (const char *)(q->part + (uint64_t)t * QGEMM_MANY_PART * GEMM_TILE_COLUMNS);
-                gemm_tile_f32(BASE_MIN(q->rows - m, step), &part, q->a + m, k0,
-                              q->sums + m * MANY_COLUMNS + t * GEMM_TILE_COLUMNS, NULL);
+                gemm_tile_rows(DML_TENSOR_DATA_TYPE_FLOAT32, BASE_MIN(q->rows - m, step), &part, q->a + m, k0,
+                               q->sums + m * MANY_COLUMNS + t * GEMM_TILE_COLUMNS, NULL);
             }
         }
     }

@@ -2,7 +2,6 @@
 /* Gather for the instruction set of the including file. */
 #include "kernels/core/isa.h"
 #include "kernels/core/copy_body.h"
-#include "kernels/index/gather.h"
 #include "kernels/index/index_body.h"
 #include "kernels/core/stream.h"
 
@@ -40,24 +39,7 @@ static uint32_t gather_pick_direct(const struct gather_plan *plan, void *y, int6
 {
     const int64_t step = plan->lookup.strides[0];
     uint32_t i = 0;
-    switch (plan->bytes * 16 + kern_type_bytes(plan->lookup.type)) {
-    case 0x14:
-        GATHER_PICK(uint8_t, uint32_t)
-    case 0x18:
-        GATHER_PICK(uint8_t, uint64_t)
-    case 0x24:
-        GATHER_PICK(uint16_t, uint32_t)
-    case 0x28:
-        GATHER_PICK(uint16_t, uint64_t)
-    case 0x44:
-        GATHER_PICK(uint32_t, uint32_t)
-    case 0x48:
-        GATHER_PICK(uint32_t, uint64_t)
-    case 0x84:
-        GATHER_PICK(uint64_t, uint32_t)
-    default:
-        GATHER_PICK(uint64_t, uint64_t)
-    }
+    INDEX_BY_SIZES(plan->bytes, kern_type_bytes(plan->lookup.type), GATHER_PICK)
 }
 
 /* Long runs at random places: the next ones are prefetched while one is copied. */
@@ -81,40 +63,32 @@ static void gather_copy_long(const struct gather_plan *plan, char *y, int64_t y_
     }
 }
 
-static bool gather_copy_packed(const struct gather_plan *plan, char *y, int64_t y_row, const char *x, int64_t x_row,
-                               const int64_t *offsets, uint32_t count)
-{
-#define GATHER_KNOWN(unit, size)                                                                                       \
+#define GATHER_KNOWN(size)                                                                                             \
     case size:                                                                                                         \
-        gather_copy_known(y, y_row, x, x_row, unit, offsets, count, size);                                             \
-        return true;
-    switch (plan->bytes * (plan->run <= 64 ? plan->run : 65)) {
-        GATHER_KNOWN(plan->bytes, 1)
-        GATHER_KNOWN(plan->bytes, 2)
-        GATHER_KNOWN(plan->bytes, 4)
-        GATHER_KNOWN(plan->bytes, 8)
-        GATHER_KNOWN(plan->bytes, 12)
-        GATHER_KNOWN(plan->bytes, 16)
-        GATHER_KNOWN(plan->bytes, 32)
-        GATHER_KNOWN(plan->bytes, 64)
-    default:
-        gather_copy_long(plan, y, y_row, x, x_row, offsets, count);
-        return true;
-    }
-#undef GATHER_KNOWN
-}
+        gather_copy_known(y, y_row, x, x_row, plan->bytes, offsets, count, size);                                      \
+        break;
 
 static void gather_copy_block(const struct gather_plan *plan, char *y, int64_t y_row, const char *x, int64_t x_row,
                               const int64_t *offsets, uint32_t count)
 {
-    if (plan->run == 1 && plan->bytes == 4 && y_row == 1)
-        gather_copy_known(y, 1, x, x_row, 4, offsets, count, 4);
-    else if (plan->run == 1 || (plan->y_step == 1 && plan->x_step == 1))
-        gather_copy_packed(plan, y, y_row, x, x_row, offsets, count);
-    else
+    if (plan->run > 1 && (plan->y_step != 1 || plan->x_step != 1)) {
         for (uint32_t i = 0; i < count; i++)
             copy_row(plan->bytes, y + (int64_t)i * y_row * plan->bytes, plan->y_step,
                      x + (offsets[i] + (int64_t)i * x_row) * plan->bytes, plan->x_step, plan->run);
+        return;
+    }
+    switch (plan->bytes * (plan->run <= 64 ? plan->run : 65)) {
+        GATHER_KNOWN(1)
+        GATHER_KNOWN(2)
+        GATHER_KNOWN(4)
+        GATHER_KNOWN(8)
+        GATHER_KNOWN(12)
+        GATHER_KNOWN(16)
+        GATHER_KNOWN(32)
+        GATHER_KNOWN(64)
+    default:
+        gather_copy_long(plan, y, y_row, x, x_row, offsets, count);
+    }
 }
 
 static void gather_copy_pieces(const struct kern_call *call, const struct gather_plan *plan, uint64_t begin,
@@ -159,22 +133,14 @@ static void gather_run(const struct kern_call *call, uint64_t begin, uint64_t en
     struct gather_plan plan;
     struct kern_cursor cursor;
     gather_plan_init(&plan, call->op);
-    const struct kern_iterator *iterator = &plan.iterator;
-    const uint32_t last = iterator->rank - 1;
     if (plan.pieces > 1) {
         gather_copy_pieces(call, &plan, begin, end);
         return;
     }
-    kern_cursor_seek(iterator, begin, &cursor);
-    while (begin < end) {
-        uint64_t left = iterator->sizes[last] - cursor.index[last];
-        uint32_t n = (uint32_t)BASE_MIN(BASE_MIN(left, end - begin), INDEX_BLOCK);
-        gather_block(call, &plan, &cursor, n);
-        begin += n;
-        if (n == left)
-            kern_cursor_next_row(iterator, &cursor);
-        else
-            kern_cursor_skip(iterator, &cursor, n);
+    kern_cursor_seek(&plan.iterator, begin, &cursor);
+    for (uint64_t n; begin < end; begin += n, kern_cursor_skip(&plan.iterator, &cursor, n)) {
+        n = BASE_MIN(BASE_MIN(kern_cursor_row_left(&plan.iterator, &cursor), end - begin), INDEX_BLOCK);
+        gather_block(call, &plan, &cursor, (uint32_t)n);
     }
     if (plan.non_temporal)
         kern_stream_end();

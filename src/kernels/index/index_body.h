@@ -5,54 +5,46 @@
 
 #include "kernels/index/index.h"
 
-/* Dimension t of the tuples. Inlined with constant types and a constant stride of 1. */
-DENSE_INLINE void index_clamp_row(const struct index_lookup *lookup, uint32_t t, DML_TENSOR_DATA_TYPE type,
-                                  const void *from, int64_t stride, uint32_t count, int64_t *out)
-{
-    const int64_t size = lookup->sizes[t], step = lookup->strides[t];
-    if (t == 0)
-        for (uint32_t i = 0; i < count; i++)
-            out[i] = index_clamp(index_load(from, (int64_t)i * stride, type, size), size) * step;
-    else
-        for (uint32_t i = 0; i < count; i++)
-            out[i] += index_clamp(index_load(from, (int64_t)i * stride, type, size), size) * step;
-}
-
-/* `places` holds the place so far, UINT64_MAX = out of range. */
-DENSE_INLINE void index_check_row(const struct index_lookup *lookup, uint32_t t, DML_TENSOR_DATA_TYPE type,
-                                  const void *from, int64_t stride, uint32_t count, uint64_t *places, int64_t *out)
+/* Dimension t of the tuples, with constant types and a constant stride of 1. `places` (NULL: clamps) holds the place so
+ * far, UINT64_MAX = out of range. */
+DENSE_INLINE void index_row(const struct index_lookup *lookup, uint32_t t, DML_TENSOR_DATA_TYPE type, const void *from,
+                            int64_t stride, uint32_t count, int64_t *out, uint64_t *places)
 {
     const int64_t size = lookup->sizes[t], step = lookup->strides[t];
     for (uint32_t i = 0; i < count; i++) {
-        int64_t index = index_load(from, (int64_t)i * stride, type, size);
-        bool inside = (uint64_t)index < (uint64_t)size && places[i] != UINT64_MAX;
+        const int64_t index = index_load(from, (int64_t)i * stride, type, size);
+        if (!places) {
+            out[i] += index_clamp(index, size) * step;
+            continue;
+        }
+        const bool inside = (uint64_t)index < (uint64_t)size && places[i] != UINT64_MAX;
         out[i] += inside ? index * step : 0;
         places[i] = inside ? places[i] * (uint64_t)size + (uint64_t)index : UINT64_MAX;
     }
 }
 
-/* A row function for the type and stride at hand: `call` sees them as constants. */
-#define INDEX_DISPATCH(type, stride, call)                                                                             \
-    switch (type) {                                                                                                    \
-    case DML_TENSOR_DATA_TYPE_UINT32:                                                                                  \
-        (stride) == 1 ? call(DML_TENSOR_DATA_TYPE_UINT32, 1) : call(DML_TENSOR_DATA_TYPE_UINT32, stride);              \
-        break;                                                                                                         \
-    case DML_TENSOR_DATA_TYPE_INT32:                                                                                   \
-        (stride) == 1 ? call(DML_TENSOR_DATA_TYPE_INT32, 1) : call(DML_TENSOR_DATA_TYPE_INT32, stride);                \
-        break;                                                                                                         \
-    case DML_TENSOR_DATA_TYPE_UINT64:                                                                                  \
-        (stride) == 1 ? call(DML_TENSOR_DATA_TYPE_UINT64, 1) : call(DML_TENSOR_DATA_TYPE_UINT64, stride);              \
-        break;                                                                                                         \
-    default:                                                                                                           \
-        (stride) == 1 ? call(DML_TENSOR_DATA_TYPE_INT64, 1) : call(DML_TENSOR_DATA_TYPE_INT64, stride);                \
-        break;                                                                                                         \
-    }
+#define INDEX_ROW(constant)                                                                                            \
+    case constant:                                                                                                     \
+        if (stride == 1)                                                                                               \
+            index_row(lookup, t, constant, from, 1, count, out, places);                                               \
+        else                                                                                                           \
+            index_row(lookup, t, constant, from, stride, count, out, places);                                          \
+        break;
 
-static inline const void *index_tuple_element(const struct index_lookup *lookup, const void *indices, int64_t first,
-                                              uint32_t t)
+DENSE_INLINE void index_rows(const struct index_lookup *lookup, const void *indices, int64_t first, int64_t stride,
+                             uint32_t count, int64_t *out, uint64_t *places)
 {
-    int64_t offset = first + (int64_t)t * lookup->tuple_stride;
-    return (const char *)indices + offset * (int64_t)kern_type_bytes(lookup->type);
+    memset(out, 0, count * sizeof(*out));
+    for (uint32_t t = 0; t < lookup->tuple; t++) {
+        const int64_t offset = first + (int64_t)t * lookup->tuple_stride;
+        const void *from = (const char *)indices + offset * (int64_t)kern_type_bytes(lookup->type);
+        switch ((uint32_t)lookup->type) {
+            INDEX_ROW(DML_TENSOR_DATA_TYPE_UINT32)
+            INDEX_ROW(DML_TENSOR_DATA_TYPE_INT32)
+            INDEX_ROW(DML_TENSOR_DATA_TYPE_UINT64)
+            INDEX_ROW(DML_TENSOR_DATA_TYPE_INT64)
+        }
+    }
 }
 
 /* Offsets in elements for `count` (at most INDEX_BLOCK) tuples, the first at `first`, `stride` apart; what is out of
@@ -60,12 +52,7 @@ static inline const void *index_tuple_element(const struct index_lookup *lookup,
 static inline void index_clamped(const struct index_lookup *lookup, const void *indices, int64_t first, int64_t stride,
                                  uint32_t count, int64_t *out_offsets)
 {
-    for (uint32_t t = 0; t < lookup->tuple; t++) {
-        const void *from = index_tuple_element(lookup, indices, first, t);
-#define CLAMP(type, step) index_clamp_row(lookup, t, type, from, step, count, out_offsets)
-        INDEX_DISPATCH(lookup->type, stride, CLAMP)
-#undef CLAMP
-    }
+    index_rows(lookup, indices, first, stride, count, out_offsets, NULL);
 }
 
 /* The same, but INDEX_OUT for what is out of range, and for what leads to a place outside [begin, end): places are
@@ -75,15 +62,30 @@ static inline void index_checked(const struct index_lookup *lookup, const void *
 {
     uint64_t places[INDEX_BLOCK];
     memset(places, 0, count * sizeof(*places));
-    memset(out_offsets, 0, count * sizeof(*out_offsets));
-    for (uint32_t t = 0; t < lookup->tuple; t++) {
-        const void *from = index_tuple_element(lookup, indices, first, t);
-#define CHECK(type, step) index_check_row(lookup, t, type, from, step, count, places, out_offsets)
-        INDEX_DISPATCH(lookup->type, stride, CHECK)
-#undef CHECK
-    }
+    index_rows(lookup, indices, first, stride, count, out_offsets, places);
     for (uint32_t i = 0; i < count; i++)
         out_offsets[i] = places[i] - begin < end - begin ? out_offsets[i] : INDEX_OUT;
 }
+
+/* CALL(element, index) with unsigned types of these sizes. */
+#define INDEX_BY_SIZES(bytes, index_bytes, CALL)                                                                       \
+    switch ((bytes)*16 + (index_bytes)) {                                                                              \
+    case 0x14:                                                                                                         \
+        CALL(uint8_t, uint32_t)                                                                                        \
+    case 0x18:                                                                                                         \
+        CALL(uint8_t, uint64_t)                                                                                        \
+    case 0x24:                                                                                                         \
+        CALL(uint16_t, uint32_t)                                                                                       \
+    case 0x28:                                                                                                         \
+        CALL(uint16_t, uint64_t)                                                                                       \
+    case 0x44:                                                                                                         \
+        CALL(uint32_t, uint32_t)                                                                                       \
+    case 0x48:                                                                                                         \
+        CALL(uint32_t, uint64_t)                                                                                       \
+    case 0x84:                                                                                                         \
+        CALL(uint64_t, uint32_t)                                                                                       \
+    default:                                                                                                           \
+        CALL(uint64_t, uint64_t)                                                                                       \
+    }
 
 #endif

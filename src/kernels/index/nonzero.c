@@ -23,11 +23,6 @@ void kern_nonzero_any_plan(const struct kern_op *op, const void *state, uint32_t
 }
 
 /* The definition. */
-bool kern_nonzero_any_ref_accepts(const struct kern_op *op)
-{
-    return kern_nonzero_any_accepts(op);
-}
-
 void kern_nonzero_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
     *out = (struct kern_work){ .units = 1, .grain = 1 };

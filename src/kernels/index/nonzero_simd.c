@@ -26,9 +26,11 @@ static struct nonzero_scan nonzero_begin(const struct kern_call *call, uint64_t 
     return scan;
 }
 
-#define NONZERO_FLAGS(type, mask)                                                                                      \
-    for (uint32_t i = 0; i < count; i++)                                                                               \
-        out[i] = (((const type *)from)[(int64_t)i * stride] & (type)(mask)) != 0;
+#define NONZERO_FLAGS(bytes, type, mask)                                                                               \
+    case bytes:                                                                                                        \
+        for (uint32_t i = 0; i < count; i++)                                                                           \
+            out[i] = (((const type *)from)[(int64_t)i * stride] & (type)(mask)) != 0;                                  \
+        break;
 
 /* The sign of a floating-point zero does not count. */
 DENSE_INLINE void nonzero_find_flags(DML_TENSOR_DATA_TYPE type, const void *from, int64_t stride, uint32_t count,
@@ -36,18 +38,10 @@ DENSE_INLINE void nonzero_find_flags(DML_TENSOR_DATA_TYPE type, const void *from
 {
     bool is_float = dense_is_float(type);
     switch (kern_type_bytes(type)) {
-    case 1:
-        NONZERO_FLAGS(uint8_t, UINT8_MAX)
-        break;
-    case 2:
-        NONZERO_FLAGS(uint16_t, is_float ? INT16_MAX : UINT16_MAX)
-        break;
-    case 4:
-        NONZERO_FLAGS(uint32_t, is_float ? INT32_MAX : UINT32_MAX)
-        break;
-    default:
-        NONZERO_FLAGS(uint64_t, is_float ? INT64_MAX : UINT64_MAX)
-        break;
+        NONZERO_FLAGS(1, uint8_t, UINT8_MAX)
+        NONZERO_FLAGS(2, uint16_t, is_float ? INT16_MAX : UINT16_MAX)
+        NONZERO_FLAGS(4, uint32_t, is_float ? INT32_MAX : UINT32_MAX)
+        NONZERO_FLAGS(8, uint64_t, is_float ? INT64_MAX : UINT64_MAX)
     }
 }
 

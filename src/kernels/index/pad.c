@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Padding, row by row: the inside of a row is one copy, its ends a few. */
-#include "kernels/core/kernel.h"
+/* Padding, row by row: the inside of a row is one copy, its ends a few. And new rows into caches. */
+#include "kernels/core/dense.h"
+#include "kernels/core/number.h"
 
 bool kern_pad_any_accepts(const struct kern_op *op)
 {
@@ -15,4 +16,100 @@ void kern_pad_any_plan(const struct kern_op *op, const void *state, uint32_t thr
     *out = (struct kern_work){ .units = rows, .grain = BASE_MAX(1, 16384 / length) };
     if (!kern_type_bytes(y->type))
         out->grain = rows; /* neighbours share bytes */
+}
+
+/* The definition, element by element. Where place `at` of a line of `size` elements, before them where negative, comes
+ * from; -1: the constant. One mirror or one period at a time. */
+static int64_t source_of(DML_PADDING_MODE mode, int64_t at, int64_t size)
+{
+    while (at < 0 || at >= size) {
+        switch (mode) {
+        case DML_PADDING_MODE_EDGE:
+            at = at < 0 ? 0 : size - 1;
+            break;
+        case DML_PADDING_MODE_REFLECTION: /* the outermost element is the mirror */
+            at = size == 1 ? 0 : at < 0 ? -at : 2 * (size - 1) - at;
+            break;
+        case DML_PADDING_MODE_SYMMETRIC: /* the mirror stands behind it */
+            at = at < 0 ? -1 - at : 2 * size - 1 - at;
+            break;
+        case DML_PADDING_MODE_WRAP:
+            at += at < 0 ? size : -size;
+            break;
+        default:
+            return -1;
+        }
+    }
+    return at;
+}
+
+/* The offset in X of what Y has at `index`; false, and 0: the constant. */
+static bool find(const struct kern_op *op, const uint32_t *index, int64_t *out_offset)
+{
+    const struct kern_pad *pad = &op->u.pad;
+    const struct kern_view *x = &op->tensors[0];
+    *out_offset = 0;
+    for (uint32_t d = 0; d < x->rank; d++) {
+        const int64_t at = (int64_t)index[d] - pad->start[d], step = (int64_t)pad->gap[d] + 1;
+        const int64_t from = at % step ? -1 : source_of(pad->mode, at / step, x->sizes[d]);
+        if (from < 0) {
+            *out_offset = 0;
+            return false;
+        }
+        *out_offset += from * x->strides[d];
+    }
+    return true;
+}
+
+void kern_pad_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    const struct kern_view *x = &call->op->tensors[0], *y = &call->op->tensors[1];
+    const uint32_t bytes = kern_type_bytes(x->type), length = y->sizes[y->rank - 1];
+    uint32_t index[KERN_RANK_MAX];
+    kern_unflatten(begin * length, y->rank, y->sizes, index);
+    for (uint64_t i = begin * length; i < end * length; i++) {
+        int64_t offset;
+        const void *from = find(call->op, index, &offset) ? call->data[0] : &call->op->u.pad.value;
+        if (bytes) /* bits, not numbers: NaNs keep theirs */
+            memcpy((char *)call->data[1] + kern_offset(y, index) * bytes, (const char *)from + offset * bytes, bytes);
+        else
+            kern_write(y->type, call->data[1], kern_offset(y, index), kern_read(x->type, from, offset));
+        kern_advance(y->rank, y->sizes, index);
+    }
+}
+
+/* ---- APPEND: the length of the caches is known at execution only. Row l of x becomes row length + l of y, where y has
+ * one; a negative length counts as 0. All other elements of y stay as they are. ---- */
+
+bool kern_append_any_accepts(const struct kern_op *op)
+{
+    const struct kern_view *x = &op->tensors[0], *lengths = &op->tensors[1], *y = &op->tensors[2];
+    return op->input_count == 2 && x->rank == 4 && y->rank == 4 && lengths->rank == 1 && x->type == y->type &&
+           kern_type_bytes(x->type) && x->sizes[0] == y->sizes[0] && x->sizes[1] == y->sizes[1] &&
+           x->sizes[3] == y->sizes[3] && lengths->sizes[0] == y->sizes[0] &&
+           (lengths->type == DML_TENSOR_DATA_TYPE_INT32 || lengths->type == DML_TENSOR_DATA_TYPE_UINT32);
+}
+
+void kern_append_any_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+{
+    *out = (struct kern_work){ .units = dense_rows(&op->tensors[0]), .grain = dense_grain(op->tensors[0].sizes[3]) };
+}
+
+/* The definition, element by element. */
+void kern_append_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    const struct kern_view *x = &call->op->tensors[0], *lengths = &call->op->tensors[1], *y = &call->op->tensors[2];
+    const uint32_t bytes = kern_type_bytes(x->type);
+    uint32_t index[4];
+    for (uint64_t i = begin * x->sizes[3]; i < end * x->sizes[3]; i++) {
+        kern_unflatten(i, x->rank, x->sizes, index);
+        const int64_t from = kern_offset(x, index);
+        const double length = kern_read_double(lengths->type, call->data[1], index[0] * lengths->strides[0]);
+        const double row = (length < 0 ? 0 : length) + index[2];
+        if (row >= y->sizes[2])
+            continue;
+        index[2] = (uint32_t)row;
+        memcpy((char *)call->data[2] + kern_offset(y, index) * bytes, (const char *)call->data[0] + from * bytes,
+               bytes);
+    }
 }

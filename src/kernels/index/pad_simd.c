@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Padding for the instruction set of the including file. */
+/* Padding, and appending rows to caches, for the instruction set of the including file. */
 #include "kernels/core/isa.h"
 #include "kernels/core/copy_body.h"
+#include "kernels/core/dense.h"
 #include "kernels/core/number.h"
 #include "kernels/core/stream.h"
 
@@ -41,41 +42,25 @@ struct pad_row {
     bool non_temporal; /* inner elements go past the caches */
 };
 
-/* Elements of the input, `step` apart in the output. */
+/* Elements of the input, or the constant, to the row's elements from `to` on, `step` apart. */
 static void pad_copy(const struct pad_row *row, uint64_t to, struct pad_source from, int64_t step)
 {
     const struct kern_view *x = &row->op->tensors[0], *y = &row->op->tensors[1];
-    const int64_t in_stride = x->strides[x->rank - 1] * from.step, out_stride = y->strides[y->rank - 1] * step;
-    const uint32_t bytes = kern_type_bytes(x->type);
-    const int64_t in_offset = row->in_offset + from.first * x->strides[x->rank - 1];
-    const int64_t out_offset = row->out_offset + (int64_t)to * y->strides[y->rank - 1];
-    if (bytes && row->non_temporal && out_stride == 1 && from.count * bytes >= 1024) {
-        kern_stream_row(bytes, (char *)row->out + out_offset * bytes, (const char *)row->in + in_offset * bytes,
-                        in_stride, from.count);
-        return;
-    }
-    if (bytes) {
-        copy_row(bytes, (char *)row->out + out_offset * bytes, out_stride, (const char *)row->in + in_offset * bytes,
-                 in_stride, from.count);
-        return;
-    }
-    for (uint64_t i = 0; i < from.count; i++)
+    const uint32_t bytes = kern_type_bytes(x->type), last = x->rank - 1;
+    const bool constant = from.first < 0;
+    const int64_t in_stride = x->strides[last] * from.step, out_stride = y->strides[last] * step;
+    const void *in = constant ? &row->op->u.pad.value : row->in;
+    const int64_t in_offset = constant ? 0 : row->in_offset + from.first * x->strides[last];
+    const int64_t out_offset = row->out_offset + (int64_t)to * y->strides[last];
+    char *put = (char *)row->out + out_offset * bytes;
+    const char *take = (const char *)in + in_offset * bytes;
+    if (bytes && row->non_temporal && !constant && out_stride == 1 && from.count * bytes >= 1024)
+        kern_stream_row(bytes, put, take, in_stride, from.count);
+    else if (bytes)
+        copy_row(bytes, put, out_stride, take, in_stride, from.count);
+    for (uint64_t i = 0; i < from.count && !bytes; i++)
         kern_write(y->type, row->out, out_offset + (int64_t)i * out_stride,
-                   kern_read(x->type, row->in, in_offset + (int64_t)i * in_stride));
-}
-
-static void pad_constant(const struct pad_row *row, uint64_t to, uint64_t count)
-{
-    const struct kern_view *y = &row->op->tensors[1];
-    int64_t stride = y->strides[y->rank - 1];
-    uint32_t bytes = kern_type_bytes(y->type);
-    int64_t offset = row->out_offset + (int64_t)to * stride;
-    if (bytes) {
-        copy_row(bytes, (char *)row->out + offset * bytes, stride, &row->op->u.pad.value, 0, count);
-        return;
-    }
-    for (uint64_t i = 0; i < count; i++)
-        kern_write(y->type, row->out, offset + (int64_t)i * stride, kern_read(y->type, &row->op->u.pad.value, 0));
+                   kern_read(x->type, in, in_offset + (int64_t)i * in_stride));
 }
 
 static void pad_fill_row(const struct pad_row *row)
@@ -84,21 +69,18 @@ static void pad_fill_row(const struct pad_row *row)
     const uint32_t last = row->op->tensors[0].rank - 1;
     const uint64_t start = pad->start[last], inside = row->op->tensors[0].sizes[last];
     const uint64_t length = row->op->tensors[1].sizes[last];
-    struct pad_source from = { 0, 1, inside };
     if (row->constant || pad->gap[last])
-        pad_constant(row, 0, length);
+        pad_copy(row, 0, (struct pad_source){ -1, 0, length }, 1);
     if (row->constant)
         return;
     if (pad->gap[last]) {
-        pad_copy(row, start, from, (int64_t)pad->gap[last] + 1);
+        pad_copy(row, start, (struct pad_source){ 0, 1, inside }, (int64_t)pad->gap[last] + 1);
         return;
     }
+    struct pad_source from;
     for (uint64_t i = 0; i < length; i += from.count) {
         from = pad_sources(pad->mode, (int64_t)i - (int64_t)start, (int64_t)inside, length - i);
-        if (from.first < 0)
-            pad_constant(row, i, from.count);
-        else
-            pad_copy(row, i, from, 1);
+        pad_copy(row, i, from, 1);
     }
 }
 
@@ -135,3 +117,23 @@ static void pad_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 }
 
 KERN_ISA_RUN(pad_any, pad_run)
+
+static void append_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    const struct kern_view *x = &call->op->tensors[0], *lengths = &call->op->tensors[1], *y = &call->op->tensors[2];
+    const uint32_t bytes = kern_type_bytes(x->type);
+    for (uint64_t row = begin; row < end; row++) {
+        uint32_t at[4];
+        dense_row_at(x, row, at);
+        int64_t from = dense_offset(x, at, 3);
+        double length = dense_load(call->data[1], dense_offset(lengths, at, 1), lengths->type);
+        uint64_t place = (length > 0 ? (uint64_t)length : 0) + at[2];
+        if (place >= y->sizes[2])
+            continue;
+        at[2] = (uint32_t)place;
+        copy_row(bytes, (char *)call->data[2] + dense_offset(y, at, 3) * bytes, y->strides[3],
+                 (const char *)call->data[0] + from * bytes, x->strides[3], x->sizes[3]);
+    }
+}
+
+KERN_ISA_RUN(append_any, append_run)

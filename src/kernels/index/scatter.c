@@ -5,9 +5,10 @@
  * A unit of work is one place of one block of free elements. Whoever gets a range of units owns that part of Y: it
  * copies the part from X, then goes through all picks in order and takes those that lead into the part. So threads
  * never meet, and of several updates of one element the last wins, or they are combined in their order. */
-#include "kernels/core/dense.h"
-#include "kernels/index/scatter.h"
-#include "kernels/core/iterator.h"
+#include "kernels/core/number.h"
+#include "kernels/index/index.h"
+
+#include <stdlib.h>
 
 enum { ROW_BYTES = 1 << 16, SHORT_PICKS = 64 };
 
@@ -18,20 +19,6 @@ static struct kern_view cut(const struct kern_view *view, uint32_t from, uint32_
     memcpy(out.sizes, view->sizes + from, count * sizeof(*out.sizes));
     memcpy(out.strides, view->strides + from, count * sizeof(*out.strides));
     return out;
-}
-
-static void lookup_init(struct index_lookup *lookup, const struct kern_op *op)
-{
-    const struct kern_view *index = &op->tensors[1], *y = &op->tensors[3];
-    bool nd = op->u.scatter.mode == KERN_INDEX_ND;
-    uint32_t first = nd ? 0 : op->u.scatter.axis;
-    lookup->type = index->type;
-    lookup->tuple = nd ? index->sizes[index->rank - 1] : 1;
-    lookup->tuple_stride = nd ? index->strides[index->rank - 1] : 0;
-    for (uint32_t t = 0; t < lookup->tuple; t++) {
-        lookup->sizes[t] = y->sizes[first + t];
-        lookup->strides[t] = y->strides[first + t];
-    }
 }
 
 static void iterators_init(struct scatter_plan *plan, const struct kern_op *op)
@@ -58,17 +45,17 @@ static void iterators_init(struct scatter_plan *plan, const struct kern_op *op)
 
 void scatter_plan_init(struct scatter_plan *plan, const struct kern_op *op)
 {
-    lookup_init(&plan->lookup, op);
+    const bool nd = op->u.scatter.mode == KERN_INDEX_ND;
+    index_lookup_init(&plan->lookup, &op->tensors[1], &op->tensors[3], nd ? 0 : op->u.scatter.axis, nd);
     iterators_init(plan, op);
     uint32_t last = plan->free.rank - 1;
     plan->bytes = kern_type_bytes(op->tensors[3].type);
     plan->update_bytes = kern_type_bytes(op->tensors[2].type);
     plan->combine = op->u.scatter.reduction != KERN_SCATTER_LAST;
     plan->row = plan->free.sizes[last];
-    plan->along_free =
-        op->u.scatter.mode == KERN_INDEX_ELEMENTS && plan->row > 1 &&
-        (plan->picks.count < SHORT_PICKS || scatter_magnitude(plan->free.strides[SCATTER_FREE_UPDATES][last]) <
-                                                scatter_magnitude(plan->picks.strides[SCATTER_PICK_UPDATES][0]));
+    plan->along_free = op->u.scatter.mode == KERN_INDEX_ELEMENTS && plan->row > 1 &&
+                       (plan->picks.count < SHORT_PICKS || llabs(plan->free.strides[SCATTER_FREE_UPDATES][last]) <
+                                                               llabs(plan->picks.strides[SCATTER_PICK_UPDATES][0]));
     plan->block = plan->along_free                            ? INDEX_BLOCK
                   : op->u.scatter.mode == KERN_INDEX_ELEMENTS ? 1
                                                               : ROW_BYTES / plan->bytes;
@@ -76,9 +63,38 @@ void scatter_plan_init(struct scatter_plan *plan, const struct kern_op *op)
     plan->blocks = (plan->row + plan->block - 1) / plan->block;
 }
 
+static bool ranks_fit(const struct kern_op *op)
+{
+    const struct kern_view *x = &op->tensors[0], *index = &op->tensors[1], *updates = &op->tensors[2];
+    const struct kern_scatter *scatter = &op->u.scatter;
+    uint32_t tuple = index->sizes[index->rank - 1], rank;
+    switch (scatter->mode) {
+    case KERN_INDEX_ELEMENTS:
+        return scatter->axis < x->rank && index->rank == x->rank && updates->rank == x->rank;
+    case KERN_INDEX_ND:
+        rank = index->rank - 1 + x->rank - tuple;
+        return tuple <= x->rank && updates->rank == BASE_MAX(rank, 1);
+    case KERN_INDEX_AXIS:
+        break;
+    }
+    return false;
+}
+
+static bool types_fit(const struct kern_op *op)
+{
+    DML_TENSOR_DATA_TYPE x = op->tensors[0].type, update = op->tensors[2].type, y = op->tensors[3].type;
+    uint32_t bytes = kern_type_bytes(x);
+    if (op->u.scatter.reduction == KERN_SCATTER_LAST)
+        return bytes && bytes == kern_type_bytes(update) && bytes == kern_type_bytes(y);
+    if (x == DML_TENSOR_DATA_TYPE_FLOAT32 && y == x)
+        return update == x || update == DML_TENSOR_DATA_TYPE_FLOAT16 || update == ANYDML_TENSOR_DATA_TYPE_BFLOAT16;
+    return bytes && x == y && x == update && x != DML_TENSOR_DATA_TYPE_FLOAT16 && x != ANYDML_TENSOR_DATA_TYPE_BFLOAT16;
+}
+
 bool kern_scatter_any_accepts(const struct kern_op *op)
 {
-    return kern_scatter_any_ref_accepts(op);
+    const struct kern_view *x = &op->tensors[0], *y = &op->tensors[3];
+    return !op->epilogue && types_fit(op) && x->rank == y->rank && index_type(op->tensors[1].type) && ranks_fit(op);
 }
 
 void kern_scatter_any_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
@@ -88,4 +104,100 @@ void kern_scatter_any_plan(const struct kern_op *op, const void *state, uint32_t
     uint64_t updates = plan.combine ? plan.block * plan.picks.count / plan.places.count : 0;
     *out = (struct kern_work){ .units = plan.free.count / plan.row * plan.blocks * plan.places.count,
                                .grain = dense_grain(plan.block + updates) };
+}
+
+/* ---- the definition: a copy, then one update after the other ---- */
+
+void kern_scatter_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+{
+    *out = (struct kern_work){ .units = 1, .grain = 1 };
+}
+
+/* The coordinates in Y of the update at `at`; false when an index is out of range. */
+static bool target(const struct kern_op *op, const void *indices, const uint32_t *at, uint32_t *out)
+{
+    const struct kern_view *index = &op->tensors[1], *y = &op->tensors[3];
+    bool nd = op->u.scatter.mode == KERN_INDEX_ND;
+    uint32_t first = nd ? 0 : op->u.scatter.axis, tuple = nd ? index->sizes[index->rank - 1] : 1;
+    uint32_t lookup_rank = nd ? index->rank - 1 : index->rank;
+    int64_t where = 0;
+    for (uint32_t d = 0; d < lookup_rank; d++)
+        where += at[d] * index->strides[d];
+    for (uint32_t d = 0; d < y->rank; d++)
+        out[d] = nd ? d < tuple ? 0 : at[lookup_rank + d - tuple] : at[d];
+    for (uint32_t t = 0; t < tuple; t++) {
+        int64_t offset = where + (nd ? t * index->strides[index->rank - 1] : 0);
+        int64_t place = index_load(indices, offset, index->type, y->sizes[first + t]);
+        if (place < 0 || place >= y->sizes[first + t])
+            return false;
+        out[first + t] = (uint32_t)place;
+    }
+    return true;
+}
+
+static double combined_floats(enum kern_scatter_reduction reduction, double held, double update)
+{
+    switch (reduction) {
+    case KERN_SCATTER_ADD:
+        return held + update;
+    case KERN_SCATTER_MULTIPLY:
+        return held * update;
+    case KERN_SCATTER_MIN:
+        return update < held || held != held ? update : held;
+    default:
+        return update > held || held != held ? update : held;
+    }
+}
+
+static struct kern_number combined(enum kern_scatter_reduction reduction, struct kern_number held,
+                                   struct kern_number update)
+{
+    bool less = update.class == KERN_CLASS_SIGNED ? update.i < held.i : update.u < held.u;
+    if (held.class == KERN_CLASS_FLOAT) {
+        held.f = combined_floats(reduction, held.f, update.f);
+        return held;
+    }
+    switch (reduction) {
+    case KERN_SCATTER_ADD:
+        held.u += update.u;
+        return held;
+    case KERN_SCATTER_MULTIPLY:
+        held.u *= update.u;
+        return held;
+    case KERN_SCATTER_MIN:
+        return less ? update : held;
+    default:
+        return less ? held : update;
+    }
+}
+
+static void put(const struct kern_call *call, const uint32_t *at, const uint32_t *to)
+{
+    const struct kern_view *u = &call->op->tensors[2], *y = &call->op->tensors[3];
+    enum kern_scatter_reduction reduction = call->op->u.scatter.reduction;
+    int64_t from = kern_offset(u, at), place = kern_offset(y, to);
+    if (reduction == KERN_SCATTER_LAST)
+        memcpy((void *)kern_at(call->data[3], y->type, place), kern_at(call->data[2], u->type, from),
+               kern_type_bytes(y->type));
+    else
+        kern_write(
+            y->type, call->data[3], place,
+            combined(reduction, kern_read(y->type, call->data[3], place), kern_read(u->type, call->data[2], from)));
+}
+
+void kern_scatter_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    const struct kern_view *x = &call->op->tensors[0], *u = &call->op->tensors[2], *y = &call->op->tensors[3];
+    const uint32_t bytes = kern_type_bytes(y->type);
+    uint32_t at[KERN_RANK_MAX] = { 0 }, to[KERN_RANK_MAX];
+    if (begin == end)
+        return;
+    do
+        memcpy((void *)kern_at(call->data[3], y->type, kern_offset(y, at)),
+               kern_at(call->data[0], x->type, kern_offset(x, at)), bytes);
+    while (kern_advance(y->rank, y->sizes, at));
+    do
+        if (target(call->op, call->data[1], at, to))
+            put(call, at, to);
+    while (kern_advance(u->rank, u->sizes, at));
 }

@@ -3,8 +3,8 @@
 #include "kernels/core/isa.h"
 #include "kernels/core/copy_body.h"
 #include "kernels/index/index_body.h"
-#include "kernels/index/scatter.h"
-#include "kernels/index/scatter_combine_body.h"
+
+#include <stdlib.h>
 
 /* What a range of units owns: `count` free elements of one row, at places [begin, end). Offsets are those of the first
  * element at place 0. */
@@ -51,7 +51,7 @@ static void scatter_copy_places(const struct scatter_part *part, const struct ke
     const int64_t y_place = plan->places.strides[0][last], x_place = plan->places.strides[1][last];
     char *y = (char *)part->call->data[3] + (part->offset[SCATTER_FREE_Y] + cursor->offset[0]) * bytes;
     const char *x = (const char *)part->call->data[0] + (part->offset[SCATTER_FREE_X] + cursor->offset[1]) * bytes;
-    if (part->count == 1 || scatter_magnitude(y_place) < scatter_magnitude(y_free))
+    if (part->count == 1 || llabs(y_place) < llabs(y_free))
         for (uint64_t f = 0; f < part->count; f++)
             copy_row(bytes, y + (int64_t)f * y_free * bytes, y_place, x + (int64_t)f * x_free * bytes, x_place, places);
     else
@@ -73,37 +73,42 @@ static void scatter_copy_part(const struct scatter_part *part)
                  scatter_part_constant(part) ? 0 : 1, (part->end - part->begin) * part->count);
         return;
     }
-    for (uint64_t place = part->begin; place < part->end;) {
-        uint64_t n = BASE_MIN(places->sizes[places->rank - 1] - cursor.index[places->rank - 1], part->end - place);
+    for (uint64_t place = part->begin, n; place < part->end; place += n, kern_cursor_next_row(places, &cursor)) {
+        n = BASE_MIN(kern_cursor_row_left(places, &cursor), part->end - place);
         scatter_copy_places(part, &cursor, n);
-        kern_cursor_next_row(places, &cursor);
-        place += n;
     }
 }
 
 /* ---- updates ---- */
 
-#define SCATTER_PUT(type)                                                                                              \
-    for (uint32_t i = 0; i < count; i++)                                                                               \
-        if (offsets[i] != INDEX_OUT)                                                                                   \
-            ((type *)y)[offsets[i] + (int64_t)i * y_stride] = ((const type *)u)[(int64_t)i * u_stride];
-
-static void scatter_put_elements(uint32_t bytes, void *y, int64_t y_stride, const void *u, int64_t u_stride,
-                                 const int64_t *offsets, uint32_t count)
+/* Runs of a known number of bytes, where their offset is not INDEX_OUT; strides in elements of `bytes` bytes. */
+DENSE_INLINE void scatter_put_known(char *y, int64_t y_stride, const char *u, int64_t u_stride, uint32_t bytes,
+                                    const int64_t *offsets, uint32_t count, uint32_t run_bytes)
 {
-    switch (bytes) {
-    case 1:
-        SCATTER_PUT(uint8_t)
-        break;
-    case 2:
-        SCATTER_PUT(uint16_t)
-        break;
-    case 4:
-        SCATTER_PUT(uint32_t)
-        break;
+    for (uint32_t i = 0; i < count; i++)
+        if (offsets[i] != INDEX_OUT)
+            memcpy(y + (offsets[i] + (int64_t)i * y_stride) * bytes, u + (int64_t)i * u_stride * bytes, run_bytes);
+}
+
+#define SCATTER_KNOWN(size)                                                                                            \
+    case size:                                                                                                         \
+        scatter_put_known(y, y_stride, u, u_stride, bytes, offsets, count, size);                                      \
+        return true;
+
+/* false: runs of so many bytes are not known */
+static bool scatter_put_runs(uint64_t run_bytes, uint32_t bytes, char *y, int64_t y_stride, const char *u,
+                             int64_t u_stride, const int64_t *offsets, uint32_t count)
+{
+    switch (run_bytes) {
+        SCATTER_KNOWN(1)
+        SCATTER_KNOWN(2)
+        SCATTER_KNOWN(4)
+        SCATTER_KNOWN(8)
+        SCATTER_KNOWN(16)
+        SCATTER_KNOWN(32)
+        SCATTER_KNOWN(64)
     default:
-        SCATTER_PUT(uint64_t)
-        break;
+        return false;
     }
 }
 
@@ -137,24 +142,133 @@ static uint32_t scatter_put_direct(const struct scatter_part *part, void *y, int
     uint32_t i = 0;
     if (limit <= part->begin)
         return 0;
-    switch (plan->bytes * 16 + kern_type_bytes(plan->lookup.type)) {
-    case 0x14:
-        SCATTER_DIRECT(uint8_t, uint32_t)
-    case 0x18:
-        SCATTER_DIRECT(uint8_t, uint64_t)
-    case 0x24:
-        SCATTER_DIRECT(uint16_t, uint32_t)
-    case 0x28:
-        SCATTER_DIRECT(uint16_t, uint64_t)
-    case 0x44:
-        SCATTER_DIRECT(uint32_t, uint32_t)
-    case 0x48:
-        SCATTER_DIRECT(uint32_t, uint64_t)
-    case 0x84:
-        SCATTER_DIRECT(uint64_t, uint32_t)
-    default:
-        SCATTER_DIRECT(uint64_t, uint64_t)
+    INDEX_BY_SIZES(plan->bytes, kern_type_bytes(plan->lookup.type), SCATTER_DIRECT)
+}
+
+/* Update i of a block, `count` elements long, goes to y + offsets[i] + i * y_pick, for the i in `hits` only, in their
+ * order. Strides in elements. */
+struct scatter_updates {
+    void *y;
+    const void *u;
+    int64_t y_pick, u_pick, y_step, u_step;
+    uint64_t count;
+    const int64_t *offsets;
+    uint32_t hit_count;
+    uint32_t hits[INDEX_BLOCK];
+};
+
+/* In 32 bits and more, so that small integers do not become signed ones that overflow. */
+#define SCATTER_ADD(W, a, b)        ((W)(a) + (W)(b))
+#define SCATTER_MULTIPLY(W, a, b)   ((W)(a) * (W)(b))
+#define SCATTER_MIN(W, a, b)        ((b) < (a) ? (b) : (a))
+#define SCATTER_MAX(W, a, b)        ((b) > (a) ? (b) : (a))
+#define SCATTER_MIN_NUMBER(W, a, b) ((a) != (a) ? (b) : SCATTER_MIN(W, a, b))
+#define SCATTER_MAX_NUMBER(W, a, b) ((a) != (a) ? (b) : SCATTER_MAX(W, a, b))
+#define SCATTER_SAME(value)         (value)
+
+/* Rows of updates go far beyond the first-level cache: the places of the next ones are prefetched. */
+enum { SCATTER_AHEAD = 6 };
+
+DENSE_INLINE void scatter_fetch(const struct scatter_updates *s, const char *y, uint32_t h, uint32_t bytes)
+{
+    const uint32_t next = s->hits[BASE_MIN(h + SCATTER_AHEAD, s->hit_count - 1)];
+    const char *at = y + (s->offsets[next] + (int64_t)next * s->y_pick) * (int64_t)bytes;
+    for (uint64_t b = 0; b < BASE_MIN(s->count * bytes, 512); b += 64)
+        __builtin_prefetch(at + b, 1);
+}
+
+#define SCATTER_COMBINE(T, U, W, LOAD, COMBINE)                                                                        \
+    {                                                                                                                  \
+        const uint64_t count = s->count;                                                                               \
+        const int64_t y_step = s->y_step, u_step = s->u_step;                                                          \
+        for (uint32_t h = 0; count == 1 && h < s->hit_count; h++) {                                                    \
+            const int64_t i = s->hits[h];                                                                              \
+            T *to = (T *)s->y + s->offsets[i] + i * s->y_pick;                                                         \
+            const T held = *to, incoming = LOAD(((const U *)s->u)[i * s->u_pick]);                                     \
+            *to = (T)COMBINE(W, held, incoming);                                                                       \
+        }                                                                                                              \
+        for (uint32_t h = 0; count > 1 && h < s->hit_count; h++) {                                                     \
+            const int64_t i = s->hits[h];                                                                              \
+            T *to = (T *)s->y + s->offsets[i] + i * s->y_pick;                                                         \
+            const U *from = (const U *)s->u + i * s->u_pick;                                                           \
+            scatter_fetch(s, s->y, h, sizeof(T));                                                                      \
+            if (y_step == 1 && u_step == 1) {                                                                          \
+                _Pragma("GCC ivdep") for (uint64_t f = 0; f < count; f++)                                              \
+                {                                                                                                      \
+                    const T held = to[f], incoming = LOAD(from[f]);                                                    \
+                    to[f] = (T)COMBINE(W, held, incoming);                                                             \
+                }                                                                                                      \
+            } else {                                                                                                   \
+                for (int64_t f = 0; f < (int64_t)count; f++) {                                                         \
+                    const T held = to[f * y_step], incoming = LOAD(from[f * u_step]);                                  \
+                    to[f * y_step] = (T)COMBINE(W, held, incoming);                                                    \
+                    COPY_ONE_BY_ONE;                                                                                   \
+                }                                                                                                      \
+            }                                                                                                          \
+        }                                                                                                              \
     }
+
+/* By type of Y and the updates; sums and products are the same bits for either sign. */
+#define SCATTER_CASE(constant, T, U, W, LOAD, MINIMUM, MAXIMUM)                                                        \
+    case constant:                                                                                                     \
+        if (reduction == KERN_SCATTER_ADD)                                                                             \
+            SCATTER_COMBINE(T, U, W, LOAD, SCATTER_ADD)                                                                \
+        else if (reduction == KERN_SCATTER_MULTIPLY)                                                                   \
+            SCATTER_COMBINE(T, U, W, LOAD, SCATTER_MULTIPLY)                                                           \
+        else if (reduction == KERN_SCATTER_MIN)                                                                        \
+            SCATTER_COMBINE(T, U, W, LOAD, MINIMUM)                                                                    \
+        else                                                                                                           \
+            SCATTER_COMBINE(T, U, W, LOAD, MAXIMUM)                                                                    \
+        break;
+#define SCATTER_FLOATS(update, T, U, LOAD) SCATTER_CASE(update, T, U, T, LOAD, SCATTER_MIN_NUMBER, SCATTER_MAX_NUMBER)
+#define SCATTER_INTEGERS(type, T, W)       SCATTER_CASE(type, T, T, W, SCATTER_SAME, SCATTER_MIN, SCATTER_MAX)
+
+/* As base_half_to_float, without branches, so that rows of them have vectors. */
+DENSE_INLINE float scatter_half(uint16_t half)
+{
+    const uint32_t magnitude = half & 0x7fff, sign = (uint32_t)(half & 0x8000) << 16;
+    const uint32_t bits = base_float_to_bits(base_bits_to_float(magnitude << 13) * 0x1p112f);
+    return base_bits_to_float((magnitude >= 0x7c00 ? bits | 0x7f800000 : bits) | sign);
+}
+
+static void scatter_combine_hits(const struct scatter_updates *s, enum kern_scatter_reduction reduction,
+                                 DML_TENSOR_DATA_TYPE update)
+{
+    switch ((uint32_t)update) {
+        SCATTER_FLOATS(DML_TENSOR_DATA_TYPE_FLOAT64, double, double, SCATTER_SAME)
+        SCATTER_FLOATS(DML_TENSOR_DATA_TYPE_FLOAT32, float, float, SCATTER_SAME)
+        SCATTER_FLOATS(DML_TENSOR_DATA_TYPE_FLOAT16, float, uint16_t, scatter_half)
+        SCATTER_FLOATS(ANYDML_TENSOR_DATA_TYPE_BFLOAT16, float, uint16_t, base_bfloat_to_float)
+        SCATTER_INTEGERS(DML_TENSOR_DATA_TYPE_INT8, int8_t, uint32_t)
+        SCATTER_INTEGERS(DML_TENSOR_DATA_TYPE_INT16, int16_t, uint32_t)
+        SCATTER_INTEGERS(DML_TENSOR_DATA_TYPE_INT32, int32_t, uint32_t)
+        SCATTER_INTEGERS(DML_TENSOR_DATA_TYPE_INT64, int64_t, uint64_t)
+        SCATTER_INTEGERS(DML_TENSOR_DATA_TYPE_UINT8, uint8_t, uint32_t)
+        SCATTER_INTEGERS(DML_TENSOR_DATA_TYPE_UINT16, uint16_t, uint32_t)
+        SCATTER_INTEGERS(DML_TENSOR_DATA_TYPE_UINT32, uint32_t, uint32_t)
+        SCATTER_INTEGERS(DML_TENSOR_DATA_TYPE_UINT64, uint64_t, uint64_t)
+    }
+}
+
+/* The updates whose offsets are not INDEX_OUT. Threads share the updates, so half of them miss with two: the list is
+ * made without a branch. */
+static void scatter_combine(const struct kern_op *op, struct scatter_updates *s, uint32_t picks)
+{
+    s->hit_count = 0;
+    for (uint32_t i = 0; i < picks; i++) {
+        s->hits[s->hit_count] = i;
+        s->hit_count += s->offsets[i] != INDEX_OUT;
+    }
+    scatter_combine_hits(s, op->u.scatter.reduction, op->tensors[2].type);
+}
+
+/* `count` indices from `first` on are all the same: a list of rows that was broadcast to elements. */
+static bool scatter_one_index(DML_TENSOR_DATA_TYPE type, const void *indices, int64_t first, int64_t stride,
+                              uint32_t count)
+{
+    const uint32_t bytes = kern_type_bytes(type);
+    const char *at = (const char *)indices + first * bytes;
+    return stride == 0 || (stride == 1 && memcmp(at, at + bytes, (size_t)(count - 1) * bytes) == 0);
 }
 
 static void scatter_combine_block(const struct scatter_part *part, char *y, int64_t y_stride, const char *u,
@@ -193,17 +307,8 @@ static void scatter_put_block(const struct scatter_part *part, char *y, int64_t 
         return;
     index_checked(&plan->lookup, indices, first + (int64_t)done * stride, stride, count - done, part->begin, part->end,
                   offsets);
-    scatter_put_elements(plan->bytes, y + (int64_t)done * y_stride * plan->bytes, y_stride,
-                         u + (int64_t)done * u_stride * plan->bytes, u_stride, offsets, count - done);
-}
-
-/* Short rows, of a known number of bytes. */
-DENSE_INLINE void scatter_put_known(char *y, const char *u, int64_t u_stride, uint32_t bytes, const int64_t *offsets,
-                                    uint32_t count, uint32_t row_bytes)
-{
-    for (uint32_t i = 0; i < count; i++)
-        if (offsets[i] != INDEX_OUT)
-            memcpy(y + offsets[i] * bytes, u + (int64_t)i * u_stride * bytes, row_bytes);
+    scatter_put_runs(plan->bytes, plan->bytes, y + (int64_t)done * y_stride * plan->bytes, y_stride,
+                     u + (int64_t)done * u_stride * plan->bytes, u_stride, offsets, count - done);
 }
 
 static void scatter_put_rows(const struct scatter_part *part, char *y, const char *u, int64_t u_stride,
@@ -215,23 +320,19 @@ static void scatter_put_rows(const struct scatter_part *part, char *y, const cha
     const int64_t u_step = plan->free.strides[SCATTER_FREE_UPDATES][last];
     const uint64_t row_bytes = y_step == 1 && u_step == 1 ? part->count * bytes : 0;
     if (plan->combine) {
-        struct scatter_updates updates = { .y = y, .u = u, .u_pick = u_stride, .offsets = offsets };
-        updates.y_step = y_step;
-        updates.u_step = u_step;
-        updates.count = part->count;
+        struct scatter_updates updates = { .y = y,
+                                           .u = u,
+                                           .u_pick = u_stride,
+                                           .y_step = y_step,
+                                           .u_step = u_step,
+                                           .count = part->count,
+                                           .offsets = offsets };
         scatter_combine(part->call->op, &updates, count);
-    } else if (row_bytes == 8)
-        scatter_put_known(y, u, u_stride, bytes, offsets, count, 8);
-    else if (row_bytes == 16)
-        scatter_put_known(y, u, u_stride, bytes, offsets, count, 16);
-    else if (row_bytes == 32)
-        scatter_put_known(y, u, u_stride, bytes, offsets, count, 32);
-    else if (row_bytes == 64)
-        scatter_put_known(y, u, u_stride, bytes, offsets, count, 64);
-    else
+    } else if (!scatter_put_runs(row_bytes, bytes, y, 0, u, u_stride, offsets, count)) {
         for (uint32_t i = 0; i < count; i++)
             if (offsets[i] != INDEX_OUT)
                 copy_row(bytes, y + offsets[i] * bytes, y_step, u + (int64_t)i * u_stride * bytes, u_step, part->count);
+    }
 }
 
 static void scatter_update_along_free(const struct scatter_part *part)
@@ -275,18 +376,11 @@ static void scatter_update_picks(const struct scatter_part *part, const struct k
 static void scatter_update_along_picks(const struct scatter_part *part)
 {
     const struct kern_iterator *picks = &part->plan->picks;
-    const uint32_t last = picks->rank - 1;
     struct kern_cursor cursor;
     kern_cursor_seek(picks, 0, &cursor);
-    for (uint64_t done = 0; done < picks->count;) {
-        uint64_t left = picks->sizes[last] - cursor.index[last];
-        uint32_t n = (uint32_t)BASE_MIN(left, INDEX_BLOCK);
-        scatter_update_picks(part, &cursor, n);
-        done += n;
-        if (n == left)
-            kern_cursor_next_row(picks, &cursor);
-        else
-            kern_cursor_skip(picks, &cursor, n);
+    for (uint64_t done = 0, n; done < picks->count; done += n, kern_cursor_skip(picks, &cursor, n)) {
+        n = BASE_MIN(kern_cursor_row_left(picks, &cursor), INDEX_BLOCK);
+        scatter_update_picks(part, &cursor, (uint32_t)n);
     }
 }
 

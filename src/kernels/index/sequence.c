@@ -14,16 +14,6 @@ void kern_sequence_any_plan(const struct kern_op *op, const void *state, uint32_
 }
 
 /* The definition. */
-bool kern_sequence_any_ref_accepts(const struct kern_op *op)
-{
-    return kern_sequence_any_accepts(op);
-}
-
-void kern_sequence_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
-{
-    kern_sequence_any_plan(op, state, threads, out);
-}
-
 void kern_sequence_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
     const struct kern_sequence *sequence = &call->op->u.sequence;

@@ -13,31 +13,23 @@
 enum { SEQUENCE_PIECE = 256 };
 
 /* In arithmetic that wraps at the element's width; `wide` has at least the width of int. */
-#define SEQUENCE_ROW(type, wide)                                                                                       \
+#define SEQUENCE_INTEGERS(type, wide)                                                                                  \
     {                                                                                                                  \
-        const wide base = (wide)(start + first * delta), step = (wide)delta;                                           \
-        type *at = (type *)to;                                                                                         \
-        if (stride == 1)                                                                                               \
-            for (uint64_t i = 0; i < count; i++)                                                                       \
-                at[i] = (type)(base + (wide)i * step);                                                                 \
-        else                                                                                                           \
-            for (uint64_t i = 0; i < count; i++) {                                                                     \
-                at[(int64_t)i * stride] = (type)(base + (wide)i * step);                                               \
-                COPY_ONE_BY_ONE;                                                                                       \
-            }                                                                                                          \
+        const wide base = (wide)(s->start.u64 + first * s->delta.u64), step = (wide)s->delta.u64;                      \
+        for (uint64_t i = 0; i < count; i++)                                                                           \
+            ((type *)out)[i] = (type)(base + (wide)i * step);                                                          \
     }
 
-static void sequence_integers(uint32_t bytes, void *to, int64_t stride, uint64_t start, uint64_t delta, uint64_t first,
-                              uint64_t count)
+static void sequence_integers(const struct kern_sequence *s, uint32_t bytes, uint64_t first, uint64_t count, void *out)
 {
     if (bytes == 1)
-        SEQUENCE_ROW(uint8_t, uint32_t)
+        SEQUENCE_INTEGERS(uint8_t, uint32_t)
     else if (bytes == 2)
-        SEQUENCE_ROW(uint16_t, uint32_t)
+        SEQUENCE_INTEGERS(uint16_t, uint32_t)
     else if (bytes == 4)
-        SEQUENCE_ROW(uint32_t, uint32_t)
+        SEQUENCE_INTEGERS(uint32_t, uint32_t)
     else
-        SEQUENCE_ROW(uint64_t, uint64_t)
+        SEQUENCE_INTEGERS(uint64_t, uint64_t)
 }
 
 /* FLOAT32 whose last bit is 1 where the value is not exact: rounding it once more, to a type with at least two bits
@@ -62,63 +54,54 @@ static void sequence_halves(const float *odd, uint32_t count, uint16_t *out)
         out[i] = base_float_to_half(odd[i]);
 }
 
-/* As elements of the type; numbers, halves: room. */
-static const void *sequence_convert(DML_TENSOR_DATA_TYPE type, const double *values, uint32_t count, float *numbers,
-                                    uint16_t *halves)
+/* At most SEQUENCE_PIECE elements. */
+static void sequence_floats(const struct kern_sequence *s, DML_TENSOR_DATA_TYPE type, uint64_t first, uint32_t count,
+                            void *out)
 {
-    if (type == DML_TENSOR_DATA_TYPE_FLOAT64)
-        return values;
-    if (type == DML_TENSOR_DATA_TYPE_FLOAT32) {
-        for (uint32_t i = 0; i < count; i++)
-            numbers[i] = (float)values[i];
-        return numbers;
+    const double base = (double)first, start = s->start.f64, delta = s->delta.f64; /* base: exact, and so are sums */
+    double values[SEQUENCE_PIECE];
+    float odd[SEQUENCE_PIECE];
+    for (int32_t i = 0; i < (int32_t)count; i++)
+        values[i] = start + (base + i) * delta;
+    if (type == DML_TENSOR_DATA_TYPE_FLOAT64) {
+        memcpy(out, values, count * sizeof(*values));
+        return;
     }
     for (uint32_t i = 0; i < count; i++)
-        numbers[i] = sequence_odd(values[i]);
-    if (type == DML_TENSOR_DATA_TYPE_FLOAT16)
-        sequence_halves(numbers, count, halves);
+        odd[i] = type == DML_TENSOR_DATA_TYPE_FLOAT32 ? (float)values[i] : sequence_odd(values[i]);
+    if (type == DML_TENSOR_DATA_TYPE_FLOAT32)
+        memcpy(out, odd, count * sizeof(*odd));
+    else if (type == DML_TENSOR_DATA_TYPE_FLOAT16)
+        sequence_halves(odd, count, out);
     else
         for (uint32_t i = 0; i < count; i++)
-            halves[i] = base_float_to_bfloat(numbers[i]);
-    return halves;
-}
-
-static void sequence_floats(DML_TENSOR_DATA_TYPE type, void *to, int64_t stride, double start, double delta,
-                            uint64_t first, uint64_t count)
-{
-    const uint32_t bytes = kern_type_bytes(type);
-    double values[SEQUENCE_PIECE];
-    float numbers[SEQUENCE_PIECE];
-    uint16_t halves[SEQUENCE_PIECE];
-    for (uint64_t done = 0; done < count; done += SEQUENCE_PIECE) {
-        const uint32_t n = (uint32_t)BASE_MIN(count - done, SEQUENCE_PIECE);
-        const double base = (double)(first + done); /* exact, and so is what is added */
-        for (int32_t i = 0; i < (int32_t)n; i++)
-            values[i] = start + (base + i) * delta;
-        copy_row(bytes, (char *)to + (int64_t)done * stride * bytes, stride,
-                 sequence_convert(type, values, n, numbers, halves), 1, n);
-    }
+            ((uint16_t *)out)[i] = base_float_to_bfloat(odd[i]);
 }
 
 static void sequence_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
     const uint32_t tensors[] = { 0 };
     const struct kern_sequence *sequence = &call->op->u.sequence;
-    DML_TENSOR_DATA_TYPE type = call->op->tensors[0].type;
-    uint32_t bytes = kern_type_bytes(type);
+    const DML_TENSOR_DATA_TYPE type = call->op->tensors[0].type;
+    const uint32_t bytes = kern_type_bytes(type);
     struct kern_iterator iterator;
     struct kern_cursor cursor;
     kern_iterator_init(&iterator, call->op, tensors, 1, UINT32_MAX, KERN_ITERATOR_ROW_MAJOR);
-    const uint32_t last = iterator.rank - 1;
+    const int64_t stride = iterator.strides[0][iterator.rank - 1];
     kern_cursor_seek(&iterator, begin, &cursor);
     while (begin < end) {
-        uint64_t n = BASE_MIN(iterator.sizes[last] - cursor.index[last], end - begin);
-        void *to = (char *)call->data[0] + cursor.offset[0] * bytes;
+        uint64_t piece[SEQUENCE_PIECE], n = BASE_MIN(kern_cursor_row_left(&iterator, &cursor), end - begin);
+        char *to = (char *)call->data[0] + cursor.offset[0] * bytes;
+        void *out = stride == 1 ? (void *)to : piece;
+        if (stride != 1 || dense_is_float(type))
+            n = BASE_MIN(n, SEQUENCE_PIECE);
         if (dense_is_float(type))
-            sequence_floats(type, to, iterator.strides[0][last], sequence->start.f64, sequence->delta.f64, begin, n);
+            sequence_floats(sequence, type, begin, (uint32_t)n, out);
         else
-            sequence_integers(bytes, to, iterator.strides[0][last], sequence->start.u64, sequence->delta.u64, begin, n);
-        kern_cursor_next_row(&iterator, &cursor);
+            sequence_integers(sequence, bytes, begin, n, out);
+        if (out == piece)
+            copy_row(bytes, to, stride, piece, 1, n);
+        kern_cursor_skip(&iterator, &cursor, n);
         begin += n;
     }
 }

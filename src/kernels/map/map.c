@@ -3,7 +3,7 @@
 #include "kernels/map/map_run.h"
 #include "kernels/core/stream.h"
 
-enum { FILL_MIN = 64 /* elements of a row */ };
+enum { FILL_MIN = 64, DIRECT_MIN_ROW = 512, DIRECT_PIECE = 16384 /* elements of a row */ };
 
 /* Another view to follow than output 0: an input with long rows where that has but a few elements in each, such as the
  * colours of a pixel. */
@@ -106,20 +106,14 @@ void map_load_rows(struct map_run *run, uint32_t i, uint64_t row, uint32_t phase
     run->block.value[i] = buffer;
 }
 
-/* 4-bit elements that lie densely from a whole byte on. */
-static bool load_dense_nibbles(const struct map_run *run, uint32_t i, uint64_t begin, uint32_t count)
+/* Do the view's elements [begin, begin + count) lie `step` apart? Then *offset is the first one's. */
+static bool is_line(const struct map_run *run, uint32_t view, uint64_t begin, uint64_t count, int64_t step,
+                    int64_t *offset)
 {
-    DML_TENSOR_DATA_TYPE type = run->op->tensors[i].type;
-    const uint32_t view = map_view_of_input(i);
     int64_t stride;
-    if (kern_type_bytes(type) || run->block.type[i] != DML_TENSOR_DATA_TYPE_FLOAT32 || count % 2 ||
-        !kern_iterator_linear(&run->iterator, view, begin, count, &stride) || stride != 1)
+    if (!kern_iterator_linear(&run->iterator, view, begin, count, &stride) || stride != step)
         return false;
-    const int64_t offset = kern_iterator_offset(&run->iterator, view, begin);
-    if (offset % 2)
-        return false;
-    run->block.isa->nibbles(kern_map_block_buffer(&run->block, i), (const uint8_t *)run->call->data[i] + offset / 2,
-                            type == DML_TENSOR_DATA_TYPE_INT4, count / 2);
+    *offset = kern_iterator_offset(&run->iterator, view, begin);
     return true;
 }
 
@@ -148,27 +142,23 @@ static void load_input(struct map_run *run, uint32_t i, uint64_t begin, uint32_t
 {
     run->block.rows &= ~(1u << i);
     run->block.same &= ~(1u << i);
-    DML_TENSOR_DATA_TYPE type = run->op->tensors[i].type;
-    uint32_t bytes = kern_type_bytes(type), view = map_view_of_input(i);
-    bool same = type == run->block.type[i];
-    int64_t stride;
-    const char *at = NULL;
-    if (bytes && kern_iterator_linear(&run->iterator, view, begin, count, &stride) && (stride == 0 || stride == 1))
-        at = (const char *)run->call->data[i] + kern_iterator_offset(&run->iterator, view, begin) * bytes;
-    if (at && stride == 0) {
-        map_load_repeated(run, i, at);
-        return;
-    }
-    if (at && same) {
-        run->block.value[i] = at;
+    const DML_TENSOR_DATA_TYPE type = run->op->tensors[i].type, own = run->block.type[i];
+    const uint32_t bytes = kern_type_bytes(type), view = map_view_of_input(i);
+    const char *data = run->call->data[i];
+    int64_t offset;
+    if (bytes && is_line(run, view, begin, count, 0, &offset)) {
+        map_load_repeated(run, i, data + offset * bytes);
         return;
     }
     void *buffer = kern_map_block_buffer(&run->block, i);
-    void *raw = same ? buffer : kern_map_block_staging(&run->block);
+    void *raw = type == own ? buffer : kern_map_block_staging(&run->block);
     run->block.value[i] = buffer;
-    if (at) {
+    if (is_line(run, view, begin, count, 1, &offset)) {
         run->filled[i] = NULL;
-        kern_convert(run->block.isa, run->block.type[i], buffer, type, at, count);
+        if (type == own)
+            run->block.value[i] = data + offset * bytes;
+        else
+            load_elements(run, i, offset, 1, count, raw, buffer);
         return;
     }
     if (map_repeats_in_rows(&run->iterator, view)) {
@@ -177,23 +167,21 @@ static void load_input(struct map_run *run, uint32_t i, uint64_t begin, uint32_t
         map_load_rows(run, i, begin / row, (uint32_t)(begin % row), (uint32_t)row, count);
         return;
     }
-    if (load_same_rows(run, i, begin, count) || load_dense_nibbles(run, i, begin, count))
+    if (load_same_rows(run, i, begin, count))
         return;
-    kern_iterator_load(&run->iterator, view, type, run->call->data[i], begin, count, raw);
-    if (!same)
-        kern_convert(run->block.isa, run->block.type[i], buffer, type, raw, count);
+    kern_iterator_load(&run->iterator, view, type, data, begin, count, raw);
+    if (type != own)
+        kern_convert(run->block.isa, own, buffer, type, raw, count);
 }
 
 static void *output_in_place(struct map_run *run, uint32_t j, uint64_t begin, uint32_t count)
 {
     const struct kern_op *op = run->op;
-    DML_TENSOR_DATA_TYPE type = op->tensors[op->input_count + j].type;
-    uint32_t view = map_view_of_output(op, j);
-    int64_t stride;
-    if (!kern_type_bytes(type) || !kern_iterator_linear(&run->iterator, view, begin, count, &stride) || stride != 1)
+    const uint32_t t = op->input_count + j, bytes = kern_type_bytes(op->tensors[t].type);
+    int64_t offset;
+    if (!bytes || !is_line(run, map_view_of_output(op, j), begin, count, 1, &offset))
         return NULL;
-    return (char *)run->call->data[op->input_count + j] +
-           kern_iterator_offset(&run->iterator, view, begin) * kern_type_bytes(type);
+    return (char *)run->call->data[t] + offset * bytes;
 }
 
 void map_store_dense(struct map_run *run, void *out, DML_TENSOR_DATA_TYPE type, const void *value, uint32_t count)
@@ -264,11 +252,10 @@ static void prefetch_next(const struct map_run *run, uint64_t begin, uint32_t co
 {
     for (uint32_t i = 0; i < run->op->input_count; i++) {
         const uint32_t view = map_view_of_input(i), bytes = kern_type_bytes(run->op->tensors[i].type);
-        int64_t stride;
-        if (begin + 2 * count > run->iterator.count ||
-            !kern_iterator_linear(&run->iterator, view, begin, 2 * (uint64_t)count, &stride) || stride != 1)
+        int64_t offset;
+        if (begin + 2 * count > run->iterator.count || !is_line(run, view, begin, 2 * (uint64_t)count, 1, &offset))
             continue;
-        const int64_t offset = kern_iterator_offset(&run->iterator, view, begin + count);
+        offset += count;
         map_prefetch((const char *)run->call->data[i] + (bytes ? offset * bytes : offset / 2),
                      bytes ? (uint64_t)count * bytes : count / 2);
     }
@@ -307,6 +294,62 @@ static bool run_fill(struct map_run *run, uint64_t begin, uint64_t end)
     return true;
 }
 
+bool map_direct_init(struct map_direct *direct, const struct map_run *run)
+{
+    const struct kern_op *op = run->op;
+    const struct kern_map *map = &op->u.map;
+    const struct kern_map_inst *inst = &map->inst[0];
+    const DML_TENSOR_DATA_TYPE type = op->tensors[op->input_count].type;
+    const uint64_t row = run->iterator.sizes[run->iterator.rank - 1];
+    direct->inputs = map_arity(inst->code);
+    direct->half = type == DML_TENSOR_DATA_TYPE_FLOAT16;
+    if (!run->block.isa->direct || op->output_count != 1 || map->inst_count != 1 || map->store[0] != op->input_count ||
+        inst->type != DML_TENSOR_DATA_TYPE_FLOAT32 || inst->code == KERN_MAP_CONVERT || row < DIRECT_MIN_ROW)
+        return false;
+    if (!direct->half && type != DML_TENSOR_DATA_TYPE_FLOAT32)
+        return false;
+    direct->bytes = inst->code == KERN_MAP_SELECT && op->tensors[inst->src[0]].type == DML_TENSOR_DATA_TYPE_UINT8;
+    for (uint32_t s = 0; s < direct->inputs; s++) {
+        const uint32_t input = inst->src[s];
+        const DML_TENSOR_DATA_TYPE own = op->tensors[input].type;
+        const bool repeats = run->iterator.strides[map_view_of_input(input)][run->iterator.rank - 1] == 0;
+        if ((own != type && !(repeats && kern_type_bytes(own)) && (s || !direct->bytes)) ||
+            map->load_type[input] != DML_TENSOR_DATA_TYPE_FLOAT32)
+            return false;
+    }
+    return direct->inputs > 0;
+}
+
+/* The elements from `begin` on that it has computed, before `end`; 0: left to the caller. */
+static uint32_t direct_run(const struct map_run *run, const struct map_direct *direct, uint64_t begin, uint64_t end)
+{
+    const struct kern_op *op = run->op;
+    const struct kern_iterator *iterator = &run->iterator;
+    const uint32_t bytes = direct->half ? 2 : 4,
+                   left = (uint32_t)BASE_MIN(kern_iterator_row_left(iterator, begin), DIRECT_PIECE);
+    const uint32_t count = (uint32_t)BASE_MIN(end - begin, left);
+    struct kern_map_direct piece = {
+        .inst = &op->u.map.inst[0], .half = direct->half, .bytes = direct->bytes, .stream = run->non_temporal
+    };
+    if (iterator->strides[0][iterator->rank - 1] != 1)
+        return 0;
+    piece.out = (char *)run->call->data[op->input_count] + kern_iterator_offset(iterator, 0, begin) * bytes;
+    for (uint32_t s = 0; s < direct->inputs; s++) {
+        const uint32_t input = piece.inst->src[s], view = map_view_of_input(input);
+        const int64_t stride = iterator->strides[view][iterator->rank - 1];
+        const DML_TENSOR_DATA_TYPE own = op->tensors[input].type;
+        const char *from =
+            (const char *)run->call->data[input] + kern_iterator_offset(iterator, view, begin) * kern_type_bytes(own);
+        if (stride == 1)
+            piece.src[s] = from;
+        else if (stride == 0)
+            kern_convert(run->block.isa, DML_TENSOR_DATA_TYPE_FLOAT32, &piece.one[s], own, from, 1);
+        else
+            return 0;
+    }
+    return run->block.isa->direct(&piece, count) ? count : 0;
+}
+
 static void run_blocks(struct map_run *run, uint64_t begin, uint64_t end)
 {
     uint32_t unit = unit_elements(run->op), done = 1;
@@ -317,7 +360,7 @@ static void run_blocks(struct map_run *run, uint64_t begin, uint64_t end)
         return;
     if (map_direct_init(&direct, run))
         for (; begin < end && done; begin += done)
-            done = map_direct_run(run, &direct, begin, end);
+            done = direct_run(run, &direct, begin, end);
     while (begin < end) {
         uint32_t count = block_at(&run->iterator, begin, end);
         for (uint32_t i = 0; i < run->op->input_count; i++)
@@ -371,14 +414,10 @@ void kern_map_run_all(const struct kern_call *call, const struct kern_map_isa *i
         kern_stream_end();
 }
 
-bool kern_map_any_ref_accepts(const struct kern_op *op);
-
 bool kern_map_any_accepts(const struct kern_op *op)
 {
     return kern_map_any_ref_accepts(op);
 }
-
-void kern_map_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out);
 
 void kern_map_any_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {

@@ -84,9 +84,8 @@ struct kern_map_isa {
     const struct move_isa *transpose; /* NULL: none */
 };
 extern const struct kern_map_isa kern_map_isa_portable, kern_map_isa_avx2, kern_map_isa_avx512, kern_map_isa_neon;
-
-bool kern_convert_portable(DML_TENSOR_DATA_TYPE to, void *out, DML_TENSOR_DATA_TYPE from, const void *in,
-                           uint32_t count);
+/* The best one for this processor. */
+const struct kern_map_isa *kern_map_isa(void);
 
 /* Converts exactly `count` dense elements; 4-bit types stand one per byte here. */
 void kern_convert(const struct kern_map_isa *isa, DML_TENSOR_DATA_TYPE to, void *out, DML_TENSOR_DATA_TYPE from,
@@ -97,7 +96,6 @@ struct kern_map_block {
     const struct kern_map *map;
     const struct kern_map_isa *isa;
     uint32_t input_count, output_count;
-    uint32_t register_count;
     uint64_t slot_bytes;
     char *slots;
     uint8_t slot[KERN_MAP_REGISTERS];

@@ -119,7 +119,6 @@ void kern_map_block_init(struct kern_map_block *block, const struct kern_map *ma
     block->isa = isa;
     block->input_count = input_count;
     block->output_count = output_count;
-    block->register_count = input_count + map->inst_count;
     block->rows = block->same = 0;
     block->slot_bytes = slot_size(map, input_count);
     block->slots = (char *)base_align_up((uintptr_t)worker_scratch, 64) + KERN_MAP_STAGING_BYTES;
@@ -164,7 +163,7 @@ static bool exec_rows(struct kern_map_block *block, const struct kern_map_inst *
             return false;
         src[s] = block->value[inst->src[s]];
     }
-    return src[1] && block->isa->exec_rows && block->isa->exec_rows(inst, out, src, block->length, count);
+    return src[1] && block->isa->exec_rows(inst, out, src, block->length, count);
 }
 
 /* One instruction for elements [begin, end), which all sources hold. */
@@ -181,7 +180,7 @@ static void run_instruction(struct kern_map_block *block, uint32_t i, void *out,
                           : out;
     if (inst->code == KERN_MAP_CONVERT)
         kern_convert(block->isa, inst->to_type, out, inst->type, src[0], end - begin);
-    else if (!block->isa->exec || !block->isa->exec(inst, out, src, end - begin))
+    else if (!block->isa->exec(inst, out, src, end - begin))
         kern_map_isa_portable.exec(inst, out, src, end - begin);
 }
 
@@ -216,7 +215,7 @@ void kern_map_run_block(struct kern_map_block *block, void *last_out, uint32_t c
             continue;
         for (uint32_t s = 0; s < map_arity(inst->code) && block->rows; s++)
             expand(block, inst->src[s], count);
-        if (block->chain[i] && !block->rows && block->isa->chain) {
+        if (block->chain[i] && !block->rows) {
             uint32_t last = i + block->chain[i] - 1;
             void *end = last_out && last + 1 == map->inst_count
                             ? last_out

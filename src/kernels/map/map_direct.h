@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Programs of one instruction on FLOAT32 or FLOAT16 from where the operands lie to where the result goes: elements are
  * loaded, converted, computed, converted and stored in registers. Included once per instruction set that has vectors of
- * FLOAT16 (map_exec.h). */
+ * FLOAT16 (map_simd.c). */
 #ifndef KERNELS_MAP_DIRECT_H
 #define KERNELS_MAP_DIRECT_H
 
@@ -28,44 +28,29 @@ struct direct {
     char *out;
 };
 
-/* Instructions, how many operands each has, and formulas of x, y, z, p, q. */
-#define DIRECT_BASIC(OP)                                                                                               \
-    OP(ADD, 2, f32_ADD(x, y, p, q))                                                                                    \
-    OP(SUB, 2, f32_SUB(x, y, p, q))                                                                                    \
-    OP(MUL, 2, f32_MUL(x, y, p, q))                                                                                    \
-    OP(DIV, 2, f32_DIV(x, y, p, q))                                                                                    \
-    OP(MIN, 2, f32_MIN(x, y, p, q))                                                                                    \
-    OP(MAX, 2, f32_MAX(x, y, p, q))                                                                                    \
-    OP(MULADD, 1, fmath_muladd(x, p, q))                                                                               \
-    OP(FMA, 3, fmath_muladd(x, y, z))                                                                                  \
-    OP(CLAMP, 1, f32_CLAMP(x, y, p, q))                                                                                \
-    OP(SELECT, 3, x != 0 ? y : z)                                                                                      \
-    OP(SQRT, 1, sqrtf(x))                                                                                              \
-    OP(RECIP, 1, f32_RECIP(x, y, p, q))                                                                                \
-    OP(RELU, 1, f32_RELU(x, y, p, q))                                                                                  \
-    OP(LEAKY_RELU, 1, f32_LEAKY_RELU(x, y, p, q))                                                                      \
-    OP(PRELU, 2, f32_PRELU(x, y, p, q))                                                                                \
-    OP(ELU, 1, x < 0 ? p * fmath_expm1(x) : x)                                                                         \
-    OP(HARD_SIGMOID, 1, f32_HARD_SIGMOID(x, y, p, q))                                                                  \
-    OP(HARD_SWISH, 1, f32_HARD_SWISH(x, y, p, q))                                                                      \
-    OP(LOG, 1, fmath_log(x))                                                                                           \
-    OP(TANH, 1, fmath_tanh(x))                                                                                         \
-    OP(ERF, 1, fmath_erf(x))
-/* Instructions of one operand, the bound of what the FLOAT32 formula takes (NaN is beyond any), the formula, and one
- * for vectors of what were FLOAT16. */
-#define DIRECT_CURVES(OP)                                                                                              \
-    OP(EXP, FMATH_NEAR_EXP, fmath_exp_near(x), half_exp(first))                                                        \
-    OP(SIGMOID, FMATH_NEAR_EXP, fmath_sigmoid_near(x), half_swish(vec_set(1), first))                                  \
-    OP(SWISH, FMATH_NEAR_SWISH(p), fmath_swish_near(x, p *x), half_swish(first, vec_set(p) * first))                   \
-    OP(GELU, FMATH_NEAR_GELU, fmath_gelu_near(x), half_gelu(first))
-#ifdef FMATH_FUSED
-#define DIRECT_NEAR(OP)                                                                                                \
-    DIRECT_CURVES(OP)                                                                                                  \
-    OP(SIN, FMATH_NEAR_TURNS, fmath_sin_near(x), direct_half_sine(first, second, third, p, q))                         \
-    OP(COS, FMATH_NEAR_TURNS, fmath_cos_near(x), direct_half_cosine(first, second, third, p, q))
-#else
-#define DIRECT_NEAR(OP) DIRECT_CURVES(OP)
-#endif
+/* Instructions and how many operands each has, besides those of MAP_NEAR */
+#define DIRECT_PLAIN(OP)                                                                                               \
+    OP(ADD, 2)                                                                                                         \
+    OP(SUB, 2)                                                                                                         \
+    OP(MUL, 2)                                                                                                         \
+    OP(DIV, 2)                                                                                                         \
+    OP(MIN, 2)                                                                                                         \
+    OP(MAX, 2)                                                                                                         \
+    OP(PRELU, 2)                                                                                                       \
+    OP(MULADD, 1)                                                                                                      \
+    OP(CLAMP, 1)                                                                                                       \
+    OP(SQRT, 1)                                                                                                        \
+    OP(RECIP, 1)                                                                                                       \
+    OP(RELU, 1)                                                                                                        \
+    OP(LEAKY_RELU, 1)                                                                                                  \
+    OP(ELU, 1)                                                                                                         \
+    OP(HARD_SIGMOID, 1)                                                                                                \
+    OP(HARD_SWISH, 1)                                                                                                  \
+    OP(LOG, 1)                                                                                                         \
+    OP(TANH, 1)                                                                                                        \
+    OP(ERF, 1)                                                                                                         \
+    OP(FMA, 3)                                                                                                         \
+    OP(SELECT, 3)
 
 /* Loops of one vector's length, which the compiler makes instructions of; unrolled before, choices would become
  * branches. */
@@ -79,7 +64,7 @@ struct direct {
         _Pragma("GCC unroll 1") for (uint32_t i = 0; i < VEC; i++) a[i] = expr;                                        \
         return vec_load(a);                                                                                            \
     }
-#define DIRECT_SINGLE(name, arity, single) DIRECT_VECTOR(direct_##name, single)
+#define DIRECT_SINGLE(name, arity) DIRECT_VECTOR(direct_##name, f32_##name(a[i], b[i], c[i], p, q))
 #define DIRECT_BOTH(name, bound, single, halves)                                                                       \
     DIRECT_VECTOR(direct_##name, single)                                                                               \
     FMATH vec direct_half_##name(vec first, vec second, vec third, float p, float q)                                   \
@@ -87,18 +72,19 @@ struct direct {
         return halves;                                                                                                 \
     }
 
-#define x a[i]
-#define y b[i]
-#define z c[i]
 #ifdef FMATH_FUSED
-DIRECT_VECTOR(direct_half_sine, half_turned(x, 0))
-DIRECT_VECTOR(direct_half_cosine, half_turned(x, 1))
+FMATH vec direct_half_turned(vec first, uint32_t quarters)
+{
+    float a[VEC];
+    vec_store(a, first);
+    _Pragma("GCC unroll 1") for (uint32_t i = 0; i < VEC; i++) a[i] = half_turned(a[i], quarters);
+    return vec_load(a);
+}
 #endif
-DIRECT_BASIC(DIRECT_SINGLE)
-DIRECT_NEAR(DIRECT_BOTH)
+#define x a[i]
+DIRECT_PLAIN(DIRECT_SINGLE)
+MAP_NEAR(DIRECT_BOTH)
 #undef x
-#undef y
-#undef z
 #undef DIRECT_SINGLE
 #undef DIRECT_BOTH
 #undef DIRECT_VECTOR
@@ -216,7 +202,7 @@ FMATH void direct_run(direct_op *op, uint32_t arity, float bound, const struct d
         direct_part(op, arity, bound, d, i, count - i, half);
 }
 
-#define DIRECT_CASE(name, arity, single)                                                                               \
+#define DIRECT_CASE(name, arity)                                                                                       \
     case KERN_MAP_##name:                                                                                              \
         direct_run(direct_##name, arity, 0, &own, count, half, stream);                                                \
         return true;
@@ -230,36 +216,23 @@ FMATH void direct_run(direct_op *op, uint32_t arity, float bound, const struct d
 
 FMATH bool direct_code(const struct direct *d, uint32_t count, bool half, bool stream)
 {
-    const float p = d->inst->imm[0].f32;
+    const float p = d->inst->imm[0].f32; /* of a bound */
     struct direct own = *d;
-    (void)p;
     if (own.first == 1) { /* nothing else has bytes */
         direct_run(direct_SELECT, 3, 0, &own, count, half, stream);
         return true;
     }
     own.first = half ? 2 : 4; /* which the compiler now knows */
     switch ((enum kern_map_code)own.inst->code) {
-        DIRECT_BASIC(DIRECT_CASE)
-        DIRECT_NEAR(DIRECT_CASE_NEAR)
+        DIRECT_PLAIN(DIRECT_CASE)
+        MAP_NEAR(DIRECT_CASE_NEAR)
     default:
         return false;
     }
 }
 #undef DIRECT_CASE
 #undef DIRECT_CASE_NEAR
-#undef DIRECT_BASIC
-#undef DIRECT_CURVES
-#undef DIRECT_NEAR
-
-static bool direct_float(const struct direct *d, uint32_t count, bool stream)
-{
-    return stream ? direct_code(d, count, false, true) : direct_code(d, count, false, false);
-}
-
-static bool direct_half(const struct direct *d, uint32_t count, bool stream)
-{
-    return stream ? direct_code(d, count, true, true) : direct_code(d, count, true, false);
-}
+#undef DIRECT_PLAIN
 
 static bool direct_block(const struct kern_map_direct *given, uint32_t count)
 {
@@ -270,7 +243,9 @@ static bool direct_block(const struct kern_map_direct *given, uint32_t count)
         d.one[s] = vec_set(given->one[s]);
         d.ones |= given->src[s] ? 0 : 1u << s;
     }
-    return given->half ? direct_half(&d, count, given->stream) : direct_float(&d, count, given->stream);
+    if (given->half)
+        return given->stream ? direct_code(&d, count, true, true) : direct_code(&d, count, true, false);
+    return given->stream ? direct_code(&d, count, false, true) : direct_code(&d, count, false, false);
 }
 
 #endif

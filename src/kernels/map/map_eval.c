@@ -1,99 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What each operation of mapops.def means, on single numbers. FLOAT32 is computed in double and rounded once. */
-#include "kernels/map/map.h"
-#include "kernels/map/map_integer.h"
-
-#include <math.h>
-
-static double mod_floor(double a, double b)
-{
-    double rest = fmod(a, b);
-    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
-}
-
-static double min_number(double a, double b)
-{
-    return a < b || b != b ? a : b;
-}
-
-static double max_number(double a, double b)
-{
-    return a > b || b != b ? a : b;
-}
-
-static double sigmoid(double a)
-{
-    return a < 0 ? exp(a) / (1 + exp(a)) : 1 / (1 + exp(-a));
-}
-
-/* ln(1 + e^a) without overflow */
-static double softplus(double a)
-{
-    return (a > 0 ? a : a != a ? a : 0) + log1p(exp(-fabs(a)));
-}
-
-static double is_infinite(double a, double p)
-{
-    return (a == INFINITY && !(p < 0)) || (a == -INFINITY && !(p > 0));
-}
-
-static double muladd(double a, double b, double c)
-{
-    return a * b + c;
-}
+#include "kernels/map/map_formulas.h"
 
 #define VALUE(name, expr)                                                                                              \
     case KERN_MAP_##name:                                                                                              \
         return expr;
 
-static double eval_activation(uint32_t code, double a, double p, double q)
-{
-    switch ((enum kern_map_code)code) {
-        VALUE(ELU, a < 0 ? p * expm1(a) : a)
-        VALUE(SELU, a > 0 ? q * a : q * p * expm1(a))
-        VALUE(CELU, a != a ? a : fmax(0, a) + fmin(0, p * expm1(a / p)))
-        VALUE(SIGMOID, sigmoid(a))
-        VALUE(SOFTPLUS, softplus(p * a) / p)
-        VALUE(PSOFTPLUS, p * softplus(q * a))
-        VALUE(STANH, p * tanh(q * a))
-        VALUE(GELU, a / 2 * erfc(-a * 0.70710678118654752440))
-        VALUE(SWISH, a * sigmoid(p * a))
-    default:
-        return NAN;
-    }
-}
-
-static double eval_math(uint32_t code, double a, double p, double q)
-{
-    switch ((enum kern_map_code)code) {
-        VALUE(SQRT, sqrt(a))
-        VALUE(EXP, exp(a))
-        VALUE(LOG, log(a))
-        VALUE(SIN, sin(a))
-        VALUE(COS, cos(a))
-        VALUE(TAN, tan(a))
-        VALUE(ASIN, asin(a))
-        VALUE(ACOS, acos(a))
-        VALUE(ATAN, atan(a))
-        VALUE(SINH, sinh(a))
-        VALUE(COSH, cosh(a))
-        VALUE(TANH, tanh(a))
-        VALUE(ASINH, asinh(a))
-        VALUE(ACOSH, acosh(a))
-        VALUE(ATANH, atanh(a))
-        VALUE(ERF, erf(a))
-        VALUE(CEIL, ceil(a))
-        VALUE(FLOOR, floor(a))
-        VALUE(TRUNC, trunc(a))
-        VALUE(RINT, rint(a))
-        VALUE(ROUND_AWAY, round(a))
-    default:
-        return eval_activation(code, a, p, q);
-    }
-}
-
 #define is_nan(u)                         ((u) != (u))
 #define absolute                          fabs
+#define min_number                        min_f64
+#define max_number                        max_f64
+#define muladd                            muladd_f64
 #define MAPEXPR(name, arity, types, expr) VALUE(name, expr)
 #define MAPTRUTH                          MAPEXPR
 
@@ -101,19 +18,9 @@ static double eval_float(uint32_t code, double a, double b, double c, double p, 
 {
     switch ((enum kern_map_code)code) {
 #include "kernels/map/mapops.def"
-        VALUE(CONST, p)
-        VALUE(MOD_TRUNC, fmod(a, b))
-        VALUE(MOD_FLOOR, mod_floor(a, b))
-        VALUE(POW, pow(a, b))
-        VALUE(MEAN, (a + b) / 2)
-        VALUE(ATAN2, atan2(a, b))
-        VALUE(MULADD, a * p + q)
-        VALUE(FMA, fma(a, b, c))
-        VALUE(SELECT, a != 0 ? b : c)
-        VALUE(SIGN, (a > 0) - (a < 0))
-        VALUE(IS_INF, is_infinite(a, p))
+        MAP_DOUBLES(VALUE)
     default:
-        return eval_math(code, a, p, q);
+        return NAN;
     }
 }
 
@@ -226,5 +133,61 @@ void kern_map_eval_program(const struct kern_map *map, uint32_t input_count, str
         const struct kern_map_inst *inst = &map->inst[i];
         registers[input_count + i] =
             kern_map_eval(inst, registers[inst->src[0]], registers[inst->src[1]], registers[inst->src[2]]);
+    }
+}
+
+/* ---- programs, one element at a time: the definition that every other row is tested against ---- */
+
+bool kern_map_any_ref_accepts(const struct kern_op *op)
+{
+    const struct kern_map *map = &op->u.map;
+    if (op->input_count + op->output_count > KERN_TENSORS_MAX || map->inst_count > KERN_MAP_INST_MAX)
+        return false;
+    for (uint32_t j = 0; j < op->output_count; j++)
+        if (map->store[j] >= op->input_count + map->inst_count)
+            return false;
+    return op->output_count > 0;
+}
+
+/* Neighbouring 4-bit elements share a byte, so that one thread must write them all. */
+static bool writes_nibbles(const struct kern_op *op)
+{
+    for (uint32_t j = 0; j < op->output_count; j++)
+        if (!kern_type_bytes(op->tensors[op->input_count + j].type))
+            return true;
+    return false;
+}
+
+void kern_map_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+{
+    uint64_t elements = kern_view_elements(&op->tensors[op->input_count]);
+    *out = (struct kern_work){ .units = elements, .grain = writes_nibbles(op) ? elements : 4096 };
+}
+
+static void map_element(const struct kern_call *call, const uint32_t *index)
+{
+    const struct kern_op *op = call->op;
+    const struct kern_map *map = &op->u.map;
+    struct kern_number registers[KERN_MAP_REGISTERS];
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        const struct kern_view *view = &op->tensors[i];
+        registers[i] =
+            kern_number_to(map->load_type[i], kern_read(view->type, call->data[i], kern_offset(view, index)));
+    }
+    kern_map_eval_program(map, op->input_count, registers);
+    for (uint32_t j = 0; j < op->output_count; j++) {
+        const struct kern_view *view = &op->tensors[op->input_count + j];
+        kern_write(view->type, call->data[op->input_count + j], kern_offset(view, index), registers[map->store[j]]);
+    }
+}
+
+void kern_map_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    const struct kern_view *view = &call->op->tensors[call->op->input_count];
+    uint32_t index[KERN_RANK_MAX];
+    kern_unflatten(begin, view->rank, view->sizes, index);
+    for (uint64_t i = begin; i < end; i++) {
+        map_element(call, index);
+        kern_advance(view->rank, view->sizes, index);
     }
 }

@@ -56,8 +56,6 @@ struct map_direct {
     bool half, bytes; /* as in struct kern_map_direct */
 };
 bool map_direct_init(struct map_direct *direct, const struct map_run *run);
-/* The elements from `begin` on that it has computed, before `end`; 0: left to the caller. */
-uint32_t map_direct_run(const struct map_run *run, const struct map_direct *direct, uint64_t begin, uint64_t end);
 
 /* Programs of 4-bit elements and of what repeats along rows: computed once for each row and each of the 16 elements,
  * and looked up. Units are pieces of rows. */

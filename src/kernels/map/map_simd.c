@@ -6,13 +6,10 @@
 #endif
 #include "kernels/core/isa.h"
 #include "kernels/vec/fmath.h"
-#include "kernels/vec/fmath_wide.h"
 #include "kernels/map/map.h"
 #include "kernels/map/map_chain.h"
-#include "kernels/map/map_integer.h"
+#include "kernels/map/map_formulas.h"
 #include "kernels/map/map_load.h"
-#include "kernels/map/map_narrow.h"
-#include "kernels/map/map_rows.h"
 #include "kernels/move/move.h"
 
 /* One case: `expr` of x = a[i], y = b[i], z = c[i]. */
@@ -36,94 +33,77 @@ FMATH float max_f32(float u, float v)
     return u > v || v != v ? u : v;
 }
 
-FMATH double min_f64(double u, double v)
-{
-    return u < v || v != v ? u : v;
-}
-
-FMATH double max_f64(double u, double v)
-{
-    return u > v || v != v ? u : v;
-}
-
-FMATH double muladd_f64(double u, double v, double w)
-{
-    return u * v + w;
-}
-
 #define is_nan(u)        ((u) != (u))
 #define absolute(u)      _Generic((u), float : fmath_abs, double : fabs)(u)
 #define min_number(u, v) _Generic((u) + (v), float : min_f32, double : min_f64)(u, v)
 #define max_number(u, v) _Generic((u) + (v), float : max_f32, double : max_f64)(u, v)
 #define muladd(u, v, w)  _Generic((u), float : fmath_muladd, double : muladd_f64)(u, v, w)
 
-/* f32_ADD(a, b, p, q), f64_ADD and so on. */
-#define MAPEXPR_AS(T, name, expr)                                                                                      \
-    FMATH T name(T a, T b, T p, T q)                                                                                   \
-    {                                                                                                                  \
-        return expr;                                                                                                   \
-    }
-#define MAPEXPR(name, arity, types, expr)  MAPEXPR_AS(float, f32_##name, expr) MAPEXPR_AS(double, f64_##name, expr)
-#define MAPTRUTH(name, arity, types, expr) MAPEXPR(name, arity, types, (expr) ? 1 : 0)
-#include "kernels/map/mapops.def"
-
-/* What they are called with. */
-#define OPERANDS_1 x, 0, p, q
-#define OPERANDS_2 x, y, p, q
-
-static bool exec_f32_expr(const struct kern_map_inst *inst, float *out, const float *a, const float *b, uint32_t n)
-{
-    const float p = inst->imm[0].f32, q = inst->imm[1].f32;
-    switch ((enum kern_map_code)inst->code) {
-#define MAPEXPR(name, arity, types, expr) LOOP(name, f32_##name(OPERANDS_##arity))
-#define MAPTRUTH                          MAPEXPR
-#include "kernels/map/mapops.def"
-    default:
-        return false;
-    }
-}
-
-static bool exec_f64_expr(const struct kern_map_inst *inst, double *out, const double *a, const double *b, uint32_t n)
-{
-    const double p = inst->imm[0].f64, q = inst->imm[1].f64;
-    switch ((enum kern_map_code)inst->code) {
-#define MAPEXPR(name, arity, types, expr) LOOP(name, f64_##name(OPERANDS_##arity))
-#define MAPTRUTH                          MAPEXPR
-#include "kernels/map/mapops.def"
-    default:
-        return false;
-    }
-}
-
-/* ---- FLOAT32 ---- */
-
-static float mod_floor_f32(float u, float v)
+static inline float mod_floor_f32(float u, float v)
 {
     float rest = fmodf(u, v);
     return rest != 0 && (rest < 0) != (v < 0) ? rest + v : rest;
 }
 
-static bool exec_f32_basic(const struct kern_map_inst *inst, float *out, const float *a, const float *b, const float *c,
+/* FORMULA(name, expression), as MAP_DOUBLES; without those that are called for whole blocks below */
+#define MAP_FLOATS(FORMULA)                                                                                            \
+    FORMULA(CONST, p)                                                                                                  \
+    FORMULA(MOD_TRUNC, fmodf(a, b))                                                                                    \
+    FORMULA(MOD_FLOOR, mod_floor_f32(a, b))                                                                            \
+    FORMULA(MEAN, (float)(((double)a + b) * 0.5))                                                                      \
+    FORMULA(ATAN2, atan2f(a, b))                                                                                       \
+    FORMULA(MULADD, fmath_muladd(a, p, q))                                                                             \
+    FORMULA(FMA, fmath_muladd(a, b, c))                                                                                \
+    FORMULA(SELECT, a != 0 ? b : c)                                                                                    \
+    FORMULA(SIGN, (float)((a > 0) - (a < 0)))                                                                          \
+    FORMULA(IS_INF, ((a == INFINITY) & !(p < 0)) | ((a == -INFINITY) & !(p > 0)))                                      \
+    FORMULA(SQRT, sqrtf(a))                                                                                            \
+    FORMULA(CEIL, ceilf(a))                                                                                            \
+    FORMULA(FLOOR, floorf(a))                                                                                          \
+    FORMULA(TRUNC, truncf(a))                                                                                          \
+    FORMULA(RINT, rintf(a))                                                                                            \
+    FORMULA(ROUND_AWAY, roundf(a))                                                                                     \
+    FORMULA(EXP, fmath_exp(a))                                                                                         \
+    FORMULA(LOG, fmath_log(a))                                                                                         \
+    FORMULA(TANH, fmath_tanh(a))                                                                                       \
+    FORMULA(ERF, fmath_erf(a))                                                                                         \
+    FORMULA(ELU, a < 0 ? p * fmath_expm1(a) : a)                                                                       \
+    FORMULA(SELU, a > 0 ? q * a : (q * p) * fmath_expm1(a))                                                            \
+    FORMULA(CELU, a > 0 ? a : p * fmath_expm1(a / p))                                                                  \
+    FORMULA(SIGMOID, fmath_sigmoid(a))                                                                                 \
+    FORMULA(SOFTPLUS, p *a > 88.0f ? a : fmath_softplus(p * a) / p)                                                    \
+    FORMULA(PSOFTPLUS, q *a > 88.0f ? (p * q) * a : p * fmath_softplus(q * a))                                         \
+    FORMULA(STANH, p *fmath_tanh(q *a))                                                                                \
+    FORMULA(GELU, fmath_gelu(a))                                                                                       \
+    FORMULA(SWISH, fmath_swish(a, p *a))
+
+/* f32_ADD(a, b, c, p, q), f64_ADD and so on; all have the same parameters. */
+#define MAP_FUNCTION(T, name, expr)                                                                                    \
+    FMATH T name(T a, T b, T c, T p, T q)                                                                              \
+    {                                                                                                                  \
+        return expr;                                                                                                   \
+    }
+#define MAP_F32(name, expr)                MAP_FUNCTION(float, f32_##name, expr)
+#define MAP_F64(name, expr)                MAP_FUNCTION(double, f64_##name, expr)
+#define MAPEXPR(name, arity, types, expr)  MAP_F32(name, expr) MAP_F64(name, expr)
+#define MAPTRUTH(name, arity, types, expr) MAPEXPR(name, arity, types, (expr) ? 1 : 0)
+#include "kernels/map/mapops.def"
+MAP_FLOATS(MAP_F32)
+MAP_DOUBLES(MAP_F64)
+
+/* ---- FLOAT32 ---- */
+
+#define LOOP_F32(name, expr) LOOP(name, f32_##name(x, y, z, p, q))
+
+static bool exec_f32_plain(const struct kern_map_inst *inst, float *out, const float *a, const float *b, const float *c,
                            uint32_t n)
 {
     const float p = inst->imm[0].f32, q = inst->imm[1].f32;
-    const bool positive = !(p < 0), negative = !(p > 0);
     switch ((enum kern_map_code)inst->code) {
-        LOOP(CONST, p)
-        LOOP(MOD_TRUNC, fmodf(x, y))
-        LOOP(MOD_FLOOR, mod_floor_f32(x, y))
-        LOOP(MEAN, (float)(((double)x + y) * 0.5))
-        LOOP(MULADD, fmath_muladd(x, p, q))
-        LOOP(FMA, fmath_muladd(x, y, z))
-        LOOP(SELECT, x != 0 ? y : z)
-        LOOP(SIGN, (float)((x > 0) - (x < 0)))
-        LOOP(IS_INF, (positive && x == INFINITY) || (negative && x == -INFINITY) ? 1.0f : 0.0f)
-        LOOP(SQRT, sqrtf(x))
-        LOOP(CEIL, ceilf(x))
-        LOOP(FLOOR, floorf(x))
-        LOOP(TRUNC, truncf(x))
-        LOOP(RINT, rintf(x))
-        LOOP(ROUND_AWAY, roundf(x))
+#define MAPEXPR(name, arity, types, expr) LOOP_F32(name, expr)
+#define MAPTRUTH                          MAPEXPR
+#include "kernels/map/mapops.def"
+        MAP_FLOATS(LOOP_F32)
     default:
         return false;
     }
@@ -166,10 +146,6 @@ static void power_f32(float *out, const float *a, const float *b, uint32_t n)
 static bool exec_f32_math(uint8_t code, float *out, const float *a, const float *b, uint32_t n)
 {
     switch ((enum kern_map_code)code) {
-        LOOP(EXP, fmath_exp(x))
-        LOOP(LOG, fmath_log(x))
-        LOOP(TANH, fmath_tanh(x))
-        LOOP(ERF, fmath_erf(x))
         WIDE(SIN, sin, FMATH_IN_TURNS)
         WIDE(COS, cos, FMATH_IN_TURNS)
         WIDE(TAN, tan, FMATH_IN_TURNS)
@@ -181,26 +157,8 @@ static bool exec_f32_math(uint8_t code, float *out, const float *a, const float 
         WIDE(ASINH, asinh, FMATH_IN_FINITE)
         WIDE(ACOSH, acosh, FMATH_IN_ABOVE)
         WIDE(ATANH, atanh, FMATH_IN_OPEN_ONE)
-        LOOP(ATAN2, atan2f(x, y))
     case KERN_MAP_POW:
         return power_f32(out, a, b, n), true;
-    default:
-        return false;
-    }
-}
-
-static bool exec_f32_activation(uint8_t code, float *out, const float *a, float p, float q, uint32_t n)
-{
-    switch ((enum kern_map_code)code) {
-        LOOP(ELU, x < 0 ? p * fmath_expm1(x) : x)
-        LOOP(SELU, x > 0 ? q * x : (q * p) * fmath_expm1(x))
-        LOOP(CELU, x > 0 ? x : p * fmath_expm1(x / p))
-        LOOP(SIGMOID, fmath_sigmoid(x))
-        LOOP(SOFTPLUS, p * x > 88.0f ? x : fmath_softplus(p * x) / p)
-        LOOP(PSOFTPLUS, q * x > 88.0f ? (p * q) * x : p * fmath_softplus(q * x))
-        LOOP(STANH, p * fmath_tanh(q * x))
-        LOOP(GELU, fmath_gelu(x))
-        LOOP(SWISH, fmath_swish(x, p * x))
     default:
         return false;
     }
@@ -216,8 +174,24 @@ static bool all_within(const float *a, float bound, uint32_t n)
     return greatest <= fmath_to_bits(bound);
 }
 
-/* Cheaper ways for blocks that lie near zero, as nearly all do; false when this one does not. */
-#define NEAR(name, bound, expr)                                                                                        \
+/* Cheaper ways for elements near zero, as nearly all are: the bound of what the FLOAT32 formula takes (NaN is beyond
+ * any), the formula of x and p, and one for vectors `first` of what were FLOAT16. */
+#define MAP_CURVES(OP)                                                                                                 \
+    OP(EXP, FMATH_NEAR_EXP, fmath_exp_near(x), half_exp(first))                                                        \
+    OP(SIGMOID, FMATH_NEAR_EXP, fmath_sigmoid_near(x), half_swish(vec_set(1), first))                                  \
+    OP(SWISH, FMATH_NEAR_SWISH(p), fmath_swish_near(x, p *x), half_swish(first, vec_set(p) * first))                   \
+    OP(GELU, FMATH_NEAR_GELU, fmath_gelu_near(x), half_gelu(first))
+#ifdef FMATH_FUSED
+#define MAP_NEAR(OP)                                                                                                   \
+    MAP_CURVES(OP)                                                                                                     \
+    OP(SIN, FMATH_NEAR_TURNS, fmath_sin_near(x), direct_half_turned(first, 0))                                         \
+    OP(COS, FMATH_NEAR_TURNS, fmath_cos_near(x), direct_half_turned(first, 1))
+#else
+#define MAP_NEAR MAP_CURVES
+#endif
+
+/* false: not all of the block lies there */
+#define NEAR(name, bound, expr, halves)                                                                                \
     case KERN_MAP_##name:                                                                                              \
         if (!all_within(a, bound, n))                                                                                  \
             return false;                                                                                              \
@@ -227,14 +201,7 @@ static bool all_within(const float *a, float bound, uint32_t n)
 static bool exec_f32_near(uint8_t code, float *out, const float *a, float p, uint32_t n)
 {
     switch ((enum kern_map_code)code) {
-        NEAR(EXP, FMATH_NEAR_EXP, fmath_exp_near(x))
-        NEAR(SIGMOID, FMATH_NEAR_EXP, fmath_sigmoid_near(x))
-        NEAR(SWISH, FMATH_NEAR_SWISH(p), fmath_swish_near(x, p * x))
-        NEAR(GELU, FMATH_NEAR_GELU, fmath_gelu_near(x))
-#ifdef FMATH_FUSED
-        NEAR(SIN, FMATH_NEAR_TURNS, fmath_sin_near(x))
-        NEAR(COS, FMATH_NEAR_TURNS, fmath_cos_near(x))
-#endif
+        MAP_NEAR(NEAR)
     default:
         return false;
     }
@@ -244,77 +211,26 @@ static bool exec_f32_near(uint8_t code, float *out, const float *a, float p, uin
 static bool exec_f32(const struct kern_map_inst *inst, float *out, const float *a, const float *b, const float *c,
                      uint32_t n)
 {
-    const float p = inst->imm[0].f32, q = inst->imm[1].f32;
-    return exec_f32_expr(inst, out, a, b, n) || exec_f32_basic(inst, out, a, b, c, n) ||
-           exec_f32_near(inst->code, out, a, p, n) || exec_f32_activation(inst->code, out, a, p, q, n) ||
+    return exec_f32_near(inst->code, out, a, inst->imm[0].f32, n) || exec_f32_plain(inst, out, a, b, c, n) ||
            exec_f32_math(inst->code, out, a, b, n);
 }
 
 /* ---- FLOAT64 ---- */
 
-/* ln(1 + e^u) without overflow */
-static double softplus_f64(double u)
-{
-    return (u > 0 ? u : u != u ? u : 0) + log1p(exp(-__builtin_fabs(u)));
-}
-
-static double sigmoid_f64(double u)
-{
-    return u < 0 ? exp(u) / (1 + exp(u)) : 1 / (1 + exp(-u));
-}
-
-static bool exec_f64_other(const struct kern_map_inst *inst, double *out, const double *a, const double *b,
-                           const double *c, uint32_t n)
-{
-    const double p = inst->imm[0].f64, q = inst->imm[1].f64;
-    switch ((enum kern_map_code)inst->code) {
-        LOOP(CONST, p)
-        LOOP(MEAN, (x + y) / 2)
-        LOOP(MULADD, x * p + q)
-        LOOP(FMA, __builtin_fma(x, y, z))
-        LOOP(SELECT, x != 0 ? y : z)
-        LOOP(SIGN, (double)((x > 0) - (x < 0)))
-        LOOP(SQRT, sqrt(x))
-        LOOP(CEIL, ceil(x))
-        LOOP(FLOOR, floor(x))
-        LOOP(TRUNC, trunc(x))
-        LOOP(RINT, rint(x))
-        LOOP(EXP, exp(x))
-        LOOP(LOG, log(x))
-        LOOP(TANH, tanh(x))
-        LOOP(ERF, erf(x))
-        LOOP(POW, pow(x, y))
-        LOOP(SIN, sin(x))
-        LOOP(COS, cos(x))
-        LOOP(TAN, tan(x))
-        LOOP(ASIN, asin(x))
-        LOOP(ACOS, acos(x))
-        LOOP(ATAN, atan(x))
-        LOOP(SINH, sinh(x))
-        LOOP(COSH, cosh(x))
-        LOOP(ASINH, asinh(x))
-        LOOP(ACOSH, acosh(x))
-        LOOP(ATANH, atanh(x))
-        LOOP(ATAN2, atan2(x, y))
-        LOOP(MOD_TRUNC, fmod(x, y))
-        LOOP(ROUND_AWAY, round(x))
-        LOOP(ELU, x < 0 ? p * expm1(x) : x)
-        LOOP(SELU, x > 0 ? q * x : q * p * expm1(x))
-        LOOP(SOFTPLUS, softplus_f64(p * x) / p)
-        LOOP(PSOFTPLUS, p * softplus_f64(q * x))
-        LOOP(STANH, p * tanh(q * x))
-        LOOP(GELU, x / 2 * erfc(-x * 0.70710678118654752440))
-        LOOP(SWISH, x * sigmoid_f64(p * x))
-        LOOP(SIGMOID, sigmoid_f64(x))
-    default:
-        return false;
-    }
-}
+#define LOOP_F64(name, expr) LOOP(name, f64_##name(x, y, z, p, q))
 
 static bool exec_f64(const struct kern_map_inst *inst, double *out, const double *a, const double *b, const double *c,
                      uint32_t n)
 {
-    return exec_f64_expr(inst, out, a, b, n) || exec_f64_other(inst, out, a, b, c, n);
+    const double p = inst->imm[0].f64, q = inst->imm[1].f64;
+    switch ((enum kern_map_code)inst->code) {
+#define MAPEXPR(name, arity, types, expr) LOOP_F64(name, expr)
+#define MAPTRUTH                          MAPEXPR
+#include "kernels/map/mapops.def"
+        MAP_DOUBLES(LOOP_F64)
+    default:
+        return false;
+    }
 }
 
 /* ---- integers ---- */

@@ -1,13 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bit copies between views. The output is walked in the order of its memory; where the input's rows lie across, blocks
- * of rows are copied so that both sides use whole cache lines. */
+ * of rows are copied so that both sides use whole cache lines, or transposed by tiles in registers. */
 #include "kernels/move/move.h"
 #include "kernels/core/number.h"
 #include "kernels/core/stream.h"
 
-enum { NON_TEMPORAL_ROW_BYTES = 1024 }; /* shorter ones gain nothing from going past the caches */
+enum {
+    STRIP_BYTES = 512,             /* crossed: this wide in the input's memory, few pages at a time and long reads */
+    NON_TEMPORAL_ROW_BYTES = 1024, /* shorter ones gain nothing from going past the caches */
+    SIDE_MIN = 16,                 /* shorter sides are not worth transposing */
+    PIECE_BYTES = 128,             /* of a transposed row that goes past the caches */
+};
 
-void move_plan_init(struct move_plan *plan, const struct kern_op *op)
+struct plan {
+    struct kern_iterator iterator; /* view 0 = output, 1 = input */
+    bool crossed;                  /* the input's unit stride is along dimension `across`, not along rows */
+    bool non_temporal;             /* the output is too large for the caches */
+    uint32_t across;
+    uint64_t strip;  /* crossed: elements of dimension `across` in a unit */
+    uint64_t strips; /* crossed: pieces of STRIP_BYTES of dimension `across` */
+    uint64_t units;
+};
+
+static void plan_init(struct plan *plan, const struct kern_op *op)
 {
     const uint32_t tensors[] = { 1, 0 };
     kern_iterator_init(&plan->iterator, op, tensors, 2, UINT32_MAX, 0);
@@ -23,7 +38,7 @@ void move_plan_init(struct move_plan *plan, const struct kern_op *op)
         }
     if (!plan->crossed)
         return;
-    plan->strip = MOVE_STRIP_BYTES / kern_type_bytes(op->tensors[0].type);
+    plan->strip = STRIP_BYTES / kern_type_bytes(op->tensors[0].type);
     plan->strips = (iterator->sizes[plan->across] + plan->strip - 1) / plan->strip;
     plan->units = iterator->count / iterator->sizes[row] / iterator->sizes[plan->across] * plan->strips;
 }
@@ -36,8 +51,8 @@ bool kern_move_any_accepts(const struct kern_op *op)
 
 void kern_move_any_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
-    struct move_plan plan;
-    move_plan_init(&plan, op);
+    struct plan plan;
+    plan_init(&plan, op);
     *out = (struct kern_work){ .units = plan.units, .grain = 65536 };
     if (plan.crossed)
         out->grain = BASE_MAX(1, 65536 / plan.strip / plan.iterator.sizes[plan.iterator.rank - 1]);
@@ -45,7 +60,7 @@ void kern_move_any_plan(const struct kern_op *op, const void *state, uint32_t th
         out->grain = out->units; /* neighbours share bytes */
 }
 
-static void copy_rows(const struct kern_call *call, const struct move_plan *plan, uint64_t begin, uint64_t end)
+static void copy_rows(const struct kern_call *call, const struct plan *plan, uint64_t begin, uint64_t end)
 {
     const struct kern_iterator *iterator = &plan->iterator;
     uint32_t bytes = kern_type_bytes(call->op->tensors[0].type), row = iterator->rank - 1;
@@ -68,7 +83,7 @@ static void copy_rows(const struct kern_call *call, const struct move_plan *plan
         kern_stream_end();
 }
 
-static void copy_nibbles(const struct kern_call *call, const struct move_plan *plan, uint64_t begin, uint64_t end)
+static void copy_nibbles(const struct kern_call *call, const struct plan *plan, uint64_t begin, uint64_t end)
 {
     DML_TENSOR_DATA_TYPE type = call->op->tensors[0].type;
     uint8_t buffer[256];
@@ -80,7 +95,7 @@ static void copy_nibbles(const struct kern_call *call, const struct move_plan *p
     }
 }
 
-void move_block_copy(uint32_t bytes, const struct move_block *block)
+static void block_copy(uint32_t bytes, const struct move_block *block)
 {
     for (uint64_t i = 0; i < block->length; i += 16) {
         uint64_t n = BASE_MIN(16, block->length - i);
@@ -97,7 +112,7 @@ void move_block_copy(uint32_t bytes, const struct move_block *block)
     }
 }
 
-struct move_block move_block_at(const struct kern_call *call, const struct move_plan *plan, uint64_t unit)
+static struct move_block block_at(const struct kern_call *call, const struct plan *plan, uint64_t unit)
 {
     const struct kern_iterator *iterator = &plan->iterator;
     uint32_t bytes = kern_type_bytes(call->op->tensors[0].type), row = iterator->rank - 1;
@@ -120,18 +135,18 @@ struct move_block move_block_at(const struct kern_call *call, const struct move_
     };
 }
 
-static void copy_crossed(const struct kern_call *call, const struct move_plan *plan, uint64_t begin, uint64_t end)
+static void copy_crossed(const struct kern_call *call, const struct plan *plan, uint64_t begin, uint64_t end)
 {
     for (uint64_t unit = begin; unit < end; unit++) {
-        struct move_block block = move_block_at(call, plan, unit);
-        move_block_copy(kern_type_bytes(call->op->tensors[0].type), &block);
+        struct move_block block = block_at(call, plan, unit);
+        block_copy(kern_type_bytes(call->op->tensors[0].type), &block);
     }
 }
 
 void kern_move_any_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
-    struct move_plan plan;
-    move_plan_init(&plan, call->op);
+    struct plan plan;
+    plan_init(&plan, call->op);
     if (plan.crossed)
         copy_crossed(call, &plan, begin, end);
     else if (kern_type_bytes(call->op->tensors[0].type))
@@ -140,7 +155,99 @@ void kern_move_any_run(const struct kern_call *call, uint64_t begin, uint64_t en
         copy_nibbles(call, &plan, begin, end);
 }
 
-/* The definition. */
+/* ---- transposed ---- */
+
+bool kern_move_transpose_accepts(const struct kern_op *op)
+{
+    struct plan plan;
+    if (!kern_move_any_accepts(op) || !kern_type_bytes(op->tensors[0].type))
+        return false;
+    plan_init(&plan, op);
+    uint32_t row = plan.iterator.rank - 1;
+    return plan.crossed && plan.iterator.strides[0][row] == 1 && plan.iterator.sizes[row] >= SIDE_MIN &&
+           plan.iterator.sizes[plan.across] >= SIDE_MIN;
+}
+
+void kern_move_transpose_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+{
+    kern_move_any_plan(op, state, threads, out);
+}
+
+/* The edges that the tiles leave: right of them, then below. */
+static void copy_edges(uint32_t bytes, const struct move_block *block, uint64_t width, uint64_t length)
+{
+    struct move_block right = *block, below = *block;
+    right.width -= width;
+    right.in += width * bytes;
+    right.out += (int64_t)width * block->out_stride * bytes;
+    right.length = length;
+    below.length -= length;
+    below.in += (int64_t)length * block->in_stride * bytes;
+    below.out += length * bytes;
+    if (right.width && right.length)
+        block_copy(bytes, &right);
+    if (below.length)
+        block_copy(bytes, &below);
+}
+
+void move_block_transpose(const struct move_isa *isa, uint32_t bytes, const struct move_block *block)
+{
+    uint64_t width, length;
+    if (!isa || block->row_stride != 1) {
+        block_copy(bytes, block);
+        return;
+    }
+    isa->transpose[bytes](block, &width, &length);
+    copy_edges(bytes, block, width, length);
+}
+
+/* What is transposed next: its rows are pages apart, where the processor does not look ahead. */
+static void prefetch_ahead(const struct move_block *block, uint64_t at, uint64_t count, uint32_t bytes)
+{
+    const uint64_t end = BASE_MIN(at + count, block->length);
+    for (; at < end; at++)
+        for (uint64_t b = 0; b < block->width * bytes; b += 64)
+            __builtin_prefetch(block->in + (int64_t)at * block->in_stride * bytes + b);
+}
+
+/* Piece by piece by way of the nearest cache, from where whole lines go past all caches. */
+static void transpose_non_temporal(const struct move_isa *isa, uint32_t bytes, const struct move_block *block)
+{
+    _Alignas(64) char transposed[STRIP_BYTES * PIECE_BYTES];
+    const uint64_t most = PIECE_BYTES / bytes;
+    for (uint64_t at = 0; at < block->length; at += most) {
+        struct move_block piece = *block;
+        piece.in += (int64_t)at * block->in_stride * bytes;
+        piece.length = BASE_MIN(block->length - at, most);
+        piece.out = transposed;
+        piece.out_stride = (int64_t)most;
+        prefetch_ahead(block, at + most, most, bytes);
+        move_block_transpose(isa, bytes, &piece);
+        for (uint64_t j = 0; j < block->width; j++)
+            kern_stream(block->out + ((int64_t)j * block->out_stride + (int64_t)at) * bytes,
+                        transposed + j * PIECE_BYTES, piece.length * bytes);
+    }
+}
+
+void move_transpose_run(const struct kern_call *call, const struct move_isa *isa, uint64_t begin, uint64_t end)
+{
+    uint32_t bytes = kern_type_bytes(call->op->tensors[0].type);
+    struct plan plan;
+    plan_init(&plan, call->op);
+    bool non_temporal = plan.non_temporal && plan.iterator.sizes[plan.iterator.rank - 1] * bytes >= PIECE_BYTES / 2;
+    for (uint64_t unit = begin; unit < end; unit++) {
+        struct move_block block = block_at(call, &plan, unit);
+        if (non_temporal)
+            transpose_non_temporal(isa, bytes, &block);
+        else
+            move_block_transpose(isa, bytes, &block);
+    }
+    if (non_temporal)
+        kern_stream_end();
+}
+
+/* ---- the definition ---- */
+
 bool kern_move_any_ref_accepts(const struct kern_op *op)
 {
     return kern_move_any_accepts(op);

@@ -1,29 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a bit copy between two views is walked; shared by move.c and the rows that transpose blocks (move_transpose.c).
- */
+/* How a bit copy between two views is walked, and what each instruction set adds. */
 #ifndef KERNELS_MOVE_H
 #define KERNELS_MOVE_H
 
 #include "kernels/core/iterator.h"
-
-/* Crossed moves go by strips of the output, this wide in the input's memory: few pages at a time, and long reads. */
-enum { MOVE_STRIP_BYTES = 512 };
-
-struct move_plan {
-    struct kern_iterator iterator; /* view 0 = output, 1 = input */
-    bool crossed;                  /* the input's unit stride is along dimension `across`, not along rows */
-    bool non_temporal;             /* the output is too large for the caches */
-    uint32_t across;
-    uint64_t strip;  /* crossed: elements of dimension `across` in a unit */
-    uint64_t strips; /* crossed: pieces of MOVE_STRIP_BYTES of dimension `across` */
-    uint64_t units;
-};
-
-bool kern_move_any_accepts(const struct kern_op *op);
-void kern_move_any_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out);
-void kern_move_any_run(const struct kern_call *call, uint64_t begin, uint64_t end);
-
-void move_plan_init(struct move_plan *plan, const struct kern_op *op);
 
 /* A crossed unit: out[j * out_stride + i * row_stride] = in[j + i * in_stride], j < width, i < length. Strides in
  * elements. */
@@ -33,10 +13,6 @@ struct move_block {
     int64_t out_stride, row_stride, in_stride;
     uint64_t width, length;
 };
-struct move_block move_block_at(const struct kern_call *call, const struct move_plan *plan, uint64_t unit);
-
-/* Any block, element by element or in short runs. */
-void move_block_copy(uint32_t bytes, const struct move_block *block);
 
 /* Transposes the part of the block that whole tiles cover: sides `*out_width` and `*out_length`. */
 typedef void move_transpose_fn(const struct move_block *block, uint64_t *out_width, uint64_t *out_length);
@@ -53,8 +29,6 @@ void move_block_transpose(const struct move_isa *isa, uint32_t bytes, const stru
 extern const struct move_isa move_isa_avx2, move_isa_avx512, move_isa_neon;
 void move_transpose_run(const struct kern_call *call, const struct move_isa *isa, uint64_t begin, uint64_t end);
 
-bool kern_move_interleave_accepts(const struct kern_op *op);
-void kern_move_interleave_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out);
 void move_interleave_run(const struct kern_call *call, const struct move_isa *isa, uint64_t begin, uint64_t end);
 
 #endif

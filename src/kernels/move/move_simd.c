@@ -87,39 +87,30 @@ MOVE_TRANSPOSE(transpose64, uint64_t, 2)
     THREE(r, next, first, second, 0, N)                                                                                \
     THREE(r, next, first, second, 1, N)                                                                                \
     THREE(r, next, first, second, 2, N)
+#define SHUFFLE(a, b, lanes, N) __builtin_shufflevector(a, b, LANES_##N(lanes, 0, N))
 /* Each step halves the distance of neighbours; a power of two of ways takes its logarithm of them. */
 #define MOVE_INTERLEAVE(name, T, N)                                                                                    \
     typedef T name##_line __attribute__((vector_size(N * sizeof(T))));                                                 \
-    DENSE_INLINE void name##_together(name##_line *r, uint32_t ways)                                                   \
+    DENSE_INLINE void name##_step(name##_line *r, uint32_t ways, bool interleave)                                      \
     {                                                                                                                  \
         name##_line next[8];                                                                                           \
         if (ways == 3) {                                                                                               \
-            ALL_THREE(r, next, THIRD_FIRST, THIRD_SECOND, N)                                                           \
-            memcpy(r, next, 3 * sizeof(r[0]));                                                                         \
-        }                                                                                                              \
-        _Pragma("GCC unroll 4") for (uint32_t step = 1; ways != 3 && step < ways; step *= 2)                           \
-        {                                                                                                              \
-            _Pragma("GCC unroll 4") for (uint32_t i = 0; i < ways / 2; i++)                                            \
-            {                                                                                                          \
-                next[2 * i] = __builtin_shufflevector(r[i], r[i + ways / 2], LANES_##N(INTERLEAVE_LOW, 0, N));         \
-                next[2 * i + 1] = __builtin_shufflevector(r[i], r[i + ways / 2], LANES_##N(INTERLEAVE_HIGH, 0, N));    \
+            if (interleave) {                                                                                          \
+                ALL_THREE(r, next, THIRD_FIRST, THIRD_SECOND, N)                                                       \
+            } else {                                                                                                   \
+                ALL_THREE(r, next, EVERY_FIRST, EVERY_SECOND, N)                                                       \
             }                                                                                                          \
-            _Pragma("GCC unroll 8") for (uint32_t i = 0; i < ways; i++) r[i] = next[i];                                \
-        }                                                                                                              \
-    }                                                                                                                  \
-    DENSE_INLINE void name##_apart(name##_line *r, uint32_t ways)                                                      \
-    {                                                                                                                  \
-        name##_line next[8];                                                                                           \
-        if (ways == 3) {                                                                                               \
-            ALL_THREE(r, next, EVERY_FIRST, EVERY_SECOND, N)                                                           \
             memcpy(r, next, 3 * sizeof(r[0]));                                                                         \
         }                                                                                                              \
         _Pragma("GCC unroll 4") for (uint32_t step = 1; ways != 3 && step < ways; step *= 2)                           \
         {                                                                                                              \
             _Pragma("GCC unroll 4") for (uint32_t i = 0; i < ways / 2; i++)                                            \
             {                                                                                                          \
-                next[i] = __builtin_shufflevector(r[2 * i], r[2 * i + 1], LANES_##N(INTERLEAVE_EVEN, 0, N));           \
-                next[i + ways / 2] = __builtin_shufflevector(r[2 * i], r[2 * i + 1], LANES_##N(INTERLEAVE_ODD, 0, N)); \
+                const name##_line a = r[interleave ? i : 2 * i], b = r[interleave ? i + ways / 2 : 2 * i + 1];         \
+                next[interleave ? 2 * i : i] =                                                                         \
+                    interleave ? SHUFFLE(a, b, INTERLEAVE_LOW, N) : SHUFFLE(a, b, INTERLEAVE_EVEN, N);                 \
+                next[interleave ? 2 * i + 1 : i + ways / 2] =                                                          \
+                    interleave ? SHUFFLE(a, b, INTERLEAVE_HIGH, N) : SHUFFLE(a, b, INTERLEAVE_ODD, N);                 \
             }                                                                                                          \
             _Pragma("GCC unroll 8") for (uint32_t i = 0; i < ways; i++) r[i] = next[i];                                \
         }                                                                                                              \
@@ -134,7 +125,7 @@ MOVE_TRANSPOSE(transpose64, uint64_t, 2)
             const T *x = in + j * (interleave ? 1 : ways);                                                             \
             T *y = out + j * (interleave ? ways : 1);                                                                  \
             _Pragma("GCC unroll 8") for (uint32_t i = 0; i < ways; i++) memcpy(&r[i], x + i * from, sizeof(r[i]));     \
-            interleave ? name##_together(r, ways) : name##_apart(r, ways);                                             \
+            name##_step(r, ways, interleave);                                                                          \
             _Pragma("GCC unroll 8") for (uint32_t i = 0; i < ways; i++) memcpy(y + i * to, &r[i], sizeof(r[i]));       \
         }                                                                                                              \
         for (; j < count; j++)                                                                                         \

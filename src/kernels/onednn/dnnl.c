@@ -92,13 +92,6 @@ static uint32_t buffer_add(struct dnnl_state *state, const dnnl_memory_desc_t *m
     return state->buffer_count++;
 }
 
-static uint64_t scratch_acquire(struct dnnl_state *state, uint64_t bytes)
-{
-    uint64_t offset = state->scratch_bytes;
-    state->scratch_bytes += base_align_up(bytes, 64);
-    return offset;
-}
-
 uint32_t dnnl_buffer_tensor(struct dnnl_state *state, const dnnl_memory_desc_t *md, uint32_t tensor)
 {
     uint32_t number = buffer_add(state, md);
@@ -112,7 +105,7 @@ uint32_t dnnl_buffer_scratch(struct dnnl_state *state, const dnnl_memory_desc_t 
     uint32_t number = buffer_add(state, md);
     if (number < DNNL_BUFFERS_MAX) {
         state->buffers[number].scratch = true;
-        state->buffers[number].offset = scratch_acquire(state, dnnl_memory_desc_get_size(md));
+        state->buffers[number].offset = dense_take(&state->scratch_bytes, dnnl_memory_desc_get_size(md), 64);
     }
     return number;
 }
@@ -135,22 +128,23 @@ bool dnnl_is_reference(const_dnnl_primitive_desc_t pd)
            strstr(name, "ref") != NULL;
 }
 
-bool dnnl_stage_add(struct dnnl_state *state, const_dnnl_primitive_desc_t pd, uint32_t count, const int *args,
-                    const uint32_t *buffers)
+void dnnl_arg(struct dnnl_args *args, int arg, uint32_t buffer)
 {
-    if (state->stage_count == DNNL_STAGES_MAX || count + 1 > DNNL_ARGS_MAX)
+    args->arg[args->count] = arg;
+    args->buffer[args->count++] = buffer;
+}
+
+bool dnnl_stage_add(struct dnnl_state *state, const_dnnl_primitive_desc_t pd, const struct dnnl_args *args)
+{
+    if (state->stage_count == DNNL_STAGES_MAX)
         return false;
     struct dnnl_stage *stage = &state->stages[state->stage_count];
-    *stage = (struct dnnl_stage){ .count = count };
-    memcpy(stage->args, args, count * sizeof(*args));
-    memcpy(stage->buffers, buffers, count * sizeof(*buffers));
+    *stage = (struct dnnl_stage){ .args = *args };
     const dnnl_memory_desc_t *pad = dnnl_query_md(pd, dnnl_query_scratchpad_md);
-    if (pad && dnnl_memory_desc_get_size(pad)) {
-        stage->args[stage->count] = DNNL_ARG_SCRATCHPAD;
-        stage->buffers[stage->count++] = dnnl_buffer_scratch(state, pad);
-    }
-    for (uint32_t i = 0; i < stage->count; i++) {
-        if (stage->buffers[i] >= DNNL_BUFFERS_MAX)
+    if (pad && dnnl_memory_desc_get_size(pad))
+        dnnl_arg(&stage->args, DNNL_ARG_SCRATCHPAD, dnnl_buffer_scratch(state, pad));
+    for (uint32_t i = 0; i < stage->args.count; i++) {
+        if (stage->args.buffer[i] >= DNNL_BUFFERS_MAX)
             return false;
     }
     if (!state->probe && dnnl_safe_primitive_create(&stage->primitive, pd) != dnnl_success)
@@ -169,7 +163,7 @@ bool dnnl_stage_reorder(struct dnnl_state *state, uint32_t from, uint32_t to)
               dnnl_safe_reorder_primitive_desc_create(&pd, &state->buffers[from].md, dnnl_engine(),
                                                       &state->buffers[to].md, dnnl_engine(), attr) == dnnl_success;
     if (ok)
-        ok = dnnl_stage_add(state, pd, 2, (int[]){ DNNL_ARG_FROM, DNNL_ARG_TO }, (uint32_t[]){ from, to });
+        ok = dnnl_stage_add(state, pd, &(struct dnnl_args){ 2, { DNNL_ARG_FROM, DNNL_ARG_TO }, { from, to } });
     dnnl_primitive_desc_destroy(pd);
     dnnl_primitive_attr_destroy(attr);
     return ok;
@@ -181,19 +175,6 @@ uint32_t dnnl_stage_reorder_in(struct dnnl_state *state, uint32_t from, const dn
         return from;
     uint32_t to = dnnl_buffer_scratch(state, wanted);
     return dnnl_stage_reorder(state, from, to) ? to : DNNL_BUFFERS_MAX;
-}
-
-bool dnnl_pack_set(struct dnnl_state *state, const dnnl_memory_desc_t *from, const dnnl_memory_desc_t *to)
-{
-    dnnl_primitive_desc_t pd = NULL;
-    state->packs = true;
-    state->pack_from = *from;
-    state->pack_to = *to;
-    /* Winograd's layout, for one, is made from dense weights only. */
-    bool ok =
-        dnnl_safe_reorder_primitive_desc_create(&pd, from, dnnl_engine(), to, dnnl_engine(), NULL) == dnnl_success;
-    dnnl_primitive_desc_destroy(pd);
-    return ok;
 }
 
 dnnl_data_type_t dnnl_view_type(const struct kern_view *view)
@@ -259,17 +240,37 @@ static struct dnnl_copy copy_make(uint32_t tensor, const struct kern_view *view,
     return copy;
 }
 
-void dnnl_pack_copy_set(struct dnnl_state *state, uint32_t tensor, const struct kern_view *view, int64_t start)
+uint32_t dnnl_buffer_input(struct dnnl_state *state, const dnnl_memory_desc_t *md, uint32_t tensor, bool direct,
+                           const struct kern_view *view, int64_t start)
 {
-    state->pack_copy = copy_make(tensor, view, start);
+    uint32_t number = dnnl_buffer_tensor(state, md, tensor);
+    if (!direct && number < DNNL_BUFFERS_MAX) {
+        struct dnnl_copy *copy = &state->copies[state->copy_count++]; /* at most one each for X, W and bias */
+        *copy = copy_make(tensor, view, start);
+        copy->offset = dense_take(&state->scratch_bytes, kern_view_elements(view) * sizeof(float), 64);
+        state->buffers[number].scratch = true;
+        state->buffers[number].offset = copy->offset;
+    }
+    return number;
 }
 
-uint64_t dnnl_copy_add(struct dnnl_state *state, uint32_t tensor, const struct kern_view *view, int64_t start)
+uint32_t dnnl_buffer_packed(struct dnnl_state *state, const dnnl_memory_desc_t *from, const dnnl_memory_desc_t *wanted,
+                            bool direct, const struct kern_view *view, int64_t start)
 {
-    struct dnnl_copy copy = copy_make(tensor, view, start);
-    copy.offset = scratch_acquire(state, kern_view_elements(view) * sizeof(float));
-    state->copies[state->copy_count++] = copy; /* at most one each for X or A, W or B, bias and nothing else */
-    return copy.offset;
+    dnnl_primitive_desc_t pd = NULL;
+    if (direct && dnnl_memory_desc_equal(from, wanted))
+        return dnnl_buffer_tensor(state, wanted, 1);
+    state->packs = true;
+    state->pack_from = *from;
+    state->pack_to = *wanted;
+    state->pack_copies = !direct;
+    if (!direct)
+        state->pack_copy = copy_make(1, view, start);
+    /* Winograd's layout, for one, is made from dense weights only. */
+    bool ok =
+        dnnl_safe_reorder_primitive_desc_create(&pd, from, dnnl_engine(), wanted, dnnl_engine(), NULL) == dnnl_success;
+    dnnl_primitive_desc_destroy(pd);
+    return ok ? dnnl_buffer_tensor(state, wanted, 1) : DNNL_BUFFERS_MAX;
 }
 
 uint32_t dnnl_buffer_zero(struct dnnl_state *state, uint32_t tensor, DML_TENSOR_DATA_TYPE type)
@@ -318,7 +319,8 @@ void dnnl_finish_set(struct dnnl_state *state, const struct kern_op *op, bool sc
     state->finish_epilogue = epilogue;
     if (epilogue) {
         state->finish_worker_bytes = dense_epilogue_bytes(op);
-        state->finish_worker_offset = scratch_acquire(state, state->finish_worker_bytes * state->threads);
+        state->finish_worker_offset =
+            dense_take(&state->scratch_bytes, state->finish_worker_bytes * state->threads, 64);
     }
     state->finish_op = *op;
     dense_memory_order(&op->tensors[out], order);

@@ -2,7 +2,7 @@
 /* Convolutions on oneDNN. With channels innermost in memory (nhwc) the primitive works on the tensors as they lie.
  * Other layouts are brought into the library's own in scratch: its kernels for plain nchw are up to three times slower,
  * more than the two extra passes over the activations cost. Pointwise convolutions are matrix products on plain nchw
- * too, as fast as on nhwc, and stay there. */
+ * too, as fast as on nhwc, and stay there. Integers: nhwc alone, with weights that are packed once. */
 #include "kernels/onednn/dnnl_op.h"
 
 #include "base/cpu.h"
@@ -18,8 +18,10 @@ struct conv_build {
     bool reorders; /* X and Y in the layout that the library likes best */
     bool plain;    /* no post-ops */
     bool winograd;
-    bool half;                /* computes in BFLOAT16 */
-    struct kern_view x, w, y; /* the tensor, or its copy as FLOAT32 */
+    bool half; /* computes in BFLOAT16 */
+    bool integer;
+    struct dnnl_epilogue ending; /* of integers */
+    struct kern_view x, w, y;    /* the tensor, or its copy as FLOAT32 */
     int64_t w_start;
     bool x_direct, w_direct, y_direct, in_post;
     dnnl_memory_desc_t x_md, w_md, bias_md, y_md;
@@ -66,10 +68,11 @@ static bool weights_md(const struct conv_build *b, const struct kern_view *view,
         dims[n] = view->sizes[d];
         strides[n++] = view->strides[d];
     }
+    const dnnl_data_type_t type = b->integer ? dnnl_s8 : dnnl_f32;
     if (any)
-        return dnnl_memory_desc_init_by_tag(out, n, dims, b->half ? dnnl_bf16 : dnnl_f32, dnnl_format_tag_any) ==
+        return dnnl_memory_desc_init_by_tag(out, n, dims, b->half ? dnnl_bf16 : type, dnnl_format_tag_any) ==
                dnnl_success;
-    return dnnl_memory_desc_init_by_strides(out, n, dims, dnnl_f32, strides) == dnnl_success;
+    return dnnl_memory_desc_init_by_strides(out, n, dims, type, strides) == dnnl_success;
 }
 
 static bool any_md(const dnnl_memory_desc_t *from, dnnl_memory_desc_t *out)
@@ -101,10 +104,10 @@ static bool conv_views(struct conv_build *b)
         b->w_start += (int64_t)(b->w.sizes[d] - 1) * b->w.strides[d];
         b->w.strides[d] = -b->w.strides[d];
     }
-    b->x_direct = dnnl_view_direct(&b->x, b->half);
-    b->w_direct = dnnl_view_direct(&b->w, false) && !b->w_start;
+    b->x_direct = b->integer || dnnl_view_direct(&b->x, b->half);
+    b->w_direct = b->integer || (dnnl_view_direct(&b->w, false) && !b->w_start);
     /* The last pass takes FLOAT32. */
-    b->y_direct = dnnl_view_direct(&b->y, b->half && !(op->epilogue && b->plain));
+    b->y_direct = b->integer || dnnl_view_direct(&b->y, b->half && !(op->epilogue && b->plain));
     b->channels_last = innermost_channels(&b->x) && innermost_channels(&b->y);
     if (!b->x_direct)
         dnnl_view_densify(&b->x);
@@ -113,8 +116,9 @@ static bool conv_views(struct conv_build *b)
     return activation_md(b, &b->x, &b->x_md) && activation_md(b, &b->y, &b->y_md);
 }
 
-void dnnl_conv_steps(const struct conv_shape *s, uint32_t rank, int64_t *strides, int64_t *dilates, int64_t *start,
-                     int64_t *end)
+/* Steps as the library counts them; the end padding so that sizes agree. */
+static void conv_steps(const struct conv_shape *s, uint32_t rank, int64_t *strides, int64_t *dilates, int64_t *start,
+                       int64_t *end)
 {
     for (uint32_t i = 0; i + 2 < rank; i++) {
         uint32_t d = i + 5 - rank;
@@ -132,6 +136,10 @@ void dnnl_conv_steps(const struct conv_shape *s, uint32_t rank, int64_t *strides
 static bool conv_attr(struct conv_build *b, dnnl_primitive_attr_t *attr)
 {
     dnnl_post_ops_t ops = NULL;
+    if (b->integer) {
+        b->in_post = true;
+        return dnnl_int_attr(&b->ending, b->op->u.conv.has_x_zero, &b->y_md, residual_md, b, &b->post, attr);
+    }
     if (!dnnl_attr_create(attr))
         return false;
     b->post.count = 0;
@@ -170,35 +178,24 @@ static bool conv_desc(struct conv_build *b, const_dnnl_primitive_attr_t attr, dn
         return false;
     if (!weights_md(b, &b->w, &w, true))
         return false;
-    dnnl_conv_steps(&b->shape, b->rank, strides, dilates, start, end);
+    conv_steps(&b->shape, b->rank, strides, dilates, start, end);
     const dnnl_memory_desc_t *bias_md = NULL;
     if (b->op->u.conv.has_bias) {
-        dnnl_memory_desc_init_by_tag(&b->bias_md, 1, bias, dnnl_f32, dnnl_a);
+        dnnl_memory_desc_init_by_tag(&b->bias_md, 1, bias, b->integer ? dnnl_s32 : dnnl_f32, dnnl_a);
         bias_md = &b->bias_md;
     }
     dnnl_alg_kind_t algorithm = b->winograd ? dnnl_convolution_winograd : dnnl_convolution_direct;
     dnnl_convolution_desc_t conv;
     dnnl_deconvolution_desc_t deconv;
-    if (b->shape.transposed) {
-        return dnnl_dilated_deconvolution_forward_desc_init(&deconv, dnnl_forward_inference, dnnl_deconvolution_direct,
-                                                            &x, &w, bias_md, &y, strides, dilates, start,
-                                                            end) == dnnl_success &&
-               dnnl_safe_primitive_desc_create(pd, &deconv, attr, dnnl_engine(), NULL) == dnnl_success;
-    }
-    return dnnl_dilated_convolution_forward_desc_init(&conv, dnnl_forward_inference, algorithm, &x, &w, bias_md, &y,
-                                                      strides, dilates, start, end) == dnnl_success &&
-           dnnl_safe_primitive_desc_create(pd, &conv, attr, dnnl_engine(), NULL) == dnnl_success;
-}
-
-static uint32_t input_buffer(struct dnnl_state *state, uint32_t tensor, const struct kern_view *source, int64_t start,
-                             bool direct, const dnnl_memory_desc_t *md)
-{
-    uint32_t number = dnnl_buffer_tensor(state, md, tensor);
-    if (!direct && number < DNNL_BUFFERS_MAX) {
-        state->buffers[number].scratch = true;
-        state->buffers[number].offset = dnnl_copy_add(state, tensor, source, start);
-    }
-    return number;
+    dnnl_status_t status =
+        b->shape.transposed
+            ? dnnl_dilated_deconvolution_forward_desc_init(&deconv, dnnl_forward_inference, dnnl_deconvolution_direct,
+                                                           &x, &w, bias_md, &y, strides, dilates, start, end)
+            : dnnl_dilated_convolution_forward_desc_init(&conv, dnnl_forward_inference, algorithm, &x, &w, bias_md, &y,
+                                                         strides, dilates, start, end);
+    const void *desc = b->shape.transposed ? (void *)&deconv : &conv;
+    return status == dnnl_success &&
+           dnnl_safe_primitive_desc_create(pd, desc, attr, dnnl_engine(), NULL) == dnnl_success;
 }
 
 static uint32_t conv_weights(struct conv_build *b, const dnnl_memory_desc_t *wanted)
@@ -209,54 +206,42 @@ static uint32_t conv_weights(struct conv_build *b, const dnnl_memory_desc_t *wan
         dnnl_view_densify(&dense);
     if (!weights_md(b, &dense, &b->w_md, false))
         return DNNL_BUFFERS_MAX;
-    if (b->op->packed_input != 2)
-        return dnnl_stage_reorder_in(state, input_buffer(state, 1, &b->w, b->w_start, b->w_direct, &b->w_md), wanted);
-    if (b->w_direct && dnnl_memory_desc_equal(&b->w_md, wanted))
-        return dnnl_buffer_tensor(state, wanted, 1);
-    if (!dnnl_pack_set(state, &b->w_md, wanted))
-        return DNNL_BUFFERS_MAX;
-    state->pack_copies = !b->w_direct;
-    if (state->pack_copies)
-        dnnl_pack_copy_set(state, 1, &b->w, b->w_start);
-    return dnnl_buffer_tensor(state, wanted, 1);
+    if (b->op->packed_input == 2)
+        return dnnl_buffer_packed(state, &b->w_md, wanted, b->w_direct, &b->w, b->w_start);
+    return dnnl_stage_reorder_in(state, dnnl_buffer_input(state, &b->w_md, 1, b->w_direct, &b->w, b->w_start), wanted);
 }
 
 static bool conv_stages(struct conv_build *b, const_dnnl_primitive_desc_t pd)
 {
     const struct kern_op *op = b->op;
+    const struct kern_view *bias = &op->tensors[2];
     struct dnnl_state *state = b->state;
-    int args[DNNL_ARGS_MAX] = { DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST };
-    uint32_t buffers[DNNL_ARGS_MAX], count = 3, out = op->input_count;
-    uint32_t x = input_buffer(state, 0, &op->tensors[0], 0, b->x_direct, &b->x_md);
-    buffers[0] = dnnl_stage_reorder_in(state, x, dnnl_query_md(pd, dnnl_query_src_md));
-    buffers[1] = conv_weights(b, dnnl_query_md(pd, dnnl_query_weights_md));
+    struct dnnl_args args = { 0 };
+    uint32_t out = op->input_count, x = dnnl_buffer_input(state, &b->x_md, 0, b->x_direct, &op->tensors[0], 0);
+    dnnl_arg(&args, DNNL_ARG_SRC, dnnl_stage_reorder_in(state, x, dnnl_query_md(pd, dnnl_query_src_md)));
+    dnnl_arg(&args, DNNL_ARG_WEIGHTS, conv_weights(b, dnnl_query_md(pd, dnnl_query_weights_md)));
     if (op->u.conv.has_bias) {
         bool direct =
-            dnnl_view_direct(&op->tensors[2], false) && (op->tensors[2].strides[1] == 1 || b->shape.out_channels == 1);
-        args[count] = DNNL_ARG_BIAS;
-        buffers[count++] = input_buffer(state, 2, &op->tensors[2], 0, direct, &b->bias_md);
+            b->integer || (dnnl_view_direct(bias, false) && (bias->strides[1] == 1 || b->shape.out_channels == 1));
+        dnnl_arg(&args, DNNL_ARG_BIAS, dnnl_buffer_input(state, &b->bias_md, 2, direct, bias, 0));
     }
-    for (uint32_t i = 0; i < b->post.count; i++) {
-        dnnl_memory_desc_t md;
-        if (!residual_md(b, b->post.tensor[i], &md))
-            return false;
-        args[count] = b->post.arg[i];
-        buffers[count++] = dnnl_buffer_tensor(state, &md, b->post.tensor[i]);
-    }
+    if (b->integer)
+        dnnl_int_args(state, &b->ending, op->u.conv.has_x_zero ? 2u + op->u.conv.has_bias : 0, &args);
+    dnnl_post_args(state, &b->post, &args);
     uint32_t y = b->y_direct ? dnnl_buffer_tensor(state, &b->y_md, out) : dnnl_buffer_scratch(state, &b->y_md);
     const dnnl_memory_desc_t *made = dnnl_query_md(pd, dnnl_query_dst_md);
     bool same = dnnl_memory_desc_equal(made, &b->y_md);
-    buffers[2] = same ? y : dnnl_buffer_scratch(state, made);
-    if (!dnnl_stage_add(state, pd, count, args, buffers) || (!same && !dnnl_stage_reorder(state, buffers[2], y)))
+    uint32_t result = same ? y : dnnl_buffer_scratch(state, made);
+    dnnl_arg(&args, DNNL_ARG_DST, result);
+    if (!dnnl_stage_add(state, pd, &args) || (!same && !dnnl_stage_reorder(state, result, y)))
         return false;
-    if (!b->y_direct || (op->epilogue && !b->in_post)) {
+    if (!b->y_direct || (op->epilogue && !b->in_post))
         dnnl_finish_set(state, op, !b->y_direct, state->buffers[y].offset, &b->y, false, op->epilogue && !b->in_post);
-    }
     return true;
 }
 
 /* oneDNN 2.6 adds tensors wrongly in convolutions by way of matrix products, at least on nhwc. */
-bool dnnl_conv_miscomputes(const_dnnl_primitive_desc_t pd, const struct dnnl_post *post)
+static bool miscomputes(const_dnnl_primitive_desc_t pd, const struct dnnl_post *post)
 {
     const char *name = "";
     return post->count &&
@@ -268,7 +253,7 @@ static bool conv_build(struct conv_build *b)
     dnnl_primitive_attr_t attr = NULL;
     dnnl_primitive_desc_t pd = NULL;
     bool ok = conv_views(b) && conv_attr(b, &attr) && conv_desc(b, attr, &pd) && !dnnl_is_reference(pd) &&
-              !dnnl_conv_miscomputes(pd, &b->post);
+              !miscomputes(pd, &b->post);
     if (ok)
         ok = (b->state = dnnl_state_create(b->op, b->threads)) && conv_stages(b, pd) && dnnl_state_finish(b->state);
     if (!ok) {
@@ -282,11 +267,12 @@ static bool conv_build(struct conv_build *b)
 
 #define PADDING_MAX 8192
 
-bool dnnl_conv_near(const struct conv_shape *s)
+/* Padding is none that the library would generate code for without end. */
+static bool padding_fits(const struct conv_shape *s)
 {
     int64_t strides[3], dilates[3], start[3], end[3];
     bool near = true;
-    dnnl_conv_steps(s, 5, strides, dilates, start, end);
+    conv_steps(s, 5, strides, dilates, start, end);
     for (uint32_t d = 0; d < KERN_SPATIAL_MAX; d++)
         near = near && start[d] <= PADDING_MAX && end[d] <= PADDING_MAX && end[d] >= -PADDING_MAX;
     return near;
@@ -295,7 +281,7 @@ bool dnnl_conv_near(const struct conv_shape *s)
 static bool shape_fits(const struct kern_op *op)
 {
     struct conv_shape shape;
-    return !(op->flags & KERN_FLAG_REFERENCE) && conv_shape_init(op, &shape) && dnnl_conv_near(&shape) &&
+    return !(op->flags & KERN_FLAG_REFERENCE) && conv_shape_init(op, &shape) && padding_fits(&shape) &&
            (!op->u.conv.has_bias || op->tensors[2].sizes[1] == shape.out_channels);
 }
 
@@ -304,9 +290,7 @@ bool kern_conv_f32_dnnl_accepts(const struct kern_op *op)
     DML_TENSOR_DATA_TYPE type = op->tensors[op->input_count].type;
     if (type != DML_TENSOR_DATA_TYPE_FLOAT32 && type != DML_TENSOR_DATA_TYPE_FLOAT16)
         return false;
-    if (!dense_same_type(op, 0, op->u.conv.has_bias ? 2 : 1, type) || !shape_fits(op))
-        return false;
-    return !(base_cpu_flags() & BASE_CPU_AVX2) || !conv_dw_suits(op);
+    return conv_has_type(op, type) && shape_fits(op) && (!(base_cpu_flags() & BASE_CPU_AVX2) || !conv_dw_suits(op));
 }
 
 bool kern_conv_bf16_dnnl_accepts(const struct kern_op *op)
@@ -315,12 +299,24 @@ bool kern_conv_bf16_dnnl_accepts(const struct kern_op *op)
            !conv_dw_suits(op);
 }
 
-static bool pointwise(const struct conv_shape *s)
+/* Channels lie innermost. */
+bool kern_conv_int_dnnl_accepts(const struct kern_op *op)
 {
-    bool result = s->groups == 1 && !s->transposed;
-    for (uint32_t d = 0; d < KERN_SPATIAL_MAX; d++)
-        result = result && s->kernel[d] == 1 && s->stride[d] == 1 && s->pad[d] == 0;
-    return result;
+    const struct kern_conv *conv = &op->u.conv;
+    const struct kern_view *t = op->tensors;
+    struct conv_shape shape;
+    struct dnnl_epilogue ending;
+    if ((op->flags & KERN_FLAG_REFERENCE) || !conv->integer || conv->transposed || conv->flip || conv->has_w_zero)
+        return false;
+    if (!gemm_bytes(t[0].type) || t[1].type != DML_TENSOR_DATA_TYPE_INT8 || !conv_shape_init(op, &shape) ||
+        !padding_fits(&shape))
+        return false;
+    if (conv->has_bias && (t[2].type != DML_TENSOR_DATA_TYPE_INT32 || t[2].sizes[1] != shape.out_channels ||
+                           (shape.out_channels > 1 && t[2].strides[1] != 1)))
+        return false;
+    const struct kern_view *y = &t[op->input_count];
+    return dnnl_view_lies(&t[0]) && dnnl_view_lies(&t[1]) && dnnl_view_lies(y) && innermost_channels(&t[0]) &&
+           innermost_channels(y) && dnnl_epilogue_init(op, 1, &ending);
 }
 
 /* 3 x 3 taps with a quarter of the multiplications (4 x 4 tiles): twice as fast, reorders included. Each layer adds
@@ -329,21 +325,22 @@ static bool pointwise(const struct conv_shape *s)
 static bool winograd_pays(const struct conv_build *b)
 {
     const struct conv_shape *s = &b->shape;
-    bool result = s->groups == 1 && !s->transposed && b->rank == 4 && b->op->packed_input == 2;
+    bool result =
+        !b->half && !b->integer && s->groups == 1 && !s->transposed && b->rank == 4 && b->op->packed_input == 2;
     for (uint32_t d = 1; d < KERN_SPATIAL_MAX; d++)
         result = result && s->kernel[d] == 3 && s->stride[d] == 1 && s->dilation[d] == 1 && s->out[d] >= 12;
     return result && s->in_channels >= 32 && s->out_channels >= 32;
 }
 
-/* From the fastest to the one that always works. */
+/* From the fastest to the one that always works; integers have but one. */
 static bool conv_choose(struct conv_build *b)
 {
-    bool last = b->channels_last || (!b->half && pointwise(&b->shape));
+    bool last = b->channels_last || (!b->half && conv_is_pointwise(&b->shape));
     const struct {
         bool winograd, reorders, plain;
     } ways[] = { { true, true, false },  { true, true, true },   { false, !last, false },
                  { false, !last, true }, { false, last, false }, { false, last, true } };
-    for (size_t i = !b->half && winograd_pays(b) ? 0 : 2; i < ARRAY_SIZE(ways); i++) {
+    for (size_t i = winograd_pays(b) ? 0 : 2; i < (b->integer ? 3 : ARRAY_SIZE(ways)); i++) {
         b->winograd = ways[i].winograd;
         b->reorders = ways[i].reorders;
         b->plain = ways[i].plain;
@@ -353,25 +350,32 @@ static bool conv_choose(struct conv_build *b)
     return false;
 }
 
-static bool conv_create(const struct kern_op *op, bool half, uint32_t threads, void **out_state)
+static bool conv_create(struct conv_build *b, uint32_t threads, void **out_state)
 {
-    struct conv_build b = { .op = op, .rank = op->u.conv.spatial + 2, .threads = threads, .half = half };
-    if (!dnnl_engine() || !conv_shape_init(op, &b.shape) || !conv_views(&b))
+    b->rank = b->op->u.conv.spatial + 2;
+    b->threads = threads;
+    if (!dnnl_engine() || !conv_shape_init(b->op, &b->shape) || !conv_views(b))
         return false;
     struct base_team before = base_parallel_enter(threads); /* the library cuts the work when it makes the primitive */
-    bool ok = conv_choose(&b);
+    bool ok = conv_choose(b);
     base_parallel_leave(before);
-    *out_state = b.state;
+    *out_state = b->state;
     return ok;
 }
 
 bool kern_conv_f32_dnnl_create(const struct kern_op *op, uint32_t threads, void **out_state)
 {
-    return conv_create(op, false, threads, out_state);
+    return conv_create(&(struct conv_build){ .op = op }, threads, out_state);
 }
 
 /* Weights that are not packed once would be converted at each execution. */
 bool kern_conv_bf16_dnnl_create(const struct kern_op *op, uint32_t threads, void **out_state)
 {
-    return op->packed_input == 2 && conv_create(op, true, threads, out_state);
+    return op->packed_input == 2 && conv_create(&(struct conv_build){ .op = op, .half = true }, threads, out_state);
+}
+
+bool kern_conv_int_dnnl_create(const struct kern_op *op, uint32_t threads, void **out_state)
+{
+    struct conv_build b = { .op = op, .integer = true };
+    return op->packed_input == 2 && dnnl_epilogue_init(op, 1, &b.ending) && conv_create(&b, threads, out_state);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Matrix products on oneDNN's matmul. Batch dimensions are merged, and folded into the rows where B is the same for all
- * of them, so that most products become plain two-dimensional ones. */
+ * of them, so that most products become plain two-dimensional ones. Integers: dense rows of A and Y, one matrix B that
+ * is packed once. */
 #include "kernels/onednn/dnnl_op.h"
 
 #include "base/parallel.h"
@@ -13,6 +14,8 @@ struct gemm_build {
     struct kern_view views[KERN_TENSORS_MAX]; /* merged; repeated dimensions have stride 0 */
     bool plain;                               /* no post-ops */
     bool half;                                /* computes in BFLOAT16 */
+    bool integer;
+    struct dnnl_epilogue ending; /* of integers */
     bool expands; /* matrices shared by several batches are repeated in scratch; nothing is packed then */
     bool a_direct, b_direct, y_direct;
     bool c_bias, c_post, c_finish, in_post;
@@ -25,6 +28,15 @@ static bool output_like(const struct kern_op *op, uint32_t tensor)
 {
     return tensor == op->input_count || (tensor == 2 && op->u.gemm.has_c) ||
            (op->epilogue && tensor >= op->epilogue_input && tensor < op->input_count);
+}
+
+/* The first dimensions repeat what lies in the others. */
+static bool one_of(const struct kern_view *view, uint32_t dims)
+{
+    bool result = true;
+    for (uint32_t d = 0; d < dims; d++)
+        result = result && (view->sizes[d] == 1 || view->strides[d] == 0);
+    return result;
 }
 
 static bool mergeable(const struct kern_view *view, uint32_t d)
@@ -101,6 +113,36 @@ static void gemm_views(struct gemm_build *b)
         merge_all(b, d);
 }
 
+static void matrix_set(struct kern_view *view, uint32_t rows, uint32_t columns, int64_t row_step, int64_t step)
+{
+    view->rank = 2;
+    view->sizes[0] = rows;
+    view->sizes[1] = columns;
+    view->strides[0] = row_step;
+    view->strides[1] = step;
+}
+
+/* Of integers: tensors of post-ops are as dense as the result, or one row for all, or (steps of 0) nothing that the
+ * library adds. */
+static void integer_views(struct gemm_build *b)
+{
+    const struct kern_op *op = b->op;
+    const struct kern_view *w = &op->tensors[1], *y = &op->tensors[op->input_count];
+    const uint32_t n = y->sizes[y->rank - 1], k = w->sizes[w->rank - 2];
+    const uint32_t m = (uint32_t)(kern_view_elements(y) / n);
+    b->rank = 2;
+    memcpy(b->views, op->tensors, (op->input_count + 1) * sizeof(*b->views));
+    matrix_set(&b->views[0], m, k, k, 1);
+    matrix_set(&b->views[1], k, n, w->strides[w->rank - 2], w->strides[w->rank - 1]);
+    for (uint32_t t = op->epilogue_input; t <= op->input_count; t++) {
+        const struct kern_view *view = &op->tensors[t];
+        const uint32_t last = view->rank - 1;
+        const bool row = view->sizes[last] == n && (view->strides[last] == 1 || n == 1) && one_of(view, last);
+        const bool whole = kern_view_packed(view) && kern_view_elements(view) == (uint64_t)m * n;
+        matrix_set(&b->views[t], m, n, whole ? n : 0, whole || row);
+    }
+}
+
 /* Repeated dimensions have size 1 for the library; those of size 1 get the stride they would have if dense. */
 static bool view_md(const struct kern_view *view, dnnl_memory_desc_t *out)
 {
@@ -118,7 +160,10 @@ static bool view_md(const struct kern_view *view, dnnl_memory_desc_t *out)
 static bool any_md(const struct gemm_build *b, dnnl_memory_desc_t *md)
 {
     dnnl_memory_desc_t from = *md;
-    return dnnl_memory_desc_init_by_tag(md, from.ndims, from.dims, b->half ? dnnl_bf16 : dnnl_f32,
+    return dnnl_memory_desc_init_by_tag(md, from.ndims, from.dims,
+                                        b->integer ? dnnl_s8
+                                        : b->half  ? dnnl_bf16
+                                                   : dnnl_f32,
                                         dnnl_format_tag_any) == dnnl_success;
 }
 
@@ -199,6 +244,10 @@ static bool gemm_attr(struct gemm_build *b, dnnl_primitive_attr_t *attr)
 {
     dnnl_post_ops_t ops = NULL;
     float scale;
+    if (b->integer) {
+        b->in_post = true;
+        return dnnl_int_attr(&b->ending, b->op->u.gemm.has_a_zero, &b->y_md, post_md, b, &b->post, attr);
+    }
     bool ok = dnnl_attr_create(attr) && dnnl_safe_post_ops_create(&ops) == dnnl_success && gemm_post(b, ops, &scale);
     if (ok && b->op->epilogue && b->y_direct && !b->c_finish && !b->plain) {
         b->in_post = dnnl_post_epilogue(b->op, ops, post_md, b, &b->post);
@@ -224,12 +273,7 @@ static uint32_t matrix_buffer(struct gemm_build *b, uint32_t tensor, bool direct
     dnnl_view_densify(&dense);
     for (uint32_t d = 0; d < dense.rank; d++)
         dense.strides[d] = dense.sizes[d] == 1 && b->views[tensor].sizes[d] > 1 ? 0 : dense.strides[d];
-    uint32_t number = view_md(&dense, md) ? dnnl_buffer_tensor(b->state, md, tensor) : DNNL_BUFFERS_MAX;
-    if (number < DNNL_BUFFERS_MAX) {
-        b->state->buffers[number].scratch = true;
-        b->state->buffers[number].offset = dnnl_copy_add(b->state, tensor, &source, 0);
-    }
-    return number;
+    return view_md(&dense, md) ? dnnl_buffer_input(b->state, md, tensor, false, &source, 0) : DNNL_BUFFERS_MAX;
 }
 
 /* A factor that is FLOAT32 is brought to the type of the computation, row by row. */
@@ -251,48 +295,35 @@ static uint32_t matrix_half(struct gemm_build *b, uint32_t buffer, dnnl_memory_d
 static uint32_t gemm_packed(struct gemm_build *b, const dnnl_memory_desc_t *wanted)
 {
     struct kern_view source = distinct(&b->views[1]), dense = source;
-    struct dnnl_state *state = b->state;
     if (!b->b_direct)
         dnnl_view_densify(&dense);
-    if (!view_md(&dense, &b->b_md))
-        return DNNL_BUFFERS_MAX;
-    if (b->b_direct && dnnl_memory_desc_equal(&b->b_md, wanted))
-        return dnnl_buffer_tensor(state, wanted, 1);
-    if (!dnnl_pack_set(state, &b->b_md, wanted))
-        return DNNL_BUFFERS_MAX;
-    state->pack_copies = !b->b_direct;
-    if (state->pack_copies)
-        dnnl_pack_copy_set(state, 1, &source, 0);
-    return dnnl_buffer_tensor(state, wanted, 1);
+    return view_md(&dense, &b->b_md) ? dnnl_buffer_packed(b->state, &b->b_md, wanted, b->b_direct, &source, 0)
+                                     : DNNL_BUFFERS_MAX;
 }
 
 static bool gemm_stages(struct gemm_build *b, const_dnnl_primitive_desc_t pd, const uint32_t *inputs)
 {
     const struct kern_op *op = b->op;
     struct dnnl_state *state = b->state;
-    int args[DNNL_ARGS_MAX] = { DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST };
-    uint32_t buffers[DNNL_ARGS_MAX] = { inputs[0], inputs[1] }, count = 3, out = op->input_count;
-    if (op->packed_input == 2 && !b->expands)
-        buffers[1] = gemm_packed(b, dnnl_query_md(pd, dnnl_query_weights_md));
-    if (b->c_bias) {
-        args[count] = DNNL_ARG_BIAS;
-        buffers[count++] = dnnl_buffer_tensor(state, &b->c_md, 2);
-    }
-    for (uint32_t i = 0; i < b->post.count; i++) {
-        dnnl_memory_desc_t md;
-        if (!post_md(b, b->post.tensor[i], &md))
-            return false;
-        args[count] = b->post.arg[i];
-        buffers[count++] = dnnl_buffer_tensor(state, &md, b->post.tensor[i]);
-    }
-    buffers[2] = b->y_direct ? dnnl_buffer_tensor(state, &b->y_md, out) : dnnl_buffer_scratch(state, &b->y_md);
-    if (!dnnl_stage_add(state, pd, count, args, buffers))
+    struct dnnl_args args = { 0 };
+    const bool packed = op->packed_input == 2 && !b->expands;
+    const uint32_t out = op->input_count;
+    uint32_t y = b->y_direct ? dnnl_buffer_tensor(state, &b->y_md, out) : dnnl_buffer_scratch(state, &b->y_md);
+    dnnl_arg(&args, DNNL_ARG_SRC, inputs[0]);
+    dnnl_arg(&args, DNNL_ARG_WEIGHTS, packed ? gemm_packed(b, dnnl_query_md(pd, dnnl_query_weights_md)) : inputs[1]);
+    dnnl_arg(&args, DNNL_ARG_DST, y);
+    if (b->c_bias)
+        dnnl_arg(&args, DNNL_ARG_BIAS, dnnl_buffer_tensor(state, &b->c_md, 2));
+    if (b->integer)
+        dnnl_int_args(state, &b->ending, op->u.gemm.has_a_zero ? 2 : 0, &args);
+    dnnl_post_args(state, &b->post, &args);
+    if (!dnnl_stage_add(state, pd, &args))
         return false;
     if (!b->y_direct || b->c_finish || (op->epilogue && !b->in_post)) {
         struct kern_view source = op->tensors[out];
         if (!b->y_direct)
             kern_view_set_packed(&source, DML_TENSOR_DATA_TYPE_FLOAT32, source.rank, op->tensors[out].sizes);
-        dnnl_finish_set(state, op, !b->y_direct, state->buffers[buffers[2]].offset, &source, b->c_finish,
+        dnnl_finish_set(state, op, !b->y_direct, state->buffers[y].offset, &source, b->c_finish,
                         op->epilogue && !b->in_post);
     }
     return true;
@@ -312,11 +343,12 @@ static bool gemm_build(struct gemm_build *b)
     uint32_t inputs[2] = { 0 };
     struct kern_view y = b->views[b->op->input_count], b_view = distinct(&b->views[1]);
     bool packed = b->op->packed_input == 2 && !b->expands;
-    b->a_direct = matrix_direct(&b->views[0], b->half) && !(b->expands && repeats(&b->views[0]));
-    b->b_direct = matrix_direct(&b->views[1], b->half) && !(b->expands && repeats(&b->views[1]));
+    b->a_direct = b->integer || (matrix_direct(&b->views[0], b->half) && !(b->expands && repeats(&b->views[0])));
+    b->b_direct = b->integer || (matrix_direct(&b->views[1], b->half) && !(b->expands && repeats(&b->views[1])));
     /* The last pass takes FLOAT32. */
-    b->y_direct = matrix_direct(&y, b->half && !(b->plain && (b->op->epilogue || b->op->u.gemm.has_c))) &&
-                  (y.sizes[b->rank - 1] == 1 || y.strides[b->rank - 1] == 1) && !gemm_misplaced(b, &y);
+    b->y_direct =
+        b->integer || (matrix_direct(&y, b->half && !(b->plain && (b->op->epilogue || b->op->u.gemm.has_c))) &&
+                       (y.sizes[b->rank - 1] == 1 || y.strides[b->rank - 1] == 1) && !gemm_misplaced(b, &y));
     if (!b->y_direct) { /* dense row-major in scratch; merged and original dimensions agree on that */
         struct kern_view dense = y;
         kern_view_set_packed(&dense, DML_TENSOR_DATA_TYPE_FLOAT32, y.rank, y.sizes);
@@ -362,6 +394,41 @@ bool kern_gemm_f32_dnnl_accepts(const struct kern_op *op)
            dense_same_type(op, 0, op->u.gemm.has_c ? 2 : 1, y->type);
 }
 
+static bool matrix_lies(const struct kern_view *view)
+{
+    int64_t rows = view->sizes[view->rank - 2], columns = view->sizes[view->rank - 1];
+    int64_t down = view->strides[view->rank - 2], right = view->strides[view->rank - 1];
+    return (right == 1 && (rows == 1 || down >= columns)) || (down == 1 && (columns == 1 || right >= rows));
+}
+
+static bool whole(const struct kern_view *view)
+{
+    bool result = true;
+    for (uint32_t d = 0; d < view->rank; d++)
+        result = result && (view->sizes[d] == 1 || view->strides[d] != 0);
+    return result && kern_view_packed(view);
+}
+
+bool kern_gemm_int_dnnl_accepts(const struct kern_op *op)
+{
+    const struct kern_gemm *gemm = &op->u.gemm;
+    const struct kern_view *t = op->tensors, *y = &t[op->input_count];
+    struct dnnl_epilogue ending;
+    if ((op->flags & KERN_FLAG_REFERENCE) || !gemm->integer || gemm->has_b_zero || y->rank < 2 ||
+        t[0].rank != y->rank || t[1].rank != y->rank)
+        return false;
+    if (!gemm_bytes(t[0].type) || t[1].type != DML_TENSOR_DATA_TYPE_INT8 || !whole(&t[0]) || !whole(y) ||
+        !one_of(&t[1], y->rank - 2) || !matrix_lies(&t[1]))
+        return false;
+    const uint64_t rows = kern_view_elements(y) / y->sizes[y->rank - 1];
+    if (kern_view_elements(&t[0]) / t[0].sizes[t[0].rank - 1] != rows || rows > UINT32_MAX)
+        return false;
+    for (uint32_t d = 0; d < y->rank && gemm->has_a_zero; d++)
+        if (t[2].sizes[d] > 1 && t[2].strides[d])
+            return false;
+    return dnnl_epilogue_init(op, y->rank - 1, &ending);
+}
+
 /* oneDNN 2.6 repeats a row wrongly over batches of which each does not begin where the next row of the one before
  * would. */
 static bool lies_together(const struct gemm_build *b)
@@ -395,32 +462,41 @@ static uint32_t safe_threads(const struct gemm_build *b, uint32_t threads)
     return cuts ? (uint32_t)BASE_MIN(parts, threads) : threads;
 }
 
-static bool gemm_create(const struct kern_op *op, bool half, uint32_t threads, void **out_state)
+static bool gemm_create(struct gemm_build *b, uint32_t threads, void **out_state)
 {
-    struct gemm_build b = { .op = op, .half = half };
     if (!dnnl_engine())
         return false;
-    gemm_views(&b);
-    threads = safe_threads(&b, threads);
+    if (b->integer)
+        integer_views(b);
+    else
+        gemm_views(b);
+    threads = b->integer ? threads : safe_threads(b, threads);
     struct base_team before = base_parallel_enter(threads); /* the library cuts the work when it makes the primitive */
     /* Only the library's reference takes some mixes of shared matrices and post-ops: then it gets simpler ones. */
-    bool shared = repeats(&b.views[0]) || repeats(&b.views[1]), ok = false;
-    for (uint32_t attempt = 0; attempt < 4 && !ok; attempt++) {
-        b.plain = (attempt & 1) || !lies_together(&b);
-        b.expands = attempt & 2;
-        ok = (shared || !b.expands) && gemm_try(&b, threads);
+    bool shared = repeats(&b->views[0]) || repeats(&b->views[1]), ok = false;
+    for (uint32_t attempt = 0; attempt < (b->integer ? 1 : 4) && !ok; attempt++) {
+        b->plain = !b->integer && ((attempt & 1) || !lies_together(b));
+        b->expands = attempt & 2;
+        ok = (shared || !b->expands) && gemm_try(b, threads);
     }
     base_parallel_leave(before);
-    *out_state = b.state;
+    *out_state = b->state;
     return ok;
 }
 
 bool kern_gemm_f32_dnnl_create(const struct kern_op *op, uint32_t threads, void **out_state)
 {
-    return gemm_create(op, false, threads, out_state);
+    return gemm_create(&(struct gemm_build){ .op = op }, threads, out_state);
 }
 
 bool kern_gemm_bf16_dnnl_create(const struct kern_op *op, uint32_t threads, void **out_state)
 {
-    return gemm_create(op, true, threads, out_state);
+    return gemm_create(&(struct gemm_build){ .op = op, .half = true }, threads, out_state);
+}
+
+bool kern_gemm_int_dnnl_create(const struct kern_op *op, uint32_t threads, void **out_state)
+{
+    struct gemm_build b = { .op = op, .integer = true };
+    return op->packed_input == 2 && dnnl_epilogue_init(op, op->tensors[op->input_count].rank - 1, &b.ending) &&
+           gemm_create(&b, threads, out_state);
 }

@@ -53,16 +53,17 @@ bool dnnl_epilogue_init(const struct kern_op *op, uint32_t channel, struct dnnl_
 }
 
 /* A post-op: oneDNN 2.6 has no fast convolution whose output scales are known at execution only. */
-static bool scale_post(struct dnnl_epilogue *ending, const dnnl_memory_desc_t *y, dnnl_post_ops_t ops,
+static bool scale_post(const struct dnnl_epilogue *ending, const dnnl_memory_desc_t *y, dnnl_post_ops_t ops,
                        struct dnnl_post *post)
 {
     dnnl_dims_t dims, strides;
+    dnnl_memory_desc_t md;
     for (int d = 0; d < y->ndims; d++) {
         dims[d] = d == 1 && ending->by_channel ? y->dims[d] : 1;
         strides[d] = d == 0 && ending->by_channel ? y->dims[1] : 1;
     }
-    return dnnl_memory_desc_init_by_strides(&ending->scale_md, y->ndims, dims, dnnl_f32, strides) == dnnl_success &&
-           dnnl_post_binary(ops, dnnl_binary_mul, ending->how.scale, &ending->scale_md, post);
+    return dnnl_memory_desc_init_by_strides(&md, y->ndims, dims, dnnl_f32, strides) == dnnl_success &&
+           dnnl_post_binary(ops, dnnl_binary_mul, ending->how.scale, &md, post);
 }
 
 static bool one_md(int rank, dnnl_memory_desc_t *out)
@@ -73,11 +74,12 @@ static bool one_md(int rank, dnnl_memory_desc_t *out)
     return dnnl_memory_desc_init_by_strides(out, rank, ones, dnnl_f32, ones) == dnnl_success;
 }
 
-bool dnnl_int_attr(struct dnnl_epilogue *ending, bool in_zero, const dnnl_memory_desc_t *y, dnnl_md_fn *md_of,
+bool dnnl_int_attr(const struct dnnl_epilogue *ending, bool in_zero, const dnnl_memory_desc_t *y, dnnl_md_fn *md_of,
                    void *context, struct dnnl_post *post, dnnl_primitive_attr_t *out)
 {
     const int32_t zero = DNNL_RUNTIME_S32_VAL;
     dnnl_post_ops_t ops = NULL;
+    dnnl_memory_desc_t md;
     post->count = 0;
     bool ok = dnnl_attr_create(out) && dnnl_safe_post_ops_create(&ops) == dnnl_success;
     if (ok && ending->scales)
@@ -90,8 +92,7 @@ bool dnnl_int_attr(struct dnnl_epilogue *ending, bool in_zero, const dnnl_memory
         ok =
             dnnl_post_steps(&ending->steps.step[ending->first], ending->end - ending->first, ops, md_of, context, post);
     if (ok && ending->how.divisor)
-        ok = one_md(y->ndims, &ending->divisor_md) &&
-             dnnl_post_binary(ops, dnnl_binary_div, ending->how.divisor, &ending->divisor_md, post);
+        ok = one_md(y->ndims, &md) && dnnl_post_binary(ops, dnnl_binary_div, ending->how.divisor, &md, post);
     /* The library adds the zero point before it rounds, which turns halves the other way where it is odd. */
     if (ok && ending->how.zero)
         ok = dnnl_safe_post_ops_append_eltwise(ops, 1.0f, dnnl_eltwise_round, 0, 0) == dnnl_success;
@@ -100,27 +101,14 @@ bool dnnl_int_attr(struct dnnl_epilogue *ending, bool in_zero, const dnnl_memory
     return ok;
 }
 
-bool dnnl_int_args(struct dnnl_state *state, const struct dnnl_epilogue *ending, uint32_t x_zero, dnnl_md_fn *md_of,
-                   void *context, const struct dnnl_post *post, int *args, uint32_t *buffers, uint32_t *count)
+void dnnl_int_args(struct dnnl_state *state, const struct dnnl_epilogue *ending, uint32_t x_zero,
+                   struct dnnl_args *args)
 {
-    const struct kern_op *op = ending->op;
-    dnnl_memory_desc_t md;
-    if (x_zero) {
-        args[*count] = DNNL_ARG_ATTR_ZERO_POINTS | DNNL_ARG_SRC;
-        buffers[(*count)++] = dnnl_buffer_zero(state, x_zero, op->tensors[x_zero].type);
-    }
-    if (ending->how.zero) {
-        args[*count] = DNNL_ARG_ATTR_ZERO_POINTS | DNNL_ARG_DST;
-        buffers[(*count)++] = dnnl_buffer_zero(state, ending->how.zero, op->tensors[ending->how.zero].type);
-    }
-    for (uint32_t i = 0; i < post->count; i++) {
-        bool scale = ending->scales && i == 0, divisor = ending->how.divisor && i + 1 == post->count;
-        if (!scale && !divisor && !md_of(context, post->tensor[i], &md))
-            return false;
-        if (scale || divisor)
-            md = scale ? ending->scale_md : ending->divisor_md;
-        args[*count] = post->arg[i];
-        buffers[(*count)++] = dnnl_buffer_tensor(state, &md, post->tensor[i]);
-    }
-    return true;
+    const uint32_t y_zero = ending->how.zero;
+    if (x_zero)
+        dnnl_arg(args, DNNL_ARG_ATTR_ZERO_POINTS | DNNL_ARG_SRC,
+                 dnnl_buffer_zero(state, x_zero, ending->op->tensors[x_zero].type));
+    if (y_zero)
+        dnnl_arg(args, DNNL_ARG_ATTR_ZERO_POINTS | DNNL_ARG_DST,
+                 dnnl_buffer_zero(state, y_zero, ending->op->tensors[y_zero].type));
 }

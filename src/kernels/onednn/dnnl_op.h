@@ -26,11 +26,16 @@ struct dnnl_buffer {
     uint64_t offset; /* bytes in scratch */
 };
 
+/* What a primitive takes: DNNL_ARG_... and buffers. */
+struct dnnl_args {
+    uint32_t count;
+    int arg[DNNL_ARGS_MAX];
+    uint32_t buffer[DNNL_ARGS_MAX];
+};
+
 struct dnnl_stage {
     dnnl_primitive_t primitive;
-    uint32_t count;
-    int args[DNNL_ARGS_MAX];
-    uint32_t buffers[DNNL_ARGS_MAX];
+    struct dnnl_args args;
 };
 
 /* Tensor `tensor`, seen through `view` from element `start` on, as dense FLOAT32 at `offset` in scratch. */
@@ -94,12 +99,18 @@ void dnnl_slot_finish(struct dnnl_slot *slot);
 /* Buffers; their numbers. DNNL_BUFFERS_MAX when there is no room, which dnnl_stage_add then refuses. */
 uint32_t dnnl_buffer_tensor(struct dnnl_state *state, const dnnl_memory_desc_t *md, uint32_t tensor);
 uint32_t dnnl_buffer_scratch(struct dnnl_state *state, const dnnl_memory_desc_t *md);
-
+/* The dense FLOAT32 copy of a tensor that is seen through `view` from element `start` on; direct: the tensor itself. */
+uint32_t dnnl_buffer_input(struct dnnl_state *state, const dnnl_memory_desc_t *md, uint32_t tensor, bool direct,
+                           const struct kern_view *view, int64_t start);
+/* Input 1 (likewise), packed once from `from` to `wanted` where they differ. */
+uint32_t dnnl_buffer_packed(struct dnnl_state *state, const dnnl_memory_desc_t *from, const dnnl_memory_desc_t *wanted,
+                            bool direct, const struct kern_view *view, int64_t start);
 uint32_t dnnl_buffer_zero(struct dnnl_state *state, uint32_t tensor, DML_TENSOR_DATA_TYPE type);
 
+/* At most DNNL_ARGS_MAX: three tensors, bias, two zero points, four post-ops, scratchpad. */
+void dnnl_arg(struct dnnl_args *args, int arg, uint32_t buffer);
 /* Appends the primitive (consumes nothing); its scratchpad is added to the arguments. */
-bool dnnl_stage_add(struct dnnl_state *state, const_dnnl_primitive_desc_t pd, uint32_t count, const int *args,
-                    const uint32_t *buffers);
+bool dnnl_stage_add(struct dnnl_state *state, const_dnnl_primitive_desc_t pd, const struct dnnl_args *args);
 /* Appends a reorder when the descriptors differ. Returns the number of the buffer to use instead of `from`. */
 uint32_t dnnl_stage_reorder_in(struct dnnl_state *state, uint32_t from, const dnnl_memory_desc_t *wanted);
 bool dnnl_stage_reorder(struct dnnl_state *state, uint32_t from, uint32_t to);
@@ -112,8 +123,6 @@ bool dnnl_view_lies(const struct kern_view *view);
 dnnl_data_type_t dnnl_view_type(const struct kern_view *view);
 /* Turns `view` into that of a dense FLOAT32 copy which keeps the order of the dimensions in memory. */
 void dnnl_view_densify(struct kern_view *view);
-void dnnl_pack_copy_set(struct dnnl_state *state, uint32_t tensor, const struct kern_view *view, int64_t start);
-uint64_t dnnl_copy_add(struct dnnl_state *state, uint32_t tensor, const struct kern_view *view, int64_t start);
 
 /* Asks for the last pass: `source` (FLOAT32) lies in scratch at `offset`, or is the output itself. */
 void dnnl_finish_set(struct dnnl_state *state, const struct kern_op *op, bool scratch, uint64_t offset,
@@ -125,16 +134,15 @@ bool dnnl_attr_create(dnnl_primitive_attr_t *out);
 bool dnnl_is_reference(const_dnnl_primitive_desc_t pd);
 const dnnl_memory_desc_t *dnnl_query_md(const_dnnl_primitive_desc_t pd, dnnl_query_t what);
 
-/* Input 1 is packed from `from` to `to`; false when the library has no such reorder. */
-bool dnnl_pack_set(struct dnnl_state *state, const dnnl_memory_desc_t *from, const dnnl_memory_desc_t *to);
-
 /* The epilogue as post-ops (dnnl_post.c). */
 extern const struct kern_epilogue_support dnnl_epilogue_support;
 struct dnnl_post {
     uint32_t count; /* tensors that binary post-ops read */
     uint32_t tensor[4];
     int arg[4];
+    dnnl_memory_desc_t md[4];
 };
+void dnnl_post_args(struct dnnl_state *state, const struct dnnl_post *post, struct dnnl_args *args);
 /* false when an operation has no counterpart; `ops` may then hold a part. md_of gives the descriptor of an input tensor
  * in the shape of the output, false when it has none. */
 typedef bool dnnl_md_fn(void *context, uint32_t tensor, dnnl_memory_desc_t *out);
@@ -153,25 +161,16 @@ struct dnnl_epilogue {
     bool scales, by_channel; /* one scale, or one per channel or column */
     bool quantizes;
     struct kern_requantize how; /* divisor and zero: tensors of one element */
-    dnnl_memory_desc_t scale_md, divisor_md;
     struct kern_epilogue steps;
     uint32_t first, end; /* of the post-ops among the steps */
 };
 /* `channel` = the dimension along which scales may vary. false when the library cannot say it. */
 bool dnnl_epilogue_init(const struct kern_op *op, uint32_t channel, struct dnnl_epilogue *out);
 /* The attribute for it; in_zero: the source has a zero point. `y` = the output, whose dimension 1 is the channels'. */
-bool dnnl_int_attr(struct dnnl_epilogue *ending, bool in_zero, const dnnl_memory_desc_t *y, dnnl_md_fn *md_of,
+bool dnnl_int_attr(const struct dnnl_epilogue *ending, bool in_zero, const dnnl_memory_desc_t *y, dnnl_md_fn *md_of,
                    void *context, struct dnnl_post *post, dnnl_primitive_attr_t *out);
-/* The arguments that belong to it, from *count on; x_zero = tensor or 0. */
-bool dnnl_int_args(struct dnnl_state *state, const struct dnnl_epilogue *ending, uint32_t x_zero, dnnl_md_fn *md_of,
-                   void *context, const struct dnnl_post *post, int *args, uint32_t *buffers, uint32_t *count);
-/* A convolution's steps as the library counts them; the end padding so that sizes agree (dnnl_conv.c). */
-struct conv_shape;
-void dnnl_conv_steps(const struct conv_shape *shape, uint32_t rank, int64_t *strides, int64_t *dilates, int64_t *start,
-                     int64_t *end);
-/* Its padding is none that the library would generate code for without end. */
-bool dnnl_conv_near(const struct conv_shape *shape);
-/* The implementation behind it is one that adds tensors wrongly. */
-bool dnnl_conv_miscomputes(const_dnnl_primitive_desc_t pd, const struct dnnl_post *post);
+/* The zero points' arguments; x_zero = tensor or 0. */
+void dnnl_int_args(struct dnnl_state *state, const struct dnnl_epilogue *ending, uint32_t x_zero,
+                   struct dnnl_args *args);
 
 #endif

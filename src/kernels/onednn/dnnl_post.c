@@ -60,8 +60,15 @@ bool dnnl_post_binary(dnnl_post_ops_t ops, dnnl_alg_kind_t algorithm, uint32_t t
     if (post->count == ARRAY_SIZE(post->tensor) || dnnl_safe_post_ops_append_binary(ops, algorithm, md) != dnnl_success)
         return false;
     post->tensor[post->count] = tensor;
+    post->md[post->count] = *md;
     post->arg[post->count++] = DNNL_ARG_ATTR_MULTIPLE_POST_OP(place) | DNNL_ARG_SRC_1;
     return true;
+}
+
+void dnnl_post_args(struct dnnl_state *state, const struct dnnl_post *post, struct dnnl_args *args)
+{
+    for (uint32_t i = 0; i < post->count; i++)
+        dnnl_arg(args, post->arg[i], dnnl_buffer_tensor(state, &post->md[i], post->tensor[i]));
 }
 
 /* A step of the value alone. */

@@ -10,8 +10,6 @@
 void kern_dnnl_plan(const struct kern_op *op, const void *opaque, uint32_t threads, struct kern_work *out)
 {
     const struct dnnl_state *state = opaque;
-    (void)op;
-    (void)threads;
     *out = (struct kern_work){ .units = 1, .grain = 1, .scratch_bytes = state->scratch_bytes };
 }
 
@@ -33,7 +31,6 @@ static void copy_parts(void *context, size_t begin, size_t end, unsigned worker)
     const struct copy_job *job = context;
     const struct kern_view *view = &job->copy->view;
     uint32_t last = view->rank - 1, length = view->sizes[last], chunks = copy_chunks(view);
-    (void)worker;
     for (size_t part = begin; part < end; part++) {
         uint32_t at[KERN_RANK_MAX], first = (uint32_t)(part % chunks) * COPY_CHUNK;
         dense_row_at(view, part / chunks, at);
@@ -89,7 +86,6 @@ static void finish_parts(void *context, size_t begin, size_t end, unsigned worke
     const struct kern_view *source = &state->finish_view;
     uint32_t chunks = (source->sizes[source->rank - 1] + FINISH_CHUNK - 1) / FINISH_CHUNK;
     uint64_t total = dense_rows(source) * chunks;
-    (void)worker;
     for (size_t part = begin; part < end; part++) {
         char *scratch = NULL;
         if (state->finish_worker_bytes)
@@ -132,9 +128,9 @@ static bool slot_execute(struct dnnl_slot *slot, const struct dnnl_state *state,
     for (uint32_t i = 0; i < state->stage_count; i++) {
         const struct dnnl_stage *stage = &state->stages[i];
         dnnl_exec_arg_t args[DNNL_ARGS_MAX];
-        for (uint32_t a = 0; a < stage->count; a++)
-            args[a] = (dnnl_exec_arg_t){ stage->args[a], slot->memory[stage->buffers[a]] };
-        if (dnnl_safe_primitive_execute(stage->primitive, slot->stream, (int)stage->count, args) != dnnl_success)
+        for (uint32_t a = 0; a < stage->args.count; a++)
+            args[a] = (dnnl_exec_arg_t){ stage->args.arg[a], slot->memory[stage->args.buffer[a]] };
+        if (dnnl_safe_primitive_execute(stage->primitive, slot->stream, (int)stage->args.count, args) != dnnl_success)
             return false;
     }
     return dnnl_safe_stream_wait(slot->stream) == dnnl_success;
@@ -191,13 +187,11 @@ void kern_dnnl_run(const struct kern_call *call, uint64_t begin, uint64_t end)
         base_parallel_leave(before);
 }
 
-/* ---- packing --------------------------------------------------------------------------------------------------------
- */
+/* ---- packing ---- */
 
 bool kern_dnnl_pack_plan(const struct kern_op *op, const void *opaque, uint32_t *out_input, uint64_t *out_bytes)
 {
     const struct dnnl_state *state = opaque;
-    (void)op;
     if (!state->packs)
         return false;
     *out_input = 1;
@@ -252,7 +246,6 @@ static void pack(const struct dnnl_state *state, const void *source, void *packe
 void kern_dnnl_pack(const struct kern_op *op, const void *opaque, const void *source, void *packed)
 {
     const struct dnnl_state *state = opaque;
-    (void)op;
     bool few = dnnl_memory_desc_get_size(&state->pack_to) <= PACK_ALONE_BYTES;
     struct base_team before = base_parallel_enter(few ? 1 : base_parallel_grant(base_parallel_threads()));
     pack(state, source, packed);
@@ -263,7 +256,6 @@ void kern_dnnl_pack(const struct kern_op *op, const void *opaque, const void *so
 uint64_t kern_dnnl_pack_layout(const struct kern_op *op, const void *opaque)
 {
     const struct dnnl_state *state = opaque;
-    (void)op;
     struct {
         dnnl_memory_desc_t from, to;
         struct kern_view view;

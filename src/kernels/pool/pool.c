@@ -1,12 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the rows of pooling with vectors accept, and their work. */
-#include "kernels/pool/pool_fast.h"
+/* The geometry of pooling, what its rows with vectors accept, and their work. */
+#include "kernels/pool/pool.h"
+#include "kernels/resample/scatter_add_plan.h"
 
 #include <math.h>
 
-void pool_window_of(const struct pool_shape *s, DML_TENSOR_DATA_TYPE type, float fill, struct window *w)
+bool pool_shape_init(const struct kern_op *op, struct pool_shape *s)
 {
-    *w = (struct window){ .x_row = s->x[3], .type = type, .fill = fill };
+    const struct kern_pool *pool = &op->u.pool; /* of gradients likewise */
+    const bool grad = op->kind == KERN_POOL_GRAD, grad_max = grad && pool->mode == KERN_POOL_MAX;
+    const struct kern_view *x = &op->tensors[grad && !grad_max], *y = &op->tensors[grad ? grad_max : 1];
+    const struct kern_view *index = !grad && pool->has_indices ? &op->tensors[2] : y;
+    const uint32_t rank = pool->spatial + 2, missing = KERN_SPATIAL_MAX - pool->spatial;
+    if (!pool->spatial || pool->spatial > KERN_SPATIAL_MAX || x->rank != rank || y->rank != rank || index->rank != rank)
+        return false;
+    *s = (struct pool_shape){ .area = 1, .in = { 1, 1, 1 }, .out = { 1, 1, 1 }, .window = { 1, 1, 1 } };
+    for (uint32_t d = 0; d < missing; d++)
+        s->stride[d] = s->dilation[d] = 1;
+    for (uint32_t dim = 0; dim < rank; dim++) {
+        const uint32_t to = dim < 2 ? dim : dim + missing;
+        s->x[to] = x->strides[dim];
+        s->y[to] = y->strides[dim];
+        s->index[to] = index->strides[dim];
+    }
+    for (uint32_t from = 0; from < pool->spatial; from++) {
+        const uint32_t d = from + missing;
+        s->in[d] = x->sizes[from + 2];
+        s->out[d] = y->sizes[from + 2];
+        s->window[d] = pool->window[from];
+        s->stride[d] = pool->strides[from];
+        s->dilation[d] = pool->dilations[from];
+        s->pad[d] = pool->pad_start[from];
+        s->area = s->area > INT64_MAX / s->window[d] ? INT64_MAX : s->area * s->window[d];
+    }
+    return true;
+}
+
+void pool_window_init(const struct kern_op *op, const struct pool_shape *s, struct window *w)
+{
+    *w = (struct window){ .x_row = s->x[3],
+                          .type = op->tensors[0].type,
+                          .fill = op->u.pool.mode == KERN_POOL_MAX ? -INFINITY : 0 };
     for (int d = 0; d < 2; d++) {
         w->in[d] = s->in[d + 1];
         w->out[d] = s->out[d + 1];
@@ -16,11 +50,6 @@ void pool_window_of(const struct pool_shape *s, DML_TENSOR_DATA_TYPE type, float
         w->pad[d] = s->pad[d + 1];
     }
     window_plan_init(w);
-}
-
-void pool_window(const struct kern_op *op, const struct pool_shape *s, struct window *w)
-{
-    pool_window_of(s, op->tensors[0].type, op->u.pool.mode == KERN_POOL_MAX ? -INFINITY : 0, w);
 }
 
 static bool pool_global(const struct pool_shape *s)
@@ -99,7 +128,7 @@ bool kern_pool_f32_accepts(const struct kern_op *op)
         return true;
     if (!floats && !pool->has_indices && s.out[2] >= POOL_LANES)
         return false; /* rows of integers join as they are */
-    pool_window(op, &s, &w);
+    pool_window_init(op, &s, &w);
     return s.x[4] == 1 && window_floats(&w) <= 256 * 1024; /* stays in the second-level cache */
 }
 
@@ -134,7 +163,7 @@ void kern_pool_f32_plan(const struct kern_op *op, const void *state, uint32_t th
         floats = (uint64_t)pool_line_floats(&s) + POOL_LANES * pitch + shares;
         break;
     case POOL_PLANES:
-        pool_window(op, &s, &w);
+        pool_window_init(op, &s, &w);
         out->units = planes * (uint64_t)s.out[0];
         floats = window_floats(&w) + shares + (op->u.pool.has_indices ? (uint64_t)w.run_floats : 0);
         break;
@@ -203,4 +232,53 @@ void kern_pool_int_plan(const struct kern_op *op, const void *state, uint32_t th
         *out = (struct kern_work){ .units = y->sizes[0] * (uint64_t)(s.out[0] * s.out[1]),
                                    .grain = dense_grain(width * y->sizes[1]) };
     out->worker_scratch_bytes = (2 * width + op->tensors[0].sizes[op->tensors[0].rank - 1]) * sizeof(int64_t);
+}
+
+/* ---- gradients ---- */
+
+bool pool_grad_in_place(const struct kern_op *op)
+{
+    const struct kern_view *dx = &op->tensors[op->input_count];
+    int64_t dense = 1;
+    for (uint32_t d = dx->rank; d-- > 2;) {
+        if (dx->sizes[d] > 1 && dx->strides[d] != dense)
+            return false;
+        dense *= dx->sizes[d];
+    }
+    return dx->type == DML_TENSOR_DATA_TYPE_FLOAT32;
+}
+
+bool kern_pool_grad_f32_accepts(const struct kern_op *op)
+{
+    struct pool_shape s;
+    struct window w;
+    DML_TENSOR_DATA_TYPE type = op->tensors[0].type;
+    if (!kern_pool_grad_any_ref_accepts(op) || type == DML_TENSOR_DATA_TYPE_FLOAT64 || !pool_shape_init(op, &s))
+        return false;
+    if (op->u.pool_grad.mode == KERN_POOL_AVERAGE)
+        return s.dilation[0] == 1 && s.dilation[1] == 1 && s.dilation[2] == 1;
+    pool_window_init(op, &s, &w);
+    return s.x[4] == 1 && (double)s.in[0] * (double)s.in[1] * (double)s.in[2] < INT32_MAX &&
+           window_floats(&w) <= 256 * 1024;
+}
+
+void kern_pool_grad_f32_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+{
+    const struct kern_view *dx = &op->tensors[op->input_count];
+    struct pool_shape s;
+    struct window w;
+    pool_shape_init(op, &s);
+    if (op->u.pool_grad.mode == KERN_POOL_AVERAGE) {
+        *out = (struct kern_work){ .units = dense_rows(dx), .grain = dense_grain(4 * (uint64_t)(s.in[2] + s.out[2])) };
+        out->worker_scratch_bytes =
+            (uint64_t)(s.out[0] + s.out[1] + 3 * s.out[2] + 4 * SCATTER_ADD_STEP) * sizeof(float) +
+            scatter_add_floats(s.in[2], s.stride[2]) * sizeof(float);
+        return;
+    }
+    uint64_t plane = (uint64_t)(s.in[0] * s.in[1] * s.in[2]);
+    pool_window_init(op, &s, &w);
+    *out = (struct kern_work){ .units = (uint64_t)dx->sizes[0] * dx->sizes[1], .grain = dense_grain(2 * plane) };
+    out->worker_scratch_bytes =
+        (window_floats(&w) + (uint64_t)w.run_floats + (uint64_t)s.out[2] + (pool_grad_in_place(op) ? 0 : plane)) *
+        sizeof(float);
 }

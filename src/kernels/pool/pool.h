@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A pooling's geometry with always three spatial dimensions: missing outer ones have size 1. */
+/* Pooling and its gradient: geometry, the definition of a window, and what the rows with vectors accept. */
 #ifndef KERNELS_POOL_H
 #define KERNELS_POOL_H
 
-#include "kernels/core/dense.h"
+#include "kernels/core/window_plan.h"
 
+/* Always three spatial dimensions: missing outer ones have size 1. Of a gradient, x is X (max) or dX (average), y is
+ * dY. */
 struct pool_shape {
     int64_t in[3], out[3], window[3], stride[3], dilation[3], pad[3];
     int64_t x[5], y[5], index[5]; /* strides of batch, channel, spatial */
@@ -12,17 +14,6 @@ struct pool_shape {
 };
 
 bool pool_shape_init(const struct kern_op *op, struct pool_shape *out);
-/* The same of parts; index may be NULL. */
-bool pool_shape_of(const struct kern_pool *pool, const struct kern_view *x, const struct kern_view *y,
-                   const struct kern_view *index, struct pool_shape *out);
-
-/* Max pooling of integers goes channels by channels, not along the last dimension, where those lie together. */
-bool pool_int_by_channels(const struct kern_op *op, const struct pool_shape *s);
-
-#define POOL_F64_CHANNELS 8 /* of FLOAT64, at once where they do not lie together */
-
-/* FLOAT64: how many channels are worked on together, pixel by pixel; 0: rows of results are, channel by channel. */
-int64_t pool_f64_channels(const struct kern_op *op, const struct pool_shape *s);
 
 /* Window taps [*begin, *end) that lie inside the input, for output position `out` along dimension d. */
 DENSE_INLINE void pool_taps(const struct pool_shape *s, uint32_t d, int64_t out, int64_t *begin, int64_t *end)
@@ -46,6 +37,39 @@ DENSE_INLINE double pool_count(const struct pool_shape *s, uint32_t d, int64_t o
     return (double)(end - begin);
 }
 
+/* at: batch, channel, position. */
+DENSE_INLINE int64_t pool_offset(const int64_t strides[5], const int64_t at[5])
+{
+    return at[0] * strides[0] + at[1] * strides[1] + at[2] * strides[2] + at[3] * strides[3] + at[4] * strides[4];
+}
+
+/* Where a row of the output begins. */
+DENSE_INLINE void pool_row_at(const struct kern_view *y, uint64_t row, int64_t at[5])
+{
+    uint32_t index[KERN_RANK_MAX];
+    memset(at, 0, 5 * sizeof(*at));
+    dense_row_at(y, row, index);
+    for (uint32_t d = 0; d < y->rank; d++)
+        at[d < 2 ? d : d + 5 - y->rank] = index[d];
+}
+
+/* What the indices count before the first element of channel at[1] of image at[0]. */
+DENSE_INLINE uint64_t pool_index_base(const struct kern_op *op, const struct pool_shape *s, const int64_t *at)
+{
+    const uint64_t plane = (uint64_t)at[0] * op->tensors[0].sizes[1] + (uint64_t)at[1];
+    return op->u.pool.whole_indices ? plane * (uint64_t)(s->in[0] * s->in[1] * s->in[2]) : 0;
+}
+
+DENSE_INLINE void pool_store_index(const struct kern_call *call, int64_t at, uint64_t index)
+{
+    if (kern_type_bytes(call->op->tensors[2].type) == 8)
+        ((uint64_t *)call->data[2])[at] = index;
+    else
+        ((uint32_t *)call->data[2])[at] = (uint32_t)index;
+}
+
+/* ---- the definition ---- */
+
 /* One output element's window. */
 struct pool_window {
     const void *x;
@@ -68,5 +92,37 @@ struct pool_best {
 };
 
 struct pool_best pool_best_of(const struct pool_shape *s, const struct pool_window *window, DML_TENSOR_DATA_TYPE type);
+
+/* ---- the rows with vectors ---- */
+
+#define POOL_LANES 16 /* channels of a unit where planes become pixels */
+
+enum pool_way {
+    POOL_PIXELS,           /* the input's channels lie together: vectors of channels */
+    POOL_GLOBALS,          /* each channel's elements lie together, and one window takes them all */
+    POOL_LINES,            /* rows lie together, of the output too: row by row without copies */
+    POOL_LINES_TRANSPOSED, /* the same where the output's channels lie together */
+    POOL_PLANES,           /* by bands of window_plan.h */
+};
+
+enum pool_way pool_way_of(const struct kern_op *op, const struct pool_shape *s);
+/* Of POOL_PLANES and the gradients of maxima. */
+void pool_window_init(const struct kern_op *op, const struct pool_shape *s, struct window *out);
+/* Scratch for the joined input rows of one output row. */
+int64_t pool_line_floats(const struct pool_shape *s);
+/* Floats from one pixel to the next where pixels become planes. */
+int64_t pool_tile_pitch(const struct kern_op *op);
+/* The sums of a channel's gradient can be made in dX itself. */
+bool pool_grad_in_place(const struct kern_op *op);
+
+/* Max pooling of integers goes channels by channels, not along the last dimension, where those lie together. */
+bool pool_int_by_channels(const struct kern_op *op, const struct pool_shape *s);
+
+#define POOL_F64_CHANNELS 8 /* of FLOAT64, at once where they do not lie together */
+
+/* FLOAT64: how many channels are worked on together, pixel by pixel; 0: rows of results are, channel by channel. */
+int64_t pool_f64_channels(const struct kern_op *op, const struct pool_shape *s);
+
+bool kern_pool_grad_any_ref_accepts(const struct kern_op *op);
 
 #endif

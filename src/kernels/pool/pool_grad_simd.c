@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The gradients of pool_grad.h. */
+/* The gradients of pooling. */
 #include "kernels/core/isa.h"
 #include "kernels/pool/pool_band.h"
-#include "kernels/pool/pool_grad.h"
 #include "kernels/resample/scatter_add_body.h"
 
 /* ---- average: every row of dX gathers the rows of dY whose windows hold it ---- */
@@ -18,7 +17,7 @@ struct pool_grad {
 static void pool_grad_init(struct pool_grad *g, const struct kern_call *call)
 {
     g->call = call;
-    pool_grad_shape(call->op, &g->s);
+    pool_shape_init(call->op, &g->s);
     float *scratch = call->worker_scratch;
     for (uint32_t d = 0; d < 3; d++) {
         g->share[d] = scratch;
@@ -137,7 +136,7 @@ static void pool_grad_channel(const struct kern_call *call, const struct pool_ba
         pool_band_run(b, at[0] * s->x[0] + at[1] * s->x[1], at[2], first, rows);
         for (int64_t r = 0; r < rows; r++) {
             at[3] = first + r;
-            int64_t from = at[0] * s->y[0] + at[1] * s->y[1] + at[2] * s->y[2] + at[3] * s->y[3];
+            int64_t from = pool_offset(s->y, at);
             const uint32_t *place = pool_places(b, at, r);
             dense_load_row(call->data[1], from, s->y[4], type, (uint32_t)s->out[2], row);
             for (int64_t i = 0; i < s->out[2]; i++) {
@@ -167,8 +166,8 @@ static void pool_grad_max(const struct kern_call *call, uint64_t begin, uint64_t
     const struct kern_view *dx = &call->op->tensors[2];
     struct pool_band b = { .x = call->data[0], .kind = POOL_TOP };
     bool in_place = pool_grad_in_place(call->op);
-    pool_grad_shape(call->op, &b.s);
-    pool_grad_window(call->op, &b.s, &b.w);
+    pool_shape_init(call->op, &b.s);
+    pool_window_init(call->op, &b.s, &b.w);
     window_band_init(&b.w, &b.band, call->worker_scratch);
     b.place = (int32_t *)call->worker_scratch + window_floats(&b.w);
     float *row = (float *)(b.place + b.w.run_floats), *sums = row + b.s.out[2];

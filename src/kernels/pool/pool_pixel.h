@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pooling of inputs whose channels lie together (nhwc), vectors of channels at a time; the output may lie in any way.
- * Included once per instruction set by pool_body.h. */
+ * Included by pool_simd.c. */
 #ifndef KERNELS_POOL_PIXEL_H
 #define KERNELS_POOL_PIXEL_H
 
-#include "kernels/pool/pool_fast.h"
+#include "kernels/pool/pool.h"
 #include "kernels/vec/tile_body.h"
 
 /* A row of the output, and the pixel of it that is worked on. */
@@ -89,9 +89,7 @@ static void pool_index_channels(const struct pool_fast *p, const struct pool_pix
                                 const int32_t *place)
 {
     const struct pool_shape *s = &p->b.s;
-    int64_t to = w->at[0] * s->index[0];
-    for (uint32_t d = 2; d < 5; d++)
-        to += w->at[d] * s->index[d];
+    const int64_t to = pool_offset(s->index, w->at);
     for (int64_t i = 0; i < w->lanes; i++) {
         int64_t at[5] = { w->at[0], c + i, w->at[2], w->at[3], w->at[4] };
         uint32_t here = (uint32_t)place[i];
@@ -101,7 +99,7 @@ static void pool_index_channels(const struct pool_fast *p, const struct pool_pix
             struct pool_best first = pool_best_of(s, &window, p->call->op->tensors[0].type);
             here = first.found ? (uint32_t)first.position : POOL_NOWHERE;
         }
-        pool_store_index(p, to + (c + i) * s->index[1], pool_base(p, at[0], at[1]), here);
+        pool_store_index(p->call, to + (c + i) * s->index[1], pool_index_of(pool_index_base(p->call->op, s, at), here));
     }
 }
 

@@ -5,43 +5,6 @@
 
 #include <math.h>
 
-bool pool_shape_of(const struct kern_pool *pool, const struct kern_view *x, const struct kern_view *y,
-                   const struct kern_view *index, struct pool_shape *s)
-{
-    uint32_t rank = pool->spatial + 2, missing = KERN_SPATIAL_MAX - pool->spatial;
-    if (!index)
-        index = y;
-    if (!pool->spatial || pool->spatial > KERN_SPATIAL_MAX || x->rank != rank || y->rank != rank || index->rank != rank)
-        return false;
-    *s = (struct pool_shape){ .area = 1 };
-    for (uint32_t d = 0; d < 2; d++) {
-        s->x[d] = x->strides[d];
-        s->y[d] = y->strides[d];
-        s->index[d] = index->strides[d];
-    }
-    for (uint32_t d = 0; d < KERN_SPATIAL_MAX; d++) {
-        bool present = d >= missing;
-        uint32_t from = present ? d - missing : 0, dim = from + 2;
-        s->in[d] = present ? x->sizes[dim] : 1;
-        s->out[d] = present ? y->sizes[dim] : 1;
-        s->window[d] = present ? pool->window[from] : 1;
-        s->stride[d] = present ? pool->strides[from] : 1;
-        s->dilation[d] = present ? pool->dilations[from] : 1;
-        s->pad[d] = present ? pool->pad_start[from] : 0;
-        s->x[d + 2] = present ? x->strides[dim] : 0;
-        s->y[d + 2] = present ? y->strides[dim] : 0;
-        s->index[d + 2] = present ? index->strides[dim] : 0;
-        s->area = s->area > INT64_MAX / s->window[d] ? INT64_MAX : s->area * s->window[d];
-    }
-    return true;
-}
-
-bool pool_shape_init(const struct kern_op *op, struct pool_shape *s)
-{
-    const struct kern_view *index = op->u.pool.has_indices ? &op->tensors[2] : NULL;
-    return pool_shape_of(&op->u.pool, &op->tensors[0], &op->tensors[1], index, s);
-}
-
 bool kern_pool_any_ref_accepts(const struct kern_op *op)
 {
     struct pool_shape shape;
@@ -156,25 +119,21 @@ static void pool_store_lowest(void *y, int64_t at, DML_TENSOR_DATA_TYPE type)
         dense_store(y, at, type, -INFINITY);
 }
 
-/* base = row-major position of the channel's first element in what the indices count. */
 static void pool_max(const struct kern_call *call, const struct pool_shape *s, const struct pool_window *window,
-                     int64_t y_at, int64_t index_at, uint64_t base)
+                     const int64_t *at)
 {
     const struct kern_op *op = call->op;
     DML_TENSOR_DATA_TYPE type = op->tensors[0].type;
     uint32_t bytes = kern_type_bytes(type);
     struct pool_best best = pool_best_of(s, window, type);
+    const int64_t y_at = pool_offset(s->y, at);
     if (best.found)
         memcpy((char *)call->data[1] + y_at * bytes, (const char *)window->x + best.offset * bytes, bytes);
     else
         pool_store_lowest(call->data[1], y_at, type);
-    if (!op->u.pool.has_indices)
-        return;
-    uint64_t index = best.found ? base + (uint64_t)best.position : 0;
-    if (kern_type_bytes(op->tensors[2].type) == 8)
-        ((uint64_t *)call->data[2])[index_at] = index;
-    else
-        ((uint32_t *)call->data[2])[index_at] = (uint32_t)index;
+    if (op->u.pool.has_indices)
+        pool_store_index(call, pool_offset(s->index, at),
+                         best.found ? pool_index_base(op, s, at) + (uint64_t)best.position : 0);
 }
 
 void kern_pool_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_t end)
@@ -182,26 +141,98 @@ void kern_pool_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_
     const struct kern_view *y = &call->op->tensors[1];
     struct pool_shape s;
     pool_shape_init(call->op, &s);
-    uint64_t plane = (uint64_t)(s.in[0] * s.in[1] * s.in[2]);
     for (uint64_t row = begin; row < end; row++) {
-        uint32_t at[KERN_RANK_MAX];
-        int64_t where[5] = { 0 };
-        dense_row_at(y, row, at);
-        for (uint32_t d = 0; d < y->rank; d++)
-            where[d < 2 ? d : d + 5 - y->rank] = at[d];
+        int64_t at[5];
         struct pool_window window;
-        uint64_t base = call->op->u.pool.whole_indices ? (at[0] * (uint64_t)y->sizes[1] + at[1]) * plane : 0;
-        for (where[4] = 0; where[4] < s.out[2]; where[4]++) {
-            int64_t y_at = 0, index_at = 0;
-            for (uint32_t d = 0; d < 5; d++) {
-                y_at += where[d] * s.y[d];
-                index_at += where[d] * s.index[d];
-            }
-            pool_window_at(&s, call->data[0], where, &window);
+        pool_row_at(y, row, at);
+        for (; at[4] < s.out[2]; at[4]++) {
+            pool_window_at(&s, call->data[0], at, &window);
             if (call->op->u.pool.mode == KERN_POOL_MAX)
-                pool_max(call, &s, &window, y_at, index_at, base);
+                pool_max(call, &s, &window, at);
             else
-                dense_store(call->data[1], y_at, y->type, pool_summed(call, &s, &window, where));
+                dense_store(call->data[1], pool_offset(s.y, at), y->type, pool_summed(call, &s, &window, at));
+        }
+    }
+}
+
+/* ---- the gradient: every window gives what arrives at it back to the elements that it was made of ---- */
+
+bool kern_pool_grad_any_ref_accepts(const struct kern_op *op)
+{
+    const bool max = op->u.pool_grad.mode == KERN_POOL_MAX;
+    const struct kern_view *x = &op->tensors[0], *dy = &op->tensors[max], *dx = &op->tensors[max + 1];
+    struct pool_shape s;
+    if (op->epilogue || op->u.pool_grad.mode == KERN_POOL_LP || op->input_count != 1u + max ||
+        !pool_shape_init(op, &s) || !dense_is_float(x->type) || !dense_same_type(op, 1, op->input_count, x->type) ||
+        x->rank != dx->rank)
+        return false;
+    for (uint32_t d = 0; d < dx->rank; d++)
+        if ((d < 2 && dy->sizes[d] != dx->sizes[d]) || (max && x->sizes[d] != dx->sizes[d]))
+            return false;
+    return true;
+}
+
+/* A unit is a channel; its sums are made in FLOAT64. */
+void kern_pool_grad_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+{
+    struct pool_shape s;
+    pool_shape_init(op, &s);
+    const struct kern_view *dx = &op->tensors[op->input_count];
+    uint64_t plane = (uint64_t)(s.in[0] * s.in[1] * s.in[2]);
+    *out = (struct kern_work){ .units = (uint64_t)dx->sizes[0] * dx->sizes[1], .grain = dense_grain(64 * plane) };
+    out->worker_scratch_bytes = plane * sizeof(double);
+}
+
+struct pool_share {
+    double *sums, value;
+};
+
+static void pool_give(void *context, const struct pool_window *window, int64_t offset, int64_t position)
+{
+    struct pool_share *share = context;
+    share->sums[position] += share->value;
+}
+
+static void pool_give_back(const struct kern_call *call, const struct pool_shape *s, const int64_t *at, double *sums)
+{
+    const struct kern_pool *pool = &call->op->u.pool_grad;
+    DML_TENSOR_DATA_TYPE type = call->op->tensors[0].type;
+    struct pool_window window;
+    pool_window_at(s, call->data[0], at, &window);
+    struct pool_share share = { sums, dense_load(call->data[call->op->input_count - 1], pool_offset(s->y, at), type) };
+    if (pool->mode == KERN_POOL_MAX) {
+        struct pool_best best = pool_best_of(s, &window, type);
+        if (best.found)
+            sums[best.position] += share.value;
+        return;
+    }
+    for (uint32_t d = 0; d < 3; d++)
+        share.value /= pool_count(s, d, at[d + 2], pool->include_padding); /* of nothing: there is nothing to visit */
+    pool_for_each(s, &window, pool_give, &share);
+}
+
+void kern_pool_grad_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    const struct kern_view *dx = &call->op->tensors[call->op->input_count];
+    struct pool_shape s;
+    double *sums = call->worker_scratch;
+    pool_shape_init(call->op, &s);
+    uint64_t plane = (uint64_t)(s.in[0] * s.in[1] * s.in[2]), windows = (uint64_t)(s.out[0] * s.out[1] * s.out[2]);
+    for (uint64_t unit = begin; unit < end; unit++) {
+        int64_t at[5] = { (int64_t)(unit / dx->sizes[1]), (int64_t)(unit % dx->sizes[1]) };
+        memset(sums, 0, plane * sizeof(*sums));
+        for (uint64_t w = 0; w < windows; w++) {
+            at[2] = (int64_t)w / s.out[2] / s.out[1];
+            at[3] = (int64_t)w / s.out[2] % s.out[1];
+            at[4] = (int64_t)w % s.out[2];
+            pool_give_back(call, &s, at, sums);
+        }
+        for (uint64_t i = 0; i < plane; i++) {
+            uint32_t where[KERN_RANK_MAX] = { (uint32_t)at[0], (uint32_t)at[1] };
+            uint64_t left = i;
+            for (uint32_t d = dx->rank; d-- > 2; left /= dx->sizes[d])
+                where[d] = (uint32_t)(left % dx->sizes[d]);
+            dense_store(call->data[call->op->input_count], dense_offset(dx, where, dx->rank), dx->type, sums[i]);
         }
     }
 }

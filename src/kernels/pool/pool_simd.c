@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pooling of pool_fast.h. */
+/* Pooling along rows that are contiguous (nchw) or along channels (nhwc). */
 #include "kernels/core/isa.h"
 #include "kernels/pool/pool_band.h"
-#include "kernels/pool/pool_fast.h"
-#include "kernels/pool/pool_line.h"
 #include "kernels/vec/tile_body.h"
 
 DENSE_INLINE float pool_join_one(enum pool_kind kind, float acc, float x)
@@ -34,7 +32,7 @@ static void pool_fast_init(struct pool_fast *p, const struct kern_call *call)
     const struct kern_pool *pool = &call->op->u.pool;
     *p = (struct pool_fast){ .call = call, .indices = pool->has_indices };
     pool_shape_init(call->op, &p->b.s);
-    pool_window(call->op, &p->b.s, &p->b.w);
+    pool_window_init(call->op, &p->b.s, &p->b.w);
     p->b.x = call->data[0];
     p->b.kind = pool_kind_of(pool);
     p->type = call->op->tensors[0].type;
@@ -58,21 +56,9 @@ static void pool_shares(struct pool_fast *p, float *scratch)
     }
 }
 
-/* What the indices count before the channel's first element. */
-static uint64_t pool_base(const struct pool_fast *p, int64_t n, int64_t c)
+static uint64_t pool_index_of(uint64_t base, uint32_t place)
 {
-    const struct kern_view *x = &p->call->op->tensors[0];
-    uint64_t plane = (uint64_t)(p->b.s.in[0] * p->b.s.in[1] * p->b.s.in[2]);
-    return p->call->op->u.pool.whole_indices ? ((uint64_t)n * x->sizes[1] + (uint64_t)c) * plane : 0;
-}
-
-static void pool_store_index(const struct pool_fast *p, int64_t at, uint64_t base, uint32_t place)
-{
-    uint64_t index = place == POOL_NOWHERE ? 0 : base + place;
-    if (kern_type_bytes(p->call->op->tensors[2].type) == 8)
-        ((uint64_t *)p->call->data[2])[at] = index;
-    else
-        ((uint32_t *)p->call->data[2])[at] = (uint32_t)index;
+    return place == POOL_NOWHERE ? 0 : base + place;
 }
 
 /* ---- planes (nchw) ---- */
@@ -92,29 +78,22 @@ static void pool_end_band(const struct pool_fast *p, float *values, int64_t firs
         pool_scale_row(values + row * width, p->share[1], share * p->share[0][first + row], width);
 }
 
-/* The indices of the band's row `row`. at: batch, channel, output depth and row. */
+/* The indices of the band's row `row`. at: batch, channel, output depth and row, 0. */
 static void pool_index_row(const struct pool_fast *p, const int64_t *at, int64_t row)
 {
     const struct pool_shape *s = &p->b.s;
     const uint32_t *place = pool_places(&p->b, at, row);
-    uint64_t base = pool_base(p, at[0], at[1]);
-    int64_t to = 0, step = s->index[4];
-    for (uint32_t d = 0; d < 4; d++)
-        to += at[d] * s->index[d];
-    if (step == 1 && kern_type_bytes(p->call->op->tensors[2].type) == 4) {
-        uint32_t *out = (uint32_t *)p->call->data[2] + to;
-        for (int64_t i = 0; i < s->out[2]; i++)
-            out[i] = place[i] == POOL_NOWHERE ? 0 : (uint32_t)base + place[i];
-        return;
-    }
-    if (step == 1) {
-        uint64_t *out = (uint64_t *)p->call->data[2] + to;
-        for (int64_t i = 0; i < s->out[2]; i++)
-            out[i] = place[i] == POOL_NOWHERE ? 0 : base + place[i];
-        return;
-    }
-    for (int64_t i = 0; i < s->out[2]; i++)
-        pool_store_index(p, to + i * step, base, place[i]);
+    const uint64_t base = pool_index_base(p->call->op, s, at);
+    const bool wide = kern_type_bytes(p->call->op->tensors[2].type) == 8;
+    const int64_t to = pool_offset(s->index, at), step = s->index[4];
+    uint32_t *narrow_out = (uint32_t *)p->call->data[2] + to;
+    uint64_t *wide_out = (uint64_t *)p->call->data[2] + to;
+    for (int64_t i = 0; step == 1 && !wide && i < s->out[2]; i++)
+        narrow_out[i] = (uint32_t)pool_index_of(base, place[i]);
+    for (int64_t i = 0; step == 1 && wide && i < s->out[2]; i++)
+        wide_out[i] = pool_index_of(base, place[i]);
+    for (int64_t i = 0; step != 1 && i < s->out[2]; i++)
+        pool_store_index(p->call, to + i * step, pool_index_of(base, place[i]));
 }
 
 static void pool_band_store(const struct pool_fast *p, const int64_t *at, int64_t depth, int64_t first)
@@ -131,6 +110,126 @@ static void pool_band_store(const struct pool_fast *p, const int64_t *at, int64_
     window_finish(p->call, p->flat, &b->w, values, NULL, where, row_dim, rows);
     for (int64_t row = 0; p->indices && row < rows; row++)
         pool_index_row(p, (const int64_t[5]){ at[0], at[1], depth, first + row }, row);
+}
+
+/* ---- planes line by line, without copies: for windows without gaps whose columns lie 1 or 2 apart ---- */
+
+/* Every second element of two vectors one after the other. */
+#if VEC == 16
+#define POOL_EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30)
+#define POOL_ODD(a, b)  __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31)
+#elif VEC == 8
+#define POOL_EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14)
+#define POOL_ODD(a, b)  __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15)
+#else
+#define POOL_EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6)
+#define POOL_ODD(a, b)  __builtin_shufflevector(a, b, 1, 3, 5, 7)
+#endif
+
+enum { POOL_AHEAD_BYTES = 4096 };
+
+/* What is read some lines later: the processor looks ahead within pages only. */
+static void pool_prefetch(const void *x, int64_t at, int64_t count, int64_t bytes)
+{
+    const uintptr_t from = (uintptr_t)x + (uintptr_t)(at * bytes) + POOL_AHEAD_BYTES;
+    for (int64_t b = 0; b < count * bytes; b += 64)
+        __builtin_prefetch((const void *)(from + (uintptr_t)b));
+}
+
+/* to[i] = the `rows` elements at + i, at + i + w.x_row, ... joined */
+DENSE_INLINE void pool_join_rows(enum pool_kind kind, DML_TENSOR_DATA_TYPE type, const struct pool_band *b, int64_t at,
+                                 int64_t rows, int64_t count, float *to)
+{
+    const void *x = b->x;
+    const int64_t step = b->w.x_row;
+    const float fill = kind == POOL_TOP ? -INFINITY : 0;
+    int64_t i = 0;
+    for (; i + VEC <= count; i += VEC) {
+        vec acc = vec_set(fill);
+        for (int64_t r = 0; r < rows; r++)
+            acc = pool_join(kind, acc, vec_load_of(type, x, at + r * step + i));
+        vec_store(to + i, acc);
+    }
+    if (i == count)
+        return;
+    vec acc = vec_set(fill);
+    for (int64_t r = 0; r < rows; r++)
+        acc = pool_join(kind, acc, vec_load_some(type, x, at + r * step + i, count - i));
+    vec_store(to + i, acc);
+}
+
+DENSE_INLINE void pool_join_rows_as(DML_TENSOR_DATA_TYPE type, const struct pool_band *b, int64_t at, int64_t rows,
+                                    int64_t count, float *to)
+{
+    if (b->kind == POOL_TOP && rows == 2)
+        pool_join_rows(POOL_TOP, type, b, at, 2, count, to);
+    else if (b->kind == POOL_TOP && rows == 3)
+        pool_join_rows(POOL_TOP, type, b, at, 3, count, to);
+    else if (b->kind == POOL_TOP)
+        pool_join_rows(POOL_TOP, type, b, at, rows, count, to);
+    else if (b->kind == POOL_SUM)
+        pool_join_rows(POOL_SUM, type, b, at, rows, count, to);
+    else if (b->kind == POOL_SUM_ABS)
+        pool_join_rows(POOL_SUM_ABS, type, b, at, rows, count, to);
+    else
+        pool_join_rows(POOL_SUM_SQUARE, type, b, at, rows, count, to);
+}
+
+static void pool_join_rows_of(const struct pool_band *b, int64_t at, int64_t rows, int64_t count, float *to)
+{
+    VEC_BY_TYPE(b->w.type, pool_join_rows_as, b, at, rows, count, to);
+}
+
+/* out[i] = line[i * stride] .. line[i * stride + taps - 1] joined; writes whole vectors. */
+DENSE_INLINE void pool_join_columns(enum pool_kind kind, const float *line, int64_t taps, int64_t stride, int64_t count,
+                                    float *out)
+{
+    for (int64_t i = 0; i < count; i += VEC) {
+        vec acc = stride == 1 ? vec_load(line + i) : vec_set(kind == POOL_TOP ? -INFINITY : 0);
+        for (int64_t k = 1; stride == 1 && k < taps; k++)
+            acc = pool_join(kind, acc, vec_load(line + i + k));
+        for (int64_t k = 0; stride == 2 && k < taps; k += 2) {
+            vec low = vec_load(line + 2 * i + k), high = vec_load(line + 2 * i + k + VEC);
+            acc = pool_join(kind, acc, POOL_EVEN(low, high));
+            if (k + 1 < taps)
+                acc = pool_join(kind, acc, POOL_ODD(low, high));
+        }
+        vec_store(out + i, acc);
+    }
+}
+
+/* The joined windows of output row `row` in band.run. plane: element of the channel's first element. */
+static void pool_line_run(const struct pool_band *b, int64_t plane, int64_t row)
+{
+    const struct pool_shape *s = &b->s;
+    const int64_t taps = s->window[2], stride = s->stride[2], pad = s->pad[2];
+    const int64_t length = stride * (int64_t)base_align_up((uint64_t)s->out[2], VEC) + taps + 1;
+    float *line = b->band.phases, *out = b->band.run;
+    int64_t begin, end, count = BASE_MIN(s->in[2], length - pad);
+    pool_taps(s, 1, row, &begin, &end);
+    window_fill(line, BASE_MIN(pad, length), b->w.fill);
+    if (count > 0)
+        pool_join_rows_of(b, plane + (row * s->stride[1] - s->pad[1] + begin) * s->x[3], end - begin, count,
+                          line + pad);
+    if (pad + count < length)
+        window_fill(line + pad + count, length - pad - count, b->w.fill);
+    if (b->kind != POOL_TOP)
+        stride == 1 ? pool_join_columns(POOL_SUM, line, taps, 1, s->out[2], out)
+                    : pool_join_columns(POOL_SUM, line, taps, 2, s->out[2], out);
+    else if (stride == 2 && taps == 2)
+        pool_join_columns(POOL_TOP, line, 2, 2, s->out[2], out);
+    else if (stride == 2 && taps == 3)
+        pool_join_columns(POOL_TOP, line, 3, 2, s->out[2], out);
+    else
+        stride == 1 ? pool_join_columns(POOL_TOP, line, taps, 1, s->out[2], out)
+                    : pool_join_columns(POOL_TOP, line, taps, 2, s->out[2], out);
+}
+
+/* `count` results to a dense row; `values` end with a whole vector. */
+static void pool_line_store(DML_TENSOR_DATA_TYPE type, void *y, int64_t at, const float *values, int64_t count)
+{
+    for (int64_t i = 0; i < count; i += VEC)
+        vec_store_some(type, y, at + i, vec_load(values + i), count - i);
 }
 
 /* The row's results of the plane of channel at[1] in band.run. */

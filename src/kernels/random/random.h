@@ -17,17 +17,23 @@ struct kern_random_state {
     uint32_t key[2];
 };
 
-struct kern_random_state kern_random_read(const struct kern_op *op, const void *state);
-/* The counter moved on by `groups`. */
-struct kern_random_state kern_random_after(struct kern_random_state state, uint64_t groups);
-/* Writes output 1, where there is one. */
-void kern_random_finish(const struct kern_call *call);
+/* Of four words each, for all of output 0. */
 uint64_t kern_random_groups(const struct kern_op *op);
 
-/* The words of KERN_RANDOM_GROUPS groups from `state` on. */
-typedef void kern_random_fn(const struct kern_random_state *state, uint32_t *out);
-kern_random_fn kern_random_block_portable, kern_random_block_avx2, kern_random_block_avx512, kern_random_block_neon;
+/* A counter on its way to four words. */
+struct philox_lane {
+    uint32_t c0, c1, c2, c3;
+};
 
+static inline struct philox_lane philox_round(struct philox_lane in, uint32_t k0, uint32_t k1)
+{
+    uint64_t a = (uint64_t)KERN_PHILOX_M0 * in.c0, b = (uint64_t)KERN_PHILOX_M1 * in.c2;
+    return (struct philox_lane){ (uint32_t)(b >> 32) ^ in.c1 ^ k0, (uint32_t)b, (uint32_t)(a >> 32) ^ in.c3 ^ k1,
+                                 (uint32_t)a };
+}
+
+/* block: the words of KERN_RANDOM_GROUPS groups from `state` on */
+typedef void kern_random_fn(const struct kern_random_state *state, uint32_t *out);
 void kern_random_run(const struct kern_call *call, kern_random_fn *block, uint64_t begin, uint64_t end);
 
 #endif

@@ -11,8 +11,6 @@
 /* Multiplications of a step from which on it pays to wake other threads for it. */
 #define RECURRENT_TEAM_MIN (UINT64_C(1) << 18)
 
-uint32_t recurrent_gates(enum kern_cell cell);
-
 /* There are too few rows for all threads, and steps large enough to cut each: the row has one unit of work then. */
 bool recurrent_by_team(const struct kern_op *op, uint32_t threads);
 

@@ -21,39 +21,27 @@ struct recurrent {
 
 enum { RECURRENT_SUMS = 5 };
 
-/* out[m][0 .. 2 VEC) += a[m] times two vectors of each of a panel's rows */
-struct recurrent_tile {
-    const float *a, *panel;
-    float *out;
-    uint32_t depth, a_row, out_row;
-};
-
-DENSE_INLINE void recurrent_tile(uint32_t rows, const struct recurrent_tile *t)
+DENSE_INLINE void recurrent_tile(uint32_t rows, struct ukernel t)
 {
-    const uint32_t splits = rows == 1 ? 4 : rows == 2 ? 2 : 1;
-    ukernel(&(struct ukernel){ .rows = rows,
-                               .vecs = 2,
-                               .splits = splits,
-                               .group = VEC == 16 ? 4 : splits,
-                               .b_type = DML_TENSOR_DATA_TYPE_FLOAT32,
-                               .depth = t->depth,
-                               .a = t->a,
-                               .a_row = t->a_row,
-                               .a_step = 1,
-                               .b = t->panel,
-                               .b_row = KERN_RECURRENT_PANEL,
-                               .c = t->out,
-                               .c_row = t->out_row,
-                               .add = true });
+    t.rows = rows;
+    t.vecs = 2;
+    t.splits = rows == 1 ? 4 : rows == 2 ? 2 : 1;
+    t.group = VEC == 16 ? 4 : t.splits;
+    t.b_type = DML_TENSOR_DATA_TYPE_FLOAT32;
+    t.a_step = 1;
+    t.b_row = KERN_RECURRENT_PANEL;
+    t.add = true;
+    ukernel(&t);
 }
 
 #define RECURRENT_TILE (VEC == 16 ? 8 : 6) /* rows whose sums fit in the registers */
 
-static void recurrent_panel(uint32_t rows, struct recurrent_tile t)
+/* C[m][0 .. 2 VEC) += A[m] times two vectors of each of a panel's rows. */
+static void recurrent_panel(uint32_t rows, struct ukernel t)
 {
-    for (uint32_t m = 0, count; m < rows; m += count, t.a += count * t.a_row, t.out += count * t.out_row) {
+    for (uint32_t m = 0, count; m < rows; m += count, t.a += count * t.a_row, t.c += count * t.c_row) {
         count = BASE_MIN(rows - m, RECURRENT_TILE);
-        UKERNEL_BY_COUNT(count, RECURRENT_TILE, recurrent_tile, &t)
+        UKERNEL_BY_COUNT(count, RECURRENT_TILE, recurrent_tile, t)
     }
 }
 
@@ -117,12 +105,12 @@ static void recurrent_part(const struct recurrent_job *job, uint32_t gate, uint3
     if (x->net->panels) {
         const float *panel = (const float *)x->call->data[1] + at + part * r->strides[2];
         for (uint32_t v = 0; v < KERN_RECURRENT_PANEL; v += 2 * VEC)
-            recurrent_panel(job->rows, (struct recurrent_tile){ .a = job->a,
-                                                                .panel = panel + v,
-                                                                .out = out + v,
-                                                                .depth = x->hidden,
-                                                                .a_row = x->width,
-                                                                .out_row = RECURRENT_SUMS * x->width });
+            recurrent_panel(job->rows, (struct ukernel){ .depth = x->hidden,
+                                                         .a = job->a,
+                                                         .a_row = x->width,
+                                                         .b = panel + v,
+                                                         .c = out + v,
+                                                         .c_row = RECURRENT_SUMS * x->width });
         return;
     }
     at += n * r->strides[2];
@@ -133,7 +121,6 @@ static void recurrent_parts(void *context, size_t begin, size_t end, unsigned wo
 {
     const struct recurrent_job *job = context;
     size_t parts = job->x->width / KERN_RECURRENT_PANEL;
-    (void)worker;
     for (size_t i = begin; i < end; i++)
         recurrent_part(job, job->gates[i / parts], (uint32_t)(i % parts));
 }

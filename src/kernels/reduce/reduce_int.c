@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Integer reductions: rows of groups and tiles of columns, in words. */
-#include "kernels/reduce/reduce_int.h"
+#include "kernels/reduce/reduction.h"
 
 enum { TILE = 256, RUN = 4096 };
 
@@ -15,17 +15,12 @@ struct folding {
     const struct kern_total_isa *isa;
     struct kern_iterator outer, inner; /* over the groups, within one; views: X, Y */
     bool columns;                      /* neighbouring elements of X belong to neighbouring groups */
-    bool wide;
+    bool wide, position;
     DML_TENSOR_DATA_TYPE type, word; /* of X; of what is computed with */
     enum kern_total fold;
     uint64_t flip;
     struct scratch *scratch;
 };
-
-static bool is_position(DML_REDUCE_FUNCTION function)
-{
-    return function == DML_REDUCE_FUNCTION_ARGMAX || function == DML_REDUCE_FUNCTION_ARGMIN;
-}
 
 bool kern_reduce_int_accepts(const struct kern_op *op)
 {
@@ -34,33 +29,19 @@ bool kern_reduce_int_accepts(const struct kern_op *op)
     if (kern_type_class(x->type) == KERN_CLASS_FLOAT || !kern_type_bytes(x->type) || !kern_type_bytes(y->type) ||
         x->rank != y->rank || op->epilogue)
         return false;
-    if (!is_position(function) && y->type != x->type)
+    if (!kern_reduction_is_position(function) && y->type != x->type)
         return false;
     return function != DML_REDUCE_FUNCTION_AVERAGE && function != DML_REDUCE_FUNCTION_L2 &&
            function != DML_REDUCE_FUNCTION_LOG_SUM && function != DML_REDUCE_FUNCTION_LOG_SUM_EXP &&
            kern_view_elements(x) / kern_view_elements(y) < UINT32_MAX;
 }
 
-static void iterators_init(const struct kern_op *op, struct kern_iterator *outer, struct kern_iterator *inner)
-{
-    static const uint32_t tensors[] = { 0, 1 };
-    kern_iterator_init(outer, op, tensors, 2, ~op->u.reduce.axes, 0);
-    kern_iterator_init(inner, op, tensors, 2, op->u.reduce.axes,
-                       is_position(op->u.reduce.function) ? KERN_ITERATOR_ROW_MAJOR : 0);
-}
-
-static bool in_columns(const struct kern_iterator *outer, const struct kern_iterator *inner)
-{
-    return outer->strides[0][outer->rank - 1] == 1 && outer->sizes[outer->rank - 1] >= 4 && inner->count > 1 &&
-           inner->strides[0][inner->rank - 1] != 1;
-}
-
 void kern_reduce_int_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
     struct kern_iterator outer, inner;
-    iterators_init(op, &outer, &inner);
+    kern_reduction_iterators(op, kern_reduction_is_position(op->u.reduce.function), &outer, &inner);
     *out = (struct kern_work){ .units = outer.count, .grain = BASE_MAX(1, 65536 / inner.count) };
-    if (in_columns(&outer, &inner))
+    if (kern_reduction_in_columns(&outer, &inner))
         out->grain = BASE_MAX(out->grain, 64);
     out->worker_scratch_bytes = sizeof(struct scratch);
 }
@@ -84,22 +65,19 @@ static enum kern_total fold_of(DML_REDUCE_FUNCTION function, bool is_signed)
 static void folding_init(struct folding *f, const struct kern_call *call, const struct kern_total_isa *isa)
 {
     const DML_REDUCE_FUNCTION function = call->op->u.reduce.function;
-    f->call = call;
-    f->isa = isa;
-    f->scratch = call->worker_scratch;
-    iterators_init(call->op, &f->outer, &f->inner);
-    f->columns = in_columns(&f->outer, &f->inner);
-    f->type = call->op->tensors[0].type;
-    f->wide = kern_type_bytes(f->type) == 8;
-    const bool is_signed = kern_type_class(f->type) == KERN_CLASS_SIGNED;
+    const DML_TENSOR_DATA_TYPE type = call->op->tensors[0].type;
+    const bool wide = kern_type_bytes(type) == 8, is_signed = kern_type_class(type) == KERN_CLASS_SIGNED;
     const bool least = function == DML_REDUCE_FUNCTION_MIN || function == DML_REDUCE_FUNCTION_ARGMIN;
-    f->word = f->wide     ? is_signed ? DML_TENSOR_DATA_TYPE_INT64 : DML_TENSOR_DATA_TYPE_UINT64
+    *f = (struct folding){ .call = call, .isa = isa, .type = type, .wide = wide, .scratch = call->worker_scratch };
+    f->position = kern_reduction_is_position(function);
+    kern_reduction_iterators(call->op, f->position, &f->outer, &f->inner);
+    f->columns = kern_reduction_in_columns(&f->outer, &f->inner);
+    f->word = wide        ? is_signed ? DML_TENSOR_DATA_TYPE_INT64 : DML_TENSOR_DATA_TYPE_UINT64
               : is_signed ? DML_TENSOR_DATA_TYPE_INT32
                           : DML_TENSOR_DATA_TYPE_UINT32;
     f->fold = fold_of(function, is_signed);
-    f->flip = 0;
     if (f->fold == KERN_TOTAL_MAX)
-        f->flip = (is_signed ? UINT64_C(1) << (f->wide ? 63 : 31) : 0) ^ (least ? UINT64_MAX : 0);
+        f->flip = (is_signed ? UINT64_C(1) << (wide ? 63 : 31) : 0) ^ (least ? UINT64_MAX : 0);
 }
 
 /* `count` dense elements as words. */
@@ -124,6 +102,14 @@ static const void *reduction_block(const struct folding *f, int64_t offset, uint
         return as_words(f, base + kern_iterator_offset(&f->inner, 0, at) * bytes, *count);
     kern_iterator_load(&f->inner, 0, f->type, base, at, *count, f->scratch->raw);
     return as_words(f, f->scratch->raw, *count);
+}
+
+static void set_word(const struct folding *f, uint32_t i, uint64_t word)
+{
+    if (f->wide)
+        f->scratch->acc[i] = word;
+    else
+        ((uint32_t *)f->scratch->acc)[i] = (uint32_t)word;
 }
 
 static uint64_t join(enum kern_total fold, uint64_t a, uint64_t b)
@@ -191,7 +177,7 @@ static uint32_t row_position(const struct folding *f, bool last, uint64_t group)
 /* Both kinds of columns: element by element of the groups, a whole tile at once. */
 static void column_fold(const struct folding *f, uint64_t first, uint32_t width)
 {
-    const bool position = is_position(f->call->op->u.reduce.function), last = f->call->op->u.reduce.last;
+    const bool last = f->call->op->u.reduce.last;
     const int64_t offset = kern_iterator_offset(&f->outer, 0, first);
     const uint32_t row = f->inner.rank - 1, bytes = kern_type_bytes(f->type);
     struct kern_cursor cursor;
@@ -199,15 +185,12 @@ static void column_fold(const struct folding *f, uint64_t first, uint32_t width)
     memset(f->scratch->acc, 0, sizeof(f->scratch->acc));
     memset(f->scratch->position, 0, sizeof(f->scratch->position));
     for (uint32_t i = 0; i < width && f->fold == KERN_TOTAL_PRODUCT; i++)
-        if (f->wide)
-            f->scratch->acc[i] = 1;
-        else
-            ((uint32_t *)f->scratch->acc)[i] = 1;
+        set_word(f, i, 1);
     for (uint64_t at = 0; at < f->inner.count; at += f->inner.sizes[row]) {
         for (uint64_t i = 0; i < f->inner.sizes[row]; i++) {
             const int64_t element = offset + cursor.offset[0] + (int64_t)i * f->inner.strides[0][row];
             const void *x = as_words(f, (const char *)f->call->data[0] + element * bytes, width);
-            if (position)
+            if (f->position)
                 f->isa->position[f->wide](f->scratch->acc, f->scratch->position, x, (uint32_t)(at + i), last, width,
                                           f->flip);
             else
@@ -220,37 +203,26 @@ static void column_fold(const struct folding *f, uint64_t first, uint32_t width)
 /* The words or positions of the tile, one after the other, go to Y. */
 static void store(const struct folding *f, uint64_t first, uint32_t width)
 {
-    const struct kern_view *y = &f->call->op->tensors[1];
-    const bool position = is_position(f->call->op->u.reduce.function);
-    const int64_t offset = kern_iterator_offset(&f->outer, 1, first);
-    uint64_t converted[TILE];
-    for (uint32_t i = 0; i < width && f->flip && !position; i++)
-        if (f->wide)
-            f->scratch->acc[i] ^= f->flip;
-        else
-            ((uint32_t *)f->scratch->acc)[i] ^= (uint32_t)f->flip;
-    kern_convert(f->isa->map, y->type, converted, position ? DML_TENSOR_DATA_TYPE_UINT32 : f->word,
-                 position ? (const void *)f->scratch->position : f->scratch->acc, width);
-    kern_copy_row(kern_type_bytes(y->type), (void *)kern_at(f->call->data[1], y->type, offset),
-                  f->outer.strides[1][f->outer.rank - 1], converted, 1, width);
+    for (uint32_t i = 0; i < width && f->flip && !f->position; i++)
+        set_word(f, i, (f->wide ? f->scratch->acc[i] : ((const uint32_t *)f->scratch->acc)[i]) ^ f->flip);
+    kern_reduction_store(f->call, f->isa->map, &f->outer, 1, first, width,
+                         f->position ? DML_TENSOR_DATA_TYPE_UINT32 : f->word,
+                         f->position ? (const void *)f->scratch->position : f->scratch->acc);
 }
 
 void kern_reduce_int_on(const struct kern_call *call, const struct kern_total_isa *isa, uint64_t begin, uint64_t end)
 {
     struct folding f;
     folding_init(&f, call, isa);
-    const bool position = is_position(call->op->u.reduce.function);
     for (uint32_t width; begin < end; begin += width) {
         width = (uint32_t)BASE_MIN(BASE_MIN(end - begin, kern_iterator_row_left(&f.outer, begin)), TILE);
         if (f.columns)
             column_fold(&f, begin, width);
         for (uint32_t i = 0; i < width && !f.columns; i++)
-            if (position)
+            if (f.position)
                 f.scratch->position[i] = row_position(&f, call->op->u.reduce.last, begin + i);
-            else if (f.wide)
-                f.scratch->acc[i] = row_fold(&f, begin + i);
             else
-                ((uint32_t *)f.scratch->acc)[i] = (uint32_t)row_fold(&f, begin + i);
+                set_word(&f, i, row_fold(&f, begin + i));
         store(&f, begin, width);
     }
 }

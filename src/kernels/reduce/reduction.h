@@ -1,31 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels that look at groups of elements (those that differ in some axes only): reductions, softmax, normalisations.
  *
- * Each has two steps for a tile of groups: statistics per group (sum, extreme, ...), computed here, and an element-wise
- * program that takes them as inputs, run by the block interpreter. So every type and layout works, and tiles stay in
- * cache between the steps. */
+ * Each has two steps for a tile of groups: statistics per group (sum, extreme, ...), and what becomes of each element
+ * with them. Results of other types or layouts than the loops write, and an epilogue, are left to the block
+ * interpreter, a buffer at a time. So every type and layout works, and tiles stay in cache between the steps. */
 #ifndef KERNELS_REDUCTION_H
 #define KERNELS_REDUCTION_H
 
 #include "kernels/map/map.h"
 
+#include <math.h>
+
 #define KERN_REDUCTION_TILE  2048 /* most groups of a tile */
 #define KERN_REDUCTION_BLOCK 4096 /* most elements that are summed in FLOAT32 before going on in double */
 
-_Static_assert(KERN_REDUCTION_TILE >= KERN_MAP_BLOCK, "buffers of struct kern_reduction_scratch take both");
-
-/* Pieces of the worker's scratch memory, as long as the op's groups need them. */
+/* Pieces of the worker's scratch memory, as long as the op's groups need them. Behind each, whole vectors may be read
+ * and written. */
 struct kern_reduction_scratch {
-    uint32_t tile; /* groups of a tile, at most: elements of what follows */
-    uint32_t block_length;
-    double *sum;
-    float *a, *b, *c; /* inputs of the element-wise program */
+    double *sum; /* one element for each group of a tile, here */
+    float *a, *b, *c;
     float *acc;
     uint32_t *position;
-    float *block;  /* block_length elements */
-    float *block2; /* takes blocks of maps and rows of tiles, */
-    uint64_t *raw; /* likewise */
-    char *map;     /* scratch of the element-wise program */
+    uint32_t block_length; /* elements of a block: at most KERN_REDUCTION_BLOCK */
+    float *block, *x, *further[2];
+    uint64_t *raw;
+    char *map; /* of the block interpreter */
 };
 
 enum kern_stat {
@@ -86,9 +85,8 @@ struct kern_reduction_isa {
     /* out[] = e^(x - top); returns the sum. At most KERN_REDUCTION_BLOCK elements. */
     double (*exponentials)(float *out, const void *x, bool half, uint32_t count, float top, const void *ahead);
     void (*finish)(const struct kern_reduction_finish *finish, uint32_t count);
-    /* After the last `finish` that streams. */
-    void (*stream_end)(void);
-    /* The rows join acc[], which begins as 0, for extremes as -infinity; that of MIN is of -x. */
+    /* Of columns, which read and write whole vectors of what is kept for each group.
+     * The rows join acc[], which begins as 0, for extremes as -infinity; that of MIN is of -x. */
     void (*column)(enum kern_stat stat, float *acc, const struct kern_reduction_rows *rows, const float *center);
     /* The same for the greatest element of each group, which top[] becomes, and the sum of e^(x - top). They begin as
      * -infinity and 0. */
@@ -110,8 +108,6 @@ struct kern_reduction_isa {
     void (*pair_columns)(float *a, float *b, float *c, const float *x, const float *g, const float *center,
                          uint32_t count);
 };
-extern const struct kern_reduction_isa kern_reduction_isa_portable, kern_reduction_isa_avx2, kern_reduction_isa_avx512,
-    kern_reduction_isa_neon;
 
 struct kern_reductions {
     const struct kern_call *call;
@@ -119,21 +115,17 @@ struct kern_reductions {
     struct kern_iterator outer; /* over the groups; views = all tensors of the op in its order */
     struct kern_iterator inner; /* within a group */
     bool columns;               /* neighbouring elements of X belong to neighbouring groups */
-    bool direct;                /* kern_reductions_finish_tile can be used */
-    bool staged;                /* kern_reductions_finish_epilogue can be used */
+    bool direct;                /* lines of results are written where they belong */
     bool stream;
     uint32_t tile;
     struct kern_reduction_scratch scratch[1];
 };
 
-/* X (tensor 0) is FLOAT32, FLOAT16 or bfloat16. row_major: elements of a group are met in the order of their indices.
- */
-void kern_reductions_init(struct kern_reductions *groups, const struct kern_call *call,
-                          const struct kern_reduction_isa *isa, uint32_t axes, bool row_major);
-void kern_reductions_plan(const struct kern_op *op, uint32_t axes, uint64_t map_bytes, struct kern_work *out);
-
-/* How many groups from `first` on (before `end`) make the next tile. */
-uint32_t kern_reductions_width(const struct kern_reductions *groups, uint64_t first, uint64_t end);
+/* What the loops read where it lies; bfloat16 goes through buffers. */
+static inline bool kern_reduction_in_place(DML_TENSOR_DATA_TYPE type)
+{
+    return type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT16;
+}
 
 /* out[] = statistic of each of `width` groups; center[] for SQUARES and EXP, else NULL. */
 void kern_reductions_stat(const struct kern_reductions *groups, enum kern_stat stat, uint64_t first, uint32_t width,
@@ -141,58 +133,88 @@ void kern_reductions_stat(const struct kern_reductions *groups, enum kern_stat s
 /* Mean and sum of (x - mean)^2 of each group, in one pass over memory. */
 void kern_reductions_moments(const struct kern_reductions *groups, uint64_t first, uint32_t width, double *mean,
                              double *squares);
-/* sums[3 * i ...] of group i: what `pairs` adds up for tensors 0 and 1. */
+/* sums[s * width + i] of group i: what `pairs` adds up for tensors 0 and 1. */
 void kern_reductions_pairs(const struct kern_reductions *groups, uint64_t first, uint32_t width, const float *center,
                            double *sums);
-/* Stores values[i * step] of group first + i in tensor t. */
-void kern_reductions_store(const struct kern_reductions *groups, uint32_t t, uint64_t first, uint32_t width,
-                           const double *values, uint32_t step);
 /* Positions of the extremes, counted from the group's first element; exact ties go to the first or the last. */
 void kern_reductions_position(const struct kern_reductions *groups, bool greatest, bool last, uint64_t first,
                               uint32_t width, uint32_t *out);
-
-#define KERN_REDUCTION_EXTRA 3
-
-/* Runs `map` over the tile. Its inputs are X, scratch->a, b and c (one value per group), the op's further inputs; its
- * output is the op's output 0. */
-void kern_reductions_apply(const struct kern_reductions *groups, const struct kern_map *map, uint64_t first,
-                           uint32_t width);
-
-/* The same without the interpreter: a, b, c = scratch->a, b, c. The op's further inputs are scale and shift, as these
- * flags say, and there may be some only where groups->direct. No epilogue is applied. */
-void kern_reductions_finish_tile(const struct kern_reductions *groups, enum kern_reduction_end end, bool scale,
-                                 bool shift, uint64_t first, uint32_t width);
-/* AFFINE with the epilogue behind it, which the block interpreter runs on what is finished. */
-void kern_reductions_finish_epilogue(const struct kern_reductions *groups, bool scale, bool shift, uint64_t first,
-                                     uint32_t width);
-/* Elements [at, at + *count) of a group in tensor t, dense, perhaps in a buffer; shortens *count. */
-const void *kern_reductions_block(const struct kern_reductions *groups, uint32_t t, int64_t offset, uint64_t at,
-                                  uint32_t *count, float *buffer, bool *out_half);
-/* Where element `at` of `group` in X lies if it is worth prefetching: the elements are dense, and still there when they
- * are wanted. Else NULL. */
-const void *kern_reductions_ahead(const struct kern_reductions *groups, uint64_t group, uint64_t at);
-/* One element of each of `width` neighbouring groups from element `offset` of tensor t on, as FLOAT32. */
-const float *kern_reductions_column(const struct kern_reductions *groups, uint32_t t, int64_t offset, uint32_t width,
-                                    float *buffer);
 /* For each group of a tile in columns: the greatest element and the sum of e^(x - greatest), in one pass. */
 void kern_reductions_powers(const struct kern_reductions *groups, uint64_t first, uint32_t width, float *top,
                             double *sum);
 
-/* Appends an instruction on FLOAT32; returns its register. */
-uint32_t kern_reductions_step(struct kern_map *map, uint32_t inputs, uint8_t code, uint32_t x, uint32_t y, uint32_t z);
-/* Appends op->epilogue, whose register 0 is `result`, sets the store; `inputs` counts X, a, b, c and the further
- * inputs. */
-void kern_reductions_finish(struct kern_map *map, const struct kern_op *op, uint32_t inputs, uint32_t result);
+/* Elements [at, at + count) of a group in tensor t or, in columns, element `at` of `count` groups from this one on:
+ * dense, where they lie if they can be used there, else in a buffer. At most a block of them. */
+const void *kern_reductions_load(const struct kern_reductions *groups, uint32_t t, uint64_t group, uint64_t at,
+                                 uint32_t count, float *buffer, bool *out_half);
+/* Where element `at` of `group` in X lies if it is worth prefetching: the elements are dense, and still there when they
+ * are wanted. Else NULL. */
+const void *kern_reductions_ahead(const struct kern_reductions *groups, uint64_t group, uint64_t at);
 
-bool kern_reductions_accept(const struct kern_op *op);
+/* The last step of a tile, with scratch->a, b and c; NORM's further inputs are scale and shift. */
+void kern_reductions_finish(const struct kern_reductions *groups, enum kern_reduction_end end, uint64_t first,
+                            uint32_t width);
 
-void kern_reduce_run(const struct kern_call *call, const struct kern_reduction_isa *isa, uint64_t begin, uint64_t end);
-void kern_softmax_run(const struct kern_call *call, const struct kern_reduction_isa *isa, uint64_t begin, uint64_t end);
-void kern_norm_run(const struct kern_call *call, const struct kern_reduction_isa *isa, uint64_t begin, uint64_t end);
-void kern_moments_run(const struct kern_call *call, const struct kern_reduction_isa *isa, uint64_t begin, uint64_t end);
-void kern_grad_sums_run(const struct kern_call *call, const struct kern_reduction_isa *isa, uint64_t begin,
-                        uint64_t end);
+/* ---- what all reductions share: those of FLOAT64, of integers and the references, too ---- */
+
+extern const uint32_t kern_reduction_tensors[KERN_TENSORS_MAX]; /* 0, 1, ... */
+uint32_t kern_reduction_axes(const struct kern_op *op);
+bool kern_reduction_is_position(DML_REDUCE_FUNCTION function);
+/* The result for a sum of `count` elements, or of their squares. */
+static inline double kern_reduction_finished(DML_REDUCE_FUNCTION function, double value, double count)
+{
+    switch (function) {
+    case DML_REDUCE_FUNCTION_AVERAGE:
+        return value / count;
+    case DML_REDUCE_FUNCTION_L2:
+        return sqrt(value);
+    case DML_REDUCE_FUNCTION_LOG_SUM:
+        return log(value);
+    default:
+        return value;
+    }
+}
+
+/* The groups of X's FLOAT32, FLOAT16 and integer elements as rows or columns. */
+void kern_reduction_iterators(const struct kern_op *op, bool row_major, struct kern_iterator *outer,
+                              struct kern_iterator *inner);
+bool kern_reduction_in_columns(const struct kern_iterator *outer, const struct kern_iterator *inner);
+/* Dense values, one for each of `width` groups, go to tensor t. */
+void kern_reduction_store(const struct kern_call *call, const struct kern_map_isa *isa,
+                          const struct kern_iterator *outer, uint32_t t, uint64_t first, uint32_t width,
+                          DML_TENSOR_DATA_TYPE from, const void *values);
+
+void kern_reduction_float_run(const struct kern_call *call, const struct kern_reduction_isa *isa, uint64_t begin,
+                              uint64_t end);
 void kern_lrn_run(const struct kern_call *call, const struct kern_reduction_isa *isa, uint64_t begin, uint64_t end);
-void kern_lp_norm_run(const struct kern_call *call, const struct kern_reduction_isa *isa, uint64_t begin, uint64_t end);
+
+/* ---- integers ---- */
+
+/* Sums and products in words of 4 or 8 bytes, of which the low bits are the result; extremes and positions of words
+ * whose bits were flipped so that the greatest unsigned one is wanted. */
+
+enum kern_total {
+    KERN_TOTAL_SUM,
+    KERN_TOTAL_SIZE, /* sum of |x|, x signed */
+    KERN_TOTAL_SQUARES,
+    KERN_TOTAL_PRODUCT,
+    KERN_TOTAL_MAX, /* greatest x ^ flip */
+};
+
+/* Loops of one instruction set, [0] on words of 4 bytes, [1] of 8. */
+struct kern_total_isa {
+    const struct kern_map_isa *map;
+    /* All elements of a run folded. */
+    uint64_t (*row[2])(enum kern_total fold, const void *x, uint32_t count, uint64_t flip);
+    /* The greatest x ^ flip of a run of bytes. */
+    uint8_t (*bytes)(const uint8_t *x, uint64_t count, uint8_t flip);
+    /* One element of each of `count` groups joins acc[]. */
+    void (*column[2])(enum kern_total fold, void *acc, const void *x, uint32_t count, uint64_t flip);
+    /* position[] gets `index` where x[] ^ flip exceeds best[], or equals it and the last one is wanted. */
+    void (*position[2])(void *best, uint32_t *position, const void *x, uint32_t index, bool last, uint32_t count,
+                        uint64_t flip);
+};
+
+void kern_reduce_int_on(const struct kern_call *call, const struct kern_total_isa *isa, uint64_t begin, uint64_t end);
 
 #endif

@@ -1,90 +1,233 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loops over groups side by side: rows that hold one element of each. */
+/* Elements of groups as vectors, how they join statistics, and the loops over groups side by side: rows that hold one
+ * element of each. */
 #ifndef KERNELS_REDUCTION_COLUMN_H
 #define KERNELS_REDUCTION_COLUMN_H
 
-#include "kernels/vec/fmath.h"
-#include "kernels/reduce/reduction_lane.h"
+#include "kernels/reduce/reduction.h"
+#include "kernels/vec/vec.h"
 
 #include <float.h>
+#include <math.h>
 
-#define COLUMN_ROWS 4 /* rows that join before the statistics are stored again */
+#define REDUCTION_LINE 64 /* bytes that one request brings */
 
-/* Vectors of a cache line. */
-#define COLUMN_VECTORS(half) (REDUCTION_LINE / ((half) ? 2 : 4) / VEC)
-
-/* Some of the rows; the compiler knows how many, and their type. */
-DENSE_INLINE struct kern_reduction_rows reduction_part(const struct kern_reduction_rows *all, uint32_t first,
-                                                       uint32_t rows, bool half, bool ahead)
+/* Asks for `bytes` bytes that are wanted soon; NULL: none. */
+DENSE_INLINE void reduction_prefetch(const void *ahead, uint64_t at, uint32_t bytes)
 {
-    return (struct kern_reduction_rows){ all->x + first, ahead && all->ahead ? all->ahead + first : NULL, rows,
-                                         all->count, half };
+    if (!ahead)
+        return;
+    _Pragma("GCC unroll 8") for (uint32_t i = 0; i < bytes; i += REDUCTION_LINE)
+        __builtin_prefetch((const char *)ahead + at + i, 0, 2);
 }
 
-/* A cache line of each, from element i on. */
-DENSE_INLINE void reduction_prefetch_rows(const struct kern_reduction_rows *rows, uint32_t i)
+DENSE_INLINE vec reduction_load(const void *x, uint32_t i, bool half)
 {
-    for (uint32_t r = 0; r < rows->rows && rows->ahead; r++)
-        reduction_prefetch(rows->ahead[r], i * (rows->half ? 2 : 4), 1);
+    return vec_load_of(half ? DML_TENSOR_DATA_TYPE_FLOAT16 : DML_TENSOR_DATA_TYPE_FLOAT32, x, i);
 }
 
-DENSE_INLINE void reduction_column_step(enum kern_stat stat, float *acc, const struct kern_reduction_rows *rows,
-                                        const float *center, uint32_t i, uint32_t vectors)
+/* The same where `count` elements are left, zeros behind them. */
+DENSE_INLINE vec reduction_load_some(const void *x, uint32_t i, bool half, uint32_t count)
 {
-    const bool centered = stat == KERN_STAT_SQUARES || stat == KERN_STAT_EXP;
+    return vec_load_some(half ? DML_TENSOR_DATA_TYPE_FLOAT16 : DML_TENSOR_DATA_TYPE_FLOAT32, x, i, count);
+}
+
+DENSE_INLINE float reduction_element(const void *x, bool half, uint32_t i)
+{
+    return half ? (float)dense_load(x, i, DML_TENSOR_DATA_TYPE_FLOAT16) : ((const float *)x)[i];
+}
+
+/* The last `count` elements (fewer than a vector), then `rest`. */
+DENSE_INLINE vec reduction_load_end(const void *x, uint32_t i, uint32_t count, bool half, float rest)
+{
+    float part[VEC];
+    vec_store(part, vec_set(rest));
+    for (uint32_t j = 0; j < count; j++)
+        part[j] = reduction_element(x, half, i + j);
+    return vec_load(part);
+}
+
+DENSE_INLINE vec reduction_join(enum kern_stat stat, vec total, vec x, vec center)
+{
+    vec difference = x - center;
+    switch (stat) {
+    case KERN_STAT_SUM:
+        return total + x;
+    case KERN_STAT_SIZE:
+        return total + vec_abs(x);
+    case KERN_STAT_SQUARES:
+        return vec_fma(difference, difference, total);
+    case KERN_STAT_EXP:
+        return total + vec_exp_below(x, center, false); /* small terms need not be exact in a sum of which 1 is one */
+    case KERN_STAT_MAX:
+        return vec_max(x, total);
+    case KERN_STAT_MIN: /* minus the greatest of -x */
+        return vec_max(-x, total);
+    case KERN_STAT_PRODUCT:
+        return total * x;
+    }
+    return total;
+}
+
+DENSE_INLINE bool reduction_is_extreme(enum kern_stat stat)
+{
+    return stat == KERN_STAT_MAX || stat == KERN_STAT_MIN;
+}
+
+enum column_loop { COLUMN_STAT, COLUMN_PLACE, COLUMN_DEVIATIONS, COLUMN_POWERS };
+
+/* What a loop over columns does and works on; the compiler knows the first four. */
+struct column {
+    enum column_loop loop;
+    enum kern_stat stat;
+    bool half, greatest;
+    float *acc, *squares; /* PLACE, POWERS: the extremes */
+    double *sum;
+    const float *center;
+    int32_t *place, first, step; /* row r is number first + r * step */
+};
+
+/* Some vectors of groups from the i-th on, of which `count` are left, join all rows. */
+DENSE_INLINE void column_stat(const struct column *c, const struct kern_reduction_rows *rows, uint32_t i,
+                              uint32_t vectors, uint32_t count)
+{
+    const bool centered = c->stat == KERN_STAT_SQUARES || c->stat == KERN_STAT_EXP;
     vec total[8], middle[8];
     _Pragma("GCC unroll 8") for (uint32_t j = 0; j < vectors; j++)
     {
-        total[j] = vec_load(acc + i + j * VEC);
-        middle[j] = centered ? vec_load(center + i + j * VEC) : vec_set(0);
+        total[j] = vec_load(c->acc + i + j * VEC);
+        middle[j] = centered ? vec_load(c->center + i + j * VEC) : vec_set(0);
     }
     for (uint32_t r = 0; r < rows->rows; r++)
-        _Pragma("GCC unroll 8") for (uint32_t j = 0; j < vectors; j++) total[j] =
-            reduction_join(stat, total[j], reduction_load(rows->x[r], i + j * VEC, rows->half), middle[j]);
-    _Pragma("GCC unroll 8") for (uint32_t j = 0; j < vectors; j++) vec_store(acc + i + j * VEC, total[j]);
+        _Pragma("GCC unroll 8") for (uint32_t j = 0; j < vectors; j++) total[j] = reduction_join(
+            c->stat, total[j], reduction_load_some(rows->x[r], i + j * VEC, c->half, count - j * VEC), middle[j]);
+    _Pragma("GCC unroll 8") for (uint32_t j = 0; j < vectors; j++) vec_store(c->acc + i + j * VEC, total[j]);
 }
 
-/* The last elements, fewer than a vector. */
-static void reduction_column_end(enum kern_stat stat, float *acc, const void *row, bool half, const float *center,
-                                 uint32_t i, uint32_t count)
+DENSE_INLINE void column_place(const struct column *c, const struct kern_reduction_rows *rows, uint32_t i,
+                               uint32_t vectors, uint32_t count)
 {
-    const bool centered = stat == KERN_STAT_SQUARES || stat == KERN_STAT_EXP;
-    float part[2][VEC] = { { 0 }, { 0 } };
-    memcpy(part[0], acc + i, count * sizeof(float));
-    if (centered)
-        memcpy(part[1], center + i, count * sizeof(float));
-    vec_store(part[0],
-              reduction_join(stat, vec_load(part[0]), reduction_load_end(row, i, count, half, 0), vec_load(part[1])));
-    memcpy(acc + i, part[0], count * sizeof(float));
-}
-
-DENSE_INLINE void reduction_column_as(enum kern_stat stat, float *acc, const struct kern_reduction_rows *rows,
-                                      const float *center)
-{
-    const uint32_t vectors = COLUMN_VECTORS(rows->half), line = vectors * VEC, count = rows->count;
-    uint32_t i = 0;
-    for (; i + line <= count; i += line) {
-        reduction_prefetch_rows(rows, i);
-        reduction_column_step(stat, acc, rows, center, i, vectors);
+    vec top[8];
+    vec_int where[8];
+    _Pragma("GCC unroll 8") for (uint32_t j = 0; j < vectors; j++)
+    {
+        top[j] = vec_load(c->acc + i + j * VEC);
+        where[j] = vec_int_load(c->place + i + j * VEC);
     }
-    for (; i + VEC <= count; i += VEC)
-        reduction_column_step(stat, acc, rows, center, i, 1);
-    for (uint32_t r = 0; r < rows->rows && i < count; r++)
-        reduction_column_end(stat, acc, rows->x[r], rows->half, center, i, count - i);
+    for (uint32_t r = 0; r < rows->rows; r++) {
+        const vec_int here = vec_int_set(c->first + (int32_t)r * c->step);
+        _Pragma("GCC unroll 8") for (uint32_t j = 0; j < vectors; j++)
+        {
+            vec element = reduction_load_some(rows->x[r], i + j * VEC, c->half, count - j * VEC);
+            vec_take_greater(c->greatest ? element : -element, here, &top[j], &where[j]);
+        }
+    }
+    _Pragma("GCC unroll 8") for (uint32_t j = 0; j < vectors; j++)
+    {
+        vec_store(c->acc + i + j * VEC, top[j]);
+        vec_int_store(c->place + i + j * VEC, where[j]);
+    }
 }
 
-DENSE_INLINE void reduction_column_rows(enum kern_stat stat, float *acc, const struct kern_reduction_rows *rows,
-                                        bool half, const float *center)
+DENSE_INLINE void column_deviations(const struct column *c, const struct kern_reduction_rows *rows, uint32_t i,
+                                    uint32_t count)
 {
+    vec total = vec_load(c->acc + i), squares = vec_load(c->squares + i), middle = vec_load(c->center + i);
+    for (uint32_t r = 0; r < rows->rows; r++) {
+        vec difference = reduction_load_some(rows->x[r], i, c->half, count) - middle;
+        total += difference;
+        squares = vec_fma(difference, difference, squares);
+    }
+    vec_store(c->acc + i, total);
+    vec_store(c->squares + i, squares);
+}
+
+#define POWER_ROWS 8 /* rows whose elements stay in registers between both looks at them */
+
+DENSE_INLINE void column_powers(const struct column *c, const struct kern_reduction_rows *rows, uint32_t i,
+                                uint32_t count)
+{
+    const vec before = vec_load(c->acc + i);
+    vec row[POWER_ROWS], most = before, part = vec_set(0);
+    float powers[VEC], factor[VEC];
+    double *sum = c->sum + i;
+    _Pragma("GCC unroll 8") for (uint32_t r = 0; r < rows->rows; r++)
+    {
+        row[r] = reduction_load_some(rows->x[r], i, c->half, count);
+        most = vec_max(row[r], most);
+    }
+    vec_store(c->acc + i, most);
+    const bool raised = vec_any_greater(most, before);
+    most = vec_max(most, vec_set(-FLT_MAX)); /* where there was nothing but -infinity: powers of 0 */
+    _Pragma("GCC unroll 8") for (uint32_t r = 0; r < rows->rows; r++) part += vec_exp_below(row[r], most, false);
+    vec_store(powers, part);
+    if (raised) {
+        vec_store(factor, vec_exp_below(before, most, true));
+        _Pragma("GCC ivdep") for (uint32_t j = 0; j < VEC; j++) sum[j] *= factor[j];
+    }
+    _Pragma("GCC ivdep") for (uint32_t j = 0; j < VEC; j++) sum[j] += powers[j];
+}
+
+DENSE_INLINE void column_step(const struct column *c, const struct kern_reduction_rows *rows, uint32_t i,
+                              uint32_t vectors, uint32_t count)
+{
+    switch (c->loop) {
+    case COLUMN_STAT:
+        column_stat(c, rows, i, vectors, count);
+        break;
+    case COLUMN_PLACE:
+        column_place(c, rows, i, vectors, count);
+        break;
+    case COLUMN_DEVIATIONS:
+        column_deviations(c, rows, i, count);
+        break;
+    case COLUMN_POWERS:
+        column_powers(c, rows, i, count);
+        break;
+    }
+}
+
+/* All groups join the rows from the r-th on, of which the compiler knows how many. */
+DENSE_INLINE void column_part(const struct column *c, const struct kern_reduction_rows *all, uint32_t r, uint32_t count)
+{
+    const struct kern_reduction_rows rows = { all->x + r, NULL, count, all->count, c->half };
+    const bool by_lines = c->loop == COLUMN_STAT || c->loop == COLUMN_PLACE;
+    const void *const *ahead = all->ahead && c->loop != COLUMN_DEVIATIONS && count > 1 ? all->ahead + r : NULL;
+    const uint32_t bytes = c->half ? 2 : 4, line = REDUCTION_LINE / bytes, vectors = by_lines ? line / VEC : 1;
+    uint32_t i = 0;
+    for (; i + vectors * VEC <= all->count; i += vectors * VEC) {
+        for (uint32_t k = 0; k < count && ahead && i % line == 0; k++)
+            reduction_prefetch(ahead[k], i * bytes, 1);
+        column_step(c, &rows, i, vectors, vectors * VEC);
+    }
+    for (; i + VEC <= all->count; i += VEC)
+        column_step(c, &rows, i, 1, VEC);
+    if (i < all->count)
+        column_step(c, &rows, i, 1, all->count - i);
+}
+
+DENSE_INLINE void column_rows(struct column c, const struct kern_reduction_rows *rows, bool half)
+{
+    const uint32_t together = c.loop == COLUMN_STAT || c.loop == COLUMN_PLACE ? 4 : POWER_ROWS;
+    const int32_t first = c.first;
     uint32_t r = 0;
-    for (; r + COLUMN_ROWS <= rows->rows; r += COLUMN_ROWS) {
-        const struct kern_reduction_rows part = reduction_part(rows, r, COLUMN_ROWS, half, true);
-        reduction_column_as(stat, acc, &part, center);
+    c.half = half;
+    for (; r + together <= rows->rows; r += together) {
+        c.first = first + (int32_t)r * c.step;
+        column_part(&c, rows, r, together);
     }
     for (; r < rows->rows; r++) {
-        const struct kern_reduction_rows part = reduction_part(rows, r, 1, half, false);
-        reduction_column_as(stat, acc, &part, center);
+        c.first = first + (int32_t)r * c.step;
+        column_part(&c, rows, r, 1);
     }
+}
+
+DENSE_INLINE void column_run(const struct column *c, const struct kern_reduction_rows *rows)
+{
+    if (rows->half)
+        column_rows(*c, rows, true);
+    else
+        column_rows(*c, rows, false);
 }
 
 static void reduction_column(enum kern_stat stat, float *acc, const struct kern_reduction_rows *rows,
@@ -92,8 +235,7 @@ static void reduction_column(enum kern_stat stat, float *acc, const struct kern_
 {
 #define REDUCTION_COLUMN(name)                                                                                         \
     case name:                                                                                                         \
-        rows->half ? reduction_column_rows(name, acc, rows, true, center)                                              \
-                   : reduction_column_rows(name, acc, rows, false, center);                                            \
+        column_run(&(struct column){ .stat = name, .acc = acc, .center = center }, rows);                              \
         break;
     switch (stat) {
         REDUCTION_COLUMN(KERN_STAT_SUM)
@@ -108,202 +250,27 @@ static void reduction_column(enum kern_stat stat, float *acc, const struct kern_
 #undef REDUCTION_COLUMN
 }
 
-#define POWER_ROWS 8 /* rows whose elements stay in registers between both looks at them */
-
-DENSE_INLINE void reduction_powers_step(float *top, double *sum, const void *const *x, uint32_t rows, bool half,
-                                        uint32_t i)
-{
-    const vec before = vec_load(top + i);
-    vec row[POWER_ROWS], most = before, part = vec_set(0);
-    float powers[VEC], factor[VEC];
-    _Pragma("GCC unroll 8") for (uint32_t r = 0; r < rows; r++)
-    {
-        row[r] = reduction_load(x[r], i, half);
-        most = vec_max(row[r], most);
-    }
-    vec_store(top + i, most);
-    const bool raised = vec_any_greater(most, before);
-    most = vec_max(most, vec_set(-FLT_MAX)); /* where there was nothing but -infinity: powers of 0 */
-    _Pragma("GCC unroll 8") for (uint32_t r = 0; r < rows; r++) part += vec_exp_below(row[r], most, false);
-    vec_store(powers, part);
-    if (raised) {
-        vec_store(factor, vec_exp_below(before, most, true));
-        _Pragma("GCC ivdep") for (uint32_t j = 0; j < VEC; j++) sum[i + j] *= factor[j];
-    }
-    _Pragma("GCC ivdep") for (uint32_t j = 0; j < VEC; j++) sum[i + j] += powers[j];
-}
-
-/* The last groups, fewer than a vector. */
-static void reduction_powers_end(float *top, double *sum, const void *const *x, uint32_t rows, bool half, uint32_t i,
-                                 uint32_t count)
-{
-    float buffer[VEC], own_top[VEC];
-    double own_sum[VEC] = { 0 };
-    const void *row = buffer;
-    vec_store(own_top, vec_set(-INFINITY));
-    memcpy(own_top, top + i, count * sizeof(*top));
-    memcpy(own_sum, sum + i, count * sizeof(*sum));
-    for (uint32_t r = 0; r < rows; r++) {
-        vec_store(buffer, reduction_load_end(x[r], i, count, half, 0));
-        reduction_powers_step(own_top, own_sum, &row, 1, false, 0);
-    }
-    memcpy(top + i, own_top, count * sizeof(*top));
-    memcpy(sum + i, own_sum, count * sizeof(*sum));
-}
-
-DENSE_INLINE void reduction_powers_rows(float *top, double *sum, const struct kern_reduction_rows *rows)
-{
-    const uint32_t bytes = rows->half ? 2 : 4;
-    uint32_t i = 0;
-    for (; i + VEC <= rows->count; i += VEC) {
-        if (i * bytes % REDUCTION_LINE == 0)
-            reduction_prefetch_rows(rows, i);
-        reduction_powers_step(top, sum, rows->x, rows->rows, rows->half, i);
-    }
-    if (i < rows->count)
-        reduction_powers_end(top, sum, rows->x, rows->rows, rows->half, i, rows->count - i);
-}
-
 static void reduction_powers(float *top, double *sum, const struct kern_reduction_rows *rows)
 {
-    uint32_t r = 0;
-    for (; r + POWER_ROWS <= rows->rows && rows->half; r += POWER_ROWS) {
-        const struct kern_reduction_rows part = reduction_part(rows, r, POWER_ROWS, true, true);
-        reduction_powers_rows(top, sum, &part);
-    }
-    for (; r + POWER_ROWS <= rows->rows; r += POWER_ROWS) {
-        const struct kern_reduction_rows part = reduction_part(rows, r, POWER_ROWS, false, true);
-        reduction_powers_rows(top, sum, &part);
-    }
-    for (; r < rows->rows; r++) {
-        const struct kern_reduction_rows part = reduction_part(rows, r, 1, rows->half, true);
-        reduction_powers_rows(top, sum, &part);
-    }
-}
-
-/* Row r is number first + r * step. */
-struct reduction_numbers {
-    bool greatest;
-    int32_t first, step;
-};
-
-DENSE_INLINE void reduction_place_step(float *best, int32_t *place, const struct kern_reduction_rows *rows,
-                                       const struct reduction_numbers *numbers, uint32_t i, uint32_t vectors)
-{
-    vec top[8];
-    vec_int where[8];
-    _Pragma("GCC unroll 8") for (uint32_t j = 0; j < vectors; j++)
-    {
-        top[j] = vec_load(best + i + j * VEC);
-        where[j] = vec_int_load(place + i + j * VEC);
-    }
-    for (uint32_t r = 0; r < rows->rows; r++) {
-        const vec_int here = vec_int_set(numbers->first + (int32_t)r * numbers->step);
-        _Pragma("GCC unroll 8") for (uint32_t j = 0; j < vectors; j++)
-        {
-            vec element = reduction_load(rows->x[r], i + j * VEC, rows->half);
-            vec_take_greater(numbers->greatest ? element : -element, here, &top[j], &where[j]);
-        }
-    }
-    _Pragma("GCC unroll 8") for (uint32_t j = 0; j < vectors; j++)
-    {
-        vec_store(best + i + j * VEC, top[j]);
-        vec_int_store(place + i + j * VEC, where[j]);
-    }
-}
-
-DENSE_INLINE float reduction_element(const void *x, bool half, uint32_t i)
-{
-    return half ? (float)dense_load(x, i, DML_TENSOR_DATA_TYPE_FLOAT16) : ((const float *)x)[i];
-}
-
-DENSE_INLINE void reduction_place_as(float *best, int32_t *place, const struct kern_reduction_rows *rows,
-                                     const struct reduction_numbers *numbers)
-{
-    const uint32_t vectors = COLUMN_VECTORS(rows->half), line = vectors * VEC, count = rows->count;
-    uint32_t i = 0;
-    for (; i + line <= count; i += line) {
-        reduction_prefetch_rows(rows, i);
-        reduction_place_step(best, place, rows, numbers, i, vectors);
-    }
-    for (; i + VEC <= count; i += VEC)
-        reduction_place_step(best, place, rows, numbers, i, 1);
-    for (; i < count; i++)
-        for (uint32_t r = 0; r < rows->rows; r++) {
-            const float x = reduction_element(rows->x[r], rows->half, i), element = numbers->greatest ? x : -x;
-            if (!(element > best[i]))
-                continue;
-            best[i] = element;
-            place[i] = numbers->first + (int32_t)r * numbers->step;
-        }
-}
-
-DENSE_INLINE void reduction_place_rows(float *best, int32_t *place, const struct kern_reduction_rows *rows, bool half,
-                                       struct reduction_numbers numbers)
-{
-    const int32_t first = numbers.first;
-    uint32_t r = 0;
-    for (; r + COLUMN_ROWS <= rows->rows; r += COLUMN_ROWS) {
-        const struct kern_reduction_rows part = reduction_part(rows, r, COLUMN_ROWS, half, true);
-        numbers.first = first + (int32_t)r * numbers.step;
-        reduction_place_as(best, place, &part, &numbers);
-    }
-    for (; r < rows->rows; r++) {
-        const struct kern_reduction_rows part = reduction_part(rows, r, 1, half, false);
-        numbers.first = first + (int32_t)r * numbers.step;
-        reduction_place_as(best, place, &part, &numbers);
-    }
+    column_run(&(struct column){ .loop = COLUMN_POWERS, .acc = top, .sum = sum }, rows);
 }
 
 static void reduction_column_place(float *best, uint32_t *place, const struct kern_reduction_rows *rows, bool greatest,
                                    uint32_t first, int32_t step)
 {
-    const struct reduction_numbers most = { true, (int32_t)first, step }, least = { false, (int32_t)first, step };
-    int32_t *to = (int32_t *)place;
-    if (rows->half && greatest)
-        reduction_place_rows(best, to, rows, true, most);
-    else if (rows->half)
-        reduction_place_rows(best, to, rows, true, least);
-    else if (greatest)
-        reduction_place_rows(best, to, rows, false, most);
-    else
-        reduction_place_rows(best, to, rows, false, least);
-}
-
-DENSE_INLINE void reduction_deviations_rows(float *sum, float *squares, const struct kern_reduction_rows *rows,
-                                            const float *center)
-{
-    uint32_t i = 0;
-    for (; i + VEC <= rows->count; i += VEC) {
-        vec total = vec_load(sum + i), total_squares = vec_load(squares + i), middle = vec_load(center + i);
-        for (uint32_t r = 0; r < rows->rows; r++) {
-            vec difference = reduction_load(rows->x[r], i, rows->half) - middle;
-            total += difference;
-            total_squares = vec_fma(difference, difference, total_squares);
-        }
-        vec_store(sum + i, total);
-        vec_store(squares + i, total_squares);
-    }
-    for (; i < rows->count; i++)
-        for (uint32_t r = 0; r < rows->rows; r++) {
-            float difference = reduction_element(rows->x[r], rows->half, i) - center[i];
-            sum[i] += difference;
-            squares[i] = fmath_fma(difference, difference, squares[i]);
-        }
+    struct column c = { COLUMN_PLACE, .acc = best, .place = (int32_t *)place, .first = (int32_t)first, .step = step };
+    c.greatest = true;
+    if (greatest)
+        column_run(&c, rows);
+    c.greatest = false;
+    if (!greatest)
+        column_run(&c, rows);
 }
 
 static void reduction_deviations_columns(float *sum, float *squares, const struct kern_reduction_rows *rows,
                                          const float *center)
 {
-    for (uint32_t r = 0, n; r < rows->rows; r += n) {
-        n = BASE_MIN(rows->rows - r, 8);
-        const struct kern_reduction_rows halves = reduction_part(rows, r, n, true, false);
-        const struct kern_reduction_rows floats = reduction_part(rows, r, n, false, false);
-        if (rows->half)
-            reduction_deviations_rows(sum, squares, &halves, center);
-        else
-            reduction_deviations_rows(sum, squares, &floats, center);
-    }
+    column_run(&(struct column){ COLUMN_DEVIATIONS, .acc = sum, .squares = squares, .center = center }, rows);
 }
 
 #endif

@@ -2,8 +2,7 @@
 /* Reductions, moments, softmax and normalisation of FLOAT64, a few groups side by side: each group's elements join in
  * the order of their indices, as in the references, so that results are theirs. */
 #include "kernels/core/dense.h"
-#include "kernels/core/number.h"
-#include "kernels/core/iterator.h"
+#include "kernels/reduce/reduction.h"
 
 #include <math.h>
 
@@ -14,13 +13,12 @@ struct f64_reduction {
     struct kern_iterator outer, inner; /* over the groups, within one; views are the op's tensors */
 };
 
-static void iterators_init(struct f64_reduction *groups, const struct kern_op *op, uint32_t axes)
+static void iterators_init(struct f64_reduction *groups, const struct kern_op *op)
 {
-    uint32_t tensors[KERN_TENSORS_MAX], count = op->input_count + op->output_count;
-    for (uint32_t i = 0; i < count; i++)
-        tensors[i] = i;
-    kern_iterator_init(&groups->outer, op, tensors, count, ~axes, 0);
-    kern_iterator_init(&groups->inner, op, tensors, count, axes, KERN_ITERATOR_ROW_MAJOR);
+    const uint32_t axes = kern_reduction_axes(op);
+    kern_iterator_init(&groups->outer, op, kern_reduction_tensors, op->input_count + op->output_count, ~axes, 0);
+    kern_iterator_init(&groups->inner, op, kern_reduction_tensors, op->input_count + op->output_count, axes,
+                       KERN_ITERATOR_ROW_MAJOR);
 }
 
 static bool all_doubles(const struct kern_op *op, uint32_t tensors)
@@ -28,18 +26,30 @@ static bool all_doubles(const struct kern_op *op, uint32_t tensors)
     return dense_same_type(op, 0, tensors - 1, DML_TENSOR_DATA_TYPE_FLOAT64) && !op->epilogue;
 }
 
-static void plan(const struct kern_op *op, uint32_t axes, struct kern_work *out)
+bool kern_reduction_f64_accepts(const struct kern_op *op)
 {
-    struct f64_reduction groups;
-    iterators_init(&groups, op, axes);
-    *out = (struct kern_work){ .units = groups.outer.count };
-    out->grain = BASE_MAX(LANES, 16384 / groups.inner.count);
+    const uint32_t rank = op->tensors[0].rank;
+    switch (op->kind) {
+    case KERN_REDUCE:
+        return all_doubles(op, 1) && rank == op->tensors[1].rank && kern_type_bytes(op->tensors[1].type) &&
+               op->u.reduce.function != DML_REDUCE_FUNCTION_LOG_SUM_EXP &&
+               (unsigned)op->u.reduce.function <= DML_REDUCE_FUNCTION_SUM_SQUARE;
+    case KERN_SOFTMAX:
+        return all_doubles(op, 2) && rank == op->tensors[1].rank && op->u.softmax.mode != KERN_SOFTMAX_HARD;
+    case KERN_MOMENTS:
+        return op->input_count == 1 && op->output_count == 2 && all_doubles(op, 3) && rank == op->tensors[1].rank &&
+               rank == op->tensors[2].rank;
+    default:
+        return all_doubles(op, op->input_count + 1) && rank == op->tensors[op->input_count].rank;
+    }
 }
 
-/* Groups of the next tile: they lie evenly apart. */
-static uint32_t width(const struct f64_reduction *groups, uint64_t begin, uint64_t end)
+void kern_reduction_f64_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
-    return (uint32_t)BASE_MIN(BASE_MIN(end - begin, LANES), kern_iterator_row_left(&groups->outer, begin));
+    struct f64_reduction groups;
+    iterators_init(&groups, op);
+    *out = (struct kern_work){ .units = groups.outer.count };
+    out->grain = BASE_MAX(LANES, (op->kind == KERN_SOFTMAX ? 2048 : 16384) / groups.inner.count);
 }
 
 /* One row within the groups of a tile: element i of group g is data[t][i * along[t] + g * across[t]]. */
@@ -62,8 +72,7 @@ static void rows_place(struct f64_rows *rows)
     const struct f64_reduction *groups = rows->groups;
     for (uint32_t t = 0; t < groups->outer.views; t++) {
         int64_t at = kern_iterator_offset(&groups->outer, t, rows->begin) + rows->cursor.offset[t];
-        rows->row.data[t] =
-            (double *)((char *)groups->call->data[t] + at * kern_type_bytes(groups->call->op->tensors[t].type));
+        rows->row.data[t] = (double *)kern_at(groups->call->data[t], groups->call->op->tensors[t].type, at);
     }
 }
 
@@ -106,19 +115,8 @@ static bool rows_next(struct f64_rows *rows)
     else                                                                                                               \
         EACH(r, (r)->across[0], (r)->lanes, code)
 
-/* ---- reductions ---- */
-
-bool kern_reduce_f64_accepts(const struct kern_op *op)
-{
-    return all_doubles(op, 1) && op->tensors[0].rank == op->tensors[1].rank && kern_type_bytes(op->tensors[1].type) &&
-           op->u.reduce.function != DML_REDUCE_FUNCTION_LOG_SUM_EXP &&
-           (unsigned)op->u.reduce.function <= DML_REDUCE_FUNCTION_SUM_SQUARE;
-}
-
-void kern_reduce_f64_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
-{
-    plan(op, op->u.reduce.axes, out);
-}
+/* What is made of a group. */
+enum f64_stat { F64_SUM, F64_SIZE, F64_SQUARES, F64_DEVIATIONS, F64_PRODUCT, F64_MAX, F64_MIN };
 
 /* A number wins over NaN; the first of equals, or the last. */
 static void extremes(const struct f64_row *r, bool greatest, bool last, double *total, uint64_t *place)
@@ -134,101 +132,74 @@ static void extremes(const struct f64_row *r, bool greatest, bool last, double *
     })
 }
 
-static void fold(const struct f64_row *r, const struct kern_reduce *reduce, double *total, uint64_t *place)
+/* All rows of the tile's groups; `center` of DEVIATIONS; the extremes' places. */
+static void join(const struct f64_reduction *groups, uint64_t begin, uint32_t lanes, enum f64_stat stat,
+                 const double *center, double *total, uint64_t *place)
 {
-    const double *x = r->data[0];
-    switch (reduce->function) {
+    struct f64_rows rows;
+    const struct f64_row *r = &rows.row;
+    const struct kern_op *op = groups->call->op;
+    const bool last = op->kind == KERN_REDUCE && op->u.reduce.last;
+    for (uint32_t g = 0; g < LANES; g++)
+        total[g] = stat >= F64_MAX ? NAN : stat == F64_PRODUCT;
+    rows_begin(&rows, groups, begin, lanes);
+    do {
+        const double *x = r->data[0];
+        if (stat == F64_SUM)
+            EACH_OF(r, total[g] += x[at])
+        else if (stat == F64_SIZE)
+            EACH_OF(r, total[g] += fabs(x[at]))
+        else if (stat == F64_SQUARES)
+            EACH_OF(r, total[g] += x[at] * x[at])
+        else if (stat == F64_DEVIATIONS)
+            EACH_OF(r, total[g] += (x[at] - center[g]) * (x[at] - center[g]))
+        else if (stat == F64_PRODUCT)
+            EACH_OF(r, total[g] *= x[at])
+        else
+            extremes(r, stat == F64_MAX, last, total, place);
+    } while (rows_next(&rows));
+}
+
+/* ---- reductions ---- */
+
+static enum f64_stat stat_of(DML_REDUCE_FUNCTION function)
+{
+    switch (function) {
     case DML_REDUCE_FUNCTION_L1:
-        EACH_OF(r, total[g] += fabs(x[at]))
-        break;
+        return F64_SIZE;
     case DML_REDUCE_FUNCTION_L2:
     case DML_REDUCE_FUNCTION_SUM_SQUARE:
-        EACH_OF(r, total[g] += x[at] * x[at])
-        break;
+        return F64_SQUARES;
     case DML_REDUCE_FUNCTION_MULTIPLY:
-        EACH_OF(r, total[g] *= x[at])
-        break;
+        return F64_PRODUCT;
     case DML_REDUCE_FUNCTION_MAX:
     case DML_REDUCE_FUNCTION_ARGMAX:
-        extremes(r, true, reduce->last, total, place);
-        break;
+        return F64_MAX;
     case DML_REDUCE_FUNCTION_MIN:
     case DML_REDUCE_FUNCTION_ARGMIN:
-        extremes(r, false, reduce->last, total, place);
-        break;
+        return F64_MIN;
     default:
-        EACH_OF(r, total[g] += x[at])
-        break;
+        return F64_SUM;
     }
 }
 
-static double begins_with(DML_REDUCE_FUNCTION function)
+static void reduce(const struct f64_reduction *groups, uint64_t begin, uint32_t lanes)
 {
-    switch (function) {
-    case DML_REDUCE_FUNCTION_MULTIPLY:
-        return 1;
-    case DML_REDUCE_FUNCTION_MAX:
-    case DML_REDUCE_FUNCTION_MIN:
-    case DML_REDUCE_FUNCTION_ARGMAX:
-    case DML_REDUCE_FUNCTION_ARGMIN:
-        return NAN;
-    default:
-        return 0;
-    }
-}
-
-static struct kern_number reduced(DML_REDUCE_FUNCTION function, double total, uint64_t place, uint64_t count)
-{
-    switch (function) {
-    case DML_REDUCE_FUNCTION_ARGMAX:
-    case DML_REDUCE_FUNCTION_ARGMIN:
-        return (struct kern_number){ .class = KERN_CLASS_UNSIGNED, .u = place };
-    case DML_REDUCE_FUNCTION_AVERAGE:
-        return kern_from_double(total / (double)count);
-    case DML_REDUCE_FUNCTION_L2:
-        return kern_from_double(sqrt(total));
-    case DML_REDUCE_FUNCTION_LOG_SUM:
-        return kern_from_double(log(total));
-    default:
-        return kern_from_double(total);
-    }
-}
-
-void kern_reduce_f64_run(const struct kern_call *call, uint64_t begin, uint64_t end)
-{
-    const struct kern_reduce *reduce = &call->op->u.reduce;
-    const struct kern_view *y = &call->op->tensors[1];
-    struct f64_reduction groups = { .call = call };
-    iterators_init(&groups, call->op, reduce->axes);
-    for (uint32_t lanes; begin < end; begin += lanes) {
-        double total[LANES];
-        uint64_t place[LANES] = { 0 };
-        struct f64_rows rows;
-        lanes = width(&groups, begin, end);
-        for (uint32_t g = 0; g < LANES; g++)
-            total[g] = begins_with(reduce->function);
-        rows_begin(&rows, &groups, begin, lanes);
-        do
-            fold(&rows.row, reduce, total, place);
-        while (rows_next(&rows));
-        for (uint32_t g = 0; g < lanes; g++)
-            kern_write(y->type, call->data[1], kern_iterator_offset(&groups.outer, 1, begin + g),
-                       reduced(reduce->function, total[g], place[g], groups.inner.count));
+    const struct kern_reduce *op = &groups->call->op->u.reduce;
+    double total[LANES];
+    uint64_t place[LANES] = { 0 };
+    join(groups, begin, lanes, stat_of(op->function), NULL, total, place);
+    for (uint32_t g = 0; g < lanes; g++) {
+        struct kern_number value =
+            kern_from_double(kern_reduction_finished(op->function, total[g], (double)groups->inner.count));
+        if (kern_reduction_is_position(op->function))
+            value = (struct kern_number){ .class = KERN_CLASS_UNSIGNED, .u = place[g] };
+        kern_write(groups->call->op->tensors[1].type, groups->call->data[1],
+                   kern_iterator_offset(&groups->outer, 1, begin + g), value);
     }
 }
 
 /* ---- softmax ---- */
-
-bool kern_softmax_f64_accepts(const struct kern_op *op)
-{
-    return all_doubles(op, 2) && op->tensors[0].rank == op->tensors[1].rank && op->u.softmax.mode != KERN_SOFTMAX_HARD;
-}
-
-void kern_softmax_f64_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
-{
-    plan(op, op->u.softmax.axes, out);
-    out->grain = BASE_MAX(LANES, out->grain / 8);
-}
 
 /* Y keeps the powers until their sum is known. */
 static void powers(const struct f64_row *r, bool stay, const double *top, double *sum)
@@ -255,117 +226,51 @@ static void give(const struct f64_row *r, bool logarithm, const double *top, con
         }
 }
 
-void kern_softmax_f64_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+static void softmax(const struct f64_reduction *groups, uint64_t begin, uint32_t lanes)
 {
-    const bool logarithm = call->op->u.softmax.mode == KERN_SOFTMAX_LOG;
-    struct f64_reduction groups = { .call = call };
-    iterators_init(&groups, call->op, call->op->u.softmax.axes);
-    for (uint32_t lanes; begin < end; begin += lanes) {
-        double top[LANES], sum[LANES] = { 0 };
-        uint64_t place[LANES];
-        struct f64_rows rows;
-        lanes = width(&groups, begin, end);
-        for (uint32_t g = 0; g < LANES; g++)
-            top[g] = NAN;
-        rows_begin(&rows, &groups, begin, lanes);
-        do
-            extremes(&rows.row, true, false, top, place);
-        while (rows_next(&rows));
-        rows_begin(&rows, &groups, begin, lanes);
-        do
-            powers(&rows.row, !logarithm, top, sum);
-        while (rows_next(&rows));
-        for (uint32_t g = 0; g < lanes && logarithm; g++)
-            sum[g] = log(sum[g]);
-        rows_begin(&rows, &groups, begin, lanes);
-        do
-            give(&rows.row, logarithm, top, sum);
-        while (rows_next(&rows));
-    }
-}
-
-/* ---- moments ---- */
-
-static void means(const struct f64_reduction *groups, uint64_t begin, uint32_t lanes, double *mean)
-{
-    double sum[LANES] = { 0 };
+    const bool logarithm = groups->call->op->u.softmax.mode == KERN_SOFTMAX_LOG;
+    double top[LANES], sum[LANES] = { 0 };
+    uint64_t place[LANES];
     struct f64_rows rows;
+    join(groups, begin, lanes, F64_MAX, NULL, top, place);
     rows_begin(&rows, groups, begin, lanes);
     do
-        EACH_OF(&rows.row, sum[g] += rows.row.data[0][at])
+        powers(&rows.row, !logarithm, top, sum);
     while (rows_next(&rows));
-    for (uint32_t g = 0; g < LANES; g++)
-        mean[g] = sum[g] / (double)groups->inner.count;
-}
-
-static void variances(const struct f64_reduction *groups, uint64_t begin, uint32_t lanes, const double *mean,
-                      double *out)
-{
-    double squares[LANES] = { 0 };
-    struct f64_rows rows;
+    for (uint32_t g = 0; g < lanes && logarithm; g++)
+        sum[g] = log(sum[g]);
     rows_begin(&rows, groups, begin, lanes);
     do
-        EACH_OF(&rows.row, {
-            const double difference = rows.row.data[0][at] - mean[g];
-            squares[g] += difference * difference;
-        })
+        give(&rows.row, logarithm, top, sum);
     while (rows_next(&rows));
+}
+
+/* ---- moments and normalisation ---- */
+
+/* The mean, 0 unless it is wanted, and the mean square of what differs from it unless `variance` is NULL. */
+static void moments_of(const struct f64_reduction *groups, uint64_t begin, uint32_t lanes, bool use_mean, double *mean,
+                       double *variance)
+{
+    const double count = (double)groups->inner.count;
+    memset(mean, 0, LANES * sizeof(*mean));
+    if (use_mean)
+        join(groups, begin, lanes, F64_SUM, NULL, mean, NULL);
     for (uint32_t g = 0; g < LANES; g++)
-        out[g] = squares[g] / (double)groups->inner.count;
-}
-
-bool kern_moments_f64_accepts(const struct kern_op *op)
-{
-    return op->input_count == 1 && op->output_count == 2 && all_doubles(op, 3) &&
-           op->tensors[0].rank == op->tensors[1].rank && op->tensors[0].rank == op->tensors[2].rank;
-}
-
-void kern_moments_f64_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
-{
-    plan(op, op->u.moments.axes, out);
-}
-
-void kern_moments_f64_run(const struct kern_call *call, uint64_t begin, uint64_t end)
-{
-    struct f64_reduction groups = { .call = call };
-    iterators_init(&groups, call->op, call->op->u.moments.axes);
-    for (uint32_t lanes; begin < end; begin += lanes) {
-        double mean[LANES], variance[LANES];
-        lanes = width(&groups, begin, end);
-        means(&groups, begin, lanes, mean);
-        variances(&groups, begin, lanes, mean, variance);
-        for (uint32_t g = 0; g < lanes; g++) {
-            ((double *)call->data[1])[kern_iterator_offset(&groups.outer, 1, begin + g)] = mean[g];
-            ((double *)call->data[2])[kern_iterator_offset(&groups.outer, 2, begin + g)] = variance[g];
-        }
-    }
-}
-
-/* ---- normalisation ---- */
-
-bool kern_norm_f64_accepts(const struct kern_op *op)
-{
-    return all_doubles(op, op->input_count + 1) && op->tensors[0].rank == op->tensors[op->input_count].rank;
-}
-
-void kern_norm_f64_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
-{
-    plan(op, op->u.norm.axes, out);
-}
-
-/* What a normalisation takes away and multiplies by: 0 and 1 where it does not. */
-static void norm_moments(const struct f64_reduction *groups, uint64_t begin, uint32_t lanes, double *mean,
-                         double *scale)
-{
-    const struct kern_norm *norm = &groups->call->op->u.norm;
+        mean[g] /= count;
+    if (!variance)
+        return;
+    join(groups, begin, lanes, F64_DEVIATIONS, mean, variance, NULL);
     for (uint32_t g = 0; g < LANES; g++)
-        scale[g] = 1 + (mean[g] = 0);
-    if (norm->use_mean)
-        means(groups, begin, lanes, mean);
-    if (norm->use_variance)
-        variances(groups, begin, lanes, mean, scale);
-    for (uint32_t g = 0; g < LANES && norm->use_variance; g++)
-        scale[g] = 1 / sqrt(scale[g] + norm->epsilon);
+        variance[g] /= count;
+}
+
+static void moments(const struct f64_reduction *groups, uint64_t begin, uint32_t lanes)
+{
+    double out[2][LANES];
+    moments_of(groups, begin, lanes, true, out[0], out[1]);
+    for (uint32_t t = 1; t < 3; t++)
+        for (uint32_t g = 0; g < lanes; g++)
+            ((double *)groups->call->data[t])[kern_iterator_offset(&groups->outer, t, begin + g)] = out[t - 1][g];
 }
 
 static void normalise(const struct f64_row *r, const struct kern_norm *norm, uint32_t y, const double *mean,
@@ -384,18 +289,39 @@ static void normalise(const struct f64_row *r, const struct kern_norm *norm, uin
         }
 }
 
-void kern_norm_f64_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+static void norm(const struct f64_reduction *groups, uint64_t begin, uint32_t lanes)
+{
+    const struct kern_norm *op = &groups->call->op->u.norm;
+    double mean[LANES], scale[LANES];
+    struct f64_rows rows;
+    moments_of(groups, begin, lanes, op->use_mean, mean, op->use_variance ? scale : NULL);
+    for (uint32_t g = 0; g < LANES; g++)
+        scale[g] = op->use_variance ? 1 / sqrt(scale[g] + op->epsilon) : 1;
+    rows_begin(&rows, groups, begin, lanes);
+    do
+        normalise(&rows.row, op, groups->call->op->input_count, mean, scale);
+    while (rows_next(&rows));
+}
+
+/* ---- rows of the table ---- */
+
+static void each_tile(const struct kern_call *call, uint64_t begin, uint64_t end,
+                      void (*visit)(const struct f64_reduction *groups, uint64_t begin, uint32_t lanes))
 {
     struct f64_reduction groups = { .call = call };
-    iterators_init(&groups, call->op, call->op->u.norm.axes);
-    for (uint32_t lanes; begin < end; begin += lanes) {
-        double mean[LANES], scale[LANES];
-        struct f64_rows rows;
-        lanes = width(&groups, begin, end);
-        norm_moments(&groups, begin, lanes, mean, scale);
-        rows_begin(&rows, &groups, begin, lanes);
-        do
-            normalise(&rows.row, &call->op->u.norm, call->op->input_count, mean, scale);
-        while (rows_next(&rows));
+    iterators_init(&groups, call->op);
+    for (uint32_t lanes; begin < end; begin += lanes) { /* groups that lie evenly apart */
+        lanes = (uint32_t)BASE_MIN(BASE_MIN(end - begin, LANES), kern_iterator_row_left(&groups.outer, begin));
+        visit(&groups, begin, lanes);
     }
 }
+
+#define F64_ROW(name)                                                                                                  \
+    void kern_##name##_f64_run(const struct kern_call *call, uint64_t begin, uint64_t end)                             \
+    {                                                                                                                  \
+        each_tile(call, begin, end, name);                                                                             \
+    }
+F64_ROW(reduce)
+F64_ROW(softmax)
+F64_ROW(moments)
+F64_ROW(norm)

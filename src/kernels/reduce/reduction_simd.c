@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loops of struct kern_reduction_isa; each instruction set's file includes this once and is compiled with its
- * flags. */
+/* The loops of struct kern_reduction_isa and struct kern_total_isa. */
 #if defined(__AVX512F__)
 #pragma GCC target("prefer-vector-width=512") /* loops that the compiler vectorises */
 #endif
@@ -8,7 +7,6 @@
 #include "kernels/vec/fmath.h"
 #include "kernels/reduce/reduction_column.h"
 #include "kernels/reduce/reduction_finish.h"
-#include "kernels/reduce/reduction_lane.h"
 
 #define SUMS  8 /* vectors of independent sums: enough to hide the latency of adding, and to keep their errors small */
 #define AHEAD 2048 /* bytes that are prefetched */
@@ -16,12 +14,22 @@
 /* What joins without an effect. */
 DENSE_INLINE float reduction_neutral(enum kern_stat stat, float center)
 {
-    if (stat == KERN_STAT_EXP)
+    if (stat == KERN_STAT_EXP || stat == KERN_STAT_MAX)
         return -INFINITY;
-    return stat == KERN_STAT_MAX       ? -INFINITY
-           : stat == KERN_STAT_MIN     ? INFINITY
-           : stat == KERN_STAT_SQUARES ? center
-                                       : 0;
+    return stat == KERN_STAT_MIN ? INFINITY : stat == KERN_STAT_SQUARES ? center : 0;
+}
+
+/* -infinity may be the greatest element or that there is no number at all. */
+static double reduction_extreme(double found, const void *x, bool half, uint32_t count)
+{
+    if (!isinf(found))
+        return found;
+    for (uint32_t i = 0; i < count; i++) {
+        const float element = reduction_element(x, half, i);
+        if (element == element)
+            return found;
+    }
+    return NAN;
 }
 
 /* `ahead` is prefetched meanwhile, or what follows in the row. */
@@ -46,9 +54,9 @@ DENSE_INLINE double reduction_row_as(enum kern_stat stat, const void *x, bool ha
     for (uint32_t j = 1; j < SUMS; j++)
         acc[0] = reduction_is_extreme(stat) ? vec_max(acc[j], acc[0])
                                             : reduction_join(KERN_STAT_SUM, acc[0], acc[j], middle);
-    if (reduction_is_extreme(stat))
-        return stat == KERN_STAT_MAX ? vec_top(acc[0]) : -vec_top(acc[0]);
-    return vec_sum(acc[0]);
+    if (!reduction_is_extreme(stat))
+        return vec_sum(acc[0]);
+    return reduction_extreme(stat == KERN_STAT_MAX ? vec_top(acc[0]) : -vec_top(acc[0]), x, half, count);
 }
 
 static double reduction_product(const void *x, bool half, uint32_t count)
@@ -71,38 +79,23 @@ static double reduction_product(const void *x, bool half, uint32_t count)
     return total;
 }
 
-/* -infinity may be the greatest element or that there is no number at all. */
-static double reduction_extreme(double found, const void *x, bool half, uint32_t count)
-{
-    if (!isinf(found))
-        return found;
-    for (uint32_t i = 0; i < count; i++) {
-        double element = half ? dense_load(x, i, DML_TENSOR_DATA_TYPE_FLOAT16) : ((const float *)x)[i];
-        if (element == element)
-            return found;
-    }
-    return NAN;
-}
-
 DENSE_INLINE double reduction_row_any(enum kern_stat stat, const void *x, bool half, uint32_t count, float center,
                                       const void *ahead)
 {
+#define REDUCTION_ROW(name)                                                                                            \
+    case name:                                                                                                         \
+        return reduction_row_as(name, x, half, count, center, ahead);
     switch (stat) {
-    case KERN_STAT_SUM:
-        return reduction_row_as(KERN_STAT_SUM, x, half, count, 0, ahead);
-    case KERN_STAT_SIZE:
-        return reduction_row_as(KERN_STAT_SIZE, x, half, count, 0, ahead);
-    case KERN_STAT_SQUARES:
-        return reduction_row_as(KERN_STAT_SQUARES, x, half, count, center, ahead);
-    case KERN_STAT_EXP:
-        return reduction_row_as(KERN_STAT_EXP, x, half, count, center, ahead);
-    case KERN_STAT_MAX:
-        return reduction_extreme(reduction_row_as(KERN_STAT_MAX, x, half, count, 0, ahead), x, half, count);
-    case KERN_STAT_MIN:
-        return reduction_extreme(reduction_row_as(KERN_STAT_MIN, x, half, count, 0, ahead), x, half, count);
+        REDUCTION_ROW(KERN_STAT_SUM)
+        REDUCTION_ROW(KERN_STAT_SIZE)
+        REDUCTION_ROW(KERN_STAT_SQUARES)
+        REDUCTION_ROW(KERN_STAT_EXP)
+        REDUCTION_ROW(KERN_STAT_MAX)
+        REDUCTION_ROW(KERN_STAT_MIN)
     case KERN_STAT_PRODUCT:
         break;
     }
+#undef REDUCTION_ROW
     return reduction_product(x, half, count);
 }
 
@@ -126,8 +119,7 @@ static uint32_t reduction_find(const void *x, bool half, uint32_t count, float v
         begin = end >= VEC ? end - VEC : 0;
     end = BASE_MIN(end, begin + VEC);
     for (uint32_t i = begin; i < end; i++) {
-        float element = half ? (float)dense_load(x, i, DML_TENSOR_DATA_TYPE_FLOAT16) : ((const float *)x)[i];
-        if (element != value)
+        if (reduction_element(x, half, i) != value)
             continue;
         found = i;
         if (!last)
@@ -136,8 +128,8 @@ static uint32_t reduction_find(const void *x, bool half, uint32_t count, float v
     return found;
 }
 
-#define PLACE_RUN                                                                                                      \
-    1024 /* elements that are searched when they hold the extreme: fewer cost more sums, more longer looks */
+/* Elements that are searched when they hold the extreme: fewer cost more sums, more longer looks. */
+#define PLACE_RUN 1024
 
 static bool reduction_place(const void *x, bool half, uint32_t count, bool greatest, bool last, float *best,
                             uint32_t *out_place)
@@ -179,12 +171,10 @@ DENSE_INLINE double reduction_exponentials_as(float *out, const void *x, bool ha
         }
     }
     for (; i < count; i += VEC) {
-        float part[VEC];
-        uint32_t width = BASE_MIN(count - i, VEC);
+        const uint32_t width = BASE_MIN(count - i, VEC);
         vec e = vec_exp_below(
             width == VEC ? reduction_load(x, i, half) : reduction_load_end(x, i, width, half, -INFINITY), from, true);
-        vec_store(part, e);
-        memcpy(out + i, part, width * sizeof(float));
+        vec_store_some(DML_TENSOR_DATA_TYPE_FLOAT32, out, i, e, width);
         acc[0] += e;
     }
     return vec_sum((acc[0] + acc[2]) + (acc[1] + acc[3]));
@@ -293,19 +283,91 @@ static void reduction_pair_columns(float *a, float *b, float *c, const float *x,
     }
 }
 
-#define REDUCTION_ISA(map)                                                                                             \
+static const struct kern_reduction_isa reduction_isa = {
+    &KERN_ISA_TABLE(kern_map_isa_),
+    reduction_row,
+    reduction_place,
+    reduction_sample,
+    reduction_exponentials,
+    reduction_finish,
+    reduction_column,
+    reduction_powers,
+    reduction_column_place,
+    reduction_respond,
+    reduction_deviations,
+    reduction_deviations_columns,
+    reduction_pairs,
+    reduction_pair_columns,
+};
+
+KERN_ISA_RUN_WITH(reduce_float, kern_reduction_float_run(call, &reduction_isa, begin, end))
+KERN_ISA_RUN_WITH(softmax_float, kern_reduction_float_run(call, &reduction_isa, begin, end))
+KERN_ISA_RUN_WITH(norm_float, kern_reduction_float_run(call, &reduction_isa, begin, end))
+KERN_ISA_RUN_WITH(lp_norm_float, kern_reduction_float_run(call, &reduction_isa, begin, end))
+KERN_ISA_RUN_WITH(moments_float, kern_reduction_float_run(call, &reduction_isa, begin, end))
+KERN_ISA_RUN_WITH(grad_sums_float, kern_reduction_float_run(call, &reduction_isa, begin, end))
+KERN_ISA_RUN_WITH(lrn_float, kern_lrn_run(call, &reduction_isa, begin, end))
+
+/* ---- integers ---- */
+
+#define FOLD(fold, join)                                                                                               \
+    case KERN_TOTAL_##fold:                                                                                            \
+        _Pragma("GCC ivdep") for (uint32_t i = 0; i < count; i++) join;                                                \
+        break;
+/* What joins `acc` for element i. */
+#define FOLDS(S, acc)                                                                                                  \
+    FOLD(SUM, acc += x[i])                                                                                             \
+    FOLD(SIZE, acc += (S)x[i] < 0 ? 0 - x[i] : x[i])                                                                   \
+    FOLD(SQUARES, acc += x[i] * x[i])                                                                                  \
+    FOLD(PRODUCT, acc *= x[i])                                                                                         \
+    FOLD(MAX, acc = (x[i] ^ mask) > acc ? x[i] ^ mask : acc)
+
+/* For words of type W, S where they have a sign. */
+#define FOLD_WORDS(bits, W, S)                                                                                         \
+    static uint64_t fold_row_##bits(enum kern_total fold, const void *data, uint32_t count, uint64_t flip)             \
     {                                                                                                                  \
-        map, reduction_row, reduction_place, reduction_sample, reduction_exponentials, reduction_finish,               \
-            vec_stream_end, reduction_column, reduction_powers, reduction_column_place, reduction_respond,             \
-            reduction_deviations, reduction_deviations_columns, reduction_pairs, reduction_pair_columns                \
+        const W *x = data, mask = (W)flip;                                                                             \
+        W total = fold == KERN_TOTAL_PRODUCT;                                                                          \
+        switch (fold) {                                                                                                \
+            FOLDS(S, total)                                                                                            \
+        }                                                                                                              \
+        return total;                                                                                                  \
+    }                                                                                                                  \
+    static void fold_column_##bits(enum kern_total fold, void *into, const void *data, uint32_t count, uint64_t flip)  \
+    {                                                                                                                  \
+        const W *x = data, mask = (W)flip;                                                                             \
+        W *acc = into;                                                                                                 \
+        switch (fold) {                                                                                                \
+            FOLDS(S, acc[i])                                                                                           \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static void fold_position_##bits(void *extremes, uint32_t *position, const void *data, uint32_t index, bool last,  \
+                                     uint32_t count, uint64_t flip)                                                    \
+    {                                                                                                                  \
+        const W *x = data, mask = (W)flip;                                                                             \
+        W *best = extremes;                                                                                            \
+        _Pragma("GCC ivdep") for (uint32_t i = 0; i < count; i++)                                                      \
+        {                                                                                                              \
+            W v = x[i] ^ mask, b = best[i];                                                                            \
+            bool better = (v > b) | (last & (v == b));                                                                 \
+            best[i] = better ? v : b;                                                                                  \
+            position[i] = better ? index : position[i];                                                                \
+        }                                                                                                              \
     }
+FOLD_WORDS(32, uint32_t, int32_t)
+FOLD_WORDS(64, uint64_t, int64_t)
 
-const struct kern_reduction_isa KERN_ISA_TABLE(kern_reduction_isa_) = REDUCTION_ISA(&KERN_ISA_TABLE(kern_map_isa_));
+static uint8_t fold_bytes(const uint8_t *x, uint64_t count, uint8_t flip)
+{
+    uint8_t most = 0;
+    for (uint64_t i = 0; i < count; i++)
+        most = (x[i] ^ flip) > most ? x[i] ^ flip : most;
+    return most;
+}
 
-KERN_ISA_RUN_WITH(reduce_float, kern_reduce_run(call, &KERN_ISA_TABLE(kern_reduction_isa_), begin, end))
-KERN_ISA_RUN_WITH(softmax_float, kern_softmax_run(call, &KERN_ISA_TABLE(kern_reduction_isa_), begin, end))
-KERN_ISA_RUN_WITH(norm_float, kern_norm_run(call, &KERN_ISA_TABLE(kern_reduction_isa_), begin, end))
-KERN_ISA_RUN_WITH(lp_norm_float, kern_lp_norm_run(call, &KERN_ISA_TABLE(kern_reduction_isa_), begin, end))
-KERN_ISA_RUN_WITH(lrn_float, kern_lrn_run(call, &KERN_ISA_TABLE(kern_reduction_isa_), begin, end))
-KERN_ISA_RUN_WITH(moments_float, kern_moments_run(call, &KERN_ISA_TABLE(kern_reduction_isa_), begin, end))
-KERN_ISA_RUN_WITH(grad_sums_float, kern_grad_sums_run(call, &KERN_ISA_TABLE(kern_reduction_isa_), begin, end))
+static const struct kern_total_isa reduce_int_isa = {
+    &KERN_ISA_TABLE(kern_map_isa_),     { fold_row_32, fold_row_64 },           fold_bytes,
+    { fold_column_32, fold_column_64 }, { fold_position_32, fold_position_64 },
+};
+
+KERN_ISA_RUN_WITH(reduce_int, kern_reduce_int_on(call, &reduce_int_isa, begin, end))

@@ -1,8 +1,89 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* UNFOLD in runs along the image's rows, for elements of any width; and what FOLD's rows accept. */
+/* Windows as columns and back: the definition, UNFOLD in runs along the image's rows, for elements of any width, and
+ * what FOLD's rows accept. Sums of integers wrap. */
+#include "kernels/core/iterator.h"
 #include "kernels/resample/fold.h"
-
 #include "kernels/resample/scatter_add_plan.h"
+
+bool kern_fold_any_ref_accepts(const struct kern_op *op)
+{
+    const struct kern_fold *fold = &op->u.fold;
+    const struct kern_view *image = &op->tensors[!fold->unfold], *columns = &op->tensors[fold->unfold];
+    uint64_t positions = 1;
+    if (op->epilogue || !fold->spatial || fold->spatial > KERN_FOLD_MAX || image->rank != fold->spatial + 2 ||
+        columns->rank != 3 || image->type != columns->type || !kern_type_bytes(image->type))
+        return false;
+    for (uint32_t d = 0; d < fold->spatial; d++)
+        positions *= fold->positions[d];
+    return columns->sizes[0] == image->sizes[0] && columns->sizes[1] == image->sizes[1] * fold_taps(fold) &&
+           columns->sizes[2] == positions;
+}
+
+void kern_fold_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+{
+    const struct kern_view *y = &op->tensors[1];
+    uint64_t taps = op->u.fold.unfold ? 1 : fold_taps(&op->u.fold);
+    *out = (struct kern_work){ .units = kern_view_elements(y), .grain = dense_grain(16 * taps) };
+}
+
+static void unfold_one(const struct kern_call *call, const uint32_t *at)
+{
+    const struct kern_op *op = call->op;
+    const struct kern_fold *fold = &op->u.fold;
+    uint32_t bytes = kern_type_bytes(op->tensors[0].type), b[KERN_FOLD_MAX], k[KERN_FOLD_MAX];
+    uint32_t where[KERN_RANK_MAX] = { at[0], (uint32_t)(at[1] / fold_taps(fold)) };
+    char *to = (char *)call->data[1] + dense_offset(&op->tensors[1], at, 3) * bytes;
+    kern_unflatten(at[1], fold->spatial, fold->window, k);
+    kern_unflatten(at[2], fold->spatial, fold->positions, b);
+    for (uint32_t d = 0; d < fold->spatial; d++) {
+        int64_t pixel = fold_pixel(fold, d, b[d], k[d]);
+        if (pixel < 0 || pixel >= op->tensors[0].sizes[d + 2]) {
+            memset(to, 0, bytes);
+            return;
+        }
+        where[d + 2] = (uint32_t)pixel;
+    }
+    const struct kern_view *image = &op->tensors[0];
+    memcpy(to, (const char *)call->data[0] + dense_offset(image, where, image->rank) * bytes, bytes);
+}
+
+static void fold_one(const struct kern_call *call, const uint32_t *at)
+{
+    const struct kern_fold *fold = &call->op->u.fold;
+    const struct kern_view *columns = &call->op->tensors[0], *image = &call->op->tensors[1];
+    const uint32_t taps = (uint32_t)fold_taps(fold);
+    struct kern_number sum = { .class = kern_type_class(image->type) };
+    for (uint32_t tap = 0; tap < taps; tap++) {
+        uint32_t k[KERN_FOLD_MAX], b, where[3] = { at[0], at[1] * taps + tap, 0 };
+        bool inside = true;
+        kern_unflatten(tap, fold->spatial, fold->window, k);
+        for (uint32_t d = 0; d < fold->spatial && inside; d++) {
+            inside = fold_position(fold, d, at[d + 2], k[d], &b);
+            where[2] = where[2] * fold->positions[d] + (inside ? b : 0);
+        }
+        if (!inside)
+            continue;
+        const int64_t from = dense_offset(columns, where, 3);
+        if (sum.class == KERN_CLASS_FLOAT)
+            sum.f += dense_load(call->data[0], from, image->type);
+        else
+            sum.u += kern_read(image->type, call->data[0], from).u;
+    }
+    kern_write(image->type, call->data[1], dense_offset(image, at, image->rank), sum);
+}
+
+void kern_fold_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    const struct kern_view *y = &call->op->tensors[1];
+    for (uint64_t i = begin; i < end; i++) {
+        uint32_t at[KERN_RANK_MAX];
+        kern_unflatten(i, y->rank, y->sizes, at);
+        if (call->op->u.fold.unfold)
+            unfold_one(call, at);
+        else
+            fold_one(call, at);
+    }
+}
 
 bool kern_unfold_any_accepts(const struct kern_op *op)
 {
@@ -16,79 +97,26 @@ void kern_unfold_any_plan(const struct kern_op *op, const void *state, uint32_t 
     *out = (struct kern_work){ .units = dense_rows(y), .grain = dense_grain(y->sizes[2]) };
 }
 
-/* Elements `count` of one width: zeros when `from` is NULL. */
-struct unfold_run {
-    char *to;
-    const char *from;
-    int64_t to_step, from_step, count;
-};
-
-DENSE_INLINE void unfold_copy_as(const struct unfold_run *run, uint32_t bytes)
-{
-    if (run->to_step == 1 && run->from && run->from_step == 1) {
-        memcpy(run->to, run->from, (size_t)run->count * bytes);
-        return;
-    }
-    if (run->to_step == 1 && !run->from) {
-        memset(run->to, 0, (size_t)run->count * bytes);
-        return;
-    }
-    int64_t from_step = run->from ? run->from_step * bytes : 0, to_step = run->to_step * bytes;
-    const char *from = run->from ? run->from : (const char[8]){ 0 };
-    for (int64_t i = 0; i < run->count; i++)
-        memcpy(run->to + i * to_step, from + i * from_step, bytes);
-}
-
-/* Every other float of a row: what windows with stride 2 take. */
-static void unfold_halves(uint32_t *restrict to, const uint32_t *restrict from, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++)
-        to[i] = from[2 * i];
-}
-
-static void unfold_copy(struct unfold_run run, uint32_t bytes)
-{
-    switch (run.count > 0 ? bytes : 0) {
-    case 1:
-        unfold_copy_as(&run, 1);
-        break;
-    case 2:
-        unfold_copy_as(&run, 2);
-        break;
-    case 4:
-        if (run.from && run.to_step == 1 && run.from_step == 2)
-            unfold_halves((uint32_t *)run.to, (const uint32_t *)run.from, run.count);
-        else
-            unfold_copy_as(&run, 4);
-        break;
-    case 8:
-        unfold_copy_as(&run, 8);
-        break;
-    default:
-        break;
-    }
-}
-
-/* Along the last dimension: positions before, in and after the image. */
+/* Along the last dimension: positions before, in and after the image; row = NULL: none is inside. */
 static void unfold_line(const struct kern_call *call, uint32_t k, const char *row, char *to)
 {
     const struct kern_fold *fold = &call->op->u.fold;
     const struct kern_view *x = &call->op->tensors[0];
-    uint32_t d = fold->spatial - 1, bytes = kern_type_bytes(x->type);
-    int64_t stride = fold->strides[d], count = fold->positions[d], width = x->sizes[d + 2];
-    int64_t first = fold_pixel(fold, d, 0, k), step = call->op->tensors[1].strides[2];
+    const uint32_t d = fold->spatial - 1, bytes = kern_type_bytes(x->type);
+    const int64_t stride = fold->strides[d], count = fold->positions[d], width = x->sizes[d + 2];
+    const int64_t first = fold_pixel(fold, d, 0, k), step = call->op->tensors[1].strides[2];
+    const uint64_t zero = 0;
     int64_t begin = first < 0 ? (-first + stride - 1) / stride : 0;
     int64_t end = first < width ? (width - 1 - first) / stride + 1 : 0;
     end = BASE_MIN(end, count);
     if (!row || begin >= end)
         begin = end = 0;
-    unfold_copy((struct unfold_run){ to, NULL, step, 0, begin }, bytes);
+    kern_copy_row(bytes, to, step, &zero, 0, (uint64_t)begin);
     if (begin < end)
-        unfold_copy((struct unfold_run){ to + begin * step * bytes,
-                                         row + (first + begin * stride) * x->strides[d + 2] * bytes, step,
-                                         stride * x->strides[d + 2], end - begin },
-                    bytes);
-    unfold_copy((struct unfold_run){ to + end * step * bytes, NULL, step, 0, count - end }, bytes);
+        kern_copy_row(bytes, to + begin * step * bytes, step,
+                      row + (first + begin * stride) * x->strides[d + 2] * bytes, stride * x->strides[d + 2],
+                      (uint64_t)(end - begin));
+    kern_copy_row(bytes, to + end * step * bytes, step, &zero, 0, (uint64_t)(count - end));
 }
 
 static void unfold_row(const struct kern_call *call, const uint32_t *at)
@@ -98,12 +126,12 @@ static void unfold_row(const struct kern_call *call, const uint32_t *at)
     uint32_t last = fold->spatial - 1, bytes = kern_type_bytes(x->type), k[KERN_FOLD_MAX];
     uint32_t channel = (uint32_t)(at[1] / fold_taps(fold)), lines = y->sizes[2] / fold->positions[last];
     char *to = (char *)call->data[1] + dense_offset(y, at, 2) * bytes;
-    fold_split(at[1], fold->window, fold->spatial, k);
+    kern_unflatten(at[1], fold->spatial, fold->window, k);
     for (uint32_t line = 0; line < lines; line++) {
         uint32_t b[KERN_FOLD_MAX];
         int64_t from = at[0] * x->strides[0] + channel * x->strides[1];
         bool inside = true;
-        fold_split(line, fold->positions, last, b);
+        kern_unflatten(line, last, fold->positions, b);
         for (uint32_t d = 0; d < last; d++) {
             int64_t pixel = fold_pixel(fold, d, b[d], k[d]);
             inside &= pixel >= 0 && pixel < x->sizes[d + 2];

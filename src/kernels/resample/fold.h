@@ -4,18 +4,7 @@
 #define KERNELS_FOLD_H
 
 #include "kernels/core/dense.h"
-
-bool kern_fold_any_ref_accepts(const struct kern_op *op);
-
-DENSE_INLINE const struct kern_view *fold_image(const struct kern_op *op)
-{
-    return &op->tensors[!op->u.fold.unfold];
-}
-
-DENSE_INLINE const struct kern_view *fold_columns(const struct kern_op *op)
-{
-    return &op->tensors[op->u.fold.unfold];
-}
+#include "kernels/core/number.h"
 
 /* Elements of a window. */
 DENSE_INLINE uint64_t fold_taps(const struct kern_fold *fold)
@@ -24,13 +13,6 @@ DENSE_INLINE uint64_t fold_taps(const struct kern_fold *fold)
     for (uint32_t d = 0; d < fold->spatial; d++)
         taps *= fold->window[d];
     return taps;
-}
-
-/* Row-major coordinates of `index` in `sizes`. */
-DENSE_INLINE void fold_split(uint64_t index, const uint32_t *sizes, uint32_t rank, uint32_t *out)
-{
-    for (uint32_t d = rank; d-- > 0; index /= sizes[d])
-        out[d] = (uint32_t)(index % sizes[d]);
 }
 
 /* The pixel, along dimension d, of tap k of the window at position b; negative or beyond the size: outside. */

@@ -20,7 +20,7 @@ static void fold_join(const struct fold_fast *f, const uint32_t *at, uint32_t ta
     int64_t position = 0, count = fold->positions[last];
     k[0] = tap;
     if (last > 1)
-        fold_split(tap, fold->window, last, k);
+        kern_unflatten(tap, last, fold->window, k);
     for (uint32_t d = 0; d < last; d++) {
         uint32_t b;
         if (!fold_position(fold, d, at[d + 2], k[d], &b))

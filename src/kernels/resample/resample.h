@@ -12,7 +12,6 @@ struct resample_tap {
 };
 
 /* The coordinate rule along dimension d: where output `out` of the forward op reads. */
-float resample_position(const struct kern_op *op, uint32_t d, uint32_t out);
 struct resample_tap resample_tap(const struct kern_op *op, uint32_t d, uint32_t out);
 
 /* ---- row by row in memory order, with the positions along the row looked up in a table ---- */
@@ -63,11 +62,6 @@ DENSE_INLINE bool resample_uses_table(const struct kern_op *op)
     return op->u.resample.transposed || op->u.resample.antialiased;
 }
 
-/* The reference of such ops. */
-bool resample_table_accepts(const struct kern_op *op);
-void resample_table_ref_plan(const struct kern_op *op, struct kern_work *out);
-void resample_table_ref_run(const struct kern_call *call, uint64_t begin, uint64_t end);
-
 /* Walks all combinations of entries of the lists of dimensions 0 .. dims - 1. */
 struct resample_iterator {
     uint32_t dims;
@@ -75,6 +69,10 @@ struct resample_iterator {
     const struct resample_list *lists[KERN_RANK_MAX];
     uint32_t entry[KERN_RANK_MAX];
 };
+
+/* Makes the tables of all dimensions, in this order, in `memory`, and returns its end. */
+void *resample_iterator_init(struct resample_iterator *out, const struct kern_op *op, const uint32_t *order,
+                             uint32_t dims, struct resample_table *tables, void *memory);
 
 /* false: there is no combination. */
 DENSE_INLINE bool resample_iterator_begin(struct resample_iterator *w, const uint32_t *at)
@@ -96,6 +94,15 @@ DENSE_INLINE bool resample_iterator_next(struct resample_iterator *w)
         w->entry[d] = 0;
     }
     return false;
+}
+
+/* Of the combination's element in X. */
+DENSE_INLINE int64_t resample_iterator_offset(const struct resample_iterator *w, const struct kern_view *x)
+{
+    int64_t offset = 0;
+    for (uint32_t d = 0; d < w->dims; d++)
+        offset += (int64_t)(w->lists[d]->first + w->entry[d]) * x->strides[d];
+    return offset;
 }
 
 DENSE_INLINE float resample_iterator_weight(const struct resample_iterator *w, uint32_t d)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The resampling of resample.h. */
+/* The resampling of resample.h: with two inputs along each dimension, and with tables. */
 #include "kernels/core/isa.h"
 #include "kernels/vec/vec.h"
 #include "kernels/resample/resample.h"
@@ -7,7 +7,10 @@
 struct resample {
     struct resample_plan plan;
     const struct kern_call *call;
-    float *line, *row, *out, *w; /* line: blended over the outer dimensions; w: weights of the upper taps */
+    float *line, *row, *out;                     /* line: blended over the outer dimensions */
+    struct resample_table tables[KERN_RANK_MAX]; /* in the plan's order */
+    struct resample_iterator iterator;           /* over the outer dimensions */
+    float *w;                                    /* weights of the upper taps */
     int32_t *i0, *i1;
     struct resample_tap taps[KERN_RANK_MAX]; /* of the outer dimensions at coordinates known[] */
     uint32_t known[KERN_RANK_MAX];
@@ -33,12 +36,17 @@ static void resample_find_pairs(struct resample *r)
 
 static void resample_init(struct resample *r, const struct kern_call *call)
 {
+    const bool tables = resample_uses_table(call->op);
     resample_plan_init(call->op, &r->plan);
     uint32_t in = r->plan.in, out = r->plan.out;
     r->call = call;
     r->line = call->worker_scratch;
+    if (tables)
+        r->line = resample_iterator_init(&r->iterator, call->op, r->plan.order, r->plan.inner, r->tables, r->line);
     r->row = r->line + in;
     r->out = r->row + in;
+    if (tables)
+        return;
     r->w = r->out + out;
     r->i0 = (int32_t *)(r->w + out);
     r->i1 = r->i0 + out;
@@ -183,25 +191,97 @@ static const float *resample_outer(struct resample *r, const uint32_t *at, bool 
     return line;
 }
 
+/* ---- tables ---- */
+
+/* line = the sum of the input rows that the outer coordinates `at` take; false when there are none. */
+static bool resample_rows_gather(struct resample *r, const uint32_t *at)
+{
+    bool first = true;
+    if (!resample_iterator_begin(&r->iterator, at))
+        return false;
+    do {
+        const float *row = resample_load(r, resample_iterator_offset(&r->iterator, &r->plan.x));
+        float weight = 1;
+        for (uint32_t d = 0; d < r->plan.inner; d++)
+            weight *= resample_iterator_weight(&r->iterator, d);
+        if (first)
+            resample_set(r->line, row, weight, r->plan.in);
+        else
+            resample_add(r->line, row, weight, r->plan.in);
+        first = false;
+    } while (resample_iterator_next(&r->iterator));
+    return true;
+}
+
+static float resample_rows_dot(const float *line, const float *weights, uint32_t count)
+{
+    float sum = 0;
+    uint32_t i = 0;
+    if (count >= VEC) {
+        vec acc = vec_set(0);
+        for (; i + VEC <= count; i += VEC)
+            acc = vec_fma(vec_load(line + i), vec_load(weights + i), acc);
+        sum = vec_sum(acc);
+    }
+    for (; i < count; i++)
+        sum += line[i] * weights[i];
+    return sum;
+}
+
+/* out = along the row, `line` taken by the inner dimension's lists */
+static void resample_rows_inner(const struct resample *r)
+{
+    const struct resample_table *table = &r->tables[r->plan.inner];
+    uint32_t group = r->plan.group, columns = r->plan.out / group;
+    for (uint32_t c = 0; c < columns; c++) {
+        const struct resample_list *list = &table->lists[c];
+        const float *weights = table->weights + list->weights, *from = r->line + (uint64_t)list->first * group;
+        if (group == 1) {
+            r->out[c] = resample_rows_dot(from, weights, list->count);
+            continue;
+        }
+        for (uint32_t g = 0; g < group; g++) {
+            float sum = 0;
+            for (uint32_t i = 0; i < list->count; i++)
+                sum += from[i * group + g] * weights[i];
+            r->out[c * group + g] = sum;
+        }
+    }
+}
+
+/* The output row at `at`. */
+static const float *resample_row(struct resample *r, const uint32_t *at)
+{
+    const bool keeps = resample_keeps(&r->plan);
+    if (resample_uses_table(r->call->op)) {
+        if (!resample_rows_gather(r, at))
+            return memset(r->out, 0, r->plan.out * sizeof(float));
+        if (r->plan.same)
+            return r->line;
+        resample_rows_inner(r);
+        return r->out;
+    }
+    const float *line = resample_outer(r, at, keeps, keeps ? r->out : r->line);
+    if (keeps || r->plan.same)
+        return line;
+    resample_along(r, line, r->out);
+    return r->out;
+}
+
 static void resample_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
     struct resample r;
     resample_init(&r, call);
     const struct kern_view *y = &r.plan.y;
-    bool keeps = resample_keeps(&r.plan);
     struct kern_view rows = *y; /* so that one row is one element of its last dimension */
     rows.rank = r.plan.inner + 1;
     for (uint64_t row = begin; row < end; row++) {
         uint32_t at[KERN_RANK_MAX];
         dense_row_at(&rows, row, at);
-        const float *line = resample_outer(&r, at, keeps, keeps ? r.out : r.line);
-        if (!keeps && !r.plan.same) {
-            resample_along(&r, line, r.out);
-            line = r.out;
-        }
         dense_store_row(call->data[1], dense_offset(y, at, r.plan.inner), y->strides[y->rank - 1], y->type, r.plan.out,
-                        line);
+                        resample_row(&r, at));
     }
 }
 
 KERN_ISA_RUN(resample_f32, resample_run)
+KERN_ISA_RUN(resample_table_f32, resample_run)

@@ -6,8 +6,17 @@
 
 #include "kernels/core/dense.h"
 
-/* Tensors 0 and 1 of both kinds; the others are found by the kind. */
+/* Tensors 0 and 1 of both kinds. */
 enum { ROI_CORNERS, ROI_BATCH };
+
+/* The others: their numbers, ROI_ABSENT without. */
+#define ROI_ABSENT UINT32_MAX
+struct roi_tensors {
+    const struct kern_roi *roi;
+    uint32_t in_image, pooled_at, out_image, out_corners;
+    const struct kern_view *image, *pooled; /* image: input or output, whichever there is */
+};
+struct roi_tensors roi_tensors(const struct kern_op *op);
 
 /* What MinimumSamplesPerOutput is cut to. More follows only from the size of the region, and of those only the samples
  * inside the image cost time. */
@@ -39,8 +48,7 @@ struct roi_region {
     struct roi_axis x, y;
 };
 /* false when there is no such image. */
-bool roi_region(const struct kern_call *call, const struct kern_roi *roi, const struct kern_view *image,
-                const struct kern_view *pooled, uint32_t region, struct roi_region *out);
+bool roi_region(const struct kern_call *call, const struct roi_tensors *t, uint32_t region, struct roi_region *out);
 
 /* The samples of a bin that are inside: numbers [first, last). */
 void roi_axis_inside(const struct roi_axis *axis, uint32_t bin, uint64_t *out_first, uint64_t *out_last);
@@ -49,22 +57,43 @@ struct roi_tap roi_axis_tap(const struct roi_axis *axis, uint64_t sample);
 /* Part of all samples of a bin: 1 when all are inside. */
 double roi_axis_share(const struct roi_axis *axis, uint64_t first, uint64_t last);
 
-/* ---- ROI_GRAD's tensors ---- */
-#define ROI_ABSENT UINT32_MAX
-enum { ROI_GRAD_POOLED = 2 };
-
-struct roi_grad_tensors {
-    uint32_t in_image, out_image, out_corners; /* numbers of the tensors, ROI_ABSENT without */
-    const struct kern_view *image, *pooled;    /* image: input or output, whichever there is */
-};
-struct roi_grad_tensors roi_grad_tensors(const struct kern_op *op);
-
 /* Units of work when `block` channels of the image's gradient are made together: planes, then regions. */
 uint64_t roi_grad_planes(const struct kern_op *op, uint32_t block);
 uint64_t roi_grad_units(const struct kern_op *op, uint32_t block);
 
-/* The image's value at a sample, in the definition of both kinds. */
-double roi_ref_value(const struct kern_view *x, const void *data, int64_t plane, const struct roi_tap *tx,
-                     const struct roi_tap *ty);
+/* ---- the fast rows ----
+ * A sample's weight is a product of one for its row and one for its column, so averages are separable: the rows of a
+ * cell are blended into one line, and the columns of the line into the outputs. What a region needs along each axis is
+ * worked out once for a block of channels. Small regions make short lines, so that several channels share a line,
+ * brought side by side where they do not lie so. */
+
+/* What the bins of one axis take: entries begin[bin] .. begin[bin + 1] - 1. Average: elements i0 with weight w (and,
+ * for the corners' gradient, what moving the region's start (d0) and end (d1) does to them). Maximum: samples between
+ * elements i0 and i1. `low` .. `high` - 1 are the elements touched. */
+struct roi_list {
+    uint32_t *begin;
+    float *share; /* of each bin's samples, inside */
+    int32_t *i0, *i1;
+    float *w, *d0, *d1;
+    uint32_t capacity;
+    int32_t low, high;
+};
+
+struct roi_plan {
+    uint32_t group; /* channels taken together, side by side in lines */
+    uint32_t block; /* channels of one unit */
+    uint64_t capacity_x, capacity_y;
+    uint64_t line, out; /* elements */
+    uint64_t planes;    /* elements of a block of the image's gradient */
+    uint64_t bytes;     /* of worker scratch */
+};
+
+void roi_plan_init(const struct kern_op *op, const struct roi_tensors *t, struct roi_plan *out);
+
+/* Carves the arrays of a list out of scratch memory. */
+void *roi_list_place(struct roi_list *list, void *scratch, uint32_t bins, uint64_t capacity);
+
+/* moves: with the derivatives, of an average. */
+void roi_list_init(struct roi_list *list, const struct roi_axis *axis, bool average, bool moves);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernel of roi_fast.h. */
+/* The fast rows of roi.h. */
 #include "kernels/core/isa.h"
-#include "kernels/resample/roi_fast.h"
+#include "kernels/resample/roi.h"
 
 #include <math.h>
 
@@ -10,14 +10,44 @@
 struct roi_work {
     struct roi_plan plan;
     const struct kern_call *call;
-    const struct kern_roi *roi;
-    const struct kern_view *x, *y;
+    struct roi_tensors t;
     struct roi_list lx, ly;
-    float *line, *row0, *row1, *single, *samples, *out;
+    float *line, *row0, *row1, *row2, *single, *samples, *out, *planes;
     uint32_t group;  /* channels taken now: plan.group, what is left, or 1 */
     uint32_t pixels; /* columns touched */
     int64_t plane;   /* offset of the first column touched */
 };
+
+static void roi_work_init(struct roi_work *w, const struct kern_call *call)
+{
+    void *scratch = call->worker_scratch;
+    *w = (struct roi_work){ .call = call, .t = roi_tensors(call->op) };
+    roi_plan_init(call->op, &w->t, &w->plan);
+    scratch = roi_list_place(&w->lx, scratch, w->t.pooled->sizes[3], w->plan.capacity_x);
+    scratch = roi_list_place(&w->ly, scratch, w->t.pooled->sizes[2], w->plan.capacity_y);
+    w->samples = w->lx.d0; /* maxima need no derivatives */
+    w->line = scratch;
+    w->row0 = w->line + w->plan.line;
+    w->row1 = w->row0 + w->plan.line;
+    w->row2 = w->row1 + w->plan.line;
+    w->single = w->row2 + w->plan.line;
+    w->out = w->single + w->t.image->sizes[3];
+    w->planes = w->out + w->plan.out;
+}
+
+/* The lists of a region; false when there is no such image. */
+static bool roi_lists(struct roi_work *w, uint32_t r, bool moves, uint32_t *out_image)
+{
+    const bool average = w->t.roi->mode == KERN_ROI_AVERAGE;
+    struct roi_region region;
+    if (!roi_region(w->call, &w->t, r, &region))
+        return false;
+    roi_list_init(&w->lx, &region.x, average, moves);
+    roi_list_init(&w->ly, &region.y, average, moves);
+    w->pixels = (uint32_t)(w->lx.high - w->lx.low);
+    *out_image = region.image;
+    return true;
+}
 
 static void roi_fill(float *out, float value, uint32_t count)
 {
@@ -47,10 +77,10 @@ static void roi_max_row(float *restrict line, const float *restrict row, uint32_
 /* The touched columns of one channel of an image row. */
 static const float *roi_row_single(const struct roi_work *w, int64_t at, float *buffer)
 {
-    const struct kern_view *x = w->x;
+    const struct kern_view *x = w->t.image;
     if (x->type == DML_TENSOR_DATA_TYPE_FLOAT32 && (x->strides[3] == 1 || w->pixels == 1))
-        return (const float *)w->call->data[2] + at;
-    dense_load_row(w->call->data[2], at, x->strides[3], x->type, w->pixels, buffer);
+        return (const float *)w->call->data[w->t.in_image] + at;
+    dense_load_row(w->call->data[w->t.in_image], at, x->strides[3], x->type, w->pixels, buffer);
     return buffer;
 }
 
@@ -63,7 +93,7 @@ static void roi_scatter(const float *restrict from, uint32_t count, uint32_t ste
 /* The touched columns of an image row, the channels of each side by side, as FLOAT32: where they are, or copied. */
 static const float *roi_row(const struct roi_work *w, int32_t row, float *buffer)
 {
-    const struct kern_view *x = w->x;
+    const struct kern_view *x = w->t.image;
     int64_t at = w->plane + row * x->strides[2];
     uint32_t group = w->group;
     if (group == 1)
@@ -74,9 +104,10 @@ static const float *roi_row(const struct roi_work *w, int32_t row, float *buffer
         return buffer;
     }
     if (x->type == DML_TENSOR_DATA_TYPE_FLOAT32 && (x->strides[3] == group || w->pixels == 1))
-        return (const float *)w->call->data[2] + at;
+        return (const float *)w->call->data[w->t.in_image] + at;
     for (uint32_t i = 0; i < w->pixels; i++)
-        dense_load_row(w->call->data[2], at + i * x->strides[3], 1, x->type, group, buffer + (size_t)i * group);
+        dense_load_row(w->call->data[w->t.in_image], at + i * x->strides[3], 1, x->type, group,
+                       buffer + (size_t)i * group);
     return buffer;
 }
 
@@ -86,9 +117,9 @@ static void roi_average_row(struct roi_work *w, uint32_t oy)
     roi_fill(w->line, 0, count);
     for (uint32_t t = w->ly.begin[oy]; t < w->ly.begin[oy + 1]; t++)
         roi_add_row(w->line, roi_row(w, w->ly.i0[t], w->row0), w->ly.w[t], count);
-    for (uint32_t ox = 0; ox < w->y->sizes[3]; ox++) {
+    for (uint32_t ox = 0; ox < w->t.pooled->sizes[3]; ox++) {
         float share = w->lx.share[ox] * w->ly.share[oy], *out = w->out + (uint64_t)ox * group;
-        float sum = share < 1 ? w->roi->outside * (1 - share) : 0;
+        float sum = share < 1 ? w->t.roi->outside * (1 - share) : 0;
         if (share == 0 || group > 1)
             roi_fill(out, sum, group);
         for (uint32_t t = w->lx.begin[ox]; share > 0 && t < w->lx.begin[ox + 1]; t++) {
@@ -119,7 +150,7 @@ static void roi_blend_samples(const struct roi_list *list, const float *restrict
 static void roi_max_line(struct roi_work *w, const float *line)
 {
     const struct roi_list *list = &w->lx;
-    uint32_t group = w->group, bins = w->y->sizes[3];
+    uint32_t group = w->group, bins = w->t.pooled->sizes[3];
     if (group == 1)
         roi_blend_samples(list, line, w->samples, list->begin[bins]);
     for (uint32_t ox = 0; ox < bins; ox++) {
@@ -141,23 +172,23 @@ static void roi_max_line(struct roi_work *w, const float *line)
 
 static void roi_max_finish(struct roi_work *w, uint32_t oy)
 {
-    for (uint32_t ox = 0; ox < w->y->sizes[3]; ox++) {
+    for (uint32_t ox = 0; ox < w->t.pooled->sizes[3]; ox++) {
         float share = w->lx.share[ox] * w->ly.share[oy], *out = w->out + (uint64_t)ox * w->group;
         if (share == 0)
-            roi_fill(out, w->roi->outside, w->group);
+            roi_fill(out, w->t.roi->outside, w->group);
         for (uint32_t i = 0; share > 0 && share < 1 && i < w->group; i++)
-            out[i] = w->roi->outside > out[i] ? w->roi->outside : out[i];
+            out[i] = w->t.roi->outside > out[i] ? w->t.roi->outside : out[i];
     }
 }
 
 static void roi_max_output(struct roi_work *w, uint32_t oy)
 {
     uint32_t count = w->pixels * w->group;
-    roi_fill(w->out, -INFINITY, w->y->sizes[3] * w->group);
+    roi_fill(w->out, -INFINITY, w->t.pooled->sizes[3] * w->group);
     roi_fill(w->line, -INFINITY, count);
     for (uint32_t s = w->ly.begin[oy]; s < w->ly.begin[oy + 1]; s++) {
         const float *row = roi_row(w, w->ly.i0[s], w->row0);
-        if (!w->roi->linear) { /* whole pixels: first down the columns, then once along the line */
+        if (!w->t.roi->linear) { /* whole pixels: first down the columns, then once along the line */
             roi_max_row(w->line, row, count);
             continue;
         }
@@ -167,49 +198,38 @@ static void roi_max_output(struct roi_work *w, uint32_t oy)
         }
         roi_max_line(w, row);
     }
-    if (!w->roi->linear)
+    if (!w->t.roi->linear)
         roi_max_line(w, w->line);
     roi_max_finish(w, oy);
 }
 
 static void roi_store(const struct roi_work *w, uint32_t r, uint32_t c, uint32_t oy)
 {
-    const struct kern_view *y = w->y;
+    const struct kern_view *y = w->t.pooled;
     const uint32_t at[] = { r, c, oy, 0 };
     int64_t to = dense_offset(y, at, 4);
     if (w->group == 1) {
-        dense_store_row(w->call->data[3], to, y->strides[3], y->type, y->sizes[3], w->out);
+        dense_store_row(w->call->data[w->t.pooled_at], to, y->strides[3], y->type, y->sizes[3], w->out);
         return;
     }
     for (uint32_t ox = 0; ox < y->sizes[3]; ox++)
-        dense_store_row(w->call->data[3], to + ox * y->strides[3], y->strides[1], y->type, w->group,
+        dense_store_row(w->call->data[w->t.pooled_at], to + ox * y->strides[3], y->strides[1], y->type, w->group,
                         w->out + (uint64_t)ox * w->group);
 }
 
 static void roi_block(struct roi_work *w, uint32_t r, uint32_t first, uint32_t last)
 {
-    struct roi_region region;
-    bool known = roi_region(w->call, w->roi, w->x, w->y, r, &region);
-    bool average = w->roi->mode == KERN_ROI_AVERAGE;
-    for (uint32_t a = 0; a < 2; a++) {
-        struct roi_list *list = a ? &w->ly : &w->lx;
-        struct roi_axis *axis = a ? &region.y : &region.x;
-        if (!known) { /* a pool axis that covers no pixel */
-            *axis = (struct roi_axis){ .pool = true, .bins = axis->bins, .pool_extent = 1, .per = 1 };
-            roi_list_samples(list, axis);
-        } else if (average) {
-            roi_list_average(list, axis, false);
-        } else {
-            roi_list_samples(list, axis);
-        }
-    }
-    w->pixels = (uint32_t)(w->lx.high - w->lx.low);
-    uint32_t group = w->x->strides[1] != 1 && w->pixels > ROI_LONG ? 1 : w->plan.group;
+    const struct kern_view *x = w->t.image, *y = w->t.pooled;
+    uint32_t image = 0;
+    const bool known = roi_lists(w, r, false, &image);
+    const uint32_t group = x->strides[1] != 1 && w->pixels > ROI_LONG ? 1 : w->plan.group;
     for (uint32_t c = first; c < last; c += group) {
         w->group = BASE_MIN(group, last - c);
-        w->plane = region.image * w->x->strides[0] + c * w->x->strides[1] + w->lx.low * w->x->strides[3];
-        for (uint32_t oy = 0; oy < w->y->sizes[2]; oy++) {
-            if (average)
+        w->plane = image * x->strides[0] + c * x->strides[1] + w->lx.low * x->strides[3];
+        for (uint32_t oy = 0; oy < y->sizes[2]; oy++) {
+            if (!known)
+                roi_fill(w->out, w->t.roi->outside, y->sizes[3] * w->group);
+            else if (w->t.roi->mode == KERN_ROI_AVERAGE)
                 roi_average_row(w, oy);
             else
                 roi_max_output(w, oy);
@@ -220,61 +240,34 @@ static void roi_block(struct roi_work *w, uint32_t r, uint32_t first, uint32_t l
 
 static void roi_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
-    struct roi_work w = { .call = call, .roi = &call->op->u.roi };
-    w.x = &call->op->tensors[2];
-    w.y = &call->op->tensors[3];
-    roi_plan_init(call->op, w.roi, w.x, w.y, false, &w.plan);
-    void *scratch = call->worker_scratch;
-    scratch = roi_list_place(&w.lx, scratch, w.y->sizes[3], w.plan.capacity_x);
-    w.samples = w.lx.d0; /* maxima need no derivatives */
-    scratch = roi_list_place(&w.ly, scratch, w.y->sizes[2], w.plan.capacity_y);
-    w.line = scratch;
-    w.row0 = w.line + w.plan.line;
-    w.row1 = w.row0 + w.plan.line;
-    w.single = w.row1 + w.plan.line;
-    w.out = w.single + w.x->sizes[3];
-    uint32_t channels = w.y->sizes[1], blocks = (channels + w.plan.block - 1) / w.plan.block;
+    struct roi_work w;
+    roi_work_init(&w, call);
+    uint32_t channels = w.t.pooled->sizes[1], blocks = (channels + w.plan.block - 1) / w.plan.block;
     for (uint64_t unit = begin; unit < end; unit++) {
         uint32_t first = (uint32_t)(unit % blocks) * w.plan.block;
         roi_block(&w, (uint32_t)(unit / blocks), first, BASE_MIN(first + w.plan.block, channels));
     }
 }
 
-/* The gradients of averages, the other way through roi_fast.h's lists: outputs are added to a line, the line over
- * the rows of the image. Included once per instruction set, after roi_body.h. */
-
-struct roi_grad_work {
-    struct roi_plan plan;
-    const struct kern_call *call;
-    const struct kern_roi *roi;
-    struct roi_grad_tensors t;
-    struct roi_list lx, ly;
-    float *line, *row, *moved0, *moved1, *in, *planes;
-    uint32_t pixels;
-};
+/* ---- the gradients of averages, the other way through the lists: outputs are added to a line, the line over the rows
+ * of the image ---- */
 
 /* The lists of a region; false when no sample of it is inside an image. */
-static bool roi_grad_region(struct roi_grad_work *w, uint32_t r, bool moves, uint32_t *out_image)
+static bool roi_grad_region(struct roi_work *w, uint32_t r, bool moves, uint32_t *out_image)
 {
-    struct roi_region region;
-    if (!roi_region(w->call, w->roi, w->t.image, w->t.pooled, r, &region))
-        return false;
-    *out_image = region.image;
-    roi_list_average(&w->lx, &region.x, moves);
-    roi_list_average(&w->ly, &region.y, moves);
-    w->pixels = (uint32_t)(w->lx.high - w->lx.low);
-    return w->pixels && w->ly.high > w->ly.low;
+    w->group = 1;
+    return roi_lists(w, r, moves, out_image) && w->pixels && w->ly.high > w->ly.low;
 }
 
-static void roi_grad_load(const struct roi_grad_work *w, uint32_t r, uint32_t c, uint32_t oy)
+static void roi_grad_load(const struct roi_work *w, uint32_t r, uint32_t c, uint32_t oy)
 {
     const struct kern_view *pooled = w->t.pooled;
     const uint32_t at[] = { r, c, oy, 0 };
-    dense_load_row(w->call->data[ROI_GRAD_POOLED], dense_offset(pooled, at, 4), pooled->strides[3], pooled->type,
-                   pooled->sizes[3], w->in);
+    dense_load_row(w->call->data[w->t.pooled_at], dense_offset(pooled, at, 4), pooled->strides[3], pooled->type,
+                   pooled->sizes[3], w->out);
 }
 
-static void roi_grad_scatter_add(struct roi_grad_work *w, uint32_t r, uint32_t c, float *plane)
+static void roi_grad_scatter_add(struct roi_work *w, uint32_t r, uint32_t c, float *plane)
 {
     uint32_t width = w->t.image->sizes[3];
     for (uint32_t oy = 0; oy < w->t.pooled->sizes[2]; oy++) {
@@ -284,14 +277,14 @@ static void roi_grad_scatter_add(struct roi_grad_work *w, uint32_t r, uint32_t c
         roi_fill(w->line, 0, w->pixels);
         for (uint32_t ox = 0; ox < w->t.pooled->sizes[3]; ox++)
             for (uint32_t t = w->lx.begin[ox]; t < w->lx.begin[ox + 1]; t++)
-                w->line[w->lx.i0[t] - w->lx.low] += w->lx.w[t] * w->in[ox];
+                w->line[w->lx.i0[t] - w->lx.low] += w->lx.w[t] * w->out[ox];
         for (uint32_t t = w->ly.begin[oy]; t < w->ly.begin[oy + 1]; t++)
             roi_add_row(plane + (uint64_t)w->ly.i0[t] * width + w->lx.low, w->line, w->ly.w[t], w->pixels);
     }
 }
 
 /* A block of planes of the image's gradient. */
-static void roi_grad_planes_unit(struct roi_grad_work *w, uint64_t unit)
+static void roi_grad_planes_unit(struct roi_work *w, uint64_t unit)
 {
     const struct kern_view *out = &w->call->op->tensors[w->t.out_image];
     uint32_t channels = out->sizes[1], block = w->plan.block, blocks = (channels + block - 1) / block;
@@ -313,19 +306,18 @@ static void roi_grad_planes_unit(struct roi_grad_work *w, uint64_t unit)
 }
 
 /* One row of outputs of one channel: what moving the corners does to them. */
-static void roi_grad_corners(struct roi_grad_work *w, uint32_t n, uint32_t r, uint32_t c, uint32_t oy, double sums[4])
+static void roi_grad_corners(struct roi_work *w, uint32_t n, uint32_t r, uint32_t c, uint32_t oy, double sums[4])
 {
     const struct kern_view *x = w->t.image;
     int64_t at = n * x->strides[0] + c * x->strides[1] + w->lx.low * x->strides[3];
     roi_fill(w->line, 0, w->pixels);
-    roi_fill(w->moved0, 0, w->pixels);
-    roi_fill(w->moved1, 0, w->pixels);
+    roi_fill(w->row1, 0, w->pixels);
+    roi_fill(w->row2, 0, w->pixels);
     for (uint32_t t = w->ly.begin[oy]; t < w->ly.begin[oy + 1]; t++) {
-        dense_load_row(w->call->data[w->t.in_image], at + w->ly.i0[t] * x->strides[2], x->strides[3], x->type,
-                       w->pixels, w->row);
-        roi_add_row(w->line, w->row, w->ly.w[t], w->pixels);
-        roi_add_row(w->moved0, w->row, w->ly.d0[t], w->pixels);
-        roi_add_row(w->moved1, w->row, w->ly.d1[t], w->pixels);
+        const float *row = roi_row_single(w, at + w->ly.i0[t] * x->strides[2], w->row0);
+        roi_add_row(w->line, row, w->ly.w[t], w->pixels);
+        roi_add_row(w->row1, row, w->ly.d0[t], w->pixels);
+        roi_add_row(w->row2, row, w->ly.d1[t], w->pixels);
     }
     roi_grad_load(w, r, c, oy);
     for (uint32_t ox = 0; ox < w->t.pooled->sizes[3]; ox++) {
@@ -333,42 +325,33 @@ static void roi_grad_corners(struct roi_grad_work *w, uint32_t n, uint32_t r, ui
         for (uint32_t t = w->lx.begin[ox]; t < w->lx.begin[ox + 1]; t++) {
             int32_t i = w->lx.i0[t] - w->lx.low;
             s[0] += w->lx.d0[t] * w->line[i];
-            s[1] += w->lx.w[t] * w->moved0[i];
+            s[1] += w->lx.w[t] * w->row1[i];
             s[2] += w->lx.d1[t] * w->line[i];
-            s[3] += w->lx.w[t] * w->moved1[i];
+            s[3] += w->lx.w[t] * w->row2[i];
         }
         for (uint32_t i = 0; i < 4; i++)
-            sums[i] += (double)s[i] * (double)w->in[ox];
+            sums[i] += (double)s[i] * (double)w->out[ox];
     }
 }
 
-static void roi_grad_region_unit(struct roi_grad_work *w, uint32_t r)
+static void roi_grad_region_unit(struct roi_work *w, uint32_t r)
 {
     const struct kern_view *out = &w->call->op->tensors[w->t.out_corners];
     double sums[4] = { 0 };
     uint32_t n = 0;
-    bool moves = w->roi->linear && roi_grad_region(w, r, true, &n);
+    bool moves = w->t.roi->linear && roi_grad_region(w, r, true, &n);
     for (uint32_t c = 0; moves && c < w->t.pooled->sizes[1]; c++)
         for (uint32_t oy = 0; oy < w->t.pooled->sizes[2]; oy++)
             roi_grad_corners(w, n, r, c, oy, sums);
     for (uint32_t i = 0; i < 4; i++)
         dense_store(w->call->data[w->t.out_corners], r * out->strides[0] + i * out->strides[1], out->type,
-                    sums[i] * (double)(i % 2 ? w->roi->scale_y : w->roi->scale_x));
+                    sums[i] * (double)(i % 2 ? w->t.roi->scale_y : w->t.roi->scale_x));
 }
 
 static void roi_grad_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
-    struct roi_grad_work w = { .call = call, .roi = &call->op->u.roi_grad.roi, .t = roi_grad_tensors(call->op) };
-    roi_plan_init(call->op, w.roi, w.t.image, w.t.pooled, true, &w.plan);
-    void *scratch = call->worker_scratch;
-    scratch = roi_list_place(&w.lx, scratch, w.t.pooled->sizes[3], w.plan.capacity_x);
-    scratch = roi_list_place(&w.ly, scratch, w.t.pooled->sizes[2], w.plan.capacity_y);
-    w.line = scratch;
-    w.row = w.line + w.plan.line;
-    w.moved0 = w.row + w.plan.line;
-    w.moved1 = w.moved0 + w.plan.line;
-    w.in = w.moved1 + w.plan.line;
-    w.planes = w.in + w.plan.out;
+    struct roi_work w;
+    roi_work_init(&w, call);
     uint64_t planes = roi_grad_planes(call->op, w.plan.block);
     for (uint64_t unit = begin; unit < end; unit++) {
         if (unit < planes)

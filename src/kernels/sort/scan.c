@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Running sums of many lines: line by line in blocks where a line lies dense, else side by side for a tile of lines. */
-#include "kernels/sort/scan.h"
-
+/* Running sums of many lines: line by line in blocks where a line lies dense, else side by side for a tile of lines.
+ * The reference: one element after the other. */
+#include "kernels/core/dense.h"
 #include "kernels/core/stream.h"
+#include "kernels/sort/scan.h"
 
 /* Sums, and the elements on their way. One number more lies before the sums: exclusive ones begin with it. */
 struct scan_scratch {
@@ -25,21 +26,26 @@ struct scan_run {
 
 enum { LINE_Y, LINE_X, LINE_INIT };
 
-static bool is_float(DML_TENSOR_DATA_TYPE type)
+bool kern_scan_any_ref_accepts(const struct kern_op *op)
 {
-    return type == DML_TENSOR_DATA_TYPE_FLOAT32 || type == DML_TENSOR_DATA_TYPE_FLOAT16 ||
-           type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16 || type == DML_TENSOR_DATA_TYPE_FLOAT64;
+    const struct kern_view *x = &op->tensors[0], *y = &op->tensors[op->input_count];
+    const struct kern_scan *scan = &op->u.scan;
+    if (op->epilogue || op->input_count != 1u + scan->has_init || x->rank != y->rank || scan->axis >= x->rank)
+        return false;
+    for (uint32_t t = 1; t < op->input_count + op->output_count; t++)
+        if ((kern_type_class(op->tensors[t].type) == KERN_CLASS_FLOAT) !=
+            (kern_type_class(x->type) == KERN_CLASS_FLOAT))
+            return false;
+    return y->sizes[scan->axis] == (scan->total ? 1 : x->sizes[scan->axis]) && kern_type_bytes(y->type);
 }
-
-bool kern_scan_any_ref_accepts(const struct kern_op *op);
 
 bool kern_scan_any_accepts(const struct kern_op *op)
 {
     DML_TENSOR_DATA_TYPE type = op->tensors[0].type;
     for (uint32_t t = 1; t < op->input_count + op->output_count; t++)
-        if (is_float(type) ? !is_float(op->tensors[t].type) : op->tensors[t].type != type)
+        if (dense_is_float(type) ? !dense_is_float(op->tensors[t].type) : op->tensors[t].type != type)
             return false;
-    return kern_scan_any_ref_accepts(op) && kern_type_bytes(type) >= (is_float(type) ? 2 : 4);
+    return kern_scan_any_ref_accepts(op) && kern_type_bytes(type) >= (dense_is_float(type) ? 2 : 4);
 }
 
 static void lines_init(struct kern_iterator *lines, const struct kern_op *op)
@@ -104,25 +110,22 @@ static void store(const struct scan_run *run, int64_t offset, int64_t stride, ui
     kern_copy_row(bytes, to, stride, run->scratch->raw, 1, count);
 }
 
+static uint32_t sum_bytes(const struct scan_run *run)
+{
+    return run->number == KERN_SCAN_U32 ? 4 : 8;
+}
+
 /* What the sums of `width` lines from `line` on begin with. */
 static void begin_sums(const struct scan_run *run, uint64_t line, uint32_t width, void *out)
 {
-    double *f64 = out;
-    uint32_t *u32 = out;
-    uint64_t *u64 = out;
-    if (run->op->u.scan.has_init) {
+    const double real = run->op->u.scan.product;
+    const uint64_t integer = run->op->u.scan.product; /* its low bytes, too */
+    const void *one = run->number == KERN_SCAN_F64 ? (const void *)&real : &integer;
+    if (run->op->u.scan.has_init)
         load(run, 1, kern_iterator_offset(&run->lines, LINE_INIT, line),
              run->lines.strides[LINE_INIT][run->lines.rank - 1], width, out);
-        return;
-    }
-    for (uint32_t i = 0; i < width; i++) {
-        if (run->number == KERN_SCAN_F64)
-            f64[i] = run->op->u.scan.product;
-        else if (run->number == KERN_SCAN_U32)
-            u32[i] = run->op->u.scan.product;
-        else
-            u64[i] = run->op->u.scan.product;
-    }
+    else
+        kern_copy_row(sum_bytes(run), out, 1, one, 0, width);
 }
 
 static void scan_line(const struct scan_run *run, uint64_t line)
@@ -131,7 +134,7 @@ static void scan_line(const struct scan_run *run, uint64_t line)
     const struct kern_view *x = &run->op->tensors[0], *y = &run->op->tensors[run->op->input_count];
     int64_t from = kern_iterator_offset(&run->lines, LINE_X, line),
             to = kern_iterator_offset(&run->lines, LINE_Y, line);
-    uint32_t bytes = run->number == KERN_SCAN_U32 ? 4 : 8, length = x->sizes[scan->axis];
+    uint32_t bytes = sum_bytes(run), length = x->sizes[scan->axis];
     char *sums = (char *)run->scratch->sums;
     uint64_t carry;
     begin_sums(run, line, 1, &carry);
@@ -201,8 +204,8 @@ void kern_scan_run(const struct kern_call *call, const struct kern_scan_isa *isa
     const struct kern_op *op = call->op;
     DML_TENSOR_DATA_TYPE type = op->tensors[0].type;
     struct scan_run run = { .call = call, .op = op, .isa = isa, .scratch = call->worker_scratch };
-    run.number = is_float(type) ? KERN_SCAN_F64 : kern_type_bytes(type) == 4 ? KERN_SCAN_U32 : KERN_SCAN_U64;
-    run.type = is_float(type) ? DML_TENSOR_DATA_TYPE_FLOAT64 : type;
+    run.number = dense_is_float(type) ? KERN_SCAN_F64 : kern_type_bytes(type) == 4 ? KERN_SCAN_U32 : KERN_SCAN_U64;
+    run.type = dense_is_float(type) ? DML_TENSOR_DATA_TYPE_FLOAT64 : type;
     lines_init(&run.lines, op);
     bool columns = in_columns(op, &run.lines), direct = !columns && is_direct(op);
     for (uint32_t width = 1; begin < end; begin += width) {
@@ -217,4 +220,56 @@ void kern_scan_run(const struct kern_call *call, const struct kern_scan_isa *isa
     }
     if (direct)
         kern_stream_end();
+}
+
+/* ---- the reference ---- */
+
+void kern_scan_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+{
+    uint32_t length = op->tensors[0].sizes[op->u.scan.axis];
+    *out = (struct kern_work){ .units = kern_view_elements(&op->tensors[0]) / length,
+                               .grain = BASE_MAX(1, 8192 / length) };
+}
+
+static struct kern_number joined(struct kern_number sum, struct kern_number x, bool product)
+{
+    if (x.class == KERN_CLASS_FLOAT)
+        sum.f = product ? sum.f * x.f : sum.f + x.f;
+    else
+        sum.u = product ? sum.u * x.u : sum.u + x.u;
+    return sum;
+}
+
+static void ref_line(const struct kern_call *call, uint32_t *index)
+{
+    const struct kern_op *op = call->op;
+    const struct kern_scan *scan = &op->u.scan;
+    const struct kern_view *x = &op->tensors[0], *y = &op->tensors[op->input_count];
+    void *out = call->data[op->input_count];
+    struct kern_number sum = kern_from_double(scan->product);
+    if (kern_type_class(x->type) != KERN_CLASS_FLOAT)
+        sum = (struct kern_number){ .class = kern_type_class(x->type), .u = scan->product };
+    if (scan->has_init)
+        sum = kern_read(op->tensors[1].type, call->data[1], kern_offset(&op->tensors[1], index));
+    int64_t from = kern_offset(x, index), to = kern_offset(y, index);
+    for (uint32_t i = 0; i < x->sizes[scan->axis]; i++) {
+        struct kern_number next =
+            joined(sum, kern_read(x->type, call->data[0], from + i * x->strides[scan->axis]), scan->product);
+        if (!scan->total)
+            kern_write(y->type, out, to + i * y->strides[scan->axis], scan->exclusive ? sum : next);
+        sum = next;
+    }
+    if (scan->total)
+        kern_write(y->type, out, to, sum);
+}
+
+void kern_scan_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    const struct kern_view *x = &call->op->tensors[0];
+    uint32_t outer[KERN_RANK_MAX], inner[KERN_RANK_MAX], index[KERN_RANK_MAX];
+    kern_split_sizes(x, UINT32_C(1) << call->op->u.scan.axis, outer, inner);
+    for (uint64_t line = begin; line < end; line++) {
+        kern_unflatten(line, x->rank, outer, index);
+        ref_line(call, index);
+    }
 }

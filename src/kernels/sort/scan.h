@@ -23,7 +23,6 @@ struct kern_scan_isa {
     /* sum[i] joins x[i]. */
     void (*column)(enum kern_scan_number number, bool product, void *sum, const void *x, uint32_t count);
 };
-extern const struct kern_scan_isa kern_scan_isa_portable, kern_scan_isa_avx2, kern_scan_isa_avx512, kern_scan_isa_neon;
 
 void kern_scan_run(const struct kern_call *call, const struct kern_scan_isa *isa, uint64_t begin, uint64_t end);
 

@@ -6,10 +6,138 @@
 #endif
 #include "kernels/core/isa.h"
 #include "kernels/sort/scan.h"
-#include "kernels/sort/scan_line.h"
+#include "kernels/vec/vec.h"
 
 #include <float.h>
 #include <math.h>
+
+/* ---- dense lines: inside a vector by shifting and adding; the carry from vector to vector is FLOAT64 ---- */
+
+#define WIDE       (VEC / 2)
+#define SCAN_AHEAD 2048 /* bytes that are prefetched */
+typedef double wide __attribute__((vector_size(WIDE * sizeof(double))));
+typedef float narrow __attribute__((vector_size(WIDE * sizeof(float))));
+
+/* Lanes move up by some, zeros move in; the last lane everywhere; two vectors one after the other. */
+#if VEC == 16
+#define WIDE_UP(v, by)                                                                                                 \
+    __builtin_shufflevector((wide){ 0 }, v, 8 - by, 9 - by, 10 - by, 11 - by, 12 - by, 13 - by, 14 - by, 15 - by)
+#define WIDE_LAST(v)      __builtin_shufflevector(v, v, 7, 7, 7, 7, 7, 7, 7, 7)
+#define NARROW_PAIR(a, b) __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
+#define VEC_UP(v, by)                                                                                                  \
+    __builtin_shufflevector(vec_set(0), v, 16 - by, 17 - by, 18 - by, 19 - by, 20 - by, 21 - by, 22 - by, 23 - by,     \
+                            24 - by, 25 - by, 26 - by, 27 - by, 28 - by, 29 - by, 30 - by, 31 - by)
+#elif VEC == 8
+#define WIDE_UP(v, by)    __builtin_shufflevector((wide){ 0 }, v, 4 - by, 5 - by, 6 - by, 7 - by)
+#define WIDE_LAST(v)      __builtin_shufflevector(v, v, 3, 3, 3, 3)
+#define NARROW_PAIR(a, b) __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7)
+#define VEC_UP(v, by)                                                                                                  \
+    __builtin_shufflevector(vec_set(0), v, 8 - by, 9 - by, 10 - by, 11 - by, 12 - by, 13 - by, 14 - by, 15 - by)
+#else
+#define WIDE_UP(v, by)    __builtin_shufflevector((wide){ 0 }, v, 2 - by, 3 - by)
+#define WIDE_LAST(v)      __builtin_shufflevector(v, v, 1, 1)
+#define NARROW_PAIR(a, b) __builtin_shufflevector(a, b, 0, 1, 2, 3)
+#define VEC_UP(v, by)     __builtin_shufflevector(vec_set(0), v, 4 - by, 5 - by, 6 - by, 7 - by)
+#endif
+
+DENSE_INLINE wide scan_wide(const float *x)
+{
+#if defined(__AVX512F__)
+    wide v = (wide)_mm512_cvtps_pd(_mm256_loadu_ps(x)); /* compilers convert one half after the other */
+#else
+    narrow in;
+    memcpy(&in, x, sizeof(in));
+    wide v = __builtin_convertvector(in, wide);
+#endif
+    v += WIDE_UP(v, 1);
+    if (WIDE > 2)
+        v += WIDE_UP(v, 2 % WIDE);
+    if (WIDE > 4)
+        v += WIDE_UP(v, 4 % WIDE);
+    return v;
+}
+
+/* The sums of half a vector of elements, after *carry. */
+DENSE_INLINE narrow scan_half_vector(const float *x, bool exclusive, wide *carry)
+{
+    const wide sums = scan_wide(x);
+    const wide out = *carry + (exclusive ? WIDE_UP(sums, 1) : sums);
+    *carry += WIDE_LAST(sums);
+    return __builtin_convertvector(out, narrow);
+}
+
+DENSE_INLINE uint32_t scan_line_f32(const float *x, float *y, bool exclusive, bool stream, uint32_t count,
+                                    double *carry)
+{
+    wide sum = (wide){ 0 } + *carry;
+    uint32_t i = 0;
+    stream = stream && (uintptr_t)y % (VEC * sizeof(float)) == 0;
+    for (; i + VEC <= count; i += VEC) {
+        __builtin_prefetch(x + i + SCAN_AHEAD / sizeof(*x));
+        const narrow low = scan_half_vector(x + i, exclusive, &sum),
+                     high = scan_half_vector(x + i + WIDE, exclusive, &sum);
+        const vec out = (vec)NARROW_PAIR(low, high);
+        if (stream)
+            vec_stream(y + i, out);
+        else
+            vec_store(y + i, out);
+    }
+    *carry = sum[0];
+    return i;
+}
+
+/* A vector's own sums fit FLOAT32: FLOAT16 has half as many bits. */
+DENSE_INLINE uint32_t scan_line_f16(const uint16_t *x, uint16_t *y, bool exclusive, bool stream, uint32_t count,
+                                    double *carry)
+{
+    double sum = *carry;
+    uint32_t i = 0;
+    stream = stream && (uintptr_t)y % (VEC * sizeof(*y)) == 0;
+    for (; i + VEC <= count; i += VEC) {
+        if (i % (2 * VEC) == 0)
+            __builtin_prefetch(x + i + SCAN_AHEAD / sizeof(*x));
+        vec v = vec_load_half(x + i);
+        v += VEC_UP(v, 1);
+        v += VEC_UP(v, 2);
+        if (VEC > 4)
+            v += VEC_UP(v, 4 % VEC);
+        if (VEC > 8)
+            v += VEC_UP(v, 8 % VEC);
+        const vec before = vec_set((float)sum);
+        sum += v[VEC - 1];
+        if (exclusive)
+            v = VEC_UP(v, 1);
+        const vec out = v + before;
+        if (stream)
+            vec_stream_half(y + i, out);
+        else
+            vec_store_half(y + i, out);
+    }
+    *carry = sum;
+    return i;
+}
+
+static void scan_line(const void *x, void *y, bool half, bool exclusive, bool stream, uint32_t count, double *carry)
+{
+    uint32_t i;
+    if (half)
+        i = exclusive ? scan_line_f16(x, y, true, stream, count, carry)
+                      : scan_line_f16(x, y, false, stream, count, carry);
+    else
+        i = exclusive ? scan_line_f32(x, y, true, stream, count, carry)
+                      : scan_line_f32(x, y, false, stream, count, carry);
+    for (; i < count; i++) {
+        const double before = *carry;
+        *carry += half ? dense_load(x, i, DML_TENSOR_DATA_TYPE_FLOAT16) : ((const float *)x)[i];
+        const float out = (float)(exclusive ? before : *carry);
+        if (half)
+            ((uint16_t *)y)[i] = base_float_to_half(out);
+        else
+            ((float *)y)[i] = out;
+    }
+}
+
+/* ---- blocks of numbers ---- */
 
 enum { SCAN_PARTS = 8 };
 
@@ -22,153 +150,87 @@ static bool tame(const double *part, bool product)
     return true;
 }
 
-/* One case of each function, for a type and an operation with its neutral element. */
-#define SCAN_PART_SUMS(type, op, one)                                                                                  \
-    for (uint32_t p = 0; p < SCAN_PARTS; p++)                                                                          \
-        part[p] = one;                                                                                                 \
-    for (uint32_t i = 0; i < length; i++)                                                                              \
-        for (uint32_t p = 0; p < SCAN_PARTS; p++)                                                                      \
-            part[p] = part[p] op x[p * length + i];
-#define SCAN_PARTS_RUN(type, op)                                                                                       \
-    for (uint32_t p = 0; p < SCAN_PARTS; p++) {                                                                        \
-        type next = sum op part[p];                                                                                    \
-        part[p] = sum;                                                                                                 \
-        sum = next;                                                                                                    \
-    }                                                                                                                  \
-    for (uint32_t i = 0; i < length; i++)                                                                              \
-        for (uint32_t p = 0; p < SCAN_PARTS; p++)                                                                      \
-            x[p * length + i] = part[p] = part[p] op x[p * length + i];
-#define SCAN_REST(op)                                                                                                  \
-    for (; done < count; done++)                                                                                       \
-        x[done] = sum = sum op x[done];                                                                                \
-    *carry = sum;
-
-static void row_f64(double *x, uint32_t count, double *carry, bool product)
-{
-    double part[SCAN_PARTS], sum = *carry;
-    uint32_t length = count / SCAN_PARTS, done = 0;
-    if (product) {
-        SCAN_PART_SUMS(double, *, 1)
-        if (tame(part, true)) {
-            SCAN_PARTS_RUN(double, *)
-            sum = part[SCAN_PARTS - 1];
-            done = SCAN_PARTS * length;
-        }
-        SCAN_REST(*)
-        return;
-    }
-    SCAN_PART_SUMS(double, +, 0)
-    if (tame(part, false)) {
-        SCAN_PARTS_RUN(double, +)
-        sum = part[SCAN_PARTS - 1];
-        done = SCAN_PARTS * length;
-    }
-    SCAN_REST(+)
-}
-
-#define SCAN_ROW_INTEGER(type)                                                                                         \
-    type part[SCAN_PARTS], sum = *carry;                                                                               \
-    uint32_t length = count / SCAN_PARTS, done = SCAN_PARTS * length;                                                  \
-    if (product) {                                                                                                     \
-        SCAN_PART_SUMS(type, *, 1)                                                                                     \
-        SCAN_PARTS_RUN(type, *)                                                                                        \
-        SCAN_REST(*)                                                                                                   \
-        return;                                                                                                        \
-    }                                                                                                                  \
-    SCAN_PART_SUMS(type, +, 0)                                                                                         \
-    SCAN_PARTS_RUN(type, +)                                                                                            \
-    SCAN_REST(+)
-
-static void row_u32(uint32_t *x, uint32_t count, uint32_t *carry, bool product)
-{
-    SCAN_ROW_INTEGER(uint32_t)
-}
-
-static void row_u64(uint64_t *x, uint32_t count, uint64_t *carry, bool product)
-{
-    SCAN_ROW_INTEGER(uint64_t)
-}
-
-static void scan_row(enum kern_scan_number number, bool product, void *x, uint32_t count, void *carry)
-{
-    if (number == KERN_SCAN_F64)
-        row_f64(x, count, carry, product);
-    else if (number == KERN_SCAN_U32)
-        row_u32(x, count, carry, product);
-    else
-        row_u64(x, count, carry, product);
-}
-
-#define SCAN_FOLD(type, op, one)                                                                                       \
+/* All loops for a type and an operation with its neutral element. */
+#define SCAN_LOOPS(name, type, op, one)                                                                                \
+    static void row_##name(type *x, uint32_t count, type *carry)                                                       \
     {                                                                                                                  \
-        const type *x = in;                                                                                            \
-        type part[SCAN_PARTS], sum = *(type *)carry;                                                                   \
+        const bool is_float = (type)0.5 != 0;                                                                          \
+        const uint32_t length = count / SCAN_PARTS;                                                                    \
+        uint32_t done = 0;                                                                                             \
+        type part[SCAN_PARTS], sum = *carry;                                                                           \
         for (uint32_t p = 0; p < SCAN_PARTS; p++)                                                                      \
             part[p] = one;                                                                                             \
-        uint32_t i = 0;                                                                                                \
-        for (; i + SCAN_PARTS <= count; i += SCAN_PARTS)                                                               \
+        for (uint32_t i = 0; i < length; i++)                                                                          \
+            for (uint32_t p = 0; p < SCAN_PARTS; p++)                                                                  \
+                part[p] = part[p] op x[p * length + i];                                                                \
+        if (!is_float || tame((const double *)part, one)) {                                                            \
+            for (uint32_t p = 0; p < SCAN_PARTS; p++) {                                                                \
+                const type next = sum op part[p];                                                                      \
+                part[p] = sum;                                                                                         \
+                sum = next;                                                                                            \
+            }                                                                                                          \
+            for (uint32_t i = 0; i < length; i++)                                                                      \
+                for (uint32_t p = 0; p < SCAN_PARTS; p++)                                                              \
+                    x[p * length + i] = part[p] = part[p] op x[p * length + i];                                        \
+            sum = part[SCAN_PARTS - 1];                                                                                \
+            done = SCAN_PARTS * length;                                                                                \
+        }                                                                                                              \
+        for (; done < count; done++)                                                                                   \
+            x[done] = sum = sum op x[done];                                                                            \
+        *carry = sum;                                                                                                  \
+    }                                                                                                                  \
+    static void fold_##name(const type *x, uint32_t count, type *carry)                                                \
+    {                                                                                                                  \
+        /* A product's parts may overflow where it does not. */                                                        \
+        const uint32_t whole = (type)0.5 != 0 && (one) ? 0 : count / SCAN_PARTS * SCAN_PARTS;                          \
+        type part[SCAN_PARTS], sum = *carry;                                                                           \
+        for (uint32_t p = 0; p < SCAN_PARTS; p++)                                                                      \
+            part[p] = one;                                                                                             \
+        for (uint32_t i = 0; i < whole; i += SCAN_PARTS)                                                               \
             for (uint32_t p = 0; p < SCAN_PARTS; p++)                                                                  \
                 part[p] = part[p] op x[i + p];                                                                         \
         for (uint32_t p = 0; p < SCAN_PARTS; p++)                                                                      \
             sum = sum op part[p];                                                                                      \
-        for (; i < count; i++)                                                                                         \
+        for (uint32_t i = whole; i < count; i++)                                                                       \
             sum = sum op x[i];                                                                                         \
-        *(type *)carry = sum;                                                                                          \
-        return;                                                                                                        \
-    }
-
-static void scan_fold(enum kern_scan_number number, bool product, const void *in, uint32_t count, void *carry)
-{
-    if (number == KERN_SCAN_F64 && product) {
-        double *sum = carry;
-        const double *x = in;
-        for (uint32_t i = 0; i < count; i++)
-            *sum *= x[i];
-        return;
-    }
-    if (number == KERN_SCAN_F64)
-        SCAN_FOLD(double, +, 0)
-    if (number == KERN_SCAN_U32 && product)
-        SCAN_FOLD(uint32_t, *, 1)
-    if (number == KERN_SCAN_U32)
-        SCAN_FOLD(uint32_t, +, 0)
-    if (product)
-        SCAN_FOLD(uint64_t, *, 1)
-    SCAN_FOLD(uint64_t, +, 0)
-}
-
-#define SCAN_COLUMN(type, op)                                                                                          \
+        *carry = sum;                                                                                                  \
+    }                                                                                                                  \
+    static void column_##name(type *sum, const type *x, uint32_t count)                                                \
     {                                                                                                                  \
-        type *sum = out;                                                                                               \
-        const type *x = in;                                                                                            \
         for (uint32_t i = 0; i < count; i++)                                                                           \
             sum[i] = sum[i] op x[i];                                                                                   \
-        return;                                                                                                        \
     }
+SCAN_LOOPS(sum_f64, double, +, 0)
+SCAN_LOOPS(sum_u32, uint32_t, +, 0)
+SCAN_LOOPS(sum_u64, uint64_t, +, 0)
+SCAN_LOOPS(product_f64, double, *, 1)
+SCAN_LOOPS(product_u32, uint32_t, *, 1)
+SCAN_LOOPS(product_u64, uint64_t, *, 1)
 
-static void scan_column(enum kern_scan_number number, bool product, void *out, const void *in, uint32_t count)
+#define SCAN_BY_NUMBER(loop, ...)                                                                                      \
+    if (number == KERN_SCAN_F64)                                                                                       \
+        product ? loop##_product_f64(__VA_ARGS__) : loop##_sum_f64(__VA_ARGS__);                                       \
+    else if (number == KERN_SCAN_U32)                                                                                  \
+        product ? loop##_product_u32(__VA_ARGS__) : loop##_sum_u32(__VA_ARGS__);                                       \
+    else                                                                                                               \
+        product ? loop##_product_u64(__VA_ARGS__) : loop##_sum_u64(__VA_ARGS__);
+
+static void scan_row(enum kern_scan_number number, bool product, void *x, uint32_t count, void *carry)
 {
-    if (number == KERN_SCAN_F64 && product)
-        SCAN_COLUMN(double, *)
-    if (number == KERN_SCAN_F64)
-        SCAN_COLUMN(double, +)
-    if (number == KERN_SCAN_U32 && product)
-        SCAN_COLUMN(uint32_t, *)
-    if (number == KERN_SCAN_U32)
-        SCAN_COLUMN(uint32_t, +)
-    if (product)
-        SCAN_COLUMN(uint64_t, *)
-    SCAN_COLUMN(uint64_t, +)
+    SCAN_BY_NUMBER(row, x, count, carry)
 }
 
-#undef SCAN_PART_SUMS
-#undef SCAN_PARTS_RUN
-#undef SCAN_REST
-#undef SCAN_ROW_INTEGER
-#undef SCAN_FOLD
-#undef SCAN_COLUMN
+static void scan_fold(enum kern_scan_number number, bool product, const void *x, uint32_t count, void *carry)
+{
+    SCAN_BY_NUMBER(fold, x, count, carry)
+}
 
-const struct kern_scan_isa KERN_ISA_TABLE(kern_scan_isa_) = { &KERN_ISA_TABLE(kern_map_isa_), scan_row, scan_line,
-                                                              scan_fold, scan_column };
+static void scan_column(enum kern_scan_number number, bool product, void *sum, const void *x, uint32_t count)
+{
+    SCAN_BY_NUMBER(column, sum, x, count)
+}
 
-KERN_ISA_RUN_WITH(scan_any, kern_scan_run(call, &KERN_ISA_TABLE(kern_scan_isa_), begin, end))
+static const struct kern_scan_isa scan_isa = { &KERN_ISA_TABLE(kern_map_isa_), scan_row, scan_line, scan_fold,
+                                               scan_column };
+
+KERN_ISA_RUN_WITH(scan_any, kern_scan_run(call, &scan_isa, begin, end))

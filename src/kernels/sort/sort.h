@@ -28,7 +28,6 @@ struct kern_sort_isa {
     /* Is any key at most `bound`? */
     bool (*any_within)(const struct kern_sort_code *code, const void *keys, uint32_t count, uint64_t bound);
 };
-extern const struct kern_sort_isa kern_sort_isa_portable, kern_sort_isa_avx2, kern_sort_isa_avx512, kern_sort_isa_neon;
 
 /* One line of a SORT op. Strides in elements. */
 struct kern_sort_line {

@@ -120,13 +120,13 @@ static void load_keys(struct sorter *sorter, uint32_t at, uint32_t step, uint32_
     line->isa->encode(line->code, from, count, sorter->keys);
 }
 
-static void load_all(struct sorter *sorter)
+/* Makes items of `count` elements, `step` apart; their positions are counted. */
+static void load_items(struct sorter *sorter, uint32_t step, uint32_t count)
 {
-    uint32_t length = sorter->line->length;
-    for (uint32_t at = 0, count; at < length; at += count) {
-        count = BASE_MIN(length - at, KERN_SORT_BLOCK);
-        load_keys(sorter, at, 1, count);
-        for (uint32_t i = 0; i < count; i++)
+    for (uint32_t at = 0, n; at < count; at += n) {
+        n = BASE_MIN(count - at, KERN_SORT_BLOCK);
+        load_keys(sorter, at * step, step, n);
+        for (uint32_t i = 0; i < n; i++)
             sorter->items[at + i] = make_item(sorter->keys[i], at + i);
     }
 }
@@ -171,11 +171,7 @@ static sort_key sample_bound(struct sorter *sorter)
 {
     uint32_t length = sorter->line->length, step = length / SAMPLE;
     uint64_t rank = (uint64_t)sorter->line->k * SAMPLE / length, root = 1;
-    for (uint32_t at = 0; at < SAMPLE; at += KERN_SORT_BLOCK) {
-        load_keys(sorter, at * step, step, KERN_SORT_BLOCK);
-        for (uint32_t i = 0; i < KERN_SORT_BLOCK; i++)
-            sorter->items[at + i] = make_item(sorter->keys[i], at + i);
-    }
+    load_items(sorter, step, SAMPLE);
     sort_items(sorter, SAMPLE);
     while (root * root < rank)
         root++;
@@ -236,7 +232,7 @@ static void select_items(struct sorter *sorter)
         return;
     }
     if (!keeps_few(line->length, line->k)) {
-        load_all(sorter);
+        load_items(sorter, 1, line->length);
         sort_items(sorter, line->length);
         return;
     }

@@ -13,12 +13,7 @@
 FMATH vec half_exp2(vec t)
 {
     const vec f = _mm512_reduce_ps(t, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC); /* of infinities: 0 */
-    vec p = vec_set(0.0134266783f);
-    p = vec_fma(p, f, vec_set(0.0522424839f));
-    p = vec_fma(p, f, vec_set(0.241280198f));
-    p = vec_fma(p, f, vec_set(0.693044841f));
-    p = vec_fma(p, f, vec_set(1.0f));
-    return _mm512_scalef_ps(p, t);
+    return _mm512_scalef_ps(VEC_SERIES(f, 0.0134266783f, 0.0522424839f, 0.241280198f, 0.693044841f, 1.0f), t);
 }
 
 /* The same for t in [-126, 128]. */
@@ -34,23 +29,18 @@ FMATH vec half_where_less(vec x, float limit, vec yes, vec no)
 
 #else
 
-typedef uint32_t half_bits __attribute__((vector_size(VEC * sizeof(uint32_t))));
-
 /* 2^t for t in [-126, 128] and NaN; infinite at 128 */
 FMATH vec half_exp2_near(vec t)
 {
     const vec shift = vec_set(12582912.0f + 127.0f), shifted = t + shift, f = t - (shifted - shift);
-    vec p = vec_set(0.00958285294f);
-    p = vec_fma(p, f, vec_set(0.0559064262f));
-    p = vec_fma(p, f, vec_set(0.240240991f));
-    p = vec_fma(p, f, vec_set(0.693124175f));
-    return vec_fma(p, f, vec_set(1.0f)) * (vec)((half_bits)shifted << 23);
+    vec p = VEC_SERIES(f, 0.00958285294f, 0.0559064262f, 0.240240991f, 0.693124175f);
+    return vec_fma(p, f, vec_set(1.0f)) * (vec)((vec_bits)shifted << 23);
 }
 
 FMATH vec half_where_less(vec x, float limit, vec yes, vec no)
 {
-    const half_bits less = (half_bits)(x < vec_set(limit));
-    return (vec)(((half_bits)yes & less) | ((half_bits)no & ~less));
+    const vec_bits less = (vec_bits)(x < vec_set(limit));
+    return (vec)(((vec_bits)yes & less) | ((vec_bits)no & ~less));
 }
 
 /* 2^t; infinite from 128 on, never less than 2^-126 */
@@ -77,13 +67,8 @@ FMATH vec half_swish(vec x, vec y)
 FMATH vec half_gelu(vec x)
 {
     const vec a = vec_min(vec_set(5.9f), vec_abs(x)); /* NaN stays */
-    vec p = vec_set(3.24405664e-05f);
-    p = vec_fma(p, a, vec_set(-0.000748368737f));
-    p = vec_fma(p, a, vec_set(0.00794202741f));
-    p = vec_fma(p, a, vec_set(-0.0530512966f));
-    p = vec_fma(p, a, vec_set(-0.459170938f));
-    p = vec_fma(p, a, vec_set(-1.1510365f));
-    p = vec_fma(p, a, vec_set(-1.00000763f));
+    vec p = VEC_SERIES(a, 3.24405664e-05f, -0.000748368737f, 0.00794202741f, -0.0530512966f, -0.459170938f, -1.1510365f,
+                       -1.00000763f);
     const vec result = vec_fma(-a, half_exp2_near(p), vec_max(vec_set(0.0f), x));
     return half_where_less(x, -5.9f, x * vec_set(0.0f), result);
 }

@@ -7,6 +7,47 @@
 #include "kernels/core/dense.h"
 
 #if defined(__AVX512F__)
+#include <immintrin.h>
+#define VEC 16
+typedef __m512 vec;
+#elif defined(__AVX2__)
+#include <immintrin.h>
+#define VEC 8
+typedef __m256 vec;
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#define VEC 4
+typedef float32x4_t vec;
+#else
+#define VEC 4
+typedef float vec __attribute__((vector_size(VEC * sizeof(float))));
+#endif
+typedef int32_t vec_int __attribute__((vector_size(VEC * sizeof(int32_t))));
+typedef uint32_t vec_bits __attribute__((vector_size(VEC * sizeof(uint32_t))));
+
+DENSE_INLINE vec vec_load(const float *from)
+{
+    vec value;
+    memcpy(&value, from, sizeof(value));
+    return value;
+}
+
+DENSE_INLINE void vec_store(float *to, vec value)
+{
+    memcpy(to, &value, sizeof(value));
+}
+
+DENSE_INLINE vec vec_set(float value)
+{
+    return value - (vec){ 0 };
+}
+
+DENSE_INLINE vec vec_abs(vec a)
+{
+    return (vec)((vec_bits)a & 0x7fffffffu);
+}
+
+#if defined(__AVX512F__)
 #include "kernels/vec/vec_avx512.h"
 #elif defined(__AVX2__)
 #include "kernels/vec/vec_avx2.h"
@@ -14,6 +55,24 @@
 #include "kernels/vec/vec_neon.h"
 #else
 #include "kernels/vec/vec_portable.h"
+#endif
+
+/* a * 2^n for whole n from -252 to 0, rounded once where the result is a normal number */
+DENSE_INLINE vec vec_scale_down(vec a, vec n)
+{
+#if defined(__AVX512F__)
+    return vec_scale(a, n);
+#else
+    vec half = vec_round(n * vec_set(0.5f));
+    return vec_scale(vec_scale(a, half), n - half);
+#endif
+}
+
+#if !defined(__AVX512F__)
+DENSE_INLINE vec vec_zero_below(vec value, vec x, float limit)
+{
+    return (vec)((vec_bits)value & ~(vec_bits)(x < vec_set(limit)));
+}
 #endif
 
 DENSE_INLINE vec_int vec_int_set(int32_t value)
@@ -83,16 +142,22 @@ DENSE_INLINE void vec_store_some(DML_TENSOR_DATA_TYPE type, void *data, int64_t 
      : (type) == DML_TENSOR_DATA_TYPE_FLOAT16 ? function(DML_TENSOR_DATA_TYPE_FLOAT16, __VA_ARGS__)                    \
                                               : function(ANYDML_TENSOR_DATA_TYPE_BFLOAT16, __VA_ARGS__))
 
+/* A polynomial of x, the highest power's factor first. */
+DENSE_INLINE vec vec_series(vec x, const float *factors, uint32_t count)
+{
+    vec p = vec_set(factors[0]);
+#pragma GCC unroll 16
+    for (uint32_t i = 1; i < count; i++)
+        p = vec_fma(p, x, vec_set(factors[i]));
+    return p;
+}
+#define VEC_SERIES(x, ...)                                                                                             \
+    vec_series(x, (const float[]){ __VA_ARGS__ }, sizeof((const float[]){ __VA_ARGS__ }) / sizeof(float))
+
 /* e^r for |r| <= ln 2 / 2 */
 DENSE_INLINE vec vec_exp_rest(vec r)
 {
-    vec p = vec_set(0x1.6b7d2ep-10f);
-    p = vec_fma(p, r, vec_set(0x1.110e6p-7f));
-    p = vec_fma(p, r, vec_set(0x1.555502p-5f));
-    p = vec_fma(p, r, vec_set(0x1.55554cp-3f));
-    p = vec_fma(p, r, vec_set(0.5f));
-    p = vec_fma(p, r, vec_set(1.0f));
-    return vec_fma(p, r, vec_set(1.0f));
+    return VEC_SERIES(r, 0x1.6b7d2ep-10f, 0x1.110e6p-7f, 0x1.555502p-5f, 0x1.55554cp-3f, 0.5f, 1.0f, 1.0f);
 }
 
 /* x - n * ln 2, ln 2 in two parts */
@@ -123,12 +188,7 @@ DENSE_INLINE vec vec_exp_below(vec x, vec top, bool exact)
         p = vec_exp_rest(r);
     } else {
         vec r = vec_fma(n, vec_set(-0x1.62e43p-1f), clamped);
-        p = vec_set(0x1.10627ap-7f);
-        p = vec_fma(p, r, vec_set(0x1.572a10p-5f));
-        p = vec_fma(p, r, vec_set(0x1.5557aep-3f));
-        p = vec_fma(p, r, vec_set(0x1.fffdfcp-2f));
-        p = vec_fma(p, r, vec_set(1.0f));
-        p = vec_fma(p, r, vec_set(1.0f));
+        p = VEC_SERIES(r, 0x1.10627ap-7f, 0x1.572a10p-5f, 0x1.5557aep-3f, 0x1.fffdfcp-2f, 1.0f, 1.0f);
     }
     return vec_scale_down(p, n);
 }

@@ -3,17 +3,6 @@
 #ifndef KERNELS_VEC_AVX2_H
 #define KERNELS_VEC_AVX2_H
 
-#include <immintrin.h>
-
-#define VEC 8
-typedef __m256 vec;
-typedef int32_t vec_int __attribute__((vector_size(VEC * sizeof(int32_t))));
-
-DENSE_INLINE vec vec_load(const float *from)
-{
-    return _mm256_loadu_ps(from);
-}
-
 /* The first `count` elements, of `rest` after them; reads nothing beyond. */
 DENSE_INLINE vec vec_load_part(const float *from, uint32_t count, vec rest)
 {
@@ -27,22 +16,17 @@ DENSE_INLINE vec vec_load_half(const uint16_t *from)
     return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)from));
 }
 
-DENSE_INLINE vec vec_load_bfloat(const uint16_t *from)
-{
-    __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)from));
-    return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
-}
-
-DENSE_INLINE void vec_store(float *to, vec value)
-{
-    _mm256_storeu_ps(to, value);
-}
-
 /* The first `count` elements. */
 DENSE_INLINE void vec_store_part(float *to, uint32_t count, vec value)
 {
     __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     _mm256_maskstore_ps(to, _mm256_cmpgt_epi32(_mm256_set1_epi32((int)count), lanes), value);
+}
+
+DENSE_INLINE vec vec_load_bfloat(const uint16_t *from)
+{
+    __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)from));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
 }
 
 DENSE_INLINE void vec_store_half(uint16_t *to, vec value)
@@ -63,11 +47,6 @@ DENSE_INLINE void vec_store_bfloat(uint16_t *to, vec value)
                      _mm_packus_epi32(_mm256_castsi256_si128(rounded), _mm256_extracti128_si256(rounded, 1)));
 }
 
-DENSE_INLINE vec vec_set(float value)
-{
-    return _mm256_set1_ps(value);
-}
-
 /* NaN in `a` gives b. */
 DENSE_INLINE vec vec_max(vec a, vec b)
 {
@@ -77,11 +56,6 @@ DENSE_INLINE vec vec_max(vec a, vec b)
 DENSE_INLINE vec vec_min(vec a, vec b)
 {
     return _mm256_min_ps(a, b);
-}
-
-DENSE_INLINE vec vec_abs(vec a)
-{
-    return _mm256_andnot_ps(vec_set(-0.0f), a);
 }
 
 DENSE_INLINE vec vec_fma(vec a, vec b, vec c)
@@ -113,18 +87,6 @@ DENSE_INLINE vec vec_scale(vec a, vec n)
 {
     __m256i bits = _mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127)), 23);
     return a * _mm256_castsi256_ps(bits);
-}
-
-/* a * 2^n for whole n from -252 to 0, rounded once where the result is a normal number */
-DENSE_INLINE vec vec_scale_down(vec a, vec n)
-{
-    vec half = vec_round(n * vec_set(0.5f));
-    return vec_scale(vec_scale(a, half), n - half);
-}
-
-DENSE_INLINE vec vec_zero_below(vec value, vec x, float limit)
-{
-    return _mm256_and_ps(value, _mm256_cmp_ps(x, vec_set(limit), _CMP_NLT_UQ));
 }
 
 /* Where x is greater than *best, *best = x and *place = here. */

@@ -3,17 +3,6 @@
 #ifndef KERNELS_VEC_AVX512_H
 #define KERNELS_VEC_AVX512_H
 
-#include <immintrin.h>
-
-#define VEC 16
-typedef __m512 vec;
-typedef int32_t vec_int __attribute__((vector_size(VEC * sizeof(int32_t))));
-
-DENSE_INLINE vec vec_load(const float *from)
-{
-    return _mm512_loadu_ps(from);
-}
-
 /* The first `count` elements, of `rest` after them; reads nothing beyond. */
 DENSE_INLINE vec vec_load_part(const float *from, uint32_t count, vec rest)
 {
@@ -25,21 +14,16 @@ DENSE_INLINE vec vec_load_half(const uint16_t *from)
     return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)from));
 }
 
-DENSE_INLINE vec vec_load_bfloat(const uint16_t *from)
-{
-    __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)from));
-    return _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
-}
-
-DENSE_INLINE void vec_store(float *to, vec value)
-{
-    _mm512_storeu_ps(to, value);
-}
-
 /* The first `count` elements. */
 DENSE_INLINE void vec_store_part(float *to, uint32_t count, vec value)
 {
     _mm512_mask_storeu_ps(to, (__mmask16)((1u << count) - 1), value);
+}
+
+DENSE_INLINE vec vec_load_bfloat(const uint16_t *from)
+{
+    __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)from));
+    return _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
 }
 
 DENSE_INLINE void vec_store_half(uint16_t *to, vec value)
@@ -58,11 +42,6 @@ DENSE_INLINE void vec_store_bfloat(uint16_t *to, vec value)
     _mm256_storeu_si256((__m256i *)to, _mm512_cvtepi32_epi16(_mm512_srli_epi32(rounded, 16)));
 }
 
-DENSE_INLINE vec vec_set(float value)
-{
-    return _mm512_set1_ps(value);
-}
-
 /* NaN in `a` gives b. */
 DENSE_INLINE vec vec_max(vec a, vec b)
 {
@@ -72,11 +51,6 @@ DENSE_INLINE vec vec_max(vec a, vec b)
 DENSE_INLINE vec vec_min(vec a, vec b)
 {
     return _mm512_min_ps(a, b);
-}
-
-DENSE_INLINE vec vec_abs(vec a)
-{
-    return _mm512_abs_ps(a);
 }
 
 DENSE_INLINE vec vec_fma(vec a, vec b, vec c)
@@ -103,12 +77,6 @@ DENSE_INLINE vec vec_round(vec a)
 DENSE_INLINE vec vec_scale(vec a, vec n)
 {
     return _mm512_scalef_ps(a, n);
-}
-
-/* a * 2^n for whole n from -252 to 0, rounded once where the result is a normal number */
-DENSE_INLINE vec vec_scale_down(vec a, vec n)
-{
-    return vec_scale(a, n);
 }
 
 DENSE_INLINE vec vec_zero_below(vec value, vec x, float limit)

@@ -3,17 +3,6 @@
 #ifndef KERNELS_VEC_NEON_H
 #define KERNELS_VEC_NEON_H
 
-#include <arm_neon.h>
-
-#define VEC 4
-typedef float32x4_t vec;
-typedef int32_t vec_int __attribute__((vector_size(VEC * sizeof(int32_t))));
-
-DENSE_INLINE vec vec_load(const float *from)
-{
-    return vld1q_f32(from);
-}
-
 DENSE_INLINE vec vec_load_half(const uint16_t *from)
 {
     return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(from)));
@@ -22,11 +11,6 @@ DENSE_INLINE vec vec_load_half(const uint16_t *from)
 DENSE_INLINE vec vec_load_bfloat(const uint16_t *from)
 {
     return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(from), 16));
-}
-
-DENSE_INLINE void vec_store(float *to, vec value)
-{
-    vst1q_f32(to, value);
 }
 
 DENSE_INLINE void vec_store_half(uint16_t *to, vec value)
@@ -43,11 +27,6 @@ DENSE_INLINE void vec_store_bfloat(uint16_t *to, vec value)
     vst1_u16(to, vshrn_n_u32(vbslq_u32(vceqq_f32(value, value), rounded, quiet), 16));
 }
 
-DENSE_INLINE vec vec_set(float value)
-{
-    return vdupq_n_f32(value);
-}
-
 /* NaN in `a` gives b. */
 DENSE_INLINE vec vec_max(vec a, vec b)
 {
@@ -57,11 +36,6 @@ DENSE_INLINE vec vec_max(vec a, vec b)
 DENSE_INLINE vec vec_min(vec a, vec b)
 {
     return vbslq_f32(vcltq_f32(a, b), a, b);
-}
-
-DENSE_INLINE vec vec_abs(vec a)
-{
-    return vabsq_f32(a);
 }
 
 DENSE_INLINE vec vec_fma(vec a, vec b, vec c)
@@ -89,18 +63,6 @@ DENSE_INLINE vec vec_scale(vec a, vec n)
 {
     int32x4_t bits = vshlq_n_s32(vaddq_s32(vcvtnq_s32_f32(n), vdupq_n_s32(127)), 23);
     return vmulq_f32(a, vreinterpretq_f32_s32(bits));
-}
-
-/* a * 2^n for whole n from -252 to 0, rounded once where the result is a normal number */
-DENSE_INLINE vec vec_scale_down(vec a, vec n)
-{
-    vec half = vec_round(n * vec_set(0.5f));
-    return vec_scale(vec_scale(a, half), n - half);
-}
-
-DENSE_INLINE vec vec_zero_below(vec value, vec x, float limit)
-{
-    return vreinterpretq_f32_u32(vbicq_u32(vreinterpretq_u32_f32(value), vcltq_f32(x, vec_set(limit))));
 }
 
 /* Where x is greater than *best, *best = x and *place = here. */

@@ -3,17 +3,6 @@
 #ifndef KERNELS_VEC_PORTABLE_H
 #define KERNELS_VEC_PORTABLE_H
 
-#define VEC 4
-typedef float vec __attribute__((vector_size(VEC * sizeof(float))));
-typedef int32_t vec_int __attribute__((vector_size(VEC * sizeof(int32_t))));
-
-DENSE_INLINE vec vec_load(const float *from)
-{
-    vec out;
-    memcpy(&out, from, sizeof(out));
-    return out;
-}
-
 DENSE_INLINE vec vec_load_half(const uint16_t *from)
 {
     vec out;
@@ -30,11 +19,6 @@ DENSE_INLINE vec vec_load_bfloat(const uint16_t *from)
     return out;
 }
 
-DENSE_INLINE void vec_store(float *to, vec value)
-{
-    memcpy(to, &value, sizeof(value));
-}
-
 DENSE_INLINE void vec_store_half(uint16_t *to, vec value)
 {
     for (uint32_t i = 0; i < VEC; i++)
@@ -45,11 +29,6 @@ DENSE_INLINE void vec_store_bfloat(uint16_t *to, vec value)
 {
     for (uint32_t i = 0; i < VEC; i++)
         to[i] = base_float_to_bfloat(value[i]);
-}
-
-DENSE_INLINE vec vec_set(float value)
-{
-    return (vec){ value, value, value, value };
 }
 
 /* NaN in `a` gives b. */
@@ -65,13 +44,6 @@ DENSE_INLINE vec vec_min(vec a, vec b)
     for (uint32_t i = 0; i < VEC; i++)
         b[i] = a[i] < b[i] ? a[i] : b[i];
     return b;
-}
-
-DENSE_INLINE vec vec_abs(vec a)
-{
-    for (uint32_t i = 0; i < VEC; i++)
-        a[i] = __builtin_fabsf(a[i]);
-    return a;
 }
 
 DENSE_INLINE vec vec_fma(vec a, vec b, vec c)
@@ -103,20 +75,6 @@ DENSE_INLINE vec vec_scale(vec a, vec n)
     vec shifted = n + vec_set(12582912.0f);
     bits two = ((bits)shifted - 0x4b400000u + 127u) << 23;
     return a * (vec)two;
-}
-
-/* a * 2^n for whole n from -252 to 0, rounded once where the result is a normal number */
-DENSE_INLINE vec vec_scale_down(vec a, vec n)
-{
-    vec half = vec_round(n * vec_set(0.5f));
-    return vec_scale(vec_scale(a, half), n - half);
-}
-
-DENSE_INLINE vec vec_zero_below(vec value, vec x, float limit)
-{
-    for (uint32_t i = 0; i < VEC; i++)
-        value[i] = x[i] < limit ? 0 : value[i];
-    return value;
 }
 
 /* Where x is greater than *best, *best = x and *place = here. */

@@ -10,9 +10,9 @@ uvec2 load_bits(uint t, int at)
         return uvec2(load_nibble(place), 0u);
     switch (type_shift(type)) {
     case 0u:
-        return uvec2(uint(Bytes(place.address).v), 0u);
+        return uvec2(load_byte(place.address), 0u);
     case 1u:
-        return uvec2(uint(Halves(place.address).v), 0u);
+        return uvec2(load_short(place.address), 0u);
     case 2u:
         return uvec2(Words(place.address).v, 0u);
     default:
@@ -31,10 +31,10 @@ void store_bits(uint t, int at, uvec2 bits)
     }
     switch (type_shift(type)) {
     case 0u:
-        Bytes(place.address).v = uint8_t(bits.x);
+        store_byte(place.address, bits.x);
         break;
     case 1u:
-        Halves(place.address).v = uint16_t(bits.x);
+        store_short(place.address, bits.x);
         break;
     case 2u:
         Words(place.address).v = bits.x;

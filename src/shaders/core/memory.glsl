@@ -3,8 +3,10 @@
  * integers: addresses are pairs of words. */
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_buffer_reference_uvec2 : require
+#ifndef WORD_STORAGE
 #extension GL_EXT_shader_8bit_storage : require
 #extension GL_EXT_shader_16bit_storage : require
+#endif
 #extension GL_EXT_spirv_intrinsics : require
 /* NaN, infinities and -0 mean what they mean: without this, compilers turn a < 0 ? 0 : a into a maximum. */
 spirv_execution_mode(extensions = ["SPV_KHR_float_controls"], capabilities = [4466], 4461, 32);
@@ -42,8 +44,10 @@ layout(push_constant) uniform Push {
     uvec2 bases[15];
 } push;
 
+#ifndef WORD_STORAGE
 layout(buffer_reference, std430, buffer_reference_align = 1) buffer Bytes { uint8_t v; };
-layout(buffer_reference, std430, buffer_reference_align = 2) buffer Halves { uint16_t v; };
+layout(buffer_reference, std430, buffer_reference_align = 2) buffer Shorts { uint16_t v; };
+#endif
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer Words { uint v; };
 layout(buffer_reference, std430, buffer_reference_align = 8) buffer Pairs { uvec2 v; };
 
@@ -68,16 +72,69 @@ struct Place {
     uint nibble; /* 4-bit types: 1 = the high half */
 };
 
-uint load_nibble(Place place)
+/* Part of the word around an address: other invocations may write the rest of it at the same time. */
+void store_part(uvec2 address, uint shift, uint mask, uint value)
 {
-    return uint(Bytes(place.address).v) >> (4 * place.nibble) & 15;
+    Words word = Words(uvec2(address.x & ~3u, address.y));
+    shift += 8u * (address.x & 3u);
+    atomicAnd(word.v, ~(mask << shift));
+    atomicOr(word.v, (value & mask) << shift);
 }
 
-/* Neighbours share the byte, and other invocations write them at the same time. */
+/* Bytes and 16-bit words as numbers; stores keep the low bits. Devices without such storage take words apart. */
+#ifdef WORD_STORAGE
+uint load_part(uvec2 address)
+{
+    return Words(uvec2(address.x & ~3u, address.y)).v >> 8u * (address.x & 3u);
+}
+
+uint load_byte(uvec2 address)
+{
+    return load_part(address) & 0xffu;
+}
+
+void store_byte(uvec2 address, uint value)
+{
+    store_part(address, 0u, 0xffu, value);
+}
+
+uint load_short(uvec2 address)
+{
+    return load_part(address) & 0xffffu;
+}
+
+void store_short(uvec2 address, uint value)
+{
+    store_part(address, 0u, 0xffffu, value);
+}
+#else
+uint load_byte(uvec2 address)
+{
+    return uint(Bytes(address).v);
+}
+
+void store_byte(uvec2 address, uint value)
+{
+    Bytes(address).v = uint8_t(value);
+}
+
+uint load_short(uvec2 address)
+{
+    return uint(Shorts(address).v);
+}
+
+void store_short(uvec2 address, uint value)
+{
+    Shorts(address).v = uint16_t(value);
+}
+#endif
+
+uint load_nibble(Place place)
+{
+    return load_byte(place.address) >> 4u * place.nibble & 15u;
+}
+
 void store_nibble(Place place, uint value)
 {
-    Words word = Words(uvec2(place.address.x & ~3u, place.address.y));
-    uint shift = 8 * (place.address.x & 3) + 4 * place.nibble;
-    atomicAnd(word.v, ~(15u << shift));
-    atomicOr(word.v, (value & 15) << shift);
+    store_part(place.address, 4u * place.nibble, 15u, value);
 }

@@ -279,22 +279,22 @@ uvec2 load(Place place, uint type, out uint compute_type)
     switch (type) {
     case TYPE_FLOAT16:
         compute_type = TYPE_FLOAT32;
-        return uvec2(floatBitsToUint(half_to_float(uint(Halves(place.address).v))), 0u);
+        return uvec2(floatBitsToUint(half_to_float(load_short(place.address))), 0u);
     case TYPE_BFLOAT16:
         compute_type = TYPE_FLOAT32;
-        return uvec2(floatBitsToUint(bfloat_to_float(uint(Halves(place.address).v))), 0u);
+        return uvec2(floatBitsToUint(bfloat_to_float(load_short(place.address))), 0u);
     case TYPE_UINT16:
         compute_type = TYPE_UINT32;
-        return uvec2(uint(Halves(place.address).v), 0u);
+        return uvec2(load_short(place.address), 0u);
     case TYPE_UINT8:
         compute_type = TYPE_UINT32;
-        return uvec2(uint(Bytes(place.address).v), 0u);
+        return uvec2(load_byte(place.address), 0u);
     case TYPE_INT16:
         compute_type = TYPE_INT32;
-        return uvec2(uint(bitfieldExtract(int(uint(Halves(place.address).v)), 0, 16)), 0u);
+        return uvec2(uint(bitfieldExtract(int(load_short(place.address)), 0, 16)), 0u);
     case TYPE_INT8:
         compute_type = TYPE_INT32;
-        return uvec2(uint(bitfieldExtract(int(uint(Bytes(place.address).v)), 0, 8)), 0u);
+        return uvec2(uint(bitfieldExtract(int(load_byte(place.address)), 0, 8)), 0u);
     case TYPE_UINT4:
         compute_type = TYPE_UINT32;
         return uvec2(load_nibble(place), 0u);
@@ -327,18 +327,18 @@ void store(Place place, uint type, uvec2 x, uint from)
     uint narrow = register_to_int(x, from, type_bits(type), type_is_signed(type));
     switch (type) {
     case TYPE_FLOAT16:
-        Halves(place.address).v = uint16_t(float_to_half(register_to_odd_float(x, from)));
+        store_short(place.address, float_to_half(register_to_odd_float(x, from)));
         break;
     case TYPE_BFLOAT16:
-        Halves(place.address).v = uint16_t(float_to_bfloat(register_to_odd_float(x, from)));
+        store_short(place.address, float_to_bfloat(register_to_odd_float(x, from)));
         break;
     case TYPE_UINT16:
     case TYPE_INT16:
-        Halves(place.address).v = uint16_t(narrow);
+        store_short(place.address, narrow);
         break;
     case TYPE_UINT8:
     case TYPE_INT8:
-        Bytes(place.address).v = uint8_t(narrow);
+        store_byte(place.address, narrow);
         break;
     case TYPE_UINT4:
     case TYPE_INT4:

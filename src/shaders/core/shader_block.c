@@ -48,10 +48,16 @@ enum shader_code shader_variant(enum shader_code plain, const struct kern_op *op
     return (enum shader_code)(plain + variant);
 }
 
-static void set_types(const struct kern_op *op, uint32_t *constants)
+enum shader_code shader_real_variant(enum shader_code plain, const struct kern_op *op)
 {
-    for (uint32_t t = 0; t < tensor_count(op); t++)
-        constants[t / 8] |= (uint32_t)op->tensors[t].type << 4 * (t % 8);
+    return (enum shader_code)(plain + (shader_variant(plain, op) != plain));
+}
+
+void shader_specialize(const struct kern_op *op, uint64_t work, struct shader_dispatch *out)
+{
+    if (work >= specialize_from)
+        for (uint32_t t = 0; t < tensor_count(op); t++)
+            out->constants[t / 8] |= (uint32_t)op->tensors[t].type << 4 * (t % 8);
 }
 
 struct shader_dispatch *shader_add(struct shader_work *work, enum shader_code code, const struct kern_op *op,
@@ -66,8 +72,7 @@ struct shader_dispatch *shader_add(struct shader_work *work, enum shader_code co
         (uint32_t)((sizeof(struct shader_header) + parameter_bytes + tensor_count(op) * sizeof(struct shader_view)) /
                    4);
     out->constant_count = 2;
-    if (units >= specialize_from / (group_size > 1 ? 1 : SHADER_GROUP_SIZE))
-        set_types(op, out->constants);
+    shader_specialize(op, group_size > 1 ? units : units * SHADER_GROUP_SIZE, out);
     return out;
 }
 

@@ -16,11 +16,17 @@ const char *shader_block_obstacle(const struct kern_op *op);
  * whose arithmetic the types of the op's tensors need. */
 enum shader_code shader_variant(enum shader_code plain, const struct kern_op *op);
 
+/* The same in two, <name> and <name>_f64, for arithmetic in REAL: where types have 64 bits, the second. */
+enum shader_code shader_real_variant(enum shader_code plain, const struct kern_op *op);
+
 /* Adds a dispatch of `units`, one per invocation (group_size > 1) or one per workgroup (1), with parameters of so many
  * bytes. Of much work the types become specialization constants 0 and 1: a pipeline of its own is faster, but takes a
  * driver 10 to 500 ms to make; constant_count is 2. */
 struct shader_dispatch *shader_add(struct shader_work *work, enum shader_code code, const struct kern_op *op,
                                    uint64_t units, uint32_t group_size, size_t parameter_bytes);
+
+/* Makes the types constants, as shader_add() does, of so much work, in units of its own. */
+void shader_specialize(const struct kern_op *op, uint64_t work, struct shader_dispatch *out);
 
 /* For tests: other than the usual number of units from which shader_add() makes the types constants. */
 void shader_specialize_from(uint64_t units);

@@ -187,10 +187,10 @@ void copy_element(uint to, int to_at, uint from, int from_at)
     }
     switch (type_shift(type)) {
     case 0u:
-        Bytes(a.address).v = Bytes(b.address).v;
+        store_byte(a.address, load_byte(b.address));
         break;
     case 1u:
-        Halves(a.address).v = Halves(b.address).v;
+        store_short(a.address, load_short(b.address));
         break;
     case 2u:
         Words(a.address).v = Words(b.address).v;

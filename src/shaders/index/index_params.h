@@ -3,6 +3,8 @@
 #ifndef SHADERS_INDEX_PARAMS_H
 #define SHADERS_INDEX_PARAMS_H
 
+#include "shaders/core/block.h"
+
 /* struct kern_sequence: start and delta, 64 bits each, lower word first, as the shader's variant computes: int,
  * int64_t, float (a first word) or double. */
 struct sequence_params {

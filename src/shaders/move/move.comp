@@ -12,10 +12,10 @@ void copy(Place to, Place from, uint type)
         store_nibble(to, load_nibble(from));
         break;
     case TYPE_UINT8:
-        Bytes(to.address).v = Bytes(from.address).v;
+        store_byte(to.address, load_byte(from.address));
         break;
     case TYPE_UINT16:
-        Halves(to.address).v = Halves(from.address).v;
+        store_short(to.address, load_short(from.address));
         break;
     case TYPE_UINT32:
         Words(to.address).v = Words(from.address).v;

@@ -3,6 +3,8 @@
 #ifndef SHADERS_RESAMPLE_PARAMS_H
 #define SHADERS_RESAMPLE_PARAMS_H
 
+#include "shaders/core/block.h"
+
 /* struct kern_resample as tables, made on the host (kernels/resample/resample.h), since devices' divisions are not
  * exact enough for its coordinates. Byte tables[d] of the parameter block: for each output coordinate of dimension d
  * first input, number of inputs, index of its first weight; behind them the weights, FLOAT32. */

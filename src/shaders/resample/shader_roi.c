@@ -49,7 +49,7 @@ void shader_roi_any_write(const struct kern_op *op, uint32_t index, const struct
 
 void shader_roi_grad_any_plan(const struct kern_op *op, struct shader_work *out)
 {
-    const struct roi_grad_tensors t = roi_grad_tensors(op);
+    const struct roi_tensors t = roi_tensors(op);
     if (t.out_image != ROI_ABSENT) {
         shader_add(out, SHADER_roi_grad, op, roi_grad_planes(op, 1), SHADER_GROUP_SIZE, sizeof(struct roi_params));
         out->scratch_bytes = 8 * kern_view_elements(t.image);
@@ -66,7 +66,7 @@ const char *shader_roi_grad_any_obstacle(const struct kern_op *op)
 void shader_roi_grad_any_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
                                uint32_t *words)
 {
-    const struct roi_grad_tensors t = roi_grad_tensors(op);
+    const struct roi_tensors t = roi_tensors(op);
     struct roi_params params = params_of(&op->u.roi_grad.roi);
     params.in_image = t.in_image;
     params.out_image = t.out_image;

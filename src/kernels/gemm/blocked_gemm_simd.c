@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Blocked products: the row by row work of integers (packs from lines of bytes, and what becomes of sums), the tiles of
+ * all types, and the rows that are made of them. */
+#include "kernels/core/isa.h"
+#include "kernels/core/packed_row.h"
+#include "kernels/gemm/blocked_gemm.h"
+#include "kernels/gemm/ukernel.h"
+
+#if defined(__AVX512BW__) && defined(__AVX512VL__)
+#include "kernels/gemm/quotient.h"
+#endif
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
+static void interleave_bytes(const uint8_t *const *lines, uint64_t count, uint8_t flip, void *packs)
+{
+    const uint8_t *restrict a = lines[0], *restrict b = lines[1], *restrict c = lines[2], *restrict d = lines[3];
+    uint8_t *restrict out = packs;
+    for (uint64_t i = 0; i < count; i++) {
+        out[4 * i] = a[i] ^ flip;
+        out[4 * i + 1] = b[i] ^ flip;
+        out[4 * i + 2] = c[i] ^ flip;
+        out[4 * i + 3] = d[i] ^ flip;
+    }
+}
+
+static void interleave_pairs(const uint8_t *const *lines, uint64_t count, bool is_signed, void *packs)
+{
+    const uint8_t *restrict a = lines[0], *restrict b = lines[1];
+    int16_t *restrict out = packs;
+    for (uint64_t i = 0; is_signed && i < count; i++) {
+        out[2 * i] = (int8_t)a[i];
+        out[2 * i + 1] = (int8_t)b[i];
+    }
+    for (uint64_t i = 0; !is_signed && i < count; i++) {
+        out[2 * i] = a[i];
+        out[2 * i + 1] = b[i];
+    }
+}
+
+static void interleave(uint32_t k_pack, const uint8_t *const *lines, uint64_t count, uint8_t flip, bool is_signed,
+                       void *packs)
+{
+    if (k_pack == 4)
+        interleave_bytes(lines, count, flip, packs);
+    else
+        interleave_pairs(lines, count, is_signed, packs);
+}
+
+static int32_t row_of_bytes(const uint8_t *in, uint32_t count, uint8_t flip, uint8_t *out)
+{
+    int32_t sum = 0;
+    uint32_t i = 0;
+#if defined(__AVX512BW__) && defined(__AVX512VL__)
+    __m512i sums = _mm512_setzero_si512(), sign_bit = _mm512_set1_epi8((char)flip);
+    for (; i + 64 <= count; i += 64) {
+        __m512i bytes = _mm512_xor_si512(_mm512_loadu_si512(in + i), sign_bit);
+        _mm512_storeu_si512(out + i, bytes);
+        sums = _mm512_add_epi64(sums, _mm512_sad_epu8(bytes, _mm512_setzero_si512()));
+    }
+    sum = (int32_t)_mm512_reduce_add_epi64(sums);
+#endif
+    for (; i < count; i++) {
+        out[i] = in[i] ^ flip;
+        sum += out[i];
+    }
+    return sum;
+}
+
+DENSE_INLINE uint32_t unshifted(const int32_t *sums, uint32_t i, const struct blocked_gemm_shift *shift, uint32_t same,
+                                bool by_column)
+{
+    uint32_t sum = (uint32_t)sums[i] - (uint32_t)shift->zero * (uint32_t)shift->columns[i] + same;
+    return by_column ? sum - (uint32_t)shift->zeros[i] * (uint32_t)shift->row : sum;
+}
+
+/* What is the same for all columns. */
+static uint32_t unshift_same(const struct blocked_gemm_shift *shift)
+{
+    return (uint32_t)shift->plus - (shift->zeros ? 0 : (uint32_t)shift->zero_all * (uint32_t)shift->row);
+}
+
+static void unshift(const int32_t *sums, uint32_t count, const struct blocked_gemm_shift *shift, int32_t *out)
+{
+    const struct blocked_gemm_shift by = *shift; /* a copy that `out` cannot overlap */
+    uint32_t same = unshift_same(&by);
+    if (by.zeros) {
+        for (uint32_t i = 0; i < count; i++)
+            out[i] = (int32_t)unshifted(sums, i, &by, same, true);
+    } else {
+        for (uint32_t i = 0; i < count; i++)
+            out[i] = (int32_t)unshifted(sums, i, &by, same, false);
+    }
+}
+
+#if defined(__AVX512BW__) && defined(__AVX512VL__)
+/* Sixteen; a NaN gives `low`. */
+DENSE_INLINE __m128i requantized(__m512i sums, __m512 scale, const struct quotient *by, __m512i zero, __m512i low,
+                                 __m512i high)
+{
+    __m512 value = _mm512_mul_ps(_mm512_cvtepi32_ps(sums), scale);
+    __m512i number = _mm512_add_epi32(_mm512_cvtps_epi32(quotient(by, value)), zero);
+    return _mm512_cvtepi32_epi8(_mm512_min_epi32(_mm512_max_epi32(number, low), high));
+}
+
+/* GCC 12 makes chains of comparisons and masks of the loop below. */
+DENSE_INLINE void requantize_all(const int32_t *restrict sums, uint32_t count, const struct blocked_gemm_shift *shift,
+                                 const struct blocked_gemm_requantize *how, uint8_t *restrict out, bool by_column,
+                                 bool scales, bool divides)
+{
+    const struct quotient divisor = quotient_by(divides ? how->divisor : 1);
+    const int32_t *restrict columns = shift->columns, *restrict zeros = shift->zeros;
+    const float *restrict scale = how->scale;
+    __m512i a_zero = _mm512_set1_epi32(shift->zero), same = _mm512_set1_epi32((int32_t)unshift_same(shift));
+    __m512i row = _mm512_set1_epi32(shift->row), zero = _mm512_set1_epi32((int32_t)how->zero);
+    __m512i low = _mm512_set1_epi32((int32_t)how->low), high = _mm512_set1_epi32((int32_t)how->high);
+    __m512 by = _mm512_set1_ps(*scale);
+    for (uint32_t i = 0; i < count; i += 16) {
+        __mmask16 mask = count - i < 16 ? (__mmask16)((1u << (count - i)) - 1) : 0xffff;
+        __m512i sum = _mm512_maskz_loadu_epi32(mask, sums + i);
+        __m512i column = _mm512_maskz_loadu_epi32(mask, columns + i);
+        sum = _mm512_add_epi32(_mm512_sub_epi32(sum, _mm512_mullo_epi32(a_zero, column)), same);
+        if (by_column)
+            sum = _mm512_sub_epi32(sum, _mm512_mullo_epi32(_mm512_maskz_loadu_epi32(mask, zeros + i), row));
+        if (scales)
+            by = _mm512_maskz_loadu_ps(mask, scale + i);
+        __m128i bytes = requantized(sum, by, &divisor, zero, low, high);
+        if (count - i >= 16)
+            _mm_storeu_si128((__m128i *)(out + i), bytes);
+        else
+            _mm_mask_storeu_epi8(out + i, mask, bytes);
+    }
+}
+#else
+/* A NaN gives `low`. Numbers beyond 1024 are clamped anyway, so that adding 1.5 * 2^23 rounds to the nearest even. */
+DENSE_INLINE uint8_t requantized(int32_t sum, float scale, const struct blocked_gemm_requantize *how, bool divides)
+{
+    float value = (float)sum * scale;
+    value = divides ? value / how->divisor : value;
+    value = value > -1024 ? value : -1024;
+    value = value < 1024 ? value : 1024;
+    value = value + 0x1.8p23f - 0x1.8p23f + how->zero;
+    value = value > how->low ? value : how->low;
+    value = value < how->high ? value : how->high;
+    return (uint8_t)(int32_t)value;
+}
+
+DENSE_INLINE void requantize_all(const int32_t *restrict sums, uint32_t count, const struct blocked_gemm_shift *shift,
+                                 const struct blocked_gemm_requantize *how, uint8_t *restrict out, bool by_column,
+                                 bool scales, bool divides)
+{
+    const struct blocked_gemm_shift by = *shift;
+    const struct blocked_gemm_requantize to = *how;
+    uint32_t same = unshift_same(&by);
+    for (uint32_t i = 0; i < count; i++)
+        out[i] = requantized((int32_t)unshifted(sums, i, &by, same, by_column), to.scale[scales ? i : 0], &to, divides);
+}
+#endif
+
+DENSE_INLINE void requantize_by(const int32_t *sums, uint32_t count, const struct blocked_gemm_shift *shift,
+                                const struct blocked_gemm_requantize *how, uint8_t *out, bool divides)
+{
+    if (shift->zeros && how->scale_step)
+        requantize_all(sums, count, shift, how, out, true, true, divides);
+    else if (shift->zeros)
+        requantize_all(sums, count, shift, how, out, true, false, divides);
+    else if (how->scale_step)
+        requantize_all(sums, count, shift, how, out, false, true, divides);
+    else
+        requantize_all(sums, count, shift, how, out, false, false, divides);
+}
+
+static void requantize(const int32_t *sums, uint32_t count, const struct blocked_gemm_shift *shift,
+                       const struct blocked_gemm_requantize *how, uint8_t *out)
+{
+    if (how->divisor == 1)
+        requantize_by(sums, count, shift, how, out, false);
+    else
+        requantize_by(sums, count, shift, how, out, true);
+}
+
+const struct blocked_gemm_integers KERN_ISA_PASTE(blocked_gemm_integers_, ISA) = { interleave, unshift, requantize,
+                                                                                   row_of_bytes };
+
+/* ---- tiles: not of the GEMM micro-kernel, which has FLOAT32 alone ---- */
+
+#if defined(__AVX512F__)
+enum { TILE_VECS = 4, TILE_ROWS = 6, K_PACK = 4 };
+#elif defined(__AVX2__)
+enum { TILE_VECS = 2, TILE_ROWS = 6, K_PACK = 2 };
+#elif defined(__aarch64__) /* twice the registers */
+enum { TILE_VECS = 4, TILE_ROWS = 6, K_PACK = 2 };
+#else
+enum { TILE_VECS = 2, TILE_ROWS = 4, K_PACK = 2 };
+#endif
+
+enum { BYTES = sizeof(vec) };
+enum number { F32, F64, INTEGERS };
+
+typedef double doubles __attribute__((vector_size(BYTES)));
+typedef uint32_t words __attribute__((vector_size(BYTES)));
+
+/* One pack in all lanes. */
+DENSE_INLINE vec tile_set(enum number number, const char *from)
+{
+    uint32_t word;
+    if (number == F64)
+        return (vec)(*(const double *)from - (doubles){ 0 });
+    memcpy(&word, from, sizeof(word));
+    return (vec)(word - (words){ 0 });
+}
+
+/* sums + a * b, packs of integers as pairs of 16-bit numbers or, with AVX-512, as bytes. */
+DENSE_INLINE words tile_add_packs(words sums, words a, words b)
+{
+#if defined(__AVX512F__)
+    /* GCC 12 copies and spills the sums around the intrinsic: three times slower. */
+    __asm__("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(a), "v"(b));
+    return sums;
+#elif defined(__AVX2__)
+    return sums + (words)_mm256_madd_epi16((__m256i)a, (__m256i)b);
+#elif defined(__SSE2__)
+    return sums + (words)_mm_madd_epi16((__m128i)a, (__m128i)b);
+#elif defined(__aarch64__)
+    int16x8_t x = (int16x8_t)a, y = (int16x8_t)b;
+    int32x4_t low = vmull_s16(vget_low_s16(x), vget_low_s16(y));
+    return sums + (words)vpaddq_s32(low, vmull_high_s16(x, y));
+#else
+    typedef int16_t pairs __attribute__((vector_size(BYTES)));
+    pairs x = (pairs)a, y = (pairs)b;
+    for (uint32_t i = 0; i < BYTES / sizeof(uint32_t); i++)
+        sums[i] += (uint32_t)(x[2 * i] * y[2 * i]) + (uint32_t)(x[2 * i + 1] * y[2 * i + 1]);
+    return sums;
+#endif
+}
+
+DENSE_INLINE doubles tile_add_doubles(doubles sums, doubles a, doubles b)
+{
+#if defined(ISA_PORTABLE) /* the processor may lack fused operations */
+    return sums + a * b;
+#elif defined(__AVX512F__)
+    return _mm512_fmadd_pd(a, b, sums);
+#elif defined(__AVX2__)
+    return _mm256_fmadd_pd(a, b, sums);
+#else
+    return vfmaq_f64(sums, a, b);
+#endif
+}
+
+DENSE_INLINE vec tile_add(enum number number, vec sums, vec a, vec b)
+{
+    if (number == INTEGERS)
+        return (vec)tile_add_packs((words)sums, (words)a, (words)b);
+    if (number == F64)
+        return (vec)tile_add_doubles((doubles)sums, (doubles)a, (doubles)b);
+    return vec_fma(a, b, sums);
+}
+
+/* Unrolled at once, since registers have no numbers; with the 16 registers of SSE2, GCC 12 then copies the sums at each
+ * step, 1.25 times slower. */
+#if defined(ISA_PORTABLE)
+#define TILE_EACH_ROW for (uint32_t r = 0; r < rows; r++)
+#define TILE_EACH_VEC for (uint32_t v = 0; v < vectors; v++)
+#else
+#define TILE_EACH_ROW _Pragma("GCC unroll 6") for (uint32_t r = 0; r < rows; r++)
+#define TILE_EACH_VEC _Pragma("GCC unroll 4") for (uint32_t v = 0; v < vectors; v++)
+#endif
+
+DENSE_INLINE void tile_vectors(uint32_t vectors, uint32_t rows, enum number number, const struct blocked_gemm_tile *t)
+{
+    const uint64_t packs = t->packs, pack_bytes = number == F64 ? sizeof(double) : sizeof(float);
+    const char *a = t->a, *b = t->b;
+    vec total[TILE_ROWS][TILE_VECS];
+    TILE_EACH_ROW TILE_EACH_VEC total[r][v] = (vec){ 0 };
+    for (uint64_t w = 0; w < packs; w++, a += pack_bytes) {
+        vec right[TILE_VECS];
+        TILE_EACH_VEC right[v] = vec_load((const float *)(b + (w * TILE_VECS + v) * BYTES));
+        TILE_EACH_ROW
+        {
+            vec left = tile_set(number, a + r * packs * pack_bytes);
+            TILE_EACH_VEC total[r][v] = tile_add(number, total[r][v], left, right[v]);
+        }
+    }
+    TILE_EACH_ROW TILE_EACH_VEC vec_store((float *)((char *)t->sums + r * t->step * pack_bytes + v * BYTES),
+                                          total[r][v]);
+}
+
+DENSE_INLINE void tile_rows(uint32_t rows, enum number number, const struct blocked_gemm_tile *t)
+{
+    const uint32_t lanes = BYTES / (number == F64 ? sizeof(double) : sizeof(float));
+    UKERNEL_BY_COUNT((t->columns + lanes - 1) / lanes, TILE_VECS, tile_vectors, rows, number, t)
+}
+
+#define TILE(name, number, width, k_pack, integers)                                                                    \
+    static void tile_##name(const struct blocked_gemm_tile *t)                                                         \
+    {                                                                                                                  \
+        UKERNEL_BY_COUNT(t->rows, TILE_ROWS, tile_rows, number, t)                                                     \
+    }                                                                                                                  \
+    static const struct blocked_gemm_isa name = { TILE_ROWS, TILE_VECS * BYTES / (width), k_pack, width, tile_##name,  \
+                                                  integers };
+TILE(f32, F32, 4, 1, NULL)
+TILE(f64, F64, 8, 1, NULL)
+
+/* ---- rows ---- */
+
+KERN_ISA_RUN_WITH(gemm_float, blocked_gemm_run(blocked_gemm_isa_for(call->op, &f32, &f64), call, begin, end))
+KERN_ISA_RUN_WITH(conv_float, blocked_conv_run(blocked_gemm_isa_for(call->op, &f32, &f64), call, begin, end))
+
+#define INT_ROW(name, kind)                                                                                            \
+    KERN_PACKED_ROW(name, blocked_##kind##_plan(&integers, op, out), blocked_##kind##_pack_bytes(&integers, op),       \
+                    blocked_##kind##_pack(&integers, op, source, packed))                                              \
+    void kern_##name##_run(const struct kern_call *call, uint64_t begin, uint64_t end)                                 \
+    {                                                                                                                  \
+        blocked_##kind##_run(&integers, call, begin, end);                                                             \
+    }
+
+#if defined(ISA_PORTABLE) || defined(__x86_64__) /* the portable ones have NEON in them */
+TILE(integers, INTEGERS, 4, K_PACK, &KERN_ISA_TABLE(blocked_gemm_integers_))
+#if defined(__AVX512F__)
+INT_ROW(gemm_int_vnni, gemm)
+INT_ROW(conv_int_vnni, conv)
+#elif defined(__AVX2__)
+INT_ROW(gemm_int_avx2, gemm)
+INT_ROW(conv_int_avx2, conv)
+#else
+INT_ROW(gemm_int, gemm)
+INT_ROW(conv_int, conv)
+#endif
+#endif

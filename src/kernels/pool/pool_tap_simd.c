@@ -1,0 +1,517 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pooling tap by tap, in any layout: FLOAT64, whose taps join in the order of the reference so that results are its
+ * own, and maxima of integers. Rows of results are made one channel after the other, or pixels of some channels. */
+#include "kernels/core/isa.h"
+#include "kernels/core/copy_body.h"
+#include "kernels/pool/pool.h"
+
+#include <math.h>
+
+/* Taps `tap_step` apart for `count` results from the begin-th on, whose elements are `step` apart; positions likewise.
+ */
+struct pool_span {
+    const void *from;
+    int64_t begin, count, step, taps, tap_step, position, stride, tap_stride;
+};
+
+/* What a row of results, or the channels of a pixel, are made in: FLOAT64 or elements of the integer type; but with
+ * indices of integers keys, that is signed numbers in the same order of 64 bits for types of 64 and of 32 bits
+ * otherwise. The positions in the channel have as many bits, -1 where there is none. */
+struct pool_taps {
+    const struct kern_call *call;
+    const struct kern_pool *pool;
+    struct pool_shape s;
+    uint32_t bytes; /* of an element */
+    void (*join)(const struct pool_taps *p, const struct pool_span *span);
+    void *acc, *place;
+    /* FLOAT64: results of a row whose windows have all columns inside. Integers: columns that any result sees. */
+    int64_t inside[2];
+    double *counts; /* FLOAT64: what averages of a row divide by */
+    void *line;     /* integers: rows of a window joined, whose columns join then; NULL: they join one by one */
+};
+
+#define POOL_PLACES(wide, type)                                                                                        \
+    for (int64_t i = 0; i < count; i++) {                                                                              \
+        const wide place = ((const wide *)p->place)[i];                                                                \
+        ((type *)to)[i * step] = place < 0 ? 0 : (type)(base + (uint64_t)i * base_step + (uint64_t)place);             \
+        COPY_ONE_BY_ONE;                                                                                               \
+    }
+
+/* The indices of `count` results from `at` on, `step` apart, as those of channels `base_step` apart. */
+static void pool_store_places(const struct pool_taps *p, const int64_t *at, int64_t step, uint64_t base_step,
+                              int64_t count)
+{
+    const struct kern_op *op = p->call->op;
+    const uint32_t bytes = kern_type_bytes(op->tensors[2].type);
+    const uint64_t base = pool_index_base(op, &p->s, at);
+    char *to = (char *)p->call->data[2] + pool_offset(p->s.index, at) * bytes;
+    if (p->bytes == 8 && bytes == 8)
+        POOL_PLACES(int64_t, uint64_t)
+    else if (p->bytes == 8)
+        POOL_PLACES(int64_t, uint32_t)
+    else if (bytes == 8)
+        POOL_PLACES(int32_t, uint64_t)
+    else
+        POOL_PLACES(int32_t, uint32_t)
+}
+
+/* The window of `channels` results from `at` on. */
+static void pool_pixel(const struct pool_taps *p, const int64_t *at, int64_t channels)
+{
+    const struct pool_shape *s = &p->s;
+    struct pool_window w;
+    pool_window_at(s, p->call->data[0], at, &w);
+    if (w.begin[2] == w.end[2])
+        return;
+    const int64_t i2 = w.position[2] + w.begin[2] * s->dilation[2];
+    struct pool_span span = { .count = channels,
+                              .step = s->x[1],
+                              .taps = w.end[2] - w.begin[2],
+                              .tap_step = s->dilation[2] * s->x[4],
+                              .tap_stride = s->dilation[2] };
+    for (int64_t k0 = w.begin[0]; k0 < w.end[0]; k0++) {
+        const int64_t i0 = w.position[0] + k0 * s->dilation[0];
+        for (int64_t k1 = w.begin[1]; k1 < w.end[1]; k1++) {
+            const int64_t i1 = w.position[1] + k1 * s->dilation[1];
+            span.from = (const char *)w.x + (w.at + i0 * s->x[2] + i1 * s->x[3] + i2 * s->x[4]) * p->bytes;
+            span.position = (i0 * s->in[1] + i1) * s->in[2] + i2;
+            p->join(p, &span);
+        }
+    }
+}
+
+/* `input` for every row of X that the row of results at `at` sees; returns how many these are. */
+static int64_t pool_rows(const struct pool_taps *p, const int64_t *at,
+                         void (*input)(const struct pool_taps *p, int64_t x_at, int64_t position, bool first))
+{
+    const struct pool_shape *s = &p->s;
+    struct pool_window w;
+    int64_t rows = 0;
+    pool_window_at(s, NULL, at, &w);
+    for (int64_t k0 = w.begin[0]; k0 < w.end[0]; k0++) {
+        const int64_t i0 = w.position[0] + k0 * s->dilation[0];
+        for (int64_t k1 = w.begin[1]; k1 < w.end[1]; k1++) {
+            const int64_t i1 = w.position[1] + k1 * s->dilation[1];
+            input(p, w.at + i0 * s->x[2] + i1 * s->x[3], (i0 * s->in[1] + i1) * s->in[2], !rows);
+            rows++;
+        }
+    }
+    return rows;
+}
+
+/* A row of pixels of `lanes` channels, one of all such rows: of the first. */
+static void pool_pixels_at(const struct pool_taps *p, int64_t lanes, uint64_t unit, int64_t *at)
+{
+    const struct pool_shape *s = &p->s;
+    const int64_t blocks = (p->call->op->tensors[1].sizes[1] + lanes - 1) / lanes, row = (int64_t)unit;
+    at[4] = 0;
+    at[3] = row % s->out[1];
+    at[2] = row / s->out[1] % s->out[0];
+    at[1] = row / s->out[1] / s->out[0] % blocks * lanes;
+    at[0] = row / s->out[1] / s->out[0] / blocks;
+}
+
+/* ---- FLOAT64 ---- */
+
+enum pool_f64_kind { POOL_F64_SUM, POOL_F64_SIZE, POOL_F64_SQUARE, POOL_F64_TOP };
+
+/* acc with one more element x */
+DENSE_INLINE double pool_f64_one(enum pool_f64_kind kind, double acc, double x)
+{
+    if (kind == POOL_F64_TOP)
+        return x > acc ? x : acc;
+    return acc + (kind == POOL_F64_SUM ? x : kind == POOL_F64_SIZE ? fabs(x) : x * x);
+}
+
+/* All taps of each result in one go: few taps, a constant number. */
+DENSE_INLINE void pool_f64_few(enum pool_f64_kind kind, const struct pool_span *span, double *restrict acc,
+                               int64_t taps, int64_t step)
+{
+    const double *restrict from = span->from;
+    const int64_t count = span->count, apart = span->tap_step;
+    for (int64_t i = 0; i < count; i++) {
+        double sum = acc[i];
+        for (int64_t t = 0; t < taps; t++)
+            sum = pool_f64_one(kind, sum, from[i * step + t * apart]);
+        acc[i] = sum;
+    }
+}
+
+/* Tap by tap. */
+DENSE_INLINE void pool_f64_many(enum pool_f64_kind kind, const struct pool_span *span, double *restrict acc,
+                                int64_t step)
+{
+    const int64_t count = span->count;
+    for (int64_t t = 0; t < span->taps; t++) {
+        const double *restrict from = (const double *)span->from + t * span->tap_step;
+        for (int64_t i = 0; i < count; i++)
+            acc[i] = pool_f64_one(kind, acc[i], from[i * step]);
+    }
+}
+
+/* POOL_F64_CHANNELS results that stay in registers. */
+DENSE_INLINE void pool_f64_lanes(enum pool_f64_kind kind, const struct pool_span *span, double *restrict acc)
+{
+    double sum[POOL_F64_CHANNELS];
+    memcpy(sum, acc, sizeof(sum));
+    for (int64_t t = 0; t < span->taps; t++)
+        for (int64_t i = 0; i < POOL_F64_CHANNELS; i++)
+            sum[i] = pool_f64_one(kind, sum[i], ((const double *)span->from)[t * span->tap_step + i * span->step]);
+    memcpy(acc, sum, sizeof(sum));
+}
+
+DENSE_INLINE void pool_f64_join_as(enum pool_f64_kind kind, const struct pool_span *span, double *acc)
+{
+    if (span->count == POOL_F64_CHANNELS && span->step > 2)
+        pool_f64_lanes(kind, span, acc);
+    else if (span->taps == 2 && span->step == 2)
+        pool_f64_few(kind, span, acc, 2, 2);
+    else if (span->taps == 3 && span->step == 2)
+        pool_f64_few(kind, span, acc, 3, 2);
+    else if (span->taps == 3 && span->step == 1)
+        pool_f64_few(kind, span, acc, 3, 1);
+    else if (span->step == 1)
+        pool_f64_many(kind, span, acc, 1);
+    else if (span->step == 2)
+        pool_f64_many(kind, span, acc, 2);
+    else
+        pool_f64_many(kind, span, acc, span->step);
+}
+
+/* Maxima and where they lie; NaN is none. */
+static void pool_f64_places(const struct pool_span *span, double *restrict acc, int64_t *restrict place)
+{
+    for (int64_t t = 0; t < span->taps; t++) {
+        const double *restrict from = (const double *)span->from + t * span->tap_step;
+        const int64_t position = span->position + t * span->tap_stride;
+        for (int64_t i = 0; i < span->count; i++) {
+            const double x = from[i * span->step];
+            const bool take = x > acc[i] || (place[i] < 0 && x == x);
+            acc[i] = take ? x : acc[i];
+            place[i] = take ? position + i * span->stride : place[i];
+        }
+    }
+}
+
+static void pool_f64_join(const struct pool_taps *p, const struct pool_span *span)
+{
+    double *acc = (double *)p->acc + span->begin;
+    if (p->pool->mode == KERN_POOL_AVERAGE)
+        pool_f64_join_as(POOL_F64_SUM, span, acc);
+    else if (p->pool->mode == KERN_POOL_LP && p->pool->p == 1)
+        pool_f64_join_as(POOL_F64_SIZE, span, acc);
+    else if (p->pool->mode == KERN_POOL_LP)
+        pool_f64_join_as(POOL_F64_SQUARE, span, acc);
+    else if (!p->pool->has_indices)
+        pool_f64_join_as(POOL_F64_TOP, span, acc);
+    else
+        pool_f64_places(span, acc, (int64_t *)p->place + span->begin);
+}
+
+static void pool_f64_clear(const struct pool_taps *p, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        ((double *)p->acc)[i] = p->pool->mode == KERN_POOL_MAX ? -INFINITY : 0;
+        ((int64_t *)p->place)[i] = -1;
+    }
+}
+
+/* What the average of some dimensions divides by; 1 instead of 0, as the sum is 0 then. */
+static double pool_f64_count(const struct pool_taps *p, const int64_t *at, uint32_t first, uint32_t end)
+{
+    double count = 1;
+    for (uint32_t d = first; d < end; d++)
+        count *= pool_count(&p->s, d, at[d + 2], p->pool->include_padding);
+    return count > 0 ? count : 1;
+}
+
+/* `count` results from `at` on, along dimension d (channels or the last one). */
+static void pool_f64_store(const struct pool_taps *p, const int64_t *at, uint32_t d, int64_t count)
+{
+    const struct pool_shape *s = &p->s;
+    const double outer = p->pool->mode != KERN_POOL_AVERAGE ? 1 : pool_f64_count(p, at, 0, d == 1 ? 3 : 2);
+    double *y = (double *)p->call->data[1] + pool_offset(s->y, at), *acc = p->acc;
+    for (int64_t i = 0; i < count && p->pool->mode == KERN_POOL_AVERAGE; i++)
+        acc[i] /= d == 1 ? outer : outer * p->counts[i];
+    for (int64_t i = 0; i < count; i++)
+        y[i * s->y[d]] = p->pool->mode == KERN_POOL_LP && p->pool->p == 2 ? sqrt(acc[i]) : acc[i];
+    if (p->pool->has_indices)
+        pool_store_places(p, at, s->index[d],
+                          d == 1 && p->pool->whole_indices ? (uint64_t)(s->in[0] * s->in[1] * s->in[2]) : 0, count);
+}
+
+/* `count` results from the begin-th on, which see the same taps of the input row with element x_at, whose position is
+ * given. */
+static void pool_f64_piece(const struct pool_taps *p, int64_t x_at, int64_t position, int64_t begin, int64_t count)
+{
+    const struct pool_shape *s = &p->s;
+    int64_t first, last;
+    pool_taps(s, 2, begin, &first, &last);
+    const int64_t at = begin * s->stride[2] - s->pad[2] + first * s->dilation[2];
+    if (first == last)
+        return;
+    pool_f64_join(p, &(struct pool_span){ .from = (const double *)p->call->data[0] + x_at + at * s->x[4],
+                                          .begin = begin,
+                                          .count = count,
+                                          .step = s->stride[2] * s->x[4],
+                                          .taps = last - first,
+                                          .tap_step = s->dilation[2] * s->x[4],
+                                          .position = position + at,
+                                          .stride = s->stride[2],
+                                          .tap_stride = s->dilation[2] });
+}
+
+static void pool_f64_input(const struct pool_taps *p, int64_t x_at, int64_t position, bool first)
+{
+    const int64_t *inside = p->inside;
+    for (int64_t i = 0; i < inside[0]; i++)
+        pool_f64_piece(p, x_at, position, i, 1);
+    if (inside[0] < inside[1])
+        pool_f64_piece(p, x_at, position, inside[0], inside[1] - inside[0]);
+    for (int64_t i = inside[1]; i < p->s.out[2]; i++)
+        pool_f64_piece(p, x_at, position, i, 1);
+}
+
+static void pool_f64_columns(struct pool_taps *p)
+{
+    const struct pool_shape *s = &p->s;
+    for (int64_t i = 0; i < s->out[2]; i++) {
+        int64_t begin, end;
+        p->counts[i] = pool_f64_count(p, (const int64_t[5]){ 0, 0, 0, 0, i }, 2, 3);
+        pool_taps(s, 2, i, &begin, &end);
+        if (end - begin < s->window[2])
+            continue;
+        p->inside[0] = p->inside[1] ? p->inside[0] : i;
+        p->inside[1] = i + 1;
+    }
+}
+
+static void pool_f64_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    struct pool_taps p = { .call = call, .pool = &call->op->u.pool, .bytes = 8, .join = pool_f64_join };
+    const struct kern_view *y = &call->op->tensors[1];
+    int64_t at[5];
+    pool_shape_init(call->op, &p.s);
+    const int64_t lanes = pool_f64_channels(call->op, &p.s), most = BASE_MAX(lanes, p.s.out[2]);
+    p.acc = call->worker_scratch;
+    p.place = (double *)p.acc + most;
+    p.counts = (double *)p.place + most;
+    if (!lanes)
+        pool_f64_columns(&p);
+    for (uint64_t unit = begin; unit < end; unit++) {
+        if (!lanes) {
+            pool_row_at(y, unit, at);
+            pool_f64_clear(&p, p.s.out[2]);
+            pool_rows(&p, at, pool_f64_input);
+            pool_f64_store(&p, at, 4, p.s.out[2]);
+            continue;
+        }
+        pool_pixels_at(&p, lanes, unit, at);
+        const int64_t channels = BASE_MIN(lanes, y->sizes[1] - at[1]);
+        for (; at[4] < p.s.out[2]; at[4]++) {
+            pool_f64_clear(&p, channels);
+            pool_pixel(&p, at, channels);
+            pool_f64_store(&p, at, 1, channels);
+        }
+    }
+}
+
+KERN_ISA_RUN(pool_f64, pool_f64_run)
+
+/* ---- maxima of integers ---- */
+
+/* Taking one maximum twice does no harm: the last vector overlaps the one before. */
+enum { POOL_INT_PART = 32 };
+#define POOL_INT_LANES(type) (POOL_INT_PART / (int64_t)sizeof(type))
+#define POOL_INT_MAX(type, first, lanes, step)                                                                         \
+    for (int64_t i = 0; i < (lanes); i++) {                                                                            \
+        const type x = from[((first) + i) * (step)], b = best[(first) + i];                                            \
+        best[(first) + i] = x > b ? x : b;                                                                             \
+    }
+/* Elements two apart as the low halves of pairs; the last one has no other half. */
+#define POOL_INT_LOW(type, pair, first, lanes)                                                                         \
+    for (int64_t i = 0; i < (lanes); i++) {                                                                            \
+        pair two;                                                                                                      \
+        memcpy(&two, from + 2 * ((first) + i), sizeof(two));                                                           \
+        best[(first) + i] = (type)two > best[(first) + i] ? (type)two : best[(first) + i];                             \
+    }
+#define POOL_INT_PAIRS(type, pair)                                                                                     \
+    const int64_t pairs = count - 1;                                                                                   \
+    if (pairs >= POOL_INT_PART) {                                                                                      \
+        for (; at + POOL_INT_PART <= pairs; at += POOL_INT_PART)                                                       \
+            POOL_INT_LOW(type, pair, at, POOL_INT_PART)                                                                \
+        at = pairs - POOL_INT_PART;                                                                                    \
+        POOL_INT_LOW(type, pair, at, POOL_INT_PART)                                                                    \
+    } else {                                                                                                           \
+        POOL_INT_LOW(type, pair, 0, pairs)                                                                             \
+    }                                                                                                                  \
+    POOL_INT_MAX(type, pairs, 1, 2)
+#define POOL_INT_EVEN(type, pair) POOL_INT_MAX(type, 0, count, 2)
+#define POOL_INT_ROW(name, type, wide, flip, even, pair)                                                               \
+    static void pool_int_most_##name(type *restrict best, const type *restrict from, int64_t step, int64_t count)      \
+    {                                                                                                                  \
+        int64_t at = 0;                                                                                                \
+        if (step == 1 && count >= POOL_INT_LANES(type)) {                                                              \
+            for (; at + POOL_INT_LANES(type) <= count; at += POOL_INT_LANES(type))                                     \
+                POOL_INT_MAX(type, at, POOL_INT_LANES(type), 1)                                                        \
+            at = count - POOL_INT_LANES(type);                                                                         \
+            POOL_INT_MAX(type, at, POOL_INT_LANES(type), 1)                                                            \
+        } else if (step == 2) {                                                                                        \
+            even(type, pair)                                                                                           \
+        } else {                                                                                                       \
+            POOL_INT_MAX(type, 0, count, step)                                                                         \
+        }                                                                                                              \
+    }                                                                                                                  \
+    DENSE_INLINE void pool_int_place_##name(wide *restrict best, wide *restrict place, const type *restrict from,      \
+                                            int64_t step, wide position, wide stride, int64_t count)                   \
+    {                                                                                                                  \
+        for (int64_t i = 0; i < count; i++) {                                                                          \
+            const wide key = (wide)(from[i * step] ^ (flip)), b = best[i], p = place[i];                               \
+            const wide take = -(wide)((p < 0) | (key > b));                                                            \
+            best[i] = (key & take) | (b & ~take);                                                                      \
+            place[i] = (position & take) | (p & ~take);                                                                \
+            position += stride;                                                                                        \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static void pool_int_values_##name(const void *keys, void *y, int64_t step, int64_t count)                         \
+    {                                                                                                                  \
+        const wide *restrict from = (const wide *)keys;                                                                \
+        type *restrict to = (type *)y;                                                                                 \
+        for (int64_t i = 0; step == 1 && i < count; i++)                                                               \
+            to[i] = (type)((type)from[i] ^ (flip));                                                                    \
+        for (int64_t i = 0; step != 1 && i < count; i++) {                                                             \
+            to[i * step] = (type)((type)from[i] ^ (flip));                                                             \
+            COPY_ONE_BY_ONE;                                                                                           \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static void pool_int_line_##name(void *best, const void *from, int64_t count)                                      \
+    {                                                                                                                  \
+        pool_int_most_##name((type *)best, (const type *)from, 1, count);                                              \
+    }                                                                                                                  \
+    static void pool_int_join_##name(const struct pool_taps *p, const struct pool_span *span)                          \
+    {                                                                                                                  \
+        for (int64_t t = 0; t < span->taps; t++) {                                                                     \
+            const type *from = (const type *)span->from + t * span->tap_step;                                          \
+            const wide position = (wide)(span->position + t * span->tap_stride), stride = (wide)span->stride;          \
+            wide *best = (wide *)p->acc + span->begin, *place = (wide *)p->place + span->begin;                        \
+            if (!p->pool->has_indices)                                                                                 \
+                pool_int_most_##name((type *)p->acc + span->begin, from, span->step, span->count);                     \
+            else if (span->step == 1)                                                                                  \
+                pool_int_place_##name(best, place, from, 1, position, stride, span->count);                            \
+            else if (span->step == 2)                                                                                  \
+                pool_int_place_##name(best, place, from, 2, position, stride, span->count);                            \
+            else                                                                                                       \
+                pool_int_place_##name(best, place, from, span->step, position, stride, span->count);                   \
+        }                                                                                                              \
+    }
+POOL_INT_ROW(s8, int8_t, int32_t, 0, POOL_INT_PAIRS, uint16_t)
+POOL_INT_ROW(u8, uint8_t, int32_t, 0, POOL_INT_PAIRS, uint16_t)
+POOL_INT_ROW(s16, int16_t, int32_t, 0, POOL_INT_PAIRS, uint32_t)
+POOL_INT_ROW(u16, uint16_t, int32_t, 0, POOL_INT_PAIRS, uint32_t)
+POOL_INT_ROW(s32, int32_t, int32_t, 0, POOL_INT_PAIRS, uint64_t)
+POOL_INT_ROW(u32, uint32_t, int32_t, (uint32_t)INT32_MIN, POOL_INT_PAIRS, uint64_t)
+POOL_INT_ROW(s64, int64_t, int64_t, 0, POOL_INT_EVEN, int64_t)
+POOL_INT_ROW(u64, uint64_t, int64_t, (uint64_t)INT64_MIN, POOL_INT_EVEN, uint64_t)
+
+static const struct {
+    void (*join)(const struct pool_taps *p, const struct pool_span *span);
+    void (*values)(const void *keys, void *y, int64_t step, int64_t count);
+    void (*line)(void *best, const void *from, int64_t count);
+} pool_int_types[] = {
+    [DML_TENSOR_DATA_TYPE_INT8] = { pool_int_join_s8, pool_int_values_s8, pool_int_line_s8 },
+    [DML_TENSOR_DATA_TYPE_UINT8] = { pool_int_join_u8, pool_int_values_u8, pool_int_line_u8 },
+    [DML_TENSOR_DATA_TYPE_INT16] = { pool_int_join_s16, pool_int_values_s16, pool_int_line_s16 },
+    [DML_TENSOR_DATA_TYPE_UINT16] = { pool_int_join_u16, pool_int_values_u16, pool_int_line_u16 },
+    [DML_TENSOR_DATA_TYPE_INT32] = { pool_int_join_s32, pool_int_values_s32, pool_int_line_s32 },
+    [DML_TENSOR_DATA_TYPE_UINT32] = { pool_int_join_u32, pool_int_values_u32, pool_int_line_u32 },
+    [DML_TENSOR_DATA_TYPE_INT64] = { pool_int_join_s64, pool_int_values_s64, pool_int_line_s64 },
+    [DML_TENSOR_DATA_TYPE_UINT64] = { pool_int_join_u64, pool_int_values_u64, pool_int_line_u64 },
+};
+
+/* Tap k of the last dimension; x and position are of the input row's first element. */
+static void pool_int_tap(const struct pool_taps *p, const char *x, int64_t position, int64_t k)
+{
+    const struct pool_shape *s = &p->s;
+    const int64_t stride = s->stride[2], first = k * s->dilation[2] - s->pad[2];
+    const int64_t begin = first < 0 ? (-first + stride - 1) / stride : 0;
+    const int64_t end = first < s->in[2] ? (s->in[2] - 1 - first) / stride + 1 : 0;
+    const int64_t at = first + begin * stride;
+    const struct pool_span span = { .from = x + at * s->x[4] * p->bytes,
+                                    .begin = begin,
+                                    .count = BASE_MIN(end, s->out[2]) - begin,
+                                    .step = stride * s->x[4],
+                                    .taps = 1,
+                                    .position = position + at,
+                                    .stride = stride };
+    if (span.count > 0)
+        p->join(p, &span);
+}
+
+static void pool_int_input(const struct pool_taps *p, int64_t x_at, int64_t position, bool first)
+{
+    const char *from = (const char *)p->call->data[0] + x_at * p->bytes;
+    if (p->line && first)
+        memcpy(p->line, from, (size_t)p->s.in[2] * p->bytes);
+    else if (p->line)
+        pool_int_types[p->call->op->tensors[0].type].line(p->line, from, p->s.in[2]);
+    for (int64_t k = p->inside[0]; !p->line && k < p->inside[1]; k++)
+        pool_int_tap(p, from, position, k);
+}
+
+static void pool_int_row(const struct pool_taps *p, const int64_t *at, const void *least)
+{
+    const DML_TENSOR_DATA_TYPE type = p->call->op->tensors[1].type;
+    const uint64_t width = (uint64_t)p->s.out[2];
+    const uint32_t wide = p->bytes == 8 ? 8 : 4;
+    const int64_t none = -1;
+    char *to = (char *)p->call->data[1] + pool_offset(p->s.y, at) * p->bytes;
+    copy_row(p->pool->has_indices ? wide : p->bytes, p->acc, 1, least, 0, width);
+    if (p->pool->has_indices)
+        copy_row(wide, p->place, 1, &none, 0, width);
+    const int64_t rows = pool_rows(p, at, pool_int_input);
+    for (int64_t k = p->inside[0]; p->line && rows && k < p->inside[1]; k++)
+        pool_int_tap(p, p->line, 0, k);
+    if (!p->pool->has_indices) {
+        copy_row(p->bytes, to, p->s.y[4], p->acc, 1, width);
+        return;
+    }
+    pool_int_types[type].values(p->acc, to, p->s.y[4], p->s.out[2]);
+    pool_store_places(p, at, p->s.index[4], 0, p->s.out[2]);
+}
+
+static void pool_int_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    const struct kern_view *y = &call->op->tensors[1];
+    struct pool_taps p = { .call = call, .pool = &call->op->u.pool, .bytes = kern_type_bytes(y->type) };
+    const bool is_signed = y->type == DML_TENSOR_DATA_TYPE_INT8 || y->type == DML_TENSOR_DATA_TYPE_INT16 ||
+                           y->type == DML_TENSOR_DATA_TYPE_INT32 || y->type == DML_TENSOR_DATA_TYPE_INT64;
+    /* Keys of unsigned numbers are signed ones where they are no wider. Of the lowest number, the low bytes count. */
+    int64_t at[5], last[2], least = is_signed ? INT64_MIN >> (64 - 8 * p.bytes) : 0;
+    if (!is_signed && p.pool->has_indices && p.bytes >= 4)
+        least = INT64_MIN >> (64 - 8 * p.bytes);
+    pool_shape_init(call->op, &p.s);
+    p.join = pool_int_types[y->type].join;
+    p.acc = call->worker_scratch;
+    p.place = (int64_t *)p.acc + p.s.out[2];
+    if (!p.pool->has_indices && p.s.x[4] == 1 && p.s.stride[2] <= p.s.window[2] * p.s.dilation[2])
+        p.line = (int64_t *)p.place + p.s.out[2];
+    pool_taps(&p.s, 2, p.s.out[2] - 1, &last[0], &last[1]);
+    pool_taps(&p.s, 2, 0, &p.inside[0], &p.inside[1]);
+    p.inside[0] = BASE_MIN(p.inside[0], last[0]);
+    p.inside[1] = BASE_MAX(p.inside[1], last[1]);
+    const bool by_channels = pool_int_by_channels(call->op, &p.s);
+    for (uint64_t unit = begin; unit < end && !by_channels; unit++) {
+        pool_row_at(y, unit, at);
+        pool_int_row(&p, at, &least);
+    }
+    for (uint64_t unit = begin; unit < end && by_channels; unit++) {
+        pool_pixels_at(&p, y->sizes[1], unit, at);
+        for (; at[4] < p.s.out[2]; at[4]++) {
+            p.acc = (char *)call->data[1] + pool_offset(p.s.y, at) * p.bytes;
+            copy_row(p.bytes, p.acc, 1, &least, 0, y->sizes[1]);
+            pool_pixel(&p, at, y->sizes[1]);
+        }
+    }
+}
+
+KERN_ISA_RUN(pool_int, pool_int_run)

@@ -1,0 +1,556 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reductions, softmax, normalisations and the sums of their gradients, of FLOAT32, FLOAT16 and bfloat16. Sums go on in
+ * double, so that large images keep their mean. */
+#include "kernels/core/dense.h"
+#include "kernels/core/stream.h"
+#include "kernels/reduce/reduction.h"
+
+#include <math.h>
+
+const uint32_t kern_reduction_tensors[KERN_TENSORS_MAX] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
+
+uint32_t kern_reduction_axes(const struct kern_op *op)
+{
+    switch (op->kind) {
+    case KERN_REDUCE:
+        return op->u.reduce.axes;
+    case KERN_SOFTMAX:
+        return op->u.softmax.axes;
+    case KERN_NORM:
+        return op->u.norm.axes;
+    case KERN_MOMENTS:
+        return op->u.moments.axes;
+    case KERN_GRAD_SUMS:
+        return op->u.grad_sums.axes;
+    default:
+        return UINT32_C(1) << op->u.lp_norm.axis;
+    }
+}
+
+bool kern_reduction_is_position(DML_REDUCE_FUNCTION function)
+{
+    return function == DML_REDUCE_FUNCTION_ARGMAX || function == DML_REDUCE_FUNCTION_ARGMIN;
+}
+
+void kern_reduction_iterators(const struct kern_op *op, bool row_major, struct kern_iterator *outer,
+                              struct kern_iterator *inner)
+{
+    const uint32_t count = op->input_count + op->output_count, axes = kern_reduction_axes(op);
+    kern_iterator_init(outer, op, kern_reduction_tensors, count, ~axes, 0);
+    kern_iterator_init(inner, op, kern_reduction_tensors, count, axes, row_major ? KERN_ITERATOR_ROW_MAJOR : 0);
+}
+
+bool kern_reduction_in_columns(const struct kern_iterator *outer, const struct kern_iterator *inner)
+{
+    return outer->strides[0][outer->rank - 1] == 1 && outer->sizes[outer->rank - 1] >= 4 && inner->count > 1 &&
+           inner->strides[0][inner->rank - 1] != 1;
+}
+
+void kern_reduction_store(const struct kern_call *call, const struct kern_map_isa *isa,
+                          const struct kern_iterator *outer, uint32_t t, uint64_t first, uint32_t width,
+                          DML_TENSOR_DATA_TYPE from, const void *values)
+{
+    const DML_TENSOR_DATA_TYPE type = call->op->tensors[t].type;
+    void *y = (void *)kern_at(call->data[t], type, kern_iterator_offset(outer, t, first));
+    uint64_t converted[KERN_REDUCTION_TILE];
+    kern_convert(isa, type, converted, from, values, width);
+    kern_copy_row(kern_type_bytes(type), y, outer->strides[t][outer->rank - 1], converted, 1, width);
+}
+
+/* ---- what is accepted, and how it is cut ---- */
+
+bool kern_reduction_float_accepts(const struct kern_op *op)
+{
+    const uint32_t y = op->input_count, tensors = y + op->output_count, own = op->epilogue ? op->epilogue_input : y;
+    if (!dense_is_short_float(op->tensors[0].type) || kern_view_elements(&op->tensors[0]) >= UINT32_MAX)
+        return false;
+    for (uint32_t t = 0; t < tensors; t++)
+        if (op->tensors[t].rank != op->tensors[0].rank ||
+            ((t < own || t >= y) && !kern_type_bytes(op->tensors[t].type)))
+            return false;
+    switch (op->kind) {
+    case KERN_NORM:
+        return op->output_count == 1;
+    case KERN_LP_NORM:
+        return op->output_count == 1 && (op->u.lp_norm.p == 1 || op->u.lp_norm.p == 2);
+    case KERN_SOFTMAX:
+        return !op->epilogue && y == 1 &&
+               (op->u.softmax.mode != KERN_SOFTMAX_HARD || dense_is_short_float(op->tensors[1].type));
+    case KERN_MOMENTS:
+        return !op->epilogue && y == 1 && tensors == 3;
+    case KERN_GRAD_SUMS:
+        return !op->epilogue && y == 3 && tensors == 6 && dense_is_short_float(op->tensors[1].type);
+    default:
+        return !op->epilogue;
+    }
+}
+
+#define DIRECT_MIN 16 /* elements of a line that are worth a call */
+
+/* Are lines of the tile dense in X and Y, and dense or constant in all others? */
+static bool is_direct(const struct kern_op *op, const struct kern_iterator *line)
+{
+    const uint32_t last = line->rank - 1, y = op->input_count;
+    if (op->epilogue || op->output_count != 1 || line->sizes[last] < DIRECT_MIN)
+        return false;
+    for (uint32_t t = 0; t <= y; t++) {
+        const int64_t stride = line->strides[t][last];
+        if (!kern_reduction_in_place(op->tensors[t].type) || (stride != 1 && (t == 0 || t == y || stride != 0)))
+            return false;
+    }
+    return true;
+}
+
+/* All but call, isa and scratch. */
+static void layout(struct kern_reductions *groups, const struct kern_op *op)
+{
+    /* Positions are counted in the order of indices. */
+    const bool row_major = (op->kind == KERN_REDUCE && kern_reduction_is_position(op->u.reduce.function)) ||
+                           (op->kind == KERN_SOFTMAX && op->u.softmax.mode == KERN_SOFTMAX_HARD);
+    /* A product's error has no room for FLOAT32, which columns join in. */
+    const bool product = op->kind == KERN_REDUCE && op->u.reduce.function == DML_REDUCE_FUNCTION_MULTIPLY;
+    kern_reduction_iterators(op, row_major, &groups->outer, &groups->inner);
+    groups->columns = !product && kern_reduction_in_place(op->tensors[0].type) &&
+                      kern_reduction_in_columns(&groups->outer, &groups->inner);
+    groups->direct = is_direct(op, groups->columns ? &groups->outer : &groups->inner);
+    groups->stream = kern_streams(&op->tensors[op->input_count]);
+    uint64_t tile = BASE_MAX(1, BASE_MIN(8192 / groups->inner.count, 64));
+    groups->tile = (uint32_t)BASE_MIN(groups->columns ? KERN_REDUCTION_TILE : tile, groups->outer.count);
+}
+
+#define SPARE 64 /* elements behind a buffer */
+
+/* The next `count` elements of the scratch memory; NULL while bytes are only counted. */
+static void *carve(char *base, uint64_t *used, uint64_t count, uint32_t element)
+{
+    char *at = base ? base + *used : NULL;
+    *used += base_align_up((count + SPARE) * element, 64);
+    return at;
+}
+
+/* How many bytes it takes, but for the block interpreter's; the pieces of `base`. */
+static uint64_t scratch_init(struct kern_reductions *groups, char *base)
+{
+    struct kern_reduction_scratch *out = groups->scratch;
+    const uint64_t tile = groups->tile, block = BASE_MIN(groups->inner.count * tile, KERN_REDUCTION_BLOCK);
+    uint64_t used = 0;
+    out->sum = carve(base, &used, tile, sizeof(*out->sum));
+    out->a = carve(base, &used, tile, sizeof(*out->a));
+    out->b = carve(base, &used, tile, sizeof(*out->b));
+    out->c = carve(base, &used, tile, sizeof(*out->c));
+    out->acc = carve(base, &used, tile, sizeof(*out->acc));
+    out->position = carve(base, &used, tile, sizeof(*out->position));
+    out->block_length = (uint32_t)block;
+    out->block = carve(base, &used, block, sizeof(*out->block));
+    out->x = carve(base, &used, block, sizeof(*out->x));
+    out->raw = carve(base, &used, block, sizeof(*out->raw));
+    for (uint32_t i = 0; i < 2; i++)
+        out->further[i] = carve(base, &used, block, sizeof(float));
+    out->map = base ? base + used : NULL;
+    return used;
+}
+
+/* What is done to finished elements that are not written directly: the epilogue, or nothing but a conversion. */
+static const struct kern_map *map_of(const struct kern_op *op, uint32_t *out_inputs)
+{
+    static const struct kern_map plain = { .load_type = { DML_TENSOR_DATA_TYPE_FLOAT32 } };
+    *out_inputs = op->epilogue ? 1 + op->input_count - op->epilogue_input : 1;
+    return op->epilogue ? op->epilogue : &plain;
+}
+
+void kern_reduction_float_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+{
+    struct kern_reductions groups;
+    uint32_t inputs;
+    const struct kern_map *map = map_of(op, &inputs);
+    layout(&groups, op);
+    *out = (struct kern_work){ .units = groups.outer.count, .grain = BASE_MAX(1, 32768 / groups.inner.count) };
+    if (groups.columns)
+        out->grain = BASE_MAX(out->grain, 64);
+    out->worker_scratch_bytes = scratch_init(&groups, NULL) + kern_map_block_bytes(map, inputs);
+}
+
+/* ---- the last step ---- */
+
+/* Further input t beside the elements that are finished. */
+static struct kern_reduction_parameter further(const struct kern_reductions *groups, uint32_t t, uint64_t group,
+                                               uint64_t at, uint32_t count, float *buffer)
+{
+    const struct kern_iterator *outer = &groups->outer, *inner = &groups->inner;
+    const DML_TENSOR_DATA_TYPE type = groups->call->op->tensors[t].type;
+    const bool in_half = type == DML_TENSOR_DATA_TYPE_FLOAT16;
+    const int64_t offset = kern_iterator_offset(outer, t, group) + kern_iterator_offset(inner, t, at);
+    int64_t stride = outer->strides[t][outer->rank - 1];
+    bool half;
+    if (groups->columns || kern_iterator_linear(inner, t, at, count, &stride)) {
+        if (stride == 1 && kern_reduction_in_place(type))
+            return (struct kern_reduction_parameter){ kern_at(groups->call->data[t], type, offset),
+                                                      in_half ? KERN_REDUCTION_EACH_HALF : KERN_REDUCTION_EACH };
+        *buffer = (float)kern_read_double(type, groups->call->data[t], offset);
+        if (stride == 0)
+            return (struct kern_reduction_parameter){ buffer, KERN_REDUCTION_ONE };
+    }
+    kern_reductions_load(groups, t, group, at, count, buffer, &half);
+    return (struct kern_reduction_parameter){ buffer, KERN_REDUCTION_EACH };
+}
+
+#define ROWS_AHEAD 4
+
+/* Elements of a group from `at` on or, in columns, one of each group of the tile. */
+static void finish_run(const struct kern_reductions *groups, struct kern_reduction_finish *f, uint64_t group,
+                       uint64_t at, uint32_t count)
+{
+    const struct kern_op *op = groups->call->op;
+    const struct kern_reduction_scratch *scratch = groups->scratch;
+    f->x = kern_reductions_load(groups, 0, group, at, count, scratch->x, &f->x_half);
+    if (!groups->columns)
+        f->ahead = kern_reductions_ahead(groups, group + groups->tile, at);
+    else if (at + ROWS_AHEAD < groups->inner.count)
+        f->ahead = kern_at(f->x, op->tensors[0].type,
+                           kern_iterator_offset(&groups->inner, 0, at + ROWS_AHEAD) -
+                               kern_iterator_offset(&groups->inner, 0, at));
+    else
+        f->ahead = NULL;
+    if (op->kind == KERN_NORM && op->u.norm.has_scale)
+        f->scale = further(groups, 1, group, at, count, scratch->further[0]);
+    if (op->kind == KERN_NORM && op->u.norm.has_bias)
+        f->shift = further(groups, 1 + op->u.norm.has_scale, group, at, count, scratch->further[1]);
+    groups->isa->finish(f, count);
+}
+
+static void set_own(const struct kern_reductions *groups, struct kern_reduction_finish *f, uint32_t i)
+{
+    const struct kern_reduction_scratch *scratch = groups->scratch;
+    const enum kern_reduction_step step = groups->columns ? KERN_REDUCTION_EACH : KERN_REDUCTION_ONE;
+    f->a = (struct kern_reduction_parameter){ scratch->a + i, step };
+    f->b = (struct kern_reduction_parameter){ scratch->b + i, step };
+    f->c = (struct kern_reduction_parameter){ scratch->c + i, step };
+}
+
+/* What is finished in scratch->block goes through the epilogue to Y: sizes[0] groups, of each sizes[1] lines of
+ * sizes[2] elements from `at` on or, in columns, lines of so many groups. */
+static void store_block(const struct kern_reductions *groups, uint64_t group, uint64_t at, const uint32_t *sizes)
+{
+    const struct kern_iterator *outer = &groups->outer, *inner = &groups->inner;
+    const struct kern_op *op = groups->call->op;
+    struct kern_op map = { .kind = KERN_MAP, .output_count = 1 };
+    void *data[KERN_TENSORS_MAX] = { groups->scratch->block };
+    map.u.map = *map_of(op, &map.input_count);
+    kern_view_set_packed(&map.tensors[0], DML_TENSOR_DATA_TYPE_FLOAT32, 3, sizes);
+    for (uint32_t i = 1; i <= map.input_count; i++) {
+        const uint32_t t = i < map.input_count ? op->epilogue_input + i - 1 : op->input_count;
+        const int64_t *within = inner->strides[t] + inner->rank - 1, across = outer->strides[t][outer->rank - 1];
+        struct kern_view *view = &map.tensors[i];
+        *view = map.tensors[0];
+        view->type = op->tensors[t].type;
+        view->strides[0] = across;
+        view->strides[1] = groups->columns ? within[0] : inner->rank > 1 ? within[-1] : 0;
+        view->strides[2] = groups->columns ? across : within[0];
+        data[i] = (void *)kern_at(groups->call->data[t], view->type,
+                                  kern_iterator_offset(outer, t, group) + kern_iterator_offset(inner, t, at));
+    }
+    struct kern_call call = { .op = &map, .data = data, .worker_scratch = groups->scratch->map };
+    kern_map_run_all(&call, groups->isa->map);
+}
+
+/* Lines that are not dense in X or Y, of other types in Y, or before an epilogue: a block at a time. */
+static void finish_blocks(const struct kern_reductions *groups, struct kern_reduction_finish *f, uint64_t first,
+                          uint32_t width)
+{
+    const struct kern_iterator *inner = &groups->inner;
+    const bool columns = groups->columns;
+    const uint32_t room = groups->scratch->block_length, last = inner->rank - 1;
+    const uint64_t line = columns ? width : inner->sizes[last], apart = columns ? 1 : line;
+    const uint64_t lines = columns ? inner->sizes[last] : last ? inner->sizes[last - 1] : 1;
+    const uint32_t part = (uint32_t)BASE_MIN(line, room);
+    const uint64_t most = columns || last > 1 || inner->count > room ? 1 : room / inner->count;
+    for (uint32_t i = 0, rows; i < (columns ? 1 : width); i += rows) {
+        rows = (uint32_t)BASE_MIN(most, width - i);
+        for (uint64_t at = 0; at < inner->count;) {
+            const uint32_t count = (uint32_t)BASE_MIN(part, columns ? width : line - at % line);
+            const uint32_t many = count < line ? 1 : (uint32_t)BASE_MIN(room / count, lines - at / apart % lines);
+            for (uint32_t r = 0; r < (columns ? many : rows); r++) {
+                f->y = groups->scratch->block + (columns ? count : many * count) * r;
+                set_own(groups, f, columns ? 0 : i + r);
+                if (columns)
+                    finish_run(groups, f, first, at + r, count);
+                else
+                    finish_run(groups, f, first + i + r, at, many * count);
+            }
+            store_block(groups, first + i, at, (const uint32_t[]){ rows, many, count });
+            at += columns ? many : many * count;
+        }
+    }
+}
+
+void kern_reductions_finish(const struct kern_reductions *groups, enum kern_reduction_end end, uint64_t first,
+                            uint32_t width)
+{
+    const uint32_t y = groups->call->op->input_count;
+    const DML_TENSOR_DATA_TYPE type = groups->call->op->tensors[y].type;
+    const uint64_t line = groups->inner.sizes[groups->inner.rank - 1];
+    struct kern_reduction_finish f = { .end = end, .stream = groups->direct && groups->stream };
+    if (!groups->direct) {
+        finish_blocks(groups, &f, first, width);
+        return;
+    }
+    f.y_half = type == DML_TENSOR_DATA_TYPE_FLOAT16;
+    for (uint32_t i = 0; i < (groups->columns ? 1 : width); i++) {
+        const int64_t offset = kern_iterator_offset(&groups->outer, y, first + i);
+        set_own(groups, &f, i);
+        for (uint64_t at = 0; at < groups->inner.count; at += groups->columns ? 1 : line) {
+            f.y = (void *)kern_at(groups->call->data[y], type, offset + kern_iterator_offset(&groups->inner, y, at));
+            finish_run(groups, &f, first + i, at, groups->columns ? width : (uint32_t)line);
+        }
+    }
+}
+
+/* ---- reductions ---- */
+
+static enum kern_stat stat_of(DML_REDUCE_FUNCTION function)
+{
+    switch (function) {
+    case DML_REDUCE_FUNCTION_L1:
+        return KERN_STAT_SIZE;
+    case DML_REDUCE_FUNCTION_L2:
+    case DML_REDUCE_FUNCTION_SUM_SQUARE:
+        return KERN_STAT_SQUARES;
+    case DML_REDUCE_FUNCTION_MAX:
+    case DML_REDUCE_FUNCTION_LOG_SUM_EXP:
+        return KERN_STAT_MAX;
+    case DML_REDUCE_FUNCTION_MIN:
+        return KERN_STAT_MIN;
+    case DML_REDUCE_FUNCTION_MULTIPLY:
+        return KERN_STAT_PRODUCT;
+    default:
+        return KERN_STAT_SUM;
+    }
+}
+
+/* The greatest elements, and the sums of e^(x - those). */
+static void exponentials(const struct kern_reductions *groups, uint64_t first, uint32_t width)
+{
+    float *top = groups->scratch->a;
+    double *sum = groups->scratch->sum;
+    kern_reductions_stat(groups, KERN_STAT_MAX, first, width, NULL, sum);
+    for (uint32_t i = 0; i < width; i++)
+        top[i] = (float)sum[i];
+    kern_reductions_stat(groups, KERN_STAT_EXP, first, width, top, sum);
+}
+
+static void reduce_tile(const struct kern_reductions *groups, uint64_t first, uint32_t width)
+{
+    const struct kern_reduce *reduce = &groups->call->op->u.reduce;
+    const struct kern_reduction_scratch *scratch = groups->scratch;
+    const bool logarithm = reduce->function == DML_REDUCE_FUNCTION_LOG_SUM_EXP;
+    const double count = (double)groups->inner.count;
+    if (kern_reduction_is_position(reduce->function)) {
+        kern_reductions_position(groups, reduce->function == DML_REDUCE_FUNCTION_ARGMAX, reduce->last, first, width,
+                                 scratch->position);
+        kern_reduction_store(groups->call, groups->isa->map, &groups->outer, 1, first, width,
+                             DML_TENSOR_DATA_TYPE_UINT32, scratch->position);
+        return;
+    }
+    memset(scratch->a, 0, width * sizeof(*scratch->a));
+    if (logarithm)
+        exponentials(groups, first, width);
+    else
+        kern_reductions_stat(groups, stat_of(reduce->function), first, width, scratch->a, scratch->sum);
+    for (uint32_t i = 0; i < width; i++) {
+        const double sum = scratch->sum[i], top = scratch->a[i];
+        scratch->b[i] = (float)(!logarithm   ? kern_reduction_finished(reduce->function, sum, count)
+                                : isinf(top) ? top
+                                             : top + log(sum));
+    }
+    kern_reduction_store(groups->call, groups->isa->map, &groups->outer, 1, first, width, DML_TENSOR_DATA_TYPE_FLOAT32,
+                         scratch->b);
+}
+
+/* ---- softmax ---- */
+
+/* Short dense rows need no second exponential: the powers stay in the cache. */
+static void softmax_row(const struct kern_reductions *groups, uint64_t group)
+{
+    const struct kern_op *op = groups->call->op;
+    bool x_half = op->tensors[0].type == DML_TENSOR_DATA_TYPE_FLOAT16;
+    uint32_t length = (uint32_t)groups->inner.count;
+    const void *x = kern_at(groups->call->data[0], op->tensors[0].type, kern_iterator_offset(&groups->outer, 0, group));
+    double top = groups->isa->row(KERN_STAT_MAX, x, x_half, length, 0, NULL);
+    double sum = groups->isa->exponentials(groups->scratch->block, x, x_half, length, (float)top,
+                                           kern_reductions_ahead(groups, group + 1, 0));
+    float factor = (float)(1 / sum);
+    const struct kern_reduction_finish f = {
+        .end = KERN_REDUCTION_SCALED,
+        .x = groups->scratch->block,
+        .y =
+            (void *)kern_at(groups->call->data[1], op->tensors[1].type, kern_iterator_offset(&groups->outer, 1, group)),
+        .y_half = op->tensors[1].type == DML_TENSOR_DATA_TYPE_FLOAT16,
+        .stream = groups->stream,
+        .a = { &factor, KERN_REDUCTION_ONE },
+        .b = { &factor, KERN_REDUCTION_ONE },
+        .c = { &factor, KERN_REDUCTION_ONE },
+    };
+    groups->isa->finish(&f, length);
+}
+
+static void softmax_tile(const struct kern_reductions *groups, uint64_t first, uint32_t width)
+{
+    const struct kern_reduction_scratch *scratch = groups->scratch;
+    const bool logarithm = groups->call->op->u.softmax.mode == KERN_SOFTMAX_LOG;
+    const bool rows = groups->direct && !groups->columns && groups->inner.rank == 1 &&
+                      groups->inner.count <= KERN_REDUCTION_BLOCK && !logarithm;
+    for (uint32_t i = 0; i < width && rows; i++)
+        softmax_row(groups, first + i);
+    if (rows)
+        return;
+    if (groups->columns)
+        kern_reductions_powers(groups, first, width, scratch->a, scratch->sum);
+    else
+        exponentials(groups, first, width);
+    for (uint32_t i = 0; i < width; i++)
+        scratch->b[i] = (float)(logarithm ? log(scratch->sum[i]) : 1 / scratch->sum[i]);
+    kern_reductions_finish(groups, logarithm ? KERN_REDUCTION_LESS : KERN_REDUCTION_POWERS, first, width);
+}
+
+/* ones[i] = index i is the position ? 1 : 0, as elements of Y. */
+static void write_one(DML_TENSOR_DATA_TYPE type, void *ones, uint32_t i, bool one)
+{
+    if (type == DML_TENSOR_DATA_TYPE_FLOAT32)
+        ((float *)ones)[i] = one;
+    else
+        ((uint16_t *)ones)[i] = !one ? 0 : type == DML_TENSOR_DATA_TYPE_FLOAT16 ? 0x3c00 : 0x3f80;
+}
+
+/* One row of zeros but for a one; in the caches only if they keep it. */
+static void hardmax_row(const struct kern_reductions *groups, uint64_t group, uint32_t position)
+{
+    DML_TENSOR_DATA_TYPE type = groups->call->op->tensors[1].type;
+    const uint32_t bytes = kern_type_bytes(type);
+    char *y = (char *)groups->call->data[1] + kern_iterator_offset(&groups->outer, 1, group) * bytes;
+    float *ones = groups->scratch->block;
+    for (uint64_t at = 0; at < groups->inner.count; at += KERN_REDUCTION_BLOCK) {
+        uint32_t count = (uint32_t)BASE_MIN(groups->inner.count - at, KERN_REDUCTION_BLOCK);
+        bool here = position >= at && position - at < count;
+        int64_t stride;
+        if (here)
+            write_one(type, ones, (uint32_t)(position - at), true);
+        if (groups->stream && kern_iterator_linear(&groups->inner, 1, at, count, &stride) && stride == 1)
+            kern_stream(y + kern_iterator_offset(&groups->inner, 1, at) * bytes, ones, (uint64_t)count * bytes);
+        else
+            kern_iterator_store(&groups->inner, 1, type, y, at, count, ones);
+        if (here)
+            write_one(type, ones, (uint32_t)(position - at), false);
+    }
+}
+
+static void hardmax_columns(const struct kern_reductions *groups, uint64_t first, uint32_t width)
+{
+    DML_TENSOR_DATA_TYPE type = groups->call->op->tensors[1].type;
+    int64_t offset = kern_iterator_offset(&groups->outer, 1, first);
+    int64_t stride = groups->outer.strides[1][groups->outer.rank - 1];
+    float *ones = groups->scratch->block;
+    for (uint64_t i = 0; i < groups->inner.count; i++) {
+        void *y = (void *)kern_at(groups->call->data[1], type, offset + kern_iterator_offset(&groups->inner, 1, i));
+        for (uint32_t j = 0; j < width; j++)
+            write_one(type, ones, j, groups->scratch->position[j] == i);
+        kern_copy_row(kern_type_bytes(type), y, stride, ones, 1, width);
+    }
+}
+
+static void hardmax_tile(const struct kern_reductions *groups, uint64_t first, uint32_t width)
+{
+    kern_reductions_position(groups, true, false, first, width, groups->scratch->position);
+    if (groups->columns) {
+        hardmax_columns(groups, first, width);
+        return;
+    }
+    memset(groups->scratch->block, 0, groups->scratch->block_length * sizeof(*groups->scratch->block));
+    for (uint32_t i = 0; i < width; i++)
+        hardmax_row(groups, first + i, groups->scratch->position[i]);
+}
+
+/* ---- normalisations: a = mean as FLOAT32, b = 1 / deviation, c = what a lost of the mean, scaled by b ---- */
+
+static void norm_tile(const struct kern_reductions *groups, uint64_t first, uint32_t width)
+{
+    const struct kern_norm *norm = &groups->call->op->u.norm;
+    const struct kern_reduction_scratch *scratch = groups->scratch;
+    double count = (double)groups->inner.count, mean[KERN_REDUCTION_TILE];
+    memset(scratch->a, 0, width * sizeof(*scratch->a));
+    memset(mean, 0, width * sizeof(*mean));
+    if (norm->use_mean)
+        kern_reductions_moments(groups, first, width, mean, scratch->sum);
+    else
+        kern_reductions_stat(groups, KERN_STAT_SQUARES, first, width, scratch->a, scratch->sum);
+    for (uint32_t i = 0; i < width; i++) {
+        double factor = norm->use_variance ? 1 / sqrt(scratch->sum[i] / count + norm->epsilon) : 1;
+        scratch->a[i] = (float)mean[i];
+        scratch->b[i] = (float)factor;
+        scratch->c[i] = (float)((scratch->a[i] - mean[i]) * factor);
+    }
+    kern_reductions_finish(groups, KERN_REDUCTION_AFFINE, first, width);
+}
+
+static void lp_norm_tile(const struct kern_reductions *groups, uint64_t first, uint32_t width)
+{
+    const struct kern_lp_norm *norm = &groups->call->op->u.lp_norm;
+    const struct kern_reduction_scratch *scratch = groups->scratch;
+    memset(scratch->a, 0, width * sizeof(*scratch->a));
+    kern_reductions_stat(groups, norm->p == 1 ? KERN_STAT_SIZE : KERN_STAT_SQUARES, first, width, scratch->a,
+                         scratch->sum);
+    for (uint32_t i = 0; i < width; i++)
+        scratch->b[i] = (float)fmax(norm->p == 1 ? scratch->sum[i] : sqrt(scratch->sum[i]), norm->epsilon);
+    kern_reductions_finish(groups, KERN_REDUCTION_DIVIDED, first, width);
+}
+
+/* ---- moments and the sums of gradients ---- */
+
+static void store_sums(const struct kern_reductions *groups, uint32_t t, uint64_t first, uint32_t width,
+                       const double *values)
+{
+    kern_reduction_store(groups->call, groups->isa->map, &groups->outer, t, first, width, DML_TENSOR_DATA_TYPE_FLOAT64,
+                         values);
+}
+
+static void moments_tile(const struct kern_reductions *groups, uint64_t first, uint32_t width)
+{
+    double mean[KERN_REDUCTION_TILE], squares[KERN_REDUCTION_TILE];
+    kern_reductions_moments(groups, first, width, mean, squares);
+    for (uint32_t i = 0; i < width; i++)
+        squares[i] /= (double)groups->inner.count;
+    store_sums(groups, 1, first, width, mean);
+    store_sums(groups, 2, first, width, squares);
+}
+
+static void grad_sums_tile(const struct kern_reductions *groups, uint64_t first, uint32_t width)
+{
+    const DML_TENSOR_DATA_TYPE type = groups->call->op->tensors[2].type;
+    double sums[3 * KERN_REDUCTION_TILE];
+    float *center = groups->scratch->a;
+    for (uint32_t i = 0; i < width; i++)
+        center[i] =
+            (float)kern_read_double(type, groups->call->data[2], kern_iterator_offset(&groups->outer, 2, first + i));
+    kern_reductions_pairs(groups, first, width, center, sums);
+    for (uint32_t s = 0; s < 3; s++)
+        store_sums(groups, 3 + s, first, width, sums + s * width);
+}
+
+void kern_reduction_float_run(const struct kern_call *call, const struct kern_reduction_isa *isa, uint64_t begin,
+                              uint64_t end)
+{
+    static void (*const tiles[KERN_KIND_COUNT])(const struct kern_reductions *groups, uint64_t first,
+                                                uint32_t width) = {
+        [KERN_REDUCE] = reduce_tile,   [KERN_SOFTMAX] = softmax_tile, [KERN_NORM] = norm_tile,
+        [KERN_LP_NORM] = lp_norm_tile, [KERN_MOMENTS] = moments_tile, [KERN_GRAD_SUMS] = grad_sums_tile,
+    };
+    const bool hard = call->op->kind == KERN_SOFTMAX && call->op->u.softmax.mode == KERN_SOFTMAX_HARD;
+    struct kern_reductions groups = { .call = call, .isa = isa };
+    layout(&groups, call->op);
+    scratch_init(&groups, call->worker_scratch);
+    for (uint32_t width; begin < end; begin += width) {
+        uint64_t left = BASE_MIN(end - begin, kern_iterator_row_left(&groups.outer, begin));
+        width = (uint32_t)BASE_MIN(left, groups.tile);
+        (hard ? hardmax_tile : tiles[call->op->kind])(&groups, begin, width);
+    }
+    kern_stream_end();
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+/* KERN_ATTENTION: a workgroup per query and up to 256 columns of V. Keys come in blocks of 256: an invocation computes the
+ * score of one, then the weights (of an online softmax) are multiplied with V, where params.lanes invocations take the
+ * columns and the others every so manieth key. Tensors: 0 Q, 1 K, 2 V, masks, Y. */
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#define PARAMETERS attention_params
+#include "shaders/attention/attention_params.h"
+#include "shaders/core/views.glsl"
+
+#define KEYS GROUP_SIZE
+
+shared float weights[KEYS];
+shared float parts[GROUP_SIZE];
+
+/* Where the query is: batch, head, row. */
+uint batch, head, row;
+
+int offset4(uint t, uint h, uint i)
+{
+    return int(batch) * view(t).strides[0] + int(h) * view(t).strides[1] + int(i) * view(t).strides[2];
+}
+
+int vector_element(uint t)
+{
+    return int(Words(place_of(t, int(batch) * view(t).strides[0]).address).v);
+}
+
+/* How many keys exist for this query (kernels/attention/attention.h). */
+uint existing_keys()
+{
+    uint total = view(1).sizes[2];
+    if (params.end != 0u && params.skips_masked != 0u)
+        total = min(total, uint(max(vector_element(params.end), 0)));
+    if (params.past == 0u)
+        return total;
+    int past = vector_element(params.past);
+    uint before = type_of(params.past) == TYPE_UINT32 ? uint(past) : uint(max(past, 0));
+    uint fresh = params.causal != 0u ? min(row + 1u, params.new_keys) : params.new_keys;
+    return before >= total ? total : min(before + fresh, total);
+}
+
+float score_of(uint key)
+{
+    uint group = head / (view(0).sizes[1] / view(1).sizes[1]), depth = view(1).sizes[3];
+    int q = offset4(0u, head, row), k = offset4(1u, group, key);
+    float sum = 0.0;
+    for (uint d = 0u; d < depth; d++)
+        sum += load_real(0u, q + int(d) * view(0).strides[3]) * load_real(1u, k + int(d) * view(1).strides[3]);
+    sum *= params.scale;
+    bool masked = params.start != 0u && int(key) < vector_element(params.start);
+    if (params.end != 0u)
+        masked = masked || int(key) >= vector_element(params.end);
+    if (params.keep != 0u) {
+        int at = offset4(params.keep, head, row) + int(key) * view(params.keep).strides[3];
+        masked = masked || load_int(params.keep, at) == 0;
+    }
+    if (params.mask != 0u)
+        sum += load_real(params.mask, offset4(params.mask, head, row) + int(key) * view(params.mask).strides[3]);
+    return masked ? sum + params.filter_by : sum;
+}
+
+/* The greatest of the workgroup's values, or their sum; NaN counts in sums only. */
+float combine(float value, bool adds)
+{
+    uint me = gl_LocalInvocationID.x;
+    parts[me] = value;
+    barrier();
+    for (uint half_size = GROUP_SIZE / 2u; half_size > 0u; half_size /= 2u) {
+        if (me < half_size) {
+            float other = parts[me + half_size];
+            parts[me] = adds ? parts[me] + other : other > parts[me] || is_nan(parts[me]) ? other : parts[me];
+        }
+        barrier();
+    }
+    float result = parts[0];
+    barrier();
+    return result;
+}
+
+/* Adds the block's weights times V's column to `sum`: of every keys' part that this invocation has. */
+float add_block(float sum, uint first, uint count, uint column)
+{
+    uint group = head / (view(0).sizes[1] / view(1).sizes[1]), step = GROUP_SIZE / params.lanes;
+    for (uint n = gl_LocalInvocationID.x / params.lanes; n < count && column < view(2).sizes[3]; n += step)
+        sum += weights[n] * load_real(2u, offset4(2u, group, first + n) + int(column) * view(2).strides[3]);
+    return sum;
+}
+
+void run_query(uint chunk)
+{
+    uint me = gl_LocalInvocationID.x, keys = existing_keys(), column = chunk * params.lanes + me % params.lanes;
+    float top = -INFINITY, total = 0.0, sum = 0.0;
+    for (uint first = 0u; first < keys; first += KEYS) {
+        uint count = min(keys - first, KEYS);
+        float score = me < count ? score_of(first + me) : -INFINITY;
+        float block_top = combine(score, false), new_top = block_top > top ? block_top : top;
+        float base = new_top == -INFINITY ? 0.0 : new_top;
+        float weight = me < count ? exp_of(score - base) : 0.0;
+        weights[me] = weight;
+        float block_total = combine(weight, true);
+        float rescale = exp_of(top - base);
+        total = total * rescale + block_total;
+        sum = add_block(sum * rescale, first, count, column);
+        top = new_top;
+        barrier();
+    }
+    parts[me] = sum;
+    barrier();
+    if (me < params.lanes && column < view(2).sizes[3]) {
+        for (uint i = me + params.lanes; i < GROUP_SIZE; i += params.lanes)
+            sum += parts[i];
+        bool defined = total > 0.0 || is_nan(total) || params.undefined != 0u;
+        uint y = header.inputs;
+        store_real(y, offset4(y, head, row) + int(column) * view(y).strides[3], defined ? sum / total : 0.0);
+    }
+    barrier();
+}
+
+void main()
+{
+    uint y = header.inputs, chunks = (view(2).sizes[3] + params.lanes - 1u) / params.lanes;
+    EACH_GROUP_UNIT(unit)
+    {
+        uint rest = unit / chunks;
+        row = rest % view(y).sizes[2];
+        rest /= view(y).sizes[2];
+        head = rest % view(y).sizes[1];
+        batch = rest / view(y).sizes[1];
+        run_query(unit % chunks);
+    }
+}

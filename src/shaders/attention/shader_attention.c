@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows of attention. */
+#include "shaders/attention/attention_params.h"
+#include "shaders/core/shader_block.h"
+
+#include "kernels/attention/attention.h"
+
+static uint32_t lanes(const struct kern_op *op)
+{
+    uint32_t count = 1;
+    while (count < op->tensors[2].sizes[3] && count < SHADER_GROUP_SIZE)
+        count *= 2;
+    return count;
+}
+
+/* A workgroup each: queries, times the chunks of V's columns. */
+static uint64_t units(const struct kern_op *op)
+{
+    const struct kern_view *y = &op->tensors[op->input_count];
+    return (uint64_t)y->sizes[0] * y->sizes[1] * y->sizes[2] * ((y->sizes[3] + lanes(op) - 1) / lanes(op));
+}
+
+const char *shader_attention_any_obstacle(const struct kern_op *op)
+{
+    for (uint32_t t = 0; t < op->input_count + op->output_count; t++)
+        if (op->tensors[t].type == DML_TENSOR_DATA_TYPE_FLOAT64)
+            return "there is no shader for it in FLOAT64";
+    return units(op) > UINT32_MAX ? "the shaders do not count that many elements" : shader_block_obstacle(op);
+}
+
+void shader_attention_any_plan(const struct kern_op *op, struct shader_work *out)
+{
+    shader_add(out, SHADER_attention, op, units(op), 1, sizeof(struct attention_params));
+}
+
+void shader_attention_any_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
+                                uint32_t *words)
+{
+    const struct kern_attention *attention = &op->u.attention;
+    struct attention_inputs in;
+    attention_inputs_init(op, &in);
+    const struct attention_params params = { .scale = attention->scale,
+                                             .filter_by = attention->filter,
+                                             .new_keys = attention->new_keys,
+                                             .causal = attention->causal,
+                                             .undefined = attention->undefined,
+                                             .skips_masked = attention->filter == -INFINITY,
+                                             .mask = in.mask,
+                                             .keep = in.keep,
+                                             .end = in.end,
+                                             .start = in.start,
+                                             .past = in.past,
+                                             .lanes = lanes(op) };
+    shader_block_write(op, places, units(op), &params, sizeof(params), words);
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+/* KERN_CONV forward, of small windows or few output channels, as in depthwise convolutions: one element of the result
+ * per invocation. Tensors: as for conv_any.comp. */
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#define PARAMETERS conv_direct_params
+#define CONV       params.conv
+#include "shaders/conv/conv_params.h"
+#include "shaders/core/views.glsl"
+#include "shaders/gemm/tile_number.glsl"
+
+/* Sizes of the window along the last two dimensions; 0: to be read from the parameters. */
+layout(constant_id = 2) const uint ROWS = 0;
+layout(constant_id = 3) const uint COLUMNS = 0;
+
+struct Result {
+    uint image, channel;
+    ivec3 at;
+};
+
+/* Neighbours in memory are computed by neighbours. */
+Result result_of(uint number)
+{
+    Result result;
+    if (params.channels_last != 0u) {
+        result.channel = number % CONV.out_channels;
+        number /= CONV.out_channels;
+    }
+    for (int d = 2; d >= 0; d--) {
+        result.at[d] = int(number % uint(CONV.out_sizes[d]));
+        number /= uint(CONV.out_sizes[d]);
+    }
+    if (params.channels_last == 0u) {
+        result.channel = number % CONV.out_channels;
+        number /= CONV.out_channels;
+    }
+    result.image = number;
+    return result;
+}
+
+NUMBER zero_point(int tensor, int at)
+{
+#ifdef TILE_INTEGER
+    if (tensor >= 0)
+        return load_number(type_of(uint(tensor)), address_of(uint(tensor)), at);
+#endif
+    return NUMBER(0);
+}
+
+/* Of the last two dimensions of the window in one channel; x, w: of its first element, `at`: its position in X. */
+NUMBER sum_plane(int x, int w, ivec2 at, NUMBER x_zero, NUMBER w_zero)
+{
+    int rows = ROWS != 0u ? int(ROWS) : CONV.kernel[1], columns = COLUMNS != 0u ? int(COLUMNS) : CONV.kernel[2];
+    uvec2 x_base = address_of(0u), w_base = address_of(1u);
+    ivec2 dilation = ivec2(CONV.dilations[1], CONV.dilations[2]), size = ivec2(CONV.in_sizes[1], CONV.in_sizes[2]);
+    ivec2 x_step = ivec2(CONV.x[3], CONV.x[4]) * dilation, w_step = ivec2(CONV.w[3], CONV.w[4]);
+    NUMBER sum = NUMBER(0);
+    for (int i = 0; i < rows; i++) {
+        bool row_inside = uint(at.x + i * dilation.x) < uint(size.x);
+        for (int j = 0; j < columns; j++) {
+            if (row_inside && uint(at.y + j * dilation.y) < uint(size.y))
+                sum += (load_number(type_of(0u), x_base, x + i * x_step.x + j * x_step.y) - x_zero) *
+                       (load_number(type_of(1u), w_base, w + i * w_step.x + j * w_step.y) - w_zero);
+        }
+    }
+    return sum;
+}
+
+void store_sum(Result result, NUMBER sum)
+{
+    int to = int(result.image) * CONV.y[0] + int(result.channel) * CONV.y[1];
+    to += result.at.x * CONV.y[2] + result.at.y * CONV.y[3] + result.at.z * CONV.y[4];
+#ifdef TILE_INTEGER
+    if (CONV.bias >= 0)
+        sum += load_int(uint(CONV.bias), int(result.channel) * CONV.bias_step);
+    store_int(header.inputs, to, sum);
+#else
+    if (CONV.bias >= 0)
+        sum += load_real(uint(CONV.bias), int(result.channel) * CONV.bias_step);
+    store_real(header.inputs, to, sum);
+#endif
+}
+
+void main()
+{
+    EACH_UNIT(number)
+    {
+        Result result = result_of(number);
+        ivec3 at = result.at * ivec3(CONV.steps[0], CONV.steps[1], CONV.steps[2]);
+        at -= ivec3(CONV.pad[0], CONV.pad[1], CONV.pad[2]);
+        int group = int(result.channel / CONV.out_group);
+        int x = int(result.image) * CONV.x[0] + group * int(CONV.in_group) * CONV.x[1] + at.y * CONV.x[3] +
+                at.z * CONV.x[4];
+        int w = int(result.channel) * CONV.w[0];
+        NUMBER x_zero = zero_point(CONV.x_zero, 0);
+        NUMBER w_zero = zero_point(CONV.w_zero, int(result.channel) * CONV.zero_step), sum = NUMBER(0);
+        for (int c = 0; c < int(CONV.in_group); c++)
+            for (int i = 0; i < CONV.kernel[0]; i++) {
+                int plane = at.x + i * CONV.dilations[0];
+                if (uint(plane) < uint(CONV.in_sizes[0]))
+                    sum += sum_plane(x + c * CONV.x[1] + plane * CONV.x[2], w + c * CONV.w[1] + i * CONV.w[2], at.yz,
+                                     x_zero, w_zero);
+            }
+        store_sum(result, sum);
+    }
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+/* KERN_CONV as products by tiles, one for each image and group: rows are its output channels, columns pixels, and what
+ * is summed are the elements of a window in all its input channels, which are loaded from where they lie. Tensors: as
+ * for conv_any.comp. */
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#define PARAMETERS conv_tile_params
+#define TILE_PARAMS params.tile
+#define CONV        params.conv
+#include "shaders/conv/conv_params.h"
+#include "shaders/core/views.glsl"
+#include "shaders/gemm/tile_number.glsl"
+#include "shaders/gemm/tile_finish.glsl"
+
+#ifdef TILE_LARGE
+#define PIXELS 128
+#define TAPS   8
+#else
+#define PIXELS 64
+#define TAPS   16
+#endif
+/* Positions along the spatial dimensions, the sum of which is a pixel's, and what they and the channel give to the
+ * element's place. */
+shared ivec4 pixels[PIXELS], taps[TAPS];
+shared int weights[TAPS];
+
+/* Of the parameters, read once: w_step = from output channel to output channel. */
+uint x_type, w_type;
+uvec2 x_base, w_base;
+bool transposed;
+ivec3 in_sizes, x_steps;
+int w_step;
+/* Of the current image and group. */
+int channel, first_pixel, x_start, w_start, y_start;
+
+/* A pixel's position, and its place in a channel of Y. */
+int pixel_in_y(int pixel, out ivec3 at)
+{
+    at.z = pixel % CONV.out_sizes[2];
+    pixel /= CONV.out_sizes[2];
+    at.y = pixel % CONV.out_sizes[1];
+    at.x = pixel / CONV.out_sizes[1];
+    return at.x * CONV.y[2] + at.y * CONV.y[3] + at.z * CONV.y[4];
+}
+
+int place_in_x(ivec3 at)
+{
+    return at.x * x_steps.x + at.y * x_steps.y + at.z * x_steps.z;
+}
+
+void read_parameters()
+{
+    x_type = type_of(0u);
+    w_type = type_of(1u);
+    x_base = address_of(0u);
+    w_base = address_of(1u);
+    transposed = CONV.transposed != 0u;
+    in_sizes = ivec3(CONV.in_sizes[0], CONV.in_sizes[1], CONV.in_sizes[2]);
+    x_steps = ivec3(CONV.x[2], CONV.x[3], CONV.x[4]);
+    w_step = CONV.w[transposed ? 1 : 0];
+}
+
+void begin(uint batch, uint m, uint n)
+{
+    int groups = int(CONV.out_channels / CONV.out_group), image = int(batch) / groups, group = int(batch) % groups;
+    read_parameters();
+    channel = group * int(CONV.out_group);
+    first_pixel = int(n);
+    x_start = image * CONV.x[0] + group * int(CONV.in_group) * CONV.x[1];
+    w_start = transposed ? group * int(CONV.in_group) * CONV.w[0] : channel * CONV.w[0];
+    y_start = image * CONV.y[0] + channel * CONV.y[1];
+    uint i = gl_LocalInvocationID.x;
+    if (i < PIXELS) {
+        ivec3 at, pad = ivec3(CONV.pad[0], CONV.pad[1], CONV.pad[2]);
+        pixel_in_y(int(n + i), at);
+        if (transposed)
+            at += pad;
+        else
+            at = at * ivec3(CONV.steps[0], CONV.steps[1], CONV.steps[2]) - pad;
+        pixels[i] = ivec4(at, place_in_x(at));
+    }
+}
+
+/* What is summed runs over the window within each channel, or with channels_first the other way round. */
+void prepare(uint k)
+{
+    uint i = gl_LocalInvocationID.x, window = uint(CONV.kernel[0] * CONV.kernel[1] * CONV.kernel[2]);
+    if (i >= TAPS)
+        return;
+    k += i;
+    int c = int(params.channels_first != 0u ? k % CONV.in_group : k / window);
+    int tap = int(params.channels_first != 0u ? k / CONV.in_group : k % window);
+    ivec3 size = ivec3(CONV.kernel[0], CONV.kernel[1], CONV.kernel[2]);
+    ivec3 at = ivec3(tap / size.z / size.y, tap / size.z % size.y, tap % size.z), flipped = size - 1 - at;
+    ivec3 dilated = at * ivec3(CONV.dilations[0], CONV.dilations[1], CONV.dilations[2]);
+    at = CONV.flip != 0u ? flipped : at;
+    weights[i] = c * CONV.w[transposed ? 0 : 1] + at.x * CONV.w[2] + at.y * CONV.w[3] + at.z * CONV.w[4];
+    dilated = transposed ? -dilated : dilated;
+    taps[i] = ivec4(dilated, c * CONV.x[1] + (transposed ? 0 : place_in_x(dilated)));
+}
+
+NUMBER zero_point(int tensor, int at)
+{
+#ifdef TILE_INTEGER
+    if (tensor >= 0)
+        return load_number(type_of(uint(tensor)), address_of(uint(tensor)), at);
+#endif
+    return NUMBER(0);
+}
+
+NUMBER load_a(uint m, uint k, uint row)
+{
+    NUMBER w = load_number(w_type, w_base, w_start + int(m) * w_step + weights[row]);
+    return w - zero_point(CONV.w_zero, (channel + int(m)) * CONV.zero_step);
+}
+
+NUMBER load_b(uint n, uint k, uint row)
+{
+    ivec4 pixel = pixels[int(n) - first_pixel], tap = taps[row];
+    ivec3 at = pixel.xyz + tap.xyz;
+    int from = pixel.w + tap.w;
+    if (transposed) {
+        ivec3 steps = ivec3(CONV.steps[0], CONV.steps[1], CONV.steps[2]), whole = at / steps;
+        at = ivec3(whole.x * steps.x == at.x ? whole.x : -1, whole.y * steps.y == at.y ? whole.y : -1,
+                   whole.z * steps.z == at.z ? whole.z : -1);
+        from = tap.w + place_in_x(whole);
+    }
+    if (any(greaterThanEqual(uvec3(at), uvec3(in_sizes))))
+        return NUMBER(0);
+    return load_number(x_type, x_base, x_start + from) - zero_point(CONV.x_zero, 0);
+}
+
+void finish(uint m, uint n, NUMBER sum)
+{
+    ivec3 at;
+    int pixel = pixel_in_y(int(n), at);
+    store_result(y_start + int(m) * CONV.y[1] + pixel, (channel + int(m)) * CONV.bias_step, sum);
+}
+
+#include "shaders/gemm/tile.glsl"

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows of convolutions. */
+#include "shaders/conv/conv_params.h"
+#include "shaders/core/shader_block.h"
+#include "shaders/gemm/shader_tile.h"
+
+#include "kernels/conv/conv.h"
+#include "kernels/core/rows.h"
+
+static uint64_t result_elements(const struct kern_op *op)
+{
+    return kern_view_elements(&op->tensors[op->input_count]);
+}
+
+/* Shaders count positions in and around the image in 32 bits. */
+static bool positions_fit(const struct conv_shape *s)
+{
+    for (uint32_t d = 0; d < 3; d++) {
+        if (s->stride[d] > INT32_MAX || s->dilation[d] > INT32_MAX || s->out[d] * s->stride[d] > INT32_MAX / 2 ||
+            s->kernel[d] * s->dilation[d] > INT32_MAX / 4 || s->pad[d] > INT32_MAX / 4)
+            return false;
+    }
+    return s->kernel[0] * s->kernel[1] <= INT32_MAX;
+}
+
+static const char *obstacle(const struct kern_op *op, struct conv_shape *out)
+{
+    const char *found = shader_block_obstacle(op);
+    if (found)
+        return found;
+    if (!kern_conv_any_ref_accepts(op) || !conv_shape_init(op, out))
+        return "there is no shader for it in these types";
+    return positions_fit(out) ? NULL : "the shaders do not count that many elements";
+}
+
+static struct conv_params conv_parameters(const struct kern_op *op)
+{
+    const struct kern_conv *conv = &op->u.conv;
+    const struct kern_view *views[] = { &op->tensors[0], &op->tensors[1], &op->tensors[op->input_count] };
+    struct conv_params params = { .bias = conv->has_bias ? 2 : -1, .x_zero = -1, .w_zero = -1 };
+    int *const strides[] = { params.x, params.w, params.y };
+    const uint32_t zeros = 2 + conv->has_bias, missing = KERN_SPATIAL_MAX - conv->spatial;
+    struct conv_shape s;
+    conv_shape_init(op, &s);
+    for (uint32_t d = 0; d < 3; d++) {
+        params.in_sizes[d] = (int)s.in[d];
+        params.out_sizes[d] = (int)s.out[d];
+        params.kernel[d] = (int)s.kernel[d];
+        params.steps[d] = (int)s.stride[d];
+        params.dilations[d] = (int)s.dilation[d];
+        params.pad[d] = (int)s.pad[d];
+    }
+    for (uint32_t v = 0; v < 3; v++)
+        for (uint32_t d = 0; d < views[v]->rank; d++)
+            strides[v][d < 2 ? d : d + missing] = views[v]->sizes[d] > 1 ? (int)views[v]->strides[d] : 0;
+    params.bias_step = (int)s.bias;
+    params.in_group = s.in_group;
+    params.out_group = s.out_group;
+    params.out_channels = s.out_channels;
+    params.transposed = s.transposed;
+    params.flip = s.flip;
+    if (conv->integer && conv->has_x_zero)
+        params.x_zero = (int)zeros;
+    if (conv->integer && conv->has_w_zero) {
+        const struct kern_view *zero = &op->tensors[zeros + conv->has_x_zero];
+        params.w_zero = (int)zeros + conv->has_x_zero;
+        params.zero_step = zero->sizes[1] > 1 ? (int)zero->strides[1] : 0;
+    }
+    return params;
+}
+
+/* ---- any convolution ---- */
+
+const char *shader_conv_any_obstacle(const struct kern_op *op)
+{
+    struct conv_shape shape;
+    return obstacle(op, &shape);
+}
+
+void shader_conv_any_plan(const struct kern_op *op, struct shader_work *out)
+{
+    const bool has_double = op->tensors[0].type == DML_TENSOR_DATA_TYPE_FLOAT64;
+    struct shader_dispatch *dispatch = shader_add(out, has_double ? SHADER_conv_any_f64 : SHADER_conv_any, op,
+                                                  result_elements(op), SHADER_GROUP_SIZE, sizeof(struct conv_params));
+    dispatch->constants[dispatch->constant_count++] = op->u.conv.integer;
+}
+
+void shader_conv_any_write(const struct kern_op *op, uint32_t index, const struct shader_place *places, uint32_t *words)
+{
+    const struct conv_params params = conv_parameters(op);
+    shader_block_write(op, places, result_elements(op), &params, sizeof(params), words);
+}
+
+/* ---- small windows or few output channels ---- */
+
+/* With less, most of a tile would be empty. */
+#define TILE_CHANNELS_MIN 4 /* output channels of a group */
+#define TILE_DEPTH_MIN    8 /* elements of a window in all channels */
+/* Single channels: their windows stay in the first-level cache. */
+#define DIRECT_TAPS_MAX 128
+
+static bool by_tiles(const struct conv_shape *s)
+{
+    const int64_t taps = s->kernel[0] * s->kernel[1] * s->kernel[2];
+    return s->out_group >= TILE_CHANNELS_MIN && taps * s->in_group >= TILE_DEPTH_MIN &&
+           (s->in_group > 1 || taps > DIRECT_TAPS_MAX);
+}
+
+const char *shader_conv_direct_obstacle(const struct kern_op *op)
+{
+    struct conv_shape s;
+    const char *found = obstacle(op, &s);
+    if (found)
+        return found;
+    if (op->tensors[0].type == DML_TENSOR_DATA_TYPE_FLOAT64)
+        return "there is no shader for it in this type";
+    if (s.transposed || s.flip)
+        return "there is no shader for it with windows of this kind";
+    return by_tiles(&s) ? "there are many channels" : NULL;
+}
+
+static struct conv_direct_params direct_parameters(const struct kern_op *op)
+{
+    struct conv_direct_params params = { .conv = conv_parameters(op) };
+    params.channels_last = shader_tile_closer(params.conv.y[1], params.conv.y[4]);
+    return params;
+}
+
+void shader_conv_direct_plan(const struct kern_op *op, struct shader_work *out)
+{
+    struct shader_dispatch *dispatch =
+        shader_add(out, op->u.conv.integer ? SHADER_conv_direct_int : SHADER_conv_direct, op, result_elements(op),
+                   SHADER_GROUP_SIZE, sizeof(struct conv_direct_params));
+    if (dispatch->constants[0]) { /* a pipeline for this window, too */
+        const struct conv_params params = conv_parameters(op);
+        dispatch->constants[2] = (uint32_t)params.kernel[1];
+        dispatch->constants[3] = (uint32_t)params.kernel[2];
+    }
+    dispatch->constant_count = 4;
+}
+
+void shader_conv_direct_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
+                              uint32_t *words)
+{
+    const struct conv_direct_params params = direct_parameters(op);
+    shader_block_write(op, places, result_elements(op), &params, sizeof(params), words);
+}
+
+/* ---- by tiles ---- */
+
+const char *shader_conv_tile_obstacle(const struct kern_op *op)
+{
+    struct conv_shape s;
+    const char *found = obstacle(op, &s);
+    if (found)
+        return found;
+    if (op->tensors[0].type == DML_TENSOR_DATA_TYPE_FLOAT64)
+        return "there is no shader for it in this type";
+    if (s.out_group < TILE_CHANNELS_MIN || s.kernel[0] * s.kernel[1] * s.kernel[2] * s.in_group < TILE_DEPTH_MIN)
+        return "there are too few channels";
+    return s.kernel[0] * s.kernel[1] * s.kernel[2] * s.in_group > INT32_MAX ? "the window is too large" : NULL;
+}
+
+static struct conv_tile_params conv_tiles(const struct kern_op *op)
+{
+    struct conv_tile_params params = { .conv = conv_parameters(op) };
+    const struct conv_params *conv = &params.conv;
+    const int inner = conv->transposed ? conv->w[0] : conv->w[1], outer = conv->transposed ? conv->w[1] : conv->w[0];
+    struct conv_shape s;
+    conv_shape_init(op, &s);
+    params.channels_first = shader_tile_closer(conv->x[1], conv->x[4]);
+    params.tile = (struct tile_params){ .m = s.out_group,
+                                        .n = (uint32_t)(s.out[0] * s.out[1] * s.out[2]),
+                                        .k = (uint32_t)(s.in_group * s.kernel[0] * s.kernel[1] * s.kernel[2]),
+                                        .batches = s.batch * s.groups,
+                                        .b_along_k = params.channels_first,
+                                        .y_along_m = shader_tile_closer(conv->y[1], conv->y[4]),
+                                        .alpha = 1,
+                                        .beta = 1,
+                                        .c = conv->bias };
+    const bool one_tap = s.kernel[0] * s.kernel[1] * s.kernel[2] == 1;
+    params.tile.a_along_k = shader_tile_closer(params.channels_first || one_tap ? inner : conv->w[4], outer);
+    shader_tile_cut(op, &params.tile);
+    return params;
+}
+
+void shader_conv_tile_plan(const struct kern_op *op, struct shader_work *out)
+{
+    static const struct tile_codes codes = { SHADER_conv_tile, SHADER_conv_tile_large, SHADER_conv_tile_int };
+    const struct conv_tile_params params = conv_tiles(op);
+    shader_tile_add(op, &codes, &params.tile, sizeof(params), out);
+}
+
+void shader_conv_tile_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
+                            uint32_t *words)
+{
+    const struct conv_tile_params params = conv_tiles(op);
+    shader_tile_write(op, index, places, &params.tile, sizeof(params), words);
+}

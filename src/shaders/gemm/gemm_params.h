@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parameters of matrix products. Included by C and GLSL (core/block.h). */
+#ifndef SHADERS_GEMM_PARAMS_H
+#define SHADERS_GEMM_PARAMS_H
+
+/* struct kern_gemm. Tensors: -1 = absent. */
+struct gemm_params {
+    float alpha, beta;
+    int c, a_zero, b_zero;
+};
+
+/* struct qgemm_shape, and which tensor holds the zero points: -1 = none. */
+struct qgemm_params {
+    uint k, block, groups, depth;
+    uint word; /* rows of a word: 4, of nibbles 8 */
+    int zeros;
+};
+
+#endif

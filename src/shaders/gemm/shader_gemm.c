@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows of matrix products. */
+#include "shaders/core/shader_block.h"
+#include "shaders/gemm/gemm_params.h"
+#include "shaders/gemm/shader_tile.h"
+
+#include "kernels/core/rows.h"
+#include "kernels/gemm/qgemm.h"
+
+static const char no_types[] = "there is no shader for it in these types";
+
+static uint64_t result_elements(const struct kern_op *op)
+{
+    return kern_view_elements(&op->tensors[op->input_count]);
+}
+
+static bool has_double(const struct kern_op *op)
+{
+    return op->tensors[0].type == DML_TENSOR_DATA_TYPE_FLOAT64 ||
+           op->tensors[op->input_count].type == DML_TENSOR_DATA_TYPE_FLOAT64;
+}
+
+/* ---- GEMM ---- */
+
+const char *shader_gemm_any_obstacle(const struct kern_op *op)
+{
+    const char *obstacle = shader_block_obstacle(op);
+    return obstacle ? obstacle : kern_gemm_any_ref_accepts(op) ? NULL : no_types;
+}
+
+void shader_gemm_any_plan(const struct kern_op *op, struct shader_work *out)
+{
+    struct shader_dispatch *dispatch = shader_add(out, has_double(op) ? SHADER_gemm_any_f64 : SHADER_gemm_any, op,
+                                                  result_elements(op), SHADER_GROUP_SIZE, sizeof(struct gemm_params));
+    dispatch->constants[dispatch->constant_count++] = op->u.gemm.integer;
+}
+
+static struct gemm_params gemm_parameters(const struct kern_op *op)
+{
+    const struct kern_gemm *gemm = &op->u.gemm;
+    struct gemm_params params = { gemm->alpha, gemm->beta, -1, -1, -1 };
+    if (!gemm->integer && gemm->has_c && gemm->beta != 0)
+        params.c = 2;
+    if (gemm->integer && gemm->has_a_zero)
+        params.a_zero = 2;
+    if (gemm->integer && gemm->has_b_zero)
+        params.b_zero = 2 + gemm->has_a_zero;
+    return params;
+}
+
+void shader_gemm_any_write(const struct kern_op *op, uint32_t index, const struct shader_place *places, uint32_t *words)
+{
+    const struct gemm_params params = gemm_parameters(op);
+    shader_block_write(op, places, result_elements(op), &params, sizeof(params), words);
+}
+
+/* Smaller ones are as well off with an invocation for each element. */
+#define TILE_DEPTH_MIN    8
+#define TILE_ELEMENTS_MIN 64
+
+const char *shader_gemm_tile_obstacle(const struct kern_op *op)
+{
+    const char *obstacle = shader_gemm_any_obstacle(op);
+    const struct kern_view *a = &op->tensors[0], *y = &op->tensors[op->input_count];
+    if (obstacle)
+        return obstacle;
+    if (has_double(op))
+        return no_types;
+    return a->sizes[a->rank - 1] < TILE_DEPTH_MIN ||
+                   (uint64_t)y->sizes[y->rank - 2] * y->sizes[y->rank - 1] < TILE_ELEMENTS_MIN
+               ? "the product is small"
+               : NULL;
+}
+
+static int64_t stride(const struct kern_view *view, uint32_t from_last)
+{
+    return view->strides[view->rank - from_last];
+}
+
+struct tile_params shader_gemm_tile_params(const struct kern_op *op)
+{
+    const struct kern_view *a = &op->tensors[0], *b = &op->tensors[1], *y = &op->tensors[op->input_count];
+    const struct gemm_params gemm = gemm_parameters(op);
+    struct tile_params params = { .m = y->sizes[y->rank - 2],
+                                  .n = y->sizes[y->rank - 1],
+                                  .k = a->sizes[a->rank - 1],
+                                  .a_along_k = shader_tile_closer(stride(a, 1), stride(a, 2)),
+                                  .b_along_k = shader_tile_closer(stride(b, 2), stride(b, 1)),
+                                  .y_along_m = shader_tile_closer(stride(y, 2), stride(y, 1)),
+                                  .alpha = gemm.alpha,
+                                  .beta = gemm.beta,
+                                  .c = gemm.c,
+                                  .a_zero = gemm.a_zero,
+                                  .b_zero = gemm.b_zero };
+    params.batches = (uint32_t)(result_elements(op) / ((uint64_t)params.m * params.n));
+    return params;
+}
+
+static struct tile_params gemm_tiles(const struct kern_op *op)
+{
+    struct tile_params params = shader_gemm_tile_params(op);
+    shader_tile_cut(op, &params);
+    return params;
+}
+
+void shader_gemm_tile_plan(const struct kern_op *op, struct shader_work *out)
+{
+    static const struct tile_codes codes = { SHADER_gemm_tile, SHADER_gemm_tile_large, SHADER_gemm_tile_int };
+    const struct tile_params params = gemm_tiles(op);
+    shader_tile_add(op, &codes, &params, sizeof(params), out);
+}
+
+void shader_gemm_tile_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
+                            uint32_t *words)
+{
+    const struct tile_params params = gemm_tiles(op);
+    shader_tile_write(op, index, places, &params, sizeof(params), words);
+}
+
+/* ---- QGEMM ---- */
+
+const char *shader_qgemm_any_obstacle(const struct kern_op *op)
+{
+    const char *obstacle = shader_block_obstacle(op);
+    return obstacle ? obstacle : kern_qgemm_any_ref_accepts(op) ? NULL : no_types;
+}
+
+void shader_qgemm_any_plan(const struct kern_op *op, struct shader_work *out)
+{
+    shader_add(out, has_double(op) ? SHADER_qgemm_any_f64 : SHADER_qgemm_any, op, result_elements(op),
+               SHADER_GROUP_SIZE, sizeof(struct qgemm_params));
+}
+
+void shader_qgemm_any_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
+                            uint32_t *words)
+{
+    struct qgemm_shape shape;
+    qgemm_shape_init(op, &shape);
+    const struct qgemm_params params = { shape.k,     shape.block,           shape.groups,
+                                         shape.depth, shape.nibbles ? 8 : 4, op->u.qgemm.has_zero ? 3 : -1 };
+    shader_block_write(op, places, result_elements(op), &params, sizeof(params), words);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parameters of products by tiles. Included by C and GLSL. */
+#ifndef SHADERS_TILE_PARAMS_H
+#define SHADERS_TILE_PARAMS_H
+
+#include "shaders/core/block.h"
+
+/* Batches of products of M x K with K x N elements. Each is cut in tiles, and along K in `splits` of `depth`, a
+ * multiple of the tile's; with more than one split, FLOAT32 or INT32 sums go to the scratch memory, [splits, batches,
+ * M, N], and a second dispatch adds them. The result is alpha * sum + beta * C. */
+struct tile_params {
+    uint m, n, k, batches;
+    uint tiles_m, tiles_n, splits, depth;
+    uint a_along_k, b_along_k, y_along_m; /* neighbours in memory are neighbours in this direction */
+    float alpha, beta;
+    int c, a_zero, b_zero; /* tensors, -1 = absent */
+};
+
+#ifdef VULKAN
+#define STRUCT
+#else
+#define STRUCT struct
+#endif
+
+/* Products with a few lines, rows of A or columns of B; they are of tensor `small`. */
+struct vec_params {
+    STRUCT tile_params tile;
+    uint small, lines, columns; /* columns: lines of the other matrix */
+    uint slices;                /* invocations for each of them; a power of two */
+    uint along_k;               /* neighbours in the large matrix are neighbours along k */
+};
+
+#endif

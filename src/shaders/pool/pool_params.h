@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parameters of the shaders that pool. Included by C and GLSL (core/block.h). All views are of rank 5 there: batch,
+ * channel, three spatial dimensions, of which missing outer ones have size 1. */
+#ifndef SHADERS_POOL_PARAMS_H
+#define SHADERS_POOL_PARAMS_H
+
+struct pool_params {
+    uint window[3], strides[3], dilations[3], pad[3];
+    uint mode, p, include_padding, has_indices, whole_indices; /* struct kern_pool */
+    uint x, y;    /* tensors: what windows lie in, and what there is one element of for each window */
+    uint scratch; /* POOL_MAX: 1: only the greatest elements' positions are wanted, in scratch memory */
+};
+
+/* enum kern_pool_mode */
+#define POOL_AVERAGE 0
+#define POOL_LP      1
+#define POOL_MAX     2
+
+#endif

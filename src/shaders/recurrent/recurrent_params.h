@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parameters of the shaders of recurrent networks. Included by C and GLSL (core/block.h). */
+#ifndef SHADERS_RECURRENT_PARAMS_H
+#define SHADERS_RECURRENT_PARAMS_H
+
+#include "shaders/core/block.h"
+
+/* struct kern_recurrent; tensors by number, 0 for those that are absent. Of activation i of direction d, at 3 * d + i:
+ * mode (enum kern_activation_mode), code (enum kern_map_code) and the constants p and q of its formula. */
+struct recurrent_params {
+    uint cell, panels, linear_before_reset, couple, has_clip;
+    uint reset_bias, initial_hidden, initial_memory, lengths, peepholes;
+    uint sequence, last_hidden, last_memory;
+    uint reverse[2];
+    uint modes[6], codes[6];
+    float p[6], q[6];
+    float clip_low, clip_high;
+};
+
+#endif

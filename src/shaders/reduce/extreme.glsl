@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The greatest or least element of a line and where it is. */
+#define NONE 0xffffffffu
+
+struct Total {
+    uvec2 order;   /* of the element, all bits inverted when the least is wanted */
+    uint position; /* in the line, or NONE */
+    uint unused;
+};
+
+/* Element `at`, which is number k of its line. NaN loses against every number. */
+Total extreme_of(int at, uint k, bool least)
+{
+    uvec2 order = order_of(0u, at);
+    bool nan = type_is_real(type_of(0u)) && order == uvec2(0u);
+    return Total(least && !nan ? ~order : order, k, 0u);
+}
+
+/* Of equal ones, the first or the last; of NaNs, the first. */
+void combine_extremes(inout Total a, Total b, bool last)
+{
+    if (b.position == NONE)
+        return;
+    last = last && !(type_is_real(type_of(0u)) && b.order == uvec2(0u));
+    bool nearer = last ? b.position > a.position : b.position < a.position;
+    if (a.position == NONE || order_greater(b.order, a.order) || (a.order == b.order && nearer))
+        a = b;
+}

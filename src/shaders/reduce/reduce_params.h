@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parameters of the shaders that reduce or normalise. Included by C and GLSL (core/block.h). */
+#ifndef SHADERS_REDUCE_PARAMS_H
+#define SHADERS_REDUCE_PARAMS_H
+
+/* Lines (lines.glsl): the elements of X that share their coordinates in the first `outer` dimensions. */
+struct line_params {
+    uint lines, size, outer; /* size: elements of a line */
+    uint count;              /* elements of a whole line, also where `size` is the number of its parts */
+    uint lanes;   /* invocations of a line, a power of 2 to 256; a workgroup takes 256 / lanes lines at once */
+    uint columns; /* 1: neighbours among invocations have neighbouring lines, else neighbouring elements of a line */
+    uint parts;   /* each line is cut in so many, the totals of which go to scratch memory ... */
+    uint finish;  /* ... and 1: are the elements of the line of this dispatch */
+    uint mode;    /* DML_REDUCE_FUNCTION, enum kern_softmax_mode, p of LP_NORM; NORM: flags below */
+    uint last;    /* REDUCE: struct kern_reduce */
+    float epsilon;
+};
+
+/* DML_REDUCE_FUNCTION, in its order */
+#define REDUCE_ARGMAX      0
+#define REDUCE_ARGMIN      1
+#define REDUCE_AVERAGE     2
+#define REDUCE_L1          3
+#define REDUCE_L2          4
+#define REDUCE_LOG_SUM     5
+#define REDUCE_LOG_SUM_EXP 6
+#define REDUCE_MAX         7
+#define REDUCE_MIN         8
+#define REDUCE_MULTIPLY    9
+#define REDUCE_SUM         10
+#define REDUCE_SUM_SQUARE  11
+
+/* enum kern_softmax_mode */
+#define SOFTMAX_PLAIN 0
+#define SOFTMAX_LOG   1
+
+/* NORM */
+#define NORM_MEAN     1
+#define NORM_VARIANCE 2
+#define NORM_SCALE    4
+#define NORM_BIAS     8
+#define NORM_MOMENTS  16 /* KERN_MOMENTS */
+
+/* The window is over dimensions first to last. */
+struct lrn_params {
+    uint first, last, local_size;
+    float alpha, beta, bias;
+};
+
+#endif
