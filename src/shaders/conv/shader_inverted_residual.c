@@ -36,7 +36,7 @@ const char *shader_inverted_residual_any_obstacle(const struct kern_op *op)
     const char *obstacle = shader_block_obstacle(op);
     if (obstacle)
         return obstacle;
-    if (!kern_inverted_residual_any_ref_accepts(op) || !inverted_residual_shape(op, &b))
+    if (!kern_inverted_residual_any_ref_accepts(op) || !residual_shape(op, &b))
         return "there is no shader for it in these types";
     if (op->tensors[0].type != DML_TENSOR_DATA_TYPE_FLOAT32 || op->tensors[2].type != DML_TENSOR_DATA_TYPE_FLOAT32)
         return "there is no shader for it in these types";
@@ -48,7 +48,7 @@ const char *shader_inverted_residual_any_obstacle(const struct kern_op *op)
 void shader_inverted_residual_any_plan(const struct kern_op *op, struct shader_work *out)
 {
     struct inverted_residual b;
-    inverted_residual_shape(op, &b);
+    residual_shape(op, &b);
     for (uint32_t stage = 0; stage < STAGES; stage++)
         shader_add(out, SHADER_inverted_residual, op, units(&b, stage), SHADER_GROUP_SIZE,
                    sizeof(struct inverted_residual_params));
@@ -84,7 +84,7 @@ void shader_inverted_residual_any_write(const struct kern_op *op, uint32_t index
                                         uint32_t *words)
 {
     struct inverted_residual b;
-    inverted_residual_shape(op, &b);
+    residual_shape(op, &b);
     struct inverted_residual_params params = parameters(&b, index);
     for (uint32_t d = 0; d < 2; d++) {
         params.in_sizes[d] = (int)op->tensors[0].sizes[d + 2];
