@@ -196,23 +196,12 @@ enum { TILE_VECS = 2, TILE_ROWS = 4, K_PACK = 2 };
 #endif
 
 enum { BYTES = sizeof(vec) };
-enum number { F32, F64, INTEGERS };
 
 typedef double doubles __attribute__((vector_size(BYTES)));
 typedef uint32_t words __attribute__((vector_size(BYTES)));
 
-/* One pack in all lanes. */
-DENSE_INLINE vec tile_set(enum number number, const char *from)
-{
-    uint32_t word;
-    if (number == F64)
-        return (vec)(*(const double *)from - (doubles){ 0 });
-    memcpy(&word, from, sizeof(word));
-    return (vec)(word - (words){ 0 });
-}
-
-/* sums + a * b, packs of integers as pairs of 16-bit numbers or, with AVX-512, as bytes. */
-DENSE_INLINE words tile_add_packs(words sums, words a, words b)
+/* sums + a * b; packs of integers as pairs of 16-bit numbers or, with AVX-512, as bytes. */
+DENSE_INLINE words tile_add_integers(words sums, words a, words b)
 {
 #if defined(__AVX512F__)
     /* GCC 12 copies and spills the sums around the intrinsic: three times slower. */
@@ -235,7 +224,7 @@ DENSE_INLINE words tile_add_packs(words sums, words a, words b)
 #endif
 }
 
-DENSE_INLINE doubles tile_add_doubles(doubles sums, doubles a, doubles b)
+DENSE_INLINE doubles tile_add_f64(doubles sums, doubles a, doubles b)
 {
 #if defined(ISA_PORTABLE) /* the processor may lack fused operations */
     return sums + a * b;
@@ -248,59 +237,48 @@ DENSE_INLINE doubles tile_add_doubles(doubles sums, doubles a, doubles b)
 #endif
 }
 
-DENSE_INLINE vec tile_add(enum number number, vec sums, vec a, vec b)
+DENSE_INLINE vec tile_add_f32(vec sums, vec a, vec b)
 {
-    if (number == INTEGERS)
-        return (vec)tile_add_packs((words)sums, (words)a, (words)b);
-    if (number == F64)
-        return (vec)tile_add_doubles((doubles)sums, (doubles)a, (doubles)b);
     return vec_fma(a, b, sums);
 }
 
-/* Unrolled at once, since registers have no numbers; with the 16 registers of SSE2, GCC 12 then copies the sums at each
- * step, 1.25 times slower. */
-#if defined(ISA_PORTABLE)
-#define TILE_EACH_ROW for (uint32_t r = 0; r < rows; r++)
-#define TILE_EACH_VEC for (uint32_t v = 0; v < vectors; v++)
-#else
-#define TILE_EACH_ROW _Pragma("GCC unroll 6") for (uint32_t r = 0; r < rows; r++)
-#define TILE_EACH_VEC _Pragma("GCC unroll 4") for (uint32_t v = 0; v < vectors; v++)
-#endif
-
-DENSE_INLINE void tile_vectors(uint32_t vectors, uint32_t rows, enum number number, const struct blocked_gemm_tile *t)
-{
-    const uint64_t packs = t->packs, pack_bytes = number == F64 ? sizeof(double) : sizeof(float);
-    const char *a = t->a, *b = t->b;
-    vec total[TILE_ROWS][TILE_VECS];
-    TILE_EACH_ROW TILE_EACH_VEC total[r][v] = (vec){ 0 };
-    for (uint64_t w = 0; w < packs; w++, a += pack_bytes) {
-        vec right[TILE_VECS];
-        TILE_EACH_VEC right[v] = vec_load((const float *)(b + (w * TILE_VECS + v) * BYTES));
-        TILE_EACH_ROW
-        {
-            vec left = tile_set(number, a + r * packs * pack_bytes);
-            TILE_EACH_VEC total[r][v] = tile_add(number, total[r][v], left, right[v]);
-        }
-    }
-    TILE_EACH_ROW TILE_EACH_VEC vec_store((float *)((char *)t->sums + r * t->step * pack_bytes + v * BYTES),
-                                          total[r][v]);
-}
-
-DENSE_INLINE void tile_rows(uint32_t rows, enum number number, const struct blocked_gemm_tile *t)
-{
-    const uint32_t lanes = BYTES / (number == F64 ? sizeof(double) : sizeof(float));
-    UKERNEL_BY_COUNT((t->columns + lanes - 1) / lanes, TILE_VECS, tile_vectors, rows, number, t)
-}
-
-#define TILE(name, number, width, k_pack, integers)                                                                    \
+/* A macro, since GCC 12 copies sums at each step that have another type than they are added in: up to twice slower. */
+#define TILE(name, number, vector, k_pack, integers)                                                                   \
+    DENSE_INLINE void tile_vectors_##name(uint32_t vectors, uint32_t rows, const struct blocked_gemm_tile *t)          \
+    {                                                                                                                  \
+        const number *a = t->a;                                                                                        \
+        const char *b = t->b;                                                                                          \
+        const uint64_t packs = t->packs;                                                                               \
+        vector total[TILE_ROWS][TILE_VECS], right[TILE_VECS];                                                          \
+        for (uint32_t r = 0; r < rows; r++)                                                                            \
+            for (uint32_t v = 0; v < vectors; v++)                                                                     \
+                total[r][v] = (vector){ 0 };                                                                           \
+        for (uint64_t w = 0; w < packs; w++) {                                                                         \
+            for (uint32_t v = 0; v < vectors; v++)                                                                     \
+                memcpy(&right[v], b + (w * TILE_VECS + v) * BYTES, BYTES);                                             \
+            for (uint32_t r = 0; r < rows; r++) {                                                                      \
+                vector left = a[r * packs + w] - (vector){ 0 };                                                        \
+                for (uint32_t v = 0; v < vectors; v++)                                                                 \
+                    total[r][v] = tile_add_##name(total[r][v], left, right[v]);                                        \
+            }                                                                                                          \
+        }                                                                                                              \
+        for (uint32_t r = 0; r < rows; r++)                                                                            \
+            for (uint32_t v = 0; v < vectors; v++)                                                                     \
+                memcpy((number *)t->sums + r * t->step + v * (BYTES / sizeof(number)), &total[r][v], BYTES);           \
+    }                                                                                                                  \
+    DENSE_INLINE void tile_rows_##name(uint32_t rows, const struct blocked_gemm_tile *t)                               \
+    {                                                                                                                  \
+        UKERNEL_BY_COUNT((t->columns * sizeof(number) + BYTES - 1) / BYTES, TILE_VECS, tile_vectors_##name, rows, t)   \
+    }                                                                                                                  \
     static void tile_##name(const struct blocked_gemm_tile *t)                                                         \
     {                                                                                                                  \
-        UKERNEL_BY_COUNT(t->rows, TILE_ROWS, tile_rows, number, t)                                                     \
+        UKERNEL_BY_COUNT(t->rows, TILE_ROWS, tile_rows_##name, t)                                                      \
     }                                                                                                                  \
-    static const struct blocked_gemm_isa name = { TILE_ROWS, TILE_VECS * BYTES / (width), k_pack, width, tile_##name,  \
-                                                  integers };
-TILE(f32, F32, 4, 1, NULL)
-TILE(f64, F64, 8, 1, NULL)
+    static const struct blocked_gemm_isa name = { TILE_ROWS,   TILE_VECS * BYTES / sizeof(number),                     \
+                                                  k_pack,      sizeof(number),                                         \
+                                                  tile_##name, integers };
+TILE(f32, float, vec, 1, NULL)
+TILE(f64, double, doubles, 1, NULL)
 
 /* ---- rows ---- */
 
@@ -316,7 +294,7 @@ KERN_ISA_RUN_WITH(conv_float, blocked_conv_run(blocked_gemm_isa_for(call->op, &f
     }
 
 #if defined(ISA_PORTABLE) || defined(__x86_64__) /* the portable ones have NEON in them */
-TILE(integers, INTEGERS, 4, K_PACK, &KERN_ISA_TABLE(blocked_gemm_integers_))
+TILE(integers, uint32_t, words, K_PACK, &KERN_ISA_TABLE(blocked_gemm_integers_))
 #if defined(__AVX512F__)
 INT_ROW(gemm_int_vnni, gemm)
 INT_ROW(conv_int_vnni, conv)
