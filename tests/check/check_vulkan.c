@@ -27,6 +27,7 @@ struct bench {
     const struct graph_backend *backend; /* graph_backend_spirv, or that of one row */
     uint32_t ran, unsupported, failed;
     bool norm_wise;                 /* the case */
+    double max_ulp;                 /* of the case; negative: what its operations may have */
     bool seen[KERN_MAP_CODE_COUNT]; /* operations that ran */
 };
 
@@ -316,7 +317,8 @@ static void compare(struct bench *bench, const struct kern_op *op, struct check_
             tame(view, &got->buffers[t], INFINITY);
             tame(view, &want->buffers[t], INFINITY);
         }
-        bool same = check_compare(&how, view, &got->buffers[t], &want->buffers[t], tolerance(op, view), &error);
+        double most = bench->max_ulp < 0 ? tolerance(op, view) : bench->max_ulp;
+        bool same = check_compare(&how, view, &got->buffers[t], &want->buffers[t], most, &error);
         if (!same)
             explain(op, &error);
         bool guarded = check_buffer_guarded(&got->buffers[t], view);
@@ -504,17 +506,73 @@ static void run_large(struct bench *bench, uint64_t seed)
     }
 }
 
+static struct check_case flat_case(uint32_t inputs, DML_TENSOR_DATA_TYPE type, enum check_data data)
+{
+    struct check_case c = { .op = { .kind = KERN_MAP, .input_count = inputs, .output_count = 1 } };
+    for (uint32_t t = 0; t <= inputs; t++) {
+        kern_view_set_packed(&c.op.tensors[t], type, 1, (const uint32_t[]){ 2001 });
+        c.op.u.map.load_type[t] = DML_TENSOR_DATA_TYPE_FLOAT64;
+        c.data[t] = data;
+    }
+    c.op.u.map.store[0] = (uint8_t)inputs;
+    c.op.u.map.inst_count = 1;
+    return c;
+}
+
+/* Every operation that FLOAT64 has. */
+static void run_doubles(struct bench *bench, uint64_t seed)
+{
+    static const struct {
+        uint8_t arity;
+        char types;
+    } codes[] = {
+#define MAPOP(name, arity, types, formula) { arity, #types[0] },
+#include "kernels/map/mapops.def"
+    };
+    static const enum check_data data[] = { CHECK_DATA_SPECIAL, CHECK_DATA_NORMAL, CHECK_DATA_SMALL };
+    const uint8_t f64 = DML_TENSOR_DATA_TYPE_FLOAT64;
+    struct check_rng rng = { seed };
+    bench->max_ulp = 4;
+    for (uint32_t code = 0; code < KERN_MAP_CODE_COUNT; code++)
+        for (uint32_t i = 0; i < ARRAY_SIZE(data) && codes[code].types != 'I'; i++) {
+            struct check_case c = flat_case(codes[code].arity, f64, data[i]);
+            c.op.u.map.inst[0] = (struct kern_map_inst){ (uint8_t)code, f64, f64, { 0, 1, 2 } };
+            kern_write(f64, &c.op.u.map.inst[0].imm[0], 0, kern_from_double(0.5));
+            kern_write(f64, &c.op.u.map.inst[0].imm[1], 0, kern_from_double(2));
+            run_case(bench, &c, &rng);
+        }
+    bench->max_ulp = -1;
+}
+
+/* Integers to powers that are computed in FLOAT64: what is less than 2^53 must be exact, since it is truncated. */
+static void run_integer_powers(struct bench *bench, uint64_t seed)
+{
+    const uint8_t f64 = DML_TENSOR_DATA_TYPE_FLOAT64;
+    struct check_rng rng = { seed };
+    bench->max_ulp = 0;
+    for (uint32_t limit = 2; limit <= 13; limit++) {
+        struct check_case c = flat_case(2, DML_TENSOR_DATA_TYPE_INT64, CHECK_DATA_INSIDE);
+        c.op.u.map.inst[0] = (struct kern_map_inst){ KERN_MAP_POW, f64, f64, { 0, 1 } };
+        c.index_limit[0] = limit;
+        c.index_limit[1] = (uint32_t)(53 / log2(limit));
+        run_case(bench, &c, &rng);
+    }
+    bench->max_ulp = -1;
+}
+
 static void run_maps(struct bench *bench, uint32_t cases, uint64_t seed)
 {
     run_random(bench, check_gen_map, KERN_MAP, cases, seed);
     ok(saw_all(bench), "not every operation ran");
     run_random(bench, check_gen_move, KERN_MOVE, cases / 4, seed + 1);
     run_large(bench, seed + 2);
+    run_doubles(bench, seed + 3);
+    run_integer_powers(bench, seed + 4);
 }
 
 int main(int argc, char **argv)
 {
-    struct bench bench = { .backend = &graph_backend_spirv };
+    struct bench bench = { .backend = &graph_backend_spirv, .max_ulp = -1 };
     uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
     uint32_t cases = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 0) : 600;
     const char *filter = argc > 3 ? argv[3] : NULL;
@@ -529,7 +587,7 @@ int main(int argc, char **argv)
                                         D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE, 0 };
     ok_hr(ID3D12Device_CreateDescriptorHeap(bench.d3d, &desc, &IID_ID3D12DescriptorHeap, (void **)&bench.heap), S_OK);
     need(bench.heap);
-    if (!filter)
+    if (!filter || strstr("map", filter) || strstr("move", filter))
         run_maps(&bench, cases, seed);
     run_rows(&bench, BASE_MAX(cases / 8, 1), seed, filter);
     printf("%s: %u cases ran, %u unsupported, %u outputs failed\n", bench.dml.adapter->name, bench.ran,
