@@ -10,7 +10,13 @@ void check_gen_scan(struct check_rng *rng, struct check_case *out)
     struct kern_op *op = &out->op;
     struct kern_scan *scan = &op->u.scan;
     uint32_t sizes[KERN_RANK_MAX], one[KERN_RANK_MAX];
+    const uint64_t chance = rng->state >> 40;
     uint32_t rank = check_sizes(rng, KERN_RANK_MAX, 6000, sizes);
+    const bool is_long = chance % 32 == 0;
+    if (is_long) { /* a line that threads and workgroups share */
+        rank = 1;
+        sizes[0] = 5000 + (uint32_t)(chance >> 5 & 0x3fff);
+    }
     DML_TENSOR_DATA_TYPE x = check_chance(rng, 2) ? check_float_type(rng) : integers[check_pick(rng, 4)];
     bool is_float = kern_type_class(x) == KERN_CLASS_FLOAT;
     op->kind = KERN_SCAN;
@@ -21,7 +27,8 @@ void check_gen_scan(struct check_rng *rng, struct check_case *out)
     memcpy(one, sizes, sizeof(one));
     one[scan->axis] = 1;
     /* Sums in FLOAT64 differ by more units the longer they are, but are exact enough against the greatest one. */
-    DML_TENSOR_DATA_TYPE y = is_float && !scan->product && check_chance(rng, 3) ? DML_TENSOR_DATA_TYPE_FLOAT64 : x;
+    DML_TENSOR_DATA_TYPE y =
+        is_float && !scan->product && !is_long && check_chance(rng, 3) ? DML_TENSOR_DATA_TYPE_FLOAT64 : x;
     op->input_count = 1;
     op->output_count = 1;
     check_view_broadcast(rng, &op->tensors[0], x, rank, sizes);
@@ -38,4 +45,6 @@ void check_gen_scan(struct check_rng *rng, struct check_case *out)
                    : scan->product                   ? CHECK_DATA_POSITIVE
                                                      : CHECK_DATA_NORMAL;
     out->norm_wise = is_float && !scan->product;
+    if (!scan->product && sizes[scan->axis] <= 64) /* errors of FLOAT64 itself grow with the line */
+        check_widen(rng, out);
 }

@@ -22,17 +22,21 @@ struct Result {
 Result result_of(uint number)
 {
     Result result;
+    uint rest;
     if (params.channels_last != 0u) {
-        result.channel = number % CONV.out_channels;
-        number /= CONV.out_channels;
+        rest = divide(number, CONV.by_channels);
+        result.channel = number - rest * CONV.out_channels;
+        number = rest;
     }
     for (int d = 2; d >= 0; d--) {
-        result.at[d] = int(number % uint(CONV.out_sizes[d]));
-        number /= uint(CONV.out_sizes[d]);
+        rest = divide(number, CONV.by_out[d]);
+        result.at[d] = int(number - rest * CONV.by_out[d].size);
+        number = rest;
     }
     if (params.channels_last == 0u) {
-        result.channel = number % CONV.out_channels;
-        number /= CONV.out_channels;
+        rest = divide(number, CONV.by_channels);
+        result.channel = number - rest * CONV.out_channels;
+        number = rest;
     }
     result.image = number;
     return result;

@@ -11,21 +11,34 @@ struct conv_params {
     int x[5], w[5], y[5];                   /* strides of batch or channel or w's dimension 0, of channels, of space */
     int bias_step, zero_step;               /* from channel to channel */
     uint in_group, out_group, out_channels; /* channels, of one group and of all */
+    SHADER_STRUCT shader_divisor by_channels, by_in_group, by_out[3]; /* out_channels, in_group, out_sizes */
+    SHADER_STRUCT shader_divisor by_window, by_plane, by_line;        /* the window's size, of 3, 2 and 1 dimensions */
     uint transposed, flip;
     int bias, x_zero, w_zero; /* tensors, -1 = absent */
 };
 
 /* Products by tiles; channels_first: sums run over channels, and then over the window. */
 struct conv_tile_params {
-    STRUCT tile_params tile;
-    STRUCT conv_params conv;
+    SHADER_STRUCT tile_params tile;
+    SHADER_STRUCT conv_params conv;
     uint channels_first;
 };
 
 /* channels_last: in memory, channels of a pixel are neighbours. */
 struct conv_direct_params {
-    STRUCT conv_params conv;
+    SHADER_STRUCT conv_params conv;
     uint channels_last;
+};
+
+/* struct kern_inverted_residual, one stage of it. The parts of the parameters begin at these elements of tensor 1; D
+ * begins at byte `depthwise` of the scratch memory, behind E. */
+struct inverted_residual_params {
+    uint stage, middle, channels, outputs;
+    int first[2], first_steps[2], first_start[2], image[2], window[2], steps[2], pad[2], out_sizes[2], in_sizes[2];
+    int w1, b1, wd, bd, w2, b2;
+    uint depthwise;
+    uint bounds[2];
+    float low[2], high[2];
 };
 
 #endif

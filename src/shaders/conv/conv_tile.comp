@@ -10,19 +10,13 @@
 #include "shaders/conv/conv_params.h"
 #include "shaders/core/views.glsl"
 #include "shaders/gemm/tile_number.glsl"
+#include "shaders/gemm/tile_size.glsl"
 #include "shaders/gemm/tile_finish.glsl"
 
-#ifdef TILE_LARGE
-#define PIXELS 128
-#define TAPS   8
-#else
-#define PIXELS 64
-#define TAPS   16
-#endif
 /* Positions along the spatial dimensions, the sum of which is a pixel's, and what they and the channel give to the
  * element's place. */
-shared ivec4 pixels[PIXELS], taps[TAPS];
-shared int weights[TAPS];
+shared ivec4 pixels[TILE_N], taps[DEPTH];
+shared int weights[DEPTH];
 
 /* Of the parameters, read once: w_step = from output channel to output channel. */
 uint x_type, w_type;
@@ -34,12 +28,10 @@ int w_step;
 int channel, first_pixel, x_start, w_start, y_start;
 
 /* A pixel's position, and its place in a channel of Y. */
-int pixel_in_y(int pixel, out ivec3 at)
+int pixel_in_y(uint pixel, out ivec3 at)
 {
-    at.z = pixel % CONV.out_sizes[2];
-    pixel /= CONV.out_sizes[2];
-    at.y = pixel % CONV.out_sizes[1];
-    at.x = pixel / CONV.out_sizes[1];
+    uint row = divide(pixel, CONV.by_out[2]), plane = divide(row, CONV.by_out[1]);
+    at = ivec3(plane, row - plane * CONV.by_out[1].size, pixel - row * CONV.by_out[2].size);
     return at.x * CONV.y[2] + at.y * CONV.y[3] + at.z * CONV.y[4];
 }
 
@@ -70,9 +62,9 @@ void begin(uint batch, uint m, uint n)
     w_start = transposed ? group * int(CONV.in_group) * CONV.w[0] : channel * CONV.w[0];
     y_start = image * CONV.y[0] + channel * CONV.y[1];
     uint i = gl_LocalInvocationID.x;
-    if (i < PIXELS) {
+    if (i < TILE_N) {
         ivec3 at, pad = ivec3(CONV.pad[0], CONV.pad[1], CONV.pad[2]);
-        pixel_in_y(int(n + i), at);
+        pixel_in_y(n + i, at);
         if (transposed)
             at += pad;
         else
@@ -84,19 +76,25 @@ void begin(uint batch, uint m, uint n)
 /* What is summed runs over the window within each channel, or with channels_first the other way round. */
 void prepare(uint k)
 {
-    uint i = gl_LocalInvocationID.x, window = uint(CONV.kernel[0] * CONV.kernel[1] * CONV.kernel[2]);
-    if (i >= TAPS)
+    uint i = gl_LocalInvocationID.x, c, tap;
+    if (i >= DEPTH)
         return;
     k += i;
-    int c = int(params.channels_first != 0u ? k % CONV.in_group : k / window);
-    int tap = int(params.channels_first != 0u ? k / CONV.in_group : k % window);
-    ivec3 size = ivec3(CONV.kernel[0], CONV.kernel[1], CONV.kernel[2]);
-    ivec3 at = ivec3(tap / size.z / size.y, tap / size.z % size.y, tap % size.z), flipped = size - 1 - at;
+    if (params.channels_first != 0u) {
+        tap = divide(k, CONV.by_in_group);
+        c = k - tap * CONV.in_group;
+    } else {
+        c = divide(k, CONV.by_window);
+        tap = k - c * CONV.by_window.size;
+    }
+    uint plane = divide(tap, CONV.by_plane), rest = tap - plane * CONV.by_plane.size, line = divide(rest, CONV.by_line);
+    ivec3 at = ivec3(plane, line, rest - line * CONV.by_line.size);
+    ivec3 flipped = ivec3(CONV.kernel[0], CONV.kernel[1], CONV.kernel[2]) - 1 - at;
     ivec3 dilated = at * ivec3(CONV.dilations[0], CONV.dilations[1], CONV.dilations[2]);
     at = CONV.flip != 0u ? flipped : at;
-    weights[i] = c * CONV.w[transposed ? 0 : 1] + at.x * CONV.w[2] + at.y * CONV.w[3] + at.z * CONV.w[4];
+    weights[i] = int(c) * CONV.w[transposed ? 0 : 1] + at.x * CONV.w[2] + at.y * CONV.w[3] + at.z * CONV.w[4];
     dilated = transposed ? -dilated : dilated;
-    taps[i] = ivec4(dilated, c * CONV.x[1] + (transposed ? 0 : place_in_x(dilated)));
+    taps[i] = ivec4(dilated, int(c) * CONV.x[1] + (transposed ? 0 : place_in_x(dilated)));
 }
 
 NUMBER zero_point(int tensor, int at)
@@ -133,7 +131,7 @@ NUMBER load_b(uint n, uint k, uint row)
 void finish(uint m, uint n, NUMBER sum)
 {
     ivec3 at;
-    int pixel = pixel_in_y(int(n), at);
+    int pixel = pixel_in_y(n, at);
     store_result(y_start + int(m) * CONV.y[1] + pixel, (channel + int(m)) * CONV.bias_step, sum);
 }
 

@@ -49,7 +49,13 @@ static struct conv_params conv_parameters(const struct kern_op *op)
         params.steps[d] = (int)s.stride[d];
         params.dilations[d] = (int)s.dilation[d];
         params.pad[d] = (int)s.pad[d];
+        params.by_out[d] = shader_divisor((uint32_t)s.out[d]);
     }
+    params.by_channels = shader_divisor(s.out_channels);
+    params.by_in_group = shader_divisor(s.in_group);
+    params.by_line = shader_divisor((uint32_t)s.kernel[2]);
+    params.by_plane = shader_divisor((uint32_t)(s.kernel[1] * s.kernel[2]));
+    params.by_window = shader_divisor((uint32_t)(s.kernel[0] * s.kernel[1] * s.kernel[2]));
     for (uint32_t v = 0; v < 3; v++)
         for (uint32_t d = 0; d < views[v]->rank; d++)
             strides[v][d < 2 ? d : d + missing] = views[v]->sizes[d] > 1 ? (int)views[v]->strides[d] : 0;
@@ -186,7 +192,8 @@ static struct conv_tile_params conv_tiles(const struct kern_op *op)
 
 void shader_conv_tile_plan(const struct kern_op *op, struct shader_work *out)
 {
-    static const struct tile_codes codes = { SHADER_conv_tile, SHADER_conv_tile_large, SHADER_conv_tile_int };
+    static const struct tile_codes codes = { SHADER_conv_tile, SHADER_conv_tile_large, SHADER_conv_tile_wide,
+                                             SHADER_conv_tile_int, SHADER_conv_tile_int_wide };
     const struct conv_tile_params params = conv_tiles(op);
     shader_tile_add(op, &codes, &params.tile, sizeof(params), out);
 }

@@ -8,6 +8,9 @@
 #ifndef VULKAN /* which GLSL has */
 #include <stdint.h>
 typedef uint32_t uint;
+#define SHADER_STRUCT struct
+#else
+#define SHADER_STRUCT
 #endif
 
 #define SHADER_RANK_MAX 8
@@ -24,6 +27,11 @@ struct shader_view {
     uint type, rank, base, offset_low, offset_high;
     uint sizes[SHADER_RANK_MAX];
     int strides[SHADER_RANK_MAX];
+};
+
+/* Division of numbers below 2^31 by `size` without dividing: shader_divisor() in C, divide() in GLSL. */
+struct shader_divisor {
+    uint size, factor, shift;
 };
 
 #endif

@@ -31,6 +31,15 @@ void shader_specialize(const struct kern_op *op, uint64_t work, struct shader_di
 /* For tests: other than the usual number of units from which shader_add() makes the types constants. */
 void shader_specialize_from(uint64_t units);
 
+/* Of 1 to 2^31: n / size = (n * factor / 2^32 + n) / 2^shift for n below 2^31. */
+static inline struct shader_divisor shader_divisor(uint32_t size)
+{
+    uint32_t shift = 0;
+    while (shift < 31 && 1u << shift < size)
+        shift++;
+    return (struct shader_divisor){ size, (uint32_t)((((UINT64_C(1) << shift) - size) << 32) / size + 1), shift };
+}
+
 /* Fills the block of a dispatch that shader_add() made; `parameters` may be NULL when there are none. `units` as there.
  */
 void shader_block_write(const struct kern_op *op, const struct shader_place *places, uint64_t units,

@@ -117,6 +117,13 @@ int at_element(uint t, uint sizes_of, uint number)
     return at;
 }
 
+uint divide(uint n, shader_divisor by)
+{
+    uint high, low;
+    umulExtended(n, by.factor, high, low);
+    return high + n >> by.shift;
+}
+
 /* ---- elements as numbers ---- */
 
 REAL load_real(uint t, int at)

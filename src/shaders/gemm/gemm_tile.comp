@@ -7,6 +7,7 @@
 #include "shaders/gemm/tile_params.h"
 #include "shaders/core/views.glsl"
 #include "shaders/gemm/tile_number.glsl"
+#include "shaders/gemm/tile_size.glsl"
 #include "shaders/gemm/tile_finish.glsl"
 
 uint a_type, b_type;

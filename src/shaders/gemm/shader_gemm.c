@@ -105,7 +105,8 @@ static struct tile_params gemm_tiles(const struct kern_op *op)
 
 void shader_gemm_tile_plan(const struct kern_op *op, struct shader_work *out)
 {
-    static const struct tile_codes codes = { SHADER_gemm_tile, SHADER_gemm_tile_large, SHADER_gemm_tile_int };
+    static const struct tile_codes codes = { SHADER_gemm_tile, SHADER_gemm_tile_large, SHADER_gemm_tile_wide,
+                                             SHADER_gemm_tile_int, SHADER_gemm_tile_int_wide };
     const struct tile_params params = gemm_tiles(op);
     shader_tile_add(op, &codes, &params, sizeof(params), out);
 }

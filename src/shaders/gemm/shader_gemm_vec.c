@@ -45,7 +45,8 @@ static struct vec_params parameters(const struct kern_op *op)
 
 void shader_gemm_vec_plan(const struct kern_op *op, struct shader_work *out)
 {
-    static const struct tile_codes codes = { SHADER_gemm_vec, SHADER_gemm_vec, SHADER_gemm_vec_int };
+    static const struct tile_codes codes = { SHADER_gemm_vec, SHADER_gemm_vec, SHADER_gemm_vec, SHADER_gemm_vec_int,
+                                             SHADER_gemm_vec_int };
     const struct vec_params params = parameters(op);
     shader_tile_add(op, &codes, &params.tile, sizeof(params), out);
 }

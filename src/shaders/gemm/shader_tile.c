@@ -4,22 +4,26 @@
 #include "kernels/core/number.h"
 
 enum {
-    SMALL = 64, /* elements of a tile along M and N, as in tile.glsl */
-    LARGE = 128,
-    DEPTH = 16,       /* a multiple of both tiles' */
+    DEPTH = 16,       /* a multiple of all tiles' */
     WORKGROUPS = 256, /* with fewer, a product is cut along K, too */
     SPLIT_MIN = 128,  /* along K */
     SPLITS_MAX = 32,
+    LARGE_MIN = 192, /* large tiles need less memory traffic, but there must be enough of them to fill a device */
 };
 
 #define SCRATCH_MAX (256ull << 20)
 
-/* Large tiles need less memory traffic, but there must be enough of them to fill a device. */
-static uint64_t large_from = 192;
+struct tile_size {
+    uint32_t m, n; /* as in tile_size.glsl */
+};
 
-void shader_tile_large_from(uint64_t tiles)
+static const struct tile_size plain = { 64, 64 }, large = { 128, 128 }, wide = { 32, 128 };
+
+static const struct tile_size *forced;
+
+void shader_tile_force(enum shader_tile_kind kind)
 {
-    large_from = tiles;
+    forced = kind == SHADER_TILE_LARGE ? &large : kind == SHADER_TILE_WIDE ? &wide : NULL;
 }
 
 static bool is_integer(const struct kern_op *op)
@@ -32,14 +36,32 @@ static uint32_t count(uint32_t size, uint32_t tile)
     return (size + tile - 1) / tile;
 }
 
-static uint64_t tiles_of(const struct tile_params *params, uint32_t side)
+static uint64_t tiles_of(const struct tile_params *params, const struct tile_size *size)
 {
-    return (uint64_t)count(params->m, side) * count(params->n, side) * params->batches;
+    return (uint64_t)count(params->m, size->m) * count(params->n, size->n) * params->batches;
 }
 
-static bool is_large(const struct kern_op *op, const struct tile_params *params)
+/* Elements of all tiles, those outside the result included. */
+static uint64_t area(const struct tile_params *params, const struct tile_size *size)
 {
-    return !is_integer(op) && tiles_of(params, LARGE) >= large_from;
+    return tiles_of(params, size) * size->m * size->n;
+}
+
+static const struct tile_size *choose(const struct kern_op *op, const struct tile_params *params)
+{
+    const struct tile_size *best = area(params, &wide) < area(params, &plain) ? &wide : &plain;
+    if (forced && !(forced == &large && is_integer(op)))
+        return forced;
+    if (!is_integer(op) && tiles_of(params, &large) >= LARGE_MIN && area(params, &large) * 4 <= area(params, best) * 5)
+        best = &large;
+    return best;
+}
+
+static enum shader_code code_of(const struct kern_op *op, const struct tile_codes *codes, const struct tile_size *size)
+{
+    if (is_integer(op))
+        return size == &wide ? codes->integer_wide : codes->integer;
+    return size == &large ? codes->large : size == &wide ? codes->wide : codes->plain;
 }
 
 void shader_tile_cut_depth(const struct kern_op *op, struct tile_params *params)
@@ -55,9 +77,9 @@ void shader_tile_cut_depth(const struct kern_op *op, struct tile_params *params)
 
 void shader_tile_cut(const struct kern_op *op, struct tile_params *params)
 {
-    const uint32_t side = is_large(op, params) ? LARGE : SMALL;
-    params->tiles_m = count(params->m, side);
-    params->tiles_n = count(params->n, side);
+    const struct tile_size *size = choose(op, params);
+    params->tiles_m = count(params->m, size->m);
+    params->tiles_n = count(params->n, size->n);
     shader_tile_cut_depth(op, params);
 }
 
@@ -71,7 +93,7 @@ static uint64_t units(const struct kern_op *op, const struct tile_params *params
 void shader_tile_add(const struct kern_op *op, const struct tile_codes *codes, const struct tile_params *params,
                      size_t parameter_bytes, struct shader_work *out)
 {
-    const enum shader_code code = is_integer(op) ? codes->integer : is_large(op, params) ? codes->large : codes->plain;
+    const enum shader_code code = code_of(op, codes, choose(op, params));
     struct shader_dispatch *dispatch = shader_add(out, code, op, units(op, params, 0), 1, parameter_bytes);
     shader_specialize(op, (uint64_t)params->m * params->n * params->batches * params->k / 64, dispatch);
     if (params->splits == 1)

@@ -6,9 +6,9 @@
 #include "shaders/core/shader_block.h"
 #include "shaders/gemm/tile_params.h"
 
-/* Of one product: <name>, <name>_large, <name>_int in shaders.def. */
+/* Of one product, for tiles of every size; for integers. */
 struct tile_codes {
-    enum shader_code plain, large, integer;
+    enum shader_code plain, large, wide, integer, integer_wide;
 };
 
 /* Sets all that sizes decide: m, n, k and batches are set. */
@@ -34,7 +34,9 @@ static inline bool shader_tile_closer(int64_t stride, int64_t other)
     return a && (!b || a < b);
 }
 
-/* For tests: other than the usual number of large tiles from which they are used. */
-void shader_tile_large_from(uint64_t tiles);
+enum shader_tile_kind { SHADER_TILE_CHOSEN, SHADER_TILE_LARGE, SHADER_TILE_WIDE };
+
+/* For tests: tiles of floating-point products, whatever their size. */
+void shader_tile_force(enum shader_tile_kind kind);
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Products of matrices by tiles in shared memory: a workgroup computes TILE x TILE sums, an invocation SIDE x SIDE of
- * them in registers. Whoever includes this has the struct tile_params as TILE_PARAMS, and defines
+/* Products of matrices by tiles in shared memory: a workgroup computes TILE_M x TILE_N sums, an invocation SIDE x SIDE
+ * of them in registers. Whoever includes this has the struct tile_params as TILE_PARAMS, and defines
+ *   TILE_M and others           sizes (tile_size.glsl)
  *   NUMBER, NUMBER4             type of factors and sums, and its vectors of four
  *   begin(batch, m, n)          before a tile
  *   prepare(k)                  before the elements k to k + DEPTH are loaded
@@ -9,80 +10,84 @@
  * Factors that do not exist count as zero. */
 #extension GL_EXT_control_flow_attributes : require
 
-#ifdef TILE_LARGE
-#define SIDE  8u
-#define DEPTH 8u
-#else
-#define SIDE  4u
-#define DEPTH 16u
-#endif
-#define TILE  (16u * SIDE)
-#define QUADS (TILE / 4u)
-#define LOADS (TILE * DEPTH / GROUP_SIZE) /* of an invocation, for each matrix */
-#define TILE_B (DEPTH * QUADS)            /* where the tile of B begins */
 
-/* Row k of a tile has the TILE elements with this k, by fours, which are permuted so that invocations that store one
- * column, or read neighbours, use different banks. Later the memory holds results on their way. */
-shared NUMBER4 tiles[2u * DEPTH * QUADS];
+#define ROWS    (TILE_M / SIDE) /* of invocations */
+#define COLUMNS (TILE_N / SIDE)
+#define QUADS   (SIDE / 4u)
+#define LOADS_A (TILE_M * DEPTH / GROUP_SIZE) /* of an invocation */
+#define LOADS_B (TILE_N * DEPTH / GROUP_SIZE)
+#define TILE_B  (TILE_M * DEPTH / 4u) /* where the tile of B begins */
+
+/* For each k of a tile, its elements by fours, which are permuted so that invocations that store those of one row, or
+ * read neighbours, use different banks. Later the memory holds results on their way. */
+shared NUMBER4 tiles[(TILE_M + TILE_N) * DEPTH / 4u];
 
 /* Some of TILE_PARAMS, which are read once. */
 uint size_m, size_n, a_along_k, b_along_k, y_along_m;
 
 /* Of this invocation. */
-NUMBER4 sums[SIDE][SIDE / 4u];
-NUMBER a_next[LOADS], b_next[LOADS];
+NUMBER4 sums[SIDE][QUADS];
+NUMBER a_next[LOADS_A], b_next[LOADS_B];
 
-uint slot(uint quad, uint k)
+/* In a tile of `size` rows or columns. */
+uint slot(uint quad, uint k, uint size)
 {
-    return k * QUADS + (quad ^ (k & 7u));
+    return k * (size / 4u) + (quad ^ (k & 7u));
 }
 
 /* Load `number`'s place along m or n, and along k. */
-uvec2 element(uint number, uint along_k)
+uvec2 element(uint number, uint size, uint along_k)
 {
     uint i = gl_LocalInvocationID.x + number * GROUP_SIZE;
-    return along_k != 0u ? uvec2(i / DEPTH, i % DEPTH) : uvec2(i % TILE, i / TILE);
+    return along_k != 0u ? uvec2(i / DEPTH, i % DEPTH) : uvec2(i % size, i / size);
 }
 
 void fetch(uint m, uint n, uint k, uint end)
 {
-    [[unroll]] for (uint i = 0u; i < LOADS; i++) {
-        uvec2 a = element(i, a_along_k), b = element(i, b_along_k);
+    [[unroll]] for (uint i = 0u; i < LOADS_A; i++) {
+        uvec2 at = element(i, TILE_M, a_along_k);
         a_next[i] = NUMBER(0);
+        if (m + at.x < size_m && k + at.y < end)
+            a_next[i] = load_a(m + at.x, k + at.y, at.y);
+    }
+    [[unroll]] for (uint i = 0u; i < LOADS_B; i++) {
+        uvec2 at = element(i, TILE_N, b_along_k);
         b_next[i] = NUMBER(0);
-        if (m + a.x < size_m && k + a.y < end)
-            a_next[i] = load_a(m + a.x, k + a.y, a.y);
-        if (n + b.x < size_n && k + b.y < end)
-            b_next[i] = load_b(n + b.x, k + b.y, b.y);
+        if (n + at.x < size_n && k + at.y < end)
+            b_next[i] = load_b(n + at.x, k + at.y, at.y);
     }
 }
 
 void keep()
 {
-    [[unroll]] for (uint i = 0u; i < LOADS; i++) {
-        uvec2 a = element(i, a_along_k), b = element(i, b_along_k);
-        tiles[slot(a.x >> 2, a.y)][a.x & 3u] = a_next[i];
-        tiles[TILE_B + slot(b.x >> 2, b.y)][b.x & 3u] = b_next[i];
+    [[unroll]] for (uint i = 0u; i < LOADS_A; i++) {
+        uvec2 at = element(i, TILE_M, a_along_k);
+        tiles[slot(at.x >> 2, at.y, TILE_M)][at.x & 3u] = a_next[i];
+    }
+    [[unroll]] for (uint i = 0u; i < LOADS_B; i++) {
+        uvec2 at = element(i, TILE_N, b_along_k);
+        tiles[TILE_B + slot(at.x >> 2, at.y, TILE_N)][at.x & 3u] = b_next[i];
     }
 }
 
-/* Where an invocation's sums are: fours of rows and columns at multiples of 64. Invocations 0 to 31 are 4 rows of 8. */
+/* Row and column of an invocation. Its sums are fours of rows and columns, and so on after those of the others: 32
+ * invocations that follow one another are 4 rows of 8. */
 uvec2 corner()
 {
-    uint i = gl_LocalInvocationID.x;
-    return uvec2((i >> 3 & 3u) + 4u * (i >> 6), (i & 7u) + (i >> 2 & 8u));
+    uint i = gl_LocalInvocationID.x, block = i >> 5;
+    return uvec2((i >> 3 & 3u) + 4u * (block % (ROWS / 4u)), (i & 7u) + 8u * (block / (ROWS / 4u)));
 }
 
 void multiply(uvec2 from)
 {
     for (uint k = 0u; k < DEPTH; k++) {
-        NUMBER4 a[SIDE / 4u], b[SIDE / 4u];
-        [[unroll]] for (uint i = 0u; i < SIDE / 4u; i++) {
-            a[i] = tiles[slot(from.x + 16u * i, k)];
-            b[i] = tiles[TILE_B + slot(from.y + 16u * i, k)];
+        NUMBER4 a[QUADS], b[QUADS];
+        [[unroll]] for (uint i = 0u; i < QUADS; i++) {
+            a[i] = tiles[slot(from.x + ROWS * i, k, TILE_M)];
+            b[i] = tiles[TILE_B + slot(from.y + COLUMNS * i, k, TILE_N)];
         }
         [[unroll]] for (uint i = 0u; i < SIDE; i++)
-            [[unroll]] for (uint j = 0u; j < SIDE / 4u; j++)
+            [[unroll]] for (uint j = 0u; j < QUADS; j++)
                 sums[i][j] += a[i >> 2][i & 3u] * b[j];
     }
 }
@@ -92,7 +97,7 @@ void sum_products(uint m, uint n, uint first, uint end)
 {
     uvec2 from = corner();
     [[unroll]] for (uint i = 0u; i < SIDE; i++)
-        [[unroll]] for (uint j = 0u; j < SIDE / 4u; j++)
+        [[unroll]] for (uint j = 0u; j < QUADS; j++)
             sums[i][j] = NUMBER4(0);
     prepare(first);
     barrier();
@@ -121,15 +126,16 @@ void store_sum(uint m, uint n, uint part, NUMBER value)
 void stage(uint round, uvec2 from)
 {
     bool by_columns = y_along_m != 0u;
-    uint to = by_columns ? from.y * QUADS + from.x : from.x * QUADS + from.y;
+    uint to = by_columns ? from.y * (TILE_M / 4u) + from.x : from.x * (TILE_N / 4u) + from.y;
+    uint next = by_columns ? ROWS : COLUMNS;
     [[unroll]] for (uint i = 0u; i < SIDE; i++) {
         if (i != round)
             continue;
-        [[unroll]] for (uint j = 0u; j < SIDE / 4u; j++) {
+        [[unroll]] for (uint j = 0u; j < QUADS; j++) {
             uint r = 4u * j, c = i >> 2, x = i & 3u;
-            tiles[to + 16u * j] = by_columns ? NUMBER4(sums[r][c][x], sums[r + 1u][c][x], sums[r + 2u][c][x],
-                                                       sums[r + 3u][c][x])
-                                             : sums[i][j];
+            tiles[to + next * j] = by_columns ? NUMBER4(sums[r][c][x], sums[r + 1u][c][x], sums[r + 2u][c][x],
+                                                        sums[r + 3u][c][x])
+                                              : sums[i][j];
         }
     }
 }
@@ -137,13 +143,15 @@ void stage(uint round, uvec2 from)
 /* Through shared memory, so that neighbours in memory are written together. */
 void store_sums(uint m, uint n, uint part)
 {
+    bool by_columns = y_along_m != 0u;
+    uint lines = by_columns ? COLUMNS : ROWS, size = by_columns ? TILE_M : TILE_N;
     uvec2 from = corner();
     for (uint round = 0u; round < SIDE; round++) {
         stage(round, from);
         barrier();
-        for (uint i = gl_LocalInvocationID.x; i < 16u * TILE; i += GROUP_SIZE) {
-            uint along = i % TILE, across = i / TILE * 4u + (round & 3u) + 64u * (round >> 2);
-            uvec2 at = y_along_m != 0u ? uvec2(m + along, n + across) : uvec2(m + across, n + along);
+        for (uint i = gl_LocalInvocationID.x; i < lines * size; i += GROUP_SIZE) {
+            uint along = i % size, across = (i / size + lines * (round >> 2)) * 4u + (round & 3u);
+            uvec2 at = by_columns ? uvec2(m + along, n + across) : uvec2(m + across, n + along);
             if (at.x < size_m && at.y < size_n)
                 store_sum(at.x, at.y, part, tiles[i >> 2][i & 3u]);
         }
@@ -158,7 +166,7 @@ void run_tile(uint unit)
     uint all = TILE_PARAMS.tiles_m * TILE_PARAMS.tiles_n, tile = unit % all, part = unit / all;
     uint band = tile / (8u * TILE_PARAMS.tiles_n), within = tile % (8u * TILE_PARAMS.tiles_n);
     uint rows = min(8u, TILE_PARAMS.tiles_m - 8u * band), split = part / TILE_PARAMS.batches;
-    uint m = (8u * band + within % rows) * TILE, n = within / rows * TILE, first = split * TILE_PARAMS.depth;
+    uint m = (8u * band + within % rows) * TILE_M, n = within / rows * TILE_N, first = split * TILE_PARAMS.depth;
     begin(part % TILE_PARAMS.batches, m, n);
     sum_products(m, n, first, min(first + TILE_PARAMS.depth, TILE_PARAMS.k));
     store_sums(m, n, part);

@@ -1,15 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Factors and sums of products by tiles: float, of 16- and 32-bit floating-point tensors, or with TILE_INTEGER int, of
- * bytes. */
+ * bytes. Element `at` of an array takes less arithmetic than an address: loads are most of what these shaders do beside
+ * their products. */
 #ifdef TILE_INTEGER
 #define NUMBER  int
 #define NUMBER4 ivec4
 #define BITS_OF(x)      uint(x)
 #define NUMBER_OF(bits) int(bits)
 
+#ifdef WORD_STORAGE
+#define BYTE_AT(base, at) load_byte(add64(base, scaled(at, 0u)))
+#else
+layout(buffer_reference, std430, buffer_reference_align = 1) readonly buffer ByteArray { uint8_t v[]; };
+#define BYTE_AT(base, at) uint(ByteArray(base).v[at])
+#endif
+
 int load_number(uint type, uvec2 base, int at)
 {
-    int byte = int(load_byte(add64(base, scaled(at, 0u))));
+    int byte = int(BYTE_AT(base, at));
     return type == TYPE_INT8 ? bitfieldExtract(byte, 0, 8) : byte;
 }
 #else
@@ -18,11 +26,27 @@ int load_number(uint type, uvec2 base, int at)
 #define BITS_OF(x)      floatBitsToUint(x)
 #define NUMBER_OF(bits) uintBitsToFloat(bits)
 
+layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer FloatArray { float v[]; };
+#ifdef WORD_STORAGE
+#define SHORT_AT(base, at) load_short(add64(base, scaled(at, 1u)))
+#else
+layout(buffer_reference, std430, buffer_reference_align = 2) readonly buffer ShortArray { uint16_t v[]; };
+#define SHORT_AT(base, at) uint(ShortArray(base).v[at])
+#endif
+
+/* Devices may take subnormal numbers for zeros when they unpack. */
+float unpack_half(uint bits)
+{
+    float small = float(bits & 0x3ffu) * 5.9604644775390625e-8;
+    small = (bits & 0x8000u) != 0u ? -small : small;
+    return (bits & 0x7c00u) == 0u ? small : unpackHalf2x16(bits).x;
+}
+
 float load_number(uint type, uvec2 base, int at)
 {
     if (type == TYPE_FLOAT32)
-        return uintBitsToFloat(Words(add64(base, scaled(at, 2u))).v);
-    uint bits = load_short(add64(base, scaled(at, 1u)));
-    return type == TYPE_FLOAT16 ? half_to_float(bits) : bfloat_to_float(bits);
+        return FloatArray(base).v[at];
+    uint bits = SHORT_AT(base, at);
+    return type == TYPE_FLOAT16 ? unpack_half(bits) : bfloat_to_float(bits);
 }
 #endif

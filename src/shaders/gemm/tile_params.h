@@ -16,15 +16,9 @@ struct tile_params {
     int c, a_zero, b_zero; /* tensors, -1 = absent */
 };
 
-#ifdef VULKAN
-#define STRUCT
-#else
-#define STRUCT struct
-#endif
-
 /* Products with a few lines, rows of A or columns of B; they are of tensor `small`. */
 struct vec_params {
-    STRUCT tile_params tile;
+    SHADER_STRUCT tile_params tile;
     uint small, lines, columns; /* columns: lines of the other matrix */
     uint slices;                /* invocations for each of them; a power of two */
     uint along_k;               /* neighbours in the large matrix are neighbours along k */

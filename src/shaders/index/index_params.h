@@ -30,4 +30,12 @@ struct nonzero_params {
     uint block, elements, mask[2];
 };
 
+/* struct kern_scatter. Updates come in `items` of `inner` neighbouring elements that have one target: update number
+ * item * inner + i belongs to Y's element target * inner + i. The items are in scratch memory, sorted, from `from` on.
+ */
+struct scatter_params {
+    uint tuples; /* mode ND, else ELEMENTS */
+    uint axis, reduction, items, inner, targets, from;
+};
+
 #endif

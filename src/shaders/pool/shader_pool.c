@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of pooling and its gradient. */
-#include "kernels/pool/pool_grad.h"
+#include "kernels/pool/pool.h"
 #include "shaders/core/shader_block.h"
 #include "shaders/pool/pool_params.h"
 
@@ -110,7 +110,7 @@ static uint32_t grad_is_max(const struct kern_op *op)
 const char *shader_pool_grad_any_obstacle(const struct kern_op *op)
 {
     struct pool_shape s;
-    if (op->u.pool_grad.mode == KERN_POOL_LP || !pool_grad_shape(op, &s))
+    if (op->u.pool_grad.mode == KERN_POOL_LP || !pool_shape_init(op, &s))
         return "there is no shader for it with tensors of these ranks";
     return shape_obstacle(op, &s);
 }
