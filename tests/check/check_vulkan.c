@@ -4,6 +4,7 @@
  * program is made from a graph as libdirectml makes it and runs through a Direct3D 12 command list. */
 #include "api/api_test.h"
 #include "check.h"
+#include "check_vulkan_map.h"
 
 #include "dml/dispatch_spirv.h"
 #include "graph/backend.h"
@@ -515,83 +516,14 @@ static void run_rows(struct bench *bench, uint32_t count, uint64_t seed, const c
     bench->backend = &graph_backend_spirv;
 }
 
-/* Enough elements for a pipeline made for the program, and for invocations that take several. */
-static void run_large(struct bench *bench, uint64_t seed)
+/* Cases of check_vulkan_map.c. max_ulp: negative as in struct bench. */
+static void run_list(struct bench *bench, check_list_fn *list, double max_ulp, uint64_t seed)
 {
-    static const struct kern_map_inst programs[][2] = {
-        { { KERN_MAP_ADD, 1, 1, { 0, 1 } }, { KERN_MAP_RELU, 1, 1, { 2 } } },
-        { { KERN_MAP_EXP, 1, 1, { 0 } }, { KERN_MAP_MAX, 1, 1, { 1, 2 } } },
-        { { KERN_MAP_CONVERT, 1, 6, { 0 } }, { KERN_MAP_BIT_NOT, 6, 6, { 2 } } },
-    };
     struct check_rng rng = { seed };
-    for (uint32_t i = 0; i < ARRAY_SIZE(programs); i++) {
-        struct check_case c = { .op = { .kind = KERN_MAP, .input_count = 2, .output_count = 1 } };
-        struct kern_map *map = &c.op.u.map;
-        const uint32_t sizes[] = { i == 0 ? 1100000 : 20001 };
-        map->inst_count = ARRAY_SIZE(programs[i]);
-        memcpy(map->inst, programs[i], sizeof(programs[i]));
-        map->store[0] = 3;
-        for (uint32_t t = 0; t < 3; t++) {
-            kern_view_set_packed(&c.op.tensors[t], t < 2 ? DML_TENSOR_DATA_TYPE_FLOAT32 : map->inst[1].to_type, 1,
-                                 sizes);
-            map->load_type[t] = DML_TENSOR_DATA_TYPE_FLOAT32;
-            c.data[t] = CHECK_DATA_SPECIAL;
-        }
+    struct check_case c;
+    bench->max_ulp = max_ulp;
+    for (uint32_t i = 0; list(i, &c); i++)
         run_case(bench, &c, &rng);
-    }
-}
-
-static struct check_case flat_case(uint32_t inputs, DML_TENSOR_DATA_TYPE type, enum check_data data)
-{
-    struct check_case c = { .op = { .kind = KERN_MAP, .input_count = inputs, .output_count = 1 } };
-    for (uint32_t t = 0; t <= inputs; t++) {
-        kern_view_set_packed(&c.op.tensors[t], type, 1, (const uint32_t[]){ 2001 });
-        c.op.u.map.load_type[t] = DML_TENSOR_DATA_TYPE_FLOAT64;
-        c.data[t] = data;
-    }
-    c.op.u.map.store[0] = (uint8_t)inputs;
-    c.op.u.map.inst_count = 1;
-    return c;
-}
-
-/* Every operation that FLOAT64 has. */
-static void run_doubles(struct bench *bench, uint64_t seed)
-{
-    static const struct {
-        uint8_t arity;
-        char types;
-    } codes[] = {
-#define MAPOP(name, arity, types, formula) { arity, #types[0] },
-#include "kernels/map/mapops.def"
-    };
-    static const enum check_data data[] = { CHECK_DATA_SPECIAL, CHECK_DATA_NORMAL, CHECK_DATA_SMALL };
-    const uint8_t f64 = DML_TENSOR_DATA_TYPE_FLOAT64;
-    struct check_rng rng = { seed };
-    bench->max_ulp = 4;
-    for (uint32_t code = 0; code < KERN_MAP_CODE_COUNT; code++)
-        for (uint32_t i = 0; i < ARRAY_SIZE(data) && codes[code].types != 'I'; i++) {
-            struct check_case c = flat_case(codes[code].arity, f64, data[i]);
-            c.op.u.map.inst[0] = (struct kern_map_inst){ (uint8_t)code, f64, f64, { 0, 1, 2 } };
-            kern_write(f64, &c.op.u.map.inst[0].imm[0], 0, kern_from_double(0.5));
-            kern_write(f64, &c.op.u.map.inst[0].imm[1], 0, kern_from_double(2));
-            run_case(bench, &c, &rng);
-        }
-    bench->max_ulp = -1;
-}
-
-/* Integers to powers that are computed in FLOAT64: what is less than 2^53 must be exact, since it is truncated. */
-static void run_integer_powers(struct bench *bench, uint64_t seed)
-{
-    const uint8_t f64 = DML_TENSOR_DATA_TYPE_FLOAT64;
-    struct check_rng rng = { seed };
-    bench->max_ulp = 0;
-    for (uint32_t limit = 2; limit <= 13; limit++) {
-        struct check_case c = flat_case(2, DML_TENSOR_DATA_TYPE_INT64, CHECK_DATA_INSIDE);
-        c.op.u.map.inst[0] = (struct kern_map_inst){ KERN_MAP_POW, f64, f64, { 0, 1 } };
-        c.index_limit[0] = limit;
-        c.index_limit[1] = (uint32_t)(53 / log2(limit));
-        run_case(bench, &c, &rng);
-    }
     bench->max_ulp = -1;
 }
 
@@ -600,9 +532,9 @@ static void run_maps(struct bench *bench, uint32_t cases, uint64_t seed)
     run_random(bench, check_gen_map, KERN_MAP, cases, seed);
     ok(saw_all(bench), "not every operation ran");
     run_random(bench, check_gen_move, KERN_MOVE, cases / 4, seed + 1);
-    run_large(bench, seed + 2);
-    run_doubles(bench, seed + 3);
-    run_integer_powers(bench, seed + 4);
+    run_list(bench, check_list_large, -1, seed + 2);
+    run_list(bench, check_list_double, 4, seed + 3);
+    run_list(bench, check_list_integer_power, 0, seed + 4);
 }
 
 int main(int argc, char **argv)
