@@ -521,10 +521,13 @@ static void run_list(struct bench *bench, check_list_fn *list, double max_ulp, u
 {
     struct check_rng rng = { seed };
     struct check_case c;
+    const uint32_t unsupported = bench->unsupported;
     bench->max_ulp = max_ulp;
     for (uint32_t i = 0; list(i, &c); i++)
         run_case(bench, &c, &rng);
     bench->max_ulp = -1;
+    ok(bench->unsupported == unsupported || !(bench->dml.adapter->shader_capabilities & SHADER_CAPABILITY_FLOAT64),
+       "%u cases are not supported", bench->unsupported - unsupported);
 }
 
 static void run_maps(struct bench *bench, uint32_t cases, uint64_t seed)

@@ -27,12 +27,14 @@ bool check_list_large(uint32_t index, struct check_case *out)
         { { KERN_MAP_ADD, F32, F32, { 0, 1 } }, { KERN_MAP_RELU, F32, F32, { 2 } } },
         { { KERN_MAP_EXP, F32, F32, { 0 } }, { KERN_MAP_MAX, F32, F32, { 1, 2 } } },
         { { KERN_MAP_CONVERT, F32, I32, { 0 } }, { KERN_MAP_BIT_NOT, I32, I32, { 2 } } },
+        { { KERN_MAP_POW, F64, F64, { 0, 1 } }, { KERN_MAP_SOFTPLUS, F64, F64, { 2 }, { { .f64 = 0.5 } } } },
     };
     if (index >= ARRAY_SIZE(programs))
         return false;
-    struct kern_map *map = flat_case(out, 2, index == 0 ? 1100000 : 20001, F32, CHECK_DATA_SPECIAL);
+    const DML_TENSOR_DATA_TYPE type = (DML_TENSOR_DATA_TYPE)programs[index][0].type;
+    struct kern_map *map = flat_case(out, 2, index == 0 ? 1100000 : 20001, type, CHECK_DATA_SPECIAL);
     out->op.tensors[2].type = programs[index][1].to_type;
-    map->load_type[0] = map->load_type[1] = F32;
+    map->load_type[0] = map->load_type[1] = programs[index][0].type;
     map->inst_count = 2;
     memcpy(map->inst, programs[index], sizeof(programs[index]));
     map->store[0] = 3;
