@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
 
+#include "kernels/core/number.h"
+
 void check_gen_sequence(struct check_rng *rng, struct check_case *out)
 {
     struct kern_op *op = &out->op;
@@ -13,8 +15,7 @@ void check_gen_sequence(struct check_rng *rng, struct check_case *out)
     check_view(rng, &op->tensors[0], type, rank, sizes);
     op->u.sequence.start.u64 = check_next(rng);
     op->u.sequence.delta.u64 = check_next(rng);
-    if (type == DML_TENSOR_DATA_TYPE_FLOAT16 || type == DML_TENSOR_DATA_TYPE_FLOAT32 ||
-        type == DML_TENSOR_DATA_TYPE_FLOAT64) {
+    if (kern_type_class(type) == KERN_CLASS_FLOAT) {
         op->u.sequence.start.f64 = check_uniform(rng, -100, 100);
         op->u.sequence.delta.f64 = check_uniform(rng, -10, 10);
     }

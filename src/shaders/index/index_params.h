@@ -6,7 +6,7 @@
 #include "shaders/core/block.h"
 
 /* struct kern_sequence: start and delta, 64 bits each, lower word first, as the shader's variant computes: int,
- * int64_t, float (a first word) or double. */
+ * int64_t, a pair of floats, whose sum it is, or double. */
 struct sequence_params {
     uint start[2], delta[2];
 };

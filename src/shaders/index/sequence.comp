@@ -5,6 +5,23 @@
 #define PARAMETERS sequence_params
 #include "shaders/index/index_params.h"
 #include "shaders/core/views.glsl"
+#include "shaders/core/pairs.glsl"
+
+#ifndef HAVE_FLOAT64
+/* start and delta are pairs of floats, whose sums they are; where terms cancel, the second ones matter. */
+float element(uint number)
+{
+    vec2 start = vec2(uintBitsToFloat(params.start[0]), uintBitsToFloat(params.start[1]));
+    vec2 delta = vec2(uintBitsToFloat(params.delta[0]), uintBitsToFloat(params.delta[1]));
+    float errors[4], high = float(number & 0xffff0000u), low = float(number & 0xffffu);
+    float products = exact_sum(exact_product(high, delta.x, errors[0]), exact_product(low, delta.x, errors[1]), errors[2]);
+    float sum = exact_sum(products, start.x, errors[3]);
+    if (is_nan(sum) || is_inf(sum))
+        return sum;
+    precise float rest = errors[0] + errors[1] + errors[2] + errors[3] + start.y + float(number) * delta.y;
+    return sum + rest;
+}
+#endif
 
 void main()
 {
@@ -17,7 +34,7 @@ void main()
             precise double step = double(number) * packDouble2x32(delta);
             precise double value = packDouble2x32(start) + step;
 #else
-            float value = uintBitsToFloat(start.x) + float(number) * uintBitsToFloat(delta.x);
+            float value = element(number);
 #endif
             store_real(0u, at, value);
             continue;

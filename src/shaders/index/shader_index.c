@@ -53,13 +53,18 @@ void shader_sequence_single_plan(const struct kern_op *op, struct shader_work *o
     shader_add(out, SHADER_sequence, op, result_elements(op), SHADER_GROUP_SIZE, sizeof(struct sequence_params));
 }
 
+static void split(double value, uint *out)
+{
+    const float pair[2] = { (float)value, (float)(value - (float)value) };
+    memcpy(out, pair, sizeof(pair));
+}
+
 void shader_sequence_single_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
                                   uint32_t *words)
 {
-    const float start = (float)op->u.sequence.start.f64, delta = (float)op->u.sequence.delta.f64;
-    struct sequence_params params = { { 0 }, { 0 } };
-    memcpy(params.start, &start, 4);
-    memcpy(params.delta, &delta, 4);
+    struct sequence_params params;
+    split(op->u.sequence.start.f64, params.start);
+    split(op->u.sequence.delta.f64, params.delta);
     shader_block_write(op, places, result_elements(op), &params, sizeof(params), words);
 }
 

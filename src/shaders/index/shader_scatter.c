@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows that scatter: Y becomes X, then updates of one target come in their order. Of those that replace, the last one
  * is known by its number; those that combine are sorted by target, stably. */
+#include "kernels/core/number.h"
 #include "shaders/core/shader_block.h"
 #include "shaders/index/index_params.h"
 #include "shaders/sort/shader_sort_runs.h"
@@ -88,6 +89,8 @@ const char *shader_scatter_combine_obstacle(const struct kern_op *op)
     const char *obstacle = shader_block_obstacle(op);
     if (op->u.scatter.reduction == KERN_SCATTER_LAST)
         return "there is no shader for it without a reduction";
+    if (kern_type_bits(op->tensors[3].type) < 32 && kern_type_class(op->tensors[3].type) == KERN_CLASS_FLOAT)
+        return "there is no shader for it that rounds sums to 16 bits";
     if (obstacle)
         return obstacle;
     const struct scatter_params params = params_of(op);

@@ -2,6 +2,8 @@
 /* Numbers that running sums and products are carried in: FLOAT64 with HAVE_FLOAT64, else pairs of floats whose sum they
  * are, times a power of two; integers wrap. As words, one type for all. Tensors: 0 X, [init], Y. Include
  * core/views.glsl first. */
+#include "shaders/core/pairs.glsl"
+
 #define NUMBER uvec3 /* a pair of words, exponent */
 
 bool is_real()
@@ -67,20 +69,17 @@ NUMBER pair_sum(NUMBER a, NUMBER b)
     int exponent = max(int(a.z), int(b.z));
     float down_a = power_of_two(max(int(a.z) - exponent, -126)), down_b = power_of_two(max(int(b.z) - exponent, -126));
     precise float x = uintBitsToFloat(a.x) * down_a, y = uintBitsToFloat(b.x) * down_b;
-    precise float sum = x + y, part = sum - x, error = (x - (sum - part)) + (y - part);
+    precise float error, sum = exact_sum(x, y, error);
     error = error + (uintBitsToFloat(a.y) * down_a + uintBitsToFloat(b.y) * down_b);
     if (is_nan(sum) || is_inf(sum))
         error = 0.0;
     return with_exponent(sum, error, exponent);
 }
 
-/* Factors are cut into halves whose products are exact. */
 NUMBER pair_product(NUMBER a, NUMBER b)
 {
-    precise float x = uintBitsToFloat(a.x), y = uintBitsToFloat(b.x), product = x * y;
-    precise float x_high = uintBitsToFloat(a.x & 0xfffff000u), y_high = uintBitsToFloat(b.x & 0xfffff000u);
-    precise float x_low = x - x_high, y_low = y - y_high;
-    precise float error = ((x_high * y_high - product) + x_high * y_low + x_low * y_high) + x_low * y_low;
+    float x = uintBitsToFloat(a.x), y = uintBitsToFloat(b.x);
+    precise float error, product = exact_product(x, y, error);
     error = error + (x * uintBitsToFloat(b.y) + y * uintBitsToFloat(a.y));
     if (is_nan(product) || is_inf(product))
         error = 0.0;

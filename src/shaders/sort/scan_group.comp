@@ -27,6 +27,20 @@ void join_all(NUMBER x)
     barrier();
 }
 
+/* The same for products of floats, which may leave the range and come back, depending on the order: one invocation goes
+ * from `carry` on. */
+void join_in_order(NUMBER carry, NUMBER x)
+{
+    barrier();
+    sums[gl_LocalInvocationID.x] = x;
+    barrier();
+    for (uint i = 0u; gl_LocalInvocationID.x == 0u && i < GROUP_SIZE; i++) {
+        carry = joined(carry, sums[i]);
+        sums[i] = carry;
+    }
+    barrier();
+}
+
 /* Sums of parts, counted over all lines. */
 void put_sum(uint part, NUMBER sum)
 {
@@ -52,6 +66,7 @@ NUMBER sum_of_parts(uint first, uint end)
 void main()
 {
     uint y = header.inputs, lane = gl_LocalInvocationID.x;
+    bool in_order = is_real() && params.product != 0u;
     bool silent = params.sum_parts != 0u || params.total != 0u;
     EACH_GROUP_UNIT(unit)
     {
@@ -66,18 +81,24 @@ void main()
         }
         for (uint at = begin; at < end; at += GROUP_SIZE) {
             uint i = at + lane;
-            join_all(i < end ? number_at(0u, from + int(i) * view(0).strides[params.axis]) : neutral());
+            NUMBER x = neutral(), before = neutral();
+            if (i < end)
+                x = number_at(0u, from + int(i) * view(0).strides[params.axis]);
+            if (in_order) {
+                join_in_order(carry, x);
+            } else {
+                join_all(x);
+                before = carry;
+            }
             uint of = lane - params.exclusive;
-            NUMBER sum = of < GROUP_SIZE ? joined(carry, sums[of]) : carry;
+            NUMBER sum = of < GROUP_SIZE ? joined(before, sums[of]) : carry;
             if (!silent && i < end)
                 put_number(y, to + int(i) * view(y).strides[params.axis], sum);
-            carry = joined(carry, sums[GROUP_SIZE - 1]);
+            carry = joined(before, sums[GROUP_SIZE - 1]);
         }
-        if (lane != 0u)
-            continue;
-        if (params.sum_parts != 0u)
+        if (lane == 0u && params.sum_parts != 0u)
             put_sum(unit, carry);
-        else if (params.total != 0u && part == parts - 1u)
+        else if (lane == 0u && params.total != 0u && part == parts - 1u)
             put_number(y, to, carry);
     }
 }

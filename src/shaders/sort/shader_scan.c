@@ -25,7 +25,8 @@ static struct scan_params params_of(const struct kern_op *op)
     struct scan_params params = {
         scan->axis, scan->product, scan->exclusive, scan->total, scan->has_init, size, 1, size
     };
-    if (lines_of(op) < SCAN_LINES && size > SCAN_PART) {
+    const bool in_order = scan->product && is_real(op); /* scan_group.comp says why */
+    if (!in_order && lines_of(op) < SCAN_LINES && size > SCAN_PART) {
         params.in_part = BASE_MAX(SCAN_PART, (size + SCAN_PARTS_MAX - 1) / SCAN_PARTS_MAX);
         params.parts = (size + params.in_part - 1) / params.in_part;
     }
@@ -87,13 +88,10 @@ void shader_scan_single_write(const struct kern_op *op, uint32_t index, const st
 
 /* ---- a part of a line per workgroup ---- */
 
-/* Products of floats may leave the range and come back, depending on the order. */
 const char *shader_scan_group_obstacle(const struct kern_op *op)
 {
     const struct kern_view *x = &op->tensors[0];
     const uint32_t axis = op->u.scan.axis;
-    if (op->u.scan.product && is_real(op))
-        return "only the shader of single lines multiplies floats";
     if (x->sizes[axis] < SCAN_SHORT || (lines_of(op) >= SCAN_COLUMNS && x->strides[axis] != 1))
         return "the shader of single lines is faster";
     return shader_block_obstacle(op);
