@@ -22,11 +22,6 @@ static graph_lower_fn *lowering_find(DML_OPERATOR_TYPE type)
     return NULL;
 }
 
-bool graph_lower_known(DML_OPERATOR_TYPE type)
-{
-    return lowering_find(type) != NULL;
-}
-
 HRESULT graph_lower(struct graph_lowering *lowering)
 {
     graph_lower_fn *lower = lowering_find(lowering->desc->op->type);
