@@ -9,6 +9,7 @@
 #include "shaders/mapops.glsl"
 #include "shaders/core/math.glsl"
 #include "shaders/core/number.glsl"
+#include "shaders/core/pairs.glsl"
 
 layout(constant_id = 0) const uint REGISTERS = 80;
 layout(constant_id = 1) const uint KNOWN = 255; /* 255: the program is interpreted */

@@ -6,6 +6,7 @@
 #define PARAMETERS recurrent_params
 #include "shaders/recurrent/recurrent_params.h"
 #include "shaders/core/views.glsl"
+#include "shaders/core/pairs.glsl"
 #include "shaders/mapops.glsl"
 #include "shaders/map/map_math.glsl"
 #include "shaders/map/map_float.glsl"
