@@ -185,9 +185,6 @@ struct graph_lowering {
 typedef HRESULT graph_lower_fn(struct graph_lowering *lowering);
 /* Appends the ops of one operator; DXGI_ERROR_UNSUPPORTED (with lowering->error) when there is no lowering. */
 HRESULT graph_lower(struct graph_lowering *lowering);
-bool graph_lower_known(DML_OPERATOR_TYPE type);
-/* Its ops are KERN_MAP and KERN_MOVE only: what SPIR-V adapters run. */
-bool graph_lower_element_wise(DML_OPERATOR_TYPE type);
 
 /* Whole graphs: one operator, or a DML_GRAPH_DESC whose nodes were already checked. nodes[i] = copy of node i's
  * description, or NULL for a constant node (then the DML_CONSTANT_DATA_GRAPH_NODE_DESC of the desc counts). */

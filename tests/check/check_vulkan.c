@@ -4,6 +4,7 @@
  * program is made from a graph as libdirectml makes it and runs through a Direct3D 12 command list. */
 #include "api/api_test.h"
 #include "check.h"
+#include "check_vulkan_map.h"
 
 #include "dml/dispatch_spirv.h"
 #include "graph/backend.h"
@@ -27,6 +28,7 @@ struct bench {
     const struct graph_backend *backend; /* graph_backend_spirv, or that of one row */
     uint32_t ran, unsupported, failed;
     bool norm_wise;                 /* the case */
+    double max_ulp;                 /* of the case; negative: what its operations may have */
     bool seen[KERN_MAP_CODE_COUNT]; /* operations that ran */
 };
 
@@ -316,7 +318,8 @@ static void compare(struct bench *bench, const struct kern_op *op, struct check_
             tame(view, &got->buffers[t], INFINITY);
             tame(view, &want->buffers[t], INFINITY);
         }
-        bool same = check_compare(&how, view, &got->buffers[t], &want->buffers[t], tolerance(op, view), &error);
+        double most = bench->max_ulp < 0 ? tolerance(op, view) : bench->max_ulp;
+        bool same = check_compare(&how, view, &got->buffers[t], &want->buffers[t], most, &error);
         if (!same)
             explain(op, &error);
         bool guarded = check_buffer_guarded(&got->buffers[t], view);
@@ -513,30 +516,18 @@ static void run_rows(struct bench *bench, uint32_t count, uint64_t seed, const c
     bench->backend = &graph_backend_spirv;
 }
 
-/* Enough elements for a pipeline made for the program, and for invocations that take several. */
-static void run_large(struct bench *bench, uint64_t seed)
+/* Cases of check_vulkan_map.c. max_ulp: negative as in struct bench. */
+static void run_list(struct bench *bench, check_list_fn *list, double max_ulp, uint64_t seed)
 {
-    static const struct kern_map_inst programs[][2] = {
-        { { KERN_MAP_ADD, 1, 1, { 0, 1 } }, { KERN_MAP_RELU, 1, 1, { 2 } } },
-        { { KERN_MAP_EXP, 1, 1, { 0 } }, { KERN_MAP_MAX, 1, 1, { 1, 2 } } },
-        { { KERN_MAP_CONVERT, 1, 6, { 0 } }, { KERN_MAP_BIT_NOT, 6, 6, { 2 } } },
-    };
     struct check_rng rng = { seed };
-    for (uint32_t i = 0; i < ARRAY_SIZE(programs); i++) {
-        struct check_case c = { .op = { .kind = KERN_MAP, .input_count = 2, .output_count = 1 } };
-        struct kern_map *map = &c.op.u.map;
-        const uint32_t sizes[] = { i == 0 ? 1100000 : 20001 };
-        map->inst_count = ARRAY_SIZE(programs[i]);
-        memcpy(map->inst, programs[i], sizeof(programs[i]));
-        map->store[0] = 3;
-        for (uint32_t t = 0; t < 3; t++) {
-            kern_view_set_packed(&c.op.tensors[t], t < 2 ? DML_TENSOR_DATA_TYPE_FLOAT32 : map->inst[1].to_type, 1,
-                                 sizes);
-            map->load_type[t] = DML_TENSOR_DATA_TYPE_FLOAT32;
-            c.data[t] = CHECK_DATA_SPECIAL;
-        }
+    struct check_case c;
+    const uint32_t unsupported = bench->unsupported;
+    bench->max_ulp = max_ulp;
+    for (uint32_t i = 0; list(i, &c); i++)
         run_case(bench, &c, &rng);
-    }
+    bench->max_ulp = -1;
+    ok(bench->unsupported == unsupported || !(bench->dml.adapter->shader_capabilities & SHADER_CAPABILITY_FLOAT64),
+       "%u cases are not supported", bench->unsupported - unsupported);
 }
 
 static void run_maps(struct bench *bench, uint32_t cases, uint64_t seed)
@@ -544,12 +535,14 @@ static void run_maps(struct bench *bench, uint32_t cases, uint64_t seed)
     run_random(bench, check_gen_map, KERN_MAP, cases, seed);
     ok(saw_all(bench), "not every operation ran");
     run_random(bench, check_gen_move, KERN_MOVE, cases / 4, seed + 1);
-    run_large(bench, seed + 2);
+    run_list(bench, check_list_large, -1, seed + 2);
+    run_list(bench, check_list_double, 4, seed + 3);
+    run_list(bench, check_list_integer_power, 0, seed + 4);
 }
 
 int main(int argc, char **argv)
 {
-    struct bench bench = { .backend = &graph_backend_spirv };
+    struct bench bench = { .backend = &graph_backend_spirv, .max_ulp = -1 };
     uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
     uint32_t cases = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 0) : 600;
     const char *filter = argc > 3 ? argv[3] : NULL;
@@ -564,7 +557,7 @@ int main(int argc, char **argv)
                                         D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE, 0 };
     ok_hr(ID3D12Device_CreateDescriptorHeap(bench.d3d, &desc, &IID_ID3D12DescriptorHeap, (void **)&bench.heap), S_OK);
     need(bench.heap);
-    if (!filter)
+    if (!filter || strstr("map", filter) || strstr("move", filter))
         run_maps(&bench, cases, seed);
     run_rows(&bench, BASE_MAX(cases / 8, 1), seed, filter);
     printf("%s: %u cases ran, %u unsupported, %u outputs failed\n", bench.dml.adapter->name, bench.ran,

@@ -2,6 +2,7 @@
 /* Prints what is known of every operator as JSON: its row in operators.def, a valid description as C initialisers, and
  * which adapters run it. scripts/make-operator-docs turns it into docs/operators/. */
 #include "base/base.h"
+#include "graph/backend.h"
 #include "graph/ops.h"
 #include "schema/check.h"
 #include "schema/sample.h"
@@ -259,6 +260,30 @@ static void one_field(const struct schema_op *op, uint32_t index, const struct s
     printf("\"}");
 }
 
+/* Whether a backend takes the description, on a device that lacks nothing. */
+static bool runs_on(const struct graph_backend *backend, const DML_OPERATOR_DESC *op_desc)
+{
+    char error[256] = "";
+    struct graph_options options;
+    struct graph_plan *plan = NULL;
+    struct schema_desc *desc = NULL;
+    struct graph graph;
+    HRESULT hr = schema_desc_create(op_desc, &desc);
+    graph_options_init(&options, backend, 1);
+    options.shader_capabilities = UINT32_MAX;
+    if (SUCCEEDED(hr))
+        hr = graph_from_operator(&graph, desc, DML_EXECUTION_FLAG_NONE, error);
+    if (SUCCEEDED(hr)) {
+        hr = graph_run_passes(&graph, &options);
+        if (SUCCEEDED(hr))
+            hr = graph_plan_create(&graph, &options, &plan, error);
+        graph_plan_destroy(plan);
+        graph_finish(&graph);
+    }
+    schema_desc_destroy(desc);
+    return SUCCEEDED(hr);
+}
+
 static bool one_operator(uint32_t index)
 {
     static struct schema_sample_storage storage;
@@ -272,7 +297,8 @@ static bool one_operator(uint32_t index)
     printf(", \"meaning\": ");
     string(op->meaning);
     printf(", \"rule\": \"%s\", \"fuse\": %u, \"cpu\": %s, \"vulkan\": %s,", op->rule_name, op->fuse,
-           graph_lower_known(op->type) ? "true" : "false", graph_lower_element_wise(op->type) ? "true" : "false");
+           runs_on(&graph_backend_host, &desc) ? "true" : "false",
+           runs_on(&graph_backend_spirv, &desc) ? "true" : "false");
     tensors(&storage);
     printf(" \"fields\": [");
     for (uint32_t i = 0; i < op->field_count; i++)

@@ -8,6 +8,7 @@
 
 #define is_nan(u)                         ((u) != (u))
 #define absolute                          fabs
+#define ratio(u, v)                       ((u) / (v))
 #define min_number                        min_f64
 #define max_number                        max_f64
 #define muladd                            muladd_f64

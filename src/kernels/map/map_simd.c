@@ -35,6 +35,7 @@ FMATH float max_f32(float u, float v)
 
 #define is_nan(u)        ((u) != (u))
 #define absolute(u)      _Generic((u), float : fmath_abs, double : fabs)(u)
+#define ratio(u, v)      ((u) / (v))
 #define min_number(u, v) _Generic((u) + (v), float : min_f32, double : min_f64)(u, v)
 #define max_number(u, v) _Generic((u) + (v), float : max_f32, double : max_f64)(u, v)
 #define muladd(u, v, w)  _Generic((u), float : fmath_muladd, double : muladd_f64)(u, v, w)

@@ -7,11 +7,12 @@
 #define PARAMETERS attention_params
 #include "shaders/attention/attention_params.h"
 #include "shaders/core/views.glsl"
+#include "shaders/core/math_f64.glsl"
 
 #define KEYS GROUP_SIZE
 
-shared float weights[KEYS];
-shared float parts[GROUP_SIZE];
+shared REAL weights[KEYS];
+shared REAL parts[GROUP_SIZE];
 
 /* Where the query is: batch, head, row. */
 uint batch, head, row;
@@ -40,14 +41,14 @@ uint existing_keys()
     return before >= total ? total : min(before + fresh, total);
 }
 
-float score_of(uint key)
+REAL score_of(uint key)
 {
     uint group = head / (view(0).sizes[1] / view(1).sizes[1]), depth = view(1).sizes[3];
     int q = offset4(0u, head, row), k = offset4(1u, group, key);
-    float sum = 0.0;
+    REAL sum = REAL(0);
     for (uint d = 0u; d < depth; d++)
         sum += load_real(0u, q + int(d) * view(0).strides[3]) * load_real(1u, k + int(d) * view(1).strides[3]);
-    sum *= params.scale;
+    sum *= REAL(params.scale);
     bool masked = params.start != 0u && int(key) < vector_element(params.start);
     if (params.end != 0u)
         masked = masked || int(key) >= vector_element(params.end);
@@ -57,29 +58,29 @@ float score_of(uint key)
     }
     if (params.mask != 0u)
         sum += load_real(params.mask, offset4(params.mask, head, row) + int(key) * view(params.mask).strides[3]);
-    return masked ? sum + params.filter_by : sum;
+    return masked ? sum + REAL(params.filter_by) : sum;
 }
 
 /* The greatest of the workgroup's values, or their sum; NaN counts in sums only. */
-float combine(float value, bool adds)
+REAL combine(REAL value, bool adds)
 {
     uint me = gl_LocalInvocationID.x;
     parts[me] = value;
     barrier();
     for (uint half_size = GROUP_SIZE / 2u; half_size > 0u; half_size /= 2u) {
         if (me < half_size) {
-            float other = parts[me + half_size];
+            REAL other = parts[me + half_size];
             parts[me] = adds ? parts[me] + other : other > parts[me] || is_nan(parts[me]) ? other : parts[me];
         }
         barrier();
     }
-    float result = parts[0];
+    REAL result = parts[0];
     barrier();
     return result;
 }
 
 /* Adds the block's weights times V's column to `sum`: of every keys' part that this invocation has. */
-float add_block(float sum, uint first, uint count, uint column)
+REAL add_block(REAL sum, uint first, uint count, uint column)
 {
     uint group = head / (view(0).sizes[1] / view(1).sizes[1]), step = GROUP_SIZE / params.lanes;
     for (uint n = gl_LocalInvocationID.x / params.lanes; n < count && column < view(2).sizes[3]; n += step)
@@ -90,16 +91,17 @@ float add_block(float sum, uint first, uint count, uint column)
 void run_query(uint chunk)
 {
     uint me = gl_LocalInvocationID.x, keys = existing_keys(), column = chunk * params.lanes + me % params.lanes;
-    float top = -INFINITY, total = 0.0, sum = 0.0;
+    const REAL lowest = REAL(-INFINITY);
+    REAL top = lowest, total = REAL(0), sum = REAL(0);
     for (uint first = 0u; first < keys; first += KEYS) {
         uint count = min(keys - first, KEYS);
-        float score = me < count ? score_of(first + me) : -INFINITY;
-        float block_top = combine(score, false), new_top = block_top > top ? block_top : top;
-        float base = new_top == -INFINITY ? 0.0 : new_top;
-        float weight = me < count ? exp_of(score - base) : 0.0;
+        REAL score = me < count ? score_of(first + me) : lowest;
+        REAL block_top = combine(score, false), new_top = block_top > top ? block_top : top;
+        REAL base = new_top == lowest ? REAL(0) : new_top;
+        REAL weight = me < count ? exp_of(score - base) : REAL(0);
         weights[me] = weight;
-        float block_total = combine(weight, true);
-        float rescale = exp_of(top - base);
+        REAL block_total = combine(weight, true);
+        REAL rescale = exp_of(top - base);
         total = total * rescale + block_total;
         sum = add_block(sum * rescale, first, count, column);
         top = new_top;
@@ -110,9 +112,9 @@ void run_query(uint chunk)
     if (me < params.lanes && column < view(2).sizes[3]) {
         for (uint i = me + params.lanes; i < GROUP_SIZE; i += params.lanes)
             sum += parts[i];
-        bool defined = total > 0.0 || is_nan(total) || params.undefined != 0u;
+        bool defined = total > 0 || is_nan(total) || params.undefined != 0u;
         uint y = header.inputs;
-        store_real(y, offset4(y, head, row) + int(column) * view(y).strides[3], defined ? sum / total : 0.0);
+        store_real(y, offset4(y, head, row) + int(column) * view(y).strides[3], defined ? sum / total : REAL(0));
     }
     barrier();
 }

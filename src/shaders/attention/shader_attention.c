@@ -22,15 +22,12 @@ static uint64_t units(const struct kern_op *op)
 
 const char *shader_attention_any_obstacle(const struct kern_op *op)
 {
-    for (uint32_t t = 0; t < op->input_count + op->output_count; t++)
-        if (op->tensors[t].type == DML_TENSOR_DATA_TYPE_FLOAT64)
-            return "there is no shader for it in FLOAT64";
     return units(op) > UINT32_MAX ? "the shaders do not count that many elements" : shader_block_obstacle(op);
 }
 
 void shader_attention_any_plan(const struct kern_op *op, struct shader_work *out)
 {
-    shader_add(out, SHADER_attention, op, units(op), 1, sizeof(struct attention_params));
+    shader_add(out, shader_real_variant(SHADER_attention, op), op, units(op), 1, sizeof(struct attention_params));
 }
 
 void shader_attention_any_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,

@@ -17,3 +17,25 @@ float exact_product(float a, float b, out precise float error)
     error = ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low;
     return product;
 }
+
+/* a / b, rounded once but for results near the ends of the range: devices' own quotients may be 2.5 units off, and
+ * nothing at all for very large or very small divisors. */
+float ratio(float a, float b)
+{
+    const float large = 1.2676506e30; /* 2^100 */
+    float scale_by = abs(b) > large ? 5.4210109e-20 : abs(b) < 1.0 / large ? 1.8446744e19 : 1.0; /* 2^-64, 2^64 */
+    precise float divisor = b * scale_by, near = a / divisor;
+    if (abs(a) < 1e-24 || !(abs(a) < large) || abs(near) < 1e-24 || !(abs(near) < large) || is_inf(divisor))
+        return near * scale_by;
+    float error;
+    precise float product = exact_product(near, divisor, error), rest = (a - product) - error;
+    precise float better = near + rest / divisor;
+    return better * scale_by;
+}
+
+#ifdef HAVE_FLOAT64
+double ratio(double a, double b)
+{
+    return a / b;
+}
+#endif

@@ -9,6 +9,7 @@
 #include "shaders/mapops.glsl"
 #include "shaders/core/math.glsl"
 #include "shaders/core/number.glsl"
+#include "shaders/core/pairs.glsl"
 
 layout(constant_id = 0) const uint REGISTERS = 80;
 layout(constant_id = 1) const uint KNOWN = 255; /* 255: the program is interpreted */
@@ -19,10 +20,9 @@ layout(constant_id = 5) const uint KNOWN_3 = 0;
 #define KNOWN_MAX 4
 
 #define REAL float
-#define TRANSCENDENTAL
+#include "shaders/map/map_math.glsl"
 #include "shaders/map/map_float.glsl"
 #undef REAL
-#undef TRANSCENDENTAL
 
 #define S             int
 #define U             uint
@@ -58,6 +58,7 @@ int count_bits(uint64_t x)
 
 #ifdef HAVE_FLOAT64
 #define REAL double
+#include "shaders/map/map_math_f64.glsl"
 #include "shaders/map/map_float.glsl"
 #undef REAL
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The operations of kernels/map/mapops.def on floating-point registers. Included for float and for double: REAL is the
- * type, and only float has the TRANSCENDENTAL ones. */
+ * type; eval_math of it has those that are more than arithmetic. */
 
 REAL min_number(REAL a, REAL b)
 {
@@ -78,88 +78,9 @@ REAL eval_basic(uint code, REAL a, REAL b, REAL c, REAL p, REAL q)
     }
 }
 
-#ifdef TRANSCENDENTAL
-REAL sigmoid(REAL a)
-{
-    REAL e = exp_of(-abs(a));
-    return a < 0 ? e / (1 + e) : 1 / (1 + e);
-}
-
-/* ln(1 + e^a) without overflow */
-REAL softplus(REAL a)
-{
-    return is_nan(a) ? a : max(a, REAL(0)) + log1p_of(exp_of(-abs(a)));
-}
-
-REAL eval_math(uint code, REAL a, REAL b)
-{
-    switch (code) {
-    case KERN_MAP_POW:
-        return pow_of(a, b);
-    case KERN_MAP_ATAN2:
-        return atan2_of(a, b);
-    case KERN_MAP_EXP:
-        return exp_of(a);
-    case KERN_MAP_LOG:
-        return log_of(a);
-    case KERN_MAP_SIN:
-        return sin_of(a);
-    case KERN_MAP_COS:
-        return cos_of(a);
-    case KERN_MAP_TAN:
-        return tan_of(a);
-    case KERN_MAP_ASIN:
-        return asin_of(a);
-    case KERN_MAP_ACOS:
-        return acos_of(a);
-    case KERN_MAP_ATAN:
-        return atan_of(a);
-    case KERN_MAP_SINH:
-        return sinh_of(a);
-    case KERN_MAP_COSH:
-        return cosh_of(a);
-    case KERN_MAP_TANH:
-        return tanh_of(a);
-    case KERN_MAP_ASINH:
-        return asinh_of(a);
-    case KERN_MAP_ACOSH:
-        return acosh_of(a);
-    case KERN_MAP_ATANH:
-        return atanh_of(a);
-    default:
-        return erf_of(a);
-    }
-}
-
-REAL eval_smooth(uint code, REAL a, REAL p, REAL q)
-{
-    switch (code) {
-    case KERN_MAP_ELU:
-        return a < 0 ? p * expm1_of(a) : a;
-    case KERN_MAP_SELU:
-        return a > 0 ? q * a : q * p * expm1_of(a);
-    case KERN_MAP_CELU:
-        return is_nan(a) ? a : max(REAL(0), a) + min(REAL(0), p * expm1_of(a / p));
-    case KERN_MAP_SIGMOID:
-        return sigmoid(a);
-    case KERN_MAP_SOFTPLUS:
-        return softplus(p * a) / p;
-    case KERN_MAP_PSOFTPLUS:
-        return p * softplus(q * a);
-    case KERN_MAP_STANH:
-        return p * tanh_of(q * a);
-    case KERN_MAP_GELU:
-        return a / 2 * erfc_of(-a * 0.707106781);
-    default:
-        return a * sigmoid(p * a);
-    }
-}
-#endif
-
 REAL eval_real(uint code, REAL a, REAL b, REAL c, REAL p, REAL q)
 {
     switch (code) {
-#ifdef TRANSCENDENTAL
     case KERN_MAP_POW:
     case KERN_MAP_ATAN2:
     case KERN_MAP_EXP:
@@ -177,7 +98,6 @@ REAL eval_real(uint code, REAL a, REAL b, REAL c, REAL p, REAL q)
     case KERN_MAP_ACOSH:
     case KERN_MAP_ATANH:
     case KERN_MAP_ERF:
-        return eval_math(code, a, b);
     case KERN_MAP_ELU:
     case KERN_MAP_SELU:
     case KERN_MAP_CELU:
@@ -187,8 +107,7 @@ REAL eval_real(uint code, REAL a, REAL b, REAL c, REAL p, REAL q)
     case KERN_MAP_STANH:
     case KERN_MAP_GELU:
     case KERN_MAP_SWISH:
-        return eval_smooth(code, a, p, q);
-#endif
+        return eval_math(code, a, b, p, q);
     default:
         return eval_basic(code, a, b, c, p, q);
     }

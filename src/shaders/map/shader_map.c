@@ -172,27 +172,6 @@ static void write_program(const struct kern_op *op, const struct allocation *reg
     }
 }
 
-/* What shaders compute in single precision only. */
-static bool needs_single(uint32_t code)
-{
-    switch (code) {
-    case KERN_MAP_POW:
-    case KERN_MAP_ATAN2:
-    case KERN_MAP_ELU:
-    case KERN_MAP_SELU:
-    case KERN_MAP_CELU:
-    case KERN_MAP_SIGMOID:
-    case KERN_MAP_SOFTPLUS:
-    case KERN_MAP_PSOFTPLUS:
-    case KERN_MAP_STANH:
-    case KERN_MAP_GELU:
-    case KERN_MAP_SWISH:
-        return true;
-    default:
-        return code >= KERN_MAP_EXP && code <= KERN_MAP_ERF;
-    }
-}
-
 /* Shaders with more types include those with fewer. */
 static enum shader_code code_of_type(uint32_t type)
 {
@@ -241,9 +220,6 @@ const char *shader_map_obstacle(const struct kern_op *op)
 {
     if (kern_view_elements(&op->tensors[op->input_count]) > ELEMENTS_MAX)
         return "the shaders do not count that many elements";
-    for (uint32_t i = 0; i < inst_count(op); i++)
-        if (op->u.map.inst[i].type == DML_TENSOR_DATA_TYPE_FLOAT64 && needs_single(op->u.map.inst[i].code))
-            return "there is no shader for it in FLOAT64";
     return NULL;
 }
 

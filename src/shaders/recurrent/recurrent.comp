@@ -6,8 +6,9 @@
 #define PARAMETERS recurrent_params
 #include "shaders/recurrent/recurrent_params.h"
 #include "shaders/core/views.glsl"
+#include "shaders/core/pairs.glsl"
 #include "shaders/mapops.glsl"
-#define TRANSCENDENTAL
+#include "shaders/map/map_math.glsl"
 #include "shaders/map/map_float.glsl"
 
 /* enum kern_cell, enum kern_activation_mode */

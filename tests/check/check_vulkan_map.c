@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "check_vulkan_map.h"
+
+#include "kernels/core/number.h"
+
+#include <math.h>
+
+#define F32 DML_TENSOR_DATA_TYPE_FLOAT32
+#define F64 DML_TENSOR_DATA_TYPE_FLOAT64
+#define I32 DML_TENSOR_DATA_TYPE_INT32
+
+/* Of one dimension and, so far, without instructions. */
+static struct kern_map *flat_case(struct check_case *out, uint32_t inputs, uint32_t size, DML_TENSOR_DATA_TYPE type,
+                                  enum check_data data)
+{
+    *out = (struct check_case){ .op = { .kind = KERN_MAP, .input_count = inputs, .output_count = 1 } };
+    for (uint32_t t = 0; t <= inputs; t++) {
+        kern_view_set_packed(&out->op.tensors[t], type, 1, &size);
+        out->data[t] = data;
+    }
+    return &out->op.u.map;
+}
+
+bool check_list_large(uint32_t index, struct check_case *out)
+{
+    static const struct kern_map_inst programs[][2] = {
+        { { KERN_MAP_ADD, F32, F32, { 0, 1 } }, { KERN_MAP_RELU, F32, F32, { 2 } } },
+        { { KERN_MAP_EXP, F32, F32, { 0 } }, { KERN_MAP_MAX, F32, F32, { 1, 2 } } },
+        { { KERN_MAP_CONVERT, F32, I32, { 0 } }, { KERN_MAP_BIT_NOT, I32, I32, { 2 } } },
+        { { KERN_MAP_POW, F64, F64, { 0, 1 } }, { KERN_MAP_SOFTPLUS, F64, F64, { 2 }, { { .f64 = 0.5 } } } },
+    };
+    if (index >= ARRAY_SIZE(programs))
+        return false;
+    const DML_TENSOR_DATA_TYPE type = (DML_TENSOR_DATA_TYPE)programs[index][0].type;
+    struct kern_map *map = flat_case(out, 2, index == 0 ? 1100000 : 20001, type, CHECK_DATA_SPECIAL);
+    out->op.tensors[2].type = programs[index][1].to_type;
+    map->load_type[0] = map->load_type[1] = programs[index][0].type;
+    map->inst_count = 2;
+    memcpy(map->inst, programs[index], sizeof(programs[index]));
+    map->store[0] = 3;
+    return true;
+}
+
+static void one_instruction(struct kern_map *map, uint32_t code, uint32_t inputs)
+{
+    map->inst[0] = (struct kern_map_inst){ (uint8_t)code, F64, F64, { 0, 1, 2 } };
+    kern_write(F64, &map->inst[0].imm[0], 0, kern_from_double(0.5));
+    kern_write(F64, &map->inst[0].imm[1], 0, kern_from_double(2));
+    memset(map->load_type, F64, inputs);
+    map->inst_count = 1;
+    map->store[0] = (uint8_t)inputs;
+}
+
+bool check_list_double(uint32_t index, struct check_case *out)
+{
+    static const uint8_t inputs[] = {
+#define MAPOP(name, arity, types, formula) #types[0] == 'I' ? UINT8_MAX : arity,
+#include "kernels/map/mapops.def"
+    };
+    static const enum check_data data[] = { CHECK_DATA_SPECIAL, CHECK_DATA_NORMAL, CHECK_DATA_SMALL };
+    for (uint32_t code = 0; code < ARRAY_SIZE(inputs); code++) {
+        if (inputs[code] == UINT8_MAX)
+            continue;
+        if (index < ARRAY_SIZE(data)) {
+            one_instruction(flat_case(out, inputs[code], 2001, F64, data[index]), code, inputs[code]);
+            return true;
+        }
+        index -= ARRAY_SIZE(data);
+    }
+    return false;
+}
+
+bool check_list_integer_power(uint32_t index, struct check_case *out)
+{
+    const uint32_t limit = 2 + index;
+    if (limit > 13)
+        return false;
+    one_instruction(flat_case(out, 2, 2001, DML_TENSOR_DATA_TYPE_INT64, CHECK_DATA_INSIDE), KERN_MAP_POW, 2);
+    out->index_limit[0] = limit;
+    out->index_limit[1] = (uint32_t)(53 / log2(limit));
+    return true;
+}

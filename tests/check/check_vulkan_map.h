@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Element-wise cases of check_vulkan that are not random. */
+#ifndef CHECK_VULKAN_MAP_H
+#define CHECK_VULKAN_MAP_H
+
+#include "check.h"
+
+/* Case number `index`, false behind the last one. */
+typedef bool check_list_fn(uint32_t index, struct check_case *out);
+
+/* Enough elements for a pipeline made for the program, and for invocations that take several. */
+check_list_fn check_list_large;
+/* Every operation that FLOAT64 has, on numbers of several kinds. */
+check_list_fn check_list_double;
+/* Integers to powers that are computed in FLOAT64: what is less than 2^53 must be exact, since it is truncated. */
+check_list_fn check_list_integer_power;
+
+#endif
