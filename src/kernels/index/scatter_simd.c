@@ -92,7 +92,10 @@ DENSE_INLINE void scatter_put_known(char *y, int64_t y_stride, const char *u, in
 
 #define SCATTER_KNOWN(size)                                                                                            \
     case size:                                                                                                         \
-        scatter_put_known(y, y_stride, u, u_stride, bytes, offsets, count, size);                                      \
+        if (bytes == (size))                                                                                           \
+            scatter_put_known(y, y_stride, u, u_stride, size, offsets, count, size);                                   \
+        else                                                                                                           \
+            scatter_put_known(y, y_stride, u, u_stride, bytes, offsets, count, size);                                  \
         return true;
 
 /* false: runs of so many bytes are not known */

@@ -85,14 +85,15 @@ static int64_t pool_rows(const struct pool_taps *p, const int64_t *at,
                          void (*input)(const struct pool_taps *p, int64_t x_at, int64_t position, bool first))
 {
     const struct pool_shape *s = &p->s;
-    struct pool_window w;
-    int64_t rows = 0;
-    pool_window_at(s, NULL, at, &w);
-    for (int64_t k0 = w.begin[0]; k0 < w.end[0]; k0++) {
-        const int64_t i0 = w.position[0] + k0 * s->dilation[0];
-        for (int64_t k1 = w.begin[1]; k1 < w.end[1]; k1++) {
-            const int64_t i1 = w.position[1] + k1 * s->dilation[1];
-            input(p, w.at + i0 * s->x[2] + i1 * s->x[3], (i0 * s->in[1] + i1) * s->in[2], !rows);
+    const int64_t channel = at[0] * s->x[0] + at[1] * s->x[1];
+    int64_t begin[2], end[2], rows = 0;
+    for (uint32_t d = 0; d < 2; d++)
+        pool_taps(s, d, at[d + 2], &begin[d], &end[d]);
+    for (int64_t k0 = begin[0]; k0 < end[0]; k0++) {
+        const int64_t i0 = at[2] * s->stride[0] - s->pad[0] + k0 * s->dilation[0];
+        for (int64_t k1 = begin[1]; k1 < end[1]; k1++) {
+            const int64_t i1 = at[3] * s->stride[1] - s->pad[1] + k1 * s->dilation[1];
+            input(p, channel + i0 * s->x[2] + i1 * s->x[3], (i0 * s->in[1] + i1) * s->in[2], !rows);
             rows++;
         }
     }
@@ -388,21 +389,19 @@ enum { POOL_INT_PART = 32 };
     {                                                                                                                  \
         pool_int_most_##name((type *)best, (const type *)from, 1, count);                                              \
     }                                                                                                                  \
-    static void pool_int_join_##name(const struct pool_taps *p, const struct pool_span *span)                          \
+    static void pool_int_tap_##name(const struct pool_taps *p, const struct pool_span *span)                           \
     {                                                                                                                  \
-        for (int64_t t = 0; t < span->taps; t++) {                                                                     \
-            const type *from = (const type *)span->from + t * span->tap_step;                                          \
-            const wide position = (wide)(span->position + t * span->tap_stride), stride = (wide)span->stride;          \
-            wide *best = (wide *)p->acc + span->begin, *place = (wide *)p->place + span->begin;                        \
-            if (!p->pool->has_indices)                                                                                 \
-                pool_int_most_##name((type *)p->acc + span->begin, from, span->step, span->count);                     \
-            else if (span->step == 1)                                                                                  \
-                pool_int_place_##name(best, place, from, 1, position, stride, span->count);                            \
-            else if (span->step == 2)                                                                                  \
-                pool_int_place_##name(best, place, from, 2, position, stride, span->count);                            \
-            else                                                                                                       \
-                pool_int_place_##name(best, place, from, span->step, position, stride, span->count);                   \
-        }                                                                                                              \
+        const type *from = (const type *)span->from;                                                                   \
+        const wide position = (wide)span->position, stride = (wide)span->stride;                                       \
+        wide *best = (wide *)p->acc + span->begin, *place = (wide *)p->place + span->begin;                            \
+        if (!p->pool->has_indices)                                                                                     \
+            pool_int_most_##name((type *)p->acc + span->begin, from, span->step, span->count);                         \
+        else if (span->step == 1)                                                                                      \
+            pool_int_place_##name(best, place, from, 1, position, stride, span->count);                                \
+        else if (span->step == 2)                                                                                      \
+            pool_int_place_##name(best, place, from, 2, position, stride, span->count);                                \
+        else                                                                                                           \
+            pool_int_place_##name(best, place, from, span->step, position, stride, span->count);                       \
     }
 POOL_INT_ROW(s8, int8_t, int32_t, 0, POOL_INT_PAIRS, uint16_t)
 POOL_INT_ROW(u8, uint8_t, int32_t, 0, POOL_INT_PAIRS, uint16_t)
@@ -414,19 +413,29 @@ POOL_INT_ROW(s64, int64_t, int64_t, 0, POOL_INT_EVEN, int64_t)
 POOL_INT_ROW(u64, uint64_t, int64_t, (uint64_t)INT64_MIN, POOL_INT_EVEN, uint64_t)
 
 static const struct {
-    void (*join)(const struct pool_taps *p, const struct pool_span *span);
+    void (*tap)(const struct pool_taps *p, const struct pool_span *span); /* the first */
     void (*values)(const void *keys, void *y, int64_t step, int64_t count);
     void (*line)(void *best, const void *from, int64_t count);
 } pool_int_types[] = {
-    [DML_TENSOR_DATA_TYPE_INT8] = { pool_int_join_s8, pool_int_values_s8, pool_int_line_s8 },
-    [DML_TENSOR_DATA_TYPE_UINT8] = { pool_int_join_u8, pool_int_values_u8, pool_int_line_u8 },
-    [DML_TENSOR_DATA_TYPE_INT16] = { pool_int_join_s16, pool_int_values_s16, pool_int_line_s16 },
-    [DML_TENSOR_DATA_TYPE_UINT16] = { pool_int_join_u16, pool_int_values_u16, pool_int_line_u16 },
-    [DML_TENSOR_DATA_TYPE_INT32] = { pool_int_join_s32, pool_int_values_s32, pool_int_line_s32 },
-    [DML_TENSOR_DATA_TYPE_UINT32] = { pool_int_join_u32, pool_int_values_u32, pool_int_line_u32 },
-    [DML_TENSOR_DATA_TYPE_INT64] = { pool_int_join_s64, pool_int_values_s64, pool_int_line_s64 },
-    [DML_TENSOR_DATA_TYPE_UINT64] = { pool_int_join_u64, pool_int_values_u64, pool_int_line_u64 },
+    [DML_TENSOR_DATA_TYPE_INT8] = { pool_int_tap_s8, pool_int_values_s8, pool_int_line_s8 },
+    [DML_TENSOR_DATA_TYPE_UINT8] = { pool_int_tap_u8, pool_int_values_u8, pool_int_line_u8 },
+    [DML_TENSOR_DATA_TYPE_INT16] = { pool_int_tap_s16, pool_int_values_s16, pool_int_line_s16 },
+    [DML_TENSOR_DATA_TYPE_UINT16] = { pool_int_tap_u16, pool_int_values_u16, pool_int_line_u16 },
+    [DML_TENSOR_DATA_TYPE_INT32] = { pool_int_tap_s32, pool_int_values_s32, pool_int_line_s32 },
+    [DML_TENSOR_DATA_TYPE_UINT32] = { pool_int_tap_u32, pool_int_values_u32, pool_int_line_u32 },
+    [DML_TENSOR_DATA_TYPE_INT64] = { pool_int_tap_s64, pool_int_values_s64, pool_int_line_s64 },
+    [DML_TENSOR_DATA_TYPE_UINT64] = { pool_int_tap_u64, pool_int_values_u64, pool_int_line_u64 },
 };
+
+static void pool_int_join(const struct pool_taps *p, const struct pool_span *span)
+{
+    struct pool_span tap = *span;
+    for (int64_t t = 0; t < span->taps; t++) {
+        pool_int_types[p->call->op->tensors[0].type].tap(p, &tap);
+        tap.from = (const char *)tap.from + span->tap_step * p->bytes;
+        tap.position += span->tap_stride;
+    }
+}
 
 /* Tap k of the last dimension; x and position are of the input row's first element. */
 static void pool_int_tap(const struct pool_taps *p, const char *x, int64_t position, int64_t k)
@@ -440,11 +449,10 @@ static void pool_int_tap(const struct pool_taps *p, const char *x, int64_t posit
                                     .begin = begin,
                                     .count = BASE_MIN(end, s->out[2]) - begin,
                                     .step = stride * s->x[4],
-                                    .taps = 1,
                                     .position = position + at,
                                     .stride = stride };
     if (span.count > 0)
-        p->join(p, &span);
+        pool_int_types[p->call->op->tensors[0].type].tap(p, &span);
 }
 
 static void pool_int_input(const struct pool_taps *p, int64_t x_at, int64_t position, bool first)
@@ -482,7 +490,9 @@ static void pool_int_row(const struct pool_taps *p, const int64_t *at, const voi
 static void pool_int_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
     const struct kern_view *y = &call->op->tensors[1];
-    struct pool_taps p = { .call = call, .pool = &call->op->u.pool, .bytes = kern_type_bytes(y->type) };
+    struct pool_taps p = {
+        .call = call, .pool = &call->op->u.pool, .bytes = kern_type_bytes(y->type), .join = pool_int_join
+    };
     const bool is_signed = y->type == DML_TENSOR_DATA_TYPE_INT8 || y->type == DML_TENSOR_DATA_TYPE_INT16 ||
                            y->type == DML_TENSOR_DATA_TYPE_INT32 || y->type == DML_TENSOR_DATA_TYPE_INT64;
     /* Keys of unsigned numbers are signed ones where they are no wider. Of the lowest number, the low bytes count. */
@@ -490,7 +500,6 @@ static void pool_int_run(const struct kern_call *call, uint64_t begin, uint64_t 
     if (!is_signed && p.pool->has_indices && p.bytes >= 4)
         least = INT64_MIN >> (64 - 8 * p.bytes);
     pool_shape_init(call->op, &p.s);
-    p.join = pool_int_types[y->type].join;
     p.acc = call->worker_scratch;
     p.place = (int64_t *)p.acc + p.s.out[2];
     if (!p.pool->has_indices && p.s.x[4] == 1 && p.s.stride[2] <= p.s.window[2] * p.s.dilation[2])
