@@ -90,6 +90,8 @@ static void test_record(void)
 int main(void)
 {
     api_begin();
+    if (api_is("vulkan")) /* drivers allocate, too, and do without some of it */
+        return 77;
     rig_part(test_record());
     return rig_end();
 }
