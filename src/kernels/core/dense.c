@@ -103,7 +103,7 @@ void dense_load_row(const void *data, int64_t index, int64_t step, DML_TENSOR_DA
         return;
     }
     if (step == 1) {
-        kern_convert(kern_map_isa(), DML_TENSOR_DATA_TYPE_FLOAT32, out, type, from, count);
+        kern_map_isa()->convert(DML_TENSOR_DATA_TYPE_FLOAT32, out, type, from, count);
         return;
     }
     for (uint32_t first = 0, n; first < count; first += n) {

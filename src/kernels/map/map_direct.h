@@ -234,6 +234,17 @@ FMATH bool direct_code(const struct direct *d, uint32_t count, bool half, bool s
 #undef DIRECT_CASE_NEAR
 #undef DIRECT_PLAIN
 
+/* Functions of their own: the compiler does less well with all of them in one. */
+static __attribute__((noinline)) bool direct_float(const struct direct *d, uint32_t count, bool stream)
+{
+    return stream ? direct_code(d, count, false, true) : direct_code(d, count, false, false);
+}
+
+static __attribute__((noinline)) bool direct_half(const struct direct *d, uint32_t count, bool stream)
+{
+    return stream ? direct_code(d, count, true, true) : direct_code(d, count, true, false);
+}
+
 static bool direct_block(const struct kern_map_direct *given, uint32_t count)
 {
     struct direct d = { .inst = given->inst, .out = given->out };
@@ -243,9 +254,7 @@ static bool direct_block(const struct kern_map_direct *given, uint32_t count)
         d.one[s] = vec_set(given->one[s]);
         d.ones |= given->src[s] ? 0 : 1u << s;
     }
-    if (given->half)
-        return given->stream ? direct_code(&d, count, true, true) : direct_code(&d, count, true, false);
-    return given->stream ? direct_code(&d, count, false, true) : direct_code(&d, count, false, false);
+    return given->half ? direct_half(&d, count, given->stream) : direct_float(&d, count, given->stream);
 }
 
 #endif

@@ -27,7 +27,9 @@ static void halves_to_floats(float *out, const uint16_t *in, uint32_t count)
     uint32_t i = 0;
     for (; i + VEC <= count; i += VEC)
         vec_store(out + i, vec_load_half(in + i));
-    if (i < count)
+    if (i < count && i) /* again, some of them */
+        vec_store(out + count - VEC, vec_load_half(in + count - VEC));
+    else if (i < count)
         vec_store_part(out + i, count - i, vec_load_some(DML_TENSOR_DATA_TYPE_FLOAT16, in, i, count - i));
 }
 
@@ -48,8 +50,6 @@ static bool convert_to_f32(void *out, DML_TENSOR_DATA_TYPE from, const void *in,
         FROM(INT4, int8_t, , )
         FROM(FLOAT64, double, , )
         EACH(ANYDML_TENSOR_DATA_TYPE_BFLOAT16, float, uint16_t, base_bfloat_to_float(v))
-    case DML_TENSOR_DATA_TYPE_FLOAT16:
-        return halves_to_floats(out, in, count), true;
     default:
         return false;
     }
@@ -106,8 +106,6 @@ static bool convert_from_f32(DML_TENSOR_DATA_TYPE to, void *out, const void *in,
              : v >= 0x1p31f  ? INT32_MAX
              : v <= -0x1p31f ? INT32_MIN
                              : (int32_t)v)
-    case DML_TENSOR_DATA_TYPE_FLOAT16:
-        return floats_to_halves(out, in, count), true;
     case DML_TENSOR_DATA_TYPE_UINT8:
         return floats_to_bytes(out, in, false, count), true;
     case DML_TENSOR_DATA_TYPE_INT8:
@@ -123,6 +121,11 @@ static bool convert_from_f32(DML_TENSOR_DATA_TYPE to, void *out, const void *in,
 
 static bool convert_block(DML_TENSOR_DATA_TYPE to, void *out, DML_TENSOR_DATA_TYPE from, const void *in, uint32_t count)
 {
+    const DML_TENSOR_DATA_TYPE half = DML_TENSOR_DATA_TYPE_FLOAT16;
+    if (to == DML_TENSOR_DATA_TYPE_FLOAT32 && from == half)
+        return halves_to_floats(out, in, count), true;
+    if (to == half && from == DML_TENSOR_DATA_TYPE_FLOAT32)
+        return floats_to_halves(out, in, count), true;
     if (to == DML_TENSOR_DATA_TYPE_FLOAT32)
         return convert_to_f32(out, from, in, count);
     if (from == DML_TENSOR_DATA_TYPE_FLOAT32)

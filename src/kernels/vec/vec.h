@@ -111,6 +111,18 @@ DENSE_INLINE void vec_store_of(DML_TENSOR_DATA_TYPE type, void *data, int64_t at
         vec_store_bfloat((uint16_t *)data + at, value);
 }
 
+/* Less than VEC elements, without a call. */
+DENSE_INLINE void vec_copy_some(uint16_t *to, const uint16_t *from, int64_t count)
+{
+#pragma GCC unroll 4
+    for (uint32_t n = VEC / 2; n; n /= 2) {
+        if (count & n)
+            memcpy(to, from, n * sizeof(*to));
+        to += count & n;
+        from += count & n;
+    }
+}
+
 /* The same for `count` elements if that is less than VEC: zeros after them, nothing beyond is touched. */
 DENSE_INLINE vec vec_load_some(DML_TENSOR_DATA_TYPE type, const void *data, int64_t at, int64_t count)
 {
@@ -119,7 +131,12 @@ DENSE_INLINE vec vec_load_some(DML_TENSOR_DATA_TYPE type, const void *data, int6
     if (type == DML_TENSOR_DATA_TYPE_FLOAT32)
         return vec_load_part((const float *)data + at, (uint32_t)count, vec_set(0));
     uint16_t part[VEC] = { 0 };
-    memcpy(part, (const uint16_t *)data + at, (size_t)count * sizeof(part[0]));
+#if defined(__AVX512BW__)
+    const __m256i some = _mm256_maskz_loadu_epi16((__mmask16)((1u << count) - 1), (const uint16_t *)data + at);
+    memcpy(part, &some, sizeof(part)); /* stays in a register */
+#else
+    vec_copy_some(part, (const uint16_t *)data + at, count);
+#endif
     return vec_load_of(type, part, 0);
 }
 
@@ -132,7 +149,7 @@ DENSE_INLINE void vec_store_some(DML_TENSOR_DATA_TYPE type, void *data, int64_t 
     } else {
         uint16_t part[VEC];
         vec_store_of(type, part, 0, value);
-        memcpy((uint16_t *)data + at, part, (size_t)count * sizeof(part[0]));
+        vec_copy_some((uint16_t *)data + at, part, count);
     }
 }
 
