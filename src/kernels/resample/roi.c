@@ -159,7 +159,8 @@ struct roi_tensors roi_tensors(const struct kern_op *op)
     t.in_image = grad->has_image ? next++ : ROI_ABSENT;
     t.out_image = grad->has_image_gradient ? next++ : ROI_ABSENT;
     t.out_corners = grad->has_corner_gradient ? next : ROI_ABSENT;
-    t.image = &op->tensors[grad->has_image ? t.in_image : t.out_image];
+    const uint32_t image = grad->has_image ? t.in_image : t.out_image;
+    t.image = image == ROI_ABSENT ? NULL : &op->tensors[image];
     t.pooled = &op->tensors[2];
     return t;
 }
