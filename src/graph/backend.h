@@ -48,8 +48,7 @@ struct graph_backend {
     const char *name;
     uint32_t passes;    /* bit i: row i of passes.def applies */
     uint32_t alignment; /* bytes, of all in the temporary and the persistent buffer: a power of two up to 256 */
-    bool constants_are_resident; /* kernels read constants in the persistent buffer, not where the host keeps them */
-    bool derives;                /* the initializer runs derivations, so that owned inputs are as good as constants */
+    bool derives;       /* the initializer runs derivations, so that owned inputs are as good as constants */
     graph_supports_fn *supports;
     graph_priority_fn *priority;
     graph_priority_fn *priority_bound; /* none of the op's kernels is better than this; quick */

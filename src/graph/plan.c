@@ -75,7 +75,7 @@ HRESULT plan_know_constant(struct planner *planner, uint32_t value)
     return planner->known[value] ? S_OK : E_OUTOFMEMORY;
 }
 
-/* The value as it is in the persistent buffer: owned inputs, and constants where kernels read them there. */
+/* The value as it is in the persistent buffer: an owned input, or what is derived of some. */
 static HRESULT make_resident(struct planner *planner, uint32_t number)
 {
     const struct graph_value *value = &planner->graph->values[number];
@@ -86,12 +86,9 @@ static HRESULT make_resident(struct planner *planner, uint32_t number)
     struct graph_init_step *init = &planner->plan->init_steps[planner->plan->init_step_count++];
     HRESULT hr = plan_add_persistent(planner, value->size_bytes, &planner->resident[number]);
     init->destination = planner->resident[number];
-    init->size_bytes = value->size_bytes;
-    if (value->place == GRAPH_OWNED)
-        init->size_bytes = planner->owned_bytes[number];
-    init->source.buffer = value->place == GRAPH_CONSTANT ? GRAPH_BUFFER_CONSTANT : GRAPH_BUFFER_INPUT;
+    init->size_bytes = planner->owned_bytes[number];
+    init->source.buffer = GRAPH_BUFFER_INPUT;
     init->source.index = value->index;
-    init->source.data = planner->known[number];
     return hr;
 }
 
@@ -127,16 +124,14 @@ static HRESULT locate(struct planner *planner, uint32_t step, uint32_t tensor)
         break;
     case GRAPH_OWNED:
     case GRAPH_DERIVED:
+        hr = make_resident(planner, number);
+        where->buffer = GRAPH_BUFFER_PERSISTENT;
+        where->offset += planner->resident[number];
+        break;
     case GRAPH_CONSTANT:
-        if (SUCCEEDED(hr) && (value->place != GRAPH_CONSTANT || planner->options->backend->constants_are_resident)) {
-            hr = make_resident(planner, number);
-            where->buffer = GRAPH_BUFFER_PERSISTENT;
-            where->offset += planner->resident[number];
-        } else {
-            where->buffer = GRAPH_BUFFER_CONSTANT;
-            where->data = planner->known[number];
-            where->bytes = value->size_bytes;
-        }
+        where->buffer = GRAPH_BUFFER_CONSTANT;
+        where->data = planner->known[number];
+        where->bytes = value->size_bytes;
         break;
     }
     return hr;
@@ -231,7 +226,7 @@ HRESULT graph_plan_create(struct graph *graph, const struct graph_options *optio
     if (!plan)
         return E_OUTOFMEMORY;
     plan->backend = options->backend;
-    plan->store = options->backend->constants_are_resident ? NULL : options->store;
+    plan->store = options->store;
     plan->threads = 1;
     plan->input_count = graph->input_count;
     plan->output_count = graph->output_count;

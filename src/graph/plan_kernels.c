@@ -40,7 +40,7 @@ static HRESULT add_pack(struct planner *planner, uint32_t at, uint64_t bytes)
     const struct graph_step *step = &plan->steps[at];
     uint32_t input = step->op.packed_input - 1;
     const struct graph_value *value = &planner->graph->values[planner->graph->ops[at]->value[input]];
-    if (plan->store && value->place == GRAPH_CONSTANT)
+    if (plan->store && plan->backend->pack && value->place == GRAPH_CONSTANT)
         return plan_share_packed(planner, at, bytes);
     uint32_t earlier = find_packed(planner, at);
     if (earlier != GRAPH_NONE) {

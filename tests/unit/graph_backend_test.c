@@ -333,33 +333,6 @@ static void test_alignment(void)
     }
 }
 
-/* Constants that the initializer copies are as good as those that stay where they are. */
-static void test_residents(void)
-{
-    struct graph_backend backend = graph_backend_host;
-    for (uint32_t resident = 0; resident < 2; resident++) {
-        struct graph graph;
-        struct graph_options options = options_of(&backend, GRAPH_PASSES_ALL);
-        float x[16], y[16] = { 0 };
-        backend.constants_are_resident = resident;
-        graph_init(&graph, 1, 1, 0);
-        struct graph_operand in[2] = { make4(&graph, GRAPH_INPUT, 0, 1, 1, 4, 4) };
-        in[1] = make_constant(&graph, 4, SIZES(1, 1, 4, 4), 1, 1);
-        make_map(&graph, KERN_MAP_ADD, in, 2, make4(&graph, GRAPH_OUTPUT, 0, 1, 1, 4, 4), 0, 0);
-        struct graph_plan *plan = plan_for(&graph, &options);
-        if (!plan)
-            return;
-        TEST(plan->init_step_count == resident && (plan->persistent_bytes != 0) == resident);
-        for (uint32_t i = 0; i < 16; i++)
-            x[i] = (float)(i * i);
-        struct make_run run = { { x }, { y } };
-        TEST(make_execute(plan, &run));
-        for (uint32_t i = 0; i < 16; i++)
-            TEST(y[i] == x[i] + (float)(1 + i));
-        graph_plan_destroy(plan);
-    }
-}
-
 /* ---- packing ---- */
 
 static uint32_t packs;
@@ -402,7 +375,6 @@ static void test_packing(void)
         struct graph_options options = options_of(&backend, GRAPH_PASSES_ALL);
         options.store = store;
         backend.pack = kernels ? NULL : packing_pack;
-        backend.constants_are_resident = kernels;
         make_product(&graph, GRAPH_CONSTANT);
         struct graph_plan *plan = plan_for(&graph, &options);
         if (!plan)
@@ -430,7 +402,6 @@ int main(void)
     test_scratch();
     test_in_place();
     test_alignment();
-    test_residents();
     test_packing();
     return test_result();
 }
