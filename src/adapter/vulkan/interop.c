@@ -505,6 +505,27 @@ static HRESULT vulkan_memory_export(struct adapter_device *device, struct adapte
     return hr;
 }
 
+/* ---- the application's command buffers ---- */
+
+static bool vulkan_adopted(const struct adapter_device *device)
+{
+    return device->adopted;
+}
+
+/* Commands need nothing but what they name: *io stays NULL. */
+static HRESULT vulkan_record(struct adapter_device *device, VkCommandBuffer commands, struct adapter_dispatch *dispatch,
+                             const struct adapter_binding *bindings, uint32_t count, struct adapter_recorded **io)
+{
+    (void)io;
+    return vulkan_dispatch_record(device, commands, dispatch, bindings, count);
+}
+
+static void vulkan_recorded_destroy(struct adapter_device *device, struct adapter_recorded *recorded)
+{
+    (void)device;
+    (void)recorded;
+}
+
 const struct adapter_interop adapter_vulkan_interop = {
     .device_adopt = vulkan_device_adopt,
     .buffer_open = vulkan_buffer_open,
@@ -512,4 +533,7 @@ const struct adapter_interop adapter_vulkan_interop = {
     .memory_share = vulkan_memory_share,
     .memory_export = vulkan_memory_export,
     .buffer_get = vulkan_buffer_get,
+    .adopted = vulkan_adopted,
+    .record = vulkan_record,
+    .recorded_destroy = vulkan_recorded_destroy,
 };
