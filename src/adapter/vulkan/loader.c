@@ -184,6 +184,7 @@ const char *vulkan_physical_describe(VkPhysicalDevice handle, const struct vulka
     vk.vkGetPhysicalDeviceMemoryProperties2(handle, &memory);
     physical->properties = properties.properties;
     memcpy(physical->uuid, id.deviceUUID, sizeof(physical->uuid));
+    memcpy(physical->driver_uuid, id.driverUUID, sizeof(physical->driver_uuid));
     physical->memory = memory.memoryProperties;
     physical->allocation_bytes_max = limits.maxMemoryAllocationSize;
     if (physical->properties.apiVersion < VK_API_VERSION_1_2)
