@@ -175,7 +175,8 @@ static const char *resolve_slot(struct d3d_device *device, const struct d3d_slot
     if (slots->buffers && slots->buffers[i].resource_id) {
         bound = slots->buffers[i];
     } else {
-        const struct d3d_descriptor_heap *heap = d3d_descriptors_find(device, slots->handle, slots->count, true, &index);
+        const struct d3d_descriptor_heap *heap =
+            d3d_descriptors_find(device, slots->handle, slots->count, true, &index);
         if (heap)
             bound = (struct anydml_buffer){ heap->slots[index + i].resource_id, heap->slots[index + i].offset,
                                             heap->slots[index + i].size };
