@@ -4,9 +4,8 @@
 #ifndef ADAPTER_VULKAN_VULKAN_H
 #define ADAPTER_VULKAN_VULKAN_H
 
-#include "base/hash.h"
-
 #define VK_NO_PROTOTYPES
+#include "base/hash.h"
 #include "d3d12/interop.h"
 
 #include <pthread.h>
