@@ -12,14 +12,6 @@
 #define CHANNELS_MIN 16 /* fewer leave most of a vector empty */
 #define LINES_BYTES  (256 * 1024)
 
-static bool same_everywhere(const struct kern_view *view, bool but_channels)
-{
-    bool result = true;
-    for (uint32_t d = 0; d < view->rank; d++)
-        result = result && (view->sizes[d] == 1 || view->strides[d] == 0 || (but_channels && d == 1));
-    return result;
-}
-
 static bool bytes_init(const struct kern_op *op, struct conv_bytes *c)
 {
     const struct kern_conv *conv = &op->u.conv;
@@ -28,11 +20,14 @@ static bool bytes_init(const struct kern_op *op, struct conv_bytes *c)
         !gemm_bytes(t[0].type) || t[1].type != DML_TENSOR_DATA_TYPE_INT8 || !conv_shape_init(op, &c->s) ||
         (conv->has_bias && t[2].type != DML_TENSOR_DATA_TYPE_INT32))
         return false;
-    if (!kern_epilogue_requantize(op, &c->how) || !same_everywhere(&t[c->how.scale], true) ||
-        (c->how.divisor && !same_everywhere(&t[c->how.divisor], false)) ||
-        (c->how.zero && !same_everywhere(&t[c->how.zero], false)))
+    if (!kern_epilogue_requantize(op, &c->how))
         return false;
     const struct kern_view *scale = &t[c->how.scale], *y = &t[op->input_count];
+    struct kern_view one = *scale; /* channel */
+    one.sizes[1] = 1;
+    if (!gemm_repeats(&one, one.rank) || (c->how.divisor && !gemm_repeats(&t[c->how.divisor], y->rank)) ||
+        (c->how.zero && !gemm_repeats(&t[c->how.zero], y->rank)))
+        return false;
     bool is_signed = y->type == DML_TENSOR_DATA_TYPE_INT8;
     c->scale_step = scale->sizes[1] > 1 ? scale->strides[1] : 0;
     c->flip = t[0].type == DML_TENSOR_DATA_TYPE_INT8 ? 0x80 : 0;
