@@ -65,7 +65,7 @@ static void blocks_init(const struct blocked_gemm_isa *isa, const struct kern_op
     g->epilogue = dense_take(&g->bytes, dense_epilogue_bytes(op), 64);
 }
 
-void blocked_conv_plan(const struct blocked_gemm_isa *isa, const struct kern_op *op, struct kern_work *out)
+uint64_t blocked_conv_plan(const struct blocked_gemm_isa *isa, const struct kern_op *op, struct kern_work *out)
 {
     struct conv_blocks g;
     blocks_init(isa, op, &g);
@@ -73,6 +73,7 @@ void blocked_conv_plan(const struct blocked_gemm_isa *isa, const struct kern_op 
     *out = (struct kern_work){ .units = g.s.batch * g.s.groups * g.boxes * g.row_blocks };
     out->grain = dense_grain(cost);
     out->worker_scratch_bytes = g.bytes;
+    return g.s.out_channels * (g.packs * isa->pack_bytes + sizeof(int32_t));
 }
 
 /* ---- weights ---- */
@@ -92,13 +93,6 @@ static int32_t weights_row(const struct blocked_gemm_isa *isa, const struct kern
         sum += blocked_gemm_row(isa, &line, s->in_group, false, row + tap * g->channel_packs * isa->pack_bytes);
     }
     return sum;
-}
-
-uint64_t blocked_conv_pack_bytes(const struct blocked_gemm_isa *isa, const struct kern_op *op)
-{
-    struct conv_blocks g;
-    blocks_init(isa, op, &g);
-    return g.s.out_channels * (g.packs * isa->pack_bytes + sizeof(int32_t));
 }
 
 /* All rows, then the sums of each. */

@@ -127,13 +127,12 @@ bool blocked_gemm_types_fit(const struct kern_op *op, bool integer, bool third);
 /* ---- the rows' functions (gemm_blocked.c, conv_implicit_gemm.c) ---- */
 const struct blocked_gemm_isa *blocked_gemm_isa_for(const struct kern_op *op, const struct blocked_gemm_isa *f32,
                                                     const struct blocked_gemm_isa *f64);
-void blocked_gemm_plan(const struct blocked_gemm_isa *isa, const struct kern_op *op, struct kern_work *out);
+/* Plans return the bytes that packing writes. */
+uint64_t blocked_gemm_plan(const struct blocked_gemm_isa *isa, const struct kern_op *op, struct kern_work *out);
 void blocked_gemm_run(const struct blocked_gemm_isa *isa, const struct kern_call *call, uint64_t begin, uint64_t end);
-uint64_t blocked_gemm_pack_bytes(const struct blocked_gemm_isa *isa, const struct kern_op *op);
 void blocked_gemm_pack(const struct blocked_gemm_isa *isa, const struct kern_op *op, const void *source, void *packed);
-void blocked_conv_plan(const struct blocked_gemm_isa *isa, const struct kern_op *op, struct kern_work *out);
+uint64_t blocked_conv_plan(const struct blocked_gemm_isa *isa, const struct kern_op *op, struct kern_work *out);
 void blocked_conv_run(const struct blocked_gemm_isa *isa, const struct kern_call *call, uint64_t begin, uint64_t end);
-uint64_t blocked_conv_pack_bytes(const struct blocked_gemm_isa *isa, const struct kern_op *op);
 void blocked_conv_pack(const struct blocked_gemm_isa *isa, const struct kern_op *op, const void *source, void *packed);
 
 #endif

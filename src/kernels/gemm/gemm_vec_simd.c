@@ -132,14 +132,11 @@ static void gemm_vec_run(const struct kern_call *call, uint64_t begin, uint64_t 
     g.type = y->type;
     uint64_t loaded = UINT64_MAX;
     while (begin < end) {
-        uint64_t batch = begin / blocks, rest = batch;
-        uint32_t first = (uint32_t)(begin % blocks) * GEMM_VEC_UNIT, at[KERN_RANK_MAX] = { 0 };
+        uint64_t batch = begin / blocks;
+        uint32_t first = (uint32_t)(begin % blocks) * GEMM_VEC_UNIT, at[KERN_RANK_MAX];
         uint64_t stop = BASE_MIN(end, (batch + 1) * blocks);
         stop = BASE_MIN(stop, begin + GEMM_VEC_PANEL / GEMM_VEC_UNIT);
-        for (uint32_t d = rank - 2; d-- > 0;) {
-            at[d] = (uint32_t)(rest % y->sizes[d]);
-            rest /= y->sizes[d];
-        }
+        dense_row_at(y, batch * g.rows, at);
         if (loaded != batch)
             gemm_vec_load_a(&g, at);
         loaded = batch;
