@@ -74,6 +74,13 @@ struct blocked_gemm_line {
     DML_TENSOR_DATA_TYPE type;
 };
 
+/* Neighbouring k of a right factor of bytes, `row` elements apart, `count` elements of each. */
+struct blocked_gemm_rows {
+    struct blocked_gemm_line line;
+    int64_t row;
+    uint64_t count;
+};
+
 DENSE_INLINE uint64_t blocked_gemm_packs(const struct blocked_gemm_isa *isa, uint64_t k)
 {
     return (k + isa->k_pack - 1) / isa->k_pack;
@@ -91,6 +98,10 @@ int32_t blocked_gemm_row(const struct blocked_gemm_isa *isa, const struct blocke
 /* A pack of a right factor that holds `value` in its first `count` places. */
 uint64_t blocked_gemm_pack_of(const struct blocked_gemm_isa *isa, int32_t value, DML_TENSOR_DATA_TYPE type,
                               uint32_t count);
+/* A row of `width` packs from the first `lines` of them, zeros where there are none; buffer: `width` bytes for each k
+ * of a pack. */
+void blocked_gemm_interleave(const struct blocked_gemm_isa *isa, const struct blocked_gemm_rows *from, uint32_t lines,
+                             uint64_t width, uint8_t *buffer, void *packs);
 /* sums[columns] of a panel of integers. */
 void blocked_gemm_column_sums(const struct blocked_gemm_isa *isa, const void *panel, uint64_t packs, int32_t *sums);
 

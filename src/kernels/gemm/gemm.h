@@ -5,8 +5,7 @@
 #include "kernels/core/dense.h"
 #include "kernels/core/epilogue.h"
 
-/* Products of few rows with a plain matrix (gemm_vec_simd.c): bound by reading B once, which general kernels do badly.
- */
+/* Products of few rows with a plain matrix (gemm_vec_simd.c), bound by reading B once. */
 #define GEMM_VEC_ROWS  4    /* most rows of A */
 #define GEMM_VEC_UNIT  64   /* columns of one unit of work */
 #define GEMM_VEC_PANEL 2048 /* columns at once */

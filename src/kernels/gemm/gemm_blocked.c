@@ -102,24 +102,11 @@ static void panel_numbers(const struct blocked_gemm_isa *isa, const struct block
 static void panel_integers(const struct blocked_gemm_isa *isa, const struct blocked_gemm_line *from,
                            const struct gemm_blocks *g, uint32_t count, int64_t row, char *panel)
 {
-    uint8_t buffer[4][BLOCKED_GEMM_COLUMNS_MAX], flip = blocked_gemm_flip(isa, from->type, true);
-    const uint8_t *lines[4], *data = (const uint8_t *)from->data + from->index;
-    memset(buffer, flip, sizeof(buffer)); /* 0 once its sign bit is flipped */
-    for (uint64_t w = 0; w < g->packs; w++) {
-        for (uint32_t i = 0; i < isa->k_pack; i++) {
-            uint64_t k = w * isa->k_pack + i;
-            const uint8_t *in = data + (int64_t)k * row;
-            lines[i] = buffer[i];
-            if (k >= g->k)
-                memset(buffer[i], flip, isa->columns);
-            else if (from->step == 1 && count == isa->columns)
-                lines[i] = in;
-            else
-                for (uint32_t c = 0; c < count; c++)
-                    buffer[i][c] = in[c * from->step];
-        }
-        isa->integers->interleave(isa->k_pack, lines, isa->columns, flip, from->type == DML_TENSOR_DATA_TYPE_INT8,
-                                  panel + w * isa->columns * isa->pack_bytes);
+    uint8_t buffer[4 * BLOCKED_GEMM_COLUMNS_MAX];
+    struct blocked_gemm_rows rows = { *from, row, count };
+    for (uint64_t k = 0; k < g->k; k += isa->k_pack, panel += isa->columns * isa->pack_bytes) {
+        rows.line.index = from->index + (int64_t)k * row;
+        blocked_gemm_interleave(isa, &rows, (uint32_t)BASE_MIN(g->k - k, isa->k_pack), isa->columns, buffer, panel);
     }
 }
 

@@ -99,8 +99,7 @@ static bool unary(dnnl_post_ops_t ops, const struct kern_epilogue_step *step)
     }
 }
 
-/* max(min(x, q), p). NaN becomes q here, but the lower bound in the library's clip: so -x is clipped, and turned back.
- */
+/* max(min(x, q), p). NaN becomes q, but the lower bound in the library's clip: so -x is clipped, and turned back. */
 static bool clipped(dnnl_post_ops_t ops, const struct kern_epilogue_step *step)
 {
     const float p = step[1].p, q = step[0].p;
