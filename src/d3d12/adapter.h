@@ -137,10 +137,11 @@ typedef HRESULT adapter_memory_write(struct adapter_device *device, struct adapt
 typedef HRESULT adapter_tiles_map(struct adapter_device *device, struct adapter_memory *reserved, uint64_t offset,
                                   struct adapter_memory *heap, uint64_t heap_offset, uint64_t bytes);
 
-/* What a pipeline is made of: code, and specialization constants 0, 1, ... of it. */
+/* What a pipeline is made of: SPIR-V, `words` words packed in bytes as shaders/pack.c does; and its specialization
+ * constants 0, 1, ... */
 struct adapter_pipeline_desc {
-    const uint32_t *spirv;
-    size_t spirv_bytes;
+    const uint8_t *code;
+    uint32_t code_bytes, words;
     const uint32_t *constants;
     uint32_t constant_count;
 };

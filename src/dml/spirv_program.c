@@ -15,13 +15,14 @@
 #include "shaders/shaders_spirv.h"
 
 static const struct {
-    const uint32_t *words;
-    size_t bytes;
+    const uint8_t *code; /* packed: shaders/pack.c */
+    uint32_t bytes, words;
 } shaders[] = {
-#define SHADER(name, family, source, needs, defines) { name##_spirv, sizeof(name##_spirv) },
+#define SHADER(name, family, source, needs, defines) { name##_code, sizeof(name##_code), name##_words },
 #include "shaders/shaders.def"
 #undef SHADER
-#define SHADER(name, family, source, needs, defines) { name##_words_spirv, sizeof(name##_words_spirv) },
+#define SHADER(name, family, source, needs, defines)                                                                   \
+    { name##_words_code, sizeof(name##_words_code), name##_words_words },
 #include "shaders/shaders.def"
 #undef SHADER
 };
@@ -109,8 +110,8 @@ static HRESULT make_pipelines(struct maker *maker)
     HRESULT hr = descs && pipelines ? S_OK : E_OUTOFMEMORY;
     for (uint32_t i = 0; SUCCEEDED(hr) && i < maker->pipeline_count; i++) {
         const struct shader_dispatch *like = maker->likes[i];
-        descs[i] = (struct adapter_pipeline_desc){ shaders[like->code].words, shaders[like->code].bytes,
-                                                   like->constants, like->constant_count };
+        descs[i] = (struct adapter_pipeline_desc){ shaders[like->code].code, shaders[like->code].bytes,
+                                                   shaders[like->code].words, like->constants, like->constant_count };
     }
     if (SUCCEEDED(hr))
         hr = d3d12->lpVtbl->CreatePipelines(d3d12, descs, maker->pipeline_count, pipelines);
