@@ -85,6 +85,8 @@ struct adapter_dispatch_ops {
     /* On the queue's thread. HOST adapters call run, SPIRV adapters encode. A failure removes the device. */
     HRESULT (*run)(struct adapter_dispatch *dispatch, const struct adapter_binding *bindings, uint32_t count);
     adapter_dispatch_encode *encode;
+    /* For messages: the operator and what runs it; NULL: unknown. */
+    void (*describe)(struct adapter_dispatch *dispatch, char *out, size_t size);
 };
 
 enum adapter_command_type {
@@ -211,6 +213,9 @@ uint32_t adapter_thread_count(void);
 /* What the variables may be: 0 is no number of threads; `out` is the first word that names no adapter. */
 uint32_t adapter_threads_parse(const char *text);
 bool adapter_names_known(const char *names, char *out, size_t size);
+/* ANYDML_VULKAN_CAPS: the capabilities (enum shader_capability) that its words name; false: not all are known, `out` is
+ * the first such word. */
+bool adapter_capabilities_parse(const char *names, uint32_t *out_capabilities, char *out, size_t size);
 
 /* environment.c: says on stderr, once, which variables have values that are not used. */
 void adapter_check_environment(void);

@@ -59,6 +59,7 @@ struct dml_spirv {
     struct init_copy *copies;
     uint32_t copy_count;
     uint64_t temp_bytes, persistent_bytes;
+    char rows[256]; /* the different ones of its steps */
 };
 
 /* ---- making ---- */
@@ -315,6 +316,22 @@ static void find_barriers(struct dml_spirv *program, const struct graph_plan *pl
     }
 }
 
+/* As many as there is room for. */
+static void name_rows(struct dml_spirv *program, const struct graph_plan *plan)
+{
+    size_t used = 0;
+    for (uint32_t i = 0; i < plan->step_count; i++) {
+        const char *row = plan->steps[i].kernel;
+        const size_t length = strlen(row);
+        bool known = false;
+        for (uint32_t k = 0; k < i && !known; k++)
+            known = !strcmp(plan->steps[k].kernel, row);
+        if (known || used + length + 2 >= sizeof(program->rows))
+            continue;
+        used += (size_t)sprintf(program->rows + used, "%s%s", used ? " " : "", row);
+    }
+}
+
 static HRESULT make_program(struct maker *maker)
 {
     struct dml_spirv *program = maker->program;
@@ -340,6 +357,7 @@ static HRESULT make_program(struct maker *maker)
     for (uint32_t i = 0; i < plan->init_step_count; i++)
         program->copies[i] = (struct init_copy){ plan->init_steps[i].source.index, plan->init_steps[i].destination,
                                                  plan->init_steps[i].size_bytes };
+    name_rows(program, plan);
     find_barriers(program, plan);
     place_all(maker);
     return make_memory(maker);
@@ -370,6 +388,11 @@ void dml_spirv_destroy(struct dml_device *device, struct dml_spirv *program)
     free(program->commands);
     free(program->copies);
     free(program);
+}
+
+const char *dml_spirv_rows(const struct dml_spirv *program)
+{
+    return program->rows;
 }
 
 void dml_spirv_sizes(const struct dml_spirv *program, uint64_t *out_temp_bytes, uint64_t *out_persistent_bytes)
