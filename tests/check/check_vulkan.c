@@ -198,7 +198,8 @@ static void tame(const struct kern_view *view, const struct check_buffer *buffer
 {
     uint32_t index[KERN_RANK_MAX] = { 0 };
     double least = 1e-35; /* intermediate results may be a thousandth of that */
-    if (view->type != DML_TENSOR_DATA_TYPE_FLOAT32 && view->type != DML_TENSOR_DATA_TYPE_FLOAT64)
+    if (view->type != DML_TENSOR_DATA_TYPE_FLOAT32 && view->type != DML_TENSOR_DATA_TYPE_FLOAT64 &&
+        view->type != ANYDML_TENSOR_DATA_TYPE_BFLOAT16)
         return;
     do {
         double value = kern_read_double(view->type, buffer->data, kern_offset(view, index));

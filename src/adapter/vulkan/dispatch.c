@@ -76,13 +76,17 @@ static HRESULT build_pipeline(struct adapter_device *device, const uint32_t *spi
 {
     VkSpecializationMapEntry entries[SPECIALIZATION_MAX];
     VkShaderModule module = VK_NULL_HANDLE;
+    size_t code_bytes = pipeline->spirv_bytes;
+    uint32_t *code_words = vulkan_subnormals_keep(spirv, &code_bytes, device->physical->subnormals);
+    if (!code_words)
+        return E_OUTOFMEMORY;
     for (uint32_t i = 0; i < pipeline->constant_count; i++)
         entries[i] = (VkSpecializationMapEntry){ i, i * 4, 4 };
     VkSpecializationInfo constants = { pipeline->constant_count, entries, pipeline->constant_count * 4u,
                                        pipeline->constants };
     VkShaderModuleCreateInfo code = { .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
-                                      .codeSize = pipeline->spirv_bytes,
-                                      .pCode = spirv };
+                                      .codeSize = code_bytes,
+                                      .pCode = code_words };
     VkResult result = vk.vkCreateShaderModule(device->handle, &code, NULL, &module);
     VkComputePipelineCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
@@ -96,6 +100,7 @@ static HRESULT build_pipeline(struct adapter_device *device, const uint32_t *spi
     if (result == VK_SUCCESS)
         result = vk.vkCreateComputePipelines(device->handle, device->cache, 1, &info, NULL, &pipeline->handle);
     vk.vkDestroyShaderModule(device->handle, module, NULL);
+    free(code_words);
     return vulkan_hresult(result);
 }
 

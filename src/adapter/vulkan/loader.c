@@ -173,6 +173,7 @@ static void add_physical(VkPhysicalDevice handle)
     memcpy(physical->uuid, id.deviceUUID, sizeof(physical->uuid));
     physical->memory = memory.memoryProperties;
     physical->allocation_bytes_max = limits.maxMemoryAllocationSize;
+    physical->subnormals = vulkan_subnormals_kept(&floats);
     const char *lack = missing(physical);
     if (!lack && !floats.shaderSignedZeroInfNanPreserveFloat32)
         lack = "shaderSignedZeroInfNanPreserveFloat32";
