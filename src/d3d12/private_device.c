@@ -133,21 +133,12 @@ static HRESULT d3d_private_WriteMemory(PRIVATE, struct adapter_memory *memory, u
                                      : E_NOTIMPL;
 }
 
-static HRESULT d3d_private_CreatePipeline(PRIVATE, const uint32_t *spirv, size_t spirv_bytes,
-                                          const uint32_t *specialization, uint32_t specialization_count,
-                                          struct adapter_pipeline **out)
+static HRESULT d3d_private_CreatePipelines(PRIVATE, const struct adapter_pipeline_desc *descs, uint32_t count,
+                                           struct adapter_pipeline **out)
 {
     struct d3d_device *device = private_from(iface);
-    if (!device->ops->pipeline_create)
-        return E_NOTIMPL;
-    return device->ops->pipeline_create(device->adapter, spirv, spirv_bytes, specialization, specialization_count, out);
-}
-
-static void d3d_private_DestroyPipeline(PRIVATE, struct adapter_pipeline *pipeline)
-{
-    struct d3d_device *device = private_from(iface);
-    if (pipeline && device->ops->pipeline_destroy)
-        device->ops->pipeline_destroy(device->adapter, pipeline);
+    return device->ops->pipelines_create ? device->ops->pipelines_create(device->adapter, descs, count, out)
+                                         : E_NOTIMPL;
 }
 
 const struct AnydmlDeviceVtbl d3d_private_device_vtbl = {
@@ -166,6 +157,5 @@ const struct AnydmlDeviceVtbl d3d_private_device_vtbl = {
     .CreateMemory = d3d_private_CreateMemory,
     .DestroyMemory = d3d_private_DestroyMemory,
     .WriteMemory = d3d_private_WriteMemory,
-    .CreatePipeline = d3d_private_CreatePipeline,
-    .DestroyPipeline = d3d_private_DestroyPipeline,
+    .CreatePipelines = d3d_private_CreatePipelines,
 };

@@ -118,11 +118,7 @@ static HRESULT create_layout(struct adapter_device *device)
         .pushConstantRangeCount = 1,
         .pPushConstantRanges = &range,
     };
-    VkPipelineCacheCreateInfo cache = { .sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO };
-    VkResult result = vk.vkCreatePipelineLayout(device->handle, &layout, NULL, &device->layout);
-    if (result == VK_SUCCESS)
-        result = vk.vkCreatePipelineCache(device->handle, &cache, NULL, &device->cache);
-    return vulkan_hresult(result);
+    return vulkan_hresult(vk.vkCreatePipelineLayout(device->handle, &layout, NULL, &device->layout));
 }
 
 static void vulkan_device_destroy(struct adapter_device *device)
@@ -132,13 +128,14 @@ static void vulkan_device_destroy(struct adapter_device *device)
         vulkan_pipelines_finish(device);
         vk.vkDestroySemaphore(device->handle, device->own.done, NULL);
         vk.vkDestroyCommandPool(device->handle, device->own.pool, NULL);
-        vk.vkDestroyPipelineCache(device->handle, device->cache, NULL);
         vk.vkDestroyPipelineLayout(device->handle, device->layout, NULL);
         vk.vkDestroyDevice(device->handle, NULL);
     }
     for (uint32_t i = 0; i < device->queue_slot_count; i++)
         pthread_mutex_destroy(&device->queue_slots[i].lock);
-    pthread_mutex_destroy(&device->pipelines_lock);
+    pthread_mutex_destroy(&device->pipelines.lock);
+    pthread_mutex_destroy(&device->pipelines.saving);
+    pthread_cond_destroy(&device->pipelines.built);
     pthread_mutex_destroy(&device->own.lock);
     free(device);
 }
@@ -160,7 +157,9 @@ static HRESULT vulkan_device_create(const struct adapter_info *info, struct adap
     device->physical = &physicals[info->index];
     device->queue_slot_count = BASE_MIN(device->physical->family_queues, VULKAN_QUEUES_MAX);
     device->push_bytes = BASE_MIN(device->physical->properties.limits.maxPushConstantsSize, VULKAN_PUSH_MAX) & ~3u;
-    pthread_mutex_init(&device->pipelines_lock, NULL);
+    pthread_mutex_init(&device->pipelines.lock, NULL);
+    pthread_mutex_init(&device->pipelines.saving, NULL);
+    pthread_cond_init(&device->pipelines.built, NULL);
     pthread_mutex_init(&device->own.lock, NULL);
     for (uint32_t i = 0; i < device->queue_slot_count; i++)
         pthread_mutex_init(&device->queue_slots[i].lock, NULL);
@@ -169,6 +168,8 @@ static HRESULT vulkan_device_create(const struct adapter_info *info, struct adap
         vk.vkGetDeviceQueue(device->handle, device->physical->family, i, &device->queue_slots[i].handle);
     if (SUCCEEDED(hr))
         hr = create_layout(device);
+    if (SUCCEEDED(hr))
+        hr = vulkan_cache_create(device);
     if (SUCCEEDED(hr))
         hr = vulkan_timeline_create(device, &device->own.done);
     if (SUCCEEDED(hr))
@@ -218,6 +219,5 @@ const struct adapter_ops adapter_vulkan_ops = {
     .queue_finish = vulkan_queue_finish,
     .queries_create = vulkan_queries_create,
     .queries_destroy = vulkan_queries_destroy,
-    .pipeline_create = vulkan_pipeline_create,
-    .pipeline_destroy = vulkan_pipeline_destroy,
+    .pipelines_create = vulkan_pipelines_create,
 };

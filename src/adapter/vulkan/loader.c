@@ -171,6 +171,7 @@ static void add_physical(VkPhysicalDevice handle)
     vk.vkGetPhysicalDeviceMemoryProperties2(handle, &memory);
     physical->properties = properties.properties;
     memcpy(physical->uuid, id.deviceUUID, sizeof(physical->uuid));
+    memcpy(physical->driver_uuid, id.driverUUID, sizeof(physical->driver_uuid));
     physical->memory = memory.memoryProperties;
     physical->allocation_bytes_max = limits.maxMemoryAllocationSize;
     physical->subnormals = vulkan_subnormals_kept(&floats);

@@ -4,6 +4,7 @@
 #ifndef ADAPTER_VULKAN_VULKAN_H
 #define ADAPTER_VULKAN_VULKAN_H
 
+#include "base/hash.h"
 #include "d3d12/adapter.h"
 
 #define VK_NO_PROTOTYPES
@@ -30,7 +31,7 @@ extern struct vulkan_procs vk;
 /* A device that fits. But for the handle it never changes after it was found. */
 struct vulkan_physical {
     VkPhysicalDevice handle; /* good after vulkan_physical_open */
-    uint8_t uuid[VK_UUID_SIZE];
+    uint8_t uuid[VK_UUID_SIZE], driver_uuid[VK_UUID_SIZE];
     VkPhysicalDeviceProperties properties;
     VkPhysicalDeviceMemoryProperties memory;
     uint64_t allocation_bytes_max;
@@ -73,9 +74,15 @@ struct adapter_device {
     uint32_t queue_slot_count;
     atomic_uint next_queue_slot;
     VkPipelineLayout layout;
-    VkPipelineCache cache;
-    pthread_mutex_t pipelines_lock;
-    struct adapter_pipeline *pipelines; /* all that were made */
+    struct {
+        pthread_mutex_t lock; /* guards `list`, states and `unsaved_ns` */
+        pthread_cond_t built; /* a pipeline's state has changed */
+        pthread_mutex_t saving;
+        struct adapter_pipeline *list; /* all that were made */
+        VkPipelineCache cache;
+        struct base_hash saved; /* of what the file holds */
+        uint64_t unsaved_ns;    /* spent on what the file does not hold yet */
+    } pipelines;
     uint32_t push_bytes;
     _Atomic uint64_t used[VK_MAX_MEMORY_HEAPS]; /* bytes allocated by this process */
     atomic_bool unaligned; /* addresses of this driver are not multiples of VULKAN_ALIGNMENT: allocate more */
@@ -179,10 +186,33 @@ HRESULT vulkan_list_record(struct adapter_queue *queue, VkCommandBuffer commands
 HRESULT vulkan_dispatch_record(struct adapter_device *device, VkCommandBuffer commands,
                                struct adapter_dispatch *dispatch, const struct adapter_binding *bindings,
                                uint32_t count);
-HRESULT vulkan_pipeline_create(struct adapter_device *device, const uint32_t *spirv, size_t spirv_bytes,
-                               const uint32_t *specialization, uint32_t specialization_count,
-                               struct adapter_pipeline **out);
-void vulkan_pipeline_destroy(struct adapter_device *device, struct adapter_pipeline *pipeline);
+
+/* ---- pipeline.c ---- */
+
+#define VULKAN_SPECIALIZATION_MAX 8
+
+/* One for each code and each set of constants, kept until the device goes: drivers take long to make one, and programs
+ * ask for the same few again and again. But for state, handle and result it never changes. */
+struct adapter_pipeline {
+    VkPipeline handle;
+    VkResult result; /* of the last try */
+    enum { VULKAN_PIPELINE_NEW, VULKAN_PIPELINE_BUILDING, VULKAN_PIPELINE_READY } state;
+    const uint32_t *spirv; /* for as long as it is not ready */
+    size_t spirv_bytes;
+    struct base_hash hash; /* of code and constants */
+    uint32_t constants[VULKAN_SPECIALIZATION_MAX];
+    uint32_t constant_count;
+    struct adapter_pipeline *next;
+};
+
+adapter_pipelines_create vulkan_pipelines_create;
 void vulkan_pipelines_finish(struct adapter_device *device);
+
+/* ---- pipeline_cache.c: the driver's cache, kept in a file between processes ---- */
+
+/* A cache with what the file holds, where there is a good one. */
+HRESULT vulkan_cache_create(struct adapter_device *device);
+/* Writes the file when the cache holds something else. */
+void vulkan_cache_save(struct adapter_device *device);
 
 #endif
