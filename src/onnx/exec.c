@@ -19,16 +19,21 @@ struct port {
     void *mapped;             /* its address */
 };
 
+/* A command list with an allocator of its own. */
+struct recording {
+    ID3D12CommandAllocator *allocator;
+    ID3D12GraphicsCommandList *list;
+};
+
 struct context {
     ID3D12DescriptorHeap *heap;
     IDMLBindingTable *table;
-    ID3D12CommandAllocator *allocator;
-    ID3D12GraphicsCommandList *list;
+    struct recording all, bare; /* bare: the dispatch alone, for onnx_exec_repeat; made when that is called */
     struct port *inputs, *outputs;
     DML_BUFFER_BINDING *buffers; /* graph inputs, then graph outputs */
     DML_BINDING_DESC *descs;
     uint32_t generation; /* of the context's temporary buffer */
-    bool recorded;
+    bool recorded, bare_recorded;
 };
 
 struct onnx_exec {
@@ -66,6 +71,29 @@ static void port_finish(struct port *port)
     *port = (struct port){ 0 };
 }
 
+static void recording_finish(struct recording *r)
+{
+    onnx_release(r->list);
+    onnx_release(r->allocator);
+}
+
+/* Closed, since each use begins with a reset. */
+static HRESULT recording_init(ID3D12Device *d3d, struct recording *r)
+{
+    const D3D12_COMMAND_LIST_TYPE type = D3D12_COMMAND_LIST_TYPE_COMPUTE;
+    HRESULT hr = ID3D12Device_CreateCommandAllocator(d3d, type, &IID_ID3D12CommandAllocator, (void **)&r->allocator);
+    if (SUCCEEDED(hr))
+        hr = ID3D12Device_CreateCommandList(d3d, 0, type, r->allocator, NULL, &IID_ID3D12GraphicsCommandList,
+                                            (void **)&r->list);
+    return SUCCEEDED(hr) ? ID3D12GraphicsCommandList_Close(r->list) : hr;
+}
+
+static HRESULT recording_reset(struct recording *r)
+{
+    HRESULT hr = ID3D12CommandAllocator_Reset(r->allocator);
+    return SUCCEEDED(hr) ? ID3D12GraphicsCommandList_Reset(r->list, r->allocator, NULL) : hr;
+}
+
 static void context_destroy(struct onnx_exec *exec, struct context *c)
 {
     if (!c)
@@ -74,8 +102,8 @@ static void context_destroy(struct onnx_exec *exec, struct context *c)
         port_finish(&c->inputs[i]);
     for (uint32_t i = 0; c->outputs && i < exec->program->output_count; i++)
         port_finish(&c->outputs[i]);
-    onnx_release(c->list);
-    onnx_release(c->allocator);
+    recording_finish(&c->all);
+    recording_finish(&c->bare);
     onnx_release(c->table);
     onnx_release(c->heap);
     free(c->inputs);
@@ -104,13 +132,9 @@ static HRESULT context_open(struct onnx_exec *exec, struct context *c, IDMLDispa
         .NumDescriptors = BASE_MAX(exec->descriptors, 1u),
         .Flags = D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE,
     };
-    const D3D12_COMMAND_LIST_TYPE type = D3D12_COMMAND_LIST_TYPE_COMPUTE;
     HRESULT hr = ID3D12Device_CreateDescriptorHeap(d3d, &desc, &IID_ID3D12DescriptorHeap, (void **)&c->heap);
     if (SUCCEEDED(hr))
-        hr = ID3D12Device_CreateCommandAllocator(d3d, type, &IID_ID3D12CommandAllocator, (void **)&c->allocator);
-    if (SUCCEEDED(hr))
-        hr = ID3D12Device_CreateCommandList(d3d, 0, type, c->allocator, NULL, &IID_ID3D12GraphicsCommandList,
-                                            (void **)&c->list);
+        hr = recording_init(d3d, &c->all);
     return SUCCEEDED(hr) ? make_table(exec, c, dispatchable) : hr;
 }
 
@@ -127,8 +151,6 @@ static HRESULT context_create(struct onnx_exec *exec, struct context **out)
     c->descs = calloc(slots, sizeof(*c->descs));
     HRESULT hr = c->inputs && c->outputs && c->buffers && c->descs ? context_open(exec, c, (IDMLDispatchable *)p->op)
                                                                    : E_OUTOFMEMORY;
-    if (SUCCEEDED(hr))
-        hr = ID3D12GraphicsCommandList_Close(c->list); /* each recording begins with a reset */
     if (FAILED(hr))
         context_destroy(exec, c);
     else
@@ -242,6 +264,15 @@ static void record_timestamp(const struct onnx_exec *exec, ID3D12GraphicsCommand
                                                    0);
 }
 
+static void record_dispatch(const struct onnx_exec *exec, struct context *c, ID3D12GraphicsCommandList *list)
+{
+    ID3D12GraphicsCommandList_SetDescriptorHeaps(list, 1, &c->heap);
+    record_timestamp(exec, list, 0);
+    IDMLCommandRecorder_RecordDispatch(exec->device->recorder, (ID3D12CommandList *)list,
+                                       (IDMLDispatchable *)exec->program->op, c->table);
+    record_timestamp(exec, list, 1);
+}
+
 static HRESULT record(struct onnx_exec *exec, struct context *c, struct onnx_exec_context *context)
 {
     const struct onnx_program *p = exec->program;
@@ -249,9 +280,8 @@ static HRESULT record(struct onnx_exec *exec, struct context *c, struct onnx_exe
     DML_BUFFER_BINDING persistent = { exec->persistent, 0, exec->persistent_bytes };
     DML_BINDING_DESC temporary_desc = { DML_BINDING_TYPE_BUFFER, &temporary };
     DML_BINDING_DESC persistent_desc = { DML_BINDING_TYPE_BUFFER, &persistent };
-    HRESULT hr = ID3D12CommandAllocator_Reset(c->allocator);
-    if (SUCCEEDED(hr))
-        hr = ID3D12GraphicsCommandList_Reset(c->list, c->allocator, NULL);
+    ID3D12GraphicsCommandList *list = c->all.list;
+    HRESULT hr = recording_reset(&c->all);
     if (FAILED(hr))
         return hr;
     bind_ports(p->inputs, c->inputs, p->input_count, 0, c);
@@ -262,20 +292,17 @@ static HRESULT record(struct onnx_exec *exec, struct context *c, struct onnx_exe
         IDMLBindingTable_BindTemporaryResource(c->table, &temporary_desc);
     if (exec->persistent)
         IDMLBindingTable_BindPersistentResource(c->table, &persistent_desc);
-    record_copies(p->inputs, c->inputs, p->input_count, c->list, false);
+    record_copies(p->inputs, c->inputs, p->input_count, list, false);
     if (!exec->device->host_memory)
-        barrier(c->list);
-    ID3D12GraphicsCommandList_SetDescriptorHeaps(c->list, 1, &c->heap);
-    record_timestamp(exec, c->list, 0);
-    IDMLCommandRecorder_RecordDispatch(exec->device->recorder, (ID3D12CommandList *)c->list, (IDMLDispatchable *)p->op,
-                                       c->table);
-    record_timestamp(exec, c->list, 1);
+        barrier(list);
+    record_dispatch(exec, c, list);
     if (!exec->device->host_memory)
-        barrier(c->list);
-    record_copies(p->outputs, c->outputs, p->output_count, c->list, true);
+        barrier(list);
+    record_copies(p->outputs, c->outputs, p->output_count, list, true);
     c->generation = context->generation;
-    hr = ID3D12GraphicsCommandList_Close(c->list);
+    hr = ID3D12GraphicsCommandList_Close(list);
     c->recorded = SUCCEEDED(hr);
+    c->bare_recorded = false;
     return hr;
 }
 
@@ -315,7 +342,7 @@ static HRESULT run_in_context(struct onnx_exec *exec, struct onnx_pool *pool, st
         if (stand_in)
             memcpy(stand_in, inputs[i], p->inputs[i].bytes);
     }
-    hr = onnx_exec_context_execute(context, c->list);
+    hr = onnx_exec_context_execute(context, c->all.list);
     for (uint32_t i = 0; SUCCEEDED(hr) && i < p->output_count; i++) {
         const void *stand_in = p->outputs[i].constant ? NULL : port_stand_in(&c->outputs[i]);
         if (stand_in)
@@ -343,6 +370,40 @@ HRESULT onnx_exec_run(struct onnx_exec *exec, struct onnx_pool *pool, const void
     return FAILED(hr) ? onnx_exec_fail(error, hr, "executing on the device") : S_OK;
 }
 
+/* ---- without copies ---- */
+
+static HRESULT repeat_in_context(struct onnx_exec *exec, struct onnx_exec_context *context)
+{
+    struct context *c = NULL;
+    HRESULT hr = context_get(exec, context, &c);
+    if (SUCCEEDED(hr) && (!c->recorded || c->generation != context->generation))
+        hr = E_FAIL; /* nothing ran in it, or its temporary buffer went */
+    if (SUCCEEDED(hr) && !c->bare.list)
+        hr = recording_init(exec->device->d3d, &c->bare);
+    if (SUCCEEDED(hr) && !c->bare_recorded) {
+        hr = recording_reset(&c->bare);
+        if (SUCCEEDED(hr)) {
+            record_dispatch(exec, c, c->bare.list);
+            hr = ID3D12GraphicsCommandList_Close(c->bare.list);
+        }
+        c->bare_recorded = SUCCEEDED(hr);
+    }
+    return SUCCEEDED(hr) ? onnx_exec_context_execute(context, c->bare.list) : hr;
+}
+
+HRESULT onnx_exec_repeat(struct onnx_exec *exec, struct onnx_pool *pool, struct onnx_error *error)
+{
+    struct onnx_exec_context *context = NULL;
+    if (!exec->program->op)
+        return S_OK;
+    HRESULT hr = onnx_exec_context_acquire(pool, &context);
+    if (SUCCEEDED(hr)) {
+        hr = repeat_in_context(exec, context);
+        onnx_exec_context_release(pool, context);
+    }
+    return FAILED(hr) ? onnx_exec_fail(error, hr, "executing on the device") : S_OK;
+}
+
 /* ---- timestamps ---- */
 
 HRESULT onnx_exec_watch(struct onnx_exec *exec, struct onnx_pool *pool)
@@ -360,6 +421,9 @@ HRESULT onnx_exec_watch(struct onnx_exec *exec, struct onnx_pool *pool)
         hr = ID3D12Resource_Map(exec->ticks, 0, NULL, (void **)&exec->mapped);
     if (SUCCEEDED(hr))
         hr = ID3D12Device_CreateQueryHeap(exec->device->d3d, &desc, &IID_ID3D12QueryHeap, (void **)&exec->queries);
+    for (uint32_t i = 0; i < exec->capacity; i++)
+        if (exec->contexts[i])
+            exec->contexts[i]->bare_recorded = false;
     return hr;
 }
 
@@ -395,16 +459,19 @@ static HRESULT run_initializer(struct onnx_exec *exec, IDMLOperatorInitializer *
         IDMLBindingTable_BindTemporaryResource(c->table, &scratch_desc);
     if (exec->persistent)
         IDMLBindingTable_BindOutputs(c->table, 1, &output);
-    ID3D12GraphicsCommandList_SetDescriptorHeaps(c->list, 1, &c->heap);
-    IDMLCommandRecorder_RecordDispatch(exec->device->recorder, (ID3D12CommandList *)c->list,
+    HRESULT hr = recording_reset(&c->all);
+    if (FAILED(hr))
+        return hr;
+    ID3D12GraphicsCommandList_SetDescriptorHeaps(c->all.list, 1, &c->heap);
+    IDMLCommandRecorder_RecordDispatch(exec->device->recorder, (ID3D12CommandList *)c->all.list,
                                        (IDMLDispatchable *)initializer, c->table);
-    HRESULT hr = ID3D12GraphicsCommandList_Close(c->list);
+    hr = ID3D12GraphicsCommandList_Close(c->all.list);
     if (SUCCEEDED(hr))
         hr = onnx_pool_create(exec->device, 0, &pool);
     if (SUCCEEDED(hr))
         hr = onnx_exec_context_acquire(pool, &context);
     if (SUCCEEDED(hr)) {
-        hr = onnx_exec_context_execute(context, c->list);
+        hr = onnx_exec_context_execute(context, c->all.list);
         onnx_exec_context_release(pool, context);
     }
     onnx_pool_destroy(pool);

@@ -45,8 +45,12 @@ uint64_t onnx_exec_bytes(const struct onnx_exec *exec); /* of device memory for 
 HRESULT onnx_exec_run(struct onnx_exec *exec, struct onnx_pool *pool, const void *const *inputs, void *const *outputs,
                       struct onnx_error *error);
 
-/* From now on runs lie between two timestamps of the device, and the last one's milliseconds there can be asked for.
- * Before the first run, and for programs that one thread runs. */
+/* The last run's execution once more, on the buffers that it left on the device: nothing is copied there or back. For
+ * programs that one thread runs, after a run. */
+HRESULT onnx_exec_repeat(struct onnx_exec *exec, struct onnx_pool *pool, struct onnx_error *error);
+
+/* From now on runs, or after runs without it those of onnx_exec_repeat, lie between two timestamps of the device, and
+ * the last one's milliseconds there can be asked for. For programs that one thread runs. */
 HRESULT onnx_exec_watch(struct onnx_exec *exec, struct onnx_pool *pool);
 double onnx_exec_device_ms(const struct onnx_exec *exec);
 

@@ -55,8 +55,8 @@ static void check_contraction(const char *name, const uint32_t *words, size_t by
         arithmetic++;
         loose += !decorated(words, count, words[at + 2]);
     }
-    TEST_FOR(found == functions && arithmetic > 4 * found && !loose, "%s: %u functions, %u of %u operations may be fused",
-             name, found, loose, arithmetic);
+    TEST_FOR(found == functions && arithmetic > 4 * found && !loose,
+             "%s: %u functions, %u of %u operations may be fused", name, found, loose, arithmetic);
 }
 
 static uint32_t count_words(const uint32_t *words, size_t bytes, uint32_t op, uint32_t value, size_t where)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Subnormal numbers in shaders. Devices may take them for zeros unless a shader's execution mode forbids it; it may do so
- * only where the device knows that mode, so it is added when a pipeline is made. */
+/* Subnormal numbers in shaders. Devices may take them for zeros unless a shader's execution mode forbids it; it may do
+ * so only where the device knows that mode, so it is added when a pipeline is made. */
 #include "adapter/vulkan/vulkan.h"
 
 #include <stdlib.h>
@@ -78,8 +78,8 @@ uint32_t *vulkan_subnormals_keep(const uint32_t *spirv, size_t *bytes, uint32_t 
     at = copy_words(at, spirv + m.capabilities_end, middle - m.capabilities_end);
     for (uint32_t i = 0; some && i < ARRAY_SIZE(widths); i++)
         if (widths[i])
-            at = copy_words(
-                at, (uint32_t[]){ 4 << 16 | OP_EXECUTION_MODE, m.entry, MODE_DENORM_PRESERVE, widths[i] }, 4);
+            at = copy_words(at, (uint32_t[]){ 4 << 16 | OP_EXECUTION_MODE, m.entry, MODE_DENORM_PRESERVE, widths[i] },
+                            4);
     at = copy_words(at, spirv + middle, count - middle);
     *bytes = (size_t)(at - out) * sizeof(*out);
     return out;

@@ -55,8 +55,8 @@ VkPhysicalDevice vulkan_physical_open(uint32_t index);
 enum vulkan_subnormals { VULKAN_SUBNORMALS_32 = 1, VULKAN_SUBNORMALS_64 = 2 };
 
 uint32_t vulkan_subnormals_kept(const VkPhysicalDeviceFloatControlsProperties *floats);
-/* The module with execution modes that keep subnormal numbers of those widths that it computes with; the caller frees it.
- * NULL: memory is short. */
+/* The module with execution modes that keep subnormal numbers of those widths that it computes with; the caller frees
+ * it. NULL: memory is short. */
 uint32_t *vulkan_subnormals_keep(const uint32_t *spirv, size_t *bytes, uint32_t kept);
 
 /* ---- device.c ---- */
