@@ -31,14 +31,13 @@ static BOOL d3d_private_GetResourceInfo(PRIVATE, ID3D12Resource *resource_iface,
     struct d3d_resource *resource = com_child(private_from(iface), resource_iface, &d3d_resource_vtbl);
     if (!resource)
         return FALSE;
-    uint64_t start = resource->memory == &resource->borrowed ? resource->borrowed.address : 0;
     *out = (struct anydml_resource_info){
         .resource_id = resource->id,
         .width = resource->desc.Width,
         .heap_type = resource->properties.Type,
         .flags = resource->desc.Flags,
         .memory_id = resource->memory_id,
-        .memory_offset = start + resource->offset,
+        .memory_offset = resource->memory_start + resource->offset,
     };
     return TRUE;
 }

@@ -14,7 +14,9 @@
 struct port {
     const void *seen;         /* the caller's memory of the last run */
     void *bounce;             /* host memory: stands in for memory that is not aligned */
-    ID3D12Resource *bound;    /* what the table binds */
+    ID3D12Resource *bound;    /* what the table binds, */
+    uint64_t offset;          /* from here on */
+    bool direct;              /* it is the caller's */
     ID3D12Resource *transfer; /* other memory: an upload or readback buffer beside it, and */
     void *mapped;             /* its address */
 };
@@ -207,16 +209,37 @@ static HRESULT port_make(struct onnx_device *device, struct port *port, uint64_t
                : hr;
 }
 
+/* Of devices with memory of their own: the caller's buffer, or one beside which there is a transfer buffer. */
+static HRESULT port_place(struct onnx_device *device, struct port *port, const struct onnx_port *about,
+                          const void *memory, D3D12_HEAP_TYPE heap, bool *changed)
+{
+    uint64_t offset = 0;
+    ID3D12Resource *own = device->memory ? device->memory->resolve(memory, about->bytes, &offset) : NULL;
+    if (port->bound && port->direct == (own != NULL) && (!own || (port->bound == own && port->offset == offset))) {
+        onnx_release(own);
+        return S_OK;
+    }
+    *changed = true;
+    port_finish(port);
+    if (!own)
+        return port_make(device, port, about->bytes, heap);
+    port->bound = own;
+    port->offset = offset;
+    port->direct = true;
+    return S_OK;
+}
+
 /* Makes what the table will bind; *changed when the list must be recorded anew. */
 static HRESULT port_prepare(struct onnx_device *device, struct port *port, const struct onnx_port *about,
                             const void *memory, D3D12_HEAP_TYPE heap, bool *changed)
 {
-    const void *usable = device->host_memory && (uintptr_t)memory % HOST_ALIGNMENT == 0 ? memory : NULL;
+    if (!device->host_memory)
+        return about->constant ? S_OK : port_place(device, port, about, memory, heap, changed);
+    const void *usable = (uintptr_t)memory % HOST_ALIGNMENT == 0 ? memory : NULL;
     if (about->constant || (port->bound && port->seen == usable))
         return S_OK;
     *changed = true;
-    return device->host_memory ? port_lay_over(device, port, about->bytes, usable)
-                               : port_make(device, port, about->bytes, heap);
+    return port_lay_over(device, port, about->bytes, usable);
 }
 
 static void *port_stand_in(const struct port *port)
@@ -233,7 +256,7 @@ static void bind_ports(const struct onnx_port *about, const struct port *ports, 
         uint32_t slot = base + about[i].slot;
         if (about[i].constant)
             continue;
-        c->buffers[slot] = (DML_BUFFER_BINDING){ ports[i].bound, 0, base_align_up(about[i].bytes, 4) };
+        c->buffers[slot] = (DML_BUFFER_BINDING){ ports[i].bound, ports[i].offset, base_align_up(about[i].bytes, 4) };
         c->descs[slot] = (DML_BINDING_DESC){ DML_BINDING_TYPE_BUFFER, &c->buffers[slot] };
     }
 }
@@ -356,13 +379,20 @@ HRESULT onnx_exec_run(struct onnx_exec *exec, struct onnx_pool *pool, const void
 {
     const struct onnx_program *p = exec->program;
     struct onnx_exec_context *context = NULL;
-    for (uint32_t i = 0; i < p->output_count; i++) {
-        if (p->outputs[i].constant && p->outputs[i].bytes) /* no elements, no memory */
+    HRESULT hr = S_OK;
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < p->output_count; i++) {
+        if (!p->outputs[i].constant || !p->outputs[i].bytes) /* no elements, no memory */
+            continue;
+        if (exec->device->memory)
+            hr = exec->device->memory->copy(outputs[i], p->outputs[i].constant, p->outputs[i].bytes);
+        else
             memcpy(outputs[i], p->outputs[i].constant, p->outputs[i].bytes);
     }
+    if (FAILED(hr))
+        return onnx_exec_fail(error, hr, "writing a constant output");
     if (!p->op)
         return S_OK;
-    HRESULT hr = onnx_exec_context_acquire(pool, &context);
+    hr = onnx_exec_context_acquire(pool, &context);
     if (SUCCEEDED(hr)) {
         hr = run_in_context(exec, pool, context, inputs, outputs);
         onnx_exec_context_release(pool, context);
