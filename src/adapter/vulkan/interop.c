@@ -200,8 +200,11 @@ static HRESULT vulkan_device_adopt(const struct anydml_vulkan_device *desc, stru
 /* ---- buffers and memory ---- */
 
 struct foreign {
-    struct vulkan_memory memory;          /* its `memory` NULL: the application's */
-    bool own_buffer;                      /* else the application's */
+    struct vulkan_memory memory;
+    bool own_buffer;       /* else the application's */
+    VkDeviceMemory handle; /* NULL: the application's */
+    uint64_t allocated;
+    uint32_t heap;
     struct anydml_vulkan_memory exported; /* of memory that can be; else AllocationSize is 0 */
 };
 
@@ -210,9 +213,9 @@ void vulkan_foreign_destroy(struct adapter_device *device, struct vulkan_memory 
     struct foreign *foreign = container_of(memory, struct foreign, memory);
     if (foreign->own_buffer)
         vk.vkDestroyBuffer(device->handle, memory->buffer, NULL);
-    vk.vkFreeMemory(device->handle, memory->memory, NULL);
-    if (memory->allocated)
-        atomic_fetch_sub(&device->used[memory->heap], memory->allocated);
+    vk.vkFreeMemory(device->handle, foreign->handle, NULL);
+    if (foreign->allocated)
+        atomic_fetch_sub(&device->used[foreign->heap], foreign->allocated);
     free(foreign);
 }
 
@@ -347,12 +350,12 @@ static HRESULT allocate(struct adapter_device *device, struct foreign *foreign, 
         .allocationSize = bytes,
         .memoryTypeIndex = type,
     };
-    HRESULT hr = vulkan_hresult(vk.vkAllocateMemory(device->handle, &info, NULL, &foreign->memory.memory));
+    HRESULT hr = vulkan_hresult(vk.vkAllocateMemory(device->handle, &info, NULL, &foreign->handle));
     if (FAILED(hr))
         return hr;
-    foreign->memory.allocated = bytes;
-    foreign->memory.heap = device->physical->memory.memoryTypes[type].heapIndex;
-    atomic_fetch_add(&device->used[foreign->memory.heap], bytes);
+    foreign->allocated = bytes;
+    foreign->heap = device->physical->memory.memoryTypes[type].heapIndex;
+    atomic_fetch_add(&device->used[foreign->heap], bytes);
     return S_OK;
 }
 
@@ -414,7 +417,7 @@ static HRESULT open_memory(struct adapter_device *device, struct foreign *foreig
                    ? hr
                    : invalid(message, "Fd %d is no memory of %llu bytes and type %u of this device", memory->Fd,
                              (unsigned long long)memory->AllocationSize, memory->MemoryType);
-    return bind_at(device, foreign, memory->Memory ? memory->Memory : foreign->memory.memory, memory->Offset, message);
+    return bind_at(device, foreign, memory->Memory ? memory->Memory : foreign->handle, memory->Offset, message);
 }
 
 static HRESULT vulkan_memory_open(struct adapter_device *device, const struct anydml_vulkan_memory *memory,
@@ -464,7 +467,7 @@ static HRESULT share_memory(struct adapter_device *device, struct foreign *forei
              ? allocate(device, foreign, &export, type, needs.size)
              : E_OUTOFMEMORY;
     if (SUCCEEDED(hr))
-        hr = bind_at(device, foreign, foreign->memory.memory, 0, message);
+        hr = bind_at(device, foreign, foreign->handle, 0, message);
     if (SUCCEEDED(hr))
         hr = vulkan_memory_zero(device, &foreign->memory);
     foreign->exported =
@@ -496,13 +499,34 @@ static HRESULT vulkan_memory_export(struct adapter_device *device, struct adapte
     if (!foreign || !foreign->exported.AllocationSize)
         return invalid(message, "resource is none that AnydmlVulkanCreateSharedBuffer made");
     VkMemoryGetFdInfoKHR info = { .sType = VK_STRUCTURE_TYPE_MEMORY_GET_FD_INFO_KHR,
-                                  .memory = base->memory,
+                                  .memory = foreign->handle,
                                   .handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT };
     struct anydml_vulkan_memory result = foreign->exported;
     HRESULT hr = vulkan_hresult(device->get_memory_fd(device->handle, &info, &result.Fd));
     if (SUCCEEDED(hr))
         *out = result;
     return hr;
+}
+
+/* ---- the application's command buffers ---- */
+
+static bool vulkan_adopted(const struct adapter_device *device)
+{
+    return device->adopted;
+}
+
+/* Commands need nothing but what they name: *io stays NULL. */
+static HRESULT vulkan_record(struct adapter_device *device, VkCommandBuffer commands, struct adapter_dispatch *dispatch,
+                             const struct adapter_binding *bindings, uint32_t count, struct adapter_recorded **io)
+{
+    (void)io;
+    return vulkan_dispatch_record(device, commands, dispatch, bindings, count);
+}
+
+static void vulkan_recorded_destroy(struct adapter_device *device, struct adapter_recorded *recorded)
+{
+    (void)device;
+    (void)recorded;
 }
 
 const struct adapter_interop adapter_vulkan_interop = {
@@ -512,4 +536,7 @@ const struct adapter_interop adapter_vulkan_interop = {
     .memory_share = vulkan_memory_share,
     .memory_export = vulkan_memory_export,
     .buffer_get = vulkan_buffer_get,
+    .adopted = vulkan_adopted,
+    .record = vulkan_record,
+    .recorded_destroy = vulkan_recorded_destroy,
 };
