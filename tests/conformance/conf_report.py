@@ -15,6 +15,28 @@ COUNTS = ("cases", "failed", "unsupported", "worst")
 
 # ---- what is kept of a result ----
 
+def path_of(folder, out):
+    return os.path.join(folder, re.sub("[^a-z0-9]+", "-", title(out).lower()).strip("-") + ".json")
+
+
+def load_result(path):
+    with open(path, encoding="utf-8") as file:
+        out = json.load(file)
+    out["operators"] = {op: {name: dict(zip(COUNTS, row)) for name, row in types.items()}
+                        for op, types in out["operators"].items()}
+    return out
+
+
+def update_result(folder, part):
+    """What ran again takes the place of what is kept of these operators."""
+    out = load_result(path_of(folder, part))
+    out["operators"].update(part["operators"])
+    entries = [entry for types in out["operators"].values() for entry in types.values()]
+    out.update({key: sum(entry[key] for entry in entries) for key in COUNTS[:3]})
+    out.update({key: part[key] for key in ("device", "lacks", "date")})
+    store_result(folder, out)
+
+
 def store_result(folder, out):
     """As FOLDER/<device>.json, a line for each operator: its types with the numbers of COUNTS."""
     kept = {key: value for key, value in out.items() if key not in ("operators", "adapter")}
@@ -23,20 +45,13 @@ def store_result(folder, out):
         rows = {name: [float(f"{entry[key]:.1e}") if key == "worst" else entry[key] for key in COUNTS]
                 for name, entry in types.items()}
         lines.append(f'  {json.dumps(op)}: {json.dumps(rows)}')
-    path = os.path.join(folder, re.sub("[^a-z0-9]+", "-", title(out).lower()).strip("-") + ".json")
-    with open(path, "w", encoding="utf-8") as file:
+    with open(path_of(folder, out), "w", encoding="utf-8") as file:
         file.write(json.dumps(kept)[:-1] + ',\n "operators": {\n' + ",\n".join(lines) + "}}\n")
 
 
 def read_results(folder):
     """Those of all devices, the cpu adapter's first."""
-    results = []
-    for path in sorted(glob.glob(os.path.join(folder, "*.json"))):
-        with open(path, encoding="utf-8") as file:
-            out = json.load(file)
-        out["operators"] = {op: {name: dict(zip(COUNTS, row)) for name, row in types.items()}
-                            for op, types in out["operators"].items()}
-        results.append(out)
+    results = [load_result(path) for path in glob.glob(os.path.join(folder, "*.json"))]
     return sorted(results, key=lambda out: (out["device"] != "cpu", out["device"]))
 
 

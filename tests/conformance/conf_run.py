@@ -18,7 +18,7 @@ import numpy as np
 
 import conformance
 from conf_compare import compare
-from conf_report import read_results, store_result, write_markdown
+from conf_report import read_results, store_result, update_result, write_markdown
 from conf_schema import BFloatArray, Schema, bfloat_bits, bfloat_values, dtype_of, type_name
 from conf_wire import Crash, Driver, Encoder
 
@@ -295,14 +295,15 @@ def parse():
                         help="an adapter may lack operators; without, only data types that it says it lacks")
     parser.add_argument("--fields", action="store_true", help="list data types that no case gave to a tensor")
     parser.add_argument("--json", metavar="FILE")
-    parser.add_argument("--results", metavar="FOLDER", help="keep the result there, one file for each device")
+    parser.add_argument("--results", metavar="FOLDER", help="keep the result there, one file for each device; with "
+                        "--filter, in place of what is kept of these operators")
     parser.add_argument("--markdown", metavar="FILE", help="a table of all results of --results")
     parser.add_argument("--verbose", "-v", action="store_true")
     args = parser.parse_args()
     if args.quick:
         args.cases = 3
-    if args.markdown and not args.results:
-        parser.error("--markdown goes with --results")
+    if (args.markdown and not args.results) or (args.results and args.only):
+        parser.error("--markdown goes with --results, --only does not")
     return args
 
 
@@ -348,7 +349,7 @@ def main():
         with open(args.json, "w", encoding="utf-8") as file:
             json.dump(out, file, indent=1)
     if args.results:
-        store_result(args.results, out)
+        (update_result if args.filter else store_result)(args.results, out)
     if args.markdown:
         write_markdown(args.markdown, read_results(args.results), schema)
     print(f"{out['cases']} cases of {len(out['operators'])} operators on {args.adapter}, seed {args.seed}: "

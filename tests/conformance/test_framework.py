@@ -13,7 +13,7 @@ import numpy as np
 
 import conformance
 from conf_compare import compare
-from conf_report import COUNTS, SHORT, read_results, store_result, write_markdown
+from conf_report import COUNTS, SHORT, read_results, store_result, update_result, write_markdown
 from conf_run import EDGE, UNSUPPORTED, Unit, Worker, execute, load_families, make_units, untested
 from conf_schema import INT4, UINT4, Schema, dtype_of, highest, is_float, lowest, type_name
 from conf_wire import Driver, random_layout
@@ -165,6 +165,11 @@ class Report(unittest.TestCase):
             write_markdown(path, results, Schema(DRIVER))
             with open(path, encoding="utf-8") as file:
                 page = file.read()
+            again = self.make("cpu", 3e-8)
+            again["operators"]["ELEMENT_WISE_ADD"]["INT16"] = dict(zip(COUNTS, (64, 0, 0, 0.0)))
+            update_result(folder, again)
+            cpu = read_results(folder)[0]
+            self.assertEqual((cpu["cases"], cpu["failed"], cpu["unsupported"]), (192, 0, 0))
         self.assertIn("| operator | types | cpu | A GPU |", page)
         self.assertIn("| ELEMENT_WISE_ADD | FLOAT32 | 64 · 1.0e-07 | 64 · 2.5e-07 |", page)
         self.assertIn("|  | INT16 | 64 **1 failed** (2 unsupported) | 64 **1 failed** (2 unsupported) |", page)
