@@ -10,7 +10,7 @@
 /* {7b0f3c52-9a41-4e5d-8a3e-2c1d6f0b9e17} */
 static const IID IID_AnydmlDevice = { 0x7b0f3c52, 0x9a41, 0x4e5d, { 0x8a, 0x3e, 0x2c, 0x1d, 0x6f, 0x0b, 0x9e, 0x17 } };
 
-#define ANYDML_DEVICE_VERSION 2
+#define ANYDML_DEVICE_VERSION 3
 
 /* One buffer range as libdirectml stores it in a descriptor slot: a weak reference, checked again at submission. */
 struct anydml_buffer {
@@ -51,6 +51,8 @@ typedef HRESULT AnydmlDeviceWriteMemory(AnydmlDevice *self, struct adapter_memor
 typedef HRESULT AnydmlDeviceCreatePipeline(AnydmlDevice *self, const uint32_t *spirv, size_t spirv_bytes,
                                            const uint32_t *specialization, uint32_t specialization_count,
                                            struct adapter_pipeline **out);
+typedef HRESULT AnydmlDeviceCreateSequence(AnydmlDevice *self, const struct adapter_step *steps, uint32_t count,
+                                           uint32_t table_count, struct adapter_sequence **out);
 
 struct AnydmlDeviceVtbl {
     HRESULT (*QueryInterface)(AnydmlDevice *self, REFIID riid, void **out);
@@ -83,12 +85,14 @@ struct AnydmlDeviceVtbl {
     /* To the info queue (category APPLICATION_DEFINED, STRING_FROM_APPLICATION) and to stderr by ANYDML_LOG. */
     void (*Message)(AnydmlDevice *self, D3D12_MESSAGE_SEVERITY severity, const char *text);
 
-    /* SPIRV adapters: device memory and pipelines for compiled operators. */
+    /* SPIRV adapters: device memory, pipelines and sequences for compiled operators. */
     AnydmlDeviceCreateMemory *CreateMemory;
     void (*DestroyMemory)(AnydmlDevice *self, struct adapter_memory *memory);
     AnydmlDeviceWriteMemory *WriteMemory;
     AnydmlDeviceCreatePipeline *CreatePipeline;
     void (*DestroyPipeline)(AnydmlDevice *self, struct adapter_pipeline *pipeline);
+    AnydmlDeviceCreateSequence *CreateSequence;
+    void (*DestroySequence)(AnydmlDevice *self, struct adapter_sequence *sequence);
 };
 struct AnydmlDevice {
     const struct AnydmlDeviceVtbl *lpVtbl;

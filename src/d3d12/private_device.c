@@ -150,6 +150,22 @@ static void d3d_private_DestroyPipeline(PRIVATE, struct adapter_pipeline *pipeli
         device->ops->pipeline_destroy(device->adapter, pipeline);
 }
 
+static HRESULT d3d_private_CreateSequence(PRIVATE, const struct adapter_step *steps, uint32_t count,
+                                          uint32_t table_count, struct adapter_sequence **out)
+{
+    struct d3d_device *device = private_from(iface);
+    return device->ops->sequence_create
+               ? device->ops->sequence_create(device->adapter, steps, count, table_count, out)
+               : E_NOTIMPL;
+}
+
+static void d3d_private_DestroySequence(PRIVATE, struct adapter_sequence *sequence)
+{
+    struct d3d_device *device = private_from(iface);
+    if (sequence)
+        device->ops->sequence_destroy(device->adapter, sequence);
+}
+
 const struct AnydmlDeviceVtbl d3d_private_device_vtbl = {
     D3D_TEAR_OFF_METHODS,
     .GetVersion = d3d_private_GetVersion,
@@ -168,4 +184,6 @@ const struct AnydmlDeviceVtbl d3d_private_device_vtbl = {
     .WriteMemory = d3d_private_WriteMemory,
     .CreatePipeline = d3d_private_CreatePipeline,
     .DestroyPipeline = d3d_private_DestroyPipeline,
+    .CreateSequence = d3d_private_CreateSequence,
+    .DestroySequence = d3d_private_DestroySequence,
 };

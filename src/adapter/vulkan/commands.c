@@ -64,22 +64,27 @@ HRESULT vulkan_submit(struct vulkan_queue_slot *slot, VkCommandBuffer commands, 
     return vulkan_hresult(result);
 }
 
-HRESULT vulkan_commands_create(struct adapter_device *device, VkCommandPool *out_pool, VkCommandBuffer *out_commands)
+HRESULT vulkan_command_pool_create(struct adapter_device *device, VkCommandPool *out)
 {
     VkCommandPoolCreateInfo pool = {
         .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
         .queueFamilyIndex = device->physical->family,
     };
-    VkResult result = vk.vkCreateCommandPool(device->handle, &pool, NULL, out_pool);
-    if (result != VK_SUCCESS)
-        return vulkan_hresult(result);
+    return vulkan_hresult(vk.vkCreateCommandPool(device->handle, &pool, NULL, out));
+}
+
+HRESULT vulkan_commands_create(struct adapter_device *device, VkCommandPool *out_pool, VkCommandBuffer *out_commands)
+{
+    HRESULT hr = vulkan_command_pool_create(device, out_pool);
+    if (FAILED(hr))
+        return hr;
     VkCommandBufferAllocateInfo info = {
         .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
         .commandPool = *out_pool,
         .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
         .commandBufferCount = 1,
     };
-    result = vk.vkAllocateCommandBuffers(device->handle, &info, out_commands);
+    VkResult result = vk.vkAllocateCommandBuffers(device->handle, &info, out_commands);
     if (result != VK_SUCCESS)
         vk.vkDestroyCommandPool(device->handle, *out_pool, NULL);
     return vulkan_hresult(result);

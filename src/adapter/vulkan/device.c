@@ -112,7 +112,7 @@ static HRESULT open_device(struct adapter_device *device)
 
 static HRESULT create_layout(struct adapter_device *device)
 {
-    VkPushConstantRange range = { .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT, .size = device->push_bytes };
+    VkPushConstantRange range = { .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT, .size = VULKAN_PUSH_BYTES };
     VkPipelineLayoutCreateInfo layout = {
         .sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
         .pushConstantRangeCount = 1,
@@ -130,8 +130,10 @@ static void vulkan_device_destroy(struct adapter_device *device)
     if (device->handle) {
         vk.vkDeviceWaitIdle(device->handle);
         vulkan_pipelines_finish(device);
+        vk.vkDestroyCommandPool(device->handle, device->replays.pool, NULL);
         vk.vkDestroySemaphore(device->handle, device->own.done, NULL);
         vk.vkDestroyCommandPool(device->handle, device->own.pool, NULL);
+        vulkan_arena_finish(device);
         vk.vkDestroyPipelineCache(device->handle, device->cache, NULL);
         vk.vkDestroyPipelineLayout(device->handle, device->layout, NULL);
         vk.vkDestroyDevice(device->handle, NULL);
@@ -140,6 +142,8 @@ static void vulkan_device_destroy(struct adapter_device *device)
         pthread_mutex_destroy(&device->queue_slots[i].lock);
     pthread_mutex_destroy(&device->pipelines_lock);
     pthread_mutex_destroy(&device->own.lock);
+    pthread_mutex_destroy(&device->arena.lock);
+    pthread_mutex_destroy(&device->replays.lock);
     free(device);
 }
 
@@ -159,9 +163,10 @@ static HRESULT vulkan_device_create(const struct adapter_info *info, struct adap
         return E_OUTOFMEMORY;
     device->physical = &physicals[info->index];
     device->queue_slot_count = BASE_MIN(device->physical->family_queues, VULKAN_QUEUES_MAX);
-    device->push_bytes = BASE_MIN(device->physical->properties.limits.maxPushConstantsSize, VULKAN_PUSH_MAX) & ~3u;
     pthread_mutex_init(&device->pipelines_lock, NULL);
     pthread_mutex_init(&device->own.lock, NULL);
+    pthread_mutex_init(&device->arena.lock, NULL);
+    pthread_mutex_init(&device->replays.lock, NULL);
     for (uint32_t i = 0; i < device->queue_slot_count; i++)
         pthread_mutex_init(&device->queue_slots[i].lock, NULL);
     HRESULT hr = open_device(device);
@@ -173,6 +178,8 @@ static HRESULT vulkan_device_create(const struct adapter_info *info, struct adap
         hr = vulkan_timeline_create(device, &device->own.done);
     if (SUCCEEDED(hr))
         hr = vulkan_commands_create(device, &device->own.pool, &device->own.commands);
+    if (SUCCEEDED(hr))
+        hr = vulkan_command_pool_create(device, &device->replays.pool);
     if (FAILED(hr))
         vulkan_device_destroy(device);
     else
@@ -199,7 +206,7 @@ static void vulkan_memory_budget(struct adapter_device *device, uint64_t *out_bu
     }
     vk.vkGetPhysicalDeviceMemoryProperties2(physical->handle, &properties);
     *out_budget = physical->budget ? budget.heapBudget[best] : physical->memory.memoryHeaps[best].size;
-    *out_usage = physical->budget ? budget.heapUsage[best] : atomic_load(&device->used[best]);
+    *out_usage = physical->budget ? budget.heapUsage[best] : atomic_load(&physical->used[best]);
 }
 
 const struct adapter_ops adapter_vulkan_ops = {
@@ -220,4 +227,6 @@ const struct adapter_ops adapter_vulkan_ops = {
     .queries_destroy = vulkan_queries_destroy,
     .pipeline_create = vulkan_pipeline_create,
     .pipeline_destroy = vulkan_pipeline_destroy,
+    .sequence_create = vulkan_sequence_create,
+    .sequence_destroy = vulkan_sequence_destroy,
 };

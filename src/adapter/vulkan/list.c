@@ -5,6 +5,7 @@
 
 struct recorder {
     struct adapter_queue *queue;
+    struct vulkan_record *record;
     VkCommandBuffer commands;
 };
 
@@ -127,16 +128,16 @@ static HRESULT record(struct recorder *recorder, const struct adapter_command *c
     case ADAPTER_BARRIER:
         return S_OK;
     case ADAPTER_DISPATCH:
-        return vulkan_dispatch_record(recorder->queue->device, recorder->commands, command->u.dispatch.dispatch,
-                                      command->u.dispatch.bindings, command->u.dispatch.binding_count);
+        return vulkan_dispatch_record(recorder->queue->device, recorder->record, command);
     }
     return E_INVALIDARG;
 }
 
-HRESULT vulkan_list_record(struct adapter_queue *queue, VkCommandBuffer commands, const struct adapter_command *list,
+HRESULT vulkan_list_record(struct adapter_queue *queue, struct vulkan_record *target, const struct adapter_command *list,
                            uint32_t count)
 {
-    struct recorder recorder = { queue, commands };
+    VkCommandBuffer commands = target->commands;
+    struct recorder recorder = { queue, target, commands };
     enum adapter_command_type last = ADAPTER_BARRIER;
     HRESULT hr = S_OK;
     for (uint32_t i = 0; SUCCEEDED(hr) && i < count; i++) {

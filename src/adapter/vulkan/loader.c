@@ -15,6 +15,7 @@ struct vulkan_procs vk;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct vulkan_physical physicals[PHYSICALS_MAX];
+static _Atomic uint64_t used[PHYSICALS_MAX][VK_MAX_MEMORY_HEAPS];
 static uint32_t physical_count;
 static pthread_mutex_t instance_lock = PTHREAD_MUTEX_INITIALIZER;
 static VkInstance instance;
@@ -166,7 +167,7 @@ static void add_physical(VkPhysicalDevice handle)
     VkPhysicalDeviceIDProperties id = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES, .pNext = &floats };
     VkPhysicalDeviceProperties2 properties = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &id };
     VkPhysicalDeviceMemoryProperties2 memory = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2 };
-    *physical = (struct vulkan_physical){ .handle = handle };
+    *physical = (struct vulkan_physical){ .handle = handle, .used = used[physical_count] };
     vk.vkGetPhysicalDeviceProperties2(handle, &properties);
     vk.vkGetPhysicalDeviceMemoryProperties2(handle, &memory);
     physical->properties = properties.properties;

@@ -28,6 +28,7 @@ void vulkan_queue_destroy(struct adapter_queue *queue)
         struct vulkan_record *record = queue->records;
         queue->records = record->next;
         vk.vkDestroyCommandPool(device->handle, record->pool, NULL);
+        vulkan_tables_finish(device, &record->tables);
         free(record);
     }
     vulkan_memory_destroy(device, queue->scratch);
@@ -43,8 +44,11 @@ static HRESULT take_record(struct adapter_queue *queue, struct vulkan_record **o
     if (result != VK_SUCCESS)
         return vulkan_hresult(result);
     for (struct vulkan_record *record = queue->records; record; record = record->next) {
-        if (record->ticket <= complete)
+        if (record->ticket <= complete) {
+            vulkan_tables_reset(&record->tables);
+            vulkan_replays_release(queue->device, &record->replays);
             return *out = record, S_OK;
+        }
     }
     struct vulkan_record *record = calloc(1, sizeof(*record));
     if (!record)
@@ -60,31 +64,44 @@ static HRESULT take_record(struct adapter_queue *queue, struct vulkan_record **o
     return S_OK;
 }
 
+static HRESULT record_batch(struct adapter_queue *queue, struct vulkan_record *record, const struct adapter_batch *batch)
+{
+    HRESULT hr = vulkan_commands_begin(queue->device, record->pool, record->commands);
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < batch->list_count; i++) {
+        vulkan_barrier(record->commands);
+        hr = vulkan_list_record(queue, record, batch->lists[i], batch->command_counts[i]);
+    }
+    if (FAILED(hr))
+        return hr;
+    vulkan_barrier(record->commands);
+    return vulkan_hresult(vk.vkEndCommandBuffer(record->commands));
+}
+
 HRESULT vulkan_queue_submit(struct adapter_queue *queue, const struct adapter_batch *batch, uint64_t *out_ticket)
 {
     struct vulkan_record *record = NULL;
     *out_ticket = queue->ticket;
     HRESULT hr = take_record(queue, &record);
-    if (SUCCEEDED(hr))
-        hr = vulkan_commands_begin(queue->device, record->pool, record->commands);
-    for (uint32_t i = 0; SUCCEEDED(hr) && i < batch->list_count; i++) {
-        vulkan_barrier(record->commands);
-        hr = vulkan_list_record(queue, record->commands, batch->lists[i], batch->command_counts[i]);
-    }
     if (FAILED(hr))
         return hr;
-    vulkan_barrier(record->commands);
-    hr = vulkan_hresult(vk.vkEndCommandBuffer(record->commands));
+    hr = record_batch(queue, record, batch);
     if (SUCCEEDED(hr))
         hr = vulkan_submit(queue->slot, record->commands, queue->timeline, queue->ticket + 1);
     if (SUCCEEDED(hr))
         record->ticket = *out_ticket = ++queue->ticket;
+    else
+        vulkan_replays_release(queue->device, &record->replays);
     return hr;
 }
 
+/* Sequences may go when what used them is complete, so their replays go back now. */
 HRESULT vulkan_queue_finish(struct adapter_queue *queue, uint64_t ticket)
 {
-    return vulkan_timeline_wait(queue->device, queue->timeline, ticket);
+    HRESULT hr = vulkan_timeline_wait(queue->device, queue->timeline, ticket);
+    for (struct vulkan_record *record = queue->records; record; record = record->next)
+        if (record->ticket <= ticket || FAILED(hr))
+            vulkan_replays_release(queue->device, &record->replays);
+    return hr;
 }
 
 HRESULT vulkan_queries_create(struct adapter_device *device, uint32_t count, struct adapter_queries **out)

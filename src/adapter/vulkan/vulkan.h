@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The adapter over Vulkan 1.2: buffers are reached by device address, dispatches are compute pipelines with push
- * constants only. The loader is opened at run time; without it, or without a device, there is no such adapter. */
+/* The adapter over Vulkan 1.2: buffers are reached by device address, dispatches are compute pipelines with two
+ * addresses as push constants. The loader is opened at run time; without it, or without a device, there is no such adapter. */
 #ifndef ADAPTER_VULKAN_VULKAN_H
 #define ADAPTER_VULKAN_VULKAN_H
 
@@ -13,8 +13,11 @@
 
 #define VULKAN_ALIGNMENT  65536u
 #define VULKAN_QUEUES_MAX 4u
-#define VULKAN_PUSH_MIN   128u
-#define VULKAN_PUSH_MAX   256u
+#define VULKAN_PUSH_BYTES 16u /* of adapter_step's parameters, and of the table */
+
+/* Kinds of memory: enum adapter_memory_kind, and tables of addresses. */
+#define VULKAN_MEMORY_TABLES (ADAPTER_MEMORY_READBACK + 1u)
+#define VULKAN_MEMORY_KINDS  (VULKAN_MEMORY_TABLES + 1u)
 
 /* ---- loader.c ---- */
 
@@ -37,6 +40,7 @@ struct vulkan_physical {
     uint32_t family, family_queues, timestamp_bits;
     uint32_t capabilities; /* enum shader_capability */
     bool budget;
+    _Atomic uint64_t *used; /* bytes allocated by this process, by memory heap */
 };
 
 /* Is there anything beside the processor? Without, all that drivers could offer is a slower processor. */
@@ -66,8 +70,6 @@ struct adapter_device {
     VkPipelineCache cache;
     pthread_mutex_t pipelines_lock;
     struct adapter_pipeline *pipelines; /* all that were made */
-    uint32_t push_bytes;
-    _Atomic uint64_t used[VK_MAX_MEMORY_HEAPS]; /* bytes allocated by this process */
     atomic_bool unaligned; /* addresses of this driver are not multiples of VULKAN_ALIGNMENT: allocate more */
     struct {
         pthread_mutex_t lock; /* guards all of it */
@@ -76,6 +78,14 @@ struct adapter_device {
         VkSemaphore done;
         uint64_t value;
     } own; /* the adapter's own work: zeroing memory */
+    struct {
+        pthread_mutex_t lock; /* guards the lists and what is in them */
+        struct vulkan_block *blocks[VULKAN_MEMORY_KINDS];
+    } arena;
+    struct {
+        pthread_mutex_t lock; /* guards the pool, and the idle lists of all sequences */
+        VkCommandPool pool;
+    } replays;
 };
 
 /* ---- commands.c: needs nothing of the files below ---- */
@@ -85,6 +95,7 @@ HRESULT vulkan_timeline_create(struct adapter_device *device, VkSemaphore *out);
 HRESULT vulkan_timeline_wait(struct adapter_device *device, VkSemaphore timeline, uint64_t value);
 /* Submits `commands`, which raise `timeline` to `value`. */
 HRESULT vulkan_submit(struct vulkan_queue_slot *slot, VkCommandBuffer commands, VkSemaphore timeline, uint64_t value);
+HRESULT vulkan_command_pool_create(struct adapter_device *device, VkCommandPool *out);
 HRESULT vulkan_commands_create(struct adapter_device *device, VkCommandPool *out_pool, VkCommandBuffer *out_commands);
 HRESULT vulkan_commands_begin(struct adapter_device *device, VkCommandPool pool, VkCommandBuffer commands);
 /* Everything before is complete and visible to everything after, the host included. */
@@ -94,15 +105,14 @@ void vulkan_compute_barrier(VkCommandBuffer commands);
 void vulkan_copy(VkCommandBuffer commands, const struct adapter_binding *to, const struct adapter_binding *from,
                  uint64_t bytes);
 
-/* ---- heap.c ---- */
+/* ---- arena.c, heap.c ---- */
 
 struct vulkan_memory {
     struct adapter_memory base;
     VkBuffer buffer;
-    VkDeviceMemory memory;
     uint64_t offset; /* of byte 0 in the buffer */
-    uint64_t allocated;
-    uint32_t heap;
+    struct vulkan_block *block;
+    uint32_t unit; /* of the block, where it begins */
 };
 
 static inline struct vulkan_memory *vulkan_memory_from(struct adapter_memory *memory)
@@ -120,19 +130,68 @@ static inline uint64_t vulkan_offset_of(const struct adapter_binding *binding)
     return vulkan_memory_from(binding->memory)->offset + binding->offset;
 }
 
+/* Gives memory->base.size bytes, not zeroed, to `memory`, which is all zero but for that; E_OUTOFMEMORY. */
+HRESULT vulkan_arena_allocate(struct adapter_device *device, uint32_t kind, struct vulkan_memory *memory);
+void vulkan_arena_release(struct adapter_device *device, struct vulkan_memory *memory);
+void vulkan_arena_finish(struct adapter_device *device);
+
 HRESULT vulkan_memory_create(struct adapter_device *device, enum adapter_memory_kind kind, uint64_t size,
                              struct adapter_memory **out);
 HRESULT vulkan_memory_write(struct adapter_device *device, struct adapter_memory *memory, uint64_t offset,
                             const void *data, uint64_t bytes);
 void vulkan_memory_destroy(struct adapter_device *device, struct adapter_memory *memory);
 
+/* Tables of addresses, one after the other in memory that the host writes and the device reads. All zero: none yet. */
+struct vulkan_tables {
+    struct adapter_memory **memories;
+    uint32_t count, capacity;
+    uint32_t current; /* the memory that the next one is taken from, */
+    uint64_t used;    /* so many bytes of which are taken */
+};
+
+struct vulkan_table {
+    uint64_t *host;
+    uint64_t address;
+};
+
+HRESULT vulkan_table_take(struct adapter_device *device, struct vulkan_tables *tables, uint32_t addresses,
+                          struct vulkan_table *out);
+/* Takes all back; the memory stays. */
+void vulkan_tables_reset(struct vulkan_tables *tables);
+void vulkan_tables_finish(struct adapter_device *device, struct vulkan_tables *tables);
+
+/* ---- sequence.c ---- */
+
+/* A secondary command buffer with all of a sequence, and its table. One batch at a time has it. */
+struct vulkan_replay {
+    struct adapter_sequence *sequence;
+    struct vulkan_replay *next;
+    VkCommandBuffer commands;
+    struct vulkan_table table;
+};
+
+HRESULT vulkan_sequence_create(struct adapter_device *device, const struct adapter_step *steps, uint32_t count,
+                               uint32_t table_count, struct adapter_sequence **out);
+void vulkan_sequence_destroy(struct adapter_device *device, struct adapter_sequence *sequence);
+/* Records the steps one by one, whose table will lie at `table`. */
+void vulkan_sequence_record(struct adapter_device *device, VkCommandBuffer commands,
+                            const struct adapter_sequence *sequence, uint64_t table);
+uint32_t vulkan_sequence_table_count(const struct adapter_sequence *sequence);
+/* A replay in front of the list *io; NULL: the sequence is so short that recording it each time is no slower. */
+HRESULT vulkan_replay_acquire(struct adapter_device *device, struct adapter_sequence *sequence,
+                              struct vulkan_replay **io, struct vulkan_replay **out);
+/* The whole list, whose sequences are alive. */
+void vulkan_replays_release(struct adapter_device *device, struct vulkan_replay **io);
+
 /* ---- queue.c ---- */
 
-/* A command buffer and the ticket that it was last submitted under. */
+/* A command buffer, the ticket that it was last submitted under, and what it has for itself until that is complete. */
 struct vulkan_record {
     VkCommandPool pool;
     VkCommandBuffer commands;
     uint64_t ticket;
+    struct vulkan_tables tables;
+    struct vulkan_replay *replays;
     struct vulkan_record *next;
 };
 
@@ -161,14 +220,14 @@ void vulkan_queries_destroy(struct adapter_device *device, struct adapter_querie
 
 /* ---- list.c ---- */
 
-HRESULT vulkan_list_record(struct adapter_queue *queue, VkCommandBuffer commands, const struct adapter_command *list,
+HRESULT vulkan_list_record(struct adapter_queue *queue, struct vulkan_record *record, const struct adapter_command *list,
                            uint32_t count);
 
 /* ---- dispatch.c ---- */
 
-HRESULT vulkan_dispatch_record(struct adapter_device *device, VkCommandBuffer commands,
-                               struct adapter_dispatch *dispatch, const struct adapter_binding *bindings,
-                               uint32_t count);
+HRESULT vulkan_dispatch_record(struct adapter_device *device, struct vulkan_record *record,
+                               const struct adapter_command *command);
+VkPipeline vulkan_pipeline_handle(const struct adapter_pipeline *pipeline);
 HRESULT vulkan_pipeline_create(struct adapter_device *device, const uint32_t *spirv, size_t spirv_bytes,
                                const uint32_t *specialization, uint32_t specialization_count,
                                struct adapter_pipeline **out);
