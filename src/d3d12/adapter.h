@@ -64,8 +64,8 @@ struct adapter_step {
     bool barrier; /* needs what steps before it wrote, or writes what they use */
 };
 
-/* What a SPIR-V dispatch may do while it is encoded (on the queue's thread). Call barrier() between what depends on each
- * other; a sequence has barriers of its own within it. */
+/* What a SPIR-V dispatch may do while it is encoded (on the queue's thread). Call barrier() between what depends on
+ * each other; a sequence has barriers of its own within it. */
 struct adapter_encoder {
     /* Executes the sequence. The caller fills its table, *out_table, before it returns from encoding; the memory is to
      * be written only. */

@@ -154,9 +154,8 @@ static HRESULT d3d_private_CreateSequence(PRIVATE, const struct adapter_step *st
                                           uint32_t table_count, struct adapter_sequence **out)
 {
     struct d3d_device *device = private_from(iface);
-    return device->ops->sequence_create
-               ? device->ops->sequence_create(device->adapter, steps, count, table_count, out)
-               : E_NOTIMPL;
+    return device->ops->sequence_create ? device->ops->sequence_create(device->adapter, steps, count, table_count, out)
+                                        : E_NOTIMPL;
 }
 
 static void d3d_private_DestroySequence(PRIVATE, struct adapter_sequence *sequence)

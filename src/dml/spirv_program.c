@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs of SPIR-V adapters: a sequence of dispatches, and one block of device memory that holds the parameters of all
- * of them and the constants. Where buffers are, dispatches read from a table of addresses, so that an execution writes
- * that table and nothing else. What a dispatch computes is the shader row's business (shaders/shader.h). Immutable once
- * made; any number of queues may encode one at the same time. */
+/* Programs of SPIR-V adapters: a sequence of dispatches, and one block of device memory that holds the parameters of
+ * all of them and the constants. Where buffers are, dispatches read from a table of addresses, so that an execution
+ * writes that table and nothing else. What a dispatch computes is the shader row's business (shaders/shader.h).
+ * Immutable once made; any number of queues may encode one at the same time. */
 #include "dml/dispatch_spirv.h"
 
 #include "shaders/shader.h"
@@ -125,8 +125,7 @@ static void find_places(const struct maker *maker, const struct graph_step *from
             places[t].offset += constant_offset(maker, where->data);
     }
     if (from->scratch_bytes)
-        places[tensors] =
-            (struct shader_place){ base_of(maker->program, GRAPH_BUFFER_TEMP, 0), from->scratch_offset };
+        places[tensors] = (struct shader_place){ base_of(maker->program, GRAPH_BUFFER_TEMP, 0), from->scratch_offset };
 }
 
 static HRESULT make_step(struct maker *maker, const struct graph_step *from, struct adapter_step *commands)

@@ -50,9 +50,9 @@ static void client_prepare(struct client *c, int seed)
 {
     const DML_BINDING_PROPERTIES props = properties(c->op);
     for (int i = 0; i < IN_FLIGHT; i++)
-        c->temporaries[i] = props.TemporaryResourceSize ? api_buffer(c->rig.d3d, D3D12_HEAP_TYPE_DEFAULT,
-                                                                     props.TemporaryResourceSize)
-                                                        : NULL;
+        c->temporaries[i] = props.TemporaryResourceSize
+                                ? api_buffer(c->rig.d3d, D3D12_HEAP_TYPE_DEFAULT, props.TemporaryResourceSize)
+                                : NULL;
     for (int i = 0; i < SETS; i++) {
         struct set *set = &c->sets[i];
         set->x0 = (float)(seed * 10 + i);
@@ -101,9 +101,9 @@ static void client_run(struct client *c)
     ID3D12GraphicsCommandList *lists[IN_FLIGHT], *own = c->rig.q.list;
     const D3D12_COMMAND_LIST_TYPE type = D3D12_COMMAND_LIST_TYPE_COMPUTE;
     for (int i = 0; i < IN_FLIGHT; i++) {
-        ok_hr(ID3D12Device_CreateCommandAllocator(c->rig.d3d, type, &IID_ID3D12CommandAllocator,
-                                                  (void **)&allocators[i]),
-              S_OK);
+        ok_hr(
+            ID3D12Device_CreateCommandAllocator(c->rig.d3d, type, &IID_ID3D12CommandAllocator, (void **)&allocators[i]),
+            S_OK);
         need(allocators[i]);
         ok_hr(ID3D12Device_CreateCommandList(c->rig.d3d, 0, type, allocators[i], NULL, &IID_ID3D12GraphicsCommandList,
                                              (void **)&lists[i]),
@@ -375,8 +375,8 @@ static void test_join(UINT count, bool split)
     all = buffer_of(&rig, want, (UINT64)count * 8);
     if (!split)
         api_write(&rig.q, all.buffer, 0, (float[2 * TENSORS_MAX]){ 0 }, count * 8), rig_set_heap(&rig);
-    IDMLOperator *made = split ? make_operator(rig.dml, DML_OPERATOR_SPLIT, &cut)
-                               : make_operator(rig.dml, DML_OPERATOR_JOIN, &join);
+    IDMLOperator *made =
+        split ? make_operator(rig.dml, DML_OPERATOR_SPLIT, &cut) : make_operator(rig.dml, DML_OPERATOR_JOIN, &join);
     IDMLCompiledOperator *op = compile(rig.dml, made, DML_EXECUTION_FLAG_NONE);
     struct prepared prepared = prepare(&rig, op, 0, NULL);
     IDMLBindingTable *table = table_at(&rig, op, 0);

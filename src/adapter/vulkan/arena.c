@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where memory comes from. Drivers allow few allocations (4096 is common) and take long for each, so small pieces are
- * carved of blocks, in units of VULKAN_ALIGNMENT; large ones are blocks of their own. A block is one VkDeviceMemory with
- * one VkBuffer over all of it. */
+ * carved of blocks, in units of VULKAN_ALIGNMENT; large ones are blocks of their own. A block is one VkDeviceMemory
+ * with one VkBuffer over all of it. */
 #include "adapter/vulkan/vulkan.h"
 
 #include <stdlib.h>

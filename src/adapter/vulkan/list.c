@@ -133,8 +133,8 @@ static HRESULT record(struct recorder *recorder, const struct adapter_command *c
     return E_INVALIDARG;
 }
 
-HRESULT vulkan_list_record(struct adapter_queue *queue, struct vulkan_record *target, const struct adapter_command *list,
-                           uint32_t count)
+HRESULT vulkan_list_record(struct adapter_queue *queue, struct vulkan_record *target,
+                           const struct adapter_command *list, uint32_t count)
 {
     VkCommandBuffer commands = target->commands;
     struct recorder recorder = { queue, target, commands };

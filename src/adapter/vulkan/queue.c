@@ -64,7 +64,8 @@ static HRESULT take_record(struct adapter_queue *queue, struct vulkan_record **o
     return S_OK;
 }
 
-static HRESULT record_batch(struct adapter_queue *queue, struct vulkan_record *record, const struct adapter_batch *batch)
+static HRESULT record_batch(struct adapter_queue *queue, struct vulkan_record *record,
+                            const struct adapter_batch *batch)
 {
     HRESULT hr = vulkan_commands_begin(queue->device, record->pool, record->commands);
     for (uint32_t i = 0; SUCCEEDED(hr) && i < batch->list_count; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Dispatches that are executed together again and again. Recording them costs the processor 1 to 3 us each, so a batch
- * executes a secondary command buffer that has them already and writes the addresses of its buffers into the table which
- * belongs to that. There are as many of these as batches in flight have needed at once. */
+ * executes a secondary command buffer that has them already and writes the addresses of its buffers into the table
+ * which belongs to that. There are as many of these as batches in flight have needed at once. */
 #include "adapter/vulkan/vulkan.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 struct adapter_sequence {
     uint32_t count, table_count;
     struct vulkan_replay *idle;  /* under the device's replays.lock */
-    struct vulkan_tables tables;         /* likewise */
+    struct vulkan_tables tables; /* likewise */
     struct adapter_step steps[];
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The adapter over Vulkan 1.2: buffers are reached by device address, dispatches are compute pipelines with two
- * addresses as push constants. The loader is opened at run time; without it, or without a device, there is no such adapter. */
+ * addresses as push constants. The loader is opened at run time; without it, or without a device, there is no such
+ * adapter. */
 #ifndef ADAPTER_VULKAN_VULKAN_H
 #define ADAPTER_VULKAN_VULKAN_H
 
@@ -220,8 +221,8 @@ void vulkan_queries_destroy(struct adapter_device *device, struct adapter_querie
 
 /* ---- list.c ---- */
 
-HRESULT vulkan_list_record(struct adapter_queue *queue, struct vulkan_record *record, const struct adapter_command *list,
-                           uint32_t count);
+HRESULT vulkan_list_record(struct adapter_queue *queue, struct vulkan_record *record,
+                           const struct adapter_command *list, uint32_t count);
 
 /* ---- dispatch.c ---- */
 
