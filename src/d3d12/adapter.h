@@ -48,6 +48,12 @@ struct adapter_memory {
     void *host; /* CPU address of byte 0 for UPLOAD and READBACK (DEVICE: host adapter only); NULL = not mappable */
 };
 
+/* Bytes of the host for [offset, +bytes) of some memory. */
+struct adapter_write {
+    uint64_t offset, bytes;
+    const void *data;
+};
+
 /* A checked, resolved buffer range of a dispatch. memory NULL = nothing is bound. */
 struct adapter_binding {
     struct adapter_memory *memory;
@@ -143,8 +149,8 @@ struct adapter_batch {
 
 typedef HRESULT adapter_memory_create(struct adapter_device *device, enum adapter_memory_kind kind, uint64_t size,
                                       struct adapter_memory **out);
-typedef HRESULT adapter_memory_write(struct adapter_device *device, struct adapter_memory *memory, uint64_t offset,
-                                     const void *data, uint64_t bytes);
+typedef HRESULT adapter_memory_write(struct adapter_device *device, struct adapter_memory *memory,
+                                     const struct adapter_write *writes, uint32_t count);
 typedef HRESULT adapter_tiles_map(struct adapter_device *device, struct adapter_memory *reserved, uint64_t offset,
                                   struct adapter_memory *heap, uint64_t heap_offset, uint64_t bytes);
 typedef HRESULT adapter_pipeline_create(struct adapter_device *device, const uint32_t *spirv, size_t spirv_bytes,

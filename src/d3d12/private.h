@@ -46,8 +46,8 @@ typedef HRESULT AnydmlDeviceRecordDispatch(AnydmlDevice *self, ID3D12CommandList
                                            UINT count, const struct anydml_buffer *buffers, BOOL *out_heap_in_force);
 typedef HRESULT AnydmlDeviceCreateMemory(AnydmlDevice *self, enum adapter_memory_kind kind, uint64_t size,
                                          struct adapter_memory **out);
-typedef HRESULT AnydmlDeviceWriteMemory(AnydmlDevice *self, struct adapter_memory *memory, uint64_t offset,
-                                        const void *data, uint64_t bytes);
+typedef HRESULT AnydmlDeviceWriteMemory(AnydmlDevice *self, struct adapter_memory *memory,
+                                        const struct adapter_write *writes, uint32_t count);
 typedef HRESULT AnydmlDeviceCreatePipeline(AnydmlDevice *self, const uint32_t *spirv, size_t spirv_bytes,
                                            const uint32_t *specialization, uint32_t specialization_count,
                                            struct adapter_pipeline **out);

@@ -125,12 +125,11 @@ static void d3d_private_DestroyMemory(PRIVATE, struct adapter_memory *memory)
         device->ops->memory_destroy(device->adapter, memory);
 }
 
-static HRESULT d3d_private_WriteMemory(PRIVATE, struct adapter_memory *memory, uint64_t offset, const void *data,
-                                       uint64_t bytes)
+static HRESULT d3d_private_WriteMemory(PRIVATE, struct adapter_memory *memory, const struct adapter_write *writes,
+                                       uint32_t count)
 {
     struct d3d_device *device = private_from(iface);
-    return device->ops->memory_write ? device->ops->memory_write(device->adapter, memory, offset, data, bytes)
-                                     : E_NOTIMPL;
+    return device->ops->memory_write ? device->ops->memory_write(device->adapter, memory, writes, count) : E_NOTIMPL;
 }
 
 static HRESULT d3d_private_CreatePipeline(PRIVATE, const uint32_t *spirv, size_t spirv_bytes,

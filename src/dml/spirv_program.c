@@ -66,8 +66,8 @@ struct maker {
     const struct graph_plan *plan;
     struct adapter_step *commands; /* of the plan's first step, of the second ...; parameters: offsets in the memory */
     uint32_t command_count;
-    char *image; /* what the memory will hold */
-    uint64_t bytes;
+    char *image; /* the parameters of all of them, which the memory begins with */
+    uint64_t image_bytes, bytes;
     struct constant *constants;
     uint32_t constant_count;
 };
@@ -164,9 +164,11 @@ static void place_all(struct maker *maker)
             command->parameters = maker->bytes;
             maker->bytes += base_align_up(step->shaders->dispatches[k].parameter_words * 4u, STRUCTURE_ALIGN);
         }
-        for (uint32_t t = 0; t < step->op.input_count; t++)
-            place_constant(maker, &step->where[t]);
     }
+    maker->image_bytes = maker->bytes;
+    for (uint32_t i = 0; i < maker->plan->step_count; i++)
+        for (uint32_t t = 0; t < maker->plan->steps[i].op.input_count; t++)
+            place_constant(maker, &maker->plan->steps[i].where[t]);
 }
 
 static HRESULT make_steps(struct maker *maker)
@@ -191,20 +193,33 @@ static HRESULT make_sequence(struct maker *maker)
                                          &program->sequence);
 }
 
-/* In one piece on the host first: devices write memory of their own. */
+/* Constants go there from where they are: the host does not hold them twice. */
+static HRESULT write_memory(const struct maker *maker)
+{
+    AnydmlDevice *d3d12 = maker->device->d3d12;
+    struct adapter_write *writes = malloc((maker->constant_count + 1u) * sizeof(*writes));
+    if (!writes)
+        return E_OUTOFMEMORY;
+    for (uint32_t i = 0; i < maker->constant_count; i++)
+        writes[i] =
+            (struct adapter_write){ maker->constants[i].offset, maker->constants[i].bytes, maker->constants[i].data };
+    writes[maker->constant_count] = (struct adapter_write){ 0, maker->image_bytes, maker->image };
+    HRESULT hr = d3d12->lpVtbl->WriteMemory(d3d12, maker->program->memory, writes, maker->constant_count + 1);
+    free(writes);
+    return hr;
+}
+
 static HRESULT make_memory(struct maker *maker)
 {
     AnydmlDevice *d3d12 = maker->device->d3d12;
     if (!maker->bytes)
         return S_OK;
-    maker->image = calloc(1, maker->bytes);
+    maker->image = calloc(1, BASE_MAX(maker->image_bytes, 1));
     HRESULT hr = maker->image ? make_steps(maker) : E_OUTOFMEMORY;
-    for (uint32_t i = 0; SUCCEEDED(hr) && i < maker->constant_count; i++)
-        memcpy(maker->image + maker->constants[i].offset, maker->constants[i].data, maker->constants[i].bytes);
     if (SUCCEEDED(hr))
         hr = d3d12->lpVtbl->CreateMemory(d3d12, ADAPTER_MEMORY_DEVICE, maker->bytes, &maker->program->memory);
     if (SUCCEEDED(hr))
-        hr = d3d12->lpVtbl->WriteMemory(d3d12, maker->program->memory, 0, maker->image, maker->bytes);
+        hr = write_memory(maker);
     free(maker->image);
     return SUCCEEDED(hr) && maker->command_count ? make_sequence(maker) : hr;
 }

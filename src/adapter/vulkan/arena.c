@@ -58,7 +58,7 @@ static uint32_t find_type(const struct vulkan_physical *physical, uint32_t kind,
 static bool fits(struct adapter_device *device, uint32_t heap, uint64_t size)
 {
     const struct vulkan_physical *physical = device->physical;
-    uint64_t total = physical->memory.memoryHeaps[heap].size, used = atomic_load(&physical->used[heap]);
+    uint64_t total = physical->memory.memoryHeaps[heap].size, used = atomic_load(&device->used[heap]);
     if (size > physical->allocation_bytes_max || size > total || used > total - size)
         return false;
     return physical->properties.deviceType != VK_PHYSICAL_DEVICE_TYPE_CPU || size <= cpu_memory_available();
@@ -81,7 +81,7 @@ static void block_destroy(struct adapter_device *device, struct vulkan_block *bl
 {
     vk.vkDestroyBuffer(device->handle, block->buffer, NULL);
     vk.vkFreeMemory(device->handle, block->memory, NULL); /* unmaps it, too */
-    atomic_fetch_sub(&device->physical->used[block->heap], block->allocated);
+    atomic_fetch_sub(&device->used[block->heap], block->allocated);
     free(block);
 }
 
@@ -109,7 +109,7 @@ static HRESULT block_allocate(struct adapter_device *device, struct vulkan_block
     if (result != VK_SUCCESS)
         return vulkan_hresult(result);
     block->allocated = needs.size;
-    atomic_fetch_add(&device->physical->used[block->heap], needs.size);
+    atomic_fetch_add(&device->used[block->heap], needs.size);
     result = vk.vkBindBufferMemory(device->handle, block->buffer, block->memory, 0);
     void *host = NULL;
     bool visible = device->physical->memory.memoryTypes[type].propertyFlags & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT;
@@ -122,11 +122,15 @@ static HRESULT block_allocate(struct adapter_device *device, struct vulkan_block
 /* `extra` bytes more than its units: room to move the start to an aligned address. */
 static HRESULT block_place(struct adapter_device *device, struct vulkan_block *block, uint64_t extra)
 {
+    const uint32_t families[] = { device->physical->family, device->physical->copy_family };
     VkBufferCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
         .size = (uint64_t)block->unit_count * VULKAN_ALIGNMENT + extra,
         .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
                  VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT,
+        .sharingMode = device->copy_slot_count ? VK_SHARING_MODE_CONCURRENT : VK_SHARING_MODE_EXCLUSIVE,
+        .queueFamilyIndexCount = device->copy_slot_count ? 2 : 0,
+        .pQueueFamilyIndices = families,
     };
     VkResult result = vk.vkCreateBuffer(device->handle, &info, NULL, &block->buffer);
     HRESULT hr = result == VK_SUCCESS ? block_allocate(device, block) : vulkan_hresult(result);

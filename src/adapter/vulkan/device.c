@@ -79,11 +79,15 @@ static HRESULT open_device(struct adapter_device *device)
     const struct vulkan_physical *physical = device->physical;
     const float priorities[VULKAN_QUEUES_MAX] = { 1, 1, 1, 1 };
     const char *budget = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME;
-    VkDeviceQueueCreateInfo queues = {
-        .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
-        .queueFamilyIndex = physical->family,
-        .queueCount = device->queue_slot_count,
-        .pQueuePriorities = priorities,
+    VkDeviceQueueCreateInfo queues[] = {
+        { .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+          .queueFamilyIndex = physical->family,
+          .queueCount = device->queue_slot_count,
+          .pQueuePriorities = priorities },
+        { .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+          .queueFamilyIndex = physical->copy_family,
+          .queueCount = device->copy_slot_count,
+          .pQueuePriorities = priorities },
     };
     VkPhysicalDeviceVulkan12Features v12 = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
@@ -101,13 +105,23 @@ static HRESULT open_device(struct adapter_device *device)
     VkDeviceCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
         .pNext = &v11,
-        .queueCreateInfoCount = 1,
-        .pQueueCreateInfos = &queues,
+        .queueCreateInfoCount = device->copy_slot_count ? 2 : 1,
+        .pQueueCreateInfos = queues,
         .enabledExtensionCount = physical->budget,
         .ppEnabledExtensionNames = &budget,
         .pEnabledFeatures = &features,
     };
     return vulkan_hresult(vk.vkCreateDevice(physical->handle, &info, NULL, &device->handle));
+}
+
+static void find_queues(struct adapter_device *device)
+{
+    for (uint32_t i = 0; i < device->queue_slot_count + device->copy_slot_count; i++) {
+        struct vulkan_queue_slot *slot = &device->queue_slots[i];
+        const bool copies = i >= device->queue_slot_count;
+        slot->family = copies ? device->physical->copy_family : device->physical->family;
+        vk.vkGetDeviceQueue(device->handle, slot->family, copies ? i - device->queue_slot_count : i, &slot->handle);
+    }
 }
 
 static HRESULT create_layout(struct adapter_device *device)
@@ -131,14 +145,13 @@ static void vulkan_device_destroy(struct adapter_device *device)
         vk.vkDeviceWaitIdle(device->handle);
         vulkan_pipelines_finish(device);
         vk.vkDestroyCommandPool(device->handle, device->replays.pool, NULL);
-        vk.vkDestroySemaphore(device->handle, device->own.done, NULL);
-        vk.vkDestroyCommandPool(device->handle, device->own.pool, NULL);
+        vulkan_own_destroy(device);
         vulkan_arena_finish(device);
         vk.vkDestroyPipelineCache(device->handle, device->cache, NULL);
         vk.vkDestroyPipelineLayout(device->handle, device->layout, NULL);
         vk.vkDestroyDevice(device->handle, NULL);
     }
-    for (uint32_t i = 0; i < device->queue_slot_count; i++)
+    for (uint32_t i = 0; i < ARRAY_SIZE(device->queue_slots); i++)
         pthread_mutex_destroy(&device->queue_slots[i].lock);
     pthread_mutex_destroy(&device->pipelines_lock);
     pthread_mutex_destroy(&device->own.lock);
@@ -163,23 +176,22 @@ static HRESULT vulkan_device_create(const struct adapter_info *info, struct adap
         return E_OUTOFMEMORY;
     device->physical = &physicals[info->index];
     device->queue_slot_count = BASE_MIN(device->physical->family_queues, VULKAN_QUEUES_MAX);
+    device->copy_slot_count = BASE_MIN(device->physical->copy_queues, VULKAN_COPY_QUEUES_MAX);
     pthread_mutex_init(&device->pipelines_lock, NULL);
     pthread_mutex_init(&device->own.lock, NULL);
     pthread_mutex_init(&device->arena.lock, NULL);
     pthread_mutex_init(&device->replays.lock, NULL);
-    for (uint32_t i = 0; i < device->queue_slot_count; i++)
+    for (uint32_t i = 0; i < ARRAY_SIZE(device->queue_slots); i++)
         pthread_mutex_init(&device->queue_slots[i].lock, NULL);
     HRESULT hr = open_device(device);
-    for (uint32_t i = 0; SUCCEEDED(hr) && i < device->queue_slot_count; i++)
-        vk.vkGetDeviceQueue(device->handle, device->physical->family, i, &device->queue_slots[i].handle);
+    if (SUCCEEDED(hr))
+        find_queues(device);
     if (SUCCEEDED(hr))
         hr = create_layout(device);
     if (SUCCEEDED(hr))
-        hr = vulkan_timeline_create(device, &device->own.done);
+        hr = vulkan_own_create(device);
     if (SUCCEEDED(hr))
-        hr = vulkan_commands_create(device, &device->own.pool, &device->own.commands);
-    if (SUCCEEDED(hr))
-        hr = vulkan_command_pool_create(device, &device->replays.pool);
+        hr = vulkan_command_pool_create(device, device->physical->family, &device->replays.pool);
     if (FAILED(hr))
         vulkan_device_destroy(device);
     else
@@ -206,7 +218,7 @@ static void vulkan_memory_budget(struct adapter_device *device, uint64_t *out_bu
     }
     vk.vkGetPhysicalDeviceMemoryProperties2(physical->handle, &properties);
     *out_budget = physical->budget ? budget.heapBudget[best] : physical->memory.memoryHeaps[best].size;
-    *out_usage = physical->budget ? budget.heapUsage[best] : atomic_load(&physical->used[best]);
+    *out_usage = physical->budget ? budget.heapUsage[best] : atomic_load(&device->used[best]);
 }
 
 const struct adapter_ops adapter_vulkan_ops = {

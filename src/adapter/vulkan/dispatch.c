@@ -26,9 +26,9 @@ static HRESULT encoder_run(struct adapter_encoder *base, struct adapter_sequence
 {
     struct vulkan_encoder *encoder = (struct vulkan_encoder *)base;
     struct vulkan_record *record = encoder->record;
-    struct vulkan_replay *replay;
+    struct vulkan_replay *replay = NULL;
     struct vulkan_table table;
-    HRESULT hr = vulkan_replay_acquire(encoder->device, sequence, &record->replays, &replay);
+    HRESULT hr = record->plain ? S_OK : vulkan_replay_acquire(encoder->device, sequence, &record->replays, &replay);
     if (SUCCEEDED(hr) && replay) {
         *out_table = replay->table.host;
         vk.vkCmdExecuteCommands(record->commands, 1, &replay->commands);
@@ -51,7 +51,7 @@ static void encoder_copy(struct adapter_encoder *base, const struct adapter_bind
 
 static void encoder_barrier(struct adapter_encoder *base)
 {
-    vulkan_compute_barrier(((struct vulkan_encoder *)base)->record->commands);
+    vulkan_barrier(((struct vulkan_encoder *)base)->record->commands, VULKAN_SCOPE_DEVICE, VULKAN_SCOPE_DEVICE);
 }
 
 HRESULT vulkan_dispatch_record(struct adapter_device *device, struct vulkan_record *record,

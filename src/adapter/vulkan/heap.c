@@ -6,45 +6,7 @@
 
 #include <stdlib.h>
 
-/* What vulkan_memory_write() moves at once. */
-#define STAGING_BYTES (UINT64_C(64) << 20)
-
 #define TABLE_ALIGN 64u
-
-/* Work of the adapter itself: begin_own() to end_own() record commands, which are complete then. */
-static HRESULT begin_own(struct adapter_device *device)
-{
-    pthread_mutex_lock(&device->own.lock);
-    HRESULT hr = vulkan_commands_begin(device, device->own.pool, device->own.commands);
-    if (FAILED(hr))
-        pthread_mutex_unlock(&device->own.lock);
-    return hr;
-}
-
-static HRESULT end_own(struct adapter_device *device)
-{
-    vulkan_barrier(device->own.commands);
-    HRESULT hr = vulkan_hresult(vk.vkEndCommandBuffer(device->own.commands));
-    if (SUCCEEDED(hr))
-        hr = vulkan_submit(&device->queue_slots[0], device->own.commands, device->own.done, device->own.value + 1);
-    if (SUCCEEDED(hr))
-        hr = vulkan_timeline_wait(device, device->own.done, ++device->own.value);
-    pthread_mutex_unlock(&device->own.lock);
-    return hr;
-}
-
-static HRESULT zero(struct adapter_device *device, struct vulkan_memory *memory)
-{
-    if (memory->base.host) {
-        memset(memory->base.host, 0, memory->base.size);
-        return S_OK;
-    }
-    HRESULT hr = begin_own(device);
-    if (FAILED(hr))
-        return hr;
-    vk.vkCmdFillBuffer(device->own.commands, memory->buffer, memory->offset, memory->base.size, 0);
-    return end_own(device);
-}
 
 static HRESULT create(struct adapter_device *device, uint32_t kind, uint64_t size, struct adapter_memory **out)
 {
@@ -60,7 +22,7 @@ static HRESULT create(struct adapter_device *device, uint32_t kind, uint64_t siz
         free(memory);
         return hr;
     }
-    hr = zero(device, memory);
+    hr = vulkan_memory_zero(device, memory);
     if (SUCCEEDED(hr))
         *out = &memory->base;
     else
@@ -80,35 +42,6 @@ void vulkan_memory_destroy(struct adapter_device *device, struct adapter_memory 
         return;
     vulkan_arena_release(device, vulkan_memory_from(memory));
     free(memory);
-}
-
-static HRESULT copy_staged(struct adapter_device *device, struct adapter_memory *memory, uint64_t offset,
-                           struct adapter_memory *staging, uint64_t bytes)
-{
-    const struct adapter_binding to = { memory, offset, bytes, 0 }, from = { staging, 0, bytes, 0 };
-    HRESULT hr = begin_own(device);
-    if (FAILED(hr))
-        return hr;
-    vulkan_copy(device->own.commands, &to, &from, bytes);
-    return end_own(device);
-}
-
-HRESULT vulkan_memory_write(struct adapter_device *device, struct adapter_memory *memory, uint64_t offset,
-                            const void *data, uint64_t bytes)
-{
-    struct adapter_memory *staging = NULL;
-    if (memory->host) {
-        memcpy((char *)memory->host + offset, data, bytes);
-        return S_OK;
-    }
-    HRESULT hr = vulkan_memory_create(device, ADAPTER_MEMORY_UPLOAD, BASE_MIN(bytes, STAGING_BYTES), &staging);
-    for (uint64_t done = 0; SUCCEEDED(hr) && done < bytes; done += STAGING_BYTES) {
-        const uint64_t n = BASE_MIN(bytes - done, STAGING_BYTES);
-        memcpy(staging->host, (const char *)data + done, n);
-        hr = copy_staged(device, memory, offset + done, staging, n);
-    }
-    vulkan_memory_destroy(device, staging);
-    return hr;
 }
 
 /* ---- tables ---- */

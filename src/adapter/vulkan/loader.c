@@ -15,7 +15,6 @@ struct vulkan_procs vk;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct vulkan_physical physicals[PHYSICALS_MAX];
-static _Atomic uint64_t used[PHYSICALS_MAX][VK_MAX_MEMORY_HEAPS];
 static uint32_t physical_count;
 static pthread_mutex_t instance_lock = PTHREAD_MUTEX_INITIALIZER;
 static VkInstance instance;
@@ -79,12 +78,23 @@ static bool open_instance(void)
     return false;
 }
 
+static void find_copy_family(struct vulkan_physical *physical, const VkQueueFamilyProperties *families, uint32_t count)
+{
+    for (uint32_t i = 0; i < count && !physical->copy_queues; i++)
+        if ((families[i].queueFlags & VK_QUEUE_TRANSFER_BIT) &&
+            !(families[i].queueFlags & (VK_QUEUE_COMPUTE_BIT | VK_QUEUE_GRAPHICS_BIT))) {
+            physical->copy_family = i;
+            physical->copy_queues = families[i].queueCount;
+        }
+}
+
 /* The first family that computes; one with graphics is usually the one with all abilities. */
 static bool find_family(struct vulkan_physical *physical)
 {
     VkQueueFamilyProperties families[32];
     uint32_t count = ARRAY_SIZE(families);
     vk.vkGetPhysicalDeviceQueueFamilyProperties(physical->handle, &count, families);
+    find_copy_family(physical, families, count);
     for (uint32_t i = 0; i < count; i++) {
         if (!(families[i].queueFlags & VK_QUEUE_COMPUTE_BIT) || !families[i].queueCount)
             continue;
@@ -167,7 +177,7 @@ static void add_physical(VkPhysicalDevice handle)
     VkPhysicalDeviceIDProperties id = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES, .pNext = &floats };
     VkPhysicalDeviceProperties2 properties = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &id };
     VkPhysicalDeviceMemoryProperties2 memory = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2 };
-    *physical = (struct vulkan_physical){ .handle = handle, .used = used[physical_count] };
+    *physical = (struct vulkan_physical){ .handle = handle };
     vk.vkGetPhysicalDeviceProperties2(handle, &properties);
     vk.vkGetPhysicalDeviceMemoryProperties2(handle, &memory);
     physical->properties = properties.properties;

@@ -55,7 +55,7 @@ void vulkan_sequence_record(struct adapter_device *device, VkCommandBuffer comma
         const struct adapter_step *step = &sequence->steps[i];
         const uint64_t push[] = { step->parameters, table };
         if (step->barrier)
-            vulkan_compute_barrier(commands);
+            vulkan_barrier(commands, VULKAN_SCOPE_DISPATCHES, VULKAN_SCOPE_DISPATCHES);
         if (bound != step->pipeline)
             vk.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, vulkan_pipeline_handle(step->pipeline));
         bound = step->pipeline;

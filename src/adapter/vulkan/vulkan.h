@@ -12,9 +12,10 @@
 #include <stdatomic.h>
 #include <vulkan/vulkan_core.h>
 
-#define VULKAN_ALIGNMENT  65536u
-#define VULKAN_QUEUES_MAX 4u
-#define VULKAN_PUSH_BYTES 16u /* of adapter_step's parameters, and of the table */
+#define VULKAN_ALIGNMENT       65536u
+#define VULKAN_QUEUES_MAX      4u
+#define VULKAN_COPY_QUEUES_MAX 2u
+#define VULKAN_PUSH_BYTES      16u /* of adapter_step's parameters, and of the table */
 
 /* Kinds of memory: enum adapter_memory_kind, and tables of addresses. */
 #define VULKAN_MEMORY_TABLES (ADAPTER_MEMORY_READBACK + 1u)
@@ -39,9 +40,9 @@ struct vulkan_physical {
     VkPhysicalDeviceMemoryProperties memory;
     uint64_t allocation_bytes_max;
     uint32_t family, family_queues, timestamp_bits;
-    uint32_t capabilities; /* enum shader_capability */
+    uint32_t copy_family, copy_queues; /* one that copies and nothing else; copy_queues 0: there is none */
+    uint32_t capabilities;             /* enum shader_capability */
     bool budget;
-    _Atomic uint64_t *used; /* bytes allocated by this process, by memory heap */
 };
 
 /* Is there anything beside the processor? Without, all that drivers could offer is a slower processor. */
@@ -58,27 +59,39 @@ VkPhysicalDevice vulkan_physical_open(uint32_t index);
 /* One VkQueue; adapter queues beyond their number share them. */
 struct vulkan_queue_slot {
     VkQueue handle;
+    uint32_t family;
     pthread_mutex_t lock; /* around vkQueueSubmit */
+};
+
+/* Command buffers of the adapter itself: the host fills one while the device executes the other. */
+#define VULKAN_OWN_COMMANDS 2u
+
+struct vulkan_own_commands {
+    VkCommandPool pool;
+    VkCommandBuffer commands;
+    uint64_t value; /* of own.done, when it is complete */
+    struct adapter_memory *staging;
 };
 
 struct adapter_device {
     const struct vulkan_physical *physical;
     VkDevice handle;
-    struct vulkan_queue_slot queue_slots[VULKAN_QUEUES_MAX];
-    uint32_t queue_slot_count;
-    atomic_uint next_queue_slot;
+    struct vulkan_queue_slot queue_slots[VULKAN_QUEUES_MAX + VULKAN_COPY_QUEUES_MAX]; /* those that compute first */
+    uint32_t queue_slot_count, copy_slot_count;
+    atomic_uint next_queue_slot, next_copy_slot;
     VkPipelineLayout layout;
     VkPipelineCache cache;
     pthread_mutex_t pipelines_lock;
     struct adapter_pipeline *pipelines; /* all that were made */
     atomic_bool unaligned; /* addresses of this driver are not multiples of VULKAN_ALIGNMENT: allocate more */
+    _Atomic uint64_t used[VK_MAX_MEMORY_HEAPS]; /* bytes allocated by this device */
     struct {
         pthread_mutex_t lock; /* guards all of it */
-        VkCommandPool pool;
-        VkCommandBuffer commands;
+        struct vulkan_own_commands commands[VULKAN_OWN_COMMANDS];
+        uint32_t current;
         VkSemaphore done;
         uint64_t value;
-    } own; /* the adapter's own work: zeroing memory */
+    } own; /* the adapter's own work: zeroing and writing memory */
     struct {
         pthread_mutex_t lock; /* guards the lists and what is in them */
         struct vulkan_block *blocks[VULKAN_MEMORY_KINDS];
@@ -94,15 +107,23 @@ struct adapter_device {
 HRESULT vulkan_hresult(VkResult result);
 HRESULT vulkan_timeline_create(struct adapter_device *device, VkSemaphore *out);
 HRESULT vulkan_timeline_wait(struct adapter_device *device, VkSemaphore timeline, uint64_t value);
-/* Submits `commands`, which raise `timeline` to `value`. */
-HRESULT vulkan_submit(struct vulkan_queue_slot *slot, VkCommandBuffer commands, VkSemaphore timeline, uint64_t value);
-HRESULT vulkan_command_pool_create(struct adapter_device *device, VkCommandPool *out);
-HRESULT vulkan_commands_create(struct adapter_device *device, VkCommandPool *out_pool, VkCommandBuffer *out_commands);
+/* Submits `commands`, which begin when `timeline` is at `after` and raise it to `value`. */
+HRESULT vulkan_submit(struct vulkan_queue_slot *slot, VkCommandBuffer commands, VkSemaphore timeline, uint64_t after,
+                      uint64_t value);
+HRESULT vulkan_command_pool_create(struct adapter_device *device, uint32_t family, VkCommandPool *out);
+HRESULT vulkan_commands_create(struct adapter_device *device, uint32_t family, VkCommandPool *out_pool,
+                               VkCommandBuffer *out_commands);
 HRESULT vulkan_commands_begin(struct adapter_device *device, VkCommandPool pool, VkCommandBuffer commands);
-/* Everything before is complete and visible to everything after, the host included. */
-void vulkan_barrier(VkCommandBuffer commands);
-/* The same for dispatches and copies, on the device alone. */
-void vulkan_compute_barrier(VkCommandBuffer commands);
+
+/* What is on either side of a barrier. */
+enum vulkan_scope {
+    VULKAN_SCOPE_DISPATCHES = 1,
+    VULKAN_SCOPE_COPIES = 2, /* and fills, and queries that are resolved */
+    VULKAN_SCOPE_HOST = 4,   /* reads */
+    VULKAN_SCOPE_DEVICE = VULKAN_SCOPE_DISPATCHES | VULKAN_SCOPE_COPIES,
+};
+/* What before it is `from` is complete and visible to what after it is `to`. */
+void vulkan_barrier(VkCommandBuffer commands, uint32_t from, uint32_t to);
 void vulkan_copy(VkCommandBuffer commands, const struct adapter_binding *to, const struct adapter_binding *from,
                  uint64_t bytes);
 
@@ -138,8 +159,8 @@ void vulkan_arena_finish(struct adapter_device *device);
 
 HRESULT vulkan_memory_create(struct adapter_device *device, enum adapter_memory_kind kind, uint64_t size,
                              struct adapter_memory **out);
-HRESULT vulkan_memory_write(struct adapter_device *device, struct adapter_memory *memory, uint64_t offset,
-                            const void *data, uint64_t bytes);
+HRESULT vulkan_memory_write(struct adapter_device *device, struct adapter_memory *memory,
+                            const struct adapter_write *writes, uint32_t count);
 void vulkan_memory_destroy(struct adapter_device *device, struct adapter_memory *memory);
 
 /* Tables of addresses, one after the other in memory that the host writes and the device reads. All zero: none yet. */
@@ -160,6 +181,13 @@ HRESULT vulkan_table_take(struct adapter_device *device, struct vulkan_tables *t
 /* Takes all back; the memory stays. */
 void vulkan_tables_reset(struct vulkan_tables *tables);
 void vulkan_tables_finish(struct adapter_device *device, struct vulkan_tables *tables);
+
+/* ---- own.c ---- */
+
+HRESULT vulkan_own_create(struct adapter_device *device);
+void vulkan_own_destroy(struct adapter_device *device);
+/* Zeroes all of it, and returns when that is done. */
+HRESULT vulkan_memory_zero(struct adapter_device *device, struct vulkan_memory *memory);
 
 /* ---- sequence.c ---- */
 
@@ -190,7 +218,9 @@ void vulkan_replays_release(struct adapter_device *device, struct vulkan_replay 
 struct vulkan_record {
     VkCommandPool pool;
     VkCommandBuffer commands;
+    uint32_t family, scope; /* scope: what the family does, enum vulkan_scope */
     uint64_t ticket;
+    bool plain; /* sequences are recorded in it, not replayed */
     struct vulkan_tables tables;
     struct vulkan_replay *replays;
     struct vulkan_record *next;
@@ -199,7 +229,9 @@ struct vulkan_record {
 struct adapter_queue {
     struct adapter_device *device;
     struct vulkan_queue_slot *slot;
-    VkSemaphore timeline; /* its value = the last complete ticket */
+    struct vulkan_queue_slot *copy_slot; /* for batches that only copy and fill; NULL: `slot` has them all */
+    struct vulkan_queue_slot *last_slot; /* of the last submission */
+    VkSemaphore timeline;                /* its value = the last complete ticket */
     uint64_t ticket;
     struct vulkan_record *records;
     struct adapter_memory *scratch; /* made when first needed: odd fills and overlapping copies */
@@ -221,8 +253,8 @@ void vulkan_queries_destroy(struct adapter_device *device, struct adapter_querie
 
 /* ---- list.c ---- */
 
-HRESULT vulkan_list_record(struct adapter_queue *queue, struct vulkan_record *record,
-                           const struct adapter_command *list, uint32_t count);
+HRESULT vulkan_batch_record(struct adapter_queue *queue, struct vulkan_record *record,
+                            const struct adapter_batch *batch);
 
 /* ---- dispatch.c ---- */
 
