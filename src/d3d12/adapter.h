@@ -153,9 +153,16 @@ typedef HRESULT adapter_memory_write(struct adapter_device *device, struct adapt
                                      const struct adapter_write *writes, uint32_t count);
 typedef HRESULT adapter_tiles_map(struct adapter_device *device, struct adapter_memory *reserved, uint64_t offset,
                                   struct adapter_memory *heap, uint64_t heap_offset, uint64_t bytes);
-typedef HRESULT adapter_pipeline_create(struct adapter_device *device, const uint32_t *spirv, size_t spirv_bytes,
-                                        const uint32_t *specialization, uint32_t specialization_count,
-                                        struct adapter_pipeline **out);
+
+/* What a pipeline is made of: code, and specialization constants 0, 1, ... of it. */
+struct adapter_pipeline_desc {
+    const uint32_t *spirv;
+    size_t spirv_bytes;
+    const uint32_t *constants;
+    uint32_t constant_count;
+};
+typedef HRESULT adapter_pipelines_create(struct adapter_device *device, const struct adapter_pipeline_desc *descs,
+                                         uint32_t count, struct adapter_pipeline **out);
 typedef HRESULT adapter_sequence_create(struct adapter_device *device, const struct adapter_step *steps, uint32_t count,
                                         uint32_t table_count, struct adapter_sequence **out);
 
@@ -192,11 +199,11 @@ struct adapter_ops {
     HRESULT (*queries_create)(struct adapter_device *device, uint32_t count, struct adapter_queries **out);
     void (*queries_destroy)(struct adapter_device *device, struct adapter_queries *queries);
 
-    /* dispatch.c: SPIRV adapters only, else NULL */
-    adapter_pipeline_create *pipeline_create;
-    void (*pipeline_destroy)(struct adapter_device *device, struct adapter_pipeline *pipeline);
-    /* sequence.c: SPIRV adapters only. Steps that are executed together, on any queue, several times at once; their
-     * pipelines outlive it. table_count: addresses of its table. Destroyed when no batch uses it any more. */
+    /* pipeline.c: SPIRV adapters only, else NULL. out[i] is ready when this returns, lives as long as the device, and
+     * is the same for equal code and constants. */
+    adapter_pipelines_create *pipelines_create;
+    /* sequence.c: SPIRV adapters only. Steps that are executed together, on any queue, several times at once.
+     * table_count: addresses of its table. Destroyed when no batch uses it any more. */
     adapter_sequence_create *sequence_create;
     void (*sequence_destroy)(struct adapter_device *device, struct adapter_sequence *sequence);
 };

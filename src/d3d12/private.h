@@ -48,9 +48,8 @@ typedef HRESULT AnydmlDeviceCreateMemory(AnydmlDevice *self, enum adapter_memory
                                          struct adapter_memory **out);
 typedef HRESULT AnydmlDeviceWriteMemory(AnydmlDevice *self, struct adapter_memory *memory,
                                         const struct adapter_write *writes, uint32_t count);
-typedef HRESULT AnydmlDeviceCreatePipeline(AnydmlDevice *self, const uint32_t *spirv, size_t spirv_bytes,
-                                           const uint32_t *specialization, uint32_t specialization_count,
-                                           struct adapter_pipeline **out);
+typedef HRESULT AnydmlDeviceCreatePipelines(AnydmlDevice *self, const struct adapter_pipeline_desc *descs,
+                                            uint32_t count, struct adapter_pipeline **out);
 typedef HRESULT AnydmlDeviceCreateSequence(AnydmlDevice *self, const struct adapter_step *steps, uint32_t count,
                                            uint32_t table_count, struct adapter_sequence **out);
 
@@ -89,8 +88,7 @@ struct AnydmlDeviceVtbl {
     AnydmlDeviceCreateMemory *CreateMemory;
     void (*DestroyMemory)(AnydmlDevice *self, struct adapter_memory *memory);
     AnydmlDeviceWriteMemory *WriteMemory;
-    AnydmlDeviceCreatePipeline *CreatePipeline;
-    void (*DestroyPipeline)(AnydmlDevice *self, struct adapter_pipeline *pipeline);
+    AnydmlDeviceCreatePipelines *CreatePipelines; /* they live as long as the device */
     AnydmlDeviceCreateSequence *CreateSequence;
     void (*DestroySequence)(AnydmlDevice *self, struct adapter_sequence *sequence);
 };

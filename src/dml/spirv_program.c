@@ -26,12 +26,6 @@ static const struct {
 #undef SHADER
 };
 
-/* The pipelines of one program. */
-struct pipeline {
-    const struct shader_dispatch *like; /* the plan's: for as long as the program is made */
-    struct adapter_pipeline *handle;
-};
-
 /* The table of addresses: these, then inputs and outputs by slot. */
 enum { TABLE_CONSTANTS, TABLE_TEMP, TABLE_PERSISTENT, TABLE_SLOTS };
 
@@ -43,8 +37,6 @@ struct init_copy {
 struct dml_spirv {
     struct adapter_memory *memory;
     struct adapter_sequence *sequence; /* NULL: there is nothing to dispatch */
-    struct pipeline *pipelines;
-    uint32_t pipeline_count;
     uint32_t input_count, table_count;
     bool *used; /* of the table: some step needs it */
     struct init_copy *copies;
@@ -70,6 +62,9 @@ struct maker {
     uint64_t image_bytes, bytes;
     struct constant *constants;
     uint32_t constant_count;
+    const struct shader_dispatch **likes; /* one of each pipeline */
+    uint32_t pipeline_count;
+    uint32_t *numbers; /* of each command's pipeline */
 };
 
 static bool same_pipeline(const struct shader_dispatch *a, const struct shader_dispatch *b)
@@ -78,17 +73,35 @@ static bool same_pipeline(const struct shader_dispatch *a, const struct shader_d
            !memcmp(a->constants, b->constants, a->constant_count * sizeof(*a->constants));
 }
 
-static HRESULT find_pipeline(struct maker *maker, const struct shader_dispatch *dispatch, struct adapter_pipeline **out)
+/* The number of the dispatch's pipeline among those of the program. */
+static uint32_t pipeline_of(struct maker *maker, const struct shader_dispatch *dispatch)
+{
+    uint32_t i = 0;
+    while (i < maker->pipeline_count && !same_pipeline(maker->likes[i], dispatch))
+        i++;
+    if (i == maker->pipeline_count)
+        maker->likes[maker->pipeline_count++] = dispatch;
+    return i;
+}
+
+/* All at once: the adapter makes several at a time. */
+static HRESULT make_pipelines(struct maker *maker)
 {
     AnydmlDevice *d3d12 = maker->device->d3d12;
-    struct dml_spirv *program = maker->program;
-    for (uint32_t i = 0; i < program->pipeline_count; i++)
-        if (same_pipeline(program->pipelines[i].like, dispatch))
-            return *out = program->pipelines[i].handle, S_OK;
-    HRESULT hr = d3d12->lpVtbl->CreatePipeline(d3d12, shaders[dispatch->code].words, shaders[dispatch->code].bytes,
-                                               dispatch->constants, dispatch->constant_count, out);
+    struct adapter_pipeline_desc *descs = calloc(maker->pipeline_count + 1u, sizeof(*descs));
+    struct adapter_pipeline **pipelines = calloc(maker->pipeline_count + 1u, sizeof(*pipelines));
+    HRESULT hr = descs && pipelines ? S_OK : E_OUTOFMEMORY;
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < maker->pipeline_count; i++) {
+        const struct shader_dispatch *like = maker->likes[i];
+        descs[i] = (struct adapter_pipeline_desc){ shaders[like->code].words, shaders[like->code].bytes,
+                                                   like->constants, like->constant_count };
+    }
     if (SUCCEEDED(hr))
-        program->pipelines[program->pipeline_count++] = (struct pipeline){ dispatch, *out };
+        hr = d3d12->lpVtbl->CreatePipelines(d3d12, descs, maker->pipeline_count, pipelines);
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < maker->command_count; i++)
+        maker->commands[i].pipeline = pipelines[maker->numbers[i]];
+    free(descs);
+    free(pipelines);
     return hr;
 }
 
@@ -128,19 +141,17 @@ static void find_places(const struct maker *maker, const struct graph_step *from
         places[tensors] = (struct shader_place){ base_of(maker->program, GRAPH_BUFFER_TEMP, 0), from->scratch_offset };
 }
 
-static HRESULT make_step(struct maker *maker, const struct graph_step *from, struct adapter_step *commands)
+static void make_step(struct maker *maker, const struct graph_step *from, struct adapter_step *commands)
 {
     struct shader_place places[KERN_TENSORS_MAX + 1] = { { 0 } };
-    HRESULT hr = S_OK;
     find_places(maker, from, places);
-    for (uint32_t i = 0; SUCCEEDED(hr) && i < from->shaders->dispatch_count; i++) {
+    for (uint32_t i = 0; i < from->shaders->dispatch_count; i++) {
         const struct shader_dispatch *dispatch = &from->shaders->dispatches[i];
         from->shaders->row->write(&from->op, i, places, (uint32_t *)(maker->image + commands[i].parameters));
         memcpy(commands[i].groups, dispatch->groups, sizeof(commands[i].groups));
         commands[i].barrier |= i > 0;
-        hr = find_pipeline(maker, dispatch, &commands[i].pipeline);
+        maker->numbers[&commands[i] - maker->commands] = pipeline_of(maker, dispatch);
     }
-    return hr;
 }
 
 static void place_constant(struct maker *maker, const struct graph_location *where)
@@ -171,15 +182,13 @@ static void place_all(struct maker *maker)
             place_constant(maker, &maker->plan->steps[i].where[t]);
 }
 
-static HRESULT make_steps(struct maker *maker)
+static void make_steps(struct maker *maker)
 {
     struct adapter_step *command = maker->commands;
-    HRESULT hr = S_OK;
-    for (uint32_t i = 0; SUCCEEDED(hr) && i < maker->plan->step_count; i++) {
-        hr = make_step(maker, &maker->plan->steps[i], command);
+    for (uint32_t i = 0; i < maker->plan->step_count; i++) {
+        make_step(maker, &maker->plan->steps[i], command);
         command += maker->plan->steps[i].shaders->dispatch_count;
     }
-    return hr;
 }
 
 /* Of the commands, whose parameters lie in the memory by now. */
@@ -215,7 +224,10 @@ static HRESULT make_memory(struct maker *maker)
     if (!maker->bytes)
         return S_OK;
     maker->image = calloc(1, BASE_MAX(maker->image_bytes, 1));
-    HRESULT hr = maker->image ? make_steps(maker) : E_OUTOFMEMORY;
+    if (!maker->image)
+        return E_OUTOFMEMORY;
+    make_steps(maker);
+    HRESULT hr = make_pipelines(maker);
     if (SUCCEEDED(hr))
         hr = d3d12->lpVtbl->CreateMemory(d3d12, ADAPTER_MEMORY_DEVICE, maker->bytes, &maker->program->memory);
     if (SUCCEEDED(hr))
@@ -319,11 +331,12 @@ static HRESULT make_program(struct maker *maker)
     program->input_count = plan->input_count;
     program->table_count = TABLE_SLOTS + plan->input_count + plan->output_count;
     program->used = calloc(program->table_count, sizeof(*program->used));
-    program->pipelines = calloc(maker->command_count + 1u, sizeof(*program->pipelines));
     program->copies = calloc(plan->init_step_count + 1u, sizeof(*program->copies));
     maker->commands = calloc(maker->command_count + 1u, sizeof(*maker->commands));
     maker->constants = calloc(tensors, sizeof(*maker->constants));
-    if (!program->used || !program->pipelines || !program->copies || !maker->commands || !maker->constants)
+    maker->likes = calloc(maker->command_count + 1u, sizeof(*maker->likes));
+    maker->numbers = calloc(maker->command_count + 1u, sizeof(*maker->numbers));
+    if (!program->used || !program->copies || !maker->commands || !maker->constants || !maker->likes || !maker->numbers)
         return E_OUTOFMEMORY;
     program->temp_bytes = plan->temp_bytes;
     program->persistent_bytes = plan->persistent_bytes;
@@ -341,6 +354,8 @@ HRESULT dml_spirv_create(struct dml_device *device, const struct graph_plan *pla
     HRESULT hr = program ? make_program(&maker) : E_OUTOFMEMORY;
     free(maker.constants);
     free(maker.commands);
+    free(maker.likes);
+    free(maker.numbers);
     *out = NULL;
     if (SUCCEEDED(hr))
         *out = program;
@@ -354,11 +369,8 @@ void dml_spirv_destroy(struct dml_device *device, struct dml_spirv *program)
     if (!program)
         return;
     device->d3d12->lpVtbl->DestroySequence(device->d3d12, program->sequence);
-    for (uint32_t i = 0; i < program->pipeline_count; i++)
-        device->d3d12->lpVtbl->DestroyPipeline(device->d3d12, program->pipelines[i].handle);
     device->d3d12->lpVtbl->DestroyMemory(device->d3d12, program->memory);
     free(program->used);
-    free(program->pipelines);
     free(program->copies);
     free(program);
 }

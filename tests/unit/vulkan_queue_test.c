@@ -83,15 +83,22 @@ static HRESULT encode(struct adapter_dispatch *dispatch, const struct adapter_bi
 
 static const struct adapter_dispatch_ops dispatch_ops = { .encode = encode };
 
-static void test_dispatches(struct adapter_queue *queue, uint32_t steps, const char *apart, const char *chained)
+static void test_dispatches(struct adapter_queue *queue, uint32_t steps, const char *apart, const char *chained,
+                            const char *barrier)
 {
     struct adapter_step list[8] = { { .barrier = false } };
     struct adapter_dispatch dispatch = { .ops = &dispatch_ops };
     const struct adapter_binding left[] = { { a, 0, 64, 1 }, { a, 0, 64, 1 } }, right[] = { { b, 0, 64, 2 } };
     const struct adapter_command separate[] = {
+        { ADAPTER_BARRIER },
+        { ADAPTER_DISPATCH, .u.dispatch = { &dispatch, left, 2 } },
+        { ADAPTER_DISPATCH, .u.dispatch = { &dispatch, right, 1 } },
+    };
+    const struct adapter_command asked[] = {
         { ADAPTER_DISPATCH, .u.dispatch = { &dispatch, left, 2 } },
         { ADAPTER_BARRIER },
-        { ADAPTER_DISPATCH, .u.dispatch = { &dispatch, right, 1 } },
+        { ADAPTER_BARRIER },
+        copy(b, 0, b, 64, 4),
     };
     const struct adapter_command dependent[] = {
         { ADAPTER_DISPATCH, .u.dispatch = { &dispatch, left, 2 } },
@@ -106,6 +113,7 @@ static void test_dispatches(struct adapter_queue *queue, uint32_t steps, const c
     for (int round = 0; round < 3; round++) {
         EXPECT(separate, apart);
         EXPECT(dependent, chained);
+        EXPECT(asked, barrier);
     }
     vulkan_sequence_destroy(&device, sequence);
     free(pipeline);
@@ -140,8 +148,8 @@ int main(void)
     test_copies(direct);
     test_copies(direct);
     test_timestamps(direct, queries);
-    test_dispatches(direct, 3, "0<0:|pddDdpddDdH;", "0<0:|pddDd|pddDd|cH;");
-    test_dispatches(direct, 4, "0<0:|pddDddxpddDddxH;", "0<0:|pddDddx|pddDddx|cH;");
+    test_dispatches(direct, 3, "0<0:|pddDdpddDdH;", "0<0:|pddDd|pddDd|cH;", "0<0:|pddDd|cH;");
+    test_dispatches(direct, 4, "0<0:|pddDddxpddDddxH;", "0<0:|pddDddx|pddDddx|cH;", "0<0:|pddDddx|cH;");
     test_copy_queue(copying, queries);
     vulkan_queue_destroy(direct);
     vulkan_queue_destroy(copying);

@@ -55,7 +55,7 @@ static uint32_t find_type(const struct vulkan_physical *physical, uint32_t kind,
 }
 
 /* Drivers that run on the processor promise more memory than there is, and the process would die when it is written. */
-static bool fits(struct adapter_device *device, uint32_t heap, uint64_t size)
+bool vulkan_memory_fits(struct adapter_device *device, uint32_t heap, uint64_t size)
 {
     const struct vulkan_physical *physical = device->physical;
     uint64_t total = physical->memory.memoryHeaps[heap].size, used = atomic_load(&device->used[heap]);
@@ -93,7 +93,7 @@ static HRESULT block_allocate(struct adapter_device *device, struct vulkan_block
     if (type == NO_TYPE)
         return E_OUTOFMEMORY;
     block->heap = device->physical->memory.memoryTypes[type].heapIndex;
-    if (!fits(device, block->heap, needs.size))
+    if (!vulkan_memory_fits(device, block->heap, needs.size))
         return E_OUTOFMEMORY;
     VkMemoryAllocateFlagsInfo flags = {
         .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,

@@ -38,7 +38,7 @@ static uint64_t version_words(const VkPhysicalDeviceProperties *properties)
            (uint64_t)VK_API_VERSION_PATCH(v) << 16;
 }
 
-static void describe(const struct vulkan_physical *physical, uint32_t index, struct adapter_info *out)
+void vulkan_describe(const struct vulkan_physical *physical, uint32_t index, struct adapter_info *out)
 {
     const VkPhysicalDeviceProperties *properties = &physical->properties;
     float period = properties->limits.timestampPeriod;
@@ -63,7 +63,7 @@ static uint32_t vulkan_enumerate(struct adapter_info *out, uint32_t capacity)
     const struct vulkan_physical *physicals;
     uint32_t count = vulkan_physicals(&physicals);
     for (uint32_t i = 0; i < count && i < capacity; i++)
-        describe(&physicals[i], i, &out[i]);
+        vulkan_describe(&physicals[i], i, &out[i]);
     return count;
 }
 
@@ -78,7 +78,12 @@ static HRESULT open_device(struct adapter_device *device)
 {
     const struct vulkan_physical *physical = device->physical;
     const float priorities[VULKAN_QUEUES_MAX] = { 1, 1, 1, 1 };
-    const char *budget = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME;
+    const char *extensions[2];
+    uint32_t extension_count = 0;
+    if (physical->budget)
+        extensions[extension_count++] = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME;
+    if (physical->external_fd)
+        extensions[extension_count++] = VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME;
     VkDeviceQueueCreateInfo queues[] = {
         { .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
           .queueFamilyIndex = physical->family,
@@ -107,20 +112,22 @@ static HRESULT open_device(struct adapter_device *device)
         .pNext = &v11,
         .queueCreateInfoCount = device->copy_slot_count ? 2 : 1,
         .pQueueCreateInfos = queues,
-        .enabledExtensionCount = physical->budget,
-        .ppEnabledExtensionNames = &budget,
+        .enabledExtensionCount = extension_count,
+        .ppEnabledExtensionNames = extensions,
         .pEnabledFeatures = &features,
     };
     return vulkan_hresult(vk.vkCreateDevice(physical->handle, &info, NULL, &device->handle));
 }
 
+/* Those of an application's device are there already. */
 static void find_queues(struct adapter_device *device)
 {
     for (uint32_t i = 0; i < device->queue_slot_count + device->copy_slot_count; i++) {
         struct vulkan_queue_slot *slot = &device->queue_slots[i];
         const bool copies = i >= device->queue_slot_count;
         slot->family = copies ? device->physical->copy_family : device->physical->family;
-        vk.vkGetDeviceQueue(device->handle, slot->family, copies ? i - device->queue_slot_count : i, &slot->handle);
+        if (!slot->handle)
+            vk.vkGetDeviceQueue(device->handle, slot->family, copies ? i - device->queue_slot_count : i, &slot->handle);
     }
 }
 
@@ -132,32 +139,61 @@ static HRESULT create_layout(struct adapter_device *device)
         .pushConstantRangeCount = 1,
         .pPushConstantRanges = &range,
     };
-    VkPipelineCacheCreateInfo cache = { .sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO };
-    VkResult result = vk.vkCreatePipelineLayout(device->handle, &layout, NULL, &device->layout);
-    if (result == VK_SUCCESS)
-        result = vk.vkCreatePipelineCache(device->handle, &cache, NULL, &device->cache);
-    return vulkan_hresult(result);
+    return vulkan_hresult(vk.vkCreatePipelineLayout(device->handle, &layout, NULL, &device->layout));
 }
 
-static void vulkan_device_destroy(struct adapter_device *device)
+void vulkan_device_destroy(struct adapter_device *device)
 {
+    const bool adopted = device->adopted; /* whose other work is not waited for: ours is complete */
     if (device->handle) {
-        vk.vkDeviceWaitIdle(device->handle);
+        if (!adopted)
+            vk.vkDeviceWaitIdle(device->handle);
         vulkan_pipelines_finish(device);
         vk.vkDestroyCommandPool(device->handle, device->replays.pool, NULL);
         vulkan_own_destroy(device);
         vulkan_arena_finish(device);
-        vk.vkDestroyPipelineCache(device->handle, device->cache, NULL);
         vk.vkDestroyPipelineLayout(device->handle, device->layout, NULL);
-        vk.vkDestroyDevice(device->handle, NULL);
+        if (!adopted)
+            vk.vkDestroyDevice(device->handle, NULL);
     }
     for (uint32_t i = 0; i < ARRAY_SIZE(device->queue_slots); i++)
         pthread_mutex_destroy(&device->queue_slots[i].lock);
-    pthread_mutex_destroy(&device->pipelines_lock);
+    pthread_mutex_destroy(&device->pipelines.lock);
+    pthread_mutex_destroy(&device->pipelines.saving);
+    pthread_cond_destroy(&device->pipelines.built);
     pthread_mutex_destroy(&device->own.lock);
     pthread_mutex_destroy(&device->arena.lock);
     pthread_mutex_destroy(&device->replays.lock);
+    if (adopted)
+        vulkan_loader_return();
+    free(device->adopted);
     free(device);
+}
+
+HRESULT vulkan_device_start(struct adapter_device *device)
+{
+    pthread_mutex_init(&device->pipelines.lock, NULL);
+    pthread_mutex_init(&device->pipelines.saving, NULL);
+    pthread_cond_init(&device->pipelines.built, NULL);
+    pthread_mutex_init(&device->own.lock, NULL);
+    pthread_mutex_init(&device->arena.lock, NULL);
+    pthread_mutex_init(&device->replays.lock, NULL);
+    for (uint32_t i = 0; i < ARRAY_SIZE(device->queue_slots); i++)
+        pthread_mutex_init(&device->queue_slots[i].lock, NULL);
+    HRESULT hr = device->handle ? S_OK : open_device(device);
+    if (SUCCEEDED(hr))
+        find_queues(device);
+    if (SUCCEEDED(hr) && device->physical->external_fd)
+        device->get_memory_fd = (PFN_vkGetMemoryFdKHR)vk.vkGetDeviceProcAddr(device->handle, "vkGetMemoryFdKHR");
+    if (SUCCEEDED(hr))
+        hr = create_layout(device);
+    if (SUCCEEDED(hr))
+        hr = vulkan_cache_create(device);
+    if (SUCCEEDED(hr))
+        hr = vulkan_own_create(device);
+    if (SUCCEEDED(hr))
+        hr = vulkan_command_pool_create(device, device->physical->family, &device->replays.pool);
+    return hr;
 }
 
 static HRESULT vulkan_device_create(const struct adapter_info *info, struct adapter_device **out)
@@ -177,21 +213,7 @@ static HRESULT vulkan_device_create(const struct adapter_info *info, struct adap
     device->physical = &physicals[info->index];
     device->queue_slot_count = BASE_MIN(device->physical->family_queues, VULKAN_QUEUES_MAX);
     device->copy_slot_count = BASE_MIN(device->physical->copy_queues, VULKAN_COPY_QUEUES_MAX);
-    pthread_mutex_init(&device->pipelines_lock, NULL);
-    pthread_mutex_init(&device->own.lock, NULL);
-    pthread_mutex_init(&device->arena.lock, NULL);
-    pthread_mutex_init(&device->replays.lock, NULL);
-    for (uint32_t i = 0; i < ARRAY_SIZE(device->queue_slots); i++)
-        pthread_mutex_init(&device->queue_slots[i].lock, NULL);
-    HRESULT hr = open_device(device);
-    if (SUCCEEDED(hr))
-        find_queues(device);
-    if (SUCCEEDED(hr))
-        hr = create_layout(device);
-    if (SUCCEEDED(hr))
-        hr = vulkan_own_create(device);
-    if (SUCCEEDED(hr))
-        hr = vulkan_command_pool_create(device, device->physical->family, &device->replays.pool);
+    HRESULT hr = vulkan_device_start(device);
     if (FAILED(hr))
         vulkan_device_destroy(device);
     else
@@ -237,8 +259,7 @@ const struct adapter_ops adapter_vulkan_ops = {
     .queue_finish = vulkan_queue_finish,
     .queries_create = vulkan_queries_create,
     .queries_destroy = vulkan_queries_destroy,
-    .pipeline_create = vulkan_pipeline_create,
-    .pipeline_destroy = vulkan_pipeline_destroy,
+    .pipelines_create = vulkan_pipelines_create,
     .sequence_create = vulkan_sequence_create,
     .sequence_destroy = vulkan_sequence_destroy,
 };

@@ -40,6 +40,10 @@ void vulkan_memory_destroy(struct adapter_device *device, struct adapter_memory 
 {
     if (!memory)
         return;
+    if (vulkan_memory_from(memory)->foreign) {
+        vulkan_foreign_destroy(device, vulkan_memory_from(memory));
+        return;
+    }
     vulkan_arena_release(device, vulkan_memory_from(memory));
     free(memory);
 }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Neutral commands to Vulkan's. Between commands that use the same bytes stands a barrier, unless both only read them:
  * so Direct3D's order holds without knowledge of states, also where a program forgot one, and what is independent runs
- * at the same time. */
+ * at the same time. The program's own barriers stand, too: bytes may have several addresses. */
 #include "adapter/vulkan/vulkan.h"
 
-/* Bytes that a command since the last barrier uses. */
+/* Addresses that a command since the last barrier uses. */
 struct use {
-    const struct adapter_memory *memory;
     uint64_t begin, end;
     bool writes;
 };
@@ -149,7 +148,8 @@ static HRESULT record(struct recorder *recorder, const struct adapter_command *c
     case ADAPTER_BARRIER:
         return S_OK;
     case ADAPTER_DISPATCH:
-        return vulkan_dispatch_record(recorder->queue->device, recorder->record, command);
+        return vulkan_dispatch_record(recorder->queue->device, recorder->record, command->u.dispatch.dispatch,
+                                      command->u.dispatch.bindings, command->u.dispatch.binding_count);
     }
     return E_INVALIDARG;
 }
@@ -158,16 +158,17 @@ static HRESULT record(struct recorder *recorder, const struct adapter_command *c
 
 static bool conflicts(const struct use *a, const struct use *b)
 {
-    return (a->writes || b->writes) && a->memory == b->memory && a->begin < b->end && b->begin < a->end;
+    return (a->writes || b->writes) && a->begin < b->end && b->begin < a->end;
 }
 
 /* Notes the use; true: it must wait for one of the first `before`. */
 static bool note_use(struct recorder *recorder, const struct adapter_binding *binding, bool writes, uint32_t before)
 {
-    const struct use use = { binding->memory, binding->offset, binding->offset + binding->size, writes };
-    bool wait = false;
     if (!binding->memory)
         return false;
+    const uint64_t begin = binding->memory->address + binding->offset;
+    const struct use use = { begin, begin + binding->size, writes };
+    bool wait = false;
     for (uint32_t i = 0; i < before && !wait; i++)
         wait = conflicts(&recorder->uses[i], &use);
     if (recorder->use_count < USES_MAX)
@@ -210,9 +211,8 @@ static HRESULT list_record(struct recorder *recorder, const struct adapter_comma
     HRESULT hr = S_OK;
     for (uint32_t i = 0; SUCCEEDED(hr) && i < count; i++) {
         const bool timestamp = list[i].type == ADAPTER_TIMESTAMP;
-        if (list[i].type == ADAPTER_BARRIER)
-            continue; /* what depends on each other has one anyway */
-        if (note_uses(recorder, &list[i]) || needs_scratch(&list[i])) {
+        const bool asked = list[i].type == ADAPTER_BARRIER && recorder->use_count;
+        if (asked || note_uses(recorder, &list[i]) || needs_scratch(&list[i])) {
             device_barrier(recorder);
             recorder->use_count = 0;
             note_uses(recorder, &list[i]);

@@ -57,7 +57,7 @@ void vulkan_sequence_record(struct adapter_device *device, VkCommandBuffer comma
         if (step->barrier)
             vulkan_barrier(commands, VULKAN_SCOPE_DISPATCHES, VULKAN_SCOPE_DISPATCHES);
         if (bound != step->pipeline)
-            vk.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, vulkan_pipeline_handle(step->pipeline));
+            vk.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, step->pipeline->handle);
         bound = step->pipeline;
         vk.vkCmdPushConstants(commands, device->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof(push), push);
         vk.vkCmdDispatch(commands, step->groups[0], step->groups[1], step->groups[2]);
