@@ -22,6 +22,11 @@ typedef HRESULT adapter_memory_share(struct adapter_device *device, uint64_t siz
 typedef HRESULT adapter_memory_export(struct adapter_device *device, struct adapter_memory *memory,
                                       struct anydml_vulkan_memory *out, char *message);
 
+/* Into the application's command buffer. *io: see AnydmlDevice's RecordCommands. */
+typedef HRESULT adapter_record(struct adapter_device *device, VkCommandBuffer commands,
+                               struct adapter_dispatch *dispatch, const struct adapter_binding *bindings,
+                               uint32_t count, struct adapter_recorded **io);
+
 struct adapter_interop {
     /* out_info: of no list, so without `ops`, `luid`. adapter_ops' device_destroy leaves the application's objects. */
     adapter_device_adopt *device_adopt;
@@ -31,6 +36,10 @@ struct adapter_interop {
     adapter_memory_share *memory_share;
     adapter_memory_export *memory_export;
     struct anydml_vulkan_buffer (*buffer_get)(const struct adapter_binding *binding);
+    /* Is the device the application's? */
+    bool (*adopted)(const struct adapter_device *device);
+    adapter_record *record;
+    void (*recorded_destroy)(struct adapter_device *device, struct adapter_recorded *recorded);
 };
 
 extern const struct adapter_interop adapter_vulkan_interop;

@@ -26,7 +26,7 @@ OURS = {
               "AnydmlVulkanGetBuffer", "AnydmlVulkanOpenBuffer", "AnydmlVulkanOpenMemory"],
     "dxcore": ["AnydmlLiveObjects"],
     "directml": ["AnydmlCompileGraph", "AnydmlEnumOperators", "AnydmlLiveObjects", "AnydmlQuiet", "AnydmlSetTrace",
-                 "AnydmlTune"],
+                 "AnydmlTune", "AnydmlVulkanRecordDispatch"],
 }
 
 

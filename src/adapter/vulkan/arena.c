@@ -122,7 +122,6 @@ static HRESULT block_allocate(struct adapter_device *device, struct vulkan_block
 /* `extra` bytes more than its units: room to move the start to an aligned address. */
 static HRESULT block_place(struct adapter_device *device, struct vulkan_block *block, uint64_t extra)
 {
-    const uint32_t families[] = { device->physical->family, device->physical->copy_family };
     VkBufferCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
         .size = (uint64_t)block->unit_count * VULKAN_ALIGNMENT + extra,
@@ -130,7 +129,7 @@ static HRESULT block_place(struct adapter_device *device, struct vulkan_block *b
                  VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT,
         .sharingMode = device->copy_slot_count ? VK_SHARING_MODE_CONCURRENT : VK_SHARING_MODE_EXCLUSIVE,
         .queueFamilyIndexCount = device->copy_slot_count ? 2 : 0,
-        .pQueueFamilyIndices = families,
+        .pQueueFamilyIndices = device->families,
     };
     VkResult result = vk.vkCreateBuffer(device->handle, &info, NULL, &block->buffer);
     HRESULT hr = result == VK_SUCCESS ? block_allocate(device, block) : vulkan_hresult(result);

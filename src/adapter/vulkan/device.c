@@ -122,6 +122,8 @@ static HRESULT open_device(struct adapter_device *device)
 /* Those of an application's device are there already. */
 static void find_queues(struct adapter_device *device)
 {
+    device->families[0] = device->physical->family;
+    device->families[1] = device->physical->copy_family;
     for (uint32_t i = 0; i < device->queue_slot_count + device->copy_slot_count; i++) {
         struct vulkan_queue_slot *slot = &device->queue_slots[i];
         const bool copies = i >= device->queue_slot_count;

@@ -297,6 +297,9 @@ static HRESULT create_buffer(struct adapter_device *device, struct foreign *fore
         .pNext = types ? &external : NULL,
         .size = size,
         .usage = ANYDML_VULKAN_BUFFER_USAGE,
+        .sharingMode = device->copy_slot_count ? VK_SHARING_MODE_CONCURRENT : VK_SHARING_MODE_EXCLUSIVE,
+        .queueFamilyIndexCount = device->copy_slot_count ? 2 : 0,
+        .pQueueFamilyIndices = device->families,
     };
     VkResult result = vk.vkCreateBuffer(device->handle, &info, NULL, &foreign->memory.buffer);
     if (result != VK_SUCCESS)
@@ -508,6 +511,39 @@ static HRESULT vulkan_memory_export(struct adapter_device *device, struct adapte
     return hr;
 }
 
+/* ---- the application's command buffers ---- */
+
+static bool vulkan_adopted(const struct adapter_device *device)
+{
+    return device->adopted;
+}
+
+/* The tables of what was recorded. */
+struct adapter_recorded {
+    struct vulkan_tables tables;
+};
+
+/* Recorded once more, the same bindings make the same tables: commands of before may still read them. */
+static HRESULT vulkan_record(struct adapter_device *device, VkCommandBuffer commands, struct adapter_dispatch *dispatch,
+                             const struct adapter_binding *bindings, uint32_t count, struct adapter_recorded **io)
+{
+    struct adapter_recorded *recorded = *io ? *io : calloc(1, sizeof(*recorded));
+    if (!recorded)
+        return E_OUTOFMEMORY;
+    vulkan_tables_reset(&recorded->tables);
+    struct vulkan_record record = { .commands = commands, .plain = true, .tables = recorded->tables };
+    HRESULT hr = vulkan_dispatch_record(device, &record, dispatch, bindings, count);
+    recorded->tables = record.tables;
+    *io = recorded;
+    return hr;
+}
+
+static void vulkan_recorded_destroy(struct adapter_device *device, struct adapter_recorded *recorded)
+{
+    vulkan_tables_finish(device, &recorded->tables);
+    free(recorded);
+}
+
 const struct adapter_interop adapter_vulkan_interop = {
     .device_adopt = vulkan_device_adopt,
     .buffer_open = vulkan_buffer_open,
@@ -515,4 +551,7 @@ const struct adapter_interop adapter_vulkan_interop = {
     .memory_share = vulkan_memory_share,
     .memory_export = vulkan_memory_export,
     .buffer_get = vulkan_buffer_get,
+    .adopted = vulkan_adopted,
+    .record = vulkan_record,
+    .recorded_destroy = vulkan_recorded_destroy,
 };

@@ -95,6 +95,7 @@ struct adapter_device {
     VkDevice handle;
     struct vulkan_queue_slot queue_slots[VULKAN_QUEUES_MAX + VULKAN_COPY_QUEUES_MAX]; /* those that compute first */
     uint32_t queue_slot_count, copy_slot_count;
+    uint32_t families[2]; /* that buffers are for: those that compute, and that copy */
     atomic_uint next_queue_slot, next_copy_slot;
     VkPipelineLayout layout;
     struct {
