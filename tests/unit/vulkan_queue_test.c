@@ -134,6 +134,24 @@ static void test_copy_queue(struct adapter_queue *queue, struct adapter_queries 
     EXPECT(plain, "1<4:CcCcH;");
 }
 
+/* ---- the adapter's own work ---- */
+
+static void test_own(void)
+{
+    const uint64_t bytes = UINT64_C(40) << 20;
+    char *data = calloc(1, bytes);
+    struct adapter_memory *memory = NULL;
+    const struct adapter_write writes[] = { { 0, 100, data }, { 4096, bytes - 4096, data }, { 100, 3, data } };
+    fake.submitted[0] = '\0';
+    TEST(vulkan_memory_create(&device, ADAPTER_MEMORY_DEVICE, bytes, &memory) == S_OK);
+    TEST_FOR(!strcmp(fake.submitted, "0<0:f;"), "\"%s\"", fake.submitted);
+    fake.submitted[0] = '\0';
+    TEST(vulkan_memory_write(&device, memory, writes, 3) == S_OK);
+    TEST_FOR(!strcmp(fake.submitted, "1<0:cc;1<0:c;1<0:cc;"), "\"%s\"", fake.submitted);
+    vulkan_memory_destroy(&device, memory);
+    free(data);
+}
+
 int main(void)
 {
     struct adapter_queue *direct, *copying;
@@ -151,6 +169,7 @@ int main(void)
     test_dispatches(direct, 3, "0<0:|pddDdpddDdH;", "0<0:|pddDd|pddDd|cH;", "0<0:|pddDd|cH;");
     test_dispatches(direct, 4, "0<0:|pddDddxpddDddxH;", "0<0:|pddDddx|pddDddx|cH;", "0<0:|pddDddx|cH;");
     test_copy_queue(copying, queries);
+    test_own();
     vulkan_queue_destroy(direct);
     vulkan_queue_destroy(copying);
     vulkan_memory_destroy(&device, a);

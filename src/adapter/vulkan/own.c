@@ -5,18 +5,19 @@
 /* What one command buffer writes. */
 #define STAGING_BYTES (UINT64_C(16) << 20)
 
-/* Queues that only copy do so while others compute. */
-static struct vulkan_queue_slot *own_slot(struct adapter_device *device)
-{
-    return &device->queue_slots[device->copy_slot_count ? device->queue_slot_count : 0];
-}
+/* The command buffer that zeroes; those before it write, in turn: the host fills one while the device copies another.
+ */
+#define OWN_ZERO (VULKAN_OWN_COMMANDS - 1)
 
 HRESULT vulkan_own_create(struct adapter_device *device)
 {
     HRESULT hr = vulkan_timeline_create(device, &device->own.done);
-    for (uint32_t i = 0; SUCCEEDED(hr) && i < VULKAN_OWN_COMMANDS; i++)
-        hr = vulkan_commands_create(device, own_slot(device)->family, &device->own.commands[i].pool,
-                                    &device->own.commands[i].commands);
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < VULKAN_OWN_COMMANDS; i++) {
+        struct vulkan_own_commands *own = &device->own.commands[i];
+        /* Queues that only copy write while others compute; those that compute fill faster. */
+        own->slot = &device->queue_slots[i != OWN_ZERO && device->copy_slot_count ? device->queue_slot_count : 0];
+        hr = vulkan_commands_create(device, own->slot->family, &own->pool, &own->commands);
+    }
     return hr;
 }
 
@@ -29,11 +30,9 @@ void vulkan_own_destroy(struct adapter_device *device)
     vk.vkDestroySemaphore(device->handle, device->own.done, NULL);
 }
 
-/* The next command buffer, once what it had is complete. */
-static HRESULT own_begin(struct adapter_device *device, struct vulkan_own_commands **out)
+/* A command buffer, once what it had is complete. */
+static HRESULT own_begin(struct adapter_device *device, struct vulkan_own_commands *own)
 {
-    device->own.current = (device->own.current + 1) % VULKAN_OWN_COMMANDS;
-    struct vulkan_own_commands *own = *out = &device->own.commands[device->own.current];
     HRESULT hr = vulkan_timeline_wait(device, device->own.done, own->value);
     return SUCCEEDED(hr) ? vulkan_commands_begin(device, own->pool, own->commands) : hr;
 }
@@ -42,7 +41,7 @@ static HRESULT own_submit(struct adapter_device *device, struct vulkan_own_comma
 {
     HRESULT hr = vulkan_hresult(vk.vkEndCommandBuffer(own->commands));
     if (SUCCEEDED(hr))
-        hr = vulkan_submit(own_slot(device), own->commands, device->own.done, 0, device->own.value + 1);
+        hr = vulkan_submit(own->slot, own->commands, device->own.done, 0, device->own.value + 1);
     if (SUCCEEDED(hr))
         own->value = ++device->own.value;
     return hr;
@@ -50,13 +49,13 @@ static HRESULT own_submit(struct adapter_device *device, struct vulkan_own_comma
 
 HRESULT vulkan_memory_zero(struct adapter_device *device, struct vulkan_memory *memory)
 {
-    struct vulkan_own_commands *own;
+    struct vulkan_own_commands *own = &device->own.commands[OWN_ZERO];
     if (memory->base.host) {
         memset(memory->base.host, 0, memory->base.size);
         return S_OK;
     }
     pthread_mutex_lock(&device->own.lock);
-    HRESULT hr = own_begin(device, &own);
+    HRESULT hr = own_begin(device, own);
     if (SUCCEEDED(hr)) {
         vk.vkCmdFillBuffer(own->commands, memory->buffer, memory->offset, memory->base.size, 0);
         hr = own_submit(device, own);
@@ -73,6 +72,7 @@ struct writer {
     struct adapter_device *device;
     struct adapter_memory *to;
     struct vulkan_own_commands *own; /* NULL: none is open */
+    uint32_t turn;                   /* of which that is next */
     uint64_t filled;                 /* of its staging memory, */
     uint64_t room;                   /* which has so much */
 };
@@ -90,9 +90,11 @@ static HRESULT writer_need(struct writer *writer)
     if (writer->own && writer->filled < writer->room)
         return S_OK;
     HRESULT hr = writer_flush(writer);
-    if (SUCCEEDED(hr))
-        hr = own_begin(writer->device, &writer->own);
+    if (FAILED(hr))
+        return hr;
+    writer->own = &writer->device->own.commands[writer->turn++ % OWN_ZERO];
     writer->filled = 0;
+    hr = own_begin(writer->device, writer->own);
     if (SUCCEEDED(hr) && (!writer->own->staging || writer->own->staging->size < writer->room)) {
         vulkan_memory_destroy(writer->device, writer->own->staging);
         hr = vulkan_memory_create(writer->device, ADAPTER_MEMORY_UPLOAD, writer->room, &writer->own->staging);
@@ -138,8 +140,8 @@ HRESULT vulkan_memory_write(struct adapter_device *device, struct adapter_memory
         hr = writer_put(&writer, &writes[i]);
     if (SUCCEEDED(hr))
         hr = writer_flush(&writer);
-    if (SUCCEEDED(hr))
-        hr = vulkan_timeline_wait(device, device->own.done, device->own.value);
+    /* In any case: what another queue does next raises the same semaphore. */
+    HRESULT waited = vulkan_timeline_wait(device, device->own.done, device->own.value);
     pthread_mutex_unlock(&device->own.lock);
-    return hr;
+    return FAILED(hr) ? hr : waited;
 }

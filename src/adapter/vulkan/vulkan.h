@@ -80,10 +80,11 @@ struct vulkan_queue_slot {
     void *context;
 };
 
-/* Command buffers of the adapter itself: the host fills one while the device executes the other. */
-#define VULKAN_OWN_COMMANDS 2u
+/* Command buffers of the adapter itself. */
+#define VULKAN_OWN_COMMANDS 3u
 
 struct vulkan_own_commands {
+    struct vulkan_queue_slot *slot;
     VkCommandPool pool;
     VkCommandBuffer commands;
     uint64_t value; /* of own.done, when it is complete */
@@ -112,7 +113,6 @@ struct adapter_device {
     struct {
         pthread_mutex_t lock; /* guards all of it */
         struct vulkan_own_commands commands[VULKAN_OWN_COMMANDS];
-        uint32_t current;
         VkSemaphore done;
         uint64_t value;
     } own; /* the adapter's own work: zeroing and writing memory */
