@@ -139,7 +139,8 @@ void vulkan_device_destroy(struct adapter_device *device);
 HRESULT vulkan_hresult(VkResult result);
 HRESULT vulkan_timeline_create(struct adapter_device *device, VkSemaphore *out);
 HRESULT vulkan_timeline_wait(struct adapter_device *device, VkSemaphore timeline, uint64_t value);
-/* Submits `commands`, which begin when `timeline` is at `after` and raise it to `value`. */
+/* Submits `commands`, or nothing, which begin when `timeline` is at `after` and raise it to `value`, after all that the
+ * queue was given before. */
 HRESULT vulkan_submit(struct vulkan_queue_slot *slot, VkCommandBuffer commands, VkSemaphore timeline, uint64_t after,
                       uint64_t value);
 HRESULT vulkan_command_pool_create(struct adapter_device *device, uint32_t family, VkCommandPool *out);
