@@ -2,6 +2,8 @@
 /* What dispatches of libdirectml do while they are encoded. */
 #include "adapter/vulkan/vulkan.h"
 
+#include <stdlib.h>
+
 struct vulkan_encoder {
     struct adapter_encoder base;
     struct adapter_device *device;
@@ -50,4 +52,32 @@ HRESULT vulkan_dispatch_record(struct adapter_device *device, struct vulkan_reco
         .record = record,
     };
     return dispatch->ops->encode(dispatch, bindings, count, &encoder.base);
+}
+
+/* ---- the application's command buffers ---- */
+
+/* The tables of what was recorded. */
+struct adapter_recorded {
+    struct vulkan_tables tables;
+};
+
+/* Recorded once more, the same bindings make the same tables: commands of before may still read them. */
+HRESULT vulkan_record(struct adapter_device *device, VkCommandBuffer commands, struct adapter_dispatch *dispatch,
+                      const struct adapter_binding *bindings, uint32_t count, struct adapter_recorded **io)
+{
+    struct adapter_recorded *recorded = *io ? *io : calloc(1, sizeof(*recorded));
+    if (!recorded)
+        return E_OUTOFMEMORY;
+    vulkan_tables_reset(&recorded->tables);
+    struct vulkan_record record = { .commands = commands, .plain = true, .tables = recorded->tables };
+    HRESULT hr = vulkan_dispatch_record(device, &record, dispatch, bindings, count);
+    recorded->tables = record.tables;
+    *io = recorded;
+    return hr;
+}
+
+void vulkan_recorded_destroy(struct adapter_device *device, struct adapter_recorded *recorded)
+{
+    vulkan_tables_finish(device, &recorded->tables);
+    free(recorded);
 }

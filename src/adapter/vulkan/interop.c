@@ -563,32 +563,6 @@ static bool vulkan_adopted(const struct adapter_device *device)
     return device->adopted;
 }
 
-/* The tables of what was recorded. */
-struct adapter_recorded {
-    struct vulkan_tables tables;
-};
-
-/* Recorded once more, the same bindings make the same tables: commands of before may still read them. */
-static HRESULT vulkan_record(struct adapter_device *device, VkCommandBuffer commands, struct adapter_dispatch *dispatch,
-                             const struct adapter_binding *bindings, uint32_t count, struct adapter_recorded **io)
-{
-    struct adapter_recorded *recorded = *io ? *io : calloc(1, sizeof(*recorded));
-    if (!recorded)
-        return E_OUTOFMEMORY;
-    vulkan_tables_reset(&recorded->tables);
-    struct vulkan_record record = { .commands = commands, .plain = true, .tables = recorded->tables };
-    HRESULT hr = vulkan_dispatch_record(device, &record, dispatch, bindings, count);
-    recorded->tables = record.tables;
-    *io = recorded;
-    return hr;
-}
-
-static void vulkan_recorded_destroy(struct adapter_device *device, struct adapter_recorded *recorded)
-{
-    vulkan_tables_finish(device, &recorded->tables);
-    free(recorded);
-}
-
 const struct adapter_interop adapter_vulkan_interop = {
     .device_adopt = vulkan_device_adopt,
     .buffer_open = vulkan_buffer_open,

@@ -302,6 +302,10 @@ HRESULT vulkan_dispatch_record(struct adapter_device *device, struct vulkan_reco
                                struct adapter_dispatch *dispatch, const struct adapter_binding *bindings,
                                uint32_t count);
 
+/* Of struct adapter_interop. */
+adapter_record vulkan_record;
+void vulkan_recorded_destroy(struct adapter_device *device, struct adapter_recorded *recorded);
+
 /* ---- pipeline.c ---- */
 
 #define VULKAN_SPECIALIZATION_MAX 8
