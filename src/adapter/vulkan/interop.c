@@ -297,6 +297,9 @@ static HRESULT create_buffer(struct adapter_device *device, struct foreign *fore
         .pNext = types ? &external : NULL,
         .size = size,
         .usage = ANYDML_VULKAN_BUFFER_USAGE,
+        .sharingMode = device->copy_slot_count ? VK_SHARING_MODE_CONCURRENT : VK_SHARING_MODE_EXCLUSIVE,
+        .queueFamilyIndexCount = device->copy_slot_count ? 2 : 0,
+        .pQueueFamilyIndices = device->families,
     };
     VkResult result = vk.vkCreateBuffer(device->handle, &info, NULL, &foreign->memory.buffer);
     if (result != VK_SUCCESS)
@@ -550,7 +553,7 @@ static HRESULT vulkan_semaphore_wait(struct adapter_device *device, VkSemaphore 
 
 static HRESULT vulkan_queue_signal(struct adapter_queue *queue, VkSemaphore semaphore, uint64_t value)
 {
-    return vulkan_submit(queue->slot, VK_NULL_HANDLE, semaphore, value);
+    return vulkan_submit(queue->last_slot ? queue->last_slot : queue->slot, VK_NULL_HANDLE, semaphore, 0, value);
 }
 
 /* ---- the application's command buffers ---- */
@@ -558,20 +561,6 @@ static HRESULT vulkan_queue_signal(struct adapter_queue *queue, VkSemaphore sema
 static bool vulkan_adopted(const struct adapter_device *device)
 {
     return device->adopted;
-}
-
-/* Commands need nothing but what they name: *io stays NULL. */
-static HRESULT vulkan_record(struct adapter_device *device, VkCommandBuffer commands, struct adapter_dispatch *dispatch,
-                             const struct adapter_binding *bindings, uint32_t count, struct adapter_recorded **io)
-{
-    (void)io;
-    return vulkan_dispatch_record(device, commands, dispatch, bindings, count);
-}
-
-static void vulkan_recorded_destroy(struct adapter_device *device, struct adapter_recorded *recorded)
-{
-    (void)device;
-    (void)recorded;
 }
 
 const struct adapter_interop adapter_vulkan_interop = {
