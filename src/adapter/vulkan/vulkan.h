@@ -114,7 +114,7 @@ void vulkan_device_destroy(struct adapter_device *device);
 HRESULT vulkan_hresult(VkResult result);
 HRESULT vulkan_timeline_create(struct adapter_device *device, VkSemaphore *out);
 HRESULT vulkan_timeline_wait(struct adapter_device *device, VkSemaphore timeline, uint64_t value);
-/* Submits `commands`, or nothing, which raise `timeline` to `value` after all that the queue was given before. */
+/* Submits `commands`, which raise `timeline` to `value`. */
 HRESULT vulkan_submit(struct vulkan_queue_slot *slot, VkCommandBuffer commands, VkSemaphore timeline, uint64_t value);
 HRESULT vulkan_commands_create(struct adapter_device *device, VkCommandPool *out_pool, VkCommandBuffer *out_commands);
 HRESULT vulkan_commands_begin(struct adapter_device *device, VkCommandPool pool, VkCommandBuffer commands);
@@ -163,6 +163,15 @@ HRESULT vulkan_memory_zero(struct adapter_device *device, struct vulkan_memory *
 /* ---- interop.c ---- */
 
 void vulkan_foreign_destroy(struct adapter_device *device, struct vulkan_memory *memory);
+
+/* ---- interop_semaphore.c: what d3d12/interop.h says of them ---- */
+
+HRESULT vulkan_semaphore_create(struct adapter_device *device, uint64_t value, VkSemaphore *out);
+void vulkan_semaphore_destroy(struct adapter_device *device, VkSemaphore semaphore);
+HRESULT vulkan_semaphore_value(struct adapter_device *device, VkSemaphore semaphore, uint64_t *out);
+HRESULT vulkan_semaphore_signal(struct adapter_device *device, VkSemaphore semaphore, uint64_t value);
+adapter_semaphore_wait vulkan_semaphore_wait;
+HRESULT vulkan_queue_signal(struct adapter_queue *queue, VkSemaphore semaphore, uint64_t value);
 
 /* ---- queue.c ---- */
 
