@@ -63,6 +63,15 @@ uint32_t vulkan_physicals(const struct vulkan_physical **out);
  * of device `index`, or VK_NULL_HANDLE when it is gone. */
 VkPhysicalDevice vulkan_physical_open(uint32_t index);
 
+/* ---- interop_semaphore.c: what d3d12/interop.h says of them ---- */
+
+HRESULT vulkan_semaphore_create(struct adapter_device *device, uint64_t value, VkSemaphore *out);
+void vulkan_semaphore_destroy(struct adapter_device *device, VkSemaphore semaphore);
+HRESULT vulkan_semaphore_value(struct adapter_device *device, VkSemaphore semaphore, uint64_t *out);
+HRESULT vulkan_semaphore_signal(struct adapter_device *device, VkSemaphore semaphore, uint64_t value);
+adapter_semaphore_wait vulkan_semaphore_wait;
+HRESULT vulkan_queue_signal(struct adapter_queue *queue, VkSemaphore semaphore, uint64_t value);
+
 /* ---- device.c ---- */
 
 /* One VkQueue; adapter queues beyond their number share them. */
@@ -163,15 +172,6 @@ HRESULT vulkan_memory_zero(struct adapter_device *device, struct vulkan_memory *
 /* ---- interop.c ---- */
 
 void vulkan_foreign_destroy(struct adapter_device *device, struct vulkan_memory *memory);
-
-/* ---- interop_semaphore.c: what d3d12/interop.h says of them ---- */
-
-HRESULT vulkan_semaphore_create(struct adapter_device *device, uint64_t value, VkSemaphore *out);
-void vulkan_semaphore_destroy(struct adapter_device *device, VkSemaphore semaphore);
-HRESULT vulkan_semaphore_value(struct adapter_device *device, VkSemaphore semaphore, uint64_t *out);
-HRESULT vulkan_semaphore_signal(struct adapter_device *device, VkSemaphore semaphore, uint64_t value);
-adapter_semaphore_wait vulkan_semaphore_wait;
-HRESULT vulkan_queue_signal(struct adapter_queue *queue, VkSemaphore semaphore, uint64_t value);
 
 /* ---- queue.c ---- */
 
