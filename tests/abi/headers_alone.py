@@ -71,6 +71,8 @@ def check_alone(compilers, include, languages):
         for language in languages:
             if language[0] == "c++" and header.endswith("_c.h"):
                 continue  # the C view of what C++ sees as classes
+            if header == "anydml_vulkan.h" and compilers.compile(language, "#include <vulkan/vulkan_core.h>\n"):
+                continue  # not on this machine
             source = f"#include <{header}>\n#include <{header}>\nint anydml_alone;\n"
             compilers.expect(True, language, header, source)
 

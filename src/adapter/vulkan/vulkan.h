@@ -79,6 +79,15 @@ uint32_t vulkan_subnormals_kept(const VkPhysicalDeviceFloatControlsProperties *f
  * it. NULL: memory is short. */
 uint32_t *vulkan_subnormals_keep(const uint32_t *spirv, size_t *bytes, uint32_t kept);
 
+/* ---- interop_semaphore.c: what d3d12/interop.h says of them ---- */
+
+HRESULT vulkan_semaphore_create(struct adapter_device *device, uint64_t value, VkSemaphore *out);
+void vulkan_semaphore_destroy(struct adapter_device *device, VkSemaphore semaphore);
+HRESULT vulkan_semaphore_value(struct adapter_device *device, VkSemaphore semaphore, uint64_t *out);
+HRESULT vulkan_semaphore_signal(struct adapter_device *device, VkSemaphore semaphore, uint64_t value);
+adapter_semaphore_wait vulkan_semaphore_wait;
+HRESULT vulkan_queue_signal(struct adapter_queue *queue, VkSemaphore semaphore, uint64_t value);
+
 /* ---- device.c ---- */
 
 /* One VkQueue; adapter queues beyond their number share them. */

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Timeline semaphores that the application has, too (anydml_vulkan.h). */
+#include "adapter/vulkan/vulkan.h"
+
+HRESULT vulkan_semaphore_create(struct adapter_device *device, uint64_t value, VkSemaphore *out)
+{
+    VkSemaphoreTypeCreateInfo type = { .sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
+                                       .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE,
+                                       .initialValue = value };
+    VkSemaphoreCreateInfo info = { .sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, .pNext = &type };
+    return vulkan_hresult(vk.vkCreateSemaphore(device->handle, &info, NULL, out));
+}
+
+void vulkan_semaphore_destroy(struct adapter_device *device, VkSemaphore semaphore)
+{
+    vk.vkDestroySemaphore(device->handle, semaphore, NULL);
+}
+
+HRESULT vulkan_semaphore_value(struct adapter_device *device, VkSemaphore semaphore, uint64_t *out)
+{
+    return vulkan_hresult(vk.vkGetSemaphoreCounterValue(device->handle, semaphore, out));
+}
+
+HRESULT vulkan_semaphore_signal(struct adapter_device *device, VkSemaphore semaphore, uint64_t value)
+{
+    VkSemaphoreSignalInfo info = { .sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO,
+                                   .semaphore = semaphore,
+                                   .value = value };
+    return vulkan_hresult(vk.vkSignalSemaphore(device->handle, &info));
+}
+
+HRESULT vulkan_semaphore_wait(struct adapter_device *device, VkSemaphore semaphore, uint64_t value,
+                              uint64_t nanoseconds)
+{
+    VkSemaphoreWaitInfo info = { .sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
+                                 .semaphoreCount = 1,
+                                 .pSemaphores = &semaphore,
+                                 .pValues = &value };
+    VkResult result = vk.vkWaitSemaphores(device->handle, &info, nanoseconds);
+    return result == VK_TIMEOUT ? S_FALSE : vulkan_hresult(result);
+}
+
+/* A submission of its own, of nothing: it begins when the queue's work is complete. */
+HRESULT vulkan_queue_signal(struct adapter_queue *queue, VkSemaphore semaphore, uint64_t value)
+{
+    struct vulkan_queue_slot *slot = queue->slot;
+    const VkPipelineStageFlags stages = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
+    VkTimelineSemaphoreSubmitInfo values = {
+        .sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
+        .waitSemaphoreValueCount = 1,
+        .pWaitSemaphoreValues = &queue->ticket,
+        .signalSemaphoreValueCount = 1,
+        .pSignalSemaphoreValues = &value,
+    };
+    VkSubmitInfo info = {
+        .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+        .pNext = &values,
+        .waitSemaphoreCount = 1,
+        .pWaitSemaphores = &queue->timeline,
+        .pWaitDstStageMask = &stages,
+        .signalSemaphoreCount = 1,
+        .pSignalSemaphores = &semaphore,
+    };
+    pthread_mutex_lock(&slot->lock);
+    if (slot->enter)
+        slot->enter(slot->context, slot->handle);
+    VkResult result = vk.vkQueueSubmit(slot->handle, 1, &info, VK_NULL_HANDLE);
+    if (slot->enter)
+        slot->leave(slot->context, slot->handle);
+    pthread_mutex_unlock(&slot->lock);
+    return vulkan_hresult(result);
+}
