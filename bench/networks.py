@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes networks with random weights for bench/all.py and bench/quantize.py.
 
-usage: networks.py FOLDER [--batch-norm] [NAME...]
+usage: networks.py FOLDER [--batch-norm] [--float16] [NAME...]
 
-Names, all of them by default: resnet50 (v1.5), mobilenetv2, bert_base_s128 (12 layers, 128 tokens, 340 MB),
-bert_layer1_s128 (one of them), yolo416 (a small YOLOv4). ONNX opset 17, float32, batch 1, fixed sizes; batch
+Names, all of them by default: resnet50 (v1.5), mobilenetv2, squeezenet11, bert_base_s128 (12 layers, 128 tokens,
+340 MB), bert_layer1_s128 (one of them), yolo416 (a small YOLOv4). ONNX opset 17, float32, batch 1, fixed sizes; batch
 normalisation is folded into the convolutions, as exporters do; with --batch-norm it follows them as nodes, in files
-NAME_bn.onnx. A network is always the same, whichever others are made.
+NAME_bn.onnx; with --float16 all numbers are FLOAT16, in files NAME_f16.onnx. A network is always the same, whichever
+others are made.
 What they compute is of no use; sizes and operators are those of the trained ones. Weights keep activations near 1 in
 all layers, also for half precision. Needs numpy and onnx: .cache/peers/venv/bin/python, which scripts/prepare-peers makes.
 """
@@ -25,15 +26,21 @@ class Network:
     """Nodes and constants in the making. Everything that computes returns the name of its result."""
 
     batch_norm = False  # whether it stays behind the convolutions
+    half = False        # FLOAT16 instead of FLOAT32
 
     def __init__(self, name, shape, inputs=("x",)):
         self.name, self.nodes, self.constants, self.outputs = name, [], {}, []
         self.random = np.random.default_rng(1)
-        self.inputs = [helper.make_tensor_value_info(i, TensorProto.FLOAT, shape) for i in inputs]
+        self.inputs = [helper.make_tensor_value_info(i, self.type(), shape) for i in inputs]
 
-    def constant(self, name, value):
-        """A constant with this name; the first one stays."""
+    def type(self):
+        return TensorProto.FLOAT16 if self.half else TensorProto.FLOAT
+
+    def constant(self, name, value, exact=False):
+        """A constant with this name; the first one stays. exact: its type stays, too."""
         if name not in self.constants:
+            if self.half and value.dtype == np.float32 and not exact:
+                value = value.astype(np.float16)
             self.constants[name] = numpy_helper.from_array(value, name)
         return name
 
@@ -49,16 +56,16 @@ class Network:
         return names if outputs > 1 else names[0]
 
     def output(self, value, shape):
-        self.outputs.append(helper.make_tensor_value_info(value, TensorProto.FLOAT, shape))
+        self.outputs.append(helper.make_tensor_value_info(value, self.type(), shape))
 
     def save(self, folder):
         graph = helper.make_graph(self.nodes, self.name, self.inputs, self.outputs, self.constants.values())
-        name = self.name + ("_bn" if self.batch_norm else "")
+        name = self.name + ("_bn" if self.batch_norm else "") + ("_f16" if self.half else "")
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
         onnx.checker.check_model(model)
         path = os.path.join(folder, name + ".onnx")
         onnx.save(model, path)
-        print(path, flush=True)
+        return path
 
     # ---- images ----
 
@@ -163,6 +170,24 @@ def mobilenetv2(name):
     return net
 
 
+def squeezenet11(name):
+    """Fire modules: what a 1x1 convolution squeezes goes through a 1x1 and a 3x3 convolution, side by side."""
+    net, channels = Network(name, [1, 3, 224, 224]), 64
+    x = net.relu(net.apply("Conv", "x", net.weight((64, 3, 3, 3), 0.27), net.weight((64,), 0.01), kernel_shape=[3, 3],
+                           strides=[2, 2]))
+    for squeeze, size in ((0, 0), (16, 64), (16, 64), (0, 0), (32, 128), (32, 128), (0, 0), (48, 192), (48, 192),
+                          (64, 256), (64, 256)):
+        if not size:
+            x = net.apply("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1)
+            continue
+        y = net.relu(net.conv(x, channels, squeeze))
+        x = net.apply("Concat", *[net.relu(net.conv(y, squeeze, size, k)) for k in (1, 3)], axis=1)
+        channels = 2 * size
+    x = net.relu(net.conv(x, channels, 1000))
+    net.output(net.apply("Flatten", net.apply("GlobalAveragePool", x), axis=1), [1, 1000])
+    return net
+
+
 def bert(name, layers, tokens=128, heads=12, size=64):
     """The encoder, from embeddings on."""
     width = heads * size
@@ -200,7 +225,7 @@ def yolo416(name):
     x = net.leaky(net.conv(x, 1024, 256))
     net.output(net.conv(net.leaky(net.conv(x, 256, 512, 3)), 512, boxes), [1, boxes, 13, 13])
     x = net.leaky(net.conv(x, 256, 128))
-    x = net.apply("Resize", x, "", net.constant("twofold", np.array([1, 1, 2, 2], np.float32)), mode="nearest",
+    x = net.apply("Resize", x, "", net.constant("twofold", np.array([1, 1, 2, 2], np.float32), exact=True), mode="nearest",
                   nearest_mode="floor", coordinate_transformation_mode="asymmetric")
     x = net.leaky(net.conv(net.apply("Concat", x, fine, axis=1), 128 + 256, 256, 3))
     net.output(net.conv(x, 256, boxes), [1, boxes, 26, 26])
@@ -210,16 +235,24 @@ def yolo416(name):
 NETWORKS = {
     "resnet50": resnet50,
     "mobilenetv2": mobilenetv2,
+    "squeezenet11": squeezenet11,
     "bert_base_s128": lambda name: bert(name, 12),
     "bert_layer1_s128": lambda name: bert(name, 1),
     "yolo416": yolo416,
 }
 
 
+def write(folder, name, half=False):
+    """The path of the network's file, in FLOAT16 where half."""
+    Network.half = half
+    return NETWORKS[name](name).save(folder)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder")
     parser.add_argument("--batch-norm", action="store_true")
+    parser.add_argument("--float16", action="store_true")
     parser.add_argument("names", nargs="*", metavar="NAME")
     args = parser.parse_intermixed_args()
     for name in args.names:
@@ -228,7 +261,7 @@ def main():
     os.makedirs(args.folder, exist_ok=True)
     Network.batch_norm = args.batch_norm
     for name in args.names or NETWORKS:
-        NETWORKS[name](name).save(args.folder)
+        print(write(args.folder, name, args.float16), flush=True)
 
 
 if __name__ == "__main__":

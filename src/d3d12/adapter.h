@@ -37,6 +37,7 @@ struct adapter_device;
 struct adapter_queue;
 struct adapter_queries;
 struct adapter_pipeline;
+struct adapter_recorded;
 
 enum adapter_memory_kind { ADAPTER_MEMORY_DEVICE, ADAPTER_MEMORY_UPLOAD, ADAPTER_MEMORY_READBACK };
 
@@ -136,9 +137,16 @@ typedef HRESULT adapter_memory_write(struct adapter_device *device, struct adapt
                                      const void *data, uint64_t bytes);
 typedef HRESULT adapter_tiles_map(struct adapter_device *device, struct adapter_memory *reserved, uint64_t offset,
                                   struct adapter_memory *heap, uint64_t heap_offset, uint64_t bytes);
-typedef HRESULT adapter_pipeline_create(struct adapter_device *device, const uint32_t *spirv, size_t spirv_bytes,
-                                        const uint32_t *specialization, uint32_t specialization_count,
-                                        struct adapter_pipeline **out);
+
+/* What a pipeline is made of: code, and specialization constants 0, 1, ... of it. */
+struct adapter_pipeline_desc {
+    const uint32_t *spirv;
+    size_t spirv_bytes;
+    const uint32_t *constants;
+    uint32_t constant_count;
+};
+typedef HRESULT adapter_pipelines_create(struct adapter_device *device, const struct adapter_pipeline_desc *descs,
+                                         uint32_t count, struct adapter_pipeline **out);
 
 struct adapter_ops {
     const char *name; /* "cpu": the word of ANYDML_ADAPTERS */
@@ -173,9 +181,9 @@ struct adapter_ops {
     HRESULT (*queries_create)(struct adapter_device *device, uint32_t count, struct adapter_queries **out);
     void (*queries_destroy)(struct adapter_device *device, struct adapter_queries *queries);
 
-    /* dispatch.c: SPIRV adapters only, else NULL */
-    adapter_pipeline_create *pipeline_create;
-    void (*pipeline_destroy)(struct adapter_device *device, struct adapter_pipeline *pipeline);
+    /* pipeline.c: SPIRV adapters only, else NULL. out[i] is ready when this returns, lives as long as the device, and
+     * is the same for equal code and constants. */
+    adapter_pipelines_create *pipelines_create;
 };
 
 /* The adapters of this build, in their default order (d3d12/adapters.c lists them). */

@@ -57,7 +57,7 @@ static void check(void)
 {
     const char *log = getenv("ANYDML_LOG"), *cpu = getenv("ANYDML_CPU_FLAGS"), *threads = getenv("ANYDML_THREADS");
     const char *adapters = getenv("ANYDML_ADAPTERS"), *tuning = getenv("ANYDML_TUNING");
-    const char *vulkan = getenv("ANYDML_VULKAN_CAPS");
+    const char *vulkan = getenv("ANYDML_VULKAN_CAPS"), *pipelines = getenv("ANYDML_PIPELINE_CACHE");
     char word[64];
     if (log && *log && !base_log_is_level(log))
         tell("ANYDML_LOG", log, "it takes none, error, warn, info, debug or trace");
@@ -71,6 +71,8 @@ static void check(void)
         tell("ANYDML_VULKAN_CAPS", vulkan, "there is no capability \"%s\"", word);
     if (tuning && *tuning && strcmp(tuning, "off") && strcmp(tuning, "on"))
         tell("ANYDML_TUNING", tuning, "it takes on or off");
+    if (pipelines && *pipelines && strcmp(pipelines, "off") && strcmp(pipelines, "on"))
+        tell("ANYDML_PIPELINE_CACHE", pipelines, "it takes on or off");
 }
 
 void adapter_check_environment(void)

@@ -31,7 +31,8 @@ struct d3d_device {
     const struct adapter_info *info;
     const struct adapter_ops *ops;
     struct adapter_device *adapter;
-    _Atomic(HRESULT) removed_reason; /* S_OK while the device lives */
+    struct adapter_info adopted_info; /* what `info` names when the device is the application's */
+    _Atomic(HRESULT) removed_reason;  /* S_OK while the device lives */
 
     pthread_mutex_t fences_lock; /* taken before a fence's lock */
     struct d3d_fence *fences;    /* weak */
@@ -48,6 +49,9 @@ extern const ID3D12Device9Vtbl d3d_device_vtbl;
 
 /* The adapter's one device in this process, with a new application reference. */
 HRESULT d3d_device_open(const struct adapter_info *info, struct d3d_device **out);
+
+/* A new device over one of the adapter's, which it owns; S_OK, or the adapter's is still the caller's. */
+HRESULT d3d_device_adopt(const struct adapter_info *info, struct adapter_device *adapter, struct d3d_device **out);
 
 /* A number no other object of this process has had. */
 uint64_t d3d_unique_id(void);
@@ -156,6 +160,7 @@ struct d3d_resource {
     struct adapter_memory borrowed; /* what `memory` names when it is the application's own */
     uint64_t offset;                /* in memory */
     uint64_t id, memory_id;
+    uint64_t memory_start; /* address of the memory within the space that memory_id names */
     atomic_int map_count;
 };
 
@@ -169,6 +174,10 @@ static inline struct adapter_binding d3d_resource_range(const struct d3d_resourc
 
 /* AnydmlCreateBufferFromMemory on one of our devices. */
 HRESULT d3d_resource_borrow(struct d3d_device *device, void *address, uint64_t bytes, REFIID riid, void **out);
+/* A DEFAULT buffer of `bytes`, a multiple of 4, over memory that it owns from now on, also in failures; what lies in
+ * the application's own memory is in one space, so that overlaps are seen. */
+HRESULT d3d_resource_open(struct d3d_device *device, const char *method, struct adapter_memory *memory, uint64_t bytes,
+                          REFIID riid, void **out);
 /* NULL, or what is wrong with a buffer's description (format with %s: the rule). */
 const char *d3d_resource_desc_error(const D3D12_RESOURCE_DESC *desc);
 /* NULL, or what is wrong with this combination of states for a buffer. */
@@ -243,6 +252,19 @@ extern const ID3D12QueryHeapVtbl d3d_query_heap_vtbl;
 /* ---- fence.c ---- */
 
 struct d3d_waiter;
+struct d3d_fence;
+
+/* What a fence over somebody else's counter does in its own way (interop_fence.c). */
+struct d3d_fence_ops {
+    uint64_t (*value)(struct d3d_fence *fence);
+    /* From the host; E_INVALIDARG where the counter cannot go there. */
+    HRESULT (*signal)(struct d3d_fence *fence, uint64_t value);
+    /* After all work that the queue was given before, without waiting for it. */
+    void (*queue_signal)(struct d3d_fence *fence, struct adapter_queue *queue, uint64_t value);
+    void (*wait)(struct d3d_fence *fence, uint64_t value);
+    void (*watch)(struct d3d_fence *fence); /* there is a new waiter. E_OUTOFMEMORY removes the device */
+    void (*destroy)(struct d3d_fence *fence);
+};
 
 struct d3d_fence {
     struct com_object base;       /* ID3D12Fence1 */
@@ -251,12 +273,24 @@ struct d3d_fence {
     _Atomic uint64_t value;
     pthread_mutex_t lock;
     pthread_cond_t fired;
-    uint32_t sleepers;          /* under lock: threads in cond_wait */
-    struct d3d_waiter *waiters; /* under lock */
+    uint32_t sleepers;               /* under lock: threads in cond_wait */
+    struct d3d_waiter *waiters;      /* under lock */
+    const struct d3d_fence_ops *ops; /* NULL: `value` is the fence's own */
+    void *counter;                   /* of `ops` */
 };
 
 extern const ID3D12Fence1Vtbl d3d_fence_vtbl;
 
+static inline uint64_t d3d_fence_value(struct d3d_fence *fence)
+{
+    return fence->ops ? fence->ops->value(fence) : atomic_load_explicit(&fence->value, memory_order_acquire);
+}
+
+/* With one reference, without `ops`. NULL: memory is short. */
+struct d3d_fence *d3d_fence_new(struct d3d_device *device, uint64_t value);
+/* Under the lock: waiters up to `value`, and the least value that others wait for (false: there are none). */
+void d3d_fence_fire(struct d3d_fence *fence, uint64_t value);
+bool d3d_fence_next(const struct d3d_fence *fence, uint64_t *out);
 void d3d_fence_signal(struct d3d_fence *fence, uint64_t value);
 /* Blocks until the fence has reached the value or the device is removed. */
 void d3d_fence_wait(struct d3d_fence *fence, uint64_t value);
@@ -265,6 +299,11 @@ void d3d_fence_remove(struct d3d_fence *fence);
 
 /* true when *word differs from `old`, watched for a few microseconds before a thread goes to sleep over it. */
 bool d3d_spin(const atomic_uint *word, unsigned old);
+
+/* ---- interop.c ---- */
+
+/* Ours and on Vulkan, with *out cleared; else NULL and *hr. */
+struct d3d_device *d3d_vulkan_device(ID3D12Device *iface, const char *method, void **out, HRESULT *hr);
 
 /* ---- command_allocator.c ---- */
 

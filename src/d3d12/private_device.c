@@ -9,6 +9,11 @@ static struct d3d_device *private_from(PRIVATE)
     return ((struct d3d_tear_off *)iface)->device;
 }
 
+/* interop.c */
+AnydmlDeviceResolveBindings d3d_private_ResolveBindings;
+AnydmlDeviceRecordCommands d3d_private_RecordCommands;
+void d3d_private_DestroyRecorded(PRIVATE, struct adapter_recorded *recorded);
+
 static uint32_t d3d_private_GetVersion(PRIVATE)
 {
     (void)iface;
@@ -31,14 +36,13 @@ static BOOL d3d_private_GetResourceInfo(PRIVATE, ID3D12Resource *resource_iface,
     struct d3d_resource *resource = com_child(private_from(iface), resource_iface, &d3d_resource_vtbl);
     if (!resource)
         return FALSE;
-    uint64_t start = resource->memory == &resource->borrowed ? resource->borrowed.address : 0;
     *out = (struct anydml_resource_info){
         .resource_id = resource->id,
         .width = resource->desc.Width,
         .heap_type = resource->properties.Type,
         .flags = resource->desc.Flags,
         .memory_id = resource->memory_id,
-        .memory_offset = start + resource->offset,
+        .memory_offset = resource->memory_start + resource->offset,
     };
     return TRUE;
 }
@@ -133,21 +137,12 @@ static HRESULT d3d_private_WriteMemory(PRIVATE, struct adapter_memory *memory, u
                                      : E_NOTIMPL;
 }
 
-static HRESULT d3d_private_CreatePipeline(PRIVATE, const uint32_t *spirv, size_t spirv_bytes,
-                                          const uint32_t *specialization, uint32_t specialization_count,
-                                          struct adapter_pipeline **out)
+static HRESULT d3d_private_CreatePipelines(PRIVATE, const struct adapter_pipeline_desc *descs, uint32_t count,
+                                           struct adapter_pipeline **out)
 {
     struct d3d_device *device = private_from(iface);
-    if (!device->ops->pipeline_create)
-        return E_NOTIMPL;
-    return device->ops->pipeline_create(device->adapter, spirv, spirv_bytes, specialization, specialization_count, out);
-}
-
-static void d3d_private_DestroyPipeline(PRIVATE, struct adapter_pipeline *pipeline)
-{
-    struct d3d_device *device = private_from(iface);
-    if (pipeline && device->ops->pipeline_destroy)
-        device->ops->pipeline_destroy(device->adapter, pipeline);
+    return device->ops->pipelines_create ? device->ops->pipelines_create(device->adapter, descs, count, out)
+                                         : E_NOTIMPL;
 }
 
 const struct AnydmlDeviceVtbl d3d_private_device_vtbl = {
@@ -166,6 +161,8 @@ const struct AnydmlDeviceVtbl d3d_private_device_vtbl = {
     .CreateMemory = d3d_private_CreateMemory,
     .DestroyMemory = d3d_private_DestroyMemory,
     .WriteMemory = d3d_private_WriteMemory,
-    .CreatePipeline = d3d_private_CreatePipeline,
-    .DestroyPipeline = d3d_private_DestroyPipeline,
+    .CreatePipelines = d3d_private_CreatePipelines,
+    .ResolveBindings = d3d_private_ResolveBindings,
+    .RecordCommands = d3d_private_RecordCommands,
+    .DestroyRecorded = d3d_private_DestroyRecorded,
 };

@@ -26,12 +26,6 @@ static const struct {
 #undef SHADER
 };
 
-/* The pipelines of one program. */
-struct pipeline {
-    const struct shader_dispatch *like; /* the plan's: for as long as the program is made */
-    struct adapter_pipeline *handle;
-};
-
 /* A buffer that a step uses. */
 struct base {
     enum graph_buffer buffer;
@@ -58,8 +52,6 @@ struct init_copy {
 
 struct dml_spirv {
     struct adapter_memory *memory;
-    struct pipeline *pipelines;
-    uint32_t pipeline_count;
     struct step *steps;
     uint32_t step_count;
     struct command *commands; /* of the first step, of the second ... */
@@ -85,6 +77,10 @@ struct maker {
     uint64_t bytes;
     struct constant *constants;
     uint32_t constant_count;
+    const struct shader_dispatch **likes; /* one of each pipeline */
+    uint32_t pipeline_count;
+    uint32_t *numbers; /* of each command's pipeline */
+    uint32_t command_count;
 };
 
 static bool same_pipeline(const struct shader_dispatch *a, const struct shader_dispatch *b)
@@ -93,17 +89,35 @@ static bool same_pipeline(const struct shader_dispatch *a, const struct shader_d
            !memcmp(a->constants, b->constants, a->constant_count * sizeof(*a->constants));
 }
 
-static HRESULT find_pipeline(struct maker *maker, const struct shader_dispatch *dispatch, struct adapter_pipeline **out)
+/* The number of the dispatch's pipeline among those of the program. */
+static uint32_t pipeline_of(struct maker *maker, const struct shader_dispatch *dispatch)
+{
+    uint32_t i = 0;
+    while (i < maker->pipeline_count && !same_pipeline(maker->likes[i], dispatch))
+        i++;
+    if (i == maker->pipeline_count)
+        maker->likes[maker->pipeline_count++] = dispatch;
+    return i;
+}
+
+/* All at once: the adapter makes several at a time. */
+static HRESULT make_pipelines(struct maker *maker)
 {
     AnydmlDevice *d3d12 = maker->device->d3d12;
-    struct dml_spirv *program = maker->program;
-    for (uint32_t i = 0; i < program->pipeline_count; i++)
-        if (same_pipeline(program->pipelines[i].like, dispatch))
-            return *out = program->pipelines[i].handle, S_OK;
-    HRESULT hr = d3d12->lpVtbl->CreatePipeline(d3d12, shaders[dispatch->code].words, shaders[dispatch->code].bytes,
-                                               dispatch->constants, dispatch->constant_count, out);
+    struct adapter_pipeline_desc *descs = calloc(maker->pipeline_count + 1u, sizeof(*descs));
+    struct adapter_pipeline **pipelines = calloc(maker->pipeline_count + 1u, sizeof(*pipelines));
+    HRESULT hr = descs && pipelines ? S_OK : E_OUTOFMEMORY;
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < maker->pipeline_count; i++) {
+        const struct shader_dispatch *like = maker->likes[i];
+        descs[i] = (struct adapter_pipeline_desc){ shaders[like->code].words, shaders[like->code].bytes,
+                                                   like->constants, like->constant_count };
+    }
     if (SUCCEEDED(hr))
-        program->pipelines[program->pipeline_count++] = (struct pipeline){ dispatch, *out };
+        hr = d3d12->lpVtbl->CreatePipelines(d3d12, descs, maker->pipeline_count, pipelines);
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < maker->command_count; i++)
+        maker->program->commands[i].pipeline = pipelines[maker->numbers[i]];
+    free(descs);
+    free(pipelines);
     return hr;
 }
 
@@ -156,12 +170,12 @@ static HRESULT make_step(struct maker *maker, const struct graph_step *from, str
         return hr;
     }
     out->command_count = from->shaders->dispatch_count;
-    for (uint32_t i = 0; SUCCEEDED(hr) && i < out->command_count; i++) {
+    for (uint32_t i = 0; i < out->command_count; i++) {
         const struct shader_dispatch *dispatch = &from->shaders->dispatches[i];
         from->shaders->row->write(&from->op, i, places, (uint32_t *)(maker->image + commands[i].parameters));
         memcpy(commands[i].groups, dispatch->groups, sizeof(commands[i].groups));
         commands[i].barrier |= i > 0;
-        hr = find_pipeline(maker, dispatch, &commands[i].pipeline);
+        maker->numbers[maker->command_count++] = pipeline_of(maker, dispatch);
     }
     return hr;
 }
@@ -212,6 +226,8 @@ static HRESULT make_memory(struct maker *maker)
         return S_OK;
     maker->image = calloc(1, maker->bytes);
     HRESULT hr = maker->image ? make_steps(maker) : E_OUTOFMEMORY;
+    if (SUCCEEDED(hr))
+        hr = make_pipelines(maker);
     for (uint32_t i = 0; SUCCEEDED(hr) && i < maker->constant_count; i++)
         memcpy(maker->image + maker->constants[i].offset, maker->constants[i].data, maker->constants[i].bytes);
     if (SUCCEEDED(hr))
@@ -309,10 +325,12 @@ static HRESULT make_program(struct maker *maker)
     }
     program->steps = calloc(plan->step_count + 1u, sizeof(*program->steps));
     program->commands = calloc(commands, sizeof(*program->commands));
-    program->pipelines = calloc(commands, sizeof(*program->pipelines));
     program->copies = calloc(plan->init_step_count + 1u, sizeof(*program->copies));
     maker->constants = calloc(tensors, sizeof(*maker->constants));
-    if (!program->steps || !program->commands || !program->pipelines || !program->copies || !maker->constants)
+    maker->likes = calloc(commands, sizeof(*maker->likes));
+    maker->numbers = calloc(commands, sizeof(*maker->numbers));
+    if (!program->steps || !program->commands || !program->copies || !maker->constants || !maker->likes ||
+        !maker->numbers)
         return E_OUTOFMEMORY;
     program->step_count = plan->step_count;
     program->copy_count = plan->init_step_count;
@@ -332,6 +350,8 @@ HRESULT dml_spirv_create(struct dml_device *device, const struct graph_plan *pla
     struct maker maker = { .device = device, .program = program, .plan = plan, .error = error };
     HRESULT hr = program ? make_program(&maker) : E_OUTOFMEMORY;
     free(maker.constants);
+    free(maker.likes);
+    free(maker.numbers);
     *out = NULL;
     if (SUCCEEDED(hr))
         *out = program;
@@ -344,12 +364,9 @@ void dml_spirv_destroy(struct dml_device *device, struct dml_spirv *program)
 {
     if (!program)
         return;
-    for (uint32_t i = 0; i < program->pipeline_count; i++)
-        device->d3d12->lpVtbl->DestroyPipeline(device->d3d12, program->pipelines[i].handle);
     device->d3d12->lpVtbl->DestroyMemory(device->d3d12, program->memory);
     free(program->steps);
     free(program->commands);
-    free(program->pipelines);
     free(program->copies);
     free(program);
 }

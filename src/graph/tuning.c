@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define _GNU_SOURCE
 #include "graph/tuning.h"
 
+#include "base/cache.h"
 #include "base/cpu.h"
 #include "base/hash.h"
 #include "base/log.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define CORRECTION_MIN 0.05f /* corrections beyond these are mistakes */
 #define CORRECTION_MAX 20.0f
@@ -58,103 +55,38 @@ const char *graph_tuning_parse(const char *text, size_t length, uint32_t threads
 
 /* ---- the file ---- */
 
-/* The environment of a program with more rights than its user is not followed. */
-static bool folder(char out[GRAPH_TUNING_BYTES])
-{
-    const char *own = secure_getenv("ANYDML_CACHE_DIR"), *cache = secure_getenv("XDG_CACHE_HOME");
-    const char *home = secure_getenv("HOME");
-    int n = -1;
-    if (own && *own == '/')
-        n = snprintf(out, GRAPH_TUNING_BYTES, "%s", own);
-    else if (cache && *cache == '/')
-        n = snprintf(out, GRAPH_TUNING_BYTES, "%s/anydml", cache);
-    else if (home && *home == '/')
-        n = snprintf(out, GRAPH_TUNING_BYTES, "%s/.cache/anydml", home);
-    return n > 0 && n < GRAPH_TUNING_BYTES - 64;
-}
-
 /* Homes may be shared by machines, so the header is in the name. */
 bool graph_tuning_path(uint32_t threads, char out[GRAPH_TUNING_BYTES])
 {
-    char text[512];
-    if (!folder(out))
-        return false;
+    char text[512], name[64];
     struct base_hash hash = base_hash(text, (size_t)header(threads, text, sizeof(text)));
-    size_t used = strlen(out);
-    snprintf(out + used, GRAPH_TUNING_BYTES - used, "/tuning-%016llx.txt", (unsigned long long)hash.low);
-    return true;
-}
-
-/* -1: not at all. Nobody waits for the writer of a pipe; only what this user alone can write is believed. */
-static ssize_t read_file(const char *path, char out[GRAPH_TUNING_BYTES])
-{
-    struct stat status;
-    ssize_t length = -1;
-    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
-    if (file < 0)
-        return -1;
-    bool own = !fstat(file, &status) && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
-               !(status.st_mode & (S_IWGRP | S_IWOTH));
-    errno = EPERM;
-    if (own)
-        length = read(file, out, GRAPH_TUNING_BYTES);
-    close(file);
-    return length;
+    snprintf(name, sizeof(name), "tuning-%016llx.txt", (unsigned long long)hash.low);
+    return base_cache_path(name, out);
 }
 
 bool graph_tuning_load(uint32_t threads, struct kern_tuning *out)
 {
-    char path[GRAPH_TUNING_BYTES], text[GRAPH_TUNING_BYTES];
+    char path[GRAPH_TUNING_BYTES];
+    size_t length;
     if (!graph_tuning_path(threads, path))
         return false;
-    ssize_t length = read_file(path, text);
-    if (length < 0) {
+    char *text = base_cache_read(path, GRAPH_TUNING_BYTES, &length);
+    if (!text) {
         base_log(BASE_LOG_DEBUG, "no tuning: %s: %s", path, strerror(errno));
         return false;
     }
-    const char *problem = graph_tuning_parse(text, (size_t)length, threads, out);
+    const char *problem = graph_tuning_parse(text, length, threads, out);
     base_log(BASE_LOG_DEBUG, "tuning: %s %s", path, problem ? problem : "is used");
+    free(text);
     return !problem;
-}
-
-static void make_folders(char *path)
-{
-    for (char *c = path + 1; *c; c++) {
-        if (*c != '/')
-            continue;
-        *c = '\0';
-        mkdir(path, 0700);
-        *c = '/';
-    }
-}
-
-static bool write_all(int file, const char *text, size_t length)
-{
-    for (size_t done = 0; done < length;) {
-        ssize_t n = write(file, text + done, length - done);
-        if (n <= 0)
-            return false;
-        done += (size_t)n;
-    }
-    return true;
 }
 
 const char *graph_tuning_save(const struct kern_tuning *tuning, uint32_t threads)
 {
-    char path[GRAPH_TUNING_BYTES], other[GRAPH_TUNING_BYTES + 8], text[GRAPH_TUNING_BYTES];
+    char path[GRAPH_TUNING_BYTES], text[GRAPH_TUNING_BYTES];
     if (!graph_tuning_path(threads, path))
         return "neither ANYDML_CACHE_DIR nor XDG_CACHE_HOME nor HOME is an absolute path";
-    make_folders(path);
-    snprintf(other, sizeof(other), "%s.XXXXXX", path);
-    int file = mkostemp(other, O_CLOEXEC);
-    if (file < 0)
-        return strerror(errno);
-    bool done = write_all(file, text, graph_tuning_print(tuning, threads, text));
-    done = !close(file) && done && !rename(other, path);
-    int error = errno;
-    if (!done)
-        unlink(other);
-    return done ? NULL : strerror(error);
+    return base_cache_write(path, text, graph_tuning_print(tuning, threads, text));
 }
 
 /* ---- of the process ---- */

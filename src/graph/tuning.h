@@ -5,10 +5,11 @@
 #ifndef GRAPH_TUNING_H
 #define GRAPH_TUNING_H
 
+#include "base/cache.h"
 #include "graph/ops.h"
 #include "kernels/core/choice.h"
 
-#define GRAPH_TUNING_BYTES 4096 /* of a file at most, and of its path */
+#define GRAPH_TUNING_BYTES BASE_CACHE_PATH_BYTES /* of a file at most, and of its path */
 
 /* A file's text, for these threads here; its length without the final zero. */
 size_t graph_tuning_print(const struct kern_tuning *tuning, uint32_t threads, char out[GRAPH_TUNING_BYTES]);

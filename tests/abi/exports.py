@@ -21,10 +21,13 @@ WSL = {
     "directml": ("", ["DMLCreateDevice", "DMLCreateDevice1"]),
 }
 OURS = {
-    "d3d12": ["AnydmlCreateBufferFromMemory", "AnydmlExecuteCommandLists", "AnydmlLiveObjects"],
+    "d3d12": ["AnydmlCreateBufferFromMemory", "AnydmlExecuteCommandLists", "AnydmlLiveObjects",
+              "AnydmlVulkanCreateDevice", "AnydmlVulkanCreateFence", "AnydmlVulkanCreateSharedBuffer",
+              "AnydmlVulkanExportMemory", "AnydmlVulkanGetBuffer", "AnydmlVulkanGetSemaphore",
+              "AnydmlVulkanOpenBuffer", "AnydmlVulkanOpenMemory"],
     "dxcore": ["AnydmlLiveObjects"],
     "directml": ["AnydmlCompileGraph", "AnydmlEnumOperators", "AnydmlLiveObjects", "AnydmlQuiet", "AnydmlSetTrace",
-                 "AnydmlTune"],
+                 "AnydmlTune", "AnydmlVulkanRecordDispatch"],
 }
 
 

@@ -125,6 +125,8 @@ static HRESULT make_program(struct bench *bench, const struct kern_op *op, const
     HRESULT hr = node ? S_OK : E_OUTOFMEMORY;
     if (node) {
         node->k.u = op->u;
+        node->k.epilogue = op->epilogue;
+        node->k.epilogue_input = op->epilogue_input;
         node->origin = "case";
         hr = graph_plan_create(&graph, &options, &plan, error);
     }
@@ -415,7 +417,7 @@ static bool is_quick(const struct kern_op *op)
     return most < 500000;
 }
 
-/* A case that the row takes, without an epilogue; false when none was found. */
+/* A case that the row takes, without its epilogue if need be; false when none was found. */
 static bool find_case(const struct bench *bench, struct check_rng *rng, struct check_case *c)
 {
     static check_gen_fn *const generators[KERN_KIND_COUNT] = {
@@ -423,18 +425,19 @@ static bool find_case(const struct bench *bench, struct check_rng *rng, struct c
 #include "kernels/core/kinds.def"
 #undef KIND
     };
+    const uint32_t capabilities = bench->dml.adapter->shader_capabilities;
     const char *reason;
     for (uint32_t tries = 0; tries < 4000; tries++) {
         struct shader_work work;
         memset(c, 0, sizeof(*c));
         generators[only_row->kind](rng, c);
-        if (c->op.epilogue) {
+        if (c->op.epilogue && !shader_row_find(only_row, &c->op, capabilities, &work, &reason)) {
             c->op.tensors[c->op.epilogue_input] = c->op.tensors[c->op.input_count];
             c->op.input_count = c->op.epilogue_input;
             c->op.epilogue = NULL;
         }
         if (reference_accepts(&c->op) && is_quick(&c->op) &&
-            shader_row_find(only_row, &c->op, bench->dml.adapter->shader_capabilities, &work, &reason))
+            shader_row_find(only_row, &c->op, capabilities, &work, &reason))
             return true;
     }
     return false;

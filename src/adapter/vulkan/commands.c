@@ -53,13 +53,17 @@ HRESULT vulkan_submit(struct vulkan_queue_slot *slot, VkCommandBuffer commands, 
     VkSubmitInfo info = {
         .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
         .pNext = &values,
-        .commandBufferCount = 1,
+        .commandBufferCount = commands ? 1 : 0,
         .pCommandBuffers = &commands,
         .signalSemaphoreCount = 1,
         .pSignalSemaphores = &timeline,
     };
     pthread_mutex_lock(&slot->lock);
+    if (slot->enter)
+        slot->enter(slot->context, slot->handle);
     VkResult result = vk.vkQueueSubmit(slot->handle, 1, &info, VK_NULL_HANDLE);
+    if (slot->enter)
+        slot->leave(slot->context, slot->handle);
     pthread_mutex_unlock(&slot->lock);
     return vulkan_hresult(result);
 }

@@ -4,9 +4,10 @@
 #ifndef ADAPTER_VULKAN_VULKAN_H
 #define ADAPTER_VULKAN_VULKAN_H
 
-#include "d3d12/adapter.h"
-
 #define VK_NO_PROTOTYPES
+#include "base/hash.h"
+#include "d3d12/interop.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <vulkan/vulkan_core.h>
@@ -30,14 +31,28 @@ extern struct vulkan_procs vk;
 /* A device that fits. But for the handle it never changes after it was found. */
 struct vulkan_physical {
     VkPhysicalDevice handle; /* good after vulkan_physical_open */
-    uint8_t uuid[VK_UUID_SIZE];
+    uint8_t uuid[VK_UUID_SIZE], driver_uuid[VK_UUID_SIZE];
     VkPhysicalDeviceProperties properties;
     VkPhysicalDeviceMemoryProperties memory;
     uint64_t allocation_bytes_max;
     uint32_t family, family_queues, timestamp_bits;
-    uint32_t capabilities; /* enum shader_capability */
-    bool budget;
+    uint32_t capabilities;    /* enum shader_capability */
+    bool budget, external_fd; /* extensions */
 };
+
+/* Features that a device has, or has enabled. */
+struct vulkan_features {
+    VkPhysicalDeviceFeatures core;
+    VkPhysicalDeviceVulkan11Features v11;
+    VkPhysicalDeviceVulkan12Features v12;
+};
+
+/* All but the queues and extensions. `enabled` NULL: all that it has. NULL, or what it lacks to be used. */
+const char *vulkan_physical_describe(VkPhysicalDevice handle, const struct vulkan_features *enabled,
+                                     struct vulkan_physical *physical);
+/* Another's instance may be used until the return, if it is of the loader that this process uses. */
+HRESULT vulkan_loader_borrow(PFN_vkGetInstanceProcAddr get, VkInstance theirs, char *message);
+void vulkan_loader_return(void);
 
 /* Is there anything beside the processor? Without, all that drivers could offer is a slower processor. */
 bool vulkan_hardware(void);
@@ -53,7 +68,9 @@ VkPhysicalDevice vulkan_physical_open(uint32_t index);
 /* One VkQueue; adapter queues beyond their number share them. */
 struct vulkan_queue_slot {
     VkQueue handle;
-    pthread_mutex_t lock; /* around vkQueueSubmit */
+    pthread_mutex_t lock;            /* around vkQueueSubmit */
+    anydml_vulkan_lock enter, leave; /* the application's, within the lock; NULL: the queue is ours */
+    void *context;
 };
 
 struct adapter_device {
@@ -63,9 +80,15 @@ struct adapter_device {
     uint32_t queue_slot_count;
     atomic_uint next_queue_slot;
     VkPipelineLayout layout;
-    VkPipelineCache cache;
-    pthread_mutex_t pipelines_lock;
-    struct adapter_pipeline *pipelines; /* all that were made */
+    struct {
+        pthread_mutex_t lock; /* guards `list`, states and `unsaved_ns` */
+        pthread_cond_t built; /* a pipeline's state has changed */
+        pthread_mutex_t saving;
+        struct adapter_pipeline *list; /* all that were made */
+        VkPipelineCache cache;
+        struct base_hash saved; /* of what the file holds */
+        uint64_t unsaved_ns;    /* spent on what the file does not hold yet */
+    } pipelines;
     uint32_t push_bytes;
     _Atomic uint64_t used[VK_MAX_MEMORY_HEAPS]; /* bytes allocated by this process */
     atomic_bool unaligned; /* addresses of this driver are not multiples of VULKAN_ALIGNMENT: allocate more */
@@ -75,15 +98,23 @@ struct adapter_device {
         VkCommandBuffer commands;
         VkSemaphore done;
         uint64_t value;
-    } own; /* the adapter's own work: zeroing memory */
+    } own;                              /* the adapter's own work: zeroing memory */
+    struct vulkan_physical *adopted;    /* owned: the device is the application's, and this `physical`. Else NULL */
+    PFN_vkGetMemoryFdKHR get_memory_fd; /* NULL: memory is not shared */
 };
+
+void vulkan_describe(const struct vulkan_physical *physical, uint32_t index, struct adapter_info *out);
+/* A device whose `physical`, `adopted`, `handle` and queues are set gets the rest. Destroyed by vulkan_device_destroy
+ * in every case. */
+HRESULT vulkan_device_start(struct adapter_device *device);
+void vulkan_device_destroy(struct adapter_device *device);
 
 /* ---- commands.c: needs nothing of the files below ---- */
 
 HRESULT vulkan_hresult(VkResult result);
 HRESULT vulkan_timeline_create(struct adapter_device *device, VkSemaphore *out);
 HRESULT vulkan_timeline_wait(struct adapter_device *device, VkSemaphore timeline, uint64_t value);
-/* Submits `commands`, which raise `timeline` to `value`. */
+/* Submits `commands`, or nothing, which raise `timeline` to `value` after all that the queue was given before. */
 HRESULT vulkan_submit(struct vulkan_queue_slot *slot, VkCommandBuffer commands, VkSemaphore timeline, uint64_t value);
 HRESULT vulkan_commands_create(struct adapter_device *device, VkCommandPool *out_pool, VkCommandBuffer *out_commands);
 HRESULT vulkan_commands_begin(struct adapter_device *device, VkCommandPool pool, VkCommandBuffer commands);
@@ -103,6 +134,7 @@ struct vulkan_memory {
     uint64_t offset; /* of byte 0 in the buffer */
     uint64_t allocated;
     uint32_t heap;
+    bool foreign; /* of interop.c: with parts of the application's, or shared with others */
 };
 
 static inline struct vulkan_memory *vulkan_memory_from(struct adapter_memory *memory)
@@ -125,6 +157,12 @@ HRESULT vulkan_memory_create(struct adapter_device *device, enum adapter_memory_
 HRESULT vulkan_memory_write(struct adapter_device *device, struct adapter_memory *memory, uint64_t offset,
                             const void *data, uint64_t bytes);
 void vulkan_memory_destroy(struct adapter_device *device, struct adapter_memory *memory);
+bool vulkan_memory_fits(struct adapter_device *device, uint32_t heap, uint64_t size);
+HRESULT vulkan_memory_zero(struct adapter_device *device, struct vulkan_memory *memory);
+
+/* ---- interop.c ---- */
+
+void vulkan_foreign_destroy(struct adapter_device *device, struct vulkan_memory *memory);
 
 /* ---- queue.c ---- */
 
@@ -169,10 +207,33 @@ HRESULT vulkan_list_record(struct adapter_queue *queue, VkCommandBuffer commands
 HRESULT vulkan_dispatch_record(struct adapter_device *device, VkCommandBuffer commands,
                                struct adapter_dispatch *dispatch, const struct adapter_binding *bindings,
                                uint32_t count);
-HRESULT vulkan_pipeline_create(struct adapter_device *device, const uint32_t *spirv, size_t spirv_bytes,
-                               const uint32_t *specialization, uint32_t specialization_count,
-                               struct adapter_pipeline **out);
-void vulkan_pipeline_destroy(struct adapter_device *device, struct adapter_pipeline *pipeline);
+
+/* ---- pipeline.c ---- */
+
+#define VULKAN_SPECIALIZATION_MAX 8
+
+/* One for each code and each set of constants, kept until the device goes: drivers take long to make one, and programs
+ * ask for the same few again and again. But for state, handle and result it never changes. */
+struct adapter_pipeline {
+    VkPipeline handle;
+    VkResult result; /* of the last try */
+    enum { VULKAN_PIPELINE_NEW, VULKAN_PIPELINE_BUILDING, VULKAN_PIPELINE_READY } state;
+    const uint32_t *spirv; /* for as long as it is not ready */
+    size_t spirv_bytes;
+    struct base_hash hash; /* of code and constants */
+    uint32_t constants[VULKAN_SPECIALIZATION_MAX];
+    uint32_t constant_count;
+    struct adapter_pipeline *next;
+};
+
+adapter_pipelines_create vulkan_pipelines_create;
 void vulkan_pipelines_finish(struct adapter_device *device);
+
+/* ---- pipeline_cache.c: the driver's cache, kept in a file between processes ---- */
+
+/* A cache with what the file holds, where there is a good one. */
+HRESULT vulkan_cache_create(struct adapter_device *device);
+/* Writes the file when the cache holds something else. */
+void vulkan_cache_save(struct adapter_device *device);
 
 #endif

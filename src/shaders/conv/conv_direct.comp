@@ -7,6 +7,7 @@
 #define CONV       params.conv
 #include "shaders/conv/conv_params.h"
 #include "shaders/core/views.glsl"
+#include "shaders/core/epilogue.glsl"
 #include "shaders/gemm/tile_number.glsl"
 
 /* Sizes of the window along the last two dimensions; 0: to be read from the parameters. */
@@ -70,6 +71,15 @@ NUMBER sum_plane(int x, int w, ivec2 at, NUMBER x_zero, NUMBER w_zero)
     return sum;
 }
 
+/* Row-major. */
+uint number_of(Result result)
+{
+    uint number = result.image * CONV.out_channels + result.channel;
+    for (uint d = 0u; d < 3u; d++)
+        number = number * CONV.by_out[d].size + uint(result.at[d]);
+    return number;
+}
+
 void store_sum(Result result, NUMBER sum)
 {
     int to = int(result.image) * CONV.y[0] + int(result.channel) * CONV.y[1];
@@ -77,11 +87,14 @@ void store_sum(Result result, NUMBER sum)
 #ifdef TILE_INTEGER
     if (CONV.bias >= 0)
         sum += load_int(uint(CONV.bias), int(result.channel) * CONV.bias_step);
-    store_int(header.inputs, to, sum);
+    if (HAS_EPILOGUE)
+        store_real(header.inputs, to, epilogue(float(sum), number_of(result), to));
+    else
+        store_int(header.inputs, to, sum);
 #else
     if (CONV.bias >= 0)
         sum += load_real(uint(CONV.bias), int(result.channel) * CONV.bias_step);
-    store_real(header.inputs, to, sum);
+    store_real(header.inputs, to, epilogue(sum, number_of(result), to));
 #endif
 }
 

@@ -26,6 +26,7 @@ ivec3 in_sizes, x_steps;
 int w_step;
 /* Of the current image and group. */
 int channel, first_pixel, x_start, w_start, y_start;
+uint first_number; /* of its results */
 
 /* A pixel's position, and its place in a channel of Y. */
 int pixel_in_y(uint pixel, out ivec3 at)
@@ -58,6 +59,7 @@ void begin(uint batch, uint m, uint n)
     read_parameters();
     channel = group * int(CONV.out_group);
     first_pixel = int(n);
+    first_number = uint(image * int(CONV.out_channels) + channel) * TILE_PARAMS.n;
     x_start = image * CONV.x[0] + group * int(CONV.in_group) * CONV.x[1];
     w_start = transposed ? group * int(CONV.in_group) * CONV.w[0] : channel * CONV.w[0];
     y_start = image * CONV.y[0] + channel * CONV.y[1];
@@ -132,7 +134,8 @@ void finish(uint m, uint n, NUMBER sum)
 {
     ivec3 at;
     int pixel = pixel_in_y(n, at);
-    store_result(y_start + int(m) * CONV.y[1] + pixel, (channel + int(m)) * CONV.bias_step, sum);
+    store_result(first_number + m * TILE_PARAMS.n + n, y_start + int(m) * CONV.y[1] + pixel,
+                 (channel + int(m)) * CONV.bias_step, sum);
 }
 
 #include "shaders/gemm/tile.glsl"

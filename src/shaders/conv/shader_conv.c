@@ -25,7 +25,7 @@ static bool positions_fit(const struct conv_shape *s)
 
 static const char *obstacle(const struct kern_op *op, struct conv_shape *out)
 {
-    const char *found = shader_block_obstacle(op);
+    const char *found = shader_size_obstacle(op);
     if (found)
         return found;
     if (!kern_conv_any_ref_accepts(op) || !conv_shape_init(op, out))
@@ -80,7 +80,8 @@ static struct conv_params conv_parameters(const struct kern_op *op)
 const char *shader_conv_any_obstacle(const struct kern_op *op)
 {
     struct conv_shape shape;
-    return obstacle(op, &shape);
+    const char *found = shader_block_obstacle(op);
+    return found ? found : obstacle(op, &shape);
 }
 
 void shader_conv_any_plan(const struct kern_op *op, struct shader_work *out)
@@ -122,7 +123,7 @@ const char *shader_conv_direct_obstacle(const struct kern_op *op)
         return "there is no shader for it in this type";
     if (s.transposed || s.flip)
         return "there is no shader for it with windows of this kind";
-    return by_tiles(&s) ? "there are many channels" : NULL;
+    return by_tiles(&s) ? "there are many channels" : shader_epilogue_obstacle(op);
 }
 
 static struct conv_direct_params direct_parameters(const struct kern_op *op)
@@ -143,6 +144,7 @@ void shader_conv_direct_plan(const struct kern_op *op, struct shader_work *out)
         dispatch->constants[3] = (uint32_t)params.kernel[2];
     }
     dispatch->constant_count = 4;
+    shader_epilogue_add(op, dispatch);
 }
 
 void shader_conv_direct_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
@@ -164,7 +166,9 @@ const char *shader_conv_tile_obstacle(const struct kern_op *op)
         return "there is no shader for it in this type";
     if (s.out_group < TILE_CHANNELS_MIN || s.kernel[0] * s.kernel[1] * s.kernel[2] * s.in_group < TILE_DEPTH_MIN)
         return "there are too few channels";
-    return s.kernel[0] * s.kernel[1] * s.kernel[2] * s.in_group > INT32_MAX ? "the window is too large" : NULL;
+    if (s.kernel[0] * s.kernel[1] * s.kernel[2] * s.in_group > INT32_MAX)
+        return "the window is too large";
+    return shader_epilogue_obstacle(op);
 }
 
 static struct conv_tile_params conv_tiles(const struct kern_op *op)

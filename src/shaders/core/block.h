@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The parameter block of a dispatch, for C and GLSL: struct shader_header, the parameters of the shader's family (a
  * struct of 4-byte numbers and arrays of them, in <family>_params.h, which both sides include, too), and a struct
- * shader_view for every tensor of the op, inputs first. All 4-byte numbers: std430 and C place them alike. */
+ * shader_view for every tensor of the op, inputs first; of ops with an epilogue then its steps. All 4-byte numbers:
+ * std430 and C place them alike. */
 #ifndef SHADERS_CORE_BLOCK_H
 #define SHADERS_CORE_BLOCK_H
 
@@ -19,6 +20,7 @@ struct shader_header {
     uint inputs, outputs; /* tensors */
     uint elements;        /* units of work: what an invocation or a workgroup takes one by one */
     uint scratch_base, scratch_low, scratch_high; /* scratch memory, as the fields of shader_view */
+    uint steps;                                   /* where the epilogue's steps begin in the block, in bytes */
 };
 
 /* struct kern_view, with the place of element 0, ..., 0: `offset_low` and `offset_high`, one number of 64 bits, are
@@ -28,6 +30,21 @@ struct shader_view {
     uint sizes[SHADER_RANK_MAX];
     int strides[SHADER_RANK_MAX];
 };
+
+/* Where an operand's element for a result lies: at the same distance from its element 0, ..., 0 as the result, at that
+ * element, or by the result's number. */
+#define STEP_AT_RESULT 0
+#define STEP_AT_FIRST  1
+#define STEP_BY_NUMBER 2
+
+/* One step of an epilogue (core/epilogue.glsl): immediates, and the operand, if it is no number (-1). */
+struct shader_step {
+    float p, q;
+    int tensor;
+    uint place;
+};
+
+#define SHADER_STEPS_MAX 8
 
 /* Division of numbers below 2^31 by `size` without dividing: shader_divisor() in C, divide() in GLSL. */
 struct shader_divisor {

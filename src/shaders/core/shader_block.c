@@ -27,12 +27,17 @@ static uint64_t reach(const struct kern_view *view)
     return sum;
 }
 
-const char *shader_block_obstacle(const struct kern_op *op)
+const char *shader_size_obstacle(const struct kern_op *op)
 {
     for (uint32_t t = 0; t < tensor_count(op); t++)
         if (reach(&op->tensors[t]) > INT32_MAX || kern_view_elements(&op->tensors[t]) > INT32_MAX)
             return "the shaders do not count that many elements";
-    return op->epilogue ? "there is no shader for it with an epilogue" : NULL;
+    return NULL;
+}
+
+const char *shader_block_obstacle(const struct kern_op *op)
+{
+    return op->epilogue ? "there is no shader for it with an epilogue" : shader_size_obstacle(op);
 }
 
 enum shader_code shader_variant(enum shader_code plain, const struct kern_op *op)
@@ -68,9 +73,9 @@ struct shader_dispatch *shader_add(struct shader_work *work, enum shader_code co
     out->code = code;
     out->groups[0] = (uint32_t)BASE_MAX(BASE_MIN(groups, SHADER_GROUPS_MAX), 1);
     out->groups[1] = out->groups[2] = 1;
-    out->parameter_words =
-        (uint32_t)((sizeof(struct shader_header) + parameter_bytes + tensor_count(op) * sizeof(struct shader_view)) /
-                   4);
+    const size_t bytes = sizeof(struct shader_header) + parameter_bytes +
+                         tensor_count(op) * sizeof(struct shader_view) + shader_epilogue_bytes(op);
+    out->parameter_words = (uint32_t)(bytes / 4);
     out->constant_count = 2;
     shader_specialize(op, group_size > 1 ? units : units * SHADER_GROUP_SIZE, out);
     return out;
@@ -98,6 +103,7 @@ void shader_block_write(const struct kern_op *op, const struct shader_place *pla
     char *at = (char *)(header + 1);
     *header = (struct shader_header){ op->input_count, op->output_count,          (uint32_t)units,
                                       scratch->base,   (uint32_t)scratch->offset, (uint32_t)(scratch->offset >> 32) };
+    header->steps = (uint32_t)(sizeof(*header) + parameter_bytes + tensors * sizeof(struct shader_view));
     if (parameter_bytes)
         memcpy(at, parameters, parameter_bytes);
     for (uint32_t t = 0; t < tensors; t++) {
@@ -105,4 +111,6 @@ void shader_block_write(const struct kern_op *op, const struct shader_place *pla
         write_view(&op->tensors[t], &places[t], &view);
         memcpy(at + parameter_bytes + t * sizeof(view), &view, sizeof(view));
     }
+    if (op->epilogue)
+        shader_epilogue_write(op, (struct shader_step *)((char *)words + header->steps));
 }

@@ -9,8 +9,25 @@
 #define SHADER_GROUP_SIZE 256  /* invocations, unless a shader says otherwise */
 #define SHADER_GROUPS_MAX 4096 /* of one dispatch; workgroups then take several units each */
 
-/* Why no shader with this block takes the op, else NULL: elements beyond 2^31 strides, an epilogue. */
+/* Why no shader with this block takes the op, else NULL: elements beyond 2^31 strides. */
+const char *shader_size_obstacle(const struct kern_op *op);
+/* The same of shaders that take no epilogues. */
 const char *shader_block_obstacle(const struct kern_op *op);
+
+/* ---- epilogues, of shaders that include core/epilogue.glsl ---- */
+
+/* The first of two specialization constants. */
+#define SHADER_STEPS_CONSTANT 6
+
+/* Why they do not take the op's epilogue, else NULL. */
+const char *shader_epilogue_obstacle(const struct kern_op *op);
+/* To the dispatch that stores the results; its own constants are set. */
+void shader_epilogue_add(const struct kern_op *op, struct shader_dispatch *out);
+/* For shader_add() and shader_block_write(): the room of the steps in the block. */
+uint32_t shader_epilogue_bytes(const struct kern_op *op);
+void shader_epilogue_write(const struct kern_op *op, struct shader_step *out);
+
+/* ---- dispatches ---- */
 
 /* Shaders in up to three variants that follow one another in shaders.def, <name>, <name>_i64 and <name>_f64: the one
  * whose arithmetic the types of the op's tensors need. */

@@ -11,8 +11,9 @@
 #include "shaders/gemm/tile_finish.glsl"
 
 uint a_type, b_type;
-/* Of the current batch: where A, B, Y and C begin, and their strides along m or k, and n or k. */
+/* Of the current batch: where A, B, Y and C begin, and their strides along m or k, and n or k; its first result. */
 uvec2 a_base, b_base;
+uint first_number;
 ivec4 start;
 ivec2 a_step, b_step, y_step, c_step;
 
@@ -25,6 +26,7 @@ ivec2 steps(uint t)
 void begin(uint batch, uint m, uint n)
 {
     uint y = header.inputs, c = uint(max(params.c, 0));
+    first_number = batch * params.m * params.n;
     a_type = type_of(0u);
     b_type = type_of(1u);
     a_base = address_of(0u);
@@ -71,8 +73,8 @@ NUMBER load_b(uint n, uint k, uint row)
 
 void finish(uint m, uint n, NUMBER sum)
 {
-    store_result(start.z + int(m) * y_step.x + int(n) * y_step.y, start.w + int(m) * c_step.x + int(n) * c_step.y,
-                 sum);
+    store_result(first_number + m * params.n + n, start.z + int(m) * y_step.x + int(n) * y_step.y,
+                 start.w + int(m) * c_step.x + int(n) * c_step.y, sum);
 }
 
 #include "shaders/gemm/tile.glsl"

@@ -82,7 +82,7 @@ void store_line(uint batch, uint split, uint i, uint column, NUMBER sum)
     uint m = params.small == 0u ? i : column, n = params.small == 0u ? column : i, y = header.inputs;
     uint number = (batch * TILE_PARAMS.m + m) * TILE_PARAMS.n + n, c = uint(max(TILE_PARAMS.c, 0));
     if (TILE_PARAMS.splits == 1u)
-        store_result(at_element(y, y, number), at_element(c, y, number), sum);
+        store_result(number, at_element(y, y, number), at_element(c, y, number), sum);
     else
         Words(scratch_at(4u * (split * TILE_PARAMS.batches * TILE_PARAMS.m * TILE_PARAMS.n + number))).v = BITS_OF(sum);
 }

@@ -22,10 +22,22 @@ static bool has_double(const struct kern_op *op)
 
 /* ---- GEMM ---- */
 
+static const char *gemm_obstacle(const struct kern_op *op)
+{
+    const char *obstacle = shader_size_obstacle(op);
+    return obstacle ? obstacle : kern_gemm_any_ref_accepts(op) ? NULL : no_types;
+}
+
 const char *shader_gemm_any_obstacle(const struct kern_op *op)
 {
     const char *obstacle = shader_block_obstacle(op);
-    return obstacle ? obstacle : kern_gemm_any_ref_accepts(op) ? NULL : no_types;
+    return obstacle ? obstacle : gemm_obstacle(op);
+}
+
+const char *shader_gemm_single_obstacle(const struct kern_op *op)
+{
+    const char *obstacle = gemm_obstacle(op);
+    return obstacle ? obstacle : has_double(op) ? no_types : shader_epilogue_obstacle(op);
 }
 
 void shader_gemm_any_plan(const struct kern_op *op, struct shader_work *out)
@@ -60,12 +72,10 @@ void shader_gemm_any_write(const struct kern_op *op, uint32_t index, const struc
 
 const char *shader_gemm_tile_obstacle(const struct kern_op *op)
 {
-    const char *obstacle = shader_gemm_any_obstacle(op);
+    const char *obstacle = shader_gemm_single_obstacle(op);
     const struct kern_view *a = &op->tensors[0], *y = &op->tensors[op->input_count];
     if (obstacle)
         return obstacle;
-    if (has_double(op))
-        return no_types;
     return a->sizes[a->rank - 1] < TILE_DEPTH_MIN ||
                    (uint64_t)y->sizes[y->rank - 2] * y->sizes[y->rank - 1] < TILE_ELEMENTS_MIN
                ? "the product is small"

@@ -20,11 +20,9 @@ static uint32_t lines(const struct kern_op *op)
 const char *shader_gemm_vec_obstacle(const struct kern_op *op)
 {
     const struct kern_view *a = &op->tensors[0];
-    const char *obstacle = shader_gemm_any_obstacle(op);
+    const char *obstacle = shader_gemm_single_obstacle(op);
     if (obstacle)
         return obstacle;
-    if (a->type == DML_TENSOR_DATA_TYPE_FLOAT64)
-        return "there is no shader for it in this type";
     return lines(op) > LINES_MAX || a->sizes[a->rank - 1] < DEPTH_MIN ? "it has many rows and columns" : NULL;
 }
 

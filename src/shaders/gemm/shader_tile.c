@@ -96,11 +96,12 @@ void shader_tile_add(const struct kern_op *op, const struct tile_codes *codes, c
     const enum shader_code code = code_of(op, codes, choose(op, params));
     struct shader_dispatch *dispatch = shader_add(out, code, op, units(op, params, 0), 1, parameter_bytes);
     shader_specialize(op, (uint64_t)params->m * params->n * params->batches * params->k / 64, dispatch);
-    if (params->splits == 1)
-        return;
-    shader_add(out, is_integer(op) ? SHADER_tile_sum_int : SHADER_tile_sum, op, units(op, params, 1), SHADER_GROUP_SIZE,
-               sizeof(*params));
-    out->scratch_bytes = units(op, params, 1) * params->splits * 4;
+    if (params->splits > 1) {
+        dispatch = shader_add(out, is_integer(op) ? SHADER_tile_sum_int : SHADER_tile_sum, op, units(op, params, 1),
+                              SHADER_GROUP_SIZE, sizeof(*params));
+        out->scratch_bytes = units(op, params, 1) * params->splits * 4;
+    }
+    shader_epilogue_add(op, dispatch);
 }
 
 void shader_tile_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,

@@ -24,7 +24,9 @@ void shader_tile_add(const struct kern_op *op, const struct tile_codes *codes, c
 void shader_tile_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
                        const struct tile_params *params, size_t parameter_bytes, uint32_t *words);
 
-/* Of KERN_GEMM, all that does not depend on the size of tiles (shader_gemm.c). */
+/* Of KERN_GEMM (shader_gemm.c): why no shader takes it that has neither FLOAT64 nor small shapes in mind, else NULL. */
+const char *shader_gemm_single_obstacle(const struct kern_op *op);
+/* All that does not depend on the size of tiles. */
 struct tile_params shader_gemm_tile_params(const struct kern_op *op);
 
 /* Whether neighbours along the first of two strides lie closer together. */

@@ -17,6 +17,6 @@ void main()
         NUMBER sum = NUMBER(0);
         for (uint split = 0u; split < params.splits; split++)
             sum += NUMBER_OF(Words(scratch_at(4u * (split * header.elements + number))).v);
-        store_result(at_element(y, y, number), at_element(c, y, number), sum);
+        store_result(number, at_element(y, y, number), at_element(c, y, number), sum);
     }
 }

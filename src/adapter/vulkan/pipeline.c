@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Compute pipelines. Who asks for some makes those that nobody made before, with threads that end before it returns,
+ * and then waits for those that others are making at the time: so nobody waits for someone who waits. */
+#include "adapter/vulkan/vulkan.h"
+
+#include "base/clock.h"
+#include "base/cpu.h"
+#include "base/log.h"
+
+#include <signal.h>
+#include <stdlib.h>
+
+#define THREADS_MAX 8                   /* drivers lock more than they compile then */
+#define SAVE_NS     UINT64_C(100000000) /* what so much time was spent on is not left to the device's end */
+
+/* The pipelines that one call makes. */
+struct job {
+    struct adapter_device *device;
+    struct adapter_pipeline **pipelines;
+    uint32_t count;
+    atomic_uint next;
+};
+
+static struct base_hash hash_of(const struct adapter_pipeline_desc *desc)
+{
+    struct base_hash code = base_hash(desc->spirv, desc->spirv_bytes);
+    uint64_t all[3 + VULKAN_SPECIALIZATION_MAX] = { code.low, code.high, desc->constant_count };
+    for (uint32_t i = 0; i < desc->constant_count; i++)
+        all[3 + i] = desc->constants[i];
+    return base_hash(all, sizeof(all));
+}
+
+static bool is_like(const struct adapter_pipeline *pipeline, const struct adapter_pipeline_desc *desc,
+                    struct base_hash hash)
+{
+    return pipeline->hash.low == hash.low && pipeline->hash.high == hash.high &&
+           pipeline->spirv_bytes == desc->spirv_bytes && pipeline->constant_count == desc->constant_count &&
+           (!desc->constant_count ||
+            !memcmp(pipeline->constants, desc->constants, desc->constant_count * sizeof(*desc->constants)));
+}
+
+static VkResult build(struct adapter_device *device, struct adapter_pipeline *pipeline)
+{
+    VkSpecializationMapEntry entries[VULKAN_SPECIALIZATION_MAX];
+    VkShaderModule module = VK_NULL_HANDLE;
+    for (uint32_t i = 0; i < pipeline->constant_count; i++)
+        entries[i] = (VkSpecializationMapEntry){ i, i * 4, 4 };
+    VkSpecializationInfo constants = { pipeline->constant_count, entries, pipeline->constant_count * 4u,
+                                       pipeline->constants };
+    VkShaderModuleCreateInfo code = { .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
+                                      .codeSize = pipeline->spirv_bytes,
+                                      .pCode = pipeline->spirv };
+    VkResult result = vk.vkCreateShaderModule(device->handle, &code, NULL, &module);
+    if (result != VK_SUCCESS)
+        return result;
+    VkComputePipelineCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
+        .stage = { .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
+                   .stage = VK_SHADER_STAGE_COMPUTE_BIT,
+                   .module = module,
+                   .pName = "main",
+                   .pSpecializationInfo = &constants },
+        .layout = device->layout,
+    };
+    result = vk.vkCreateComputePipelines(device->handle, device->pipelines.cache, 1, &info, NULL, &pipeline->handle);
+    vk.vkDestroyShaderModule(device->handle, module, NULL);
+    return result;
+}
+
+static void *make_pipelines(void *context)
+{
+    struct job *job = context;
+    struct adapter_device *device = job->device;
+    for (uint32_t i; (i = atomic_fetch_add(&job->next, 1)) < job->count;) {
+        struct adapter_pipeline *pipeline = job->pipelines[i];
+        VkResult result = build(device, pipeline);
+        pthread_mutex_lock(&device->pipelines.lock);
+        pipeline->result = result;
+        pipeline->state = result == VK_SUCCESS ? VULKAN_PIPELINE_READY : VULKAN_PIPELINE_NEW;
+        pthread_cond_broadcast(&device->pipelines.built);
+        pthread_mutex_unlock(&device->pipelines.lock);
+    }
+    return NULL;
+}
+
+/* With as many threads as there can be; the calling one is enough. */
+static void run_job(struct job *job)
+{
+    pthread_t threads[THREADS_MAX];
+    sigset_t all, before;
+    uint32_t helpers = 0, wanted = BASE_MIN(BASE_MIN(job->count, base_cpu_count()), THREADS_MAX);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the application's */
+    while (helpers + 1 < wanted && !pthread_create(&threads[helpers], NULL, make_pipelines, job))
+        helpers++;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    make_pipelines(job);
+    for (uint32_t i = 0; i < helpers; i++)
+        pthread_join(threads[i], NULL);
+}
+
+/* Under the lock. */
+static struct adapter_pipeline *find_or_add(struct adapter_device *device, const struct adapter_pipeline_desc *desc,
+                                            struct base_hash hash)
+{
+    for (struct adapter_pipeline *pipeline = device->pipelines.list; pipeline; pipeline = pipeline->next)
+        if (is_like(pipeline, desc, hash))
+            return pipeline;
+    struct adapter_pipeline *pipeline = calloc(1, sizeof(*pipeline));
+    if (!pipeline)
+        return NULL;
+    pipeline->hash = hash;
+    pipeline->spirv_bytes = desc->spirv_bytes;
+    pipeline->constant_count = desc->constant_count;
+    for (uint32_t i = 0; i < desc->constant_count; i++)
+        pipeline->constants[i] = desc->constants[i];
+    pipeline->next = device->pipelines.list;
+    return device->pipelines.list = pipeline;
+}
+
+/* Finds all, and takes those on that nobody makes. Without memory for one: *out NULL, and none is taken on. */
+static bool take_job(struct job *job, const struct adapter_pipeline_desc *descs, uint32_t count,
+                     struct adapter_pipeline **out)
+{
+    struct adapter_device *device = job->device;
+    bool complete = true;
+    for (uint32_t i = 0; i < count; i++) {
+        struct base_hash hash = hash_of(&descs[i]);
+        pthread_mutex_lock(&device->pipelines.lock);
+        out[i] = find_or_add(device, &descs[i], hash);
+        pthread_mutex_unlock(&device->pipelines.lock);
+        complete &= out[i] != NULL;
+    }
+    pthread_mutex_lock(&device->pipelines.lock);
+    for (uint32_t i = 0; complete && i < count; i++) {
+        if (out[i]->state != VULKAN_PIPELINE_NEW)
+            continue;
+        out[i]->state = VULKAN_PIPELINE_BUILDING;
+        out[i]->spirv = descs[i].spirv;
+        job->pipelines[job->count++] = out[i];
+    }
+    pthread_mutex_unlock(&device->pipelines.lock);
+    return complete;
+}
+
+/* Until no other thread makes one of these; the first failure. */
+static VkResult wait_for_all(struct adapter_device *device, struct adapter_pipeline *const *pipelines, uint32_t count)
+{
+    VkResult result = VK_SUCCESS;
+    pthread_mutex_lock(&device->pipelines.lock);
+    for (uint32_t i = 0; i < count; i++) {
+        while (pipelines[i]->state == VULKAN_PIPELINE_BUILDING)
+            pthread_cond_wait(&device->pipelines.built, &device->pipelines.lock);
+        if (pipelines[i]->state != VULKAN_PIPELINE_READY && result == VK_SUCCESS)
+            result = pipelines[i]->result;
+    }
+    pthread_mutex_unlock(&device->pipelines.lock);
+    return result;
+}
+
+static void note_time(struct adapter_device *device, uint64_t ns)
+{
+    pthread_mutex_lock(&device->pipelines.lock);
+    device->pipelines.unsaved_ns += ns;
+    bool save = device->pipelines.unsaved_ns >= SAVE_NS;
+    if (save)
+        device->pipelines.unsaved_ns = 0;
+    pthread_mutex_unlock(&device->pipelines.lock);
+    if (save)
+        vulkan_cache_save(device);
+}
+
+HRESULT vulkan_pipelines_create(struct adapter_device *device, const struct adapter_pipeline_desc *descs,
+                                uint32_t count, struct adapter_pipeline **out)
+{
+    struct job job = { .device = device, .pipelines = calloc(count + 1u, sizeof(*job.pipelines)) };
+    uint64_t start = base_now_ns();
+    HRESULT hr = job.pipelines ? S_OK : E_OUTOFMEMORY;
+    for (uint32_t i = 0; i < count; i++)
+        if (descs[i].constant_count > VULKAN_SPECIALIZATION_MAX)
+            hr = E_INVALIDARG;
+    if (SUCCEEDED(hr) && !take_job(&job, descs, count, out))
+        hr = E_OUTOFMEMORY;
+    if (SUCCEEDED(hr)) {
+        if (job.count) {
+            run_job(&job);
+            note_time(device, base_now_ns() - start);
+        }
+        hr = vulkan_hresult(wait_for_all(device, out, count));
+        base_log(BASE_LOG_DEBUG, "vulkan: %u pipelines, %u of them made, in %.1f ms", count, job.count,
+                 (double)(base_now_ns() - start) / 1e6);
+    }
+    free(job.pipelines);
+    return hr;
+}
+
+void vulkan_pipelines_finish(struct adapter_device *device)
+{
+    if (device->pipelines.unsaved_ns)
+        vulkan_cache_save(device);
+    while (device->pipelines.list) {
+        struct adapter_pipeline *pipeline = device->pipelines.list;
+        device->pipelines.list = pipeline->next;
+        vk.vkDestroyPipeline(device->handle, pipeline->handle, NULL);
+        free(pipeline);
+    }
+    vk.vkDestroyPipelineCache(device->handle, device->pipelines.cache, NULL);
+}

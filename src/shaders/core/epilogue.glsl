@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+/* op->epilogue as steps (shader_epilogue.c): value = code(value) or code(value, operand), in FLOAT32. Specialization
+ * constants 6 and 7 are the codes of up to eight, 8 bits each, the first one in the lowest, so that the pipeline
+ * interprets nothing; 0 ends them. The steps' operands are in the parameter block. Needs core/views.glsl. */
+#include "shaders/mapops.glsl"
+#include "shaders/core/pairs.glsl"
+#include "shaders/map/map_math.glsl"
+#include "shaders/map/map_float.glsl"
+
+layout(constant_id = 6) const uint STEPS_LOW = 0;
+layout(constant_id = 7) const uint STEPS_HIGH = 0;
+#define HAS_EPILOGUE (STEPS_LOW != 0u)
+
+layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Steps { shader_step v[]; };
+
+float step_result(uint code, float a, float b, float p, float q)
+{
+    switch (code) {
+    MAP_EXPRS
+    case KERN_MAP_MULADD:
+        return fma(a, p, q);
+    case KERN_MAP_SQRT:
+        return a < 0 ? nan_like(a) : sqrt(a);
+    case KERN_MAP_RINT:
+        return roundEven(a);
+    case KERN_MAP_ELU:
+        return a < 0 ? p * expm1_of(a) : a;
+    case KERN_MAP_SIGMOID:
+        return sigmoid(a);
+    case KERN_MAP_SOFTPLUS:
+        return softplus(p * a) / p;
+    case KERN_MAP_TANH:
+        return tanh_of(a);
+    case KERN_MAP_GELU:
+        return a / 2 * erfc_of(-a * 0.707106781);
+    case KERN_MAP_SWISH:
+        return a * sigmoid(p * a);
+    default:
+        return a;
+    }
+}
+
+float run_step(uint i, uint code, float value, uint number, int y_at)
+{
+    Steps steps = Steps(add64(push.block, uvec2(header.steps, 0u)));
+    float p = steps.v[i].p, b = p;
+    int tensor = steps.v[i].tensor;
+    if (tensor >= 0) {
+        uint place = steps.v[i].place;
+        int at = place == STEP_AT_RESULT ? y_at : 0;
+        if (place == STEP_BY_NUMBER)
+            at = at_element(uint(tensor), header.inputs, number);
+        b = load_real(uint(tensor), at);
+    }
+    return step_result(code, value, b, p, steps.v[i].q);
+}
+
+/* Of element `number`, row-major, of the result, which is stored at y_at. */
+float epilogue(float value, uint number, int y_at)
+{
+    if (STEPS_LOW != 0u)
+        value = run_step(0u, STEPS_LOW & 255u, value, number, y_at);
+    if (STEPS_LOW >> 8 != 0u)
+        value = run_step(1u, STEPS_LOW >> 8 & 255u, value, number, y_at);
+    if (STEPS_LOW >> 16 != 0u)
+        value = run_step(2u, STEPS_LOW >> 16 & 255u, value, number, y_at);
+    if (STEPS_LOW >> 24 != 0u)
+        value = run_step(3u, STEPS_LOW >> 24, value, number, y_at);
+    if (STEPS_HIGH != 0u)
+        value = run_step(4u, STEPS_HIGH & 255u, value, number, y_at);
+    if (STEPS_HIGH >> 8 != 0u)
+        value = run_step(5u, STEPS_HIGH >> 8 & 255u, value, number, y_at);
+    if (STEPS_HIGH >> 16 != 0u)
+        value = run_step(6u, STEPS_HIGH >> 16 & 255u, value, number, y_at);
+    if (STEPS_HIGH >> 24 != 0u)
+        value = run_step(7u, STEPS_HIGH >> 24, value, number, y_at);
+    return value;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shaders/core/shader_block.h"
+
+#include "kernels/core/epilogue.h"
+
+#define UNARY  KERN_EPILOGUE_VALUE
+#define BINARY (KERN_EPILOGUE_NUMBER | KERN_EPILOGUE_TENSOR)
+#define GATED  (KERN_EPILOGUE_VALUE | KERN_EPILOGUE_GATE)
+
+/* What core/epilogue.glsl knows. */
+static const struct kern_epilogue_support support = {
+    SHADER_STEPS_MAX,
+    { [KERN_MAP_ADD] = BINARY,         [KERN_MAP_SUB] = BINARY,       [KERN_MAP_MUL] = BINARY,
+      [KERN_MAP_DIV] = BINARY,         [KERN_MAP_MIN] = BINARY,       [KERN_MAP_MAX] = BINARY,
+      [KERN_MAP_CLAMP] = UNARY,        [KERN_MAP_ABS] = UNARY,        [KERN_MAP_NEG] = UNARY,
+      [KERN_MAP_RECIP] = UNARY,        [KERN_MAP_RELU] = UNARY,       [KERN_MAP_LEAKY_RELU] = UNARY,
+      [KERN_MAP_HARD_SIGMOID] = UNARY, [KERN_MAP_HARD_SWISH] = GATED, [KERN_MAP_MULADD] = UNARY,
+      [KERN_MAP_SQRT] = UNARY,         [KERN_MAP_RINT] = UNARY,       [KERN_MAP_ELU] = UNARY,
+      [KERN_MAP_SIGMOID] = UNARY,      [KERN_MAP_SOFTPLUS] = UNARY,   [KERN_MAP_TANH] = UNARY,
+      [KERN_MAP_GELU] = UNARY,         [KERN_MAP_SWISH] = GATED },
+};
+
+const char *shader_epilogue_obstacle(const struct kern_op *op)
+{
+    struct kern_epilogue epilogue;
+    for (uint32_t t = 0; op->epilogue && t <= op->input_count; t++)
+        if (op->tensors[t].type == DML_TENSOR_DATA_TYPE_FLOAT64)
+            return "there is no shader for it with an epilogue in this type";
+    return kern_epilogue_match(op, &support, &epilogue) ? NULL : "there is no shader for it with this epilogue";
+}
+
+uint32_t shader_epilogue_bytes(const struct kern_op *op)
+{
+    return op->epilogue ? SHADER_STEPS_MAX * sizeof(struct shader_step) : 0;
+}
+
+void shader_epilogue_add(const struct kern_op *op, struct shader_dispatch *out)
+{
+    struct kern_epilogue epilogue;
+    kern_epilogue_match(op, &support, &epilogue);
+    for (uint32_t i = 0; i < epilogue.count; i++)
+        out->constants[SHADER_STEPS_CONSTANT + i / 4] |= (uint32_t)epilogue.step[i].code << 8 * (i % 4);
+    if (epilogue.count)
+        out->constant_count = SHADER_STEPS_CONSTANT + 2;
+}
+
+/* An operand that lies as the result does needs no search for its place, nor does a single number. */
+static uint32_t place_of(const struct kern_view *view, const struct kern_view *result)
+{
+    bool alike = true, single = true;
+    for (uint32_t d = 0; d < result->rank; d++) {
+        if (result->sizes[d] == 1)
+            continue;
+        alike = alike && view->strides[d] == result->strides[d];
+        single = single && (view->strides[d] == 0 || view->sizes[d] == 1);
+    }
+    return single ? STEP_AT_FIRST : alike ? STEP_AT_RESULT : STEP_BY_NUMBER;
+}
+
+void shader_epilogue_write(const struct kern_op *op, struct shader_step *out)
+{
+    struct kern_epilogue epilogue;
+    kern_epilogue_match(op, &support, &epilogue);
+    for (uint32_t i = 0; i < epilogue.count; i++) {
+        const struct kern_epilogue_step *step = &epilogue.step[i];
+        out[i] = (struct shader_step){ step->p, step->q, -1, STEP_AT_FIRST };
+        if (!step->tensor)
+            continue;
+        out[i].tensor = (int)step->tensor;
+        out[i].place = place_of(&op->tensors[step->tensor], &op->tensors[op->input_count]);
+    }
+}

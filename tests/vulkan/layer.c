@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "layer.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+#include <vulkan/vk_layer.h>
+
+#define EXPORT   __attribute__((visibility("default")))
+#define KEYS_MAX 4096
+#define MODULES  256
+#define TRAILER  "anydml layer keys"
+
+static struct layer_control control;
+
+EXPORT struct layer_control *layer_control(void)
+{
+    return &control;
+}
+
+/* What comes after this layer: one instance and one device at a time are enough for tests. */
+static struct {
+    PFN_vkGetInstanceProcAddr instance_proc;
+    PFN_vkGetDeviceProcAddr device_proc;
+    VkInstance instance;
+    VkDevice device;
+} next;
+
+#define NEXT(name) ((PFN_##name)next.device_proc(next.device, #name))
+
+/* VK_SUCCESS: the call is to be made. */
+static VkResult enter(enum layer_call call)
+{
+    uint32_t number = ++control.calls[call].count, fail_at = control.calls[call].fail_at;
+    return fail_at && number >= fail_at ? (VkResult)control.calls[call].result : VK_SUCCESS;
+}
+
+/* ---- the pipeline cache: the driver's data, then keys of what is in it, then their number and TRAILER ---- */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t keys[KEYS_MAX];
+static uint32_t key_count;
+static struct {
+    VkShaderModule module;
+    uint64_t key;
+} modules[MODULES]; /* a ring */
+static uint32_t module_count;
+
+static uint64_t mix(uint64_t key, const void *data, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        key = (key ^ ((const uint8_t *)data)[i]) * UINT64_C(0x100000001b3);
+    return key;
+}
+
+static bool add_key(uint64_t key)
+{
+    for (uint32_t i = 0; i < key_count; i++)
+        if (keys[i] == key)
+            return false;
+    if (key_count < KEYS_MAX)
+        keys[key_count++] = key;
+    return true;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL create_cache(VkDevice device, const VkPipelineCacheCreateInfo *info,
+                                                   const VkAllocationCallbacks *allocator, VkPipelineCache *out)
+{
+    VkPipelineCacheCreateInfo inner = *info;
+    const char *end = (const char *)info->pInitialData + info->initialDataSize;
+    const size_t tail = sizeof(uint32_t) + sizeof(TRAILER);
+    key_count = 0;
+    if (info->initialDataSize >= tail && !memcmp(end - sizeof(TRAILER), TRAILER, sizeof(TRAILER))) {
+        memcpy(&key_count, end - tail, sizeof(key_count));
+        memcpy(keys, end - tail - key_count * sizeof(*keys), key_count * sizeof(*keys));
+        inner.initialDataSize -= tail + key_count * sizeof(*keys);
+    }
+    return NEXT(vkCreatePipelineCache)(device, &inner, allocator, out);
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL get_cache(VkDevice device, VkPipelineCache cache, size_t *size, void *data)
+{
+    size_t inner = 0;
+    const size_t tail = sizeof(uint32_t) + sizeof(TRAILER);
+    VkResult result = NEXT(vkGetPipelineCacheData)(device, cache, &inner, NULL);
+    if (result != VK_SUCCESS)
+        return result;
+    pthread_mutex_lock(&lock);
+    size_t whole = inner + key_count * sizeof(*keys) + tail;
+    if (data && *size < whole)
+        result = VK_INCOMPLETE;
+    if (data && result == VK_SUCCESS) {
+        result = NEXT(vkGetPipelineCacheData)(device, cache, &inner, data);
+        char *at = (char *)data + inner;
+        memcpy(at, keys, key_count * sizeof(*keys));
+        at += key_count * sizeof(*keys);
+        memcpy(at, &key_count, sizeof(key_count));
+        memcpy(at + sizeof(key_count), TRAILER, sizeof(TRAILER));
+        whole = inner + key_count * sizeof(*keys) + tail;
+    }
+    pthread_mutex_unlock(&lock);
+    *size = whole;
+    return result;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL create_module(VkDevice device, const VkShaderModuleCreateInfo *info,
+                                                    const VkAllocationCallbacks *allocator, VkShaderModule *out)
+{
+    VkResult result = NEXT(vkCreateShaderModule)(device, info, allocator, out);
+    pthread_mutex_lock(&lock);
+    modules[module_count % MODULES].module = *out;
+    modules[module_count++ % MODULES].key = mix(UINT64_C(0xcbf29ce484222325), info->pCode, info->codeSize);
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
+static uint64_t key_of(const VkComputePipelineCreateInfo *info)
+{
+    const VkSpecializationInfo *constants = info->stage.pSpecializationInfo;
+    uint64_t key = 0;
+    for (uint32_t i = 0; i < MODULES; i++)
+        if (modules[i].module == info->stage.module)
+            key = modules[i].key;
+    return constants ? mix(key, constants->pData, constants->dataSize) : key;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL create_pipelines(VkDevice device, VkPipelineCache cache, uint32_t count,
+                                                       const VkComputePipelineCreateInfo *infos,
+                                                       const VkAllocationCallbacks *allocator, VkPipeline *out)
+{
+    VkResult result = enter(LAYER_PIPELINE);
+    if (result != VK_SUCCESS)
+        return result;
+    uint32_t making = ++control.making;
+    for (uint32_t most = control.making_max; making > most;)
+        if (__atomic_compare_exchange_n((uint32_t *)&control.making_max, &most, making, false, __ATOMIC_SEQ_CST,
+                                        __ATOMIC_SEQ_CST))
+            break;
+    usleep(control.pipeline_us);
+    result = NEXT(vkCreateComputePipelines)(device, cache, count, infos, allocator, out);
+    pthread_mutex_lock(&lock);
+    for (uint32_t i = 0; i < count && result == VK_SUCCESS; i++)
+        control.compiled += add_key(key_of(&infos[i]));
+    pthread_mutex_unlock(&lock);
+    --control.making;
+    return result;
+}
+
+/* ---- the rest ---- */
+
+#define INTERCEPT(name, call, parameters, ...)                                                                         \
+    static VKAPI_ATTR VkResult VKAPI_CALL layer_##name parameters                                                      \
+    {                                                                                                                  \
+        VkResult result = enter(call);                                                                                 \
+        return result == VK_SUCCESS ? NEXT(name)(__VA_ARGS__) : result;                                                \
+    }
+INTERCEPT(vkQueueSubmit, LAYER_SUBMIT, (VkQueue queue, uint32_t count, const VkSubmitInfo *infos, VkFence fence), queue,
+          count, infos, fence)
+INTERCEPT(vkWaitSemaphores, LAYER_WAIT, (VkDevice device, const VkSemaphoreWaitInfo *info, uint64_t timeout), device,
+          info, timeout)
+INTERCEPT(vkGetSemaphoreCounterValue, LAYER_COUNTER, (VkDevice device, VkSemaphore semaphore, uint64_t *out), device,
+          semaphore, out)
+INTERCEPT(vkAllocateMemory, LAYER_ALLOCATE,
+          (VkDevice device, const VkMemoryAllocateInfo *info, const VkAllocationCallbacks *allocator,
+           VkDeviceMemory *out),
+          device, info, allocator, out)
+INTERCEPT(vkMapMemory, LAYER_MAP,
+          (VkDevice device, VkDeviceMemory memory, VkDeviceSize offset, VkDeviceSize size, VkMemoryMapFlags flags,
+           void **out),
+          device, memory, offset, size, flags, out)
+INTERCEPT(vkAllocateCommandBuffers, LAYER_COMMANDS,
+          (VkDevice device, const VkCommandBufferAllocateInfo *info, VkCommandBuffer *out), device, info, out)
+INTERCEPT(vkBeginCommandBuffer, LAYER_BEGIN, (VkCommandBuffer commands, const VkCommandBufferBeginInfo *info), commands,
+          info)
+INTERCEPT(vkEndCommandBuffer, LAYER_END, (VkCommandBuffer commands), commands)
+
+static void note_dispatch(uint64_t groups)
+{
+    ++control.calls[LAYER_DISPATCH].count;
+    if (groups > control.groups_max)
+        control.groups_max = groups;
+}
+
+static VKAPI_ATTR void VKAPI_CALL dispatch(VkCommandBuffer commands, uint32_t x, uint32_t y, uint32_t z)
+{
+    note_dispatch((uint64_t)x * y * z);
+    NEXT(vkCmdDispatch)(commands, x, y, z);
+}
+
+static PFN_vkVoidFunction find(const char *name);
+
+static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL device_proc(VkDevice device, const char *name)
+{
+    PFN_vkVoidFunction own = find(name);
+    return own ? own : next.device_proc(device, name);
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice physical, const VkDeviceCreateInfo *info,
+                                                    const VkAllocationCallbacks *allocator, VkDevice *out)
+{
+    VkLayerDeviceCreateInfo *chain = (VkLayerDeviceCreateInfo *)info->pNext;
+    while (chain->sType != VK_STRUCTURE_TYPE_LOADER_DEVICE_CREATE_INFO || chain->function != VK_LAYER_LINK_INFO)
+        chain = (VkLayerDeviceCreateInfo *)chain->pNext;
+    PFN_vkGetInstanceProcAddr instance_proc = chain->u.pLayerInfo->pfnNextGetInstanceProcAddr;
+    next.device_proc = chain->u.pLayerInfo->pfnNextGetDeviceProcAddr;
+    chain->u.pLayerInfo = chain->u.pLayerInfo->pNext;
+    VkResult result =
+        ((PFN_vkCreateDevice)instance_proc(next.instance, "vkCreateDevice"))(physical, info, allocator, out);
+    next.device = *out;
+    return result;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo *info,
+                                                      const VkAllocationCallbacks *allocator, VkInstance *out)
+{
+    VkLayerInstanceCreateInfo *chain = (VkLayerInstanceCreateInfo *)info->pNext;
+    while (chain->sType != VK_STRUCTURE_TYPE_LOADER_INSTANCE_CREATE_INFO || chain->function != VK_LAYER_LINK_INFO)
+        chain = (VkLayerInstanceCreateInfo *)chain->pNext;
+    next.instance_proc = chain->u.pLayerInfo->pfnNextGetInstanceProcAddr;
+    chain->u.pLayerInfo = chain->u.pLayerInfo->pNext;
+    VkResult result =
+        ((PFN_vkCreateInstance)next.instance_proc(VK_NULL_HANDLE, "vkCreateInstance"))(info, allocator, out);
+    next.instance = *out;
+    return result;
+}
+
+static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL instance_proc(VkInstance instance, const char *name)
+{
+    PFN_vkVoidFunction own = find(name);
+    return own ? own : next.instance_proc(instance, name);
+}
+
+#define ENTRY(name, function)                                                                                          \
+    {                                                                                                                  \
+        name, (PFN_vkVoidFunction)function                                                                             \
+    }
+static const struct {
+    const char *name;
+    PFN_vkVoidFunction function;
+} intercepted[] = {
+    ENTRY("vkGetInstanceProcAddr", instance_proc),
+    ENTRY("vkGetDeviceProcAddr", device_proc),
+    ENTRY("vkCreateInstance", create_instance),
+    ENTRY("vkCreateDevice", create_device),
+    ENTRY("vkCreatePipelineCache", create_cache),
+    ENTRY("vkGetPipelineCacheData", get_cache),
+    ENTRY("vkCreateShaderModule", create_module),
+    ENTRY("vkCreateComputePipelines", create_pipelines),
+    ENTRY("vkQueueSubmit", layer_vkQueueSubmit),
+    ENTRY("vkWaitSemaphores", layer_vkWaitSemaphores),
+    ENTRY("vkGetSemaphoreCounterValue", layer_vkGetSemaphoreCounterValue),
+    ENTRY("vkAllocateMemory", layer_vkAllocateMemory),
+    ENTRY("vkMapMemory", layer_vkMapMemory),
+    ENTRY("vkAllocateCommandBuffers", layer_vkAllocateCommandBuffers),
+    ENTRY("vkBeginCommandBuffer", layer_vkBeginCommandBuffer),
+    ENTRY("vkEndCommandBuffer", layer_vkEndCommandBuffer),
+    ENTRY("vkCmdDispatch", dispatch),
+};
+
+static PFN_vkVoidFunction find(const char *name)
+{
+    for (size_t i = 0; i < sizeof(intercepted) / sizeof(*intercepted); i++)
+        if (!strcmp(intercepted[i].name, name))
+            return intercepted[i].function;
+    return NULL;
+}
+
+EXPORT VKAPI_ATTR VkResult VKAPI_CALL vkNegotiateLoaderLayerInterfaceVersion(VkNegotiateLayerInterface *version)
+{
+    version->loaderLayerInterfaceVersion = 2;
+    version->pfnGetInstanceProcAddr = instance_proc;
+    version->pfnGetDeviceProcAddr = device_proc;
+    version->pfnGetPhysicalDeviceProcAddr = NULL;
+    return VK_SUCCESS;
+}

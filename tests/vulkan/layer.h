@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A Vulkan layer that counts, delays and fails calls of drivers, so that tests reach what healthy devices do not show.
+ * The Vulkan loader puts it before any driver where VK_LAYER_PATH and VK_INSTANCE_LAYERS name it; the test opens the
+ * library, too, and sets what it shall do. */
+#ifndef TESTS_VULKAN_LAYER_H
+#define TESTS_VULKAN_LAYER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The calls that it intercepts: they come to `control` before the driver. */
+enum layer_call {
+    LAYER_PIPELINE, /* vkCreateComputePipelines */
+    LAYER_SUBMIT,   /* vkQueueSubmit */
+    LAYER_WAIT,     /* vkWaitSemaphores */
+    LAYER_COUNTER,  /* vkGetSemaphoreCounterValue */
+    LAYER_ALLOCATE, /* vkAllocateMemory */
+    LAYER_MAP,      /* vkMapMemory */
+    LAYER_COMMANDS, /* vkAllocateCommandBuffers */
+    LAYER_BEGIN,    /* vkBeginCommandBuffer */
+    LAYER_END,      /* vkEndCommandBuffer */
+    LAYER_DISPATCH, /* vkCmdDispatch and vkCmdDispatchBase; cannot fail */
+    LAYER_CALLS
+};
+
+struct layer_control {
+    struct {
+        _Atomic uint32_t count;   /* calls so far */
+        _Atomic uint32_t fail_at; /* the call with this number, from 1, and all later ones fail; 0: none */
+        _Atomic int32_t result;   /* so */
+    } calls[LAYER_CALLS];
+    /* of LAYER_PIPELINE */
+    _Atomic uint32_t pipeline_us; /* that each takes longer */
+    _Atomic uint32_t making, making_max;
+    _Atomic uint32_t compiled;   /* pipelines that were not in the cache's initial data */
+    _Atomic uint64_t groups_max; /* of LAYER_DISPATCH: most workgroups at a time */
+};
+
+/* Exported by the library. */
+struct layer_control *layer_control(void);
+
+#endif
