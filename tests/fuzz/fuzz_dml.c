@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzzing of the whole way: operators and graphs described from bytes are created, compiled, bound and run, on the adapter
- * that ANYDML_TEST_ADAPTER names. A caller's mistake must be refused; nothing may crash, leak, hang, or touch memory outside what is bound.
+/* Fuzzing of the whole way: operators and graphs described from bytes are created, compiled, bound and run, on the
+ * adapter that ANYDML_TEST_ADAPTER names. A caller's mistake must be refused; nothing may crash, leak, hang, or touch
+ * memory outside what is bound.
  *
  * With -fsanitize=fuzzer this is a libFuzzer target (scripts/fuzz); without, a program that runs the files and folders
  * it is given, which is how the kept corpus is a test, or with --random SEED COUNT makes inputs of its own; in builds
@@ -49,7 +50,7 @@ struct arena {
 };
 
 static struct rig rig;
-static bool copies; /* arenas are copied to the device and back */
+static bool copies;        /* arenas are copied to the device and back */
 static uint32_t runs[512]; /* of each row of the schema, alone or in a graph */
 /* A persistent buffer lies in its own: owned inputs and what is made of them may not share a resource. */
 static struct arena arena, kept;
@@ -57,8 +58,7 @@ static struct arena arena, kept;
 static struct arena arena_create(void)
 {
     struct arena out = { .buffer = api_buffer(rig.d3d, D3D12_HEAP_TYPE_DEFAULT, ARENA_BYTES) };
-    out.host =
-        copies ? malloc(ARENA_BYTES) : (uint8_t *)(uintptr_t)ID3D12Resource_GetGPUVirtualAddress(out.buffer);
+    out.host = copies ? malloc(ARENA_BYTES) : (uint8_t *)(uintptr_t)ID3D12Resource_GetGPUVirtualAddress(out.buffer);
     need(out.host);
     memset(out.host, GAP_BYTE, ARENA_BYTES);
     return out;
