@@ -121,6 +121,58 @@ HRESULT WINAPI AnydmlVulkanCreateSharedBuffer(ID3D12Device *device, UINT64 size,
  * there, opens it. */
 HRESULT WINAPI AnydmlVulkanExportMemory(ID3D12Resource *resource, struct anydml_vulkan_memory *out);
 
+/* ---- fences (libd3d12) ---- */
+
+/* An ID3D12Fence whose value is that of a timeline semaphore, so that both sides wait for each other by the same
+ * numbers. semaphore: of the application's device; it must outlive the fence and the work that waits for it or signals
+ * it. VK_NULL_HANDLE: a new one of `value`, which lives as long as the fence. With a semaphore `value` is not read.
+ *
+ * GetCompletedValue, SetEventOnCompletion and the waits of queues see what anyone has signalled. ID3D12Fence::Signal is
+ * vkSignalSemaphore. ID3D12CommandQueue::Signal goes into the queue behind the work that it follows, and nothing waits
+ * on the host. ID3D12CommandQueue::Wait holds the queue's work back on the host until the value is reached: the VkQueue
+ * stays free meanwhile for what will signal it. On one VkQueue a program must not submit a wait for a value that AnyDML
+ * has yet to submit the signal of: that would never end.
+ * Values only grow, other than those of fences otherwise: a signal that is not greater than the semaphore's value and
+ * than those that this fence was signalled with before is refused (E_INVALIDARG; by queues with a message). After
+ * removal of the device the fence's value is UINT64_MAX and its waits end, but the semaphore is left as it is. */
+HRESULT WINAPI AnydmlVulkanCreateFence(ID3D12Device *device, VkSemaphore semaphore, UINT64 value, REFIID riid,
+                                       void **out);
+
+/* The semaphore of a fence that AnydmlVulkanCreateFence made; E_INVALIDARG for others, whose values live on the host.
+ */
+HRESULT WINAPI AnydmlVulkanGetSemaphore(ID3D12Fence *fence, VkSemaphore *out);
+
+/* ---- dispatches in the application's command buffers (libdirectml) ---- */
+
+/* What recorded dispatches do, for the barriers around them. */
+#define ANYDML_VULKAN_STAGES (VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT)
+#define ANYDML_VULKAN_READS  (VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_TRANSFER_READ_BIT)
+#define ANYDML_VULKAN_WRITES (VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT)
+
+/* IDMLCommandRecorder::RecordDispatch into a VkCommandBuffer of the application instead of a command list: a compiled
+ * operator, graph or operator initializer of a device over AnydmlVulkanCreateDevice's. Nothing is submitted.
+ *
+ * commands: recording, outside of a render pass, primary or secondary, of a pool of QueueFamily. Afterwards its compute
+ *     pipeline, push constants and compute descriptor sets are undefined; nothing else of its state changes.
+ * Barriers: within the dispatch they are set. Around it they are the caller's: before it, whatever wrote a bound buffer
+ *     to ANYDML_VULKAN_STAGES with READS | WRITES (outputs, temporary and persistent resources are written; what only
+ *     read them, needs an execution dependency); after it, ANYDML_VULKAN_STAGES with WRITES to whatever uses an output.
+ *     Dispatches that share a resource, be it the temporary one, need one between them, as does an initializer before
+ *     its operator.
+ * Bindings are taken now, those of DESCRIPTORS_VOLATILE operators from the descriptor heap. No descriptor heap needs to
+ *     be set, and the command buffer may be executed again, with the same buffers.
+ * Life: until the command buffer was executed for the last time (or is reset) the dispatchable and the bound resources
+ *     must live, and the binding table must live and not be Reset: it keeps what the commands need of memory. It keeps
+ *     it once for the same bindings, however often they are recorded.
+ * Order: an initializer counts as run once it is recorded; what needs one is refused before.
+ * Threads: as for RecordDispatch, with `commands` and its pool externally synchronised as Vulkan asks.
+ *
+ * E_INVALIDARG (an argument is NULL, of another device or table; a binding is missing, released or overlaps another):
+ * unlike RecordDispatch it leaves the device as it is. After another failure `commands` may have a part of the
+ * dispatch: do not submit it. */
+HRESULT STDMETHODCALLTYPE AnydmlVulkanRecordDispatch(IDMLCommandRecorder *recorder, VkCommandBuffer commands,
+                                                     IDMLDispatchable *dispatchable, IDMLBindingTable *bindings);
+
 #ifdef __cplusplus
 }
 #endif

@@ -2,10 +2,11 @@
 /* libd3d12's functions of anydml_vulkan.h: checks whose objects they get, and lets the adapter do the rest. */
 #include "d3d12/interop.h"
 
-#include "d3d12/objects.h"
+#include "d3d12/lists.h"
 
 #include "base/log.h"
 
+#include <stdio.h>
 #include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
@@ -42,8 +43,7 @@ EXPORT HRESULT AnydmlVulkanCreateDevice(const struct anydml_vulkan_device *desc,
     return refuse(hr, "AnydmlVulkanCreateDevice", "no memory");
 }
 
-/* Ours and on Vulkan, with *out cleared; else NULL and *hr. */
-static struct d3d_device *vulkan_device(ID3D12Device *iface, const char *method, void **out, HRESULT *hr)
+struct d3d_device *d3d_vulkan_device(ID3D12Device *iface, const char *method, void **out, HRESULT *hr)
 {
     if (out)
         *out = NULL;
@@ -71,7 +71,7 @@ EXPORT HRESULT AnydmlVulkanOpenBuffer(ID3D12Device *iface, const struct anydml_v
     char message[ADAPTER_MESSAGE_BYTES] = "";
     struct adapter_memory *memory = NULL;
     HRESULT hr;
-    struct d3d_device *device = vulkan_device(iface, method, out, &hr);
+    struct d3d_device *device = d3d_vulkan_device(iface, method, out, &hr);
     if (!device)
         return hr;
     hr = adapter_vulkan_interop.buffer_open(device->adapter, buffer, &memory, message);
@@ -87,7 +87,7 @@ EXPORT HRESULT AnydmlVulkanOpenMemory(ID3D12Device *iface, const struct anydml_v
     char message[ADAPTER_MESSAGE_BYTES] = "";
     struct adapter_memory *memory = NULL;
     HRESULT hr;
-    struct d3d_device *device = vulkan_device(iface, method, out, &hr);
+    struct d3d_device *device = d3d_vulkan_device(iface, method, out, &hr);
     if (!device)
         return hr;
     hr = adapter_vulkan_interop.memory_open(device->adapter, range, &memory, message);
@@ -105,7 +105,7 @@ EXPORT HRESULT AnydmlVulkanCreateSharedBuffer(ID3D12Device *iface, UINT64 size, 
     char message[ADAPTER_MESSAGE_BYTES] = "";
     struct adapter_memory *memory = NULL;
     HRESULT hr;
-    struct d3d_device *device = vulkan_device(iface, method, out, &hr);
+    struct d3d_device *device = d3d_vulkan_device(iface, method, out, &hr);
     if (!device)
         return hr;
     hr = adapter_vulkan_interop.memory_share(device->adapter, size, &memory, message);
@@ -152,4 +152,77 @@ EXPORT HRESULT AnydmlVulkanExportMemory(ID3D12Resource *iface, struct anydml_vul
     struct d3d_device *device = d3d_parent((void *)resource);
     hr = adapter_vulkan_interop.memory_export(device->adapter, resource->memory, out, message);
     return opened(device, method, message, hr);
+}
+
+/* ---- AnydmlDevice's part ---- */
+
+#define PRIVATE AnydmlDevice *iface
+
+AnydmlDeviceResolveBindings d3d_private_ResolveBindings;
+AnydmlDeviceRecordCommands d3d_private_RecordCommands;
+void d3d_private_DestroyRecorded(PRIVATE, struct adapter_recorded *recorded);
+
+/* Of slot i; it may be nothing. NULL, or what is wrong. */
+static const char *resolve_slot(struct d3d_device *device, const struct d3d_slots *slots, uint32_t i,
+                                struct adapter_binding *out)
+{
+    struct anydml_buffer bound = { 0 };
+    struct com_object *kept = NULL;
+    const char *error = NULL;
+    uint32_t index;
+    pthread_mutex_lock(&device->tables_lock);
+    if (slots->buffers && slots->buffers[i].resource_id) {
+        bound = slots->buffers[i];
+    } else {
+        const struct d3d_descriptor_heap *heap =
+            d3d_descriptors_find(device, slots->handle, slots->count, true, &index);
+        if (heap)
+            bound = (struct anydml_buffer){ heap->slots[index + i].resource_id, heap->slots[index + i].offset,
+                                            heap->slots[index + i].size };
+        else
+            error = "is in a descriptor heap that was released";
+    }
+    if (!error)
+        error = d3d_slot_resolve(device, &bound, out, &kept);
+    pthread_mutex_unlock(&device->tables_lock);
+    if (kept)
+        com_unref(kept);
+    return error;
+}
+
+HRESULT d3d_private_ResolveBindings(PRIVATE, D3D12_GPU_DESCRIPTOR_HANDLE handle, UINT count,
+                                    const struct anydml_buffer *buffers, struct adapter_binding *out, char *message)
+{
+    struct d3d_device *device = ((struct d3d_tear_off *)iface)->device;
+    const struct d3d_slots slots = { handle.ptr, count, buffers };
+    if (device->ops != &adapter_vulkan_ops || !adapter_vulkan_interop.adopted(device->adapter)) {
+        snprintf(message, ADAPTER_MESSAGE_BYTES, "the device is none of AnydmlVulkanCreateDevice's");
+        return DXGI_ERROR_UNSUPPORTED;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const char *error = resolve_slot(device, &slots, i, &out[i]);
+        if (!error)
+            continue;
+        snprintf(message, ADAPTER_MESSAGE_BYTES, "descriptor %u of bindings %s", i, error);
+        return E_INVALIDARG;
+    }
+    return S_OK;
+}
+
+HRESULT d3d_private_RecordCommands(PRIVATE, void *commands, struct adapter_dispatch *dispatch,
+                                   const struct adapter_binding *bindings, UINT count, struct adapter_recorded **io,
+                                   char *message)
+{
+    struct d3d_device *device = ((struct d3d_tear_off *)iface)->device;
+    HRESULT hr = dispatch->ops->check(dispatch, bindings, count, message);
+    if (FAILED(hr))
+        return hr;
+    *message = 0;
+    return adapter_vulkan_interop.record(device->adapter, commands, dispatch, bindings, count, io);
+}
+
+void d3d_private_DestroyRecorded(PRIVATE, struct adapter_recorded *recorded)
+{
+    if (recorded)
+        adapter_vulkan_interop.recorded_destroy(((struct d3d_tear_off *)iface)->device->adapter, recorded);
 }

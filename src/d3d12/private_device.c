@@ -9,6 +9,11 @@ static struct d3d_device *private_from(PRIVATE)
     return ((struct d3d_tear_off *)iface)->device;
 }
 
+/* interop.c */
+AnydmlDeviceResolveBindings d3d_private_ResolveBindings;
+AnydmlDeviceRecordCommands d3d_private_RecordCommands;
+void d3d_private_DestroyRecorded(PRIVATE, struct adapter_recorded *recorded);
+
 static uint32_t d3d_private_GetVersion(PRIVATE)
 {
     (void)iface;
@@ -157,4 +162,7 @@ const struct AnydmlDeviceVtbl d3d_private_device_vtbl = {
     .DestroyMemory = d3d_private_DestroyMemory,
     .WriteMemory = d3d_private_WriteMemory,
     .CreatePipelines = d3d_private_CreatePipelines,
+    .ResolveBindings = d3d_private_ResolveBindings,
+    .RecordCommands = d3d_private_RecordCommands,
+    .DestroyRecorded = d3d_private_DestroyRecorded,
 };

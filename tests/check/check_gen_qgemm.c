@@ -40,4 +40,14 @@ void check_gen_qgemm(struct check_rng *rng, struct check_case *out)
         check_epilogue(rng, out, &last);
     op->tensors[op->input_count] = last;
     out->norm_wise = true;
+    check_few(out, &last);
+    if (out->data[0] != CHECK_DATA_POSITIVE)
+        return;
+    /* Codes above most zero points, too: neither their products nor groups cancel. */
+    out->data[1] = CHECK_DATA_INSIDE;
+    out->index_limit[1] = nibbles ? 8 : 128;
+    if (op->u.qgemm.has_zero) {
+        out->data[3] = CHECK_DATA_INSIDE;
+        out->index_limit[3] = 2;
+    }
 }

@@ -200,8 +200,11 @@ static HRESULT vulkan_device_adopt(const struct anydml_vulkan_device *desc, stru
 /* ---- buffers and memory ---- */
 
 struct foreign {
-    struct vulkan_memory memory;          /* its `memory` NULL: the application's */
-    bool own_buffer;                      /* else the application's */
+    struct vulkan_memory memory;
+    bool own_buffer;       /* else the application's */
+    VkDeviceMemory handle; /* NULL: the application's */
+    uint64_t allocated;
+    uint32_t heap;
     struct anydml_vulkan_memory exported; /* of memory that can be; else AllocationSize is 0 */
 };
 
@@ -210,9 +213,9 @@ void vulkan_foreign_destroy(struct adapter_device *device, struct vulkan_memory 
     struct foreign *foreign = container_of(memory, struct foreign, memory);
     if (foreign->own_buffer)
         vk.vkDestroyBuffer(device->handle, memory->buffer, NULL);
-    vk.vkFreeMemory(device->handle, memory->memory, NULL);
-    if (memory->allocated)
-        atomic_fetch_sub(&device->used[memory->heap], memory->allocated);
+    vk.vkFreeMemory(device->handle, foreign->handle, NULL);
+    if (foreign->allocated)
+        atomic_fetch_sub(&device->used[foreign->heap], foreign->allocated);
     free(foreign);
 }
 
@@ -347,12 +350,12 @@ static HRESULT allocate(struct adapter_device *device, struct foreign *foreign, 
         .allocationSize = bytes,
         .memoryTypeIndex = type,
     };
-    HRESULT hr = vulkan_hresult(vk.vkAllocateMemory(device->handle, &info, NULL, &foreign->memory.memory));
+    HRESULT hr = vulkan_hresult(vk.vkAllocateMemory(device->handle, &info, NULL, &foreign->handle));
     if (FAILED(hr))
         return hr;
-    foreign->memory.allocated = bytes;
-    foreign->memory.heap = device->physical->memory.memoryTypes[type].heapIndex;
-    atomic_fetch_add(&device->used[foreign->memory.heap], bytes);
+    foreign->allocated = bytes;
+    foreign->heap = device->physical->memory.memoryTypes[type].heapIndex;
+    atomic_fetch_add(&device->used[foreign->heap], bytes);
     return S_OK;
 }
 
@@ -414,7 +417,7 @@ static HRESULT open_memory(struct adapter_device *device, struct foreign *foreig
                    ? hr
                    : invalid(message, "Fd %d is no memory of %llu bytes and type %u of this device", memory->Fd,
                              (unsigned long long)memory->AllocationSize, memory->MemoryType);
-    return bind_at(device, foreign, memory->Memory ? memory->Memory : foreign->memory.memory, memory->Offset, message);
+    return bind_at(device, foreign, memory->Memory ? memory->Memory : foreign->handle, memory->Offset, message);
 }
 
 static HRESULT vulkan_memory_open(struct adapter_device *device, const struct anydml_vulkan_memory *memory,
@@ -464,7 +467,7 @@ static HRESULT share_memory(struct adapter_device *device, struct foreign *forei
              ? allocate(device, foreign, &export, type, needs.size)
              : E_OUTOFMEMORY;
     if (SUCCEEDED(hr))
-        hr = bind_at(device, foreign, foreign->memory.memory, 0, message);
+        hr = bind_at(device, foreign, foreign->handle, 0, message);
     if (SUCCEEDED(hr))
         hr = vulkan_memory_zero(device, &foreign->memory);
     foreign->exported =
@@ -496,13 +499,79 @@ static HRESULT vulkan_memory_export(struct adapter_device *device, struct adapte
     if (!foreign || !foreign->exported.AllocationSize)
         return invalid(message, "resource is none that AnydmlVulkanCreateSharedBuffer made");
     VkMemoryGetFdInfoKHR info = { .sType = VK_STRUCTURE_TYPE_MEMORY_GET_FD_INFO_KHR,
-                                  .memory = base->memory,
+                                  .memory = foreign->handle,
                                   .handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT };
     struct anydml_vulkan_memory result = foreign->exported;
     HRESULT hr = vulkan_hresult(device->get_memory_fd(device->handle, &info, &result.Fd));
     if (SUCCEEDED(hr))
         *out = result;
     return hr;
+}
+
+/* ---- semaphores ---- */
+
+static HRESULT vulkan_semaphore_create(struct adapter_device *device, uint64_t value, VkSemaphore *out)
+{
+    VkSemaphoreTypeCreateInfo type = { .sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
+                                       .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE,
+                                       .initialValue = value };
+    VkSemaphoreCreateInfo info = { .sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, .pNext = &type };
+    return vulkan_hresult(vk.vkCreateSemaphore(device->handle, &info, NULL, out));
+}
+
+static void vulkan_semaphore_destroy(struct adapter_device *device, VkSemaphore semaphore)
+{
+    vk.vkDestroySemaphore(device->handle, semaphore, NULL);
+}
+
+static HRESULT vulkan_semaphore_value(struct adapter_device *device, VkSemaphore semaphore, uint64_t *out)
+{
+    return vulkan_hresult(vk.vkGetSemaphoreCounterValue(device->handle, semaphore, out));
+}
+
+static HRESULT vulkan_semaphore_signal(struct adapter_device *device, VkSemaphore semaphore, uint64_t value)
+{
+    VkSemaphoreSignalInfo info = { .sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO,
+                                   .semaphore = semaphore,
+                                   .value = value };
+    return vulkan_hresult(vk.vkSignalSemaphore(device->handle, &info));
+}
+
+static HRESULT vulkan_semaphore_wait(struct adapter_device *device, VkSemaphore semaphore, uint64_t value,
+                                     uint64_t nanoseconds)
+{
+    VkSemaphoreWaitInfo info = { .sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
+                                 .semaphoreCount = 1,
+                                 .pSemaphores = &semaphore,
+                                 .pValues = &value };
+    VkResult result = vk.vkWaitSemaphores(device->handle, &info, nanoseconds);
+    return result == VK_TIMEOUT ? S_FALSE : vulkan_hresult(result);
+}
+
+static HRESULT vulkan_queue_signal(struct adapter_queue *queue, VkSemaphore semaphore, uint64_t value)
+{
+    return vulkan_submit(queue->slot, VK_NULL_HANDLE, semaphore, value);
+}
+
+/* ---- the application's command buffers ---- */
+
+static bool vulkan_adopted(const struct adapter_device *device)
+{
+    return device->adopted;
+}
+
+/* Commands need nothing but what they name: *io stays NULL. */
+static HRESULT vulkan_record(struct adapter_device *device, VkCommandBuffer commands, struct adapter_dispatch *dispatch,
+                             const struct adapter_binding *bindings, uint32_t count, struct adapter_recorded **io)
+{
+    (void)io;
+    return vulkan_dispatch_record(device, commands, dispatch, bindings, count);
+}
+
+static void vulkan_recorded_destroy(struct adapter_device *device, struct adapter_recorded *recorded)
+{
+    (void)device;
+    (void)recorded;
 }
 
 const struct adapter_interop adapter_vulkan_interop = {
@@ -512,4 +581,13 @@ const struct adapter_interop adapter_vulkan_interop = {
     .memory_share = vulkan_memory_share,
     .memory_export = vulkan_memory_export,
     .buffer_get = vulkan_buffer_get,
+    .semaphore_create = vulkan_semaphore_create,
+    .semaphore_destroy = vulkan_semaphore_destroy,
+    .semaphore_value = vulkan_semaphore_value,
+    .semaphore_signal = vulkan_semaphore_signal,
+    .semaphore_wait = vulkan_semaphore_wait,
+    .queue_signal = vulkan_queue_signal,
+    .adopted = vulkan_adopted,
+    .record = vulkan_record,
+    .recorded_destroy = vulkan_recorded_destroy,
 };

@@ -48,6 +48,35 @@ DENSE_INLINE void attention_span(const struct kern_call *call, const struct atte
         *out_end = ((const int32_t *)call->data[in->end])[dense_offset(&call->op->tensors[in->end], &batch, 1)];
 }
 
+DENSE_INLINE void attention_add(void *scores, int64_t n, bool wide, float value)
+{
+    if (wide)
+        ((double *)scores)[n] += (double)value;
+    else
+        ((float *)scores)[n] += value;
+}
+
+/* Adds the filter to the scores, FLOAT32 or (wide) FLOAT64, of `count` keys from where[3] on that `keep` or the span
+ * masks for query where[2]. */
+DENSE_INLINE void attention_filter(const struct kern_call *call, const struct attention_inputs *in,
+                                   const uint32_t *where, uint32_t count, bool wide, void *scores)
+{
+    const struct kern_view *view = &call->op->tensors[in->keep];
+    const int32_t *keep = (const int32_t *)call->data[in->keep] + dense_offset(view, where, 4);
+    const int64_t step = view->sizes[3] > 1 ? view->strides[3] : 0;
+    const float filter = call->op->u.attention.filter;
+    int64_t start, end;
+    attention_span(call, in, where[0], &start, &end);
+    const int64_t low = BASE_MAX(0, BASE_MIN(start - where[3], count));
+    const int64_t high = BASE_MAX(low, BASE_MIN(end - where[3], count));
+    for (uint32_t n = 0; in->keep && n < count; n++)
+        attention_add(scores, n, wide, keep[n * step] ? 0 : filter);
+    for (int64_t n = 0; n < low; n++)
+        attention_add(scores, n, wide, filter);
+    for (int64_t n = high; n < count; n++)
+        attention_add(scores, n, wide, filter);
+}
+
 #define ATTENTION_ROWS 64  /* most rows of Q at once */
 #define ATTENTION_KEYS 128 /* most keys at once */
 #define ATTENTION_FEW  6   /* rows that are better not transposed */

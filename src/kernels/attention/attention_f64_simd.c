@@ -82,29 +82,16 @@ static void attention_f64_scores(const struct attention_f64 *a, const uint32_t *
 /* Scale and masks for the scores of one query. */
 static void attention_f64_mask(const struct attention_f64 *a, const uint32_t *at, uint32_t count, double *scores)
 {
-    const struct kern_attention *attention = &a->call->op->u.attention;
     const struct kern_view *t = a->call->op->tensors;
-    const double filter = (double)attention->filter, scale = (double)attention->scale;
-    int64_t start, end;
     for (uint32_t n = 0; n < count; n++)
-        scores[n] *= scale;
+        scores[n] *= (double)a->call->op->u.attention.scale;
     if (a->in.mask) {
         const double *mask = attention_f64_at(a, a->in.mask, at);
         const int64_t step = t[a->in.mask].sizes[3] > 1 ? t[a->in.mask].strides[3] : 0;
         for (uint32_t n = 0; n < count; n++)
             scores[n] += mask[n * step];
     }
-    attention_span(a->call, &a->in, at[0], &start, &end);
-    if (a->in.keep) { /* there is no span beside it */
-        const struct kern_view *view = &t[a->in.keep];
-        const int32_t *keep = (const int32_t *)a->call->data[a->in.keep] + dense_offset(view, at, 4);
-        const int64_t step = view->sizes[3] > 1 ? view->strides[3] : 0;
-        for (uint32_t n = 0; n < count; n++)
-            scores[n] += keep[n * step] ? 0 : filter;
-    } else if (a->in.start || a->in.end) {
-        for (uint32_t n = 0; n < count; n++)
-            scores[n] += n < start || n >= end ? filter : 0;
-    }
+    attention_filter(a->call, &a->in, at, count, true, scores);
 }
 
 /* Turns scores into weights; returns their sum. */

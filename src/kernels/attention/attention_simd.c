@@ -88,9 +88,9 @@ DENSE_INLINE void attention_product(uint32_t rows, uint32_t width, struct ukerne
         attention_strip(1, rows, t);
 }
 
-static void attention_load_row(const struct attention *a, uint32_t tensor, const struct kern_view *view,
-                               const uint32_t *at, uint32_t row, float *out)
+static void attention_load_row(const struct attention *a, uint32_t tensor, const uint32_t *at, uint32_t row, float *out)
 {
+    const struct kern_view *view = &a->call->op->tensors[tensor];
     uint32_t where[4] = { at[0], tensor ? at[1] / a->group : at[1], row };
     dense_load_row(a->call->data[tensor], dense_offset(view, where, 3), view->strides[3], view->type, view->sizes[3],
                    out);
@@ -123,32 +123,33 @@ DENSE_INLINE void attention_transpose(const float *rows, uint32_t length, uint32
 static void attention_load_queries(const struct attention *a, const uint32_t *at, uint32_t rows, bool transposed)
 {
     uint32_t length = (uint32_t)base_align_up(a->depth, 4);
-    vec scale = vec_set(a->call->op->u.attention.scale);
+    const uint32_t count = a->depth * (transposed ? a->row_step : rows);
+    const float scale = a->call->op->u.attention.scale;
+    float *q = a->q;
     for (uint32_t m = 0; m < rows; m++) {
         float *row = transposed ? a->rows4 + m % 4 * length : a->q + m * a->depth;
-        attention_load_row(a, 0, a->q_view, at, at[2] + m, row);
+        attention_load_row(a, 0, at, at[2] + m, row);
         if (transposed && (m % 4 == 3 || m + 1 == rows)) /* behind the last row: old ones, whose scores are not used */
             attention_transpose(a->rows4, length, a->depth, a->q + (m & ~3u), a->row_step, false);
     }
-    uint32_t count = a->depth * (transposed ? a->row_step : rows), i = 0;
-    for (; i + VEC <= count; i += VEC)
-        vec_store(a->q + i, vec_load(a->q + i) * scale);
-    for (; i < count; i++)
-        a->q[i] *= a->call->op->u.attention.scale;
+    for (uint32_t i = 0; i < count; i++)
+        q[i] *= scale;
 }
 
-/* Keys or values where they lie when the products can read them there, otherwise a copy. */
+/* Keys (tensor 1) or values (2) where they lie when the products can read them there, otherwise a copy. */
 static const float *attention_rows(const struct attention *a, uint32_t tensor, const uint32_t *at, uint32_t first,
-                                   uint32_t count, uint32_t length, float *copy, int64_t *out_row)
+                                   uint32_t count, int64_t *out_row)
 {
     const struct kern_view *view = &a->call->op->tensors[tensor];
+    const uint32_t length = tensor == 1 ? a->depth : a->width;
+    float *copy = tensor == 1 ? a->k : a->v;
     uint32_t where[4] = { at[0], at[1] / a->group, first };
     if (attention_in_place(view, length)) {
         *out_row = view->strides[2];
         return (const float *)a->call->data[tensor] + dense_offset(view, where, 3);
     }
     for (uint32_t n = 0; n < count; n++)
-        attention_load_row(a, tensor, view, at, first + n, copy + n * length);
+        attention_load_row(a, tensor, at, first + n, copy + n * length);
     *out_row = length;
     return copy;
 }
@@ -191,39 +192,20 @@ static void attention_dots(const struct attention *a, const uint32_t *at, uint32
     }
 }
 
-/* What the masks add to the scores of query where[2] and `count` keys from where[3] on. */
-static void attention_mask_row(const struct attention *a, const uint32_t *where, uint32_t count, float *out)
+/* What the masks add to the scores of query at[2] + m and `count` keys from `first` on: -infinity for those that do not
+ * exist for it. */
+static void attention_limit_row(const struct attention *a, const uint32_t *at, uint32_t m, uint32_t first,
+                                uint32_t count, float *out)
 {
-    const struct kern_view *mask = &a->call->op->tensors[a->in.mask], *keep = &a->call->op->tensors[a->in.keep];
-    float filter = a->call->op->u.attention.filter;
-    int64_t start, end;
+    const uint32_t where[4] = { at[0], at[1], at[2] + m, first };
+    const uint32_t keys = attention_keys(a->call, &a->in, at[0], at[2] + m);
+    const struct kern_view *mask = &a->call->op->tensors[a->in.mask];
     if (a->in.mask)
         dense_load_row(a->call->data[a->in.mask], dense_offset(mask, where, 4),
                        mask->sizes[3] > 1 ? mask->strides[3] : 0, mask->type, count, out);
     else
         memset(out, 0, count * sizeof(*out));
-    if (a->in.keep) {
-        const int32_t *kept = (const int32_t *)a->call->data[a->in.keep] + dense_offset(keep, where, 4);
-        int64_t step = keep->sizes[3] > 1 ? keep->strides[3] : 0;
-        for (uint32_t n = 0; n < count; n++)
-            out[n] += kept[n * step] ? 0 : filter;
-    }
-    attention_span(a->call, &a->in, where[0], &start, &end);
-    int64_t low = BASE_MAX(0, BASE_MIN(start - where[3], count));
-    int64_t high = BASE_MAX(low, BASE_MIN(end - where[3], count));
-    for (int64_t n = 0; n < low; n++)
-        out[n] += filter;
-    for (int64_t n = high; n < count; n++)
-        out[n] += filter;
-}
-
-/* The same, and -infinity for keys that do not exist for the query. */
-static void attention_limit_row(const struct attention *a, const uint32_t *at, uint32_t m, uint32_t first,
-                                uint32_t count, float *out)
-{
-    const uint32_t where[4] = { at[0], at[1], at[2] + m, first };
-    uint32_t keys = attention_keys(a->call, &a->in, at[0], at[2] + m);
-    attention_mask_row(a, where, count, out);
+    attention_filter(a->call, &a->in, where, count, false, out);
     for (uint32_t n = keys > first ? keys - first : 0; n < count; n++)
         out[n] = -INFINITY;
 }
@@ -309,16 +291,10 @@ static bool attention_weights(const struct attention *a, const uint32_t *at, uin
             any |= attention_soften_row(a, at, m, first, count);
         return any;
     }
-    const float *k = attention_rows(a, 1, at, first, count, a->depth, a->k, &row);
-    attention_product(count, (uint32_t)base_align_up(rows, VEC),
-                      (struct ukernel){ .depth = a->depth,
-                                        .a = k,
-                                        .a_row = row,
-                                        .a_step = 1,
-                                        .b = a->q,
-                                        .b_row = a->row_step,
-                                        .c = a->scores,
-                                        .c_row = a->row_step });
+    const float *k = attention_rows(a, 1, at, first, count, &row);
+    struct ukernel t = { .depth = a->depth, .a = k, .a_row = row, .a_step = 1, .b = a->q, .c = a->scores };
+    t.b_row = t.c_row = a->row_step;
+    attention_product(count, (uint32_t)base_align_up(rows, VEC), t);
     attention_mask_block(a, at, rows, first, count);
     for (uint32_t m = 0; m < rows; m += VEC)
         any |= attention_soften(a, m, count);
@@ -331,14 +307,13 @@ static void attention_block(const struct attention *a, const uint32_t *at, uint3
     if (!attention_weights(a, at, rows, first, count))
         return;
     int64_t row;
-    const float *v = attention_rows(a, 2, at, first, count, a->width, a->v, &row);
+    const float *v = attention_rows(a, 2, at, first, count, &row);
     for (uint32_t m = 0; m < rows; m++)
         for (uint32_t d = 0; a->shrink[m] != 1 && d < a->width; d += VEC)
             vec_store(a->sums + m * a->width + d, vec_load(a->sums + m * a->width + d) * vec_set(a->shrink[m]));
-    struct ukernel t = {
-        .depth = count, .a = a->scores, .b = v, .b_row = row, .c = a->sums, .c_row = a->width, .add = true
-    };
-    t.a_row = t.a_step = 1; /* one of them */
+    struct ukernel t = { .depth = count, .a = a->scores, .a_row = 1, .a_step = 1, .b = v, .b_row = row, .add = true };
+    t.c = a->sums;
+    t.c_row = a->width;
     if (attention_direct(a->k_view, rows)) {
         t.a_row = a->key_step;
         attention_product(rows, a->width, t);

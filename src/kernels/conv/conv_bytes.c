@@ -12,14 +12,6 @@
 #define CHANNELS_MIN 16 /* fewer leave most of a vector empty */
 #define LINES_BYTES  (256 * 1024)
 
-static bool same_everywhere(const struct kern_view *view, bool but_channels)
-{
-    bool result = true;
-    for (uint32_t d = 0; d < view->rank; d++)
-        result = result && (view->sizes[d] == 1 || view->strides[d] == 0 || (but_channels && d == 1));
-    return result;
-}
-
 static bool bytes_init(const struct kern_op *op, struct conv_bytes *c)
 {
     const struct kern_conv *conv = &op->u.conv;
@@ -28,11 +20,14 @@ static bool bytes_init(const struct kern_op *op, struct conv_bytes *c)
         !gemm_bytes(t[0].type) || t[1].type != DML_TENSOR_DATA_TYPE_INT8 || !conv_shape_init(op, &c->s) ||
         (conv->has_bias && t[2].type != DML_TENSOR_DATA_TYPE_INT32))
         return false;
-    if (!kern_epilogue_requantize(op, &c->how) || !same_everywhere(&t[c->how.scale], true) ||
-        (c->how.divisor && !same_everywhere(&t[c->how.divisor], false)) ||
-        (c->how.zero && !same_everywhere(&t[c->how.zero], false)))
+    if (!kern_epilogue_requantize(op, &c->how))
         return false;
     const struct kern_view *scale = &t[c->how.scale], *y = &t[op->input_count];
+    struct kern_view one = *scale; /* channel */
+    one.sizes[1] = 1;
+    if (!gemm_repeats(&one, one.rank) || (c->how.divisor && !gemm_repeats(&t[c->how.divisor], y->rank)) ||
+        (c->how.zero && !gemm_repeats(&t[c->how.zero], y->rank)))
+        return false;
     bool is_signed = y->type == DML_TENSOR_DATA_TYPE_INT8;
     c->scale_step = scale->sizes[1] > 1 ? scale->strides[1] : 0;
     c->flip = t[0].type == DML_TENSOR_DATA_TYPE_INT8 ? 0x80 : 0;
@@ -112,19 +107,13 @@ float conv_bytes_parameters(const struct kern_call *call, const struct conv_byte
 
 /* ---- pointwise ---- */
 
-static void pw_plan(const struct kern_op *op, struct kern_work *out)
+static uint64_t pw_plan(const struct kern_op *op, struct kern_work *out)
 {
     struct conv_pw_bytes p;
     conv_pw_bytes_init(op, &p);
     *out = (struct kern_work){ .units = p.blocks * p.panels };
     out->grain = dense_grain((uint64_t)BASE_MIN(p.block, p.pixels) * (p.k / CONV_BYTES_PACK + 8) * CONV_PW_BYTES_VECS);
     out->worker_scratch_bytes = p.tile_scratch + CONV_PW_BYTES_ROWS * ((uint64_t)p.k + CONV_BYTES_WIDTH);
-}
-
-static uint64_t pw_pack_bytes(const struct kern_op *op)
-{
-    struct conv_pw_bytes p;
-    conv_pw_bytes_init(op, &p);
     return (uint64_t)p.c.columns * (p.k + sizeof(int32_t));
 }
 
@@ -150,19 +139,13 @@ static void pw_pack(const struct kern_op *op, const int8_t *source, int8_t *to)
 
 /* ---- depthwise ---- */
 
-static void dw_plan(const struct kern_op *op, struct kern_work *out)
+static uint64_t dw_plan(const struct kern_op *op, struct kern_work *out)
 {
     struct conv_dw_bytes d;
     conv_dw_bytes_init(op, &d);
     *out = (struct kern_work){ .units = d.c.s.batch * (uint64_t)d.c.s.out[1] };
     out->grain = BASE_MAX(dense_grain((uint64_t)d.c.s.out[2] * d.blocks * (d.packs + 2) * 12), 2);
     out->worker_scratch_bytes = d.scratch;
-}
-
-static uint64_t dw_pack_bytes(const struct kern_op *op)
-{
-    struct conv_dw_bytes d;
-    conv_dw_bytes_init(op, &d);
     return (uint64_t)d.c.columns * (d.packs * CONV_BYTES_PACK + sizeof(int32_t));
 }
 
@@ -186,5 +169,5 @@ static void dw_pack(const struct kern_op *op, const int8_t *source, int8_t *to)
     }
 }
 
-KERN_PACKED_ROW(conv_pw_bytes_vnni, pw_plan(op, out), pw_pack_bytes(op), pw_pack(op, source, packed))
-KERN_PACKED_ROW(conv_dw_bytes_vnni, dw_plan(op, out), dw_pack_bytes(op), dw_pack(op, source, packed))
+KERN_PACKED_ROW(conv_pw_bytes_vnni, pw_plan(op, out), pw_pack(op, source, packed))
+KERN_PACKED_ROW(conv_dw_bytes_vnni, dw_plan(op, out), dw_pack(op, source, packed))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/conv/conv_bytes.h"
-#include "kernels/gemm/gemm.h"
 #include "kernels/gemm/quotient.h"
+#include "kernels/gemm/ukernel.h"
 
 /* ---- the epilogue ---- */
 
@@ -95,8 +95,8 @@ static __attribute__((noinline)) void pw_divide(const struct pw_tile *t, const s
     }
 }
 
-DENSE_INLINE void pw_multiply(const struct pw_tile *t, const struct finish *f, uint32_t rows, uint32_t vecs, bool flip,
-                              enum scaling scaling)
+DENSE_INLINE void pw_multiply(uint32_t rows, uint32_t vecs, bool flip, enum scaling scaling, const struct pw_tile *t,
+                              const struct finish *f)
 {
     const __m512i sign_bit = _mm512_set1_epi8((char)0x80);
     const uint8_t *x = t->x;
@@ -140,28 +140,20 @@ DENSE_INLINE void pw_multiply(const struct pw_tile *t, const struct finish *f, u
 /* Pixels of a tile by its vectors: as many as there are registers for. */
 static const uint32_t pw_rows[] = { 0, 14, 12, 8, 6 };
 
+DENSE_INLINE void pw_tile_of(uint32_t vecs, bool flip, const struct pw_tile *t, const struct finish *f)
+{
+    if (f->scaling == MULTIPLY)
+        pw_multiply(pw_rows[vecs], vecs, flip, MULTIPLY, t, f);
+    else
+        pw_multiply(pw_rows[vecs], vecs, flip, BY_INVERSE, t, f);
+}
+
 static void pw_tile(const struct pw_tile *t, const struct finish *f, uint32_t vecs, bool flip)
 {
-    switch (vecs * 4 + flip * 2 + (f->scaling == MULTIPLY)) {
-#define CASE(vecs, rows, flip)                                                                                         \
-    case vecs * 4 + flip * 2:                                                                                          \
-        pw_multiply(t, f, rows, vecs, flip, BY_INVERSE);                                                               \
-        break;                                                                                                         \
-    case vecs * 4 + flip * 2 + 1:                                                                                      \
-        pw_multiply(t, f, rows, vecs, flip, MULTIPLY);                                                                 \
-        break;
-        CASE(1, 14, false)
-        CASE(1, 14, true)
-        CASE(2, 12, false)
-        CASE(2, 12, true)
-        CASE(3, 8, false)
-        CASE(3, 8, true)
-        CASE(4, 6, false)
-        CASE(4, 6, true)
-#undef CASE
-    default:
-        break;
-    }
+    if (flip)
+        UKERNEL_BY_COUNT(vecs, CONV_PW_BYTES_VECS, pw_tile_of, true, t, f)
+    else
+        UKERNEL_BY_COUNT(vecs, CONV_PW_BYTES_VECS, pw_tile_of, false, t, f)
 }
 
 /* The last pixels of a block, as a whole tile in scratch memory. */
@@ -185,8 +177,8 @@ static void pw_rest(const struct conv_pw_bytes *p, const struct pw_tile *t, cons
 static void pw_unit(const struct kern_call *call, const struct conv_pw_bytes *p, const struct finish *f, uint64_t unit)
 {
     uint64_t block = unit / p->panels, first = block * p->block, end = BASE_MIN(first + p->block, p->pixels);
-    uint32_t panel = (uint32_t)(unit % p->panels), vec = p->vecs * panel / p->panels;
-    uint32_t vecs = p->vecs * (panel + 1) / p->panels - vec, column = vec * CONV_BYTES_LANES;
+    uint32_t panel = (uint32_t)(unit % p->panels), first_vec = p->vecs * panel / p->panels;
+    uint32_t vecs = p->vecs * (panel + 1) / p->panels - first_vec, column = first_vec * CONV_BYTES_LANES;
     uint32_t used = BASE_MIN(p->c.s.out_channels - column, vecs * CONV_BYTES_LANES), rows = pw_rows[vecs];
     char *scratch = call->worker_scratch;
     struct pw_tile t = { .x_step = p->x_step, .y_step = p->y_step, .packs = p->k / CONV_BYTES_PACK };
@@ -221,7 +213,6 @@ struct dw {
     const struct kern_call *call;
     struct conv_dw_bytes d;
     struct finish f;
-    uint8_t zero;                             /* what padding holds */
     int64_t held[CONV_DW_BYTES_WINDOW];       /* input row in each line, or -1 */
     const uint8_t *row[CONV_DW_BYTES_WINDOW]; /* lines under the window */
 };
@@ -367,11 +358,11 @@ void kern_conv_dw_bytes_vnni_run(const struct kern_call *call, uint64_t begin, u
     const struct conv_shape *s = &r.d.c.s;
     const uint64_t weights = (uint64_t)r.d.c.columns * r.d.packs * CONV_BYTES_PACK;
     int32_t *start = call->worker_scratch;
-    r.zero = (uint8_t)conv_x_zero(call) ^ r.d.c.flip;
+    const uint8_t padding = (uint8_t)conv_x_zero(call) ^ r.d.c.flip;
     float largest = conv_bytes_parameters(call, &r.d.c, (const int32_t *)((const char *)call->data[1] + weights), true,
                                           start, (float *)(start + r.d.c.columns));
     r.f = finish_of(call, &r.d.c, largest);
-    memset(dw_line(&r, 0), r.zero, r.d.line * ((uint64_t)s->kernel[1] + 1));
+    memset(dw_line(&r, 0), padding, r.d.line * ((uint64_t)s->kernel[1] + 1));
     memset(r.held, -1, sizeof(r.held));
     for (uint64_t unit = begin; unit < end; unit++) {
         int64_t n = (int64_t)unit / s->out[1], row = (int64_t)unit % s->out[1];

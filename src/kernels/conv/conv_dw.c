@@ -98,7 +98,7 @@ bool conv_dw_last_init(const struct kern_op *op, struct conv_dw_last *d)
     d->pitch = (int64_t)base_align_up(d->s.groups, LANES);
     d->weights = dense_take(&d->floats, (uint64_t)(op->packed_input == 2 ? 0 : d->taps * d->pitch), LANES);
     d->bias = dense_take(&d->floats, (uint64_t)(d->pitch), LANES);
-    d->epilogue = dense_take(&d->floats, (uint64_t)(0), LANES);
+    d->epilogue = d->floats;
     return d->taps * d->pitch <= INT32_MAX / (int64_t)sizeof(float);
 }
 
@@ -108,13 +108,14 @@ bool kern_conv_dw_last_f32_accepts(const struct kern_op *op)
     return conv_dw_last_init(op, &d);
 }
 
-static void last_plan(const struct kern_op *op, struct kern_work *out)
+static uint64_t last_plan(const struct kern_op *op, struct kern_work *out)
 {
     struct conv_dw_last d;
     conv_dw_last_init(op, &d);
     *out = (struct kern_work){ .units = (uint64_t)d.s.batch * (uint64_t)d.s.out[1] };
     out->grain = dense_grain((uint64_t)(d.taps * d.pitch / 4) * (uint64_t)d.s.out[2]);
     out->worker_scratch_bytes = (uint64_t)d.floats * sizeof(float) + (d.post ? dense_epilogue_bytes(op) : 0);
+    return (uint64_t)(d.taps * d.pitch) * sizeof(float);
 }
 
 void conv_dw_last_pack(const struct conv_dw_last *d, const float *source, float *packed)
@@ -128,13 +129,6 @@ void conv_dw_last_pack(const struct conv_dw_last *d, const float *source, float 
     }
 }
 
-static uint64_t last_pack_bytes(const struct kern_op *op)
-{
-    struct conv_dw_last d;
-    conv_dw_last_init(op, &d);
-    return (uint64_t)(d.taps * d.pitch) * sizeof(float);
-}
-
 static void last_pack(const struct kern_op *op, const void *source, void *packed)
 {
     struct conv_dw_last d;
@@ -142,6 +136,5 @@ static void last_pack(const struct kern_op *op, const void *source, void *packed
     conv_dw_last_pack(&d, source, packed);
 }
 
-#define ROW(isa)                                                                                                       \
-    KERN_PACKED_ROW(conv_dw_last_f32_##isa, last_plan(op, out), last_pack_bytes(op), last_pack(op, source, packed))
+#define ROW(isa) KERN_PACKED_ROW(conv_dw_last_f32_##isa, last_plan(op, out), last_pack(op, source, packed))
 KERN_EACH_ISA(ROW)

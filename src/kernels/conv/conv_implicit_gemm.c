@@ -65,7 +65,7 @@ static void blocks_init(const struct blocked_gemm_isa *isa, const struct kern_op
     g->epilogue = dense_take(&g->bytes, dense_epilogue_bytes(op), 64);
 }
 
-void blocked_conv_plan(const struct blocked_gemm_isa *isa, const struct kern_op *op, struct kern_work *out)
+uint64_t blocked_conv_plan(const struct blocked_gemm_isa *isa, const struct kern_op *op, struct kern_work *out)
 {
     struct conv_blocks g;
     blocks_init(isa, op, &g);
@@ -73,6 +73,7 @@ void blocked_conv_plan(const struct blocked_gemm_isa *isa, const struct kern_op 
     *out = (struct kern_work){ .units = g.s.batch * g.s.groups * g.boxes * g.row_blocks };
     out->grain = dense_grain(cost);
     out->worker_scratch_bytes = g.bytes;
+    return g.s.out_channels * (g.packs * isa->pack_bytes + sizeof(int32_t));
 }
 
 /* ---- weights ---- */
@@ -92,13 +93,6 @@ static int32_t weights_row(const struct blocked_gemm_isa *isa, const struct kern
         sum += blocked_gemm_row(isa, &line, s->in_group, false, row + tap * g->channel_packs * isa->pack_bytes);
     }
     return sum;
-}
-
-uint64_t blocked_conv_pack_bytes(const struct blocked_gemm_isa *isa, const struct kern_op *op)
-{
-    struct conv_blocks g;
-    blocks_init(isa, op, &g);
-    return g.s.out_channels * (g.packs * isa->pack_bytes + sizeof(int32_t));
 }
 
 /* All rows, then the sums of each. */
@@ -156,26 +150,13 @@ static void image_line(const struct conv_unit *u, uint64_t channel, int64_t at, 
 {
     const struct blocked_gemm_isa *isa = u->isa;
     const struct conv_shape *s = &u->g.s;
-    DML_TENSOR_DATA_TYPE type = u->call->op->tensors[0].type;
-    if (!isa->integers) {
-        struct blocked_gemm_line line = { u->call->data[0], at, s->x[4], type };
+    const struct blocked_gemm_line line = { u->call->data[0], at, s->x[4], u->call->op->tensors[0].type };
+    const struct blocked_gemm_rows rows = { line, s->x[1], count };
+    if (isa->integers)
+        blocked_gemm_interleave(isa, &rows, (uint32_t)BASE_MIN(s->in_group - channel, isa->k_pack), count,
+                                (uint8_t *)u->scratch + u->g.line, out);
+    else
         blocked_gemm_load(isa, &line, count, out);
-        return;
-    }
-    uint8_t flip = blocked_gemm_flip(isa, type, true), *buffer = (uint8_t *)u->scratch + u->g.line;
-    const uint8_t *lines[4], *data = (const uint8_t *)u->call->data[0] + at;
-    for (uint32_t i = 0; i < isa->k_pack; i++, buffer += u->g.most[1] * u->g.most[2]) {
-        const uint8_t *in = data + i * s->x[1];
-        lines[i] = buffer;
-        if (channel + i >= s->in_group)
-            memset(buffer, flip, count); /* 0 once its sign bit is flipped */
-        else if (s->x[4] == 1)
-            lines[i] = in;
-        else
-            for (uint64_t x = 0; x < count; x++)
-                buffer[x] = in[(int64_t)x * s->x[4]];
-    }
-    isa->integers->interleave(isa->k_pack, lines, count, flip, type == DML_TENSOR_DATA_TYPE_INT8, out);
 }
 
 static uint64_t image_plane(const struct conv_unit *u)
@@ -247,6 +228,7 @@ static uint32_t tap_runs(const struct conv_unit *u, uint64_t tap, int64_t first,
     const struct conv_shape *s = &u->g.s;
     int64_t k0 = (int64_t)tap / s->kernel[2] / s->kernel[1], k1 = (int64_t)tap / s->kernel[2] % s->kernel[1];
     int64_t offset = (int64_t)tap % s->kernel[2] * s->dilation[2] - s->pad[2];
+    struct conv_run next = { -1, -1, 0 };
     uint32_t count = 0;
     *covered = 0;
     for (int64_t column = 0, width; column < columns; column += width) {
@@ -270,8 +252,8 @@ static uint32_t tap_runs(const struct conv_unit *u, uint64_t tap, int64_t first,
         if (run->count <= 0)
             continue;
         *covered += run->count;
-        bool follows = count && !s->transposed && run[-1].to + run[-1].count == run->to &&
-                       run[-1].from + run[-1].count == run->from;
+        bool follows = !s->transposed && run->to == next.to && run->from == next.from;
+        next = (struct conv_run){ run->to + run->count, run->from + run->count, 0 };
         if (follows)
             run[-1].count += run->count;
         else

@@ -43,8 +43,7 @@ bool conv_pw_init(const struct kern_op *op, uint32_t rows, uint32_t lanes, struc
 /* false when the epilogue is anything else. */
 bool conv_pw_epilogue(const struct kern_op *op, struct conv_pw_epilogue *out);
 
-/* The distance from pixel to pixel when channels lie together and pixels are evenly spaced; conv_pw_pixels: of FLOAT32.
- */
+/* The distance between pixels when channels lie together and pixels are evenly spaced; conv_pw_pixels: of FLOAT32. */
 bool conv_pixels(const struct kern_view *view, int64_t *out_step);
 bool conv_pw_pixels(const struct kern_view *view, int64_t *out_step);
 
@@ -149,8 +148,7 @@ struct conv_up {
     bool copies;         /* X is brought into pixels or planes first */
     int64_t rows, bands; /* input rows of a band; bands of an image */
     int64_t pitch;       /* pixels of a band, whole vectors */
-    /* Planes: output rows (of a channel, of a kernel row) that are made at once, tiles of their results, such groups.
-     */
+    /* Planes: output rows (of a channel, of a kernel row) made at once, tiles of their results, such groups. */
     int64_t lines, tiles, groups;
     int64_t width, panels; /* last: columns of a panel; panels of a kernel row */
     int64_t columns;       /* all results of a pixel, whole tiles or panels */

@@ -119,26 +119,15 @@ double kern_conv_pw_cost(const struct kern_op *op)
     return conv_pw_init(op, 1, 1, &p) ? pointwise_cost(&p) : INFINITY;
 }
 
-static uint64_t padded_columns(const struct conv_pw *p, uint32_t lanes)
-{
-    return (uint64_t)p->panels * CONV_PW_VECS * lanes;
-}
-
 /* Units are vectors of a tile: block by block, there panel by panel. Who has the first of a panel's does the others. */
-static void conv_pw_plan(const struct kern_op *op, uint32_t rows, uint32_t lanes, struct kern_work *out)
+static uint64_t conv_pw_plan(const struct kern_op *op, uint32_t rows, uint32_t lanes, struct kern_work *out)
 {
     struct conv_pw p;
     conv_pw_init(op, rows, lanes, &p);
     *out = (struct kern_work){ .units = p.tiles * p.vecs };
     out->grain = dense_grain((uint64_t)p.k * rows);
-    out->worker_scratch_bytes = padded_columns(&p, lanes) * sizeof(float);
-}
-
-static uint64_t conv_pw_pack_bytes(const struct kern_op *op, uint32_t lanes)
-{
-    struct conv_pw p;
-    conv_pw_init(op, 1, lanes, &p);
-    return padded_columns(&p, lanes) * p.k * sizeof(float);
+    out->worker_scratch_bytes = (uint64_t)p.panels * CONV_PW_VECS * lanes * sizeof(float);
+    return out->worker_scratch_bytes * p.k;
 }
 
 /* Zeros behind the last column. */
@@ -154,6 +143,5 @@ static void conv_pw_pack(const struct kern_op *op, uint32_t lanes, const float *
 
 #define ROW(isa)                                                                                                       \
     KERN_PACKED_ROW(conv_pw_f32_##isa, conv_pw_plan(op, CONV_PW_ROWS_##isa, CONV_PW_LANES_##isa, out),                 \
-                    conv_pw_pack_bytes(op, CONV_PW_LANES_##isa),                                                       \
                     conv_pw_pack(op, CONV_PW_LANES_##isa, source, packed))
 KERN_EACH_ISA(ROW)

@@ -122,4 +122,20 @@ static void conv_pw_tile(const struct conv_pw_tile *t, uint32_t rows)
         UKERNEL_BY_COUNT(rows, CONV_PW_ROWS, conv_pw_multiply, t, 1)
 }
 
+/* As few tiles as `pixels` take, of about the same height: of `parts` such runs that share B this is number `part`. */
+DENSE_INLINE void conv_pw_tiles(struct conv_pw_tile t, uint64_t pixels, const float *next, uint32_t part,
+                                uint32_t parts)
+{
+    const uint32_t tiles = (uint32_t)((pixels + CONV_PW_ROWS - 1) / CONV_PW_ROWS);
+    for (uint32_t tile = 0; tile < tiles; tile++) {
+        const uint32_t rows = (uint32_t)(pixels * (tile + 1) / tiles - pixels * tile / tiles);
+        conv_pw_fetch(&t, next, part * tiles + tile, parts * tiles);
+        conv_pw_tile(&t, rows);
+        t.a += rows * t.a_step;
+        t.y += rows * t.y_step;
+        for (uint32_t i = 0; i < t.epilogue->post.count; i++)
+            t.added[i] += t.epilogue->post.step[i].tensor ? rows * t.epilogue->step[i] : 0;
+    }
+}
+
 #endif

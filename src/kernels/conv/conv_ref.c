@@ -63,95 +63,55 @@ void kern_conv_any_ref_plan(const struct kern_op *op, const void *state, uint32_
     out->worker_scratch_bytes = (uint64_t)s.out[2] * sizeof(double);
 }
 
-struct conv_line {
-    const void *x, *w;
-    int64_t x_at, w_at;    /* elements */
-    double x_zero, w_zero; /* of integers, whose sums are exact in double, too */
-    double *sums;
-};
-
-/* All taps along the last dimension of one input row. */
-DENSE_INLINE void conv_taps(const struct conv_shape *s, const struct conv_line *line, DML_TENSOR_DATA_TYPE x_type,
-                            DML_TENSOR_DATA_TYPE w_type)
+/* The sum of an element of the output: at = batch, channel, place. zeros: of X and W; sums of integers are exact in
+ * double, too. */
+DENSE_INLINE double conv_sum(const struct kern_call *call, const struct conv_shape *s, const int64_t *at,
+                             const double *zeros, DML_TENSOR_DATA_TYPE x_type, DML_TENSOR_DATA_TYPE w_type)
 {
-    for (int64_t k = 0; k < s->kernel[2]; k++) {
-        int64_t tap = s->flip ? s->kernel[2] - 1 - k : k, begin, end;
-        int64_t offset = k * s->dilation[2] - s->pad[2], stride = s->stride[2], step = s->x[4];
-        double w = dense_load(line->w, line->w_at + tap * s->w[4], w_type) - line->w_zero;
-        if (s->transposed) {
-            conv_range(s->in[2], stride, offset, s->out[2], &begin, &end);
-            for (int64_t i = begin; i < end; i++)
-                line->sums[i * stride + offset] +=
-                    w * (dense_load(line->x, line->x_at + i * step, x_type) - line->x_zero);
-        } else {
-            conv_range(s->out[2], stride, offset, s->in[2], &begin, &end);
-            for (int64_t i = begin; i < end; i++)
-                line->sums[i] +=
-                    w * (dense_load(line->x, line->x_at + (i * stride + offset) * step, x_type) - line->x_zero);
+    const int64_t group = at[1] / s->out_group, within = at[1] % s->out_group, taps = s->kernel[1] * s->kernel[2];
+    const int64_t x_step = s->x[1], w_step = s->w[s->transposed ? 0 : 1];
+    double sum = 0;
+    for (int64_t tap = 0; tap < s->kernel[0] * taps; tap++) {
+        const int64_t k[] = { tap / taps, tap / s->kernel[2] % s->kernel[1], tap % s->kernel[2] };
+        int64_t x = at[0] * s->x[0] + group * s->in_group * x_step;
+        int64_t w = s->transposed ? group * s->in_group * w_step + within * s->w[1] : at[1] * s->w[0];
+        bool inside = true;
+        for (uint32_t d = 0; d < 3; d++) {
+            const int64_t from = conv_tap(s, d, at[2 + d], k[d]);
+            inside = inside && from >= 0;
+            x += from * s->x[2 + d];
+            w += (s->flip ? s->kernel[d] - 1 - k[d] : k[d]) * s->w[2 + d];
         }
+        for (int64_t c = 0; inside && c < s->in_group; c++)
+            sum += (dense_load(call->data[1], w + c * w_step, w_type) - zeros[1]) *
+                   (dense_load(call->data[0], x + c * x_step, x_type) - zeros[0]);
     }
-}
-
-/* at = batch, output channel and the two outer spatial positions of the output row. */
-DENSE_INLINE void conv_channel(const struct conv_shape *s, const struct conv_line *from, const int64_t *at,
-                               DML_TENSOR_DATA_TYPE x_type, DML_TENSOR_DATA_TYPE w_type)
-{
-    struct conv_line line = *from;
-    for (int64_t outer = 0; outer < s->kernel[0] * s->kernel[1]; outer++) {
-        int64_t k0 = outer / s->kernel[1], k1 = outer % s->kernel[1];
-        int64_t i0 = conv_tap(s, 0, at[2], k0), i1 = conv_tap(s, 1, at[3], k1);
-        if (i0 < 0 || i1 < 0)
-            continue;
-        if (s->flip) {
-            k0 = s->kernel[0] - 1 - k0;
-            k1 = s->kernel[1] - 1 - k1;
-        }
-        line.x_at = from->x_at + i0 * s->x[2] + i1 * s->x[3];
-        line.w_at = from->w_at + k0 * s->w[2] + k1 * s->w[3];
-        conv_taps(s, &line, x_type, w_type);
-    }
-}
-
-DENSE_INLINE void conv_row(const struct kern_call *call, const struct conv_shape *s, const int64_t *at, double *sums,
-                           DML_TENSOR_DATA_TYPE x_type, DML_TENSOR_DATA_TYPE w_type)
-{
-    const struct kern_conv *conv = &call->op->u.conv;
-    const uint32_t o[KERN_RANK_MAX] = { 0, (uint32_t)at[1] };
-    struct conv_line line = { .x = call->data[0], .w = call->data[1], .sums = sums };
-    line.x_zero = conv_x_zero(call);
-    line.w_zero = gemm_zero(call, conv->has_w_zero, 2u + conv->has_bias + conv->has_x_zero, o);
-    int64_t group = at[1] / s->out_group, within = at[1] % s->out_group;
-    double bias = 0;
-    if (conv->has_bias)
-        bias = dense_load(call->data[2], at[1] * s->bias, call->op->tensors[2].type);
-    for (int64_t i = 0; i < s->out[2]; i++)
-        sums[i] = bias;
-    for (int64_t c = 0; c < s->in_group; c++) {
-        int64_t channel = group * s->in_group + c;
-        line.x_at = at[0] * s->x[0] + channel * s->x[1];
-        line.w_at = s->transposed ? channel * s->w[0] + within * s->w[1] : at[1] * s->w[0] + c * s->w[1];
-        conv_channel(s, &line, at, x_type, w_type);
-    }
-    for (int64_t i = 0; conv->integer && i < s->out[2]; i++)
-        sums[i] = (int32_t)(uint32_t)(int64_t)sums[i];
+    return sum;
 }
 
 DENSE_INLINE void conv_rows(const struct kern_call *call, uint64_t begin, uint64_t end, DML_TENSOR_DATA_TYPE x_type,
                             DML_TENSOR_DATA_TYPE w_type)
 {
+    const struct kern_conv *conv = &call->op->u.conv;
     const struct kern_view *y = &call->op->tensors[call->op->input_count];
+    double *sums = call->worker_scratch;
     struct conv_shape s;
     conv_shape_init(call->op, &s);
     for (uint64_t row = begin; row < end; row++) {
         uint32_t at[KERN_RANK_MAX];
-        int64_t where[4] = { 0 };
+        int64_t where[5] = { 0 };
         dense_row_at(y, row, at);
-        where[0] = at[0];
-        where[1] = at[1];
-        for (uint32_t d = 2; d + 1 < y->rank; d++)
-            where[d + 5 - y->rank] = at[d];
-        conv_row(call, &s, where, call->worker_scratch, x_type, w_type);
-        dense_finish(call, at, (uint32_t)s.out[2], call->worker_scratch);
+        for (uint32_t d = 0; d + 1 < y->rank; d++)
+            where[d < 2 ? d : d + 5 - y->rank] = at[d];
+        const uint32_t o[KERN_RANK_MAX] = { 0, at[1] };
+        const double zeros[] = { conv_x_zero(call),
+                                 gemm_zero(call, conv->has_w_zero, 2u + conv->has_bias + conv->has_x_zero, o) };
+        const double bias = conv->has_bias ? dense_load(call->data[2], at[1] * s.bias, call->op->tensors[2].type) : 0;
+        for (; where[4] < s.out[2]; where[4]++) {
+            const double sum = bias + conv_sum(call, &s, where, zeros, x_type, w_type);
+            sums[where[4]] = conv->integer ? (int32_t)(uint32_t)(int64_t)sum : sum;
+        }
+        dense_finish(call, at, (uint32_t)s.out[2], sums);
     }
 }
 

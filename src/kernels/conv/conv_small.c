@@ -60,7 +60,7 @@ bool conv_small_cin_init(const struct kern_op *op, struct conv_small_cin *f)
         &f->floats, (uint64_t)(f->direct ? 0 : (s->out[2] + CONV_SMALL_CIN_LANES) * 2 * CONV_SMALL_CIN_LANES), 16);
     f->weights =
         dense_take(&f->floats, (uint64_t)(op->packed_input == 2 ? 0 : f->blocks * f->taps * CONV_SMALL_CIN_LANES), 16);
-    f->epilogue = dense_take(&f->floats, (uint64_t)(0), 16);
+    f->epilogue = f->floats;
     return f->in_rows * row <= IMAGE_MAX;
 }
 
@@ -70,13 +70,14 @@ bool kern_conv_small_cin_f32_accepts(const struct kern_op *op)
     return conv_small_cin_init(op, &f);
 }
 
-static void plan(const struct kern_op *op, struct kern_work *out)
+static uint64_t plan(const struct kern_op *op, struct kern_work *out)
 {
     struct conv_small_cin f;
     conv_small_cin_init(op, &f);
     *out = (struct kern_work){ .units = f.s.batch * (uint64_t)f.bands };
     out->grain = dense_grain((uint64_t)(f.taps * f.blocks * f.rows * f.s.out[2]));
     out->worker_scratch_bytes = (uint64_t)f.floats * sizeof(float) + (f.post ? dense_epilogue_bytes(op) : 0);
+    return (uint64_t)(f.blocks * f.taps) * CONV_SMALL_CIN_LANES * sizeof(float);
 }
 
 void conv_small_cin_pack(const struct conv_small_cin *f, const float *source, float *packed)
@@ -95,13 +96,6 @@ void conv_small_cin_pack(const struct conv_small_cin *f, const float *source, fl
     }
 }
 
-static uint64_t pack_bytes(const struct kern_op *op)
-{
-    struct conv_small_cin f;
-    conv_small_cin_init(op, &f);
-    return (uint64_t)(f.blocks * f.taps) * CONV_SMALL_CIN_LANES * sizeof(float);
-}
-
 static void pack(const struct kern_op *op, const void *source, void *packed)
 {
     struct conv_small_cin f;
@@ -110,7 +104,7 @@ static void pack(const struct kern_op *op, const void *source, void *packed)
 }
 
 /* Every instruction set cuts and packs in the same way. */
-#define ROW(isa) KERN_PACKED_ROW(conv_small_cin_f32_##isa, plan(op, out), pack_bytes(op), pack(op, source, packed))
+#define ROW(isa) KERN_PACKED_ROW(conv_small_cin_f32_##isa, plan(op, out), pack(op, source, packed))
 KERN_EACH_ISA(ROW)
 
 /* ---- few output channels ---- */

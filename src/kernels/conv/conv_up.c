@@ -83,7 +83,7 @@ bool conv_up_init(const struct kern_op *op, uint32_t lanes, struct conv_up *u)
     u->sums = dense_take(&u->floats, (uint64_t)(u->last ? 0 : u->tiles * CONV_UP_ROWS * u->pitch), 16);
     u->line = dense_take(&u->floats, (uint64_t)(u->last ? 0 : s->out[2]), 16);
     u->weights = dense_take(&u->floats, (uint64_t)(op->packed_input == 2 ? 0 : u->columns * s->in_channels), 16);
-    u->epilogue = dense_take(&u->floats, (uint64_t)(0), 16);
+    u->epilogue = u->floats;
     return true;
 }
 
@@ -130,19 +130,13 @@ bool kern_conv_up_f32_accepts(const struct kern_op *op)
     return conv_up_init(op, 1, &u);
 }
 
-static void plan(const struct kern_op *op, uint32_t lanes, struct kern_work *out)
+static uint64_t plan(const struct kern_op *op, uint32_t lanes, struct kern_work *out)
 {
     struct conv_up u;
     conv_up_init(op, lanes, &u);
     *out = (struct kern_work){ .units = u.s.batch * (uint64_t)u.bands };
     out->grain = dense_grain((uint64_t)(u.columns * u.s.in_channels * u.pitch / 8));
     out->worker_scratch_bytes = (uint64_t)u.floats * sizeof(float) + (u.last ? 0 : dense_epilogue_bytes(op));
-}
-
-static uint64_t pack_bytes(const struct kern_op *op, uint32_t lanes)
-{
-    struct conv_up u;
-    conv_up_init(op, lanes, &u);
     return (uint64_t)(u.columns * u.s.in_channels) * sizeof(float);
 }
 
@@ -154,6 +148,6 @@ static void pack(const struct kern_op *op, uint32_t lanes, const void *source, f
 }
 
 #define ROW(isa)                                                                                                       \
-    KERN_PACKED_ROW(conv_up_f32_##isa, plan(op, CONV_PW_LANES_##isa, out), pack_bytes(op, CONV_PW_LANES_##isa),        \
+    KERN_PACKED_ROW(conv_up_f32_##isa, plan(op, CONV_PW_LANES_##isa, out),                                             \
                     pack(op, CONV_PW_LANES_##isa, source, packed))
 KERN_EACH_ISA(ROW)

@@ -2,9 +2,6 @@
 /* The transposed convolution of struct conv_up (conv_plans.h). */
 #include "kernels/core/isa.h"
 #include "kernels/conv/conv_pw_tile.h"
-#include "kernels/conv/conv_plans.h"
-#include "kernels/gemm/ukernel.h"
-#include "kernels/vec/vec.h"
 
 #if VEC == 8
 #define UP_VECS 3
@@ -139,19 +136,6 @@ static void up_load_pixels(const struct up_run *r, int64_t n, int64_t first, int
                        s->x[1], r->call->op->tensors[0].type, s->in_channels, r->image + i * s->in_channels);
 }
 
-/* Columns from `column` on of kernel row k, for one row of pixels. */
-static void up_pixel_row(const struct up_run *r, struct conv_pw_tile t, const float *x, float *y)
-{
-    const int64_t width = r->u.s.in[2], tiles = (width + CONV_PW_ROWS - 1) / CONV_PW_ROWS;
-    for (int64_t tile = 0; tile < tiles; tile++) {
-        const int64_t first = width * tile / tiles, last = width * (tile + 1) / tiles;
-        t.a = x + first * t.a_step;
-        t.y = y + first * t.y_step;
-        conv_pw_fetch(&t, t.b + (uint64_t)t.k * CONV_PW_VECS * VEC, (uint32_t)tile, (uint32_t)tiles);
-        conv_pw_tile(&t, (uint32_t)(last - first));
-    }
-}
-
 static void up_pixels(const struct up_run *r, int64_t n, int64_t first, int64_t rows)
 {
     const struct conv_up *u = &r->u;
@@ -174,8 +158,11 @@ static void up_pixels(const struct up_run *r, int64_t n, int64_t first, int64_t 
         t.b = r->weights + i * u->width * s->in_channels;
         t.bias = r->bias + i * u->width;
         t.used = (uint32_t)BASE_MIN(results - column, u->width);
-        for (int64_t row = 0; row < rows; row++)
-            up_pixel_row(r, t, x + row * x_row, y + (row * s->kernel[1] + k) * s->y[3] + column);
+        for (int64_t row = 0; row < rows; row++) {
+            t.a = x + row * x_row;
+            t.y = y + (row * s->kernel[1] + k) * s->y[3] + column;
+            conv_pw_tiles(t, (uint64_t)s->in[2], t.b + (uint64_t)t.k * u->width, 0, 1);
+        }
     }
 }
 

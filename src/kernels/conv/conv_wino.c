@@ -84,18 +84,12 @@ double kern_conv_wino_cost(const struct kern_op *op)
     return wino_init(op, 16, &w) ? wino_cost(&w) : INFINITY;
 }
 
-static void wino_plan(const struct kern_op *op, uint32_t lanes, struct kern_work *out)
+static uint64_t wino_plan(const struct kern_op *op, uint32_t lanes, struct kern_work *out)
 {
     struct wino w;
     wino_init(op, lanes, &w);
     *out = (struct kern_work){ .units = (uint64_t)w.blocks * w.cuts, .grain = 1 };
     out->worker_scratch_bytes = w.floats * sizeof(float);
-}
-
-static uint64_t wino_pack_bytes(const struct kern_op *op, uint32_t lanes)
-{
-    struct wino w;
-    wino_init(op, lanes, &w);
     return (uint64_t)w.points * w.panels * w.panel * w.s.in_channels * sizeof(float);
 }
 
@@ -185,5 +179,5 @@ static void wino_pack(const struct kern_op *op, uint32_t lanes, const float *sou
 
 #define ROW(isa)                                                                                                       \
     KERN_PACKED_ROW(conv_wino_f32_##isa, wino_plan(op, CONV_PW_LANES_##isa, out),                                      \
-                    wino_pack_bytes(op, CONV_PW_LANES_##isa), wino_pack(op, CONV_PW_LANES_##isa, source, packed))
+                    wino_pack(op, CONV_PW_LANES_##isa, source, packed))
 KERN_EACH_ISA(ROW)

@@ -14,33 +14,38 @@ struct wino_run {
     float *in, *out, *patch, *bias;
 };
 
+/* The polynomial of x^2 with zeros at the squares of all points, or of all but a pair's, for the even or the odd ones
+ * of the coefficients d: the sum of factors times every second d. */
+DENSE_INLINE vec wino_factors(uint32_t size, uint32_t without, const vec *d)
+{
+    float factors[WINO_SIZE_MAX / 2] = { 1 };
+    uint32_t degree = 0;
+    WINO_UNROLL for (uint32_t i = 0; i < size / 2 - 1; i++)
+    {
+        const float square = (float)wino_point(size, i) * (float)wino_point(size, i);
+        if (i == without)
+            continue;
+        WINO_UNROLL for (uint32_t k = ++degree; k > 0; k--) factors[k] = factors[k - 1] - square * factors[k];
+        factors[0] *= -square;
+    }
+    vec sum = d[2 * degree];
+    WINO_UNROLL for (uint32_t k = degree; k-- > 0;) sum = vec_fma(vec_set(factors[k]), d[2 * k], sum);
+    return sum;
+}
+
 /* Values at the points of a polynomial, times what the weights' values were divided by. */
 DENSE_INLINE void wino_in(uint32_t size, const vec *d, vec *to)
 {
-    const float a = (float)wino_point(size, 0), b = (float)wino_point(size, 1), a2 = a * a, b2 = b * b;
-    if (size == 6) {
-        vec even_a = vec_fma(vec_set(-b2), d[2], d[4]), odd_a = vec_fma(vec_set(-b2), d[1], d[3]);
-        vec even_b = vec_fma(vec_set(-a2), d[2], d[4]), odd_b = vec_fma(vec_set(-a2), d[1], d[3]);
-        to[0] = vec_fma(vec_set(a2 * b2), d[0], vec_fma(vec_set(-(a2 + b2)), d[2], d[4]));
-        to[1] = vec_fma(vec_set(a), odd_a, even_a);
-        to[2] = vec_fma(vec_set(-a), odd_a, even_a);
-        to[3] = vec_fma(vec_set(b), odd_b, even_b);
-        to[4] = vec_fma(vec_set(-b), odd_b, even_b);
-        to[5] = vec_fma(vec_set(a2 * b2), d[1], vec_fma(vec_set(-(a2 + b2)), d[3], d[5]));
-        return;
-    }
-    const float c = (float)wino_point(size, 2), c2 = c * c;
-    const float s[3] = { b2 + c2, a2 + c2, a2 + b2 }, p[3] = { b2 * c2, a2 * c2, a2 * b2 }, at[3] = { a, b, c };
-    const float s1 = a2 + b2 + c2, s2 = a2 * b2 + a2 * c2 + b2 * c2, s3 = a2 * b2 * c2;
-    WINO_UNROLL for (uint32_t i = 0; i < 3; i++)
+    const uint32_t pairs = size / 2 - 1;
+    WINO_UNROLL for (uint32_t i = 0; i < pairs; i++)
     {
-        vec even = vec_fma(vec_set(p[i]), d[2], vec_fma(vec_set(-s[i]), d[4], d[6]));
-        vec odd = vec_fma(vec_set(p[i]), d[1], vec_fma(vec_set(-s[i]), d[3], d[5]));
-        to[2 * i + 1] = vec_fma(vec_set(at[i]), odd, even);
-        to[2 * i + 2] = vec_fma(vec_set(-at[i]), odd, even);
+        const vec at = vec_set((float)wino_point(size, i));
+        const vec even = wino_factors(size, i, d + 2), odd = wino_factors(size, i, d + 1);
+        to[2 * i + 1] = vec_fma(at, odd, even);
+        to[2 * i + 2] = vec_fma(-at, odd, even);
     }
-    to[0] = vec_fma(vec_set(-s3), d[0], vec_fma(vec_set(s2), d[2], vec_fma(vec_set(-s1), d[4], d[6])));
-    to[7] = vec_fma(vec_set(-s3), d[1], vec_fma(vec_set(s2), d[3], vec_fma(vec_set(-s1), d[5], d[7])));
+    to[0] = wino_factors(size, pairs, d);
+    to[size - 1] = wino_factors(size, pairs, d + 1);
 }
 
 /* The coefficients that are outputs, from values at the points. */
@@ -384,8 +389,7 @@ static void wino_out_by_size(const struct wino_run *r, uint32_t first, uint32_t 
 static void wino_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
     struct wino_run r = { .call = call, .in = call->worker_scratch };
-    if (!wino_init(call->op, VEC, &r.w))
-        return;
+    wino_init(call->op, VEC, &r.w);
     const struct wino *w = &r.w;
     r.out = r.in + w->out;
     r.patch = r.in + w->patch;

@@ -140,19 +140,13 @@ bool kern_inverted_residual_f32_accepts(const struct kern_op *op)
 }
 
 /* Units are rows of the output. Few of them for each thread would compute many expanded rows twice. */
-static void residual_plan(const struct kern_op *op, uint32_t lanes, struct kern_work *out)
+static uint64_t residual_plan(const struct kern_op *op, uint32_t lanes, struct kern_work *out)
 {
     struct inverted_residual b;
     residual_init(op, lanes, &b);
     uint64_t row = (uint64_t)b.ow * b.m * ((uint64_t)b.o + b.taps + b.depth);
     *out = (struct kern_work){ .units = (uint64_t)b.batch * b.oh, .grain = BASE_MAX(dense_grain(row / 8), 2) };
     out->worker_scratch_bytes = b.floats * sizeof(float);
-}
-
-static uint64_t residual_pack_bytes(const struct kern_op *op, uint32_t lanes)
-{
-    struct inverted_residual b;
-    residual_init(op, lanes, &b);
     return b.packed * sizeof(float);
 }
 
@@ -192,6 +186,5 @@ static void residual_pack(const struct kern_op *op, uint32_t lanes, const float 
 
 #define ROW(isa)                                                                                                       \
     KERN_PACKED_ROW(inverted_residual_f32_##isa, residual_plan(op, CONV_PW_LANES_##isa, out),                          \
-                    residual_pack_bytes(op, CONV_PW_LANES_##isa),                                                      \
                     residual_pack(op, CONV_PW_LANES_##isa, source, packed))
 KERN_EACH_ISA(ROW)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The block of struct inverted_residual (conv_plans.h). */
 #include "kernels/core/isa.h"
-#include "kernels/conv/conv_plans.h"
 #include "kernels/conv/conv_small_cin_tile.h"
 #include "kernels/conv/conv_pw_tile.h"
 
@@ -56,20 +55,13 @@ static void residual_pad(const struct residual_run *r)
 static void residual_expand_row(const struct residual_run *r, const float *x, uint32_t part, uint32_t parts, float *out)
 {
     const struct inverted_residual *b = &r->b;
-    struct conv_pw_tile t = { .a_step = b->x_step, .y_step = RESIDUAL_WIDTH, .k = b->c, .epilogue = &r->bounds };
-    uint32_t tiles = (b->w + CONV_PW_ROWS - 1) / CONV_PW_ROWS;
+    struct conv_pw_tile t = { .a = x, .y = out, .a_step = b->x_step, .y_step = RESIDUAL_WIDTH, .k = b->c };
+    t.epilogue = &r->bounds;
     t.b = r->packed + (uint64_t)r->channel * b->c;
     t.bias = r->packed + b->b1 + r->channel;
     t.used = r->vecs * VEC;
     bool more = r->channel + RESIDUAL_WIDTH < b->m;
-    const float *next = more ? t.b + (uint64_t)b->c * RESIDUAL_WIDTH : r->packed + b->w2;
-    for (uint32_t tile = 0; tile < tiles; tile++) {
-        uint32_t first = b->w * tile / tiles, last = b->w * (tile + 1) / tiles;
-        t.a = x + first * b->x_step;
-        t.y = out + (uint64_t)first * RESIDUAL_WIDTH;
-        conv_pw_fetch(&t, next, part * tiles + tile, parts * tiles);
-        conv_pw_tile(&t, last - first);
-    }
+    conv_pw_tiles(t, b->w, more ? t.b + (uint64_t)b->c * RESIDUAL_WIDTH : r->packed + b->w2, part, parts);
 }
 
 /* The same with windows. */
@@ -228,7 +220,6 @@ static uint32_t residual_panel(const struct residual_run *r)
 static void residual_project(const struct residual_run *r)
 {
     const struct inverted_residual *b = &r->b;
-    uint32_t pixels = r->rows * b->ow, tiles = (pixels + CONV_PW_ROWS - 1) / CONV_PW_ROWS;
     int64_t origin = ((int64_t)r->image * b->oh + r->first) * b->ow;
     struct conv_pw_tile t = { .a_step = b->pitch, .y_step = b->y_step, .k = b->m, .epilogue = &b->epilogue };
     for (uint32_t o = 0; o < b->o; o += RESIDUAL_WIDTH) {
@@ -236,15 +227,10 @@ static void residual_project(const struct residual_run *r)
         const float *next = o + RESIDUAL_WIDTH < b->o ? t.b + (uint64_t)b->m * RESIDUAL_WIDTH : r->packed;
         t.bias = r->packed + b->b2 + o;
         t.used = BASE_MIN(b->o - o, RESIDUAL_WIDTH);
-        for (uint32_t tile = 0; tile < tiles; tile++) {
-            uint32_t first = (uint32_t)((uint64_t)pixels * tile / tiles);
-            uint32_t last = (uint32_t)((uint64_t)pixels * (tile + 1) / tiles);
-            t.a = r->results + (uint64_t)first * b->pitch;
-            t.y = (float *)r->call->data[r->call->op->input_count] + (origin + first) * b->y_step + o;
-            conv_pw_place(&t, r->call, origin + first, o);
-            conv_pw_fetch(&t, next, tile, tiles);
-            conv_pw_tile(&t, last - first);
-        }
+        t.a = r->results;
+        t.y = (float *)r->call->data[r->call->op->input_count] + origin * b->y_step + o;
+        conv_pw_place(&t, r->call, origin, o);
+        conv_pw_tiles(t, (uint64_t)r->rows * b->ow, next, 0, 1);
     }
 }
 

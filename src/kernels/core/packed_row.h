@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions of a PACKED_AS row but for run, and for accepts where rows share it: PLAN and PACK are calls, and
- * BYTES, what packing writes, an expression, which see the parameters of these functions. */
+/* The functions of a PACKED_AS row but for run, and for accepts where rows share it: PLAN and PACK are calls, which see
+ * the parameters of these functions; PLAN fills *out and returns the bytes that packing writes. */
 #ifndef KERNELS_PACKED_ROW_H
 #define KERNELS_PACKED_ROW_H
 
 #include "kernels/core/kernel.h"
 
-#define KERN_PACKED_ROW(name, PLAN, BYTES, PACK)                                                                       \
+#define KERN_PACKED_ROW(name, PLAN, PACK)                                                                              \
     void kern_##name##_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)      \
     {                                                                                                                  \
         PLAN;                                                                                                          \
@@ -14,8 +14,9 @@
     bool kern_##name##_pack_plan(const struct kern_op *op, const void *state, uint32_t *out_input,                     \
                                  uint64_t *out_bytes)                                                                  \
     {                                                                                                                  \
+        struct kern_work work, *out = &work;                                                                           \
         *out_input = 1;                                                                                                \
-        *out_bytes = op->packed_input == 2 ? (BYTES) : 0;                                                              \
+        *out_bytes = op->packed_input == 2 ? (PLAN) : 0;                                                               \
         return op->packed_input == 2;                                                                                  \
     }                                                                                                                  \
     void kern_##name##_pack(const struct kern_op *op, const void *state, const void *source, void *packed)             \

@@ -74,6 +74,13 @@ struct blocked_gemm_line {
     DML_TENSOR_DATA_TYPE type;
 };
 
+/* Neighbouring k of a right factor of bytes, `row` elements apart, `count` elements of each. */
+struct blocked_gemm_rows {
+    struct blocked_gemm_line line;
+    int64_t row;
+    uint64_t count;
+};
+
 DENSE_INLINE uint64_t blocked_gemm_packs(const struct blocked_gemm_isa *isa, uint64_t k)
 {
     return (k + isa->k_pack - 1) / isa->k_pack;
@@ -91,6 +98,10 @@ int32_t blocked_gemm_row(const struct blocked_gemm_isa *isa, const struct blocke
 /* A pack of a right factor that holds `value` in its first `count` places. */
 uint64_t blocked_gemm_pack_of(const struct blocked_gemm_isa *isa, int32_t value, DML_TENSOR_DATA_TYPE type,
                               uint32_t count);
+/* A row of `width` packs from the first `lines` of them, zeros where there are none; buffer: `width` bytes for each k
+ * of a pack. */
+void blocked_gemm_interleave(const struct blocked_gemm_isa *isa, const struct blocked_gemm_rows *from, uint32_t lines,
+                             uint64_t width, uint8_t *buffer, void *packs);
 /* sums[columns] of a panel of integers. */
 void blocked_gemm_column_sums(const struct blocked_gemm_isa *isa, const void *panel, uint64_t packs, int32_t *sums);
 
@@ -127,13 +138,12 @@ bool blocked_gemm_types_fit(const struct kern_op *op, bool integer, bool third);
 /* ---- the rows' functions (gemm_blocked.c, conv_implicit_gemm.c) ---- */
 const struct blocked_gemm_isa *blocked_gemm_isa_for(const struct kern_op *op, const struct blocked_gemm_isa *f32,
                                                     const struct blocked_gemm_isa *f64);
-void blocked_gemm_plan(const struct blocked_gemm_isa *isa, const struct kern_op *op, struct kern_work *out);
+/* Plans return the bytes that packing writes. */
+uint64_t blocked_gemm_plan(const struct blocked_gemm_isa *isa, const struct kern_op *op, struct kern_work *out);
 void blocked_gemm_run(const struct blocked_gemm_isa *isa, const struct kern_call *call, uint64_t begin, uint64_t end);
-uint64_t blocked_gemm_pack_bytes(const struct blocked_gemm_isa *isa, const struct kern_op *op);
 void blocked_gemm_pack(const struct blocked_gemm_isa *isa, const struct kern_op *op, const void *source, void *packed);
-void blocked_conv_plan(const struct blocked_gemm_isa *isa, const struct kern_op *op, struct kern_work *out);
+uint64_t blocked_conv_plan(const struct blocked_gemm_isa *isa, const struct kern_op *op, struct kern_work *out);
 void blocked_conv_run(const struct blocked_gemm_isa *isa, const struct kern_call *call, uint64_t begin, uint64_t end);
-uint64_t blocked_conv_pack_bytes(const struct blocked_gemm_isa *isa, const struct kern_op *op);
 void blocked_conv_pack(const struct blocked_gemm_isa *isa, const struct kern_op *op, const void *source, void *packed);
 
 #endif

@@ -68,11 +68,10 @@ static int32_t row_of_bytes(const uint8_t *in, uint32_t count, uint8_t flip, uin
     return sum;
 }
 
-DENSE_INLINE uint32_t unshifted(const int32_t *sums, uint32_t i, const struct blocked_gemm_shift *shift, uint32_t same,
-                                bool by_column)
+DENSE_INLINE uint32_t unshifted(const int32_t *sums, uint32_t i, const struct blocked_gemm_shift *shift, uint32_t same)
 {
     uint32_t sum = (uint32_t)sums[i] - (uint32_t)shift->zero * (uint32_t)shift->columns[i] + same;
-    return by_column ? sum - (uint32_t)shift->zeros[i] * (uint32_t)shift->row : sum;
+    return shift->zeros ? sum - (uint32_t)shift->zeros[i] * (uint32_t)shift->row : sum;
 }
 
 /* What is the same for all columns. */
@@ -85,13 +84,8 @@ static void unshift(const int32_t *sums, uint32_t count, const struct blocked_ge
 {
     const struct blocked_gemm_shift by = *shift; /* a copy that `out` cannot overlap */
     uint32_t same = unshift_same(&by);
-    if (by.zeros) {
-        for (uint32_t i = 0; i < count; i++)
-            out[i] = (int32_t)unshifted(sums, i, &by, same, true);
-    } else {
-        for (uint32_t i = 0; i < count; i++)
-            out[i] = (int32_t)unshifted(sums, i, &by, same, false);
-    }
+    for (uint32_t i = 0; i < count; i++)
+        out[i] = (int32_t)unshifted(sums, i, &by, same);
 }
 
 #if defined(__AVX512BW__) && defined(__AVX512VL__)
@@ -106,8 +100,7 @@ DENSE_INLINE __m128i requantized(__m512i sums, __m512 scale, const struct quotie
 
 /* GCC 12 makes chains of comparisons and masks of the loop below. */
 DENSE_INLINE void requantize_all(const int32_t *restrict sums, uint32_t count, const struct blocked_gemm_shift *shift,
-                                 const struct blocked_gemm_requantize *how, uint8_t *restrict out, bool by_column,
-                                 bool scales, bool divides)
+                                 const struct blocked_gemm_requantize *how, uint8_t *restrict out, bool divides)
 {
     const struct quotient divisor = quotient_by(divides ? how->divisor : 1);
     const int32_t *restrict columns = shift->columns, *restrict zeros = shift->zeros;
@@ -121,9 +114,9 @@ DENSE_INLINE void requantize_all(const int32_t *restrict sums, uint32_t count, c
         __m512i sum = _mm512_maskz_loadu_epi32(mask, sums + i);
         __m512i column = _mm512_maskz_loadu_epi32(mask, columns + i);
         sum = _mm512_add_epi32(_mm512_sub_epi32(sum, _mm512_mullo_epi32(a_zero, column)), same);
-        if (by_column)
+        if (zeros)
             sum = _mm512_sub_epi32(sum, _mm512_mullo_epi32(_mm512_maskz_loadu_epi32(mask, zeros + i), row));
-        if (scales)
+        if (how->scale_step)
             by = _mm512_maskz_loadu_ps(mask, scale + i);
         __m128i bytes = requantized(sum, by, &divisor, zero, low, high);
         if (count - i >= 16)
@@ -147,37 +140,23 @@ DENSE_INLINE uint8_t requantized(int32_t sum, float scale, const struct blocked_
 }
 
 DENSE_INLINE void requantize_all(const int32_t *restrict sums, uint32_t count, const struct blocked_gemm_shift *shift,
-                                 const struct blocked_gemm_requantize *how, uint8_t *restrict out, bool by_column,
-                                 bool scales, bool divides)
+                                 const struct blocked_gemm_requantize *how, uint8_t *restrict out, bool divides)
 {
     const struct blocked_gemm_shift by = *shift;
     const struct blocked_gemm_requantize to = *how;
     uint32_t same = unshift_same(&by);
     for (uint32_t i = 0; i < count; i++)
-        out[i] = requantized((int32_t)unshifted(sums, i, &by, same, by_column), to.scale[scales ? i : 0], &to, divides);
+        out[i] = requantized((int32_t)unshifted(sums, i, &by, same), to.scale[to.scale_step ? i : 0], &to, divides);
 }
 #endif
-
-DENSE_INLINE void requantize_by(const int32_t *sums, uint32_t count, const struct blocked_gemm_shift *shift,
-                                const struct blocked_gemm_requantize *how, uint8_t *out, bool divides)
-{
-    if (shift->zeros && how->scale_step)
-        requantize_all(sums, count, shift, how, out, true, true, divides);
-    else if (shift->zeros)
-        requantize_all(sums, count, shift, how, out, true, false, divides);
-    else if (how->scale_step)
-        requantize_all(sums, count, shift, how, out, false, true, divides);
-    else
-        requantize_all(sums, count, shift, how, out, false, false, divides);
-}
 
 static void requantize(const int32_t *sums, uint32_t count, const struct blocked_gemm_shift *shift,
                        const struct blocked_gemm_requantize *how, uint8_t *out)
 {
     if (how->divisor == 1)
-        requantize_by(sums, count, shift, how, out, false);
+        requantize_all(sums, count, shift, how, out, false);
     else
-        requantize_by(sums, count, shift, how, out, true);
+        requantize_all(sums, count, shift, how, out, true);
 }
 
 const struct blocked_gemm_integers KERN_ISA_PASTE(blocked_gemm_integers_, ISA) = { interleave, unshift, requantize,
@@ -286,7 +265,7 @@ KERN_ISA_RUN_WITH(gemm_float, blocked_gemm_run(blocked_gemm_isa_for(call->op, &f
 KERN_ISA_RUN_WITH(conv_float, blocked_conv_run(blocked_gemm_isa_for(call->op, &f32, &f64), call, begin, end))
 
 #define INT_ROW(name, kind)                                                                                            \
-    KERN_PACKED_ROW(name, blocked_##kind##_plan(&integers, op, out), blocked_##kind##_pack_bytes(&integers, op),       \
+    KERN_PACKED_ROW(name, blocked_##kind##_plan(&integers, op, out),                                                   \
                     blocked_##kind##_pack(&integers, op, source, packed))                                              \
     void kern_##name##_run(const struct kern_call *call, uint64_t begin, uint64_t end)                                 \
     {                                                                                                                  \

@@ -5,8 +5,7 @@
 #include "kernels/core/dense.h"
 #include "kernels/core/epilogue.h"
 
-/* Products of few rows with a plain matrix (gemm_vec_simd.c): bound by reading B once, which general kernels do badly.
- */
+/* Products of few rows with a plain matrix (gemm_vec_simd.c), bound by reading B once. */
 #define GEMM_VEC_ROWS  4    /* most rows of A */
 #define GEMM_VEC_UNIT  64   /* columns of one unit of work */
 #define GEMM_VEC_PANEL 2048 /* columns at once */
@@ -21,24 +20,37 @@ DENSE_INLINE int32_t gemm_zero(const struct kern_call *call, bool present, uint3
     return present ? (int32_t)dense_load(call->data[tensor], dense_offset(view, at, view->rank), view->type) : 0;
 }
 
-/* alpha * sums + beta * C in place, FLOAT32 or (wide) FLOAT64, from coordinates `at` on. */
+/* One element stands for all along the first `dims` dimensions. */
+DENSE_INLINE bool gemm_repeats(const struct kern_view *view, uint32_t dims)
+{
+    bool result = true;
+    for (uint32_t d = 0; d < dims; d++)
+        result = result && (view->sizes[d] == 1 || view->strides[d] == 0);
+    return result;
+}
+
+/* beta * C is added to sums, FLOAT32 or (wide) FLOAT64, from coordinates `at` on. */
+DENSE_INLINE void gemm_add_c(const struct kern_call *call, const uint32_t *at, uint32_t count, bool wide, void *sums)
+{
+    const struct kern_view *c = &call->op->tensors[2];
+    const float beta = call->op->u.gemm.beta;
+    int64_t from = dense_offset(c, at, c->rank), step = c->sizes[c->rank - 1] > 1 ? c->strides[c->rank - 1] : 0;
+    for (uint32_t i = 0; !wide && i < count; i++)
+        ((float *)sums)[i] += beta * (float)dense_load(call->data[2], from + i * step, c->type);
+    for (uint32_t i = 0; wide && i < count; i++)
+        ((double *)sums)[i] += beta * dense_load(call->data[2], from + i * step, c->type);
+}
+
+/* alpha * sums + beta * C in place, likewise. */
 DENSE_INLINE void gemm_scale(const struct kern_call *call, const uint32_t *at, uint32_t count, bool wide, void *sums)
 {
     const struct kern_gemm *gemm = &call->op->u.gemm;
-    const struct kern_view *c = &call->op->tensors[2];
-    float *singles = sums;
-    double *doubles = sums;
     for (uint32_t i = 0; gemm->alpha != 1 && !wide && i < count; i++)
-        singles[i] *= gemm->alpha;
+        ((float *)sums)[i] *= gemm->alpha;
     for (uint32_t i = 0; gemm->alpha != 1 && wide && i < count; i++)
-        doubles[i] *= gemm->alpha;
-    if (!gemm->has_c || gemm->beta == 0)
-        return;
-    int64_t from = dense_offset(c, at, c->rank), step = c->sizes[c->rank - 1] > 1 ? c->strides[c->rank - 1] : 0;
-    for (uint32_t i = 0; !wide && i < count; i++)
-        singles[i] += gemm->beta * (float)dense_load(call->data[2], from + i * step, c->type);
-    for (uint32_t i = 0; wide && i < count; i++)
-        doubles[i] += gemm->beta * dense_load(call->data[2], from + i * step, c->type);
+        ((double *)sums)[i] *= gemm->alpha;
+    if (gemm->has_c && gemm->beta != 0)
+        gemm_add_c(call, at, count, wide, sums);
 }
 
 /* ---- panels (gemm_panel.c) ---- */

@@ -16,11 +16,10 @@ struct gemm_blocks {
 static void blocks_init(const struct blocked_gemm_isa *isa, const struct kern_op *op, struct gemm_blocks *g)
 {
     const struct kern_view *a = &op->tensors[0], *y = &op->tensors[op->input_count];
-    *g = (struct gemm_blocks){ .rank = y->rank, .k = a->sizes[y->rank - 1], .batches = 1 };
+    *g = (struct gemm_blocks){ .rank = y->rank, .k = a->sizes[y->rank - 1] };
     g->m = y->sizes[g->rank - 2];
     g->n = y->sizes[g->rank - 1];
-    for (uint32_t d = 0; d + 2 < g->rank; d++)
-        g->batches *= y->sizes[d];
+    g->batches = dense_rows(y) / g->m;
     g->columns = isa->integers ? 256 : 128;
     g->packs = blocked_gemm_packs(isa, g->k);
     g->header = isa->integers ? isa->columns * (uint64_t)isa->pack_bytes : 0;
@@ -39,13 +38,30 @@ static void blocks_init(const struct blocked_gemm_isa *isa, const struct kern_op
     g->epilogue = dense_take(&g->bytes, dense_epilogue_bytes(op), 64);
 }
 
-void blocked_gemm_plan(const struct blocked_gemm_isa *isa, const struct kern_op *op, struct kern_work *out)
+/* The dimensions of batches, and one more: those that share a matrix share its panels. */
+static struct kern_view packed_batches(const struct kern_view *b)
 {
+    struct kern_view result = *b;
+    result.rank--;
+    for (uint32_t d = 0; d + 2 < b->rank; d++)
+        result.sizes[d] = b->strides[d] ? b->sizes[d] : 1;
+    return result;
+}
+
+static uint64_t panels_of(const struct blocked_gemm_isa *isa, const struct gemm_blocks *g)
+{
+    return ((uint64_t)g->n + isa->columns - 1) / isa->columns;
+}
+
+uint64_t blocked_gemm_plan(const struct blocked_gemm_isa *isa, const struct kern_op *op, struct kern_work *out)
+{
+    const struct kern_view batches = packed_batches(&op->tensors[1]);
     struct gemm_blocks g;
     blocks_init(isa, op, &g);
     uint64_t cost = g.k * BASE_MIN(g.m, BLOCK_ROWS) * BASE_MIN(g.n, g.columns) / 16;
     *out = (struct kern_work){ .units = g.batches * g.row_blocks * g.column_blocks, .grain = dense_grain(cost) };
     out->worker_scratch_bytes = g.bytes;
+    return dense_rows(&batches) * panels_of(isa, &g) * g.panel_bytes;
 }
 
 /* ---- B ---- */
@@ -86,24 +102,11 @@ static void panel_numbers(const struct blocked_gemm_isa *isa, const struct block
 static void panel_integers(const struct blocked_gemm_isa *isa, const struct blocked_gemm_line *from,
                            const struct gemm_blocks *g, uint32_t count, int64_t row, char *panel)
 {
-    uint8_t buffer[4][BLOCKED_GEMM_COLUMNS_MAX], flip = blocked_gemm_flip(isa, from->type, true);
-    const uint8_t *lines[4], *data = (const uint8_t *)from->data + from->index;
-    memset(buffer, flip, sizeof(buffer)); /* 0 once its sign bit is flipped */
-    for (uint64_t w = 0; w < g->packs; w++) {
-        for (uint32_t i = 0; i < isa->k_pack; i++) {
-            uint64_t k = w * isa->k_pack + i;
-            const uint8_t *in = data + (int64_t)k * row;
-            lines[i] = buffer[i];
-            if (k >= g->k)
-                memset(buffer[i], flip, isa->columns);
-            else if (from->step == 1 && count == isa->columns)
-                lines[i] = in;
-            else
-                for (uint32_t c = 0; c < count; c++)
-                    buffer[i][c] = in[c * from->step];
-        }
-        isa->integers->interleave(isa->k_pack, lines, isa->columns, flip, from->type == DML_TENSOR_DATA_TYPE_INT8,
-                                  panel + w * isa->columns * isa->pack_bytes);
+    uint8_t buffer[4 * BLOCKED_GEMM_COLUMNS_MAX];
+    struct blocked_gemm_rows rows = { *from, row, count };
+    for (uint64_t k = 0; k < g->k; k += isa->k_pack, panel += isa->columns * isa->pack_bytes) {
+        rows.line.index = from->index + (int64_t)k * row;
+        blocked_gemm_interleave(isa, &rows, (uint32_t)BASE_MIN(g->k - k, isa->k_pack), isa->columns, buffer, panel);
     }
 }
 
@@ -128,51 +131,15 @@ static void panel_fill(const struct blocked_gemm_isa *isa, const struct kern_op 
         blocked_gemm_column_sums(isa, packs, g->packs, (int32_t *)panel);
 }
 
-/* Batches that share a matrix share its panels. */
-static uint64_t packed_batches(const struct kern_view *b)
-{
-    uint64_t count = 1;
-    for (uint32_t d = 0; d + 2 < b->rank; d++)
-        count *= b->strides[d] ? b->sizes[d] : 1;
-    return count;
-}
-
-static uint64_t packed_batch(const struct kern_view *b, const uint32_t *at)
-{
-    uint64_t index = 0;
-    for (uint32_t d = 0; d + 2 < b->rank; d++) {
-        if (b->strides[d] && b->sizes[d] > 1)
-            index = index * b->sizes[d] + at[d];
-    }
-    return index;
-}
-
-static uint64_t panels_of(const struct blocked_gemm_isa *isa, const struct gemm_blocks *g)
-{
-    return ((uint64_t)g->n + isa->columns - 1) / isa->columns;
-}
-
-uint64_t blocked_gemm_pack_bytes(const struct blocked_gemm_isa *isa, const struct kern_op *op)
-{
-    struct gemm_blocks g;
-    blocks_init(isa, op, &g);
-    return packed_batches(&op->tensors[1]) * panels_of(isa, &g) * g.panel_bytes;
-}
-
 void blocked_gemm_pack(const struct blocked_gemm_isa *isa, const struct kern_op *op, const void *source, void *packed)
 {
-    const struct kern_view *b = &op->tensors[1];
-    uint32_t at[KERN_RANK_MAX] = { 0 };
+    const struct kern_view *b = &op->tensors[1], batches = packed_batches(b);
+    uint32_t at[KERN_RANK_MAX];
     struct gemm_blocks g;
     blocks_init(isa, op, &g);
     char *panel = packed;
-    for (uint64_t batch = 0, count = packed_batches(b); batch < count; batch++) {
-        uint64_t rest = batch;
-        for (uint32_t d = g.rank - 2; d-- > 0;) {
-            uint32_t size = b->strides[d] ? b->sizes[d] : 1;
-            at[d] = (uint32_t)(rest % size);
-            rest /= size;
-        }
+    for (uint64_t batch = 0; batch < dense_rows(&batches); batch++) {
+        dense_row_at(&batches, batch, at);
         for (uint64_t first = 0; first < g.n; first += isa->columns, panel += g.panel_bytes)
             panel_fill(isa, op, &g, source, dense_offset(b, at, g.rank - 2), (uint32_t)first, panel);
     }
@@ -199,7 +166,11 @@ static void unit_load_b(struct gemm_unit *u, uint64_t block)
     const struct kern_view *b = &u->call->op->tensors[1];
     uint32_t first = u->at[g->rank - 1];
     if (g->packed) {
-        uint64_t panel = packed_batch(b, u->at) * panels_of(u->isa, g) + first / u->isa->columns;
+        const struct kern_view batches = packed_batches(b);
+        uint64_t batch = 0;
+        for (uint32_t d = 0; d + 2 < b->rank; d++)
+            batch = batch * batches.sizes[d] + (batches.sizes[d] > 1 ? u->at[d] : 0);
+        uint64_t panel = batch * panels_of(u->isa, g) + first / u->isa->columns;
         u->panels = (const char *)u->call->data[1] + panel * g->panel_bytes;
     } else if (u->loaded != block) {
         char *panel = u->scratch + g->b;
@@ -304,14 +275,10 @@ void blocked_gemm_run(const struct blocked_gemm_isa *isa, const struct kern_call
     u.end.scratch = u.scratch + u.g.epilogue;
     u.end.floats = (float *)(u.scratch + u.g.floats);
     for (uint64_t unit = begin; unit < end; unit++) {
-        uint64_t block = unit / u.g.row_blocks, rest = block / u.g.column_blocks;
+        uint64_t block = unit / u.g.row_blocks;
         uint32_t row = (uint32_t)(unit % u.g.row_blocks) * BLOCK_ROWS;
         uint32_t column = (uint32_t)(block % u.g.column_blocks) * u.g.columns;
-        for (uint32_t d = u.g.rank - 2; d-- > 0;) {
-            u.at[d] = (uint32_t)(rest % y->sizes[d]);
-            rest /= y->sizes[d];
-        }
-        u.at[u.g.rank - 2] = row;
+        dense_row_at(y, block / u.g.column_blocks * u.g.m + row, u.at);
         u.at[u.g.rank - 1] = column;
         u.rows = BASE_MIN(u.g.m - row, BLOCK_ROWS);
         u.columns = BASE_MIN(u.g.n - column, u.g.columns);

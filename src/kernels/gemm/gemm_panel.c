@@ -111,18 +111,12 @@ static bool panel_accepts(const struct kern_op *op, uint32_t columns)
            a->sizes[rank - 2] == y->sizes[rank - 2] && kern_pays(op, KERN_CHOICE_panel, panel_cost(op, columns));
 }
 
-static void panel_plan(const struct kern_op *op, uint32_t columns, struct kern_work *out)
+static uint64_t panel_plan(const struct kern_op *op, uint32_t columns, struct kern_work *out)
 {
     struct panel_shape shape;
     panel_shape_init(op, columns, &shape);
     *out = (struct kern_work){ .units = shape.blocks * shape.panels, .worker_scratch_bytes = shape.bytes };
     out->grain = dense_grain((uint64_t)shape.k * shape.block_rows * columns / 16);
-}
-
-static uint64_t panel_pack_bytes(const struct kern_op *op, uint32_t columns)
-{
-    struct panel_shape shape;
-    panel_shape_init(op, columns, &shape);
     return (uint64_t)shape.panels * columns * shape.k * shape.element;
 }
 
@@ -168,7 +162,7 @@ static void panel_pack(const struct kern_op *op, uint32_t columns, const void *s
         return panel_accepts(op, PANEL_COLUMNS_##isa);                                                                 \
     }                                                                                                                  \
     KERN_PACKED_ROW(gemm_panel_##isa, panel_plan(op, PANEL_COLUMNS_##isa, out),                                        \
-                    panel_pack_bytes(op, PANEL_COLUMNS_##isa), panel_pack(op, PANEL_COLUMNS_##isa, source, packed))
+                    panel_pack(op, PANEL_COLUMNS_##isa, source, packed))
 KERN_EACH_ISA(ROW)
 
 /* ---- few rows with a plain matrix ---- */
@@ -192,9 +186,7 @@ bool kern_gemm_vec_f32_accepts(const struct kern_op *op)
 void kern_gemm_vec_f32_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
     const struct kern_view *a = &op->tensors[0], *y = &op->tensors[op->input_count];
-    uint64_t batches = 1, k = a->sizes[a->rank - 1];
-    for (uint32_t d = 0; d + 2 < y->rank; d++)
-        batches *= y->sizes[d];
+    uint64_t batches = dense_rows(y) / y->sizes[y->rank - 2], k = a->sizes[a->rank - 1];
     uint64_t blocks = (y->sizes[y->rank - 1] + GEMM_VEC_UNIT - 1) / GEMM_VEC_UNIT;
     *out = (struct kern_work){ .units = batches * blocks, .grain = dense_grain(k * GEMM_VEC_UNIT / 4) };
     out->worker_scratch_bytes =

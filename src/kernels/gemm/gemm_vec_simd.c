@@ -8,8 +8,8 @@
 
 struct gemm_vec {
     const struct kern_call *call;
-    uint32_t rows, k, columns;
-    float *a, *sums; /* [rows][k], [rows][GEMM_VEC_PANEL] */
+    uint32_t rows, k, columns, pitch; /* pitch: k up to a whole vector */
+    float *a, *sums;                  /* [rows][pitch], [rows][GEMM_VEC_PANEL] */
     void *epilogue;
     int64_t b_at, b_row, b_step;
     DML_TENSOR_DATA_TYPE type;
@@ -29,7 +29,7 @@ DENSE_INLINE void gemm_vec_strip(DML_TENSOR_DATA_TYPE type, const struct gemm_ve
         for (uint32_t i = 0; i < depth; i++) {
             vec value = vec_load_of(type, b, from + i * g->b_row + n);
             for (uint32_t m = 0; m < rows; m++)
-                sums[m] = vec_fma(vec_set(g->a[m * g->k + k + i]), value, sums[m]);
+                sums[m] = vec_fma(vec_set(g->a[m * g->pitch + k + i]), value, sums[m]);
         }
         for (uint32_t m = 0; m < rows; m++)
             vec_store(g->sums + m * GEMM_VEC_PANEL + n, sums[m]);
@@ -38,7 +38,7 @@ DENSE_INLINE void gemm_vec_strip(DML_TENSOR_DATA_TYPE type, const struct gemm_ve
         for (uint32_t i = 0; i < depth; i++) {
             float value = (float)dense_load(b, from + i * g->b_row + n, type);
             for (uint32_t m = 0; m < rows; m++)
-                g->sums[m * GEMM_VEC_PANEL + n] += g->a[m * g->k + k + i] * value;
+                g->sums[m * GEMM_VEC_PANEL + n] += g->a[m * g->pitch + k + i] * value;
         }
     }
 }
@@ -57,27 +57,11 @@ DENSE_INLINE void gemm_vec_across(DML_TENSOR_DATA_TYPE type, const struct gemm_v
 /* B's columns contiguous: a dot product each. */
 DENSE_INLINE void gemm_vec_dots(DML_TENSOR_DATA_TYPE type, const struct gemm_vec *g, uint32_t rows, uint32_t count)
 {
-    const void *b = g->call->data[1];
-    for (uint32_t n = 0; n < count; n++) {
-        int64_t from = g->b_at + n * g->b_step;
-        vec low[GEMM_VEC_ROWS], high[GEMM_VEC_ROWS];
-        uint32_t k = 0;
-        for (uint32_t m = 0; m < rows; m++)
-            low[m] = high[m] = vec_set(0);
-        for (; k + 2 * VEC <= g->k; k += 2 * VEC) {
-            vec b0 = vec_load_of(type, b, from + k), b1 = vec_load_of(type, b, from + k + VEC);
-            for (uint32_t m = 0; m < rows; m++) {
-                low[m] = vec_fma(vec_load(g->a + m * g->k + k), b0, low[m]);
-                high[m] = vec_fma(vec_load(g->a + m * g->k + k + VEC), b1, high[m]);
-            }
-        }
-        for (uint32_t m = 0; m < rows; m++) {
-            float sum = vec_sum(low[m] + high[m]);
-            for (uint32_t i = k; i < g->k; i++)
-                sum += g->a[m * g->k + i] * (float)dense_load(b, from + i, type);
-            g->sums[m * GEMM_VEC_PANEL + n] = sum;
-        }
-    }
+    const struct ukernel t = {
+        .depth = g->k, .a = g->a, .a_row = g->pitch, .b = g->call->data[1], .c_row = GEMM_VEC_PANEL
+    };
+    for (uint32_t n = 0; n < count; n++)
+        ukernel_dots(rows, type, &t, g->b_at + n * g->b_step, g->sums + n);
 }
 
 DENSE_INLINE void gemm_vec_typed(DML_TENSOR_DATA_TYPE type, const struct gemm_vec *g, uint32_t rows, uint32_t count)
@@ -111,7 +95,8 @@ static void gemm_vec_load_a(const struct gemm_vec *g, const uint32_t *batch)
     for (uint32_t m = 0; m < g->rows; m++) {
         at[rank - 2] = m;
         int64_t step = a->sizes[rank - 1] > 1 ? a->strides[rank - 1] : 0;
-        dense_load_row(g->call->data[0], dense_offset(a, at, rank - 1), step, a->type, g->k, g->a + m * g->k);
+        dense_load_row(g->call->data[0], dense_offset(a, at, rank - 1), step, a->type, g->k, g->a + m * g->pitch);
+        memset(g->a + m * g->pitch + g->k, 0, (g->pitch - g->k) * sizeof(*g->a));
     }
 }
 
@@ -123,6 +108,7 @@ static void gemm_vec_run(const struct kern_call *call, uint64_t begin, uint64_t 
     struct gemm_vec g = {
         .call = call, .rows = y->sizes[rank - 2], .k = a->sizes[rank - 1], .columns = y->sizes[rank - 1]
     };
+    g.pitch = (uint32_t)base_align_up(g.k, VEC);
     g.sums = call->worker_scratch;
     g.a = g.sums + GEMM_VEC_ROWS * GEMM_VEC_PANEL;
     g.epilogue = (char *)call->worker_scratch +
@@ -132,14 +118,11 @@ static void gemm_vec_run(const struct kern_call *call, uint64_t begin, uint64_t 
     g.type = y->type;
     uint64_t loaded = UINT64_MAX;
     while (begin < end) {
-        uint64_t batch = begin / blocks, rest = batch;
-        uint32_t first = (uint32_t)(begin % blocks) * GEMM_VEC_UNIT, at[KERN_RANK_MAX] = { 0 };
+        uint64_t batch = begin / blocks;
+        uint32_t first = (uint32_t)(begin % blocks) * GEMM_VEC_UNIT, at[KERN_RANK_MAX];
         uint64_t stop = BASE_MIN(end, (batch + 1) * blocks);
         stop = BASE_MIN(stop, begin + GEMM_VEC_PANEL / GEMM_VEC_UNIT);
-        for (uint32_t d = rank - 2; d-- > 0;) {
-            at[d] = (uint32_t)(rest % y->sizes[d]);
-            rest /= y->sizes[d];
-        }
+        dense_row_at(y, batch * g.rows, at);
         if (loaded != batch)
             gemm_vec_load_a(&g, at);
         loaded = batch;

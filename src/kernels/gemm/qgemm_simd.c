@@ -46,17 +46,16 @@ DENSE_INLINE void many_expand_rows(const uint8_t *codes, bool nibbles, const vec
             }
 }
 
-/* Rows of one panel from *place on, as many as there are and `depth` at most; *place is then behind them. */
-DENSE_INLINE uint32_t many_expand_panel(const struct qgemm_many *q, bool nibbles, uint32_t panel, uint32_t depth,
+/* Rows of one panel from *place on, as many as there are and many.depth at most; *place is then behind them. */
+DENSE_INLINE uint32_t many_expand_panel(const struct qgemm_many *q, bool nibbles, uint32_t panel,
                                         struct qgemm_place *place, float *out)
 {
     const struct qgemm_shape *s = &q->shape;
     const struct kern_call *call = q->call;
-    bool half = call->op->tensors[2].type == DML_TENSOR_DATA_TYPE_FLOAT16, has_zero = call->op->u.qgemm.has_zero;
     uint32_t done = 0;
-    while (done < depth && place->group < s->groups) {
+    while (done < q->many.depth && place->group < s->groups) {
         uint64_t group = (uint64_t)panel * s->groups + place->group, at = group * KERN_QGEMM_COLUMNS;
-        uint32_t left = BASE_MIN(s->block, s->k - place->group * s->block) - place->row, count = depth - done;
+        uint32_t left = BASE_MIN(s->block, s->k - place->group * s->block) - place->row, count = q->many.depth - done;
         const uint8_t *codes = (const uint8_t *)call->data[1] + group * s->group_bytes +
                                (uint64_t)place->row * KERN_QGEMM_COLUMNS / (nibbles ? 2 : 1);
         vec scales[QGEMM_VECS], zeros[QGEMM_VECS];
@@ -64,9 +63,9 @@ DENSE_INLINE uint32_t many_expand_panel(const struct qgemm_many *q, bool nibbles
         if (!count)
             break;
         for (uint32_t v = 0; v < QGEMM_VECS; v++) {
-            scales[v] = half ? vec_load_half((const uint16_t *)call->data[2] + at + v * VEC)
-                             : vec_load((const float *)call->data[2] + at + v * VEC);
-            zeros[v] = has_zero ? qgemm_bytes((const uint8_t *)call->data[3] + at + v * VEC) : vec_set(0);
+            scales[v] = vec_load_of(call->op->tensors[2].type, call->data[2], (int64_t)at + v * VEC);
+            zeros[v] =
+                call->op->u.qgemm.has_zero ? qgemm_bytes((const uint8_t *)call->data[3] + at + v * VEC) : vec_set(0);
         }
         many_expand_rows(codes, nibbles, scales, zeros, count, out + done * GEMM_TILE_COLUMNS);
         done += count;
@@ -76,23 +75,17 @@ DENSE_INLINE uint32_t many_expand_panel(const struct qgemm_many *q, bool nibbles
     return done;
 }
 
-static uint32_t many_expand(const struct qgemm_many *q, uint32_t panel, uint32_t depth, struct qgemm_place *place,
-                            float *out)
-{
-    if (q->shape.nibbles)
-        return many_expand_panel(q, true, panel, depth, place, out);
-    return many_expand_panel(q, false, panel, depth, place, out);
-}
-
 /* The unit's panels; moves *place. Returns the rows. */
 static uint32_t many_expand_part(const struct qgemm_many *q, struct qgemm_place *place)
 {
     struct qgemm_place from = *place;
     uint32_t depth = 0;
     for (uint32_t i = 0; i < q->panels; i++) {
-        float *tile = q->part + (uint64_t)(i / MANY_PANELS) * QGEMM_MANY_PART * GEMM_TILE_COLUMNS;
+        float *out = q->part + (uint64_t)(i / MANY_PANELS) * QGEMM_MANY_PART * GEMM_TILE_COLUMNS +
+                     i % MANY_PANELS * KERN_QGEMM_COLUMNS;
         *place = from;
-        depth = many_expand(q, q->panel + i, q->many.depth, place, tile + i % MANY_PANELS * KERN_QGEMM_COLUMNS);
+        depth = q->shape.nibbles ? many_expand_panel(q, true, q->panel + i, place, out)
+                                 : many_expand_panel(q, false, q->panel + i, place, out);
     }
     return depth;
 }

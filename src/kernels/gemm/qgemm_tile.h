@@ -5,7 +5,7 @@
 #define KERNELS_QGEMM_TILE_H
 
 #include "kernels/gemm/qgemm.h"
-#include "kernels/vec/vec.h"
+#include "kernels/gemm/ukernel.h"
 
 #define QGEMM_VECS (KERN_QGEMM_COLUMNS / VEC)
 
@@ -67,36 +67,48 @@ DENSE_INLINE vec qgemm_bytes(const uint8_t *bytes)
 #endif
 }
 
-/* What is known when the loops are compiled: `accumulators` sums for each result, where rows and columns are too few.
- */
-struct qgemm_variant {
-    uint32_t rows, accumulators;
-    bool nibbles, zeros;
+/* function(nibbles, zeros, ...) with constants. */
+#define QGEMM_BY_KIND(q, function, ...)                                                                                \
+    ((q)->call->op->u.qgemm.has_zero                                                                                   \
+         ? ((q)->shape.nibbles ? function(true, true, __VA_ARGS__) : function(false, true, __VA_ARGS__))               \
+         : ((q)->shape.nibbles ? function(true, false, __VA_ARGS__) : function(false, false, __VA_ARGS__)))
+
+/* Sums for each result: several where rows and columns are too few. */
+#define QGEMM_ACCUMULATORS(rows) ((rows)*QGEMM_ACROSS > (VEC == 8 ? 7 : 8) ? 1 : (rows)*QGEMM_ACROSS > 3 ? 2 : 4)
+
+/* Rows from `first` on with the panels from `panel` on; where there is but one, it stands for all. */
+struct qgemm_tile {
+    const struct qgemm *q;
+    uint64_t panel;
+    uint32_t panels, first;
+    float *out;
 };
 
 /* One group of the panels of a tile. */
 struct qgemm_group {
+    const float *a;
     const uint8_t *codes; /* of the first panel */
     uint64_t next, ahead; /* bytes from there to the next one's, and to what is fetched */
     vec scales[QGEMM_ACROSS], zeros[QGEMM_ACROSS];
 };
 
 /* out (+)= scales * the product of one group. */
-DENSE_INLINE void qgemm_group(const struct qgemm *q, struct qgemm_variant variant, const struct qgemm_group *group,
-                              const float *a, bool add, float *out)
+DENSE_INLINE void qgemm_group(uint32_t rows, bool nibbles, bool zeros, const struct qgemm *q,
+                              const struct qgemm_group *group, bool add, float *out)
 {
+    const uint32_t accumulators = QGEMM_ACCUMULATORS(rows);
     vec sum[QGEMM_TILE][QGEMM_ACROSS][4];
     const uint8_t *codes = group->codes;
     const float *row[QGEMM_TILE];
-    for (uint32_t m = 0; m < variant.rows; m++) {
-        row[m] = a + m * q->shape.a_floats;
-        for (uint32_t i = 0; i < QGEMM_ACROSS * variant.accumulators; i++)
-            sum[m][i / variant.accumulators][i % variant.accumulators] = vec_set(0);
+    for (uint32_t m = 0; m < rows; m++) {
+        row[m] = group->a + m * q->shape.a_floats;
+        for (uint32_t i = 0; i < QGEMM_ACROSS * accumulators; i++)
+            sum[m][i / accumulators][i % accumulators] = vec_set(0);
     }
     for (uint32_t k = 0; k < q->shape.depth; k += 8) {
         for (uint32_t w = 0; w < QGEMM_WIDE; w++) {
             __builtin_prefetch(codes + w * group->next + group->ahead);
-            if (!variant.nibbles)
+            if (!nibbles)
                 __builtin_prefetch(codes + w * group->next + group->ahead + 64);
         }
 #pragma GCC unroll 8
@@ -104,98 +116,63 @@ DENSE_INLINE void qgemm_group(const struct qgemm *q, struct qgemm_variant varian
             vec b[QGEMM_ACROSS];
             for (uint32_t v = 0; v < QGEMM_ACROSS; v++) {
                 const uint8_t *words = codes + v / QGEMM_VECS * group->next + v % QGEMM_VECS * VEC * 4;
-                b[v] = qgemm_decode(words + (variant.nibbles ? 0 : i / 4 * 64), variant.nibbles ? i : i % 4,
-                                    variant.nibbles);
-                if (variant.zeros)
+                b[v] = qgemm_decode(words + (nibbles ? 0 : i / 4 * 64), nibbles ? i : i % 4, nibbles);
+                if (zeros)
                     b[v] -= group->zeros[v];
             }
-            for (uint32_t m = 0; m < variant.rows; m++) {
+            for (uint32_t m = 0; m < rows; m++) {
                 vec value = vec_set(row[m][k + i]);
                 for (uint32_t v = 0; v < QGEMM_ACROSS; v++)
-                    sum[m][v][i % variant.accumulators] = vec_fma(value, b[v], sum[m][v][i % variant.accumulators]);
+                    sum[m][v][i % accumulators] = vec_fma(value, b[v], sum[m][v][i % accumulators]);
             }
         }
-        codes += variant.nibbles ? 64 : 128;
+        codes += nibbles ? 64 : 128;
     }
-    for (uint32_t m = 0; m < variant.rows; m++)
+    for (uint32_t m = 0; m < rows; m++)
         for (uint32_t v = 0; v < QGEMM_ACROSS; v++) {
             float *to = out + (uint64_t)m * QGEMM_CHUNK * KERN_QGEMM_COLUMNS + v * VEC;
-            for (uint32_t i = 1; i < variant.accumulators; i++)
+            for (uint32_t i = 1; i < accumulators; i++)
                 sum[m][v][0] += sum[m][v][i];
             vec_store(to, vec_fma(sum[m][v][0], group->scales[v], add ? vec_load(to) : vec_set(0)));
         }
 }
 
-/* `rows` rows from row `first` on with the panels from `panel` on; where there is but one, it stands for all. */
-DENSE_INLINE void qgemm_tile(const struct qgemm *q, struct qgemm_variant variant, uint32_t first, uint64_t panel,
-                             uint32_t panels, float *out)
+DENSE_INLINE void qgemm_tile(uint32_t rows, bool nibbles, bool zeros, const struct qgemm_tile *t)
 {
-    const struct qgemm_shape *s = &q->shape;
-    const struct kern_call *call = q->call;
-    bool half = call->op->tensors[2].type == DML_TENSOR_DATA_TYPE_FLOAT16;
-    const uint64_t bytes = s->groups * s->group_bytes, other = panels > 1;
-    const float *a = q->a + first * s->a_floats;
-    struct qgemm_group group = { .codes = (const uint8_t *)call->data[1] + panel * bytes, .next = other * bytes };
-    for (uint32_t g = 0; g < s->groups; g++, a += s->depth, group.codes += s->group_bytes) {
+    const struct qgemm_shape *s = &t->q->shape;
+    const struct kern_call *call = t->q->call;
+    const uint64_t bytes = s->groups * s->group_bytes, other = t->panels > 1;
+    struct qgemm_group group = { t->q->a + t->first * s->a_floats, (const uint8_t *)call->data[1] + t->panel * bytes,
+                                 other * bytes };
+    for (uint32_t g = 0; g < s->groups; g++, group.a += s->depth, group.codes += s->group_bytes) {
         /* At the end of the panels the next ones come, not the second of these. */
         group.ahead = DENSE_AHEAD;
         if (g * s->group_bytes + DENSE_AHEAD >= bytes)
             group.ahead += (QGEMM_WIDE - 1) * bytes;
         for (uint32_t v = 0; v < QGEMM_ACROSS; v++) {
-            uint64_t at = ((panel + v / QGEMM_VECS * other) * s->groups + g) * KERN_QGEMM_COLUMNS;
+            uint64_t at = ((t->panel + v / QGEMM_VECS * other) * s->groups + g) * KERN_QGEMM_COLUMNS;
             at += v % QGEMM_VECS * VEC;
-            group.scales[v] = half ? vec_load_half((const uint16_t *)call->data[2] + at)
-                                   : vec_load((const float *)call->data[2] + at);
-            group.zeros[v] = variant.zeros ? qgemm_bytes((const uint8_t *)call->data[3] + at) : vec_set(0);
+            group.scales[v] = vec_load_of(call->op->tensors[2].type, call->data[2], (int64_t)at);
+            group.zeros[v] = zeros ? qgemm_bytes((const uint8_t *)call->data[3] + at) : vec_set(0);
         }
-        qgemm_group(q, variant, &group, a, g > 0, out);
+        qgemm_group(rows, nibbles, zeros, t->q, &group, g > 0, t->out);
     }
 }
 
-#define QGEMM_ACCUMULATORS(rows) ((rows)*QGEMM_ACROSS > (VEC == 8 ? 7 : 8) ? 1 : (rows)*QGEMM_ACROSS > 3 ? 2 : 4)
-
-DENSE_INLINE void qgemm_rows(const struct qgemm *q, bool nibbles, bool zeros, uint64_t panel, uint32_t panels,
+DENSE_INLINE void qgemm_rows(bool nibbles, bool zeros, const struct qgemm *q, uint64_t panel, uint32_t panels,
                              float *out)
 {
     const uint32_t tiles = (q->shape.rows + QGEMM_TILE - 1) / QGEMM_TILE, step = (q->shape.rows + tiles - 1) / tiles;
     for (uint32_t m = 0; m < q->shape.rows; m += step) {
-        float *to = out + (uint64_t)m * QGEMM_CHUNK * KERN_QGEMM_COLUMNS;
-        switch (BASE_MIN(q->shape.rows - m, step)) {
-#define CASE(n)                                                                                                        \
-    case n:                                                                                                            \
-        qgemm_tile(q, (struct qgemm_variant){ n, QGEMM_ACCUMULATORS(n), nibbles, zeros }, m, panel, panels, to);       \
-        break;
-            CASE(1)
-            CASE(2)
-            CASE(3)
-#if QGEMM_TILE > 4
-            CASE(4)
-            CASE(5)
-#endif
-#if QGEMM_TILE > 6
-            CASE(6)
-            CASE(7)
-#endif
-#undef CASE
-        default:
-            qgemm_tile(q, (struct qgemm_variant){ QGEMM_TILE, 1, nibbles, zeros }, m, panel, panels, to);
-            break;
-        }
+        const struct qgemm_tile t = { q, panel, panels, m, out + (uint64_t)m * QGEMM_CHUNK * KERN_QGEMM_COLUMNS };
+        UKERNEL_BY_COUNT(BASE_MIN(q->shape.rows - m, step), QGEMM_TILE, qgemm_tile, nibbles, zeros, &t)
     }
 }
 
 /* All rows with `panels` panels, QGEMM_WIDE at most. */
 static inline void qgemm_panel(const struct qgemm *q, uint64_t panel, uint32_t panels, float *out)
 {
-    bool zeros = q->call->op->u.qgemm.has_zero;
-    if (q->shape.nibbles && zeros)
-        qgemm_rows(q, true, true, panel, panels, out);
-    else if (q->shape.nibbles)
-        qgemm_rows(q, true, false, panel, panels, out);
-    else if (zeros)
-        qgemm_rows(q, false, true, panel, panels, out);
-    else
-        qgemm_rows(q, false, false, panel, panels, out);
+    QGEMM_BY_KIND(q, qgemm_rows, q, panel, panels, out);
 }
 
 static inline void qgemm_load(const struct qgemm *q)

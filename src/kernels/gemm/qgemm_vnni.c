@@ -123,11 +123,10 @@ DENSE_INLINE void load_codes(const uint8_t *codes, bool nibbles, __m512i *out)
     }
 }
 
-DENSE_INLINE void multiply_panel(const struct qgemm *q, uint32_t rows, bool nibbles, bool zeros, uint64_t panel,
+DENSE_INLINE void multiply_panel(bool nibbles, bool zeros, uint32_t rows, const struct qgemm *q, uint64_t panel,
                                  float *out)
 {
     const struct qgemm_shape *s = &q->shape;
-    const bool half = q->call->op->tensors[2].type == DML_TENSOR_DATA_TYPE_FLOAT16;
     const uint8_t *codes = (const uint8_t *)q->call->data[1] + panel * s->groups * s->group_bytes;
     const char *slices = q->slices;
     const struct qgemm_group_slices *all = (const void *)(slices + s->rows * s->a_floats * 4);
@@ -152,8 +151,7 @@ DENSE_INLINE void multiply_panel(const struct qgemm *q, uint32_t rows, bool nibb
                     sums[m][i % SLICES] =
                         dot(sums[m][i % SLICES], half_codes[i / SLICES], &row[m][k][i / SLICES][i % SLICES]);
         }
-        __m512 scales = half ? vec_load_half((const uint16_t *)q->call->data[2] + here)
-                             : vec_load((const float *)q->call->data[2] + here);
+        __m512 scales = vec_load_of(q->call->op->tensors[2].type, q->call->data[2], (int64_t)here);
         for (uint32_t m = 0; m < rows; m++)
             total[m] = _mm512_fmadd_ps(end_sums(sums[m]), scales * vec_set(groups[m]->factor), total[m]);
     }
@@ -161,29 +159,13 @@ DENSE_INLINE void multiply_panel(const struct qgemm *q, uint32_t rows, bool nibb
         vec_store(out + m * QGEMM_CHUNK * KERN_QGEMM_COLUMNS, total[m]);
 }
 
-static void one_panel(const struct qgemm *q, uint64_t panel, float *out)
-{
-    switch (q->shape.nibbles + 2u * q->call->op->u.qgemm.has_zero + 4 * (q->shape.rows - 1)) {
-#define CASE(number, rows, nibbles, zeros)                                                                             \
-    case number:                                                                                                       \
-        multiply_panel(q, rows, nibbles, zeros, panel, out);                                                           \
-        break;
-        CASE(0, 1, false, false)
-        CASE(1, 1, true, false)
-        CASE(2, 1, false, true)
-        CASE(3, 1, true, true)
-        CASE(4, 2, false, false)
-        CASE(5, 2, true, false)
-        CASE(6, 2, false, true)
-        CASE(7, 2, true, true)
-#undef CASE
-    }
-}
-
 static void panels_of_slices(const struct qgemm *q, uint64_t panel, uint32_t panels, float *out)
 {
-    for (uint32_t i = 0; i < panels; i++)
-        one_panel(q, panel + i, out + (uint64_t)i * KERN_QGEMM_COLUMNS);
+    for (uint32_t i = 0; i < panels; i++, out += KERN_QGEMM_COLUMNS)
+        if (q->shape.rows == 1)
+            QGEMM_BY_KIND(q, multiply_panel, 1, q, panel + i, out);
+        else
+            QGEMM_BY_KIND(q, multiply_panel, 2, q, panel + i, out);
 }
 
 void kern_qgemm_vnni_run(const struct kern_call *call, uint64_t begin, uint64_t end)

@@ -112,6 +112,31 @@ DENSE_INLINE void ukernel(const struct ukernel *t)
     UKERNEL_EACH_ROW UKERNEL_EACH_VEC vec_store(t->c + m * t->c_row + v * VEC, sum[m][v]);
 }
 
+/* sums[m * c_row] (+)= A[m] . B for one contiguous row of B from element `at` on; rows of A end with whole vectors,
+ * zeros behind the last element. */
+DENSE_INLINE void ukernel_dots(uint32_t rows, DML_TENSOR_DATA_TYPE type, const struct ukernel *t, int64_t at,
+                               float *sums)
+{
+    vec low[4], high[4];
+    uint32_t k = 0;
+    for (uint32_t m = 0; m < rows; m++)
+        low[m] = high[m] = vec_set(0);
+    for (; k + 2 * VEC <= t->depth; k += 2 * VEC) {
+        vec b0 = vec_load_of(type, t->b, at + k), b1 = vec_load_of(type, t->b, at + k + VEC);
+        for (uint32_t m = 0; m < rows; m++) {
+            low[m] = vec_fma(vec_load(t->a + m * t->a_row + k), b0, low[m]);
+            high[m] = vec_fma(vec_load(t->a + m * t->a_row + k + VEC), b1, high[m]);
+        }
+    }
+    for (; k < t->depth; k += VEC) {
+        vec rest = vec_load_some(type, t->b, at + k, t->depth - k);
+        for (uint32_t m = 0; m < rows; m++)
+            low[m] = vec_fma(vec_load(t->a + m * t->a_row + k), rest, low[m]);
+    }
+    for (uint32_t m = 0; m < rows; m++)
+        sums[m * t->c_row] = (t->add ? sums[m * t->c_row] : 0) + vec_sum(low[m] + high[m]);
+}
+
 /* function(n, ...) for n = count, a constant in each case, from 1 to `most`, itself a constant. */
 #define UKERNEL_CASE(n, most, function, ...)                                                                           \
     case n:                                                                                                            \

@@ -14,7 +14,7 @@ dnnl_engine_t dnnl_engine(void)
         return engine;
     pthread_mutex_lock(&lock);
     engine = atomic_load(&known);
-    if (!engine && dnnl_safe_engine_create(&engine, dnnl_cpu, 0) == dnnl_success)
+    if (!engine && dnnl_safe_engine_create(&engine, dnnl_cpu, 0))
         atomic_store(&known, engine);
     pthread_mutex_unlock(&lock);
     return engine;
@@ -45,11 +45,10 @@ void dnnl_slot_finish(struct dnnl_slot *slot)
 bool dnnl_slot_init(struct dnnl_slot *slot, const struct dnnl_state *state)
 {
     atomic_flag_clear(&slot->busy);
-    if (dnnl_safe_stream_create(&slot->stream, dnnl_engine(), dnnl_stream_default_flags) != dnnl_success)
+    if (!dnnl_safe_stream_create(&slot->stream, dnnl_engine(), dnnl_stream_default_flags))
         return false;
     for (uint32_t i = 0; i < state->buffer_count; i++) {
-        if (dnnl_safe_memory_create(&slot->memory[i], &state->buffers[i].md, dnnl_engine(), DNNL_MEMORY_NONE) !=
-            dnnl_success)
+        if (!dnnl_safe_memory_create(&slot->memory[i], &state->buffers[i].md, dnnl_engine(), DNNL_MEMORY_NONE))
             return false;
     }
     return true;
@@ -84,25 +83,17 @@ void kern_dnnl_destroy(void *opaque)
     free(state);
 }
 
-static uint32_t buffer_add(struct dnnl_state *state, const dnnl_memory_desc_t *md)
+uint32_t dnnl_buffer_tensor(struct dnnl_state *state, const dnnl_memory_desc_t *md, uint32_t tensor)
 {
     if (state->buffer_count == DNNL_BUFFERS_MAX)
         return DNNL_BUFFERS_MAX;
-    state->buffers[state->buffer_count] = (struct dnnl_buffer){ .md = *md };
+    state->buffers[state->buffer_count] = (struct dnnl_buffer){ .md = *md, .tensor = tensor };
     return state->buffer_count++;
-}
-
-uint32_t dnnl_buffer_tensor(struct dnnl_state *state, const dnnl_memory_desc_t *md, uint32_t tensor)
-{
-    uint32_t number = buffer_add(state, md);
-    if (number < DNNL_BUFFERS_MAX)
-        state->buffers[number].tensor = tensor;
-    return number;
 }
 
 uint32_t dnnl_buffer_scratch(struct dnnl_state *state, const dnnl_memory_desc_t *md)
 {
-    uint32_t number = buffer_add(state, md);
+    uint32_t number = dnnl_buffer_tensor(state, md, 0);
     if (number < DNNL_BUFFERS_MAX) {
         state->buffers[number].scratch = true;
         state->buffers[number].offset = dense_take(&state->scratch_bytes, dnnl_memory_desc_get_size(md), 64);
@@ -110,10 +101,17 @@ uint32_t dnnl_buffer_scratch(struct dnnl_state *state, const dnnl_memory_desc_t 
     return number;
 }
 
+bool dnnl_md_init(dnnl_memory_desc_t *out, int rank, const dnnl_dims_t dims, dnnl_data_type_t type,
+                  const dnnl_dims_t strides)
+{
+    return (strides ? dnnl_memory_desc_init_by_strides(out, rank, dims, type, strides)
+                    : dnnl_memory_desc_init_by_tag(out, rank, dims, type, dnnl_format_tag_any)) == dnnl_success;
+}
+
 bool dnnl_attr_create(dnnl_primitive_attr_t *out)
 {
-    return dnnl_safe_primitive_attr_create(out) == dnnl_success &&
-           dnnl_safe_primitive_attr_set_scratchpad_mode(*out, dnnl_scratchpad_mode_user) == dnnl_success;
+    return dnnl_safe_primitive_attr_create(out) &&
+           dnnl_safe_primitive_attr_set_scratchpad_mode(*out, dnnl_scratchpad_mode_user);
 }
 
 const dnnl_memory_desc_t *dnnl_query_md(const_dnnl_primitive_desc_t pd, dnnl_query_t what)
@@ -121,11 +119,11 @@ const dnnl_memory_desc_t *dnnl_query_md(const_dnnl_primitive_desc_t pd, dnnl_que
     return dnnl_primitive_desc_query_md(pd, what, 0);
 }
 
-bool dnnl_is_reference(const_dnnl_primitive_desc_t pd)
+bool dnnl_is_named(const_dnnl_primitive_desc_t pd, const char *part)
 {
     const char *name = NULL;
     return dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name) != dnnl_success || !name ||
-           strstr(name, "ref") != NULL;
+           strstr(name, part);
 }
 
 void dnnl_arg(struct dnnl_args *args, int arg, uint32_t buffer)
@@ -147,7 +145,7 @@ bool dnnl_stage_add(struct dnnl_state *state, const_dnnl_primitive_desc_t pd, co
         if (stage->args.buffer[i] >= DNNL_BUFFERS_MAX)
             return false;
     }
-    if (!state->probe && dnnl_safe_primitive_create(&stage->primitive, pd) != dnnl_success)
+    if (!state->probe && !dnnl_safe_primitive_create(&stage->primitive, pd))
         return false;
     state->stage_count++;
     return true;
@@ -159,9 +157,9 @@ bool dnnl_stage_reorder(struct dnnl_state *state, uint32_t from, uint32_t to)
         return false;
     dnnl_primitive_attr_t attr = NULL;
     dnnl_primitive_desc_t pd = NULL;
-    bool ok = dnnl_attr_create(&attr) &&
-              dnnl_safe_reorder_primitive_desc_create(&pd, &state->buffers[from].md, dnnl_engine(),
-                                                      &state->buffers[to].md, dnnl_engine(), attr) == dnnl_success;
+    bool ok =
+        dnnl_attr_create(&attr) && dnnl_safe_reorder_primitive_desc_create(&pd, &state->buffers[from].md, dnnl_engine(),
+                                                                           &state->buffers[to].md, dnnl_engine(), attr);
     if (ok)
         ok = dnnl_stage_add(state, pd, &(struct dnnl_args){ 2, { DNNL_ARG_FROM, DNNL_ARG_TO }, { from, to } });
     dnnl_primitive_desc_destroy(pd);
@@ -267,8 +265,7 @@ uint32_t dnnl_buffer_packed(struct dnnl_state *state, const dnnl_memory_desc_t *
     if (!direct)
         state->pack_copy = copy_make(1, view, start);
     /* Winograd's layout, for one, is made from dense weights only. */
-    bool ok =
-        dnnl_safe_reorder_primitive_desc_create(&pd, from, dnnl_engine(), wanted, dnnl_engine(), NULL) == dnnl_success;
+    bool ok = dnnl_safe_reorder_primitive_desc_create(&pd, from, dnnl_engine(), wanted, dnnl_engine(), NULL);
     dnnl_primitive_desc_destroy(pd);
     return ok ? dnnl_buffer_tensor(state, wanted, 1) : DNNL_BUFFERS_MAX;
 }
@@ -277,7 +274,7 @@ uint32_t dnnl_buffer_zero(struct dnnl_state *state, uint32_t tensor, DML_TENSOR_
 {
     dnnl_memory_desc_t md;
     if (state->zero_count == ARRAY_SIZE(state->zeros) ||
-        dnnl_memory_desc_init_by_tag(&md, 1, (dnnl_dims_t){ 1 }, dnnl_s32, dnnl_a) != dnnl_success)
+        !dnnl_md_init(&md, 1, (dnnl_dims_t){ 1 }, dnnl_s32, (dnnl_dims_t){ 1 }))
         return DNNL_BUFFERS_MAX;
     uint32_t number = dnnl_buffer_scratch(state, &md);
     if (number < DNNL_BUFFERS_MAX)
@@ -285,8 +282,7 @@ uint32_t dnnl_buffer_zero(struct dnnl_state *state, uint32_t tensor, DML_TENSOR_
     return number;
 }
 
-/* The tensor has the output's shape and takes part in the last pass. */
-static bool finishes_with(const struct kern_op *op, uint32_t tensor)
+bool dnnl_output_like(const struct kern_op *op, uint32_t tensor)
 {
     return tensor == op->input_count || (tensor == 2 && op->kind == KERN_GEMM && op->u.gemm.has_c) ||
            (op->epilogue && tensor >= op->epilogue_input && tensor < op->input_count);
@@ -298,12 +294,12 @@ static void finish_merge(struct dnnl_state *state, uint32_t d)
     struct kern_op *op = &state->finish_op;
     bool ok = dense_view_merges(&state->finish_view, d);
     for (uint32_t t = 0; t <= op->input_count; t++)
-        ok = ok && (!finishes_with(op, t) || dense_view_merges(&op->tensors[t], d));
+        ok = ok && (!dnnl_output_like(op, t) || dense_view_merges(&op->tensors[t], d));
     if (!ok)
         return;
     dense_view_merge(&state->finish_view, d);
     for (uint32_t t = 0; t <= op->input_count; t++) {
-        if (finishes_with(op, t))
+        if (dnnl_output_like(op, t))
             dense_view_merge(&op->tensors[t], d);
     }
 }
@@ -326,7 +322,7 @@ void dnnl_finish_set(struct dnnl_state *state, const struct kern_op *op, bool sc
     dense_memory_order(&op->tensors[out], order);
     state->finish_view = dense_permute(source, order);
     for (uint32_t t = 0; t <= out; t++) {
-        if (finishes_with(op, t))
+        if (dnnl_output_like(op, t))
             state->finish_op.tensors[t] = dense_permute(&op->tensors[t], order);
     }
     for (uint32_t d = source->rank - 1; d-- > 0;)

@@ -15,21 +15,17 @@ static void empty_cache()
     }
 }
 
-static dnnl_status_t out_of_memory()
-{
-    kern_fail();
-    return dnnl_out_of_memory;
-}
-
 #define DNNL_CALL(name, parameters, arguments)                                                                         \
-    dnnl_status_t dnnl_safe_##name parameters                                                                          \
+    bool dnnl_safe_##name parameters                                                                                   \
     {                                                                                                                  \
+        dnnl_status_t status = dnnl_out_of_memory;                                                                     \
         try {                                                                                                          \
-            dnnl_status_t status = dnnl_##name arguments;                                                              \
-            return status == dnnl_out_of_memory ? out_of_memory() : status;                                            \
+            status = dnnl_##name arguments;                                                                            \
         } catch (...) {                                                                                                \
             empty_cache();                                                                                             \
-            return out_of_memory();                                                                                    \
         }                                                                                                              \
+        if (status == dnnl_out_of_memory)                                                                              \
+            kern_fail();                                                                                               \
+        return status == dnnl_success;                                                                                 \
     }
 #include "kernels/onednn/dnnl_calls.def"

@@ -6,11 +6,13 @@
 
 #include <dnnl.h>
 
+#include <stdbool.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#define DNNL_CALL(name, parameters, arguments) dnnl_status_t dnnl_safe_##name parameters;
+#define DNNL_CALL(name, parameters, arguments) bool dnnl_safe_##name parameters;
 #include "kernels/onednn/dnnl_calls.def"
 #undef DNNL_CALL
 

@@ -23,63 +23,22 @@ struct gemm_build {
     dnnl_memory_desc_t a_md, b_md, c_md, y_md;
 };
 
-/* Tensors that have the shape of the output: C, the epilogue's inputs and the output itself. */
-static bool output_like(const struct kern_op *op, uint32_t tensor)
-{
-    return tensor == op->input_count || (tensor == 2 && op->u.gemm.has_c) ||
-           (op->epilogue && tensor >= op->epilogue_input && tensor < op->input_count);
-}
-
-/* The first dimensions repeat what lies in the others. */
-static bool one_of(const struct kern_view *view, uint32_t dims)
-{
-    bool result = true;
-    for (uint32_t d = 0; d < dims; d++)
-        result = result && (view->sizes[d] == 1 || view->strides[d] == 0);
-    return result;
-}
-
-static bool mergeable(const struct kern_view *view, uint32_t d)
-{
-    return view->strides[d] == view->strides[d + 1] * view->sizes[d + 1];
-}
-
-static void merge(struct kern_view *view, uint32_t d, uint32_t size)
-{
-    view->sizes[d] = size;
-    view->strides[d] = view->strides[d + 1];
-    memmove(view->sizes + d + 1, view->sizes + d + 2, (view->rank - d - 2) * sizeof(*view->sizes));
-    memmove(view->strides + d + 1, view->strides + d + 2, (view->rank - d - 2) * sizeof(*view->strides));
-    view->rank--;
-}
-
-static void drop(struct kern_view *view, uint32_t d)
-{
-    memmove(view->sizes + d, view->sizes + d + 1, (view->rank - d - 1) * sizeof(*view->sizes));
-    memmove(view->strides + d, view->strides + d + 1, (view->rank - d - 1) * sizeof(*view->strides));
-    view->rank--;
-}
-
 /* Dimensions d and d + 1 as one, in every tensor, when the strides allow it. The rows' dimension (rank - 2) merges with
  * the batch before it only when B repeats along the batch. */
-static bool merge_all(struct gemm_build *b, uint32_t d)
+static void merge_all(struct gemm_build *b, uint32_t d)
 {
     const struct kern_op *op = b->op;
     bool rows = d + 2 == b->rank - 1;
-    uint32_t size = b->views[op->input_count].sizes[d] * b->views[op->input_count].sizes[d + 1];
     for (uint32_t t = 0; t <= op->input_count; t++) {
-        bool ok = t == 1 && rows ? b->views[1].strides[d] == 0 : mergeable(&b->views[t], d);
-        if ((t < 2 || output_like(op, t)) && !ok)
-            return false;
+        bool ok = t == 1 && rows ? b->views[1].strides[d] == 0 : dense_view_merges(&b->views[t], d);
+        if ((t < 2 || dnnl_output_like(op, t)) && !ok)
+            return;
     }
-    for (uint32_t t = 0; t <= op->input_count; t++) {
-        if (t == 1 && rows)
-            drop(&b->views[1], d);
-        else if (t < 2 || output_like(op, t))
-            merge(&b->views[t], d, size);
-    }
+    b->views[1].sizes[d] = rows ? 1 : b->views[1].sizes[d];
+    for (uint32_t t = 0; t <= op->input_count; t++)
+        if (t < 2 || dnnl_output_like(op, t))
+            dense_view_merge(&b->views[t], d);
     b->rank--;
-    return true;
 }
 
 static void gemm_views(struct gemm_build *b)
@@ -89,7 +48,7 @@ static void gemm_views(struct gemm_build *b)
     b->rank = y->rank;
     for (uint32_t t = 0; t <= op->input_count; t++) {
         b->views[t] = op->tensors[t];
-        for (uint32_t d = 0; (t < 2 || output_like(op, t)) && d < y->rank; d++) {
+        for (uint32_t d = 0; (t < 2 || dnnl_output_like(op, t)) && d < y->rank; d++) {
             bool shared = t >= 2 || d + 2 < y->rank;
             if (shared && b->views[t].sizes[d] == 1)
                 b->views[t].strides[d] = 0;
@@ -103,10 +62,9 @@ static void gemm_views(struct gemm_build *b)
             d++;
             continue;
         }
-        for (uint32_t t = 0; t <= op->input_count; t++) {
-            if (t < 2 || output_like(op, t))
-                drop(&b->views[t], d);
-        }
+        for (uint32_t t = 0; t <= op->input_count; t++)
+            if (t < 2 || dnnl_output_like(op, t))
+                dense_view_merge(&b->views[t], d);
         b->rank--;
     }
     for (uint32_t d = b->rank >= 3 ? b->rank - 2 : 0; d-- > 0;)
@@ -137,7 +95,7 @@ static void integer_views(struct gemm_build *b)
     for (uint32_t t = op->epilogue_input; t <= op->input_count; t++) {
         const struct kern_view *view = &op->tensors[t];
         const uint32_t last = view->rank - 1;
-        const bool row = view->sizes[last] == n && (view->strides[last] == 1 || n == 1) && one_of(view, last);
+        const bool row = view->sizes[last] == n && (view->strides[last] == 1 || n == 1) && gemm_repeats(view, last);
         const bool whole = kern_view_packed(view) && kern_view_elements(view) == (uint64_t)m * n;
         matrix_set(&b->views[t], m, n, whole ? n : 0, whole || row);
     }
@@ -153,18 +111,14 @@ static bool view_md(const struct kern_view *view, dnnl_memory_desc_t *out)
         strides[d] = dims[d] > 1 ? view->strides[d] : inner;
         inner = BASE_MAX(inner, strides[d] * dims[d]);
     }
-    return dnnl_memory_desc_init_by_strides(out, (int)view->rank, dims, dnnl_view_type(view), strides) == dnnl_success;
+    return dnnl_md_init(out, (int)view->rank, dims, dnnl_view_type(view), strides);
 }
 
 /* The same in the type of the computation, in the library's layout. */
 static bool any_md(const struct gemm_build *b, dnnl_memory_desc_t *md)
 {
     dnnl_memory_desc_t from = *md;
-    return dnnl_memory_desc_init_by_tag(md, from.ndims, from.dims,
-                                        b->integer ? dnnl_s8
-                                        : b->half  ? dnnl_bf16
-                                                   : dnnl_f32,
-                                        dnnl_format_tag_any) == dnnl_success;
+    return dnnl_md_init(md, from.ndims, from.dims, b->integer ? dnnl_s8 : b->half ? dnnl_bf16 : dnnl_f32, NULL);
 }
 
 /* Without its repeated dimensions. */
@@ -231,11 +185,8 @@ static bool gemm_post(struct gemm_build *b, dnnl_post_ops_t ops, float *scale)
     b->c_finish = has_c && !b->c_bias && !b->c_post;
     if (b->c_post) {
         *scale = gemm->alpha / gemm->beta;
-        if (!dnnl_post_add(ops, 2, &b->c_md, &b->post))
-            return false;
-        if (gemm->beta != 1 &&
-            dnnl_safe_post_ops_append_eltwise(ops, 1, dnnl_eltwise_linear, gemm->beta, 0) != dnnl_success)
-            return false;
+        return dnnl_post_binary(ops, dnnl_binary_add, 2, &b->c_md, &b->post) &&
+               (gemm->beta == 1 || dnnl_safe_post_ops_append_eltwise(ops, 1, dnnl_eltwise_linear, gemm->beta, 0));
     }
     return true;
 }
@@ -248,19 +199,19 @@ static bool gemm_attr(struct gemm_build *b, dnnl_primitive_attr_t *attr)
         b->in_post = true;
         return dnnl_int_attr(&b->ending, b->op->u.gemm.has_a_zero, &b->y_md, post_md, b, &b->post, attr);
     }
-    bool ok = dnnl_attr_create(attr) && dnnl_safe_post_ops_create(&ops) == dnnl_success && gemm_post(b, ops, &scale);
+    bool ok = dnnl_attr_create(attr) && dnnl_safe_post_ops_create(&ops) && gemm_post(b, ops, &scale);
     if (ok && b->op->epilogue && b->y_direct && !b->c_finish && !b->plain) {
         b->in_post = dnnl_post_epilogue(b->op, ops, post_md, b, &b->post);
         if (!b->in_post) { /* start again: the list holds a part of the epilogue */
             dnnl_post_ops_destroy(ops);
             ops = NULL;
-            ok = dnnl_safe_post_ops_create(&ops) == dnnl_success && gemm_post(b, ops, &scale);
+            ok = dnnl_safe_post_ops_create(&ops) && gemm_post(b, ops, &scale);
         }
     }
     if (ok && scale != 1)
-        ok = dnnl_safe_primitive_attr_set_output_scales(*attr, 1, 0, &scale) == dnnl_success;
+        ok = dnnl_safe_primitive_attr_set_output_scales(*attr, 1, 0, &scale);
     ok = ok && (b->y_md.data_type == dnnl_f32 || !(b->c_finish || (b->op->epilogue && !b->in_post)));
-    ok = ok && dnnl_safe_primitive_attr_set_post_ops(*attr, ops) == dnnl_success;
+    ok = ok && dnnl_safe_primitive_attr_set_post_ops(*attr, ops);
     dnnl_post_ops_destroy(ops);
     return ok;
 }
@@ -286,7 +237,7 @@ static uint32_t matrix_half(struct gemm_build *b, uint32_t buffer, dnnl_memory_d
         return buffer;
     for (int d = from.ndims; d-- > 0; inner *= from.dims[d])
         strides[d] = inner;
-    if (dnnl_memory_desc_init_by_strides(md, from.ndims, from.dims, dnnl_bf16, strides) != dnnl_success)
+    if (!dnnl_md_init(md, from.ndims, from.dims, dnnl_bf16, strides))
         return DNNL_BUFFERS_MAX;
     return dnnl_stage_reorder_in(b->state, buffer, md);
 }
@@ -332,7 +283,7 @@ static bool gemm_stages(struct gemm_build *b, const_dnnl_primitive_desc_t pd, co
 /* oneDNN 2.6 takes batches that share B as more rows, even where they do not follow each other in Y. */
 static bool gemm_misplaced(const struct gemm_build *b, const struct kern_view *y)
 {
-    return repeats(&b->views[1]) && !mergeable(y, b->rank - 3);
+    return repeats(&b->views[1]) && !dense_view_merges(y, b->rank - 3);
 }
 
 static bool gemm_build(struct gemm_build *b)
@@ -349,11 +300,8 @@ static bool gemm_build(struct gemm_build *b)
     b->y_direct =
         b->integer || (matrix_direct(&y, b->half && !(b->plain && (b->op->epilogue || b->op->u.gemm.has_c))) &&
                        (y.sizes[b->rank - 1] == 1 || y.strides[b->rank - 1] == 1) && !gemm_misplaced(b, &y));
-    if (!b->y_direct) { /* dense row-major in scratch; merged and original dimensions agree on that */
-        struct kern_view dense = y;
-        kern_view_set_packed(&dense, DML_TENSOR_DATA_TYPE_FLOAT32, y.rank, y.sizes);
-        y = dense;
-    }
+    if (!b->y_direct) /* dense row-major in scratch; merged and original dimensions agree on that */
+        kern_view_set_packed(&y, DML_TENSOR_DATA_TYPE_FLOAT32, y.rank, b->views[b->op->input_count].sizes);
     inputs[0] = matrix_half(b, matrix_buffer(b, 0, b->a_direct, &b->a_md), &b->a_md);
     if (packed && (!view_md(&b_view, &b->b_md) || !any_md(b, &b->b_md)))
         return false;
@@ -361,8 +309,8 @@ static bool gemm_build(struct gemm_build *b)
         inputs[1] = matrix_half(b, matrix_buffer(b, 1, b->b_direct, &b->b_md), &b->b_md);
     bool ok = view_md(&y, &b->y_md) && gemm_attr(b, &attr) &&
               dnnl_matmul_desc_init(&desc, &b->a_md, &b->b_md, b->c_bias ? &b->c_md : NULL, &b->y_md) == dnnl_success &&
-              dnnl_safe_primitive_desc_create(&pd, &desc, attr, dnnl_engine(), NULL) == dnnl_success &&
-              !dnnl_is_reference(pd) && gemm_stages(b, pd, inputs) && dnnl_state_finish(b->state);
+              dnnl_safe_primitive_desc_create(&pd, &desc, attr, dnnl_engine(), NULL) && !dnnl_is_named(pd, "ref") &&
+              gemm_stages(b, pd, inputs) && dnnl_state_finish(b->state);
     dnnl_primitive_desc_destroy(pd);
     dnnl_primitive_attr_destroy(attr);
     return ok;
@@ -418,15 +366,12 @@ bool kern_gemm_int_dnnl_accepts(const struct kern_op *op)
         t[0].rank != y->rank || t[1].rank != y->rank)
         return false;
     if (!gemm_bytes(t[0].type) || t[1].type != DML_TENSOR_DATA_TYPE_INT8 || !whole(&t[0]) || !whole(y) ||
-        !one_of(&t[1], y->rank - 2) || !matrix_lies(&t[1]))
+        !gemm_repeats(&t[1], y->rank - 2) || !matrix_lies(&t[1]))
         return false;
     const uint64_t rows = kern_view_elements(y) / y->sizes[y->rank - 1];
     if (kern_view_elements(&t[0]) / t[0].sizes[t[0].rank - 1] != rows || rows > UINT32_MAX)
         return false;
-    for (uint32_t d = 0; d < y->rank && gemm->has_a_zero; d++)
-        if (t[2].sizes[d] > 1 && t[2].strides[d])
-            return false;
-    return dnnl_epilogue_init(op, y->rank - 1, &ending);
+    return (!gemm->has_a_zero || gemm_repeats(&t[2], y->rank)) && dnnl_epilogue_init(op, y->rank - 1, &ending);
 }
 
 /* oneDNN 2.6 repeats a row wrongly over batches of which each does not begin where the next row of the one before
@@ -436,7 +381,7 @@ static bool lies_together(const struct gemm_build *b)
     const struct kern_view *y = &b->views[b->op->input_count];
     bool together = b->rank == 2 || y->sizes[b->rank - 2] > 1;
     for (uint32_t d = 0; d + 2 < b->rank; d++)
-        together = together && mergeable(y, d);
+        together = together && dense_view_merges(y, d);
     return together;
 }
 

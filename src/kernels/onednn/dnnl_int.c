@@ -5,19 +5,11 @@
 
 #include "kernels/gemm/gemm.h"
 
-static bool same_everywhere(const struct kern_view *view)
-{
-    bool result = true;
-    for (uint32_t d = 0; d < view->rank; d++)
-        result = result && (view->sizes[d] == 1 || view->strides[d] == 0);
-    return result;
-}
-
 /* One scale, or scales side by side along `channel`. */
 static bool scale_fits(const struct kern_view *view, uint32_t channel, bool *out_by_channel)
 {
     bool result = view->type == DML_TENSOR_DATA_TYPE_FLOAT32;
-    *out_by_channel = !same_everywhere(view);
+    *out_by_channel = !gemm_repeats(view, view->rank);
     for (uint32_t d = 0; d < view->rank && *out_by_channel; d++)
         result = result && (view->sizes[d] == 1 || view->strides[d] == (d == channel ? 1 : 0));
     return result;
@@ -29,8 +21,8 @@ static bool quantizes_fully(const struct kern_op *op, const struct kern_requanti
     const struct kern_view *divisor = &op->tensors[how->divisor], *zero = &op->tensors[how->zero];
     const bool is_signed = op->tensors[op->input_count].type == DML_TENSOR_DATA_TYPE_INT8;
     return how->low == (is_signed ? -128 : 0) && how->high == (is_signed ? 127 : 255) &&
-           (!how->divisor || (divisor->type == DML_TENSOR_DATA_TYPE_FLOAT32 && same_everywhere(divisor))) &&
-           (!how->zero || (gemm_bytes(zero->type) && same_everywhere(zero)));
+           (!how->divisor || (divisor->type == DML_TENSOR_DATA_TYPE_FLOAT32 && gemm_repeats(divisor, divisor->rank))) &&
+           (!how->zero || (gemm_bytes(zero->type) && gemm_repeats(zero, zero->rank)));
 }
 
 bool dnnl_epilogue_init(const struct kern_op *op, uint32_t channel, struct dnnl_epilogue *out)
@@ -62,7 +54,7 @@ static bool scale_post(const struct dnnl_epilogue *ending, const dnnl_memory_des
         dims[d] = d == 1 && ending->by_channel ? y->dims[d] : 1;
         strides[d] = d == 0 && ending->by_channel ? y->dims[1] : 1;
     }
-    return dnnl_memory_desc_init_by_strides(&md, y->ndims, dims, dnnl_f32, strides) == dnnl_success &&
+    return dnnl_md_init(&md, y->ndims, dims, dnnl_f32, strides) &&
            dnnl_post_binary(ops, dnnl_binary_mul, ending->how.scale, &md, post);
 }
 
@@ -71,7 +63,7 @@ static bool one_md(int rank, dnnl_memory_desc_t *out)
     dnnl_dims_t ones;
     for (int d = 0; d < rank; d++)
         ones[d] = 1;
-    return dnnl_memory_desc_init_by_strides(out, rank, ones, dnnl_f32, ones) == dnnl_success;
+    return dnnl_md_init(out, rank, ones, dnnl_f32, ones);
 }
 
 bool dnnl_int_attr(const struct dnnl_epilogue *ending, bool in_zero, const dnnl_memory_desc_t *y, dnnl_md_fn *md_of,
@@ -81,13 +73,13 @@ bool dnnl_int_attr(const struct dnnl_epilogue *ending, bool in_zero, const dnnl_
     dnnl_post_ops_t ops = NULL;
     dnnl_memory_desc_t md;
     post->count = 0;
-    bool ok = dnnl_attr_create(out) && dnnl_safe_post_ops_create(&ops) == dnnl_success;
+    bool ok = dnnl_attr_create(out) && dnnl_safe_post_ops_create(&ops);
     if (ok && ending->scales)
         ok = scale_post(ending, y, ops, post);
     if (ok && in_zero)
-        ok = dnnl_safe_primitive_attr_set_zero_points(*out, DNNL_ARG_SRC, 1, 0, &zero) == dnnl_success;
+        ok = dnnl_safe_primitive_attr_set_zero_points(*out, DNNL_ARG_SRC, 1, 0, &zero);
     if (ok && ending->how.zero)
-        ok = dnnl_safe_primitive_attr_set_zero_points(*out, DNNL_ARG_DST, 1, 0, &zero) == dnnl_success;
+        ok = dnnl_safe_primitive_attr_set_zero_points(*out, DNNL_ARG_DST, 1, 0, &zero);
     if (ok)
         ok =
             dnnl_post_steps(&ending->steps.step[ending->first], ending->end - ending->first, ops, md_of, context, post);
@@ -95,8 +87,8 @@ bool dnnl_int_attr(const struct dnnl_epilogue *ending, bool in_zero, const dnnl_
         ok = one_md(y->ndims, &md) && dnnl_post_binary(ops, dnnl_binary_div, ending->how.divisor, &md, post);
     /* The library adds the zero point before it rounds, which turns halves the other way where it is odd. */
     if (ok && ending->how.zero)
-        ok = dnnl_safe_post_ops_append_eltwise(ops, 1.0f, dnnl_eltwise_round, 0, 0) == dnnl_success;
-    ok = ok && dnnl_safe_primitive_attr_set_post_ops(*out, ops) == dnnl_success;
+        ok = dnnl_safe_post_ops_append_eltwise(ops, 1.0f, dnnl_eltwise_round, 0, 0);
+    ok = ok && dnnl_safe_primitive_attr_set_post_ops(*out, ops);
     dnnl_post_ops_destroy(ops);
     return ok;
 }

@@ -124,14 +124,19 @@ dnnl_data_type_t dnnl_view_type(const struct kern_view *view);
 /* Turns `view` into that of a dense FLOAT32 copy which keeps the order of the dimensions in memory. */
 void dnnl_view_densify(struct kern_view *view);
 
+/* The tensor has the shape of the output: C, the epilogue's inputs and the output itself. */
+bool dnnl_output_like(const struct kern_op *op, uint32_t tensor);
 /* Asks for the last pass: `source` (FLOAT32) lies in scratch at `offset`, or is the output itself. */
 void dnnl_finish_set(struct dnnl_state *state, const struct kern_op *op, bool scratch, uint64_t offset,
                      const struct kern_view *source, bool add_c, bool epilogue);
 
 /* An attribute with user scratchpad. */
 bool dnnl_attr_create(dnnl_primitive_attr_t *out);
-/* The implementation behind it is a plain loop nest. */
-bool dnnl_is_reference(const_dnnl_primitive_desc_t pd);
+/* `part` is in the name of the implementation behind it, or that has none. "ref": a plain loop nest. */
+bool dnnl_is_named(const_dnnl_primitive_desc_t pd, const char *part);
+/* strides == NULL: in whatever layout the library likes. */
+bool dnnl_md_init(dnnl_memory_desc_t *out, int rank, const dnnl_dims_t dims, dnnl_data_type_t type,
+                  const dnnl_dims_t strides);
 const dnnl_memory_desc_t *dnnl_query_md(const_dnnl_primitive_desc_t pd, dnnl_query_t what);
 
 /* The epilogue as post-ops (dnnl_post.c). */
@@ -152,7 +157,6 @@ bool dnnl_post_epilogue(const struct kern_op *op, dnnl_post_ops_t ops, dnnl_md_f
                         struct dnnl_post *out);
 bool dnnl_post_binary(dnnl_post_ops_t ops, dnnl_alg_kind_t algorithm, uint32_t tensor, const dnnl_memory_desc_t *md,
                       struct dnnl_post *post);
-bool dnnl_post_add(dnnl_post_ops_t ops, uint32_t tensor, const dnnl_memory_desc_t *md, struct dnnl_post *post);
 
 /* Integer products (dnnl_int.c): the epilogue is [times scales,] [post-ops,] [[by a divisor,] to the nearest integer
  * plus zero point]. */

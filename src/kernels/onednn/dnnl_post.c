@@ -43,21 +43,14 @@ static bool has_eltwise(const_dnnl_post_ops_t ops, dnnl_alg_kind_t algorithm)
 
 static bool eltwise(dnnl_post_ops_t ops, dnnl_alg_kind_t algorithm, float alpha, float beta)
 {
-    if (has_eltwise(ops, algorithm))
-        return false;
-    return dnnl_safe_post_ops_append_eltwise(ops, 1.0f, algorithm, alpha, beta) == dnnl_success;
-}
-
-bool dnnl_post_add(dnnl_post_ops_t ops, uint32_t tensor, const dnnl_memory_desc_t *md, struct dnnl_post *post)
-{
-    return dnnl_post_binary(ops, dnnl_binary_add, tensor, md, post);
+    return !has_eltwise(ops, algorithm) && dnnl_safe_post_ops_append_eltwise(ops, 1.0f, algorithm, alpha, beta);
 }
 
 bool dnnl_post_binary(dnnl_post_ops_t ops, dnnl_alg_kind_t algorithm, uint32_t tensor, const dnnl_memory_desc_t *md,
                       struct dnnl_post *post)
 {
     int place = dnnl_post_ops_len(ops);
-    if (post->count == ARRAY_SIZE(post->tensor) || dnnl_safe_post_ops_append_binary(ops, algorithm, md) != dnnl_success)
+    if (post->count == ARRAY_SIZE(post->tensor) || !dnnl_safe_post_ops_append_binary(ops, algorithm, md))
         return false;
     post->tensor[post->count] = tensor;
     post->md[post->count] = *md;
@@ -106,14 +99,13 @@ static bool unary(dnnl_post_ops_t ops, const struct kern_epilogue_step *step)
     }
 }
 
-/* max(min(x, q), p). NaN becomes q here, but the lower bound in the library's clip: so -x is clipped, and turned back.
- */
+/* max(min(x, q), p). NaN becomes q, but the lower bound in the library's clip: so -x is clipped, and turned back. */
 static bool clipped(dnnl_post_ops_t ops, const struct kern_epilogue_step *step)
 {
     const float p = step[1].p, q = step[0].p;
     return step[0].code == KERN_MAP_MIN && step[1].code == KERN_MAP_MAX && p <= q &&
            !has_eltwise(ops, dnnl_eltwise_clip) && eltwise(ops, dnnl_eltwise_linear, -1, 0) &&
-           dnnl_safe_post_ops_append_eltwise(ops, -1.0f, dnnl_eltwise_clip, -q, -p) == dnnl_success;
+           dnnl_safe_post_ops_append_eltwise(ops, -1.0f, dnnl_eltwise_clip, -q, -p);
 }
 
 bool dnnl_post_steps(const struct kern_epilogue_step *step, uint32_t count, dnnl_post_ops_t ops, dnnl_md_fn *md_of,
@@ -126,7 +118,7 @@ bool dnnl_post_steps(const struct kern_epilogue_step *step, uint32_t count, dnnl
                 return false;
         } else if (step[i].tensor) {
             if (step[i].code != KERN_MAP_ADD || !md_of(context, step[i].tensor, &md) ||
-                !dnnl_post_add(ops, step[i].tensor, &md, post))
+                !dnnl_post_binary(ops, dnnl_binary_add, step[i].tensor, &md, post))
                 return false;
         } else if (!unary(ops, &step[i])) {
             return false;

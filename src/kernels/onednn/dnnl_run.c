@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "base/parallel.h"
+#include "kernels/gemm/gemm.h"
 
 #include <stdlib.h>
 
@@ -53,14 +54,6 @@ struct finish_job {
     const float *source;
 };
 
-static void finish_add_c(const struct kern_call *call, const uint32_t *at, uint32_t count, float *values)
-{
-    const struct kern_view *c = &call->op->tensors[2];
-    int64_t step = c->sizes[c->rank - 1] > 1 ? c->strides[c->rank - 1] : 0, index = dense_offset(c, at, c->rank);
-    for (uint32_t i = 0; i < count; i++)
-        values[i] += call->op->u.gemm.beta * (float)dense_load(call->data[2], index + i * step, c->type);
-}
-
 #define FINISH_CHUNK 512
 
 static void finish_chunk(const struct finish_job *job, void *scratch, uint64_t row, uint32_t first)
@@ -74,7 +67,7 @@ static void finish_chunk(const struct finish_job *job, void *scratch, uint64_t r
     dense_load_row(job->source, dense_offset(source, at, source->rank), source->strides[last],
                    DML_TENSOR_DATA_TYPE_FLOAT32, count, values);
     if (job->state->finish_c)
-        finish_add_c(&job->call, at, count, values);
+        gemm_add_c(&job->call, at, count, false, values);
     dense_finish_f32(&job->call, scratch, at, count, values);
 }
 
@@ -114,7 +107,7 @@ static bool slot_bind(struct dnnl_slot *slot, const struct dnnl_state *state, co
         void *handle = buffer->scratch ? (char *)call->scratch + buffer->offset : call->data[buffer->tensor];
         if (handle == slot->handle[i])
             continue;
-        if (dnnl_safe_memory_set_data_handle(slot->memory[i], handle) != dnnl_success)
+        if (!dnnl_safe_memory_set_data_handle(slot->memory[i], handle))
             return false;
         slot->handle[i] = handle;
     }
@@ -130,10 +123,10 @@ static bool slot_execute(struct dnnl_slot *slot, const struct dnnl_state *state,
         dnnl_exec_arg_t args[DNNL_ARGS_MAX];
         for (uint32_t a = 0; a < stage->args.count; a++)
             args[a] = (dnnl_exec_arg_t){ stage->args.arg[a], slot->memory[stage->args.buffer[a]] };
-        if (dnnl_safe_primitive_execute(stage->primitive, slot->stream, (int)stage->args.count, args) != dnnl_success)
+        if (!dnnl_safe_primitive_execute(stage->primitive, slot->stream, (int)stage->args.count, args))
             return false;
     }
-    return dnnl_safe_stream_wait(slot->stream) == dnnl_success;
+    return dnnl_safe_stream_wait(slot->stream);
 }
 
 /* More threads than slots: objects for this call alone. */
@@ -206,16 +199,14 @@ static bool pack_reorder(const struct dnnl_state *state, const void *source, voi
     dnnl_memory_t from = NULL, to = NULL;
     dnnl_stream_t stream = NULL;
     dnnl_engine_t on = dnnl_engine();
-    bool ok = dnnl_safe_reorder_primitive_desc_create(&pd, &state->pack_from, on, &state->pack_to, on, NULL) ==
-                  dnnl_success &&
-              dnnl_safe_primitive_create(&reorder, pd) == dnnl_success &&
-              dnnl_safe_memory_create(&from, &state->pack_from, on, (void *)source) == dnnl_success &&
-              dnnl_safe_memory_create(&to, &state->pack_to, on, packed) == dnnl_success &&
-              dnnl_safe_stream_create(&stream, on, dnnl_stream_default_flags) == dnnl_success;
+    bool ok = dnnl_safe_reorder_primitive_desc_create(&pd, &state->pack_from, on, &state->pack_to, on, NULL) &&
+              dnnl_safe_primitive_create(&reorder, pd) &&
+              dnnl_safe_memory_create(&from, &state->pack_from, on, (void *)source) &&
+              dnnl_safe_memory_create(&to, &state->pack_to, on, packed) &&
+              dnnl_safe_stream_create(&stream, on, dnnl_stream_default_flags);
     if (ok) {
         dnnl_exec_arg_t args[] = { { DNNL_ARG_FROM, from }, { DNNL_ARG_TO, to } };
-        ok = dnnl_safe_primitive_execute(reorder, stream, 2, args) == dnnl_success &&
-             dnnl_safe_stream_wait(stream) == dnnl_success;
+        ok = dnnl_safe_primitive_execute(reorder, stream, 2, args) && dnnl_safe_stream_wait(stream);
     }
     dnnl_stream_destroy(stream);
     dnnl_memory_destroy(to);

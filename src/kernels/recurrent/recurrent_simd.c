@@ -45,45 +45,20 @@ static void recurrent_panel(uint32_t rows, struct ukernel t)
     }
 }
 
-/* out[m][n] += a[m] . R's row n for `count` rows from element `at` on, each contiguous. */
-DENSE_INLINE void recurrent_dots(DML_TENSOR_DATA_TYPE type, const struct recurrent *x, uint32_t rows, int64_t at,
-                                 uint32_t count, const float *a, float *out)
+/* t->c[m][n] += t->a[m] . R's row n for `count` rows from element `at` on, each contiguous. */
+DENSE_INLINE void recurrent_dots(DML_TENSOR_DATA_TYPE type, struct ukernel t, uint32_t rows, int64_t at, int64_t row,
+                                 uint32_t count)
 {
-    const void *data = x->call->data[1];
-    int64_t row = x->call->op->tensors[1].strides[2];
-    uint32_t depth = x->hidden, a_row = x->width, out_row = RECURRENT_SUMS * x->width;
-    for (uint32_t n = 0; n < count; n++, at += row) {
-        vec low[4], high[4];
-        uint32_t k = 0;
-        for (uint32_t m = 0; m < rows; m++)
-            low[m] = high[m] = vec_set(0);
-        for (; k + 2 * VEC <= depth; k += 2 * VEC) {
-            vec r0 = vec_load_of(type, data, at + k), r1 = vec_load_of(type, data, at + k + VEC);
-            for (uint32_t m = 0; m < rows; m++) {
-                low[m] = vec_fma(vec_load(a + m * a_row + k), r0, low[m]);
-                high[m] = vec_fma(vec_load(a + m * a_row + k + VEC), r1, high[m]);
-            }
-        }
-        for (; k < depth; k += VEC) {
-            vec rest = vec_load_some(type, data, at + k, depth - k);
-            for (uint32_t m = 0; m < rows; m++)
-                low[m] = vec_fma(vec_load(a + m * a_row + k), rest, low[m]);
-        }
-        for (uint32_t m = 0; m < rows; m++)
-            out[m * out_row + n] += vec_sum(low[m] + high[m]);
+    for (uint32_t m = 0, some; m < rows; m += some, t.a += some * t.a_row, t.c += some * t.c_row) {
+        some = rows - m >= 4 ? 4 : rows - m >= 2 ? 2 : 1;
+        for (uint32_t n = 0; n < count; n++)
+            if (some == 4)
+                ukernel_dots(4, type, &t, at + n * row, t.c + n);
+            else if (some == 2)
+                ukernel_dots(2, type, &t, at + n * row, t.c + n);
+            else
+                ukernel_dots(1, type, &t, at + n * row, t.c + n);
     }
-}
-
-DENSE_INLINE void recurrent_dot_rows(DML_TENSOR_DATA_TYPE type, const struct recurrent *x, uint32_t rows, int64_t at,
-                                     uint32_t count, const float *a, float *out)
-{
-    uint32_t m = 0, out_row = RECURRENT_SUMS * x->width;
-    for (; m + 4 <= rows; m += 4)
-        recurrent_dots(type, x, 4, at, count, a + m * x->width, out + m * out_row);
-    for (; m + 2 <= rows; m += 2)
-        recurrent_dots(type, x, 2, at, count, a + m * x->width, out + m * out_row);
-    if (m < rows)
-        recurrent_dots(type, x, 1, at, count, a + m * x->width, out + m * out_row);
 }
 
 /* Some gates' sums += a times R. */
@@ -100,21 +75,19 @@ static void recurrent_part(const struct recurrent_job *job, uint32_t gate, uint3
     const struct recurrent *x = job->x;
     const struct kern_view *r = &x->call->op->tensors[1];
     uint32_t n = part * KERN_RECURRENT_PANEL, count = BASE_MIN(x->hidden - n, KERN_RECURRENT_PANEL);
-    float *out = x->sums + gate * x->width + n;
-    int64_t at = dense_offset(r, (uint32_t[]){ x->direction, gate }, 2);
-    if (x->net->panels) {
-        const float *panel = (const float *)x->call->data[1] + at + part * r->strides[2];
-        for (uint32_t v = 0; v < KERN_RECURRENT_PANEL; v += 2 * VEC)
-            recurrent_panel(job->rows, (struct ukernel){ .depth = x->hidden,
-                                                         .a = job->a,
-                                                         .a_row = x->width,
-                                                         .b = panel + v,
-                                                         .c = out + v,
-                                                         .c_row = RECURRENT_SUMS * x->width });
+    int64_t at = dense_offset(r, (uint32_t[]){ x->direction, gate }, 2) + part * r->strides[2];
+    struct ukernel t = { .depth = x->hidden, .a = job->a, .a_row = x->width, .b = x->call->data[1], .add = true };
+    t.c = x->sums + gate * x->width + n;
+    t.c_row = RECURRENT_SUMS * x->width;
+    if (!x->net->panels) {
+        at += (n - part) * r->strides[2];
+        VEC_BY_TYPE(r->type, recurrent_dots, t, job->rows, at, r->strides[2], count);
         return;
     }
-    at += n * r->strides[2];
-    VEC_BY_TYPE(r->type, recurrent_dot_rows, x, job->rows, at, count, job->a, out);
+    for (uint32_t v = 0; v < KERN_RECURRENT_PANEL; v += 2 * VEC, t.c += 2 * VEC) {
+        t.b = (const float *)x->call->data[1] + at + v;
+        recurrent_panel(job->rows, t);
+    }
 }
 
 static void recurrent_parts(void *context, size_t begin, size_t end, unsigned worker)

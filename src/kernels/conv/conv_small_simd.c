@@ -1,8 +1,85 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The convolution of struct conv_small_cout (conv_plans.h). */
+/* The convolutions of struct conv_small_cin and struct conv_small_cout (conv_plans.h). */
 #include "kernels/core/isa.h"
-#include "kernels/conv/conv_plans.h"
-#include "kernels/vec/vec.h"
+#include "kernels/conv/conv_small_cin_tile.h"
+#include "kernels/gemm/ukernel.h"
+#include "kernels/vec/tile_body.h"
+
+/* A row's results of `channels` channels from the buffer to their places. */
+static void small_cin_store(const struct small_cin *r, float *y, int64_t channels)
+{
+    const struct conv_shape *s = &r->f.s;
+    struct tile_to to = { y, DML_TENSOR_DATA_TYPE_FLOAT32, 0, s->y[4], s->y[1] };
+    for (int64_t i = 0; i < s->out[2]; i += VEC) {
+        for (int64_t c = 0; c < channels; c += VEC) {
+            to.at = i * s->y[4] + c * s->y[1];
+            tile_store(&to, r->results + i * CIN_WIDTH + c, CIN_WIDTH, BASE_MIN(s->out[2] - i, VEC),
+                       BASE_MIN(channels - c, VEC));
+        }
+    }
+    for (int64_t c = 0; r->f.post && s->y[1] != 1 && c < channels; c++)
+        dense_finish_line(r->call, r->epilogue, y + c * s->y[1], s->out[2]);
+}
+
+/* x: the copy's row that output row begins with. y: of the row's first result. */
+static void small_cin_row(const struct small_cin *r, const float *x, float *y)
+{
+    const struct conv_shape *s = &r->f.s;
+    for (int64_t block = 0; block < r->f.blocks; block += CIN_BLOCKS) {
+        const int64_t first = block * CONV_SMALL_CIN_LANES, width = s->out[2];
+        float *to = y + first * s->y[1];
+        struct small_cin_tile t = { .bias = r->bias + first, .channels = BASE_MIN(s->out_channels - first, CIN_WIDTH) };
+        t.w = r->weights + first * r->f.taps;
+        t.y_step = r->f.direct ? s->y[4] : CIN_WIDTH;
+        for (int64_t i = 0; i < width; i += t.pixels) {
+            t.x = x + i * s->stride[2];
+            t.y = (r->f.direct ? to : r->results) + i * t.y_step;
+            small_cin_tile_next(r, &t, width - i);
+        }
+        if (!r->f.direct)
+            small_cin_store(r, to, t.channels);
+    }
+    if (r->f.post && s->y[1] == 1)
+        dense_finish_line(r->call, r->epilogue, y, s->out[2] * s->out_channels);
+}
+
+static void small_cin_init(struct small_cin *r, const struct kern_call *call)
+{
+    conv_small_cin_init(call->op, &r->f);
+    float *scratch = call->worker_scratch;
+    r->call = call;
+    r->image = scratch + r->f.image;
+    r->bias = scratch + r->f.bias;
+    r->offsets = (int32_t *)(scratch + r->f.offsets);
+    r->results = scratch + r->f.results;
+    r->epilogue = scratch + r->f.epilogue;
+    r->weights = call->data[1];
+    if (call->op->packed_input != 2) {
+        conv_small_cin_pack(&r->f, call->data[1], scratch + r->f.weights);
+        r->weights = scratch + r->f.weights;
+    }
+    conv_bias(call, &r->f.s, r->f.blocks * CONV_SMALL_CIN_LANES, r->bias);
+    small_cin_offsets(r);
+}
+
+static void small_cin_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    struct small_cin r;
+    small_cin_init(&r, call);
+    const struct conv_shape *s = &r.f.s;
+    for (int64_t unit = (int64_t)begin; unit < (int64_t)end; unit++) {
+        const int64_t n = unit / r.f.bands, first = unit % r.f.bands * r.f.rows;
+        const int64_t rows = BASE_MIN(r.f.rows, s->out[1] - first);
+        small_cin_load(&r, n, first * s->stride[1] - s->pad[1]);
+        for (int64_t i = 0; i < rows; i++)
+            small_cin_row(&r, r.image + i * s->stride[1] * s->in_channels * r.f.pitch,
+                          (float *)call->data[call->op->input_count] + n * s->y[0] + (first + i) * s->y[3]);
+    }
+}
+
+KERN_ISA_RUN(conv_small_cin_f32, small_cin_run)
+
+/* ---- few output channels ---- */
 
 struct small_cout_run {
     struct conv_small_cout f;
@@ -12,7 +89,7 @@ struct small_cout_run {
 };
 
 /* sums[o][x] of one row: weights [channel][row][column][o], `from` the row's first input. */
-DENSE_INLINE void small_cout_row(const struct small_cout_run *r, const float *from, uint32_t outs, uint32_t vecs)
+DENSE_INLINE void small_cout_row(uint32_t vecs, uint32_t outs, const struct small_cout_run *r, const float *from)
 {
     const struct conv_shape *s = &r->f.s;
     const float *weights = r->weights;
@@ -48,20 +125,16 @@ DENSE_INLINE void small_cout_row(const struct small_cout_run *r, const float *fr
     }
 }
 
-#define COUT_CASE(outs, vecs)                                                                                          \
-    case (outs)*16 + (vecs):                                                                                           \
-        small_cout_row(&part, from, outs, vecs);                                                                       \
-        break;
-#define COUT_CASES(outs) COUT_CASE(outs, 1) COUT_CASE(outs, 2) COUT_CASE(outs, 3) COUT_CASE(outs, 4)
 #if VEC == 8
 #define COUT_MAX(outs) (12 / (outs) < 4 ? 12 / (outs) : 4) /* half the registers */
-#define COUT_ALL       COUT_CASES(1) COUT_CASES(2) COUT_CASES(3) COUT_CASE(4, 1) COUT_CASE(4, 2) COUT_CASE(4, 3)
 #else
-#define COUT_MAX(outs)  (24 / (outs) < CONV_SMALL_COUT_VECS ? 24 / (outs) : CONV_SMALL_COUT_VECS)
-#define COUT_MORE(outs) COUT_CASE(outs, 5) COUT_CASE(outs, 6)
-#define COUT_MANY(outs) COUT_CASES(outs) COUT_MORE(outs) COUT_CASE(outs, 7) COUT_CASE(outs, 8)
-#define COUT_ALL        COUT_MANY(1) COUT_MANY(2) COUT_MANY(3) COUT_CASES(4) COUT_MORE(4)
+#define COUT_MAX(outs) (24 / (outs) < CONV_SMALL_COUT_VECS ? 24 / (outs) : CONV_SMALL_COUT_VECS)
 #endif
+
+DENSE_INLINE void small_cout_row_of(uint32_t outs, const struct small_cout_run *r, const float *from, uint32_t vecs)
+{
+    UKERNEL_BY_COUNT(vecs, COUT_MAX(outs), small_cout_row, outs, r, from)
+}
 
 /* The first `count` outputs of a row, in as many vectors at once as there are registers for. */
 static void small_cout_row_parts(const struct small_cout_run *r, const float *from, uint32_t count)
@@ -71,9 +144,7 @@ static void small_cout_row_parts(const struct small_cout_run *r, const float *fr
     uint32_t parts = (vecs + most - 1) / most;
     for (; parts; parts--) {
         uint32_t some = (vecs + parts - 1) / parts;
-        switch (outs * 16 + some) {
-            COUT_ALL
-        }
+        UKERNEL_BY_COUNT(outs, CONV_SMALL_COUT_CHANNELS, small_cout_row_of, &part, from, some)
         from += some * VEC;
         part.sums += some * VEC;
         vecs -= some;
@@ -154,8 +225,7 @@ static void small_cout_band(const struct small_cout_run *r, uint64_t unit)
 static void small_cout_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
     struct small_cout_run r = { .call = call, .in = call->worker_scratch };
-    if (!conv_small_cout_init(call->op, &r.f))
-        return;
+    conv_small_cout_init(call->op, &r.f);
     const struct conv_shape *s = &r.f.s;
     r.weights = r.in + r.f.weights;
     r.bias = r.in + r.f.bias;
