@@ -108,7 +108,7 @@ static bool rows_next(struct f64_rows *rows)
         EACH(r, (r)->across[0], (r)->lanes, code)
 
 /* A number wins over NaN; the first of equals, or the last. */
-DENSE_INLINE void extremes(const struct f64_row *r, bool greatest, bool last, double *total, uint64_t *place)
+static void extremes(const struct f64_row *r, bool greatest, bool last, double *total, uint64_t *place)
 {
     const double *x = r->data[0];
     EACH_OF(r, {
@@ -144,10 +144,8 @@ static void join(const struct f64_reduction *groups, uint64_t begin, uint32_t la
             EACH_OF(r, total[g] += (x[at] - center[g]) * (x[at] - center[g]))
         else if (stat == KERN_STAT_PRODUCT)
             EACH_OF(r, total[g] *= x[at])
-        else if (stat == KERN_STAT_MAX)
-            extremes(r, true, last, total, place);
         else
-            extremes(r, false, last, total, place);
+            extremes(r, stat == KERN_STAT_MAX, last, total, place);
     } while (rows_next(&rows));
 }
 
