@@ -369,22 +369,8 @@ DENSE_INLINE void wino_block_out(const struct wino_run *r, uint32_t size, uint32
     }
 }
 
-/* With the size as a constant. */
-static void wino_in_by_size(const struct wino_run *r, uint32_t first, uint32_t count)
-{
-    if (r->w.size == 6)
-        wino_block_in(r, 6, first, count);
-    else
-        wino_block_in(r, 8, first, count);
-}
-
-static void wino_out_by_size(const struct wino_run *r, uint32_t first, uint32_t count, uint32_t panel)
-{
-    if (r->w.size == 6)
-        wino_block_out(r, 6, first, count, panel);
-    else
-        wino_block_out(r, 8, first, count, panel);
-}
+/* function(run, size, ...) with the size as a constant. */
+#define WINO_BY_SIZE(r, function, ...) ((r)->w.size == 6 ? function(r, 6, __VA_ARGS__) : function(r, 8, __VA_ARGS__))
 
 static void wino_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
@@ -400,10 +386,10 @@ static void wino_run(const struct kern_call *call, uint64_t begin, uint64_t end)
         uint32_t first = (uint32_t)block * w->block, count = BASE_MIN(w->block, w->tiles - first);
         uint32_t panel = w->cuts == 1 ? 0 : (uint32_t)(begin % w->cuts);
         uint32_t panels = w->cuts == 1 ? w->panels : panel + (uint32_t)(stop - begin);
-        wino_in_by_size(&r, first, count);
+        WINO_BY_SIZE(&r, wino_block_in, first, count);
         for (; panel < panels; panel++) {
             wino_products(&r, panel, count);
-            wino_out_by_size(&r, first, count, panel);
+            WINO_BY_SIZE(&r, wino_block_out, first, count, panel);
         }
         begin = stop;
     }

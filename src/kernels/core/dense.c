@@ -113,12 +113,12 @@ __attribute__((target("avx2,f16c"))) static void halves_to_floats(const uint16_t
 void dense_load_row(const void *data, int64_t index, int64_t step, DML_TENSOR_DATA_TYPE type, uint32_t count,
                     float *out)
 {
-    const uint32_t bytes = kern_type_bytes(type);
-    const char *from = (const char *)data + index * bytes;
     if (type == DML_TENSOR_DATA_TYPE_FLOAT32 && step == 1) {
-        memcpy(out, from, count * sizeof(float));
+        memcpy(out, (const float *)data + index, count * sizeof(float));
         return;
     }
+    const uint32_t bytes = kern_type_bytes(type);
+    const char *from = (const char *)data + index * bytes;
     if (type == DML_TENSOR_DATA_TYPE_FLOAT32) {
         kern_copy_row(bytes, out, 1, from, step, count);
         return;
