@@ -36,7 +36,8 @@ import single
 WARM = 0.2  # seconds
 
 
-# ---- peers, each in a process of its own: gpu.py --peer NAME ARGUMENT... prints milliseconds ----
+# ---- peers, in processes of their own: gpu.py --serve reads a list [name, argument...] in each line, JSON, and answers
+# with milliseconds, or null where the peer fails ----
 
 def median_of(run, seconds):
     """The median time of one call in milliseconds; the call waits for its own end."""
@@ -121,22 +122,41 @@ def torch_operator(setup, statement, seconds):
     return replayed(torch, lambda: eval(code, names), seconds, 10)
 
 
-PEERS = {"webgpu": webgpu, "network": torch_network, "operator": torch_operator}
+# Function, and the modules it needs.
+PEERS = {"webgpu": (webgpu, ["onnxruntime_ep_webgpu"]),
+         "network": (torch_network, ["torch", "torchvision", "transformers"]),
+         "operator": (torch_operator, ["torch"])}
+servers = {}
 
 
-def peer(args, needs, *arguments):
-    """None where it is not installed or fails."""
-    if not all(importlib.util.find_spec(module) for module in needs):
+def serve():
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what libraries print
+    for line in sys.stdin:
+        name, *arguments = json.loads(line)
+        try:
+            answer = PEERS[name][0](*arguments)
+        except Exception as error:  # the next one may work
+            print(f"{name} {arguments}: {str(error)[:300]}", file=sys.stderr)
+            answer = None
+        print(json.dumps(answer), file=out, flush=True)
+
+
+def peer(args, name, *arguments):
+    """Milliseconds; None where it is not installed or fails."""
+    if not all(importlib.util.find_spec(module) for module in PEERS[name][1]):
         return None
-    command = [sys.executable, __file__, "--peer", *arguments, str(args.seconds)]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    if result.returncode:
-        print(f"{arguments[0]}: {result.stderr.strip()[-300:]}", file=sys.stderr)
-        return None
-    return float(result.stdout.split()[-1])
+    server = servers.get(name)
+    if not server or server.poll() is not None:
+        server = servers[name] = subprocess.Popen([sys.executable, __file__, "--serve"], stdin=subprocess.PIPE,
+                                                  stdout=subprocess.PIPE, text=True)
+    server.stdin.write(json.dumps([name, *arguments, args.seconds]) + "\n")
+    server.stdin.flush()
+    answer = server.stdout.readline()
+    return json.loads(answer) if answer else None
 
 
-# ---- AnyDML ----
+# ---- AnyDML, on a device that is not the processor ----
 
 def anydml(args, path):
     """(device, run, with copies) in milliseconds, or None."""
@@ -146,7 +166,7 @@ def anydml(args, path):
         print(result.stderr.strip()[-300:], file=sys.stderr)
         return None
     found = json.loads(result.stdout)
-    return found["device_ms"], found["median_ms"], found["copies_ms"]
+    return found["device_ms"], found["no_copies_ms"], found["median_ms"]
 
 
 def least(values):
@@ -176,8 +196,8 @@ def measure_networks(args, results):
     for name, dtype in [(n, d) for n in networks.NETWORKS for d in ("float32", "float16") if args.filter in n]:
         path = networks.write(args.folder, name, dtype == "float16")
         known = not name.startswith("yolo")
-        rounds = [(anydml(args, path), peer(args, ["onnxruntime_ep_webgpu"], "webgpu", path),
-                   peer(args, ["torch", "torchvision", "transformers"], "network", name, dtype) if known else None)
+        rounds = [(anydml(args, path), peer(args, "webgpu", path),
+                   peer(args, "network", name, dtype) if known else None)
                   for _ in range(args.rounds)]
         ours, gpu, graph = [least(column) for column in zip(*rounds)]
         device, run, copies = ours or (None, None, None)
@@ -267,7 +287,7 @@ def attention(tokens, dtype):
 def compare(args, make, setup, statement):
     path = os.path.join(args.folder, "single.onnx")
     onnx.save(make(), path)
-    rounds = [(anydml(args, path), peer(args, ["torch"], "operator", setup, statement)) for _ in range(args.rounds)]
+    rounds = [(anydml(args, path), peer(args, "operator", setup, statement)) for _ in range(args.rounds)]
     ours, theirs = [least(column) for column in zip(*rounds)]
     return ours and ours[0], theirs
 
@@ -275,7 +295,7 @@ def compare(args, make, setup, statement):
 def copy_rate(args):
     """Bytes read and written in a millisecond by a copy of 512 MiB."""
     x = f"x = torch.rand({2**27}, device='cuda'); y = torch.empty_like(x)"
-    taken = least([peer(args, ["torch"], "operator", x, "y.copy_(x)") for _ in range(args.rounds)])
+    taken = least([peer(args, "operator", x, "y.copy_(x)") for _ in range(args.rounds)])
     return taken and 2**30 / taken
 
 
@@ -330,13 +350,15 @@ def main():
             measure_memory(args, results)
             print()
             measure_products(args, results)
+    for server in servers.values():
+        server.kill()
     if args.json:
         with open(args.json, "w", encoding="utf-8") as file:
             json.dump(results, file, indent=1)
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--peer"]:
-        print(PEERS[sys.argv[2]](*sys.argv[3:-1], float(sys.argv[-1])))
+    if sys.argv[1:] == ["--serve"]:
+        serve()
     else:
         main()

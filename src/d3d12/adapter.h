@@ -37,6 +37,7 @@ struct adapter_device;
 struct adapter_queue;
 struct adapter_queries;
 struct adapter_pipeline;
+struct adapter_recorded;
 
 enum adapter_memory_kind { ADAPTER_MEMORY_DEVICE, ADAPTER_MEMORY_UPLOAD, ADAPTER_MEMORY_READBACK };
 

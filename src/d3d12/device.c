@@ -124,9 +124,10 @@ static const IID *const device_iids[] = {
 
 static const struct com_class device_class = { "ID3D12Device", device_iids, device_destroy, device_query };
 
-static HRESULT device_create(const struct adapter_info *info, struct d3d_device **out)
+/* All but the adapter's device. */
+static HRESULT device_new(const struct adapter_info *info, struct d3d_device **out)
 {
-    struct d3d_device *device = calloc(1, sizeof(*device));
+    struct d3d_device *device = *out = calloc(1, sizeof(*device));
     if (!device)
         return E_OUTOFMEMORY;
     com_init(&device->base, &d3d_device_vtbl, &device_class, NULL);
@@ -138,15 +139,31 @@ static HRESULT device_create(const struct adapter_info *info, struct d3d_device 
     atomic_init(&device->removed_reason, S_OK);
     pthread_mutex_init(&device->fences_lock, NULL);
     pthread_mutex_init(&device->tables_lock, NULL);
-    HRESULT hr = S_OK;
-    if (d3d_debug_enabled()) {
+    if (d3d_debug_enabled())
         device->info_queue = d3d_info_queue_create();
-        hr = device->info_queue ? S_OK : E_OUTOFMEMORY;
+    return device->info_queue || !d3d_debug_enabled() ? S_OK : E_OUTOFMEMORY;
+}
+
+static HRESULT device_create(const struct adapter_info *info, struct d3d_device **out)
+{
+    HRESULT hr = device_new(info, out);
+    return SUCCEEDED(hr) ? info->ops->device_create(info, &(*out)->adapter) : hr;
+}
+
+HRESULT d3d_device_adopt(const struct adapter_info *info, struct adapter_device *adapter, struct d3d_device **out)
+{
+    pthread_once(&process_once, process_init);
+    HRESULT hr = device_new(info, out);
+    if (FAILED(hr)) {
+        if (*out)
+            com_Release(*out);
+        *out = NULL;
+        return hr;
     }
-    if (SUCCEEDED(hr))
-        hr = info->ops->device_create(info, &device->adapter);
-    *out = device;
-    return hr;
+    (*out)->adopted_info = *info;
+    (*out)->info = &(*out)->adopted_info;
+    (*out)->adapter = adapter;
+    return S_OK;
 }
 
 /* Under open_lock. A device whose destruction has begun in another thread does not count. */

@@ -121,6 +121,11 @@ struct d3d_submission {
     _Alignas(16) char data[];
 };
 
+/* Under tables_lock: the range of a binding, whose resource gets a reference; NULL, or what is wrong with it. Nothing
+ * bound: neither. */
+const char *d3d_slot_resolve(struct d3d_device *device, const struct anydml_buffer *slot, struct adapter_binding *out,
+                             struct com_object **out_kept);
+
 /* Checks and resolves. NULL: nothing to run, the device was removed or the call dropped, with a message. */
 struct d3d_submission *d3d_submission_create(struct d3d_command_queue *queue, ID3D12CommandList *const *lists,
                                              uint32_t count);

@@ -31,7 +31,8 @@ struct d3d_device {
     const struct adapter_info *info;
     const struct adapter_ops *ops;
     struct adapter_device *adapter;
-    _Atomic(HRESULT) removed_reason; /* S_OK while the device lives */
+    struct adapter_info adopted_info; /* what `info` names when the device is the application's */
+    _Atomic(HRESULT) removed_reason;  /* S_OK while the device lives */
 
     pthread_mutex_t fences_lock; /* taken before a fence's lock */
     struct d3d_fence *fences;    /* weak */
@@ -48,6 +49,9 @@ extern const ID3D12Device9Vtbl d3d_device_vtbl;
 
 /* The adapter's one device in this process, with a new application reference. */
 HRESULT d3d_device_open(const struct adapter_info *info, struct d3d_device **out);
+
+/* A new device over one of the adapter's, which it owns; S_OK, or the adapter's is still the caller's. */
+HRESULT d3d_device_adopt(const struct adapter_info *info, struct adapter_device *adapter, struct d3d_device **out);
 
 /* A number no other object of this process has had. */
 uint64_t d3d_unique_id(void);
@@ -156,6 +160,7 @@ struct d3d_resource {
     struct adapter_memory borrowed; /* what `memory` names when it is the application's own */
     uint64_t offset;                /* in memory */
     uint64_t id, memory_id;
+    uint64_t memory_start; /* address of the memory within the space that memory_id names */
     atomic_int map_count;
 };
 
@@ -169,6 +174,10 @@ static inline struct adapter_binding d3d_resource_range(const struct d3d_resourc
 
 /* AnydmlCreateBufferFromMemory on one of our devices. */
 HRESULT d3d_resource_borrow(struct d3d_device *device, void *address, uint64_t bytes, REFIID riid, void **out);
+/* A DEFAULT buffer of `bytes`, a multiple of 4, over memory that it owns from now on, also in failures; what lies in
+ * the application's own memory is in one space, so that overlaps are seen. */
+HRESULT d3d_resource_open(struct d3d_device *device, const char *method, struct adapter_memory *memory, uint64_t bytes,
+                          REFIID riid, void **out);
 /* NULL, or what is wrong with a buffer's description (format with %s: the rule). */
 const char *d3d_resource_desc_error(const D3D12_RESOURCE_DESC *desc);
 /* NULL, or what is wrong with this combination of states for a buffer. */

@@ -10,7 +10,7 @@
 /* {7b0f3c52-9a41-4e5d-8a3e-2c1d6f0b9e17} */
 static const IID IID_AnydmlDevice = { 0x7b0f3c52, 0x9a41, 0x4e5d, { 0x8a, 0x3e, 0x2c, 0x1d, 0x6f, 0x0b, 0x9e, 0x17 } };
 
-#define ANYDML_DEVICE_VERSION 3
+#define ANYDML_DEVICE_VERSION 4
 
 /* One buffer range as libdirectml stores it in a descriptor slot: a weak reference, checked again at submission. */
 struct anydml_buffer {
@@ -51,6 +51,13 @@ typedef HRESULT AnydmlDeviceWriteMemory(AnydmlDevice *self, struct adapter_memor
 typedef HRESULT AnydmlDeviceCreatePipelines(AnydmlDevice *self, const struct adapter_pipeline_desc *descs,
                                             uint32_t count, struct adapter_pipeline **out);
 
+typedef HRESULT AnydmlDeviceResolveBindings(AnydmlDevice *self, D3D12_GPU_DESCRIPTOR_HANDLE handle, UINT count,
+                                            const struct anydml_buffer *buffers, struct adapter_binding *out,
+                                            char *message);
+typedef HRESULT AnydmlDeviceRecordCommands(AnydmlDevice *self, void *commands, struct adapter_dispatch *dispatch,
+                                           const struct adapter_binding *bindings, UINT count,
+                                           struct adapter_recorded **io, char *message);
+
 struct AnydmlDeviceVtbl {
     HRESULT (*QueryInterface)(AnydmlDevice *self, REFIID riid, void **out);
     ULONG (*AddRef)(AnydmlDevice *self);
@@ -87,6 +94,14 @@ struct AnydmlDeviceVtbl {
     void (*DestroyMemory)(AnydmlDevice *self, struct adapter_memory *memory);
     AnydmlDeviceWriteMemory *WriteMemory;
     AnydmlDeviceCreatePipelines *CreatePipelines; /* they live as long as the device */
+
+    /* Devices of AnydmlVulkanCreateDevice, else DXGI_ERROR_UNSUPPORTED; `message` (512 bytes) says what is wrong.
+     * ResolveBindings: what RecordDispatch's arguments of these names stand for now. RecordCommands: the dispatch into
+     * the application's VkCommandBuffer; *io, NULL at first, is what that needs until it is executed for the last time,
+     * and may be given again to record the same bindings once more. */
+    AnydmlDeviceResolveBindings *ResolveBindings;
+    AnydmlDeviceRecordCommands *RecordCommands;
+    void (*DestroyRecorded)(AnydmlDevice *self, struct adapter_recorded *recorded);
 };
 struct AnydmlDevice {
     const struct AnydmlDeviceVtbl *lpVtbl;

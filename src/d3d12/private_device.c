@@ -9,6 +9,11 @@ static struct d3d_device *private_from(PRIVATE)
     return ((struct d3d_tear_off *)iface)->device;
 }
 
+/* interop.c */
+AnydmlDeviceResolveBindings d3d_private_ResolveBindings;
+AnydmlDeviceRecordCommands d3d_private_RecordCommands;
+void d3d_private_DestroyRecorded(PRIVATE, struct adapter_recorded *recorded);
+
 static uint32_t d3d_private_GetVersion(PRIVATE)
 {
     (void)iface;
@@ -31,14 +36,13 @@ static BOOL d3d_private_GetResourceInfo(PRIVATE, ID3D12Resource *resource_iface,
     struct d3d_resource *resource = com_child(private_from(iface), resource_iface, &d3d_resource_vtbl);
     if (!resource)
         return FALSE;
-    uint64_t start = resource->memory == &resource->borrowed ? resource->borrowed.address : 0;
     *out = (struct anydml_resource_info){
         .resource_id = resource->id,
         .width = resource->desc.Width,
         .heap_type = resource->properties.Type,
         .flags = resource->desc.Flags,
         .memory_id = resource->memory_id,
-        .memory_offset = start + resource->offset,
+        .memory_offset = resource->memory_start + resource->offset,
     };
     return TRUE;
 }
@@ -158,4 +162,7 @@ const struct AnydmlDeviceVtbl d3d_private_device_vtbl = {
     .DestroyMemory = d3d_private_DestroyMemory,
     .WriteMemory = d3d_private_WriteMemory,
     .CreatePipelines = d3d_private_CreatePipelines,
+    .ResolveBindings = d3d_private_ResolveBindings,
+    .RecordCommands = d3d_private_RecordCommands,
+    .DestroyRecorded = d3d_private_DestroyRecorded,
 };

@@ -420,6 +420,20 @@ static HRESULT borrow_check(struct d3d_device *device, const void *address, uint
     return S_OK;
 }
 
+static D3D12_RESOURCE_DESC buffer_desc(uint64_t bytes)
+{
+    return (D3D12_RESOURCE_DESC){
+        .Dimension = D3D12_RESOURCE_DIMENSION_BUFFER,
+        .Width = bytes,
+        .Height = 1,
+        .DepthOrArraySize = 1,
+        .MipLevels = 1,
+        .SampleDesc = { 1, 0 },
+        .Layout = D3D12_TEXTURE_LAYOUT_ROW_MAJOR,
+        .Flags = D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS,
+    };
+}
+
 HRESULT d3d_resource_borrow(struct d3d_device *device, void *address, uint64_t bytes, REFIID riid, void **out)
 {
     static const D3D12_HEAP_PROPERTIES properties = {
@@ -432,16 +446,7 @@ HRESULT d3d_resource_borrow(struct d3d_device *device, void *address, uint64_t b
         hr = borrow_check(device, address, bytes, out);
     if (FAILED(hr))
         return hr;
-    const D3D12_RESOURCE_DESC desc = {
-        .Dimension = D3D12_RESOURCE_DIMENSION_BUFFER,
-        .Width = base_align_up(bytes, 4),
-        .Height = 1,
-        .DepthOrArraySize = 1,
-        .MipLevels = 1,
-        .SampleDesc = { 1, 0 },
-        .Layout = D3D12_TEXTURE_LAYOUT_ROW_MAJOR,
-        .Flags = D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS,
-    };
+    const D3D12_RESOURCE_DESC desc = buffer_desc(base_align_up(bytes, 4));
     const struct creation creation = { borrow_method, .desc = &desc, .properties = &properties };
     struct d3d_resource *resource;
     hr = resource_begin(device, &creation, out, &resource);
@@ -450,5 +455,26 @@ HRESULT d3d_resource_borrow(struct d3d_device *device, void *address, uint64_t b
     resource->borrowed = (struct adapter_memory){ desc.Width, (uintptr_t)address, address };
     resource->memory = &resource->borrowed;
     resource->memory_id = BORROWED_SPACE;
+    resource->memory_start = resource->borrowed.address;
+    return resource_finish(device, &creation, resource, S_OK, "memory", riid, out);
+}
+
+/* ---- memory that the adapter opened ---- */
+
+HRESULT d3d_resource_open(struct d3d_device *device, const char *method, struct adapter_memory *memory, uint64_t bytes,
+                          REFIID riid, void **out)
+{
+    static const D3D12_HEAP_PROPERTIES properties = { .Type = D3D12_HEAP_TYPE_DEFAULT };
+    const D3D12_RESOURCE_DESC desc = buffer_desc(bytes);
+    const struct creation creation = { method, .desc = &desc, .properties = &properties };
+    struct d3d_resource *resource;
+    HRESULT hr = resource_begin(device, &creation, out, &resource);
+    if (hr != S_OK) {
+        device->ops->memory_destroy(device->adapter, memory);
+        return hr;
+    }
+    resource->memory = memory;
+    resource->memory_id = BORROWED_SPACE;
+    resource->memory_start = memory->address;
     return resource_finish(device, &creation, resource, S_OK, "memory", riid, out);
 }

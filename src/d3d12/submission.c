@@ -96,17 +96,17 @@ struct resolver {
     uint32_t error_slot;
 };
 
-/* Under tables_lock. NULL or what is wrong. */
-static const char *slot_resolve(struct d3d_device *device, struct d3d_submission *submission,
-                                const struct anydml_buffer *slot, struct adapter_binding *out)
+const char *d3d_slot_resolve(struct d3d_device *device, const struct anydml_buffer *slot, struct adapter_binding *out,
+                             struct com_object **out_kept)
 {
     *out = (struct adapter_binding){ 0 };
+    *out_kept = NULL;
     if (!slot->resource_id)
         return NULL;
     struct d3d_resource *resource = d3d_table_find(&device->resources, slot->resource_id);
     if (!resource || !com_try_ref(&resource->pageable.base))
         return "names a resource that has been released";
-    submission->kept[submission->kept_count++] = &resource->pageable.base;
+    *out_kept = &resource->pageable.base;
     if (slot->offset > resource->desc.Width || slot->size > resource->desc.Width - slot->offset)
         return "reaches beyond the end of its buffer";
     *out = d3d_resource_range(resource, slot->offset, slot->size);
@@ -137,8 +137,10 @@ static const struct adapter_command *list_resolve(struct d3d_device *device, str
         commands[slots->command].u.dispatch.bindings = resolver->bindings;
         for (uint32_t j = 0; j < slots->count; j++) {
             struct anydml_buffer storage;
-            const char *error = slot_resolve(device, resolver->submission, slot_bound(recording, slots, j, &storage),
-                                             resolver->bindings++);
+            struct d3d_submission *submission = resolver->submission;
+            const char *error = d3d_slot_resolve(device, slot_bound(recording, slots, j, &storage),
+                                                 resolver->bindings++, &submission->kept[submission->kept_count]);
+            submission->kept_count += submission->kept[submission->kept_count] != NULL;
             if (!error || resolver->error)
                 continue;
             resolver->error = error;

@@ -19,6 +19,7 @@ static void table_clear(struct dml_binding_table *table)
 {
     if (table->dispatchable)
         com_unref(&table->dispatchable->base);
+    dml_recorded_destroy(table);
     free(table->buffers);
     free(table->places);
     table->dispatchable = NULL;
@@ -99,17 +100,22 @@ static HRESULT table_set(struct dml_device *device, struct dml_binding_table *ta
     return S_OK;
 }
 
-bool dml_binding_table_ready(struct dml_binding_table *table, const char *method)
+const char *dml_binding_table_error(struct dml_binding_table *table)
 {
     struct dml_initializer *initializer = dml_as_initializer(table->dispatchable);
     if (!table->dispatchable)
-        dml_device_remove(dml_parent(table), table, E_INVALIDARG, "%s: the table is empty until its Reset", method);
-    else if (initializer && atomic_load(&initializer->generation) != table->generation)
-        dml_device_remove(dml_parent(table), table, E_INVALIDARG,
-                          "%s: the operator initializer was reset after the table was made for it", method);
-    else
-        return true;
-    return false;
+        return "the table is empty until its Reset";
+    if (initializer && atomic_load(&initializer->generation) != table->generation)
+        return "the operator initializer was reset after the table was made for it";
+    return NULL;
+}
+
+static bool table_ready(struct dml_binding_table *table, const char *method)
+{
+    const char *error = dml_binding_table_error(table);
+    if (error)
+        dml_device_remove(dml_parent(table), table, E_INVALIDARG, "%s: %s", method, error);
+    return !error;
 }
 
 /* ---- Bind...: each call replaces all bindings of its kind ---- */
@@ -145,7 +151,7 @@ static const DML_BUFFER_BINDING *binding_buffer(const struct dml_bind_site *site
 static bool bind_begin(struct dml_binding_table *table, const char *method, UINT count,
                        const DML_BINDING_DESC *bindings)
 {
-    if (dml_device_removed(dml_parent(table)) || !dml_binding_table_ready(table, method))
+    if (dml_device_removed(dml_parent(table)) || !table_ready(table, method))
         return false;
     if (!count || bindings)
         return true;

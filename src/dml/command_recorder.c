@@ -8,14 +8,6 @@
 
 static const char method[] = "IDMLCommandRecorder::RecordDispatch";
 
-struct record {
-    struct dml_device *device;
-    ID3D12CommandList *list;
-    struct dml_pageable *dispatchable;
-    struct dml_binding_table *table;
-    bool copies; /* an input must be copied before an output overwrites it */
-};
-
 /* ---- what is bound, as the table last wrote it ---- */
 
 static uint64_t table_bound(const void *context, uint32_t descriptor)
@@ -40,7 +32,7 @@ static struct dml_range table_place(const void *context, uint32_t descriptor)
     return (struct dml_range){ place->memory, place->offset, place->memory, place->offset };
 }
 
-static bool find_missing(const struct record *record, char *message)
+static bool find_missing(const struct dml_record *record, char *message)
 {
     const struct dml_compiled_operator *op = dml_as_compiled(record->dispatchable);
     const struct dml_initializer *initializer = dml_as_initializer(record->dispatchable);
@@ -53,7 +45,7 @@ static bool find_missing(const struct record *record, char *message)
     return found;
 }
 
-static bool find_hazard(const struct record *record, dml_range_fn *range, bool *out_copies, char *message)
+static bool find_hazard(const struct dml_record *record, dml_range_fn *range, bool *out_copies, char *message)
 {
     const struct dml_compiled_operator *op = dml_as_compiled(record->dispatchable);
     const struct dml_initializer *initializer = dml_as_initializer(record->dispatchable);
@@ -64,42 +56,40 @@ static bool find_hazard(const struct record *record, dml_range_fn *range, bool *
 }
 
 /* Operators compiled for late binding are checked when they are executed. */
-static bool check_bindings(struct record *record)
+static const char *bindings_error(struct dml_record *record, char *message)
 {
     const struct dml_compiled_operator *op = dml_as_compiled(record->dispatchable);
-    char message[DML_ERROR_BYTES];
+    char aliased[DML_ERROR_BYTES];
     bool ignored;
     if (op && dml_compiled_volatile(op))
-        return true;
-    if (find_missing(record, message) || find_hazard(record, table_range, &record->copies, message)) {
-        dml_device_remove(record->device, record->table, E_INVALIDARG, "%s: %s", method, message);
-        return false;
-    }
+        return NULL;
+    if (find_missing(record, message) || find_hazard(record, table_range, &record->copies, message))
+        return message;
     /* Programs alias placed resources on purpose: this is for the debug layer only. */
-    if (record->device->debug && op && find_hazard(record, table_place, &ignored, message))
-        dml_warn(record->device, record->table, "%s: in one heap, %s", method, message);
-    return true;
+    if (record->device->debug && op && find_hazard(record, table_place, &ignored, aliased))
+        dml_warn(record->device, record->table, "%s: in one heap, %s", method, aliased);
+    return NULL;
 }
 
 /* ---- the call ---- */
 
-static bool check_arguments(const struct record *record, IDMLDispatchable *dispatchable, IDMLBindingTable *table)
+static const char *arguments_error(struct dml_record *record, IDMLDispatchable *dispatchable, IDMLBindingTable *table)
 {
-    const char *error = NULL;
-    if (!record->list)
-        error = "commandList is NULL";
-    else if (!record->dispatchable)
-        error = dispatchable ? "dispatchable is no object of this device" : "dispatchable is NULL";
-    else if (!record->table)
-        error = table ? "bindings is no binding table of this device" : "bindings is NULL";
-    else if (record->table->dispatchable && record->table->dispatchable != record->dispatchable)
-        error = "the binding table was made for another dispatchable";
-    if (error)
-        dml_device_remove(record->device, NULL, E_INVALIDARG, "%s: %s", method, error);
-    return !error && dml_binding_table_ready(record->table, method);
+    struct dml_device *device = record->device;
+    record->dispatchable = com_child(device, dispatchable, &dml_compiled_operator_vtbl);
+    if (!record->dispatchable)
+        record->dispatchable = com_child(device, dispatchable, &dml_initializer_vtbl);
+    record->table = com_child(device, table, &dml_binding_table_vtbl);
+    if (!record->dispatchable)
+        return dispatchable ? "dispatchable is no object of this device" : "dispatchable is NULL";
+    if (!record->table)
+        return table ? "bindings is no binding table of this device" : "bindings is NULL";
+    if (record->table->dispatchable && record->table->dispatchable != record->dispatchable)
+        return "the binding table was made for another dispatchable";
+    return dml_binding_table_error(record->table);
 }
 
-static void check_residency(const struct record *record)
+static void check_residency(const struct dml_record *record)
 {
     if (atomic_load(&record->dispatchable->residency) > 0)
         return;
@@ -107,30 +97,53 @@ static void check_residency(const struct record *record)
     atomic_store(&record->dispatchable->residency, 1);
 }
 
+const char *dml_record_begin(struct dml_record *record, IDMLDispatchable *dispatchable, IDMLBindingTable *table,
+                             char *message)
+{
+    const char *error = arguments_error(record, dispatchable, table);
+    if (!error)
+        error = bindings_error(record, message);
+    if (!error)
+        check_residency(record);
+    return error;
+}
+
+HRESULT dml_record_dispatch(const struct dml_record *record, struct adapter_dispatch **out)
+{
+    struct adapter_dispatch *dispatch = *out = dml_dispatch_create(record->dispatchable);
+    HRESULT hr = dispatch ? S_OK : E_OUTOFMEMORY;
+    if (dispatch && record->copies)
+        hr = dml_dispatch_stage(dispatch, table_range, record->table);
+    if (SUCCEEDED(hr))
+        return S_OK;
+    if (dispatch)
+        dispatch->ops->unref(dispatch);
+    *out = NULL;
+    return hr;
+}
+
 /* The dispatch takes the table's bindings along, since the program may use the descriptors for the next one before the
  * list is executed; those of an operator compiled for late binding stay in the heap. */
-static HRESULT append_dispatch(const struct record *record, struct adapter_dispatch *dispatch, BOOL *out_in_force)
+static HRESULT append_dispatch(const struct dml_record *record, ID3D12CommandList *list, BOOL *out_in_force)
 {
     const struct dml_compiled_operator *op = dml_as_compiled(record->dispatchable);
     const struct dml_binding_table *table = record->table;
     AnydmlDevice *d3d12 = record->device->d3d12;
-    HRESULT hr = record->copies ? dml_dispatch_stage(dispatch, table_range, table) : S_OK;
+    struct adapter_dispatch *dispatch;
+    HRESULT hr = dml_record_dispatch(record, &dispatch);
     if (FAILED(hr))
         return hr;
-    return d3d12->lpVtbl->RecordDispatch(d3d12, record->list, dispatch, table->gpu, table->descriptor_count,
-                                         op && dml_compiled_volatile(op) ? NULL : table->buffers, out_in_force);
+    hr = d3d12->lpVtbl->RecordDispatch(d3d12, list, dispatch, table->gpu, table->descriptor_count,
+                                       op && dml_compiled_volatile(op) ? NULL : table->buffers, out_in_force);
+    dispatch->ops->unref(dispatch);
+    return hr;
 }
 
-static HRESULT append(const struct record *record)
+static HRESULT append(const struct dml_record *record, ID3D12CommandList *list)
 {
     struct dml_device *device = record->device;
-    struct adapter_dispatch *dispatch = dml_dispatch_create(record->dispatchable);
     BOOL in_force = TRUE;
-    HRESULT hr = E_OUTOFMEMORY;
-    if (dispatch) {
-        hr = append_dispatch(record, dispatch, &in_force);
-        dispatch->ops->unref(dispatch);
-    }
+    HRESULT hr = append_dispatch(record, list, &in_force);
     if (SUCCEEDED(hr) && in_force)
         return S_OK;
     const char *why = hr == E_OUTOFMEMORY ? "no memory"
@@ -149,14 +162,15 @@ static void dml_command_recorder_RecordDispatch(IDMLCommandRecorder *iface, ID3D
                                                 IDMLDispatchable *dispatchable, IDMLBindingTable *table)
 {
     struct dml_device *device = dml_parent(iface);
-    struct record record = { device, list, com_child(device, dispatchable, &dml_compiled_operator_vtbl),
-                             com_child(device, table, &dml_binding_table_vtbl), false };
-    if (!record.dispatchable)
-        record.dispatchable = com_child(device, dispatchable, &dml_initializer_vtbl);
+    struct dml_record record = { .device = device };
+    char message[DML_ERROR_BYTES];
     HRESULT hr = E_INVALIDARG;
-    if (!dml_device_removed(device) && check_arguments(&record, dispatchable, table) && check_bindings(&record)) {
-        check_residency(&record);
-        hr = append(&record);
+    if (!dml_device_removed(device)) {
+        const char *error = list ? dml_record_begin(&record, dispatchable, table, message) : "commandList is NULL";
+        if (error)
+            dml_device_remove(device, record.table, E_INVALIDARG, "%s: %s", method, error);
+        else
+            hr = append(&record, list);
     }
     /* A list that lacks work must not look sound to those who check only the list. */
     if (FAILED(hr) && list)

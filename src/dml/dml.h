@@ -252,6 +252,7 @@ struct dml_binding_table {
     uint32_t descriptor_count;
     struct anydml_buffer *buffers; /* per descriptor, as last bound */
     struct dml_place *places;
+    struct dml_recorded *recorded; /* what the application's command buffers need of it */
 };
 
 extern const IDMLBindingTableVtbl dml_binding_table_vtbl;
@@ -266,8 +267,8 @@ static inline struct dml_initializer *dml_as_initializer(struct dml_pageable *ob
     return object && object->base.lpVtbl == &dml_initializer_vtbl ? (struct dml_initializer *)object : NULL;
 }
 
-/* The table is not empty and its initializer was not reset since. false: the device is removed. */
-bool dml_binding_table_ready(struct dml_binding_table *table, const char *method);
+/* NULL, or why the table cannot be used: it is empty, or its initializer was reset since. */
+const char *dml_binding_table_error(struct dml_binding_table *table);
 
 /* ---- binding_check.c ---- */
 
@@ -328,6 +329,24 @@ void dml_staging_encode(const struct dml_staging *staging, struct adapter_bindin
 /* ---- command_recorder.c, dispatch.c ---- */
 
 extern const IDMLCommandRecorderVtbl dml_command_recorder_vtbl;
+
+/* A dispatch that is to be recorded. */
+struct dml_record {
+    struct dml_device *device;
+    struct dml_pageable *dispatchable;
+    struct dml_binding_table *table;
+    bool copies; /* an input must be copied before an output overwrites it */
+};
+
+/* Checks a dispatch's objects and bindings: NULL, or what is wrong, perhaps in `message` (DML_ERROR_BYTES). */
+const char *dml_record_begin(struct dml_record *record, IDMLDispatchable *dispatchable, IDMLBindingTable *table,
+                             char *message);
+/* Its dispatch with one reference, ready for the table's bindings. E_OUTOFMEMORY. */
+HRESULT dml_record_dispatch(const struct dml_record *record, struct adapter_dispatch **out);
+
+/* ---- interop.c ---- */
+
+void dml_recorded_destroy(struct dml_binding_table *table);
 
 /* A snapshot of what is executed, with one reference. NULL: memory is short. */
 struct adapter_dispatch *dml_dispatch_create(struct dml_pageable *dispatchable);

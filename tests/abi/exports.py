@@ -21,10 +21,12 @@ WSL = {
     "directml": ("", ["DMLCreateDevice", "DMLCreateDevice1"]),
 }
 OURS = {
-    "d3d12": ["AnydmlCreateBufferFromMemory", "AnydmlExecuteCommandLists", "AnydmlLiveObjects"],
+    "d3d12": ["AnydmlCreateBufferFromMemory", "AnydmlExecuteCommandLists", "AnydmlLiveObjects",
+              "AnydmlVulkanCreateDevice", "AnydmlVulkanCreateSharedBuffer", "AnydmlVulkanExportMemory",
+              "AnydmlVulkanGetBuffer", "AnydmlVulkanOpenBuffer", "AnydmlVulkanOpenMemory"],
     "dxcore": ["AnydmlLiveObjects"],
     "directml": ["AnydmlCompileGraph", "AnydmlEnumOperators", "AnydmlLiveObjects", "AnydmlQuiet", "AnydmlSetTrace",
-                 "AnydmlTune"],
+                 "AnydmlTune", "AnydmlVulkanRecordDispatch"],
 }
 
 

@@ -6,8 +6,8 @@
 #include "check.h"
 
 #include "base/cpu.h"
+#include "kernels/core/iterator.h"
 #include "kernels/core/number.h"
-#include "kernels/core/stream.h"
 
 #include <math.h>
 #include <stdio.h>

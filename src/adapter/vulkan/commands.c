@@ -59,7 +59,11 @@ HRESULT vulkan_submit(struct vulkan_queue_slot *slot, VkCommandBuffer commands, 
         .pSignalSemaphores = &timeline,
     };
     pthread_mutex_lock(&slot->lock);
+    if (slot->enter)
+        slot->enter(slot->context, slot->handle);
     VkResult result = vk.vkQueueSubmit(slot->handle, 1, &info, VK_NULL_HANDLE);
+    if (slot->enter)
+        slot->leave(slot->context, slot->handle);
     pthread_mutex_unlock(&slot->lock);
     return vulkan_hresult(result);
 }

@@ -38,7 +38,7 @@ static uint64_t version_words(const VkPhysicalDeviceProperties *properties)
            (uint64_t)VK_API_VERSION_PATCH(v) << 16;
 }
 
-static void describe(const struct vulkan_physical *physical, uint32_t index, struct adapter_info *out)
+void vulkan_describe(const struct vulkan_physical *physical, uint32_t index, struct adapter_info *out)
 {
     const VkPhysicalDeviceProperties *properties = &physical->properties;
     float period = properties->limits.timestampPeriod;
@@ -63,7 +63,7 @@ static uint32_t vulkan_enumerate(struct adapter_info *out, uint32_t capacity)
     const struct vulkan_physical *physicals;
     uint32_t count = vulkan_physicals(&physicals);
     for (uint32_t i = 0; i < count && i < capacity; i++)
-        describe(&physicals[i], i, &out[i]);
+        vulkan_describe(&physicals[i], i, &out[i]);
     return count;
 }
 
@@ -78,7 +78,12 @@ static HRESULT open_device(struct adapter_device *device)
 {
     const struct vulkan_physical *physical = device->physical;
     const float priorities[VULKAN_QUEUES_MAX] = { 1, 1, 1, 1 };
-    const char *budget = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME;
+    const char *extensions[2];
+    uint32_t extension_count = 0;
+    if (physical->budget)
+        extensions[extension_count++] = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME;
+    if (physical->external_fd)
+        extensions[extension_count++] = VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME;
     VkDeviceQueueCreateInfo queues = {
         .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
         .queueFamilyIndex = physical->family,
@@ -103,8 +108,8 @@ static HRESULT open_device(struct adapter_device *device)
         .pNext = &v11,
         .queueCreateInfoCount = 1,
         .pQueueCreateInfos = &queues,
-        .enabledExtensionCount = physical->budget,
-        .ppEnabledExtensionNames = &budget,
+        .enabledExtensionCount = extension_count,
+        .ppEnabledExtensionNames = extensions,
         .pEnabledFeatures = &features,
     };
     return vulkan_hresult(vk.vkCreateDevice(physical->handle, &info, NULL, &device->handle));
@@ -121,15 +126,18 @@ static HRESULT create_layout(struct adapter_device *device)
     return vulkan_hresult(vk.vkCreatePipelineLayout(device->handle, &layout, NULL, &device->layout));
 }
 
-static void vulkan_device_destroy(struct adapter_device *device)
+void vulkan_device_destroy(struct adapter_device *device)
 {
+    const bool adopted = device->adopted; /* whose other work is not waited for: ours is complete */
     if (device->handle) {
-        vk.vkDeviceWaitIdle(device->handle);
+        if (!adopted)
+            vk.vkDeviceWaitIdle(device->handle);
         vulkan_pipelines_finish(device);
         vk.vkDestroySemaphore(device->handle, device->own.done, NULL);
         vk.vkDestroyCommandPool(device->handle, device->own.pool, NULL);
         vk.vkDestroyPipelineLayout(device->handle, device->layout, NULL);
-        vk.vkDestroyDevice(device->handle, NULL);
+        if (!adopted)
+            vk.vkDestroyDevice(device->handle, NULL);
     }
     for (uint32_t i = 0; i < device->queue_slot_count; i++)
         pthread_mutex_destroy(&device->queue_slots[i].lock);
@@ -137,7 +145,36 @@ static void vulkan_device_destroy(struct adapter_device *device)
     pthread_mutex_destroy(&device->pipelines.saving);
     pthread_cond_destroy(&device->pipelines.built);
     pthread_mutex_destroy(&device->own.lock);
+    if (adopted)
+        vulkan_loader_return();
+    free(device->adopted);
     free(device);
+}
+
+HRESULT vulkan_device_start(struct adapter_device *device)
+{
+    device->push_bytes = BASE_MIN(device->physical->properties.limits.maxPushConstantsSize, VULKAN_PUSH_MAX) & ~3u;
+    pthread_mutex_init(&device->pipelines.lock, NULL);
+    pthread_mutex_init(&device->pipelines.saving, NULL);
+    pthread_cond_init(&device->pipelines.built, NULL);
+    pthread_mutex_init(&device->own.lock, NULL);
+    for (uint32_t i = 0; i < device->queue_slot_count; i++)
+        pthread_mutex_init(&device->queue_slots[i].lock, NULL);
+    HRESULT hr = device->handle ? S_OK : open_device(device);
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < device->queue_slot_count; i++)
+        if (!device->queue_slots[i].handle)
+            vk.vkGetDeviceQueue(device->handle, device->physical->family, i, &device->queue_slots[i].handle);
+    if (SUCCEEDED(hr) && device->physical->external_fd)
+        device->get_memory_fd = (PFN_vkGetMemoryFdKHR)vk.vkGetDeviceProcAddr(device->handle, "vkGetMemoryFdKHR");
+    if (SUCCEEDED(hr))
+        hr = create_layout(device);
+    if (SUCCEEDED(hr))
+        hr = vulkan_cache_create(device);
+    if (SUCCEEDED(hr))
+        hr = vulkan_timeline_create(device, &device->own.done);
+    if (SUCCEEDED(hr))
+        hr = vulkan_commands_create(device, &device->own.pool, &device->own.commands);
+    return hr;
 }
 
 static HRESULT vulkan_device_create(const struct adapter_info *info, struct adapter_device **out)
@@ -156,24 +193,7 @@ static HRESULT vulkan_device_create(const struct adapter_info *info, struct adap
         return E_OUTOFMEMORY;
     device->physical = &physicals[info->index];
     device->queue_slot_count = BASE_MIN(device->physical->family_queues, VULKAN_QUEUES_MAX);
-    device->push_bytes = BASE_MIN(device->physical->properties.limits.maxPushConstantsSize, VULKAN_PUSH_MAX) & ~3u;
-    pthread_mutex_init(&device->pipelines.lock, NULL);
-    pthread_mutex_init(&device->pipelines.saving, NULL);
-    pthread_cond_init(&device->pipelines.built, NULL);
-    pthread_mutex_init(&device->own.lock, NULL);
-    for (uint32_t i = 0; i < device->queue_slot_count; i++)
-        pthread_mutex_init(&device->queue_slots[i].lock, NULL);
-    HRESULT hr = open_device(device);
-    for (uint32_t i = 0; SUCCEEDED(hr) && i < device->queue_slot_count; i++)
-        vk.vkGetDeviceQueue(device->handle, device->physical->family, i, &device->queue_slots[i].handle);
-    if (SUCCEEDED(hr))
-        hr = create_layout(device);
-    if (SUCCEEDED(hr))
-        hr = vulkan_cache_create(device);
-    if (SUCCEEDED(hr))
-        hr = vulkan_timeline_create(device, &device->own.done);
-    if (SUCCEEDED(hr))
-        hr = vulkan_commands_create(device, &device->own.pool, &device->own.commands);
+    HRESULT hr = vulkan_device_start(device);
     if (FAILED(hr))
         vulkan_device_destroy(device);
     else

@@ -49,7 +49,7 @@ static uint32_t find_type(const struct vulkan_physical *physical, enum adapter_m
 }
 
 /* Drivers that run on the processor promise more memory than there is, and the process would die when it is written. */
-static bool fits(struct adapter_device *device, uint32_t heap, uint64_t size)
+bool vulkan_memory_fits(struct adapter_device *device, uint32_t heap, uint64_t size)
 {
     const struct vulkan_physical *physical = device->physical;
     uint64_t total = physical->memory.memoryHeaps[heap].size, used = atomic_load(&device->used[heap]);
@@ -66,7 +66,7 @@ static HRESULT allocate(struct adapter_device *device, struct vulkan_memory *mem
     if (type == NO_TYPE)
         return E_OUTOFMEMORY;
     memory->heap = device->physical->memory.memoryTypes[type].heapIndex;
-    if (!fits(device, memory->heap, needs.size))
+    if (!vulkan_memory_fits(device, memory->heap, needs.size))
         return E_OUTOFMEMORY;
     VkMemoryAllocateFlagsInfo flags = {
         .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
@@ -145,7 +145,7 @@ static HRESULT end_own(struct adapter_device *device)
     return hr;
 }
 
-static HRESULT zero(struct adapter_device *device, struct vulkan_memory *memory)
+HRESULT vulkan_memory_zero(struct adapter_device *device, struct vulkan_memory *memory)
 {
     if (memory->base.host) {
         memset(memory->base.host, 0, memory->base.size);
@@ -176,7 +176,7 @@ HRESULT vulkan_memory_create(struct adapter_device *device, enum adapter_memory_
         hr = place(device, memory, kind, VULKAN_ALIGNMENT);
     }
     if (SUCCEEDED(hr))
-        hr = zero(device, memory);
+        hr = vulkan_memory_zero(device, memory);
     if (FAILED(hr)) {
         release(device, memory);
         free(memory);
@@ -190,6 +190,10 @@ void vulkan_memory_destroy(struct adapter_device *device, struct adapter_memory 
 {
     if (!memory)
         return;
+    if (vulkan_memory_from(memory)->foreign) {
+        vulkan_foreign_destroy(device, vulkan_memory_from(memory));
+        return;
+    }
     release(device, vulkan_memory_from(memory));
     free(memory);
 }

@@ -7,6 +7,7 @@
 
 #include <dlfcn.h>
 #include <glob.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define PHYSICALS_MAX 32
@@ -19,27 +20,30 @@ static uint32_t physical_count;
 static pthread_mutex_t instance_lock = PTHREAD_MUTEX_INITIALIZER;
 static VkInstance instance;
 static void *library;
+static uint32_t borrowers; /* under instance_lock: devices over the application's instances */
 
-static bool load_global(PFN_vkGetInstanceProcAddr get)
+/* NULL, or the function that there is not. */
+static const char *load_global(PFN_vkGetInstanceProcAddr get, struct vulkan_procs *out)
 {
-    bool complete = true;
-#define VULKAN_GLOBAL(name) complete &= (vk.name = (PFN_##name)get(NULL, #name)) != NULL;
+    const char *lack = NULL;
+#define VULKAN_GLOBAL(name) lack = (out->name = (PFN_##name)get(NULL, #name)) != NULL ? lack : #name;
 #define VULKAN_INSTANCE(name)
 #include "adapter/vulkan/procs.def"
 #undef VULKAN_GLOBAL
 #undef VULKAN_INSTANCE
-    return complete;
+    return lack;
 }
 
-static bool load_instance(PFN_vkGetInstanceProcAddr get)
+/* Likewise. */
+static const char *load_instance(PFN_vkGetInstanceProcAddr get, VkInstance of, struct vulkan_procs *out)
 {
-    bool complete = true;
+    const char *lack = NULL;
 #define VULKAN_GLOBAL(name)
-#define VULKAN_INSTANCE(name) complete &= (vk.name = (PFN_##name)get(instance, #name)) != NULL;
+#define VULKAN_INSTANCE(name) lack = (out->name = (PFN_##name)get(of, #name)) != NULL ? lack : #name;
 #include "adapter/vulkan/procs.def"
 #undef VULKAN_GLOBAL
 #undef VULKAN_INSTANCE
-    return complete;
+    return lack;
 }
 
 static void close_instance(void)
@@ -67,11 +71,16 @@ static bool open_instance(void)
         return false;
     }
     PFN_vkGetInstanceProcAddr get = (PFN_vkGetInstanceProcAddr)dlsym(library, "vkGetInstanceProcAddr");
-    if (get && load_global(get) && vk.vkEnumerateInstanceVersion(&version) == VK_SUCCESS &&
-        version >= VK_API_VERSION_1_2 && vk.vkCreateInstance(&info, NULL, &instance) == VK_SUCCESS &&
-        load_instance(get))
+    struct vulkan_procs procs = { 0 };
+    if (get && !load_global(get, &procs) && procs.vkEnumerateInstanceVersion(&version) == VK_SUCCESS &&
+        version >= VK_API_VERSION_1_2 && procs.vkCreateInstance(&info, NULL, &instance) == VK_SUCCESS &&
+        !load_instance(get, instance, &procs) && (!borrowers || !memcmp(&procs, &vk, sizeof(vk)))) {
+        if (!borrowers)
+            vk = procs;
         return true;
-    base_log(BASE_LOG_INFO, "vulkan: no instance of version 1.2");
+    }
+    base_log(BASE_LOG_INFO, "vulkan: no instance of version 1.2%s",
+             borrowers ? ", or the application uses another loader than libvulkan.so.1" : "");
     /* Without all its functions an instance stays. */
     instance = VK_NULL_HANDLE;
     close_instance();
@@ -110,27 +119,30 @@ static bool has_extension(VkPhysicalDevice device, const char *name)
     return found;
 }
 
-/* NULL, or what the device lacks. */
-static const char *missing(struct vulkan_physical *physical)
+static void find_features(VkPhysicalDevice device, struct vulkan_features *out)
 {
-    VkPhysicalDeviceVulkan12Features v12 = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES };
-    VkPhysicalDeviceVulkan11Features v11 = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES,
-                                             .pNext = &v12 };
-    VkPhysicalDeviceFeatures2 features = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, .pNext = &v11 };
-    if (physical->properties.apiVersion < VK_API_VERSION_1_2)
-        return "Vulkan 1.2";
-    vk.vkGetPhysicalDeviceFeatures2(physical->handle, &features);
-    if (features.features.shaderInt64)
+    VkPhysicalDeviceFeatures2 features = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, .pNext = &out->v11 };
+    out->v11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES;
+    out->v11.pNext = &out->v12;
+    out->v12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
+    vk.vkGetPhysicalDeviceFeatures2(device, &features);
+    out->core = features.features;
+}
+
+/* NULL, or what the device lacks. */
+static const char *missing(struct vulkan_physical *physical, const struct vulkan_features *features)
+{
+    if (features->core.shaderInt64)
         physical->capabilities |= SHADER_CAPABILITY_INT64;
-    if (features.features.shaderInt64 && features.features.shaderFloat64)
+    if (features->core.shaderInt64 && features->core.shaderFloat64)
         physical->capabilities |= SHADER_CAPABILITY_FLOAT64;
-    if (v12.storageBuffer8BitAccess && v11.storageBuffer16BitAccess)
+    if (features->v12.storageBuffer8BitAccess && features->v11.storageBuffer16BitAccess)
         physical->capabilities |= SHADER_CAPABILITY_STORAGE;
-    if (!v12.bufferDeviceAddress)
+    if (!features->v12.bufferDeviceAddress)
         return "bufferDeviceAddress";
-    if (!v12.timelineSemaphore)
+    if (!features->v12.timelineSemaphore)
         return "timelineSemaphore";
-    return find_family(physical) ? NULL : "a compute queue";
+    return NULL;
 }
 
 /* ANYDML_VULKAN_CAPS: the words of capabilities.def that may be used; unset: all. */
@@ -153,9 +165,10 @@ static uint32_t allowed_capabilities(void)
     return capabilities & SHADER_CAPABILITY_INT64 ? capabilities : capabilities & ~(uint32_t)SHADER_CAPABILITY_FLOAT64;
 }
 
-static void add_physical(VkPhysicalDevice handle)
+const char *vulkan_physical_describe(VkPhysicalDevice handle, const struct vulkan_features *enabled,
+                                     struct vulkan_physical *physical)
 {
-    struct vulkan_physical *physical = &physicals[physical_count];
+    struct vulkan_features all = { 0 };
     VkPhysicalDeviceMaintenance3Properties limits = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES,
     };
@@ -174,17 +187,31 @@ static void add_physical(VkPhysicalDevice handle)
     memcpy(physical->driver_uuid, id.driverUUID, sizeof(physical->driver_uuid));
     physical->memory = memory.memoryProperties;
     physical->allocation_bytes_max = limits.maxMemoryAllocationSize;
-    const char *lack = missing(physical);
+    if (physical->properties.apiVersion < VK_API_VERSION_1_2)
+        return "Vulkan 1.2";
+    if (!enabled)
+        find_features(handle, &all);
+    const char *lack = missing(physical, enabled ? enabled : &all);
     if (!lack && !floats.shaderSignedZeroInfNanPreserveFloat32)
         lack = "shaderSignedZeroInfNanPreserveFloat32";
     if (!floats.shaderSignedZeroInfNanPreserveFloat64)
         physical->capabilities &= ~(uint32_t)SHADER_CAPABILITY_FLOAT64;
     physical->capabilities &= allowed_capabilities();
+    return lack;
+}
+
+static void add_physical(VkPhysicalDevice handle)
+{
+    struct vulkan_physical *physical = &physicals[physical_count];
+    const char *lack = vulkan_physical_describe(handle, NULL, physical);
+    if (!lack && !find_family(physical))
+        lack = "a compute queue";
     if (lack) {
         base_log(BASE_LOG_INFO, "vulkan: \"%s\" is left out: it has no %s", physical->properties.deviceName, lack);
         return;
     }
     physical->budget = has_extension(handle, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+    physical->external_fd = has_extension(handle, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
     physical_count++;
 }
 
@@ -193,8 +220,11 @@ static void find_physicals(void)
 {
     VkPhysicalDevice handles[PHYSICALS_MAX];
     uint32_t count = PHYSICALS_MAX;
-    if (!open_instance())
+    pthread_mutex_lock(&instance_lock);
+    if (!open_instance()) {
+        pthread_mutex_unlock(&instance_lock);
         return;
+    }
     if (vk.vkEnumeratePhysicalDevices(instance, &count, handles) >= VK_SUCCESS)
         for (uint32_t i = 0; i < count; i++)
             add_physical(handles[i]);
@@ -203,6 +233,7 @@ static void find_physicals(void)
     for (uint32_t i = 0; i < physical_count; i++)
         physicals[i].handle = VK_NULL_HANDLE;
 #endif
+    pthread_mutex_unlock(&instance_lock);
 }
 
 bool vulkan_hardware(void)
@@ -255,4 +286,45 @@ VkPhysicalDevice vulkan_physical_open(uint32_t index)
     VkPhysicalDevice handle = physicals[index].handle;
     pthread_mutex_unlock(&instance_lock);
     return handle;
+}
+
+/* ---- instances of the application ---- */
+
+/* The functions are the process's: those of the loader that was here first. */
+static HRESULT use_procs(const struct vulkan_procs *procs, char *message)
+{
+    const bool used = instance || borrowers;
+    if (used && memcmp(procs, &vk, sizeof(vk))) {
+        snprintf(message, ADAPTER_MESSAGE_BYTES,
+                 "GetInstanceProcAddr is another Vulkan loader's than the one that this process uses already");
+        return DXGI_ERROR_UNSUPPORTED;
+    }
+    if (!used)
+        vk = *procs;
+    borrowers++;
+    return S_OK;
+}
+
+HRESULT vulkan_loader_borrow(PFN_vkGetInstanceProcAddr get, VkInstance theirs, char *message)
+{
+    struct vulkan_procs procs = { 0 };
+    const char *lack = load_instance(get, theirs, &procs);
+    if (!lack)
+        lack = load_global(get, &procs);
+    if (lack) {
+        snprintf(message, ADAPTER_MESSAGE_BYTES, "GetInstanceProcAddr does not find %s of Vulkan 1.2 for Instance",
+                 lack);
+        return E_INVALIDARG;
+    }
+    pthread_mutex_lock(&instance_lock);
+    HRESULT hr = use_procs(&procs, message);
+    pthread_mutex_unlock(&instance_lock);
+    return hr;
+}
+
+void vulkan_loader_return(void)
+{
+    pthread_mutex_lock(&instance_lock);
+    borrowers--;
+    pthread_mutex_unlock(&instance_lock);
 }

@@ -4,10 +4,10 @@
 #ifndef ADAPTER_VULKAN_VULKAN_H
 #define ADAPTER_VULKAN_VULKAN_H
 
-#include "base/hash.h"
-#include "d3d12/adapter.h"
-
 #define VK_NO_PROTOTYPES
+#include "base/hash.h"
+#include "d3d12/interop.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <vulkan/vulkan_core.h>
@@ -36,9 +36,23 @@ struct vulkan_physical {
     VkPhysicalDeviceMemoryProperties memory;
     uint64_t allocation_bytes_max;
     uint32_t family, family_queues, timestamp_bits;
-    uint32_t capabilities; /* enum shader_capability */
-    bool budget;
+    uint32_t capabilities;    /* enum shader_capability */
+    bool budget, external_fd; /* extensions */
 };
+
+/* Features that a device has, or has enabled. */
+struct vulkan_features {
+    VkPhysicalDeviceFeatures core;
+    VkPhysicalDeviceVulkan11Features v11;
+    VkPhysicalDeviceVulkan12Features v12;
+};
+
+/* All but the queues and extensions. `enabled` NULL: all that it has. NULL, or what it lacks to be used. */
+const char *vulkan_physical_describe(VkPhysicalDevice handle, const struct vulkan_features *enabled,
+                                     struct vulkan_physical *physical);
+/* Another's instance may be used until the return, if it is of the loader that this process uses. */
+HRESULT vulkan_loader_borrow(PFN_vkGetInstanceProcAddr get, VkInstance theirs, char *message);
+void vulkan_loader_return(void);
 
 /* Is there anything beside the processor? Without, all that drivers could offer is a slower processor. */
 bool vulkan_hardware(void);
@@ -54,7 +68,9 @@ VkPhysicalDevice vulkan_physical_open(uint32_t index);
 /* One VkQueue; adapter queues beyond their number share them. */
 struct vulkan_queue_slot {
     VkQueue handle;
-    pthread_mutex_t lock; /* around vkQueueSubmit */
+    pthread_mutex_t lock;            /* around vkQueueSubmit */
+    anydml_vulkan_lock enter, leave; /* the application's, within the lock; NULL: the queue is ours */
+    void *context;
 };
 
 struct adapter_device {
@@ -82,8 +98,16 @@ struct adapter_device {
         VkCommandBuffer commands;
         VkSemaphore done;
         uint64_t value;
-    } own; /* the adapter's own work: zeroing memory */
+    } own;                              /* the adapter's own work: zeroing memory */
+    struct vulkan_physical *adopted;    /* owned: the device is the application's, and this `physical`. Else NULL */
+    PFN_vkGetMemoryFdKHR get_memory_fd; /* NULL: memory is not shared */
 };
+
+void vulkan_describe(const struct vulkan_physical *physical, uint32_t index, struct adapter_info *out);
+/* A device whose `physical`, `adopted`, `handle` and queues are set gets the rest. Destroyed by vulkan_device_destroy
+ * in every case. */
+HRESULT vulkan_device_start(struct adapter_device *device);
+void vulkan_device_destroy(struct adapter_device *device);
 
 /* ---- commands.c: needs nothing of the files below ---- */
 
@@ -110,6 +134,7 @@ struct vulkan_memory {
     uint64_t offset; /* of byte 0 in the buffer */
     uint64_t allocated;
     uint32_t heap;
+    bool foreign; /* of interop.c: with parts of the application's, or shared with others */
 };
 
 static inline struct vulkan_memory *vulkan_memory_from(struct adapter_memory *memory)
@@ -132,6 +157,12 @@ HRESULT vulkan_memory_create(struct adapter_device *device, enum adapter_memory_
 HRESULT vulkan_memory_write(struct adapter_device *device, struct adapter_memory *memory, uint64_t offset,
                             const void *data, uint64_t bytes);
 void vulkan_memory_destroy(struct adapter_device *device, struct adapter_memory *memory);
+bool vulkan_memory_fits(struct adapter_device *device, uint32_t heap, uint64_t size);
+HRESULT vulkan_memory_zero(struct adapter_device *device, struct vulkan_memory *memory);
+
+/* ---- interop.c ---- */
+
+void vulkan_foreign_destroy(struct adapter_device *device, struct vulkan_memory *memory);
 
 /* ---- queue.c ---- */
 

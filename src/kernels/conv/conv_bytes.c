@@ -99,10 +99,10 @@ float conv_bytes_parameters(const struct kern_call *call, const struct conv_byte
         uint32_t plus = held && bias ? (uint32_t)bias[channel * c->s.bias] : 0;
         start[i] = (int32_t)(plus - zero * (uint32_t)sums[i]);
         scale[i] = held ? scales[channel * c->scale_step] : 0;
-        uint32_t size = fmath_to_bits(scale[i]) & INT32_MAX;
+        uint32_t size = base_float_to_bits(scale[i]) & INT32_MAX;
         largest = BASE_MAX(size, largest);
     }
-    return fmath_bits(largest);
+    return base_bits_to_float(largest);
 }
 
 /* ---- pointwise ---- */

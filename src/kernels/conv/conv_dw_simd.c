@@ -103,7 +103,8 @@ static void conv_dw_plane(struct conv_dw *d, uint64_t plane)
             conv_dw_finish_integers(d, window_dense(&d->w, &d->band, rows), at, row_dim, rows, (int32_t)bias);
             continue;
         }
-        window_finish(d->call, d->flat, &d->w, window_dense(&d->w, &d->band, rows), d->epilogue, at, row_dim, rows);
+        window_finish(&(struct window_to){ d->call, d->flat, d->epilogue, row_dim }, &d->w,
+                      window_dense(&d->w, &d->band, rows), at, rows);
     }
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/core/epilogue.h"
 
-#include "kernels/map/map_run.h"
+#include "kernels/map/map.h"
 
 /* The program's: the result, and tensors from epilogue_input on. */
 static uint32_t epilogue_inputs(const struct kern_op *op)

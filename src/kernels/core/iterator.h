@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Walking several views of the same sizes together: dimensions are ordered by one view's strides and merged where all
- * views allow it, so that dense tensors become one long row. */
+ * views allow it, so that dense tensors become one long row. And copying rows, also past the caches. */
 #ifndef KERNELS_ITERATOR_H
 #define KERNELS_ITERATOR_H
 
@@ -60,5 +60,21 @@ void kern_iterator_store(const struct kern_iterator *iterator, uint32_t view, DM
 
 /* Copies `count` elements of `bytes` bytes between strided rows; strides in elements. */
 void kern_copy_row(uint32_t bytes, void *out, int64_t out_stride, const void *in, int64_t in_stride, uint64_t count);
+
+/* Is this output larger than what the caches keep until somebody reads it? Stores past them then write memory without
+ * reading it first, and the inputs stay. */
+bool kern_streams(const struct kern_view *view);
+
+/* Bytes that are large enough; 0 restores the usual number (tests only, while nothing runs). */
+void kern_stream_least(uint64_t bytes);
+
+/* memcpy past the caches; for runs of whole cache lines, or long ones. */
+void kern_stream(void *out, const void *in, uint64_t bytes);
+
+/* kern_copy_row of many elements to a row without gaps. */
+void kern_stream_row(uint32_t bytes, void *out, const void *in, int64_t in_stride, uint64_t count);
+
+/* After the last store of a run: other threads may then read. */
+void kern_stream_end(void);
 
 #endif

@@ -9,7 +9,7 @@
     #name, KERN_##kind, cpu, max_ulp, kern_##family##_accepts, kern_##planner##_plan, kern_##name##_run
 #define PACK(name) .pack_plan = kern_##name##_pack_plan, .pack = kern_##name##_pack
 #define KERNEL_AS(kind, name, family, cpu, max_ulp) { ROW(kind, name, family, family, cpu, max_ulp) },
-#define REFERENCE(kind, name, family) { ROW(kind, name, family, name, BASE_CPU_NONE, 0) },
+#define REFERENCE(kind, name, family, planner) { ROW(kind, name, family, planner, BASE_CPU_NONE, 0) },
 #define PACKED_AS(kind, name, family, cpu, max_ulp) { ROW(kind, name, family, name, cpu, max_ulp), PACK(name) },
 #define VENDOR_AS(kind, name, library, cpu, max_ulp)                                                                   \
     { #name, KERN_##kind, cpu, max_ulp, kern_##name##_accepts, kern_##library##_plan, kern_##library##_run,            \
@@ -18,7 +18,6 @@
 /* clang-format on */
 static const struct kern_row rows[] = {
 #include "kernels/core/kernels.def"
-#include "kernels/core/kernels_dense.def"
 };
 
 static _Thread_local bool failed;
@@ -85,6 +84,19 @@ uint64_t kern_view_elements(const struct kern_view *view)
     for (uint32_t i = 0; i < view->rank; i++)
         count *= view->sizes[i];
     return count;
+}
+
+void kern_elements_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+{
+    *out = (struct kern_work){ .units = kern_view_elements(&op->tensors[op->input_count]), .grain = 1024 };
+    for (uint32_t t = op->input_count; t < op->input_count + op->output_count; t++)
+        if (!kern_type_bytes(op->tensors[t].type))
+            out->grain = out->units; /* neighbours share bytes */
+}
+
+void kern_whole_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+{
+    *out = (struct kern_work){ .units = 1, .grain = 1 };
 }
 
 bool kern_view_packed(const struct kern_view *view)

@@ -76,6 +76,10 @@ const struct kern_row *kern_rows(uint32_t *out_count);
     INTEGER(UINT8, uint8_t, 0, UINT8_MAX)                                                                              \
     INTEGER(INT8, int8_t, INT8_MIN, INT8_MAX)
 
+/* Plans of references: units are output 0's elements; one worker does all. */
+void kern_elements_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out);
+void kern_whole_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out);
+
 /* Bytes that one element takes, 0 for 4-bit types. */
 uint32_t kern_type_bytes(DML_TENSOR_DATA_TYPE type);
 uint64_t kern_view_elements(const struct kern_view *view);

@@ -161,6 +161,36 @@ void kern_write_double(DML_TENSOR_DATA_TYPE type, void *base, int64_t offset, do
     kern_write(type, base, offset, kern_from_double(value));
 }
 
+struct kern_number kern_number_sum(struct kern_number a, struct kern_number b)
+{
+    if (a.class == KERN_CLASS_FLOAT)
+        a.f += b.f;
+    else
+        a.u += b.u;
+    return a;
+}
+
+struct kern_number kern_number_product(struct kern_number a, struct kern_number b)
+{
+    if (a.class == KERN_CLASS_FLOAT)
+        a.f *= b.f;
+    else
+        a.u *= b.u;
+    return a;
+}
+
+bool kern_number_less(struct kern_number a, struct kern_number b)
+{
+    if (a.class == KERN_CLASS_FLOAT)
+        return a.f < b.f;
+    return a.class == KERN_CLASS_SIGNED ? a.i < b.i : a.u < b.u;
+}
+
+struct kern_number kern_from_integer(uint64_t value)
+{
+    return (struct kern_number){ .class = KERN_CLASS_UNSIGNED, .u = value };
+}
+
 struct kern_number kern_from_double(double value)
 {
     return (struct kern_number){ .class = KERN_CLASS_FLOAT, .f = value };
@@ -197,6 +227,28 @@ bool kern_advance(uint32_t rank, const uint32_t *sizes, uint32_t *index)
         index[i] = 0;
     }
     return false;
+}
+
+void kern_each_element(const struct kern_call *call, uint32_t t, uint64_t begin, uint64_t end,
+                       void (*visit)(const struct kern_call *call, const uint32_t *index))
+{
+    const struct kern_view *view = &call->op->tensors[t];
+    uint32_t index[KERN_RANK_MAX];
+    kern_unflatten(begin, view->rank, view->sizes, index);
+    for (uint64_t i = begin; i < end; i++) {
+        visit(call, index);
+        kern_advance(view->rank, view->sizes, index);
+    }
+}
+
+void kern_copy_element(DML_TENSOR_DATA_TYPE type, void *to, int64_t to_offset, const void *from, int64_t from_offset)
+{
+    const uint32_t bytes = kern_type_bytes(type);
+    if (bytes)
+        memcpy((char *)to + to_offset * bytes, (const char *)from + from_offset * bytes, bytes);
+    else
+        write_bits((void *)kern_at(to, type, to_offset), 0, to_offset,
+                   read_bits(kern_at(from, type, from_offset), 0, from_offset));
 }
 
 void kern_split_sizes(const struct kern_view *view, uint32_t axes, uint32_t *out_outer, uint32_t *out_inner)

@@ -50,7 +50,13 @@ static inline uint64_t kern_to_unsigned(double x, uint64_t most)
 double kern_read_double(DML_TENSOR_DATA_TYPE type, const void *base, int64_t offset);
 void kern_write_double(DML_TENSOR_DATA_TYPE type, void *base, int64_t offset, double value);
 
+/* Of numbers of one class; integers wrap. NaN is neither less nor greater. */
+struct kern_number kern_number_sum(struct kern_number a, struct kern_number b);
+struct kern_number kern_number_product(struct kern_number a, struct kern_number b);
+bool kern_number_less(struct kern_number a, struct kern_number b);
+
 struct kern_number kern_from_double(double value);
+struct kern_number kern_from_integer(uint64_t value);
 struct kern_number kern_from_scalar(DML_TENSOR_DATA_TYPE type, union kern_scalar scalar);
 
 /* Sum of index[i] * strides[i]. */
@@ -58,6 +64,13 @@ int64_t kern_offset(const struct kern_view *view, const uint32_t *index);
 
 /* Row-major index of the flat-th element of `sizes`. */
 void kern_unflatten(uint64_t flat, uint32_t rank, const uint32_t *sizes, uint32_t *out_index);
+
+/* `visit` with the index of each of elements [begin, end) of tensor t, in row-major order. */
+void kern_each_element(const struct kern_call *call, uint32_t t, uint64_t begin, uint64_t end,
+                       void (*visit)(const struct kern_call *call, const uint32_t *index));
+
+/* An element's own bits: NaNs keep theirs. */
+void kern_copy_element(DML_TENSOR_DATA_TYPE type, void *to, int64_t to_offset, const void *from, int64_t from_offset);
 
 /* Moves to the next index in row-major order; false after the last, when it is back at the first. Dimensions of size 1
  * keep their index. */

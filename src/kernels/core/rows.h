@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions of all rows of kernels.def and kernels_dense.def, for the table and for whoever defines them. */
+/* The functions of all rows of kernels.def, for the table and for whoever defines them. */
 #ifndef KERNELS_ROWS_H
 #define KERNELS_ROWS_H
 
@@ -30,9 +30,9 @@
     bool kern_##family##_accepts(const struct kern_op *op);                                                            \
     void kern_##family##_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out);   \
     void kern_##name##_run(const struct kern_call *call, uint64_t begin, uint64_t end);
-#define REFERENCE(kind, name, family)                                                                                  \
+#define REFERENCE(kind, name, family, planner)                                                                         \
     KERNEL_AS(kind, name, family, BASE_CPU_NONE, 0)                                                                    \
-    void kern_##name##_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out);
+    void kern_##planner##_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out);
 #define PACKED_AS(kind, name, family, cpu, max_ulp)                                                                    \
     KERNEL_AS(kind, name, family, cpu, max_ulp)                                                                        \
     void kern_##name##_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out);     \
@@ -45,7 +45,6 @@
     void kern_##library##_destroy(void *state);                                                                        \
     uint64_t kern_##library##_pack_layout(const struct kern_op *op, const void *state);
 #include "kernels/core/kernels.def"
-#include "kernels/core/kernels_dense.def"
 #undef KERNEL_AS
 #undef REFERENCE
 #undef PACKED_AS

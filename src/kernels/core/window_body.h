@@ -123,25 +123,31 @@ static inline float *window_dense(const struct window *w, const struct window_ba
     return band->dense;
 }
 
-/* Stores a band; `flat` is the op with the two last dimensions merged, NULL when they cannot be. at: of the first row.
- */
-static inline void window_finish(const struct kern_call *call, const struct kern_op *flat, const struct window *w,
-                                 const float *values, void *epilogue, const uint32_t *at, uint32_t row_dim,
-                                 int64_t rows)
+/* Where bands of results go. */
+struct window_to {
+    const struct kern_call *call;
+    const struct kern_op *flat; /* the op with the two last dimensions merged, NULL when they cannot be */
+    void *epilogue;             /* scratch */
+    uint32_t row_dim;
+};
+
+/* Stores a band. at: of the first row. */
+static inline void window_finish(const struct window_to *out, const struct window *w, const float *values,
+                                 const uint32_t *at, int64_t rows)
 {
     uint32_t where[KERN_RANK_MAX];
-    struct kern_call to = *call;
+    struct kern_call to = *out->call;
     memcpy(where, at, sizeof(where));
-    if (flat) {
-        to.op = flat;
-        where[row_dim] = at[row_dim] * (uint32_t)w->out[1];
-        dense_finish_f32(&to, epilogue, where, (uint32_t)(rows * w->out[1]), values);
+    if (out->flat) {
+        to.op = out->flat;
+        where[out->row_dim] = at[out->row_dim] * (uint32_t)w->out[1];
+        dense_finish_f32(&to, out->epilogue, where, (uint32_t)(rows * w->out[1]), values);
         return;
     }
     for (int64_t row = 0; row < rows; row++) {
-        if (row_dim + 1 < call->op->tensors[0].rank)
-            where[row_dim] = at[row_dim] + (uint32_t)row;
-        dense_finish_f32(&to, epilogue, where, (uint32_t)w->out[1], values + row * w->out[1]);
+        if (out->row_dim + 1 < to.op->tensors[0].rank)
+            where[out->row_dim] = at[out->row_dim] + (uint32_t)row;
+        dense_finish_f32(&to, out->epilogue, where, (uint32_t)w->out[1], values + row * w->out[1]);
     }
 }
 

@@ -4,7 +4,6 @@
  * block at a time; the innermost dimension is a run of elements that share one index where there is such a dimension.
  */
 #include "kernels/core/number.h"
-#include "kernels/core/stream.h"
 #include "kernels/index/index.h"
 
 enum { PIECE_BYTES = 1 << 18 };
@@ -123,11 +122,6 @@ void kern_gather_any_plan(const struct kern_op *op, const void *state, uint32_t 
 
 /* ---- the definition, element by element ---- */
 
-void kern_gather_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
-{
-    *out = (struct kern_work){ .units = kern_view_elements(&op->tensors[2]), .grain = 1024 };
-}
-
 /* The coordinates in X of the element of Y at `at`. */
 static void source(const struct kern_op *op, const void *indices, const uint32_t *at, uint32_t *out)
 {
@@ -154,15 +148,15 @@ static void source(const struct kern_op *op, const void *indices, const uint32_t
         out[d] = at[inner + d - axis - tuple];
 }
 
-void kern_gather_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+static void gather_element(const struct kern_call *call, const uint32_t *at)
 {
     const struct kern_view *x = &call->op->tensors[0], *y = &call->op->tensors[2];
-    uint32_t at[KERN_RANK_MAX], from[KERN_RANK_MAX];
-    kern_unflatten(begin, y->rank, y->sizes, at);
-    for (uint64_t i = begin; i < end; i++) {
-        source(call->op, call->data[1], at, from);
-        memcpy((void *)kern_at(call->data[2], y->type, kern_offset(y, at)),
-               kern_at(call->data[0], x->type, kern_offset(x, from)), kern_type_bytes(x->type));
-        kern_advance(y->rank, y->sizes, at);
-    }
+    uint32_t from[KERN_RANK_MAX];
+    source(call->op, call->data[1], at, from);
+    kern_copy_element(y->type, call->data[2], kern_offset(y, at), call->data[0], kern_offset(x, from));
+}
+
+void kern_gather_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    kern_each_element(call, 2, begin, end, gather_element);
 }

@@ -2,25 +2,24 @@
 /* Gather for the instruction set of the including file. */
 #include "kernels/core/isa.h"
 #include "kernels/core/copy_body.h"
-#include "kernels/index/index_body.h"
-#include "kernels/core/stream.h"
+#include "kernels/index/index.h"
 
-/* y[i * y_row] = x[offsets[i] + i * x_row], runs of a known number of bytes; strides in elements of `bytes` bytes. */
-DENSE_INLINE void gather_copy_known(char *y, int64_t y_row, const char *x, int64_t x_row, uint32_t bytes,
-                                    const int64_t *offsets, uint32_t count, uint32_t run_bytes)
+/* Runs of a known number of bytes. */
+DENSE_INLINE void gather_copy_known(struct index_block b, const int64_t *offsets, uint32_t bytes, uint32_t run_bytes)
 {
-    for (uint32_t i = 0; i < count; i++)
-        memcpy(y + (int64_t)i * y_row * bytes, x + (offsets[i] + (int64_t)i * x_row) * bytes, run_bytes);
+    for (uint32_t i = 0; i < b.count; i++)
+        memcpy(b.to + (int64_t)i * b.to_row * bytes, b.from + (offsets[i] + (int64_t)i * b.from_row) * bytes,
+               run_bytes);
 }
 
 /* One by one: instructions that gather were slower wherever they were measured. */
 #define GATHER_FOUR_INSIDE(i) (at[i] < limit && at[i + 1] < limit && at[i + 2] < limit && at[i + 3] < limit)
 #define GATHER_PICK(element, index)                                                                                    \
     {                                                                                                                  \
-        const index *at = (const index *)indices + first;                                                              \
+        const index *at = (const index *)b->indices + b->first;                                                        \
         const index limit = (index)index_plain_limit(&plan->lookup);                                                   \
-        const element *from = (const element *)x;                                                                      \
-        element *to = (element *)y;                                                                                    \
+        const element *from = (const element *)b->from;                                                                \
+        element *to = (element *)b->to;                                                                                \
         if (y_row == 1 && x_row == 0 && stride == 1 && step == 1)                                                      \
             for (; i + 4 <= count && GATHER_FOUR_INSIDE(i); i += 4) {                                                  \
                 to[i] = from[at[i]];                                                                                   \
@@ -34,47 +33,46 @@ DENSE_INLINE void gather_copy_known(char *y, int64_t y_row, const char *x, int64
     }
 
 /* Single elements up to the first index that needs a closer look; returns how many. */
-static uint32_t gather_pick_direct(const struct gather_plan *plan, void *y, int64_t y_row, const void *x, int64_t x_row,
-                                   const void *indices, int64_t first, int64_t stride, uint32_t count)
+static uint32_t gather_pick_direct(const struct gather_plan *plan, const struct index_block *b)
 {
-    const int64_t step = plan->lookup.strides[0];
+    const int64_t step = plan->lookup.strides[0], y_row = b->to_row, x_row = b->from_row, stride = b->stride;
+    const uint32_t count = b->count;
     uint32_t i = 0;
     INDEX_BY_SIZES(plan->bytes, kern_type_bytes(plan->lookup.type), GATHER_PICK)
 }
 
 /* Long runs at random places: the next ones are prefetched while one is copied. */
-static void gather_copy_long(const struct gather_plan *plan, char *y, int64_t y_row, const char *x, int64_t x_row,
-                             const int64_t *offsets, uint32_t count)
+static void gather_copy_long(const struct gather_plan *plan, const struct index_block *b, const int64_t *offsets)
 {
     enum { AHEAD = 4, LINE = 64, LINES = 8 };
     const uint32_t bytes = plan->bytes;
     const uint64_t run_bytes = plan->run * bytes, ahead_bytes = BASE_MIN(run_bytes, (uint64_t)LINES * LINE);
-    for (uint32_t i = 0; i < count; i++) {
-        const char *from = x + (offsets[i] + (int64_t)i * x_row) * bytes;
-        if (i + AHEAD < count) {
-            const char *next = x + (offsets[i + AHEAD] + (int64_t)(i + AHEAD) * x_row) * bytes;
-            for (uint64_t b = 0; b < ahead_bytes; b += LINE)
-                __builtin_prefetch(next + b);
+    for (uint32_t i = 0; i < b->count; i++) {
+        const char *from = b->from + (offsets[i] + (int64_t)i * b->from_row) * bytes;
+        char *to = b->to + (int64_t)i * b->to_row * bytes;
+        if (i + AHEAD < b->count) {
+            const char *next = b->from + (offsets[i + AHEAD] + (int64_t)(i + AHEAD) * b->from_row) * bytes;
+            for (uint64_t at = 0; at < ahead_bytes; at += LINE)
+                __builtin_prefetch(next + at);
         }
         if (plan->non_temporal)
-            kern_stream(y + (int64_t)i * y_row * bytes, from, run_bytes);
+            kern_stream(to, from, run_bytes);
         else
-            memcpy(y + (int64_t)i * y_row * bytes, from, run_bytes);
+            memcpy(to, from, run_bytes);
     }
 }
 
 #define GATHER_KNOWN(size)                                                                                             \
     case size:                                                                                                         \
-        gather_copy_known(y, y_row, x, x_row, plan->bytes, offsets, count, size);                                      \
+        gather_copy_known(*b, offsets, plan->bytes, size);                                                             \
         break;
 
-static void gather_copy_block(const struct gather_plan *plan, char *y, int64_t y_row, const char *x, int64_t x_row,
-                              const int64_t *offsets, uint32_t count)
+static void gather_copy_block(const struct gather_plan *plan, const struct index_block *b, const int64_t *offsets)
 {
     if (plan->run > 1 && (plan->y_step != 1 || plan->x_step != 1)) {
-        for (uint32_t i = 0; i < count; i++)
-            copy_row(plan->bytes, y + (int64_t)i * y_row * plan->bytes, plan->y_step,
-                     x + (offsets[i] + (int64_t)i * x_row) * plan->bytes, plan->x_step, plan->run);
+        for (uint32_t i = 0; i < b->count; i++)
+            copy_row(plan->bytes, b->to + (int64_t)i * b->to_row * plan->bytes, plan->y_step,
+                     b->from + (offsets[i] + (int64_t)i * b->from_row) * plan->bytes, plan->x_step, plan->run);
         return;
     }
     switch (plan->bytes * (plan->run <= 64 ? plan->run : 65)) {
@@ -87,7 +85,7 @@ static void gather_copy_block(const struct gather_plan *plan, char *y, int64_t y
         GATHER_KNOWN(32)
         GATHER_KNOWN(64)
     default:
-        gather_copy_long(plan, y, y_row, x, x_row, offsets, count);
+        gather_copy_long(plan, b, offsets);
     }
 }
 
@@ -98,8 +96,11 @@ static void gather_copy_pieces(const struct kern_call *call, const struct gather
     for (uint64_t unit = begin; unit < end; unit++) {
         uint64_t lookup = unit / plan->pieces, piece = unit % plan->pieces;
         uint64_t from = plan->run * piece / plan->pieces, to = plan->run * (piece + 1) / plan->pieces;
+        const struct index_block one = { .indices = call->data[1],
+                                         .first = kern_iterator_offset(iterator, 2, lookup),
+                                         .count = 1 };
         int64_t offset = 0;
-        index_clamped(&plan->lookup, call->data[1], kern_iterator_offset(iterator, 2, lookup), 1, 1, &offset);
+        index_clamped(&plan->lookup, &one, &offset);
         offset += kern_iterator_offset(iterator, 1, lookup) + (int64_t)from * plan->x_step;
         int64_t y_offset = kern_iterator_offset(iterator, 0, lookup) + (int64_t)from * plan->y_step;
         copy_row(plan->bytes, (char *)call->data[2] + y_offset * plan->bytes, plan->y_step,
@@ -113,19 +114,21 @@ static void gather_block(const struct kern_call *call, const struct gather_plan 
 {
     const struct kern_iterator *iterator = &plan->iterator;
     const uint32_t last = iterator->rank - 1;
-    const int64_t stride = iterator->strides[2][last], y_row = iterator->strides[0][last],
-                  x_row = iterator->strides[1][last];
-    char *y = (char *)call->data[2] + cursor->offset[0] * plan->bytes;
-    const char *x = (const char *)call->data[0] + cursor->offset[1] * plan->bytes;
+    const struct index_block block = { .to = (char *)call->data[2] + cursor->offset[0] * plan->bytes,
+                                       .from = (const char *)call->data[0] + cursor->offset[1] * plan->bytes,
+                                       .to_row = iterator->strides[0][last],
+                                       .from_row = iterator->strides[1][last],
+                                       .indices = call->data[1],
+                                       .first = cursor->offset[2],
+                                       .stride = iterator->strides[2][last],
+                                       .count = n };
+    const uint32_t done = plan->run == 1 ? gather_pick_direct(plan, &block) : 0;
+    const struct index_block rest = index_block_rest(&block, plan->bytes, done);
     int64_t offsets[INDEX_BLOCK];
-    uint32_t done = 0;
-    if (plan->run == 1)
-        done = gather_pick_direct(plan, y, y_row, x, x_row, call->data[1], cursor->offset[2], stride, n);
     if (done == n)
         return;
-    index_clamped(&plan->lookup, call->data[1], cursor->offset[2] + (int64_t)done * stride, stride, n - done, offsets);
-    gather_copy_block(plan, y + (int64_t)done * y_row * plan->bytes, y_row, x + (int64_t)done * x_row * plan->bytes,
-                      x_row, offsets, n - done);
+    index_clamped(&plan->lookup, &rest, offsets);
+    gather_copy_block(plan, &rest, offsets);
 }
 
 static void gather_run(const struct kern_call *call, uint64_t begin, uint64_t end)

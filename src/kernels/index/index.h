@@ -19,6 +19,27 @@ struct index_lookup {
     int64_t strides[KERN_RANK_MAX]; /* likewise, in elements */
 };
 
+/* `count` runs of elements, at most INDEX_BLOCK, whose places on one side indices tell; strides in elements. */
+struct index_block {
+    char *to;
+    const char *from;
+    int64_t to_row, from_row; /* to the next run, beside what its index says */
+    const void *indices;
+    int64_t first, stride; /* of the indices */
+    uint32_t count;
+};
+
+/* What is left of a block behind the first runs; elements have `bytes` bytes on both sides. */
+DENSE_INLINE struct index_block index_block_rest(const struct index_block *b, uint32_t bytes, uint32_t done)
+{
+    struct index_block rest = *b;
+    rest.to += (int64_t)done * b->to_row * bytes;
+    rest.from += (int64_t)done * b->from_row * bytes;
+    rest.first += (int64_t)done * b->stride;
+    rest.count -= done;
+    return rest;
+}
+
 DENSE_INLINE bool index_type(DML_TENSOR_DATA_TYPE type)
 {
     return type == DML_TENSOR_DATA_TYPE_INT32 || type == DML_TENSOR_DATA_TYPE_UINT32 ||
@@ -53,7 +74,7 @@ void index_lookup_init(struct index_lookup *lookup, const struct kern_view *inde
                        uint32_t first, bool nd);
 
 /* Indices below this, as unsigned numbers, are in range and mean what they say; 0 for tuples of several. Most data is
- * like that: it is worth trying before the functions of index_body.h. */
+ * like that: it is worth trying before index_clamped and index_checked. */
 DENSE_INLINE uint64_t index_plain_limit(const struct index_lookup *lookup)
 {
     uint64_t size = (uint64_t)lookup->sizes[0];
@@ -61,6 +82,86 @@ DENSE_INLINE uint64_t index_plain_limit(const struct index_lookup *lookup)
         return 0;
     return lookup->type == DML_TENSOR_DATA_TYPE_INT32 ? BASE_MIN(size, UINT64_C(1) << 31) : size;
 }
+
+/* Dimension t of the tuples, with constant types and a constant stride of 1. `places` (NULL: clamps) holds the place so
+ * far, UINT64_MAX = out of range. */
+DENSE_INLINE void index_row(const struct index_lookup *lookup, uint32_t t, DML_TENSOR_DATA_TYPE type,
+                            const struct index_block *b, int64_t stride, int64_t *out, uint64_t *places)
+{
+    const int64_t size = lookup->sizes[t], step = lookup->strides[t], first = b->first + t * lookup->tuple_stride;
+    const void *from = (const char *)b->indices + first * (int64_t)kern_type_bytes(type);
+    const uint32_t count = b->count;
+    for (uint32_t i = 0; i < count; i++) {
+        const int64_t index = index_load(from, (int64_t)i * stride, type, size);
+        if (!places) {
+            out[i] += index_clamp(index, size) * step;
+            continue;
+        }
+        const bool inside = (uint64_t)index < (uint64_t)size && places[i] != UINT64_MAX;
+        out[i] += inside ? index * step : 0;
+        places[i] = inside ? places[i] * (uint64_t)size + (uint64_t)index : UINT64_MAX;
+    }
+}
+
+#define INDEX_ROW(constant)                                                                                            \
+    case constant:                                                                                                     \
+        if (b->stride == 1)                                                                                            \
+            index_row(lookup, t, constant, b, 1, out, places);                                                         \
+        else                                                                                                           \
+            index_row(lookup, t, constant, b, b->stride, out, places);                                                 \
+        break;
+
+DENSE_INLINE void index_rows(const struct index_lookup *lookup, const struct index_block *b, int64_t *out,
+                             uint64_t *places)
+{
+    memset(out, 0, b->count * sizeof(*out));
+    for (uint32_t t = 0; t < lookup->tuple; t++)
+        switch ((uint32_t)lookup->type) {
+            INDEX_ROW(DML_TENSOR_DATA_TYPE_UINT32)
+            INDEX_ROW(DML_TENSOR_DATA_TYPE_INT32)
+            INDEX_ROW(DML_TENSOR_DATA_TYPE_UINT64)
+            INDEX_ROW(DML_TENSOR_DATA_TYPE_INT64)
+        }
+}
+
+/* Offsets in elements of all tuples; what is out of range is clamped. */
+static inline void index_clamped(const struct index_lookup *lookup, const struct index_block *b, int64_t *out_offsets)
+{
+    index_rows(lookup, b, out_offsets, NULL);
+}
+
+/* The same, but INDEX_OUT for what is out of range, and for what leads to a place outside [begin, end): places are
+ * counted row-major over the indexed dimensions. */
+static inline void index_checked(const struct index_lookup *lookup, const struct index_block *b, uint64_t begin,
+                                 uint64_t end, int64_t *out_offsets)
+{
+    uint64_t places[INDEX_BLOCK];
+    memset(places, 0, b->count * sizeof(*places));
+    index_rows(lookup, b, out_offsets, places);
+    for (uint32_t i = 0; i < b->count; i++)
+        out_offsets[i] = places[i] - begin < end - begin ? out_offsets[i] : INDEX_OUT;
+}
+
+/* CALL(element, index) with unsigned types of these sizes. */
+#define INDEX_BY_SIZES(bytes, index_bytes, CALL)                                                                       \
+    switch ((bytes)*16 + (index_bytes)) {                                                                              \
+    case 0x14:                                                                                                         \
+        CALL(uint8_t, uint32_t)                                                                                        \
+    case 0x18:                                                                                                         \
+        CALL(uint8_t, uint64_t)                                                                                        \
+    case 0x24:                                                                                                         \
+        CALL(uint16_t, uint32_t)                                                                                       \
+    case 0x28:                                                                                                         \
+        CALL(uint16_t, uint64_t)                                                                                       \
+    case 0x44:                                                                                                         \
+        CALL(uint32_t, uint32_t)                                                                                       \
+    case 0x48:                                                                                                         \
+        CALL(uint32_t, uint64_t)                                                                                       \
+    case 0x84:                                                                                                         \
+        CALL(uint64_t, uint32_t)                                                                                       \
+    default:                                                                                                           \
+        CALL(uint64_t, uint64_t)                                                                                       \
+    }
 
 struct gather_plan {
     struct kern_iterator iterator; /* lookups; view 0 = Y, 1 = X, 2 = indices */

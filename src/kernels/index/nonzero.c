@@ -22,11 +22,7 @@ void kern_nonzero_any_plan(const struct kern_op *op, const void *state, uint32_t
     *out = (struct kern_work){ .units = (elements + block - 1) / block, .grain = dense_grain(block) };
 }
 
-/* The definition. */
-void kern_nonzero_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
-{
-    *out = (struct kern_work){ .units = 1, .grain = 1 };
-}
+/* ---- the definition ---- */
 
 static bool is_zero(struct kern_number number)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Padding, row by row: the inside of a row is one copy, its ends a few. And new rows into caches. */
+/* Padding, arithmetic sequences, and new rows into caches. */
 #include "kernels/core/dense.h"
 #include "kernels/core/number.h"
 
@@ -61,25 +61,21 @@ static bool find(const struct kern_op *op, const uint32_t *index, int64_t *out_o
     return true;
 }
 
-void kern_pad_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+static void pad_element(const struct kern_call *call, const uint32_t *index)
 {
-    const struct kern_view *x = &call->op->tensors[0], *y = &call->op->tensors[1];
-    const uint32_t bytes = kern_type_bytes(x->type), length = y->sizes[y->rank - 1];
-    uint32_t index[KERN_RANK_MAX];
-    kern_unflatten(begin * length, y->rank, y->sizes, index);
-    for (uint64_t i = begin * length; i < end * length; i++) {
-        int64_t offset;
-        const void *from = find(call->op, index, &offset) ? call->data[0] : &call->op->u.pad.value;
-        if (bytes) /* bits, not numbers: NaNs keep theirs */
-            memcpy((char *)call->data[1] + kern_offset(y, index) * bytes, (const char *)from + offset * bytes, bytes);
-        else
-            kern_write(y->type, call->data[1], kern_offset(y, index), kern_read(x->type, from, offset));
-        kern_advance(y->rank, y->sizes, index);
-    }
+    const struct kern_view *y = &call->op->tensors[1];
+    int64_t offset;
+    const void *from = find(call->op, index, &offset) ? call->data[0] : &call->op->u.pad.value;
+    kern_copy_element(y->type, call->data[1], kern_offset(y, index), from, offset);
 }
 
-/* ---- APPEND: the length of the caches is known at execution only. Row l of x becomes row length + l of y, where y has
- * one; a negative length counts as 0. All other elements of y stay as they are. ---- */
+void kern_pad_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    const uint64_t length = call->op->tensors[1].sizes[call->op->tensors[1].rank - 1];
+    kern_each_element(call, 1, begin * length, end * length, pad_element);
+}
+
+/* ---- APPEND: row l of x becomes row length + l of y, which is known at execution only, where y has one ---- */
 
 bool kern_append_any_accepts(const struct kern_op *op)
 {
@@ -95,21 +91,49 @@ void kern_append_any_plan(const struct kern_op *op, const void *state, uint32_t 
     *out = (struct kern_work){ .units = dense_rows(&op->tensors[0]), .grain = dense_grain(op->tensors[0].sizes[3]) };
 }
 
-/* The definition, element by element. */
-void kern_append_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+/* The definition; a negative length counts as 0. */
+static void append_element(const struct kern_call *call, const uint32_t *index)
 {
     const struct kern_view *x = &call->op->tensors[0], *lengths = &call->op->tensors[1], *y = &call->op->tensors[2];
-    const uint32_t bytes = kern_type_bytes(x->type);
-    uint32_t index[4];
-    for (uint64_t i = begin * x->sizes[3]; i < end * x->sizes[3]; i++) {
-        kern_unflatten(i, x->rank, x->sizes, index);
-        const int64_t from = kern_offset(x, index);
-        const double length = kern_read_double(lengths->type, call->data[1], index[0] * lengths->strides[0]);
-        const double row = (length < 0 ? 0 : length) + index[2];
-        if (row >= y->sizes[2])
-            continue;
-        index[2] = (uint32_t)row;
-        memcpy((char *)call->data[2] + kern_offset(y, index) * bytes, (const char *)call->data[0] + from * bytes,
-               bytes);
+    const double length = kern_read_double(lengths->type, call->data[1], index[0] * lengths->strides[0]);
+    const double row = (length < 0 ? 0 : length) + index[2];
+    const uint32_t to[] = { index[0], index[1], (uint32_t)row, index[3] };
+    if (row < y->sizes[2])
+        kern_copy_element(y->type, call->data[2], kern_offset(y, to), call->data[0], kern_offset(x, index));
+}
+
+void kern_append_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    const uint64_t length = call->op->tensors[0].sizes[3];
+    kern_each_element(call, 0, begin * length, end * length, append_element);
+}
+
+/* ---- SEQUENCE: integers wrap; floating-point elements are computed in FLOAT64 and rounded once ---- */
+
+bool kern_sequence_any_accepts(const struct kern_op *op)
+{
+    return !op->epilogue && kern_type_bytes(op->tensors[0].type);
+}
+
+void kern_sequence_any_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+{
+    *out = (struct kern_work){ .units = kern_view_elements(&op->tensors[0]), .grain = 32768 };
+}
+
+/* The definition. */
+void kern_sequence_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    const struct kern_sequence *sequence = &call->op->u.sequence;
+    const struct kern_view *y = &call->op->tensors[0];
+    uint32_t at[KERN_RANK_MAX];
+    kern_unflatten(begin, y->rank, y->sizes, at);
+    for (uint64_t k = begin; k < end; k++) {
+        struct kern_number number = { .class = KERN_CLASS_UNSIGNED };
+        if (kern_type_class(y->type) == KERN_CLASS_FLOAT)
+            number = kern_from_double(sequence->start.f64 + (double)k * sequence->delta.f64);
+        else
+            number.u = sequence->start.u64 + k * sequence->delta.u64;
+        kern_write(y->type, call->data[0], kern_offset(y, at), number);
+        kern_advance(y->rank, y->sizes, at);
     }
 }

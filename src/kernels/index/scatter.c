@@ -108,11 +108,6 @@ void kern_scatter_any_plan(const struct kern_op *op, const void *state, uint32_t
 
 /* ---- the definition: a copy, then one update after the other ---- */
 
-void kern_scatter_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
-{
-    *out = (struct kern_work){ .units = 1, .grain = 1 };
-}
-
 /* The coordinates in Y of the update at `at`; false when an index is out of range. */
 static bool target(const struct kern_op *op, const void *indices, const uint32_t *at, uint32_t *out)
 {
@@ -135,39 +130,19 @@ static bool target(const struct kern_op *op, const void *indices, const uint32_t
     return true;
 }
 
-static double combined_floats(enum kern_scatter_reduction reduction, double held, double update)
-{
-    switch (reduction) {
-    case KERN_SCATTER_ADD:
-        return held + update;
-    case KERN_SCATTER_MULTIPLY:
-        return held * update;
-    case KERN_SCATTER_MIN:
-        return update < held || held != held ? update : held;
-    default:
-        return update > held || held != held ? update : held;
-    }
-}
-
 static struct kern_number combined(enum kern_scatter_reduction reduction, struct kern_number held,
                                    struct kern_number update)
 {
-    bool less = update.class == KERN_CLASS_SIGNED ? update.i < held.i : update.u < held.u;
-    if (held.class == KERN_CLASS_FLOAT) {
-        held.f = combined_floats(reduction, held.f, update.f);
-        return held;
-    }
+    const bool none = held.class == KERN_CLASS_FLOAT && held.f != held.f; /* a number wins over NaN */
     switch (reduction) {
     case KERN_SCATTER_ADD:
-        held.u += update.u;
-        return held;
+        return kern_number_sum(held, update);
     case KERN_SCATTER_MULTIPLY:
-        held.u *= update.u;
-        return held;
+        return kern_number_product(held, update);
     case KERN_SCATTER_MIN:
-        return less ? update : held;
+        return none || kern_number_less(update, held) ? update : held;
     default:
-        return less ? held : update;
+        return none || kern_number_less(held, update) ? update : held;
     }
 }
 
@@ -177,8 +152,7 @@ static void put(const struct kern_call *call, const uint32_t *at, const uint32_t
     enum kern_scatter_reduction reduction = call->op->u.scatter.reduction;
     int64_t from = kern_offset(u, at), place = kern_offset(y, to);
     if (reduction == KERN_SCATTER_LAST)
-        memcpy((void *)kern_at(call->data[3], y->type, place), kern_at(call->data[2], u->type, from),
-               kern_type_bytes(y->type));
+        kern_copy_element(y->type, call->data[3], place, call->data[2], from);
     else
         kern_write(
             y->type, call->data[3], place,
@@ -188,13 +162,11 @@ static void put(const struct kern_call *call, const uint32_t *at, const uint32_t
 void kern_scatter_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
     const struct kern_view *x = &call->op->tensors[0], *u = &call->op->tensors[2], *y = &call->op->tensors[3];
-    const uint32_t bytes = kern_type_bytes(y->type);
     uint32_t at[KERN_RANK_MAX] = { 0 }, to[KERN_RANK_MAX];
     if (begin == end)
         return;
     do
-        memcpy((void *)kern_at(call->data[3], y->type, kern_offset(y, at)),
-               kern_at(call->data[0], x->type, kern_offset(x, at)), bytes);
+        kern_copy_element(y->type, call->data[3], kern_offset(y, at), call->data[0], kern_offset(x, at));
     while (kern_advance(y->rank, y->sizes, at));
     do
         if (target(call->op, call->data[1], at, to))

@@ -2,7 +2,7 @@
 /* Scatter for the instruction set of the including file. */
 #include "kernels/core/isa.h"
 #include "kernels/core/copy_body.h"
-#include "kernels/index/index_body.h"
+#include "kernels/index/index.h"
 
 #include <stdlib.h>
 
@@ -81,26 +81,25 @@ static void scatter_copy_part(const struct scatter_part *part)
 
 /* ---- updates ---- */
 
-/* Runs of a known number of bytes, where their offset is not INDEX_OUT; strides in elements of `bytes` bytes. */
-DENSE_INLINE void scatter_put_known(char *y, int64_t y_stride, const char *u, int64_t u_stride, uint32_t bytes,
-                                    const int64_t *offsets, uint32_t count, uint32_t run_bytes)
+/* Runs of a known number of bytes, where their offset is not INDEX_OUT. */
+DENSE_INLINE void scatter_put_known(struct index_block b, const int64_t *offsets, uint32_t bytes, uint32_t run_bytes)
 {
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < b.count; i++)
         if (offsets[i] != INDEX_OUT)
-            memcpy(y + (offsets[i] + (int64_t)i * y_stride) * bytes, u + (int64_t)i * u_stride * bytes, run_bytes);
+            memcpy(b.to + (offsets[i] + (int64_t)i * b.to_row) * bytes, b.from + (int64_t)i * b.from_row * bytes,
+                   run_bytes);
 }
 
 #define SCATTER_KNOWN(size)                                                                                            \
     case size:                                                                                                         \
         if (bytes == (size))                                                                                           \
-            scatter_put_known(y, y_stride, u, u_stride, size, offsets, count, size);                                   \
+            scatter_put_known(*b, offsets, size, size);                                                                \
         else                                                                                                           \
-            scatter_put_known(y, y_stride, u, u_stride, bytes, offsets, count, size);                                  \
+            scatter_put_known(*b, offsets, bytes, size);                                                               \
         return true;
 
 /* false: runs of so many bytes are not known */
-static bool scatter_put_runs(uint64_t run_bytes, uint32_t bytes, char *y, int64_t y_stride, const char *u,
-                             int64_t u_stride, const int64_t *offsets, uint32_t count)
+static bool scatter_put_runs(uint64_t run_bytes, uint32_t bytes, const struct index_block *b, const int64_t *offsets)
 {
     switch (run_bytes) {
         SCATTER_KNOWN(1)
@@ -121,13 +120,15 @@ static bool scatter_put_runs(uint64_t run_bytes, uint32_t bytes, char *y, int64_
         const int64_t to = (int64_t)at[(int64_t)i * (stride)];                                                         \
         if ((uint64_t)to - low >= span)                                                                                \
             return i;                                                                                                  \
-        ((type *)y)[place] = ((const type *)u)[(int64_t)i * (u_stride)];                                               \
+        y[place] = u[(int64_t)i * (u_stride)];                                                                         \
     }                                                                                                                  \
     return i;
 
 #define SCATTER_DIRECT(type, index)                                                                                    \
     {                                                                                                                  \
-        const index *at = (const index *)indices + first;                                                              \
+        const index *at = (const index *)b->indices + b->first;                                                        \
+        const type *u = (const type *)b->from;                                                                         \
+        type *y = (type *)b->to;                                                                                       \
         if (stride == 1 && u_stride == 1 && y_stride == 0 && step == 1) {                                              \
             SCATTER_WHILE_INSIDE(type, to, 1, 1)                                                                       \
         }                                                                                                              \
@@ -135,13 +136,13 @@ static bool scatter_put_runs(uint64_t run_bytes, uint32_t bytes, char *y, int64_
     }
 
 /* Single elements up to the first index that needs a closer look; returns how many. */
-static uint32_t scatter_put_direct(const struct scatter_part *part, void *y, int64_t y_stride, const void *u,
-                                   int64_t u_stride, const void *indices, int64_t first, int64_t stride, uint32_t count)
+static uint32_t scatter_put_direct(const struct scatter_part *part, const struct index_block *b)
 {
     const struct scatter_plan *plan = part->plan;
-    const int64_t step = plan->lookup.strides[0];
+    const int64_t step = plan->lookup.strides[0], y_stride = b->to_row, u_stride = b->from_row, stride = b->stride;
     const uint64_t limit = BASE_MIN(part->end, index_plain_limit(&plan->lookup));
     const uint64_t low = part->begin, span = limit - low;
+    const uint32_t count = b->count;
     uint32_t i = 0;
     if (limit <= part->begin)
         return 0;
@@ -265,115 +266,114 @@ static void scatter_combine(const struct kern_op *op, struct scatter_updates *s,
     scatter_combine_hits(s, op->u.scatter.reduction, op->tensors[2].type);
 }
 
-/* `count` indices from `first` on are all the same: a list of rows that was broadcast to elements. */
-static bool scatter_one_index(DML_TENSOR_DATA_TYPE type, const void *indices, int64_t first, int64_t stride,
-                              uint32_t count)
+/* The indices are all the same: a list of rows that was broadcast to elements. */
+static bool scatter_one_index(DML_TENSOR_DATA_TYPE type, const struct index_block *b)
 {
     const uint32_t bytes = kern_type_bytes(type);
-    const char *at = (const char *)indices + first * bytes;
-    return stride == 0 || (stride == 1 && memcmp(at, at + bytes, (size_t)(count - 1) * bytes) == 0);
+    const char *at = (const char *)b->indices + b->first * bytes;
+    return b->stride == 0 || (b->stride == 1 && memcmp(at, at + bytes, (size_t)(b->count - 1) * bytes) == 0);
 }
 
-static void scatter_combine_block(const struct scatter_part *part, char *y, int64_t y_stride, const char *u,
-                                  int64_t u_stride, int64_t first, int64_t stride, uint32_t count)
+static void scatter_combine_block(const struct scatter_part *part, struct index_block b)
 {
     const struct scatter_plan *plan = part->plan;
-    const void *indices = part->call->data[1];
     int64_t offsets[INDEX_BLOCK];
-    struct scatter_updates updates = { .y = y, .u = u, .offsets = offsets, .count = 1 };
-    if (plan->along_free && count > 1 && scatter_one_index(plan->lookup.type, indices, first, stride, count)) {
-        updates.y_step = y_stride;
-        updates.u_step = u_stride;
-        updates.count = count;
-        count = 1;
+    struct scatter_updates updates = { .y = b.to, .u = b.from, .offsets = offsets, .count = 1 };
+    if (plan->along_free && b.count > 1 && scatter_one_index(plan->lookup.type, &b)) {
+        updates.y_step = b.to_row;
+        updates.u_step = b.from_row;
+        updates.count = b.count;
+        b.count = 1;
     } else {
-        updates.y_pick = y_stride;
-        updates.u_pick = u_stride;
+        updates.y_pick = b.to_row;
+        updates.u_pick = b.from_row;
     }
-    index_checked(&plan->lookup, indices, first, stride, count, part->begin, part->end, offsets);
-    scatter_combine(part->call->op, &updates, count);
+    index_checked(&plan->lookup, &b, part->begin, part->end, offsets);
+    scatter_combine(part->call->op, &updates, b.count);
 }
 
-/* `count` single elements, their indices from `first` on. */
-static void scatter_put_block(const struct scatter_part *part, char *y, int64_t y_stride, const char *u,
-                              int64_t u_stride, int64_t first, int64_t stride, uint32_t count)
+/* Single elements. */
+static void scatter_put_block(const struct scatter_part *part, const struct index_block *b)
 {
     const struct scatter_plan *plan = part->plan;
-    const void *indices = part->call->data[1];
     int64_t offsets[INDEX_BLOCK];
     if (plan->combine) {
-        scatter_combine_block(part, y, y_stride, u, u_stride, first, stride, count);
+        scatter_combine_block(part, *b);
         return;
     }
-    uint32_t done = scatter_put_direct(part, y, y_stride, u, u_stride, indices, first, stride, count);
-    if (done == count)
+    const struct index_block rest = index_block_rest(b, plan->bytes, scatter_put_direct(part, b));
+    if (!rest.count)
         return;
-    index_checked(&plan->lookup, indices, first + (int64_t)done * stride, stride, count - done, part->begin, part->end,
-                  offsets);
-    scatter_put_runs(plan->bytes, plan->bytes, y + (int64_t)done * y_stride * plan->bytes, y_stride,
-                     u + (int64_t)done * u_stride * plan->bytes, u_stride, offsets, count - done);
+    index_checked(&plan->lookup, &rest, part->begin, part->end, offsets);
+    scatter_put_runs(plan->bytes, plan->bytes, &rest, offsets);
 }
 
-static void scatter_put_rows(const struct scatter_part *part, char *y, const char *u, int64_t u_stride,
-                             const int64_t *offsets, uint32_t count)
+static void scatter_put_rows(const struct scatter_part *part, const struct index_block *b)
 {
     const struct scatter_plan *plan = part->plan;
     const uint32_t bytes = plan->bytes, last = plan->free.rank - 1;
     const int64_t y_step = plan->free.strides[SCATTER_FREE_Y][last];
     const int64_t u_step = plan->free.strides[SCATTER_FREE_UPDATES][last];
     const uint64_t row_bytes = y_step == 1 && u_step == 1 ? part->count * bytes : 0;
+    int64_t offsets[INDEX_BLOCK];
+    index_checked(&plan->lookup, b, part->begin, part->end, offsets);
     if (plan->combine) {
-        struct scatter_updates updates = { .y = y,
-                                           .u = u,
-                                           .u_pick = u_stride,
+        struct scatter_updates updates = { .y = b->to,
+                                           .u = b->from,
+                                           .u_pick = b->from_row,
                                            .y_step = y_step,
                                            .u_step = u_step,
                                            .count = part->count,
                                            .offsets = offsets };
-        scatter_combine(part->call->op, &updates, count);
-    } else if (!scatter_put_runs(row_bytes, bytes, y, 0, u, u_stride, offsets, count)) {
-        for (uint32_t i = 0; i < count; i++)
+        scatter_combine(part->call->op, &updates, b->count);
+    } else if (!scatter_put_runs(row_bytes, bytes, b, offsets)) {
+        for (uint32_t i = 0; i < b->count; i++)
             if (offsets[i] != INDEX_OUT)
-                copy_row(bytes, y + offsets[i] * bytes, y_step, u + (int64_t)i * u_stride * bytes, u_step, part->count);
+                copy_row(bytes, b->to + offsets[i] * bytes, y_step, b->from + (int64_t)i * b->from_row * bytes, u_step,
+                         part->count);
     }
+}
+
+/* The part's block whose updates and indices begin there, beside the part's own offsets. */
+static struct index_block scatter_block_at(const struct scatter_part *part, int64_t update, int64_t index)
+{
+    const struct scatter_plan *plan = part->plan;
+    const struct kern_call *call = part->call;
+    update += part->offset[SCATTER_FREE_UPDATES];
+    return (struct index_block){ .to = (char *)call->data[3] + part->offset[SCATTER_FREE_Y] * plan->bytes,
+                                 .from = (const char *)call->data[2] + update * plan->update_bytes,
+                                 .indices = call->data[1],
+                                 .first = part->offset[SCATTER_FREE_INDICES] + index };
 }
 
 static void scatter_update_along_free(const struct scatter_part *part)
 {
-    const struct scatter_plan *plan = part->plan;
-    const struct kern_call *call = part->call;
-    const uint32_t last = plan->free.rank - 1;
-    for (uint64_t pick = 0; pick < plan->picks.count; pick++) {
-        int64_t at = part->offset[SCATTER_FREE_INDICES] + (int64_t)pick * plan->picks.strides[SCATTER_PICK_INDICES][0];
-        int64_t from =
-            part->offset[SCATTER_FREE_UPDATES] + (int64_t)pick * plan->picks.strides[SCATTER_PICK_UPDATES][0];
-        scatter_put_block(part, (char *)call->data[3] + part->offset[SCATTER_FREE_Y] * plan->bytes,
-                          plan->free.strides[SCATTER_FREE_Y][last],
-                          (const char *)call->data[2] + from * plan->update_bytes,
-                          plan->free.strides[SCATTER_FREE_UPDATES][last], at,
-                          plan->free.strides[SCATTER_FREE_INDICES][last], (uint32_t)part->count);
+    const struct kern_iterator *picks = &part->plan->picks, *free = &part->plan->free;
+    const uint32_t last = free->rank - 1;
+    for (uint64_t pick = 0; pick < picks->count; pick++) {
+        struct index_block block = scatter_block_at(part, (int64_t)pick * picks->strides[SCATTER_PICK_UPDATES][0],
+                                                    (int64_t)pick * picks->strides[SCATTER_PICK_INDICES][0]);
+        block.to_row = free->strides[SCATTER_FREE_Y][last];
+        block.from_row = free->strides[SCATTER_FREE_UPDATES][last];
+        block.stride = free->strides[SCATTER_FREE_INDICES][last];
+        block.count = (uint32_t)part->count;
+        scatter_put_block(part, &block);
     }
 }
 
 /* The next n picks, all in one row of the iterator. */
 static void scatter_update_picks(const struct scatter_part *part, const struct kern_cursor *cursor, uint32_t n)
 {
-    const struct scatter_plan *plan = part->plan;
-    const struct kern_call *call = part->call;
-    const uint32_t last = plan->picks.rank - 1;
-    const int64_t u_stride = plan->picks.strides[SCATTER_PICK_UPDATES][last];
-    const int64_t first = part->offset[SCATTER_FREE_INDICES] + cursor->offset[SCATTER_PICK_INDICES];
-    char *y = (char *)call->data[3] + part->offset[SCATTER_FREE_Y] * plan->bytes;
-    const char *u = (const char *)call->data[2] +
-                    (part->offset[SCATTER_FREE_UPDATES] + cursor->offset[SCATTER_PICK_UPDATES]) * plan->update_bytes;
-    int64_t offsets[INDEX_BLOCK];
-    if (part->count == 1) {
-        scatter_put_block(part, y, 0, u, u_stride, first, plan->picks.strides[SCATTER_PICK_INDICES][last], n);
-        return;
-    }
-    index_checked(&plan->lookup, call->data[1], first, plan->picks.strides[SCATTER_PICK_INDICES][last], n, part->begin,
-                  part->end, offsets);
-    scatter_put_rows(part, y, u, u_stride, offsets, n);
+    const struct kern_iterator *picks = &part->plan->picks;
+    struct index_block block =
+        scatter_block_at(part, cursor->offset[SCATTER_PICK_UPDATES], cursor->offset[SCATTER_PICK_INDICES]);
+    block.from_row = picks->strides[SCATTER_PICK_UPDATES][picks->rank - 1];
+    block.stride = picks->strides[SCATTER_PICK_INDICES][picks->rank - 1];
+    block.count = n;
+    if (part->count == 1)
+        scatter_put_block(part, &block);
+    else
+        scatter_put_rows(part, &block);
 }
 
 static void scatter_update_along_picks(const struct scatter_part *part)

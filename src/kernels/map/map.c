@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Element-wise programs over whole tensors, block by block. */
-#include "kernels/map/map_run.h"
-#include "kernels/core/stream.h"
+#include "kernels/map/map.h"
 
 enum { FILL_MIN = 64, DIRECT_MIN_ROW = 512, DIRECT_PIECE = 16384 /* elements of a row */ };
 
@@ -414,14 +413,9 @@ void kern_map_run_all(const struct kern_call *call, const struct kern_map_isa *i
         kern_stream_end();
 }
 
-bool kern_map_any_accepts(const struct kern_op *op)
-{
-    return kern_map_any_ref_accepts(op);
-}
-
 void kern_map_any_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
-    kern_map_any_ref_plan(op, state, threads, out);
+    kern_elements_plan(op, state, threads, out);
     uint64_t weight = BASE_MIN(1 + op->u.map.inst_count / 2, 8);
     uint32_t unit = unit_elements(op);
     struct kern_iterator iterator;
@@ -448,9 +442,4 @@ void kern_map_any_plan(const struct kern_op *op, const void *state, uint32_t thr
     }
     out->grain = BASE_MAX(out->grain == out->units && unit == 1 ? out->units : 0, 32768 / weight / unit);
     out->units = (out->units + unit - 1) / unit;
-}
-
-void kern_map_any_run(const struct kern_call *call, uint64_t begin, uint64_t end)
-{
-    kern_map_run(call, &kern_map_isa_portable, begin, end);
 }

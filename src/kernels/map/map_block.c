@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The block interpreter: instructions run over up to KERN_MAP_BLOCK elements at a time, so that registers stay in the
  * first-level cache and dispatch costs nothing. */
-#include "kernels/map/map_run.h"
+#include "kernels/map/map.h"
 
 /* Of one element each that are kept so, behind each slot. */
 #define ROWS_BYTES (KERN_MAP_BLOCK / KERN_MAP_MIN_ROW * sizeof(float))
@@ -96,7 +96,7 @@ static void find_chains(struct kern_map_block *block)
     for (uint32_t j = 0; j < block->output_count; j++)
         uses[map->store[j]]++;
     memset(block->chain, 0, map->inst_count);
-    for (uint32_t i = 0, length; i < map->inst_count; i += length) {
+    for (uint32_t i = 0, length; i < map->inst_count && block->isa->chain; i += length) {
         for (length = 1; is_link(&map->inst[i]) && i + length < map->inst_count; length++)
             if (uses[block->input_count + i + length - 1] != 1 ||
                 !goes_on(&map->inst[i + length], block->input_count + i + length - 1))

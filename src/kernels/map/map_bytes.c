@@ -4,7 +4,7 @@
  * they stand for, in registers from bytes to bytes. Of one 4-bit input, such as weights of quantized models: it is one
  * of 16 results, as long as the other inputs stay what they are. */
 #include "kernels/vec/fmath.h"
-#include "kernels/map/map_run.h"
+#include "kernels/map/map.h"
 
 enum { VALUES = 256, MIN_COUNT = 4 * VALUES, NIBBLES = 16, MIN_ROW = 2 * NIBBLES, NONE = UINT32_MAX };
 

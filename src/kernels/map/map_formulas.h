@@ -5,6 +5,7 @@
 #define KERNELS_MAP_FORMULAS_H
 
 #include "kernels/map/map.h"
+#include "kernels/vec/fmath.h"
 
 #include <math.h>
 
@@ -12,25 +13,27 @@
 
 /* ---- FLOAT64, and the definition of FLOAT32 ---- */
 
-static inline double min_f64(double u, double v)
-{
-    return u < v || v != v ? u : v;
-}
-
-static inline double max_f64(double u, double v)
-{
-    return u > v || v != v ? u : v;
-}
+/* min_f32, min_f64 and so on; a number wins over NaN. */
+#define MAP_NUMBERS(T, suffix, rest_of)                                                                                \
+    FMATH T min_##suffix(T u, T v)                                                                                     \
+    {                                                                                                                  \
+        return u < v || v != v ? u : v;                                                                                \
+    }                                                                                                                  \
+    FMATH T max_##suffix(T u, T v)                                                                                     \
+    {                                                                                                                  \
+        return u > v || v != v ? u : v;                                                                                \
+    }                                                                                                                  \
+    static inline T mod_floor_##suffix(T u, T v)                                                                       \
+    {                                                                                                                  \
+        const T rest = rest_of(u, v);                                                                                  \
+        return rest != 0 && (rest < 0) != (v < 0) ? rest + v : rest;                                                   \
+    }
+MAP_NUMBERS(float, f32, fmodf)
+MAP_NUMBERS(double, f64, fmod)
 
 static inline double muladd_f64(double u, double v, double w)
 {
     return u * v + w;
-}
-
-static inline double mod_floor_f64(double u, double v)
-{
-    double rest = fmod(u, v);
-    return rest != 0 && (rest < 0) != (v < 0) ? rest + v : rest;
 }
 
 static inline double sigmoid_f64(double u)
@@ -44,20 +47,28 @@ static inline double softplus_f64(double u)
     return (u > 0 ? u : u != u ? u : 0) + log1p(exp(-fabs(u)));
 }
 
-/* FORMULA(name, expression of a, b, c, p, q) */
-#define MAP_DOUBLES(FORMULA)                                                                                           \
+/* FORMULA(name, expression of a, b, c, p, q); C(function) is its name in the C library for the type. */
+#define MAP_BOTH(FORMULA, C)                                                                                           \
     FORMULA(CONST, p)                                                                                                  \
-    FORMULA(MOD_TRUNC, fmod(a, b))                                                                                     \
+    FORMULA(MOD_TRUNC, C(fmod)(a, b))                                                                                  \
+    FORMULA(ATAN2, C(atan2)(a, b))                                                                                     \
+    FORMULA(SELECT, a != 0 ? b : c)                                                                                    \
+    FORMULA(IS_INF, ((a == INFINITY) & !(p < 0)) | ((a == -INFINITY) & !(p > 0)))                                      \
+    FORMULA(SQRT, C(sqrt)(a))                                                                                          \
+    FORMULA(CEIL, C(ceil)(a))                                                                                          \
+    FORMULA(FLOOR, C(floor)(a))                                                                                        \
+    FORMULA(TRUNC, C(trunc)(a))                                                                                        \
+    FORMULA(RINT, C(rint)(a))                                                                                          \
+    FORMULA(ROUND_AWAY, C(round)(a))
+#define MAP_OF_DOUBLE(function) function
+#define MAP_DOUBLES(FORMULA)                                                                                           \
+    MAP_BOTH(FORMULA, MAP_OF_DOUBLE)                                                                                   \
     FORMULA(MOD_FLOOR, mod_floor_f64(a, b))                                                                            \
     FORMULA(POW, pow(a, b))                                                                                            \
     FORMULA(MEAN, (a + b) / 2)                                                                                         \
-    FORMULA(ATAN2, atan2(a, b))                                                                                        \
     FORMULA(MULADD, a *p + q)                                                                                          \
     FORMULA(FMA, fma(a, b, c))                                                                                         \
-    FORMULA(SELECT, a != 0 ? b : c)                                                                                    \
     FORMULA(SIGN, (a > 0) - (a < 0))                                                                                   \
-    FORMULA(IS_INF, ((a == INFINITY) & !(p < 0)) | ((a == -INFINITY) & !(p > 0)))                                      \
-    FORMULA(SQRT, sqrt(a))                                                                                             \
     FORMULA(EXP, exp(a))                                                                                               \
     FORMULA(LOG, log(a))                                                                                               \
     FORMULA(SIN, sin(a))                                                                                               \
@@ -73,11 +84,6 @@ static inline double softplus_f64(double u)
     FORMULA(ACOSH, acosh(a))                                                                                           \
     FORMULA(ATANH, atanh(a))                                                                                           \
     FORMULA(ERF, erf(a))                                                                                               \
-    FORMULA(CEIL, ceil(a))                                                                                             \
-    FORMULA(FLOOR, floor(a))                                                                                           \
-    FORMULA(TRUNC, trunc(a))                                                                                           \
-    FORMULA(RINT, rint(a))                                                                                             \
-    FORMULA(ROUND_AWAY, round(a))                                                                                      \
     FORMULA(ELU, a < 0 ? p * expm1(a) : a)                                                                             \
     FORMULA(SELU, a > 0 ? q * a : q * p * expm1(a))                                                                    \
     FORMULA(CELU, a != a ? a : fmax(0, a) + fmin(0, p * expm1(a / p)))                                                 \

@@ -262,38 +262,25 @@ static inline __attribute__((always_inline)) void look_up_16(uint16_t *restrict 
 
 #undef LOOK_UP
 
-#define LOOK_UP_ROWS(name, length)                                                                                     \
+#define LOOK_UP_ROWS(bits, length)                                                                                     \
     for (uint32_t r = 0; r < rows; r++)                                                                                \
-        name(out + (size_t)r * 2 * (length), results + (size_t)r * 16, in + (size_t)r * (length), length);
+        look_up_##bits((uint##bits##_t *)out + (size_t)r * 2 * (length),                                               \
+                       (const uint##bits##_t *)results + (size_t)r * 16, in + (size_t)r * (length), length);
 
-static void look_up_rows_32(uint32_t *restrict out, const uint32_t *restrict results, const uint8_t *restrict in,
-                            uint32_t in_bytes, uint32_t rows)
+static void look_up_block(uint32_t bytes, void *restrict out, const void *restrict results, const uint8_t *restrict in,
+                          uint32_t in_bytes, uint32_t rows)
 {
-    if (in_bytes == 16)
-        LOOK_UP_ROWS(look_up_32, 16)
+    if (bytes == 4 && in_bytes == 16)
+        LOOK_UP_ROWS(32, 16)
+    else if (bytes == 4)
+        LOOK_UP_ROWS(32, in_bytes)
+    else if (in_bytes == 16)
+        LOOK_UP_ROWS(16, 16)
     else
-        LOOK_UP_ROWS(look_up_32, in_bytes)
-}
-
-static void look_up_rows_16(uint16_t *restrict out, const uint16_t *restrict results, const uint8_t *restrict in,
-                            uint32_t in_bytes, uint32_t rows)
-{
-    if (in_bytes == 16)
-        LOOK_UP_ROWS(look_up_16, 16)
-    else
-        LOOK_UP_ROWS(look_up_16, in_bytes)
+        LOOK_UP_ROWS(16, in_bytes)
 }
 
 #undef LOOK_UP_ROWS
-
-static void look_up_block(uint32_t bytes, void *out, const void *results, const uint8_t *in, uint32_t in_bytes,
-                          uint32_t rows)
-{
-    if (bytes == 4)
-        look_up_rows_32(out, results, in, in_bytes, rows);
-    else
-        look_up_rows_16(out, results, in, in_bytes, rows);
-}
 
 /* What the caches are not to keep; false: left to the caller. Lines that are not whole go through the caches. */
 #if defined(__F16C__)
@@ -398,7 +385,7 @@ static inline __attribute__((always_inline)) __m512 pair_load(const uint8_t *fro
     return _mm512_sub_ps(_mm512_cvtepi32_ps(wide), zero);
 }
 
-/* Rounded after each step as the instructions are; the quotient as in map_chain.h. */
+/* Rounded after each step as the instructions are; the quotient as in map_registers.h. */
 static inline __attribute__((always_inline)) void
 pair_step(const struct kern_map_pair *p, uint8_t *out, const uint8_t *a, const uint8_t *b, bool sign_a, bool sign_b)
 {

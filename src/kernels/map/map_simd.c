@@ -7,7 +7,6 @@
 #include "kernels/core/isa.h"
 #include "kernels/vec/fmath.h"
 #include "kernels/map/map.h"
-#include "kernels/map/map_chain.h"
 #include "kernels/map/map_formulas.h"
 #include "kernels/map/map_load.h"
 #include "kernels/move/move.h"
@@ -23,16 +22,6 @@
 
 /* ---- the expressions of mapops.def ---- */
 
-FMATH float min_f32(float u, float v)
-{
-    return u < v || v != v ? u : v;
-}
-
-FMATH float max_f32(float u, float v)
-{
-    return u > v || v != v ? u : v;
-}
-
 #define is_nan(u)        ((u) != (u))
 #define absolute(u)      _Generic((u), float : fmath_abs, double : fabs)(u)
 #define ratio(u, v)      ((u) / (v))
@@ -40,30 +29,15 @@ FMATH float max_f32(float u, float v)
 #define max_number(u, v) _Generic((u) + (v), float : max_f32, double : max_f64)(u, v)
 #define muladd(u, v, w)  _Generic((u), float : fmath_muladd, double : muladd_f64)(u, v, w)
 
-static inline float mod_floor_f32(float u, float v)
-{
-    float rest = fmodf(u, v);
-    return rest != 0 && (rest < 0) != (v < 0) ? rest + v : rest;
-}
-
+#define MAP_OF_FLOAT(function) function##f
 /* FORMULA(name, expression), as MAP_DOUBLES; without those that are called for whole blocks below */
 #define MAP_FLOATS(FORMULA)                                                                                            \
-    FORMULA(CONST, p)                                                                                                  \
-    FORMULA(MOD_TRUNC, fmodf(a, b))                                                                                    \
+    MAP_BOTH(FORMULA, MAP_OF_FLOAT)                                                                                    \
     FORMULA(MOD_FLOOR, mod_floor_f32(a, b))                                                                            \
     FORMULA(MEAN, (float)(((double)a + b) * 0.5))                                                                      \
-    FORMULA(ATAN2, atan2f(a, b))                                                                                       \
     FORMULA(MULADD, fmath_muladd(a, p, q))                                                                             \
     FORMULA(FMA, fmath_muladd(a, b, c))                                                                                \
-    FORMULA(SELECT, a != 0 ? b : c)                                                                                    \
     FORMULA(SIGN, (float)((a > 0) - (a < 0)))                                                                          \
-    FORMULA(IS_INF, ((a == INFINITY) & !(p < 0)) | ((a == -INFINITY) & !(p > 0)))                                      \
-    FORMULA(SQRT, sqrtf(a))                                                                                            \
-    FORMULA(CEIL, ceilf(a))                                                                                            \
-    FORMULA(FLOOR, floorf(a))                                                                                          \
-    FORMULA(TRUNC, truncf(a))                                                                                          \
-    FORMULA(RINT, rintf(a))                                                                                            \
-    FORMULA(ROUND_AWAY, roundf(a))                                                                                     \
     FORMULA(EXP, fmath_exp(a))                                                                                         \
     FORMULA(LOG, fmath_log(a))                                                                                         \
     FORMULA(TANH, fmath_tanh(a))                                                                                       \
@@ -169,10 +143,10 @@ static bool all_within(const float *a, float bound, uint32_t n)
 {
     uint32_t greatest = 0;
     for (uint32_t i = 0; i < n; i++) {
-        const uint32_t size = fmath_to_bits(a[i]) & 0x7fffffffu; /* the greatest of all: NaN */
+        const uint32_t size = base_float_to_bits(a[i]) & 0x7fffffffu; /* the greatest of all: NaN */
         greatest = size > greatest ? size : greatest;
     }
-    return greatest <= fmath_to_bits(bound);
+    return greatest <= base_float_to_bits(bound);
 }
 
 /* Cheaper ways for elements near zero, as nearly all are: the bound of what the FLOAT32 formula takes (NaN is beyond
@@ -325,11 +299,7 @@ static bool exec_block(const struct kern_map_inst *inst, void *out, const void *
     }
 }
 
-#if defined(__AVX2__) || defined(__aarch64__)
-#include "kernels/map/map_direct.h"
-#else
-#define direct_block NULL
-#endif
+#include "kernels/map/map_registers.h"
 
 #if defined(ISA_PORTABLE)
 /* What has no loop of its own goes through the definition, number by number. */
@@ -358,6 +328,4 @@ const struct kern_map_isa KERN_ISA_TABLE(kern_map_isa_) = {
     direct_block, chain_block,   look_up_bytes_block, pair_bytes_block, plain_bytes_block, TRANSPOSE
 };
 
-#if !defined(ISA_PORTABLE)
 KERN_ISA_RUN_WITH(map_any, kern_map_run(call, &KERN_ISA_TABLE(kern_map_isa_), begin, end))
-#endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Element-wise programs with inputs that lie across the output: tiles of those are transposed in registers into scratch
  * memory, and blocks of a tile's rows are computed from there. */
-#include "kernels/map/map_run.h"
+#include "kernels/map/map.h"
 #include "kernels/move/move.h"
 
 enum {

@@ -3,7 +3,6 @@
  * of rows are copied so that both sides use whole cache lines, or transposed by tiles in registers. */
 #include "kernels/move/move.h"
 #include "kernels/core/number.h"
-#include "kernels/core/stream.h"
 
 enum {
     STRIP_BYTES = 512,             /* crossed: this wide in the input's memory, few pages at a time and long reads */
@@ -248,31 +247,13 @@ void move_transpose_run(const struct kern_call *call, const struct move_isa *isa
 
 /* ---- the definition ---- */
 
-bool kern_move_any_ref_accepts(const struct kern_op *op)
+static void move_element(const struct kern_call *call, const uint32_t *index)
 {
-    return kern_move_any_accepts(op);
-}
-
-void kern_move_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
-{
-    uint64_t elements = kern_view_elements(&op->tensors[1]);
-    *out = (struct kern_work){ .units = elements, .grain = kern_type_bytes(op->tensors[1].type) ? 4096 : elements };
+    const struct kern_view *x = &call->op->tensors[0], *y = &call->op->tensors[1];
+    kern_copy_element(y->type, call->data[1], kern_offset(y, index), call->data[0], kern_offset(x, index));
 }
 
 void kern_move_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
-    /* As unsigned integers: floating-point NaNs keep their bits. */
-    static const DML_TENSOR_DATA_TYPE types[] = { DML_TENSOR_DATA_TYPE_UINT4,   DML_TENSOR_DATA_TYPE_UINT8,
-                                                  DML_TENSOR_DATA_TYPE_UINT16,  DML_TENSOR_DATA_TYPE_UNKNOWN,
-                                                  DML_TENSOR_DATA_TYPE_UINT32,  DML_TENSOR_DATA_TYPE_UNKNOWN,
-                                                  DML_TENSOR_DATA_TYPE_UNKNOWN, DML_TENSOR_DATA_TYPE_UNKNOWN,
-                                                  DML_TENSOR_DATA_TYPE_UINT64 };
-    const struct kern_view *x = &call->op->tensors[0], *y = &call->op->tensors[1];
-    DML_TENSOR_DATA_TYPE type = types[kern_type_bytes(x->type)];
-    uint32_t index[KERN_RANK_MAX];
-    kern_unflatten(begin, y->rank, y->sizes, index);
-    for (uint64_t i = begin; i < end; i++) {
-        kern_write(type, call->data[1], kern_offset(y, index), kern_read(type, call->data[0], kern_offset(x, index)));
-        kern_advance(y->rank, y->sizes, index);
-    }
+    kern_each_element(call, 1, begin, end, move_element);
 }

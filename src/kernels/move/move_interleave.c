@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Moves that interleave few rows into one, or take one apart into few: blocks of pixels, images of few channels. */
 #include "kernels/move/move.h"
-#include "kernels/core/stream.h"
 
 enum {
     LINE = 64,

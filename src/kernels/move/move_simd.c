@@ -2,19 +2,13 @@
 /* Transposing square tiles in registers; included by each instruction set's file. Whole cache lines are read and
  * written where vectors are as wide, so that rows a power of two apart do not fight for cache sets. */
 #include "kernels/core/isa.h"
-#include "kernels/core/dense.h"
 #include "kernels/move/move.h"
 #include "kernels/resample/resample.h"
+#include "kernels/vec/vec.h"
 
-/* Lanes of a shuffle of two vectors of N elements; constants, or the compiler would make no shuffle of it. */
-#define LOW(k, bit, N)     ((k) & (bit) ? (N) + (k) - (bit) : (k))
-#define HIGH(k, bit, N)    ((k) & (bit) ? (N) + (k) : (k) + (bit))
-#define LANES_2(F, bit, N) F(0, bit, N), F(1, bit, N)
-#define LANES_4(F, bit, N) LANES_2(F, bit, N), F(2, bit, N), F(3, bit, N)
-#define LANES_8(F, bit, N) LANES_4(F, bit, N), F(4, bit, N), F(5, bit, N), F(6, bit, N), F(7, bit, N)
-#define LANES_16(F, bit, N)                                                                                            \
-    LANES_8(F, bit, N), F(8, bit, N), F(9, bit, N), F(10, bit, N), F(11, bit, N), F(12, bit, N), F(13, bit, N),        \
-        F(14, bit, N), F(15, bit, N)
+/* Lanes of a step: those that stay and come from the other row. */
+#define LOW(k, bit, N)  ((k) & (bit) ? (N) + (k) - (bit) : (k))
+#define HIGH(k, bit, N) ((k) & (bit) ? (N) + (k) : (k) + (bit))
 
 /* Elements whose index has the bit change sides with those of the row that has it. */
 #define STEP(V, r, bit, N)                                                                                             \
@@ -69,10 +63,6 @@ MOVE_TRANSPOSE(transpose64, uint64_t, 2)
 #endif
 
 /* Weaving in vectors of 16 bytes: all instruction sets have those shuffles in one or few instructions. */
-#define INTERLEAVE_LOW(k, x, N)  ((k) % 2 * (N) + (k) / 2)
-#define INTERLEAVE_HIGH(k, x, N) ((k) % 2 * (N) + (N) / 2 + (k) / 2)
-#define INTERLEAVE_EVEN(k, x, N) (2 * (k))
-#define INTERLEAVE_ODD(k, x, N)  (2 * (k) + 1)
 /* Three vectors in two steps: of the first two, then of that and the third. Part `v` of three rows interleaved ... */
 #define THIRD_AT(k, v, N)     (((v) * (N) + (k)) % 3)
 #define THIRD_FIRST(k, v, N)  (((v) * (N) + (k)) / 3 + (THIRD_AT(k, v, N) == 1 ? (N) : 0))
@@ -87,7 +77,7 @@ MOVE_TRANSPOSE(transpose64, uint64_t, 2)
     THREE(r, next, first, second, 0, N)                                                                                \
     THREE(r, next, first, second, 1, N)                                                                                \
     THREE(r, next, first, second, 2, N)
-#define SHUFFLE(a, b, lanes, N) __builtin_shufflevector(a, b, LANES_##N(lanes, 0, N))
+#define SHUFFLE(a, b, lanes, x, N) __builtin_shufflevector(a, b, LANES_##N(lanes, x, N))
 /* Each step halves the distance of neighbours; a power of two of ways takes its logarithm of them. */
 #define MOVE_INTERLEAVE(name, T, N)                                                                                    \
     typedef T name##_line __attribute__((vector_size(N * sizeof(T))));                                                 \
@@ -108,9 +98,9 @@ MOVE_TRANSPOSE(transpose64, uint64_t, 2)
             {                                                                                                          \
                 const name##_line a = r[interleave ? i : 2 * i], b = r[interleave ? i + ways / 2 : 2 * i + 1];         \
                 next[interleave ? 2 * i : i] =                                                                         \
-                    interleave ? SHUFFLE(a, b, INTERLEAVE_LOW, N) : SHUFFLE(a, b, INTERLEAVE_EVEN, N);                 \
+                    interleave ? SHUFFLE(a, b, LANES_INTERLEAVED, 0, N) : SHUFFLE(a, b, LANES_EVERY_SECOND, 0, N);     \
                 next[interleave ? 2 * i + 1 : i + ways / 2] =                                                          \
-                    interleave ? SHUFFLE(a, b, INTERLEAVE_HIGH, N) : SHUFFLE(a, b, INTERLEAVE_ODD, N);                 \
+                    interleave ? SHUFFLE(a, b, LANES_INTERLEAVED, N / 2, N) : SHUFFLE(a, b, LANES_EVERY_SECOND, 1, N); \
             }                                                                                                          \
             _Pragma("GCC unroll 8") for (uint32_t i = 0; i < ways; i++) r[i] = next[i];                                \
         }                                                                                                              \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The geometry of pooling, what its rows with vectors accept, and their work. */
 #include "kernels/pool/pool.h"
-#include "kernels/resample/scatter_add_plan.h"
+#include "kernels/resample/scatter_add.h"
 
 #include <math.h>
 

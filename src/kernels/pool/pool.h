@@ -95,6 +95,22 @@ struct pool_best pool_best_of(const struct pool_shape *s, const struct pool_wind
 
 /* ---- the rows with vectors ---- */
 
+enum pool_kind { POOL_SUM, POOL_SUM_ABS, POOL_SUM_SQUARE, POOL_TOP };
+
+DENSE_INLINE enum pool_kind pool_kind_of(const struct kern_pool *pool)
+{
+    if (pool->mode == KERN_POOL_LP)
+        return pool->p == 1 ? POOL_SUM_ABS : POOL_SUM_SQUARE;
+    return pool->mode == KERN_POOL_MAX ? POOL_TOP : POOL_SUM;
+}
+
+/* function(kind, ...) with the kind as a constant. */
+#define POOL_BY_KIND(kind, function, ...)                                                                              \
+    ((kind) == POOL_TOP       ? function(POOL_TOP, __VA_ARGS__)                                                        \
+     : (kind) == POOL_SUM     ? function(POOL_SUM, __VA_ARGS__)                                                        \
+     : (kind) == POOL_SUM_ABS ? function(POOL_SUM_ABS, __VA_ARGS__)                                                    \
+                              : function(POOL_SUM_SQUARE, __VA_ARGS__))
+
 #define POOL_LANES 16 /* channels of a unit where planes become pixels */
 
 enum pool_way {

@@ -10,8 +10,6 @@
 
 #define POOL_CHUNK 16 /* taps that join in one pass */
 
-enum pool_kind { POOL_SUM, POOL_SUM_ABS, POOL_SUM_SQUARE, POOL_TOP };
-
 struct pool_band {
     struct pool_shape s;
     struct window w;
@@ -70,24 +68,10 @@ DENSE_INLINE void pool_join_some(enum pool_kind kind, const float *const *tap, i
 static void pool_join_chunk(const struct pool_band *b, const float *const *tap, const int32_t *here, int64_t taps,
                             int64_t count)
 {
-    float *run = b->band.run;
-    switch (b->kind) {
-    case POOL_SUM:
-        pool_join_some(POOL_SUM, tap, taps, run, count);
-        break;
-    case POOL_SUM_ABS:
-        pool_join_taps(POOL_SUM_ABS, tap, taps, run, count);
-        break;
-    case POOL_SUM_SQUARE:
-        pool_join_taps(POOL_SUM_SQUARE, tap, taps, run, count);
-        break;
-    case POOL_TOP:
-        if (b->place)
-            pool_join_places(tap, here, taps, run, b->place, count);
-        else
-            pool_join_some(POOL_TOP, tap, taps, run, count);
-        break;
-    }
+    if (b->place)
+        pool_join_places(tap, here, taps, b->band.run, b->place, count);
+    else
+        POOL_BY_KIND(b->kind, pool_join_some, tap, taps, b->band.run, count);
 }
 
 /* One depth slice of the window joins the band's results. Places outside the input may wrap. */
@@ -127,8 +111,17 @@ static void pool_band_run(const struct pool_band *b, int64_t plane, int64_t dept
 
 #define POOL_NOWHERE UINT32_MAX
 
+/* The place of the choice by the definition: where nothing exceeds -infinity. */
+static uint32_t pool_place_of(const struct pool_band *b, const int64_t at[5])
+{
+    struct pool_window window;
+    pool_window_at(&b->s, b->x, at, &window);
+    const struct pool_best best = pool_best_of(&b->s, &window, b->w.type);
+    return best.found ? (uint32_t)best.position : POOL_NOWHERE;
+}
+
 /* The places of the band's row `row` as row-major positions in the channel. at: batch, channel, output depth and row.
- * Where nothing exceeds -infinity the choice is looked for one by one. */
+ */
 static uint32_t *pool_places(const struct pool_band *b, const int64_t at[5], int64_t row)
 {
     const struct pool_shape *s = &b->s;
@@ -142,13 +135,8 @@ static uint32_t *pool_places(const struct pool_band *b, const int64_t at[5], int
         lost |= run[i] == -INFINITY;
     }
     for (int64_t i = 0; lost && i < s->out[2]; i++) {
-        const int64_t where[5] = { at[0], at[1], at[2], at[3], i };
-        struct pool_window window;
-        if (run[i] != -INFINITY)
-            continue;
-        pool_window_at(s, b->x, where, &window);
-        struct pool_best best = pool_best_of(s, &window, b->w.type);
-        place[i] = best.found ? (uint32_t)best.position : POOL_NOWHERE;
+        if (run[i] == -INFINITY)
+            place[i] = pool_place_of(b, (const int64_t[5]){ at[0], at[1], at[2], at[3], i });
     }
     return place;
 }

@@ -2,7 +2,7 @@
 /* The gradients of pooling. */
 #include "kernels/core/isa.h"
 #include "kernels/pool/pool_band.h"
-#include "kernels/resample/scatter_add_body.h"
+#include "kernels/resample/scatter_add.h"
 
 /* ---- average: every row of dX gathers the rows of dY whose windows hold it ---- */
 

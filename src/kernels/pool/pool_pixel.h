@@ -92,13 +92,7 @@ static void pool_index_channels(const struct pool_fast *p, const struct pool_pix
     const int64_t to = pool_offset(s->index, w->at);
     for (int64_t i = 0; i < w->lanes; i++) {
         int64_t at[5] = { w->at[0], c + i, w->at[2], w->at[3], w->at[4] };
-        uint32_t here = (uint32_t)place[i];
-        if (best[i] == -INFINITY) {
-            struct pool_window window;
-            pool_window_at(s, p->b.x, at, &window);
-            struct pool_best first = pool_best_of(s, &window, p->call->op->tensors[0].type);
-            here = first.found ? (uint32_t)first.position : POOL_NOWHERE;
-        }
+        const uint32_t here = best[i] == -INFINITY ? pool_place_of(&p->b, at) : (uint32_t)place[i];
         pool_store_index(p->call, to + (c + i) * s->index[1], pool_index_of(pool_index_base(p->call->op, s, at), here));
     }
 }
@@ -132,26 +126,20 @@ static void pool_pixel_first(const struct pool_fast *p, const struct pool_pixel 
 
 /* ---- rows ---- */
 
+DENSE_INLINE void pool_pixel_of(enum pool_kind kind, const struct pool_fast *p, const struct pool_pixel *w)
+{
+    if (kind == POOL_SUM || kind == POOL_TOP)
+        VEC_BY_TYPE(p->type, pool_pixel_as, p, w, kind);
+    else
+        pool_pixel_columns(p->type, p, w, kind, w->count[2]);
+}
+
 static void pool_pixel_run(const struct pool_fast *p, const struct pool_pixel *w)
 {
-    if (p->indices) {
+    if (p->indices)
         pool_pixel_first(p, w);
-        return;
-    }
-    switch (p->b.kind) {
-    case POOL_SUM:
-        VEC_BY_TYPE(p->type, pool_pixel_as, p, w, POOL_SUM);
-        break;
-    case POOL_TOP:
-        VEC_BY_TYPE(p->type, pool_pixel_as, p, w, POOL_TOP);
-        break;
-    case POOL_SUM_ABS:
-        pool_pixel_columns(p->type, p, w, POOL_SUM_ABS, w->count[2]);
-        break;
-    case POOL_SUM_SQUARE:
-        pool_pixel_columns(p->type, p, w, POOL_SUM_SQUARE, w->count[2]);
-        break;
-    }
+    else
+        POOL_BY_KIND(p->b.kind, pool_pixel_of, p, w);
 }
 
 static void pool_row_init(const struct pool_fast *p, const int64_t *at, struct pool_pixel *w)

@@ -11,13 +11,6 @@ DENSE_INLINE float pool_join_one(enum pool_kind kind, float acc, float x)
     return acc + (kind == POOL_SUM_ABS ? fabsf(x) : kind == POOL_SUM_SQUARE ? x * x : x);
 }
 
-static enum pool_kind pool_kind_of(const struct kern_pool *pool)
-{
-    if (pool->mode == KERN_POOL_LP)
-        return pool->p == 1 ? POOL_SUM_ABS : POOL_SUM_SQUARE;
-    return pool->mode == KERN_POOL_MAX ? POOL_TOP : POOL_SUM;
-}
-
 struct pool_fast {
     struct pool_band b;
     const struct kern_call *call;
@@ -107,24 +100,12 @@ static void pool_band_store(const struct pool_fast *p, const int64_t *at, int64_
     pool_end_band(p, values, first, rows, p->divides ? pool_share(p, 0, depth) : 1);
     if (row_dim > 1)
         where[row_dim] = (uint32_t)first;
-    window_finish(p->call, p->flat, &b->w, values, NULL, where, row_dim, rows);
+    window_finish(&(struct window_to){ p->call, p->flat, NULL, row_dim }, &b->w, values, where, rows);
     for (int64_t row = 0; p->indices && row < rows; row++)
         pool_index_row(p, (const int64_t[5]){ at[0], at[1], depth, first + row }, row);
 }
 
 /* ---- planes line by line, without copies: for windows without gaps whose columns lie 1 or 2 apart ---- */
-
-/* Every second element of two vectors one after the other. */
-#if VEC == 16
-#define POOL_EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30)
-#define POOL_ODD(a, b)  __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31)
-#elif VEC == 8
-#define POOL_EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14)
-#define POOL_ODD(a, b)  __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15)
-#else
-#define POOL_EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6)
-#define POOL_ODD(a, b)  __builtin_shufflevector(a, b, 1, 3, 5, 7)
-#endif
 
 enum { POOL_AHEAD_BYTES = 4096 };
 
@@ -165,14 +146,8 @@ DENSE_INLINE void pool_join_rows_as(DML_TENSOR_DATA_TYPE type, const struct pool
         pool_join_rows(POOL_TOP, type, b, at, 2, count, to);
     else if (b->kind == POOL_TOP && rows == 3)
         pool_join_rows(POOL_TOP, type, b, at, 3, count, to);
-    else if (b->kind == POOL_TOP)
-        pool_join_rows(POOL_TOP, type, b, at, rows, count, to);
-    else if (b->kind == POOL_SUM)
-        pool_join_rows(POOL_SUM, type, b, at, rows, count, to);
-    else if (b->kind == POOL_SUM_ABS)
-        pool_join_rows(POOL_SUM_ABS, type, b, at, rows, count, to);
     else
-        pool_join_rows(POOL_SUM_SQUARE, type, b, at, rows, count, to);
+        POOL_BY_KIND(b->kind, pool_join_rows, type, b, at, rows, count, to);
 }
 
 static void pool_join_rows_of(const struct pool_band *b, int64_t at, int64_t rows, int64_t count, float *to)
@@ -190,9 +165,9 @@ DENSE_INLINE void pool_join_columns(enum pool_kind kind, const float *line, int6
             acc = pool_join(kind, acc, vec_load(line + i + k));
         for (int64_t k = 0; stride == 2 && k < taps; k += 2) {
             vec low = vec_load(line + 2 * i + k), high = vec_load(line + 2 * i + k + VEC);
-            acc = pool_join(kind, acc, POOL_EVEN(low, high));
+            acc = pool_join(kind, acc, __builtin_shufflevector(low, high, LANES_OF(VEC, LANES_EVERY_SECOND, 0)));
             if (k + 1 < taps)
-                acc = pool_join(kind, acc, POOL_ODD(low, high));
+                acc = pool_join(kind, acc, __builtin_shufflevector(low, high, LANES_OF(VEC, LANES_EVERY_SECOND, 1)));
         }
         vec_store(out + i, acc);
     }
@@ -330,20 +305,11 @@ DENSE_INLINE float pool_reduce(DML_TENSOR_DATA_TYPE type, enum pool_kind kind, c
     return result;
 }
 
-static float pool_reduce_plane(const struct pool_fast *p, int64_t at, int64_t count)
+DENSE_INLINE float pool_reduce_plane(enum pool_kind kind, const struct pool_fast *p, int64_t at, int64_t count)
 {
     const void *x = p->call->data[0];
-    switch (p->b.kind) {
-    case POOL_SUM:
-        return VEC_BY_TYPE(p->type, pool_reduce, POOL_SUM, x, at, count);
-    case POOL_SUM_ABS:
-        return pool_reduce(p->type, POOL_SUM_ABS, x, at, count);
-    case POOL_SUM_SQUARE:
-        return pool_reduce(p->type, POOL_SUM_SQUARE, x, at, count);
-    case POOL_TOP:
-        return VEC_BY_TYPE(p->type, pool_reduce, POOL_TOP, x, at, count);
-    }
-    return 0;
+    return kind == POOL_SUM || kind == POOL_TOP ? VEC_BY_TYPE(p->type, pool_reduce, kind, x, at, count)
+                                                : pool_reduce(p->type, kind, x, at, count);
 }
 
 static float pool_reduce_other(const struct pool_fast *p, int64_t at, int64_t count)
@@ -364,7 +330,7 @@ static void pool_globals(const struct pool_fast *p, uint64_t begin, uint64_t end
     for (uint64_t plane = begin; plane < end; plane++) {
         int64_t n = (int64_t)(plane / y->sizes[1]), c = (int64_t)(plane % y->sizes[1]);
         int64_t at = n * p->b.s.x[0] + c * p->b.s.x[1];
-        float value = dense_is_short_float(p->type) ? pool_reduce_plane(p, at, p->b.s.area)
+        float value = dense_is_short_float(p->type) ? POOL_BY_KIND(p->b.kind, pool_reduce_plane, p, at, p->b.s.area)
                                                     : pool_reduce_other(p, at, p->b.s.area);
         if (p->divides)
             value /= (float)p->b.s.area;

@@ -21,6 +21,7 @@ struct pool_taps {
     const struct kern_call *call;
     const struct kern_pool *pool;
     struct pool_shape s;
+    enum pool_kind kind;
     uint32_t bytes; /* of an element */
     void (*join)(const struct pool_taps *p, const struct pool_span *span);
     void *acc, *place;
@@ -114,19 +115,17 @@ static void pool_pixels_at(const struct pool_taps *p, int64_t lanes, uint64_t un
 
 /* ---- FLOAT64 ---- */
 
-enum pool_f64_kind { POOL_F64_SUM, POOL_F64_SIZE, POOL_F64_SQUARE, POOL_F64_TOP };
-
 /* acc with one more element x */
-DENSE_INLINE double pool_f64_one(enum pool_f64_kind kind, double acc, double x)
+DENSE_INLINE double pool_f64_one(enum pool_kind kind, double acc, double x)
 {
-    if (kind == POOL_F64_TOP)
+    if (kind == POOL_TOP)
         return x > acc ? x : acc;
-    return acc + (kind == POOL_F64_SUM ? x : kind == POOL_F64_SIZE ? fabs(x) : x * x);
+    return acc + (kind == POOL_SUM ? x : kind == POOL_SUM_ABS ? fabs(x) : x * x);
 }
 
 /* All taps of each result in one go: few taps, a constant number. */
-DENSE_INLINE void pool_f64_few(enum pool_f64_kind kind, const struct pool_span *span, double *restrict acc,
-                               int64_t taps, int64_t step)
+DENSE_INLINE void pool_f64_few(enum pool_kind kind, const struct pool_span *span, double *restrict acc, int64_t taps,
+                               int64_t step)
 {
     const double *restrict from = span->from;
     const int64_t count = span->count, apart = span->tap_step;
@@ -139,8 +138,7 @@ DENSE_INLINE void pool_f64_few(enum pool_f64_kind kind, const struct pool_span *
 }
 
 /* Tap by tap. */
-DENSE_INLINE void pool_f64_many(enum pool_f64_kind kind, const struct pool_span *span, double *restrict acc,
-                                int64_t step)
+DENSE_INLINE void pool_f64_many(enum pool_kind kind, const struct pool_span *span, double *restrict acc, int64_t step)
 {
     const int64_t count = span->count;
     for (int64_t t = 0; t < span->taps; t++) {
@@ -151,7 +149,7 @@ DENSE_INLINE void pool_f64_many(enum pool_f64_kind kind, const struct pool_span 
 }
 
 /* POOL_F64_CHANNELS results that stay in registers. */
-DENSE_INLINE void pool_f64_lanes(enum pool_f64_kind kind, const struct pool_span *span, double *restrict acc)
+DENSE_INLINE void pool_f64_lanes(enum pool_kind kind, const struct pool_span *span, double *restrict acc)
 {
     double sum[POOL_F64_CHANNELS];
     memcpy(sum, acc, sizeof(sum));
@@ -161,7 +159,7 @@ DENSE_INLINE void pool_f64_lanes(enum pool_f64_kind kind, const struct pool_span
     memcpy(acc, sum, sizeof(sum));
 }
 
-DENSE_INLINE void pool_f64_join_as(enum pool_f64_kind kind, const struct pool_span *span, double *acc)
+DENSE_INLINE void pool_f64_join_as(enum pool_kind kind, const struct pool_span *span, double *acc)
 {
     if (span->count == POOL_F64_CHANNELS && span->step > 2)
         pool_f64_lanes(kind, span, acc);
@@ -197,16 +195,10 @@ static void pool_f64_places(const struct pool_span *span, double *restrict acc, 
 static void pool_f64_join(const struct pool_taps *p, const struct pool_span *span)
 {
     double *acc = (double *)p->acc + span->begin;
-    if (p->pool->mode == KERN_POOL_AVERAGE)
-        pool_f64_join_as(POOL_F64_SUM, span, acc);
-    else if (p->pool->mode == KERN_POOL_LP && p->pool->p == 1)
-        pool_f64_join_as(POOL_F64_SIZE, span, acc);
-    else if (p->pool->mode == KERN_POOL_LP)
-        pool_f64_join_as(POOL_F64_SQUARE, span, acc);
-    else if (!p->pool->has_indices)
-        pool_f64_join_as(POOL_F64_TOP, span, acc);
-    else
+    if (p->pool->has_indices)
         pool_f64_places(span, acc, (int64_t *)p->place + span->begin);
+    else
+        POOL_BY_KIND(p->kind, pool_f64_join_as, span, acc);
 }
 
 static void pool_f64_clear(const struct pool_taps *p, int64_t count)
@@ -235,7 +227,7 @@ static void pool_f64_store(const struct pool_taps *p, const int64_t *at, uint32_
     for (int64_t i = 0; i < count && p->pool->mode == KERN_POOL_AVERAGE; i++)
         acc[i] /= d == 1 ? outer : outer * p->counts[i];
     for (int64_t i = 0; i < count; i++)
-        y[i * s->y[d]] = p->pool->mode == KERN_POOL_LP && p->pool->p == 2 ? sqrt(acc[i]) : acc[i];
+        y[i * s->y[d]] = p->kind == POOL_SUM_SQUARE ? sqrt(acc[i]) : acc[i];
     if (p->pool->has_indices)
         pool_store_places(p, at, s->index[d],
                           d == 1 && p->pool->whole_indices ? (uint64_t)(s->in[0] * s->in[1] * s->in[2]) : 0, count);
@@ -290,6 +282,7 @@ static void pool_f64_columns(struct pool_taps *p)
 static void pool_f64_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
     struct pool_taps p = { .call = call, .pool = &call->op->u.pool, .bytes = 8, .join = pool_f64_join };
+    p.kind = pool_kind_of(p.pool);
     const struct kern_view *y = &call->op->tensors[1];
     int64_t at[5];
     pool_shape_init(call->op, &p.s);

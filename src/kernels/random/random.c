@@ -11,7 +11,7 @@ static bool is_state(const struct kern_view *view)
            kern_view_elements(view) == 6;
 }
 
-bool kern_random_any_ref_accepts(const struct kern_op *op)
+bool kern_random_philox_accepts(const struct kern_op *op)
 {
     return is_state(&op->tensors[0]) && op->tensors[1].type == DML_TENSOR_DATA_TYPE_UINT32 && !op->epilogue &&
            (op->output_count == 1 || is_state(&op->tensors[2]));
@@ -20,11 +20,6 @@ bool kern_random_any_ref_accepts(const struct kern_op *op)
 uint64_t kern_random_groups(const struct kern_op *op)
 {
     return (kern_view_elements(&op->tensors[1]) + 3) / 4;
-}
-
-void kern_random_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
-{
-    *out = (struct kern_work){ .units = kern_random_groups(op), .grain = 256 };
 }
 
 static struct kern_random_state random_read(const struct kern_op *op, const void *state)
@@ -53,8 +48,7 @@ static void random_finish(const struct kern_call *call)
     struct kern_random_state state = random_after(random_read(call->op, call->data[0]), kern_random_groups(call->op));
     const uint64_t word[6] = { state.low, state.low >> 32, state.high, state.high >> 32, state.key[0], state.key[1] };
     for (uint32_t i = 0; i < 6; i++)
-        kern_write(view->type, call->data[2], i * view->strides[view->rank - 1],
-                   (struct kern_number){ .class = KERN_CLASS_UNSIGNED, .u = word[i] });
+        kern_write(view->type, call->data[2], i * view->strides[view->rank - 1], kern_from_integer(word[i]));
 }
 
 static void philox(const struct kern_random_state *state, uint32_t *out)
@@ -77,17 +71,11 @@ void kern_random_any_ref_run(const struct kern_call *call, uint64_t begin, uint6
         philox(&state, words);
         for (uint32_t j = 0; j < 4 && 4 * group + j < elements; j++) {
             kern_unflatten(4 * group + j, y->rank, y->sizes, index);
-            kern_write(y->type, call->data[1], kern_offset(y, index),
-                       (struct kern_number){ .class = KERN_CLASS_UNSIGNED, .u = words[j] });
+            kern_write(y->type, call->data[1], kern_offset(y, index), kern_from_integer(words[j]));
         }
     }
     if (begin == 0)
         random_finish(call);
-}
-
-bool kern_random_philox_accepts(const struct kern_op *op)
-{
-    return kern_random_any_ref_accepts(op);
 }
 
 void kern_random_philox_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)

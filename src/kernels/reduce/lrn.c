@@ -33,6 +33,14 @@ void kern_lrn_float_plan(const struct kern_op *op, const void *state, uint32_t t
     out->worker_scratch_bytes = (2 * (uint64_t)op->u.lrn.local_size + 3) * LRN_TILE * sizeof(float);
 }
 
+/* The window around `at`, cut at the tensor's edge: [*out_begin, result). */
+static uint32_t window(uint32_t at, uint32_t size, uint32_t local_size, uint32_t *out_begin)
+{
+    uint32_t before = (local_size - 1) / 2, after = local_size - 1 - before;
+    *out_begin = at > before ? at - before : 0;
+    return (uint32_t)BASE_MIN((uint64_t)at + after + 1, size);
+}
+
 static float *ring_row(const struct lrn *lrn, float *ring, uint32_t channel)
 {
     return ring + channel % lrn->call->op->u.lrn.local_size * LRN_TILE;
@@ -59,9 +67,7 @@ static void store_channel(const struct lrn *lrn, uint32_t channel, uint64_t firs
     const struct kern_lrn *op = &lrn->call->op->u.lrn;
     const struct kern_view *y = &lrn->call->op->tensors[1];
     void *base = (void *)kern_at(lrn->call->data[1], y->type, channel * y->strides[1]);
-    uint32_t before = (op->local_size - 1) / 2, after = op->local_size - 1 - before;
-    uint32_t begin = channel > before ? channel - before : 0;
-    uint32_t end = BASE_MIN(channel + after + 1, y->sizes[1]);
+    uint32_t begin, end = window(channel, y->sizes[1], op->local_size, &begin);
     memset(lrn->acc, 0, width * sizeof(float));
     for (uint32_t k = begin; k < end; k++) {
         const void *row = ring_row(lrn, lrn->squares, k);
@@ -111,19 +117,6 @@ bool kern_lrn_any_ref_accepts(const struct kern_op *op)
     return op->tensors[0].rank >= 2 && op->u.lrn.local_size > 0;
 }
 
-void kern_lrn_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
-{
-    *out = (struct kern_work){ .units = kern_view_elements(&op->tensors[0]), .grain = 1024 };
-}
-
-/* The window around `at`, cut at the tensor's edge: [*out_begin, result). */
-static uint32_t window(uint32_t at, uint32_t size, uint32_t local_size, uint32_t *out_begin)
-{
-    uint32_t before = (local_size - 1) / 2, after = local_size - 1 - before;
-    *out_begin = at > before ? at - before : 0;
-    return (uint32_t)BASE_MIN((uint64_t)at + after + 1, size);
-}
-
 /* Sum of squares over a window of dimension `d` and of those after it. */
 static double window_squares(const struct kern_call *call, uint32_t *index, uint32_t d, uint32_t last)
 {
@@ -139,19 +132,18 @@ static double window_squares(const struct kern_call *call, uint32_t *index, uint
     return sum;
 }
 
-void kern_lrn_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+static void lrn_element(const struct kern_call *call, const uint32_t *at)
 {
     const struct kern_lrn *lrn = &call->op->u.lrn;
     const struct kern_view *x = &call->op->tensors[0];
-    uint32_t first = lrn->cross_channel ? 1 : x->rank > 2 ? 2 : 1;
-    uint32_t last = lrn->cross_channel ? 1 : x->rank - 1;
-    uint32_t index[KERN_RANK_MAX];
-    kern_unflatten(begin, x->rank, x->sizes, index);
-    for (uint64_t i = begin; i < end; i++) {
-        double value = kern_read_double(x->type, call->data[0], kern_offset(x, index));
-        double squares = window_squares(call, index, first, last);
-        double base = lrn->bias + (double)lrn->alpha / lrn->local_size * squares;
-        kern_epilogue_store(call, index, value / pow(base, lrn->beta));
-        kern_advance(x->rank, x->sizes, index);
-    }
+    uint32_t index[KERN_RANK_MAX], first = lrn->cross_channel || x->rank == 2 ? 1 : 2;
+    memcpy(index, at, x->rank * sizeof(*index));
+    double squares = window_squares(call, index, first, lrn->cross_channel ? 1 : x->rank - 1);
+    double base = lrn->bias + (double)lrn->alpha / lrn->local_size * squares;
+    kern_epilogue_store(call, at, kern_read_double(x->type, call->data[0], kern_offset(x, at)) / pow(base, lrn->beta));
+}
+
+void kern_lrn_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    kern_each_element(call, 0, begin, end, lrn_element);
 }

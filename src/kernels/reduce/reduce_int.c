@@ -128,23 +128,6 @@ static uint64_t bytes_fold(const struct folding *f, int64_t offset)
     return (uint32_t)(is_signed ? (uint32_t)(int8_t)most : most) ^ (uint32_t)f->flip;
 }
 
-static uint64_t row_fold(const struct folding *f, uint64_t group)
-{
-    const int64_t offset = kern_iterator_offset(&f->outer, 0, group);
-    uint64_t total = f->fold == KERN_TOTAL_PRODUCT;
-    int64_t stride;
-    if (f->fold == KERN_TOTAL_MAX && kern_type_bytes(f->type) == 1 &&
-        kern_iterator_linear(&f->inner, 0, 0, f->inner.count, &stride) && stride == 1)
-        return bytes_fold(f, offset);
-    for (uint64_t at = 0; at < f->inner.count;) {
-        uint32_t count = (uint32_t)BASE_MIN(f->inner.count - at, RUN);
-        const void *x = reduction_block(f, offset, at, &count);
-        total = join(f->fold, total, f->isa->row[f->wide](f->fold, x, count, f->flip));
-        at += count;
-    }
-    return total;
-}
-
 static uint32_t find(const struct folding *f, const void *x, uint32_t count, uint64_t value, bool last)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -157,21 +140,25 @@ static uint32_t find(const struct folding *f, const void *x, uint32_t count, uin
     return 0;
 }
 
-static uint32_t row_position(const struct folding *f, bool last, uint64_t group)
+/* All of a group, or where its extreme stands. */
+static uint64_t row_fold(const struct folding *f, uint64_t group, bool last)
 {
     const int64_t offset = kern_iterator_offset(&f->outer, 0, group);
-    uint64_t best = 0, position = 0;
+    uint64_t total = f->fold == KERN_TOTAL_PRODUCT, position = 0;
+    int64_t stride;
+    if (f->fold == KERN_TOTAL_MAX && !f->position && kern_type_bytes(f->type) == 1 &&
+        kern_iterator_linear(&f->inner, 0, 0, f->inner.count, &stride) && stride == 1)
+        return bytes_fold(f, offset);
     for (uint64_t at = 0; at < f->inner.count;) {
         uint32_t count = (uint32_t)BASE_MIN(f->inner.count - at, RUN);
         const void *x = reduction_block(f, offset, at, &count);
-        const uint64_t top = f->isa->row[f->wide](KERN_TOTAL_MAX, x, count, f->flip);
-        if (!at || top > best || (last && top == best)) {
-            best = top;
-            position = at + find(f, x, count, top, last);
-        }
+        const uint64_t part = f->isa->row[f->wide](f->fold, x, count, f->flip);
+        if (f->position && (!at || part > total || (last && part == total)))
+            position = at + find(f, x, count, part, last);
+        total = join(f->fold, total, part);
         at += count;
     }
-    return (uint32_t)position;
+    return f->position ? position : total;
 }
 
 /* Both kinds of columns: element by element of the groups, a whole tile at once. */
@@ -205,8 +192,7 @@ static void store(const struct folding *f, uint64_t first, uint32_t width)
 {
     for (uint32_t i = 0; i < width && f->flip && !f->position; i++)
         set_word(f, i, (f->wide ? f->scratch->acc[i] : ((const uint32_t *)f->scratch->acc)[i]) ^ f->flip);
-    kern_reduction_store(f->call, f->isa->map, &f->outer, 1, first, width,
-                         f->position ? DML_TENSOR_DATA_TYPE_UINT32 : f->word,
+    kern_reduction_store(f->call, &f->outer, 1, first, width, f->position ? DML_TENSOR_DATA_TYPE_UINT32 : f->word,
                          f->position ? (const void *)f->scratch->position : f->scratch->acc);
 }
 
@@ -218,11 +204,13 @@ void kern_reduce_int_on(const struct kern_call *call, const struct kern_total_is
         width = (uint32_t)BASE_MIN(BASE_MIN(end - begin, kern_iterator_row_left(&f.outer, begin)), TILE);
         if (f.columns)
             column_fold(&f, begin, width);
-        for (uint32_t i = 0; i < width && !f.columns; i++)
+        for (uint32_t i = 0; i < width && !f.columns; i++) {
+            const uint64_t total = row_fold(&f, begin + i, call->op->u.reduce.last);
             if (f.position)
-                f.scratch->position[i] = row_position(&f, call->op->u.reduce.last, begin + i);
+                f.scratch->position[i] = (uint32_t)total;
             else
-                set_word(&f, i, row_fold(&f, begin + i));
+                set_word(&f, i, total);
+        }
         store(&f, begin, width);
     }
 }

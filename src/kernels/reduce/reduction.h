@@ -50,6 +50,9 @@ enum kern_reduction_end {
     KERN_REDUCTION_POWERS,  /* e^(x - a) * b, for x <= a */
     KERN_REDUCTION_LESS,    /* x - a - b */
     KERN_REDUCTION_AFFINE,  /* (x - a) * b + c [* scale] [+ shift] */
+    /* The same, in the loops only: both as elements of X's type, in any other way. */
+    KERN_REDUCTION_AFFINE_ALIKE,
+    KERN_REDUCTION_AFFINE_ANY,
 };
 
 /* The last step over a dense run. x and y are FLOAT32 or FLOAT16; scale and shift may have no data. */
@@ -160,6 +163,8 @@ void kern_reductions_finish(const struct kern_reductions *groups, enum kern_redu
 extern const uint32_t kern_reduction_tensors[KERN_TENSORS_MAX]; /* 0, 1, ... */
 uint32_t kern_reduction_axes(const struct kern_op *op);
 bool kern_reduction_is_position(DML_REDUCE_FUNCTION function);
+/* What is made of a group's elements first. */
+enum kern_stat kern_reduction_stat(DML_REDUCE_FUNCTION function);
 /* The result for a sum of `count` elements, or of their squares. */
 static inline double kern_reduction_finished(DML_REDUCE_FUNCTION function, double value, double count)
 {
@@ -180,9 +185,8 @@ void kern_reduction_iterators(const struct kern_op *op, bool row_major, struct k
                               struct kern_iterator *inner);
 bool kern_reduction_in_columns(const struct kern_iterator *outer, const struct kern_iterator *inner);
 /* Dense values, one for each of `width` groups, go to tensor t. */
-void kern_reduction_store(const struct kern_call *call, const struct kern_map_isa *isa,
-                          const struct kern_iterator *outer, uint32_t t, uint64_t first, uint32_t width,
-                          DML_TENSOR_DATA_TYPE from, const void *values);
+void kern_reduction_store(const struct kern_call *call, const struct kern_iterator *outer, uint32_t t, uint64_t first,
+                          uint32_t width, DML_TENSOR_DATA_TYPE from, const void *values);
 
 void kern_reduction_float_run(const struct kern_call *call, const struct kern_reduction_isa *isa, uint64_t begin,
                               uint64_t end);

@@ -13,14 +13,6 @@ struct f64_reduction {
     struct kern_iterator outer, inner; /* over the groups, within one; views are the op's tensors */
 };
 
-static void iterators_init(struct f64_reduction *groups, const struct kern_op *op)
-{
-    const uint32_t axes = kern_reduction_axes(op);
-    kern_iterator_init(&groups->outer, op, kern_reduction_tensors, op->input_count + op->output_count, ~axes, 0);
-    kern_iterator_init(&groups->inner, op, kern_reduction_tensors, op->input_count + op->output_count, axes,
-                       KERN_ITERATOR_ROW_MAJOR);
-}
-
 static bool all_doubles(const struct kern_op *op, uint32_t tensors)
 {
     return dense_same_type(op, 0, tensors - 1, DML_TENSOR_DATA_TYPE_FLOAT64) && !op->epilogue;
@@ -47,7 +39,7 @@ bool kern_reduction_f64_accepts(const struct kern_op *op)
 void kern_reduction_f64_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
     struct f64_reduction groups;
-    iterators_init(&groups, op);
+    kern_reduction_iterators(op, true, &groups.outer, &groups.inner);
     *out = (struct kern_work){ .units = groups.outer.count };
     out->grain = BASE_MAX(LANES, (op->kind == KERN_SOFTMAX ? 2048 : 16384) / groups.inner.count);
 }
@@ -115,9 +107,6 @@ static bool rows_next(struct f64_rows *rows)
     else                                                                                                               \
         EACH(r, (r)->across[0], (r)->lanes, code)
 
-/* What is made of a group. */
-enum f64_stat { F64_SUM, F64_SIZE, F64_SQUARES, F64_DEVIATIONS, F64_PRODUCT, F64_MAX, F64_MIN };
-
 /* A number wins over NaN; the first of equals, or the last. */
 static void extremes(const struct f64_row *r, bool greatest, bool last, double *total, uint64_t *place)
 {
@@ -132,8 +121,8 @@ static void extremes(const struct f64_row *r, bool greatest, bool last, double *
     })
 }
 
-/* All rows of the tile's groups; `center` of DEVIATIONS; the extremes' places. */
-static void join(const struct f64_reduction *groups, uint64_t begin, uint32_t lanes, enum f64_stat stat,
+/* All rows of the tile's groups; `center` of SQUARES, NULL: 0; the extremes' places. */
+static void join(const struct f64_reduction *groups, uint64_t begin, uint32_t lanes, enum kern_stat stat,
                  const double *center, double *total, uint64_t *place)
 {
     struct f64_rows rows;
@@ -141,59 +130,38 @@ static void join(const struct f64_reduction *groups, uint64_t begin, uint32_t la
     const struct kern_op *op = groups->call->op;
     const bool last = op->kind == KERN_REDUCE && op->u.reduce.last;
     for (uint32_t g = 0; g < LANES; g++)
-        total[g] = stat >= F64_MAX ? NAN : stat == F64_PRODUCT;
+        total[g] = stat == KERN_STAT_MAX || stat == KERN_STAT_MIN ? NAN : stat == KERN_STAT_PRODUCT;
     rows_begin(&rows, groups, begin, lanes);
     do {
         const double *x = r->data[0];
-        if (stat == F64_SUM)
+        if (stat == KERN_STAT_SUM)
             EACH_OF(r, total[g] += x[at])
-        else if (stat == F64_SIZE)
+        else if (stat == KERN_STAT_SIZE)
             EACH_OF(r, total[g] += fabs(x[at]))
-        else if (stat == F64_SQUARES)
+        else if (stat == KERN_STAT_SQUARES && !center)
             EACH_OF(r, total[g] += x[at] * x[at])
-        else if (stat == F64_DEVIATIONS)
+        else if (stat == KERN_STAT_SQUARES)
             EACH_OF(r, total[g] += (x[at] - center[g]) * (x[at] - center[g]))
-        else if (stat == F64_PRODUCT)
+        else if (stat == KERN_STAT_PRODUCT)
             EACH_OF(r, total[g] *= x[at])
         else
-            extremes(r, stat == F64_MAX, last, total, place);
+            extremes(r, stat == KERN_STAT_MAX, last, total, place);
     } while (rows_next(&rows));
 }
 
 /* ---- reductions ---- */
-
-static enum f64_stat stat_of(DML_REDUCE_FUNCTION function)
-{
-    switch (function) {
-    case DML_REDUCE_FUNCTION_L1:
-        return F64_SIZE;
-    case DML_REDUCE_FUNCTION_L2:
-    case DML_REDUCE_FUNCTION_SUM_SQUARE:
-        return F64_SQUARES;
-    case DML_REDUCE_FUNCTION_MULTIPLY:
-        return F64_PRODUCT;
-    case DML_REDUCE_FUNCTION_MAX:
-    case DML_REDUCE_FUNCTION_ARGMAX:
-        return F64_MAX;
-    case DML_REDUCE_FUNCTION_MIN:
-    case DML_REDUCE_FUNCTION_ARGMIN:
-        return F64_MIN;
-    default:
-        return F64_SUM;
-    }
-}
 
 static void reduce(const struct f64_reduction *groups, uint64_t begin, uint32_t lanes)
 {
     const struct kern_reduce *op = &groups->call->op->u.reduce;
     double total[LANES];
     uint64_t place[LANES] = { 0 };
-    join(groups, begin, lanes, stat_of(op->function), NULL, total, place);
+    join(groups, begin, lanes, kern_reduction_stat(op->function), NULL, total, place);
     for (uint32_t g = 0; g < lanes; g++) {
         struct kern_number value =
             kern_from_double(kern_reduction_finished(op->function, total[g], (double)groups->inner.count));
         if (kern_reduction_is_position(op->function))
-            value = (struct kern_number){ .class = KERN_CLASS_UNSIGNED, .u = place[g] };
+            value = kern_from_integer(place[g]);
         kern_write(groups->call->op->tensors[1].type, groups->call->data[1],
                    kern_iterator_offset(&groups->outer, 1, begin + g), value);
     }
@@ -232,7 +200,7 @@ static void softmax(const struct f64_reduction *groups, uint64_t begin, uint32_t
     double top[LANES], sum[LANES] = { 0 };
     uint64_t place[LANES];
     struct f64_rows rows;
-    join(groups, begin, lanes, F64_MAX, NULL, top, place);
+    join(groups, begin, lanes, KERN_STAT_MAX, NULL, top, place);
     rows_begin(&rows, groups, begin, lanes);
     do
         powers(&rows.row, !logarithm, top, sum);
@@ -254,12 +222,12 @@ static void moments_of(const struct f64_reduction *groups, uint64_t begin, uint3
     const double count = (double)groups->inner.count;
     memset(mean, 0, LANES * sizeof(*mean));
     if (use_mean)
-        join(groups, begin, lanes, F64_SUM, NULL, mean, NULL);
+        join(groups, begin, lanes, KERN_STAT_SUM, NULL, mean, NULL);
     for (uint32_t g = 0; g < LANES; g++)
         mean[g] /= count;
     if (!variance)
         return;
-    join(groups, begin, lanes, F64_DEVIATIONS, mean, variance, NULL);
+    join(groups, begin, lanes, KERN_STAT_SQUARES, mean, variance, NULL);
     for (uint32_t g = 0; g < LANES; g++)
         variance[g] /= count;
 }
@@ -309,7 +277,7 @@ static void each_tile(const struct kern_call *call, uint64_t begin, uint64_t end
                       void (*visit)(const struct f64_reduction *groups, uint64_t begin, uint32_t lanes))
 {
     struct f64_reduction groups = { .call = call };
-    iterators_init(&groups, call->op);
+    kern_reduction_iterators(call->op, true, &groups.outer, &groups.inner);
     for (uint32_t lanes; begin < end; begin += lanes) { /* groups that lie evenly apart */
         lanes = (uint32_t)BASE_MIN(BASE_MIN(end - begin, LANES), kern_iterator_row_left(&groups.outer, begin));
         visit(&groups, begin, lanes);

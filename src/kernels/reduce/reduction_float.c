@@ -2,7 +2,6 @@
 /* Reductions, softmax, normalisations and the sums of their gradients, of FLOAT32, FLOAT16 and bfloat16. Sums go on in
  * double, so that large images keep their mean. */
 #include "kernels/core/dense.h"
-#include "kernels/core/stream.h"
 #include "kernels/reduce/reduction.h"
 
 #include <math.h>
@@ -32,6 +31,28 @@ bool kern_reduction_is_position(DML_REDUCE_FUNCTION function)
     return function == DML_REDUCE_FUNCTION_ARGMAX || function == DML_REDUCE_FUNCTION_ARGMIN;
 }
 
+enum kern_stat kern_reduction_stat(DML_REDUCE_FUNCTION function)
+{
+    switch (function) {
+    case DML_REDUCE_FUNCTION_L1:
+        return KERN_STAT_SIZE;
+    case DML_REDUCE_FUNCTION_L2:
+    case DML_REDUCE_FUNCTION_SUM_SQUARE:
+        return KERN_STAT_SQUARES;
+    case DML_REDUCE_FUNCTION_MAX:
+    case DML_REDUCE_FUNCTION_ARGMAX:
+    case DML_REDUCE_FUNCTION_LOG_SUM_EXP:
+        return KERN_STAT_MAX;
+    case DML_REDUCE_FUNCTION_MIN:
+    case DML_REDUCE_FUNCTION_ARGMIN:
+        return KERN_STAT_MIN;
+    case DML_REDUCE_FUNCTION_MULTIPLY:
+        return KERN_STAT_PRODUCT;
+    default:
+        return KERN_STAT_SUM;
+    }
+}
+
 void kern_reduction_iterators(const struct kern_op *op, bool row_major, struct kern_iterator *outer,
                               struct kern_iterator *inner)
 {
@@ -46,14 +67,13 @@ bool kern_reduction_in_columns(const struct kern_iterator *outer, const struct k
            inner->strides[0][inner->rank - 1] != 1;
 }
 
-void kern_reduction_store(const struct kern_call *call, const struct kern_map_isa *isa,
-                          const struct kern_iterator *outer, uint32_t t, uint64_t first, uint32_t width,
-                          DML_TENSOR_DATA_TYPE from, const void *values)
+void kern_reduction_store(const struct kern_call *call, const struct kern_iterator *outer, uint32_t t, uint64_t first,
+                          uint32_t width, DML_TENSOR_DATA_TYPE from, const void *values)
 {
     const DML_TENSOR_DATA_TYPE type = call->op->tensors[t].type;
     void *y = (void *)kern_at(call->data[t], type, kern_iterator_offset(outer, t, first));
     uint64_t converted[KERN_REDUCTION_TILE];
-    kern_convert(isa, type, converted, from, values, width);
+    kern_convert(kern_map_isa(), type, converted, from, values, width);
     kern_copy_row(kern_type_bytes(type), y, outer->strides[t][outer->rank - 1], converted, 1, width);
 }
 
@@ -307,26 +327,6 @@ void kern_reductions_finish(const struct kern_reductions *groups, enum kern_redu
 
 /* ---- reductions ---- */
 
-static enum kern_stat stat_of(DML_REDUCE_FUNCTION function)
-{
-    switch (function) {
-    case DML_REDUCE_FUNCTION_L1:
-        return KERN_STAT_SIZE;
-    case DML_REDUCE_FUNCTION_L2:
-    case DML_REDUCE_FUNCTION_SUM_SQUARE:
-        return KERN_STAT_SQUARES;
-    case DML_REDUCE_FUNCTION_MAX:
-    case DML_REDUCE_FUNCTION_LOG_SUM_EXP:
-        return KERN_STAT_MAX;
-    case DML_REDUCE_FUNCTION_MIN:
-        return KERN_STAT_MIN;
-    case DML_REDUCE_FUNCTION_MULTIPLY:
-        return KERN_STAT_PRODUCT;
-    default:
-        return KERN_STAT_SUM;
-    }
-}
-
 /* The greatest elements, and the sums of e^(x - those). */
 static void exponentials(const struct kern_reductions *groups, uint64_t first, uint32_t width)
 {
@@ -347,23 +347,22 @@ static void reduce_tile(const struct kern_reductions *groups, uint64_t first, ui
     if (kern_reduction_is_position(reduce->function)) {
         kern_reductions_position(groups, reduce->function == DML_REDUCE_FUNCTION_ARGMAX, reduce->last, first, width,
                                  scratch->position);
-        kern_reduction_store(groups->call, groups->isa->map, &groups->outer, 1, first, width,
-                             DML_TENSOR_DATA_TYPE_UINT32, scratch->position);
+        kern_reduction_store(groups->call, &groups->outer, 1, first, width, DML_TENSOR_DATA_TYPE_UINT32,
+                             scratch->position);
         return;
     }
     memset(scratch->a, 0, width * sizeof(*scratch->a));
     if (logarithm)
         exponentials(groups, first, width);
     else
-        kern_reductions_stat(groups, stat_of(reduce->function), first, width, scratch->a, scratch->sum);
+        kern_reductions_stat(groups, kern_reduction_stat(reduce->function), first, width, scratch->a, scratch->sum);
     for (uint32_t i = 0; i < width; i++) {
         const double sum = scratch->sum[i], top = scratch->a[i];
         scratch->b[i] = (float)(!logarithm   ? kern_reduction_finished(reduce->function, sum, count)
                                 : isinf(top) ? top
                                              : top + log(sum));
     }
-    kern_reduction_store(groups->call, groups->isa->map, &groups->outer, 1, first, width, DML_TENSOR_DATA_TYPE_FLOAT32,
-                         scratch->b);
+    kern_reduction_store(groups->call, &groups->outer, 1, first, width, DML_TENSOR_DATA_TYPE_FLOAT32, scratch->b);
 }
 
 /* ---- softmax ---- */
@@ -412,61 +411,44 @@ static void softmax_tile(const struct kern_reductions *groups, uint64_t first, u
     kern_reductions_finish(groups, logarithm ? KERN_REDUCTION_LESS : KERN_REDUCTION_POWERS, first, width);
 }
 
-/* ones[i] = index i is the position ? 1 : 0, as elements of Y. */
-static void write_one(DML_TENSOR_DATA_TYPE type, void *ones, uint32_t i, bool one)
-{
-    if (type == DML_TENSOR_DATA_TYPE_FLOAT32)
-        ((float *)ones)[i] = one;
-    else
-        ((uint16_t *)ones)[i] = !one ? 0 : type == DML_TENSOR_DATA_TYPE_FLOAT16 ? 0x3c00 : 0x3f80;
-}
-
-/* One row of zeros but for a one; in the caches only if they keep it. */
-static void hardmax_row(const struct kern_reductions *groups, uint64_t group, uint32_t position)
+/* Zeros in one row; in the caches only if they keep it. */
+static void clear_row(const struct kern_reductions *groups, uint64_t group)
 {
     DML_TENSOR_DATA_TYPE type = groups->call->op->tensors[1].type;
     const uint32_t bytes = kern_type_bytes(type);
     char *y = (char *)groups->call->data[1] + kern_iterator_offset(&groups->outer, 1, group) * bytes;
-    float *ones = groups->scratch->block;
     for (uint64_t at = 0; at < groups->inner.count; at += KERN_REDUCTION_BLOCK) {
         uint32_t count = (uint32_t)BASE_MIN(groups->inner.count - at, KERN_REDUCTION_BLOCK);
-        bool here = position >= at && position - at < count;
         int64_t stride;
-        if (here)
-            write_one(type, ones, (uint32_t)(position - at), true);
         if (groups->stream && kern_iterator_linear(&groups->inner, 1, at, count, &stride) && stride == 1)
-            kern_stream(y + kern_iterator_offset(&groups->inner, 1, at) * bytes, ones, (uint64_t)count * bytes);
+            kern_stream(y + kern_iterator_offset(&groups->inner, 1, at) * bytes, groups->scratch->block,
+                        (uint64_t)count * bytes);
         else
-            kern_iterator_store(&groups->inner, 1, type, y, at, count, ones);
-        if (here)
-            write_one(type, ones, (uint32_t)(position - at), false);
-    }
-}
-
-static void hardmax_columns(const struct kern_reductions *groups, uint64_t first, uint32_t width)
-{
-    DML_TENSOR_DATA_TYPE type = groups->call->op->tensors[1].type;
-    int64_t offset = kern_iterator_offset(&groups->outer, 1, first);
-    int64_t stride = groups->outer.strides[1][groups->outer.rank - 1];
-    float *ones = groups->scratch->block;
-    for (uint64_t i = 0; i < groups->inner.count; i++) {
-        void *y = (void *)kern_at(groups->call->data[1], type, offset + kern_iterator_offset(&groups->inner, 1, i));
-        for (uint32_t j = 0; j < width; j++)
-            write_one(type, ones, j, groups->scratch->position[j] == i);
-        kern_copy_row(kern_type_bytes(type), y, stride, ones, 1, width);
+            kern_iterator_store(&groups->inner, 1, type, y, at, count, groups->scratch->block);
     }
 }
 
 static void hardmax_tile(const struct kern_reductions *groups, uint64_t first, uint32_t width)
 {
-    kern_reductions_position(groups, true, false, first, width, groups->scratch->position);
-    if (groups->columns) {
-        hardmax_columns(groups, first, width);
-        return;
+    const struct kern_reduction_scratch *scratch = groups->scratch;
+    const DML_TENSOR_DATA_TYPE type = groups->call->op->tensors[1].type;
+    const struct kern_iterator *outer = &groups->outer, *inner = &groups->inner;
+    const int64_t stride = outer->strides[1][outer->rank - 1], tile = kern_iterator_offset(outer, 1, first);
+    kern_reductions_position(groups, true, false, first, width, scratch->position);
+    memset(scratch->block, 0, scratch->block_length * sizeof(*scratch->block));
+    for (uint64_t i = 0; groups->columns && i < inner->count; i++)
+        kern_copy_row(kern_type_bytes(type),
+                      (void *)kern_at(groups->call->data[1], type, tile + kern_iterator_offset(inner, 1, i)), stride,
+                      scratch->block, 1, width);
+    for (uint32_t i = 0; !groups->columns && i < width; i++)
+        clear_row(groups, first + i);
+    for (uint32_t i = 0; i < width; i++) {
+        const int64_t at = tile + i * stride + kern_iterator_offset(inner, 1, scratch->position[i]);
+        if (type == DML_TENSOR_DATA_TYPE_FLOAT32)
+            ((float *)groups->call->data[1])[at] = 1;
+        else
+            ((uint16_t *)groups->call->data[1])[at] = type == DML_TENSOR_DATA_TYPE_FLOAT16 ? 0x3c00 : 0x3f80;
     }
-    memset(groups->scratch->block, 0, groups->scratch->block_length * sizeof(*groups->scratch->block));
-    for (uint32_t i = 0; i < width; i++)
-        hardmax_row(groups, first + i, groups->scratch->position[i]);
 }
 
 /* ---- normalisations: a = mean as FLOAT32, b = 1 / deviation, c = what a lost of the mean, scaled by b ---- */
@@ -508,8 +490,7 @@ static void lp_norm_tile(const struct kern_reductions *groups, uint64_t first, u
 static void store_sums(const struct kern_reductions *groups, uint32_t t, uint64_t first, uint32_t width,
                        const double *values)
 {
-    kern_reduction_store(groups->call, groups->isa->map, &groups->outer, t, first, width, DML_TENSOR_DATA_TYPE_FLOAT64,
-                         values);
+    kern_reduction_store(groups->call, &groups->outer, t, first, width, DML_TENSOR_DATA_TYPE_FLOAT64, values);
 }
 
 static void moments_tile(const struct kern_reductions *groups, uint64_t first, uint32_t width)

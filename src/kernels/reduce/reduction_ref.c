@@ -74,24 +74,6 @@ struct total {
     uint64_t position;
 };
 
-static struct kern_number plus(struct kern_number a, struct kern_number b)
-{
-    if (a.class == KERN_CLASS_FLOAT)
-        a.f += b.f;
-    else
-        a.u += b.u;
-    return a;
-}
-
-static struct kern_number times(struct kern_number a, struct kern_number b)
-{
-    if (a.class == KERN_CLASS_FLOAT)
-        a.f *= b.f;
-    else
-        a.u *= b.u;
-    return a;
-}
-
 static struct kern_number size_of(struct kern_number a)
 {
     if (a.class == KERN_CLASS_FLOAT)
@@ -99,13 +81,6 @@ static struct kern_number size_of(struct kern_number a)
     else if (a.class == KERN_CLASS_SIGNED && a.i < 0)
         a.u = 0 - a.u;
     return a;
-}
-
-static bool greater(struct kern_number a, struct kern_number b)
-{
-    if (a.class == KERN_CLASS_FLOAT)
-        return a.f > b.f;
-    return a.class == KERN_CLASS_SIGNED ? a.i > b.i : a.u > b.u;
 }
 
 static bool is_nan(struct kern_number a)
@@ -121,9 +96,9 @@ static bool replaces(const struct total *total, struct kern_number b, bool great
         return true;
     if (is_nan(a) || is_nan(b))
         return is_nan(a) && !is_nan(b);
-    if (greatest ? greater(b, a) : greater(a, b))
+    if (greatest ? kern_number_less(a, b) : kern_number_less(b, a))
         return true;
-    return total->last && !greater(a, b) && !greater(b, a);
+    return total->last && !kern_number_less(a, b) && !kern_number_less(b, a);
 }
 
 static void add_exponential(struct total *total, double x)
@@ -152,20 +127,20 @@ static void add(struct total *total, struct kern_number x)
         total->position = total->count;
         break;
     case DML_REDUCE_FUNCTION_L1:
-        total->value = plus(total->value, size_of(x));
+        total->value = kern_number_sum(total->value, size_of(x));
         break;
     case DML_REDUCE_FUNCTION_L2:
     case DML_REDUCE_FUNCTION_SUM_SQUARE:
-        total->value = plus(total->value, times(x, x));
+        total->value = kern_number_sum(total->value, kern_number_product(x, x));
         break;
     case DML_REDUCE_FUNCTION_MULTIPLY:
-        total->value = total->count ? times(total->value, x) : x;
+        total->value = total->count ? kern_number_product(total->value, x) : x;
         break;
     case DML_REDUCE_FUNCTION_LOG_SUM_EXP:
         add_exponential(total, x.f);
         break;
     default:
-        total->value = plus(total->value, x);
+        total->value = kern_number_sum(total->value, x);
         break;
     }
     total->count++;
@@ -193,7 +168,7 @@ static struct kern_number result(const struct total *total)
     switch (total->function) {
     case DML_REDUCE_FUNCTION_ARGMAX:
     case DML_REDUCE_FUNCTION_ARGMIN:
-        return (struct kern_number){ .class = KERN_CLASS_UNSIGNED, .u = total->position };
+        return kern_from_integer(total->position);
     case DML_REDUCE_FUNCTION_AVERAGE:
         return average(total);
     case DML_REDUCE_FUNCTION_L2:

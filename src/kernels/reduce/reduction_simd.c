@@ -5,8 +5,7 @@
 #endif
 #include "kernels/core/isa.h"
 #include "kernels/vec/fmath.h"
-#include "kernels/reduce/reduction_column.h"
-#include "kernels/reduce/reduction_finish.h"
+#include "kernels/reduce/reduction_loops.h"
 
 #define SUMS  8 /* vectors of independent sums: enough to hide the latency of adding, and to keep their errors small */
 #define AHEAD 2048 /* bytes that are prefetched */
@@ -59,32 +58,28 @@ DENSE_INLINE double reduction_row_as(enum kern_stat stat, const void *x, bool ha
     return reduction_extreme(stat == KERN_STAT_MAX ? vec_top(acc[0]) : -vec_top(acc[0]), x, half, count);
 }
 
-static double reduction_product(const void *x, bool half, uint32_t count)
+DENSE_INLINE double reduction_product(const void *x, bool half, uint32_t count)
 {
     double acc[32], total = 1;
     for (uint32_t j = 0; j < ARRAY_SIZE(acc); j++)
         acc[j] = 1;
     for (uint32_t i = 0; i < count; i += ARRAY_SIZE(acc)) {
         uint32_t width = BASE_MIN(count - i, ARRAY_SIZE(acc));
-        float part[ARRAY_SIZE(acc)];
-        for (uint32_t j = 0; j < width && half; j++)
-            part[j] = (float)dense_load(x, i + j, DML_TENSOR_DATA_TYPE_FLOAT16);
-        for (uint32_t j = 0; j < width && !half; j++)
-            part[j] = ((const float *)x)[i + j];
         for (uint32_t j = 0; j < width; j++)
-            acc[j] *= part[j];
+            acc[j] *= reduction_element(x, half, i + j);
     }
     for (uint32_t j = 0; j < ARRAY_SIZE(acc); j++)
         total *= acc[j];
     return total;
 }
 
-DENSE_INLINE double reduction_row_any(enum kern_stat stat, const void *x, bool half, uint32_t count, float center,
-                                      const void *ahead)
+static double reduction_row(enum kern_stat stat, const void *x, bool half, uint32_t count, float center,
+                            const void *ahead)
 {
 #define REDUCTION_ROW(name)                                                                                            \
     case name:                                                                                                         \
-        return reduction_row_as(name, x, half, count, center, ahead);
+        return half ? reduction_row_as(name, x, true, count, center, ahead)                                            \
+                    : reduction_row_as(name, x, false, count, center, ahead);
     switch (stat) {
         REDUCTION_ROW(KERN_STAT_SUM)
         REDUCTION_ROW(KERN_STAT_SIZE)
@@ -96,14 +91,7 @@ DENSE_INLINE double reduction_row_any(enum kern_stat stat, const void *x, bool h
         break;
     }
 #undef REDUCTION_ROW
-    return reduction_product(x, half, count);
-}
-
-static double reduction_row(enum kern_stat stat, const void *x, bool half, uint32_t count, float center,
-                            const void *ahead)
-{
-    return half ? reduction_row_any(stat, x, true, count, center, ahead)
-                : reduction_row_any(stat, x, false, count, center, ahead);
+    return half ? reduction_product(x, true, count) : reduction_product(x, false, count);
 }
 
 static uint32_t reduction_find(const void *x, bool half, uint32_t count, float value, bool last)
@@ -243,12 +231,12 @@ static void reduction_deviations(const void *x, bool half, uint32_t count, float
         reduction_deviations_as(x, false, count, center, out_sum, out_squares);
 }
 
-#define LANES 64
+#define PAIR_LANES 64
 
 static float reduction_fold(const float *acc)
 {
     float total[8] = { 0 };
-    for (uint32_t i = 0; i < LANES; i += 8)
+    for (uint32_t i = 0; i < PAIR_LANES; i += 8)
         for (uint32_t j = 0; j < 8; j++)
             total[j] += acc[i + j];
     return ((total[0] + total[4]) + (total[1] + total[5])) + ((total[2] + total[6]) + (total[3] + total[7]));
@@ -256,9 +244,9 @@ static float reduction_fold(const float *acc)
 
 static void reduction_pairs(const float *x, const float *g, uint32_t count, float center, double *out)
 {
-    float a[LANES] = { 0 }, b[LANES] = { 0 }, c[LANES] = { 0 };
-    for (uint32_t i = 0; i < count; i += LANES) {
-        uint32_t width = BASE_MIN(LANES, count - i);
+    float a[PAIR_LANES] = { 0 }, b[PAIR_LANES] = { 0 }, c[PAIR_LANES] = { 0 };
+    for (uint32_t i = 0; i < count; i += PAIR_LANES) {
+        uint32_t width = BASE_MIN(PAIR_LANES, count - i);
         for (uint32_t j = 0; j < width; j++) {
             float difference = x[i + j] - center;
             a[j] += g[i + j];

@@ -3,7 +3,7 @@
  * what FOLD's rows accept. Sums of integers wrap. */
 #include "kernels/core/iterator.h"
 #include "kernels/resample/fold.h"
-#include "kernels/resample/scatter_add_plan.h"
+#include "kernels/resample/scatter_add.h"
 
 bool kern_fold_any_ref_accepts(const struct kern_op *op)
 {
@@ -17,13 +17,6 @@ bool kern_fold_any_ref_accepts(const struct kern_op *op)
         positions *= fold->positions[d];
     return columns->sizes[0] == image->sizes[0] && columns->sizes[1] == image->sizes[1] * fold_taps(fold) &&
            columns->sizes[2] == positions;
-}
-
-void kern_fold_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
-{
-    const struct kern_view *y = &op->tensors[1];
-    uint64_t taps = op->u.fold.unfold ? 1 : fold_taps(&op->u.fold);
-    *out = (struct kern_work){ .units = kern_view_elements(y), .grain = dense_grain(16 * taps) };
 }
 
 static void unfold_one(const struct kern_call *call, const uint32_t *at)
@@ -74,15 +67,7 @@ static void fold_one(const struct kern_call *call, const uint32_t *at)
 
 void kern_fold_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
-    const struct kern_view *y = &call->op->tensors[1];
-    for (uint64_t i = begin; i < end; i++) {
-        uint32_t at[KERN_RANK_MAX];
-        kern_unflatten(i, y->rank, y->sizes, at);
-        if (call->op->u.fold.unfold)
-            unfold_one(call, at);
-        else
-            fold_one(call, at);
-    }
+    kern_each_element(call, 1, begin, end, call->op->u.fold.unfold ? unfold_one : fold_one);
 }
 
 bool kern_unfold_any_accepts(const struct kern_op *op)

@@ -2,7 +2,7 @@
 /* FOLD: every row of the image gathers the pieces of column rows that belong to it; once per instruction set. */
 #include "kernels/core/isa.h"
 #include "kernels/resample/fold.h"
-#include "kernels/resample/scatter_add_body.h"
+#include "kernels/resample/scatter_add.h"
 
 struct fold_fast {
     const struct kern_call *call;

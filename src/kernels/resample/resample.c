@@ -4,6 +4,8 @@
  * nearest: element ceil(x) (INCREASING) or floor(x) (DECREASING); linear: a blend of floor(x) and floor(x) + 1.
  * Positions outside repeat the edge. Coordinates are computed in FLOAT32: scales are quotients rounded to FLOAT32, and
  * the division's rounding brings o / (out / in) back to the whole numbers where ceil and floor would otherwise slip. */
+#include "kernels/core/number.h"
+#include "kernels/move/move.h"
 #include "kernels/resample/resample.h"
 
 #include <math.h>
@@ -201,14 +203,13 @@ void kern_resample_any_ref_plan(const struct kern_op *op, const void *state, uin
 static void nearest_row(const struct kern_call *call, const uint32_t *at)
 {
     const struct kern_view *x = &call->op->tensors[0], *y = &call->op->tensors[1];
-    uint32_t last = y->rank - 1, bytes = kern_type_bytes(y->type);
+    uint32_t last = y->rank - 1;
     int64_t from = 0, to = dense_offset(y, at, last);
     for (uint32_t d = 0; d < last; d++)
         from += resample_tap(call->op, d, at[d]).i0 * x->strides[d];
     for (uint32_t i = 0; i < y->sizes[last]; i++) {
         int64_t source = from + resample_tap(call->op, last, i).i0 * x->strides[last];
-        memcpy((char *)call->data[1] + (to + i * y->strides[last]) * bytes,
-               (const char *)call->data[0] + source * bytes, bytes);
+        kern_copy_element(y->type, call->data[1], to + i * y->strides[last], call->data[0], source);
     }
 }
 
@@ -324,4 +325,83 @@ void kern_resample_table_f32_plan(const struct kern_op *op, const void *state, u
     for (uint32_t d = 0; d < op->tensors[1].rank; d++)
         out->worker_scratch_bytes += resample_table_bytes(op, d);
     out->worker_scratch_bytes += (2ull * plan.in + plan.out) * sizeof(float);
+}
+
+/* ---- nearest by whole factors: each element is repeated, a move from a view that stands still meanwhile ---- */
+
+enum { MAX_CHECKED = 65536 };
+
+/* Does dimension d repeat each element as often? Floating-point coordinates decide, so all are looked at. */
+static bool repeats(const struct kern_op *op, uint32_t d)
+{
+    const uint32_t in = op->tensors[0].sizes[d], out = op->tensors[1].sizes[d];
+    if (out % in || out > MAX_CHECKED)
+        return false;
+    for (uint32_t o = 0; o < out; o++) {
+        const struct resample_tap tap = resample_tap(op, d, o);
+        if (tap.i0 != o / (out / in) || tap.w != 0)
+            return false;
+    }
+    return true;
+}
+
+static void add_dimension(struct kern_op *move, uint32_t size, int64_t in_stride, int64_t out_stride)
+{
+    for (uint32_t t = 0; t < 2; t++) {
+        struct kern_view *view = &move->tensors[t];
+        view->sizes[view->rank] = size;
+        view->strides[view->rank++] = t ? out_stride : in_stride;
+    }
+}
+
+/* false: the views would take too many dimensions */
+static bool move_init(struct kern_op *move, const struct kern_op *op)
+{
+    *move = (struct kern_op){ .kind = KERN_MOVE, .input_count = 1, .output_count = 1 };
+    move->tensors[0].type = op->tensors[0].type;
+    move->tensors[1].type = op->tensors[1].type;
+    for (uint32_t d = 0; d < op->tensors[0].rank; d++) {
+        const struct kern_view *x = &op->tensors[0], *y = &op->tensors[1];
+        const uint32_t times = y->sizes[d] / x->sizes[d];
+        if (move->tensors[0].rank + (times > 1 ? 2 : 1) > KERN_RANK_MAX)
+            return false;
+        add_dimension(move, x->sizes[d], x->strides[d], y->strides[d] * times);
+        if (times > 1)
+            add_dimension(move, times, 0, y->strides[d]);
+    }
+    return true;
+}
+
+bool kern_resample_repeat_accepts(const struct kern_op *op)
+{
+    const struct kern_view *x = &op->tensors[0], *y = &op->tensors[1];
+    struct kern_op move;
+    if (op->epilogue || resample_uses_table(op) || x->rank != y->rank || x->type != y->type ||
+        !kern_type_bytes(x->type) || op->u.resample.mode != DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR)
+        return false;
+    for (uint32_t d = 0; d < x->rank; d++)
+        if (!repeats(op, d))
+            return false;
+    return move_init(&move, op);
+}
+
+void kern_resample_repeat_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+{
+    struct kern_op move;
+    move_init(&move, op);
+    if (kern_move_interleave_accepts(&move))
+        kern_move_interleave_plan(&move, state, threads, out);
+    else
+        kern_move_any_plan(&move, state, threads, out);
+}
+
+void resample_repeat_run(const struct kern_call *call, const struct move_isa *isa, uint64_t begin, uint64_t end)
+{
+    struct kern_op move;
+    const struct kern_call inner = { .op = &move, .data = call->data };
+    move_init(&move, call->op);
+    if (kern_move_interleave_accepts(&move))
+        move_interleave_run(&inner, isa, begin, end);
+    else
+        kern_move_any_run(&inner, begin, end);
 }

@@ -35,12 +35,27 @@ DENSE_INLINE bool resample_keeps(const struct resample_plan *plan)
 
 void resample_plan_init(const struct kern_op *op, struct resample_plan *out);
 
+/* Rows: line += weight * row; line = a * (1 - w) + b * w. */
+static inline void resample_add(float *restrict line, const float *restrict row, float weight, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        line[i] += weight * row[i];
+}
+
+static inline void resample_mix(float *restrict line, const float *restrict a, const float *restrict b, float w,
+                                uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        line[i] = a[i] * (1 - w) + b[i] * w;
+}
+
 /* Repeats by whole factors. */
 struct move_isa;
 void resample_repeat_run(const struct kern_call *call, const struct move_isa *isa, uint64_t begin, uint64_t end);
 
-/* ---- outputs that take any number of inputs: antialiased, and the gradient of every kind ----
- * Along each dimension an output coordinate takes a run of neighbouring inputs, each with a weight. */
+/* ---- outputs that take any number of inputs: antialiased, and the gradient of every kind ---- */
+
+/* Along each dimension an output coordinate takes a run of neighbouring inputs, each with a weight. */
 
 struct resample_list {
     uint32_t first, count; /* inputs */

@@ -66,12 +66,6 @@ static void resample_init(struct resample *r, const struct kern_call *call)
     memset(r->known, 0xff, sizeof(r->known));
 }
 
-static void resample_add(float *restrict line, const float *restrict row, float weight, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++)
-        line[i] += weight * row[i];
-}
-
 static void resample_set(float *restrict line, const float *restrict row, float weight, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
@@ -110,14 +104,6 @@ static void resample_blend_pairs(const float *restrict a, const float *restrict 
         out[2 * i] = a[i] * (1 - wa) + a[i + 1] * wa;
         out[2 * i + 1] = b[i] * (1 - wb) + b[i + 1] * wb;
     }
-}
-
-static void resample_mix(float *restrict line, const float *restrict a, const float *restrict b, float w,
-                         uint32_t count)
-{
-    const float rest = 1 - w;
-    for (uint32_t i = 0; i < count; i++)
-        line[i] = rest * a[i] + w * b[i];
 }
 
 /* out = `line` resampled along itself */

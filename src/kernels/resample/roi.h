@@ -61,8 +61,9 @@ double roi_axis_share(const struct roi_axis *axis, uint64_t first, uint64_t last
 uint64_t roi_grad_planes(const struct kern_op *op, uint32_t block);
 uint64_t roi_grad_units(const struct kern_op *op, uint32_t block);
 
-/* ---- the fast rows ----
- * A sample's weight is a product of one for its row and one for its column, so averages are separable: the rows of a
+/* ---- the fast rows ---- */
+
+/* A sample's weight is a product of one for its row and one for its column, so averages are separable: the rows of a
  * cell are blended into one line, and the columns of the line into the outputs. What a region needs along each axis is
  * worked out once for a block of channels. Small regions make short lines, so that several channels share a line,
  * brought side by side where they do not lie so. */

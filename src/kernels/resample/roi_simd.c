@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The fast rows of roi.h. */
 #include "kernels/core/isa.h"
+#include "kernels/resample/resample.h"
 #include "kernels/resample/roi.h"
 
 #include <math.h>
@@ -55,19 +56,6 @@ static void roi_fill(float *out, float value, uint32_t count)
         out[i] = value;
 }
 
-static void roi_add_row(float *restrict line, const float *restrict row, float weight, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++)
-        line[i] += weight * row[i];
-}
-
-static void roi_blend_row(float *restrict line, const float *restrict a, const float *restrict b, float w,
-                          uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++)
-        line[i] = a[i] * (1 - w) + b[i] * w;
-}
-
 static void roi_max_row(float *restrict line, const float *restrict row, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
@@ -116,7 +104,7 @@ static void roi_average_row(struct roi_work *w, uint32_t oy)
     uint32_t count = w->pixels * w->group, group = w->group;
     roi_fill(w->line, 0, count);
     for (uint32_t t = w->ly.begin[oy]; t < w->ly.begin[oy + 1]; t++)
-        roi_add_row(w->line, roi_row(w, w->ly.i0[t], w->row0), w->ly.w[t], count);
+        resample_add(w->line, roi_row(w, w->ly.i0[t], w->row0), w->ly.w[t], count);
     for (uint32_t ox = 0; ox < w->t.pooled->sizes[3]; ox++) {
         float share = w->lx.share[ox] * w->ly.share[oy], *out = w->out + (uint64_t)ox * group;
         float sum = share < 1 ? w->t.roi->outside * (1 - share) : 0;
@@ -125,7 +113,7 @@ static void roi_average_row(struct roi_work *w, uint32_t oy)
         for (uint32_t t = w->lx.begin[ox]; share > 0 && t < w->lx.begin[ox + 1]; t++) {
             const float *from = w->line + (uint64_t)(w->lx.i0[t] - w->lx.low) * group;
             if (group > 1)
-                roi_add_row(out, from, w->lx.w[t], group);
+                resample_add(out, from, w->lx.w[t], group);
             else
                 sum += w->lx.w[t] * *from;
         }
@@ -160,7 +148,7 @@ static void roi_max_line(struct roi_work *w, const float *line)
             const float *b = line + (uint64_t)(list->i1[t] - list->low) * group;
             const float *from = a;
             if (group > 1 && list->w[t] != 0)
-                roi_blend_row(w->row1, a, b, list->w[t], group);
+                resample_mix(w->row1, a, b, list->w[t], group);
             if (group == 1)
                 from = w->samples + t;
             else if (list->w[t] != 0)
@@ -193,7 +181,7 @@ static void roi_max_output(struct roi_work *w, uint32_t oy)
             continue;
         }
         if (w->ly.w[s] != 0) {
-            roi_blend_row(w->line, row, roi_row(w, w->ly.i1[s], w->row1), w->ly.w[s], count);
+            resample_mix(w->line, row, roi_row(w, w->ly.i1[s], w->row1), w->ly.w[s], count);
             row = w->line;
         }
         roi_max_line(w, row);
@@ -249,8 +237,8 @@ static void roi_run(const struct kern_call *call, uint64_t begin, uint64_t end)
     }
 }
 
-/* ---- the gradients of averages, the other way through the lists: outputs are added to a line, the line over the rows
- * of the image ---- */
+/* ---- the gradients of averages: through the lists, outputs are added to a line, the line over the image's rows ----
+ */
 
 /* The lists of a region; false when no sample of it is inside an image. */
 static bool roi_grad_region(struct roi_work *w, uint32_t r, bool moves, uint32_t *out_image)
@@ -279,7 +267,7 @@ static void roi_grad_scatter_add(struct roi_work *w, uint32_t r, uint32_t c, flo
             for (uint32_t t = w->lx.begin[ox]; t < w->lx.begin[ox + 1]; t++)
                 w->line[w->lx.i0[t] - w->lx.low] += w->lx.w[t] * w->out[ox];
         for (uint32_t t = w->ly.begin[oy]; t < w->ly.begin[oy + 1]; t++)
-            roi_add_row(plane + (uint64_t)w->ly.i0[t] * width + w->lx.low, w->line, w->ly.w[t], w->pixels);
+            resample_add(plane + (uint64_t)w->ly.i0[t] * width + w->lx.low, w->line, w->ly.w[t], w->pixels);
     }
 }
 
@@ -315,9 +303,9 @@ static void roi_grad_corners(struct roi_work *w, uint32_t n, uint32_t r, uint32_
     roi_fill(w->row2, 0, w->pixels);
     for (uint32_t t = w->ly.begin[oy]; t < w->ly.begin[oy + 1]; t++) {
         const float *row = roi_row_single(w, at + w->ly.i0[t] * x->strides[2], w->row0);
-        roi_add_row(w->line, row, w->ly.w[t], w->pixels);
-        roi_add_row(w->row1, row, w->ly.d0[t], w->pixels);
-        roi_add_row(w->row2, row, w->ly.d1[t], w->pixels);
+        resample_add(w->line, row, w->ly.w[t], w->pixels);
+        resample_add(w->row1, row, w->ly.d0[t], w->pixels);
+        resample_add(w->row2, row, w->ly.d1[t], w->pixels);
     }
     roi_grad_load(w, r, c, oy);
     for (uint32_t ox = 0; ox < w->t.pooled->sizes[3]; ox++) {

@@ -2,7 +2,6 @@
 /* Running sums of many lines: line by line in blocks where a line lies dense, else side by side for a tile of lines.
  * The reference: one element after the other. */
 #include "kernels/core/dense.h"
-#include "kernels/core/stream.h"
 #include "kernels/sort/scan.h"
 
 /* Sums, and the elements on their way. One number more lies before the sums: exclusive ones begin with it. */
@@ -142,11 +141,11 @@ static void scan_line(const struct scan_run *run, uint64_t line)
         count = BASE_MIN(length - at, KERN_SCAN_BLOCK);
         load(run, 0, from + at * x->strides[scan->axis], x->strides[scan->axis], count, sums);
         if (scan->total) {
-            run->isa->fold(run->number, scan->product, sums, count, &carry);
+            run->isa->fold[run->number][scan->product](sums, count, &carry);
             continue;
         }
         memcpy(sums - bytes, &carry, bytes);
-        run->isa->row(run->number, scan->product, sums, count, &carry);
+        run->isa->row[run->number][scan->product](sums, count, &carry);
         store(run, to + at * y->strides[scan->axis], y->strides[scan->axis], count,
               scan->exclusive ? sums - bytes : sums);
     }
@@ -191,7 +190,7 @@ static void scan_tile(const struct scan_run *run, uint64_t line, uint32_t width)
         load(run, 0, from + i * x->strides[scan->axis], from_step, width, run->scratch->x);
         if (scan->exclusive && !scan->total)
             store(run, to + i * y->strides[scan->axis], to_step, width, sums);
-        run->isa->column(run->number, scan->product, sums, run->scratch->x, width);
+        run->isa->column[run->number][scan->product](sums, run->scratch->x, width);
         if (!scan->exclusive && !scan->total)
             store(run, to + i * y->strides[scan->axis], to_step, width, sums);
     }
@@ -231,15 +230,6 @@ void kern_scan_any_ref_plan(const struct kern_op *op, const void *state, uint32_
                                .grain = BASE_MAX(1, 8192 / length) };
 }
 
-static struct kern_number joined(struct kern_number sum, struct kern_number x, bool product)
-{
-    if (x.class == KERN_CLASS_FLOAT)
-        sum.f = product ? sum.f * x.f : sum.f + x.f;
-    else
-        sum.u = product ? sum.u * x.u : sum.u + x.u;
-    return sum;
-}
-
 static void ref_line(const struct kern_call *call, uint32_t *index)
 {
     const struct kern_op *op = call->op;
@@ -248,13 +238,13 @@ static void ref_line(const struct kern_call *call, uint32_t *index)
     void *out = call->data[op->input_count];
     struct kern_number sum = kern_from_double(scan->product);
     if (kern_type_class(x->type) != KERN_CLASS_FLOAT)
-        sum = (struct kern_number){ .class = kern_type_class(x->type), .u = scan->product };
+        sum = kern_from_integer(scan->product);
     if (scan->has_init)
         sum = kern_read(op->tensors[1].type, call->data[1], kern_offset(&op->tensors[1], index));
     int64_t from = kern_offset(x, index), to = kern_offset(y, index);
     for (uint32_t i = 0; i < x->sizes[scan->axis]; i++) {
-        struct kern_number next =
-            joined(sum, kern_read(x->type, call->data[0], from + i * x->strides[scan->axis]), scan->product);
+        const struct kern_number value = kern_read(x->type, call->data[0], from + i * x->strides[scan->axis]);
+        const struct kern_number next = (scan->product ? kern_number_product : kern_number_sum)(sum, value);
         if (!scan->total)
             kern_write(y->type, out, to + i * y->strides[scan->axis], scan->exclusive ? sum : next);
         sum = next;

@@ -13,32 +13,17 @@
 
 /* ---- dense lines: inside a vector by shifting and adding; the carry from vector to vector is FLOAT64 ---- */
 
-#define WIDE       (VEC / 2)
 #define SCAN_AHEAD 2048 /* bytes that are prefetched */
-typedef double wide __attribute__((vector_size(WIDE * sizeof(double))));
-typedef float narrow __attribute__((vector_size(WIDE * sizeof(float))));
+typedef double wide __attribute__((vector_size(VEC_WIDE * sizeof(double))));
+typedef float narrow __attribute__((vector_size(VEC_WIDE * sizeof(float))));
 
 /* Lanes move up by some, zeros move in; the last lane everywhere; two vectors one after the other. */
-#if VEC == 16
-#define WIDE_UP(v, by)                                                                                                 \
-    __builtin_shufflevector((wide){ 0 }, v, 8 - by, 9 - by, 10 - by, 11 - by, 12 - by, 13 - by, 14 - by, 15 - by)
-#define WIDE_LAST(v)      __builtin_shufflevector(v, v, 7, 7, 7, 7, 7, 7, 7, 7)
-#define NARROW_PAIR(a, b) __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
-#define VEC_UP(v, by)                                                                                                  \
-    __builtin_shufflevector(vec_set(0), v, 16 - by, 17 - by, 18 - by, 19 - by, 20 - by, 21 - by, 22 - by, 23 - by,     \
-                            24 - by, 25 - by, 26 - by, 27 - by, 28 - by, 29 - by, 30 - by, 31 - by)
-#elif VEC == 8
-#define WIDE_UP(v, by)    __builtin_shufflevector((wide){ 0 }, v, 4 - by, 5 - by, 6 - by, 7 - by)
-#define WIDE_LAST(v)      __builtin_shufflevector(v, v, 3, 3, 3, 3)
-#define NARROW_PAIR(a, b) __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7)
-#define VEC_UP(v, by)                                                                                                  \
-    __builtin_shufflevector(vec_set(0), v, 8 - by, 9 - by, 10 - by, 11 - by, 12 - by, 13 - by, 14 - by, 15 - by)
-#else
-#define WIDE_UP(v, by)    __builtin_shufflevector((wide){ 0 }, v, 2 - by, 3 - by)
-#define WIDE_LAST(v)      __builtin_shufflevector(v, v, 1, 1)
-#define NARROW_PAIR(a, b) __builtin_shufflevector(a, b, 0, 1, 2, 3)
-#define VEC_UP(v, by)     __builtin_shufflevector(vec_set(0), v, 4 - by, 5 - by, 6 - by, 7 - by)
-#endif
+#define LANES_LAST(k, x, N) ((N)-1)
+#define LANES_ALL(k, x, N)  (k)
+#define WIDE_UP(v, by)      __builtin_shufflevector((wide){ 0 }, v, LANES_OF(VEC_WIDE, LANES_UP, by))
+#define WIDE_LAST(v)        __builtin_shufflevector(v, v, LANES_OF(VEC_WIDE, LANES_LAST, 0))
+#define NARROW_PAIR(a, b)   __builtin_shufflevector(a, b, LANES_OF(VEC, LANES_ALL, 0))
+#define VEC_UP(v, by)       __builtin_shufflevector(vec_set(0), v, LANES_OF(VEC, LANES_UP, by))
 
 DENSE_INLINE wide scan_wide(const float *x)
 {
@@ -50,10 +35,10 @@ DENSE_INLINE wide scan_wide(const float *x)
     wide v = __builtin_convertvector(in, wide);
 #endif
     v += WIDE_UP(v, 1);
-    if (WIDE > 2)
-        v += WIDE_UP(v, 2 % WIDE);
-    if (WIDE > 4)
-        v += WIDE_UP(v, 4 % WIDE);
+    if (VEC_WIDE > 2)
+        v += WIDE_UP(v, 2 % VEC_WIDE);
+    if (VEC_WIDE > 4)
+        v += WIDE_UP(v, 4 % VEC_WIDE);
     return v;
 }
 
@@ -75,7 +60,7 @@ DENSE_INLINE uint32_t scan_line_f32(const float *x, float *y, bool exclusive, bo
     for (; i + VEC <= count; i += VEC) {
         __builtin_prefetch(x + i + SCAN_AHEAD / sizeof(*x));
         const narrow low = scan_half_vector(x + i, exclusive, &sum),
-                     high = scan_half_vector(x + i + WIDE, exclusive, &sum);
+                     high = scan_half_vector(x + i + VEC_WIDE, exclusive, &sum);
         const vec out = (vec)NARROW_PAIR(low, high);
         if (stream)
             vec_stream(y + i, out);
@@ -152,12 +137,13 @@ static bool tame(const double *part, bool product)
 
 /* All loops for a type and an operation with its neutral element. */
 #define SCAN_LOOPS(name, type, op, one)                                                                                \
-    static void row_##name(type *x, uint32_t count, type *carry)                                                       \
+    static void row_##name(void *elements, uint32_t count, void *carry)                                                \
     {                                                                                                                  \
+        type *x = elements;                                                                                            \
         const bool is_float = (type)0.5 != 0;                                                                          \
         const uint32_t length = count / SCAN_PARTS;                                                                    \
         uint32_t done = 0;                                                                                             \
-        type part[SCAN_PARTS], sum = *carry;                                                                           \
+        type part[SCAN_PARTS], sum = *(type *)carry;                                                                   \
         for (uint32_t p = 0; p < SCAN_PARTS; p++)                                                                      \
             part[p] = one;                                                                                             \
         for (uint32_t i = 0; i < length; i++)                                                                          \
@@ -177,13 +163,14 @@ static bool tame(const double *part, bool product)
         }                                                                                                              \
         for (; done < count; done++)                                                                                   \
             x[done] = sum = sum op x[done];                                                                            \
-        *carry = sum;                                                                                                  \
+        *(type *)carry = sum;                                                                                          \
     }                                                                                                                  \
-    static void fold_##name(const type *x, uint32_t count, type *carry)                                                \
+    static void fold_##name(const void *elements, uint32_t count, void *carry)                                         \
     {                                                                                                                  \
+        const type *x = elements;                                                                                      \
         /* A product's parts may overflow where it does not. */                                                        \
         const uint32_t whole = (type)0.5 != 0 && (one) ? 0 : count / SCAN_PARTS * SCAN_PARTS;                          \
-        type part[SCAN_PARTS], sum = *carry;                                                                           \
+        type part[SCAN_PARTS], sum = *(type *)carry;                                                                   \
         for (uint32_t p = 0; p < SCAN_PARTS; p++)                                                                      \
             part[p] = one;                                                                                             \
         for (uint32_t i = 0; i < whole; i += SCAN_PARTS)                                                               \
@@ -193,10 +180,12 @@ static bool tame(const double *part, bool product)
             sum = sum op part[p];                                                                                      \
         for (uint32_t i = whole; i < count; i++)                                                                       \
             sum = sum op x[i];                                                                                         \
-        *carry = sum;                                                                                                  \
+        *(type *)carry = sum;                                                                                          \
     }                                                                                                                  \
-    static void column_##name(type *sum, const type *x, uint32_t count)                                                \
+    static void column_##name(void *sums, const void *elements, uint32_t count)                                        \
     {                                                                                                                  \
+        const type *x = elements;                                                                                      \
+        type *sum = sums;                                                                                              \
         for (uint32_t i = 0; i < count; i++)                                                                           \
             sum[i] = sum[i] op x[i];                                                                                   \
     }
@@ -207,30 +196,14 @@ SCAN_LOOPS(product_f64, double, *, 1)
 SCAN_LOOPS(product_u32, uint32_t, *, 1)
 SCAN_LOOPS(product_u64, uint64_t, *, 1)
 
-#define SCAN_BY_NUMBER(loop, ...)                                                                                      \
-    if (number == KERN_SCAN_F64)                                                                                       \
-        product ? loop##_product_f64(__VA_ARGS__) : loop##_sum_f64(__VA_ARGS__);                                       \
-    else if (number == KERN_SCAN_U32)                                                                                  \
-        product ? loop##_product_u32(__VA_ARGS__) : loop##_sum_u32(__VA_ARGS__);                                       \
-    else                                                                                                               \
-        product ? loop##_product_u64(__VA_ARGS__) : loop##_sum_u64(__VA_ARGS__);
-
-static void scan_row(enum kern_scan_number number, bool product, void *x, uint32_t count, void *carry)
-{
-    SCAN_BY_NUMBER(row, x, count, carry)
-}
-
-static void scan_fold(enum kern_scan_number number, bool product, const void *x, uint32_t count, void *carry)
-{
-    SCAN_BY_NUMBER(fold, x, count, carry)
-}
-
-static void scan_column(enum kern_scan_number number, bool product, void *sum, const void *x, uint32_t count)
-{
-    SCAN_BY_NUMBER(column, sum, x, count)
-}
-
-static const struct kern_scan_isa scan_isa = { &KERN_ISA_TABLE(kern_map_isa_), scan_row, scan_line, scan_fold,
-                                               scan_column };
+static const struct kern_scan_isa scan_isa = {
+    &KERN_ISA_TABLE(kern_map_isa_),
+    { { row_sum_f64, row_product_f64 }, { row_sum_u32, row_product_u32 }, { row_sum_u64, row_product_u64 } },
+    { { fold_sum_f64, fold_product_f64 }, { fold_sum_u32, fold_product_u32 }, { fold_sum_u64, fold_product_u64 } },
+    { { column_sum_f64, column_product_f64 },
+      { column_sum_u32, column_product_u32 },
+      { column_sum_u64, column_product_u64 } },
+    scan_line,
+};
 
 KERN_ISA_RUN_WITH(scan_any, kern_scan_run(call, &scan_isa, begin, end))

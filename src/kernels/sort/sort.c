@@ -15,18 +15,13 @@ static bool is_position(DML_TENSOR_DATA_TYPE type)
     return type == DML_TENSOR_DATA_TYPE_UINT32 || type == DML_TENSOR_DATA_TYPE_UINT64;
 }
 
-bool kern_sort_any_ref_accepts(const struct kern_op *op)
+bool kern_sort_any_accepts(const struct kern_op *op)
 {
     const struct kern_view *x = &op->tensors[0], *values = &op->tensors[1], *positions = &op->tensors[2];
     uint32_t axis = op->u.sort.axis;
     return !op->epilogue && axis < x->rank && values->rank == x->rank && positions->rank == x->rank &&
            values->type == x->type && kern_type_bytes(x->type) && is_position(positions->type) &&
            values->sizes[axis] <= x->sizes[axis] && positions->sizes[axis] == values->sizes[axis];
-}
-
-bool kern_sort_any_accepts(const struct kern_op *op)
-{
-    return kern_sort_any_ref_accepts(op);
 }
 
 static uint64_t line_bytes(const struct kern_op *op)
@@ -104,11 +99,7 @@ void kern_sort_any_ref_plan(const struct kern_op *op, const void *state, uint32_
 
 static bool less(struct kern_number a, struct kern_number b)
 {
-    if (a.class == KERN_CLASS_SIGNED)
-        return a.i < b.i;
-    if (a.class == KERN_CLASS_UNSIGNED)
-        return a.u < b.u;
-    return b.f != b.f ? a.f == a.f : a.f < b.f;
+    return a.class == KERN_CLASS_FLOAT && b.f != b.f ? a.f == a.f : kern_number_less(a, b);
 }
 
 struct line {
@@ -167,10 +158,8 @@ void kern_sort_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_
             int64_t value = kern_offset(values, index) + k * values->strides[sort->axis];
             int64_t position = kern_offset(positions, index) + k * positions->strides[sort->axis];
             /* The element's own bits: NaNs and -0 stay what they are. */
-            memcpy((void *)kern_at(call->data[1], x->type, value), kern_at(line.data, x->type, order[k] * line.stride),
-                   kern_type_bytes(x->type));
-            kern_write(positions->type, call->data[2], position,
-                       (struct kern_number){ .class = KERN_CLASS_UNSIGNED, .u = order[k] });
+            kern_copy_element(x->type, call->data[1], value, line.data, order[k] * line.stride);
+            kern_write(positions->type, call->data[2], position, kern_from_integer(order[k]));
         }
     }
 }

@@ -21,10 +21,10 @@ struct kern_sort_code {
 
 /* Loops of one instruction set. Keys are uint64_t for 64-bit types, else uint32_t. */
 struct kern_sort_isa {
-    /* Dense elements to keys. */
-    void (*encode)(const struct kern_sort_code *code, const void *elements, uint32_t count, void *keys);
+    /* By bytes of an element: dense elements to keys. */
+    void (*encode[9])(const struct kern_sort_code *code, const void *elements, uint32_t count, void *keys);
     /* Back; NaNs and -0 come back in one form. Both arrays have room for 8 bytes per element. */
-    void (*decode)(const struct kern_sort_code *code, const void *keys, uint32_t count, void *elements);
+    void (*decode[9])(const struct kern_sort_code *code, const void *keys, uint32_t count, void *elements);
     /* Is any key at most `bound`? */
     bool (*any_within)(const struct kern_sort_code *code, const void *keys, uint32_t count, uint64_t bound);
 };

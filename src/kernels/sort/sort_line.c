@@ -117,7 +117,7 @@ static void load_keys(struct sorter *sorter, uint32_t at, uint32_t step, uint32_
         kern_copy_row(bytes, sorter->raw, 1, from, line->x_stride * step, count);
         from = sorter->raw;
     }
-    line->isa->encode(line->code, from, count, sorter->keys);
+    line->isa->encode[bytes](line->code, from, count, sorter->keys);
 }
 
 /* Makes items of `count` elements, `step` apart; their positions are counted. */
@@ -264,7 +264,7 @@ static void store_values(struct sorter *sorter, uint32_t at, uint32_t count)
     sort_key zero = (sort_key)(code->sign ^ code->flip), nan = (sort_key)(code->mask ^ code->flip);
     for (uint32_t i = 0; i < count; i++)
         sorter->keys[i] = item_key(sorter->items[at + i]);
-    line->isa->decode(code, sorter->keys, count, raw);
+    line->isa->decode[code->bytes](code, sorter->keys, count, raw);
     for (uint32_t i = 0; i < count && code->is_float; i++) {
         int64_t position = (uint32_t)sorter->items[at + i];
         if (sorter->keys[i] == zero || sorter->keys[i] == nan)

@@ -8,10 +8,12 @@
 
 /* Floats order like sign-magnitude numbers; NaNs get the greatest key, both zeros the same. */
 #define SORT_TYPE(bits, key)                                                                                           \
-    static void encode_##bits(const struct kern_sort_code *code, const uint##bits##_t *x, uint32_t count, key *keys)   \
+    static void encode_##bits(const struct kern_sort_code *code, const void *elements, uint32_t count, void *into)     \
     {                                                                                                                  \
         const key sign = (key)code->sign, mask = (key)code->mask, infinity = (key)code->infinity;                      \
         const key flip = (key)code->flip;                                                                              \
+        const uint##bits##_t *x = elements;                                                                            \
+        key *keys = into;                                                                                              \
         for (uint32_t i = 0; i < count && code->is_float; i++) {                                                       \
             const key b = x[i], size = b & (sign - 1);                                                                 \
             key ordered = b & sign ? ~b & mask : b | sign;                                                             \
@@ -22,9 +24,11 @@
         for (uint32_t i = 0; i < count && !code->is_float; i++)                                                        \
             keys[i] = x[i] ^ flip;                                                                                     \
     }                                                                                                                  \
-    static void decode_##bits(const struct kern_sort_code *code, const key *keys, uint32_t count, uint##bits##_t *x)   \
+    static void decode_##bits(const struct kern_sort_code *code, const void *from, uint32_t count, void *elements)     \
     {                                                                                                                  \
         const key sign = (key)code->sign, mask = (key)code->mask, flip = (key)code->flip;                              \
+        const key *keys = from;                                                                                        \
+        uint##bits##_t *x = elements;                                                                                  \
         for (uint32_t i = 0; i < count && code->is_float; i++) {                                                       \
             const uint##bits##_t b = (uint##bits##_t)(keys[i] ^ flip);                                                 \
             x[i] = (uint##bits##_t)(b & sign ? b ^ sign : ~b & mask);                                                  \
@@ -36,30 +40,6 @@ SORT_TYPE(8, uint32_t)
 SORT_TYPE(16, uint32_t)
 SORT_TYPE(32, uint32_t)
 SORT_TYPE(64, uint64_t)
-
-static void sort_encode(const struct kern_sort_code *code, const void *elements, uint32_t count, void *keys)
-{
-    if (code->bytes == 8)
-        encode_64(code, elements, count, keys);
-    else if (code->bytes == 4)
-        encode_32(code, elements, count, keys);
-    else if (code->bytes == 2)
-        encode_16(code, elements, count, keys);
-    else
-        encode_8(code, elements, count, keys);
-}
-
-static void sort_decode(const struct kern_sort_code *code, const void *keys, uint32_t count, void *elements)
-{
-    if (code->bytes == 8)
-        decode_64(code, keys, count, elements);
-    else if (code->bytes == 4)
-        decode_32(code, keys, count, elements);
-    else if (code->bytes == 2)
-        decode_16(code, keys, count, elements);
-    else
-        decode_8(code, keys, count, elements);
-}
 
 static bool sort_any_within(const struct kern_sort_code *code, const void *keys, uint32_t count, uint64_t bound)
 {
@@ -74,6 +54,10 @@ static bool sort_any_within(const struct kern_sort_code *code, const void *keys,
     return found;
 }
 
-static const struct kern_sort_isa sort_isa = { sort_encode, sort_decode, sort_any_within };
+static const struct kern_sort_isa sort_isa = {
+    .encode = { [1] = encode_8, [2] = encode_16, [4] = encode_32, [8] = encode_64 },
+    .decode = { [1] = decode_8, [2] = decode_16, [4] = decode_32, [8] = decode_64 },
+    .any_within = sort_any_within,
+};
 
 KERN_ISA_RUN_WITH(sort_any, kern_sort_run(call, &sort_isa, begin, end))

@@ -11,24 +11,6 @@
 
 #define FMATH static inline __attribute__((always_inline))
 
-FMATH float fmath_bits(uint32_t bits)
-{
-    union {
-        uint32_t u;
-        float f;
-    } both = { .u = bits };
-    return both.f;
-}
-
-FMATH uint32_t fmath_to_bits(float value)
-{
-    union {
-        float f;
-        uint32_t u;
-    } both = { .f = value };
-    return both.u;
-}
-
 /* a * b + c, rounded once (or as if). */
 FMATH float fmath_muladd(float a, float b, float c)
 {
@@ -61,24 +43,9 @@ FMATH float fmath_series(float x, const float *factors, uint32_t count)
 #define FMATH_SERIES(x, ...)                                                                                           \
     fmath_series(x, (const float[]){ __VA_ARGS__ }, sizeof((const float[]){ __VA_ARGS__ }) / sizeof(float))
 
-/* What a * a loses when it is rounded. */
-FMATH float fmath_square_rest(float a, float square)
-{
-#ifdef __FMA__
-    return __builtin_fmaf(a, a, -square);
-#else
-    return (float)((double)a * a - square);
-#endif
-}
-
-FMATH float fmath_copysign(float size, float sign)
-{
-    return fmath_bits((fmath_to_bits(size) & 0x7fffffffu) | (fmath_to_bits(sign) & 0x80000000u));
-}
-
 FMATH float fmath_abs(float a)
 {
-    return fmath_bits(fmath_to_bits(a) & 0x7fffffffu);
+    return __builtin_fabsf(a);
 }
 
 /* Is a * b + c rounded once, and costs nothing? */
@@ -102,7 +69,7 @@ FMATH uint32_t fmath_exp_parts(float x, float *out_rest)
     float r = fmath_fma(n, 2.12194440e-4f, fmath_fma(n, -0.693359375f, x));
     float p = FMATH_SERIES(r, 0.00139506007f, 0.00836895368f, 0.0416662042f, 0.166665183f, 0.50000001f);
     *out_rest = fmath_fma(r * r, p, r);
-    return fmath_to_bits(shifted) - 0x4b400000u;
+    return base_float_to_bits(shifted) - 0x4b400000u;
 }
 
 /* factor * e^x, where e^x alone may be a subnormal number or too great. */
@@ -113,7 +80,8 @@ FMATH float fmath_exp_times(float x, float factor)
     uint32_t k = fmath_exp_parts(in_range, &rest);
     uint32_t half = (uint32_t)((int32_t)k >> 1);
     /* Two steps, since 2^k may lie outside the normal numbers. */
-    return fmath_fma(factor, rest, factor) * fmath_bits((half + 127u) << 23) * fmath_bits((k - half + 127u) << 23);
+    return fmath_fma(factor, rest, factor) * base_bits_to_float((half + 127u) << 23) *
+           base_bits_to_float((k - half + 127u) << 23);
 }
 
 FMATH float fmath_exp(float x)
@@ -126,7 +94,7 @@ FMATH float fmath_exp_near_times(float x, float factor)
 {
     float rest;
     uint32_t k = fmath_exp_parts(x, &rest);
-    return fmath_bits(fmath_to_bits(fmath_fma(factor, rest, factor)) + (k << 23));
+    return base_bits_to_float(base_float_to_bits(fmath_fma(factor, rest, factor)) + (k << 23));
 }
 
 FMATH float fmath_exp_near(float x)
@@ -139,7 +107,7 @@ FMATH float fmath_expm1(float x)
 {
     float rest, in_range = x < -30.0f ? -30.0f : x;
     in_range = in_range > 80.0f ? 80.0f : in_range;
-    float scale = fmath_bits((fmath_exp_parts(in_range, &rest) + 127u) << 23);
+    float scale = base_bits_to_float((fmath_exp_parts(in_range, &rest) + 127u) << 23);
     float result = fmath_fma(scale, rest, scale - 1.0f);
     return x == 0.0f ? x : result;
 }
@@ -147,9 +115,9 @@ FMATH float fmath_expm1(float x)
 FMATH float fmath_log(float x)
 {
     bool small = x < 1.17549435e-38f;
-    uint32_t bits = fmath_to_bits(small ? x * 8388608.0f : x);
+    uint32_t bits = base_float_to_bits(small ? x * 8388608.0f : x);
     int32_t k = (int32_t)(bits - 0x3f3504f3u) >> 23; /* so that the rest lies in [sqrt 1/2, sqrt 2) */
-    float f = fmath_bits(bits - ((uint32_t)k << 23)) - 1.0f;
+    float f = base_bits_to_float(bits - ((uint32_t)k << 23)) - 1.0f;
     float n = (float)k - (small ? 23.0f : 0.0f);
     float p = FMATH_SERIES(f, 0.0674660179f, -0.116756387f, 0.11888173f, -0.124055919f, 0.142195512f, -0.166679956f,
                            0.200021187f, -0.250000096f, 0.333333126f);
@@ -197,7 +165,7 @@ FMATH float fmath_swish(float x, float y)
 FMATH float fmath_swish_near(float x, float y)
 {
     float rest;
-    float scale = fmath_bits((fmath_exp_parts(-fmath_abs(y), &rest) + 127u) << 23);
+    float scale = base_bits_to_float((fmath_exp_parts(-fmath_abs(y), &rest) + 127u) << 23);
     float top = y < 0.0f ? fmath_fma(x, rest, x) * scale : x;
     return top / (1.0f + fmath_fma(scale, rest, scale));
 }
@@ -206,7 +174,7 @@ FMATH float fmath_tanh(float x)
 {
     float a = 2.0f * fmath_abs(x);
     float e = fmath_expm1(a > 20.0f ? 20.0f : a);
-    return fmath_copysign(e / (e + 2.0f), x);
+    return __builtin_copysignf(e / (e + 2.0f), x);
 }
 
 /* e^(x^2) * erfc(x), with t = (x - 2.5) / (x + 2.5) and 0 <= x <= 10.6 */
@@ -224,7 +192,7 @@ FMATH float fmath_erf(float x)
                            -0.376126258f, 1.12837917f);
     float b = a > 6.0f ? 6.0f : a;
     float tail = 1.0f - fmath_exp_near(-b * b) * fmath_erfcx((b - 2.5f) / (b + 2.5f));
-    return a < 1.0f ? x * p : fmath_copysign(tail, x);
+    return a < 1.0f ? x * p : __builtin_copysignf(tail, x);
 }
 
 /* x / 2 * erfc(-x / sqrt 2): in terms of x itself, since rounding x / sqrt 2 would spoil the far tail. */
@@ -233,7 +201,7 @@ FMATH float fmath_gelu(float x)
     float a = fmath_abs(x);
     a = a > 14.9f ? 14.9f : a;
     float square = a * a;
-    float rest = 0.5f * fmath_square_rest(a, square);
+    float rest = 0.5f * fmath_muladd(a, a, -square);
     float factor = 0.5f * fmath_erfcx((a - 3.53553391f) / (a + 3.53553391f));
     factor = fmath_fma(-factor, rest, factor);
     float tail = fmath_exp_times(-0.5f * square, x < 0.0f ? x * factor : factor);
@@ -244,7 +212,7 @@ FMATH float fmath_gelu(float x)
 FMATH float fmath_gelu_near(float x)
 {
     float a = fmath_abs(x), square = a * a;
-    float rest = 0.5f * fmath_square_rest(a, square);
+    float rest = 0.5f * fmath_muladd(a, a, -square);
     float factor = a * fmath_erfcx((a - 3.53553391f) / (a + 3.53553391f));
     factor = fmath_fma(-factor, rest, factor);
     float tail = fmath_exp_near_times(-0.5f * square, factor);
@@ -262,9 +230,9 @@ FMATH float fmath_turned(float x, uint32_t quarters)
     float z = r * r;
     float s = fmath_fma(fmath_fma(-0.00019517247f, z, 0.008332178f), z, -0.166666552f);
     float c = fmath_fma(fmath_fma(2.443839e-05f, z, -0.00138873665f), z, 0.0416666456f);
-    uint32_t turn = fmath_to_bits(shifted) + quarters;
+    uint32_t turn = base_float_to_bits(shifted) + quarters;
     float sine = fmath_fma(r * z, s, r), cosine = fmath_fma(z * z, c, fmath_fma(z, -0.5f, 1.0f));
-    return fmath_bits(fmath_to_bits(turn & 1 ? cosine : sine) ^ (turn & 2) << 30);
+    return base_bits_to_float(base_float_to_bits(turn & 1 ? cosine : sine) ^ (turn & 2) << 30);
 }
 
 FMATH float fmath_sin_near(float x)
@@ -280,9 +248,11 @@ FMATH float fmath_cos_near(float x)
 
 #endif
 
-/* ---- computed in double precision, for what polynomials of FLOAT32 do not give; loops of them become vectors all the
- * same. Each is right to about one unit in the last place of a float inside the domain that FMATH_IN_* states; outside,
- * callers use the C library's. Series are Taylor's, cut where the next term is below 2^-29 of the sum. ---- */
+/* ---- computed in double precision, for what polynomials of FLOAT32 do not give ---- */
+
+/* Loops of them become vectors all the same. Each is right to about one unit in the last place of a float inside the
+ * domain that FMATH_IN_* states; outside, callers use the C library's. Series are Taylor's, cut where the next term is
+ * below 2^-29 of the sum. */
 
 #define FMATH_IN_TURNS(v)    (__builtin_fabsf(v) <= 1048576.0f) /* sin, cos, tan */
 #define FMATH_IN_ONE(v)      (__builtin_fabsf(v) <= 1.0f)       /* asin, acos */

@@ -84,9 +84,9 @@ FMATH float half_turned(float x, uint32_t quarters)
     float z = r * r;
     float s = fmath_fma(0.00816427451f, z, -0.166634455f);
     float c = fmath_fma(fmath_fma(-0.00136519806f, z, 0.0416612588f), z, -0.5f);
-    uint32_t turn = fmath_to_bits(shifted) + quarters;
+    uint32_t turn = base_float_to_bits(shifted) + quarters;
     float sine = fmath_fma(r * z, s, r), cosine = fmath_fma(z, c, 1.0f);
-    return fmath_bits(fmath_to_bits(turn & 1 ? cosine : sine) ^ (turn & 2) << 30);
+    return base_bits_to_float(base_float_to_bits(turn & 1 ? cosine : sine) ^ (turn & 2) << 30);
 }
 
 #endif

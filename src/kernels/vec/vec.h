@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Vectors of FLOAT32 as wide as the instruction set that the including file is compiled for. What each instruction set
- * says its own way stands in vec_avx512.h, vec_avx2.h, vec_neon.h and vec_portable.h, the same functions in each. */
+ * says its own way stands in vec_x86.h, vec_neon.h and vec_plain.h, the same functions for each. */
 #ifndef KERNELS_VEC_H
 #define KERNELS_VEC_H
 
@@ -8,18 +8,22 @@
 
 #if defined(__AVX512F__)
 #include <immintrin.h>
-#define VEC 16
+#define VEC      16
+#define VEC_WIDE 8 /* of FLOAT64 */
 typedef __m512 vec;
 #elif defined(__AVX2__)
 #include <immintrin.h>
-#define VEC 8
+#define VEC      8
+#define VEC_WIDE 4
 typedef __m256 vec;
 #elif defined(__aarch64__)
 #include <arm_neon.h>
-#define VEC 4
+#define VEC      4
+#define VEC_WIDE 2
 typedef float32x4_t vec;
 #else
-#define VEC 4
+#define VEC      4
+#define VEC_WIDE 2
 typedef float vec __attribute__((vector_size(VEC * sizeof(float))));
 #endif
 typedef int32_t vec_int __attribute__((vector_size(VEC * sizeof(int32_t))));
@@ -47,14 +51,13 @@ DENSE_INLINE vec vec_abs(vec a)
     return (vec)((vec_bits)a & 0x7fffffffu);
 }
 
-#if defined(__AVX512F__)
-#include "kernels/vec/vec_avx512.h"
-#elif defined(__AVX2__)
-#include "kernels/vec/vec_avx2.h"
+#if defined(__AVX2__)
+#include "kernels/vec/vec_x86.h"
 #elif defined(__aarch64__)
 #include "kernels/vec/vec_neon.h"
-#else
-#include "kernels/vec/vec_portable.h"
+#endif
+#if !defined(__AVX2__)
+#include "kernels/vec/vec_plain.h"
 #endif
 
 /* a * 2^n for whole n from -252 to 0, rounded once where the result is a normal number */
@@ -210,21 +213,26 @@ DENSE_INLINE vec vec_exp_below(vec x, vec top, bool exact)
     return vec_scale_down(p, n);
 }
 
-#if VEC == 4
-#define VEC_INTERLEAVE(f) f, VEC + f, f + 1, VEC + f + 1
-#elif VEC == 8
-#define VEC_INTERLEAVE(f) f, VEC + f, f + 1, VEC + f + 1, f + 2, VEC + f + 2, f + 3, VEC + f + 3
-#else
-#define VEC_INTERLEAVE(f)                                                                                              \
-    f, VEC + f, f + 1, VEC + f + 1, f + 2, VEC + f + 2, f + 3, VEC + f + 3, f + 4, VEC + f + 4, f + 5, VEC + f + 5,    \
-        f + 6, VEC + f + 6, f + 7, VEC + f + 7
-#endif
+/* Lanes of a shuffle of two vectors of N elements: F(k, x, N) for each lane k. Constants, or the compiler would make no
+ * shuffle of it. */
+#define LANES_2(F, x, N) F(0, x, N), F(1, x, N)
+#define LANES_4(F, x, N) LANES_2(F, x, N), F(2, x, N), F(3, x, N)
+#define LANES_8(F, x, N) LANES_4(F, x, N), F(4, x, N), F(5, x, N), F(6, x, N), F(7, x, N)
+#define LANES_16(F, x, N)                                                                                              \
+    LANES_8(F, x, N), F(8, x, N), F(9, x, N), F(10, x, N), F(11, x, N), F(12, x, N), F(13, x, N), F(14, x, N),         \
+        F(15, x, N)
+#define LANES(N, F, x) LANES_##N(F, x, N)
+/* The same where N is a macro. */
+#define LANES_OF(N, F, x)           LANES(N, F, x)
+#define LANES_INTERLEAVED(k, x, N)  ((k) % 2 * (N) + (x) + (k) / 2) /* from lane x on: ax bx ax+1 bx+1 ... */
+#define LANES_EVERY_SECOND(k, x, N) (2 * (k) + (x))
+#define LANES_UP(k, x, N)           ((N) - (x) + (k)) /* the last x of the first vector, then the second one's */
 
 /* Lanes a0 b0 a1 b1 ... of the lower halves, or the upper ones. */
 DENSE_INLINE vec vec_interleave(vec a, vec b, bool upper)
 {
-    return upper ? __builtin_shufflevector(a, b, VEC_INTERLEAVE(VEC / 2))
-                 : __builtin_shufflevector(a, b, VEC_INTERLEAVE(0));
+    return upper ? __builtin_shufflevector(a, b, LANES_OF(VEC, LANES_INTERLEAVED, VEC / 2))
+                 : __builtin_shufflevector(a, b, LANES_OF(VEC, LANES_INTERLEAVED, 0));
 }
 
 /* A square of VEC vectors. */

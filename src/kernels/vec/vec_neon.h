@@ -73,6 +73,4 @@ DENSE_INLINE void vec_take_greater(vec x, vec_int here, vec *best, vec_int *plac
     *place = vbslq_s32(greater, here, *place);
 }
 
-#include "kernels/vec/vec_plain.h"
-
 #endif

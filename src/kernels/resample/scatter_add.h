@@ -1,10 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The work of scatter_add_plan.h; included once per instruction set. */
-#ifndef KERNELS_SCATTER_ADD_BODY_H
-#define KERNELS_SCATTER_ADD_BODY_H
+/* Adding runs of numbers into a row at a stride. The row is kept by phase: element q of phase r is the row's element
+ * q * stride + r, so that a run is added to one contiguous piece. Loops for the instruction set of the including file.
+ */
+#ifndef KERNELS_SCATTER_ADD_H
+#define KERNELS_SCATTER_ADD_H
 
 #include "kernels/vec/vec.h"
-#include "kernels/resample/scatter_add_plan.h"
+
+#define SCATTER_ADD_STEP 16 /* the longest vector */
+
+struct scatter_add {
+    int64_t width, stride, pitch;
+    float *phases, *line;
+};
+
+/* a / stride for a >= 0; most strides are 1 or 2, and dividing takes as long as a short run. */
+DENSE_INLINE int64_t scatter_add_div(int64_t a, int64_t stride)
+{
+    return stride == 1 ? a : stride == 2 ? a >> 1 : a / stride;
+}
+
+/* A stride beyond the width never adds two elements of a run: as good as 1. */
+DENSE_INLINE void scatter_add_shape(struct scatter_add *s, int64_t width, int64_t stride)
+{
+    s->width = width;
+    s->stride = stride > width ? 1 : stride;
+    s->pitch = (width + s->stride - 1) / s->stride + SCATTER_ADD_STEP;
+}
+
+DENSE_INLINE void scatter_add_init(struct scatter_add *s, int64_t width, int64_t stride, float *scratch)
+{
+    scatter_add_shape(s, width, stride);
+    s->phases = scratch;
+    s->line = s->stride == 1 ? scratch : scratch + s->stride * s->pitch;
+}
+
+DENSE_INLINE uint64_t scatter_add_floats(int64_t width, int64_t stride)
+{
+    struct scatter_add s;
+    scatter_add_shape(&s, width, stride);
+    return (uint64_t)(s.stride * s.pitch + (s.stride == 1 ? 0 : width));
+}
 
 /* to[i] += from[i]; nothing beyond `from` is read, zeros may be added up to a vector beyond `to`. */
 DENSE_INLINE void scatter_add_run(float *to, const float *from, int64_t count)
@@ -21,21 +57,13 @@ DENSE_INLINE void scatter_add_clear(const struct scatter_add *s)
     memset(s->phases, 0, (size_t)(s->stride * s->pitch) * sizeof(float));
 }
 
-/* The elements [*begin, *end) of a run that lie in the row, when element 0 lies at `first` and `count` are there. */
-DENSE_INLINE void scatter_add_range(int64_t width, int64_t stride, int64_t first, int64_t count, int64_t *begin,
-                                    int64_t *end)
-{
-    *begin = first < 0 ? scatter_add_div(-first + stride - 1, stride) : 0;
-    *end = first < width ? scatter_add_div(width - 1 - first, stride) + 1 : 0;
-    *end = BASE_MIN(*end, count);
-}
-
 /* Element i of the run is added at first + i * stride, where the row has such an element. */
 DENSE_INLINE void scatter_add_line(const struct scatter_add *s, int64_t stride, int64_t first, const float *run,
                                    int64_t count)
 {
-    int64_t begin, end;
-    scatter_add_range(s->width, stride, first, count, &begin, &end);
+    const int64_t begin = first < 0 ? scatter_add_div(-first + stride - 1, stride) : 0;
+    const int64_t past = first < s->width ? scatter_add_div(s->width - 1 - first, stride) + 1 : 0;
+    const int64_t end = BASE_MIN(past, count);
     if (begin >= end)
         return;
     int64_t at = first + begin * stride, q = scatter_add_div(at, s->stride), r = at - q * s->stride;
@@ -43,7 +71,7 @@ DENSE_INLINE void scatter_add_line(const struct scatter_add *s, int64_t stride, 
 }
 
 /* The row, in order; made in `line`, where it is not in order already. */
-static const float *scatter_add_end(const struct scatter_add *s, float *restrict line)
+static inline const float *scatter_add_end(const struct scatter_add *s, float *restrict line)
 {
     const float *phase = s->phases, *odd = s->phases + s->pitch;
     if (s->stride == 1)

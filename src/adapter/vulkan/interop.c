@@ -1,0 +1,542 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the application brings (anydml_vulkan.h): its device with its queues, its buffers and memory; and memory that
+ * other processes and interfaces share. */
+#include "adapter/vulkan/vulkan.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define BINDING_ALIGNMENT 16u /* DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT: what shaders take bindings to have */
+
+BASE_PRINTF(2, 3) static HRESULT invalid(char *message, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, ADAPTER_MESSAGE_BYTES, format, args);
+    va_end(args);
+    return E_INVALIDARG;
+}
+
+/* ---- the device ---- */
+
+/* The features of one struct of the chain. Those that later versions made part of Vulkan12Features come also alone. */
+static void add_features(const VkBaseInStructure *link, struct vulkan_features *out)
+{
+    const void *s = link;
+    switch ((int)link->sType) {
+    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2:
+        out->core = ((const VkPhysicalDeviceFeatures2 *)s)->features;
+        break;
+    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES:
+        out->v11 = *(const VkPhysicalDeviceVulkan11Features *)s;
+        break;
+    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES:
+        out->v12 = *(const VkPhysicalDeviceVulkan12Features *)s;
+        break;
+    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES:
+        out->v11.storageBuffer16BitAccess = ((const VkPhysicalDevice16BitStorageFeatures *)s)->storageBuffer16BitAccess;
+        break;
+    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES:
+        out->v12.storageBuffer8BitAccess = ((const VkPhysicalDevice8BitStorageFeatures *)s)->storageBuffer8BitAccess;
+        break;
+    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES:
+        out->v12.bufferDeviceAddress = ((const VkPhysicalDeviceBufferDeviceAddressFeatures *)s)->bufferDeviceAddress;
+        break;
+    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES:
+        out->v12.timelineSemaphore = ((const VkPhysicalDeviceTimelineSemaphoreFeatures *)s)->timelineSemaphore;
+        break;
+    }
+}
+
+static struct vulkan_features enabled_features(const VkDeviceCreateInfo *info)
+{
+    struct vulkan_features features = { 0 };
+    if (info->pEnabledFeatures)
+        features.core = *info->pEnabledFeatures;
+    for (const VkBaseInStructure *link = info->pNext; link; link = link->pNext)
+        add_features(link, &features);
+    return features;
+}
+
+static bool enabled_extension(const VkDeviceCreateInfo *info, const char *name)
+{
+    for (uint32_t i = 0; i < info->enabledExtensionCount; i++)
+        if (!strcmp(info->ppEnabledExtensionNames[i], name))
+            return true;
+    return false;
+}
+
+/* How many queues the application made of a family, in the way in which vkGetDeviceQueue finds them. */
+static uint32_t queues_made(const VkDeviceCreateInfo *info, uint32_t family)
+{
+    for (uint32_t i = 0; i < info->queueCreateInfoCount; i++)
+        if (info->pQueueCreateInfos[i].queueFamilyIndex == family && !info->pQueueCreateInfos[i].flags)
+            return info->pQueueCreateInfos[i].queueCount;
+    return 0;
+}
+
+static HRESULT check_desc(const struct anydml_vulkan_device *desc, char *message)
+{
+    const char *null = !desc                               ? "desc"
+                       : !desc->GetInstanceProcAddr        ? "GetInstanceProcAddr"
+                       : !desc->Instance                   ? "Instance"
+                       : !desc->PhysicalDevice             ? "PhysicalDevice"
+                       : !desc->Device                     ? "Device"
+                       : !desc->CreateInfo                 ? "CreateInfo"
+                       : !desc->Queues && desc->QueueCount ? "Queues"
+                       : !desc->Lock && desc->Unlock       ? "Lock, but not Unlock,"
+                       : desc->Lock && !desc->Unlock       ? "Unlock, but not Lock,"
+                                                           : NULL;
+    if (null)
+        return invalid(message, "%s is NULL", null);
+    if (desc->ApiVersion < VK_API_VERSION_1_2)
+        return invalid(message, "ApiVersion is %u.%u: the instance must be of Vulkan 1.2 or newer",
+                       VK_API_VERSION_MAJOR(desc->ApiVersion), VK_API_VERSION_MINOR(desc->ApiVersion));
+    if (!desc->QueueCount || desc->QueueCount > VULKAN_QUEUES_MAX)
+        return invalid(message, "QueueCount is %u: must be 1 to %u", desc->QueueCount, VULKAN_QUEUES_MAX);
+    return S_OK;
+}
+
+/* Also the physical's fields of queues. */
+static HRESULT check_queues(const struct anydml_vulkan_device *desc, struct vulkan_physical *physical, char *message)
+{
+    VkQueueFamilyProperties families[32];
+    uint32_t count = ARRAY_SIZE(families), family = desc->QueueFamily;
+    vk.vkGetPhysicalDeviceQueueFamilyProperties(desc->PhysicalDevice, &count, families);
+    if (family >= count || !(families[family].queueFlags & VK_QUEUE_COMPUTE_BIT))
+        return invalid(message, "QueueFamily is %u: must be a family of PhysicalDevice with VK_QUEUE_COMPUTE_BIT",
+                       family);
+    const uint32_t made = queues_made(desc->CreateInfo, family);
+    for (uint32_t i = 0; i < desc->QueueCount; i++) {
+        bool known = false;
+        for (uint32_t k = 0; k < made && !known; k++) {
+            VkQueue queue = VK_NULL_HANDLE;
+            vk.vkGetDeviceQueue(desc->Device, family, k, &queue);
+            known = queue && queue == desc->Queues[i];
+        }
+        if (!known)
+            return invalid(message, "Queues[%u] is %p: must be one of the %u queues that CreateInfo makes of family %u",
+                           i, (void *)desc->Queues[i], made, family);
+    }
+    physical->family = family;
+    physical->family_queues = desc->QueueCount;
+    physical->timestamp_bits = families[family].timestampValidBits;
+    return S_OK;
+}
+
+static HRESULT describe_adopted(const struct anydml_vulkan_device *desc, struct vulkan_physical *physical,
+                                char *message)
+{
+    const struct vulkan_features features = enabled_features(desc->CreateInfo);
+    const char *lack = vulkan_physical_describe(desc->PhysicalDevice, &features, physical);
+    if (lack)
+        return invalid(message, "%s is missing: PhysicalDevice \"%s\" must have it, and CreateInfo enable it", lack,
+                       physical->properties.deviceName);
+    physical->budget = enabled_extension(desc->CreateInfo, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+    physical->external_fd = enabled_extension(desc->CreateInfo, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
+    return check_queues(desc, physical, message);
+}
+
+static struct adapter_device *device_new(void)
+{
+    struct adapter_device *device = calloc(1, sizeof(*device));
+    if (device)
+        device->adopted = calloc(1, sizeof(*device->adopted));
+    if (device && device->adopted)
+        return device;
+    free(device);
+    return NULL;
+}
+
+static HRESULT start_adopted(const struct anydml_vulkan_device *desc, struct adapter_device *device)
+{
+    device->physical = device->adopted;
+    device->handle = desc->Device;
+    device->queue_slot_count = desc->QueueCount;
+    for (uint32_t i = 0; i < desc->QueueCount; i++) {
+        struct vulkan_queue_slot *slot = &device->queue_slots[i];
+        slot->handle = desc->Queues[i];
+        slot->enter = desc->Lock;
+        slot->leave = desc->Unlock;
+        slot->context = desc->Context;
+    }
+    HRESULT hr = vulkan_device_start(device);
+    if (FAILED(hr))
+        vulkan_device_destroy(device); /* which returns the loader, too */
+    return hr;
+}
+
+static HRESULT vulkan_device_adopt(const struct anydml_vulkan_device *desc, struct adapter_info *out_info,
+                                   struct adapter_device **out, char *message)
+{
+    *out = NULL;
+    HRESULT hr = check_desc(desc, message);
+    if (FAILED(hr))
+        return hr;
+    struct adapter_device *device = device_new();
+    if (!device)
+        return E_OUTOFMEMORY;
+    hr = vulkan_loader_borrow(desc->GetInstanceProcAddr, desc->Instance, message);
+    const bool borrowed = SUCCEEDED(hr);
+    if (SUCCEEDED(hr))
+        hr = describe_adopted(desc, device->adopted, message);
+    if (FAILED(hr)) {
+        if (borrowed)
+            vulkan_loader_return();
+        free(device->adopted);
+        free(device);
+        return hr;
+    }
+    hr = start_adopted(desc, device);
+    if (FAILED(hr))
+        return hr;
+    vulkan_describe(device->physical, 0, out_info);
+    *out = device;
+    return S_OK;
+}
+
+/* ---- buffers and memory ---- */
+
+struct foreign {
+    struct vulkan_memory memory;
+    bool own_buffer;       /* else the application's */
+    VkDeviceMemory handle; /* NULL: the application's */
+    uint64_t allocated;
+    uint32_t heap;
+    struct anydml_vulkan_memory exported; /* of memory that can be; else AllocationSize is 0 */
+};
+
+void vulkan_foreign_destroy(struct adapter_device *device, struct vulkan_memory *memory)
+{
+    struct foreign *foreign = container_of(memory, struct foreign, memory);
+    if (foreign->own_buffer)
+        vk.vkDestroyBuffer(device->handle, memory->buffer, NULL);
+    vk.vkFreeMemory(device->handle, foreign->handle, NULL);
+    if (foreign->allocated)
+        atomic_fetch_sub(&device->used[foreign->heap], foreign->allocated);
+    free(foreign);
+}
+
+static struct foreign *foreign_new(uint64_t size)
+{
+    struct foreign *foreign = calloc(1, sizeof(*foreign));
+    if (foreign) {
+        foreign->memory.foreign = true;
+        foreign->memory.base.size = size;
+    }
+    return foreign;
+}
+
+/* The address of the bound buffer. */
+static HRESULT find_address(struct adapter_device *device, struct foreign *foreign, char *message)
+{
+    VkBufferDeviceAddressInfo where = { .sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO,
+                                        .buffer = foreign->memory.buffer };
+    const uint64_t start = vk.vkGetBufferDeviceAddress(device->handle, &where);
+    if (!start)
+        return invalid(message, "the buffer has no device address");
+    foreign->memory.base.address = start + foreign->memory.offset;
+    if (foreign->memory.base.address % BINDING_ALIGNMENT)
+        return invalid(message, "the device address 0x%llx is no multiple of %u",
+                       (unsigned long long)foreign->memory.base.address, BINDING_ALIGNMENT);
+    return S_OK;
+}
+
+static HRESULT foreign_return(struct adapter_device *device, struct foreign *foreign, HRESULT hr,
+                              struct adapter_memory **out)
+{
+    if (FAILED(hr))
+        vulkan_foreign_destroy(device, &foreign->memory);
+    else
+        *out = &foreign->memory.base;
+    return hr;
+}
+
+static HRESULT check_range(uint64_t offset, uint64_t size, uint64_t whole, const char *what, char *message)
+{
+    if (!size || size % 4 || offset % 4 || offset > whole || size > whole - offset)
+        return invalid(message, "Offset %llu and Size %llu: must be multiples of 4 and lie in the %llu bytes of %s",
+                       (unsigned long long)offset, (unsigned long long)size, (unsigned long long)whole, what);
+    return S_OK;
+}
+
+static HRESULT vulkan_buffer_open(struct adapter_device *device, const struct anydml_vulkan_buffer *buffer,
+                                  struct adapter_memory **out, char *message)
+{
+    VkMemoryRequirements needs;
+    if (!buffer || !buffer->Buffer)
+        return invalid(message, "%s is NULL", buffer ? "Buffer" : "buffer");
+    vk.vkGetBufferMemoryRequirements(device->handle, buffer->Buffer, &needs);
+    HRESULT hr = check_range(buffer->Offset, buffer->Size, needs.size, "Buffer", message);
+    if (FAILED(hr))
+        return hr;
+    struct foreign *foreign = foreign_new(buffer->Size);
+    if (!foreign)
+        return E_OUTOFMEMORY;
+    foreign->memory.buffer = buffer->Buffer;
+    foreign->memory.offset = buffer->Offset;
+    return foreign_return(device, foreign, find_address(device, foreign, message), out);
+}
+
+static struct anydml_vulkan_buffer vulkan_buffer_get(const struct adapter_binding *binding)
+{
+    return (struct anydml_vulkan_buffer){ vulkan_buffer_of(binding), vulkan_offset_of(binding), binding->size,
+                                          binding->memory->address + binding->offset };
+}
+
+/* A buffer of `size` bytes for memory of these handle types, and what memory it needs. */
+static HRESULT create_buffer(struct adapter_device *device, struct foreign *foreign, uint64_t size,
+                             VkExternalMemoryHandleTypeFlags types, VkMemoryRequirements *out_needs)
+{
+    VkExternalMemoryBufferCreateInfo external = { .sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO,
+                                                  .handleTypes = types };
+    VkBufferCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+        .pNext = types ? &external : NULL,
+        .size = size,
+        .usage = ANYDML_VULKAN_BUFFER_USAGE,
+    };
+    VkResult result = vk.vkCreateBuffer(device->handle, &info, NULL, &foreign->memory.buffer);
+    if (result != VK_SUCCESS)
+        return vulkan_hresult(result);
+    foreign->own_buffer = true;
+    vk.vkGetBufferMemoryRequirements(device->handle, foreign->memory.buffer, out_needs);
+    return S_OK;
+}
+
+static HRESULT bind_at(struct adapter_device *device, struct foreign *foreign, VkDeviceMemory memory, uint64_t offset,
+                       char *message)
+{
+    HRESULT hr = vulkan_hresult(vk.vkBindBufferMemory(device->handle, foreign->memory.buffer, memory, offset));
+    return SUCCEEDED(hr) ? find_address(device, foreign, message) : hr;
+}
+
+/* What opaque descriptors can do here, of VkExternalMemoryFeatureFlagBits. */
+static VkExternalMemoryFeatureFlags fd_features(struct adapter_device *device)
+{
+    VkPhysicalDeviceExternalBufferInfo info = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_BUFFER_INFO,
+        .usage = ANYDML_VULKAN_BUFFER_USAGE,
+        .handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT,
+    };
+    VkExternalBufferProperties properties = { .sType = VK_STRUCTURE_TYPE_EXTERNAL_BUFFER_PROPERTIES };
+    if (!device->get_memory_fd)
+        return 0;
+    vk.vkGetPhysicalDeviceExternalBufferProperties(device->physical->handle, &info, &properties);
+    return properties.externalMemoryProperties.externalMemoryFeatures;
+}
+
+static HRESULT cannot_share(struct adapter_device *device, const char *verb, char *message)
+{
+    snprintf(message, ADAPTER_MESSAGE_BYTES, "\"%s\" %s", device->physical->properties.deviceName,
+             device->get_memory_fd ? verb : "has no VK_KHR_external_memory_fd enabled");
+    return DXGI_ERROR_UNSUPPORTED;
+}
+
+/* Allocates with `next`, and counts it. */
+static HRESULT allocate(struct adapter_device *device, struct foreign *foreign, const void *next, uint32_t type,
+                        uint64_t bytes)
+{
+    VkMemoryAllocateFlagsInfo flags = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
+        .pNext = next,
+        .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT,
+    };
+    VkMemoryAllocateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+        .pNext = &flags,
+        .allocationSize = bytes,
+        .memoryTypeIndex = type,
+    };
+    HRESULT hr = vulkan_hresult(vk.vkAllocateMemory(device->handle, &info, NULL, &foreign->handle));
+    if (FAILED(hr))
+        return hr;
+    foreign->allocated = bytes;
+    foreign->heap = device->physical->memory.memoryTypes[type].heapIndex;
+    atomic_fetch_add(&device->used[foreign->heap], bytes);
+    return S_OK;
+}
+
+static HRESULT import_fd(struct adapter_device *device, struct foreign *foreign,
+                         const struct anydml_vulkan_memory *memory)
+{
+    VkMemoryDedicatedAllocateInfo dedicated = { .sType = VK_STRUCTURE_TYPE_MEMORY_DEDICATED_ALLOCATE_INFO,
+                                                .buffer = foreign->memory.buffer };
+    VkImportMemoryFdInfoKHR import = {
+        .sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_FD_INFO_KHR,
+        .pNext = memory->Dedicated ? &dedicated : NULL,
+        .handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT,
+        .fd = dup(memory->Fd), /* the driver takes it; the caller's must outlive a failure */
+    };
+    if (import.fd < 0)
+        return E_INVALIDARG;
+    HRESULT hr = allocate(device, foreign, &import, memory->MemoryType, memory->AllocationSize);
+    if (FAILED(hr))
+        close(import.fd);
+    return hr;
+}
+
+static HRESULT check_memory(struct adapter_device *device, const struct anydml_vulkan_memory *memory, char *message)
+{
+    if (!memory)
+        return invalid(message, "memory is NULL");
+    const uint32_t types = device->physical->memory.memoryTypeCount;
+    if (memory->MemoryType >= types)
+        return invalid(message, "MemoryType is %u: the device has %u types", memory->MemoryType, types);
+    if (!memory->Memory && memory->HandleTypes != VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT)
+        return invalid(message, "HandleTypes is 0x%x: that of Fd must be VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT",
+                       memory->HandleTypes);
+    if (memory->Dedicated && memory->Offset)
+        return invalid(message, "Offset is %llu: must be 0 in a dedicated allocation",
+                       (unsigned long long)memory->Offset);
+    if (!memory->Memory && !(fd_features(device) & VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT))
+        return cannot_share(device, "cannot import buffers", message);
+    return check_range(memory->Offset, memory->Size, memory->AllocationSize, "the allocation", message);
+}
+
+static HRESULT open_memory(struct adapter_device *device, struct foreign *foreign,
+                           const struct anydml_vulkan_memory *memory, char *message)
+{
+    VkMemoryRequirements needs;
+    HRESULT hr = create_buffer(device, foreign, memory->Size, memory->HandleTypes, &needs);
+    if (FAILED(hr))
+        return hr;
+    if (!(needs.memoryTypeBits >> memory->MemoryType & 1))
+        return invalid(message, "MemoryType is %u: buffers are possible in those of mask 0x%x", memory->MemoryType,
+                       needs.memoryTypeBits);
+    if (memory->Offset % needs.alignment || memory->Offset + needs.size > memory->AllocationSize)
+        return invalid(
+            message, "Offset %llu: must be a multiple of %llu, and %llu bytes from there lie in the allocation",
+            (unsigned long long)memory->Offset, (unsigned long long)needs.alignment, (unsigned long long)needs.size);
+    if (!memory->Memory)
+        hr = import_fd(device, foreign, memory);
+    if (FAILED(hr))
+        return hr == E_OUTOFMEMORY
+                   ? hr
+                   : invalid(message, "Fd %d is no memory of %llu bytes and type %u of this device", memory->Fd,
+                             (unsigned long long)memory->AllocationSize, memory->MemoryType);
+    return bind_at(device, foreign, memory->Memory ? memory->Memory : foreign->handle, memory->Offset, message);
+}
+
+static HRESULT vulkan_memory_open(struct adapter_device *device, const struct anydml_vulkan_memory *memory,
+                                  struct adapter_memory **out, char *message)
+{
+    HRESULT hr = check_memory(device, memory, message);
+    if (FAILED(hr))
+        return hr;
+    struct foreign *foreign = foreign_new(memory->Size);
+    if (!foreign)
+        return E_OUTOFMEMORY;
+    return foreign_return(device, foreign, open_memory(device, foreign, memory, message), out);
+}
+
+/* ---- export ---- */
+
+/* The device's own memory rather than the host's. */
+static uint32_t shared_type(const struct vulkan_physical *physical, uint32_t allowed)
+{
+    uint32_t best = UINT32_MAX;
+    for (uint32_t i = physical->memory.memoryTypeCount; i-- > 0;) {
+        const VkMemoryPropertyFlags flags = physical->memory.memoryTypes[i].propertyFlags;
+        if (!(allowed >> i & 1) || flags & (VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT | VK_MEMORY_PROPERTY_PROTECTED_BIT))
+            continue;
+        if (best == UINT32_MAX || flags & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT)
+            best = i;
+    }
+    return best;
+}
+
+static HRESULT share_memory(struct adapter_device *device, struct foreign *foreign, bool dedicated, char *message)
+{
+    const VkExternalMemoryHandleTypeFlags types = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
+    VkMemoryRequirements needs;
+    HRESULT hr = create_buffer(device, foreign, foreign->memory.base.size, types, &needs);
+    if (FAILED(hr))
+        return hr;
+    const uint32_t type = shared_type(device->physical, needs.memoryTypeBits);
+    if (type == UINT32_MAX)
+        return E_OUTOFMEMORY;
+    VkMemoryDedicatedAllocateInfo buffer = { .sType = VK_STRUCTURE_TYPE_MEMORY_DEDICATED_ALLOCATE_INFO,
+                                             .buffer = foreign->memory.buffer };
+    VkExportMemoryAllocateInfo export = { .sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO,
+                                          .pNext = dedicated ? &buffer : NULL,
+                                          .handleTypes = types };
+    hr = vulkan_memory_fits(device, device->physical->memory.memoryTypes[type].heapIndex, needs.size)
+             ? allocate(device, foreign, &export, type, needs.size)
+             : E_OUTOFMEMORY;
+    if (SUCCEEDED(hr))
+        hr = bind_at(device, foreign, foreign->handle, 0, message);
+    if (SUCCEEDED(hr))
+        hr = vulkan_memory_zero(device, &foreign->memory);
+    foreign->exported =
+        (struct anydml_vulkan_memory){ VK_NULL_HANDLE, -1,        needs.size, type,
+                                       types,          dedicated, 0,          foreign->memory.base.size };
+    return hr;
+}
+
+static HRESULT vulkan_memory_share(struct adapter_device *device, uint64_t size, struct adapter_memory **out,
+                                   char *message)
+{
+    const VkExternalMemoryFeatureFlags features = fd_features(device);
+    if (!size || size % 4)
+        return invalid(message, "size is %llu: must be a multiple of 4 and not 0", (unsigned long long)size);
+    if (!(features & VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT))
+        return cannot_share(device, "cannot export buffers", message);
+    struct foreign *foreign = foreign_new(size);
+    if (!foreign)
+        return E_OUTOFMEMORY;
+    HRESULT hr = share_memory(device, foreign, features & VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT, message);
+    return foreign_return(device, foreign, hr, out);
+}
+
+static HRESULT vulkan_memory_export(struct adapter_device *device, struct adapter_memory *memory,
+                                    struct anydml_vulkan_memory *out, char *message)
+{
+    struct vulkan_memory *base = vulkan_memory_from(memory);
+    struct foreign *foreign = base->foreign ? container_of(base, struct foreign, memory) : NULL;
+    if (!foreign || !foreign->exported.AllocationSize)
+        return invalid(message, "resource is none that AnydmlVulkanCreateSharedBuffer made");
+    VkMemoryGetFdInfoKHR info = { .sType = VK_STRUCTURE_TYPE_MEMORY_GET_FD_INFO_KHR,
+                                  .memory = foreign->handle,
+                                  .handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT };
+    struct anydml_vulkan_memory result = foreign->exported;
+    HRESULT hr = vulkan_hresult(device->get_memory_fd(device->handle, &info, &result.Fd));
+    if (SUCCEEDED(hr))
+        *out = result;
+    return hr;
+}
+
+/* ---- the application's command buffers ---- */
+
+static bool vulkan_adopted(const struct adapter_device *device)
+{
+    return device->adopted;
+}
+
+/* Commands need nothing but what they name: *io stays NULL. */
+static HRESULT vulkan_record(struct adapter_device *device, VkCommandBuffer commands, struct adapter_dispatch *dispatch,
+                             const struct adapter_binding *bindings, uint32_t count, struct adapter_recorded **io)
+{
+    (void)io;
+    return vulkan_dispatch_record(device, commands, dispatch, bindings, count);
+}
+
+static void vulkan_recorded_destroy(struct adapter_device *device, struct adapter_recorded *recorded)
+{
+    (void)device;
+    (void)recorded;
+}
+
+const struct adapter_interop adapter_vulkan_interop = {
+    .device_adopt = vulkan_device_adopt,
+    .buffer_open = vulkan_buffer_open,
+    .memory_open = vulkan_memory_open,
+    .memory_share = vulkan_memory_share,
+    .memory_export = vulkan_memory_export,
+    .buffer_get = vulkan_buffer_get,
+    .adopted = vulkan_adopted,
+    .record = vulkan_record,
+    .recorded_destroy = vulkan_recorded_destroy,
+};

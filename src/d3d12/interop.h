@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The seam between the functions of anydml_vulkan.h and the Vulkan adapter: what goes beyond struct adapter_ops.
+ * `message` has ADAPTER_MESSAGE_BYTES and says, after a failure, what is wrong; it is empty where the result says all.
+ */
+#ifndef D3D12_INTEROP_H
+#define D3D12_INTEROP_H
+
+#include "d3d12/adapter.h"
+
+#include <anydml_vulkan.h>
+
+#define ADAPTER_MESSAGE_BYTES 512
+
+typedef HRESULT adapter_device_adopt(const struct anydml_vulkan_device *desc, struct adapter_info *out_info,
+                                     struct adapter_device **out, char *message);
+typedef HRESULT adapter_buffer_open(struct adapter_device *device, const struct anydml_vulkan_buffer *buffer,
+                                    struct adapter_memory **out, char *message);
+typedef HRESULT adapter_memory_open(struct adapter_device *device, const struct anydml_vulkan_memory *memory,
+                                    struct adapter_memory **out, char *message);
+typedef HRESULT adapter_memory_share(struct adapter_device *device, uint64_t size, struct adapter_memory **out,
+                                     char *message);
+typedef HRESULT adapter_memory_export(struct adapter_device *device, struct adapter_memory *memory,
+                                      struct anydml_vulkan_memory *out, char *message);
+
+/* Into the application's command buffer. *io: see AnydmlDevice's RecordCommands. */
+typedef HRESULT adapter_record(struct adapter_device *device, VkCommandBuffer commands,
+                               struct adapter_dispatch *dispatch, const struct adapter_binding *bindings,
+                               uint32_t count, struct adapter_recorded **io);
+
+struct adapter_interop {
+    /* out_info: of no list, so without `ops`, `luid`. adapter_ops' device_destroy leaves the application's objects. */
+    adapter_device_adopt *device_adopt;
+    /* Memory whose address is a multiple of 16 only. adapter_ops' memory_destroy leaves what is the application's. */
+    adapter_buffer_open *buffer_open;
+    adapter_memory_open *memory_open;
+    adapter_memory_share *memory_share;
+    adapter_memory_export *memory_export;
+    struct anydml_vulkan_buffer (*buffer_get)(const struct adapter_binding *binding);
+    /* Is the device the application's? */
+    bool (*adopted)(const struct adapter_device *device);
+    adapter_record *record;
+    void (*recorded_destroy)(struct adapter_device *device, struct adapter_recorded *recorded);
+};
+
+extern const struct adapter_interop adapter_vulkan_interop;
+
+#endif
