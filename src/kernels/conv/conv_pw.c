@@ -272,8 +272,7 @@ void conv_up_pack(const struct kern_op *op, const struct conv_up *u, const void 
 
 bool kern_conv_up_f32_accepts(const struct kern_op *op)
 {
-    struct conv_up u;
-    return conv_up_init(op, 1, &u);
+    return conv_up_init(op, 1, &(struct conv_up){ 0 });
 }
 
 static uint64_t up_plan(const struct kern_op *op, uint32_t lanes, struct kern_work *out)

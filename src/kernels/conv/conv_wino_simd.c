@@ -311,15 +311,6 @@ static void wino_add(const struct wino_run *r, const struct wino_end *e, uint32_
         values[i] = (value);                                                                                           \
     }
 
-static void wino_step(const struct wino_run *r, const struct wino_end *e, const struct kern_epilogue_step *step,
-                      vec *values)
-{
-    if (step->tensor)
-        wino_add(r, e, step->tensor, values);
-    else
-        KERN_EPILOGUE_STEP(step, WINO_ALL);
-}
-
 static void wino_store(const struct wino_run *r, const struct wino_end *e, vec *values)
 {
     const struct conv_shape *s = &r->w.s;
@@ -362,8 +353,11 @@ DENSE_INLINE void wino_block_out(const struct wino_run *r, uint32_t size, uint32
                                   BASE_MIN(VEC, w->s.out_channels - channel) };
             wino_tile_out(size, r->out + ((uint64_t)v * w->block + t) * VEC, w->out_step, values);
             WINO_UNROLL for (uint32_t i = 0; i < WINO_OUTS * WINO_OUTS; i++) values[i] += bias;
-            for (uint32_t i = 0; i < w->post.count; i++)
-                wino_step(r, &e, &w->post.step[i], values);
+            for (const struct kern_epilogue_step *step = w->post.step; step < w->post.step + w->post.count; step++)
+                if (step->tensor)
+                    wino_add(r, &e, step->tensor, values);
+                else
+                    KERN_EPILOGUE_STEP(step, WINO_ALL);
             wino_store(r, &e, values);
         }
     }

@@ -117,18 +117,18 @@ void dense_load_row(const void *data, int64_t index, int64_t step, DML_TENSOR_DA
         memcpy(out, (const float *)data + index, count * sizeof(float));
         return;
     }
+#if defined(__x86_64__)
+    if (type == DML_TENSOR_DATA_TYPE_FLOAT16 && step == 1 && (base_cpu_flags() & BASE_CPU_AVX2)) {
+        halves_to_floats((const uint16_t *)data + index, count, out);
+        return;
+    }
+#endif
     const uint32_t bytes = kern_type_bytes(type);
     const char *from = (const char *)data + index * bytes;
     if (type == DML_TENSOR_DATA_TYPE_FLOAT32) {
         kern_copy_row(bytes, out, 1, from, step, count);
         return;
     }
-#if defined(__x86_64__)
-    if (type == DML_TENSOR_DATA_TYPE_FLOAT16 && step == 1 && (base_cpu_flags() & BASE_CPU_AVX2)) {
-        halves_to_floats((const uint16_t *)from, count, out);
-        return;
-    }
-#endif
     if (step == 1) {
         kern_map_isa()->convert(DML_TENSOR_DATA_TYPE_FLOAT32, out, type, from, count);
         return;

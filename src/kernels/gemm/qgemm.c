@@ -52,14 +52,12 @@ static bool accepts(const struct kern_op *op, uint32_t max_rows, struct qgemm_sh
 
 bool kern_qgemm_many_accepts(const struct kern_op *op)
 {
-    struct qgemm_shape shape;
-    return accepts(op, UINT32_MAX, &shape);
+    return accepts(op, UINT32_MAX, &(struct qgemm_shape){ 0 });
 }
 
 bool kern_qgemm_float_accepts(const struct kern_op *op)
 {
-    struct qgemm_shape shape;
-    return accepts(op, QGEMM_ROWS, &shape);
+    return accepts(op, QGEMM_ROWS, &(struct qgemm_shape){ 0 });
 }
 
 void kern_qgemm_float_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
@@ -117,8 +115,7 @@ void kern_qgemm_vnni_plan(const struct kern_op *op, const void *state, uint32_t 
 
 bool kern_qgemm_any_ref_accepts(const struct kern_op *op)
 {
-    struct qgemm_shape shape;
-    return qgemm_shape_init(op, &shape) && dense_is_float(op->tensors[0].type) &&
+    return qgemm_shape_init(op, &(struct qgemm_shape){ 0 }) && dense_is_float(op->tensors[0].type) &&
            dense_is_float(op->tensors[op->input_count].type);
 }
 
