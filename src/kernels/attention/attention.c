@@ -115,8 +115,7 @@ void kern_attention_f64_plan(const struct kern_op *op, const void *state, uint32
 
 bool kern_attention_any_ref_accepts(const struct kern_op *op)
 {
-    struct attention_inputs in;
-    return !op->epilogue && attention_inputs_init(op, &in);
+    return !op->epilogue && attention_inputs_init(op, &(struct attention_inputs){ 0 });
 }
 
 void kern_attention_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)

@@ -62,14 +62,14 @@ DENSE_INLINE void attention_filter(const struct kern_call *call, const struct at
                                    const uint32_t *where, uint32_t count, bool wide, void *scores)
 {
     const struct kern_view *view = &call->op->tensors[in->keep];
-    const int32_t *keep = (const int32_t *)call->data[in->keep] + dense_offset(view, where, 4);
+    const int32_t *keep = in->keep ? (const int32_t *)call->data[in->keep] + dense_offset(view, where, 4) : NULL;
     const int64_t step = view->sizes[3] > 1 ? view->strides[3] : 0;
     const float filter = call->op->u.attention.filter;
     int64_t start, end;
     attention_span(call, in, where[0], &start, &end);
     const int64_t low = BASE_MAX(0, BASE_MIN(start - where[3], count));
     const int64_t high = BASE_MAX(low, BASE_MIN(end - where[3], count));
-    for (uint32_t n = 0; in->keep && n < count; n++)
+    for (uint32_t n = 0; keep && n < count; n++)
         attention_add(scores, n, wide, keep[n * step] ? 0 : filter);
     for (int64_t n = 0; n < low; n++)
         attention_add(scores, n, wide, filter);

@@ -75,14 +75,12 @@ bool conv_dw_bytes_init(const struct kern_op *op, struct conv_dw_bytes *out)
 
 bool kern_conv_pw_bytes_accepts(const struct kern_op *op)
 {
-    struct conv_pw_bytes p;
-    return conv_pw_bytes_init(op, &p);
+    return conv_pw_bytes_init(op, &(struct conv_pw_bytes){ 0 });
 }
 
 bool kern_conv_dw_bytes_accepts(const struct kern_op *op)
 {
-    struct conv_dw_bytes d;
-    return conv_dw_bytes_init(op, &d);
+    return conv_dw_bytes_init(op, &(struct conv_dw_bytes){ 0 });
 }
 
 float conv_bytes_parameters(const struct kern_call *call, const struct conv_bytes *c, const int32_t *sums,

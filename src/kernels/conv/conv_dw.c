@@ -104,8 +104,7 @@ bool conv_dw_last_init(const struct kern_op *op, struct conv_dw_last *d)
 
 bool kern_conv_dw_last_f32_accepts(const struct kern_op *op)
 {
-    struct conv_dw_last d;
-    return conv_dw_last_init(op, &d);
+    return conv_dw_last_init(op, &(struct conv_dw_last){ 0 });
 }
 
 static uint64_t last_plan(const struct kern_op *op, struct kern_work *out)

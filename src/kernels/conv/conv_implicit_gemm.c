@@ -159,11 +159,6 @@ static void image_line(const struct conv_unit *u, uint64_t channel, int64_t at, 
         blocked_gemm_load(isa, &line, count, out);
 }
 
-static uint64_t image_plane(const struct conv_unit *u)
-{
-    return (uint64_t)(u->in_size[0] * u->in_size[1] * u->line_packs);
-}
-
 /* No kernel tap reads positions `at` along d, counted from in_low[d]. */
 static bool never_read(const struct conv_unit *u, uint32_t d, int64_t at)
 {
@@ -208,14 +203,6 @@ static void image_load(struct conv_unit *u)
     }
 }
 
-/* Where input position `at` (counted from in_low) stands in a line of the image: positions a stride apart, which
- * neighbouring outputs read, lie together. */
-static int64_t image_place(const struct conv_unit *u, int64_t at)
-{
-    int64_t stride = u->g.s.transposed ? 1 : u->g.s.stride[2];
-    return at % stride * u->phase + at / stride;
-}
-
 /* Packs of the image that stand at columns of a panel: to[i * to_step] = from[i]. */
 struct conv_run {
     int64_t to, from, count;
@@ -247,7 +234,9 @@ static uint32_t tap_runs(const struct conv_unit *u, uint64_t tap, int64_t first,
         } else {
             conv_range(width, s->stride[2], low * s->stride[2] + offset, s->in[2], &begin, &end);
             from = (low + begin) * s->stride[2] + offset - u->in_low[2];
-            *run = (struct conv_run){ column + begin, begin < end ? row + image_place(u, from) : 0, end - begin };
+            /* In a line of the image positions a stride apart, which neighbouring outputs read, lie together. */
+            from = row + from % s->stride[2] * u->phase + from / s->stride[2];
+            *run = (struct conv_run){ column + begin, begin < end ? from : 0, end - begin };
         }
         if (run->count <= 0)
             continue;
@@ -307,7 +296,8 @@ static void panel_fill(const struct conv_unit *u, uint32_t first, char *panel)
     struct conv_run runs[BLOCKED_GEMM_COLUMNS_MAX];
     int64_t to_step = s->transposed ? s->stride[2] : 1, covered;
     uint32_t columns = BASE_MIN(u->columns - first, isa->columns); /* what is past them does not matter */
-    uint64_t plane = image_plane(u) * isa->pack_bytes, line = (uint64_t)isa->columns * isa->pack_bytes;
+    uint64_t plane = (uint64_t)(u->in_size[0] * u->in_size[1] * u->line_packs) * isa->pack_bytes,
+             line = (uint64_t)isa->columns * isa->pack_bytes;
     for (uint64_t tap = 0; tap < u->g.taps; tap++) {
         uint32_t count = tap_runs(u, tap, first, columns, runs, &covered);
         for (uint64_t w = 0; w < u->g.channel_packs; w++, panel += line) {

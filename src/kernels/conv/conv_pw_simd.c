@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pointwise convolution of struct conv_pw (conv_plans.h). */
+/* The convolutions of struct conv_pw and struct conv_up (conv_plans.h). */
 #include "kernels/core/isa.h"
 #include "kernels/conv/conv_pw_tile.h"
 
@@ -43,3 +43,206 @@ static void conv_pw_run(const struct kern_call *call, uint64_t begin, uint64_t e
 }
 
 KERN_ISA_RUN(conv_pw_f32, conv_pw_run)
+
+/* ---- transposed ---- */
+
+#if VEC == 8
+#define UP_VECS 3
+#else
+#define UP_VECS 6
+#endif
+
+struct up_run {
+    struct conv_up u;
+    const struct kern_call *call;
+    const float *weights;
+    float *image, *bias, *sums, *line;
+    void *epilogue;
+};
+
+/* ---- planes ---- */
+
+/* t->c[row][pixel] of `vecs` vectors of pixels; t->a: weights [channel][CONV_UP_ROWS] */
+DENSE_INLINE void up_tile(uint32_t vecs, const struct ukernel *of, const float *bias)
+{
+    vec sum[UKERNEL_ROWS][UKERNEL_VECS];
+    struct ukernel tile = *of;
+    const struct ukernel *t = &tile;
+    tile.vecs = vecs;
+    UKERNEL_EACH_ROW UKERNEL_EACH_VEC sum[m][v] = vec_set(bias[m]);
+    ukernel_multiply(t, sum);
+    UKERNEL_EACH_ROW UKERNEL_EACH_VEC vec_store(t->c + m * t->c_row + v * VEC, sum[m][v]);
+}
+
+/* All pixels of the band. */
+static void up_tile_row(const struct up_run *r, const float *w, const float *bias, float *sums, int64_t pixels)
+{
+    int64_t vecs = (pixels + VEC - 1) / VEC, at = 0;
+    for (int64_t parts = (vecs + UP_VECS - 1) / UP_VECS; parts; parts--) {
+        const int64_t some = (vecs + parts - 1) / parts;
+        const struct ukernel tile = { .rows = CONV_UP_ROWS,
+                                      .splits = 1,
+                                      .group = 1,
+                                      .b_type = DML_TENSOR_DATA_TYPE_FLOAT32,
+                                      .depth = r->u.s.in_channels,
+                                      .a = w,
+                                      .a_row = 1,
+                                      .a_step = CONV_UP_ROWS,
+                                      .b = r->image + at,
+                                      .b_row = r->u.pitch,
+                                      .c = sums + at,
+                                      .c_row = r->u.pitch };
+        UKERNEL_BY_COUNT(some, UP_VECS, up_tile, &tile, bias)
+        at += some * VEC;
+        vecs -= some;
+    }
+}
+
+/* to[i * count + k] = from[k * pitch + i] */
+DENSE_INLINE void up_interleave_some(const float *restrict from, int64_t pitch, int64_t width, int64_t count,
+                                     float *restrict to)
+{
+    for (int64_t i = 0; i < width; i++)
+#pragma GCC unroll 4
+        for (int64_t k = 0; k < count; k++)
+            to[i * count + k] = from[k * pitch + i];
+}
+
+static const float *up_interleave(const float *from, int64_t pitch, int64_t width, int64_t count, float *to)
+{
+    if (count == 1)
+        return from;
+    if (count == 2)
+        up_interleave_some(from, pitch, width, 2, to);
+    else if (count == 4)
+        up_interleave_some(from, pitch, width, 4, to);
+    else
+        up_interleave_some(from, pitch, width, count, to);
+    return to;
+}
+
+/* Output rows that the sums of a group are. */
+static void up_finish(const struct up_run *r, int64_t n, int64_t first, int64_t rows, int64_t group)
+{
+    const struct conv_up *u = &r->u;
+    const struct conv_shape *s = &u->s;
+    const uint32_t rank = r->call->op->tensors[0].rank;
+    const int64_t width = s->in[2], lines = s->out_channels * s->kernel[1];
+    for (int64_t l = 0; l < u->lines && group * u->lines + l < lines; l++) {
+        const int64_t line = group * u->lines + l;
+        uint32_t at[KERN_RANK_MAX] = { (uint32_t)n, (uint32_t)(line / s->kernel[1]) };
+        for (int64_t i = 0; i < rows; i++) {
+            const float *from = r->sums + l * s->kernel[2] * u->pitch + i * width;
+            if (rank > 3)
+                at[rank - 2] = (uint32_t)((first + i) * s->kernel[1] + line % s->kernel[1]);
+            dense_finish_f32(r->call, r->epilogue, at, (uint32_t)s->out[2],
+                             up_interleave(from, u->pitch, width, s->kernel[2], r->line));
+        }
+    }
+}
+
+static void up_load_planes(const struct up_run *r, int64_t n, int64_t first, int64_t rows)
+{
+    const struct conv_shape *s = &r->u.s;
+    const int64_t pixels = rows * s->in[2], tail = (int64_t)base_align_up((uint64_t)pixels, VEC) - pixels;
+    for (int64_t c = 0; c < s->in_channels; c++) {
+        float *to = r->image + c * r->u.pitch;
+        for (int64_t i = 0; i < rows; i++)
+            dense_load_row(r->call->data[0], n * s->x[0] + c * s->x[1] + (first + i) * s->x[3], s->x[4],
+                           r->call->op->tensors[0].type, (uint32_t)s->in[2], to + i * s->in[2]);
+        memset(to + pixels, 0, (size_t)tail * sizeof(*to));
+    }
+}
+
+static void up_planes(const struct up_run *r, int64_t n, int64_t first, int64_t rows)
+{
+    const struct conv_up *u = &r->u;
+    const int64_t step = (int64_t)CONV_UP_ROWS * u->s.in_channels;
+    up_load_planes(r, n, first, rows);
+    for (int64_t group = 0; group < u->groups; group++) {
+        for (int64_t tile = 0; tile < u->tiles; tile++) {
+            const int64_t at = group * u->tiles + tile;
+            up_tile_row(r, r->weights + at * step, r->bias + at * CONV_UP_ROWS,
+                        r->sums + tile * CONV_UP_ROWS * u->pitch, rows * u->s.in[2]);
+        }
+        up_finish(r, n, first, rows, group);
+    }
+}
+
+/* ---- channels innermost ---- */
+
+static void up_load_pixels(const struct up_run *r, int64_t n, int64_t first, int64_t rows)
+{
+    const struct conv_shape *s = &r->u.s;
+    for (int64_t i = 0; i < rows * s->in[2]; i++)
+        dense_load_row(r->call->data[0], n * s->x[0] + (first + i / s->in[2]) * s->x[3] + i % s->in[2] * s->x[4],
+                       s->x[1], r->call->op->tensors[0].type, s->in_channels, r->image + i * s->in_channels);
+}
+
+static void up_pixels(const struct up_run *r, int64_t n, int64_t first, int64_t rows)
+{
+    const struct conv_up *u = &r->u;
+    const struct conv_shape *s = &u->s;
+    const int64_t results = s->kernel[2] * s->out_channels;
+    const float *x = (const float *)r->call->data[0] + n * s->x[0] + first * s->x[3];
+    float *y = (float *)r->call->data[r->call->op->input_count] + n * s->y[0] + first * s->kernel[1] * s->y[3];
+    int64_t x_row = s->x[3];
+    struct conv_pw_tile t = {
+        .a_step = s->x[4], .y_step = results, .k = s->in_channels, .epilogue = &u->tile_epilogue
+    };
+    if (u->copies) {
+        up_load_pixels(r, n, first, rows);
+        x = r->image;
+        t.a_step = s->in_channels;
+        x_row = s->in[2] * t.a_step;
+    }
+    for (int64_t i = 0; i < s->kernel[1] * u->panels; i++) {
+        const int64_t k = i / u->panels, column = i % u->panels * u->width;
+        t.b = r->weights + i * u->width * s->in_channels;
+        t.bias = r->bias + i * u->width;
+        t.used = (uint32_t)BASE_MIN(results - column, u->width);
+        for (int64_t row = 0; row < rows; row++) {
+            t.a = x + row * x_row;
+            t.y = y + (row * s->kernel[1] + k) * s->y[3] + column;
+            conv_pw_tiles(t, (uint64_t)s->in[2], t.b + (uint64_t)t.k * u->width, 0, 1);
+        }
+    }
+}
+
+/* ---- both ---- */
+
+static void up_init(struct up_run *r, const struct kern_call *call)
+{
+    float *scratch = call->worker_scratch;
+    conv_up_init(call->op, VEC, &r->u);
+    const struct conv_up *u = &r->u;
+    r->call = call;
+    r->image = scratch + u->image;
+    r->bias = scratch + u->bias;
+    r->sums = scratch + u->sums;
+    r->line = scratch + u->line;
+    r->epilogue = scratch + u->epilogue;
+    r->weights = call->data[1];
+    if (call->op->packed_input != 2) {
+        conv_up_pack(call->op, u, call->data[1], scratch + u->weights);
+        r->weights = scratch + u->weights;
+    }
+    for (int64_t i = 0; i < u->columns; i++) {
+        int64_t place[3];
+        const bool held = conv_up_column(u, i, place) && call->op->u.conv.has_bias;
+        r->bias[i] = held ? (float)dense_load(call->data[2], place[0] * u->s.bias, call->op->tensors[2].type) : 0;
+    }
+}
+
+static void up_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    struct up_run r;
+    up_init(&r, call);
+    for (int64_t unit = (int64_t)begin; unit < (int64_t)end; unit++) {
+        const int64_t n = unit / r.u.bands, first = unit % r.u.bands * r.u.rows;
+        const int64_t rows = BASE_MIN(r.u.rows, r.u.s.in[1] - first);
+        (r.u.last ? up_pixels : up_planes)(&r, n, first, rows);
+    }
+}
+
+KERN_ISA_RUN(conv_up_f32, up_run)

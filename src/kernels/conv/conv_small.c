@@ -66,8 +66,7 @@ bool conv_small_cin_init(const struct kern_op *op, struct conv_small_cin *f)
 
 bool kern_conv_small_cin_f32_accepts(const struct kern_op *op)
 {
-    struct conv_small_cin f;
-    return conv_small_cin_init(op, &f);
+    return conv_small_cin_init(op, &(struct conv_small_cin){ 0 });
 }
 
 static uint64_t plan(const struct kern_op *op, struct kern_work *out)

@@ -311,15 +311,6 @@ static void wino_add(const struct wino_run *r, const struct wino_end *e, uint32_
         values[i] = (value);                                                                                           \
     }
 
-static void wino_step(const struct wino_run *r, const struct wino_end *e, const struct kern_epilogue_step *step,
-                      vec *values)
-{
-    if (step->tensor)
-        wino_add(r, e, step->tensor, values);
-    else
-        KERN_EPILOGUE_STEP(step, WINO_ALL);
-}
-
 static void wino_store(const struct wino_run *r, const struct wino_end *e, vec *values)
 {
     const struct conv_shape *s = &r->w.s;
@@ -362,29 +353,18 @@ DENSE_INLINE void wino_block_out(const struct wino_run *r, uint32_t size, uint32
                                   BASE_MIN(VEC, w->s.out_channels - channel) };
             wino_tile_out(size, r->out + ((uint64_t)v * w->block + t) * VEC, w->out_step, values);
             WINO_UNROLL for (uint32_t i = 0; i < WINO_OUTS * WINO_OUTS; i++) values[i] += bias;
-            for (uint32_t i = 0; i < w->post.count; i++)
-                wino_step(r, &e, &w->post.step[i], values);
+            for (const struct kern_epilogue_step *step = w->post.step; step < w->post.step + w->post.count; step++)
+                if (step->tensor)
+                    wino_add(r, &e, step->tensor, values);
+                else
+                    KERN_EPILOGUE_STEP(step, WINO_ALL);
             wino_store(r, &e, values);
         }
     }
 }
 
-/* With the size as a constant. */
-static void wino_in_by_size(const struct wino_run *r, uint32_t first, uint32_t count)
-{
-    if (r->w.size == 6)
-        wino_block_in(r, 6, first, count);
-    else
-        wino_block_in(r, 8, first, count);
-}
-
-static void wino_out_by_size(const struct wino_run *r, uint32_t first, uint32_t count, uint32_t panel)
-{
-    if (r->w.size == 6)
-        wino_block_out(r, 6, first, count, panel);
-    else
-        wino_block_out(r, 8, first, count, panel);
-}
+/* function(run, size, ...) with the size as a constant. */
+#define WINO_BY_SIZE(r, function, ...) ((r)->w.size == 6 ? function(r, 6, __VA_ARGS__) : function(r, 8, __VA_ARGS__))
 
 static void wino_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
@@ -400,10 +380,10 @@ static void wino_run(const struct kern_call *call, uint64_t begin, uint64_t end)
         uint32_t first = (uint32_t)block * w->block, count = BASE_MIN(w->block, w->tiles - first);
         uint32_t panel = w->cuts == 1 ? 0 : (uint32_t)(begin % w->cuts);
         uint32_t panels = w->cuts == 1 ? w->panels : panel + (uint32_t)(stop - begin);
-        wino_in_by_size(&r, first, count);
+        WINO_BY_SIZE(&r, wino_block_in, first, count);
         for (; panel < panels; panel++) {
             wino_products(&r, panel, count);
-            wino_out_by_size(&r, first, count, panel);
+            WINO_BY_SIZE(&r, wino_block_out, first, count, panel);
         }
         begin = stop;
     }

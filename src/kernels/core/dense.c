@@ -84,22 +84,22 @@ __attribute__((target("avx2,f16c"))) static void halves_to_floats(const uint16_t
 void dense_load_row(const void *data, int64_t index, int64_t step, DML_TENSOR_DATA_TYPE type, uint32_t count,
                     float *out)
 {
-    const uint32_t bytes = kern_type_bytes(type);
-    const char *from = (const char *)data + index * bytes;
     if (type == DML_TENSOR_DATA_TYPE_FLOAT32 && step == 1) {
-        memcpy(out, from, count * sizeof(float));
-        return;
-    }
-    if (type == DML_TENSOR_DATA_TYPE_FLOAT32) {
-        kern_copy_row(bytes, out, 1, from, step, count);
+        memcpy(out, (const float *)data + index, count * sizeof(float));
         return;
     }
 #if defined(__x86_64__)
     if (type == DML_TENSOR_DATA_TYPE_FLOAT16 && step == 1 && (base_cpu_flags() & BASE_CPU_AVX2)) {
-        halves_to_floats((const uint16_t *)from, count, out);
+        halves_to_floats((const uint16_t *)data + index, count, out);
         return;
     }
 #endif
+    const uint32_t bytes = kern_type_bytes(type);
+    const char *from = (const char *)data + index * bytes;
+    if (type == DML_TENSOR_DATA_TYPE_FLOAT32) {
+        kern_copy_row(bytes, out, 1, from, step, count);
+        return;
+    }
     if (step == 1) {
         kern_map_isa()->convert(DML_TENSOR_DATA_TYPE_FLOAT32, out, type, from, count);
         return;

@@ -58,23 +58,6 @@ int32_t blocked_gemm_row(const struct blocked_gemm_isa *isa, const struct blocke
     return row_pairs(from, count, packs);
 }
 
-void blocked_gemm_interleave(const struct blocked_gemm_isa *isa, const struct blocked_gemm_rows *from, uint32_t lines,
-                             uint64_t width, uint8_t *buffer, void *packs)
-{
-    const struct blocked_gemm_line *line = &from->line;
-    const uint8_t flip = blocked_gemm_flip(isa, line->type, true), *in = (const uint8_t *)line->data + line->index;
-    const uint8_t *all[4];
-    for (uint32_t i = 0; i < isa->k_pack; i++, buffer += width, in += from->row) {
-        const uint64_t count = i < lines ? from->count : 0;
-        all[i] = count == width && line->step == 1 ? in : buffer;
-        for (uint64_t c = 0; all[i] == buffer && c < count; c++)
-            buffer[c] = in[(int64_t)c * line->step];
-        if (count < width)
-            memset(buffer + count, flip, width - count); /* 0 once its sign bit is flipped */
-    }
-    isa->integers->interleave(isa->k_pack, all, width, flip, line->type == DML_TENSOR_DATA_TYPE_INT8, packs);
-}
-
 uint64_t blocked_gemm_pack_of(const struct blocked_gemm_isa *isa, int32_t value, DML_TENSOR_DATA_TYPE type,
                               uint32_t count)
 {

@@ -92,16 +92,31 @@ DENSE_INLINE uint8_t blocked_gemm_flip(const struct blocked_gemm_isa *isa, DML_T
     return isa->integers && isa->k_pack == 4 && (type == DML_TENSOR_DATA_TYPE_UINT8) == right ? 0x80 : 0;
 }
 
+/* A row of `width` packs from the first `lines` of them, zeros where there are none; buffer: `width` bytes for each k
+ * of a pack. */
+DENSE_INLINE void blocked_gemm_interleave(const struct blocked_gemm_isa *isa, const struct blocked_gemm_rows *from,
+                                          uint32_t lines, uint64_t width, uint8_t *buffer, void *packs)
+{
+    const struct blocked_gemm_line *line = &from->line;
+    const uint8_t flip = blocked_gemm_flip(isa, line->type, true), *in = (const uint8_t *)line->data + line->index;
+    const uint8_t *all[4];
+    for (uint32_t i = 0; i < isa->k_pack; i++, buffer += width, in += from->row) {
+        const uint64_t count = i < lines ? from->count : 0;
+        all[i] = count == width && line->step == 1 ? in : buffer;
+        for (uint64_t c = 0; all[i] == buffer && c < count; c++)
+            buffer[c] = in[(int64_t)c * line->step];
+        if (count < width)
+            memset(buffer + count, flip, width - count); /* 0 once its sign bit is flipped */
+    }
+    isa->integers->interleave(isa->k_pack, all, width, flip, line->type == DML_TENSOR_DATA_TYPE_INT8, packs);
+}
+
 /* A row of packs of a left or right factor; integers: returns the sum of its elements (after the shift). */
 int32_t blocked_gemm_row(const struct blocked_gemm_isa *isa, const struct blocked_gemm_line *from, uint32_t count,
                          bool right, void *packs);
 /* A pack of a right factor that holds `value` in its first `count` places. */
 uint64_t blocked_gemm_pack_of(const struct blocked_gemm_isa *isa, int32_t value, DML_TENSOR_DATA_TYPE type,
                               uint32_t count);
-/* A row of `width` packs from the first `lines` of them, zeros where there are none; buffer: `width` bytes for each k
- * of a pack. */
-void blocked_gemm_interleave(const struct blocked_gemm_isa *isa, const struct blocked_gemm_rows *from, uint32_t lines,
-                             uint64_t width, uint8_t *buffer, void *packs);
 /* sums[columns] of a panel of integers. */
 void blocked_gemm_column_sums(const struct blocked_gemm_isa *isa, const void *panel, uint64_t packs, int32_t *sums);
 

@@ -3,7 +3,7 @@
 #include "kernels/core/isa.h"
 #include "kernels/vec/fmath.h"
 #include "kernels/gemm/gemm.h"
-#include "kernels/gemm/gemm_tile.h"
+#include "kernels/gemm/ukernel.h"
 
 #define PANEL_COLUMNS GEMM_TILE_COLUMNS
 #define PANEL_ROWS    GEMM_TILE_ROWS

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The products of qgemm.h: few rows, and many. */
 #include "kernels/core/isa.h"
-#include "kernels/gemm/gemm_tile.h"
 #include "kernels/gemm/qgemm_tile.h"
 
 static void qgemm_run(const struct kern_call *call, uint64_t begin, uint64_t end)

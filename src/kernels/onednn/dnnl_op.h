@@ -158,7 +158,7 @@ bool dnnl_post_epilogue(const struct kern_op *op, dnnl_post_ops_t ops, dnnl_md_f
 bool dnnl_post_binary(dnnl_post_ops_t ops, dnnl_alg_kind_t algorithm, uint32_t tensor, const dnnl_memory_desc_t *md,
                       struct dnnl_post *post);
 
-/* Integer products (dnnl_int.c): the epilogue is [times scales,] [post-ops,] [[by a divisor,] to the nearest integer
+/* Integer products: the epilogue is [times scales,] [post-ops,] [[by a divisor,] to the nearest integer
  * plus zero point]. */
 struct dnnl_epilogue {
     const struct kern_op *op;
