@@ -121,6 +121,27 @@ HRESULT WINAPI AnydmlVulkanCreateSharedBuffer(ID3D12Device *device, UINT64 size,
  * there, opens it. */
 HRESULT WINAPI AnydmlVulkanExportMemory(ID3D12Resource *resource, struct anydml_vulkan_memory *out);
 
+/* ---- fences (libd3d12) ---- */
+
+/* An ID3D12Fence whose value is that of a timeline semaphore, so that both sides wait for each other by the same
+ * numbers. semaphore: of the application's device; it must outlive the fence and the work that waits for it or signals
+ * it. VK_NULL_HANDLE: a new one of `value`, which lives as long as the fence. With a semaphore `value` is not read.
+ *
+ * GetCompletedValue, SetEventOnCompletion and the waits of queues see what anyone has signalled. ID3D12Fence::Signal is
+ * vkSignalSemaphore. ID3D12CommandQueue::Signal goes into the queue behind the work that it follows, and nothing waits
+ * on the host. ID3D12CommandQueue::Wait holds the queue's work back on the host until the value is reached: the VkQueue
+ * stays free meanwhile for what will signal it. On one VkQueue a program must not submit a wait for a value that AnyDML
+ * has yet to submit the signal of: that would never end.
+ * Values only grow, other than those of fences otherwise: a signal that is not greater than the semaphore's value and
+ * than those that this fence was signalled with before is refused (E_INVALIDARG; by queues with a message). After
+ * removal of the device the fence's value is UINT64_MAX and its waits end, but the semaphore is left as it is. */
+HRESULT WINAPI AnydmlVulkanCreateFence(ID3D12Device *device, VkSemaphore semaphore, UINT64 value, REFIID riid,
+                                       void **out);
+
+/* The semaphore of a fence that AnydmlVulkanCreateFence made; E_INVALIDARG for others, whose values live on the host.
+ */
+HRESULT WINAPI AnydmlVulkanGetSemaphore(ID3D12Fence *fence, VkSemaphore *out);
+
 /* ---- dispatches in the application's command buffers (libdirectml) ---- */
 
 /* What recorded dispatches do, for the barriers around them. */

@@ -77,7 +77,7 @@ static HRESULT push_fence(struct d3d_command_queue *queue, enum d3d_work_type ty
         return DXGI_ERROR_DEVICE_REMOVED;
     if (!fence)
         return d3d_fail(device, E_INVALIDARG, "%s: pFence is no fence of this device", method);
-    bool reached = atomic_load_explicit(&fence->value, memory_order_acquire) >= value;
+    bool reached = d3d_fence_value(fence) >= value;
     if (take_queue(queue, type == D3D_WORK_SIGNAL || reached)) {
         if (type == D3D_WORK_SIGNAL)
             d3d_fence_signal(fence, value);

@@ -82,8 +82,15 @@ bool d3d_spin(const atomic_uint *word, unsigned old)
     return false;
 }
 
-/* Under the fence's lock. */
-static void fire_reached(struct d3d_fence *fence, uint64_t value)
+bool d3d_fence_next(const struct d3d_fence *fence, uint64_t *out)
+{
+    *out = UINT64_MAX;
+    for (const struct d3d_waiter *waiter = fence->waiters; waiter; waiter = waiter->next)
+        *out = BASE_MIN(*out, waiter->value);
+    return fence->waiters;
+}
+
+void d3d_fence_fire(struct d3d_fence *fence, uint64_t value)
 {
     struct d3d_waiter **at = &fence->waiters;
     while (*at) {
@@ -108,10 +115,14 @@ static void fire_reached(struct d3d_fence *fence, uint64_t value)
 void d3d_fence_signal(struct d3d_fence *fence, uint64_t value)
 {
     struct d3d_device *device = d3d_parent(fence);
+    if (fence->ops) {
+        fence->ops->signal(fence, value);
+        return;
+    }
     pthread_mutex_lock(&fence->lock);
     if (!d3d_removed(device)) {
         atomic_store_explicit(&fence->value, value, memory_order_release);
-        fire_reached(fence, value);
+        d3d_fence_fire(fence, value);
     }
     pthread_mutex_unlock(&fence->lock);
 }
@@ -120,7 +131,7 @@ void d3d_fence_remove(struct d3d_fence *fence)
 {
     pthread_mutex_lock(&fence->lock);
     atomic_store_explicit(&fence->value, UINT64_MAX, memory_order_release);
-    fire_reached(fence, UINT64_MAX);
+    d3d_fence_fire(fence, UINT64_MAX);
     pthread_mutex_unlock(&fence->lock);
 }
 
@@ -128,20 +139,26 @@ void d3d_fence_remove(struct d3d_fence *fence)
 static bool waiter_add(struct d3d_fence *fence, struct d3d_waiter *waiter)
 {
     pthread_mutex_lock(&fence->lock);
-    bool reached = atomic_load_explicit(&fence->value, memory_order_acquire) >= waiter->value;
+    bool reached = d3d_fence_value(fence) >= waiter->value;
     if (!reached) {
         waiter->next = fence->waiters;
         fence->waiters = waiter;
     }
     pthread_mutex_unlock(&fence->lock);
+    if (fence->ops && !reached)
+        fence->ops->watch(fence);
     return !reached;
 }
 
 void d3d_fence_wait(struct d3d_fence *fence, uint64_t value)
 {
     struct d3d_waiter waiter = { NULL, value, NULL, 0 };
-    if (atomic_load_explicit(&fence->value, memory_order_acquire) >= value)
+    if (d3d_fence_value(fence) >= value)
         return;
+    if (fence->ops) {
+        fence->ops->wait(fence, value);
+        return;
+    }
     if (!waiter_add(fence, &waiter) || d3d_spin(&waiter.has_fired, 0))
         return;
     pthread_mutex_lock(&fence->lock);
@@ -158,6 +175,8 @@ static void fence_destroy(struct com_object *object)
 {
     struct d3d_fence *fence = (struct d3d_fence *)object;
     struct d3d_device *device = d3d_parent(fence);
+    if (fence->ops)
+        fence->ops->destroy(fence);
     pthread_mutex_lock(&device->fences_lock);
     *fence->at = fence->next;
     if (fence->next)
@@ -187,7 +206,7 @@ static struct d3d_fence *fence_from(ID3D12Fence1 *iface)
 
 static UINT64 d3d_fence_GetCompletedValue(ID3D12Fence1 *iface)
 {
-    return atomic_load_explicit(&fence_from(iface)->value, memory_order_acquire);
+    return d3d_fence_value(fence_from(iface));
 }
 
 /* The application's event with `refs` users; it may close its own descriptor at once. */
@@ -245,6 +264,8 @@ static HRESULT d3d_fence_Signal(ID3D12Fence1 *iface, UINT64 value)
 {
     if (d3d_removed(d3d_parent(iface)))
         return DXGI_ERROR_DEVICE_REMOVED;
+    if (fence_from(iface)->ops)
+        return fence_from(iface)->ops->signal(fence_from(iface), value);
     d3d_fence_signal(fence_from(iface), value);
     return S_OK;
 }
@@ -275,6 +296,19 @@ static void fence_link(struct d3d_device *device, struct d3d_fence *fence)
     pthread_mutex_unlock(&device->fences_lock);
 }
 
+struct d3d_fence *d3d_fence_new(struct d3d_device *device, uint64_t value)
+{
+    struct d3d_fence *fence = calloc(1, sizeof(*fence));
+    if (!fence)
+        return NULL;
+    com_init(&fence->base, &d3d_fence_vtbl, &fence_class, &device->base);
+    atomic_init(&fence->value, value);
+    pthread_mutex_init(&fence->lock, NULL);
+    pthread_cond_init(&fence->fired, NULL);
+    fence_link(device, fence);
+    return fence;
+}
+
 HRESULT d3d_device_CreateFence(D3D_DEVICE, UINT64 value, D3D12_FENCE_FLAGS flags, REFIID riid, void **out)
 {
     struct d3d_device *device = d3d_device_from(iface);
@@ -284,15 +318,8 @@ HRESULT d3d_device_CreateFence(D3D_DEVICE, UINT64 value, D3D12_FENCE_FLAGS flags
     if (flags)
         return d3d_fail(device, (unsigned)flags > 0xf ? E_INVALIDARG : E_NOTIMPL,
                         "ID3D12Device::CreateFence: Flags 0x%x: only NONE is supported", (unsigned)flags);
-    struct d3d_fence *fence = calloc(1, sizeof(*fence));
-    if (!fence)
-        return E_OUTOFMEMORY;
-    com_init(&fence->base, &d3d_fence_vtbl, &fence_class, &device->base);
-    atomic_init(&fence->value, value);
-    pthread_mutex_init(&fence->lock, NULL);
-    pthread_cond_init(&fence->fired, NULL);
-    fence_link(device, fence);
-    return com_return(&fence->base, riid, out);
+    struct d3d_fence *fence = d3d_fence_new(device, value);
+    return fence ? com_return(&fence->base, riid, out) : E_OUTOFMEMORY;
 }
 
 /* ---- several fences ---- */

@@ -43,8 +43,7 @@ EXPORT HRESULT AnydmlVulkanCreateDevice(const struct anydml_vulkan_device *desc,
     return refuse(hr, "AnydmlVulkanCreateDevice", "no memory");
 }
 
-/* Ours and on Vulkan, with *out cleared; else NULL and *hr. */
-static struct d3d_device *vulkan_device(ID3D12Device *iface, const char *method, void **out, HRESULT *hr)
+struct d3d_device *d3d_vulkan_device(ID3D12Device *iface, const char *method, void **out, HRESULT *hr)
 {
     if (out)
         *out = NULL;
@@ -72,7 +71,7 @@ EXPORT HRESULT AnydmlVulkanOpenBuffer(ID3D12Device *iface, const struct anydml_v
     char message[ADAPTER_MESSAGE_BYTES] = "";
     struct adapter_memory *memory = NULL;
     HRESULT hr;
-    struct d3d_device *device = vulkan_device(iface, method, out, &hr);
+    struct d3d_device *device = d3d_vulkan_device(iface, method, out, &hr);
     if (!device)
         return hr;
     hr = adapter_vulkan_interop.buffer_open(device->adapter, buffer, &memory, message);
@@ -88,7 +87,7 @@ EXPORT HRESULT AnydmlVulkanOpenMemory(ID3D12Device *iface, const struct anydml_v
     char message[ADAPTER_MESSAGE_BYTES] = "";
     struct adapter_memory *memory = NULL;
     HRESULT hr;
-    struct d3d_device *device = vulkan_device(iface, method, out, &hr);
+    struct d3d_device *device = d3d_vulkan_device(iface, method, out, &hr);
     if (!device)
         return hr;
     hr = adapter_vulkan_interop.memory_open(device->adapter, range, &memory, message);
@@ -106,7 +105,7 @@ EXPORT HRESULT AnydmlVulkanCreateSharedBuffer(ID3D12Device *iface, UINT64 size, 
     char message[ADAPTER_MESSAGE_BYTES] = "";
     struct adapter_memory *memory = NULL;
     HRESULT hr;
-    struct d3d_device *device = vulkan_device(iface, method, out, &hr);
+    struct d3d_device *device = d3d_vulkan_device(iface, method, out, &hr);
     if (!device)
         return hr;
     hr = adapter_vulkan_interop.memory_share(device->adapter, size, &memory, message);

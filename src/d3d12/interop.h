@@ -27,6 +27,9 @@ typedef HRESULT adapter_record(struct adapter_device *device, VkCommandBuffer co
                                struct adapter_dispatch *dispatch, const struct adapter_binding *bindings,
                                uint32_t count, struct adapter_recorded **io);
 
+typedef HRESULT adapter_semaphore_wait(struct adapter_device *device, VkSemaphore semaphore, uint64_t value,
+                                       uint64_t nanoseconds);
+
 struct adapter_interop {
     /* out_info: of no list, so without `ops`, `luid`. adapter_ops' device_destroy leaves the application's objects. */
     adapter_device_adopt *device_adopt;
@@ -36,6 +39,14 @@ struct adapter_interop {
     adapter_memory_share *memory_share;
     adapter_memory_export *memory_export;
     struct anydml_vulkan_buffer (*buffer_get)(const struct adapter_binding *binding);
+    /* Timeline semaphores. wait: S_FALSE after `nanoseconds`. signal: `value` is greater than the semaphore's.
+     * queue_signal: when all is complete that the queue was given. */
+    HRESULT (*semaphore_create)(struct adapter_device *device, uint64_t value, VkSemaphore *out);
+    void (*semaphore_destroy)(struct adapter_device *device, VkSemaphore semaphore);
+    HRESULT (*semaphore_value)(struct adapter_device *device, VkSemaphore semaphore, uint64_t *out);
+    HRESULT (*semaphore_signal)(struct adapter_device *device, VkSemaphore semaphore, uint64_t value);
+    adapter_semaphore_wait *semaphore_wait;
+    HRESULT (*queue_signal)(struct adapter_queue *queue, VkSemaphore semaphore, uint64_t value);
     /* Is the device the application's? */
     bool (*adopted)(const struct adapter_device *device);
     adapter_record *record;

@@ -10,9 +10,11 @@
     }
 
 ABSENT(AnydmlVulkanCreateDevice)
+ABSENT(AnydmlVulkanCreateFence)
 ABSENT(AnydmlVulkanCreateSharedBuffer)
 ABSENT(AnydmlVulkanExportMemory)
 ABSENT(AnydmlVulkanGetBuffer)
+ABSENT(AnydmlVulkanGetSemaphore)
 ABSENT(AnydmlVulkanOpenBuffer)
 ABSENT(AnydmlVulkanOpenMemory)
 

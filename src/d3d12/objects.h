@@ -255,6 +255,19 @@ extern const ID3D12QueryHeapVtbl d3d_query_heap_vtbl;
 /* ---- fence.c ---- */
 
 struct d3d_waiter;
+struct d3d_fence;
+
+/* What a fence over somebody else's counter does in its own way (interop_fence.c). */
+struct d3d_fence_ops {
+    uint64_t (*value)(struct d3d_fence *fence);
+    /* From the host; E_INVALIDARG where the counter cannot go there. */
+    HRESULT (*signal)(struct d3d_fence *fence, uint64_t value);
+    /* After all work that the queue was given before, without waiting for it. */
+    void (*queue_signal)(struct d3d_fence *fence, struct adapter_queue *queue, uint64_t value);
+    void (*wait)(struct d3d_fence *fence, uint64_t value);
+    void (*watch)(struct d3d_fence *fence); /* there is a new waiter. E_OUTOFMEMORY removes the device */
+    void (*destroy)(struct d3d_fence *fence);
+};
 
 struct d3d_fence {
     struct com_object base;       /* ID3D12Fence1 */
@@ -263,12 +276,24 @@ struct d3d_fence {
     _Atomic uint64_t value;
     pthread_mutex_t lock;
     pthread_cond_t fired;
-    uint32_t sleepers;          /* under lock: threads in cond_wait */
-    struct d3d_waiter *waiters; /* under lock */
+    uint32_t sleepers;               /* under lock: threads in cond_wait */
+    struct d3d_waiter *waiters;      /* under lock */
+    const struct d3d_fence_ops *ops; /* NULL: `value` is the fence's own */
+    void *counter;                   /* of `ops` */
 };
 
 extern const ID3D12Fence1Vtbl d3d_fence_vtbl;
 
+static inline uint64_t d3d_fence_value(struct d3d_fence *fence)
+{
+    return fence->ops ? fence->ops->value(fence) : atomic_load_explicit(&fence->value, memory_order_acquire);
+}
+
+/* With one reference, without `ops`. NULL: memory is short. */
+struct d3d_fence *d3d_fence_new(struct d3d_device *device, uint64_t value);
+/* Under the lock: waiters up to `value`, and the least value that others wait for (false: there are none). */
+void d3d_fence_fire(struct d3d_fence *fence, uint64_t value);
+bool d3d_fence_next(const struct d3d_fence *fence, uint64_t *out);
 void d3d_fence_signal(struct d3d_fence *fence, uint64_t value);
 /* Blocks until the fence has reached the value or the device is removed. */
 void d3d_fence_wait(struct d3d_fence *fence, uint64_t value);
@@ -277,6 +302,11 @@ void d3d_fence_remove(struct d3d_fence *fence);
 
 /* true when *word differs from `old`, watched for a few microseconds before a thread goes to sleep over it. */
 bool d3d_spin(const atomic_uint *word, unsigned old);
+
+/* ---- interop.c ---- */
+
+/* Ours and on Vulkan, with *out cleared; else NULL and *hr. */
+struct d3d_device *d3d_vulkan_device(ID3D12Device *iface, const char *method, void **out, HRESULT *hr);
 
 /* ---- command_allocator.c ---- */
 

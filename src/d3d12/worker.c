@@ -223,7 +223,7 @@ static void set_blocked(struct d3d_worker *worker, bool blocked)
 
 static void work_wait(struct d3d_worker *worker, struct d3d_fence *fence, uint64_t value)
 {
-    if (atomic_load_explicit(&fence->value, memory_order_acquire) >= value)
+    if (d3d_fence_value(fence) >= value)
         return;
     set_blocked(worker, true);
     d3d_fence_wait(fence, value);
@@ -276,6 +276,11 @@ static void *worker_main(void *argument)
     while (next_work(worker, &work)) {
         if (work.type == D3D_WORK_EXECUTE) {
             work_execute(worker, work.submission);
+            continue;
+        }
+        if (work.type == D3D_WORK_SIGNAL && work.fence->ops) {
+            work.fence->ops->queue_signal(work.fence, worker->queue, work.value);
+            com_unref(&work.fence->base);
             continue;
         }
         finish_running(worker, 0);

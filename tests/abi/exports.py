@@ -22,8 +22,9 @@ WSL = {
 }
 OURS = {
     "d3d12": ["AnydmlCreateBufferFromMemory", "AnydmlExecuteCommandLists", "AnydmlLiveObjects",
-              "AnydmlVulkanCreateDevice", "AnydmlVulkanCreateSharedBuffer", "AnydmlVulkanExportMemory",
-              "AnydmlVulkanGetBuffer", "AnydmlVulkanOpenBuffer", "AnydmlVulkanOpenMemory"],
+              "AnydmlVulkanCreateDevice", "AnydmlVulkanCreateFence", "AnydmlVulkanCreateSharedBuffer",
+              "AnydmlVulkanExportMemory", "AnydmlVulkanGetBuffer", "AnydmlVulkanGetSemaphore",
+              "AnydmlVulkanOpenBuffer", "AnydmlVulkanOpenMemory"],
     "dxcore": ["AnydmlLiveObjects"],
     "directml": ["AnydmlCompileGraph", "AnydmlEnumOperators", "AnydmlLiveObjects", "AnydmlQuiet", "AnydmlSetTrace",
                  "AnydmlTune", "AnydmlVulkanRecordDispatch"],

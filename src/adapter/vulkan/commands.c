@@ -55,7 +55,7 @@ HRESULT vulkan_submit(struct vulkan_queue_slot *slot, VkCommandBuffer commands, 
     VkSubmitInfo info = {
         .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
         .pNext = &values,
-        .commandBufferCount = 1,
+        .commandBufferCount = commands ? 1 : 0,
         .pCommandBuffers = &commands,
         .signalSemaphoreCount = 1,
         .pSignalSemaphores = &timeline,

@@ -508,6 +508,51 @@ static HRESULT vulkan_memory_export(struct adapter_device *device, struct adapte
     return hr;
 }
 
+/* ---- semaphores ---- */
+
+static HRESULT vulkan_semaphore_create(struct adapter_device *device, uint64_t value, VkSemaphore *out)
+{
+    VkSemaphoreTypeCreateInfo type = { .sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
+                                       .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE,
+                                       .initialValue = value };
+    VkSemaphoreCreateInfo info = { .sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, .pNext = &type };
+    return vulkan_hresult(vk.vkCreateSemaphore(device->handle, &info, NULL, out));
+}
+
+static void vulkan_semaphore_destroy(struct adapter_device *device, VkSemaphore semaphore)
+{
+    vk.vkDestroySemaphore(device->handle, semaphore, NULL);
+}
+
+static HRESULT vulkan_semaphore_value(struct adapter_device *device, VkSemaphore semaphore, uint64_t *out)
+{
+    return vulkan_hresult(vk.vkGetSemaphoreCounterValue(device->handle, semaphore, out));
+}
+
+static HRESULT vulkan_semaphore_signal(struct adapter_device *device, VkSemaphore semaphore, uint64_t value)
+{
+    VkSemaphoreSignalInfo info = { .sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO,
+                                   .semaphore = semaphore,
+                                   .value = value };
+    return vulkan_hresult(vk.vkSignalSemaphore(device->handle, &info));
+}
+
+static HRESULT vulkan_semaphore_wait(struct adapter_device *device, VkSemaphore semaphore, uint64_t value,
+                                     uint64_t nanoseconds)
+{
+    VkSemaphoreWaitInfo info = { .sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
+                                 .semaphoreCount = 1,
+                                 .pSemaphores = &semaphore,
+                                 .pValues = &value };
+    VkResult result = vk.vkWaitSemaphores(device->handle, &info, nanoseconds);
+    return result == VK_TIMEOUT ? S_FALSE : vulkan_hresult(result);
+}
+
+static HRESULT vulkan_queue_signal(struct adapter_queue *queue, VkSemaphore semaphore, uint64_t value)
+{
+    return vulkan_submit(queue->slot, VK_NULL_HANDLE, semaphore, value);
+}
+
 /* ---- the application's command buffers ---- */
 
 static bool vulkan_adopted(const struct adapter_device *device)
@@ -536,6 +581,12 @@ const struct adapter_interop adapter_vulkan_interop = {
     .memory_share = vulkan_memory_share,
     .memory_export = vulkan_memory_export,
     .buffer_get = vulkan_buffer_get,
+    .semaphore_create = vulkan_semaphore_create,
+    .semaphore_destroy = vulkan_semaphore_destroy,
+    .semaphore_value = vulkan_semaphore_value,
+    .semaphore_signal = vulkan_semaphore_signal,
+    .semaphore_wait = vulkan_semaphore_wait,
+    .queue_signal = vulkan_queue_signal,
     .adopted = vulkan_adopted,
     .record = vulkan_record,
     .recorded_destroy = vulkan_recorded_destroy,
