@@ -178,6 +178,7 @@ const char *vulkan_physical_describe(VkPhysicalDevice handle, const struct vulka
     memcpy(physical->driver_uuid, id.driverUUID, sizeof(physical->driver_uuid));
     physical->memory = memory.memoryProperties;
     physical->allocation_bytes_max = limits.maxMemoryAllocationSize;
+    physical->subnormals = vulkan_subnormals_kept(&floats);
     if (physical->properties.apiVersion < VK_API_VERSION_1_2)
         return "Vulkan 1.2";
     if (!enabled)

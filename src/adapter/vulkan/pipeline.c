@@ -51,11 +51,16 @@ static VkResult create_module(struct adapter_device *device, const struct adapte
         for (uint32_t shift = 7; *at++ & 128u; shift += 7)
             words[i] |= (*at & 127u) << shift;
     }
+    size_t bytes = desc->words * sizeof(*words);
+    uint32_t *changed = vulkan_subnormals_keep(words, &bytes, device->physical->subnormals);
     VkShaderModuleCreateInfo info = { .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
-                                      .codeSize = desc->words * sizeof(*words),
-                                      .pCode = words };
-    VkResult result = vk.vkCreateShaderModule(device->handle, &info, NULL, out);
+                                      .codeSize = bytes,
+                                      .pCode = changed };
     free(words);
+    if (!changed)
+        return VK_ERROR_OUT_OF_HOST_MEMORY;
+    VkResult result = vk.vkCreateShaderModule(device->handle, &info, NULL, out);
+    free(changed);
     return result;
 }
 

@@ -37,6 +37,7 @@ struct vulkan_physical {
     uint64_t allocation_bytes_max;
     uint32_t family, family_queues, timestamp_bits;
     uint32_t capabilities;    /* enum shader_capability */
+    uint32_t subnormals;      /* enum vulkan_subnormals: of which widths shaders may keep them */
     bool budget, external_fd; /* extensions */
 };
 
@@ -62,6 +63,15 @@ uint32_t vulkan_physicals(const struct vulkan_physical **out);
 /* Loads the drivers, for as long as the process lives: not all like to be unloaded after they have worked. The handle
  * of device `index`, or VK_NULL_HANDLE when it is gone. */
 VkPhysicalDevice vulkan_physical_open(uint32_t index);
+
+/* ---- subnormals.c ---- */
+
+enum vulkan_subnormals { VULKAN_SUBNORMALS_32 = 1, VULKAN_SUBNORMALS_64 = 2 };
+
+uint32_t vulkan_subnormals_kept(const VkPhysicalDeviceFloatControlsProperties *floats);
+/* The module with execution modes that keep subnormal numbers of those widths that it computes with; the caller frees
+ * it. NULL: memory is short. */
+uint32_t *vulkan_subnormals_keep(const uint32_t *spirv, size_t *bytes, uint32_t kept);
 
 /* ---- device.c ---- */
 
