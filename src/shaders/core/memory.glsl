@@ -79,13 +79,14 @@ struct Place {
     uint nibble; /* 4-bit types: 1 = the high half */
 };
 
-/* Part of the word around an address: other invocations may write the rest of it at the same time. */
+/* Part of the word around an address: other invocations may write the rest of it at the same time. The reference is no
+ * variable: SwiftShader keeps those in too little room, where they overwrite others. */
 void store_part(uvec2 address, uint shift, uint mask, uint value)
 {
-    Words word = Words(uvec2(address.x & ~3u, address.y));
+    uvec2 word = uvec2(address.x & ~3u, address.y);
     shift += 8u * (address.x & 3u);
-    atomicAnd(word.v, ~(mask << shift));
-    atomicOr(word.v, (value & mask) << shift);
+    atomicAnd(Words(word).v, ~(mask << shift));
+    atomicOr(Words(word).v, (value & mask) << shift);
 }
 
 /* Bytes and 16-bit words as numbers; stores keep the low bits. Devices without such storage take words apart. */

@@ -14,7 +14,6 @@ void main()
         uint target = target_of(item);
         if (target == NO_TARGET)
             continue;
-        Words word = Words(scratch_at(4u * target));
-        atomicMax(word.v, item + 1u);
+        atomicMax(Words(scratch_at(4u * target)).v, item + 1u);
     }
 }
