@@ -3,9 +3,9 @@
  * subnormal numbers where a device can. */
 #include "adapter/vulkan/vulkan.h"
 
-#include "shaders/map_f64_spirv.h"
-#include "shaders/map_spirv.h"
-#include "shaders/softmax_spirv.h"
+#include "map_f64_named.h"
+#include "map_named.h"
+#include "softmax_named.h"
 
 #include "test.h"
 

@@ -228,11 +228,9 @@ struct adapter_pipeline {
     VkPipeline handle;
     VkResult result; /* of the last try */
     enum { VULKAN_PIPELINE_NEW, VULKAN_PIPELINE_BUILDING, VULKAN_PIPELINE_READY } state;
-    const uint32_t *spirv; /* for as long as it is not ready */
-    size_t spirv_bytes;
-    struct base_hash hash; /* of code and constants */
+    struct adapter_pipeline_desc desc; /* its pointers: while it is built */
+    struct base_hash hash;             /* of code and constants */
     uint32_t constants[VULKAN_SPECIALIZATION_MAX];
-    uint32_t constant_count;
     struct adapter_pipeline *next;
 };
 
