@@ -98,7 +98,7 @@ static HRESULT make_buffer(const struct ep_staging *s, D3D12_HEAP_TYPE type, ID3
 }
 
 /* Under the lock. */
-static HRESULT open(struct ep_staging *s)
+static HRESULT make_ready(struct ep_staging *s)
 {
     const D3D12_COMMAND_LIST_TYPE type = D3D12_COMMAND_LIST_TYPE_COMPUTE;
     D3D12_COMMAND_QUEUE_DESC desc = { .Type = type };
@@ -142,7 +142,7 @@ static HRESULT copy(struct ep_staging *s, ID3D12Resource *to, uint64_t to_offset
 HRESULT ep_staging_write(struct ep_staging *s, ID3D12Resource *to, uint64_t offset, const void *data, uint64_t bytes)
 {
     pthread_mutex_lock(&s->lock);
-    HRESULT hr = open(s);
+    HRESULT hr = make_ready(s);
     for (uint64_t done = 0, n; SUCCEEDED(hr) && done < bytes; done += n) {
         n = BASE_MIN(bytes - done, PIECE_BYTES);
         memcpy(s->to, (const char *)data + done, n);
@@ -155,7 +155,7 @@ HRESULT ep_staging_write(struct ep_staging *s, ID3D12Resource *to, uint64_t offs
 HRESULT ep_staging_read(struct ep_staging *s, ID3D12Resource *from, uint64_t offset, void *data, uint64_t bytes)
 {
     pthread_mutex_lock(&s->lock);
-    HRESULT hr = open(s);
+    HRESULT hr = make_ready(s);
     for (uint64_t done = 0, n; SUCCEEDED(hr) && done < bytes; done += n) {
         n = BASE_MIN(bytes - done, PIECE_BYTES);
         hr = copy(s, s->readback, 0, from, offset + done, n);
@@ -170,7 +170,7 @@ HRESULT ep_staging_move(struct ep_staging *s, ID3D12Resource *to, uint64_t to_of
                         uint64_t from_offset, uint64_t bytes)
 {
     pthread_mutex_lock(&s->lock);
-    HRESULT hr = open(s);
+    HRESULT hr = make_ready(s);
     if (SUCCEEDED(hr))
         hr = copy(s, to, to_offset, from, from_offset, bytes);
     pthread_mutex_unlock(&s->lock);
