@@ -39,11 +39,14 @@ MINUTES := 30
 fuzz: packages
 	scripts/fuzz $(MINUTES)
 
-# Minutes; writes docs/conformance.md. Then Microsoft's torch-directml on these libraries, where it can be had.
+# Minutes; writes docs/conformance.md. Then Microsoft's torch-directml on these libraries, where it can be had. Another
+# device than the processor, by its number in `anydml devices`: make conformance DEVICE=1
+DEVICE :=
 conformance: build
 	/usr/bin/python3 tests/conformance/conformance.py --driver $(BUILD)/tests/conformance/conformance-driver --cases 64 \
-	    --json $(BUILD)/conformance.json --markdown docs/conformance.md
-	scripts/try-microsoft-packages $(BUILD) torch-directml
+	    $(if $(DEVICE),--adapter $(DEVICE) --timeout 600) --json $(BUILD)/conformance.json \
+	    --results tests/conformance/results --markdown docs/conformance.md
+	$(if $(DEVICE),,scripts/try-microsoft-packages $(BUILD) torch-directml)
 
 install: build
 	meson install -C $(BUILD)

@@ -21,7 +21,9 @@ const char tools_help_bench[] =
     "usage: anydml bench MODEL.onnx [OPTIONS]\n"
     "       anydml bench --compare MODEL.onnx ... [--seconds S] [--threads N] [--python LIST] [--json]\n\n"
     "Runs the model on random inputs (always the same) and prints how long one execution takes, how long compiling\n"
-    "and initialising take, and the memory.\n\n"
+    "and initialising take, and the memory. Of an execution there are three times: 'run' with copies of inputs and\n"
+    "outputs to the device and back, 'no copies' of the same on what lies there already, both by the host's clock,\n"
+    "and 'on device' by the device's own timestamps. A processor's tensors lie where it computes.\n\n"
     "  --device N             which device (anydml devices); default 0\n"
     "  --threads N            worker threads of the cpu device; default: one per processor\n"
     "  --seconds S            how long to measure, at least 5 runs; default 3\n"
@@ -62,6 +64,7 @@ struct bench {
     double compile_ms, first_ms;
     double *runs;
     uint32_t run_count;
+    double bare_ms, device_ms; /* medians; negative: there is none */
 };
 
 static bool bench_take(void *context, int option, const char *value, struct tools_error *error)
@@ -172,6 +175,32 @@ static bool bench_prepare(struct bench *b, const char *path, uint32_t device, st
     return ok && bench_inputs(b, error);
 }
 
+/* The median of `count` repeats: by the host's clock, or of `device` by timestamps. */
+static bool bench_repeat(struct bench *b, uint32_t count, bool device, double *out, struct tools_error *error)
+{
+    double *times = calloc(count, sizeof(*times));
+    bool ok = times || tools_fail_memory(error);
+    for (uint32_t i = 0; ok && i < count; i++) {
+        ok = tools_program_repeat(b->program, &times[i], error);
+        if (device)
+            times[i] = tools_program_device_ms(b->program);
+    }
+    if (ok)
+        *out = tools_percentile(times, count, 0.5);
+    free(times);
+    return ok;
+}
+
+/* In half of the time that runs may take, each. */
+static bool bench_parts(struct bench *b, struct tools_error *error)
+{
+    uint32_t count = BASE_MAX(b->run_count / 2, BENCH_RUNS_MIN);
+    b->bare_ms = b->device_ms = -1;
+    return !tools_program_repeats(b->program) ||
+           (bench_repeat(b, count, false, &b->bare_ms, error) && tools_program_watch(b->program, error) &&
+            bench_repeat(b, count, true, &b->device_ms, error));
+}
+
 /* The first run touches memory for the first time, so it warms up and is told apart. */
 static bool bench_measure(struct bench *b, struct tools_error *error)
 {
@@ -193,6 +222,8 @@ static bool bench_measure(struct bench *b, struct tools_error *error)
             return false;
         b->run_count++;
     }
+    if (!bench_parts(b, error))
+        return false;
     tools_progress("tracing");
     return !b->trace_path || tools_trace_write(b->program, b->trace_path, &b->trace, error);
 }
@@ -211,6 +242,8 @@ static void bench_print(const struct bench *b, const char *path, bool json)
         tools_json_string(stdout, b->session->info.name);
         printf(", \"median_ms\": %.6g, \"p90_ms\": %.6g, \"min_ms\": %.6g, \"first_ms\": %.6g, \"runs\": %u, ", median,
                p90, b->runs[0], b->first_ms, b->run_count);
+        if (b->bare_ms >= 0)
+            printf("\"no_copies_ms\": %.6g, \"device_ms\": %.6g, ", b->bare_ms, b->device_ms);
         printf("\"compile_ms\": %.6g, \"initialize_ms\": %.6g, \"nodes\": %u, ", b->compile_ms, p->initialize_ms,
                p->onnx->node_count);
         printf("\"temporary_bytes\": %llu, \"persistent_bytes\": %llu, \"peak_rss_bytes\": %.0f}\n",
@@ -220,6 +253,10 @@ static void bench_print(const struct bench *b, const char *path, bool json)
     printf("device      %s\n", b->session->info.name);
     printf("run         %.3f ms median, %.3f ms p90, %.3f ms min of %u runs (first %.3f ms)\n", median, p90, b->runs[0],
            b->run_count, b->first_ms);
+    if (b->bare_ms >= 0) {
+        printf("no copies   %.3f ms median\n", b->bare_ms);
+        printf("on device   %.3f ms median, by its timestamps\n", b->device_ms);
+    }
     printf("compile     %.1f ms (%u nodes)\n", b->compile_ms, p->onnx->node_count);
     printf("initialise  %.1f ms\n", p->initialize_ms);
     printf("memory      %.1f MiB temporary, %.1f MiB persistent, %.1f MiB peak of the process\n",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The program behind `make demo`: halves a photograph, doubles it again with a small network on the processor, and
+/* The program behind `make demo`: halves a photograph, doubles it again with a small network on the fastest device, and
  * compares the result and a bicubic enlargement with the original.
  *
  *   anydml-demo PICTURE.jpg MODEL.onnx FOLDER
@@ -69,6 +69,20 @@ static bool demo_load(struct demo *d, const char *path, struct tools_error *erro
            tools_fail(error, TOOLS_USAGE, "%s is no network with one input and one output", path);
 }
 
+/* On the fastest device; where a GPU cannot be used after all, on the processor, which every machine has. */
+static bool demo_open(struct demo *d, struct tools_error *error)
+{
+    uint32_t device;
+    if (!tools_device_fastest(&device, error))
+        return false;
+    if (tools_session_create(device, &d->session, error))
+        return true;
+    if (!device)
+        return false;
+    fprintf(stderr, "anydml-demo: device %u: %s; the first device is used\n", device, error->text);
+    return tools_session_create(0, &d->session, error);
+}
+
 static bool demo_compile(struct demo *d, struct tools_error *error)
 {
     static const struct tools_picture how = { .high = 1, .std = { 1, 1, 1 } };
@@ -81,7 +95,7 @@ static bool demo_compile(struct demo *d, struct tools_error *error)
         return false;
     shape.rank = d->picture.rank;
     memcpy(shape.dims, d->picture.dims, sizeof(shape.dims));
-    return tools_session_create(0, &d->session, error) &&
+    return demo_open(d, error) &&
            tools_compile(d->session, d->model, &shape, DML_EXECUTION_FLAG_NONE, &compiled, &ms, error) &&
            tools_program_create(d->session, compiled, &d->program, error) &&
            tools_program_set_input(d->program, 0, &d->picture, error);
@@ -174,7 +188,7 @@ static bool demo_report(const struct demo *d, const char *folder, struct tools_e
         return false;
     double bicubic = demo_psnr(&d->original, &d->bicubic), network = demo_psnr(&d->original, &d->network);
     double pixels = (double)d->network.width * d->network.height;
-    printf("device      %s\n", d->session->info.name);
+    printf("device      %s (%s)\n", d->session->info.name, d->session->info.kind);
     printf("picture     %ux%u -> %ux%u\n", d->small.width, d->small.height, d->network.width, d->network.height);
     printf("time        %.1f ms (median of %d runs), %.2f megapixels per second\n", d->milliseconds, DEMO_RUNS,
            pixels / d->milliseconds / 1e3);
@@ -205,7 +219,6 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: anydml-demo PICTURE.jpg MODEL.onnx FOLDER\n");
         return TOOLS_USAGE;
     }
-    setenv("ANYDML_ADAPTERS", "cpu", 0); /* works on every machine; another choice is respected */
     bool ok = demo_pictures(&d, argv[1], &error) && demo_load(&d, argv[2], &error) && demo_compile(&d, &error) &&
               demo_run(&d, &error) && demo_report(&d, argv[3], &error);
     demo_finish(&d);

@@ -237,6 +237,20 @@ bool tools_program_run(struct tools_program *p, double *ms, struct tools_error *
     return tools_check(error, FAILED(removed) ? removed : hr, "executing on the device");
 }
 
+bool tools_program_repeats(const struct tools_program *p)
+{
+    return !p->flow && p->onnx->op;
+}
+
+bool tools_program_repeat(struct tools_program *p, double *ms, struct tools_error *error)
+{
+    struct onnx_error why;
+    double start = tools_now_ms();
+    HRESULT hr = onnx_exec_repeat(p->exec, p->session->pool, &why);
+    *ms = tools_now_ms() - start;
+    return tools_check(error, hr, "executing on the device");
+}
+
 bool tools_program_watch(struct tools_program *p, struct tools_error *error)
 {
     return p->flow || !p->onnx->op ||

@@ -40,8 +40,13 @@ bool tools_program_set_input(struct tools_program *program, uint32_t index, cons
 /* One execution, in milliseconds by the host's clock; and how long it took on the device, when that is watched. */
 bool tools_program_run(struct tools_program *program, double *ms, struct tools_error *error);
 
-bool tools_program_watch(struct tools_program *program, struct tools_error *error); /* before the first run */
-double tools_program_device_ms(const struct tools_program *program);                /* of the last run */
+/* After a run: the same once more without copying inputs and outputs. Not of flows and of what needs no device. */
+bool tools_program_repeats(const struct tools_program *program);
+bool tools_program_repeat(struct tools_program *program, double *ms, struct tools_error *error);
+
+/* Before the first run, or before tools_program_repeat. */
+bool tools_program_watch(struct tools_program *program, struct tools_error *error);
+double tools_program_device_ms(const struct tools_program *program); /* of the last run */
 
 /* A copy of output `index` with the shape of its port. */
 bool tools_program_get_output(struct tools_program *program, uint32_t index, struct tools_array *out,

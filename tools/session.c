@@ -50,7 +50,7 @@ static void session_describe(IDXCoreAdapter *adapter, struct tools_device_info *
 {
     uint64_t driver = 0;
     size_t size = 0;
-    bool integrated = false;
+    bool integrated = false, hardware = false;
     if (FAILED(IDXCoreAdapter_GetPropertySize(adapter, DXCoreAdapterProperty_DriverDescription, &size)) ||
         size > sizeof(info->name) ||
         FAILED(IDXCoreAdapter_GetProperty(adapter, DXCoreAdapterProperty_DriverDescription, sizeof(info->name),
@@ -62,7 +62,9 @@ static void session_describe(IDXCoreAdapter *adapter, struct tools_device_info *
     IDXCoreAdapter_GetProperty(adapter, DXCoreAdapterProperty_SharedSystemMemory, sizeof(uint64_t),
                                &info->shared_bytes);
     IDXCoreAdapter_GetProperty(adapter, DXCoreAdapterProperty_IsIntegrated, sizeof(integrated), &integrated);
+    IDXCoreAdapter_GetProperty(adapter, DXCoreAdapterProperty_IsHardware, sizeof(hardware), &hardware);
     info->integrated = integrated;
+    info->hardware = hardware;
     for (int i = 0; i < 4; i++)
         info->driver[i] = (uint16_t)(driver >> (48 - 16 * i));
     info->kind = "cpu";
@@ -70,6 +72,33 @@ static void session_describe(IDXCoreAdapter *adapter, struct tools_device_info *
         info->kind = "gpu";
     else if (IDXCoreAdapter_IsAttributeSupported(adapter, &DXCORE_HARDWARE_TYPE_ATTRIBUTE_NPU))
         info->kind = "npu";
+}
+
+bool tools_device_fastest(uint32_t *out, struct tools_error *error)
+{
+    const char *wanted = getenv("ANYDML_ADAPTERS");
+    IDXCoreAdapterList *list;
+    uint32_t best = 0;
+    *out = 0;
+    if (wanted && *wanted)
+        return true;
+    if (!session_list_adapters(&list, error))
+        return false;
+    for (uint32_t i = 0; i < IDXCoreAdapterList_GetAdapterCount(list); i++) {
+        struct tools_device_info info = { .name = "" };
+        IDXCoreAdapter *adapter = NULL;
+        if (FAILED(IDXCoreAdapterList_GetAdapter(list, i, &IID_IDXCoreAdapter, (void **)&adapter)))
+            continue;
+        session_describe(adapter, &info);
+        release(adapter);
+        uint32_t score = strcmp(info.kind, "gpu") || !info.hardware ? 0 : info.integrated ? 1 : 2;
+        if (score > best) {
+            best = score;
+            *out = i;
+        }
+    }
+    release(list);
+    return true;
 }
 
 static bool session_find_adapter(uint32_t index, IDXCoreAdapter **out, struct tools_error *error)

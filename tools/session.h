@@ -9,7 +9,7 @@
 struct tools_device_info {
     char name[256];
     const char *kind; /* "gpu", "npu" or "cpu" */
-    bool integrated;
+    bool integrated, hardware;
     uint64_t dedicated_bytes, shared_bytes;
     uint16_t driver[4];
     DML_FEATURE_LEVEL level; /* of DirectML; 0 when no device could be made */
@@ -25,6 +25,10 @@ struct tools_session {
 
 /* The number of adapters in DXCore's list; device indices count from 0. */
 bool tools_device_count(uint32_t *out, struct tools_error *error);
+
+/* The fastest: a GPU with memory of its own, another GPU, or else the first. When ANYDML_ADAPTERS says which there are,
+ * the first of these. */
+bool tools_device_fastest(uint32_t *out, struct tools_error *error);
 
 /* Fails with TOOLS_USAGE when there is no such index. */
 bool tools_session_create(uint32_t index, struct tools_session **out, struct tools_error *error);

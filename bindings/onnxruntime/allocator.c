@@ -19,6 +19,7 @@ struct allocator {
     struct ep_factory *factory;
     const OrtMemoryInfo *info;
     uint32_t adapter;
+    bool host_memory;
     uint64_t limit;           /* of idle bytes */
     pthread_mutex_t lock;     /* everything below */
     struct ep_device *device; /* opened by the first allocation */
@@ -34,15 +35,18 @@ static struct allocator *allocator_of(const OrtAllocator *base)
 
 /* ---- buffers ---- */
 
-static ID3D12Resource *make_buffer(ID3D12Device *d3d, uint64_t bytes)
+static ID3D12Resource *make_buffer(ID3D12Device *d3d, bool host_memory, uint64_t bytes)
 {
     D3D12_HEAP_PROPERTIES heap = {
-        .Type = D3D12_HEAP_TYPE_CUSTOM,
-        .CPUPageProperty = D3D12_CPU_PAGE_PROPERTY_WRITE_BACK,
-        .MemoryPoolPreference = D3D12_MEMORY_POOL_L0,
+        .Type = D3D12_HEAP_TYPE_DEFAULT,
         .CreationNodeMask = 1,
         .VisibleNodeMask = 1,
     };
+    if (host_memory) {
+        heap.Type = D3D12_HEAP_TYPE_CUSTOM;
+        heap.CPUPageProperty = D3D12_CPU_PAGE_PROPERTY_WRITE_BACK;
+        heap.MemoryPoolPreference = D3D12_MEMORY_POOL_L0;
+    }
     D3D12_RESOURCE_DESC desc = {
         .Dimension = D3D12_RESOURCE_DIMENSION_BUFFER,
         .Width = bytes,
@@ -70,7 +74,7 @@ static struct ep_block *make_block(struct allocator *a, uint64_t bytes)
             return NULL;
         }
     }
-    ID3D12Resource *buffer = make_buffer(a->device->onnx->d3d, bytes);
+    ID3D12Resource *buffer = make_buffer(a->device->onnx->d3d, a->host_memory, bytes);
     if (buffer) {
         ep_block_add(buffer, a, &block);
         ID3D12Resource_Release(buffer);
@@ -246,7 +250,8 @@ OrtStatus *ep_allocator_create(struct ep_factory *factory, const OrtMemoryInfo *
     a->base.GetStats = allocator_stats;
     a->base.Shrink = allocator_shrink;
     a->factory = factory;
-    a->info = info ? info : memory->host;
+    a->info = info ? info : memory->host ? memory->host : memory->device;
+    a->host_memory = memory->host != NULL;
     a->adapter = adapter;
     a->limit = limit;
     pthread_mutex_init(&a->lock, NULL);
@@ -276,7 +281,7 @@ const struct ep_memory *ep_memory_find(const struct ep_factory *factory, uint32_
     return NULL;
 }
 
-OrtStatus *ep_memory_add(struct ep_factory *factory, uint32_t adapter, OrtEpDevice *device)
+OrtStatus *ep_memory_add(struct ep_factory *factory, uint32_t adapter, bool host_memory, OrtEpDevice *device)
 {
     const OrtApi *ort = factory->ort;
     OrtStatus *status = NULL;
@@ -289,14 +294,15 @@ OrtStatus *ep_memory_add(struct ep_factory *factory, uint32_t adapter, OrtEpDevi
         if (!grown)
             return ep_status(factory, ORT_FAIL, "out of memory");
         factory->memory = grown;
-        status = ort->CreateMemoryInfo_V2("DML", OrtMemoryInfoDeviceType_CPU, EP_VENDOR_MICROSOFT, (int32_t)adapter,
-                                          OrtDeviceMemoryType_HOST_ACCESSIBLE, 0, OrtDeviceAllocator, &m.host);
+        if (host_memory)
+            status = ort->CreateMemoryInfo_V2("DML", OrtMemoryInfoDeviceType_CPU, EP_VENDOR_MICROSOFT, (int32_t)adapter,
+                                              OrtDeviceMemoryType_HOST_ACCESSIBLE, 0, OrtDeviceAllocator, &m.host);
         if (!status && factory->version >= EP_VERSION_DEFAULT_MEMORY)
             status = ort->CreateMemoryInfo_V2("DML", OrtMemoryInfoDeviceType_GPU, EP_VENDOR_MICROSOFT, (int32_t)adapter,
                                               OrtDeviceMemoryType_DEFAULT, 0, OrtDeviceAllocator, &m.device);
         grown[factory->memory_count++] = m;
     }
-    if (!status)
+    if (!status && m.host)
         status = factory->ep->EpDevice_AddAllocatorInfo(device, m.host);
     if (!status && m.device)
         status = factory->ep->EpDevice_AddAllocatorInfo(device, m.device);
@@ -306,8 +312,10 @@ OrtStatus *ep_memory_add(struct ep_factory *factory, uint32_t adapter, OrtEpDevi
 void ep_memory_finish(struct ep_factory *factory)
 {
     for (uint32_t i = 0; i < factory->memory_count; i++) {
-        factory->ort->ReleaseMemoryInfo(factory->memory[i].host);
-        factory->ort->ReleaseMemoryInfo(factory->memory[i].device);
+        if (factory->memory[i].host)
+            factory->ort->ReleaseMemoryInfo(factory->memory[i].host);
+        if (factory->memory[i].device)
+            factory->ort->ReleaseMemoryInfo(factory->memory[i].device);
     }
     free(factory->memory);
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The buffers behind addresses: a table of the process, sorted by address. */
+#define _GNU_SOURCE
 #include "memory.h"
 
 #include <anydml_d3d12.h>
 
 #include <stdlib.h>
+#include <sys/mman.h>
 
 static struct {
     pthread_mutex_t lock;
@@ -43,23 +45,41 @@ static bool host_memory(ID3D12Resource *resource)
     return SUCCEEDED(hr);
 }
 
+/* An address of the process's own that stands for the buffer. Reserving takes no memory. */
+static HRESULT block_reserve(struct ep_block *block, ID3D12Resource *resource)
+{
+    ID3D12Device *device = NULL;
+    void *range = mmap(NULL, block->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (range == MAP_FAILED)
+        return E_OUTOFMEMORY;
+    block->address = range;
+    if (SUCCEEDED(ID3D12Resource_GetDevice(resource, &IID_ID3D12Device, (void **)&device)))
+        block->staging = ep_staging_get(device);
+    if (device)
+        ID3D12Device_Release(device);
+    if (block->staging)
+        return S_OK;
+    munmap(range, block->bytes);
+    return E_OUTOFMEMORY;
+}
+
 /* Where the host's memory is the adapter's, buffers that Map refuses still lie at their virtual address. */
 static HRESULT block_locate(struct ep_block *block, ID3D12Resource *resource)
 {
     D3D12_HEAP_PROPERTIES heap = { .Type = D3D12_HEAP_TYPE_CUSTOM };
     D3D12_RANGE none = { 0, 0 };
-    if (!host_memory(resource))
-        return E_NOTIMPL;
     D3D12_RESOURCE_DESC desc = ID3D12Resource_GetDesc(resource);
     if (desc.Dimension != D3D12_RESOURCE_DIMENSION_BUFFER)
         return E_INVALIDARG;
     block->bytes = desc.Width;
+    if (!host_memory(resource))
+        return block_reserve(block, resource);
     ID3D12Resource_GetHeapProperties(resource, &heap, NULL);
     block->mapped = heap.Type != D3D12_HEAP_TYPE_DEFAULT &&
                     SUCCEEDED(ID3D12Resource_Map(resource, 0, &none, (void **)&block->address));
     if (!block->mapped)
         block->address = (char *)(uintptr_t)ID3D12Resource_GetGPUVirtualAddress(resource);
-    return block->address ? S_OK : E_NOTIMPL;
+    return block->address ? S_OK : E_INVALIDARG;
 }
 
 static HRESULT insert(struct ep_block *block)
@@ -85,6 +105,9 @@ static void block_free(struct ep_block *block)
 {
     if (block->mapped)
         ID3D12Resource_Unmap(block->resource, 0, NULL);
+    if (block->staging)
+        munmap(block->address, block->bytes);
+    ep_staging_release(block->staging);
     ID3D12Resource_Release(block->resource);
     free(block);
 }
@@ -202,3 +225,95 @@ ID3D12Resource *ep_block_resource(const void *address)
     pthread_mutex_unlock(&table.lock);
     return resource;
 }
+
+/* ---- memory that the host does not see ---- */
+
+/* Under the lock. Reserved addresses are nobody else's, so that the nearest block of that kind is the one. */
+static struct ep_block *find_reserved(const void *address, uint64_t bytes, uint64_t *out_offset)
+{
+    for (size_t i = lower_bound((const char *)address + 1); i-- > 0;) {
+        struct ep_block *block = table.blocks[i];
+        if (!block->staging)
+            continue;
+        *out_offset = (uint64_t)((const char *)address - block->address);
+        return *out_offset <= block->bytes && bytes <= block->bytes - *out_offset ? block : NULL;
+    }
+    return NULL;
+}
+
+/* With references, since the block may go. */
+struct place {
+    ID3D12Resource *resource; /* NULL: the host's */
+    struct ep_staging *staging;
+    uint64_t offset;
+};
+
+static struct place place_of(const void *address, uint64_t bytes)
+{
+    struct place place = { NULL, NULL, 0 };
+    pthread_mutex_lock(&table.lock);
+    const struct ep_block *block = find_reserved(address, bytes, &place.offset);
+    if (block) {
+        ID3D12Device *device = NULL;
+        place.resource = block->resource;
+        ID3D12Resource_AddRef(place.resource);
+        if (SUCCEEDED(ID3D12Resource_GetDevice(place.resource, &IID_ID3D12Device, (void **)&device)))
+            place.staging = ep_staging_get(device);
+        if (device)
+            ID3D12Device_Release(device);
+    }
+    pthread_mutex_unlock(&table.lock);
+    return place;
+}
+
+static void place_release(struct place *place)
+{
+    if (place->resource)
+        ID3D12Resource_Release(place->resource);
+    ep_staging_release(place->staging);
+}
+
+/* From one device to another, through memory of the host. */
+static HRESULT copy_across(const struct place *to, const struct place *from, uint64_t bytes)
+{
+    void *between = malloc(bytes);
+    HRESULT hr = between ? ep_staging_read(from->staging, from->resource, from->offset, between, bytes) : E_OUTOFMEMORY;
+    if (SUCCEEDED(hr))
+        hr = ep_staging_write(to->staging, to->resource, to->offset, between, bytes);
+    free(between);
+    return hr;
+}
+
+HRESULT ep_block_copy(void *to, const void *from, uint64_t bytes)
+{
+    struct place target = place_of(to, bytes), source = place_of(from, bytes);
+    HRESULT hr = S_OK;
+    if (!target.resource && !source.resource)
+        memmove(to, from, bytes);
+    else if (!target.staging != !target.resource || !source.staging != !source.resource)
+        hr = E_OUTOFMEMORY;
+    else if (!source.resource)
+        hr = ep_staging_write(target.staging, target.resource, target.offset, from, bytes);
+    else if (!target.resource)
+        hr = ep_staging_read(source.staging, source.resource, source.offset, to, bytes);
+    else if (target.staging == source.staging)
+        hr = ep_staging_move(target.staging, target.resource, target.offset, source.resource, source.offset, bytes);
+    else
+        hr = copy_across(&target, &source, bytes);
+    place_release(&target);
+    place_release(&source);
+    return hr;
+}
+
+static ID3D12Resource *block_resolve(const void *address, uint64_t bytes, uint64_t *out_offset)
+{
+    pthread_mutex_lock(&table.lock);
+    const struct ep_block *block = find_reserved(address, bytes, out_offset);
+    ID3D12Resource *resource = block ? block->resource : NULL;
+    if (resource)
+        ID3D12Resource_AddRef(resource);
+    pthread_mutex_unlock(&table.lock);
+    return resource;
+}
+
+const struct onnx_memory ep_block_memory = { block_resolve, ep_block_copy };

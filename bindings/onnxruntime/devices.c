@@ -224,7 +224,8 @@ OrtStatus *ep_find_devices(struct ep_factory *factory, const OrtHardwareDevice *
             break;
         if (device)
             out[(*out_count)++] = device;
-        if (device && a.host_memory && (status = ep_memory_add(factory, i, device)))
+        if (device && (a.host_memory || factory->version >= EP_VERSION_DEFAULT_MEMORY) &&
+            (status = ep_memory_add(factory, i, a.host_memory, device)))
             break;
     }
     free(taken);
@@ -292,6 +293,8 @@ static OrtStatus *device_get(struct ep_factory *factory, uint32_t adapter, IDMLD
     if (!device && (device = calloc(1, sizeof(*device)))) {
         hr = dml ? onnx_device_wrap(dml, &device->onnx, &error) : onnx_device_open(adapter, &device->onnx, &error);
         if (SUCCEEDED(hr)) {
+            if (!device->onnx->host_memory)
+                device->onnx->memory = &ep_block_memory;
             device->wrapped = dml; /* kept by device->onnx */
             device->next = factory->devices;
             factory->devices = device;

@@ -313,9 +313,6 @@ static OrtStatus *ORT_API_CALL create_allocation(ID3D12Resource *resource, void 
     if (!resource || !out)
         return missing(&host, resource ? "dml_resource" : "d3d_resource");
     HRESULT hr = ep_block_import(resource, out);
-    if (hr == E_NOTIMPL)
-        return ep_status(&host, ORT_NOT_IMPLEMENTED,
-                         "the resource is not in the host's memory: tensors lie there on this provider");
     if (hr == E_INVALIDARG)
         return ep_status(&host, ORT_INVALID_ARGUMENT,
                          "the resource is not a buffer, or another allocation lies at its address");

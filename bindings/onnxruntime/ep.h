@@ -43,16 +43,18 @@ struct ep_factory {
     char name[64];        /* as the library was registered, for messages; the provider's own name is EP_NAME */
     pthread_mutex_t lock;
     struct ep_device *devices;
-    struct ep_memory *memory; /* per adapter whose memory is the host's; written by ep_find_devices only */
+    struct ep_memory *memory; /* per adapter; written by ep_find_devices only */
     uint32_t memory_count;
 };
 
 /* What the session was configured with. */
 struct ep_options {
     uint32_t adapter;
+    uint32_t given;            /* the adapter of the OrtEpDevice that the session has */
     uint32_t handle;           /* the caller's own device and queue (host.h); 0: none */
     bool disable_metacommands; /* accepted: there are no vendor kernels to disable */
     bool disable_graph_fusion; /* one DirectML graph per node */
+    bool device_tensors;       /* inputs and outputs lie in the adapter's memory, where that is its own */
     bool half_precision;       /* ANYDML_EXECUTION_FLAG_HALF_PRECISION_FLOAT32 */
     uint32_t shapes_max;       /* compiled graphs kept per subgraph */
     uint64_t arena_max;        /* bytes of temporary memory that is kept between runs */
@@ -68,6 +70,7 @@ struct ep {
     struct ep_options options;
     struct ep_device *device;
     struct onnx_pool *pool;
+    const struct ep_memory *tensors; /* the device's, where inputs and outputs lie; NULL: they lie in the host's */
     struct ep_profile *profile;
     char made_for[EP_IDENTITY_MAX]; /* what its compiled models are made for */
     uint32_t contexts_written;      /* to the file beside the compiled model */

@@ -57,11 +57,12 @@ static OrtStatus *ORT_API_CALL ep_profiler(OrtEp *base, OrtEpProfilerImpl **out)
 }
 
 /* Sessions work in plain host memory, where the CPU provider and the host itself have their tensors: nothing is copied
- * between, and control flow hands results on as they are. */
+ * between, and control flow hands results on as they are. Those that shall have device tensors work in the device's. */
 static OrtStatus *ORT_API_CALL ep_default_memory(const OrtEp *base, const OrtMemoryDevice **out) NO_EXCEPTION
 {
     const struct ep_factory *factory = ep_of(base)->factory;
-    *out = factory->ep->MemoryInfo_GetMemoryDevice(factory->plain);
+    const struct ep_memory *memory = ep_of(base)->tensors;
+    *out = factory->ep->MemoryInfo_GetMemoryDevice(memory ? memory->device : factory->plain);
     return NULL;
 }
 
@@ -75,7 +76,7 @@ static OrtStatus *ORT_API_CALL ep_create_allocator(OrtEp *base, const OrtMemoryI
 static OrtStatus *ORT_API_CALL ep_run_end(OrtEp *base, const OrtRunOptions *options, bool sync) NO_EXCEPTION
 {
     const struct ep *ep = ep_of(base);
-    const char *kind = ep_memory_find(ep->factory, ep->options.adapter) ? "cpu:" : "gpu:";
+    const char *kind = ep->device->onnx->host_memory ? "cpu:" : "gpu:";
     const char *list =
         options ? ep->factory->ort->GetRunConfigEntry(options, "memory.enable_memory_arena_shrinkage") : NULL;
     (void)sync; /* runs end when their work has */
@@ -151,6 +152,25 @@ static OrtStatus *open_device(struct ep *ep)
     return status;
 }
 
+/* Of the adapter's device, or of the caller's, as the host sees its memory. */
+static OrtStatus *choose_tensors(struct ep *ep)
+{
+    const struct ep_memory *memory = ep_memory_find(ep->factory, ep->options.adapter);
+    if (!ep->options.device_tensors || ep->device->onnx->host_memory)
+        return NULL;
+    if (!memory || !memory->device)
+        return ep->options.handle
+                   ? NULL
+                   : ep_status(ep->factory, ORT_NOT_IMPLEMENTED, "device_tensors needs ONNX Runtime 1.%d or newer",
+                               EP_VERSION_DEFAULT_MEMORY);
+    if (ep->options.adapter != ep->options.given) /* the host looks for allocators at its OrtEpDevice */
+        return ep_status(ep->factory, ORT_INVALID_ARGUMENT,
+                         "device_tensors is for the device that the session was made with, %u, not for %u",
+                         ep->options.given, ep->options.adapter);
+    ep->tensors = memory;
+    return NULL;
+}
+
 static OrtStatus *ORT_API_CALL factory_create_ep(OrtEpFactory *base, const OrtHardwareDevice *const *devices,
                                                  const OrtKeyValuePairs *const *metadata, size_t count,
                                                  const OrtSessionOptions *options, const OrtLogger *logger,
@@ -178,6 +198,8 @@ static OrtStatus *ORT_API_CALL factory_create_ep(OrtEpFactory *base, const OrtHa
     OrtStatus *status = ep_read_options(factory, options, count ? metadata[0] : NULL, &ep->options);
     if (!status)
         status = open_device(ep);
+    if (!status)
+        status = choose_tensors(ep);
     if (!status)
         ep_device_identity(ep->options.adapter, ep->made_for);
     if (status)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory that tensors lie in: Direct3D buffers whose memory is the host's, by address. */
+/* Memory that tensors lie in: Direct3D buffers by address. Of buffers that the host does not see, the addresses are
+ * reserved ones, which nobody may read or write. */
 #ifndef EP_MEMORY_H
 #define EP_MEMORY_H
 
@@ -12,14 +13,14 @@ struct ep_block {
     char *address;
     uint64_t bytes;
     bool mapped;
-    void *owner;           /* the allocator; NULL: the caller's own buffer, */
-    uint32_t users;        /* handed out so many times */
-    struct ep_block *next; /* for the owner */
+    struct ep_staging *staging; /* copies to and from the buffer; NULL: the host sees it */
+    void *owner;                /* the allocator; NULL: the caller's own buffer, */
+    uint32_t users;             /* handed out so many times */
+    struct ep_block *next;      /* for the owner */
     bool reserved;
 };
 
-/* Takes a reference. E_NOTIMPL: the host does not see the memory; E_INVALIDARG: it is no buffer, or its address is
- * another block's. */
+/* Takes a reference. E_INVALIDARG: it is no buffer, or its address is another block's. */
 HRESULT ep_block_add(ID3D12Resource *resource, void *owner, struct ep_block **out);
 void ep_block_remove(struct ep_block *block);
 struct ep_block *ep_block_find(const void *address, const void *owner); /* that begins there */
@@ -29,17 +30,31 @@ HRESULT ep_block_import(ID3D12Resource *resource, void **out_address);
 HRESULT ep_block_drop(void *address);
 ID3D12Resource *ep_block_resource(const void *address); /* referenced; NULL: unknown */
 
+/* Of memory that the host does not see, for struct onnx_memory and copies. `resolve` gives a reference, NULL: the
+ * address is the host's own (or nobody's). Copies take the host's addresses, too. */
+extern const struct onnx_memory ep_block_memory;
+HRESULT ep_block_copy(void *to, const void *from, uint64_t bytes);
+
+/* ---- staging.c ---- */
+struct ep_staging *ep_staging_get(ID3D12Device *d3d); /* NULL: memory is short; release it after use */
+void ep_staging_release(struct ep_staging *staging);
+HRESULT ep_staging_write(struct ep_staging *staging, ID3D12Resource *to, uint64_t offset, const void *data,
+                         uint64_t bytes);
+HRESULT ep_staging_read(struct ep_staging *staging, ID3D12Resource *from, uint64_t offset, void *data, uint64_t bytes);
+HRESULT ep_staging_move(struct ep_staging *staging, ID3D12Resource *to, uint64_t to_offset, ID3D12Resource *from,
+                        uint64_t from_offset, uint64_t bytes);
+
 /* ---- allocator.c ---- */
 
-/* The memory infos of an adapter; NULL for adapters whose memory is not the host's. */
+/* The memory infos of an adapter. */
 struct ep_memory {
     uint32_t adapter;
-    OrtMemoryInfo *host;   /* host accessible: ONNX Runtime's own CPU code reads and writes it */
+    OrtMemoryInfo *host;   /* host accessible: ONNX Runtime's own CPU code reads and writes it; NULL: there is none */
     OrtMemoryInfo *device; /* as programs for Windows name it, "DML"; hosts from 1.27 */
 };
 
-/* Describes the memory of an adapter to the host; it is the host's. */
-OrtStatus *ep_memory_add(struct ep_factory *factory, uint32_t adapter, OrtEpDevice *device);
+/* Describes the memory of an adapter to the host: its own, where the adapter works in that (host_memory). */
+OrtStatus *ep_memory_add(struct ep_factory *factory, uint32_t adapter, bool host_memory, OrtEpDevice *device);
 const struct ep_memory *ep_memory_find(const struct ep_factory *factory, uint32_t adapter);
 void ep_memory_finish(struct ep_factory *factory);
 OrtStatus *ep_allocator_create(struct ep_factory *factory, const OrtMemoryInfo *info, uint64_t limit,

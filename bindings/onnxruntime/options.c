@@ -102,7 +102,7 @@ static void read_adapter(struct reader *r, const OrtKeyValuePairs *metadata, str
             refuse(r, "performance_preference", "it takes default, high_performance or minimum_power");
         choose = choose || strcmp(text, "default");
     }
-    out->adapter = given ? (uint32_t)strtoul(given, NULL, 10) : 0;
+    out->adapter = out->given = given ? (uint32_t)strtoul(given, NULL, 10) : 0;
     if (read_number(r, "device_id", UINT32_MAX - 1, &id))
         out->adapter = (uint32_t)id;
     else if (choose && !r->status)
@@ -130,6 +130,8 @@ OrtStatus *ep_read_options(struct ep_factory *factory, const OrtSessionOptions *
     if (read_number(&r, EP_HANDLE_OPTION, UINT32_MAX, &number))
         out->handle = (uint32_t)number;
     read_bool(&r, "disable_metacommands", &out->disable_metacommands);
+    out->device_tensors = out->handle; /* who hands a device over has buffers on it */
+    read_bool(&r, "device_tensors", &out->device_tensors);
     read_bool(&r, "half_precision", &out->half_precision);
     if (read_number(&r, "shape_cache", 65536, &number))
         out->shapes_max = (uint32_t)BASE_MAX(number, 1u);

@@ -40,8 +40,10 @@ struct ep_subgraph {
 struct run {
     struct onnx_input *inputs;
     const void **in;
+    void **values_of; /* of inputs on the device: copies of those whose value is wanted; freed with the run */
     void **out;
     OrtValue **values;
+    bool *wanted; /* per input: its value is part of the key, as of the last fetch_values() */
 };
 
 /* ---- variants ---- */
@@ -70,27 +72,57 @@ static uint64_t hash_bytes(const void *data, size_t bytes)
     return h;
 }
 
-/* Shapes, then the wanted values; s->lock is held. */
-static void *make_key(const struct ep_subgraph *s, const struct onnx_input *inputs, const void *const *in,
+/* Where the host finds the value of an input. */
+static const void *value_of(const struct run *r, uint32_t i)
+{
+    return r->values_of[i] ? r->values_of[i] : r->in[i];
+}
+
+static uint64_t input_bytes(const struct ep_subgraph *s, const struct onnx_input *inputs, uint32_t i)
+{
+    int64_t count = 1;
+    for (uint32_t d = 0; d < inputs[i].rank; d++)
+        count *= inputs[i].dims[d];
+    return onnx_bytes(s->model->inputs[i].type, count);
+}
+
+/* Notes whose values are wanted, and brings those that lie on the device to the host. */
+static OrtStatus *fetch_values(struct ep_subgraph *s, struct run *r)
+{
+    const struct onnx_memory *memory = s->ep->device->onnx->memory;
+    pthread_mutex_lock(&s->lock);
+    memcpy(r->wanted, s->wanted, s->model->input_count * sizeof(*r->wanted));
+    pthread_mutex_unlock(&s->lock);
+    for (uint32_t i = 0; memory && i < s->model->input_count; i++) {
+        uint64_t bytes = input_bytes(s, r->inputs, i), offset;
+        if (!r->wanted[i] || !bytes || r->values_of[i])
+            continue;
+        ID3D12Resource *resource = memory->resolve(r->in[i], bytes, &offset);
+        if (!resource)
+            continue;
+        ID3D12Resource_Release(resource);
+        r->values_of[i] = malloc(bytes);
+        if (!r->values_of[i] || FAILED(memory->copy(r->values_of[i], r->in[i], bytes)))
+            return ep_status(s->ep->factory, ORT_FAIL, "input '%s' cannot be read", s->model->inputs[i].name);
+    }
+    return NULL;
+}
+
+/* Shapes, then the wanted values; r NULL: there are none. */
+static void *make_key(const struct ep_subgraph *s, const struct onnx_input *inputs, const struct run *r,
                       size_t *out_bytes)
 {
     size_t bytes = 1;
-    for (uint32_t i = 0; i < s->model->input_count; i++) {
-        int64_t count = 1;
-        for (uint32_t d = 0; d < inputs[i].rank; d++)
-            count *= inputs[i].dims[d];
-        bytes += 8 + 8 * inputs[i].rank + (s->wanted[i] ? onnx_bytes(s->model->inputs[i].type, count) : 0);
-    }
+    for (uint32_t i = 0; i < s->model->input_count; i++)
+        bytes += 8 + 8 * inputs[i].rank + (r && r->wanted[i] ? input_bytes(s, inputs, i) : 0);
     char *key = malloc(bytes), *at = key;
     for (uint32_t i = 0; key && i < s->model->input_count; i++) {
-        int64_t count = 1, rank = inputs[i].rank;
-        for (uint32_t d = 0; d < inputs[i].rank; d++)
-            count *= inputs[i].dims[d];
+        int64_t rank = inputs[i].rank;
         at = (char *)memcpy(at, &rank, 8) + 8;
         at = (char *)memcpy(at, inputs[i].dims, 8 * inputs[i].rank) + 8 * inputs[i].rank;
-        if (s->wanted[i]) {
-            size_t size = onnx_bytes(s->model->inputs[i].type, count);
-            at = (char *)memcpy(at, in[i], size) + size;
+        if (r && r->wanted[i]) {
+            size_t size = input_bytes(s, inputs, i);
+            at = (char *)memcpy(at, value_of(r, i), size) + size;
         }
     }
     *out_bytes = key ? (size_t)(at - key) : 0;
@@ -141,7 +173,8 @@ static bool types_agree(const struct onnx_model *model, const struct onnx_progra
     return true;
 }
 
-static OrtStatus *compile_variant(struct ep_subgraph *s, struct onnx_input *inputs, const void *const *in,
+/* r NULL: before any run. */
+static OrtStatus *compile_variant(struct ep_subgraph *s, struct onnx_input *inputs, struct run *r,
                                   struct onnx_exec **out)
 {
     struct ep *ep = s->ep;
@@ -152,16 +185,19 @@ static OrtStatus *compile_variant(struct ep_subgraph *s, struct onnx_input *inpu
     for (;;) {
         bool again = false;
         for (uint32_t i = 0; i < s->model->input_count; i++)
-            inputs[i].data = s->wanted[i] && in ? in[i] : NULL;
+            inputs[i].data = s->wanted[i] && r ? value_of(r, i) : NULL;
         hr = onnx_compile(s->model, inputs, ep->device->onnx->dml, flags, &program, &error);
         pthread_mutex_lock(&s->lock);
-        for (uint32_t i = 0; FAILED(hr) && in && i < s->model->input_count; i++) {
+        for (uint32_t i = 0; FAILED(hr) && r && i < s->model->input_count; i++) {
             again = again || (inputs[i].wanted && !s->wanted[i]);
             s->wanted[i] = s->wanted[i] || inputs[i].wanted;
         }
         pthread_mutex_unlock(&s->lock);
         if (!again)
             break;
+        OrtStatus *status = fetch_values(s, r);
+        if (status)
+            return status;
     }
     if (SUCCEEDED(hr) && !types_agree(s->model, program)) {
         onnx_program_destroy(program);
@@ -172,16 +208,15 @@ static OrtStatus *compile_variant(struct ep_subgraph *s, struct onnx_input *inpu
     return FAILED(hr) ? ep_status_hr(ep->factory, hr, &error) : NULL;
 }
 
-static OrtStatus *new_variant(struct ep_subgraph *s, struct onnx_input *inputs, const void *const *in,
-                              struct variant **out)
+static OrtStatus *new_variant(struct ep_subgraph *s, struct onnx_input *inputs, struct run *r, struct variant **out)
 {
     struct variant *v = calloc(1, sizeof(*v)), *victim = NULL;
     uint64_t begin = ep_now_us();
     OrtStatus *status =
-        v ? compile_variant(s, inputs, in, &v->exec) : ep_status(s->ep->factory, ORT_FAIL, "out of memory");
+        v ? compile_variant(s, inputs, r, &v->exec) : ep_status(s->ep->factory, ORT_FAIL, "out of memory");
     ep_profile_add(s->ep, EP_PROFILE_COMPILE, s->name, begin);
     pthread_mutex_lock(&s->lock);
-    if (!status && !(v->key = make_key(s, inputs, in, &v->key_bytes)))
+    if (!status && !(v->key = make_key(s, inputs, r, &v->key_bytes)))
         status = ep_status(s->ep->factory, ORT_FAIL, "out of memory");
     if (!status) {
         v->hash = hash_bytes(v->key, v->key_bytes);
@@ -197,12 +232,14 @@ static OrtStatus *new_variant(struct ep_subgraph *s, struct onnx_input *inputs, 
     return status;
 }
 
-static OrtStatus *lookup(struct ep_subgraph *s, const struct onnx_input *inputs, const void *const *in,
-                         struct variant **out)
+static OrtStatus *lookup(struct ep_subgraph *s, struct run *r, struct variant **out)
 {
     size_t bytes;
+    OrtStatus *status = fetch_values(s, r);
+    if (status)
+        return status;
     pthread_mutex_lock(&s->lock);
-    void *key = make_key(s, inputs, in, &bytes);
+    void *key = make_key(s, r->inputs, r, &bytes);
     *out = key ? find_variant(s, key, bytes) : NULL;
     pthread_mutex_unlock(&s->lock);
     free(key);
@@ -210,16 +247,15 @@ static OrtStatus *lookup(struct ep_subgraph *s, const struct onnx_input *inputs,
 }
 
 /* One thread compiles at a time; another that waited for it may find its work done. */
-static OrtStatus *get_variant(struct ep_subgraph *s, struct onnx_input *inputs, const void *const *in,
-                              struct variant **out)
+static OrtStatus *get_variant(struct ep_subgraph *s, struct run *r, struct variant **out)
 {
-    OrtStatus *status = lookup(s, inputs, in, out);
+    OrtStatus *status = lookup(s, r, out);
     if (status || *out)
         return status;
     pthread_mutex_lock(&s->compile_lock);
-    status = lookup(s, inputs, in, out);
+    status = lookup(s, r, out);
     if (!status && !*out)
-        status = new_variant(s, inputs, in, out);
+        status = new_variant(s, r->inputs, r, out);
     pthread_mutex_unlock(&s->compile_lock);
     return status;
 }
@@ -369,21 +405,25 @@ OrtStatus *ep_subgraph_run(struct ep_subgraph *s, OrtKernelContext *context)
     uint32_t inputs = s->model->input_count, outputs = s->model->output_count;
     struct variant *v = NULL;
     struct run r;
-    char *block =
-        calloc(1, inputs * (sizeof(*r.inputs) + sizeof(*r.in)) + outputs * (sizeof(*r.out) + sizeof(*r.values)) + 1);
+    char *block = calloc(1, inputs * (sizeof(*r.inputs) + sizeof(*r.in) + sizeof(*r.values_of)) +
+                                outputs * (sizeof(*r.out) + sizeof(*r.values)) + inputs * sizeof(*r.wanted) + 1);
     if (!block)
         return ep_status(s->ep->factory, ORT_FAIL, "out of memory");
     r.inputs = (struct onnx_input *)block;
     r.in = (const void **)(r.inputs + inputs);
-    r.out = (void **)(r.in + inputs);
+    r.values_of = (void **)(r.in + inputs);
+    r.out = r.values_of + inputs;
     r.values = (OrtValue **)(r.out + outputs);
+    r.wanted = (bool *)(r.values + outputs);
     OrtStatus *status = read_inputs(s, context, &r);
     if (!status)
-        status = get_variant(s, r.inputs, r.in, &v);
+        status = get_variant(s, &r, &v);
     if (!status) {
         status = run_variant(s, v, context, &r);
         variant_release(s, v);
     }
+    for (uint32_t i = 0; i < inputs; i++)
+        free(r.values_of[i]);
     free(block);
     return status;
 }

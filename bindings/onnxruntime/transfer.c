@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies between the provider's memory and the CPU provider's: both are the host's. */
+/* Copies between the provider's memory and the CPU provider's. */
 #include "memory.h"
 
 #include <stdlib.h>
@@ -76,8 +76,8 @@ static OrtStatus *copy(const struct ep_factory *factory, const OrtValue *from, O
         return NULL;
     TRY(check(factory, from, source, bytes));
     TRY(check(factory, to, target, bytes));
-    memmove(target, source, bytes);
-    return NULL;
+    HRESULT hr = ep_block_copy(target, source, bytes);
+    return FAILED(hr) ? ep_status(factory, ORT_FAIL, "a copy of %zu bytes failed (0x%08x)", bytes, (unsigned)hr) : NULL;
 }
 
 static OrtStatus *ORT_API_CALL transfer_copy(OrtDataTransferImpl *base, const OrtValue **from, OrtValue **to,

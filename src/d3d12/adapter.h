@@ -86,6 +86,8 @@ struct adapter_dispatch_ops {
     /* On the queue's thread. HOST adapters call run, SPIRV adapters encode. A failure removes the device. */
     HRESULT (*run)(struct adapter_dispatch *dispatch, const struct adapter_binding *bindings, uint32_t count);
     adapter_dispatch_encode *encode;
+    /* For messages: the operator and what runs it; NULL: unknown. */
+    void (*describe)(struct adapter_dispatch *dispatch, char *out, size_t size);
 };
 
 enum adapter_command_type {
@@ -138,10 +140,11 @@ typedef HRESULT adapter_memory_write(struct adapter_device *device, struct adapt
 typedef HRESULT adapter_tiles_map(struct adapter_device *device, struct adapter_memory *reserved, uint64_t offset,
                                   struct adapter_memory *heap, uint64_t heap_offset, uint64_t bytes);
 
-/* What a pipeline is made of: code, and specialization constants 0, 1, ... of it. */
+/* What a pipeline is made of: SPIR-V, `words` words packed in bytes as shaders/pack.c does; and its specialization
+ * constants 0, 1, ... */
 struct adapter_pipeline_desc {
-    const uint32_t *spirv;
-    size_t spirv_bytes;
+    const uint8_t *code;
+    uint32_t code_bytes, words;
     const uint32_t *constants;
     uint32_t constant_count;
 };
@@ -211,6 +214,9 @@ uint32_t adapter_thread_count(void);
 /* What the variables may be: 0 is no number of threads; `out` is the first word that names no adapter. */
 uint32_t adapter_threads_parse(const char *text);
 bool adapter_names_known(const char *names, char *out, size_t size);
+/* ANYDML_VULKAN_CAPS: the capabilities (enum shader_capability) that its words name; false: not all are known, `out` is
+ * the first such word. */
+bool adapter_capabilities_parse(const char *names, uint32_t *out_capabilities, char *out, size_t size);
 
 /* environment.c: says on stderr, once, which variables have values that are not used. */
 void adapter_check_environment(void);

@@ -43,11 +43,15 @@ static void list_family(const struct family *family)
         if (list[i].ops == family->ops)
             return; /* named twice */
     }
-    for (uint32_t i = 0; i < count && list_count < MAX_ADAPTERS; i++) {
-        found[i].ops = family->ops;
-        found[i].luid.HighPart = 0x414e; /* "AN" */
-        found[i].luid.LowPart = family->number << 16 | (i + 1);
-        list[list_count++] = found[i];
+    /* Hardware first. */
+    for (uint32_t i = 0; i < 2 * count && list_count < MAX_ADAPTERS; i++) {
+        struct adapter_info *info = &found[i % count];
+        if (info->hardware != (i < count))
+            continue;
+        info->ops = family->ops;
+        info->luid.HighPart = 0x414e; /* "AN" */
+        info->luid.LowPart = family->number << 16 | (i % count + 1);
+        list[list_count++] = *info;
     }
 }
 
@@ -71,6 +75,31 @@ bool adapter_names_known(const char *names, char *out, size_t size)
         names += length;
     }
     return true;
+}
+
+/* "none" and nothing are words for no capability. */
+bool adapter_capabilities_parse(const char *names, uint32_t *out_capabilities, char *out, size_t size)
+{
+    static const char *const words[] = {
+#define CAPABILITY(NAME, word) #word,
+#include "shaders/capabilities.def"
+#undef CAPABILITY
+    };
+    bool all_known = true;
+    *out_capabilities = 0;
+    for (const char *at = names; *at;) {
+        const size_t length = strcspn(at, ",");
+        bool known = !length || (length == 4 && !strncmp(at, "none", 4));
+        for (uint32_t i = 0; i < ARRAY_SIZE(words) && !known; i++) {
+            known = strlen(words[i]) == length && !strncmp(at, words[i], length);
+            *out_capabilities |= (uint32_t)known << i;
+        }
+        if (!known && all_known)
+            snprintf(out, size, "%.*s", (int)BASE_MIN(length, size), at);
+        all_known &= known;
+        at += length + (at[length] == ',');
+    }
+    return all_known;
 }
 
 /* Lists another family; false: there is none. */

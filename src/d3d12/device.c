@@ -216,12 +216,21 @@ void d3d_device_remove(struct d3d_device *device, HRESULT reason, const char *fo
     va_end(args);
     if (!atomic_compare_exchange_strong(&device->removed_reason, &alive, reason))
         return;
+    /* Whoever wakes finds the message. */
+    d3d_message(device, D3D12_MESSAGE_SEVERITY_ERROR, D3D12_MESSAGE_CATEGORY_EXECUTION,
+                D3D12_MESSAGE_ID_DEVICE_REMOVAL_PROCESS_AT_FAULT, text);
     pthread_mutex_lock(&device->fences_lock);
     for (struct d3d_fence *fence = device->fences; fence; fence = fence->next)
         d3d_fence_remove(fence);
     pthread_mutex_unlock(&device->fences_lock);
-    d3d_message(device, D3D12_MESSAGE_SEVERITY_ERROR, D3D12_MESSAGE_CATEGORY_EXECUTION,
-                D3D12_MESSAGE_ID_DEVICE_REMOVAL_PROCESS_AT_FAULT, text);
+}
+
+HRESULT d3d_adapter_result(struct d3d_device *device, HRESULT hr, const char *what)
+{
+    if (hr != DXGI_ERROR_DEVICE_HUNG)
+        return hr;
+    d3d_device_remove(device, hr, "the adapter was lost before it could %s", what);
+    return DXGI_ERROR_DEVICE_REMOVED;
 }
 
 /* ---- small methods ---- */

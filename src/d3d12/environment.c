@@ -29,35 +29,12 @@ static void tell(const char *name, const char *value, const char *rule, ...)
     (void)written;
 }
 
-/* The words of ANYDML_VULKAN_CAPS. */
-static bool capabilities_known(const char *names, char *out, size_t size)
-{
-    static const char *const words[] = {
-        "",
-        "none",
-#define CAPABILITY(NAME, word) #word,
-#include "shaders/capabilities.def"
-#undef CAPABILITY
-    };
-    for (const char *at = names; *at;) {
-        const size_t length = strcspn(at, ",");
-        bool known = false;
-        for (size_t i = 0; i < ARRAY_SIZE(words); i++)
-            known |= strlen(words[i]) == length && !strncmp(at, words[i], length);
-        if (!known) {
-            snprintf(out, size, "%.*s", (int)BASE_MIN(length, size), at);
-            return false;
-        }
-        at += length + (at[length] == ',');
-    }
-    return true;
-}
-
 static void check(void)
 {
     const char *log = getenv("ANYDML_LOG"), *cpu = getenv("ANYDML_CPU_FLAGS"), *threads = getenv("ANYDML_THREADS");
     const char *adapters = getenv("ANYDML_ADAPTERS"), *tuning = getenv("ANYDML_TUNING");
     const char *vulkan = getenv("ANYDML_VULKAN_CAPS"), *pipelines = getenv("ANYDML_PIPELINE_CACHE");
+    uint32_t capabilities;
     char word[64];
     if (log && *log && !base_log_is_level(log))
         tell("ANYDML_LOG", log, "it takes none, error, warn, info, debug or trace");
@@ -67,7 +44,7 @@ static void check(void)
         tell("ANYDML_THREADS", threads, "it takes a number from 1 to %d", ADAPTER_THREADS_MAX);
     if (adapters && !adapter_names_known(adapters, word, sizeof(word)))
         tell("ANYDML_ADAPTERS", adapters, "\"%s\" is no adapter of this build", word);
-    if (vulkan && !capabilities_known(vulkan, word, sizeof(word)))
+    if (vulkan && !adapter_capabilities_parse(vulkan, &capabilities, word, sizeof(word)))
         tell("ANYDML_VULKAN_CAPS", vulkan, "there is no capability \"%s\"", word);
     if (tuning && *tuning && strcmp(tuning, "off") && strcmp(tuning, "on"))
         tell("ANYDML_TUNING", tuning, "it takes on or off");

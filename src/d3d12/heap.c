@@ -169,6 +169,7 @@ HRESULT d3d_device_CreateHeap(D3D_DEVICE, const D3D12_HEAP_DESC *desc, REFIID ri
     if (out)
         hr = device->ops->memory_create(device->adapter, d3d_heap_memory_kind(&desc->Properties),
                                         heap->desc.SizeInBytes, &heap->memory);
+    hr = d3d_adapter_result(device, hr, "make a heap");
     if (SUCCEEDED(hr))
         return com_return(&heap->pageable.base, riid, out);
     com_Release(heap);

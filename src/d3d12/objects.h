@@ -72,6 +72,9 @@ static inline bool d3d_removed(struct d3d_device *device)
 /* First reason wins. Wakes everything that waits on a fence of this device. */
 void d3d_device_remove(struct d3d_device *device, HRESULT reason, const char *format, ...) BASE_PRINTF(3, 4);
 
+/* `hr` of an adapter's function; where the adapter lost its device, this device is removed. `what` it was to do. */
+HRESULT d3d_adapter_result(struct d3d_device *device, HRESULT hr, const char *what);
+
 HRESULT d3d_tear_off_QueryInterface(void *iface, REFIID riid, void **out);
 ULONG d3d_tear_off_AddRef(void *iface);
 ULONG d3d_tear_off_Release(void *iface);

@@ -119,7 +119,8 @@ static HRESULT d3d_private_CreateMemory(PRIVATE, enum adapter_memory_kind kind, 
                                         struct adapter_memory **out)
 {
     struct d3d_device *device = private_from(iface);
-    return device->ops->memory_create(device->adapter, kind, base_align_up(size, D3D_PLACEMENT_ALIGNMENT), out);
+    HRESULT hr = device->ops->memory_create(device->adapter, kind, base_align_up(size, D3D_PLACEMENT_ALIGNMENT), out);
+    return d3d_adapter_result(device, hr, "make memory");
 }
 
 static void d3d_private_DestroyMemory(PRIVATE, struct adapter_memory *memory)
@@ -133,16 +134,20 @@ static HRESULT d3d_private_WriteMemory(PRIVATE, struct adapter_memory *memory, u
                                        uint64_t bytes)
 {
     struct d3d_device *device = private_from(iface);
-    return device->ops->memory_write ? device->ops->memory_write(device->adapter, memory, offset, data, bytes)
-                                     : E_NOTIMPL;
+    if (!device->ops->memory_write)
+        return E_NOTIMPL;
+    HRESULT hr = device->ops->memory_write(device->adapter, memory, offset, data, bytes);
+    return d3d_adapter_result(device, hr, "write memory");
 }
 
 static HRESULT d3d_private_CreatePipelines(PRIVATE, const struct adapter_pipeline_desc *descs, uint32_t count,
                                            struct adapter_pipeline **out)
 {
     struct d3d_device *device = private_from(iface);
-    return device->ops->pipelines_create ? device->ops->pipelines_create(device->adapter, descs, count, out)
-                                         : E_NOTIMPL;
+    if (!device->ops->pipelines_create)
+        return E_NOTIMPL;
+    HRESULT hr = device->ops->pipelines_create(device->adapter, descs, count, out);
+    return d3d_adapter_result(device, hr, "make pipelines");
 }
 
 const struct AnydmlDeviceVtbl d3d_private_device_vtbl = {

@@ -53,6 +53,7 @@ HRESULT d3d_device_CreateQueryHeap(D3D_DEVICE, const D3D12_QUERY_HEAP_DESC *desc
     atomic_init(&heap->pageable.residency, 1);
     heap->desc = *desc;
     hr = device->ops->queries_create(device->adapter, desc->Count, &heap->queries);
+    hr = d3d_adapter_result(device, hr, "make queries");
     if (SUCCEEDED(hr))
         return com_return(&heap->pageable.base, riid, out);
     com_Release(heap);

@@ -260,6 +260,7 @@ static HRESULT committed_create(struct d3d_device *device, const struct creation
         return hr;
     hr = device->ops->memory_create(device->adapter, d3d_heap_memory_kind(creation->properties),
                                     base_align_up(creation->desc->Width, D3D_PLACEMENT_ALIGNMENT), &resource->memory);
+    hr = d3d_adapter_result(device, hr, "make memory");
     return resource_finish(device, creation, resource, hr, "memory", riid, out);
 }
 

@@ -122,6 +122,28 @@ void d3d_worker_release(struct d3d_worker *worker)
     pthread_mutex_unlock(&worker->lock);
 }
 
+/* Says what the batch, or the oldest one in flight, was to do: there the device went, if it did. */
+static void remove_device(struct d3d_worker *worker, const struct d3d_submission *submission, HRESULT hr,
+                          const char *what)
+{
+    const struct adapter_batch *batch = worker->running ? &worker->running->batch : &submission->batch;
+    struct adapter_dispatch *last = NULL;
+    uint32_t dispatches = 0;
+    char text[512] = "";
+    for (uint32_t i = 0; i < batch->list_count; i++)
+        for (uint32_t j = 0; j < batch->command_counts[i]; j++) {
+            if (batch->lists[i][j].type != ADAPTER_DISPATCH)
+                continue;
+            last = batch->lists[i][j].u.dispatch.dispatch;
+            dispatches++;
+        }
+    if (last && last->ops->describe)
+        last->ops->describe(last, text, sizeof(text));
+    d3d_device_remove(worker->device, hr, "the adapter could not %s%s; of its %u dispatches the last is %s", what,
+                      hr == DXGI_ERROR_DEVICE_HUNG ? ", since the device was lost" : "", dispatches,
+                      *text ? text : "unknown");
+}
+
 HRESULT d3d_worker_run(struct d3d_worker *worker, struct d3d_submission *submission)
 {
     const struct adapter_ops *ops = worker->device->ops;
@@ -129,7 +151,7 @@ HRESULT d3d_worker_run(struct d3d_worker *worker, struct d3d_submission *submiss
     if (SUCCEEDED(hr))
         hr = ops->queue_finish(worker->queue, submission->ticket);
     if (FAILED(hr))
-        d3d_device_remove(worker->device, hr, "the adapter could not execute a batch");
+        remove_device(worker, submission, hr, "execute a batch");
     d3d_submission_release(worker, submission);
     return hr;
 }
@@ -160,7 +182,7 @@ static void finish_running(struct d3d_worker *worker, uint32_t left)
         last = last->next;
     HRESULT hr = worker->device->ops->queue_finish(worker->queue, last->ticket);
     if (FAILED(hr))
-        d3d_device_remove(worker->device, hr, "the adapter could not finish a batch");
+        remove_device(worker, worker->running, hr, "finish a batch");
     while (worker->running_count > left) {
         struct d3d_submission *submission = worker->running;
         worker->running = submission->next;
@@ -178,9 +200,9 @@ static void work_execute(struct d3d_worker *worker, struct d3d_submission *submi
                      ? DXGI_ERROR_DEVICE_REMOVED
                      : device->ops->queue_submit(worker->queue, &submission->batch, &submission->ticket);
     if (FAILED(hr)) {
+        remove_device(worker, submission, hr, "execute a batch"); /* no effect when it is already */
         finish_running(worker, 0);
         d3d_submission_release(worker, submission);
-        d3d_device_remove(device, hr, "the adapter could not execute a batch"); /* no effect when it is already */
         return;
     }
     submission->next = NULL;
@@ -305,6 +327,7 @@ HRESULT d3d_worker_create(struct d3d_device *device, D3D12_COMMAND_LIST_TYPE typ
     if (!worker)
         return E_OUTOFMEMORY;
     HRESULT hr = device->ops->queue_create(device->adapter, type, &worker->queue);
+    hr = d3d_adapter_result(device, hr, "make a queue");
     if (FAILED(hr)) {
         free(worker);
         return hr;

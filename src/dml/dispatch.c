@@ -355,10 +355,25 @@ static HRESULT dispatch_encode(struct adapter_dispatch *base, const struct adapt
     return hr;
 }
 
+static void dispatch_describe(struct adapter_dispatch *base, char *out, size_t size)
+{
+    const struct dml_dispatch *dispatch = dispatch_from(base);
+    const struct dml_compiled_operator *op = dispatch->op;
+    char name[128];
+    if (!op) {
+        snprintf(out, size, "an initialisation of %u operators", dispatch->target_count);
+        return;
+    }
+    com_object_name((struct com_object *)&op->pageable.base, name, sizeof(name));
+    snprintf(out, size, "%s \"%s\" (operator %llu), with the shaders %s", op->what, name, (unsigned long long)op->id,
+             op->program.spirv ? dml_spirv_rows(op->program.spirv) : "of none");
+}
+
 static const struct adapter_dispatch_ops dispatch_ops = {
     .ref = dispatch_ref,
     .unref = dispatch_unref,
     .check = dispatch_check,
     .run = dispatch_run,
     .encode = dispatch_encode,
+    .describe = dispatch_describe,
 };

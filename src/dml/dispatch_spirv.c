@@ -24,6 +24,12 @@ void dml_spirv_sizes(const struct dml_spirv *program, uint64_t *out_temp_bytes, 
     *out_temp_bytes = *out_persistent_bytes = 0;
 }
 
+const char *dml_spirv_rows(const struct dml_spirv *program)
+{
+    (void)program;
+    return "";
+}
+
 HRESULT dml_spirv_encode(const struct dml_spirv *program, const struct dml_spirv_buffers *buffers,
                          struct adapter_encoder *encoder)
 {

@@ -20,6 +20,9 @@ HRESULT dml_spirv_create(struct dml_device *device, const struct graph_plan *pla
 void dml_spirv_destroy(struct dml_device *device, struct dml_spirv *program);
 void dml_spirv_sizes(const struct dml_spirv *program, uint64_t *out_temp_bytes, uint64_t *out_persistent_bytes);
 
+/* For messages: the rows that run its steps. */
+const char *dml_spirv_rows(const struct dml_spirv *program);
+
 /* On the queue's thread. */
 HRESULT dml_spirv_encode(const struct dml_spirv *program, const struct dml_spirv_buffers *buffers,
                          struct adapter_encoder *encoder);

@@ -15,13 +15,14 @@
 #include "shaders/shaders_spirv.h"
 
 static const struct {
-    const uint32_t *words;
-    size_t bytes;
+    const uint8_t *code; /* packed: shaders/pack.c */
+    uint32_t bytes, words;
 } shaders[] = {
-#define SHADER(name, family, source, needs, defines) { name##_spirv, sizeof(name##_spirv) },
+#define SHADER(name, family, source, needs, defines) { name##_code, sizeof(name##_code), name##_words },
 #include "shaders/shaders.def"
 #undef SHADER
-#define SHADER(name, family, source, needs, defines) { name##_words_spirv, sizeof(name##_words_spirv) },
+#define SHADER(name, family, source, needs, defines)                                                                   \
+    { name##_words_code, sizeof(name##_words_code), name##_words_words },
 #include "shaders/shaders.def"
 #undef SHADER
 };
@@ -58,6 +59,7 @@ struct dml_spirv {
     struct init_copy *copies;
     uint32_t copy_count;
     uint64_t temp_bytes, persistent_bytes;
+    char rows[256]; /* the different ones of its steps */
 };
 
 /* ---- making ---- */
@@ -109,8 +111,8 @@ static HRESULT make_pipelines(struct maker *maker)
     HRESULT hr = descs && pipelines ? S_OK : E_OUTOFMEMORY;
     for (uint32_t i = 0; SUCCEEDED(hr) && i < maker->pipeline_count; i++) {
         const struct shader_dispatch *like = maker->likes[i];
-        descs[i] = (struct adapter_pipeline_desc){ shaders[like->code].words, shaders[like->code].bytes,
-                                                   like->constants, like->constant_count };
+        descs[i] = (struct adapter_pipeline_desc){ shaders[like->code].code, shaders[like->code].bytes,
+                                                   shaders[like->code].words, like->constants, like->constant_count };
     }
     if (SUCCEEDED(hr))
         hr = d3d12->lpVtbl->CreatePipelines(d3d12, descs, maker->pipeline_count, pipelines);
@@ -314,6 +316,22 @@ static void find_barriers(struct dml_spirv *program, const struct graph_plan *pl
     }
 }
 
+/* As many as there is room for. */
+static void name_rows(struct dml_spirv *program, const struct graph_plan *plan)
+{
+    size_t used = 0;
+    for (uint32_t i = 0; i < plan->step_count; i++) {
+        const char *row = plan->steps[i].kernel;
+        const size_t length = strlen(row);
+        bool known = false;
+        for (uint32_t k = 0; k < i && !known; k++)
+            known = !strcmp(plan->steps[k].kernel, row);
+        if (known || used + length + 2 >= sizeof(program->rows))
+            continue;
+        used += (size_t)sprintf(program->rows + used, "%s%s", used ? " " : "", row);
+    }
+}
+
 static HRESULT make_program(struct maker *maker)
 {
     struct dml_spirv *program = maker->program;
@@ -339,6 +357,7 @@ static HRESULT make_program(struct maker *maker)
     for (uint32_t i = 0; i < plan->init_step_count; i++)
         program->copies[i] = (struct init_copy){ plan->init_steps[i].source.index, plan->init_steps[i].destination,
                                                  plan->init_steps[i].size_bytes };
+    name_rows(program, plan);
     find_barriers(program, plan);
     place_all(maker);
     return make_memory(maker);
@@ -369,6 +388,11 @@ void dml_spirv_destroy(struct dml_device *device, struct dml_spirv *program)
     free(program->commands);
     free(program->copies);
     free(program);
+}
+
+const char *dml_spirv_rows(const struct dml_spirv *program)
+{
+    return program->rows;
 }
 
 void dml_spirv_sizes(const struct dml_spirv *program, uint64_t *out_temp_bytes, uint64_t *out_persistent_bytes)

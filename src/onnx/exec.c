@@ -14,21 +14,28 @@
 struct port {
     const void *seen;         /* the caller's memory of the last run */
     void *bounce;             /* host memory: stands in for memory that is not aligned */
-    ID3D12Resource *bound;    /* what the table binds */
+    ID3D12Resource *bound;    /* what the table binds, */
+    uint64_t offset;          /* from here on */
+    bool direct;              /* it is the caller's */
     ID3D12Resource *transfer; /* other memory: an upload or readback buffer beside it, and */
     void *mapped;             /* its address */
+};
+
+/* A command list with an allocator of its own. */
+struct recording {
+    ID3D12CommandAllocator *allocator;
+    ID3D12GraphicsCommandList *list;
 };
 
 struct context {
     ID3D12DescriptorHeap *heap;
     IDMLBindingTable *table;
-    ID3D12CommandAllocator *allocator;
-    ID3D12GraphicsCommandList *list;
+    struct recording all, bare; /* bare: the dispatch alone, for onnx_exec_repeat; made when that is called */
     struct port *inputs, *outputs;
     DML_BUFFER_BINDING *buffers; /* graph inputs, then graph outputs */
     DML_BINDING_DESC *descs;
     uint32_t generation; /* of the context's temporary buffer */
-    bool recorded;
+    bool recorded, bare_recorded;
 };
 
 struct onnx_exec {
@@ -66,6 +73,29 @@ static void port_finish(struct port *port)
     *port = (struct port){ 0 };
 }
 
+static void recording_finish(struct recording *r)
+{
+    onnx_release(r->list);
+    onnx_release(r->allocator);
+}
+
+/* Closed, since each use begins with a reset. */
+static HRESULT recording_init(ID3D12Device *d3d, struct recording *r)
+{
+    const D3D12_COMMAND_LIST_TYPE type = D3D12_COMMAND_LIST_TYPE_COMPUTE;
+    HRESULT hr = ID3D12Device_CreateCommandAllocator(d3d, type, &IID_ID3D12CommandAllocator, (void **)&r->allocator);
+    if (SUCCEEDED(hr))
+        hr = ID3D12Device_CreateCommandList(d3d, 0, type, r->allocator, NULL, &IID_ID3D12GraphicsCommandList,
+                                            (void **)&r->list);
+    return SUCCEEDED(hr) ? ID3D12GraphicsCommandList_Close(r->list) : hr;
+}
+
+static HRESULT recording_reset(struct recording *r)
+{
+    HRESULT hr = ID3D12CommandAllocator_Reset(r->allocator);
+    return SUCCEEDED(hr) ? ID3D12GraphicsCommandList_Reset(r->list, r->allocator, NULL) : hr;
+}
+
 static void context_destroy(struct onnx_exec *exec, struct context *c)
 {
     if (!c)
@@ -74,8 +104,8 @@ static void context_destroy(struct onnx_exec *exec, struct context *c)
         port_finish(&c->inputs[i]);
     for (uint32_t i = 0; c->outputs && i < exec->program->output_count; i++)
         port_finish(&c->outputs[i]);
-    onnx_release(c->list);
-    onnx_release(c->allocator);
+    recording_finish(&c->all);
+    recording_finish(&c->bare);
     onnx_release(c->table);
     onnx_release(c->heap);
     free(c->inputs);
@@ -104,13 +134,9 @@ static HRESULT context_open(struct onnx_exec *exec, struct context *c, IDMLDispa
         .NumDescriptors = BASE_MAX(exec->descriptors, 1u),
         .Flags = D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE,
     };
-    const D3D12_COMMAND_LIST_TYPE type = D3D12_COMMAND_LIST_TYPE_COMPUTE;
     HRESULT hr = ID3D12Device_CreateDescriptorHeap(d3d, &desc, &IID_ID3D12DescriptorHeap, (void **)&c->heap);
     if (SUCCEEDED(hr))
-        hr = ID3D12Device_CreateCommandAllocator(d3d, type, &IID_ID3D12CommandAllocator, (void **)&c->allocator);
-    if (SUCCEEDED(hr))
-        hr = ID3D12Device_CreateCommandList(d3d, 0, type, c->allocator, NULL, &IID_ID3D12GraphicsCommandList,
-                                            (void **)&c->list);
+        hr = recording_init(d3d, &c->all);
     return SUCCEEDED(hr) ? make_table(exec, c, dispatchable) : hr;
 }
 
@@ -127,8 +153,6 @@ static HRESULT context_create(struct onnx_exec *exec, struct context **out)
     c->descs = calloc(slots, sizeof(*c->descs));
     HRESULT hr = c->inputs && c->outputs && c->buffers && c->descs ? context_open(exec, c, (IDMLDispatchable *)p->op)
                                                                    : E_OUTOFMEMORY;
-    if (SUCCEEDED(hr))
-        hr = ID3D12GraphicsCommandList_Close(c->list); /* each recording begins with a reset */
     if (FAILED(hr))
         context_destroy(exec, c);
     else
@@ -185,16 +209,37 @@ static HRESULT port_make(struct onnx_device *device, struct port *port, uint64_t
                : hr;
 }
 
+/* Of devices with memory of their own: the caller's buffer, or one beside which there is a transfer buffer. */
+static HRESULT port_place(struct onnx_device *device, struct port *port, const struct onnx_port *about,
+                          const void *memory, D3D12_HEAP_TYPE heap, bool *changed)
+{
+    uint64_t offset = 0;
+    ID3D12Resource *own = device->memory ? device->memory->resolve(memory, about->bytes, &offset) : NULL;
+    if (port->bound && port->direct == (own != NULL) && (!own || (port->bound == own && port->offset == offset))) {
+        onnx_release(own);
+        return S_OK;
+    }
+    *changed = true;
+    port_finish(port);
+    if (!own)
+        return port_make(device, port, about->bytes, heap);
+    port->bound = own;
+    port->offset = offset;
+    port->direct = true;
+    return S_OK;
+}
+
 /* Makes what the table will bind; *changed when the list must be recorded anew. */
 static HRESULT port_prepare(struct onnx_device *device, struct port *port, const struct onnx_port *about,
                             const void *memory, D3D12_HEAP_TYPE heap, bool *changed)
 {
-    const void *usable = device->host_memory && (uintptr_t)memory % HOST_ALIGNMENT == 0 ? memory : NULL;
+    if (!device->host_memory)
+        return about->constant ? S_OK : port_place(device, port, about, memory, heap, changed);
+    const void *usable = (uintptr_t)memory % HOST_ALIGNMENT == 0 ? memory : NULL;
     if (about->constant || (port->bound && port->seen == usable))
         return S_OK;
     *changed = true;
-    return device->host_memory ? port_lay_over(device, port, about->bytes, usable)
-                               : port_make(device, port, about->bytes, heap);
+    return port_lay_over(device, port, about->bytes, usable);
 }
 
 static void *port_stand_in(const struct port *port)
@@ -211,7 +256,7 @@ static void bind_ports(const struct onnx_port *about, const struct port *ports, 
         uint32_t slot = base + about[i].slot;
         if (about[i].constant)
             continue;
-        c->buffers[slot] = (DML_BUFFER_BINDING){ ports[i].bound, 0, base_align_up(about[i].bytes, 4) };
+        c->buffers[slot] = (DML_BUFFER_BINDING){ ports[i].bound, ports[i].offset, base_align_up(about[i].bytes, 4) };
         c->descs[slot] = (DML_BINDING_DESC){ DML_BINDING_TYPE_BUFFER, &c->buffers[slot] };
     }
 }
@@ -242,6 +287,15 @@ static void record_timestamp(const struct onnx_exec *exec, ID3D12GraphicsCommand
                                                    0);
 }
 
+static void record_dispatch(const struct onnx_exec *exec, struct context *c, ID3D12GraphicsCommandList *list)
+{
+    ID3D12GraphicsCommandList_SetDescriptorHeaps(list, 1, &c->heap);
+    record_timestamp(exec, list, 0);
+    IDMLCommandRecorder_RecordDispatch(exec->device->recorder, (ID3D12CommandList *)list,
+                                       (IDMLDispatchable *)exec->program->op, c->table);
+    record_timestamp(exec, list, 1);
+}
+
 static HRESULT record(struct onnx_exec *exec, struct context *c, struct onnx_exec_context *context)
 {
     const struct onnx_program *p = exec->program;
@@ -249,9 +303,8 @@ static HRESULT record(struct onnx_exec *exec, struct context *c, struct onnx_exe
     DML_BUFFER_BINDING persistent = { exec->persistent, 0, exec->persistent_bytes };
     DML_BINDING_DESC temporary_desc = { DML_BINDING_TYPE_BUFFER, &temporary };
     DML_BINDING_DESC persistent_desc = { DML_BINDING_TYPE_BUFFER, &persistent };
-    HRESULT hr = ID3D12CommandAllocator_Reset(c->allocator);
-    if (SUCCEEDED(hr))
-        hr = ID3D12GraphicsCommandList_Reset(c->list, c->allocator, NULL);
+    ID3D12GraphicsCommandList *list = c->all.list;
+    HRESULT hr = recording_reset(&c->all);
     if (FAILED(hr))
         return hr;
     bind_ports(p->inputs, c->inputs, p->input_count, 0, c);
@@ -262,20 +315,17 @@ static HRESULT record(struct onnx_exec *exec, struct context *c, struct onnx_exe
         IDMLBindingTable_BindTemporaryResource(c->table, &temporary_desc);
     if (exec->persistent)
         IDMLBindingTable_BindPersistentResource(c->table, &persistent_desc);
-    record_copies(p->inputs, c->inputs, p->input_count, c->list, false);
+    record_copies(p->inputs, c->inputs, p->input_count, list, false);
     if (!exec->device->host_memory)
-        barrier(c->list);
-    ID3D12GraphicsCommandList_SetDescriptorHeaps(c->list, 1, &c->heap);
-    record_timestamp(exec, c->list, 0);
-    IDMLCommandRecorder_RecordDispatch(exec->device->recorder, (ID3D12CommandList *)c->list, (IDMLDispatchable *)p->op,
-                                       c->table);
-    record_timestamp(exec, c->list, 1);
+        barrier(list);
+    record_dispatch(exec, c, list);
     if (!exec->device->host_memory)
-        barrier(c->list);
-    record_copies(p->outputs, c->outputs, p->output_count, c->list, true);
+        barrier(list);
+    record_copies(p->outputs, c->outputs, p->output_count, list, true);
     c->generation = context->generation;
-    hr = ID3D12GraphicsCommandList_Close(c->list);
+    hr = ID3D12GraphicsCommandList_Close(list);
     c->recorded = SUCCEEDED(hr);
+    c->bare_recorded = false;
     return hr;
 }
 
@@ -315,7 +365,7 @@ static HRESULT run_in_context(struct onnx_exec *exec, struct onnx_pool *pool, st
         if (stand_in)
             memcpy(stand_in, inputs[i], p->inputs[i].bytes);
     }
-    hr = onnx_exec_context_execute(context, c->list);
+    hr = onnx_exec_context_execute(context, c->all.list);
     for (uint32_t i = 0; SUCCEEDED(hr) && i < p->output_count; i++) {
         const void *stand_in = p->outputs[i].constant ? NULL : port_stand_in(&c->outputs[i]);
         if (stand_in)
@@ -329,15 +379,56 @@ HRESULT onnx_exec_run(struct onnx_exec *exec, struct onnx_pool *pool, const void
 {
     const struct onnx_program *p = exec->program;
     struct onnx_exec_context *context = NULL;
-    for (uint32_t i = 0; i < p->output_count; i++) {
-        if (p->outputs[i].constant && p->outputs[i].bytes) /* no elements, no memory */
+    HRESULT hr = S_OK;
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < p->output_count; i++) {
+        if (!p->outputs[i].constant || !p->outputs[i].bytes) /* no elements, no memory */
+            continue;
+        if (exec->device->memory)
+            hr = exec->device->memory->copy(outputs[i], p->outputs[i].constant, p->outputs[i].bytes);
+        else
             memcpy(outputs[i], p->outputs[i].constant, p->outputs[i].bytes);
     }
+    if (FAILED(hr))
+        return onnx_exec_fail(error, hr, "writing a constant output");
     if (!p->op)
+        return S_OK;
+    hr = onnx_exec_context_acquire(pool, &context);
+    if (SUCCEEDED(hr)) {
+        hr = run_in_context(exec, pool, context, inputs, outputs);
+        onnx_exec_context_release(pool, context);
+    }
+    return FAILED(hr) ? onnx_exec_fail(error, hr, "executing on the device") : S_OK;
+}
+
+/* ---- without copies ---- */
+
+static HRESULT repeat_in_context(struct onnx_exec *exec, struct onnx_exec_context *context)
+{
+    struct context *c = NULL;
+    HRESULT hr = context_get(exec, context, &c);
+    if (SUCCEEDED(hr) && (!c->recorded || c->generation != context->generation))
+        hr = E_FAIL; /* nothing ran in it, or its temporary buffer went */
+    if (SUCCEEDED(hr) && !c->bare.list)
+        hr = recording_init(exec->device->d3d, &c->bare);
+    if (SUCCEEDED(hr) && !c->bare_recorded) {
+        hr = recording_reset(&c->bare);
+        if (SUCCEEDED(hr)) {
+            record_dispatch(exec, c, c->bare.list);
+            hr = ID3D12GraphicsCommandList_Close(c->bare.list);
+        }
+        c->bare_recorded = SUCCEEDED(hr);
+    }
+    return SUCCEEDED(hr) ? onnx_exec_context_execute(context, c->bare.list) : hr;
+}
+
+HRESULT onnx_exec_repeat(struct onnx_exec *exec, struct onnx_pool *pool, struct onnx_error *error)
+{
+    struct onnx_exec_context *context = NULL;
+    if (!exec->program->op)
         return S_OK;
     HRESULT hr = onnx_exec_context_acquire(pool, &context);
     if (SUCCEEDED(hr)) {
-        hr = run_in_context(exec, pool, context, inputs, outputs);
+        hr = repeat_in_context(exec, context);
         onnx_exec_context_release(pool, context);
     }
     return FAILED(hr) ? onnx_exec_fail(error, hr, "executing on the device") : S_OK;
@@ -360,6 +451,9 @@ HRESULT onnx_exec_watch(struct onnx_exec *exec, struct onnx_pool *pool)
         hr = ID3D12Resource_Map(exec->ticks, 0, NULL, (void **)&exec->mapped);
     if (SUCCEEDED(hr))
         hr = ID3D12Device_CreateQueryHeap(exec->device->d3d, &desc, &IID_ID3D12QueryHeap, (void **)&exec->queries);
+    for (uint32_t i = 0; i < exec->capacity; i++)
+        if (exec->contexts[i])
+            exec->contexts[i]->bare_recorded = false;
     return hr;
 }
 
@@ -395,16 +489,19 @@ static HRESULT run_initializer(struct onnx_exec *exec, IDMLOperatorInitializer *
         IDMLBindingTable_BindTemporaryResource(c->table, &scratch_desc);
     if (exec->persistent)
         IDMLBindingTable_BindOutputs(c->table, 1, &output);
-    ID3D12GraphicsCommandList_SetDescriptorHeaps(c->list, 1, &c->heap);
-    IDMLCommandRecorder_RecordDispatch(exec->device->recorder, (ID3D12CommandList *)c->list,
+    HRESULT hr = recording_reset(&c->all);
+    if (FAILED(hr))
+        return hr;
+    ID3D12GraphicsCommandList_SetDescriptorHeaps(c->all.list, 1, &c->heap);
+    IDMLCommandRecorder_RecordDispatch(exec->device->recorder, (ID3D12CommandList *)c->all.list,
                                        (IDMLDispatchable *)initializer, c->table);
-    HRESULT hr = ID3D12GraphicsCommandList_Close(c->list);
+    hr = ID3D12GraphicsCommandList_Close(c->all.list);
     if (SUCCEEDED(hr))
         hr = onnx_pool_create(exec->device, 0, &pool);
     if (SUCCEEDED(hr))
         hr = onnx_exec_context_acquire(pool, &context);
     if (SUCCEEDED(hr)) {
-        hr = onnx_exec_context_execute(context, c->list);
+        hr = onnx_exec_context_execute(context, c->all.list);
         onnx_exec_context_release(pool, context);
     }
     onnx_pool_destroy(pool);

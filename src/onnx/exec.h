@@ -7,13 +7,21 @@
 
 #include "onnx/onnx.h"
 
+/* Addresses that stand for buffers which the host does not see: callers' tensors on the device. Thread-safe. */
+struct onnx_memory {
+    /* The buffer with [address, +bytes), referenced, and where in it; NULL: the address is the host's. */
+    ID3D12Resource *(*resolve)(const void *address, uint64_t bytes, uint64_t *out_offset);
+    HRESULT (*copy)(void *to, const void *from, uint64_t bytes); /* each such an address or the host's */
+};
+
 /* One adapter, opened. */
 struct onnx_device {
     uint32_t adapter; /* index in DXCore's list of compute adapters */
     ID3D12Device *d3d;
     IDMLDevice1 *dml;
     IDMLCommandRecorder *recorder;
-    bool host_memory; /* buffers can lie over the callers' memory: nothing is copied */
+    bool host_memory;                 /* buffers can lie over the callers' memory: nothing is copied */
+    const struct onnx_memory *memory; /* NULL: callers' tensors are all in the host's memory; else what runs ask */
 };
 
 HRESULT onnx_device_open(uint32_t adapter, struct onnx_device **out, struct onnx_error *error);
@@ -40,13 +48,18 @@ void onnx_exec_destroy(struct onnx_exec *exec); /* when no run is in flight */
 const struct onnx_program *onnx_exec_program(const struct onnx_exec *exec);
 uint64_t onnx_exec_bytes(const struct onnx_exec *exec); /* of device memory for weights */
 
-/* inputs[i] and outputs[i] belong to the program's ports, packed elements; those of ports without a slot (`constant`)
+/* inputs[i] and outputs[i] belong to the program's ports, packed elements, in the host's memory or the device's
+ * (onnx_device.memory), where they are used in place; those of ports without a slot (`constant`)
  * are not read, but constant outputs are written. Returns when the outputs are complete. */
 HRESULT onnx_exec_run(struct onnx_exec *exec, struct onnx_pool *pool, const void *const *inputs, void *const *outputs,
                       struct onnx_error *error);
 
-/* From now on runs lie between two timestamps of the device, and the last one's milliseconds there can be asked for.
- * Before the first run, and for programs that one thread runs. */
+/* The last run's execution once more, on the buffers that it left on the device: nothing is copied there or back. For
+ * programs that one thread runs, after a run. */
+HRESULT onnx_exec_repeat(struct onnx_exec *exec, struct onnx_pool *pool, struct onnx_error *error);
+
+/* From now on runs, or after runs without it those of onnx_exec_repeat, lie between two timestamps of the device, and
+ * the last one's milliseconds there can be asked for. For programs that one thread runs. */
 HRESULT onnx_exec_watch(struct onnx_exec *exec, struct onnx_pool *pool);
 double onnx_exec_device_ms(const struct onnx_exec *exec);
 

@@ -80,3 +80,23 @@ bool check_list_integer_power(uint32_t index, struct check_case *out)
     out->index_limit[1] = (uint32_t)(53 / log2(limit));
     return true;
 }
+
+bool check_list_conditions(uint32_t index, struct check_case *out)
+{
+    static const struct {
+        uint8_t code, inputs;
+    } rows[] = {
+        { KERN_MAP_SELECT, 3 }, { KERN_MAP_AND, 2 }, { KERN_MAP_OR, 2 }, { KERN_MAP_XOR, 2 }, { KERN_MAP_NOT, 1 }
+    };
+    static const DML_TENSOR_DATA_TYPE types[] = { F32, ANYDML_TENSOR_DATA_TYPE_BFLOAT16 };
+    if (index >= ARRAY_SIZE(rows) * ARRAY_SIZE(types))
+        return false;
+    const uint32_t row = index / ARRAY_SIZE(types), inputs = rows[row].inputs;
+    struct kern_map *map = flat_case(out, inputs, 4001, types[index % ARRAY_SIZE(types)], CHECK_DATA_NORMAL);
+    out->data[0] = CHECK_DATA_SPECIAL;
+    map->inst[0] = (struct kern_map_inst){ rows[row].code, F32, F32, { 0, 1, 2 } };
+    memset(map->load_type, F32, inputs);
+    map->inst_count = 1;
+    map->store[0] = (uint8_t)inputs;
+    return true;
+}

@@ -14,5 +14,7 @@ check_list_fn check_list_large;
 check_list_fn check_list_double;
 /* Integers to powers that are computed in FLOAT64: what is less than 2^53 must be exact, since it is truncated. */
 check_list_fn check_list_integer_power;
+/* Choices by numbers that may be subnormal: data that is not to be tamed. */
+check_list_fn check_list_conditions;
 
 #endif

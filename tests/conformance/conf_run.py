@@ -18,7 +18,7 @@ import numpy as np
 
 import conformance
 from conf_compare import compare
-from conf_report import write_markdown
+from conf_report import read_results, store_result, update_result, write_markdown
 from conf_schema import BFloatArray, Schema, bfloat_bits, bfloat_values, dtype_of, type_name
 from conf_wire import Crash, Driver, Encoder
 
@@ -126,7 +126,8 @@ class Worker:
             return f"{crash}\n{encoder.describe()}"
         if stage == "CompileOperator" and hr == UNSUPPORTED:
             unit.unsupported += 1
-            return None if self.args.allow_unsupported else "unsupported: " + message
+            lacks = {name for _, name in encoder.seen} & set(self.args.lacks)
+            return None if lacks or self.args.allow_unsupported else "unsupported: " + message
         if stage != "done":
             return f"{stage}: 0x{hr:08x} {message}\n{encoder.describe()}"
         if message:
@@ -290,20 +291,26 @@ def parse():
     parser.add_argument("--budget", type=float, help="seconds after which no case is begun but the first of each operator")
     parser.add_argument("--timeout", type=float, default=120, help="seconds that a case may take")
     parser.add_argument("--all", action="store_true", help=f"print every failure, not {FAILURES_SHOWN} of a kind")
-    parser.add_argument("--allow-unsupported", action="store_true", help="an adapter may lack operators")
+    parser.add_argument("--allow-unsupported", action="store_true",
+                        help="an adapter may lack operators; without, only data types that it says it lacks")
     parser.add_argument("--fields", action="store_true", help="list data types that no case gave to a tensor")
     parser.add_argument("--json", metavar="FILE")
-    parser.add_argument("--markdown", metavar="FILE")
+    parser.add_argument("--results", metavar="FOLDER", help="keep the result there, one file for each device; with "
+                        "--filter, in place of what is kept of these operators")
+    parser.add_argument("--markdown", metavar="FILE", help="a table of all results of --results")
     parser.add_argument("--verbose", "-v", action="store_true")
     args = parser.parse_args()
     if args.quick:
         args.cases = 3
+    if (args.markdown and not args.results) or (args.results and args.only):
+        parser.error("--markdown goes with --results, --only does not")
     return args
 
 
 def result(args, units, missing, last_words, seconds):
     return {
-        "adapter": args.adapter, "seed": args.seed, "date": time.strftime("%Y-%m-%d", time.gmtime()),
+        "adapter": args.adapter, "device": args.device, "lacks": args.lacks, "seed": args.seed,
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
         "seconds": round(seconds, 1),
         "cases": sum(unit.cases for unit in units),
         "failed": sum(unit.failed for unit in units) + len(last_words),
@@ -318,9 +325,11 @@ def result(args, units, missing, last_words, seconds):
 def main():
     args = parse()
     started = time.monotonic()
-    probe = subprocess.run([args.driver, "--adapter", args.adapter], stdin=subprocess.DEVNULL, check=False)
+    probe = subprocess.run([args.driver, "--describe", "--adapter", args.adapter], stdout=subprocess.PIPE, check=False)
     if probe.returncode:
         return probe.returncode
+    device = json.loads(probe.stdout)
+    args.device, args.lacks = "cpu" if device["host"] else device["name"], device["lacks"]
     load_families()
     schema = Schema(args.driver)
     unknown = (set(conformance.OPERATORS) | set(conformance.EDGES)) - set(schema.operators)
@@ -339,8 +348,10 @@ def main():
     if args.json:
         with open(args.json, "w", encoding="utf-8") as file:
             json.dump(out, file, indent=1)
+    if args.results:
+        (update_result if args.filter else store_result)(args.results, out)
     if args.markdown:
-        write_markdown(args.markdown, out, schema)
+        write_markdown(args.markdown, read_results(args.results), schema)
     print(f"{out['cases']} cases of {len(out['operators'])} operators on {args.adapter}, seed {args.seed}: "
           f"{out['failed']} failed, {out['unsupported']} unsupported, {len(missing)} missing, {out['seconds']} s")
     return 1 if out["failed"] or missing or not out["cases"] else 0

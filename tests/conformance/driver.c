@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The conformance driver's loop: requests from standard input, answers to standard output; driver.h has the format.
- * Usage: driver --list | driver [--adapter cpu|vulkan|INDEX]. Leaves with 77 where there is no such adapter. */
+ * Usage: driver --list | driver [--describe] [--adapter cpu|vulkan|INDEX]. Leaves with 77 where there is no such
+ * adapter. */
 #include "driver.h"
 
 #include <stdio.h>
@@ -79,10 +80,11 @@ int main(int argc, char **argv)
         driver_list();
         return 0;
     }
-    if (argc == 3 && !strcmp(argv[1], "--adapter"))
-        adapter = argv[2];
-    else if (argc != 1) {
-        fprintf(stderr, "usage: %s --list | [--adapter cpu|vulkan|INDEX]\n", argv[0]);
+    const bool describe = argc > 1 && !strcmp(argv[1], "--describe");
+    if (argc == 3 + describe && !strcmp(argv[1 + describe], "--adapter"))
+        adapter = argv[2 + describe];
+    else if (argc != 1 + describe) {
+        fprintf(stderr, "usage: %s --list | [--describe] [--adapter cpu|vulkan|INDEX]\n", argv[0]);
         return 2;
     }
     setenv("ANYDML_LOG", "none", 0);
@@ -92,7 +94,11 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s\n", message);
         return 77;
     }
-    int status = serve(device);
+    int status = 0;
+    if (describe)
+        driver_describe(device);
+    else
+        status = serve(device);
     driver_device_destroy(device);
     return status;
 }

@@ -79,8 +79,10 @@ struct driver_answer {
 
 struct driver_device;
 
-/* driver_list.c: the schema as JSON. */
+/* driver_list.c: the schema as JSON; and a device: its name, whether it computes in the host's memory, and which data
+ * types it lacks. */
 void driver_list(void);
+void driver_describe(struct driver_device *device);
 
 /* driver_read.c: false when the bytes are no request. Finish request->arena in any case. */
 bool driver_read(const void *data, size_t size, struct driver_request *out);
@@ -88,6 +90,7 @@ bool driver_read(const void *data, size_t size, struct driver_request *out);
 /* driver_device.c: "cpu", "vulkan", or an adapter's index in DXCore's list; NULL when there is none such. */
 struct driver_device *driver_device_create(const char *adapter, char message[DRIVER_MESSAGE]);
 void driver_device_destroy(struct driver_device *device);
+const char *driver_device_name(struct driver_device *device); /* as its adapter says */
 ID3D12Device *driver_device_d3d(struct driver_device *device);
 IDMLDevice1 *driver_device_dml(struct driver_device *device);
 IDMLCommandRecorder *driver_device_recorder(struct driver_device *device);

@@ -22,6 +22,7 @@ struct driver_device {
     ID3D12DescriptorHeap *heap;
     IDMLDevice1 *dml;
     IDMLCommandRecorder *recorder;
+    char name[256];
     bool is_host;
     uint64_t fence_value;
     uint32_t descriptor_step;
@@ -51,22 +52,32 @@ static IDXCoreAdapter *adapter_at(uint32_t index)
     return adapter;
 }
 
+/* Whether buffers lie at the host's addresses: the device checks its arguments even when it makes nothing. */
+static bool takes_host_memory(ID3D12Device *d3d)
+{
+    static char probe[16] __attribute__((aligned(16)));
+    return SUCCEEDED(AnydmlCreateBufferFromMemory(d3d, probe, sizeof(probe), &IID_ID3D12Resource, NULL));
+}
+
 static HRESULT create_d3d(struct driver_device *device, const char *name)
 {
     const bool by_index = isdigit((unsigned char)*name);
-    device->is_host = !strcmp(name, "cpu");
     if (!by_index)
         setenv("ANYDML_ADAPTERS", name, 1);
     ID3D12Debug *debug = NULL;
     if (SUCCEEDED(D3D12GetDebugInterface(&IID_ID3D12Debug, (void **)&debug)))
         ID3D12Debug_EnableDebugLayer(debug);
     release(debug);
-    IDXCoreAdapter *adapter = by_index ? adapter_at((uint32_t)strtoul(name, NULL, 10)) : NULL;
-    if (by_index && !adapter)
+    IDXCoreAdapter *adapter = adapter_at(by_index ? (uint32_t)strtoul(name, NULL, 10) : 0);
+    if (!adapter)
         return DXGI_ERROR_UNSUPPORTED;
+    if (FAILED(IDXCoreAdapter_GetProperty(adapter, DXCoreAdapterProperty_DriverDescription, sizeof(device->name),
+                                          device->name)))
+        snprintf(device->name, sizeof(device->name), "unnamed");
     HRESULT hr =
         D3D12CreateDevice((IUnknown *)adapter, D3D_FEATURE_LEVEL_1_0_CORE, &IID_ID3D12Device, (void **)&device->d3d);
     release(adapter);
+    device->is_host = SUCCEEDED(hr) && takes_host_memory(device->d3d);
     if (SUCCEEDED(hr) &&
         FAILED(ID3D12Device_QueryInterface(device->d3d, &IID_ID3D12InfoQueue, (void **)&device->messages)))
         device->messages = NULL;
@@ -146,6 +157,11 @@ void driver_device_destroy(struct driver_device *device)
     release(device->messages);
     release(device->d3d);
     free(device);
+}
+
+const char *driver_device_name(struct driver_device *device)
+{
+    return device->name;
 }
 
 ID3D12Device *driver_device_d3d(struct driver_device *device)

@@ -116,3 +116,23 @@ void driver_list(void)
     }
     printf("]}\n");
 }
+
+void driver_describe(struct driver_device *device)
+{
+    const char *comma = "";
+    printf("{\"name\": \"%s\", \"host\": %s, \"lacks\": [", driver_device_name(device),
+           driver_device_is_host(device) ? "true" : "false");
+    for (uint32_t type = 1; type <= DML_TENSOR_DATA_TYPE_INT4 + 1; type++) {
+        const bool last = type > DML_TENSOR_DATA_TYPE_INT4;
+        DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT query = { last ? ANYDML_TENSOR_DATA_TYPE_BFLOAT16
+                                                                  : (DML_TENSOR_DATA_TYPE)type };
+        DML_FEATURE_DATA_TENSOR_DATA_TYPE_SUPPORT data = { 0 };
+        IDMLDevice1_CheckFeatureSupport(driver_device_dml(device), DML_FEATURE_TENSOR_DATA_TYPE_SUPPORT, sizeof(query),
+                                        &query, sizeof(data), &data);
+        if (data.IsSupported)
+            continue;
+        printf("%s\"%s\"", comma, last ? "BFLOAT16" : schema_data_type_name(query.DataType));
+        comma = ", ";
+    }
+    printf("]}\n");
+}

@@ -13,8 +13,8 @@ import numpy as np
 
 import conformance
 from conf_compare import compare
-from conf_report import SHORT
-from conf_run import EDGE, Unit, Worker, execute, load_families, make_units, untested
+from conf_report import COUNTS, SHORT, read_results, store_result, update_result, write_markdown
+from conf_run import EDGE, UNSUPPORTED, Unit, Worker, execute, load_families, make_units, untested
 from conf_schema import INT4, UINT4, Schema, dtype_of, highest, is_float, lowest, type_name
 from conf_wire import Driver, random_layout
 
@@ -22,7 +22,8 @@ DRIVER = None
 
 
 def worker(path=None):
-    args = argparse.Namespace(driver=path or DRIVER, adapter="cpu", seed=5, timeout=60, all=True, allow_unsupported=False)
+    args = argparse.Namespace(driver=path or DRIVER, adapter="cpu", seed=5, timeout=60, all=True, allow_unsupported=False,
+                              lacks=[])
     return Worker(args, Schema(DRIVER), None)
 
 
@@ -134,11 +135,52 @@ class Running(unittest.TestCase):
             runner.driver.stop()
 
 
+    def test_unsupported(self):
+        """Only what has a type that the device says it lacks may be refused."""
+        runner = worker()
+        case = conformance.Case({"ATensor": self.x, "BTensor": self.x}, {"OutputTensor": 2 * self.x})
+        refusal = ("CompileOperator", UNSUPPORTED, "no such shader", [])
+        with unittest.mock.patch.object(runner.driver, "run", return_value=refusal):
+            for lacks, wanted in ([], True), (["FLOAT64"], True), (["FLOAT64", type_name(self.x)], False):
+                runner.args.lacks = lacks
+                self.assertEqual(bool(problem_of(case, runner=runner)), wanted)
+        runner.driver.stop()
+
+
+class Report(unittest.TestCase):
+    def make(self, device, worst):
+        rows = {"FLOAT32": dict(zip(COUNTS, (64, 0, 0, worst))), "INT8": dict(zip(COUNTS, (64, 0, 0, 0.0))),
+                "INT16": dict(zip(COUNTS, (64, 1, 2, 0.0)))}
+        return {"adapter": "0", "device": device, "lacks": [], "seed": 1, "date": "2026-01-01", "seconds": 2.0, "cases": 192,
+                "failed": 1, "unsupported": 2, "missing": [], "operators": {"ELEMENT_WISE_ADD": rows}}
+
+    def test_columns(self):
+        """A column for each device that has a result, the newest of each."""
+        with tempfile.TemporaryDirectory() as folder:
+            for device, worst in ("A GPU (driver 1)", 5e-7), ("cpu", 1e-7), ("A GPU (driver 2)", 2.5e-7):
+                store_result(folder, self.make(device, worst))
+            results = read_results(folder)
+            self.assertEqual([out["device"] for out in results], ["cpu", "A GPU (driver 2)"])
+            path = os.path.join(folder, "page.md")
+            write_markdown(path, results, Schema(DRIVER))
+            with open(path, encoding="utf-8") as file:
+                page = file.read()
+            again = self.make("cpu", 3e-8)
+            again["operators"]["ELEMENT_WISE_ADD"]["INT16"] = dict(zip(COUNTS, (64, 0, 0, 0.0)))
+            update_result(folder, again)
+            cpu = read_results(folder)[0]
+            self.assertEqual((cpu["cases"], cpu["failed"], cpu["unsupported"]), (192, 0, 0))
+        self.assertIn("| operator | types | cpu | A GPU |", page)
+        self.assertIn("| ELEMENT_WISE_ADD | FLOAT32 | 64 · 1.0e-07 | 64 · 2.5e-07 |", page)
+        self.assertIn("|  | INT16 | 64 **1 failed** (2 unsupported) | 64 **1 failed** (2 unsupported) |", page)
+        self.assertIn("|  | INT8 | 64 | 64 |", page)
+
+
 class Choosing(unittest.TestCase):
     def run_some(self, **more):
         """(schema, arguments, what ran) of a few operators."""
-        args = argparse.Namespace(driver=DRIVER, adapter="cpu", seed=5, timeout=60, all=True, allow_unsupported=False, jobs=2,
-                                  verbose=False, only=None, filter=["ELEMENT_WISE_BIT_*"], cases=3, budget=None)
+        args = argparse.Namespace(driver=DRIVER, adapter="cpu", seed=5, timeout=60, all=True, allow_unsupported=False,
+                                  lacks=[], jobs=2, verbose=False, only=None, filter=["ELEMENT_WISE_BIT_*"], cases=3, budget=None)
         args.__dict__.update(more)
         schema = Schema(DRIVER)
         return schema, args, execute(args, schema, make_units(args, schema))[0]

@@ -129,11 +129,13 @@ struct gpu {
     ID3D12Fence *fence;
 };
 
-static struct gpu gpu_open(D3D12_COMMAND_LIST_TYPE type)
+/* adapter NULL: the default one. */
+static struct gpu gpu_open(IDXCoreAdapter *adapter, D3D12_COMMAND_LIST_TYPE type)
 {
     struct gpu g = { 0 };
     D3D12_COMMAND_QUEUE_DESC desc = { .Type = type };
-    CHECK(SUCCEEDED(D3D12CreateDevice(NULL, D3D_FEATURE_LEVEL_1_0_CORE, &IID_ID3D12Device, (void **)&g.d3d)));
+    CHECK(SUCCEEDED(
+        D3D12CreateDevice((IUnknown *)adapter, D3D_FEATURE_LEVEL_1_0_CORE, &IID_ID3D12Device, (void **)&g.d3d)));
     CHECK(SUCCEEDED(DMLCreateDevice(g.d3d, DML_CREATE_DEVICE_FLAG_NONE, &IID_IDMLDevice, (void **)&g.dml)));
     CHECK(SUCCEEDED(ID3D12Device_CreateCommandQueue(g.d3d, &desc, &IID_ID3D12CommandQueue, (void **)&g.queue)));
     CHECK(SUCCEEDED(ID3D12Device_CreateFence(g.d3d, 0, D3D12_FENCE_FLAG_NONE, &IID_ID3D12Fence, (void **)&g.fence)));
@@ -231,7 +233,7 @@ static void *release_later(void *data)
 static void test_own_device(OrtEnv *env, struct gpu *g)
 {
     OrtSessionOptions *options = new_options();
-    struct gpu other = gpu_open(D3D12_COMMAND_LIST_TYPE_COPY);
+    struct gpu other = gpu_open(NULL, D3D12_COMMAND_LIST_TYPE_COPY);
     struct blocked blocked = { g->fence, 0 };
     pthread_t thread;
     IDMLDevice *device = NULL;
@@ -461,8 +463,88 @@ static void test_shared_allocator(OrtEnv *env)
     OK(ort->ReleaseSharedAllocator(env, device, OrtDeviceMemoryType_HOST_ACCESSIBLE));
 }
 
+/* ---- a device with memory of its own ---- */
+
+/* Adapter 1 of the list: a Vulkan device, where there is one. */
+static IDXCoreAdapter *find_vulkan(void)
+{
+    IDXCoreAdapterFactory *factory = NULL;
+    IDXCoreAdapterList *list = NULL;
+    IDXCoreAdapter *adapter = NULL;
+    CHECK(SUCCEEDED(DXCoreCreateAdapterFactory(&IID_IDXCoreAdapterFactory, (void **)&factory)));
+    CHECK(SUCCEEDED(IDXCoreAdapterFactory_CreateAdapterList(factory, 1, &DXCORE_ADAPTER_ATTRIBUTE_D3D12_CORE_COMPUTE,
+                                                            &IID_IDXCoreAdapterList, (void **)&list)));
+    if (IDXCoreAdapterList_GetAdapterCount(list) > 1)
+        CHECK(SUCCEEDED(IDXCoreAdapterList_GetAdapter(list, 1, &IID_IDXCoreAdapter, (void **)&adapter)));
+    IDXCoreAdapterList_Release(list);
+    IDXCoreAdapterFactory_Release(factory);
+    return adapter;
+}
+
+/* Buffers of the program's are a session's tensors in place: what runs write is in them, with no copy by ONNX Runtime.
+ */
+static void run_in_buffers(OrtEnv *env, struct gpu *g)
+{
+    OrtSessionOptions *options = new_options();
+    ID3D12Resource *in = new_buffer(g->d3d, D3D12_HEAP_TYPE_DEFAULT), *found = NULL,
+                   *out = new_buffer(g->d3d, D3D12_HEAP_TYPE_DEFAULT);
+    OrtMemoryInfo *info = NULL, *cpu = NULL;
+    void *x = NULL, *y = NULL;
+    float given[COUNT], got[COUNT] = { 0 };
+    OK(dml->SessionOptionsAppendExecutionProvider_DML1(options, g->dml, g->queue));
+    OrtSession *session = new_session(env, options);
+    OK(ort->CreateCpuMemoryInfo(OrtDeviceAllocator, OrtMemTypeDefault, &cpu));
+    OK(ort->CreateMemoryInfo("DML", OrtDeviceAllocator, 1, OrtMemTypeDefault, &info));
+    OK(dml->CreateGPUAllocationFromD3DResource(in, &x));
+    OK(dml->CreateGPUAllocationFromD3DResource(out, &y));
+    OK(dml->GetD3D12ResourceFromAllocation(NULL, y, &found));
+    CHECK(x && y && x != y && found == out);
+    ID3D12Resource_Release(found);
+    OrtValue *there = tensor_over(info, x), *back = tensor_over(info, y), *from = tensor_over(cpu, given),
+             *to = tensor_over(cpu, got);
+    for (int run = 0; run < 3; run++) {
+        for (int k = 0; k < COUNT; k++)
+            given[k] = (float)(k - 10 * run);
+        OK(ort->CopyTensors(env, (const OrtValue *const *)&from, &there, NULL, 1));
+        run_over(session, info, x, y);
+        OK(ort->CopyTensors(env, (const OrtValue *const *)&back, &to, NULL, 1));
+        for (int k = 0; k < COUNT; k++)
+            CHECK(got[k] == 2 * given[k]);
+    }
+    OrtValue *values[] = { there, back, from, to };
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+        ort->ReleaseValue(values[i]);
+    OK(dml->FreeGPUAllocation(x));
+    OK(dml->FreeGPUAllocation(y));
+    REFUSED(dml->FreeGPUAllocation(x), ORT_INVALID_ARGUMENT, "is not of");
+    ort->ReleaseSession(session);
+    ort->ReleaseSessionOptions(options);
+    ort->ReleaseMemoryInfo(info);
+    ort->ReleaseMemoryInfo(cpu);
+    CHECK(ID3D12Resource_Release(in) == 0);
+    CHECK(ID3D12Resource_Release(out) == 0);
+}
+
+static void test_vulkan(OrtEnv *env)
+{
+    IDXCoreAdapter *adapter = find_vulkan();
+    if (!adapter || !has_dml_memory) {
+        printf("no device with memory of its own, or too old a host: not tested there\n");
+    } else {
+        struct gpu g = gpu_open(adapter, D3D12_COMMAND_LIST_TYPE_COMPUTE);
+        run_in_buffers(env, &g);
+        ID3D12Fence_Release(g.fence); /* the session's device and queue are kept until the environment ends */
+        ID3D12CommandQueue_Release(g.queue);
+        IDMLDevice_Release(g.dml);
+        ID3D12Device_Release(g.d3d);
+    }
+    if (adapter)
+        IDXCoreAdapter_Release(adapter);
+}
+
 int main(int argc, char **argv)
 {
+    setenv("ANYDML_ADAPTERS", "cpu,vulkan", 0);
     const char *path = argc > 1 ? argv[1] : getenv("ONNXRUNTIME_LIBRARY");
     void *runtime = path && *path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
     const OrtApiBase *(*get)(void);
@@ -489,7 +571,7 @@ int main(int argc, char **argv)
     REFUSED(OrtSessionOptionsAppendExecutionProvider_DML(early, 0), ORT_FAIL, "no OrtEnv");
     ort->ReleaseSessionOptions(early);
 
-    struct gpu g = gpu_open(D3D12_COMMAND_LIST_TYPE_COMPUTE);
+    struct gpu g = gpu_open(NULL, D3D12_COMMAND_LIST_TYPE_COMPUTE);
     OK(ort->CreateEnv(ORT_LOGGING_LEVEL_ERROR, "dml_api", &env));
     test_numbers(env);
     test_preferences(env);
@@ -500,6 +582,7 @@ int main(int argc, char **argv)
     if (has_dml_memory)
         test_allocators(env);
     test_shared_allocator(env);
+    test_vulkan(env);
     ort->ReleaseEnv(env);
     gpu_close(&g, 0);
     printf("%d failures\n", failures);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """ONNX's own node tests on the execution provider, with no fallback to the CPU provider.
 
-    test_nodes.py LIBRARY [--match REGEX] [--json FILE] [--markdown FILE]
+    test_nodes.py LIBRARY [--match REGEX] [--adapter N [--like N]] [--json FILE] [--markdown FILE]
 
 Each case passes, fails, or is not claimed (the provider says why). A failure fails the test.
 """
@@ -92,12 +92,12 @@ def difference(got, want, rtol, atol):
     return None
 
 
-def run_case(library, case):
+def run_case(library, case, adapter):
     """(state, why): pass, fail, none (not claimed) or host (ONNX Runtime itself cannot load or run the model)."""
     model = case.model.SerializeToString()
     with Log() as log:
         try:
-            ours = session(library, model, fallback=False, level=0)
+            ours = session(library, model, fallback=False, level=0, adapter=adapter)
         except Exception as error:  # pylint: disable=broad-except
             why = str(error)
             ours = None
@@ -125,22 +125,22 @@ def run_case(library, case):
     return "pass", ""
 
 
-def work(library, names, pipe):
+def work(library, names, adapter, pipe):
     cases = collect()
     for name in names:
         try:
-            pipe.send((name, *run_case(library, cases[name])))
+            pipe.send((name, *run_case(library, cases[name], adapter)))
         except Exception as error:  # pylint: disable=broad-except
             pipe.send((name, "fail", f"the test cannot look at it: {error}"))
     pipe.close()
 
 
-def run_all(library, names):
+def run_all(library, names, adapter):
     """Every case in a process of its own kind: a case that takes the process down fails, the rest go on in a new one."""
     results, left = {}, list(names)
     while left:
         ours, theirs = multiprocessing.Pipe(duplex=False)
-        worker = multiprocessing.Process(target=work, args=(library, left, theirs))
+        worker = multiprocessing.Process(target=work, args=(library, left, adapter, theirs))
         worker.start()
         theirs.close()
         try:
@@ -211,12 +211,18 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("library")
     parser.add_argument("--match", default="")
+    parser.add_argument("--adapter", type=int, default=0, help="as `anydml devices` counts")
+    parser.add_argument("--like", type=int, metavar="ADAPTER", help="which must pass and claim the same")
     parser.add_argument("--json")
     parser.add_argument("--markdown")
     args = parser.parse_args()
     cases = collect()
     names = sorted(n for n in cases if re.search(args.match, n))
-    results = run_all(args.library, names)
+    results = run_all(args.library, names, args.adapter)
+    others = {} if args.like is None else run_all(args.library, names, args.like)
+    for name, (state, why) in others.items():
+        if results.get(name, ("fail", ""))[0] != state:
+            results[name] = ("fail", f"adapter {args.like} says {state} {why}; {results.get(name)}")
     count = collections.Counter(state for state, _ in results.values())
     for name in names:
         state, why = results.get(name, ("fail", "did not run"))

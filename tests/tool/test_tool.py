@@ -184,7 +184,25 @@ def check_network(tool, path, x):
     tool.test(np.abs(np.load(y) - want).max() < 1e-4, "the same by name, repeated, with one thread")
     bench = json.loads(tool.works("bench", path, "--input-shape", "picture=1x3x10x12", "--seconds", "0.1", "--json"))
     tool.test(0 < bench["min_ms"] <= bench["median_ms"] <= bench["p90_ms"] and bench["runs"] >= 5, "bench --json")
-    tool.test("median" in tool.works("bench", path, "--input-shape", "picture=1x3x10x12", "--seconds", "0"), "bench")
+    tool.test(bench["device_ms"] > 0 and bench["no_copies_ms"] > 0, f"the parts of a run: {bench}")
+    text = tool.works("bench", path, "--input-shape", "picture=1x3x10x12", "--seconds", "0")
+    tool.test(all(part in text for part in ("\nrun  ", "\nno copies  ", "\non device  ", "median")), "bench: " + text)
+
+
+def check_vulkan(tool, path, x):
+    """The same on a Vulkan device, where there is one."""
+    vulkan = {"ANYDML_ADAPTERS": "vulkan"}
+    if tool.run("devices", **vulkan).returncode:
+        print("no Vulkan device: not tested there")
+        return
+    with open(path, "rb") as file:
+        want = reference.upscale(file.read(), np.load(x))
+    y = tool.file("y.npy")
+    tool.works("run", path, "--input", x, "--output", y, **vulkan)
+    tool.test(np.abs(np.load(y) - want).max() < 1e-4, f"network on Vulkan: difference {np.abs(np.load(y) - want).max()}")
+    bench = json.loads(tool.works("bench", path, "--input-shape", "picture=1x3x10x12", "--seconds", "0", "--json", **vulkan))
+    tool.test(0 < bench["device_ms"] < bench["first_ms"] and bench["no_copies_ms"] > 0, f"the parts of a run: {bench}")
+    tool.works("graph", path, "--input-shape", "picture=1x3x10x12", **vulkan)
 
 
 def check_trace(tool, path, x):
@@ -474,6 +492,7 @@ def main():
     check_files(tool, model, x)
     check_damaged_inputs(tool, model, x)
     check_network(tool, model, x)
+    check_vulkan(tool, model, x)
     check_trace(tool, model, x)
     check_costs(tool)
     check_graph(tool, model)

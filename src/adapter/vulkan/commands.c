@@ -13,6 +13,8 @@ HRESULT vulkan_hresult(VkResult result)
     case VK_ERROR_OUT_OF_DEVICE_MEMORY:
     case VK_ERROR_OUT_OF_POOL_MEMORY:
     case VK_ERROR_TOO_MANY_OBJECTS:
+    case VK_ERROR_MEMORY_MAP_FAILED:
+    case VK_ERROR_FRAGMENTATION:
         return E_OUTOFMEMORY;
     case VK_ERROR_DEVICE_LOST:
         return DXGI_ERROR_DEVICE_HUNG;

@@ -145,23 +145,14 @@ static const char *missing(struct vulkan_physical *physical, const struct vulkan
     return NULL;
 }
 
-/* ANYDML_VULKAN_CAPS: the words of capabilities.def that may be used; unset: all. */
+/* By ANYDML_VULKAN_CAPS; unset: all. */
 static uint32_t allowed_capabilities(void)
 {
-    static const char *const words[] = {
-#define CAPABILITY(NAME, word) #word,
-#include "shaders/capabilities.def"
-#undef CAPABILITY
-    };
     const char *allowed = getenv("ANYDML_VULKAN_CAPS");
-    uint32_t capabilities = allowed ? 0 : UINT32_MAX;
-    for (const char *at = allowed; at && *at;) {
-        const size_t length = strcspn(at, ",");
-        for (uint32_t i = 0; i < ARRAY_SIZE(words); i++)
-            if (strlen(words[i]) == length && !strncmp(at, words[i], length))
-                capabilities |= UINT32_C(1) << i;
-        at += length + (at[length] == ',');
-    }
+    uint32_t capabilities = UINT32_MAX;
+    char unknown[64]; /* d3d12/environment.c tells */
+    if (allowed)
+        adapter_capabilities_parse(allowed, &capabilities, unknown, sizeof(unknown));
     return capabilities & SHADER_CAPABILITY_INT64 ? capabilities : capabilities & ~(uint32_t)SHADER_CAPABILITY_FLOAT64;
 }
 
@@ -187,6 +178,7 @@ const char *vulkan_physical_describe(VkPhysicalDevice handle, const struct vulka
     memcpy(physical->driver_uuid, id.driverUUID, sizeof(physical->driver_uuid));
     physical->memory = memory.memoryProperties;
     physical->allocation_bytes_max = limits.maxMemoryAllocationSize;
+    physical->subnormals = vulkan_subnormals_kept(&floats);
     if (physical->properties.apiVersion < VK_API_VERSION_1_2)
         return "Vulkan 1.2";
     if (!enabled)

@@ -23,7 +23,7 @@ struct job {
 
 static struct base_hash hash_of(const struct adapter_pipeline_desc *desc)
 {
-    struct base_hash code = base_hash(desc->spirv, desc->spirv_bytes);
+    struct base_hash code = base_hash(desc->code, desc->code_bytes);
     uint64_t all[3 + VULKAN_SPECIALIZATION_MAX] = { code.low, code.high, desc->constant_count };
     for (uint32_t i = 0; i < desc->constant_count; i++)
         all[3 + i] = desc->constants[i];
@@ -33,24 +33,46 @@ static struct base_hash hash_of(const struct adapter_pipeline_desc *desc)
 static bool is_like(const struct adapter_pipeline *pipeline, const struct adapter_pipeline_desc *desc,
                     struct base_hash hash)
 {
-    return pipeline->hash.low == hash.low && pipeline->hash.high == hash.high &&
-           pipeline->spirv_bytes == desc->spirv_bytes && pipeline->constant_count == desc->constant_count &&
+    return pipeline->hash.low == hash.low && pipeline->hash.high == hash.high && pipeline->desc.words == desc->words &&
+           pipeline->desc.constant_count == desc->constant_count &&
            (!desc->constant_count ||
             !memcmp(pipeline->constants, desc->constants, desc->constant_count * sizeof(*desc->constants)));
+}
+
+static VkResult create_module(struct adapter_device *device, const struct adapter_pipeline_desc *desc,
+                              VkShaderModule *out)
+{
+    uint32_t *words = malloc(desc->words * sizeof(*words));
+    const uint8_t *at = desc->code;
+    if (!words)
+        return VK_ERROR_OUT_OF_HOST_MEMORY;
+    for (uint32_t i = 0; i < desc->words; i++) {
+        words[i] = *at & 127u;
+        for (uint32_t shift = 7; *at++ & 128u; shift += 7)
+            words[i] |= (*at & 127u) << shift;
+    }
+    size_t bytes = desc->words * sizeof(*words);
+    uint32_t *changed = vulkan_subnormals_keep(words, &bytes, device->physical->subnormals);
+    VkShaderModuleCreateInfo info = { .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
+                                      .codeSize = bytes,
+                                      .pCode = changed };
+    free(words);
+    if (!changed)
+        return VK_ERROR_OUT_OF_HOST_MEMORY;
+    VkResult result = vk.vkCreateShaderModule(device->handle, &info, NULL, out);
+    free(changed);
+    return result;
 }
 
 static VkResult build(struct adapter_device *device, struct adapter_pipeline *pipeline)
 {
     VkSpecializationMapEntry entries[VULKAN_SPECIALIZATION_MAX];
+    const uint32_t count = pipeline->desc.constant_count;
     VkShaderModule module = VK_NULL_HANDLE;
-    for (uint32_t i = 0; i < pipeline->constant_count; i++)
+    for (uint32_t i = 0; i < count; i++)
         entries[i] = (VkSpecializationMapEntry){ i, i * 4, 4 };
-    VkSpecializationInfo constants = { pipeline->constant_count, entries, pipeline->constant_count * 4u,
-                                       pipeline->constants };
-    VkShaderModuleCreateInfo code = { .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
-                                      .codeSize = pipeline->spirv_bytes,
-                                      .pCode = pipeline->spirv };
-    VkResult result = vk.vkCreateShaderModule(device->handle, &code, NULL, &module);
+    VkSpecializationInfo constants = { count, entries, count * 4u, pipeline->constants };
+    VkResult result = create_module(device, &pipeline->desc, &module);
     if (result != VK_SUCCESS)
         return result;
     VkComputePipelineCreateInfo info = {
@@ -110,8 +132,7 @@ static struct adapter_pipeline *find_or_add(struct adapter_device *device, const
     if (!pipeline)
         return NULL;
     pipeline->hash = hash;
-    pipeline->spirv_bytes = desc->spirv_bytes;
-    pipeline->constant_count = desc->constant_count;
+    pipeline->desc = *desc;
     for (uint32_t i = 0; i < desc->constant_count; i++)
         pipeline->constants[i] = desc->constants[i];
     pipeline->next = device->pipelines.list;
@@ -136,7 +157,7 @@ static bool take_job(struct job *job, const struct adapter_pipeline_desc *descs,
         if (out[i]->state != VULKAN_PIPELINE_NEW)
             continue;
         out[i]->state = VULKAN_PIPELINE_BUILDING;
-        out[i]->spirv = descs[i].spirv;
+        out[i]->desc = descs[i];
         job->pipelines[job->count++] = out[i];
     }
     pthread_mutex_unlock(&device->pipelines.lock);

@@ -37,6 +37,7 @@ struct vulkan_physical {
     uint64_t allocation_bytes_max;
     uint32_t family, family_queues, timestamp_bits;
     uint32_t capabilities;    /* enum shader_capability */
+    uint32_t subnormals;      /* enum vulkan_subnormals: of which widths shaders may keep them */
     bool budget, external_fd; /* extensions */
 };
 
@@ -62,6 +63,15 @@ uint32_t vulkan_physicals(const struct vulkan_physical **out);
 /* Loads the drivers, for as long as the process lives: not all like to be unloaded after they have worked. The handle
  * of device `index`, or VK_NULL_HANDLE when it is gone. */
 VkPhysicalDevice vulkan_physical_open(uint32_t index);
+
+/* ---- subnormals.c ---- */
+
+enum vulkan_subnormals { VULKAN_SUBNORMALS_32 = 1, VULKAN_SUBNORMALS_64 = 2 };
+
+uint32_t vulkan_subnormals_kept(const VkPhysicalDeviceFloatControlsProperties *floats);
+/* The module with execution modes that keep subnormal numbers of those widths that it computes with; the caller frees
+ * it. NULL: memory is short. */
+uint32_t *vulkan_subnormals_keep(const uint32_t *spirv, size_t *bytes, uint32_t kept);
 
 /* ---- interop_semaphore.c: what d3d12/interop.h says of them ---- */
 
@@ -227,11 +237,9 @@ struct adapter_pipeline {
     VkPipeline handle;
     VkResult result; /* of the last try */
     enum { VULKAN_PIPELINE_NEW, VULKAN_PIPELINE_BUILDING, VULKAN_PIPELINE_READY } state;
-    const uint32_t *spirv; /* for as long as it is not ready */
-    size_t spirv_bytes;
-    struct base_hash hash; /* of code and constants */
+    struct adapter_pipeline_desc desc; /* its pointers: while it is built */
+    struct base_hash hash;             /* of code and constants */
     uint32_t constants[VULKAN_SPECIALIZATION_MAX];
-    uint32_t constant_count;
     struct adapter_pipeline *next;
 };
 

@@ -7,6 +7,7 @@
         return expr;
 
 #define is_nan(u)                         ((u) != (u))
+#define nonzero(u)                        ((u) != 0)
 #define absolute                          fabs
 #define ratio(u, v)                       ((u) / (v))
 #define min_number                        min_f64

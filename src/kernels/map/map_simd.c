@@ -23,6 +23,7 @@
 /* ---- the expressions of mapops.def ---- */
 
 #define is_nan(u)        ((u) != (u))
+#define nonzero(u)       ((u) != 0)
 #define absolute(u)      _Generic((u), float : fmath_abs, double : fabs)(u)
 #define ratio(u, v)      ((u) / (v))
 #define min_number(u, v) _Generic((u) + (v), float : min_f32, double : min_f64)(u, v)

@@ -16,6 +16,12 @@ bool is_inf(float x)
     return (floatBitsToUint(x) & 0x7fffffffu) == 0x7f800000u;
 }
 
+/* Subnormal numbers are not zero, also where devices take them for it. */
+bool nonzero(float x)
+{
+    return (floatBitsToUint(x) & 0x7fffffffu) != 0u;
+}
+
 /* 2^n for n from -126 to 127 */
 float power_of_two(int n)
 {

@@ -101,6 +101,12 @@ bool is_nan(double x)
     return high > 0x7ff00000u || (high == 0x7ff00000u && bits.x != 0u);
 }
 
+bool nonzero(double x)
+{
+    uvec2 bits = unpackDouble2x32(x);
+    return ((bits.y & 0x7fffffffu) | bits.x) != 0u;
+}
+
 double nan_like(double x)
 {
     return packDouble2x32(uvec2(0u, 0x7ff80000u));

@@ -7,7 +7,7 @@
     sub(/^[^,]*,[^,]*,[^,]*, */, "", expr)
     sub(/\)( *\/\*.*)?$/, "", expr)
     if (part[1] == "MAPEXPR")
-        exprs = exprs " \\\n    case KERN_MAP_" part[2] ": return " expr ";"
+        exprs = exprs " \\\n    case KERN_MAP_" part[2] ": { precise REAL y = REAL(" expr "); return y; }"
     if (part[1] == "MAPTRUTH")
         truths = truths " \\\n    case KERN_MAP_" part[2] ": return truth(" expr ", REAL(1));"
 }

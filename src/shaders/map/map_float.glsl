@@ -34,7 +34,9 @@ bool infinite_of_sign(REAL a, REAL p)
     return is_inf(a) && (a > 0 ? !(p < 0) : !(p > 0));
 }
 
-/* What the expressions of mapops.def know besides. */
+/* Each operation rounds its result: the next one must not take a product without rounding (fma), or x * x - x * x is not
+ * zero and an overflow is not seen. Hence the precise results in MAP_EXPRS (codes.awk).
+ * What the expressions of mapops.def know besides: */
 #define absolute        abs
 #define muladd(x, y, z) ((x) * (y) + (z))
 
@@ -51,14 +53,16 @@ REAL eval_basic(uint code, REAL a, REAL b, REAL c, REAL p, REAL q)
         return fmod_of(a, b);
     case KERN_MAP_MOD_FLOOR:
         return mod_floor(a, b);
-    case KERN_MAP_MEAN:
-        return a / 2 + b / 2;
+    case KERN_MAP_MEAN: {
+        precise REAL y = a / 2 + b / 2;
+        return y;
+    }
     case KERN_MAP_MULADD:
         return fma(a, p, q);
     case KERN_MAP_FMA:
         return fma(a, b, c);
     case KERN_MAP_SELECT:
-        return a != 0 || is_nan(a) ? b : c;
+        return nonzero(a) ? b : c;
     case KERN_MAP_SIGN:
         return is_nan(a) ? p - p : sign(a);
     case KERN_MAP_SQRT:

@@ -52,8 +52,7 @@ static struct pool_params params_of(const struct kern_pool *pool, uint32_t x, ui
 static const char *shape_obstacle(const struct kern_op *op, const struct pool_shape *s)
 {
     for (uint32_t d = 0; d < 3; d++)
-        if ((s->window[d] - 1) * s->dilation[d] > INT32_MAX || s->pad[d] + s->dilation[d] + s->in[d] > INT32_MAX ||
-            (s->out[d] - 1) * s->stride[d] > INT32_MAX)
+        if (s->pad[d] + s->dilation[d] + s->in[d] > INT32_MAX || (s->out[d] - 1) * s->stride[d] > INT32_MAX)
             return "the shaders do not count that many elements";
     return shader_block_obstacle(op);
 }
@@ -151,6 +150,9 @@ const char *shader_pool_grad_any_obstacle(const struct kern_op *op)
     struct pool_shape s;
     if (op->u.pool_grad.mode == KERN_POOL_LP || !pool_shape_init(op, &s))
         return "there is no shader for it with tensors of these ranks";
+    for (uint32_t d = 0; d < 3; d++)
+        if ((s.window[d] - 1) * s.dilation[d] > INT32_MAX) /* which windows an element is in */
+            return "the shaders do not count that many elements";
     return shape_obstacle(op, &s);
 }
 

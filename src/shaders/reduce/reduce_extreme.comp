@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* KERN_REDUCE: minimum, maximum and where they are, of every type. Tensors: 0 X, 1 Y, of X's type or positions. */
+/* KERN_REDUCE: minimum, maximum and where they are, of every type. Tensors: 0 X, 1 Y: positions, of X's type, or both
+ * of floating-point types but FLOAT64. */
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define PARAMETERS line_params
@@ -33,6 +34,17 @@ Total find(uint line, uint part)
     return across_lanes(total);
 }
 
+void store_element(int y, int x)
+{
+    if (type_of(0u) == type_of(1u)) {
+        copy_element(1u, y, 0u, x); /* the payload of a NaN, too */
+        return;
+    }
+    uint type;
+    uvec2 value = load(place_of(0u, x), type_of(0u), type);
+    store(place_of(1u, y), type_of(1u), value, type);
+}
+
 void main()
 {
     EACH_GROUP_UNIT(unit)
@@ -47,6 +59,6 @@ void main()
         else if (params.mode == REDUCE_ARGMAX || params.mode == REDUCE_ARGMIN)
             store(place_of(1u, y), type_of(1u), uvec2(total.position, 0u), TYPE_UINT32);
         else
-            copy_element(1u, y, 0u, at_line(0u, line) + in_line(0u, total.position));
+            store_element(y, at_line(0u, line) + in_line(0u, total.position));
     }
 }

@@ -54,12 +54,25 @@ static bool is_extreme(const struct kern_op *op)
            op->u.reduce.function == DML_REDUCE_FUNCTION_MIN;
 }
 
+static bool is_float(const struct kern_op *op, uint32_t tensor)
+{
+    return kern_type_class(op->tensors[tensor].type) == KERN_CLASS_FLOAT;
+}
+
+static bool extreme_fits(const struct kern_op *op)
+{
+    const DML_TENSOR_DATA_TYPE x = op->tensors[0].type, y = op->tensors[1].type;
+    if (is_position(op))
+        return !is_float(op, 1);
+    return x == y || (is_float(op, 0) && is_float(op, 1) && x != DML_TENSOR_DATA_TYPE_FLOAT64 &&
+                      y != DML_TENSOR_DATA_TYPE_FLOAT64);
+}
+
 const char *shader_reduce_extreme_obstacle(const struct kern_op *op)
 {
     if (!is_extreme(op))
         return "there is no shader for this function";
-    if (is_position(op) ? kern_type_class(op->tensors[1].type) == KERN_CLASS_FLOAT
-                        : op->tensors[1].type != op->tensors[0].type)
+    if (!extreme_fits(op))
         return "there is no shader for a result of this type";
     return shader_lines_obstacle(op);
 }
@@ -76,11 +89,6 @@ void shader_reduce_extreme_write(const struct kern_op *op, uint32_t index, const
 }
 
 /* ---- sums and products of integers ---- */
-
-static bool is_float(const struct kern_op *op, uint32_t tensor)
-{
-    return kern_type_class(op->tensors[tensor].type) == KERN_CLASS_FLOAT;
-}
 
 const char *shader_reduce_int_obstacle(const struct kern_op *op)
 {

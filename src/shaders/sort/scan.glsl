@@ -33,7 +33,8 @@ uvec2 real_of(NUMBER a)
  * partial sums nor products leave the range that FLOAT64 has. */
 NUMBER with_exponent(float high, float low, int exponent)
 {
-    precise float sum = high + low, rest = low - (sum - high);
+    precise float sum = low == 0.0 ? high : high + low; /* devices may add zeros for subnormal numbers */
+    precise float rest = low == 0.0 ? 0.0 : low - (sum - high);
     uint bits = floatBitsToUint(sum), field = bits >> 23 & 255u, sign_bit = bits & 0x80000000u;
     if (field == 255u || (bits & 0x7fffffffu) == 0u)
         return uvec3(bits, 0u, 0u);
