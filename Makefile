@@ -34,10 +34,11 @@ check-tsan: packages
 	ninja -C build-tsan
 	scripts/run-tests build-tsan
 
-# Minutes of processor time: make fuzz MINUTES=30
+# Minutes of processor time: make fuzz MINUTES=30, also with ADAPTER=vulkan
 MINUTES := 30
+ADAPTER := cpu
 fuzz: packages
-	scripts/fuzz $(MINUTES)
+	scripts/fuzz $(MINUTES) $(ADAPTER)
 
 # Minutes; writes docs/conformance.md. Then Microsoft's torch-directml on these libraries, where it can be had. Another
 # device than the processor, by its number in `anydml devices`: make conformance DEVICE=1

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What submitting costs beyond computing: lists of 1 and of many additions of 16 numbers, each its own dispatch,
- * recorded once and executed again and again: overhead [DISPATCHES [ROUNDS]] */
+ * recorded once and executed again and again: overhead [DISPATCHES [ROUNDS [STEPS]]]
+ * STEPS: each dispatch is of a graph of so many additions. With ANYDML_DISABLE_PASS=fuse_map each of them is a step. */
 #include <anydml_d3d12.h>
 
 #pragma GCC diagnostic ignored "-Wunused-function" /* of what samples share, some is enough */
@@ -16,7 +17,8 @@ struct bench {
     IDMLCommandRecorder *recorder;
     IDMLCompiledOperator *add;
     ID3D12DescriptorHeap *heap;
-    ID3D12Resource *x, *y;
+    ID3D12Resource *x, *y, *temporary; /* temporary: NULL when none is needed */
+    UINT64 temporary_bytes;
     UINT step; /* bytes of a descriptor handle */
     UINT descriptors;
 };
@@ -28,7 +30,51 @@ static double now_us(void)
     return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
 }
 
-static IDMLCompiledOperator *compile_add(IDMLDevice *dml)
+static double thread_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
+}
+
+/* x + x + ..., `steps` additions one after the other, of two inputs. */
+static IDMLCompiledOperator *compile_graph(IDMLDevice *dml, IDMLOperator *add, UINT steps)
+{
+    DML_OPERATOR_GRAPH_NODE_DESC node = { add, NULL };
+    DML_OUTPUT_GRAPH_EDGE_DESC output = { steps - 1, 0, 0, NULL };
+    DML_GRAPH_EDGE_DESC output_edge = { DML_GRAPH_EDGE_TYPE_OUTPUT, &output };
+    DML_GRAPH_NODE_DESC *nodes = calloc(steps, sizeof(*nodes));
+    DML_INPUT_GRAPH_EDGE_DESC *inputs = calloc(steps + 1, sizeof(*inputs));
+    DML_INTERMEDIATE_GRAPH_EDGE_DESC *middles = calloc(steps, sizeof(*middles));
+    DML_GRAPH_EDGE_DESC *edges = calloc(2 * steps, sizeof(*edges)), *more = edges + steps + 1;
+    if (!nodes || !inputs || !middles || !edges)
+        exit(1);
+    inputs[steps] = (DML_INPUT_GRAPH_EDGE_DESC){ 0, 0, 0, NULL };
+    edges[steps] = (DML_GRAPH_EDGE_DESC){ DML_GRAPH_EDGE_TYPE_INPUT, &inputs[steps] };
+    for (UINT i = 0; i < steps; i++) {
+        nodes[i] = (DML_GRAPH_NODE_DESC){ DML_GRAPH_NODE_TYPE_OPERATOR, &node };
+        inputs[i] = (DML_INPUT_GRAPH_EDGE_DESC){ 1, i, 1, NULL };
+        edges[i] = (DML_GRAPH_EDGE_DESC){ DML_GRAPH_EDGE_TYPE_INPUT, &inputs[i] };
+        if (i + 1 == steps)
+            break;
+        middles[i] = (DML_INTERMEDIATE_GRAPH_EDGE_DESC){ i, 0, i + 1, 0, NULL };
+        more[i] = (DML_GRAPH_EDGE_DESC){ DML_GRAPH_EDGE_TYPE_INTERMEDIATE, &middles[i] };
+    }
+    DML_GRAPH_DESC desc = { 2, 1, steps, nodes, steps + 1, edges, 1, &output_edge, steps - 1, more };
+    IDMLDevice1 *device;
+    IDMLCompiledOperator *compiled;
+    CHECK(IDMLDevice_QueryInterface(dml, &IID_IDMLDevice1, (void **)&device));
+    CHECK(IDMLDevice1_CompileGraph(device, &desc, DML_EXECUTION_FLAG_NONE, &IID_IDMLCompiledOperator,
+                                   (void **)&compiled));
+    IDMLDevice1_Release(device);
+    free(nodes);
+    free(inputs);
+    free(middles);
+    free(edges);
+    return compiled;
+}
+
+static IDMLCompiledOperator *compile_add(IDMLDevice *dml, UINT steps)
 {
     UINT sizes[] = { 1, 1, 1, COUNT };
     DML_BUFFER_TENSOR_DESC layout = {
@@ -38,7 +84,11 @@ static IDMLCompiledOperator *compile_add(IDMLDevice *dml)
     DML_ELEMENT_WISE_ADD_OPERATOR_DESC desc = { &tensor, &tensor, &tensor };
     IDMLOperator *op = sample_operator(dml, DML_OPERATOR_ELEMENT_WISE_ADD, &desc);
     IDMLCompiledOperator *compiled;
-    CHECK(IDMLDevice_CompileOperator(dml, op, DML_EXECUTION_FLAG_NONE, &IID_IDMLCompiledOperator, (void **)&compiled));
+    if (steps > 1)
+        compiled = compile_graph(dml, op, steps);
+    else
+        CHECK(IDMLDevice_CompileOperator(dml, op, DML_EXECUTION_FLAG_NONE, &IID_IDMLCompiledOperator,
+                                         (void **)&compiled));
     IDMLOperator_Release(op);
     return compiled;
 }
@@ -57,19 +107,27 @@ static void record(struct bench *b, ID3D12GraphicsCommandList *list, IDMLDispatc
     CHECK(IDMLDevice_CreateBindingTable(b->dml, &desc, &IID_IDMLBindingTable, (void **)&table));
     IDMLBindingTable_BindInputs(table, bind ? 2 : 0, inputs);
     IDMLBindingTable_BindOutputs(table, bind ? 1 : 0, &outputs);
+    if (bind && b->temporary) {
+        DML_BUFFER_BINDING temporary = { b->temporary, 0, b->temporary_bytes };
+        DML_BINDING_DESC binding = { DML_BINDING_TYPE_BUFFER, &temporary };
+        IDMLBindingTable_BindTemporaryResource(table, &binding);
+    }
     IDMLCommandRecorder_RecordDispatch(b->recorder, (ID3D12CommandList *)list, work, table);
     IDMLBindingTable_Release(table);
 }
 
-static void create(struct bench *b, UINT most)
+static void create(struct bench *b, UINT most, UINT steps)
 {
     ID3D12Device *device;
     CHECK(D3D12CreateDevice(NULL, D3D_FEATURE_LEVEL_1_0_CORE, &IID_ID3D12Device, (void **)&device));
     b->q = sample_queue_create(device);
     CHECK(DMLCreateDevice(device, DML_CREATE_DEVICE_FLAG_NONE, &IID_IDMLDevice, (void **)&b->dml));
     CHECK(IDMLDevice_CreateCommandRecorder(b->dml, &IID_IDMLCommandRecorder, (void **)&b->recorder));
-    b->add = compile_add(b->dml);
-    b->descriptors = IDMLDispatchable_GetBindingProperties((IDMLDispatchable *)b->add).RequiredDescriptorCount;
+    b->add = compile_add(b->dml, steps);
+    DML_BINDING_PROPERTIES needs = IDMLDispatchable_GetBindingProperties((IDMLDispatchable *)b->add);
+    b->descriptors = needs.RequiredDescriptorCount;
+    b->temporary_bytes = needs.TemporaryResourceSize;
+    b->temporary = b->temporary_bytes ? sample_buffer(device, D3D12_HEAP_TYPE_DEFAULT, b->temporary_bytes) : NULL;
     D3D12_DESCRIPTOR_HEAP_DESC heap = { D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV, b->descriptors * most,
                                         D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE, 0 };
     CHECK(ID3D12Device_CreateDescriptorHeap(device, &heap, &IID_ID3D12DescriptorHeap, (void **)&b->heap));
@@ -114,16 +172,18 @@ static void measure(struct bench *b, UINT count, UINT rounds, double *us)
     printf("%5u dispatches: recording %.2f us each\n", count, (now_us() - start) / count);
     UINT runs = count < ROUND ? ROUND / count : 1;
     for (int here = 1; here >= 0; here--) {
+        double thread = thread_us();
         for (UINT r = 0; r < rounds; r++) {
             start = now_us();
             for (UINT i = 0; i < runs; i++)
                 execute(b, here);
             us[r] = (now_us() - start) / runs;
         }
+        thread = (thread_us() - thread) / ((double)rounds * runs);
         qsort(us, rounds, sizeof(*us), by_size);
-        printf("  %-42s %8.2f us median, %8.2f us min, %.3f us each\n",
+        printf("  %-42s %8.2f us median, %8.2f us min, %.3f us each, %.2f us of the thread's processor time\n",
                here ? "AnydmlExecuteCommandLists" : "ExecuteCommandLists, Signal, wait", us[rounds / 2], us[0],
-               us[0] / count);
+               us[0] / count, thread);
     }
     CHECK(ID3D12CommandAllocator_Reset(b->q.allocator));
     CHECK(ID3D12GraphicsCommandList_Reset(b->q.list, b->q.allocator, NULL));
@@ -133,15 +193,16 @@ int main(int argc, char **argv)
 {
     UINT most = argc > 1 ? (UINT)strtoul(argv[1], NULL, 10) : 1000;
     UINT rounds = argc > 2 ? (UINT)strtoul(argv[2], NULL, 10) : 500;
-    if (!most || !rounds || most > 100000 || rounds > 1000000) {
-        fprintf(stderr, "usage: %s [DISPATCHES [ROUNDS]]\n", argv[0]);
+    UINT steps = argc > 3 ? (UINT)strtoul(argv[3], NULL, 10) : 1;
+    if (!most || !rounds || !steps || most > 100000 || rounds > 1000000 || steps > 10000) {
+        fprintf(stderr, "usage: %s [DISPATCHES [ROUNDS [STEPS]]]\n", argv[0]);
         return 2;
     }
     struct bench b;
     double *us = malloc(rounds * sizeof(*us));
     if (!us)
         return 1;
-    create(&b, most);
+    create(&b, most, steps);
     measure(&b, 1, rounds, us);
     measure(&b, most, rounds, us);
     free(us);
@@ -149,6 +210,8 @@ int main(int argc, char **argv)
                             (IUnknown *)b.add, (IUnknown *)b.recorder, (IUnknown *)b.dml };
     for (size_t i = 0; i < sizeof(objects) / sizeof(objects[0]); i++)
         IUnknown_Release(objects[i]);
+    if (b.temporary)
+        ID3D12Resource_Release(b.temporary);
     sample_queue_release(&b.q);
     ID3D12Device_Release(b.q.device);
     return 0;

@@ -37,6 +37,7 @@ struct adapter_device;
 struct adapter_queue;
 struct adapter_queries;
 struct adapter_pipeline;
+struct adapter_sequence;
 struct adapter_recorded;
 
 enum adapter_memory_kind { ADAPTER_MEMORY_DEVICE, ADAPTER_MEMORY_UPLOAD, ADAPTER_MEMORY_READBACK };
@@ -48,6 +49,12 @@ struct adapter_memory {
     void *host; /* CPU address of byte 0 for UPLOAD and READBACK (DEVICE: host adapter only); NULL = not mappable */
 };
 
+/* Bytes of the host for [offset, +bytes) of some memory. */
+struct adapter_write {
+    uint64_t offset, bytes;
+    const void *data;
+};
+
 /* A checked, resolved buffer range of a dispatch. memory NULL = nothing is bound. */
 struct adapter_binding {
     struct adapter_memory *memory;
@@ -55,11 +62,21 @@ struct adapter_binding {
     uint64_t resource_id;  /* of the buffer: several may be placed in one memory */
 };
 
-/* What a SPIR-V dispatch may do while it is encoded (on the queue's thread). Steps run in order; call barrier() between
- * dependent ones. */
+/* One dispatch of a compute pipeline. Its push constants are two addresses: `parameters`, and that of the table of
+ * addresses which the sequence's user fills. */
+struct adapter_step {
+    struct adapter_pipeline *pipeline;
+    uint64_t parameters;
+    uint32_t groups[3];
+    bool barrier; /* needs what steps before it wrote, or writes what they use */
+};
+
+/* What a SPIR-V dispatch may do while it is encoded (on the queue's thread). Call barrier() between what depends on
+ * each other; a sequence has barriers of its own within it. */
 struct adapter_encoder {
-    void (*dispatch)(struct adapter_encoder *encoder, struct adapter_pipeline *pipeline, const void *push_data,
-                     uint32_t push_bytes, uint32_t x, uint32_t y, uint32_t z);
+    /* Executes the sequence. The caller fills its table, *out_table, before it returns from encoding; the memory is to
+     * be written only. */
+    HRESULT (*run)(struct adapter_encoder *encoder, struct adapter_sequence *sequence, uint64_t **out_table);
     void (*copy)(struct adapter_encoder *encoder, const struct adapter_binding *to, const struct adapter_binding *from,
                  uint64_t bytes);
     void (*barrier)(struct adapter_encoder *encoder);
@@ -135,8 +152,8 @@ struct adapter_batch {
 
 typedef HRESULT adapter_memory_create(struct adapter_device *device, enum adapter_memory_kind kind, uint64_t size,
                                       struct adapter_memory **out);
-typedef HRESULT adapter_memory_write(struct adapter_device *device, struct adapter_memory *memory, uint64_t offset,
-                                     const void *data, uint64_t bytes);
+typedef HRESULT adapter_memory_write(struct adapter_device *device, struct adapter_memory *memory,
+                                     const struct adapter_write *writes, uint32_t count);
 typedef HRESULT adapter_tiles_map(struct adapter_device *device, struct adapter_memory *reserved, uint64_t offset,
                                   struct adapter_memory *heap, uint64_t heap_offset, uint64_t bytes);
 
@@ -150,6 +167,8 @@ struct adapter_pipeline_desc {
 };
 typedef HRESULT adapter_pipelines_create(struct adapter_device *device, const struct adapter_pipeline_desc *descs,
                                          uint32_t count, struct adapter_pipeline **out);
+typedef HRESULT adapter_sequence_create(struct adapter_device *device, const struct adapter_step *steps, uint32_t count,
+                                        uint32_t table_count, struct adapter_sequence **out);
 
 struct adapter_ops {
     const char *name; /* "cpu": the word of ANYDML_ADAPTERS */
@@ -187,6 +206,10 @@ struct adapter_ops {
     /* pipeline.c: SPIRV adapters only, else NULL. out[i] is ready when this returns, lives as long as the device, and
      * is the same for equal code and constants. */
     adapter_pipelines_create *pipelines_create;
+    /* sequence.c: SPIRV adapters only. Steps that are executed together, on any queue, several times at once.
+     * table_count: addresses of its table. Destroyed when no batch uses it any more. */
+    adapter_sequence_create *sequence_create;
+    void (*sequence_destroy)(struct adapter_device *device, struct adapter_sequence *sequence);
 };
 
 /* The adapters of this build, in their default order (d3d12/adapters.c lists them). */

@@ -46,10 +46,12 @@ typedef HRESULT AnydmlDeviceRecordDispatch(AnydmlDevice *self, ID3D12CommandList
                                            UINT count, const struct anydml_buffer *buffers, BOOL *out_heap_in_force);
 typedef HRESULT AnydmlDeviceCreateMemory(AnydmlDevice *self, enum adapter_memory_kind kind, uint64_t size,
                                          struct adapter_memory **out);
-typedef HRESULT AnydmlDeviceWriteMemory(AnydmlDevice *self, struct adapter_memory *memory, uint64_t offset,
-                                        const void *data, uint64_t bytes);
+typedef HRESULT AnydmlDeviceWriteMemory(AnydmlDevice *self, struct adapter_memory *memory,
+                                        const struct adapter_write *writes, uint32_t count);
 typedef HRESULT AnydmlDeviceCreatePipelines(AnydmlDevice *self, const struct adapter_pipeline_desc *descs,
                                             uint32_t count, struct adapter_pipeline **out);
+typedef HRESULT AnydmlDeviceCreateSequence(AnydmlDevice *self, const struct adapter_step *steps, uint32_t count,
+                                           uint32_t table_count, struct adapter_sequence **out);
 
 typedef HRESULT AnydmlDeviceResolveBindings(AnydmlDevice *self, D3D12_GPU_DESCRIPTOR_HANDLE handle, UINT count,
                                             const struct anydml_buffer *buffers, struct adapter_binding *out,
@@ -89,11 +91,13 @@ struct AnydmlDeviceVtbl {
     /* To the info queue (category APPLICATION_DEFINED, STRING_FROM_APPLICATION) and to stderr by ANYDML_LOG. */
     void (*Message)(AnydmlDevice *self, D3D12_MESSAGE_SEVERITY severity, const char *text);
 
-    /* SPIRV adapters: device memory and pipelines for compiled operators. */
+    /* SPIRV adapters: device memory, pipelines and sequences for compiled operators. */
     AnydmlDeviceCreateMemory *CreateMemory;
     void (*DestroyMemory)(AnydmlDevice *self, struct adapter_memory *memory);
     AnydmlDeviceWriteMemory *WriteMemory;
     AnydmlDeviceCreatePipelines *CreatePipelines; /* they live as long as the device */
+    AnydmlDeviceCreateSequence *CreateSequence;
+    void (*DestroySequence)(AnydmlDevice *self, struct adapter_sequence *sequence);
 
     /* Devices of AnydmlVulkanCreateDevice, else DXGI_ERROR_UNSUPPORTED; `message` (512 bytes) says what is wrong.
      * ResolveBindings: what RecordDispatch's arguments of these names stand for now. RecordCommands: the dispatch into

@@ -130,13 +130,13 @@ static void d3d_private_DestroyMemory(PRIVATE, struct adapter_memory *memory)
         device->ops->memory_destroy(device->adapter, memory);
 }
 
-static HRESULT d3d_private_WriteMemory(PRIVATE, struct adapter_memory *memory, uint64_t offset, const void *data,
-                                       uint64_t bytes)
+static HRESULT d3d_private_WriteMemory(PRIVATE, struct adapter_memory *memory, const struct adapter_write *writes,
+                                       uint32_t count)
 {
     struct d3d_device *device = private_from(iface);
     if (!device->ops->memory_write)
         return E_NOTIMPL;
-    HRESULT hr = device->ops->memory_write(device->adapter, memory, offset, data, bytes);
+    HRESULT hr = device->ops->memory_write(device->adapter, memory, writes, count);
     return d3d_adapter_result(device, hr, "write memory");
 }
 
@@ -148,6 +148,21 @@ static HRESULT d3d_private_CreatePipelines(PRIVATE, const struct adapter_pipelin
         return E_NOTIMPL;
     HRESULT hr = device->ops->pipelines_create(device->adapter, descs, count, out);
     return d3d_adapter_result(device, hr, "make pipelines");
+}
+
+static HRESULT d3d_private_CreateSequence(PRIVATE, const struct adapter_step *steps, uint32_t count,
+                                          uint32_t table_count, struct adapter_sequence **out)
+{
+    struct d3d_device *device = private_from(iface);
+    return device->ops->sequence_create ? device->ops->sequence_create(device->adapter, steps, count, table_count, out)
+                                        : E_NOTIMPL;
+}
+
+static void d3d_private_DestroySequence(PRIVATE, struct adapter_sequence *sequence)
+{
+    struct d3d_device *device = private_from(iface);
+    if (sequence)
+        device->ops->sequence_destroy(device->adapter, sequence);
 }
 
 const struct AnydmlDeviceVtbl d3d_private_device_vtbl = {
@@ -167,6 +182,8 @@ const struct AnydmlDeviceVtbl d3d_private_device_vtbl = {
     .DestroyMemory = d3d_private_DestroyMemory,
     .WriteMemory = d3d_private_WriteMemory,
     .CreatePipelines = d3d_private_CreatePipelines,
+    .CreateSequence = d3d_private_CreateSequence,
+    .DestroySequence = d3d_private_DestroySequence,
     .ResolveBindings = d3d_private_ResolveBindings,
     .RecordCommands = d3d_private_RecordCommands,
     .DestroyRecorded = d3d_private_DestroyRecorded,

@@ -15,7 +15,7 @@ struct dml_spirv_buffers {
 };
 
 /* Of a plan for graph_backend_spirv, which is not needed any more then. DXGI_ERROR_UNSUPPORTED with `error`
- * (DML_ERROR_BYTES) filled when the adapter lacks what a step's shader uses. */
+ * (DML_ERROR_BYTES) filled in a build without shaders. */
 HRESULT dml_spirv_create(struct dml_device *device, const struct graph_plan *plan, struct dml_spirv **out, char *error);
 void dml_spirv_destroy(struct dml_device *device, struct dml_spirv *program);
 void dml_spirv_sizes(const struct dml_spirv *program, uint64_t *out_temp_bytes, uint64_t *out_persistent_bytes);

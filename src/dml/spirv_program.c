@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs of SPIR-V adapters: pipelines, and one block of device memory that holds the parameters of all dispatches
- * and the constants. What a dispatch computes is the shader row's business (shaders/shader.h). Immutable once made; any
- * number of queues may encode one at the same time. */
+/* Programs of SPIR-V adapters: a sequence of dispatches, and one block of device memory that holds the parameters of
+ * all of them and the constants. Where buffers are, dispatches read from a table of addresses, so that an execution
+ * writes that table and nothing else. What a dispatch computes is the shader row's business (shaders/shader.h).
+ * Immutable once made; any number of queues may encode one at the same time. */
 #include "dml/dispatch_spirv.h"
 
 #include "shaders/shader.h"
@@ -27,24 +28,8 @@ static const struct {
 #undef SHADER
 };
 
-/* A buffer that a step uses. */
-struct base {
-    enum graph_buffer buffer;
-    uint32_t index; /* input or output slot */
-};
-
-struct command {
-    struct adapter_pipeline *pipeline;
-    uint64_t parameters; /* offset of its block */
-    uint32_t groups[3];
-    bool barrier; /* it needs what commands before it wrote, or writes what they use */
-};
-
-struct step {
-    uint32_t command_count;
-    uint32_t base_count;
-    struct base bases[SHADER_BASES_MAX];
-};
+/* The table of addresses: these, then inputs and outputs by slot. */
+enum { TABLE_CONSTANTS, TABLE_TEMP, TABLE_PERSISTENT, TABLE_SLOTS };
 
 struct init_copy {
     uint32_t input; /* slot, of an owned input */
@@ -53,9 +38,9 @@ struct init_copy {
 
 struct dml_spirv {
     struct adapter_memory *memory;
-    struct step *steps;
-    uint32_t step_count;
-    struct command *commands; /* of the first step, of the second ... */
+    struct adapter_sequence *sequence; /* NULL: there is nothing to dispatch */
+    uint32_t input_count, table_count;
+    bool *used; /* of the table: some step needs it */
     struct init_copy *copies;
     uint32_t copy_count;
     uint64_t temp_bytes, persistent_bytes;
@@ -74,15 +59,15 @@ struct maker {
     struct dml_device *device;
     struct dml_spirv *program;
     const struct graph_plan *plan;
-    char *error;
-    char *image; /* what the memory will hold */
-    uint64_t bytes;
+    struct adapter_step *commands; /* of the plan's first step, of the second ...; parameters: offsets in the memory */
+    uint32_t command_count;
+    char *image; /* the parameters of all of them, which the memory begins with */
+    uint64_t image_bytes, bytes;
     struct constant *constants;
     uint32_t constant_count;
     const struct shader_dispatch **likes; /* one of each pipeline */
     uint32_t pipeline_count;
     uint32_t *numbers; /* of each command's pipeline */
-    uint32_t command_count;
 };
 
 static bool same_pipeline(const struct shader_dispatch *a, const struct shader_dispatch *b)
@@ -117,24 +102,24 @@ static HRESULT make_pipelines(struct maker *maker)
     if (SUCCEEDED(hr))
         hr = d3d12->lpVtbl->CreatePipelines(d3d12, descs, maker->pipeline_count, pipelines);
     for (uint32_t i = 0; SUCCEEDED(hr) && i < maker->command_count; i++)
-        maker->program->commands[i].pipeline = pipelines[maker->numbers[i]];
+        maker->commands[i].pipeline = pipelines[maker->numbers[i]];
     free(descs);
     free(pipelines);
     return hr;
 }
 
-/* The buffer's number among the step's bases; false: there are too many. */
-static bool base_of(struct step *step, enum graph_buffer buffer, uint32_t index, uint32_t *out)
+/* The buffer's place in the table. */
+static uint32_t base_of(struct dml_spirv *program, enum graph_buffer buffer, uint32_t index)
 {
-    bool slots = buffer == GRAPH_BUFFER_INPUT || buffer == GRAPH_BUFFER_OUTPUT;
-    struct base base = { buffer, slots ? index : 0 };
-    for (*out = 0; *out < step->base_count; ++*out)
-        if (step->bases[*out].buffer == base.buffer && step->bases[*out].index == base.index)
-            return true;
-    if (step->base_count == SHADER_BASES_MAX)
-        return false;
-    step->bases[step->base_count++] = base;
-    return true;
+    uint32_t base = TABLE_CONSTANTS;
+    if (buffer == GRAPH_BUFFER_TEMP)
+        base = TABLE_TEMP;
+    else if (buffer == GRAPH_BUFFER_PERSISTENT)
+        base = TABLE_PERSISTENT;
+    else if (buffer != GRAPH_BUFFER_CONSTANT)
+        base = TABLE_SLOTS + index + (buffer == GRAPH_BUFFER_OUTPUT ? program->input_count : 0);
+    program->used[base] = true;
+    return base;
 }
 
 static uint64_t constant_offset(const struct maker *maker, const void *data)
@@ -146,40 +131,30 @@ static uint64_t constant_offset(const struct maker *maker, const void *data)
 }
 
 /* `places` of all tensors, and behind them of the scratch memory. */
-static bool find_places(const struct maker *maker, const struct graph_step *from, struct step *step,
-                        struct shader_place *places)
+static void find_places(const struct maker *maker, const struct graph_step *from, struct shader_place *places)
 {
     const uint32_t tensors = from->op.input_count + from->op.output_count;
     for (uint32_t t = 0; t < tensors; t++) {
         const struct graph_location *where = &from->where[t];
-        if (!base_of(step, where->buffer, where->index, &places[t].base))
-            return false;
-        places[t].offset = where->offset;
+        places[t] = (struct shader_place){ base_of(maker->program, where->buffer, where->index), where->offset };
         if (where->buffer == GRAPH_BUFFER_CONSTANT)
             places[t].offset += constant_offset(maker, where->data);
     }
-    places[tensors].offset = from->scratch_offset;
-    return !from->scratch_bytes || base_of(step, GRAPH_BUFFER_TEMP, 0, &places[tensors].base);
+    if (from->scratch_bytes)
+        places[tensors] = (struct shader_place){ base_of(maker->program, GRAPH_BUFFER_TEMP, 0), from->scratch_offset };
 }
 
-static HRESULT make_step(struct maker *maker, const struct graph_step *from, struct step *out, struct command *commands)
+static void make_step(struct maker *maker, const struct graph_step *from, struct adapter_step *commands)
 {
     struct shader_place places[KERN_TENSORS_MAX + 1] = { { 0 } };
-    HRESULT hr = find_places(maker, from, out, places) ? S_OK : DXGI_ERROR_UNSUPPORTED;
-    if (FAILED(hr)) {
-        snprintf(maker->error, DML_ERROR_BYTES, "%s: it uses more than %u buffers at once", from->origin,
-                 SHADER_BASES_MAX);
-        return hr;
-    }
-    out->command_count = from->shaders->dispatch_count;
-    for (uint32_t i = 0; i < out->command_count; i++) {
+    find_places(maker, from, places);
+    for (uint32_t i = 0; i < from->shaders->dispatch_count; i++) {
         const struct shader_dispatch *dispatch = &from->shaders->dispatches[i];
         from->shaders->row->write(&from->op, i, places, (uint32_t *)(maker->image + commands[i].parameters));
         memcpy(commands[i].groups, dispatch->groups, sizeof(commands[i].groups));
         commands[i].barrier |= i > 0;
-        maker->numbers[maker->command_count++] = pipeline_of(maker, dispatch);
+        maker->numbers[&commands[i] - maker->commands] = pipeline_of(maker, dispatch);
     }
-    return hr;
 }
 
 static void place_constant(struct maker *maker, const struct graph_location *where)
@@ -196,48 +171,72 @@ static void place_constant(struct maker *maker, const struct graph_location *whe
 /* Offsets of everything in the memory. */
 static void place_all(struct maker *maker)
 {
-    struct command *command = maker->program->commands;
+    struct adapter_step *command = maker->commands;
     for (uint32_t i = 0; i < maker->plan->step_count; i++) {
         const struct graph_step *step = &maker->plan->steps[i];
         for (uint32_t k = 0; k < step->shaders->dispatch_count; k++, command++) {
             command->parameters = maker->bytes;
             maker->bytes += base_align_up(step->shaders->dispatches[k].parameter_words * 4u, STRUCTURE_ALIGN);
         }
-        for (uint32_t t = 0; t < step->op.input_count; t++)
-            place_constant(maker, &step->where[t]);
+    }
+    maker->image_bytes = maker->bytes;
+    for (uint32_t i = 0; i < maker->plan->step_count; i++)
+        for (uint32_t t = 0; t < maker->plan->steps[i].op.input_count; t++)
+            place_constant(maker, &maker->plan->steps[i].where[t]);
+}
+
+static void make_steps(struct maker *maker)
+{
+    struct adapter_step *command = maker->commands;
+    for (uint32_t i = 0; i < maker->plan->step_count; i++) {
+        make_step(maker, &maker->plan->steps[i], command);
+        command += maker->plan->steps[i].shaders->dispatch_count;
     }
 }
 
-static HRESULT make_steps(struct maker *maker)
+/* Of the commands, whose parameters lie in the memory by now. */
+static HRESULT make_sequence(struct maker *maker)
 {
+    AnydmlDevice *d3d12 = maker->device->d3d12;
     struct dml_spirv *program = maker->program;
-    struct command *command = program->commands;
-    HRESULT hr = S_OK;
-    for (uint32_t i = 0; SUCCEEDED(hr) && i < program->step_count; i++) {
-        hr = make_step(maker, &maker->plan->steps[i], &program->steps[i], command);
-        command += program->steps[i].command_count;
-    }
+    for (uint32_t i = 0; i < maker->command_count; i++)
+        maker->commands[i].parameters += program->memory->address;
+    return d3d12->lpVtbl->CreateSequence(d3d12, maker->commands, maker->command_count, program->table_count,
+                                         &program->sequence);
+}
+
+/* Constants go there from where they are: the host does not hold them twice. */
+static HRESULT write_memory(const struct maker *maker)
+{
+    AnydmlDevice *d3d12 = maker->device->d3d12;
+    struct adapter_write *writes = malloc((maker->constant_count + 1u) * sizeof(*writes));
+    if (!writes)
+        return E_OUTOFMEMORY;
+    for (uint32_t i = 0; i < maker->constant_count; i++)
+        writes[i] =
+            (struct adapter_write){ maker->constants[i].offset, maker->constants[i].bytes, maker->constants[i].data };
+    writes[maker->constant_count] = (struct adapter_write){ 0, maker->image_bytes, maker->image };
+    HRESULT hr = d3d12->lpVtbl->WriteMemory(d3d12, maker->program->memory, writes, maker->constant_count + 1);
+    free(writes);
     return hr;
 }
 
-/* In one piece on the host first: devices write memory of their own. */
 static HRESULT make_memory(struct maker *maker)
 {
     AnydmlDevice *d3d12 = maker->device->d3d12;
     if (!maker->bytes)
         return S_OK;
-    maker->image = calloc(1, maker->bytes);
-    HRESULT hr = maker->image ? make_steps(maker) : E_OUTOFMEMORY;
-    if (SUCCEEDED(hr))
-        hr = make_pipelines(maker);
-    for (uint32_t i = 0; SUCCEEDED(hr) && i < maker->constant_count; i++)
-        memcpy(maker->image + maker->constants[i].offset, maker->constants[i].data, maker->constants[i].bytes);
+    maker->image = calloc(1, BASE_MAX(maker->image_bytes, 1));
+    if (!maker->image)
+        return E_OUTOFMEMORY;
+    make_steps(maker);
+    HRESULT hr = make_pipelines(maker);
     if (SUCCEEDED(hr))
         hr = d3d12->lpVtbl->CreateMemory(d3d12, ADAPTER_MEMORY_DEVICE, maker->bytes, &maker->program->memory);
     if (SUCCEEDED(hr))
-        hr = d3d12->lpVtbl->WriteMemory(d3d12, maker->program->memory, 0, maker->image, maker->bytes);
+        hr = write_memory(maker);
     free(maker->image);
-    return hr;
+    return SUCCEEDED(hr) && maker->command_count ? make_sequence(maker) : hr;
 }
 
 /* ---- dependencies ---- */
@@ -305,10 +304,9 @@ static bool must_wait(struct uses *uses, const struct graph_step *step)
     return wait;
 }
 
-static void find_barriers(struct dml_spirv *program, const struct graph_plan *plan)
+static void find_barriers(struct adapter_step *command, const struct graph_plan *plan)
 {
     struct uses uses = { 0 };
-    struct command *command = program->commands;
     for (uint32_t i = 0; i < plan->step_count; i++) {
         if (plan->steps[i].shaders->dispatch_count)
             command->barrier = must_wait(&uses, &plan->steps[i]);
@@ -332,33 +330,38 @@ static void name_rows(struct dml_spirv *program, const struct graph_plan *plan)
     }
 }
 
+static void copy_init_steps(struct dml_spirv *program, const struct graph_plan *plan)
+{
+    program->copy_count = plan->init_step_count;
+    for (uint32_t i = 0; i < plan->init_step_count; i++)
+        program->copies[i] = (struct init_copy){ plan->init_steps[i].source.index, plan->init_steps[i].destination,
+                                                 plan->init_steps[i].size_bytes };
+}
+
 static HRESULT make_program(struct maker *maker)
 {
     struct dml_spirv *program = maker->program;
     const struct graph_plan *plan = maker->plan;
-    uint64_t commands = 1, tensors = 1;
+    uint64_t tensors = 1;
     for (uint32_t i = 0; i < plan->step_count; i++) {
-        commands += plan->steps[i].shaders->dispatch_count;
+        maker->command_count += plan->steps[i].shaders->dispatch_count;
         tensors += plan->steps[i].op.input_count;
     }
-    program->steps = calloc(plan->step_count + 1u, sizeof(*program->steps));
-    program->commands = calloc(commands, sizeof(*program->commands));
+    program->input_count = plan->input_count;
+    program->table_count = TABLE_SLOTS + plan->input_count + plan->output_count;
+    program->used = calloc(program->table_count, sizeof(*program->used));
     program->copies = calloc(plan->init_step_count + 1u, sizeof(*program->copies));
+    maker->commands = calloc(maker->command_count + 1u, sizeof(*maker->commands));
     maker->constants = calloc(tensors, sizeof(*maker->constants));
-    maker->likes = calloc(commands, sizeof(*maker->likes));
-    maker->numbers = calloc(commands, sizeof(*maker->numbers));
-    if (!program->steps || !program->commands || !program->copies || !maker->constants || !maker->likes ||
-        !maker->numbers)
+    maker->likes = calloc(maker->command_count + 1u, sizeof(*maker->likes));
+    maker->numbers = calloc(maker->command_count + 1u, sizeof(*maker->numbers));
+    if (!program->used || !program->copies || !maker->commands || !maker->constants || !maker->likes || !maker->numbers)
         return E_OUTOFMEMORY;
-    program->step_count = plan->step_count;
-    program->copy_count = plan->init_step_count;
     program->temp_bytes = plan->temp_bytes;
     program->persistent_bytes = plan->persistent_bytes;
-    for (uint32_t i = 0; i < plan->init_step_count; i++)
-        program->copies[i] = (struct init_copy){ plan->init_steps[i].source.index, plan->init_steps[i].destination,
-                                                 plan->init_steps[i].size_bytes };
+    copy_init_steps(program, plan);
     name_rows(program, plan);
-    find_barriers(program, plan);
+    find_barriers(maker->commands, plan);
     place_all(maker);
     return make_memory(maker);
 }
@@ -366,9 +369,11 @@ static HRESULT make_program(struct maker *maker)
 HRESULT dml_spirv_create(struct dml_device *device, const struct graph_plan *plan, struct dml_spirv **out, char *error)
 {
     struct dml_spirv *program = calloc(1, sizeof(*program));
-    struct maker maker = { .device = device, .program = program, .plan = plan, .error = error };
+    struct maker maker = { .device = device, .program = program, .plan = plan };
+    (void)error;
     HRESULT hr = program ? make_program(&maker) : E_OUTOFMEMORY;
     free(maker.constants);
+    free(maker.commands);
     free(maker.likes);
     free(maker.numbers);
     *out = NULL;
@@ -383,9 +388,9 @@ void dml_spirv_destroy(struct dml_device *device, struct dml_spirv *program)
 {
     if (!program)
         return;
+    device->d3d12->lpVtbl->DestroySequence(device->d3d12, program->sequence);
     device->d3d12->lpVtbl->DestroyMemory(device->d3d12, program->memory);
-    free(program->steps);
-    free(program->commands);
+    free(program->used);
     free(program->copies);
     free(program);
 }
@@ -403,42 +408,34 @@ void dml_spirv_sizes(const struct dml_spirv *program, uint64_t *out_temp_bytes, 
 
 /* ---- encoding ---- */
 
-static uint64_t base_address(const struct dml_spirv *program, const struct base *base,
-                             const struct dml_spirv_buffers *buffers)
+static uint64_t table_address(const struct dml_spirv *program, uint32_t base, const struct dml_spirv_buffers *buffers)
 {
     const struct adapter_binding *binding = &buffers->temp;
-    if (base->buffer == GRAPH_BUFFER_CONSTANT)
+    if (base == TABLE_CONSTANTS)
         return program->memory->address;
-    if (base->buffer == GRAPH_BUFFER_INPUT)
-        binding = &buffers->inputs[base->index];
-    else if (base->buffer == GRAPH_BUFFER_OUTPUT)
-        binding = &buffers->outputs[base->index];
-    else if (base->buffer == GRAPH_BUFFER_PERSISTENT)
+    if (base == TABLE_PERSISTENT)
         binding = &buffers->persistent;
+    else if (base >= TABLE_SLOTS + program->input_count)
+        binding = &buffers->outputs[base - TABLE_SLOTS - program->input_count];
+    else if (base >= TABLE_SLOTS)
+        binding = &buffers->inputs[base - TABLE_SLOTS];
     return binding->memory ? binding->memory->address + binding->offset : 0;
 }
 
 HRESULT dml_spirv_encode(const struct dml_spirv *program, const struct dml_spirv_buffers *buffers,
                          struct adapter_encoder *encoder)
 {
-    uint64_t push[1 + SHADER_BASES_MAX];
-    const struct command *command = program->commands;
-    for (uint32_t i = 0; i < program->step_count; i++) {
-        const struct step *step = &program->steps[i];
-        for (uint32_t b = 0; b < step->base_count; b++) {
-            push[1 + b] = base_address(program, &step->bases[b], buffers);
-            if (!push[1 + b])
-                return E_INVALIDARG;
-        }
-        for (uint32_t k = 0; k < step->command_count; k++, command++) {
-            push[0] = program->memory->address + command->parameters;
-            if (command->barrier)
-                encoder->barrier(encoder);
-            encoder->dispatch(encoder, command->pipeline, push, (1 + step->base_count) * sizeof(*push),
-                              command->groups[0], command->groups[1], command->groups[2]);
-        }
+    uint64_t *table;
+    HRESULT hr = program->sequence ? encoder->run(encoder, program->sequence, &table) : S_FALSE;
+    for (uint32_t i = 0; hr == S_OK && i < program->table_count; i++) {
+        if (!program->used[i])
+            continue;
+        const uint64_t address = table_address(program, i, buffers);
+        if (!address)
+            return E_INVALIDARG;
+        table[i] = address;
     }
-    return S_OK;
+    return FAILED(hr) ? hr : S_OK;
 }
 
 HRESULT dml_spirv_encode_initialize(const struct dml_spirv *program, const struct dml_spirv_buffers *buffers,

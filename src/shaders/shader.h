@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What runs an op on adapters of SPIR-V: struct shader_row, the counterpart of struct kern_row. A row plans one or
  * several dispatches of compute pipelines, which run one after the other and may share scratch memory. It knows neither
- * device nor memory: who encodes the dispatches uploads their parameter blocks and pushes addresses.
+ * device nor memory: who encodes the dispatches uploads their parameter blocks and writes the table of addresses.
  *
- * Push constants of every dispatch: the address of its parameter block, then those of the buffers that the step uses.
- */
+ * Push constants of every dispatch: the address of its parameter block, and that of the table, which has the addresses
+ * of the buffers of the program. */
 #ifndef SHADERS_SHADER_H
 #define SHADERS_SHADER_H
 
@@ -12,8 +12,6 @@
 
 #define SHADER_DISPATCHES_MAX 64
 #define SHADER_CONSTANTS_MAX  8
-/* 128 bytes of push constants are what every device has. */
-#define SHADER_BASES_MAX 15
 
 enum {
 #define CAPABILITY(NAME, word) SHADER_CAPABILITY_NUMBER_##NAME,
@@ -57,7 +55,7 @@ struct shader_work {
 
 /* A place in one of the step's buffers. */
 struct shader_place {
-    uint32_t base; /* number of the buffer's address in the push constants, from 0 behind the parameter block's */
+    uint32_t base; /* number of the buffer's address in the table */
     uint64_t offset;
 };
 

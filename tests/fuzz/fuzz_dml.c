@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzzing of the whole way: operators and graphs described from bytes are created, compiled, bound and run on the cpu
- * adapter. A caller's mistake must be refused; nothing may crash, leak, hang, or touch memory outside what is bound.
+/* Fuzzing of the whole way: operators and graphs described from bytes are created, compiled, bound and run, on the
+ * adapter that ANYDML_TEST_ADAPTER names. A caller's mistake must be refused; nothing may crash, leak, hang, or touch
+ * memory outside what is bound.
  *
  * With -fsanitize=fuzzer this is a libFuzzer target (scripts/fuzz); without, a program that runs the files and folders
  * it is given, which is how the kept corpus is a test, or with --random SEED COUNT makes inputs of its own; in builds
@@ -42,13 +43,14 @@ enum {
 
 struct arena {
     ID3D12Resource *buffer;
-    uint8_t *host; /* on the cpu adapter an address of the device is one of the host */
+    uint8_t *host; /* on the cpu adapter an address of the device is one of the host; on others a copy */
     uint64_t used;
     struct bound taken[TAKEN_MAX];
     uint32_t taken_count;
 };
 
 static struct rig rig;
+static bool copies;        /* arenas are copied to the device and back */
 static uint32_t runs[512]; /* of each row of the schema, alone or in a graph */
 /* A persistent buffer lies in its own: owned inputs and what is made of them may not share a resource. */
 static struct arena arena, kept;
@@ -56,9 +58,35 @@ static struct arena arena, kept;
 static struct arena arena_create(void)
 {
     struct arena out = { .buffer = api_buffer(rig.d3d, D3D12_HEAP_TYPE_DEFAULT, ARENA_BYTES) };
-    out.host = (uint8_t *)(uintptr_t)ID3D12Resource_GetGPUVirtualAddress(out.buffer);
+    out.host = copies ? malloc(ARENA_BYTES) : (uint8_t *)(uintptr_t)ID3D12Resource_GetGPUVirtualAddress(out.buffer);
+    need(out.host);
     memset(out.host, GAP_BYTE, ARENA_BYTES);
     return out;
+}
+
+/* Before something is recorded. */
+static void arena_upload(struct arena *in)
+{
+    if (!copies)
+        return;
+    ASAN_UNPOISON_MEMORY_REGION(in->host, in->used);
+    api_write(&rig.q, in->buffer, 0, in->host, in->used);
+    rig_set_heap(&rig);
+}
+
+static void arena_download(struct arena *in)
+{
+    if (!copies)
+        return;
+    api_read(&rig.q, in->buffer, 0, in->host, in->used);
+    rig_set_heap(&rig);
+}
+
+static void run_recorded(void)
+{
+    rig_run(&rig);
+    arena_download(&arena);
+    arena_download(&kept);
 }
 
 /* The gaps are checked too: the sanitizer does not see what assembly and code made at run time write. */
@@ -82,9 +110,10 @@ static void arena_empty(struct arena *in)
 
 static void fuzz_begin(void)
 {
-    setenv("ANYDML_LOG", "none", 0);
+    api_begin();
     setenv("ANYDML_THREADS", "2", 0);
     rig = rig_create(DML_CREATE_DEVICE_FLAG_NONE);
+    copies = !api_is("cpu");
     arena = arena_create();
     kept = arena_create();
     arena_empty(&arena);
@@ -150,8 +179,10 @@ static void initialize(const struct program *program, const struct bound *inputs
         struct bound bound = take(&arena, temporary, 0, 3);
         bind_temporary(table, bound.buffer, bound.offset, bound.bytes);
     }
+    arena_upload(&arena);
+    arena_upload(&kept);
     record(&rig, initializer, table);
-    rig_run(&rig);
+    run_recorded();
     api_release(table);
     api_release(initializer);
 }
@@ -164,6 +195,7 @@ static void execute(const struct program *program, const struct bound *inputs, c
     for (uint32_t i = 0; i < program->input_count; i++)
         bindable[i] = program->owned[i] ? (struct bound){ NULL, 0, 0 } : inputs[i];
     struct bound temporary = take(&arena, properties(program->op).TemporaryResourceSize, 0, 5);
+    arena_upload(&arena);
     if (program->late)
         record(&rig, program->op, table);
     bind_inputs(table, program->input_count, bindable);
@@ -174,7 +206,7 @@ static void execute(const struct program *program, const struct bound *inputs, c
         bind_persistent(table, persistent.buffer, persistent.offset, persistent.bytes);
     if (!program->late)
         record(&rig, program->op, table);
-    rig_run(&rig);
+    run_recorded();
     api_release(table);
 }
 
@@ -433,6 +465,8 @@ static void arena_destroy(struct arena *in)
 {
     ASAN_UNPOISON_MEMORY_REGION(in->host, ARENA_BYTES);
     api_release(in->buffer);
+    if (copies)
+        free(in->host);
 }
 
 static void fuzz_end(void)

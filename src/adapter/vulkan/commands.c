@@ -45,17 +45,24 @@ HRESULT vulkan_timeline_wait(struct adapter_device *device, VkSemaphore timeline
     return vulkan_hresult(vk.vkWaitSemaphores(device->handle, &info, UINT64_MAX));
 }
 
-HRESULT vulkan_submit(struct vulkan_queue_slot *slot, VkCommandBuffer commands, VkSemaphore timeline, uint64_t value)
+HRESULT vulkan_submit(struct vulkan_queue_slot *slot, VkCommandBuffer commands, VkSemaphore timeline, uint64_t after,
+                      uint64_t value)
 {
+    const VkPipelineStageFlags stages = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
     VkTimelineSemaphoreSubmitInfo values = {
         .sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
+        .waitSemaphoreValueCount = after ? 1 : 0,
+        .pWaitSemaphoreValues = &after,
         .signalSemaphoreValueCount = 1,
         .pSignalSemaphoreValues = &value,
     };
     VkSubmitInfo info = {
         .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
         .pNext = &values,
-        .commandBufferCount = 1,
+        .waitSemaphoreCount = after ? 1 : 0,
+        .pWaitSemaphores = &timeline,
+        .pWaitDstStageMask = &stages,
+        .commandBufferCount = commands ? 1 : 0,
         .pCommandBuffers = &commands,
         .signalSemaphoreCount = 1,
         .pSignalSemaphores = &timeline,
@@ -70,22 +77,28 @@ HRESULT vulkan_submit(struct vulkan_queue_slot *slot, VkCommandBuffer commands, 
     return vulkan_hresult(result);
 }
 
-HRESULT vulkan_commands_create(struct adapter_device *device, VkCommandPool *out_pool, VkCommandBuffer *out_commands)
+HRESULT vulkan_command_pool_create(struct adapter_device *device, uint32_t family, VkCommandPool *out)
 {
     VkCommandPoolCreateInfo pool = {
         .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
-        .queueFamilyIndex = device->physical->family,
+        .queueFamilyIndex = family,
     };
-    VkResult result = vk.vkCreateCommandPool(device->handle, &pool, NULL, out_pool);
-    if (result != VK_SUCCESS)
-        return vulkan_hresult(result);
+    return vulkan_hresult(vk.vkCreateCommandPool(device->handle, &pool, NULL, out));
+}
+
+HRESULT vulkan_commands_create(struct adapter_device *device, uint32_t family, VkCommandPool *out_pool,
+                               VkCommandBuffer *out_commands)
+{
+    HRESULT hr = vulkan_command_pool_create(device, family, out_pool);
+    if (FAILED(hr))
+        return hr;
     VkCommandBufferAllocateInfo info = {
         .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
         .commandPool = *out_pool,
         .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
         .commandBufferCount = 1,
     };
-    result = vk.vkAllocateCommandBuffers(device->handle, &info, out_commands);
+    VkResult result = vk.vkAllocateCommandBuffers(device->handle, &info, out_commands);
     if (result != VK_SUCCESS)
         vk.vkDestroyCommandPool(device->handle, *out_pool, NULL);
     return vulkan_hresult(result);
@@ -103,28 +116,32 @@ HRESULT vulkan_commands_begin(struct adapter_device *device, VkCommandPool pool,
     return vulkan_hresult(result);
 }
 
-void vulkan_barrier(VkCommandBuffer commands)
+static VkPipelineStageFlags stages_of(uint32_t scope)
 {
-    VkMemoryBarrier barrier = {
-        .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
-        .srcAccessMask = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT,
-        .dstAccessMask = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT | VK_ACCESS_HOST_READ_BIT,
-    };
-    vk.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
-                            VK_PIPELINE_STAGE_ALL_COMMANDS_BIT | VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier, 0, NULL, 0,
-                            NULL);
+    return (scope & VULKAN_SCOPE_DISPATCHES ? VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT : 0) |
+           (scope & VULKAN_SCOPE_COPIES ? VK_PIPELINE_STAGE_TRANSFER_BIT : 0) |
+           (scope & VULKAN_SCOPE_HOST ? VK_PIPELINE_STAGE_HOST_BIT : 0);
 }
 
-void vulkan_compute_barrier(VkCommandBuffer commands)
+static VkAccessFlags writes_of(uint32_t scope)
 {
-    const VkPipelineStageFlags stages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
-    VkMemoryBarrier barrier = {
-        .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
-        .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT,
-        .dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_READ_BIT |
-                         VK_ACCESS_TRANSFER_WRITE_BIT,
-    };
-    vk.vkCmdPipelineBarrier(commands, stages, stages, 0, 1, &barrier, 0, NULL, 0, NULL);
+    return (scope & VULKAN_SCOPE_DISPATCHES ? VK_ACCESS_SHADER_WRITE_BIT : 0) |
+           (scope & VULKAN_SCOPE_COPIES ? VK_ACCESS_TRANSFER_WRITE_BIT : 0);
+}
+
+static VkAccessFlags accesses_of(uint32_t scope)
+{
+    return writes_of(scope) | (scope & VULKAN_SCOPE_DISPATCHES ? VK_ACCESS_SHADER_READ_BIT : 0) |
+           (scope & VULKAN_SCOPE_COPIES ? VK_ACCESS_TRANSFER_READ_BIT : 0) |
+           (scope & VULKAN_SCOPE_HOST ? VK_ACCESS_HOST_READ_BIT : 0);
+}
+
+void vulkan_barrier(VkCommandBuffer commands, uint32_t from, uint32_t to)
+{
+    VkMemoryBarrier barrier = { .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+                                .srcAccessMask = writes_of(from),
+                                .dstAccessMask = accesses_of(to) };
+    vk.vkCmdPipelineBarrier(commands, stages_of(from), stages_of(to), 0, 1, &barrier, 0, NULL, 0, NULL);
 }
 
 void vulkan_copy(VkCommandBuffer commands, const struct adapter_binding *to, const struct adapter_binding *from,

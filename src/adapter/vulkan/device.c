@@ -84,11 +84,15 @@ static HRESULT open_device(struct adapter_device *device)
         extensions[extension_count++] = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME;
     if (physical->external_fd)
         extensions[extension_count++] = VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME;
-    VkDeviceQueueCreateInfo queues = {
-        .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
-        .queueFamilyIndex = physical->family,
-        .queueCount = device->queue_slot_count,
-        .pQueuePriorities = priorities,
+    VkDeviceQueueCreateInfo queues[] = {
+        { .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+          .queueFamilyIndex = physical->family,
+          .queueCount = device->queue_slot_count,
+          .pQueuePriorities = priorities },
+        { .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+          .queueFamilyIndex = physical->copy_family,
+          .queueCount = device->copy_slot_count,
+          .pQueuePriorities = priorities },
     };
     VkPhysicalDeviceVulkan12Features v12 = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
@@ -106,8 +110,8 @@ static HRESULT open_device(struct adapter_device *device)
     VkDeviceCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
         .pNext = &v11,
-        .queueCreateInfoCount = 1,
-        .pQueueCreateInfos = &queues,
+        .queueCreateInfoCount = device->copy_slot_count ? 2 : 1,
+        .pQueueCreateInfos = queues,
         .enabledExtensionCount = extension_count,
         .ppEnabledExtensionNames = extensions,
         .pEnabledFeatures = &features,
@@ -115,9 +119,23 @@ static HRESULT open_device(struct adapter_device *device)
     return vulkan_hresult(vk.vkCreateDevice(physical->handle, &info, NULL, &device->handle));
 }
 
+/* Those of an application's device are there already. */
+static void find_queues(struct adapter_device *device)
+{
+    device->families[0] = device->physical->family;
+    device->families[1] = device->physical->copy_family;
+    for (uint32_t i = 0; i < device->queue_slot_count + device->copy_slot_count; i++) {
+        struct vulkan_queue_slot *slot = &device->queue_slots[i];
+        const bool copies = i >= device->queue_slot_count;
+        slot->family = copies ? device->physical->copy_family : device->physical->family;
+        if (!slot->handle)
+            vk.vkGetDeviceQueue(device->handle, slot->family, copies ? i - device->queue_slot_count : i, &slot->handle);
+    }
+}
+
 static HRESULT create_layout(struct adapter_device *device)
 {
-    VkPushConstantRange range = { .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT, .size = device->push_bytes };
+    VkPushConstantRange range = { .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT, .size = VULKAN_PUSH_BYTES };
     VkPipelineLayoutCreateInfo layout = {
         .sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
         .pushConstantRangeCount = 1,
@@ -133,18 +151,21 @@ void vulkan_device_destroy(struct adapter_device *device)
         if (!adopted)
             vk.vkDeviceWaitIdle(device->handle);
         vulkan_pipelines_finish(device);
-        vk.vkDestroySemaphore(device->handle, device->own.done, NULL);
-        vk.vkDestroyCommandPool(device->handle, device->own.pool, NULL);
+        vk.vkDestroyCommandPool(device->handle, device->replays.pool, NULL);
+        vulkan_own_destroy(device);
+        vulkan_arena_finish(device);
         vk.vkDestroyPipelineLayout(device->handle, device->layout, NULL);
         if (!adopted)
             vk.vkDestroyDevice(device->handle, NULL);
     }
-    for (uint32_t i = 0; i < device->queue_slot_count; i++)
+    for (uint32_t i = 0; i < ARRAY_SIZE(device->queue_slots); i++)
         pthread_mutex_destroy(&device->queue_slots[i].lock);
     pthread_mutex_destroy(&device->pipelines.lock);
     pthread_mutex_destroy(&device->pipelines.saving);
     pthread_cond_destroy(&device->pipelines.built);
     pthread_mutex_destroy(&device->own.lock);
+    pthread_mutex_destroy(&device->arena.lock);
+    pthread_mutex_destroy(&device->replays.lock);
     if (adopted)
         vulkan_loader_return();
     free(device->adopted);
@@ -153,17 +174,17 @@ void vulkan_device_destroy(struct adapter_device *device)
 
 HRESULT vulkan_device_start(struct adapter_device *device)
 {
-    device->push_bytes = BASE_MIN(device->physical->properties.limits.maxPushConstantsSize, VULKAN_PUSH_MAX) & ~3u;
     pthread_mutex_init(&device->pipelines.lock, NULL);
     pthread_mutex_init(&device->pipelines.saving, NULL);
     pthread_cond_init(&device->pipelines.built, NULL);
     pthread_mutex_init(&device->own.lock, NULL);
-    for (uint32_t i = 0; i < device->queue_slot_count; i++)
+    pthread_mutex_init(&device->arena.lock, NULL);
+    pthread_mutex_init(&device->replays.lock, NULL);
+    for (uint32_t i = 0; i < ARRAY_SIZE(device->queue_slots); i++)
         pthread_mutex_init(&device->queue_slots[i].lock, NULL);
     HRESULT hr = device->handle ? S_OK : open_device(device);
-    for (uint32_t i = 0; SUCCEEDED(hr) && i < device->queue_slot_count; i++)
-        if (!device->queue_slots[i].handle)
-            vk.vkGetDeviceQueue(device->handle, device->physical->family, i, &device->queue_slots[i].handle);
+    if (SUCCEEDED(hr))
+        find_queues(device);
     if (SUCCEEDED(hr) && device->physical->external_fd)
         device->get_memory_fd = (PFN_vkGetMemoryFdKHR)vk.vkGetDeviceProcAddr(device->handle, "vkGetMemoryFdKHR");
     if (SUCCEEDED(hr))
@@ -171,9 +192,9 @@ HRESULT vulkan_device_start(struct adapter_device *device)
     if (SUCCEEDED(hr))
         hr = vulkan_cache_create(device);
     if (SUCCEEDED(hr))
-        hr = vulkan_timeline_create(device, &device->own.done);
+        hr = vulkan_own_create(device);
     if (SUCCEEDED(hr))
-        hr = vulkan_commands_create(device, &device->own.pool, &device->own.commands);
+        hr = vulkan_command_pool_create(device, device->physical->family, &device->replays.pool);
     return hr;
 }
 
@@ -193,6 +214,7 @@ static HRESULT vulkan_device_create(const struct adapter_info *info, struct adap
         return E_OUTOFMEMORY;
     device->physical = &physicals[info->index];
     device->queue_slot_count = BASE_MIN(device->physical->family_queues, VULKAN_QUEUES_MAX);
+    device->copy_slot_count = BASE_MIN(device->physical->copy_queues, VULKAN_COPY_QUEUES_MAX);
     HRESULT hr = vulkan_device_start(device);
     if (FAILED(hr))
         vulkan_device_destroy(device);
@@ -240,4 +262,6 @@ const struct adapter_ops adapter_vulkan_ops = {
     .queries_create = vulkan_queries_create,
     .queries_destroy = vulkan_queries_destroy,
     .pipelines_create = vulkan_pipelines_create,
+    .sequence_create = vulkan_sequence_create,
+    .sequence_destroy = vulkan_sequence_destroy,
 };

@@ -2,45 +2,82 @@
 /* What dispatches of libdirectml do while they are encoded. */
 #include "adapter/vulkan/vulkan.h"
 
+#include <stdlib.h>
+
 struct vulkan_encoder {
     struct adapter_encoder base;
     struct adapter_device *device;
-    VkCommandBuffer commands;
-    struct adapter_pipeline *bound;
+    struct vulkan_record *record;
 };
 
-static void encoder_dispatch(struct adapter_encoder *base, struct adapter_pipeline *pipeline, const void *push_data,
-                             uint32_t push_bytes, uint32_t x, uint32_t y, uint32_t z)
+static HRESULT encoder_run(struct adapter_encoder *base, struct adapter_sequence *sequence, uint64_t **out_table)
 {
     struct vulkan_encoder *encoder = (struct vulkan_encoder *)base;
-    if (encoder->bound != pipeline)
-        vk.vkCmdBindPipeline(encoder->commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline->handle);
-    encoder->bound = pipeline;
-    if (push_bytes)
-        vk.vkCmdPushConstants(encoder->commands, encoder->device->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
-                              BASE_MIN(push_bytes, encoder->device->push_bytes), push_data);
-    vk.vkCmdDispatch(encoder->commands, x, y, z);
+    struct vulkan_record *record = encoder->record;
+    struct vulkan_replay *replay = NULL;
+    struct vulkan_table table;
+    HRESULT hr = record->plain ? S_OK : vulkan_replay_acquire(encoder->device, sequence, &record->replays, &replay);
+    if (SUCCEEDED(hr) && replay) {
+        *out_table = replay->table.host;
+        vk.vkCmdExecuteCommands(record->commands, 1, &replay->commands);
+        return S_OK;
+    }
+    if (SUCCEEDED(hr))
+        hr = vulkan_table_take(encoder->device, &record->tables, vulkan_sequence_table_count(sequence), &table);
+    if (SUCCEEDED(hr)) {
+        *out_table = table.host;
+        vulkan_sequence_record(encoder->device, record->commands, sequence, table.address);
+    }
+    return hr;
 }
 
 static void encoder_copy(struct adapter_encoder *base, const struct adapter_binding *to,
                          const struct adapter_binding *from, uint64_t bytes)
 {
-    vulkan_copy(((struct vulkan_encoder *)base)->commands, to, from, bytes);
+    vulkan_copy(((struct vulkan_encoder *)base)->record->commands, to, from, bytes);
 }
 
 static void encoder_barrier(struct adapter_encoder *base)
 {
-    vulkan_compute_barrier(((struct vulkan_encoder *)base)->commands);
+    vulkan_barrier(((struct vulkan_encoder *)base)->record->commands, VULKAN_SCOPE_DEVICE, VULKAN_SCOPE_DEVICE);
 }
 
-HRESULT vulkan_dispatch_record(struct adapter_device *device, VkCommandBuffer commands,
+HRESULT vulkan_dispatch_record(struct adapter_device *device, struct vulkan_record *record,
                                struct adapter_dispatch *dispatch, const struct adapter_binding *bindings,
                                uint32_t count)
 {
     struct vulkan_encoder encoder = {
-        .base = { encoder_dispatch, encoder_copy, encoder_barrier },
+        .base = { encoder_run, encoder_copy, encoder_barrier },
         .device = device,
-        .commands = commands,
+        .record = record,
     };
     return dispatch->ops->encode(dispatch, bindings, count, &encoder.base);
+}
+
+/* ---- the application's command buffers ---- */
+
+/* The tables of what was recorded. */
+struct adapter_recorded {
+    struct vulkan_tables tables;
+};
+
+/* Recorded once more, the same bindings make the same tables: commands of before may still read them. */
+HRESULT vulkan_record(struct adapter_device *device, VkCommandBuffer commands, struct adapter_dispatch *dispatch,
+                      const struct adapter_binding *bindings, uint32_t count, struct adapter_recorded **io)
+{
+    struct adapter_recorded *recorded = *io ? *io : calloc(1, sizeof(*recorded));
+    if (!recorded)
+        return E_OUTOFMEMORY;
+    vulkan_tables_reset(&recorded->tables);
+    struct vulkan_record record = { .commands = commands, .plain = true, .tables = recorded->tables };
+    HRESULT hr = vulkan_dispatch_record(device, &record, dispatch, bindings, count);
+    recorded->tables = record.tables;
+    *io = recorded;
+    return hr;
+}
+
+void vulkan_recorded_destroy(struct adapter_device *device, struct adapter_recorded *recorded)
+{
+    vulkan_tables_finish(device, &recorded->tables);
+    free(recorded);
 }

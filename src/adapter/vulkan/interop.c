@@ -297,6 +297,9 @@ static HRESULT create_buffer(struct adapter_device *device, struct foreign *fore
         .pNext = types ? &external : NULL,
         .size = size,
         .usage = ANYDML_VULKAN_BUFFER_USAGE,
+        .sharingMode = device->copy_slot_count ? VK_SHARING_MODE_CONCURRENT : VK_SHARING_MODE_EXCLUSIVE,
+        .queueFamilyIndexCount = device->copy_slot_count ? 2 : 0,
+        .pQueueFamilyIndices = device->families,
     };
     VkResult result = vk.vkCreateBuffer(device->handle, &info, NULL, &foreign->memory.buffer);
     if (result != VK_SUCCESS)
@@ -513,20 +516,6 @@ static HRESULT vulkan_memory_export(struct adapter_device *device, struct adapte
 static bool vulkan_adopted(const struct adapter_device *device)
 {
     return device->adopted;
-}
-
-/* Commands need nothing but what they name: *io stays NULL. */
-static HRESULT vulkan_record(struct adapter_device *device, VkCommandBuffer commands, struct adapter_dispatch *dispatch,
-                             const struct adapter_binding *bindings, uint32_t count, struct adapter_recorded **io)
-{
-    (void)io;
-    return vulkan_dispatch_record(device, commands, dispatch, bindings, count);
-}
-
-static void vulkan_recorded_destroy(struct adapter_device *device, struct adapter_recorded *recorded)
-{
-    (void)device;
-    (void)recorded;
 }
 
 const struct adapter_interop adapter_vulkan_interop = {

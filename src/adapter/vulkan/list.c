@@ -1,12 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Neutral commands to Vulkan's. Between any two commands stands a barrier, so that Direct3D's order holds without
- * knowledge of states, also where a program forgot one. */
+/* Neutral commands to Vulkan's. Between commands that use the same bytes stands a barrier, unless both only read them:
+ * so Direct3D's order holds without knowledge of states, also where a program forgot one, and what is independent runs
+ * at the same time. The program's own barriers stand, too: bytes may have several addresses. */
 #include "adapter/vulkan/vulkan.h"
+
+/* Addresses that a command since the last barrier uses. */
+struct use {
+    uint64_t begin, end;
+    bool writes;
+};
+
+#define USES_MAX 128u /* that are looked through before a barrier is set anyway */
 
 struct recorder {
     struct adapter_queue *queue;
+    struct vulkan_record *record;
     VkCommandBuffer commands;
+    struct use uses[USES_MAX]; /* since the last barrier; more than that: everything waits for everything */
+    uint32_t use_count;
 };
+
+static void device_barrier(struct recorder *recorder)
+{
+    vulkan_barrier(recorder->commands, recorder->record->scope, recorder->record->scope);
+}
 
 static HRESULT need_scratch(struct recorder *recorder)
 {
@@ -34,22 +51,26 @@ static HRESULT copy_overlapping(struct recorder *recorder, const struct adapter_
         uint64_t at = to->offset < from->offset ? done : bytes - done - n;
         struct adapter_binding source = part(from, at), target = part(to, at);
         vulkan_copy(recorder->commands, &scratch, &source, n);
-        vulkan_barrier(recorder->commands);
+        device_barrier(recorder);
         vulkan_copy(recorder->commands, &target, &scratch, n);
-        vulkan_barrier(recorder->commands);
+        device_barrier(recorder);
         done += n;
     }
     return S_OK;
+}
+
+static bool overlap(const struct adapter_binding *a, const struct adapter_binding *b)
+{
+    return a->memory == b->memory && a->offset < b->offset + b->size && b->offset < a->offset + a->size;
 }
 
 static HRESULT record_copy(struct recorder *recorder, const struct adapter_command *command)
 {
     const struct adapter_binding *to = &command->u.copy.to, *from = &command->u.copy.from;
     uint64_t bytes = to->size;
-    bool overlap = to->memory == from->memory && to->offset < from->offset + bytes && from->offset < to->offset + bytes;
-    if (overlap && to->offset == from->offset)
+    if (overlap(to, from) && to->offset == from->offset)
         return S_OK;
-    if (overlap)
+    if (overlap(to, from))
         return copy_overlapping(recorder, to, from, bytes);
     vulkan_copy(recorder->commands, to, from, bytes);
     return S_OK;
@@ -76,7 +97,7 @@ static HRESULT record_fill(struct recorder *recorder, const struct adapter_comma
             return hr;
         struct adapter_binding scratch = { recorder->queue->scratch, 0, 8 }, copied = part(&scratch, head);
         fill(recorder->commands, &scratch, 8, value);
-        vulkan_barrier(recorder->commands);
+        device_barrier(recorder);
         vulkan_copy(recorder->commands, to, &scratch, head);
         vulkan_copy(recorder->commands, &end, &copied, tail);
     }
@@ -127,27 +148,92 @@ static HRESULT record(struct recorder *recorder, const struct adapter_command *c
     case ADAPTER_BARRIER:
         return S_OK;
     case ADAPTER_DISPATCH:
-        return vulkan_dispatch_record(recorder->queue->device, recorder->commands, command->u.dispatch.dispatch,
+        return vulkan_dispatch_record(recorder->queue->device, recorder->record, command->u.dispatch.dispatch,
                                       command->u.dispatch.bindings, command->u.dispatch.binding_count);
     }
     return E_INVALIDARG;
 }
 
-HRESULT vulkan_list_record(struct adapter_queue *queue, VkCommandBuffer commands, const struct adapter_command *list,
-                           uint32_t count)
+/* ---- barriers ---- */
+
+static bool conflicts(const struct use *a, const struct use *b)
 {
-    struct recorder recorder = { queue, commands };
-    enum adapter_command_type last = ADAPTER_BARRIER;
+    return (a->writes || b->writes) && a->begin < b->end && b->begin < a->end;
+}
+
+/* Notes the use; true: it must wait for one of the first `before`. */
+static bool note_use(struct recorder *recorder, const struct adapter_binding *binding, bool writes, uint32_t before)
+{
+    if (!binding->memory)
+        return false;
+    const uint64_t begin = binding->memory->address + binding->offset;
+    const struct use use = { begin, begin + binding->size, writes };
+    bool wait = false;
+    for (uint32_t i = 0; i < before && !wait; i++)
+        wait = conflicts(&recorder->uses[i], &use);
+    if (recorder->use_count < USES_MAX)
+        recorder->uses[recorder->use_count++] = use;
+    return wait;
+}
+
+/* Of a dispatch nobody says what it writes. */
+static bool note_uses(struct recorder *recorder, const struct adapter_command *command)
+{
+    const uint32_t before = recorder->use_count;
+    bool wait = before == USES_MAX;
+    switch (command->type) {
+    case ADAPTER_COPY:
+        wait |= note_use(recorder, &command->u.copy.to, true, before);
+        return note_use(recorder, &command->u.copy.from, false, before) || wait;
+    case ADAPTER_FILL:
+        return note_use(recorder, &command->u.fill.to, true, before) || wait;
+    case ADAPTER_RESOLVE:
+        return note_use(recorder, &command->u.resolve.to, true, before) || wait;
+    case ADAPTER_DISPATCH:
+        for (uint32_t i = 0; i < command->u.dispatch.binding_count; i++)
+            wait |= note_use(recorder, &command->u.dispatch.bindings[i], true, before);
+        return wait;
+    default:
+        return false;
+    }
+}
+
+/* Odd fills and copies to overlapping bytes, one after the other. */
+static bool needs_scratch(const struct adapter_command *command)
+{
+    if (command->type == ADAPTER_FILL)
+        return (command->u.fill.to.offset | command->u.fill.to.size) & 3;
+    return command->type == ADAPTER_COPY && overlap(&command->u.copy.to, &command->u.copy.from);
+}
+
+static HRESULT list_record(struct recorder *recorder, const struct adapter_command *list, uint32_t count)
+{
     HRESULT hr = S_OK;
     for (uint32_t i = 0; SUCCEEDED(hr) && i < count; i++) {
-        if (list[i].type == ADAPTER_BARRIER)
-            continue; /* there is one anyway */
-        if (last == ADAPTER_DISPATCH && list[i].type == ADAPTER_DISPATCH)
-            vulkan_compute_barrier(commands);
-        else if (last != ADAPTER_BARRIER)
-            vulkan_barrier(commands);
-        hr = record(&recorder, &list[i]);
-        last = list[i].type;
+        const bool timestamp = list[i].type == ADAPTER_TIMESTAMP;
+        const bool asked = list[i].type == ADAPTER_BARRIER && recorder->use_count;
+        if (asked || note_uses(recorder, &list[i]) || needs_scratch(&list[i])) {
+            device_barrier(recorder);
+            recorder->use_count = 0;
+            note_uses(recorder, &list[i]);
+        }
+        hr = record(recorder, &list[i]);
+        if (timestamp || needs_scratch(&list[i])) /* what comes after begins after that time */
+            device_barrier(recorder);
+        if (timestamp)
+            recorder->use_count = 0;
     }
+    return hr;
+}
+
+HRESULT vulkan_batch_record(struct adapter_queue *queue, struct vulkan_record *target,
+                            const struct adapter_batch *batch)
+{
+    struct recorder recorder = { .queue = queue, .record = target, .commands = target->commands };
+    HRESULT hr = S_OK;
+    vulkan_barrier(target->commands, target->scope, target->scope); /* batches before it */
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < batch->list_count; i++)
+        hr = list_record(&recorder, batch->lists[i], batch->command_counts[i]);
+    vulkan_barrier(target->commands, target->scope, VULKAN_SCOPE_HOST);
     return hr;
 }

@@ -3,15 +3,27 @@
 
 #include <stdlib.h>
 
+/* The next of `count` slots, from `first`. */
+static struct vulkan_queue_slot *next_slot(struct adapter_device *device, uint32_t first, uint32_t count,
+                                           atomic_uint *next)
+{
+    return &device->queue_slots[first + atomic_fetch_add(next, 1) % count];
+}
+
+/* DIRECT and COMPUTE queues are of the family that computes; COPY queues of one that only copies, if there is one,
+ * which moves bytes between host and device while others compute. */
 HRESULT vulkan_queue_create(struct adapter_device *device, D3D12_COMMAND_LIST_TYPE type, struct adapter_queue **out)
 {
-    (void)type; /* one family serves all */
     *out = NULL;
     struct adapter_queue *queue = calloc(1, sizeof(*queue));
     if (!queue)
         return E_OUTOFMEMORY;
     queue->device = device;
-    queue->slot = &device->queue_slots[atomic_fetch_add(&device->next_queue_slot, 1) % device->queue_slot_count];
+    queue->slot = next_slot(device, 0, device->queue_slot_count, &device->next_queue_slot);
+    queue->copy_slot =
+        type == D3D12_COMMAND_LIST_TYPE_COPY && device->copy_slot_count
+            ? next_slot(device, device->queue_slot_count, device->copy_slot_count, &device->next_copy_slot)
+            : NULL;
     HRESULT hr = vulkan_timeline_create(device, &queue->timeline);
     if (FAILED(hr))
         free(queue);
@@ -28,6 +40,7 @@ void vulkan_queue_destroy(struct adapter_queue *queue)
         struct vulkan_record *record = queue->records;
         queue->records = record->next;
         vk.vkDestroyCommandPool(device->handle, record->pool, NULL);
+        vulkan_tables_finish(device, &record->tables);
         free(record);
     }
     vulkan_memory_destroy(device, queue->scratch);
@@ -35,56 +48,89 @@ void vulkan_queue_destroy(struct adapter_queue *queue)
     free(queue);
 }
 
-/* A command buffer that is not in use; a new one when all are. */
-static HRESULT take_record(struct adapter_queue *queue, struct vulkan_record **out)
+static HRESULT record_create(struct adapter_queue *queue, uint32_t family, struct vulkan_record **out)
 {
-    uint64_t complete = 0;
-    VkResult result = vk.vkGetSemaphoreCounterValue(queue->device->handle, queue->timeline, &complete);
-    if (result != VK_SUCCESS)
-        return vulkan_hresult(result);
-    for (struct vulkan_record *record = queue->records; record; record = record->next) {
-        if (record->ticket <= complete)
-            return *out = record, S_OK;
-    }
     struct vulkan_record *record = calloc(1, sizeof(*record));
     if (!record)
         return E_OUTOFMEMORY;
-    HRESULT hr = vulkan_commands_create(queue->device, &record->pool, &record->commands);
+    HRESULT hr = vulkan_commands_create(queue->device, family, &record->pool, &record->commands);
     if (FAILED(hr)) {
         free(record);
         return hr;
     }
+    record->family = family;
+    record->scope = family == queue->device->physical->family ? VULKAN_SCOPE_DEVICE : VULKAN_SCOPE_COPIES;
     record->next = queue->records;
     queue->records = record;
     *out = record;
     return S_OK;
 }
 
-HRESULT vulkan_queue_submit(struct adapter_queue *queue, const struct adapter_batch *batch, uint64_t *out_ticket)
+/* A command buffer that is not in use; a new one when all are. */
+static HRESULT take_record(struct adapter_queue *queue, uint32_t family, struct vulkan_record **out)
 {
-    struct vulkan_record *record = NULL;
-    *out_ticket = queue->ticket;
-    HRESULT hr = take_record(queue, &record);
-    if (SUCCEEDED(hr))
-        hr = vulkan_commands_begin(queue->device, record->pool, record->commands);
-    for (uint32_t i = 0; SUCCEEDED(hr) && i < batch->list_count; i++) {
-        vulkan_barrier(record->commands);
-        hr = vulkan_list_record(queue, record->commands, batch->lists[i], batch->command_counts[i]);
+    uint64_t complete = 0;
+    VkResult result = vk.vkGetSemaphoreCounterValue(queue->device->handle, queue->timeline, &complete);
+    if (result != VK_SUCCESS)
+        return vulkan_hresult(result);
+    for (struct vulkan_record *record = queue->records; record; record = record->next) {
+        if (record->ticket > complete || record->family != family)
+            continue;
+        vulkan_tables_reset(&record->tables);
+        vulkan_replays_release(queue->device, &record->replays);
+        return *out = record, S_OK;
     }
-    if (FAILED(hr))
-        return hr;
-    vulkan_barrier(record->commands);
-    hr = vulkan_hresult(vk.vkEndCommandBuffer(record->commands));
-    if (SUCCEEDED(hr))
-        hr = vulkan_submit(queue->slot, record->commands, queue->timeline, queue->ticket + 1);
-    if (SUCCEEDED(hr))
-        record->ticket = *out_ticket = ++queue->ticket;
-    return hr;
+    return record_create(queue, family, out);
 }
 
+/* Families that only copy do not reset and read queries. */
+static bool has_queries(const struct adapter_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->list_count; i++)
+        for (uint32_t k = 0; k < batch->command_counts[i]; k++)
+            if (batch->lists[i][k].type == ADAPTER_TIMESTAMP || batch->lists[i][k].type == ADAPTER_RESOLVE)
+                return true;
+    return false;
+}
+
+static HRESULT record_batch(struct adapter_queue *queue, struct vulkan_record *record,
+                            const struct adapter_batch *batch)
+{
+    HRESULT hr = vulkan_commands_begin(queue->device, record->pool, record->commands);
+    if (SUCCEEDED(hr))
+        hr = vulkan_batch_record(queue, record, batch);
+    return SUCCEEDED(hr) ? vulkan_hresult(vk.vkEndCommandBuffer(record->commands)) : hr;
+}
+
+HRESULT vulkan_queue_submit(struct adapter_queue *queue, const struct adapter_batch *batch, uint64_t *out_ticket)
+{
+    struct vulkan_queue_slot *slot = queue->copy_slot && !has_queries(batch) ? queue->copy_slot : queue->slot;
+    struct vulkan_record *record = NULL;
+    *out_ticket = queue->ticket;
+    HRESULT hr = take_record(queue, slot->family, &record);
+    if (FAILED(hr))
+        return hr;
+    hr = record_batch(queue, record, batch);
+    if (SUCCEEDED(hr)) /* on another slot, only the semaphore keeps the order */
+        hr = vulkan_submit(slot, record->commands, queue->timeline, slot == queue->last_slot ? 0 : queue->ticket,
+                           queue->ticket + 1);
+    if (FAILED(hr)) {
+        vulkan_replays_release(queue->device, &record->replays);
+        return hr;
+    }
+    queue->last_slot = slot;
+    record->ticket = *out_ticket = ++queue->ticket;
+    return S_OK;
+}
+
+/* Sequences may go when what used them is complete, so their replays go back now. */
 HRESULT vulkan_queue_finish(struct adapter_queue *queue, uint64_t ticket)
 {
-    return vulkan_timeline_wait(queue->device, queue->timeline, ticket);
+    HRESULT hr = vulkan_timeline_wait(queue->device, queue->timeline, ticket);
+    for (struct vulkan_record *record = queue->records; record; record = record->next)
+        if (record->ticket <= ticket || FAILED(hr))
+            vulkan_replays_release(queue->device, &record->replays);
+    return hr;
 }
 
 HRESULT vulkan_queries_create(struct adapter_device *device, uint32_t count, struct adapter_queries **out)

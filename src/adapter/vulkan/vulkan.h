@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The adapter over Vulkan 1.2: buffers are reached by device address, dispatches are compute pipelines with push
- * constants only. The loader is opened at run time; without it, or without a device, there is no such adapter. */
+/* The adapter over Vulkan 1.2: buffers are reached by device address, dispatches are compute pipelines with two
+ * addresses as push constants. The loader is opened at run time; without it, or without a device, there is no such
+ * adapter. */
 #ifndef ADAPTER_VULKAN_VULKAN_H
 #define ADAPTER_VULKAN_VULKAN_H
 
@@ -12,10 +13,14 @@
 #include <stdatomic.h>
 #include <vulkan/vulkan_core.h>
 
-#define VULKAN_ALIGNMENT  65536u
-#define VULKAN_QUEUES_MAX 4u
-#define VULKAN_PUSH_MIN   128u
-#define VULKAN_PUSH_MAX   256u
+#define VULKAN_ALIGNMENT       65536u
+#define VULKAN_QUEUES_MAX      4u
+#define VULKAN_COPY_QUEUES_MAX 2u
+#define VULKAN_PUSH_BYTES      16u /* of adapter_step's parameters, and of the table */
+
+/* Kinds of memory: enum adapter_memory_kind, and tables of addresses. */
+#define VULKAN_MEMORY_TABLES (ADAPTER_MEMORY_READBACK + 1u)
+#define VULKAN_MEMORY_KINDS  (VULKAN_MEMORY_TABLES + 1u)
 
 /* ---- loader.c ---- */
 
@@ -36,9 +41,10 @@ struct vulkan_physical {
     VkPhysicalDeviceMemoryProperties memory;
     uint64_t allocation_bytes_max;
     uint32_t family, family_queues, timestamp_bits;
-    uint32_t capabilities;    /* enum shader_capability */
-    uint32_t subnormals;      /* enum vulkan_subnormals: of which widths shaders may keep them */
-    bool budget, external_fd; /* extensions */
+    uint32_t copy_family, copy_queues; /* one that copies and nothing else; copy_queues 0: there is none */
+    uint32_t capabilities;             /* enum shader_capability */
+    uint32_t subnormals;               /* enum vulkan_subnormals: of which widths shaders may keep them */
+    bool budget, external_fd;          /* extensions */
 };
 
 /* Features that a device has, or has enabled. */
@@ -87,17 +93,30 @@ HRESULT vulkan_queue_signal(struct adapter_queue *queue, VkSemaphore semaphore, 
 /* One VkQueue; adapter queues beyond their number share them. */
 struct vulkan_queue_slot {
     VkQueue handle;
+    uint32_t family;
     pthread_mutex_t lock;            /* around vkQueueSubmit */
     anydml_vulkan_lock enter, leave; /* the application's, within the lock; NULL: the queue is ours */
     void *context;
 };
 
+/* Command buffers of the adapter itself. */
+#define VULKAN_OWN_COMMANDS 3u
+
+struct vulkan_own_commands {
+    struct vulkan_queue_slot *slot;
+    VkCommandPool pool;
+    VkCommandBuffer commands;
+    uint64_t value; /* of own.done, when it is complete */
+    struct adapter_memory *staging;
+};
+
 struct adapter_device {
     const struct vulkan_physical *physical;
     VkDevice handle;
-    struct vulkan_queue_slot queue_slots[VULKAN_QUEUES_MAX];
-    uint32_t queue_slot_count;
-    atomic_uint next_queue_slot;
+    struct vulkan_queue_slot queue_slots[VULKAN_QUEUES_MAX + VULKAN_COPY_QUEUES_MAX]; /* those that compute first */
+    uint32_t queue_slot_count, copy_slot_count;
+    uint32_t families[2]; /* that buffers are for: those that compute, and that copy */
+    atomic_uint next_queue_slot, next_copy_slot;
     VkPipelineLayout layout;
     struct {
         pthread_mutex_t lock; /* guards `list`, states and `unsaved_ns` */
@@ -108,16 +127,22 @@ struct adapter_device {
         struct base_hash saved; /* of what the file holds */
         uint64_t unsaved_ns;    /* spent on what the file does not hold yet */
     } pipelines;
-    uint32_t push_bytes;
-    _Atomic uint64_t used[VK_MAX_MEMORY_HEAPS]; /* bytes allocated by this process */
     atomic_bool unaligned; /* addresses of this driver are not multiples of VULKAN_ALIGNMENT: allocate more */
+    _Atomic uint64_t used[VK_MAX_MEMORY_HEAPS]; /* bytes allocated by this device */
     struct {
         pthread_mutex_t lock; /* guards all of it */
-        VkCommandPool pool;
-        VkCommandBuffer commands;
+        struct vulkan_own_commands commands[VULKAN_OWN_COMMANDS];
         VkSemaphore done;
         uint64_t value;
-    } own;                              /* the adapter's own work: zeroing memory */
+    } own; /* the adapter's own work: zeroing and writing memory */
+    struct {
+        pthread_mutex_t lock; /* guards the lists and what is in them */
+        struct vulkan_block *blocks[VULKAN_MEMORY_KINDS];
+    } arena;
+    struct {
+        pthread_mutex_t lock; /* guards the pool, and the idle lists of all sequences */
+        VkCommandPool pool;
+    } replays;
     struct vulkan_physical *adopted;    /* owned: the device is the application's, and this `physical`. Else NULL */
     PFN_vkGetMemoryFdKHR get_memory_fd; /* NULL: memory is not shared */
 };
@@ -133,27 +158,36 @@ void vulkan_device_destroy(struct adapter_device *device);
 HRESULT vulkan_hresult(VkResult result);
 HRESULT vulkan_timeline_create(struct adapter_device *device, VkSemaphore *out);
 HRESULT vulkan_timeline_wait(struct adapter_device *device, VkSemaphore timeline, uint64_t value);
-/* Submits `commands`, which raise `timeline` to `value`. */
-HRESULT vulkan_submit(struct vulkan_queue_slot *slot, VkCommandBuffer commands, VkSemaphore timeline, uint64_t value);
-HRESULT vulkan_commands_create(struct adapter_device *device, VkCommandPool *out_pool, VkCommandBuffer *out_commands);
+/* Submits `commands`, or nothing, which begin when `timeline` is at `after` and raise it to `value`, after all that the
+ * queue was given before. */
+HRESULT vulkan_submit(struct vulkan_queue_slot *slot, VkCommandBuffer commands, VkSemaphore timeline, uint64_t after,
+                      uint64_t value);
+HRESULT vulkan_command_pool_create(struct adapter_device *device, uint32_t family, VkCommandPool *out);
+HRESULT vulkan_commands_create(struct adapter_device *device, uint32_t family, VkCommandPool *out_pool,
+                               VkCommandBuffer *out_commands);
 HRESULT vulkan_commands_begin(struct adapter_device *device, VkCommandPool pool, VkCommandBuffer commands);
-/* Everything before is complete and visible to everything after, the host included. */
-void vulkan_barrier(VkCommandBuffer commands);
-/* The same for dispatches and copies, on the device alone. */
-void vulkan_compute_barrier(VkCommandBuffer commands);
+
+/* What is on either side of a barrier. */
+enum vulkan_scope {
+    VULKAN_SCOPE_DISPATCHES = 1,
+    VULKAN_SCOPE_COPIES = 2, /* and fills, and queries that are resolved */
+    VULKAN_SCOPE_HOST = 4,   /* reads */
+    VULKAN_SCOPE_DEVICE = VULKAN_SCOPE_DISPATCHES | VULKAN_SCOPE_COPIES,
+};
+/* What before it is `from` is complete and visible to what after it is `to`. */
+void vulkan_barrier(VkCommandBuffer commands, uint32_t from, uint32_t to);
 void vulkan_copy(VkCommandBuffer commands, const struct adapter_binding *to, const struct adapter_binding *from,
                  uint64_t bytes);
 
-/* ---- heap.c ---- */
+/* ---- arena.c, heap.c ---- */
 
 struct vulkan_memory {
     struct adapter_memory base;
     VkBuffer buffer;
-    VkDeviceMemory memory;
-    uint64_t offset; /* of byte 0 in the buffer */
-    uint64_t allocated;
-    uint32_t heap;
-    bool foreign; /* of interop.c: with parts of the application's, or shared with others */
+    uint64_t offset;            /* of byte 0 in the buffer */
+    struct vulkan_block *block; /* NULL: foreign */
+    uint32_t unit;              /* of the block, where it begins */
+    bool foreign;               /* of interop.c: with parts of the application's, or shared with others */
 };
 
 static inline struct vulkan_memory *vulkan_memory_from(struct adapter_memory *memory)
@@ -171,10 +205,15 @@ static inline uint64_t vulkan_offset_of(const struct adapter_binding *binding)
     return vulkan_memory_from(binding->memory)->offset + binding->offset;
 }
 
+/* Gives memory->base.size bytes, not zeroed, to `memory`, which is all zero but for that; E_OUTOFMEMORY. */
+HRESULT vulkan_arena_allocate(struct adapter_device *device, uint32_t kind, struct vulkan_memory *memory);
+void vulkan_arena_release(struct adapter_device *device, struct vulkan_memory *memory);
+void vulkan_arena_finish(struct adapter_device *device);
+
 HRESULT vulkan_memory_create(struct adapter_device *device, enum adapter_memory_kind kind, uint64_t size,
                              struct adapter_memory **out);
-HRESULT vulkan_memory_write(struct adapter_device *device, struct adapter_memory *memory, uint64_t offset,
-                            const void *data, uint64_t bytes);
+HRESULT vulkan_memory_write(struct adapter_device *device, struct adapter_memory *memory,
+                            const struct adapter_write *writes, uint32_t count);
 void vulkan_memory_destroy(struct adapter_device *device, struct adapter_memory *memory);
 bool vulkan_memory_fits(struct adapter_device *device, uint32_t heap, uint64_t size);
 HRESULT vulkan_memory_zero(struct adapter_device *device, struct vulkan_memory *memory);
@@ -183,20 +222,75 @@ HRESULT vulkan_memory_zero(struct adapter_device *device, struct vulkan_memory *
 
 void vulkan_foreign_destroy(struct adapter_device *device, struct vulkan_memory *memory);
 
+/* Tables of addresses, one after the other in memory that the host writes and the device reads. All zero: none yet. */
+struct vulkan_tables {
+    struct adapter_memory **memories;
+    uint32_t count, capacity;
+    uint32_t current; /* the memory that the next one is taken from, */
+    uint64_t used;    /* so many bytes of which are taken */
+};
+
+struct vulkan_table {
+    uint64_t *host;
+    uint64_t address;
+};
+
+HRESULT vulkan_table_take(struct adapter_device *device, struct vulkan_tables *tables, uint32_t addresses,
+                          struct vulkan_table *out);
+/* Takes all back; the memory stays. */
+void vulkan_tables_reset(struct vulkan_tables *tables);
+void vulkan_tables_finish(struct adapter_device *device, struct vulkan_tables *tables);
+
+/* ---- own.c ---- */
+
+HRESULT vulkan_own_create(struct adapter_device *device);
+void vulkan_own_destroy(struct adapter_device *device);
+/* Zeroes all of it, and returns when that is done. */
+HRESULT vulkan_memory_zero(struct adapter_device *device, struct vulkan_memory *memory);
+
+/* ---- sequence.c ---- */
+
+/* A secondary command buffer with all of a sequence, and its table. One batch at a time has it. */
+struct vulkan_replay {
+    struct adapter_sequence *sequence;
+    struct vulkan_replay *next;
+    VkCommandBuffer commands;
+    struct vulkan_table table;
+};
+
+HRESULT vulkan_sequence_create(struct adapter_device *device, const struct adapter_step *steps, uint32_t count,
+                               uint32_t table_count, struct adapter_sequence **out);
+void vulkan_sequence_destroy(struct adapter_device *device, struct adapter_sequence *sequence);
+/* Records the steps one by one, whose table will lie at `table`. */
+void vulkan_sequence_record(struct adapter_device *device, VkCommandBuffer commands,
+                            const struct adapter_sequence *sequence, uint64_t table);
+uint32_t vulkan_sequence_table_count(const struct adapter_sequence *sequence);
+/* A replay in front of the list *io; NULL: the sequence is so short that recording it each time is no slower. */
+HRESULT vulkan_replay_acquire(struct adapter_device *device, struct adapter_sequence *sequence,
+                              struct vulkan_replay **io, struct vulkan_replay **out);
+/* The whole list, whose sequences are alive. */
+void vulkan_replays_release(struct adapter_device *device, struct vulkan_replay **io);
+
 /* ---- queue.c ---- */
 
-/* A command buffer and the ticket that it was last submitted under. */
+/* A command buffer, the ticket that it was last submitted under, and what it has for itself until that is complete. */
 struct vulkan_record {
     VkCommandPool pool;
     VkCommandBuffer commands;
+    uint32_t family, scope; /* scope: what the family does, enum vulkan_scope */
     uint64_t ticket;
+    bool plain; /* sequences are recorded in it, not replayed */
+    struct vulkan_tables tables;
+    struct vulkan_replay *replays;
     struct vulkan_record *next;
 };
 
 struct adapter_queue {
     struct adapter_device *device;
     struct vulkan_queue_slot *slot;
-    VkSemaphore timeline; /* its value = the last complete ticket */
+    struct vulkan_queue_slot *copy_slot; /* for batches that only copy and fill; NULL: `slot` has them all */
+    struct vulkan_queue_slot *last_slot; /* of the last submission */
+    VkSemaphore timeline;                /* its value = the last complete ticket */
     uint64_t ticket;
     struct vulkan_record *records;
     struct adapter_memory *scratch; /* made when first needed: odd fills and overlapping copies */
@@ -218,14 +312,18 @@ void vulkan_queries_destroy(struct adapter_device *device, struct adapter_querie
 
 /* ---- list.c ---- */
 
-HRESULT vulkan_list_record(struct adapter_queue *queue, VkCommandBuffer commands, const struct adapter_command *list,
-                           uint32_t count);
+HRESULT vulkan_batch_record(struct adapter_queue *queue, struct vulkan_record *record,
+                            const struct adapter_batch *batch);
 
 /* ---- dispatch.c ---- */
 
-HRESULT vulkan_dispatch_record(struct adapter_device *device, VkCommandBuffer commands,
+HRESULT vulkan_dispatch_record(struct adapter_device *device, struct vulkan_record *record,
                                struct adapter_dispatch *dispatch, const struct adapter_binding *bindings,
                                uint32_t count);
+
+/* Of struct adapter_interop. */
+adapter_record vulkan_record;
+void vulkan_recorded_destroy(struct adapter_device *device, struct adapter_recorded *recorded);
 
 /* ---- pipeline.c ---- */
 

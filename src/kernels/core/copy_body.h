@@ -18,6 +18,8 @@
     {                                                                                                                  \
         if (out_stride == 1 && in_stride == 2)                                                                         \
             COPY_STEP(1, 2)                                                                                            \
+        else if (out_stride == 1 && in_stride == 0)                                                                    \
+            COPY_STEP(1, 0)                                                                                            \
         else if (out_stride == 1 && in_stride == -1 && n >= 16)                                                        \
             COPY_STEP(1, -1)                                                                                           \
         else                                                                                                           \
@@ -31,34 +33,10 @@ COPY_ROW(copy_row_16, uint16_t)
 COPY_ROW(copy_row_32, uint32_t)
 COPY_ROW(copy_row_64, uint64_t)
 
-#define FILL(name, type)                                                                                               \
-    static void name(type *out, type value, uint64_t count)                                                            \
-    {                                                                                                                  \
-        for (uint64_t i = 0; i < count; i++)                                                                           \
-            out[i] = value;                                                                                            \
-    }
-FILL(fill_16, uint16_t)
-FILL(fill_32, uint32_t)
-FILL(fill_64, uint64_t)
-
-static void fill_row(uint32_t bytes, void *out, const void *value, uint64_t count)
-{
-    if (bytes == 4)
-        fill_32(out, *(const uint32_t *)value, count);
-    else if (bytes == 2)
-        fill_16(out, *(const uint16_t *)value, count);
-    else if (bytes == 1)
-        memset(out, *(const uint8_t *)value, count);
-    else
-        fill_64(out, *(const uint64_t *)value, count);
-}
-
 static void copy_row(uint32_t bytes, void *out, int64_t out_stride, const void *in, int64_t in_stride, uint64_t count)
 {
     if (out_stride == 1 && in_stride == 1)
         memcpy(out, in, count * bytes);
-    else if (out_stride == 1 && in_stride == 0)
-        fill_row(bytes, out, in, count);
     else if (bytes == 4)
         copy_row_32(out, out_stride, in, in_stride, (int64_t)count);
     else if (bytes == 2)

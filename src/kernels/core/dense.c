@@ -12,43 +12,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-static double round_clamped(double value, double low, double high)
-{
-    if (value != value)
-        return 0;
-    value = rint(value);
-    return value < low ? low : value > high ? high : value;
-}
-
-#define STORE_INTEGER(name, type, low, high)                                                                           \
-    case DML_TENSOR_DATA_TYPE_##name:                                                                                  \
-        ((type *)data)[index] = (type)round_clamped(value, low, high);                                                 \
-        break;
-
 void dense_store(void *data, int64_t index, DML_TENSOR_DATA_TYPE type, double value)
 {
-    switch ((uint32_t)type) {
-    case DML_TENSOR_DATA_TYPE_FLOAT64:
+    if (type == DML_TENSOR_DATA_TYPE_FLOAT64)
         ((double *)data)[index] = value;
-        break;
-    case DML_TENSOR_DATA_TYPE_FLOAT32:
+    else if (type == DML_TENSOR_DATA_TYPE_FLOAT32)
         ((float *)data)[index] = (float)value;
-        break;
-    case DML_TENSOR_DATA_TYPE_FLOAT16:
-        ((uint16_t *)data)[index] = base_double_to_half(value);
-        break;
-    case ANYDML_TENSOR_DATA_TYPE_BFLOAT16:
-        ((uint16_t *)data)[index] = base_double_to_bfloat(value);
-        break;
-        STORE_INTEGER(INT8, int8_t, INT8_MIN, INT8_MAX)
-        STORE_INTEGER(UINT8, uint8_t, 0, UINT8_MAX)
-        STORE_INTEGER(INT16, int16_t, INT16_MIN, INT16_MAX)
-        STORE_INTEGER(UINT16, uint16_t, 0, UINT16_MAX)
-        STORE_INTEGER(INT32, int32_t, INT32_MIN, INT32_MAX)
-        STORE_INTEGER(UINT32, uint32_t, 0, UINT32_MAX)
-    default:
-        break; /* 64-bit integers do not fit in a double: no dense kernel accepts them */
-    }
+    else
+        kern_write_double(type, data, index, dense_is_float(type) ? value : rint(value));
 }
 
 bool dense_is_short_float(DML_TENSOR_DATA_TYPE type)

@@ -132,8 +132,6 @@ static bool finish_bytes(const struct blocked_gemm_integers *integers, const str
     const struct kern_requantize *from = &end->requantize;
     const struct kern_op *op = call->op;
     const struct kern_view *y = &op->tensors[op->input_count], *scale = &op->tensors[from->scale];
-    if (!end->requantizes)
-        return false;
     int64_t step = last_step(scale);
     if ((y->strides[y->rank - 1] != 1 && count > 1) || (step != 0 && step != 1) ||
         (from->zero && last_step(&op->tensors[from->zero])) ||
@@ -155,7 +153,7 @@ void blocked_gemm_finish_integers(const struct blocked_gemm_integers *integers, 
 {
     const struct kern_op *op = end->call->op;
     const struct kern_view *y = &op->tensors[op->input_count];
-    if (finish_bytes(integers, end, at, count, sums, shift))
+    if (end->requantizes && finish_bytes(integers, end, at, count, sums, shift))
         return;
     if (op->epilogue) {
         integers->unshift(sums, count, shift, sums);

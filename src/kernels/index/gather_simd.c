@@ -5,11 +5,14 @@
 #include "kernels/index/index.h"
 
 /* Runs of a known number of bytes. */
-DENSE_INLINE void gather_copy_known(struct index_block b, const int64_t *offsets, uint32_t bytes, uint32_t run_bytes)
+DENSE_INLINE void gather_copy_known(const struct index_block *b, const int64_t *offsets, uint32_t bytes,
+                                    uint32_t run_bytes)
 {
-    for (uint32_t i = 0; i < b.count; i++)
-        memcpy(b.to + (int64_t)i * b.to_row * bytes, b.from + (offsets[i] + (int64_t)i * b.from_row) * bytes,
-               run_bytes);
+    const int64_t to_row = b->to_row, from_row = b->from_row;
+    const char *from = b->from;
+    char *to = b->to; /* as far as the compiler knows, copies may change the block */
+    for (uint32_t i = 0, count = b->count; i < count; i++)
+        memcpy(to + (int64_t)i * to_row * bytes, from + (offsets[i] + (int64_t)i * from_row) * bytes, run_bytes);
 }
 
 /* One by one: instructions that gather were slower wherever they were measured. */
@@ -47,15 +50,18 @@ static void gather_copy_long(const struct gather_plan *plan, const struct index_
     enum { AHEAD = 4, LINE = 64, LINES = 8 };
     const uint32_t bytes = plan->bytes;
     const uint64_t run_bytes = plan->run * bytes, ahead_bytes = BASE_MIN(run_bytes, (uint64_t)LINES * LINE);
-    for (uint32_t i = 0; i < b->count; i++) {
-        const char *from = b->from + (offsets[i] + (int64_t)i * b->from_row) * bytes;
-        char *to = b->to + (int64_t)i * b->to_row * bytes;
-        if (i + AHEAD < b->count) {
-            const char *next = b->from + (offsets[i + AHEAD] + (int64_t)(i + AHEAD) * b->from_row) * bytes;
+    const int64_t to_row = b->to_row, from_row = b->from_row;
+    const bool non_temporal = plan->non_temporal;
+    const char *x = b->from;
+    char *to = b->to;
+    for (uint32_t i = 0, count = b->count; i < count; i++, to += to_row * bytes) {
+        const char *from = x + (offsets[i] + (int64_t)i * from_row) * bytes;
+        if (i + AHEAD < count) {
+            const char *next = x + (offsets[i + AHEAD] + (int64_t)(i + AHEAD) * from_row) * bytes;
             for (uint64_t at = 0; at < ahead_bytes; at += LINE)
                 __builtin_prefetch(next + at);
         }
-        if (plan->non_temporal)
+        if (non_temporal)
             kern_stream(to, from, run_bytes);
         else
             memcpy(to, from, run_bytes);
@@ -64,7 +70,7 @@ static void gather_copy_long(const struct gather_plan *plan, const struct index_
 
 #define GATHER_KNOWN(size)                                                                                             \
     case size:                                                                                                         \
-        gather_copy_known(*b, offsets, plan->bytes, size);                                                             \
+        gather_copy_known(b, offsets, plan->bytes, size);                                                              \
         break;
 
 static void gather_copy_block(const struct gather_plan *plan, const struct index_block *b, const int64_t *offsets)
@@ -123,10 +129,10 @@ static void gather_block(const struct kern_call *call, const struct gather_plan 
                                        .stride = iterator->strides[2][last],
                                        .count = n };
     const uint32_t done = plan->run == 1 ? gather_pick_direct(plan, &block) : 0;
-    const struct index_block rest = index_block_rest(&block, plan->bytes, done);
     int64_t offsets[INDEX_BLOCK];
     if (done == n)
         return;
+    const struct index_block rest = index_block_rest(&block, plan->bytes, done);
     index_clamped(&plan->lookup, &rest, offsets);
     gather_copy_block(plan, &rest, offsets);
 }

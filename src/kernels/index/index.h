@@ -135,10 +135,11 @@ static inline void index_clamped(const struct index_lookup *lookup, const struct
 static inline void index_checked(const struct index_lookup *lookup, const struct index_block *b, uint64_t begin,
                                  uint64_t end, int64_t *out_offsets)
 {
+    const uint32_t count = b->count;
     uint64_t places[INDEX_BLOCK];
-    memset(places, 0, b->count * sizeof(*places));
+    memset(places, 0, count * sizeof(*places));
     index_rows(lookup, b, out_offsets, places);
-    for (uint32_t i = 0; i < b->count; i++)
+    for (uint32_t i = 0; i < count; i++)
         out_offsets[i] = places[i] - begin < end - begin ? out_offsets[i] : INDEX_OUT;
 }
 

@@ -81,21 +81,24 @@ static void scatter_copy_part(const struct scatter_part *part)
 
 /* ---- updates ---- */
 
-/* Runs of a known number of bytes, where their offset is not INDEX_OUT. */
-DENSE_INLINE void scatter_put_known(struct index_block b, const int64_t *offsets, uint32_t bytes, uint32_t run_bytes)
+/* Runs of a known number of bytes, where their offset is not INDEX_OUT; of several elements, offsets say all. */
+DENSE_INLINE void scatter_put_known(const struct index_block *b, const int64_t *offsets, int64_t to_row, uint32_t bytes,
+                                    uint32_t run_bytes)
 {
-    for (uint32_t i = 0; i < b.count; i++)
+    const int64_t from_row = b->from_row;
+    const char *from = b->from;
+    char *to = b->to; /* as far as the compiler knows, copies may change the block */
+    for (uint32_t i = 0, count = b->count; i < count; i++)
         if (offsets[i] != INDEX_OUT)
-            memcpy(b.to + (offsets[i] + (int64_t)i * b.to_row) * bytes, b.from + (int64_t)i * b.from_row * bytes,
-                   run_bytes);
+            memcpy(to + (offsets[i] + (int64_t)i * to_row) * bytes, from + (int64_t)i * from_row * bytes, run_bytes);
 }
 
 #define SCATTER_KNOWN(size)                                                                                            \
     case size:                                                                                                         \
         if (bytes == (size))                                                                                           \
-            scatter_put_known(*b, offsets, size, size);                                                                \
+            scatter_put_known(b, offsets, b->to_row, size, size);                                                      \
         else                                                                                                           \
-            scatter_put_known(*b, offsets, bytes, size);                                                               \
+            scatter_put_known(b, offsets, 0, bytes, size);                                                             \
         return true;
 
 /* false: runs of so many bytes are not known */
@@ -301,9 +304,10 @@ static void scatter_put_block(const struct scatter_part *part, const struct inde
         scatter_combine_block(part, *b);
         return;
     }
-    const struct index_block rest = index_block_rest(b, plan->bytes, scatter_put_direct(part, b));
-    if (!rest.count)
+    const uint32_t done = scatter_put_direct(part, b);
+    if (done == b->count)
         return;
+    const struct index_block rest = index_block_rest(b, plan->bytes, done);
     index_checked(&plan->lookup, &rest, part->begin, part->end, offsets);
     scatter_put_runs(plan->bytes, plan->bytes, &rest, offsets);
 }

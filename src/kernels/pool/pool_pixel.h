@@ -126,20 +126,18 @@ static void pool_pixel_first(const struct pool_fast *p, const struct pool_pixel 
 
 /* ---- rows ---- */
 
-DENSE_INLINE void pool_pixel_of(enum pool_kind kind, const struct pool_fast *p, const struct pool_pixel *w)
-{
-    if (kind == POOL_SUM || kind == POOL_TOP)
-        VEC_BY_TYPE(p->type, pool_pixel_as, p, w, kind);
-    else
-        pool_pixel_columns(p->type, p, w, kind, w->count[2]);
-}
-
 static void pool_pixel_run(const struct pool_fast *p, const struct pool_pixel *w)
 {
     if (p->indices)
         pool_pixel_first(p, w);
+    else if (p->b.kind == POOL_SUM)
+        VEC_BY_TYPE(p->type, pool_pixel_as, p, w, POOL_SUM);
+    else if (p->b.kind == POOL_TOP)
+        VEC_BY_TYPE(p->type, pool_pixel_as, p, w, POOL_TOP);
+    else if (p->b.kind == POOL_SUM_ABS)
+        pool_pixel_columns(p->type, p, w, POOL_SUM_ABS, w->count[2]);
     else
-        POOL_BY_KIND(p->b.kind, pool_pixel_of, p, w);
+        pool_pixel_columns(p->type, p, w, POOL_SUM_SQUARE, w->count[2]);
 }
 
 static void pool_row_init(const struct pool_fast *p, const int64_t *at, struct pool_pixel *w)

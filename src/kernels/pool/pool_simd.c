@@ -305,11 +305,15 @@ DENSE_INLINE float pool_reduce(DML_TENSOR_DATA_TYPE type, enum pool_kind kind, c
     return result;
 }
 
-DENSE_INLINE float pool_reduce_plane(enum pool_kind kind, const struct pool_fast *p, int64_t at, int64_t count)
+static float pool_reduce_plane(const struct pool_fast *p, int64_t at, int64_t count)
 {
     const void *x = p->call->data[0];
-    return kind == POOL_SUM || kind == POOL_TOP ? VEC_BY_TYPE(p->type, pool_reduce, kind, x, at, count)
-                                                : pool_reduce(p->type, kind, x, at, count);
+    if (p->b.kind == POOL_SUM)
+        return VEC_BY_TYPE(p->type, pool_reduce, POOL_SUM, x, at, count);
+    if (p->b.kind == POOL_TOP)
+        return VEC_BY_TYPE(p->type, pool_reduce, POOL_TOP, x, at, count);
+    return p->b.kind == POOL_SUM_ABS ? pool_reduce(p->type, POOL_SUM_ABS, x, at, count)
+                                     : pool_reduce(p->type, POOL_SUM_SQUARE, x, at, count);
 }
 
 static float pool_reduce_other(const struct pool_fast *p, int64_t at, int64_t count)
@@ -330,7 +334,7 @@ static void pool_globals(const struct pool_fast *p, uint64_t begin, uint64_t end
     for (uint64_t plane = begin; plane < end; plane++) {
         int64_t n = (int64_t)(plane / y->sizes[1]), c = (int64_t)(plane % y->sizes[1]);
         int64_t at = n * p->b.s.x[0] + c * p->b.s.x[1];
-        float value = dense_is_short_float(p->type) ? POOL_BY_KIND(p->b.kind, pool_reduce_plane, p, at, p->b.s.area)
+        float value = dense_is_short_float(p->type) ? pool_reduce_plane(p, at, p->b.s.area)
                                                     : pool_reduce_other(p, at, p->b.s.area);
         if (p->divides)
             value /= (float)p->b.s.area;

@@ -2,7 +2,7 @@
 /* Running sums of many lines: line by line in blocks where a line lies dense, else side by side for a tile of lines.
  * The reference: one element after the other. */
 #include "kernels/core/dense.h"
-#include "kernels/sort/scan.h"
+#include "kernels/sort/sort.h"
 
 /* Sums, and the elements on their way. One number more lies before the sums: exclusive ones begin with it. */
 struct scan_scratch {

@@ -5,7 +5,7 @@
 #pragma GCC target("prefer-vector-width=512") /* loops that the compiler vectorises */
 #endif
 #include "kernels/core/isa.h"
-#include "kernels/sort/scan.h"
+#include "kernels/sort/sort.h"
 #include "kernels/vec/vec.h"
 
 #include <float.h>

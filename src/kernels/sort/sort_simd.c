@@ -14,14 +14,15 @@
         const key flip = (key)code->flip;                                                                              \
         const uint##bits##_t *x = elements;                                                                            \
         key *keys = into;                                                                                              \
-        for (uint32_t i = 0; i < count && code->is_float; i++) {                                                       \
+        const bool is_float = code->is_float;                                                                          \
+        for (uint32_t i = 0; i < count && is_float; i++) {                                                             \
             const key b = x[i], size = b & (sign - 1);                                                                 \
             key ordered = b & sign ? ~b & mask : b | sign;                                                             \
             ordered = size == 0 ? sign : ordered;                                                                      \
             ordered = size > infinity ? mask : ordered;                                                                \
             keys[i] = ordered ^ flip;                                                                                  \
         }                                                                                                              \
-        for (uint32_t i = 0; i < count && !code->is_float; i++)                                                        \
+        for (uint32_t i = 0; i < count && !is_float; i++)                                                              \
             keys[i] = x[i] ^ flip;                                                                                     \
     }                                                                                                                  \
     static void decode_##bits(const struct kern_sort_code *code, const void *from, uint32_t count, void *elements)     \
@@ -29,11 +30,12 @@
         const key sign = (key)code->sign, mask = (key)code->mask, flip = (key)code->flip;                              \
         const key *keys = from;                                                                                        \
         uint##bits##_t *x = elements;                                                                                  \
-        for (uint32_t i = 0; i < count && code->is_float; i++) {                                                       \
+        const bool is_float = code->is_float;                                                                          \
+        for (uint32_t i = 0; i < count && is_float; i++) {                                                             \
             const uint##bits##_t b = (uint##bits##_t)(keys[i] ^ flip);                                                 \
             x[i] = (uint##bits##_t)(b & sign ? b ^ sign : ~b & mask);                                                  \
         }                                                                                                              \
-        for (uint32_t i = 0; i < count && !code->is_float; i++)                                                        \
+        for (uint32_t i = 0; i < count && !is_float; i++)                                                              \
             x[i] = (uint##bits##_t)(keys[i] ^ flip);                                                                   \
     }
 SORT_TYPE(8, uint32_t)

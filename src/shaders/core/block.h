@@ -24,7 +24,7 @@ struct shader_header {
 };
 
 /* struct kern_view, with the place of element 0, ..., 0: `offset_low` and `offset_high`, one number of 64 bits, are
- * bytes behind the address in push constant `base`. Strides in elements, within 2^31 of element 0. */
+ * bytes behind address `base` of the program's table. Strides in elements, within 2^31 of element 0. */
 struct shader_view {
     uint type, rank, base, offset_low, offset_high;
     uint sizes[SHADER_RANK_MAX];

@@ -39,10 +39,17 @@ spirv_execution_mode(extensions = ["SPV_KHR_float_controls"], capabilities = [44
 
 layout(local_size_x = GROUP_SIZE) in;
 
+layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer Table { uvec2 addresses[]; };
+
 layout(push_constant) uniform Push {
     uvec2 block; /* address of the dispatch's parameter block */
-    uvec2 bases[15];
+    uvec2 table; /* and of the table of the program's buffers */
 } push;
+
+uvec2 base_address(uint base)
+{
+    return Table(push.table).addresses[base];
+}
 
 #ifndef WORD_STORAGE
 layout(buffer_reference, std430, buffer_reference_align = 1) buffer Bytes { uint8_t v; };

@@ -81,13 +81,13 @@ uvec2 scaled(int index, uint shift)
 /* Element 0, ..., 0 of the tensor. */
 uvec2 address_of(uint t)
 {
-    return add64(push.bases[view(t).base], uvec2(view(t).offset_low, view(t).offset_high));
+    return add64(base_address(view(t).base), uvec2(view(t).offset_low, view(t).offset_high));
 }
 
 /* Byte `at` of the scratch memory. */
 uvec2 scratch_at(uint at)
 {
-    return add64(add64(push.bases[header.scratch_base], uvec2(header.scratch_low, header.scratch_high)), uvec2(at, 0u));
+    return add64(add64(base_address(header.scratch_base), uvec2(header.scratch_low, header.scratch_high)), uvec2(at, 0u));
 }
 
 /* The element `at` strides' elements away from element 0, ..., 0. */

@@ -51,6 +51,6 @@ Place locate(uint tensor, uint index[RANK_MAX])
         offset = uvec2(offset.x >> 1 | offset.y << 31, uint(int(offset.y) >> 1));
     }
     offset = add64(offset, uvec2(block[at + 4], block[at + 5]));
-    place.address = add64(push.bases[block[at + 1]], offset);
+    place.address = add64(base_address(block[at + 1]), offset);
     return place;
 }

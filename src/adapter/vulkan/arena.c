@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where memory comes from. Drivers allow few allocations (4096 is common) and take long for each, so small pieces are
+ * carved of blocks, in units of VULKAN_ALIGNMENT; large ones are blocks of their own. A block is one VkDeviceMemory
+ * with one VkBuffer over all of it. */
+#include "adapter/vulkan/vulkan.h"
+
+#include <stdlib.h>
+
+#define BLOCK_BYTES_MIN (UINT64_C(1) << 20)
+#define BLOCK_BYTES_MAX (UINT64_C(64) << 20)
+/* What is larger has a block of its own. */
+#define PIECE_BYTES_MAX (BLOCK_BYTES_MAX / 4)
+
+#define NO_TYPE UINT32_MAX
+
+/* adapter/cpu/device.c; its header has that adapter's own structs. */
+uint64_t cpu_memory_available(void);
+
+/* Flags that a memory type should have, and those that it had better not have. */
+struct wish {
+    VkMemoryPropertyFlags must, prefer, avoid;
+};
+
+static const struct wish wishes[] = {
+    [ADAPTER_MEMORY_DEVICE] = { 0, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT },
+    [ADAPTER_MEMORY_UPLOAD] = { VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT, 0,
+                                VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT | VK_MEMORY_PROPERTY_HOST_CACHED_BIT },
+    [ADAPTER_MEMORY_READBACK] = { VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT,
+                                  VK_MEMORY_PROPERTY_HOST_CACHED_BIT, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT },
+    [VULKAN_MEMORY_TABLES] = { VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT,
+                               VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, VK_MEMORY_PROPERTY_HOST_CACHED_BIT },
+};
+
+/* Types whose memory some drivers lend on conditions that are not met here. */
+#define STRANGE                                                                                                        \
+    (VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT | VK_MEMORY_PROPERTY_PROTECTED_BIT |                                      \
+     VK_MEMORY_PROPERTY_DEVICE_COHERENT_BIT_AMD)
+
+static uint32_t find_type(const struct vulkan_physical *physical, uint32_t kind, uint32_t allowed)
+{
+    const struct wish *wish = &wishes[kind];
+    uint32_t best = NO_TYPE;
+    int best_score = -1;
+    for (uint32_t i = 0; i < physical->memory.memoryTypeCount; i++) {
+        VkMemoryPropertyFlags flags = physical->memory.memoryTypes[i].propertyFlags;
+        if (!(allowed >> i & 1) || (flags & wish->must) != wish->must || (flags & STRANGE))
+            continue;
+        int score = 8 - __builtin_popcount(flags & wish->avoid) + 4 * __builtin_popcount(flags & wish->prefer);
+        if (score > best_score) {
+            best = i;
+            best_score = score;
+        }
+    }
+    return best;
+}
+
+/* Drivers that run on the processor promise more memory than there is, and the process would die when it is written. */
+bool vulkan_memory_fits(struct adapter_device *device, uint32_t heap, uint64_t size)
+{
+    const struct vulkan_physical *physical = device->physical;
+    uint64_t total = physical->memory.memoryHeaps[heap].size, used = atomic_load(&device->used[heap]);
+    if (size > physical->allocation_bytes_max || size > total || used > total - size)
+        return false;
+    return physical->properties.deviceType != VK_PHYSICAL_DEVICE_TYPE_CPU || size <= cpu_memory_available();
+}
+
+struct vulkan_block {
+    struct vulkan_block *next;
+    VkBuffer buffer;
+    VkDeviceMemory memory;
+    char *host;       /* of the first unit, as the two that follow; NULL: not for the host */
+    uint64_t address; /* a multiple of VULKAN_ALIGNMENT */
+    uint64_t offset;  /* in the buffer */
+    uint64_t allocated;
+    uint32_t kind, heap;
+    uint32_t unit_count, free_units;
+    bool taken[]; /* by unit */
+};
+
+static void block_destroy(struct adapter_device *device, struct vulkan_block *block)
+{
+    vk.vkDestroyBuffer(device->handle, block->buffer, NULL);
+    vk.vkFreeMemory(device->handle, block->memory, NULL); /* unmaps it, too */
+    atomic_fetch_sub(&device->used[block->heap], block->allocated);
+    free(block);
+}
+
+static HRESULT block_allocate(struct adapter_device *device, struct vulkan_block *block)
+{
+    VkMemoryRequirements needs;
+    vk.vkGetBufferMemoryRequirements(device->handle, block->buffer, &needs);
+    uint32_t type = find_type(device->physical, block->kind, needs.memoryTypeBits);
+    if (type == NO_TYPE)
+        return E_OUTOFMEMORY;
+    block->heap = device->physical->memory.memoryTypes[type].heapIndex;
+    if (!vulkan_memory_fits(device, block->heap, needs.size))
+        return E_OUTOFMEMORY;
+    VkMemoryAllocateFlagsInfo flags = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
+        .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT,
+    };
+    VkMemoryAllocateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+        .pNext = &flags,
+        .allocationSize = needs.size,
+        .memoryTypeIndex = type,
+    };
+    VkResult result = vk.vkAllocateMemory(device->handle, &info, NULL, &block->memory);
+    if (result != VK_SUCCESS)
+        return vulkan_hresult(result);
+    block->allocated = needs.size;
+    atomic_fetch_add(&device->used[block->heap], needs.size);
+    result = vk.vkBindBufferMemory(device->handle, block->buffer, block->memory, 0);
+    void *host = NULL;
+    bool visible = device->physical->memory.memoryTypes[type].propertyFlags & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT;
+    if (result == VK_SUCCESS && visible)
+        result = vk.vkMapMemory(device->handle, block->memory, 0, VK_WHOLE_SIZE, 0, &host);
+    block->host = host;
+    return vulkan_hresult(result);
+}
+
+/* `extra` bytes more than its units: room to move the start to an aligned address. */
+static HRESULT block_place(struct adapter_device *device, struct vulkan_block *block, uint64_t extra)
+{
+    VkBufferCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+        .size = (uint64_t)block->unit_count * VULKAN_ALIGNMENT + extra,
+        .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+                 VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT,
+        .sharingMode = device->copy_slot_count ? VK_SHARING_MODE_CONCURRENT : VK_SHARING_MODE_EXCLUSIVE,
+        .queueFamilyIndexCount = device->copy_slot_count ? 2 : 0,
+        .pQueueFamilyIndices = device->families,
+    };
+    VkResult result = vk.vkCreateBuffer(device->handle, &info, NULL, &block->buffer);
+    HRESULT hr = result == VK_SUCCESS ? block_allocate(device, block) : vulkan_hresult(result);
+    if (FAILED(hr))
+        return hr;
+    VkBufferDeviceAddressInfo where = { .sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO,
+                                        .buffer = block->buffer };
+    uint64_t start = vk.vkGetBufferDeviceAddress(device->handle, &where);
+    block->address = base_align_up(start, VULKAN_ALIGNMENT);
+    block->offset = block->address - start;
+    if (block->host)
+        block->host += block->offset;
+    return S_OK;
+}
+
+static HRESULT block_try(struct adapter_device *device, uint32_t kind, uint32_t units, uint64_t extra,
+                         struct vulkan_block **out)
+{
+    struct vulkan_block *block = *out = calloc(1, sizeof(*block) + units);
+    if (!block)
+        return E_OUTOFMEMORY;
+    block->kind = kind;
+    block->unit_count = block->free_units = units;
+    HRESULT hr = block_place(device, block, extra);
+    if (FAILED(hr)) {
+        block_destroy(device, block);
+        *out = NULL;
+    }
+    return hr;
+}
+
+static HRESULT block_create(struct adapter_device *device, uint32_t kind, uint64_t bytes, struct vulkan_block **out)
+{
+    uint32_t units = (uint32_t)(bytes / VULKAN_ALIGNMENT);
+    uint64_t extra = atomic_load(&device->unaligned) ? VULKAN_ALIGNMENT : 0;
+    HRESULT hr = block_try(device, kind, units, extra, out);
+    if (SUCCEEDED(hr) && !extra && (*out)->offset) {
+        atomic_store(&device->unaligned, true);
+        block_destroy(device, *out);
+        hr = block_try(device, kind, units, VULKAN_ALIGNMENT, out);
+    }
+    return hr;
+}
+
+/* ---- pieces, under the lock ---- */
+
+/* The first of so many free units in a row; unit_count: there are none. */
+static uint32_t find_run(const struct vulkan_block *block, uint32_t units)
+{
+    for (uint32_t i = 0, run = 0; units <= block->free_units && i < block->unit_count; i++) {
+        run = block->taken[i] ? 0 : run + 1;
+        if (run == units)
+            return i + 1 - units;
+    }
+    return block->unit_count;
+}
+
+/* A new block for pieces of the kind: as large as all blocks before together, so that there are few. */
+static HRESULT grow(struct adapter_device *device, uint32_t kind, uint64_t bytes)
+{
+    struct vulkan_block *block;
+    uint64_t before = 0;
+    for (block = device->arena.blocks[kind]; block; block = block->next)
+        before += (uint64_t)block->unit_count * VULKAN_ALIGNMENT;
+    uint64_t size = BASE_MAX(BASE_MIN(BASE_MAX(before, BLOCK_BYTES_MIN), BLOCK_BYTES_MAX), bytes);
+    HRESULT hr = block_create(device, kind, size, &block);
+    if (FAILED(hr) && size > bytes)
+        hr = block_create(device, kind, bytes, &block);
+    if (FAILED(hr))
+        return hr;
+    block->next = device->arena.blocks[kind];
+    device->arena.blocks[kind] = block;
+    return S_OK;
+}
+
+static struct vulkan_block *find_block(struct adapter_device *device, uint32_t kind, uint32_t units, uint32_t *out)
+{
+    for (struct vulkan_block *block = device->arena.blocks[kind]; block; block = block->next)
+        if ((*out = find_run(block, units)) < block->unit_count)
+            return block;
+    return NULL;
+}
+
+static HRESULT take_piece(struct adapter_device *device, uint32_t kind, uint32_t units, struct vulkan_block **out,
+                          uint32_t *out_unit)
+{
+    HRESULT hr = S_OK;
+    pthread_mutex_lock(&device->arena.lock);
+    *out = find_block(device, kind, units, out_unit);
+    if (!*out) {
+        hr = grow(device, kind, (uint64_t)units * VULKAN_ALIGNMENT);
+        *out = find_block(device, kind, units, out_unit);
+    }
+    if (*out) {
+        memset((*out)->taken + *out_unit, true, units);
+        (*out)->free_units -= units;
+    }
+    pthread_mutex_unlock(&device->arena.lock);
+    return hr;
+}
+
+/* Takes the block out of its list if it is empty and not the only empty one: who allocates and frees in turn should not
+ * go to the driver each time. */
+static bool unlink_empty(struct adapter_device *device, struct vulkan_block *block)
+{
+    struct vulkan_block **list = &device->arena.blocks[block->kind];
+    bool other = false;
+    if (block->free_units < block->unit_count)
+        return false;
+    for (struct vulkan_block *b = *list; b; b = b->next)
+        other |= b != block && b->free_units == b->unit_count;
+    while (other && *list != block)
+        list = &(*list)->next;
+    if (other)
+        *list = block->next;
+    return other;
+}
+
+static void release_piece(struct adapter_device *device, const struct vulkan_memory *memory)
+{
+    const uint32_t units = (uint32_t)(memory->base.size / VULKAN_ALIGNMENT);
+    struct vulkan_block *block = memory->block;
+    pthread_mutex_lock(&device->arena.lock);
+    memset(block->taken + memory->unit, false, units);
+    block->free_units += units;
+    bool gone = unlink_empty(device, block);
+    pthread_mutex_unlock(&device->arena.lock);
+    if (gone)
+        block_destroy(device, block);
+}
+
+/* ---- memory ---- */
+
+HRESULT vulkan_arena_allocate(struct adapter_device *device, uint32_t kind, struct vulkan_memory *memory)
+{
+    const uint64_t bytes = memory->base.size;
+    if (bytes / VULKAN_ALIGNMENT > UINT32_MAX)
+        return E_OUTOFMEMORY;
+    HRESULT hr = bytes > PIECE_BYTES_MAX
+                     ? block_create(device, kind, bytes, &memory->block)
+                     : take_piece(device, kind, (uint32_t)(bytes / VULKAN_ALIGNMENT), &memory->block, &memory->unit);
+    if (FAILED(hr))
+        return hr;
+    const struct vulkan_block *block = memory->block;
+    const uint64_t at = (uint64_t)memory->unit * VULKAN_ALIGNMENT;
+    memory->buffer = block->buffer;
+    memory->offset = block->offset + at;
+    memory->base.address = block->address + at;
+    memory->base.host = block->host ? block->host + at : NULL;
+    return S_OK;
+}
+
+void vulkan_arena_release(struct adapter_device *device, struct vulkan_memory *memory)
+{
+    if (memory->base.size > PIECE_BYTES_MAX)
+        block_destroy(device, memory->block);
+    else
+        release_piece(device, memory);
+}
+
+void vulkan_arena_finish(struct adapter_device *device)
+{
+    for (uint32_t kind = 0; kind < VULKAN_MEMORY_KINDS; kind++)
+        while (device->arena.blocks[kind]) {
+            struct vulkan_block *block = device->arena.blocks[kind];
+            device->arena.blocks[kind] = block->next;
+            block_destroy(device, block);
+        }
+}

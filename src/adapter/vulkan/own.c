@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Work of the adapter itself, which its callers wait for: zeroing memory and writing what is not the host's. */
+#include "adapter/vulkan/vulkan.h"
+
+/* What one command buffer writes. */
+#define STAGING_BYTES (UINT64_C(16) << 20)
+
+/* The command buffer that zeroes; those before it write, in turn: the host fills one while the device copies another.
+ */
+#define OWN_ZERO (VULKAN_OWN_COMMANDS - 1)
+
+HRESULT vulkan_own_create(struct adapter_device *device)
+{
+    HRESULT hr = vulkan_timeline_create(device, &device->own.done);
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < VULKAN_OWN_COMMANDS; i++) {
+        struct vulkan_own_commands *own = &device->own.commands[i];
+        /* Queues that only copy write while others compute; those that compute fill faster. */
+        own->slot = &device->queue_slots[i != OWN_ZERO && device->copy_slot_count ? device->queue_slot_count : 0];
+        hr = vulkan_commands_create(device, own->slot->family, &own->pool, &own->commands);
+    }
+    return hr;
+}
+
+void vulkan_own_destroy(struct adapter_device *device)
+{
+    for (uint32_t i = 0; i < VULKAN_OWN_COMMANDS; i++) {
+        vk.vkDestroyCommandPool(device->handle, device->own.commands[i].pool, NULL);
+        vulkan_memory_destroy(device, device->own.commands[i].staging);
+    }
+    vk.vkDestroySemaphore(device->handle, device->own.done, NULL);
+}
+
+/* A command buffer, once what it had is complete. */
+static HRESULT own_begin(struct adapter_device *device, struct vulkan_own_commands *own)
+{
+    HRESULT hr = vulkan_timeline_wait(device, device->own.done, own->value);
+    return SUCCEEDED(hr) ? vulkan_commands_begin(device, own->pool, own->commands) : hr;
+}
+
+static HRESULT own_submit(struct adapter_device *device, struct vulkan_own_commands *own)
+{
+    HRESULT hr = vulkan_hresult(vk.vkEndCommandBuffer(own->commands));
+    if (SUCCEEDED(hr))
+        hr = vulkan_submit(own->slot, own->commands, device->own.done, 0, device->own.value + 1);
+    if (SUCCEEDED(hr))
+        own->value = ++device->own.value;
+    return hr;
+}
+
+HRESULT vulkan_memory_zero(struct adapter_device *device, struct vulkan_memory *memory)
+{
+    struct vulkan_own_commands *own = &device->own.commands[OWN_ZERO];
+    if (memory->base.host) {
+        memset(memory->base.host, 0, memory->base.size);
+        return S_OK;
+    }
+    pthread_mutex_lock(&device->own.lock);
+    HRESULT hr = own_begin(device, own);
+    if (SUCCEEDED(hr)) {
+        vk.vkCmdFillBuffer(own->commands, memory->buffer, memory->offset, memory->base.size, 0);
+        hr = own_submit(device, own);
+    }
+    if (SUCCEEDED(hr))
+        hr = vulkan_timeline_wait(device, device->own.done, device->own.value);
+    pthread_mutex_unlock(&device->own.lock);
+    return hr;
+}
+
+/* ---- writing ---- */
+
+struct writer {
+    struct adapter_device *device;
+    struct adapter_memory *to;
+    struct vulkan_own_commands *own; /* NULL: none is open */
+    uint32_t turn;                   /* of which that is next */
+    uint64_t filled;                 /* of its staging memory, */
+    uint64_t room;                   /* which has so much */
+};
+
+static HRESULT writer_flush(struct writer *writer)
+{
+    HRESULT hr = writer->own ? own_submit(writer->device, writer->own) : S_OK;
+    writer->own = NULL;
+    return hr;
+}
+
+/* Leaves room in the staging memory of the command buffer that is open then. */
+static HRESULT writer_need(struct writer *writer)
+{
+    if (writer->own && writer->filled < writer->room)
+        return S_OK;
+    HRESULT hr = writer_flush(writer);
+    if (FAILED(hr))
+        return hr;
+    writer->own = &writer->device->own.commands[writer->turn++ % OWN_ZERO];
+    writer->filled = 0;
+    hr = own_begin(writer->device, writer->own);
+    if (SUCCEEDED(hr) && (!writer->own->staging || writer->own->staging->size < writer->room)) {
+        vulkan_memory_destroy(writer->device, writer->own->staging);
+        hr = vulkan_memory_create(writer->device, ADAPTER_MEMORY_UPLOAD, writer->room, &writer->own->staging);
+    }
+    if (FAILED(hr))
+        writer->own = NULL;
+    return hr;
+}
+
+static HRESULT writer_put(struct writer *writer, const struct adapter_write *write)
+{
+    HRESULT hr = S_OK;
+    for (uint64_t done = 0, n; SUCCEEDED(hr) && done < write->bytes; done += n) {
+        n = 0;
+        hr = writer_need(writer);
+        if (FAILED(hr))
+            break;
+        n = BASE_MIN(write->bytes - done, writer->room - writer->filled);
+        struct adapter_memory *staging = writer->own->staging;
+        const struct adapter_binding to = { writer->to, write->offset + done, n, 0 };
+        const struct adapter_binding from = { staging, writer->filled, n, 0 };
+        memcpy((char *)staging->host + writer->filled, (const char *)write->data + done, n);
+        vulkan_copy(writer->own->commands, &to, &from, n);
+        writer->filled += n;
+    }
+    return hr;
+}
+
+HRESULT vulkan_memory_write(struct adapter_device *device, struct adapter_memory *memory,
+                            const struct adapter_write *writes, uint32_t count)
+{
+    struct writer writer = { .device = device, .to = memory };
+    HRESULT hr = S_OK;
+    for (uint32_t i = 0; i < count; i++)
+        writer.room = BASE_MIN(writer.room + BASE_MIN(writes[i].bytes, STAGING_BYTES), STAGING_BYTES);
+    if (memory->host) {
+        for (uint32_t i = 0; i < count; i++)
+            memcpy((char *)memory->host + writes[i].offset, writes[i].data, writes[i].bytes);
+        return S_OK;
+    }
+    pthread_mutex_lock(&device->own.lock);
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < count; i++)
+        hr = writer_put(&writer, &writes[i]);
+    if (SUCCEEDED(hr))
+        hr = writer_flush(&writer);
+    /* In any case: what another queue does next raises the same semaphore. */
+    HRESULT waited = vulkan_timeline_wait(device, device->own.done, device->own.value);
+    pthread_mutex_unlock(&device->own.lock);
+    return FAILED(hr) ? hr : waited;
+}

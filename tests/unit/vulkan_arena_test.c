@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory of the Vulkan adapter on a driver with limits: few allocations hold many buffers, nothing overlaps, what is
+ * released comes back, and what does not fit is E_OUTOFMEMORY. */
+#include "vulkan_fake.h"
+
+#include "test.h"
+
+enum { MANY = 6000, ALLOWED = 64 };
+
+static struct adapter_device device;
+static struct adapter_memory *memories[MANY];
+
+static uint64_t random_number(void)
+{
+    static uint64_t state = 88172645463325252u;
+    state ^= state << 13;
+    state ^= state >> 7;
+    return state ^= state << 17;
+}
+
+static int by_address(const void *a, const void *b)
+{
+    const struct adapter_memory *x = *(struct adapter_memory *const *)a, *y = *(struct adapter_memory *const *)b;
+    return (x->address > y->address) - (x->address < y->address);
+}
+
+/* The living ones of `memories` lie apart, and where Direct3D wants them. */
+static void check_apart(void)
+{
+    static struct adapter_memory *sorted[MANY];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < MANY; i++)
+        if (memories[i])
+            sorted[count++] = memories[i];
+    qsort(sorted, count, sizeof(sorted[0]), by_address);
+    for (uint32_t i = 0; i < count; i++) {
+        TEST(sorted[i]->address % VULKAN_ALIGNMENT == 0);
+        if (i)
+            TEST(sorted[i - 1]->address + sorted[i - 1]->size <= sorted[i]->address);
+    }
+}
+
+static void release_all(void)
+{
+    for (uint32_t i = 0; i < MANY; i++) {
+        vulkan_memory_destroy(&device, memories[i]);
+        memories[i] = NULL;
+    }
+}
+
+/* More buffers than drivers allow allocations. */
+static void test_many(enum adapter_memory_kind kind, uint32_t shift)
+{
+    fake_load();
+    fake.allocations_max = ALLOWED;
+    fake.shift = shift;
+    fake_device_create(&device);
+    for (uint32_t i = 0; i < MANY; i++)
+        if (!TEST_FOR(vulkan_memory_create(&device, kind, 1 + random_number() % 70000, &memories[i]) == S_OK,
+                      "buffer %u", i))
+            break;
+    check_apart();
+    for (uint32_t i = 0; i < MANY && memories[i]; i++) {
+        const struct vulkan_memory *memory = vulkan_memory_from(memories[i]);
+        const struct fake_buffer *buffer = (const struct fake_buffer *)memory->buffer;
+        TEST(buffer->address + memory->offset == memory->base.address);
+        TEST(memory->offset + memory->base.size <= buffer->bytes);
+        TEST((memory->base.host != NULL) == (kind != ADAPTER_MEMORY_DEVICE));
+    }
+    release_all();
+    TEST(fake.allocations <= 1);
+    fake_device_destroy(&device);
+    TEST(!fake.allocations && !fake.buffers && !fake.bytes);
+}
+
+/* Blocks end where they should: bytes written to one memory leave the others as they are. */
+static void test_churn(void)
+{
+    fake_load();
+    fake_device_create(&device);
+    for (int round = 0; round < 20000; round++) {
+        const uint32_t i = (uint32_t)(random_number() % 200);
+        if (memories[i]) {
+            for (uint64_t at = 0; at < memories[i]->size; at += 4096)
+                if (!TEST(((unsigned char *)memories[i]->host)[at] == (unsigned char)i))
+                    return;
+            vulkan_memory_destroy(&device, memories[i]);
+            memories[i] = NULL;
+            continue;
+        }
+        const uint64_t bytes = round % 50 ? random_number() % 300000 : random_number() % (20 << 20);
+        if (!TEST(vulkan_memory_create(&device, ADAPTER_MEMORY_UPLOAD, bytes, &memories[i]) == S_OK))
+            return;
+        for (uint64_t at = 0; at < memories[i]->size; at += 65536)
+            TEST(((unsigned char *)memories[i]->host)[at] == 0);
+        memset(memories[i]->host, (int)i, memories[i]->size);
+    }
+    check_apart();
+    release_all();
+    fake_device_destroy(&device);
+    TEST(!fake.allocations && !fake.buffers && !fake.bytes);
+}
+
+/* The device's last bytes are used, then it refuses, and goes on when some are free. */
+static void test_full(void)
+{
+    uint32_t count = 0;
+    fake_load();
+    fake.bytes_max = UINT64_C(100) << 20;
+    fake_device_create(&device);
+    while (count < MANY && vulkan_memory_create(&device, ADAPTER_MEMORY_DEVICE, 1 << 20, &memories[count]) == S_OK)
+        count++;
+    TEST_FOR(count == 100, "%u", count);
+    TEST(vulkan_memory_create(&device, ADAPTER_MEMORY_DEVICE, 1, &memories[count]) == E_OUTOFMEMORY &&
+         !memories[count]);
+    TEST(vulkan_memory_create(&device, ADAPTER_MEMORY_DEVICE, UINT64_C(200) << 20, &memories[count]) == E_OUTOFMEMORY);
+    TEST(vulkan_memory_create(&device, ADAPTER_MEMORY_DEVICE, UINT64_MAX, &memories[count]) == E_OUTOFMEMORY);
+    vulkan_memory_destroy(&device, memories[7]);
+    memories[7] = NULL;
+    TEST(vulkan_memory_create(&device, ADAPTER_MEMORY_DEVICE, 1 << 20, &memories[7]) == S_OK);
+    check_apart();
+    release_all();
+    fake_device_destroy(&device);
+    TEST(!fake.allocations && !fake.buffers && !fake.bytes);
+}
+
+/* Large ones come from the driver and go back to it. */
+static void test_large(void)
+{
+    fake_load();
+    fake_device_create(&device);
+    TEST(vulkan_memory_create(&device, ADAPTER_MEMORY_DEVICE, UINT64_C(3) << 30, &memories[0]) == S_OK);
+    TEST(fake.bytes == UINT64_C(3) << 30);
+    release_all();
+    TEST(!fake.bytes);
+    fake_device_destroy(&device);
+}
+
+int main(void)
+{
+    test_many(ADAPTER_MEMORY_DEVICE, 0);
+    test_many(ADAPTER_MEMORY_UPLOAD, 0);
+    test_many(ADAPTER_MEMORY_DEVICE, 256);
+    test_many(ADAPTER_MEMORY_READBACK, 256);
+    test_churn();
+    test_full();
+    test_large();
+    return test_result();
+}

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A Vulkan driver that only keeps book, for tests of the adapter's insides: memory with limits, and command buffers as
+ * texts, a letter for each command. What is submitted is complete at once. */
+#ifndef TESTS_UNIT_VULKAN_FAKE_H
+#define TESTS_UNIT_VULKAN_FAKE_H
+
+#include "adapter/vulkan/vulkan.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct vulkan_procs vk;
+
+static struct {
+    uint32_t allocations, allocations_most, allocations_max; /* living, ever, that it allows */
+    uint64_t bytes, bytes_max;
+    uint64_t address; /* of the next buffer */
+    uint32_t shift;   /* of addresses behind multiples of 64 KiB */
+    uint32_t buffers;
+    char submitted[4096]; /* "F<A:commands;" with the queue's family and the value that it waits for */
+} fake;
+
+struct fake_memory {
+    uint64_t bytes;
+    void *host;
+};
+
+struct fake_buffer {
+    uint64_t bytes, address;
+};
+
+struct fake_semaphore {
+    uint64_t value;
+};
+
+struct fake_commands {
+    char text[1024];
+};
+
+uint64_t cpu_memory_available(void);
+uint64_t cpu_memory_available(void)
+{
+    return UINT64_MAX;
+}
+
+/* No test makes any. */
+void vulkan_foreign_destroy(struct adapter_device *device, struct vulkan_memory *memory)
+{
+    (void)device, (void)memory;
+    abort();
+}
+
+/* ---- memory ---- */
+
+static VkResult fake_create_buffer(VkDevice device, const VkBufferCreateInfo *info, const VkAllocationCallbacks *a,
+                                   VkBuffer *out)
+{
+    struct fake_buffer *buffer = calloc(1, sizeof(*buffer));
+    (void)device, (void)a;
+    if (!buffer)
+        abort();
+    buffer->bytes = info->size;
+    buffer->address = base_align_up(fake.address, 65536) + fake.shift;
+    fake.address = buffer->address + info->size;
+    fake.buffers++;
+    *out = (VkBuffer)buffer;
+    return VK_SUCCESS;
+}
+
+static void fake_destroy_buffer(VkDevice device, VkBuffer buffer, const VkAllocationCallbacks *a)
+{
+    (void)device, (void)a;
+    fake.buffers -= buffer != VK_NULL_HANDLE;
+    free((void *)buffer);
+}
+
+static void fake_requirements(VkDevice device, VkBuffer buffer, VkMemoryRequirements *out)
+{
+    (void)device;
+    *out = (VkMemoryRequirements){ ((struct fake_buffer *)buffer)->bytes, 256, 3 };
+}
+
+static VkResult fake_allocate(VkDevice device, const VkMemoryAllocateInfo *info, const VkAllocationCallbacks *a,
+                              VkDeviceMemory *out)
+{
+    (void)device, (void)a;
+    if (fake.allocations == fake.allocations_max)
+        return VK_ERROR_TOO_MANY_OBJECTS;
+    if (info->allocationSize > fake.bytes_max - fake.bytes)
+        return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+    struct fake_memory *memory = calloc(1, sizeof(*memory));
+    if (!memory)
+        abort();
+    memory->bytes = info->allocationSize;
+    memory->host = info->memoryTypeIndex == 1 ? malloc(memory->bytes) : NULL;
+    fake.bytes += memory->bytes;
+    fake.allocations++;
+    fake.allocations_most = BASE_MAX(fake.allocations_most, fake.allocations);
+    *out = (VkDeviceMemory)memory;
+    return VK_SUCCESS;
+}
+
+static void fake_free(VkDevice device, VkDeviceMemory handle, const VkAllocationCallbacks *a)
+{
+    struct fake_memory *memory = (struct fake_memory *)handle;
+    (void)device, (void)a;
+    if (!memory)
+        return;
+    fake.bytes -= memory->bytes;
+    fake.allocations--;
+    free(memory->host);
+    free(memory);
+}
+
+static VkResult fake_bind(VkDevice device, VkBuffer buffer, VkDeviceMemory memory, VkDeviceSize offset)
+{
+    (void)device, (void)buffer, (void)memory, (void)offset;
+    return VK_SUCCESS;
+}
+
+static VkResult fake_map(VkDevice device, VkDeviceMemory memory, VkDeviceSize offset, VkDeviceSize bytes,
+                         VkMemoryMapFlags flags, void **out)
+{
+    (void)device, (void)offset, (void)bytes, (void)flags;
+    *out = ((struct fake_memory *)memory)->host;
+    return VK_SUCCESS;
+}
+
+static VkDeviceAddress fake_address(VkDevice device, const VkBufferDeviceAddressInfo *info)
+{
+    (void)device;
+    return ((struct fake_buffer *)info->buffer)->address;
+}
+
+/* ---- semaphores, pools ---- */
+
+static VkResult fake_create_semaphore(VkDevice device, const VkSemaphoreCreateInfo *info,
+                                      const VkAllocationCallbacks *a, VkSemaphore *out)
+{
+    (void)device, (void)info, (void)a;
+    *out = (VkSemaphore)calloc(1, sizeof(struct fake_semaphore));
+    return VK_SUCCESS;
+}
+
+static void fake_destroy_semaphore(VkDevice device, VkSemaphore semaphore, const VkAllocationCallbacks *a)
+{
+    (void)device, (void)a;
+    free((void *)semaphore);
+}
+
+static VkResult fake_wait(VkDevice device, const VkSemaphoreWaitInfo *info, uint64_t limit)
+{
+    (void)device, (void)limit;
+    if (((struct fake_semaphore *)info->pSemaphores[0])->value < info->pValues[0])
+        abort(); /* for ever */
+    return VK_SUCCESS;
+}
+
+static VkResult fake_counter(VkDevice device, VkSemaphore semaphore, uint64_t *out)
+{
+    (void)device;
+    *out = ((struct fake_semaphore *)semaphore)->value;
+    return VK_SUCCESS;
+}
+
+/* A pool of one command buffer at most; it knows its queue's family by its address alone. */
+static VkResult fake_create_pool(VkDevice device, const VkCommandPoolCreateInfo *info, const VkAllocationCallbacks *a,
+                                 VkCommandPool *out)
+{
+    (void)device, (void)info, (void)a;
+    *out = (VkCommandPool)calloc(1, sizeof(struct fake_commands));
+    return VK_SUCCESS;
+}
+
+static void fake_destroy_pool(VkDevice device, VkCommandPool pool, const VkAllocationCallbacks *a)
+{
+    (void)device, (void)a;
+    free((void *)pool);
+}
+
+static VkResult fake_reset_pool(VkDevice device, VkCommandPool pool, VkCommandPoolResetFlags flags)
+{
+    (void)device, (void)flags;
+    ((struct fake_commands *)pool)->text[0] = '\0';
+    return VK_SUCCESS;
+}
+
+static VkResult fake_allocate_commands(VkDevice device, const VkCommandBufferAllocateInfo *info, VkCommandBuffer *out)
+{
+    (void)device;
+    *out = (VkCommandBuffer)info->commandPool;
+    if (info->level == VK_COMMAND_BUFFER_LEVEL_SECONDARY)
+        *out = (VkCommandBuffer)calloc(1, sizeof(struct fake_commands));
+    return VK_SUCCESS;
+}
+
+static void fake_free_commands(VkDevice device, VkCommandPool pool, uint32_t count, const VkCommandBuffer *commands)
+{
+    (void)device, (void)pool, (void)count;
+    free((void *)commands[0]);
+}
+
+static VkResult fake_begin(VkCommandBuffer commands, const VkCommandBufferBeginInfo *info)
+{
+    (void)commands, (void)info;
+    return VK_SUCCESS;
+}
+
+static VkResult fake_end(VkCommandBuffer commands)
+{
+    (void)commands;
+    return VK_SUCCESS;
+}
+
+/* ---- commands ---- */
+
+static void fake_put(VkCommandBuffer commands, char letter)
+{
+    char *text = ((struct fake_commands *)commands)->text;
+    size_t length = strlen(text);
+    if (length + 2 > sizeof(((struct fake_commands *)commands)->text))
+        abort();
+    text[length] = letter;
+    text[length + 1] = '\0';
+}
+
+/* | between commands of the device, D between dispatches alone, C between copies alone, H before the host, ! else. */
+static void fake_barrier(VkCommandBuffer commands, VkPipelineStageFlags from, VkPipelineStageFlags to,
+                         VkDependencyFlags flags, uint32_t count, const VkMemoryBarrier *barriers, uint32_t b,
+                         const VkBufferMemoryBarrier *buffers, uint32_t i, const VkImageMemoryBarrier *images)
+{
+    const VkPipelineStageFlags dispatches = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                               copies = VK_PIPELINE_STAGE_TRANSFER_BIT;
+    const VkAccessFlags seen = barriers->dstAccessMask;
+    char letter = '!';
+    (void)flags, (void)count, (void)b, (void)buffers, (void)i, (void)images;
+    if (to == VK_PIPELINE_STAGE_HOST_BIT && seen == VK_ACCESS_HOST_READ_BIT)
+        letter = 'H';
+    else if (from == to && to == (dispatches | copies) && (seen & VK_ACCESS_SHADER_READ_BIT) &&
+             (seen & VK_ACCESS_TRANSFER_READ_BIT))
+        letter = '|';
+    else if (from == to && to == dispatches && (seen & VK_ACCESS_SHADER_READ_BIT))
+        letter = 'D';
+    else if (from == to && to == copies && (seen & VK_ACCESS_TRANSFER_READ_BIT))
+        letter = 'C';
+    fake_put(commands, letter);
+}
+
+static void fake_copy(VkCommandBuffer commands, VkBuffer from, VkBuffer to, uint32_t count, const VkBufferCopy *regions)
+{
+    (void)from, (void)to, (void)count, (void)regions;
+    fake_put(commands, 'c');
+}
+
+static void fake_fill(VkCommandBuffer commands, VkBuffer to, VkDeviceSize offset, VkDeviceSize bytes, uint32_t value)
+{
+    (void)to, (void)offset, (void)bytes, (void)value;
+    fake_put(commands, 'f');
+}
+
+static void fake_bind_pipeline(VkCommandBuffer commands, VkPipelineBindPoint point, VkPipeline pipeline)
+{
+    (void)point, (void)pipeline;
+    fake_put(commands, 'p');
+}
+
+static void fake_push(VkCommandBuffer commands, VkPipelineLayout layout, VkShaderStageFlags stages, uint32_t offset,
+                      uint32_t bytes, const void *data)
+{
+    (void)commands, (void)layout, (void)stages, (void)offset, (void)bytes, (void)data;
+}
+
+static void fake_dispatch(VkCommandBuffer commands, uint32_t x, uint32_t y, uint32_t z)
+{
+    (void)x, (void)y, (void)z;
+    fake_put(commands, 'd');
+}
+
+static void fake_execute(VkCommandBuffer commands, uint32_t count, const VkCommandBuffer *secondary)
+{
+    (void)count;
+    for (const char *at = ((struct fake_commands *)secondary[0])->text; *at; at++)
+        fake_put(commands, *at);
+    fake_put(commands, 'x');
+}
+
+static void fake_reset_queries(VkCommandBuffer commands, VkQueryPool pool, uint32_t first, uint32_t count)
+{
+    (void)commands, (void)pool, (void)first, (void)count;
+}
+
+static void fake_timestamp(VkCommandBuffer commands, VkPipelineStageFlagBits stage, VkQueryPool pool, uint32_t query)
+{
+    (void)stage, (void)pool, (void)query;
+    fake_put(commands, 't');
+}
+
+/* The queue's handle is its family and 1. */
+static VkResult fake_submit(VkQueue queue, uint32_t count, const VkSubmitInfo *info, VkFence fence)
+{
+    const VkTimelineSemaphoreSubmitInfo *values = info->pNext;
+    const size_t length = strlen(fake.submitted);
+    const unsigned after = info->waitSemaphoreCount ? (unsigned)values->pWaitSemaphoreValues[0] : 0;
+    (void)count, (void)fence;
+    ((struct fake_semaphore *)info->pSignalSemaphores[0])->value = values->pSignalSemaphoreValues[0];
+    snprintf(fake.submitted + length, sizeof(fake.submitted) - length, "%u<%u:%s;", (unsigned)(uintptr_t)queue - 1,
+             after, ((struct fake_commands *)info->pCommandBuffers[0])->text);
+    return VK_SUCCESS;
+}
+
+static void fake_load(void)
+{
+    vk = (struct vulkan_procs){
+        .vkCreateBuffer = fake_create_buffer,
+        .vkDestroyBuffer = fake_destroy_buffer,
+        .vkGetBufferMemoryRequirements = fake_requirements,
+        .vkAllocateMemory = fake_allocate,
+        .vkFreeMemory = fake_free,
+        .vkBindBufferMemory = fake_bind,
+        .vkMapMemory = fake_map,
+        .vkGetBufferDeviceAddress = fake_address,
+        .vkCreateSemaphore = fake_create_semaphore,
+        .vkDestroySemaphore = fake_destroy_semaphore,
+        .vkWaitSemaphores = fake_wait,
+        .vkGetSemaphoreCounterValue = fake_counter,
+        .vkCreateCommandPool = fake_create_pool,
+        .vkDestroyCommandPool = fake_destroy_pool,
+        .vkResetCommandPool = fake_reset_pool,
+        .vkAllocateCommandBuffers = fake_allocate_commands,
+        .vkFreeCommandBuffers = fake_free_commands,
+        .vkBeginCommandBuffer = fake_begin,
+        .vkEndCommandBuffer = fake_end,
+        .vkCmdPipelineBarrier = fake_barrier,
+        .vkCmdCopyBuffer = fake_copy,
+        .vkCmdFillBuffer = fake_fill,
+        .vkCmdBindPipeline = fake_bind_pipeline,
+        .vkCmdPushConstants = fake_push,
+        .vkCmdDispatch = fake_dispatch,
+        .vkCmdExecuteCommands = fake_execute,
+        .vkCmdResetQueryPool = fake_reset_queries,
+        .vkCmdWriteTimestamp = fake_timestamp,
+        .vkQueueSubmit = fake_submit,
+    };
+    memset(&fake, 0, sizeof(fake));
+    fake.allocations_max = UINT32_MAX;
+    fake.bytes_max = UINT64_C(1) << 40;
+    fake.address = 1 << 20;
+}
+
+/* A discrete GPU: memory type 0 is its own, 1 the host's; family 0 computes, 1 only copies. */
+static const struct vulkan_physical fake_physical = {
+    .properties = { .deviceType = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU },
+    .memory = { .memoryTypeCount = 2,
+                .memoryTypes = { { VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, 0 },
+                                 { VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT, 1 } },
+                .memoryHeapCount = 2,
+                .memoryHeaps = { { UINT64_C(1) << 40, VK_MEMORY_HEAP_DEVICE_LOCAL_BIT }, { UINT64_C(1) << 40, 0 } } },
+    .allocation_bytes_max = UINT64_C(1) << 40,
+    .family = 0,
+    .family_queues = 1,
+    .timestamp_bits = 64,
+    .copy_family = 1,
+    .copy_queues = 1,
+};
+
+static void fake_device_create(struct adapter_device *device)
+{
+    *device = (struct adapter_device){ .physical = &fake_physical, .queue_slot_count = 1, .copy_slot_count = 1 };
+    pthread_mutex_init(&device->own.lock, NULL);
+    pthread_mutex_init(&device->arena.lock, NULL);
+    pthread_mutex_init(&device->replays.lock, NULL);
+    for (uint32_t i = 0; i < 2; i++) {
+        pthread_mutex_init(&device->queue_slots[i].lock, NULL);
+        device->queue_slots[i].handle = (VkQueue)(uintptr_t)(i + 1);
+        device->queue_slots[i].family = i;
+    }
+    vulkan_own_create(device);
+}
+
+static void fake_device_destroy(struct adapter_device *device)
+{
+    vulkan_own_destroy(device);
+    vulkan_arena_finish(device);
+}
+
+#endif

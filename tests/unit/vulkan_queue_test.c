@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the Vulkan adapter submits: on which family, after what, and with which barriers. */
+#include "vulkan_fake.h"
+
+#include "test.h"
+
+static struct adapter_device device;
+static struct adapter_memory *a, *b;
+
+static struct adapter_command copy(struct adapter_memory *to, uint64_t to_at, struct adapter_memory *from,
+                                   uint64_t from_at, uint64_t bytes)
+{
+    return (struct adapter_command){ ADAPTER_COPY, .u.copy = { { to, to_at, bytes, 0 }, { from, from_at, bytes, 0 } } };
+}
+
+static struct adapter_command fill(struct adapter_memory *to, uint64_t at, uint64_t bytes)
+{
+    return (struct adapter_command){ ADAPTER_FILL, .u.fill = { { to, at, bytes, 0 }, 7 } };
+}
+
+/* Submits the commands as one batch of two lists; what the driver sees. */
+static const char *submit(struct adapter_queue *queue, const struct adapter_command *commands, uint32_t count)
+{
+    const struct adapter_command *lists[] = { commands, commands + count / 2 };
+    const uint32_t counts[] = { count / 2, count - count / 2 };
+    const struct adapter_batch batch = { lists, counts, 2 };
+    uint64_t ticket;
+    fake.submitted[0] = '\0';
+    TEST(vulkan_queue_submit(queue, &batch, &ticket) == S_OK);
+    TEST(vulkan_queue_finish(queue, ticket) == S_OK);
+    return fake.submitted;
+}
+
+#define EXPECT(commands, want)                                                                                         \
+    do {                                                                                                               \
+        const char *got_ = submit(queue, commands, ARRAY_SIZE(commands));                                              \
+        TEST_FOR(!strcmp(got_, want), "\"%s\" instead of \"%s\"", got_, want);                                         \
+    } while (0)
+
+/* ---- barriers: before and behind each batch, and between what depends on each other ---- */
+
+static void test_copies(struct adapter_queue *queue)
+{
+    const struct adapter_command apart[] = { copy(b, 0, a, 0, 64), copy(b, 64, a, 0, 64), fill(b, 128, 64) };
+    const struct adapter_command twice[] = { copy(b, 0, a, 0, 64), copy(b, 63, a, 64, 64) };
+    const struct adapter_command reads[] = { copy(b, 0, a, 0, 64), copy(a, 64, b, 60, 4), copy(a, 128, b, 0, 4) };
+    const struct adapter_command over[] = { copy(b, 0, a, 0, 64), fill(a, 32, 4) };
+    const struct adapter_command odd[] = { fill(b, 1, 13), fill(b, 64, 4) };
+    const struct adapter_command same[] = { copy(a, 0, a, 32, 64), copy(b, 0, b, 0, 64) };
+    EXPECT(apart, "0<0:|ccfH;");
+    EXPECT(twice, "0<0:|c|cH;");
+    EXPECT(reads, "0<0:|c|ccH;");
+    EXPECT(over, "0<0:|c|fH;");
+    submit(queue, odd, 2); /* which makes the scratch memory */
+    EXPECT(odd, "0<0:||f|ccf|fH;");
+    EXPECT(same, "0<0:||c|c||||H;");
+}
+
+static void test_timestamps(struct adapter_queue *queue, struct adapter_queries *queries)
+{
+    const struct adapter_command times[] = {
+        { ADAPTER_TIMESTAMP, .u.timestamp = { queries, 0 } },
+        copy(b, 0, a, 0, 64),
+        { ADAPTER_TIMESTAMP, .u.timestamp = { queries, 1 } },
+    };
+    EXPECT(times, "0<0:|t|ct|H;");
+}
+
+/* ---- dispatches ---- */
+
+static struct adapter_sequence *sequence;
+
+static HRESULT encode(struct adapter_dispatch *dispatch, const struct adapter_binding *bindings, uint32_t count,
+                      struct adapter_encoder *encoder)
+{
+    uint64_t *table;
+    HRESULT hr = encoder->run(encoder, sequence, &table);
+    (void)dispatch, (void)bindings, (void)count;
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < 3; i++)
+        table[i] = i;
+    return hr;
+}
+
+static const struct adapter_dispatch_ops dispatch_ops = { .encode = encode };
+
+static void test_dispatches(struct adapter_queue *queue, uint32_t steps, const char *apart, const char *chained,
+                            const char *barrier)
+{
+    struct adapter_step list[8] = { { .barrier = false } };
+    struct adapter_dispatch dispatch = { .ops = &dispatch_ops };
+    const struct adapter_binding left[] = { { a, 0, 64, 1 }, { a, 0, 64, 1 } }, right[] = { { b, 0, 64, 2 } };
+    const struct adapter_command separate[] = {
+        { ADAPTER_BARRIER },
+        { ADAPTER_DISPATCH, .u.dispatch = { &dispatch, left, 2 } },
+        { ADAPTER_DISPATCH, .u.dispatch = { &dispatch, right, 1 } },
+    };
+    const struct adapter_command asked[] = {
+        { ADAPTER_DISPATCH, .u.dispatch = { &dispatch, left, 2 } },
+        { ADAPTER_BARRIER },
+        { ADAPTER_BARRIER },
+        copy(b, 0, b, 64, 4),
+    };
+    const struct adapter_command dependent[] = {
+        { ADAPTER_DISPATCH, .u.dispatch = { &dispatch, left, 2 } },
+        { ADAPTER_DISPATCH, .u.dispatch = { &dispatch, left, 1 } },
+        copy(b, 0, a, 60, 4),
+    };
+    /* The pipeline is asked for its handle. */
+    void *pipeline = calloc(1, 256);
+    for (uint32_t i = 0; i < steps; i++)
+        list[i] = (struct adapter_step){ pipeline, 64 * i, { 1, 1, 1 }, i == 2 };
+    TEST(vulkan_sequence_create(&device, list, steps, 3, &sequence) == S_OK);
+    for (int round = 0; round < 3; round++) {
+        EXPECT(separate, apart);
+        EXPECT(dependent, chained);
+        EXPECT(asked, barrier);
+    }
+    vulkan_sequence_destroy(&device, sequence);
+    free(pipeline);
+}
+
+/* ---- queues that only copy ---- */
+
+/* Batches with queries go where queries can be used, in order. */
+static void test_copy_queue(struct adapter_queue *queue, struct adapter_queries *queries)
+{
+    const struct adapter_command plain[] = { copy(b, 0, a, 0, 64), copy(a, 0, b, 0, 64) };
+    const struct adapter_command times[] = { copy(b, 0, a, 0, 64),
+                                             { ADAPTER_TIMESTAMP, .u.timestamp = { queries, 0 } } };
+    EXPECT(plain, "1<0:CcCcH;");
+    EXPECT(plain, "1<0:CcCcH;");
+    EXPECT(times, "0<2:|ct|H;");
+    EXPECT(times, "0<0:|ct|H;");
+    EXPECT(plain, "1<4:CcCcH;");
+}
+
+/* ---- the adapter's own work ---- */
+
+static void test_own(void)
+{
+    const uint64_t bytes = UINT64_C(40) << 20;
+    char *data = calloc(1, bytes);
+    struct adapter_memory *memory = NULL;
+    const struct adapter_write writes[] = { { 0, 100, data }, { 4096, bytes - 4096, data }, { 100, 3, data } };
+    fake.submitted[0] = '\0';
+    TEST(vulkan_memory_create(&device, ADAPTER_MEMORY_DEVICE, bytes, &memory) == S_OK);
+    TEST_FOR(!strcmp(fake.submitted, "0<0:f;"), "\"%s\"", fake.submitted);
+    fake.submitted[0] = '\0';
+    TEST(vulkan_memory_write(&device, memory, writes, 3) == S_OK);
+    TEST_FOR(!strcmp(fake.submitted, "1<0:cc;1<0:c;1<0:cc;"), "\"%s\"", fake.submitted);
+    vulkan_memory_destroy(&device, memory);
+    free(data);
+}
+
+int main(void)
+{
+    struct adapter_queue *direct, *copying;
+    struct adapter_queries *queries = calloc(1, sizeof(*queries) + 2 * sizeof(queries->written[0]));
+    fake_load();
+    fake_device_create(&device);
+    queries->pool = (VkQueryPool)queries;
+    TEST(vulkan_memory_create(&device, ADAPTER_MEMORY_DEVICE, 65536, &a) == S_OK);
+    TEST(vulkan_memory_create(&device, ADAPTER_MEMORY_DEVICE, 65536, &b) == S_OK);
+    TEST(vulkan_queue_create(&device, D3D12_COMMAND_LIST_TYPE_DIRECT, &direct) == S_OK);
+    TEST(vulkan_queue_create(&device, D3D12_COMMAND_LIST_TYPE_COPY, &copying) == S_OK);
+    test_copies(direct);
+    test_copies(direct);
+    test_timestamps(direct, queries);
+    test_dispatches(direct, 3, "0<0:|pddDdpddDdH;", "0<0:|pddDd|pddDd|cH;", "0<0:|pddDd|cH;");
+    test_dispatches(direct, 4, "0<0:|pddDddxpddDddxH;", "0<0:|pddDddx|pddDddx|cH;", "0<0:|pddDddx|cH;");
+    test_copy_queue(copying, queries);
+    test_own();
+    vulkan_queue_destroy(direct);
+    vulkan_queue_destroy(copying);
+    vulkan_memory_destroy(&device, a);
+    vulkan_memory_destroy(&device, b);
+    fake_device_destroy(&device);
+    TEST(!fake.allocations && !fake.buffers);
+    free(queries);
+    return test_result();
+}
