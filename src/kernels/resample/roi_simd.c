@@ -237,8 +237,7 @@ static void roi_run(const struct kern_call *call, uint64_t begin, uint64_t end)
     }
 }
 
-/* ---- the gradients of averages: through the lists, outputs are added to a line, the line over the image's rows ----
- */
+/* ---- the gradients of averages: outputs are added to a line through the lists, the line over the image's rows ---- */
 
 /* The lists of a region; false when no sample of it is inside an image. */
 static bool roi_grad_region(struct roi_work *w, uint32_t r, bool moves, uint32_t *out_image)
