@@ -40,24 +40,18 @@ HRESULT vulkan_semaphore_wait(struct adapter_device *device, VkSemaphore semapho
     return result == VK_TIMEOUT ? S_FALSE : vulkan_hresult(result);
 }
 
-/* A submission of its own, of nothing: it begins when the queue's work is complete. */
+/* A submission of its own, of nothing, behind the queue's last batch, which has waited for those before it. */
 HRESULT vulkan_queue_signal(struct adapter_queue *queue, VkSemaphore semaphore, uint64_t value)
 {
-    struct vulkan_queue_slot *slot = queue->slot;
-    const VkPipelineStageFlags stages = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
+    struct vulkan_queue_slot *slot = queue->last_slot ? queue->last_slot : queue->slot;
     VkTimelineSemaphoreSubmitInfo values = {
         .sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
-        .waitSemaphoreValueCount = 1,
-        .pWaitSemaphoreValues = &queue->ticket,
         .signalSemaphoreValueCount = 1,
         .pSignalSemaphoreValues = &value,
     };
     VkSubmitInfo info = {
         .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
         .pNext = &values,
-        .waitSemaphoreCount = 1,
-        .pWaitSemaphores = &queue->timeline,
-        .pWaitDstStageMask = &stages,
         .signalSemaphoreCount = 1,
         .pSignalSemaphores = &semaphore,
     };
