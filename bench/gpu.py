@@ -55,7 +55,8 @@ def median_of(run, seconds):
 def webgpu(path, seconds):
     import onnxruntime as ort
     import onnxruntime_ep_webgpu as plugin
-    ort.register_execution_provider_library("webgpu", plugin.get_library_path())
+    if all(d.ep_name != plugin.get_ep_name() for d in ort.get_ep_devices()):
+        ort.register_execution_provider_library("webgpu", plugin.get_library_path())
     device = next(d for d in ort.get_ep_devices() if d.ep_name == plugin.get_ep_name())
     options = ort.SessionOptions()
     options.add_provider_for_devices([device], {})
