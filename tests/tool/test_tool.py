@@ -201,7 +201,7 @@ def check_vulkan(tool, path, x):
     tool.works("run", path, "--input", x, "--output", y, **vulkan)
     tool.test(np.abs(np.load(y) - want).max() < 1e-4, f"network on Vulkan: difference {np.abs(np.load(y) - want).max()}")
     bench = json.loads(tool.works("bench", path, "--input-shape", "picture=1x3x10x12", "--seconds", "0", "--json", **vulkan))
-    tool.test(0 < bench["device_ms"] < bench["first_ms"] and bench["no_copies_ms"] > 0, f"the parts of a run: {bench}")
+    tool.test(bench["device_ms"] > 0 and bench["no_copies_ms"] > 0, f"the parts of a run: {bench}")
     tool.works("graph", path, "--input-shape", "picture=1x3x10x12", **vulkan)
 
 
