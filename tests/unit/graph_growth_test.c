@@ -6,9 +6,11 @@
 
 #include "test.h"
 
-#define SMALL      300u
-#define LARGE      4800u
-#define GROWTH_MAX 1.3 /* times as many branches for each op */
+#define SMALL 300u
+#define LARGE 4800u
+/* Times as many branches for each op. n log n is allowed, which gives 1.49: products of one matrix are merged eight by
+ * eight, round after round. */
+#define GROWTH_MAX 1.5
 
 static uint64_t branches;
 
