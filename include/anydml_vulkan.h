@@ -107,8 +107,8 @@ struct anydml_vulkan_memory {
  * Size of 4. Memory: the application's, allocated with VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT; it must outlive the
  * resource. Fd: memory that this or another process, through this or another interface, exported on the same device and
  * driver (VkPhysicalDeviceIDProperties tells). S_OK takes the descriptor, a failure leaves it to the caller. Needs
- *     VK_KHR_external_memory_fd, which devices of D3D12CreateDevice enable where there is one. The contents stay; who
- *     may use them when is between the two sides: semaphores, or as simple as a pipe. */
+ * VK_KHR_external_memory_fd, which devices of D3D12CreateDevice enable where there is one. The contents stay; who may
+ * use them when is between the two sides: semaphores, or as simple as a pipe. */
 HRESULT WINAPI AnydmlVulkanOpenMemory(ID3D12Device *device, const struct anydml_vulkan_memory *memory, REFIID riid,
                                       void **out);
 

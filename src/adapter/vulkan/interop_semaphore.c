@@ -43,24 +43,5 @@ HRESULT vulkan_semaphore_wait(struct adapter_device *device, VkSemaphore semapho
 /* A submission of its own, of nothing, behind the queue's last batch, which has waited for those before it. */
 HRESULT vulkan_queue_signal(struct adapter_queue *queue, VkSemaphore semaphore, uint64_t value)
 {
-    struct vulkan_queue_slot *slot = queue->last_slot ? queue->last_slot : queue->slot;
-    VkTimelineSemaphoreSubmitInfo values = {
-        .sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
-        .signalSemaphoreValueCount = 1,
-        .pSignalSemaphoreValues = &value,
-    };
-    VkSubmitInfo info = {
-        .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
-        .pNext = &values,
-        .signalSemaphoreCount = 1,
-        .pSignalSemaphores = &semaphore,
-    };
-    pthread_mutex_lock(&slot->lock);
-    if (slot->enter)
-        slot->enter(slot->context, slot->handle);
-    VkResult result = vk.vkQueueSubmit(slot->handle, 1, &info, VK_NULL_HANDLE);
-    if (slot->enter)
-        slot->leave(slot->context, slot->handle);
-    pthread_mutex_unlock(&slot->lock);
-    return vulkan_hresult(result);
+    return vulkan_submit(queue->last_slot ? queue->last_slot : queue->slot, VK_NULL_HANDLE, semaphore, 0, value);
 }
