@@ -38,7 +38,7 @@ enum aten_type {
     ATEN_FLOAT16 = 5,
     ATEN_FLOAT32 = 6,
     ATEN_FLOAT64 = 7,
-    ATEN_BOOL = 11,
+    ATEN_BOOLEAN = 11,
     ATEN_BFLOAT16 = 15,
     ATEN_UINT16 = 27,
     ATEN_UINT32 = 28,
