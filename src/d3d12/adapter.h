@@ -71,12 +71,25 @@ struct adapter_step {
     bool barrier; /* needs what steps before it wrote, or writes what they use */
 };
 
+/* Told when a sequence is complete, before queue_finish returns for its batch: step i ran from times_ns[i] to
+ * times_ns[i + 1] by the device's clock. They are counted from where base_now_ns() counts; times of one batch compare
+ * exactly, others about so. */
+struct adapter_tracer {
+    void (*run)(void *context, const uint64_t *times_ns);
+    void *context; /* lives as long as the batch */
+};
+
+struct adapter_encoder;
+typedef HRESULT adapter_sequence_run(struct adapter_encoder *encoder, struct adapter_sequence *sequence,
+                                     const struct adapter_tracer *tracer, uint64_t **out_table);
+
 /* What a SPIR-V dispatch may do while it is encoded (on the queue's thread). Call barrier() between what depends on
  * each other; a sequence has barriers of its own within it. */
 struct adapter_encoder {
     /* Executes the sequence. The caller fills its table, *out_table, before it returns from encoding; the memory is to
-     * be written only. */
-    HRESULT (*run)(struct adapter_encoder *encoder, struct adapter_sequence *sequence, uint64_t **out_table);
+     * be written only. `tracer`, unless it is NULL, is told the times of the steps, which then run one after the other;
+     * not where the device has no timestamps, nor in the application's command buffers. */
+    adapter_sequence_run *run;
     void (*copy)(struct adapter_encoder *encoder, const struct adapter_binding *to, const struct adapter_binding *from,
                  uint64_t bytes);
     void (*barrier)(struct adapter_encoder *encoder);

@@ -423,10 +423,10 @@ static uint64_t table_address(const struct dml_spirv *program, uint32_t base, co
 }
 
 HRESULT dml_spirv_encode(const struct dml_spirv *program, const struct dml_spirv_buffers *buffers,
-                         struct adapter_encoder *encoder)
+                         const struct adapter_tracer *tracer, struct adapter_encoder *encoder)
 {
     uint64_t *table;
-    HRESULT hr = program->sequence ? encoder->run(encoder, program->sequence, &table) : S_FALSE;
+    HRESULT hr = program->sequence ? encoder->run(encoder, program->sequence, tracer, &table) : S_FALSE;
     for (uint32_t i = 0; hr == S_OK && i < program->table_count; i++) {
         if (!program->used[i])
             continue;

@@ -17,6 +17,8 @@ static struct {
     uint64_t address; /* of the next buffer */
     uint32_t shift;   /* of addresses behind multiples of 64 KiB */
     uint32_t buffers;
+    uint32_t pools;       /* of queries */
+    uint64_t ticks;       /* of the device's clock, which has 24 bits: 1000 pass between two timestamps */
     char submitted[4096]; /* "F<A:commands;" with the queue's family and the value that it waits for */
 } fake;
 
@@ -289,9 +291,43 @@ static void fake_reset_queries(VkCommandBuffer commands, VkQueryPool pool, uint3
     (void)commands, (void)pool, (void)first, (void)count;
 }
 
+struct fake_queries {
+    uint64_t ticks[64];
+};
+
+static VkResult fake_create_queries(VkDevice device, const VkQueryPoolCreateInfo *info, const VkAllocationCallbacks *a,
+                                    VkQueryPool *out)
+{
+    (void)device, (void)a;
+    if (info->queryType != VK_QUERY_TYPE_TIMESTAMP || info->queryCount > 64)
+        abort();
+    *out = (VkQueryPool)calloc(1, sizeof(struct fake_queries));
+    fake.pools++;
+    return VK_SUCCESS;
+}
+
+static void fake_destroy_queries(VkDevice device, VkQueryPool pool, const VkAllocationCallbacks *a)
+{
+    (void)device, (void)a;
+    fake.pools--;
+    free((void *)pool);
+}
+
+static VkResult fake_query_results(VkDevice device, VkQueryPool pool, uint32_t first, uint32_t count, size_t bytes,
+                                   void *out, VkDeviceSize stride, VkQueryResultFlags flags)
+{
+    (void)device;
+    if (stride != 8 || bytes != count * 8 || !(flags & VK_QUERY_RESULT_64_BIT))
+        abort();
+    memcpy(out, ((struct fake_queries *)pool)->ticks + first, bytes);
+    return VK_SUCCESS;
+}
+
 static void fake_timestamp(VkCommandBuffer commands, VkPipelineStageFlagBits stage, VkQueryPool pool, uint32_t query)
 {
-    (void)stage, (void)pool, (void)query;
+    (void)stage;
+    ((struct fake_queries *)pool)->ticks[query] = fake.ticks;
+    fake.ticks = (fake.ticks + 1000) & 0xffffff;
     fake_put(commands, 't');
 }
 
@@ -339,6 +375,9 @@ static void fake_load(void)
         .vkCmdExecuteCommands = fake_execute,
         .vkCmdResetQueryPool = fake_reset_queries,
         .vkCmdWriteTimestamp = fake_timestamp,
+        .vkCreateQueryPool = fake_create_queries,
+        .vkDestroyQueryPool = fake_destroy_queries,
+        .vkGetQueryPoolResults = fake_query_results,
         .vkQueueSubmit = fake_submit,
     };
     memset(&fake, 0, sizeof(fake));
@@ -349,7 +388,7 @@ static void fake_load(void)
 
 /* A discrete GPU: memory type 0 is its own, 1 the host's; family 0 computes, 1 only copies. */
 static const struct vulkan_physical fake_physical = {
-    .properties = { .deviceType = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU },
+    .properties = { .deviceType = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU, .limits.timestampPeriod = 2.5f },
     .memory = { .memoryTypeCount = 2,
                 .memoryTypes = { { VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, 0 },
                                  { VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT, 1 } },
@@ -358,7 +397,7 @@ static const struct vulkan_physical fake_physical = {
     .allocation_bytes_max = UINT64_C(1) << 40,
     .family = 0,
     .family_queues = 1,
-    .timestamp_bits = 64,
+    .timestamp_bits = 24,
     .copy_family = 1,
     .copy_queues = 1,
 };

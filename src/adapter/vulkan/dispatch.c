@@ -10,13 +10,18 @@ struct vulkan_encoder {
     struct vulkan_record *record;
 };
 
-static HRESULT encoder_run(struct adapter_encoder *base, struct adapter_sequence *sequence, uint64_t **out_table)
+static HRESULT encoder_run(struct adapter_encoder *base, struct adapter_sequence *sequence,
+                           const struct adapter_tracer *tracer, uint64_t **out_table)
 {
     struct vulkan_encoder *encoder = (struct vulkan_encoder *)base;
     struct vulkan_record *record = encoder->record;
     struct vulkan_replay *replay = NULL;
     struct vulkan_table table;
-    HRESULT hr = record->plain ? S_OK : vulkan_replay_acquire(encoder->device, sequence, &record->replays, &replay);
+    HRESULT hr = S_OK;
+    if (record->plain)
+        tracer = NULL;
+    else if (!tracer)
+        hr = vulkan_replay_acquire(encoder->device, sequence, &record->replays, &replay);
     if (SUCCEEDED(hr) && replay) {
         *out_table = replay->table.host;
         vk.vkCmdExecuteCommands(record->commands, 1, &replay->commands);
@@ -26,7 +31,8 @@ static HRESULT encoder_run(struct adapter_encoder *base, struct adapter_sequence
         hr = vulkan_table_take(encoder->device, &record->tables, vulkan_sequence_table_count(sequence), &table);
     if (SUCCEEDED(hr)) {
         *out_table = table.host;
-        vulkan_sequence_record(encoder->device, record->commands, sequence, table.address);
+        vulkan_sequence_record(encoder->device, record->commands, sequence, table.address,
+                               tracer ? vulkan_timing_begin(encoder->device, record, sequence, tracer) : NULL);
     }
     return hr;
 }

@@ -41,6 +41,7 @@ void vulkan_queue_destroy(struct adapter_queue *queue)
         queue->records = record->next;
         vk.vkDestroyCommandPool(device->handle, record->pool, NULL);
         vulkan_tables_finish(device, &record->tables);
+        vulkan_timings_finish(queue, record, false);
         free(record);
     }
     vulkan_memory_destroy(device, queue->scratch);
@@ -66,6 +67,13 @@ static HRESULT record_create(struct adapter_queue *queue, uint32_t family, struc
     return S_OK;
 }
 
+/* What it ran is complete, or will never be. Sequences may go then. */
+static void record_finish(struct adapter_queue *queue, struct vulkan_record *record, bool complete)
+{
+    vulkan_timings_finish(queue, record, complete);
+    vulkan_replays_release(queue->device, &record->replays);
+}
+
 /* A command buffer that is not in use; a new one when all are. */
 static HRESULT take_record(struct adapter_queue *queue, uint32_t family, struct vulkan_record **out)
 {
@@ -77,7 +85,7 @@ static HRESULT take_record(struct adapter_queue *queue, uint32_t family, struct 
         if (record->ticket > complete || record->family != family)
             continue;
         vulkan_tables_reset(&record->tables);
-        vulkan_replays_release(queue->device, &record->replays);
+        record_finish(queue, record, true);
         return *out = record, S_OK;
     }
     return record_create(queue, family, out);
@@ -115,7 +123,7 @@ HRESULT vulkan_queue_submit(struct adapter_queue *queue, const struct adapter_ba
         hr = vulkan_submit(slot, record->commands, queue->timeline, slot == queue->last_slot ? 0 : queue->ticket,
                            queue->ticket + 1);
     if (FAILED(hr)) {
-        vulkan_replays_release(queue->device, &record->replays);
+        record_finish(queue, record, false);
         return hr;
     }
     queue->last_slot = slot;
@@ -123,13 +131,12 @@ HRESULT vulkan_queue_submit(struct adapter_queue *queue, const struct adapter_ba
     return S_OK;
 }
 
-/* Sequences may go when what used them is complete, so their replays go back now. */
 HRESULT vulkan_queue_finish(struct adapter_queue *queue, uint64_t ticket)
 {
     HRESULT hr = vulkan_timeline_wait(queue->device, queue->timeline, ticket);
     for (struct vulkan_record *record = queue->records; record; record = record->next)
         if (record->ticket <= ticket || FAILED(hr))
-            vulkan_replays_release(queue->device, &record->replays);
+            record_finish(queue, record, SUCCEEDED(hr));
     return hr;
 }
 

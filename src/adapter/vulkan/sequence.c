@@ -42,13 +42,18 @@ void vulkan_sequence_destroy(struct adapter_device *device, struct adapter_seque
     free(sequence);
 }
 
+uint32_t vulkan_sequence_step_count(const struct adapter_sequence *sequence)
+{
+    return sequence->count;
+}
+
 uint32_t vulkan_sequence_table_count(const struct adapter_sequence *sequence)
 {
     return sequence->table_count;
 }
 
 void vulkan_sequence_record(struct adapter_device *device, VkCommandBuffer commands,
-                            const struct adapter_sequence *sequence, uint64_t table)
+                            const struct adapter_sequence *sequence, uint64_t table, const struct vulkan_timing *timing)
 {
     const struct adapter_pipeline *bound = NULL;
     for (uint32_t i = 0; i < sequence->count; i++) {
@@ -61,6 +66,8 @@ void vulkan_sequence_record(struct adapter_device *device, VkCommandBuffer comma
         bound = step->pipeline;
         vk.vkCmdPushConstants(commands, device->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof(push), push);
         vk.vkCmdDispatch(commands, step->groups[0], step->groups[1], step->groups[2]);
+        if (timing)
+            vulkan_timing_mark(timing, commands, i + 1);
     }
 }
 
@@ -74,7 +81,7 @@ static HRESULT replay_record(struct adapter_device *device, struct vulkan_replay
     VkResult result = vk.vkBeginCommandBuffer(replay->commands, &info);
     if (result != VK_SUCCESS)
         return vulkan_hresult(result);
-    vulkan_sequence_record(device, replay->commands, replay->sequence, replay->table.address);
+    vulkan_sequence_record(device, replay->commands, replay->sequence, replay->table.address, NULL);
     return vulkan_hresult(vk.vkEndCommandBuffer(replay->commands));
 }
 

@@ -261,9 +261,13 @@ struct vulkan_replay {
 HRESULT vulkan_sequence_create(struct adapter_device *device, const struct adapter_step *steps, uint32_t count,
                                uint32_t table_count, struct adapter_sequence **out);
 void vulkan_sequence_destroy(struct adapter_device *device, struct adapter_sequence *sequence);
-/* Records the steps one by one, whose table will lie at `table`. */
+struct vulkan_timing;
+
+/* Records the steps one by one, whose table will lie at `table`; with their times, unless `timing` is NULL. */
 void vulkan_sequence_record(struct adapter_device *device, VkCommandBuffer commands,
-                            const struct adapter_sequence *sequence, uint64_t table);
+                            const struct adapter_sequence *sequence, uint64_t table,
+                            const struct vulkan_timing *timing);
+uint32_t vulkan_sequence_step_count(const struct adapter_sequence *sequence);
 uint32_t vulkan_sequence_table_count(const struct adapter_sequence *sequence);
 /* A replay in front of the list *io; NULL: the sequence is so short that recording it each time is no slower. */
 HRESULT vulkan_replay_acquire(struct adapter_device *device, struct adapter_sequence *sequence,
@@ -282,6 +286,7 @@ struct vulkan_record {
     bool plain; /* sequences are recorded in it, not replayed */
     struct vulkan_tables tables;
     struct vulkan_replay *replays;
+    struct vulkan_timing *timings; /* the last one first */
     struct vulkan_record *next;
 };
 
@@ -294,6 +299,9 @@ struct adapter_queue {
     uint64_t ticket;
     struct vulkan_record *records;
     struct adapter_memory *scratch; /* made when first needed: odd fills and overlapping copies */
+    struct {
+        uint64_t ticks, ns; /* the device's timestamp when base_now_ns() was `ns`, 0: not known yet */
+    } clock;
 };
 
 /* written[i]: query i holds a time, or will when the commands submitted so far are complete. */
@@ -309,6 +317,16 @@ HRESULT vulkan_queue_submit(struct adapter_queue *queue, const struct adapter_ba
 HRESULT vulkan_queue_finish(struct adapter_queue *queue, uint64_t ticket);
 HRESULT vulkan_queries_create(struct adapter_device *device, uint32_t count, struct adapter_queries **out);
 void vulkan_queries_destroy(struct adapter_device *device, struct adapter_queries *queries);
+
+/* ---- timing.c ---- */
+
+/* Times of the sequence that is recorded next; the beginning is recorded. NULL: there are none. */
+struct vulkan_timing *vulkan_timing_begin(struct adapter_device *device, struct vulkan_record *record,
+                                          const struct adapter_sequence *sequence, const struct adapter_tracer *tracer);
+/* Step index - 1 is recorded. */
+void vulkan_timing_mark(const struct vulkan_timing *timing, VkCommandBuffer commands, uint32_t index);
+/* Those of the record, which is not in use any more: complete, or given up. */
+void vulkan_timings_finish(struct adapter_queue *queue, struct vulkan_record *record, bool complete);
 
 /* ---- list.c ---- */
 
