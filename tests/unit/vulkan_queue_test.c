@@ -110,7 +110,7 @@ static void test_dispatches(struct adapter_queue *queue, uint32_t steps, const c
     /* The pipeline is asked for its handle. */
     void *pipeline = calloc(1, 256);
     for (uint32_t i = 0; i < steps; i++)
-        list[i] = (struct adapter_step){ pipeline, 64 * i, { 1, 1, 1 }, i == 2 };
+        list[i] = (struct adapter_step){ pipeline, 64 * i, { 1, 1, 1 }, 0, i == 2 };
     TEST(vulkan_sequence_create(&device, list, steps, 3, &sequence) == S_OK);
     for (int round = 0; round < 3; round++) {
         EXPECT(separate, apart);
@@ -149,7 +149,7 @@ static void test_times(struct adapter_queue *queue)
     };
     void *pipeline = calloc(1, 256);
     for (uint32_t i = 0; i < STEPS; i++)
-        list[i] = (struct adapter_step){ pipeline, 64 * i, { 1, 1, 1 }, i == 2 };
+        list[i] = (struct adapter_step){ pipeline, 64 * i, { 1, 1, 1 }, 0, i == 2 };
     TEST(vulkan_sequence_create(&device, list, STEPS, 3, &sequence) == S_OK);
     EXPECT(twice, "0<0:|pddDddxpddDddxH;");
     TEST(!told);
@@ -165,6 +165,44 @@ static void test_times(struct adapter_queue *queue)
     tracer = NULL;
     EXPECT(twice, "0<0:|pddDddxpddDddxH;");
     TEST(told == 2);
+    vulkan_sequence_destroy(&device, sequence);
+    free(pipeline);
+}
+
+/* ---- the limit of submissions ---- */
+
+/* Two steps of a known limit of 10000 ns, in three workgroups; the device needs 2500 ns for each. */
+static void test_watchdog(struct adapter_queue *queue)
+{
+    struct adapter_dispatch dispatch = { .ops = &dispatch_ops };
+    const struct adapter_binding left[] = { { a, 0, 64, 1 } };
+    const struct adapter_command once[] = { { ADAPTER_DISPATCH, .u.dispatch = { &dispatch, left, 1 } } };
+    const struct adapter_command copies[] = { copy(b, 0, a, 0, 16384), copy(b, 16384, a, 0, 16384) };
+    struct adapter_memory *large;
+    void *pipeline = calloc(1, 256);
+    const struct adapter_step list[] = {
+        { pipeline, 0, { 3, 1, 1 }, 20001, false },   { pipeline, 0, { 3, 1, 1 }, 1, true },
+        { pipeline, 0, { 3, 1, 1 }, 9000000, false }, { pipeline, 0, { 3, 1, 1 }, 1, false },
+        { pipeline, 0, { 3, 1, 1 }, 1, false },
+    };
+    device.watchdog_ns = 10000;
+    TEST(vulkan_sequence_create(&device, list, 5, 3, &sequence) == S_OK);
+    fake.ticks = 5;
+    EXPECT(once, "0<0:|tps;0<0:ps;0<0:pstDdt;0<0:ps;0<0:ps;0<0:pst;0<0:pdtdtH;");
+    EXPECT(once, "0<0:|tpdtDdtdtdt;0<0:pdtH;"); /* 2500 ns of each are too long for all */
+    device.watchdog_ns = 12500;
+    EXPECT(once, "0<0:|pdDddddxH;");
+    EXPECT(copies, "0<0:|c;0<0:cH;");
+    device.watchdog_ns = 1;
+    TEST(vulkan_memory_create(&device, ADAPTER_MEMORY_DEVICE, 262144, &large) == S_OK);
+    const struct adapter_command pieces[] = { fill(large, 0, 262144), copy(large, 0, large, 131072, 131072) };
+    EXPECT(pieces, "0<0:|f;0<0:f;0<0:f;0<0:f|;0<0:c;0<0:cH;");
+    vulkan_memory_destroy(&device, large);
+    device.watchdog_ns = 0;
+    EXPECT(once, "0<0:|pdDddddxH;");
+    vulkan_sequence_destroy(&device, sequence);
+    TEST(vulkan_sequence_create(&device, list, 5, 3, &sequence) == S_OK);
+    EXPECT(once, "0<0:|pdDddddxH;");
     vulkan_sequence_destroy(&device, sequence);
     free(pipeline);
 }
@@ -219,6 +257,7 @@ int main(void)
     test_dispatches(direct, 3, "0<0:|pddDdpddDdH;", "0<0:|pddDd|pddDd|cH;", "0<0:|pddDd|cH;");
     test_dispatches(direct, 4, "0<0:|pddDddxpddDddxH;", "0<0:|pddDddx|pddDddx|cH;", "0<0:|pddDddx|cH;");
     test_times(direct);
+    test_watchdog(direct);
     test_copy_queue(copying, queries);
     test_own();
     vulkan_queries_destroy(&device, queries);

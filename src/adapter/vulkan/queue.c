@@ -42,6 +42,7 @@ void vulkan_queue_destroy(struct adapter_queue *queue)
         vk.vkDestroyCommandPool(device->handle, record->pool, NULL);
         vulkan_tables_finish(device, &record->tables);
         vulkan_timings_finish(queue, record, false);
+        free(record->parts);
         free(record);
     }
     vulkan_memory_destroy(device, queue->scratch);
@@ -54,11 +55,15 @@ static HRESULT record_create(struct adapter_queue *queue, uint32_t family, struc
     struct vulkan_record *record = calloc(1, sizeof(*record));
     if (!record)
         return E_OUTOFMEMORY;
-    HRESULT hr = vulkan_commands_create(queue->device, family, &record->pool, &record->commands);
+    record->parts = malloc(sizeof(*record->parts));
+    HRESULT hr =
+        record->parts ? vulkan_commands_create(queue->device, family, &record->pool, record->parts) : E_OUTOFMEMORY;
     if (FAILED(hr)) {
+        free(record->parts);
         free(record);
         return hr;
     }
+    record->part_count = record->part_capacity = 1;
     record->family = family;
     record->scope = family == queue->device->physical->family ? VULKAN_SCOPE_DEVICE : VULKAN_SCOPE_COPIES;
     record->next = queue->records;
@@ -104,7 +109,7 @@ static bool has_queries(const struct adapter_batch *batch)
 static HRESULT record_batch(struct adapter_queue *queue, struct vulkan_record *record,
                             const struct adapter_batch *batch)
 {
-    HRESULT hr = vulkan_commands_begin(queue->device, record->pool, record->commands);
+    HRESULT hr = vulkan_record_open(queue->device, record);
     if (SUCCEEDED(hr))
         hr = vulkan_batch_record(queue, record, batch);
     return SUCCEEDED(hr) ? vulkan_hresult(vk.vkEndCommandBuffer(record->commands)) : hr;
@@ -119,16 +124,21 @@ HRESULT vulkan_queue_submit(struct adapter_queue *queue, const struct adapter_ba
     if (FAILED(hr))
         return hr;
     hr = record_batch(queue, record, batch);
-    if (SUCCEEDED(hr)) /* on another slot, only the semaphore keeps the order */
-        hr = vulkan_submit(slot, record->commands, queue->timeline, slot == queue->last_slot ? 0 : queue->ticket,
+    for (uint32_t i = 0; SUCCEEDED(hr) && i <= record->part; i++) {
+        /* On another slot, only the semaphore keeps the order. */
+        hr = vulkan_submit(slot, record->parts[i], queue->timeline, slot == queue->last_slot ? 0 : queue->ticket,
                            queue->ticket + 1);
-    if (FAILED(hr)) {
-        record_finish(queue, record, false);
-        return hr;
+        if (SUCCEEDED(hr)) {
+            queue->last_slot = slot;
+            record->ticket = ++queue->ticket;
+        }
     }
-    queue->last_slot = slot;
-    record->ticket = *out_ticket = ++queue->ticket;
-    return S_OK;
+    *out_ticket = queue->ticket;
+    if (FAILED(hr)) {
+        vulkan_timeline_wait(queue->device, queue->timeline, record->ticket); /* for parts that were submitted */
+        record_finish(queue, record, false);
+    }
+    return hr;
 }
 
 HRESULT vulkan_queue_finish(struct adapter_queue *queue, uint64_t ticket)

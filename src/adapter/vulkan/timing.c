@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long the steps of a sequence take, by the device's timestamps: for who traces executions. */
+/* How long the steps of a sequence take, by the device's timestamps: for who traces executions, and for the limit of
+ * what one submission may take. */
 #include "adapter/vulkan/vulkan.h"
 
 #include "base/clock.h"
@@ -11,14 +12,15 @@
 
 struct vulkan_timing {
     struct vulkan_timing *next;
-    struct adapter_tracer tracer;
+    struct adapter_sequence *sequence;
+    struct adapter_tracer tracer; /* run NULL: nobody */
     VkQueryPool pool;
     uint32_t count; /* queries: the beginning, and the end of each step */
 };
 
 /* Nobody is told where memory is short: that is no reason to stop. */
 struct vulkan_timing *vulkan_timing_begin(struct adapter_device *device, struct vulkan_record *record,
-                                          const struct adapter_sequence *sequence, const struct adapter_tracer *tracer)
+                                          struct adapter_sequence *sequence, const struct adapter_tracer *tracer)
 {
     VkQueryPoolCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
@@ -28,7 +30,9 @@ struct vulkan_timing *vulkan_timing_begin(struct adapter_device *device, struct 
     struct vulkan_timing *timing = device->physical->timestamp_bits ? calloc(1, sizeof(*timing)) : NULL;
     if (!timing)
         return NULL;
-    *timing = (struct vulkan_timing){ .next = record->timings, .tracer = *tracer, .count = info.queryCount };
+    *timing = (struct vulkan_timing){ .next = record->timings, .sequence = sequence, .count = info.queryCount };
+    if (tracer)
+        timing->tracer = *tracer;
     if (vk.vkCreateQueryPool(device->handle, &info, NULL, &timing->pool) != VK_SUCCESS) {
         free(timing);
         return NULL;
@@ -42,7 +46,8 @@ struct vulkan_timing *vulkan_timing_begin(struct adapter_device *device, struct 
 void vulkan_timing_mark(const struct vulkan_timing *timing, VkCommandBuffer commands, uint32_t index)
 {
     vk.vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, timing->pool, index);
-    vulkan_barrier(commands, VULKAN_SCOPE_DISPATCHES, VULKAN_SCOPE_DISPATCHES); /* what comes after begins after it */
+    if (timing->tracer.run) /* what comes after begins after it */
+        vulkan_barrier(commands, VULKAN_SCOPE_DISPATCHES, VULKAN_SCOPE_DISPATCHES);
 }
 
 /* ---- when they are complete ---- */
@@ -80,7 +85,9 @@ static void tell(struct adapter_queue *queue, const struct vulkan_timing *timing
         set_clock(queue, times[timing->count - 1]);
         for (uint32_t i = 0; i < timing->count; i++)
             times[i] = queue->clock.ns + (uint64_t)distance(queue->device->physical, queue->clock.ticks, times[i]);
-        timing->tracer.run(timing->tracer.context, times);
+        vulkan_sequence_measured(timing->sequence, times);
+        if (timing->tracer.run)
+            timing->tracer.run(timing->tracer.context, times);
     }
     free(times);
 }
