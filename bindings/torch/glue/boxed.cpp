@@ -390,8 +390,7 @@ class Operator final : public c10::OperatorKernel {
         }
         char message[kMessageBytes] = "";
         aten_plan *plan = aten_compile(device(call.index), row, call.args.data(),
-                                       static_cast<uint32_t>(call.args.size()), outputs, count, message,
-                                       sizeof(message));
+                                       static_cast<uint32_t>(call.args.size()), outputs, count, message);
         if (!plan)
             *why = message;
         return plan;
