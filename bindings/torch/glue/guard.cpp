@@ -49,6 +49,12 @@ aten_device *open_device(c10::DeviceIndex index)
     return device;
 }
 
+// "dml" means the current device.
+c10::Device indexed(c10::Device d)
+{
+    return d.has_index() ? d : c10::Device(kDml, current);
+}
+
 struct Event {
     c10::DeviceIndex index;
     uint64_t mark;
@@ -74,17 +80,17 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
         set_current_device(d.index());
     }
 
-    c10::Stream getDefaultStream(c10::Device d) const override { return c10::Stream(c10::Stream::DEFAULT, d); }
+    c10::Stream getDefaultStream(c10::Device d) const override { return c10::Stream(c10::Stream::DEFAULT, indexed(d)); }
     c10::Stream getStreamFromGlobalPool(c10::Device d, bool) const override { return getNewStream(d, 0); }
 
     c10::Stream getStream(c10::Device d) const override
     {
-        return c10::Stream(c10::Stream::UNSAFE, d, current_stream[d.index()]);
+        return c10::Stream(c10::Stream::UNSAFE, indexed(d), current_stream[indexed(d).index()]);
     }
 
     c10::Stream getNewStream(c10::Device d, int) const override
     {
-        return c10::Stream(c10::Stream::UNSAFE, d, ++last_stream);
+        return c10::Stream(c10::Stream::UNSAFE, indexed(d), ++last_stream);
     }
 
     c10::Stream exchangeStream(c10::Stream stream) const override
