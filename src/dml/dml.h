@@ -181,6 +181,7 @@ struct dml_compiled_operator {
     atomic_uint initialized;     /* initialisations executed so far */
     atomic_bool warned;          /* that it runs without one */
     atomic_bool warned_released; /* that it runs after its release */
+    _Atomic(void *) run_persistent; /* AnydmlRunOperator's persistent resource; NULL: not yet */
 };
 
 extern const IDMLCompiledOperatorVtbl dml_compiled_operator_vtbl;

@@ -205,7 +205,8 @@ struct aten_graph;
 struct aten_graph *aten_graph_begin(struct aten_device *device);
 uint64_t aten_graph_input(struct aten_graph *graph, const struct aten_tensor *layout);
 bool aten_graph_node(struct aten_graph *graph, const struct aten_op *op, const struct aten_arg *args,
-                     uint32_t arg_count, const struct aten_tensor *layouts, uint32_t layout_count, uint64_t *out_values);
+                     uint32_t arg_count, const struct aten_tensor *layouts, uint32_t layout_count,
+                     uint64_t *out_values);
 uint64_t aten_graph_view(struct aten_graph *graph, uint64_t value, const struct aten_tensor *layout, int64_t offset);
 struct aten_plan *aten_graph_compile(struct aten_graph *graph, const uint64_t *outputs, uint32_t output_count,
                                      char *message, size_t message_bytes);
