@@ -178,9 +178,9 @@ struct dml_compiled_operator {
     uint32_t descriptor_count;
     bool needs_initialization; /* it keeps state */
     struct dml_program program;
-    atomic_uint initialized;     /* initialisations executed so far */
-    atomic_bool warned;          /* that it runs without one */
-    atomic_bool warned_released; /* that it runs after its release */
+    atomic_uint initialized;        /* initialisations executed so far */
+    atomic_bool warned;             /* that it runs without one */
+    atomic_bool warned_released;    /* that it runs after its release */
     _Atomic(void *) run_persistent; /* AnydmlRunOperator's persistent resource; NULL: not yet */
 };
 
