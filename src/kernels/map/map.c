@@ -183,12 +183,6 @@ static void *output_in_place(struct map_run *run, uint32_t j, uint64_t begin, ui
     return (char *)run->call->data[t] + offset * bytes;
 }
 
-void map_store_dense(struct map_run *run, void *out, DML_TENSOR_DATA_TYPE type, const void *value, uint32_t count)
-{
-    if (!run->block.isa->stream(type, out, type, value, count))
-        kern_stream(out, value, (uint64_t)count * kern_type_bytes(type));
-}
-
 static void store_output(struct map_run *run, uint32_t j, uint64_t begin, uint32_t count)
 {
     const struct kern_op *op = run->op;
@@ -211,7 +205,7 @@ static void store_output(struct map_run *run, uint32_t j, uint64_t begin, uint32
         value = raw;
     }
     if (out) {
-        map_store_dense(run, out, type, value, count);
+        kern_stream(out, value, (uint64_t)count * kern_type_bytes(type));
         return;
     }
     kern_iterator_store(&run->iterator, map_view_of_output(op, j), type, run->call->data[op->input_count + j], begin,
