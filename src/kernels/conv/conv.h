@@ -71,13 +71,4 @@ DENSE_INLINE int64_t conv_tap(const struct conv_shape *s, uint32_t d, int64_t ou
     return at >= 0 && at < s->in[d] ? at : -1;
 }
 
-/* Positions i in [*begin, *end) of [0, count) for which i * stride + offset lies in [0, limit). */
-DENSE_INLINE void conv_range(int64_t count, int64_t stride, int64_t offset, int64_t limit, int64_t *begin, int64_t *end)
-{
-    *begin = offset < 0 ? (-offset + stride - 1) / stride : 0;
-    *end = limit > offset ? (limit - offset + stride - 1) / stride : 0;
-    if (*end > count)
-        *end = count;
-}
-
 #endif

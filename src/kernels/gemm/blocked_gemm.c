@@ -176,7 +176,7 @@ bool blocked_gemm_types_fit(const struct kern_op *op, bool integer, bool third)
         return false;
     if (!integer)
         return dense_short_floats(op) || (dense_is_float(type) && dense_same_type(op, 0, third ? 2 : 1, type));
-    return gemm_bytes(op->tensors[0].type) && gemm_bytes(op->tensors[1].type) &&
+    return dense_is_byte(op->tensors[0].type) && dense_is_byte(op->tensors[1].type) &&
            (op->epilogue ? kern_type_bytes(type) != 0 : type == DML_TENSOR_DATA_TYPE_INT32);
 }
 

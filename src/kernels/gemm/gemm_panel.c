@@ -111,13 +111,11 @@ static bool panel_accepts(const struct kern_op *op, uint32_t columns)
            a->sizes[rank - 2] == y->sizes[rank - 2] && kern_pays(op, KERN_CHOICE_panel, panel_cost(op, columns));
 }
 
-static uint64_t panel_plan(const struct kern_op *op, uint32_t columns, struct kern_work *out)
+static uint64_t panel_plan(const struct panel_shape *shape, struct kern_work *out)
 {
-    struct panel_shape shape;
-    panel_shape_init(op, columns, &shape);
-    *out = (struct kern_work){ .units = shape.blocks * shape.panels, .worker_scratch_bytes = shape.bytes };
-    out->grain = dense_grain((uint64_t)shape.k * shape.block_rows * columns / 16);
-    return (uint64_t)shape.panels * columns * shape.k * shape.element;
+    *out = (struct kern_work){ .units = shape->blocks * shape->panels, .worker_scratch_bytes = shape->bytes };
+    out->grain = dense_grain((uint64_t)shape->k * shape->block_rows * shape->columns / 16);
+    return (uint64_t)shape->panels * shape->columns * shape->k * shape->element;
 }
 
 /* One line of a panel: `count` elements that are `step` apart, then zeros. */
@@ -146,14 +144,12 @@ DENSE_INLINE void panel_pack_as(const struct panel_shape *shape, const struct ke
         }
 }
 
-static void panel_pack(const struct kern_op *op, uint32_t columns, const void *source, void *packed)
+static void panel_pack(const struct panel_shape *shape, const struct kern_view *b, const void *source, void *packed)
 {
-    struct panel_shape shape;
-    panel_shape_init(op, columns, &shape);
-    if (shape.element == 2)
-        panel_pack_as(&shape, &op->tensors[1], source, packed, 2);
+    if (shape->element == 2)
+        panel_pack_as(shape, b, source, packed, 2);
     else
-        panel_pack_as(&shape, &op->tensors[1], source, packed, 4);
+        panel_pack_as(shape, b, source, packed, 4);
 }
 
 #define ROW(isa)                                                                                                       \
@@ -161,8 +157,8 @@ static void panel_pack(const struct kern_op *op, uint32_t columns, const void *s
     {                                                                                                                  \
         return panel_accepts(op, PANEL_COLUMNS_##isa);                                                                 \
     }                                                                                                                  \
-    KERN_PACKED_ROW(gemm_panel_##isa, panel_plan(op, PANEL_COLUMNS_##isa, out),                                        \
-                    panel_pack(op, PANEL_COLUMNS_##isa, source, packed))
+    KERN_PACKED_ROW(gemm_panel_##isa, struct panel_shape, panel_shape_init(op, PANEL_COLUMNS_##isa, &plan),            \
+                    panel_plan(&plan, out), panel_pack(&plan, &op->tensors[1], source, packed))
 KERN_EACH_ISA(ROW)
 
 /* ---- few rows with a plain matrix ---- */

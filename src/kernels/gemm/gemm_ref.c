@@ -11,11 +11,6 @@ bool kern_gemm_any_ref_accepts(const struct kern_op *op)
     return blocked_gemm_types_fit(op, op->u.gemm.integer, op->u.gemm.has_c);
 }
 
-bool gemm_bytes(DML_TENSOR_DATA_TYPE type)
-{
-    return type == DML_TENSOR_DATA_TYPE_INT8 || type == DML_TENSOR_DATA_TYPE_UINT8;
-}
-
 void kern_gemm_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
 {
     const struct kern_view *a = &op->tensors[0], *y = &op->tensors[op->input_count];

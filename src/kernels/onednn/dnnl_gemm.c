@@ -365,7 +365,7 @@ bool kern_gemm_int_dnnl_accepts(const struct kern_op *op)
     if ((op->flags & KERN_FLAG_REFERENCE) || !gemm->integer || gemm->has_b_zero || y->rank < 2 ||
         t[0].rank != y->rank || t[1].rank != y->rank)
         return false;
-    if (!gemm_bytes(t[0].type) || t[1].type != DML_TENSOR_DATA_TYPE_INT8 || !whole(&t[0]) || !whole(y) ||
+    if (!dense_is_byte(t[0].type) || t[1].type != DML_TENSOR_DATA_TYPE_INT8 || !whole(&t[0]) || !whole(y) ||
         !gemm_repeats(&t[1], y->rank - 2) || !matrix_lies(&t[1]))
         return false;
     const uint64_t rows = kern_view_elements(y) / y->sizes[y->rank - 1];

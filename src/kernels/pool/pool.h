@@ -18,13 +18,7 @@ bool pool_shape_init(const struct kern_op *op, struct pool_shape *out);
 /* Window taps [*begin, *end) that lie inside the input, for output position `out` along dimension d. */
 DENSE_INLINE void pool_taps(const struct pool_shape *s, uint32_t d, int64_t out, int64_t *begin, int64_t *end)
 {
-    int64_t first = out * s->stride[d] - s->pad[d], step = s->dilation[d];
-    *begin = first < 0 ? (-first + step - 1) / step : 0;
-    *end = s->in[d] > first ? (s->in[d] - first + step - 1) / step : 0;
-    if (*end > s->window[d])
-        *end = s->window[d];
-    if (*begin > *end)
-        *begin = *end;
+    dense_range(s->window[d], s->dilation[d], out * s->stride[d] - s->pad[d], s->in[d], begin, end);
 }
 
 /* How many elements an average divides by along dimension d. */

@@ -435,12 +435,12 @@ static void pool_int_tap(const struct pool_taps *p, const char *x, int64_t posit
 {
     const struct pool_shape *s = &p->s;
     const int64_t stride = s->stride[2], first = k * s->dilation[2] - s->pad[2];
-    const int64_t begin = first < 0 ? (-first + stride - 1) / stride : 0;
-    const int64_t end = first < s->in[2] ? (s->in[2] - 1 - first) / stride + 1 : 0;
+    int64_t begin, end;
+    dense_range(s->out[2], stride, first, s->in[2], &begin, &end);
     const int64_t at = first + begin * stride;
     const struct pool_span span = { .from = x + at * s->x[4] * p->bytes,
                                     .begin = begin,
-                                    .count = BASE_MIN(end, s->out[2]) - begin,
+                                    .count = end - begin,
                                     .step = stride * s->x[4],
                                     .position = position + at,
                                     .stride = stride };
