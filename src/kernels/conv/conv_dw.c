@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/conv/conv_plans.h"
-#include "kernels/core/packed_row.h"
+#include "kernels/core/isa.h"
 
 /* Sums of so many products of 9-bit numbers are exact in FLOAT32: integers run on the same machinery. */
 #define EXACT_TAPS 256

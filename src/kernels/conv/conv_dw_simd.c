@@ -5,7 +5,7 @@
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/blocked_gemm.h"
 #include "kernels/core/epilogue_vec.h"
-#include "kernels/core/window_body.h"
+#include "kernels/core/window.h"
 
 #define CONV_DW_INTEGERS KERN_ISA_PASTE(blocked_gemm_integers_, ISA)
 
@@ -225,11 +225,9 @@ static void dw_last_run(const struct kern_call *call, uint64_t begin, uint64_t e
     const struct conv_shape *s = &r.d.s;
     float *scratch = call->worker_scratch;
     r.bias = scratch + r.d.bias;
-    r.weights = call->data[1];
-    if (call->op->packed_input != 2) {
+    r.weights = call->op->packed_input == 2 ? call->data[1] : scratch + r.d.weights;
+    if (call->op->packed_input != 2)
         conv_dw_last_pack(&r.d, call->data[1], scratch + r.d.weights);
-        r.weights = scratch + r.d.weights;
-    }
     conv_bias(call, s, r.d.pitch, r.bias);
     for (uint64_t unit = begin; unit < end; unit++)
         dw_last_row(&r, (int64_t)unit / s->out[1], (int64_t)unit % s->out[1]);

@@ -5,7 +5,7 @@
 #define KERNELS_CONV_PLANS_H
 
 #include "kernels/conv/conv.h"
-#include "kernels/core/window_plan.h"
+#include "kernels/core/window.h"
 
 /* ---- pointwise ---- */
 
@@ -112,9 +112,8 @@ void conv_small_cin_pack(const struct conv_small_cin *f, const float *source, fl
 
 /* ---- few output channels ---- */
 
-/* Convolutions with few output channels, stride 1. Vectors are of neighbouring pixels: vectors of output channels, as
- * libraries have them, would be mostly empty. The work is cut in bands of rows and columns, of which the inputs are
- * copied with their padding. */
+/* Convolutions with few output channels, stride 1. Vectors are of neighbouring pixels: those of output channels would
+ * be mostly empty. The work is cut in bands of rows and columns, whose inputs are copied with their padding. */
 
 #define CONV_SMALL_COUT_CHANNELS 4  /* most output channels */
 #define CONV_SMALL_COUT_LANES    16 /* the widest vectors: bands do not depend on the instruction set */
@@ -211,9 +210,8 @@ bool wino_init(const struct kern_op *op, uint32_t lanes, struct wino *out);
 /* ---- bytes ---- */
 
 /* Convolutions of bytes to bytes on pixels whose channels lie together: each sum times a scale [by a divisor], rounded,
- * plus a zero point and clamped, all in registers. Weights are INT8 without zero points and packed once, X's packs of
- * four bytes are multiplied by one instruction. What zero points and biases add to a channel's sums is where they
- * start. */
+ * plus a zero point and clamped, all in registers. Weights are INT8 without zero points and packed once, one
+ * instruction multiplies packs of four bytes. Sums start with what zero points and biases add to them. */
 
 #define CONV_BYTES_PACK  4  /* bytes that one instruction adds up */
 #define CONV_BYTES_LANES 16 /* sums of a vector */
@@ -270,9 +268,8 @@ float conv_bytes_parameters(const struct kern_call *call, const struct conv_byte
  * together. The wide tensors between are never whole in memory: a worker takes bands of output rows, and in a band
  * panel by panel of the middle channels. Of a panel only the expanded rows under one window are held, padding included,
  * in a ring that stays in the first-level cache; rings go on from band to band, so no row is expanded twice. The
- * depthwise results of the band lie in the second-level cache, where the last product reads them. Instead of a
- * pointwise convolution, the first may be one of few input channels with a window, as networks on images begin:
- * struct conv_small_cin. */
+ * depthwise results of the band lie in the second-level cache, where the last product reads them. The first
+ * convolution may also be one of few input channels with a window (struct conv_small_cin), as networks begin. */
 
 struct inverted_residual {
     uint32_t batch, c, h, w, m, o, oh, ow; /* h, w: of the expanded image */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pointwise convolutions, and the transposed ones that are made of the same tiles. */
 #include "kernels/conv/conv_plans.h"
-
 #include "kernels/core/choice.h"
-#include "kernels/core/packed_row.h"
+#include "kernels/core/isa.h"
 
 #include <math.h>
 
@@ -95,8 +94,7 @@ bool conv_pw_init(const struct kern_op *op, uint32_t rows, uint32_t lanes, struc
     return out->pixels >= PIXELS_MIN;
 }
 
-/* Time over oneDNN's, as measured. With few multiply-adds for each element of tensors that leave the caches, writing is
- * what counts. */
+/* Time over oneDNN's, as measured. With few multiply-adds for each element that leaves the caches, writing counts. */
 static double pointwise_cost(const struct conv_pw *p)
 {
 #if defined(ANYDML_DNNL)

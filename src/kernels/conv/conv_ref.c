@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolution and inverted residual, the definitions: each row of the output is summed in double over channels and
- * kernel taps. */
+/* Convolution and inverted residual, the definitions: sums over channels and kernel taps in double. */
 #include "kernels/conv/conv_plans.h"
 #include "kernels/map/map.h"
 #include "kernels/gemm/gemm.h"
@@ -63,8 +62,7 @@ void kern_conv_any_ref_plan(const struct kern_op *op, const void *state, uint32_
     out->worker_scratch_bytes = (uint64_t)s.out[2] * sizeof(double);
 }
 
-/* The sum of an element of the output: at = batch, channel, place. zeros: of X and W; sums of integers are exact in
- * double, too. */
+/* The sum of an output element, exact for integers, too: at = batch, channel, place. zeros: of X and W. */
 DENSE_INLINE double conv_sum(const struct kern_call *call, const struct conv_shape *s, const int64_t *at,
                              const double *zeros, DML_TENSOR_DATA_TYPE x_type, DML_TENSOR_DATA_TYPE w_type)
 {

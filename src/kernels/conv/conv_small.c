@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Plans of convolutions of few input channels, and of few output channels. */
 #include "kernels/conv/conv_plans.h"
-#include "kernels/core/packed_row.h"
+#include "kernels/core/isa.h"
 
 enum {
     CHANNELS_MAX = 4,

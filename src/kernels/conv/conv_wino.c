@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which convolutions are computed so, how the work is cut, and the transform of the weights. */
 #include "kernels/conv/conv_plans.h"
-
 #include "kernels/core/choice.h"
-#include "kernels/core/packed_row.h"
+#include "kernels/core/isa.h"
 
 #include <math.h>
 

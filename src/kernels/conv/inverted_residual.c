@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/conv/conv_plans.h"
-#include "kernels/core/packed_row.h"
+#include "kernels/core/isa.h"
 
 /* Depthwise results of a band: a quarter of a second-level cache. */
 #define RESULTS_FLOATS (64 * 1024)

@@ -120,8 +120,7 @@ bool dense_short_floats(const struct kern_op *op);
 /* The caller allows to round the product's factors, of the types that they have, to 16 bits. */
 bool dense_half_allowed(const struct kern_op *op);
 
-/* A copy of the op whose output and epilogue inputs have their two last dimensions merged; false when strides forbid.
- */
+/* A copy of the op whose output and epilogue inputs have their two last dimensions merged; false: strides forbid it. */
 bool dense_merge_rows(const struct kern_op *op, struct kern_op *out);
 bool dense_view_merges(const struct kern_view *view, uint32_t d); /* dimensions d and d + 1 */
 void dense_view_merge(struct kern_view *view, uint32_t d);

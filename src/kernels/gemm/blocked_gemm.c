@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/gemm/blocked_gemm.h"
-
 #include "kernels/gemm/gemm.h"
 
 /* ---- packing ---- */
@@ -182,8 +181,7 @@ bool blocked_gemm_types_fit(const struct kern_op *op, bool integer, bool third)
 
 /* ---- rows ---- */
 
-/* Sizes only: how the work is cut does not depend on the instruction set, and the scratch memory of the widest tiles is
- * enough for all of them. */
+/* Sizes only: work is cut alike for all instruction sets, and scratch memory of the widest tiles is enough for all. */
 static const struct blocked_gemm_isa *widest(const struct kern_op *op)
 {
     static const struct blocked_gemm_isa f32 = { BLOCKED_GEMM_ROWS_MAX, BLOCKED_GEMM_COLUMNS_MAX, 1, 4, NULL, NULL };

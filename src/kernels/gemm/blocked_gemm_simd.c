@@ -2,7 +2,6 @@
 /* Blocked products: the row by row work of integers (packs from lines of bytes, and what becomes of sums), the tiles of
  * all types, and the rows that are made of them. */
 #include "kernels/core/isa.h"
-#include "kernels/core/packed_row.h"
 #include "kernels/gemm/blocked_gemm.h"
 #include "kernels/gemm/ukernel.h"
 

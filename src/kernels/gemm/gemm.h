@@ -50,7 +50,7 @@ DENSE_INLINE void gemm_scale(const struct kern_call *call, const uint32_t *at, u
         gemm_add_c(call, at, count, wide, sums);
 }
 
-/* ---- panels (gemm_panel.c) ---- */
+/* ---- panels (gemm.c) ---- */
 
 /* Products with weights that are known before execution, FLOAT32 or, for few rows, FLOAT16 and bfloat16: B lies in
  * panels as wide as a tile, [K][columns] each, zeros behind the last. While one part of a panel is multiplied with all

@@ -63,8 +63,7 @@ struct kern_map_isa {
     /* exec where src[1], and src[2] if there is one, hold one FLOAT32 for each `length` elements; false: expand them */
     bool (*exec_rows)(const struct kern_map_inst *inst, void *out, const void *const *src, uint32_t length,
                       uint32_t count);
-    /* out[r][i] = results[r][the i-th 4-bit element of in[r]]: `rows` rows of in_bytes bytes, 16 results of 2 or 4
-     * bytes for each */
+    /* out[r][i] = results[r][the i-th 4-bit element of in[r]]: rows of in_bytes bytes, 16 results of 2 or 4 bytes */
     void (*look_up)(uint32_t bytes, void *out, const void *results, const uint8_t *in, uint32_t in_bytes,
                     uint32_t rows);
     /* convert past the caches; false: not these types */

@@ -20,8 +20,7 @@ FMATH vec rows_muladd(vec x, vec y, vec z)
 #endif
 }
 
-/* One case: `expr` of x = a[i], y = the row's b, z = the row's c. Rows of 16 and 32 are what blocks of quantized
- * weights have. */
+/* One case: `expr` of x = a[i], y = the row's b, z = the row's c. Blocks of quantized weights have rows of 16 or 32. */
 #define ROWS_OF(elements, expr)                                                                                        \
     for (uint32_t row = 0; row < rows; row++, a += (elements), out += (elements)) {                                    \
         const vec y = vec_set(b[row]), z = vec_set(c[row]);                                                            \
@@ -189,8 +188,7 @@ typedef vec direct_op(vec first, vec second, vec third, float p, float q);
     OP(FMA, 3)                                                                                                         \
     OP(SELECT, 3)
 
-/* Loops of one vector's length, which the compiler makes instructions of; unrolled before, choices would become
- * branches. */
+/* Loops of one vector's length, which become instructions; unrolled before, choices would become branches. */
 #define DIRECT_VECTOR(function, expr)                                                                                  \
     FMATH vec function(vec first, vec second, vec third, float p, float q)                                             \
     {                                                                                                                  \

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrix products on oneDNN's matmul. Batch dimensions are merged, and folded into the rows where B is the same for all
- * of them, so that most products become plain two-dimensional ones. Integers: dense rows of A and Y, one matrix B that
- * is packed once. */
+/* Matrix products on oneDNN's matmul. Batch dimensions are merged, and folded into the rows where they share B, so that
+ * most products are two-dimensional. Integers: dense rows of A and Y, one matrix B that is packed once. */
 #include "kernels/onednn/dnnl_op.h"
 
 #include "base/parallel.h"
@@ -80,8 +79,7 @@ static void matrix_set(struct kern_view *view, uint32_t rows, uint32_t columns, 
     view->strides[1] = step;
 }
 
-/* Of integers: tensors of post-ops are as dense as the result, or one row for all, or (steps of 0) nothing that the
- * library adds. */
+/* Of integers: post-ops' tensors are as dense as the result, one row for all, or (steps of 0) not the library's. */
 static void integer_views(struct gemm_build *b)
 {
     const struct kern_op *op = b->op;
@@ -374,8 +372,7 @@ bool kern_gemm_int_dnnl_accepts(const struct kern_op *op)
     return (!gemm->has_a_zero || gemm_repeats(&t[2], y->rank)) && dnnl_epilogue_init(op, y->rank - 1, &ending);
 }
 
-/* oneDNN 2.6 repeats a row wrongly over batches of which each does not begin where the next row of the one before
- * would. */
+/* oneDNN 2.6 repeats a row wrongly over batches that do not follow each other as rows would. */
 static bool lies_together(const struct gemm_build *b)
 {
     const struct kern_view *y = &b->views[b->op->input_count];

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Epilogues as oneDNN post-ops: a chain in which each operation takes the result of the one before. */
 #include "kernels/onednn/dnnl_op.h"
-
 #include "kernels/gemm/gemm.h"
 
 #include <math.h>

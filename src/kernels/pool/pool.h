@@ -3,10 +3,9 @@
 #ifndef KERNELS_POOL_H
 #define KERNELS_POOL_H
 
-#include "kernels/core/window_plan.h"
+#include "kernels/core/window.h"
 
-/* Always three spatial dimensions: missing outer ones have size 1. Of a gradient, x is X (max) or dX (average), y is
- * dY. */
+/* Always three spatial dimensions: missing outer ones have size 1. Of gradients x is X (max) or dX (average), y dY. */
 struct pool_shape {
     int64_t in[3], out[3], window[3], stride[3], dilation[3], pad[3];
     int64_t x[5], y[5], index[5]; /* strides of batch, channel, spatial */
@@ -112,7 +111,7 @@ enum pool_way {
     POOL_GLOBALS,          /* each channel's elements lie together, and one window takes them all */
     POOL_LINES,            /* rows lie together, of the output too: row by row without copies */
     POOL_LINES_TRANSPOSED, /* the same where the output's channels lie together */
-    POOL_PLANES,           /* by bands of window_plan.h */
+    POOL_PLANES,           /* by bands of window.h */
 };
 
 enum pool_way pool_way_of(const struct kern_op *op, const struct pool_shape *s);

@@ -7,8 +7,7 @@
 
 #include <math.h>
 
-/* Taps `tap_step` apart for `count` results from the begin-th on, whose elements are `step` apart; positions likewise.
- */
+/* Taps `tap_step` apart of `count` results from the begin-th on, whose elements are `step` apart; positions alike. */
 struct pool_span {
     const void *from;
     int64_t begin, count, step, taps, tap_step, position, stride, tap_stride;
@@ -233,8 +232,7 @@ static void pool_f64_store(const struct pool_taps *p, const int64_t *at, uint32_
                           d == 1 && p->pool->whole_indices ? (uint64_t)(s->in[0] * s->in[1] * s->in[2]) : 0, count);
 }
 
-/* `count` results from the begin-th on, which see the same taps of the input row with element x_at, whose position is
- * given. */
+/* `count` results from the begin-th on, which see the same taps of the input row that begins with element x_at. */
 static void pool_f64_piece(const struct pool_taps *p, int64_t x_at, int64_t position, int64_t begin, int64_t count)
 {
     const struct pool_shape *s = &p->s;
