@@ -139,6 +139,26 @@ typedef void(STDMETHODCALLTYPE *anydml_constant_done)(void *context, UINT node);
 HRESULT STDMETHODCALLTYPE AnydmlCompileGraph(IDMLDevice1 *device, const DML_GRAPH_DESC *desc, DML_EXECUTION_FLAGS flags,
                                              anydml_constant_done done, void *context, REFIID riid, void **out);
 
+/* libdirectml: executes a compiled operator on addresses, with the least that a call can cost: no descriptors,
+ * resources, lists or fences, and it may run on several threads at once. Temporary memory and, from the first call on,
+ * what would be the persistent resource are the library's; inputs must not be OWNED_BY_DML. What a call of a small
+ * operator costs beyond its work is about a tenth of a microsecond.
+ *
+ * inputs, outputs: one address for each of the operator's or graph's, 0 where it has none (absent optional tensors,
+ * inputs that a graph does not use). As much as the tensor's description says must lie there. An output may be an
+ * input's address: what is needed longer is copied first; but outputs must not overlap one another.
+ *
+ * cpu adapter: `queue` is not used, NULL is fine. Addresses are the host's, and need be multiples of the element's
+ * size only; DirectML reads and writes elements alone, never the bytes that round TotalTensorSizeInBytes up. The
+ * operator runs on the calling thread and its team and is done when the call returns; what queues have to do yet is
+ * not waited for.
+ *
+ * S_OK; E_INVALIDARG (an operator of another library, the wrong counts, address 0 or owned inputs, with a message);
+ * DXGI_ERROR_UNSUPPORTED (another adapter than cpu); DXGI_ERROR_DEVICE_REMOVED; E_OUTOFMEMORY. */
+HRESULT STDMETHODCALLTYPE AnydmlRunOperator(ID3D12CommandQueue *queue, IDMLCompiledOperator *op, UINT input_count,
+                                            const D3D12_GPU_VIRTUAL_ADDRESS *inputs, UINT output_count,
+                                            const D3D12_GPU_VIRTUAL_ADDRESS *outputs);
+
 /* Two kernels that do the same work, on one shape. */
 struct anydml_tuning_point {
     const char *Name;       /* choice and shape, "winograd_3_28_128_128" */

@@ -18,6 +18,7 @@ static void compiled_operator_destroy(struct com_object *object)
     dml_program_destroy(dml_parent(op), &op->program);
     if (op->op)
         com_unref(&op->op->base);
+    free(atomic_load(&op->run_persistent));
     free(op->inputs);
     free(op->outputs);
     com_finish(object);
@@ -117,6 +118,7 @@ static struct dml_compiled_operator *compiled_operator_new(struct dml_device *de
     atomic_init(&op->pageable.residency, 1);
     atomic_init(&op->initialized, 0);
     atomic_init(&op->warned, false);
+    atomic_init(&op->run_persistent, NULL);
     op->id = atomic_fetch_add(&last_id, 1) + 1;
     op->what = what;
     op->flags = flags | flags_of_environment();

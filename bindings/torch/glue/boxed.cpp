@@ -1,0 +1,529 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operators of the C library: one boxed functor for all of them. It puts the arguments on torch's stack into the
+// C library's form, finds or makes the plan, and runs it; on a miss the meta device says what the results look like.
+#include "glue.h"
+
+#include <memory>
+
+#include <ATen/native/Resize.h>
+#include <c10/util/SmallVector.h>
+#include <torch/library.h>
+
+namespace dml
+{
+namespace
+{
+
+enum class Form { Functional, InPlace, Out };
+enum class Kind { Tensor, Tensors, Integer, Scalar, Bool, Integers, Reals, Bools, String, Generator, Ignored };
+
+// Memory of one call: no allocation unless lists are long.
+class Arena
+{
+  public:
+    template <typename T> T *take(size_t count)
+    {
+        size_t bytes = (count * sizeof(T) + 15) & ~size_t{ 15 };
+        if (bytes <= sizeof(fixed) - used) {
+            void *at = fixed + used;
+            used += bytes;
+            return static_cast<T *>(at);
+        }
+        more.push_back(std::make_unique<char[]>(bytes));
+        return reinterpret_cast<T *>(more.back().get());
+    }
+
+  private:
+    alignas(16) char fixed[6144];
+    size_t used = 0;
+    std::vector<std::unique_ptr<char[]>> more;
+};
+
+// An operator's arguments as the C library wants them.
+struct Call {
+    Arena arena;
+    c10::SmallVector<aten_arg, 24> args;
+    c10::SmallVector<at::Tensor, 4> kept;    // made for the call
+    c10::SmallVector<at::Tensor, 4> written; // outputs[0] ...: in-place, out and further written arguments
+    aten_tensor *outputs = nullptr;
+    uint32_t output_count = 0;
+    at::Generator generator;
+    int64_t random[2] = { 0, 0 };
+    c10::DeviceIndex index = -1;
+    const char *problem = ""; // why it cannot be
+};
+
+Kind kind_of_list(const c10::TypePtr &element)
+{
+    switch (element->kind()) {
+    case c10::TypeKind::TensorType:
+        return Kind::Tensors;
+    case c10::TypeKind::OptionalType:
+        return Kind::Tensors;
+    case c10::TypeKind::FloatType:
+    case c10::TypeKind::NumberType:
+        return Kind::Reals;
+    case c10::TypeKind::BoolType:
+        return Kind::Bools;
+    default:
+        return Kind::Integers;
+    }
+}
+
+Kind kind_of(const c10::Argument &argument)
+{
+    c10::TypePtr type = argument.type();
+    if (auto optional = type->cast<c10::OptionalType>())
+        type = optional->getElementType();
+    if (argument.name() == "pin_memory")
+        return Kind::Ignored;
+    switch (type->kind()) {
+    case c10::TypeKind::TensorType:
+        return Kind::Tensor;
+    case c10::TypeKind::ListType:
+        return kind_of_list(type->expectRef<c10::ListType>().getElementType());
+    case c10::TypeKind::FloatType:
+    case c10::TypeKind::NumberType:
+        return Kind::Scalar;
+    case c10::TypeKind::BoolType:
+        return Kind::Bool;
+    case c10::TypeKind::StringType:
+        return Kind::String;
+    case c10::TypeKind::GeneratorType:
+        return Kind::Generator;
+    case c10::TypeKind::DeviceObjType:
+        return Kind::Ignored;
+    default:
+        return Kind::Integer;
+    }
+}
+
+bool convert_scalar(const at::Scalar &value, aten_arg *arg)
+{
+    if (value.isBoolean()) {
+        arg->kind = ATEN_BOOL;
+        arg->integer = value.to<bool>();
+    } else if (value.isIntegral(false)) {
+        arg->kind = ATEN_INT;
+        arg->integer = value.toLong();
+    } else if (value.isFloatingPoint()) {
+        arg->kind = ATEN_REAL;
+        arg->real = value.toDouble();
+    } else {
+        return false;
+    }
+    return true;
+}
+
+bool convert_tensor(Call &call, const at::Tensor &tensor, aten_tensor *out)
+{
+    if (!tensor.defined()) {
+        out->type = ATEN_ABSENT;
+        return true;
+    }
+    if (tensor.is_cpu()) { // indices may be, and numbers in lists
+        call.kept.push_back(tensor.to(c10::Device(kDml, call.index)));
+        return describe(call.kept.back(), out);
+    }
+    return describe(tensor, out);
+}
+
+bool convert_list(Call &call, Kind kind, const c10::IValue &value, aten_arg *arg)
+{
+    auto list = value.toListRef();
+    size_t count = list.size();
+    arg->count = static_cast<uint32_t>(count);
+    if (kind == Kind::Tensors) {
+        auto *tensors = call.arena.take<aten_tensor>(count);
+        arg->kind = ATEN_TENSORS;
+        arg->tensors = tensors;
+        for (size_t i = 0; i < count; i++)
+            if (!convert_tensor(call, list[i].isTensor() ? list[i].toTensor() : at::Tensor(), &tensors[i]))
+                return false;
+    } else if (kind == Kind::Reals) {
+        auto *reals = call.arena.take<double>(count);
+        arg->kind = ATEN_REALS;
+        arg->reals = reals;
+        for (size_t i = 0; i < count; i++) {
+            if (!list[i].isScalar() || list[i].isComplexDouble())
+                return false;
+            reals[i] = list[i].toScalar().toDouble();
+        }
+    } else {
+        auto *integers = call.arena.take<int64_t>(count);
+        arg->kind = kind == Kind::Bools ? ATEN_BOOLS : ATEN_INTS;
+        arg->integers = integers;
+        for (size_t i = 0; i < count; i++)
+            integers[i] = list[i].isBool()  ? list[i].toBool()
+                          : list[i].isInt() ? list[i].toInt()
+                                            : list[i].toSymInt().guard_int(__FILE__, __LINE__);
+    }
+    return true;
+}
+
+void add_generator(Call &call, const c10::IValue *value)
+{
+    call.generator = value && value->isGenerator() ? value->toGenerator() : default_generator(call.index);
+    aten_arg arg = {};
+    arg.kind = ATEN_GENERATOR;
+    arg.count = 2;
+    arg.integers = call.random;
+    call.args.push_back(arg);
+}
+
+bool convert(Call &call, Kind kind, const c10::IValue &value)
+{
+    if (kind == Kind::Generator) {
+        add_generator(call, &value);
+        return true;
+    }
+    call.args.emplace_back();
+    aten_arg *arg = &call.args.back();
+    arg->kind = ATEN_NONE;
+    arg->count = 0;
+    if (value.isNone() || kind == Kind::Ignored)
+        return true;
+    if (value.isTensor()) {
+        const at::Tensor &tensor = value.toTensor();
+        if (!tensor.defined())
+            return true;
+        if (tensor.is_cpu() && !tensor.dim())
+            return convert_scalar(at::_local_scalar_dense(tensor), arg);
+        auto *out = call.arena.take<aten_tensor>(1);
+        arg->kind = ATEN_TENSOR;
+        arg->count = 1;
+        arg->tensors = out;
+        return convert_tensor(call, tensor, out);
+    }
+    if (value.isList())
+        return convert_list(call, kind, value, arg);
+    if (value.isString()) {
+        arg->kind = ATEN_STRING;
+        arg->string = value.toStringRef().c_str();
+        return true;
+    }
+    if (value.isBool()) {
+        arg->kind = ATEN_BOOL;
+        arg->integer = value.toBool();
+        return true;
+    }
+    if (value.isSymInt()) {
+        arg->kind = ATEN_INT;
+        arg->integer = value.toSymInt().guard_int(__FILE__, __LINE__);
+        return true;
+    }
+    return value.isScalar() && convert_scalar(value.toScalar(), arg);
+}
+
+at::Tensor meta_twin(const at::Tensor &tensor)
+{
+    if (!tensor.defined() || (tensor.is_cpu() && !tensor.dim()))
+        return tensor;
+    at::Tensor twin = at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(at::kMeta));
+    if (tensor.unsafeGetTensorImpl()->is_wrapped_number())
+        twin.unsafeGetTensorImpl()->set_wrapped_number(true);
+    return twin;
+}
+
+c10::IValue meta_argument(const c10::IValue &value)
+{
+    if (value.isTensor())
+        return meta_twin(value.toTensor());
+    if (value.isTensorList()) {
+        c10::List<at::Tensor> list;
+        for (const at::Tensor &t : value.toTensorVector())
+            list.push_back(meta_twin(t));
+        return list;
+    }
+    if (value.isOptionalTensorList()) {
+        c10::List<std::optional<at::Tensor>> list;
+        for (const std::optional<at::Tensor> &t : value.toOptionalTensorVector())
+            list.push_back(t ? std::optional<at::Tensor>(meta_twin(*t)) : std::nullopt);
+        return list;
+    }
+    if (value.isDevice())
+        return c10::Device(at::kMeta);
+    if (value.isGenerator())
+        return c10::IValue();
+    return value;
+}
+
+void append_tensors(c10::SmallVectorImpl<at::Tensor> &to, const c10::IValue &value)
+{
+    if (value.isTensor())
+        to.push_back(value.toTensor());
+    else if (value.isTensorList())
+        for (const c10::IValue &element : value.toListRef())
+            to.push_back(element.toTensor());
+}
+
+class Operator final : public c10::OperatorKernel
+{
+  public:
+    Operator(const aten_op *table_row, Form operator_form, const c10::FunctionSchema &schema)
+        : row(table_row), form(operator_form), results(schema.returns().size())
+    {
+        for (const c10::Argument &argument : schema.arguments()) {
+            kinds.push_back(kind_of(argument));
+            has_generator |= kinds.back() == Kind::Generator;
+        }
+        inputs = kinds.size();
+        for (const c10::Argument &argument : schema.arguments())
+            if (form == Form::Out && argument.is_out())
+                inputs--;
+        for (const c10::Argument &result : schema.returns())
+            result_is_list.push_back(result.type()->kind() == c10::TypeKind::ListType);
+        fresh = form == Form::Functional ? results : 0;
+    }
+
+    void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet, torch::jit::Stack *stack)
+    {
+        Call call;
+        size_t begin = stack->size() - kinds.size();
+        call.index = common_device(op, *stack, begin);
+        for (size_t i = begin; call.index < 0 && i < stack->size(); i++)
+            if ((*stack)[i].isDevice() && (*stack)[i].toDevice().has_index())
+                call.index = (*stack)[i].toDevice().index();
+        if (call.index < 0)
+            call.index = current_device();
+        aten_plan *plan = nullptr;
+        std::string why = call.problem;
+        if (prepare(call, *stack, begin)) {
+            plan = find(call);
+            if (C10_UNLIKELY(!plan))
+                plan = make(op, call, *stack, begin, &why);
+        }
+        if (C10_UNLIKELY(!plan)) {
+            fall_back(op, stack, why);
+            return;
+        }
+        std::unique_ptr<aten_plan, void (*)(aten_plan *)> release(plan, aten_release);
+        run(op, call, plan, stack, begin);
+    }
+
+  private:
+    const aten_op *row;
+    Form form;
+    size_t results, inputs, fresh;
+    bool has_generator = false;
+    c10::SmallVector<Kind, 16> kinds;
+    c10::SmallVector<bool, 4> result_is_list;
+
+    bool prepare(Call &call, const torch::jit::Stack &stack, size_t begin)
+    {
+        for (size_t i = 0; i < inputs; i++)
+            if (!convert(call, kinds[i], stack[begin + i]))
+                return false;
+        if (row->random && !has_generator)
+            add_generator(call, nullptr);
+        if (form == Form::InPlace)
+            append_tensors(call.written, stack[begin]);
+        for (size_t i = inputs; i < kinds.size(); i++)
+            append_tensors(call.written, stack[begin + i]);
+        for (size_t i = form == Form::InPlace; i < inputs; i++)
+            if (row->writes >> i & 1) {
+                if (stack[begin + i].isNone())
+                    call.written.emplace_back();
+                append_tensors(call.written, stack[begin + i]);
+            }
+        call.output_count = static_cast<uint32_t>(call.written.size());
+        return describe_written(call);
+    }
+
+    static bool describe_written(Call &call)
+    {
+        call.outputs = call.arena.take<aten_tensor>(call.written.size());
+        for (size_t i = 0; i < call.written.size(); i++)
+            if (!convert_tensor(call, call.written[i], &call.outputs[i]))
+                return false;
+        return true;
+    }
+
+    aten_plan *find(Call &call)
+    {
+        aten_device *where = device(call.index);
+        auto count = static_cast<uint32_t>(call.args.size());
+        return fresh ? aten_find(where, row, call.args.data(), count, nullptr, 0)
+                     : aten_find(where, row, call.args.data(), count, call.outputs, call.output_count);
+    }
+
+    // What the meta device says about the results: false when it cannot.
+    static bool infer(const c10::OperatorHandle &op, const torch::jit::Stack &stack, size_t begin,
+                      torch::jit::Stack *out, std::string *why)
+    {
+        try {
+            out->assign(stack.begin() + static_cast<std::ptrdiff_t>(begin), stack.end());
+            c10::OperatorHandle common = common_form(op, out);
+            for (c10::IValue &value : *out)
+                value = meta_argument(value);
+            common.callBoxed(out);
+            return true;
+        } catch (const std::exception &e) { // wrong arguments, or no meta kernel: the CPU knows
+            *why = e.what();
+            *why = why->substr(0, why->find('\n'));
+            return false;
+        }
+    }
+
+    // Out arguments take the sizes and strides that the results have.
+    void resize_written(Call &call, const torch::jit::Stack &inferred)
+    {
+        c10::SmallVector<at::Tensor, 4> like;
+        for (const c10::IValue &value : inferred)
+            append_tensors(like, value);
+        for (size_t i = 0; i < like.size() && i < call.written.size(); i++) {
+            const at::Tensor &out = call.written[i];
+            if (!out.defined() || !like[i].defined() || !at::native::resize_output(out, like[i].sizes()))
+                continue;
+            if (like[i].is_non_overlapping_and_dense())
+                out.unsafeGetTensorImpl()->set_sizes_and_strides(like[i].sizes(), like[i].strides());
+        }
+        describe_written(call);
+    }
+
+    aten_plan *make(const c10::OperatorHandle &op, Call &call, const torch::jit::Stack &stack, size_t begin,
+                    std::string *why)
+    {
+        torch::jit::Stack inferred;
+        if (!infer(op, stack, begin, &inferred, why))
+            return nullptr;
+        aten_tensor *outputs = call.outputs;
+        uint32_t count = call.output_count;
+        if (form == Form::Out) {
+            resize_written(call, inferred);
+            outputs = call.outputs;
+            if (aten_plan *plan = find(call))
+                return plan;
+        } else if (fresh) {
+            c10::SmallVector<at::Tensor, 8> made;
+            for (const c10::IValue &value : inferred)
+                append_tensors(made, value);
+            count += static_cast<uint32_t>(made.size());
+            outputs = call.arena.take<aten_tensor>(count);
+            for (size_t i = 0; i < made.size(); i++)
+                if (!layout_of(made[i], &outputs[i]))
+                    return nullptr;
+            std::copy_n(call.outputs, call.output_count, outputs + made.size());
+        }
+        char message[kMessageBytes] = "";
+        aten_plan *plan = aten_compile(device(call.index), row, call.args.data(),
+                                       static_cast<uint32_t>(call.args.size()), outputs, count, message);
+        if (!plan)
+            *why = message;
+        return plan;
+    }
+
+    static bool layout_of(const at::Tensor &meta, aten_tensor *out)
+    {
+        out->type = ATEN_ABSENT;
+        out->data = nullptr;
+        if (!meta.defined())
+            return true;
+        if (meta.dim() > ATEN_RANK_MAX || !aten_type_bytes(static_cast<int32_t>(meta.scalar_type())))
+            return false;
+        out->type = static_cast<int32_t>(meta.scalar_type());
+        out->rank = static_cast<uint32_t>(meta.dim());
+        std::copy_n(meta.sizes().data(), out->rank, out->sizes);
+        std::copy_n(meta.strides().data(), out->rank, out->strides);
+        return true;
+    }
+
+    void run(const c10::OperatorHandle &op, Call &call, aten_plan *plan, torch::jit::Stack *stack, size_t begin)
+    {
+        c10::SmallVector<at::Tensor, 4> made;
+        if (fresh)
+            allocate(call, plan, &made);
+        if (call.generator.defined()) {
+            auto [seed, offset] = draw(call.generator, aten_plan_draws(plan));
+            call.random[0] = static_cast<int64_t>(seed);
+            call.random[1] = static_cast<int64_t>(offset);
+        }
+        char message[kMessageBytes] = "";
+        bool ok = aten_run(plan, call.args.data(), static_cast<uint32_t>(call.args.size()), call.outputs,
+                           call.output_count, message, sizeof(message));
+        TORCH_CHECK(ok, op.operator_name(), ": ", message);
+        give_results(call, made, stack, begin);
+    }
+
+    static void allocate(Call &call, aten_plan *plan, c10::SmallVectorImpl<at::Tensor> *made)
+    {
+        uint32_t count = aten_plan_output_count(plan), fresh_count = count - call.output_count;
+        auto *outputs = call.arena.take<aten_tensor>(count);
+        for (uint32_t i = 0; i < fresh_count; i++) {
+            outputs[i] = *aten_plan_output(plan, i);
+            if (outputs[i].type == ATEN_ABSENT) {
+                made->emplace_back();
+                continue;
+            }
+            made->push_back(empty_like_layout(outputs[i], call.index));
+            outputs[i].data = made->back().numel() ? made->back().mutable_data_ptr() : nullptr;
+        }
+        std::copy_n(call.outputs, call.output_count, outputs + fresh_count);
+        call.outputs = outputs;
+        call.output_count = count;
+    }
+
+    void give_results(Call &call, c10::SmallVectorImpl<at::Tensor> &made, torch::jit::Stack *stack, size_t begin)
+    {
+        if (!fresh) { // what is returned is what was written
+            c10::SmallVector<c10::IValue, 4> returned;
+            for (size_t i = 0; i < results; i++)
+                returned.push_back((*stack)[begin + (form == Form::Out ? inputs + i : 0)]);
+            stack->resize(begin);
+            for (c10::IValue &value : returned)
+                stack->push_back(std::move(value));
+            return;
+        }
+        stack->resize(begin);
+        size_t next = 0;
+        for (size_t i = 0; i < results; i++) {
+            if (!result_is_list[i]) {
+                stack->emplace_back(std::move(made[next++]));
+                continue;
+            }
+            c10::List<at::Tensor> list;
+            for (size_t end = made.size() - (results - 1 - i); next < end; next++)
+                list.push_back(std::move(made[next]));
+            stack->emplace_back(std::move(list));
+        }
+        (void)call;
+    }
+};
+
+// Operators from one device to another, which rows are not: torch composes those with a device argument of an empty
+// tensor and a copy, and copies are in factory.cpp.
+bool moves(const c10::FunctionSchema &schema)
+{
+    bool tensor = false, device = false;
+    for (const c10::Argument &argument : schema.arguments()) {
+        tensor |= kind_of(argument) == Kind::Tensor;
+        device |= argument.name() == "device";
+    }
+    return (tensor && device) || schema.name() == "aten::copy" || schema.name() == "aten::copy_" ||
+           schema.name() == "aten::clone";
+}
+
+void add(torch::Library &m, const aten_op *row, Form form, const std::string &name, const std::string &overload)
+{
+    auto op = c10::Dispatcher::singleton().findSchema({ "aten::" + name, overload });
+    if (!op || moves(op->schema())) // none: of another version of torch
+        return;
+    m.impl((overload.empty() ? name : name + "." + overload).c_str(),
+           torch::CppFunction::makeFromBoxedFunctor(std::make_unique<Operator>(row, form, op->schema())));
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
+{
+    for (uint32_t i = 0; const aten_op *row = aten_op_at(i); i++) {
+        std::string name = row->name;
+        if (!row->no_functional)
+            add(m, row, Form::Functional, name, row->overload);
+        if (row->in_place)
+            add(m, row, Form::InPlace, name + "_", row->overload);
+        if (row->out_overload)
+            add(m, row, Form::Out, name, row->out_overload);
+    }
+}
+
+} // namespace
+} // namespace dml

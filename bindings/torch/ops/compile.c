@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of rows, and compiling what their builders made. */
+#include "device.h"
+#include "graph.h"
+
+#include <DirectMLGuids.h>
+
+#include <stdlib.h>
+
+static const struct aten_row rows[] = {
+#define ATEN(name, overload, out_overload, flags, writes, builder, parameter)                                          \
+    { { name, overload, out_overload, ((flags)&ATEN_IN_PLACE) != 0, ((flags)&ATEN_NO_FUNCTIONAL) != 0,                 \
+        ((flags)&ATEN_RANDOM) != 0, writes },                                                                          \
+      aten_build_##builder,                                                                                            \
+      parameter },
+#include "ops.def"
+#undef ATEN
+};
+
+const struct aten_op *aten_op_at(uint32_t i)
+{
+    return i < ARRAY_SIZE(rows) ? &rows[i].op : NULL;
+}
+
+const struct aten_op *aten_op_find(const char *name, const char *overload)
+{
+    for (uint32_t i = 0; i < ARRAY_SIZE(rows); i++)
+        if (!strcmp(rows[i].op.name, name) && !strcmp(rows[i].op.overload, overload))
+            return &rows[i].op;
+    return NULL;
+}
+
+const struct aten_row *aten_row_of(const struct aten_op *op)
+{
+    return (const struct aten_row *)(const void *)op;
+}
+
+/* ---- building ---- */
+
+void aten_graph_init(struct aten_graph *g, struct aten_device *device)
+{
+    memset(g, 0, sizeof(*g));
+    g->device = device;
+    g->dml = device->dml;
+}
+
+void aten_graph_finish(struct aten_graph *g)
+{
+    for (uint32_t i = 0; i < g->node_count; i++) {
+        const DML_OPERATOR_GRAPH_NODE_DESC *node = g->nodes[i].Desc;
+        if (g->nodes[i].Type == DML_GRAPH_NODE_TYPE_OPERATOR)
+            IDMLOperator_Release(node->Operator);
+    }
+    free(g->nodes);
+    free(g->input_edges);
+    free(g->edges);
+    free(g->inputs);
+    free(g->values);
+    base_arena_finish(&g->arena);
+}
+
+bool aten_build(struct aten_graph *g, const struct aten_node *n)
+{
+    const struct aten_row *row = aten_row_of(n->op);
+    struct aten_node own = *n;
+    const struct aten_node *before = g->node;
+    own.parameter = row->parameter;
+    g->node = &own;
+    bool ok = !g->failed && row->build(g, &own) && !g->failed;
+    for (uint32_t i = 0; ok && i < n->output_count; i++)
+        if (aten_wanted(n, i) && !n->results[i])
+            ok = aten_fail(g, "result %u was not built", i);
+    if (!ok)
+        aten_fail(g, "cannot be built");
+    g->node = before;
+    return ok;
+}
+
+bool aten_build_as(struct aten_graph *g, const char *name, const char *overload, const struct aten_node *n)
+{
+    struct aten_node other = *n;
+    other.op = aten_op_find(name, overload);
+    return other.op ? aten_build(g, &other) : aten_fail(g, "there is no %s.%s", name, overload);
+}
+
+/* ---- compiling ---- */
+
+/* Edge arrays are of typed pointers: one DML_GRAPH_EDGE_DESC per edge. */
+static DML_GRAPH_EDGE_DESC *wrap_edges(struct aten_graph *g, DML_GRAPH_EDGE_TYPE type, const void *edges,
+                                       uint32_t count, size_t size)
+{
+    DML_GRAPH_EDGE_DESC *wrapped = aten_alloc(g, count * sizeof(*wrapped));
+    for (uint32_t i = 0; wrapped && i < count; i++)
+        wrapped[i] = (DML_GRAPH_EDGE_DESC){ type, (const char *)edges + i * size };
+    return wrapped;
+}
+
+/* An output of the graph is a node's, all of it, and no other output. */
+static struct aten_value *own_output(struct aten_graph *g, struct aten_value **outputs, uint32_t i)
+{
+    struct aten_value *v = outputs[i];
+    bool own = v->buffer->source == ATEN_SOURCE_NODE && aten_covers(v);
+    for (uint32_t k = 0; own && k < i; k++)
+        own = !outputs[k] || outputs[k]->buffer != v->buffer;
+    return own ? v : aten_copy_of(g, v);
+}
+
+bool aten_compile_graph(struct aten_graph *g, struct aten_value **outputs, uint32_t output_count, uint32_t *out_slots,
+                        uint32_t *out_slot_count, IDMLCompiledOperator **out_op)
+{
+    uint32_t slots = 0;
+    DML_OUTPUT_GRAPH_EDGE_DESC *edges = aten_alloc(g, output_count * sizeof(*edges));
+    *out_op = NULL;
+    for (uint32_t i = 0; edges && i < output_count; i++) {
+        if (!outputs[i] || outputs[i]->buffer->source == ATEN_SOURCE_EMPTY)
+            continue;
+        struct aten_value *v = outputs[i] = own_output(g, outputs, i);
+        if (!v)
+            break;
+        edges[slots] = (DML_OUTPUT_GRAPH_EDGE_DESC){ v->buffer->index, v->buffer->output, slots, NULL };
+        out_slots[slots++] = i;
+    }
+    *out_slot_count = slots;
+    DML_GRAPH_DESC desc = {
+        .InputCount = g->input_count,
+        .OutputCount = slots,
+        .NodeCount = g->node_count,
+        .Nodes = g->nodes,
+        .InputEdgeCount = g->input_edge_count,
+        .InputEdges =
+            wrap_edges(g, DML_GRAPH_EDGE_TYPE_INPUT, g->input_edges, g->input_edge_count, sizeof(*g->input_edges)),
+        .OutputEdgeCount = slots,
+        .OutputEdges = wrap_edges(g, DML_GRAPH_EDGE_TYPE_OUTPUT, edges, slots, sizeof(*edges)),
+        .IntermediateEdgeCount = g->edge_count,
+        .IntermediateEdges =
+            wrap_edges(g, DML_GRAPH_EDGE_TYPE_INTERMEDIATE, g->edges, g->edge_count, sizeof(*g->edges)),
+    };
+    if (g->failed || !slots)
+        return !g->failed;
+    HRESULT hr =
+        IDMLDevice1_CompileGraph(g->dml, &desc, DML_EXECUTION_FLAG_NONE, &IID_IDMLCompiledOperator, (void **)out_op);
+    return SUCCEEDED(hr) || aten_fail(g, "DirectML cannot compile it (0x%08x)", (unsigned)hr);
+}

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch.dml: what torch.cuda is for CUDA. torch itself calls it for seeds, autocast and the current device."""
+import torch
+
+_ops = torch.ops.torch_directml
+
+
+def _index(device=None):
+    if device is None:
+        return current_device()
+    if isinstance(device, int):
+        return device
+    device = torch.device(device)
+    if device.type != "dml":
+        raise ValueError(f"Expected a dml device, but got: {device}")
+    return current_device() if device.index is None else device.index
+
+
+# ---- devices ----
+
+def is_available():
+    return device_count() > 0
+
+
+def is_initialized():
+    return True
+
+
+def init():
+    pass
+
+
+def device_count():
+    return _ops.device_count()
+
+
+def get_device_name(device=None):
+    return _ops.device_name(_index(device))
+
+
+def current_device():
+    return torch._C._accelerator_getDeviceIndex()
+
+
+def set_device(device):
+    torch._C._accelerator_setDeviceIndex(_index(device))
+
+
+def synchronize(device=None):
+    torch._C._accelerator_synchronizeDevice(_index(device))
+
+
+class device:
+    """Context manager: the current device is this one within it."""
+
+    def __init__(self, device):
+        self.idx = _index(device)
+
+    def __enter__(self):
+        self.prev_idx = torch._C._accelerator_exchangeDevice(self.idx)
+
+    def __exit__(self, *exc_info):
+        torch._C._accelerator_maybeExchangeDevice(self.prev_idx)
+
+
+class device_of(device):
+    """The current device is that of a tensor within it."""
+
+    def __init__(self, tensor):
+        super().__init__(tensor.device if tensor.device.type == "dml" else None)
+
+
+def _is_in_bad_fork():
+    return _ops.forked()
+
+
+def _exchange_device(index):
+    return torch._C._accelerator_exchangeDevice(index)
+
+
+def _maybe_exchange_device(index):
+    return torch._C._accelerator_maybeExchangeDevice(index)
+
+
+# ---- streams and events ----
+
+def Stream(device=None, priority=0):
+    return torch.Stream(torch.device("dml", _index(device)), priority=priority)
+
+
+def Event(enable_timing=False, blocking=False, interprocess=False):
+    return torch.Event("dml", enable_timing=enable_timing, blocking=blocking, interprocess=interprocess)
+
+
+def current_stream(device=None):
+    return torch.accelerator.current_stream(_index(device))
+
+
+def set_stream(stream):
+    torch.accelerator.set_stream(stream)
+
+
+def stream(stream):
+    """Context manager: the stream is the current one within it."""
+    return stream
+
+
+# ---- memory ----
+
+def empty_cache():
+    torch.accelerator.empty_cache()
+
+
+def memory_stats(device=None):
+    return torch.accelerator.memory_stats(_index(device))
+
+
+def memory_allocated(device=None):
+    return torch.accelerator.memory_allocated(_index(device))
+
+
+def max_memory_allocated(device=None):
+    return torch.accelerator.max_memory_allocated(_index(device))
+
+
+def memory_reserved(device=None):
+    return torch.accelerator.memory_reserved(_index(device))
+
+
+def max_memory_reserved(device=None):
+    return torch.accelerator.max_memory_reserved(_index(device))
+
+
+def reset_peak_memory_stats(device=None):
+    torch.accelerator.reset_peak_memory_stats(_index(device))
+
+
+def reset_accumulated_memory_stats(device=None):
+    torch.accelerator.reset_accumulated_memory_stats(_index(device))
+
+
+def mem_get_info(device=None):
+    """Free and total bytes of the device."""
+    return torch.accelerator.get_memory_info(_index(device))
+
+
+def set_per_process_memory_fraction(fraction, device=None):
+    """Allocations beyond this share of the device's memory raise torch.OutOfMemoryError; 1 is no limit."""
+    _ops.set_memory_limit(_index(device), float(fraction))
+
+
+# ---- random numbers ----
+
+def _generator(device=None):
+    return _ops.default_generator(_index(device))
+
+
+def manual_seed(seed):
+    if not _is_in_bad_fork():
+        _generator().manual_seed(seed)
+
+
+def manual_seed_all(seed):
+    if not _is_in_bad_fork():
+        for index in range(device_count()):
+            _generator(index).manual_seed(seed)
+
+
+def seed():
+    _generator().seed()
+
+
+def seed_all():
+    manual_seed_all(_generator().seed())
+
+
+def initial_seed():
+    return _generator().initial_seed()
+
+
+def get_rng_state(device="dml"):
+    return _generator(device).get_state()
+
+
+def get_rng_state_all():
+    return [get_rng_state(index) for index in range(device_count())]
+
+
+def set_rng_state(new_state, device="dml"):
+    _generator(device).set_state(new_state)
+
+
+def set_rng_state_all(new_states):
+    for index, state in enumerate(new_states):
+        set_rng_state(state, index)
+
+
+# ---- automatic mixed precision ----
+
+def get_amp_supported_dtype():
+    return [torch.float16, torch.bfloat16]
+
+
+def is_autocast_enabled():
+    return torch.is_autocast_enabled("dml")
+
+
+def set_autocast_enabled(enabled):
+    torch.set_autocast_enabled("dml", enabled)
+
+
+def get_autocast_dtype():
+    return torch.get_autocast_dtype("dml")
+
+
+def set_autocast_dtype(dtype):
+    torch.set_autocast_dtype("dml", dtype)
+
+
+def is_bf16_supported(including_emulation=True):
+    return _ops.has_type(current_device(), torch.bfloat16)
