@@ -67,30 +67,41 @@ void aten_release(struct aten_plan *plan)
         aten_plan_destroy(plan);
 }
 
-static void *copied(const void *data, size_t count, size_t bytes)
+/* Where the result lies, without data: as wanted, or as the value does. */
+static struct aten_tensor layout_of(const struct aten_value *v)
 {
-    void *copy = calloc(count + 1, bytes);
-    if (copy && count)
-        memcpy(copy, data, count * bytes);
-    return copy;
+    struct aten_tensor layout = { .type = ATEN_ABSENT };
+    if (!v)
+        return layout;
+    layout.type = v->type;
+    layout.rank = v->rank;
+    memcpy(layout.sizes, v->sizes, sizeof(layout.sizes));
+    memcpy(layout.strides, v->strides, sizeof(layout.strides));
+    return layout;
 }
 
 bool aten_plan_fill(struct aten_plan *plan, struct aten_graph *g, struct aten_value **outputs,
                     const struct aten_tensor *layouts, uint32_t output_count)
 {
-    plan->outputs = copied(layouts, output_count, sizeof(*layouts));
+    plan->outputs = calloc(output_count + 1u, sizeof(*plan->outputs));
     plan->slots = calloc(output_count + 1u, sizeof(*plan->slots));
     if (!plan->outputs || !plan->slots)
         return aten_fail(g, "out of memory");
-    plan->output_count = output_count;
-    for (uint32_t i = 0; i < output_count; i++)
-        plan->outputs[i].data = NULL;
     if (!aten_compile_graph(g, outputs, output_count, plan->slots, &plan->slot_count, &plan->op))
         return false;
-    plan->inputs = copied(g->inputs, g->input_count, sizeof(*g->inputs));
+    plan->output_count = output_count;
+    for (uint32_t i = 0; i < output_count; i++) {
+        plan->outputs[i] = layouts ? layouts[i] : layout_of(outputs[i]);
+        plan->outputs[i].data = NULL;
+    }
+    plan->inputs = calloc(g->input_count + 1u, sizeof(*plan->inputs));
+    if (!plan->inputs)
+        return aten_fail(g, "out of memory");
+    if (g->input_count)
+        memcpy(plan->inputs, g->inputs, g->input_count * sizeof(*g->inputs));
     plan->input_count = g->input_count;
     plan->draws = g->draws;
-    return plan->inputs || aten_fail(g, "out of memory");
+    return true;
 }
 
 uint32_t aten_plan_output_count(const struct aten_plan *plan)
@@ -132,6 +143,18 @@ struct call {
     uint32_t output_count;
 };
 
+/* Every number is an input now, so that the plan does for others, too. */
+static bool all_live(const struct aten_graph *g, const struct call *call)
+{
+    for (uint32_t i = 0; i < call->arg_count; i++) {
+        const enum aten_kind kind = call->args[i].kind;
+        const bool number = kind == ATEN_INT || kind == ATEN_REAL || kind == ATEN_BOOL;
+        if (number && (i > 63 || !(g->numbers >> i & 1)))
+            return false;
+    }
+    return !g->baked;
+}
+
 /* A plan with one reference, which says why when it failed. NULL: memory is short, or numbers cannot be live. */
 static struct aten_plan *plan_new(const struct call *call, bool live)
 {
@@ -147,8 +170,7 @@ static struct aten_plan *plan_new(const struct call *call, bool live)
     g.live = live;
     struct aten_value **results = aten_alloc(&g, call->output_count * sizeof(struct aten_value *));
     bool ok = results && build(&g, call->op, call->args, call->arg_count, call->outputs, call->output_count, results) &&
-              (!live || (g.has_number && !g.baked)) &&
-              aten_plan_fill(plan, &g, results, call->outputs, call->output_count);
+              (!live || all_live(&g, call)) && aten_plan_fill(plan, &g, results, call->outputs, call->output_count);
     AnydmlQuiet(before);
     if (!ok && !live)
         plan->failure = strdup(g.failed ? g.message : "out of memory");

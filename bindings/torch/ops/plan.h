@@ -43,7 +43,8 @@ struct aten_plan {
     struct aten_plan *same_bucket, *newer, *older;
 };
 
-/* Compiles what the graph has into the plan; the graph stays the caller's. */
+/* Compiles what the graph has into the plan; the graph stays the caller's. `layouts` NULL: results lie as it is best.
+ */
 bool aten_plan_fill(struct aten_plan *plan, struct aten_graph *g, struct aten_value **outputs,
                     const struct aten_tensor *layouts, uint32_t output_count);
 void aten_plan_destroy(struct aten_plan *plan);
