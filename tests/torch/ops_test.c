@@ -13,7 +13,7 @@
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static struct aten_device *device;
-static char message[512];
+static char message[ATEN_MESSAGE_BYTES];
 
 static uint32_t rnd(uint32_t below)
 {
@@ -154,7 +154,7 @@ static bool call(const char *name, const char *overload, const struct aten_arg *
         return false;
     struct aten_plan *plan = aten_find(device, op, args, count, out, 1);
     if (!plan)
-        plan = aten_compile(device, op, args, count, out, 1, message, sizeof(message));
+        plan = aten_compile(device, op, args, count, out, 1, message);
     bool ok = plan && aten_run(plan, args, count, out, 1, message, sizeof(message));
     aten_release(plan);
     return ok;
@@ -346,9 +346,9 @@ static void *thread_main(void *context)
         for (int64_t k = 0; k < size; k++)
             x[k] = (float)k;
         const struct aten_arg args[2] = { { .kind = ATEN_TENSOR, .count = 1, .tensors = &t }, integer(2) };
-        char text[256];
+        char text[ATEN_MESSAGE_BYTES];
         const struct aten_op *op = aten_op_find("mul", "Tensor");
-        struct aten_plan *plan = aten_compile(device, op, args, 2, &y, 1, text, sizeof(text));
+        struct aten_plan *plan = aten_compile(device, op, args, 2, &y, 1, text);
         bool ok = plan && aten_run(plan, args, 2, &y, 1, text, sizeof(text));
         aten_release(plan);
         for (int64_t k = 0; ok && k < size; k++)

@@ -105,7 +105,7 @@ struct aten_graph {
     struct base_arena arena;
     struct aten_device *device;
     IDMLDevice1 *dml;
-    char message[256]; /* of the first failure */
+    char message[ATEN_MESSAGE_BYTES]; /* of the first failure */
     bool failed;
     bool live;        /* numbers become inputs of the plan */
     bool baked;       /* some number became part of it */
