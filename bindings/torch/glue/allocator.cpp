@@ -9,8 +9,10 @@
 #include <mutex>
 #include <vector>
 
-namespace dml {
-namespace {
+namespace dml
+{
+namespace
+{
 
 using c10::CachingAllocator::format_size;
 using c10::CachingAllocator::StatType;
@@ -26,14 +28,14 @@ struct Block {
 // Eight sizes to an octave: at most an eighth is wasted, and sizes that differ little share blocks.
 size_t round_size(size_t bytes)
 {
-    bytes = (std::max<size_t>(bytes, 1) + 255) & ~size_t{255};
+    bytes = (std::max<size_t>(bytes, 1) + 255) & ~size_t{ 255 };
     size_t step = std::max<size_t>(std::bit_floor(bytes) / 8, 256);
     return bytes > SIZE_MAX - step ? bytes : (bytes + step - 1) / step * step;
 }
 
 struct Pool {
     std::mutex mutex;
-    std::map<size_t, std::vector<Block *>> free;   // by size
+    std::map<size_t, std::vector<Block *>> free;      // by size
     std::map<uintptr_t, Block *, std::greater<>> all; // by address
     c10::CachingDeviceAllocator::DeviceStats stats;
     size_t limit = SIZE_MAX;
@@ -58,7 +60,7 @@ struct Pool {
         void *address = aten_allocate(device(index), bytes);
         if (!address)
             return nullptr;
-        Block *block = new Block{address, bytes, 0, index};
+        Block *block = new Block{ address, bytes, 0, index };
         all[reinterpret_cast<uintptr_t>(address)] = block;
         reserved.increase(bytes);
         stats.segment[kAll].increase(1);
@@ -134,7 +136,7 @@ c10::DataPtr allocate_on(c10::DeviceIndex index, size_t bytes)
 {
     c10::Device where(kDml, index);
     if (!bytes)
-        return {nullptr, where};
+        return { nullptr, where };
     Pool &p = pool(index);
     size_t rounded = round_size(bytes);
     std::lock_guard<std::mutex> lock(p.mutex);
@@ -154,7 +156,7 @@ c10::DataPtr allocate_on(c10::DeviceIndex index, size_t bytes)
         c10::reportMemoryUsageToProfiler(block->address, static_cast<int64_t>(block->bytes),
                                          p.stats.allocated_bytes[kAll].current, p.stats.reserved_bytes[kAll].current,
                                          where);
-    return {block->address, block, give_back, where};
+    return { block->address, block, give_back, where };
 }
 
 void copy_within(c10::DeviceIndex index, void *to, const void *from, size_t bytes)
@@ -166,13 +168,21 @@ void copy_within(c10::DeviceIndex index, void *to, const void *from, size_t byte
 
 // Allocates on the current device.
 struct CachingAllocator final : c10::DeviceAllocator {
-    c10::DataPtr allocate(size_t bytes) override { return allocate_on(current_device(), bytes); }
+    c10::DataPtr allocate(size_t bytes) override
+    {
+        return allocate_on(current_device(), bytes);
+    }
     void copy_data(void *to, const void *from, size_t bytes) const override
     {
         copy_within(device_of(from).index(), to, from, bytes);
     }
-    bool initialized() override { return device_count() > 0; }
-    void recordStream(const c10::DataPtr &, c10::Stream) override {} // streams share one queue
+    bool initialized() override
+    {
+        return device_count() > 0;
+    }
+    void recordStream(const c10::DataPtr &, c10::Stream) override
+    {
+    } // streams share one queue
     void emptyCache(c10::MempoolId_t) override
     {
         for (c10::DeviceIndex index = 0; index < device_count(); index++) {
@@ -200,7 +210,7 @@ struct CachingAllocator final : c10::DeviceAllocator {
     {
         size_t available = 0, total = 0;
         aten_memory(device(index), &available, &total);
-        return {available, total};
+        return { available, total };
     }
 
   private:
@@ -209,8 +219,8 @@ struct CachingAllocator final : c10::DeviceAllocator {
         Pool &p = pool(index);
         std::lock_guard<std::mutex> lock(p.mutex);
         auto &s = p.stats;
-        for (auto *stats : {&s.allocation, &s.segment, &s.active, &s.allocated_bytes, &s.reserved_bytes,
-                            &s.active_bytes, &s.requested_bytes})
+        for (auto *stats : { &s.allocation, &s.segment, &s.active, &s.allocated_bytes, &s.reserved_bytes,
+                             &s.active_bytes, &s.requested_bytes })
             for (auto &stat : *stats)
                 change(stat);
     }
@@ -218,8 +228,14 @@ struct CachingAllocator final : c10::DeviceAllocator {
 
 struct FixedAllocator final : c10::Allocator {
     c10::DeviceIndex index = 0;
-    c10::DataPtr allocate(size_t bytes) override { return allocate_on(index, bytes); }
-    void copy_data(void *to, const void *from, size_t bytes) const override { copy_within(index, to, from, bytes); }
+    c10::DataPtr allocate(size_t bytes) override
+    {
+        return allocate_on(index, bytes);
+    }
+    void copy_data(void *to, const void *from, size_t bytes) const override
+    {
+        copy_within(index, to, from, bytes);
+    }
 };
 
 // Copies to and from the devices take any memory of the host; what is pinned is known as such all the same.
@@ -243,16 +259,22 @@ struct PinnedAllocator final : c10::Allocator {
     c10::DataPtr allocate(size_t bytes) override
     {
         if (!bytes)
-            return {nullptr, c10::Device(c10::DeviceType::CPU)};
-        void *address = bytes > SIZE_MAX - 63 ? nullptr : std::aligned_alloc(64, (bytes + 63) & ~size_t{63});
+            return { nullptr, c10::Device(c10::DeviceType::CPU) };
+        void *address = bytes > SIZE_MAX - 63 ? nullptr : std::aligned_alloc(64, (bytes + 63) & ~size_t{ 63 });
         TORCH_CHECK_WITH(OutOfMemoryError, address, "torch_directml: cannot allocate ", format_size(bytes),
                          " of pinned memory");
         std::lock_guard<std::mutex> lock(mutex);
         blocks[reinterpret_cast<uintptr_t>(address)] = bytes;
-        return {address, address, release, c10::Device(c10::DeviceType::CPU)};
+        return { address, address, release, c10::Device(c10::DeviceType::CPU) };
     }
-    c10::DeleterFnPtr raw_deleter() const override { return release; }
-    void copy_data(void *to, const void *from, size_t bytes) const override { std::memcpy(to, from, bytes); }
+    c10::DeleterFnPtr raw_deleter() const override
+    {
+        return release;
+    }
+    void copy_data(void *to, const void *from, size_t bytes) const override
+    {
+        std::memcpy(to, from, bytes);
+    }
 };
 
 CachingAllocator &caching_allocator()
@@ -304,7 +326,7 @@ c10::Device device_of(const void *address)
         std::lock_guard<std::mutex> lock(p.mutex);
         auto it = p.all.lower_bound(at);
         if (it != p.all.end() && at < it->first + it->second->bytes)
-            return {kDml, index};
+            return { kDml, index };
     }
     TORCH_CHECK(false, "The specified pointer resides on host memory and is not registered with any DirectML device.");
 }

@@ -5,7 +5,8 @@
 #include <ATen/autocast_mode.h>
 #include <torch/library.h>
 
-namespace {
+namespace
+{
 
 using namespace at; // as the macros of autocast_mode.h are written
 
@@ -29,9 +30,9 @@ TORCH_LIBRARY_IMPL(_, AutocastPrivateUse1, m)
 TORCH_LIBRARY_IMPL(aten, AutocastPrivateUse1, m)
 {
 #define LOWER_PRECISION(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, lower_precision_fp)
-#define FLOAT32(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, fp32)
-#define FLOAT32_RESULT(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, fp32_set_opt_dtype)
-#define WIDEST(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, promote)
+#define FLOAT32(...)         KERNEL_PRIVATEUSEONE(__VA_ARGS__, fp32)
+#define FLOAT32_RESULT(...)  KERNEL_PRIVATEUSEONE(__VA_ARGS__, fp32_set_opt_dtype)
+#define WIDEST(...)          KERNEL_PRIVATEUSEONE(__VA_ARGS__, promote)
     AT_FORALL_LOWER_PRECISION_FP(LOWER_PRECISION)
     AT_FORALL_FP32(FLOAT32)
     AT_FORALL_FP32_SET_OPT_DTYPE(FLOAT32_RESULT)

@@ -9,18 +9,21 @@
 #include <c10/util/SmallVector.h>
 #include <torch/library.h>
 
-namespace dml {
-namespace {
+namespace dml
+{
+namespace
+{
 
 enum class Form { Functional, InPlace, Out };
 enum class Kind { Tensor, Tensors, Integer, Scalar, Bool, Integers, Reals, Bools, String, Generator, Ignored };
 
 // Memory of one call: no allocation unless lists are long.
-class Arena {
+class Arena
+{
   public:
     template <typename T> T *take(size_t count)
     {
-        size_t bytes = (count * sizeof(T) + 15) & ~size_t{15};
+        size_t bytes = (count * sizeof(T) + 15) & ~size_t{ 15 };
         if (bytes <= sizeof(fixed) - used) {
             void *at = fixed + used;
             used += bytes;
@@ -40,12 +43,12 @@ class Arena {
 struct Call {
     Arena arena;
     c10::SmallVector<aten_arg, 24> args;
-    c10::SmallVector<at::Tensor, 4> kept; // made for the call
+    c10::SmallVector<at::Tensor, 4> kept;    // made for the call
     c10::SmallVector<at::Tensor, 4> written; // outputs[0] ...: in-place, out and further written arguments
     aten_tensor *outputs = nullptr;
     uint32_t output_count = 0;
     at::Generator generator;
-    int64_t random[2] = {0, 0};
+    int64_t random[2] = { 0, 0 };
     c10::DeviceIndex index = -1;
     const char *problem = ""; // why it cannot be
 };
@@ -53,12 +56,17 @@ struct Call {
 Kind kind_of_list(const c10::TypePtr &element)
 {
     switch (element->kind()) {
-    case c10::TypeKind::TensorType: return Kind::Tensors;
-    case c10::TypeKind::OptionalType: return Kind::Tensors;
+    case c10::TypeKind::TensorType:
+        return Kind::Tensors;
+    case c10::TypeKind::OptionalType:
+        return Kind::Tensors;
     case c10::TypeKind::FloatType:
-    case c10::TypeKind::NumberType: return Kind::Reals;
-    case c10::TypeKind::BoolType: return Kind::Bools;
-    default: return Kind::Integers;
+    case c10::TypeKind::NumberType:
+        return Kind::Reals;
+    case c10::TypeKind::BoolType:
+        return Kind::Bools;
+    default:
+        return Kind::Integers;
     }
 }
 
@@ -70,15 +78,23 @@ Kind kind_of(const c10::Argument &argument)
     if (argument.name() == "pin_memory")
         return Kind::Ignored;
     switch (type->kind()) {
-    case c10::TypeKind::TensorType: return Kind::Tensor;
-    case c10::TypeKind::ListType: return kind_of_list(type->expectRef<c10::ListType>().getElementType());
+    case c10::TypeKind::TensorType:
+        return Kind::Tensor;
+    case c10::TypeKind::ListType:
+        return kind_of_list(type->expectRef<c10::ListType>().getElementType());
     case c10::TypeKind::FloatType:
-    case c10::TypeKind::NumberType: return Kind::Scalar;
-    case c10::TypeKind::BoolType: return Kind::Bool;
-    case c10::TypeKind::StringType: return Kind::String;
-    case c10::TypeKind::GeneratorType: return Kind::Generator;
-    case c10::TypeKind::DeviceObjType: return Kind::Ignored;
-    default: return Kind::Integer;
+    case c10::TypeKind::NumberType:
+        return Kind::Scalar;
+    case c10::TypeKind::BoolType:
+        return Kind::Bool;
+    case c10::TypeKind::StringType:
+        return Kind::String;
+    case c10::TypeKind::GeneratorType:
+        return Kind::Generator;
+    case c10::TypeKind::DeviceObjType:
+        return Kind::Ignored;
+    default:
+        return Kind::Integer;
     }
 }
 
@@ -241,7 +257,8 @@ void append_tensors(c10::SmallVectorImpl<at::Tensor> &to, const c10::IValue &val
             to.push_back(element.toTensor());
 }
 
-class Operator final : public c10::OperatorKernel {
+class Operator final : public c10::OperatorKernel
+{
   public:
     Operator(const aten_op *table_row, Form operator_form, const c10::FunctionSchema &schema)
         : row(table_row), form(operator_form), results(schema.returns().size())
@@ -389,9 +406,9 @@ class Operator final : public c10::OperatorKernel {
             std::copy_n(call.outputs, call.output_count, outputs + made.size());
         }
         char message[kMessageBytes] = "";
-        aten_plan *plan = aten_compile(device(call.index), row, call.args.data(),
-                                       static_cast<uint32_t>(call.args.size()), outputs, count, message,
-                                       sizeof(message));
+        aten_plan *plan =
+            aten_compile(device(call.index), row, call.args.data(), static_cast<uint32_t>(call.args.size()), outputs,
+                         count, message, sizeof(message));
         if (!plan)
             *why = message;
         return plan;
@@ -474,10 +491,23 @@ class Operator final : public c10::OperatorKernel {
     }
 };
 
+// Operators from one device to another, which rows are not: torch composes those with a device argument of an empty
+// tensor and a copy, and copies are in factory.cpp.
+bool moves(const c10::FunctionSchema &schema)
+{
+    bool tensor = false, device = false;
+    for (const c10::Argument &argument : schema.arguments()) {
+        tensor |= kind_of(argument) == Kind::Tensor;
+        device |= argument.name() == "device";
+    }
+    return (tensor && device) || schema.name() == "aten::copy" || schema.name() == "aten::copy_" ||
+           schema.name() == "aten::clone";
+}
+
 void add(torch::Library &m, const aten_op *row, Form form, const std::string &name, const std::string &overload)
 {
-    auto op = c10::Dispatcher::singleton().findSchema({"aten::" + name, overload});
-    if (!op) // of another version of torch
+    auto op = c10::Dispatcher::singleton().findSchema({ "aten::" + name, overload });
+    if (!op || moves(op->schema())) // none: of another version of torch
         return;
     m.impl((overload.empty() ? name : name + "." + overload).c_str(),
            torch::CppFunction::makeFromBoxedFunctor(std::make_unique<Operator>(row, form, op->schema())));

@@ -18,8 +18,10 @@
 #include <ATen/ops/view_native.h>
 #include <torch/library.h>
 
-namespace dml {
-namespace {
+namespace dml
+{
+namespace
+{
 
 constexpr c10::DispatchKeySet kKeys(c10::DispatchKey::PrivateUse1);
 
@@ -53,9 +55,9 @@ at::Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides, std::op
 
 at::Tensor &set_empty(at::Tensor &self)
 {
-    c10::Storage storage(c10::make_intrusive<c10::StorageImpl>(
-        c10::StorageImpl::use_byte_size_t(), 0, allocator_of(self.device().index()), true));
-    return self.set_(storage, 0, {0}, {});
+    c10::Storage storage(c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), 0,
+                                                               allocator_of(self.device().index()), true));
+    return self.set_(storage, 0, { 0 }, {});
 }
 
 // ---- copies ----
@@ -71,8 +73,11 @@ void move_bytes(const at::Tensor &to, const at::Tensor &from)
     bool up = from.is_cpu(), down = to.is_cpu();
     char message[kMessageBytes] = "";
     TORCH_CHECK(aten_copy(device((up ? to : from).device().index()), to.mutable_data_ptr(), from.const_data_ptr(),
-                          from.nbytes(), up ? ATEN_TO_DEVICE : down ? ATEN_FROM_DEVICE : ATEN_WITHIN, message,
-                          sizeof(message)),
+                          from.nbytes(),
+                          up     ? ATEN_TO_DEVICE
+                          : down ? ATEN_FROM_DEVICE
+                                 : ATEN_WITHIN,
+                          message, sizeof(message)),
                 "torch_directml: copying ", from.nbytes(), " bytes: ", message);
 }
 
@@ -99,7 +104,7 @@ at::Tensor to_host(const at::Tensor &tensor)
         int64_t elements = 1;
         for (int64_t d = 0; d < tensor.dim(); d++)
             elements += (tensor.size(d) - 1) * tensor.stride(d);
-        at::Tensor span = tensor.as_strided({elements}, {1}, tensor.storage_offset());
+        at::Tensor span = tensor.as_strided({ elements }, { 1 }, tensor.storage_offset());
         return to_host(span).as_strided(tensor.sizes(), tensor.strides(), 0);
     }
     at::Tensor plain = at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(at::kCPU));
@@ -133,7 +138,7 @@ void copy_staged(const at::Tensor &to, const at::Tensor &from)
     int64_t elements = 1;
     for (int64_t d = 0; d < to.dim(); d++)
         elements += (to.size(d) - 1) * to.stride(d);
-    at::Tensor span = to.as_strided({elements}, {1}, to.storage_offset());
+    at::Tensor span = to.as_strided({ elements }, { 1 }, to.storage_offset());
     at::Tensor staged = to_host(span);
     staged.as_strided(to.sizes(), to.strides(), 0).copy_(source);
     move_bytes(span, staged);
@@ -235,7 +240,7 @@ TORCH_LIBRARY_IMPL(aten, Negative, m)
 
 at::Tensor empty_like_layout(const aten_tensor &layout, c10::DeviceIndex index)
 {
-    return at::detail::empty_strided_generic({layout.sizes, layout.rank}, {layout.strides, layout.rank},
+    return at::detail::empty_strided_generic({ layout.sizes, layout.rank }, { layout.strides, layout.rank },
                                              allocator_of(index), kKeys, static_cast<at::ScalarType>(layout.type));
 }
 

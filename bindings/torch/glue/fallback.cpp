@@ -11,8 +11,10 @@
 #include <c10/core/InferenceMode.h>
 #include <torch/library.h>
 
-namespace dml {
-namespace {
+namespace dml
+{
+namespace
+{
 
 // Keeps a storage that another one is made of.
 void release_storage(void *context)
@@ -51,9 +53,12 @@ at::Tensor make_tensor(const c10::Storage &storage, c10::DispatchKeySet keys, co
 }
 
 // The tensors of one call and what stands for them on the CPU.
-class Aliases {
+class Aliases
+{
   public:
-    explicit Aliases(c10::DeviceIndex device_index) : index(device_index) {}
+    explicit Aliases(c10::DeviceIndex device_index) : index(device_index)
+    {
+    }
 
     at::Tensor to_cpu(const at::Tensor &tensor)
     {
@@ -64,7 +69,8 @@ class Aliases {
                 return theirs;
         c10::Storage *found = find(tensor.storage(), false);
         if (!found) {
-            storages.emplace_back(tensor.storage(), storage_over(tensor.storage(), at::kCPU, c10::GetAllocator(at::kCPU)));
+            storages.emplace_back(tensor.storage(),
+                                  storage_over(tensor.storage(), at::kCPU, c10::GetAllocator(at::kCPU)));
             found = &storages.back().second;
         }
         at::Tensor made = make_tensor(*found, c10::DispatchKeySet(c10::DispatchKey::CPU), tensor);
@@ -105,8 +111,8 @@ class Aliases {
             for (auto &[mine, theirs] : tensors)
                 if (mine.storage().is_alias_of(*found))
                     keys = mine.key_set();
-            at::Tensor view = at::detail::make_tensor<at::TensorImpl>(c10::TensorImpl::VIEW, c10::Storage(*found),
-                                                                      keys, result.dtype());
+            at::Tensor view = at::detail::make_tensor<at::TensorImpl>(c10::TensorImpl::VIEW, c10::Storage(*found), keys,
+                                                                      result.dtype());
             set_layout(view, result);
             view._set_conj(result.is_conj());
             view._set_neg(result.is_neg());
@@ -216,17 +222,26 @@ void count(const std::string &name)
         first = c.warned.insert(name).second;
     }
     if (first)
-        TORCH_WARN("The operator '", name, "' is not currently supported on the DML backend and will fall back to run "
+        TORCH_WARN("The operator '", name,
+                   "' is not currently supported on the DML backend and will fall back to run "
                    "on the CPU. This may have performance implications.");
 }
 
 // What may mix CPU tensors with the device's, as with every device of torch.
 bool takes_cpu_tensors(const std::string &name)
 {
-    static const std::set<std::string> names = {
-        "aten::index", "aten::index_put", "aten::index_put_", "aten::_index_put_impl_", "aten::_unsafe_index",
-        "aten::_unsafe_index_put", "aten::_pack_padded_sequence", "aten::_pack_padded_sequence_backward",
-        "aten::_ctc_loss", "aten::_ctc_loss_backward", "aten::_copy_from", "aten::_copy_from_and_resize"};
+    static const std::set<std::string> names = { "aten::index",
+                                                 "aten::index_put",
+                                                 "aten::index_put_",
+                                                 "aten::_index_put_impl_",
+                                                 "aten::_unsafe_index",
+                                                 "aten::_unsafe_index_put",
+                                                 "aten::_pack_padded_sequence",
+                                                 "aten::_pack_padded_sequence_backward",
+                                                 "aten::_ctc_loss",
+                                                 "aten::_ctc_loss_backward",
+                                                 "aten::_copy_from",
+                                                 "aten::_copy_from_and_resize" };
     return names.count(name);
 }
 
@@ -243,7 +258,7 @@ TORCH_LIBRARY_IMPL(_, PrivateUse1, m)
 // torch has kernels for all devices that only say that a device must have its own.
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
 {
-    for (const char *name : {"convolution_overrideable", "convolution_backward_overrideable"})
+    for (const char *name : { "convolution_overrideable", "convolution_backward_overrideable" })
         if (!aten_op_find(name, ""))
             m.impl(name, torch::CppFunction::makeFromBoxedFunction<&fall_back_unnamed>());
 }
@@ -267,7 +282,8 @@ c10::DeviceIndex common_device(const c10::OperatorHandle &op, const torch::jit::
             if (index < 0)
                 index = t.device().index();
             else if (index != t.device().index())
-                TORCH_CHECK(false, "Expected all tensors to be on the same device, but found at least two devices, dml:",
+                TORCH_CHECK(false,
+                            "Expected all tensors to be on the same device, but found at least two devices, dml:",
                             static_cast<int>(index), " and ", t.device(), "! (when checking argument for argument ",
                             op.schema().arguments()[i - begin].name(), " in method ", full_name(op), ")");
         } else if (!stranger && (t.dim() || !t.is_cpu() || op.schema().arguments()[i - begin].alias_info())) {
@@ -305,7 +321,7 @@ c10::OperatorHandle common_form(const c10::OperatorHandle &op, torch::jit::Stack
     const at::Tensor weight = (*stack)[begin + 2].toTensor();
     bool transposed = (*stack)[begin + 6].toBool();
     int64_t groups = (*stack)[begin + 8].toInt();
-    std::vector<int64_t> sizes = {transposed ? weight.size(1) * groups : weight.size(0)};
+    std::vector<int64_t> sizes = { transposed ? weight.size(1) * groups : weight.size(0) };
     stack->insert(stack->begin() + static_cast<std::ptrdiff_t>(begin) + 3, c10::IValue(sizes));
     return dispatcher.findSchemaOrThrow("aten::convolution_backward", "");
 }

@@ -10,8 +10,10 @@
 #include <ATen/Utils.h>
 #include <c10/core/GeneratorImpl.h>
 
-namespace dml {
-namespace {
+namespace dml
+{
+namespace
+{
 
 constexpr int64_t kStateBytes = 2 * sizeof(uint64_t);
 
@@ -22,7 +24,10 @@ struct Philox final : c10::GeneratorImpl {
         : GeneratorImpl(c10::Device(kDml, index), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1))
     {
     }
-    static c10::DeviceType device_type() { return kDml; }
+    static c10::DeviceType device_type()
+    {
+        return kDml;
+    }
 
     void set_current_seed(uint64_t seed) override
     {
@@ -34,8 +39,14 @@ struct Philox final : c10::GeneratorImpl {
         TORCH_CHECK(offset % 4 == 0, "offset must be a multiple of 4");
         position = offset;
     }
-    uint64_t get_offset() const override { return position; }
-    uint64_t current_seed() const override { return key; }
+    uint64_t get_offset() const override
+    {
+        return position;
+    }
+    uint64_t current_seed() const override
+    {
+        return key;
+    }
     uint64_t seed() override
     {
         set_current_seed(c10::detail::getNonDeterministicRandom());
@@ -52,8 +63,8 @@ struct Philox final : c10::GeneratorImpl {
     }
     c10::intrusive_ptr<c10::TensorImpl> get_state() const override
     {
-        at::Tensor state = at::empty({kStateBytes}, at::TensorOptions().dtype(at::kByte).device(at::kCPU));
-        uint64_t values[2] = {key, position};
+        at::Tensor state = at::empty({ kStateBytes }, at::TensorOptions().dtype(at::kByte).device(at::kCPU));
+        uint64_t values[2] = { key, position };
         std::memcpy(state.mutable_data_ptr(), values, sizeof(values));
         return state.getIntrusivePtr();
     }
@@ -91,8 +102,8 @@ std::pair<uint64_t, uint64_t> draw(const at::Generator &generator, uint64_t coun
 {
     auto *philox = at::check_generator<Philox>(generator);
     std::lock_guard<std::mutex> lock(philox->mutex_);
-    std::pair<uint64_t, uint64_t> result{philox->key, philox->position};
-    philox->position += (count + 3) & ~uint64_t{3};
+    std::pair<uint64_t, uint64_t> result{ philox->key, philox->position };
+    philox->position += (count + 3) & ~uint64_t{ 3 };
     return result;
 }
 

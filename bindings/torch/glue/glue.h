@@ -11,9 +11,10 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/core/CachingDeviceAllocator.h>
 
-#include "../ops/aten.h"
+#include "aten.h"
 
-namespace dml {
+namespace dml
+{
 
 constexpr c10::DeviceType kDml = c10::DeviceType::PrivateUse1;
 constexpr size_t kMessageBytes = 512;

@@ -9,17 +9,19 @@
 
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
-namespace dml {
-namespace {
+namespace dml
+{
+namespace
+{
 
 constexpr c10::DeviceIndex kMaxDevices = 64;
 
 thread_local c10::DeviceIndex current = 0;
 thread_local c10::StreamId current_stream[kMaxDevices];
 std::atomic<aten_device *> opened[kMaxDevices];
-std::atomic<c10::StreamId> last_stream{0};
-std::atomic<bool> any_opened{false};
-std::atomic<bool> child{false};
+std::atomic<c10::StreamId> last_stream{ 0 };
+std::atomic<bool> any_opened{ false };
+std::atomic<bool> child{ false };
 
 void check_index(c10::DeviceIndex index)
 {
@@ -49,6 +51,12 @@ aten_device *open_device(c10::DeviceIndex index)
     return device;
 }
 
+// "dml" means the current device.
+c10::Device indexed(c10::Device d)
+{
+    return d.has_index() ? d : c10::Device(kDml, current);
+}
+
 struct Event {
     c10::DeviceIndex index;
     uint64_t mark;
@@ -56,10 +64,22 @@ struct Event {
 };
 
 struct Guard final : c10::impl::DeviceGuardImplInterface {
-    c10::DeviceType type() const override { return kDml; }
-    c10::Device getDevice() const override { return {kDml, current_device()}; }
-    c10::DeviceIndex deviceCount() const noexcept override { return device_count(); }
-    void uncheckedSetDevice(c10::Device d) const noexcept override { set_current_device(d.index()); }
+    c10::DeviceType type() const override
+    {
+        return kDml;
+    }
+    c10::Device getDevice() const override
+    {
+        return { kDml, current_device() };
+    }
+    c10::DeviceIndex deviceCount() const noexcept override
+    {
+        return device_count();
+    }
+    void uncheckedSetDevice(c10::Device d) const noexcept override
+    {
+        set_current_device(d.index());
+    }
 
     c10::Device exchangeDevice(c10::Device d) const override
     {
@@ -74,17 +94,23 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
         set_current_device(d.index());
     }
 
-    c10::Stream getDefaultStream(c10::Device d) const override { return c10::Stream(c10::Stream::DEFAULT, d); }
-    c10::Stream getStreamFromGlobalPool(c10::Device d, bool) const override { return getNewStream(d, 0); }
+    c10::Stream getDefaultStream(c10::Device d) const override
+    {
+        return c10::Stream(c10::Stream::DEFAULT, indexed(d));
+    }
+    c10::Stream getStreamFromGlobalPool(c10::Device d, bool) const override
+    {
+        return getNewStream(d, 0);
+    }
 
     c10::Stream getStream(c10::Device d) const override
     {
-        return c10::Stream(c10::Stream::UNSAFE, d, current_stream[d.index()]);
+        return c10::Stream(c10::Stream::UNSAFE, indexed(d), current_stream[indexed(d).index()]);
     }
 
     c10::Stream getNewStream(c10::Device d, int) const override
     {
-        return c10::Stream(c10::Stream::UNSAFE, d, ++last_stream);
+        return c10::Stream(c10::Stream::UNSAFE, indexed(d), ++last_stream);
     }
 
     c10::Stream exchangeStream(c10::Stream stream) const override
@@ -94,13 +120,19 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
         return old;
     }
 
-    void *getStreamNativeHandle(const c10::Stream stream) const override { return device(stream.device_index()); }
+    void *getStreamNativeHandle(const c10::Stream stream) const override
+    {
+        return device(stream.device_index());
+    }
     bool queryStream(const c10::Stream &stream) const override
     {
         aten_device *d = device(stream.device_index());
         return aten_reached(d, aten_mark(d));
     }
-    void synchronizeStream(const c10::Stream &stream) const override { synchronizeDevice(stream.device_index()); }
+    void synchronizeStream(const c10::Stream &stream) const override
+    {
+        synchronizeDevice(stream.device_index());
+    }
     void synchronizeDevice(const c10::DeviceIndex index) const override
     {
         TORCH_CHECK(aten_synchronize(device(index < 0 ? current : index)), "torch_directml: device ",

@@ -5,16 +5,35 @@
 #include <ATen/detail/PrivateUse1HooksInterface.h>
 #include <torch/library.h>
 
-namespace dml {
-namespace {
+namespace dml
+{
+namespace
+{
 
 struct Hooks final : at::PrivateUse1HooksInterface {
-    bool isBuilt() const override { return true; }
-    bool isAvailable() const override { return device_count() > 0; }
-    void init() const override {}
-    bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
-    c10::DeviceIndex deviceCount() const override { return device_count(); }
-    c10::DeviceIndex getCurrentDevice() const override { return current_device(); }
+    bool isBuilt() const override
+    {
+        return true;
+    }
+    bool isAvailable() const override
+    {
+        return device_count() > 0;
+    }
+    void init() const override
+    {
+    }
+    bool hasPrimaryContext(c10::DeviceIndex) const override
+    {
+        return true;
+    }
+    c10::DeviceIndex deviceCount() const override
+    {
+        return device_count();
+    }
+    c10::DeviceIndex getCurrentDevice() const override
+    {
+        return current_device();
+    }
     void setCurrentDevice(c10::DeviceIndex index) const override
     {
         device(index); // checks it
@@ -30,11 +49,26 @@ struct Hooks final : at::PrivateUse1HooksInterface {
     {
         return index < 0 ? current_device() : exchangeDevice(index);
     }
-    const at::Generator &getDefaultGenerator(c10::DeviceIndex index) const override { return default_generator(index); }
-    at::Generator getNewGenerator(c10::DeviceIndex index) const override { return new_generator(index); }
-    at::Device getDeviceFromPtr(void *data) const override { return device_of(data); }
-    bool isPinnedPtr(const void *data) const override { return is_pinned(data); }
-    at::Allocator *getPinnedMemoryAllocator() const override { return pinned_allocator(); }
+    const at::Generator &getDefaultGenerator(c10::DeviceIndex index) const override
+    {
+        return default_generator(index);
+    }
+    at::Generator getNewGenerator(c10::DeviceIndex index) const override
+    {
+        return new_generator(index);
+    }
+    at::Device getDeviceFromPtr(void *data) const override
+    {
+        return device_of(data);
+    }
+    bool isPinnedPtr(const void *data) const override
+    {
+        return is_pinned(data);
+    }
+    at::Allocator *getPinnedMemoryAllocator() const override
+    {
+        return pinned_allocator();
+    }
 
     void resizePrivateUse1Bytes(const c10::Storage &storage, size_t bytes) const override
     {
@@ -49,7 +83,10 @@ struct Hooks final : at::PrivateUse1HooksInterface {
 };
 
 struct Register {
-    Register() { at::RegisterPrivateUse1HooksInterface(new Hooks); }
+    Register()
+    {
+        at::RegisterPrivateUse1HooksInterface(new Hooks);
+    }
 } registered;
 
 // Without opening it: names and numbers of devices may be asked for in a forked process too.
@@ -62,7 +99,7 @@ std::vector<int64_t> cache(int64_t limit)
 {
     uint64_t plans = 0, compiled = 0;
     aten_cache(static_cast<uint64_t>(limit), &plans, &compiled);
-    return {static_cast<int64_t>(plans), static_cast<int64_t>(compiled)};
+    return { static_cast<int64_t>(plans), static_cast<int64_t>(compiled) };
 }
 
 bool has_type(int64_t index, at::ScalarType type)
@@ -82,9 +119,8 @@ TORCH_LIBRARY(torch_directml, m)
     m.def("cache(int limit) -> int[]", &cache);
     m.def("default_generator(int index) -> Generator?",
           [](int64_t index) { return default_generator(static_cast<c10::DeviceIndex>(index)); });
-    m.def("set_memory_limit(int index, float fraction) -> ()", [](int64_t index, double fraction) {
-        set_memory_limit(static_cast<c10::DeviceIndex>(index), fraction);
-    });
+    m.def("set_memory_limit(int index, float fraction) -> ()",
+          [](int64_t index, double fraction) { set_memory_limit(static_cast<c10::DeviceIndex>(index), fraction); });
 }
 
 } // namespace

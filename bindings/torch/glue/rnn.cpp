@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// torch's LSTM and GRU call fused cells on every device but the CPU. Here they are compositions of operators; each keeps
-// in its workspace what its backward needs.
+// torch's LSTM and GRU call fused cells on every device but the CPU. Here they are compositions of operators; each
+// keeps in its workspace what its backward needs.
 #include "glue.h"
 
 #include <torch/library.h>
 
-namespace dml {
-namespace {
+namespace dml
+{
+namespace
+{
 
 using at::Tensor;
 using OptionalTensor = std::optional<Tensor>;
@@ -29,7 +31,7 @@ std::tuple<Tensor, Tensor, Tensor> lstm(const Tensor &input_gates, const Tensor 
     auto parts = gates.chunk(4, 1);
     Tensor i = parts[0].sigmoid(), f = parts[1].sigmoid(), g = parts[2].tanh(), o = parts[3].sigmoid();
     Tensor cy = at::addcmul(f * cx, i, g);
-    return {o * cy.tanh(), cy, at::cat({i, f, g, o}, 1)};
+    return { o * cy.tanh(), cy, at::cat({ i, f, g, o }, 1) };
 }
 
 std::tuple<Tensor, Tensor, Tensor> lstm_backward(const OptionalTensor &grad_hy, const OptionalTensor &grad_cy,
@@ -47,9 +49,10 @@ std::tuple<Tensor, Tensor, Tensor> lstm_backward(const OptionalTensor &grad_hy, 
         Tensor through = at::tanh_backward(dh * o, tanh_cy);
         dc = dc.defined() ? dc + through : through;
     }
-    Tensor gates = at::cat({at::sigmoid_backward(dc * g, i), at::sigmoid_backward(dc * cx, f),
-                            at::tanh_backward(dc * i, g), d_output}, 1);
-    return {gates, dc * f, has_bias ? gates.sum({0}) : Tensor()};
+    Tensor gates = at::cat(
+        { at::sigmoid_backward(dc * g, i), at::sigmoid_backward(dc * cx, f), at::tanh_backward(dc * i, g), d_output },
+        1);
+    return { gates, dc * f, has_bias ? gates.sum({ 0 }) : Tensor() };
 }
 
 // Gates of reset, update, new. Workspace: those after activation, the hidden part of the new gate, and hx.
@@ -59,7 +62,7 @@ std::tuple<Tensor, Tensor> gru(const Tensor &input_gates, const Tensor &hidden_g
     auto in = with_bias(input_gates, input_bias).chunk(3, 1), hidden = with_bias(hidden_gates, hidden_bias).chunk(3, 1);
     Tensor r = (in[0] + hidden[0]).sigmoid(), z = (in[1] + hidden[1]).sigmoid();
     Tensor n = at::addcmul(in[2], r, hidden[2]).tanh();
-    return {at::addcmul(n, z, hx - n), at::cat({r, z, n, hidden[2], hx}, 1)};
+    return { at::addcmul(n, z, hx - n), at::cat({ r, z, n, hidden[2], hx }, 1) };
 }
 
 std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> gru_backward(const Tensor &grad, const Tensor &workspace,
@@ -69,9 +72,9 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> gru_backward(const Tensor &gr
     const Tensor &r = parts[0], &z = parts[1], &n = parts[2], &hidden = parts[3], &hx = parts[4];
     Tensor dn = at::tanh_backward(grad - grad * z, n), dz = at::sigmoid_backward(grad * (hx - n), z);
     Tensor dr = at::sigmoid_backward(dn * hidden, r);
-    Tensor input = at::cat({dr, dz, dn}, 1), into_hidden = at::cat({dr, dz, dn * r}, 1);
-    return {input, into_hidden, grad * z, has_bias ? input.sum({0}) : Tensor(),
-            has_bias ? into_hidden.sum({0}) : Tensor()};
+    Tensor input = at::cat({ dr, dz, dn }, 1), into_hidden = at::cat({ dr, dz, dn * r }, 1);
+    return { input, into_hidden, grad * z, has_bias ? input.sum({ 0 }) : Tensor(),
+             has_bias ? into_hidden.sum({ 0 }) : Tensor() };
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)

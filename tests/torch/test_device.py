@@ -1,0 +1,404 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The device dml as torch sees it: package, memory, copies, random numbers, streams, processes and errors."""
+import copy
+import gc
+import io
+import multiprocessing
+import os
+import subprocess
+import sys
+import threading
+import unittest
+
+import torch
+import torch_directml
+
+DEVICE = torch_directml.device()
+
+
+def fresh_process(code, **environment):
+    return subprocess.run([sys.executable, "-c", code], env={**os.environ, **environment}, capture_output=True, text=True,
+                          timeout=300, check=False)
+
+
+def worker_samples(index):
+    """In a forked worker: what a data set computes on the CPU, and what seeding does there."""
+    torch.manual_seed(index)
+    return torch.full((3,), float(index)) @ torch.ones(3)
+
+
+class Samples(torch.utils.data.Dataset):
+    def __len__(self):
+        return 20
+
+    def __getitem__(self, index):
+        return worker_samples(index), index
+
+
+class Package(unittest.TestCase):
+    def test_devices(self):
+        count = torch_directml.device_count()
+        self.assertTrue(torch_directml.is_available())
+        self.assertEqual(torch_directml.default_device(), 0)
+        self.assertEqual(repr(torch_directml.device()), "device(type='dml', index=0)")
+        self.assertEqual(torch_directml.device(count - 1), torch.device("dml", count - 1))
+        self.assertTrue(torch_directml.device_name(0))
+        for index in (-1, count, 1000):
+            self.assertEqual(torch_directml.device_name(index), "")
+        with self.assertRaises(Exception) as error:
+            torch_directml.device(count + 1)
+        self.assertEqual(str(error.exception), f"Invalid device_id argument supplied {count + 1}. "
+                         f"device_id must be in range [0, {count}).")
+        with self.assertRaisesRegex(Exception, "Invalid device_id argument supplied -1"):
+            torch_directml.device(-1)
+        with self.assertRaisesRegex(RuntimeError, "device_id must be in range"):
+            torch.empty(1, device=f"dml:{count}")
+
+    def test_the_rest_of_the_package(self):
+        self.assertIsInstance(torch_directml.has_float64_support(), bool)
+        torch_directml.disable_tiled_resources(True)
+        kept = torch.ones(3 << 20, dtype=torch.uint8, device=DEVICE)
+        tiles = torch_directml.gpu_memory(0, mb_per_tile=1)
+        self.assertGreaterEqual(sum(tile == 1 for tile in tiles), 3)
+        self.assertTrue(all(0 <= tile <= 1 for tile in tiles))
+        del kept
+        with self.assertRaisesRegex(ValueError, "mb_per_tile"):
+            torch_directml.gpu_memory(0, 0)
+
+    def test_torch_finds_the_device_itself(self):
+        self.assertEqual(torch.accelerator.current_accelerator(), torch.device("dml"))
+        self.assertEqual(torch.accelerator.device_count(), torch_directml.device_count())
+        self.assertIs(torch.get_device_module("dml"), torch.dml)
+        self.assertEqual(torch.ones(2).dml().device, DEVICE)
+        with torch.dml.device(0):
+            self.assertEqual(torch.dml.current_device(), 0)
+        torch.dml.synchronize()
+        self.assertTrue(torch.ones(1, device="dml").is_dml)
+
+    def test_printing(self):
+        self.assertEqual(str(torch.tensor([1.5, 2.0], device=DEVICE)), "tensor([1.5000, 2.0000], device='dml:0')")
+        self.assertEqual(str(torch.tensor([[True], [False]], device=DEVICE)),
+                         "tensor([[ True],\n        [False]], device='dml:0')")
+
+    def test_fallback_is_counted_and_can_be_forbidden(self):
+        torch_directml.fallbacks(clear=True)
+        torch.linalg.qr(torch.ones(2, 2, device=DEVICE))
+        self.assertIn("aten::linalg_qr.out", torch_directml.fallbacks(clear=True))
+        self.assertEqual(torch_directml.fallbacks(), {})
+        code = "import torch, torch_directml; torch.linalg.qr(torch.ones(2, 2, device='dml'))"
+        ran = fresh_process(code)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        self.assertIn("The operator 'aten::linalg_qr.out' is not currently supported on the DML backend and will fall "
+                      "back to run on the CPU.", ran.stderr)
+        ran = fresh_process(code, TORCH_DIRECTML_FALLBACK="error")
+        self.assertNotEqual(ran.returncode, 0)
+        self.assertIn("TORCH_DIRECTML_FALLBACK=error", ran.stderr)
+
+
+class Memory(unittest.TestCase):
+    def test_blocks_are_kept_and_given_back(self):
+        gc.collect()
+        torch.dml.empty_cache()
+        before = torch.dml.memory_allocated()
+        tensor = torch.empty(1 << 20, dtype=torch.uint8, device=DEVICE)
+        self.assertEqual(torch.dml.memory_allocated() - before, 1 << 20)
+        address = tensor.data_ptr()
+        del tensor
+        self.assertEqual(torch.dml.memory_allocated(), before)
+        self.assertGreaterEqual(torch.dml.memory_reserved(), before + (1 << 20))
+        self.assertEqual(torch.empty(1 << 20, dtype=torch.uint8, device=DEVICE).data_ptr(), address)
+        torch.dml.empty_cache()
+        self.assertLess(torch.dml.memory_reserved(), before + (1 << 20))
+        self.assertGreaterEqual(torch.dml.max_memory_allocated(), before + (1 << 20))
+        torch.dml.reset_peak_memory_stats()
+        self.assertEqual(torch.dml.max_memory_allocated(), torch.dml.memory_allocated())
+        free, total = torch.dml.mem_get_info()
+        self.assertTrue(0 < free <= total)
+
+    def test_out_of_memory(self):
+        with self.assertRaisesRegex(torch.OutOfMemoryError, "Tried to allocate 1048576.00 GiB"):
+            torch.empty(1 << 50, dtype=torch.uint8, device=DEVICE)
+        total = torch.dml.mem_get_info()[1]
+        torch.dml.set_per_process_memory_fraction(((64 << 20) + torch.dml.memory_reserved()) / total)
+        try:
+            with self.assertRaises(torch.OutOfMemoryError):
+                torch.empty(256 << 20, dtype=torch.uint8, device=DEVICE)
+            self.assertEqual(torch.ones(1000, device=DEVICE).sum().item(), 1000)  # and all goes on
+        finally:
+            torch.dml.set_per_process_memory_fraction(1)
+        torch.empty(256 << 20, dtype=torch.uint8, device=DEVICE)
+
+    def test_pinned_memory(self):
+        tensor = torch.arange(1000.0).pin_memory()
+        self.assertTrue(tensor.is_pinned())
+        self.assertTrue(tensor[10:].is_pinned())
+        self.assertFalse(torch.arange(10.0).is_pinned())
+        self.assertTrue(torch.equal(tensor.to(DEVICE, non_blocking=True).cpu(), torch.arange(1000.0)))
+
+    def test_nothing_is_left_behind(self):
+        x = torch.randn(100, device=DEVICE, requires_grad=True)
+
+        def step():
+            y = (x * 2 + 1).relu().reshape(10, 10)
+            (y @ y.t()).sum().backward()
+            x.grad = None
+
+        step()
+        gc.collect()
+        before = torch.dml.memory_allocated()
+        for _ in range(200):
+            step()
+        gc.collect()
+        self.assertEqual(torch.dml.memory_allocated(), before)
+
+
+class Copies(unittest.TestCase):
+    TYPES = (torch.float32, torch.float16, torch.bfloat16, torch.float64, torch.int64, torch.int32, torch.int16, torch.int8,
+             torch.uint8, torch.bool, torch.complex64)
+
+    def test_every_type_and_layout(self):
+        for there in self.TYPES:
+            for here in self.TYPES:
+                if there.is_complex and not here.is_complex:
+                    continue
+                source = (torch.randn(5, 7, 3) * 3).to(there)
+                for view in (lambda t: t, lambda t: t.transpose(0, 2), lambda t: t[1:, ::2], lambda t: t[:, :1].expand(5, 4, 3)):
+                    want = view(source).to(here)
+                    got = view(source.to(DEVICE)).to(here)
+                    self.assertEqual(got.dtype, here)
+                    self.assertTrue(torch.equal(got.cpu(), want), (there, here))
+                    target = torch.zeros(2, *want.shape, dtype=here, device=DEVICE)[1]
+                    target.copy_(view(source))
+                    self.assertTrue(torch.equal(target.cpu(), want), (there, here))
+
+    def test_gaps_stay(self):
+        target = torch.zeros(6, 6, device=DEVICE)
+        target[1::2, ::3] = torch.ones(3, 2)
+        want = torch.zeros(6, 6)
+        want[1::2, ::3] = 1
+        self.assertTrue(torch.equal(target.cpu(), want))
+
+    def test_views_of_complex_numbers(self):
+        x = torch.randn(4, dtype=torch.complex64)
+        y = x.to(DEVICE)
+        self.assertTrue(torch.equal(y.conj().cpu(), x.conj().resolve_conj()))
+        self.assertTrue(torch.equal(y.conj().imag.cpu(), x.conj().imag.resolve_neg()))
+        self.assertTrue(torch.equal(torch.view_as_real(y).cpu(), torch.view_as_real(x)))
+        self.assertEqual(y.conj()[1].item(), x.conj()[1].item())
+        z = torch.empty_like(y).conj()
+        z.copy_(x)
+        self.assertTrue(torch.equal(z.cpu(), x))
+        y.requires_grad_(True)
+        torch.sgn(y).abs().sum().backward()
+        self.assertEqual(y.grad.shape, y.shape)
+
+    def test_resize_and_set(self):
+        x = torch.arange(4.0, device=DEVICE)
+        x.resize_(8)
+        self.assertEqual(x.untyped_storage().nbytes(), 32)
+        self.assertTrue(torch.equal(x[:4].cpu(), torch.arange(4.0)))
+        y = torch.empty(0, device=DEVICE)
+        y.set_(x)
+        self.assertEqual(y.data_ptr(), x.data_ptr())
+        y.set_(x.untyped_storage(), 2, (2, 2), (1, 2))
+        self.assertEqual(y[0, 0].item(), 2)
+        y.set_()
+        self.assertEqual(y.numel(), 0)
+        out = torch.empty(0, device=DEVICE)
+        torch.mm(torch.ones(2, 3, device=DEVICE), torch.ones(3, 4, device=DEVICE), out=out)
+        self.assertEqual(out.cpu().tolist(), [[3.0] * 4] * 2)
+
+    def test_saving(self):
+        module = torch.nn.Linear(3, 2).to(DEVICE)
+        file = io.BytesIO()
+        torch.save({"module": module.state_dict(), "x": module.weight.detach()}, file)
+        for where in (None, "cpu", "dml", "dml:0", DEVICE):
+            file.seek(0)
+            loaded = torch.load(file, map_location=where)
+            self.assertEqual(loaded["x"].device.type, "cpu" if where == "cpu" else "dml")
+            self.assertTrue(torch.equal(loaded["module"]["weight"].cpu(), module.weight.detach().cpu()))
+        file = io.BytesIO()
+        torch.save(torch.arange(3.0), file)
+        file.seek(0)
+        self.assertEqual(torch.load(file, map_location="dml").device, DEVICE)
+        again = copy.deepcopy(module)
+        self.assertEqual(again.weight.device, DEVICE)
+        self.assertNotEqual(again.weight.data_ptr(), module.weight.data_ptr())
+        self.assertTrue(torch.equal(again.weight.cpu(), module.weight.cpu()))
+
+    def test_dlpack(self):
+        x = torch.arange(6.0, device=DEVICE).reshape(2, 3)
+        y = torch.from_dlpack(torch.utils.dlpack.to_dlpack(x.t()))
+        self.assertEqual((y.device, y.data_ptr(), y.stride()), (x.device, x.data_ptr(), (1, 3)))
+
+    def test_inference_mode(self):
+        outside = torch.ones(3, 4, device=DEVICE)
+        with torch.inference_mode():
+            inside = torch.ones(3, 4, device=DEVICE)
+            for x in (inside, outside):
+                view = x.t()[1:].unfold(0, 2, 1).select(0, 0)
+                self.assertEqual(view.shape, (3, 2))
+                view += 1
+                self.assertEqual(x.cpu()[0].tolist(), [1.0, 2, 2, 1])
+            self.assertTrue(inside.is_inference() and (inside + 1).is_inference())
+        outside.mul_(2)
+        self.assertFalse(outside.is_inference())
+
+
+class Random(unittest.TestCase):
+    def test_seeds_and_states(self):
+        for draw in (lambda **k: torch.randn(33, device=DEVICE, **k), lambda **k: torch.rand(33, device=DEVICE, **k),
+                     lambda **k: torch.randint(0, 1000, (33,), device=DEVICE, **k),
+                     lambda **k: torch.randperm(33, device=DEVICE, **k)):
+            torch.manual_seed(7)
+            a, b = draw(), draw()
+            self.assertFalse(torch.equal(a, b))
+            torch.manual_seed(7)
+            self.assertTrue(torch.equal(a, draw()))
+            state = torch.dml.get_rng_state()
+            b = draw()
+            torch.dml.set_rng_state(state)
+            self.assertTrue(torch.equal(b, draw()))
+            generator = torch.Generator(device=DEVICE)
+            self.assertEqual(generator.device, DEVICE)
+            generator.manual_seed(3)
+            a = draw(generator=generator)
+            state = generator.get_state()
+            b = draw(generator=generator)
+            generator.set_state(state)
+            self.assertTrue(torch.equal(b, draw(generator=generator)))
+            self.assertTrue(torch.equal(a, draw(generator=generator.manual_seed(3))))
+        torch.dml.manual_seed_all(9)
+        self.assertEqual(torch.dml.initial_seed(), 9)
+        with torch.random.fork_rng(devices=[0], device_type="dml"):
+            state = torch.dml.get_rng_state()
+            torch.rand(4, device=DEVICE)
+        self.assertTrue(torch.equal(state, torch.dml.get_rng_state()))
+        with self.assertRaisesRegex(RuntimeError, "RNG state"):
+            torch.dml.set_rng_state(torch.zeros(3, dtype=torch.uint8))
+
+    def test_distributions(self):
+        torch.manual_seed(0)
+        n = 100000
+        x = torch.randn(n, device=DEVICE).cpu().double()
+        self.assertLess(abs(x.mean().item()), 0.02)
+        self.assertLess(abs(x.std().item() - 1), 0.02)
+        x = torch.empty(n, device=DEVICE).uniform_(2, 5).cpu()
+        self.assertTrue(2 <= x.min() and x.max() <= 5)
+        self.assertLess(abs(x.mean().item() - 3.5), 0.02)
+        x = torch.empty(n, device=DEVICE).bernoulli_(0.3).cpu()
+        self.assertLess(abs(x.mean().item() - 0.3), 0.01)
+        x = torch.nn.functional.dropout(torch.ones(n, device=DEVICE), 0.25).cpu()
+        self.assertLess(abs((x == 0).float().mean().item() - 0.25), 0.01)
+        self.assertLess(abs(x.max().item() - 4 / 3), 1e-5)
+        self.assertEqual(sorted(torch.randperm(100, device=DEVICE).tolist()), list(range(100)))
+
+
+class Order(unittest.TestCase):
+    def test_streams_and_events(self):
+        begin, end = torch.Event("dml", enable_timing=True), torch.Event("dml", enable_timing=True)
+        stream = torch.Stream("dml")
+        begin.record()
+        with stream:
+            self.assertEqual(torch.accelerator.current_stream(), stream)
+            x = torch.ones(100, 100, device=DEVICE)
+            y = x @ x
+            end.record()
+        self.assertNotEqual(torch.accelerator.current_stream(), stream)
+        end.synchronize()
+        self.assertTrue(end.query() and stream.query())
+        self.assertGreaterEqual(begin.elapsed_time(end), 0)
+        torch.accelerator.current_stream().wait_event(end)
+        y.record_stream(stream)
+        stream.synchronize()
+        self.assertEqual(y[3, 3].item(), 100)
+
+    def test_threads(self):
+        problems = []
+
+        def work(seed):
+            try:
+                generator = torch.Generator().manual_seed(seed)
+                for size in range(1, 40):
+                    a, b = torch.randn(size, size, generator=generator), torch.randn(size, size, generator=generator)
+                    a.requires_grad_(True)
+                    x, y = a.detach().to(DEVICE).requires_grad_(True), b.to(DEVICE)
+                    want = ((a @ b).relu() + b).tanh().sum()
+                    got = ((x @ y).relu() + y).tanh().sum()
+                    want.backward()
+                    got.backward()
+                    torch.testing.assert_close(got.cpu(), want, rtol=1e-4, atol=1e-4)
+                    torch.testing.assert_close(x.grad.cpu(), a.grad, rtol=1e-4, atol=1e-4)
+            except BaseException as error:  # pylint: disable=broad-except
+                problems.append(error)
+
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(problems, [])
+
+
+def in_child(queue):
+    torch.manual_seed(1)  # must not touch the device
+    try:
+        torch.ones(2, device="dml").add(1).sum().item()
+        queue.put("computed")
+    except RuntimeError as error:
+        queue.put(str(error))
+
+
+class Processes(unittest.TestCase):
+    def test_data_loader(self):
+        torch.ones(2, device=DEVICE).sum().item()
+        loader = torch.utils.data.DataLoader(Samples(), batch_size=6, num_workers=2, pin_memory=True,
+                                             multiprocessing_context="fork")
+        total = 0
+        for values, indices in loader:
+            self.assertTrue(torch.equal(values, indices * 3.0))
+            total += values.to(DEVICE, non_blocking=True).sum().item()
+        self.assertEqual(total, 3 * sum(range(20)))
+
+    def test_a_fork_cannot_use_the_device(self):
+        torch.ones(2, device=DEVICE).sum().item()
+        context = multiprocessing.get_context("fork")
+        queue = context.Queue()
+        child = context.Process(target=in_child, args=(queue,))
+        child.start()
+        self.assertIn("forked subprocess", queue.get(timeout=60))
+        child.join(60)
+        self.assertEqual(child.exitcode, 0)
+
+
+class Errors(unittest.TestCase):
+    def test_devices_do_not_mix(self):
+        x, y = torch.ones(3, device=DEVICE), torch.ones(3)
+        for call in (lambda: x + y, lambda: y + x, lambda: x.add_(y), lambda: torch.where(x > 0, x, y),
+                     lambda: torch.cat([x, y]), lambda: torch.mm(x.view(1, 3), y.view(3, 1)),
+                     lambda: torch.nn.functional.linear(x, y.view(1, 3))):
+            with self.assertRaisesRegex(RuntimeError, "Expected all tensors to be on the same device"):
+                call()
+        with self.assertRaisesRegex(RuntimeError, r"dml:0 and cpu! \(when checking argument for argument other in method "
+                                    r"aten::add"):
+            x.add(y)
+        self.assertEqual((x + torch.tensor(2.0)).tolist(), [3.0] * 3)  # a number is a number
+        self.assertEqual((torch.tensor(2.0) * x).device, DEVICE)
+        self.assertEqual(x[torch.tensor([0, 2])].tolist(), [1.0, 1.0])
+
+    def test_wrong_arguments(self):
+        x = torch.ones(2, 3, device=DEVICE)
+        for call, text in ((lambda: x @ x, "mat1 and mat2 shapes cannot be multiplied"),
+                           (lambda: x + torch.ones(2, 4, device=DEVICE), "must match the size"),
+                           (lambda: x.view(7), "invalid for input of size 6"),
+                           (lambda: torch.cat([x, x[:, 1:]]), "Sizes of tensors must match"),
+                           (lambda: x.sum(5), "Dimension out of range"),
+                           (lambda: x.to(torch.int64).add_(0.5), "can't be cast"),
+                           (lambda: x.numpy(), "can't convert dml")):
+            with self.assertRaises((RuntimeError, IndexError, TypeError)) as error:
+                call()
+            self.assertIn(text, str(error.exception))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Networks on the device beside the same ones on the CPU: results, gradients, training, autocast."""
+import copy
+import unittest
+
+import torch
+import torch_directml
+from torch import nn
+
+DEVICE = torch_directml.device()
+
+
+def close(got, want, tolerance=1e-4):
+    torch.testing.assert_close(got.detach().cpu(), want.detach(), rtol=tolerance, atol=tolerance)
+
+
+def train(test, module, batch, loss_function, optimizer, steps=10, tolerance=2e-3):
+    """The same steps on both: losses and parameters must stay together."""
+    here, there = module, copy.deepcopy(module).to(DEVICE)
+    mine, theirs = optimizer(here.parameters()), optimizer(there.parameters())
+    first = None
+    for step in range(steps):
+        torch.manual_seed(step)
+        inputs, target = batch()
+        want = loss_function(here(inputs), target)
+        got = loss_function(there(inputs.to(DEVICE)), target.to(DEVICE))
+        close(got, want, tolerance)
+        first = first if first is not None else want.item()
+        for optim, loss in ((mine, want), (theirs, got)):
+            optim.zero_grad()
+            loss.backward()
+            optim.step()
+    for a, b in zip(here.parameters(), there.parameters()):
+        test.assertEqual(b.device, DEVICE)
+        close(b, a, tolerance)
+    return first, want.item()
+
+
+class Training(unittest.TestCase):
+    def test_mlp(self):
+        torch.manual_seed(1)
+        weights = torch.randn(12, 1)
+
+        def batch():
+            x = torch.randn(32, 12)
+            return x, torch.tanh(x @ weights)
+
+        for optimizer in (lambda p: torch.optim.SGD(p, 0.05, momentum=0.9), lambda p: torch.optim.Adam(p, 1e-2),
+                          lambda p: torch.optim.AdamW(p, 1e-2, weight_decay=0.1), lambda p: torch.optim.RMSprop(p, 1e-3),
+                          lambda p: torch.optim.AdamW(p, 1e-2, foreach=True)):
+            module = nn.Sequential(nn.Linear(12, 37), nn.GELU(), nn.LayerNorm(37), nn.Linear(37, 19), nn.SiLU(),
+                                   nn.Linear(19, 1))
+            first, last = train(self, module, batch, nn.functional.mse_loss, optimizer, 30)
+            self.assertLess(last, first)
+
+    def test_cnn(self):
+        torch.manual_seed(2)
+        module = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2),
+                               nn.Conv2d(8, 12, 3, stride=2, groups=2, bias=False), nn.GroupNorm(3, 12), nn.LeakyReLU(),
+                               nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(12, 5))
+        first, last = train(self, module, lambda: (torch.randn(6, 3, 17, 15), torch.randint(0, 5, (6,))),
+                            nn.functional.cross_entropy, lambda p: torch.optim.SGD(p, 0.01, momentum=0.9))
+        self.assertNotEqual(first, last)
+
+    def test_transposed_convolutions_and_one_dimension(self):
+        for module, shape in ((nn.ConvTranspose2d(4, 6, 3, stride=2, output_padding=1, groups=2), (2, 4, 5, 6)),
+                              (nn.Conv1d(4, 6, 5, dilation=2), (2, 4, 20)), (nn.Conv3d(2, 3, 3), (1, 2, 5, 6, 7)),
+                              (nn.Conv2d(3, 4, 3, padding="same", padding_mode="reflect"), (2, 3, 8, 9))):
+            there = copy.deepcopy(module).to(DEVICE)
+            x = torch.randn(shape, requires_grad=True)
+            y = x.detach().to(DEVICE).requires_grad_(True)
+            want, got = module(x), there(y)
+            close(got, want)
+            g = torch.randn_like(want)
+            want.backward(g)
+            got.backward(g.to(DEVICE))
+            close(y.grad, x.grad)
+            for a, b in zip(module.parameters(), there.parameters()):
+                close(b.grad, a.grad)
+
+    def test_recurrent_networks(self):
+        for kind in (nn.LSTM, nn.GRU, nn.RNN):
+            for options in ({}, {"num_layers": 2, "bidirectional": True}, {"bias": False, "batch_first": True}):
+                module = kind(5, 7, **options)
+                there = copy.deepcopy(module).to(DEVICE)
+                x = torch.randn(4, 3, 5, requires_grad=True)
+                y = x.detach().to(DEVICE).requires_grad_(True)
+                (want, state), (got, final) = module(x), there(y)
+                close(got, want)
+                for a, b in zip(state if kind is nn.LSTM else [state], final if kind is nn.LSTM else [final]):
+                    close(b, a)
+                (want.square().sum() + sum(s.sum() for s in state)).backward()
+                (got.square().sum() + sum(s.sum() for s in final)).backward()
+                close(y.grad, x.grad)
+                for a, b in zip(module.parameters(), there.parameters()):
+                    close(b.grad, a.grad)
+        cell = nn.LSTMCell(3, 4)
+        there = copy.deepcopy(cell).to(DEVICE)
+        x = torch.randn(2, 3)
+        for a, b in zip(cell(x), there(x.to(DEVICE))):
+            close(b, a)
+
+    def test_transformer(self):
+        torch.manual_seed(3)
+        module = nn.Sequential(nn.Embedding(11, 16), nn.TransformerEncoderLayer(16, 4, 32, dropout=0, batch_first=True),
+                               nn.Linear(16, 11))
+        module.train()
+        first, last = train(self, module, lambda: (torch.randint(0, 11, (4, 9)), torch.randint(0, 11, (4, 9))),
+                            lambda x, y: nn.functional.cross_entropy(x.flatten(0, 1), y.flatten()),
+                            lambda p: torch.optim.AdamW(p, 1e-3), 5)
+        self.assertNotEqual(first, last)
+
+    def test_attention(self):
+        q, k, v = (torch.randn(2, 4, 6, 8) for _ in range(3))
+        mask = torch.rand(6, 6) > 0.3
+        mask[:, 0] = True
+        for options in ({}, {"is_causal": True}, {"attn_mask": mask}, {"attn_mask": torch.randn(6, 6)}):
+            leaves = [t.clone().requires_grad_(True) for t in (q, k, v)]
+            twins = [t.to(DEVICE).requires_grad_(True) for t in (q, k, v)]
+            want = nn.functional.scaled_dot_product_attention(*leaves, **options)
+            got = nn.functional.scaled_dot_product_attention(
+                *twins, **{key: x.to(DEVICE) if torch.is_tensor(x) else x for key, x in options.items()})
+            close(got, want)
+            want.square().sum().backward()
+            got.square().sum().backward()
+            for a, b in zip(leaves, twins):
+                close(b.grad, a.grad)
+
+    def test_gradcheck(self):
+        x = torch.randn(3, 4, dtype=torch.float64, device=DEVICE, requires_grad=True)
+        y = torch.randn(4, 2, dtype=torch.float64, device=DEVICE, requires_grad=True)
+        self.assertTrue(torch.autograd.gradcheck(lambda a, b: (a.tanh() @ b).softmax(-1).log().sum(0), (x, y)))
+
+
+class Autocast(unittest.TestCase):
+    def test_types(self):
+        x = torch.randn(4, 4, device=DEVICE)
+        for kind in (torch.float16, torch.bfloat16):
+            with torch.autocast("dml", dtype=kind):
+                self.assertTrue(torch.is_autocast_enabled("dml"))
+                self.assertEqual((x @ x).dtype, kind)
+                self.assertEqual(nn.functional.linear(x, x).dtype, kind)
+                self.assertEqual((x @ x).softmax(-1).dtype, torch.float32)
+                self.assertEqual((x @ x).exp().dtype, torch.float32)
+                self.assertEqual(torch.cat([x @ x, x]).dtype, torch.float32)
+                with torch.autocast("dml", enabled=False):
+                    self.assertEqual((x @ x).dtype, torch.float32)
+        self.assertEqual((x @ x).dtype, torch.float32)
+        with torch.autocast("dml"), self.assertRaisesRegex(RuntimeError, "unsafe to autocast"):
+            nn.functional.binary_cross_entropy(x.sigmoid(), x.sigmoid())
+
+    def test_training_with_a_scaler(self):
+        torch.manual_seed(4)
+        module = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1)).to(DEVICE)
+        optimizer, scaler = torch.optim.SGD(module.parameters(), 0.05), torch.amp.GradScaler("dml")
+        x = torch.randn(64, 8, device=DEVICE)
+        y = x.sum(1, keepdim=True)
+        losses = []
+        for _ in range(30):
+            with torch.autocast("dml", dtype=torch.float16):
+                loss = nn.functional.mse_loss(module(x), y)
+            optimizer.zero_grad()
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+            losses.append(loss.item())
+        self.assertLess(losses[-1], losses[0] / 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
