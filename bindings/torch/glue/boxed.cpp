@@ -385,7 +385,8 @@ class Operator final : public c10::OperatorKernel
                     std::string *why)
     {
         torch::jit::Stack inferred;
-        if (!infer(op, stack, begin, &inferred, why))
+        // Nothing is returned: what is written is as it is, and meta kernels are rare (_fused_sgd_).
+        if ((results || form != Form::InPlace) && !infer(op, stack, begin, &inferred, why))
             return nullptr;
         aten_tensor *outputs = call.outputs;
         uint32_t count = call.output_count;
@@ -406,9 +407,8 @@ class Operator final : public c10::OperatorKernel
             std::copy_n(call.outputs, call.output_count, outputs + made.size());
         }
         char message[kMessageBytes] = "";
-        aten_plan *plan =
-            aten_compile(device(call.index), row, call.args.data(), static_cast<uint32_t>(call.args.size()), outputs,
-                         count, message, sizeof(message));
+        aten_plan *plan = aten_compile(device(call.index), row, call.args.data(),
+                                       static_cast<uint32_t>(call.args.size()), outputs, count, message);
         if (!plan)
             *why = message;
         return plan;
