@@ -104,6 +104,18 @@ def disable_tiled_resources(is_disabled):
     """Memory is never made of tiled resources here: the call is accepted and changes nothing."""
 
 
+def __getattr__(name):
+    """What is loaded when first used: torch._dynamo takes seconds."""
+    if name == "compile":
+        from .compile import compile as function
+        globals()["compile"] = function
+        return function
+    if name in ("functions", "distributed"):
+        import importlib
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 def fallbacks(clear=False):
     """Operators that ran on the CPU for want of one of the device, as {"aten::name.overload": calls}."""
     return _json.loads(_ops.fallbacks(clear))
