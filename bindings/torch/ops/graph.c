@@ -191,7 +191,7 @@ static bool is_number(const struct aten_node *n, uint32_t i)
 static struct aten_value *number_as(struct aten_graph *g, const struct aten_node *n, uint32_t i, int32_t type)
 {
     const struct aten_operand *a = &n->args[i];
-    g->has_number = true;
+    g->numbers |= UINT64_C(1) << (i & 63);
     if (g->live)
         return bound(g, aten_new_packed(g, type, 0, NULL), (struct aten_binding){ ATEN_BIND_NUMBER, i, 0, type });
     return a->kind == ATEN_REAL ? aten_scalar(g, type, a->real) : aten_scalar_int(g, type, a->integer);

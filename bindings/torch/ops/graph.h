@@ -107,10 +107,10 @@ struct aten_graph {
     IDMLDevice1 *dml;
     char message[256]; /* of the first failure */
     bool failed;
-    bool live;       /* numbers become inputs of the plan */
-    bool baked;      /* some number became part of it */
-    bool has_number; /* some number was read at all */
-    uint64_t draws;  /* random numbers of 32 bits */
+    bool live;        /* numbers become inputs of the plan */
+    bool baked;       /* some number became part of it */
+    uint64_t numbers; /* arguments (bits) that were read as values */
+    uint64_t draws;   /* random numbers of 32 bits */
     const struct aten_node *node;
     DML_GRAPH_NODE_DESC *nodes;
     uint32_t node_count, node_capacity;

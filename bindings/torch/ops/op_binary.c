@@ -138,25 +138,6 @@ bool aten_build_pow(struct aten_graph *g, const struct aten_node *n)
     return aten_result(g, n, 0, aten_apply2(g, EW(POW), x, y));
 }
 
-bool aten_build_hypot(struct aten_graph *g, const struct aten_node *n)
-{
-    const int32_t type = aten_wide(n->outputs[0].type);
-    struct aten_value *x = aten_apply(g, EW(ABS), aten_in_as(g, n, 0, type));
-    struct aten_value *y = aten_apply(g, EW(ABS), aten_in_as(g, n, 1, type));
-    struct aten_value *most = aten_apply2(g, EW(MAX), x, y), *least = aten_apply2(g, EW(MIN), x, y);
-    struct aten_value *ratio = aten_divide(g, least, most);
-    struct aten_value *root = aten_apply(g, EW(SQRT), aten_scaled(g, aten_multiply(g, ratio, ratio), 1, 1));
-    struct aten_value *plain = aten_apply2(g, EW(LOGICAL_EQUALS), least, like(g, x, 0));
-    struct aten_value *far = aten_test(g, EW(IS_INFINITY), most, DML_IS_INFINITY_MODE_EITHER);
-    struct aten_value *trivial = aten_apply2(g, EW(LOGICAL_OR), plain, far);
-    struct aten_value *sum = aten_add(g, x, y); /* NaN if one is */
-    return aten_result(g, n, 0,
-                       aten_select(g, trivial, aten_select(g, is_nan(g, sum), sum, most),
-                                   aten_multiply(g, aten_add(g, most, aten_scaled(g, sum, 0, 0)), root)));
-}
-
-/* ---- minimum and maximum ---- */
-
 /* NaN in either gives NaN. `type`: MIN or MAX. */
 static struct aten_value *extreme(struct aten_graph *g, DML_OPERATOR_TYPE type, struct aten_value *x,
                                   struct aten_value *y)
@@ -166,6 +147,23 @@ static struct aten_value *extreme(struct aten_graph *g, DML_OPERATOR_TYPE type, 
         return z;
     return aten_select(g, is_nan(g, x), x, aten_select(g, is_nan(g, y), y, z));
 }
+
+bool aten_build_hypot(struct aten_graph *g, const struct aten_node *n)
+{
+    const int32_t type = aten_wide(n->outputs[0].type);
+    struct aten_value *x = aten_apply(g, EW(ABS), aten_in_as(g, n, 0, type));
+    struct aten_value *y = aten_apply(g, EW(ABS), aten_in_as(g, n, 1, type));
+    struct aten_value *most = extreme(g, EW(MAX), x, y), *least = aten_apply2(g, EW(MIN), x, y);
+    struct aten_value *ratio = aten_divide(g, least, most);
+    struct aten_value *root = aten_apply(g, EW(SQRT), aten_scaled(g, aten_multiply(g, ratio, ratio), 1, 1));
+    struct aten_value *plain = aten_apply2(g, EW(LOGICAL_EQUALS), least, like(g, x, 0));
+    struct aten_value *number = aten_apply2(g, EW(MAX), x, y); /* infinity wins over NaN */
+    struct aten_value *far = aten_test(g, EW(IS_INFINITY), number, DML_IS_INFINITY_MODE_EITHER);
+    struct aten_value *sum = aten_select(g, plain, most, aten_multiply(g, most, root));
+    return aten_result(g, n, 0, aten_select(g, far, number, sum));
+}
+
+/* ---- minimum and maximum ---- */
 
 bool aten_build_extreme(struct aten_graph *g, const struct aten_node *n)
 {
@@ -184,7 +182,7 @@ static struct aten_value *bounded(struct aten_graph *g, const struct aten_node *
     if (!y || !aten_is_float(x->type))
         return y;
     y = aten_select(g, is_nan(g, x), x, y);
-    return aten_is_tensor(n, bound) || (n->args[bound].kind == ATEN_REAL && isnan(n->args[bound].real))
+    return aten_is_tensor(n, bound) || g->live || (n->args[bound].kind == ATEN_REAL && isnan(n->args[bound].real))
                ? aten_select(g, is_nan(g, limit), limit, y)
                : y;
 }

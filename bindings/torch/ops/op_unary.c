@@ -152,7 +152,9 @@ bool aten_build_logit(struct aten_graph *g, const struct aten_node *n)
     struct aten_value *x = aten_in_as(g, n, 0, wide_of(n));
     if (aten_given(n, 1)) {
         const double eps = aten_real(g, n, 1, 0);
-        x = aten_apply2(g, EW(MIN), aten_apply2(g, EW(MAX), x, like(g, x, eps)), like(g, x, 1 - eps));
+        struct aten_value *low = aten_apply2(g, EW(LOGICAL_LESS_THAN), x, like(g, x, eps));
+        struct aten_value *high = aten_apply2(g, EW(LOGICAL_GREATER_THAN), x, like(g, x, 1 - eps));
+        x = aten_select(g, low, like(g, x, eps), aten_select(g, high, like(g, x, 1 - eps), x));
     }
     return aten_result(g, n, 0, aten_apply(g, EW(LOG), aten_divide(g, x, aten_scaled(g, x, -1, 1))));
 }
@@ -311,13 +313,15 @@ bool aten_build_mish(struct aten_graph *g, const struct aten_node *n)
     return aten_result(g, n, 0, aten_multiply(g, x, aten_apply(g, EW(TANH), softplus(g, x))));
 }
 
-/* log_sigmoid_forward(self) -> (output, buffer); the buffer is the CPU's own and stays empty. */
+/* log_sigmoid_forward(self) -> (output, buffer): e^-|x|, if there is room for it. */
 bool aten_build_log_sigmoid(struct aten_graph *g, const struct aten_node *n)
 {
     struct aten_value *x = aten_in_as(g, n, 0, wide_of(n));
     if (!aten_result(g, n, 0, aten_apply(g, EW(NEGATE), softplus(g, aten_apply(g, EW(NEGATE), x)))))
         return false;
-    return n->output_count < 2 || aten_result(g, n, 1, aten_scalar(g, n->outputs[0].type, 0));
+    if (!aten_wanted(n, 1) || !x || n->outputs[1].rank != x->rank)
+        return true;
+    return aten_result(g, n, 1, aten_apply(g, EW(EXP), aten_apply(g, EW(NEGATE), aten_apply(g, EW(ABS), x))));
 }
 
 /* softshrink(self, lambd): parameter 1; hardshrink: 0, and NaN stays. */

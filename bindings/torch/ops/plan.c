@@ -132,6 +132,18 @@ struct call {
     uint32_t output_count;
 };
 
+/* Every number is an input now, so that the plan does for others, too. */
+static bool all_live(const struct aten_graph *g, const struct call *call)
+{
+    for (uint32_t i = 0; i < call->arg_count; i++) {
+        const enum aten_kind kind = call->args[i].kind;
+        const bool number = kind == ATEN_INT || kind == ATEN_REAL || kind == ATEN_BOOL;
+        if (number && (i > 63 || !(g->numbers >> i & 1)))
+            return false;
+    }
+    return !g->baked;
+}
+
 /* A plan with one reference, which says why when it failed. NULL: memory is short, or numbers cannot be live. */
 static struct aten_plan *plan_new(const struct call *call, bool live)
 {
@@ -147,8 +159,7 @@ static struct aten_plan *plan_new(const struct call *call, bool live)
     g.live = live;
     struct aten_value **results = aten_alloc(&g, call->output_count * sizeof(struct aten_value *));
     bool ok = results && build(&g, call->op, call->args, call->arg_count, call->outputs, call->output_count, results) &&
-              (!live || (g.has_number && !g.baked)) &&
-              aten_plan_fill(plan, &g, results, call->outputs, call->output_count);
+              (!live || all_live(&g, call)) && aten_plan_fill(plan, &g, results, call->outputs, call->output_count);
     AnydmlQuiet(before);
     if (!ok && !live)
         plan->failure = strdup(g.failed ? g.message : "out of memory");

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Products of matrices and vectors; softmax. */
+#include "graph.h"
+
+#define EW(name)     DML_OPERATOR_ELEMENT_WISE_##name
+#define REDUCE(name) DML_REDUCE_FUNCTION_##name
+
+#define INTEGER_PRODUCT_MAX (INT64_C(1) << 24) /* factors that are multiplied one by one */
+
+/* Integers: sums of products, as DirectML multiplies matrices of floats alone. */
+static struct aten_value *integer_product(struct aten_graph *g, struct aten_value *x, struct aten_value *y)
+{
+    struct aten_value *left = aten_unsqueeze(g, x, x->rank);      /* [..., m, k, 1] */
+    struct aten_value *right = aten_unsqueeze(g, y, y->rank - 2); /* [..., 1, k, n] */
+    const int32_t type = aten_type_bytes(x->type) < 4 ? ATEN_INT64 : x->type;
+    struct aten_value *all = aten_multiply(g, aten_convert(g, left, type), aten_convert(g, right, type));
+    if (!all || aten_elements(all) > INTEGER_PRODUCT_MAX) {
+        aten_fail(g, "products of large matrices of %s have no operator", aten_type_name(x->type));
+        return NULL;
+    }
+    return aten_squeeze(g, aten_reduced(g, REDUCE(SUM), all, UINT32_C(1) << (all->rank - 2), type), all->rank - 2);
+}
+
+/* alpha * x * y + beta * z for matrices or batches of them; z may be NULL, and is not read where beta is 0. */
+static struct aten_value *product(struct aten_graph *g, struct aten_value *x, struct aten_value *y,
+                                  struct aten_value *z, double alpha, double beta)
+{
+    if (!x || !y || g->failed)
+        return NULL;
+    if (beta == 0)
+        z = NULL;
+    struct aten_value *sum = NULL;
+    if (aten_elements(x) && aten_elements(y) && aten_is_float(x->type))
+        return aten_matmul(g, x, y, z, alpha, beta);
+    if (aten_elements(x) && aten_elements(y)) {
+        sum = integer_product(g, x, y);
+        sum = sum ? aten_scaled(g, sum, alpha, 0) : NULL;
+    } else { /* sums of nothing */
+        sum = aten_scalar(g, x->type, 0);
+    }
+    if (!z || !sum)
+        return sum;
+    return aten_add(g, aten_scaled(g, aten_convert(g, z, sum->type), beta, 0), sum);
+}
+
+/* mm, bmm(self, mat2) */
+bool aten_build_mm(struct aten_graph *g, const struct aten_node *n)
+{
+    return aten_result(g, n, 0, product(g, aten_in(g, n, 0), aten_in(g, n, 1), NULL, 1, 0));
+}
+
+/* addmm, baddbmm(self, mat1, mat2, beta, alpha) */
+bool aten_build_addmm(struct aten_graph *g, const struct aten_node *n)
+{
+    struct aten_value *x = aten_in(g, n, 1), *y = aten_in(g, n, 2);
+    struct aten_value *z = x ? aten_in_as(g, n, 0, x->type) : NULL;
+    const double beta = aten_real(g, n, 3, 1), alpha = aten_real(g, n, 4, 1);
+    return z && aten_result(g, n, 0, product(g, x, y, z, alpha, beta));
+}
+
+/* addbmm(self, batch1, batch2, beta, alpha): the sum of all products. */
+bool aten_build_addbmm(struct aten_graph *g, const struct aten_node *n)
+{
+    struct aten_value *x = aten_in(g, n, 1), *y = aten_in(g, n, 2);
+    struct aten_value *z = x ? aten_in_as(g, n, 0, aten_wide(x->type)) : NULL;
+    const double beta = aten_real(g, n, 3, 1), alpha = aten_real(g, n, 4, 1);
+    if (!x || !y || !z || !aten_is_float(x->type) || !aten_elements(x) || !aten_elements(y))
+        return aten_fail(g, "only full tensors of floats are added up");
+    struct aten_value *all = product(g, aten_convert(g, x, z->type), aten_convert(g, y, z->type), NULL, 1, 0);
+    struct aten_value *sum = all ? aten_squeeze(g, aten_reduced(g, REDUCE(SUM), all, 1, all->type), 0) : NULL;
+    sum = aten_scaled(g, sum, alpha, 0);
+    return aten_result(g, n, 0, beta == 0 ? sum : aten_add(g, sum, aten_scaled(g, z, beta, 0)));
+}
+
+static struct aten_value *column(struct aten_graph *g, struct aten_value *x)
+{
+    return x ? aten_unsqueeze(g, x, 1) : NULL;
+}
+
+/* mv(self, vec), addmv(self, mat, vec, beta, alpha): parameter 1. */
+bool aten_build_mv(struct aten_graph *g, const struct aten_node *n)
+{
+    const uint32_t first = n->parameter ? 1 : 0;
+    struct aten_value *x = aten_in(g, n, first), *y = column(g, aten_in(g, n, first + 1)), *z = NULL;
+    const double beta = n->parameter ? aten_real(g, n, 3, 1) : 0, alpha = n->parameter ? aten_real(g, n, 4, 1) : 1;
+    if (beta != 0 && x) {
+        z = aten_in_as(g, n, 0, x->type);
+        z = z && z->rank ? column(g, z) : z;
+    }
+    struct aten_value *sum = product(g, x, y, z, alpha, beta);
+    return aten_result(g, n, 0, sum && sum->rank == 2 ? aten_squeeze(g, sum, 1) : sum);
+}
+
+/* dot, vdot(self, other) */
+bool aten_build_dot(struct aten_graph *g, const struct aten_node *n)
+{
+    struct aten_value *x = aten_in(g, n, 0), *y = column(g, aten_in(g, n, 1));
+    struct aten_value *sum = product(g, x ? aten_unsqueeze(g, x, 0) : NULL, y, NULL, 1, 0);
+    return aten_result(g, n, 0, sum && sum->rank ? aten_reshape(g, sum, 0, NULL) : sum);
+}
+
+/* addr(self, vec1, vec2, beta, alpha) */
+bool aten_build_addr(struct aten_graph *g, const struct aten_node *n)
+{
+    const int32_t type = aten_wide(n->outputs[0].type);
+    struct aten_value *x = column(g, aten_in_as(g, n, 1, type)), *y = aten_in_as(g, n, 2, type);
+    const double beta = aten_real(g, n, 3, 1), alpha = aten_real(g, n, 4, 1);
+    struct aten_value *z = beta != 0 ? aten_scaled(g, aten_in_as(g, n, 0, type), beta, 0) : NULL;
+    if (type == ATEN_BOOLEAN)
+        return aten_fail(g, "argument 0 (self) is bool, must be numbers");
+    struct aten_value *xy = aten_scaled(g, aten_multiply(g, x, y), alpha, 0);
+    return aten_result(g, n, 0, z ? aten_add(g, z, xy) : xy);
+}
+
+/* linear(input, weight, bias): rows of any number of dimensions. */
+bool aten_build_linear(struct aten_graph *g, const struct aten_node *n)
+{
+    struct aten_value *x = aten_in(g, n, 0), *w = aten_in(g, n, 1), *bias = aten_in_optional(g, n, 2);
+    if (!x || !w || !x->rank || w->rank != 2 || !aten_is_float(x->type) || !aten_elements(x) || !aten_elements(w))
+        return aten_fail(g, "only full tensors of floats with a matrix of weights are multiplied");
+    const int64_t last = x->sizes[x->rank - 1], rows[2] = { aten_elements(x) / last, last };
+    struct aten_value *y =
+        aten_matmul(g, aten_reshape(g, x, 2, rows), aten_transpose(g, w, 0, 1), bias, 1, bias ? 1 : 0);
+    return aten_result(g, n, 0, aten_reshape(g, y, n->outputs[0].rank, n->outputs[0].sizes));
+}
+
+/* ---- softmax ---- */
+
+/* _softmax, _log_softmax(self, dim, half_to_float): parameter the operator. */
+bool aten_build_softmax(struct aten_graph *g, const struct aten_node *n)
+{
+    struct aten_value *x = aten_in_as(g, n, 0, n->outputs[0].type), *y;
+    struct aten_desc dx, dy;
+    UINT axis;
+    if (!x || !aten_axis(g, aten_int(g, n, 1, 0), x->rank, &axis) || !(y = aten_new(g, x->type, x->rank, x->sizes)))
+        return aten_fail(g, "cannot be built");
+    DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC desc = { aten_describe(g, &dx, x), aten_describe(g, &dy, y), 1, &axis };
+    return aten_emit(g, (DML_OPERATOR_TYPE)n->parameter, &desc, &x, 1, &y, 1) && aten_result(g, n, 0, y);
+}
+
+/* _softmax_backward_data, _log_softmax_backward_data(grad_output, output, dim, input_dtype): parameter 1 for log. */
+bool aten_build_softmax_backward(struct aten_graph *g, const struct aten_node *n)
+{
+    struct aten_value *dy = aten_in(g, n, 0), *y = aten_in(g, n, 1);
+    uint32_t axis;
+    if (!dy || !y || !aten_axis(g, aten_int(g, n, 2, 0), y->rank, &axis))
+        return aten_fail(g, "cannot be built");
+    if (!aten_elements(y))
+        return aten_result(g, n, 0, y);
+    const int32_t type = aten_wide(y->type);
+    dy = aten_convert(g, dy, type);
+    y = aten_convert(g, y, type);
+    if (n->parameter) {
+        struct aten_value *sum = aten_reduced(g, REDUCE(SUM), dy, UINT32_C(1) << axis, type);
+        return aten_result(g, n, 0, aten_subtract(g, dy, aten_multiply(g, aten_apply(g, EW(EXP), y), sum)));
+    }
+    struct aten_value *sum = aten_reduced(g, REDUCE(SUM), aten_multiply(g, dy, y), UINT32_C(1) << axis, type);
+    return aten_result(g, n, 0, aten_multiply(g, y, aten_subtract(g, dy, sum)));
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sums, means, extremes with their places, variances, norms, running sums. */
+#include "graph.h"
+
+#include <math.h>
+
+#define EW(name)     DML_OPERATOR_ELEMENT_WISE_##name
+#define REDUCE(name) DML_REDUCE_FUNCTION_##name
+
+static struct aten_value *like(struct aten_graph *g, const struct aten_value *x, double value)
+{
+    return x ? aten_scalar(g, x->type, value) : NULL;
+}
+
+/* The dimensions of argument i as a set of axes: all where it is absent or empty. */
+static bool axes_of(struct aten_graph *g, const struct aten_node *n, uint32_t i, const struct aten_value *x,
+                    uint32_t *out)
+{
+    uint32_t count, axis;
+    const int64_t *dims = aten_ints(g, n, i, &count);
+    *out = 0;
+    for (uint32_t d = 0; d < count; d++) {
+        if (!aten_axis(g, dims[d], x ? x->rank : 0, &axis))
+            return false;
+        *out |= UINT32_C(1) << axis;
+    }
+    if (!count)
+        *out = (UINT32_C(1) << BASE_MAX(x ? x->rank : 0, 1u)) - 1;
+    return x && !g->failed;
+}
+
+/* Elements that become one. */
+static int64_t reduced_count(const struct aten_value *x, uint32_t axes)
+{
+    int64_t count = 1;
+    for (uint32_t i = 0; i < x->rank; i++)
+        count *= axes >> i & 1 ? x->sizes[i] : 1;
+    return count;
+}
+
+/* A result whose reduced dimensions have size 1 or are gone, as wanted. */
+static bool result(struct aten_graph *g, const struct aten_node *n, uint32_t i, struct aten_value *y)
+{
+    if (!aten_wanted(n, i))
+        return true;
+    return aten_result(g, n, i, y ? aten_reshape(g, y, n->outputs[i].rank, n->outputs[i].sizes) : NULL);
+}
+
+/* A function of nothing, for full results. */
+static bool of_nothing(struct aten_graph *g, const struct aten_node *n, double value)
+{
+    return aten_result(g, n, 0, aten_scalar(g, n->outputs[0].type, value));
+}
+
+/* Sums of integers of less than 32 bits have been promoted; the others are what DirectML can add. */
+static struct aten_value *summable(struct aten_graph *g, struct aten_value *x, int32_t type)
+{
+    return aten_convert(g, x, aten_is_float(type) || aten_type_bytes(type) >= 4 ? type : ATEN_INT64);
+}
+
+/* sum, prod, mean, nansum(self, dtype): parameter the function; (self, dim, keepdim, dtype) likewise. */
+static bool build_total(struct aten_graph *g, const struct aten_node *n, DML_REDUCE_FUNCTION function, bool dims,
+                        bool skip_nan)
+{
+    struct aten_value *x = aten_in(g, n, 0);
+    uint32_t axes;
+    if (!axes_of(g, n, dims ? 1 : UINT32_MAX, x, &axes))
+        return aten_fail(g, "cannot be built");
+    if (!aten_elements(x))
+        return of_nothing(g, n, function == REDUCE(SUM) ? 0 : function == REDUCE(MULTIPLY) ? 1 : NAN);
+    if (skip_nan && aten_is_float(x->type))
+        x = aten_select(g, aten_test(g, EW(IS_NAN), x, 0), like(g, x, 0), x);
+    x = summable(g, x, n->outputs[0].type);
+    return result(g, n, 0, x ? aten_reduced(g, function, x, axes, x->type) : NULL);
+}
+
+bool aten_build_total(struct aten_graph *g, const struct aten_node *n)
+{
+    return build_total(g, n, (DML_REDUCE_FUNCTION)n->parameter, false, false);
+}
+
+bool aten_build_total_dim(struct aten_graph *g, const struct aten_node *n)
+{
+    return build_total(g, n, (DML_REDUCE_FUNCTION)n->parameter, true, false);
+}
+
+bool aten_build_nansum(struct aten_graph *g, const struct aten_node *n)
+{
+    return build_total(g, n, REDUCE(SUM), true, true);
+}
+
+/* ---- extremes ---- */
+
+/* BOOLEAN as bytes, which DirectML reduces. */
+static struct aten_value *as_number(struct aten_graph *g, struct aten_value *x)
+{
+    return x && x->type == ATEN_BOOLEAN ? aten_convert(g, x, ATEN_UINT8) : x;
+}
+
+static struct aten_value *any_nan(struct aten_graph *g, struct aten_value *x, uint32_t axes)
+{
+    struct aten_value *nan = as_number(g, aten_test(g, EW(IS_NAN), x, 0));
+    return aten_convert(g, aten_reduced(g, REDUCE(MAX), nan, axes, ATEN_UINT8), ATEN_BOOLEAN);
+}
+
+/* MIN or MAX, NaN where there is one. */
+static struct aten_value *extreme(struct aten_graph *g, DML_REDUCE_FUNCTION function, struct aten_value *x,
+                                  uint32_t axes)
+{
+    x = as_number(g, x);
+    struct aten_value *y = x ? aten_reduced(g, function, x, axes, x->type) : NULL;
+    if (!y || !aten_is_float(x->type))
+        return y;
+    return aten_select(g, any_nan(g, x, axes), like(g, x, NAN), y);
+}
+
+/* Where the extreme is, INT64: the first NaN if there is one. */
+static struct aten_value *place(struct aten_graph *g, bool most, struct aten_value *x, uint32_t axes)
+{
+    x = as_number(g, x);
+    struct aten_value *at = aten_reduced(g, most ? REDUCE(ARGMAX) : REDUCE(ARGMIN), x, axes, ATEN_INT64);
+    if (!at || !aten_is_float(x->type))
+        return at;
+    struct aten_value *nan = as_number(g, aten_test(g, EW(IS_NAN), x, 0));
+    return aten_select(g, any_nan(g, x, axes), aten_reduced(g, REDUCE(ARGMAX), nan, axes, ATEN_INT64), at);
+}
+
+/* amax, amin(self, dim, keepdim), max, min(self): parameter MAX or MIN. */
+bool aten_build_amax(struct aten_graph *g, const struct aten_node *n)
+{
+    struct aten_value *x = aten_in(g, n, 0);
+    uint32_t axes;
+    if (!axes_of(g, n, 1, x, &axes) || !reduced_count(x, axes))
+        return aten_fail(g, "the extreme of no elements does not exist");
+    return result(g, n, 0, extreme(g, (DML_REDUCE_FUNCTION)n->parameter, x, axes));
+}
+
+/* aminmax(self, *, dim, keepdim) */
+bool aten_build_aminmax(struct aten_graph *g, const struct aten_node *n)
+{
+    struct aten_value *x = aten_in(g, n, 0);
+    uint32_t axes;
+    if (!axes_of(g, n, 1, x, &axes) || !reduced_count(x, axes))
+        return aten_fail(g, "the extremes of no elements do not exist");
+    return result(g, n, 0, extreme(g, REDUCE(MIN), x, axes)) && result(g, n, 1, extreme(g, REDUCE(MAX), x, axes));
+}
+
+/* max.dim, min.dim(self, dim, keepdim) -> (values, indices) */
+bool aten_build_max_dim(struct aten_graph *g, const struct aten_node *n)
+{
+    const DML_REDUCE_FUNCTION function = (DML_REDUCE_FUNCTION)n->parameter;
+    struct aten_value *x = aten_in(g, n, 0);
+    uint32_t axes;
+    if (!axes_of(g, n, 1, x, &axes))
+        return aten_fail(g, "cannot be built");
+    struct aten_value *values = extreme(g, function, x, axes);
+    struct aten_value *at = place(g, function == REDUCE(MAX), x, axes);
+    if (values && x->type == ATEN_BOOLEAN)
+        values = aten_convert(g, values, ATEN_BOOLEAN);
+    return result(g, n, 0, values) && result(g, n, 1, at);
+}
+
+/* argmax, argmin(self, dim, keepdim): of the flattened tensor without dim. parameter: 1 for argmax. */
+bool aten_build_argmax(struct aten_graph *g, const struct aten_node *n)
+{
+    struct aten_value *x = aten_in(g, n, 0);
+    uint32_t axes = 1;
+    if (x && !aten_given(n, 1)) {
+        const int64_t all[1] = { aten_elements(x) };
+        x = aten_reshape(g, x, 1, all);
+    } else if (!axes_of(g, n, 1, x, &axes)) {
+        return aten_fail(g, "cannot be built");
+    }
+    return result(g, n, 0, place(g, n->parameter, x, axes));
+}
+
+/* any, all(self), (self, dim, keepdim), (self, dims, keepdim): parameter MAX or MIN of the truth values. */
+bool aten_build_any(struct aten_graph *g, const struct aten_node *n)
+{
+    const DML_REDUCE_FUNCTION function = (DML_REDUCE_FUNCTION)n->parameter;
+    struct aten_value *x = aten_in(g, n, 0);
+    uint32_t axes, count;
+    if (!axes_of(g, n, 1, x, &axes))
+        return aten_fail(g, "cannot be built");
+    if (!aten_elements(x))
+        return of_nothing(g, n, function == REDUCE(MIN));
+    struct aten_value *truth = as_number(g, aten_convert(g, x, ATEN_BOOLEAN));
+    /* dim=[] of any.dims is no dimension at all */
+    aten_ints(g, n, 1, &count);
+    struct aten_value *y = aten_given(n, 1) && !count ? truth : aten_reduced(g, function, truth, axes, ATEN_UINT8);
+    return result(g, n, 0, y);
+}
+
+/* ---- moments ---- */
+
+/* sum of (x - mean)^2 / max(0, count - correction) over the axes, computed wide; *out_mean too. */
+static struct aten_value *variance(struct aten_graph *g, const struct aten_node *n, struct aten_value *x, uint32_t axes,
+                                   struct aten_value **out_mean)
+{
+    x = x ? aten_convert(g, x, aten_wide(x->type)) : NULL;
+    *out_mean = x ? aten_reduced(g, REDUCE(AVERAGE), x, axes, x->type) : NULL;
+    if (!*out_mean)
+        return NULL;
+    struct aten_value *away = aten_subtract(g, x, *out_mean);
+    struct aten_value *sum = aten_reduced(g, REDUCE(SUM), aten_multiply(g, away, away), axes, x->type);
+    const double left = (double)reduced_count(x, axes) - aten_real(g, n, 2, 1);
+    return aten_divide(g, sum, like(g, x, left > 0 ? left : 0));
+}
+
+/* var, std.correction(self, dim, *, correction, keepdim), var_mean, std_mean: parameter bit 0 root, bit 1 mean too. */
+bool aten_build_var(struct aten_graph *g, const struct aten_node *n)
+{
+    struct aten_value *x = aten_in(g, n, 0), *mean;
+    uint32_t axes;
+    if (!axes_of(g, n, 1, x, &axes))
+        return aten_fail(g, "cannot be built");
+    if (!aten_elements(x))
+        return of_nothing(g, n, NAN) && (!(n->parameter & 2) || aten_result(g, n, 1, aten_scalar(g, x->type, NAN)));
+    struct aten_value *y = variance(g, n, x, axes, &mean);
+    if (n->parameter & 1)
+        y = aten_apply(g, EW(SQRT), y);
+    return result(g, n, 0, y) && (!(n->parameter & 2) || result(g, n, 1, mean));
+}
+
+/* ---- norms ---- */
+
+static struct aten_value *norm(struct aten_graph *g, struct aten_value *x, double ord, uint32_t axes)
+{
+    if (!x)
+        return NULL;
+    struct aten_value *away = aten_apply(g, EW(ABS), x);
+    if (isinf(ord))
+        return extreme(g, ord > 0 ? REDUCE(MAX) : REDUCE(MIN), away, axes);
+    if (ord == 0) {
+        struct aten_value *zero = aten_apply2(g, EW(LOGICAL_EQUALS), x, like(g, x, 0));
+        return aten_reduced(g, REDUCE(SUM), aten_convert(g, aten_not(g, zero), x->type), axes, x->type);
+    }
+    if (ord == 1)
+        return aten_reduced(g, REDUCE(SUM), away, axes, x->type);
+    if (ord == 2)
+        return aten_apply(g, EW(SQRT), aten_reduced(g, REDUCE(SUM), aten_multiply(g, x, x), axes, x->type));
+    struct aten_value *powers = aten_apply2(g, EW(POW), away, like(g, x, ord));
+    return aten_apply2(g, EW(POW), aten_reduced(g, REDUCE(SUM), powers, axes, x->type), like(g, x, 1 / ord));
+}
+
+/* parameter: the argument with the dimensions. linalg_vector_norm, norm(self, p, dim, ...). */
+bool aten_build_norm(struct aten_graph *g, const struct aten_node *n)
+{
+    const int32_t type = n->outputs[0].type;
+    struct aten_value *x = aten_in_as(g, n, 0, aten_wide(type));
+    const double ord = aten_real(g, n, 1, 2);
+    uint32_t axes;
+    if (!axes_of(g, n, 2, x, &axes))
+        return aten_fail(g, "cannot be built");
+    if (!aten_elements(x))
+        return of_nothing(g, n, ord < 0 ? INFINITY : 0);
+    return result(g, n, 0, norm(g, x, ord, axes));
+}
+
+/* logsumexp(self, dim, keepdim): of what is left when the largest is taken away. */
+bool aten_build_logsumexp(struct aten_graph *g, const struct aten_node *n)
+{
+    struct aten_value *x = aten_in_as(g, n, 0, aten_wide(n->outputs[0].type));
+    uint32_t axes;
+    if (!axes_of(g, n, 1, x, &axes))
+        return aten_fail(g, "cannot be built");
+    if (!aten_elements(x))
+        return of_nothing(g, n, -INFINITY);
+    struct aten_value *most = aten_reduced(g, REDUCE(MAX), x, axes, x->type);
+    struct aten_value *far = aten_test(g, EW(IS_INFINITY), most, DML_IS_INFINITY_MODE_EITHER);
+    most = aten_select(g, far, like(g, x, 0), most);
+    struct aten_value *sum =
+        aten_reduced(g, REDUCE(SUM), aten_apply(g, EW(EXP), aten_subtract(g, x, most)), axes, x->type);
+    return result(g, n, 0, aten_add(g, aten_apply(g, EW(LOG), sum), most));
+}
+
+/* ---- running ---- */
+
+/* cumsum, cumprod(self, dim, dtype): parameter the operator. */
+bool aten_build_running(struct aten_graph *g, const struct aten_node *n)
+{
+    struct aten_value *x = summable(g, aten_in(g, n, 0), n->outputs[0].type);
+    struct aten_desc dx, dy;
+    uint32_t axis;
+    if (!x || !aten_axis(g, aten_int(g, n, 1, 0), x->rank, &axis))
+        return aten_fail(g, "cannot be built");
+    x = aten_convert(g, x, aten_wide(x->type));
+    struct aten_value *y = x ? aten_new(g, x->type, x->rank, x->sizes) : NULL;
+    if (!y)
+        return false;
+    DML_CUMULATIVE_SUMMATION_OPERATOR_DESC desc = { aten_describe(g, &dx, x), aten_describe(g, &dy, y), axis,
+                                                    DML_AXIS_DIRECTION_INCREASING, FALSE };
+    return aten_emit(g, (DML_OPERATOR_TYPE)n->parameter, &desc, &x, 1, &y, 1) && aten_result(g, n, 0, y);
+}
