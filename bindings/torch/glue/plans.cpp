@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled graphs: the Python package makes the plan (compile.py), torch.ops.torch_directml.run_plan runs it.
+// Compiled graphs: the Python package makes the plan (compiler.py), torch.ops.torch_directml.run_plan runs it.
 #include "glue.h"
 
 #include <torch/library.h>

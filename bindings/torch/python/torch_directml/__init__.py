@@ -48,6 +48,8 @@ if _privateuse1_backend_name != "dml":
 
     torch._register_device_module("dml", _dml)
     torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
+    if torch.distributed.is_available():
+        from . import distributed as distributed
 
 _ops = torch.ops.torch_directml
 
@@ -107,12 +109,9 @@ def disable_tiled_resources(is_disabled):
 def __getattr__(name):
     """What is loaded when first used: torch._dynamo takes seconds."""
     if name == "compile":
-        from .compile import compile as function
+        from .compiler import compile as function
         globals()["compile"] = function
         return function
-    if name in ("functions", "distributed"):
-        import importlib
-        return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

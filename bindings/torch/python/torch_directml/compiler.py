@@ -3,6 +3,7 @@
 
 AOTAutograd gives the graphs in core ATen operators. What the device has is gathered into parts as large as can be, and
 each part becomes one DirectML graph for the sizes with which it is called; what lies between them runs eagerly."""
+import copy
 import ctypes
 import functools
 import os
@@ -295,7 +296,7 @@ def _device_index(args):
 
 def _specialize(module, args):
     """The graph for arguments of these sizes: a module whose parts are compiled."""
-    module = torch.fx.GraphModule(module, __import__("copy").deepcopy(module.graph))
+    module = torch.fx.GraphModule(module, copy.deepcopy(module.graph))
     mode = FakeTensorMode(allow_non_fake_inputs=True)
     fakes = [mode.from_tensor(a, static_shapes=True) if isinstance(a, torch.Tensor) else a for a in args]
     with mode:
