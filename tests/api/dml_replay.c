@@ -7,6 +7,7 @@
 
 #include <sys/prctl.h>
 
+#include <limits.h>
 #include <pthread.h>
 
 /* On devices, each addition is a dispatch, and each needs the one before it. */
@@ -182,13 +183,18 @@ static void test_many(void)
     client_prepare(&c, 1);
     struct prepared prepared = prepare(&c.rig, c.op, 0, NULL);
     client_run(&c);
-    const long before = resident_bytes();
+    /* Drivers grow their pools of command memory for a while; what leaks grows in every part. */
     const uint64_t device_before = device_bytes(c.rig.d3d);
-    c.executions = executions - executions / 10;
-    client_run(&c);
-    const long grown = resident_bytes() - before;
+    long least = LONG_MAX;
+    c.executions = executions * 3 / 10;
+    for (int part = 0; part < 3; part++) {
+        const long before = resident_bytes();
+        client_run(&c);
+        const long grown = resident_bytes() - before;
+        least = grown < least ? grown : least;
+    }
     const uint64_t device_after = device_bytes(c.rig.d3d);
-    ok(!exact_memory || grown < (api_is("vulkan") ? 8 : 2) << 20, "the process grew by %ld bytes", grown);
+    ok(!exact_memory || least < 1 << 20, "each %d executions took %ld bytes or more", c.executions, least);
     ok(device_after <= device_before + (4 << 20), "device memory grew from %llu to %llu bytes",
        (unsigned long long)device_before, (unsigned long long)device_after);
     ok_hr(dml_reason(&c.rig), S_OK);

@@ -221,22 +221,24 @@ static void test_rebinding(void)
 static void test_growth(void)
 {
     struct fixture f;
-    size_t before = 0;
+    size_t before = 0, least = SIZE_MAX; /* drivers' tables double now and then; what leaks grows in every part */
     fixture_open(&f);
     IDMLCompiledOperator *op = compile(f.rig.dml, add_operator(f.rig.dml, COUNT), DML_EXECUTION_FLAG_NONE);
     IDMLBindingTable *table = add_table(&f, op, 0, 1, 2, 0);
     VkCommandBuffer commands = app_begin(&f.app);
     VkCommandBufferBeginInfo begin = { .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO };
-    for (int i = 0; i < 1100; i++) {
+    for (int i = 0; i <= 3000; i++) {
         vk_ok(vkResetCommandBuffer(commands, 0));
         vk_ok(vkBeginCommandBuffer(commands, &begin));
         ok_hr(record_into(&f, commands, op, table), S_OK);
         vk_ok(vkEndCommandBuffer(commands));
-        if (i == 99)
-            before = mallinfo2().uordblks;
+        if (i % 1000)
+            continue;
+        const size_t now = mallinfo2().uordblks, grown = now > before ? now - before : 0;
+        least = i && grown < least ? grown : least;
+        before = now;
     }
-    const size_t after = mallinfo2().uordblks;
-    ok(after < before + 16384, "1000 recordings took %zu bytes", after - before);
+    ok(least < 16384, "each 1000 recordings took %zu bytes or more", least);
     vkFreeCommandBuffers(f.app.device, f.app.pool, 1, &commands);
     api_release(table);
     api_release(op);

@@ -33,7 +33,7 @@ def update_result(folder, part):
     out["operators"].update(part["operators"])
     entries = [entry for types in out["operators"].values() for entry in types.values()]
     out.update({key: sum(entry[key] for entry in entries) for key in COUNTS[:3]})
-    out.update({key: part[key] for key in ("device", "lacks", "date")})
+    out.update({key: part[key] for key in ("device", "lacks", "flushes", "date")})
     store_result(folder, out)
 
 
@@ -124,6 +124,9 @@ the tensors' elements must stay untouched. ONNX's own node tests on the executio
         for out in results:
             if out["lacks"]:
                 file.write(f"\n{title(out)} has no {', '.join(out['lacks'])}: such cases are unsupported there.\n")
+            if out.get("flushes"):
+                file.write(f"\n{title(out)} takes subnormal FLOAT32 numbers for zeros, as Direct3D allows: cases with such "
+                           "inputs are left out there, and a zero is as good as a subnormal result.\n")
         file.write("""
 A cell has the number of cases and the worst error of a result: absolute where the wanted value is below 1, else relative.
 Nothing behind the number means that every result was exact. The type is that of the operator's first tensor, or of the one

@@ -53,6 +53,7 @@ class Registered:
 
 OPERATORS = {}  # name -> Registered
 EDGES = {}      # name -> [(function, family)]
+SUBNORMALS = True  # of FLOAT32 are drawn; devices may take them for zeros (Direct3D: "flushed")
 
 
 def _family(function):
@@ -162,6 +163,8 @@ class Generator:
         if is_float(dtype):
             info = np.finfo(dtype)
             extremes = [np.nan, np.inf, -np.inf, -0.0, 0.0, info.max, info.min, info.tiny, info.smallest_subnormal]
+            if dtype == np.float32 and not SUBNORMALS:
+                extremes[-1] = info.tiny
         else:
             extremes = [lowest(dtype), highest(dtype), 0, 1]
         extremes = [x for x in extremes if (low is None or not x < low) and (high is None or not x > high)]

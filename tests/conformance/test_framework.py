@@ -23,7 +23,7 @@ DRIVER = None
 
 def worker(path=None):
     args = argparse.Namespace(driver=path or DRIVER, adapter="cpu", seed=5, timeout=60, all=True, allow_unsupported=False,
-                              lacks=[])
+                              lacks=[], flushes=False)
     return Worker(args, Schema(DRIVER), None)
 
 
@@ -151,7 +151,7 @@ class Report(unittest.TestCase):
     def make(self, device, worst):
         rows = {"FLOAT32": dict(zip(COUNTS, (64, 0, 0, worst))), "INT8": dict(zip(COUNTS, (64, 0, 0, 0.0))),
                 "INT16": dict(zip(COUNTS, (64, 1, 2, 0.0)))}
-        return {"adapter": "0", "device": device, "lacks": [], "seed": 1, "date": "2026-01-01", "seconds": 2.0, "cases": 192,
+        return {"adapter": "0", "device": device, "lacks": [], "flushes": False, "seed": 1, "date": "2026-01-01", "seconds": 2.0, "cases": 192,
                 "failed": 1, "unsupported": 2, "missing": [], "operators": {"ELEMENT_WISE_ADD": rows}}
 
     def test_columns(self):
@@ -180,7 +180,7 @@ class Choosing(unittest.TestCase):
     def run_some(self, **more):
         """(schema, arguments, what ran) of a few operators."""
         args = argparse.Namespace(driver=DRIVER, adapter="cpu", seed=5, timeout=60, all=True, allow_unsupported=False,
-                                  lacks=[], jobs=2, verbose=False, only=None, filter=["ELEMENT_WISE_BIT_*"], cases=3, budget=None)
+                                  lacks=[], flushes=False, jobs=2, verbose=False, only=None, filter=["ELEMENT_WISE_BIT_*"], cases=3, budget=None)
         args.__dict__.update(more)
         schema = Schema(DRIVER)
         return schema, args, execute(args, schema, make_units(args, schema))[0]

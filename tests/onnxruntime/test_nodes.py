@@ -127,11 +127,13 @@ def run_case(library, case, adapter):
 
 def work(library, names, adapter, pipe):
     cases = collect()
+    keep = session(library, cases["test_abs"].model.SerializeToString(), adapter=adapter)  # the device, opened once
     for name in names:
         try:
             pipe.send((name, *run_case(library, cases[name], adapter)))
         except Exception as error:  # pylint: disable=broad-except
             pipe.send((name, "fail", f"the test cannot look at it: {error}"))
+    del keep
     pipe.close()
 
 

@@ -128,7 +128,7 @@ class Library:
         call = (c_args, C.c_uint32(len(args)), c_out, C.c_uint32(len(outputs)))
         plan = self.lib.aten_find(self.device, row, *call)
         if not plan:
-            plan = self.lib.aten_compile(self.device, row, *call, self.message, C.c_size_t(512))
+            plan = self.lib.aten_compile(self.device, row, *call, self.message)
         if not plan:
             raise Refused(self.message.value.decode())
         plan = C.c_void_p(plan)

@@ -406,9 +406,8 @@ class Operator final : public c10::OperatorKernel
             std::copy_n(call.outputs, call.output_count, outputs + made.size());
         }
         char message[kMessageBytes] = "";
-        aten_plan *plan =
-            aten_compile(device(call.index), row, call.args.data(), static_cast<uint32_t>(call.args.size()), outputs,
-                         count, message, sizeof(message));
+        aten_plan *plan = aten_compile(device(call.index), row, call.args.data(),
+                                       static_cast<uint32_t>(call.args.size()), outputs, count, message);
         if (!plan)
             *why = message;
         return plan;

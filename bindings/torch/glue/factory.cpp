@@ -162,7 +162,7 @@ bool copy_on_device(const at::Tensor &to, const at::Tensor &from)
     char message[kMessageBytes] = "";
     aten_plan *plan = aten_find(where, op, args, 3, layouts, 1);
     if (!plan)
-        plan = aten_compile(where, op, args, 3, layouts, 1, message, sizeof(message));
+        plan = aten_compile(where, op, args, 3, layouts, 1, message);
     if (!plan)
         return false;
     bool ok = aten_run(plan, args, 3, layouts, 1, message, sizeof(message));

@@ -117,8 +117,8 @@ TORCH_LIBRARY(torch_directml, m)
     m.def("forked() -> bool", []() { return forked(); });
     m.def("fallbacks(bool clear) -> str", &fallbacks_json);
     m.def("alias_on_cpu(Tensor tensor) -> Tensor", [](const at::Tensor &tensor) {
-        TORCH_CHECK(tensor.is_privateuseone() && host_memory(tensor.device().index()),
-                    "alias_on_cpu: the memory of ", tensor.device(), " is not the host's");
+        TORCH_CHECK(tensor.is_privateuseone() && host_memory(tensor.device().index()), "alias_on_cpu: the memory of ",
+                    tensor.device(), " is not the host's");
         return alias_on_cpu(tensor);
     });
     m.def("cache(int limit) -> int[]", &cache);

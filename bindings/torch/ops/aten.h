@@ -7,7 +7,7 @@
  *
  *     struct aten_plan *plan = aten_find(device, op, args, arg_count, outputs or NULL, output_count);
  *     if (!plan)                                   (outputs' types, sizes and strides come from the meta device)
- *         plan = aten_compile(device, op, args, arg_count, outputs, output_count, message, sizeof(message));
+ *         plan = aten_compile(device, op, args, arg_count, outputs, output_count, message);
  *     if (!plan) ...                               (fall back to the CPU; the message says why)
  *     aten_plan_output(plan, i)                    (how to allocate output i, on a hit)
  *     ok = aten_run(plan, args, arg_count, outputs, output_count, message, sizeof(message));
@@ -89,6 +89,8 @@ struct aten_arg {
     };
 };
 
+#define ATEN_MESSAGE_BYTES 512 /* no message is longer */
+
 /* ---- devices ---- */
 
 /* An adapter's position in the list of DXCore, as ANYDML_ADAPTERS orders it. A device is opened once and lives as long
@@ -168,7 +170,7 @@ struct aten_plan *aten_find(struct aten_device *device, const struct aten_op *op
  * operator cannot be compiled for these arguments; the message names operator, argument and rule. */
 struct aten_plan *aten_compile(struct aten_device *device, const struct aten_op *op, const struct aten_arg *args,
                                uint32_t arg_count, const struct aten_tensor *outputs, uint32_t output_count,
-                               char *message, size_t message_bytes);
+                               char message[ATEN_MESSAGE_BYTES]);
 
 uint32_t aten_plan_output_count(const struct aten_plan *plan);
 const struct aten_tensor *aten_plan_output(const struct aten_plan *plan, uint32_t i); /* without data */

@@ -95,24 +95,22 @@ static uint64_t mix(uint64_t hash, const uint64_t *words, uint32_t count)
     return hash;
 }
 
-void aten_key_make(struct aten_key *key, const struct aten_device *device, const struct aten_op *op,
-                   const struct aten_arg *args, uint32_t arg_count, const struct aten_tensor *outputs,
-                   uint32_t output_count, bool written)
+void aten_key_make(struct aten_key *key, const struct aten_call *call, bool written)
 {
     key->words = key->stack;
     key->capacity = ARRAY_SIZE(key->stack);
     key->count = 0;
     key->failed = false;
-    put(key, (uint64_t)(uintptr_t)op);
-    put(key, (uint64_t)(uintptr_t)device | written);
-    for (uint32_t i = 0; i < arg_count; i++)
-        put_arg(key, &args[i]);
-    for (uint32_t i = 0; written && i < output_count; i++)
-        put_tensor(key, &outputs[i]);
+    put(key, (uint64_t)(uintptr_t)call->op);
+    put(key, (uint64_t)(uintptr_t)call->device | written);
+    for (uint32_t i = 0; i < call->arg_count; i++)
+        put_arg(key, &call->args[i]);
+    for (uint32_t i = 0; written && i < call->output_count; i++)
+        put_tensor(key, &call->outputs[i]);
     key->layout = key->count;
-    for (uint32_t i = 0; i < arg_count; i++)
-        if (is_number(&args[i]))
-            put(key, (uint64_t)args[i].integer); /* the bits of reals */
+    for (uint32_t i = 0; i < call->arg_count; i++)
+        if (is_number(&call->args[i]))
+            put(key, (uint64_t)call->args[i].integer); /* the bits of reals */
     key->layout_hash = mix(0, key->words, key->layout);
     key->hash = mix(key->layout_hash, key->words + key->layout, key->count - key->layout);
 }

@@ -95,11 +95,11 @@ static DML_GRAPH_EDGE_DESC *wrap_edges(struct aten_graph *g, DML_GRAPH_EDGE_TYPE
     return wrapped;
 }
 
-/* An output of the graph is a node's, and no other output. */
+/* An output of the graph is a node's, all of it, and no other output. */
 static struct aten_value *own_output(struct aten_graph *g, struct aten_value **outputs, uint32_t i)
 {
     struct aten_value *v = outputs[i];
-    bool own = v->buffer->source == ATEN_SOURCE_NODE;
+    bool own = v->buffer->source == ATEN_SOURCE_NODE && aten_covers(v);
     for (uint32_t k = 0; own && k < i; k++)
         own = !outputs[k] || outputs[k]->buffer != v->buffer;
     return own ? v : aten_copy_of(g, v);

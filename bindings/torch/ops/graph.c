@@ -278,14 +278,21 @@ bool aten_wanted(const struct aten_node *n, uint32_t i)
     return i < n->output_count && n->outputs[i].type != ATEN_ABSENT;
 }
 
+bool aten_covers(const struct aten_value *v)
+{
+    for (uint32_t i = 0; i < v->rank; i++)
+        if (v->sizes[i] > 1 && !v->strides[i])
+            return false;
+    return extent_of(v->rank, v->sizes, v->strides) == v->buffer->extent;
+}
+
 /* The value lies in a buffer of its own exactly as wanted. */
 static bool lies_as(const struct aten_value *v, const struct aten_tensor *wanted)
 {
     for (uint32_t i = 0; i < v->rank; i++)
         if (v->sizes[i] != 1 && v->strides[i] != wanted->strides[i])
             return false;
-    return v->buffer->source == ATEN_SOURCE_NODE && !v->buffer->taken &&
-           extent_of(v->rank, v->sizes, v->strides) == v->buffer->extent;
+    return v->buffer->source == ATEN_SOURCE_NODE && !v->buffer->taken && aten_covers(v);
 }
 
 bool aten_result(struct aten_graph *g, const struct aten_node *n, uint32_t i, struct aten_value *v)
@@ -323,7 +330,7 @@ struct aten_value *aten_view(struct aten_graph *g, const struct aten_value *x, u
     v->rank = rank;
     for (uint32_t i = 0; i < rank; i++) {
         v->sizes[i] = sizes[i];
-        v->strides[i] = sizes[i] == 1 ? 0 : strides[i];
+        v->strides[i] = strides[i];
     }
     if (extent_of(rank, sizes, strides) > x->buffer->extent) {
         aten_fail(g, "a view reaches beyond its storage");

@@ -105,7 +105,7 @@ struct aten_graph {
     struct base_arena arena;
     struct aten_device *device;
     IDMLDevice1 *dml;
-    char message[256]; /* of the first failure */
+    char message[ATEN_MESSAGE_BYTES]; /* of the first failure */
     bool failed;
     bool live;        /* numbers become inputs of the plan */
     bool baked;       /* some number became part of it */
@@ -177,6 +177,7 @@ bool aten_wanted(const struct aten_node *n, uint32_t i);
 /* ---- making values ---- */
 
 int64_t aten_elements(const struct aten_value *v);
+bool aten_covers(const struct aten_value *v); /* its buffer from the first element to the last, each at most once */
 /* A new buffer, to be written by aten_emit. Where the node's first result has these sizes, it lies like that one, so
  * that element-wise work goes straight through memory; otherwise it is packed. */
 struct aten_value *aten_new(struct aten_graph *g, int32_t type, uint32_t rank, const int64_t *sizes);

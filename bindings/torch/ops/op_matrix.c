@@ -112,18 +112,6 @@ bool aten_build_addr(struct aten_graph *g, const struct aten_node *n)
     return aten_result(g, n, 0, z ? aten_add(g, z, xy) : xy);
 }
 
-/* linear(input, weight, bias): rows of any number of dimensions. */
-bool aten_build_linear(struct aten_graph *g, const struct aten_node *n)
-{
-    struct aten_value *x = aten_in(g, n, 0), *w = aten_in(g, n, 1), *bias = aten_in_optional(g, n, 2);
-    if (!x || !w || !x->rank || w->rank != 2 || !aten_is_float(x->type) || !aten_elements(x) || !aten_elements(w))
-        return aten_fail(g, "only full tensors of floats with a matrix of weights are multiplied");
-    const int64_t last = x->sizes[x->rank - 1], rows[2] = { aten_elements(x) / last, last };
-    struct aten_value *y =
-        aten_matmul(g, aten_reshape(g, x, 2, rows), aten_transpose(g, w, 0, 1), bias, 1, bias ? 1 : 0);
-    return aten_result(g, n, 0, aten_reshape(g, y, n->outputs[0].rank, n->outputs[0].sizes));
-}
-
 /* ---- softmax ---- */
 
 /* _softmax, _log_softmax(self, dim, half_to_float): parameter the operator. */

@@ -24,24 +24,25 @@ static bool operand_of(struct aten_graph *g, const struct aten_arg *arg, uint32_
     return out->values != NULL;
 }
 
-static bool build(struct aten_graph *g, const struct aten_op *op, const struct aten_arg *args, uint32_t arg_count,
-                  const struct aten_tensor *outputs, uint32_t output_count, struct aten_value **results)
+static bool build(struct aten_graph *g, const struct aten_call *call, struct aten_value **results)
 {
-    struct aten_operand *operands = aten_alloc(g, arg_count * sizeof(*operands));
-    struct aten_node node = { .op = op,
+    struct aten_operand *operands = aten_alloc(g, call->arg_count * sizeof(*operands));
+    struct aten_node node = { .op = call->op,
                               .args = operands,
-                              .arg_count = arg_count,
-                              .outputs = outputs,
-                              .output_count = output_count,
+                              .arg_count = call->arg_count,
+                              .outputs = call->outputs,
+                              .output_count = call->output_count,
                               .results = results };
     g->node = &node;
-    for (uint32_t i = 0; operands && i < arg_count; i++)
-        if (!operand_of(g, &args[i], i, &operands[i]))
+    for (uint32_t i = 0; operands && i < call->arg_count; i++)
+        if (!operand_of(g, &call->args[i], i, &operands[i]))
             return false;
-    for (uint32_t i = 0; i < output_count; i++)
-        if (outputs[i].type != ATEN_ABSENT && (outputs[i].rank > ATEN_RANK_MAX || !aten_type_bytes(outputs[i].type)))
+    for (uint32_t i = 0; i < call->output_count; i++) {
+        const struct aten_tensor *out = &call->outputs[i];
+        if (out->type != ATEN_ABSENT && (out->rank > ATEN_RANK_MAX || !aten_type_bytes(out->type)))
             return aten_fail(g, "result %u has %u dimensions and type %d, at most %u of the usual types are possible",
-                             i, outputs[i].rank, outputs[i].type, ATEN_RANK_MAX);
+                             i, out->rank, out->type, ATEN_RANK_MAX);
+    }
     bool ok = operands && aten_build(g, &node);
     g->node = NULL;
     return ok;
@@ -67,30 +68,41 @@ void aten_release(struct aten_plan *plan)
         aten_plan_destroy(plan);
 }
 
-static void *copied(const void *data, size_t count, size_t bytes)
+/* Where the result lies, without data: as wanted, or as the value does. */
+static struct aten_tensor layout_of(const struct aten_value *v)
 {
-    void *copy = calloc(count + 1, bytes);
-    if (copy && count)
-        memcpy(copy, data, count * bytes);
-    return copy;
+    struct aten_tensor layout = { .type = ATEN_ABSENT };
+    if (!v)
+        return layout;
+    layout.type = v->type;
+    layout.rank = v->rank;
+    memcpy(layout.sizes, v->sizes, sizeof(layout.sizes));
+    memcpy(layout.strides, v->strides, sizeof(layout.strides));
+    return layout;
 }
 
 bool aten_plan_fill(struct aten_plan *plan, struct aten_graph *g, struct aten_value **outputs,
                     const struct aten_tensor *layouts, uint32_t output_count)
 {
-    plan->outputs = copied(layouts, output_count, sizeof(*layouts));
+    plan->outputs = calloc(output_count + 1u, sizeof(*plan->outputs));
     plan->slots = calloc(output_count + 1u, sizeof(*plan->slots));
     if (!plan->outputs || !plan->slots)
         return aten_fail(g, "out of memory");
-    plan->output_count = output_count;
-    for (uint32_t i = 0; i < output_count; i++)
-        plan->outputs[i].data = NULL;
     if (!aten_compile_graph(g, outputs, output_count, plan->slots, &plan->slot_count, &plan->op))
         return false;
-    plan->inputs = copied(g->inputs, g->input_count, sizeof(*g->inputs));
+    plan->output_count = output_count;
+    for (uint32_t i = 0; i < output_count; i++) {
+        plan->outputs[i] = layouts ? layouts[i] : layout_of(outputs[i]);
+        plan->outputs[i].data = NULL;
+    }
+    plan->inputs = calloc(g->input_count + 1u, sizeof(*plan->inputs));
+    if (!plan->inputs)
+        return aten_fail(g, "out of memory");
+    if (g->input_count)
+        memcpy(plan->inputs, g->inputs, g->input_count * sizeof(*g->inputs));
     plan->input_count = g->input_count;
     plan->draws = g->draws;
-    return plan->inputs || aten_fail(g, "out of memory");
+    return true;
 }
 
 uint32_t aten_plan_output_count(const struct aten_plan *plan)
@@ -114,7 +126,8 @@ struct aten_plan *aten_find(struct aten_device *device, const struct aten_op *op
                             uint32_t arg_count, const struct aten_tensor *outputs, uint32_t output_count)
 {
     struct aten_key key;
-    aten_key_make(&key, device, op, args, arg_count, outputs, output_count, outputs != NULL);
+    const struct aten_call call = { device, op, args, arg_count, outputs, output_count };
+    aten_key_make(&key, &call, outputs != NULL);
     struct aten_plan *plan = aten_cache_find(&key);
     aten_key_finish(&key);
     if (!plan || !plan->failure)
@@ -123,17 +136,8 @@ struct aten_plan *aten_find(struct aten_device *device, const struct aten_op *op
     return NULL;
 }
 
-struct call {
-    struct aten_device *device;
-    const struct aten_op *op;
-    const struct aten_arg *args;
-    uint32_t arg_count;
-    const struct aten_tensor *outputs;
-    uint32_t output_count;
-};
-
 /* Every number is an input now, so that the plan does for others, too. */
-static bool all_live(const struct aten_graph *g, const struct call *call)
+static bool all_live(const struct aten_graph *g, const struct aten_call *call)
 {
     for (uint32_t i = 0; i < call->arg_count; i++) {
         const enum aten_kind kind = call->args[i].kind;
@@ -145,7 +149,7 @@ static bool all_live(const struct aten_graph *g, const struct call *call)
 }
 
 /* A plan with one reference, which says why when it failed. NULL: memory is short, or numbers cannot be live. */
-static struct aten_plan *plan_new(const struct call *call, bool live)
+static struct aten_plan *plan_new(const struct aten_call *call, bool live)
 {
     struct aten_graph g;
     struct aten_plan *plan = calloc(1, sizeof(*plan));
@@ -158,8 +162,8 @@ static struct aten_plan *plan_new(const struct call *call, bool live)
     aten_graph_init(&g, call->device);
     g.live = live;
     struct aten_value **results = aten_alloc(&g, call->output_count * sizeof(struct aten_value *));
-    bool ok = results && build(&g, call->op, call->args, call->arg_count, call->outputs, call->output_count, results) &&
-              (!live || all_live(&g, call)) && aten_plan_fill(plan, &g, results, call->outputs, call->output_count);
+    bool ok = results && build(&g, call, results) && (!live || all_live(&g, call)) &&
+              aten_plan_fill(plan, &g, results, call->outputs, call->output_count);
     AnydmlQuiet(before);
     if (!ok && !live)
         plan->failure = strdup(g.failed ? g.message : "out of memory");
@@ -172,14 +176,14 @@ static struct aten_plan *plan_new(const struct call *call, bool live)
 
 struct aten_plan *aten_compile(struct aten_device *device, const struct aten_op *op, const struct aten_arg *args,
                                uint32_t arg_count, const struct aten_tensor *outputs, uint32_t output_count,
-                               char *message, size_t message_bytes)
+                               char message[ATEN_MESSAGE_BYTES])
 {
-    const struct call call = { device, op, args, arg_count, outputs, output_count };
+    const struct aten_call call = { device, op, args, arg_count, outputs, output_count };
     bool written = false;
     for (uint32_t i = 0; i < output_count; i++)
         written = written || outputs[i].data;
     struct aten_key key;
-    aten_key_make(&key, device, op, args, arg_count, outputs, output_count, written);
+    aten_key_make(&key, &call, written);
     struct aten_plan *plan = aten_cache_find(&key);
     if (!plan && device->host_memory && aten_cache_miss(&key)) {
         plan = plan_new(&call, true);
@@ -193,7 +197,7 @@ struct aten_plan *aten_compile(struct aten_device *device, const struct aten_op 
     aten_key_finish(&key);
     if (plan && !plan->failure)
         return plan;
-    aten_say(message, message_bytes, S_OK, plan ? plan->failure : "out of memory");
+    aten_say(message, ATEN_MESSAGE_BYTES, S_OK, plan ? plan->failure : "out of memory");
     aten_release(plan);
     return NULL;
 }

@@ -7,6 +7,16 @@
 
 #include <stdatomic.h>
 
+/* A call as aten_find and aten_compile have it. */
+struct aten_call {
+    struct aten_device *device;
+    const struct aten_op *op;
+    const struct aten_arg *args;
+    uint32_t arg_count;
+    const struct aten_tensor *outputs;
+    uint32_t output_count;
+};
+
 /* What a plan is found by: op, types, sizes, strides and lists, and behind them the numbers. */
 struct aten_key {
     uint64_t stack[160], *words;      /* words: stack, or memory of its own */
@@ -43,16 +53,15 @@ struct aten_plan {
     struct aten_plan *same_bucket, *newer, *older;
 };
 
-/* Compiles what the graph has into the plan; the graph stays the caller's. */
+/* Compiles what the graph has into the plan; the graph stays the caller's. `layouts` NULL: results lie as it is best.
+ */
 bool aten_plan_fill(struct aten_plan *plan, struct aten_graph *g, struct aten_value **outputs,
                     const struct aten_tensor *layouts, uint32_t output_count);
 void aten_plan_destroy(struct aten_plan *plan);
 
 /* ---- cache.c: thread-safe; what it gives is referenced ---- */
 
-void aten_key_make(struct aten_key *key, const struct aten_device *device, const struct aten_op *op,
-                   const struct aten_arg *args, uint32_t arg_count, const struct aten_tensor *outputs,
-                   uint32_t output_count, bool written);
+void aten_key_make(struct aten_key *key, const struct aten_call *call, bool written);
 void aten_key_finish(struct aten_key *key);
 /* The plan for these numbers, or else the live one. */
 struct aten_plan *aten_cache_find(const struct aten_key *key);

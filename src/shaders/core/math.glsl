@@ -203,7 +203,9 @@ float atan2_of(float y, float x)
     if (is_nan(x) || is_nan(y))
         return NAN;
     bool left = (floatBitsToUint(x) & 0x80000000u) != 0u, below = (floatBitsToUint(y) & 0x80000000u) != 0u;
-    float ax = abs(x), ay = abs(y), angle;
+    /* Devices give no quotient by numbers near the end of the range. */
+    float scale_by = max(abs(x), abs(y)) > 1.2676506e30 ? 5.4210109e-20 : 1.0; /* 2^100, 2^-64 */
+    float ax = abs(x) * scale_by, ay = abs(y) * scale_by, angle;
     if (is_inf(x) && is_inf(y))
         angle = 0.785398163;
     else if (ay == 0.0 || is_inf(x))
