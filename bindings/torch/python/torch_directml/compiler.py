@@ -191,10 +191,10 @@ class _Builder:
         return self._array(_Arg, values), len(values)
 
     def _view(self, node, source, result):
-        root = self.roots.get(source, source)
+        root = self.roots.get(source, source)  # a view of a view may lie outside of it
         first = int(root.meta["val"].storage_offset()) if isinstance(root.meta["val"], torch.Tensor) else 0
         layout = _layout(result)
-        number = self.library.aten_graph_view(self.graph, self.numbers[source], ctypes.byref(layout),
+        number = self.library.aten_graph_view(self.graph, self.numbers[root], ctypes.byref(layout),
                                               int(result.storage_offset()) - first)
         self.roots[node] = root
         return number

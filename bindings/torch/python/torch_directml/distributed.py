@@ -4,7 +4,7 @@
     torch.distributed.init_process_group("cpu:gloo,dml:dml")     # or "dml" alone, or nothing
 
 Where the device's memory is the host's, Gloo works in the tensors themselves; otherwise they are staged, and copied back
-when the work is waited for."""
+by the thread on which Gloo finishes."""
 import torch
 import torch.distributed as dist
 from torch._C import _distributed_c10d as c10d
@@ -12,39 +12,22 @@ from torch._C import _distributed_c10d as c10d
 _ops = torch.ops.torch_directml
 
 
-class _Staged(c10d.Work):
-    """Gloo's work on copies, and what goes back to the tensors when it is done."""
-
-    def __init__(self, work, pairs):
-        super().__init__()
-        self.work, self.pairs, self.results = work, pairs, [tensor for tensor, _ in pairs]
-        self.future = torch.futures.Future()
-
-    def wait(self, timeout=None):
-        done = self.work.wait() if timeout is None else self.work.wait(timeout)
-        self._finish()
-        return done
-
-    def _finish(self):
-        for tensor, copy in self.pairs:
+def _staged(work, pairs):
+    """Gloo's work on copies, followed by the copies back to the tensors."""
+    def finish(done):
+        if done:
+            done.wait()  # raises what went wrong
+        for tensor, copy in pairs:
             tensor.copy_(copy)
-        self.pairs = []
-        if not self.future.done():
-            self.future.set_result(self.results)
+        return [tensor for tensor, _ in pairs]
 
-    def is_completed(self):
-        return self.work.is_completed()
-
-    def is_success(self):
-        return self.work.is_success()
-
-    def result(self):
-        return self.results
-
-    def get_future(self):
-        if not self.future.done():  # hooks of DistributedDataParallel ask for it before anybody waits
-            self.wait()
-        return self.future
+    try:
+        future = work.get_future().then(finish)
+    except RuntimeError:  # reduce_scatter has none
+        work.wait()
+        future = torch.futures.Future()
+        future.set_result(finish(None))
+    return c10d._create_work_from_future(future)
 
 
 def _on_host(tensor):
@@ -66,6 +49,10 @@ class ProcessGroupDml(dist.ProcessGroup):
     def getBackendName(self):
         return "dml"
 
+    def _gloo(self, *names):
+        """A method by the name that this version of torch has for it."""
+        return next(getattr(self.gloo, name) for name in names if hasattr(self.gloo, name))
+
     def _run(self, function, written, read, *options):
         """`written` and `read` are nested lists of tensors, in Gloo's order of arguments."""
         pairs, known = [], {}
@@ -83,7 +70,8 @@ class ProcessGroupDml(dist.ProcessGroup):
             return made
 
         arguments = [convert(value, True) for value in written] + [convert(value, False) for value in read]
-        return _Staged(function(*arguments, *options), pairs)
+        work = function(*arguments, *options)
+        return _staged(work, pairs) if pairs else work
 
     def allreduce(self, tensors, opts=c10d.AllreduceOptions()):
         return self._run(self.gloo.allreduce, [tensors], [], opts)
@@ -101,10 +89,10 @@ class ProcessGroupDml(dist.ProcessGroup):
         return self._run(self.gloo.allgather, [outputs], [inputs], opts)
 
     def _allgather_base(self, output, input, opts=c10d.AllgatherOptions()):
-        return self._run(self.gloo._allgather_base, [output], [input], opts)
+        return self._run(self._gloo("_allgather_base", "all_gather_single"), [output], [input], opts)
 
     def allgather_into_tensor_coalesced(self, outputs, inputs, opts=c10d.AllgatherOptions()):
-        return self._run(self.gloo.allgather_into_tensor_coalesced, [outputs], [inputs], opts)
+        return self._run(self._gloo("allgather_into_tensor_coalesced", "all_gather_single_coalesced"), [outputs], [inputs], opts)
 
     def gather(self, outputs, inputs, opts=c10d.GatherOptions()):
         return self._run(self.gloo.gather, [outputs], [inputs], opts)
@@ -116,13 +104,13 @@ class ProcessGroupDml(dist.ProcessGroup):
         return self._run(self.gloo.reduce_scatter, [outputs], [inputs], opts)
 
     def _reduce_scatter_base(self, output, input, opts=c10d.ReduceScatterOptions()):
-        return self._run(self.gloo._reduce_scatter_base, [output], [input], opts)
+        return self._run(self._gloo("_reduce_scatter_base", "reduce_scatter_single"), [output], [input], opts)
 
     def reduce_scatter_tensor_coalesced(self, outputs, inputs, opts=c10d.ReduceScatterOptions()):
-        return self._run(self.gloo.reduce_scatter_tensor_coalesced, [outputs], [inputs], opts)
+        return self._run(self._gloo("reduce_scatter_tensor_coalesced", "reduce_scatter_single_coalesced"), [outputs], [inputs], opts)
 
     def alltoall_base(self, output, input, output_sizes, input_sizes, opts=c10d.AllToAllOptions()):
-        return self._run(self.gloo.alltoall_base, [output], [input], output_sizes, input_sizes, opts)
+        return self._run(self._gloo("alltoall_base", "all_to_all_single"), [output], [input], output_sizes, input_sizes, opts)
 
     def alltoall(self, outputs, inputs, opts=c10d.AllToAllOptions()):
         work = [self._run(self.gloo.send, [], [[x]], rank, 0) for rank, x in enumerate(inputs) if rank != self.rank()]
@@ -151,6 +139,13 @@ class ProcessGroupDml(dist.ProcessGroup):
 
     def monitored_barrier(self, *arguments, **named):
         return self.gloo.monitored_barrier(*arguments, **named)
+
+    # Their names from torch 2.15 on.
+    all_gather_single = _allgather_base
+    all_gather_single_coalesced = allgather_into_tensor_coalesced
+    reduce_scatter_single = _reduce_scatter_base
+    reduce_scatter_single_coalesced = reduce_scatter_tensor_coalesced
+    all_to_all_single = alltoall_base
 
 
 def _create(store, rank, size, timeout):
