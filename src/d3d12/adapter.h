@@ -62,21 +62,36 @@ struct adapter_binding {
     uint64_t resource_id;  /* of the buffer: several may be placed in one memory */
 };
 
-/* One dispatch of a compute pipeline. Its push constants are two addresses: `parameters`, and that of the table of
- * addresses which the sequence's user fills. */
+/* One dispatch of a compute pipeline. Its push constants are two addresses, `parameters` and that of the table of
+ * addresses which the sequence's user fills, and groups[0]: the adapter may run it as several dispatches of some of the
+ * workgroups each, in any order. */
 struct adapter_step {
     struct adapter_pipeline *pipeline;
     uint64_t parameters;
     uint32_t groups[3];
-    bool barrier; /* needs what steps before it wrote, or writes what they use */
+    uint64_t work; /* bytes moved plus operations, roughly */
+    bool barrier;  /* needs what steps before it wrote, or writes what they use */
 };
+
+/* Told when a sequence is complete, before queue_finish returns for its batch: step i ran from times_ns[i] to
+ * times_ns[i + 1] by the device's clock. They are counted from where base_now_ns() counts; times of one batch compare
+ * exactly, others about so. */
+struct adapter_tracer {
+    void (*run)(void *context, const uint64_t *times_ns);
+    void *context; /* lives as long as the batch */
+};
+
+struct adapter_encoder;
+typedef HRESULT adapter_sequence_run(struct adapter_encoder *encoder, struct adapter_sequence *sequence,
+                                     const struct adapter_tracer *tracer, uint64_t **out_table);
 
 /* What a SPIR-V dispatch may do while it is encoded (on the queue's thread). Call barrier() between what depends on
  * each other; a sequence has barriers of its own within it. */
 struct adapter_encoder {
     /* Executes the sequence. The caller fills its table, *out_table, before it returns from encoding; the memory is to
-     * be written only. */
-    HRESULT (*run)(struct adapter_encoder *encoder, struct adapter_sequence *sequence, uint64_t **out_table);
+     * be written only. `tracer`, unless it is NULL, is told the times of the steps, which then run one after the other;
+     * not where the device has no timestamps, nor in the application's command buffers. */
+    adapter_sequence_run *run;
     void (*copy)(struct adapter_encoder *encoder, const struct adapter_binding *to, const struct adapter_binding *from,
                  uint64_t bytes);
     void (*barrier)(struct adapter_encoder *encoder);
@@ -240,6 +255,9 @@ bool adapter_names_known(const char *names, char *out, size_t size);
 /* ANYDML_VULKAN_CAPS: the capabilities (enum shader_capability) that its words name; false: not all are known, `out` is
  * the first such word. */
 bool adapter_capabilities_parse(const char *names, uint32_t *out_capabilities, char *out, size_t size);
+
+/* ANYDML_VULKAN_WATCHDOG: milliseconds, with a fraction or not; false: the text is something else. */
+bool adapter_watchdog_parse(const char *text, uint64_t *out_ns);
 
 /* environment.c: says on stderr, once, which variables have values that are not used. */
 void adapter_check_environment(void);

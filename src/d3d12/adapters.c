@@ -102,6 +102,24 @@ bool adapter_capabilities_parse(const char *names, uint32_t *out_capabilities, c
     return all_known;
 }
 
+bool adapter_watchdog_parse(const char *text, uint64_t *out_ns)
+{
+    const size_t whole = strspn(text, "0123456789");
+    const char *fraction = text + whole + (text[whole] == '.');
+    const size_t digits = strspn(fraction, "0123456789");
+    uint64_t ns = 0, unit = 1000000;
+    *out_ns = 0;
+    if (!whole || whole > 9 || fraction[digits])
+        return false;
+    for (size_t i = 0; i < whole; i++)
+        ns = ns * 10 + (uint64_t)(text[i] - '0');
+    ns *= unit;
+    for (size_t i = 0; i < digits; i++)
+        ns += (uint64_t)(fraction[i] - '0') * (unit /= 10);
+    *out_ns = ns;
+    return true;
+}
+
 /* Lists another family; false: there is none. */
 static bool list_more(void)
 {

@@ -34,7 +34,9 @@ static void check(void)
     const char *log = getenv("ANYDML_LOG"), *cpu = getenv("ANYDML_CPU_FLAGS"), *threads = getenv("ANYDML_THREADS");
     const char *adapters = getenv("ANYDML_ADAPTERS"), *tuning = getenv("ANYDML_TUNING");
     const char *vulkan = getenv("ANYDML_VULKAN_CAPS"), *pipelines = getenv("ANYDML_PIPELINE_CACHE");
+    const char *watchdog = getenv("ANYDML_VULKAN_WATCHDOG");
     uint32_t capabilities;
+    uint64_t ns;
     char word[64];
     if (log && *log && !base_log_is_level(log))
         tell("ANYDML_LOG", log, "it takes none, error, warn, info, debug or trace");
@@ -46,6 +48,8 @@ static void check(void)
         tell("ANYDML_ADAPTERS", adapters, "\"%s\" is no adapter of this build", word);
     if (vulkan && !adapter_capabilities_parse(vulkan, &capabilities, word, sizeof(word)))
         tell("ANYDML_VULKAN_CAPS", vulkan, "there is no capability \"%s\"", word);
+    if (watchdog && !adapter_watchdog_parse(watchdog, &ns))
+        tell("ANYDML_VULKAN_WATCHDOG", watchdog, "it takes milliseconds, like 100 or 0.5, or 0 for no limit");
     if (tuning && *tuning && strcmp(tuning, "off") && strcmp(tuning, "on"))
         tell("ANYDML_TUNING", tuning, "it takes on or off");
     if (pipelines && *pipelines && strcmp(pipelines, "off") && strcmp(pipelines, "on"))

@@ -93,7 +93,7 @@ struct adapter_dispatch *dml_dispatch_create(struct dml_pageable *dispatchable)
     dispatch->op = dml_as_compiled(dispatchable);
     dispatch->base.threads = dml_parent(dispatchable)->threads;
     dispatch->base.work = UINT64_MAX;
-    if (dispatch->op && dispatch->op->program.plan) {
+    if (dispatch->op && !dispatch->op->program.spirv) {
         dispatch->base.threads = dispatch->op->program.plan->threads;
         dispatch->base.work = dispatch->op->program.plan->work;
     }
@@ -325,7 +325,8 @@ static HRESULT encode_operator(struct dml_dispatch *dispatch, const struct adapt
     struct dml_spirv_buffers buffers = { &scratch[0].device, &outputs[0].device,
                                          device_resource(bindings, op->temp_descriptor),
                                          device_resource(bindings, op->persistent_descriptor) };
-    return dml_spirv_encode(op->program.spirv, &buffers, encoder);
+    struct adapter_tracer tracer;
+    return dml_spirv_encode(op->program.spirv, &buffers, dml_trace_device_tracer(op, &tracer), encoder);
 }
 
 static HRESULT encode_target(const struct dml_target *target, const struct adapter_binding *bindings,

@@ -31,10 +31,11 @@ const char *dml_spirv_rows(const struct dml_spirv *program)
 }
 
 HRESULT dml_spirv_encode(const struct dml_spirv *program, const struct dml_spirv_buffers *buffers,
-                         struct adapter_encoder *encoder)
+                         const struct adapter_tracer *tracer, struct adapter_encoder *encoder)
 {
     (void)program;
     (void)buffers;
+    (void)tracer;
     (void)encoder;
     return DXGI_ERROR_UNSUPPORTED;
 }
@@ -42,5 +43,5 @@ HRESULT dml_spirv_encode(const struct dml_spirv *program, const struct dml_spirv
 HRESULT dml_spirv_encode_initialize(const struct dml_spirv *program, const struct dml_spirv_buffers *buffers,
                                     struct adapter_encoder *encoder)
 {
-    return dml_spirv_encode(program, buffers, encoder);
+    return dml_spirv_encode(program, buffers, NULL, encoder);
 }

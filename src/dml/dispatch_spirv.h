@@ -23,9 +23,9 @@ void dml_spirv_sizes(const struct dml_spirv *program, uint64_t *out_temp_bytes, 
 /* For messages: the rows that run its steps. */
 const char *dml_spirv_rows(const struct dml_spirv *program);
 
-/* On the queue's thread. */
+/* On the queue's thread. `tracer`, which may be NULL, is told the times of the plan's dispatches. */
 HRESULT dml_spirv_encode(const struct dml_spirv *program, const struct dml_spirv_buffers *buffers,
-                         struct adapter_encoder *encoder);
+                         const struct adapter_tracer *tracer, struct adapter_encoder *encoder);
 HRESULT dml_spirv_encode_initialize(const struct dml_spirv *program, const struct dml_spirv_buffers *buffers,
                                     struct adapter_encoder *encoder);
 

@@ -144,7 +144,7 @@ struct dml_slot {
 /* What a compiled operator runs: a plan or pipelines, by the adapter's kind. */
 struct dml_program {
     struct graph_plan *plan;
-    struct dml_spirv *spirv;
+    struct dml_spirv *spirv; /* runs it on devices; the plan has no constants then. NULL: the host runs the plan */
     struct graph_aliases *aliases; /* of its inputs and outputs */
     uint64_t temp_bytes, persistent_bytes;
 };
@@ -178,9 +178,9 @@ struct dml_compiled_operator {
     uint32_t descriptor_count;
     bool needs_initialization; /* it keeps state */
     struct dml_program program;
-    atomic_uint initialized;     /* initialisations executed so far */
-    atomic_bool warned;          /* that it runs without one */
-    atomic_bool warned_released; /* that it runs after its release */
+    atomic_uint initialized;        /* initialisations executed so far */
+    atomic_bool warned;             /* that it runs without one */
+    atomic_bool warned_released;    /* that it runs after its release */
     _Atomic(void *) run_persistent; /* AnydmlRunOperator's persistent resource; NULL: not yet */
 };
 
@@ -373,8 +373,9 @@ void dml_missing_print(const struct dml_missing *missing, char *out);
 
 void dml_trace_open(struct dml_trace *trace);
 void dml_trace_close(struct dml_trace *trace);
-/* The tracer for graph_plan_run, in *storage, or NULL: nobody wants it. */
+/* The tracer for graph_plan_run or dml_spirv_encode, in *storage, or NULL: nobody wants it. */
 const struct graph_tracer *dml_trace_tracer(struct dml_compiled_operator *op, struct graph_tracer *storage);
+const struct adapter_tracer *dml_trace_device_tracer(struct dml_compiled_operator *op, struct adapter_tracer *storage);
 /* Of a compiled operator, when somebody wants it: its graph "before passes" or "after passes", and its "plan". */
 void dml_trace_graph(struct dml_trace *trace, const char *what, uint64_t id, const char *when,
                      const struct graph *graph);

@@ -16,12 +16,11 @@ static void size_host(struct dml_program *program)
             base_align_up(program->plan->persistent_bytes, DML_PERSISTENT_BUFFER_ALIGNMENT) + DML_TAG_BYTES;
 }
 
-/* Pipelines instead of the plan. */
+/* Pipelines, and the constants in the device's memory; traces need the rest of the plan. */
 static HRESULT compile_spirv(struct dml_device *device, struct dml_program *program, char *error)
 {
     HRESULT hr = dml_spirv_create(device, program->plan, &program->spirv, error);
-    graph_plan_destroy(program->plan);
-    program->plan = NULL;
+    graph_plan_release_constants(program->plan);
     if (FAILED(hr))
         return hr;
     dml_spirv_sizes(program->spirv, &program->temp_bytes, &program->persistent_bytes);
@@ -47,13 +46,12 @@ static HRESULT compile(struct dml_device *device, struct dml_program *program, s
 static void log_program(const struct dml_program *program, const char *what, uint64_t id, uint64_t passes_ns,
                         uint64_t plan_ns)
 {
-    const struct graph_plan *plan = program->plan;
     base_log(BASE_LOG_DEBUG,
              "%s %llu: passes %.2f ms, plan %.2f ms, of it constants %.2f ms; temporary %llu bytes, "
              "at least %llu are needed",
              what, (unsigned long long)id, (double)passes_ns / 1e6, (double)plan_ns / 1e6,
-             plan ? (double)plan->constants_ns / 1e6 : 0, (unsigned long long)program->temp_bytes,
-             (unsigned long long)(plan ? plan->temp_lower_bound : program->temp_bytes));
+             (double)program->plan->constants_ns / 1e6, (unsigned long long)program->temp_bytes,
+             (unsigned long long)program->plan->temp_lower_bound);
 }
 
 HRESULT dml_program_create(struct dml_device *device, struct graph *graph, const char *what, uint64_t id,
@@ -80,7 +78,7 @@ HRESULT dml_program_create(struct dml_device *device, struct graph *graph, const
     /* A library that lacks memory refuses ops, which is not what it would do otherwise. */
     if (kern_take_failure() && SUCCEEDED(hr))
         hr = E_OUTOFMEMORY;
-    if (SUCCEEDED(hr) && out->plan)
+    if (SUCCEEDED(hr))
         dml_trace_plan(trace, what, id, out->plan);
     if (SUCCEEDED(hr) && what)
         log_program(out, what, id, rewritten - start, base_now_ns() - rewritten);

@@ -183,7 +183,7 @@ AnydmlRunOperator(ID3D12CommandQueue *queue, IDMLCompiledOperator *iface, UINT i
         hr = check_addresses(op, "output", op->outputs, output_count, outputs);
     if (FAILED(hr))
         return hr;
-    if (!op->program.plan)
+    if (op->program.spirv)
         return DXGI_ERROR_UNSUPPORTED;
     hr = dml_device_reason(device);
     return FAILED(hr) ? DXGI_ERROR_DEVICE_REMOVED : run_on_host(op, inputs, outputs);

@@ -147,11 +147,14 @@ static void find_places(const struct maker *maker, const struct graph_step *from
 static void make_step(struct maker *maker, const struct graph_step *from, struct adapter_step *commands)
 {
     struct shader_place places[KERN_TENSORS_MAX + 1] = { { 0 } };
+    struct graph_cost cost;
     find_places(maker, from, places);
+    graph_op_cost(&from->op, &cost);
     for (uint32_t i = 0; i < from->shaders->dispatch_count; i++) {
         const struct shader_dispatch *dispatch = &from->shaders->dispatches[i];
         from->shaders->row->write(&from->op, i, places, (uint32_t *)(maker->image + commands[i].parameters));
         memcpy(commands[i].groups, dispatch->groups, sizeof(commands[i].groups));
+        commands[i].work = (cost.flops + cost.read + cost.written) / from->shaders->dispatch_count;
         commands[i].barrier |= i > 0;
         maker->numbers[&commands[i] - maker->commands] = pipeline_of(maker, dispatch);
     }
@@ -423,10 +426,10 @@ static uint64_t table_address(const struct dml_spirv *program, uint32_t base, co
 }
 
 HRESULT dml_spirv_encode(const struct dml_spirv *program, const struct dml_spirv_buffers *buffers,
-                         struct adapter_encoder *encoder)
+                         const struct adapter_tracer *tracer, struct adapter_encoder *encoder)
 {
     uint64_t *table;
-    HRESULT hr = program->sequence ? encoder->run(encoder, program->sequence, &table) : S_FALSE;
+    HRESULT hr = program->sequence ? encoder->run(encoder, program->sequence, tracer, &table) : S_FALSE;
     for (uint32_t i = 0; hr == S_OK && i < program->table_count; i++) {
         if (!program->used[i])
             continue;

@@ -40,7 +40,7 @@ static bool staged_before(const struct dml_staging *staging, uint32_t input)
 /* Bytes to copy: the application's own memory may end after the last element. */
 static uint64_t copied_bytes(const struct dml_compiled_operator *op, uint32_t input)
 {
-    return op->program.plan ? graph_aliases_bytes_read(op->program.aliases, input) : op->inputs[input].bytes;
+    return op->program.spirv ? op->inputs[input].bytes : graph_aliases_bytes_read(op->program.aliases, input);
 }
 
 static HRESULT staging_create(struct dml_compiled_operator *op, struct dml_staging *older, dml_range_fn *range,

@@ -6,6 +6,7 @@
 #include "dml/dml.h"
 
 #include "graph/pass.h"
+#include "shaders/shader.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -131,7 +132,10 @@ static void send_step(struct dml_trace *trace, const struct graph_step *step, co
     add_string(&json, op ? op : "");
     graph_text_add(&json, ",\"shapes\":");
     add_string(&json, shapes ? shapes : "");
-    graph_text_add(&json, ",\"threads\":%u,", step->threads);
+    if (step->shaders)
+        graph_text_add(&json, ",\"dispatches\":%u,", step->shaders->dispatch_count);
+    else
+        graph_text_add(&json, ",\"threads\":%u,", step->threads);
     add_cost(&json, cost, times[0], times[1]);
     event_send(trace, "step", name, NULL, &json);
     free(shapes);
@@ -146,7 +150,9 @@ static void send_run(struct dml_trace *trace, const struct dml_compiled_operator
     struct graph_text json;
     snprintf(name, sizeof(name), "%s #%llu", op->what, (unsigned long long)op->id);
     event_begin(&json, "X", "run", name, times[0]);
-    graph_text_add(&json, ",\"args\":{\"steps\":%u,\"threads\":%u,", plan->step_count, plan->threads);
+    graph_text_add(&json, ",\"args\":{\"steps\":%u,", plan->step_count);
+    if (!op->program.spirv)
+        graph_text_add(&json, "\"threads\":%u,", plan->threads);
     add_cost(&json, sum, times[0], times[plan->step_count]);
     event_send(trace, "run", name, NULL, &json);
 }
@@ -177,6 +183,31 @@ const struct graph_tracer *dml_trace_tracer(struct dml_compiled_operator *op, st
     if (!atomic_load_explicit(&dml_parent(op)->trace.on, memory_order_relaxed))
         return NULL;
     *storage = (struct graph_tracer){ trace_run, op };
+    return storage;
+}
+
+/* The times of dispatches, of which each step has some. */
+static void trace_dispatches(void *context, const uint64_t *dispatch_times)
+{
+    const struct graph_plan *plan = ((const struct dml_compiled_operator *)context)->program.plan;
+    uint64_t *times = malloc((plan->step_count + UINT64_C(1)) * sizeof(*times));
+    uint32_t done = 0;
+    if (!times)
+        return;
+    times[0] = dispatch_times[0];
+    for (uint32_t i = 0; i < plan->step_count; i++) {
+        done += plan->steps[i].shaders->dispatch_count;
+        times[i + 1] = dispatch_times[done];
+    }
+    trace_run(context, plan, times);
+    free(times);
+}
+
+const struct adapter_tracer *dml_trace_device_tracer(struct dml_compiled_operator *op, struct adapter_tracer *storage)
+{
+    if (!atomic_load_explicit(&dml_parent(op)->trace.on, memory_order_relaxed))
+        return NULL;
+    *storage = (struct adapter_tracer){ trace_dispatches, op };
     return storage;
 }
 

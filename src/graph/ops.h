@@ -296,6 +296,8 @@ struct graph_plan {
 HRESULT graph_plan_create(struct graph *graph, const struct graph_options *options, struct graph_plan **out,
                           char *error);
 void graph_plan_destroy(struct graph_plan *plan);
+/* When they are elsewhere: the plan cannot be run on the host then, but told of. */
+void graph_plan_release_constants(struct graph_plan *plan);
 char *graph_plan_print(const struct graph_plan *plan);
 
 /* ---- outputs bound to the bytes of inputs (alias.c) -------------------------------------------------------------- */

@@ -241,6 +241,16 @@ HRESULT graph_plan_create(struct graph *graph, const struct graph_options *optio
     return hr;
 }
 
+void graph_plan_release_constants(struct graph_plan *plan)
+{
+    for (uint32_t i = 0; i < plan->step_count; i++)
+        for (uint32_t t = 0; t < KERN_TENSORS_MAX; t++)
+            plan->steps[i].where[t].data = NULL;
+    for (uint32_t i = 0; i < plan->blob_count; i++)
+        graph_store_release(plan->store, plan->blobs[i]);
+    plan->blob_count = 0;
+}
+
 void graph_plan_destroy(struct graph_plan *plan)
 {
     if (!plan)
@@ -248,8 +258,7 @@ void graph_plan_destroy(struct graph_plan *plan)
     for (uint32_t i = 0; plan->backend->release && i < plan->step_count; i++)
         if (plan->steps[i].kernel)
             plan->backend->release(&plan->steps[i]);
-    for (uint32_t i = 0; i < plan->blob_count; i++)
-        graph_store_release(plan->store, plan->blobs[i]);
+    graph_plan_release_constants(plan);
     base_arena_finish(&plan->arena);
     free(plan);
 }

@@ -3,8 +3,9 @@
  * several dispatches of compute pipelines, which run one after the other and may share scratch memory. It knows neither
  * device nor memory: who encodes the dispatches uploads their parameter blocks and writes the table of addresses.
  *
- * Push constants of every dispatch: the address of its parameter block, and that of the table, which has the addresses
- * of the buffers of the program. */
+ * Push constants of every dispatch: the address of its parameter block, that of the table, which has the addresses of
+ * the buffers of the program, and the number of its workgroups. Workgroups know nothing of each other, and may run in
+ * several dispatches of ranges of them: gl_NumWorkGroups is no help. */
 #ifndef SHADERS_SHADER_H
 #define SHADERS_SHADER_H
 

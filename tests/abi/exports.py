@@ -26,8 +26,8 @@ OURS = {
               "AnydmlVulkanExportMemory", "AnydmlVulkanGetBuffer", "AnydmlVulkanGetSemaphore",
               "AnydmlVulkanOpenBuffer", "AnydmlVulkanOpenMemory"],
     "dxcore": ["AnydmlLiveObjects"],
-    "directml": ["AnydmlCompileGraph", "AnydmlEnumOperators", "AnydmlLiveObjects", "AnydmlQuiet", "AnydmlSetTrace",
-                 "AnydmlTune", "AnydmlVulkanRecordDispatch"],
+    "directml": ["AnydmlCompileGraph", "AnydmlEnumOperators", "AnydmlLiveObjects", "AnydmlQuiet",
+                 "AnydmlRunOperator", "AnydmlSetTrace", "AnydmlTune", "AnydmlVulkanRecordDispatch"],
 }
 
 

@@ -64,7 +64,7 @@ static HRESULT dispatch_encode(struct adapter_dispatch *base, const struct adapt
     struct dml_spirv_buffers buffers = { .inputs = bindings, .outputs = bindings + dispatch->input_count };
     if (count > slots)
         buffers.temp = bindings[slots];
-    return dml_spirv_encode(dispatch->program, &buffers, encoder);
+    return dml_spirv_encode(dispatch->program, &buffers, NULL, encoder);
 }
 
 static const struct adapter_dispatch_ops dispatch_ops = {

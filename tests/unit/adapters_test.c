@@ -85,6 +85,23 @@ static void test_capabilities(void)
     TEST(capabilities == 3 && !strcmp(word, "int6"));
 }
 
+static void test_watchdog(void)
+{
+    static const char *const bad[] = { "", "x", "-1", ".5", "1,5", "1.5s", "1e3", "1234567890", " 1" };
+    static const struct {
+        const char *text;
+        uint64_t ns;
+    } good[] = { { "0", 0 },         { "100", 100000000 }, { "0.001", 1000 },
+                 { "2.5", 2500000 }, { "7.", 7000000 },    { "999999999", UINT64_C(999999999000000) },
+                 { "0.00000049", 0 } };
+    uint64_t ns;
+    for (uint32_t i = 0; i < ARRAY_SIZE(bad); i++)
+        TEST_FOR(!adapter_watchdog_parse(bad[i], &ns), "\"%s\"", bad[i]);
+    for (uint32_t i = 0; i < ARRAY_SIZE(good); i++)
+        TEST_FOR(adapter_watchdog_parse(good[i].text, &ns) && ns == good[i].ns, "\"%s\": %llu ns", good[i].text,
+                 (unsigned long long)ns);
+}
+
 int main(void)
 {
     static const char *const cpu[] = { "processor", NULL }, *const software[] = { "processor", "software", NULL };
@@ -100,5 +117,6 @@ int main(void)
     expect("vulkan", vulkan, "integrated");
     expect("vulkan,cpu", turned, "integrated");
     test_capabilities();
+    test_watchdog();
     return test_result();
 }

@@ -17,6 +17,9 @@ static struct {
     uint64_t address; /* of the next buffer */
     uint32_t shift;   /* of addresses behind multiples of 64 KiB */
     uint32_t buffers;
+    uint32_t slice_end;   /* of a dispatch's workgroups */
+    uint32_t pools;       /* of queries */
+    uint64_t ticks;       /* of the device's clock, which has 24 bits: 1000 pass between two timestamps */
     char submitted[4096]; /* "F<A:commands;" with the queue's family and the value that it waits for */
 } fake;
 
@@ -35,6 +38,11 @@ struct fake_semaphore {
 
 struct fake_commands {
     char text[1024];
+    struct fake_commands *next; /* of the pool */
+};
+
+struct fake_pool {
+    struct fake_commands *list;
 };
 
 uint64_t cpu_memory_available(void);
@@ -47,6 +55,12 @@ uint64_t cpu_memory_available(void)
 void vulkan_foreign_destroy(struct adapter_device *device, struct vulkan_memory *memory)
 {
     (void)device, (void)memory;
+    abort();
+}
+
+bool adapter_watchdog_parse(const char *text, uint64_t *out_ns)
+{
+    (void)text, (void)out_ns;
     abort();
 }
 
@@ -163,34 +177,46 @@ static VkResult fake_counter(VkDevice device, VkSemaphore semaphore, uint64_t *o
     return VK_SUCCESS;
 }
 
-/* A pool of one command buffer at most; it knows its queue's family by its address alone. */
 static VkResult fake_create_pool(VkDevice device, const VkCommandPoolCreateInfo *info, const VkAllocationCallbacks *a,
                                  VkCommandPool *out)
 {
     (void)device, (void)info, (void)a;
-    *out = (VkCommandPool)calloc(1, sizeof(struct fake_commands));
+    *out = (VkCommandPool)calloc(1, sizeof(struct fake_pool));
     return VK_SUCCESS;
 }
 
 static void fake_destroy_pool(VkDevice device, VkCommandPool pool, const VkAllocationCallbacks *a)
 {
+    struct fake_pool *owner = (struct fake_pool *)pool;
     (void)device, (void)a;
-    free((void *)pool);
+    while (owner && owner->list) {
+        struct fake_commands *next = owner->list->next;
+        free(owner->list);
+        owner->list = next;
+    }
+    free(owner);
 }
 
 static VkResult fake_reset_pool(VkDevice device, VkCommandPool pool, VkCommandPoolResetFlags flags)
 {
     (void)device, (void)flags;
-    ((struct fake_commands *)pool)->text[0] = '\0';
+    for (struct fake_commands *c = ((struct fake_pool *)pool)->list; c; c = c->next)
+        c->text[0] = '\0';
     return VK_SUCCESS;
 }
 
 static VkResult fake_allocate_commands(VkDevice device, const VkCommandBufferAllocateInfo *info, VkCommandBuffer *out)
 {
     (void)device;
-    *out = (VkCommandBuffer)info->commandPool;
-    if (info->level == VK_COMMAND_BUFFER_LEVEL_SECONDARY)
-        *out = (VkCommandBuffer)calloc(1, sizeof(struct fake_commands));
+    struct fake_pool *pool = (struct fake_pool *)info->commandPool;
+    struct fake_commands *commands = calloc(1, sizeof(*commands));
+    if (!commands)
+        abort();
+    if (info->level == VK_COMMAND_BUFFER_LEVEL_PRIMARY) { /* others are freed one by one */
+        commands->next = pool->list;
+        pool->list = commands;
+    }
+    *out = (VkCommandBuffer)commands;
     return VK_SUCCESS;
 }
 
@@ -276,6 +302,18 @@ static void fake_dispatch(VkCommandBuffer commands, uint32_t x, uint32_t y, uint
     fake_put(commands, 'd');
 }
 
+/* Slices of a dispatch come in order and cover it. */
+static void fake_dispatch_base(VkCommandBuffer commands, uint32_t first_x, uint32_t first_y, uint32_t first_z,
+                               uint32_t x, uint32_t y, uint32_t z)
+{
+    if (first_x != fake.slice_end && first_x)
+        abort();
+    if (!x || first_y || first_z || y != 1 || z != 1)
+        abort();
+    fake.slice_end = first_x + x;
+    fake_put(commands, 's');
+}
+
 static void fake_execute(VkCommandBuffer commands, uint32_t count, const VkCommandBuffer *secondary)
 {
     (void)count;
@@ -289,9 +327,43 @@ static void fake_reset_queries(VkCommandBuffer commands, VkQueryPool pool, uint3
     (void)commands, (void)pool, (void)first, (void)count;
 }
 
+struct fake_queries {
+    uint64_t ticks[64];
+};
+
+static VkResult fake_create_queries(VkDevice device, const VkQueryPoolCreateInfo *info, const VkAllocationCallbacks *a,
+                                    VkQueryPool *out)
+{
+    (void)device, (void)a;
+    if (info->queryType != VK_QUERY_TYPE_TIMESTAMP || info->queryCount > 64)
+        abort();
+    *out = (VkQueryPool)calloc(1, sizeof(struct fake_queries));
+    fake.pools++;
+    return VK_SUCCESS;
+}
+
+static void fake_destroy_queries(VkDevice device, VkQueryPool pool, const VkAllocationCallbacks *a)
+{
+    (void)device, (void)a;
+    fake.pools--;
+    free((void *)pool);
+}
+
+static VkResult fake_query_results(VkDevice device, VkQueryPool pool, uint32_t first, uint32_t count, size_t bytes,
+                                   void *out, VkDeviceSize stride, VkQueryResultFlags flags)
+{
+    (void)device;
+    if (stride != 8 || bytes != count * 8 || !(flags & VK_QUERY_RESULT_64_BIT))
+        abort();
+    memcpy(out, ((struct fake_queries *)pool)->ticks + first, bytes);
+    return VK_SUCCESS;
+}
+
 static void fake_timestamp(VkCommandBuffer commands, VkPipelineStageFlagBits stage, VkQueryPool pool, uint32_t query)
 {
-    (void)stage, (void)pool, (void)query;
+    (void)stage;
+    ((struct fake_queries *)pool)->ticks[query] = fake.ticks;
+    fake.ticks = (fake.ticks + 1000) & 0xffffff;
     fake_put(commands, 't');
 }
 
@@ -336,9 +408,13 @@ static void fake_load(void)
         .vkCmdBindPipeline = fake_bind_pipeline,
         .vkCmdPushConstants = fake_push,
         .vkCmdDispatch = fake_dispatch,
+        .vkCmdDispatchBase = fake_dispatch_base,
         .vkCmdExecuteCommands = fake_execute,
         .vkCmdResetQueryPool = fake_reset_queries,
         .vkCmdWriteTimestamp = fake_timestamp,
+        .vkCreateQueryPool = fake_create_queries,
+        .vkDestroyQueryPool = fake_destroy_queries,
+        .vkGetQueryPoolResults = fake_query_results,
         .vkQueueSubmit = fake_submit,
     };
     memset(&fake, 0, sizeof(fake));
@@ -349,7 +425,7 @@ static void fake_load(void)
 
 /* A discrete GPU: memory type 0 is its own, 1 the host's; family 0 computes, 1 only copies. */
 static const struct vulkan_physical fake_physical = {
-    .properties = { .deviceType = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU },
+    .properties = { .deviceType = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU, .limits.timestampPeriod = 2.5f },
     .memory = { .memoryTypeCount = 2,
                 .memoryTypes = { { VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, 0 },
                                  { VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT, 1 } },
@@ -358,7 +434,7 @@ static const struct vulkan_physical fake_physical = {
     .allocation_bytes_max = UINT64_C(1) << 40,
     .family = 0,
     .family_queues = 1,
-    .timestamp_bits = 64,
+    .timestamp_bits = 24,
     .copy_family = 1,
     .copy_queues = 1,
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the Vulkan adapter submits: on which family, after what, and with which barriers. */
+#include "base/clock.h"
 #include "vulkan_fake.h"
 
 #include "test.h"
@@ -69,12 +70,13 @@ static void test_timestamps(struct adapter_queue *queue, struct adapter_queries 
 /* ---- dispatches ---- */
 
 static struct adapter_sequence *sequence;
+static const struct adapter_tracer *tracer;
 
 static HRESULT encode(struct adapter_dispatch *dispatch, const struct adapter_binding *bindings, uint32_t count,
                       struct adapter_encoder *encoder)
 {
     uint64_t *table;
-    HRESULT hr = encoder->run(encoder, sequence, &table);
+    HRESULT hr = encoder->run(encoder, sequence, tracer, &table);
     (void)dispatch, (void)bindings, (void)count;
     for (uint32_t i = 0; SUCCEEDED(hr) && i < 3; i++)
         table[i] = i;
@@ -108,13 +110,99 @@ static void test_dispatches(struct adapter_queue *queue, uint32_t steps, const c
     /* The pipeline is asked for its handle. */
     void *pipeline = calloc(1, 256);
     for (uint32_t i = 0; i < steps; i++)
-        list[i] = (struct adapter_step){ pipeline, 64 * i, { 1, 1, 1 }, i == 2 };
+        list[i] = (struct adapter_step){ pipeline, 64 * i, { 1, 1, 1 }, 0, i == 2 };
     TEST(vulkan_sequence_create(&device, list, steps, 3, &sequence) == S_OK);
     for (int round = 0; round < 3; round++) {
         EXPECT(separate, apart);
         EXPECT(dependent, chained);
         EXPECT(asked, barrier);
     }
+    vulkan_sequence_destroy(&device, sequence);
+    free(pipeline);
+}
+
+/* ---- times ---- */
+
+#define STEPS 4
+
+static uint64_t begun_ns, seen[2][STEPS + 1]; /* of the last two sequences that were told, the newest first */
+static uint32_t told;
+
+static void tell(void *context, const uint64_t *times_ns)
+{
+    TEST(context == &told);
+    memcpy(seen[1], seen[0], sizeof(seen[0]));
+    memcpy(seen[0], times_ns, sizeof(seen[0]));
+    told++;
+}
+
+/* Steps one after the other, with a time between them; in nanoseconds of a clock of 24 bits that begins anew. */
+static void test_times(struct adapter_queue *queue)
+{
+    const struct adapter_tracer listener = { tell, &told };
+    struct adapter_step list[STEPS] = { { .barrier = false } };
+    struct adapter_dispatch dispatch = { .ops = &dispatch_ops };
+    const struct adapter_binding left[] = { { a, 0, 64, 1 } }, right[] = { { b, 0, 64, 2 } };
+    const struct adapter_command twice[] = {
+        { ADAPTER_DISPATCH, .u.dispatch = { &dispatch, left, 1 } },
+        { ADAPTER_DISPATCH, .u.dispatch = { &dispatch, right, 1 } },
+    };
+    void *pipeline = calloc(1, 256);
+    for (uint32_t i = 0; i < STEPS; i++)
+        list[i] = (struct adapter_step){ pipeline, 64 * i, { 1, 1, 1 }, 0, i == 2 };
+    TEST(vulkan_sequence_create(&device, list, STEPS, 3, &sequence) == S_OK);
+    EXPECT(twice, "0<0:|pddDddxpddDddxH;");
+    TEST(!told);
+    tracer = &listener;
+    begun_ns = base_now_ns();
+    fake.ticks = UINT64_C(0xfffff0);
+    EXPECT(twice, "0<0:|tDpdtDdtDDdtDdtDtDpdtDdtDDdtDdtDH;");
+    TEST(told == 2 && fake.pools == 1);
+    for (uint32_t i = 0; i < STEPS; i++) /* a tick is 2.5 ns, and passes 1000 of them between two times */
+        TEST(seen[0][i + 1] - seen[0][i] == 2500 && seen[1][i + 1] - seen[1][i] == 2500);
+    TEST(seen[1][0] - seen[0][STEPS] == 2500); /* the last sequence is told first */
+    TEST(seen[1][STEPS] >= begun_ns && seen[1][STEPS] <= base_now_ns());
+    tracer = NULL;
+    EXPECT(twice, "0<0:|pddDddxpddDddxH;");
+    TEST(told == 2);
+    vulkan_sequence_destroy(&device, sequence);
+    free(pipeline);
+}
+
+/* ---- the limit of submissions ---- */
+
+/* Two steps of a known limit of 10000 ns, in three workgroups; the device needs 2500 ns for each. */
+static void test_watchdog(struct adapter_queue *queue)
+{
+    struct adapter_dispatch dispatch = { .ops = &dispatch_ops };
+    const struct adapter_binding left[] = { { a, 0, 64, 1 } };
+    const struct adapter_command once[] = { { ADAPTER_DISPATCH, .u.dispatch = { &dispatch, left, 1 } } };
+    const struct adapter_command copies[] = { copy(b, 0, a, 0, 16384), copy(b, 16384, a, 0, 16384) };
+    struct adapter_memory *large;
+    void *pipeline = calloc(1, 256);
+    const struct adapter_step list[] = {
+        { pipeline, 0, { 3, 1, 1 }, 20001, false },   { pipeline, 0, { 3, 1, 1 }, 1, true },
+        { pipeline, 0, { 3, 1, 1 }, 9000000, false }, { pipeline, 0, { 3, 1, 1 }, 1, false },
+        { pipeline, 0, { 3, 1, 1 }, 1, false },
+    };
+    device.watchdog_ns = 10000;
+    TEST(vulkan_sequence_create(&device, list, 5, 3, &sequence) == S_OK);
+    fake.ticks = 5;
+    EXPECT(once, "0<0:|tps;0<0:ps;0<0:pstDdt;0<0:ps;0<0:ps;0<0:pst;0<0:pdtdtH;");
+    EXPECT(once, "0<0:|tpdtDdtdtdt;0<0:pdtH;"); /* 2500 ns of each are too long for all */
+    device.watchdog_ns = 12500;
+    EXPECT(once, "0<0:|pdDddddxH;");
+    EXPECT(copies, "0<0:|c;0<0:cH;");
+    device.watchdog_ns = 1;
+    TEST(vulkan_memory_create(&device, ADAPTER_MEMORY_DEVICE, 262144, &large) == S_OK);
+    const struct adapter_command pieces[] = { fill(large, 0, 262144), copy(large, 0, large, 131072, 131072) };
+    EXPECT(pieces, "0<0:|f;0<0:f;0<0:f;0<0:f|;0<0:c;0<0:cH;");
+    vulkan_memory_destroy(&device, large);
+    device.watchdog_ns = 0;
+    EXPECT(once, "0<0:|pdDddddxH;");
+    vulkan_sequence_destroy(&device, sequence);
+    TEST(vulkan_sequence_create(&device, list, 5, 3, &sequence) == S_OK);
+    EXPECT(once, "0<0:|pdDddddxH;");
     vulkan_sequence_destroy(&device, sequence);
     free(pipeline);
 }
@@ -155,10 +243,10 @@ static void test_own(void)
 int main(void)
 {
     struct adapter_queue *direct, *copying;
-    struct adapter_queries *queries = calloc(1, sizeof(*queries) + 2 * sizeof(queries->written[0]));
+    struct adapter_queries *queries;
     fake_load();
     fake_device_create(&device);
-    queries->pool = (VkQueryPool)queries;
+    TEST(vulkan_queries_create(&device, 2, &queries) == S_OK);
     TEST(vulkan_memory_create(&device, ADAPTER_MEMORY_DEVICE, 65536, &a) == S_OK);
     TEST(vulkan_memory_create(&device, ADAPTER_MEMORY_DEVICE, 65536, &b) == S_OK);
     TEST(vulkan_queue_create(&device, D3D12_COMMAND_LIST_TYPE_DIRECT, &direct) == S_OK);
@@ -168,14 +256,16 @@ int main(void)
     test_timestamps(direct, queries);
     test_dispatches(direct, 3, "0<0:|pddDdpddDdH;", "0<0:|pddDd|pddDd|cH;", "0<0:|pddDd|cH;");
     test_dispatches(direct, 4, "0<0:|pddDddxpddDddxH;", "0<0:|pddDddx|pddDddx|cH;", "0<0:|pddDddx|cH;");
+    test_times(direct);
+    test_watchdog(direct);
     test_copy_queue(copying, queries);
     test_own();
+    vulkan_queries_destroy(&device, queries);
     vulkan_queue_destroy(direct);
     vulkan_queue_destroy(copying);
     vulkan_memory_destroy(&device, a);
     vulkan_memory_destroy(&device, b);
     fake_device_destroy(&device);
-    TEST(!fake.allocations && !fake.buffers);
-    free(queries);
+    TEST(!fake.allocations && !fake.buffers && !fake.pools);
     return test_result();
 }

@@ -193,6 +193,13 @@ static VKAPI_ATTR void VKAPI_CALL dispatch(VkCommandBuffer commands, uint32_t x,
     NEXT(vkCmdDispatch)(commands, x, y, z);
 }
 
+static VKAPI_ATTR void VKAPI_CALL dispatch_base(VkCommandBuffer commands, uint32_t first_x, uint32_t first_y,
+                                                uint32_t first_z, uint32_t x, uint32_t y, uint32_t z)
+{
+    note_dispatch((uint64_t)x * y * z);
+    NEXT(vkCmdDispatchBase)(commands, first_x, first_y, first_z, x, y, z);
+}
+
 static PFN_vkVoidFunction find(const char *name);
 
 static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL device_proc(VkDevice device, const char *name)
@@ -261,6 +268,7 @@ static const struct {
     ENTRY("vkBeginCommandBuffer", layer_vkBeginCommandBuffer),
     ENTRY("vkEndCommandBuffer", layer_vkEndCommandBuffer),
     ENTRY("vkCmdDispatch", dispatch),
+    ENTRY("vkCmdDispatchBase", dispatch_base),
 };
 
 static PFN_vkVoidFunction find(const char *name)

@@ -132,10 +132,13 @@ bool aten_build_pow(struct aten_graph *g, const struct aten_node *n)
         return aten_result(g, n, 0, x);
     if (aten_is_number(g, n, 1, 0.5) && aten_is_float(type))
         return aten_result(g, n, 0, aten_apply(g, EW(SQRT), x));
-    if (type == ATEN_INT64 || type == ATEN_UINT64 || type == ATEN_BOOLEAN)
-        return aten_fail(g, "powers of %s have no operator", aten_type_name(type));
-    y = aten_in_as(g, n, 1, type);
-    return aten_result(g, n, 0, aten_apply2(g, EW(POW), x, y));
+    if (type == ATEN_BOOLEAN)
+        return aten_fail(g, "bool has no powers");
+    /* DirectML has those of 64 bit integers not: FLOAT64 is exact up to 2^53 */
+    const int32_t wide = type == ATEN_INT64 || type == ATEN_UINT64 ? ATEN_FLOAT64 : type;
+    x = aten_convert(g, x, wide);
+    y = aten_in_as(g, n, 1, wide);
+    return aten_result(g, n, 0, aten_convert(g, aten_apply2(g, EW(POW), x, y), type));
 }
 
 /* NaN in either gives NaN. `type`: MIN or MAX. */

@@ -86,22 +86,27 @@ HRESULT vulkan_command_pool_create(struct adapter_device *device, uint32_t famil
     return vulkan_hresult(vk.vkCreateCommandPool(device->handle, &pool, NULL, out));
 }
 
+HRESULT vulkan_commands_allocate(struct adapter_device *device, VkCommandPool pool, VkCommandBuffer *out)
+{
+    VkCommandBufferAllocateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+        .commandPool = pool,
+        .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
+        .commandBufferCount = 1,
+    };
+    return vulkan_hresult(vk.vkAllocateCommandBuffers(device->handle, &info, out));
+}
+
 HRESULT vulkan_commands_create(struct adapter_device *device, uint32_t family, VkCommandPool *out_pool,
                                VkCommandBuffer *out_commands)
 {
     HRESULT hr = vulkan_command_pool_create(device, family, out_pool);
     if (FAILED(hr))
         return hr;
-    VkCommandBufferAllocateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
-        .commandPool = *out_pool,
-        .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
-        .commandBufferCount = 1,
-    };
-    VkResult result = vk.vkAllocateCommandBuffers(device->handle, &info, out_commands);
-    if (result != VK_SUCCESS)
+    hr = vulkan_commands_allocate(device, *out_pool, out_commands);
+    if (FAILED(hr))
         vk.vkDestroyCommandPool(device->handle, *out_pool, NULL);
-    return vulkan_hresult(result);
+    return hr;
 }
 
 HRESULT vulkan_commands_begin(struct adapter_device *device, VkCommandPool pool, VkCommandBuffer commands)
@@ -110,7 +115,7 @@ HRESULT vulkan_commands_begin(struct adapter_device *device, VkCommandPool pool,
         .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
         .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT,
     };
-    VkResult result = vk.vkResetCommandPool(device->handle, pool, 0);
+    VkResult result = pool ? vk.vkResetCommandPool(device->handle, pool, 0) : VK_SUCCESS;
     if (result == VK_SUCCESS)
         result = vk.vkBeginCommandBuffer(commands, &info);
     return vulkan_hresult(result);

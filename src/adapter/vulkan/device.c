@@ -185,6 +185,7 @@ HRESULT vulkan_device_start(struct adapter_device *device)
     HRESULT hr = device->handle ? S_OK : open_device(device);
     if (SUCCEEDED(hr))
         find_queues(device);
+    device->watchdog_ns = vulkan_watchdog_ns(device->physical);
     if (SUCCEEDED(hr) && device->physical->external_fd)
         device->get_memory_fd = (PFN_vkGetMemoryFdKHR)vk.vkGetDeviceProcAddr(device->handle, "vkGetMemoryFdKHR");
     if (SUCCEEDED(hr))

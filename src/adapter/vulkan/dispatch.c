@@ -8,25 +8,33 @@ struct vulkan_encoder {
     struct adapter_encoder base;
     struct adapter_device *device;
     struct vulkan_record *record;
+    HRESULT result; /* of copies */
 };
 
-static HRESULT encoder_run(struct adapter_encoder *base, struct adapter_sequence *sequence, uint64_t **out_table)
+static HRESULT encoder_run(struct adapter_encoder *base, struct adapter_sequence *sequence,
+                           const struct adapter_tracer *tracer, uint64_t **out_table)
 {
     struct vulkan_encoder *encoder = (struct vulkan_encoder *)base;
     struct vulkan_record *record = encoder->record;
     struct vulkan_replay *replay = NULL;
     struct vulkan_table table;
-    HRESULT hr = record->plain ? S_OK : vulkan_replay_acquire(encoder->device, sequence, &record->replays, &replay);
+    HRESULT hr = S_OK;
+    const bool timed = !record->plain && (tracer || vulkan_sequence_watched(encoder->device, sequence));
+    if (!record->plain && !timed)
+        hr = vulkan_replay_acquire(encoder->device, sequence, &record->replays, &replay);
     if (SUCCEEDED(hr) && replay) {
         *out_table = replay->table.host;
-        vk.vkCmdExecuteCommands(record->commands, 1, &replay->commands);
-        return S_OK;
+        hr = vulkan_record_spend(encoder->device, record, vulkan_sequence_ns(sequence));
+        if (SUCCEEDED(hr))
+            vk.vkCmdExecuteCommands(record->commands, 1, &replay->commands);
+        return hr;
     }
     if (SUCCEEDED(hr))
         hr = vulkan_table_take(encoder->device, &record->tables, vulkan_sequence_table_count(sequence), &table);
     if (SUCCEEDED(hr)) {
         *out_table = table.host;
-        vulkan_sequence_record(encoder->device, record->commands, sequence, table.address);
+        hr = vulkan_sequence_record(encoder->device, record, sequence, table.address,
+                                    timed ? vulkan_timing_begin(encoder->device, record, sequence, tracer) : NULL);
     }
     return hr;
 }
@@ -34,7 +42,9 @@ static HRESULT encoder_run(struct adapter_encoder *base, struct adapter_sequence
 static void encoder_copy(struct adapter_encoder *base, const struct adapter_binding *to,
                          const struct adapter_binding *from, uint64_t bytes)
 {
-    vulkan_copy(((struct vulkan_encoder *)base)->record->commands, to, from, bytes);
+    struct vulkan_encoder *encoder = (struct vulkan_encoder *)base;
+    if (SUCCEEDED(encoder->result))
+        encoder->result = vulkan_record_copy(encoder->device, encoder->record, to, from, bytes);
 }
 
 static void encoder_barrier(struct adapter_encoder *base)
@@ -51,7 +61,8 @@ HRESULT vulkan_dispatch_record(struct adapter_device *device, struct vulkan_reco
         .device = device,
         .record = record,
     };
-    return dispatch->ops->encode(dispatch, bindings, count, &encoder.base);
+    HRESULT hr = dispatch->ops->encode(dispatch, bindings, count, &encoder.base);
+    return FAILED(hr) ? hr : encoder.result;
 }
 
 /* ---- the application's command buffers ---- */

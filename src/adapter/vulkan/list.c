@@ -15,14 +15,13 @@ struct use {
 struct recorder {
     struct adapter_queue *queue;
     struct vulkan_record *record;
-    VkCommandBuffer commands;
     struct use uses[USES_MAX]; /* since the last barrier; more than that: everything waits for everything */
     uint32_t use_count;
 };
 
 static void device_barrier(struct recorder *recorder)
 {
-    vulkan_barrier(recorder->commands, recorder->record->scope, recorder->record->scope);
+    vulkan_barrier(recorder->record->commands, recorder->record->scope, recorder->record->scope);
 }
 
 static HRESULT need_scratch(struct recorder *recorder)
@@ -50,9 +49,9 @@ static HRESULT copy_overlapping(struct recorder *recorder, const struct adapter_
         uint64_t n = BASE_MIN(bytes - done, VULKAN_ALIGNMENT);
         uint64_t at = to->offset < from->offset ? done : bytes - done - n;
         struct adapter_binding source = part(from, at), target = part(to, at);
-        vulkan_copy(recorder->commands, &scratch, &source, n);
+        vulkan_copy(recorder->record->commands, &scratch, &source, n);
         device_barrier(recorder);
-        vulkan_copy(recorder->commands, &target, &scratch, n);
+        vulkan_copy(recorder->record->commands, &target, &scratch, n);
         device_barrier(recorder);
         done += n;
     }
@@ -72,8 +71,7 @@ static HRESULT record_copy(struct recorder *recorder, const struct adapter_comma
         return S_OK;
     if (overlap(to, from))
         return copy_overlapping(recorder, to, from, bytes);
-    vulkan_copy(recorder->commands, to, from, bytes);
-    return S_OK;
+    return vulkan_record_copy(recorder->queue->device, recorder->record, to, from, bytes);
 }
 
 static void fill(VkCommandBuffer commands, const struct adapter_binding *to, uint64_t bytes, uint32_t value)
@@ -96,13 +94,13 @@ static HRESULT record_fill(struct recorder *recorder, const struct adapter_comma
         if (FAILED(hr))
             return hr;
         struct adapter_binding scratch = { recorder->queue->scratch, 0, 8 }, copied = part(&scratch, head);
-        fill(recorder->commands, &scratch, 8, value);
+        fill(recorder->record->commands, &scratch, 8, value);
         device_barrier(recorder);
-        vulkan_copy(recorder->commands, to, &scratch, head);
-        vulkan_copy(recorder->commands, &end, &copied, tail);
+        vulkan_copy(recorder->record->commands, to, &scratch, head);
+        vulkan_copy(recorder->record->commands, &end, &copied, tail);
     }
-    fill(recorder->commands, &middle, body, head ? value >> 8 * head | value << (32 - 8 * head) : value);
-    return S_OK;
+    return vulkan_record_fill(recorder->queue->device, recorder->record, &middle, body,
+                              head ? value >> 8 * head | value << (32 - 8 * head) : value);
 }
 
 static void record_timestamp(struct recorder *recorder, const struct adapter_command *command)
@@ -111,8 +109,8 @@ static void record_timestamp(struct recorder *recorder, const struct adapter_com
     uint32_t index = command->u.timestamp.index;
     if (!queries->pool)
         return;
-    vk.vkCmdResetQueryPool(recorder->commands, queries->pool, index, 1);
-    vk.vkCmdWriteTimestamp(recorder->commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queries->pool, index);
+    vk.vkCmdResetQueryPool(recorder->record->commands, queries->pool, index, 1);
+    vk.vkCmdWriteTimestamp(recorder->record->commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queries->pool, index);
     atomic_store(&queries->written[index], true);
 }
 
@@ -127,10 +125,10 @@ static void record_resolve(struct recorder *recorder, const struct adapter_comma
         for (n = 1; i + n < count && atomic_load(&queries->written[start + i + n]) == written;)
             n++;
         if (written)
-            vk.vkCmdCopyQueryPoolResults(recorder->commands, queries->pool, start + i, n, vulkan_buffer_of(&to),
+            vk.vkCmdCopyQueryPoolResults(recorder->record->commands, queries->pool, start + i, n, vulkan_buffer_of(&to),
                                          vulkan_offset_of(&to), 8, VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT);
         else
-            fill(recorder->commands, &to, UINT64_C(8) * n, 0);
+            fill(recorder->record->commands, &to, UINT64_C(8) * n, 0);
     }
 }
 
@@ -229,11 +227,12 @@ static HRESULT list_record(struct recorder *recorder, const struct adapter_comma
 HRESULT vulkan_batch_record(struct adapter_queue *queue, struct vulkan_record *target,
                             const struct adapter_batch *batch)
 {
-    struct recorder recorder = { .queue = queue, .record = target, .commands = target->commands };
+    struct recorder recorder = { .queue = queue, .record = target };
     HRESULT hr = S_OK;
     vulkan_barrier(target->commands, target->scope, target->scope); /* batches before it */
     for (uint32_t i = 0; SUCCEEDED(hr) && i < batch->list_count; i++)
         hr = list_record(&recorder, batch->lists[i], batch->command_counts[i]);
-    vulkan_barrier(target->commands, target->scope, VULKAN_SCOPE_HOST);
+    if (SUCCEEDED(hr))
+        vulkan_barrier(target->commands, target->scope, VULKAN_SCOPE_HOST);
     return hr;
 }

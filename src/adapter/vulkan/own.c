@@ -55,9 +55,14 @@ HRESULT vulkan_memory_zero(struct adapter_device *device, struct vulkan_memory *
         return S_OK;
     }
     pthread_mutex_lock(&device->own.lock);
-    HRESULT hr = own_begin(device, own);
-    if (SUCCEEDED(hr)) {
-        vk.vkCmdFillBuffer(own->commands, memory->buffer, memory->offset, memory->base.size, 0);
+    const uint64_t piece = vulkan_fill_bytes(device, memory->base.size);
+    HRESULT hr = S_OK;
+    for (uint64_t done = 0; SUCCEEDED(hr) && done < memory->base.size; done += piece) {
+        hr = own_begin(device, own);
+        if (FAILED(hr))
+            break;
+        vk.vkCmdFillBuffer(own->commands, memory->buffer, memory->offset + done,
+                           BASE_MIN(memory->base.size - done, piece), 0);
         hr = own_submit(device, own);
     }
     if (SUCCEEDED(hr))

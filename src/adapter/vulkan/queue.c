@@ -41,6 +41,8 @@ void vulkan_queue_destroy(struct adapter_queue *queue)
         queue->records = record->next;
         vk.vkDestroyCommandPool(device->handle, record->pool, NULL);
         vulkan_tables_finish(device, &record->tables);
+        vulkan_timings_finish(queue, record, false);
+        free(record->parts);
         free(record);
     }
     vulkan_memory_destroy(device, queue->scratch);
@@ -53,17 +55,28 @@ static HRESULT record_create(struct adapter_queue *queue, uint32_t family, struc
     struct vulkan_record *record = calloc(1, sizeof(*record));
     if (!record)
         return E_OUTOFMEMORY;
-    HRESULT hr = vulkan_commands_create(queue->device, family, &record->pool, &record->commands);
+    record->parts = malloc(sizeof(*record->parts));
+    HRESULT hr =
+        record->parts ? vulkan_commands_create(queue->device, family, &record->pool, record->parts) : E_OUTOFMEMORY;
     if (FAILED(hr)) {
+        free(record->parts);
         free(record);
         return hr;
     }
+    record->part_count = record->part_capacity = 1;
     record->family = family;
     record->scope = family == queue->device->physical->family ? VULKAN_SCOPE_DEVICE : VULKAN_SCOPE_COPIES;
     record->next = queue->records;
     queue->records = record;
     *out = record;
     return S_OK;
+}
+
+/* What it ran is complete, or will never be. Sequences may go then. */
+static void record_finish(struct adapter_queue *queue, struct vulkan_record *record, bool complete)
+{
+    vulkan_timings_finish(queue, record, complete);
+    vulkan_replays_release(queue->device, &record->replays);
 }
 
 /* A command buffer that is not in use; a new one when all are. */
@@ -77,7 +90,7 @@ static HRESULT take_record(struct adapter_queue *queue, uint32_t family, struct 
         if (record->ticket > complete || record->family != family)
             continue;
         vulkan_tables_reset(&record->tables);
-        vulkan_replays_release(queue->device, &record->replays);
+        record_finish(queue, record, true);
         return *out = record, S_OK;
     }
     return record_create(queue, family, out);
@@ -96,7 +109,7 @@ static bool has_queries(const struct adapter_batch *batch)
 static HRESULT record_batch(struct adapter_queue *queue, struct vulkan_record *record,
                             const struct adapter_batch *batch)
 {
-    HRESULT hr = vulkan_commands_begin(queue->device, record->pool, record->commands);
+    HRESULT hr = vulkan_record_open(queue->device, record);
     if (SUCCEEDED(hr))
         hr = vulkan_batch_record(queue, record, batch);
     return SUCCEEDED(hr) ? vulkan_hresult(vk.vkEndCommandBuffer(record->commands)) : hr;
@@ -111,25 +124,29 @@ HRESULT vulkan_queue_submit(struct adapter_queue *queue, const struct adapter_ba
     if (FAILED(hr))
         return hr;
     hr = record_batch(queue, record, batch);
-    if (SUCCEEDED(hr)) /* on another slot, only the semaphore keeps the order */
-        hr = vulkan_submit(slot, record->commands, queue->timeline, slot == queue->last_slot ? 0 : queue->ticket,
+    for (uint32_t i = 0; SUCCEEDED(hr) && i <= record->part; i++) {
+        /* On another slot, only the semaphore keeps the order. */
+        hr = vulkan_submit(slot, record->parts[i], queue->timeline, slot == queue->last_slot ? 0 : queue->ticket,
                            queue->ticket + 1);
-    if (FAILED(hr)) {
-        vulkan_replays_release(queue->device, &record->replays);
-        return hr;
+        if (SUCCEEDED(hr)) {
+            queue->last_slot = slot;
+            record->ticket = ++queue->ticket;
+        }
     }
-    queue->last_slot = slot;
-    record->ticket = *out_ticket = ++queue->ticket;
-    return S_OK;
+    *out_ticket = queue->ticket;
+    if (FAILED(hr)) {
+        vulkan_timeline_wait(queue->device, queue->timeline, record->ticket); /* for parts that were submitted */
+        record_finish(queue, record, false);
+    }
+    return hr;
 }
 
-/* Sequences may go when what used them is complete, so their replays go back now. */
 HRESULT vulkan_queue_finish(struct adapter_queue *queue, uint64_t ticket)
 {
     HRESULT hr = vulkan_timeline_wait(queue->device, queue->timeline, ticket);
     for (struct vulkan_record *record = queue->records; record; record = record->next)
         if (record->ticket <= ticket || FAILED(hr))
-            vulkan_replays_release(queue->device, &record->replays);
+            record_finish(queue, record, SUCCEEDED(hr));
     return hr;
 }
 

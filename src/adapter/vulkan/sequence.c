@@ -9,23 +9,35 @@
 /* Shorter ones are recorded each time. */
 #define REPLAY_STEPS_MIN 4
 
+/* Of the limit: sequences that cannot take longer need no measuring. */
+#define UNMEASURED_SHARE 1024
+
 struct adapter_sequence {
     uint32_t count, table_count;
     struct vulkan_replay *idle;  /* under the device's replays.lock */
     struct vulkan_tables tables; /* likewise */
-    struct adapter_step steps[];
+    _Atomic uint64_t ns;         /* that it takes, about: all of steps[i].ns */
+    atomic_bool measured;
+    struct sequence_step {
+        struct adapter_step step;
+        _Atomic uint64_t ns; /* measured, or as if a nanosecond were a byte or an operation: slow devices do that */
+    } steps[];
 };
 
 HRESULT vulkan_sequence_create(struct adapter_device *device, const struct adapter_step *steps, uint32_t count,
                                uint32_t table_count, struct adapter_sequence **out)
 {
-    struct adapter_sequence *sequence = *out = calloc(1, sizeof(*sequence) + count * sizeof(*steps));
+    struct adapter_sequence *sequence = *out = calloc(1, sizeof(*sequence) + count * sizeof(sequence->steps[0]));
     (void)device;
     if (!sequence)
         return E_OUTOFMEMORY;
     sequence->count = count;
     sequence->table_count = table_count;
-    memcpy(sequence->steps, steps, count * sizeof(*steps));
+    for (uint32_t i = 0; i < count; i++) {
+        sequence->steps[i].step = steps[i];
+        atomic_init(&sequence->steps[i].ns, steps[i].work);
+        sequence->ns += steps[i].work;
+    }
     return S_OK;
 }
 
@@ -42,26 +54,100 @@ void vulkan_sequence_destroy(struct adapter_device *device, struct adapter_seque
     free(sequence);
 }
 
+uint32_t vulkan_sequence_step_count(const struct adapter_sequence *sequence)
+{
+    return sequence->count;
+}
+
 uint32_t vulkan_sequence_table_count(const struct adapter_sequence *sequence)
 {
     return sequence->table_count;
 }
 
-void vulkan_sequence_record(struct adapter_device *device, VkCommandBuffer commands,
-                            const struct adapter_sequence *sequence, uint64_t table)
+uint64_t vulkan_sequence_ns(const struct adapter_sequence *sequence)
 {
-    const struct adapter_pipeline *bound = NULL;
+    return atomic_load_explicit(&sequence->ns, memory_order_relaxed);
+}
+
+bool vulkan_sequence_watched(const struct adapter_device *device, const struct adapter_sequence *sequence)
+{
+    const uint64_t ns = vulkan_sequence_ns(sequence);
+    if (!device->watchdog_ns || ns <= device->watchdog_ns / UNMEASURED_SHARE)
+        return false;
+    return ns > device->watchdog_ns || (device->physical->timestamp_bits && !atomic_load(&sequence->measured));
+}
+
+/* Others may have used the device meanwhile: the shortest time counts. */
+void vulkan_sequence_measured(struct adapter_sequence *sequence, const uint64_t *times_ns)
+{
+    const bool before = atomic_load(&sequence->measured);
+    uint64_t sum = 0;
     for (uint32_t i = 0; i < sequence->count; i++) {
-        const struct adapter_step *step = &sequence->steps[i];
-        const uint64_t push[] = { step->parameters, table };
-        if (step->barrier)
-            vulkan_barrier(commands, VULKAN_SCOPE_DISPATCHES, VULKAN_SCOPE_DISPATCHES);
-        if (bound != step->pipeline)
-            vk.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, step->pipeline->handle);
-        bound = step->pipeline;
-        vk.vkCmdPushConstants(commands, device->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof(push), push);
-        vk.vkCmdDispatch(commands, step->groups[0], step->groups[1], step->groups[2]);
+        uint64_t ns = times_ns[i + 1] - times_ns[i];
+        if (before)
+            ns = BASE_MIN(ns, atomic_load(&sequence->steps[i].ns));
+        atomic_store(&sequence->steps[i].ns, ns);
+        sum += ns;
     }
+    atomic_store(&sequence->ns, sum);
+    atomic_store(&sequence->measured, true);
+}
+
+struct vulkan_push {
+    uint64_t parameters, table;
+    uint32_t groups;
+};
+
+/* What the open command buffer has been given. */
+struct recorder {
+    struct adapter_device *device;
+    struct vulkan_record *record;
+    VkCommandBuffer commands;
+    const struct adapter_pipeline *pipeline;
+};
+
+/* Slice `slice` of `slices`. */
+static void record_slice(struct recorder *recorder, const struct adapter_step *step, uint64_t table, uint32_t slice,
+                         uint32_t slices)
+{
+    const VkCommandBuffer commands = recorder->record->commands;
+    const struct vulkan_push push = { step->parameters, table, step->groups[0] };
+    const uint32_t first = (uint32_t)((uint64_t)step->groups[0] * slice / slices);
+    const uint32_t end = (uint32_t)((uint64_t)step->groups[0] * (slice + 1) / slices);
+    if (recorder->commands != commands || recorder->pipeline != step->pipeline)
+        vk.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, step->pipeline->handle);
+    if (recorder->commands != commands || !slice)
+        vk.vkCmdPushConstants(commands, recorder->device->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, VULKAN_PUSH_BYTES,
+                              &push);
+    recorder->commands = commands;
+    recorder->pipeline = step->pipeline;
+    if (slices == 1)
+        vk.vkCmdDispatch(commands, step->groups[0], step->groups[1], step->groups[2]);
+    else
+        vk.vkCmdDispatchBase(commands, first, 0, 0, end - first, step->groups[1], step->groups[2]);
+}
+
+HRESULT vulkan_sequence_record(struct adapter_device *device, struct vulkan_record *record,
+                               const struct adapter_sequence *sequence, uint64_t table,
+                               const struct vulkan_timing *timing)
+{
+    struct recorder recorder = { .device = device, .record = record };
+    HRESULT hr = S_OK;
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < sequence->count; i++) {
+        const struct adapter_step *step = &sequence->steps[i].step;
+        const uint64_t ns = atomic_load_explicit(&sequence->steps[i].ns, memory_order_relaxed);
+        const uint32_t slices = vulkan_record_slices(device, record, ns, step->groups[0]);
+        if (step->barrier)
+            vulkan_barrier(record->commands, VULKAN_SCOPE_DISPATCHES, VULKAN_SCOPE_DISPATCHES);
+        for (uint32_t k = 0; SUCCEEDED(hr) && k < slices; k++) {
+            hr = vulkan_record_spend(device, record, ns / slices);
+            if (SUCCEEDED(hr))
+                record_slice(&recorder, step, table, k, slices);
+        }
+        if (timing && SUCCEEDED(hr))
+            vulkan_timing_mark(timing, record->commands, i + 1);
+    }
+    return hr;
 }
 
 /* ---- replays, under the lock ---- */
@@ -74,8 +160,9 @@ static HRESULT replay_record(struct adapter_device *device, struct vulkan_replay
     VkResult result = vk.vkBeginCommandBuffer(replay->commands, &info);
     if (result != VK_SUCCESS)
         return vulkan_hresult(result);
-    vulkan_sequence_record(device, replay->commands, replay->sequence, replay->table.address);
-    return vulkan_hresult(vk.vkEndCommandBuffer(replay->commands));
+    struct vulkan_record record = { .commands = replay->commands, .plain = true };
+    HRESULT hr = vulkan_sequence_record(device, &record, replay->sequence, replay->table.address, NULL);
+    return SUCCEEDED(hr) ? vulkan_hresult(vk.vkEndCommandBuffer(replay->commands)) : hr;
 }
 
 static HRESULT replay_create(struct adapter_device *device, struct adapter_sequence *sequence,

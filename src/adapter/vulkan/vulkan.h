@@ -16,7 +16,7 @@
 #define VULKAN_ALIGNMENT       65536u
 #define VULKAN_QUEUES_MAX      4u
 #define VULKAN_COPY_QUEUES_MAX 2u
-#define VULKAN_PUSH_BYTES      16u /* of adapter_step's parameters, and of the table */
+#define VULKAN_PUSH_BYTES      20u /* struct vulkan_push, the beginning of core/memory.glsl's */
 
 /* Kinds of memory: enum adapter_memory_kind, and tables of addresses. */
 #define VULKAN_MEMORY_TABLES (ADAPTER_MEMORY_READBACK + 1u)
@@ -145,6 +145,7 @@ struct adapter_device {
     } replays;
     struct vulkan_physical *adopted;    /* owned: the device is the application's, and this `physical`. Else NULL */
     PFN_vkGetMemoryFdKHR get_memory_fd; /* NULL: memory is not shared */
+    uint64_t watchdog_ns;               /* that a submission may last, 0: any time */
 };
 
 void vulkan_describe(const struct vulkan_physical *physical, uint32_t index, struct adapter_info *out);
@@ -163,8 +164,10 @@ HRESULT vulkan_timeline_wait(struct adapter_device *device, VkSemaphore timeline
 HRESULT vulkan_submit(struct vulkan_queue_slot *slot, VkCommandBuffer commands, VkSemaphore timeline, uint64_t after,
                       uint64_t value);
 HRESULT vulkan_command_pool_create(struct adapter_device *device, uint32_t family, VkCommandPool *out);
+HRESULT vulkan_commands_allocate(struct adapter_device *device, VkCommandPool pool, VkCommandBuffer *out);
 HRESULT vulkan_commands_create(struct adapter_device *device, uint32_t family, VkCommandPool *out_pool,
                                VkCommandBuffer *out_commands);
+/* `pool` is reset, unless it is VK_NULL_HANDLE. */
 HRESULT vulkan_commands_begin(struct adapter_device *device, VkCommandPool pool, VkCommandBuffer commands);
 
 /* What is on either side of a barrier. */
@@ -250,6 +253,9 @@ HRESULT vulkan_memory_zero(struct adapter_device *device, struct vulkan_memory *
 
 /* ---- sequence.c ---- */
 
+struct vulkan_record;
+struct vulkan_timing;
+
 /* A secondary command buffer with all of a sequence, and its table. One batch at a time has it. */
 struct vulkan_replay {
     struct adapter_sequence *sequence;
@@ -261,9 +267,17 @@ struct vulkan_replay {
 HRESULT vulkan_sequence_create(struct adapter_device *device, const struct adapter_step *steps, uint32_t count,
                                uint32_t table_count, struct adapter_sequence **out);
 void vulkan_sequence_destroy(struct adapter_device *device, struct adapter_sequence *sequence);
-/* Records the steps one by one, whose table will lie at `table`. */
-void vulkan_sequence_record(struct adapter_device *device, VkCommandBuffer commands,
-                            const struct adapter_sequence *sequence, uint64_t table);
+/* Records the steps one by one, whose table will lie at `table`; with their times, unless `timing` is NULL. */
+HRESULT vulkan_sequence_record(struct adapter_device *device, struct vulkan_record *record,
+                               const struct adapter_sequence *sequence, uint64_t table,
+                               const struct vulkan_timing *timing);
+/* How long it takes all in all, about. */
+uint64_t vulkan_sequence_ns(const struct adapter_sequence *sequence);
+/* Whether it must be recorded in parts, or its times be measured to know that. */
+bool vulkan_sequence_watched(const struct adapter_device *device, const struct adapter_sequence *sequence);
+/* Step i took from times_ns[i] to times_ns[i + 1]. */
+void vulkan_sequence_measured(struct adapter_sequence *sequence, const uint64_t *times_ns);
+uint32_t vulkan_sequence_step_count(const struct adapter_sequence *sequence);
 uint32_t vulkan_sequence_table_count(const struct adapter_sequence *sequence);
 /* A replay in front of the list *io; NULL: the sequence is so short that recording it each time is no slower. */
 HRESULT vulkan_replay_acquire(struct adapter_device *device, struct adapter_sequence *sequence,
@@ -273,15 +287,19 @@ void vulkan_replays_release(struct adapter_device *device, struct vulkan_replay 
 
 /* ---- queue.c ---- */
 
-/* A command buffer, the ticket that it was last submitted under, and what it has for itself until that is complete. */
+/* A batch in command buffers, one for each submission; the ticket of the last one; and what they have for themselves
+ * until that is complete. */
 struct vulkan_record {
     VkCommandPool pool;
-    VkCommandBuffer commands;
+    VkCommandBuffer *parts, commands; /* commands: the open one, parts[part] */
+    uint32_t part, part_count, part_capacity;
+    uint64_t spent_ns;      /* of the open one's, about */
     uint32_t family, scope; /* scope: what the family does, enum vulkan_scope */
     uint64_t ticket;
-    bool plain; /* sequences are recorded in it, not replayed */
+    bool plain; /* `commands` only, which is not ours: sequences are recorded in it, not replayed */
     struct vulkan_tables tables;
     struct vulkan_replay *replays;
+    struct vulkan_timing *timings; /* the last one first */
     struct vulkan_record *next;
 };
 
@@ -294,6 +312,9 @@ struct adapter_queue {
     uint64_t ticket;
     struct vulkan_record *records;
     struct adapter_memory *scratch; /* made when first needed: odd fills and overlapping copies */
+    struct {
+        uint64_t ticks, ns; /* the device's timestamp when base_now_ns() was `ns`, 0: not known yet */
+    } clock;
 };
 
 /* written[i]: query i holds a time, or will when the commands submitted so far are complete. */
@@ -309,6 +330,34 @@ HRESULT vulkan_queue_submit(struct adapter_queue *queue, const struct adapter_ba
 HRESULT vulkan_queue_finish(struct adapter_queue *queue, uint64_t ticket);
 HRESULT vulkan_queries_create(struct adapter_device *device, uint32_t count, struct adapter_queries **out);
 void vulkan_queries_destroy(struct adapter_device *device, struct adapter_queries *queries);
+
+/* ---- timing.c ---- */
+
+/* Times of the sequence that is recorded next; the beginning is recorded. NULL: there are none. */
+struct vulkan_timing *vulkan_timing_begin(struct adapter_device *device, struct vulkan_record *record,
+                                          struct adapter_sequence *sequence, const struct adapter_tracer *tracer);
+/* Step index - 1 is recorded. */
+void vulkan_timing_mark(const struct vulkan_timing *timing, VkCommandBuffer commands, uint32_t index);
+/* Those of the record, which is not in use any more: complete, or given up. */
+void vulkan_timings_finish(struct adapter_queue *queue, struct vulkan_record *record, bool complete);
+
+/* ---- watchdog.c ---- */
+
+/* By ANYDML_VULKAN_WATCHDOG, and the kind of device. */
+uint64_t vulkan_watchdog_ns(const struct vulkan_physical *physical);
+/* Begins the first part; all parts' commands before are gone. */
+HRESULT vulkan_record_open(struct adapter_device *device, struct vulkan_record *record);
+/* Before commands that take so long: perhaps they stand in the next part. */
+HRESULT vulkan_record_spend(struct adapter_device *device, struct vulkan_record *record, uint64_t ns);
+/* Into so many dispatches one of so many workgroups is cut. */
+uint32_t vulkan_record_slices(const struct adapter_device *device, const struct vulkan_record *record, uint64_t ns,
+                              uint32_t groups);
+HRESULT vulkan_record_copy(struct adapter_device *device, struct vulkan_record *record,
+                           const struct adapter_binding *to, const struct adapter_binding *from, uint64_t bytes);
+HRESULT vulkan_record_fill(struct adapter_device *device, struct vulkan_record *record,
+                           const struct adapter_binding *to, uint64_t bytes, uint32_t value);
+/* As many of `bytes` as one submission may fill. */
+uint64_t vulkan_fill_bytes(const struct adapter_device *device, uint64_t bytes);
 
 /* ---- list.c ---- */
 

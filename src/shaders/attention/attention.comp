@@ -8,57 +8,23 @@
 #include "shaders/attention/attention_params.h"
 #include "shaders/core/views.glsl"
 #include "shaders/core/math_f64.glsl"
+#include "shaders/attention/attention.glsl"
 
 #define KEYS GROUP_SIZE
 
 shared REAL weights[KEYS];
 shared REAL parts[GROUP_SIZE];
 
-/* Where the query is: batch, head, row. */
-uint batch, head, row;
-
-int offset4(uint t, uint h, uint i)
-{
-    return int(batch) * view(t).strides[0] + int(h) * view(t).strides[1] + int(i) * view(t).strides[2];
-}
-
-int vector_element(uint t)
-{
-    return int(Words(place_of(t, int(batch) * view(t).strides[0]).address).v);
-}
-
-/* How many keys exist for this query (kernels/attention/attention.h). */
-uint existing_keys()
-{
-    uint total = view(1).sizes[2];
-    if (params.end != 0u && params.skips_masked != 0u)
-        total = min(total, uint(max(vector_element(params.end), 0)));
-    if (params.past == 0u)
-        return total;
-    int past = vector_element(params.past);
-    uint before = type_of(params.past) == TYPE_UINT32 ? uint(past) : uint(max(past, 0));
-    uint fresh = params.causal != 0u ? min(row + 1u, params.new_keys) : params.new_keys;
-    return before >= total ? total : min(before + fresh, total);
-}
+uint row; /* of the query */
 
 REAL score_of(uint key)
 {
-    uint group = head / (view(0).sizes[1] / view(1).sizes[1]), depth = view(1).sizes[3];
+    uint group = group_of_head(), depth = view(1).sizes[3];
     int q = offset4(0u, head, row), k = offset4(1u, group, key);
     REAL sum = REAL(0);
     for (uint d = 0u; d < depth; d++)
         sum += load_real(0u, q + int(d) * view(0).strides[3]) * load_real(1u, k + int(d) * view(1).strides[3]);
-    sum *= REAL(params.scale);
-    bool masked = params.start != 0u && int(key) < vector_element(params.start);
-    if (params.end != 0u)
-        masked = masked || int(key) >= vector_element(params.end);
-    if (params.keep != 0u) {
-        int at = offset4(params.keep, head, row) + int(key) * view(params.keep).strides[3];
-        masked = masked || load_int(params.keep, at) == 0;
-    }
-    if (params.mask != 0u)
-        sum += load_real(params.mask, offset4(params.mask, head, row) + int(key) * view(params.mask).strides[3]);
-    return masked ? sum + REAL(params.filter_by) : sum;
+    return score(sum, row, key);
 }
 
 /* The greatest of the workgroup's values, or their sum; NaN counts in sums only. */
@@ -82,7 +48,7 @@ REAL combine(REAL value, bool adds)
 /* Adds the block's weights times V's column to `sum`: of every keys' part that this invocation has. */
 REAL add_block(REAL sum, uint first, uint count, uint column)
 {
-    uint group = head / (view(0).sizes[1] / view(1).sizes[1]), step = GROUP_SIZE / params.lanes;
+    uint group = group_of_head(), step = GROUP_SIZE / params.lanes;
     for (uint n = gl_LocalInvocationID.x / params.lanes; n < count && column < view(2).sizes[3]; n += step)
         sum += weights[n] * load_real(2u, offset4(2u, group, first + n) + int(column) * view(2).strides[3]);
     return sum;
@@ -90,7 +56,7 @@ REAL add_block(REAL sum, uint first, uint count, uint column)
 
 void run_query(uint chunk)
 {
-    uint me = gl_LocalInvocationID.x, keys = existing_keys(), column = chunk * params.lanes + me % params.lanes;
+    uint me = gl_LocalInvocationID.x, keys = existing_keys(row), column = chunk * params.lanes + me % params.lanes;
     const REAL lowest = REAL(-INFINITY);
     REAL top = lowest, total = REAL(0), sum = REAL(0);
     for (uint first = 0u; first < keys; first += KEYS) {

@@ -44,6 +44,7 @@ layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer Tab
 layout(push_constant) uniform Push {
     uvec2 block; /* address of the dispatch's parameter block */
     uvec2 table; /* and of the table of the program's buffers */
+    uint groups; /* of the whole dispatch, of which this may be a part */
 } push;
 
 uvec2 base_address(uint base)

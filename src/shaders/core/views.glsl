@@ -209,6 +209,6 @@ void copy_element(uint to, int to_at, uint from, int from_at)
 
 /* One invocation per unit of work, whatever the number of workgroups. */
 #define EACH_UNIT(i)                                                                                                   \
-    for (uint i = gl_GlobalInvocationID.x; i < header.elements; i += gl_NumWorkGroups.x * GROUP_SIZE)
+    for (uint i = gl_GlobalInvocationID.x; i < header.elements; i += push.groups * GROUP_SIZE)
 /* One workgroup per unit. */
-#define EACH_GROUP_UNIT(i) for (uint i = gl_WorkGroupID.x; i < header.elements; i += gl_NumWorkGroups.x)
+#define EACH_GROUP_UNIT(i) for (uint i = gl_WorkGroupID.x; i < header.elements; i += push.groups)

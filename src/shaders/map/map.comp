@@ -134,7 +134,7 @@ void run_element(uint number)
 void main()
 {
     load_block();
-    uint stride = gl_NumWorkGroups.x * GROUP_SIZE;
+    uint stride = push.groups * GROUP_SIZE;
     for (uint i = gl_GlobalInvocationID.x; i < block[0]; i += stride)
         run_element(i);
 }

@@ -28,7 +28,7 @@ void copy(Place to, Place from, uint type)
 void main()
 {
     load_block();
-    uint stride = gl_NumWorkGroups.x * GROUP_SIZE;
+    uint stride = push.groups * GROUP_SIZE;
     for (uint i = gl_GlobalInvocationID.x; i < block[0]; i += stride) {
         uint index[RANK_MAX];
         unflatten(i, index);

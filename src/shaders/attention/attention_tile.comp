@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+/* KERN_ATTENTION of many queries: a workgroup takes 64 of them and the keys 64 at a time (with an online softmax), so that
+ * K and V are read once for 64 queries. An invocation has four queries' scores of four keys, and four queries' sums of
+ * four columns of V, or eight; 16 neighbours share their queries. Factors come through shared memory in slices: 16
+ * elements of Q and K, then 16 keys of V with their weights. */
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+#define PARAMETERS attention_params
+#include "shaders/attention/attention_params.h"
+#include "shaders/core/views.glsl"
+#include "shaders/core/math_f64.glsl"
+#include "shaders/attention/attention.glsl"
+#include "shaders/gemm/tile_number.glsl"
+
+/* Vectors of 64 columns each that V has, at most. */
+layout(constant_id = 2) const uint WIDTHS = 2;
+
+#define SIDE   64u /* queries, and keys */
+#define DEPTH  16u
+#define SECOND (SIDE * DEPTH / 4u) /* where the second factor's slice begins */
+
+/* For each element of a slice its queries, keys or columns by fours, permuted as in gemm/tile.glsl; then what neighbours
+ * exchange. */
+shared vec4 slices[SECOND + SECOND * WIDTHS];
+
+/* Of this invocation: its place among the fours of queries and of keys or columns. */
+uint across, along;
+uint first_row;
+uint keys[4]; /* that exist for each of its queries */
+vec4 scores[4], sums[4][WIDTHS];
+vec4 top, total; /* of its queries */
+
+uint slot(uint quad, uint k)
+{
+    return k * (SIDE / 4u) + (quad ^ (k & 7u));
+}
+
+/* Elements d to d + DEPTH of 64 vectors of tensor t from `first` on, of which `count` exist. */
+void load_slice(uint t, uint h, uint first, uint count, uint d, uint to)
+{
+    const uint type = type_of(t), size = view(t).sizes[3];
+    const uvec2 base = address_of(t);
+    const int start = offset4(t, h, first), step = view(t).strides[2], next = view(t).strides[3];
+    [[unroll]] for (uint i = 0u; i < SIDE * DEPTH / GROUP_SIZE; i++) {
+        uint number = gl_LocalInvocationID.x + i * GROUP_SIZE, n = number / DEPTH, k = number % DEPTH;
+        float x = 0.0;
+        if (n < count && d + k < size)
+            x = load_number(type, base, start + int(n) * step + int(d + k) * next);
+        slices[to + slot(n >> 2, k)][n & 3u] = x;
+    }
+}
+
+/* Of the 64 keys from `first` on. */
+void multiply_keys(uint first, uint count)
+{
+    const uint depth = view(1).sizes[3];
+    [[unroll]] for (uint i = 0u; i < 4u; i++)
+        scores[i] = vec4(0.0);
+    for (uint d = 0u; d < depth; d += DEPTH) {
+        barrier();
+        load_slice(0u, head, first_row, view(0).sizes[2] - first_row, d, 0u);
+        load_slice(1u, group_of_head(), first, count, d, SECOND);
+        barrier();
+        [[unroll]] for (uint k = 0u; k < DEPTH; k++) {
+            vec4 q = slices[slot(across, k)], x = slices[SECOND + slot(along, k)];
+            [[unroll]] for (uint i = 0u; i < 4u; i++)
+                scores[i] += q[i] * x;
+        }
+    }
+}
+
+/* The greatest of the 16 neighbours' values, or their sums; NaN counts in sums only. */
+vec4 combine(vec4 value, bool adds)
+{
+    barrier();
+    slices[gl_LocalInvocationID.x] = value;
+    barrier();
+    vec4 result = slices[across * 16u];
+    for (uint n = 1u; n < 16u; n++) {
+        vec4 other = slices[across * 16u + n];
+        [[unroll]] for (uint i = 0u; i < 4u; i++)
+            result[i] = adds ? result[i] + other[i] : other[i] > result[i] || is_nan(result[i]) ? other[i] : result[i];
+    }
+    return result;
+}
+
+/* Scores become weights; what was summed before is scaled to the new maximum. */
+void weigh(uint first)
+{
+    vec4 best = vec4(-INFINITY), sum = vec4(0.0), base, rescale;
+    [[unroll]] for (uint i = 0u; i < 4u; i++) {
+        [[unroll]] for (uint j = 0u; j < 4u; j++) {
+            uint key = first + 4u * along + j;
+            if (key < keys[i])
+                scores[i][j] = score(scores[i][j], first_row + 4u * across + i, key);
+            else
+                scores[i][j] = -INFINITY;
+            best[i] = scores[i][j] > best[i] ? scores[i][j] : best[i];
+        }
+    }
+    best = combine(best, false);
+    [[unroll]] for (uint i = 0u; i < 4u; i++) {
+        best[i] = best[i] > top[i] ? best[i] : top[i];
+        base[i] = best[i] == -INFINITY ? 0.0 : best[i];
+        rescale[i] = exp_of(top[i] - base[i]);
+        [[unroll]] for (uint j = 0u; j < 4u; j++) {
+            bool exists = first + 4u * along + j < keys[i];
+            scores[i][j] = exists ? exp_of(scores[i][j] - base[i]) : 0.0;
+            sum[i] += scores[i][j];
+        }
+        [[unroll]] for (uint w = 0u; w < WIDTHS; w++)
+            sums[i][w] *= rescale[i];
+    }
+    top = best;
+    total = total * rescale + combine(sum, true);
+}
+
+/* Slice j of the weights has every fourth key from j on, one of each invocation. */
+void multiply_values(uint first, uint count)
+{
+    const uint type = type_of(2u), width = view(2).sizes[3];
+    const uvec2 base = address_of(2u);
+    const int start = offset4(2u, group_of_head(), first), step = view(2).strides[2], next = view(2).strides[3];
+    [[unroll]] for (uint j = 0u; j < 4u; j++) {
+        barrier();
+        slices[slot(across, along)] = vec4(scores[0][j], scores[1][j], scores[2][j], scores[3][j]);
+        [[unroll]] for (uint i = 0u; i < 4u * WIDTHS; i++) {
+            uint number = gl_LocalInvocationID.x + i * GROUP_SIZE, n = 4u * (number / (SIDE * WIDTHS)) + j;
+            uint column = number % (SIDE * WIDTHS);
+            float x = 0.0;
+            if (n < count && column < width)
+                x = load_number(type, base, start + int(n) * step + int(column) * next);
+            slices[SECOND + number / 4u][column & 3u] = x;
+        }
+        barrier();
+        [[unroll]] for (uint k = 0u; k < DEPTH; k++) {
+            vec4 weight = slices[slot(across, k)];
+            [[unroll]] for (uint w = 0u; w < WIDTHS; w++) {
+                vec4 x = slices[SECOND + k * 16u * WIDTHS + 16u * w + along];
+                [[unroll]] for (uint i = 0u; i < 4u; i++)
+                    sums[i][w] += weight[i] * x;
+            }
+        }
+    }
+}
+
+void store_rows(uint y)
+{
+    const uint rows = view(y).sizes[2], width = view(y).sizes[3];
+    [[unroll]] for (uint i = 0u; i < 4u; i++) {
+        const uint row = first_row + 4u * across + i;
+        const bool defined = total[i] > 0.0 || is_nan(total[i]) || params.undefined != 0u;
+        const int at = row < rows ? offset4(y, head, row) : 0;
+        for (uint c = 0u; c < 4u * WIDTHS; c++) {
+            uint column = 64u * (c >> 2) + 4u * along + (c & 3u);
+            if (row < rows && column < width)
+                store_real(y, at + int(column) * view(y).strides[3], defined ? sums[i][c >> 2][c & 3u] / total[i] : 0.0);
+        }
+    }
+}
+
+void run_tile(uint y)
+{
+    const uint last = min(first_row + SIDE, view(y).sizes[2]) - 1u, most = existing_keys(last);
+    [[unroll]] for (uint i = 0u; i < 4u; i++) {
+        keys[i] = existing_keys(min(first_row + 4u * across + i, last));
+        [[unroll]] for (uint w = 0u; w < WIDTHS; w++)
+            sums[i][w] = vec4(0.0);
+    }
+    top = vec4(-INFINITY);
+    total = vec4(0.0);
+    for (uint first = 0u; first < most; first += SIDE) {
+        uint count = min(most - first, SIDE);
+        multiply_keys(first, count);
+        weigh(first);
+        multiply_values(first, count);
+    }
+    store_rows(y);
+}
+
+void main()
+{
+    const uint y = header.inputs, tiles = (view(y).sizes[2] + SIDE - 1u) / SIDE;
+    across = gl_LocalInvocationID.x / 16u;
+    along = gl_LocalInvocationID.x % 16u;
+    EACH_GROUP_UNIT(unit)
+    {
+        first_row = unit % tiles * SIDE;
+        head = unit / tiles % view(y).sizes[1];
+        batch = unit / tiles / view(y).sizes[1];
+        run_tile(y);
+    }
+}
