@@ -21,7 +21,7 @@ import torch
 from torch.utils.backend_registration import _privateuse1_backend_name
 
 __all__ = ["default_device", "device", "device_count", "device_name", "disable_tiled_resources",
-           "fallbacks", "gpu_memory", "has_float64_support", "is_available"]
+           "fallbacks", "gpu_memory", "has_float64_support", "is_available", "mlp_llama", "mlp_phi2", "mlp_phi3", "rmsnorm"]
 
 _folder = _os.path.dirname(_os.path.abspath(__file__))
 
@@ -50,6 +50,8 @@ if _privateuse1_backend_name != "dml":
     torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
     if torch.distributed.is_available():
         from . import distributed as distributed
+
+from .functions import mlp_llama, mlp_phi2, mlp_phi3, rmsnorm  # after the device is there
 
 _ops = torch.ops.torch_directml
 
