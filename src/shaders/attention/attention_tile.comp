@@ -14,7 +14,11 @@
 #include "shaders/gemm/tile_number.glsl"
 
 /* Vectors of 64 columns each that V has, at most. */
-layout(constant_id = 2) const uint WIDTHS = 2;
+#ifdef WIDE
+#define WIDTHS 2u
+#else
+#define WIDTHS 1u
+#endif
 
 #define SIDE   64u /* queries, and keys */
 #define DEPTH  16u
@@ -28,6 +32,17 @@ shared vec4 slices[SECOND + SECOND * WIDTHS];
 uint across, along;
 uint first_row;
 uint keys[4]; /* that exist for each of its queries */
+bool any_mask;
+float scaling;
+
+/* The vectors of Q, K and V under the current head, which are read once: where they begin, their number and size, and
+ * the strides between them and within. */
+struct Vectors {
+    uvec2 base;
+    uint type, count, size;
+    int start, step, next;
+};
+Vectors factors[3];
 vec4 scores[4], sums[4][WIDTHS];
 vec4 top, total; /* of its queries */
 
@@ -36,31 +51,33 @@ uint slot(uint quad, uint k)
     return k * (SIDE / 4u) + (quad ^ (k & 7u));
 }
 
-/* Elements d to d + DEPTH of 64 vectors of tensor t from `first` on, of which `count` exist. */
-void load_slice(uint t, uint h, uint first, uint count, uint d, uint to)
+Vectors vectors_of(uint t, uint h)
 {
-    const uint type = type_of(t), size = view(t).sizes[3];
-    const uvec2 base = address_of(t);
-    const int start = offset4(t, h, first), step = view(t).strides[2], next = view(t).strides[3];
+    return Vectors(address_of(t), type_of(t), view(t).sizes[2], view(t).sizes[3], offset4(t, h, 0u),
+                   view(t).strides[2], view(t).strides[3]);
+}
+
+/* Elements d to d + DEPTH of the 64 vectors from `first` on. */
+void load_slice(Vectors from, uint first, uint d, uint to)
+{
     [[unroll]] for (uint i = 0u; i < SIDE * DEPTH / GROUP_SIZE; i++) {
         uint number = gl_LocalInvocationID.x + i * GROUP_SIZE, n = number / DEPTH, k = number % DEPTH;
         float x = 0.0;
-        if (n < count && d + k < size)
-            x = load_number(type, base, start + int(n) * step + int(d + k) * next);
+        if (first + n < from.count && d + k < from.size)
+            x = load_number(from.type, from.base, from.start + int(first + n) * from.step + int(d + k) * from.next);
         slices[to + slot(n >> 2, k)][n & 3u] = x;
     }
 }
 
 /* Of the 64 keys from `first` on. */
-void multiply_keys(uint first, uint count)
+void multiply_keys(uint first)
 {
-    const uint depth = view(1).sizes[3];
     [[unroll]] for (uint i = 0u; i < 4u; i++)
         scores[i] = vec4(0.0);
-    for (uint d = 0u; d < depth; d += DEPTH) {
+    for (uint d = 0u; d < factors[1].size; d += DEPTH) {
         barrier();
-        load_slice(0u, head, first_row, view(0).sizes[2] - first_row, d, 0u);
-        load_slice(1u, group_of_head(), first, count, d, SECOND);
+        load_slice(factors[0], first_row, d, 0u);
+        load_slice(factors[1], first, d, SECOND);
         barrier();
         [[unroll]] for (uint k = 0u; k < DEPTH; k++) {
             vec4 q = slices[slot(across, k)], x = slices[SECOND + slot(along, k)];
@@ -93,7 +110,7 @@ void weigh(uint first)
         [[unroll]] for (uint j = 0u; j < 4u; j++) {
             uint key = first + 4u * along + j;
             if (key < keys[i])
-                scores[i][j] = score(scores[i][j], first_row + 4u * across + i, key);
+                scores[i][j] = any_mask ? score(scores[i][j], first_row + 4u * across + i, key) : scores[i][j] * scaling;
             else
                 scores[i][j] = -INFINITY;
             best[i] = scores[i][j] > best[i] ? scores[i][j] : best[i];
@@ -119,9 +136,7 @@ void weigh(uint first)
 /* Slice j of the weights has every fourth key from j on, one of each invocation. */
 void multiply_values(uint first, uint count)
 {
-    const uint type = type_of(2u), width = view(2).sizes[3];
-    const uvec2 base = address_of(2u);
-    const int start = offset4(2u, group_of_head(), first), step = view(2).strides[2], next = view(2).strides[3];
+    const Vectors from = factors[2];
     [[unroll]] for (uint j = 0u; j < 4u; j++) {
         barrier();
         slices[slot(across, along)] = vec4(scores[0][j], scores[1][j], scores[2][j], scores[3][j]);
@@ -129,8 +144,8 @@ void multiply_values(uint first, uint count)
             uint number = gl_LocalInvocationID.x + i * GROUP_SIZE, n = 4u * (number / (SIDE * WIDTHS)) + j;
             uint column = number % (SIDE * WIDTHS);
             float x = 0.0;
-            if (n < count && column < width)
-                x = load_number(type, base, start + int(n) * step + int(column) * next);
+            if (n < count && column < from.size)
+                x = load_number(from.type, from.base, from.start + int(first + n) * from.step + int(column) * from.next);
             slices[SECOND + number / 4u][column & 3u] = x;
         }
         barrier();
@@ -168,11 +183,14 @@ void run_tile(uint y)
         [[unroll]] for (uint w = 0u; w < WIDTHS; w++)
             sums[i][w] = vec4(0.0);
     }
+    factors[0] = vectors_of(0u, head);
+    factors[1] = vectors_of(1u, group_of_head());
+    factors[2] = vectors_of(2u, group_of_head());
     top = vec4(-INFINITY);
     total = vec4(0.0);
     for (uint first = 0u; first < most; first += SIDE) {
         uint count = min(most - first, SIDE);
-        multiply_keys(first, count);
+        multiply_keys(first);
         weigh(first);
         multiply_values(first, count);
     }
@@ -184,6 +202,8 @@ void main()
     const uint y = header.inputs, tiles = (view(y).sizes[2] + SIDE - 1u) / SIDE;
     across = gl_LocalInvocationID.x / 16u;
     along = gl_LocalInvocationID.x % 16u;
+    scaling = params.scale;
+    any_mask = (params.mask | params.keep | params.end | params.start) != 0u;
     EACH_GROUP_UNIT(unit)
     {
         first_row = unit % tiles * SIDE;

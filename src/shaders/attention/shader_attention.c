@@ -80,9 +80,9 @@ void shader_attention_tile_plan(const struct kern_op *op, struct shader_work *ou
 {
     const struct kern_view *k = &op->tensors[1], *v = &op->tensors[2];
     struct shader_dispatch *dispatch =
-        shader_add(out, SHADER_attention_tile, op, tiles(op), 1, sizeof(struct attention_params));
+        shader_add(out, v->sizes[3] > SIDE ? SHADER_attention_tile_wide : SHADER_attention_tile, op, tiles(op), 1,
+                   sizeof(struct attention_params));
     shader_specialize(op, tiles(op) * k->sizes[2] * (k->sizes[3] + v->sizes[3]), dispatch);
-    dispatch->constants[dispatch->constant_count++] = (v->sizes[3] + SIDE - 1) / SIDE;
 }
 
 void shader_attention_tile_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
