@@ -196,7 +196,7 @@ static bool build_pad(struct aten_graph *g, const struct aten_node *n, uint32_t 
     if (!x || count / 2 > x->rank)
         return aten_fail(g, "argument %u has more numbers than the tensor dimensions", argument);
     if (!aten_elements(x))
-        return gradient && aten_result(g, n, 0, aten_scalar(g, type, 0));
+        return aten_result(g, n, 0, aten_scalar(g, type, 0));
     for (uint32_t i = 0; x && i < count / 2; i++) {
         const uint32_t axis = x->rank - 1 - i;
         const int64_t start = pads[2 * i], end = pads[2 * i + 1];
@@ -308,15 +308,17 @@ bool aten_build_columns(struct aten_graph *g, const struct aten_node *n)
     if (!y)
         return aten_fail(g, "argument 0 (self) must have %u or %u dimensions", rank - 1, rank);
     /* FOLD has the same fields. */
-    DML_UNFOLD_OPERATOR_DESC desc = { aten_describe(g, &dx, x), aten_describe(g, &dy, y), 2,         c.window,
-                                      c.strides,                c.dilations,              c.padding, c.padding };
+    DML_UNFOLD_OPERATOR_DESC desc = {
+        aten_describe(g, &dx, x), aten_describe(g, &dy, y), 2, c.window, c.strides, c.dilations, c.padding, c.padding
+    };
     return aten_emit(g, fold ? DML_OPERATOR_FOLD : DML_OPERATOR_UNFOLD, &desc, &x, 1, &y, 1) &&
            aten_result(g, n, 0, aten_reshape(g, y, wanted->rank, wanted->sizes));
 }
 
 /* ---- channels and pixels ---- */
 
-/* pixel_shuffle(self {..., c * r * r, h, w}, r): {..., c, h * r, w * r}; parameter 1: pixel_unshuffle, the other way. */
+/* pixel_shuffle(self {..., c * r * r, h, w}, r): {..., c, h * r, w * r}; parameter 1: pixel_unshuffle, the other way.
+ */
 bool aten_build_pixel_shuffle(struct aten_graph *g, const struct aten_node *n)
 {
     static const uint32_t forth[6] = { 0, 1, 4, 2, 5, 3 }, back[6] = { 0, 1, 3, 5, 2, 4 };
