@@ -12,19 +12,32 @@ enum resampling { NEAREST, NEAREST_EXACT, LINEAR, CUBIC, LINEAR_ANTIALIAS, CUBIC
 #define SPATIAL(n) ((uint32_t)((n)->parameter & 7))
 #define KIND(n)    ((enum resampling)((n)->parameter >> 3))
 
-/* One dimension; torch computes places in FLOAT32 and so does this. */
+/* One dimension. Torch computes places in FLOAT32, but for FLOAT64 tensors, and so does this. */
 struct resample {
     enum resampling kind;
-    bool align_corners;
+    bool align_corners, wide;
     int64_t in, out;
-    float scale; /* inputs to an output */
+    double scale; /* inputs to an output */
 };
+
+static double rounded(const struct resample *r, double x)
+{
+    return r->wide ? x : (double)(float)x;
+}
+
+/* Where the middle of output i is in the input. */
+static double place(const struct resample *r, int64_t i)
+{
+    if (r->align_corners)
+        return rounded(r, r->scale * (double)i);
+    return rounded(r, rounded(r, r->scale * ((double)i + 0.5)) - 0.5);
+}
 
 static void nearest_taps(const struct resample *r, struct aten_taps *taps)
 {
-    const float middle = r->kind == NEAREST_EXACT ? 0.5f : 0;
+    const double middle = r->kind == NEAREST_EXACT ? 0.5 : 0;
     for (int64_t i = 0; i < r->out; i++) {
-        int64_t from = (int64_t)floorf(((float)i + middle) * r->scale);
+        int64_t from = (int64_t)floor((double)(float)(((double)i + middle) * (double)(float)r->scale));
         aten_taps_add(taps, i, BASE_MIN(from, r->in - 1), 1);
     }
 }
@@ -32,9 +45,9 @@ static void nearest_taps(const struct resample *r, struct aten_taps *taps)
 static void linear_taps(const struct resample *r, struct aten_taps *taps)
 {
     for (int64_t i = 0; i < r->out; i++) {
-        float at = r->align_corners ? r->scale * (float)i : fmaxf(r->scale * ((float)i + 0.5f) - 0.5f, 0);
+        double at = fmax(place(r, i), 0);
         int64_t from = BASE_MIN((int64_t)at, r->in - 1);
-        float part = fminf(fmaxf(at - (float)from, 0), 1);
+        double part = fmin(at - (double)from, 1);
         aten_taps_add(taps, i, from, 1 - part);
         if (from + 1 < r->in && part > 0)
             aten_taps_add(taps, i, from + 1, part);
@@ -55,36 +68,36 @@ static double cubic(double x, double a)
 static void cubic_taps(const struct resample *r, struct aten_taps *taps)
 {
     for (int64_t i = 0; i < r->out; i++) {
-        float at = r->align_corners ? r->scale * (float)i : r->scale * ((float)i + 0.5f) - 0.5f;
-        int64_t from = (int64_t)floorf(at);
-        float part = at - (float)from;
+        double at = place(r, i);
+        int64_t from = (int64_t)floor(at);
+        double part = at - (double)from;
         for (int64_t k = -1; k <= 2; k++) {
             int64_t inside = BASE_MAX(BASE_MIN(from + k, r->in - 1), 0);
-            aten_taps_add(taps, i, inside, cubic((double)part - (double)k, -0.75));
+            aten_taps_add(taps, i, inside, cubic(part - (double)k, -0.75));
         }
     }
 }
 
 /* How far an antialiasing filter reaches, and which inputs it sees. */
-static int64_t antialias_span(const struct resample *r, int64_t i, int64_t *out_start, float *out_centre)
+static int64_t antialias_span(const struct resample *r, int64_t i, int64_t *out_start, double *out_centre)
 {
-    const float reach = (r->kind == CUBIC_ANTIALIAS ? 2.0f : 1.0f) * fmaxf(r->scale, 1);
-    *out_centre = r->scale * ((float)i + 0.5f);
-    *out_start = BASE_MAX((int64_t)(*out_centre - reach + 0.5f), 0);
-    return BASE_MIN((int64_t)(*out_centre + reach + 0.5f), r->in) - *out_start;
+    const double reach = (r->kind == CUBIC_ANTIALIAS ? 2 : 1) * fmax(r->scale, 1);
+    *out_centre = rounded(r, r->scale * ((double)i + 0.5));
+    *out_start = BASE_MAX((int64_t)(*out_centre - reach + 0.5), 0);
+    return BASE_MIN((int64_t)(*out_centre + reach + 0.5), r->in) - *out_start;
 }
 
-static double antialias_weight(const struct resample *r, int64_t at, float centre)
+static double antialias_weight(const struct resample *r, int64_t at, double centre)
 {
-    const float x = ((float)at - centre + 0.5f) / fmaxf(r->scale, 1);
-    return r->kind == CUBIC_ANTIALIAS ? cubic(x, -0.5) : fmax(1 - fabs((double)x), 0);
+    const double x = ((double)at - centre + 0.5) / fmax(r->scale, 1);
+    return r->kind == CUBIC_ANTIALIAS ? cubic(x, -0.5) : fmax(1 - fabs(x), 0);
 }
 
 static void antialias_taps(const struct resample *r, struct aten_taps *taps)
 {
     for (int64_t i = 0; i < r->out; i++) {
         int64_t start;
-        float centre;
+        double centre;
         const int64_t count = antialias_span(r, i, &start, &centre);
         double total = 0;
         for (int64_t k = 0; k < count; k++)
@@ -98,7 +111,7 @@ static bool resample_taps(struct aten_graph *g, const struct resample *r, struct
 {
     int64_t each = 4;
     if (r->kind >= LINEAR_ANTIALIAS)
-        each = (int64_t)(4 * fmaxf(r->scale, 1)) + 3;
+        each = (int64_t)(4 * fmax(r->scale, 1)) + 3;
     if (!aten_taps_init(g, taps, r->out, r->in, r->out * each))
         return false;
     if (r->kind <= NEAREST_EXACT)
@@ -113,12 +126,12 @@ static bool resample_taps(struct aten_graph *g, const struct resample *r, struct
 }
 
 /* Factors are arguments from `first` on, one for each dimension, if given. */
-static float scale_of(struct aten_graph *g, const struct aten_node *n, uint32_t argument, const struct resample *r)
+static double scale_of(struct aten_graph *g, const struct aten_node *n, uint32_t argument, const struct resample *r)
 {
     if (r->align_corners)
-        return r->out > 1 ? (float)(r->in - 1) / (float)(r->out - 1) : 0;
+        return r->out > 1 ? rounded(r, (double)(r->in - 1) / (double)(r->out - 1)) : 0;
     const double factor = aten_real(g, n, argument, 0);
-    return factor > 0 ? (float)(1 / factor) : (float)r->in / (float)r->out;
+    return rounded(r, factor > 0 ? 1 / factor : (double)r->in / (double)r->out);
 }
 
 /* `sizes`: spatial, of what is resampled and what becomes of it. */
@@ -133,7 +146,9 @@ static bool build_resample(struct aten_graph *g, const struct aten_node *n, uint
     if (!aten_elements(x))
         return aten_result(g, n, 0, aten_scalar(g, type, 0));
     for (uint32_t i = 0; x && i < spatial; i++) {
-        struct resample r = { .kind = KIND(n), .in = x->sizes[i + 2], .out = y->sizes[i + 2] };
+        struct resample r = {
+            .kind = KIND(n), .wide = type == ATEN_FLOAT64, .in = x->sizes[i + 2], .out = y->sizes[i + 2]
+        };
         struct aten_taps taps;
         if (gradient) {
             r.in = y->sizes[i + 2];
