@@ -239,47 +239,6 @@ bool aten_build_pad_backward(struct aten_graph *g, const struct aten_node *n)
     return build_pad(g, n, 2, true);
 }
 
-/* constant_pad_nd(self, pad, value): negative padding cuts. */
-bool aten_build_constant_pad(struct aten_graph *g, const struct aten_node *n)
-{
-    UINT start[ATEN_RANK_MAX] = { 0 }, end[ATEN_RANK_MAX] = { 0 };
-    int64_t sizes[ATEN_RANK_MAX];
-    uint32_t count;
-    const int64_t *pads = aten_ints(g, n, 1, &count);
-    const double value = aten_real(g, n, 2, 0);
-    struct aten_value *x = aten_in(g, n, 0);
-    if (!x || count / 2 > x->rank)
-        return aten_fail(g, "argument 1 (pad) has more numbers than the tensor dimensions");
-    const int32_t type = x->type;
-    for (uint32_t i = 0; x && i < count / 2; i++) {
-        const uint32_t axis = x->rank - 1 - i;
-        const int64_t first = BASE_MAX(-pads[2 * i], 0), last = BASE_MAX(-pads[2 * i + 1], 0);
-        if ((first || last) && x->sizes[axis] - first - last > 0)
-            x = aten_slice(g, x, axis, first, x->sizes[axis] - first - last, 1);
-        else if (first || last)
-            return aten_result(g, n, 0, aten_scalar(g, type, value));
-        start[axis] = (UINT)BASE_MAX(pads[2 * i], 0);
-        end[axis] = (UINT)BASE_MAX(pads[2 * i + 1], 0);
-    }
-    if (!x || !aten_elements(x))
-        return aten_result(g, n, 0, x ? aten_scalar(g, type, value) : NULL);
-    for (uint32_t i = 0; i < x->rank; i++)
-        sizes[i] = x->sizes[i] + start[i] + end[i];
-    struct aten_value *y = aten_new(g, type, x->rank, sizes);
-    struct aten_desc dx, dy;
-    if (!y)
-        return false;
-    DML_PADDING1_OPERATOR_DESC desc = { aten_describe(g, &dx, x),
-                                        aten_describe(g, &dy, y),
-                                        DML_PADDING_MODE_CONSTANT,
-                                        aten_type_dml(type),
-                                        aten_scalar_union(type, value),
-                                        BASE_MAX(x->rank, 1u),
-                                        start,
-                                        end };
-    return aten_emit(g, DML_OPERATOR_PADDING1, &desc, &x, 1, &y, 1) && aten_result(g, n, 0, y);
-}
-
 /* ---- windows as columns ---- */
 
 struct columns {
