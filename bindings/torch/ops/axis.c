@@ -59,8 +59,8 @@ struct aten_value *aten_take(struct aten_graph *g, struct aten_value *x, uint32_
     return aten_emit(g, DML_OPERATOR_GATHER, &desc, in, 2, &y, 1) ? y : NULL;
 }
 
-struct aten_value *aten_scatter_sum(struct aten_graph *g, struct aten_value *updates, struct aten_value *indices,
-                                    uint32_t axis, const int64_t *sizes)
+struct aten_value *aten_scattered(struct aten_graph *g, struct aten_value *updates, struct aten_value *indices,
+                                  uint32_t axis, const int64_t *sizes, bool sum)
 {
     struct aten_desc d[4];
     if (!updates || !indices || g->failed)
@@ -71,11 +71,19 @@ struct aten_value *aten_scatter_sum(struct aten_graph *g, struct aten_value *upd
         return NULL;
     if (!aten_elements(updates))
         return in[0];
+    /* SCATTER_ELEMENTS has the same fields but for the last. */
     ANYDML_SCATTER_REDUCE_ELEMENTS_OPERATOR_DESC desc = {
-        aten_describe(g, &d[0], in[0]), aten_describe(g, &d[1], indices), aten_describe(g, &d[2], updates),
-        aten_describe(g, &d[3], y),     axis,                             DML_REDUCE_FUNCTION_SUM,
+        aten_describe(g, &d[0], in[0]),
+        aten_describe(g, &d[1], indices),
+        aten_describe(g, &d[2], updates),
+        aten_describe(g, &d[3], y),
+        axis,
+        DML_REDUCE_FUNCTION_SUM,
     };
-    return aten_emit(g, ANYDML_OPERATOR_SCATTER_REDUCE_ELEMENTS, &desc, in, 3, &y, 1) ? y : NULL;
+    return aten_emit(g, sum ? ANYDML_OPERATOR_SCATTER_REDUCE_ELEMENTS : DML_OPERATOR_SCATTER_ELEMENTS, &desc, in, 3, &y,
+                     1)
+               ? y
+               : NULL;
 }
 
 /* ---- maps ---- */
@@ -159,7 +167,7 @@ struct aten_value *aten_along(struct aten_graph *g, struct aten_value *x, uint32
         return gathered(g, x, axis, taps, most);
     if (taps->to * taps->from <= 1 << 24)
         return multiplied(g, x, axis, taps);
-    aten_fail(g, "%lld elements along a dimension become %lld, each of %u", (long long)taps->from,
-              (long long)taps->to, most);
+    aten_fail(g, "%lld elements along a dimension become %lld, each of %u", (long long)taps->from, (long long)taps->to,
+              most);
     return NULL;
 }

@@ -30,8 +30,8 @@ struct aten_value *aten_take(struct aten_graph *g, struct aten_value *x, uint32_
 /* A constant of size `count` along the axis of `rank`. */
 struct aten_value *aten_vector(struct aten_graph *g, int32_t type, uint32_t rank, uint32_t axis, const double *values,
                                int64_t count);
-/* Sums the updates into zeros of the sizes: y[indices[i] along the axis] += updates[i]. */
-struct aten_value *aten_scatter_sum(struct aten_graph *g, struct aten_value *updates, struct aten_value *indices,
-                                    uint32_t axis, const int64_t *sizes);
+/* The updates in zeros of the sizes: y[indices[i] along the axis] = updates[i], or their sum. */
+struct aten_value *aten_scattered(struct aten_graph *g, struct aten_value *updates, struct aten_value *indices,
+                                  uint32_t axis, const int64_t *sizes, bool sum);
 
 #endif

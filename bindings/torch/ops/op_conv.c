@@ -110,10 +110,14 @@ static struct aten_value *columns(struct aten_graph *g, const struct window *w, 
     struct aten_desc dx, dy;
     if (!y)
         return NULL;
-    DML_UNFOLD_OPERATOR_DESC desc = {
-        aten_describe(g, &dx, x), aten_describe(g, &dy, y), w->spatial, windows, w->strides, w->dilations, w->padding,
-        end
-    };
+    DML_UNFOLD_OPERATOR_DESC desc = { aten_describe(g, &dx, x),
+                                      aten_describe(g, &dy, y),
+                                      w->spatial,
+                                      windows,
+                                      w->strides,
+                                      w->dilations,
+                                      w->padding,
+                                      end };
     return aten_emit(g, DML_OPERATOR_UNFOLD, &desc, &x, 1, &y, 1) ? packed : NULL;
 }
 

@@ -41,8 +41,8 @@ static bool reduced(struct aten_graph *g, const struct aten_node *n, struct aten
     if (!loss || reduction == NONE)
         return aten_result(g, n, 0, loss);
     struct aten_value *sum = summed(g, loss);
-    return aten_result(
-        g, n, 0, reduction == MEAN ? aten_divide(g, sum, like(g, loss, (double)aten_elements(loss))) : sum);
+    return aten_result(g, n, 0,
+                       reduction == MEAN ? aten_divide(g, sum, like(g, loss, (double)aten_elements(loss))) : sum);
 }
 
 /* The gradient of each element: of the mean a share. */
@@ -113,8 +113,8 @@ static struct aten_value *bounded_log(struct aten_graph *g, struct aten_value *x
 bool aten_build_binary_cross_entropy(struct aten_graph *g, const struct aten_node *n)
 {
     struct pair p = pair_of(g, n, 0);
-    struct aten_value *off = aten_multiply(g, aten_scaled(g, p.target, 1, -1),
-                                           bounded_log(g, aten_scaled(g, p.x, -1, 1)));
+    struct aten_value *off =
+        aten_multiply(g, aten_scaled(g, p.target, 1, -1), bounded_log(g, aten_scaled(g, p.x, -1, 1)));
     struct aten_value *loss = aten_subtract(g, off, aten_multiply(g, p.target, bounded_log(g, p.x)));
     if (aten_given(n, 2) && loss)
         loss = aten_multiply(g, loss, aten_in_as(g, n, 2, loss->type));

@@ -134,9 +134,8 @@ static bool normalise_gradient(struct aten_graph *g, struct aten_value *const *i
     };
     struct aten_value *inputs[5] = { x, in[1], in[2], variance, in[4] }, *made[3] = { out->x, out->scale, out->bias };
     /* Both operators have the same fields. */
-    return aten_emit(
-        g, fixed ? DML_OPERATOR_BATCH_NORMALIZATION_GRAD : DML_OPERATOR_BATCH_NORMALIZATION_TRAINING_GRAD, &desc,
-        inputs, 5, made, 3);
+    return aten_emit(g, fixed ? DML_OPERATOR_BATCH_NORMALIZATION_GRAD : DML_OPERATOR_BATCH_NORMALIZATION_TRAINING_GRAD,
+                     &desc, inputs, 5, made, 3);
 }
 
 /* ---- batches ---- */
@@ -187,8 +186,9 @@ static bool running(struct aten_graph *g, const struct aten_node *n, uint32_t i,
 static bool empty_batch(struct aten_graph *g, const struct aten_node *n, const struct batch_norm *at)
 {
     for (uint32_t i = 0; i < n->output_count; i++)
-        if (aten_wanted(n, i) &&
-            !aten_result(g, n, i, i < 3 ? aten_scalar(g, n->outputs[i].type, 0) : aten_in(g, n, i == 3 ? at->mean : at->variance)))
+        if (aten_wanted(n, i) && !aten_result(g, n, i,
+                                              i < 3 ? aten_scalar(g, n->outputs[i].type, 0)
+                                                    : aten_in(g, n, i == 3 ? at->mean : at->variance)))
             return false;
     return true;
 }
@@ -321,8 +321,8 @@ static bool group_rows(struct aten_graph *g, const struct aten_node *n, uint32_t
     const int64_t groups = aten_int(g, n, first + 3, 1), channels = aten_int(g, n, first + 1, 1);
     if (groups < 1 || channels % groups)
         return aten_fail(g, "%lld channels are not divided by %lld groups", (long long)channels, (long long)groups);
-    *out = (struct rows){ .sizes = { aten_int(g, n, first, 1), groups, channels / groups,
-                                     aten_int(g, n, first + 2, 1) } };
+    *out =
+        (struct rows){ .sizes = { aten_int(g, n, first, 1), groups, channels / groups, aten_int(g, n, first + 2, 1) } };
     finish_rows(out, false);
     return true;
 }
@@ -362,8 +362,8 @@ bool aten_build_group_norm(struct aten_graph *g, const struct aten_node *n)
 }
 
 /* arguments: grad_out, input; then where mean (and 1 / deviation behind it) and weight are */
-static bool build_rows_backward(struct aten_graph *g, const struct aten_node *n, const struct rows *rows,
-                                uint32_t mean, uint32_t weight)
+static bool build_rows_backward(struct aten_graph *g, const struct aten_node *n, const struct rows *rows, uint32_t mean,
+                                uint32_t weight)
 {
     struct aten_value *x = aten_in(g, n, 1);
     struct gradient made;

@@ -77,8 +77,7 @@ static bool max_pooled(struct aten_graph *g, struct aten_value *x, const struct 
 {
     struct aten_desc d[3];
     int64_t plane = 1;
-    struct aten_value *made[2] = { aten_new(g, x->type, x->rank, sizes),
-                                   aten_new(g, ATEN_UINT64, x->rank, sizes) };
+    struct aten_value *made[2] = { aten_new(g, x->type, x->rank, sizes), aten_new(g, ATEN_UINT64, x->rank, sizes) };
     if (!made[0] || !made[1])
         return false;
     DML_MAX_POOLING2_OPERATOR_DESC desc = { aten_describe(g, &d[0], x),
@@ -97,8 +96,8 @@ static bool max_pooled(struct aten_graph *g, struct aten_value *x, const struct 
     out[0] = made[0];
     out[1] = made[1];
     if (x->sizes[0] * x->sizes[1] > 1)
-        out[1] = aten_apply2(g, DML_OPERATOR_ELEMENT_WISE_MODULUS_FLOOR, made[1],
-                             aten_scalar_int(g, ATEN_UINT64, plane));
+        out[1] =
+            aten_apply2(g, DML_OPERATOR_ELEMENT_WISE_MODULUS_FLOOR, made[1], aten_scalar_int(g, ATEN_UINT64, plane));
     return out[1] != NULL;
 }
 
@@ -140,7 +139,26 @@ bool aten_build_max_pool_backward(struct aten_graph *g, const struct aten_node *
     if (!aten_elements(x))
         return aten_result(g, n, 0, aten_scalar(g, type, 0));
     return result(g, n, 0,
-                  aten_scatter_sum(g, aten_reshape(g, dy, 3, from), aten_reshape(g, indices, 3, from), 2, to));
+                  aten_scattered(g, aten_reshape(g, dy, 3, from), aten_reshape(g, indices, 3, from), 2, to, true));
+}
+
+/* max_unpool*d(self, indices, output_size): each maximum where it was. */
+bool aten_build_max_unpool(struct aten_graph *g, const struct aten_node *n)
+{
+    const struct aten_tensor *y = &n->outputs[0];
+    struct aten_value *x = input(g, n, 0, y->type), *indices = input(g, n, 1, ATEN_INT64);
+    int64_t sizes[ATEN_RANK_MAX], from[3] = { 1, 1, 1 }, to[3] = { 1, 1, 1 };
+    if (!x || !indices)
+        return false;
+    batched_sizes(n, 0, sizes);
+    for (uint32_t i = 0; i < x->rank; i++) {
+        from[BASE_MIN(i, 2u)] *= x->sizes[i];
+        to[BASE_MIN(i, 2u)] *= sizes[i];
+    }
+    if (!aten_elements(x))
+        return aten_result(g, n, 0, aten_scalar(g, y->type, 0));
+    return result(g, n, 0,
+                  aten_scattered(g, aten_reshape(g, x, 3, from), aten_reshape(g, indices, 3, from), 2, to, false));
 }
 
 /* ---- means ---- */
@@ -165,9 +183,10 @@ static struct aten_value *counted(struct aten_graph *g, struct aten_value *y, co
     return y;
 }
 
-/* What becomes of means over whole windows; arguments from `first` on: ceil_mode, count_include_pad, divisor_override. */
-static struct aten_value *divided(struct aten_graph *g, const struct aten_node *n, uint32_t first,
-                                  struct aten_value *y, const struct pool *p, const int64_t *in)
+/* What becomes of means over whole windows; arguments from `first` on: ceil_mode, count_include_pad, divisor_override.
+ */
+static struct aten_value *divided(struct aten_graph *g, const struct aten_node *n, uint32_t first, struct aten_value *y,
+                                  const struct pool *p, const int64_t *in)
 {
     double elements = 1;
     if (!aten_given(n, first + 2))
@@ -185,8 +204,9 @@ static struct aten_value *averaged(struct aten_graph *g, struct aten_value *x, c
     if (!y)
         return NULL;
     /* AVERAGE_POOLING_GRAD has the same fields. */
-    DML_AVERAGE_POOLING_OPERATOR_DESC desc = { aten_describe(g, &dx, x), aten_describe(g, &dy, y), p->spatial,
-                                               p->strides, p->window, p->start, p->end, TRUE };
+    DML_AVERAGE_POOLING_OPERATOR_DESC desc = {
+        aten_describe(g, &dx, x), aten_describe(g, &dy, y), p->spatial, p->strides, p->window, p->start, p->end, TRUE
+    };
     return aten_emit(g, gradient ? DML_OPERATOR_AVERAGE_POOLING_GRAD : DML_OPERATOR_AVERAGE_POOLING, &desc, &x, 1, &y,
                      1)
                ? y
@@ -206,7 +226,8 @@ bool aten_build_avg_pool(struct aten_graph *g, const struct aten_node *n)
            result(g, n, 0, divided(g, n, 4, averaged(g, x, &p, sizes, false), &p, x->sizes + 2));
 }
 
-/* avg_pool*d_backward(grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override) */
+/* avg_pool*d_backward(grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+ */
 bool aten_build_avg_pool_backward(struct aten_graph *g, const struct aten_node *n)
 {
     int64_t sizes[ATEN_RANK_MAX];

@@ -12,19 +12,32 @@ enum resampling { NEAREST, NEAREST_EXACT, LINEAR, CUBIC, LINEAR_ANTIALIAS, CUBIC
 #define SPATIAL(n) ((uint32_t)((n)->parameter & 7))
 #define KIND(n)    ((enum resampling)((n)->parameter >> 3))
 
-/* One dimension; torch computes places in FLOAT32 and so does this. */
+/* One dimension. Torch computes places in FLOAT32, but for FLOAT64 tensors, and so does this. */
 struct resample {
     enum resampling kind;
-    bool align_corners;
+    bool align_corners, wide;
     int64_t in, out;
-    float scale; /* inputs to an output */
+    double scale; /* inputs to an output */
 };
+
+static double rounded(const struct resample *r, double x)
+{
+    return r->wide ? x : (double)(float)x;
+}
+
+/* Where the middle of output i is in the input. */
+static double place(const struct resample *r, int64_t i)
+{
+    if (r->align_corners)
+        return rounded(r, r->scale * (double)i);
+    return rounded(r, rounded(r, r->scale * ((double)i + 0.5)) - 0.5);
+}
 
 static void nearest_taps(const struct resample *r, struct aten_taps *taps)
 {
-    const float middle = r->kind == NEAREST_EXACT ? 0.5f : 0;
+    const double middle = r->kind == NEAREST_EXACT ? 0.5 : 0;
     for (int64_t i = 0; i < r->out; i++) {
-        int64_t from = (int64_t)floorf(((float)i + middle) * r->scale);
+        int64_t from = (int64_t)floor((double)(float)(((double)i + middle) * (double)(float)r->scale));
         aten_taps_add(taps, i, BASE_MIN(from, r->in - 1), 1);
     }
 }
@@ -32,9 +45,9 @@ static void nearest_taps(const struct resample *r, struct aten_taps *taps)
 static void linear_taps(const struct resample *r, struct aten_taps *taps)
 {
     for (int64_t i = 0; i < r->out; i++) {
-        float at = r->align_corners ? r->scale * (float)i : fmaxf(r->scale * ((float)i + 0.5f) - 0.5f, 0);
+        double at = fmax(place(r, i), 0);
         int64_t from = BASE_MIN((int64_t)at, r->in - 1);
-        float part = fminf(fmaxf(at - (float)from, 0), 1);
+        double part = fmin(at - (double)from, 1);
         aten_taps_add(taps, i, from, 1 - part);
         if (from + 1 < r->in && part > 0)
             aten_taps_add(taps, i, from + 1, part);
@@ -55,36 +68,36 @@ static double cubic(double x, double a)
 static void cubic_taps(const struct resample *r, struct aten_taps *taps)
 {
     for (int64_t i = 0; i < r->out; i++) {
-        float at = r->align_corners ? r->scale * (float)i : r->scale * ((float)i + 0.5f) - 0.5f;
-        int64_t from = (int64_t)floorf(at);
-        float part = at - (float)from;
+        double at = place(r, i);
+        int64_t from = (int64_t)floor(at);
+        double part = at - (double)from;
         for (int64_t k = -1; k <= 2; k++) {
             int64_t inside = BASE_MAX(BASE_MIN(from + k, r->in - 1), 0);
-            aten_taps_add(taps, i, inside, cubic((double)part - (double)k, -0.75));
+            aten_taps_add(taps, i, inside, cubic(part - (double)k, -0.75));
         }
     }
 }
 
 /* How far an antialiasing filter reaches, and which inputs it sees. */
-static int64_t antialias_span(const struct resample *r, int64_t i, int64_t *out_start, float *out_centre)
+static int64_t antialias_span(const struct resample *r, int64_t i, int64_t *out_start, double *out_centre)
 {
-    const float reach = (r->kind == CUBIC_ANTIALIAS ? 2.0f : 1.0f) * fmaxf(r->scale, 1);
-    *out_centre = r->scale * ((float)i + 0.5f);
-    *out_start = BASE_MAX((int64_t)(*out_centre - reach + 0.5f), 0);
-    return BASE_MIN((int64_t)(*out_centre + reach + 0.5f), r->in) - *out_start;
+    const double reach = (r->kind == CUBIC_ANTIALIAS ? 2 : 1) * fmax(r->scale, 1);
+    *out_centre = rounded(r, r->scale * ((double)i + 0.5));
+    *out_start = BASE_MAX((int64_t)(*out_centre - reach + 0.5), 0);
+    return BASE_MIN((int64_t)(*out_centre + reach + 0.5), r->in) - *out_start;
 }
 
-static double antialias_weight(const struct resample *r, int64_t at, float centre)
+static double antialias_weight(const struct resample *r, int64_t at, double centre)
 {
-    const float x = ((float)at - centre + 0.5f) / fmaxf(r->scale, 1);
-    return r->kind == CUBIC_ANTIALIAS ? cubic(x, -0.5) : fmax(1 - fabs((double)x), 0);
+    const double x = ((double)at - centre + 0.5) / fmax(r->scale, 1);
+    return r->kind == CUBIC_ANTIALIAS ? cubic(x, -0.5) : fmax(1 - fabs(x), 0);
 }
 
 static void antialias_taps(const struct resample *r, struct aten_taps *taps)
 {
     for (int64_t i = 0; i < r->out; i++) {
         int64_t start;
-        float centre;
+        double centre;
         const int64_t count = antialias_span(r, i, &start, &centre);
         double total = 0;
         for (int64_t k = 0; k < count; k++)
@@ -98,7 +111,7 @@ static bool resample_taps(struct aten_graph *g, const struct resample *r, struct
 {
     int64_t each = 4;
     if (r->kind >= LINEAR_ANTIALIAS)
-        each = (int64_t)(4 * fmaxf(r->scale, 1)) + 3;
+        each = (int64_t)(4 * fmax(r->scale, 1)) + 3;
     if (!aten_taps_init(g, taps, r->out, r->in, r->out * each))
         return false;
     if (r->kind <= NEAREST_EXACT)
@@ -113,12 +126,12 @@ static bool resample_taps(struct aten_graph *g, const struct resample *r, struct
 }
 
 /* Factors are arguments from `first` on, one for each dimension, if given. */
-static float scale_of(struct aten_graph *g, const struct aten_node *n, uint32_t argument, const struct resample *r)
+static double scale_of(struct aten_graph *g, const struct aten_node *n, uint32_t argument, const struct resample *r)
 {
     if (r->align_corners)
-        return r->out > 1 ? (float)(r->in - 1) / (float)(r->out - 1) : 0;
+        return r->out > 1 ? rounded(r, (double)(r->in - 1) / (double)(r->out - 1)) : 0;
     const double factor = aten_real(g, n, argument, 0);
-    return factor > 0 ? (float)(1 / factor) : (float)r->in / (float)r->out;
+    return rounded(r, factor > 0 ? 1 / factor : (double)r->in / (double)r->out);
 }
 
 /* `sizes`: spatial, of what is resampled and what becomes of it. */
@@ -133,7 +146,9 @@ static bool build_resample(struct aten_graph *g, const struct aten_node *n, uint
     if (!aten_elements(x))
         return aten_result(g, n, 0, aten_scalar(g, type, 0));
     for (uint32_t i = 0; x && i < spatial; i++) {
-        struct resample r = { .kind = KIND(n), .in = x->sizes[i + 2], .out = y->sizes[i + 2] };
+        struct resample r = {
+            .kind = KIND(n), .wide = type == ATEN_FLOAT64, .in = x->sizes[i + 2], .out = y->sizes[i + 2]
+        };
         struct aten_taps taps;
         if (gradient) {
             r.in = y->sizes[i + 2];
@@ -196,7 +211,7 @@ static bool build_pad(struct aten_graph *g, const struct aten_node *n, uint32_t 
     if (!x || count / 2 > x->rank)
         return aten_fail(g, "argument %u has more numbers than the tensor dimensions", argument);
     if (!aten_elements(x))
-        return gradient && aten_result(g, n, 0, aten_scalar(g, type, 0));
+        return aten_result(g, n, 0, aten_scalar(g, type, 0));
     for (uint32_t i = 0; x && i < count / 2; i++) {
         const uint32_t axis = x->rank - 1 - i;
         const int64_t start = pads[2 * i], end = pads[2 * i + 1];
@@ -222,47 +237,6 @@ bool aten_build_pad(struct aten_graph *g, const struct aten_node *n)
 bool aten_build_pad_backward(struct aten_graph *g, const struct aten_node *n)
 {
     return build_pad(g, n, 2, true);
-}
-
-/* constant_pad_nd(self, pad, value): negative padding cuts. */
-bool aten_build_constant_pad(struct aten_graph *g, const struct aten_node *n)
-{
-    UINT start[ATEN_RANK_MAX] = { 0 }, end[ATEN_RANK_MAX] = { 0 };
-    int64_t sizes[ATEN_RANK_MAX];
-    uint32_t count;
-    const int64_t *pads = aten_ints(g, n, 1, &count);
-    const double value = aten_real(g, n, 2, 0);
-    struct aten_value *x = aten_in(g, n, 0);
-    if (!x || count / 2 > x->rank)
-        return aten_fail(g, "argument 1 (pad) has more numbers than the tensor dimensions");
-    const int32_t type = x->type;
-    for (uint32_t i = 0; x && i < count / 2; i++) {
-        const uint32_t axis = x->rank - 1 - i;
-        const int64_t first = BASE_MAX(-pads[2 * i], 0), last = BASE_MAX(-pads[2 * i + 1], 0);
-        if ((first || last) && x->sizes[axis] - first - last > 0)
-            x = aten_slice(g, x, axis, first, x->sizes[axis] - first - last, 1);
-        else if (first || last)
-            return aten_result(g, n, 0, aten_scalar(g, type, value));
-        start[axis] = (UINT)BASE_MAX(pads[2 * i], 0);
-        end[axis] = (UINT)BASE_MAX(pads[2 * i + 1], 0);
-    }
-    if (!x || !aten_elements(x))
-        return aten_result(g, n, 0, x ? aten_scalar(g, type, value) : NULL);
-    for (uint32_t i = 0; i < x->rank; i++)
-        sizes[i] = x->sizes[i] + start[i] + end[i];
-    struct aten_value *y = aten_new(g, type, x->rank, sizes);
-    struct aten_desc dx, dy;
-    if (!y)
-        return false;
-    DML_PADDING1_OPERATOR_DESC desc = { aten_describe(g, &dx, x),
-                                        aten_describe(g, &dy, y),
-                                        DML_PADDING_MODE_CONSTANT,
-                                        aten_type_dml(type),
-                                        aten_scalar_union(type, value),
-                                        BASE_MAX(x->rank, 1u),
-                                        start,
-                                        end };
-    return aten_emit(g, DML_OPERATOR_PADDING1, &desc, &x, 1, &y, 1) && aten_result(g, n, 0, y);
 }
 
 /* ---- windows as columns ---- */
@@ -308,15 +282,17 @@ bool aten_build_columns(struct aten_graph *g, const struct aten_node *n)
     if (!y)
         return aten_fail(g, "argument 0 (self) must have %u or %u dimensions", rank - 1, rank);
     /* FOLD has the same fields. */
-    DML_UNFOLD_OPERATOR_DESC desc = { aten_describe(g, &dx, x), aten_describe(g, &dy, y), 2,         c.window,
-                                      c.strides,                c.dilations,              c.padding, c.padding };
+    DML_UNFOLD_OPERATOR_DESC desc = {
+        aten_describe(g, &dx, x), aten_describe(g, &dy, y), 2, c.window, c.strides, c.dilations, c.padding, c.padding
+    };
     return aten_emit(g, fold ? DML_OPERATOR_FOLD : DML_OPERATOR_UNFOLD, &desc, &x, 1, &y, 1) &&
            aten_result(g, n, 0, aten_reshape(g, y, wanted->rank, wanted->sizes));
 }
 
 /* ---- channels and pixels ---- */
 
-/* pixel_shuffle(self {..., c * r * r, h, w}, r): {..., c, h * r, w * r}; parameter 1: pixel_unshuffle, the other way. */
+/* pixel_shuffle(self {..., c * r * r, h, w}, r): {..., c, h * r, w * r}; parameter 1: pixel_unshuffle, the other way.
+ */
 bool aten_build_pixel_shuffle(struct aten_graph *g, const struct aten_node *n)
 {
     static const uint32_t forth[6] = { 0, 1, 4, 2, 5, 3 }, back[6] = { 0, 1, 3, 5, 2, 4 };
