@@ -40,10 +40,11 @@ at::ScalarType wide(at::ScalarType type)
     return type == at::kHalf || type == at::kBFloat16 ? at::kFloat : type;
 }
 
-// Of 16 bits: products in the type, sums of exponentials in float32.
+// In float32 for types of 16 bits: what is lost in scores is lost in their exponentials many times over.
 Tensor scores(const Tensor &query, const Tensor &key, const OptionalTensor &bias, bool causal, double scale)
 {
-    Tensor s = at::matmul(query, key.transpose(-2, -1)).to(wide(query.scalar_type())) * scale;
+    at::ScalarType type = wide(query.scalar_type());
+    Tensor s = at::matmul(query.to(type), key.to(type).transpose(-2, -1)) * scale;
     if (bias && bias->defined())
         s = s + *bias;
     if (causal) {
@@ -68,7 +69,7 @@ Results forward(const Tensor &query, const Tensor &key, const Tensor &value, con
 
 std::tuple<Tensor, Tensor, Tensor, Tensor>
 backward(const Tensor &grad, const Tensor &query, const Tensor &key, const Tensor &value, const Tensor &bias,
-         std::array<bool, 4> wanted, const Tensor &out, const Tensor &sums, const Tensor &, const Tensor &, c10::SymInt,
+         std::array<bool, 4> wanted, const Tensor &, const Tensor &sums, const Tensor &, const Tensor &, c10::SymInt,
          c10::SymInt, double, bool causal, const Tensor &, const Tensor &, std::optional<double> scale)
 {
     double factor = scale_of(query, scale);
@@ -80,8 +81,7 @@ backward(const Tensor &grad, const Tensor &query, const Tensor &key, const Tenso
         dv = at::matmul(p.to(type).transpose(-2, -1), grad);
     if (wanted[0] || wanted[1] || wanted[3]) {
         Tensor dp = at::matmul(grad, value.transpose(-2, -1)).to(p.scalar_type());
-        Tensor dot = (grad * out).to(p.scalar_type()).sum({-1}, true);
-        Tensor ds = p * (dp - dot);
+        Tensor ds = at::_softmax_backward_data(dp, p, -1, p.scalar_type());
         if (wanted[3] && bias.defined())
             db = at::sum_to(ds, bias.sizes()).to(bias.scalar_type());
         ds = (ds * factor).to(type);
