@@ -9,8 +9,10 @@
 #include <ATen/native/transformers/attention.h>
 #include <torch/library.h>
 
-namespace dml {
-namespace {
+namespace dml
+{
+namespace
+{
 
 using at::Tensor;
 using OptionalTensor = std::optional<Tensor>;
@@ -40,14 +42,15 @@ at::ScalarType wide(at::ScalarType type)
     return type == at::kHalf || type == at::kBFloat16 ? at::kFloat : type;
 }
 
-// Of 16 bits: products in the type, sums of exponentials in float32.
+// In float32 for types of 16 bits: what is lost in scores is lost in their exponentials many times over.
 Tensor scores(const Tensor &query, const Tensor &key, const OptionalTensor &bias, bool causal, double scale)
 {
-    Tensor s = at::matmul(query, key.transpose(-2, -1)).to(wide(query.scalar_type())) * scale;
+    at::ScalarType type = wide(query.scalar_type());
+    Tensor s = at::matmul(query.to(type), key.to(type).transpose(-2, -1)) * scale;
     if (bias && bias->defined())
         s = s + *bias;
     if (causal) {
-        Tensor later = at::ones({query.size(-2), key.size(-2)}, query.options().dtype(at::kBool)).triu(1);
+        Tensor later = at::ones({ query.size(-2), key.size(-2) }, query.options().dtype(at::kBool)).triu(1);
         s = s.masked_fill(later, -std::numeric_limits<double>::infinity());
     }
     return s;
@@ -59,17 +62,18 @@ Results forward(const Tensor &query, const Tensor &key, const Tensor &value, con
                 bool causal, bool, std::optional<double> scale)
 {
     TORCH_CHECK(dropout == 0, "_scaled_dot_product_fused_attention_overrideable: dropout_p must be 0 here");
-    Tensor s = scores(query, key, bias, causal, scale_of(query, scale)), sums = at::logsumexp(s, {-1});
+    Tensor s = scores(query, key, bias, causal, scale_of(query, scale)), sums = at::logsumexp(s, { -1 });
     // A row in which everything is masked gives zeros.
     Tensor none = at::isneginf(sums).unsqueeze(-1), p = at::softmax(s, -1).masked_fill(none, 0);
     Tensor out = at::matmul(p.to(value.scalar_type()), value);
-    return {out, sums, Tensor(), Tensor(), query.sym_size(2), key.sym_size(2), Tensor(), Tensor(), Tensor()};
+    return { out, sums, Tensor(), Tensor(), query.sym_size(2), key.sym_size(2), Tensor(), Tensor(), Tensor() };
 }
 
-std::tuple<Tensor, Tensor, Tensor, Tensor>
-backward(const Tensor &grad, const Tensor &query, const Tensor &key, const Tensor &value, const Tensor &bias,
-         std::array<bool, 4> wanted, const Tensor &out, const Tensor &sums, const Tensor &, const Tensor &, c10::SymInt,
-         c10::SymInt, double, bool causal, const Tensor &, const Tensor &, std::optional<double> scale)
+std::tuple<Tensor, Tensor, Tensor, Tensor> backward(const Tensor &grad, const Tensor &query, const Tensor &key,
+                                                    const Tensor &value, const Tensor &bias, std::array<bool, 4> wanted,
+                                                    const Tensor &, const Tensor &sums, const Tensor &, const Tensor &,
+                                                    c10::SymInt, c10::SymInt, double, bool causal, const Tensor &,
+                                                    const Tensor &, std::optional<double> scale)
 {
     double factor = scale_of(query, scale);
     Tensor s = scores(query, key, bias, causal, factor);
@@ -80,8 +84,7 @@ backward(const Tensor &grad, const Tensor &query, const Tensor &key, const Tenso
         dv = at::matmul(p.to(type).transpose(-2, -1), grad);
     if (wanted[0] || wanted[1] || wanted[3]) {
         Tensor dp = at::matmul(grad, value.transpose(-2, -1)).to(p.scalar_type());
-        Tensor dot = (grad * out).to(p.scalar_type()).sum({-1}, true);
-        Tensor ds = p * (dp - dot);
+        Tensor ds = at::_softmax_backward_data(dp, p, -1, p.scalar_type());
         if (wanted[3] && bias.defined())
             db = at::sum_to(ds, bias.sizes()).to(bias.scalar_type());
         ds = (ds * factor).to(type);
@@ -90,7 +93,7 @@ backward(const Tensor &grad, const Tensor &query, const Tensor &key, const Tenso
         if (wanted[1])
             dk = at::matmul(ds.transpose(-2, -1), query);
     }
-    return {dq, dk, dv, db};
+    return { dq, dk, dv, db };
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
@@ -103,6 +106,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
 } // namespace
 } // namespace dml
 
-namespace at::native {
+namespace at::native
+{
 REGISTER_PRIVATEUSE1_DISPATCH(_fused_sdp_choice_stub, &dml::choice)
 } // namespace at::native

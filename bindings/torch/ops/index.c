@@ -62,9 +62,14 @@ struct aten_value *aten_padded(struct aten_graph *g, struct aten_value *x, const
     struct aten_value *y = aten_new(g, x->type, x->rank, sizes);
     if (!y)
         return NULL;
-    DML_PADDING1_OPERATOR_DESC desc = { aten_describe(g, &dx, x), aten_describe(g, &dy, y),
-                                        DML_PADDING_MODE_CONSTANT, aten_type_dml(x->type),
-                                        aten_scalar_union(x->type, value), x->rank, starts, ends };
+    DML_PADDING1_OPERATOR_DESC desc = { aten_describe(g, &dx, x),
+                                        aten_describe(g, &dy, y),
+                                        DML_PADDING_MODE_CONSTANT,
+                                        aten_type_dml(x->type),
+                                        aten_scalar_union(x->type, value),
+                                        x->rank,
+                                        starts,
+                                        ends };
     return aten_emit(g, DML_OPERATOR_PADDING1, &desc, &x, 1, &y, 1) ? y : NULL;
 }
 
@@ -97,35 +102,47 @@ static INT bounded(int64_t diagonal)
     return (INT)BASE_MIN(BASE_MAX(diagonal, (int64_t)INT32_MIN), (int64_t)INT32_MAX);
 }
 
-struct aten_value *aten_diagonals(struct aten_graph *g, struct aten_value *x, int32_t type, uint32_t rank,
-                                  const int64_t *sizes, double value, int64_t begin, int64_t end)
+/* `shape` has the type and the sizes of the result; x may be NULL. */
+static struct aten_value *diagonals(struct aten_graph *g, struct aten_value *x, const struct aten_value *shape,
+                                    double value, int64_t begin, int64_t end)
 {
-    int64_t three[3] = { 1, 0, 0 };
+    struct aten_value three = { .type = shape->type, .rank = 3, .sizes = { 1 } };
     struct aten_desc dx, dy;
+    const uint32_t rank = shape->rank;
     if (g->failed || rank < 2)
         return NULL;
     if (rank > 4) { /* the operator's most: stack the matrices */
         for (uint32_t i = 0; i + 2 < rank; i++)
-            three[0] *= sizes[i];
-        three[1] = sizes[rank - 2];
-        three[2] = sizes[rank - 1];
-        if (x && !(x = aten_reshape(g, x, 3, three)))
+            three.sizes[0] *= shape->sizes[i];
+        three.sizes[1] = shape->sizes[rank - 2];
+        three.sizes[2] = shape->sizes[rank - 1];
+        if (x && !(x = aten_reshape(g, x, 3, three.sizes)))
             return NULL;
-        struct aten_value *y = aten_diagonals(g, x, type, 3, three, value, begin, end);
-        return aten_reshape(g, y, rank, sizes);
+        return aten_reshape(g, diagonals(g, x, &three, value, begin, end), rank, shape->sizes);
     }
-    struct aten_value *y = aten_new(g, type, rank, sizes);
+    struct aten_value *y = aten_new(g, shape->type, rank, shape->sizes);
     if (!y)
         return NULL;
     if (begin >= end)
-        return x ? x : aten_zeros(g, type, rank, sizes);
-    DML_DIAGONAL_MATRIX1_OPERATOR_DESC desc = { x ? aten_describe(g, &dx, x) : NULL,
-                                                aten_describe(g, &dy, y),
-                                                aten_type_dml(type),
-                                                aten_scalar_union(type, value),
-                                                bounded(begin),
-                                                bounded(end) };
+        return x ? x : aten_zeros(g, shape->type, rank, shape->sizes);
+    DML_DIAGONAL_MATRIX1_OPERATOR_DESC desc = {
+        x ? aten_describe(g, &dx, x) : NULL,   aten_describe(g, &dy, y), aten_type_dml(shape->type),
+        aten_scalar_union(shape->type, value), bounded(begin),           bounded(end)
+    };
     return aten_emit(g, DML_OPERATOR_DIAGONAL_MATRIX1, &desc, &x, 1, &y, 1) ? y : NULL;
+}
+
+struct aten_value *aten_diagonal_ones(struct aten_graph *g, int32_t type, uint32_t rank, const int64_t *sizes,
+                                      int64_t begin, int64_t end)
+{
+    struct aten_value shape = { .type = type, .rank = rank };
+    memcpy(shape.sizes, sizes, rank * sizeof(*sizes));
+    return diagonals(g, NULL, &shape, 1, begin, end);
+}
+
+struct aten_value *aten_diagonals_cleared(struct aten_graph *g, struct aten_value *x, int64_t begin, int64_t end)
+{
+    return x ? diagonals(g, x, x, 0, begin, end) : NULL;
 }
 
 /* ---- indices ---- */
@@ -167,8 +184,12 @@ struct aten_value *aten_gather_tuples(struct aten_graph *g, struct aten_value *x
     const uint32_t all = BASE_MAX(x->rank, 2u);
     if (!y)
         return NULL;
-    DML_GATHER_ND1_OPERATOR_DESC desc = { aten_describe_rank(g, &d[0], x, all), aten_describe_rank(g, &d[1], tuples, all),
-                                          aten_describe_rank(g, &d[2], y, all), x->rank, 2, 0 };
+    DML_GATHER_ND1_OPERATOR_DESC desc = { aten_describe_rank(g, &d[0], x, all),
+                                          aten_describe_rank(g, &d[1], tuples, all),
+                                          aten_describe_rank(g, &d[2], y, all),
+                                          x->rank,
+                                          2,
+                                          0 };
     return aten_emit(g, DML_OPERATOR_GATHER_ND1, &desc, in, 2, &y, 1) ? y : NULL;
 }
 
@@ -247,11 +268,12 @@ struct aten_value *aten_sorted(struct aten_graph *g, struct aten_value *x, uint3
     out[1] = aten_new(g, ATEN_UINT64, x->rank, sizes);
     if (!out[0] || !out[1])
         return NULL;
-    DML_TOP_K1_OPERATOR_DESC desc = {
-        aten_describe(g, &d[0], x),      aten_describe(g, &d[1], out[0]),
-        aten_describe(g, &d[2], out[1]), axis,
-        (UINT)k,                         descending ? DML_AXIS_DIRECTION_DECREASING : DML_AXIS_DIRECTION_INCREASING
-    };
+    DML_TOP_K1_OPERATOR_DESC desc = { aten_describe(g, &d[0], x),
+                                      aten_describe(g, &d[1], out[0]),
+                                      aten_describe(g, &d[2], out[1]),
+                                      axis,
+                                      (UINT)k,
+                                      descending ? DML_AXIS_DIRECTION_DECREASING : DML_AXIS_DIRECTION_INCREASING };
     if (!aten_emit(g, DML_OPERATOR_TOP_K1, &desc, &x, 1, out, 2))
         return NULL;
     *out_indices = seen_as(g, out[1], ATEN_INT64);
@@ -304,9 +326,10 @@ struct aten_value *aten_uniform(struct aten_graph *g, const struct aten_node *n,
 {
     const bool wide = type == ATEN_FLOAT64;
     struct aten_value *w = aten_random_words(g, n, i, wide, count);
-    const int32_t of = wide ? ATEN_UINT64 : ATEN_UINT32, digits = wide ? 53 : type == ATEN_FLOAT16    ? 11
-                                                                     : type == ATEN_BFLOAT16 ? 8
-                                                                                             : 24;
+    const int32_t of = wide ? ATEN_UINT64 : ATEN_UINT32, digits = wide                    ? 53
+                                                                  : type == ATEN_FLOAT16  ? 11
+                                                                  : type == ATEN_BFLOAT16 ? 8
+                                                                                          : 24;
     /* The digits that the type has, so that 1 is never rounded to. */
     w = aten_divide(g, w, aten_scalar_int(g, of, INT64_C(1) << ((wide ? 64 : 32) - digits)));
     w = aten_convert(g, w, wide ? ATEN_FLOAT64 : ATEN_FLOAT32);

@@ -22,9 +22,11 @@ struct aten_value *aten_padded(struct aten_graph *g, struct aten_value *x, const
 /* x in a tensor of zeros with these sizes, at start, start + step ... along the axis (SLICE_GRAD). */
 struct aten_value *aten_placed(struct aten_graph *g, struct aten_value *x, const int64_t *sizes, uint32_t axis,
                                int64_t start, int64_t step);
-/* rows[c - r] where begin <= c - r < end in the last two of 2 or more dimensions, x elsewhere; x NULL: zeros. */
-struct aten_value *aten_diagonals(struct aten_graph *g, struct aten_value *x, int32_t type, uint32_t rank,
-                                  const int64_t *sizes, double value, int64_t begin, int64_t end);
+/* Ones where begin <= column - row < end in the last two of 2 or more dimensions, zeros elsewhere. */
+struct aten_value *aten_diagonal_ones(struct aten_graph *g, int32_t type, uint32_t rank, const int64_t *sizes,
+                                      int64_t begin, int64_t end);
+/* x with zeros there. */
+struct aten_value *aten_diagonals_cleared(struct aten_graph *g, struct aten_value *x, int64_t begin, int64_t end);
 
 /* Indices as DirectML takes them: INT64 or INT32. */
 struct aten_value *aten_indices(struct aten_graph *g, struct aten_value *x);

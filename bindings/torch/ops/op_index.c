@@ -82,8 +82,8 @@ struct selection {
     struct aten_value *x;      /* indexed dimensions first */
     struct aten_value *tuples; /* rank 2 */
     uint32_t order[ATEN_RANK_MAX];
-    uint32_t indexed;          /* dimensions */
-    uint32_t shape_rank, at;   /* the indices' common shape, and where it stands in the result */
+    uint32_t indexed;        /* dimensions */
+    uint32_t shape_rank, at; /* the indices' common shape, and where it stands in the result */
     int64_t shape[ATEN_RANK_MAX];
 };
 
@@ -232,11 +232,10 @@ bool aten_build_index_put(struct aten_graph *g, const struct aten_node *n)
     for (uint32_t i = s.indexed; i < x->rank; i++)
         flat[i - s.indexed + 1] = s.x->sizes[i];
     values = aten_reshape(g, values, x->rank - s.indexed + 1, flat);
-    struct aten_value *y =
-        aten_scatter_tuples(g, s.x, s.tuples, values,
-                            !accumulate            ? ATEN_REPLACE
-                            : type == ATEN_BOOLEAN ? (int)DML_REDUCE_FUNCTION_MAX
-                                                   : (int)DML_REDUCE_FUNCTION_SUM);
+    struct aten_value *y = aten_scatter_tuples(g, s.x, s.tuples, values,
+                                               !accumulate            ? ATEN_REPLACE
+                                               : type == ATEN_BOOLEAN ? (int)DML_REDUCE_FUNCTION_MAX
+                                                                      : (int)DML_REDUCE_FUNCTION_SUM);
     for (uint32_t i = 0; i < x->rank; i++)
         back[s.order[i]] = i;
     return aten_result(g, n, 0, aten_permute(g, y, back));
@@ -286,8 +285,8 @@ static bool reduction_of(struct aten_graph *g, const struct aten_node *n, uint32
     static const struct {
         const char *name;
         enum reduction reduction;
-    } names[] = { { "sum", SUM },       { "add", SUM },    { "prod", PRODUCT }, { "multiply", PRODUCT },
-                  { "mean", MEAN },     { "amin", LEAST }, { "amax", GREATEST } };
+    } names[] = { { "sum", SUM },   { "add", SUM },    { "prod", PRODUCT }, { "multiply", PRODUCT },
+                  { "mean", MEAN }, { "amin", LEAST }, { "amax", GREATEST } };
     *out = REPLACE;
     for (size_t k = 0; aten_given(n, i) && n->args[i].kind == ATEN_STRING && k < ARRAY_SIZE(names); k++)
         if (!strcmp(n->args[i].string, names[k].name))
@@ -362,8 +361,8 @@ static struct aten_value *scattered(struct aten_graph *g, struct scatter *s)
         return NULL;
     if (!s->include_self && s->reduction != REPLACE)
         x = aten_scatter(g, x, s->indices,
-                         aten_expand(g, neutral(g, s->reduction, x->type), s->indices->rank, s->indices->sizes), s->axis,
-                         ATEN_REPLACE);
+                         aten_expand(g, neutral(g, s->reduction, x->type), s->indices->rank, s->indices->sizes),
+                         s->axis, ATEN_REPLACE);
     struct aten_value *y = aten_scatter(g, x, s->indices, updates, s->axis, function_of(s->reduction));
     if (y && s->reduction == MEAN)
         y = scattered_mean(g, s, y);
@@ -403,8 +402,8 @@ static bool scatter_begin(struct aten_graph *g, const struct aten_node *n, int32
     return s->x && aten_axis(g, aten_int(g, n, 1, 0), s->x->rank, &s->axis);
 }
 
-/* scatter(self, dim, index, src or value), scatter_add: parameter 1, or the place of `reduce`; scatter_reduce(self, dim,
- * index, src, reduce, include_self). */
+/* scatter(self, dim, index, src or value), scatter_add: parameter 1, or the place of `reduce`; scatter_reduce(self,
+ * dim, index, src, reduce, include_self). */
 bool aten_build_scatter(struct aten_graph *g, const struct aten_node *n)
 {
     struct scatter s = { .reduction = n->parameter == 1 ? SUM : REPLACE };
@@ -467,8 +466,7 @@ bool aten_build_masked_scatter(struct aten_graph *g, const struct aten_node *n)
 {
     const struct aten_tensor *out = &n->outputs[0];
     struct aten_value *x = aten_expand(g, aten_in(g, n, 0), out->rank, out->sizes);
-    struct aten_value *mask =
-        aten_expand(g, aten_convert(g, aten_in(g, n, 1), ATEN_BOOLEAN), out->rank, out->sizes);
+    struct aten_value *mask = aten_expand(g, aten_convert(g, aten_in(g, n, 1), ATEN_BOOLEAN), out->rank, out->sizes);
     struct aten_value *source = aten_flat(g, aten_in(g, n, 2));
     if (!x || !source || !aten_elements(source))
         return aten_result(g, n, 0, x);

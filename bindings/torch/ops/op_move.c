@@ -63,8 +63,9 @@ bool aten_build_flip(struct aten_graph *g, const struct aten_node *n)
     struct aten_value *y = aten_new(g, x->type, x->rank, x->sizes);
     if (!y)
         return false;
-    DML_SLICE1_OPERATOR_DESC desc = { aten_describe(g, &dx, x), aten_describe(g, &dy, y), x->rank, offsets, windows,
-                                      steps };
+    DML_SLICE1_OPERATOR_DESC desc = {
+        aten_describe(g, &dx, x), aten_describe(g, &dy, y), x->rank, offsets, windows, steps
+    };
     if (!aten_emit(g, DML_OPERATOR_SLICE1, &desc, &x, 1, &y, 1))
         return false;
     return aten_result(g, n, 0, n->outputs[0].rank ? y : aten_squeeze(g, y, 0));
@@ -211,10 +212,19 @@ bool aten_build_part_scatter(struct aten_graph *g, const struct aten_node *n)
     return aten_result(g, n, 0, aten_join(g, parts, count, axis));
 }
 
+struct diagonal {
+    uint32_t rank;
+    const int64_t *sizes;
+    int64_t offset;
+    uint32_t row, column; /* dimensions */
+};
+
 /* A tensor of `sizes` whose diagonal over two axes is x, whose last dimension is along it; elsewhere `other`. */
 static struct aten_value *on_diagonal(struct aten_graph *g, struct aten_value *x, struct aten_value *other,
-                                      uint32_t rank, const int64_t *sizes, int64_t offset, uint32_t row, uint32_t column)
+                                      const struct diagonal *d)
 {
+    const uint32_t rank = d->rank, row = d->row, column = d->column;
+    const int64_t *sizes = d->sizes, offset = d->offset;
     uint32_t order[ATEN_RANK_MAX], back[ATEN_RANK_MAX], used = 0;
     int64_t moved[ATEN_RANK_MAX], before[ATEN_RANK_MAX] = { 0 }, after[ATEN_RANK_MAX] = { 0 };
     if (!x || row == column || x->rank + 1 != rank)
@@ -231,8 +241,7 @@ static struct aten_value *on_diagonal(struct aten_graph *g, struct aten_value *x
     const bool by_row = offset >= 0;
     after[x->rank - 1] = moved[by_row ? rank - 2 : rank - 1] - x->sizes[x->rank - 1];
     x = aten_unsqueeze(g, aten_padded(g, x, before, after, 0), by_row ? rank - 1 : rank - 2);
-    struct aten_value *mask =
-        aten_diagonals(g, NULL, ATEN_BOOLEAN, 2, moved + rank - 2, 1, offset, offset + 1);
+    struct aten_value *mask = aten_diagonal_ones(g, ATEN_BOOLEAN, 2, moved + rank - 2, offset, offset + 1);
     if (other)
         other = aten_permute(g, other, order);
     else
@@ -248,8 +257,9 @@ bool aten_build_diagonal_backward(struct aten_graph *g, const struct aten_node *
     if (!sizes_of(g, n, 1, &sizes, &rank) || !aten_axis(g, aten_int(g, n, 3, 0), rank, &row) ||
         !aten_axis(g, aten_int(g, n, 4, 1), rank, &column))
         return false;
-    return aten_result(g, n, 0,
-                       on_diagonal(g, aten_in(g, n, 0), NULL, rank, sizes, aten_int(g, n, 2, 0), row, column));
+    return aten_result(
+        g, n, 0,
+        on_diagonal(g, aten_in(g, n, 0), NULL, &(struct diagonal){ rank, sizes, aten_int(g, n, 2, 0), row, column }));
 }
 
 /* diag_embed(self, offset, dim1, dim2) */
@@ -261,8 +271,8 @@ bool aten_build_diag_embed(struct aten_graph *g, const struct aten_node *n)
         return false;
     /* The dimension of `row` comes first among the rest if it is the lower one; offsets go by rows and columns. */
     return aten_result(g, n, 0,
-                       on_diagonal(g, aten_in(g, n, 0), NULL, rank, n->outputs[0].sizes, aten_int(g, n, 1, 0), row,
-                                   column));
+                       on_diagonal(g, aten_in(g, n, 0), NULL,
+                                   &(struct diagonal){ rank, n->outputs[0].sizes, aten_int(g, n, 1, 0), row, column }));
 }
 
 /* diagonal_scatter(self, src, offset, dim1, dim2) */
@@ -274,8 +284,8 @@ bool aten_build_diagonal_scatter(struct aten_graph *g, const struct aten_node *n
         !aten_axis(g, aten_int(g, n, 4, 1), x->rank, &column))
         return false;
     struct aten_value *part = aten_in_as(g, n, 1, x->type);
-    return aten_result(g, n, 0,
-                       on_diagonal(g, part, x, x->rank, x->sizes, aten_int(g, n, 2, 0), row, column));
+    return aten_result(
+        g, n, 0, on_diagonal(g, part, x, &(struct diagonal){ x->rank, x->sizes, aten_int(g, n, 2, 0), row, column }));
 }
 
 /* tril, triu(self, diagonal); parameter 1: triu */
@@ -288,15 +298,15 @@ bool aten_build_triangle(struct aten_graph *g, const struct aten_node *n)
     if (!aten_elements(x))
         return aten_result(g, n, 0, x);
     return aten_result(g, n, 0,
-                       n->parameter ? aten_diagonals(g, x, x->type, x->rank, x->sizes, 0, INT32_MIN, k)
-                                    : aten_diagonals(g, x, x->type, x->rank, x->sizes, 0, k + 1, INT32_MAX));
+                       n->parameter ? aten_diagonals_cleared(g, x, INT32_MIN, k)
+                                    : aten_diagonals_cleared(g, x, k + 1, INT32_MAX));
 }
 
 /* eye(n), eye(n, m) */
 bool aten_build_eye(struct aten_graph *g, const struct aten_node *n)
 {
     const struct aten_tensor *y = &n->outputs[0];
-    return aten_result(g, n, 0, aten_diagonals(g, NULL, y->type, 2, y->sizes, 1, 0, 1));
+    return aten_result(g, n, 0, aten_diagonal_ones(g, y->type, 2, y->sizes, 0, 1));
 }
 
 /* trace(self) */
@@ -341,9 +351,9 @@ bool aten_build_unfold_backward(struct aten_graph *g, const struct aten_node *n)
         return false;
     for (int64_t i = 0; i < pair[0]; i++)
         at[i] = i / size * step + i % size;
-    struct aten_value *y = aten_scatter_tuples(g, x ? aten_zeros(g, x->type, rank, to) : NULL,
-                                               aten_constant(g, ATEN_INT64, 2, pair, at),
-                                               aten_reshape(g, x, rank, from), DML_REDUCE_FUNCTION_SUM);
+    struct aten_value *y =
+        aten_scatter_tuples(g, x ? aten_zeros(g, x->type, rank, to) : NULL, aten_constant(g, ATEN_INT64, 2, pair, at),
+                            aten_reshape(g, x, rank, from), DML_REDUCE_FUNCTION_SUM);
     for (uint32_t i = 0; i < rank; i++)
         order[i] = i == axis ? 0 : i < axis ? i + 1 : i;
     return aten_result(g, n, 0, aten_permute(g, y, order));
@@ -368,12 +378,12 @@ bool aten_build_arange(struct aten_graph *g, const struct aten_node *n)
     const int32_t type = n->outputs[0].type, in = aten_is_float(type) ? ATEN_FLOAT64 : type;
     if (n->outputs[0].rank != 1 || type == ATEN_BOOLEAN)
         return aten_fail(g, "the result must be numbers in one dimension");
-    return aten_result(g, n, 0,
-                       aten_sequence(g, in, n->outputs[0].sizes[0], number_union(g, n, 0, in),
-                                     number_union(g, n, 2, in)));
+    return aten_result(
+        g, n, 0, aten_sequence(g, in, n->outputs[0].sizes[0], number_union(g, n, 0, in), number_union(g, n, 2, in)));
 }
 
-/* linspace(start, end, steps), logspace(start, end, steps, base): parameter 1. From both ends, so that both are exact. */
+/* linspace(start, end, steps), logspace(start, end, steps, base): parameter 1. From both ends, so that both are exact.
+ */
 bool aten_build_linspace(struct aten_graph *g, const struct aten_node *n)
 {
     const int64_t steps = aten_int(g, n, 2, 0), lower = steps / 2;

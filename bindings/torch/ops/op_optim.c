@@ -16,7 +16,7 @@ static struct aten_value *like(struct aten_graph *g, const struct aten_value *x,
 struct step {
     struct aten_graph *g;
     const struct aten_node *n;
-    uint32_t count, at; /* tensors of each list; this one */
+    uint32_t count, at;       /* tensors of each list; this one */
     struct aten_value *skip;  /* BOOLEAN: found_inf; NULL: nobody looks */
     struct aten_value *scale; /* of gradients, or NULL */
 };
@@ -191,9 +191,9 @@ bool aten_build_amp_update_scale(struct aten_graph *g, const struct aten_node *n
     struct aten_value *found = aten_convert(g, aten_in(g, n, 2), ATEN_BOOLEAN);
     const double growth = aten_real(g, n, 3, 2), backoff = aten_real(g, n, 4, 0.5);
     struct aten_value *next = aten_scaled(g, tracker, 1, 1), *zero = like(g, tracker, 0);
-    struct aten_value *due = tracker ? aten_apply2(g, EW(LOGICAL_EQUALS), next,
-                                                   aten_scalar_int(g, tracker->type, aten_int(g, n, 5, 2000)))
-                                     : NULL;
+    struct aten_value *due =
+        tracker ? aten_apply2(g, EW(LOGICAL_EQUALS), next, aten_scalar_int(g, tracker->type, aten_int(g, n, 5, 2000)))
+                : NULL;
     struct aten_value *grown = aten_scaled(g, scale, growth, 0);
     struct aten_value *far = aten_test(g, EW(IS_INFINITY), grown, DML_IS_INFINITY_MODE_EITHER);
     grown = aten_select(g, due, aten_select(g, far, scale, grown), scale);

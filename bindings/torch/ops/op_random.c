@@ -91,9 +91,7 @@ bool aten_build_normal(struct aten_graph *g, const struct aten_node *n)
 /* bernoulli(self, generator), bernoulli(self, p, generator): parameter, where the probability is */
 bool aten_build_bernoulli(struct aten_graph *g, const struct aten_node *n)
 {
-    const struct aten_value *self = aten_is_tensor(n, (uint32_t)n->parameter)
-                                        ? n->args[n->parameter].values[0]
-                                        : NULL;
+    const struct aten_value *self = aten_is_tensor(n, (uint32_t)n->parameter) ? n->args[n->parameter].values[0] : NULL;
     const int32_t in = self && self->type == ATEN_FLOAT64 ? ATEN_FLOAT64 : ATEN_FLOAT32;
     struct aten_value *p = aten_in_as(g, n, (uint32_t)n->parameter, in);
     return aten_result(g, n, 0, aten_apply2(g, EW(LOGICAL_LESS_THAN), shaped(g, n, uniform(g, n, in)), p));
@@ -109,7 +107,8 @@ bool aten_build_dropout(struct aten_graph *g, const struct aten_node *n)
     if (aten_given(n, 2) && !aten_int(g, n, 2, 1))
         return aten_result(g, n, 0, x) && aten_result(g, n, 1, aten_scalar(g, ATEN_BOOLEAN, 1));
     if (p >= 1)
-        return aten_result(g, n, 0, aten_scalar(g, x->type, 0)) && aten_result(g, n, 1, aten_scalar(g, ATEN_BOOLEAN, 0));
+        return aten_result(g, n, 0, aten_scalar(g, x->type, 0)) &&
+               aten_result(g, n, 1, aten_scalar(g, ATEN_BOOLEAN, 0));
     struct aten_value *kept = aten_apply2(g, EW(LOGICAL_LESS_THAN), shaped(g, n, uniform(g, n, ATEN_FLOAT32)),
                                           aten_scalar(g, ATEN_FLOAT32, 1 - p));
     struct aten_value *y = aten_select(g, kept, aten_scaled(g, x, 1 / (1 - p), 0), aten_scalar(g, x->type, 0));
@@ -158,16 +157,26 @@ bool aten_build_geometric(struct aten_graph *g, const struct aten_node *n)
 static int digits_of(int32_t type)
 {
     switch (type) {
-    case ATEN_BOOLEAN: return 1;
-    case ATEN_UINT8: return 8;
-    case ATEN_INT8: return 7;
-    case ATEN_INT16: return 15;
-    case ATEN_INT32: return 31;
-    case ATEN_FLOAT16: return 11;
-    case ATEN_BFLOAT16: return 8;
-    case ATEN_FLOAT32: return 24;
-    case ATEN_FLOAT64: return 53;
-    default: return 63;
+    case ATEN_BOOLEAN:
+        return 1;
+    case ATEN_UINT8:
+        return 8;
+    case ATEN_INT8:
+        return 7;
+    case ATEN_INT16:
+        return 15;
+    case ATEN_INT32:
+        return 31;
+    case ATEN_FLOAT16:
+        return 11;
+    case ATEN_BFLOAT16:
+        return 8;
+    case ATEN_FLOAT32:
+        return 24;
+    case ATEN_FLOAT64:
+        return 53;
+    default:
+        return 63;
     }
 }
 

@@ -56,8 +56,8 @@ bool aten_build_kthvalue(struct aten_graph *g, const struct aten_node *n)
            result(g, n, 1, aten_slice(g, indices, axis, k - 1, 1, 1));
 }
 
-/* The place of the median among the sorted values: INT64, of size 1 along the axis. NaN, which comes last, is the median
- * if there is one, or does not count. */
+/* The place of the median among the sorted values: INT64, of size 1 along the axis. NaN, which comes last, is the
+ * median if there is one, or does not count. */
 static struct aten_value *middle(struct aten_graph *g, struct aten_value *x, uint32_t axis, bool skip_nan)
 {
     const int64_t size = x->sizes[axis];
