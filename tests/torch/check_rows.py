@@ -184,8 +184,8 @@ def poisoned(like):
     if like is None:
         return None
     y = torch.empty_strided(like.shape, like.stride(), dtype=like.dtype)
-    with torch.no_grad():
-        y.view(torch.uint8).fill_(0x5b) if y.numel() and y.is_contiguous() and y.dtype != torch.bool else None
+    if y.numel() and y.is_contiguous() and y.dtype != torch.bool:
+        y.reshape(-1).view(torch.uint8).fill_(0x5b)
     return y
 
 

@@ -549,7 +549,8 @@ bool moves(const c10::FunctionSchema &schema)
 void add(torch::Library &m, const aten_op *row, Form form, const std::string &name, const std::string &overload)
 {
     auto op = c10::Dispatcher::singleton().findSchema({ "aten::" + name, overload });
-    if (!op || moves(op->schema())) // none: of another version of torch
+    // None: of another version of torch. Composites of torch are differentiated through what they are made of.
+    if (!op || moves(op->schema()) || op->hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd))
         return;
     m.impl((overload.empty() ? name : name + "." + overload).c_str(),
            torch::CppFunction::makeFromBoxedFunctor(std::make_unique<Operator>(row, form, op->schema())));

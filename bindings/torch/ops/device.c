@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Devices, opened once each; their memory, copies and points in time. */
 #include "device.h"
+
+#include "telemetry/telemetry.h"
 #include "graph.h"
 
 #include <DirectMLGuids.h>
@@ -137,6 +139,8 @@ struct aten_device *aten_device_open(uint32_t index, char *message, size_t messa
     pthread_mutex_unlock(&all.lock);
     if (!device)
         aten_say(message, message_bytes, hr, "the adapter cannot be opened");
+    else if (telemetry_is_on())
+        telemetry_record("torch", aten_host_memory(device) ? "cpu" : "gpu");
     return device;
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scaled dot-product attention: what the rows accept and plan, and the definition: Y = softmax(scale * Q K^T + masks)
- * V, row by row in double. */
+/* Scaled dot-product attention: what rows accept and plan, and the definition, softmax(scale * Q K^T + masks) V. */
 #include "kernels/attention/attention.h"
 
 #define DEPTH_MAX 4096

@@ -56,8 +56,7 @@ DENSE_INLINE void attention_add(void *scores, int64_t n, bool wide, float value)
         ((float *)scores)[n] += value;
 }
 
-/* Adds the filter to the scores, FLOAT32 or (wide) FLOAT64, of `count` keys from where[3] on that `keep` or the span
- * masks for query where[2]. */
+/* Adds the filter to scores, FLOAT32 or (wide) FLOAT64, of keys from where[3] on that are masked for query where[2]. */
 DENSE_INLINE void attention_filter(const struct kern_call *call, const struct attention_inputs *in,
                                    const uint32_t *where, uint32_t count, bool wide, void *scores)
 {

@@ -13,9 +13,9 @@ struct attention {
     const struct kern_call *call;
     struct attention_inputs in;
     const struct kern_view *q_view, *k_view, *v_view, *y_view;
-    uint32_t group, depth, value_depth, width; /* query heads per key head; width: value_depth rounded up */
-    uint32_t row_step, key_step;               /* of scores: between keys of all queries, between queries of all keys */
-    bool masked, uniform;                      /* there are masks; they do not depend on the query */
+    struct attention_scratch s;         /* sizes of blocks */
+    uint32_t group, depth, value_depth; /* group: query heads per key head */
+    bool masked, uniform;               /* there are masks; they do not depend on the query */
     float *q, *scores, *sums, *k, *v;
     float *top, *total, *shrink; /* per query: greatest score, sum of weights, what the last block left of them */
     float *rows4, *masks;        /* four rows of Q, of masks */
@@ -40,22 +40,18 @@ static void attention_init(struct attention *a, const struct kern_call *call)
     a->group = a->q_view->sizes[1] / a->k_view->sizes[1];
     a->depth = a->k_view->sizes[3];
     a->value_depth = a->v_view->sizes[3];
-    struct attention_scratch scratch;
-    attention_scratch_init(op, &scratch);
-    a->width = scratch.width;
-    a->row_step = scratch.rows;
-    a->key_step = scratch.keys;
+    attention_scratch_init(op, &a->s);
     a->q = call->worker_scratch;
-    a->scores = a->q + scratch.scores;
-    a->sums = a->q + scratch.sums;
-    a->k = a->q + scratch.k;
-    a->v = a->q + scratch.v;
-    a->top = a->q + scratch.rows_state;
-    a->total = a->top + scratch.rows;
-    a->shrink = a->total + scratch.rows;
-    a->masks = a->q + scratch.masks;
-    a->rows4 = a->q + scratch.rows4;
-    memset(a->v, 0, (scratch.rows_state - scratch.v) * sizeof(float));
+    a->scores = a->q + a->s.scores;
+    a->sums = a->q + a->s.sums;
+    a->k = a->q + a->s.k;
+    a->v = a->q + a->s.v;
+    a->top = a->q + a->s.rows_state;
+    a->total = a->top + a->s.rows;
+    a->shrink = a->total + a->s.rows;
+    a->masks = a->q + a->s.masks;
+    a->rows4 = a->q + a->s.rows4;
+    memset(a->v, 0, (a->s.rows_state - a->s.v) * sizeof(float));
 }
 
 #define TILE_ROWS (VEC == 16 ? 8 : 6) /* accumulators that fit in the registers */
@@ -123,14 +119,14 @@ DENSE_INLINE void attention_transpose(const float *rows, uint32_t length, uint32
 static void attention_load_queries(const struct attention *a, const uint32_t *at, uint32_t rows, bool transposed)
 {
     uint32_t length = (uint32_t)base_align_up(a->depth, 4);
-    const uint32_t count = a->depth * (transposed ? a->row_step : rows);
+    const uint32_t count = a->depth * (transposed ? a->s.rows : rows);
     const float scale = a->call->op->u.attention.scale;
     float *q = a->q;
     for (uint32_t m = 0; m < rows; m++) {
         float *row = transposed ? a->rows4 + m % 4 * length : a->q + m * a->depth;
         attention_load_row(a, 0, at, at[2] + m, row);
         if (transposed && (m % 4 == 3 || m + 1 == rows)) /* behind the last row: old ones, whose scores are not used */
-            attention_transpose(a->rows4, length, a->depth, a->q + (m & ~3u), a->row_step, false);
+            attention_transpose(a->rows4, length, a->depth, a->q + (m & ~3u), a->s.rows, false);
     }
     for (uint32_t i = 0; i < count; i++)
         q[i] *= scale;
@@ -141,7 +137,7 @@ static const float *attention_rows(const struct attention *a, uint32_t tensor, c
                                    uint32_t count, int64_t *out_row)
 {
     const struct kern_view *view = &a->call->op->tensors[tensor];
-    const uint32_t length = tensor == 1 ? a->depth : a->width;
+    const uint32_t length = tensor == 1 ? a->depth : a->s.width;
     float *copy = tensor == 1 ? a->k : a->v;
     uint32_t where[4] = { at[0], at[1] / a->group, first };
     if (attention_in_place(view, length)) {
@@ -188,12 +184,11 @@ static void attention_dots(const struct attention *a, const uint32_t *at, uint32
         attention_fetch(key + DENSE_AHEAD, length);
         attention_fetch(value, a->v_view->strides[3] == 1 ? a->value_depth * value_bytes : 0);
         for (uint32_t m = 0; m < rows; m++)
-            a->scores[m * a->key_step + n] = VEC_BY_TYPE(type, attention_dot, a->q + m * a->depth, key, a->depth);
+            a->scores[m * a->s.keys + n] = VEC_BY_TYPE(type, attention_dot, a->q + m * a->depth, key, a->depth);
     }
 }
 
-/* What the masks add to the scores of query at[2] + m and `count` keys from `first` on: -infinity for those that do not
- * exist for it. */
+/* What the masks add to scores of query at[2] + m and keys from `first` on; -infinity for those that do not exist. */
 static void attention_limit_row(const struct attention *a, const uint32_t *at, uint32_t m, uint32_t first,
                                 uint32_t count, float *out)
 {
@@ -214,7 +209,7 @@ static void attention_limit_row(const struct attention *a, const uint32_t *at, u
 static bool attention_soften_row(const struct attention *a, const uint32_t *at, uint32_t m, uint32_t first,
                                  uint32_t count)
 {
-    float *scores = a->scores + m * a->key_step;
+    float *scores = a->scores + m * a->s.keys;
     uint32_t padded = (uint32_t)base_align_up(count, VEC);
     vec most = vec_set(a->top[m]), sum = vec_set(0);
     attention_limit_row(a, at, m, first, count, a->masks);
@@ -248,15 +243,15 @@ static void attention_mask_block(const struct attention *a, const uint32_t *at, 
         attention_limit_row(a, at, 0, first, count, a->masks);
         for (uint32_t n = 0; n < count; n++)
             for (uint32_t m = 0; m < rows; m += VEC) {
-                float *scores = a->scores + n * a->row_step + m;
+                float *scores = a->scores + n * a->s.rows + m;
                 vec_store(scores, vec_load(scores) + vec_set(a->masks[n]));
             }
         return;
     }
     for (uint32_t m = 0; m < rows; m++) {
-        attention_limit_row(a, at, m, first, count, a->masks + m % 4 * a->key_step);
+        attention_limit_row(a, at, m, first, count, a->masks + m % 4 * a->s.keys);
         if (m % 4 == 3 || m + 1 == rows)
-            attention_transpose(a->masks, a->key_step, count, a->scores + (m & ~3u), a->row_step, true);
+            attention_transpose(a->masks, a->s.keys, count, a->scores + (m & ~3u), a->s.rows, true);
     }
 }
 
@@ -266,11 +261,11 @@ static bool attention_soften(const struct attention *a, uint32_t m, uint32_t cou
     float *scores = a->scores + m;
     vec most = vec_load(a->top + m), sum = vec_set(0);
     for (uint32_t n = 0; n < count; n++)
-        most = vec_max(vec_load(scores + n * a->row_step), most);
+        most = vec_max(vec_load(scores + n * a->s.rows), most);
     vec base = vec_max(most, vec_set(-FLT_MAX));
     for (uint32_t n = 0; n < count; n++) {
-        vec weight = vec_exp(vec_load(scores + n * a->row_step) - base);
-        vec_store(scores + n * a->row_step, weight);
+        vec weight = vec_exp(vec_load(scores + n * a->s.rows) - base);
+        vec_store(scores + n * a->s.rows, weight);
         sum += weight;
     }
     vec shrink = vec_exp(vec_load(a->top + m) - base);
@@ -293,7 +288,7 @@ static bool attention_weights(const struct attention *a, const uint32_t *at, uin
     }
     const float *k = attention_rows(a, 1, at, first, count, &row);
     struct ukernel t = { .depth = a->depth, .a = k, .a_row = row, .a_step = 1, .b = a->q, .c = a->scores };
-    t.b_row = t.c_row = a->row_step;
+    t.b_row = t.c_row = a->s.rows;
     attention_product(count, (uint32_t)base_align_up(rows, VEC), t);
     attention_mask_block(a, at, rows, first, count);
     for (uint32_t m = 0; m < rows; m += VEC)
@@ -309,17 +304,17 @@ static void attention_block(const struct attention *a, const uint32_t *at, uint3
     int64_t row;
     const float *v = attention_rows(a, 2, at, first, count, &row);
     for (uint32_t m = 0; m < rows; m++)
-        for (uint32_t d = 0; a->shrink[m] != 1 && d < a->width; d += VEC)
-            vec_store(a->sums + m * a->width + d, vec_load(a->sums + m * a->width + d) * vec_set(a->shrink[m]));
+        for (uint32_t d = 0; a->shrink[m] != 1 && d < a->s.width; d += VEC)
+            vec_store(a->sums + m * a->s.width + d, vec_load(a->sums + m * a->s.width + d) * vec_set(a->shrink[m]));
     struct ukernel t = { .depth = count, .a = a->scores, .a_row = 1, .a_step = 1, .b = v, .b_row = row, .add = true };
     t.c = a->sums;
-    t.c_row = a->width;
+    t.c_row = a->s.width;
     if (attention_direct(a->k_view, rows)) {
-        t.a_row = a->key_step;
-        attention_product(rows, a->width, t);
+        t.a_row = a->s.keys;
+        attention_product(rows, a->s.width, t);
     } else {
-        t.a_step = a->row_step;
-        attention_product(rows, a->width, t);
+        t.a_step = a->s.rows;
+        attention_product(rows, a->s.width, t);
     }
 }
 
@@ -329,9 +324,9 @@ static void attention_store(const struct attention *a, const uint32_t *at, uint3
         float none = a->call->op->u.attention.undefined ? NAN : 0;
         float inverse = a->total[m] == 0 ? none : 1 / a->total[m];
         uint32_t where[4] = { at[0], at[1], at[2] + m, 0 };
-        for (uint32_t d = 0; d < a->width; d += VEC)
-            vec_store(a->sums + m * a->width + d, vec_load(a->sums + m * a->width + d) * vec_set(inverse));
-        dense_finish_f32(a->call, NULL, where, a->value_depth, a->sums + m * a->width);
+        for (uint32_t d = 0; d < a->s.width; d += VEC)
+            vec_store(a->sums + m * a->s.width + d, vec_load(a->sums + m * a->s.width + d) * vec_set(inverse));
+        dense_finish_f32(a->call, NULL, where, a->value_depth, a->sums + m * a->s.width);
     }
 }
 
@@ -346,11 +341,11 @@ static void attention_run(const struct kern_call *call, uint64_t begin, uint64_t
         at[0] = (uint32_t)(unit / blocks / a.y_view->sizes[1]);
         uint32_t rows = BASE_MIN(total - at[2], ATTENTION_ROWS);
         attention_load_queries(&a, at, rows, !attention_direct(a.k_view, rows));
-        for (uint32_t m = 0; m < a.row_step; m++) {
+        for (uint32_t m = 0; m < a.s.rows; m++) {
             a.top[m] = -INFINITY;
             a.total[m] = 0;
         }
-        memset(a.sums, 0, (size_t)rows * a.width * sizeof(float));
+        memset(a.sums, 0, (size_t)rows * a.s.width * sizeof(float));
         uint32_t keys = attention_keys(call, &a.in, at[0], at[2] + rows - 1);
         for (uint32_t first = 0; first < keys; first += ATTENTION_KEYS)
             attention_block(&a, at, rows, first, BASE_MIN(keys - first, ATTENTION_KEYS));

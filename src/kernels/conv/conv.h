@@ -37,8 +37,7 @@ bool conv_shape_init(const struct kern_op *op, struct conv_shape *out);
 
 #define CONV_EPILOGUE_MAX 6
 
-/* The epilogue as at most CONV_EPILOGUE_MAX steps that KERN_EPILOGUE_STEP applies, and additions of FLOAT32 tensors.
- * false: it is none. */
+/* The epilogue as steps that KERN_EPILOGUE_STEP applies, and additions of FLOAT32 tensors; false: it is none. */
 bool conv_epilogue_init(const struct kern_op *op, struct kern_epilogue *out);
 
 /* The zero point of X, 0 when it has none. */
@@ -69,15 +68,6 @@ DENSE_INLINE int64_t conv_tap(const struct conv_shape *s, uint32_t d, int64_t ou
         at /= s->stride[d];
     }
     return at >= 0 && at < s->in[d] ? at : -1;
-}
-
-/* Positions i in [*begin, *end) of [0, count) for which i * stride + offset lies in [0, limit). */
-DENSE_INLINE void conv_range(int64_t count, int64_t stride, int64_t offset, int64_t limit, int64_t *begin, int64_t *end)
-{
-    *begin = offset < 0 ? (-offset + stride - 1) / stride : 0;
-    *end = limit > offset ? (limit - offset + stride - 1) / stride : 0;
-    if (*end > count)
-        *end = count;
 }
 
 #endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kernels/conv/conv_bytes.h"
-
 #include "kernels/conv/conv_plans.h"
-#include "kernels/core/packed_row.h"
+#include "kernels/core/isa.h"
 #include "kernels/vec/fmath.h"
 #include "kernels/gemm/gemm.h"
 
@@ -17,7 +15,7 @@ static bool bytes_init(const struct kern_op *op, struct conv_bytes *c)
     const struct kern_conv *conv = &op->u.conv;
     const struct kern_view *t = op->tensors;
     if (!conv->integer || conv->transposed || conv->flip || conv->has_w_zero || op->packed_input != 2 ||
-        !gemm_bytes(t[0].type) || t[1].type != DML_TENSOR_DATA_TYPE_INT8 || !conv_shape_init(op, &c->s) ||
+        !dense_is_byte(t[0].type) || t[1].type != DML_TENSOR_DATA_TYPE_INT8 || !conv_shape_init(op, &c->s) ||
         (conv->has_bias && t[2].type != DML_TENSOR_DATA_TYPE_INT32))
         return false;
     if (!kern_epilogue_requantize(op, &c->how))
@@ -73,16 +71,6 @@ bool conv_dw_bytes_init(const struct kern_op *op, struct conv_dw_bytes *out)
     return out->scratch <= LINES_BYTES;
 }
 
-bool kern_conv_pw_bytes_accepts(const struct kern_op *op)
-{
-    return conv_pw_bytes_init(op, &(struct conv_pw_bytes){ 0 });
-}
-
-bool kern_conv_dw_bytes_accepts(const struct kern_op *op)
-{
-    return conv_dw_bytes_init(op, &(struct conv_dw_bytes){ 0 });
-}
-
 float conv_bytes_parameters(const struct kern_call *call, const struct conv_bytes *c, const int32_t *sums,
                             bool interleaved, int32_t *start, float *scale)
 {
@@ -105,28 +93,25 @@ float conv_bytes_parameters(const struct kern_call *call, const struct conv_byte
 
 /* ---- pointwise ---- */
 
-static uint64_t pw_plan(const struct kern_op *op, struct kern_work *out)
+static uint64_t pw_plan(const struct conv_pw_bytes *p, struct kern_work *out)
 {
-    struct conv_pw_bytes p;
-    conv_pw_bytes_init(op, &p);
-    *out = (struct kern_work){ .units = p.blocks * p.panels };
-    out->grain = dense_grain((uint64_t)BASE_MIN(p.block, p.pixels) * (p.k / CONV_BYTES_PACK + 8) * CONV_PW_BYTES_VECS);
-    out->worker_scratch_bytes = p.tile_scratch + CONV_PW_BYTES_ROWS * ((uint64_t)p.k + CONV_BYTES_WIDTH);
-    return (uint64_t)p.c.columns * (p.k + sizeof(int32_t));
+    *out = (struct kern_work){ .units = p->blocks * p->panels };
+    out->grain =
+        dense_grain((uint64_t)BASE_MIN(p->block, p->pixels) * (p->k / CONV_BYTES_PACK + 8) * CONV_PW_BYTES_VECS);
+    out->worker_scratch_bytes = p->tile_scratch + CONV_PW_BYTES_ROWS * ((uint64_t)p->k + CONV_BYTES_WIDTH);
+    return (uint64_t)p->c.columns * (p->k + sizeof(int32_t));
 }
 
 /* [panel][k / 4][channel of the panel][4], then the sums. */
-static void pw_pack(const struct kern_op *op, const int8_t *source, int8_t *to)
+static void pw_pack(const struct conv_pw_bytes *p, const int8_t *source, int8_t *to)
 {
-    struct conv_pw_bytes p;
-    conv_pw_bytes_init(op, &p);
-    const struct conv_shape *s = &p.c.s;
-    int32_t *sums = (int32_t *)(to + (uint64_t)p.c.columns * p.k);
-    memset(sums, 0, p.c.columns * sizeof(*sums));
-    for (uint32_t panel = 0; panel < p.panels; panel++) {
-        uint32_t first = p.vecs * panel / p.panels * CONV_BYTES_LANES;
-        uint32_t end = p.vecs * (panel + 1) / p.panels * CONV_BYTES_LANES;
-        for (uint32_t k = 0; k < p.k; k += CONV_BYTES_PACK)
+    const struct conv_shape *s = &p->c.s;
+    int32_t *sums = (int32_t *)(to + (uint64_t)p->c.columns * p->k);
+    memset(sums, 0, p->c.columns * sizeof(*sums));
+    for (uint32_t panel = 0; panel < p->panels; panel++) {
+        uint32_t first = p->vecs * panel / p->panels * CONV_BYTES_LANES;
+        uint32_t end = p->vecs * (panel + 1) / p->panels * CONV_BYTES_LANES;
+        for (uint32_t k = 0; k < p->k; k += CONV_BYTES_PACK)
             for (uint32_t i = first; i < end; i++)
                 for (uint32_t b = 0; b < CONV_BYTES_PACK; b++, to++) {
                     *to = i < s->out_channels ? source[i * s->w[0] + (k + b) * s->w[1]] : 0;
@@ -137,35 +122,35 @@ static void pw_pack(const struct kern_op *op, const int8_t *source, int8_t *to)
 
 /* ---- depthwise ---- */
 
-static uint64_t dw_plan(const struct kern_op *op, struct kern_work *out)
+static uint64_t dw_plan(const struct conv_dw_bytes *d, struct kern_work *out)
 {
-    struct conv_dw_bytes d;
-    conv_dw_bytes_init(op, &d);
-    *out = (struct kern_work){ .units = d.c.s.batch * (uint64_t)d.c.s.out[1] };
-    out->grain = BASE_MAX(dense_grain((uint64_t)d.c.s.out[2] * d.blocks * (d.packs + 2) * 12), 2);
-    out->worker_scratch_bytes = d.scratch;
-    return (uint64_t)d.c.columns * (d.packs * CONV_BYTES_PACK + sizeof(int32_t));
+    *out = (struct kern_work){ .units = d->c.s.batch * (uint64_t)d->c.s.out[1] };
+    out->grain = BASE_MAX(dense_grain((uint64_t)d->c.s.out[2] * d->blocks * (d->packs + 2) * 12), 2);
+    out->worker_scratch_bytes = d->scratch;
+    return (uint64_t)d->c.columns * (d->packs * CONV_BYTES_PACK + sizeof(int32_t));
 }
 
 /* [block][pack][channel of the block][4], zeros for taps past the last, then the sums. */
-static void dw_pack(const struct kern_op *op, const int8_t *source, int8_t *to)
+static void dw_pack(const struct conv_dw_bytes *d, const int8_t *source, int8_t *to)
 {
-    struct conv_dw_bytes d;
-    conv_dw_bytes_init(op, &d);
-    const struct conv_shape *s = &d.c.s;
-    uint32_t taps = (uint32_t)(s->kernel[1] * s->kernel[2]), depth = d.packs * CONV_BYTES_PACK;
-    int32_t *sums = (int32_t *)(to + (uint64_t)d.c.columns * depth);
-    memset(to, 0, (uint64_t)d.c.columns * (depth + sizeof(int32_t)));
-    for (uint32_t i = 0; i < d.c.columns; i++) {
+    const struct conv_shape *s = &d->c.s;
+    uint32_t taps = (uint32_t)(s->kernel[1] * s->kernel[2]), depth = d->packs * CONV_BYTES_PACK;
+    int32_t *sums = (int32_t *)(to + (uint64_t)d->c.columns * depth);
+    memset(to, 0, (uint64_t)d->c.columns * (depth + sizeof(int32_t)));
+    for (uint32_t i = 0; i < d->c.columns; i++) {
         uint32_t channel = conv_dw_bytes_channel(i);
         for (uint32_t t = 0; channel < s->out_channels && t < taps; t++) {
             int8_t w = source[channel * s->w[0] + t / s->kernel[2] * s->w[3] + t % s->kernel[2] * s->w[4]];
-            uint64_t line = (uint64_t)(i / CONV_BYTES_WIDTH) * d.packs + t / CONV_BYTES_PACK;
+            uint64_t line = (uint64_t)(i / CONV_BYTES_WIDTH) * d->packs + t / CONV_BYTES_PACK;
             to[(line * CONV_BYTES_WIDTH + i % CONV_BYTES_WIDTH) * CONV_BYTES_PACK + t % CONV_BYTES_PACK] = w;
             sums[i] += w;
         }
     }
 }
 
-KERN_PACKED_ROW(conv_pw_bytes_vnni, pw_plan(op, out), pw_pack(op, source, packed))
-KERN_PACKED_ROW(conv_dw_bytes_vnni, dw_plan(op, out), dw_pack(op, source, packed))
+KERN_PACKED_ROW(conv_pw_bytes_vnni, struct conv_pw_bytes, conv_pw_bytes_init(op, &plan), pw_plan(&plan, out),
+                pw_pack(&plan, source, packed))
+KERN_PLAN_ACCEPTS(conv_pw_bytes, struct conv_pw_bytes, conv_pw_bytes_init(op, &plan))
+KERN_PACKED_ROW(conv_dw_bytes_vnni, struct conv_dw_bytes, conv_dw_bytes_init(op, &plan), dw_plan(&plan, out),
+                dw_pack(&plan, source, packed))
+KERN_PLAN_ACCEPTS(conv_dw_bytes, struct conv_dw_bytes, conv_dw_bytes_init(op, &plan))

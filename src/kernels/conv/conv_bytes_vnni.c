@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kernels/conv/conv_bytes.h"
+/* The convolutions of struct conv_bytes (conv_plans.h). */
+#include "kernels/conv/conv_plans.h"
+#include "kernels/gemm/blocked_gemm.h"
 #include "kernels/gemm/quotient.h"
 #include "kernels/gemm/ukernel.h"
 

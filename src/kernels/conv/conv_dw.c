@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/conv/conv_plans.h"
-#include "kernels/core/packed_row.h"
+#include "kernels/core/isa.h"
 
 /* Sums of so many products of 9-bit numbers are exact in FLOAT32: integers run on the same machinery. */
 #define EXACT_TAPS 256
@@ -18,7 +18,7 @@ static bool shape_suits(const struct kern_op *op, const struct conv_shape *s)
     return window_floats(&w) <= 256 * 1024;
 }
 
-bool conv_dw_suits(const struct kern_op *op)
+bool kern_conv_dw_f32_accepts(const struct kern_op *op)
 {
     struct conv_shape s;
     DML_TENSOR_DATA_TYPE type = op->tensors[op->input_count].type;
@@ -33,11 +33,6 @@ bool kern_conv_dw_int_accepts(const struct kern_op *op)
     struct conv_shape s;
     return kern_conv_int_accepts(op) && conv_shape_init(op, &s) && shape_suits(op, &s) &&
            s.kernel[1] * s.kernel[2] <= EXACT_TAPS;
-}
-
-bool kern_conv_dw_f32_accepts(const struct kern_op *op)
-{
-    return conv_dw_suits(op);
 }
 
 void kern_conv_dw_f32_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
@@ -102,19 +97,12 @@ bool conv_dw_last_init(const struct kern_op *op, struct conv_dw_last *d)
     return d->taps * d->pitch <= INT32_MAX / (int64_t)sizeof(float);
 }
 
-bool kern_conv_dw_last_f32_accepts(const struct kern_op *op)
+static uint64_t last_plan(const struct kern_op *op, const struct conv_dw_last *d, struct kern_work *out)
 {
-    return conv_dw_last_init(op, &(struct conv_dw_last){ 0 });
-}
-
-static uint64_t last_plan(const struct kern_op *op, struct kern_work *out)
-{
-    struct conv_dw_last d;
-    conv_dw_last_init(op, &d);
-    *out = (struct kern_work){ .units = (uint64_t)d.s.batch * (uint64_t)d.s.out[1] };
-    out->grain = dense_grain((uint64_t)(d.taps * d.pitch / 4) * (uint64_t)d.s.out[2]);
-    out->worker_scratch_bytes = (uint64_t)d.floats * sizeof(float) + (d.post ? dense_epilogue_bytes(op) : 0);
-    return (uint64_t)(d.taps * d.pitch) * sizeof(float);
+    *out = (struct kern_work){ .units = (uint64_t)d->s.batch * (uint64_t)d->s.out[1] };
+    out->grain = dense_grain((uint64_t)(d->taps * d->pitch / 4) * (uint64_t)d->s.out[2]);
+    out->worker_scratch_bytes = (uint64_t)d->floats * sizeof(float) + (d->post ? dense_epilogue_bytes(op) : 0);
+    return (uint64_t)(d->taps * d->pitch) * sizeof(float);
 }
 
 void conv_dw_last_pack(const struct conv_dw_last *d, const float *source, float *packed)
@@ -128,12 +116,8 @@ void conv_dw_last_pack(const struct conv_dw_last *d, const float *source, float 
     }
 }
 
-static void last_pack(const struct kern_op *op, const void *source, void *packed)
-{
-    struct conv_dw_last d;
-    conv_dw_last_init(op, &d);
-    conv_dw_last_pack(&d, source, packed);
-}
-
-#define ROW(isa) KERN_PACKED_ROW(conv_dw_last_f32_##isa, last_plan(op, out), last_pack(op, source, packed))
+#define ROW(isa)                                                                                                       \
+    KERN_PACKED_ROW(conv_dw_last_f32_##isa, struct conv_dw_last, conv_dw_last_init(op, &plan),                         \
+                    last_plan(op, &plan, out), conv_dw_last_pack(&plan, source, packed))
+KERN_PLAN_ACCEPTS(conv_dw_last_f32, struct conv_dw_last, conv_dw_last_init(op, &plan))
 KERN_EACH_ISA(ROW)

@@ -5,7 +5,7 @@
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/blocked_gemm.h"
 #include "kernels/core/epilogue_vec.h"
-#include "kernels/core/window_body.h"
+#include "kernels/core/window.h"
 
 #define CONV_DW_INTEGERS KERN_ISA_PASTE(blocked_gemm_integers_, ISA)
 
@@ -184,14 +184,6 @@ DENSE_INLINE void dw_last_tile(const struct dw_last *r, const struct dw_tile *t,
         dw_last_vecs(r, t, pixels, c, channels - c);
 }
 
-/* Taps that bring an input inside, for the window that begins at input `at`. */
-static void dw_last_limits(const struct conv_shape *s, uint32_t d, int64_t at, int64_t *first, int64_t *end)
-{
-    const int64_t step = s->dilation[d];
-    *first = at < 0 ? BASE_MIN((-at + step - 1) / step, s->kernel[d]) : 0;
-    *end = at >= s->in[d] ? 0 : BASE_MIN((s->in[d] - at + step - 1) / step, s->kernel[d]);
-}
-
 /* How many pixels from `i` on have windows with all taps inside. */
 static int64_t dw_last_inner(const struct conv_shape *s, int64_t i)
 {
@@ -208,10 +200,10 @@ static void dw_last_row(const struct dw_last *r, int64_t n, int64_t row)
     const float *x = (const float *)r->call->data[0] + n * s->x[0] + down * s->x[3];
     float *y = (float *)r->call->data[r->call->op->input_count] + n * s->y[0] + row * s->y[3];
     struct dw_tile t = { .pixel = s->stride[2] * s->x[4] };
-    dw_last_limits(s, 1, down, &t.first[0], &t.end[0]);
+    dense_range(s->kernel[1], s->dilation[1], down, s->in[1], &t.first[0], &t.end[0]);
     for (int64_t i = 0; i < s->out[2];) {
         const int64_t at = i * s->stride[2] - s->pad[2], inner = dw_last_inner(s, i);
-        dw_last_limits(s, 2, at, &t.first[1], &t.end[1]);
+        dense_range(s->kernel[2], s->dilation[2], at, s->in[2], &t.first[1], &t.end[1]);
         t.x = x + at * s->x[4];
         t.y = y + i * s->y[4];
         if (inner >= DW_PIXELS)
@@ -233,11 +225,9 @@ static void dw_last_run(const struct kern_call *call, uint64_t begin, uint64_t e
     const struct conv_shape *s = &r.d.s;
     float *scratch = call->worker_scratch;
     r.bias = scratch + r.d.bias;
-    r.weights = call->data[1];
-    if (call->op->packed_input != 2) {
+    r.weights = call->op->packed_input == 2 ? call->data[1] : scratch + r.d.weights;
+    if (call->op->packed_input != 2)
         conv_dw_last_pack(&r.d, call->data[1], scratch + r.d.weights);
-        r.weights = scratch + r.d.weights;
-    }
     conv_bias(call, s, r.d.pitch, r.bias);
     for (uint64_t unit = begin; unit < end; unit++)
         dw_last_row(&r, (int64_t)unit / s->out[1], (int64_t)unit % s->out[1]);

@@ -228,11 +228,11 @@ static uint32_t tap_runs(const struct conv_unit *u, uint64_t tap, int64_t first,
         struct conv_run *run = &runs[count];
         int64_t row = ((i0 - u->in_low[0]) * u->in_size[1] + i1 - u->in_low[1]) * u->line_packs, from;
         if (s->transposed) { /* input positions that land in the line */
-            conv_range(s->in[2], s->stride[2], offset - low, width, &begin, &end);
+            dense_range(s->in[2], s->stride[2], offset - low, width, &begin, &end);
             *run = (struct conv_run){ column + begin * s->stride[2] + offset - low, row + begin - u->in_low[2],
                                       end - begin };
         } else {
-            conv_range(width, s->stride[2], low * s->stride[2] + offset, s->in[2], &begin, &end);
+            dense_range(width, s->stride[2], low * s->stride[2] + offset, s->in[2], &begin, &end);
             from = (low + begin) * s->stride[2] + offset - u->in_low[2];
             /* In a line of the image positions a stride apart, which neighbouring outputs read, lie together. */
             from = row + from % s->stride[2] * u->phase + from / s->stride[2];
@@ -251,41 +251,19 @@ static uint32_t tap_runs(const struct conv_unit *u, uint64_t tap, int64_t first,
     return count;
 }
 
-static void copy_packs(uint32_t word, void *to, int64_t step, const void *from, int64_t count)
-{
-    if (step == 1)
-        memcpy(to, from, (uint64_t)count * word);
-    else if (word == sizeof(uint32_t))
-        for (int64_t i = 0; i < count; i++)
-            ((uint32_t *)to)[i * step] = ((const uint32_t *)from)[i];
-    else
-        for (int64_t i = 0; i < count; i++)
-            ((uint64_t *)to)[i * step] = ((const uint64_t *)from)[i];
-}
-
-static void fill_packs(uint32_t word, void *to, uint64_t value, uint32_t count)
-{
-    for (uint32_t i = 0; word == sizeof(uint32_t) && i < count; i++)
-        ((uint32_t *)to)[i] = (uint32_t)value;
-    for (uint32_t i = 0; word != sizeof(uint32_t) && i < count; i++)
-        ((uint64_t *)to)[i] = value;
-}
-
 /* `value` at the columns that no run reaches. */
 static void fill_gaps(const struct conv_unit *u, const struct conv_run *runs, uint32_t count, uint32_t columns,
                       uint64_t value, char *panel)
 {
     uint32_t word = u->isa->pack_bytes;
     int64_t at = 0;
-    if (u->g.s.transposed) { /* runs take every so many columns */
-        fill_packs(word, panel, value, columns);
-        return;
-    }
+    if (u->g.s.transposed) /* runs take every so many columns */
+        count = 0;
     for (uint32_t r = 0; r < count; r++) {
-        fill_packs(word, panel + at * word, value, (uint32_t)(runs[r].to - at));
+        kern_copy_row(word, panel + at * word, 1, &value, 0, (uint64_t)(runs[r].to - at));
         at = runs[r].to + runs[r].count;
     }
-    fill_packs(word, panel + at * word, value, columns - (uint32_t)at);
+    kern_copy_row(word, panel + at * word, 1, &value, 0, columns - (uint64_t)at);
 }
 
 static void panel_fill(const struct conv_unit *u, uint32_t first, char *panel)
@@ -306,8 +284,8 @@ static void panel_fill(const struct conv_unit *u, uint32_t first, char *panel)
             if (covered < columns)
                 fill_gaps(u, runs, count, columns, blocked_gemm_pack_of(isa, u->x_zero, type, channels), panel);
             for (uint32_t r = 0; r < count; r++)
-                copy_packs(isa->pack_bytes, panel + runs[r].to * isa->pack_bytes, to_step,
-                           image + runs[r].from * isa->pack_bytes, runs[r].count);
+                kern_copy_row(isa->pack_bytes, panel + runs[r].to * isa->pack_bytes, to_step,
+                              image + runs[r].from * isa->pack_bytes, 1, (uint64_t)runs[r].count);
         }
     }
 }

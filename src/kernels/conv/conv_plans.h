@@ -5,7 +5,7 @@
 #define KERNELS_CONV_PLANS_H
 
 #include "kernels/conv/conv.h"
-#include "kernels/core/window_plan.h"
+#include "kernels/core/window.h"
 
 /* ---- pointwise ---- */
 
@@ -43,6 +43,9 @@ bool conv_pw_init(const struct kern_op *op, uint32_t rows, uint32_t lanes, struc
 /* false when the epilogue is anything else. */
 bool conv_pw_epilogue(const struct kern_op *op, struct conv_pw_epilogue *out);
 
+/* W [columns, k] as panels [k][width], zeros behind the last column. */
+void conv_pw_panels(const float *w, const int64_t *strides, uint32_t columns, uint32_t k, uint32_t width, float *out);
+
 /* The distance between pixels when channels lie together and pixels are evenly spaced; conv_pw_pixels: of FLOAT32. */
 bool conv_pixels(const struct kern_view *view, int64_t *out_step);
 bool conv_pw_pixels(const struct kern_view *view, int64_t *out_step);
@@ -64,9 +67,6 @@ DENSE_INLINE void conv_dw_window(const struct kern_op *op, const struct conv_sha
     }
     window_plan_init(w);
 }
-
-/* The op is a depthwise convolution that these rows compute faster than oneDNN. */
-bool conv_dw_suits(const struct kern_op *op);
 
 /* ---- depthwise, channels last ---- */
 
@@ -112,9 +112,8 @@ void conv_small_cin_pack(const struct conv_small_cin *f, const float *source, fl
 
 /* ---- few output channels ---- */
 
-/* Convolutions with few output channels, stride 1. Vectors are of neighbouring pixels: vectors of output channels, as
- * libraries have them, would be mostly empty. The work is cut in bands of rows and columns, of which the inputs are
- * copied with their padding. */
+/* Convolutions with few output channels, stride 1. Vectors are of neighbouring pixels: those of output channels would
+ * be mostly empty. The work is cut in bands of rows and columns, whose inputs are copied with their padding. */
 
 #define CONV_SMALL_COUT_CHANNELS 4  /* most output channels */
 #define CONV_SMALL_COUT_LANES    16 /* the widest vectors: bands do not depend on the instruction set */
@@ -208,15 +207,69 @@ DENSE_INLINE uint32_t wino_strip_columns(const struct wino *w, uint32_t tiles)
 /* false when the op is not of this kind. */
 bool wino_init(const struct kern_op *op, uint32_t lanes, struct wino *out);
 
+/* ---- bytes ---- */
+
+/* Convolutions of bytes to bytes on pixels whose channels lie together: each sum times a scale [by a divisor], rounded,
+ * plus a zero point and clamped, all in registers. Weights are INT8 without zero points and packed once, one
+ * instruction multiplies packs of four bytes. Sums start with what zero points and biases add to them. */
+
+#define CONV_BYTES_PACK  4  /* bytes that one instruction adds up */
+#define CONV_BYTES_LANES 16 /* sums of a vector */
+#define CONV_BYTES_WIDTH 64 /* results of a vector of bytes */
+
+/* A tile of the pointwise one: at most so many vectors of channels. */
+#define CONV_PW_BYTES_VECS 4
+#define CONV_PW_BYTES_ROWS 14 /* at most */
+
+#define CONV_DW_BYTES_WINDOW 8 /* the largest */
+
+struct conv_bytes {
+    struct conv_shape s;
+    struct kern_requantize how;
+    int64_t scale_step;
+    uint8_t flip;     /* changes X's signs, so that it is unsigned */
+    uint32_t columns; /* output channels in whole vectors */
+};
+
+struct conv_pw_bytes {
+    struct conv_bytes c;
+    uint64_t pixels, blocks;
+    uint32_t block; /* pixels that meet all weights before others come */
+    uint32_t k, vecs, panels;
+    int64_t x_step, y_step;
+    uint64_t tile_scratch; /* where a tile's X and Y are in the worker's scratch when it is not full */
+};
+
+/* The channels of a block are where four bytes of four vectors get when they are interleaved: conv_dw_bytes_channel. */
+struct conv_dw_bytes {
+    struct conv_bytes c;
+    uint32_t packs, blocks; /* of four taps; of 64 channels */
+    uint64_t line, lines;   /* bytes of a padded row; where rows begin in the worker's scratch */
+    uint64_t scratch;
+};
+
+bool conv_pw_bytes_init(const struct kern_op *op, struct conv_pw_bytes *out);
+bool conv_dw_bytes_init(const struct kern_op *op, struct conv_dw_bytes *out);
+
+DENSE_INLINE uint32_t conv_dw_bytes_channel(uint32_t place)
+{
+    uint32_t lane = place % 16;
+    return place / 64 * 64 + lane / 4 * 16 + place % 64 / 16 * 4 + lane % 4;
+}
+
+/* Where sums start, and scales; returns the greatest size of a scale, NaN if one is. sums: of the weights, as
+ * packed; `interleaved`: in the order of conv_dw_bytes_channel. */
+float conv_bytes_parameters(const struct kern_call *call, const struct conv_bytes *c, const int32_t *sums,
+                            bool interleaved, int32_t *start, float *scale);
+
 /* ---- inverted residuals ---- */
 
 /* Pointwise, depthwise and pointwise convolution in one (KERN_INVERTED_RESIDUAL), on pixels whose channels lie
  * together. The wide tensors between are never whole in memory: a worker takes bands of output rows, and in a band
  * panel by panel of the middle channels. Of a panel only the expanded rows under one window are held, padding included,
  * in a ring that stays in the first-level cache; rings go on from band to band, so no row is expanded twice. The
- * depthwise results of the band lie in the second-level cache, where the last product reads them. Instead of a
- * pointwise convolution, the first may be one of few input channels with a window, as networks on images begin:
- * struct conv_small_cin. */
+ * depthwise results of the band lie in the second-level cache, where the last product reads them. The first
+ * convolution may also be one of few input channels with a window (struct conv_small_cin), as networks begin. */
 
 struct inverted_residual {
     uint32_t batch, c, h, w, m, o, oh, ow; /* h, w: of the expanded image */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pointwise convolutions, and the transposed ones that are made of the same tiles. */
 #include "kernels/conv/conv_plans.h"
-
 #include "kernels/core/choice.h"
-#include "kernels/core/packed_row.h"
+#include "kernels/core/isa.h"
 
 #include <math.h>
 
@@ -95,8 +94,7 @@ bool conv_pw_init(const struct kern_op *op, uint32_t rows, uint32_t lanes, struc
     return out->pixels >= PIXELS_MIN;
 }
 
-/* Time over oneDNN's, as measured. With few multiply-adds for each element of tensors that leave the caches, writing is
- * what counts. */
+/* Time over oneDNN's, as measured. With few multiply-adds for each element that leaves the caches, writing counts. */
 static double pointwise_cost(const struct conv_pw *p)
 {
 #if defined(ANYDML_DNNL)
@@ -121,29 +119,32 @@ double kern_conv_pw_cost(const struct kern_op *op)
 }
 
 /* Units are vectors of a tile: block by block, there panel by panel. Who has the first of a panel's does the others. */
-static uint64_t conv_pw_plan(const struct kern_op *op, uint32_t rows, uint32_t lanes, struct kern_work *out)
+static uint64_t conv_pw_plan(const struct conv_pw *p, uint32_t rows, uint32_t lanes, struct kern_work *out)
 {
-    struct conv_pw p;
-    conv_pw_init(op, rows, lanes, &p);
-    *out = (struct kern_work){ .units = p.tiles * p.vecs };
-    out->grain = dense_grain((uint64_t)p.k * rows);
-    out->worker_scratch_bytes = (uint64_t)p.panels * CONV_PW_VECS * lanes * sizeof(float);
-    return out->worker_scratch_bytes * p.k;
+    *out = (struct kern_work){ .units = p->tiles * p->vecs };
+    out->grain = dense_grain((uint64_t)p->k * rows);
+    out->worker_scratch_bytes = (uint64_t)p->panels * CONV_PW_VECS * lanes * sizeof(float);
+    return out->worker_scratch_bytes * p->k;
 }
 
-/* Zeros behind the last column. */
-static void conv_pw_pack(const struct kern_op *op, uint32_t lanes, const float *source, float *packed)
+void conv_pw_panels(const float *w, const int64_t *strides, uint32_t columns, uint32_t k, uint32_t width, float *out)
 {
-    const struct kern_view *w = &op->tensors[1];
-    uint32_t width = CONV_PW_VECS * lanes, columns = w->sizes[0], k = w->sizes[1];
     for (uint32_t first = 0; first < columns; first += width)
         for (uint32_t i = 0; i < k; i++)
             for (uint32_t c = first; c < first + width; c++)
-                *packed++ = c < columns ? source[c * w->strides[0] + i * w->strides[1]] : 0;
+                *out++ = c < columns ? w[c * strides[0] + i * strides[1]] : 0;
+}
+
+static void conv_pw_pack(const struct kern_op *op, uint32_t lanes, const float *source, float *packed)
+{
+    const struct kern_view *w = &op->tensors[1];
+    conv_pw_panels(source, w->strides, w->sizes[0], w->sizes[1], CONV_PW_VECS * lanes, packed);
 }
 
 #define ROW(isa)                                                                                                       \
-    KERN_PACKED_ROW(conv_pw_f32_##isa, conv_pw_plan(op, CONV_PW_ROWS_##isa, CONV_PW_LANES_##isa, out),                 \
+    KERN_PACKED_ROW(conv_pw_f32_##isa, struct conv_pw,                                                                 \
+                    conv_pw_init(op, CONV_PW_ROWS_##isa, CONV_PW_LANES_##isa, &plan),                                  \
+                    conv_pw_plan(&plan, CONV_PW_ROWS_##isa, CONV_PW_LANES_##isa, out),                                 \
                     conv_pw_pack(op, CONV_PW_LANES_##isa, source, packed))
 KERN_EACH_ISA(ROW)
 
@@ -270,30 +271,17 @@ void conv_up_pack(const struct kern_op *op, const struct conv_up *u, const void 
     }
 }
 
-bool kern_conv_up_f32_accepts(const struct kern_op *op)
+static uint64_t up_plan(const struct kern_op *op, const struct conv_up *u, struct kern_work *out)
 {
-    return conv_up_init(op, 1, &(struct conv_up){ 0 });
-}
-
-static uint64_t up_plan(const struct kern_op *op, uint32_t lanes, struct kern_work *out)
-{
-    struct conv_up u;
-    conv_up_init(op, lanes, &u);
-    *out = (struct kern_work){ .units = u.s.batch * (uint64_t)u.bands };
-    out->grain = dense_grain((uint64_t)(u.columns * u.s.in_channels * u.pitch / 8));
-    out->worker_scratch_bytes = (uint64_t)u.floats * sizeof(float) + (u.last ? 0 : dense_epilogue_bytes(op));
-    return (uint64_t)(u.columns * u.s.in_channels) * sizeof(float);
-}
-
-static void up_pack(const struct kern_op *op, uint32_t lanes, const void *source, float *packed)
-{
-    struct conv_up u;
-    conv_up_init(op, lanes, &u);
-    conv_up_pack(op, &u, source, packed);
+    *out = (struct kern_work){ .units = u->s.batch * (uint64_t)u->bands };
+    out->grain = dense_grain((uint64_t)(u->columns * u->s.in_channels * u->pitch / 8));
+    out->worker_scratch_bytes = (uint64_t)u->floats * sizeof(float) + (u->last ? 0 : dense_epilogue_bytes(op));
+    return (uint64_t)(u->columns * u->s.in_channels) * sizeof(float);
 }
 
 #undef ROW
 #define ROW(isa)                                                                                                       \
-    KERN_PACKED_ROW(conv_up_f32_##isa, up_plan(op, CONV_PW_LANES_##isa, out),                                          \
-                    up_pack(op, CONV_PW_LANES_##isa, source, packed))
+    KERN_PACKED_ROW(conv_up_f32_##isa, struct conv_up, conv_up_init(op, CONV_PW_LANES_##isa, &plan),                   \
+                    up_plan(op, &plan, out), conv_up_pack(op, &plan, source, packed))
+KERN_PLAN_ACCEPTS(conv_up_f32, struct conv_up, conv_up_init(op, 1, &plan))
 KERN_EACH_ISA(ROW)

@@ -56,8 +56,7 @@ struct up_run {
     struct conv_up u;
     const struct kern_call *call;
     const float *weights;
-    float *image, *bias, *sums, *line;
-    void *epilogue;
+    float *scratch; /* with the places of `u` */
 };
 
 /* ---- planes ---- */
@@ -88,7 +87,7 @@ static void up_tile_row(const struct up_run *r, const float *w, const float *bia
                                       .a = w,
                                       .a_row = 1,
                                       .a_step = CONV_UP_ROWS,
-                                      .b = r->image + at,
+                                      .b = r->scratch + r->u.image + at,
                                       .b_row = r->u.pitch,
                                       .c = sums + at,
                                       .c_row = r->u.pitch };
@@ -132,11 +131,11 @@ static void up_finish(const struct up_run *r, int64_t n, int64_t first, int64_t 
         const int64_t line = group * u->lines + l;
         uint32_t at[KERN_RANK_MAX] = { (uint32_t)n, (uint32_t)(line / s->kernel[1]) };
         for (int64_t i = 0; i < rows; i++) {
-            const float *from = r->sums + l * s->kernel[2] * u->pitch + i * width;
+            const float *from = r->scratch + u->sums + l * s->kernel[2] * u->pitch + i * width;
             if (rank > 3)
                 at[rank - 2] = (uint32_t)((first + i) * s->kernel[1] + line % s->kernel[1]);
-            dense_finish_f32(r->call, r->epilogue, at, (uint32_t)s->out[2],
-                             up_interleave(from, u->pitch, width, s->kernel[2], r->line));
+            dense_finish_f32(r->call, r->scratch + u->epilogue, at, (uint32_t)s->out[2],
+                             up_interleave(from, u->pitch, width, s->kernel[2], r->scratch + u->line));
         }
     }
 }
@@ -146,7 +145,7 @@ static void up_load_planes(const struct up_run *r, int64_t n, int64_t first, int
     const struct conv_shape *s = &r->u.s;
     const int64_t pixels = rows * s->in[2], tail = (int64_t)base_align_up((uint64_t)pixels, VEC) - pixels;
     for (int64_t c = 0; c < s->in_channels; c++) {
-        float *to = r->image + c * r->u.pitch;
+        float *to = r->scratch + r->u.image + c * r->u.pitch;
         for (int64_t i = 0; i < rows; i++)
             dense_load_row(r->call->data[0], n * s->x[0] + c * s->x[1] + (first + i) * s->x[3], s->x[4],
                            r->call->op->tensors[0].type, (uint32_t)s->in[2], to + i * s->in[2]);
@@ -162,8 +161,8 @@ static void up_planes(const struct up_run *r, int64_t n, int64_t first, int64_t 
     for (int64_t group = 0; group < u->groups; group++) {
         for (int64_t tile = 0; tile < u->tiles; tile++) {
             const int64_t at = group * u->tiles + tile;
-            up_tile_row(r, r->weights + at * step, r->bias + at * CONV_UP_ROWS,
-                        r->sums + tile * CONV_UP_ROWS * u->pitch, rows * u->s.in[2]);
+            up_tile_row(r, r->weights + at * step, r->scratch + u->bias + at * CONV_UP_ROWS,
+                        r->scratch + u->sums + tile * CONV_UP_ROWS * u->pitch, rows * u->s.in[2]);
         }
         up_finish(r, n, first, rows, group);
     }
@@ -176,7 +175,8 @@ static void up_load_pixels(const struct up_run *r, int64_t n, int64_t first, int
     const struct conv_shape *s = &r->u.s;
     for (int64_t i = 0; i < rows * s->in[2]; i++)
         dense_load_row(r->call->data[0], n * s->x[0] + (first + i / s->in[2]) * s->x[3] + i % s->in[2] * s->x[4],
-                       s->x[1], r->call->op->tensors[0].type, s->in_channels, r->image + i * s->in_channels);
+                       s->x[1], r->call->op->tensors[0].type, s->in_channels,
+                       r->scratch + r->u.image + i * s->in_channels);
 }
 
 static void up_pixels(const struct up_run *r, int64_t n, int64_t first, int64_t rows)
@@ -192,14 +192,14 @@ static void up_pixels(const struct up_run *r, int64_t n, int64_t first, int64_t 
     };
     if (u->copies) {
         up_load_pixels(r, n, first, rows);
-        x = r->image;
+        x = r->scratch + u->image;
         t.a_step = s->in_channels;
         x_row = s->in[2] * t.a_step;
     }
     for (int64_t i = 0; i < s->kernel[1] * u->panels; i++) {
         const int64_t k = i / u->panels, column = i % u->panels * u->width;
         t.b = r->weights + i * u->width * s->in_channels;
-        t.bias = r->bias + i * u->width;
+        t.bias = r->scratch + u->bias + i * u->width;
         t.used = (uint32_t)BASE_MIN(results - column, u->width);
         for (int64_t row = 0; row < rows; row++) {
             t.a = x + row * x_row;
@@ -213,24 +213,18 @@ static void up_pixels(const struct up_run *r, int64_t n, int64_t first, int64_t 
 
 static void up_init(struct up_run *r, const struct kern_call *call)
 {
-    float *scratch = call->worker_scratch;
-    conv_up_init(call->op, VEC, &r->u);
     const struct conv_up *u = &r->u;
+    conv_up_init(call->op, VEC, &r->u);
     r->call = call;
-    r->image = scratch + u->image;
-    r->bias = scratch + u->bias;
-    r->sums = scratch + u->sums;
-    r->line = scratch + u->line;
-    r->epilogue = scratch + u->epilogue;
-    r->weights = call->data[1];
-    if (call->op->packed_input != 2) {
-        conv_up_pack(call->op, u, call->data[1], scratch + u->weights);
-        r->weights = scratch + u->weights;
-    }
+    r->scratch = call->worker_scratch;
+    r->weights = call->op->packed_input == 2 ? call->data[1] : r->scratch + u->weights;
+    if (call->op->packed_input != 2)
+        conv_up_pack(call->op, u, call->data[1], r->scratch + u->weights);
     for (int64_t i = 0; i < u->columns; i++) {
         int64_t place[3];
         const bool held = conv_up_column(u, i, place) && call->op->u.conv.has_bias;
-        r->bias[i] = held ? (float)dense_load(call->data[2], place[0] * u->s.bias, call->op->tensors[2].type) : 0;
+        r->scratch[u->bias + i] =
+            held ? (float)dense_load(call->data[2], place[0] * u->s.bias, call->op->tensors[2].type) : 0;
     }
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolution and inverted residual, the definitions: each row of the output is summed in double over channels and
- * kernel taps. */
+/* Convolution and inverted residual, the definitions: sums over channels and kernel taps in double. */
 #include "kernels/conv/conv_plans.h"
 #include "kernels/map/map.h"
 #include "kernels/gemm/gemm.h"
@@ -26,18 +25,18 @@ bool conv_shape_init(const struct kern_op *op, struct conv_shape *s)
         s->w[d] = w->strides[d];
         s->y[d] = y->strides[d];
     }
-    for (uint32_t d = 0; d < KERN_SPATIAL_MAX; d++) {
-        bool present = d >= missing;
-        uint32_t from = present ? d - missing : 0, dim = from + 2;
-        s->in[d] = present ? x->sizes[dim] : 1;
-        s->out[d] = present ? y->sizes[dim] : 1;
-        s->kernel[d] = present ? w->sizes[dim] : 1;
-        s->stride[d] = present ? conv->strides[from] : 1;
-        s->dilation[d] = present ? conv->dilations[from] : 1;
-        s->pad[d] = present ? conv->pad_start[from] : 0;
-        s->x[d + 2] = present ? x->strides[dim] : 0;
-        s->w[d + 2] = present ? w->strides[dim] : 0;
-        s->y[d + 2] = present ? y->strides[dim] : 0;
+    for (uint32_t d = 0; d < missing; d++)
+        s->in[d] = s->out[d] = s->kernel[d] = s->stride[d] = s->dilation[d] = 1;
+    for (uint32_t d = missing, dim = 2; d < KERN_SPATIAL_MAX; d++, dim++) {
+        s->in[d] = x->sizes[dim];
+        s->out[d] = y->sizes[dim];
+        s->kernel[d] = w->sizes[dim];
+        s->stride[d] = conv->strides[dim - 2];
+        s->dilation[d] = conv->dilations[dim - 2];
+        s->pad[d] = conv->pad_start[dim - 2];
+        s->x[d + 2] = x->strides[dim];
+        s->w[d + 2] = w->strides[dim];
+        s->y[d + 2] = y->strides[dim];
     }
     s->bias = conv->has_bias && op->tensors[2].sizes[1] > 1 ? op->tensors[2].strides[1] : 0;
     return s->in_group * s->groups == s->in_channels && s->out_group * s->groups == s->out_channels &&
@@ -63,8 +62,7 @@ void kern_conv_any_ref_plan(const struct kern_op *op, const void *state, uint32_
     out->worker_scratch_bytes = (uint64_t)s.out[2] * sizeof(double);
 }
 
-/* The sum of an element of the output: at = batch, channel, place. zeros: of X and W; sums of integers are exact in
- * double, too. */
+/* The sum of an output element, exact for integers, too: at = batch, channel, place. zeros: of X and W. */
 DENSE_INLINE double conv_sum(const struct kern_call *call, const struct conv_shape *s, const int64_t *at,
                              const double *zeros, DML_TENSOR_DATA_TYPE x_type, DML_TENSOR_DATA_TYPE w_type)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Plans of convolutions of few input channels, and of few output channels. */
 #include "kernels/conv/conv_plans.h"
-#include "kernels/core/packed_row.h"
+#include "kernels/core/isa.h"
 
 enum {
     CHANNELS_MAX = 4,
@@ -64,19 +64,12 @@ bool conv_small_cin_init(const struct kern_op *op, struct conv_small_cin *f)
     return f->in_rows * row <= IMAGE_MAX;
 }
 
-bool kern_conv_small_cin_f32_accepts(const struct kern_op *op)
+static uint64_t cin_plan(const struct kern_op *op, const struct conv_small_cin *f, struct kern_work *out)
 {
-    return conv_small_cin_init(op, &(struct conv_small_cin){ 0 });
-}
-
-static uint64_t plan(const struct kern_op *op, struct kern_work *out)
-{
-    struct conv_small_cin f;
-    conv_small_cin_init(op, &f);
-    *out = (struct kern_work){ .units = f.s.batch * (uint64_t)f.bands };
-    out->grain = dense_grain((uint64_t)(f.taps * f.blocks * f.rows * f.s.out[2]));
-    out->worker_scratch_bytes = (uint64_t)f.floats * sizeof(float) + (f.post ? dense_epilogue_bytes(op) : 0);
-    return (uint64_t)(f.blocks * f.taps) * CONV_SMALL_CIN_LANES * sizeof(float);
+    *out = (struct kern_work){ .units = f->s.batch * (uint64_t)f->bands };
+    out->grain = dense_grain((uint64_t)(f->taps * f->blocks * f->rows * f->s.out[2]));
+    out->worker_scratch_bytes = (uint64_t)f->floats * sizeof(float) + (f->post ? dense_epilogue_bytes(op) : 0);
+    return (uint64_t)(f->blocks * f->taps) * CONV_SMALL_CIN_LANES * sizeof(float);
 }
 
 void conv_small_cin_pack(const struct conv_small_cin *f, const float *source, float *packed)
@@ -95,15 +88,11 @@ void conv_small_cin_pack(const struct conv_small_cin *f, const float *source, fl
     }
 }
 
-static void pack(const struct kern_op *op, const void *source, void *packed)
-{
-    struct conv_small_cin f;
-    conv_small_cin_init(op, &f);
-    conv_small_cin_pack(&f, source, packed);
-}
-
 /* Every instruction set cuts and packs in the same way. */
-#define ROW(isa) KERN_PACKED_ROW(conv_small_cin_f32_##isa, plan(op, out), pack(op, source, packed))
+#define ROW(isa)                                                                                                       \
+    KERN_PACKED_ROW(conv_small_cin_f32_##isa, struct conv_small_cin, conv_small_cin_init(op, &plan),                   \
+                    cin_plan(op, &plan, out), conv_small_cin_pack(&plan, source, packed))
+KERN_PLAN_ACCEPTS(conv_small_cin_f32, struct conv_small_cin, conv_small_cin_init(op, &plan))
 KERN_EACH_ISA(ROW)
 
 /* ---- few output channels ---- */

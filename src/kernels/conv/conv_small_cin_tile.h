@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tiles of the convolution of struct conv_small_cin, and the rows of the image that they read; also the first step of
- * fused blocks. */
+/* Tiles of struct conv_small_cin, and the rows of the image that they read; also the first step of fused blocks. */
 #ifndef KERNELS_CONV_SMALL_CIN_TILE_H
 #define KERNELS_CONV_SMALL_CIN_TILE_H
 

@@ -53,11 +53,9 @@ static void small_cin_init(struct small_cin *r, const struct kern_call *call)
     r->offsets = (int32_t *)(scratch + r->f.offsets);
     r->results = scratch + r->f.results;
     r->epilogue = scratch + r->f.epilogue;
-    r->weights = call->data[1];
-    if (call->op->packed_input != 2) {
+    r->weights = call->op->packed_input == 2 ? call->data[1] : scratch + r->f.weights;
+    if (call->op->packed_input != 2)
         conv_small_cin_pack(&r->f, call->data[1], scratch + r->f.weights);
-        r->weights = scratch + r->f.weights;
-    }
     conv_bias(call, &r->f.s, r->f.blocks * CONV_SMALL_CIN_LANES, r->bias);
     small_cin_offsets(r);
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which convolutions are computed so, how the work is cut, and the transform of the weights. */
 #include "kernels/conv/conv_plans.h"
-
 #include "kernels/core/choice.h"
-#include "kernels/core/packed_row.h"
+#include "kernels/core/isa.h"
 
 #include <math.h>
 
@@ -84,13 +83,11 @@ double kern_conv_wino_cost(const struct kern_op *op)
     return wino_init(op, 16, &w) ? wino_cost(&w) : INFINITY;
 }
 
-static uint64_t wino_plan(const struct kern_op *op, uint32_t lanes, struct kern_work *out)
+static uint64_t wino_plan(const struct wino *w, struct kern_work *out)
 {
-    struct wino w;
-    wino_init(op, lanes, &w);
-    *out = (struct kern_work){ .units = (uint64_t)w.blocks * w.cuts, .grain = 1 };
-    out->worker_scratch_bytes = w.floats * sizeof(float);
-    return (uint64_t)w.points * w.panels * w.panel * w.s.in_channels * sizeof(float);
+    *out = (struct kern_work){ .units = (uint64_t)w->blocks * w->cuts, .grain = 1 };
+    out->worker_scratch_bytes = w->floats * sizeof(float);
+    return (uint64_t)w->points * w->panels * w->panel * w->s.in_channels * sizeof(float);
 }
 
 /* The values of the polynomial of a row of weights at the points, over the product of the differences of points. */
@@ -150,34 +147,32 @@ static void pack_values(uint32_t size, uint32_t taps, const double *matrix, cons
 
 /* Packed: [panel][point][input channel][output channel of the panel]. Whole lines go out at once: those of neighbouring
  * points often share sets of the caches. */
-static void wino_pack(const struct kern_op *op, uint32_t lanes, const float *source, float *packed)
+static void wino_pack(const struct wino *w, const float *source, float *packed)
 {
-    struct wino w;
-    wino_init(op, lanes, &w);
-    const struct conv_shape *s = &w.s;
+    const struct conv_shape *s = &w->s;
     uint32_t taps = (uint32_t)s->kernel[1];
     double matrix[5 * WINO_SIZE_MAX];
     for (uint32_t t = 0; t < taps; t++) {
         double unit[5] = { 0 };
         unit[t] = 1;
-        weight_values(w.size, taps, unit, matrix + t, taps);
+        weight_values(w->size, taps, unit, matrix + t, taps);
     }
-    for (uint32_t o = 0; o < s->out_channels; o += w.panel, packed += (uint64_t)w.points * s->in_channels * w.panel)
+    for (uint32_t o = 0; o < s->out_channels; o += w->panel, packed += (uint64_t)w->points * s->in_channels * w->panel)
         for (uint32_t c = 0; c < s->in_channels; c++) {
             float values[WINO_SIZE_MAX * WINO_SIZE_MAX * PANEL_MAX];
-            for (uint32_t i = 0; i < w.panel; i += PACK_LANES) {
+            for (uint32_t i = 0; i < w->panel; i += PACK_LANES) {
                 pack_vec plain[25];
                 uint32_t left = s->out_channels - o > i ? s->out_channels - o - i : 0;
                 pack_load(s, source + (int64_t)(left ? o + i : 0) * s->w[0], c, left, plain);
-                pack_values(w.size, taps, matrix, plain, w.panel, values + i);
+                pack_values(w->size, taps, matrix, plain, w->panel, values + i);
             }
-            for (uint32_t i = 0; i < w.points; i++)
-                memcpy(packed + ((uint64_t)i * s->in_channels + c) * w.panel, values + i * w.panel,
-                       w.panel * sizeof(float));
+            for (uint32_t i = 0; i < w->points; i++)
+                memcpy(packed + ((uint64_t)i * s->in_channels + c) * w->panel, values + i * w->panel,
+                       w->panel * sizeof(float));
         }
 }
 
 #define ROW(isa)                                                                                                       \
-    KERN_PACKED_ROW(conv_wino_f32_##isa, wino_plan(op, CONV_PW_LANES_##isa, out),                                      \
-                    wino_pack(op, CONV_PW_LANES_##isa, source, packed))
+    KERN_PACKED_ROW(conv_wino_f32_##isa, struct wino, wino_init(op, CONV_PW_LANES_##isa, &plan),                       \
+                    wino_plan(&plan, out), wino_pack(&plan, source, packed))
 KERN_EACH_ISA(ROW)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/conv/conv_plans.h"
-#include "kernels/core/packed_row.h"
+#include "kernels/core/isa.h"
 
 /* Depthwise results of a band: a quarter of a second-level cache. */
 #define RESULTS_FLOATS (64 * 1024)
@@ -12,17 +12,10 @@ bool residual_shape(const struct kern_op *op, struct inverted_residual *out)
 {
     const struct kern_view *x = &op->tensors[0], *w = &op->tensors[1], *y = &op->tensors[op->input_count];
     const struct kern_inverted_residual *p = &op->u.inverted_residual;
-    *out = (struct inverted_residual){ .p = p };
+    *out = (struct inverted_residual){ x->sizes[0], x->sizes[1], p->image[0], p->image[1], p->middle,
+                                       y->sizes[1], y->sizes[2], y->sizes[3], .p = p };
     if (x->rank != 4 || y->rank != 4 || x->sizes[0] != y->sizes[0] || !p->middle)
         return false;
-    out->batch = x->sizes[0];
-    out->c = x->sizes[1];
-    out->h = p->image[0];
-    out->w = p->image[1];
-    out->m = p->middle;
-    out->o = y->sizes[1];
-    out->oh = y->sizes[2];
-    out->ow = y->sizes[3];
     uint64_t taps = (uint64_t)p->window[0] * p->window[1];
     out->taps = (uint32_t)taps;
     uint64_t depth = (uint64_t)out->c * p->first[0] * p->first[1];
@@ -140,51 +133,38 @@ bool kern_inverted_residual_f32_accepts(const struct kern_op *op)
 }
 
 /* Units are rows of the output. Few of them for each thread would compute many expanded rows twice. */
-static uint64_t residual_plan(const struct kern_op *op, uint32_t lanes, struct kern_work *out)
+static uint64_t residual_plan(const struct inverted_residual *b, struct kern_work *out)
 {
-    struct inverted_residual b;
-    residual_init(op, lanes, &b);
-    uint64_t row = (uint64_t)b.ow * b.m * ((uint64_t)b.o + b.taps + b.depth);
-    *out = (struct kern_work){ .units = (uint64_t)b.batch * b.oh, .grain = BASE_MAX(dense_grain(row / 8), 2) };
-    out->worker_scratch_bytes = b.floats * sizeof(float);
-    return b.packed * sizeof(float);
+    uint64_t row = (uint64_t)b->ow * b->m * ((uint64_t)b->o + b->taps + b->depth);
+    *out = (struct kern_work){ .units = (uint64_t)b->batch * b->oh, .grain = BASE_MAX(dense_grain(row / 8), 2) };
+    out->worker_scratch_bytes = b->floats * sizeof(float);
+    return b->packed * sizeof(float);
 }
 
-/* W [columns, k], rows `step` apart, as panels [k][width], zeros behind the last column. */
-static void pack_panels(const float *w, uint64_t step, uint32_t columns, uint32_t k, uint32_t width, float *out)
+static void residual_pack(const struct inverted_residual *b, uint32_t width, const float *from, float *packed)
 {
-    for (uint32_t first = 0; first < columns; first += width)
-        for (uint32_t i = 0; i < k; i++)
-            for (uint32_t c = first; c < first + width; c++)
-                *out++ = c < columns ? w[c * step + i] : 0;
-}
-
-static void residual_pack(const struct kern_op *op, uint32_t lanes, const float *from, float *packed)
-{
-    struct inverted_residual b;
-    uint32_t width = CONV_PW_VECS * lanes;
-    residual_init(op, lanes, &b);
-    if (b.wide) {
-        memset(packed, 0, b.b1 * sizeof(float));
-        conv_small_cin_pack(&b.few, from, packed);
+    if (b->wide) {
+        memset(packed, 0, b->b1 * sizeof(float));
+        conv_small_cin_pack(&b->few, from, packed);
     } else {
-        pack_panels(from, b.c, b.m, b.c, width, packed);
+        conv_pw_panels(from, (const int64_t[]){ b->c, 1 }, b->m, b->c, width, packed);
     }
-    from += (uint64_t)b.m * b.depth;
-    pack_panels(from, 1, b.m, 1, width, packed + b.b1);
-    from += b.m;
-    const float *bias = from + (uint64_t)b.taps * b.m;
-    for (uint32_t i = 0; i < b.middle; i++)
-        for (uint32_t t = 0; t <= b.taps; t++) {
-            float value = i >= b.m ? 0 : t < b.taps ? from[(uint64_t)i * b.taps + t] : bias[i];
-            packed[b.wd + (uint64_t)(i / width * (b.taps + 1) + t) * width + i % width] = value;
+    from += (uint64_t)b->m * b->depth;
+    conv_pw_panels(from, (const int64_t[]){ 1, 1 }, b->m, 1, width, packed + b->b1);
+    from += b->m;
+    const float *bias = from + (uint64_t)b->taps * b->m;
+    for (uint32_t i = 0; i < b->middle; i++)
+        for (uint32_t t = 0; t <= b->taps; t++) {
+            float value = i >= b->m ? 0 : t < b->taps ? from[(uint64_t)i * b->taps + t] : bias[i];
+            packed[b->wd + (uint64_t)(i / width * (b->taps + 1) + t) * width + i % width] = value;
         }
-    from = bias + b.m;
-    pack_panels(from, b.m, b.o, b.m, width, packed + b.w2);
-    pack_panels(from + (uint64_t)b.m * b.o, 1, b.o, 1, width, packed + b.b2);
+    from = bias + b->m;
+    conv_pw_panels(from, (const int64_t[]){ b->m, 1 }, b->o, b->m, width, packed + b->w2);
+    conv_pw_panels(from + (uint64_t)b->m * b->o, (const int64_t[]){ 1, 1 }, b->o, 1, width, packed + b->b2);
 }
 
 #define ROW(isa)                                                                                                       \
-    KERN_PACKED_ROW(inverted_residual_f32_##isa, residual_plan(op, CONV_PW_LANES_##isa, out),                          \
-                    residual_pack(op, CONV_PW_LANES_##isa, source, packed))
+    KERN_PACKED_ROW(inverted_residual_f32_##isa, struct inverted_residual,                                             \
+                    residual_init(op, CONV_PW_LANES_##isa, &plan), residual_plan(&plan, out),                          \
+                    residual_pack(&plan, CONV_PW_VECS *CONV_PW_LANES_##isa, source, packed))
 KERN_EACH_ISA(ROW)

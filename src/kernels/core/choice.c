@@ -18,8 +18,7 @@ double kern_choice_cost(enum kern_choice choice, const struct kern_op *op)
     return costs[choice](op);
 }
 
-/* Channels or k, results' channels or columns, pixels or rows: logarithms, in which near shapes are of like
- * proportions. */
+/* Logarithms of channels or k, results' channels or columns, pixels or rows: near shapes are of like proportions. */
 struct place {
     double in, out, uses;
 };

@@ -37,8 +37,7 @@ double kern_choice_cost(enum kern_choice choice, const struct kern_op *op);
 /* Measurements overrule the model where they differ by more than this: noise and near shapes must not. */
 #define KERN_CHOICE_DOUBT 0.1
 
-/* Is the first kernel the one to take? `cost`: their ratio by the model. Between points corrections are averaged, near
- * ones first. */
+/* Is the first kernel the one to take? `cost`: their ratio by the model. Between points corrections are averaged. */
 bool kern_pays(const struct kern_op *op, enum kern_choice choice, double cost);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/core/dense.h"
-
 #include "kernels/core/epilogue.h"
 #include "kernels/map/map.h"
 

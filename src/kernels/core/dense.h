@@ -39,6 +39,11 @@ void dense_store(void *data, int64_t index, DML_TENSOR_DATA_TYPE type, double va
 bool dense_is_float(DML_TENSOR_DATA_TYPE type);       /* FLOAT16, bfloat16, FLOAT32, FLOAT64 */
 bool dense_is_short_float(DML_TENSOR_DATA_TYPE type); /* the same without FLOAT64: what FLOAT32 holds */
 
+DENSE_INLINE bool dense_is_byte(DML_TENSOR_DATA_TYPE type)
+{
+    return type == DML_TENSOR_DATA_TYPE_INT8 || type == DML_TENSOR_DATA_TYPE_UINT8;
+}
+
 /* Elements from the pointer to the element at at[0], ..., at[dims - 1], 0, ... Dimensions of size 1 repeat. */
 DENSE_INLINE int64_t dense_offset(const struct kern_view *view, const uint32_t *at, uint32_t dims)
 {
@@ -64,6 +69,13 @@ DENSE_INLINE void dense_row_at(const struct kern_view *view, uint64_t row, uint3
         at[d] = (uint32_t)(row % view->sizes[d]);
         row /= view->sizes[d];
     }
+}
+
+/* Positions i in [*begin, *end) of [0, count) for which i * step + offset lies in [0, limit). */
+DENSE_INLINE void dense_range(int64_t count, int64_t step, int64_t offset, int64_t limit, int64_t *begin, int64_t *end)
+{
+    *end = limit > offset ? BASE_MIN((limit - offset + step - 1) / step, count) : 0;
+    *begin = offset < 0 ? BASE_MIN((-offset + step - 1) / step, *end) : 0;
 }
 
 /* How many units a thread should get at least, when one unit costs about `cost` simple operations. */
@@ -108,8 +120,7 @@ bool dense_short_floats(const struct kern_op *op);
 /* The caller allows to round the product's factors, of the types that they have, to 16 bits. */
 bool dense_half_allowed(const struct kern_op *op);
 
-/* A copy of the op whose output and epilogue inputs have their two last dimensions merged; false when strides forbid.
- */
+/* A copy of the op whose output and epilogue inputs have their two last dimensions merged; false: strides forbid it. */
 bool dense_merge_rows(const struct kern_op *op, struct kern_op *out);
 bool dense_view_merges(const struct kern_view *view, uint32_t d); /* dimensions d and d + 1 */
 void dense_view_merge(struct kern_view *view, uint32_t d);

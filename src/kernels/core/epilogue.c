@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/core/epilogue.h"
-
+#include "kernels/core/dense.h"
 #include "kernels/map/map.h"
 
 /* The program's: the result, and tensors from epilogue_input on. */
@@ -125,11 +125,6 @@ uint32_t kern_epilogue_quantize_steps(const struct kern_epilogue *epilogue, stru
     return epilogue->count - at;
 }
 
-static bool is_bytes(const struct kern_view *view)
-{
-    return view->type == DML_TENSOR_DATA_TYPE_INT8 || view->type == DML_TENSOR_DATA_TYPE_UINT8;
-}
-
 bool kern_epilogue_requantize(const struct kern_op *op, struct kern_requantize *out)
 {
     static const struct kern_epilogue_support support = { 5,
@@ -139,13 +134,14 @@ bool kern_epilogue_requantize(const struct kern_op *op, struct kern_requantize *
                                                             [KERN_MAP_ADD] = KERN_EPILOGUE_TENSOR,
                                                             [KERN_MAP_CLAMP] = KERN_EPILOGUE_VALUE } };
     struct kern_epilogue epilogue;
-    if (!is_bytes(&op->tensors[op->input_count]) || !kern_epilogue_match(op, &support, &epilogue) || !epilogue.count ||
-        kern_epilogue_quantize_steps(&epilogue, out) + 1 != epilogue.count || epilogue.step[0].code != KERN_MAP_MUL)
+    if (!dense_is_byte(op->tensors[op->input_count].type) || !kern_epilogue_match(op, &support, &epilogue) ||
+        !epilogue.count || kern_epilogue_quantize_steps(&epilogue, out) + 1 != epilogue.count ||
+        epilogue.step[0].code != KERN_MAP_MUL)
         return false;
     out->scale = epilogue.step[0].tensor;
     return op->tensors[out->scale].type == DML_TENSOR_DATA_TYPE_FLOAT32 &&
            (!out->divisor || op->tensors[out->divisor].type == DML_TENSOR_DATA_TYPE_FLOAT32) &&
-           (!out->zero || is_bytes(&op->tensors[out->zero]));
+           (!out->zero || dense_is_byte(op->tensors[out->zero].type));
 }
 
 /* ---- by the interpreter ---- */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* op->epilogue, the element-wise program at the end of another kernel, in two ways: read once as a chain of steps, for
- * kernels that apply those to results in registers, and run by the interpreter of programs, for all others. Register 0
- * is the kernel's result. */
+/* op->epilogue, the element-wise program at the end of another kernel, whose result is register 0, in two ways: read
+ * once as a chain of steps, for kernels that apply those in registers, and run by the interpreter for all others. */
 #ifndef KERNELS_EPILOGUE_H
 #define KERNELS_EPILOGUE_H
 
@@ -25,8 +24,7 @@ struct kern_epilogue_support {
     uint8_t operands[KERN_MAP_CODE_COUNT];
 };
 
-/* value = code(value) or code(value, operand). Programs that have the operands of a commutative operation the other way
- * round give the same step. */
+/* value = code(value) or code(value, operand), whichever way round a commutative operation has them. */
 struct kern_epilogue_step {
     uint8_t code;    /* enum kern_map_code */
     uint32_t tensor; /* of the op: the operand; 0: none, or the number p */
@@ -54,8 +52,7 @@ struct kern_requantize {
 
 /* How many of the last steps are clamp(rint(x [/ divisor]) [+ zero point]); 0: they are not. scale is left alone. */
 uint32_t kern_epilogue_quantize_steps(const struct kern_epilogue *epilogue, struct kern_requantize *out);
-/* The whole epilogue is a requantisation to INT8 or UINT8, with FLOAT32 scales and divisors and zero points of 8 bits.
- */
+/* The epilogue is a requantisation to INT8 or UINT8, with FLOAT32 scales and divisors and zero points of 8 bits. */
 bool kern_epilogue_requantize(const struct kern_op *op, struct kern_requantize *out);
 
 /* ---- by the interpreter ---- */

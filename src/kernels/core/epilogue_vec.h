@@ -8,34 +8,23 @@
 
 /* A step without a tensor: EACH(formula) sets every value x of the caller's tile to the formula. A macro, since the
  * switch has to stand around the caller's loop over registers. */
+#define KERN_EPILOGUE_CASE(name, EACH, formula)                                                                        \
+    case KERN_MAP_##name:                                                                                              \
+        EACH(formula)                                                                                                  \
+        break;
 #define KERN_EPILOGUE_STEP(step, EACH)                                                                                 \
     do {                                                                                                               \
         const vec p = vec_set((step)->p), q = vec_set((step)->q), zero = vec_set(0);                                   \
         switch ((step)->code) {                                                                                        \
-        case KERN_MAP_RELU:                                                                                            \
-            EACH(vec_max(zero, x)) /* NaN stays */                                                                     \
-            break;                                                                                                     \
-        case KERN_MAP_LEAKY_RELU:                                                                                      \
-            EACH(vec_max(zero, x) - p * vec_max(zero, -x))                                                             \
-            break;                                                                                                     \
-        case KERN_MAP_CLAMP:                                                                                           \
-            EACH(vec_min(vec_max(x, p), q))                                                                            \
-            break;                                                                                                     \
-        case KERN_MAP_MULADD:                                                                                          \
-            EACH(vec_fma(x, p, q))                                                                                     \
-            break;                                                                                                     \
-        case KERN_MAP_MUL:                                                                                             \
-            EACH(x *p)                                                                                                 \
-            break;                                                                                                     \
-        case KERN_MAP_MIN:                                                                                             \
-            EACH(vec_min(x, p))                                                                                        \
-            break;                                                                                                     \
-        case KERN_MAP_MAX:                                                                                             \
-            EACH(vec_max(x, p))                                                                                        \
-            break;                                                                                                     \
+            KERN_EPILOGUE_CASE(RELU, EACH, vec_max(zero, x)) /* NaN stays */                                           \
+            KERN_EPILOGUE_CASE(LEAKY_RELU, EACH, vec_max(zero, x) - p * vec_max(zero, -x))                             \
+            KERN_EPILOGUE_CASE(CLAMP, EACH, vec_min(vec_max(x, p), q))                                                 \
+            KERN_EPILOGUE_CASE(MULADD, EACH, vec_fma(x, p, q))                                                         \
+            KERN_EPILOGUE_CASE(MUL, EACH, (x * p))                                                                     \
+            KERN_EPILOGUE_CASE(MIN, EACH, vec_min(x, p))                                                               \
+            KERN_EPILOGUE_CASE(MAX, EACH, vec_max(x, p))                                                               \
         default:                                                                                                       \
-            EACH(x + p)                                                                                                \
-            break;                                                                                                     \
+            EACH(x + p) /* ADD */                                                                                      \
         }                                                                                                              \
     } while (0)
 

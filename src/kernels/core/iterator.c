@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/core/iterator.h"
-
 #include "kernels/core/copy_body.h"
 
 #if defined(__SSE2__)

@@ -72,8 +72,7 @@ void kern_each_element(const struct kern_call *call, uint32_t t, uint64_t begin,
 /* An element's own bits: NaNs keep theirs. */
 void kern_copy_element(DML_TENSOR_DATA_TYPE type, void *to, int64_t to_offset, const void *from, int64_t from_offset);
 
-/* Moves to the next index in row-major order; false after the last, when it is back at the first. Dimensions of size 1
- * keep their index. */
+/* To the next index in row-major order; false: back at the first. Dimensions of size 1 keep their index. */
 bool kern_advance(uint32_t rank, const uint32_t *sizes, uint32_t *index);
 
 /* Sizes of `view` cut in two: outside and inside `axes`, 1 elsewhere. */

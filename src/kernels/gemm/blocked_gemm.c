@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/gemm/blocked_gemm.h"
-
 #include "kernels/gemm/gemm.h"
 
 /* ---- packing ---- */
@@ -176,14 +175,13 @@ bool blocked_gemm_types_fit(const struct kern_op *op, bool integer, bool third)
         return false;
     if (!integer)
         return dense_short_floats(op) || (dense_is_float(type) && dense_same_type(op, 0, third ? 2 : 1, type));
-    return gemm_bytes(op->tensors[0].type) && gemm_bytes(op->tensors[1].type) &&
+    return dense_is_byte(op->tensors[0].type) && dense_is_byte(op->tensors[1].type) &&
            (op->epilogue ? kern_type_bytes(type) != 0 : type == DML_TENSOR_DATA_TYPE_INT32);
 }
 
 /* ---- rows ---- */
 
-/* Sizes only: how the work is cut does not depend on the instruction set, and the scratch memory of the widest tiles is
- * enough for all of them. */
+/* Sizes only: work is cut alike for all instruction sets, and scratch memory of the widest tiles is enough for all. */
 static const struct blocked_gemm_isa *widest(const struct kern_op *op)
 {
     static const struct blocked_gemm_isa f32 = { BLOCKED_GEMM_ROWS_MAX, BLOCKED_GEMM_COLUMNS_MAX, 1, 4, NULL, NULL };

@@ -16,8 +16,7 @@
 #define BLOCKED_GEMM_ROWS_MAX    6
 #define BLOCKED_GEMM_COLUMNS_MAX 64
 
-/* sums[r * step + c] = sum over packs of a[r] * b[c]; r < rows, c < columns, or a little further up to what is a whole
- * vector. */
+/* sums[r * step + c] = sum over packs of a[r] * b[c]; r < rows, c < columns, rounded up to whole vectors. */
 struct blocked_gemm_tile {
     const void *a, *b;
     void *sums;
@@ -41,8 +40,7 @@ struct blocked_gemm_shift {
     int32_t plus; /* to be added */
 };
 
-/* Clamp(round(x * scale / divisor) + zero) as a byte, each step rounded. scale_step: 0 or 1; |zero|, |low|, |high| <
- * 512. */
+/* Clamp(round(x * scale / divisor) + zero) as a byte, step by step. scale_step: 0 or 1; |zero|, |low|, |high| < 512. */
 struct blocked_gemm_requantize {
     const float *scale;
     uint32_t scale_step;
@@ -51,8 +49,7 @@ struct blocked_gemm_requantize {
 
 /* What is done with rows of integers and of their sums (blocked_gemm_simd.c). */
 struct blocked_gemm_integers {
-    /* Packs from `k_pack` (4 or 2) lines of `count` elements; of bytes: `flip` changes the sign bit; of 16-bit numbers:
-     * is_signed widens. */
+    /* Packs from k_pack lines of `count` elements. 4 bytes: `flip` changes the sign bit; 2 words: is_signed widens. */
     void (*interleave)(uint32_t k_pack, const uint8_t *const *lines, uint64_t count, uint8_t flip, bool is_signed,
                        void *packs);
     void (*unshift)(const int32_t *sums, uint32_t count, const struct blocked_gemm_shift *shift, int32_t *out);
@@ -92,8 +89,7 @@ DENSE_INLINE uint8_t blocked_gemm_flip(const struct blocked_gemm_isa *isa, DML_T
     return isa->integers && isa->k_pack == 4 && (type == DML_TENSOR_DATA_TYPE_UINT8) == right ? 0x80 : 0;
 }
 
-/* A row of `width` packs from the first `lines` of them, zeros where there are none; buffer: `width` bytes for each k
- * of a pack. */
+/* A row of `width` packs from the first `lines` of them, then zeros; buffer: `width` bytes for each k of a pack. */
 DENSE_INLINE void blocked_gemm_interleave(const struct blocked_gemm_isa *isa, const struct blocked_gemm_rows *from,
                                           uint32_t lines, uint64_t width, uint8_t *buffer, void *packs)
 {
@@ -126,8 +122,7 @@ void blocked_gemm_load(const struct blocked_gemm_isa *isa, const struct blocked_
 
 /* ---- the epilogue (blocked_gemm.c) ---- */
 
-/* How results of a call end: requantised at once, or through the general epilogue in `scratch`. `floats`: room for a
- * row of integers. */
+/* How results end: requantised, or by the general epilogue in `scratch`. `floats`: room for a row of integers. */
 struct blocked_gemm_end {
     const struct kern_call *call;
     bool requantizes;

@@ -2,7 +2,6 @@
 /* Blocked products: the row by row work of integers (packs from lines of bytes, and what becomes of sums), the tiles of
  * all types, and the rows that are made of them. */
 #include "kernels/core/isa.h"
-#include "kernels/core/packed_row.h"
 #include "kernels/gemm/blocked_gemm.h"
 #include "kernels/gemm/ukernel.h"
 
@@ -265,8 +264,8 @@ KERN_ISA_RUN_WITH(gemm_float, blocked_gemm_run(blocked_gemm_isa_for(call->op, &f
 KERN_ISA_RUN_WITH(conv_float, blocked_conv_run(blocked_gemm_isa_for(call->op, &f32, &f64), call, begin, end))
 
 #define INT_ROW(name, kind)                                                                                            \
-    KERN_PACKED_ROW(name, blocked_##kind##_plan(&integers, op, out),                                                   \
-                    blocked_##kind##_pack(&integers, op, source, packed))                                              \
+    KERN_PACKED_ROW(name, const struct blocked_gemm_isa *, plan = &integers, blocked_##kind##_plan(plan, op, out),     \
+                    blocked_##kind##_pack(plan, op, source, packed))                                                   \
     void kern_##name##_run(const struct kern_call *call, uint64_t begin, uint64_t end)                                 \
     {                                                                                                                  \
         blocked_##kind##_run(&integers, call, begin, end);                                                             \

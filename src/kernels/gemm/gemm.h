@@ -10,9 +10,6 @@
 #define GEMM_VEC_UNIT  64   /* columns of one unit of work */
 #define GEMM_VEC_PANEL 2048 /* columns at once */
 
-/* INT8 or UINT8. */
-bool gemm_bytes(DML_TENSOR_DATA_TYPE type);
-
 /* A zero point of integer products: tensor `tensor` at coordinates `at`, 0 when it is absent. */
 DENSE_INLINE int32_t gemm_zero(const struct kern_call *call, bool present, uint32_t tensor, const uint32_t *at)
 {
@@ -53,7 +50,7 @@ DENSE_INLINE void gemm_scale(const struct kern_call *call, const uint32_t *at, u
         gemm_add_c(call, at, count, wide, sums);
 }
 
-/* ---- panels (gemm_panel.c) ---- */
+/* ---- panels (gemm.c) ---- */
 
 /* Products with weights that are known before execution, FLOAT32 or, for few rows, FLOAT16 and bfloat16: B lies in
  * panels as wide as a tile, [K][columns] each, zeros behind the last. While one part of a panel is multiplied with all

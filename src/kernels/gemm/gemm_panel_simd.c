@@ -112,15 +112,10 @@ static void panel_load_rows(struct panel *p, uint64_t block)
     uint32_t at[KERN_RANK_MAX], last = y->rank - 1;
     p->first_row = block * p->shape.block_rows;
     p->rows = (uint32_t)BASE_MIN(p->shape.rows - p->first_row, p->shape.block_rows);
-    for (uint32_t m = 0; m < p->rows; m++) {
+    float *floats = (float *)((char *)p->call->worker_scratch + p->shape.floats);
+    gemm_tile_load(p->call, p->first_row, p->rows, p->shape.k, p->a, p->shape.element == 4 ? NULL : floats);
+    for (uint32_t m = 0; m < p->rows && p->direct; m++) {
         dense_row_at(y, p->first_row + m, at);
-        int64_t from = dense_offset(&op->tensors[0], at, last);
-        float *floats = (float *)((char *)p->call->worker_scratch + p->shape.floats) + (uint64_t)m * p->shape.k;
-        p->a[m] = p->shape.element == 4 ? (const float *)p->call->data[0] + from : floats;
-        if (p->shape.element != 4)
-            dense_load_row(p->call->data[0], from, 1, op->tensors[0].type, p->shape.k, floats);
-        if (!p->direct)
-            continue;
         p->y[m] = (float *)p->call->data[op->input_count] + dense_offset(y, at, last);
         for (uint32_t t = 0; t < p->finish.count; t++) {
             uint32_t tensor = p->finish.tensor[t];

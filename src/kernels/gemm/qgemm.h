@@ -31,8 +31,7 @@ static inline uint64_t qgemm_slices_bytes(const struct qgemm_shape *shape)
     return shape->rows * (shape->a_floats * 4 + base_align_up(shape->groups * sizeof(struct qgemm_group_slices), 64));
 }
 
-/* Many rows: what each unit of work, a block of rows and a few panels, has in the worker's scratch, which begins with
- * pointers to the rows of X. */
+/* Many rows: what a unit, a block of rows and a few panels, has in scratch, which begins with pointers to rows of X. */
 #define QGEMM_MANY_ROWS   128                    /* most rows of X at once */
 #define QGEMM_MANY_PANELS 3                      /* at once */
 #define QGEMM_MANY_DEPTH  384                    /* of a part that stays in the second-level cache, next to that of X */

@@ -126,19 +126,10 @@ static void many_multiply(const struct qgemm_many *q)
 
 static void many_load_rows(struct qgemm_many *q, uint64_t block)
 {
-    const struct kern_view *x = &q->call->op->tensors[0];
-    uint32_t at[KERN_RANK_MAX], last = x->rank - 1;
-    int64_t step = q->shape.k > 1 ? x->strides[last] : 0;
+    float *floats = (float *)((char *)q->call->worker_scratch + q->many.a);
     q->first_row = block * q->many.block_rows;
     q->rows = (uint32_t)BASE_MIN(q->shape.rows - q->first_row, q->many.block_rows);
-    for (uint32_t m = 0; m < q->rows; m++) {
-        float *floats = (float *)((char *)q->call->worker_scratch + q->many.a) + (uint64_t)m * q->shape.k;
-        dense_row_at(x, q->first_row + m, at);
-        int64_t from = dense_offset(x, at, last);
-        q->a[m] = q->many.direct ? (const float *)q->call->data[0] + from : floats;
-        if (!q->many.direct)
-            dense_load_row(q->call->data[0], from, step, x->type, q->shape.k, floats);
-    }
+    gemm_tile_load(q->call, q->first_row, q->rows, q->shape.k, q->a, q->many.direct ? NULL : floats);
 }
 
 static void many_finish(const struct qgemm_many *q)

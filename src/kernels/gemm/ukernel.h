@@ -178,8 +178,23 @@ DENSE_INLINE void ukernel_dots(uint32_t rows, DML_TENSOR_DATA_TYPE type, const s
 #endif
 #define GEMM_TILE_COLUMNS (GEMM_TILE_VECS * VEC)
 
-/* Rows of B, GEMM_TILE_COLUMNS elements each, and how what comes next is fetched: `lines` cache lines at every fourth
- * step of k. */
+/* rows[]: A's rows from `first` on, `count` of `k` elements, as FLOAT32: where they lie, or (floats) copied there. */
+static inline void gemm_tile_load(const struct kern_call *call, uint64_t first, uint32_t count, uint32_t k,
+                                  const float **rows, float *floats)
+{
+    const struct kern_view *a = &call->op->tensors[0];
+    const int64_t step = k > 1 ? a->strides[a->rank - 1] : 0;
+    uint32_t at[KERN_RANK_MAX];
+    for (uint32_t m = 0; m < count; m++) {
+        dense_row_at(a, first + m, at);
+        const int64_t from = dense_offset(a, at, a->rank - 1);
+        rows[m] = floats ? floats + (uint64_t)m * k : (const float *)call->data[0] + from;
+        if (floats)
+            dense_load_row(call->data[0], from, step, a->type, k, floats + (uint64_t)m * k);
+    }
+}
+
+/* Rows of B, GEMM_TILE_COLUMNS elements each; of what comes next `lines` cache lines are fetched at every fourth k. */
 struct gemm_tile_part {
     const char *b;
     uint32_t depth, lines;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Gather for any layout. All modes are one loop nest over Y's dimensions: X and the indices are views of Y's sizes that
  * repeat where a dimension is not theirs, and each place in the nest adds what its index says. Indices are looked up a
- * block at a time; the innermost dimension is a run of elements that share one index where there is such a dimension.
- */
+ * block at a time; the innermost dimension is a run of elements that share one index where there is one. */
 #include "kernels/core/number.h"
 #include "kernels/index/index.h"
 

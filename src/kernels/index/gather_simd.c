@@ -5,10 +5,10 @@
 #include "kernels/index/index.h"
 
 /* Runs of a known number of bytes. */
-DENSE_INLINE void gather_copy_known(const struct index_block *b, const int64_t *offsets, uint32_t bytes,
+DENSE_INLINE void gather_copy_known(const struct index_block *b, const int64_t *offsets, int64_t to_row, uint32_t bytes,
                                     uint32_t run_bytes)
 {
-    const int64_t to_row = b->to_row, from_row = b->from_row;
+    const int64_t from_row = b->from_row;
     const char *from = b->from;
     char *to = b->to; /* as far as the compiler knows, copies may change the block */
     for (uint32_t i = 0, count = b->count; i < count; i++)
@@ -68,9 +68,13 @@ static void gather_copy_long(const struct gather_plan *plan, const struct index_
     }
 }
 
+/* Single elements in a row are stored as vectors. */
 #define GATHER_KNOWN(size)                                                                                             \
     case size:                                                                                                         \
-        gather_copy_known(b, offsets, plan->bytes, size);                                                              \
+        if (plan->bytes == (size) && b->to_row == 1)                                                                   \
+            gather_copy_known(b, offsets, 1, size, size);                                                              \
+        else                                                                                                           \
+            gather_copy_known(b, offsets, b->to_row, plan->bytes, size);                                               \
         break;
 
 static void gather_copy_block(const struct gather_plan *plan, const struct index_block *b, const int64_t *offsets)

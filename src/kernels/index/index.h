@@ -68,8 +68,7 @@ DENSE_INLINE int64_t index_clamp(int64_t index, int64_t size)
     return index < size ? index : size - 1;
 }
 
-/* The tuples lead into `into` from dimension `first` on: `nd` ones are as long as the indices' last dimension, others
- * have one element. */
+/* Tuples lead into `into` from dimension `first` on; they are as long as the indices' last dimension (nd), or 1. */
 void index_lookup_init(struct index_lookup *lookup, const struct kern_view *index, const struct kern_view *into,
                        uint32_t first, bool nd);
 

@@ -45,8 +45,7 @@ DENSE_INLINE void nonzero_find_flags(DML_TENSOR_DATA_TYPE type, const void *from
     }
 }
 
-/* Flags of the next elements, all of one row; returns how many, 0 at the end. scan->at is the first one's index until
- * nonzero_next. */
+/* Flags of the next elements, all of one row, from index scan->at on; returns how many, 0 at the end. */
 static uint32_t nonzero_flags(const struct nonzero_scan *scan, uint8_t *out)
 {
     const struct kern_view *x = scan->x;

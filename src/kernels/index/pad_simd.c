@@ -6,8 +6,7 @@
 #include "kernels/core/number.h"
 #include "kernels/vec/vec.h"
 
-/* Padded elements that come from neighbours: `count` of them, from the input's element `first` on, `step` apart; first
- * = -1: the constant. */
+/* Padded elements that come from neighbours: `count` elements from `first` on, `step` apart; -1: the constant. */
 struct pad_source {
     int64_t first, step;
     uint64_t count;

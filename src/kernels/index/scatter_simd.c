@@ -6,8 +6,7 @@
 
 #include <stdlib.h>
 
-/* What a range of units owns: `count` free elements of one row, at places [begin, end). Offsets are those of the first
- * element at place 0. */
+/* What a range of units owns: `count` free elements of one row, at places [begin, end). Offsets are to place 0. */
 struct scatter_part {
     const struct scatter_plan *plan;
     const struct kern_call *call;
@@ -257,8 +256,7 @@ static void scatter_combine_hits(const struct scatter_updates *s, enum kern_scat
     }
 }
 
-/* The updates whose offsets are not INDEX_OUT. Threads share the updates, so half of them miss with two: the list is
- * made without a branch. */
+/* The updates whose offsets are not INDEX_OUT, listed without a branch: of two threads' updates half miss. */
 static void scatter_combine(const struct kern_op *op, struct scatter_updates *s, uint32_t picks)
 {
     s->hit_count = 0;

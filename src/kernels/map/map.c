@@ -4,8 +4,7 @@
 
 enum { FILL_MIN = 64, DIRECT_MIN_ROW = 512, DIRECT_PIECE = 16384 /* elements of a row */ };
 
-/* Another view to follow than output 0: an input with long rows where that has but a few elements in each, such as the
- * colours of a pixel. */
+/* An input to follow instead of output 0: with long rows where that has but few elements in each, such as colours. */
 static uint32_t find_leader(const struct kern_iterator *iterator, const struct kern_op *op)
 {
     const uint32_t last = iterator->rank - 1, output = op->input_count;
@@ -183,12 +182,6 @@ static void *output_in_place(struct map_run *run, uint32_t j, uint64_t begin, ui
     return (char *)run->call->data[t] + offset * bytes;
 }
 
-void map_store_dense(struct map_run *run, void *out, DML_TENSOR_DATA_TYPE type, const void *value, uint32_t count)
-{
-    if (!run->block.isa->stream(type, out, type, value, count))
-        kern_stream(out, value, (uint64_t)count * kern_type_bytes(type));
-}
-
 static void store_output(struct map_run *run, uint32_t j, uint64_t begin, uint32_t count)
 {
     const struct kern_op *op = run->op;
@@ -211,7 +204,7 @@ static void store_output(struct map_run *run, uint32_t j, uint64_t begin, uint32
         value = raw;
     }
     if (out) {
-        map_store_dense(run, out, type, value, count);
+        kern_stream(out, value, (uint64_t)count * kern_type_bytes(type));
         return;
     }
     kern_iterator_store(&run->iterator, map_view_of_output(op, j), type, run->call->data[op->input_count + j], begin,
@@ -245,8 +238,7 @@ static uint32_t unit_elements(const struct kern_op *op)
     return nibbles && kern_view_packed(&op->tensors[op->input_count]) ? KERN_MAP_BLOCK : 1;
 }
 
-/* The block after this one, while this one is computed: blocks are about as long as the pages in which the processor
- * looks ahead by itself. */
+/* The next block, while this one is computed: the processor looks ahead in pages, which are no longer than blocks. */
 static void prefetch_next(const struct map_run *run, uint64_t begin, uint32_t count)
 {
     for (uint32_t i = 0; i < run->op->input_count; i++) {

@@ -63,11 +63,10 @@ struct kern_map_isa {
     /* exec where src[1], and src[2] if there is one, hold one FLOAT32 for each `length` elements; false: expand them */
     bool (*exec_rows)(const struct kern_map_inst *inst, void *out, const void *const *src, uint32_t length,
                       uint32_t count);
-    /* out[r][i] = results[r][the i-th 4-bit element of in[r]]: `rows` rows of in_bytes bytes, 16 results of 2 or 4
-     * bytes for each */
+    /* out[r][i] = results[r][the i-th 4-bit element of in[r]]: rows of in_bytes bytes, 16 results of 2 or 4 bytes */
     void (*look_up)(uint32_t bytes, void *out, const void *results, const uint8_t *in, uint32_t in_bytes,
                     uint32_t rows);
-    /* convert, or a copy, past the caches */
+    /* convert past the caches; false: not these types */
     bool (*stream)(DML_TENSOR_DATA_TYPE to, void *out, DML_TENSOR_DATA_TYPE from, const void *in, uint32_t count);
     /* false: not this instruction; NULL: none */
     bool (*direct)(const struct kern_map_direct *direct, uint32_t count);
@@ -168,9 +167,6 @@ bool map_repeats_in_rows(const struct kern_iterator *iterator, uint32_t view);
 /* Loads `count` elements of such an input from row `row` on, where each stands for `length` but the first for `phase`
  * fewer; whole rows of FLOAT32 stay one element each (kern_map_block.rows). */
 void map_load_rows(struct map_run *run, uint32_t i, uint64_t row, uint32_t phase, uint32_t length, uint32_t count);
-
-/* `count` elements of `type` to where they lie one after the other, past the caches. */
-void map_store_dense(struct map_run *run, void *out, DML_TENSOR_DATA_TYPE type, const void *value, uint32_t count);
 
 /* Programs of one instruction, from where its operands lie to where its result goes. */
 struct map_direct {

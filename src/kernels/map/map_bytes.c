@@ -267,7 +267,7 @@ static void run_rows(struct map_run *run, const struct map_table *table, uint64_
         map_prefetch((const char *)in + (uint64_t)rows * count / 2, (uint64_t)rows * count / 2);
     run->block.isa->look_up(bytes, to, results, in, count / 2, rows);
     if (run->non_temporal)
-        map_store_dense(run, out, type, to, rows * count);
+        kern_stream(out, to, (uint64_t)rows * count * bytes);
 }
 
 void map_table_run(struct map_run *run, const struct map_table *table, uint64_t begin, uint64_t end)

@@ -69,6 +69,15 @@ static bool eval_bits(const struct kern_map_inst *inst, uint64_t a, uint64_t b, 
     }
 }
 
+/* Operations whose formulas are the same for either sign; `wide` holds sums. */
+#define VALUES_ORDERED(wide)                                                                                           \
+    VALUE(MIN, (uint64_t)BASE_MIN(a, b))                                                                               \
+    VALUE(MAX, (uint64_t)BASE_MAX(a, b))                                                                               \
+    VALUE(MEAN, (uint64_t)(((wide)a + b) / 2))                                                                         \
+    VALUE(CLAMP, (uint64_t)BASE_MIN(BASE_MAX(a, p), q))                                                                \
+    VALUE(LT, a < b)                                                                                                   \
+    VALUE(LE, a <= b)
+
 static uint64_t eval_signed(const struct kern_map_inst *inst, int64_t a, int64_t b, int64_t p, int64_t q)
 {
     switch ((enum kern_map_code)inst->code) {
@@ -76,14 +85,9 @@ static uint64_t eval_signed(const struct kern_map_inst *inst, int64_t a, int64_t
         VALUE(MOD_TRUNC, (uint64_t)modulus_i64(a, b, false))
         VALUE(MOD_FLOOR, (uint64_t)modulus_i64(a, b, true))
         VALUE(POW, integer_power_signed(a, b))
-        VALUE(MIN, (uint64_t)BASE_MIN(a, b))
-        VALUE(MAX, (uint64_t)BASE_MAX(a, b))
-        VALUE(MEAN, (uint64_t)(((__int128)a + b) / 2))
-        VALUE(CLAMP, (uint64_t)BASE_MIN(BASE_MAX(a, p), q))
+        VALUES_ORDERED(__int128)
         VALUE(ABS, a < 0 ? 0 - (uint64_t)a : (uint64_t)a)
         VALUE(SIGN, (uint64_t)((a > 0) - (a < 0)))
-        VALUE(LT, a < b)
-        VALUE(LE, a <= b)
         VALUE(SHR, (uint64_t)(a >> (b < 0 || b >= p ? 63 : b)))
         VALUE(WRAP, sign_extend((uint64_t)a, (uint64_t)p))
     default:
@@ -98,14 +102,9 @@ static uint64_t eval_unsigned(const struct kern_map_inst *inst, uint64_t a, uint
         VALUE(MOD_TRUNC, modulus_u64(a, b))
         VALUE(MOD_FLOOR, modulus_u64(a, b))
         VALUE(POW, integer_power(a, b))
-        VALUE(MIN, BASE_MIN(a, b))
-        VALUE(MAX, BASE_MAX(a, b))
-        VALUE(MEAN, (uint64_t)(((unsigned __int128)a + b) / 2))
-        VALUE(CLAMP, BASE_MIN(BASE_MAX(a, p), q))
+        VALUES_ORDERED(unsigned __int128)
         VALUE(ABS, a)
         VALUE(SIGN, a > 0)
-        VALUE(LT, a < b)
-        VALUE(LE, a <= b)
         VALUE(SHR, b >= p ? 0 : a >> b)
         VALUE(WRAP, low_bits(a, p))
     default:

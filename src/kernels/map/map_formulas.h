@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What operations of KERN_MAP mean, beside the expressions of mapops.def: on doubles, and on integers where that takes
- * more than an expression. */
+/* What operations of KERN_MAP mean, beside the expressions of mapops.def: on doubles, and in part on integers. */
 #ifndef KERNELS_MAP_FORMULAS_H
 #define KERNELS_MAP_FORMULAS_H
 

@@ -283,45 +283,24 @@ static void look_up_block(uint32_t bytes, void *restrict out, const void *restri
 #undef LOOK_UP_ROWS
 
 /* What the caches are not to keep; false: left to the caller. Lines that are not whole go through the caches. */
-#if defined(__F16C__)
-
-static void stream_halves(uint16_t *out, const float *in, uint32_t count)
+static bool stream_block(DML_TENSOR_DATA_TYPE to, void *out, DML_TENSOR_DATA_TYPE from, const void *in, uint32_t count)
 {
-    uint32_t i = BASE_MIN((uint32_t)(-(uintptr_t)out % 64 / sizeof(*out)), count);
-    floats_to_halves(out, in, i);
+#if defined(__F16C__)
+    uint32_t i = BASE_MIN((uint32_t)(-(uintptr_t)out % 64 / sizeof(uint16_t)), count);
+    uint16_t *halves = out;
+    const float *floats = in;
+    if (to != DML_TENSOR_DATA_TYPE_FLOAT16 || from != DML_TENSOR_DATA_TYPE_FLOAT32)
+        return false;
+    floats_to_halves(halves, floats, i);
     for (; i + 32 <= count; i += 32)
         for (uint32_t j = 0; j < 32; j += 2 * VEC)
-            vec_stream_halves(out + i + j, vec_load(in + i + j), vec_load(in + i + j + VEC));
-    floats_to_halves(out + i, in + i, count - i);
-}
-
-static void stream_bytes(char *out, const char *in, uint64_t bytes)
-{
-    uint64_t i = BASE_MIN(-(uintptr_t)out % 64, bytes);
-    memcpy(out, in, i);
-    for (; i + 64 <= bytes; i += 64)
-        for (uint32_t j = 0; j < 64; j += VEC * sizeof(float))
-            vec_stream((float *)(out + i + j), vec_load((const float *)(in + i + j)));
-    memcpy(out + i, in + i, bytes - i);
-}
-
-static bool stream_block(DML_TENSOR_DATA_TYPE to, void *out, DML_TENSOR_DATA_TYPE from, const void *in, uint32_t count)
-{
-    if (to == from && kern_type_bytes(to))
-        return stream_bytes(out, in, (uint64_t)count * kern_type_bytes(to)), true;
-    if (to == DML_TENSOR_DATA_TYPE_FLOAT16 && from == DML_TENSOR_DATA_TYPE_FLOAT32)
-        return stream_halves(out, in, count), true;
-    return false;
-}
-
+            vec_stream_halves(halves + i + j, vec_load(floats + i + j), vec_load(floats + i + j + VEC));
+    floats_to_halves(halves + i, floats + i, count - i);
+    return true;
 #else
-
-static bool stream_block(DML_TENSOR_DATA_TYPE to, void *out, DML_TENSOR_DATA_TYPE from, const void *in, uint32_t count)
-{
     return false;
-}
-
 #endif
+}
 
 /* ---- bytes to bytes ---- */
 

@@ -20,8 +20,7 @@ FMATH vec rows_muladd(vec x, vec y, vec z)
 #endif
 }
 
-/* One case: `expr` of x = a[i], y = the row's b, z = the row's c. Rows of 16 and 32 are what blocks of quantized
- * weights have. */
+/* One case: `expr` of x = a[i], y = the row's b, z = the row's c. Blocks of quantized weights have rows of 16 or 32. */
 #define ROWS_OF(elements, expr)                                                                                        \
     for (uint32_t row = 0; row < rows; row++, a += (elements), out += (elements)) {                                    \
         const vec y = vec_set(b[row]), z = vec_set(c[row]);                                                            \
@@ -165,15 +164,6 @@ enum {
 /* Computes one vector. */
 typedef vec direct_op(vec first, vec second, vec third, float p, float q);
 
-struct direct {
-    const struct kern_map_inst *inst;
-    const char *src[3];
-    vec one[3];
-    uint32_t ones;  /* bit s: operand s is one[s] */
-    uint32_t first; /* bytes of operand 0's elements: 1 for UINT8 */
-    char *out;
-};
-
 /* Instructions and how many operands each has, besides those of MAP_NEAR */
 #define DIRECT_PLAIN(OP)                                                                                               \
     OP(ADD, 2)                                                                                                         \
@@ -198,8 +188,7 @@ struct direct {
     OP(FMA, 3)                                                                                                         \
     OP(SELECT, 3)
 
-/* Loops of one vector's length, which the compiler makes instructions of; unrolled before, choices would become
- * branches. */
+/* Loops of one vector's length, which become instructions; unrolled before, choices would become branches. */
 #define DIRECT_VECTOR(function, expr)                                                                                  \
     FMATH vec function(vec first, vec second, vec third, float p, float q)                                             \
     {                                                                                                                  \
@@ -249,16 +238,16 @@ FMATH vec direct_bytes(const char *from)
 #endif
 }
 
-FMATH vec direct_load(const struct direct *d, uint32_t s, uint32_t i, bool half)
+FMATH vec direct_load(const struct kern_map_direct *d, uint32_t s, uint32_t i, bool half)
 {
-    if (d->ones >> s & 1)
-        return d->one[s];
-    if (s == 0 && d->first == 1)
-        return direct_bytes(d->src[0] + i);
+    if (!d->src[s])
+        return vec_set(d->one[s]);
+    if (s == 0 && d->bytes)
+        return direct_bytes((const char *)d->src[0] + i);
     return half ? vec_load_half((const uint16_t *)d->src[s] + i) : vec_load((const float *)d->src[s] + i);
 }
 
-FMATH void direct_store(const struct direct *d, uint32_t i, bool half, bool stream, const vec *value)
+FMATH void direct_store(const struct kern_map_direct *d, uint32_t i, bool half, bool stream, const vec *value)
 {
     _Pragma("GCC unroll 4") for (uint32_t j = 0; j < DIRECT_VECTORS; j += 2)
     {
@@ -289,8 +278,8 @@ static __attribute__((noinline)) void direct_far(const struct kern_map_inst *ins
         value[j] = vec_load(out + j * VEC);
 }
 
-FMATH void direct_step(direct_op *op, uint32_t arity, float bound, const struct direct *d, uint32_t i, bool half,
-                       bool stream)
+FMATH void direct_step(direct_op *op, uint32_t arity, float bound, const struct kern_map_direct *d, uint32_t i,
+                       bool half, bool stream)
 {
     const float p = d->inst->imm[0].f32, q = d->inst->imm[1].f32;
     vec a[DIRECT_VECTORS], b[DIRECT_VECTORS], c[DIRECT_VECTORS];
@@ -308,26 +297,27 @@ FMATH void direct_step(direct_op *op, uint32_t arity, float bound, const struct 
 }
 
 /* Fewer elements than a step has. */
-FMATH void direct_part(direct_op *op, uint32_t arity, float bound, const struct direct *d, uint32_t i, uint32_t count,
-                       bool half)
+FMATH void direct_part(direct_op *op, uint32_t arity, float bound, const struct kern_map_direct *d, uint32_t i,
+                       uint32_t count, bool half)
 {
     const uint32_t bytes = half ? 2 : 4;
     float buffer[4][DIRECT_STEP];
-    struct direct part = *d;
+    struct kern_map_direct part = *d;
     memset(buffer, 0, sizeof(buffer));
     for (uint32_t s = 0; s < arity; s++) {
-        const uint32_t width = s ? bytes : d->first;
-        part.src[s] = (const char *)buffer[s];
-        if (!(d->ones >> s & 1))
-            memcpy(buffer[s], d->src[s] + (size_t)i * width, (size_t)count * width);
+        const uint32_t width = s == 0 && d->bytes ? 1 : bytes;
+        if (!d->src[s])
+            continue;
+        memcpy(buffer[s], (const char *)d->src[s] + (size_t)i * width, (size_t)count * width);
+        part.src[s] = buffer[s];
     }
-    part.out = (char *)buffer[3];
+    part.out = buffer[3];
     direct_step(op, arity, bound, &part, 0, half, false);
-    memcpy(d->out + (size_t)i * bytes, buffer[3], (size_t)count * bytes);
+    memcpy((char *)d->out + (size_t)i * bytes, buffer[3], (size_t)count * bytes);
 }
 
-FMATH void direct_run(direct_op *op, uint32_t arity, float bound, const struct direct *d, uint32_t count, bool half,
-                      bool stream)
+FMATH void direct_run(direct_op *op, uint32_t arity, float bound, const struct kern_map_direct *d, uint32_t count,
+                      bool half, bool stream)
 {
     const uint32_t bytes = half ? 2 : 4;
     const uint32_t head = stream ? BASE_MIN((uint32_t)(-(uintptr_t)d->out % 64 / bytes), count) : 0;
@@ -338,7 +328,7 @@ FMATH void direct_run(direct_op *op, uint32_t arity, float bound, const struct d
     }
     for (; i + DIRECT_STEP <= count; i += DIRECT_STEP) {
         for (uint32_t s = 0; s < arity; s++) {
-            const uint32_t width = s ? bytes : d->first;
+            const uint32_t width = s == 0 && d->bytes ? 1 : bytes;
             _Pragma("GCC unroll 4") for (uint32_t at = 0; at < DIRECT_STEP * width; at += 64)
                 __builtin_prefetch((const void *)((uintptr_t)d->src[s] + (size_t)i * width + DIRECT_AHEAD + at));
         }
@@ -360,15 +350,15 @@ FMATH void direct_run(direct_op *op, uint32_t arity, float bound, const struct d
             direct_run(direct_##name, 1, bound, &own, count, false, stream);                                           \
         return true;
 
-FMATH bool direct_code(const struct direct *d, uint32_t count, bool half, bool stream)
+FMATH bool direct_code(const struct kern_map_direct *d, uint32_t count, bool half, bool stream)
 {
     const float p = d->inst->imm[0].f32; /* of a bound */
-    struct direct own = *d;
-    if (own.first == 1) { /* nothing else has bytes */
+    struct kern_map_direct own = *d;
+    if (own.bytes) { /* nothing else has them */
         direct_run(direct_SELECT, 3, 0, &own, count, half, stream);
         return true;
     }
-    own.first = half ? 2 : 4; /* which the compiler now knows */
+    own.bytes = false; /* which the compiler now knows */
     switch ((enum kern_map_code)own.inst->code) {
         DIRECT_PLAIN(DIRECT_CASE)
         MAP_NEAR(DIRECT_CASE_NEAR)
@@ -381,26 +371,19 @@ FMATH bool direct_code(const struct direct *d, uint32_t count, bool half, bool s
 #undef DIRECT_PLAIN
 
 /* Functions of their own: the compiler does less well with all of them in one. */
-static __attribute__((noinline)) bool direct_float(const struct direct *d, uint32_t count, bool stream)
+static __attribute__((noinline)) bool direct_float(const struct kern_map_direct *d, uint32_t count)
 {
-    return stream ? direct_code(d, count, false, true) : direct_code(d, count, false, false);
+    return d->stream ? direct_code(d, count, false, true) : direct_code(d, count, false, false);
 }
 
-static __attribute__((noinline)) bool direct_half(const struct direct *d, uint32_t count, bool stream)
+static __attribute__((noinline)) bool direct_half(const struct kern_map_direct *d, uint32_t count)
 {
-    return stream ? direct_code(d, count, true, true) : direct_code(d, count, true, false);
+    return d->stream ? direct_code(d, count, true, true) : direct_code(d, count, true, false);
 }
 
-static bool direct_block(const struct kern_map_direct *given, uint32_t count)
+static bool direct_block(const struct kern_map_direct *d, uint32_t count)
 {
-    struct direct d = { .inst = given->inst, .out = given->out };
-    d.first = given->bytes ? 1 : given->half ? 2 : 4;
-    for (uint32_t s = 0; s < 3; s++) {
-        d.src[s] = given->src[s];
-        d.one[s] = vec_set(given->one[s]);
-        d.ones |= given->src[s] ? 0 : 1u << s;
-    }
-    return given->half ? direct_half(&d, count, given->stream) : direct_float(&d, count, given->stream);
+    return d->half ? direct_half(d, count) : direct_float(d, count);
 }
 
 #else

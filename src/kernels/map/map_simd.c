@@ -280,25 +280,24 @@ EXEC_INTEGER(u64, uint64_t, uint64_t, 64, INTEGER_UNSIGNED, )
 #undef z
 #undef LOOP
 
+#define EXEC(type, name)                                                                                               \
+    case DML_TENSOR_DATA_TYPE_##type:                                                                                  \
+        return exec_##name(inst, out, src[0], src[1], src[2], count);
+
 static bool exec_block(const struct kern_map_inst *inst, void *out, const void *const *src, uint32_t count)
 {
     switch ((DML_TENSOR_DATA_TYPE)inst->type) {
-    case DML_TENSOR_DATA_TYPE_FLOAT32:
-        return exec_f32(inst, out, src[0], src[1], src[2], count);
-    case DML_TENSOR_DATA_TYPE_FLOAT64:
-        return exec_f64(inst, out, src[0], src[1], src[2], count);
-    case DML_TENSOR_DATA_TYPE_INT32:
-        return exec_i32(inst, out, src[0], src[1], src[2], count);
-    case DML_TENSOR_DATA_TYPE_UINT32:
-        return exec_u32(inst, out, src[0], src[1], src[2], count);
-    case DML_TENSOR_DATA_TYPE_INT64:
-        return exec_i64(inst, out, src[0], src[1], src[2], count);
-    case DML_TENSOR_DATA_TYPE_UINT64:
-        return exec_u64(inst, out, src[0], src[1], src[2], count);
+        EXEC(FLOAT32, f32)
+        EXEC(FLOAT64, f64)
+        EXEC(INT32, i32)
+        EXEC(UINT32, u32)
+        EXEC(INT64, i64)
+        EXEC(UINT64, u64)
     default:
         return false;
     }
 }
+#undef EXEC
 
 #include "kernels/map/map_registers.h"
 

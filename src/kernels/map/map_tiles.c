@@ -103,7 +103,7 @@ static void store_rows(struct map_run *run, const struct map_tiles *tiles, uint3
     for (uint32_t r = 0; r < rows->rows; r++) {
         const char *from = value + (size_t)r * rows->width * bytes;
         if (run->non_temporal && stride == 1)
-            map_store_dense(run, to + r * row_stride * bytes, type, from, rows->width);
+            kern_stream(to + r * row_stride * bytes, from, (uint64_t)rows->width * bytes);
         else
             kern_copy_row(bytes, to + r * row_stride * bytes, stride, from, 1, rows->width);
     }

@@ -5,8 +5,7 @@
 
 #include "kernels/core/iterator.h"
 
-/* A crossed unit: out[j * out_stride + i * row_stride] = in[j + i * in_stride], j < width, i < length. Strides in
- * elements. */
+/* A crossed unit: out[j * out_stride + i * row_stride] = in[j + i * in_stride] for elements j < width, i < length. */
 struct move_block {
     char *out;
     const char *in;

@@ -270,13 +270,14 @@ bool kern_conv_f32_dnnl_accepts(const struct kern_op *op)
     DML_TENSOR_DATA_TYPE type = op->tensors[op->input_count].type;
     if (type != DML_TENSOR_DATA_TYPE_FLOAT32 && type != DML_TENSOR_DATA_TYPE_FLOAT16)
         return false;
-    return conv_has_type(op, type) && shape_fits(op) && (!(base_cpu_flags() & BASE_CPU_AVX2) || !conv_dw_suits(op));
+    return conv_has_type(op, type) && shape_fits(op) &&
+           (!(base_cpu_flags() & BASE_CPU_AVX2) || !kern_conv_dw_f32_accepts(op));
 }
 
 bool kern_conv_bf16_dnnl_accepts(const struct kern_op *op)
 {
     return dense_half_allowed(op) && !op->u.conv.integer && dense_short_floats(op) && shape_fits(op) &&
-           !conv_dw_suits(op);
+           !kern_conv_dw_f32_accepts(op);
 }
 
 /* Channels lie innermost. */
@@ -288,7 +289,7 @@ bool kern_conv_int_dnnl_accepts(const struct kern_op *op)
     struct dnnl_epilogue ending;
     if ((op->flags & KERN_FLAG_REFERENCE) || !conv->integer || conv->transposed || conv->flip || conv->has_w_zero)
         return false;
-    if (!gemm_bytes(t[0].type) || t[1].type != DML_TENSOR_DATA_TYPE_INT8 || !conv_shape_init(op, &shape) ||
+    if (!dense_is_byte(t[0].type) || t[1].type != DML_TENSOR_DATA_TYPE_INT8 || !conv_shape_init(op, &shape) ||
         !padding_fits(&shape))
         return false;
     if (conv->has_bias && (t[2].type != DML_TENSOR_DATA_TYPE_INT32 || t[2].sizes[1] != shape.out_channels ||

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrix products on oneDNN's matmul. Batch dimensions are merged, and folded into the rows where B is the same for all
- * of them, so that most products become plain two-dimensional ones. Integers: dense rows of A and Y, one matrix B that
- * is packed once. */
+/* Matrix products on oneDNN's matmul. Batch dimensions are merged, and folded into the rows where they share B, so that
+ * most products are two-dimensional. Integers: dense rows of A and Y, one matrix B that is packed once. */
 #include "kernels/onednn/dnnl_op.h"
 
 #include "base/parallel.h"
@@ -80,8 +79,7 @@ static void matrix_set(struct kern_view *view, uint32_t rows, uint32_t columns, 
     view->strides[1] = step;
 }
 
-/* Of integers: tensors of post-ops are as dense as the result, or one row for all, or (steps of 0) nothing that the
- * library adds. */
+/* Of integers: post-ops' tensors are as dense as the result, one row for all, or (steps of 0) not the library's. */
 static void integer_views(struct gemm_build *b)
 {
     const struct kern_op *op = b->op;
@@ -365,7 +363,7 @@ bool kern_gemm_int_dnnl_accepts(const struct kern_op *op)
     if ((op->flags & KERN_FLAG_REFERENCE) || !gemm->integer || gemm->has_b_zero || y->rank < 2 ||
         t[0].rank != y->rank || t[1].rank != y->rank)
         return false;
-    if (!gemm_bytes(t[0].type) || t[1].type != DML_TENSOR_DATA_TYPE_INT8 || !whole(&t[0]) || !whole(y) ||
+    if (!dense_is_byte(t[0].type) || t[1].type != DML_TENSOR_DATA_TYPE_INT8 || !whole(&t[0]) || !whole(y) ||
         !gemm_repeats(&t[1], y->rank - 2) || !matrix_lies(&t[1]))
         return false;
     const uint64_t rows = kern_view_elements(y) / y->sizes[y->rank - 1];
@@ -374,8 +372,7 @@ bool kern_gemm_int_dnnl_accepts(const struct kern_op *op)
     return (!gemm->has_a_zero || gemm_repeats(&t[2], y->rank)) && dnnl_epilogue_init(op, y->rank - 1, &ending);
 }
 
-/* oneDNN 2.6 repeats a row wrongly over batches of which each does not begin where the next row of the one before
- * would. */
+/* oneDNN 2.6 repeats a row wrongly over batches that do not follow each other as rows would. */
 static bool lies_together(const struct gemm_build *b)
 {
     const struct kern_view *y = &b->views[b->op->input_count];

@@ -158,8 +158,7 @@ bool dnnl_post_epilogue(const struct kern_op *op, dnnl_post_ops_t ops, dnnl_md_f
 bool dnnl_post_binary(dnnl_post_ops_t ops, dnnl_alg_kind_t algorithm, uint32_t tensor, const dnnl_memory_desc_t *md,
                       struct dnnl_post *post);
 
-/* Integer products: the epilogue is [times scales,] [post-ops,] [[by a divisor,] to the nearest integer
- * plus zero point]. */
+/* Integer products: the epilogue is [times scales,] [post-ops,] [[by a divisor,] to the nearest, plus zero point]. */
 struct dnnl_epilogue {
     const struct kern_op *op;
     bool scales, by_channel; /* one scale, or one per channel or column */

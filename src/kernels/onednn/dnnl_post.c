@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Epilogues as oneDNN post-ops: a chain in which each operation takes the result of the one before. */
 #include "kernels/onednn/dnnl_op.h"
-
 #include "kernels/gemm/gemm.h"
 
 #include <math.h>
@@ -156,7 +155,7 @@ static bool quantizes_fully(const struct kern_op *op, const struct kern_requanti
     const bool is_signed = op->tensors[op->input_count].type == DML_TENSOR_DATA_TYPE_INT8;
     return how->low == (is_signed ? -128 : 0) && how->high == (is_signed ? 127 : 255) &&
            (!how->divisor || (divisor->type == DML_TENSOR_DATA_TYPE_FLOAT32 && gemm_repeats(divisor, divisor->rank))) &&
-           (!how->zero || (gemm_bytes(zero->type) && gemm_repeats(zero, zero->rank)));
+           (!how->zero || (dense_is_byte(zero->type) && gemm_repeats(zero, zero->rank)));
 }
 
 bool dnnl_epilogue_init(const struct kern_op *op, uint32_t channel, struct dnnl_epilogue *out)
@@ -164,7 +163,7 @@ bool dnnl_epilogue_init(const struct kern_op *op, uint32_t channel, struct dnnl_
     const struct kern_view *y = &op->tensors[op->input_count];
     struct kern_epilogue *all = &out->steps;
     struct kern_requantize *how = &out->how;
-    *out = (struct dnnl_epilogue){ .op = op, .quantizes = gemm_bytes(y->type) };
+    *out = (struct dnnl_epilogue){ .op = op, .quantizes = dense_is_byte(y->type) };
     if (!op->epilogue || (!out->quantizes && y->type != DML_TENSOR_DATA_TYPE_FLOAT32) ||
         !kern_epilogue_match(op, &dnnl_epilogue_support, all) || !all->count)
         return false;

@@ -102,8 +102,7 @@ int64_t pool_tile_pitch(const struct kern_op *op)
 /* Small integers are exact in FLOAT32, and nothing is below its -infinity. */
 static bool small_integer(DML_TENSOR_DATA_TYPE type)
 {
-    return type == DML_TENSOR_DATA_TYPE_INT8 || type == DML_TENSOR_DATA_TYPE_UINT8 ||
-           type == DML_TENSOR_DATA_TYPE_INT16 || type == DML_TENSOR_DATA_TYPE_UINT16;
+    return dense_is_byte(type) || type == DML_TENSOR_DATA_TYPE_INT16 || type == DML_TENSOR_DATA_TYPE_UINT16;
 }
 
 bool kern_pool_f32_accepts(const struct kern_op *op)

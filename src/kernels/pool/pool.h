@@ -3,10 +3,9 @@
 #ifndef KERNELS_POOL_H
 #define KERNELS_POOL_H
 
-#include "kernels/core/window_plan.h"
+#include "kernels/core/window.h"
 
-/* Always three spatial dimensions: missing outer ones have size 1. Of a gradient, x is X (max) or dX (average), y is
- * dY. */
+/* Always three spatial dimensions: missing outer ones have size 1. Of gradients x is X (max) or dX (average), y dY. */
 struct pool_shape {
     int64_t in[3], out[3], window[3], stride[3], dilation[3], pad[3];
     int64_t x[5], y[5], index[5]; /* strides of batch, channel, spatial */
@@ -18,13 +17,7 @@ bool pool_shape_init(const struct kern_op *op, struct pool_shape *out);
 /* Window taps [*begin, *end) that lie inside the input, for output position `out` along dimension d. */
 DENSE_INLINE void pool_taps(const struct pool_shape *s, uint32_t d, int64_t out, int64_t *begin, int64_t *end)
 {
-    int64_t first = out * s->stride[d] - s->pad[d], step = s->dilation[d];
-    *begin = first < 0 ? (-first + step - 1) / step : 0;
-    *end = s->in[d] > first ? (s->in[d] - first + step - 1) / step : 0;
-    if (*end > s->window[d])
-        *end = s->window[d];
-    if (*begin > *end)
-        *begin = *end;
+    dense_range(s->window[d], s->dilation[d], out * s->stride[d] - s->pad[d], s->in[d], begin, end);
 }
 
 /* How many elements an average divides by along dimension d. */
@@ -118,7 +111,7 @@ enum pool_way {
     POOL_GLOBALS,          /* each channel's elements lie together, and one window takes them all */
     POOL_LINES,            /* rows lie together, of the output too: row by row without copies */
     POOL_LINES_TRANSPOSED, /* the same where the output's channels lie together */
-    POOL_PLANES,           /* by bands of window_plan.h */
+    POOL_PLANES,           /* by bands of window.h */
 };
 
 enum pool_way pool_way_of(const struct kern_op *op, const struct pool_shape *s);

@@ -4,7 +4,7 @@
 #define KERNELS_POOL_BAND_H
 
 #include "kernels/pool/pool.h"
-#include "kernels/core/window_body.h"
+#include "kernels/core/window.h"
 
 #include <math.h>
 
@@ -120,8 +120,7 @@ static uint32_t pool_place_of(const struct pool_band *b, const int64_t at[5])
     return best.found ? (uint32_t)best.position : POOL_NOWHERE;
 }
 
-/* The places of the band's row `row` as row-major positions in the channel. at: batch, channel, output depth and row.
- */
+/* The places of the band's row `row` as row-major positions in the channel. at: batch, channel, depth and row of Y. */
 static uint32_t *pool_places(const struct pool_band *b, const int64_t at[5], int64_t row)
 {
     const struct pool_shape *s = &b->s;

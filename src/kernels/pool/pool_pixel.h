@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pooling of inputs whose channels lie together (nhwc), vectors of channels at a time; the output may lie in any way.
- * Included by pool_simd.c. */
+/* Pooling of inputs whose channels lie together, by vectors of channels, to any output. Included by pool_simd.c. */
 #ifndef KERNELS_POOL_PIXEL_H
 #define KERNELS_POOL_PIXEL_H
 

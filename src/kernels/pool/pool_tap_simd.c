@@ -7,8 +7,7 @@
 
 #include <math.h>
 
-/* Taps `tap_step` apart for `count` results from the begin-th on, whose elements are `step` apart; positions likewise.
- */
+/* Taps `tap_step` apart of `count` results from the begin-th on, whose elements are `step` apart; positions alike. */
 struct pool_span {
     const void *from;
     int64_t begin, count, step, taps, tap_step, position, stride, tap_stride;
@@ -233,8 +232,7 @@ static void pool_f64_store(const struct pool_taps *p, const int64_t *at, uint32_
                           d == 1 && p->pool->whole_indices ? (uint64_t)(s->in[0] * s->in[1] * s->in[2]) : 0, count);
 }
 
-/* `count` results from the begin-th on, which see the same taps of the input row with element x_at, whose position is
- * given. */
+/* `count` results from the begin-th on, which see the same taps of the input row that begins with element x_at. */
 static void pool_f64_piece(const struct pool_taps *p, int64_t x_at, int64_t position, int64_t begin, int64_t count)
 {
     const struct pool_shape *s = &p->s;
@@ -435,12 +433,12 @@ static void pool_int_tap(const struct pool_taps *p, const char *x, int64_t posit
 {
     const struct pool_shape *s = &p->s;
     const int64_t stride = s->stride[2], first = k * s->dilation[2] - s->pad[2];
-    const int64_t begin = first < 0 ? (-first + stride - 1) / stride : 0;
-    const int64_t end = first < s->in[2] ? (s->in[2] - 1 - first) / stride + 1 : 0;
+    int64_t begin, end;
+    dense_range(s->out[2], stride, first, s->in[2], &begin, &end);
     const int64_t at = first + begin * stride;
     const struct pool_span span = { .from = x + at * s->x[4] * p->bytes,
                                     .begin = begin,
-                                    .count = BASE_MIN(end, s->out[2]) - begin,
+                                    .count = end - begin,
                                     .step = stride * s->x[4],
                                     .position = position + at,
                                     .stride = stride };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Random words: block by block, stored in the order of the elements, and one group after the other, the definition. */
 #include "kernels/random/random.h"
-
 #include "kernels/core/iterator.h"
 #include "kernels/core/number.h"
 

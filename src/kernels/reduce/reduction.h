@@ -14,8 +14,7 @@
 #define KERN_REDUCTION_TILE  2048 /* most groups of a tile */
 #define KERN_REDUCTION_BLOCK 4096 /* most elements that are summed in FLOAT32 before going on in double */
 
-/* Pieces of the worker's scratch memory, as long as the op's groups need them. Behind each, whole vectors may be read
- * and written. */
+/* Pieces of the worker's scratch memory, as long as the op's groups need. Whole vectors fit behind each. */
 struct kern_reduction_scratch {
     double *sum; /* one element for each group of a tile, here */
     float *a, *b, *c;
@@ -77,8 +76,7 @@ struct kern_reduction_rows {
 /* Loops of one instruction set. `half`: x is FLOAT16, else FLOAT32. */
 struct kern_reduction_isa {
     const struct kern_map_isa *map;
-    /* The statistic of one run of at most KERN_REDUCTION_BLOCK elements. `ahead`, here and below: as many bytes as X's,
-     * wanted soon; may be NULL. */
+    /* The statistic of at most KERN_REDUCTION_BLOCK elements. `ahead`, here and below: as many bytes, or NULL. */
     double (*row)(enum kern_stat stat, const void *x, bool half, uint32_t count, float center, const void *ahead);
     /* Is there an element beyond *best (as good if `last`)? Then *best is the extreme and *out_place where its first or
      * last one stands. *best may begin as NaN. */
@@ -91,8 +89,7 @@ struct kern_reduction_isa {
     /* Of columns, which read and write whole vectors of what is kept for each group.
      * The rows join acc[], which begins as 0, for extremes as -infinity; that of MIN is of -x. */
     void (*column)(enum kern_stat stat, float *acc, const struct kern_reduction_rows *rows, const float *center);
-    /* The same for the greatest element of each group, which top[] becomes, and the sum of e^(x - top). They begin as
-     * -infinity and 0. */
+    /* The same for the greatest element of each group (top[], first -infinity) and the sum of e^(x - top) (first 0). */
     void (*powers)(float *top, double *sum, const struct kern_reduction_rows *rows);
     /* Where a row has an element greater than best[] (of -x unless `greatest`), best[] becomes it and place[] the row's
      * number: they are numbered from `first` on, by `step`. */
@@ -150,8 +147,7 @@ void kern_reductions_powers(const struct kern_reductions *groups, uint64_t first
  * dense, where they lie if they can be used there, else in a buffer. At most a block of them. */
 const void *kern_reductions_load(const struct kern_reductions *groups, uint32_t t, uint64_t group, uint64_t at,
                                  uint32_t count, float *buffer, bool *out_half);
-/* Where element `at` of `group` in X lies if it is worth prefetching: the elements are dense, and still there when they
- * are wanted. Else NULL. */
+/* Where element `at` of `group` in X lies if it is worth prefetching: dense, and still there when wanted. Else NULL. */
 const void *kern_reductions_ahead(const struct kern_reductions *groups, uint64_t group, uint64_t at);
 
 /* The last step of a tile, with scratch->a, b and c; NORM's further inputs are scale and shift. */

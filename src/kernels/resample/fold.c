@@ -91,11 +91,8 @@ static void unfold_line(const struct kern_call *call, uint32_t k, const char *ro
     const int64_t stride = fold->strides[d], count = fold->positions[d], width = x->sizes[d + 2];
     const int64_t first = fold_pixel(fold, d, 0, k), step = call->op->tensors[1].strides[2];
     const uint64_t zero = 0;
-    int64_t begin = first < 0 ? (-first + stride - 1) / stride : 0;
-    int64_t end = first < width ? (width - 1 - first) / stride + 1 : 0;
-    end = BASE_MIN(end, count);
-    if (!row || begin >= end)
-        begin = end = 0;
+    int64_t begin, end;
+    dense_range(row ? count : 0, stride, first, width, &begin, &end);
     kern_copy_row(bytes, to, step, &zero, 0, (uint64_t)begin);
     if (begin < end)
         kern_copy_row(bytes, to + begin * step * bytes, step,

@@ -179,17 +179,12 @@ static bool nearest(const struct kern_op *op)
     return !resample_uses_table(op) && op->u.resample.mode == DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR;
 }
 
-static bool small_integer(DML_TENSOR_DATA_TYPE type)
-{
-    return type == DML_TENSOR_DATA_TYPE_INT8 || type == DML_TENSOR_DATA_TYPE_UINT8;
-}
-
 bool kern_resample_any_ref_accepts(const struct kern_op *op)
 {
     const struct kern_view *x = &op->tensors[0], *y = &op->tensors[1];
     if (op->epilogue || x->rank != y->rank || x->type != y->type || !kern_type_bytes(x->type))
         return false;
-    return nearest(op) || dense_is_float(x->type) || (small_integer(x->type) && !op->u.resample.transposed);
+    return nearest(op) || dense_is_float(x->type) || (dense_is_byte(x->type) && !op->u.resample.transposed);
 }
 
 void kern_resample_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
@@ -292,7 +287,7 @@ void resample_plan_init(const struct kern_op *op, struct resample_plan *plan)
 static bool row_accepts(const struct kern_op *op)
 {
     const DML_TENSOR_DATA_TYPE type = op->tensors[0].type;
-    return kern_resample_any_ref_accepts(op) && (dense_is_short_float(type) || small_integer(type));
+    return kern_resample_any_ref_accepts(op) && (dense_is_short_float(type) || dense_is_byte(type));
 }
 
 bool kern_resample_f32_accepts(const struct kern_op *op)

@@ -297,8 +297,7 @@ void roi_list_init(struct roi_list *list, const struct roi_axis *axis, bool aver
     list->low = BASE_MIN(list->low, list->high);
 }
 
-/* The plan, of whose scratch there may be enough. */
-static bool plan_fits(const struct kern_op *op)
+bool kern_roi_f32_accepts(const struct kern_op *op)
 {
     const struct roi_tensors t = roi_tensors(op);
     struct roi_plan plan;
@@ -309,14 +308,9 @@ static bool plan_fits(const struct kern_op *op)
     return plan.bytes <= BYTES_MAX;
 }
 
-bool kern_roi_f32_accepts(const struct kern_op *op)
-{
-    return plan_fits(op);
-}
-
 bool kern_roi_grad_f32_accepts(const struct kern_op *op)
 {
-    return op->u.roi_grad.roi.mode == KERN_ROI_AVERAGE && plan_fits(op);
+    return op->u.roi_grad.roi.mode == KERN_ROI_AVERAGE && kern_roi_f32_accepts(op);
 }
 
 void kern_roi_f32_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)

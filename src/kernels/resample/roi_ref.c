@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pooling and sampling of regions of interest, and the gradients, the definition: sample by sample. The maximum never
- * chooses NaN. Units of gradients are the planes of the image's, then the regions of the corners'; either may be
- * absent.
- */
+ * chooses NaN. Units of gradients are the planes of the image's, then the regions of the corners', where wanted. */
 #include "kernels/resample/roi.h"
 
 #include <math.h>

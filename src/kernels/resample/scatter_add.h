@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Adding runs of numbers into a row at a stride. The row is kept by phase: element q of phase r is the row's element
- * q * stride + r, so that a run is added to one contiguous piece. Loops for the instruction set of the including file.
- */
+ * q * stride + r, so that a run is added to one contiguous piece. Included once per instruction set. */
 #ifndef KERNELS_SCATTER_ADD_H
 #define KERNELS_SCATTER_ADD_H
 

@@ -59,8 +59,7 @@ enum kern_scan_number { KERN_SCAN_F64, KERN_SCAN_U32, KERN_SCAN_U64 };
 
 struct kern_scan_isa {
     const struct kern_map_isa *map;
-    /* By number and whether products are wanted: x[] becomes its running sums (products) that begin with *carry, which
-     * becomes the last of them. */
+    /* By number and whether products are wanted: x[] becomes its running sums from *carry, which becomes the last. */
     void (*row[3][2])(void *x, uint32_t count, void *carry);
     /* *carry joins all of x[]. */
     void (*fold[3][2])(const void *x, uint32_t count, void *carry);

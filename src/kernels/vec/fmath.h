@@ -251,8 +251,7 @@ FMATH float fmath_cos_near(float x)
 /* ---- computed in double precision, for what polynomials of FLOAT32 do not give ---- */
 
 /* Loops of them become vectors all the same. Each is right to about one unit in the last place of a float inside the
- * domain that FMATH_IN_* states; outside, callers use the C library's. Series are Taylor's, cut where the next term is
- * below 2^-29 of the sum. */
+ * domain FMATH_IN_*; outside, callers use the C library. Taylor series end where terms are below 2^-29 of the sum. */
 
 #define FMATH_IN_TURNS(v)    (__builtin_fabsf(v) <= 1048576.0f) /* sin, cos, tan */
 #define FMATH_IN_ONE(v)      (__builtin_fabsf(v) <= 1.0f)       /* asin, acos */

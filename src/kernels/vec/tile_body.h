@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Storing small blocks of results, transposed where the output lies the other way. Included once per instruction
- * set. */
+/* Storing small blocks of results, transposed where the output lies so. Included once per instruction set. */
 #ifndef KERNELS_TILE_BODY_H
 #define KERNELS_TILE_BODY_H
 

@@ -213,8 +213,7 @@ DENSE_INLINE vec vec_exp_below(vec x, vec top, bool exact)
     return vec_scale_down(p, n);
 }
 
-/* Lanes of a shuffle of two vectors of N elements: F(k, x, N) for each lane k. Constants, or the compiler would make no
- * shuffle of it. */
+/* Lanes of a shuffle of two vectors of N elements: constants F(k, x, N) for each lane k. */
 #define LANES_2(F, x, N) F(0, x, N), F(1, x, N)
 #define LANES_4(F, x, N) LANES_2(F, x, N), F(2, x, N), F(3, x, N)
 #define LANES_8(F, x, N) LANES_4(F, x, N), F(4, x, N), F(5, x, N), F(6, x, N), F(7, x, N)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* vec.h for processors without vectors of their own file, and what NEON has no instructions for: what the compiler
- * makes of its vector types. */
+/* vec.h by the compiler's vector types: for processors without a file, and what NEON has no instructions for. */
 #ifndef KERNELS_VEC_PLAIN_H
 #define KERNELS_VEC_PLAIN_H
 

@@ -184,8 +184,7 @@ DENSE_INLINE bool vec_all_within(vec a, vec b, vec c, vec d, float bound)
 #endif
 }
 
-/* Stores past the caches of what does not fit there anyway, to whole vectors' addresses; kern_stream_end() before
- * others read. */
+/* Stores past the caches, to whole vectors' addresses; kern_stream_end() before others read. */
 DENSE_INLINE void vec_stream(float *to, vec value)
 {
     VEC_MM(stream_ps)(to, value);

@@ -5,7 +5,7 @@
 #include "shaders/gemm/shader_tile.h"
 
 #include "kernels/conv/conv.h"
-#include "kernels/core/rows.h"
+#include "kernels/core/kernel.h"
 
 static uint64_t result_elements(const struct kern_op *op)
 {

@@ -4,7 +4,7 @@
 #include "shaders/core/shader_block.h"
 
 #include "kernels/conv/conv_plans.h"
-#include "kernels/core/rows.h"
+#include "kernels/core/kernel.h"
 
 _Static_assert(KERN_BOUNDS_RELU == 1 && KERN_BOUNDS_CLAMP == 2 && KERN_BOUNDS_CLIP == 3,
                "inverted_residual.comp has these numbers");

@@ -4,7 +4,7 @@
 #include "shaders/gemm/gemm_params.h"
 #include "shaders/gemm/shader_tile.h"
 
-#include "kernels/core/rows.h"
+#include "kernels/core/kernel.h"
 #include "kernels/gemm/qgemm.h"
 
 static const char no_types[] = "there is no shader for it in these types";

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plans of products with panels of weights, and of few rows. */
+/* Matrix products: plans of those with panels of weights and of few rows, and the definition. */
+#include "kernels/gemm/blocked_gemm.h"
 #include "kernels/gemm/gemm.h"
-
 #include "kernels/core/choice.h"
-#include "kernels/core/packed_row.h"
+#include "kernels/core/isa.h"
 
 void panel_shape_init(const struct kern_op *op, uint32_t columns, struct panel_shape *out)
 {
@@ -12,8 +12,7 @@ void panel_shape_init(const struct kern_op *op, uint32_t columns, struct panel_s
     out->n = y->sizes[y->rank - 1];
     out->k = a->sizes[a->rank - 1];
     out->panels = (out->n + columns - 1) / columns;
-    /* Short sums are over before many rows' results are fetched: with few rows, those stay in the nearest cache from
-     * panel to panel. */
+    /* Short sums are over before many rows' results are fetched: those of few rows stay in the nearest cache. */
     uint32_t most = out->k <= PANEL_SHORT_SUM ? PANEL_FEW_ROWS : PANEL_BLOCK_ROWS;
     out->blocks = (out->rows + most - 1) / most;
     out->block_rows = (uint32_t)base_align_up((out->rows + out->blocks - 1) / out->blocks, 8);
@@ -111,13 +110,11 @@ static bool panel_accepts(const struct kern_op *op, uint32_t columns)
            a->sizes[rank - 2] == y->sizes[rank - 2] && kern_pays(op, KERN_CHOICE_panel, panel_cost(op, columns));
 }
 
-static uint64_t panel_plan(const struct kern_op *op, uint32_t columns, struct kern_work *out)
+static uint64_t panel_plan(const struct panel_shape *shape, struct kern_work *out)
 {
-    struct panel_shape shape;
-    panel_shape_init(op, columns, &shape);
-    *out = (struct kern_work){ .units = shape.blocks * shape.panels, .worker_scratch_bytes = shape.bytes };
-    out->grain = dense_grain((uint64_t)shape.k * shape.block_rows * columns / 16);
-    return (uint64_t)shape.panels * columns * shape.k * shape.element;
+    *out = (struct kern_work){ .units = shape->blocks * shape->panels, .worker_scratch_bytes = shape->bytes };
+    out->grain = dense_grain((uint64_t)shape->k * shape->block_rows * shape->columns / 16);
+    return (uint64_t)shape->panels * shape->columns * shape->k * shape->element;
 }
 
 /* One line of a panel: `count` elements that are `step` apart, then zeros. */
@@ -146,14 +143,12 @@ DENSE_INLINE void panel_pack_as(const struct panel_shape *shape, const struct ke
         }
 }
 
-static void panel_pack(const struct kern_op *op, uint32_t columns, const void *source, void *packed)
+static void panel_pack(const struct panel_shape *shape, const struct kern_view *b, const void *source, void *packed)
 {
-    struct panel_shape shape;
-    panel_shape_init(op, columns, &shape);
-    if (shape.element == 2)
-        panel_pack_as(&shape, &op->tensors[1], source, packed, 2);
+    if (shape->element == 2)
+        panel_pack_as(shape, b, source, packed, 2);
     else
-        panel_pack_as(&shape, &op->tensors[1], source, packed, 4);
+        panel_pack_as(shape, b, source, packed, 4);
 }
 
 #define ROW(isa)                                                                                                       \
@@ -161,8 +156,8 @@ static void panel_pack(const struct kern_op *op, uint32_t columns, const void *s
     {                                                                                                                  \
         return panel_accepts(op, PANEL_COLUMNS_##isa);                                                                 \
     }                                                                                                                  \
-    KERN_PACKED_ROW(gemm_panel_##isa, panel_plan(op, PANEL_COLUMNS_##isa, out),                                        \
-                    panel_pack(op, PANEL_COLUMNS_##isa, source, packed))
+    KERN_PACKED_ROW(gemm_panel_##isa, struct panel_shape, panel_shape_init(op, PANEL_COLUMNS_##isa, &plan),            \
+                    panel_plan(&plan, out), panel_pack(&plan, &op->tensors[1], source, packed))
 KERN_EACH_ISA(ROW)
 
 /* ---- few rows with a plain matrix ---- */
@@ -191,4 +186,61 @@ void kern_gemm_vec_f32_plan(const struct kern_op *op, const void *state, uint32_
     *out = (struct kern_work){ .units = batches * blocks, .grain = dense_grain(k * GEMM_VEC_UNIT / 4) };
     out->worker_scratch_bytes =
         base_align_up((k + 32 + GEMM_VEC_PANEL) * GEMM_VEC_ROWS * sizeof(float), 64) + dense_epilogue_bytes(op);
+}
+
+/* ---- the definition: double accumulation in the order of k ---- */
+
+bool kern_gemm_any_ref_accepts(const struct kern_op *op)
+{
+    const struct kern_view *a = &op->tensors[0], *b = &op->tensors[1], *y = &op->tensors[op->input_count];
+    if (a->rank < 2 || a->rank != b->rank || a->rank != y->rank)
+        return false;
+    return blocked_gemm_types_fit(op, op->u.gemm.integer, op->u.gemm.has_c);
+}
+
+void kern_gemm_any_ref_plan(const struct kern_op *op, const void *state, uint32_t threads, struct kern_work *out)
+{
+    const struct kern_view *a = &op->tensors[0], *y = &op->tensors[op->input_count];
+    uint64_t cost = (uint64_t)a->sizes[a->rank - 1] * y->sizes[y->rank - 1];
+    *out = (struct kern_work){ .units = dense_rows(y), .grain = dense_grain(cost) };
+}
+
+/* Sums of integers are exact in double, too. */
+DENSE_INLINE void gemm_rows(const struct kern_call *call, uint64_t begin, uint64_t end, DML_TENSOR_DATA_TYPE a_type,
+                            DML_TENSOR_DATA_TYPE b_type)
+{
+    const struct kern_gemm *gemm = &call->op->u.gemm;
+    const struct kern_view *a = &call->op->tensors[0], *b = &call->op->tensors[1];
+    const struct kern_view *y = &call->op->tensors[call->op->input_count];
+    const uint32_t rank = y->rank, last = rank - 1;
+    for (uint64_t row = begin; row < end; row++) {
+        uint32_t at[KERN_RANK_MAX];
+        dense_row_at(y, row, at);
+        const int64_t a_at = dense_offset(a, at, last), b_at = dense_offset(b, at, rank - 2);
+        const double a_zero = gemm_zero(call, gemm->has_a_zero, 2, at);
+        for (; at[last] < y->sizes[last]; at[last]++) {
+            const double b_zero = gemm_zero(call, gemm->has_b_zero, gemm->has_a_zero ? 3 : 2, at);
+            const int64_t b_from = b_at + at[last] * b->strides[last];
+            double sum = 0;
+            for (uint32_t k = 0; k < a->sizes[last]; k++)
+                sum += (dense_load(call->data[0], a_at + k * a->strides[last], a_type) - a_zero) *
+                       (dense_load(call->data[1], b_from + k * b->strides[rank - 2], b_type) - b_zero);
+            if (gemm->integer)
+                sum = (int32_t)(uint32_t)(int64_t)sum;
+            else
+                gemm_scale(call, at, 1, true, &sum);
+            dense_finish(call, at, 1, &sum);
+        }
+    }
+}
+
+void kern_gemm_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    DML_TENSOR_DATA_TYPE a = call->op->tensors[0].type, b = call->op->tensors[1].type;
+    if (a == DML_TENSOR_DATA_TYPE_FLOAT32 && a == b)
+        gemm_rows(call, begin, end, DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT32);
+    else if (a == DML_TENSOR_DATA_TYPE_FLOAT16 && a == b)
+        gemm_rows(call, begin, end, DML_TENSOR_DATA_TYPE_FLOAT16, DML_TENSOR_DATA_TYPE_FLOAT16);
+    else
+        gemm_rows(call, begin, end, a, b);
 }
