@@ -45,6 +45,7 @@ def store_result(folder, out):
         rows = {name: [float(f"{entry[key]:.1e}") if key == "worst" else entry[key] for key in COUNTS]
                 for name, entry in types.items()}
         lines.append(f'  {json.dumps(op)}: {json.dumps(rows)}')
+    os.makedirs(folder, exist_ok=True)
     with open(path_of(folder, out), "w", encoding="utf-8") as file:
         file.write(json.dumps(kept)[:-1] + ',\n "operators": {\n' + ",\n".join(lines) + "}}\n")
 

@@ -100,6 +100,14 @@ class Training(unittest.TestCase):
         for a, b in zip(cell(x), there(x.to(DEVICE))):
             close(b, a)
 
+    def test_shared_parameters(self):
+        module = torch.nn.ModuleDict({"table": torch.nn.Embedding(7, 5), "head": torch.nn.Linear(5, 7, bias=False)})
+        module["head"].weight = module["table"].weight
+        module.to(DEVICE)
+        self.assertIs(module["head"].weight, module["table"].weight)
+        self.assertEqual(module["head"].weight.device.type, "dml")
+        self.assertEqual(len(list(module.parameters())), 1)
+
     def test_transformer(self):
         torch.manual_seed(3)
         module = nn.Sequential(nn.Embedding(11, 16), nn.TransformerEncoderLayer(16, 4, 32, dropout=0, batch_first=True),

@@ -28,8 +28,11 @@ int64_t choice(const Tensor &query, const Tensor &key, const Tensor &value, cons
     bool plain = !query.is_nested() && query.dim() == 4 && key.dim() == 4 && value.dim() == 4 &&
                  query.size(0) == key.size(0) && key.size(0) == value.size(0) && key.size(1) == value.size(1) &&
                  query.size(1) == key.size(1);
+    // Compilers see products and softmax, which they fuse.
+    bool traced = query.unsafeGetTensorImpl()->is_python_dispatch();
     bool full = query.numel() && key.numel() && value.numel();
-    return floats && plain && full && dropout == 0 && !(mask && mask->requires_grad()) ? kOverrideable : kMath;
+    return !traced && floats && plain && full && dropout == 0 && !(mask && mask->requires_grad()) ? kOverrideable
+                                                                                                  : kMath;
 }
 
 double scale_of(const Tensor &query, std::optional<double> scale)

@@ -126,6 +126,27 @@ bool aten_build_repeat(struct aten_graph *g, const struct aten_node *n)
     return aten_emit(g, DML_OPERATOR_TILE, &desc, &x, 1, &y, 1) && aten_result(g, n, 0, y);
 }
 
+/* constant_pad_nd(self, pad, value): from the last dimension on; below 0 they cut. */
+bool aten_build_constant_pad(struct aten_graph *g, const struct aten_node *n)
+{
+    struct aten_value *x = aten_in(g, n, 0);
+    uint32_t count;
+    const int64_t *pad = aten_ints(g, n, 1, &count);
+    int64_t before[ATEN_RANK_MAX] = { 0 }, after[ATEN_RANK_MAX] = { 0 };
+    if (!x || count % 2 || count / 2 > x->rank)
+        return aten_fail(g, "pad has %u elements, must have two for each of at most %u dimensions", count,
+                         x ? x->rank : 0);
+    for (uint32_t i = 0; i < count / 2 && x; i++) {
+        const uint32_t axis = x->rank - 1 - i;
+        before[axis] = BASE_MAX(pad[2 * i], 0);
+        after[axis] = BASE_MAX(pad[2 * i + 1], 0);
+        const int64_t start = BASE_MAX(-pad[2 * i], 0), cut = start + BASE_MAX(-pad[2 * i + 1], 0);
+        if (cut)
+            x = aten_slice(g, x, axis, BASE_MIN(start, x->sizes[axis]), BASE_MAX(x->sizes[axis] - cut, 0), 1);
+    }
+    return aten_result(g, n, 0, aten_padded(g, x, before, after, aten_real(g, n, 2, 0)));
+}
+
 /* ---- parts put back ---- */
 
 static bool sizes_of(struct aten_graph *g, const struct aten_node *n, uint32_t i, const int64_t **out, uint32_t *rank)

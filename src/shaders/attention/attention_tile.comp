@@ -167,7 +167,7 @@ void store_rows(uint y)
         const uint row = first_row + 4u * across + i;
         const bool defined = total[i] > 0.0 || is_nan(total[i]) || params.undefined != 0u;
         const int at = row < rows ? offset4(y, head, row) : 0;
-        for (uint c = 0u; c < 4u * WIDTHS; c++) {
+        [[unroll]] for (uint c = 0u; c < 4u * WIDTHS; c++) { /* else the sums would not be in registers */
             uint column = 64u * (c >> 2) + 4u * along + (c & 3u);
             if (row < rows && column < width)
                 store_real(y, at + int(column) * view(y).strides[3], defined ? sums[i][c >> 2][c & 3u] / total[i] : 0.0);

@@ -44,9 +44,10 @@ def _load():
 
 if _privateuse1_backend_name != "dml":
     _load()
-    from . import dml as _dml
+    from . import dml as _dml, modules as _modules
 
     torch._register_device_module("dml", _dml)
+    _modules.install()
     torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
     if torch.distributed.is_available():
         from . import distributed as distributed
