@@ -3,7 +3,7 @@
 BUILD := build
 SETUP := meson setup
 
-.PHONY: demo check wheel check-asan check-tsan conformance fuzz build install packages format clean
+.PHONY: demo check wheel wheel-torch check-asan check-tsan conformance fuzz build install packages format clean
 
 packages:
 	scripts/install-packages
@@ -23,6 +23,10 @@ check: build
 # The Python package of the execution provider for ONNX Runtime.
 wheel: packages $(BUILD)/build.ninja
 	scripts/make-wheel $(BUILD) $(BUILD)/wheel
+
+# torch_directml, with glue for the torch of .cache/torch and of the Pythons in PYTHONS.
+wheel-torch: packages $(BUILD)/build.ninja
+	scripts/make-wheel-torch $(BUILD) $(BUILD)/wheel
 
 check-asan: packages
 	[ -e build-asan/build.ninja ] || $(SETUP) build-asan -Db_sanitize=address,undefined -Db_lundef=false --buildtype=debugoptimized

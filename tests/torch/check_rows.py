@@ -3,7 +3,8 @@
 """Compares rows of bindings/torch/ops/ops.def with the CPU's results, without the glue: OpInfo's samples run on the
 CPU, and each aten call that has a row is repeated through the C library on the same memory.
 
-    check_rows.py LIBRARY [-d float32,int64] [-k SUBSTRING-OF-OPINFO-NAME] [-r ROW[,ROW]] [-v]
+    check_rows.py LIBRARY [-d float32,int64] [-k SUBSTRING-OF-OPINFO-NAME] [-r ROW[,ROW]]
+                  [-i ADAPTER] [-v]
 
 Prints a line for each row: calls that agree, that the builder refused (fallback), that differ. Exits with 1 if any
 differ. Needs torch with its testing package; LIBRARY: build/bindings/torch/ops/libanydml_torch_ops.so."""
@@ -105,12 +106,15 @@ def arg_of(value, kept):
 class Library:
     def __init__(self, path, index=0):
         lib = self.lib = C.CDLL(path)
-        for name in ('aten_op_at', 'aten_op_find', 'aten_device_open', 'aten_find', 'aten_compile'):
+        for name in ('aten_op_at', 'aten_op_find', 'aten_device_open', 'aten_find', 'aten_compile', 'aten_allocate'):
             getattr(lib, name).restype = C.c_void_p
-        lib.aten_run.restype = C.c_bool
+        for name in ('aten_run', 'aten_host_memory', 'aten_copy'):
+            getattr(lib, name).restype = C.c_bool
         self.message = C.create_string_buffer(512)
+        lib.aten_device_count.restype = C.c_uint32
         self.device = C.c_void_p(lib.aten_device_open(index, self.message, 512))
         assert self.device, self.message.value
+        self.host = lib.aten_host_memory(self.device)
         self.rows = {}
         at = lib.aten_op_at(0)
         i = 0
@@ -126,6 +130,43 @@ class Library:
         c_args = (Arg * max(1, len(args)))(*[arg_of(a, kept) for a in args])
         c_out = (Tensor * max(1, len(outputs)))(*[tensor_of(t) for t in outputs])
         call = (c_args, C.c_uint32(len(args)), c_out, C.c_uint32(len(outputs)))
+        if self.host:
+            self.run_call(row, call)
+            return
+        moved = [self.to_device(t) for a in c_args for t in (a.tensors[:a.count] if a.kind in (TENSOR, TENSORS) else [])
+                 if t.type >= 0]
+        written = [self.to_device(t) for t in c_out[:len(outputs)] if t.type >= 0]
+        for arg in c_args:
+            if arg.kind in (TENSOR, TENSORS):
+                for i in range(arg.count):
+                    if arg.tensors[i].type >= 0:
+                        arg.tensors[i].data = next(m[2] for m in moved if m[0] == arg.tensors[i].data)
+        for i in range(len(outputs)):
+            if c_out[i].type >= 0:
+                c_out[i].data = next(m[2] for m in written if m[0] == c_out[i].data)
+        try:
+            self.run_call(row, call)
+            for host, size, address in written:
+                self.copy(host, address, size, 1)
+        finally:
+            for host, size, address in moved + written:
+                self.lib.aten_free(self.device, C.c_void_p(address))
+
+    def copy(self, to, source, size, direction):
+        if not self.lib.aten_copy(self.device, C.c_void_p(to), C.c_void_p(source), C.c_size_t(size),
+                                  C.c_int(direction), self.message, C.c_size_t(512)):
+            raise RuntimeError(self.message.value.decode())
+
+    def to_device(self, t):
+        size = 0
+        if all(t.sizes[:t.rank]):
+            bytes_ = next(d.itemsize for d, number in TYPES.items() if number == t.type)
+            size = (1 + sum((t.sizes[i] - 1) * t.strides[i] for i in range(t.rank))) * bytes_
+        address = self.lib.aten_allocate(self.device, C.c_size_t(size))
+        self.copy(address, t.data, size, 0) if size else None
+        return t.data, size, address
+
+    def run_call(self, row, call):
         plan = self.lib.aten_find(self.device, row, *call)
         if not plan:
             plan = self.lib.aten_compile(self.device, row, *call, self.message)
@@ -143,8 +184,8 @@ def poisoned(like):
     if like is None:
         return None
     y = torch.empty_strided(like.shape, like.stride(), dtype=like.dtype)
-    with torch.no_grad():
-        y.view(torch.uint8).fill_(0x5b) if y.numel() and y.is_contiguous() and y.dtype != torch.bool else None
+    if y.numel() and y.is_contiguous() and y.dtype != torch.bool:
+        y.reshape(-1).view(torch.uint8).fill_(0x5b)
     return y
 
 
@@ -241,10 +282,11 @@ def main():
     parser.add_argument('-d', '--dtypes', default='float32')
     parser.add_argument('-k', '--opinfo', default='')
     parser.add_argument('-r', '--rows', default='')
+    parser.add_argument('-i', '--index', type=int, default=0, help='of the adapter')
     parser.add_argument('-v', '--verbose', action='store_true')
     options = parser.parse_args()
     from torch.testing._internal.common_methods_invocations import op_db
-    checker = Checker(Library(options.library), set(filter(None, options.rows.split(','))), options.verbose)
+    checker = Checker(Library(options.library, options.index), set(filter(None, options.rows.split(','))), options.verbose)
     torch.manual_seed(1)
     for op in op_db:
         if options.opinfo not in op.name:

@@ -3,10 +3,12 @@
 import copy
 import gc
 import io
+import json
 import multiprocessing
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 import unittest
 
@@ -93,6 +95,26 @@ class Package(unittest.TestCase):
         ran = fresh_process(code, TORCH_DIRECTML_FALLBACK="error")
         self.assertNotEqual(ran.returncode, 0)
         self.assertIn("TORCH_DIRECTML_FALLBACK=error", ran.stderr)
+
+
+class Telemetry(unittest.TestCase):
+    def test_off_unless_switched_on(self):
+        code = "import torch, torch_directml; torch.ones(2, device='dml').sum().item()"
+        for value in (None, "0", "1"):
+            with tempfile.TemporaryDirectory() as home:
+                environment = {"HOME": home, "ANYDML_TELEMETRY": value or ""}
+                environment.update({key: "" for key in os.environ if key.startswith("XDG_")})
+                ran = fresh_process(code, **environment)
+                self.assertEqual(ran.returncode, 0, ran.stderr)
+                found = [os.path.join(folder, name) for folder, _, names in os.walk(home) for name in names
+                         if "anydml" in folder[len(home):]]
+                if value != "1":
+                    self.assertEqual(found, [])
+                    continue
+                self.assertEqual(found, [os.path.join(home, ".local/state/anydml/telemetry.jsonl")])
+                with open(found[0], encoding="ascii") as file:
+                    rows = [json.loads(line) for line in file]
+                self.assertEqual([row["component"] for row in rows], ["torch"])
 
 
 class Memory(unittest.TestCase):

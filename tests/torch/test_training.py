@@ -132,6 +132,29 @@ class Training(unittest.TestCase):
         self.assertTrue(torch.autograd.gradcheck(lambda a, b: (a.tanh() @ b).softmax(-1).log().sum(0), (x, y)))
 
 
+class Functions(unittest.TestCase):
+    def test_parts_of_language_models(self):
+        x, w1, w3, w2, wide = (torch.randn(shape) for shape in ((2, 5, 8), (12, 8), (12, 8), (8, 12), (24, 8)))
+        b1, b2 = torch.randn(12), torch.randn(8)
+        there = [t.to(DEVICE) for t in (x, w1, w3, w2, wide, b1, b2)]
+        double = [t.double() for t in (x, w1, w3, w2, wide, b1, b2)]
+        X, W1, W3, W2, WIDE, B1, B2 = double
+
+        def silu(t):
+            return t / (1 + (-t).exp())
+
+        def check(got, want):
+            close(got, want.float())
+
+        check(torch_directml.rmsnorm(there[0], there[6], 1e-3), X / ((X * X).sum(-1, keepdim=True) / 8 + 1e-3).sqrt() * B2)
+        check(torch_directml.mlp_llama(there[0], there[1], there[3], there[2]), silu(X @ W1.T) * (X @ W3.T) @ W2.T)
+        check(torch_directml.mlp_phi3(there[0], there[4], there[3]),
+              silu((X @ WIDE.T)[..., :12]) * (X @ WIDE.T)[..., 12:] @ W2.T)
+        h = X @ W1.T + B1
+        check(torch_directml.mlp_phi2(there[0], there[1], there[3], there[5], there[6]),
+              0.5 * h * (1 + torch.tanh((2 / torch.pi) ** 0.5 * (h + 0.044715 * h ** 3))) @ W2.T + B2)
+
+
 class Autocast(unittest.TestCase):
     def test_types(self):
         x = torch.randn(4, 4, device=DEVICE)

@@ -276,10 +276,14 @@ class Operator final : public c10::OperatorKernel
         fresh = form == Form::Functional ? results : 0;
     }
 
-    void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet, torch::jit::Stack *stack)
+    void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys, torch::jit::Stack *stack)
     {
-        Call call;
         size_t begin = stack->size() - kinds.size();
+        if (C10_UNLIKELY(is_long_list(*stack, begin))) {
+            run_in_parts(op, keys, stack, begin);
+            return;
+        }
+        Call call;
         call.index = common_device(op, *stack, begin);
         for (size_t i = begin; call.index < 0 && i < stack->size(); i++)
             if ((*stack)[i].isDevice() && (*stack)[i].toDevice().has_index())
@@ -308,6 +312,44 @@ class Operator final : public c10::OperatorKernel
     bool has_generator = false;
     c10::SmallVector<Kind, 16> kinds;
     c10::SmallVector<bool, 4> result_is_list;
+
+    static constexpr size_t kPart = 32;
+
+    // Operators on lists, element by element: _foreach_ and optimizers' steps.
+    bool is_long_list(const torch::jit::Stack &stack, size_t begin) const
+    {
+        bool each = form == Form::Functional ? results == 1 && result_is_list[0] : form == Form::InPlace && !results;
+        return each && !kinds.empty() && kinds[0] == Kind::Tensors && stack[begin].toListRef().size() > kPart;
+    }
+
+    static c10::IValue part_of(const c10::IValue &list, size_t from, size_t end)
+    {
+        c10::impl::GenericList whole = list.toList(), part(whole.elementType());
+        for (size_t i = from; i < end; i++)
+            part.push_back(whole.get(i));
+        return part;
+    }
+
+    // Long lists go in parts, so that graphs stay small; parts of the same shapes share a plan.
+    void run_in_parts(const c10::OperatorHandle &op, c10::DispatchKeySet keys, torch::jit::Stack *stack, size_t begin)
+    {
+        torch::jit::Stack args(stack->begin() + static_cast<std::ptrdiff_t>(begin), stack->end());
+        size_t count = args[0].toListRef().size();
+        c10::List<at::Tensor> made;
+        for (size_t from = 0; from < count; from += kPart) {
+            torch::jit::Stack part;
+            for (const c10::IValue &arg : args)
+                part.push_back(arg.isList() && arg.toListRef().size() == count
+                                   ? part_of(arg, from, std::min(count, from + kPart))
+                                   : arg);
+            (*this)(op, keys, &part);
+            for (size_t i = 0; results && i < part.back().toTensorList().size(); i++)
+                made.push_back(part.back().toTensorList().get(i));
+        }
+        stack->resize(begin);
+        if (results)
+            stack->emplace_back(std::move(made));
+    }
 
     bool prepare(Call &call, const torch::jit::Stack &stack, size_t begin)
     {
@@ -385,7 +427,8 @@ class Operator final : public c10::OperatorKernel
                     std::string *why)
     {
         torch::jit::Stack inferred;
-        if (!infer(op, stack, begin, &inferred, why))
+        // Nothing is returned: what is written is as it is, and meta kernels are rare (_fused_sgd_).
+        if ((results || form != Form::InPlace) && !infer(op, stack, begin, &inferred, why))
             return nullptr;
         aten_tensor *outputs = call.outputs;
         uint32_t count = call.output_count;
@@ -506,7 +549,8 @@ bool moves(const c10::FunctionSchema &schema)
 void add(torch::Library &m, const aten_op *row, Form form, const std::string &name, const std::string &overload)
 {
     auto op = c10::Dispatcher::singleton().findSchema({ "aten::" + name, overload });
-    if (!op || moves(op->schema())) // none: of another version of torch
+    // None: of another version of torch. Composites of torch are differentiated through what they are made of.
+    if (!op || moves(op->schema()) || op->hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd))
         return;
     m.impl((overload.empty() ? name : name + "." + overload).c_str(),
            torch::CppFunction::makeFromBoxedFunctor(std::make_unique<Operator>(row, form, op->schema())));

@@ -116,6 +116,11 @@ TORCH_LIBRARY(torch_directml, m)
     m.def("has_type(int index, ScalarType type) -> bool", &has_type);
     m.def("forked() -> bool", []() { return forked(); });
     m.def("fallbacks(bool clear) -> str", &fallbacks_json);
+    m.def("alias_on_cpu(Tensor tensor) -> Tensor", [](const at::Tensor &tensor) {
+        TORCH_CHECK(tensor.is_privateuseone() && host_memory(tensor.device().index()), "alias_on_cpu: the memory of ",
+                    tensor.device(), " is not the host's");
+        return alias_on_cpu(tensor);
+    });
     m.def("cache(int limit) -> int[]", &cache);
     m.def("default_generator(int index) -> Generator?",
           [](int64_t index) { return default_generator(static_cast<c10::DeviceIndex>(index)); });

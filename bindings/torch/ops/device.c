@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Devices, opened once each; their memory, copies and points in time. */
 #include "device.h"
+
+#include "telemetry/telemetry.h"
 #include "graph.h"
 
 #include <DirectMLGuids.h>
@@ -100,7 +102,7 @@ static HRESULT open_device(struct aten_device *device)
             data.IsSupported)
             device->types |= UINT64_C(1) << type;
     }
-    return S_OK;
+    return device->host_memory ? S_OK : aten_remote_create(device->d3d, device->dml, device->queue, &device->remote);
 }
 
 static void close_device(struct aten_device *device)
@@ -137,6 +139,8 @@ struct aten_device *aten_device_open(uint32_t index, char *message, size_t messa
     pthread_mutex_unlock(&all.lock);
     if (!device)
         aten_say(message, message_bytes, hr, "the adapter cannot be opened");
+    else if (telemetry_is_on())
+        telemetry_record("torch", aten_host_memory(device) ? "cpu" : "gpu");
     return device;
 }
 
@@ -154,29 +158,40 @@ bool aten_has_type(const struct aten_device *device, int32_t type)
 
 void *aten_allocate(struct aten_device *device, size_t bytes)
 {
-    (void)device;
-    return bytes > PTRDIFF_MAX ? NULL : aligned_alloc(256, (BASE_MAX(bytes, (size_t)1) + 255) & ~(size_t)255);
+    if (bytes > PTRDIFF_MAX)
+        return NULL;
+    if (device->remote)
+        return aten_remote_allocate(device->remote, bytes);
+    return aligned_alloc(256, (BASE_MAX(bytes, (size_t)1) + 255) & ~(size_t)255);
 }
 
 void aten_free(struct aten_device *device, void *address)
 {
-    (void)device;
-    free(address);
+    if (device->remote)
+        aten_remote_free(device->remote, address);
+    else
+        free(address);
 }
 
 void aten_memory(struct aten_device *device, size_t *out_free, size_t *out_total)
 {
     struct sysinfo info = { 0 };
-    (void)device;
+    uint64_t total = 0, used = 0;
+    if (device->remote && SUCCEEDED(IDXCoreAdapter_GetProperty(
+                              device->adapter, DXCoreAdapterProperty_DedicatedAdapterMemory, sizeof(total), &total)))
+        used = aten_remote_used(device->remote);
     sysinfo(&info);
-    *out_free = (size_t)info.freeram * info.mem_unit;
-    *out_total = (size_t)info.totalram * info.mem_unit;
+    *out_total = total ? total : (size_t)info.totalram * info.mem_unit;
+    *out_free = total ? total - BASE_MIN(used, total) : (size_t)info.freeram * info.mem_unit;
 }
 
 bool aten_copy(struct aten_device *device, void *to, const void *from, size_t bytes, enum aten_direction direction,
                char *message, size_t message_bytes)
 {
-    (void)device, (void)direction, (void)message, (void)message_bytes;
+    if (device->remote) {
+        HRESULT hr = aten_remote_copy(device->remote, to, from, bytes, direction);
+        return SUCCEEDED(hr) || aten_say(message, message_bytes, hr, "copying failed");
+    }
     if (bytes)
         memcpy(to, from, bytes);
     return true;
@@ -187,7 +202,7 @@ bool aten_copy(struct aten_device *device, void *to, const void *from, size_t by
 uint64_t aten_mark(struct aten_device *device)
 {
     (void)device;
-    return 0; /* on the host everything has finished when it returns */
+    return 0; /* everything has finished when it returns */
 }
 
 bool aten_reached(struct aten_device *device, uint64_t mark)

@@ -3,7 +3,7 @@
 #ifndef ANYDML_TORCH_DEVICE_H
 #define ANYDML_TORCH_DEVICE_H
 
-#include "aten.h"
+#include "remote.h"
 
 #include <anydml_d3d12.h>
 #include <anydml_dxcore.h>
@@ -15,7 +15,8 @@ struct aten_device {
     ID3D12CommandQueue *queue;
     IDXCoreAdapter *adapter;
     bool host_memory;
-    uint64_t types; /* bit i: aten_type i can be computed with */
+    struct aten_remote *remote; /* NULL: host_memory */
+    uint64_t types;             /* bit i: aten_type i can be computed with */
 };
 
 /* "text", or "text (0x80070057)" for an hr that failed. Returns false. */

@@ -55,6 +55,7 @@ struct aten_binding {
     enum aten_binding_kind kind;
     uint32_t argument, element; /* args[argument], .tensors[element] */
     int32_t type;               /* of a number */
+    uint64_t bytes;             /* of the description */
 };
 
 struct aten_buffer {

@@ -132,10 +132,18 @@ bool aten_build_pow(struct aten_graph *g, const struct aten_node *n)
         return aten_result(g, n, 0, x);
     if (aten_is_number(g, n, 1, 0.5) && aten_is_float(type))
         return aten_result(g, n, 0, aten_apply(g, EW(SQRT), x));
-    if (type == ATEN_INT64 || type == ATEN_UINT64 || type == ATEN_BOOLEAN)
-        return aten_fail(g, "powers of %s have no operator", aten_type_name(type));
-    y = aten_in_as(g, n, 1, type);
-    return aten_result(g, n, 0, aten_apply2(g, EW(POW), x, y));
+    if (type == ATEN_BOOLEAN)
+        return aten_fail(g, "bool has no powers");
+    /* DirectML has those of 64 bit integers not: FLOAT64 is exact up to 2^53 */
+    const int32_t wide = type == ATEN_INT64 || type == ATEN_UINT64 ? ATEN_FLOAT64 : type;
+    x = aten_convert(g, x, wide);
+    y = aten_in_as(g, n, 1, wide);
+    struct aten_value *z = aten_convert(g, aten_apply2(g, EW(POW), x, y), type);
+    if (aten_is_float(type) || !aten_is_signed(type))
+        return aten_result(g, n, 0, z);
+    struct aten_value *by_zero = aten_apply2(g, EW(LOGICAL_EQUALS), x, like(g, x, 0)); /* 0 to the power -1 is 0 */
+    by_zero = aten_apply2(g, EW(LOGICAL_AND), by_zero, aten_apply2(g, EW(LOGICAL_LESS_THAN), y, like(g, y, 0)));
+    return aten_result(g, n, 0, aten_select(g, by_zero, like(g, z, 0), z));
 }
 
 /* NaN in either gives NaN. `type`: MIN or MAX. */

@@ -54,10 +54,13 @@ void aten_plan_destroy(struct aten_plan *plan)
 {
     if (plan->op)
         IDMLCompiledOperator_Release(plan->op);
+    if (plan->persistent)
+        ID3D12Resource_Release(plan->persistent);
     free(plan->failure);
     free(plan->inputs);
     free(plan->outputs);
     free(plan->slots);
+    free(plan->slot_bytes);
     free(plan->key);
     free(plan);
 }
@@ -86,11 +89,16 @@ bool aten_plan_fill(struct aten_plan *plan, struct aten_graph *g, struct aten_va
 {
     plan->outputs = calloc(output_count + 1u, sizeof(*plan->outputs));
     plan->slots = calloc(output_count + 1u, sizeof(*plan->slots));
-    if (!plan->outputs || !plan->slots)
+    plan->slot_bytes = calloc(output_count + 1u, sizeof(*plan->slot_bytes));
+    if (!plan->outputs || !plan->slots || !plan->slot_bytes)
         return aten_fail(g, "out of memory");
     if (!aten_compile_graph(g, outputs, output_count, plan->slots, &plan->slot_count, &plan->op))
         return false;
     plan->output_count = output_count;
+    for (uint32_t k = 0; k < plan->slot_count; k++) {
+        const struct aten_buffer *buffer = outputs[plan->slots[k]]->buffer;
+        plan->slot_bytes[k] = base_align_up((uint64_t)buffer->extent * aten_type_bytes(buffer->type), 4);
+    }
     for (uint32_t i = 0; i < output_count; i++) {
         plan->outputs[i] = layouts ? layouts[i] : layout_of(outputs[i]);
         plan->outputs[i].data = NULL;
@@ -185,7 +193,7 @@ struct aten_plan *aten_compile(struct aten_device *device, const struct aten_op 
     struct aten_key key;
     aten_key_make(&key, &call, written);
     struct aten_plan *plan = aten_cache_find(&key);
-    if (!plan && device->host_memory && aten_cache_miss(&key)) {
+    if (!plan && aten_cache_miss(&key)) {
         plan = plan_new(&call, true);
         if (plan)
             plan = aten_cache_add(&key, plan);
@@ -236,8 +244,8 @@ static uint64_t address_of(const struct aten_binding *binding, const struct aten
     return (uint64_t)(uintptr_t)bound->words;
 }
 
-static HRESULT run(const struct aten_plan *plan, const struct aten_arg *args, const struct aten_tensor *outputs,
-                   uint64_t *addresses, struct bound *bound)
+static HRESULT run_here(const struct aten_plan *plan, const struct aten_arg *args, const struct aten_tensor *outputs,
+                        uint64_t *addresses, struct bound *bound)
 {
     uint64_t *to = addresses + plan->input_count;
     for (uint32_t i = 0; i < plan->input_count; i++)
@@ -245,6 +253,26 @@ static HRESULT run(const struct aten_plan *plan, const struct aten_arg *args, co
     for (uint32_t i = 0; i < plan->slot_count; i++)
         to[i] = (uint64_t)(uintptr_t)outputs[plan->slots[i]].data;
     return AnydmlRunOperator(plan->device->queue, plan->op, plan->input_count, addresses, plan->slot_count, to);
+}
+
+static HRESULT run_remote(struct aten_plan *plan, const struct aten_arg *args, const struct aten_tensor *outputs)
+{
+    const uint32_t count = plan->input_count + plan->slot_count;
+    struct bound *bound = aligned_alloc(_Alignof(struct bound), (count + 1u) * sizeof(*bound));
+    struct aten_place *places = malloc((count + 1u) * sizeof(*places)), *to = places + plan->input_count;
+    for (uint32_t i = 0; bound && places && i < plan->input_count; i++) {
+        const uint64_t address = address_of(&plan->inputs[i], args, &bound[i]);
+        const bool here = plan->inputs[i].kind != ATEN_BIND_TENSOR;
+        places[i] = (struct aten_place){ here ? 0 : address, here ? &bound[i] : NULL, plan->inputs[i].bytes };
+    }
+    for (uint32_t i = 0; bound && places && i < plan->slot_count; i++)
+        to[i] = (struct aten_place){ (uint64_t)(uintptr_t)outputs[plan->slots[i]].data, NULL, plan->slot_bytes[i] };
+    HRESULT hr = !bound || !places ? E_OUTOFMEMORY
+                                   : aten_remote_run(plan->device->remote, plan->op, &plan->persistent, places,
+                                                     plan->input_count, to, plan->slot_count);
+    free(bound);
+    free(places);
+    return hr;
 }
 
 bool aten_run(struct aten_plan *plan, const struct aten_arg *args, uint32_t arg_count,
@@ -257,12 +285,14 @@ bool aten_run(struct aten_plan *plan, const struct aten_arg *args, uint32_t arg_
     (void)arg_count, (void)output_count;
     if (!plan->op)
         return true;
-    if (count <= STACK_SLOTS) {
-        hr = run(plan, args, outputs, addresses, bound);
+    if (plan->device->remote) {
+        hr = run_remote(plan, args, outputs);
+    } else if (count <= STACK_SLOTS) {
+        hr = run_here(plan, args, outputs, addresses, bound);
     } else {
-        struct bound *memory = aligned_alloc(_Alignof(struct bound), count * (sizeof(*memory) + sizeof(struct bound)));
+        struct bound *memory = aligned_alloc(_Alignof(struct bound), count * 2 * sizeof(*memory));
         if (memory)
-            hr = run(plan, args, outputs, (uint64_t *)(void *)(memory + count), memory);
+            hr = run_here(plan, args, outputs, (uint64_t *)(void *)(memory + count), memory);
         free(memory);
     }
     return SUCCEEDED(hr) || aten_say(message, message_bytes, hr, "the device failed");

@@ -41,8 +41,10 @@ struct aten_plan {
     uint32_t input_count;
     struct aten_tensor *outputs; /* without data */
     uint32_t output_count;
-    uint32_t *slots; /* output k of `op` is this one of `outputs` */
+    uint32_t *slots;      /* output k of `op` is this one of `outputs` */
+    uint64_t *slot_bytes; /* of those */
     uint32_t slot_count;
+    ID3D12Resource *persistent; /* remote devices; NULL: not yet */
     uint64_t draws;
     /* in the cache, under its lock */
     uint64_t *key;

@@ -21,7 +21,7 @@ import torch
 from torch.utils.backend_registration import _privateuse1_backend_name
 
 __all__ = ["default_device", "device", "device_count", "device_name", "disable_tiled_resources",
-           "fallbacks", "gpu_memory", "has_float64_support", "is_available"]
+           "fallbacks", "gpu_memory", "has_float64_support", "is_available", "mlp_llama", "mlp_phi2", "mlp_phi3", "rmsnorm"]
 
 _folder = _os.path.dirname(_os.path.abspath(__file__))
 
@@ -48,6 +48,10 @@ if _privateuse1_backend_name != "dml":
 
     torch._register_device_module("dml", _dml)
     torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
+    if torch.distributed.is_available():
+        from . import distributed as distributed
+
+from .functions import mlp_llama, mlp_phi2, mlp_phi3, rmsnorm  # after the device is there
 
 _ops = torch.ops.torch_directml
 
@@ -102,6 +106,15 @@ def gpu_memory(device_id=None, mb_per_tile=1):
 
 def disable_tiled_resources(is_disabled):
     """Memory is never made of tiled resources here: the call is accepted and changes nothing."""
+
+
+def __getattr__(name):
+    """What is loaded when first used: torch._dynamo takes seconds."""
+    if name == "compile":
+        from .compiler import compile as function
+        globals()["compile"] = function
+        return function
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def fallbacks(clear=False):

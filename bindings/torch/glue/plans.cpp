@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiled graphs: the Python package makes the plan (compiler.py), torch.ops.torch_directml.run_plan runs it.
+#include "glue.h"
+
+#include <torch/library.h>
+
+namespace dml
+{
+namespace
+{
+
+std::vector<at::Tensor> run_plan(int64_t address, int64_t index, at::TensorList inputs)
+{
+    auto *plan = reinterpret_cast<aten_plan *>(address);
+    std::vector<aten_tensor> tensors(inputs.size());
+    std::vector<aten_arg> args(inputs.size());
+    for (size_t i = 0; i < inputs.size(); i++) {
+        TORCH_CHECK(describe(inputs[i], &tensors[i]), "torch_directml: input ", i, " of a graph cannot be described");
+        args[i].kind = ATEN_TENSOR;
+        args[i].count = 1;
+        args[i].tensors = &tensors[i];
+    }
+    std::vector<aten_tensor> outputs(aten_plan_output_count(plan));
+    std::vector<at::Tensor> made(outputs.size());
+    for (uint32_t i = 0; i < outputs.size(); i++) {
+        outputs[i] = *aten_plan_output(plan, i);
+        made[i] = empty_like_layout(outputs[i], static_cast<c10::DeviceIndex>(index));
+        outputs[i].data = made[i].numel() ? made[i].mutable_data_ptr() : nullptr;
+    }
+    char message[kMessageBytes] = "";
+    TORCH_CHECK(aten_run(plan, args.data(), static_cast<uint32_t>(args.size()), outputs.data(),
+                         static_cast<uint32_t>(outputs.size()), message, sizeof(message)),
+                "torch_directml: ", message);
+    return made;
+}
+
+TORCH_LIBRARY_FRAGMENT(torch_directml, m)
+{
+    m.def("run_plan(int plan, int device, Tensor[] inputs) -> Tensor[]", &run_plan);
+}
+
+} // namespace
+} // namespace dml

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolutions and their gradients, windows as columns. */
+#include "graph.h"
+
+#define SPATIAL_MAX 3
+
+/* stride, padding, dilation, transposed, output_padding, groups: arguments that follow one another. */
+struct window {
+    uint32_t spatial, groups;
+    bool transposed;
+    UINT strides[SPATIAL_MAX], padding[SPATIAL_MAX], dilations[SPATIAL_MAX];
+};
+
+/* A list of one number is for all dimensions. */
+static bool read_list(struct aten_graph *g, const struct aten_node *n, uint32_t i, uint32_t count, UINT *out)
+{
+    uint32_t given;
+    const int64_t *list = aten_ints(g, n, i, &given);
+    for (uint32_t d = 0; d < count; d++) {
+        int64_t value = !given ? -1 : list[given == 1 ? 0 : d];
+        if ((given != 1 && given != count) || value < 0 || value > 1 << 30)
+            return aten_fail(g, "argument %u must have %u numbers from 0 to 2^30", i, count);
+        out[d] = (UINT)value;
+    }
+    return true;
+}
+
+static bool read_window(struct aten_graph *g, const struct aten_node *n, uint32_t first, const struct aten_value *x,
+                        struct window *out)
+{
+    if (!x || g->failed)
+        return false;
+    if (x->rank < 3 || x->rank > SPATIAL_MAX + 2)
+        return aten_fail(g, "the input has %u dimensions, must have 3 to %d", x->rank, SPATIAL_MAX + 2);
+    if (!aten_is_float(x->type))
+        return aten_fail(g, "the input is %s, must be floating point", aten_type_name(x->type));
+    out->spatial = x->rank - 2;
+    out->transposed = aten_int(g, n, first + 3, 0) != 0;
+    out->groups = (uint32_t)aten_int(g, n, first + 5, 1);
+    return read_list(g, n, first, out->spatial, out->strides) &&
+           read_list(g, n, first + 1, out->spatial, out->padding) &&
+           read_list(g, n, first + 2, out->spatial, out->dilations);
+}
+
+/* The output's sizes say how many windows there are, and for transposed ones how much of them is cut off. */
+static struct aten_value *convolved(struct aten_graph *g, const struct window *w, bool transposed,
+                                    struct aten_value *const *in, const int64_t *sizes)
+{
+    static const UINT none[SPATIAL_MAX] = { 0 };
+    struct aten_desc d[4];
+    struct aten_value *y = in[0] && in[1] ? aten_new(g, in[0]->type, w->spatial + 2, sizes) : NULL;
+    if (!y)
+        return NULL;
+    DML_CONVOLUTION_OPERATOR_DESC desc = {
+        .InputTensor = aten_describe(g, &d[0], in[0]),
+        .FilterTensor = aten_describe(g, &d[1], in[1]),
+        .BiasTensor = aten_describe(g, &d[2], in[2]),
+        .OutputTensor = aten_describe(g, &d[3], y),
+        .Mode = DML_CONVOLUTION_MODE_CROSS_CORRELATION,
+        .Direction = transposed ? DML_CONVOLUTION_DIRECTION_BACKWARD : DML_CONVOLUTION_DIRECTION_FORWARD,
+        .DimensionCount = w->spatial,
+        .Strides = w->strides,
+        .Dilations = w->dilations,
+        .StartPadding = w->padding,
+        .EndPadding = w->padding,
+        .OutputPadding = none,
+        .GroupCount = w->groups,
+    };
+    return aten_emit(g, DML_OPERATOR_CONVOLUTION, &desc, in, 3, &y, 1) ? y : NULL;
+}
+
+/* convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups) */
+bool aten_build_convolution(struct aten_graph *g, const struct aten_node *n)
+{
+    struct window w;
+    struct aten_value *in[3] = { aten_in(g, n, 0), aten_in(g, n, 1), NULL };
+    if (!read_window(g, n, 3, in[0], &w) || !in[1])
+        return false;
+    int64_t channels[SPATIAL_MAX + 2] = { 1, n->outputs[0].sizes[1], 1, 1, 1 };
+    if (aten_given(n, 2) && !(in[2] = aten_reshape(g, aten_in_as(g, n, 2, in[0]->type), in[0]->rank, channels)))
+        return false;
+    return aten_result(g, n, 0, convolved(g, &w, w.transposed, in, n->outputs[0].sizes));
+}
+
+/* ---- gradients ---- */
+
+/* {channels * window, batch, positions}: what the windows at the given number of positions see. */
+static struct aten_value *columns(struct aten_graph *g, const struct window *w, struct aten_value *x,
+                                  const int64_t *window, const int64_t *positions)
+{
+    UINT windows[SPATIAL_MAX], end[SPATIAL_MAX];
+    int64_t sizes[3] = { x->sizes[1], x->sizes[0], 1 };
+    bool whole = true;
+    for (uint32_t i = 0; i < w->spatial; i++) {
+        int64_t span = (window[i] - 1) * w->dilations[i] + 1;
+        int64_t rest = (positions[i] - 1) * w->strides[i] + span - x->sizes[i + 2] - w->padding[i];
+        if (rest <= -(int64_t)w->strides[i]) {
+            aten_fail(g, "argument output_padding is beyond the stride");
+            return NULL;
+        }
+        windows[i] = (UINT)window[i];
+        end[i] = (UINT)BASE_MAX(rest, 0);
+        sizes[0] *= window[i];
+        sizes[2] *= positions[i];
+        whole = whole && window[i] == 1 && w->strides[i] == 1 && !w->padding[i] && positions[i] == x->sizes[i + 2];
+    }
+    if (whole)
+        return aten_reshape(g, aten_transpose(g, x, 0, 1), 3, sizes);
+    struct aten_value *packed = aten_new_packed(g, x->type, 3, sizes), *y = aten_transpose(g, packed, 0, 1);
+    struct aten_desc dx, dy;
+    if (!y)
+        return NULL;
+    DML_UNFOLD_OPERATOR_DESC desc = {
+        aten_describe(g, &dx, x), aten_describe(g, &dy, y), w->spatial, windows, w->strides, w->dilations, w->padding,
+        end
+    };
+    return aten_emit(g, DML_OPERATOR_UNFOLD, &desc, &x, 1, &y, 1) ? packed : NULL;
+}
+
+/* The windows' columns times the gradient (of transposed ones the input), summed over batch and positions by a product
+ * of matrices for each group. */
+static struct aten_value *weight_gradient(struct aten_graph *g, const struct window *w, struct aten_value *x,
+                                          struct aten_value *dy, const struct aten_value *weight)
+{
+    struct aten_value *wide = w->transposed ? dy : x, *small = w->transposed ? x : dy;
+    if (!aten_elements(x) || !aten_elements(dy))
+        return aten_scalar(g, x->type, 0);
+    struct aten_value *seen = columns(g, w, wide, weight->sizes + 2, small->sizes + 2);
+    if (!seen)
+        return NULL;
+    const int64_t groups = w->groups, depth = seen->sizes[1] * seen->sizes[2];
+    const int64_t from[3] = { groups, small->sizes[1] / groups, depth };
+    const int64_t to[3] = { groups, seen->sizes[0] / groups, depth };
+    small = aten_reshape(g, aten_transpose(g, small, 0, 1), 3, from);
+    seen = aten_transpose(g, aten_reshape(g, seen, 3, to), 1, 2);
+    return aten_reshape(g, aten_matmul(g, small, seen, NULL, 1, 0), weight->rank, weight->sizes);
+}
+
+static struct aten_value *bias_gradient(struct aten_graph *g, struct aten_value *dy)
+{
+    struct aten_value *sum = aten_reduced(g, DML_REDUCE_FUNCTION_SUM, dy, (1u << dy->rank) - 1 - 2, dy->type);
+    return aten_elements(dy) ? aten_reshape(g, sum, 1, &dy->sizes[1]) : aten_scalar(g, dy->type, 0);
+}
+
+/* convolution_backward(grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding,
+ * groups, output_mask); parameter: where stride is */
+bool aten_build_convolution_backward(struct aten_graph *g, const struct aten_node *n)
+{
+    struct window w;
+    struct aten_value *dy = aten_in(g, n, 0), *x = aten_in(g, n, 1), *weight = aten_in(g, n, 2);
+    if (!read_window(g, n, (uint32_t)n->parameter, x, &w) || !dy || !weight)
+        return false;
+    struct aten_value *in[3] = { dy, weight, NULL };
+    return (!aten_wanted(n, 0) || aten_result(g, n, 0, convolved(g, &w, !w.transposed, in, x->sizes))) &&
+           (!aten_wanted(n, 1) || aten_result(g, n, 1, weight_gradient(g, &w, x, dy, weight))) &&
+           (!aten_wanted(n, 2) || aten_result(g, n, 2, bias_gradient(g, dy)));
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Random numbers: the words of Philox 4x32-10, made into distributions. Equal seeds give equal numbers, whatever the
+ * number of threads and the adapter. */
+#include "index.h"
+
+#define EW(name) DML_OPERATOR_ELEMENT_WISE_##name
+
+#define PI 3.14159265358979323846
+
+/* Where the generator is: the first argument that is one. */
+static uint32_t generator_of(const struct aten_node *n)
+{
+    uint32_t i = 0;
+    while (i < n->arg_count && n->args[i].kind != ATEN_GENERATOR)
+        i++;
+    return i;
+}
+
+static int64_t wanted_count(const struct aten_node *n)
+{
+    int64_t count = 1;
+    for (uint32_t i = 0; i < n->outputs[0].rank; i++)
+        count *= n->outputs[0].sizes[i];
+    return count;
+}
+
+static bool result(struct aten_graph *g, const struct aten_node *n, struct aten_value *y)
+{
+    return aten_result(g, n, 0, aten_reshape(g, y, n->outputs[0].rank, n->outputs[0].sizes));
+}
+
+static int32_t computed_in(int32_t type)
+{
+    return type == ATEN_FLOAT64 ? type : ATEN_FLOAT32;
+}
+
+static struct aten_value *uniform(struct aten_graph *g, const struct aten_node *n, int32_t type)
+{
+    return aten_uniform(g, n, generator_of(n), type, wanted_count(n));
+}
+
+/* In (0, 1], of finer steps near 0 than `uniform`: for logarithms. */
+static struct aten_value *positive(struct aten_graph *g, const struct aten_node *n, int32_t type, int64_t count)
+{
+    const bool wide = type == ATEN_FLOAT64;
+    struct aten_value *w = aten_random_words(g, n, generator_of(n), wide, count);
+    const double step = wide ? 0x1p-53 : 0x1p-32;
+    if (wide)
+        w = aten_divide(g, w, aten_scalar_int(g, ATEN_UINT64, INT64_C(1) << 11));
+    return aten_scaled(g, aten_convert(g, w, computed_in(type)), step, step / 2);
+}
+
+/* By Box and Muller: two uniform numbers are two normal ones. */
+static struct aten_value *normal(struct aten_graph *g, const struct aten_node *n, int32_t type)
+{
+    const int64_t count = wanted_count(n), half = (count + 1) / 2;
+    struct aten_value *u = positive(g, n, type, 2 * half), *parts[2];
+    struct aten_value *radius = aten_apply(g, EW(LOG), aten_slice(g, u, 0, 0, half, 1));
+    radius = aten_apply(g, EW(SQRT), aten_scaled(g, radius, -2, 0));
+    struct aten_value *angle = aten_scaled(g, aten_slice(g, u, 0, half, half, 1), 2 * PI, 0);
+    parts[0] = aten_multiply(g, radius, aten_apply(g, EW(COS), angle));
+    parts[1] = aten_multiply(g, radius, aten_apply(g, EW(SIN), angle));
+    return count ? aten_slice(g, aten_join(g, parts, 2, 0), 0, 0, count, 1) : u;
+}
+
+/* As the result is shaped, so that tensors of means, deviations and probabilities broadcast. */
+static struct aten_value *shaped(struct aten_graph *g, const struct aten_node *n, struct aten_value *y)
+{
+    return aten_reshape(g, y, n->outputs[0].rank, n->outputs[0].sizes);
+}
+
+/* uniform(self, from, to, generator) */
+bool aten_build_uniform(struct aten_graph *g, const struct aten_node *n)
+{
+    const int32_t type = n->outputs[0].type, in = computed_in(type);
+    struct aten_value *from = aten_in_as(g, n, 1, in), *to = aten_in_as(g, n, 2, in);
+    return result(g, n, aten_add(g, aten_multiply(g, uniform(g, n, type), aten_subtract(g, to, from)), from));
+}
+
+/* normal(self, mean, std, generator): parameter 1; normal(mean, std, ...): 0, numbers or tensors; 2: exp of it */
+bool aten_build_normal(struct aten_graph *g, const struct aten_node *n)
+{
+    const int32_t in = computed_in(n->outputs[0].type);
+    const uint32_t first = n->parameter != 0;
+    struct aten_value *z = shaped(g, n, normal(g, n, n->outputs[0].type));
+    z = aten_multiply(g, z, aten_in_as(g, n, first + 1, in));
+    z = aten_add(g, z, aten_in_as(g, n, first, in));
+    return aten_result(g, n, 0, n->parameter == 2 ? aten_apply(g, EW(EXP), z) : z);
+}
+
+/* bernoulli(self, generator), bernoulli(self, p, generator): parameter, where the probability is */
+bool aten_build_bernoulli(struct aten_graph *g, const struct aten_node *n)
+{
+    const struct aten_value *self = aten_is_tensor(n, (uint32_t)n->parameter)
+                                        ? n->args[n->parameter].values[0]
+                                        : NULL;
+    const int32_t in = self && self->type == ATEN_FLOAT64 ? ATEN_FLOAT64 : ATEN_FLOAT32;
+    struct aten_value *p = aten_in_as(g, n, (uint32_t)n->parameter, in);
+    return aten_result(g, n, 0, aten_apply2(g, EW(LOGICAL_LESS_THAN), shaped(g, n, uniform(g, n, in)), p));
+}
+
+/* native_dropout(input, p, train) -> (output, mask) */
+bool aten_build_dropout(struct aten_graph *g, const struct aten_node *n)
+{
+    const double p = aten_real(g, n, 1, 0.5);
+    struct aten_value *x = aten_in_as(g, n, 0, aten_wide(n->outputs[0].type));
+    if (!x)
+        return false;
+    if (aten_given(n, 2) && !aten_int(g, n, 2, 1))
+        return aten_result(g, n, 0, x) && aten_result(g, n, 1, aten_scalar(g, ATEN_BOOLEAN, 1));
+    if (p >= 1)
+        return aten_result(g, n, 0, aten_scalar(g, x->type, 0)) && aten_result(g, n, 1, aten_scalar(g, ATEN_BOOLEAN, 0));
+    struct aten_value *kept = aten_apply2(g, EW(LOGICAL_LESS_THAN), shaped(g, n, uniform(g, n, ATEN_FLOAT32)),
+                                          aten_scalar(g, ATEN_FLOAT32, 1 - p));
+    struct aten_value *y = aten_select(g, kept, aten_scaled(g, x, 1 / (1 - p), 0), aten_scalar(g, x->type, 0));
+    return aten_result(g, n, 0, y) && aten_result(g, n, 1, kept);
+}
+
+/* native_dropout_backward(grad_output, mask, scale) */
+bool aten_build_dropout_backward(struct aten_graph *g, const struct aten_node *n)
+{
+    const int32_t type = aten_wide(n->outputs[0].type);
+    struct aten_value *grad = aten_multiply(g, aten_in_as(g, n, 0, type), aten_in_as(g, n, 2, type));
+    struct aten_value *kept = aten_convert(g, aten_in(g, n, 1), ATEN_BOOLEAN);
+    return aten_result(g, n, 0, aten_select(g, kept, grad, aten_scalar(g, type, 0)));
+}
+
+/* exponential(self, lambd) */
+bool aten_build_exponential(struct aten_graph *g, const struct aten_node *n)
+{
+    const int32_t in = computed_in(n->outputs[0].type);
+    struct aten_value *u = aten_apply(g, EW(LOG), positive(g, n, in, wanted_count(n)));
+    return result(g, n, aten_divide(g, aten_apply(g, EW(NEGATE), u), aten_in_as(g, n, 1, in)));
+}
+
+/* cauchy(self, median, sigma) */
+bool aten_build_cauchy(struct aten_graph *g, const struct aten_node *n)
+{
+    const int32_t in = computed_in(n->outputs[0].type);
+    struct aten_value *u = aten_scaled(g, positive(g, n, in, wanted_count(n)), PI, -PI / 2);
+    u = aten_multiply(g, aten_apply(g, EW(TAN), u), aten_in_as(g, n, 2, in));
+    return result(g, n, aten_add(g, u, aten_in_as(g, n, 1, in)));
+}
+
+/* geometric(self, p) */
+bool aten_build_geometric(struct aten_graph *g, const struct aten_node *n)
+{
+    const int32_t in = computed_in(n->outputs[0].type);
+    struct aten_value *u = aten_apply(g, EW(LOG), positive(g, n, in, wanted_count(n)));
+    struct aten_value *fail = aten_apply(g, EW(LOG), aten_scaled(g, aten_in_as(g, n, 1, in), -1, 1));
+    struct aten_value *y = aten_apply(g, EW(CEIL), aten_divide(g, u, fail));
+    return result(g, n, aten_apply2(g, EW(MAX), y, aten_scalar(g, in, 1)));
+}
+
+/* ---- integers ---- */
+
+/* 2^digits: up to there every integer is one of the type. */
+static int digits_of(int32_t type)
+{
+    switch (type) {
+    case ATEN_BOOLEAN: return 1;
+    case ATEN_UINT8: return 8;
+    case ATEN_INT8: return 7;
+    case ATEN_INT16: return 15;
+    case ATEN_INT32: return 31;
+    case ATEN_FLOAT16: return 11;
+    case ATEN_BFLOAT16: return 8;
+    case ATEN_FLOAT32: return 24;
+    case ATEN_FLOAT64: return 53;
+    default: return 63;
+    }
+}
+
+/* random(self), random(self, to): parameter 1; random(self, from, to): 2. */
+bool aten_build_random(struct aten_graph *g, const struct aten_node *n)
+{
+    const int32_t type = n->outputs[0].type;
+    const int digits = digits_of(type);
+    const bool whole = n->parameter == 2 && !aten_given(n, 2) && type == ATEN_INT64;
+    const int64_t from = n->parameter == 2 ? aten_int(g, n, 1, 0) : 0;
+    const int64_t most = digits == 63 ? INT64_MAX : (INT64_C(1) << digits) - (aten_is_float(type) ? 0 : 1);
+    const int64_t to = n->parameter ? aten_int(g, n, (uint32_t)n->parameter, most) : most;
+    const bool closed = !n->parameter || !aten_given(n, (uint32_t)n->parameter); /* `to` itself is possible */
+    const uint64_t range = (uint64_t)to - (uint64_t)from + closed;
+    const bool wide = whole || range >= UINT64_C(1) << 28 || !range;
+    struct aten_value *w = aten_random_words(g, n, generator_of(n), wide, wanted_count(n));
+    if (w && range && !(whole && from == INT64_MIN))
+        w = aten_apply2(g, EW(MODULUS_TRUNCATE), w, aten_scalar_int(g, w->type, (int64_t)range));
+    w = aten_convert(g, w, ATEN_INT64);
+    return result(g, n, aten_add(g, w, aten_scalar_int(g, ATEN_INT64, from)));
+}
+
+/* randperm(n): the order of random keys */
+bool aten_build_randperm(struct aten_graph *g, const struct aten_node *n)
+{
+    struct aten_value *keys = aten_random_words(g, n, generator_of(n), true, wanted_count(n)), *order;
+    if (!keys || !aten_elements(keys))
+        return aten_result(g, n, 0, aten_convert(g, keys, n->outputs[0].type));
+    aten_sorted(g, keys, 0, keys->sizes[0], false, &order);
+    return aten_result(g, n, 0, order);
+}
+
+/* multinomial(self, num_samples, replacement): the greatest of p / e, e exponential; with replacement, where uniform
+ * numbers fall among the running sums. */
+bool aten_build_multinomial(struct aten_graph *g, const struct aten_node *n)
+{
+    struct aten_value *p = aten_in(g, n, 0), *order;
+    const int64_t samples = aten_int(g, n, 1, 1);
+    const int32_t in = p ? computed_in(p->type) : ATEN_FLOAT32;
+    if (!p || !p->rank || p->rank > 2)
+        return aten_fail(g, "self must have 1 or 2 dimensions");
+    const uint32_t axis = p->rank - 1;
+    p = aten_convert(g, p, in);
+    if (aten_int(g, n, 2, 0) && samples > 1) {
+        struct aten_value *sums = aten_running_sum(g, p, axis);
+        struct aten_value *last = aten_slice(g, sums, axis, p->sizes[axis] - 1, 1, 1);
+        struct aten_value *u = aten_multiply(g, shaped(g, n, uniform(g, n, in)), last);
+        struct aten_value *after = aten_apply2(g, EW(LOGICAL_GREATER_THAN_OR_EQUAL), aten_unsqueeze(g, u, p->rank),
+                                               axis ? aten_unsqueeze(g, sums, axis) : sums);
+        after = aten_reduced(g, DML_REDUCE_FUNCTION_SUM, aten_convert(g, after, ATEN_INT64), 1u << p->rank, ATEN_INT64);
+        return aten_result(g, n, 0, aten_squeeze(g, after, p->rank));
+    }
+    if (samples > p->sizes[axis])
+        return aten_fail(g, "num_samples is %lld, must be at most %lld without replacement", (long long)samples,
+                         (long long)p->sizes[axis]);
+    struct aten_value *e = aten_apply(g, EW(LOG), positive(g, n, in, aten_elements(p)));
+    e = aten_reshape(g, aten_apply(g, EW(NEGATE), e), p->rank, p->sizes);
+    /* An exponential number of 0 would make 0 / 0 of impossible ones. */
+    aten_sorted(g, aten_divide(g, p, aten_scaled(g, e, 1, 1e-38)), axis, samples, true, &order);
+    return aten_result(g, n, 0, order);
+}

@@ -1,0 +1,372 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch.compile(backend="directml"): forward and backward as DirectML graphs.
+
+AOTAutograd gives the graphs in core ATen operators. What the device has is gathered into parts as large as can be, and
+each part becomes one DirectML graph for the sizes with which it is called; what lies between them runs eagerly."""
+import copy
+import ctypes
+import functools
+import os
+import threading
+
+import torch
+from torch._dynamo.backends.common import aot_autograd
+from torch._dynamo.backends.registry import register_backend
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.passes.fake_tensor_prop import FakeTensorProp
+from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
+from torch.fx.passes.operator_support import OperatorSupportBase
+
+_ops = torch.ops.torch_directml
+_RANK = 8
+_NONE, _TENSOR, _TENSORS, _INT, _REAL, _BOOL, _INTS, _REALS, _BOOLS, _STRING = range(10)
+_ABSENT = -1
+_MESSAGE = 512
+_TYPES = {torch.uint8: 0, torch.int8: 1, torch.int16: 2, torch.int32: 3, torch.int64: 4, torch.float16: 5,
+          torch.float32: 6, torch.float64: 7, torch.bool: 11, torch.bfloat16: 15, torch.uint16: 27, torch.uint32: 28,
+          torch.uint64: 29}
+_LAYOUTS = {torch.strided: 0}
+_FORMATS = {torch.contiguous_format: 0, torch.preserve_format: 1, torch.channels_last: 2, torch.channels_last_3d: 3}
+# Other sizes and strides of the same memory.
+_VIEWS = {"alias", "as_strided", "detach", "diagonal", "expand", "lift_fresh", "permute", "select", "slice", "split",
+          "split_with_sizes", "squeeze", "t", "transpose", "unbind", "unfold", "unsqueeze", "view", "_unsafe_view",
+          "_reshape_alias"}
+
+
+class _Tensor(ctypes.Structure):  # struct aten_tensor
+    _fields_ = [("type", ctypes.c_int32), ("rank", ctypes.c_uint32), ("sizes", ctypes.c_int64 * _RANK),
+                ("strides", ctypes.c_int64 * _RANK), ("data", ctypes.c_void_p)]
+
+
+class _Value(ctypes.Union):
+    _fields_ = [("tensors", ctypes.POINTER(_Tensor)), ("integer", ctypes.c_int64), ("real", ctypes.c_double),
+                ("integers", ctypes.POINTER(ctypes.c_int64)), ("reals", ctypes.POINTER(ctypes.c_double)),
+                ("string", ctypes.c_char_p)]
+
+
+class _Arg(ctypes.Structure):  # struct aten_arg
+    _anonymous_ = ["value"]
+    _fields_ = [("kind", ctypes.c_int), ("count", ctypes.c_uint32), ("value", _Value)]
+
+
+class _Op(ctypes.Structure):  # struct aten_op
+    _fields_ = [("name", ctypes.c_char_p), ("overload", ctypes.c_char_p), ("out_overload", ctypes.c_char_p),
+                ("in_place", ctypes.c_bool), ("no_functional", ctypes.c_bool), ("random", ctypes.c_bool),
+                ("writes", ctypes.c_uint32)]
+
+
+@functools.lru_cache(None)
+def _library():
+    """The C library with its prototypes (aten.h); None when it compiles no graphs."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "libanydml_torch_ops.so")
+    library = ctypes.CDLL(os.path.realpath(path))
+    pointer, number, count = ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32
+    prototypes = {
+        "aten_op_find": (ctypes.POINTER(_Op), [ctypes.c_char_p, ctypes.c_char_p]),
+        "aten_device_open": (pointer, [count, ctypes.c_char_p, ctypes.c_size_t]),
+        "aten_graph_begin": (pointer, [pointer]),
+        "aten_graph_input": (number, [pointer, ctypes.POINTER(_Tensor)]),
+        "aten_graph_node": (ctypes.c_bool, [pointer, ctypes.POINTER(_Op), ctypes.POINTER(_Arg), count,
+                                            ctypes.POINTER(_Tensor), count, ctypes.POINTER(number)]),
+        "aten_graph_view": (number, [pointer, number, ctypes.POINTER(_Tensor), ctypes.c_int64]),
+        "aten_graph_compile": (pointer, [pointer, ctypes.POINTER(number), count, ctypes.c_char_p, ctypes.c_size_t]),
+        "aten_graph_destroy": (None, [pointer]),
+        "aten_release": (None, [pointer]),
+    }
+    try:
+        for name, (result, arguments) in prototypes.items():
+            function = getattr(library, name)
+            function.restype, function.argtypes = result, arguments
+    except AttributeError:
+        return None
+    return library
+
+
+def _name(target):
+    return target._schema.name.partition("::")[2], target._overloadname if target._overloadname != "default" else ""
+
+
+@functools.lru_cache(None)
+def _row(target):
+    """The table's row for an operator, or None."""
+    library = _library()
+    if not library or not isinstance(target, torch._ops.OpOverload) or target.namespace != "aten":
+        return None
+    name, overload = _name(target)
+    row = library.aten_op_find(name.encode(), overload.encode())
+    if not row or row.contents.no_functional or row.contents.random or row.contents.writes:
+        return None  # what draws random numbers or writes to its arguments runs by itself
+    return row
+
+
+def _is_view(target):
+    return isinstance(target, torch._ops.OpOverload) and target.namespace == "aten" and _name(target)[0] in _VIEWS
+
+
+def _is_item(node):
+    return node.op == "call_function" and getattr(node.target, "__name__", "") == "getitem"
+
+
+class Unsupported(Exception):
+    """The part runs eagerly."""
+
+
+def _layout(tensor):
+    layout = _Tensor()
+    if tensor is None:
+        layout.type = _ABSENT
+        return layout
+    if tensor.dtype not in _TYPES or tensor.dim() > _RANK:
+        raise Unsupported(f"{tensor.dtype} of rank {tensor.dim()}")
+    layout.type, layout.rank = _TYPES[tensor.dtype], tensor.dim()
+    layout.sizes[:tensor.dim()] = [int(size) for size in tensor.shape]
+    layout.strides[:tensor.dim()] = [int(stride) for stride in tensor.stride()]
+    return layout
+
+
+class _Builder:
+    """Writes the nodes of one part into a graph of the C library."""
+
+    def __init__(self, module, device_index):
+        self.module, self.library = module, _library()
+        message = ctypes.create_string_buffer(_MESSAGE)
+        self.device = self.library.aten_device_open(device_index, message, _MESSAGE)
+        if not self.device:
+            raise Unsupported(message.value.decode())
+        self.graph = self.library.aten_graph_begin(self.device)
+        self.numbers, self.roots, self.kept = {}, {}, []
+
+    def _tensor(self, node, layout=None):
+        made = layout or _layout(node.meta["val"])
+        made.data = self.numbers[node]
+        return made
+
+    def _array(self, kind, values):
+        made = (kind * max(len(values), 1))(*values)
+        self.kept.append(made)
+        return made
+
+    def _list(self, arg, value, kind):
+        arg.count = len(value)
+        if "Tensor" in kind or any(isinstance(x, torch.fx.Node) for x in value):
+            absent = _Tensor(type=_ABSENT)
+            arg.kind, arg.tensors = _TENSORS, self._array(_Tensor, [absent if x is None else self._tensor(x) for x in value])
+        elif "float" in kind or any(isinstance(x, float) for x in value):
+            arg.kind, arg.reals = _REALS, self._array(ctypes.c_double, [float(x) for x in value])
+        else:
+            arg.kind = _BOOLS if "bool" in kind else _INTS
+            arg.integers = self._array(ctypes.c_int64, [int(x) for x in value])
+
+    def argument(self, schema, value):
+        arg, kind = _Arg(kind=_NONE), str(schema.real_type if hasattr(schema, "real_type") else schema.type)
+        if value is None or schema.name in ("device", "pin_memory"):
+            return arg
+        if isinstance(value, torch.fx.Node):
+            if not isinstance(value.meta["val"], torch.Tensor):
+                raise Unsupported(f"argument {schema.name} is a number that is computed")
+            arg.kind, arg.count, arg.tensors = _TENSOR, 1, self._array(_Tensor, [self._tensor(value)])
+        elif isinstance(value, (list, tuple)):
+            self._list(arg, value, kind)
+        elif isinstance(value, bool):
+            arg.kind, arg.integer = _BOOL, int(value)
+        elif isinstance(value, int):
+            arg.kind, arg.integer = _INT, value
+        elif isinstance(value, float):
+            arg.kind, arg.real = _REAL, value
+        elif isinstance(value, str):
+            arg.kind, arg.string = _STRING, value.encode()
+        else:
+            for known in (_TYPES, _LAYOUTS, _FORMATS):
+                if value in known:
+                    arg.kind, arg.integer = _INT, known[value]
+                    return arg
+            raise Unsupported(f"argument {schema.name} is {value!r}")
+        return arg
+
+    def _arguments(self, node):
+        named, values = dict(node.kwargs), []
+        for position, schema in enumerate(node.target._schema.arguments):
+            value = node.args[position] if position < len(node.args) else named.get(schema.name, schema.default_value)
+            values.append(self.argument(schema, value))
+        return self._array(_Arg, values), len(values)
+
+    def _view(self, node, source, result):
+        root = self.roots.get(source, source)  # a view of a view may lie outside of it
+        first = int(root.meta["val"].storage_offset()) if isinstance(root.meta["val"], torch.Tensor) else 0
+        layout = _layout(result)
+        number = self.library.aten_graph_view(self.graph, self.numbers[root], ctypes.byref(layout),
+                                              int(result.storage_offset()) - first)
+        self.roots[node] = root
+        return number
+
+    def add(self, node):
+        if node.op == "placeholder":
+            self.numbers[node] = self.library.aten_graph_input(self.graph, ctypes.byref(_layout(node.meta["val"])))
+        elif _is_item(node):
+            source, index = node.args
+            self.numbers[node] = self.numbers[source][index]
+            if source in self.roots:
+                self.roots[node] = self.roots[source]
+        elif _is_view(node.target):
+            value = node.meta["val"]
+            several = isinstance(value, (list, tuple))
+            made = [self._view(node, node.args[0], result) for result in (value if several else [value])]
+            self.numbers[node] = made if several else made[0]
+        else:
+            self._operator(node)
+
+    def _operator(self, node):
+        value = node.meta["val"]
+        results = list(value) if isinstance(value, (list, tuple)) else [value]
+        layouts = self._array(_Tensor, [_layout(result) for result in results])
+        numbers = (ctypes.c_uint64 * len(results))()
+        args, count = self._arguments(node)
+        self.library.aten_graph_node(self.graph, _row(node.target), args, count, layouts, len(results), numbers)
+        self.numbers[node] = list(numbers) if isinstance(value, (list, tuple)) else numbers[0]
+
+    def build(self):
+        try:
+            for node in self.module.graph.nodes:
+                if node.op != "output":
+                    self.add(node)
+            (results,) = next(n for n in self.module.graph.nodes if n.op == "output").args
+            results = results if isinstance(results, (list, tuple)) else [results]
+            numbers = self._array(ctypes.c_uint64, [self.numbers[node] for node in results])
+        except BaseException:
+            self.library.aten_graph_destroy(self.graph)
+            raise
+        message = ctypes.create_string_buffer(_MESSAGE)
+        plan = self.library.aten_graph_compile(self.graph, numbers, len(results), message, _MESSAGE)
+        if not plan:
+            raise Unsupported(message.value.decode())
+        return plan
+
+
+class _Plan:
+    """A compiled part; the plan lives as long as it."""
+
+    def __init__(self, plan, device_index, single):
+        self.plan, self.device_index, self.single, self.library = plan, device_index, single, _library()
+
+    def __call__(self, *inputs):
+        results = _ops.run_plan(self.plan, self.device_index, inputs)
+        return results[0] if self.single else results
+
+    def __del__(self):
+        self.library.aten_release(self.plan)
+
+
+class _Support(OperatorSupportBase):
+    def is_node_supported(self, submodules, node):
+        if node.op != "call_function":
+            return False
+        if _is_item(node):
+            return self.is_node_supported(submodules, node.args[0])
+        values = [n.meta.get("val") for n in (node, *node.all_input_nodes)]
+        flat = [v for value in values for v in (value if isinstance(value, (list, tuple)) else [value])]
+        tensors = [v for v in flat if isinstance(v, torch.Tensor)]
+        if len(tensors) != len([v for v in flat if v is not None]) or not tensors:
+            return False
+        if any(t.device.type != "dml" or t.dtype not in _TYPES or t.dim() > _RANK for t in tensors):
+            return False
+        return _is_view(node.target) or _row(node.target) is not None
+
+
+#: What became of the graphs since import: parts that are DirectML graphs, the operators in them, operators that run
+#: eagerly, and why parts could not be compiled.
+statistics = {"graphs": 0, "operators": 0, "eager_operators": 0, "problems": []}
+
+
+def _operators(module):
+    return sum(n.op == "call_function" and not _is_item(n) and not _is_view(n.target) for n in module.graph.nodes)
+
+
+def _compile_part(module, device_index):
+    (results,) = next(n for n in module.graph.nodes if n.op == "output").args
+    single = not isinstance(results, (list, tuple))
+    plan = _Plan(_Builder(module, device_index).build(), device_index, single)
+    statistics["graphs"] += 1
+    statistics["operators"] += _operators(module)
+    return plan
+
+
+def _device_index(args):
+    return next((a.device.index for a in args if isinstance(a, torch.Tensor) and a.device.type == "dml"), None)
+
+
+def _specialize(module, args):
+    """The graph for arguments of these sizes: a module whose parts are compiled."""
+    module = torch.fx.GraphModule(module, copy.deepcopy(module.graph))
+    mode = FakeTensorMode(allow_non_fake_inputs=True)
+    fakes = [mode.from_tensor(a, static_shapes=True) if isinstance(a, torch.Tensor) else a for a in args]
+    with mode:
+        FakeTensorProp(module, mode).propagate_dont_convert_inputs(*fakes)
+    index = _device_index(args)
+    if index is None or not _library():
+        statistics["eager_operators"] += _operators(module)
+        return module
+    support = _Support()
+    partitioner = CapabilityBasedPartitioner(module, support, allows_single_node_partition=False)
+    parts = partitioner.propose_partitions()
+    fused = partitioner.fuse_partitions(parts, prefix="directml_")
+    for name, part in list(fused.named_children()):
+        if not name.startswith("directml_"):
+            continue
+        try:
+            plan = _compile_part(part, index)
+        except Unsupported as problem:
+            statistics["problems"].append(str(problem))
+            statistics["eager_operators"] += _operators(part)
+            continue
+        part.forward = plan
+    statistics["eager_operators"] += _operators(fused)
+    return fused
+
+
+class _Compiled:
+    """A graph, specialized for each set of sizes with which it is called."""
+
+    def __init__(self, module):
+        self.module, self.made, self.lock = module, {}, threading.Lock()
+
+    def __call__(self, *args):
+        key = tuple((a.shape, a.stride(), a.dtype) if isinstance(a, torch.Tensor) else a for a in args)
+        module = self.made.get(key)
+        if module is None:
+            with self.lock:
+                module = self.made.get(key)
+                if module is None:
+                    module = self.made[key] = _specialize(self.module, args)
+        return module(*args)
+
+
+def _compiler(module, example_inputs):
+    from functorch.compile import make_boxed_func
+    return make_boxed_func(_Compiled(module))
+
+
+def _decompositions():
+    from torch._decomp import core_aten_decompositions
+    table = dict(core_aten_decompositions())
+    for target in [target for target in table if _row(target) is not None]:
+        del table[target]  # the device has it as one
+    return table
+
+
+@functools.lru_cache(None)
+def _backend():
+    from functorch.compile import min_cut_rematerialization_partition
+    return aot_autograd(fw_compiler=_compiler, bw_compiler=_compiler, inference_compiler=_compiler,
+                        decompositions=_decompositions(), partition_fn=min_cut_rematerialization_partition)
+
+
+@register_backend(name="directml")
+def directml(module, example_inputs, **options):
+    if options:
+        raise TypeError(f"the backend directml has no options: {', '.join(options)}")
+    return _backend()(module, example_inputs)
+
+
+def compile(model=None, **options):  # as torch.compile
+    """torch.compile with the backend of this package; also a decorator."""
+    return torch.compile(model, backend="directml", **options)

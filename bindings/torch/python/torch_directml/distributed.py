@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A process group for tensors on dml, over Gloo: torchrun, DistributedDataParallel and FSDP2 on any number of machines.
+
+    torch.distributed.init_process_group("cpu:gloo,dml:dml")     # or "dml" alone, or nothing
+
+Where the device's memory is the host's, Gloo works in the tensors themselves; otherwise they are staged, and copied back
+by the thread on which Gloo finishes."""
+import torch
+import torch.distributed as dist
+from torch._C import _distributed_c10d as c10d
+
+_ops = torch.ops.torch_directml
+
+
+def _staged(work, pairs):
+    """Gloo's work on copies, followed by the copies back to the tensors."""
+    def finish(done):
+        if done:
+            done.wait()  # raises what went wrong
+        for tensor, copy in pairs:
+            tensor.copy_(copy)
+        return [tensor for tensor, _ in pairs]
+
+    try:
+        future = work.get_future().then(finish)
+    except RuntimeError:  # reduce_scatter has none
+        work.wait()
+        future = torch.futures.Future()
+        future.set_result(finish(None))
+    return c10d._create_work_from_future(future)
+
+
+def _on_host(tensor):
+    """The tensor for Gloo, and whether it is a copy."""
+    if tensor.device.type != "dml":
+        return tensor, False
+    if _ops.host_memory(tensor.device.index):
+        return _ops.alias_on_cpu(tensor), False
+    return tensor.cpu(), True
+
+
+class ProcessGroupDml(dist.ProcessGroup):
+    """Every collective of Gloo, on tensors of dml."""
+
+    def __init__(self, store, rank, size, timeout):
+        super().__init__(rank, size)
+        self.gloo = c10d.ProcessGroupGloo(store, rank, size, timeout)
+
+    def getBackendName(self):
+        return "dml"
+
+    def _gloo(self, *names):
+        """A method by the name that this version of torch has for it."""
+        return next(getattr(self.gloo, name) for name in names if hasattr(self.gloo, name))
+
+    def _run(self, function, written, read, *options):
+        """`written` and `read` are nested lists of tensors, in Gloo's order of arguments."""
+        pairs, known = [], {}
+
+        def convert(value, changes):
+            if isinstance(value, (list, tuple)):
+                return [convert(element, changes) for element in value]
+            if value.data_ptr() in known and value.numel():
+                return known[value.data_ptr()]
+            made, copied = _on_host(value)
+            if copied:
+                known[value.data_ptr()] = made
+                if changes:
+                    pairs.append((value, made))
+            return made
+
+        arguments = [convert(value, True) for value in written] + [convert(value, False) for value in read]
+        work = function(*arguments, *options)
+        return _staged(work, pairs) if pairs else work
+
+    def allreduce(self, tensors, opts=c10d.AllreduceOptions()):
+        return self._run(self.gloo.allreduce, [tensors], [], opts)
+
+    def allreduce_coalesced(self, tensors, opts=c10d.AllreduceCoalescedOptions()):
+        return self._run(self.gloo.allreduce_coalesced, [tensors], [], opts)
+
+    def broadcast(self, tensors, opts=c10d.BroadcastOptions()):
+        return self._run(self.gloo.broadcast, [tensors], [], opts)
+
+    def reduce(self, tensors, opts=c10d.ReduceOptions()):
+        return self._run(self.gloo.reduce, [tensors], [], opts)
+
+    def allgather(self, outputs, inputs, opts=c10d.AllgatherOptions()):
+        return self._run(self.gloo.allgather, [outputs], [inputs], opts)
+
+    def _allgather_base(self, output, input, opts=c10d.AllgatherOptions()):
+        return self._run(self._gloo("_allgather_base", "all_gather_single"), [output], [input], opts)
+
+    def allgather_into_tensor_coalesced(self, outputs, inputs, opts=c10d.AllgatherOptions()):
+        return self._run(self._gloo("allgather_into_tensor_coalesced", "all_gather_single_coalesced"), [outputs], [inputs], opts)
+
+    def gather(self, outputs, inputs, opts=c10d.GatherOptions()):
+        return self._run(self.gloo.gather, [outputs], [inputs], opts)
+
+    def scatter(self, outputs, inputs, opts=c10d.ScatterOptions()):
+        return self._run(self.gloo.scatter, [outputs], [inputs], opts)
+
+    def reduce_scatter(self, outputs, inputs, opts=c10d.ReduceScatterOptions()):
+        return self._run(self.gloo.reduce_scatter, [outputs], [inputs], opts)
+
+    def _reduce_scatter_base(self, output, input, opts=c10d.ReduceScatterOptions()):
+        return self._run(self._gloo("_reduce_scatter_base", "reduce_scatter_single"), [output], [input], opts)
+
+    def reduce_scatter_tensor_coalesced(self, outputs, inputs, opts=c10d.ReduceScatterOptions()):
+        return self._run(self._gloo("reduce_scatter_tensor_coalesced", "reduce_scatter_single_coalesced"), [outputs], [inputs], opts)
+
+    def alltoall_base(self, output, input, output_sizes, input_sizes, opts=c10d.AllToAllOptions()):
+        return self._run(self._gloo("alltoall_base", "all_to_all_single"), [output], [input], output_sizes, input_sizes, opts)
+
+    def alltoall(self, outputs, inputs, opts=c10d.AllToAllOptions()):
+        work = [self._run(self.gloo.send, [], [[x]], rank, 0) for rank, x in enumerate(inputs) if rank != self.rank()]
+        for rank, output in enumerate(outputs):
+            if rank == self.rank():
+                output.copy_(inputs[rank])
+            else:
+                self._run(self.gloo.recv, [[output]], [], rank, 0).wait()
+        for sent in work:
+            sent.wait()
+        return self._run(self.gloo.barrier, [], [])
+
+    def send(self, tensors, rank, tag=0):
+        return self._run(self.gloo.send, [], [tensors], rank, tag)
+
+    def recv(self, tensors, rank, tag=0):
+        return self._run(self.gloo.recv, [tensors], [], rank, tag)
+
+    def recv_anysource(self, tensors, tag=0):
+        return self._run(self.gloo.recv_anysource, [tensors], [], tag)
+
+    def barrier(self, opts=c10d.BarrierOptions()):
+        options = c10d.BarrierOptions()
+        options.timeout = opts.timeout
+        return self._run(self.gloo.barrier, [], [], options)
+
+    def monitored_barrier(self, *arguments, **named):
+        return self.gloo.monitored_barrier(*arguments, **named)
+
+    # Their names from torch 2.15 on.
+    all_gather_single = _allgather_base
+    all_gather_single_coalesced = allgather_into_tensor_coalesced
+    reduce_scatter_single = _reduce_scatter_base
+    reduce_scatter_single_coalesced = reduce_scatter_tensor_coalesced
+    all_to_all_single = alltoall_base
+
+
+def _create(store, rank, size, timeout):
+    return ProcessGroupDml(store, rank, size, timeout)
+
+
+if dist.is_available() and "dml" not in dist.Backend.backend_list:
+    dist.Backend.register_backend("dml", _create, devices=["dml"])
