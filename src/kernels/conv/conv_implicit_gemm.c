@@ -278,8 +278,10 @@ static void fill_gaps(const struct conv_unit *u, const struct conv_run *runs, ui
 {
     uint32_t word = u->isa->pack_bytes;
     int64_t at = 0;
-    if (u->g.s.transposed) /* runs take every so many columns */
-        count = 0;
+    if (u->g.s.transposed) { /* runs take every so many columns */
+        fill_packs(word, panel, value, columns);
+        return;
+    }
     for (uint32_t r = 0; r < count; r++) {
         fill_packs(word, panel + at * word, value, (uint32_t)(runs[r].to - at));
         at = runs[r].to + runs[r].count;
