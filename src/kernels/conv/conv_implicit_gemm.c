@@ -251,19 +251,42 @@ static uint32_t tap_runs(const struct conv_unit *u, uint64_t tap, int64_t first,
     return count;
 }
 
+/* Runs are short: kern_copy_row costs more than they do. */
+static void copy_packs(uint32_t word, void *to, int64_t step, const void *from, int64_t count)
+{
+    if (step == 1)
+        memcpy(to, from, (uint64_t)count * word);
+    else if (word == sizeof(uint32_t))
+        for (int64_t i = 0; i < count; i++)
+            ((uint32_t *)to)[i * step] = ((const uint32_t *)from)[i];
+    else
+        for (int64_t i = 0; i < count; i++)
+            ((uint64_t *)to)[i * step] = ((const uint64_t *)from)[i];
+}
+
+static void fill_packs(uint32_t word, void *to, uint64_t value, uint32_t count)
+{
+    for (uint32_t i = 0; word == sizeof(uint32_t) && i < count; i++)
+        ((uint32_t *)to)[i] = (uint32_t)value;
+    for (uint32_t i = 0; word != sizeof(uint32_t) && i < count; i++)
+        ((uint64_t *)to)[i] = value;
+}
+
 /* `value` at the columns that no run reaches. */
 static void fill_gaps(const struct conv_unit *u, const struct conv_run *runs, uint32_t count, uint32_t columns,
                       uint64_t value, char *panel)
 {
     uint32_t word = u->isa->pack_bytes;
     int64_t at = 0;
-    if (u->g.s.transposed) /* runs take every so many columns */
-        count = 0;
+    if (u->g.s.transposed) { /* runs take every so many columns */
+        fill_packs(word, panel, value, columns);
+        return;
+    }
     for (uint32_t r = 0; r < count; r++) {
-        kern_copy_row(word, panel + at * word, 1, &value, 0, (uint64_t)(runs[r].to - at));
+        fill_packs(word, panel + at * word, value, (uint32_t)(runs[r].to - at));
         at = runs[r].to + runs[r].count;
     }
-    kern_copy_row(word, panel + at * word, 1, &value, 0, columns - (uint64_t)at);
+    fill_packs(word, panel + at * word, value, columns - (uint32_t)at);
 }
 
 static void panel_fill(const struct conv_unit *u, uint32_t first, char *panel)
@@ -284,8 +307,8 @@ static void panel_fill(const struct conv_unit *u, uint32_t first, char *panel)
             if (covered < columns)
                 fill_gaps(u, runs, count, columns, blocked_gemm_pack_of(isa, u->x_zero, type, channels), panel);
             for (uint32_t r = 0; r < count; r++)
-                kern_copy_row(isa->pack_bytes, panel + runs[r].to * isa->pack_bytes, to_step,
-                              image + runs[r].from * isa->pack_bytes, 1, (uint64_t)runs[r].count);
+                copy_packs(isa->pack_bytes, panel + runs[r].to * isa->pack_bytes, to_step,
+                           image + runs[r].from * isa->pack_bytes, runs[r].count);
         }
     }
 }
