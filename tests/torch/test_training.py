@@ -100,6 +100,11 @@ class Training(unittest.TestCase):
         for a, b in zip(cell(x), there(x.to(DEVICE))):
             close(b, a)
 
+    def test_gradients_of_zeros(self):
+        x = torch.randn(3, device=DEVICE, requires_grad=True)
+        gradient, = torch.autograd.grad(torch.sgn(x).abs().sum(), [x])
+        self.assertEqual(gradient.cpu().tolist(), [0, 0, 0])
+
     def test_shared_parameters(self):
         module = torch.nn.ModuleDict({"table": torch.nn.Embedding(7, 5), "head": torch.nn.Linear(5, 7, bias=False)})
         module["head"].weight = module["table"].weight

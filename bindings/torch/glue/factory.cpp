@@ -200,8 +200,17 @@ at::Scalar local_scalar(const at::Tensor &self)
     return at::_local_scalar_dense(to_host(self.reshape({}).as_strided({}, {}, self.storage_offset())));
 }
 
+// Zeros that gradients may be, without memory on devices that torch knows: plain ones here.
+at::Tensor zero_tensor(c10::SymIntArrayRef sizes, std::optional<at::ScalarType> type, std::optional<at::Layout> layout,
+                       std::optional<at::Device> device, std::optional<bool> pinned)
+{
+    at::TensorOptions options = at::TensorOptions().dtype(type).layout(layout).device(device).pinned_memory(pinned);
+    return at::zeros_symint(sizes, options);
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
 {
+    m.impl("_efficientzerotensor", zero_tensor);
     m.impl("empty.memory_format", empty);
     m.impl("empty_strided", empty_strided);
     m.impl("as_strided", at::native::as_strided_tensorimpl);
