@@ -11,7 +11,6 @@ import threading
 
 import torch
 from torch._dynamo.backends.common import aot_autograd
-from torch._dynamo.backends.registry import register_backend
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.passes.fake_tensor_prop import FakeTensorProp
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
@@ -360,8 +359,8 @@ def _backend():
                         decompositions=_decompositions(), partition_fn=min_cut_rematerialization_partition)
 
 
-@register_backend(name="directml")
 def directml(module, example_inputs, **options):
+    """What torch.compile(backend="directml") calls: an entry point of torch_dynamo_backends (pyproject.toml)."""
     if options:
         raise TypeError(f"the backend directml has no options: {', '.join(options)}")
     return _backend()(module, example_inputs)
@@ -369,4 +368,4 @@ def directml(module, example_inputs, **options):
 
 def compile(model=None, **options):  # as torch.compile
     """torch.compile with the backend of this package; also a decorator."""
-    return torch.compile(model, backend="directml", **options)
+    return torch.compile(model, backend=directml, **options)
