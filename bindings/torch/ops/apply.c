@@ -39,11 +39,6 @@ struct aten_value *aten_apply(struct aten_graph *g, DML_OPERATOR_TYPE type, stru
     return x ? apply(g, type, x, x->type, 0, 0) : NULL;
 }
 
-struct aten_value *aten_activate(struct aten_graph *g, DML_OPERATOR_TYPE type, struct aten_value *x, double p, double q)
-{
-    return x ? apply(g, type, x, x->type, (float)p, (float)q) : NULL;
-}
-
 struct aten_value *aten_copy_of(struct aten_graph *g, struct aten_value *x)
 {
     return aten_apply(g, DML_OPERATOR_ELEMENT_WISE_IDENTITY, x);

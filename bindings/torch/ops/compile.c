@@ -76,13 +76,6 @@ bool aten_build(struct aten_graph *g, const struct aten_node *n)
     return ok;
 }
 
-bool aten_build_as(struct aten_graph *g, const char *name, const char *overload, const struct aten_node *n)
-{
-    struct aten_node other = *n;
-    other.op = aten_op_find(name, overload);
-    return other.op ? aten_build(g, &other) : aten_fail(g, "there is no %s.%s", name, overload);
-}
-
 /* ---- compiling ---- */
 
 /* Edge arrays are of typed pointers: one DML_GRAPH_EDGE_DESC per edge. */

@@ -220,9 +220,6 @@ struct aten_value *aten_copy_of(struct aten_graph *g, struct aten_value *x); /* 
 struct aten_value *aten_convert(struct aten_graph *g, struct aten_value *x, int32_t type);
 /* Operators of one tensor, whose description ends after it or with a ScaleBias, which is none. */
 struct aten_value *aten_apply(struct aten_graph *g, DML_OPERATOR_TYPE type, struct aten_value *x);
-/* Those that go on with one or two floats: ACTIVATION_*. */
-struct aten_value *aten_activate(struct aten_graph *g, DML_OPERATOR_TYPE type, struct aten_value *x, double p,
-                                 double q);
 /* ELEMENT_WISE_IS_NAN, IS_INFINITY (mode): BOOLEAN. */
 struct aten_value *aten_test(struct aten_graph *g, DML_OPERATOR_TYPE type, struct aten_value *x, int mode);
 /* Operators of two tensors of one type, broadcast: comparisons and tests give BOOLEAN. */
@@ -246,8 +243,6 @@ struct aten_value *aten_matmul(struct aten_graph *g, struct aten_value *x, struc
                                double alpha, double beta);
 /* GATHER_ELEMENTS: y[i] = x[i with i[axis] = indices[i]]; indices INT64 or INT32, of x's rank. */
 struct aten_value *aten_pick(struct aten_graph *g, struct aten_value *x, struct aten_value *indices, uint32_t axis);
-/* The row's own operator on other arguments: a builder in terms of another. The results are n->results. */
-bool aten_build_as(struct aten_graph *g, const char *name, const char *overload, const struct aten_node *n);
 
 /* ---- emitting ---- */
 

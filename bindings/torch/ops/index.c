@@ -15,17 +15,6 @@ struct aten_value *aten_flat(struct aten_graph *g, struct aten_value *x)
     return aten_reshape(g, x, 1, &size);
 }
 
-struct aten_value *aten_with_dimension(struct aten_graph *g, struct aten_value *x, uint32_t axis, int64_t size)
-{
-    struct aten_value *y = aten_unsqueeze(g, x, axis);
-    int64_t sizes[ATEN_RANK_MAX];
-    if (!y)
-        return NULL;
-    memcpy(sizes, y->sizes, sizeof(sizes));
-    sizes[axis] = size;
-    return aten_expand(g, y, y->rank, sizes);
-}
-
 struct aten_value *aten_zeros(struct aten_graph *g, int32_t type, uint32_t rank, const int64_t *sizes)
 {
     return aten_filled(g, type, rank, sizes, 0);

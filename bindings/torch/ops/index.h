@@ -10,7 +10,6 @@
 struct aten_value *aten_lined(struct aten_graph *g, struct aten_value *x);
 /* All elements in row-major order, of rank 1. */
 struct aten_value *aten_flat(struct aten_graph *g, struct aten_value *x);
-struct aten_value *aten_with_dimension(struct aten_graph *g, struct aten_value *x, uint32_t axis, int64_t size);
 /* Zeros: one element in memory. */
 struct aten_value *aten_zeros(struct aten_graph *g, int32_t type, uint32_t rank, const int64_t *sizes);
 /* start, start + step ...: FILL_VALUE_SEQUENCE, of rank 1. */

@@ -399,6 +399,8 @@ static bool scatter_begin(struct aten_graph *g, const struct aten_node *n, int32
 {
     s->include_self = true;
     s->x = aten_lined(g, aten_in_as(g, n, 0, type));
+    if (type == ATEN_BOOLEAN && !logical(g, &s->reduction))
+        return false;
     return s->x && aten_axis(g, aten_int(g, n, 1, 0), s->x->rank, &s->axis);
 }
 
@@ -411,8 +413,6 @@ bool aten_build_scatter(struct aten_graph *g, const struct aten_node *n)
         return false;
     const int32_t type = s.reduction == REPLACE ? n->outputs[0].type : aten_wide(n->outputs[0].type);
     if (!scatter_begin(g, n, type, &s))
-        return false;
-    if (type == ATEN_BOOLEAN && !logical(g, &s.reduction))
         return false;
     s.include_self = aten_int(g, n, 5, 1);
     s.indices = aten_lined(g, aten_indices(g, aten_in(g, n, 2)));
@@ -434,8 +434,6 @@ bool aten_build_index_write(struct aten_graph *g, const struct aten_node *n)
         return false;
     const int32_t type = s.reduction == REPLACE ? n->outputs[0].type : aten_wide(n->outputs[0].type);
     if (!scatter_begin(g, n, type, &s))
-        return false;
-    if (type == ATEN_BOOLEAN && !logical(g, &s.reduction))
         return false;
     if (n->parameter == 3)
         s.include_self = aten_int(g, n, 5, 1);

@@ -29,7 +29,7 @@ static const struct {
     { ATEN_UINT64, "uint64", 8, CATEGORY_INTEGER, 4, DML_TENSOR_DATA_TYPE_UINT64 },
 };
 
-/* NULL: it is none of these. */
+/* -1: it is none of these. */
 static int row_of(int32_t type)
 {
     for (int i = 0; i < (int)ARRAY_SIZE(rows); i++)
