@@ -22,21 +22,20 @@ static bool broadcast(struct aten_graph *g, const struct aten_value *x, const st
 
 /* ---- one tensor ---- */
 
-static struct aten_value *apply(struct aten_graph *g, DML_OPERATOR_TYPE type, struct aten_value *x, int32_t to, float p,
-                                float q)
+static struct aten_value *apply(struct aten_graph *g, DML_OPERATOR_TYPE type, struct aten_value *x, int32_t to)
 {
     struct aten_value *y = x ? aten_new(g, to, x->rank, x->sizes) : NULL;
     struct aten_desc dx, dy;
     if (!y)
         return NULL;
     /* Operators without floats have a ScaleBias pointer, or nothing, in their place: both zero. */
-    DML_ACTIVATION_LINEAR_OPERATOR_DESC desc = { aten_describe(g, &dx, x), aten_describe(g, &dy, y), p, q };
+    DML_ACTIVATION_LINEAR_OPERATOR_DESC desc = { aten_describe(g, &dx, x), aten_describe(g, &dy, y), 0, 0 };
     return aten_emit(g, type, &desc, &x, 1, &y, 1) ? y : NULL;
 }
 
 struct aten_value *aten_apply(struct aten_graph *g, DML_OPERATOR_TYPE type, struct aten_value *x)
 {
-    return x ? apply(g, type, x, x->type, 0, 0) : NULL;
+    return x ? apply(g, type, x, x->type) : NULL;
 }
 
 struct aten_value *aten_copy_of(struct aten_graph *g, struct aten_value *x)
@@ -82,7 +81,7 @@ struct aten_value *aten_convert(struct aten_graph *g, struct aten_value *x, int3
             y->type = ATEN_UINT8; /* the same bytes */
         return y;
     }
-    return apply(g, DML_OPERATOR_CAST, x, type, 0, 0);
+    return apply(g, DML_OPERATOR_CAST, x, type);
 }
 
 struct aten_value *aten_scaled(struct aten_graph *g, struct aten_value *x, double factor, double offset)
