@@ -88,11 +88,10 @@ static HRESULT open_device(struct adapter_device *device)
         extensions[extension_count++] = VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME;
     for (uint32_t role = 0; role < VULKAN_ROLES; role++)
         if (device->queues[role].count)
-            queues[family_count++] =
-                (VkDeviceQueueCreateInfo){ .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
-                                           .queueFamilyIndex = physical->families[role].index,
-                                           .queueCount = device->queues[role].count,
-                                           .pQueuePriorities = priorities };
+            queues[family_count++] = (VkDeviceQueueCreateInfo){ .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+                                                                .queueFamilyIndex = physical->families[role].index,
+                                                                .queueCount = device->queues[role].count,
+                                                                .pQueuePriorities = priorities };
     VkPhysicalDeviceVulkan12Features v12 = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
         .bufferDeviceAddress = VK_TRUE,

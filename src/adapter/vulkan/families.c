@@ -36,8 +36,7 @@ bool vulkan_families_choose(const VkQueueFamilyProperties *list, uint32_t count,
 {
     const uint32_t all = find(list, count, VK_QUEUE_GRAPHICS_BIT | VK_QUEUE_COMPUTE_BIT, 0);
     const uint32_t alone = find(list, count, VK_QUEUE_COMPUTE_BIT, VK_QUEUE_GRAPHICS_BIT);
-    const uint32_t copies =
-        find(list, count, VK_QUEUE_TRANSFER_BIT, VK_QUEUE_GRAPHICS_BIT | VK_QUEUE_COMPUTE_BIT);
+    const uint32_t copies = find(list, count, VK_QUEUE_TRANSFER_BIT, VK_QUEUE_GRAPHICS_BIT | VK_QUEUE_COMPUTE_BIT);
     out[VULKAN_ROLE_MAIN] = family_at(list, all != NONE ? all : alone);
     out[VULKAN_ROLE_COMPUTE] = family_at(list, all != NONE ? alone : NONE);
     out[VULKAN_ROLE_COPY] = family_at(list, copies);

@@ -16,7 +16,7 @@ struct adapter_sequence {
     uint32_t count, table_count;
     struct vulkan_replay *idle[VULKAN_ROLES]; /* under the device's replays.lock */
     struct vulkan_tables tables;              /* likewise */
-    _Atomic uint64_t ns;         /* that it takes, about: all of steps[i].ns */
+    _Atomic uint64_t ns;                      /* that it takes, about: all of steps[i].ns */
     atomic_bool measured;
     struct sequence_step {
         struct adapter_step step;
@@ -76,7 +76,8 @@ bool vulkan_sequence_watched(const struct adapter_device *device, const struct a
     const uint64_t ns = vulkan_sequence_ns(sequence);
     if (!device->watchdog_ns || ns <= device->watchdog_ns / UNMEASURED_SHARE)
         return false;
-    return ns > device->watchdog_ns || (device->physical->families[role].timestamp_bits && !atomic_load(&sequence->measured));
+    return ns > device->watchdog_ns ||
+           (device->physical->families[role].timestamp_bits && !atomic_load(&sequence->measured));
 }
 
 /* Others may have used the device meanwhile: the shortest time counts. */

@@ -296,7 +296,8 @@ bool vulkan_sequence_watched(const struct adapter_device *device, const struct a
 void vulkan_sequence_measured(struct adapter_sequence *sequence, const uint64_t *times_ns);
 uint32_t vulkan_sequence_step_count(const struct adapter_sequence *sequence);
 uint32_t vulkan_sequence_table_count(const struct adapter_sequence *sequence);
-/* A replay for the record, which it is in then; NULL: the sequence is so short that recording it each time is no slower.
+/* A replay for the record, which it is in then; NULL: the sequence is so short that recording it each time is no
+ * slower.
  */
 HRESULT vulkan_replay_acquire(struct adapter_device *device, struct adapter_sequence *sequence,
                               struct vulkan_record *record, struct vulkan_replay **out);
