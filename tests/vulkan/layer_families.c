@@ -125,8 +125,8 @@ static VKAPI_ATTR void VKAPI_CALL get_queue(VkDevice device, uint32_t family, ui
 
 /* ---- what is of a family ---- */
 
-static VKAPI_ATTR VkResult VKAPI_CALL create_pool(VkDevice device, const VkCommandPoolCreateInfo *info,
-                                                  const VkAllocationCallbacks *allocator, VkCommandPool *out)
+VkResult families_create_pool(VkDevice device, const VkCommandPoolCreateInfo *info,
+                              const VkAllocationCallbacks *allocator, VkCommandPool *out)
 {
     VkCommandPoolCreateInfo inner = *info;
     inner.queueFamilyIndex = 0;
@@ -136,9 +136,8 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_pool(VkDevice device, const VkComma
     return result;
 }
 
-/* All that AnyDML makes may be used on any queue. */
-static VKAPI_ATTR VkResult VKAPI_CALL create_buffer(VkDevice device, const VkBufferCreateInfo *info,
-                                                    const VkAllocationCallbacks *allocator, VkBuffer *out)
+VkResult families_create_buffer(VkDevice device, const VkBufferCreateInfo *info, const VkAllocationCallbacks *allocator,
+                                VkBuffer *out)
 {
     VkBufferCreateInfo inner = *info;
     uint32_t seen = 0;
@@ -227,8 +226,6 @@ static const struct {
     ENTRY("vkGetPhysicalDeviceQueueFamilyProperties", get_families),
     ENTRY("vkGetPhysicalDeviceQueueFamilyProperties2", get_families2),
     ENTRY("vkGetDeviceQueue", get_queue),
-    ENTRY("vkCreateCommandPool", create_pool),
-    ENTRY("vkCreateBuffer", create_buffer),
     ENTRY("vkCmdExecuteCommands", execute),
     ENTRY("vkCmdBindPipeline", bind),
     ENTRY("vkCmdResetQueryPool", reset_queries),
