@@ -15,8 +15,8 @@ static struct {
     uint32_t allocations, allocations_most, allocations_max; /* living, ever, that it allows */
     uint64_t bytes, bytes_max;
     uint64_t own_bytes, own_bytes_max; /* of memory type 0 */
-    uint64_t address; /* of the next buffer */
-    uint32_t shift;   /* of addresses behind multiples of 64 KiB */
+    uint64_t address;                  /* of the next buffer */
+    uint32_t shift;                    /* of addresses behind multiples of 64 KiB */
     uint32_t buffers;
     uint32_t slice_end;   /* of a dispatch's workgroups */
     uint32_t pools;       /* of queries */
