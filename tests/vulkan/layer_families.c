@@ -119,6 +119,7 @@ static VKAPI_ATTR void VKAPI_CALL get_queue(VkDevice device, uint32_t family, ui
     queue->dispatch = *(void **)device;
     queue->family = family;
     NEXT(vkGetDeviceQueue)(device, 0, 0, &queue->real);
+    *(void **)queue->real = queue->dispatch; /* as the loader does, which does not see it; layers below ask */
     *out = (VkQueue)queue;
     pthread_mutex_unlock(&lock);
 }
