@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/conv/conv_plans.h"
 #include "kernels/core/isa.h"
-#include "kernels/vec/fmath.h"
 #include "kernels/gemm/gemm.h"
 
 #define BLOCK_BYTES  (16 * 1024)

@@ -8,7 +8,6 @@
 #include "kernels/vec/vec.h"
 
 #include <float.h>
-#include <math.h>
 
 #define REDUCTION_LINE 64 /* bytes that one request brings */
 
