@@ -287,7 +287,7 @@ static void pool_planes(struct pool_fast *p, uint64_t begin, uint64_t end)
 
 /* ---- whole planes (global pooling) ---- */
 
-DENSE_INLINE float pool_reduce(DML_TENSOR_DATA_TYPE type, enum pool_kind kind, const void *x, int64_t at, int64_t count)
+DENSE_INLINE float pool_reduce(enum pool_kind kind, DML_TENSOR_DATA_TYPE type, const void *x, int64_t at, int64_t count)
 {
     vec acc[4];
     int64_t i = 0;
@@ -304,15 +304,10 @@ DENSE_INLINE float pool_reduce(DML_TENSOR_DATA_TYPE type, enum pool_kind kind, c
     return result;
 }
 
-static float pool_reduce_plane(const struct pool_fast *p, int64_t at, int64_t count)
+DENSE_INLINE float pool_reduce_plane(DML_TENSOR_DATA_TYPE type, enum pool_kind kind, const void *x, int64_t at,
+                                     int64_t count)
 {
-    const void *x = p->call->data[0];
-    if (p->b.kind == POOL_SUM)
-        return VEC_BY_TYPE(p->type, pool_reduce, POOL_SUM, x, at, count);
-    if (p->b.kind == POOL_TOP)
-        return VEC_BY_TYPE(p->type, pool_reduce, POOL_TOP, x, at, count);
-    return p->b.kind == POOL_SUM_ABS ? pool_reduce(p->type, POOL_SUM_ABS, x, at, count)
-                                     : pool_reduce(p->type, POOL_SUM_SQUARE, x, at, count);
+    return POOL_BY_KIND(kind, pool_reduce, type, x, at, count);
 }
 
 static float pool_reduce_other(const struct pool_fast *p, int64_t at, int64_t count)
@@ -333,8 +328,9 @@ static void pool_globals(const struct pool_fast *p, uint64_t begin, uint64_t end
     for (uint64_t plane = begin; plane < end; plane++) {
         int64_t n = (int64_t)(plane / y->sizes[1]), c = (int64_t)(plane % y->sizes[1]);
         int64_t at = n * p->b.s.x[0] + c * p->b.s.x[1];
-        float value = dense_is_short_float(p->type) ? pool_reduce_plane(p, at, p->b.s.area)
-                                                    : pool_reduce_other(p, at, p->b.s.area);
+        float value = dense_is_short_float(p->type)
+                          ? VEC_BY_TYPE(p->type, pool_reduce_plane, p->b.kind, p->call->data[0], at, p->b.s.area)
+                          : pool_reduce_other(p, at, p->b.s.area);
         if (p->divides)
             value /= (float)p->b.s.area;
         if (p->b.kind == POOL_SUM_SQUARE)

@@ -114,6 +114,17 @@ DENSE_INLINE void vec_store_of(DML_TENSOR_DATA_TYPE type, void *data, int64_t at
         vec_store_bfloat((uint16_t *)data + at, value);
 }
 
+/* FLOAT32 or FLOAT16 (half) to element `at`, past the caches (stream) where that is on a vector's boundary. */
+DENSE_INLINE void vec_put(void *data, int64_t at, bool half, bool stream, vec value)
+{
+    if (half && stream)
+        vec_stream_half((uint16_t *)data + at, value);
+    else if (stream)
+        vec_stream((float *)data + at, value);
+    else
+        vec_store_of(half ? DML_TENSOR_DATA_TYPE_FLOAT16 : DML_TENSOR_DATA_TYPE_FLOAT32, data, at, value);
+}
+
 /* Less than VEC elements, without a call. */
 DENSE_INLINE void vec_copy_some(uint16_t *to, const uint16_t *from, int64_t count)
 {
