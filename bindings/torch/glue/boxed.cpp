@@ -98,7 +98,7 @@ Kind kind_of(const c10::Argument &argument)
     }
 }
 
-bool convert_scalar(const at::Scalar &value, aten_arg *arg)
+bool convert_scalar(Call &call, const at::Scalar &value, aten_arg *arg)
 {
     if (value.isBoolean()) {
         arg->kind = ATEN_BOOL;
@@ -110,7 +110,12 @@ bool convert_scalar(const at::Scalar &value, aten_arg *arg)
         arg->kind = ATEN_REAL;
         arg->real = value.toDouble();
     } else {
-        return false;
+        auto *parts = call.arena.take<double>(2);
+        parts[0] = value.toComplexDouble().real();
+        parts[1] = value.toComplexDouble().imag();
+        arg->kind = ATEN_REALS;
+        arg->count = 2;
+        arg->reals = parts;
     }
     return true;
 }
@@ -188,7 +193,7 @@ bool convert(Call &call, Kind kind, const c10::IValue &value)
         if (!tensor.defined())
             return true;
         if (tensor.is_cpu() && !tensor.dim())
-            return convert_scalar(at::_local_scalar_dense(tensor), arg);
+            return convert_scalar(call, at::_local_scalar_dense(tensor), arg);
         auto *out = call.arena.take<aten_tensor>(1);
         arg->kind = ATEN_TENSOR;
         arg->count = 1;
@@ -212,7 +217,7 @@ bool convert(Call &call, Kind kind, const c10::IValue &value)
         arg->integer = value.toSymInt().guard_int(__FILE__, __LINE__);
         return true;
     }
-    return value.isScalar() && convert_scalar(value.toScalar(), arg);
+    return value.isScalar() && convert_scalar(call, value.toScalar(), arg);
 }
 
 at::Tensor meta_twin(const at::Tensor &tensor)
