@@ -322,6 +322,18 @@ bool aten_build_complex_copy(struct aten_graph *g, const struct aten_node *n)
     return aten_pair_result(g, n, 0, aten_pair_in(g, n, from, aten_part(n->outputs[0].type)));
 }
 
+/* where(condition, self, other); masked_fill(self, mask, value): parameter 1 */
+bool aten_build_complex_where(struct aten_graph *g, const struct aten_node *n)
+{
+    const int32_t part = part_of(n);
+    const bool fill = n->parameter;
+    struct aten_value *condition = aten_convert(g, aten_in(g, n, fill ? 1 : 0), ATEN_BOOLEAN);
+    struct aten_pair x = aten_pair_in(g, n, fill ? 2 : 1, part), y = aten_pair_in(g, n, fill ? 0 : 2, part);
+    return aten_pair_result(g, n, 0,
+                            (struct aten_pair){ aten_select(g, condition, x.re, y.re),
+                                                aten_select(g, condition, aten_pair_im(g, x), aten_pair_im(g, y)) });
+}
+
 /* ---- moving elements ---- */
 
 static int32_t bits_type(int32_t type)
