@@ -87,32 +87,12 @@ static bool open_instance(void)
     return false;
 }
 
-static void find_copy_family(struct vulkan_physical *physical, const VkQueueFamilyProperties *families, uint32_t count)
-{
-    for (uint32_t i = 0; i < count && !physical->copy_queues; i++)
-        if ((families[i].queueFlags & VK_QUEUE_TRANSFER_BIT) &&
-            !(families[i].queueFlags & (VK_QUEUE_COMPUTE_BIT | VK_QUEUE_GRAPHICS_BIT))) {
-            physical->copy_family = i;
-            physical->copy_queues = families[i].queueCount;
-        }
-}
-
-/* The first family that computes; one with graphics is usually the one with all abilities. */
-static bool find_family(struct vulkan_physical *physical)
+static bool find_families(struct vulkan_physical *physical)
 {
     VkQueueFamilyProperties families[32];
     uint32_t count = ARRAY_SIZE(families);
     vk.vkGetPhysicalDeviceQueueFamilyProperties(physical->handle, &count, families);
-    find_copy_family(physical, families, count);
-    for (uint32_t i = 0; i < count; i++) {
-        if (!(families[i].queueFlags & VK_QUEUE_COMPUTE_BIT) || !families[i].queueCount)
-            continue;
-        physical->family = i;
-        physical->family_queues = families[i].queueCount;
-        physical->timestamp_bits = families[i].timestampValidBits;
-        return true;
-    }
-    return false;
+    return vulkan_families_choose(families, count, physical->families);
 }
 
 static bool has_extension(VkPhysicalDevice device, const char *name)
@@ -207,7 +187,7 @@ static void add_physical(VkPhysicalDevice handle)
 {
     struct vulkan_physical *physical = &physicals[physical_count];
     const char *lack = vulkan_physical_describe(handle, NULL, physical);
-    if (!lack && !find_family(physical))
+    if (!lack && !find_families(physical))
         lack = "a compute queue";
     if (lack) {
         base_log(BASE_LOG_INFO, "vulkan: \"%s\" is left out: it has no %s", physical->properties.deviceName, lack);
@@ -259,6 +239,15 @@ uint32_t vulkan_physicals(const struct vulkan_physical **out)
     return physical_count;
 }
 
+/* One GPU may have several drivers. */
+static bool is_same(const struct vulkan_physical *physical, const VkPhysicalDeviceProperties *properties,
+                    const VkPhysicalDeviceIDProperties *id)
+{
+    return physical->properties.vendorID == properties->vendorID &&
+           !memcmp(physical->uuid, id->deviceUUID, sizeof(id->deviceUUID)) &&
+           !memcmp(physical->driver_uuid, id->driverUUID, sizeof(id->driverUUID));
+}
+
 /* The handles of what was found before, in the new instance. */
 static void find_handles(void)
 {
@@ -272,8 +261,7 @@ static void find_handles(void)
                                                    .pNext = &id };
         vk.vkGetPhysicalDeviceProperties2(handles[i], &properties);
         for (uint32_t k = 0; k < physical_count; k++)
-            if (!physicals[k].handle && physicals[k].properties.vendorID == properties.properties.vendorID &&
-                !memcmp(physicals[k].uuid, id.deviceUUID, sizeof(id.deviceUUID))) {
+            if (!physicals[k].handle && is_same(&physicals[k], &properties.properties, &id)) {
                 physicals[k].handle = handles[i];
                 break;
             }
