@@ -41,6 +41,12 @@ class Special(unittest.TestCase):
         s, q = torch.linspace(0, 12, 49), torch.linspace(-8, 40, 97)
         self.check(torch.special.zeta, s[:, None], q[None, :], rtol=1e-5)
 
+    def test_incomplete_gamma(self):
+        a, x = torch.cat([torch.linspace(0.01, 60, 97), torch.tensor([0.0, 200, 5e3, math.inf, -1])]), torch.cat([
+            torch.linspace(0, 90, 181), torch.tensor([1e-6, 190, 210, 4900, 5100, math.inf, -1])])
+        self.check(torch.igamma, a[:, None], x[None], atol=2e-6)
+        self.check(torch.igammac, a[:, None], x[None], atol=2e-6)
+
     def test_erf(self):
         p = torch.cat([torch.linspace(-1.1, 1.1, 4001), 1 - 2.0 ** -torch.arange(1, 25), 2.0 ** -torch.arange(1.0, 120)])
         self.check(torch.erfinv, p)

@@ -308,3 +308,113 @@ bool aten_build_xlog1py(struct aten_graph *g, const struct aten_node *n)
     struct aten_value *z = aten_select(g, aten_is(g, x, 0), aten_number(g, 0), aten_multiply(g, x, l));
     return aten_result(g, n, 0, aten_select(g, aten_test(g, EW(IS_NAN), y, 0), y, z));
 }
+
+/* ---- incomplete gamma ---- */
+
+#define SERIES    110 /* terms, for x < a + NEAR and a < LARGE */
+#define FRACTION  40  /* levels, for x >= a + NEAR */
+#define NEAR      6
+#define LARGE     24
+#define NODES     64 /* of the integral for a >= LARGE */
+#define DEVIATION 9  /* standard deviations, beyond which it is nothing */
+
+/* x^a e^-x / gamma(a) */
+static struct aten_value *density(struct aten_graph *g, struct aten_value *a, struct aten_value *x,
+                                  struct aten_value *log_gamma_a)
+{
+    struct aten_value *l = aten_subtract(g, aten_multiply(g, a, aten_apply(g, EW(LOG), x)), x);
+    return aten_apply(g, EW(EXP), aten_subtract(g, l, log_gamma_a));
+}
+
+/* The sum of x^k / (a (a + 1) ... (a + k)) */
+static struct aten_value *lower_series(struct aten_graph *g, struct aten_value *a, struct aten_value *x)
+{
+    struct aten_value *y = aten_number(g, 1);
+    for (int k = SERIES; k > 0; k--)
+        y = aten_scaled(g, aten_multiply(g, y, aten_divide(g, x, aten_scaled(g, a, 1, k))), 1, 1);
+    return aten_divide(g, y, a);
+}
+
+static struct aten_value *upper_fraction(struct aten_graph *g, struct aten_value *a, struct aten_value *x)
+{
+    struct aten_value *base = aten_subtract(g, x, a), *y = aten_scaled(g, base, 1, 2 * FRACTION + 1);
+    for (int k = FRACTION; k > 0; k--) {
+        struct aten_value *top = aten_scaled(g, aten_scaled(g, a, -1, k), k, 0);
+        y = aten_subtract(g, aten_scaled(g, base, 1, 2 * k - 1), aten_divide(g, top, y));
+    }
+    return aten_apply(g, EW(RECIP), y);
+}
+
+/* Gauss and Legendre's nodes in (-1, 1), by Newton's steps. */
+static void nodes_of(double *nodes, double *weights)
+{
+    for (int i = 0; i < NODES; i++) {
+        double x = cos(M_PI * (i + 0.75) / (NODES + 0.5)), slope = 1;
+        for (int step = 0; step < 8; step++) {
+            double before = 1, here = x;
+            for (int k = 1; k < NODES; k++) {
+                const double next = ((2 * k + 1) * x * here - k * before) / (k + 1);
+                before = here;
+                here = next;
+            }
+            slope = NODES * (x * here - before) / (x * x - 1);
+            x -= here / slope;
+        }
+        nodes[i] = x;
+        weights[i] = 2 / ((1 - x * x) * slope * slope);
+    }
+}
+
+/* The integral of t^(a - 1) e^-t / gamma(a) from `low` to `high`. */
+static struct aten_value *integral(struct aten_graph *g, struct aten_value *a, struct aten_value *log_gamma_a,
+                                   struct aten_value *low, struct aten_value *high)
+{
+    double nodes[NODES], weights[NODES];
+    struct aten_value *half = aten_scaled(g, aten_subtract(g, high, low), 0.5, 0), *middle = aten_add(g, low, half);
+    struct aten_value *sum = NULL;
+    nodes_of(nodes, weights);
+    for (int i = 0; i < NODES; i++) {
+        struct aten_value *t = aten_add(g, middle, aten_scaled(g, half, nodes[i], 0));
+        struct aten_value *part = aten_scaled(g, aten_divide(g, density(g, a, t, log_gamma_a), t), weights[i], 0);
+        sum = sum ? aten_add(g, sum, part) : part;
+    }
+    return aten_multiply(g, sum, half);
+}
+
+/* igamma(a, x): the part of gamma's integral before x; igammac: behind it; parameter 1. */
+bool aten_build_igamma(struct aten_graph *g, const struct aten_node *n)
+{
+    if (n->outputs[0].type == ATEN_FLOAT64)
+        return aten_fail(g, "results in float64 have no operator");
+    struct aten_value *given_a = aten_in_double(g, n, 0), *given_x = aten_in_double(g, n, 1);
+    struct aten_value *one = aten_number(g, 1), *zero = aten_number(g, 0);
+    struct aten_value *usual = aten_apply2(g, EW(LOGICAL_AND), aten_apply2(g, EW(LOGICAL_GREATER_THAN), given_a, zero),
+                                           aten_apply2(g, EW(LOGICAL_GREATER_THAN), given_x, zero));
+    struct aten_value *large = aten_not(g, aten_below(g, given_a, LARGE));
+    struct aten_value *a = aten_select(g, usual, given_a, one), *x = aten_select(g, usual, given_x, one);
+    struct aten_value *small_a = aten_select(g, large, one, a), *size = aten_log_gamma(g, a);
+    struct aten_value *far = aten_not(g, aten_below(g, aten_subtract(g, x, small_a), NEAR));
+    struct aten_value *outer = density(g, small_a, x, aten_select(g, large, zero, size));
+    struct aten_value *before = aten_multiply(g, outer, lower_series(g, small_a, aten_select(g, far, one, x)));
+    struct aten_value *behind =
+        aten_multiply(g, outer, upper_fraction(g, small_a, aten_select(g, far, x, aten_scaled(g, small_a, 1, NEAR))));
+    struct aten_value *y = n->parameter ? aten_select(g, far, behind, aten_subtract(g, one, before))
+                                        : aten_select(g, far, aten_subtract(g, one, behind), before);
+    struct aten_value *wide = aten_select(g, large, a, aten_number(g, LARGE)),
+                      *away = aten_scaled(g, aten_apply(g, EW(SQRT), wide), DEVIATION, 0);
+    struct aten_value *least = aten_apply2(g, EW(MAX), aten_subtract(g, wide, away), aten_number(g, 1e-3));
+    struct aten_value *most = aten_scaled(g, aten_add(g, wide, away), 1, 4 * DEVIATION);
+    struct aten_value *inside = aten_apply2(g, EW(MIN), aten_apply2(g, EW(MAX), x, least), most);
+    struct aten_value *sum = n->parameter ? integral(g, wide, aten_log_gamma(g, wide), inside, most)
+                                          : integral(g, wide, aten_log_gamma(g, wide), least, inside);
+    y = aten_select(g, large, sum, y);
+    /* Ends: nothing lies before 0, everything behind 0 where a is 0. */
+    struct aten_value *zero_a = aten_is(g, given_a, 0), *zero_x = aten_is(g, given_x, 0);
+    struct aten_value *all = aten_number(g, n->parameter ? 0 : 1), *none = aten_number(g, n->parameter ? 1 : 0);
+    struct aten_value *nan = aten_number(g, NAN), *far_x = is_infinite(g, given_x), *far_a = is_infinite(g, given_a);
+    y = aten_select(g, far_x, aten_select(g, far_a, nan, all), aten_select(g, far_a, none, y));
+    y = aten_select(g, zero_x, aten_select(g, zero_a, nan, none), aten_select(g, zero_a, all, y));
+    struct aten_value *bad = aten_apply2(g, EW(LOGICAL_OR), aten_below(g, given_a, 0), aten_below(g, given_x, 0));
+    bad = aten_apply2(g, EW(LOGICAL_OR), bad, aten_test(g, EW(IS_NAN), aten_add(g, given_a, given_x), 0));
+    return aten_result(g, n, 0, aten_select(g, bad, nan, y));
+}
