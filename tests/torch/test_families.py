@@ -158,6 +158,26 @@ class Linalg(Families):
             self.check(lambda x, y: torch.ormqr(*torch.geqrf(x), y, True, t), a, b, grad=False)
             self.check(lambda x, y: torch.ormqr(*torch.geqrf(x), y.mT, False, t), a, b, grad=False)
 
+    def test_singular_values(self):
+        for size in ((1, 1), (4, 4), (2, 5, 5), (3, 7, 4), (2, 4, 9), (16, 16), (20, 3)):
+            a = torch.randn(size)
+            self.check(torch.linalg.svdvals, a, rtol=1e-3, atol=1e-4)
+            self.check(torch.linalg.pinv, a, rtol=1e-3, atol=1e-3)
+            for full in (False, True):
+                u, s, v = torch.linalg.svd(a.to(DEVICE), full_matrices=full)
+                self.assertEqual([t.shape for t in (u, s, v)], [t.shape for t in torch.linalg.svd(a, full)])
+                k = s.shape[-1]
+                torch.testing.assert_close(((u[..., :k] * s[..., None, :]) @ v[..., :k, :]).cpu(), a, rtol=1e-4, atol=1e-5)
+                torch.testing.assert_close((u.mT @ u).cpu(), torch.eye(u.shape[-1]).expand(u.mT.shape[:-1] + u.shape[-1:]),
+                                           rtol=0, atol=1e-5)
+                torch.testing.assert_close((v @ v.mT).cpu(), torch.eye(v.shape[-2]).expand(v.shape[:-1] + v.shape[-2:-1]),
+                                           rtol=0, atol=1e-5)
+        low = torch.randn(5, 2) @ torch.randn(2, 5)
+        u = torch.linalg.svd(low.to(DEVICE))[0].cpu()
+        torch.testing.assert_close(u.mT @ u, torch.eye(5), rtol=0, atol=1e-5)
+        self.assertEqual(torch.linalg.matrix_rank(low.to(DEVICE)).item(), 2)
+        self.assertEqual(torch.linalg.svdvals(torch.zeros(3, 3, device=DEVICE)).tolist(), [0, 0, 0])
+
     def test_exponential(self):
         for scale in (1e-3, 0.3, 3.0, 20.0):
             a = torch.randn(2, 4, 4)

@@ -205,3 +205,118 @@ bool aten_build_matrix_exp(struct aten_graph *g, const struct aten_node *n)
     }
     return aten_stack_result(g, n, 0, y);
 }
+
+/* ---- singular values ---- */
+
+#define SINGULAR_MAX 16
+#define SWEEPS       9
+
+/* Rotates each column of P against the one of Q in the same place, until their first `rows` are orthogonal. */
+static void rotate(struct aten_graph *g, int64_t rows, struct aten_value **p, struct aten_value **q)
+{
+    struct aten_value *x = aten_slice(g, *p, 1, 0, rows, 1), *y = aten_slice(g, *q, 1, 0, rows, 1);
+    if (!x || !y)
+        return;
+    struct aten_value *one = number(g, x, 1), *zero = number(g, x, 0);
+    struct aten_value *a = aten_reduced(g, REDUCE(SUM), aten_multiply(g, x, x), 2, x->type);
+    struct aten_value *b = aten_reduced(g, REDUCE(SUM), aten_multiply(g, y, y), 2, x->type);
+    struct aten_value *c = aten_reduced(g, REDUCE(SUM), aten_multiply(g, x, y), 2, x->type);
+    struct aten_value *none = aten_apply2(g, EW(LOGICAL_EQUALS), c, zero);
+    struct aten_value *zeta =
+        aten_divide(g, aten_subtract(g, b, a), aten_select(g, none, one, aten_scaled(g, c, 2, 0)));
+    struct aten_value *away = aten_apply(g, EW(ABS), zeta);
+    struct aten_value *root = aten_apply(g, EW(SQRT), aten_scaled(g, aten_multiply(g, zeta, zeta), 1, 1));
+    struct aten_value *t = aten_apply(g, EW(RECIP), aten_add(g, away, root));
+    t = aten_select(g, aten_apply2(g, EW(LOGICAL_LESS_THAN), zeta, zero), aten_scaled(g, t, -1, 0), t);
+    t = aten_select(g, none, zero, t);
+    struct aten_value *cosine =
+        aten_apply(g, EW(RECIP), aten_apply(g, EW(SQRT), aten_scaled(g, aten_multiply(g, t, t), 1, 1)));
+    struct aten_value *sine = aten_multiply(g, cosine, t), *before = *p;
+    *p = aten_subtract(g, aten_multiply(g, cosine, *p), aten_multiply(g, sine, *q));
+    *q = aten_add(g, aten_multiply(g, sine, before), aten_multiply(g, cosine, *q));
+}
+
+/* All but the first move on by one, as in a tournament where each meets each. */
+static void move_on(struct aten_graph *g, struct aten_value **p, struct aten_value **q)
+{
+    const int64_t half = *p && *q ? (*p)->sizes[2] : 0;
+    if (half < 2)
+        return;
+    struct aten_value *first[3] = { aten_slice(g, *p, 2, 0, 1, 1), aten_slice(g, *q, 2, 0, 1, 1),
+                                    half > 2 ? aten_slice(g, *p, 2, 1, half - 2, 1) : NULL };
+    struct aten_value *second[2] = { aten_slice(g, *q, 2, 1, half - 1, 1), aten_slice(g, *p, 2, half - 1, 1, 1) };
+    *p = g->failed ? NULL : aten_join(g, first, half > 2 ? 3 : 2, 2);
+    *q = g->failed ? NULL : aten_join(g, second, 2, 2);
+}
+
+/* x {batch, rows, columns}, rows >= columns: {batch, rows + columns, columns} of x V above V, the columns of x V being
+ * orthogonal and falling in size; those sizes in *out_sizes (Hestenes). */
+static struct aten_value *orthogonal(struct aten_graph *g, struct aten_value *x, struct aten_value **out_sizes)
+{
+    const int64_t batch = x->sizes[0], rows = x->sizes[1], columns = x->sizes[2], even = columns + columns % 2;
+    const int64_t before[3] = { 0 }, after[3] = { 0, 0, even - columns }, square[3] = { batch, even, even };
+    struct aten_value *both[2] = { aten_padded(g, x, before, after, 0),
+                                   aten_expand(g, aten_band(g, x, even, even, 0, 1), 3, square) };
+    struct aten_value *all = both[0] && both[1] ? aten_join(g, both, 2, 1) : NULL;
+    struct aten_value *p = aten_slice(g, all, 2, 0, even / 2, 1), *q = aten_slice(g, all, 2, even / 2, even / 2, 1);
+    for (int64_t round = 0; round < SWEEPS * (even - 1) && p && q; round++) {
+        rotate(g, rows, &p, &q);
+        move_on(g, &p, &q);
+    }
+    struct aten_value *halves[2] = { p, q }, *indices;
+    all = p && q ? aten_join(g, halves, 2, 2) : NULL;
+    struct aten_value *top = aten_slice(g, all, 1, 0, rows, 1);
+    struct aten_value *sizes = aten_reduced(g, REDUCE(SUM), aten_multiply(g, top, top), 2, x->type);
+    sizes = aten_apply(g, EW(SQRT), sizes);
+    if (even > columns) /* the column that was added comes last */
+        sizes = aten_subtract(g, sizes, aten_apply(g, EW(ABS), aten_slice(g, all, 1, rows + columns, 1, 1)));
+    sizes = aten_sorted(g, sizes, 2, columns, true, &indices);
+    *out_sizes = sizes;
+    const int64_t wanted[3] = { batch, rows + columns, columns };
+    all = aten_slice(g, all, 1, 0, rows + columns, 1);
+    return all ? aten_pick(g, all, aten_expand(g, indices, 3, wanted), 2) : NULL;
+}
+
+/* The columns made an orthonormal basis, whose first ones have their directions; zeros among them do not matter. */
+static struct aten_value *basis(struct aten_graph *g, struct aten_value *x, int64_t columns)
+{
+    struct reflections *r = aten_alloc(g, sizeof(*r));
+    struct aten_value *upper = r && x ? triangularized(g, x, r) : NULL;
+    if (!upper)
+        return NULL;
+    const int64_t width = x->sizes[2], sizes[3] = { x->sizes[0], 1, width };
+    upper = aten_packed(g, upper);
+    const int64_t strides[3] = { upper ? upper->strides[0] : 0, 0, width + 1 };
+    struct aten_value *diagonal = upper ? aten_view(g, upper, 3, sizes, strides) : NULL;
+    struct aten_value *sign = aten_select(g, aten_apply2(g, EW(LOGICAL_LESS_THAN), diagonal, number(g, x, 0)),
+                                          number(g, x, -1), number(g, x, 1));
+    struct aten_value *q = times(g, r, columns_of_one(g, x, columns), false);
+    if (columns == width)
+        return aten_multiply(g, q, sign);
+    struct aten_value *parts[2] = { aten_multiply(g, aten_slice(g, q, 2, 0, width, 1), sign),
+                                    aten_slice(g, q, 2, width, columns - width, 1) };
+    return parts[0] && parts[1] ? aten_join(g, parts, 2, 2) : NULL;
+}
+
+/* _linalg_svd(A, full_matrices, compute_uv, driver) -> (U, S, Vh) */
+bool aten_build_svd(struct aten_graph *g, const struct aten_node *n)
+{
+    bool done;
+    if (aten_nothing(g, n, false, &done))
+        return done;
+    struct aten_value *x = aten_stack(g, n, 0), *sizes;
+    if (!x || BASE_MIN(x->sizes[1], x->sizes[2]) > SINGULAR_MAX)
+        return aten_fail(g, "at most %d rows or columns are possible", SINGULAR_MAX);
+    const bool wide = x->sizes[1] < x->sizes[2], vectors = aten_int(g, n, 2, 1), full = aten_int(g, n, 1, 0);
+    x = wide ? aten_turned(g, x) : x;
+    const int64_t rows = x->sizes[1], columns = x->sizes[2];
+    struct aten_value *all = orthogonal(g, x, &sizes);
+    if (!all || !aten_stack_result(g, n, 1, sizes))
+        return false;
+    if (!vectors)
+        return (!aten_wanted(n, 0) || aten_nothing_wanted(g, n, 0)) &&
+               (!aten_wanted(n, 2) || aten_nothing_wanted(g, n, 2));
+    struct aten_value *u = basis(g, aten_slice(g, all, 1, 0, rows, 1), full ? rows : columns);
+    struct aten_value *v = aten_slice(g, all, 1, rows, columns, 1);
+    return aten_stack_result(g, n, 0, wide ? v : u) && aten_stack_result(g, n, 2, aten_turned(g, wide ? u : v));
+}
