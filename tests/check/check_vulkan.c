@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_vulkan [seed] [cases] [filter]: every row of shaders/rows.def on a SPIR-V adapter against the reference
  * kernels: random ops from the generators of the kernel tests, and of element-wise operations each at least once; with the
- * filter map_flat, these in the row of that name. The
+ * filters map_flat and move_flat all of these in the rows for much data. The
  * program is made from a graph as libdirectml makes it and runs through a Direct3D 12 command list. */
 #include "api/api_test.h"
 #include "check.h"
@@ -542,7 +542,6 @@ static void run_maps(struct bench *bench, uint32_t cases, uint32_t every, uint64
 {
     run_random(bench, check_gen_map, KERN_MAP, cases, every, seed);
     ok(saw_all(bench), "not every operation ran");
-    run_random(bench, check_gen_move, KERN_MOVE, cases / 4, every, seed + 1);
     shader_specialize_from(16384);
     run_list(bench, check_list_large, -1, seed + 2);
     run_list(bench, check_list_double, 4, seed + 3);
@@ -569,8 +568,11 @@ int main(int argc, char **argv)
                                         D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE, 0 };
     ok_hr(ID3D12Device_CreateDescriptorHeap(bench.d3d, &desc, &IID_ID3D12DescriptorHeap, (void **)&bench.heap), S_OK);
     need(bench.heap);
-    if (!filter || strstr("map_flat", filter) || strstr("move", filter))
-        run_maps(&bench, cases, filter && !strcmp(filter, "map_flat") ? 1 : 16, seed);
+    const uint32_t every = filter && strstr(filter, "_flat") ? 1 : 16;
+    if (!filter || strstr("map_flat", filter))
+        run_maps(&bench, cases, every, seed);
+    if (!filter || strstr("move_flat", filter))
+        run_random(&bench, check_gen_move, KERN_MOVE, BASE_MAX(cases / 4, 1), every, seed + 1);
     run_rows(&bench, BASE_MAX(cases / 8, 1), seed, filter);
     printf("%s: %u cases ran, %u unsupported, %u outputs failed\n", bench.dml.adapter->name, bench.ran,
            bench.unsupported, bench.failed);
