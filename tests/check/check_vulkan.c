@@ -524,6 +524,24 @@ static void run_rows(struct bench *bench, uint32_t count, uint64_t seed, const c
     bench->backend = &graph_backend_spirv;
 }
 
+/* Transposes of more than one tile: X[b, i, j] to Y[b, j, i], which have room for more columns than they have. */
+static void run_transposes(struct bench *bench, uint64_t seed)
+{
+    static const uint32_t sizes[][3] = { { 1, 64, 128 }, { 3, 70, 131 }, { 2, 9, 200 }, { 1, 129, 8 } };
+    static const DML_TENSOR_DATA_TYPE types[] = { DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_UINT16 };
+    struct check_rng rng = { seed };
+    shader_specialize_from(1);
+    for (uint32_t i = 0; i < 2 * ARRAY_SIZE(sizes); i++) {
+        const uint32_t *s = sizes[i / 2];
+        const int64_t down = s[2] + s[0] - 1, across = s[1] + s[0] - 1;
+        struct check_case c = { .op = { .kind = KERN_MOVE, .input_count = 1, .output_count = 1 } };
+        c.op.tensors[0] = (struct kern_view){ types[i % 2], 3, { s[0], s[2], s[1] }, { s[1] * down, 1, down }, 0 };
+        c.op.tensors[1] = (struct kern_view){ types[i % 2], 3, { s[0], s[2], s[1] }, { s[2] * across, across, 1 }, 0 };
+        run_case(bench, &c, &rng);
+    }
+    shader_specialize_from(16384);
+}
+
 /* Cases of check_vulkan_map.c. max_ulp: negative as in struct bench. */
 static void run_list(struct bench *bench, check_list_fn *list, double max_ulp, uint64_t seed)
 {
@@ -571,8 +589,10 @@ int main(int argc, char **argv)
     const uint32_t every = filter && strstr(filter, "_flat") ? 1 : 16;
     if (!filter || strstr("map_flat", filter))
         run_maps(&bench, cases, every, seed);
-    if (!filter || strstr("move_flat", filter))
+    if (!filter || strstr("move_flat", filter)) {
         run_random(&bench, check_gen_move, KERN_MOVE, BASE_MAX(cases / 4, 1), every, seed + 1);
+        run_transposes(&bench, seed);
+    }
     run_rows(&bench, BASE_MAX(cases / 8, 1), seed, filter);
     printf("%s: %u cases ran, %u unsupported, %u outputs failed\n", bench.dml.adapter->name, bench.ran,
            bench.unsupported, bench.failed);
