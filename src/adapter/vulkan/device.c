@@ -78,22 +78,20 @@ static HRESULT open_device(struct adapter_device *device)
 {
     const struct vulkan_physical *physical = device->physical;
     const float priorities[VULKAN_QUEUES_MAX] = { 1, 1, 1, 1 };
+    VkDeviceQueueCreateInfo queues[VULKAN_ROLES];
+    uint32_t family_count = 0;
     const char *extensions[2];
     uint32_t extension_count = 0;
     if (physical->budget)
         extensions[extension_count++] = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME;
     if (physical->external_fd)
         extensions[extension_count++] = VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME;
-    VkDeviceQueueCreateInfo queues[] = {
-        { .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
-          .queueFamilyIndex = physical->family,
-          .queueCount = device->queue_slot_count,
-          .pQueuePriorities = priorities },
-        { .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
-          .queueFamilyIndex = physical->copy_family,
-          .queueCount = device->copy_slot_count,
-          .pQueuePriorities = priorities },
-    };
+    for (uint32_t role = 0; role < VULKAN_ROLES; role++)
+        if (device->queues[role].count)
+            queues[family_count++] = (VkDeviceQueueCreateInfo){ .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+                                                                .queueFamilyIndex = physical->families[role].index,
+                                                                .queueCount = device->queues[role].count,
+                                                                .pQueuePriorities = priorities };
     VkPhysicalDeviceVulkan12Features v12 = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
         .bufferDeviceAddress = VK_TRUE,
@@ -110,7 +108,7 @@ static HRESULT open_device(struct adapter_device *device)
     VkDeviceCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
         .pNext = &v11,
-        .queueCreateInfoCount = device->copy_slot_count ? 2 : 1,
+        .queueCreateInfoCount = family_count,
         .pQueueCreateInfos = queues,
         .enabledExtensionCount = extension_count,
         .ppEnabledExtensionNames = extensions,
@@ -122,14 +120,16 @@ static HRESULT open_device(struct adapter_device *device)
 /* Those of an application's device are there already. */
 static void find_queues(struct adapter_device *device)
 {
-    device->families[0] = device->physical->family;
-    device->families[1] = device->physical->copy_family;
-    for (uint32_t i = 0; i < device->queue_slot_count + device->copy_slot_count; i++) {
-        struct vulkan_queue_slot *slot = &device->queue_slots[i];
-        const bool copies = i >= device->queue_slot_count;
-        slot->family = copies ? device->physical->copy_family : device->physical->family;
-        if (!slot->handle)
-            vk.vkGetDeviceQueue(device->handle, slot->family, copies ? i - device->queue_slot_count : i, &slot->handle);
+    for (uint32_t role = 0; role < VULKAN_ROLES; role++) {
+        struct vulkan_queues *queues = &device->queues[role];
+        const uint32_t family = device->physical->families[role].index;
+        if (queues->count)
+            device->families[device->family_count++] = family;
+        for (uint32_t i = 0; i < queues->count; i++) {
+            queues->slots[i].role = (enum vulkan_role)role;
+            if (!queues->slots[i].handle)
+                vk.vkGetDeviceQueue(device->handle, family, i, &queues->slots[i].handle);
+        }
     }
 }
 
@@ -151,15 +151,16 @@ void vulkan_device_destroy(struct adapter_device *device)
         if (!adopted)
             vk.vkDeviceWaitIdle(device->handle);
         vulkan_pipelines_finish(device);
-        vk.vkDestroyCommandPool(device->handle, device->replays.pool, NULL);
+        for (uint32_t role = 0; role < VULKAN_ROLES; role++)
+            vk.vkDestroyCommandPool(device->handle, device->replays.pools[role], NULL);
         vulkan_own_destroy(device);
         vulkan_arena_finish(device);
         vk.vkDestroyPipelineLayout(device->handle, device->layout, NULL);
         if (!adopted)
             vk.vkDestroyDevice(device->handle, NULL);
     }
-    for (uint32_t i = 0; i < ARRAY_SIZE(device->queue_slots); i++)
-        pthread_mutex_destroy(&device->queue_slots[i].lock);
+    for (uint32_t i = 0; i < VULKAN_ROLES * VULKAN_QUEUES_MAX; i++)
+        pthread_mutex_destroy(&device->queues[i / VULKAN_QUEUES_MAX].slots[i % VULKAN_QUEUES_MAX].lock);
     pthread_mutex_destroy(&device->pipelines.lock);
     pthread_mutex_destroy(&device->pipelines.saving);
     pthread_cond_destroy(&device->pipelines.built);
@@ -180,8 +181,8 @@ HRESULT vulkan_device_start(struct adapter_device *device)
     pthread_mutex_init(&device->own.lock, NULL);
     pthread_mutex_init(&device->arena.lock, NULL);
     pthread_mutex_init(&device->replays.lock, NULL);
-    for (uint32_t i = 0; i < ARRAY_SIZE(device->queue_slots); i++)
-        pthread_mutex_init(&device->queue_slots[i].lock, NULL);
+    for (uint32_t i = 0; i < VULKAN_ROLES * VULKAN_QUEUES_MAX; i++)
+        pthread_mutex_init(&device->queues[i / VULKAN_QUEUES_MAX].slots[i % VULKAN_QUEUES_MAX].lock, NULL);
     HRESULT hr = device->handle ? S_OK : open_device(device);
     if (SUCCEEDED(hr))
         find_queues(device);
@@ -194,8 +195,10 @@ HRESULT vulkan_device_start(struct adapter_device *device)
         hr = vulkan_cache_create(device);
     if (SUCCEEDED(hr))
         hr = vulkan_own_create(device);
-    if (SUCCEEDED(hr))
-        hr = vulkan_command_pool_create(device, device->physical->family, &device->replays.pool);
+    for (uint32_t role = 0; SUCCEEDED(hr) && role < VULKAN_ROLE_COPY; role++)
+        if (device->queues[role].count)
+            hr = vulkan_command_pool_create(device, device->physical->families[role].index,
+                                            &device->replays.pools[role]);
     return hr;
 }
 
@@ -214,8 +217,8 @@ static HRESULT vulkan_device_create(const struct adapter_info *info, struct adap
     if (!device)
         return E_OUTOFMEMORY;
     device->physical = &physicals[info->index];
-    device->queue_slot_count = BASE_MIN(device->physical->family_queues, VULKAN_QUEUES_MAX);
-    device->copy_slot_count = BASE_MIN(device->physical->copy_queues, VULKAN_COPY_QUEUES_MAX);
+    for (uint32_t role = 0; role < VULKAN_ROLES; role++)
+        device->queues[role].count = BASE_MIN(device->physical->families[role].queues, VULKAN_QUEUES_MAX);
     HRESULT hr = vulkan_device_start(device);
     if (FAILED(hr))
         vulkan_device_destroy(device);
