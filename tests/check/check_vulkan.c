@@ -503,6 +503,39 @@ static void run_tiles(struct bench *bench, uint64_t seed)
     }
 }
 
+/* Longer lines than the random cases have, of rows that take them by vectors: held in several registers of a lane, or cut
+ * in parts, with and without elements left over; lines of neighbours, and of reductions neighbouring lines. */
+static void run_long_lines(struct bench *bench, uint64_t seed)
+{
+    static const struct {
+        uint32_t sizes[3], axes;
+    } shapes[] = { { { 2, 3, 5000 }, 4 },    { { 1, 5, 1027 }, 4 },  { { 1, 1, 70001 }, 4 },
+                   { { 1, 3000, 70 }, 2 }, { { 2, 900, 36 }, 2 }, { { 1, 4000, 3 }, 2 } };
+    struct check_rng rng = { seed };
+    shader_specialize_from(1);
+    bench->norm_wise = true;
+    for (uint32_t i = 0; i < 2 * ARRAY_SIZE(shapes); i++) {
+        const DML_TENSOR_DATA_TYPE type = i % 2 ? DML_TENSOR_DATA_TYPE_FLOAT16 : DML_TENSOR_DATA_TYPE_FLOAT32;
+        struct check_case c = { .op = { .kind = only_row->kind, .input_count = 1, .output_count = 1 } };
+        struct shader_work work;
+        const char *reason;
+        uint32_t reduced[3];
+        kern_view_set_packed(&c.op.tensors[0], type, 3, shapes[i / 2].sizes);
+        for (uint32_t d = 0; d < 3; d++)
+            reduced[d] = shapes[i / 2].axes >> d & 1 && only_row->kind == KERN_REDUCE ? 1 : shapes[i / 2].sizes[d];
+        kern_view_set_packed(&c.op.tensors[1], type, 3, reduced);
+        c.data[0] = CHECK_DATA_NORMAL;
+        if (only_row->kind == KERN_REDUCE)
+            c.op.u.reduce = (struct kern_reduce){ DML_REDUCE_FUNCTION_AVERAGE, shapes[i / 2].axes, false };
+        else if (only_row->kind == KERN_SOFTMAX)
+            c.op.u.softmax = (struct kern_softmax){ KERN_SOFTMAX_PLAIN, shapes[i / 2].axes };
+        else
+            c.op.u.norm = (struct kern_norm){ shapes[i / 2].axes, 1e-5f, true, true, false, false };
+        if (shader_row_find(only_row, &c.op, bench->dml.adapter->shader_capabilities, &work, &reason))
+            run_case(bench, &c, &rng);
+    }
+}
+
 /* All but those of element-wise ops and moves, which have tests of their own. */
 static void run_rows(struct bench *bench, uint32_t count, uint64_t seed, const char *filter)
 {
@@ -520,6 +553,8 @@ static void run_rows(struct bench *bench, uint32_t count, uint64_t seed, const c
         run_row(bench, strstr(rows[i].name, "_line") && !filter ? BASE_MAX(count / 4, 1) : count, seed);
         if (rows[i].plan == shader_gemm_tile_plan)
             run_tiles(bench, seed);
+        if (strstr(rows[i].name, "_line"))
+            run_long_lines(bench, seed);
     }
     only_row = NULL;
     bench->backend = &graph_backend_spirv;
