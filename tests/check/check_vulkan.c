@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_vulkan [seed] [cases] [filter]: every row of shaders/rows.def on a SPIR-V adapter against the reference
- * kernels: random ops from the generators of the kernel tests, and of element-wise operations each at least once; with the
- * filters map_flat and move_flat all of these in the rows for much data. The
- * program is made from a graph as libdirectml makes it and runs through a Direct3D 12 command list. */
+ * kernels: random ops of the kernel tests' generators, each element-wise operation at least once; with the filters
+ * map_flat and move_flat in the rows for much data. Programs are made of graphs as libdirectml does, and run by a
+ * command list. */
 #include "api/api_test.h"
 #include "check.h"
 #include "check_vulkan_map.h"
@@ -285,16 +285,23 @@ static void explain(const struct kern_op *op, const struct check_error *error)
     fputc('\n', stderr);
 }
 
+/* The reference kernel, which is the last of its kind; NULL: it does not take the op. */
+static const struct kern_row *reference_row(const struct kern_op *op)
+{
+    uint32_t count;
+    const struct kern_row *rows = kern_rows(&count), *last = NULL;
+    for (uint32_t i = 0; i < count; i++)
+        if (rows[i].kind == op->kind)
+            last = &rows[i];
+    return last && last->accepts(op) ? last : NULL;
+}
+
 static void run_reference(const struct kern_op *op, const struct check_set *set)
 {
     void *data[KERN_TENSORS_MAX];
     struct kern_op portable = *op;
     void *state = NULL;
-    uint32_t count;
-    const struct kern_row *rows = kern_rows(&count), *row = NULL;
-    for (uint32_t i = 0; i < count; i++)
-        if (rows[i].kind == op->kind && rows[i].accepts(&portable))
-            row = &rows[i]; /* the reference is the last */
+    const struct kern_row *row = reference_row(op);
     need(row);
     for (uint32_t t = 0; t < tensor_count(op); t++)
         data[t] = set->buffers[t].data;
@@ -403,16 +410,6 @@ static void run_random(struct bench *bench, check_gen_fn *gen, enum kern_kind ki
     }
 }
 
-static bool reference_accepts(const struct kern_op *op)
-{
-    uint32_t count;
-    const struct kern_row *rows = kern_rows(&count), *last = NULL;
-    for (uint32_t i = 0; i < count; i++)
-        if (rows[i].kind == op->kind)
-            last = &rows[i];
-    return last && last->accepts(op);
-}
-
 /* Software adapters take minutes for the largest cases of some generators. */
 static bool is_quick(const struct kern_op *op)
 {
@@ -441,7 +438,7 @@ static bool find_case(const struct bench *bench, struct check_rng *rng, struct c
             c->op.input_count = c->op.epilogue_input;
             c->op.epilogue = NULL;
         }
-        if (reference_accepts(&c->op) && is_quick(&c->op) &&
+        if (reference_row(&c->op) && is_quick(&c->op) &&
             shader_row_find(only_row, &c->op, capabilities, &work, &reason))
             return true;
     }
@@ -503,37 +500,15 @@ static void run_tiles(struct bench *bench, uint64_t seed)
     }
 }
 
-/* Longer lines than the random cases have, of rows that take them by vectors: held in several registers of a lane, or cut
- * in parts, with and without elements left over; lines of neighbours, and of reductions neighbouring lines. */
-static void run_long_lines(struct bench *bench, uint64_t seed)
+/* Lines of check_vulkan_lines.c; some are not for this row. */
+static void run_lines(struct bench *bench, uint64_t seed)
 {
-    static const struct {
-        uint32_t sizes[3], axes;
-    } shapes[] = { { { 2, 3, 5000 }, 4 },    { { 1, 5, 1027 }, 4 },  { { 1, 1, 70001 }, 4 },
-                   { { 1, 3000, 70 }, 2 }, { { 2, 900, 36 }, 2 }, { { 1, 4000, 3 }, 2 } };
     struct check_rng rng = { seed };
+    struct check_case c;
     shader_specialize_from(1);
     bench->norm_wise = true;
-    for (uint32_t i = 0; i < 2 * ARRAY_SIZE(shapes); i++) {
-        const DML_TENSOR_DATA_TYPE type = i % 2 ? DML_TENSOR_DATA_TYPE_FLOAT16 : DML_TENSOR_DATA_TYPE_FLOAT32;
-        struct check_case c = { .op = { .kind = only_row->kind, .input_count = 1, .output_count = 1 } };
-        struct shader_work work;
-        const char *reason;
-        uint32_t reduced[3];
-        kern_view_set_packed(&c.op.tensors[0], type, 3, shapes[i / 2].sizes);
-        for (uint32_t d = 0; d < 3; d++)
-            reduced[d] = shapes[i / 2].axes >> d & 1 && only_row->kind == KERN_REDUCE ? 1 : shapes[i / 2].sizes[d];
-        kern_view_set_packed(&c.op.tensors[1], type, 3, reduced);
-        c.data[0] = CHECK_DATA_NORMAL;
-        if (only_row->kind == KERN_REDUCE)
-            c.op.u.reduce = (struct kern_reduce){ DML_REDUCE_FUNCTION_AVERAGE, shapes[i / 2].axes, false };
-        else if (only_row->kind == KERN_SOFTMAX)
-            c.op.u.softmax = (struct kern_softmax){ KERN_SOFTMAX_PLAIN, shapes[i / 2].axes };
-        else
-            c.op.u.norm = (struct kern_norm){ shapes[i / 2].axes, 1e-5f, true, true, false, false };
-        if (shader_row_find(only_row, &c.op, bench->dml.adapter->shader_capabilities, &work, &reason))
-            run_case(bench, &c, &rng);
-    }
+    for (uint32_t i = 0; check_vulkan_lines(i, only_row->kind, &c); i++)
+        run_case(bench, &c, &rng);
 }
 
 /* All but those of element-wise ops and moves, which have tests of their own. */
@@ -549,33 +524,14 @@ static void run_rows(struct bench *bench, uint32_t count, uint64_t seed, const c
         only_row = &rows[i];
         if (rows[i].kind == KERN_MAP || rows[i].kind == KERN_MOVE || (filter && !strstr(rows[i].name, filter)))
             continue;
-        /* Rows for much data alone make a pipeline for most cases. */
         run_row(bench, strstr(rows[i].name, "_line") && !filter ? BASE_MAX(count / 4, 1) : count, seed);
         if (rows[i].plan == shader_gemm_tile_plan)
             run_tiles(bench, seed);
         if (strstr(rows[i].name, "_line"))
-            run_long_lines(bench, seed);
+            run_lines(bench, seed);
     }
     only_row = NULL;
     bench->backend = &graph_backend_spirv;
-}
-
-/* Transposes of more than one tile: X[b, i, j] to Y[b, j, i], which have room for more columns than they have. */
-static void run_transposes(struct bench *bench, uint64_t seed)
-{
-    static const uint32_t sizes[][3] = { { 1, 64, 128 }, { 3, 70, 131 }, { 2, 9, 200 }, { 1, 129, 8 } };
-    static const DML_TENSOR_DATA_TYPE types[] = { DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_UINT16 };
-    struct check_rng rng = { seed };
-    shader_specialize_from(1);
-    for (uint32_t i = 0; i < 2 * ARRAY_SIZE(sizes); i++) {
-        const uint32_t *s = sizes[i / 2];
-        const int64_t down = s[2] + s[0] - 1, across = s[1] + s[0] - 1;
-        struct check_case c = { .op = { .kind = KERN_MOVE, .input_count = 1, .output_count = 1 } };
-        c.op.tensors[0] = (struct kern_view){ types[i % 2], 3, { s[0], s[2], s[1] }, { s[1] * down, 1, down }, 0 };
-        c.op.tensors[1] = (struct kern_view){ types[i % 2], 3, { s[0], s[2], s[1] }, { s[2] * across, across, 1 }, 0 };
-        run_case(bench, &c, &rng);
-    }
-    shader_specialize_from(16384);
 }
 
 /* Cases of check_vulkan_map.c. max_ulp: negative as in struct bench. */
@@ -626,8 +582,9 @@ int main(int argc, char **argv)
     if (!filter || strstr("map_flat", filter))
         run_maps(&bench, cases, every, seed);
     if (!filter || strstr("move_flat", filter)) {
-        run_random(&bench, check_gen_move, KERN_MOVE, BASE_MAX(cases / 4, 1), every, seed + 1);
-        run_transposes(&bench, seed);
+        run_random(&bench, check_gen_move, KERN_MOVE, cases / 4, every, seed + 1);
+        shader_specialize_from(1);
+        run_list(&bench, check_list_transposes, -1, seed + 6);
     }
     run_rows(&bench, BASE_MAX(cases / 8, 1), seed, filter);
     printf("%s: %u cases ran, %u unsupported, %u outputs failed\n", bench.dml.adapter->name, bench.ran,

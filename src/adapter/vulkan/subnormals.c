@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Subnormal numbers and half precision in shaders. Devices may take subnormal numbers for zeros and round conversions to
- * half precision either way, unless a shader's execution mode forbids it; it may do so only where the device knows that
- * mode, so it is added when a pipeline is made. */
+/* Subnormal numbers and half precision in shaders. Devices may take subnormal numbers for zeros and round conversions
+ * to half precision either way, unless a shader's execution mode forbids it; it may do so only where the device knows
+ * that mode, so it is added when a pipeline is made. */
 #include "adapter/vulkan/vulkan.h"
 
 #include <stdlib.h>

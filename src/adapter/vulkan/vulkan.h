@@ -91,8 +91,8 @@ enum vulkan_subnormals { VULKAN_SUBNORMALS_32 = 1, VULKAN_SUBNORMALS_64 = 2, VUL
 #define VULKAN_HALF_CONSTANT 31u /* specialization constant: whether they do (core/number.glsl) */
 
 uint32_t vulkan_subnormals_kept(const VkPhysicalDeviceFloatControlsProperties *floats);
-/* The module with the execution modes that ask for `kept`, as far as it computes with those widths; the caller frees it.
- * NULL: memory is short. */
+/* The module with the execution modes that ask for `kept`, as far as it computes with those widths; the caller frees
+ * it. NULL: memory is short. */
 uint32_t *vulkan_subnormals_keep(const uint32_t *spirv, size_t *bytes, uint32_t kept);
 
 /* ---- interop_semaphore.c: what d3d12/interop.h says of them ---- */

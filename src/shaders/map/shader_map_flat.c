@@ -13,9 +13,10 @@ enum { SHAPE = 2, ACCESS, LOADS, STORES, INST };
 _Static_assert(INST + MAP_FLAT_INST_MAX <= SHADER_CONSTANTS_MAX, "room for the constants");
 
 struct flat {
-    struct kern_op op; /* with as few dimensions as it can have, the last one that along which the result lies closest */
-    uint32_t vector;   /* elements */
-    uint64_t units;    /* vectors */
+    struct kern_op
+        op;          /* with as few dimensions as it can have, the last one that along which the result lies closest */
+    uint32_t vector; /* elements */
+    uint64_t units;  /* vectors */
 };
 
 static uint32_t line_of(const struct flat *flat)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Transposes (move_tile.comp): moves whose input's elements are neighbours along another dimension than the result's. */
+/* Transposes (move_tile.comp): moves whose input's elements are neighbours along another dimension than the result's.
+ */
 #include "shaders/core/shader_block.h"
 #include "shaders/core/shader_dims.h"
 #include "shaders/map/shader_map.h"

@@ -73,8 +73,8 @@ static void held_plan(const struct kern_op *op, lines_fn *lines_of, enum shader_
     hold(&lines);
     struct shader_dispatch *dispatch = shader_add(out, code, &lines.op, lines.units, 1, sizeof(lines.params));
     shader_specialize(op, kern_view_elements(&op->tensors[0]), dispatch);
-    dispatch->constants[dispatch->constant_count++] = (lines.params.count + 4 * lines.params.lanes - 1) /
-                                                      (4 * lines.params.lanes);
+    dispatch->constants[dispatch->constant_count++] =
+        (lines.params.count + 4 * lines.params.lanes - 1) / (4 * lines.params.lanes);
     dispatch->constants[dispatch->constant_count++] = lines.params.mode;
 }
 

@@ -152,10 +152,10 @@ void shader_reduce_real_write(const struct kern_op *op, uint32_t index, const st
 
 /* ---- sums by vectors (reduce_line.comp); reduce_real adds up those of parts ---- */
 
-#define COLUMN_LANES   8 /* at least */
-#define COLUMN_GROUPS  1024 /* workgroups that keep a large device busy */
-#define COLUMN_PARTS   256
-#define COLUMN_LEAST   16 /* elements of a lane */
+#define COLUMN_LANES  8    /* at least */
+#define COLUMN_GROUPS 1024 /* workgroups that keep a large device busy */
+#define COLUMN_PARTS  256
+#define COLUMN_LEAST  16 /* elements of a lane */
 
 static bool is_sum(DML_REDUCE_FUNCTION function)
 {
