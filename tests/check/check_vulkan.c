@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_vulkan [seed] [cases] [filter]: every row of shaders/rows.def on a SPIR-V adapter against the reference
- * kernels: random ops from the generators of the kernel tests, and of element-wise operations each at least once; with the
- * filter map_flat, these in the row of that name. The
- * program is made from a graph as libdirectml makes it and runs through a Direct3D 12 command list. */
+ * kernels: random ops of the kernel tests' generators, each element-wise operation at least once; with the filters
+ * map_flat and move_flat in the rows for much data. Programs are made of graphs as libdirectml does, and run by a
+ * command list. */
 #include "api/api_test.h"
 #include "check.h"
 #include "check_vulkan_map.h"
@@ -285,16 +285,23 @@ static void explain(const struct kern_op *op, const struct check_error *error)
     fputc('\n', stderr);
 }
 
+/* The reference kernel, which is the last of its kind; NULL: it does not take the op. */
+static const struct kern_row *reference_row(const struct kern_op *op)
+{
+    uint32_t count;
+    const struct kern_row *rows = kern_rows(&count), *last = NULL;
+    for (uint32_t i = 0; i < count; i++)
+        if (rows[i].kind == op->kind)
+            last = &rows[i];
+    return last && last->accepts(op) ? last : NULL;
+}
+
 static void run_reference(const struct kern_op *op, const struct check_set *set)
 {
     void *data[KERN_TENSORS_MAX];
     struct kern_op portable = *op;
     void *state = NULL;
-    uint32_t count;
-    const struct kern_row *rows = kern_rows(&count), *row = NULL;
-    for (uint32_t i = 0; i < count; i++)
-        if (rows[i].kind == op->kind && rows[i].accepts(&portable))
-            row = &rows[i]; /* the reference is the last */
+    const struct kern_row *row = reference_row(op);
     need(row);
     for (uint32_t t = 0; t < tensor_count(op); t++)
         data[t] = set->buffers[t].data;
@@ -403,16 +410,6 @@ static void run_random(struct bench *bench, check_gen_fn *gen, enum kern_kind ki
     }
 }
 
-static bool reference_accepts(const struct kern_op *op)
-{
-    uint32_t count;
-    const struct kern_row *rows = kern_rows(&count), *last = NULL;
-    for (uint32_t i = 0; i < count; i++)
-        if (rows[i].kind == op->kind)
-            last = &rows[i];
-    return last && last->accepts(op);
-}
-
 /* Software adapters take minutes for the largest cases of some generators. */
 static bool is_quick(const struct kern_op *op)
 {
@@ -441,7 +438,7 @@ static bool find_case(const struct bench *bench, struct check_rng *rng, struct c
             c->op.input_count = c->op.epilogue_input;
             c->op.epilogue = NULL;
         }
-        if (reference_accepts(&c->op) && is_quick(&c->op) &&
+        if (reference_row(&c->op) && is_quick(&c->op) &&
             shader_row_find(only_row, &c->op, capabilities, &work, &reason))
             return true;
     }
@@ -466,11 +463,11 @@ static void run_row(struct bench *bench, uint32_t count, uint64_t seed)
         struct check_rng rng = { (seed + i) * UINT64_C(0x9e3779b97f4a7c15) | 1 };
         struct check_case c;
         check_next(&rng);
+        /* Pipelines for known types take long to make; some rows have no others. */
+        shader_specialize_from(i % 16 == 7 || strstr(only_row->name, "_line") ? 1 : UINT64_MAX);
         if (!find_case(bench, &rng, &c))
             break;
         split_nonzero(&c.op, 1 + i % 9);
-        /* Pipelines for known types take long to make. */
-        shader_specialize_from(i % 16 == 7 ? 1 : UINT64_MAX);
         shader_tile_force((enum shader_tile_kind)(i % 8 % 3));
         bench->norm_wise = c.norm_wise;
         run_case(bench, &c, &rng);
@@ -503,6 +500,17 @@ static void run_tiles(struct bench *bench, uint64_t seed)
     }
 }
 
+/* Lines of check_vulkan_lines.c; some are not for this row. */
+static void run_lines(struct bench *bench, uint64_t seed)
+{
+    struct check_rng rng = { seed };
+    struct check_case c;
+    shader_specialize_from(1);
+    bench->norm_wise = true;
+    for (uint32_t i = 0; check_vulkan_lines(i, only_row->kind, &c); i++)
+        run_case(bench, &c, &rng);
+}
+
 /* All but those of element-wise ops and moves, which have tests of their own. */
 static void run_rows(struct bench *bench, uint32_t count, uint64_t seed, const char *filter)
 {
@@ -516,9 +524,11 @@ static void run_rows(struct bench *bench, uint32_t count, uint64_t seed, const c
         only_row = &rows[i];
         if (rows[i].kind == KERN_MAP || rows[i].kind == KERN_MOVE || (filter && !strstr(rows[i].name, filter)))
             continue;
-        run_row(bench, count, seed);
+        run_row(bench, strstr(rows[i].name, "_line") && !filter ? BASE_MAX(count / 4, 1) : count, seed);
         if (rows[i].plan == shader_gemm_tile_plan)
             run_tiles(bench, seed);
+        if (strstr(rows[i].name, "_line"))
+            run_lines(bench, seed);
     }
     only_row = NULL;
     bench->backend = &graph_backend_spirv;
@@ -542,7 +552,6 @@ static void run_maps(struct bench *bench, uint32_t cases, uint32_t every, uint64
 {
     run_random(bench, check_gen_map, KERN_MAP, cases, every, seed);
     ok(saw_all(bench), "not every operation ran");
-    run_random(bench, check_gen_move, KERN_MOVE, cases / 4, every, seed + 1);
     shader_specialize_from(16384);
     run_list(bench, check_list_large, -1, seed + 2);
     run_list(bench, check_list_double, 4, seed + 3);
@@ -569,8 +578,14 @@ int main(int argc, char **argv)
                                         D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE, 0 };
     ok_hr(ID3D12Device_CreateDescriptorHeap(bench.d3d, &desc, &IID_ID3D12DescriptorHeap, (void **)&bench.heap), S_OK);
     need(bench.heap);
-    if (!filter || strstr("map_flat", filter) || strstr("move", filter))
-        run_maps(&bench, cases, filter && !strcmp(filter, "map_flat") ? 1 : 16, seed);
+    const uint32_t every = filter && strstr(filter, "_flat") ? 1 : 16;
+    if (!filter || strstr("map_flat", filter))
+        run_maps(&bench, cases, every, seed);
+    if (!filter || strstr("move_flat", filter)) {
+        run_random(&bench, check_gen_move, KERN_MOVE, cases / 4, every, seed + 1);
+        shader_specialize_from(1);
+        run_list(&bench, check_list_transposes, -1, seed + 6);
+    }
     run_rows(&bench, BASE_MAX(cases / 8, 1), seed, filter);
     printf("%s: %u cases ran, %u unsupported, %u outputs failed\n", bench.dml.adapter->name, bench.ran,
            bench.unsupported, bench.failed);
