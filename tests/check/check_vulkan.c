@@ -513,6 +513,7 @@ static void run_rows(struct bench *bench, uint32_t count, uint64_t seed, const c
         only_row = &rows[i];
         if (rows[i].kind == KERN_MAP || rows[i].kind == KERN_MOVE || (filter && !strstr(rows[i].name, filter)))
             continue;
+        shader_coop_plain(!(bench->dml.adapter->shader_capabilities & SHADER_CAPABILITY_COOP));
         run_row(bench, count, seed);
         if (rows[i].plan == shader_gemm_tile_plan)
             run_tiles(bench, seed);
@@ -568,8 +569,8 @@ int main(int argc, char **argv)
     if (!filter || strstr("map", filter) || strstr("move", filter))
         run_maps(&bench, cases, seed);
     run_rows(&bench, BASE_MAX(cases / 8, 1), seed, filter);
-    printf("%s: %u cases ran, %u unsupported, %u outputs failed\n", bench.dml.adapter->name, bench.ran,
-           bench.unsupported, bench.failed);
+    printf("%s, capabilities %#x: %u cases ran, %u unsupported, %u outputs failed\n", bench.dml.adapter->name,
+           bench.dml.adapter->shader_capabilities, bench.ran, bench.unsupported, bench.failed);
     ok(bench.ran && !bench.failed, "seed %llu", (unsigned long long)seed);
     if (bench.buffer)
         api_release(bench.buffer);

@@ -78,12 +78,16 @@ static HRESULT open_device(struct adapter_device *device)
 {
     const struct vulkan_physical *physical = device->physical;
     const float priorities[VULKAN_QUEUES_MAX] = { 1, 1, 1, 1 };
-    const char *extensions[2];
+    const char *extensions[4];
     uint32_t extension_count = 0;
     if (physical->budget)
         extensions[extension_count++] = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME;
     if (physical->external_fd)
         extensions[extension_count++] = VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME;
+    if (has(physical, SHADER_CAPABILITY_COOP))
+        extensions[extension_count++] = "VK_KHR_cooperative_matrix";
+    if (has(physical, SHADER_CAPABILITY_COOP_BFLOAT16))
+        extensions[extension_count++] = "VK_KHR_shader_bfloat16";
     VkDeviceQueueCreateInfo queues[] = {
         { .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
           .queueFamilyIndex = physical->family,
@@ -94,8 +98,17 @@ static HRESULT open_device(struct adapter_device *device)
           .queueCount = device->copy_slot_count,
           .pQueuePriorities = priorities },
     };
+    struct vulkan_bfloat16_features bfloat16 = { .type = VULKAN_STRUCTURE_BFLOAT16_FEATURES,
+                                                 .values = VK_TRUE,
+                                                 .matrices = VK_TRUE };
+    struct vulkan_matrix_features matrix = { .type = VULKAN_STRUCTURE_MATRIX_FEATURES,
+                                             .next = has(physical, SHADER_CAPABILITY_COOP_BFLOAT16) ? &bfloat16 : NULL,
+                                             .matrices = VK_TRUE };
     VkPhysicalDeviceVulkan12Features v12 = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
+        .pNext = has(physical, SHADER_CAPABILITY_COOP) ? &matrix : NULL,
+        .shaderFloat16 = has(physical, SHADER_CAPABILITY_COOP),
+        .vulkanMemoryModel = has(physical, SHADER_CAPABILITY_COOP),
         .bufferDeviceAddress = VK_TRUE,
         .timelineSemaphore = VK_TRUE,
         .storageBuffer8BitAccess = has(physical, SHADER_CAPABILITY_STORAGE),

@@ -106,10 +106,10 @@ struct tile_params shader_gemm_tile_params(const struct kern_op *op)
     return params;
 }
 
-static struct tile_params gemm_tiles(const struct kern_op *op)
+static struct tile_params gemm_tiles(const struct kern_op *op, enum shader_tile_class class)
 {
     struct tile_params params = shader_gemm_tile_params(op);
-    shader_tile_cut(op, &params);
+    shader_tile_cut(op, class, &params);
     return params;
 }
 
@@ -117,14 +117,42 @@ void shader_gemm_tile_plan(const struct kern_op *op, struct shader_work *out)
 {
     static const struct tile_codes codes = { SHADER_gemm_tile, SHADER_gemm_tile_large, SHADER_gemm_tile_wide,
                                              SHADER_gemm_tile_int, SHADER_gemm_tile_int_wide };
-    const struct tile_params params = gemm_tiles(op);
+    const struct tile_params params = gemm_tiles(op, shader_tile_class(op));
     shader_tile_add(op, &codes, &params, sizeof(params), out);
 }
 
 void shader_gemm_tile_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
                             uint32_t *words)
 {
-    const struct tile_params params = gemm_tiles(op);
+    const struct tile_params params = gemm_tiles(op, shader_tile_class(op));
+    shader_tile_write(op, index, places, &params, sizeof(params), words);
+}
+
+/* ---- GEMM with cooperative matrices ---- */
+
+const char *shader_gemm_coop_obstacle(const struct kern_op *op)
+{
+    const char *obstacle = shader_gemm_single_obstacle(op);
+    const struct kern_view *a = &op->tensors[0], *y = &op->tensors[op->input_count];
+    return obstacle ? obstacle
+                    : shader_coop_obstacle(op, y->sizes[y->rank - 2], y->sizes[y->rank - 1], a->sizes[a->rank - 1]);
+}
+
+void shader_gemm_coop_plan(const struct kern_op *op, struct shader_work *out)
+{
+    static const struct coop_codes codes = { SHADER_gemm_coop, SHADER_gemm_coop_bfloat16, SHADER_gemm_coop_plain };
+    const struct kern_view *a = &op->tensors[0], *b = &op->tensors[1], *y = &op->tensors[op->input_count];
+    const struct tile_params params = gemm_tiles(op, SHADER_TILES_COOP);
+    const struct coop_wide wide = { shader_coop_wide(a, a->rank - (params.a_along_k ? 1 : 2)),
+                                    shader_coop_wide(b, b->rank - (params.b_along_k ? 2 : 1)),
+                                    shader_coop_wide(y, y->rank - 1) };
+    shader_coop_add(op, &codes, &params, wide, sizeof(params), out);
+}
+
+void shader_gemm_coop_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
+                            uint32_t *words)
+{
+    const struct tile_params params = gemm_tiles(op, SHADER_TILES_COOP);
     shader_tile_write(op, index, places, &params, sizeof(params), words);
 }
 

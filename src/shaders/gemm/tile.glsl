@@ -10,7 +10,6 @@
  * Factors that do not exist count as zero. */
 #extension GL_EXT_control_flow_attributes : require
 
-
 #define ROWS    (TILE_M / SIDE) /* of invocations */
 #define COLUMNS (TILE_N / SIDE)
 #define QUADS   (SIDE / 4u)
@@ -22,8 +21,7 @@
  * read neighbours, use different banks. Later the memory holds results on their way. */
 shared NUMBER4 tiles[(TILE_M + TILE_N) * DEPTH / 4u];
 
-/* Some of TILE_PARAMS, which are read once. */
-uint size_m, size_n, a_along_k, b_along_k, y_along_m;
+#include "shaders/gemm/tile_run.glsl"
 
 /* Of this invocation. */
 NUMBER4 sums[SIDE][QUADS];
@@ -114,14 +112,6 @@ void sum_products(uint m, uint n, uint first, uint end)
     barrier();
 }
 
-void store_sum(uint m, uint n, uint part, NUMBER value)
-{
-    if (TILE_PARAMS.splits == 1u)
-        finish(m, n, value);
-    else
-        Words(scratch_at(4u * ((part * size_m + m) * size_n + n))).v = BITS_OF(value);
-}
-
 /* Line `round` of each invocation, a row or a column of its sums, to shared memory. */
 void stage(uint round, uvec2 from)
 {
@@ -159,28 +149,8 @@ void store_sums(uint m, uint n, uint part)
     }
 }
 
-/* Tiles are numbered by bands of 8 rows of tiles, within which columns follow one another: workgroups that run at the
- * same time share much of what they read. */
-void run_tile(uint unit)
+void run_tile(uint m, uint n, uint first, uint end, uint part)
 {
-    uint all = TILE_PARAMS.tiles_m * TILE_PARAMS.tiles_n, tile = unit % all, part = unit / all;
-    uint band = tile / (8u * TILE_PARAMS.tiles_n), within = tile % (8u * TILE_PARAMS.tiles_n);
-    uint rows = min(8u, TILE_PARAMS.tiles_m - 8u * band), split = part / TILE_PARAMS.batches;
-    uint m = (8u * band + within % rows) * TILE_M, n = within / rows * TILE_N, first = split * TILE_PARAMS.depth;
-    begin(part % TILE_PARAMS.batches, m, n);
-    sum_products(m, n, first, min(first + TILE_PARAMS.depth, TILE_PARAMS.k));
+    sum_products(m, n, first, end);
     store_sums(m, n, part);
-}
-
-void main()
-{
-    size_m = TILE_PARAMS.m;
-    size_n = TILE_PARAMS.n;
-    a_along_k = TILE_PARAMS.a_along_k;
-    b_along_k = TILE_PARAMS.b_along_k;
-    y_along_m = TILE_PARAMS.y_along_m;
-    EACH_GROUP_UNIT(unit)
-    {
-        run_tile(unit);
-    }
 }
