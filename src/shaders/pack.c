@@ -2,8 +2,8 @@
 /* pack OUTPUT NAME.spv...: a C header with each shader's words as bytes, least significant 7 bits first, bit 7 set in
  * all but a word's last byte: half the size, since most words are small. Runs while the libraries are built.
  *
- * Shaders declare cooperative matrices by spirv_type, whose parameters are numbers: glslang 12 takes no types there. The
- * type of the elements is such a number (gemm/matrix.glsl), which becomes the type here. */
+ * Shaders declare cooperative matrices by spirv_type, whose parameters are numbers: glslang 12 takes no types there.
+ * The type of the elements is such a number (gemm/matrix.glsl), which becomes the type here. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>

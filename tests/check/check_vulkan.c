@@ -500,6 +500,14 @@ static void run_tiles(struct bench *bench, uint64_t seed)
     }
 }
 
+/* Devices without cooperative matrices compute them in the shader, in many pipelines that take long to make. */
+static bool without_coop(const struct bench *bench, const struct shader_row *row)
+{
+    const bool lacks = !(bench->dml.adapter->shader_capabilities & SHADER_CAPABILITY_COOP);
+    shader_coop_plain(lacks);
+    return lacks && (row->plan == shader_gemm_coop_plan || row->plan == shader_conv_coop_plan);
+}
+
 /* All but those of element-wise ops and moves, which have tests of their own. */
 static void run_rows(struct bench *bench, uint32_t count, uint64_t seed, const char *filter)
 {
@@ -513,8 +521,7 @@ static void run_rows(struct bench *bench, uint32_t count, uint64_t seed, const c
         only_row = &rows[i];
         if (rows[i].kind == KERN_MAP || rows[i].kind == KERN_MOVE || (filter && !strstr(rows[i].name, filter)))
             continue;
-        shader_coop_plain(!(bench->dml.adapter->shader_capabilities & SHADER_CAPABILITY_COOP));
-        run_row(bench, count, seed);
+        run_row(bench, without_coop(bench, &rows[i]) ? BASE_MAX(count / 4, 1) : count, seed);
         if (rows[i].plan == shader_gemm_tile_plan)
             run_tiles(bench, seed);
     }

@@ -8,8 +8,8 @@
 
 #include <stdlib.h>
 
-/* Drivers that are good at it. Others say that they can, but some take a thousand times as long as without (Intel before
- * Xe2), and some crash; ANYDML_VULKAN_CAPS may name the capability for those nevertheless. */
+/* Drivers that are good at it. Of others some take a thousand times as long as without (Intel before Xe2), and some
+ * crash; for them ANYDML_VULKAN_CAPS may name the capability nevertheless. */
 static const struct {
     VkDriverId driver;
     const char *reason;

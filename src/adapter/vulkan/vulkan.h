@@ -72,7 +72,7 @@ VkPhysicalDevice vulkan_physical_open(uint32_t index);
 
 /* ---- cooperative.c ---- */
 
-/* What the headers of Vulkan 1.3.239, Debian 12's, do not have of VK_KHR_cooperative_matrix and VK_KHR_shader_bfloat16. */
+/* Of VK_KHR_cooperative_matrix and VK_KHR_shader_bfloat16, which Debian 12's headers of Vulkan do not know. */
 enum {
     VULKAN_STRUCTURE_BFLOAT16_FEATURES = 1000141000,
     VULKAN_STRUCTURE_MATRIX_FEATURES = 1000506000,

@@ -5,7 +5,6 @@
 #include "shaders/gemm/shader_tile.h"
 
 #include "kernels/core/kernel.h"
-#include "kernels/gemm/qgemm.h"
 
 static const char no_types[] = "there is no shader for it in these types";
 
@@ -154,28 +153,4 @@ void shader_gemm_coop_write(const struct kern_op *op, uint32_t index, const stru
 {
     const struct tile_params params = gemm_tiles(op, SHADER_TILES_COOP);
     shader_tile_write(op, index, places, &params, sizeof(params), words);
-}
-
-/* ---- QGEMM ---- */
-
-const char *shader_qgemm_any_obstacle(const struct kern_op *op)
-{
-    const char *obstacle = shader_block_obstacle(op);
-    return obstacle ? obstacle : kern_qgemm_any_ref_accepts(op) ? NULL : no_types;
-}
-
-void shader_qgemm_any_plan(const struct kern_op *op, struct shader_work *out)
-{
-    shader_add(out, has_double(op) ? SHADER_qgemm_any_f64 : SHADER_qgemm_any, op, result_elements(op),
-               SHADER_GROUP_SIZE, sizeof(struct qgemm_params));
-}
-
-void shader_qgemm_any_write(const struct kern_op *op, uint32_t index, const struct shader_place *places,
-                            uint32_t *words)
-{
-    struct qgemm_shape shape;
-    qgemm_shape_init(op, &shape);
-    const struct qgemm_params params = { shape.k,     shape.block,           shape.groups,
-                                         shape.depth, shape.nibbles ? 8 : 4, op->u.qgemm.has_zero ? 3 : -1 };
-    shader_block_write(op, places, result_elements(op), &params, sizeof(params), words);
 }
