@@ -78,12 +78,14 @@ static HRESULT open_device(struct adapter_device *device)
 {
     const struct vulkan_physical *physical = device->physical;
     const float priorities[VULKAN_QUEUES_MAX] = { 1, 1, 1, 1 };
-    const char *extensions[4];
+    const char *extensions[5];
     uint32_t extension_count = 0;
     if (physical->budget)
         extensions[extension_count++] = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME;
     if (physical->external_fd)
         extensions[extension_count++] = VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME;
+    if (has(physical, SHADER_CAPABILITY_DOT))
+        extensions[extension_count++] = VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME;
     if (has(physical, SHADER_CAPABILITY_COOP))
         extensions[extension_count++] = "VK_KHR_cooperative_matrix";
     if (has(physical, SHADER_CAPABILITY_COOP_BFLOAT16))
@@ -104,9 +106,14 @@ static HRESULT open_device(struct adapter_device *device)
     struct vulkan_matrix_features matrix = { .type = VULKAN_STRUCTURE_MATRIX_FEATURES,
                                              .next = has(physical, SHADER_CAPABILITY_COOP_BFLOAT16) ? &bfloat16 : NULL,
                                              .matrices = VK_TRUE };
+    VkPhysicalDeviceShaderIntegerDotProductFeatures dots = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES,
+        .pNext = has(physical, SHADER_CAPABILITY_COOP) ? &matrix : NULL,
+        .shaderIntegerDotProduct = VK_TRUE,
+    };
     VkPhysicalDeviceVulkan12Features v12 = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
-        .pNext = has(physical, SHADER_CAPABILITY_COOP) ? &matrix : NULL,
+        .pNext = has(physical, SHADER_CAPABILITY_DOT) ? (void *)&dots : dots.pNext,
         .shaderFloat16 = has(physical, SHADER_CAPABILITY_COOP),
         .vulkanMemoryModel = has(physical, SHADER_CAPABILITY_COOP),
         .bufferDeviceAddress = VK_TRUE,

@@ -15,8 +15,8 @@
 
 /* Positions along the spatial dimensions, the sum of which is a pixel's, and what they and the channel give to the
  * element's place. */
-shared ivec4 pixels[TILE_N], taps[DEPTH];
-shared int weights[DEPTH];
+shared ivec4 pixels[TILE_N], taps[DEPTH * FACTORS];
+shared int weights[DEPTH * FACTORS];
 
 /* Of the parameters, read once: w_step = from output channel to output channel. */
 uint x_type, w_type;
@@ -80,9 +80,9 @@ void begin(uint batch, uint m, uint n)
 void prepare(uint k)
 {
     uint i = gl_LocalInvocationID.x, c, tap;
-    if (i >= DEPTH)
+    if (i >= DEPTH * FACTORS)
         return;
-    k += i;
+    k = k * FACTORS + i;
     if (params.channels_first != 0u) {
         tap = divide(k, CONV.by_in_group);
         c = k - tap * CONV.in_group;
@@ -107,6 +107,7 @@ int zero_point(int tensor, int at)
 }
 #endif
 
+#ifndef TILE_DOT
 FACTOR load_a(uint m, uint k, uint row)
 {
     FACTOR w = load_number(w_type, w_base, w_start + int(m) * w_step + weights[row]);
@@ -115,6 +116,7 @@ FACTOR load_a(uint m, uint k, uint row)
 #endif
     return w;
 }
+#endif
 
 /* Where the element of the window is that pixel n sees at `row`; false: outside the image, where there are zeros. */
 bool find_b(uint n, uint row, out int place)
@@ -132,6 +134,41 @@ bool find_b(uint n, uint row, out int place)
     return all(lessThan(uvec3(at), uvec3(in_sizes)));
 }
 
+#ifdef TILE_DOT
+int zero_of_a(uint m)
+{
+    return zero_point(CONV.w_zero, (channel + int(m)) * CONV.zero_step) + bias_of(w_type);
+}
+
+int zero_of_b(uint n)
+{
+    return zero_point(CONV.x_zero, 0) + bias_of(x_type);
+}
+
+/* Four factors, as many of which exist. */
+int load_a(uint m, uint k, uint row)
+{
+    uint count = min(TILE_PARAMS.k - FACTORS * k, FACTORS), word = 0u;
+    for (uint i = 0u; i < count; i++) {
+        int at = w_start + int(m) * w_step + weights[FACTORS * row + i];
+        word |= uint(load_number(w_type, w_base, at) + bias_of(w_type) & 0xff) << 8u * i;
+    }
+    return int(word);
+}
+
+/* Outside the image they are what counts as zero. */
+int load_b(uint n, uint k, uint row)
+{
+    uint count = min(TILE_PARAMS.k - FACTORS * k, FACTORS), word = 0u;
+    for (uint i = 0u; i < count; i++) {
+        int place, x = zero_of_b(n);
+        if (find_b(n, FACTORS * row + i, place))
+            x = load_number(x_type, x_base, place) + bias_of(x_type);
+        word |= uint(x & 0xff) << 8u * i;
+    }
+    return int(word);
+}
+#else
 FACTOR load_b(uint n, uint k, uint row)
 {
     int place;
@@ -143,6 +180,7 @@ FACTOR load_b(uint n, uint k, uint row)
 #endif
     return x;
 }
+#endif
 
 void place_result(uint m, uint n, out uint number, out int y_at, out int c_at)
 {

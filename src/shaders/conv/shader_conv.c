@@ -187,7 +187,9 @@ static struct conv_tile_params conv_tiles(const struct kern_op *op, enum shader_
                                         .y_along_m = shader_tile_closer(conv->y[1], conv->y[4]),
                                         .alpha = 1,
                                         .beta = 1,
-                                        .c = conv->bias };
+                                        .c = conv->bias,
+                                        .a_zero = conv->w_zero,
+                                        .b_zero = conv->x_zero };
     const bool one_tap = s.kernel[0] * s.kernel[1] * s.kernel[2] == 1;
     params.tile.a_along_k = shader_tile_closer(params.channels_first || one_tap ? inner : conv->w[4], outer);
     shader_tile_cut(op, class, &params.tile);
@@ -207,6 +209,25 @@ void shader_conv_tile_write(const struct kern_op *op, uint32_t index, const stru
 {
     const struct conv_tile_params params = conv_tiles(op, shader_tile_class(op));
     shader_tile_write(op, index, places, &params.tile, sizeof(params), words);
+}
+
+/* ---- of bytes, by integer dot products ---- */
+
+const char *shader_conv_dot_obstacle(const struct kern_op *op)
+{
+    return op->u.conv.integer ? shader_conv_tile_obstacle(op) : "there is no shader for it in these types";
+}
+
+void shader_conv_dot_plan(const struct kern_op *op, struct shader_work *out)
+{
+    static const struct tile_codes codes = { .integer = SHADER_conv_dot, .integer_wide = SHADER_conv_dot_wide };
+    const struct conv_tile_params params = conv_tiles(op, SHADER_TILES_INTEGER);
+    shader_tile_add(op, &codes, &params.tile, sizeof(params), out);
+}
+
+void shader_conv_dot_write(const struct kern_op *op, uint32_t index, const struct shader_place *places, uint32_t *words)
+{
+    shader_conv_tile_write(op, index, places, words);
 }
 
 /* ---- with cooperative matrices ---- */

@@ -68,6 +68,39 @@ int place_b(uint n, uint k)
     return start.y + int(k) * b_step.x + int(n) * b_step.y;
 }
 
+#ifdef TILE_DOT
+/* Four factors along k, as many of which exist. */
+int load_word(uint type, uvec2 base, int at, int next, uint k)
+{
+    uint count = min(params.k - FACTORS * k, FACTORS), word = 0u;
+    uvec2 address = add64(base, scaled(at, 0u));
+    if (count == FACTORS && next == 1 && (address.x & 3u) == 0u)
+        return int(Words(address).v ^ (type == TYPE_UINT8 ? 0x80808080u : 0u));
+    for (uint i = 0u; i < count; i++)
+        word |= uint(load_number(type, base, at + int(i) * next) + bias_of(type) & 0xff) << 8u * i;
+    return int(word);
+}
+
+int load_a(uint m, uint k, uint row)
+{
+    return load_word(a_type, a_base, place_a(m, FACTORS * k), a_step.y, k);
+}
+
+int load_b(uint n, uint k, uint row)
+{
+    return load_word(b_type, b_base, place_b(n, FACTORS * k), b_step.x, k);
+}
+
+int zero_of_a(uint m)
+{
+    return zero_point(params.a_zero, 2u, m) + bias_of(a_type);
+}
+
+int zero_of_b(uint n)
+{
+    return zero_point(params.b_zero, 1u, n) + bias_of(b_type);
+}
+#else
 FACTOR load_a(uint m, uint k, uint row)
 {
     FACTOR a = load_number(a_type, a_base, place_a(m, k));
@@ -85,6 +118,7 @@ FACTOR load_b(uint n, uint k, uint row)
 #endif
     return b;
 }
+#endif
 
 void place_result(uint m, uint n, out uint number, out int y_at, out int c_at)
 {

@@ -127,6 +127,25 @@ void shader_gemm_tile_write(const struct kern_op *op, uint32_t index, const stru
     shader_tile_write(op, index, places, &params, sizeof(params), words);
 }
 
+/* ---- GEMM of bytes by integer dot products ---- */
+
+const char *shader_gemm_dot_obstacle(const struct kern_op *op)
+{
+    return op->u.gemm.integer ? shader_gemm_tile_obstacle(op) : no_types;
+}
+
+void shader_gemm_dot_plan(const struct kern_op *op, struct shader_work *out)
+{
+    static const struct tile_codes codes = { .integer = SHADER_gemm_dot, .integer_wide = SHADER_gemm_dot_wide };
+    const struct tile_params params = gemm_tiles(op, SHADER_TILES_INTEGER);
+    shader_tile_add(op, &codes, &params, sizeof(params), out);
+}
+
+void shader_gemm_dot_write(const struct kern_op *op, uint32_t index, const struct shader_place *places, uint32_t *words)
+{
+    shader_gemm_tile_write(op, index, places, words);
+}
+
 /* ---- GEMM with cooperative matrices ---- */
 
 const char *shader_gemm_coop_obstacle(const struct kern_op *op)

@@ -7,7 +7,7 @@
  *   prepare(k)                  before the elements k to k + DEPTH are loaded
  *   load_a(m, k, row), load_b   elements that exist; row = k's place in the tile
  *   finish(m, n, value)         stores a result
- * Factors that do not exist count as zero. */
+ * Factors that do not exist count as zero. With TILE_DOT (tile_dot.glsl) k counts words of four factors each. */
 #extension GL_EXT_control_flow_attributes : require
 
 #define ROWS    (TILE_M / SIDE) /* of invocations */
@@ -26,6 +26,13 @@ shared NUMBER4 tiles[(TILE_M + TILE_N) * DEPTH / 4u];
 /* Of this invocation. */
 NUMBER4 sums[SIDE][QUADS];
 NUMBER a_next[LOADS_A], b_next[LOADS_B];
+
+#ifdef TILE_DOT
+#include "shaders/gemm/tile_dot.glsl"
+#else
+#define MULTIPLY_ADD(a, b, sum) ((sum) + (a) * (b))
+#define ADD_FACTORS(a, b)
+#endif
 
 /* In a tile of `size` rows or columns. */
 uint slot(uint quad, uint k, uint size)
@@ -84,9 +91,10 @@ void multiply(uvec2 from)
             a[i] = tiles[slot(from.x + ROWS * i, k, TILE_M)];
             b[i] = tiles[TILE_B + slot(from.y + COLUMNS * i, k, TILE_N)];
         }
+        ADD_FACTORS(a[0], b[0]);
         [[unroll]] for (uint i = 0u; i < SIDE; i++)
             [[unroll]] for (uint j = 0u; j < QUADS; j++)
-                sums[i][j] += a[i >> 2][i & 3u] * b[j];
+                sums[i][j] = MULTIPLY_ADD(a[i >> 2][i & 3u], b[j], sums[i][j]);
     }
 }
 
@@ -151,6 +159,12 @@ void store_sums(uint m, uint n, uint part)
 
 void run_tile(uint m, uint n, uint first, uint end, uint part)
 {
+#ifdef TILE_DOT
+    begin_factors();
+    sum_products(m, n, first / FACTORS, (end + FACTORS - 1u) / FACTORS);
+    take_zeros_off(m, n, end - first);
+#else
     sum_products(m, n, first, end);
+#endif
     store_sums(m, n, part);
 }

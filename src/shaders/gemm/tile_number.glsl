@@ -61,3 +61,15 @@ float load_number(uint type, uvec2 base, int at)
 #ifndef FACTOR
 #define FACTOR NUMBER
 #endif
+
+#ifdef TILE_DOT
+#define FACTORS 4u /* in a word */
+
+/* Added to bytes of this type and their zero points. */
+int bias_of(uint type)
+{
+    return type == TYPE_UINT8 ? -128 : 0;
+}
+#else
+#define FACTORS 1u
+#endif
